@@ -1,0 +1,54 @@
+# Shortcuts; Meson and ninja do the work.  Everything made lives in build/.
+#
+#	make            build/regatta, static and stripped
+#	make run        install what is missing, build, run examples/quickstart.toml
+#	make test       everything that is checked: see tools/run-tests
+#	make bench      figures, beside what is installed
+#	make asan       the unit tests under ASan and UBSan
+#	make fuzz       [SECONDS=60] [TARGET=name] let libFuzzer look for trouble
+#	make lint       layers, clang-format, clang-tidy, cppcheck
+#	make format     let clang-format have its way
+#	make install    [PREFIX=/usr/local] [DESTDIR=]
+#	make clean
+
+PREFIX ?= /usr/local
+SECONDS ?= 60
+TARGET ?=
+
+.PHONY: all run test bench asan fuzz lint format install clean
+
+all:
+	@tools/build
+
+run:
+	@tools/setup build
+	@tools/build
+	@build/regatta run examples/quickstart.toml
+
+test:
+	@tools/run-tests
+
+bench:
+	@tools/build --tests
+	@tools/bench
+
+asan:
+	@tools/run-tests asan
+
+fuzz:
+	@tools/fuzz "$(SECONDS)" $(TARGET)
+
+lint:
+	@tools/build --configure-only
+	@tools/lint
+
+format:
+	@tools/format
+
+install: all
+	@meson configure build/meson --prefix "$(PREFIX)"
+	@meson install -C build/meson --strip --quiet
+	@echo "installed in $(DESTDIR)$(PREFIX)"
+
+clean:
+	rm -rf build

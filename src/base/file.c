@@ -1,0 +1,293 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/rand.h"
+
+#define READ_STEP ((size_t)64 * 1024)
+#define COPY_STEP ((size_t)1 << 30)
+
+/* Retries EINTR; -1 with errno otherwise. */
+static ssize_t read_some(int fd, void *p, size_t n)
+{
+	ssize_t got;
+
+	do {
+		got = read(fd, p, n);
+	} while (got < 0 && errno == EINTR);
+	return got;
+}
+
+static int read_to_end(int fd, const char *name, struct buf *out, struct err *err)
+{
+	for (;;) {
+		size_t left = out->max - out->n, step = left < READ_STEP ? left : READ_STEP;
+		char one = 0;
+
+		/* At the maximum only the end of the file is welcome. */
+		char *room = step ? buf_reserve(out, step) : &one;
+		ssize_t got = read_some(fd, room, step ? step : 1);
+		if (got < 0)
+			return err_errno(err, errno, "read '%s'", name);
+		if (got == 0)
+			return 0;
+		if (!step)
+			return err_set(err, ERR_CAPACITY, "'%s' is larger than %zu bytes", name,
+				       out->max);
+		buf_commit(out, (size_t)got);
+	}
+}
+
+/* All or nothing: on failure the buffer is what it was. */
+static int read_open_file(int fd, const char *name, struct buf *out, struct err *err)
+{
+	size_t before = out->n;
+
+	if (read_to_end(fd, name, out, err) == 0)
+		return 0;
+	out->n = before;
+	if (out->p)
+		out->p[before] = '\0';
+	return -1;
+}
+
+int file_read(const char *path, struct buf *out, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", path);
+	return read_open_file(fd, path, out, err);
+}
+
+int file_read_at(int dirfd, const char *name, struct buf *out, struct err *err)
+{
+	/* O_NONBLOCK: a fifo that somebody put there must not stop us. */
+	CLEANUP(close_fdp)
+	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", name);
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, errno, "stat '%s'", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID, "'%s' is not a regular file", name);
+	return read_open_file(fd, name, out, err);
+}
+
+int file_write_all(int fd, const void *p, size_t n, struct err *err)
+{
+	const char *at = p;
+
+	while (n) {
+		ssize_t done = write(fd, at, n);
+
+		if (done < 0) {
+			if (errno == EINTR)
+				continue;
+			return err_errno(err, errno, "write");
+		}
+		at += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+int file_pread_full(int fd, void *p, size_t n, int64_t off, size_t *ret_n, struct err *err)
+{
+	char *at = p;
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t got = pread(fd, at + done, n - done, off + (int64_t)done);
+
+		if (got < 0) {
+			if (errno == EINTR)
+				continue;
+			return err_errno(err, errno, "read at %" PRId64, off + (int64_t)done);
+		}
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	*ret_n = done;
+	return 0;
+}
+
+static char *parent_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return xstrdup(".");
+	return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* A new file beside path that takes its place by commit_beside, or leaves no trace. */
+struct beside {
+	const char *path;
+	char *tmp; /* NULL once committed */
+	int fd;
+};
+
+static void beside_release(struct beside *b)
+{
+	if (b->fd >= 0)
+		close(b->fd);
+	if (b->tmp)
+		unlink(b->tmp);
+	free(b->tmp);
+}
+
+static int beside_open(struct beside *b, const char *path, struct err *err)
+{
+	b->path = path;
+	b->tmp = xasprintf("%s.%016" PRIx64 ".tmp", path, rand_u64());
+	b->fd = open(b->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (b->fd < 0) {
+		int errnum = errno;
+		free(TAKE_PTR(b->tmp));
+		return err_errno(err, errnum, "create '%s'", path);
+	}
+	return 0;
+}
+
+static int beside_commit(struct beside *b, mode_t mode, bool durable, struct err *err)
+{
+	if (fchmod(b->fd, mode) < 0)
+		return err_errno(err, errno, "set the mode of '%s'", b->path);
+	if (durable && fsync(b->fd) < 0)
+		return err_errno(err, errno, "sync '%s'", b->path);
+	/* Some filesystems report a failed write only here. */
+	if (close(TAKE_FD(b->fd)) < 0 && errno != EINTR)
+		return err_errno(err, errno, "close '%s'", b->path);
+	if (rename(b->tmp, b->path) < 0)
+		return err_errno(err, errno, "replace '%s'", b->path);
+	free(TAKE_PTR(b->tmp));
+	if (!durable)
+		return 0;
+	CLEANUP(freep) char *parent = parent_of(b->path);
+	return file_sync_dir(parent, err);
+}
+
+int file_write_atomic(const char *path, struct str content, mode_t mode, bool durable,
+		      struct err *err)
+{
+	CLEANUP(beside_release) struct beside b = {.fd = -1};
+
+	if (beside_open(&b, path, err) < 0)
+		return -1;
+	if (file_write_all(b.fd, content.p, content.n, err) < 0)
+		return err_wrap(err, "'%s'", path);
+	return beside_commit(&b, mode, durable, err);
+}
+
+static int copy_by_hand(int from, int to, struct err *err)
+{
+	CLEANUP(freep) char *step = xmalloc(READ_STEP);
+
+	for (;;) {
+		ssize_t got = read_some(from, step, READ_STEP);
+
+		if (got < 0)
+			return err_errno(err, errno, "read");
+		if (got == 0)
+			return 0;
+		if (file_write_all(to, step, (size_t)got, err) < 0)
+			return -1;
+	}
+}
+
+/* The kernel copies as much as it can; reading by hand goes on from there and finds the end. */
+static int copy_bytes(int from, int to, struct err *err)
+{
+	ssize_t done;
+
+	do {
+		done = copy_file_range(from, NULL, to, NULL, COPY_STEP, 0);
+	} while (done > 0 || (done < 0 && errno == EINTR));
+	return copy_by_hand(from, to, err);
+}
+
+int file_copy(const char *from, const char *to, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	CLEANUP(beside_release) struct beside b = {.fd = -1};
+	struct stat st;
+
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", from);
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, errno, "stat '%s'", from);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID, "'%s' is not a regular file", from);
+	if (beside_open(&b, to, err) < 0)
+		return -1;
+	if (copy_bytes(fd, b.fd, err) < 0)
+		return err_wrap(err, "copy '%s' to '%s'", from, to);
+	return beside_commit(&b, st.st_mode & 07777, false, err);
+}
+
+static int make_one_dir(const char *path, mode_t mode, struct err *err)
+{
+	struct stat st;
+
+	if (mkdir(path, mode) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return err_errno(err, errno, "create directory '%s'", path);
+	if (stat(path, &st) < 0)
+		return err_errno(err, errno, "stat '%s'", path);
+	if (!S_ISDIR(st.st_mode))
+		return err_errno(err, ENOTDIR, "create directory '%s'", path);
+	return 0;
+}
+
+int file_mkdir_p(const char *path, mode_t mode, struct err *err)
+{
+	CLEANUP(freep) char *part = xstrdup(path);
+
+	if (!*part)
+		return err_set(err, ERR_INVALID, "create directory: the name is empty");
+	for (char *p = part + 1; *p; p++) {
+		if (*p != '/' || p[-1] == '/')
+			continue;
+		*p = '\0';
+		/* The owner must be able to go on below. */
+		if (make_one_dir(part, mode | 0300, err) < 0)
+			return -1;
+		*p = '/';
+	}
+	return make_one_dir(part, mode, err);
+}
+
+int file_sync_dir(const char *path, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_errno(err, errno, "open directory '%s'", path);
+	/* EINVAL: a filesystem without directory sync has nothing to flush. */
+	if (fsync(fd) < 0 && errno != EINVAL)
+		return err_errno(err, errno, "sync directory '%s'", path);
+	return 0;
+}
+
+bool file_exists(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}

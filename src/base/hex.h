@@ -1,0 +1,11 @@
+#pragma once
+/* hex, b64 - bytes as text and back. */
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/str.h"
+
+struct buf;
+void hex_encode(const void *p, size_t n, char *out /* 2n+1 */);
+bool hex_decode(struct str s, void *out /* s.n/2 */);
+void b64_encode(struct buf *out, const void *p, size_t n);
+bool b64_decode(struct buf *out, struct str s);
