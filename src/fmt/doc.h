@@ -1,0 +1,107 @@
+#pragma once
+/*
+ * doc - one document tree with positions for TOML, YAML and JSON.
+ *
+ * Everything lives in the arena given to the parser.  Keys keep the order of
+ * the text; a duplicate key is an error in every format.  Values are read by
+ * typed accessors only: a value of another type is "not there", never a cast.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/str.h"
+
+struct arena;
+struct err;
+
+enum doc_type {
+	DOC_NULL,
+	DOC_BOOL,
+	DOC_INT,
+	DOC_FLOAT,
+	DOC_STRING,
+	DOC_TIME, /* TOML date or time, kept as its text */
+	DOC_ARRAY,
+	DOC_TABLE,
+};
+
+struct doc_pos {
+	int line, col; /* from 1; col counts bytes; 0 = unknown */
+};
+
+struct doc;
+struct doc_entry {
+	struct str key;
+	struct doc_pos key_pos;
+	struct doc *value;
+};
+
+struct doc {
+	enum doc_type type;
+	struct doc_pos pos;
+	union {
+		bool b;
+		int64_t i;
+		double f;
+		struct str s; /* STRING, TIME; NUL-terminated too */
+		struct {
+			struct doc **v;
+			size_t n, cap;
+		} array;
+		struct {
+			struct doc_entry *v;
+			size_t n, cap;
+		} table;
+	};
+};
+
+#define DOC_MAX_BYTES (1024 * 1024) /* of any text parsed to a tree */
+#define DOC_MAX_DEPTH 64	     /* tables and arrays within each other */
+#define DOC_MAX_NODES 100000
+
+/* Parse; an error is ERR_INVALID with "line:col: what" in its message (the caller puts the file in front). */
+int toml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
+int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
+int json_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
+/* By the file's name: .toml, .yaml/.yml, .json; anything else is an error that lists these. */
+int doc_parse_named(const char *filename, struct str text, struct arena *a, struct doc **ret_doc,
+		    struct err *err);
+
+const char *doc_type_name(enum doc_type t); /* "string", "table", ... in the user's words */
+
+/* Building trees (positions 0). */
+struct doc *doc_new(struct arena *a, enum doc_type t);
+struct doc *doc_new_str(struct arena *a, struct str s); /* copies */
+struct doc *doc_new_int(struct arena *a, int64_t i);
+struct doc *doc_new_bool(struct arena *a, bool b);
+struct doc *doc_new_float(struct arena *a, double f);
+void doc_append(struct arena *a, struct doc *array, struct doc *item);
+/* Replaces the value of an existing key. */
+void doc_set(struct arena *a, struct doc *table, struct str key, struct doc *value);
+/*
+ * "roles.trainer.count" = value: makes tables on the way.  A part with other characters than
+ * A-Z a-z 0-9 _ - is quoted as in TOML.  ERR_INVALID if a part on the way is not a table or the
+ * path is not one; the tree is then as it was.
+ */
+int doc_set_path(struct arena *a, struct doc *root, struct str path, struct doc *value,
+		 struct err *err);
+
+/* NULL when d is NULL, not a table, or has no such key. */
+const struct doc *doc_get(const struct doc *d, const char *key);
+/* Typed reads with a fallback; d may be NULL. */
+struct str doc_str(const struct doc *d, const char *key, struct str fallback);
+int64_t doc_int(const struct doc *d, const char *key, int64_t fallback);
+double doc_num(const struct doc *d, const char *key, double fallback); /* int or float */
+bool doc_bool(const struct doc *d, const char *key, bool fallback);
+const struct doc *doc_array(const struct doc *d, const char *key); /* NULL unless an array */
+const struct doc *doc_table(const struct doc *d, const char *key);
+
+struct buf;
+/*
+ * The tree as compact JSON / as TOML (tables in order, strings quoted).
+ * JSON has no dates, NaN or infinities: a date is a string, the others null.
+ * TOML has no null: such entries and items are left out.  A root that is not
+ * a table prints as the value one would write after "key = ".
+ */
+void doc_to_json(const struct doc *d, struct buf *out);
+void doc_to_toml(const struct doc *d, struct buf *out);

@@ -1,0 +1,16 @@
+#pragma once
+/* number - the grammar that JSON and TOML share, and doubles as text.  Internal to fmt/. */
+#include "base/str.h"
+
+enum num_shape {
+	NUM_NONE,
+	NUM_INT,
+	NUM_FLOAT,
+};
+
+/* What RFC 8259's grammar says the whole text is. */
+enum num_shape num_shape(struct str s);
+
+#define NUM_TEXT_MAX 32
+/* The shortest decimal that reads back as d, always with '.' or 'e'; or nan, inf, -inf.  Returns out. */
+const char *num_text(double d, char out[static NUM_TEXT_MAX]);

@@ -1,0 +1,25 @@
+#pragma once
+/*
+ * tar - pack a file or directory, and unpack an untrusted archive safely.
+ *
+ * Written: ustar with pax headers for long names.  Read: ustar, GNU long names
+ * and pax paths; regular files and directories only; no absolute names, no
+ * "..", no links; every file is created with O_EXCL|O_NOFOLLOW below the
+ * destination's own dirfd.
+ */
+#include <stdint.h>
+#include "base/str.h"
+
+struct err;
+
+/* Of one archive, packed or unpacked. */
+#define TAR_MAX_ENTRIES 200000
+#define TAR_MAX_BYTES (64ull << 30)
+
+/* path is a file or a directory (its contents).  Order is sorted, owner and times are zero:
+ * the same tree gives the same bytes.  Symlinks to regular files inside are stored as files;
+ * others are refused by name. */
+int tar_pack(const char *path, int out_fd, struct err *err);
+/* Reads in_fd up to the archive's end mark, perhaps a little further.  dest_dir is made if it is not there.
+ * On an error what was written before it stays: the caller removes dest_dir. */
+int tar_unpack(int in_fd, const char *dest_dir, struct err *err);
