@@ -1,0 +1,108 @@
+/*
+ * local - the engine of this machine: each node is an agent process with a
+ * loopback address of its own, so that every node may use the same ports.
+ */
+#include "plan/parts.h"
+
+#include "base/arena.h"
+
+#define HOSTS_PER_NET 254 /* .1 to .254 */
+
+/* The address as a number of usable ones: 254 for each value of the upper three bytes. */
+static uint64_t usable_index(uint32_t address)
+{
+	uint64_t net = address >> 8, host = address & 255;
+
+	if (host == 255)
+		return (net + 1) * HOSTS_PER_NET;
+	return net * HOSTS_PER_NET + (host ? host - 1 : 0);
+}
+
+uint32_t plan_local_address(uint32_t base, int rank)
+{
+	uint64_t at = usable_index(base) + (uint64_t)rank;
+
+	return (uint32_t)((at / HOSTS_PER_NET) << 8 | (at % HOSTS_PER_NET + 1));
+}
+
+uint32_t plan_local_span(uint32_t base, int n)
+{
+	return n > 0 ? plan_local_address(base, n - 1) - base + 1 : 0;
+}
+
+static bool is_remote(const char *src)
+{
+	static const char *const schemes[] = {"s3://", "docker://", "git+", "http://", "https://"};
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (strncmp(src, schemes[i], strlen(schemes[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool check(const struct job *job, struct arena *a, struct problems *ps)
+{
+	const struct data_spec *data = job->data.v;
+	size_t before = ps->n + ps->more;
+
+	if (job->source && is_remote(job->source))
+		problems_add(ps, a, job->source_pos,
+			     "engine local takes a file or directory as source, not '%s': fetch it "
+			     "first and name the copy",
+			     job->source);
+	for (size_t i = 0; i < job->data.n; i++)
+		if (is_remote(data[i].src))
+			problems_add(
+				ps, a, data[i].pos,
+				"engine local takes a file or directory as src of data, not '%s': "
+				"fetch it first and name the copy",
+				data[i].src);
+	if (job->output.s3)
+		problems_add(
+			ps, a, job->output.s3_pos,
+			"engine local writes nothing to S3: leave out output.s3; the files are in "
+			"outputs/ of the run");
+	for (size_t i = 0; i < job->roles.n; i++) {
+		const struct role *r = job_role(job, i);
+		if (r->image)
+			problems_add(ps, a, r->pos,
+				     "roles.%s: engine local runs no containers: leave out image, "
+				     "or put "
+				     "docker run in the command",
+				     r->name);
+	}
+	return ps->n + ps->more == before;
+}
+
+static bool plan(const struct job *job, const struct plan_input *in, struct arena *a,
+		 struct plan *p, struct problems *ps)
+{
+	size_t n = (size_t)p->crew.n;
+
+	if (!check(job, a, ps))
+		return false;
+	p->iface = "lo";
+	p->addresses = arena_array(a, const char *, n);
+	p->resources = arena_array(a, struct plan_resource, n);
+	p->resource_of = arena_array(a, int, n);
+	p->nresources = p->crew.n;
+	for (int i = 0; i < p->crew.n; i++) {
+		uint32_t at = plan_local_address(in->local_base, i);
+
+		p->addresses[i] = arena_printf(a, "%u.%u.%u.%u", at >> 24, at >> 16 & 255,
+					       at >> 8 & 255, at & 255);
+		p->resources[i] = (struct plan_resource){
+			.kind = "local.node",
+			.name = p->crew.members[i].name,
+			.node = i,
+		};
+		p->resource_of[i] = i;
+	}
+	return true;
+}
+
+const struct engine engine_local = {
+	.name = "local",
+	.help = "processes on this machine, each with a loopback address of its own",
+	.plan = plan,
+};

@@ -1,0 +1,13 @@
+#pragma once
+/* parts - internal to plan/. */
+#include "plan/plan.h"
+
+extern const struct engine engine_local;
+
+/* A run of up to so many nodes is printed with every node's environment, a larger one with the
+ * first node's of each role. */
+#define PLAN_ENV_RANKS 64
+bool plan_shows_env(const struct plan *p, int rank);
+/* The environment with words in angle brackets for what is only known at the start. */
+void plan_env(const struct plan *p, const char *run_id, int rank, struct arena *a,
+	      struct env_list *ret_env);

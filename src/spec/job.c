@@ -1,0 +1,496 @@
+/*
+ * job - load a document into struct job and check what the schema's rows
+ * cannot say: names, references between roles, sums.
+ *
+ * Every check runs even when an earlier one found something, so that a file
+ * shows all its problems at once.  A check therefore asks the document whether
+ * a key was written at all: a value of a wrong type is reported by the schema
+ * and must not be reported as missing too.
+ */
+#include "spec/job.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/path.h"
+
+#define MAX_METRIC_NAME 64
+#define MAX_WORD 131071 /* Linux takes no longer argument or variable */
+#define MIN_SAMPLE_MS 100
+#define MAX_CYCLE_SHOWN 8
+
+struct check {
+	const struct doc *doc;
+	const struct doc **tables; /* of the roles, in the order of job->roles */
+	struct job *job;
+	struct arena *a;
+	struct problems *ps;
+};
+
+#define problem(c, pos, ...) problems_add((c)->ps, (c)->a, (pos), __VA_ARGS__)
+
+static void mapp_free(struct map **m)
+{
+	*m = map_free(*m);
+}
+
+/* Where a key was written that is there. */
+static struct doc_pos key_pos(const struct doc *table, const char *key)
+{
+	struct doc_pos pos = table->pos;
+
+	for (size_t i = 0; i < table->table.n; i++)
+		if (str_is(table->table.v[i].key, key))
+			pos = table->table.v[i].key_pos;
+	return pos;
+}
+
+/* Of entry i of a list of strings that is there; a single string is a list of one. */
+static struct doc_pos item_pos(const struct doc *table, const char *key, size_t i)
+{
+	const struct doc *list = doc_get(table, key);
+
+	return list->type == DOC_ARRAY ? list->array.v[i]->pos : list->pos;
+}
+
+static bool is_word(struct str s, const char *others, size_t max)
+{
+	if (s.n == 0 || s.n > max)
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		char ch = s.p[i];
+		bool alnum = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+			     (ch >= '0' && ch <= '9');
+		if (!alnum && (ch == '\0' || !strchr(others, ch)))
+			return false;
+	}
+	return true;
+}
+
+/* What the schema itself says of a name: nobody could set such a variable. */
+static bool is_impossible(struct str name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if ((unsigned char)name.p[i] <= ' ' || name.p[i] == 0x7f || name.p[i] == '=')
+			return true;
+	return name.n == 0;
+}
+
+/* `where` is "" or "roles.trainer.". */
+static void check_env(struct check *c, const struct doc *table, const char *where)
+{
+	const struct doc *env = doc_table(table, "env");
+
+	for (size_t i = 0; env && i < env->table.n; i++) {
+		const struct doc_entry *e = &env->table.v[i];
+		bool digit_first = e->key.n > 0 && e->key.p[0] >= '0' && e->key.p[0] <= '9';
+
+		if (is_impossible(e->key))
+			continue;
+		if (!is_word(e->key, "_", MAX_WORD) || digit_first)
+			problem(c, e->key_pos,
+				"%senv: '%.*s' is no name of a variable: use letters, digits and "
+				"_, "
+				"and no digit first",
+				where, STR_ARG(e->key));
+		else if (str_starts(e->key, STR("REGATTA_")))
+			problem(c, e->key_pos,
+				"%senv: '%.*s': names that start with REGATTA_ are set by regatta "
+				"itself: choose another",
+				where, STR_ARG(e->key));
+		else if (e->value->type == DOC_STRING && e->key.n + 1 + e->value->s.n > MAX_WORD)
+			problem(c, e->value->pos,
+				"%senv: '%.*s' is longer than the %d bytes that Linux takes: "
+				"put it in a file",
+				where, STR_ARG(e->key), MAX_WORD);
+	}
+}
+
+static void check_command(struct check *c, const struct doc *table, const struct strs *command,
+			  const char *where)
+{
+	const struct doc *given = doc_get(table, "command");
+
+	if (!given)
+		return;
+	if ((given->type == DOC_ARRAY && given->array.n == 0) ||
+	    (given->type == DOC_STRING && str_trim(given->s).n == 0))
+		problem(c, given->pos, "%scommand is empty", where);
+	else if (command->n > 0 && command->v[0][0] == '\0')
+		problem(c, given->pos, "%scommand: the first word, the program, is empty", where);
+	for (size_t i = 0; i < command->n; i++)
+		if (strlen(command->v[i]) > MAX_WORD)
+			problem(c, given->pos,
+				"%scommand: word %zu is longer than the %d bytes that Linux takes: "
+				"put it in a file",
+				where, i + 1, MAX_WORD);
+}
+
+/* A string that was written must not be empty. */
+static void check_filled(struct check *c, const struct doc *table, const char *key,
+			 const char *where)
+{
+	const struct doc *given = doc_get(table, key);
+
+	if (given && given->type == DOC_STRING && given->s.n == 0)
+		problem(c, given->pos, "%s%s is empty", where, key);
+}
+
+/* What waits for what, as indices: after of role i is v[first[i]] .. v[first[i + 1] - 1]. */
+struct waits {
+	size_t *first, *v;
+	size_t n;
+};
+
+static const char *nearest_role(const struct job *job, struct arena *a, const char *given)
+{
+	const char **names = arena_array(a, const char *, job->roles.n);
+
+	for (size_t i = 0; i < job->roles.n; i++)
+		names[i] = job_role(job, i)->name;
+	return schema_suggest(names, job->roles.n, str_from(given));
+}
+
+static void unknown_role(struct check *c, const struct role *r, struct doc_pos pos,
+			 const char *given)
+{
+	/* A search over all roles for a line that will not be shown would let a bad file cost seconds. */
+	const char *near = c->ps->n < PROBLEMS_MAX ? nearest_role(c->job, c->a, given) : NULL;
+
+	if (near)
+		problem(c, pos, "roles.%s.after: there is no role '%s': did you mean '%s'?",
+			r->name, given, near);
+	else
+		problem(c, pos, "roles.%s.after: there is no role '%s'", r->name, given);
+}
+
+static void read_waits(struct check *c, struct waits *ret)
+{
+	CLEANUP(mapp_free) struct map *index = map_new();
+	size_t n = c->job->roles.n, edges = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		map_put(index, str_from(job_role(c->job, i)->name), job_role(c->job, i));
+		edges += job_role(c->job, i)->after.n;
+	}
+	ret->n = n;
+	ret->first = arena_array(c->a, size_t, n + 1);
+	ret->v = arena_array(c->a, size_t, edges + 1);
+	for (size_t i = 0; i < n; i++) {
+		const struct role *r = job_role(c->job, i);
+		const struct doc *table = c->tables[i];
+
+		ret->first[i] = at;
+		for (size_t k = 0; k < r->after.n; k++) {
+			const struct role *other = map_get(index, str_from(r->after.v[k]));
+			if (!other)
+				unknown_role(c, r, item_pos(table, "after", k), r->after.v[k]);
+			else if (other == r)
+				problem(c, item_pos(table, "after", k),
+					"roles.%s.after: a role cannot wait for itself", r->name);
+			else
+				ret->v[at++] = (size_t)(other - job_role(c->job, 0));
+		}
+	}
+	ret->first[n] = at;
+}
+
+/* Roles that can start, one after the other, are struck out; what is left waits in a circle, or for
+ * one.  left[i] is how many roles i still waits for. */
+static size_t *strike_out(struct arena *a, const struct waits *w, size_t *ret_struck)
+{
+	size_t *left = arena_array(a, size_t, w->n + 1), *queue = arena_array(a, size_t, w->n + 1);
+	size_t *head = arena_array(a, size_t, w->n + 2),
+	       *waiters = arena_array(a, size_t, w->first[w->n] + 1);
+	size_t in = 0, out = 0;
+
+	/* The arrows turned round: who waits for i is waiters[head[i]] .. waiters[head[i + 1] - 1]. */
+	for (size_t k = 0; k < w->first[w->n]; k++)
+		head[w->v[k] + 2]++;
+	for (size_t i = 2; i < w->n + 2; i++)
+		head[i] += head[i - 1];
+	for (size_t i = 0; i < w->n; i++)
+		for (size_t k = w->first[i]; k < w->first[i + 1]; k++)
+			waiters[head[w->v[k] + 1]++] = i;
+	for (size_t i = 0; i < w->n; i++) {
+		left[i] = w->first[i + 1] - w->first[i];
+		if (left[i] == 0)
+			queue[in++] = i;
+	}
+	while (out < in) {
+		size_t done = queue[out++];
+		for (size_t k = head[done]; k < head[done + 1]; k++)
+			if (--left[waiters[k]] == 0)
+				queue[in++] = waiters[k];
+	}
+	*ret_struck = out;
+	return left;
+}
+
+static void check_cycle(struct check *c, const struct waits *w)
+{
+	size_t struck, *left = strike_out(c->a, w, &struck);
+	bool *seen = arena_array(c->a, bool, w->n + 1);
+	size_t at = 0;
+
+	if (struck == w->n)
+		return;
+	while (left[at] == 0)
+		at++;
+	/* Each role that is left waits for one that is left: walk until a role comes up again. */
+	while (!seen[at]) {
+		seen[at] = true;
+		size_t k = w->first[at];
+		while (left[w->v[k]] == 0)
+			k++;
+		at = w->v[k];
+	}
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_init(&text, 4096);
+	size_t start = at, shown = 0;
+	do {
+		if (shown++ < MAX_CYCLE_SHOWN)
+			buf_printf(&text, "%s -> ", job_role(c->job, at)->name);
+		size_t k = w->first[at];
+		while (left[w->v[k]] == 0)
+			k++;
+		at = w->v[k];
+	} while (at != start);
+	if (shown > MAX_CYCLE_SHOWN)
+		buf_printf(&text, "(%zu more) -> ", shown - MAX_CYCLE_SHOWN);
+	const char *name = job_role(c->job, start)->name;
+	problem(c, key_pos(c->tables[start], "after"),
+		"roles wait for each other in a circle: %.*s%s: none could ever start",
+		STR_ARG(buf_str(&text)), name);
+}
+
+static void check_role(struct check *c, const struct doc *table, struct role *r)
+{
+	char *where = arena_printf(c->a, "roles.%s.", r->name);
+
+	check_env(c, table, where);
+	check_command(c, table, &r->command, where);
+	check_filled(c, table, "image", where);
+	if (!doc_get(table, "command")) {
+		if (!doc_get(c->doc, "command"))
+			problem(c, r->pos,
+				"roles.%s has no command, and the job has none for it either: "
+				"write "
+				"command = [\"program\", \"argument\"]",
+				r->name);
+		r->command = c->job->command;
+	}
+	if (r->ready_when == READY_PORT && !doc_get(table, "port"))
+		problem(c, item_pos(table, "ready_when", 0),
+			"roles.%s.ready_when = \"port\" needs a port: write port = 5436, say",
+			r->name);
+}
+
+/* The schema leaves out what is no table and keeps the order. */
+static void find_tables(struct check *c, const struct doc *roles)
+{
+	size_t n = 0;
+
+	c->tables = arena_array(c->a, const struct doc *, c->job->roles.n);
+	for (size_t i = 0; i < roles->table.n; i++)
+		if (roles->table.v[i].value->type == DOC_TABLE)
+			c->tables[n++] = roles->table.v[i].value;
+}
+
+static void check_roles(struct check *c)
+{
+	size_t n = c->job->roles.n;
+	int64_t total = 0;
+	struct waits waits;
+
+	if (n == 0)
+		return;
+	if (doc_get(c->doc, "count"))
+		problem(c, key_pos(c->doc, "count"),
+			"count says nothing beside roles: write it in the role, as in "
+			"roles.%s.count",
+			job_role(c->job, 0)->name);
+	find_tables(c, doc_table(c->doc, "roles"));
+	for (size_t i = 0; i < n; i++) {
+		struct role *r = job_role(c->job, i);
+		check_role(c, c->tables[i], r);
+		total += r->count;
+	}
+	if (total > JOB_MAX_NODES)
+		problem(c, key_pos(c->doc, "roles"),
+			"the roles have %lld nodes together: at most %d", (long long)total,
+			JOB_MAX_NODES);
+	read_waits(c, &waits);
+	check_cycle(c, &waits);
+}
+
+/* "s3://bucket/criteo/" and "../criteo" are called criteo; "." has no name. */
+static struct str last_part(struct str src)
+{
+	while (src.n > 0 && src.p[src.n - 1] == '/')
+		src.n--;
+	size_t from = src.n;
+	while (from > 0 && src.p[from - 1] != '/')
+		from--;
+	return (struct str){src.p + from, src.n - from};
+}
+
+static bool is_place(struct str path)
+{
+	return path_is_below(path) && !str_is(path, ".");
+}
+
+static void check_data(struct check *c)
+{
+	CLEANUP(mapp_free) struct map *paths = map_new();
+	struct data_spec *v = c->job->data.v;
+
+	for (size_t i = 0; i < c->job->data.n; i++) {
+		struct data_spec *d = &v[i];
+
+		if (!d->src)
+			continue;
+		if (d->src[0] == '\0') {
+			problem(c, d->pos, "data: src is empty");
+			continue;
+		}
+		if (!d->path) {
+			struct str name = last_part(str_from(d->src));
+			d->path = arena_strndup(c->a, name.p, name.n);
+			if (!is_place(name)) {
+				problem(c, d->pos,
+					"data: src '%s' has no name of its own: give a path",
+					d->src);
+				continue;
+			}
+		}
+		if (!is_place(str_from(d->path)))
+			problem(c, d->pos,
+				"data: path '%s' must be a place below the work directory, as in "
+				"\"data\"",
+				d->path);
+		else if (map_put(paths, str_from(d->path), d))
+			problem(c, d->pos, "data: path '%s' is used twice", d->path);
+	}
+}
+
+static void check_metrics(struct check *c)
+{
+	const struct doc *metrics = doc_table(c->doc, "metrics");
+	const struct metric_spec *v = c->job->metrics.v;
+
+	for (size_t i = 0; metrics && i < metrics->table.n; i++) {
+		const struct doc_entry *e = &metrics->table.v[i];
+		if (!is_word(e->key, "_./-", MAX_METRIC_NAME))
+			problem(c, e->key_pos,
+				"metrics: '%.*s' is no name of a metric: use up to %d letters, "
+				"digits "
+				"and _ . / -",
+				STR_ARG(e->key), MAX_METRIC_NAME);
+	}
+	for (size_t i = 0; i < c->job->metrics.n; i++)
+		if (v[i].pattern && v[i].pattern[0] == '\0')
+			problem(c, v[i].pos, "metrics.%s: the pattern is empty", v[i].name);
+}
+
+static void check_output(struct check *c)
+{
+	const struct doc *output = doc_table(c->doc, "output");
+	const struct output_spec *o = &c->job->output;
+
+	for (size_t i = 0; i < o->keep.n; i++)
+		if (!path_is_below(str_from(o->keep.v[i])))
+			problem(c, item_pos(output, "keep", i),
+				"output.keep: '%s' must be a glob below the work directory; a "
+				"whole "
+				"directory is \"model/**\"",
+				o->keep.v[i]);
+	if (o->s3 && !str_starts(str_from(o->s3), STR("s3://")))
+		problem(c, item_pos(output, "s3", 0), "output.s3 must start with s3://");
+}
+
+static void check_top(struct check *c)
+{
+	const struct doc *roles = doc_get(c->doc, "roles");
+	bool has_roles = roles && !(roles->type == DOC_TABLE && roles->table.n == 0);
+
+	check_env(c, c->doc, "");
+	check_command(c, c->doc, &c->job->command, "");
+	check_filled(c, c->doc, "source", "");
+	check_filled(c, c->doc, "metric_prefix", "");
+	if (!has_roles && !doc_get(c->doc, "command"))
+		problem(c, c->doc->pos,
+			"nothing to run: write command = [\"program\", \"argument\"], or a table "
+			"[roles.<name>] with a command");
+	if (c->job->sample_ms > 0 && c->job->sample_ms < MIN_SAMPLE_MS)
+		problem(c, item_pos(c->doc, "sample_every", 0),
+			"sample_every is below %dms: write %dms or more, or 0 for never",
+			MIN_SAMPLE_MS, MIN_SAMPLE_MS);
+}
+
+/* metrics.loss = 'regex' is short for metrics.loss.pattern = 'regex'.  The caller's tree stays as it
+ * is: a copy is made of the two tables that change. */
+static struct doc *copy_table(struct arena *a, const struct doc *from)
+{
+	struct doc *to = doc_new(a, DOC_TABLE);
+
+	to->pos = from->pos;
+	to->table.v = arena_array(a, struct doc_entry, from->table.n + 1);
+	to->table.n = from->table.n;
+	to->table.cap = from->table.n + 1;
+	for (size_t i = 0; i < from->table.n; i++)
+		to->table.v[i] = from->table.v[i];
+	return to;
+}
+
+static const struct doc *widen_metrics(const struct doc *doc, struct arena *a)
+{
+	const struct doc *metrics = doc_table(doc, "metrics");
+	bool any = false;
+
+	for (size_t i = 0; metrics && i < metrics->table.n; i++)
+		any = any || metrics->table.v[i].value->type == DOC_STRING;
+	if (!any)
+		return doc;
+
+	struct doc *root = copy_table(a, doc), *wide = copy_table(a, metrics);
+	for (size_t i = 0; i < wide->table.n; i++) {
+		struct doc_entry *e = &wide->table.v[i];
+		if (e->value->type != DOC_STRING)
+			continue;
+		struct doc *table = doc_new(a, DOC_TABLE);
+		table->pos = e->value->pos;
+		doc_set(a, table, STR("pattern"), e->value);
+		table->table.v[0].key_pos = e->key_pos;
+		e->value = table;
+	}
+	doc_set(a, root, STR("metrics"), wide);
+	return root;
+}
+
+bool job_load(const struct doc *doc, struct arena *a, struct job *ret_job, struct problems *ps)
+{
+	size_t before = ps->n + ps->more;
+
+	if (doc->type != DOC_TABLE) {
+		problems_add(ps, a, doc->pos, "a job file is a table of keys, not a %s",
+			     doc_type_name(doc->type));
+		return false;
+	}
+	doc = widen_metrics(doc, a);
+	struct job job;
+	struct check c = {.doc = doc, .job = &job, .a = a, .ps = ps};
+	schema_load(&job_schema, doc, &job, a, ps);
+	if (!job.strategy)
+		job.strategy = "";
+	check_top(&c);
+	check_roles(&c);
+	check_data(&c);
+	check_metrics(&c);
+	check_output(&c);
+	if (ps->n + ps->more != before)
+		return false;
+	*ret_job = job;
+	return true;
+}

@@ -1,0 +1,115 @@
+#pragma once
+/*
+ * job - what the user wrote, checked and with defaults.
+ *
+ * job_load() takes a document tree (TOML, YAML, JSON: same keys) and reports
+ * every problem of it in one go.  The struct and all it points to live in the
+ * arena.  The schema table job_schema is the only place that knows the keys:
+ * `regatta explain` and docs/job-file.md are printed from it.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/str.h"
+#include "fmt/schema.h"
+
+struct arena;
+struct err;
+
+#define JOB_MAX_NODES 10000
+#define JOB_DEFAULT_NAME "job"
+
+/* When a role counts as "there" for the roles that wait for it (`after`). */
+enum ready_when { READY_DEFAULT, READY_STARTED, READY_PORT, READY_FINISHED };
+
+struct role {
+	const char *name;
+	struct doc_pos pos;
+	int64_t count;
+	struct strs command;
+	int64_t port; /* 0 = none; probed on the node's own address */
+	struct strs after;
+	int ready_when; /* enum ready_when */
+	bool service;	/* stopped when the counted roles are done */
+	bool service_set;
+	struct env_list env;
+	uint64_t memory; /* bytes; 0 = no limit */
+	/* Used by the AWS engines only. */
+	struct strs instance_type;
+	bool spot;
+	const char *image;
+};
+
+struct metric_spec {
+	const char *name;
+	struct doc_pos pos;
+	const char *pattern;
+	int better; /* 0 not given, 1 lower, 2 higher: the values of metrics' enum better */
+};
+
+struct data_spec {
+	const char *src;
+	struct doc_pos pos;
+	const char *path;
+	bool shard; /* each node of the counted roles gets its part of the files */
+};
+
+struct output_spec {
+	struct strs keep; /* globs below the work directory, copied to outputs/<node>/ */
+	const char *s3;
+	struct doc_pos s3_pos;
+};
+
+struct timeouts {
+	int64_t launch_ms;  /* all resources live */
+	int64_t gather_ms;  /* all agents here and ready */
+	int64_t serve_ms;   /* a port answers after its start */
+	int64_t grace_ms;   /* between SIGTERM and SIGKILL */
+	int64_t collect_ms; /* output stored after the last exit */
+	int64_t lease_ms;   /* how long a node goes on without a master */
+};
+
+struct job {
+	const char *name;
+	const char *engine;   /* "local" */
+	const char *strategy; /* "" = chosen from the file: roles given -> "roles", else "single" */
+	struct doc_pos engine_pos, strategy_pos, source_pos;
+	const char *source; /* NULL = run where the job file is */
+	struct strs command;
+	int64_t count;
+	struct env_list env;
+	int64_t max_runtime_ms;	   /* 0 = no limit */
+	double max_cost;	   /* USD; 0 = no limit */
+	int64_t sample_ms;	   /* host samples; 0 = none */
+	const char *data_prefix;   /* of metric lines; default "**metrics_data: " */
+	struct table_list roles;   /* struct role */
+	struct table_list data;	   /* struct data_spec */
+	struct table_list metrics; /* struct metric_spec */
+	struct output_spec output;
+	struct timeouts timeouts;
+
+	const char *
+		base_dir; /* absolute: what relative paths are relative to; set by the caller after loading */
+};
+
+static inline struct role *job_role(const struct job *j, size_t i)
+{
+	return &((struct role *)j->roles.v)[i];
+}
+
+extern const struct schema job_schema;
+
+/* Checks keys, types, names, metric patterns' presence, role references, cycles of `after`, counts.
+ * On problems: false, and ps holds them all. */
+bool job_load(const struct doc *doc, struct arena *a, struct job *ret_job, struct problems *ps);
+/* Read a file by its extension, apply "--set key.path=value" words (value read as TOML, else as a string), load it.
+ * ERR_INVALID: msg is a summary ("job.toml has 3 problems"), *ret_text the "file:line:col: message" lines (owned by the arena).
+ * A problem that a setting brought in is a line "--set key.path: message".  *ret_text is "" where msg says it all.
+ * *ret_doc is the tree with the settings applied: what is sent to the master. */
+int job_read(const char *path, const char *const *sets, size_t nsets, struct arena *a,
+	     struct job *ret_job, struct doc **ret_doc, const char **ret_text, struct err *err);
+/* The same from argv: `regatta run -n 4 -- python3 train.py`. */
+int job_from_argv(const char *name, int64_t count, const char *const *argv, size_t argc,
+		  const char *const *sets, size_t nsets, struct arena *a, struct job *ret_job,
+		  struct doc **ret_doc, const char **ret_text, struct err *err);
+/* A commented starting job file for `regatta init [strategy]`; NULL if there is none of that name. */
+const char *job_template(const char *strategy);

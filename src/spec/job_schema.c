@@ -1,0 +1,497 @@
+/*
+ * job_schema - every key of a job file, once.
+ *
+ * Loading, defaults, limits, `regatta explain` and docs/job-file.md read these
+ * rows; what a row cannot say (references between roles, names, sums) is
+ * checked in job.c.
+ */
+#include "spec/job.h"
+
+#define SECOND INT64_C(1000)
+#define DAY (24 * 3600 * SECOND)
+#define LONGEST (366 * DAY) /* of any duration: a year is a typing error already */
+
+static const char *const ready_choices[] = {
+	[READY_DEFAULT] = "auto",
+	[READY_STARTED] = "started",
+	[READY_PORT] = "port",
+	[READY_FINISHED] = "finished",
+	NULL,
+};
+
+/* In the order of metrics' enum better. */
+static const char *const better_choices[] = {"auto", "lower", "higher", NULL};
+
+static const struct field role_fields[] = {
+	{
+		.name = "count",
+		.type = FIELD_INT,
+		.offset = offsetof(struct role, count),
+		.fallback = "1",
+		.min = 1,
+		.max = JOB_MAX_NODES,
+		.help = "How many nodes of this role. They are named <role>-0, <role>-1, and so "
+			"on.",
+		.example = "count = 4",
+	},
+	{
+		.name = "command",
+		.type = FIELD_ARGV,
+		.offset = offsetof(struct role, command),
+		.help = "What each node of this role runs: a list of words, or one string that is "
+			"split into "
+			"words as a shell would (nothing is expanded). Without it the role runs "
+			"the job's "
+			"own command.",
+		.example = "command = [\"python3\", \"train.py\", \"--epochs\", \"3\"]",
+	},
+	{
+		.name = "port",
+		.type = FIELD_INT,
+		.offset = offsetof(struct role, port),
+		.min = 1,
+		.max = 65535,
+		.help = "The TCP port that the command listens on, on its node's own address. It "
+			"is probed: "
+			"roles that wait for this one start when it answers. Other nodes find it "
+			"in their "
+			"environment.",
+		.example = "port = 5436",
+	},
+	{
+		.name = "after",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct role, after),
+		.help = "Roles that must be there before this one starts: see their ready_when.",
+		.example = "after = [\"store\"]",
+	},
+	{
+		.name = "ready_when",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct role, ready_when),
+		.fallback = "auto",
+		.choices = ready_choices,
+		.help = "When a node of this role counts as there for the roles that wait for it: "
+			"its process "
+			"was started, its port answers, or it has finished with exit code 0. auto "
+			"is port "
+			"if the role has one, else started.",
+		.example = "ready_when = \"finished\"",
+	},
+	{
+		.name = "service",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct role, service),
+		.set_offset = offsetof(struct role, service_set),
+		.help = "A service serves the others and is stopped when they are done. It has no "
+			"say in the "
+			"verdict, unless it fails while it is needed.",
+		.example = "service = true",
+	},
+	{
+		.name = "env",
+		.type = FIELD_ENV,
+		.offset = offsetof(struct role, env),
+		.help = "Environment of this role's nodes, on top of the job's env. Names that "
+			"start with "
+			"REGATTA_ are taken.",
+		.example = "env = { OMP_NUM_THREADS = \"4\" }",
+	},
+	{
+		.name = "memory",
+		.type = FIELD_SIZE,
+		.offset = offsetof(struct role, memory),
+		.help = "The most memory a node may use, where control groups allow a limit. A "
+			"node that goes "
+			"above it is killed and reported as out of memory. Without it there is no "
+			"limit.",
+		.example = "memory = \"2GiB\"",
+	},
+	{
+		.name = "instance_type",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct role, instance_type),
+		.help = "Machine types to try, in this order. Used by the AWS engines; engine "
+			"local takes the "
+			"machine as it is.",
+		.example = "instance_type = [\"c5.2xlarge\", \"c5a.2xlarge\"]",
+	},
+	{
+		.name = "spot",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct role, spot),
+		.help = "Take spot capacity: cheaper, and may be taken away. Used by the AWS "
+			"engines; engine "
+			"local takes the machine as it is.",
+		.example = "spot = true",
+	},
+	{
+		.name = "image",
+		.type = FIELD_STR,
+		.offset = offsetof(struct role, image),
+		.help = "Container image to run the command in. Without it the command runs on the "
+			"host. "
+			"Engine local runs no containers and refuses it.",
+		.example = "image = \"myrepo/ctr:1\"",
+	},
+	{.name = NULL},
+};
+
+static const struct schema role_schema = {
+	.name = "role",
+	.help = "One kind of node: how many, what they run, and what they wait for.",
+	.size = sizeof(struct role),
+	.name_offset = offsetof(struct role, name),
+	.pos_offset = offsetof(struct role, pos),
+	.fields = role_fields,
+};
+
+static const struct field data_fields[] = {
+	{
+		.name = "src",
+		.type = FIELD_STR,
+		.offset = offsetof(struct data_spec, src),
+		.required = true,
+		.help = "A file or directory, relative to the job file. On AWS also "
+			"s3://bucket/prefix/.",
+		.example = "src = \"./criteo\"",
+	},
+	{
+		.name = "path",
+		.type = FIELD_STR,
+		.offset = offsetof(struct data_spec, path),
+		.help = "Where it goes, below the work directory of the node. Without it: the last "
+			"part of src.",
+		.example = "path = \"data\"",
+	},
+	{
+		.name = "shard",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct data_spec, shard),
+		.help = "Each node that counts for the finish gets its part of the files: the "
+			"files are sorted "
+			"by name and dealt out by rank. Services get none.",
+		.example = "shard = true",
+	},
+	{.name = NULL},
+};
+
+static const struct schema data_schema = {
+	.name = "data",
+	.help = "Input files that every node finds in its work directory.",
+	.size = sizeof(struct data_spec),
+	.pos_offset = offsetof(struct data_spec, pos),
+	.fields = data_fields,
+};
+
+static const struct field metric_fields[] = {
+	{
+		.name = "pattern",
+		.type = FIELD_STR,
+		.offset = offsetof(struct metric_spec, pattern),
+		.required = true,
+		.help = "Regular expression (PCRE2) that is tried on every line of output. The "
+			"group named "
+			"value, or else the first group, is the figure; a group named step is its "
+			"step.",
+		.example = "pattern = 'loss=(?<value>[-+.0-9eE]+)'",
+	},
+	{
+		.name = "better",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct metric_spec, better),
+		.fallback = "auto",
+		.choices = better_choices,
+		.help = "Which way is better, for the best value in the summary. auto guesses from "
+			"the name: "
+			"loss, errors and times are better lower, all else higher.",
+		.example = "better = \"lower\"",
+	},
+	{.name = NULL},
+};
+
+static const struct schema metric_schema = {
+	.name = "metric",
+	.help = "A figure read from the output. The short form is a bare pattern: "
+		"metrics.loss = 'loss=([-+.0-9eE]+)'.",
+	.size = sizeof(struct metric_spec),
+	.name_offset = offsetof(struct metric_spec, name),
+	.pos_offset = offsetof(struct metric_spec, pos),
+	.fields = metric_fields,
+};
+
+static const struct field output_fields[] = {
+	{
+		.name = "keep",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct output_spec, keep),
+		.help = "Files to keep, as globs below the work directory (** is any depth). They "
+			"are copied to "
+			"outputs/<node>/ of the run, beside what the job wrote to $REGATTA_OUTPUT.",
+		.example = "keep = [\"model/**\", \"*.json\"]",
+	},
+	{
+		.name = "s3",
+		.type = FIELD_STR,
+		.offset = offsetof(struct output_spec, s3),
+		.pos_offset = offsetof(struct output_spec, s3_pos),
+		.help = "Where to put the results as well. Used by the AWS engines; engine local "
+			"refuses it.",
+		.example = "s3 = \"s3://bucket/results/\"",
+	},
+	{.name = NULL},
+};
+
+static const struct schema output_schema = {
+	.name = "output",
+	.help = "What is kept of a run besides its logs and metrics.",
+	.size = sizeof(struct output_spec),
+	.fields = output_fields,
+};
+
+static const struct field timeout_fields[] = {
+	{
+		.name = "launch",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, launch_ms),
+		.fallback = "5m",
+		.min = SECOND,
+		.max = LONGEST,
+		.help = "All resources must exist within this time, or the run fails and gives "
+			"them back.",
+		.example = "launch = \"10m\"",
+	},
+	{
+		.name = "gather",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, gather_ms),
+		.fallback = "2m",
+		.min = SECOND,
+		.max = LONGEST,
+		.help = "All nodes must be there and have their inputs within this time; until "
+			"then nobody "
+			"starts.",
+		.example = "gather = \"10m\"",
+	},
+	{
+		.name = "serve",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, serve_ms),
+		.fallback = "2m",
+		.min = SECOND,
+		.max = LONGEST,
+		.help = "A role's port must answer this soon after its start.",
+		.example = "serve = \"30s\"",
+	},
+	{
+		.name = "grace",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, grace_ms),
+		.fallback = "10s",
+		.min = 0,
+		.max = LONGEST,
+		.help = "Between SIGTERM and SIGKILL when a node is stopped.",
+		.example = "grace = \"1m\"",
+	},
+	{
+		.name = "collect",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, collect_ms),
+		.fallback = "5m",
+		.min = SECOND,
+		.max = LONGEST,
+		.help = "Output and kept files must be stored this soon after the last node's end.",
+		.example = "collect = \"30m\"",
+	},
+	{
+		.name = "lease",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, lease_ms),
+		.fallback = "30m",
+		.min = SECOND,
+		.max = LONGEST,
+		.help = "How long a node goes on without its master before it stops the job, and "
+			"in a cloud "
+			"itself.",
+		.example = "lease = \"2h\"",
+	},
+	{.name = NULL},
+};
+
+static const struct schema timeouts_schema = {
+	.name = "timeouts",
+	.help = "How long each phase may take. A run that misses one says which phase and which "
+		"node.",
+	.size = sizeof(struct timeouts),
+	.fields = timeout_fields,
+};
+
+static const struct field job_fields[] = {
+	{
+		.name = "name",
+		.type = FIELD_NAME,
+		.offset = offsetof(struct job, name),
+		.fallback = JOB_DEFAULT_NAME,
+		.help = "Name of the job. Each run of it is called <name>-<4 letters>.",
+		.example = "name = \"ctr\"",
+	},
+	{
+		.name = "engine",
+		.type = FIELD_STR,
+		.offset = offsetof(struct job, engine),
+		.pos_offset = offsetof(struct job, engine_pos),
+		.fallback = "local",
+		.help = "Where the nodes live. local: processes on this machine, each with an "
+			"address of its "
+			"own.",
+		.example = "engine = \"local\"",
+	},
+	{
+		.name = "strategy",
+		.type = FIELD_STR,
+		.offset = offsetof(struct job, strategy),
+		.pos_offset = offsetof(struct job, strategy_pos),
+		.help = "How the nodes work together. single: the same command count times. roles: "
+			"free roles "
+			"with gates. pserver: parameter servers and trainers. Without it: roles if "
+			"the file "
+			"has roles, else single.",
+		.example = "strategy = \"pserver\"",
+	},
+	{
+		.name = "source",
+		.type = FIELD_STR,
+		.offset = offsetof(struct job, source),
+		.pos_offset = offsetof(struct job, source_pos),
+		.help = "A file or directory, relative to the job file, that every node gets its "
+			"own copy of as "
+			"its work directory. Without it the commands run where the job file is.",
+		.example = "source = \"./ctr\"",
+	},
+	{
+		.name = "command",
+		.type = FIELD_ARGV,
+		.offset = offsetof(struct job, command),
+		.help = "What each node runs: a list of words, or one string that is split into "
+			"words as a "
+			"shell would (nothing is expanded). With roles it is the command of the "
+			"roles that "
+			"have none.",
+		.example = "command = [\"python3\", \"train.py\"]",
+	},
+	{
+		.name = "count",
+		.type = FIELD_INT,
+		.offset = offsetof(struct job, count),
+		.fallback = "1",
+		.min = 1,
+		.max = JOB_MAX_NODES,
+		.help = "How many nodes run the command. With roles, each role has its own count.",
+		.example = "count = 4",
+	},
+	{
+		.name = "env",
+		.type = FIELD_ENV,
+		.offset = offsetof(struct job, env),
+		.help = "Environment of every node. It wins over what Regatta sets for torch, "
+			"TensorFlow, JAX, "
+			"MPI and Paddle. Names that start with REGATTA_ are taken.",
+		.example = "env = { BATCH = \"512\" }",
+	},
+	{
+		.name = "max_runtime",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct job, max_runtime_ms),
+		.min = 0,
+		.max = LONGEST,
+		.help = "The run is stopped and fails when it runs longer. Without it, or with 0: "
+			"no limit.",
+		.example = "max_runtime = \"2h\"",
+	},
+	{
+		.name = "max_cost",
+		.type = FIELD_FLOAT,
+		.offset = offsetof(struct job, max_cost),
+		.min = 0,
+		.max = 1000000,
+		.help = "The run is stopped and fails when it has cost more, in USD. Without it, "
+			"or with 0: no "
+			"limit. Engine local costs nothing.",
+		.example = "max_cost = 20.0",
+	},
+	{
+		.name = "sample_every",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct job, sample_ms),
+		.fallback = "1s",
+		.min = 0,
+		.max = DAY,
+		.help = "How often CPU, memory, network, disk and, where there is one, GPU are "
+			"sampled on each "
+			"node; at least 100ms, or 0 for never.",
+		.example = "sample_every = \"5s\"",
+	},
+	{
+		.name = "metric_prefix",
+		.type = FIELD_STR,
+		.offset = offsetof(struct job, data_prefix),
+		.fallback = "**metrics_data: ",
+		.help = "A line of output that starts with this is read as name=value,name=value.",
+		.example = "metric_prefix = \"METRICS \"",
+	},
+	{
+		.name = "roles",
+		.type = FIELD_MAP,
+		.offset = offsetof(struct job, roles),
+		.sub = &role_schema,
+		.help = "The kinds of nodes, by name.",
+		.example = "[roles.trainer]\ncount = 4\ncommand = [\"python3\", \"train.py\"]",
+	},
+	{
+		.name = "data",
+		.type = FIELD_LIST,
+		.offset = offsetof(struct job, data),
+		.sub = &data_schema,
+		.help = "Input files that every node finds in its work directory.",
+		.example = "[[data]]\nsrc = \"./criteo\"\npath = \"data\"",
+	},
+	{
+		.name = "metrics",
+		.type = FIELD_MAP,
+		.offset = offsetof(struct job, metrics),
+		.sub = &metric_schema,
+		.keys = KEYS_ANY, /* '/' too: checked in job.c */
+		.min = 0,
+		.max = 64, /* patterns tried on every line of output */
+		.help = "Figures to read from the output, by name (letters, digits and any of "
+			"_./-).",
+		.example = "[metrics.loss]\npattern = 'loss=(?<value>[-+.0-9eE]+)'\nbetter = "
+			   "\"lower\"",
+	},
+	{
+		.name = "output",
+		.type = FIELD_TABLE,
+		.offset = offsetof(struct job, output),
+		.sub = &output_schema,
+		.help = "What is kept of a run besides its logs and metrics.",
+		.example = "[output]\nkeep = [\"model/**\"]",
+	},
+	{
+		.name = "timeouts",
+		.type = FIELD_TABLE,
+		.offset = offsetof(struct job, timeouts),
+		.sub = &timeouts_schema,
+		.help = "How long each phase may take.",
+		.example = "[timeouts]\ngather = \"10m\"",
+	},
+	{.name = NULL},
+};
+
+const struct schema job_schema = {
+	.name = "job",
+	.help = "A job file says what to run, on how many nodes, and what to keep. TOML is its "
+		"native form; "
+		"YAML and JSON with the same keys work too.",
+	.size = sizeof(struct job),
+	.fields = job_fields,
+};

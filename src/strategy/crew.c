@@ -1,0 +1,78 @@
+/* crew - roles and members as every strategy needs them. */
+#include "strategy/parts.h"
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+
+static int resolve_ready(const struct role *r)
+{
+	if (r->ready_when != READY_DEFAULT)
+		return r->ready_when;
+	return r->port > 0 ? READY_PORT : READY_STARTED;
+}
+
+static void mapp_free(struct map **m)
+{
+	*m = map_free(*m);
+}
+
+void crew_roles(const struct job *job, struct arena *a, struct crew *c)
+{
+	CLEANUP(mapp_free) struct map *index = map_new();
+
+	c->nroles = (int)job->roles.n;
+	c->roles = arena_array(a, struct strategy_role, job->roles.n);
+	for (int i = 0; i < c->nroles; i++) {
+		const struct role *r = job_role(job, (size_t)i);
+
+		c->roles[i] = (struct strategy_role){
+			.name = r->name,
+			.spec = r,
+			.count = (int)r->count,
+			.command = r->command,
+			.port = (int)r->port,
+			.counted = !r->service,
+			.ready_when = resolve_ready(r),
+			.after = arena_array(a, int, r->after.n),
+		};
+		map_put(index, str_from(r->name), &c->roles[i]);
+	}
+	for (int i = 0; i < c->nroles; i++) {
+		struct strategy_role *r = &c->roles[i];
+
+		for (size_t k = 0; k < r->spec->after.n; k++) {
+			const struct strategy_role *other =
+				map_get(index, str_from(r->spec->after.v[k]));
+			if (other) /* job_load has refused the others */
+				r->after[r->nafter++] = (int)(other - c->roles);
+		}
+	}
+}
+
+void crew_members(struct crew *c, struct arena *a)
+{
+	c->n = c->ncounted = 0;
+	for (int i = 0; i < c->nroles; i++)
+		c->n += c->roles[i].count;
+	c->members = arena_array(a, struct member, (size_t)c->n);
+
+	int rank = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < c->nroles; i++) {
+			const struct strategy_role *r = &c->roles[i];
+
+			if (r->counted != (pass == 0))
+				continue;
+			for (int k = 0; k < r->count; k++, rank++)
+				c->members[rank] = (struct member){
+					.name = arena_printf(a, "%s-%d", r->name, k),
+					.role = i,
+					.index = k,
+					.rank = rank,
+				};
+		}
+		if (pass == 0)
+			c->ncounted = rank;
+	}
+}

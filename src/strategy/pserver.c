@@ -1,0 +1,191 @@
+/*
+ * pserver - parameter servers and trainers, as the Paddle benchmark tool had them.
+ *
+ * The servers are services and are there when their port answers; the trainers
+ * start then and decide the finish.  Besides the common environment every node
+ * gets the names of that tool and of its form on Kubernetes, so that its
+ * scripts run unchanged.
+ */
+#include "strategy/parts.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#define DEFAULT_PORT 5436
+/* The list of them must fit in one variable: see ENV_MAX_VALUE. */
+#define MAX_PSERVERS 5000
+
+enum { PSERVER, TRAINER };
+static const char *const role_names[] = {[PSERVER] = "pserver", [TRAINER] = "trainer"};
+#define NROLES 2
+
+static int role_of(const char *name)
+{
+	for (int i = 0; i < NROLES; i++)
+		if (strcmp(role_names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+/* Which of the two roles are there; the others are problems.  A near miss counts as there, so that
+ * one slip of the pen is one problem. */
+static bool find_roles(const struct job *job, struct arena *a, struct problems *ps)
+{
+	bool there[NROLES] = {false}, ok = true;
+
+	for (size_t i = 0; i < job->roles.n; i++) {
+		const struct role *r = job_role(job, i);
+		const char *near;
+
+		if (role_of(r->name) >= 0) {
+			there[role_of(r->name)] = true;
+			continue;
+		}
+		ok = false;
+		near = schema_suggest(role_names, NROLES, str_from(r->name));
+		if (near) {
+			there[role_of(near)] = true;
+			problems_add(ps, a, r->pos,
+				     "strategy 'pserver' knows no role '%s': did you mean '%s'?",
+				     r->name, near);
+		} else {
+			problems_add(ps, a, r->pos,
+				     "strategy 'pserver' knows no role '%s': its roles are pserver "
+				     "and trainer; others are possible with strategy = \"roles\"",
+				     r->name);
+		}
+	}
+	for (int i = 0; i < NROLES; i++) {
+		if (!there[i]) {
+			ok = false;
+			problems_add(ps, a, job->strategy_pos,
+				     "strategy 'pserver' needs a table [roles.%s]", role_names[i]);
+		}
+	}
+	return ok;
+}
+
+static bool check_server(const struct role *r, struct arena *a, struct problems *ps)
+{
+	size_t before = ps->n + ps->more;
+
+	if (r->service_set && !r->service)
+		problems_add(ps, a, r->pos,
+			     "roles.pserver is a service: leave out service, or use strategy = "
+			     "\"roles\"");
+	if (r->after.n > 0)
+		problems_add(
+			ps, a, r->pos,
+			"roles.pserver starts first: leave out after, or use strategy = \"roles\"");
+	if (r->ready_when == READY_FINISHED)
+		problems_add(ps, a, r->pos,
+			     "roles.pserver does not finish by itself: ready_when is \"port\" or "
+			     "\"started\"");
+	if (r->count > MAX_PSERVERS)
+		problems_add(ps, a, r->pos, "roles.pserver.count is %lld: at most %d",
+			     (long long)r->count, MAX_PSERVERS);
+	return ps->n + ps->more == before;
+}
+
+static bool check_trainer(const struct role *r, struct arena *a, struct problems *ps)
+{
+	if (!r->service)
+		return true;
+	problems_add(ps, a, r->pos,
+		     "roles.trainer decides when the run is finished and is no service: leave out "
+		     "service, or use strategy = \"roles\"");
+	return false;
+}
+
+static bool crew(const struct job *job, struct arena *a, struct crew *ret, struct problems *ps)
+{
+	bool ok = find_roles(job, a, ps);
+	int at[NROLES] = {0};
+
+	for (size_t i = 0; i < job->roles.n; i++) {
+		const struct role *r = job_role(job, i);
+		int role = role_of(r->name);
+
+		if (role >= 0)
+			at[role] = (int)i;
+		if (role == PSERVER)
+			ok = check_server(r, a, ps) && ok;
+		if (role == TRAINER)
+			ok = check_trainer(r, a, ps) && ok;
+	}
+	if (!ok)
+		return false;
+
+	crew_roles(job, a, ret);
+	struct strategy_role *server = &ret->roles[at[PSERVER]],
+			     *trainer = &ret->roles[at[TRAINER]];
+	server->counted = false;
+	if (server->port == 0)
+		server->port = DEFAULT_PORT;
+	if (server->spec->ready_when == READY_DEFAULT)
+		server->ready_when = READY_PORT;
+	trainer->after = arena_new_of(a, int);
+	trainer->after[0] = at[PSERVER];
+	trainer->nafter = 1;
+	crew_members(ret, a);
+	return true;
+}
+
+/* PSERVERS and its twins of other ages. */
+static void put_servers(const struct env_input *in, struct arena *a, struct env_list *env)
+{
+	static const char *const names[] = {"PSERVERS", "PSERVER_HOSTS",
+					    "PADDLE_PSERVERS_IP_PORT_LIST"};
+	CLEANUP(buf_release) struct buf list = {0};
+
+	/* Trainers are the counted ones, so the servers are all ranks behind them. */
+	buf_init(&list, ENV_MAX_VALUE);
+	env_endpoints(in, in->crew->ncounted, in->crew->n, DEFAULT_PORT, &list);
+	if (list.overflow)
+		return;
+	const char *text = arena_strndup(a, buf_str(&list).p, list.n);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		env_put(env, a, names[i], text);
+}
+
+static void env(const struct env_input *in, int rank, struct arena *a, struct env_list *out)
+{
+	const struct member *m = &in->crew->members[rank];
+	bool trainer = rank < in->crew->ncounted;
+	int trainers = in->crew->ncounted;
+	int server_port = env_port(in, in->crew->ncounted, DEFAULT_PORT);
+
+	put_servers(in, a, out);
+	env_put(out, a, "TASK_NAME", in->run_id);
+	env_put(out, a, "TRAINING_ROLE", trainer ? "TRAINER" : "PSERVER");
+	env_put_int(out, a, "TRAINER_COUNT", trainers);
+	env_put_int(out, a, "TRAINERS", trainers);
+	env_put_int(out, a, "TRAINER_INDEX", trainer ? m->index : 0);
+	if (in->master_endpoint && in->master_endpoint[0])
+		env_put(out, a, "MASTER_ENDPOINT", in->master_endpoint);
+	if (trainer)
+		env_put_int(out, a, "PADDLE_INIT_TRAINER_ID", m->index);
+	else
+		env_put_endpoint(out, a, "SERVER_ENDPOINT", env_address(in, rank), server_port);
+
+	/* Of the Kubernetes form; JOB_NAMESPACE and TRAIN_CONFIG_DIR have no counterpart here. */
+	env_put(out, a, "JOB_NAME", in->job->name);
+	if (in->work_dir)
+		env_put(out, a, "JOB_PATH", in->work_dir);
+	if (in->iface)
+		env_put(out, a, "CONF_PADDLE_NIC", in->iface);
+	env_put_int(out, a, "CONF_PADDLE_PORT", server_port);
+	env_put_int(out, a, "CONF_PADDLE_PORTS_NUM", 1);
+	env_put_int(out, a, "CONF_PADDLE_PORTS_NUM_SPARSE", 0);
+	env_put_int(out, a, "CONF_PADDLE_GRADIENT_NUM", trainers);
+	/* Today's servers put their endpoint together from this and PADDLE_PORT. */
+	env_put(out, a, "POD_IP", env_address(in, rank));
+}
+
+const struct strategy strategy_pserver = {
+	.name = "pserver",
+	.help = "parameter servers and trainers: trainers start when every server's port answers",
+	.crew = crew,
+	.env = env,
+};

@@ -1,0 +1,80 @@
+# bash completion for regatta; made by 'regatta completion bash'
+_regatta()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+	local cmd=${COMP_WORDS[1]} run= n=0 i w
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		COMPREPLY=($(compgen -W 'run ps status logs metrics events kill cleanup plan init explain completion master sim version help --help --version' -- "$cur"))
+		return
+	fi
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		w=${COMP_WORDS[i]}
+		case "$cmd $w" in
+		*' --') compopt -o default; return ;;
+		'* --output'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' -'*) ;;
+		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
+		esac
+	done
+	case "$cmd $prev" in
+	'run --count') :; return ;;
+	'run -n') return ;;
+	'run --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
+	'run --name') :; return ;;
+	'run --repeat') :; return ;;
+	'run --parallel') :; return ;;
+	'ps --limit') :; return ;;
+	'logs --tail') :; return ;;
+	'metrics --node') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")); return ;;
+	'plan --count') :; return ;;
+	'plan -n') return ;;
+	'plan --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
+	'plan --name') :; return ;;
+	'init --to') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+	'init -o') return ;;
+	'master --listen') :; return ;;
+	'sim --seeds') :; return ;;
+	'sim --nodes') :; return ;;
+	'sim --seed') :; return ;;
+	*' --output') COMPREPLY=($(compgen -W 'table json' -- "$cur")); return ;;
+	esac
+	if [[ $cur == -* ]]; then
+		case $cmd in
+		run) COMPREPLY=($(compgen -W '--count -n --set --name --detach -d --follow -f --repeat --parallel --output --help -h' -- "$cur")) ;;
+		ps) COMPREPLY=($(compgen -W '--all -a --limit --output --help -h' -- "$cur")) ;;
+		status) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
+		logs) COMPREPLY=($(compgen -W '--follow -f --tail --merge --err --raw --output --help -h' -- "$cur")) ;;
+		metrics) COMPREPLY=($(compgen -W '--node --host --output --help -h' -- "$cur")) ;;
+		events) COMPREPLY=($(compgen -W '--follow -f --output --help -h' -- "$cur")) ;;
+		kill) COMPREPLY=($(compgen -W '--now --output --help -h' -- "$cur")) ;;
+		cleanup) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
+		plan) COMPREPLY=($(compgen -W '--count -n --set --name --output --help -h' -- "$cur")) ;;
+		init) COMPREPLY=($(compgen -W '--to -o --output --help -h' -- "$cur")) ;;
+		explain) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
+		completion) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
+		master) COMPREPLY=($(compgen -W '--listen --stop --cancel --output --help -h' -- "$cur")) ;;
+		sim) COMPREPLY=($(compgen -W '--seeds --nodes --seed --verbose -v --output --help -h' -- "$cur")) ;;
+		version) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
+		help) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
+		esac
+		return
+	fi
+	case "$cmd $n" in
+	'run 0') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")) ;;
+	'status 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'logs 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'logs 1') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")) ;;
+	'metrics 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'metrics 1') : ;;
+	'events 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'kill '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'cleanup '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'plan 0') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")) ;;
+	'init 0') COMPREPLY=($(compgen -W "$(regatta words strategies 2>/dev/null)" -- "$cur")) ;;
+	'explain 0') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")) ;;
+	'completion 0') COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
+	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events kill cleanup plan init explain completion master sim version help' -- "$cur")) ;;
+	esac
+}
+complete -F _regatta regatta

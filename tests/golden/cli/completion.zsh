@@ -1,0 +1,161 @@
+#compdef regatta
+# zsh completion for regatta; made by 'regatta completion zsh'
+_regatta()
+{
+	local -a commands
+	commands=(
+		'run:run a job file, or a command, and watch it'
+		'ps:list the active runs'
+		'status:show one run\: phase, nodes, metrics, verdict'
+		'logs:print the output of a run'\''s nodes'
+		'metrics:print first, last, best and mean of a run'\''s metrics'
+		'events:print what happened in a run, in order'
+		'kill:cancel runs'
+		'cleanup:cancel runs if needed and remove all their files'
+		'plan:show what a run would use\: resources, nodes, environment, limits'
+		'init:write a commented job file to start from'
+		'explain:explain a key of the job file, or list them all'
+		'completion:print the completion script for bash, zsh or fish'
+		'master:run the master in the foreground, or stop it'
+		'sim:play runs against a simulated, faulty cloud and check every invariant'
+		'version:print the version'
+		'help:show help for a command'
+	)
+	if ((CURRENT == 2)); then
+		_describe command commands
+		return
+	fi
+	local run=${words[3]}
+	shift words
+	((CURRENT--))
+	case $words[1] in
+	run)
+		_arguments -S \
+			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
+			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
+			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
+			''{-d,--detach}'[print the run'\''s id and return; the run goes on]' \
+			''{-f,--follow}'[print the job'\''s output while it runs, as '\''node | line'\'']' \
+			'--repeat[run the job N times, each a run of its own]:N: ' \
+			'--parallel[with --repeat\: K runs at a time (default 1)]:K: ' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::FILE:_files'
+		;;
+	ps)
+		_arguments -S \
+			''{-a,--all}'[ended runs too]' \
+			'--limit[at most N runs (default 50)]:N: ' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
+	status)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	logs)
+		_arguments -S \
+			''{-f,--follow}'[go on until the node has ended]' \
+			'--tail[only the last N lines]:N: ' \
+			'--merge[all nodes, each line as '\''node | line'\'']' \
+			'--err[standard error instead of standard output]' \
+			'--raw[raw bytes even on a terminal (control characters are escaped otherwise)]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
+			'::NODE:{compadd -- $(regatta words nodes $run 2>/dev/null)}'
+		;;
+	metrics)
+		_arguments -S \
+			'--node[of this node only]:NODE:{compadd -- $(regatta words nodes $run 2>/dev/null)}' \
+			'--host[samples of the nodes too\: cpu, memory, network, disk]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
+			'::NAME: '
+		;;
+	events)
+		_arguments -S \
+			''{-f,--follow}'[go on until the run has ended]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	kill)
+		_arguments -S \
+			'--now[SIGKILL at once, without the grace period]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'*:RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	cleanup)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'*:RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	plan)
+		_arguments -S \
+			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
+			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
+			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::FILE:_files'
+		;;
+	init)
+		_arguments -S \
+			''{-o,--to}'[write to this file (default job.toml; '\''-'\'' is standard output)]:FILE:_files' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::STRATEGY:{compadd -- $(regatta words strategies 2>/dev/null)}'
+		;;
+	explain)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::KEY:{compadd -- $(regatta words keys 2>/dev/null)}'
+		;;
+	completion)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			':SHELL:(bash zsh fish)'
+		;;
+	master)
+		_arguments -S \
+			'--listen[serve HTTP there too (default 127.0.0.1\:5436 in the foreground)]:ADDR\:PORT: ' \
+			'--stop[stop the running master; its runs go on and are taken up again by the next one]' \
+			'--cancel[with --stop\: cancel the active runs first]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
+	sim)
+		_arguments -S \
+			'--seeds[histories to play (default 100)]:N: ' \
+			'--nodes[nodes in each (default 3)]:M: ' \
+			'--seed[the first seed (default 1)]:S: ' \
+			'*'{-v,--verbose}'[a line for each seed; -vv\: its whole history]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
+	version)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
+	help)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::COMMAND:(run ps status logs metrics events kill cleanup plan init explain completion master sim version help)'
+		;;
+	esac
+}
+if [ "$funcstack[1]" = _regatta ]; then
+	_regatta "$@"
+else
+	compdef _regatta regatta
+fi

@@ -1,0 +1,246 @@
+#include "../spec/golden.h"
+
+#include "plan/plan.h"
+
+#define BASE 0x7f010001u /* 127.1.0.1 */
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+	(void)state;
+	arena = arena_new();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena = arena_free(arena);
+	return 0;
+}
+
+static struct plan plan_of(const char *text)
+{
+	const struct plan_input in = {.local_base = BASE};
+	struct job *job = arena_new_of(arena, struct job);
+	struct problems ps = {0};
+	struct plan p;
+
+	*job = good_job(arena, text);
+	if (!plan_make(job, &in, arena, &p, &ps))
+		fail_msg("%s", ps.v[0].text);
+	assert_int_equal(ps.n, 0);
+	return p;
+}
+
+static struct problems problems_of(const char *text)
+{
+	const struct plan_input in = {.local_base = BASE};
+	struct job *job = arena_new_of(arena, struct job);
+	struct problems ps = {0};
+	struct plan p = {.nresources = -7};
+
+	*job = good_job(arena, text);
+	assert_false(plan_make(job, &in, arena, &p, &ps));
+	assert_int_equal(p.nresources, -7);
+	return ps;
+}
+
+static void refused(const char *text, int line, const char *message)
+{
+	struct problems ps = problems_of(text);
+
+	if (ps.n != 1 || strcmp(ps.v[0].text, message) != 0)
+		fail_msg("%zu problems, first: %s\nwanted: %s", ps.n, ps.v[0].text, message);
+	assert_int_equal(ps.v[0].pos.line, line);
+}
+
+/* Addresses. */
+
+static void addresses_follow_each_other_and_skip_0_and_255(void **state)
+{
+	(void)state;
+	assert_int_equal(plan_local_address(BASE, 0), 0x7f010001u);
+	assert_int_equal(plan_local_address(BASE, 253), 0x7f0100feu);
+	assert_int_equal(plan_local_address(BASE, 254), 0x7f010101u);
+	assert_int_equal(plan_local_address(BASE, 508), 0x7f010201u);
+	assert_int_equal(plan_local_address(0x7f0100ffu, 0), 0x7f010101u);
+	assert_int_equal(plan_local_address(0x7f010000u, 0), 0x7f010001u);
+	assert_int_equal(plan_local_address(0x7f01fffeu, 1), 0x7f020001u);
+}
+
+static void no_two_ranks_share_an_address(void **state)
+{
+	(void)state;
+	for (uint32_t base = BASE; base < BASE + 300; base++) {
+		uint32_t last = 0;
+		for (int rank = 0; rank < 600; rank++) {
+			uint32_t at = plan_local_address(base, rank);
+			assert_true(at > last && at >= base);
+			assert_true((at & 255) != 0 && (at & 255) != 255);
+			last = at;
+		}
+	}
+}
+
+static void the_span_ends_behind_the_last_address(void **state)
+{
+	(void)state;
+	assert_int_equal(plan_local_span(BASE, 0), 0);
+	assert_int_equal(plan_local_span(BASE, 1), 1);
+	assert_int_equal(plan_local_span(BASE, 254), 254);
+	assert_int_equal(plan_local_span(BASE, 255), 257);
+	for (int n = 1; n < 2000; n++) {
+		uint32_t next = BASE + plan_local_span(BASE, n);
+		assert_true(plan_local_address(next, 0) > plan_local_address(BASE, n - 1));
+	}
+}
+
+/* Plans. */
+
+static void each_node_is_one_resource_with_an_address(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("command = 'x'\n[roles.s]\nservice = true\n[roles.w]\ncount = 2\n");
+	static const char *const names[] = {"w-0", "w-1", "s-0"};
+	static const char *const addresses[] = {"127.1.0.1", "127.1.0.2", "127.1.0.3"};
+
+	assert_string_equal(p.strategy->name, "roles");
+	assert_string_equal(p.iface, "lo");
+	assert_int_equal(p.nresources, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_string_equal(p.resources[i].kind, "local.node");
+		assert_string_equal(p.resources[i].name, names[i]);
+		assert_int_equal(p.resources[i].node, i);
+		assert_int_equal(p.resources[i].nneeds, 0);
+		assert_int_equal(p.resource_of[i], i);
+		assert_string_equal(p.addresses[i], addresses[i]);
+	}
+}
+
+static void engines_of_other_versions_are_named_as_such(void **state)
+{
+	(void)state;
+	refused("engine = 'aws.ec2'\ncommand = 'x'\n", 1,
+		"engine 'aws.ec2' is not in this version: engines here are local");
+	refused("engine = 'kubernetes'\ncommand = 'x'\n", 1,
+		"engine 'kubernetes' is not in this version: engines here are local");
+}
+
+static void an_unknown_engine_is_a_problem_with_a_suggestion(void **state)
+{
+	(void)state;
+	refused("command = 'x'\nengine = 'locla'\n", 2,
+		"there is no engine 'locla': did you mean 'local'?");
+	refused("command = 'x'\nengine = 'aws.ecs'\n", 2,
+		"there is no engine 'aws.ecs': did you mean 'aws.ec2'?");
+	refused("command = 'x'\nengine = 'mainframe'\n", 2,
+		"there is no engine 'mainframe': engines here are local");
+}
+
+static void what_this_machine_cannot_do_is_refused(void **state)
+{
+	(void)state;
+	refused("command = 'x'\n[roles.a]\nimage = 'busybox'\n", 2,
+		"roles.a: engine local runs no containers: leave out image, or put docker run in "
+		"the command");
+	refused("command = 'x'\nsource = 's3://b/c'\n", 2,
+		"engine local takes a file or directory as source, not 's3://b/c': fetch it first "
+		"and name the copy");
+	refused("command = 'x'\nsource = 'docker://b/c'\n", 2,
+		"engine local takes a file or directory as source, not 'docker://b/c': fetch it "
+		"first and name the "
+		"copy");
+	refused("command = 'x'\nsource = 'git+https://h/r@v'\n", 2,
+		"engine local takes a file or directory as source, not 'git+https://h/r@v': fetch "
+		"it first and "
+		"name the copy");
+	refused("command = 'x'\n[[data]]\nsrc = 's3://b/c'\n", 2,
+		"engine local takes a file or directory as src of data, not 's3://b/c': fetch it "
+		"first and name the "
+		"copy");
+	refused("command = 'x'\noutput.s3 = 's3://b/c'\n", 2,
+		"engine local writes nothing to S3: leave out output.s3; the files are in outputs/ "
+		"of the run");
+}
+
+static void keys_of_other_engines_do_no_harm_here(void **state)
+{
+	(void)state;
+	plan_of("command = 'x'\nmax_cost = 3\nsource = './s3'\n[roles.a]\ninstance_type = "
+		"'c5.large'\nspot = true\n");
+}
+
+static void strategy_and_engine_report_together(void **state)
+{
+	(void)state;
+	struct problems ps =
+		problems_of("engine = 'mainframe'\nstrategy = 'astrology'\ncommand = 'x'\n");
+	assert_int_equal(ps.n, 2);
+	ps = problems_of(
+		"strategy = 'single'\ncommand = 'x'\nsource = 's3://x'\n[roles.a]\nimage = 'y'\n");
+	assert_int_equal(ps.n, 3);
+}
+
+static void the_same_job_gives_the_same_plan_byte_for_byte(void **state)
+{
+	CLEANUP(buf_release) struct buf x, y;
+	(void)state;
+
+	buf_init(&x, GOLDEN_MAX);
+	buf_init(&y, GOLDEN_MAX);
+	struct plan p = plan_of(job_template("pserver")), q = plan_of(job_template("pserver"));
+	plan_to_json(&p, "r", arena, &x);
+	plan_to_json(&q, "r", arena, &y);
+	assert_true(str_eq(buf_str(&x), buf_str(&y)));
+}
+
+static void ten_thousand_nodes_are_planned(void **state)
+{
+	(void)state;
+	struct plan p =
+		plan_of("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\ncount = 5000\n"
+			"[roles.trainer]\ncount = 5000\n");
+	assert_int_equal(p.crew.n, JOB_MAX_NODES);
+	assert_int_equal(p.nresources, JOB_MAX_NODES);
+	assert_string_equal(p.addresses[JOB_MAX_NODES - 1], "127.1.39.94");
+	assert_string_equal(p.crew.members[JOB_MAX_NODES - 1].name, "pserver-4999");
+}
+
+static void a_job_of_four_thousand_roles_is_planned(void **state)
+{
+	CLEANUP(buf_release) struct buf text;
+	(void)state;
+
+	buf_init(&text, 1 << 20);
+	buf_addz(&text, "command = 'x'\n");
+	for (int i = 0; i < 4000; i++)
+		buf_printf(&text, "[roles.r%d]\nafter = ['r%d']\n", i, i == 3999 ? 4000 : i + 1);
+	buf_addz(&text, "[roles.r4000]\n");
+	struct plan p = plan_of(text.p);
+	assert_int_equal(p.crew.n, 4001);
+	assert_int_equal(p.crew.roles[0].after[0], 1);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(addresses_follow_each_other_and_skip_0_and_255),
+		T(no_two_ranks_share_an_address),
+		T(the_span_ends_behind_the_last_address),
+		T(each_node_is_one_resource_with_an_address),
+		T(engines_of_other_versions_are_named_as_such),
+		T(an_unknown_engine_is_a_problem_with_a_suggestion),
+		T(what_this_machine_cannot_do_is_refused),
+		T(keys_of_other_engines_do_no_harm_here),
+		T(strategy_and_engine_report_together),
+		T(the_same_job_gives_the_same_plan_byte_for_byte),
+		T(ten_thousand_nodes_are_planned),
+		T(a_job_of_four_thousand_roles_is_planned),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

@@ -1,0 +1,629 @@
+#include "../spec/golden.h"
+
+#include "metrics/extract.h"
+#include "metrics/stats.h"
+
+/* Defaults. */
+
+static void a_command_is_all_a_job_needs(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(a, "command = ['true']");
+	assert_string_equal(j.name, JOB_DEFAULT_NAME);
+	assert_string_equal(j.engine, "local");
+	assert_string_equal(j.strategy, "");
+	assert_null(j.source);
+	assert_int_equal(j.count, 1);
+	assert_int_equal(j.command.n, 1);
+	assert_string_equal(j.command.v[0], "true");
+	assert_int_equal(j.env.n, 0);
+	assert_int_equal(j.roles.n, 0);
+	assert_int_equal(j.data.n, 0);
+	assert_int_equal(j.metrics.n, 0);
+	assert_int_equal(j.output.keep.n, 0);
+	assert_null(j.output.s3);
+	assert_null(j.base_dir);
+}
+
+static void limits_that_were_not_written_have_their_defaults(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(a, "command = ['true']");
+	assert_int_equal(j.max_runtime_ms, 0);
+	assert_true(j.max_cost == 0.0);
+	assert_int_equal(j.sample_ms, 1000);
+	assert_string_equal(j.data_prefix, "**metrics_data: ");
+	assert_int_equal(j.timeouts.launch_ms, 300000);
+	assert_int_equal(j.timeouts.gather_ms, 120000);
+	assert_int_equal(j.timeouts.serve_ms, 120000);
+	assert_int_equal(j.timeouts.grace_ms, 10000);
+	assert_int_equal(j.timeouts.collect_ms, 300000);
+	assert_int_equal(j.timeouts.lease_ms, 1800000);
+}
+
+static const char full[] = "name = 'ctr-ps'\n"
+			   "engine = 'aws.ec2'\n"
+			   "strategy = 'pserver'\n"
+			   "source = './ctr'\n"
+			   "max_runtime = '2h'\n"
+			   "max_cost = 20\n"
+			   "sample_every = '5s'\n"
+			   "metric_prefix = 'M '\n"
+			   "command = 'python3 -c \"a b\"'\n"
+			   "env = { BATCH = '512', N = 5, ON = true }\n"
+			   "[roles.pserver]\n"
+			   "count = 2\n"
+			   "port = 5436\n"
+			   "service = true\n"
+			   "instance_type = ['c5.2xlarge', 'c5a.2xlarge']\n"
+			   "[roles.trainer]\n"
+			   "count = 4\n"
+			   "command = ['python3', 'train.py']\n"
+			   "after = 'pserver'\n"
+			   "ready_when = 'finished'\n"
+			   "image = 'myrepo/ctr:1'\n"
+			   "instance_type = 'g5.xlarge'\n"
+			   "spot = true\n"
+			   "memory = '2GiB'\n"
+			   "env = { X = 'y' }\n"
+			   "[[data]]\n"
+			   "src = 's3://bucket/criteo/'\n"
+			   "shard = true\n"
+			   "[metrics.loss]\n"
+			   "pattern = 'loss=(?<value>[-+.0-9eE]+)'\n"
+			   "better = 'lower'\n"
+			   "[metrics.'val/acc_1.5-x']\n"
+			   "pattern = 'acc=(.*)'\n"
+			   "[output]\n"
+			   "keep = 'model/**'\n"
+			   "s3 = 's3://bucket/results/'\n"
+			   "[timeouts]\n"
+			   "launch = '1m'\n"
+			   "gather = '2m'\n"
+			   "serve = '3m'\n"
+			   "grace = 0\n"
+			   "collect = '5m'\n"
+			   "lease = '6m'\n";
+
+static void every_key_of_the_job_arrives(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(a, full);
+	assert_string_equal(j.name, "ctr-ps");
+	assert_string_equal(j.engine, "aws.ec2");
+	assert_int_equal(j.engine_pos.line, 2);
+	assert_string_equal(j.strategy, "pserver");
+	assert_int_equal(j.strategy_pos.line, 3);
+	assert_string_equal(j.source, "./ctr");
+	assert_int_equal(j.source_pos.line, 4);
+	assert_int_equal(j.max_runtime_ms, 7200000);
+	assert_true(j.max_cost == 20.0);
+	assert_int_equal(j.sample_ms, 5000);
+	assert_string_equal(j.data_prefix, "M ");
+	assert_int_equal(j.command.n, 3);
+	assert_string_equal(j.command.v[2], "a b");
+	assert_int_equal(j.env.n, 3);
+	assert_string_equal(j.env.v[1].value, "5");
+	assert_string_equal(j.env.v[2].value, "true");
+	assert_string_equal(j.output.keep.v[0], "model/**");
+	assert_string_equal(j.output.s3, "s3://bucket/results/");
+	assert_int_equal(j.output.s3_pos.line, 36);
+	assert_int_equal(j.timeouts.launch_ms, 60000);
+	assert_int_equal(j.timeouts.gather_ms, 120000);
+	assert_int_equal(j.timeouts.serve_ms, 180000);
+	assert_int_equal(j.timeouts.grace_ms, 0);
+	assert_int_equal(j.timeouts.collect_ms, 300000);
+	assert_int_equal(j.timeouts.lease_ms, 360000);
+}
+
+static void every_key_of_a_role_arrives(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(a, full);
+	assert_int_equal(j.roles.n, 2);
+	const struct role *ps = job_role(&j, 0), *tr = job_role(&j, 1);
+	assert_string_equal(ps->name, "pserver");
+	assert_int_equal(ps->count, 2);
+	assert_int_equal(ps->port, 5436);
+	assert_true(ps->service && ps->service_set);
+	assert_int_equal(ps->ready_when, READY_DEFAULT);
+	assert_int_equal(ps->instance_type.n, 2);
+	assert_false(ps->spot);
+	assert_null(ps->image);
+	assert_int_equal(ps->memory, 0);
+	assert_string_equal(tr->name, "trainer");
+	assert_int_equal(tr->pos.line, 16);
+	assert_int_equal(tr->count, 4);
+	assert_string_equal(tr->after.v[0], "pserver");
+	assert_int_equal(tr->ready_when, READY_FINISHED);
+	assert_false(tr->service || tr->service_set);
+	assert_string_equal(tr->image, "myrepo/ctr:1");
+	assert_string_equal(tr->instance_type.v[0], "g5.xlarge");
+	assert_true(tr->spot);
+	assert_int_equal(tr->memory, 2147483648u);
+	assert_string_equal(tr->env.v[0].name, "X");
+}
+
+static void every_key_of_data_and_metrics_arrives(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(a, full);
+	const struct data_spec *data = j.data.v;
+	const struct metric_spec *metrics = j.metrics.v;
+	assert_int_equal(j.data.n, 1);
+	assert_string_equal(data[0].src, "s3://bucket/criteo/");
+	assert_string_equal(data[0].path, "criteo");
+	assert_true(data[0].shard);
+	assert_int_equal(j.metrics.n, 2);
+	assert_string_equal(metrics[0].name, "loss");
+	assert_string_equal(metrics[0].pattern, "loss=(?<value>[-+.0-9eE]+)");
+	assert_int_equal(metrics[0].better, BETTER_LOWER);
+	assert_string_equal(metrics[1].name, "val/acc_1.5-x");
+	assert_int_equal(metrics[1].better, BETTER_UNKNOWN);
+}
+
+static void the_three_formats_give_the_same_job(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	static const char yaml[] = "name: x\nroles:\n  a:\n    count: 2\n    command: [echo, hi]\n";
+	static const char json[] = "{\"name\": \"x\", \"roles\": {\"a\": {\"count\": 2, "
+				   "\"command\": [\"echo\", \"hi\"]}}}";
+	struct problems ps = {0};
+	struct doc *docs[3];
+	(void)state;
+
+	assert_int_equal(yaml_parse(STR(yaml), a, &docs[0], NULL), 0);
+	assert_int_equal(json_parse(STR(json), a, &docs[1], NULL), 0);
+	assert_int_equal(toml_parse(STR("name='x'\n[roles.a]\ncount=2\ncommand='echo hi'"), a,
+				    &docs[2], NULL),
+			 0);
+	for (size_t i = 0; i < COUNT(docs); i++) {
+		struct job j;
+		assert_true(job_load(docs[i], a, &j, &ps));
+		assert_string_equal(j.name, "x");
+		assert_int_equal(j.roles.n, 1);
+		assert_int_equal(job_role(&j, 0)->count, 2);
+		assert_string_equal(job_role(&j, 0)->command.v[1], "hi");
+	}
+}
+
+static void better_has_the_values_of_metrics(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j =
+		good_job(a, "command = 'x'\n[metrics]\na = { pattern = 'x', better = 'higher' }\n"
+			    "b = { pattern = 'x', better = 'lower' }\n"
+			    "c = { pattern = 'x', better = 'auto' }\n");
+	const struct metric_spec *m = j.metrics.v;
+	assert_int_equal(m[0].better, BETTER_HIGHER);
+	assert_int_equal(m[1].better, BETTER_LOWER);
+	assert_int_equal(m[2].better, BETTER_UNKNOWN);
+}
+
+static void a_metric_may_be_just_its_pattern(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(
+		a, "command = 'x'\nmetrics.loss = 'l=(.*)'\nmetrics.acc.pattern = 'a=(.*)'\n");
+	const struct metric_spec *m = j.metrics.v;
+	assert_int_equal(j.metrics.n, 2);
+	assert_string_equal(m[0].name, "loss");
+	assert_string_equal(m[0].pattern, "l=(.*)");
+	assert_string_equal(m[1].pattern, "a=(.*)");
+}
+
+static void the_short_form_of_a_metric_leaves_the_tree_as_it_was(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf before, after;
+	struct problems ps = {0};
+	struct doc *doc;
+	struct job j;
+	(void)state;
+
+	buf_init(&before, 4096);
+	buf_init(&after, 4096);
+	assert_int_equal(toml_parse(STR("command = 'x'\nmetrics.loss = 'l'\n"), a, &doc, NULL), 0);
+	doc_to_json(doc, &before);
+	assert_true(job_load(doc, a, &j, &ps));
+	doc_to_json(doc, &after);
+	assert_string_equal(before.p, after.p);
+}
+
+static void a_role_without_a_command_runs_the_jobs(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j =
+		good_job(a, "command = 'echo a'\n[roles.x]\n[roles.y]\ncommand = 'echo b'\n");
+	assert_string_equal(job_role(&j, 0)->command.v[1], "a");
+	assert_string_equal(job_role(&j, 1)->command.v[1], "b");
+}
+
+static void data_goes_to_the_last_part_of_its_source(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j =
+		good_job(a, "command = 'x'\n[[data]]\nsrc = '../a/b.csv'\n[[data]]\nsrc = '/c//'\n"
+			    "[[data]]\nsrc = 'd'\n[[data]]\nsrc = 'e'\npath = 'f/g'\n");
+	const struct data_spec *d = j.data.v;
+	assert_string_equal(d[0].path, "b.csv");
+	assert_string_equal(d[1].path, "c");
+	assert_string_equal(d[2].path, "d");
+	assert_string_equal(d[3].path, "f/g");
+}
+
+/* Problems: those of the whole pipeline are golden files; here are the rules one by one. */
+
+static void nothing_to_run_is_a_problem(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct problems ps;
+	struct job j;
+	(void)state;
+
+	static const char *const texts[] = {"", "name = 'x'\n", "[roles]\n", "command = []\n",
+					    "command = '  '"};
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		assert_false(load_toml(a, texts[i], &j, &ps));
+		assert_int_equal(ps.n, 1);
+	}
+}
+
+static void a_job_that_is_no_table_is_refused(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct problems ps = {0};
+	struct doc *doc;
+	struct job j;
+	(void)state;
+
+	assert_int_equal(json_parse(STR("[1]"), a, &doc, NULL), 0);
+	assert_false(job_load(doc, a, &j, &ps));
+	assert_string_equal(ps.v[0].text, "a job file is a table of keys, not a list");
+}
+
+static void on_problems_the_job_is_not_touched(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct job j = {.name = "untouched"};
+	struct problems ps;
+	(void)state;
+
+	assert_false(load_toml(a, "count = 0", &j, &ps));
+	assert_string_equal(j.name, "untouched");
+}
+
+static void problems_of_an_earlier_file_do_not_count(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct problems ps = {0};
+	struct doc *doc;
+	struct job j;
+	(void)state;
+
+	problems_add(&ps, a, (struct doc_pos){1, 1}, "of another file");
+	assert_int_equal(toml_parse(STR("command = 'x'"), a, &doc, NULL), 0);
+	assert_true(job_load(doc, a, &j, &ps));
+}
+
+static void a_wrong_type_is_one_problem_not_two(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct problems ps;
+	struct job j;
+	(void)state;
+
+	static const char *const texts[] = {
+		"command = 5\n",
+		"[roles.a]\ncommand = 5\n",
+		"command = 'x'\nroles = 5\n",
+		"command = 'x'\n[metrics.loss]\npattern = 5\n",
+		"command = 'x'\n[[data]]\nsrc = 5\n",
+		"command = 'x'\nenv = 5\n",
+		"command = 'x'\noutput = 5\n",
+		"command = 'x'\ndata = 5\n",
+		"command = 'x'\nmetrics = 5\n",
+		"command = 'x'\nmetrics.loss = 5\n",
+		"command = 'x'\n[roles]\na = 5\nb = {}\n",
+		"[roles.a]\ncommand = 'x'\nready_when = 'port'\nport = 'y'\n",
+	};
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		assert_false(load_toml(a, texts[i], &j, &ps));
+		if (ps.n != 1)
+			fail_msg("%zu problems, second: %s\n%s", ps.n, ps.v[1].text, texts[i]);
+	}
+}
+
+static void waiting_for_an_unknown_role_names_the_nearest(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\n[roles.store]\n[roles.a]\nafter = ['store', 'stroe']\n", 4, 19,
+		    "roles.a.after: there is no role 'stroe': did you mean 'store'?");
+	one_problem("command = 'x'\n[roles.a]\nafter = 'zzzzzzzz'\n", 3, 9,
+		    "roles.a.after: there is no role 'zzzzzzzz'");
+}
+
+static void a_role_cannot_wait_for_itself(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\n[roles.a]\nafter = 'a'\n", 3, 9,
+		    "roles.a.after: a role cannot wait for itself");
+}
+
+static void a_circle_is_named(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\n[roles.a]\nafter = 'b'\n[roles.b]\nafter = 'a'\n", 3, 1,
+		    "roles wait for each other in a circle: a -> b -> a: none could ever start");
+}
+
+static void roles_behind_a_circle_are_not_part_of_it(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\n[roles.z]\nafter = ['y']\n[roles.y]\nafter = ['q', "
+		    "'b']\n[roles.q]\n"
+		    "[roles.b]\nafter = ['c']\n[roles.c]\nafter = ['q', 'b']\n",
+		    8, 1,
+		    "roles wait for each other in a circle: b -> c -> b: none could ever start");
+}
+
+static void a_long_circle_is_cut_short(void **state)
+{
+	CLEANUP(buf_release) struct buf text;
+	(void)state;
+
+	buf_init(&text, 65536);
+	buf_addz(&text, "command = 'x'\n");
+	for (int i = 0; i < 30; i++)
+		buf_printf(&text, "[roles.r%d]\nafter = 'r%d'\n", i, (i + 1) % 30);
+	one_problem(text.p, 3, 1,
+		    "roles wait for each other in a circle: r0 -> r1 -> r2 -> r3 -> r4 -> r5 -> r6 "
+		    "-> r7 -> "
+		    "(22 more) -> r0: none could ever start");
+}
+
+static void waiting_twice_for_the_same_role_is_no_circle(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(
+		a, "command = 'x'\n[roles.d]\nafter = ['b', 'c', 'b']\n[roles.b]\nafter = 'a'\n"
+		   "[roles.c]\nafter = 'a'\n[roles.a]\n");
+	assert_int_equal(j.roles.n, 4);
+}
+
+static void the_sum_of_nodes_is_limited(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	good_job(a, "command = 'x'\n[roles.a]\ncount = 6000\n[roles.b]\ncount = 4000\n");
+	good_job(a, "command = 'x'\ncount = 10000\n");
+	one_problem("command = 'x'\n[roles.a]\ncount = 6000\n[roles.b]\ncount = 4001\n", 2, 2,
+		    "the roles have 10001 nodes together: at most 10000");
+}
+
+static void a_count_beside_roles_is_a_problem(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\ncount = 2\n[roles.a]\n", 2, 1,
+		    "count says nothing beside roles: write it in the role, as in roles.a.count");
+}
+
+static void reserved_and_bad_names_of_variables_are_refused(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\nenv.REGATTA_X = 'y'\n", 2, 5,
+		    "env: 'REGATTA_X': names that start with REGATTA_ are set by regatta itself: "
+		    "choose another");
+	one_problem("command = 'x'\n[roles.a.env]\nREGATTA_NODE = 'y'\n", 3, 1,
+		    "roles.a.env: 'REGATTA_NODE': names that start with REGATTA_ are set by "
+		    "regatta itself: "
+		    "choose another");
+	one_problem("command = 'x'\nenv.9A = 'y'\n", 2, 5,
+		    "env: '9A' is no name of a variable: use letters, digits and _, and no digit "
+		    "first");
+	one_problem("command = 'x'\nenv.A-B = 'y'\n", 2, 5,
+		    "env: 'A-B' is no name of a variable: use letters, digits and _, and no digit "
+		    "first");
+}
+
+static void good_names_of_variables_are_taken(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(
+		a, "command = 'x'\nenv = { _ = '', a9 = '1', REGATTA = 'x', regatta_x = 'y' }\n");
+	assert_int_equal(j.env.n, 4);
+	assert_string_equal(j.env.v[0].value, "");
+}
+
+static void what_linux_cannot_pass_on_is_refused(void **state)
+{
+	CLEANUP(buf_release) struct buf text;
+	(void)state;
+
+	buf_init(&text, 1 << 20);
+	buf_addz(&text, "command = 'x'\nenv.A = '");
+	for (int i = 0; i < 131070; i++)
+		buf_addc(&text, 'y');
+	buf_addz(&text, "'\n");
+	one_problem(text.p, 2, 9,
+		    "env: 'A' is longer than the 131071 bytes that Linux takes: put it in a file");
+	buf_reset(&text);
+	buf_addz(&text, "command = ['x', '");
+	for (int i = 0; i < 131072; i++)
+		buf_addc(&text, 'y');
+	buf_addz(&text, "']\n");
+	one_problem(text.p, 1, 11,
+		    "command: word 2 is longer than the 131071 bytes that Linux takes: put it in a "
+		    "file");
+}
+
+static void metric_names_are_checked(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	good_job(a, "command = 'x'\n[metrics]\n'a/b_c.d-E9' = 'x'\n"
+		    "a234567890123456789012345678901234567890123456789012345678901234 = 'x'\n");
+	one_problem(
+		"command = 'x'\n[metrics]\n'a b' = 'x'\n", 3, 1,
+		"metrics: 'a b' is no name of a metric: use up to 64 letters, digits and _ . / -");
+	one_problem("command = 'x'\n[metrics]\n"
+		    "a2345678901234567890123456789012345678901234567890123456789012345 = 'x'\n",
+		    3, 1,
+		    "metrics: 'a2345678901234567890123456789012345678901234567890123456789012345' "
+		    "is no name of a "
+		    "metric: use up to 64 letters, digits and _ . / -");
+	one_problem("command = 'x'\n[metrics]\nloss = ''\n", 3, 8,
+		    "metrics.loss: the pattern is empty");
+}
+
+static void there_are_no_more_metrics_than_patterns_can_be_tried(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf text;
+	struct problems ps;
+	struct job j;
+	(void)state;
+
+	buf_init(&text, 65536);
+	buf_addz(&text, "command = 'x'\n[metrics]\n");
+	for (int i = 0; i < EXTRACT_MAX_PATTERNS; i++)
+		buf_printf(&text, "m%d = 'x'\n", i);
+	assert_int_equal(good_job(a, text.p).metrics.n, EXTRACT_MAX_PATTERNS);
+	buf_addz(&text, "more = 'x'\n");
+	assert_false(load_toml(a, text.p, &j, &ps));
+	assert_int_equal(ps.n, 1);
+}
+
+static void sampling_is_off_or_not_too_fast(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	assert_int_equal(good_job(a, "command = 'x'\nsample_every = 0\n").sample_ms, 0);
+	assert_int_equal(good_job(a, "command = 'x'\nsample_every = '100ms'\n").sample_ms, 100);
+	one_problem("command = 'x'\nsample_every = '99ms'\n", 2, 16,
+		    "sample_every is below 100ms: write 100ms or more, or 0 for never");
+}
+
+static void paths_stay_below_the_work_directory(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\n[[data]]\nsrc = 'a'\npath = '/b'\n", 2, 1,
+		    "data: path '/b' must be a place below the work directory, as in \"data\"");
+	one_problem("command = 'x'\n[[data]]\nsrc = '/'\n", 2, 1,
+		    "data: src '/' has no name of its own: give a path");
+	one_problem("command = 'x'\n[[data]]\nsrc = 'a'\n[[data]]\nsrc = 'b/a'\n", 4, 1,
+		    "data: path 'a' is used twice");
+	one_problem(
+		"command = 'x'\n[output]\nkeep = ['ok', '../x']\n", 3, 15,
+		"output.keep: '../x' must be a glob below the work directory; a whole directory is "
+		"\"model/**\"");
+}
+
+static void a_port_to_wait_for_must_be_there(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\n[roles.a]\nready_when = 'port'\n", 3, 14,
+		    "roles.a.ready_when = \"port\" needs a port: write port = 5436, say");
+}
+
+static void a_bad_name_of_one_role_does_not_confuse_the_others(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct problems ps;
+	struct job j;
+	(void)state;
+
+	assert_false(load_toml(
+		a, "[roles.\"a\\u0000b\"]\ncommand = 'x'\n[roles.c]\ncommand = 'x'\nafter = 'd'\n",
+		&j, &ps));
+	assert_int_equal(ps.n, 2);
+	assert_string_equal(ps.v[1].text, "roles.c.after: there is no role 'd'");
+}
+
+static void a_very_bad_file_costs_little(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf text;
+	struct problems ps;
+	struct job j;
+	(void)state;
+
+	/* 4000 roles that each wait for 10 unknown ones: the search for near names must not be done for all. */
+	buf_init(&text, 1 << 20);
+	buf_addz(&text, "command = 'x'\n[roles]\n");
+	for (int i = 0; i < 4000; i++)
+		buf_printf(
+			&text,
+			"r%d = { after = ['q0','q1','q2','q3','q4','q5','q6','q7','q8','q9'] }\n",
+			i);
+	assert_false(load_toml(a, text.p, &j, &ps));
+	assert_int_equal(ps.n, PROBLEMS_MAX);
+	assert_int_equal(ps.n + ps.more, 40000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_command_is_all_a_job_needs),
+		cmocka_unit_test(limits_that_were_not_written_have_their_defaults),
+		cmocka_unit_test(every_key_of_the_job_arrives),
+		cmocka_unit_test(every_key_of_a_role_arrives),
+		cmocka_unit_test(every_key_of_data_and_metrics_arrives),
+		cmocka_unit_test(the_three_formats_give_the_same_job),
+		cmocka_unit_test(better_has_the_values_of_metrics),
+		cmocka_unit_test(a_metric_may_be_just_its_pattern),
+		cmocka_unit_test(the_short_form_of_a_metric_leaves_the_tree_as_it_was),
+		cmocka_unit_test(a_role_without_a_command_runs_the_jobs),
+		cmocka_unit_test(data_goes_to_the_last_part_of_its_source),
+		cmocka_unit_test(nothing_to_run_is_a_problem),
+		cmocka_unit_test(a_job_that_is_no_table_is_refused),
+		cmocka_unit_test(on_problems_the_job_is_not_touched),
+		cmocka_unit_test(problems_of_an_earlier_file_do_not_count),
+		cmocka_unit_test(a_wrong_type_is_one_problem_not_two),
+		cmocka_unit_test(waiting_for_an_unknown_role_names_the_nearest),
+		cmocka_unit_test(a_role_cannot_wait_for_itself),
+		cmocka_unit_test(a_circle_is_named),
+		cmocka_unit_test(roles_behind_a_circle_are_not_part_of_it),
+		cmocka_unit_test(a_long_circle_is_cut_short),
+		cmocka_unit_test(waiting_twice_for_the_same_role_is_no_circle),
+		cmocka_unit_test(the_sum_of_nodes_is_limited),
+		cmocka_unit_test(a_count_beside_roles_is_a_problem),
+		cmocka_unit_test(reserved_and_bad_names_of_variables_are_refused),
+		cmocka_unit_test(good_names_of_variables_are_taken),
+		cmocka_unit_test(what_linux_cannot_pass_on_is_refused),
+		cmocka_unit_test(metric_names_are_checked),
+		cmocka_unit_test(there_are_no_more_metrics_than_patterns_can_be_tried),
+		cmocka_unit_test(sampling_is_off_or_not_too_fast),
+		cmocka_unit_test(paths_stay_below_the_work_directory),
+		cmocka_unit_test(a_port_to_wait_for_must_be_there),
+		cmocka_unit_test(a_bad_name_of_one_role_does_not_confuse_the_others),
+		cmocka_unit_test(a_very_bad_file_costs_little),
+	};
+
+	return cmocka_run_group_tests_name("job", tests, NULL, NULL);
+}
