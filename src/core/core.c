@@ -1,0 +1,285 @@
+/*
+ * The entry: one event is applied to one run.  Which file decides follows from
+ * what the event is about: the run (run.c), a node (node.c) or a resource (resource.c).
+ */
+#include "core/core.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "core/internal.h"
+
+/* The arrows of the graph turned round, so that a step finds a resource's users without a search. */
+static void index_users(struct core_run *r)
+{
+	const struct plan *p = r->plan;
+	size_t m = (size_t)p->nresources, arrows = 0;
+
+	r->users_at = xcalloc(m + 1, sizeof(*r->users_at));
+	for (size_t i = 0; i < m; i++)
+		for (int k = 0; k < p->resources[i].nneeds; k++, arrows++)
+			r->users_at[p->resources[i].needs[k] + 1]++;
+	for (size_t i = 0; i < m; i++)
+		r->users_at[i + 1] += r->users_at[i];
+	r->users = xcalloc(arrows + 1, sizeof(*r->users));
+	int *fill = xcalloc(m + 1, sizeof(*fill));
+	for (size_t i = 0; i < m; i++)
+		for (int k = 0; k < p->resources[i].nneeds; k++) {
+			int need = p->resources[i].needs[k];
+			r->users[r->users_at[need] + fill[need]++] = (int)i;
+		}
+	free(fill);
+}
+
+struct core_run *core_run_new(const struct plan *plan)
+{
+	struct core_run *r = xcalloc(1, sizeof(*r));
+	size_t n = (size_t)plan->crew.n, m = (size_t)plan->nresources, k = (size_t)plan->crew.nroles;
+
+	r->plan = plan;
+	r->cause.node = -1;
+	r->nodes = xcalloc(n, sizeof(*r->nodes));
+	r->resources = xcalloc(m, sizeof(*r->resources));
+	r->role_there = xcalloc(k, sizeof(*r->role_there));
+	r->role_open = xcalloc(k, sizeof(*r->role_open));
+	r->needs_left = xcalloc(m, sizeof(*r->needs_left));
+	r->users_left = xcalloc(m, sizeof(*r->users_left));
+	for (size_t i = 0; i < n; i++)
+		if (plan->addresses[i])
+			snprintf(r->nodes[i].address, sizeof(r->nodes[i].address), "%s", plan->addresses[i]);
+	index_users(r);
+	core_run_restored(r);
+	return r;
+}
+
+struct core_run *core_run_free(struct core_run *r)
+{
+	if (!r)
+		return NULL;
+	free(r->nodes);
+	free(r->resources);
+	free(r->role_there);
+	free(r->role_open);
+	free(r->needs_left);
+	free(r->users_left);
+	free(r->users);
+	free(r->users_at);
+	free(r);
+	return NULL;
+}
+
+void core_run_restored(struct core_run *r)
+{
+	const struct plan *p = r->plan;
+
+	memset(r->node_count, 0, sizeof(r->node_count));
+	memset(r->res_count, 0, sizeof(r->res_count));
+	memset(r->role_there, 0, sizeof(*r->role_there) * (size_t)p->crew.nroles);
+	memset(r->role_open, 0, sizeof(*r->role_open) * (size_t)p->crew.nroles);
+	memset(r->users_left, 0, sizeof(*r->users_left) * (size_t)p->nresources);
+	r->settled = r->counted_ok = 0;
+	r->dirty = false;
+	r->next_ms = 1; /* the first tick finds the real one */
+
+	for (int i = 0; i < p->crew.n; i++) {
+		struct core_node *n = &r->nodes[i];
+		int role = p->crew.members[i].role;
+
+		n->dirty = n->connected = false;
+		r->node_count[n->state]++;
+		r->settled += n->settled;
+		r->role_there[role] += n->there;
+		if (n->start_sent)
+			r->role_open[role] = true;
+		if (p->crew.roles[role].counted && n->exit.code == 0 && n->exit.signal == 0 &&
+		    n->exit.kind == ERR_NONE && (n->state == NODE_EXITED || n->state == NODE_RELEASED) &&
+		    n->attempt > 0)
+			r->counted_ok++;
+	}
+	for (int i = 0; i < p->nresources; i++) {
+		struct core_resource *res = &r->resources[i];
+		const struct plan_resource *pr = &p->resources[i];
+
+		res->dirty = res->asked = false;
+		r->res_count[res->state]++;
+		r->needs_left[i] = 0;
+		for (int k = 0; k < pr->nneeds; k++) {
+			enum res_state st = r->resources[pr->needs[k]].state;
+			r->needs_left[i] += st == RES_INTENT || st == RES_SENT;
+			r->users_left[pr->needs[k]] += res->state != RES_GONE;
+		}
+	}
+}
+
+void effects_reset(struct effects *fx)
+{
+	fx->n = fx->nodes.n = fx->resources.n = 0;
+}
+
+void effects_release(struct effects *fx)
+{
+	free(fx->v);
+	vec_release(&fx->nodes);
+	vec_release(&fx->resources);
+	fx->v = NULL;
+	fx->n = fx->cap = 0;
+}
+
+void touch_node(struct step *s, int rank)
+{
+	struct core_node *n = &s->r->nodes[rank];
+	if (!n->dirty)
+		*vec_push(&s->out->nodes) = rank;
+	n->dirty = true;
+}
+
+void touch_res(struct step *s, int index)
+{
+	struct core_resource *res = &s->r->resources[index];
+	if (!res->dirty)
+		*vec_push(&s->out->resources) = index;
+	res->dirty = true;
+}
+
+void set_phase(struct step *s, enum run_phase to)
+{
+	struct core_run *r = s->r;
+
+	assert(run_edge_ok(r->phase, to));
+	r->phase = to;
+	r->phase_at_ms[to] = s->now;
+	r->deadline_ms = 0;
+	r->dirty = true;
+}
+
+void set_node(struct step *s, int rank, enum node_state to)
+{
+	struct core_node *n = &s->r->nodes[rank];
+
+	assert(node_edge_ok(n->state, to));
+	s->r->node_count[n->state]--;
+	s->r->node_count[to]++;
+	n->state = to;
+	n->since_ms = s->now;
+	touch_node(s, rank);
+}
+
+void set_res(struct step *s, int index, enum res_state to)
+{
+	struct core_run *r = s->r;
+	struct core_resource *res = &r->resources[index];
+	const struct plan_resource *pr = &r->plan->resources[index];
+
+	assert(res_edge_ok(res->state, to));
+	r->res_count[res->state]--;
+	r->res_count[to]++;
+	res->state = to;
+	res->since_ms = s->now;
+	res->retry_at_ms = 0;
+	touch_res(s, index);
+	if (to == RES_GONE)
+		for (int k = 0; k < pr->nneeds; k++)
+			r->users_left[pr->needs[k]]--;
+}
+
+void emit(struct step *s, enum effect_kind kind, int index)
+{
+	*vec_push(s->out) = (struct effect){
+		.kind = kind,
+		.index = index,
+		.attempt = kind == FX_START ? s->r->nodes[index].attempt
+			   : kind <= FX_DESTROY ? s->r->resources[index].ask_no
+						: 0,
+		.hurry = kind == FX_STOP && s->r->hurry,
+	};
+}
+
+void want_tick(struct step *s, int64_t at)
+{
+	if (at && (!s->r->next_ms || at < s->r->next_ms))
+		s->r->next_ms = at;
+}
+
+static void tick(struct step *s)
+{
+	struct core_run *r = s->r;
+
+	if (!r->next_ms || s->now < r->next_ms)
+		return;
+	r->next_ms = 0;
+	if (r->deadline_ms && s->now >= r->deadline_ms)
+		run_deadline(s);
+	want_tick(s, r->deadline_ms);
+	for (int i = 0; i < r->plan->crew.n; i++)
+		node_tick(s, i);
+	for (int i = 0; i < r->plan->nresources; i++)
+		res_tick(s, i);
+}
+
+static void resume(struct step *s)
+{
+	struct core_run *r = s->r;
+
+	if (run_phase_is_final(r->phase))
+		return;
+	if (r->phase == RUN_ACCEPTED) {
+		run_start(s);
+		return;
+	}
+	want_tick(s, r->deadline_ms);
+	for (int i = 0; i < r->plan->crew.n; i++)
+		node_resume(s, i);
+	for (int i = 0; i < r->plan->nresources; i++)
+		res_resume(s, i);
+	run_check_collected(s);
+	run_check_clean(s);
+}
+
+void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struct effects *out)
+{
+	struct step s = {.r = r, .now = now_ms, .out = out};
+
+	switch (ev->kind) {
+	case EV_ACCEPTED:
+		if (r->phase != RUN_ACCEPTED || r->phase_at_ms[RUN_ACCEPTED])
+			return;
+		rng_seed(&r->rng, ev->seed);
+		r->phase_at_ms[RUN_ACCEPTED] = now_ms;
+		r->dirty = true;
+		run_start(&s);
+		return;
+	case EV_RESUME:
+		resume(&s);
+		return;
+	case EV_TICK:
+		tick(&s);
+		return;
+	case EV_CANCEL:
+		run_cancel(&s, ev);
+		return;
+	case EV_RES_CREATED:
+	case EV_RES_REFUSED:
+	case EV_RES_UNSURE:
+	case EV_RES_ABSENT:
+	case EV_RES_ALIVE:
+	case EV_RES_BROKEN:
+	case EV_RES_DESTROYED:
+	case EV_RES_HELD:
+		if (ev->index >= 0 && ev->index < r->plan->nresources)
+			res_event(&s, ev);
+		return;
+	case EV_NODE_HELLO:
+	case EV_NODE_READY:
+	case EV_NODE_UNFIT:
+	case EV_NODE_STARTED:
+	case EV_NODE_SERVING:
+	case EV_NODE_EXITED:
+	case EV_NODE_DRAINED:
+	case EV_NODE_DROPPED:
+		if (ev->index >= 0 && ev->index < r->plan->crew.n)
+			node_event(&s, ev);
+		return;
+	}
+}

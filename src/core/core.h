@@ -1,0 +1,219 @@
+#pragma once
+/*
+ * core - the life of a run: event in, new state and effects out.
+ *
+ * Pure: no I/O, no clock, no randomness of its own.  Time comes in with every
+ * event, the seed with the first.  The same core runs in the master and in the
+ * simulator.
+ *
+ * The state is its own outbox: every effect that still waits for an answer
+ * follows from the rows (a resource in `sent` waits for its create, a node in
+ * `here` for its preparation, ...), so after a crash EV_RESUME hands all of them
+ * out again.  Every effect is idempotent.
+ *
+ * A step looks at the node or resource it is about and at counters, never at
+ * all nodes; only a change of phase walks them.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "base/rand.h"
+#include "base/vec.h"
+#include "plan/plan.h"
+
+enum run_phase {
+	RUN_ACCEPTED,
+	RUN_PROVISIONING,
+	RUN_GATHERING,
+	RUN_RUNNING,
+	RUN_COLLECTING,
+	RUN_CLEANING,
+	RUN_SUCCEEDED,
+	RUN_FAILED,
+	RUN_CANCELLED,
+};
+#define RUN_PHASES (RUN_CANCELLED + 1)
+
+enum node_state {
+	NODE_WANTED,
+	NODE_LAUNCHING,
+	NODE_HERE,    /* its agent said hello */
+	NODE_READY,   /* inputs pulled, command and port checked */
+	NODE_RUNNING,
+	NODE_EXITED,
+	NODE_RELEASED,
+	NODE_LOST,
+};
+#define NODE_STATES (NODE_LOST + 1)
+
+enum res_state { RES_INTENT, RES_SENT, RES_LIVE, RES_DELETING, RES_GONE };
+#define RES_STATES (RES_GONE + 1)
+
+enum verdict { VERDICT_NONE, VERDICT_SUCCEEDED, VERDICT_FAILED, VERDICT_CANCELLED };
+
+/* How a process ended; `reason` says it when code and signal cannot. */
+struct exit_info {
+	int code;   /* -1 if it did not exit by itself */
+	int signal; /* 0 if none */
+	bool oom;
+	enum err_kind kind; /* ERR_NONE: the job's own doing */
+	char reason[160];
+};
+
+struct core_node {
+	enum node_state state;
+	int attempt;	  /* from 1 once a start was asked for */
+	bool start_sent, stop_sent, connected, serving;
+	bool settled; /* its output is stored, or it has none to give */
+	bool there;   /* satisfies its role's ready_when */
+	struct exit_info exit;
+	int64_t since_ms;    /* of the state */
+	int64_t serve_by_ms; /* its port must answer by then; 0 = none */
+	int64_t lost_at_ms;  /* it is given up then; 0 = not silent */
+	int64_t look_at_ms;  /* when to observe the resource of a silent node; 0 = not */
+	char address[48];    /* from the plan, or from the node's hello */
+	bool dirty;
+};
+
+struct core_resource {
+	enum res_state state;
+	int attempt; /* goes into token and tags; a new one after a refused create */
+	int tries;   /* since the last success, for the back-off */
+	bool asked;  /* an effect is out and not answered */
+	int ask_no;  /* of that effect: an answer to an older one is stale; lives as long as the master */
+	bool unsure; /* the outcome of a create is unknown */
+	int64_t sure_at_ms; /* until then a create of before may still be acted on; lives as long as the master */
+	int64_t since_ms;
+	int64_t retry_at_ms; /* 0 = not waiting */
+	enum err_kind why_kind;
+	char why[160];
+	char id[64]; /* the provider's own */
+	bool dirty;
+};
+
+struct cause {
+	enum err_kind kind; /* ERR_NONE with verdict failed: the job itself failed */
+	int node;	    /* rank, -1 if none */
+	char text[200];
+};
+
+struct core_run {
+	const struct plan *plan; /* not owned */
+	enum run_phase phase;
+	enum verdict verdict;
+	struct cause cause;
+	bool cancel_asked, hurry;
+	int64_t phase_at_ms[RUN_PHASES]; /* when entered; 0 = never */
+	int64_t deadline_ms;		 /* of the phase; 0 = none */
+	int64_t next_ms;		 /* earliest moment a tick is wanted; 0 = none */
+	struct rng rng;
+	struct core_node *nodes; /* per rank */
+	struct core_resource *resources;
+	/* Counters, kept by the one function that changes a state. */
+	int node_count[NODE_STATES];
+	int res_count[RES_STATES];
+	int settled;	    /* nodes whose output is stored, or that have none to give */
+	int counted_ok;	    /* counted nodes that exited with success */
+	int *role_there;    /* per role: nodes that satisfy its ready_when */
+	bool *role_open;    /* per role: its nodes were told to start */
+	int *needs_left;    /* per resource: those it needs that are not live yet */
+	int *users_left;    /* per resource: those that need it and are not gone yet */
+	int *users, *users_at; /* who needs resource i: users[users_at[i] .. users_at[i+1]) */
+	bool dirty;
+};
+
+enum event_kind {
+	EV_ACCEPTED,	  /* seed */
+	EV_RESUME,	  /* after a restart of the master: every node is unconnected */
+	EV_TICK,
+	EV_CANCEL,	  /* hurry; text: who asked */
+	EV_RES_CREATED,	  /* index, id in text; also the answer "found" */
+	EV_RES_REFUSED,	  /* index, err_kind, text: surely not created */
+	EV_RES_UNSURE,	  /* index, text: no answer; may or may not exist */
+	EV_RES_ABSENT,	  /* index: looked for and not there (answer to FX_FIND, FX_OBSERVE) */
+	EV_RES_ALIVE,	  /* index: answer to FX_OBSERVE */
+	EV_RES_BROKEN,	  /* index: there, but must be created again to work (its agent process is dead) */
+	EV_RES_DESTROYED, /* index: proven gone */
+	EV_RES_HELD,	  /* index, text: not gone yet, and why */
+	EV_NODE_HELLO,	  /* index, holds, attempt, text: address */
+	EV_NODE_READY,	  /* index */
+	EV_NODE_UNFIT,	  /* index, err_kind, text: cannot be made ready */
+	EV_NODE_STARTED,  /* index, attempt */
+	EV_NODE_SERVING,  /* index, attempt */
+	EV_NODE_EXITED,	  /* index, attempt, exit */
+	EV_NODE_DRAINED,  /* index: its output is stored, its files collected */
+	EV_NODE_DROPPED,  /* index: connection lost */
+};
+#define EVENT_KINDS (EV_NODE_DROPPED + 1)
+
+/* What an agent says it holds when it (re)connects. */
+enum holds { HOLDS_NOTHING, HOLDS_STARTED, HOLDS_OTHER_BOOT };
+
+struct event {
+	enum event_kind kind;
+	int index;   /* node rank or resource */
+	int attempt; /* of a node; for a resource the `attempt` of the effect that is answered */
+	bool hurry;
+	enum holds holds;
+	enum err_kind err_kind;
+	uint64_t seed;
+	struct exit_info exit;
+	char text[200];
+};
+
+enum effect_kind {
+	FX_CREATE,  /* resource */
+	FX_FIND,    /* resource: does it exist? */
+	FX_OBSERVE, /* resource */
+	FX_DESTROY, /* resource */
+	FX_PREPARE, /* node: pull inputs, check command and port */
+	FX_START,   /* node, attempt */
+	FX_STOP,    /* node; hurry: kill at once */
+	FX_RELEASE, /* node: nothing more to do, leave */
+	FX_ENDED,   /* run */
+};
+#define EFFECT_KINDS (FX_ENDED + 1)
+
+struct effect {
+	enum effect_kind kind;
+	int index;
+	int attempt; /* FX_START: the node's; for a resource: to be echoed in the answer */
+	bool hurry;
+};
+struct effects {
+	struct effect *v;
+	size_t n, cap;
+	VEC(int) nodes;	    /* ranks whose row changed */
+	VEC(int) resources; /* resources whose row changed */
+};
+void effects_reset(struct effects *fx); /* empty, memory kept */
+void effects_release(struct effects *fx);
+
+/* A run in RUN_ACCEPTED, everything `wanted` and `intent`.  The plan must outlive it. */
+struct core_run *core_run_new(const struct plan *plan);
+struct core_run *core_run_free(struct core_run *r);
+/* After the rows were filled in from the store: recompute the counters. */
+void core_run_restored(struct core_run *r);
+
+/* Effects are appended to *out, and the changed rows listed there once each (their `dirty` is set; the
+ * shell saves them and clears it; the run's own row: r->dirty).  An
+ * event that does not fit the state (late, repeated, of another attempt) changes nothing. */
+void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struct effects *out);
+
+bool run_phase_is_final(enum run_phase p);
+const char *run_phase_name(enum run_phase p);
+const char *node_state_name(enum node_state s);
+const char *res_state_name(enum res_state s);
+const char *verdict_name(enum verdict v);
+const char *event_kind_name(enum event_kind k);
+const char *effect_kind_name(enum effect_kind k);
+int run_phase_from_name(const char *name); /* -1 if none */
+int node_state_from_name(const char *name);
+int res_state_from_name(const char *name);
+int verdict_from_name(const char *name);
+/* Legal edges, used by core_step itself and by the checker of the simulator. */
+bool run_edge_ok(enum run_phase from, enum run_phase to);
+bool node_edge_ok(enum node_state from, enum node_state to);
+bool res_edge_ok(enum res_state from, enum res_state to);
+/* The exit code of `regatta run` for a finished run. */
+int core_exit_code(enum verdict v, const struct cause *c);

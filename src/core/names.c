@@ -1,0 +1,151 @@
+#include "core/core.h"
+
+#include <string.h>
+
+static const char *const phase_names[RUN_PHASES] = {
+	[RUN_ACCEPTED] = "accepted",	 [RUN_PROVISIONING] = "provisioning",
+	[RUN_GATHERING] = "gathering",	 [RUN_RUNNING] = "running",
+	[RUN_COLLECTING] = "collecting", [RUN_CLEANING] = "cleaning",
+	[RUN_SUCCEEDED] = "succeeded",	 [RUN_FAILED] = "failed",
+	[RUN_CANCELLED] = "cancelled",
+};
+static const char *const node_names[NODE_STATES] = {
+	[NODE_WANTED] = "wanted",   [NODE_LAUNCHING] = "launching", [NODE_HERE] = "here",
+	[NODE_READY] = "ready",	    [NODE_RUNNING] = "running",	    [NODE_EXITED] = "exited",
+	[NODE_RELEASED] = "released", [NODE_LOST] = "lost",
+};
+static const char *const res_names[RES_STATES] = {
+	[RES_INTENT] = "intent", [RES_SENT] = "sent",		[RES_LIVE] = "live",
+	[RES_DELETING] = "deleting", [RES_GONE] = "gone",
+};
+static const char *const verdict_names[] = {
+	[VERDICT_NONE] = "none",
+	[VERDICT_SUCCEEDED] = "succeeded",
+	[VERDICT_FAILED] = "failed",
+	[VERDICT_CANCELLED] = "cancelled",
+};
+static const char *const event_names[EVENT_KINDS] = {
+	[EV_ACCEPTED] = "accepted",	      [EV_RESUME] = "resumed",
+	[EV_TICK] = "tick",		      [EV_CANCEL] = "cancel",
+	[EV_RES_CREATED] = "created",	      [EV_RES_REFUSED] = "refused",
+	[EV_RES_UNSURE] = "unsure",	      [EV_RES_ABSENT] = "absent",
+	[EV_RES_ALIVE] = "alive",	      [EV_RES_BROKEN] = "broken",
+	[EV_RES_DESTROYED] = "destroyed",     [EV_RES_HELD] = "held",
+	[EV_NODE_HELLO] = "hello",	      [EV_NODE_READY] = "ready",
+	[EV_NODE_UNFIT] = "unfit",	      [EV_NODE_STARTED] = "started",
+	[EV_NODE_SERVING] = "serving",	      [EV_NODE_EXITED] = "exited",
+	[EV_NODE_DRAINED] = "drained",	      [EV_NODE_DROPPED] = "dropped",
+};
+static const char *const effect_names[EFFECT_KINDS] = {
+	[FX_CREATE] = "create",	  [FX_FIND] = "find",	    [FX_OBSERVE] = "observe",
+	[FX_DESTROY] = "destroy", [FX_PREPARE] = "prepare", [FX_START] = "start",
+	[FX_STOP] = "stop",	  [FX_RELEASE] = "release", [FX_ENDED] = "ended",
+};
+
+/* Legal edges as bit sets: edges[from] has bit `to`. */
+#define BIT(x) (1u << (x))
+static const unsigned run_edges[RUN_PHASES] = {
+	[RUN_ACCEPTED] = BIT(RUN_PROVISIONING) | BIT(RUN_COLLECTING),
+	[RUN_PROVISIONING] = BIT(RUN_GATHERING) | BIT(RUN_COLLECTING),
+	[RUN_GATHERING] = BIT(RUN_RUNNING) | BIT(RUN_COLLECTING),
+	[RUN_RUNNING] = BIT(RUN_COLLECTING),
+	[RUN_COLLECTING] = BIT(RUN_CLEANING),
+	[RUN_CLEANING] = BIT(RUN_SUCCEEDED) | BIT(RUN_FAILED) | BIT(RUN_CANCELLED),
+};
+static const unsigned node_edges[NODE_STATES] = {
+	[NODE_WANTED] = BIT(NODE_LAUNCHING) | BIT(NODE_RELEASED),
+	[NODE_LAUNCHING] = BIT(NODE_HERE) | BIT(NODE_LOST) | BIT(NODE_RELEASED),
+	[NODE_HERE] = BIT(NODE_READY) | BIT(NODE_LOST) | BIT(NODE_RELEASED),
+	[NODE_READY] = BIT(NODE_RUNNING) | BIT(NODE_EXITED) | BIT(NODE_LOST) | BIT(NODE_RELEASED),
+	[NODE_RUNNING] = BIT(NODE_EXITED) | BIT(NODE_LOST),
+	[NODE_EXITED] = BIT(NODE_RELEASED) | BIT(NODE_LOST),
+};
+static const unsigned res_edges[RES_STATES] = {
+	[RES_INTENT] = BIT(RES_SENT) | BIT(RES_GONE),
+	[RES_SENT] = BIT(RES_LIVE) | BIT(RES_INTENT) | BIT(RES_GONE),
+	[RES_LIVE] = BIT(RES_DELETING),
+	[RES_DELETING] = BIT(RES_GONE),
+};
+
+bool run_edge_ok(enum run_phase from, enum run_phase to)
+{
+	return run_edges[from] & BIT(to);
+}
+
+bool node_edge_ok(enum node_state from, enum node_state to)
+{
+	return node_edges[from] & BIT(to);
+}
+
+bool res_edge_ok(enum res_state from, enum res_state to)
+{
+	return res_edges[from] & BIT(to);
+}
+
+bool run_phase_is_final(enum run_phase p)
+{
+	return p >= RUN_SUCCEEDED;
+}
+
+static int from_name(const char *const *names, int n, const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	return -1;
+}
+
+const char *run_phase_name(enum run_phase p)
+{
+	return phase_names[p];
+}
+const char *node_state_name(enum node_state s)
+{
+	return node_names[s];
+}
+const char *res_state_name(enum res_state s)
+{
+	return res_names[s];
+}
+const char *verdict_name(enum verdict v)
+{
+	return verdict_names[v];
+}
+const char *event_kind_name(enum event_kind k)
+{
+	return event_names[k];
+}
+const char *effect_kind_name(enum effect_kind k)
+{
+	return effect_names[k];
+}
+int run_phase_from_name(const char *name)
+{
+	return from_name(phase_names, RUN_PHASES, name);
+}
+int node_state_from_name(const char *name)
+{
+	return from_name(node_names, NODE_STATES, name);
+}
+int res_state_from_name(const char *name)
+{
+	return from_name(res_names, RES_STATES, name);
+}
+int verdict_from_name(const char *name)
+{
+	return from_name(verdict_names, 4, name);
+}
+
+int core_exit_code(enum verdict v, const struct cause *c)
+{
+	switch (v) {
+	case VERDICT_NONE:
+	case VERDICT_SUCCEEDED:
+		return 0;
+	case VERDICT_CANCELLED:
+		return err_exit_code(ERR_CANCELLED);
+	case VERDICT_FAILED:
+		return c->kind == ERR_NONE ? 1 : err_exit_code(c->kind);
+	}
+	return 1;
+}

@@ -1,0 +1,332 @@
+/*
+ * A resource of the ledger: intent -> sent -> live -> deleting -> gone.
+ *
+ * "Sent" means that a create may have been acted on; only a clear refusal takes it
+ * back to intent, and only proof makes it gone.
+ */
+#include "core/internal.h"
+
+#include <stdio.h>
+
+static int64_t backoff_ms(struct step *s, struct core_resource *res)
+{
+	int64_t span = BACKOFF_FIRST_MS;
+
+	for (int i = 0; i < res->tries && span < BACKOFF_MAX_MS; i++)
+		span *= 2;
+	if (span > BACKOFF_MAX_MS)
+		span = BACKOFF_MAX_MS;
+	res->tries++;
+	s->r->dirty = true; /* the generator's state */
+	return span / 2 + (int64_t)rng_below(&s->r->rng, (uint64_t)span / 2 + 1);
+}
+
+static void retry_later(struct step *s, int index, enum err_kind kind, const char *why)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	res->why_kind = kind;
+	snprintf(res->why, sizeof(res->why), "%.159s", why);
+	res->retry_at_ms = s->now + backoff_ms(s, res);
+	touch_res(s, index);
+	want_tick(s, res->retry_at_ms);
+}
+
+static void ask(struct step *s, enum effect_kind kind, int index)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	if (res->asked)
+		return;
+	res->asked = true;
+	res->ask_no++;
+	res->retry_at_ms = 0;
+	touch_res(s, index);
+	emit(s, kind, index);
+}
+
+void res_create(struct step *s, int index)
+{
+	struct core_run *r = s->r;
+	struct core_resource *res = &r->resources[index];
+	int node = r->plan->resources[index].node;
+
+	if (res->state == RES_INTENT) {
+		res->attempt++; /* a token belongs to one attempt and its exact parameters */
+		set_res(s, index, RES_SENT);
+	}
+	if (node >= 0 && r->nodes[node].state == NODE_WANTED)
+		set_node(s, node, NODE_LAUNCHING);
+	ask(s, FX_CREATE, index);
+}
+
+void res_observe(struct step *s, int index)
+{
+	if (s->r->resources[index].state == RES_LIVE)
+		ask(s, FX_OBSERVE, index);
+}
+
+static void destroy(struct step *s, int index)
+{
+	struct core_run *r = s->r;
+	struct core_resource *res = &r->resources[index];
+
+	if (r->users_left[index] > 0)
+		return; /* comes again when the last of them is gone */
+	if (res->state == RES_LIVE) {
+		res->tries = 0;
+		set_res(s, index, RES_DELETING);
+	}
+	ask(s, FX_DESTROY, index);
+}
+
+void res_clean(struct step *s, int index)
+{
+	struct core_run *r = s->r;
+	const struct plan_resource *pr = &r->plan->resources[index];
+
+	switch (r->resources[index].state) {
+	case RES_INTENT:
+		set_res(s, index, RES_GONE);
+		break;
+	case RES_SENT:
+		ask(s, FX_FIND, index);
+		return;
+	case RES_LIVE:
+	case RES_DELETING:
+		destroy(s, index);
+		return;
+	case RES_GONE:
+		return;
+	}
+	for (int k = 0; k < pr->nneeds; k++)
+		if (r->users_left[pr->needs[k]] == 0)
+			res_clean(s, pr->needs[k]);
+}
+
+static void gone(struct step *s, int index)
+{
+	struct core_run *r = s->r;
+	const struct plan_resource *pr = &r->plan->resources[index];
+
+	set_res(s, index, RES_GONE);
+	for (int k = 0; k < pr->nneeds; k++)
+		if (r->users_left[pr->needs[k]] == 0)
+			res_clean(s, pr->needs[k]);
+	run_check_clean(s);
+}
+
+static void created(struct step *s, int index, const char *id)
+{
+	struct core_run *r = s->r;
+	struct core_resource *res = &r->resources[index];
+
+	if (id[0])
+		snprintf(res->id, sizeof(res->id), "%.63s", id);
+	res->unsure = false;
+	res->tries = 0;
+	res->why[0] = '\0';
+	res->why_kind = ERR_NONE;
+	touch_res(s, index);
+	if (res->state == RES_SENT) {
+		set_res(s, index, RES_LIVE);
+		for (int k = r->users_at[index]; k < r->users_at[index + 1]; k++)
+			if (--r->needs_left[r->users[k]] == 0 && r->phase == RUN_PROVISIONING)
+				res_create(s, r->users[k]);
+		if (r->plan->resources[index].node >= 0)
+			node_awaited(s, r->plan->resources[index].node);
+		run_maybe_advance(s);
+	}
+	if (r->phase == RUN_CLEANING)
+		res_clean(s, index);
+}
+
+static bool worth_retrying(enum err_kind kind)
+{
+	switch (kind) {
+	case ERR_CAPACITY:
+	case ERR_THROTTLED:
+	case ERR_TIMEOUT:
+	case ERR_UNAVAILABLE:
+	case ERR_IO:
+		return true;
+	case ERR_NONE:
+	case ERR_INVALID:
+	case ERR_NOT_FOUND:
+	case ERR_CONFLICT:
+	case ERR_DENIED:
+	case ERR_QUOTA:
+	case ERR_PROTOCOL:
+	case ERR_CANCELLED:
+		return false;
+	}
+	return false;
+}
+
+static void refused(struct step *s, int index, const struct event *ev)
+{
+	struct core_run *r = s->r;
+	struct core_resource *res = &r->resources[index];
+	const struct plan_resource *pr = &r->plan->resources[index];
+
+	if (res->state == RES_SENT && s->now < res->sure_at_ms) {
+		retry_later(s, index, ev->err_kind, ev->text); /* the earlier call may still win */
+		return;
+	}
+	res->unsure = false;
+	if (res->state == RES_SENT)
+		set_res(s, index, RES_INTENT);
+	if (r->phase == RUN_CLEANING) {
+		res_clean(s, index);
+		run_check_clean(s);
+		return;
+	}
+	if (run_stopping(r) && res->state == RES_INTENT)
+		return;
+	if (worth_retrying(ev->err_kind) || run_stopping(r)) {
+		retry_later(s, index, ev->err_kind, ev->text);
+		return;
+	}
+	run_end_running(s, VERDICT_FAILED, ev->err_kind, pr->node, "create %s '%s': %s", pr->kind, pr->name,
+			ev->text);
+}
+
+static void mark_unsure(struct step *s, int index)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	res->unsure = true;
+	res->sure_at_ms = s->now + s->r->plan->resources[index].late_ms;
+	touch_res(s, index);
+}
+
+static void unsure(struct step *s, int index, const char *why)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	if (res->state == RES_SENT)
+		mark_unsure(s, index);
+	retry_later(s, index, ERR_UNAVAILABLE, why);
+}
+
+static void absent(struct step *s, int index)
+{
+	struct core_run *r = s->r;
+	struct core_resource *res = &r->resources[index];
+	int node = r->plan->resources[index].node;
+
+	if (res->state == RES_SENT && r->phase == RUN_CLEANING) {
+		if (s->now < res->sure_at_ms)
+			retry_later(s, index, ERR_UNAVAILABLE, "not there yet, but it may still come");
+		else
+			gone(s, index);
+	} else if (res->state == RES_LIVE && node >= 0 && r->phase < RUN_CLEANING) {
+		node_lose(s, node, "its machine is gone");
+		run_check_collected(s);
+	}
+}
+
+void res_event(struct step *s, const struct event *ev)
+{
+	struct core_run *r = s->r;
+	int index = ev->index;
+	struct core_resource *res = &r->resources[index];
+
+	if (!res->asked || ev->attempt != res->ask_no)
+		return; /* repeated, or an answer to something asked before */
+	res->asked = false;
+	switch ((int)ev->kind) {
+	case EV_RES_CREATED:
+		if (res->state == RES_DELETING)
+			break;
+		created(s, index, ev->text);
+		return;
+	case EV_RES_REFUSED:
+		if (res->state == RES_DELETING)
+			break;
+		refused(s, index, ev);
+		return;
+	case EV_RES_UNSURE:
+		unsure(s, index, ev->text);
+		return;
+	case EV_RES_ABSENT:
+		if (res->state == RES_DELETING)
+			break;
+		absent(s, index);
+		return;
+	case EV_RES_ALIVE:
+		break; /* node_tick looks again while the node stays silent */
+	case EV_RES_BROKEN:
+		if (res->state == RES_LIVE && r->phase < RUN_CLEANING)
+			res_create(s, index);
+		break;
+	case EV_RES_DESTROYED:
+		if (res->state == RES_DELETING)
+			gone(s, index);
+		return;
+	case EV_RES_HELD:
+		if (res->state == RES_DELETING)
+			retry_later(s, index, ev->err_kind, ev->text);
+		return;
+	}
+	/* An answer from before the clean-up began: now it can go on. */
+	if (r->phase == RUN_CLEANING)
+		res_clean(s, index);
+}
+
+/* What the state waits for, asked again. */
+static void ask_again(struct step *s, int index)
+{
+	struct core_run *r = s->r;
+
+	if (r->phase == RUN_CLEANING) {
+		res_clean(s, index);
+		return;
+	}
+	switch (r->resources[index].state) {
+	case RES_INTENT:
+		if (r->phase == RUN_PROVISIONING && r->needs_left[index] == 0)
+			res_create(s, index);
+		return;
+	case RES_SENT:
+		if (!run_stopping(r))
+			res_create(s, index);
+		return;
+	case RES_LIVE: {
+		int node = r->plan->resources[index].node;
+		if (node >= 0 && !r->nodes[node].connected && !r->nodes[node].settled)
+			res_observe(s, index);
+		return;
+	}
+	case RES_DELETING:
+	case RES_GONE:
+		return;
+	}
+}
+
+void res_tick(struct step *s, int index)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	if (res->retry_at_ms && s->now >= res->retry_at_ms && !res->asked) {
+		res->retry_at_ms = 0;
+		touch_res(s, index);
+		ask_again(s, index);
+	}
+	want_tick(s, res->retry_at_ms);
+}
+
+void res_resume(struct step *s, int index)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	res->asked = false;
+	if (res->state == RES_SENT)
+		mark_unsure(s, index); /* the master that asked is dead, its call perhaps not */
+	if (res->state == RES_LIVE)
+		return; /* its node is looked at by node_tick */
+	if (res->retry_at_ms)
+		want_tick(s, res->retry_at_ms);
+	else
+		ask_again(s, index);
+}

@@ -1,0 +1,232 @@
+/* The run: its phases, the gang, the gates, the verdict, the end. */
+#include "core/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+static const struct timeouts *limits(const struct step *s)
+{
+	return &s->r->plan->job->timeouts;
+}
+
+static void phase_until(struct step *s, enum run_phase to, int64_t span_ms)
+{
+	set_phase(s, to);
+	if (span_ms > 0)
+		s->r->deadline_ms = s->now + span_ms;
+	want_tick(s, s->r->deadline_ms);
+}
+
+bool run_stopping(const struct core_run *r)
+{
+	return r->verdict != VERDICT_NONE;
+}
+
+void run_start(struct step *s)
+{
+	phase_until(s, RUN_PROVISIONING, limits(s)->launch_ms);
+	for (int i = 0; i < s->r->plan->nresources; i++)
+		if (s->r->needs_left[i] == 0)
+			res_create(s, i);
+}
+
+void run_maybe_advance(struct step *s)
+{
+	struct core_run *r = s->r;
+
+	if (r->phase == RUN_PROVISIONING && r->res_count[RES_LIVE] == r->plan->nresources)
+		phase_until(s, RUN_GATHERING, limits(s)->gather_ms);
+	if (r->phase == RUN_GATHERING && r->node_count[NODE_READY] == r->plan->crew.n) {
+		phase_until(s, RUN_RUNNING, r->plan->job->max_runtime_ms);
+		run_open_gates(s);
+	}
+}
+
+static bool gate_is_open(const struct core_run *r, const struct strategy_role *role)
+{
+	for (int k = 0; k < role->nafter; k++)
+		if (r->role_there[role->after[k]] < r->plan->crew.roles[role->after[k]].count)
+			return false;
+	return true;
+}
+
+void run_open_gates(struct step *s)
+{
+	struct core_run *r = s->r;
+	const struct crew *crew = &r->plan->crew;
+
+	if (r->phase != RUN_RUNNING)
+		return;
+	for (int k = 0; k < crew->nroles; k++) {
+		if (r->role_open[k] || !gate_is_open(r, &crew->roles[k]))
+			continue;
+		r->role_open[k] = true;
+		for (int i = 0; i < crew->n; i++)
+			if (crew->members[i].role == k)
+				node_start(s, i);
+	}
+}
+
+void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int node, const char *fmt, ...)
+{
+	struct core_run *r = s->r;
+	va_list ap;
+
+	if (run_stopping(r))
+		return;
+	r->verdict = v;
+	r->cause.kind = kind;
+	r->cause.node = node;
+	va_start(ap, fmt);
+	vsnprintf(r->cause.text, sizeof(r->cause.text), fmt, ap);
+	va_end(ap);
+
+	phase_until(s, RUN_COLLECTING, limits(s)->grace_ms + KILL_SLACK_MS + limits(s)->collect_ms);
+	for (int i = 0; i < r->plan->crew.n; i++)
+		node_stop(s, i);
+	run_check_collected(s);
+}
+
+void run_check_collected(struct step *s)
+{
+	struct core_run *r = s->r;
+
+	if (r->phase != RUN_COLLECTING || r->settled < r->plan->crew.n)
+		return;
+	set_phase(s, RUN_CLEANING);
+	for (int i = 0; i < r->plan->crew.n; i++) {
+		if (r->nodes[i].connected)
+			emit(s, FX_RELEASE, i);
+		if (r->nodes[i].state != NODE_LOST)
+			set_node(s, i, NODE_RELEASED);
+	}
+	for (int i = 0; i < r->plan->nresources; i++)
+		res_clean(s, i);
+	run_check_clean(s);
+}
+
+void run_check_clean(struct step *s)
+{
+	static const enum run_phase end[] = {
+		[VERDICT_SUCCEEDED] = RUN_SUCCEEDED,
+		[VERDICT_FAILED] = RUN_FAILED,
+		[VERDICT_CANCELLED] = RUN_CANCELLED,
+	};
+	struct core_run *r = s->r;
+
+	if (r->phase != RUN_CLEANING || r->res_count[RES_GONE] < r->plan->nresources)
+		return;
+	set_phase(s, end[r->verdict]);
+	r->next_ms = 0;
+	emit(s, FX_ENDED, 0);
+}
+
+void run_cancel(struct step *s, const struct event *ev)
+{
+	struct core_run *r = s->r;
+
+	if (run_phase_is_final(r->phase))
+		return;
+	bool hurry_now = ev->hurry && !r->hurry;
+	r->hurry |= ev->hurry;
+	r->cancel_asked = r->dirty = true;
+	if (!run_stopping(r)) {
+		run_end_running(s, VERDICT_CANCELLED, ERR_CANCELLED, -1, "%s",
+				ev->text[0] ? ev->text : "cancelled");
+		return;
+	}
+	if (r->phase != RUN_COLLECTING || !hurry_now)
+		return;
+	for (int i = 0; i < r->plan->crew.n; i++)
+		if (r->nodes[i].stop_sent && !r->nodes[i].settled && r->nodes[i].connected)
+			emit(s, FX_STOP, i);
+}
+
+static const char *name_of(const struct core_run *r, int rank)
+{
+	return r->plan->crew.members[rank].name;
+}
+
+static void launch_too_slow(struct step *s)
+{
+	struct core_run *r = s->r;
+	char span[32];
+
+	clock_format_span(limits(s)->launch_ms, span);
+	for (int i = 0; i < r->plan->nresources; i++) {
+		const struct core_resource *res = &r->resources[i];
+		const struct plan_resource *pr = &r->plan->resources[i];
+		if (res->state == RES_LIVE)
+			continue;
+		run_end_running(s, VERDICT_FAILED, res->why_kind ? res->why_kind : ERR_TIMEOUT, pr->node,
+				"%s '%s' was not there within %s (timeouts.launch)%s%s", pr->kind, pr->name,
+				span, res->why[0] ? ": " : "", res->why);
+		return;
+	}
+}
+
+static void gather_too_slow(struct step *s)
+{
+	struct core_run *r = s->r;
+	char span[32];
+
+	clock_format_span(limits(s)->gather_ms, span);
+	for (int i = 0; i < r->plan->crew.n; i++) {
+		if (r->nodes[i].state == NODE_READY)
+			continue;
+		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, i,
+				"%s was not ready within %s (timeouts.gather): it is still '%s'",
+				name_of(r, i), span, node_state_name(r->nodes[i].state));
+		return;
+	}
+}
+
+/* What could not be stored in time is lost; a success with lost output is none. */
+static void collect_too_slow(struct step *s)
+{
+	struct core_run *r = s->r;
+
+	for (int i = 0; i < r->plan->crew.n; i++) {
+		if (r->nodes[i].settled)
+			continue;
+		if (r->verdict == VERDICT_SUCCEEDED) {
+			r->verdict = VERDICT_FAILED;
+			r->cause.kind = ERR_TIMEOUT;
+			r->cause.node = i;
+			snprintf(r->cause.text, sizeof(r->cause.text),
+				 "the output of %s was not stored in time (timeouts.collect)", name_of(r, i));
+		}
+		node_lose(s, i, "its output was not stored in time");
+	}
+	run_check_collected(s);
+}
+
+void run_deadline(struct step *s)
+{
+	struct core_run *r = s->r;
+	char span[32];
+
+	switch (r->phase) {
+	case RUN_PROVISIONING:
+		launch_too_slow(s);
+		return;
+	case RUN_GATHERING:
+		gather_too_slow(s);
+		return;
+	case RUN_RUNNING:
+		clock_format_span(r->plan->job->max_runtime_ms, span);
+		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, -1, "max_runtime of %s is over", span);
+		return;
+	case RUN_COLLECTING:
+		collect_too_slow(s);
+		return;
+	case RUN_ACCEPTED:
+	case RUN_CLEANING:
+	case RUN_SUCCEEDED:
+	case RUN_FAILED:
+	case RUN_CANCELLED:
+		return;
+	}
+}

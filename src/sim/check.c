@@ -1,0 +1,77 @@
+/* The invariants, looked at while it happens and at the end. */
+#include "sim/world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void broken(struct world *w, const char *fmt, ...)
+{
+	char what[160];
+	va_list ap;
+
+	if (w->res->broken)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	w->res->broken = true;
+	snprintf(w->res->what, sizeof(w->res->what), "at %lld ms: %s", (long long)w->now, what);
+}
+
+/* I1: the row was on disk, as sent and with this token, before the world heard of it. */
+void check_create(struct world *w, int index, int token)
+{
+	const struct core_resource *row = &w->disk->resources[index];
+
+	if (row->state == RES_INTENT || row->state == RES_GONE || row->attempt != token)
+		broken(w, "I1: %s was created while its row says %s, attempt %d", w->plan.resources[index].name,
+		       res_state_name(row->state), row->attempt);
+}
+
+/* I2 and I10: whatever exists is in the ledger, and there is one of each. */
+void check_always(struct world *w)
+{
+	for (int i = 0; i < w->plan.nresources; i++) {
+		const struct core_resource *row = &w->disk->resources[i];
+		if (!w->machines[i].exists)
+			continue;
+		if (row->state == RES_INTENT || row->state == RES_GONE)
+			broken(w, "I2: %s exists but its row says %s", w->plan.resources[i].name,
+			       res_state_name(row->state));
+		if (w->machines[i].token > row->attempt)
+			broken(w, "I10: %s exists of attempt %d, the ledger knows %d", w->plan.resources[i].name,
+			       w->machines[i].token, row->attempt);
+	}
+	if (w->memory && w->memory->phase == RUN_RUNNING && w->memory->verdict != VERDICT_NONE)
+		broken(w, "I5: running with a verdict");
+}
+
+/* I5, I11, I12: one final state, on disk as in memory, in time, and nothing left. */
+void check_end(struct world *w)
+{
+	if (w->res->broken)
+		return;
+	if (!w->ended || !run_phase_is_final(w->disk->phase)) {
+		broken(w, "I12: still '%s' long after the last fault", run_phase_name(w->disk->phase));
+		return;
+	}
+	if (w->memory && w->memory->phase != w->disk->phase)
+		broken(w, "I11: memory says %s, disk says %s", run_phase_name(w->memory->phase),
+		       run_phase_name(w->disk->phase));
+	static const enum run_phase want[] = {[VERDICT_SUCCEEDED] = RUN_SUCCEEDED, [VERDICT_FAILED] = RUN_FAILED,
+					      [VERDICT_CANCELLED] = RUN_CANCELLED};
+	if (w->disk->verdict == VERDICT_NONE || w->disk->phase != want[w->disk->verdict])
+		broken(w, "I5: verdict %s ended as %s", verdict_name(w->disk->verdict),
+		       run_phase_name(w->disk->phase));
+	for (int i = 0; i < w->plan.nresources; i++) {
+		if (w->machines[i].exists)
+			broken(w, "I3: %s is left behind", w->plan.resources[i].name);
+		if (w->disk->resources[i].state != RES_GONE)
+			broken(w, "I3: the ledger of an ended run still has %s as %s", w->plan.resources[i].name,
+			       res_state_name(w->disk->resources[i].state));
+	}
+	if (w->disk->verdict == VERDICT_SUCCEEDED)
+		for (int i = 0; i < w->plan.crew.ncounted; i++)
+			if (w->execs[i][1] != 1)
+				broken(w, "I6: success, but %s ran %d times", w->plan.crew.members[i].name, w->execs[i][1]);
+}

@@ -1,0 +1,355 @@
+/* The faulty world: machines that are made, boot, run jobs, die and are deleted. */
+#include "sim/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LEASE_CHECK_MS 1000
+
+static int resource_of(const struct world *w, int rank)
+{
+	return w->plan.resource_of[rank];
+}
+
+static void answer(struct world *w, const struct effect *fx, enum event_kind kind, enum err_kind err, const char *text)
+{
+	struct happening h = {.at = w->now + delay(w, 30), .kind = AT_ANSWER, .epoch = w->master,
+			      .ev = {.kind = kind, .index = fx->index, .attempt = fx->attempt, .err_kind = err}};
+
+	snprintf(h.ev.text, sizeof(h.ev.text), "%s", text);
+	queue_add(&w->queue, &h);
+	if (chance(w, w->f.answer_twice)) {
+		h.at += delay(w, 200);
+		queue_add(&w->queue, &h);
+	}
+}
+
+static void machine_new(struct world *w, int index, int token)
+{
+	struct machine *mc = &w->machines[index];
+
+	*mc = (struct machine){.exists = true, .token = token, .epoch = ++w->epochs};
+	if (w->plan.resources[index].node < 0)
+		return;
+	if (!chance(w, w->f.never_boots))
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 400), .kind = AT_AGENT_UP,
+							 .index = index, .epoch = mc->epoch});
+	if (chance(w, w->f.machine_dies))
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 20000), .kind = AT_MACHINE_DIES,
+							 .index = index, .epoch = mc->epoch});
+}
+
+/* Idempotent by its token: the same attempt gives the same machine. */
+static void create(struct world *w, const struct effect *fx)
+{
+	int index = fx->index, token = w->disk->resources[index].attempt;
+	struct machine *mc = &w->machines[index];
+	char id[32];
+
+	check_create(w, index, token);
+	if (!mc->exists || mc->token != token) {
+		if (chance(w, w->f.refuse_capacity)) {
+			answer(w, fx, EV_RES_REFUSED, ERR_CAPACITY, "no capacity");
+			return;
+		}
+		if (chance(w, w->f.refuse_hard)) {
+			answer(w, fx, EV_RES_REFUSED, ERR_DENIED, "not allowed");
+			return;
+		}
+		if (chance(w, w->f.answer_lost / 2)) { /* never reached the cloud */
+			answer(w, fx, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+			return;
+		}
+		machine_new(w, index, token);
+	} else if (!mc->agent_up && w->plan.resources[index].node >= 0) {
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 50), .kind = AT_AGENT_UP,
+							 .index = index, .epoch = mc->epoch});
+	}
+	snprintf(id, sizeof(id), "i-%d-%llu", index, (unsigned long long)mc->epoch);
+	if (chance(w, w->f.answer_lost))
+		answer(w, fx, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+	else
+		answer(w, fx, EV_RES_CREATED, ERR_NONE, id);
+}
+
+static void destroy(struct world *w, const struct effect *fx)
+{
+	int index = fx->index;
+	struct machine *mc = &w->machines[index];
+
+	if (mc->exists && chance(w, w->f.destroy_held)) {
+		answer(w, fx, EV_RES_HELD, ERR_CONFLICT, "still in use");
+		return;
+	}
+	for (int k = 0; k < w->plan.nresources; k++)
+		for (int n = 0; n < w->plan.resources[k].nneeds; n++)
+			if (w->plan.resources[k].needs[n] == index && w->machines[k].exists) {
+				broken(w, "graph: %s is deleted while %s needs it", w->plan.resources[index].name,
+				       w->plan.resources[k].name);
+				return;
+			}
+	*mc = (struct machine){.epoch = ++w->epochs};
+	if (chance(w, w->f.destroy_unsure))
+		answer(w, fx, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+	else
+		answer(w, fx, EV_RES_DESTROYED, ERR_NONE, "");
+}
+
+void cloud_effect(struct world *w, const struct effect *fx)
+{
+	struct machine *mc = &w->machines[fx->index];
+	bool needs_agent = w->plan.resources[fx->index].node >= 0;
+
+	switch ((int)fx->kind) {
+	case FX_CREATE:
+		create(w, fx);
+		return;
+	case FX_FIND:
+		answer(w, fx, mc->exists ? EV_RES_CREATED : EV_RES_ABSENT, ERR_NONE, "found");
+		return;
+	case FX_OBSERVE:
+		answer(w, fx,
+		       !mc->exists ? EV_RES_ABSENT : needs_agent && !mc->agent_up ? EV_RES_BROKEN : EV_RES_ALIVE,
+		       ERR_NONE, "");
+		return;
+	case FX_DESTROY:
+		destroy(w, fx);
+		return;
+	}
+}
+
+void node_say(struct world *w, int rank, const struct event *ev)
+{
+	struct machine *mc = &w->machines[resource_of(w, rank)];
+
+	if (!mc->conn)
+		return;
+	int64_t at = w->now + delay(w, 5);
+	if (at < mc->last_word_at)
+		at = mc->last_word_at;
+	mc->last_word_at = at;
+	struct happening h = {.at = at, .kind = AT_WORD, .index = rank, .epoch = mc->conn, .ev = *ev};
+	h.ev.index = rank;
+	queue_add(&w->queue, &h);
+	if (chance(w, w->f.answer_twice))
+		queue_add(&w->queue, &h);
+}
+
+void tell_node(struct world *w, const struct effect *fx)
+{
+	struct machine *mc = &w->machines[resource_of(w, fx->index)];
+
+	if (!mc->conn)
+		return;
+	int64_t at = w->now + delay(w, 5);
+	if (at < mc->last_told_at)
+		at = mc->last_told_at;
+	mc->last_told_at = at;
+	queue_add(&w->queue, &(struct happening){.at = at, .kind = AT_TOLD, .index = fx->index, .epoch = mc->conn,
+						 .fx = *fx});
+}
+
+static void dial_later(struct world *w, int index, int64_t usual)
+{
+	struct machine *mc = &w->machines[index];
+
+	queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, usual), .kind = AT_DIAL, .index = index,
+						 .epoch = mc->agent});
+}
+
+static void cut(struct world *w, int index, bool master_sees)
+{
+	struct machine *mc = &w->machines[index];
+
+	if (!mc->conn)
+		return;
+	mc->conn = 0;
+	mc->alone_since = w->now;
+	if (master_sees)
+		queue_add(&w->queue,
+			  &(struct happening){.at = w->now + delay(w, 10), .kind = AT_ANSWER, .epoch = w->master,
+					      .ev = {.kind = EV_NODE_DROPPED, .index = w->plan.resources[index].node}});
+	if (mc->agent_up)
+		dial_later(w, index, 200);
+}
+
+void drop_connections(struct world *w)
+{
+	for (int i = 0; i < w->plan.nresources; i++)
+		cut(w, i, false);
+}
+
+static void job_end(struct world *w, int rank, struct exit_info e)
+{
+	struct machine *mc = &w->machines[resource_of(w, rank)];
+
+	if (!mc->running)
+		return;
+	mc->running = false;
+	mc->ended = true;
+	mc->exit = e;
+	if (!mc->agent_up)
+		return;
+	node_say(w, rank, &(struct event){.kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = e});
+	node_say(w, rank, &(struct event){.kind = EV_NODE_DRAINED});
+}
+
+/* As the shim does it: the marker decides, and it survives the agent but not the machine. */
+static void job_start(struct world *w, int rank, int attempt)
+{
+	struct machine *mc = &w->machines[resource_of(w, rank)];
+	const struct strategy_role *role = &w->plan.crew.roles[w->plan.crew.members[rank].role];
+
+	if (!mc->started || mc->attempt != attempt) {
+		mc->started = mc->running = true;
+		mc->attempt = attempt;
+		mc->ended = mc->serving = false;
+		if (attempt < SIM_MAX_EXECS && ++w->execs[rank][attempt] > 1)
+			broken(w, "I6: %s executed attempt %d twice", w->plan.crew.members[rank].name, attempt);
+		if (role->port)
+			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 300), .kind = AT_JOB_SERVES,
+								 .index = rank, .epoch = mc->epoch});
+		if (role->counted && !chance(w, w->f.job_hangs))
+			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 10000), .kind = AT_JOB_EXITS,
+								 .index = rank, .epoch = mc->epoch});
+	}
+	node_say(w, rank, &(struct event){.kind = EV_NODE_STARTED, .attempt = attempt});
+}
+
+static void told(struct world *w, int rank, const struct effect *fx)
+{
+	struct machine *mc = &w->machines[resource_of(w, rank)];
+
+	switch ((int)fx->kind) {
+	case FX_PREPARE:
+		if (mc->started)
+			return;
+		if (chance(w, w->f.unfit))
+			node_say(w, rank, &(struct event){.kind = EV_NODE_UNFIT, .err_kind = ERR_NOT_FOUND,
+							  .text = "command not found"});
+		else
+			node_say(w, rank, &(struct event){.kind = EV_NODE_READY});
+		return;
+	case FX_START:
+		job_start(w, rank, fx->attempt);
+		return;
+	case FX_STOP:
+		if (!mc->running)
+			return;
+		mc->stop_asked = true;
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, fx->hurry ? 10 : 2000),
+							 .kind = AT_JOB_EXITS, .index = rank, .epoch = mc->epoch});
+		return;
+	case FX_RELEASE:
+		mc->running = mc->agent_up = false; /* kills what may be left, and leaves */
+		mc->agent++;
+		mc->conn = 0;
+		return;
+	}
+}
+
+static void dial(struct world *w, int index)
+{
+	struct machine *mc = &w->machines[index];
+	int rank = w->plan.resources[index].node;
+
+	if (mc->conn || !mc->agent_up)
+		return;
+	if (!w->master_up || run_phase_is_final(w->memory->phase)) {
+		if (mc->alone_since && w->now - mc->alone_since > w->job->timeouts.lease_ms && mc->running)
+			job_end(w, rank, (struct exit_info){.code = -1, .signal = 9, .kind = ERR_TIMEOUT});
+		dial_later(w, index, 2000);
+		return;
+	}
+	mc->conn = ++w->epochs;
+	mc->alone_since = 0;
+	mc->last_word_at = mc->last_told_at = w->now;
+	node_say(w, rank, &(struct event){.kind = EV_NODE_HELLO, .attempt = mc->started ? mc->attempt : 0,
+					  .holds = mc->started ? HOLDS_STARTED : HOLDS_NOTHING});
+	if (mc->serving)
+		node_say(w, rank, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
+	if (mc->ended) {
+		node_say(w, rank, &(struct event){.kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = mc->exit});
+		node_say(w, rank, &(struct event){.kind = EV_NODE_DRAINED});
+	}
+	if (chance(w, w->f.conn_cut))
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 3000), .kind = AT_CONN_CUT, .index = index,
+							 .epoch = mc->conn});
+}
+
+static void agent_up(struct world *w, int index)
+{
+	struct machine *mc = &w->machines[index];
+
+	if (mc->agent_up)
+		return;
+	mc->agent_up = true;
+	mc->agent = ++w->epochs;
+	mc->alone_since = w->now;
+	dial_later(w, index, 5);
+	if (chance(w, w->f.agent_dies))
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 8000), .kind = AT_AGENT_DIES, .index = index,
+							 .epoch = mc->agent});
+}
+
+static void machine_dies(struct world *w, int index)
+{
+	w->res->faults++;
+	cut(w, index, true);
+	w->machines[index] = (struct machine){.epoch = ++w->epochs};
+}
+
+void machine_happens(struct world *w, const struct happening *h)
+{
+	bool by_rank = h->kind == AT_TOLD || h->kind == AT_JOB_SERVES || h->kind == AT_JOB_EXITS;
+	int index = by_rank ? resource_of(w, h->index) : h->index;
+	struct machine *mc = &w->machines[index];
+
+	if (!mc->exists)
+		return;
+	switch ((int)h->kind) {
+	case AT_AGENT_UP:
+		if (h->epoch == mc->epoch)
+			agent_up(w, index);
+		return;
+	case AT_DIAL:
+		if (h->epoch == mc->agent)
+			dial(w, index);
+		return;
+	case AT_TOLD:
+		if (h->epoch == mc->conn)
+			told(w, h->index, &h->fx);
+		return;
+	case AT_JOB_SERVES:
+		if (h->epoch != mc->epoch || !mc->running)
+			return;
+		mc->serving = true;
+		if (mc->agent_up)
+			node_say(w, h->index, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
+		return;
+	case AT_JOB_EXITS:
+		if (h->epoch != mc->epoch)
+			return;
+		job_end(w, h->index,
+			mc->stop_asked ? (struct exit_info){.code = -1, .signal = 15}
+				       : (struct exit_info){.code = chance(w, w->f.job_fails) ? 3 : 0});
+		return;
+	case AT_AGENT_DIES:
+		if (h->epoch != mc->agent || !mc->agent_up)
+			return;
+		w->res->faults++;
+		mc->agent_up = false;
+		cut(w, index, true);
+		return;
+	case AT_MACHINE_DIES:
+		if (h->epoch == mc->epoch)
+			machine_dies(w, index);
+		return;
+	case AT_CONN_CUT:
+		if (h->epoch == mc->conn) {
+			w->res->faults++;
+			cut(w, index, true);
+		}
+		return;
+	}
+}

@@ -1,0 +1,285 @@
+#include "sim/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+#include "plan/plan.h"
+#include "sim/world.h"
+#include "spec/job.h"
+
+#define HEAL_MS (10 * 60 * 1000)     /* faults happen before this */
+#define SETTLE_MS (70 * 60 * 1000)   /* max_runtime and lease of the simulated job, and ten minutes */
+#define MAX_HAPPENINGS 200000	     /* more is a hot loop (I13) */
+#define LATE_MS 1000		     /* more than an effect of a dead master can be under way */
+#define MAX_BROKEN_SHOWN 20
+
+bool chance(struct world *w, int per_mille)
+{
+	if (!per_mille || w->now >= w->heal_at)
+		return false;
+	bool hit = (int)rng_below(&w->rng, 1000) < per_mille;
+	w->res->faults += hit;
+	return hit;
+}
+
+int64_t delay(struct world *w, int64_t usual_ms)
+{
+	int64_t ms = 1 + (int64_t)rng_below(&w->rng, (uint64_t)usual_ms * 2);
+
+	return chance(w, w->f.slow) ? ms * 20 : ms;
+}
+
+void trace(struct world *w, const char *what, int index, int64_t a, int64_t b)
+{
+	char line[128];
+	int n = snprintf(line, sizeof(line), "%lld %s %d %lld %lld", (long long)w->now, what, index, (long long)a,
+			 (long long)b);
+
+	for (int i = 0; i < n; i++)
+		w->hash = (w->hash ^ (uint8_t)line[i]) * 0x100000001b3ull;
+	if (w->verbose >= 2)
+		printf("%s\n", line);
+}
+
+/* Each seed has its own mix, most of them mild, some calm, some cruel. */
+static void draw_faults(struct world *w)
+{
+	int *v = (int *)&w->f;
+	int hardness = (int)rng_below(&w->rng, 4);
+
+	for (size_t i = 0; i < sizeof(w->f) / sizeof(int); i++)
+		if (hardness && rng_below(&w->rng, 3) == 0)
+			v[i] = 1 + (int)rng_below(&w->rng, hardness == 3 ? 300 : 60);
+	w->f.refuse_hard /= 10;
+	w->f.unfit /= 10;
+	w->f.master_dies /= 4;
+	w->f.destroy_held *= 2;
+}
+
+static const char *const jobs[] = {
+	"command = ['true']\ncount = %d\nmax_runtime = '20m'\n",
+	"strategy = 'pserver'\nmax_runtime = '20m'\n[roles.pserver]\ncount = 2\ncommand = ['ps']\n"
+	"[roles.trainer]\ncount = %d\ncommand = ['tr']\n",
+	"strategy = 'roles'\nmax_runtime = '20m'\n[roles.db]\ncommand = ['db']\nport = 99\nservice = true\n"
+	"[roles.prepare]\ncommand = ['p']\nafter = 'db'\nready_when = 'finished'\n"
+	"[roles.work]\ncount = %d\ncommand = ['w']\nafter = ['db', 'prepare']\n",
+};
+
+/* Beside the machines there is one thing that all of them need, so that the order of the graph matters. */
+static void add_network(struct world *w)
+{
+	int n = w->plan.nresources;
+	struct plan_resource *v = arena_array(w->arena, struct plan_resource, (size_t)n + 1);
+
+	memcpy(v, w->plan.resources, sizeof(*v) * (size_t)n);
+	for (int i = 0; i < n; i++) {
+		v[i].needs = arena_array(w->arena, int, 1);
+		v[i].needs[0] = n;
+		v[i].nneeds = 1;
+	}
+	v[n] = (struct plan_resource){.kind = "sim.network", .name = "network", .node = -1};
+	w->plan.resources = v;
+	w->plan.nresources = n + 1;
+}
+
+static void draw_job(struct world *w, int max_nodes)
+{
+	struct problems *ps = arena_new_of(w->arena, struct problems);
+	struct doc *doc = NULL;
+	struct err err = {0};
+	const char *form = jobs[rng_below(&w->rng, sizeof(jobs) / sizeof(jobs[0]))];
+	char text[512];
+
+	snprintf(text, sizeof(text), "%.*s%d%s", (int)(strstr(form, "%d") - form), form,
+		 1 + (int)rng_below(&w->rng, (uint64_t)max_nodes), strstr(form, "%d") + 2);
+	w->job = arena_new_of(w->arena, struct job);
+	if (toml_parse(str_from(text), w->arena, &doc, &err) < 0 || !job_load(doc, w->arena, w->job, ps) ||
+	    !plan_make(w->job, &(struct plan_input){.local_base = 0x7f010001}, w->arena, &w->plan, ps)) {
+		fprintf(stderr, "sim: its own job is wrong: %s\n", ps->n ? ps->v[0].text : err.msg);
+		abort();
+	}
+	w->job->base_dir = "/";
+	if (rng_below(&w->rng, 2))
+		add_network(w);
+	for (int i = 0; i < w->plan.nresources; i++)
+		w->plan.resources[i].late_ms = LATE_MS;
+}
+
+static void happens(struct world *w, const struct happening *h)
+{
+	switch (h->kind) {
+	case AT_EFFECT: /* a worker does it even if its master has died meanwhile: the call is out */
+		cloud_effect(w, &h->fx);
+		return;
+	case AT_ANSWER:
+		if (h->epoch == w->master)
+			master_event(w, &h->ev);
+		return;
+	case AT_WORD:
+		if (w->machines[w->plan.resource_of[h->index]].conn == h->epoch)
+			master_event(w, &h->ev);
+		return;
+	case AT_TICK:
+		if (h->epoch == w->master && w->master_up)
+			master_tick(w);
+		return;
+	case AT_CANCEL:
+		master_event(w, &(struct event){.kind = EV_CANCEL, .hurry = h->index, .text = "cancelled"});
+		return;
+	case AT_MASTER_DIES:
+		if (w->master_up && !w->ended)
+			master_dies(w);
+		return;
+	case AT_MASTER_UP:
+		if (!w->master_up)
+			master_comes_up(w);
+		return;
+	case AT_TOLD:
+	case AT_AGENT_UP:
+	case AT_DIAL:
+	case AT_JOB_SERVES:
+	case AT_JOB_EXITS:
+	case AT_AGENT_DIES:
+	case AT_MACHINE_DIES:
+	case AT_CONN_CUT:
+		machine_happens(w, h);
+		return;
+	}
+}
+
+static void world_open(struct world *w, uint64_t seed, int max_nodes)
+{
+	rng_seed(&w->rng, seed);
+	w->hash = 0xcbf29ce484222325ull;
+	w->heal_at = HEAL_MS;
+	w->end_at = HEAL_MS + SETTLE_MS;
+	w->now = 1;
+	w->arena = arena_new();
+	draw_job(w, max_nodes);
+	draw_faults(w);
+	w->machines = arena_array(w->arena, struct machine, (size_t)w->plan.nresources);
+	w->execs = arena_alloc(w->arena, sizeof(*w->execs) * (size_t)w->plan.crew.n);
+	for (uint64_t i = rng_below(&w->rng, 3); i > 0 && w->f.master_dies; i--)
+		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 60000), .kind = AT_MASTER_DIES});
+	if (rng_below(&w->rng, 5) == 0)
+		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 30000), .kind = AT_CANCEL,
+							 .index = (int)rng_below(&w->rng, 2)});
+}
+
+void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
+{
+	struct world w = {.seed = seed, .verbose = verbose, .res = ret};
+	struct happening h;
+
+	*ret = (struct sim_result){.seed = seed};
+	world_open(&w, seed, max_nodes);
+	master_start(&w);
+	while (!ret->broken && queue_next(&w.queue, &h)) {
+		if (h.at > w.end_at || (w.ended && w.master_up))
+			break;
+		if (h.at > w.now)
+			w.now = h.at;
+		if (++ret->events > MAX_HAPPENINGS)
+			broken(&w, "I13: %d happenings and no end", ret->events);
+		happens(&w, &h);
+		check_always(&w);
+	}
+	check_end(&w);
+	ret->hash = w.hash;
+	ret->verdict = (int)w.disk->verdict;
+	ret->sim_ms = w.now;
+	core_run_free(w.memory);
+	core_run_free(w.disk);
+	queue_release(&w.queue);
+	arena_free(w.arena);
+}
+
+struct totals {
+	int64_t runs, broken, events, crashes, faults, verdicts[4], sim_ms;
+	uint64_t hash;
+};
+
+static void add_up(struct totals *t, const struct sim_result *r)
+{
+	t->runs++;
+	t->broken += r->broken;
+	t->events += r->events;
+	t->crashes += r->crashes;
+	t->faults += r->faults;
+	t->verdicts[r->verdict]++;
+	t->sim_ms += r->sim_ms;
+	t->hash = (t->hash ^ r->hash) * 0x9e3779b97f4a7c15ull;
+}
+
+static void print_json(const struct totals *t, double seconds)
+{
+	struct buf out;
+	struct jsonw w;
+	char hash[20];
+
+	buf_init(&out, 4096);
+	jsonw_init(&w, &out);
+	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)t->hash);
+	jsonw_open(&w, '{');
+	jsonw_kint(&w, "lifecycles", t->runs);
+	jsonw_kint(&w, "broken", t->broken);
+	jsonw_kint(&w, "events", t->events);
+	jsonw_kint(&w, "faults", t->faults);
+	jsonw_kint(&w, "master_crashes", t->crashes);
+	jsonw_kint(&w, "succeeded", t->verdicts[VERDICT_SUCCEEDED]);
+	jsonw_kint(&w, "failed", t->verdicts[VERDICT_FAILED]);
+	jsonw_kint(&w, "cancelled", t->verdicts[VERDICT_CANCELLED]);
+	jsonw_kdouble(&w, "seconds", seconds);
+	jsonw_kdouble(&w, "per_second", (double)t->runs / seconds);
+	jsonw_kz(&w, "hash", hash);
+	jsonw_close(&w);
+	printf("%s\n", buf_str(&out).p);
+	buf_release(&out);
+}
+
+static void print_text(const struct totals *t, double seconds)
+{
+	char span[32];
+
+	clock_format_span(t->sim_ms, span);
+	printf("%lld lifecycles in %.2f s: %.0f per second, %.0f per minute\n", (long long)t->runs, seconds,
+	       (double)t->runs / seconds, (double)t->runs / seconds * 60);
+	printf("%lld succeeded, %lld failed, %lld cancelled; %lld faults, %lld master crashes, %lld events, %s simulated\n",
+	       (long long)t->verdicts[VERDICT_SUCCEEDED], (long long)t->verdicts[VERDICT_FAILED],
+	       (long long)t->verdicts[VERDICT_CANCELLED], (long long)t->faults, (long long)t->crashes,
+	       (long long)t->events, span);
+	printf("%lld broken invariants; trace hash %016llx\n", (long long)t->broken, (unsigned long long)t->hash);
+}
+
+int sim_main(const struct sim_options *o)
+{
+	struct totals t = {0};
+	int64_t start = clock_boot_us();
+
+	for (int64_t i = 0; i < o->seeds; i++) {
+		struct sim_result r;
+		sim_run(o->first_seed + (uint64_t)i, o->nodes, o->verbose, &r);
+		add_up(&t, &r);
+		if (o->verbose >= 1 && !o->json)
+			printf("seed %llu: %s, %d events, hash %016llx\n", (unsigned long long)r.seed,
+			       verdict_name((enum verdict)r.verdict), r.events, (unsigned long long)r.hash);
+		if (r.broken && t.broken <= MAX_BROKEN_SHOWN)
+			fprintf(stderr, "seed %llu: %s  (regatta sim --seed %llu --seeds 1 --nodes %d -vv)\n",
+				(unsigned long long)r.seed, r.what, (unsigned long long)r.seed, o->nodes);
+	}
+	double seconds = (double)(clock_boot_us() - start) / 1e6;
+	if (seconds <= 0)
+		seconds = 1e-6;
+	if (o->json)
+		print_json(&t, seconds);
+	else
+		print_text(&t, seconds);
+	return t.broken ? 1 : 0;
+}

@@ -1,0 +1,34 @@
+#pragma once
+/*
+ * sim - the other shell around the core: virtual time and a faulty world.
+ *
+ * One seed is one history: it draws the faults (machines that never come up, die
+ * or hang, lost, late and repeated answers, refusals, slow or failing deletion, a
+ * master that crashes at any point) and everything that happens.  The same seed
+ * gives the same trace hash.  After a while the faults cease, and the run must
+ * end within bounded time with nothing left.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim_options {
+	uint64_t first_seed;
+	int64_t seeds;
+	int nodes;   /* per run, at most; each seed draws its own number */
+	int verbose; /* 1: a line a seed, 2: the whole history */
+	bool json;
+};
+
+/* 0, or 1 if an invariant was broken (each with its seed). */
+int sim_main(const struct sim_options *o);
+
+struct sim_result {
+	uint64_t seed, hash;
+	bool broken;
+	char what[200]; /* the invariant and the moment */
+	int verdict;	/* enum verdict */
+	int64_t sim_ms;
+	int events, crashes, faults;
+};
+/* One lifecycle. */
+void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret);

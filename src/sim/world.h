@@ -1,0 +1,87 @@
+#pragma once
+/*
+ * world - one simulated history: the truth about machines and jobs, the master's
+ * memory and its disk, and what is on its way between them.
+ */
+#include "base/rand.h"
+#include "core/core.h"
+#include "sim/queue.h"
+#include "sim/sim.h"
+
+struct arena;
+
+/* Chances in 1/1000, drawn anew for each seed; all zero after the faults cease. */
+struct faults {
+	int refuse_capacity, refuse_hard, answer_lost, answer_twice, slow;
+	int never_boots, agent_dies, machine_dies, conn_cut, job_fails, job_hangs, unfit;
+	int destroy_held, destroy_unsure, master_dies;
+};
+
+/* A machine as it really is. */
+struct machine {
+	bool exists;
+	int token; /* attempt of the create that made it */
+	uint64_t epoch; /* of the machine: a new one has no memory */
+	bool agent_up;
+	uint64_t agent; /* number of the agent's life */
+	uint64_t conn;	/* number of its connection, 0 = none */
+	int64_t last_word_at, last_told_at; /* order within a connection is kept */
+	int64_t alone_since;
+	/* The job's marker on the machine's disk. */
+	int attempt;
+	bool started, running, serving, ended;
+	struct exit_info exit;
+	bool stop_asked;
+};
+
+#define SIM_MAX_EXECS 4
+
+struct world {
+	uint64_t seed;
+	int verbose;
+	struct rng rng;
+	struct queue queue;
+	int64_t now, heal_at, end_at;
+	struct faults f;
+	struct arena *arena;
+	struct job *job;
+	struct plan plan;
+
+	struct machine *machines; /* per resource */
+	int (*execs)[SIM_MAX_EXECS]; /* per rank and attempt: how often it was executed */
+	uint64_t epochs;
+
+	/* The master: memory, disk, and which life of it this is. */
+	struct core_run *memory, *disk;
+	bool master_up;
+	uint64_t master;
+	int64_t tick_at;
+	bool ended;
+
+	struct sim_result *res;
+	uint64_t hash;
+};
+
+bool chance(struct world *w, int per_mille);
+int64_t delay(struct world *w, int64_t usual_ms);
+void trace(struct world *w, const char *what, int index, int64_t a, int64_t b);
+void broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* cloud.c: resources and machines */
+void cloud_effect(struct world *w, const struct effect *fx);
+void machine_happens(struct world *w, const struct happening *h);
+void tell_node(struct world *w, const struct effect *fx);
+void node_say(struct world *w, int rank, const struct event *ev);
+void drop_connections(struct world *w);
+
+/* mind.c: the master */
+void master_start(struct world *w);
+void master_event(struct world *w, const struct event *ev);
+void master_dies(struct world *w);
+void master_comes_up(struct world *w);
+void master_tick(struct world *w);
+
+/* check.c */
+void check_create(struct world *w, int index, int token);
+void check_always(struct world *w);
+void check_end(struct world *w);
