@@ -1,0 +1,50 @@
+#pragma once
+/*
+ * conn - one framed connection on the loop, the same at both ends.
+ *
+ * Buffers are small while idle (10,000 connections fit in 64 MB) and grow only
+ * for a frame in flight.  on_frame may call conn_close but not conn_free; after
+ * on_close no callback comes (on_close and on_drained may call conn_free).  A peer
+ * that breaks the framing is closed with ERR_PROTOCOL, one that does not read with
+ * ERR_CAPACITY; when sending fails, what the peer said before it left (REFUSE, BYE) is
+ * still delivered first.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "link/frame.h"
+#include "net/listener.h"
+
+struct loop;
+struct err;
+struct conn;
+
+struct conn_events {
+	void (*on_frame)(void *ctx, const struct frame *f);
+	void (*on_drained)(void *ctx); /* the send queue fell below CONN_LOW_WATER; may be NULL */
+	void (*on_close)(void *ctx,
+			 const struct err *why); /* kind ERR_NONE: the peer closed in order */
+};
+#define CONN_LOW_WATER (256 * 1024)
+#define CONN_MAX_QUEUE (8 * 1024 * 1024) /* a peer that does not read is closed past this */
+#define CONN_FLUSH_MS 5000
+
+/* Takes over fd (made non-blocking). */
+struct conn *conn_new(struct loop *l, int fd, const struct conn_events *ev, void *ctx);
+/* Closes without on_close.  NULL allowed.  Returns NULL. */
+struct conn *conn_free(struct conn *c);
+/* Flush what is queued (for at most CONN_FLUSH_MS), then close; on_close comes later from the loop.
+ * No frame is delivered after this call, and what is sent after it is dropped. */
+void conn_close(struct conn *c);
+/* Queue one frame; head (may be empty) and body are joined to one payload.  Tries to write at
+ * once. */
+void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct str head,
+	       struct str body);
+size_t conn_queued(const struct conn *c);
+/* Stop / go on reading (back-pressure to the peer).  Frames that were read already still come:
+ * at most LOOP_SCRATCH bytes of them. */
+void conn_pause(struct conn *c, bool pause);
+/* Uid of the peer of a unix socket; -1 if unknown. */
+int64_t conn_peer_uid(const struct conn *c);
+
+/* listen_unix, listener_free, dial_unix: from net/listener.h, the HTTP server listens with them
+ * too. */

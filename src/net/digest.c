@@ -1,0 +1,98 @@
+#include "net/digest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/hex.h"
+#include "base/rand.h"
+
+#define CHUNK (256 * 1024)
+#define TOKEN_BYTES 32
+
+/* OpenSSL fails here only when there is no memory or no SHA-256 at all. */
+static void must(int ok)
+{
+	if (ok != 1)
+		abort();
+}
+
+/* struct sha256 is never defined: it is OpenSSL's context under our name. */
+static EVP_MD_CTX *context(struct sha256 *s)
+{
+	return (EVP_MD_CTX *)(void *)s;
+}
+
+struct sha256 *sha256_new(void)
+{
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+	must(ctx != NULL);
+	must(EVP_DigestInit_ex(ctx, EVP_sha256(), NULL));
+	return (struct sha256 *)(void *)ctx;
+}
+
+void sha256_add(struct sha256 *s, const void *p, size_t n)
+{
+	must(EVP_DigestUpdate(context(s), p, n));
+}
+
+void sha256_end(struct sha256 *s, uint8_t out[static SHA256_BYTES])
+{
+	must(EVP_DigestFinal_ex(context(s), out, NULL));
+	EVP_MD_CTX_free(context(s));
+}
+
+void sha256_of(const void *p, size_t n, uint8_t out[static SHA256_BYTES])
+{
+	struct sha256 *s = sha256_new();
+
+	sha256_add(s, p, n);
+	sha256_end(s, out);
+}
+
+int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err)
+{
+	CLEANUP(freep) char *chunk = xmalloc(CHUNK);
+	struct sha256 *s = sha256_new();
+	uint8_t digest[SHA256_BYTES];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, chunk, CHUNK, at)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			int e = errno;
+
+			sha256_end(s, digest);
+			return err_errno(err, e, "read a file to hash");
+		}
+		sha256_add(s, chunk, (size_t)n);
+		at += n;
+	}
+	sha256_end(s, out);
+	if (ret_size)
+		*ret_size = (uint64_t)at;
+	return 0;
+}
+
+bool digest_equal(const void *a, const void *b, size_t n)
+{
+	return CRYPTO_memcmp(a, b, n) == 0;
+}
+
+void token_new(char out[static 65])
+{
+	uint8_t secret[TOKEN_BYTES];
+
+	rand_bytes(secret, sizeof(secret));
+	hex_encode(secret, sizeof(secret), out);
+	OPENSSL_cleanse(secret, sizeof(secret));
+}

@@ -1,0 +1,19 @@
+#pragma once
+/* digest - SHA-256 (OpenSSL), random tokens, and comparison in constant time. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+#define SHA256_BYTES 32
+
+struct sha256;
+struct sha256 *sha256_new(void);
+void sha256_add(struct sha256 *s, const void *p, size_t n);
+void sha256_end(struct sha256 *s, uint8_t out[static SHA256_BYTES]); /* frees s */
+void sha256_of(const void *p, size_t n, uint8_t out[static SHA256_BYTES]);
+/* Whole file from offset 0. */
+int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err);
+bool digest_equal(const void *a, const void *b, size_t n);
+/* A new random token as 64 hex digits; stored hashed: sha256_of the text. */
+void token_new(char out[static 65]);

@@ -1,0 +1,226 @@
+/*
+ * The server: listeners, the set of connections and its bound, and what must be done
+ * from the loop rather than inside a call.  One connection is http_conn.c, answers are
+ * http_reply.c.
+ */
+#include "net/http_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "net/http_conn.h"
+#include "sys/loop.h"
+
+static const struct http_limits defaults = {
+	.max_header_bytes = 16 * 1024,
+	.max_headers = 64,
+	.max_body = 1024 * 1024,
+	.max_upload = UINT64_C(8) << 30,
+	.header_ms = 10 * 1000,
+	.body_ms = 30 * 1000,
+	.idle_ms = 60 * 1000,
+	.stall_ms = 30 * 1000,
+	.max_connections = 4096,
+	.max_queue = 1024 * 1024,
+};
+
+static void fill_limits(struct http_limits *l)
+{
+#define FILL(field) l->field = l->field ? l->field : defaults.field
+	FILL(max_header_bytes);
+	FILL(max_headers);
+	FILL(max_body);
+	FILL(max_upload);
+	FILL(header_ms);
+	FILL(body_ms);
+	FILL(idle_ms);
+	FILL(stall_ms);
+	FILL(max_connections);
+	FILL(max_queue);
+#undef FILL
+}
+
+/* Exchanges whose client left: the handler hears of it and the exchange ends. */
+static void tell_gone(struct http_server *s)
+{
+	while (!list_empty(&s->gone)) {
+		struct http_exchange *x = list_item(s->gone.next, struct http_exchange, gone);
+
+		list_remove(&x->gone);
+		if (x->aborted && s->handler.on_abort)
+			s->handler.on_abort(s->ctx, x);
+		else if (!x->aborted && x->on_gone)
+			x->on_gone(x->gone_ctx);
+		http_exchange_free(x);
+	}
+}
+
+static void run_later(void *ctx)
+{
+	struct http_server *s = ctx;
+	struct list batch;
+
+	/* What comes up meanwhile is for the next time: a connection must not hold the loop. */
+	list_init(&batch);
+	while (!list_empty(&s->later)) {
+		struct list *item = s->later.next;
+
+		list_remove(item);
+		list_append(&batch, item);
+	}
+	while (!list_empty(&batch)) {
+		struct http_conn *c = list_item(batch.next, struct http_conn, later);
+
+		list_remove(&c->later);
+		if (!c->dead)
+			http_conn_process_pending(c);
+		if (!c->dead)
+			http_conn_check_empty(c);
+		/* If it died just now it stands in `later` again. */
+		if (c->dead && list_empty(&c->later))
+			http_conn_free(c);
+	}
+	tell_gone(s);
+}
+
+struct http_server *http_server_new(struct loop *l, const struct http_limits *limits,
+				    const struct http_handler *h, void *ctx)
+{
+	struct http_server *s = xcalloc(1, sizeof(*s));
+
+	*s = (struct http_server){.loop = l, .handler = *h, .ctx = ctx};
+	if (limits)
+		s->limits = *limits;
+	fill_limits(&s->limits);
+	list_init(&s->conns);
+	list_init(&s->waiting);
+	list_init(&s->later);
+	list_init(&s->detached);
+	list_init(&s->gone);
+	s->soon = loop_timer_new(l, run_later, s);
+	return s;
+}
+
+static void close_fronts(struct http_server *s)
+{
+	while (s->fronts) {
+		struct http_front *f = s->fronts;
+
+		s->fronts = f->next;
+		listener_free(f->listener);
+		free(f);
+	}
+}
+
+struct http_server *http_server_free(struct http_server *s)
+{
+	if (!s)
+		return NULL;
+	close_fronts(s);
+	while (!list_empty(&s->conns))
+		http_conn_kill(list_item(s->conns.next, struct http_conn, all));
+	tell_gone(s);
+	while (!list_empty(&s->detached)) {
+		struct http_exchange *x = list_item(s->detached.next, struct http_exchange, gone);
+
+		list_remove(&x->gone);
+		x->server = NULL;
+	}
+	while (!list_empty(&s->later)) {
+		struct http_conn *c = list_item(s->later.next, struct http_conn, later);
+
+		list_remove(&c->later);
+		http_conn_free(c);
+	}
+	loop_timer_free(s->soon);
+	free(s);
+	return NULL;
+}
+
+/* Room for one more: the longest waiting connection has to go. */
+static bool make_room(struct http_server *s)
+{
+	if (s->nconns < s->limits.max_connections)
+		return true;
+	if (list_empty(&s->waiting))
+		return false;
+	http_conn_kill(list_item(s->waiting.next, struct http_conn, waiting));
+	return true;
+}
+
+static void accepted(void *ctx, int fd)
+{
+	static const char full[] = "HTTP/1.1 503 Service Unavailable\r\n"
+				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
+	struct http_front *f = ctx;
+
+	if (make_room(f->server)) {
+		http_conn_accept(f->server, fd, f->local);
+		return;
+	}
+	/* Every connection is at work.  The socket is new, so these bytes fit. */
+	struct transport t;
+	struct iovec iov = {(void *)(uintptr_t)full, sizeof(full) - 1};
+
+	transport_plain(&t, fd);
+	(void)t.ops->writev(&t, &iov, 1);
+	t.ops->close(&t);
+}
+
+static struct http_front *front_new(struct http_server *s, bool local)
+{
+	struct http_front *f = xcalloc(1, sizeof(*f));
+
+	*f = (struct http_front){.server = s, .local = local};
+	return f;
+}
+
+static int front_add(struct http_server *s, struct http_front *f, int rc)
+{
+	if (rc < 0) {
+		free(f);
+		return -1;
+	}
+	f->next = s->fronts;
+	s->fronts = f;
+	return 0;
+}
+
+int http_server_listen_unix(struct http_server *s, const char *dir, const char *name,
+			    struct err *err)
+{
+	struct http_front *f = front_new(s, true);
+
+	return front_add(s, f, listen_unix(s->loop, dir, name, accepted, f, &f->listener, err));
+}
+
+int http_server_listen_tcp(struct http_server *s, const char *addr, int port, int *ret_port,
+			   struct err *err)
+{
+	struct http_front *f = front_new(s, false);
+
+	return front_add(s, f,
+			 listen_tcp(s->loop, addr, port, accepted, f, ret_port, &f->listener, err));
+}
+
+int http_server_connections(const struct http_server *s)
+{
+	return s->nconns;
+}
+
+void http_server_drain(struct http_server *s)
+{
+	struct list *pos, *next;
+
+	s->draining = true;
+	close_fronts(s);
+	list_each_safe (pos, next, &s->conns) {
+		struct http_conn *c = list_item(pos, struct http_conn, all);
+
+		if (c->state == HTTP_WAITING && !http1_started(&c->head) && c->in.n == 0)
+			http_conn_kill(c);
+	}
+}

@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * child - start other programs.
+ *
+ * child_spawn() is for helpers: it uses posix_spawn, so it is cheap and safe in
+ * a process with threads.  child_fork_into() is fork() that can be born inside
+ * a cgroup; only single-threaded roles may use it.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+struct child_spec {
+	const char *file;	  /* path of the program, not searched */
+	const char *const *argv;  /* NULL-terminated */
+	const char *const *env;	  /* NULL-terminated */
+	int in, out, err;	  /* descriptors for 0, 1, 2; -1: /dev/null */
+	bool session;		  /* a session of its own */
+};
+/* Signals are reset, descriptors above 2 must be close-on-exec already. */
+int child_spawn(const struct child_spec *spec, pid_t *ret_pid, struct err *err);
+/* The same, but the program becomes nobody's descendant of ours, even if we are a subreaper. */
+int child_spawn_detached(const struct child_spec *spec, struct err *err);
+
+/* fork(), inside the cgroup of cgroup_fd if that is >= 0 and the kernel can.  *ret_inside says whether it
+ * is (set in parent and child). */
+pid_t child_fork_into(int cgroup_fd, bool *ret_inside);
+/* Close every descriptor from `first` on. */
+void child_close_from(int first);
+/* Default dispositions; the mask stays. */
+void child_reset_handlers(void);
+/* Default dispositions, empty mask. */
+void child_reset_signals(void);
+
+/* Where `command` is: with a slash, relative to cwd; else along `path` (colon-separated; relative parts from cwd).
+ * Owned.  ERR_NOT_FOUND "command 'x' not found in PATH", ERR_DENIED when it is there but may not be run. */
+int child_find_command(const char *command, const char *path, const char *cwd, char **ret_file,
+		       struct err *err);

@@ -1,0 +1,185 @@
+/*
+ * A fixed set of threads, two queues and one eventfd.
+ *
+ * Jobs wait in `todo` for a thread; finished ones wait in `done` for the loop, which
+ * takes the whole queue at once.  Threads block every signal, so that signals reach
+ * the loop.  `pending` belongs to the loop thread alone.
+ */
+#include "sys/worker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/list.h"
+#include "sys/loop.h"
+
+#define STACK_BYTES (512 * 1024)
+
+struct job {
+	struct list link;
+	work_fn work, done;
+	void *arg;
+};
+
+struct workers {
+	pthread_mutex_t lock; /* over todo, done and quit */
+	pthread_cond_t wake;
+	struct list todo, done;
+	bool quit;
+
+	int wake_fd;
+	struct loop_io *io;
+	int pending;
+	bool in_done;
+	int nthreads;
+	pthread_t threads[];
+};
+
+static void *thread_main(void *ctx)
+{
+	struct workers *w = ctx;
+
+	pthread_mutex_lock(&w->lock);
+	for (;;) {
+		while (list_empty(&w->todo) && !w->quit)
+			pthread_cond_wait(&w->wake, &w->lock);
+		if (list_empty(&w->todo))
+			break;
+		struct job *j = list_item(w->todo.next, struct job, link);
+
+		list_remove(&j->link);
+		pthread_mutex_unlock(&w->lock);
+		j->work(j->arg);
+		pthread_mutex_lock(&w->lock);
+		bool first = list_empty(&w->done);
+
+		list_append(&w->done, &j->link);
+		/* The loop takes all of `done` at a time: one wake-up for the first is enough. */
+		if (first && eventfd_write(w->wake_fd, 1) < 0)
+			abort();
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+static void finish_done(struct workers *w)
+{
+	struct list batch;
+	eventfd_t n;
+
+	/* Quiet the eventfd first: a job that ends after the take below then wakes us again. */
+	if (eventfd_read(w->wake_fd, &n) < 0 && errno != EAGAIN && errno != EINTR)
+		abort();
+	list_init(&batch);
+	pthread_mutex_lock(&w->lock);
+	while (!list_empty(&w->done)) {
+		struct list *item = w->done.next;
+
+		list_remove(item);
+		list_append(&batch, item);
+	}
+	pthread_mutex_unlock(&w->lock);
+
+	w->in_done = true;
+	while (!list_empty(&batch)) {
+		struct job *j = list_item(batch.next, struct job, link);
+
+		list_remove(&j->link);
+		w->pending--;
+		if (j->done)
+			j->done(j->arg);
+		free(j);
+	}
+	w->in_done = false;
+}
+
+static void wake_ready(void *ctx, int fd, int events)
+{
+	(void)fd;
+	(void)events;
+	finish_done(ctx);
+}
+
+struct workers *workers_new(struct loop *l, int nthreads)
+{
+	struct workers *w;
+	sigset_t all, old;
+	pthread_attr_t attr;
+
+	assert(nthreads > 0);
+	w = xcalloc(1, sizeof(*w) + sizeof(w->threads[0]) * (size_t)nthreads);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	list_init(&w->todo);
+	list_init(&w->done);
+	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (w->wake_fd < 0)
+		abort();
+	w->io = loop_io_new(l, w->wake_fd, LOOP_READ, wake_ready, w);
+	w->nthreads = nthreads;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	for (int i = 0; i < nthreads; i++) {
+		if (pthread_create(&w->threads[i], &attr, thread_main, w) != 0)
+			abort();
+	}
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return w;
+}
+
+void workers_submit(struct workers *w, work_fn work, work_fn done, void *arg)
+{
+	struct job *j = xcalloc(1, sizeof(*j));
+
+	*j = (struct job){.work = work, .done = done, .arg = arg};
+	w->pending++;
+	pthread_mutex_lock(&w->lock);
+	list_append(&w->todo, &j->link);
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+int workers_pending(const struct workers *w)
+{
+	return w->pending;
+}
+
+struct workers *workers_free(struct workers *w)
+{
+	if (!w)
+		return NULL;
+	assert(!w->in_done);
+	/* A done() may submit more: go on until nothing is left. */
+	while (w->pending > 0) {
+		struct pollfd p = {.fd = w->wake_fd, .events = POLLIN};
+
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			abort();
+		finish_done(w);
+	}
+	pthread_mutex_lock(&w->lock);
+	w->quit = true;
+	pthread_cond_broadcast(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	for (int i = 0; i < w->nthreads; i++)
+		pthread_join(w->threads[i], NULL);
+	loop_io_free(w->io);
+	close(w->wake_fd);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->wake);
+	free(w);
+	return NULL;
+}
