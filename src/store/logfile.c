@@ -1,0 +1,207 @@
+/*
+ * One open log file of the loop thread.
+ *
+ * The file grows by whole appends: an append that fails is cut off again.  If
+ * even that fails, nothing more may be appended through this handle, because the
+ * size we know is not the file's.  The bytes beyond it are the right ones for
+ * their place, so opening the file again is enough.
+ */
+#include "store/logfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+
+#define TAIL_BLOCK ((size_t)64 * 1024)
+
+struct logfile {
+	int fd;
+	uint64_t size, synced;
+	bool torn; /* a failed append could not be cut off */
+	char name[]; /* for messages */
+};
+
+/* One part of a path: a log's name never leads anywhere else. */
+static bool name_is_plain(const char *name)
+{
+	return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* O_NONBLOCK: a FIFO that somebody put there must not stop us. */
+static int open_below(const char *logs_dir, const char *name, int flags)
+{
+	CLEANUP(close_fdp)
+	int dir = open(logs_dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0)
+		return -1;
+	return openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+
+int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = -1;
+	struct stat sb;
+
+	if (!name_is_plain(name))
+		return err_set(err, ERR_INVALID, "'%s' cannot name a log", name);
+	fd = open_below(logs_dir, name, O_RDWR | O_CREAT);
+	if (fd < 0)
+		return err_errno(err, errno, "open log '%s/%s'", logs_dir, name);
+	if (fstat(fd, &sb) < 0)
+		return err_errno(err, errno, "stat log '%s/%s'", logs_dir, name);
+	if (!S_ISREG(sb.st_mode))
+		return err_set(err, ERR_INVALID, "log '%s/%s' is not a regular file", logs_dir, name);
+	/* What a predecessor wrote may not be on disk yet. */
+	if (sb.st_size && logfile_sync_fd(fd, err) < 0)
+		return err_wrap(err, "log '%s/%s'", logs_dir, name);
+
+	size_t len = strlen(name) + 1;
+	struct logfile *lf = xcalloc(1, sizeof(*lf) + len);
+	lf->fd = TAKE_FD(fd);
+	lf->size = lf->synced = (uint64_t)sb.st_size;
+	memcpy(lf->name, name, len);
+	*ret = lf;
+	return 0;
+}
+
+struct logfile *logfile_close(struct logfile *lf)
+{
+	if (!lf)
+		return NULL;
+	close(lf->fd);
+	free(lf);
+	return NULL;
+}
+
+uint64_t logfile_size(const struct logfile *lf)
+{
+	return lf->size;
+}
+
+uint64_t logfile_synced(const struct logfile *lf)
+{
+	return lf->synced;
+}
+
+int logfile_fd(const struct logfile *lf)
+{
+	return lf->fd;
+}
+
+static int write_at(int fd, struct str bytes, uint64_t offset)
+{
+	while (bytes.n) {
+		ssize_t done = pwrite(fd, bytes.p, bytes.n, (off_t)offset);
+
+		if (done < 0) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		bytes.p += done;
+		bytes.n -= (size_t)done;
+		offset += (uint64_t)done;
+	}
+	return 0;
+}
+
+int logfile_append(struct logfile *lf, uint64_t offset, struct str bytes, struct err *err)
+{
+	if (lf->torn)
+		return err_set(err, ERR_IO, "log '%s' is torn: open it again", lf->name);
+	if (offset > lf->size)
+		return err_set(err, ERR_PROTOCOL,
+			       "log '%s': bytes for offset %" PRIu64 ", but %" PRIu64 " are stored",
+			       lf->name, offset, lf->size);
+	uint64_t known = lf->size - offset;
+	if (bytes.n <= known)
+		return 0;
+	bytes.p += known;
+	bytes.n -= known;
+	if (write_at(lf->fd, bytes, lf->size) < 0) {
+		int errnum = errno;
+
+		lf->torn = ftruncate(lf->fd, (off_t)lf->size) < 0;
+		return err_errno(err, errnum, "append to log '%s'", lf->name);
+	}
+	lf->size += bytes.n;
+	return 0;
+}
+
+int logfile_sync_fd(int fd, struct err *err)
+{
+	if (fdatasync(fd) < 0)
+		return err_errno(err, errno, "sync log");
+	return 0;
+}
+
+void logfile_mark_synced(struct logfile *lf, uint64_t size)
+{
+	if (size > lf->size)
+		size = lf->size;
+	if (size > lf->synced)
+		lf->synced = size;
+}
+
+/*
+ * The lines begin after the (lines)th newline from the end, not counting one
+ * that is the last byte: that one ends the last line.
+ */
+int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err *err)
+{
+	struct stat sb;
+
+	if (fstat(fd, &sb) < 0)
+		return err_errno(err, errno, "stat log");
+	uint64_t size = (uint64_t)sb.st_size, end = size;
+	if (lines == 0 || size == 0) {
+		*ret_offset = size;
+		return 0;
+	}
+	CLEANUP(freep) char *block = xmalloc(TAIL_BLOCK);
+	while (end > 0) {
+		/* Blocks lie on multiples of their size, as the page cache likes it. */
+		uint64_t start = (end - 1) / TAIL_BLOCK * TAIL_BLOCK;
+		size_t n;
+
+		if (file_pread_full(fd, block, (size_t)(end - start), (int64_t)start, &n, err) < 0)
+			return err_wrap(err, "log");
+		if (n && start + n == size)
+			n--; /* whatever the last byte is, no line begins after it */
+		for (const char *nl; (nl = memrchr(block, '\n', n)); n = (size_t)(nl - block))
+			if (--lines == 0) {
+				*ret_offset = start + (uint64_t)(nl - block) + 1;
+				return 0;
+			}
+		end = start;
+	}
+	*ret_offset = 0;
+	return 0;
+}
+
+int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint64_t *ret_size,
+		      struct err *err)
+{
+	CLEANUP(close_fdp) int fd = -1;
+	struct stat sb;
+
+	if (name_is_plain(name))
+		fd = open_below(logs_dir, name, O_RDONLY);
+	else
+		errno = ENOENT;
+	if (fd < 0 && (errno == EACCES || errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return err_errno(err, errno, "open log '%s'", name);
+	/* A link, a FIFO without writer, a socket, a missing directory: no log of that name. */
+	if (fd < 0 || fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode))
+		return err_set(err, ERR_NOT_FOUND, "no log '%s'", name);
+	*ret_size = (uint64_t)sb.st_size;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}

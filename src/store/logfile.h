@@ -1,0 +1,30 @@
+#pragma once
+/*
+ * logfile - a node's output as a plain file that less can read.
+ *
+ * Appended at its end only; opened below the run's logs directory by dirfd with
+ * O_NOFOLLOW.  The file's size is the truth about what has arrived; what was
+ * synced may be acknowledged.
+ */
+#include <stdint.h>
+#include "base/str.h"
+
+struct err;
+struct logfile;
+
+int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, struct err *err);
+struct logfile *logfile_close(struct logfile *lf);
+uint64_t logfile_size(const struct logfile *lf);
+uint64_t logfile_synced(const struct logfile *lf);
+int logfile_fd(const struct logfile *lf);
+/* Bytes that belong at `offset`: what is stored already is skipped; a hole is ERR_PROTOCOL.
+ * ENOSPC is ERR_CAPACITY and leaves the file at its old size (nothing half written counts). */
+int logfile_append(struct logfile *lf, uint64_t offset, struct str bytes, struct err *err);
+/* Worker thread: fdatasync of the descriptor; then, on the loop, logfile_mark_synced(size at submit). */
+int logfile_sync_fd(int fd, struct err *err);
+void logfile_mark_synced(struct logfile *lf, uint64_t size);
+
+/* Reading, for the API: offset of the first byte of the last `lines` lines (file of any size, block-wise from the end). */
+int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err *err);
+/* Opens read-only below logs_dir; ERR_NOT_FOUND if it is not a regular file there. */
+int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint64_t *ret_size, struct err *err);

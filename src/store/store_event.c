@@ -1,0 +1,73 @@
+/* Events of a run: appended, numbered from 1 without gaps. */
+#include "store/store_internal.h"
+
+#include "base/cleanup.h"
+
+enum { LAST_SEQ, ADD, LIST };
+static const struct stmt_def defs[STMT_SLOTS] = {
+	[LAST_SEQ] = {"number event", "SELECT max(seq) FROM event WHERE run = ?1"},
+	[ADD] = {"add event", "INSERT INTO event (run, seq, time_ms, kind, node, text)"
+			      " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+	[LIST] = {"list events", "SELECT seq, time_ms, kind, node, text FROM event"
+				 " WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"},
+};
+
+static int last_seq(struct store *st, int64_t no, int64_t *ret, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+
+	if (query_read(&q, st, STMT_EVENT, LAST_SEQ, defs, err) < 0)
+		return -1;
+	query_int(&q, no);
+	if (query_next(&q, err) < 0)
+		return -1;
+	*ret = row_int(&q); /* the one row is NULL, read as 0, if there are none */
+	return 0;
+}
+
+int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *kind, int node,
+		    const char *text, int64_t *ret_seq, struct err *err)
+{
+	CLEANUP(query_end) struct query q = {0};
+	int64_t seq;
+
+	if (last_seq(st, no, &seq, err) < 0 ||
+	    query_write(&q, st, STMT_EVENT, ADD, defs, err) < 0)
+		return -1;
+	query_int(&q, no);
+	query_int(&q, seq + 1);
+	query_int(&q, wall_ms);
+	query_text(&q, kind);
+	query_int(&q, node);
+	query_text(&q, text ? text : "");
+	if (query_run(&q, err) < 0)
+		return -1;
+	if (ret_seq)
+		*ret_seq = seq + 1;
+	return 0;
+}
+
+int store_events_each(struct store *st, int64_t no, int64_t after_seq, int limit, event_row_fn fn,
+		      void *ctx, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+	int got;
+
+	if (query_read(&q, st, STMT_EVENT, LIST, defs, err) < 0)
+		return -1;
+	query_int(&q, no);
+	query_int(&q, after_seq);
+	query_int(&q, limit > 0 ? limit : -1);
+	while ((got = query_next(&q, err)) > 0) {
+		struct event_row row;
+
+		row.seq = row_int(&q);
+		row.time_ms = row_int(&q);
+		row.kind = row_text(&q);
+		row.node = (int)row_int(&q);
+		row.text = row_text(&q);
+		if (!fn(ctx, &row))
+			return 0;
+	}
+	return got;
+}

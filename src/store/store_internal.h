@@ -1,0 +1,104 @@
+#pragma once
+/*
+ * What the files of store/ share: the connection, prepared statements and how
+ * a failure of SQLite becomes an error.
+ *
+ * A statement is prepared at its first use and kept.  Each file names its own
+ * at its top (an enum and a table of SQL) and has one group of slots here.
+ */
+#include <sqlite3.h>
+#include <stddef.h>
+#include "base/err.h"
+#include "store/store.h"
+
+enum stmt_group { STMT_STORE, STMT_RUN, STMT_REMOVE, STMT_STATE, STMT_EVENT, STMT_SERIES };
+#define STMT_GROUPS (STMT_SERIES + 1)
+#define STMT_SLOTS 16
+
+/* The number of a series' last sample, so that adding one need not look for it. */
+struct last_sample {
+	int64_t series, n;
+};
+#define LAST_SAMPLES 1024
+
+struct store {
+	char *home, *db_path;
+	int lock_fd;
+	sqlite3 *db;
+	char install[17];
+	int64_t last_ms;       /* greatest time in any row ... */
+	int64_t last_saved_ms; /* ... and what the database says it is */
+	bool wanted;	       /* between store_begin() and store_commit() */
+	bool dirty;	       /* something was written since then */
+	int wal_pages;	       /* length of the write-ahead log after the last commit ... */
+	int wal_limit;	       /* ... and the length at which it is moved into the database */
+	struct err broken;     /* kind != ERR_NONE: poisoned, and this is why */
+	sqlite3_stmt *stmts[STMT_GROUPS][STMT_SLOTS];
+	struct last_sample last_samples[LAST_SAMPLES]; /* by series, modulo; series 0 = none */
+};
+
+/* Fails with the reason if the store is poisoned. */
+int store_check(const struct store *st, struct err *err);
+/* Rolls back and makes every later call fail with what this result code means. */
+int store_poison(struct store *st, int rc, const char *what, struct err *err);
+/* Opens the transaction that store_begin() announced, at its first write. */
+int store_enter(struct store *st, struct err *err);
+/* Times are remembered by whoever writes a row with one. */
+static inline void store_saw_ms(struct store *st, int64_t ms)
+{
+	if (ms > st->last_ms)
+		st->last_ms = ms;
+}
+
+/* store_schema.c: one step per version, the first makes version 1. */
+struct migration {
+	const char *sql;
+};
+/* Checks that the file is ours (or empty) and not from the future, without changing it. */
+int store_identify(sqlite3 *db, const char *path, int known, int *ret_version, struct err *err);
+/* From `version` to `n` in one transaction. */
+int store_migrate(sqlite3 *db, const char *path, int version, const struct migration *steps, int n,
+		  struct err *err);
+extern const struct migration store_migrations[STORE_VERSION];
+/* What a result code of SQLite means for people. */
+int store_sqlite_error(sqlite3 *db, const char *path, int rc, const char *what, struct err *err);
+
+/*
+ * store_query.c: one use of a statement.  Bind in order, then query_run() for a
+ * write, or query_next() and the row_*() readers in order.  query_end() is its cleanup.
+ */
+struct query {
+	struct store *st;
+	sqlite3_stmt *stmt;
+	const char *what; /* for messages: "save node" */
+	int at;		  /* last parameter bound, or column read */
+	int rc;		  /* first failure of a bind */
+	bool unsound;	  /* a number was read that no row can hold */
+};
+struct stmt_def {
+	const char *what, *sql;
+};
+int query_read(struct query *q, struct store *st, enum stmt_group group, int slot,
+	       const struct stmt_def *defs, struct err *err);
+/* As query_read, inside the transaction, which it opens if this is its first write. */
+int query_write(struct query *q, struct store *st, enum stmt_group group, int slot,
+		const struct stmt_def *defs, struct err *err);
+void query_end(struct query *q);
+void query_int(struct query *q, int64_t v);
+void query_real(struct query *q, double v); /* not a number is stored as NULL */
+void query_text(struct query *q, const char *z); /* NULL is NULL; read before query_run() returns */
+void query_str(struct query *q, struct str s);
+/* 0 done.  -1: poisoned, except for a key that exists (ERR_CONFLICT) or a run that does not (ERR_NOT_FOUND). */
+int query_run(struct query *q, struct err *err);
+/* 1 a row, 0 no more, -1 poisoned. */
+int query_next(struct query *q, struct err *err);
+int64_t row_int(struct query *q);
+/* 0 .. n-1; anything else is read as 0 and remembered for query_sound(). */
+int64_t row_below(struct query *q, int64_t n);
+/* Poisons if a number was out of its range: the file was changed behind our back. */
+int query_sound(struct query *q, struct err *err);
+double row_real(struct query *q);
+const char *row_text(struct query *q); /* NULL if NULL; valid until the next row */
+const char *row_text_in(struct query *q, struct arena *a);
+/* Cut to the size, always terminated. */
+void row_chars(struct query *q, char *out, size_t size);

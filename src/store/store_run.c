@@ -1,0 +1,283 @@
+/* Runs as they were submitted: add, find, list, remove. */
+#include "store/store_internal.h"
+
+#include <inttypes.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+
+#define FOUND_IDS 10
+
+/* In the order of read_row(). */
+#define ROW "no, id, name, request_id, engine, strategy, local_base, nodes, seed, created_ms, phase, verdict, ended_ms"
+
+enum { ADD, ADD_JOB, GET, EXACT, PREFIX, BY_REQUEST, LIST, LIST_ACTIVE, COUNT, COUNT_ACTIVE };
+static const struct stmt_def defs[STMT_SLOTS] = {
+	[ADD] = {"add run",
+		 "INSERT INTO run (id, name, request_id, engine, strategy, local_base, nodes, seed,"
+		 " created_ms, phase, verdict, ended_ms)"
+		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
+	[ADD_JOB] = {"add job", "INSERT INTO job (run, json, base_dir, source_sha256, client_env, secret)"
+				" VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+	[GET] = {"read run", "SELECT " ROW ", json, base_dir, source_sha256, client_env, secret"
+			     " FROM run JOIN job ON job.run = run.no WHERE no = ?1"},
+	[EXACT] = {"find run", "SELECT no FROM run WHERE id = ?1"},
+	[PREFIX] = {"find run", "SELECT no, id FROM run WHERE id >= ?1 AND id < ?1 || x'ff'"
+				" ORDER BY id LIMIT ?2"},
+	[BY_REQUEST] = {"find request", "SELECT no FROM run WHERE request_id = ?1"},
+	[LIST] = {"list runs", "SELECT " ROW " FROM run WHERE no < ?1 ORDER BY no DESC LIMIT ?2"},
+	[LIST_ACTIVE] = {"list runs", "SELECT " ROW " FROM run WHERE ended_ms = 0 AND no < ?1"
+				      " ORDER BY no DESC LIMIT ?2"},
+	[COUNT] = {"count runs", "SELECT count(*) FROM run"},
+	[COUNT_ACTIVE] = {"count runs", "SELECT count(*) FROM run WHERE ended_ms = 0"},
+};
+
+/* Children first: a table that is forgotten here breaks a foreign key. */
+enum { ENDED, DROP_SAMPLES, DROP_SERIES, DROP_SCAN, DROP_EVENTS, DROP_RESOURCES, DROP_NODES, DROP_JOB, DROP_RUN };
+static const struct stmt_def removals[STMT_SLOTS] = {
+	[ENDED] = {"remove run", "SELECT ended_ms FROM run WHERE no = ?1"},
+	[DROP_SAMPLES] = {"remove samples",
+			  "DELETE FROM sample WHERE series IN (SELECT series FROM series WHERE run = ?1)"},
+	[DROP_SERIES] = {"remove series", "DELETE FROM series WHERE run = ?1"},
+	[DROP_SCAN] = {"remove scans", "DELETE FROM scan WHERE run = ?1"},
+	[DROP_EVENTS] = {"remove events", "DELETE FROM event WHERE run = ?1"},
+	[DROP_RESOURCES] = {"remove resources", "DELETE FROM resource WHERE run = ?1"},
+	[DROP_NODES] = {"remove nodes", "DELETE FROM node WHERE run = ?1"},
+	[DROP_JOB] = {"remove job", "DELETE FROM job WHERE run = ?1"},
+	[DROP_RUN] = {"remove run", "DELETE FROM run WHERE no = ?1"},
+};
+
+static int add_row(struct store *st, struct run_row *row, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+
+	if (query_write(&q, st, STMT_RUN, ADD, defs, err) < 0)
+		return -1;
+	query_text(&q, row->id);
+	query_text(&q, row->name);
+	query_text(&q, row->request_id && *row->request_id ? row->request_id : NULL);
+	query_text(&q, row->engine);
+	query_text(&q, row->strategy);
+	query_int(&q, row->local_base);
+	query_int(&q, row->nodes);
+	query_int(&q, (int64_t)row->seed);
+	query_int(&q, row->created_ms);
+	query_int(&q, row->phase);
+	query_int(&q, row->verdict);
+	query_int(&q, row->ended_ms);
+	return query_run(&q, err);
+}
+
+static int add_job(struct store *st, int64_t no, const struct run_row *row, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+
+	if (query_write(&q, st, STMT_RUN, ADD_JOB, defs, err) < 0)
+		return -1;
+	query_int(&q, no);
+	query_text(&q, row->job_json);
+	query_text(&q, row->base_dir);
+	query_text(&q, row->source_sha256);
+	query_text(&q, row->client_env);
+	query_text(&q, row->secret);
+	return query_run(&q, err);
+}
+
+int store_run_add(struct store *st, struct run_row *row, struct err *err)
+{
+	struct err why = {0};
+
+	if (add_row(st, row, &why) < 0) {
+		if (why.kind == ERR_CONFLICT && st->broken.kind == ERR_NONE)
+			return strstr(why.msg, "request_id")
+				       ? err_set(err, ERR_CONFLICT, "request '%s' was made already",
+						 row->request_id)
+				       : err_set(err, ERR_CONFLICT, "run '%s' exists already", row->id);
+		if (err)
+			*err = why;
+		return -1;
+	}
+	int64_t no = sqlite3_last_insert_rowid(st->db);
+	if (add_job(st, no, row, err) < 0)
+		return -1;
+	row->no = no;
+	return 0;
+}
+
+static void read_row(struct query *q, struct arena *a, struct run_row *row)
+{
+	*row = (struct run_row){.no = row_int(q)};
+	row->id = row_text_in(q, a);
+	row->name = row_text_in(q, a);
+	row->request_id = row_text_in(q, a);
+	row->engine = row_text_in(q, a);
+	row->strategy = row_text_in(q, a);
+	row->local_base = (uint32_t)row_int(q);
+	row->nodes = (int)row_int(q);
+	row->seed = (uint64_t)row_int(q);
+	row->created_ms = row_int(q);
+	row->phase = (int)row_int(q);
+	row->verdict = (int)row_int(q);
+	row->ended_ms = row_int(q);
+}
+
+int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row *ret, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+
+	if (query_read(&q, st, STMT_RUN, GET, defs, err) < 0)
+		return -1;
+	query_int(&q, no);
+	int got = query_next(&q, err);
+	if (got < 0)
+		return -1;
+	if (got == 0)
+		return err_set(err, ERR_NOT_FOUND, "no run %" PRId64, no);
+	read_row(&q, a, ret);
+	ret->job_json = row_text_in(&q, a);
+	ret->base_dir = row_text_in(&q, a);
+	ret->source_sha256 = row_text_in(&q, a);
+	ret->client_env = row_text_in(&q, a);
+	ret->secret = row_text_in(&q, a);
+	return 0;
+}
+
+/* One number, or `none` if there is no row. */
+static int read_one(struct query *q, int64_t none, int64_t *ret, struct err *err)
+{
+	int got = query_next(q, err);
+
+	if (got < 0)
+		return -1;
+	*ret = got ? row_int(q) : none;
+	return 0;
+}
+
+static int find_exact(struct store *st, struct str id, int64_t *ret_no, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+
+	if (query_read(&q, st, STMT_RUN, EXACT, defs, err) < 0)
+		return -1;
+	query_str(&q, id);
+	return read_one(&q, 0, ret_no, err);
+}
+
+static int several(struct str prefix, const char *const *ids, size_t n, struct err *err)
+{
+	return err_set(err, ERR_CONFLICT, "'%.*s' fits several runs: %s, %s%s", STR_ARG(prefix), ids[0],
+		       ids[1], n > 2 ? ", ..." : "");
+}
+
+int store_run_find(struct store *st, struct str prefix, struct arena *a, int64_t *ret_no,
+		   const char ***ret_ids, size_t *ret_nids, struct err *err)
+{
+	CLEANUP(query_end) struct query q = {0};
+	const char **ids = arena_array(a, const char *, FOUND_IDS);
+	int64_t no;
+	size_t n = 0;
+	int got;
+
+	if (!prefix.n)
+		return err_set(err, ERR_INVALID, "the run has no name");
+	if (find_exact(st, prefix, &no, err) < 0)
+		return -1;
+	if (no) {
+		*ret_no = no;
+		return 0;
+	}
+	if (query_read(&q, st, STMT_RUN, PREFIX, defs, err) < 0)
+		return -1;
+	query_str(&q, prefix);
+	query_int(&q, FOUND_IDS);
+	while ((got = query_next(&q, err)) > 0) {
+		no = row_int(&q);
+		ids[n++] = row_text_in(&q, a);
+	}
+	if (got < 0)
+		return -1;
+	if (n == 0)
+		return err_set(err, ERR_NOT_FOUND, "no run '%.*s'", STR_ARG(prefix));
+	if (n > 1) {
+		*ret_ids = ids;
+		*ret_nids = n;
+		return several(prefix, ids, n, err);
+	}
+	*ret_no = no;
+	return 0;
+}
+
+int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_no, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+
+	if (query_read(&q, st, STMT_RUN, BY_REQUEST, defs, err) < 0)
+		return -1;
+	query_text(&q, request_id);
+	return read_one(&q, 0, ret_no, err);
+}
+
+/* Rows are gathered before the first call, so that `fn` may use the store as it likes. */
+int store_runs_each(struct store *st, bool active, int64_t before_no, int limit, struct arena *a,
+		    run_row_fn fn, void *ctx, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+	VEC(struct run_row) rows = {0};
+	int got;
+
+	if (query_read(&q, st, STMT_RUN, active ? LIST_ACTIVE : LIST, defs, err) < 0)
+		return -1;
+	query_int(&q, before_no > 0 ? before_no : INT64_MAX);
+	query_int(&q, limit > 0 ? limit : -1);
+	while ((got = query_next(&q, err)) > 0)
+		read_row(&q, a, vec_push(&rows));
+	query_end(&q);
+	for (size_t i = 0; got == 0 && i < rows.n && fn(ctx, &rows.v[i]); i++)
+		;
+	vec_release(&rows);
+	return got;
+}
+
+int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+
+	if (query_read(&q, st, STMT_RUN, active ? COUNT_ACTIVE : COUNT, defs, err) < 0)
+		return -1;
+	return read_one(&q, 0, ret, err);
+}
+
+static int check_ended(struct store *st, int64_t no, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+	int64_t ended;
+
+	if (query_read(&q, st, STMT_REMOVE, ENDED, removals, err) < 0)
+		return -1;
+	query_int(&q, no);
+	if (read_one(&q, -1, &ended, err) < 0)
+		return -1;
+	if (ended < 0)
+		return err_set(err, ERR_NOT_FOUND, "no run %" PRId64, no);
+	if (ended == 0)
+		return err_set(err, ERR_CONFLICT, "run %" PRId64 " has not ended", no);
+	return 0;
+}
+
+int store_run_remove(struct store *st, int64_t no, struct err *err)
+{
+	if (check_ended(st, no, err) < 0)
+		return -1;
+	for (int i = DROP_SAMPLES; i <= DROP_RUN; i++) {
+		struct query q;
+
+		if (query_write(&q, st, STMT_REMOVE, i, removals, err) < 0)
+			return -1;
+		query_int(&q, no);
+		if (query_run(&q, err) < 0)
+			return -1;
+	}
+	/* A late sample of this run must find that its series is gone. */
+	memset(st->last_samples, 0, sizeof(st->last_samples));
+	return 0;
+}

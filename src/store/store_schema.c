@@ -1,0 +1,289 @@
+/*
+ * The schema and its versions.
+ *
+ * Version n is reached from n-1 by one step that is never edited once it was
+ * released; all missing steps run in one transaction, so that a crash leaves the
+ * old version or the new one.  `application_id` says that the file is ours,
+ * `user_version` which schema it has.
+ *
+ * States are the numbers of core.h's enums, checked by the tables; a new state
+ * is appended to its enum and needs a step that widens the check.
+ */
+#include "store/store_internal.h"
+
+#include <inttypes.h>
+
+#define APPLICATION_ID 0x52656761 /* "Rega" */
+
+/* The numbers are in people's databases: an enum only grows at its end. */
+_Static_assert(RUN_CANCELLED == 8 && RUN_PHASES == 9, "run.phase and the columns of its times");
+_Static_assert(VERDICT_CANCELLED == 3, "run.verdict");
+_Static_assert(NODE_LOST == 7 && NODE_STATES == 8, "node.state");
+_Static_assert(RES_GONE == 4 && RES_STATES == 5, "resource.state");
+_Static_assert(ERR_CANCELLED == 12 && ERR_KINDS == 13, "columns that hold a kind of error");
+
+/*
+ * run is narrow, because each event rewrites its row; what never changes and is
+ * large is in job.  Numbers of runs are not used twice (AUTOINCREMENT).
+ * Tables that are read by run, or by series, are stored in that order (WITHOUT
+ * ROWID), so that reading and removing one touches only its own pages.
+ * sample has no foreign key: it is checked when a series' first sample of a while
+ * comes, and removing millions of rows would look each of them up.
+ * Figures of a series may overflow to "not a number", which SQLite keeps as NULL.
+ */
+static const char version_1[] =
+	"CREATE TABLE install ("
+	"  one INTEGER PRIMARY KEY CHECK (one = 1),"
+	"  install TEXT NOT NULL,"
+	"  last_ms INTEGER NOT NULL"
+	") STRICT;"
+	"INSERT INTO install VALUES (1, lower(hex(randomblob(8))), 0);"
+	"CREATE TABLE run ("
+	"  no INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"  id TEXT NOT NULL UNIQUE,"
+	"  request_id TEXT UNIQUE,"
+	"  name TEXT NOT NULL,"
+	"  engine TEXT NOT NULL,"
+	"  strategy TEXT NOT NULL,"
+	"  nodes INTEGER NOT NULL CHECK (nodes >= 0),"
+	"  local_base INTEGER NOT NULL,"
+	"  seed INTEGER NOT NULL,"
+	"  created_ms INTEGER NOT NULL,"
+	"  ended_ms INTEGER NOT NULL,"
+	"  series INTEGER NOT NULL DEFAULT 0,"
+	"  phase INTEGER NOT NULL CHECK (phase BETWEEN 0 AND 8),"
+	"  verdict INTEGER NOT NULL CHECK (verdict BETWEEN 0 AND 3),"
+	"  cause_kind INTEGER NOT NULL DEFAULT 0 CHECK (cause_kind BETWEEN 0 AND 12),"
+	"  cause_node INTEGER NOT NULL DEFAULT -1,"
+	"  cause_text TEXT NOT NULL DEFAULT '',"
+	"  cancel_asked INTEGER NOT NULL DEFAULT 0 CHECK (cancel_asked IN (0, 1)),"
+	"  hurry INTEGER NOT NULL DEFAULT 0 CHECK (hurry IN (0, 1)),"
+	"  deadline_ms INTEGER NOT NULL DEFAULT 0,"
+	"  accepted_at_ms INTEGER NOT NULL DEFAULT 0,"
+	"  provisioning_at_ms INTEGER NOT NULL DEFAULT 0,"
+	"  gathering_at_ms INTEGER NOT NULL DEFAULT 0,"
+	"  running_at_ms INTEGER NOT NULL DEFAULT 0,"
+	"  collecting_at_ms INTEGER NOT NULL DEFAULT 0,"
+	"  cleaning_at_ms INTEGER NOT NULL DEFAULT 0,"
+	"  succeeded_at_ms INTEGER NOT NULL DEFAULT 0,"
+	"  failed_at_ms INTEGER NOT NULL DEFAULT 0,"
+	"  cancelled_at_ms INTEGER NOT NULL DEFAULT 0,"
+	"  rng_0 INTEGER NOT NULL DEFAULT 0,"
+	"  rng_1 INTEGER NOT NULL DEFAULT 0,"
+	"  rng_2 INTEGER NOT NULL DEFAULT 0,"
+	"  rng_3 INTEGER NOT NULL DEFAULT 0"
+	") STRICT;"
+	"CREATE INDEX run_active ON run (no) WHERE ended_ms = 0;"
+	"CREATE TABLE job ("
+	"  run INTEGER PRIMARY KEY REFERENCES run (no),"
+	"  json TEXT NOT NULL,"
+	"  base_dir TEXT,"
+	"  source_sha256 TEXT,"
+	"  client_env TEXT,"
+	"  secret TEXT"
+	") STRICT;"
+	"CREATE TABLE node ("
+	"  run INTEGER NOT NULL REFERENCES run (no),"
+	"  rank INTEGER NOT NULL CHECK (rank >= 0),"
+	"  state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 7),"
+	"  attempt INTEGER NOT NULL,"
+	"  start_sent INTEGER NOT NULL CHECK (start_sent IN (0, 1)),"
+	"  stop_sent INTEGER NOT NULL CHECK (stop_sent IN (0, 1)),"
+	"  serving INTEGER NOT NULL CHECK (serving IN (0, 1)),"
+	"  settled INTEGER NOT NULL CHECK (settled IN (0, 1)),"
+	"  there INTEGER NOT NULL CHECK (there IN (0, 1)),"
+	"  exit_code INTEGER NOT NULL,"
+	"  exit_signal INTEGER NOT NULL,"
+	"  exit_oom INTEGER NOT NULL CHECK (exit_oom IN (0, 1)),"
+	"  exit_kind INTEGER NOT NULL CHECK (exit_kind BETWEEN 0 AND 12),"
+	"  exit_reason TEXT NOT NULL,"
+	"  since_ms INTEGER NOT NULL,"
+	"  serve_by_ms INTEGER NOT NULL,"
+	"  lost_at_ms INTEGER NOT NULL,"
+	"  look_at_ms INTEGER NOT NULL,"
+	"  address TEXT NOT NULL,"
+	"  PRIMARY KEY (run, rank)"
+	") STRICT, WITHOUT ROWID;"
+	"CREATE TABLE resource ("
+	"  run INTEGER NOT NULL REFERENCES run (no),"
+	"  place INTEGER NOT NULL CHECK (place >= 0),"
+	"  kind TEXT NOT NULL,"
+	"  name TEXT NOT NULL,"
+	"  state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),"
+	"  attempt INTEGER NOT NULL,"
+	"  tries INTEGER NOT NULL,"
+	"  unsure INTEGER NOT NULL CHECK (unsure IN (0, 1)),"
+	"  since_ms INTEGER NOT NULL,"
+	"  retry_at_ms INTEGER NOT NULL,"
+	"  why_kind INTEGER NOT NULL CHECK (why_kind BETWEEN 0 AND 12),"
+	"  why TEXT NOT NULL,"
+	"  id TEXT NOT NULL,"
+	"  PRIMARY KEY (run, place)"
+	") STRICT, WITHOUT ROWID;"
+	"CREATE TABLE event ("
+	"  run INTEGER NOT NULL REFERENCES run (no),"
+	"  seq INTEGER NOT NULL CHECK (seq > 0),"
+	"  time_ms INTEGER NOT NULL,"
+	"  kind TEXT NOT NULL,"
+	"  node INTEGER NOT NULL,"
+	"  text TEXT NOT NULL,"
+	"  PRIMARY KEY (run, seq)"
+	") STRICT, WITHOUT ROWID;"
+	"CREATE TABLE series ("
+	"  series INTEGER PRIMARY KEY,"
+	"  run INTEGER NOT NULL REFERENCES run (no),"
+	"  rank INTEGER NOT NULL,"
+	"  name TEXT NOT NULL,"
+	"  count INTEGER NOT NULL,"
+	"  first REAL, last REAL, min REAL, max REAL, mean REAL, m2 REAL,"
+	"  UNIQUE (run, rank, name)"
+	") STRICT;"
+	"CREATE TABLE sample ("
+	"  series INTEGER NOT NULL,"
+	"  n INTEGER NOT NULL,"
+	"  time_ms INTEGER NOT NULL,"
+	"  step INTEGER NOT NULL,"
+	"  value REAL,"
+	"  PRIMARY KEY (series, n)"
+	") STRICT, WITHOUT ROWID;"
+	"CREATE TABLE scan ("
+	"  run INTEGER NOT NULL REFERENCES run (no),"
+	"  rank INTEGER NOT NULL,"
+	"  stream INTEGER NOT NULL CHECK (stream BETWEEN 0 AND 2),"
+	"  offset INTEGER NOT NULL,"
+	"  bad INTEGER NOT NULL,"
+	"  PRIMARY KEY (run, rank, stream)"
+	") STRICT, WITHOUT ROWID;";
+
+const struct migration store_migrations[STORE_VERSION] = {{version_1}};
+
+/* By primary result code.  `next` says what a person can do. */
+static const struct {
+	int rc;
+	enum err_kind kind;
+	const char *next;
+} meanings[] = {
+	{SQLITE_FULL, ERR_CAPACITY, "the disk is full: free some space and start again"},
+	{SQLITE_NOMEM, ERR_CAPACITY, "out of memory"},
+	{SQLITE_CORRUPT, ERR_UNAVAILABLE,
+	 "it is damaged: restore a copy, or move it away to begin with an empty one"},
+	{SQLITE_NOTADB, ERR_UNAVAILABLE,
+	 "it is not a database: move it away, or use another REGATTA_HOME"},
+	{SQLITE_BUSY, ERR_CONFLICT, "another program has it open: close that and try again"},
+	{SQLITE_READONLY, ERR_DENIED, "it cannot be written: check its owner and mode"},
+	{SQLITE_PERM, ERR_DENIED, "it may not be used: check its owner and mode"},
+};
+
+/* The errno behind a result code: SQLite notes it, but for a failed COMMIT only with the log's file. */
+static int errno_of(sqlite3 *db)
+{
+	int errnum = sqlite3_system_errno(db);
+	sqlite3_file *log = NULL;
+
+	if (errnum)
+		return errnum;
+	if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK && log &&
+	    log->pMethods && log->pMethods->xFileControl)
+		log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &errnum);
+	return errnum;
+}
+
+int store_sqlite_error(sqlite3 *db, const char *path, int rc, const char *what, struct err *err)
+{
+	int primary = rc & 0xff, errnum = errno_of(db);
+	struct err os = {0};
+
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (meanings[i].rc == primary)
+			return err_set(err, meanings[i].kind, "database '%s': %s: %s", path, what,
+				       meanings[i].next);
+	err_errno(&os, errnum, "database '%s': %s", path, what);
+	/* An I/O error may come with the number of something older: only some are believed. */
+	bool told = os.kind == ERR_CAPACITY || os.kind == ERR_QUOTA || os.kind == ERR_DENIED;
+	if (errnum && (primary == SQLITE_CANTOPEN || (primary == SQLITE_IOERR && told))) {
+		if (err)
+			*err = os;
+		return -1;
+	}
+	return err_set(err, primary == SQLITE_CONSTRAINT ? ERR_INVALID : ERR_IO,
+		       "database '%s': %s: %s (%d)", path, what,
+		       rc == sqlite3_extended_errcode(db) ? sqlite3_errmsg(db) : sqlite3_errstr(rc), rc);
+}
+
+static int read_number(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *err)
+{
+	sqlite3_stmt *stmt;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW)
+		*ret = sqlite3_column_int64(stmt, 0);
+	else
+		store_sqlite_error(db, path, rc, "read its version", err);
+	sqlite3_finalize(stmt);
+	return rc == SQLITE_ROW ? 0 : -1;
+}
+
+int store_identify(sqlite3 *db, const char *path, int known, int *ret_version, struct err *err)
+{
+	int64_t application, version, things;
+
+	if (read_number(db, path, "PRAGMA application_id", &application, err) < 0 ||
+	    read_number(db, path, "PRAGMA user_version", &version, err) < 0 ||
+	    read_number(db, path, "SELECT count(*) FROM sqlite_schema", &things, err) < 0)
+		return -1;
+	bool empty = application == 0 && version == 0 && things == 0;
+	if (application != APPLICATION_ID && !empty)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "database '%s' belongs to another program: move it away, or use another "
+			       "REGATTA_HOME",
+			       path);
+	if (version > known)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "database '%s' is of version %" PRId64
+			       ", this regatta knows up to %d: use a newer regatta or another "
+			       "REGATTA_HOME",
+			       path, version, known);
+	if (version < 0)
+		return store_sqlite_error(db, path, SQLITE_CORRUPT, "read its version", err);
+	*ret_version = (int)version;
+	return 0;
+}
+
+static int exec(sqlite3 *db, const char *path, const char *sql, struct err *err)
+{
+	int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+	return rc == SQLITE_OK ? 0 : store_sqlite_error(db, path, rc, "bring it up to date", err);
+}
+
+static int run_steps(sqlite3 *db, const char *path, int version, const struct migration *steps,
+		     int n, struct err *err)
+{
+	char stamp[96];
+
+	if (exec(db, path, "BEGIN IMMEDIATE", err) < 0)
+		return -1;
+	for (int i = version; i < n; i++)
+		if (exec(db, path, steps[i].sql, err) < 0)
+			return err_wrap(err, "step %d", i + 1);
+	snprintf(stamp, sizeof(stamp), "PRAGMA application_id = %d; PRAGMA user_version = %d",
+		 APPLICATION_ID, n);
+	if (exec(db, path, stamp, err) < 0)
+		return -1;
+	return exec(db, path, "COMMIT", err);
+}
+
+int store_migrate(sqlite3 *db, const char *path, int version, const struct migration *steps, int n,
+		  struct err *err)
+{
+	if (version >= n)
+		return 0;
+	if (run_steps(db, path, version, steps, n, err) == 0)
+		return 0;
+	/* The error is known; undoing is the best that is left, and closing does it too. */
+	if (!sqlite3_get_autocommit(db))
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return -1;
+}

@@ -1,0 +1,497 @@
+#include "store_fixture.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "store/store_internal.h"
+
+static mode_t mode_of(const char *path)
+{
+	struct stat sb;
+
+	assert_int_equal(lstat(path, &sb), 0);
+	return sb.st_mode & 07777;
+}
+
+static void close_home(struct store *st)
+{
+	assert_null(store_close(st));
+}
+
+/* SQL on the database of a home that nobody has open. */
+static void alter(const char *db_path, const char *sql)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void spoil(const char *path, struct str content)
+{
+	assert_int_equal(file_write_atomic(path, content, 0600, false, NULL), 0);
+}
+
+static struct buf content_of(const char *path)
+{
+	struct buf b;
+
+	buf_init(&b, 1 << 24);
+	assert_int_equal(file_read(path, &b, NULL), 0);
+	return b;
+}
+
+/* Rule: a home is made private and complete. */
+
+static void a_fresh_home_has_its_parts_and_is_private(void **state)
+{
+	const char *home = unit_path(state, "a/b");
+	struct store *st = fixture_open(home);
+
+	assert_string_equal(store_home(st), home);
+	assert_int_equal(mode_of(home), 0700);
+	assert_int_equal(mode_of(unit_path(state, "a/b/runs")), 0700);
+	assert_int_equal(mode_of(unit_path(state, "a/b/blobs")), 0700);
+	assert_int_equal(mode_of(unit_path(state, "a/b/regatta.db")), 0600);
+	assert_int_equal(mode_of(unit_path(state, "a/b/regatta.db-wal")), 0600);
+	assert_int_equal(mode_of(unit_path(state, "a/b/lock")), 0600);
+	close_home(st);
+}
+
+static void a_closed_home_is_one_file_without_a_log(void **state)
+{
+	struct store *st = fixture_open(*state);
+
+	close_home(st);
+	assert_false(file_exists(unit_path(state, "regatta.db-wal")));
+	assert_null(store_close(NULL));
+}
+
+static void a_relative_home_is_made_absolute(void **state)
+{
+	char was[4096];
+
+	assert_non_null(getcwd(was, sizeof(was)));
+	assert_int_equal(chdir(*state), 0);
+	struct store *st = fixture_open("./h");
+	assert_string_equal(store_home(st), unit_path(state, "h"));
+	assert_int_equal(chdir(was), 0);
+	close_home(st);
+}
+
+static void the_install_is_16_hex_digits_and_stays(void **state)
+{
+	struct store *st = fixture_open(*state);
+	char first[17];
+
+	assert_int_equal(strspn(store_install(st), "0123456789abcdef"), 16);
+	memcpy(first, store_install(st), sizeof(first));
+	close_home(st);
+	st = fixture_open(*state);
+	assert_string_equal(store_install(st), first);
+	close_home(st);
+	st = fixture_open(unit_path(state, "other"));
+	assert_string_not_equal(store_install(st), first);
+	close_home(st);
+}
+
+static void the_clock_survives_and_never_goes_back(void **state)
+{
+	struct store *st = fixture_open(*state);
+	struct core_run *r = fixture_run();
+	struct err err;
+
+	assert_int_equal(store_last_ms(st), 0);
+	store_begin(st);
+	int64_t no = fixture_add(st, "a");
+	assert_ok(store_run_save(st, no, r, 5000, &err), &err);
+	r->nodes[0].since_ms = 7000;
+	assert_ok(store_node_save(st, no, 0, &r->nodes[0], &err), &err);
+	r->resources[0].since_ms = 6000;
+	assert_ok(store_resource_save(st, no, 0, "k", "n", &r->resources[0], &err), &err);
+	assert_int_equal(store_last_ms(st), 7000);
+	fixture_commit(st);
+	store_begin(st);
+	assert_ok(store_run_ended(st, no, 99, &err), &err);
+	assert_ok(store_run_remove(st, no, &err), &err);
+	fixture_commit(st);
+	close_home(st);
+	st = fixture_open(*state);
+	assert_int_equal(store_last_ms(st), 7000);
+	close_home(st);
+	fixture_run_free(r);
+}
+
+static void a_home_that_cannot_be_made_is_refused(void **state)
+{
+	struct store *st;
+	struct err err;
+
+	assert_fails(store_open("", &st, &err), &err, ERR_INVALID, "REGATTA_HOME");
+	spoil(unit_path(state, "file"), STR("x"));
+	assert_fails(store_open(unit_path(state, "file"), &st, &err), &err, ERR_INVALID, "file");
+	assert_fails(store_open(unit_path(state, "file/x"), &st, &err), &err, ERR_INVALID, "file");
+	spoil(unit_path(state, "runs"), STR("x"));
+	assert_fails(store_open(*state, &st, &err), &err, ERR_INVALID, "runs");
+}
+
+static void a_home_that_everybody_may_write_is_refused(void **state)
+{
+	const char *home = unit_path(state, "open");
+	struct store *st;
+	struct err err;
+
+	assert_int_equal(mkdir(home, 0700), 0);
+	assert_int_equal(chmod(home, 0777), 0);
+	assert_fails(store_open(home, &st, &err), &err, ERR_DENIED, "chmod 700");
+}
+
+/* Rule: one master a home. */
+
+static void a_second_opener_is_told_who_has_it(void **state)
+{
+	struct store *st = fixture_open(*state), *second = (void *)1;
+	struct err err;
+	char text[64];
+
+	snprintf(text, sizeof(text), "a master (pid %d) is already running on", (int)getpid());
+	assert_fails(store_open(*state, &second, &err), &err, ERR_CONFLICT, text);
+	assert_ptr_equal(second, (void *)1);
+	assert_non_null(strstr(err.msg, *state));
+	close_home(st);
+	close_home(fixture_open(*state));
+}
+
+static void a_holder_that_has_not_said_its_pid_yet_is_still_a_holder(void **state)
+{
+	struct store *st;
+	struct err err;
+	int fd = open(unit_path(state, "lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_fails(store_open(*state, &st, &err), &err, ERR_CONFLICT, "a master is already running");
+	close(fd);
+}
+
+static void the_pid_in_the_lock_is_that_of_the_last_holder(void **state)
+{
+	char text[32];
+
+	spoil(unit_path(state, "lock"), STR("12345678901234\nleft behind"));
+	struct store *st = fixture_open(*state);
+	struct buf b = content_of(unit_path(state, "lock"));
+	snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	assert_string_equal(b.p, text);
+	buf_release(&b);
+	close_home(st);
+}
+
+static void a_lock_that_is_not_a_file_is_refused(void **state)
+{
+	struct store *st;
+	struct err err;
+
+	assert_int_equal(mkdir(unit_path(state, "lock"), 0700), 0);
+	assert_fails(store_open(*state, &st, &err), &err, ERR_INVALID, "lock");
+	assert_int_equal(rmdir(unit_path(state, "lock")), 0);
+	assert_int_equal(symlink("elsewhere", unit_path(state, "lock")), 0);
+	assert_fails(store_open(*state, &st, &err), &err, ERR_INVALID, "lock");
+	assert_false(file_exists(unit_path(state, "elsewhere")));
+}
+
+/* Rule: a database that is not ours, or that we do not understand, is left as it is. */
+
+static void refused_and_unchanged(void **state, enum err_kind kind, const char *text)
+{
+	const char *path = unit_path(state, "regatta.db");
+	struct buf before = content_of(path);
+	struct store *st = (void *)1;
+	struct err err;
+
+	assert_fails(store_open(*state, &st, &err), &err, kind, text);
+	assert_non_null(strstr(err.msg, "regatta.db"));
+	assert_ptr_equal(st, (void *)1);
+	struct buf after = content_of(path);
+	assert_true(str_eq(buf_str(&before), buf_str(&after)));
+	buf_release(&before);
+	buf_release(&after);
+}
+
+static void a_newer_version_is_refused(void **state)
+{
+	close_home(fixture_open(*state));
+	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 9");
+	refused_and_unchanged(state, ERR_UNAVAILABLE,
+			      "is of version 9, this regatta knows up to 1: use a newer regatta or "
+			      "another REGATTA_HOME");
+	/* Nothing was lost: with its version back it opens. */
+	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 1");
+	close_home(fixture_open(*state));
+}
+
+static void a_version_below_zero_is_damage(void **state)
+{
+	close_home(fixture_open(*state));
+	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = -1");
+	refused_and_unchanged(state, ERR_UNAVAILABLE, "damaged");
+}
+
+static void a_database_of_another_program_is_refused(void **state)
+{
+	alter(unit_path(state, "regatta.db"), "PRAGMA application_id = 7; CREATE TABLE t (x)");
+	refused_and_unchanged(state, ERR_UNAVAILABLE, "belongs to another program");
+}
+
+static void a_database_that_says_nothing_but_has_tables_is_refused(void **state)
+{
+	alter(unit_path(state, "regatta.db"), "CREATE TABLE run (x)");
+	refused_and_unchanged(state, ERR_UNAVAILABLE, "belongs to another program");
+}
+
+static void a_file_that_is_no_database_is_refused(void **state)
+{
+	char junk[5000];
+
+	memset(junk, 'x', sizeof(junk));
+	spoil(unit_path(state, "regatta.db"), (struct str){junk, sizeof(junk)});
+	refused_and_unchanged(state, ERR_UNAVAILABLE, "not a database: move it away");
+}
+
+static void a_damaged_database_is_refused(void **state)
+{
+	close_home(fixture_open(*state));
+	/* The first page stays, so that it looks like ours; the schema's pages are noise. */
+	struct buf b = content_of(unit_path(state, "regatta.db"));
+	assert_true(b.n > 8192);
+	memset(b.p + 100, 0xa5, b.n - 100);
+	spoil(unit_path(state, "regatta.db"), buf_str(&b));
+	buf_release(&b);
+	refused_and_unchanged(state, ERR_UNAVAILABLE, "damaged: restore a copy");
+}
+
+static void an_empty_file_is_a_fresh_database(void **state)
+{
+	spoil(unit_path(state, "regatta.db"), STR(""));
+	close_home(fixture_open(*state));
+}
+
+static void a_database_without_its_first_row_is_refused(void **state)
+{
+	close_home(fixture_open(*state));
+	alter(unit_path(state, "regatta.db"), "DELETE FROM install");
+	refused_and_unchanged(state, ERR_UNAVAILABLE, "damaged");
+}
+
+static void a_database_without_a_table_is_refused_when_it_is_needed(void **state)
+{
+	struct err err, again;
+	uint64_t offsets[3], bad;
+
+	close_home(fixture_open(*state));
+	alter(unit_path(state, "regatta.db"), "DROP TABLE scan");
+	struct store *st = fixture_open(*state);
+	assert_fails(store_scan_get(st, 1, 0, offsets, &bad, &err), &err, ERR_IO, "no such table: scan");
+	assert_fails(store_commit(st, &again), &again, ERR_IO, err.msg);
+	close_home(st);
+	alter(unit_path(state, "regatta.db"), "DROP TABLE install");
+	assert_fails(store_open(*state, &st, &err), &err, ERR_IO, "no such table: install");
+}
+
+static void a_thing_in_the_place_of_the_database_is_refused(void **state)
+{
+	const char *path = unit_path(state, "regatta.db");
+	struct store *st;
+	struct err err;
+
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_fails(store_open(*state, &st, &err), &err, ERR_INVALID, "regatta.db");
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_fails(store_open(*state, &st, &err), &err, ERR_UNAVAILABLE, "not a regular file");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("elsewhere.db", path), 0);
+	assert_fails(store_open(*state, &st, &err), &err, ERR_INVALID, "regatta.db");
+	assert_false(file_exists(unit_path(state, "elsewhere.db")));
+}
+
+static void a_database_that_another_program_holds_is_refused(void **state)
+{
+	struct store *st;
+	struct err err;
+	sqlite3 *db;
+
+	close_home(fixture_open(*state));
+	assert_int_equal(sqlite3_open(unit_path(state, "regatta.db"), &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+	assert_fails(store_open(*state, &st, &err), &err, ERR_CONFLICT, "another program has it open");
+	sqlite3_close(db);
+	close_home(fixture_open(*state));
+}
+
+static void nobody_else_can_write_while_it_is_open(void **state)
+{
+	struct store *st = fixture_open(*state);
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(unit_path(state, "regatta.db"), &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "DELETE FROM run", NULL, NULL, NULL), SQLITE_BUSY);
+	sqlite3_close(db);
+	close_home(st);
+}
+
+static void every_result_code_says_what_to_do(void **state)
+{
+	static const struct {
+		int rc;
+		enum err_kind kind;
+		const char *text;
+	} cases[] = {
+		{SQLITE_FULL, ERR_CAPACITY, "disk is full"},
+		{SQLITE_NOMEM, ERR_CAPACITY, "out of memory"},
+		{SQLITE_IOERR_NOMEM, ERR_IO, "what"},
+		{SQLITE_CORRUPT_INDEX, ERR_UNAVAILABLE, "damaged"},
+		{SQLITE_NOTADB, ERR_UNAVAILABLE, "not a database"},
+		{SQLITE_BUSY_RECOVERY, ERR_CONFLICT, "another program"},
+		{SQLITE_READONLY_DBMOVED, ERR_DENIED, "owner and mode"},
+		{SQLITE_PERM, ERR_DENIED, "owner and mode"},
+		{SQLITE_CONSTRAINT_CHECK, ERR_INVALID, "(275)"},
+		{SQLITE_MISUSE, ERR_IO, "(21)"},
+	};
+	struct err err;
+	sqlite3 *db;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	for (size_t i = 0; i < COUNT(cases); i++)
+		assert_fails(store_sqlite_error(db, "p.db", cases[i].rc, "what", &err), &err,
+			     cases[i].kind, cases[i].text);
+	sqlite3_close(db);
+}
+
+/* Rule: an older version is brought up to date, whole or not at all. */
+
+static const struct migration three_steps[] = {
+	{"CREATE TABLE a (x)"},
+	{"CREATE TABLE b (x); INSERT INTO b SELECT count(*) FROM a"},
+	{"CREATE TABLE c (x)"},
+};
+
+static int64_t number(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *stmt;
+
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	int64_t n = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return n;
+}
+
+static void only_the_missing_steps_run(void **state)
+{
+	struct err err;
+	sqlite3 *db;
+	int version;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_ok(store_identify(db, "p", 3, &version, &err), &err);
+	assert_int_equal(version, 0);
+	assert_ok(store_migrate(db, "p", 0, three_steps, 1, &err), &err);
+	assert_ok(store_identify(db, "p", 3, &version, &err), &err);
+	assert_int_equal(version, 1);
+	assert_int_equal(sqlite3_exec(db, "INSERT INTO a VALUES (1), (2)", NULL, NULL, NULL), SQLITE_OK);
+	assert_ok(store_migrate(db, "p", 1, three_steps, 3, &err), &err);
+	assert_int_equal(number(db, "PRAGMA user_version"), 3);
+	assert_int_equal(number(db, "SELECT x FROM b"), 2);
+	assert_int_equal(number(db, "SELECT count(*) FROM c"), 0);
+	assert_ok(store_migrate(db, "p", 3, three_steps, 3, &err), &err);
+	sqlite3_close(db);
+}
+
+static void a_step_that_fails_undoes_those_before_it(void **state)
+{
+	const struct migration steps[] = {three_steps[0], three_steps[1], {"CREATE TABLE a (y)"}};
+	struct err err;
+	sqlite3 *db;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_ok(store_migrate(db, "p", 0, steps, 1, &err), &err);
+	assert_fails(store_migrate(db, "p", 1, steps, 3, &err), &err, ERR_IO, "step 3");
+	assert_int_equal(number(db, "PRAGMA user_version"), 1);
+	assert_int_equal(number(db, "SELECT count(*) FROM sqlite_schema"), 1);
+	assert_int_not_equal(sqlite3_get_autocommit(db), 0);
+	sqlite3_close(db);
+}
+
+static void what_cannot_be_begun_or_read_is_told(void **state)
+{
+	struct err err;
+	sqlite3 *db;
+	int version = 7;
+
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
+	assert_fails(store_migrate(db, "p", 0, three_steps, 1, &err), &err, ERR_IO, "bring it up to date");
+	sqlite3_close(db);
+	spoil(unit_path(state, "junk"), STR("this is some text and not the header of a database ......"));
+	assert_int_equal(sqlite3_open(unit_path(state, "junk"), &db), SQLITE_OK);
+	assert_fails(store_identify(db, "p", 1, &version, &err), &err, ERR_UNAVAILABLE, "read its version");
+	assert_int_equal(version, 7);
+	sqlite3_close(db);
+}
+
+static void an_old_database_of_ours_is_migrated_by_opening_it(void **state)
+{
+	struct err err;
+	int64_t n;
+
+	/* Version 0 with our mark: what a crash before the first step could leave. */
+	alter(unit_path(state, "regatta.db"), "PRAGMA application_id = 1382377313");
+	struct store *st = fixture_open(*state);
+	assert_ok(store_run_count(st, false, &n, &err), &err);
+	assert_int_equal(n, 0);
+	close_home(st);
+}
+
+#define on_dir(t) cmocka_unit_test_setup_teardown(t, unit_make_dir, unit_remove_dir)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		on_dir(a_fresh_home_has_its_parts_and_is_private),
+		on_dir(a_closed_home_is_one_file_without_a_log),
+		on_dir(a_relative_home_is_made_absolute),
+		on_dir(the_install_is_16_hex_digits_and_stays),
+		on_dir(the_clock_survives_and_never_goes_back),
+		on_dir(a_home_that_cannot_be_made_is_refused),
+		on_dir(a_home_that_everybody_may_write_is_refused),
+		on_dir(a_second_opener_is_told_who_has_it),
+		on_dir(a_holder_that_has_not_said_its_pid_yet_is_still_a_holder),
+		on_dir(the_pid_in_the_lock_is_that_of_the_last_holder),
+		on_dir(a_lock_that_is_not_a_file_is_refused),
+		on_dir(a_newer_version_is_refused),
+		on_dir(a_version_below_zero_is_damage),
+		on_dir(a_database_of_another_program_is_refused),
+		on_dir(a_database_that_says_nothing_but_has_tables_is_refused),
+		on_dir(a_file_that_is_no_database_is_refused),
+		on_dir(a_damaged_database_is_refused),
+		on_dir(an_empty_file_is_a_fresh_database),
+		on_dir(a_database_without_its_first_row_is_refused),
+		on_dir(a_database_without_a_table_is_refused_when_it_is_needed),
+		on_dir(a_thing_in_the_place_of_the_database_is_refused),
+		on_dir(a_database_that_another_program_holds_is_refused),
+		on_dir(nobody_else_can_write_while_it_is_open),
+		cmocka_unit_test(every_result_code_says_what_to_do),
+		cmocka_unit_test(only_the_missing_steps_run),
+		cmocka_unit_test(a_step_that_fails_undoes_those_before_it),
+		on_dir(what_cannot_be_begun_or_read_is_told),
+		on_dir(an_old_database_of_ours_is_migrated_by_opening_it),
+	};
+
+	return cmocka_run_group_tests_name("store_open", tests, NULL, NULL);
+}
