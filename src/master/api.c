@@ -1,0 +1,327 @@
+/*
+ * The route table and what every request goes through: who asks, what for, how an
+ * error looks.  Over the unix socket the caller is the user who owns the master;
+ * over TCP a token is needed, and the Host must be one of ours.
+ */
+#include "master/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+#include "net/digest.h"
+#include "sys/loop.h"
+
+#define ERROR_MAX_BYTES (256 * 1024)
+#define PATH_MAX_PARTS 8
+
+static int healthz(struct api_call *c, struct err *err);
+static int version(struct api_call *c, struct err *err);
+static int shutdown_master(struct api_call *c, struct err *err);
+
+static const struct api_route routes[] = {
+	ROUTE("GET", "/healthz", API_OPEN, healthz),
+	ROUTE("GET", "/api/v1/version", API_READ, version),
+	ROUTE("GET", "/api/v1/runs", API_READ, api_runs_list),
+	ROUTE("POST", "/api/v1/runs", API_SUBMIT, api_run_submit),
+	ROUTE("GET", "/api/v1/runs/:run", API_READ, api_run_get),
+	ROUTE("GET", "/api/v1/runs/:run/watch", API_READ, api_run_watch),
+	ROUTE("GET", "/api/v1/runs/:run/events", API_READ, api_run_events),
+	ROUTE("GET", "/api/v1/runs/:run/logs/:node", API_READ, api_run_log),
+	ROUTE("GET", "/api/v1/runs/:run/metrics", API_READ, api_run_metrics),
+	ROUTE("GET", "/api/v1/runs/:run/job", API_READ, api_run_job),
+	ROUTE("GET", "/api/v1/runs/:run/plan", API_READ, api_run_plan),
+	ROUTE("POST", "/api/v1/runs/:run/cancel", API_SUBMIT, api_run_cancel),
+	ROUTE("POST", "/api/v1/runs/:run/cleanup", API_ADMIN, api_run_cleanup),
+	ROUTE("HEAD", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_head),
+	ROUTE("PUT", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_put),
+	ROUTE("POST", "/api/v1/shutdown", API_ADMIN, shutdown_master),
+};
+#define ROUTES (sizeof(routes) / sizeof(routes[0]))
+
+static int status_of(enum err_kind kind)
+{
+	switch (kind) {
+	case ERR_INVALID:
+		return 400;
+	case ERR_DENIED:
+		return 403;
+	case ERR_NOT_FOUND:
+		return 404;
+	case ERR_CONFLICT:
+		return 409;
+	case ERR_THROTTLED:
+		return 429;
+	case ERR_CAPACITY:
+	case ERR_QUOTA:
+		return 507;
+	case ERR_TIMEOUT:
+		return 504;
+	case ERR_UNAVAILABLE:
+		return 503;
+	case ERR_NONE:
+	case ERR_PROTOCOL:
+	case ERR_IO:
+	case ERR_CANCELLED:
+		return 500;
+	}
+	return 500;
+}
+
+void api_reply_json(struct api_call *c, int status, const struct buf *body)
+{
+	http_reply(c->x, status, "application/json", buf_str(body));
+}
+
+static void reply_error(struct api_call *c, int status, const struct err *err)
+{
+	struct buf text;
+	struct jsonw w;
+
+	buf_init(&text, ERROR_MAX_BYTES);
+	jsonw_init(&w, &text);
+	jsonw_open(&w, '{');
+	jsonw_key(&w, "error");
+	jsonw_open(&w, '{');
+	jsonw_kz(&w, "kind", err_kind_name(err->kind));
+	jsonw_kz(&w, "message", err->msg);
+	if (c->details || c->nids) {
+		struct str rest = str_from(c->details);
+		jsonw_key(&w, "details");
+		jsonw_open(&w, '[');
+		while (rest.p && rest.n)
+			jsonw_str(&w, str_cut(&rest, '\n'));
+		for (size_t i = 0; i < c->nids; i++)
+			jsonw_z(&w, c->ids[i]);
+		jsonw_close(&w);
+	}
+	jsonw_close(&w);
+	jsonw_close(&w);
+	buf_addc(&text, '\n');
+	api_reply_json(c, status, &text);
+	buf_release(&text);
+}
+
+struct live_run *api_run(struct api_call *c, struct err *err)
+{
+	return live_run_find(c->m, c->params[0], c->arena, &c->ids, &c->nids, err);
+}
+
+static int healthz(struct api_call *c, struct err *err)
+{
+	(void)err;
+	http_reply(c->x, 200, "text/plain; charset=utf-8", STR("ok\n"));
+	return 0;
+}
+
+static int version(struct api_call *c, struct err *err)
+{
+	struct buf text;
+	struct jsonw w;
+
+	(void)err;
+	buf_init(&text, 8192);
+	jsonw_init(&w, &text);
+	jsonw_open(&w, '{');
+	jsonw_kz(&w, "version", REGATTA_VERSION);
+	jsonw_kint(&w, "proto", LINK_PROTO);
+	jsonw_kz(&w, "home", c->m->home);
+	jsonw_kint(&w, "pid", getpid());
+	jsonw_kint(&w, "runs_active", (int64_t)runs_active(c->m));
+	jsonw_close(&w);
+	api_reply_json(c, 200, &text);
+	buf_release(&text);
+	return 0;
+}
+
+static void cancel_all(struct master *m)
+{
+	struct str id;
+	void *value;
+
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
+		run_event(value, &(struct event){.kind = EV_CANCEL, .text = "cancelled: the master was told to stop"});
+}
+
+static void stop_now(void *ctx)
+{
+	struct master *m = ctx;
+	loop_stop(m->loop);
+}
+
+/* With {"cancel":true} the master leaves when the last run has ended (master.c looks). */
+static int shutdown_master(struct api_call *c, struct err *err)
+{
+	struct doc *body = NULL;
+	char text[64];
+
+	if (c->req->body.n && json_parse(c->req->body, c->arena, &body, err) < 0)
+		return -1;
+	snprintf(text, sizeof(text), "{\"runs_active\":%zu}\n", runs_active(c->m));
+	http_reply(c->x, 200, "application/json", str_from(text));
+	c->m->stopping = true;
+	if (doc_bool(body, "cancel", false))
+		cancel_all(c->m);
+	else
+		loop_soon(c->m->loop, stop_now, c->m);
+	return 0;
+}
+
+/* Splits and decodes; the path is never used as a file's name. */
+static int path_parts(struct str path, struct arena *a, struct str parts[static PATH_MAX_PARTS])
+{
+	int n = 0;
+	struct str rest = {path.p + 1, path.n - 1};
+
+	while (rest.p) {
+		struct buf text;
+		if (n == PATH_MAX_PARTS)
+			return -1;
+		buf_init(&text, 4096);
+		bool ok = url_decode(&text, str_cut(&rest, '/'), false);
+		parts[n++] = arena_str(a, buf_str(&text));
+		ok = ok && !text.overflow;
+		buf_release(&text);
+		if (!ok)
+			return -1;
+	}
+	return n;
+}
+
+static bool route_matches(const struct api_route *r, const struct str *parts, int n,
+			  struct str params[static API_MAX_PARAMS])
+{
+	struct str rest = str_from(r->path + 1);
+	int i = 0, k = 0;
+
+	while (rest.p) {
+		struct str want = str_cut(&rest, '/');
+		if (i == n)
+			return false;
+		if (want.n && want.p[0] == ':' && k < API_MAX_PARAMS && parts[i].n)
+			params[k++] = parts[i];
+		else if (!str_eq(want, parts[i]))
+			return false;
+		i++;
+	}
+	return i == n;
+}
+
+static bool host_is_ours(struct str host)
+{
+	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t n = strlen(names[i]);
+		if (str_starts(host, str_from(names[i])) && (host.n == n || host.p[n] == ':'))
+			return true;
+	}
+	return false;
+}
+
+static bool token_matches(const struct master *m, struct str header)
+{
+	uint8_t hash[SHA256_BYTES];
+	struct str prefix = STR("Bearer ");
+
+	if (!m->have_token || !str_starts(header, prefix))
+		return false;
+	sha256_of(header.p + prefix.n, header.n - prefix.n, hash);
+	return digest_equal(hash, m->token_hash, sizeof(hash));
+}
+
+static int check_caller(const struct api_call *c, enum api_auth auth, struct err *err)
+{
+	if (c->req->local) {
+		if (c->req->peer_uid == (int64_t)geteuid() || c->req->peer_uid == 0)
+			return 0;
+		return err_set(err, ERR_DENIED, "this master belongs to another user");
+	}
+	if (!host_is_ours(http_header(c->x, "host")))
+		return err_set(err, ERR_DENIED, "unknown Host");
+	if (http_header(c->x, "origin").p)
+		return err_set(err, ERR_DENIED, "requests from a web page are not accepted here");
+	if (auth == API_OPEN || token_matches(c->m, http_header(c->x, "authorization")))
+		return 0;
+	return err_set(err, ERR_DENIED, "a token is needed: see $REGATTA_HOME/token");
+}
+
+/* The route of a request, or NULL with *ret_status. */
+static const struct api_route *find_route(struct api_call *c, int *ret_status, struct err *err)
+{
+	struct str parts[PATH_MAX_PARTS];
+	int n = path_parts(c->req->path, c->arena, parts);
+	bool path_known = false;
+
+	for (size_t i = 0; n > 0 && i < ROUTES; i++) {
+		if (!route_matches(&routes[i], parts, n, c->params))
+			continue;
+		path_known = true;
+		if (str_is(c->req->method, routes[i].method))
+			return &routes[i];
+	}
+	*ret_status = path_known ? 405 : 404;
+	if (path_known)
+		err_set(err, ERR_INVALID, "that method is not for this path");
+	else
+		err_set(err, ERR_NOT_FOUND, "no such path");
+	return NULL;
+}
+
+static void handle(struct master *m, struct http_exchange *x, bool headers_only, int *ret_fd)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct api_call c = {.m = m, .x = x, .req = http_request(x), .arena = a};
+	struct err err = {0};
+	int status = 0;
+	const struct api_route *r = find_route(&c, &status, &err);
+
+	m->last_busy_ms = master_now(m);
+	if (check_caller(&c, r ? r->auth : API_READ, &err) < 0) {
+		reply_error(&c, c.req->local ? 403 : 401, &err);
+		*ret_fd = -2;
+		return;
+	}
+	if (!r) {
+		reply_error(&c, status, &err);
+		*ret_fd = -2;
+		return;
+	}
+	if (headers_only) {
+		*ret_fd = -1;
+		if (r->fn != api_blob_put)
+			return;
+		*ret_fd = api_blob_open(m, x, c.params[0], &err);
+		if (*ret_fd >= 0)
+			return;
+		reply_error(&c, status_of(err.kind), &err);
+		*ret_fd = -2;
+		return;
+	}
+	if (r->fn(&c, &err) < 0)
+		reply_error(&c, status_of(err.kind), &err);
+}
+
+/* Refusals come before a body is read; only an upload has a sink of its own. */
+static int on_headers(void *ctx, struct http_exchange *x)
+{
+	int fd = -1;
+
+	handle(ctx, x, true, &fd);
+	return fd;
+}
+
+static void on_request(void *ctx, struct http_exchange *x)
+{
+	int fd = -1;
+
+	handle(ctx, x, false, &fd);
+}
+
+const struct http_handler api_handler = {.on_headers = on_headers, .on_request = on_request};

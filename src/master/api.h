@@ -1,0 +1,59 @@
+#pragma once
+/* api - the route table's types.  A handler answers the exchange, or fills err and returns -1. */
+#include "base/err.h"
+#include "master/internal.h"
+#include "net/http_server.h"
+
+#define API_MAX_PARAMS 2
+
+/* Who may call a route.  There is no default: a route without a class does not compile. */
+enum api_auth {
+	API_OPEN = 1, /* anybody who can connect */
+	API_READ,
+	API_SUBMIT,
+	API_ADMIN,
+};
+
+struct api_call {
+	struct master *m;
+	struct http_exchange *x;
+	const struct http_request *req;
+	struct arena *arena; /* of the call */
+	struct str params[API_MAX_PARAMS];
+	const char *details; /* several problems, one a line; with an error only */
+	const char **ids;    /* candidates of an ambiguous name */
+	size_t nids;
+};
+typedef int (*api_fn)(struct api_call *c, struct err *err);
+
+struct api_route {
+	const char *method, *path; /* "/api/v1/runs/:run": a part that begins with ':' is a parameter */
+	enum api_auth auth;
+	api_fn fn;
+};
+#define ROUTE(method_, path_, auth_, fn_)                                                          \
+	{                                                                                          \
+		.method = (method_), .path = (path_), .fn = (fn_),                                 \
+		.auth = (auth_) + 0 * sizeof(char[(auth_) ? 1 : -1])                               \
+	}
+
+/* The run of the first parameter; give it back with live_run_done(). */
+struct live_run *api_run(struct api_call *c, struct err *err);
+void api_reply_json(struct api_call *c, int status, const struct buf *body);
+
+/* api_runs.c */
+int api_runs_list(struct api_call *c, struct err *err);
+int api_run_submit(struct api_call *c, struct err *err);
+int api_run_get(struct api_call *c, struct err *err);
+int api_run_watch(struct api_call *c, struct err *err);
+int api_run_events(struct api_call *c, struct err *err);
+int api_run_log(struct api_call *c, struct err *err);
+int api_run_metrics(struct api_call *c, struct err *err);
+int api_run_job(struct api_call *c, struct err *err);
+int api_run_plan(struct api_call *c, struct err *err);
+int api_run_cancel(struct api_call *c, struct err *err);
+int api_run_cleanup(struct api_call *c, struct err *err);
+/* api_blobs.c */
+int api_blob_head(struct api_call *c, struct err *err);
+int api_blob_put(struct api_call *c, struct err *err);
+int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256, struct err *err); /* descriptor or -1 */

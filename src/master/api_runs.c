@@ -1,0 +1,334 @@
+/* Handlers about runs. */
+#include "master/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+#include "store/logfile.h"
+
+#define ANSWER_MAX_BYTES (64u << 20)
+#define LIST_DEFAULT 100
+#define LIST_MAX 10000
+
+static int reply_run(struct api_call *c, int status, struct live_run *lr)
+{
+	struct buf text;
+
+	buf_init(&text, ANSWER_MAX_BYTES);
+	run_to_json(lr, true, &text);
+	buf_addc(&text, '\n');
+	api_reply_json(c, status, &text);
+	buf_release(&text);
+	live_run_done(lr);
+	return 0;
+}
+
+static int query_int(const struct api_call *c, const char *name, int64_t fallback, int64_t max, int64_t *ret,
+		     struct err *err)
+{
+	struct str text = query_get(&c->req->query, name, STR(""));
+
+	*ret = fallback;
+	if (!text.n || (str_to_i64(text, ret) && *ret >= 0 && *ret <= max))
+		return 0;
+	return err_set(err, ERR_INVALID, "'%s' must be a whole number from 0 to %lld", name, (long long)max);
+}
+
+struct list_out {
+	struct master *m;
+	struct buf *text;
+	bool first;
+};
+
+static bool put_run(void *ctx, const struct run_row *row)
+{
+	struct list_out *lo = ctx;
+
+	if (!lo->first)
+		buf_addc(lo->text, ',');
+	lo->first = false;
+	row_to_json(lo->m, row, lo->text);
+	return true;
+}
+
+int api_runs_list(struct api_call *c, struct err *err)
+{
+	struct buf text;
+	struct list_out lo = {.m = c->m, .text = &text, .first = true};
+	struct str state = query_get(&c->req->query, "state", STR("all"));
+	struct str before = query_get(&c->req->query, "before", STR(""));
+	int64_t limit, before_no = 0;
+
+	if (!str_is(state, "all") && !str_is(state, "active"))
+		return err_set(err, ERR_INVALID, "'state' must be all or active");
+	if (query_int(c, "limit", LIST_DEFAULT, LIST_MAX, &limit, err) < 0)
+		return -1;
+	if (before.n && store_run_find(c->m->store, before, c->arena, &before_no, &c->ids, &c->nids, err) < 0)
+		return -1;
+	buf_init(&text, ANSWER_MAX_BYTES);
+	buf_addz(&text, "{\"runs\":[");
+	int rc = store_runs_each(c->m->store, str_is(state, "active"), before_no, (int)limit, c->arena, put_run, &lo,
+				 err);
+	buf_addz(&text, "]}\n");
+	if (rc == 0)
+		api_reply_json(c, 200, &text);
+	buf_release(&text);
+	return rc;
+}
+
+int api_run_submit(struct api_call *c, struct err *err)
+{
+	struct doc *body = NULL;
+	struct live_run *lr = NULL;
+	bool is_new = false;
+
+	if (c->m->stopping)
+		return err_set(err, ERR_UNAVAILABLE, "the master is about to stop");
+	if (json_parse(c->req->body, c->arena, &body, err) < 0)
+		return err_wrap(err, "request body");
+	if (body->type != DOC_TABLE)
+		return err_set(err, ERR_INVALID, "request body: a JSON object is expected");
+	if (runs_submit(c->m, body, c->arena, &lr, &is_new, &c->details, err) < 0)
+		return -1;
+	/* The answer must not come before the run is on disk. */
+	round_end(c->m);
+	if (c->m->exit_code)
+		return err_set(err, ERR_IO, "the run could not be stored");
+	return reply_run(c, is_new ? 201 : 200, lr);
+}
+
+int api_run_get(struct api_call *c, struct err *err)
+{
+	struct live_run *lr = api_run(c, err);
+
+	return lr ? reply_run(c, 200, lr) : -1;
+}
+
+int api_run_watch(struct api_call *c, struct err *err)
+{
+	struct live_run *lr = api_run(c, err);
+
+	if (!lr)
+		return -1;
+	watch_begin(lr, c->x);
+	return 0;
+}
+
+int api_run_events(struct api_call *c, struct err *err)
+{
+	int64_t after, follow;
+
+	if (query_int(c, "after", 0, INT64_MAX, &after, err) < 0 || query_int(c, "follow", 0, 1, &follow, err) < 0)
+		return -1;
+	struct live_run *lr = api_run(c, err);
+	if (!lr)
+		return -1;
+	events_begin(lr, c->x, after, follow);
+	return 0;
+}
+
+static int stream_from(struct str name, enum stream *ret, struct err *err)
+{
+	for (int s = 0; s < STREAMS; s++)
+		if (str_is(name, stream_name((enum stream)s))) {
+			*ret = (enum stream)s;
+			return 0;
+		}
+	return err_set(err, ERR_INVALID, "'stream' must be out, err or metrics");
+}
+
+struct log_request {
+	enum stream stream;
+	int64_t offset, limit, tail, follow;
+};
+
+static int log_request(struct api_call *c, struct log_request *r, struct err *err)
+{
+	if (stream_from(query_get(&c->req->query, "stream", STR("out")), &r->stream, err) < 0 ||
+	    query_int(c, "offset", 0, INT64_MAX, &r->offset, err) < 0 ||
+	    query_int(c, "limit", INT64_MAX, INT64_MAX, &r->limit, err) < 0 ||
+	    query_int(c, "tail", -1, 1000000000, &r->tail, err) < 0 ||
+	    query_int(c, "follow", 0, 1, &r->follow, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* A log that does not exist yet is empty. */
+static int open_log(const struct live_run *lr, int rank, enum stream s, int *ret_fd, uint64_t *ret_size,
+		    struct err *err)
+{
+	char name[96];
+	struct err why = {0};
+
+	snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name, stream_suffix(s));
+	if (logfile_open_read(lr->logs_dir, name, ret_fd, ret_size, &why) == 0)
+		return 0;
+	if (why.kind == ERR_NOT_FOUND && !lr->ended) {
+		struct logfile *lf;
+		if (logfile_open(lr->logs_dir, name, &lf, err) < 0)
+			return -1;
+		logfile_close(lf);
+		return logfile_open_read(lr->logs_dir, name, ret_fd, ret_size, err);
+	}
+	if (err)
+		*err = why;
+	return -1;
+}
+
+int api_run_log(struct api_call *c, struct err *err)
+{
+	struct log_request r;
+	struct live_run *lr;
+	uint64_t size = 0, from;
+	char text[32];
+	int fd = -1;
+
+	if (log_request(c, &r, err) < 0 || !(lr = api_run(c, err)))
+		return -1;
+	int rank = rank_of(lr, c->params[1]);
+	if (rank < 0) {
+		err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id, STR_ARG(c->params[1]));
+		live_run_done(lr);
+		return -1;
+	}
+	if (open_log(lr, rank, r.stream, &fd, &size, err) < 0) {
+		if (err->kind != ERR_NOT_FOUND) {
+			live_run_done(lr);
+			return -1;
+		}
+		http_add_header(c->x, "Regatta-Offset", "0");
+		http_reply(c->x, 200, "application/octet-stream", STR(""));
+		live_run_done(lr);
+		return 0;
+	}
+	from = (uint64_t)r.offset < size ? (uint64_t)r.offset : size;
+	if (r.tail >= 0 && logfile_tail_offset(fd, (uint64_t)r.tail, &from, err) < 0) {
+		close(fd);
+		live_run_done(lr);
+		return -1;
+	}
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)from);
+	http_add_header(c->x, "Regatta-Offset", text);
+	if (r.follow) {
+		log_follow_begin(lr, c->x, rank, r.stream, fd, from);
+		return 0;
+	}
+	int64_t len = (int64_t)(size - from);
+	http_reply_file(c->x, 200, "application/octet-stream", fd, (int64_t)from, len < r.limit ? len : r.limit);
+	live_run_done(lr);
+	return 0;
+}
+
+int api_run_metrics(struct api_call *c, struct err *err)
+{
+	int64_t host, limit;
+	struct buf text;
+
+	if (query_int(c, "host", 0, 1, &host, err) < 0 || query_int(c, "limit", 0, INT64_MAX, &limit, err) < 0)
+		return -1;
+	struct live_run *lr = api_run(c, err);
+	if (!lr)
+		return -1;
+	struct str node = query_get(&c->req->query, "node", STR(""));
+	if (node.n && rank_of(lr, node) < 0) {
+		err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id, STR_ARG(node));
+		live_run_done(lr);
+		return -1;
+	}
+	buf_init(&text, ANSWER_MAX_BYTES);
+	metrics_to_json(lr, query_get(&c->req->query, "name", STR("")), node, host, limit, &text);
+	buf_addc(&text, '\n');
+	live_run_done(lr);
+	if (text.overflow)
+		err_set(err, ERR_QUOTA, "too many points: ask for fewer with 'limit' or for one node");
+	else
+		api_reply_json(c, 200, &text);
+	int rc = text.overflow ? -1 : 0;
+	buf_release(&text);
+	return rc;
+}
+
+static int reply_run_file(struct api_call *c, const char *name, const char *type, struct err *err)
+{
+	struct live_run *lr = api_run(c, err);
+	struct buf text;
+
+	if (!lr)
+		return -1;
+	CLEANUP(freep) char *path = path_join(lr->dir, name);
+	live_run_done(lr);
+	buf_init(&text, ANSWER_MAX_BYTES);
+	int rc = file_read(path, &text, err);
+	if (rc == 0)
+		http_reply(c->x, 200, type, buf_str(&text));
+	buf_release(&text);
+	return rc;
+}
+
+int api_run_job(struct api_call *c, struct err *err)
+{
+	return reply_run_file(c, "job.toml", "application/toml", err);
+}
+
+int api_run_plan(struct api_call *c, struct err *err)
+{
+	return reply_run_file(c, "plan.json", "application/json", err);
+}
+
+int api_run_cancel(struct api_call *c, struct err *err)
+{
+	struct doc *body = NULL;
+	struct event ev = {.kind = EV_CANCEL, .text = "cancelled by the user"};
+
+	if (c->req->body.n && json_parse(c->req->body, c->arena, &body, err) < 0)
+		return -1;
+	ev.hurry = doc_bool(body, "hurry", false);
+	struct live_run *lr = api_run(c, err);
+	if (!lr)
+		return -1;
+	run_event(lr, &ev);
+	lr->busy++; /* the commit may end it */
+	round_end(c->m);
+	lr->busy--;
+	return reply_run(c, 200, lr);
+}
+
+/* Only a run that has ended can be forgotten; a client that wants both cancels, watches, and asks again. */
+int api_run_cleanup(struct api_call *c, struct err *err)
+{
+	struct live_run *lr = api_run(c, err);
+	struct buf text;
+	struct jsonw w;
+
+	if (!lr)
+		return -1;
+	if (!lr->ended) {
+		return err_set(err, ERR_CONFLICT, "run '%s' has not ended (%s): cancel it first", lr->row.id,
+			       run_phase_name(lr->core->phase));
+	}
+	if (lr->watchers || lr->busy)
+		return err_set(err, ERR_CONFLICT, "run '%s' is being watched: try again", lr->row.id);
+	if (runs_remove(lr, err) < 0) {
+		live_run_done(lr);
+		return -1;
+	}
+	buf_init(&text, 8192);
+	jsonw_init(&w, &text);
+	jsonw_open(&w, '{');
+	jsonw_kbool(&w, "removed", true);
+	jsonw_kz(&w, "id", lr->row.id);
+	jsonw_kz(&w, "dir", lr->dir);
+	jsonw_close(&w);
+	api_reply_json(c, 200, &text);
+	buf_release(&text);
+	live_run_done(lr);
+	return 0;
+}

@@ -1,0 +1,162 @@
+/* Effects out: resources to their driver on a worker, nodes to their agent. */
+#include "master/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "driver/driver.h"
+#include "sys/worker.h"
+
+struct driver_call {
+	struct live_run *lr;
+	int index, ask_no;
+	enum effect_kind kind;
+	const struct driver *driver;
+	struct driver_row row;
+	char token[65];
+	enum driver_outcome outcome;
+};
+
+static void call_run(void *arg)
+{
+	struct driver_call *c = arg;
+	const struct driver *d = c->driver;
+
+	switch (c->kind) {
+	case FX_CREATE:
+		c->outcome = d->create(&c->row);
+		return;
+	case FX_FIND:
+		c->outcome = d->find(&c->row);
+		return;
+	case FX_OBSERVE:
+		c->outcome = d->observe(&c->row);
+		return;
+	case FX_DESTROY:
+		c->outcome = d->destroy(&c->row);
+		return;
+	case FX_PREPARE:
+	case FX_START:
+	case FX_STOP:
+	case FX_RELEASE:
+	case FX_ENDED:
+		return;
+	}
+}
+
+/* What an outcome means depends on what was asked; it is a table so that no pair is forgotten. */
+static enum event_kind answer(enum effect_kind asked, enum driver_outcome o)
+{
+	switch (o) {
+	case DRIVER_DONE:
+		return asked == FX_DESTROY ? EV_RES_DESTROYED
+		       : asked == FX_OBSERVE ? EV_RES_ALIVE
+					     : EV_RES_CREATED;
+	case DRIVER_REFUSED:
+		return EV_RES_REFUSED;
+	case DRIVER_UNSURE:
+		return EV_RES_UNSURE;
+	case DRIVER_ABSENT:
+		return EV_RES_ABSENT;
+	case DRIVER_BROKEN:
+		return EV_RES_BROKEN;
+	case DRIVER_HELD:
+		return EV_RES_HELD;
+	}
+	return EV_RES_UNSURE;
+}
+
+static void call_done(void *arg)
+{
+	struct driver_call *c = arg;
+	struct event ev = {
+		.kind = answer(c->kind, c->outcome),
+		.index = c->index,
+		.attempt = c->ask_no,
+		.err_kind = c->row.err.kind,
+	};
+
+	snprintf(ev.text, sizeof(ev.text), "%.199s", ev.kind == EV_RES_CREATED ? c->row.id : c->row.err.msg);
+	c->lr->busy--;
+	run_event(c->lr, &ev);
+	live_run_done(c->lr);
+	free(c);
+}
+
+static void call_driver(struct live_run *lr, const struct effect *fx)
+{
+	const struct plan_resource *pr = &lr->plan.resources[fx->index];
+	const struct core_resource *res = &lr->core->resources[fx->index];
+	struct driver_call *c = xcalloc(1, sizeof(*c));
+
+	c->lr = lr;
+	c->index = fx->index;
+	c->ask_no = fx->attempt;
+	c->kind = fx->kind;
+	c->driver = driver_for(pr->kind);
+	c->row = (struct driver_row){
+		.kind = pr->kind,
+		.name = pr->name,
+		.install = store_install(lr->m->store),
+		.run = lr->row.id,
+		.role = pr->node >= 0 ? lr->plan.crew.roles[lr->plan.crew.members[pr->node].role].name : "",
+		.attempt = res->attempt,
+		.run_dir = lr->dir,
+		.link_dir = lr->m->home,
+		.token = c->token,
+	};
+	memcpy(c->row.id, res->id, sizeof(c->row.id));
+	if (pr->node >= 0)
+		node_token(lr, pr->node, c->token);
+	lr->busy++;
+	workers_submit(lr->m->workers, call_run, call_done, c);
+}
+
+static void to_agent(struct live_run *lr, const struct effect *fx)
+{
+	struct buf text;
+
+	buf_init(&text, FRAME_MAX_PAYLOAD);
+	switch ((int)fx->kind) {
+	case FX_PREPARE:
+		message_inputs(lr, fx->index, &text);
+		agent_send(lr, fx->index, FRAME_INPUTS, buf_str(&text));
+		break;
+	case FX_START:
+		message_start(lr, fx->index, fx->attempt, &text);
+		agent_send(lr, fx->index, FRAME_START, buf_str(&text));
+		break;
+	case FX_STOP:
+		agent_send(lr, fx->index, FRAME_SIGNAL, fx->hurry ? STR("{\"hurry\":true}") : STR("{\"hurry\":false}"));
+		break;
+	case FX_RELEASE:
+		agent_send(lr, fx->index, FRAME_RELEASE, STR("{}"));
+		break;
+	}
+	buf_release(&text);
+}
+
+void effect_do(struct live_run *lr, const struct effect *fx)
+{
+	switch (fx->kind) {
+	case FX_CREATE:
+	case FX_FIND:
+	case FX_OBSERVE:
+	case FX_DESTROY:
+		call_driver(lr, fx);
+		return;
+	case FX_PREPARE:
+	case FX_START:
+	case FX_STOP:
+	case FX_RELEASE:
+		to_agent(lr, fx);
+		return;
+	case FX_ENDED:
+		lr->ended = true;
+		run_write_files(lr);
+		return;
+	}
+}

@@ -1,0 +1,52 @@
+/* Files at the end of a run.  They are copies for people; the rows are the truth. */
+#include "master/internal.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "fmt/jsonw.h"
+
+#define EVENTS_MAX_BYTES (64u << 20)
+
+struct events_out {
+	struct live_run *lr;
+	struct buf *text;
+};
+
+static bool put_event(void *ctx, const struct event_row *row)
+{
+	struct events_out *eo = ctx;
+	event_to_json(eo->lr, row, eo->text);
+	return !eo->text->overflow;
+}
+
+static void write_text(struct live_run *lr, const char *name, const struct buf *text)
+{
+	CLEANUP(freep) char *path = path_join(lr->dir, name);
+	struct err err = {0};
+
+	if (file_write_atomic(path, buf_str(text), 0600, false, &err) < 0) {
+		log_warn("run %s: %s", lr->row.id, err.msg);
+		run_note(lr, "files", -1, "%s", err.msg);
+	}
+}
+
+void run_write_files(struct live_run *lr)
+{
+	struct buf text;
+	struct events_out eo = {.lr = lr, .text = &text};
+
+	buf_init(&text, EVENTS_MAX_BYTES);
+	run_to_json(lr, true, &text);
+	buf_addc(&text, '\n');
+	write_text(lr, "summary.json", &text);
+	buf_reset(&text);
+	store_events_each(lr->m->store, lr->row.no, 0, 0, put_event, &eo, NULL);
+	write_text(lr, "events.jsonl", &text);
+	buf_release(&text);
+}

@@ -1,0 +1,200 @@
+/*
+ * One event, one step; one round, one transaction.
+ *
+ * Rows that change several times in a round are written once.  If the commit
+ * fails nothing is handed out and the master leaves: a restart re-reads the truth.
+ */
+#include "master/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "sys/loop.h"
+
+int64_t master_now(const struct master *m)
+{
+	return m->clock_base + clock_boot_ms();
+}
+
+void master_fatal(struct master *m, const struct err *err)
+{
+	log_error("cannot go on: %s", err->msg);
+	m->exit_code = err_exit_code(err->kind);
+	m->stopping = true;
+	loop_stop(m->loop);
+}
+
+void round_mark(struct live_run *lr)
+{
+	if (list_empty(&lr->in_round))
+		list_append(&lr->m->rounds, &lr->in_round);
+}
+
+static void add_event(struct live_run *lr, const char *kind, int node, const char *text)
+{
+	struct err err = {0};
+
+	store_begin(lr->m->store);
+	if (store_event_add(lr->m->store, lr->row.no, clock_wall_ms(), kind, node, text, &lr->last_seq, &err) < 0)
+		master_fatal(lr->m, &err);
+	round_mark(lr);
+}
+
+void run_note(struct live_run *lr, const char *kind, int node, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	add_event(lr, kind, node, text);
+}
+
+/* Which node an event is about, for the record; -1 for the run itself. */
+static int event_node(const struct live_run *lr, const struct event *ev)
+{
+	if (ev->kind >= EV_NODE_HELLO)
+		return ev->index;
+	if (ev->kind >= EV_RES_CREATED && ev->index < lr->plan.nresources)
+		return lr->plan.resources[ev->index].node;
+	return -1;
+}
+
+static void describe(const struct event *ev, char *out, size_t size)
+{
+	switch ((int)ev->kind) {
+	case EV_NODE_EXITED:
+		if (ev->exit.reason[0])
+			snprintf(out, size, "%s", ev->exit.reason);
+		else if (ev->exit.signal)
+			snprintf(out, size, "signal %d%s", ev->exit.signal, ev->exit.oom ? ", out of memory" : "");
+		else
+			snprintf(out, size, "code %d", ev->exit.code);
+		return;
+	case EV_RES_CREATED:
+		snprintf(out, size, "id %s", ev->text);
+		return;
+	case EV_CANCEL:
+		snprintf(out, size, "%s%s", ev->text, ev->hurry ? " (now)" : "");
+		return;
+	default:
+		snprintf(out, size, "%s", ev->text);
+	}
+}
+
+void run_event(struct live_run *lr, const struct event *ev)
+{
+	enum run_phase before = lr->core->phase;
+	size_t rows = lr->fx.nodes.n + lr->fx.resources.n, effects = lr->fx.n;
+	char text[240];
+
+	if (lr->ended && ev->kind != EV_NODE_HELLO)
+		return;
+	core_step(lr->core, ev, master_now(lr->m), &lr->fx);
+
+	/* A tick that found nothing to do leaves no trace. */
+	bool changed = lr->core->dirty || lr->fx.nodes.n + lr->fx.resources.n != rows || lr->fx.n != effects;
+	if (ev->kind == EV_TICK && !changed)
+		return;
+	if (ev->kind != EV_TICK) {
+		describe(ev, text, sizeof(text));
+		add_event(lr, event_kind_name(ev->kind), event_node(lr, ev), text);
+	}
+	if (lr->core->phase != before)
+		add_event(lr, run_phase_name(lr->core->phase), lr->core->cause.node,
+			  lr->core->phase >= RUN_COLLECTING ? lr->core->cause.text : "");
+	round_mark(lr);
+}
+
+static int save_rows(struct live_run *lr, struct err *err)
+{
+	struct store *st = lr->m->store;
+	struct core_run *r = lr->core;
+
+	store_begin(st);
+	for (size_t i = 0; i < lr->fx.nodes.n; i++) {
+		struct core_node *n = &r->nodes[lr->fx.nodes.v[i]];
+		if (store_node_save(st, lr->row.no, lr->fx.nodes.v[i], n, err) < 0)
+			return -1;
+		n->dirty = false;
+	}
+	for (size_t i = 0; i < lr->fx.resources.n; i++) {
+		int k = lr->fx.resources.v[i];
+		const struct plan_resource *pr = &lr->plan.resources[k];
+		if (store_resource_save(st, lr->row.no, k, pr->kind, pr->name, &r->resources[k], err) < 0)
+			return -1;
+		r->resources[k].dirty = false;
+	}
+	if (r->dirty && store_run_save(st, lr->row.no, r, master_now(lr->m), err) < 0)
+		return -1;
+	r->dirty = false;
+	if (run_phase_is_final(r->phase) && !lr->ended) {
+		lr->row.ended_ms = clock_wall_ms();
+		if (store_run_ended(st, lr->row.no, lr->row.ended_ms, err) < 0)
+			return -1;
+	}
+	return streams_save(lr, err);
+}
+
+void tick_rearm(struct master *m)
+{
+	int64_t next = 0;
+	struct str id;
+	void *value;
+
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);) {
+		const struct live_run *lr = value;
+		if (!lr->ended && lr->core->next_ms && (!next || lr->core->next_ms < next))
+			next = lr->core->next_ms;
+	}
+	if (next) {
+		int64_t wait = next - master_now(m);
+		loop_timer_set(m->tick, wait > 0 ? wait : 0);
+	} else {
+		loop_timer_cancel(m->tick);
+	}
+}
+
+void round_end(void *ctx)
+{
+	struct master *m = ctx;
+	struct err err = {0};
+	struct list done, *pos, *tmp;
+
+	if (list_empty(&m->rounds) || (m->stopping && m->exit_code))
+		return;
+	list_init(&done);
+	list_each_safe(pos, tmp, &m->rounds) {
+		struct live_run *lr = list_item(pos, struct live_run, in_round);
+		if (save_rows(lr, &err) < 0) {
+			master_fatal(m, &err);
+			return;
+		}
+		list_remove(pos);
+		list_append(&done, pos);
+	}
+	if (store_commit(m->store, &err) < 0) {
+		master_fatal(m, &err);
+		return;
+	}
+	while (!list_empty(&done)) {
+		struct live_run *lr = list_item(done.next, struct live_run, in_round);
+		struct effects fx = lr->fx;
+
+		list_remove(&lr->in_round);
+		lr->fx = (struct effects){0}; /* what the effects cause belongs to the next round */
+		lr->busy++;
+		streams_committed(lr);
+		for (size_t i = 0; i < fx.n; i++)
+			effect_do(lr, &fx.v[i]);
+		effects_release(&fx);
+		watch_changed(lr);
+		lr->busy--;
+		live_run_done(lr);
+	}
+	tick_rearm(m);
+}

@@ -1,0 +1,456 @@
+/* A run as the API shows it.  These shapes only grow. */
+#include "master/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "fmt/jsonw.h"
+#include "metrics/stats.h"
+#include "spec/job.h"
+#include "store/logfile.h"
+
+#define TAIL_MAX_BYTES (16 * 1024)
+#define LIVE_PHASES RUN_SUCCEEDED /* phases before the end */
+
+/* One metric over all nodes. */
+struct overall {
+	const char *name;
+	enum better better;
+	uint64_t count, series;
+	double first, last, best, sum;
+};
+
+static enum better better_of(const struct live_run *lr, const char *name)
+{
+	for (size_t i = 0; i < lr->job->metrics.n; i++) {
+		const struct metric_spec *ms = &((struct metric_spec *)lr->job->metrics.v)[i];
+		if (!strcmp(ms->name, name) && ms->better)
+			return (enum better)ms->better;
+	}
+	return better_guess(str_from(name));
+}
+
+static struct stats stats_of(const struct series_row *row)
+{
+	return (struct stats){row->count, row->first, row->last, row->min, row->max, row->mean, row->m2};
+}
+
+static void stats_to_json(struct jsonw *w, const struct stats *st, enum better b)
+{
+	jsonw_open(w, '{');
+	jsonw_kdouble(w, "first", st->first);
+	jsonw_kdouble(w, "last", st->last);
+	jsonw_kdouble(w, "best", stats_best(st, b));
+	jsonw_kdouble(w, "mean", st->mean);
+	jsonw_kdouble(w, "min", st->min);
+	jsonw_kdouble(w, "max", st->max);
+	jsonw_kdouble(w, "stddev", stats_stddev(st));
+	jsonw_kint(w, "count", (int64_t)st->count);
+	jsonw_close(w);
+}
+
+/* first and last are means over the nodes, best is the best of any, mean that of all samples. */
+static void add_to_overall(struct overall *o, const struct series_row *row)
+{
+	struct stats st = stats_of(row);
+	double best = stats_best(&st, o->better);
+
+	if (!o->series || (o->better == BETTER_LOWER ? best < o->best : best > o->best))
+		o->best = best;
+	o->first += row->first;
+	o->last += row->last;
+	o->sum += row->mean * (double)row->count;
+	o->count += row->count;
+	o->series++;
+}
+
+static void overall_to_json(struct jsonw *w, const struct overall *o)
+{
+	jsonw_open(w, '{');
+	jsonw_kdouble(w, "first", o->first / (double)o->series);
+	jsonw_kdouble(w, "last", o->last / (double)o->series);
+	jsonw_kdouble(w, "best", o->best);
+	jsonw_kdouble(w, "mean", o->sum / (double)o->count);
+	jsonw_kint(w, "count", (int64_t)o->count);
+	jsonw_kz(w, "better", o->better == BETTER_LOWER ? "lower" : "higher");
+	jsonw_close(w);
+}
+
+/* Every metric once, in the order of its first appearance. */
+static void overall_each(struct live_run *lr, bool host, void (*fn)(void *, const struct overall *), void *ctx)
+{
+	struct map *seen = map_new();
+	struct str key;
+	void *value;
+
+	for (size_t i = 0; map_at(lr->series, &i, &key, &value);) {
+		const struct live_series *ls = value;
+		if (ls->host != host || !ls->row.count)
+			continue;
+		struct overall *o = map_get(seen, str_from(ls->row.name));
+		if (!o) {
+			o = calloc(1, sizeof(*o));
+			if (!o)
+				abort();
+			o->name = ls->row.name;
+			o->better = better_of(lr, o->name);
+			map_put(seen, str_from(o->name), o);
+		}
+		add_to_overall(o, &ls->row);
+	}
+	for (size_t i = 0; map_at(seen, &i, &key, &value);) {
+		fn(ctx, value);
+		free(value);
+	}
+	map_free(seen);
+}
+
+static void put_overall(void *ctx, const struct overall *o)
+{
+	jsonw_key(ctx, o->name);
+	overall_to_json(ctx, o);
+}
+
+static int64_t end_ms(const struct live_run *lr)
+{
+	const struct core_run *r = lr->core;
+	return run_phase_is_final(r->phase) ? r->phase_at_ms[r->phase] : master_now(lr->m);
+}
+
+static void phases_to_json(const struct live_run *lr, struct jsonw *w)
+{
+	const struct core_run *r = lr->core;
+
+	jsonw_key(w, "phases");
+	jsonw_open(w, '{');
+	for (int p = 0; p < LIVE_PHASES; p++) {
+		int64_t from = r->phase_at_ms[p], to = 0;
+		jsonw_key(w, run_phase_name((enum run_phase)p));
+		if (!from) {
+			jsonw_null(w);
+			continue;
+		}
+		for (int q = p + 1; q < RUN_PHASES && !to; q++)
+			to = r->phase_at_ms[q];
+		jsonw_int(w, (to ? to : end_ms(lr)) - from);
+	}
+	jsonw_close(w);
+}
+
+static int64_t log_size(const struct live_run *lr, int rank, enum stream s)
+{
+	const struct live_stream *st = &lr->nodes[rank].streams[s];
+	uint64_t size = 0;
+	char name[96];
+	int fd;
+
+	if (st->file)
+		return (int64_t)logfile_size(st->file);
+	snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name, stream_suffix(s));
+	if (logfile_open_read(lr->logs_dir, name, &fd, &size, NULL) < 0)
+		return 0;
+	close(fd);
+	return (int64_t)size;
+}
+
+static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
+{
+	const struct core_node *n = &lr->core->nodes[rank];
+	const struct member *mb = &lr->plan.crew.members[rank];
+	bool over = n->attempt > 0 && (n->state >= NODE_EXITED);
+
+	jsonw_open(w, '{');
+	jsonw_kz(w, "name", mb->name);
+	jsonw_kz(w, "role", lr->plan.crew.roles[mb->role].name);
+	jsonw_kint(w, "rank", mb->rank);
+	jsonw_kint(w, "index", mb->index);
+	jsonw_kz(w, "address", n->address);
+	jsonw_kz(w, "state", node_state_name(n->state));
+	jsonw_kint(w, "attempt", n->attempt);
+	jsonw_key(w, "exit_code");
+	if (over && n->exit.code >= 0 && !n->exit.signal)
+		jsonw_int(w, n->exit.code);
+	else
+		jsonw_null(w);
+	jsonw_key(w, "signal");
+	if (over && n->exit.signal)
+		jsonw_int(w, n->exit.signal);
+	else
+		jsonw_null(w);
+	jsonw_kbool(w, "oom", n->exit.oom);
+	jsonw_kz(w, "reason", n->exit.reason[0] ? n->exit.reason : NULL);
+	jsonw_kint(w, "log_bytes", log_size(lr, rank, STREAM_OUT));
+	jsonw_kint(w, "err_bytes", log_size(lr, rank, STREAM_ERR));
+	jsonw_kint(w, "bad_values", (int64_t)lr->nodes[rank].bad);
+	jsonw_key(w, "metrics");
+	jsonw_open(w, '{');
+	for (size_t i = 0; i < lr->nodes[rank].series.n; i++) {
+		const struct live_series *ls = lr->nodes[rank].series.v[i];
+		if (!ls->host && ls->row.count)
+			jsonw_kdouble(w, ls->row.name, ls->row.last);
+	}
+	jsonw_close(w);
+	jsonw_close(w);
+}
+
+static bool tail_of(const struct live_run *lr, int rank, enum stream s, struct jsonw *w)
+{
+	CLEANUP(close_fdp) int fd = -1;
+	char name[96], text[TAIL_MAX_BYTES];
+	uint64_t size, from;
+	size_t n;
+
+	snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name, stream_suffix(s));
+	if (logfile_open_read(lr->logs_dir, name, &fd, &size, NULL) < 0 || size == 0 ||
+	    logfile_tail_offset(fd, FAILED_TAIL_LINES, &from, NULL) < 0)
+		return false;
+	if (size - from > sizeof(text))
+		from = size - sizeof(text);
+	if (file_pread_full(fd, text, (size_t)(size - from), (int64_t)from, &n, NULL) < 0)
+		return false;
+	jsonw_open(w, '{');
+	jsonw_kz(w, "node", lr->plan.crew.members[rank].name);
+	jsonw_kz(w, "stream", stream_name(s));
+	jsonw_key(w, "lines");
+	jsonw_open(w, '[');
+	struct str rest = {text, n};
+	while (rest.p && rest.n) {
+		struct str line = str_cut(&rest, '\n');
+		jsonw_str(w, line);
+	}
+	jsonw_close(w);
+	jsonw_close(w);
+	return true;
+}
+
+static void tail_to_json(const struct live_run *lr, struct jsonw *w)
+{
+	const struct core_run *r = lr->core;
+
+	jsonw_key(w, "tail");
+	if (run_phase_is_final(r->phase) && r->verdict == VERDICT_FAILED && r->cause.node >= 0 &&
+	    (tail_of(lr, r->cause.node, STREAM_ERR, w) || tail_of(lr, r->cause.node, STREAM_OUT, w)))
+		return;
+	jsonw_null(w);
+}
+
+static void counts_to_json(const struct live_run *lr, struct jsonw *w)
+{
+	jsonw_key(w, "counts");
+	jsonw_open(w, '{');
+	jsonw_kint(w, "nodes", lr->plan.crew.n);
+	for (int s = 0; s < NODE_STATES; s++)
+		jsonw_kint(w, node_state_name((enum node_state)s), lr->core->node_count[s]);
+	jsonw_close(w);
+}
+
+static void cause_to_json(const struct live_run *lr, struct jsonw *w)
+{
+	const struct core_run *r = lr->core;
+	bool bad = r->verdict == VERDICT_FAILED || r->verdict == VERDICT_CANCELLED;
+
+	jsonw_kz(w, "verdict", r->verdict == VERDICT_NONE ? NULL : verdict_name(r->verdict));
+	jsonw_kz(w, "cause", bad ? r->cause.text : NULL);
+	jsonw_kz(w, "cause_kind", bad && r->cause.kind != ERR_NONE ? err_kind_name(r->cause.kind) : NULL);
+	jsonw_kz(w, "cause_node", bad && r->cause.node >= 0 ? lr->plan.crew.members[r->cause.node].name : NULL);
+	jsonw_key(w, "exit_code");
+	if (run_phase_is_final(r->phase))
+		jsonw_int(w, core_exit_code(r->verdict, &r->cause));
+	else
+		jsonw_null(w);
+}
+
+/* What stands in the way of the end, so that a slow clean-up is never a silent one. */
+static void waiting_to_json(const struct live_run *lr, struct jsonw *w)
+{
+	jsonw_key(w, "waiting");
+	jsonw_open(w, '[');
+	for (int i = 0; i < lr->plan.nresources; i++) {
+		const struct core_resource *res = &lr->core->resources[i];
+		if (!res->why[0] || res->state == RES_GONE || res->state == RES_LIVE)
+			continue;
+		jsonw_open(w, '{');
+		jsonw_kz(w, "kind", lr->plan.resources[i].kind);
+		jsonw_kz(w, "name", lr->plan.resources[i].name);
+		jsonw_kz(w, "state", res_state_name(res->state));
+		jsonw_kz(w, "why", res->why);
+		jsonw_close(w);
+	}
+	jsonw_close(w);
+}
+
+void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
+{
+	const struct core_run *r = lr->core;
+	struct jsonw w;
+
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	jsonw_kz(&w, "id", lr->row.id);
+	jsonw_kz(&w, "name", lr->row.name);
+	jsonw_kz(&w, "state", run_phase_name(r->phase));
+	jsonw_kz(&w, "engine", lr->row.engine);
+	jsonw_kz(&w, "strategy", lr->row.strategy);
+	cause_to_json(lr, &w);
+	jsonw_kz(&w, "dir", lr->dir);
+	jsonw_kint(&w, "created_ms", lr->row.created_ms);
+	jsonw_key(&w, "ended_ms");
+	if (lr->row.ended_ms)
+		jsonw_int(&w, lr->row.ended_ms);
+	else
+		jsonw_null(&w);
+	jsonw_kint(&w, "elapsed_ms", end_ms(lr) - r->phase_at_ms[RUN_ACCEPTED]);
+	phases_to_json(lr, &w);
+	jsonw_key(&w, "deadline_ms");
+	if (r->deadline_ms && !run_phase_is_final(r->phase))
+		jsonw_int(&w, r->deadline_ms - master_now(lr->m));
+	else
+		jsonw_null(&w);
+	jsonw_kbool(&w, "cancel_asked", r->cancel_asked);
+	counts_to_json(lr, &w);
+	jsonw_key(&w, "metrics");
+	jsonw_open(&w, '{');
+	overall_each(lr, false, put_overall, &w);
+	jsonw_close(&w);
+	if (with_nodes) {
+		jsonw_key(&w, "nodes");
+		jsonw_open(&w, '[');
+		for (int i = 0; i < lr->plan.crew.n; i++)
+			node_to_json(lr, i, &w);
+		jsonw_close(&w);
+		waiting_to_json(lr, &w);
+		tail_to_json(lr, &w);
+	}
+	jsonw_close(&w);
+}
+
+void row_to_json(struct master *m, const struct run_row *row, struct buf *out)
+{
+	struct live_run *lr = map_get(m->runs, str_from(row->id));
+	struct jsonw w;
+
+	if (lr) {
+		run_to_json(lr, false, out);
+		return;
+	}
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	jsonw_kz(&w, "id", row->id);
+	jsonw_kz(&w, "name", row->name);
+	jsonw_kz(&w, "state", run_phase_name((enum run_phase)row->phase));
+	jsonw_kz(&w, "engine", row->engine);
+	jsonw_kz(&w, "strategy", row->strategy);
+	jsonw_kz(&w, "verdict", row->verdict ? verdict_name((enum verdict)row->verdict) : NULL);
+	jsonw_kint(&w, "created_ms", row->created_ms);
+	jsonw_kint(&w, "ended_ms", row->ended_ms);
+	jsonw_kint(&w, "elapsed_ms", row->ended_ms - row->created_ms);
+	jsonw_key(&w, "counts");
+	jsonw_open(&w, '{');
+	jsonw_kint(&w, "nodes", row->nodes);
+	jsonw_close(&w);
+	jsonw_close(&w);
+}
+
+struct series_out {
+	struct live_run *lr;
+	struct jsonw *w;
+	struct str name, node;
+	int64_t limit;
+};
+
+static void put_metric(void *ctx, const struct overall *o)
+{
+	struct series_out *so = ctx;
+	struct jsonw *w = so->w;
+
+	if (so->name.n && !str_is(so->name, o->name))
+		return;
+	jsonw_key(w, o->name);
+	jsonw_open(w, '{');
+	jsonw_kz(w, "better", o->better == BETTER_LOWER ? "lower" : "higher");
+	jsonw_key(w, "all");
+	overall_to_json(w, o);
+	jsonw_key(w, "nodes");
+	jsonw_open(w, '{');
+	for (int i = 0; i < so->lr->plan.crew.n; i++) {
+		if (so->node.n && !str_is(so->node, so->lr->plan.crew.members[i].name))
+			continue;
+		for (size_t k = 0; k < so->lr->nodes[i].series.n; k++) {
+			const struct series_row *row = &so->lr->nodes[i].series.v[k]->row;
+			if (strcmp(row->name, o->name) != 0 || !row->count)
+				continue;
+			struct stats st = stats_of(row);
+			jsonw_key(w, so->lr->plan.crew.members[i].name);
+			stats_to_json(w, &st, o->better);
+		}
+	}
+	jsonw_close(w);
+	jsonw_close(w);
+}
+
+static bool put_point(void *ctx, int64_t wall_ms, int64_t step, double value)
+{
+	struct jsonw *w = ctx;
+
+	jsonw_open(w, '[');
+	jsonw_int(w, wall_ms);
+	if (step >= 0)
+		jsonw_int(w, step);
+	else
+		jsonw_null(w);
+	jsonw_double(w, value);
+	jsonw_close(w);
+	return !w->out->overflow;
+}
+
+static void put_series(struct series_out *so, const struct series_row *row, int rank)
+{
+	struct jsonw *w = so->w;
+
+	jsonw_open(w, '{');
+	jsonw_kz(w, "name", row->name);
+	jsonw_kz(w, "node", so->lr->plan.crew.members[rank].name);
+	jsonw_key(w, "points");
+	jsonw_open(w, '[');
+	store_samples_each(so->lr->m->store, row->series, so->limit, put_point, w, NULL);
+	jsonw_close(w);
+	jsonw_close(w);
+}
+
+void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host, int64_t limit,
+		     struct buf *out)
+{
+	struct jsonw w;
+	struct series_out so = {.lr = lr, .w = &w, .name = name, .node = node, .limit = limit};
+	uint64_t bad = 0;
+
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	jsonw_key(&w, "metrics");
+	jsonw_open(&w, '{');
+	overall_each(lr, false, put_metric, &so);
+	if (host)
+		overall_each(lr, true, put_metric, &so);
+	jsonw_close(&w);
+	for (int i = 0; i < lr->plan.crew.n; i++)
+		bad += lr->nodes[i].bad;
+	jsonw_kint(&w, "bad_values", (int64_t)bad);
+	jsonw_key(&w, "series");
+	jsonw_open(&w, '[');
+	for (int i = 0; name.n && i < lr->plan.crew.n; i++) {
+		if (node.n && !str_is(node, lr->plan.crew.members[i].name))
+			continue;
+		for (size_t k = 0; k < lr->nodes[i].series.n; k++)
+			if (str_is(name, lr->nodes[i].series.v[k]->row.name))
+				put_series(&so, &lr->nodes[i].series.v[k]->row, i);
+	}
+	jsonw_close(&w);
+	jsonw_close(&w);
+}

@@ -1,0 +1,350 @@
+/*
+ * A node's bytes and figures as they arrive.
+ *
+ * Bytes go straight to the end of the node's log file; a worker syncs it and only
+ * then are they acknowledged.  Samples ride in the round's transaction together
+ * with how far the stream has been looked at, so that each counts once.
+ */
+#include "master/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "fmt/doc.h"
+#include "link/conn.h"
+#include "metrics/stats.h"
+#include "spec/job.h"
+#include "store/logfile.h"
+#include "sys/worker.h"
+
+#define SERIES_NAME_MAX 128
+
+int streams_open(struct live_run *lr, int rank, struct err *err)
+{
+	struct live_node *n = &lr->nodes[rank];
+	char name[96];
+
+	for (int s = 0; s < STREAMS; s++) {
+		if (n->streams[s].file)
+			continue;
+		snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name, stream_suffix((enum stream)s));
+		if (logfile_open(lr->logs_dir, name, &n->streams[s].file, err) < 0)
+			return -1;
+		n->streams[s].acked = logfile_synced(n->streams[s].file);
+	}
+	return 0;
+}
+
+void streams_close(struct live_run *lr, int rank)
+{
+	for (int s = 0; s < STREAMS; s++) {
+		struct live_stream *st = &lr->nodes[rank].streams[s];
+		if (!st->syncing) /* the worker's answer closes it otherwise */
+			st->file = logfile_close(st->file);
+	}
+}
+
+struct sync_call {
+	struct live_run *lr;
+	int rank;
+	enum stream stream;
+	int fd;
+	uint64_t size;
+	int rc;
+	struct err err;
+};
+
+static void sync_run(void *arg)
+{
+	struct sync_call *c = arg;
+	c->rc = logfile_sync_fd(c->fd, &c->err);
+}
+
+static void acknowledge(struct live_run *lr, int rank, enum stream s)
+{
+	struct live_stream *st = &lr->nodes[rank].streams[s];
+	uint8_t offsets[16]; /* stored, looked at for metrics */
+
+	data_offset_put(offsets, st->acked);
+	data_offset_put(offsets + 8, st->scanned_saved);
+	agent_send_stream(lr, rank, FRAME_ACK, s, (struct str){(const char *)offsets, sizeof(offsets)});
+}
+
+static void sync_start(struct live_run *lr, int rank, enum stream s);
+
+static void sync_done(void *arg)
+{
+	struct sync_call *c = arg;
+	struct live_run *lr = c->lr;
+	struct live_stream *st = &lr->nodes[c->rank].streams[c->stream];
+
+	st->syncing = false;
+	lr->busy--;
+	if (c->rc < 0) {
+		/* An fsync that failed once is not to be trusted later: leave, and re-read the truth. */
+		master_fatal(lr->m, &c->err);
+		free(c);
+		return;
+	}
+	logfile_mark_synced(st->file, c->size);
+	st->acked = logfile_synced(st->file);
+	acknowledge(lr, c->rank, c->stream);
+	if (logfile_size(st->file) > st->acked)
+		sync_start(lr, c->rank, c->stream);
+	streams_check_drained(lr, c->rank);
+	if (!lr->nodes[c->rank].agent)
+		streams_close(lr, c->rank);
+	live_run_done(lr);
+	free(c);
+}
+
+static void sync_start(struct live_run *lr, int rank, enum stream s)
+{
+	struct live_stream *st = &lr->nodes[rank].streams[s];
+	struct sync_call *c;
+
+	if (st->syncing)
+		return;
+	c = xcalloc(1, sizeof(*c));
+	*c = (struct sync_call){
+		.lr = lr, .rank = rank, .stream = s, .fd = logfile_fd(st->file), .size = logfile_size(st->file)};
+	st->syncing = true;
+	lr->busy++;
+	workers_submit(lr->m->workers, sync_run, sync_done, c);
+}
+
+int streams_data(struct live_run *lr, int rank, enum stream s, struct str payload, struct err *err)
+{
+	struct live_stream *st = &lr->nodes[rank].streams[s];
+	uint64_t offset;
+	struct str bytes;
+
+	if (!data_payload(payload, &offset, &bytes))
+		return err_set(err, ERR_PROTOCOL, "a data frame without an offset");
+	if (logfile_append(st->file, offset, bytes, err) < 0)
+		return -1;
+	if (logfile_size(st->file) > st->acked)
+		sync_start(lr, rank, s);
+	else
+		acknowledge(lr, rank, s); /* sent again after a lost answer */
+	return 0;
+}
+
+/* Samples of the machine itself, as agents name them. */
+static bool is_host_name(const char *name)
+{
+	return !strncmp(name, "host.", 5) || !strncmp(name, "job.", 4) ||
+	       (!strncmp(name, "gpu", 3) && name[3] >= '0' && name[3] <= '9');
+}
+
+static struct live_series *series_add(struct live_run *lr, const struct series_row *row)
+{
+	struct live_series *ls = xcalloc(1, sizeof(*ls));
+	char key[SERIES_NAME_MAX + 16];
+
+	ls->row = *row;
+	ls->row.name = arena_strdup(lr->arena, row->name);
+	ls->host = is_host_name(row->name);
+	snprintf(key, sizeof(key), "%d %s", row->rank, row->name);
+	map_put(lr->series, str_from(key), ls);
+	*vec_push(&lr->nodes[row->rank].series) = ls;
+	return ls;
+}
+
+static bool restore_one(void *ctx, const struct series_row *row)
+{
+	struct live_run *lr = ctx;
+
+	if (row->rank >= 0 && row->rank < lr->plan.crew.n && strlen(row->name) <= SERIES_NAME_MAX)
+		series_add(lr, row);
+	return true;
+}
+
+int series_restore(struct live_run *lr, struct err *err)
+{
+	return store_series_each(lr->m->store, lr->row.no, restore_one, lr, err);
+}
+
+/* NULL when the run has as many series as it may have: said once, counted as bad from then on. */
+static struct live_series *series_get(struct live_run *lr, int rank, struct str name)
+{
+	char key[SERIES_NAME_MAX + 16], text[SERIES_NAME_MAX + 1];
+	struct err err = {0};
+	struct series_row row = {0};
+
+	if (name.n == 0 || name.n > SERIES_NAME_MAX || memchr(name.p, 0, name.n))
+		return NULL;
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
+	snprintf(key, sizeof(key), "%d %s", rank, text);
+	struct live_series *ls = map_get(lr->series, str_from(key));
+	if (ls)
+		return ls;
+	if (lr->series_full)
+		return NULL;
+	store_begin(lr->m->store);
+	if (store_series_open(lr->m->store, lr->row.no, rank, text, &row, &err) < 0) {
+		if (err.kind == ERR_QUOTA) {
+			lr->series_full = true;
+			run_note(lr, "metrics", rank, "%s", err.msg);
+		} else {
+			master_fatal(lr->m, &err);
+		}
+		return NULL;
+	}
+	row.name = text;
+	return series_add(lr, &row);
+}
+
+static int sample_add(struct live_run *lr, int rank, struct str name, double value, int64_t step, int64_t wall_ms,
+		      struct err *err)
+{
+	struct live_series *ls = isfinite(value) ? series_get(lr, rank, name) : NULL;
+	struct series_row *row;
+	struct stats st;
+
+	if (!ls) {
+		lr->nodes[rank].bad++;
+		return 0;
+	}
+	row = &ls->row;
+	st = (struct stats){row->count, row->first, row->last, row->min, row->max, row->mean, row->m2};
+	stats_add(&st, value);
+	row->count = st.count;
+	row->first = st.first;
+	row->last = st.last;
+	row->min = st.min;
+	row->max = st.max;
+	row->mean = st.mean;
+	row->m2 = st.m2;
+	if (!ls->dirty)
+		*vec_push(&lr->dirty_series) = ls;
+	ls->dirty = true;
+	round_mark(lr);
+	return store_sample_add(lr->m->store, row->series, wall_ms, step, value, err);
+}
+
+static void scan_touched(struct live_run *lr, int rank)
+{
+	if (!lr->nodes[rank].scan_dirty)
+		*vec_push(&lr->dirty_scans) = rank;
+	lr->nodes[rank].scan_dirty = true;
+	round_mark(lr);
+}
+
+int streams_metrics(struct live_run *lr, int rank, enum stream s, const struct doc *d, struct err *err)
+{
+	struct live_node *n = &lr->nodes[rank];
+	int64_t from = doc_int(d, "from", -1), to = doc_int(d, "to", -1), bad = doc_int(d, "bad", 0);
+	const struct doc *samples = doc_array(d, "samples");
+
+	if (from < 0 || to < from || !samples || bad < 0)
+		return err_set(err, ERR_PROTOCOL, "metrics without a range");
+	if ((uint64_t)from != n->streams[s].scanned)
+		return 0; /* seen before */
+	store_begin(lr->m->store);
+	for (size_t i = 0; i < samples->array.n; i++) {
+		const struct doc *t = samples->array.v[i];
+		if (t->type != DOC_ARRAY || t->array.n != 4 || t->array.v[0]->type != DOC_STRING)
+			return err_set(err, ERR_PROTOCOL, "a sample that is not [name, value, step, time]");
+		const struct doc *v = t->array.v[1], *step = t->array.v[2], *time = t->array.v[3];
+		double value = v->type == DOC_FLOAT ? v->f : v->type == DOC_INT ? (double)v->i : NAN;
+		if (sample_add(lr, rank, t->array.v[0]->s, value, step->type == DOC_INT ? step->i : -1,
+			       time->type == DOC_INT ? time->i : clock_wall_ms(), err) < 0) {
+			master_fatal(lr->m, err);
+			return 0;
+		}
+	}
+	n->bad += (uint64_t)bad;
+	n->streams[s].scanned = (uint64_t)to;
+	scan_touched(lr, rank);
+	return 0;
+}
+
+int streams_sample(struct live_run *lr, int rank, const struct doc *d, struct err *err)
+{
+	const struct doc *values = doc_table(d, "values");
+	int64_t wall_ms = doc_int(d, "time_ms", clock_wall_ms());
+
+	if (!values)
+		return err_set(err, ERR_PROTOCOL, "a sample without values");
+	store_begin(lr->m->store);
+	for (size_t i = 0; i < values->table.n; i++) {
+		const struct doc *v = values->table.v[i].value;
+		double value = v->type == DOC_FLOAT ? v->f : v->type == DOC_INT ? (double)v->i : NAN;
+		if (sample_add(lr, rank, values->table.v[i].key, value, -1, wall_ms, err) < 0) {
+			master_fatal(lr->m, err);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+void streams_final(struct live_run *lr, int rank, const uint64_t sizes[static STREAMS])
+{
+	struct live_node *n = &lr->nodes[rank];
+
+	n->exit_told = true;
+	for (int s = 0; s < STREAMS; s++)
+		n->streams[s].final = sizes[s];
+	streams_check_drained(lr, rank);
+}
+
+/* All of it on disk, all of it looked at, the files collected: a fact for the core. */
+void streams_check_drained(struct live_run *lr, int rank)
+{
+	struct live_node *n = &lr->nodes[rank];
+
+	if (!n->exit_told || !n->collected || n->drained_told)
+		return;
+	for (int s = 0; s < STREAMS; s++)
+		if (n->streams[s].acked < n->streams[s].final || n->streams[s].scanned_saved < n->streams[s].final)
+			return;
+	n->drained_told = true;
+	run_event(lr, &(struct event){.kind = EV_NODE_DRAINED, .index = rank});
+}
+
+int streams_save(struct live_run *lr, struct err *err)
+{
+	for (size_t i = 0; i < lr->dirty_series.n; i++) {
+		if (store_series_save(lr->m->store, &lr->dirty_series.v[i]->row, err) < 0)
+			return -1;
+		lr->dirty_series.v[i]->dirty = false;
+	}
+	lr->dirty_series.n = 0;
+	for (size_t i = 0; i < lr->dirty_scans.n; i++) {
+		int rank = lr->dirty_scans.v[i];
+		struct live_node *n = &lr->nodes[rank];
+		for (int s = 0; s < STREAMS; s++)
+			if (store_scan_save(lr->m->store, lr->row.no, rank, s, n->streams[s].scanned, n->bad, err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+/* The samples are on disk: the agent may forget the bytes they came from. */
+void streams_committed(struct live_run *lr)
+{
+	VEC(int) ranks = {lr->dirty_scans.v, lr->dirty_scans.n, lr->dirty_scans.cap};
+
+	lr->dirty_scans.v = NULL;
+	lr->dirty_scans.n = lr->dirty_scans.cap = 0;
+	for (size_t i = 0; i < ranks.n; i++) {
+		struct live_node *n = &lr->nodes[ranks.v[i]];
+		n->scan_dirty = false;
+		for (int s = 0; s < STREAMS; s++) {
+			struct live_stream *st = &n->streams[s];
+			if (st->scanned == st->scanned_saved)
+				continue;
+			st->scanned_saved = st->scanned;
+			acknowledge(lr, ranks.v[i], (enum stream)s);
+		}
+		streams_check_drained(lr, ranks.v[i]);
+	}
+	vec_release(&ranks);
+}
