@@ -1,0 +1,120 @@
+#pragma once
+/*
+ * cli - the command line.
+ *
+ * One table of commands (commands.c) gives parsing, --help, the man page and
+ * shell completion.  stdout is the result, stderr is talk.  A command returns
+ * the exit code of the process: 0 ok, 1 the job failed, 2 usage or bad input,
+ * 3 not found, 4 denied, 5 capacity or quota, 6 timed out, 7 cancelled,
+ * 8 unavailable.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/buf.h"
+#include "base/str.h"
+
+struct err;
+
+#define CLI_MAX_TEXT (256u << 20) /* of anything rendered in one piece */
+
+/* What a shell completes in this place. */
+enum cli_words {
+	WORDS_NONE,
+	WORDS_RUN,
+	WORDS_NODE,
+	WORDS_FILE,
+	WORDS_KEY,
+	WORDS_STRATEGY,
+	WORDS_COMMAND
+};
+
+struct cli_argument {
+	const char *name; /* "RUN" */
+	bool required, many;
+	enum cli_words words;
+	const char *const *choices; /* NULL = anything */
+};
+
+struct cli_option {
+	const char *name;	    /* without the dashes */
+	char letter;		    /* 0 = none */
+	const char *value;	    /* placeholder, "N"; NULL: a flag */
+	const char *const *choices; /* NULL-terminated; NULL = anything */
+	bool number;		    /* an integer within min..max */
+	int64_t min, max;
+	bool many; /* may be repeated */
+	bool hidden;
+	enum cli_words words;
+	const char *help;
+};
+
+struct call;
+struct command {
+	const char *name;
+	const char *group;		      /* heading in the overview; NULL: not shown */
+	const struct cli_argument *arguments; /* ends with .name == NULL; NULL = none */
+	const struct cli_option
+		*options; /* the same; --output and --help come with every command */
+	const char *rest; /* "COMMAND": words after "--" are accepted; NULL = they are arguments */
+	const char *help; /* one line */
+	const char *more; /* a paragraph; may be NULL */
+	const char *example; /* lines */
+	int (*run)(const struct call *call);
+};
+
+extern const struct command cli_commands[]; /* ends with .name == NULL */
+extern const struct cli_option cli_common_options[];
+
+const struct command *cli_command(struct str name); /* NULL if there is none */
+
+enum cli_output { OUTPUT_TABLE, OUTPUT_JSON };
+
+/* One parsed command line.  The words are those of argv; nothing is copied. */
+struct call_value {
+	const struct cli_option *option;
+	const char *text;
+	int64_t number;
+};
+struct call {
+	const struct command *command;
+	enum cli_output output;
+	bool help;
+	struct call_value *values;
+	size_t nvalues;
+	const char **args;
+	size_t nargs;
+	const char *const *rest;
+	size_t nrest;
+	bool has_rest; /* "--" was given */
+};
+
+/* argv without the program and the command.  ERR_INVALID: one line that says what and, where near, what was meant. */
+int call_parse(const struct command *cmd, int argc, char *const *argv, struct call *ret,
+	       struct err *err);
+void call_release(struct call *c);
+bool call_flag(const struct call *c, const char *option);
+const char *call_text(const struct call *c, const char *option); /* the last one given, or NULL */
+int64_t call_number(const struct call *c, const char *option, int64_t fallback);
+/* All values of a repeatable option, in order; returns their number, at most max. */
+size_t call_texts(const struct call *c, const char *option, const char **out, size_t max);
+const char *call_arg(const struct call *c, size_t i); /* NULL past the end */
+
+/* Pure renderings of the table. */
+void help_overview(struct buf *out);
+void help_usage(struct buf *out); /* the short one for `regatta` alone */
+void help_command(const struct command *cmd, struct buf *out);
+void help_synopsis(const struct command *cmd, struct buf *out);
+void manpage_render(struct buf *out);
+/* shell: "bash", "zsh", "fish"; false for another. */
+bool completion_render(const char *shell, struct buf *out);
+
+/* Print to stdout, whole or not at all known to have failed: 0, or the exit code after a message. */
+int cli_print(const struct buf *b);
+/* "regatta: message" on stderr, escaped; returns the exit code of the kind. */
+int cli_fail(const struct err *err);
+/* "regatta: ..." on stderr: talk. */
+void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The whole program after main's roles. */
+int cli_main(int argc, char **argv);

@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * render - objects of the API as text for people.  Pure: tree in, text out.
+ *
+ * Every string in the tree is outside text and is escaped here.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/str.h"
+
+struct arena;
+struct buf;
+struct doc;
+struct style;
+struct table;
+
+#define RENDER_MAX_LINE (64 * 1024)
+
+bool run_ended(const struct doc *run);
+/* Exit code of `regatta run` for this run: its own, or what its final state means. */
+int run_exit_code(const struct doc *run);
+/* What headed the end of a run: verdict, cause, last lines, time per phase, metrics, places.
+ * metrics is the answer of /metrics, or NULL: then the numbers over all nodes come from the run. */
+void summary_render(const struct doc *run, const struct doc *metrics, const struct style *st,
+		    struct buf *out);
+/* One run at any time, with a row for each node. */
+void status_render(const struct doc *run, const struct style *st, struct buf *out);
+/* Array of runs; now_ms is the wall clock. */
+void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st, struct buf *out);
+/* The answer of /metrics; with the course over time where the answer has series. */
+void metrics_render(const struct doc *metrics, const struct style *st, struct buf *out);
+/* One event as a line. */
+void event_render(const struct doc *event, const struct style *st, struct buf *out);
+
+/* Shared by the above. */
+void add_outside(struct buf *out, struct str text); /* escaped */
+void add_span(struct buf *out, int64_t ms);
+/* "exit code 3", "killed by SIGKILL (out of memory)", "lost: reason"; "" for a node without a story. */
+void node_story(const struct doc *node, struct buf *out);
+/* "3 running, 2 exited" */
+void node_counts(const struct doc *run, struct buf *out);
+/* Rows per metric and node: last, best, mean, count; at most max_nodes per metric. */
+void metrics_table(const struct doc *run, const struct doc *metrics, size_t max_nodes,
+		   const struct style *st, struct buf *out);

@@ -1,0 +1,25 @@
+#pragma once
+/* submit - a job handed to the master: its source packed and uploaded, then the request. */
+#include "base/buf.h"
+
+struct api;
+struct err;
+struct jobinput;
+
+#define REQUEST_ID_SIZE 33 /* 128 random bits as hex, and the NUL */
+
+struct submission {
+	struct buf body; /* the request but for its id */
+	int source;	 /* descriptor of the packed source, -1 = none */
+	char sha256[65];
+	uint64_t size;
+};
+
+/* Packs and uploads the source (if the master does not have it) and prepares the request. */
+int submission_prepare(struct api *api, const struct jobinput *in, struct submission *ret,
+		       struct err *err);
+void submission_release(struct submission *s);
+void request_id_new(char out[static REQUEST_ID_SIZE]);
+/* The run object is appended to *ret_json.  The same id always gives the same run. */
+int submission_send(struct api *api, const struct submission *s, const char *request_id,
+		    struct buf *ret_json, struct err *err);

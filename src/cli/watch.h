@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * watch - stay with a run until it has ended, on a terminal with a live view.
+ *
+ * The master may die meanwhile: it is started again and the run is watched
+ * further.  SIGINT and SIGTERM cancel (a second one hurries, a third one leaves),
+ * SIGHUP leaves the run alone.
+ */
+#include <stdbool.h>
+#include "base/buf.h"
+#include "base/str.h"
+
+struct api;
+struct arena;
+struct doc;
+struct err;
+
+/* Block the signals of the watcher from now on, so that none is lost between the submission and the watching.
+ * Those that the caller of the program ignores (nohup) stay ignored.  Returns a descriptor to read them from. */
+int watch_signals(struct err *err);
+/* The next one that came; 0 if none. */
+int watch_signal_next(int fd);
+
+struct watch_options {
+	bool follow;	    /* print the job's output */
+	bool output_to_err; /* ... on stderr, because stdout is for JSON */
+	int signals;	    /* from watch_signals() */
+};
+
+struct watch_result {
+	struct buf json; /* the last run object, as it came */
+	bool left;	 /* the run goes on without us */
+};
+void watch_result_release(struct watch_result *r);
+
+/* ERR_CANCELLED: left after a third interrupt. */
+int watch_run(struct api *api, const char *id, const struct watch_options *o,
+	      struct watch_result *ret, struct err *err);
+/* The same without a word: the last object as text and as a tree, both in the arena.  *api->stop ends it (ERR_CANCELLED). */
+int await_run(struct api *api, const char *id, struct arena *a, struct str *ret_json,
+	      struct doc **ret_run, struct err *err);
+/* POST cancel. */
+int cancel_run(struct api *api, const char *id, bool hurry, struct buf *ret_json, struct err *err);

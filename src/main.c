@@ -1,0 +1,37 @@
+/* main - one file for every role: which one, by its first word. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "cli/cli.h"
+
+static int version_role(char **argv)
+{
+	(void)argv;
+	return puts("regatta " REGATTA_VERSION) < 0 || fflush(stdout) != 0 ? 8 : 0;
+}
+
+static int agent_role(char **argv)
+{
+	return agent_main(argv[2]);
+}
+
+/* These do not pay for the command table; everything else is a row of it. */
+static const struct {
+	const char *name;
+	int argc; /* exactly */
+	int (*run)(char **argv);
+} roles[] = {
+	{"--version", 2, version_role},
+	{"version", 2, version_role},
+	{"agent", 3, agent_role},
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
+		if (argc == roles[i].argc && strcmp(argv[1], roles[i].name) == 0 &&
+		    (argc < 3 || argv[2][0] != '-'))
+			return roles[i].run(argv);
+	return cli_main(argc, argv);
+}

@@ -1,0 +1,392 @@
+#include "fakemaster.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "cli/cli.h"
+#include "master/master.h"
+#include "net/http_server.h"
+#include "sim/sim.h"
+#include "sys/loop.h"
+
+#define MAX_FILE (64u << 20)
+#define LONGEST_LIFE_MS 60000 /* a test that forgets its master does not leave it for long */
+
+struct fake {
+	char *home;
+	struct loop *loop;
+	struct http_server *http;
+	int submits;
+	bool cancelled;
+};
+
+struct stream {
+	struct fake *f;
+	struct http_exchange *x;
+	struct loop_timer *timer;
+	char *text;
+	struct str rest;
+	bool wait_cancel;
+};
+
+static bool read_home(const struct fake *f, const char *name, struct buf *out)
+{
+	CLEANUP(freep) char *path = path_join(f->home, name);
+
+	return file_read(path, out, NULL) == 0;
+}
+
+static bool in_home(const struct fake *f, const char *name)
+{
+	CLEANUP(freep) char *path = path_join(f->home, name);
+
+	return file_exists(path);
+}
+
+/* Does this fault strike now? */
+static bool fault(const struct fake *f, const char *name)
+{
+	CLEANUP(buf_release) struct buf left;
+	char file[64];
+
+	buf_init(&left, 4096);
+	snprintf(file, sizeof(file), "fault-%s", name);
+	if (!read_home(f, file, &left) || left.n == 0)
+		return false;
+	CLEANUP(freep) char *path = path_join(f->home, file);
+	file_write_atomic(path, (struct str){left.p, left.n - 1}, 0600, false, NULL);
+	return true;
+}
+
+static void note_request(const struct fake *f, const struct http_request *r)
+{
+	CLEANUP(freep) char *path = path_join(f->home, "requests.log");
+	CLEANUP(close_fdp) int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	CLEANUP(buf_release) struct buf line;
+
+	buf_init(&line, MAX_FILE);
+	buf_printf(&line, "%.*s %.*s", STR_ARG(r->method), STR_ARG(r->path));
+	if (r->raw_query.n)
+		buf_printf(&line, "?%.*s", STR_ARG(r->raw_query));
+	buf_addc(&line, ' ');
+	buf_addstr(&line, r->body);
+	buf_addc(&line, '\n');
+	file_write_all(fd, line.p, line.n, NULL);
+}
+
+static void reply_error(struct http_exchange *x, int status, const char *kind, const char *message,
+			const char *details)
+{
+	CLEANUP(buf_release) struct buf b;
+
+	buf_init(&b, 8192);
+	buf_printf(&b, "{\"error\":{\"kind\":\"%s\",\"message\":\"%s\"%s%s}}", kind, message,
+		   details ? ",\"details\":" : "", details ? details : "");
+	http_reply(x, status, "application/json", buf_str(&b));
+}
+
+static void reply_file(struct fake *f, struct http_exchange *x, int status, const char *name)
+{
+	CLEANUP(buf_release) struct buf b;
+
+	buf_init(&b, MAX_FILE);
+	if (read_home(f, name, &b))
+		http_reply(x, status, "application/json", buf_str(&b));
+	else
+		reply_error(x, 404, "not_found", "no run 'that'", NULL);
+}
+
+static void reply_run(struct fake *f, struct http_exchange *x, int status)
+{
+	CLEANUP(buf_release) struct buf b;
+
+	buf_init(&b, MAX_FILE);
+	if (in_home(f, "run.json")) {
+		reply_file(f, x, status, "run.json");
+		return;
+	}
+	read_home(f, "watch.jsonl", &b);
+	struct str all = buf_str(&b);
+	http_reply(x, status, "application/json", str_cut(&all, '\n'));
+}
+
+static void stream_free(struct stream *s)
+{
+	s->timer = loop_timer_free(s->timer);
+	free(s->text);
+	free(s);
+}
+
+static void on_gone(void *ctx)
+{
+	stream_free(ctx);
+}
+
+static void send_next(void *ctx)
+{
+	struct stream *s = ctx;
+	CLEANUP(buf_release) struct buf b;
+
+	buf_init(&b, MAX_FILE);
+	if (s->wait_cancel && s->rest.p != s->text) {
+		if (!s->f->cancelled) {
+			loop_timer_set(s->timer, 1);
+			return;
+		}
+		read_home(s->f, "cancelled.json", &b);
+		http_stream_write(s->x, buf_str(&b));
+		s->rest = STR("");
+	}
+	if (s->rest.p != s->text && fault(s->f, "die-watch"))
+		_exit(9);
+	if (s->rest.n == 0 || (s->rest.p != s->text && fault(s->f, "end-watch"))) {
+		http_stream_end(s->x);
+		stream_free(s);
+		return;
+	}
+	const char *nl = memchr(s->rest.p, '\n', s->rest.n);
+	size_t n = nl ? (size_t)(nl + 1 - s->rest.p) : s->rest.n;
+	http_stream_write(s->x, (struct str){s->rest.p, n});
+	s->rest = (struct str){s->rest.p + n, s->rest.n - n};
+	loop_timer_set(s->timer, 1);
+}
+
+static void begin_stream(struct fake *f, struct http_exchange *x, const char *name)
+{
+	struct stream *s = xcalloc(1, sizeof(*s));
+	CLEANUP(buf_release) struct buf b;
+
+	buf_init(&b, MAX_FILE);
+	read_home(f, name, &b);
+	s->f = f;
+	s->x = x;
+	s->rest.n = b.n;
+	s->text = b.n ? buf_take(&b) : xstrdup("");
+	s->rest.p = s->text;
+	s->wait_cancel = strcmp(name, "watch.jsonl") == 0 && in_home(f, "cancelled.json");
+	s->timer = loop_timer_new(f->loop, send_next, s);
+	http_stream_begin(x, 200, "application/x-ndjson", on_gone, s);
+	loop_timer_set(s->timer, 0);
+}
+
+static size_t tail_start(struct str all, int64_t lines)
+{
+	size_t i = all.n;
+
+	if (lines == 0)
+		return i;
+	if (i && all.p[i - 1] == '\n')
+		i--;
+	for (; i > 0; i--)
+		if (all.p[i - 1] == '\n' && --lines == 0)
+			return i;
+	return 0;
+}
+
+static void reply_log(struct fake *f, struct http_exchange *x, struct str node)
+{
+	const struct http_request *r = http_request(x);
+	CLEANUP(buf_release) struct buf b;
+	char name[128], text[32];
+	int64_t offset = 0, tail = -1;
+
+	buf_init(&b, MAX_FILE);
+	snprintf(name, sizeof(name), "%.*s.%.*s", STR_ARG(node),
+		 STR_ARG(query_get(&r->query, "stream", STR("out"))));
+	if (!read_home(f, name, &b) && str_starts(node, STR("ghost"))) {
+		reply_error(x, 404, "not_found", "no such node", NULL);
+		return;
+	}
+	struct str all = buf_str(&b);
+	str_to_i64(query_get(&r->query, "offset", STR("0")), &offset);
+	str_to_i64(query_get(&r->query, "tail", STR("-1")), &tail);
+	size_t from = tail >= 0 ? tail_start(all, tail) : (size_t)offset;
+	from = from < all.n ? from : all.n;
+	snprintf(text, sizeof(text), "%zu", from);
+	http_add_header(x, "Regatta-Offset", text);
+	if (all.n > from && fault(f, "die-log")) {
+		http_stream_begin(x, 200, "application/octet-stream", on_gone,
+				  xcalloc(1, sizeof(struct stream)));
+		http_stream_write(x, (struct str){all.p + from, (all.n - from + 1) / 2});
+		for (int i = 0; i < 20 && http_stream_queued(x); i++)
+			loop_round(f->loop, 1);
+		_exit(9);
+	}
+	http_reply(x, 200, "application/octet-stream", (struct str){all.p + from, all.n - from});
+}
+
+static void submit(struct fake *f, struct http_exchange *x)
+{
+	CLEANUP(buf_release) struct buf b;
+
+	buf_init(&b, MAX_FILE);
+	if (fault(f, "die-submit"))
+		_exit(9);
+	if (fault(f, "busy")) {
+		reply_error(x, 503, "unavailable", "the master is about to stop", NULL);
+	} else if (in_home(f, "refuse.json")) {
+		read_home(f, "refuse.json", &b);
+		http_reply(x, 400, "application/json", buf_str(&b));
+	} else if (fault(f, "no-blob")) {
+		reply_error(x, 404, "not_found", "the archive was not uploaded", NULL);
+	} else if (fault(f, "noid")) {
+		http_reply(x, 201, "application/json", STR("{}"));
+	} else {
+		f->submits++;
+		reply_run(f, x, 201);
+	}
+}
+
+static void stop_now(void *ctx)
+{
+	loop_stop(((struct fake *)ctx)->loop);
+}
+
+static void on_run(struct fake *f, struct http_exchange *x, struct str path)
+{
+	struct str id = str_cut(&path, '/'), what = path.p ? str_cut(&path, '/') : STR("");
+
+	if (str_is(id, "many"))
+		reply_error(x, 409, "conflict", "'many' is several runs",
+			    "[\"many-aaaa\",\"many-\\u001bbbb\"]");
+	else if (str_is(id, "nothing"))
+		reply_error(x, 404, "not_found", "no run 'nothing'", NULL);
+	else if (str_is(what, ""))
+		reply_run(f, x, 200);
+	else if (str_is(what, "watch"))
+		begin_stream(f, x, "watch.jsonl");
+	else if (str_is(what, "events"))
+		begin_stream(f, x, "events.jsonl");
+	else if (str_is(what, "metrics"))
+		reply_file(f, x, 200, "metrics.json");
+	else if (str_is(what, "logs"))
+		reply_log(f, x, path);
+	else if (str_is(what, "cancel")) {
+		f->cancelled = true;
+		reply_run(f, x, 200);
+	} else if (str_is(what, "cleanup") && fault(f, "watched"))
+		reply_error(x, 409, "conflict", "being watched: try again", NULL);
+	else if (str_is(what, "cleanup"))
+		http_reply(x, 200, "application/json",
+			   STR("{\"removed\":true,\"dir\":\"/runs/gone\"}"));
+	else
+		reply_error(x, 404, "not_found", "no such path", NULL);
+}
+
+static void on_request(void *ctx, struct http_exchange *x)
+{
+	struct fake *f = ctx;
+	const struct http_request *r = http_request(x);
+	struct str runs = STR("/api/v1/runs/"), blobs = STR("/api/v1/blobs/");
+	char name[128];
+
+	note_request(f, r);
+	if (str_starts(r->path, runs)) {
+		on_run(f, x, (struct str){r->path.p + runs.n, r->path.n - runs.n});
+	} else if (str_is(r->path, "/api/v1/runs")) {
+		if (str_is(r->method, "POST"))
+			submit(f, x);
+		else
+			reply_file(f, x, 200, "runs.json");
+	} else if (str_starts(r->path, blobs)) {
+		snprintf(name, sizeof(name), "blob-%.*s", (int)(r->path.n - blobs.n),
+			 r->path.p + blobs.n);
+		if (str_is(r->method, "HEAD") && !in_home(f, name)) {
+			reply_error(x, 404, "not_found", "no such blob", NULL);
+			return;
+		}
+		CLEANUP(freep) char *path = path_join(f->home, name);
+		file_write_atomic(path, STR("here"), 0600, false, NULL);
+		http_reply(x, 200, "application/json", STR(""));
+	} else if (str_is(r->path, "/api/v1/version")) {
+		CLEANUP(buf_release) struct buf b;
+		buf_init(&b, 4096);
+		buf_printf(&b, "{\"version\":\"fake\",\"pid\":%d,\"runs_active\":1}",
+			   (int)getpid());
+		http_reply(x, 200, "application/json", buf_str(&b));
+	} else if (str_is(r->path, "/api/v1/shutdown")) {
+		http_reply(x, 200, "application/json", STR("{\"runs_active\":1}"));
+		loop_soon(f->loop, stop_now, f);
+	} else {
+		reply_error(x, 404, "not_found", "no such path", NULL);
+	}
+}
+
+static void too_old(void *ctx)
+{
+	loop_stop(((struct fake *)ctx)->loop);
+}
+
+int master_main(const struct master_options *o)
+{
+	static const struct http_handler handler = {.on_request = on_request};
+	struct fake f = {.home = xstrdup(o->home)};
+	CLEANUP(freep) char *lock_path = path_join(o->home, "lock");
+	CLEANUP(close_fdp) int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct err err;
+
+	if (fault(&f, "start")) {
+		fprintf(stderr, "first line\nfake: the database is of version 99\n");
+		free(f.home);
+		return 8;
+	}
+	if (o->listen)
+		printf("listen %s\n", o->listen);
+	if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
+		free(f.home);
+		return o->background ? 0 : 2;
+	}
+	f.loop = loop_new();
+	f.http = http_server_new(f.loop,
+				 &(struct http_limits){.max_body = MAX_FILE, .max_queue = MAX_FILE},
+				 &handler, &f);
+	if (http_server_listen_unix(f.http, o->home, "api.sock", &err) < 0) {
+		fprintf(stderr, "%s\n", err.msg);
+		return 8;
+	}
+	struct loop_timer *age = loop_timer_new(f.loop, too_old, &f);
+	loop_timer_set(age, LONGEST_LIFE_MS);
+	loop_run(f.loop);
+	loop_timer_free(age);
+	http_server_free(f.http);
+	loop_free(f.loop);
+	free(f.home);
+	return 0;
+}
+
+/* The other roles only say that they were called, and how. */
+int agent_main(const char *dir)
+{
+	printf("agent %s\n", dir);
+	fflush(stdout);
+	return 0;
+}
+
+int sim_main(const struct sim_options *o)
+{
+	printf("sim first=%llu seeds=%lld nodes=%d verbose=%d json=%d\n",
+	       (unsigned long long)o->first_seed, (long long)o->seeds, o->nodes, o->verbose,
+	       o->json);
+	fflush(stdout);
+	return 0;
+}
+
+bool fake_role(int argc, char **argv, int *ret_code)
+{
+	if (argc < 2 || strcmp(argv[1], "master") != 0)
+		return false;
+	*ret_code = cli_main(argc, argv);
+	return true;
+}

@@ -1,0 +1,25 @@
+#pragma once
+/*
+ * fakemaster - a master that answers from files, with faults on demand.
+ *
+ * The test program is also the program that the command line starts as
+ * `regatta master --background`: master_main() here serves the files of its
+ * home directory.
+ *
+ *	watch.jsonl	what a watcher of any run gets, line by line
+ *	run.json	one run (default: the first line of watch.jsonl)
+ *	runs.json	the list of runs
+ *	metrics.json, events.jsonl
+ *	<node>.out, <node>.err	logs
+ *	cancelled.json	with it, a watcher gets the first line and then waits for a cancel, which sends this
+ *	fault-NAME	the fault strikes once for each byte in the file
+ *	requests.log	every request: "METHOD path body"
+ *
+ * Faults: start (fails with a line in the log), die-submit, die-watch, end-watch (a clean end before the run has
+ * ended), die-log (after half of the log), busy (503), watched (409 on cleanup), no-blob (forgets an upload),
+ * noid (an answer without a run id).
+ */
+#include <stdbool.h>
+
+/* Is this program started as a role of regatta?  Then run it. */
+bool fake_role(int argc, char **argv, int *ret_code);
