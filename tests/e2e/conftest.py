@@ -1,0 +1,164 @@
+"""What every end-to-end test uses: the real binary, a home of its own, and a look around afterwards.
+
+A test that leaves a process, a cgroup or a mount behind has failed, whatever it asserted.
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("REGATTA_BINARY", ROOT / "build" / "regatta"))
+TIMEOUT = 60
+
+
+def processes():
+    """pid -> (command line, environment) of everything we may look at."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            cmd = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes()
+            env = pathlib.Path(f"/proc/{entry}/environ").read_bytes()
+            state = pathlib.Path(f"/proc/{entry}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if state != "Z":
+            found[int(entry)] = (cmd, env)
+    return found
+
+
+def wait_for(condition, seconds=TIMEOUT, what="the condition"):
+    """Poll until condition() is true; its value is returned."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.01)
+
+
+class Regatta:
+    """One user: a home, and the command line."""
+
+    def __init__(self, home, cwd):
+        self.home = pathlib.Path(home)
+        self.cwd = pathlib.Path(cwd)
+        self.env = dict(os.environ, REGATTA_HOME=str(home), REGATTA_IDLE="30s", NO_COLOR="1")
+        self.env.pop("XDG_STATE_HOME", None)
+        self.children = []
+
+    def __call__(self, *args, code=0, timeout=TIMEOUT, stdin=None, env=None):
+        """Run to the end; the exit code must be `code` (None: any)."""
+        done = subprocess.run([BINARY, *map(str, args)], cwd=self.cwd, env={**self.env, **(env or {})}, input=stdin,
+                              capture_output=True, timeout=timeout)
+        done.out, done.err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        if code is not None:
+            assert done.returncode == code, f"regatta {args}: exit {done.returncode}\n{done.out}\n{done.err}"
+        return done
+
+    def json(self, *args, code=0, **kw):
+        return json.loads(self(*args, "--output", "json", code=code, **kw).stdout)
+
+    def start(self, *args, **kw):
+        kw.setdefault("stdout", subprocess.PIPE)
+        kw.setdefault("stderr", subprocess.PIPE)
+        child = subprocess.Popen([BINARY, *map(str, args)], cwd=self.cwd, env=self.env, **kw)
+        self.children.append(child)
+        return child
+
+    def submit(self, *args):
+        return self("run", "-d", *args).out.split()[-1]
+
+    def job(self, text, name="job.toml"):
+        path = self.cwd / name
+        path.write_text(text)
+        return path
+
+    def script(self, text, name="job.py"):
+        path = self.cwd / name
+        path.write_text(text)
+        return path
+
+    def status(self, run):
+        return self.json("status", run)
+
+    def wait(self, run, seconds=TIMEOUT, state=None):
+        """Until the run has ended, or is in `state`."""
+        def there():
+            got = self.status(run)
+            if state:
+                return got if got["state"] == state else None
+            return got if got["verdict"] and got["exit_code"] is not None else None
+        return wait_for(there, seconds, f"run {run} {state or 'to end'}")
+
+    def log(self, run, node, err=False):
+        return (self.home / "runs" / run / "logs" / f"{node}{'.err' if err else ''}.log").read_bytes()
+
+    def pids(self, kind):
+        """Of this home: 'master', 'agent', 'shim' or 'job'."""
+        mark = f"REGATTA_HOME={self.home}".encode()
+        found = []
+        for pid, (cmd, env) in processes().items():
+            args = cmd.split(b"\0")
+            if kind == "master" and len(args) > 1 and args[1] == b"master" and mark in env:
+                found.append(pid)
+            if kind == "agent" and len(args) > 2 and args[1] == b"agent" and str(self.home).encode() in args[2]:
+                found.append(pid)
+        return found
+
+    def ours(self):
+        """Every process that belongs to this home: by its arguments or its environment."""
+        mark = str(self.home).encode()
+        mine = {os.getpid(), os.getppid()}
+        return {pid: cmd for pid, (cmd, env) in processes().items()
+                if pid not in mine and (mark in cmd or mark in env)}
+
+    def kill_all(self):
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+        for _ in range(200):
+            left = self.ours()
+            if not left:
+                return
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.02)
+
+    def cgroups(self):
+        found = []
+        for base in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory", "/sys/fs/cgroup"):
+            for path, dirs, _ in os.walk(base):
+                depth = path[len(base):].count("/")
+                if depth > 3:
+                    dirs.clear()
+                found += [os.path.join(path, d) for d in dirs if d.startswith("regatta")]
+        return found
+
+
+@pytest.fixture
+def regatta(tmp_path):
+    (tmp_path / "work").mkdir()
+    user = Regatta(tmp_path / "home", tmp_path / "work")
+    yield user
+    try:
+        user("master", "--stop", "--cancel", code=None, timeout=30)
+        wait_for(lambda: not {p for p in user.ours() if p not in [c.pid for c in user.children]}, 15,
+                 "every process to be gone")
+        left = {}
+    except AssertionError:
+        left = user.ours()
+    finally:
+        user.kill_all()
+    assert not left, f"left behind: {left}"

@@ -1,0 +1,82 @@
+#pragma once
+/*
+ * fake_master - the other end of the link for the agent's tests: one node, one
+ * connection at a time, everything that comes is kept.
+ *
+ * Every wait has a deadline (FAKE_WAIT_MS) and fails the test by name.  The test
+ * program itself is the agent's binary: its main() calls fake_role() first.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "fmt/doc.h"
+#include "link/frame.h"
+
+#define FAKE_WAIT_MS 20000
+
+struct fake {
+	char *dir;  /* of the test: link.sock and node/ are below */
+	char *node; /* node directory */
+	const char *config; /* more members of agent.json, each with a leading comma */
+	int listener, fd;
+	pid_t agent;
+	struct arena *arena;
+	struct buf rx;
+	struct buf out[STREAMS];    /* what DATA brought */
+	uint64_t scanned[STREAMS];  /* how far METRICS went */
+	struct buf samples;	    /* "name=value@step;" of each sample */
+	uint64_t bad;
+	bool hold_acks;		    /* do not acknowledge */
+	bool no_cgroup;
+	int count[FRAME_TYPE_MAX + 1];
+	struct doc *last[FRAME_TYPE_MAX + 1]; /* the last one of each JSON type */
+	bool closed;
+	const char *mark;
+};
+
+/* cmocka setup and teardown: *state is the struct fake. */
+int fake_setup(void **state);
+int fake_teardown(void **state);
+/* -1: go on with the tests.  Otherwise main's return value. */
+int fake_role(int argc, char **argv);
+
+/* Write agent.json if it is not there and start an agent. */
+void fake_agent(struct fake *f);
+/* Accept, take HELLO, answer WELCOME with what is stored.  Returns HELLO. */
+const struct doc *fake_meet(struct fake *f);
+const struct doc *fake_accept(struct fake *f); /* without the answer */
+void fake_welcome(struct fake *f, int64_t lease_ms);
+void fake_send(struct fake *f, enum frame_type type, const char *json);
+/* Take frames until one of this type has come (since the last call for it). */
+const struct doc *fake_wait(struct fake *f, enum frame_type type);
+/* Take frames until `bytes` of a stream are there. */
+void fake_wait_bytes(struct fake *f, enum stream s, size_t bytes);
+/* Take frames until the samples hold this text. */
+void fake_wait_samples(struct fake *f, const char *text);
+/* Take frames until the peer has closed. */
+void fake_wait_close(struct fake *f);
+void fake_hang_up(struct fake *f);
+
+/* agent, INPUTS without anything special, READY. */
+void fake_ready(struct fake *f);
+/* START attempt 1 of a shell script; waits for STARTED and returns the job's pid. */
+pid_t fake_start(struct fake *f, const char *script);
+/* The same with more members of START, each with a leading comma. */
+pid_t fake_start_with(struct fake *f, const char *script, const char *more);
+/* EXIT and COLLECTED; returns EXIT.  Every byte and every range has come by then. */
+const struct doc *fake_end(struct fake *f);
+/* RELEASE; the agent leaves with 0 and the job's files are gone. */
+void fake_release(struct fake *f);
+/* Wait until the agent process has ended; returns its wait status. */
+int fake_agent_gone(struct fake *f);
+/* The shim of attempt 1, from its record. */
+pid_t fake_shim(struct fake *f);
+/* Wait until no process carries this pid any more (as a living process). */
+void fake_gone(pid_t pid);
+/* Wait until the file exists; returns its text (in the arena). */
+const char *fake_file(struct fake *f, const char *path);
+int64_t fake_int(const struct doc *d, const char *key);
+const char *fake_str(const struct doc *d, const char *key);
