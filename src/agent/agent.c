@@ -1,0 +1,292 @@
+/*
+ * The agent's life: become the only agent of its node directory, take up what an
+ * earlier one left, serve the link, and leave when told, when the lease is over or
+ * when a signal says so.
+ */
+#include "agent/agent.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/internal.h"
+#include "agent/task.h"
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "sys/loop.h"
+
+#define UPDATES 8  /* in one round of the loop */
+#define BYE_MS 500 /* how long a leaving agent waits for its goodbye to be read */
+
+void agent_wake(struct agent *a)
+{
+	a->awake = true;
+}
+
+/* ---- leaving ---- */
+
+static bool is_ours_to_remove(const char *name)
+{
+	static const char *const names[] = {"work", "work.new", "prepared", "inputs.json", "hostfile"};
+	int64_t no;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return name[0] == 'a' && str_to_i64(str_from(name + 1), &no);
+}
+
+/* What is left of the node when the driver comes: its configuration and its log. */
+static void remove_files(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct err err = {0};
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (!is_ours_to_remove(e->d_name))
+			continue;
+		CLEANUP(freep) char *path = path_join(dir, e->d_name);
+
+		if (file_remove_tree(path, &err) < 0)
+			log_warn("%s", err.msg); /* destroying the node tries again */
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Nothing of this node is alive but us: the driver need not search for it. */
+static void say_clean(struct agent *a)
+{
+	CLEANUP(freep) char *path = path_join(a->dir, AGENT_CLEAN_FILE);
+	struct err err = {0};
+
+	if (a->at.exit.kind == ERR_UNAVAILABLE)
+		return; /* something could not be killed, or was not ours to wait for */
+	if (file_write_atomic(path, STR(""), 0600, false, &err) < 0)
+		log_warn("%s", err.msg);
+}
+
+static void late(void *ctx)
+{
+	struct agent *a = ctx;
+
+	loop_stop(a->loop);
+}
+
+void agent_leave(struct agent *a, enum leave how)
+{
+	if (a->leave == LEAVE_NOT || how == LEAVE_CLEAN)
+		a->leave = how;
+	if (how == LEAVE_KEEP)
+		attempt_stop(&a->at, STOP_LEASE);
+	else if (how == LEAVE_CLEAN)
+		attempt_stop(&a->at, STOP_HURRY);
+	agent_wake(a);
+}
+
+static void update_leave(struct agent *a)
+{
+	switch (a->leave) {
+	case LEAVE_NOT:
+	case LEAVE_NOW:
+		return;
+	case LEAVE_KEEP:
+		if (attempt_is_live(&a->at))
+			return;
+		if (a->conn && a->welcomed) {
+			a->leave = LEAVE_NOT; /* a master came back in the last moment */
+			return;
+		}
+		log_info("leaving; the result stays");
+		break;
+	case LEAVE_CLEAN:
+		if (attempt_is_live(&a->at))
+			return;
+		a->prepare = task_free(a->prepare);
+		a->collect = task_free(a->collect);
+		attempt_remove_groups(&a->at);
+		remove_files(a->dir);
+		say_clean(a);
+		log_info("released");
+		break;
+	}
+	loop_stop(a->loop);
+}
+
+static void again(void *ctx)
+{
+	agent_wake(ctx);
+}
+
+static void after_round(void *ctx)
+{
+	struct agent *a = ctx;
+
+	/* An update may find more to do, but it must not keep the loop from its other duties. */
+	for (int i = 0; a->awake && i < UPDATES; i++) {
+		a->awake = false;
+		if (a->leave != LEAVE_CLEAN)
+			job_update(a);
+		update_leave(a);
+	}
+	if (a->awake)
+		loop_soon(a->loop, again, a);
+}
+
+/* ---- signals ---- */
+
+static void on_terminate(void *ctx, int signo)
+{
+	struct agent *a = ctx;
+
+	log_info("signal %d: leaving; the job goes on", signo);
+	a->leave = LEAVE_NOW;
+	if (!a->conn) {
+		loop_stop(a->loop);
+		return;
+	}
+	link_bye(a, "the agent was asked to stop");
+	a->bye = loop_timer_free(a->bye);
+	a->bye = loop_timer_new(a->loop, late, a);
+	loop_timer_set(a->bye, BYE_MS);
+}
+
+static int as_wait_status(const siginfo_t *si)
+{
+	return si->si_code == CLD_EXITED ? W_EXITCODE(si->si_status, 0)
+					 : W_EXITCODE(0, si->si_status);
+}
+
+static void on_child(void *ctx, int signo)
+{
+	struct agent *a = ctx;
+
+	(void)signo;
+	for (;;) {
+		siginfo_t si = {0};
+
+		/* Look first: the job's status must be on record before the kernel forgets it. */
+		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0)
+			break;
+		attempt_child_ended(&a->at, si.si_pid, as_wait_status(&si));
+		waitpid(si.si_pid, NULL, 0);
+		task_reaped(a->prepare, si.si_pid);
+		task_reaped(a->collect, si.si_pid);
+		if (a->has_host)
+			gpu_reaped(a->host.gpu, si.si_pid);
+		attempt_child_reaped(&a->at, si.si_pid, as_wait_status(&si));
+	}
+	agent_wake(a);
+}
+
+/* ---- beginning ---- */
+
+/* A POSIX lock: it belongs to this process alone, not to the shims it forks. */
+static int take_lock(const char *dir, int *ret_fd, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(dir, "agent.lock");
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	CLEANUP(close_fdp) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", path);
+	if (fcntl(fd, F_SETLK, &whole) < 0) {
+		if (errno == EAGAIN || errno == EACCES)
+			return err_set(err, ERR_CONFLICT, "another agent has this node");
+		return err_errno(err, errno, "lock '%s'", path);
+	}
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int write_pid(const char *dir, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(dir, "agent.pid");
+	struct proc_id self = proc_id_of(getpid());
+	char text[64];
+
+	snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)self.pid, self.start);
+	return file_write_atomic(path, str_from(text), 0600, false, err);
+}
+
+static void remove_clean_mark(const char *dir)
+{
+	CLEANUP(freep) char *path = path_join(dir, AGENT_CLEAN_FILE);
+
+	unlink(path);
+}
+
+static int begin(struct agent *a, struct err *err)
+{
+	if (config_load(a->dir, a->arena, &a->cfg, err) < 0 ||
+	    take_lock(a->dir, &a->lock, err) < 0 || write_pid(a->dir, err) < 0 ||
+	    status_boot_id(a->boot_id, err) < 0)
+		return -1;
+	/* Orphans of a killed shim come to us. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return err_errno(err, errno, "become a subreaper");
+	remove_clean_mark(a->dir);
+	a->loop = loop_new();
+	loop_on_signal(a->loop, SIGTERM, on_terminate, a);
+	loop_on_signal(a->loop, SIGINT, on_terminate, a);
+	loop_on_signal(a->loop, SIGCHLD, on_child, a);
+	loop_after_round(a->loop, after_round, a);
+	return job_init(a, err);
+}
+
+static void end(struct agent *a)
+{
+	if (a->loop) {
+		a->bye = loop_timer_free(a->bye);
+		link_release(a);
+		job_release(a);
+	}
+	a->loop = loop_free(a->loop);
+	close_fdp(&a->lock);
+	arena_free(a->arena);
+	free(a->dir);
+}
+
+int agent_main(const char *node_dir)
+{
+	struct agent a = {.lock = -1, .arena = arena_new()};
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct err err = {0};
+	int rc = 0;
+
+	log_setup(2, "agent", LOG_INFO);
+	a.dir = realpath(node_dir, NULL);
+	if (!a.dir) {
+		err_errno(&err, errno, "node directory '%s'", node_dir);
+		log_error("%s", err.msg);
+		arena_free(a.arena);
+		return err_exit_code(err.kind);
+	}
+	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGHUP, &ignore, NULL);
+	if (begin(&a, &err) < 0) {
+		log_error("%s", err.msg);
+		rc = err_exit_code(err.kind);
+	} else {
+		link_init(&a);
+		agent_wake(&a);
+		loop_run(a.loop);
+	}
+	end(&a);
+	return rc;
+}

@@ -1,0 +1,529 @@
+/*
+ * What the agent does for its job: prepare, start, relay, scan, probe, sample,
+ * collect.  job_update() is level-triggered: it looks at the whole state and does
+ * what is missing, so it does not matter in which order things became known or
+ * how often the connection was lost meanwhile.
+ */
+#include "agent/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/collect.h"
+#include "agent/prepare.h"
+#include "agent/probe.h"
+#include "agent/task.h"
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "link/conn.h"
+#include "sys/loop.h"
+
+#define INPUTS_FILE "inputs.json" /* for the agent after this one */
+#define PAYLOAD_MAX (256 * 1024)
+#define QUIET_MS 5
+#define QUIET_BYTES (32 * 1024)
+#define SCAN_NOW_BYTES (256 * 1024)
+#define SAMPLE_MIN_MS 100
+
+/* ---- inputs ---- */
+
+static void set_ready(struct agent *a, const struct err *why)
+{
+	buf_reset(&a->ready);
+	msg_put_ready(&a->ready, why);
+	a->ready_known = true;
+	if (why->kind != ERR_NONE)
+		log_warn("not ready: %s", why->msg);
+	agent_wake(a);
+}
+
+static int prepare_rest(struct agent *a, struct err *err)
+{
+	return prepare_files(&a->inputs, a->dir, err) < 0
+		       ? -1
+		       : prepare_check(&a->inputs, a->dir, err);
+}
+
+static void prepare_task(void *ctx, struct buf *out)
+{
+	struct err err = {0};
+
+	prepare_rest(ctx, &err);
+	msg_put_ready(out, &err);
+}
+
+static void prepare_done(void *ctx, struct str text)
+{
+	struct agent *a = ctx;
+	struct err err = {0};
+
+	a->prepare = task_free(a->prepare);
+	if (text.n == 0) {
+		err_set(&err, ERR_UNAVAILABLE, "preparing was interrupted");
+		set_ready(a, &err);
+		return;
+	}
+	buf_reset(&a->ready);
+	buf_addstr(&a->ready, text);
+	a->ready_known = true;
+	agent_wake(a);
+}
+
+/* Take over decoded inputs; the arena is ours from here on. */
+static int adopt_inputs(struct agent *a, struct arena *mem, const struct msg_inputs *in,
+			struct err *err)
+{
+	arena_free(a->inputs_arena);
+	a->inputs_arena = mem;
+	a->inputs = *in;
+	if (a->port == 0) {
+		a->port = in->port;
+		free(a->address);
+		a->address = xstrdup(in->address);
+	}
+	return scan_patterns(&a->scan, in, err);
+}
+
+static void prepare(struct agent *a)
+{
+	struct err err = {0};
+
+	a->ready_known = false;
+	a->prepare = task_free(a->prepare);
+	/* A job that has started has its inputs; nothing below it may change now. */
+	if (a->at.no > 0) {
+		set_ready(a, &err);
+		return;
+	}
+	struct cgroup cg = a->cfg.cg;
+
+	if (prepare_memory(&a->inputs, &cg, &err) < 0) {
+		set_ready(a, &err);
+		return;
+	}
+	if (prepare_is_long(&a->inputs)) {
+		if (task_start(a->loop, prepare_task, prepare_done, a, &a->prepare, &err) < 0)
+			set_ready(a, &err);
+		return;
+	}
+	prepare_rest(a, &err);
+	set_ready(a, &err);
+}
+
+void job_inputs(struct agent *a, struct str json, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(a->dir, INPUTS_FILE);
+	struct arena *mem = arena_new();
+	struct msg_inputs in;
+	struct err e = {0};
+
+	if (msg_inputs(json, mem, &in, err) < 0) {
+		arena_free(mem);
+		return;
+	}
+	a->ready_wanted = true;
+	if (file_write_atomic(path, json, 0600, false, &e) < 0)
+		log_warn("%s", e.msg); /* only an agent after a crash would miss it */
+	if (adopt_inputs(a, mem, &in, &e) < 0)
+		set_ready(a, &e);
+	else
+		prepare(a);
+}
+
+/* What an agent before us was told. */
+static void load_inputs(struct agent *a)
+{
+	CLEANUP(freep) char *path = path_join(a->dir, INPUTS_FILE);
+	struct arena *mem = arena_new();
+	struct err err = {0};
+	struct msg_inputs in;
+	struct buf text;
+
+	buf_init(&text, FRAME_MAX_PAYLOAD);
+	if (file_read(path, &text, &err) < 0 || msg_inputs(buf_str(&text), mem, &in, &err) < 0)
+		arena_free(mem);
+	else if (adopt_inputs(a, mem, &in, &err) < 0)
+		log_warn("%s", err.msg);
+	buf_release(&text);
+}
+
+/* ---- the attempt ---- */
+
+static void open_streams(struct agent *a)
+{
+	struct err err = {0};
+
+	if (a->at.dirfd < 0 || a->at.dir == NULL)
+		return;
+	if (relay_open(&a->relay, a->at.dirfd, &err) < 0)
+		log_warn("%s", err.msg);
+	else
+		a->relaying = true;
+}
+
+static void close_streams(struct agent *a)
+{
+	if (a->relaying)
+		relay_close(&a->relay);
+	a->relaying = false;
+}
+
+void job_start(struct agent *a, struct str json, struct err *err)
+{
+	static const uint64_t zeros[STREAMS];
+	CLEANUP(arena_freep) struct arena *mem = arena_new();
+	struct msg_start m;
+
+	if (msg_start(json, mem, &m, err) < 0)
+		return;
+	if (a->at.no >= m.attempt) {
+		/* Known already: it is answered again, never executed again. */
+		if (a->at.no == m.attempt)
+			memset(&a->told, 0, sizeof(a->told));
+		return;
+	}
+	if (attempt_is_live(&a->at)) {
+		err_set(err, ERR_PROTOCOL, "attempt %d still runs", a->at.no);
+		return;
+	}
+	close_streams(a);
+	a->probe = probe_free(a->probe);
+	a->serving = a->collected_known = false;
+	a->collect = task_free(a->collect);
+	memset(&a->told, 0, sizeof(a->told));
+	free(a->address);
+	a->address = xstrdup(m.address);
+	a->port = m.port;
+	attempt_start(&a->at, a->dir, &m);
+	open_streams(a);
+	scan_resume(&a->scan, zeros);
+}
+
+void job_hello(struct agent *a, struct buf *out)
+{
+	struct attempt *at = &a->at;
+	struct msg_hello m = {
+		.run = a->cfg.run,
+		.node = a->cfg.node,
+		.token = a->cfg.token,
+		.boot_id = a->boot_id,
+		.pid = getpid(),
+		.attempt = at->no,
+		.holds = at->no == 0	 ? HOLDS_NOTHING
+			 : at->other_boot ? HOLDS_OTHER_BOOT
+					  : HOLDS_STARTED,
+		.exit = at->has_exit ? &at->exit : NULL,
+	};
+
+	if (a->relaying) {
+		relay_look(&a->relay);
+		for (int s = 0; s < STREAMS; s++)
+			m.streams[s] = a->relay.s[s].size;
+	}
+	msg_put_hello(out, &m);
+	memset(&a->told, 0, sizeof(a->told));
+	a->told.started = at->no > 0;
+	a->told.exit = at->has_exit;
+	a->ready_wanted = false;
+}
+
+void job_welcomed(struct agent *a, const struct msg_welcome *m)
+{
+	if (a->relaying)
+		relay_resume(&a->relay, m->acks);
+	scan_resume(&a->scan, m->scanned);
+}
+
+/* ---- beside the job ---- */
+
+static void answered(void *ctx)
+{
+	struct agent *a = ctx;
+
+	a->probe = probe_free(a->probe);
+	a->serving = true;
+	agent_wake(a);
+}
+
+static void update_probe(struct agent *a)
+{
+	bool want = attempt_is_live(&a->at) && a->at.st.job.pid > 0 && a->port > 0 && !a->serving;
+
+	if (want && !a->probe)
+		a->probe = probe_new(a->loop, a->address, a->port, answered, a);
+	else if (!want && a->probe)
+		a->probe = probe_free(a->probe);
+}
+
+static int64_t sample_ms(const struct agent *a)
+{
+	return a->inputs.sample_ms < SAMPLE_MIN_MS ? SAMPLE_MIN_MS : a->inputs.sample_ms;
+}
+
+static void sample_now(void *ctx)
+{
+	struct agent *a = ctx;
+	struct buf b;
+
+	if (!a->sampling)
+		return;
+	loop_timer_set(a->sample_timer, sample_ms(a));
+	if (!a->has_host)
+		host_init(&a->host, a->loop);
+	a->has_host = true;
+	buf_init(&b, PAYLOAD_MAX);
+	host_sample(&a->host, clock_wall_ms(), &a->at.cg, (int)a->at.st.job.pid, &b);
+	if (a->welcomed)
+		link_send(a, FRAME_SAMPLE, &b);
+	buf_release(&b);
+}
+
+static void update_sampling(struct agent *a)
+{
+	bool want = attempt_is_live(&a->at) && a->at.st.job.pid > 0 && a->inputs.sample_ms > 0;
+
+	if (want && !a->sampling)
+		loop_timer_set(a->sample_timer, sample_ms(a));
+	else if (!want && a->sampling)
+		loop_timer_cancel(a->sample_timer);
+	a->sampling = want;
+}
+
+static void collect_task(void *ctx, struct buf *out)
+{
+	struct agent *a = ctx;
+	CLEANUP(freep) char *cwd = prepare_cwd(a->dir, a->inputs.cwd);
+	uint64_t files, bytes;
+	struct err err = {0};
+	int rc = collect_files(cwd, a->inputs.keep, a->inputs.nkeep, a->inputs.output_dir, &files,
+			       &bytes, &err);
+
+	msg_put_collected(out, files, bytes, rc < 0 ? err.msg : NULL);
+}
+
+static void set_collected(struct agent *a, const char *error)
+{
+	buf_reset(&a->collected);
+	msg_put_collected(&a->collected, 0, 0, error);
+	a->collected_known = true;
+	agent_wake(a);
+}
+
+static void collect_done(void *ctx, struct str text)
+{
+	struct agent *a = ctx;
+
+	a->collect = task_free(a->collect);
+	if (text.n == 0) {
+		set_collected(a, "collecting was interrupted");
+		return;
+	}
+	buf_reset(&a->collected);
+	buf_addstr(&a->collected, text);
+	a->collected_known = true;
+	agent_wake(a);
+}
+
+static void update_collect(struct agent *a)
+{
+	struct err err = {0};
+
+	if (!a->at.has_exit || a->collected_known || a->collect)
+		return;
+	if (a->inputs.nkeep == 0 || !a->inputs.output_dir[0])
+		set_collected(a, NULL);
+	else if (task_start(a->loop, collect_task, collect_done, a, &a->collect, &err) < 0)
+		set_collected(a, err.msg);
+}
+
+/* ---- telling ---- */
+
+static void tell_small(struct agent *a)
+{
+	struct attempt *at = &a->at;
+	struct buf b;
+
+	buf_init(&b, PAYLOAD_MAX);
+	if (a->ready_wanted && a->ready_known) {
+		link_send(a, FRAME_READY, &a->ready);
+		a->ready_wanted = false;
+	}
+	if (!a->told.started && (at->st.job.pid > 0 || at->has_exit)) {
+		msg_put_started(&b, at->no, at->st.job.pid);
+		link_send(a, FRAME_STARTED, &b);
+		a->told.started = true;
+	}
+	if (!a->told.serving && a->serving && !at->has_exit) {
+		buf_reset(&b);
+		msg_put_serving(&b, at->no);
+		link_send(a, FRAME_SERVING, &b);
+		a->told.serving = true;
+	}
+	if (!a->told.exit && at->has_exit) {
+		buf_reset(&b);
+		msg_put_exit(&b, &at->exit);
+		link_send(a, FRAME_EXIT, &b);
+		a->told.exit = true;
+	}
+	buf_release(&b);
+}
+
+static void quiet_over(void *ctx)
+{
+	struct agent *a = ctx;
+
+	a->is_quiet = false;
+	agent_wake(a);
+}
+
+static void push_output(struct agent *a)
+{
+	relay_look(&a->relay);
+	if (a->is_quiet && !a->at.has_exit && relay_waiting(&a->relay) < QUIET_BYTES)
+		return;
+	uint64_t sent = relay_push(&a->relay, a->conn, loop_scratch(a->loop));
+
+	/* A little now and then goes at once; a trickle is gathered for a moment. */
+	if (sent > 0 && sent < QUIET_BYTES) {
+		a->is_quiet = true;
+		loop_timer_set(a->quiet, QUIET_MS);
+	}
+}
+
+static void scan_output(struct agent *a)
+{
+	bool all = true;
+
+	a->scan_waits = false;
+	for (int s = 0; s < STREAMS; s++) {
+		struct relay_stream *st = &a->relay.s[s];
+
+		all &= scan_stream(&a->scan, (enum stream)s, st->fd, st->size, a->at.has_exit,
+				   a->conn, loop_scratch(a->loop));
+		relay_punch(&a->relay, (enum stream)s, a->scan.s[s].reported);
+	}
+	if (!all) {
+		a->scan_waits = true;
+		loop_timer_set(a->scan_timer, 0);
+	}
+}
+
+static void scan_due(void *ctx)
+{
+	struct agent *a = ctx;
+
+	a->scan_waits = false;
+	if (a->welcomed && a->relaying)
+		scan_output(a);
+	agent_wake(a);
+}
+
+static void scan_soon(struct agent *a)
+{
+	uint64_t waiting = 0;
+
+	for (int s = 0; s < STREAMS; s++) {
+		/* At the end even a range without samples must be reported. */
+		uint64_t done = a->at.has_exit ? a->scan.s[s].reported : a->scan.s[s].pos;
+
+		if (a->relay.s[s].size > done)
+			waiting += a->relay.s[s].size - done;
+	}
+	if (!a->scan.ex || waiting == 0)
+		return;
+	if (a->at.has_exit || waiting >= SCAN_NOW_BYTES) {
+		if (!a->scan_waits || a->at.has_exit)
+			scan_output(a);
+	} else if (!a->scan_waits) {
+		a->scan_waits = true;
+		loop_timer_set(a->scan_timer, SCAN_MS);
+	}
+}
+
+static void tell_collected(struct agent *a)
+{
+	const uint64_t *lengths = a->at.exit.streams;
+
+	if (a->told.collected || !a->told.exit || !a->collected_known)
+		return;
+	if (a->relaying && (!relay_sent_all(&a->relay, lengths) ||
+			    (a->scan.ex && !scan_done(&a->scan, lengths))))
+		return;
+	link_send(a, FRAME_COLLECTED, &a->collected);
+	a->told.collected = true;
+}
+
+void job_update(struct agent *a)
+{
+	update_probe(a);
+	update_sampling(a);
+	update_collect(a);
+	if (!a->welcomed || !a->conn)
+		return;
+	tell_small(a);
+	if (a->relaying) {
+		push_output(a);
+		scan_soon(a);
+	}
+	tell_collected(a);
+}
+
+/* ---- beginning and end ---- */
+
+static void changed(void *ctx)
+{
+	agent_wake(ctx);
+}
+
+/* Tasks and nvidia-smi are forked by us and carry our name, not the job's. */
+static bool is_helper(void *ctx, pid_t pid)
+{
+	struct agent *a = ctx;
+
+	return task_is(a->prepare, pid) || task_is(a->collect, pid) ||
+	       (a->has_host && gpu_is(a->host.gpu, pid));
+}
+
+int job_init(struct agent *a, struct err *err)
+{
+	static const struct attempt_events ev = {changed, is_helper};
+
+	buf_init(&a->ready, PAYLOAD_MAX);
+	buf_init(&a->collected, PAYLOAD_MAX);
+	scan_init(&a->scan);
+	a->quiet = loop_timer_new(a->loop, quiet_over, a);
+	a->scan_timer = loop_timer_new(a->loop, scan_due, a);
+	a->sample_timer = loop_timer_new(a->loop, sample_now, a);
+	attempt_init(&a->at, a->loop, &a->cfg, a->boot_id, &ev, a);
+	load_inputs(a);
+	if (attempt_find(&a->at, a->dir, err) < 0)
+		return -1;
+	open_streams(a);
+	return 0;
+}
+
+void job_release(struct agent *a)
+{
+	a->prepare = task_free(a->prepare);
+	a->collect = task_free(a->collect);
+	a->probe = probe_free(a->probe);
+	close_streams(a);
+	attempt_release(&a->at);
+	scan_release(&a->scan);
+	if (a->has_host)
+		host_release(&a->host);
+	a->quiet = loop_timer_free(a->quiet);
+	a->scan_timer = loop_timer_free(a->scan_timer);
+	a->sample_timer = loop_timer_free(a->sample_timer);
+	arena_free(a->inputs_arena);
+	buf_release(&a->ready);
+	buf_release(&a->collected);
+	free(a->address);
+}

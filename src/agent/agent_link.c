@@ -1,0 +1,356 @@
+/*
+ * The agent's end of the link: dial, say hello, take messages, notice silence,
+ * dial again with a growing pause.  When nobody listens and the last master did not
+ * say goodbye, start one.
+ */
+#include "agent/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "link/conn.h"
+#include "sys/child.h"
+#include "sys/loop.h"
+
+#define DIAL_TIMEOUT_MS 500
+#define BACKOFF_MIN_MS 50
+#define BACKOFF_MAX_MS 5000
+#define PING_MS 5000
+#define SILENCE_MS 15000
+#define REVIVE_AFTER_MS 1000
+#define REVIVE_EVERY_MS 2000
+#define LEASE_DEFAULT_MS (30 * 60 * 1000) /* until a master has said something else */
+#define PAYLOAD_MAX (256 * 1024)
+
+extern char **environ;
+
+void link_send(struct agent *a, int type, const struct buf *payload)
+{
+	if (a->conn)
+		conn_send(a->conn, (enum frame_type)type, 0, STR(""), buf_str(payload));
+}
+
+static void send_empty(struct agent *a, enum frame_type type)
+{
+	conn_send(a->conn, type, 0, STR("{}"), STR(""));
+}
+
+void link_bye(struct agent *a, const char *reason)
+{
+	struct buf b;
+
+	if (!a->conn)
+		return;
+	buf_init(&b, 4096);
+	msg_put_bye(&b, reason);
+	link_send(a, FRAME_BYE, &b);
+	buf_release(&b);
+	conn_close(a->conn);
+}
+
+/* ---- dialling ---- */
+
+static void dial_later(struct agent *a)
+{
+	/* Between half and all of it, so that many agents do not come at once. */
+	int64_t half = a->backoff_ms / 2;
+	int64_t wait = half + (int64_t)rng_below(&a->rng, (uint64_t)half + 1);
+
+	loop_timer_set(a->dial, wait);
+	a->backoff_ms = a->backoff_ms * 2 < BACKOFF_MAX_MS ? a->backoff_ms * 2 : BACKOFF_MAX_MS;
+}
+
+/* The environment of a master: ours, without the mark that means "belongs to this node". */
+static const char **master_env(const char *home)
+{
+	size_t n = 0, kept = 0;
+
+	while (environ[n])
+		n++;
+	const char **env = xcalloc(n + 2, sizeof(*env));
+
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(environ[i], PROC_MARK "=", sizeof(PROC_MARK)) != 0 &&
+		    strncmp(environ[i], "REGATTA_HOME=", 13) != 0)
+			env[kept++] = environ[i];
+	env[kept] = xasprintf("REGATTA_HOME=%s", home);
+	return env;
+}
+
+static void revive(struct agent *a)
+{
+	const char *const argv[] = {"regatta", "master", "--background", NULL};
+	const char **env = master_env(a->cfg.home);
+	struct child_spec spec = {.file = "/proc/self/exe", .argv = argv, .env = env,
+				  .in = -1, .out = -1, .err = 2, .session = true};
+	struct err err = {0};
+	size_t last = 0;
+
+	a->revived_ms = clock_boot_ms();
+	log_info("nobody listens in %s: starting a master", a->cfg.link_dir);
+	if (child_spawn_detached(&spec, &err) < 0)
+		log_warn("%s", err.msg);
+	a->backoff_ms = BACKOFF_MIN_MS;
+	while (env[last + 1])
+		last++;
+	free((char *)(uintptr_t)env[last]);
+	free(env);
+}
+
+static void nobody_there(struct agent *a)
+{
+	int64_t now = clock_boot_ms();
+
+	if (!a->nobody_since_ms)
+		a->nobody_since_ms = now;
+	if (a->cfg.revive && !a->said_bye && now - a->nobody_since_ms >= REVIVE_AFTER_MS &&
+	    (!a->revived_ms || now - a->revived_ms >= REVIVE_EVERY_MS))
+		revive(a);
+	dial_later(a);
+}
+
+static void say_hello(struct agent *a)
+{
+	struct buf b;
+
+	buf_init(&b, PAYLOAD_MAX);
+	job_hello(a, &b);
+	link_send(a, FRAME_HELLO, &b);
+	buf_release(&b);
+}
+
+static const struct conn_events events;
+
+static void dial_now(void *ctx)
+{
+	struct agent *a = ctx;
+	struct err err = {0};
+	int fd;
+
+	if (dial_unix(a->cfg.link_dir, a->cfg.link_name, DIAL_TIMEOUT_MS, &fd, &err) < 0) {
+		log_debug("dial: %s", err.msg);
+		nobody_there(a);
+		return;
+	}
+	a->nobody_since_ms = 0;
+	a->heard_ms = clock_boot_ms();
+	a->pinged = false;
+	a->conn = conn_new(a->loop, fd, &events, a);
+	loop_timer_set(a->silence, PING_MS);
+	say_hello(a);
+}
+
+/* ---- silence and lease ---- */
+
+static void hang_up(struct agent *a)
+{
+	if (a->welcomed && a->lease_ms > 0)
+		loop_timer_set(a->lease, a->lease_ms - (clock_boot_ms() - a->heard_ms));
+	a->conn = conn_free(a->conn);
+	a->welcomed = false;
+	loop_timer_cancel(a->silence);
+	if (a->leave == LEAVE_NOW)
+		loop_stop(a->loop);
+	else if (a->leave != LEAVE_CLEAN)
+		dial_later(a);
+	agent_wake(a);
+}
+
+static void silence(void *ctx)
+{
+	struct agent *a = ctx;
+	int64_t quiet = clock_boot_ms() - a->heard_ms;
+
+	if (quiet >= SILENCE_MS) {
+		log_warn("the master has been silent for %d s: dialling again", SILENCE_MS / 1000);
+		hang_up(a);
+		return;
+	}
+	if (quiet < PING_MS) {
+		loop_timer_set(a->silence, PING_MS - quiet);
+		return;
+	}
+	if (!a->pinged)
+		send_empty(a, FRAME_PING);
+	a->pinged = true;
+	loop_timer_set(a->silence, SILENCE_MS - quiet);
+}
+
+static void lease_over(void *ctx)
+{
+	struct agent *a = ctx;
+
+	log_warn("no master for %lld ms: the lease is over", (long long)a->lease_ms);
+	agent_leave(a, LEAVE_KEEP);
+}
+
+/* ---- messages ---- */
+
+static void on_welcome(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	struct msg_welcome m;
+
+	if (msg_welcome(f->payload, mem, &m, err) < 0)
+		return;
+	a->lease_ms = m.lease_ms;
+	loop_timer_cancel(a->lease);
+	a->backoff_ms = BACKOFF_MIN_MS;
+	a->said_bye = false;
+	a->welcomed = true;
+	job_welcomed(a, &m);
+}
+
+static void on_refuse(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	struct msg_refuse m;
+
+	if (msg_refuse(f->payload, mem, &m, err) < 0)
+		return;
+	log_warn("the master refuses this node: %s (%s)", m.reason, err_kind_name(m.kind));
+	if (m.kind == ERR_NOT_FOUND || m.kind == ERR_DENIED)
+		agent_leave(a, LEAVE_CLEAN);
+	else
+		conn_close(a->conn);
+}
+
+static void on_inputs(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)mem;
+	job_inputs(a, f->payload, err);
+}
+
+static void on_start(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)mem;
+	job_start(a, f->payload, err);
+}
+
+static void on_ack(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	struct str rest;
+	uint64_t offset;
+
+	(void)mem;
+	if (f->channel >= STREAMS || !data_payload(f->payload, &offset, &rest) || rest.n != 0) {
+		err_set(err, ERR_PROTOCOL, "not a stream and an offset");
+		return;
+	}
+	if (a->relaying)
+		relay_ack(&a->relay, (enum stream)f->channel, offset);
+}
+
+static void on_signal(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	bool hurry;
+
+	if (msg_signal(f->payload, mem, &hurry, err) == 0)
+		attempt_stop(&a->at, hurry ? STOP_HURRY : STOP_ASKED);
+}
+
+static void on_release(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)f;
+	(void)mem;
+	(void)err;
+	agent_leave(a, LEAVE_CLEAN);
+}
+
+static void on_ping(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)f;
+	(void)mem;
+	(void)err;
+	send_empty(a, FRAME_PONG);
+}
+
+static void on_pong(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)a;
+	(void)f;
+	(void)mem;
+	(void)err;
+}
+
+static void on_bye(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)err;
+	log_info("the master says goodbye: %s", msg_bye(f->payload, mem));
+	a->said_bye = true;
+	conn_close(a->conn);
+}
+
+static const struct {
+	void (*take)(struct agent *a, const struct frame *f, struct arena *mem, struct err *err);
+	bool before_welcome;
+} messages[FRAME_TYPE_MAX + 1] = {
+	[FRAME_WELCOME] = {on_welcome, true}, [FRAME_REFUSE] = {on_refuse, true},
+	[FRAME_INPUTS] = {on_inputs, false},  [FRAME_START] = {on_start, false},
+	[FRAME_ACK] = {on_ack, false},	      [FRAME_SIGNAL] = {on_signal, false},
+	[FRAME_RELEASE] = {on_release, false}, [FRAME_PING] = {on_ping, true},
+	[FRAME_PONG] = {on_pong, true},	      [FRAME_BYE] = {on_bye, true},
+};
+
+static void on_frame(void *ctx, const struct frame *f)
+{
+	CLEANUP(arena_freep) struct arena *mem = NULL;
+	struct agent *a = ctx;
+	struct err err = {0};
+
+	a->heard_ms = clock_boot_ms();
+	a->pinged = false;
+	if (!messages[f->type].take || (!a->welcomed && !messages[f->type].before_welcome)) {
+		err_set(&err, ERR_PROTOCOL, "not expected now");
+	} else {
+		mem = arena_new();
+		messages[f->type].take(a, f, mem, &err);
+	}
+	if (err.kind != ERR_NONE) {
+		err_wrap(&err, "%s", frame_type_name(f->type));
+		log_error("the master sent what cannot be used: %s", err.msg);
+		link_bye(a, err.msg);
+	}
+	agent_wake(a);
+}
+
+static void on_drained(void *ctx)
+{
+	agent_wake(ctx);
+}
+
+static void on_close(void *ctx, const struct err *why)
+{
+	struct agent *a = ctx;
+
+	if (why->kind != ERR_NONE)
+		log_info("connection lost: %s", why->msg);
+	hang_up(a);
+}
+
+static const struct conn_events events = {on_frame, on_drained, on_close};
+
+void link_init(struct agent *a)
+{
+	a->dial = loop_timer_new(a->loop, dial_now, a);
+	a->silence = loop_timer_new(a->loop, silence, a);
+	a->lease = loop_timer_new(a->loop, lease_over, a);
+	a->backoff_ms = BACKOFF_MIN_MS;
+	a->lease_ms = LEASE_DEFAULT_MS;
+	rng_seed(&a->rng, rand_u64());
+	loop_timer_set(a->lease, a->lease_ms);
+	dial_now(a);
+}
+
+void link_release(struct agent *a)
+{
+	a->conn = conn_free(a->conn);
+	a->dial = loop_timer_free(a->dial);
+	a->silence = loop_timer_free(a->silence);
+	a->lease = loop_timer_free(a->lease);
+}

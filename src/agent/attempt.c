@@ -1,0 +1,536 @@
+#include "agent/attempt.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/environ.h"
+#include "agent/prepare.h"
+#include "agent/shim.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "base/vec.h"
+#include "sys/child.h"
+#include "sys/loop.h"
+
+#define SHIM_LOOK_MS 200
+#define HOSTFILE "hostfile"
+
+void attempt_init(struct attempt *at, struct loop *l, const struct agent_config *cfg,
+		  const char *boot_id, const struct attempt_events *ev, void *ctx)
+{
+	*at = (struct attempt){
+		.loop = l,
+		.cfg = cfg,
+		.boot_id = boot_id,
+		.dirfd = -1,
+		.bell = -1,
+		.shim_fd = -1,
+		.hold = {-1, -1, -1},
+		.ev = *ev,
+		.ctx = ctx,
+	};
+}
+
+static void close_fd(int *fd)
+{
+	close_fdp(fd);
+	*fd = -1;
+}
+
+static void unwatch_shim(struct attempt *at)
+{
+	at->shim_io = loop_io_free(at->shim_io);
+	at->shim_timer = loop_timer_free(at->shim_timer);
+	close_fd(&at->shim_fd);
+}
+
+static void stop_tending(struct attempt *at)
+{
+	for (int s = 0; s < STREAMS; s++)
+		at->tend_io[s] = loop_io_free(at->tend_io[s]);
+	at->tend_timer = loop_timer_free(at->tend_timer);
+	if (at->tending) {
+		tend_close(&at->tend);
+		close(at->tend.status_fd);
+	}
+	at->tending = false;
+}
+
+static void let_go_of_pipes(struct attempt *at)
+{
+	for (int s = 0; s < STREAMS; s++)
+		close_fd(&at->hold[s]);
+}
+
+void attempt_release(struct attempt *at)
+{
+	struct attempt_events ev = at->ev;
+
+	stop_tending(at);
+	unwatch_shim(at);
+	let_go_of_pipes(at);
+	at->bell_io = loop_io_free(at->bell_io);
+	close_fd(&at->bell);
+	close_fd(&at->dirfd);
+	free(at->dir);
+	free(at->mark);
+	attempt_init(at, at->loop, at->cfg, at->boot_id, &ev, at->ctx);
+}
+
+bool attempt_is_live(const struct attempt *at)
+{
+	return at->no > 0 && !at->has_exit && !at->other_boot;
+}
+
+void attempt_remove_groups(struct attempt *at)
+{
+	struct cgroup cg = at->cfg->cg;
+
+	cgroup_remove(&cg);
+}
+
+static void ended(struct attempt *at, const struct exit_report *e)
+{
+	if (at->has_exit)
+		return;
+	at->exit = *e;
+	at->has_exit = true;
+	let_go_of_pipes(at);
+	attempt_remove_groups(at);
+	at->ev.changed(at->ctx);
+}
+
+/* Read the status again if it grew. */
+static void look(struct attempt *at)
+{
+	struct status st;
+	struct stat fs;
+
+	if (at->dirfd < 0 || fstatat(at->dirfd, "status", &fs, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fs.st_size == at->status_size)
+		return;
+	if (status_read(at->dirfd, &st, NULL) < 0)
+		return;
+	at->status_size = fs.st_size;
+	at->st = st;
+	if (st.has_exit)
+		ended(at, &st.exit);
+}
+
+/* ---- the agent tends ---- */
+
+static bool is_helper(const struct attempt *at, const struct proc_info *p)
+{
+	return at->ev.is_helper(at->ctx, p->pid) || at->ev.is_helper(at->ctx, p->ppid);
+}
+
+/*
+ * The job's processes.  If the shim was our child, its orphans are ours: everything below us
+ * that is not a helper.  Otherwise only the mark in their environment tells, and the main
+ * process's pid; there the shim's and the old agent's remains carry the same mark.
+ */
+static void others(void *ctx, struct proc_list *out)
+{
+	CLEANUP(proc_list_release) struct proc_list all = {0};
+	struct attempt *at = ctx;
+
+	if (at->parent) {
+		proc_descendants(getpid(), &all);
+	} else {
+		CLEANUP(freep) char *entry = xasprintf("%s=%s", PROC_MARK, at->cfg->mark);
+		struct proc_info main;
+
+		if (at->cfg->mark[0])
+			proc_with_env(entry, true, &all);
+		if (proc_alive(at->st.job) && proc_read(at->st.job.pid, &main)) {
+			*vec_push(&all) = main;
+			proc_descendants(at->st.job.pid, &all);
+		}
+	}
+	for (size_t i = 0; i < all.n; i++)
+		if (!is_helper(at, &all.v[i]))
+			*vec_push(out) = all.v[i];
+}
+
+static void tend_now(void *ctx)
+{
+	struct attempt *at = ctx;
+	struct pollfd p[STREAMS];
+	int64_t wait = tend_step(&at->tend, clock_boot_ms());
+
+	if (at->tend.phase == TEND_DONE) {
+		struct exit_report e = at->tend.exit;
+
+		stop_tending(at);
+		ended(at, &e);
+		return;
+	}
+	size_t n = tend_poll(&at->tend, p);
+
+	for (int s = 0; s < STREAMS; s++) {
+		bool wanted = false;
+
+		for (size_t i = 0; i < n; i++)
+			wanted |= p[i].fd == at->tend.spools[s].fifo;
+		loop_io_set(at->tend_io[s], wanted ? LOOP_READ : 0);
+	}
+	if (wait >= 0)
+		loop_timer_set(at->tend_timer, wait);
+	else
+		loop_timer_cancel(at->tend_timer);
+}
+
+static void tend_ready(void *ctx, int fd, int events)
+{
+	(void)fd;
+	(void)events;
+	tend_now(ctx);
+}
+
+/* Nothing can be done about the attempt: say so, without a record. */
+static void give_up(struct attempt *at, const struct err *why)
+{
+	struct exit_report e = {.attempt = at->no, .code = -1, .kind = why->kind};
+
+	exit_add_reason(&e, why->msg);
+	ended(at, &e);
+}
+
+/* The shim is dead and there is no exit record. */
+static void take_over(struct attempt *at)
+{
+	struct err err = {0};
+	siginfo_t si;
+
+	at->tend = (struct tend){
+		.dirfd = at->dirfd,
+		.status_fd = -1,
+		.attempt = at->no,
+		.job = at->st.job,
+		.cg = at->cg,
+		.grace_ms = at->grace_ms,
+		.limits = at->cfg->limits,
+		.others = others,
+		.ctx = at,
+	};
+	if (status_open(at->dirfd, &at->tend.status_fd, &err) < 0) {
+		give_up(at, &err);
+		return;
+	}
+	at->tending = true;
+	if (tend_open(&at->tend, &err) < 0) {
+		stop_tending(at);
+		give_up(at, &err);
+		return;
+	}
+	at->tend.exit.ngaps = at->st.exit.ngaps;
+	memcpy(at->tend.exit.gaps, at->st.exit.gaps, sizeof(at->st.exit.gaps));
+	for (int s = 0; s < STREAMS; s++)
+		at->tend_io[s] = loop_io_new(at->loop, at->tend.spools[s].fifo, 0, tend_ready, at);
+	at->tend_timer = loop_timer_new(at->loop, tend_now, at);
+	int64_t now = clock_boot_ms();
+
+	if (at->st.ended)
+		tend_main_known(&at->tend, at->st.code, at->st.signal, now);
+	else if (at->st.job.pid == 0)
+		tend_lost(&at->tend, "the shim was killed before the job had started", now);
+	else if (!at->parent || waitid(P_PID, (id_t)at->st.job.pid, &si,
+				   WEXITED | WNOHANG | WNOWAIT) < 0)
+		tend_lost(&at->tend, "agent and shim were killed; exit status unknown", now);
+	loop_timer_set(at->tend_timer, 0);
+}
+
+/* ---- watching the shim ---- */
+
+static void shim_gone(struct attempt *at)
+{
+	unwatch_shim(at);
+	look(at);
+	if (!at->has_exit && !at->tending)
+		take_over(at);
+}
+
+static void shim_readable(void *ctx, int fd, int events)
+{
+	(void)fd;
+	(void)events;
+	shim_gone(ctx);
+}
+
+static void shim_look(void *ctx)
+{
+	struct attempt *at = ctx;
+
+	if (proc_alive(at->st.shim))
+		loop_timer_set(at->shim_timer, SHIM_LOOK_MS);
+	else
+		shim_gone(at);
+}
+
+static void watch_stranger(struct attempt *at)
+{
+	at->shim_fd = proc_open(at->st.shim);
+	if (at->shim_fd >= 0) {
+		at->shim_io = loop_io_new(at->loop, at->shim_fd, LOOP_READ, shim_readable, at);
+		return;
+	}
+	at->shim_timer = loop_timer_new(at->loop, shim_look, at);
+	loop_timer_set(at->shim_timer, 0);
+}
+
+static void bell_rang(void *ctx, int fd, int events)
+{
+	struct attempt *at = ctx;
+	char events_buf[4096] __attribute__((aligned(8)));
+
+	(void)events;
+	while (read(fd, events_buf, sizeof(events_buf)) > 0)
+		;
+	look(at);
+	at->ev.changed(at->ctx);
+}
+
+static int watch_bell(struct attempt *at, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(at->dir, TEND_BELL);
+
+	at->bell = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (at->bell < 0 || inotify_add_watch(at->bell, path, IN_MODIFY) < 0)
+		return err_errno(err, errno, "watch '%s'", path);
+	at->bell_io = loop_io_new(at->loop, at->bell, LOOP_READ, bell_rang, at);
+	return 0;
+}
+
+static void hold_pipes(struct attempt *at)
+{
+	for (int s = 0; s < STREAMS; s++) {
+		char file[16], fifo[16];
+
+		spool_names((enum stream)s, file, fifo);
+		at->hold[s] = openat(at->dirfd, fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	}
+}
+
+static int open_dir(struct attempt *at, const char *node_dir, int no, struct err *err)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "a%d", no);
+	at->no = no;
+	at->dir = path_join(node_dir, name);
+	at->cg = at->cfg->cg;
+	at->mark = at->cfg->mark[0] ? xasprintf("%s.%d", at->cfg->mark, no) : xstrdup("");
+	at->dirfd = open(at->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return at->dirfd < 0 ? err_errno(err, errno, "open '%s'", at->dir) : 0;
+}
+
+/* ---- finding an earlier one ---- */
+
+static int newest_attempt(const char *node_dir)
+{
+	DIR *d = opendir(node_dir);
+	struct dirent *e;
+	int newest = 0;
+
+	while (d && (e = readdir(d))) {
+		int64_t no;
+
+		if (e->d_name[0] != 'a' || !str_to_i64(str_from(e->d_name + 1), &no) || no <= newest ||
+		    no > INT32_MAX)
+			continue;
+		CLEANUP(freep) char *status = xasprintf("%s/%s/status", node_dir, e->d_name);
+
+		if (file_exists(status))
+			newest = (int)no;
+	}
+	if (d)
+		closedir(d);
+	return newest;
+}
+
+int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
+{
+	int no = newest_attempt(node_dir);
+
+	if (no == 0)
+		return 0;
+	if (open_dir(at, node_dir, no, err) < 0 || watch_bell(at, err) < 0)
+		return err_wrap(err, "take up attempt %d", no);
+	hold_pipes(at);
+	look(at);
+	if (at->has_exit)
+		return 0;
+	/* A claim that cannot be read is a claim all the same: it is never executed again. */
+	at->other_boot = at->st.boot_id[0] && strcmp(at->st.boot_id, at->boot_id) != 0;
+	if (at->other_boot)
+		let_go_of_pipes(at);
+	else if (proc_alive(at->st.shim))
+		watch_stranger(at);
+	else
+		take_over(at);
+	return 0;
+}
+
+/* ---- starting ---- */
+
+static int make_file(int dirfd, const char *name, size_t bytes, struct err *err)
+{
+	static const char zeros[STREAMS * sizeof(uint64_t)];
+	CLEANUP(close_fdp)
+	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	/* Written now, so that a disk that fills up later does not matter. */
+	if (fd < 0 || pwrite(fd, zeros, bytes, 0) != (ssize_t)bytes)
+		return err_errno(err, errno, "make '%s'", name);
+	return 0;
+}
+
+static int make_dir(struct attempt *at, const char *node_dir, int no, struct err *err)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "a%d", no);
+	CLEANUP(freep) char *dir = path_join(node_dir, name);
+
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		return err_errno(err, errno, "make '%s'", dir);
+	if (open_dir(at, node_dir, no, err) < 0 || spool_make(at->dirfd, err) < 0 ||
+	    make_file(at->dirfd, TEND_BELL, 1, err) < 0 ||
+	    make_file(at->dirfd, TEND_ACKED, STREAMS * sizeof(uint64_t), err) < 0)
+		return -1;
+	return watch_bell(at, err);
+}
+
+static int make_groups(struct attempt *at, uint64_t memory, struct err *err)
+{
+	cgroup_make(&at->cg, memory > 0);
+	return memory > 0 ? cgroup_limit_memory(&at->cg, memory, err) : 0;
+}
+
+static int launch(struct attempt *at, const char *node_dir, const struct msg_start *m,
+		  struct err *err)
+{
+	CLEANUP(freep) char *cwd = prepare_cwd(node_dir, m->cwd);
+	CLEANUP(freep) char *file = NULL;
+	CLEANUP(freep) char *fifo = path_join(at->dir, "metrics.fifo");
+	CLEANUP(environ_freep) const char **env = environ_make(m, at->mark, fifo);
+	struct shim_start s = {
+		.dir = at->dir,
+		.attempt = m->attempt,
+		.boot_id = at->boot_id,
+		.argv = m->argv,
+		.env = env,
+		.cwd = cwd,
+		.cg = at->cg,
+		.grace_ms = m->grace_ms,
+		.deadline_ms = m->deadline_ms,
+		.limits = at->cfg->limits,
+	};
+
+	if (child_find_command(m->argv[0], environ_get(env, "PATH"), cwd, &file, &s.unfit) == 0)
+		s.file = file;
+	return shim_fork(&s, &at->shim, err);
+}
+
+static int write_hostfile(const char *node_dir, const struct msg_start *m, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(node_dir, HOSTFILE);
+
+	if (!m->hostfile[0])
+		return 0;
+	return file_write_atomic(path, str_from(m->hostfile), 0600, false, err);
+}
+
+void attempt_start(struct attempt *at, const char *node_dir, const struct msg_start *m)
+{
+	struct err err = {0};
+
+	attempt_release(at);
+	at->no = m->attempt;
+	at->grace_ms = m->grace_ms;
+	if (make_dir(at, node_dir, m->attempt, &err) < 0 ||
+	    write_hostfile(node_dir, m, &err) < 0 || make_groups(at, m->memory, &err) < 0) {
+		give_up(at, &err);
+		return;
+	}
+	hold_pipes(at);
+	if (launch(at, node_dir, m, &err) < 0)
+		give_up(at, &err);
+}
+
+/* ---- stopping, and children ---- */
+
+void attempt_stop(struct attempt *at, enum stop_cause cause)
+{
+	static const int signals[] = {
+		[STOP_ASKED] = SHIM_STOP,
+		[STOP_HURRY] = SHIM_HURRY,
+		[STOP_LEASE] = SHIM_LEASE,
+		[STOP_DEADLINE] = SHIM_STOP,
+	};
+
+	if (!attempt_is_live(at))
+		return;
+	if (at->tending) {
+		tend_stop(&at->tend, cause, clock_boot_ms());
+		loop_timer_set(at->tend_timer, 0);
+	} else if (at->shim > 0) {
+		kill(at->shim, signals[cause]);
+	} else if (proc_alive(at->st.shim)) {
+		kill(at->st.shim.pid, signals[cause]);
+	}
+}
+
+void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)
+{
+	if (at->tending && pid == at->tend.job.pid && !at->tend.exited)
+		tend_main_ended(&at->tend, wait_status, clock_boot_ms());
+}
+
+/* The shim exits with an errno when it could not claim the attempt. */
+static void never_claimed(struct attempt *at, int wait_status)
+{
+	struct err err = {0};
+
+	if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0)
+		err_errno(&err, WEXITSTATUS(wait_status), "start attempt %d", at->no);
+	else
+		err_set(&err, ERR_UNAVAILABLE, "the shim was killed before the job had started");
+	give_up(at, &err);
+}
+
+void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status)
+{
+	if (at->tending) {
+		loop_timer_set(at->tend_timer, 0);
+		return;
+	}
+	if (pid != at->shim || at->shim == 0)
+		return;
+	look(at);
+	if (at->st.attempt == 0 && !at->has_exit) {
+		at->shim = 0;
+		never_claimed(at, wait_status);
+	} else if (at->st.shim.pid != pid && !at->has_exit) {
+		/* Another shim, of an agent that was killed, had the attempt already. */
+		at->shim = 0;
+		watch_stranger(at);
+	} else {
+		at->shim = 0;
+		at->parent = true;
+		shim_gone(at);
+	}
+}

@@ -1,0 +1,78 @@
+#pragma once
+/*
+ * attempt - one start of the job on this node, as the agent sees it.
+ *
+ * While the shim lives the agent only watches: the bell file says that something
+ * is new, the shim's pidfd says that it ended.  If the shim was killed, the job is
+ * our child now (we are a subreaper) and the agent tends it itself.  If the shim
+ * was forked by an earlier agent, nobody can learn the exit status any more: the
+ * rest of the job is killed and that is what is reported.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "agent/config.h"
+#include "agent/message.h"
+#include "agent/status.h"
+#include "agent/tend.h"
+
+struct err;
+struct loop;
+
+struct attempt_events {
+	void (*changed)(void *ctx); /* something is new: status, sizes, the end */
+	bool (*is_helper)(void *ctx, pid_t pid); /* a child of ours that is not the job's */
+};
+
+struct attempt {
+	int no; /* 0: there is none */
+	char *dir;
+	int dirfd;
+	bool other_boot;
+	struct status st;
+	int64_t status_size;
+	bool has_exit; /* `exit` is final */
+	struct exit_report exit;
+
+	/* Watching. */
+	struct loop *loop;
+	const struct agent_config *cfg;
+	const char *boot_id;
+	int bell; /* inotify */
+	struct loop_io *bell_io;
+	pid_t shim;  /* our child, alive; 0 if it is neither */
+	bool parent; /* it was our child: its orphans are ours */
+	int shim_fd;
+	struct loop_io *shim_io;
+	struct loop_timer *shim_timer; /* where the kernel has no pidfd */
+	int hold[STREAMS];	       /* read ends: what is in a pipe survives a dead shim */
+	struct cgroup cg;
+	int64_t grace_ms;
+	char *mark;
+
+	/* Tending, after the shim's death. */
+	bool tending;
+	struct tend tend;
+	struct loop_io *tend_io[STREAMS];
+	struct loop_timer *tend_timer;
+
+	struct attempt_events ev;
+	void *ctx;
+};
+
+void attempt_init(struct attempt *at, struct loop *l, const struct agent_config *cfg,
+		  const char *boot_id, const struct attempt_events *ev, void *ctx);
+void attempt_release(struct attempt *at);
+/* Look for the newest claimed attempt below node_dir and take it up.  None is fine. */
+int attempt_find(struct attempt *at, const char *node_dir, struct err *err);
+/* Start a new one.  A failure before the shim is reported by at->exit, like every other end. */
+void attempt_start(struct attempt *at, const char *node_dir, const struct msg_start *m);
+/* Is something of the job running? */
+bool attempt_is_live(const struct attempt *at);
+void attempt_stop(struct attempt *at, enum stop_cause cause);
+/* A child of ours has this status and is not reaped yet. */
+void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status);
+/* It is reaped. */
+void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status);
+/* Nothing of the job is alive; remove its groups. */
+void attempt_remove_groups(struct attempt *at);

@@ -1,0 +1,84 @@
+#include "agent/config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "fmt/doc.h"
+
+#define CONFIG_MAX (64 * 1024)
+#define PROTO 1
+
+static int want(const struct doc *d, const char *key, const char **ret, struct err *err)
+{
+	struct str s = doc_str(d, key, STR(""));
+
+	if (s.n == 0 || memchr(s.p, '\0', s.n))
+		return err_set(err, ERR_INVALID, "key '%s' is missing", key);
+	*ret = s.p;
+	return 0;
+}
+
+static void copy_path(char out[static CGROUP_PATH_MAX], struct str s)
+{
+	if (s.n < CGROUP_PATH_MAX)
+		snprintf(out, CGROUP_PATH_MAX, "%.*s", STR_ARG(s));
+}
+
+static int64_t limit(const struct doc *d, const char *key, int64_t fallback)
+{
+	int64_t v = doc_int(d, key, fallback);
+
+	return v >= 0 ? v : fallback;
+}
+
+static int read_keys(const struct doc *d, struct agent_config *c, struct err *err)
+{
+	if (want(d, "run", &c->run, err) < 0 || want(d, "node", &c->node, err) < 0 ||
+	    want(d, "token", &c->token, err) < 0 || want(d, "link_dir", &c->link_dir, err) < 0 ||
+	    want(d, "link_name", &c->link_name, err) < 0)
+		return -1;
+	if (doc_int(d, "proto", 0) != PROTO)
+		return err_set(err, ERR_INVALID, "protocol %" PRId64 " is not known, only %d",
+			       doc_int(d, "proto", 0), PROTO);
+	c->home = doc_str(d, "home", STR("")).p;
+	c->revive = doc_bool(d, "revive", false) && c->home[0];
+	c->mark = doc_str(d, "mark", STR("")).p;
+	copy_path(c->cg.unified, doc_str(d, "cgroup", STR("")));
+	copy_path(c->cg.memory, doc_str(d, "cgroup_memory", STR("")));
+	c->limits = (struct tend_limits){
+		.settle_ms = limit(d, "settle_ms", TEND_SETTLE_MS),
+		.unkill_ms = limit(d, "unkill_ms", TEND_UNKILL_MS),
+		.full_ms = limit(d, "full_ms", SPOOL_FULL_MS),
+		.spool_bytes = (uint64_t)limit(d, "spool_bytes", (int64_t)TEND_SPOOL_BYTES),
+	};
+	return 0;
+}
+
+int config_load(const char *dir, struct arena *a, struct agent_config *ret, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(dir, CONFIG_FILE);
+	struct doc *d = NULL;
+	struct buf text;
+	int rc;
+
+	*ret = (struct agent_config){0};
+	buf_init(&text, CONFIG_MAX);
+	rc = file_read(path, &text, err);
+	if (rc == 0) {
+		rc = json_parse(buf_str(&text), a, &d, err);
+		if (rc == 0)
+			rc = read_keys(d, ret, err);
+		if (rc < 0)
+			err_wrap(err, "%s", path);
+	}
+	buf_release(&text);
+	return rc;
+}

@@ -1,0 +1,29 @@
+#pragma once
+/*
+ * config - agent.json, written by the driver when it makes the node.
+ *
+ * Required: run, node, token, link_dir, link_name, proto.  Optional: home and
+ * revive (start a master there when none answers), mark (what every process
+ * of this node carries in its environment), cgroup and cgroup_memory (where
+ * the job's groups go), and the limits settle_ms, unkill_ms, full_ms, spool_bytes.
+ */
+#include <stdbool.h>
+#include "agent/tend.h"
+#include "sys/cgroup.h"
+
+struct arena;
+struct err;
+
+#define CONFIG_FILE "agent.json"
+
+struct agent_config {
+	const char *run, *node, *token;
+	const char *link_dir, *link_name;
+	const char *home;
+	bool revive;
+	const char *mark;
+	struct cgroup cg;
+	struct tend_limits limits;
+};
+
+int config_load(const char *dir, struct arena *a, struct agent_config *ret, struct err *err);

@@ -1,0 +1,68 @@
+#include "agent/environ.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "sys/proctree.h"
+
+#define METRICS_NAME "REGATTA_METRICS"
+
+static const struct {
+	const char *name, *fallback;
+} filled_in[] = {
+	{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+	{"HOME", "/"},
+};
+#define FILLED_IN (sizeof(filled_in) / sizeof(filled_in[0]))
+
+static bool is_name(const char *entry, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+const char *environ_get(const char *const *env, const char *name)
+{
+	for (; *env; env++)
+		if (is_name(*env, name))
+			return *env + strlen(name) + 1;
+	return "";
+}
+
+static bool has(const char *const *env, const char *name)
+{
+	for (; *env; env++)
+		if (is_name(*env, name))
+			return true;
+	return false;
+}
+
+const char **environ_make(const struct msg_start *m, const char *mark, const char *metrics_fifo)
+{
+	const char **env = xcalloc(m->nenv + FILLED_IN + 3, sizeof(*env));
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->nenv; i++)
+		if (!is_name(m->env[i], PROC_MARK) && !is_name(m->env[i], METRICS_NAME))
+			env[n++] = xstrdup(m->env[i]);
+	for (size_t i = 0; i < FILLED_IN; i++) {
+		const char *own = getenv(filled_in[i].name);
+
+		if (!has(env, filled_in[i].name))
+			env[n++] = xasprintf("%s=%s", filled_in[i].name,
+					     own ? own : filled_in[i].fallback);
+	}
+	env[n++] = xasprintf("%s=%s", METRICS_NAME, metrics_fifo);
+	if (mark[0])
+		env[n++] = xasprintf("%s=%s", PROC_MARK, mark);
+	return env;
+}
+
+void environ_freep(const char ***env)
+{
+	for (const char **e = *env; e && *e; e++)
+		free((char *)(uintptr_t)*e);
+	free(*env);
+}

@@ -1,0 +1,100 @@
+#pragma once
+/*
+ * internal - the agent's state, shared by agent.c (life), agent_link.c (the
+ * connection) and agent_job.c (inputs, attempt, streams).
+ *
+ * What has to be told to the master follows from the state: job_update() compares
+ * what is known with what was told on this connection and sends the difference.
+ * Every event only changes the state and calls agent_wake().
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "agent/attempt.h"
+#include "agent/config.h"
+#include "agent/host.h"
+#include "agent/relay.h"
+#include "agent/scan.h"
+#include "base/buf.h"
+#include "base/rand.h"
+
+struct conn;
+struct frame;
+struct loop;
+struct loop_timer;
+struct probe;
+struct task;
+
+enum leave {
+	LEAVE_NOT,
+	LEAVE_KEEP,  /* the lease ran out: stop the job, keep its result */
+	LEAVE_CLEAN, /* released or refused: stop the job, remove everything */
+	LEAVE_NOW,   /* asked by a signal: leave shim and job alone */
+};
+
+struct agent {
+	struct loop *loop;
+	char *dir;
+	struct arena *arena;
+	struct agent_config cfg;
+	char boot_id[STATUS_BOOT_ID];
+	int lock;
+	enum leave leave;
+	bool awake; /* an update is due */
+	struct loop_timer *bye;
+	struct loop_timer *quiet; /* small pieces of output wait for company */
+	bool is_quiet;
+
+	/* The connection. */
+	struct conn *conn;
+	bool welcomed, said_bye, pinged;
+	struct loop_timer *dial, *silence, *lease;
+	struct rng rng;
+	int64_t backoff_ms, heard_ms, nobody_since_ms, revived_ms, lease_ms;
+	struct {
+		bool started, serving, exit, collected;
+	} told;
+
+	/* Inputs. */
+	struct arena *inputs_arena; /* NULL: none yet */
+	struct msg_inputs inputs;
+	bool ready_wanted, ready_known;
+	struct buf ready;
+	struct task *prepare;
+
+	/* The job. */
+	struct attempt at;
+	bool relaying;
+	struct relay relay;
+	struct scan scan;
+	struct loop_timer *scan_timer, *sample_timer;
+	bool scan_waits, sampling;
+	struct host host;
+	bool has_host;
+	char *address;
+	int port;
+	struct probe *probe;
+	bool serving;
+	struct task *collect;
+	bool collected_known;
+	struct buf collected;
+};
+
+/* agent.c */
+void agent_wake(struct agent *a);
+void agent_leave(struct agent *a, enum leave how);
+
+/* agent_link.c */
+void link_init(struct agent *a);
+void link_release(struct agent *a);
+void link_bye(struct agent *a, const char *reason);
+void link_send(struct agent *a, int type, const struct buf *payload);
+
+/* agent_job.c */
+int job_init(struct agent *a, struct err *err);
+void job_release(struct agent *a);
+void job_inputs(struct agent *a, struct str json, struct err *err); /* err set: the frame is bad */
+void job_start(struct agent *a, struct str json, struct err *err);
+void job_hello(struct agent *a, struct buf *out);
+void job_welcomed(struct agent *a, const struct msg_welcome *m);
+/* Bring what follows from the state: tasks, probe, samples; and tell what is new. */
+void job_update(struct agent *a);

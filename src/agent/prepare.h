@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * prepare - make a node fit to run: its work directory, source, data, and
+ * the checks that can be made before anybody starts.
+ *
+ * Doing it twice gives the same result: what was unpacked is remembered by the
+ * digest of what was asked for, and a half-made directory is made again.
+ */
+#include <stdbool.h>
+#include "agent/message.h"
+
+struct cgroup;
+struct err;
+
+/* Is there anything that takes long? */
+bool prepare_is_long(const struct msg_inputs *in);
+/* work/ with source and data below node_dir. */
+int prepare_files(const struct msg_inputs *in, const char *node_dir, struct err *err);
+/* Can the command be found, is the port free? */
+int prepare_check(const struct msg_inputs *in, const char *node_dir, struct err *err);
+/* Can memory be limited?  Makes the groups. */
+int prepare_memory(const struct msg_inputs *in, struct cgroup *cg, struct err *err);
+/* cwd, or the work directory if it is "".  Owned. */
+char *prepare_cwd(const char *node_dir, const char *cwd);
+
+#define WORK_DIR "work"

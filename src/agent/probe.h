@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * probe - does the job's port answer yet?
+ *
+ * Connects, without blocking, every few milliseconds until it succeeds once; then it
+ * says so and stops.
+ */
+#include <stdbool.h>
+#include <sys/socket.h>
+
+struct loop;
+struct probe;
+
+typedef void (*probe_fn)(void *ctx);
+
+/* IPv4 or IPv6 in figures; false if it is neither. */
+bool probe_address(const char *address, int port, struct sockaddr_storage *ret, socklen_t *ret_len);
+/* NULL if the address is none.  The first try is made at once. */
+struct probe *probe_new(struct loop *l, const char *address, int port, probe_fn answered, void *ctx);
+/* NULL allowed.  Safe inside `answered`.  Returns NULL. */
+struct probe *probe_free(struct probe *p);

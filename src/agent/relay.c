@@ -1,0 +1,166 @@
+#include "agent/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/spool.h"
+#include "agent/tend.h"
+#include "base/err.h"
+#include "link/conn.h"
+
+#define TELL_BYTES (1024 * 1024) /* how far the shim's knowledge of acknowledgements may lag */
+
+int relay_open(struct relay *r, int dirfd, struct err *err)
+{
+	r->acked_fd = openat(dirfd, TEND_ACKED, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	r->told = 0;
+	for (int s = 0; s < STREAMS; s++)
+		r->s[s] = (struct relay_stream){.fd = -1};
+	for (int s = 0; s < STREAMS; s++) {
+		char file[16], fifo[16];
+
+		spool_names((enum stream)s, file, fifo);
+		/* Writable, because holes are made in it. */
+		r->s[s].fd = openat(dirfd, file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (r->s[s].fd < 0) {
+			err_errno(err, errno, "open spool '%s'", file);
+			relay_close(r);
+			return -1;
+		}
+	}
+	relay_look(r);
+	return 0;
+}
+
+void relay_close(struct relay *r)
+{
+	for (int s = 0; s < STREAMS; s++) {
+		if (r->s[s].fd >= 0)
+			close(r->s[s].fd);
+		r->s[s].fd = -1;
+	}
+	if (r->acked_fd >= 0)
+		close(r->acked_fd);
+	r->acked_fd = -1;
+}
+
+bool relay_look(struct relay *r)
+{
+	bool grew = false;
+
+	for (int s = 0; s < STREAMS; s++) {
+		struct stat st;
+
+		if (r->s[s].fd < 0 || fstat(r->s[s].fd, &st) < 0)
+			continue;
+		grew |= (uint64_t)st.st_size > r->s[s].size;
+		r->s[s].size = (uint64_t)st.st_size;
+	}
+	return grew;
+}
+
+void relay_resume(struct relay *r, const uint64_t acks[static STREAMS])
+{
+	for (int s = 0; s < STREAMS; s++)
+		r->s[s].sent = r->s[s].acked = acks[s];
+}
+
+static void tell_shim(struct relay *r)
+{
+	uint64_t acked[STREAMS], sum = 0, size = 0;
+
+	for (int s = 0; s < STREAMS; s++) {
+		acked[s] = r->s[s].acked;
+		sum += acked[s];
+		size += r->s[s].size;
+	}
+	if (r->acked_fd < 0 || (sum - r->told < TELL_BYTES && sum < size))
+		return;
+	if (sum != r->told && pwrite(r->acked_fd, acked, sizeof(acked), 0) == (ssize_t)sizeof(acked))
+		r->told = sum;
+}
+
+void relay_ack(struct relay *r, enum stream s, uint64_t offset)
+{
+	/* An acknowledgement of what was never sent would move the window over bytes not stored. */
+	if (offset <= r->s[s].acked || offset > r->s[s].sent)
+		return;
+	r->s[s].acked = offset;
+	tell_shim(r);
+}
+
+/* One frame of one stream; 0 when there is nothing to send now. */
+static size_t push_one(struct relay_stream *st, enum stream s, struct conn *c, void *scratch)
+{
+	uint64_t end = st->acked + RELAY_WINDOW;
+	uint8_t offset[8];
+	ssize_t n;
+
+	if (end > st->size)
+		end = st->size;
+	if (st->fd < 0 || st->sent >= end)
+		return 0;
+	size_t want = end - st->sent < RELAY_FRAME ? (size_t)(end - st->sent) : RELAY_FRAME;
+
+	do {
+		n = pread(st->fd, scratch, want, (off_t)st->sent);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return 0; /* tried again at the next look */
+	data_offset_put(offset, st->sent);
+	conn_send(c, FRAME_DATA, (uint16_t)s, (struct str){(char *)offset, sizeof(offset)},
+		  (struct str){scratch, (size_t)n});
+	st->sent += (uint64_t)n;
+	return (size_t)n;
+}
+
+uint64_t relay_push(struct relay *r, struct conn *c, void *scratch)
+{
+	uint64_t total = 0, round;
+
+	do {
+		round = 0;
+		for (int s = 0; s < STREAMS; s++)
+			if (conn_queued(c) < RELAY_QUEUE - RELAY_FRAME)
+				round += push_one(&r->s[s], (enum stream)s, c, scratch);
+		total += round;
+	} while (round > 0);
+	return total;
+}
+
+bool relay_sent_all(const struct relay *r, const uint64_t lengths[static STREAMS])
+{
+	for (int s = 0; s < STREAMS; s++)
+		if (r->s[s].sent < lengths[s])
+			return false;
+	return true;
+}
+
+uint64_t relay_waiting(const struct relay *r)
+{
+	uint64_t sum = 0;
+
+	for (int s = 0; s < STREAMS; s++)
+		if (r->s[s].size > r->s[s].sent)
+			sum += r->s[s].size - r->s[s].sent;
+	return sum;
+}
+
+void relay_punch(struct relay *r, enum stream s, uint64_t scanned)
+{
+	struct relay_stream *st = &r->s[s];
+	uint64_t done = st->acked < scanned ? st->acked : scanned;
+
+	/* Samples of the last stretch may have been sent and not stored: a reconnect scans it again. */
+	if (st->fd < 0 || done < st->punched + 2 * RELAY_PUNCH)
+		return;
+	uint64_t upto = (done - RELAY_PUNCH) / RELAY_PUNCH * RELAY_PUNCH;
+
+	if (fallocate(st->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)st->punched,
+		      (off_t)(upto - st->punched)) == 0 ||
+	    errno == EOPNOTSUPP)
+		st->punched = upto;
+}

@@ -1,0 +1,47 @@
+#pragma once
+/*
+ * relay - send what is in the spools to the master, from where it stands.
+ *
+ * Bytes are addressed by (stream, offset).  At most RELAY_WINDOW beyond the last
+ * acknowledgement are under way, and at most RELAY_QUEUE wait in the connection,
+ * so memory does not depend on the volume.  What the master has stored, and
+ * the metrics scan has passed, is punched out of the spool.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "link/frame.h"
+
+struct conn;
+struct err;
+
+#define RELAY_WINDOW (4 * 1024 * 1024)
+#define RELAY_FRAME (256 * 1024)
+#define RELAY_QUEUE (512 * 1024)
+#define RELAY_PUNCH (16 * 1024 * 1024) /* freed in steps of this, and kept behind as much */
+
+struct relay_stream {
+	int fd;
+	uint64_t size, sent, acked, punched;
+};
+
+struct relay {
+	struct relay_stream s[STREAMS];
+	int acked_fd; /* tells the shim */
+	uint64_t told; /* sum of what acked_fd says */
+};
+
+int relay_open(struct relay *r, int dirfd, struct err *err);
+void relay_close(struct relay *r);
+/* Look at the sizes; true if something grew. */
+bool relay_look(struct relay *r);
+/* A new connection: send again from what the master has. */
+void relay_resume(struct relay *r, const uint64_t acks[static STREAMS]);
+void relay_ack(struct relay *r, enum stream s, uint64_t offset);
+/* Send what the window and the queue allow, with `scratch` of RELAY_FRAME bytes.  Returns the bytes sent. */
+uint64_t relay_push(struct relay *r, struct conn *c, void *scratch);
+/* Everything up to the given lengths was handed to the connection. */
+bool relay_sent_all(const struct relay *r, const uint64_t lengths[static STREAMS]);
+/* Bytes that wait for a connection or the window. */
+uint64_t relay_waiting(const struct relay *r);
+/* Free disk space below what is stored and scanned. */
+void relay_punch(struct relay *r, enum stream s, uint64_t scanned);

@@ -1,0 +1,206 @@
+#include "agent/scan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "fmt/jsonw.h"
+#include "link/conn.h"
+#include "metrics/extract.h"
+#include "metrics/lines.h"
+
+#define ITEMS_MAX (768 * 1024) /* a frame holds 1 MiB */
+#define QUEUE_MAX (256 * 1024) /* of the connection: then the output goes first */
+
+void scan_init(struct scan *sc)
+{
+	*sc = (struct scan){0};
+	buf_init(&sc->items, ITEMS_MAX);
+}
+
+void scan_release(struct scan *sc)
+{
+	sc->ex = extract_free(sc->ex);
+	buf_release(&sc->items);
+}
+
+int scan_patterns(struct scan *sc, const struct msg_inputs *in, struct err *err)
+{
+	struct metric_pattern *pats = xcalloc(in->nmetrics + 1, sizeof(*pats));
+	struct extract *ex;
+	int rc;
+
+	for (size_t i = 0; i < in->nmetrics; i++)
+		pats[i] = (struct metric_pattern){in->metrics[i].name, in->metrics[i].pattern};
+	rc = extract_new(pats, in->nmetrics, in->metric_prefix, &ex, err);
+	free(pats);
+	if (rc < 0)
+		return -1;
+	sc->ex = extract_free(sc->ex);
+	sc->ex = ex;
+	return 0;
+}
+
+void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS])
+{
+	for (int s = 0; s < STREAMS; s++)
+		sc->s[s] = (struct scan_stream){scanned[s], scanned[s]};
+	buf_reset(&sc->items);
+	sc->nitems = 0;
+}
+
+static void add_sample(void *ctx, const struct sample *s)
+{
+	struct scan *sc = ctx;
+	struct jsonw w;
+
+	if (sc->nitems > 0)
+		buf_addc(&sc->items, ',');
+	jsonw_init(&w, &sc->items);
+	jsonw_open(&w, '[');
+	jsonw_str(&w, s->name);
+	jsonw_double(&w, s->value);
+	jsonw_int(&w, s->step);
+	jsonw_int(&w, sc->time_ms);
+	jsonw_close(&w);
+	sc->nitems++;
+}
+
+static void send_frame(struct scan *sc, enum stream s, struct conn *c)
+{
+	struct scan_stream *st = &sc->s[s];
+	char head[160];
+	int n = snprintf(head, sizeof(head),
+			 "{\"from\":%" PRIu64 ",\"to\":%" PRIu64 ",\"bad\":%" PRIu64
+			 ",\"samples\":[",
+			 st->reported, st->pos, sc->bad);
+
+	sc->items.max = ITEMS_MAX + 2; /* the end always fits */
+	buf_add(&sc->items, "]}", 2);
+	sc->items.max = ITEMS_MAX;
+	conn_send(c, FRAME_METRICS, (uint16_t)s, (struct str){head, (size_t)n}, buf_str(&sc->items));
+	buf_reset(&sc->items);
+	sc->nitems = 0;
+	sc->bad = 0;
+	st->reported = st->pos;
+}
+
+static void run_block(struct scan *sc, enum stream s, struct str block)
+{
+	if (s != STREAM_METRICS) {
+		extract_block(sc->ex, block, add_sample, sc);
+		return;
+	}
+	while (block.p && block.n > 0) {
+		struct str line = str_cut(&block, '\n');
+
+		if (line.n > 0 && line.p[line.n - 1] == '\r')
+			line.n--;
+		if (line.n > 0)
+			extract_json_line(sc->ex, line, add_sample, sc);
+	}
+}
+
+/* Lines up to about the middle of the block; the whole block if it is one line. */
+static size_t half(struct str block)
+{
+	const char *nl = memrchr(block.p, '\n', block.n / 2);
+
+	if (!nl)
+		nl = memchr(block.p, '\n', block.n - 1);
+	return nl ? (size_t)(nl - block.p) + 1 : block.n;
+}
+
+/* Samples of a block that do not fit in a frame: send what was there before, then try with less. */
+static void take_block(struct scan *sc, enum stream s, struct str block, struct conn *c)
+{
+	size_t before = sc->items.n, count = sc->nitems;
+	uint64_t bad = extract_bad(sc->ex);
+
+	run_block(sc, s, block);
+	if (!sc->items.overflow) {
+		sc->bad += extract_bad(sc->ex) - bad;
+		sc->s[s].pos += block.n;
+		return;
+	}
+	sc->items.overflow = false;
+	size_t part = half(block);
+
+	if (count == 0 && part == block.n) {
+		/* One line with more than a frame of figures: none of them counts. */
+		sc->bad += sc->nitems;
+		sc->items.n = sc->nitems = 0;
+		sc->s[s].pos += block.n;
+		return;
+	}
+	sc->items.n = before;
+	sc->nitems = count;
+	if (count > 0) {
+		send_frame(sc, s, c);
+		take_block(sc, s, block, c);
+		return;
+	}
+	take_block(sc, s, (struct str){block.p, part}, c);
+	if (sc->nitems > 0)
+		send_frame(sc, s, c);
+	take_block(sc, s, (struct str){block.p + part, block.n - part}, c);
+}
+
+/* How much of what was read can be looked at: whole lines, a piece of an overlong one, or the rest at the end. */
+static size_t usable(const char *p, size_t n, bool at_end)
+{
+	const char *nl = memrchr(p, '\n', n);
+
+	if (at_end)
+		return n;
+	if (nl)
+		return (size_t)(nl - p) + 1;
+	return n >= LINE_MAX_BYTES ? n : 0;
+}
+
+bool scan_stream(struct scan *sc, enum stream s, int fd, uint64_t size, bool ended, struct conn *c,
+		 void *scratch)
+{
+	struct scan_stream *st = &sc->s[s];
+	uint64_t first = st->pos;
+	bool all = true;
+
+	if (!sc->ex || fd < 0)
+		return true;
+	sc->time_ms = clock_wall_ms();
+	while (st->pos < size) {
+		size_t want = size - st->pos < SCAN_CHUNK ? (size_t)(size - st->pos) : SCAN_CHUNK;
+
+		if (conn_queued(c) > QUEUE_MAX || st->pos - first >= SCAN_TURN) {
+			all = false;
+			break;
+		}
+		ssize_t n = pread(fd, scratch, want, (off_t)st->pos);
+
+		if (n <= 0)
+			break;
+		size_t use = usable(scratch, (size_t)n, ended && st->pos + (uint64_t)n >= size);
+
+		if (use == 0)
+			break;
+		take_block(sc, s, (struct str){scratch, use}, c);
+		if (sc->nitems >= SCAN_SAMPLES || st->pos - st->reported >= SCAN_REPORT)
+			send_frame(sc, s, c);
+	}
+	if (sc->nitems > 0 || sc->bad > 0 || (ended && st->pos >= size && st->reported < st->pos))
+		send_frame(sc, s, c);
+	return all;
+}
+
+bool scan_done(const struct scan *sc, const uint64_t lengths[static STREAMS])
+{
+	for (int s = 0; s < STREAMS; s++)
+		if (sc->s[s].reported < lengths[s])
+			return false;
+	return true;
+}

@@ -1,0 +1,48 @@
+#pragma once
+/*
+ * scan - look for figures in the spools and report the range that was looked at.
+ *
+ * Only whole lines are looked at, until the stream has ended.  A METRICS frame
+ * says [from,to) and all samples in it; the master counts a range once.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "agent/message.h"
+#include "base/buf.h"
+#include "link/frame.h"
+
+struct conn;
+struct err;
+struct extract;
+
+#define SCAN_MS 50	       /* how long samples wait for company */
+#define SCAN_SAMPLES 512       /* of one frame */
+#define SCAN_CHUNK (64 * 1024) /* scanned at once */
+#define SCAN_TURN (4 * 1024 * 1024)
+#define SCAN_REPORT (1024 * 1024) /* a range without samples is reported in steps of this */
+
+struct scan_stream {
+	uint64_t pos;	   /* scanned so far */
+	uint64_t reported; /* told to the master on this connection */
+};
+
+struct scan {
+	struct extract *ex; /* NULL: patterns not known yet */
+	struct scan_stream s[STREAMS];
+	struct buf items; /* samples of the frame being made, JSON, comma-separated */
+	size_t nitems;
+	uint64_t bad;
+	int64_t time_ms;
+};
+
+void scan_init(struct scan *sc);
+void scan_release(struct scan *sc);
+/* Compile; what was compiled before is replaced. */
+int scan_patterns(struct scan *sc, const struct msg_inputs *in, struct err *err);
+void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS]);
+/* Scan [pos, size) of a stream from fd and send frames; `ended`: size is final.  scratch has SCAN_CHUNK bytes.  Stops
+ * early when the connection's queue is long or SCAN_TURN bytes were scanned: false, call again. */
+bool scan_stream(struct scan *sc, enum stream s, int fd, uint64_t size, bool ended, struct conn *c,
+		 void *scratch);
+/* Everything up to these lengths was reported. */
+bool scan_done(const struct scan *sc, const uint64_t lengths[static STREAMS]);

@@ -1,0 +1,360 @@
+#include "agent/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/status.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "sys/child.h"
+
+#define CODE_NOT_FOUND 127
+#define CODE_NOT_RUN 126
+
+struct shim {
+	const struct shim_start *start;
+	int dirfd, status_fd, signals;
+	struct tend tend;
+};
+
+/* What the job's process could not do before its program ran. */
+enum stage { STAGE_STREAMS, STAGE_CGROUP, STAGE_CWD, STAGE_EXEC };
+struct failure {
+	enum stage stage;
+	int errnum;
+};
+
+int shim_failed_code(enum err_kind kind)
+{
+	return kind == ERR_NOT_FOUND ? CODE_NOT_FOUND : CODE_NOT_RUN;
+}
+
+/* ---- the job's own process, up to its exec ---- */
+
+static void __attribute__((noreturn)) give_up(int report, enum stage stage)
+{
+	struct failure f = {stage, errno};
+
+	if (write(report, &f, sizeof(f)) < 0)
+		_exit(CODE_NOT_RUN);
+	_exit(CODE_NOT_RUN);
+}
+
+/* The job holds its pipes for reading too: when the reader is killed there is no SIGPIPE,
+ * and what is in the pipe stays there for the next one. */
+static int open_streams(int dirfd)
+{
+	for (int s = STREAM_OUT; s <= STREAM_ERR; s++) {
+		char file[16], fifo[16];
+		int fd;
+
+		spool_names((enum stream)s, file, fifo);
+		fd = openat(dirfd, fifo, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0 || dup2(fd, s + 1) < 0)
+			return -1;
+	}
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	return null < 0 ? -1 : dup2(null, 0);
+}
+
+/* A script without "#!" is run by the shell, as a shell itself would do. */
+static void exec_by_shell(const struct shim_start *s)
+{
+	size_t n = 0;
+
+	while (s->argv[n])
+		n++;
+	const char **argv = xcalloc(n + 2, sizeof(*argv));
+
+	argv[0] = "/bin/sh";
+	argv[1] = s->file;
+	for (size_t i = 1; i < n; i++)
+		argv[i + 1] = s->argv[i];
+	execve(argv[0], (char *const *)argv, (char *const *)s->env);
+}
+
+static void __attribute__((noreturn)) job_main(const struct shim *sh, bool inside, int go, int report)
+{
+	const struct shim_start *s = sh->start;
+	char byte;
+
+	setsid();
+	if ((!inside && cgroup_enter_unified(&s->cg) < 0) || cgroup_enter_memory(&s->cg) < 0)
+		give_up(report, STAGE_CGROUP);
+	if (open_streams(sh->dirfd) < 0)
+		give_up(report, STAGE_STREAMS);
+	if (chdir(s->cwd) < 0)
+		give_up(report, STAGE_CWD);
+	/* Nothing of the job's runs before its pid is on record; without a shim it never runs. */
+	if (read(go, &byte, 1) != 1)
+		_exit(CODE_NOT_RUN);
+	child_reset_signals();
+	execve(s->file, (char *const *)s->argv, (char *const *)s->env);
+	if (errno == ENOEXEC)
+		exec_by_shell(s);
+	give_up(report, STAGE_EXEC);
+}
+
+/* ---- starting it ---- */
+
+static size_t total_bytes(const char *const *v)
+{
+	size_t n = 0;
+
+	for (; *v; v++)
+		n += strlen(*v) + 1 + sizeof(char *);
+	return n;
+}
+
+static void explain_failure(const struct shim_start *s, const struct failure *f, struct err *err)
+{
+	switch (f->stage) {
+	case STAGE_STREAMS:
+		err_errno(err, f->errnum, "open the job's output");
+		break;
+	case STAGE_CGROUP:
+		err_set(err, ERR_UNAVAILABLE, "enter the job's cgroup: %s", strerror(f->errnum));
+		break;
+	case STAGE_CWD:
+		err_errno(err, f->errnum, "enter the directory '%s'", s->cwd);
+		break;
+	case STAGE_EXEC:
+		if (f->errnum == E2BIG)
+			err_set(err, ERR_INVALID,
+				"command and environment are too long for this system (%zu bytes)",
+				total_bytes(s->argv) + total_bytes(s->env));
+		else if (f->errnum == ENOENT)
+			/* The file is there; what is missing is what its first line names. */
+			err_set(err, ERR_NOT_FOUND,
+				"command '%s' cannot be run: its interpreter is missing",
+				s->argv[0]);
+		else
+			err_errno(err, f->errnum, "run '%s'", s->argv[0]);
+		break;
+	}
+}
+
+/* 0: the program runs.  -1: it does not, and err says why in the user's words. */
+static int start_job(struct shim *sh, struct err *err)
+{
+	const struct shim_start *s = sh->start;
+	CLEANUP(close_fdp) int cgroup_fd = cgroup_open(&s->cg);
+	int go[2] = {-1, -1}, report[2] = {-1, -1};
+	struct failure f;
+	bool inside;
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	pid = child_fork_into(cgroup_fd, &inside);
+	if (pid < 0)
+		return err_errno(err, errno, "fork the job");
+	if (pid == 0) {
+		close(go[1]);
+		job_main(sh, inside, go[0], report[1]);
+	}
+	close(go[0]);
+	close(report[1]);
+	sh->tend.job = proc_id_of(pid);
+	int rc = status_add_job(sh->status_fd, sh->tend.job, err);
+
+	tend_ring(&sh->tend);
+	/* If it has given up already, nobody reads this; the report says why. */
+	ssize_t n = rc == 0 ? write(go[1], "g", 1) : 0;
+
+	close(go[1]);
+	n = read(report[0], &f, sizeof(f)); /* 0 bytes: exec closed it */
+	close(report[0]);
+	if (rc == 0 && n == (ssize_t)sizeof(f)) {
+		explain_failure(s, &f, err);
+		rc = -1;
+	}
+	return rc;
+}
+
+/* ---- its life ---- */
+
+static bool have_children(void)
+{
+	siginfo_t si;
+
+	return waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* Every descendant is below us, because orphans come to us. */
+static void others(void *ctx, struct proc_list *out)
+{
+	(void)ctx;
+	if (have_children())
+		proc_descendants(getpid(), out);
+}
+
+static int as_wait_status(const siginfo_t *si)
+{
+	return si->si_code == CLD_EXITED ? W_EXITCODE(si->si_status, 0)
+					 : W_EXITCODE(0, si->si_status);
+}
+
+static void reap(struct shim *sh)
+{
+	for (;;) {
+		siginfo_t si = {0};
+
+		/* Look first: the status must be on record before the kernel forgets it. */
+		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0)
+			return;
+		if (si.si_pid == sh->tend.job.pid && !sh->tend.exited)
+			tend_main_ended(&sh->tend, as_wait_status(&si), clock_boot_ms());
+		waitpid(si.si_pid, NULL, 0);
+	}
+}
+
+static void take_signals(struct shim *sh)
+{
+	struct signalfd_siginfo si;
+
+	while (read(sh->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		switch (si.ssi_signo) {
+		case SHIM_STOP:
+			tend_stop(&sh->tend, STOP_ASKED, clock_boot_ms());
+			break;
+		case SHIM_HURRY:
+			tend_stop(&sh->tend, STOP_HURRY, clock_boot_ms());
+			break;
+		case SHIM_LEASE:
+			tend_stop(&sh->tend, STOP_LEASE, clock_boot_ms());
+			break;
+		default: /* SIGCHLD: reap() looks anyway */
+			break;
+		}
+	}
+	reap(sh);
+}
+
+static void live(struct shim *sh)
+{
+	struct tend *t = &sh->tend;
+
+	while (t->phase != TEND_DONE) {
+		struct pollfd p[1 + STREAMS] = {{.fd = sh->signals, .events = POLLIN}};
+		int64_t wait = tend_step(t, clock_boot_ms());
+
+		if (t->phase == TEND_DONE)
+			break;
+		nfds_t n = 1 + tend_poll(t, p + 1);
+
+		poll(p, n, wait < 0 || wait > 60000 ? 60000 : (int)wait);
+		if (p[0].revents)
+			take_signals(sh);
+	}
+}
+
+/* The job never ran: that is its whole story. */
+static void never_ran(struct shim *sh, const struct err *why)
+{
+	struct tend *t = &sh->tend;
+
+	t->exit.kind = why->kind;
+	exit_add_reason(&t->exit, why->msg);
+	tend_main_known(t, shim_failed_code(why->kind), 0, clock_boot_ms());
+	reap(sh);
+	t->phase = TEND_KILLING;
+	t->kill_since_ms = clock_boot_ms();
+	live(sh);
+}
+
+/* Not even the spools can be opened: there is only the record to write. */
+static void no_streams(struct shim *sh, const struct err *why)
+{
+	struct exit_report e = {.attempt = sh->start->attempt, .code = -1, .kind = why->kind};
+
+	exit_add_reason(&e, why->msg);
+	if (status_add_exit(sh->status_fd, &e, NULL) == 0)
+		fdatasync(sh->status_fd);
+}
+
+/* ---- becoming one ---- */
+
+static void take_own_signals(struct shim *sh)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	sigset_t set;
+
+	/* They are blocked since before the fork: one that came meanwhile waits for the descriptor. */
+	child_reset_handlers();
+	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGHUP, &ignore, NULL);
+	sigaction(SIGINT, &ignore, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SHIM_STOP);
+	sigaddset(&set, SHIM_HURRY);
+	sigaddset(&set, SHIM_LEASE);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	sh->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
+{
+	struct shim sh = {.start = s, .dirfd = -1, .status_fd = -1};
+	struct err err = {0};
+
+	setsid();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_NAME, "regatta-shim");
+	child_close_from(3);
+	take_own_signals(&sh);
+	sh.dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (sh.dirfd < 0 || sh.signals < 0)
+		_exit(errno);
+	if (status_claim(sh.dirfd, s->attempt, s->boot_id, &sh.status_fd, &err) < 0)
+		_exit(err.code ? err.code : EIO);
+	sh.tend = (struct tend){
+		.dirfd = sh.dirfd,
+		.status_fd = sh.status_fd,
+		.attempt = s->attempt,
+		.cg = s->cg,
+		.oom_before = cgroup_oom_kills(&s->cg),
+		.grace_ms = s->grace_ms,
+		.deadline_ms = s->deadline_ms ? clock_boot_ms() + s->deadline_ms : 0,
+		.limits = s->limits,
+		.others = others,
+	};
+	if (tend_open(&sh.tend, &err) < 0)
+		no_streams(&sh, &err);
+	else if (!s->file)
+		never_ran(&sh, &s->unfit);
+	else if (start_job(&sh, &err) < 0)
+		never_ran(&sh, &err);
+	else
+		live(&sh);
+	_exit(0);
+}
+
+int shim_fork(const struct shim_start *s, pid_t *ret_pid, struct err *err)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	/* The event loop's handlers must not run in the child. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+		shim_main(s);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return err_errno(err, errno, "fork the shim");
+	*ret_pid = pid;
+	return 0;
+}

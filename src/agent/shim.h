@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * shim - the small process between agent and job.
+ *
+ * Forked by the agent (no exec), in a session of its own, and a subreaper: every
+ * orphan of the job becomes its child, so "no children" proves that nothing is left.
+ * It claims the attempt, starts the job, pumps its pipes to the spools, enforces
+ * the time limit, ends the whole tree and records the exit, whether or not an
+ * agent or a master is alive.
+ *
+ * Signals to the shim: SIGTERM stops the job (SIGTERM, grace, SIGKILL), SIGUSR1
+ * kills it now, SIGUSR2 stops it because the lease ran out.
+ */
+#include "agent/message.h"
+#include "agent/tend.h"
+#include "sys/cgroup.h"
+
+struct err;
+
+#define SHIM_STOP SIGTERM
+#define SHIM_HURRY SIGUSR1
+#define SHIM_LEASE SIGUSR2
+
+struct shim_start {
+	const char *dir; /* a<attempt>, absolute, with the spools made */
+	int attempt;
+	const char *boot_id;
+	const char *file;	 /* the program; NULL: `unfit` says why there is none */
+	struct err unfit;
+	const char *const *argv, *const *env; /* NULL-terminated */
+	const char *cwd;
+	struct cgroup cg; /* made and limited */
+	int64_t grace_ms, deadline_ms; /* deadline: ms from now; 0 = none */
+	struct tend_limits limits;
+};
+
+/* The pid of the shim.  If it cannot even claim the attempt it exits with an errno as its code (EEXIST:
+ * the attempt is taken); everything later is in the status file. */
+int shim_fork(const struct shim_start *s, pid_t *ret_pid, struct err *err);
+/* The exit code and the kind of a program that cannot be started. */
+int shim_failed_code(enum err_kind kind);

@@ -1,0 +1,155 @@
+#include "agent/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#define PIPE_BYTES (256 * 1024) /* a wish; the system may have a smaller limit for users */
+#define STEP_BYTES (1024 * 1024)
+#define STEPS 8 /* then the other streams get their turn */
+#define DROP_BYTES 16384
+
+void spool_names(enum stream s, char file[static 16], char fifo[static 16])
+{
+	snprintf(file, 16, "%s", stream_name(s));
+	snprintf(fifo, 16, "%s.fifo", stream_name(s));
+}
+
+int spool_make(int dirfd, struct err *err)
+{
+	for (int s = 0; s < STREAMS; s++) {
+		char file[16], fifo[16];
+
+		spool_names((enum stream)s, file, fifo);
+		if (mkfifoat(dirfd, fifo, 0600) < 0 && errno != EEXIST)
+			return err_errno(err, errno, "make '%s'", fifo);
+		CLEANUP(close_fdp)
+		int fd = openat(dirfd, file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+		if (fd < 0)
+			return err_errno(err, errno, "make '%s'", file);
+	}
+	return 0;
+}
+
+int spool_open(struct spool *sp, int dirfd, enum stream s, struct err *err)
+{
+	int mode = s == STREAM_METRICS ? O_RDWR : O_RDONLY;
+	CLEANUP(close_fdp) int fifo_fd = -1;
+	CLEANUP(close_fdp) int file_fd = -1;
+	char file[16], fifo[16];
+	struct stat st;
+
+	spool_names(s, file, fifo);
+	fifo_fd = openat(dirfd, fifo, mode | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (fifo_fd < 0)
+		return err_errno(err, errno, "open '%s'", fifo);
+	file_fd = openat(dirfd, file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (file_fd < 0)
+		return err_errno(err, errno, "open '%s'", file);
+	if (fstat(file_fd, &st) < 0)
+		return err_errno(err, errno, "stat '%s'", file);
+	/* Refused when the user has many big pipes already: smaller, not wrong. */
+	fcntl(fifo_fd, F_SETPIPE_SZ, PIPE_BYTES);
+	*sp = (struct spool){
+		.stream = s,
+		.fifo = TAKE_FD(fifo_fd),
+		.file = TAKE_FD(file_fd),
+		.size = (uint64_t)st.st_size,
+		.full_ms = SPOOL_FULL_MS,
+	};
+	return 0;
+}
+
+void spool_close(struct spool *sp)
+{
+	close_fdp(&sp->fifo);
+	close_fdp(&sp->file);
+	sp->fifo = sp->file = -1;
+}
+
+/* Read and forget, counting. */
+static enum spool_state drop(struct spool *sp)
+{
+	char bin[DROP_BYTES];
+
+	for (;;) {
+		ssize_t n = read(sp->fifo, bin, sizeof(bin));
+
+		if (n > 0) {
+			if (sp->open.bytes == 0)
+				sp->open = (struct gap){sp->stream, sp->size, 0};
+			sp->open.bytes += (uint64_t)n;
+			return SPOOL_MORE;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		return n == 0 ? SPOOL_EOF : SPOOL_FULL;
+	}
+}
+
+static enum spool_state cannot_write(struct spool *sp, int errnum, int64_t now_ms)
+{
+	sp->why = errnum;
+	if (!sp->full_since_ms)
+		sp->full_since_ms = now_ms;
+	if (now_ms - sp->full_since_ms < sp->full_ms)
+		return SPOOL_FULL;
+	return drop(sp);
+}
+
+static enum spool_state step(struct spool *sp, int64_t now_ms)
+{
+	loff_t at = (loff_t)sp->size;
+	ssize_t n = splice(sp->fifo, NULL, sp->file, &at, STEP_BYTES,
+			   SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+
+	if (n > 0) {
+		if (sp->open.bytes > 0) {
+			sp->closed = sp->open;
+			sp->open.bytes = 0;
+		}
+		sp->size += (uint64_t)n;
+		sp->full_since_ms = 0;
+		return SPOOL_MORE;
+	}
+	if (n == 0)
+		return SPOOL_EOF;
+	if (errno == EINTR)
+		return SPOOL_MORE;
+	if (errno == EAGAIN)
+		return SPOOL_IDLE;
+	return cannot_write(sp, errno, now_ms);
+}
+
+enum spool_state spool_pump(struct spool *sp, int64_t now_ms, uint64_t *ret_moved)
+{
+	enum spool_state state = SPOOL_EOF;
+	uint64_t before = sp->size;
+
+	for (int i = 0; !sp->eof && i < STEPS; i++) {
+		state = step(sp, now_ms);
+		sp->eof = state == SPOOL_EOF;
+		if (state != SPOOL_MORE || sp->closed.bytes > 0)
+			break;
+	}
+	*ret_moved = sp->size - before;
+	return state;
+}
+
+bool spool_take_gap(struct spool *sp, bool at_end, struct gap *ret)
+{
+	struct gap *g = sp->closed.bytes > 0 ? &sp->closed : at_end ? &sp->open : NULL;
+
+	if (!g || g->bytes == 0)
+		return false;
+	*ret = *g;
+	g->bytes = 0;
+	return true;
+}

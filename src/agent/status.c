@@ -1,0 +1,298 @@
+#include "agent/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+
+#define RECORD_MAX 2048
+#define FILE_MAX (64 * 1024)
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+
+/* ---- writing ---- */
+
+/* One write, so that a reader sees the line or not; a torn line before it is closed first. */
+static int append(int fd, const struct buf *line, struct err *err)
+{
+	char last = '\n';
+	off_t end = lseek(fd, 0, SEEK_END);
+	struct buf all;
+	int rc;
+
+	if (end < 0 || (end > 0 && pread(fd, &last, 1, end - 1) != 1))
+		return err_errno(err, errno, "read the end of the status file");
+	buf_init(&all, RECORD_MAX + 2);
+	if (last != '\n')
+		buf_addc(&all, '\n');
+	buf_addstr(&all, buf_str(line));
+	buf_addc(&all, '\n');
+	rc = file_write_all(fd, all.p, all.n, err);
+	buf_release(&all);
+	return rc < 0 ? err_wrap(err, "write the status file") : 0;
+}
+
+static void open_record(struct jsonw *w, struct buf *b, const char *rec)
+{
+	buf_init(b, RECORD_MAX);
+	jsonw_init(w, b);
+	jsonw_open(w, '{');
+	jsonw_kz(w, "rec", rec);
+}
+
+static int end_record(struct jsonw *w, struct buf *b, int fd, struct err *err)
+{
+	int rc;
+
+	jsonw_close(w);
+	rc = append(fd, b, err);
+	buf_release(b);
+	return rc;
+}
+
+static int write_claim(int fd, int attempt, const char *boot_id, struct err *err)
+{
+	struct proc_id self = proc_id_of(getpid());
+	struct jsonw w;
+	struct buf b;
+
+	open_record(&w, &b, "started");
+	jsonw_kint(&w, "attempt", attempt);
+	jsonw_kz(&w, "boot_id", boot_id);
+	jsonw_kint(&w, "pid", self.pid);
+	jsonw_kint(&w, "start", (int64_t)self.start);
+	jsonw_kint(&w, "time_ms", clock_wall_ms());
+	return end_record(&w, &b, fd, err);
+}
+
+int status_claim(int dirfd, int attempt, const char *boot_id, int *ret_fd, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = -1;
+	char name[32];
+	int rc = 0;
+
+	snprintf(name, sizeof(name), "status.%d", (int)getpid());
+	unlinkat(dirfd, name, 0); /* of a dead process with our pid */
+	fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_errno(err, errno, "make the status file");
+	if (write_claim(fd, attempt, boot_id, err) < 0)
+		rc = -1;
+	else if (linkat(dirfd, name, dirfd, "status", 0) < 0)
+		rc = err_errno(err, errno, "claim attempt %d", attempt);
+	unlinkat(dirfd, name, 0);
+	if (rc < 0)
+		return -1;
+	/* After the link: the name must be as durable as the text. */
+	if (fsync(fd) < 0)
+		return err_errno(err, errno, "store the status file");
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int status_open(int dirfd, int *ret_fd, struct err *err)
+{
+	int fd = openat(dirfd, "status", O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return err_errno(err, errno, "open the status file");
+	*ret_fd = fd;
+	return 0;
+}
+
+int status_add_job(int fd, struct proc_id job, struct err *err)
+{
+	struct jsonw w;
+	struct buf b;
+
+	open_record(&w, &b, "job");
+	jsonw_kint(&w, "pid", job.pid);
+	jsonw_kint(&w, "start", (int64_t)job.start);
+	return end_record(&w, &b, fd, err);
+}
+
+int status_add_gap(int fd, const struct gap *g, const char *reason, struct err *err)
+{
+	struct jsonw w;
+	struct buf b;
+
+	open_record(&w, &b, "gap");
+	jsonw_kz(&w, "stream", stream_name(g->stream));
+	jsonw_kint(&w, "offset", (int64_t)g->offset);
+	jsonw_kint(&w, "bytes", (int64_t)g->bytes);
+	jsonw_kz(&w, "reason", reason);
+	return end_record(&w, &b, fd, err);
+}
+
+int status_add_ended(int fd, int code, int signal, struct err *err)
+{
+	struct jsonw w;
+	struct buf b;
+
+	open_record(&w, &b, "ended");
+	jsonw_kint(&w, "code", code);
+	jsonw_kint(&w, "signal", signal);
+	return end_record(&w, &b, fd, err);
+}
+
+int status_add_exit(int fd, const struct exit_report *e, struct err *err)
+{
+	struct jsonw w;
+	struct buf b;
+
+	open_record(&w, &b, "exit");
+	jsonw_kint(&w, "code", e->code);
+	jsonw_kint(&w, "signal", e->signal);
+	jsonw_kbool(&w, "oom", e->oom);
+	jsonw_kz(&w, "kind", err_kind_name(e->kind));
+	jsonw_kz(&w, "reason", e->reason);
+	jsonw_key(&w, "streams");
+	jsonw_open(&w, '[');
+	for (int i = 0; i < STREAMS; i++)
+		jsonw_int(&w, (int64_t)e->streams[i]);
+	jsonw_close(&w);
+	return end_record(&w, &b, fd, err);
+}
+
+/* ---- reading ---- */
+
+static struct proc_id read_proc(const struct doc *d)
+{
+	int64_t pid = doc_int(d, "pid", 0), start = doc_int(d, "start", 0);
+
+	return (struct proc_id){pid > 0 && pid < INT32_MAX ? (pid_t)pid : 0, (uint64_t)start};
+}
+
+static void copy_text(char *out, size_t size, struct str s)
+{
+	snprintf(out, size, "%.*s", STR_ARG(s));
+}
+
+static void read_started(const struct doc *d, struct status *st)
+{
+	int64_t attempt = doc_int(d, "attempt", 0);
+
+	st->attempt = attempt > 0 && attempt < INT32_MAX ? (int)attempt : 0;
+	st->exit.attempt = st->attempt;
+	st->shim = read_proc(d);
+	copy_text(st->boot_id, sizeof(st->boot_id), doc_str(d, "boot_id", STR("")));
+}
+
+static void read_job(const struct doc *d, struct status *st)
+{
+	st->job = read_proc(d);
+}
+
+static void read_gap(const struct doc *d, struct status *st)
+{
+	struct str name = doc_str(d, "stream", STR(""));
+	int64_t offset = doc_int(d, "offset", -1), bytes = doc_int(d, "bytes", 0);
+
+	for (int s = 0; s < STREAMS; s++)
+		if (str_is(name, stream_name((enum stream)s)) && offset >= 0 && bytes > 0 &&
+		    st->exit.ngaps < MESSAGE_MAX_GAPS)
+			st->exit.gaps[st->exit.ngaps++] = (struct gap){
+				(enum stream)s, (uint64_t)offset, (uint64_t)bytes};
+}
+
+static void read_ended(const struct doc *d, struct status *st)
+{
+	st->ended = true;
+	st->code = (int)doc_int(d, "code", -1);
+	st->signal = (int)doc_int(d, "signal", 0);
+}
+
+static void read_exit(const struct doc *d, struct status *st)
+{
+	const struct doc *sizes = doc_array(d, "streams");
+	char kind[32];
+
+	if (!sizes || sizes->array.n != STREAMS || st->has_exit)
+		return;
+	for (int i = 0; i < STREAMS; i++) {
+		const struct doc *v = sizes->array.v[i];
+
+		if (v->type != DOC_INT || v->i < 0)
+			return;
+		st->exit.streams[i] = (uint64_t)v->i;
+	}
+	st->exit.code = (int)doc_int(d, "code", -1);
+	st->exit.signal = (int)doc_int(d, "signal", 0);
+	st->exit.oom = doc_bool(d, "oom", false);
+	copy_text(kind, sizeof(kind), doc_str(d, "kind", STR("none")));
+	st->exit.kind = err_kind_from_name(kind);
+	copy_text(st->exit.reason, sizeof(st->exit.reason), doc_str(d, "reason", STR("")));
+	st->has_exit = true;
+}
+
+static const struct {
+	const char *name;
+	void (*read)(const struct doc *d, struct status *st);
+} records[] = {
+	{"started", read_started}, {"job", read_job},	{"gap", read_gap},
+	{"ended", read_ended},	   {"exit", read_exit},
+};
+
+static void read_line(struct str line, struct status *st)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *d;
+
+	if (json_parse(line, a, &d, NULL) < 0)
+		return; /* torn, then closed by the next writer */
+	struct str rec = doc_str(d, "rec", STR(""));
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
+		if (str_is(rec, records[i].name))
+			records[i].read(d, st);
+}
+
+void status_parse(struct str text, struct status *ret)
+{
+	*ret = (struct status){0};
+	ret->exit.code = -1;
+	while (text.p) {
+		struct str line = str_cut(&text, '\n');
+
+		if (text.p && line.n > 0) /* without its newline it does not count */
+			read_line(line, ret);
+	}
+}
+
+int status_read(int dirfd, struct status *ret, struct err *err)
+{
+	struct err e = {0};
+	struct buf text;
+
+	buf_init(&text, FILE_MAX);
+	if (file_read_at(dirfd, "status", &text, &e) < 0 && e.kind != ERR_NOT_FOUND) {
+		buf_release(&text);
+		return err_set(err, e.kind, "read the status file: %s", e.msg);
+	}
+	status_parse(buf_str(&text), ret);
+	buf_release(&text);
+	return 0;
+}
+
+int status_boot_id(char out[static STATUS_BOOT_ID], struct err *err)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, STATUS_BOOT_ID - 1);
+	rc = file_read(BOOT_ID_FILE, &text, err);
+	if (rc == 0)
+		copy_text(out, STATUS_BOOT_ID, str_trim(buf_str(&text)));
+	buf_release(&text);
+	return rc;
+}

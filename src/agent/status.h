@@ -1,0 +1,51 @@
+#pragma once
+/*
+ * status - what happened to one attempt, on disk: a<attempt>/status.
+ *
+ * One JSON object per line, appended by one process at a time (the shim; the
+ * agent when the shim is dead):
+ *
+ *	{"rec":"started","attempt":1,"boot_id":"...","pid":12,"start":345,"time_ms":...}	the claim
+ *	{"rec":"job","pid":13,"start":346}							before exec
+ *	{"rec":"gap","stream":"out","offset":9,"bytes":10,"reason":"..."}			bytes not kept
+ *	{"rec":"ended","code":0,"signal":0}							before it is reaped
+ *	{"rec":"exit","code":0,"signal":0,"oom":false,"kind":"none","reason":"","streams":[...]}	the last
+ *
+ * The file appears whole: it is written under another name and linked, and
+ * link(2) fails if the name is taken, so an attempt is claimed at most once and
+ * a claim always says by whom.  A torn last line (a killed writer, a full disk)
+ * counts as not written.  All records together stay below one disk block, which
+ * the first one has allocated: a full disk does not keep the end from being recorded.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "agent/message.h"
+#include "sys/proctree.h"
+
+#define STATUS_BOOT_ID 64
+
+struct status {
+	int attempt; /* 0: there is no status */
+	char boot_id[STATUS_BOOT_ID];
+	struct proc_id shim, job; /* pid 0: not known */
+	bool ended;		  /* the job's own exit is known */
+	int code, signal;	  /* if ended */
+	bool has_exit;
+	struct exit_report exit; /* gaps are filled in even without has_exit */
+};
+
+/* Claim the attempt for the calling process, durably; *ret_fd takes further records.  ERR_CONFLICT: it is taken. */
+int status_claim(int dirfd, int attempt, const char *boot_id, int *ret_fd, struct err *err);
+/* For a process that takes over.  Records are durable after an fdatasync of the descriptor. */
+int status_open(int dirfd, int *ret_fd, struct err *err);
+int status_add_job(int fd, struct proc_id job, struct err *err);
+int status_add_gap(int fd, const struct gap *g, const char *reason, struct err *err);
+int status_add_ended(int fd, int code, int signal, struct err *err);
+int status_add_exit(int fd, const struct exit_report *e, struct err *err);
+
+/* ret->attempt is 0 when there is no file. */
+int status_read(int dirfd, struct status *ret, struct err *err);
+/* The same from text. */
+void status_parse(struct str text, struct status *ret);
+/* The kernel's id of this boot. */
+int status_boot_id(char out[static STATUS_BOOT_ID], struct err *err);

@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * driver - one kind of resource: create, find, observe, destroy.
+ *
+ * Plain blocking functions that run on a worker: values in, values out, with a
+ * deadline.  All are idempotent: create for the same row gives the same resource,
+ * destroy of something gone says gone.  Order, retries, back-off and proof are
+ * the core's.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+
+enum driver_outcome {
+	DRIVER_DONE,	/* created, found, alive; destroyed and proven gone */
+	DRIVER_REFUSED, /* surely not created; err says why */
+	DRIVER_UNSURE,	/* no answer */
+	DRIVER_ABSENT,	/* find, observe: not there */
+	DRIVER_BROKEN,	/* observe: there, but create must run again */
+	DRIVER_HELD,	/* destroy: not gone yet; err says why */
+};
+
+/* All a driver may know; strings are owned by the caller for the length of the call. */
+struct driver_row {
+	const char *kind, *name; /* "local.node", "trainer-0" */
+	const char *install, *run, *role;
+	int attempt;
+	int64_t expires_ms;
+	char id[64];	     /* in: if known; out: the provider's own */
+	const char *run_dir; /* of the run, on the master */
+	const char *link_dir;	/* where the agent finds the master's link socket */
+	const char *token;   /* per node */
+	struct err err;
+};
+
+struct driver {
+	const char *kind;
+	enum driver_outcome (*create)(struct driver_row *row);
+	enum driver_outcome (*find)(struct driver_row *row);
+	enum driver_outcome (*observe)(struct driver_row *row);
+	enum driver_outcome (*destroy)(struct driver_row *row);
+};
+
+extern const struct driver local_node_driver;
+/* NULL if there is none. */
+const struct driver *driver_for(const char *kind);

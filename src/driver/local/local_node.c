@@ -1,0 +1,420 @@
+/*
+ * local.node - a node on this machine: a directory and an agent process.
+ *
+ * create makes what is missing: the directory, its agent.json, a living agent.  It
+ * is the same call for a new node and for one whose agent was killed.  destroy is
+ * done only when nothing of the node can be found: no agent, no shim, nobody in the
+ * job's groups, nobody who carries the node's mark, no directory.
+ */
+#include "driver/driver.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hex.h"
+#include "base/path.h"
+#include "base/rand.h"
+#include "base/vec.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+#include "sys/cgroup.h"
+#include "sys/child.h"
+#include "sys/proctree.h"
+
+#define CONFIG_MAX (64 * 1024)
+#define STATUS_MAX (64 * 1024)
+#define LINK_NAME "link.sock"
+#define PROTO 1
+#define MARK_BYTES 12
+#define CLEAN_FILE "clean" /* left by a released agent, see agent/agent.h */
+#define LEAVING_MS 500	/* an agent that has cleaned up is about to exit */
+#define KILL_MS 2000	/* then the node is held, and the core asks again */
+#define KILL_PAUSE_MS 2
+
+extern char **environ;
+
+/* What of the master's environment an agent may see; a prefix ends with '*'. */
+static const char *const passed[] = {
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR", "TERM",
+	"LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_*", "CUDA_*", "NVIDIA_*",
+};
+
+struct node {
+	char *dir;
+	char mark[2 * MARK_BYTES + 1];
+	struct cgroup cg;
+};
+
+static void node_release(struct node *n)
+{
+	free(n->dir);
+}
+
+/* ---- what is written down ---- */
+
+static char *in_node(const struct node *n, const char *name)
+{
+	return path_join(n->dir, name);
+}
+
+static void copy_text(char *out, size_t size, struct str s)
+{
+	if (s.n < size)
+		snprintf(out, size, "%.*s", STR_ARG(s));
+}
+
+/* The node as an earlier call left it; without agent.json it has no mark yet. */
+static void node_load(const struct driver_row *row, struct node *n)
+{
+	CLEANUP(freep) char *nodes = path_join(row->run_dir, "nodes");
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *d;
+	struct buf text;
+
+	*n = (struct node){.dir = path_join(nodes, row->name)};
+	CLEANUP(freep) char *path = in_node(n, "agent.json");
+
+	buf_init(&text, CONFIG_MAX);
+	if (file_read(path, &text, NULL) == 0 && json_parse(buf_str(&text), a, &d, NULL) == 0) {
+		copy_text(n->mark, sizeof(n->mark), doc_str(d, "mark", STR("")));
+		copy_text(n->cg.unified, sizeof(n->cg.unified), doc_str(d, "cgroup", STR("")));
+		copy_text(n->cg.memory, sizeof(n->cg.memory), doc_str(d, "cgroup_memory", STR("")));
+	}
+	buf_release(&text);
+}
+
+static void make_mark(const struct driver_row *row, struct node *n)
+{
+	uint8_t bytes[MARK_BYTES];
+	char name[256];
+
+	rand_bytes(bytes, sizeof(bytes));
+	hex_encode(bytes, sizeof(bytes), n->mark);
+	/* The mark in the name: the same run on another installation is another group. */
+	snprintf(name, sizeof(name), "regatta.%.80s.%.80s.%.8s", row->run, row->name, n->mark);
+	cgroup_place(name, &n->cg);
+}
+
+static void put_config(const struct driver_row *row, const struct node *n, struct buf *out)
+{
+	struct jsonw w;
+
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	jsonw_kz(&w, "run", row->run);
+	jsonw_kz(&w, "node", row->name);
+	jsonw_kz(&w, "token", row->token);
+	jsonw_kz(&w, "link_dir", row->link_dir);
+	jsonw_kz(&w, "link_name", LINK_NAME);
+	jsonw_kz(&w, "home", row->link_dir);
+	jsonw_kbool(&w, "revive", true);
+	jsonw_kz(&w, "mark", n->mark);
+	jsonw_kz(&w, "cgroup", n->cg.unified);
+	jsonw_kz(&w, "cgroup_memory", n->cg.memory);
+	jsonw_kint(&w, "proto", PROTO);
+	jsonw_close(&w);
+}
+
+static int write_config(const struct driver_row *row, const struct node *n, struct err *err)
+{
+	CLEANUP(freep) char *path = in_node(n, "agent.json");
+	struct buf before, now;
+	int rc = 0;
+
+	buf_init(&before, CONFIG_MAX);
+	buf_init(&now, CONFIG_MAX);
+	put_config(row, n, &now);
+	if (now.overflow)
+		rc = err_set(err, ERR_INVALID, "the paths of node '%s' are too long", row->name);
+	else if (file_read(path, &before, NULL) < 0 || !str_eq(buf_str(&before), buf_str(&now)))
+		rc = file_write_atomic(path, buf_str(&now), 0600, false, err);
+	buf_release(&before);
+	buf_release(&now);
+	return rc;
+}
+
+/* ---- its agent ---- */
+
+static struct proc_id read_pid(const struct node *n)
+{
+	CLEANUP(freep) char *path = in_node(n, "agent.pid");
+	struct proc_id id = {0};
+	struct buf text;
+	int64_t pid;
+
+	buf_init(&text, 128);
+	if (file_read(path, &text, NULL) == 0) {
+		struct str rest = str_trim(buf_str(&text));
+		struct str first = str_cut(&rest, ' ');
+
+		if (rest.p && str_to_i64(first, &pid) && pid > 0 && pid < INT32_MAX &&
+		    str_to_u64(rest, &id.start))
+			id.pid = (pid_t)pid;
+	}
+	buf_release(&text);
+	return id;
+}
+
+static int write_pid(const struct node *n, struct proc_id id, struct err *err)
+{
+	CLEANUP(freep) char *path = in_node(n, "agent.pid");
+	char text[64];
+
+	snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)id.pid, id.start);
+	return file_write_atomic(path, str_from(text), 0600, false, err);
+}
+
+/* Its agent, if it lives; pid 0 otherwise.  Ours to reap if we have started it. */
+static struct proc_id living_agent(const struct node *n)
+{
+	struct proc_id id = read_pid(n);
+
+	if (id.pid > 0)
+		waitpid(id.pid, NULL, WNOHANG);
+	return proc_alive(id) ? id : (struct proc_id){0};
+}
+
+static bool is_passed(const char *entry)
+{
+	size_t name = strcspn(entry, "=");
+
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+		size_t n = strlen(passed[i]);
+
+		if (passed[i][n - 1] == '*' ? name >= n - 1 && strncmp(entry, passed[i], n - 1) == 0
+					    : name == n && strncmp(entry, passed[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int spawn_agent(const struct node *n, pid_t *ret_pid, struct err *err)
+{
+	CLEANUP(freep) char *log = in_node(n, "agent.log");
+	CLEANUP(freep) char *mark = xasprintf("%s=%s", PROC_MARK, n->mark);
+	CLEANUP(freep) const char **env = NULL;
+	const char *const argv[] = {"regatta", "agent", n->dir, NULL};
+	size_t count = 0, kept = 0;
+	CLEANUP(close_fdp) int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", log);
+	while (environ[count])
+		count++;
+	env = xcalloc(count + 2, sizeof(*env));
+	for (size_t i = 0; i < count; i++)
+		if (is_passed(environ[i]))
+			env[kept++] = environ[i];
+	env[kept] = mark;
+	struct child_spec spec = {.file = "/proc/self/exe", .argv = argv, .env = env,
+				  .in = -1, .out = fd, .err = fd, .session = true};
+
+	return child_spawn(&spec, ret_pid, err);
+}
+
+static void set_id(struct driver_row *row, pid_t pid)
+{
+	snprintf(row->id, sizeof(row->id), "%d", (int)pid);
+}
+
+static enum driver_outcome node_create(struct driver_row *row)
+{
+	CLEANUP(node_release) struct node n;
+	pid_t pid;
+
+	node_load(row, &n);
+	struct proc_id agent = living_agent(&n);
+
+	if (agent.pid > 0) {
+		set_id(row, agent.pid);
+		return DRIVER_DONE;
+	}
+	if (!n.mark[0])
+		make_mark(row, &n);
+	if (file_mkdir_p(n.dir, 0700, &row->err) < 0 || write_config(row, &n, &row->err) < 0 ||
+	    spawn_agent(&n, &pid, &row->err) < 0) {
+		err_wrap(&row->err, "node '%s'", row->name);
+		return DRIVER_REFUSED;
+	}
+	/* The agent writes it too; until then this one keeps a second call from starting another. */
+	if (write_pid(&n, proc_id_of(pid), &row->err) < 0)
+		row->err = (struct err){0};
+	set_id(row, pid);
+	return DRIVER_DONE;
+}
+
+static enum driver_outcome node_observe(struct driver_row *row)
+{
+	CLEANUP(node_release) struct node n;
+
+	node_load(row, &n);
+	struct proc_id agent = living_agent(&n);
+
+	if (agent.pid > 0) {
+		set_id(row, agent.pid);
+		return DRIVER_DONE;
+	}
+	return file_exists(n.dir) ? DRIVER_BROKEN : DRIVER_ABSENT;
+}
+
+static enum driver_outcome node_find(struct driver_row *row)
+{
+	enum driver_outcome now = node_observe(row);
+
+	return now == DRIVER_BROKEN ? DRIVER_ABSENT : now;
+}
+
+/* ---- the end of it ---- */
+
+/* The shim and the job of each attempt, as far as they are on record and alive. */
+static void recorded_procs(const char *path, struct proc_list *out)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct buf text;
+
+	buf_init(&text, STATUS_MAX);
+	struct str rest = file_read(path, &text, NULL) == 0 ? buf_str(&text) : STR("");
+
+	while (rest.p && rest.n > 0) {
+		struct str line = str_cut(&rest, '\n');
+		struct proc_info p;
+		struct doc *d;
+
+		if (json_parse(line, a, &d, NULL) < 0)
+			continue;
+		struct proc_id id = {(pid_t)doc_int(d, "pid", 0), (uint64_t)doc_int(d, "start", 0)};
+
+		if (proc_alive(id) && proc_read(id.pid, &p)) {
+			*vec_push(out) = p;
+			proc_descendants(id.pid, out);
+		}
+	}
+	buf_release(&text);
+}
+
+static void recorded_attempts(const struct node *n, struct proc_list *out)
+{
+	DIR *d = opendir(n->dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (e->d_name[0] != 'a' || !e->d_name[1] || strchr(e->d_name, '.'))
+			continue;
+		CLEANUP(freep) char *path = xasprintf("%s/%s/status", n->dir, e->d_name);
+
+		recorded_procs(path, out);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Everybody who belongs to the node. */
+static void list_procs(const struct node *n, struct proc_list *out)
+{
+	struct proc_id agent = living_agent(n);
+	struct proc_info p;
+
+	if (agent.pid > 0 && proc_read(agent.pid, &p))
+		*vec_push(out) = p;
+	recorded_attempts(n, out);
+	cgroup_procs(&n->cg, out);
+	if (n->mark[0]) {
+		CLEANUP(freep) char *entry = xasprintf("%s=%s", PROC_MARK, n->mark);
+
+		proc_with_env(entry, true, out);
+	}
+}
+
+/* A released agent has proven that the job is gone, and is on its way out. */
+static bool left_clean(const struct node *n)
+{
+	CLEANUP(freep) char *clean = in_node(n, CLEAN_FILE);
+	struct proc_id agent = living_agent(n);
+
+	if (!file_exists(clean) || cgroup_populated(&n->cg))
+		return false;
+	if (agent.pid > 0) {
+		CLEANUP(close_fdp) int fd = proc_open(agent);
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+
+		if (fd >= 0)
+			poll(&p, 1, LEAVING_MS);
+		agent = living_agent(n);
+	}
+	return agent.pid == 0;
+}
+
+static void pause_ms(int ms)
+{
+	poll(NULL, 0, ms);
+}
+
+/* 0: nobody is left.  Otherwise one that is. */
+static pid_t kill_everybody(const struct node *n)
+{
+	int64_t until = clock_boot_ms() + KILL_MS;
+
+	for (;;) {
+		CLEANUP(proc_list_release) struct proc_list l = {0};
+
+		list_procs(n, &l);
+		if (l.n == 0 && !cgroup_populated(&n->cg))
+			return 0;
+		if (clock_boot_ms() >= until)
+			return l.n > 0 ? l.v[0].pid : -1;
+		cgroup_kill(&n->cg);
+		proc_kill(&l);
+		pause_ms(KILL_PAUSE_MS);
+	}
+}
+
+static enum driver_outcome node_destroy(struct driver_row *row)
+{
+	CLEANUP(node_release) struct node n;
+
+	node_load(row, &n);
+	if (!file_exists(n.dir))
+		return DRIVER_DONE;
+	pid_t left = left_clean(&n) ? 0 : kill_everybody(&n);
+
+	if (left != 0) {
+		err_set(&row->err, ERR_UNAVAILABLE, "node '%s': process %d is still alive", row->name,
+			(int)left);
+		return DRIVER_HELD;
+	}
+	if (!cgroup_remove(&n.cg)) {
+		err_set(&row->err, ERR_UNAVAILABLE, "node '%s': its cgroup cannot be removed yet",
+			row->name);
+		return DRIVER_HELD;
+	}
+	if (file_remove_tree(n.dir, &row->err) < 0) {
+		err_wrap(&row->err, "node '%s'", row->name);
+		return DRIVER_HELD;
+	}
+	return DRIVER_DONE;
+}
+
+const struct driver local_node_driver = {
+	.kind = "local.node",
+	.create = node_create,
+	.find = node_find,
+	.observe = node_observe,
+	.destroy = node_destroy,
+};
