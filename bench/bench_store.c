@@ -55,10 +55,17 @@ static void submit(struct store *st, struct life *l)
 	json[JOB_BYTES] = '\0';
 	snprintf(id, sizeof(id), "bench-%08d", serial);
 	snprintf(request, sizeof(request), "request-%08d", serial++);
-	struct run_row row = {.id = id, .name = "bench", .request_id = request, .job_json = json,
-			      .base_dir = "/home/user/project", .client_env = "{}",
-			      .secret = "00112233445566778899aabbccddeeff", .engine = "local",
-			      .strategy = "roles", .nodes = 2, .created_ms = 1};
+	struct run_row row = {.id = id,
+			      .name = "bench",
+			      .request_id = request,
+			      .job_json = json,
+			      .base_dir = "/home/user/project",
+			      .client_env = "{}",
+			      .secret = "00112233445566778899aabbccddeeff",
+			      .engine = "local",
+			      .strategy = "roles",
+			      .nodes = 2,
+			      .created_ms = 1};
 	memset(l, 0, sizeof(*l));
 	must(store_run_add(st, &row, &err));
 	l->no = row.no;
@@ -66,8 +73,8 @@ static void submit(struct store *st, struct life *l)
 
 static void event(struct store *st, struct life *l, int node, const char *kind)
 {
-	must(store_event_add(st, l->no, 1700000000000, kind, node, "what happened, in a few words", NULL,
-			     &err));
+	must(store_event_add(st, l->no, 1700000000000, kind, node, "what happened, in a few words",
+			     NULL, &err));
 }
 
 static void save_run(struct store *st, struct life *l, enum run_phase phase)
@@ -89,8 +96,8 @@ static void save_node(struct store *st, struct life *l, int rank, enum node_stat
 static void save_resource(struct store *st, struct life *l, int i, enum res_state state)
 {
 	l->resources[i].state = state;
-	must(store_resource_save(st, l->no, i, "local.node", i ? "node-1" : "node-0", &l->resources[i],
-				 &err));
+	must(store_resource_save(st, l->no, i, "local.node", i ? "node-1" : "node-0",
+				 &l->resources[i], &err));
 }
 
 /* 10 events, 15 rows beside the run itself, over all steps. */
@@ -156,8 +163,8 @@ static void bench_lives(struct store *st, int together, int rounds)
 			worst = took > worst ? took : worst;
 		}
 	double s = seconds_since(start);
-	printf("lives, %2d together     %8.0f runs/s %8.0f commits/s   slowest round %.1f ms\n", together,
-	       together * rounds / s, STEPS * rounds / s, (double)worst / 1e3);
+	printf("lives, %2d together     %8.0f runs/s %8.0f commits/s   slowest round %.1f ms\n",
+	       together, together * rounds / s, STEPS * rounds / s, (double)worst / 1e3);
 	free(lives);
 }
 
@@ -208,8 +215,8 @@ static void bench_samples(struct store *st, int series, int batch, int batches)
 	for (int b = 0; b < batches; b++) {
 		store_begin(st);
 		for (int i = 0; i < batch; i++)
-			must(store_sample_add(st, rows[i % series].series, 1700000000000 + b, i, 0.693 / (i + 1),
-					      &err));
+			must(store_sample_add(st, rows[i % series].series, 1700000000000 + b, i,
+					      0.693 / (i + 1), &err));
 		must(store_commit(st, &err));
 	}
 	double add_s = seconds_since(start);
@@ -223,8 +230,9 @@ static void bench_samples(struct store *st, int series, int batch, int batches)
 	must(store_run_remove(st, l.no, &err));
 	must(store_commit(st, &err));
 	double remove_s = seconds_since(start);
-	printf("samples, %5d series  %9.0f added/s %9.0f read/s %9.0f removed/s  (%d a commit)\n", series,
-	       (double)total / add_s, (double)read / read_s, (double)total / remove_s, batch);
+	printf("samples, %5d series  %9.0f added/s %9.0f read/s %9.0f removed/s  (%d a commit)\n",
+	       series, (double)total / add_s, (double)read / read_s, (double)total / remove_s,
+	       batch);
 	free(rows);
 }
 
@@ -261,7 +269,11 @@ static void bench_open(const char *dir)
 int main(int argc, char **argv)
 {
 	const char *tmp = getenv("TMPDIR");
-	CLEANUP(freep) char *dir = path_join(argc > 1 ? argv[1] : tmp ? tmp : "/tmp", "bench-store-XXXXXX");
+	CLEANUP(freep)
+	char *dir = path_join(argc > 1 ? argv[1]
+			      : tmp    ? tmp
+				       : "/tmp",
+			      "bench-store-XXXXXX");
 	struct store *st;
 
 	if (!mkdtemp(dir)) {

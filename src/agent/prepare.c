@@ -178,6 +178,8 @@ int prepare_files(const struct msg_inputs *in, const char *node_dir, struct err 
 	CLEANUP(freep) char *mark = path_join(node_dir, MARK_FILE);
 	char digest[2 * SHA256_BYTES + 1];
 
+	if (in->output_dir[0] && file_mkdir_p(in->output_dir, 0700, err) < 0)
+		return err_wrap(err, "make the output directory");
 	if (!prepare_is_long(in)) {
 		if (mkdir(work, 0777) < 0 && errno != EEXIST)
 			return err_errno(err, errno, "make the work directory");

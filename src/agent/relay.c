@@ -62,12 +62,6 @@ bool relay_look(struct relay *r)
 	return grew;
 }
 
-void relay_resume(struct relay *r, const uint64_t acks[static STREAMS])
-{
-	for (int s = 0; s < STREAMS; s++)
-		r->s[s].sent = r->s[s].acked = acks[s];
-}
-
 static void tell_shim(struct relay *r)
 {
 	uint64_t acked[STREAMS], sum = 0, size = 0;
@@ -81,6 +75,13 @@ static void tell_shim(struct relay *r)
 		return;
 	if (sum != r->told && pwrite(r->acked_fd, acked, sizeof(acked), 0) == (ssize_t)sizeof(acked))
 		r->told = sum;
+}
+
+void relay_resume(struct relay *r, const uint64_t acks[static STREAMS])
+{
+	for (int s = 0; s < STREAMS; s++)
+		r->s[s].sent = r->s[s].acked = acks[s];
+	tell_shim(r);
 }
 
 void relay_ack(struct relay *r, enum stream s, uint64_t offset)

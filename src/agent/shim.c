@@ -23,6 +23,7 @@
 struct shim {
 	const struct shim_start *start;
 	int dirfd, status_fd, signals;
+	int report; /* until the program runs, or says why it does not; then -1 */
 	struct tend tend;
 };
 
@@ -144,17 +145,15 @@ static void explain_failure(const struct shim_start *s, const struct failure *f,
 	}
 }
 
-/* 0: the program runs.  -1: it does not, and err says why in the user's words. */
+/* The job's process is there and may run; sh->report tells what becomes of it. */
 static int start_job(struct shim *sh, struct err *err)
 {
-	const struct shim_start *s = sh->start;
-	CLEANUP(close_fdp) int cgroup_fd = cgroup_open(&s->cg);
+	CLEANUP(close_fdp) int cgroup_fd = cgroup_open(&sh->start->cg);
 	int go[2] = {-1, -1}, report[2] = {-1, -1};
-	struct failure f;
 	bool inside;
 	pid_t pid;
 
-	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_errno(err, errno, "make a pipe");
 	pid = child_fork_into(cgroup_fd, &inside);
 	if (pid < 0)
@@ -165,20 +164,15 @@ static int start_job(struct shim *sh, struct err *err)
 	}
 	close(go[0]);
 	close(report[1]);
+	sh->report = report[0];
 	sh->tend.job = proc_id_of(pid);
 	int rc = status_add_job(sh->status_fd, sh->tend.job, err);
 
 	tend_ring(&sh->tend);
-	/* If it has given up already, nobody reads this; the report says why. */
-	ssize_t n = rc == 0 ? write(go[1], "g", 1) : 0;
-
+	/* Nobody reads it if the process has given up already: then the report says why. */
+	if (rc == 0 && write(go[1], "g", 1) < 0)
+		rc = 0;
 	close(go[1]);
-	n = read(report[0], &f, sizeof(f)); /* 0 bytes: exec closed it */
-	close(report[0]);
-	if (rc == 0 && n == (ssize_t)sizeof(f)) {
-		explain_failure(s, &f, err);
-		rc = -1;
-	}
 	return rc;
 }
 
@@ -205,8 +199,37 @@ static int as_wait_status(const siginfo_t *si)
 					 : W_EXITCODE(0, si->si_status);
 }
 
+/* The program never ran: that is the job's whole story. */
+static void not_run(struct shim *sh, const struct err *why)
+{
+	sh->tend.exit.kind = why->kind;
+	exit_add_reason(&sh->tend.exit, why->msg);
+	tend_main_known(&sh->tend, shim_failed_code(why->kind), 0, clock_boot_ms());
+}
+
+/* The end of the report: the program runs, or its process has said why not. */
+static void take_report(struct shim *sh)
+{
+	struct err err = {0};
+	struct failure f;
+	ssize_t n;
+
+	if (sh->report < 0)
+		return;
+	n = read(sh->report, &f, sizeof(f));
+	if (n < 0)
+		return; /* not yet */
+	close(sh->report);
+	sh->report = -1;
+	if (n != (ssize_t)sizeof(f))
+		return;
+	explain_failure(sh->start, &f, &err);
+	not_run(sh, &err);
+}
+
 static void reap(struct shim *sh)
 {
+	take_report(sh); /* written before the process ended: its exit code is not the job's */
 	for (;;) {
 		siginfo_t si = {0};
 
@@ -246,31 +269,21 @@ static void live(struct shim *sh)
 	struct tend *t = &sh->tend;
 
 	while (t->phase != TEND_DONE) {
-		struct pollfd p[1 + STREAMS] = {{.fd = sh->signals, .events = POLLIN}};
+		/* A negative descriptor is skipped by poll. */
+		struct pollfd p[2 + STREAMS] = {{.fd = sh->signals, .events = POLLIN},
+						{.fd = sh->report, .events = POLLIN}};
 		int64_t wait = tend_step(t, clock_boot_ms());
 
 		if (t->phase == TEND_DONE)
 			break;
-		nfds_t n = 1 + tend_poll(t, p + 1);
+		nfds_t n = 2 + tend_poll(t, p + 2);
 
 		poll(p, n, wait < 0 || wait > 60000 ? 60000 : (int)wait);
+		if (p[1].revents)
+			take_report(sh);
 		if (p[0].revents)
 			take_signals(sh);
 	}
-}
-
-/* The job never ran: that is its whole story. */
-static void never_ran(struct shim *sh, const struct err *why)
-{
-	struct tend *t = &sh->tend;
-
-	t->exit.kind = why->kind;
-	exit_add_reason(&t->exit, why->msg);
-	tend_main_known(t, shim_failed_code(why->kind), 0, clock_boot_ms());
-	reap(sh);
-	t->phase = TEND_KILLING;
-	t->kill_since_ms = clock_boot_ms();
-	live(sh);
 }
 
 /* Not even the spools can be opened: there is only the record to write. */
@@ -306,7 +319,7 @@ static void take_own_signals(struct shim *sh)
 
 static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 {
-	struct shim sh = {.start = s, .dirfd = -1, .status_fd = -1};
+	struct shim sh = {.start = s, .dirfd = -1, .status_fd = -1, .report = -1};
 	struct err err = {0};
 
 	setsid();
@@ -330,14 +343,15 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 		.limits = s->limits,
 		.others = others,
 	};
-	if (tend_open(&sh.tend, &err) < 0)
+	if (tend_open(&sh.tend, &err) < 0) {
 		no_streams(&sh, &err);
-	else if (!s->file)
-		never_ran(&sh, &s->unfit);
+		_exit(0);
+	}
+	if (!s->file)
+		not_run(&sh, &s->unfit);
 	else if (start_job(&sh, &err) < 0)
-		never_ran(&sh, &err);
-	else
-		live(&sh);
+		not_run(&sh, &err);
+	live(&sh);
 	_exit(0);
 }
 

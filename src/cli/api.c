@@ -82,7 +82,7 @@ void api_release(struct api *api)
 
 bool api_lost(const struct err *err)
 {
-	return err->kind == ERR_UNAVAILABLE || err->kind == ERR_IO || err->kind == ERR_PROTOCOL;
+	return err->kind == ERR_UNAVAILABLE || err->kind == ERR_IO;
 }
 
 static enum err_kind kind_of_status(int status)

@@ -74,28 +74,17 @@ static int enter_header_part(struct reader *r, struct doc **table, const struct 
 	if (reader_enter(r, part->pos) < 0)
 		return -1;
 	if (!s) {
-		struct doc *d = put_new(r, *table, part, BY_PATH, DOC_TABLE);
-
-		if (!d)
-			return -1;
-		*table = d;
-		return 0;
+		*table = put_new(r, *table, part, BY_PATH, DOC_TABLE);
+		return *table ? 0 : -1;
 	}
-	switch (s->origin) {
-	case BY_VALUE:
+	if (s->origin == BY_VALUE)
 		return cannot_extend(r, part, s);
-	case BY_LIST:
-		if (reader_enter(r, part->pos) < 0)
-			return -1;
+	*table = s->value;
+	if (s->origin == BY_LIST) {
 		*table = s->value->array.v[s->value->array.n - 1];
-		return 0;
-	case BY_PATH:
-	case BY_HEADER:
-	case BY_DOTS:
-		*table = s->value;
-		return 0;
+		r->depth++; /* it was counted against the limit when it was made */
 	}
-	return -1;
+	return 0;
 }
 
 /* [a.b]: its last part. */

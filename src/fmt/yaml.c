@@ -20,6 +20,8 @@
 #include "fmt/reader.h"
 #include "fmt/yaml_scalar.h"
 
+#define TAG_LINES_MAX 16 /* more lines that may be %TAG directives are not even shown to libyaml */
+
 struct source {
 	struct reader r;
 	const char *text; /* where the cursor started */
@@ -280,6 +282,25 @@ static int read_stream(struct source *s, struct doc **ret_doc)
 	return 0;
 }
 
+/*
+ * libyaml compares every %TAG directive with all before it: a text of nothing
+ * else would cost minutes before the first event.  A line that only looks like
+ * one, in a string over many lines, is no reason to refuse; many are.
+ */
+static int check_tag_lines(struct source *s)
+{
+	static const struct str tag = {"%TAG", 4};
+	struct str rest = {s->text, (size_t)(s->r.end - s->text)};
+	size_t n = 0;
+
+	for (int line = 1; rest.p; line++) {
+		if (str_starts(str_cut(&rest, '\n'), tag) && ++n > TAG_LINES_MAX)
+			return reader_fail(&s->r, (struct doc_pos){line, 1},
+					   "found a %%TAG directive, expected a document without tags");
+	}
+	return 0;
+}
+
 int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err)
 {
 	CLEANUP(source_release) struct source s = {0};
@@ -288,6 +309,8 @@ int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct er
 	if (reader_open(&s.r, text, a, err) < 0)
 		return -1;
 	s.text = s.r.p;
+	if (check_tag_lines(&s) < 0)
+		return -1;
 	if (!yaml_parser_initialize(&s.parser))
 		return err_set(err, ERR_CAPACITY, "out of memory");
 	s.parser_open = true;

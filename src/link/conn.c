@@ -214,22 +214,31 @@ static ssize_t send_now(struct conn *c, struct iovec *iov, size_t n)
 	}
 }
 
+/* The chunk at the end of the queue, with room for n bytes. */
+static struct chunk *chunk_for(struct conn *c, size_t n)
+{
+	if (!list_empty(&c->queue)) {
+		struct chunk *last = list_item(c->queue.prev, struct chunk, link);
+
+		if (last->cap - last->n >= n)
+			return last;
+	}
+	size_t cap = n > MIN_CHUNK ? n : MIN_CHUNK;
+	struct chunk *k = xmalloc(sizeof(*k) + cap);
+
+	k->n = k->sent = 0;
+	k->cap = cap;
+	list_append(&c->queue, &k->link);
+	return k;
+}
+
 /* Queue what is left of the parts after the first `skip` bytes. */
 static void enqueue(struct conn *c, const struct iovec *iov, size_t parts, size_t skip,
 		    size_t total)
 {
-	size_t rest = total - skip;
-	struct chunk *k =
-		list_empty(&c->queue) ? NULL : list_item(c->queue.prev, struct chunk, link);
+	struct chunk *k = chunk_for(c, total - skip);
 
-	if (!k || k->cap - k->n < rest) {
-		size_t cap = rest > MIN_CHUNK ? rest : MIN_CHUNK;
-
-		k = xmalloc(sizeof(*k) + cap);
-		k->n = k->sent = 0;
-		k->cap = cap;
-		list_append(&c->queue, &k->link);
-	}
+	c->queued += total - skip;
 	for (size_t i = 0; i < parts; i++) {
 		size_t cut = skip < iov[i].iov_len ? skip : iov[i].iov_len;
 		size_t n = iov[i].iov_len - cut;
@@ -239,7 +248,6 @@ static void enqueue(struct conn *c, const struct iovec *iov, size_t parts, size_
 		k->n += n;
 		skip -= cut;
 	}
-	c->queued += rest;
 }
 
 void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct str head,

@@ -45,7 +45,7 @@ static int query_int(const struct api_call *c, const char *name, int64_t fallbac
 struct list_out {
 	struct master *m;
 	struct buf *text;
-	bool first;
+	bool first, full;
 };
 
 static bool put_run(void *ctx, const struct run_row *row)
@@ -55,7 +55,15 @@ static bool put_run(void *ctx, const struct run_row *row)
 	if (!lo->first)
 		buf_addc(lo->text, ',');
 	lo->first = false;
-	row_to_json(lo->m, row, lo->text);
+	struct live_run *lr = map_get(lo->m->runs, str_from(row->id));
+	if (!lr && lo->full)
+		lr = live_run_load(lo->m, row->no, NULL);
+	if (lr)
+		run_to_json(lr, lo->full, lo->text);
+	else
+		row_to_json(row, lo->text);
+	if (lr)
+		live_run_done(lr);
 	return true;
 }
 
@@ -65,12 +73,13 @@ int api_runs_list(struct api_call *c, struct err *err)
 	struct list_out lo = {.m = c->m, .text = &text, .first = true};
 	struct str state = query_get(&c->req->query, "state", STR("all"));
 	struct str before = query_get(&c->req->query, "before", STR(""));
-	int64_t limit, before_no = 0;
+	int64_t limit, full, before_no = 0;
 
 	if (!str_is(state, "all") && !str_is(state, "active"))
 		return err_set(err, ERR_INVALID, "'state' must be all or active");
-	if (query_int(c, "limit", LIST_DEFAULT, LIST_MAX, &limit, err) < 0)
+	if (query_int(c, "limit", LIST_DEFAULT, LIST_MAX, &limit, err) < 0 || query_int(c, "full", 0, 1, &full, err) < 0)
 		return -1;
+	lo.full = full;
 	if (before.n && store_run_find(c->m->store, before, c->arena, &before_no, &c->ids, &c->nids, err) < 0)
 		return -1;
 	buf_init(&text, ANSWER_MAX_BYTES);

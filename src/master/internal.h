@@ -153,7 +153,7 @@ int series_restore(struct live_run *lr, struct err *err);
 
 /* run_json.c */
 void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out);
-void row_to_json(struct master *m, const struct run_row *row, struct buf *out);
+void row_to_json(const struct run_row *row, struct buf *out); /* the little that a list shows */
 void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host, int64_t limit,
 		     struct buf *out);
 

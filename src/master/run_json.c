@@ -331,15 +331,10 @@ void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
 	jsonw_close(&w);
 }
 
-void row_to_json(struct master *m, const struct run_row *row, struct buf *out)
+void row_to_json(const struct run_row *row, struct buf *out)
 {
-	struct live_run *lr = map_get(m->runs, str_from(row->id));
 	struct jsonw w;
 
-	if (lr) {
-		run_to_json(lr, false, out);
-		return;
-	}
 	jsonw_init(&w, out);
 	jsonw_open(&w, '{');
 	jsonw_kz(&w, "id", row->id);

@@ -138,10 +138,11 @@ int median_difference(struct values a, struct values b, double confidence, size_
 	struct rng rng;
 
 	if (!(confidence > 0 && confidence < 1))
-		return err_set(err, ERR_INVALID, "a confidence of %g is not between 0 and 1", confidence);
+		return err_set(err, ERR_INVALID, "a confidence of %g is not between 0 and 1",
+			       confidence);
 	if (resamples == 0 || resamples > COMPARE_MAX_RESAMPLES)
-		return err_set(err, ERR_INVALID, "%zu resamples: from 1 to %d are allowed", resamples,
-			       COMPARE_MAX_RESAMPLES);
+		return err_set(err, ERR_INVALID, "%zu resamples: from 1 to %d are allowed",
+			       resamples, COMPARE_MAX_RESAMPLES);
 	if (compare_check(a, b, err) < 0)
 		return -1;
 

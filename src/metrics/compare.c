@@ -35,11 +35,12 @@ static int check_arm(struct values arm, const char *which, struct err *err)
 	if (arm.n == 0)
 		return err_set(err, ERR_INVALID, "the %s has no values", which);
 	if (arm.n > COMPARE_MAX_VALUES)
-		return err_set(err, ERR_INVALID, "the %s has %zu values: at most %d are compared", which,
-			       arm.n, COMPARE_MAX_VALUES);
+		return err_set(err, ERR_INVALID, "the %s has %zu values: at most %d are compared",
+			       which, arm.n, COMPARE_MAX_VALUES);
 	for (size_t i = 0; i < arm.n; i++)
 		if (!isfinite(arm.v[i]))
-			return err_set(err, ERR_INVALID, "value %zu of the %s is not finite", i + 1, which);
+			return err_set(err, ERR_INVALID, "value %zu of the %s is not finite", i + 1,
+				       which);
 	return 0;
 }
 

@@ -24,7 +24,7 @@ struct extract {
 	size_t n;
 	struct pattern_room room;
 	struct prefilter *prefilter;
-	bool filtered; /* the prefilter has literals */
+	bool filtered;		      /* the prefilter has literals */
 	struct prefilter_hits always; /* patterns that are tried on every line */
 	bool any_always;
 	char *prefix; /* trimmed; NULL: not looked for */

@@ -17,7 +17,9 @@ struct extract;
 
 struct metric_pattern {
 	const char *name;
-	const char *pattern; /* named group "value" (or group 1), optional "step"; (?<name>..) with name unset: the metric's name */
+	/* Named group "value" (or the first that is neither "step" nor "name"), optional "step";
+	 * (?<name>..) with name unset: the metric's name. */
+	const char *pattern;
 };
 
 struct sample {
@@ -33,12 +35,16 @@ typedef void (*sample_fn)(void *ctx, const struct sample *s);
  * grow with the square of the length. */
 #define EXTRACT_PIECE_BYTES 4096
 
-/* ERR_INVALID names the pattern, what PCRE2 said and where in it.  data_prefix "" is not looked for. */
-int extract_new(const struct metric_pattern *pats, size_t n, const char *data_prefix /* NULL: the default */,
+/* ERR_INVALID names the pattern, what PCRE2 said and where in it.  data_prefix NULL is the default,
+ * "" is not looked for. */
+int extract_new(const struct metric_pattern *pats, size_t n, const char *data_prefix,
 		struct extract **ret, struct err *err);
 struct extract *extract_free(struct extract *ex);
-/* A block of whole lines (each ending in \n, the last may lack it). The fast path: one prefilter pass over the block. */
+/* A block of whole lines (each ending in \n, the last may lack it).  The fast path: one prefilter pass
+ * over the block.  Samples come line by line, in a line by the order of the patterns; a pattern gives
+ * all its matches.  One that runs into PCRE2's limits counts as bad and is rested if it goes on. */
 void extract_block(struct extract *ex, struct str block, sample_fn fn, void *ctx);
-/* One JSON line of the metrics stream. */
+/* One JSON line of the metrics stream: {"loss":0.5,"step":3}, {"name":"loss","value":0.5,"step":3} or
+ * {"metrics":{"loss":0.5},"step":3}. */
 void extract_json_line(struct extract *ex, struct str line, sample_fn fn, void *ctx);
 uint64_t extract_bad(const struct extract *ex);

@@ -50,7 +50,8 @@ static void give_line(struct lines *l, struct str line, line_fn fn, void *ctx)
 }
 
 /* Complete the line begun in an earlier feed.  Returns what of `bytes` is left. */
-static struct str feed_rest(struct lines *l, struct str bytes, const char *nl, line_fn fn, void *ctx)
+static struct str feed_rest(struct lines *l, struct str bytes, const char *nl, line_fn fn,
+			    void *ctx)
 {
 	struct str head = {bytes.p, nl ? (size_t)(nl - bytes.p) : bytes.n};
 

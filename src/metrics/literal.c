@@ -359,9 +359,9 @@ static enum group_kind open_group(struct reader *r)
 		const char *text;
 		enum group_kind kind;
 	} fixed[] = {
-		{":", GROUP_PLAIN},   {"|", GROUP_PLAIN},   {">", GROUP_PLAIN},	  {"=", GROUP_PLAIN},
-		{"!", GROUP_DENIED},  {"*", GROUP_PLAIN},   {"<=", GROUP_PLAIN}, {"<!", GROUP_DENIED},
-		{"<*", GROUP_PLAIN},
+		{":", GROUP_PLAIN},  {"|", GROUP_PLAIN},   {">", GROUP_PLAIN},
+		{"=", GROUP_PLAIN},  {"!", GROUP_DENIED},  {"*", GROUP_PLAIN},
+		{"<=", GROUP_PLAIN}, {"<!", GROUP_DENIED}, {"<*", GROUP_PLAIN},
 	};
 
 	if (*r->p == '*')
@@ -382,8 +382,7 @@ static enum group_kind open_group(struct reader *r)
 	if (r->p[0] == 'P' && r->p[1] == '<')
 		return read_name(r, 2, '>');
 	if (r->p[0] == 'P' || r->p[0] == 'R' || r->p[0] == '&' || r->p[0] == '+' ||
-	    isdigit((unsigned char)r->p[0]) ||
-	    (r->p[0] == '-' && isdigit((unsigned char)r->p[1])))
+	    isdigit((unsigned char)r->p[0]) || (r->p[0] == '-' && isdigit((unsigned char)r->p[1])))
 		return read_call(r);
 	return read_flags(r); /* (?C, (?(, (?#, (?^ and (?x end as lost there */
 }

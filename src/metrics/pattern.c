@@ -122,8 +122,9 @@ int pattern_compile(struct pattern *p, const struct metric_pattern *from, size_t
 {
 	*p = (struct pattern){0};
 	if (from->name && (from->name[0] == '\0' || strlen(from->name) > EXTRACT_MAX_NAME))
-		return err_set(err, ERR_INVALID, "metric pattern %zu: its name must have 1 to %d bytes",
-			       number, EXTRACT_MAX_NAME);
+		return err_set(err, ERR_INVALID,
+			       "metric pattern %zu: its name must have 1 to %d bytes", number,
+			       EXTRACT_MAX_NAME);
 	if (!from->pattern || from->pattern[0] == '\0')
 		return refuse(from, number, err, "it has no pattern");
 	if (compile_code(from, number, &p->code, err) < 0)
@@ -282,8 +283,8 @@ void pattern_run(struct pattern *p, const struct pattern_room *room, struct str 
 		return;
 	}
 	while (from <= line.n) {
-		int rc = p->jit ? pcre2_jit_match(p->code, (PCRE2_SPTR)line.p, line.n, from, options,
-						  room->match, room->limits)
+		int rc = p->jit ? pcre2_jit_match(p->code, (PCRE2_SPTR)line.p, line.n, from,
+						  options, room->match, room->limits)
 				: pcre2_match(p->code, (PCRE2_SPTR)line.p, line.n, from, options,
 					      room->match, room->limits);
 		if (rc == PCRE2_ERROR_NOMATCH)

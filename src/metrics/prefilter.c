@@ -22,7 +22,7 @@
 #endif
 
 struct prefilter {
-	uint32_t *next; /* states x classes */
+	uint32_t *next;		     /* states x classes */
 	struct prefilter_hits *hits; /* of the states from first_hit on */
 	uint32_t classes;
 	uint32_t first_hit; /* row offset */
@@ -79,7 +79,8 @@ static void trie_release(struct trie *t)
 	free(t->hits);
 }
 
-static void trie_add(struct trie *t, const struct prefilter *pf, const struct literal *l, size_t set)
+static void trie_add(struct trie *t, const struct prefilter *pf, const struct literal *l,
+		     size_t set)
 {
 	uint32_t s = 0;
 
@@ -161,7 +162,8 @@ static void prepare_skip(struct prefilter *pf, const struct literal_set *sets, s
 			for (size_t at = 0; at < 2; at++) {
 				uint8_t bit = (uint8_t)(1u << group);
 
-				if (at >= sets[i].v[j].n) { /* one byte long: any second byte will do */
+				if (at >=
+				    sets[i].v[j].n) { /* one byte long: any second byte will do */
 					for (int h = 0; h < 16; h++) {
 						pf->low[at][h] |= bit;
 						pf->high[at][h] |= bit;
@@ -224,7 +226,8 @@ static const char *skip(const struct prefilter *pf, const char *p, const char *e
 struct prefilter *prefilter_new(const struct literal_set *sets, size_t n)
 {
 	struct prefilter *pf = xcalloc(1, sizeof(*pf));
-	size_t states = number_classes(pf, sets, n) + 1; /* at most: literals may share beginnings */
+	size_t states =
+		number_classes(pf, sets, n) + 1; /* at most: literals may share beginnings */
 	struct trie t = {0};
 
 	trie_init(&t, states, pf->classes);

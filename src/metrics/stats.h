@@ -11,8 +11,11 @@ struct stats {
 	double first, last, min, max, mean, m2; /* m2: Welford's sum of squares */
 };
 void stats_add(struct stats *s, double v);
-void stats_merge(struct stats *into, const struct stats *from); /* first/last: into's first, from's last */
+/* first/last: into's first, from's last */
+void stats_merge(struct stats *into, const struct stats *from);
+/* BETTER_UNKNOWN gives the last; NaN when there are no values. */
 double stats_best(const struct stats *s, enum better b);
-double stats_stddev(const struct stats *s);
-/* When the job file does not say: names with loss, err, time, latency, _ms, _s are better lower, others higher. */
+double stats_stddev(const struct stats *s); /* of the sample (n - 1); 0 below two values */
+/* When the job file does not say: names with loss, err, time, latency, or ending in _ms, _s are better
+ * lower, others (and rates: per_s) higher. */
 enum better better_guess(struct str name);

@@ -34,7 +34,7 @@ struct listener {
 	struct loop_timer *resume;
 	accept_fn fn;
 	void *ctx;
-	bool *gone; /* set while accepting: the callee may free us */
+	bool accepting, freed; /* the callee may free us: our memory goes after it returns */
 
 	/* Unix sockets only. */
 	int dirfd;
@@ -92,16 +92,14 @@ static int address_unix(int dirfd, const char *dir, const char *name, union addr
 
 static void accept_some(struct listener *li)
 {
-	bool gone = false;
-
-	li->gone = &gone;
+	li->accepting = true;
 	for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
 		int fd = accept4(li->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
 			li->fn(li->ctx, fd);
-			if (gone)
-				return;
+			if (li->freed)
+				break;
 			continue;
 		}
 		if (errno == EINTR || errno == ECONNABORTED)
@@ -113,7 +111,9 @@ static void accept_some(struct listener *li)
 		}
 		break;
 	}
-	li->gone = NULL;
+	li->accepting = false;
+	if (li->freed)
+		free(li);
 }
 
 static void accept_ready(void *ctx, int fd, int events)
@@ -267,8 +267,6 @@ struct listener *listener_free(struct listener *li)
 {
 	if (!li)
 		return NULL;
-	if (li->gone)
-		*li->gone = true;
 	loop_io_free(li->io);
 	loop_timer_free(li->resume);
 	if (li->dirfd >= 0) {
@@ -277,7 +275,9 @@ struct listener *listener_free(struct listener *li)
 	}
 	close(li->fd);
 	free(li->name);
-	free(li);
+	li->freed = true;
+	if (!li->accepting)
+		free(li);
 	return NULL;
 }
 

@@ -23,7 +23,7 @@
 struct logfile {
 	int fd;
 	uint64_t size, synced;
-	bool torn; /* a failed append could not be cut off */
+	bool torn;   /* a failed append could not be cut off */
 	char name[]; /* for messages */
 };
 
@@ -57,7 +57,8 @@ int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, s
 	if (fstat(fd, &sb) < 0)
 		return err_errno(err, errno, "stat log '%s/%s'", logs_dir, name);
 	if (!S_ISREG(sb.st_mode))
-		return err_set(err, ERR_INVALID, "log '%s/%s' is not a regular file", logs_dir, name);
+		return err_set(err, ERR_INVALID, "log '%s/%s' is not a regular file", logs_dir,
+			       name);
 	/* What a predecessor wrote may not be on disk yet. */
 	if (sb.st_size && logfile_sync_fd(fd, err) < 0)
 		return err_wrap(err, "log '%s/%s'", logs_dir, name);

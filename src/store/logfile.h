@@ -12,6 +12,8 @@
 struct err;
 struct logfile;
 
+/* Finds or makes it.  What is in it is synced first, so that all of it may be acknowledged.
+ * The name of a new file is on disk after file_sync_dir(logs_dir), once for all files of a run. */
 int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, struct err *err);
 struct logfile *logfile_close(struct logfile *lf);
 uint64_t logfile_size(const struct logfile *lf);
@@ -20,11 +22,14 @@ int logfile_fd(const struct logfile *lf);
 /* Bytes that belong at `offset`: what is stored already is skipped; a hole is ERR_PROTOCOL.
  * ENOSPC is ERR_CAPACITY and leaves the file at its old size (nothing half written counts). */
 int logfile_append(struct logfile *lf, uint64_t offset, struct str bytes, struct err *err);
-/* Worker thread: fdatasync of the descriptor; then, on the loop, logfile_mark_synced(size at submit). */
+/* Worker thread: fdatasync of the descriptor; then, on the loop,
+ * logfile_mark_synced(size at submit). */
 int logfile_sync_fd(int fd, struct err *err);
 void logfile_mark_synced(struct logfile *lf, uint64_t size);
 
-/* Reading, for the API: offset of the first byte of the last `lines` lines (file of any size, block-wise from the end). */
+/* Reading, for the API: offset of the first byte of the last `lines` lines (file of any size,
+ * block-wise from the end). */
 int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err *err);
 /* Opens read-only below logs_dir; ERR_NOT_FOUND if it is not a regular file there. */
-int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint64_t *ret_size, struct err *err);
+int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint64_t *ret_size,
+		      struct err *err);

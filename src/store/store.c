@@ -24,9 +24,9 @@
 #include "base/file.h"
 #include "base/path.h"
 
-#define WAL_PAGES 1000	       /* of 4 KiB */
+#define WAL_PAGES 1000		 /* of 4 KiB */
 #define WAL_KEPT_BYTES "8388608" /* a longer log is cut back when it starts over */
-#define BUSY_MS 500	       /* another program may look into the database while we open it */
+#define BUSY_MS 500		 /* another program may look into it while we open it */
 
 static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA synchronous = FULL;"
@@ -92,10 +92,11 @@ static int make_home(struct store *st, struct err *err)
 	if (stat(st->home, &sb) < 0)
 		return err_errno(err, errno, "stat '%s'", st->home);
 	if (sb.st_mode & S_IWOTH)
-		return err_set(err, ERR_DENIED,
-			       "home '%s' may be written by everybody: chmod 700 it, or use another "
-			       "REGATTA_HOME",
-			       st->home);
+		return err_set(
+			err, ERR_DENIED,
+			"home '%s' may be written by everybody: chmod 700 it, or use another "
+			"REGATTA_HOME",
+			st->home);
 	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
 		CLEANUP(freep) char *dir = path_join(st->home, below[i]);
 		if (file_mkdir_p(dir, 0700, err) < 0)
@@ -150,9 +151,9 @@ static int open_db(struct store *st, struct err *err)
 		return -1;
 	/* Counting every allocation takes a lock; too late is no harm. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	int rc = sqlite3_open_v2(st->db_path, &st->db,
-				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-				 NULL);
+	int rc = sqlite3_open_v2(
+		st->db_path, &st->db,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 	if (rc != SQLITE_OK)
 		return store_sqlite_error(st->db, st->db_path, rc, "open", err);
 	sqlite3_busy_timeout(st->db, BUSY_MS);

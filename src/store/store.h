@@ -7,6 +7,9 @@
  * transaction for all events of a round and hands out effects only after the
  * commit.  A failed write or commit poisons the store: every later call fails
  * with the same error, and the master leaves (a restart re-reads the truth).
+ * Of a commit that failed, the restart finds all or nothing.  What harms nothing is
+ * answered and does not poison: a key that exists, a run that does not, a quota, a
+ * write outside a transaction.
  *
  * Home (0700): regatta.db, lock, blobs/, runs/<id>/{job.toml,plan.json,logs/,outputs/,nodes/}.
  */
@@ -21,13 +24,15 @@ struct store;
 
 #define STORE_VERSION 1 /* of the schema; older ones are migrated, newer ones refused */
 
-/* Makes the home if needed and takes its lock.  ERR_CONFLICT: another master (its pid is named) has it.
+/* Makes the home if needed and takes its lock.
+ * ERR_CONFLICT: another master (its pid is named) has it.
  * ERR_UNAVAILABLE: written by a newer regatta, or not a database; the text says what to do. */
 int store_open(const char *home, struct store **ret, struct err *err);
 struct store *store_close(struct store *st);
 const char *store_home(const struct store *st);
 const char *store_install(const struct store *st); /* 16 hex digits, made at first open */
-/* Latest time any row was written with: the master's clock never goes behind it. */
+/* Latest time of the core's clock that a row was written with (now_ms, since_ms), also of runs
+ * that were removed: the master's clock never goes behind it.  Wall times do not count. */
 int64_t store_last_ms(const struct store *st);
 
 void store_begin(struct store *st); /* no-op inside a transaction */
@@ -39,8 +44,9 @@ struct run_row {
 	int64_t no; /* the key everywhere below */
 	const char *id, *name, *request_id;
 	const char *job_json; /* the tree, settings applied */
-	const char *base_dir, *source_sha256, *client_env; /* client_env: JSON object of passed-through names */
-	const char *secret; /* hex; node tokens derive from it */
+	const char *base_dir, *source_sha256;
+	const char *client_env; /* JSON object of passed-through names */
+	const char *secret;	/* hex; node tokens derive from it */
 	const char *engine, *strategy;
 	uint32_t local_base;
 	int nodes;
@@ -53,26 +59,34 @@ struct run_row {
 
 /* row->no is set.  ERR_CONFLICT if id or request_id exists. */
 int store_run_add(struct store *st, struct run_row *row, struct err *err);
-int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64_t now_ms, struct err *err);
+int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64_t now_ms,
+		   struct err *err);
 int store_run_ended(struct store *st, int64_t no, int64_t wall_ms, struct err *err);
-int store_node_save(struct store *st, int64_t no, int rank, const struct core_node *n, struct err *err);
+int store_node_save(struct store *st, int64_t no, int rank, const struct core_node *n,
+		    struct err *err);
 int store_resource_save(struct store *st, int64_t no, int index, const char *kind, const char *name,
 			const struct core_resource *res, struct err *err);
-/* Fill a core_run made by core_run_new() from the rows (no counters: core_run_restored() does those). */
+/* Fill a core_run made by core_run_new() from the rows (core_run_restored() does the counters).
+ * ERR_CONFLICT: the plan has other nodes or resources than the ledger. */
 int store_run_restore(struct store *st, int64_t no, struct core_run *r, struct err *err);
 
-int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row *ret, struct err *err);
-/* By exact id, else by unique prefix.  ERR_NOT_FOUND; ERR_CONFLICT with up to 10 ids in *ret_ids (arena). */
+int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row *ret,
+		  struct err *err);
+/* By exact id, else by unique prefix.  ERR_NOT_FOUND; ERR_CONFLICT with up to 10 ids in *ret_ids
+ * (arena). */
 int store_run_find(struct store *st, struct str prefix, struct arena *a, int64_t *ret_no,
 		   const char ***ret_ids, size_t *ret_nids, struct err *err);
 /* 0 and *ret_no = 0 when there is none. */
-int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_no, struct err *err);
-typedef bool (*run_row_fn)(void *ctx, const struct run_row *row); /* false stops; job_json is NULL here */
-/* Newest first.  before_no 0 = from the newest; active: only those not ended. */
+int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_no,
+			 struct err *err);
+/* false stops; job_json is NULL here */
+typedef bool (*run_row_fn)(void *ctx, const struct run_row *row);
+/* Newest first.  before_no 0 = from the newest; limit 0 = all; active: only those not ended.
+ * fn may use the store. */
 int store_runs_each(struct store *st, bool active, int64_t before_no, int limit, struct arena *a,
 		    run_row_fn fn, void *ctx, struct err *err);
 int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err);
-/* Rows of a run that has ended, all tables. */
+/* Rows of a run that has ended (ERR_CONFLICT if not), all tables. */
 int store_run_remove(struct store *st, int64_t no, struct err *err);
 
 /* Events: numbered from 1 in each run, without gaps. */
@@ -84,6 +98,8 @@ struct event_row {
 };
 int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *kind, int node,
 		    const char *text, int64_t *ret_seq, struct err *err);
+/* Here and below: false stops; texts are valid during the call; fn must not begin the same
+ * listing. */
 typedef bool (*event_row_fn)(void *ctx, const struct event_row *row);
 int store_events_each(struct store *st, int64_t no, int64_t after_seq, int limit, event_row_fn fn,
 		      void *ctx, struct err *err);
@@ -96,10 +112,10 @@ struct series_row {
 	uint64_t count;
 	double first, last, min, max, mean, m2;
 };
-/* Finds or makes it; at most STORE_MAX_SERIES a run (ERR_QUOTA). */
+/* Finds or makes it; at most STORE_MAX_SERIES a run (ERR_QUOTA).  ret->name is `name`. */
 #define STORE_MAX_SERIES 10000
-int store_series_open(struct store *st, int64_t no, int rank, const char *name, struct series_row *ret,
-		      struct err *err);
+int store_series_open(struct store *st, int64_t no, int rank, const char *name,
+		      struct series_row *ret, struct err *err);
 int store_series_save(struct store *st, const struct series_row *row, struct err *err);
 int store_sample_add(struct store *st, int64_t series, int64_t wall_ms, int64_t step, double value,
 		     struct err *err);
@@ -109,8 +125,9 @@ typedef bool (*sample_row_fn)(void *ctx, int64_t wall_ms, int64_t step, double v
 /* In the order of arrival; limit 0 = all. */
 int store_samples_each(struct store *st, int64_t series, int64_t limit, sample_row_fn fn, void *ctx,
 		       struct err *err);
-/* How far a stream was looked at for metrics, and how many bad values were met. */
-int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t offset, uint64_t bad,
-		    struct err *err);
+/* How far a stream (0 to 2) was looked at for metrics, and how many bad values were met in it;
+ * store_scan_get() adds up those of the node's streams. */
+int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t offset,
+		    uint64_t bad, struct err *err);
 int store_scan_get(struct store *st, int64_t no, int rank, uint64_t ret_offsets[static 3],
 		   uint64_t *ret_bad, struct err *err);

@@ -31,8 +31,7 @@ int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *k
 	CLEANUP(query_end) struct query q = {0};
 	int64_t seq;
 
-	if (last_seq(st, no, &seq, err) < 0 ||
-	    query_write(&q, st, STMT_EVENT, ADD, defs, err) < 0)
+	if (last_seq(st, no, &seq, err) < 0 || query_write(&q, st, STMT_EVENT, ADD, defs, err) < 0)
 		return -1;
 	query_int(&q, no);
 	query_int(&q, seq + 1);

@@ -85,10 +85,11 @@ int query_write(struct query *q, struct store *st, enum stmt_group group, int sl
 		const struct stmt_def *defs, struct err *err);
 void query_end(struct query *q);
 void query_int(struct query *q, int64_t v);
-void query_real(struct query *q, double v); /* not a number is stored as NULL */
+void query_real(struct query *q, double v);	 /* not a number is stored as NULL */
 void query_text(struct query *q, const char *z); /* NULL is NULL; read before query_run() returns */
 void query_str(struct query *q, struct str s);
-/* 0 done.  -1: poisoned, except for a key that exists (ERR_CONFLICT) or a run that does not (ERR_NOT_FOUND). */
+/* 0 done.  -1: poisoned, except for a key that exists (ERR_CONFLICT) or a run that does not
+ * (ERR_NOT_FOUND). */
 int query_run(struct query *q, struct err *err);
 /* 1 a row, 0 no more, -1 poisoned. */
 int query_next(struct query *q, struct err *err);

@@ -42,8 +42,8 @@ int query_read(struct query *q, struct store *st, enum stmt_group group, int slo
 	if (store_check(st, err) < 0)
 		return -1;
 	if (!*stmt) {
-		int rc = sqlite3_prepare_v3(st->db, defs[slot].sql, -1, SQLITE_PREPARE_PERSISTENT, stmt,
-					    NULL);
+		int rc = sqlite3_prepare_v3(st->db, defs[slot].sql, -1, SQLITE_PREPARE_PERSISTENT,
+					    stmt, NULL);
 		if (rc != SQLITE_OK)
 			return store_poison(st, rc, q->what, err);
 	}
@@ -98,7 +98,8 @@ void query_text(struct query *q, const char *z)
 
 void query_str(struct query *q, struct str s)
 {
-	bound(q, sqlite3_bind_text64(q->stmt, ++q->at, s.p ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8));
+	bound(q, sqlite3_bind_text64(q->stmt, ++q->at, s.p ? s.p : "", s.n, SQLITE_STATIC,
+				     SQLITE_UTF8));
 }
 
 static int step_failed(struct query *q, int rc, struct err *err)

@@ -9,7 +9,11 @@
 #define FOUND_IDS 10
 
 /* In the order of read_row(). */
-#define ROW "no, id, name, request_id, engine, strategy, local_base, nodes, seed, created_ms, phase, verdict, ended_ms"
+#define ROW                                                                                        \
+	"no, id, name, request_id, engine, strategy, local_base, nodes, seed, created_ms, phase, " \
+	"verdict, ended_ms, base_dir, source_sha256, client_env, secret"
+/* The runs decide the order, and each looks up its job. */
+#define WITH_JOB " CROSS JOIN job ON job.run = no"
 
 enum { ADD, ADD_JOB, GET, EXACT, PREFIX, BY_REQUEST, LIST, LIST_ACTIVE, COUNT, COUNT_ACTIVE };
 static const struct stmt_def defs[STMT_SLOTS] = {
@@ -17,27 +21,40 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		 "INSERT INTO run (id, name, request_id, engine, strategy, local_base, nodes, seed,"
 		 " created_ms, phase, verdict, ended_ms)"
 		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
-	[ADD_JOB] = {"add job", "INSERT INTO job (run, json, base_dir, source_sha256, client_env, secret)"
-				" VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
-	[GET] = {"read run", "SELECT " ROW ", json, base_dir, source_sha256, client_env, secret"
-			     " FROM run JOIN job ON job.run = run.no WHERE no = ?1"},
+	[ADD_JOB] = {"add job",
+		     "INSERT INTO job (run, base_dir, source_sha256, client_env, secret, json)"
+		     " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+	[GET] = {"read run", "SELECT " ROW ", json FROM run" WITH_JOB " WHERE no = ?1"},
 	[EXACT] = {"find run", "SELECT no FROM run WHERE id = ?1"},
 	[PREFIX] = {"find run", "SELECT no, id FROM run WHERE id >= ?1 AND id < ?1 || x'ff'"
 				" ORDER BY id LIMIT ?2"},
 	[BY_REQUEST] = {"find request", "SELECT no FROM run WHERE request_id = ?1"},
-	[LIST] = {"list runs", "SELECT " ROW " FROM run WHERE no < ?1 ORDER BY no DESC LIMIT ?2"},
-	[LIST_ACTIVE] = {"list runs", "SELECT " ROW " FROM run WHERE ended_ms = 0 AND no < ?1"
-				      " ORDER BY no DESC LIMIT ?2"},
+	[LIST] = {"list runs",
+		  "SELECT " ROW " FROM run" WITH_JOB " WHERE no < ?1 ORDER BY no DESC LIMIT ?2"},
+	[LIST_ACTIVE] = {"list runs", "SELECT " ROW " FROM run INDEXED BY run_active" WITH_JOB
+				      " WHERE ended_ms = 0 AND no < ?1 ORDER BY no DESC LIMIT ?2"},
 	[COUNT] = {"count runs", "SELECT count(*) FROM run"},
-	[COUNT_ACTIVE] = {"count runs", "SELECT count(*) FROM run WHERE ended_ms = 0"},
+	[COUNT_ACTIVE] = {"count runs",
+			  "SELECT count(*) FROM run INDEXED BY run_active WHERE ended_ms = 0"},
 };
 
 /* Children first: a table that is forgotten here breaks a foreign key. */
-enum { ENDED, DROP_SAMPLES, DROP_SERIES, DROP_SCAN, DROP_EVENTS, DROP_RESOURCES, DROP_NODES, DROP_JOB, DROP_RUN };
+enum {
+	ENDED,
+	DROP_SAMPLES,
+	DROP_SERIES,
+	DROP_SCAN,
+	DROP_EVENTS,
+	DROP_RESOURCES,
+	DROP_NODES,
+	DROP_JOB,
+	DROP_RUN
+};
 static const struct stmt_def removals[STMT_SLOTS] = {
 	[ENDED] = {"remove run", "SELECT ended_ms FROM run WHERE no = ?1"},
-	[DROP_SAMPLES] = {"remove samples",
-			  "DELETE FROM sample WHERE series IN (SELECT series FROM series WHERE run = ?1)"},
+	[DROP_SAMPLES] =
+		{"remove samples",
+		 "DELETE FROM sample WHERE series IN (SELECT series FROM series WHERE run = ?1)"},
 	[DROP_SERIES] = {"remove series", "DELETE FROM series WHERE run = ?1"},
 	[DROP_SCAN] = {"remove scans", "DELETE FROM scan WHERE run = ?1"},
 	[DROP_EVENTS] = {"remove events", "DELETE FROM event WHERE run = ?1"},
@@ -75,11 +92,11 @@ static int add_job(struct store *st, int64_t no, const struct run_row *row, stru
 	if (query_write(&q, st, STMT_RUN, ADD_JOB, defs, err) < 0)
 		return -1;
 	query_int(&q, no);
-	query_text(&q, row->job_json);
 	query_text(&q, row->base_dir);
 	query_text(&q, row->source_sha256);
 	query_text(&q, row->client_env);
 	query_text(&q, row->secret);
+	query_text(&q, row->job_json);
 	return query_run(&q, err);
 }
 
@@ -92,7 +109,8 @@ int store_run_add(struct store *st, struct run_row *row, struct err *err)
 			return strstr(why.msg, "request_id")
 				       ? err_set(err, ERR_CONFLICT, "request '%s' was made already",
 						 row->request_id)
-				       : err_set(err, ERR_CONFLICT, "run '%s' exists already", row->id);
+				       : err_set(err, ERR_CONFLICT, "run '%s' exists already",
+						 row->id);
 		if (err)
 			*err = why;
 		return -1;
@@ -119,9 +137,14 @@ static void read_row(struct query *q, struct arena *a, struct run_row *row)
 	row->phase = (int)row_int(q);
 	row->verdict = (int)row_int(q);
 	row->ended_ms = row_int(q);
+	row->base_dir = row_text_in(q, a);
+	row->source_sha256 = row_text_in(q, a);
+	row->client_env = row_text_in(q, a);
+	row->secret = row_text_in(q, a);
 }
 
-int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row *ret, struct err *err)
+int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row *ret,
+		  struct err *err)
 {
 	CLEANUP(query_end) struct query q;
 
@@ -135,10 +158,6 @@ int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row 
 		return err_set(err, ERR_NOT_FOUND, "no run %" PRId64, no);
 	read_row(&q, a, ret);
 	ret->job_json = row_text_in(&q, a);
-	ret->base_dir = row_text_in(&q, a);
-	ret->source_sha256 = row_text_in(&q, a);
-	ret->client_env = row_text_in(&q, a);
-	ret->secret = row_text_in(&q, a);
 	return 0;
 }
 
@@ -165,8 +184,8 @@ static int find_exact(struct store *st, struct str id, int64_t *ret_no, struct e
 
 static int several(struct str prefix, const char *const *ids, size_t n, struct err *err)
 {
-	return err_set(err, ERR_CONFLICT, "'%.*s' fits several runs: %s, %s%s", STR_ARG(prefix), ids[0],
-		       ids[1], n > 2 ? ", ..." : "");
+	return err_set(err, ERR_CONFLICT, "'%.*s' fits several runs: %s, %s%s", STR_ARG(prefix),
+		       ids[0], ids[1], n > 2 ? ", ..." : "");
 }
 
 int store_run_find(struct store *st, struct str prefix, struct arena *a, int64_t *ret_no,

@@ -24,7 +24,7 @@ _Static_assert(ERR_CANCELLED == 12 && ERR_KINDS == 13, "columns that hold a kind
 
 /*
  * run is narrow, because each event rewrites its row; what never changes and is
- * large is in job.  Numbers of runs are not used twice (AUTOINCREMENT).
+ * large is in job, the largest at its end.  Numbers of runs are not used twice (AUTOINCREMENT).
  * Tables that are read by run, or by series, are stored in that order (WITHOUT
  * ROWID), so that reading and removing one touches only its own pages.
  * sample has no foreign key: it is checked when a series' first sample of a while
@@ -76,11 +76,11 @@ static const char version_1[] =
 	"CREATE INDEX run_active ON run (no) WHERE ended_ms = 0;"
 	"CREATE TABLE job ("
 	"  run INTEGER PRIMARY KEY REFERENCES run (no),"
-	"  json TEXT NOT NULL,"
 	"  base_dir TEXT,"
 	"  source_sha256 TEXT,"
 	"  client_env TEXT,"
-	"  secret TEXT"
+	"  secret TEXT,"
+	"  json TEXT NOT NULL"
 	") STRICT;"
 	"CREATE TABLE node ("
 	"  run INTEGER NOT NULL REFERENCES run (no),"
@@ -174,7 +174,7 @@ static const struct {
 	{SQLITE_PERM, ERR_DENIED, "it may not be used: check its owner and mode"},
 };
 
-/* The errno behind a result code: SQLite notes it, but for a failed COMMIT only with the log's file. */
+/* The errno behind a result code.  SQLite notes it, for a failed COMMIT only in the log's file. */
 static int errno_of(sqlite3 *db)
 {
 	int errnum = sqlite3_system_errno(db);
@@ -182,8 +182,8 @@ static int errno_of(sqlite3 *db)
 
 	if (errnum)
 		return errnum;
-	if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK && log &&
-	    log->pMethods && log->pMethods->xFileControl)
+	if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+	    log && log->pMethods && log->pMethods->xFileControl)
 		log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &errnum);
 	return errnum;
 }
@@ -207,10 +207,12 @@ int store_sqlite_error(sqlite3 *db, const char *path, int rc, const char *what, 
 	}
 	return err_set(err, primary == SQLITE_CONSTRAINT ? ERR_INVALID : ERR_IO,
 		       "database '%s': %s: %s (%d)", path, what,
-		       rc == sqlite3_extended_errcode(db) ? sqlite3_errmsg(db) : sqlite3_errstr(rc), rc);
+		       rc == sqlite3_extended_errcode(db) ? sqlite3_errmsg(db) : sqlite3_errstr(rc),
+		       rc);
 }
 
-static int read_number(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *err)
+static int read_number(sqlite3 *db, const char *path, const char *sql, int64_t *ret,
+		       struct err *err)
 {
 	sqlite3_stmt *stmt;
 	int rc = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
@@ -235,10 +237,11 @@ int store_identify(sqlite3 *db, const char *path, int known, int *ret_version, s
 		return -1;
 	bool empty = application == 0 && version == 0 && things == 0;
 	if (application != APPLICATION_ID && !empty)
-		return err_set(err, ERR_UNAVAILABLE,
-			       "database '%s' belongs to another program: move it away, or use another "
-			       "REGATTA_HOME",
-			       path);
+		return err_set(
+			err, ERR_UNAVAILABLE,
+			"database '%s' belongs to another program: move it away, or use another "
+			"REGATTA_HOME",
+			path);
 	if (version > known)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "database '%s' is of version %" PRId64

@@ -12,14 +12,27 @@
 
 #define STREAMS 3
 
-enum { GET, COUNT, COUNT_IN, ADD, SAVE, LIST, LAST_SAMPLE, ADD_SAMPLE, LIST_SAMPLES, SAVE_SCAN, GET_SCANS };
+enum {
+	GET,
+	COUNT,
+	COUNT_IN,
+	ADD,
+	SAVE,
+	LIST,
+	LAST_SAMPLE,
+	ADD_SAMPLE,
+	LIST_SAMPLES,
+	SAVE_SCAN,
+	GET_SCANS
+};
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[GET] = {"find series", "SELECT series, rank, name, count, first, last, min, max, mean, m2"
 				" FROM series WHERE run = ?1 AND rank = ?2 AND name = ?3"},
 	[COUNT] = {"count series", "SELECT series FROM run WHERE no = ?1"},
 	[COUNT_IN] = {"count series", "UPDATE run SET series = series + 1 WHERE no = ?1"},
-	[ADD] = {"add series", "INSERT INTO series (run, rank, name, count, first, last, min, max, mean, m2)"
-			       " VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0, 0)"},
+	[ADD] = {"add series",
+		 "INSERT INTO series (run, rank, name, count, first, last, min, max, mean, m2)"
+		 " VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0, 0)"},
 	[SAVE] = {"save series", "UPDATE series SET count = ?2, first = ?3, last = ?4, min = ?5,"
 				 " max = ?6, mean = ?7, m2 = ?8 WHERE series = ?1"},
 	[LIST] = {"list series", "SELECT series, rank, name, count, first, last, min, max, mean, m2"
@@ -28,11 +41,13 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 					  " FROM series WHERE series = ?1"},
 	[ADD_SAMPLE] = {"add sample", "INSERT INTO sample (series, n, time_ms, step, value)"
 				      " VALUES (?1, ?2, ?3, ?4, ?5)"},
-	[LIST_SAMPLES] = {"list samples", "SELECT time_ms, step, value FROM sample WHERE series = ?1"
-					  " ORDER BY n LIMIT ?2"},
+	[LIST_SAMPLES] = {"list samples",
+			  "SELECT time_ms, step, value FROM sample WHERE series = ?1"
+			  " ORDER BY n LIMIT ?2"},
 	[SAVE_SCAN] = {"save scan", "REPLACE INTO scan (run, rank, stream, offset, bad)"
 				    " VALUES (?1, ?2, ?3, ?4, ?5)"},
-	[GET_SCANS] = {"read scans", "SELECT stream, offset, bad FROM scan WHERE run = ?1 AND rank = ?2"},
+	[GET_SCANS] = {"read scans",
+		       "SELECT stream, offset, bad FROM scan WHERE run = ?1 AND rank = ?2"},
 };
 
 /* The name stays SQLite's: valid until the next row. */
@@ -142,7 +157,7 @@ static int find_last(struct store *st, int64_t series, struct last_sample **ret,
 	struct last_sample *slot = &st->last_samples[(uint64_t)series % LAST_SAMPLES];
 
 	*ret = slot;
-	if (slot->series == series)
+	if (series && slot->series == series)
 		return 0;
 	if (query_read(&q, st, STMT_SERIES, LAST_SAMPLE, defs, err) < 0)
 		return -1;
@@ -213,8 +228,8 @@ int store_samples_each(struct store *st, int64_t series, int64_t limit, sample_r
 	return got;
 }
 
-int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t offset, uint64_t bad,
-		    struct err *err)
+int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t offset,
+		    uint64_t bad, struct err *err)
 {
 	CLEANUP(query_end) struct query q;
 

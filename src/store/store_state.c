@@ -22,23 +22,26 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		      " running_at_ms = ?17, collecting_at_ms = ?18, cleaning_at_ms = ?19,"
 		      " succeeded_at_ms = ?20, failed_at_ms = ?21, cancelled_at_ms = ?22"
 		      " WHERE no = ?1"},
-	[LOAD_RUN] = {"restore run",
-		      "SELECT phase, verdict, cause_kind, cause_node, cause_text, cancel_asked, hurry,"
-		      " deadline_ms, rng_0, rng_1, rng_2, rng_3,"
-		      " accepted_at_ms, provisioning_at_ms, gathering_at_ms, running_at_ms,"
-		      " collecting_at_ms, cleaning_at_ms, succeeded_at_ms, failed_at_ms,"
-		      " cancelled_at_ms FROM run WHERE no = ?1"},
+	[LOAD_RUN] =
+		{"restore run",
+		 "SELECT phase, verdict, cause_kind, cause_node, cause_text, cancel_asked, hurry,"
+		 " deadline_ms, rng_0, rng_1, rng_2, rng_3,"
+		 " accepted_at_ms, provisioning_at_ms, gathering_at_ms, running_at_ms,"
+		 " collecting_at_ms, cleaning_at_ms, succeeded_at_ms, failed_at_ms,"
+		 " cancelled_at_ms FROM run WHERE no = ?1"},
 	[END_RUN] = {"end run", "UPDATE run SET ended_ms = ?2 WHERE no = ?1"},
-	[SAVE_NODE] = {"save node",
-		       "REPLACE INTO node (run, rank, state, attempt, start_sent, stop_sent, serving,"
-		       " settled, there, exit_code, exit_signal, exit_oom, exit_kind, exit_reason,"
-		       " since_ms, serve_by_ms, lost_at_ms, look_at_ms, address)"
-		       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-		       " ?16, ?17, ?18, ?19)"},
-	[LOAD_NODES] = {"restore nodes",
-			"SELECT rank, state, attempt, start_sent, stop_sent, serving, settled, there,"
-			" exit_code, exit_signal, exit_oom, exit_kind, exit_reason, since_ms,"
-			" serve_by_ms, lost_at_ms, look_at_ms, address FROM node WHERE run = ?1"},
+	[SAVE_NODE] =
+		{"save node",
+		 "REPLACE INTO node (run, rank, state, attempt, start_sent, stop_sent, serving,"
+		 " settled, there, exit_code, exit_signal, exit_oom, exit_kind, exit_reason,"
+		 " since_ms, serve_by_ms, lost_at_ms, look_at_ms, address)"
+		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+		 " ?16, ?17, ?18, ?19)"},
+	[LOAD_NODES] =
+		{"restore nodes",
+		 "SELECT rank, state, attempt, start_sent, stop_sent, serving, settled, there,"
+		 " exit_code, exit_signal, exit_oom, exit_kind, exit_reason, since_ms,"
+		 " serve_by_ms, lost_at_ms, look_at_ms, address FROM node WHERE run = ?1"},
 	[SAVE_RESOURCE] = {"save resource",
 			   "REPLACE INTO resource (run, place, kind, name, state, attempt, tries,"
 			   " unsure, since_ms, retry_at_ms, why_kind, why, id)"
@@ -99,7 +102,8 @@ int store_run_ended(struct store *st, int64_t no, int64_t wall_ms, struct err *e
 	return update_run(&q, no, err);
 }
 
-int store_node_save(struct store *st, int64_t no, int rank, const struct core_node *n, struct err *err)
+int store_node_save(struct store *st, int64_t no, int rank, const struct core_node *n,
+		    struct err *err)
 {
 	CLEANUP(query_end) struct query q;
 
@@ -235,8 +239,10 @@ static int check_place(int64_t no, int64_t place, const char *kind, const char *
 	return err_set(err, ERR_CONFLICT,
 		       "run %" PRId64 ": the ledger has %s '%s' in place %" PRId64
 		       ", its plan has %s%s%s%s",
-		       no, kind, name, place, place < p->nresources ? p->resources[place].kind : "nothing",
-		       place < p->nresources ? " '" : "", place < p->nresources ? p->resources[place].name : "",
+		       no, kind, name, place,
+		       place < p->nresources ? p->resources[place].kind : "nothing",
+		       place < p->nresources ? " '" : "",
+		       place < p->nresources ? p->resources[place].name : "",
 		       place < p->nresources ? "'" : "");
 }
 

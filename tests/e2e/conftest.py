@@ -64,7 +64,7 @@ class Regatta:
         return done
 
     def json(self, *args, code=0, **kw):
-        return json.loads(self(*args, "--output", "json", code=code, **kw).stdout)
+        return json.loads(self(args[0], "--output", "json", *args[1:], code=code, **kw).stdout)
 
     def start(self, *args, **kw):
         kw.setdefault("stdout", subprocess.PIPE)

@@ -65,7 +65,7 @@ def test_a_detached_run_goes_on_and_can_be_watched(regatta):
     run = regatta.submit("--", "sh", "-c", "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo done")
     wait_for(lambda: b"begun" in regatta("logs", run).stdout, what="the first line")
     listed = regatta.json("ps")
-    assert [r["id"] for r in listed["runs"]] == [run]
+    assert [r["id"] for r in listed] == [run]
     follower = regatta.start("logs", run, "-f")
     (regatta.cwd / "go").touch()
     out, _ = follower.communicate(timeout=20)
@@ -105,7 +105,7 @@ def test_cleanup_of_a_running_run_cancels_it_first(regatta):
 
 def test_ctrl_c_cancels(regatta):
     child = regatta.start("run", "--", "sleep", "1000", start_new_session=True)
-    run = wait_for(lambda: regatta.json("ps")["runs"], what="the run")[0]["id"]
+    run = wait_for(lambda: regatta.json("ps"), what="the run")[0]["id"]
     regatta.wait(run, state="running")
     child.send_signal(signal.SIGINT)
     child.communicate(timeout=30)
@@ -132,7 +132,7 @@ grace = "10m"
 
 def test_a_killed_client_leaves_its_run(regatta):
     child = regatta.start("run", "--", "sh", "-c", "while [ ! -e go ]; do sleep 0.02; done")
-    run = wait_for(lambda: regatta.json("ps")["runs"], what="the run")[0]["id"]
+    run = wait_for(lambda: regatta.json("ps"), what="the run")[0]["id"]
     child.kill()
     child.wait()
     (regatta.cwd / "go").touch()

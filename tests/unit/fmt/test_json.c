@@ -182,6 +182,12 @@ static void a_long_word_is_cut_in_the_message(void **state)
 	assert_refused(json_parse, STR("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij"),
 		       "1:1: found 'abcdefghijabcdefghijabcdefghijabcdefghij...', expected a value (a "
 		       "string needs quotes)");
+	/* Not in the middle of a character. */
+	assert_refused(json_parse,
+		       STR("{\"abcdefghijabcdefghijabcdefghijabcdefghi\xe2\x82\xacxyz\":1,"
+			   "\"abcdefghijabcdefghijabcdefghijabcdefghi\xe2\x82\xacxyz\":1}"),
+		       "1:51: found the key 'abcdefghijabcdefghijabcdefghijabcdefghi...' again, expected it "
+		       "once (first at 1:2)");
 }
 
 /* Limits. */
@@ -229,6 +235,12 @@ static void the_number_of_values_is_limited(void **state)
 	buf_addz(&b, "1,1]");
 	assert_refused(json_parse, buf_str(&b),
 		       "1:200000: found more than 100000 values, expected at most that many");
+	buf_reset(&b);
+	buf_addc(&b, '[');
+	for (int i = 0; i < DOC_MAX_NODES; i++)
+		buf_addz(&b, "[],");
+	assert_refused(json_parse, buf_str(&b),
+		       "1:299999: found more than 100000 values, expected at most that many");
 }
 
 static void the_length_of_a_text_is_limited(void **state)

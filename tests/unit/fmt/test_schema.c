@@ -311,6 +311,36 @@ static void out_of_range_says_the_range(void **state)
 		load_bad(f, cases[i].toml, cases[i].printed);
 }
 
+static void every_type_that_has_a_length_can_be_limited(void **state)
+{
+	static const struct field fields[] = {
+		{.name = "name", .type = FIELD_NAME, .offset = offsetof(struct example, name), .min = 3, .max = 5},
+		{.name = "tags", .type = FIELD_STRS, .offset = offsetof(struct example, tags), .min = 2, .max = 0},
+		{.name = "count", .type = FIELD_INT, .offset = offsetof(struct example, count), .min = 5, .max = 0},
+		{.name = "cost", .type = FIELD_FLOAT, .offset = offsetof(struct example, cost)},
+		{.name = "sub", .type = FIELD_TABLE, .offset = offsetof(struct example, limits),
+		 .sub = &limits_schema, .min = 2, .max = 9},
+		{.name = NULL},
+	};
+	const struct schema sc = {.name = "x", .size = sizeof(struct example), .fields = fields};
+	struct fixture *f = *state;
+	CLEANUP(buf_release) struct buf out;
+	struct doc *d = parse_ok(toml_parse, f->a,
+				 STR("name = 'ab'\ntags = 'a'\ncount = 4\ncost = -1e300\nsub = {note = 'x'}\n"));
+
+	buf_init(&out, 10000);
+	assert_false(schema_load(&sc, d, &f->out, f->a, &f->ps));
+	problems_print(&f->ps, "f", &out);
+	assert_string_equal(buf_str(&out).p,
+			    "f:1:8: name: expected a name of a-z, 0-9 and - (at most 40, a letter or digit at both "
+			    "ends) from 3 to 5 bytes, got the string \"ab\"\n"
+			    "f:2:8: tags: expected a string or a list of strings of at least 2 items, got the string "
+			    "\"a\"\n"
+			    "f:3:9: count: expected a whole number of at least 5, got the whole number 4\n"
+			    "f:5:7: sub: expected a table from 2 to 9 entries, got a table\n");
+	assert_true(f->out.cost == -1e300);
+}
+
 static void a_missing_key_names_its_table(void **state)
 {
 	struct fixture *f = *state;
@@ -450,7 +480,18 @@ static void problems_are_sorted_counted_and_harmless(void **state)
 	buf_reset(&out);
 	problems_print(&f->ps, "f", &out);
 	assert_true(str_ends(buf_str(&out), STR("f: and 1 more problem\n")));
-	assert_false(load(f, "a=1\nb=1\nc=1"));
+}
+
+static void a_long_problem_is_kept_whole(void **state)
+{
+	struct fixture *f = *state;
+
+	problems_add(&f->ps, f->a, (struct doc_pos){1, 1}, "%0400d!", 0);
+	problems_add(&f->ps, f->a, (struct doc_pos){1, 1}, "%0255d", 0);
+	problems_add(&f->ps, f->a, (struct doc_pos){1, 1}, "%0256d", 0);
+	assert_int_equal(strlen(f->ps.v[0].text), 401);
+	assert_int_equal(strlen(f->ps.v[1].text), 255);
+	assert_int_equal(strlen(f->ps.v[2].text), 256);
 }
 
 static void all_problems_of_a_large_file_are_counted(void **state)
@@ -557,6 +598,7 @@ int main(void)
 		rule(a_wrong_type_says_what_was_expected_and_what_came),
 		rule(null_is_a_wrong_type),
 		rule(out_of_range_says_the_range),
+		rule(every_type_that_has_a_length_can_be_limited),
 		rule(a_missing_key_names_its_table),
 		rule(names_have_one_form),
 		rule(the_keys_of_a_map_are_names),
@@ -566,6 +608,7 @@ int main(void)
 		rule(what_is_no_table_is_a_problem),
 		rule(a_default_that_its_row_refuses_is_seen),
 		rule(problems_are_sorted_counted_and_harmless),
+		rule(a_long_problem_is_kept_whole),
 		rule(all_problems_of_a_large_file_are_counted),
 		rule(a_command_is_split_as_sh_would),
 		rule(an_open_quote_is_a_problem),

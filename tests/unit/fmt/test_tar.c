@@ -106,7 +106,8 @@ static void the_same_tree_gives_the_same_bytes(void **state)
 /* Names from 1 to 2000 bytes, at every border of the format. */
 static void names_of_every_length_survive(void **state)
 {
-	static const size_t lengths[] = {1, 99, 100, 101, 155, 156, 200, 255, 256, 257, 300, 1000, 2000};
+	static const size_t lengths[] = {1, 99, 100, 101, 155, 156, 200, 255, 256, 257, 300,
+					 988, 989, 990, 991, 992, 993, 1000, 2000};
 
 	for (size_t i = 0; i < COUNT(lengths); i++) {
 		CLEANUP(buf_release) struct buf name;
@@ -315,6 +316,26 @@ static void directories_too_deep_are_refused(void **state)
 	assert_not_packed(state, "deep", ERR_CAPACITY, "more than 128 directories within each other");
 }
 
+static void a_name_too_long_is_refused(void **state)
+{
+	CLEANUP(close_fdp) int fd = -1;
+	char part[251];
+
+	/* Longer than any path that one call takes, so made step by step. */
+	put_dir(state, "deep");
+	fd = open(unit_path(state, "deep"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	memset(part, 'n', sizeof(part) - 1);
+	part[sizeof(part) - 1] = '\0';
+	for (int i = 0; i < 17; i++) {
+		assert_int_equal(mkdirat(fd, part, 0755), 0);
+		int below = openat(fd, part, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		close(fd);
+		fd = below;
+	}
+	assert_not_packed(state, "deep", ERR_CAPACITY, "name longer than 4095 bytes");
+}
+
 static void a_destination_that_cannot_be_made_is_an_error(void **state)
 {
 	struct err err = {0};
@@ -412,6 +433,7 @@ int main(void)
 		rule(what_is_not_there_is_not_found),
 		rule(an_output_that_fails_is_an_error),
 		rule(directories_too_deep_are_refused),
+		rule(a_name_too_long_is_refused),
 		rule(a_destination_that_cannot_be_made_is_an_error),
 		rule(tar_reads_what_we_pack),
 		rule(we_read_what_tar_packs),

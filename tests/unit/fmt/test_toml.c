@@ -292,6 +292,14 @@ static void depth_is_limited_however_it_is_made(void **state)
 		assert_non_null(strstr(err.msg, ": found "));
 		assert_non_null(strstr(err.msg, "more than 64"));
 	}
+	/* On the way, not at the last part. */
+	CLEANUP(buf_release) struct buf b;
+
+	buf_init(&b, 1 << 20);
+	buf_addz(&b, "[[a]]\n[a.");
+	add_nested(&b, DOC_MAX_DEPTH - 2, "a.", "a]", "");
+	assert_refused(toml_parse, buf_str(&b),
+		       "2:126: found more than 64 levels, expected at most that many");
 }
 
 static void depth_is_counted_anew_for_each_statement(void **state)
@@ -323,9 +331,16 @@ static void the_number_of_values_is_limited(void **state)
 	buf_addz(&b, "]");
 	assert_refused(toml_parse, buf_str(&b),
 		       "1:200000: found more than 100000 values, expected at most that many");
+	buf_reset(&b);
+	buf_addz(&b, "a=[");
+	for (int i = 0; i < DOC_MAX_NODES; i++)
+		buf_addz(&b, "true,");
+	assert_refused(toml_parse, buf_str(&b),
+		       "1:499994: found more than 100000 values, expected at most that many");
 	/* The other statements that make values. */
 	static const char *const lines[] = {"[[a]]\n", "[[a.b]]\n", "[a%d]\n", "a%d.b=1\n", "a%d=''\n", "a%d={}\n",
-					    "[[a]]\n[a.b]\n", "[b%d.c]\n", "a%d=01:01:01\n"};
+					    "[[a]]\n[a.b]\n", "[b%d.c]\n", "a%d=01:01:01\n",
+					    "[b%d.c.d]\n"};
 
 	for (size_t l = 0; l < COUNT(lines); l++) {
 		buf_reset(&b);

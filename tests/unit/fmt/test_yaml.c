@@ -187,6 +187,20 @@ static void broken_text_is_refused_in_the_words_of_the_parser(void **state)
 		assert_refused(yaml_parse, str_from(cases[i].text), cases[i].message);
 }
 
+static void what_the_parser_finds_while_reading_ahead_has_its_place_too(void **state)
+{
+	CLEANUP(buf_release) struct buf b;
+	(void)state;
+
+	/* The bad byte is behind the first buffer that libyaml fills, so events were read before. */
+	buf_init(&b, 1 << 20);
+	for (int i = 0; i < 5000; i++)
+		buf_printf(&b, "\xc3\xa9%d: 1\n", i);
+	buf_addz(&b, "a: \xc3\xa9\x01\n");
+	assert_refused(yaml_parse, buf_str(&b),
+		       "5001:6: found the control character 0x01: control characters are not allowed");
+}
+
 /* Limits. */
 
 static void depth_is_limited(void **state)
@@ -244,6 +258,21 @@ static void the_length_of_a_text_is_limited(void **state)
 		buf_addc(&b, '\n');
 	assert_refused(yaml_parse, buf_str(&b),
 		       "1:1: found a text of 1048577 bytes, expected at most 1048576");
+}
+
+static void directives_cannot_eat_the_time(void **state)
+{
+	CLEANUP(buf_release) struct buf b;
+	(void)state;
+
+	buf_init(&b, 1 << 20);
+	for (int i = 0; b.n < DOC_MAX_BYTES - 32; i++)
+		buf_printf(&b, "%%TAG !a%x! x\n", (unsigned)i);
+	buf_addz(&b, "---\na: 1\n");
+	assert_refused(yaml_parse, buf_str(&b),
+		       "17:1: found a %TAG directive, expected a document without tags");
+	/* In a string it is text. */
+	assert_parses_to(yaml_parse, STR("\"a\n%TAG b\"\n"), "\"a %TAG b\"");
 }
 
 /* JSON is YAML, but for what YAML 1.1 thinks of DEL, NEL and line separators. */
@@ -315,9 +344,11 @@ int main(void)
 		cmocka_unit_test(every_value_and_key_knows_its_place_in_bytes),
 		cmocka_unit_test(what_points_elsewhere_is_refused_where_it_stands),
 		cmocka_unit_test(broken_text_is_refused_in_the_words_of_the_parser),
+		cmocka_unit_test(what_the_parser_finds_while_reading_ahead_has_its_place_too),
 		cmocka_unit_test(depth_is_limited),
 		cmocka_unit_test(the_number_of_values_is_limited),
 		cmocka_unit_test(the_length_of_a_text_is_limited),
+		cmocka_unit_test(directives_cannot_eat_the_time),
 		cmocka_unit_test(what_doc_to_json_writes_reads_the_same_as_yaml),
 		cmocka_unit_test(damaged_text_never_breaks_the_reader),
 	};

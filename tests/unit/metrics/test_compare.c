@@ -42,21 +42,63 @@ static const struct {
 	{{7, 389, 3, 1009}, {9, 577, 11, 1009}, 20.0625, true, 38.0, 0.5360139860139861, 17.8125},
 	{{10, 389, 3, 1009}, {10, 577, 11, 1009}, 30.0625, true, 67.0, 0.21756262313537858, 23.25},
 	{{10, 389, 3, 1009}, {10, 577, 11, 1009}, 0.0625, true, 45.0, 0.7393643508194593, -6.75},
-	{{20, 389, 3, 1009}, {20, 577, 11, 1009}, 25.0625, true, 264.0, 0.0859140199856938, 22.4375},
-	{{20, 1, 0, 1009}, {20, 1, 0, 1009}, 500.0625, true, 400.0, 1.4508889103849684e-11, 500.0625},
+	{{20, 389, 3, 1009},
+	 {20, 577, 11, 1009},
+	 25.0625,
+	 true,
+	 264.0,
+	 0.0859140199856938,
+	 22.4375},
+	{{20, 1, 0, 1009},
+	 {20, 1, 0, 1009},
+	 500.0625,
+	 true,
+	 400.0,
+	 1.4508889103849684e-11,
+	 500.0625},
 	{{10, 389, 3, 1009}, {40, 577, 11, 1009}, 12.0625, true, 238.0, 0.3687312959516555, 12.0},
 	{{1, 389, 500, 1009}, {400, 577, 11, 1009}, 0.0625, true, 197.0, 0.9875311720698285, -1.25},
-	{{400, 389, 3, 1009}, {1, 577, 1000, 1009}, 0.0625, true, 399.0, 0.00997506234413965, 62.625},
-	{{21, 389, 3, 1009}, {20, 577, 11, 1009}, 25.0625, false, 273.0, 0.10307473035553542, 21.25},
-	{{100, 389, 3, 1009}, {80, 577, 11, 1009}, 9.0625, false, 4271.0, 0.4361528252238418, 4.3125},
-	{{300, 389, 3, 1009}, {500, 577, 11, 1009}, 1.0625, false, 75843.0, 0.7900424152094722, 0.6875},
+	{{400, 389, 3, 1009},
+	 {1, 577, 1000, 1009},
+	 0.0625,
+	 true,
+	 399.0,
+	 0.00997506234413965,
+	 62.625},
+	{{21, 389, 3, 1009},
+	 {20, 577, 11, 1009},
+	 25.0625,
+	 false,
+	 273.0,
+	 0.10307473035553542,
+	 21.25},
+	{{100, 389, 3, 1009},
+	 {80, 577, 11, 1009},
+	 9.0625,
+	 false,
+	 4271.0,
+	 0.4361528252238418,
+	 4.3125},
+	{{300, 389, 3, 1009},
+	 {500, 577, 11, 1009},
+	 1.0625,
+	 false,
+	 75843.0,
+	 0.7900424152094722,
+	 0.6875},
 	{{5, 3, 1, 7}, {6, 5, 2, 7}, 0.0, false, 15.0, 1.0, 0.0},
 	{{10, 3, 1, 7}, {12, 5, 2, 7}, 0.5, false, 110.0, 0.0010220081973610568, 0.5},
 	{{40, 3, 1, 5}, {50, 2, 1, 5}, 0.125, false, 1360.0, 0.0029780867886367453, 0.125},
 	{{6, 1, 1, 1}, {7, 1, 1, 1}, 0.0, false, 21.0, 1.0, 0.0},
 	{{6, 1, 1, 1}, {7, 1, 1, 1}, 1.0, false, 42.0, 0.0007205896319716217, 1.0},
 	{{2, 1, 0, 1009}, {2, 1, 0, 1009}, 0.0, false, 2.0, 1.0, 0.0},
-	{{200, 389, 3, 1009}, {200, 389, 3, 1009}, 10.0, false, 23004.0, 0.009380618513787914, 10.0},
+	{{200, 389, 3, 1009},
+	 {200, 389, 3, 1009},
+	 10.0,
+	 false,
+	 23004.0,
+	 0.009380618513787914,
+	 10.0},
 };
 
 static void rank_tests_agree_to_nine_digits(void **state)
@@ -64,7 +106,8 @@ static void rank_tests_agree_to_nine_digits(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rank_rows); i++) {
 		double va[500], vb[500];
-		struct values a = cook(&rank_rows[i].a, 0, va), b = cook(&rank_rows[i].b, rank_rows[i].shift, vb);
+		struct values a = cook(&rank_rows[i].a, 0, va),
+			      b = cook(&rank_rows[i].b, rank_rows[i].shift, vb);
 		struct mann_whitney mw;
 
 		assert_int_equal(mann_whitney(a, b, &mw, NULL), 0);
@@ -86,7 +129,8 @@ static void shifts_are_the_median_of_all_differences(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rank_rows); i++) {
 		double va[500], vb[500];
-		struct values a = cook(&rank_rows[i].a, 0, va), b = cook(&rank_rows[i].b, rank_rows[i].shift, vb);
+		struct values a = cook(&rank_rows[i].a, 0, va),
+			      b = cook(&rank_rows[i].b, rank_rows[i].shift, vb);
 
 		assert_int_equal(hodges_lehmann(a, b, &shift, NULL), 0);
 		near(shift, rank_rows[i].hl, 0);
@@ -115,14 +159,17 @@ static void random_shifts_equal_a_table_of_all_pairs(void **state)
 		size_t na = 1 + rng_below(&rng, 12), nb = 1 + rng_below(&rng, 12), n = 0;
 
 		for (size_t i = 0; i < na; i++)
-			a[i] = round % 2 ? rng_unit(&rng) * 100 - 50 : (double)rng_below(&rng, 5) - 2;
+			a[i] = round % 2 ? rng_unit(&rng) * 100 - 50
+					 : (double)rng_below(&rng, 5) - 2;
 		for (size_t i = 0; i < nb; i++)
 			b[i] = round % 2 ? rng_unit(&rng) * 1e-3 : (double)rng_below(&rng, 5) - 2;
 		for (size_t i = 0; i < na; i++)
 			for (size_t j = 0; j < nb; j++)
 				d[n++] = b[j] - a[i];
 		qsort(d, n, sizeof(d[0]), up);
-		assert_int_equal(hodges_lehmann((struct values){a, na}, (struct values){b, nb}, &got, NULL), 0);
+		assert_int_equal(
+			hodges_lehmann((struct values){a, na}, (struct values){b, nb}, &got, NULL),
+			0);
 		near(got, d[(n - 1) / 2] / 2 + d[n / 2] / 2, 1e-15);
 	}
 }
@@ -139,7 +186,9 @@ static void arms_that_cannot_be_compared_are_refused(void **state)
 		{{good, 2}, {good, 0}, "the candidate has no values"},
 		{{good, 2}, {with_nan, 2}, "value 2 of the candidate is not finite"},
 		{{with_inf, 1}, {good, 2}, "value 1 of the baseline is not finite"},
-		{{huge, COUNT(huge)}, {good, 2}, "the baseline has 100001 values: at most 100000 are compared"},
+		{{huge, COUNT(huge)},
+		 {good, 2},
+		 "the baseline has 100001 values: at most 100000 are compared"},
 	};
 
 	(void)state;
@@ -153,7 +202,8 @@ static void arms_that_cannot_be_compared_are_refused(void **state)
 		assert_string_equal(err.msg, rows[i].message);
 		assert_int_equal(err.kind, ERR_INVALID);
 		assert_int_equal(hodges_lehmann(rows[i].a, rows[i].b, &shift, &err), -1);
-		assert_int_equal(median_difference(rows[i].a, rows[i].b, 0.95, 10, 1, &in, &err), -1);
+		assert_int_equal(median_difference(rows[i].a, rows[i].b, 0.95, 10, 1, &in, &err),
+				 -1);
 		near(mw.p + shift + in.low, 21, 0);
 	}
 }
@@ -185,7 +235,8 @@ static void bootstrap_intervals_agree_with_scipy(void **state)
 
 static void the_same_seed_gives_the_same_interval(void **state)
 {
-	static const double va[] = {10, 11, 12, 13, 9, 10.5, 11.5}, vb[] = {12, 13, 14, 15, 11, 12.5};
+	static const double va[] = {10, 11, 12, 13, 9, 10.5, 11.5},
+			    vb[] = {12, 13, 14, 15, 11, 12.5};
 	struct values a = {va, COUNT(va)}, b = {vb, COUNT(vb)};
 	struct interval one, two, other;
 
@@ -204,8 +255,8 @@ static void intervals_of_constant_arms_are_a_point(void **state)
 	struct interval in;
 
 	(void)state;
-	assert_int_equal(median_difference((struct values){two, 1}, (struct values){fives, 4}, 0.95, 100, 1, &in,
-					   NULL),
+	assert_int_equal(median_difference((struct values){two, 1}, (struct values){fives, 4}, 0.95,
+					   100, 1, &in, NULL),
 			 0);
 	near(in.estimate, 3, 0);
 	near(in.low, 3, 0);
@@ -224,7 +275,8 @@ static void a_senseless_request_for_an_interval_is_refused(void **state)
 	assert_string_equal(err.msg, "a confidence of 1 is not between 0 and 1");
 	assert_int_equal(median_difference(arm, arm, NAN, 100, 1, &in, &err), -1);
 	assert_int_equal(median_difference(arm, arm, 0.95, 0, 1, &in, &err), -1);
-	assert_int_equal(median_difference(arm, arm, 0.95, COMPARE_MAX_RESAMPLES + 1, 1, &in, &err), -1);
+	assert_int_equal(median_difference(arm, arm, 0.95, COMPARE_MAX_RESAMPLES + 1, 1, &in, &err),
+			 -1);
 	assert_string_equal(err.msg, "100001 resamples: from 1 to 100000 are allowed");
 }
 
@@ -253,8 +305,8 @@ static void intervals_cover_the_true_difference_about_as_often_as_promised(void 
 			a[i] = 100 + noise(&rng);
 			b[i] = 103 + noise(&rng);
 		}
-		assert_int_equal(median_difference((struct values){a, 20}, (struct values){b, 20}, 0.95, 1000,
-						   rng_next(&rng), &in, NULL),
+		assert_int_equal(median_difference((struct values){a, 20}, (struct values){b, 20},
+						   0.95, 1000, rng_next(&rng), &in, NULL),
 				 0);
 		covered += in.low <= 3 && in.high >= 3;
 	}
@@ -280,9 +332,12 @@ static void equal_arms_raise_an_alarm_no_more_often_than_alpha(void **state)
 			b[i] = 100 + noise(&rng);
 			slower[i] = 102 + noise(&rng); /* 2 % at a scatter of 1 % */
 		}
-		assert_int_equal(mann_whitney((struct values){a, 10}, (struct values){b, 10}, &mw, NULL), 0);
+		assert_int_equal(
+			mann_whitney((struct values){a, 10}, (struct values){b, 10}, &mw, NULL), 0);
 		alarms += mw.p <= COMPARE_ALPHA;
-		assert_int_equal(mann_whitney((struct values){a, 10}, (struct values){slower, 10}, &mw, NULL), 0);
+		assert_int_equal(mann_whitney((struct values){a, 10}, (struct values){slower, 10},
+					      &mw, NULL),
+				 0);
 		found += mw.p <= COMPARE_ALPHA;
 	}
 	print_message("# %d alarms, %d found, of %d\n", alarms, found, rounds);
@@ -329,7 +384,8 @@ static void detectable_effects_agree_with_the_power_of_the_t_test(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		double got = detectable_effect((size_t)rows[i][0], 0.01, COMPARE_ALPHA, COMPARE_POWER);
+		double got =
+			detectable_effect((size_t)rows[i][0], 0.01, COMPARE_ALPHA, COMPARE_POWER);
 
 		near(got, 0.01 * rows[i][1], 0.01 * rows[i][1] * 0.015);
 	}
@@ -341,7 +397,8 @@ static void detectable_effects_agree_with_the_power_of_the_t_test(void **state)
 static void quantiles_agree_with_numpy(void **state)
 {
 	static const double v[] = {3.5, 1.25, 9.0, -2.0, 4.75, 8.0, 0.5}, pair[] = {2, 1};
-	static const double rows[][2] = {{0, -2}, {0.1, -0.5}, {0.25, 0.875}, {0.5, 3.5}, {0.9, 8.4}, {0.95, 8.7}, {1, 9}};
+	static const double rows[][2] = {{0, -2},    {0.1, -0.5}, {0.25, 0.875}, {0.5, 3.5},
+					 {0.9, 8.4}, {0.95, 8.7}, {1, 9}};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)

@@ -7,8 +7,8 @@
 static const struct metric_pattern loss[] = {{"loss", "loss=" NUMBER}};
 
 /* The samples of a text, and how many were bad. */
-static void expect_of(const struct metric_pattern *pats, size_t n, struct str text, const char *want,
-		      uint64_t bad)
+static void expect_of(const struct metric_pattern *pats, size_t n, struct str text,
+		      const char *want, uint64_t bad)
 {
 	struct extract *ex = samples_extractor(pats, n);
 	struct buf got;
@@ -49,7 +49,8 @@ static void lines_come_in_order_and_are_matched_apart(void **state)
 	};
 
 	(void)state;
-	expect(pats, 3, "a=1\r\n a=2\nb=3\n!\nb=4!\nc\n=5\na=6\r\nc =7", "a=1@- b=4@- a=6@- c=7@- ", 0);
+	expect(pats, 3, "a=1\r\n a=2\nb=3\n!\nb=4!\nc\n=5\na=6\r\nc =7", "a=1@- b=4@- a=6@- c=7@- ",
+	       0);
 	expect(pats, 3, "", "", 0);
 	expect(pats, 3, "\n\n\r\n", "", 0);
 }
@@ -72,16 +73,26 @@ static void values_are_finite_decimals_and_others_are_counted(void **state)
 		const char *line, *want;
 		uint64_t bad;
 	} rows[] = {
-		{"loss=0.25", "loss=0.25@- ", 0},	{"loss=-1", "loss=-1@- ", 0},
-		{"loss=1e-3", "loss=0.001@- ", 0},	{"loss=+.5", "loss=0.5@- ", 0},
-		{"loss=12.", "loss=12@- ", 0},		{"loss=1E+2", "loss=100@- ", 0},
-		{"loss=1e400", "", 1},			{"loss=-1e400", "", 1},
-		{"loss=nan", "", 1},			{"loss=NaN", "", 1},
-		{"loss=inf", "", 1},			{"loss=-Infinity", "", 1},
-		{"loss=0x10", "", 1},			{"loss=1.2.3", "", 1},
-		{"loss=e", "", 1},			{"loss=-", "", 1},
-		{"loss=1,000", "loss=1@- ", 0},		{"loss=nan loss=2 loss=x", "loss=2@- ", 2},
-		{"loss=1e-400", "loss=0@- ", 0},	{"loss=", "", 0},
+		{"loss=0.25", "loss=0.25@- ", 0},
+		{"loss=-1", "loss=-1@- ", 0},
+		{"loss=1e-3", "loss=0.001@- ", 0},
+		{"loss=+.5", "loss=0.5@- ", 0},
+		{"loss=12.", "loss=12@- ", 0},
+		{"loss=1E+2", "loss=100@- ", 0},
+		{"loss=1e400", "", 1},
+		{"loss=-1e400", "", 1},
+		{"loss=nan", "", 1},
+		{"loss=NaN", "", 1},
+		{"loss=inf", "", 1},
+		{"loss=-Infinity", "", 1},
+		{"loss=0x10", "", 1},
+		{"loss=1.2.3", "", 1},
+		{"loss=e", "", 1},
+		{"loss=-", "", 1},
+		{"loss=1,000", "loss=1@- ", 0},
+		{"loss=nan loss=2 loss=x", "loss=2@- ", 2},
+		{"loss=1e-400", "loss=0@- ", 0},
+		{"loss=", "", 0},
 	};
 
 	(void)state;
@@ -113,7 +124,8 @@ static void a_step_is_taken_where_the_pattern_gives_one(void **state)
 
 static void the_name_may_come_from_the_line(void **state)
 {
-	static const struct metric_pattern pats[] = {{NULL, "METRIC (?<name>[\\w ]+)=(?<value>\\S*)"}};
+	static const struct metric_pattern pats[] = {
+		{NULL, "METRIC (?<name>[\\w ]+)=(?<value>\\S*)"}};
 	char text[400], want[400];
 
 	(void)state;
@@ -126,7 +138,8 @@ static void the_name_may_come_from_the_line(void **state)
 
 static void a_given_name_wins_and_the_value_group_is_neither_step_nor_name(void **state)
 {
-	static const struct metric_pattern pats[] = {{"mine", "(?<name>\\w+)#(?<step>\\d+) (\\d+)"}};
+	static const struct metric_pattern pats[] = {
+		{"mine", "(?<name>\\w+)#(?<step>\\d+) (\\d+)"}};
 
 	(void)state;
 	expect(pats, 1, "loss#3 4", "mine=4@3 ", 0);
@@ -178,12 +191,14 @@ static void case_flags_are_obeyed_although_the_prefilter_folds(void **state)
 	};
 
 	(void)state;
-	expect(pats, 3, "loss=1\nLOSS=2\nLoss=3", "any=1@- lower=1@- any=2@- upper=2@- any=3@- ", 0);
+	expect(pats, 3, "loss=1\nLOSS=2\nLoss=3", "any=1@- lower=1@- any=2@- upper=2@- any=3@- ",
+	       0);
 }
 
 static void bytes_need_not_be_text(void **state)
 {
-	static const struct metric_pattern pats[] = {{"v", "\xff\xfe=(\\d+)"}, {"w", "\\x00w=(\\d+)"}};
+	static const struct metric_pattern pats[] = {{"v", "\xff\xfe=(\\d+)"},
+						     {"w", "\\x00w=(\\d+)"}};
 
 	(void)state;
 	expect_of(pats, 2, STR("\0\xff\xfe=1\0\0w=2\n\x80\xff\xfe=3"), "v=1@- w=2@- v=3@- ", 0);
@@ -270,12 +285,14 @@ static void json_lines_of_every_form_are_read(void **state)
 		{"{\"name\":\"loss\",\"value\":0.5,\"step\":3,\"unit\":\"nat\"}", "loss=0.5@3 ", 0},
 		{"{\"name\":\"loss\",\"value\":\"x\"}", "", 1},
 		{"{\"name\":\"\",\"value\":1}", "", 1},
-		{"{\"metrics\":{\"a\":1,\"b\":2.5},\"step\":4,\"host\":\"n0\"}", "a=1@4 b=2.5@4 ", 0},
+		{"{\"metrics\":{\"a\":1,\"b\":2.5},\"step\":4,\"host\":\"n0\"}", "a=1@4 b=2.5@4 ",
+		 0},
 		{"{\"metrics\":{\"a\":1,\"step\":6}}", "a=1@6 ", 0},
 		{"{\"metrics\":7}", "metrics=7@- ", 0},
 		{"{\"value\":7,\"name\":1}", "value=7@- name=1@- ", 0},
 		{"{\"images/sec\":\"812.5\"}", "images/sec=812.5@- ", 0},
-		{"{\"a\":true,\"b\":null,\"c\":[1],\"d\":{\"e\":1},\"f\":\"x\",\"g\":1}", "g=1@- ", 5},
+		{"{\"a\":true,\"b\":null,\"c\":[1],\"d\":{\"e\":1},\"f\":\"x\",\"g\":1}", "g=1@- ",
+		 5},
 		{"{\"a\":1,\"step\":3.0}", "a=1@3 ", 0},
 		{"{\"a\":1,\"step\":3.5}", "a=1@- ", 1},
 		{"{\"a\":1,\"step\":-1}", "a=1@- ", 1},
@@ -316,7 +333,8 @@ static void bad_patterns_are_refused_by_name_with_the_place(void **state)
 		{{"loss", "loss=(\\d+"},
 		 "metric 'loss': missing closing parenthesis at offset 9 of its pattern"},
 		{{NULL, "(?<name>a)(["},
-		 "metric pattern 2: missing terminating ] for character class at offset 12 of its pattern"},
+		 "metric pattern 2: missing terminating ] for character class at offset 12 of its "
+		 "pattern"},
 		{{"loss", "(\\C)"}, "metric 'loss': using \\C is disabled"},
 		{{"loss", "(*UTF)(.)"}, "metric 'loss': using UTF is disabled"},
 		{{"loss", "a(?C1)(.)"}, "metric 'loss': callouts, (?C...), are not supported"},
@@ -388,7 +406,8 @@ static void all_64_patterns_and_the_prefix_find_their_lines(void **state)
 	for (size_t i = 0; i < COUNT(pats); i++) {
 		pats[i].name = xasprintf("m%zu", i);
 		pats[i].pattern = xasprintf("\\bkey%zu=(\\d+)", i);
-		buf_printf(&text, "some words key%zu=%zu and more\nno figure on this line\n", i, i * 3);
+		buf_printf(&text, "some words key%zu=%zu and more\nno figure on this line\n", i,
+			   i * 3);
 		buf_printf(&want, "m%zu=%zu@- ", i, i * 3);
 	}
 	buf_addz(&text, "**metrics_data: last=1");
@@ -462,7 +481,8 @@ static void a_pattern_that_always_blows_up_is_rested_and_comes_back(void **state
 
 static void a_long_line_is_matched_in_pieces_that_lose_nothing(void **state)
 {
-	static const struct metric_pattern pats[] = {{"loss", "loss=(\\d+)"}, {"bol", "^s(\\d)"}, {"eol", "(\\d)t$"}};
+	static const struct metric_pattern pats[] = {
+		{"loss", "loss=(\\d+)"}, {"bol", "^s(\\d)"}, {"eol", "(\\d)t$"}};
 	static const struct metric_pattern slow[] = {{"eight", "([8])"}};
 	struct buf text, want;
 

@@ -22,9 +22,12 @@ static const char *pick(struct rng *r, const char *const *from, size_t n)
 static void add_atom(struct buf *b, struct rng *r)
 {
 	static const char *const atoms[] = {
-		"a", "b", "l", "L", "=", ":", " ", "1", ".", "\\.", "\\d", "\\w", "\\s", "\\S", "\\b", "^", "$",
-		"[ab]", "[Ll]", "[=]", "[^a]", "[a-c]", "[]a]", "[[:digit:]b]", "[\\]1]", "\\x61", "\\t", "loss", "acc=",
-		"\\Qa.b\\E", "\\Q=\\E", "\\D", "\\h", "ab", "1.5", "{", "}", "\\=", "\\[", "-", "%",
+		"a",	  "b",	   "l",	   "L",	   "=",	   ":",		" ",	   "1",
+		".",	  "\\.",   "\\d",  "\\w",  "\\s",  "\\S",	"\\b",	   "^",
+		"$",	  "[ab]",  "[Ll]", "[=]",  "[^a]", "[a-c]",	"[]a]",	   "[[:digit:]b]",
+		"[\\]1]", "\\x61", "\\t",  "loss", "acc=", "\\Qa.b\\E", "\\Q=\\E", "\\D",
+		"\\h",	  "ab",	   "1.5",  "{",	   "}",	   "\\=",	"\\[",	   "-",
+		"%",
 	};
 
 	buf_addz(b, pick(r, atoms, COUNT(atoms)));
@@ -34,10 +37,11 @@ static void add_branches(struct buf *b, struct rng *r, int depth);
 
 static void add_item(struct buf *b, struct rng *r, int depth)
 {
-	static const char *const groups[] = {"(",   "(?:", "(?i:", "(?>", "(?=", "(?!",
+	static const char *const groups[] = {"(",    "(?:",  "(?i:",  "(?>",  "(?=", "(?!",
 					     "(?<=", "(?<!", "(?-i:", "(?s:", "(?|", "(?U:"};
-	static const char *const quantifiers[] = {"?",	 "*",	 "+",	"{0}",	"{1}",	  "{2}",  "{0,2}", "{1,}",
-						  "{1,3}", "??", "*?",	"+?",	"?+",	  "++",	  "{2}?"};
+	static const char *const quantifiers[] = {"?",	 "*",	  "+",	  "{0}",   "{1}",
+						  "{2}", "{0,2}", "{1,}", "{1,3}", "??",
+						  "*?",	 "+?",	  "?+",	  "++",	   "{2}?"};
 	size_t start = b->n;
 
 	if (depth > 0 && rng_below(r, 4) == 0) {
@@ -90,8 +94,9 @@ static char *random_pattern(struct rng *r)
 static void add_line(struct buf *b, struct rng *r)
 {
 	static const char *const words[] = {
-		"a", "b", "c", "l", "L", "=", ":", " ", "1", "2.5", "-3", "loss", "LOSS", "acc=", "Acc", "a.b", "\t",
-		"]", "[", "{", "}", "%", ".", "\r", "loss=1", "1.5", "\xff", "-",
+		"a",  "b",    "c",    "l",    "L",	"=",   ":",    " ", "1", "2.5",
+		"-3", "loss", "LOSS", "acc=", "Acc",	"a.b", "\t",   "]", "[", "{",
+		"}",  "%",    ".",    "\r",   "loss=1", "1.5", "\xff", "-",
 	};
 
 	for (size_t n = rng_below(r, 12); n > 0; n--)
@@ -100,7 +105,8 @@ static void add_line(struct buf *b, struct rng *r)
 
 struct plain {
 	pcre2_code *code; /* for the interpreter, every optimisation of the start switched off */
-	pcre2_code *jit;  /* the same compiled, to see whether the extractor may run into its limits */
+	pcre2_code
+		*jit; /* the same compiled, to see whether the extractor may run into its limits */
 };
 
 static struct plain plain_compile(const char *pattern)
@@ -109,8 +115,8 @@ static struct plain plain_compile(const char *pattern)
 	int error;
 	PCRE2_SIZE at;
 
-	p.code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_NO_START_OPTIMIZE, &error, &at,
-			       NULL);
+	p.code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_NO_START_OPTIMIZE,
+			       &error, &at, NULL);
 	assert_non_null(p.code);
 	p.jit = pcre2_code_copy(p.code);
 	assert_non_null(p.jit);
@@ -124,7 +130,7 @@ static bool reference_line(const struct plain *plain, pcre2_match_context *limit
 {
 	pcre2_code *code = plain->code;
 	pcre2_match_data *md = pcre2_match_data_create_from_pattern(code, NULL);
-	int group = pcre2_substring_number_from_name(code, (PCRE2_SPTR)"value");
+	int group = pcre2_substring_number_from_name(code, (PCRE2_SPTR) "value");
 	size_t from = 0;
 	int rc = 0;
 
@@ -138,8 +144,10 @@ static bool reference_line(const struct plain *plain, pcre2_match_context *limit
 		double value;
 		bool unset = rc <= group || v[0] == PCRE2_UNSET;
 
-		if (!unset && v[1] > v[0] && str_to_double((struct str){line.p + v[0], v[1] - v[0]}, &value))
-			samples_note(out, &(struct sample){.name = STR("m"), .value = value, .step = -1});
+		if (!unset && v[1] > v[0] &&
+		    str_to_double((struct str){line.p + v[0], v[1] - v[0]}, &value))
+			samples_note(out, &(struct sample){
+						  .name = STR("m"), .value = value, .step = -1});
 		else if (at[1] > at[0] || (!unset && v[1] > v[0]))
 			++*bad;
 		from = at[1] > at[0] && at[1] > from ? at[1] : (at[1] > from ? at[1] : from) + 1;
@@ -213,14 +221,17 @@ static void one_round(struct rng *r, size_t *compared, size_t *found)
 	}
 	assert_int_equal(extract_new(pats, n, "", &ex, NULL), 0);
 	extract_block(ex, buf_str(&text), samples_note, &got);
-	if (reference(pats, n, buf_str(&text), &want, &bad)) { /* else a limit was hit: not comparable */
+	if (reference(pats, n, buf_str(&text), &want,
+		      &bad)) { /* else a limit was hit: not comparable */
 		++*compared;
 		*found += want.n > 0;
 		if (!str_eq(buf_str(&got), buf_str(&want)) || extract_bad(ex) != bad)
-			fail_msg("patterns %s , %s , %s over\n%s\ngave %s(%llu bad), plainly %s(%llu bad)",
-				 pats[0].pattern, n > 1 ? pats[1].pattern : "", n > 2 ? pats[2].pattern : "",
-				 text.p, buf_str(&got).p, (unsigned long long)extract_bad(ex),
-				 buf_str(&want).p, (unsigned long long)bad);
+			fail_msg("patterns %s , %s , %s over\n%s\ngave %s(%llu bad), plainly "
+				 "%s(%llu bad)",
+				 pats[0].pattern, n > 1 ? pats[1].pattern : "",
+				 n > 2 ? pats[2].pattern : "", text.p, buf_str(&got).p,
+				 (unsigned long long)extract_bad(ex), buf_str(&want).p,
+				 (unsigned long long)bad);
 	}
 	extract_free(ex);
 	for (size_t i = 0; i < n; i++)

@@ -133,14 +133,10 @@ static const struct {
 	size_t lines;
 	bool cut;
 } lengths[] = {
-	{LINE_MAX_BYTES - 1, "\n", 1, false},
-	{LINE_MAX_BYTES, "\n", 1, false},
-	{LINE_MAX_BYTES - 1, "\r\n", 1, false},
-	{LINE_MAX_BYTES, "", 1, false},
-	{LINE_MAX_BYTES + 1, "\n", 2, true},
-	{LINE_MAX_BYTES, "\r\n", 2, true},
-	{2 * LINE_MAX_BYTES, "\n", 2, true},
-	{2 * LINE_MAX_BYTES + 1, "", 3, true},
+	{LINE_MAX_BYTES - 1, "\n", 1, false},	 {LINE_MAX_BYTES, "\n", 1, false},
+	{LINE_MAX_BYTES - 1, "\r\n", 1, false},	 {LINE_MAX_BYTES, "", 1, false},
+	{LINE_MAX_BYTES + 1, "\n", 2, true},	 {LINE_MAX_BYTES, "\r\n", 2, true},
+	{2 * LINE_MAX_BYTES, "\n", 2, true},	 {2 * LINE_MAX_BYTES + 1, "", 3, true},
 	{5 * LINE_MAX_BYTES + 7, "\n", 6, true},
 };
 

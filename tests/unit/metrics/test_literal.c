@@ -55,24 +55,15 @@ static void plain_text_is_its_own_literal_in_lower_case(void **state)
 static void what_may_be_absent_is_no_literal(void **state)
 {
 	static const struct row rows[] = {
-		{"loss=?(\\d+)", "loss"},
-		{"(?:loss)?(\\d+)", "-"},
-		{"(?:loss)*(\\d+)", "-"},
-		{"(?:loss){0}(\\d+)", "-"},
-		{"(?:loss){0,3}(\\d+)", "-"},
-		{"(?:loss){00,3}(\\d+)", "-"},
-		{"(?:loss){10}(\\d+)", "loss"},
-		{"(?:loss){1,}(\\d+)", "loss"},
-		{"(?:loss)+(\\d+)", "loss"},
-		{"(?:loss)++(\\d+)", "loss"},
-		{"(?:loss)+?(\\d+)", "loss"},
-		{"(?:loss)?\?(\\d+)", "-"},
-		{"(?:loss){2}{0}(\\d+)", "-"},
-		{"ab*cd(\\d)", "cd"},
-		{"abc{0}d(\\d)", "ab"},
-		{"abx+cd(\\d)", "abx"},
-		{"ax+bcd(\\d)", "xbcd"},
-		{"\\.?\\.\\.(\\d)", ".."},
+		{"loss=?(\\d+)", "loss"},	{"(?:loss)?(\\d+)", "-"},
+		{"(?:loss)*(\\d+)", "-"},	{"(?:loss){0}(\\d+)", "-"},
+		{"(?:loss){0,3}(\\d+)", "-"},	{"(?:loss){00,3}(\\d+)", "-"},
+		{"(?:loss){10}(\\d+)", "loss"}, {"(?:loss){1,}(\\d+)", "loss"},
+		{"(?:loss)+(\\d+)", "loss"},	{"(?:loss)++(\\d+)", "loss"},
+		{"(?:loss)+?(\\d+)", "loss"},	{"(?:loss)?\?(\\d+)", "-"},
+		{"(?:loss){2}{0}(\\d+)", "-"},	{"ab*cd(\\d)", "cd"},
+		{"abc{0}d(\\d)", "ab"},		{"abx+cd(\\d)", "abx"},
+		{"ax+bcd(\\d)", "xbcd"},	{"\\.?\\.\\.(\\d)", ".."},
 	};
 
 	(void)state;
@@ -188,14 +179,15 @@ static void what_is_not_understood_gives_nothing(void **state)
 static void text_that_no_compiler_would_accept_is_survived(void **state)
 {
 	static const char *const broken[] = {
-		"(", ")", "[", "[^", "[[:", "\\", "(?", "(?<", "(?P", "(?'", "(?-", "\\Q", "\\g{",
-		"a{", "a{1", "(?P<n", "[\\", "*", "|", "x)y", "\\x{",
+		"(",   ")",    "[",  "[^",  "[[:",   "\\",  "(?", "(?<", "(?P", "(?'",	"(?-",
+		"\\Q", "\\g{", "a{", "a{1", "(?P<n", "[\\", "*",  "|",	 "x)y", "\\x{",
 	};
 	char deep[400];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(broken); i++)
-		literal_required(broken[i]); /* under the sanitizers: no byte beyond its end is read */
+		literal_required(
+			broken[i]); /* under the sanitizers: no byte beyond its end is read */
 	memset(deep, '(', 200);
 	memset(deep + 200, ')', 199);
 	deep[399] = '\0';

@@ -62,7 +62,10 @@ static struct literal_set set_of(const char *a, const char *b)
 
 static void every_end_of_a_literal_is_found_with_its_sets(void **state)
 {
-	const struct literal_set sets[] = {set_of("loss=", NULL), set_of("ss", "oss"), {0}, set_of("he", "she"),
+	const struct literal_set sets[] = {set_of("loss=", NULL),
+					   set_of("ss", "oss"),
+					   {0},
+					   set_of("he", "she"),
 					   set_of("hers", NULL)};
 	static const char text[] = "ushers: Loss=0.5 LOSS=1 los s= ssss\nlo\nss=\n=";
 
@@ -139,9 +142,11 @@ static void random_literals_in_random_text_agree_with_a_naive_search(void **stat
 			for (size_t j = 0; j < sets[i].n; j++) {
 				struct literal *l = &sets[i].v[j];
 
-				l->n = (uint8_t)(1 + rng_below(&rng, round % 2 ? 4 : LITERAL_MAX_BYTES));
+				l->n = (uint8_t)(1 + rng_below(&rng,
+							       round % 2 ? 4 : LITERAL_MAX_BYTES));
 				for (size_t k = 0; k < l->n; k++) {
-					unsigned char c = (unsigned char)letters[rng_below(&rng, 7)];
+					unsigned char c =
+						(unsigned char)letters[rng_below(&rng, 7)];
 
 					l->b[k] = c == '\n' ? 'c' : literal_fold(c);
 				}

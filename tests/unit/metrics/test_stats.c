@@ -100,14 +100,22 @@ static void the_direction_is_guessed_from_the_name(void **state)
 		const char *name;
 		enum better better;
 	} rows[] = {
-		{"loss", BETTER_LOWER},	       {"val_loss", BETTER_LOWER},
-		{"ValLoss", BETTER_LOWER},     {"error_rate", BETTER_LOWER},
-		{"step_time", BETTER_LOWER},   {"Latency p99", BETTER_LOWER},
-		{"forward_ms", BETTER_LOWER},  {"epoch_s", BETTER_LOWER},
-		{"EPOCH_S", BETTER_LOWER},     {"accuracy", BETTER_HIGHER},
-		{"images/sec", BETTER_HIGHER}, {"samples_per_s", BETTER_HIGHER},
-		{"tokens_per_sec", BETTER_HIGHER}, {"_summary", BETTER_HIGHER},
-		{"s", BETTER_HIGHER},	       {"", BETTER_HIGHER},
+		{"loss", BETTER_LOWER},
+		{"val_loss", BETTER_LOWER},
+		{"ValLoss", BETTER_LOWER},
+		{"error_rate", BETTER_LOWER},
+		{"step_time", BETTER_LOWER},
+		{"Latency p99", BETTER_LOWER},
+		{"forward_ms", BETTER_LOWER},
+		{"epoch_s", BETTER_LOWER},
+		{"EPOCH_S", BETTER_LOWER},
+		{"accuracy", BETTER_HIGHER},
+		{"images/sec", BETTER_HIGHER},
+		{"samples_per_s", BETTER_HIGHER},
+		{"tokens_per_sec", BETTER_HIGHER},
+		{"_summary", BETTER_HIGHER},
+		{"s", BETTER_HIGHER},
+		{"", BETTER_HIGHER},
 	};
 
 	(void)state;

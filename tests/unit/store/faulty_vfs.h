@@ -11,7 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fault { FAULT_IO_ONCE, FAULT_IO_FOREVER, FAULT_FULL_ONCE, FAULT_FULL_FOREVER, FAULT_POWER_CUT };
+enum fault {
+	FAULT_IO_ONCE,
+	FAULT_IO_FOREVER,
+	FAULT_FULL_ONCE,
+	FAULT_FULL_FOREVER,
+	FAULT_POWER_CUT
+};
 #define FAULTS (FAULT_POWER_CUT + 1)
 
 void faulty_install(void); /* as SQLite's default, for the process's life */

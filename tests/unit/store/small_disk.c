@@ -33,7 +33,8 @@ static void in_child(const char *dir, size_t bytes, void (*fn)(void *, const cha
 	_exit(0);
 }
 
-void small_disk_run(const char *dir, size_t bytes, void (*fn)(void *ctx, const char *dir), void *ctx)
+void small_disk_run(const char *dir, size_t bytes, void (*fn)(void *ctx, const char *dir),
+		    void *ctx)
 {
 	int status;
 
@@ -41,7 +42,7 @@ void small_disk_run(const char *dir, size_t bytes, void (*fn)(void *ctx, const c
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		/* A failed assertion ends this process; it must not go on with the parent's tests. */
+		/* A failed assertion ends this process and not the test of the parent. */
 		setenv("CMOCKA_TEST_ABORT", "1", 1);
 		in_child(dir, bytes, fn, ctx);
 	}

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-void small_disk_run(const char *dir, size_t bytes, void (*fn)(void *ctx, const char *dir), void *ctx);
+void small_disk_run(const char *dir, size_t bytes, void (*fn)(void *ctx, const char *dir),
+		    void *ctx);
 /* Inside fn: more room. */
 void small_disk_grow(const char *dir, size_t bytes);

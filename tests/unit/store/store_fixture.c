@@ -20,8 +20,13 @@ void fixture_commit(struct store *st)
 
 int64_t fixture_add(struct store *st, const char *id)
 {
-	struct run_row row = {.id = id, .name = "job", .job_json = "{}", .engine = "local",
-			      .strategy = "roles", .secret = "00", .nodes = FIXTURE_NODES,
+	struct run_row row = {.id = id,
+			      .name = "job",
+			      .job_json = "{}",
+			      .engine = "local",
+			      .strategy = "roles",
+			      .secret = "00",
+			      .nodes = FIXTURE_NODES,
 			      .created_ms = 1000};
 	struct err err = {0};
 
@@ -55,8 +60,8 @@ void fixture_run_free(struct core_run *r)
 
 static bool dump_event(void *ctx, const struct event_row *row)
 {
-	buf_printf(ctx, " event %" PRId64 " %" PRId64 " %s %d %s\n", row->seq, row->time_ms, row->kind,
-		   row->node, row->text);
+	buf_printf(ctx, " event %" PRId64 " %" PRId64 " %s %d %s\n", row->seq, row->time_ms,
+		   row->kind, row->node, row->text);
 	return true;
 }
 
@@ -75,7 +80,8 @@ static bool dump_series(void *ctx, const struct series_row *row)
 {
 	struct keys *k = ctx;
 
-	buf_printf(k->out, " series %d %s %" PRIu64 " %g\n", row->rank, row->name, row->count, row->mean);
+	buf_printf(k->out, " series %d %s %" PRIu64 " %g\n", row->rank, row->name, row->count,
+		   row->mean);
 	*vec_push(&k->keys) = row->series;
 	return true;
 }
@@ -89,8 +95,8 @@ static void dump_state(struct store *st, int64_t no, struct buf *out)
 	buf_printf(out, " phase %d verdict %d cause '%s' rng %" PRIx64 "\n", (int)r->phase,
 		   (int)r->verdict, r->cause.text, r->rng.s[0]);
 	for (int i = 0; i < FIXTURE_NODES; i++)
-		buf_printf(out, " node %d %d %d '%s'\n", i, (int)r->nodes[i].state, r->nodes[i].attempt,
-			   r->nodes[i].address);
+		buf_printf(out, " node %d %d %d '%s'\n", i, (int)r->nodes[i].state,
+			   r->nodes[i].attempt, r->nodes[i].address);
 	for (int i = 0; i < FIXTURE_RESOURCES; i++)
 		buf_printf(out, " resource %d %d %d '%s'\n", i, (int)r->resources[i].state,
 			   r->resources[i].attempt, r->resources[i].id);
@@ -115,11 +121,12 @@ static bool dump_run(void *ctx, const struct run_row *row)
 	assert_ok(store_events_each(d->st, row->no, 0, 0, dump_event, d->out, &err), &err);
 	assert_ok(store_series_each(d->st, row->no, dump_series, &k, &err), &err);
 	for (size_t i = 0; i < k.keys.n; i++)
-		assert_ok(store_samples_each(d->st, k.keys.v[i], 0, dump_sample, d->out, &err), &err);
+		assert_ok(store_samples_each(d->st, k.keys.v[i], 0, dump_sample, d->out, &err),
+			  &err);
 	vec_release(&k.keys);
 	assert_ok(store_scan_get(d->st, row->no, 0, offsets, &bad, &err), &err);
-	buf_printf(d->out, " scan %" PRIu64 " %" PRIu64 " %" PRIu64 " bad %" PRIu64 "\n", offsets[0],
-		   offsets[1], offsets[2], bad);
+	buf_printf(d->out, " scan %" PRIu64 " %" PRIu64 " %" PRIu64 " bad %" PRIu64 "\n",
+		   offsets[0], offsets[1], offsets[2], bad);
 	return true;
 }
 

@@ -9,7 +9,7 @@
 #include "faulty_vfs.h"
 #include "store/store_internal.h"
 
-#define RUN 1	 /* ended, with some of everything */
+#define RUN 1 /* ended, with some of everything */
 #define EVENTS 300
 
 static struct core_run *state_of_run;
@@ -40,7 +40,8 @@ static bool any_sample(void *ctx, int64_t wall_ms, int64_t step, double value)
 
 static int call_add(struct store *st, struct err *err)
 {
-	struct run_row row = {.id = "new", .name = "n", .job_json = "{}", .engine = "e", .strategy = "s"};
+	struct run_row row = {
+		.id = "new", .name = "n", .job_json = "{}", .engine = "e", .strategy = "s"};
 
 	return store_run_add(st, &row, err);
 }
@@ -62,7 +63,8 @@ static int call_save_node(struct store *st, struct err *err)
 
 static int call_save_resource(struct store *st, struct err *err)
 {
-	return store_resource_save(st, RUN, 0, "local.node", "alpha", &state_of_run->resources[0], err);
+	return store_resource_save(st, RUN, 0, "local.node", "alpha", &state_of_run->resources[0],
+				   err);
 }
 
 static int call_restore(struct store *st, struct err *err)
@@ -290,7 +292,8 @@ struct guard {
 	const char *what;
 };
 
-static int guard(void *ctx, int action, const char *a, const char *b, const char *db, const char *by)
+static int guard(void *ctx, int action, const char *a, const char *b, const char *db,
+		 const char *by)
 {
 	struct guard *g = ctx;
 
@@ -369,7 +372,8 @@ static void every_write_needs_a_transaction_and_no_read_does(void **state)
 
 	for (size_t i = 0; i < COUNT(calls); i++)
 		if (calls[i].writes)
-			assert_fails(calls[i].fn(st, &err), &err, ERR_INVALID, "outside a transaction");
+			assert_fails(calls[i].fn(st, &err), &err, ERR_INVALID,
+				     "outside a transaction");
 		else
 			assert_ok(calls[i].fn(st, &err), &err);
 	assert_false(store_dirty(st));

@@ -55,7 +55,8 @@ static int64_t count_numbered(struct store *st, int64_t no)
 	return last;
 }
 
-__attribute__((noreturn)) static void commit_for_ever(const char *home, int64_t no, int64_t n, int report)
+__attribute__((noreturn)) static void commit_for_ever(const char *home, int64_t no, int64_t n,
+						      int report)
 {
 	struct store *st = fixture_open(home);
 	struct core_run *r = fixture_run();
@@ -79,7 +80,8 @@ static int64_t kill_at_random(pid_t pid, int report, int64_t last, struct rng *r
 		assert_int_equal(read(report, &n, sizeof(n)), sizeof(n));
 		last = n;
 	}
-	for (int64_t until = clock_boot_us() + (int64_t)rng_below(rng, 600); clock_boot_us() < until;)
+	for (int64_t until = clock_boot_us() + (int64_t)rng_below(rng, 600);
+	     clock_boot_us() < until;)
 		;
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	int status;
@@ -127,7 +129,8 @@ static void after_kill_9_every_reported_commit_is_there(void **state)
 		unreported += have > reported;
 		store_close(st);
 	}
-	printf("# %d kills, %" PRId64 " commits, %d of them not yet reported\n", KILLS, have, unreported);
+	printf("# %d kills, %" PRId64 " commits, %d of them not yet reported\n", KILLS, have,
+	       unreported);
 }
 
 /* A home made by somebody who was killed while making it can be made again. */
@@ -168,7 +171,8 @@ static int64_t fill(struct store *st, int64_t no, struct err *err)
 	memset(text, 'x', sizeof(text) - 1);
 	for (;;) {
 		store_begin(st);
-		if (store_event_add(st, no, done, "k", 0, text, NULL, err) < 0 || store_commit(st, err) < 0)
+		if (store_event_add(st, no, done, "k", 0, text, NULL, err) < 0 ||
+		    store_commit(st, err) < 0)
 			return done;
 		done++;
 	}

@@ -14,8 +14,13 @@
 static int chapter(struct store *st, int i, struct core_run *r, struct err *err)
 {
 	char id[16], text[3000];
-	struct run_row row = {.id = id, .name = "job", .job_json = text, .engine = "local",
-			      .strategy = "roles", .nodes = FIXTURE_NODES, .created_ms = 1000};
+	struct run_row row = {.id = id,
+			      .name = "job",
+			      .job_json = text,
+			      .engine = "local",
+			      .strategy = "roles",
+			      .nodes = FIXTURE_NODES,
+			      .created_ms = 1000};
 	struct series_row series;
 	int64_t no = i / 3 + 1;
 
@@ -60,7 +65,8 @@ static void assert_poisoned(struct store *st, const struct err *why)
 
 	assert_false(store_dirty(st));
 	store_begin(st);
-	assert_fails(store_event_add(st, 1, 1, "k", 0, "", NULL, &again), &again, why->kind, why->msg);
+	assert_fails(store_event_add(st, 1, 1, "k", 0, "", NULL, &again), &again, why->kind,
+		     why->msg);
 	assert_fails(store_run_get(st, 1, a, &row, &again), &again, why->kind, why->msg);
 	assert_fails(store_run_count(st, true, &n, &again), &again, why->kind, why->msg);
 	assert_fails(store_commit(st, &again), &again, why->kind, why->msg);
@@ -165,7 +171,8 @@ static void assert_on_disk(struct story *s, int done, bool or_next, uint64_t n)
 static void sweep(struct story *s, enum fault fault)
 {
 	CLEANUP(freep) char *home = story_home(s);
-	bool forever = fault == FAULT_IO_FOREVER || fault == FAULT_FULL_FOREVER, hit = true, in_doubt;
+	bool forever = fault == FAULT_IO_FOREVER || fault == FAULT_FULL_FOREVER, hit = true,
+	     in_doubt;
 	uint64_t n;
 
 	for (n = 1; hit; n++) {
@@ -319,7 +326,8 @@ static bool commit_then_break(const char *home, uint64_t n, bool *ret_hit)
 	bool confirmed = store_commit(st, &err) == 0;
 	*ret_hit = faulty_disarm();
 	if (confirmed && *ret_hit)
-		assert_fails(store_run_count(st, false, &count, &again), &again, ERR_IO, "move the log");
+		assert_fails(store_run_count(st, false, &count, &again), &again, ERR_IO,
+			     "move the log");
 	store_close(st);
 	return confirmed;
 }

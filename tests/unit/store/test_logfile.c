@@ -253,7 +253,8 @@ static void a_name_that_leads_elsewhere_is_refused(void **state)
 	int fd;
 
 	assert_int_equal(mkdir(unit_path(state, "a"), 0700), 0);
-	assert_int_equal(file_write_atomic(unit_path(state, "a/b"), STR("x"), 0600, false, NULL), 0);
+	assert_int_equal(file_write_atomic(unit_path(state, "a/b"), STR("x"), 0600, false, NULL),
+			 0);
 	for (size_t i = 0; i < COUNT(bad_names); i++) {
 		assert_fails(logfile_open(*state, bad_names[i], &lf, &err), &err, ERR_INVALID,
 			     "cannot name a log");
@@ -268,7 +269,8 @@ static void make_odd_things(void **state)
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	assert_int_equal(file_write_atomic(unit_path(state, "target"), STR("secret"), 0600, false, NULL), 0);
+	assert_int_equal(
+		file_write_atomic(unit_path(state, "target"), STR("secret"), 0600, false, NULL), 0);
 	assert_int_equal(symlink("target", unit_path(state, "link")), 0);
 	assert_int_equal(symlink("nowhere", unit_path(state, "dangling")), 0);
 	assert_int_equal(mkfifo(unit_path(state, "fifo"), 0600), 0);
@@ -288,12 +290,14 @@ static void anything_but_a_plain_file_is_refused(void **state)
 
 	make_odd_things(state);
 	for (size_t i = 0; i < COUNT(names); i++) {
-		assert_fails(logfile_open(*state, names[i], &lf, &err), &err, ERR_INVALID, names[i]);
-		assert_fails(logfile_open_read(*state, names[i], &fd, &size, &err), &err, ERR_NOT_FOUND,
+		assert_fails(logfile_open(*state, names[i], &lf, &err), &err, ERR_INVALID,
 			     names[i]);
+		assert_fails(logfile_open_read(*state, names[i], &fd, &size, &err), &err,
+			     ERR_NOT_FOUND, names[i]);
 	}
 	assert_fails(logfile_open(*state, "sock", &lf, &err), &err, ERR_NOT_FOUND, "sock");
-	assert_fails(logfile_open_read(*state, "sock", &fd, &size, &err), &err, ERR_NOT_FOUND, "sock");
+	assert_fails(logfile_open_read(*state, "sock", &fd, &size, &err), &err, ERR_NOT_FOUND,
+		     "sock");
 	assert_int_equal(fd, -7);
 	assert_int_equal(size, 7);
 	assert_false(file_exists(unit_path(state, "nowhere")));
@@ -309,9 +313,10 @@ static void a_directory_that_is_a_link_or_missing_is_refused(void **state)
 
 	assert_int_equal(mkdir(unit_path(state, "real"), 0700), 0);
 	assert_int_equal(symlink("real", unit_path(state, "logs")), 0);
-	assert_fails(logfile_open(unit_path(state, "logs"), "n.log", &lf, &err), &err, ERR_INVALID, "n.log");
-	assert_fails(logfile_open(unit_path(state, "none"), "n.log", &lf, &err), &err, ERR_NOT_FOUND,
+	assert_fails(logfile_open(unit_path(state, "logs"), "n.log", &lf, &err), &err, ERR_INVALID,
 		     "n.log");
+	assert_fails(logfile_open(unit_path(state, "none"), "n.log", &lf, &err), &err,
+		     ERR_NOT_FOUND, "n.log");
 	assert_fails(logfile_open_read(unit_path(state, "logs"), "n.log", &fd, &size, &err), &err,
 		     ERR_NOT_FOUND, "no log");
 }
@@ -358,7 +363,8 @@ static void running_out_of_descriptors_is_not_a_missing_log(void **state)
 
 static int tail_file(void **state, struct str content)
 {
-	assert_int_equal(file_write_atomic(unit_path(state, "t.log"), content, 0600, false, NULL), 0);
+	assert_int_equal(file_write_atomic(unit_path(state, "t.log"), content, 0600, false, NULL),
+			 0);
 	int fd = open(unit_path(state, "t.log"), O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	return fd;
@@ -379,11 +385,11 @@ static void the_last_lines_begin_where_they_should(void **state)
 		const char *text;
 		uint64_t lines, offset;
 	} cases[] = {
-		{"", 0, 0},	   {"", 1, 0},	      {"", 5, 0},	  {"\n", 0, 1},
-		{"\n", 1, 0},	   {"\n", 2, 0},      {"a", 0, 1},	  {"a", 1, 0},
-		{"a\n", 1, 0},	   {"a\nb", 1, 2},    {"a\nb\n", 1, 2},	  {"a\nb\n", 2, 0},
-		{"a\nb\nc", 2, 2}, {"a\n\n", 1, 2},   {"a\n\n", 2, 0},	  {"\n\n\n", 2, 1},
-		{"\na", 1, 1},	   {"\na", 2, 0},     {"a\nb\n", 0, 4},	  {"a\nb\n", UINT64_MAX, 0},
+		{"", 0, 0},	   {"", 1, 0},	      {"", 5, 0},	{"\n", 0, 1},
+		{"\n", 1, 0},	   {"\n", 2, 0},      {"a", 0, 1},	{"a", 1, 0},
+		{"a\n", 1, 0},	   {"a\nb", 1, 2},    {"a\nb\n", 1, 2}, {"a\nb\n", 2, 0},
+		{"a\nb\nc", 2, 2}, {"a\n\n", 1, 2},   {"a\n\n", 2, 0},	{"\n\n\n", 2, 1},
+		{"\na", 1, 1},	   {"\na", 2, 0},     {"a\nb\n", 0, 4}, {"a\nb\n", UINT64_MAX, 0},
 		{"a\r\nb", 1, 3},  {"a\rb\rc", 1, 0},
 	};
 
@@ -419,8 +425,9 @@ static void any_file_has_the_tail_that_a_simple_count_gives(void **state)
 
 	rng_seed(&rng, fixture_seed("tail"));
 	for (int round = 0; round < 120; round++) {
-		/* Sizes and newlines lie close to the borders of blocks more often than elsewhere. */
-		uint64_t blocks = rng_below(&rng, 4), gap = 1 + rng_below(&rng, 1u << rng_below(&rng, 17));
+		/* Sizes and newlines lie close to the borders of blocks more often than not. */
+		uint64_t blocks = rng_below(&rng, 4),
+			 gap = 1 + rng_below(&rng, 1u << rng_below(&rng, 17));
 		size_t n = (size_t)(blocks * BLOCK + (rng_below(&rng, 2) ? rng_below(&rng, 4)
 									 : rng_below(&rng, BLOCK)));
 		for (size_t i = 0; i < n; i++)

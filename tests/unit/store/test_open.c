@@ -172,7 +172,8 @@ static void a_holder_that_has_not_said_its_pid_yet_is_still_a_holder(void **stat
 	int fd = open(unit_path(state, "lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	assert_fails(store_open(*state, &st, &err), &err, ERR_CONFLICT, "a master is already running");
+	assert_fails(store_open(*state, &st, &err), &err, ERR_CONFLICT,
+		     "a master is already running");
 	close(fd);
 }
 
@@ -293,7 +294,8 @@ static void a_database_without_a_table_is_refused_when_it_is_needed(void **state
 	close_home(fixture_open(*state));
 	alter(unit_path(state, "regatta.db"), "DROP TABLE scan");
 	struct store *st = fixture_open(*state);
-	assert_fails(store_scan_get(st, 1, 0, offsets, &bad, &err), &err, ERR_IO, "no such table: scan");
+	assert_fails(store_scan_get(st, 1, 0, offsets, &bad, &err), &err, ERR_IO,
+		     "no such table: scan");
 	assert_fails(store_commit(st, &again), &again, ERR_IO, err.msg);
 	close_home(st);
 	alter(unit_path(state, "regatta.db"), "DROP TABLE install");
@@ -326,7 +328,8 @@ static void a_database_that_another_program_holds_is_refused(void **state)
 	close_home(fixture_open(*state));
 	assert_int_equal(sqlite3_open(unit_path(state, "regatta.db"), &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
-	assert_fails(store_open(*state, &st, &err), &err, ERR_CONFLICT, "another program has it open");
+	assert_fails(store_open(*state, &st, &err), &err, ERR_CONFLICT,
+		     "another program has it open");
 	sqlite3_close(db);
 	close_home(fixture_open(*state));
 }
@@ -403,7 +406,8 @@ static void only_the_missing_steps_run(void **state)
 	assert_ok(store_migrate(db, "p", 0, three_steps, 1, &err), &err);
 	assert_ok(store_identify(db, "p", 3, &version, &err), &err);
 	assert_int_equal(version, 1);
-	assert_int_equal(sqlite3_exec(db, "INSERT INTO a VALUES (1), (2)", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "INSERT INTO a VALUES (1), (2)", NULL, NULL, NULL),
+			 SQLITE_OK);
 	assert_ok(store_migrate(db, "p", 1, three_steps, 3, &err), &err);
 	assert_int_equal(number(db, "PRAGMA user_version"), 3);
 	assert_int_equal(number(db, "SELECT x FROM b"), 2);
@@ -436,11 +440,14 @@ static void what_cannot_be_begun_or_read_is_told(void **state)
 
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
-	assert_fails(store_migrate(db, "p", 0, three_steps, 1, &err), &err, ERR_IO, "bring it up to date");
+	assert_fails(store_migrate(db, "p", 0, three_steps, 1, &err), &err, ERR_IO,
+		     "bring it up to date");
 	sqlite3_close(db);
-	spoil(unit_path(state, "junk"), STR("this is some text and not the header of a database ......"));
+	spoil(unit_path(state, "junk"),
+	      STR("this is some text and not the header of a database ......"));
 	assert_int_equal(sqlite3_open(unit_path(state, "junk"), &db), SQLITE_OK);
-	assert_fails(store_identify(db, "p", 1, &version, &err), &err, ERR_UNAVAILABLE, "read its version");
+	assert_fails(store_identify(db, "p", 1, &version, &err), &err, ERR_UNAVAILABLE,
+		     "read its version");
 	assert_int_equal(version, 7);
 	sqlite3_close(db);
 }

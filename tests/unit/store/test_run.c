@@ -47,11 +47,20 @@ static void reopen(struct home *h)
 
 static struct run_row full_row(void)
 {
-	return (struct run_row){.id = "ctr-abcd", .name = "ctr", .request_id = "r-1",
-				.job_json = "{\"name\":\"ctr\"}", .base_dir = "/home/u",
-				.source_sha256 = "ab12", .client_env = "{\"A\":\"é\"}", .secret = "5ec7e7",
-				.engine = "local", .strategy = "pserver", .local_base = 0xff000001,
-				.nodes = 5, .seed = 0xfedcba9876543210, .created_ms = 1700000000123,
+	return (struct run_row){.id = "ctr-abcd",
+				.name = "ctr",
+				.request_id = "r-1",
+				.job_json = "{\"name\":\"ctr\"}",
+				.base_dir = "/home/u",
+				.source_sha256 = "ab12",
+				.client_env = "{\"A\":\"é\"}",
+				.secret = "5ec7e7",
+				.engine = "local",
+				.strategy = "pserver",
+				.local_base = 0xff000001,
+				.nodes = 5,
+				.seed = 0xfedcba9876543210,
+				.created_ms = 1700000000123,
 				.phase = RUN_ACCEPTED};
 }
 
@@ -182,7 +191,8 @@ static void a_missing_run_is_not_found(void **state)
 	struct home *h = *state;
 	struct run_row got;
 
-	assert_fails(store_run_get(h->st, 4, h->a, &got, &h->err), &h->err, ERR_NOT_FOUND, "no run 4");
+	assert_fails(store_run_get(h->st, 4, h->a, &got, &h->err), &h->err, ERR_NOT_FOUND,
+		     "no run 4");
 	assert_fails(store_run_ended(h->st, 4, 1, &h->err), &h->err, ERR_NOT_FOUND, "no run 4");
 	assert_false(store_dirty(h->st));
 }
@@ -251,8 +261,9 @@ static void a_prefix_of_several_names_them(void **state)
 
 static void no_prefix_finds_what_is_not_there(void **state)
 {
-	static const char *const prefixes[] = {"jpb", "job-ab-", "%", "_", "*", "job-a?", "J",
-					       "job-a\xff", "\xff", "'; DROP TABLE run; --"};
+	static const char *const prefixes[] = {
+		"jpb",	  "job-ab-", "%",	  "_",	  "*",
+		"job-a?", "J",	     "job-a\xff", "\xff", "'; DROP TABLE run; --"};
 	struct home *h = *state;
 	const char **ids;
 	int64_t no;
@@ -260,7 +271,8 @@ static void no_prefix_finds_what_is_not_there(void **state)
 
 	fixture_add(h->st, "job-ab");
 	for (size_t i = 0; i < COUNT(prefixes); i++)
-		assert_fails(find(h, prefixes[i], &no, &ids, &n), &h->err, ERR_NOT_FOUND, "no run '");
+		assert_fails(find(h, prefixes[i], &no, &ids, &n), &h->err, ERR_NOT_FOUND,
+			     "no run '");
 	assert_fails(store_run_find(h->st, STR("job-a\0b"), h->a, &no, &ids, &n, &h->err), &h->err,
 		     ERR_NOT_FOUND, "no run");
 	assert_fails(find(h, "", &no, &ids, &n), &h->err, ERR_INVALID, "no name");
@@ -289,7 +301,8 @@ static void assert_listed(struct home *h, bool active, int64_t before, int limit
 {
 	struct listing l = {.text = ""};
 
-	assert_ok(store_runs_each(h->st, active, before, limit, h->a, list_id, &l, &h->err), &h->err);
+	assert_ok(store_runs_each(h->st, active, before, limit, h->a, list_id, &l, &h->err),
+		  &h->err);
 	assert_string_equal(l.text, ids);
 }
 
@@ -318,6 +331,23 @@ static void runs_are_listed_newest_first(void **state)
 	assert_int_equal(n, 2);
 }
 
+static bool keep_row(void *ctx, const struct run_row *row)
+{
+	*(struct run_row *)ctx = *row;
+	return true;
+}
+
+static void a_listed_run_is_whole_but_for_its_job(void **state)
+{
+	struct home *h = *state;
+	struct run_row row = full_row(), got = {0};
+
+	assert_ok(store_run_add(h->st, &row, &h->err), &h->err);
+	assert_ok(store_runs_each(h->st, true, 0, 0, h->a, keep_row, &got, &h->err), &h->err);
+	row.job_json = NULL;
+	assert_same_row(&row, &got);
+}
+
 static bool end_it(void *ctx, const struct run_row *row)
 {
 	struct home *h = ctx;
@@ -343,12 +373,13 @@ static int64_t rows_in_all_tables(struct store *st)
 {
 	sqlite3_stmt *stmt;
 
-	assert_int_equal(sqlite3_prepare_v2(st->db,
-					    "SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM job)"
-					    " + (SELECT count(*) FROM node) + (SELECT count(*) FROM resource)"
-					    " + (SELECT count(*) FROM event) + (SELECT count(*) FROM series)"
-					    " + (SELECT count(*) FROM sample) + (SELECT count(*) FROM scan)",
-					    -1, &stmt, NULL),
+	assert_int_equal(sqlite3_prepare_v2(
+				 st->db,
+				 "SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM job)"
+				 " + (SELECT count(*) FROM node) + (SELECT count(*) FROM resource)"
+				 " + (SELECT count(*) FROM event) + (SELECT count(*) FROM series)"
+				 " + (SELECT count(*) FROM sample) + (SELECT count(*) FROM scan)",
+				 -1, &stmt, NULL),
 			 SQLITE_OK);
 	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
 	int64_t n = sqlite3_column_int64(stmt, 0);
@@ -384,7 +415,8 @@ static void a_removed_run_leaves_nothing_and_takes_nothing_else(void **state)
 	assert_ok(store_run_remove(h->st, gone, &h->err), &h->err);
 	assert_int_equal(rows_in_all_tables(h->st), 8);
 	reopen(h);
-	assert_fails(store_run_get(h->st, gone, h->a, &got, &h->err), &h->err, ERR_NOT_FOUND, "no run");
+	assert_fails(store_run_get(h->st, gone, h->a, &got, &h->err), &h->err, ERR_NOT_FOUND,
+		     "no run");
 	assert_ok(store_run_get(h->st, other, h->a, &got, &h->err), &h->err);
 	/* Its id is free again, its number is not. */
 	assert_true(fixture_add(h->st, "gone") > other);
@@ -417,6 +449,7 @@ int main(void)
 		on_home(a_prefix_of_several_names_them),
 		on_home(no_prefix_finds_what_is_not_there),
 		on_home(runs_are_listed_newest_first),
+		on_home(a_listed_run_is_whole_but_for_its_job),
 		on_home(a_listing_may_use_the_store_and_list_again),
 		on_home(a_removed_run_leaves_nothing_and_takes_nothing_else),
 		on_home(a_run_that_goes_on_is_not_removed),

@@ -70,12 +70,13 @@ static bool see_event(void *ctx, const struct event_row *row)
 {
 	struct seen *s = ctx;
 
-	note(s, "%" PRId64 " %" PRId64 " %s %d '%s'; ", row->seq, row->time_ms, row->kind, row->node,
-	     row->text);
+	note(s, "%" PRId64 " %" PRId64 " %s %d '%s'; ", row->seq, row->time_ms, row->kind,
+	     row->node, row->text);
 	return go_on(s);
 }
 
-static void assert_events(struct home *h, int64_t after, int limit, int stop_after, const char *text)
+static void assert_events(struct home *h, int64_t after, int limit, int stop_after,
+			  const char *text)
 {
 	struct seen s = {.stop_after = stop_after};
 
@@ -103,7 +104,8 @@ static void events_are_numbered_in_each_run_alone(void **state)
 	reopen(h);
 	assert_int_equal(add_event(h, h->no, "left", "é\n'"), 3);
 	assert_int_equal(add_event(h, other, "here", ""), 2);
-	assert_events(h, 0, 0, 0, "1 1000 accepted -1 'x'; 2 1000 here -1 ''; 3 1000 left -1 'é\n''; ");
+	assert_events(h, 0, 0, 0,
+		      "1 1000 accepted -1 'x'; 2 1000 here -1 ''; 3 1000 left -1 'é\n''; ");
 	assert_events(h, 1, 0, 0, "2 1000 here -1 ''; 3 1000 left -1 'é\n''; ");
 	assert_events(h, 1, 1, 0, "2 1000 here -1 ''; ");
 	assert_events(h, 0, 0, 2, "1 1000 accepted -1 'x'; 2 1000 here -1 ''; ");
@@ -130,11 +132,11 @@ static void an_event_needs_its_run_and_a_kind(void **state)
 	struct home *h = *state;
 	int64_t seq = 55;
 
-	assert_fails(store_event_add(h->st, 99, 1, "k", 0, "", &seq, &h->err), &h->err, ERR_NOT_FOUND,
-		     "no such run");
+	assert_fails(store_event_add(h->st, 99, 1, "k", 0, "", &seq, &h->err), &h->err,
+		     ERR_NOT_FOUND, "no such run");
 	assert_ok(store_event_add(h->st, h->no, 1, "k", 0, "", NULL, &h->err), &h->err);
-	assert_fails(store_event_add(h->st, h->no, 1, NULL, 0, "", &seq, &h->err), &h->err, ERR_INVALID,
-		     "add event");
+	assert_fails(store_event_add(h->st, h->no, 1, NULL, 0, "", &seq, &h->err), &h->err,
+		     ERR_INVALID, "add event");
 	assert_int_equal(seq, 55);
 }
 
@@ -143,8 +145,8 @@ static bool list_within(void *ctx, const struct event_row *row)
 	struct seen *s = ctx;
 	struct err err;
 
-	assert_fails(store_events_each(s->h->st, row->node, 0, 0, see_event, s, &err), &err, ERR_INVALID,
-		     "called from within itself");
+	assert_fails(store_events_each(s->h->st, row->node, 0, 0, see_event, s, &err), &err,
+		     ERR_INVALID, "called from within itself");
 	/* Anything else may be done, even a commit. */
 	assert_int_equal(add_event(s->h, s->h->no, "within", ""), row->seq + 2);
 	fixture_commit(s->h->st);
@@ -303,8 +305,10 @@ static void a_sample_that_comes_after_its_run_was_removed_is_refused(void **stat
 	assert_ok(store_run_remove(h->st, h->no, &h->err), &h->err);
 	assert_fails(store_sample_add(h->st, a.series, 1, 1, 1, &h->err), &h->err, ERR_NOT_FOUND,
 		     "no series");
-	assert_fails(store_sample_add(h->st, 0, 1, 1, 1, &h->err), &h->err, ERR_NOT_FOUND, "no series 0");
-	assert_fails(store_sample_add(h->st, -5, 1, 1, 1, &h->err), &h->err, ERR_NOT_FOUND, "no series");
+	assert_fails(store_sample_add(h->st, 0, 1, 1, 1, &h->err), &h->err, ERR_NOT_FOUND,
+		     "no series 0");
+	assert_fails(store_sample_add(h->st, -5, 1, 1, 1, &h->err), &h->err, ERR_NOT_FOUND,
+		     "no series");
 	/* Whoever gets the number next begins with nothing. */
 	assert_ok(store_series_open(h->st, fixture_add(h->st, "b"), 0, "b", &b, &h->err), &h->err);
 	assert_samples(h, b.series, 0, 0, "");
@@ -324,7 +328,8 @@ static void many_series_at_once_keep_their_order(void **state)
 	}
 	for (int k = 0; k < 3; k++)
 		for (int i = 0; i < SERIES; i++)
-			assert_ok(store_sample_add(h->st, rows[i].series, k, i, k, &h->err), &h->err);
+			assert_ok(store_sample_add(h->st, rows[i].series, k, i, k, &h->err),
+				  &h->err);
 	assert_samples(h, rows[5].series, 0, 0, "0 5 0; 1 5 1; 2 5 2; ");
 	assert_samples(h, rows[2099].series, 0, 0, "0 2099 0; 1 2099 1; 2 2099 2; ");
 	free(rows);

@@ -15,7 +15,10 @@ static void fill_node(struct core_node *n, int salt)
 		.serving = salt == 2,
 		.settled = salt != 1,
 		.there = salt != 2,
-		.exit = {.code = -1, .signal = 9 + salt, .oom = salt != 0, .kind = ERR_TIMEOUT,
+		.exit = {.code = -1,
+			 .signal = 9 + salt,
+			 .oom = salt != 0,
+			 .kind = ERR_TIMEOUT,
 			 .reason = "its port did not answer: é \"'"},
 		.since_ms = 1700000000000 + salt,
 		.serve_by_ms = 21 + salt,
@@ -270,9 +273,10 @@ static void an_impossible_state_poisons(void **state)
 	struct err again;
 
 	h->r->nodes[0].state = (enum node_state)NODE_STATES;
-	assert_fails(store_node_save(h->st, h->no, 0, &h->r->nodes[0], &h->err), &h->err, ERR_INVALID,
-		     "save node");
-	assert_fails(store_run_save(h->st, h->no, h->r, 1, &again), &again, ERR_INVALID, h->err.msg);
+	assert_fails(store_node_save(h->st, h->no, 0, &h->r->nodes[0], &h->err), &h->err,
+		     ERR_INVALID, "save node");
+	assert_fails(store_run_save(h->st, h->no, h->r, 1, &again), &again, ERR_INVALID,
+		     h->err.msg);
 	assert_fails(store_commit(h->st, &again), &again, ERR_INVALID, h->err.msg);
 	assert_false(store_dirty(h->st));
 }
@@ -291,12 +295,14 @@ static void rows_of_a_run_that_is_not_there_are_refused(void **state)
 
 	fixture_commit(h->st);
 	store_begin(h->st);
-	assert_fails(store_run_save(h->st, 99, h->r, 1, &h->err), &h->err, ERR_NOT_FOUND, "no run 99");
-	assert_fails(store_node_save(h->st, 99, 0, &h->r->nodes[0], &h->err), &h->err, ERR_NOT_FOUND,
-		     "no such run");
-	assert_fails(store_resource_save(h->st, 99, 0, "k", "n", &h->r->resources[0], &h->err), &h->err,
+	assert_fails(store_run_save(h->st, 99, h->r, 1, &h->err), &h->err, ERR_NOT_FOUND,
+		     "no run 99");
+	assert_fails(store_node_save(h->st, 99, 0, &h->r->nodes[0], &h->err), &h->err,
 		     ERR_NOT_FOUND, "no such run");
-	assert_fails(store_run_restore(h->st, 99, h->got, &h->err), &h->err, ERR_NOT_FOUND, "no run 99");
+	assert_fails(store_resource_save(h->st, 99, 0, "k", "n", &h->r->resources[0], &h->err),
+		     &h->err, ERR_NOT_FOUND, "no such run");
+	assert_fails(store_run_restore(h->st, 99, h->got, &h->err), &h->err, ERR_NOT_FOUND,
+		     "no run 99");
 	assert_false(store_dirty(h->st));
 	fixture_commit(h->st);
 }
@@ -327,17 +333,22 @@ static void a_resource_that_the_plan_calls_otherwise_is_refused(void **state)
 {
 	struct home *h = *state;
 
-	assert_ok(store_resource_save(h->st, h->no, 1, "local.node", "gamma", &h->r->resources[0], &h->err),
+	assert_ok(store_resource_save(h->st, h->no, 1, "local.node", "gamma", &h->r->resources[0],
+				      &h->err),
 		  &h->err);
-	assert_fails(store_run_restore(h->st, h->no, h->got, &h->err), &h->err, ERR_CONFLICT,
-		     "the ledger has local.node 'gamma' in place 1, its plan has local.node 'beta'");
-	assert_ok(store_resource_save(h->st, h->no, 1, "ec2.subnet", "beta", &h->r->resources[0], &h->err),
+	assert_fails(
+		store_run_restore(h->st, h->no, h->got, &h->err), &h->err, ERR_CONFLICT,
+		"the ledger has local.node 'gamma' in place 1, its plan has local.node 'beta'");
+	assert_ok(store_resource_save(h->st, h->no, 1, "ec2.subnet", "beta", &h->r->resources[0],
+				      &h->err),
 		  &h->err);
 	assert_fails(store_run_restore(h->st, h->no, h->got, &h->err), &h->err, ERR_CONFLICT,
 		     "ec2.subnet 'beta'");
-	assert_ok(store_resource_save(h->st, h->no, 1, "local.node", "beta", &h->r->resources[0], &h->err),
+	assert_ok(store_resource_save(h->st, h->no, 1, "local.node", "beta", &h->r->resources[0],
+				      &h->err),
 		  &h->err);
-	assert_ok(store_resource_save(h->st, h->no, 2, "local.node", "delta", &h->r->resources[0], &h->err),
+	assert_ok(store_resource_save(h->st, h->no, 2, "local.node", "delta", &h->r->resources[0],
+				      &h->err),
 		  &h->err);
 	assert_fails(store_run_restore(h->st, h->no, h->got, &h->err), &h->err, ERR_CONFLICT,
 		     "'delta' in place 2, its plan has nothing");
@@ -346,26 +357,28 @@ static void a_resource_that_the_plan_calls_otherwise_is_refused(void **state)
 static void numbers_that_no_row_can_hold_are_damage(void **state)
 {
 	static const char *const damages[] = {
-		"UPDATE run SET phase = 9",	 "UPDATE run SET verdict = -1",
+		"UPDATE run SET phase = 9",	  "UPDATE run SET verdict = -1",
 		"UPDATE run SET cause_kind = 13", "UPDATE node SET state = 8",
 		"UPDATE node SET exit_kind = 99", "UPDATE node SET rank = -1",
-		"UPDATE resource SET state = 5", "UPDATE resource SET why_kind = -1",
+		"UPDATE resource SET state = 5",  "UPDATE resource SET why_kind = -1",
 		"UPDATE resource SET place = -1",
 	};
 	struct home *h = *state;
 
 	assert_ok(store_node_save(h->st, h->no, 0, &h->r->nodes[0], &h->err), &h->err);
-	assert_ok(store_resource_save(h->st, h->no, 0, "local.node", "alpha", &h->r->resources[0], &h->err),
+	assert_ok(store_resource_save(h->st, h->no, 0, "local.node", "alpha", &h->r->resources[0],
+				      &h->err),
 		  &h->err);
 	for (size_t i = 0; i < COUNT(damages); i++) {
 		reopen(h);
 		/* Inside a transaction that is never committed. */
-		assert_int_equal(sqlite3_exec(h->st->db, "BEGIN; PRAGMA ignore_check_constraints = ON",
-					      NULL, NULL, NULL),
+		assert_int_equal(sqlite3_exec(h->st->db,
+					      "BEGIN; PRAGMA ignore_check_constraints = ON", NULL,
+					      NULL, NULL),
 				 SQLITE_OK);
 		assert_int_equal(sqlite3_exec(h->st->db, damages[i], NULL, NULL, NULL), SQLITE_OK);
-		assert_fails(store_run_restore(h->st, h->no, h->got, &h->err), &h->err, ERR_UNAVAILABLE,
-			     "damaged");
+		assert_fails(store_run_restore(h->st, h->no, h->got, &h->err), &h->err,
+			     ERR_UNAVAILABLE, "damaged");
 		assert_fails(store_commit(h->st, &h->err), &h->err, ERR_UNAVAILABLE, "damaged");
 		store_close(h->st);
 		h->st = fixture_open(h->dir);
@@ -407,7 +420,8 @@ static void begin_inside_a_transaction_changes_nothing(void **state)
 static void an_answer_that_wrote_nothing_leaves_a_clean_transaction(void **state)
 {
 	struct home *h = *state;
-	struct run_row row = {.id = "a", .name = "n", .job_json = "{}", .engine = "e", .strategy = "s"};
+	struct run_row row = {
+		.id = "a", .name = "n", .job_json = "{}", .engine = "e", .strategy = "s"};
 
 	fixture_commit(h->st);
 	store_begin(h->st);
