@@ -23,7 +23,7 @@ static inline void fuzz_check_message(const char *msg)
 	if (sscanf(msg, "%d:%d: ", &line, &col) != 2 || line < 1 || col < 1)
 		abort();
 	for (const char *p = msg; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+		if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
 			abort();
 }
 

@@ -21,7 +21,8 @@ static void note(void *ctx, const struct sample *s)
 {
 	struct buf *b = ctx;
 
-	if (s->name.n == 0 || s->name.n > EXTRACT_MAX_NAME || s->step < -1 || s->value - s->value != 0)
+	if (s->name.n == 0 || s->name.n > EXTRACT_MAX_NAME || s->step < -1 ||
+	    s->value - s->value != 0)
 		abort();
 	buf_addstr(b, s->name);
 	buf_printf(b, "=%a@%lld;", s->value, (long long)s->step);

@@ -57,12 +57,21 @@ static void expand(struct buf *text, const uint8_t *data, size_t size)
 
 	buf_init(text, 2u << 20);
 	for (size_t i = 0; i < size; i++) {
-		if (data[i] == GROW && grown++ < GROW_MAX)
-			for (size_t k = 0; k < LINE_MAX_BYTES - 2; k++)
-				buf_addc(text, 'x');
-		else
+		if (data[i] != GROW || grown++ >= GROW_MAX) {
 			buf_addc(text, (char)data[i]);
+			continue;
+		}
+		memset(buf_reserve(text, LINE_MAX_BYTES - 2), 'x', LINE_MAX_BYTES - 2);
+		buf_commit(text, LINE_MAX_BYTES - 2);
 	}
+}
+
+/* From one byte to twice the longest line; a long text is not fed byte by byte, for speed. */
+static size_t chunk_size(uint8_t choice, size_t text)
+{
+	size_t chunk = choice < 128 ? (size_t)choice + 1 : (size_t)choice * 512;
+
+	return text > LINE_MAX_BYTES && chunk < 128 ? chunk * 331 : chunk;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -74,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	expand(&text, data + 1, size - 1);
 	feed(&whole, buf_str(&text), text.n);
-	feed(&parts, buf_str(&text), data[0] < 128 ? (size_t)data[0] + 1 : (size_t)data[0] * 512);
+	feed(&parts, buf_str(&text), chunk_size(data[0], text.n));
 	if (whole.end != text.n || !str_eq(buf_str(&whole.history), buf_str(&parts.history)))
 		abort();
 	buf_release(&whole.history);

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (q.n > QUERY_MAX_PAIRS)
 		abort();
 	for (size_t i = 0; i < q.n; i++) {
-		if (strlen(q.v[i].name.p) != q.v[i].name.n || strlen(q.v[i].value.p) != q.v[i].value.n)
+		if (strlen(q.v[i].name.p) != q.v[i].name.n ||
+		    strlen(q.v[i].value.p) != q.v[i].value.n)
 			abort();
 		size_t first = 0;
 

@@ -1,4 +1,5 @@
-/* regatta agent - the role that drivers start; main's own role table catches the usual form before us. */
+/* regatta agent - the role that drivers start; main's own role table catches the usual form
+ * before us. */
 #include "agent/agent.h"
 
 #include "cli/cli.h"

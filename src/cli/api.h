@@ -19,7 +19,8 @@ struct http_client;
 #define API_SOCKET "api.sock"
 #define API_MAX_ANSWER (64u << 20)
 
-/* Owned: $REGATTA_HOME, else ${XDG_STATE_HOME:-~/.local/state}/regatta; absolute.  It need not exist. */
+/* Owned: $REGATTA_HOME, else ${XDG_STATE_HOME:-~/.local/state}/regatta; absolute.  It need not
+ * exist. */
 int home_find(char **ret_home, struct err *err);
 
 /* Connect to the master of this home; with start, start one in the background when nobody listens.
@@ -40,7 +41,8 @@ void api_release(struct api *api);
 /* A second connection to the same master. */
 int api_open_another(const struct api *api, struct api *ret, struct err *err);
 
-/* The body of a 2xx answer is appended to *ret_body.  Another status becomes an error of the kind and message in it. */
+/* The body of a 2xx answer is appended to *ret_body.  Another status becomes an error of the
+ * kind and message in it. */
 int api_call(struct api *api, const char *method, const char *path, struct str body, int timeout_ms,
 	     struct buf *ret_body, struct err *err);
 int api_get(struct api *api, const char *path, struct buf *ret_body, struct err *err);
@@ -49,8 +51,8 @@ int api_get_doc(struct api *api, const char *path, struct arena *a, struct doc *
 		struct err *err);
 /* Body from a descriptor, offset 0. */
 int api_upload(struct api *api, const char *path, int fd, uint64_t size, struct err *err);
-/* Begin a streamed answer on this connection (tried once: streams know their own offset).  The reader owns the
- * connection until its end; api_drop() leaves it early. */
+/* Begin a streamed answer on this connection (tried once: streams know their own offset).  The
+ * reader owns the connection until its end; api_drop() leaves it early. */
 int api_stream(struct api *api, const char *path, struct err *err);
 void api_drop(struct api *api);
 /* Is it worth connecting again after this? */
@@ -64,5 +66,6 @@ char *api_run_path(const char *run, const char *tail);
 /* The run a user means: the word, or the latest run (said on stderr) when it is NULL.  Owned. */
 int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *err);
 
-/* An answer as a tree.  Unlike json_parse it takes large arrays and objects: they are split and read piece by piece. */
+/* An answer as a tree.  Unlike json_parse it takes large arrays and objects: they are split and
+ * read piece by piece. */
 int reply_parse(struct str text, struct arena *a, struct doc **ret, struct err *err);

@@ -89,7 +89,8 @@ struct call {
 	bool has_rest; /* "--" was given */
 };
 
-/* argv without the program and the command.  ERR_INVALID: one line that says what and, where near, what was meant. */
+/* argv without the program and the command.  ERR_INVALID: one line that says what and, where
+ * near, what was meant. */
 int call_parse(const struct command *cmd, int argc, char *const *argv, struct call *ret,
 	       struct err *err);
 void call_release(struct call *c);
@@ -109,7 +110,8 @@ void manpage_render(struct buf *out);
 /* shell: "bash", "zsh", "fish"; false for another. */
 bool completion_render(const char *shell, struct buf *out);
 
-/* Print to stdout, whole or not at all known to have failed: 0, or the exit code after a message. */
+/* Print to stdout, whole or not at all known to have failed: 0, or the exit code after a
+ * message. */
 int cli_print(const struct buf *b);
 /* "regatta: message" on stderr, escaped; returns the exit code of the kind. */
 int cli_fail(const struct err *err);

@@ -10,7 +10,8 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 
-/* Shell text that prints the candidates; $run is the run already on the line.  NULL: nothing to complete. */
+/* Shell text that prints the candidates; $run is the run already on the line.  NULL: nothing to
+ * complete. */
 static const char *lister(enum cli_words words)
 {
 	switch (words) {

@@ -119,7 +119,8 @@ static int open_log(const char *home, struct err *err)
 	return fd;
 }
 
-/* The environment of this process, with REGATTA_HOME as it was resolved.  Only the array and its first word are owned. */
+/* The environment of this process, with REGATTA_HOME as it was resolved.  Only the array and its
+ * first word are owned. */
 static char **master_environment(const char *home)
 {
 	size_t n = 0, used = 0;
@@ -172,11 +173,13 @@ static int spawn_master(const char *home, pid_t *ret_pid, struct err *err)
 
 static int start_failed(const char *home, const char *what, struct err *err)
 {
-	char line[160];
+	char line[200];
 
 	last_log_line(home, line, sizeof(line));
-	return err_set(err, ERR_UNAVAILABLE, "%s; %s/master.log ends with: %s", what, home,
-		       line[0] ? line : "(nothing)");
+	/* Behind the time and the role comes what it said. */
+	const char *said = strstr(line, "master: ");
+	said = said ? said + strlen("master: ") : line;
+	return err_set(err, ERR_UNAVAILABLE, "%s: %s", what, said[0] ? said : "see master.log in its home");
 }
 
 /* Wait until somebody listens; pid is the master that was started. */

@@ -110,7 +110,8 @@ static int has_ended(struct events *e, bool *ret, struct err *err)
 	return 0;
 }
 
-/* A master that leaves ends the stream: it goes on behind the last event until the run itself has ended. */
+/* A master that leaves ends the stream: it goes on behind the last event until the run itself
+ * has ended. */
 static int print_events(struct events *e, struct err *err)
 {
 	int64_t lost_at = 0;

@@ -185,7 +185,8 @@ static void try_later(struct stream *s)
 	s->pause_ms = s->pause_ms * 2 < RETRY_MAX_MS ? s->pause_ms * 2 : RETRY_MAX_MS;
 }
 
-/* A master that leaves ends its streams as if the logs had ended: the end counts when it comes twice without a byte. */
+/* A master that leaves ends its streams as if the logs had ended: the end counts when it comes
+ * twice without a byte. */
 static void at_end(struct follow *f, struct stream *s)
 {
 	if (s->got_bytes)

@@ -25,14 +25,14 @@ struct follow_sink { /* one of the two */
 struct follow *follow_new(const struct api *api, const char *run, const struct follow_sink *sink,
 			  void *ctx);
 struct follow *follow_free(struct follow *f);
-/* From the offset on or, with tail >= 0, the last lines.  go_on: wait for more at the end of the log until the node has
- * ended. */
+/* From the offset on or, with tail >= 0, the last lines.  go_on: wait for more at the end of the
+ * log until the node has ended. */
 void follow_add(struct follow *f, struct str node, bool is_err, int64_t offset, int64_t tail,
 		bool go_on);
 /* Streams that have not ended. */
 size_t follow_open(const struct follow *f);
-/* What to wait for: fills at most max, returns their number.  *timeout_ms is lowered where a stream is to be tried
- * again or has more to give at once. */
+/* What to wait for: fills at most max, returns their number.  *timeout_ms is lowered where a
+ * stream is to be tried again or has more to give at once. */
 size_t follow_fds(const struct follow *f, struct pollfd *fds, size_t max, int *timeout_ms);
 /* Take what is there, from every stream a little.  -1 when the master refuses a stream. */
 int follow_step(struct follow *f, struct err *err);

@@ -1,4 +1,5 @@
-/* regatta kill, cleanup - runs ended and removed; each RUN is tried, the first failure gives the exit code. */
+/* regatta kill, cleanup - runs ended and removed; each RUN is tried, the first failure gives the
+ * exit code. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

@@ -88,7 +88,8 @@ static int pump(struct logs *l, struct follow *f, struct err *err)
 	return 0;
 }
 
-/* Following: all at once.  Otherwise one node after the other, so that their lines stay together. */
+/* Following: all at once.  Otherwise one node after the other, so that their lines stay
+ * together. */
 static int print_nodes(struct logs *l, const struct doc **nodes, size_t n, struct err *err)
 {
 	bool lines = l->prefix || l->escape || l->json;

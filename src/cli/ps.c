@@ -46,7 +46,8 @@ int command_ps(const struct call *c)
 
 	/* Scripts get whole run objects, as status prints them; the table needs less. */
 	snprintf(path, sizeof(path), "/api/v1/runs?state=%s&limit=%" PRId64 "&full=%d",
-		 call_flag(c, "all") ? "all" : "active", call_number(c, "limit", DEFAULT_LIMIT), c->output == OUTPUT_JSON);
+		 call_flag(c, "all") ? "all" : "active", call_number(c, "limit", DEFAULT_LIMIT),
+		 c->output == OUTPUT_JSON);
 	if (api_open(&api, true, &err) < 0)
 		return cli_fail(&err);
 	if (api_get_doc(&api, path, a, &root, &err) < 0)

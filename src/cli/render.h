@@ -35,7 +35,8 @@ void event_render(const struct doc *event, const struct style *st, struct buf *o
 /* Shared by the above. */
 void add_outside(struct buf *out, struct str text); /* escaped */
 void add_span(struct buf *out, int64_t ms);
-/* "exit code 3", "killed by SIGKILL (out of memory)", "lost: reason"; "" for a node without a story. */
+/* "exit code 3", "killed by SIGKILL (out of memory)", "lost: reason"; "" for a node without a
+ * story. */
 void node_story(const struct doc *node, struct buf *out);
 /* "3 running, 2 exited" */
 void node_counts(const struct doc *run, struct buf *out);

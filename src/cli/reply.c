@@ -26,7 +26,8 @@ static struct str skip_space(struct str s)
 	return s;
 }
 
-/* Length of the value or key at the front: up to a comma, colon or closing bracket outside strings and brackets. */
+/* Length of the value or key at the front: up to a comma, colon or closing bracket outside
+ * strings and brackets. */
 static size_t item_length(struct str s)
 {
 	int depth = 0;

@@ -25,7 +25,8 @@
 
 extern char **environ;
 
-/* What of the user's environment a job needs to find its programs and libraries; a name that ends with '*' is a prefix. */
+/* What of the user's environment a job needs to find its programs and libraries; a name that
+ * ends with '*' is a prefix. */
 static const char *const passed[] = {
 	"PATH",	  "HOME",     "USER", "LOGNAME",	 "SHELL",      "LANG",	      "LC_*",
 	"TZ",	  "TMPDIR",   "TERM", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_*",

@@ -114,7 +114,8 @@ static int columns_of(uint32_t cp)
 	return 1;
 }
 
-/* Columns and bytes of the character at the front.  A byte that is no character counts as one column. */
+/* Columns and bytes of the character at the front.  A byte that is no character counts as one
+ * column. */
 static int front_columns(struct str s, int column, size_t *ret_bytes)
 {
 	uint32_t cp;

@@ -8,12 +8,13 @@ struct buf;
 struct style {
 	int width; /* columns; 0 = do not cut */
 	bool colour;
-	bool unicode; /* UTF-8 locale on a terminal: block characters and the ellipsis may be used */
+	bool unicode; /* UTF-8 on a terminal: blocks and the ellipsis may be used */
 };
 
 enum tint { TINT_NONE, TINT_GOOD, TINT_BAD, TINT_WARN, TINT_DIM, TINT_BOLD };
 
-/* From the descriptor, NO_COLOR, TERM, LC_ALL/LC_CTYPE/LANG.  Not a terminal: nothing is cut or coloured. */
+/* From the descriptor, NO_COLOR, TERM, LC_ALL/LC_CTYPE/LANG.  Not a terminal: nothing is cut or
+ * coloured. */
 struct style style_of(int fd);
 /* A terminal that can redraw in place (TERM is not "dumb"). */
 bool term_live(int fd);
@@ -25,7 +26,8 @@ void add_tinted(struct buf *out, const struct style *st, enum tint t, struct str
 
 /* Columns that a text takes; it must have passed escape_terminal(). */
 int text_width(struct str s);
-/* At most width columns of it; a cut is marked ("…", or "~" without unicode).  Returns the columns used. */
+/* At most width columns of it; a cut is marked ("…", or "~" without unicode).  Returns the
+ * columns used. */
 int text_clip(struct buf *out, struct str s, int width, const struct style *st);
 /* Every line of text clipped to the width of the style and added. */
 void text_fit(struct buf *out, struct str text, const struct style *st);

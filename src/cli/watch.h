@@ -15,8 +15,9 @@ struct arena;
 struct doc;
 struct err;
 
-/* Block the signals of the watcher from now on, so that none is lost between the submission and the watching.
- * Those that the caller of the program ignores (nohup) stay ignored.  Returns a descriptor to read them from. */
+/* Block the signals of the watcher from now on, so that none is lost between the submission and
+ * the watching. Those that the caller of the program ignores (nohup) stay ignored.  Returns a
+ * descriptor to read them from. */
 int watch_signals(struct err *err);
 /* The next one that came; 0 if none. */
 int watch_signal_next(int fd);
@@ -36,7 +37,8 @@ void watch_result_release(struct watch_result *r);
 /* ERR_CANCELLED: left after a third interrupt. */
 int watch_run(struct api *api, const char *id, const struct watch_options *o,
 	      struct watch_result *ret, struct err *err);
-/* The same without a word: the last object as text and as a tree, both in the arena.  *api->stop ends it (ERR_CANCELLED). */
+/* The same without a word: the last object as text and as a tree, both in the arena.  *api->stop
+ * ends it (ERR_CANCELLED). */
 int await_run(struct api *api, const char *id, struct arena *a, struct str *ret_json,
 	      struct doc **ret_run, struct err *err);
 /* POST cancel. */

@@ -26,8 +26,8 @@ static bool take_quoted(struct str text, size_t *i, char quote, struct buf *word
 			return true;
 		}
 		/* Within "..." a backslash keeps its meaning before these only. */
-		if (c == '\\' && quote == '"' && *i + 1 < text.n && strchr("$`\"\\\n", text.p[*i + 1]) &&
-		    text.p[*i + 1] != '\0') {
+		if (c == '\\' && quote == '"' && *i + 1 < text.n &&
+		    strchr("$`\"\\\n", text.p[*i + 1]) && text.p[*i + 1] != '\0') {
 			c = text.p[++*i];
 			if (c == '\n')
 				continue;

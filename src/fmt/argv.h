@@ -6,7 +6,8 @@ struct arena;
 struct strs;
 
 /*
- * Words end at blanks and line ends; '...', "..." and \ quote as in sh; nothing is expanded and nothing
- * else is special.  False when a quote or a backslash at the end is left open; *ret_why says which.
+ * Words end at blanks and line ends; '...', "..." and \ quote as in sh; nothing is expanded and
+ * nothing else is special.  False when a quote or a backslash at the end is left open; *ret_why
+ * says which.
  */
 bool argv_split(struct str text, struct arena *a, struct strs *ret_words, const char **ret_why);

@@ -12,7 +12,8 @@ int doc_parse_named(const char *filename, struct str text, struct arena *a, stru
 {
 	static const struct {
 		struct str ending;
-		int (*parse)(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
+		int (*parse)(struct str text, struct arena *a, struct doc **ret_doc,
+			     struct err *err);
 	} formats[] = {
 		{{".toml", 5}, toml_parse},
 		{{".yaml", 5}, yaml_parse},
@@ -25,7 +26,8 @@ int doc_parse_named(const char *filename, struct str text, struct arena *a, stru
 		if (str_ends(str_from(filename), formats[i].ending))
 			return formats[i].parse(text, a, ret_doc, err);
 	}
-	return err_set(err, ERR_INVALID, "'%s': expected a name that ends in .toml, .yaml, .yml or .json",
+	return err_set(err, ERR_INVALID,
+		       "'%s': expected a name that ends in .toml, .yaml, .yml or .json",
 		       quote(str_from(filename), shown));
 }
 
@@ -109,15 +111,15 @@ static void *grow(struct arena *a, void *v, size_t n, size_t *cap, size_t size)
 
 void doc_append(struct arena *a, struct doc *array, struct doc *item)
 {
-	array->array.v = grow(a, array->array.v, array->array.n, &array->array.cap,
-			      sizeof(*array->array.v));
+	array->array.v =
+		grow(a, array->array.v, array->array.n, &array->array.cap, sizeof(*array->array.v));
 	array->array.v[array->array.n++] = item;
 }
 
 struct doc_entry *doc_entry_push(struct arena *a, struct doc *table)
 {
-	table->table.v = grow(a, table->table.v, table->table.n, &table->table.cap,
-			      sizeof(*table->table.v));
+	table->table.v =
+		grow(a, table->table.v, table->table.n, &table->table.cap, sizeof(*table->table.v));
 	return &table->table.v[table->table.n++];
 }
 
@@ -187,8 +189,8 @@ int doc_set_path(struct arena *a, struct doc *root, struct str path, struct doc 
 	if (read_set_path(a, path, &parts, err) < 0)
 		return -1;
 	if ((int)parts.n + levels(value) > DOC_MAX_DEPTH)
-		return err_set(err, ERR_INVALID, "key '%s': more than %d levels", quote(path, shown),
-			       DOC_MAX_DEPTH);
+		return err_set(err, ERR_INVALID, "key '%s': more than %d levels",
+			       quote(path, shown), DOC_MAX_DEPTH);
 	for (;; i++) {
 		if (table->type != DOC_TABLE)
 			return err_set(err, ERR_INVALID, "key '%s': '%s' is a %s, not a table",

@@ -56,10 +56,10 @@ struct doc {
 };
 
 #define DOC_MAX_BYTES (1024 * 1024) /* of any text parsed to a tree */
-#define DOC_MAX_DEPTH 64	     /* tables and arrays within each other */
+#define DOC_MAX_DEPTH 64	    /* tables and arrays within each other */
 #define DOC_MAX_NODES 100000
 
-/* Parse; an error is ERR_INVALID with "line:col: what" in its message (the caller puts the file in front). */
+/* Parse; an error is ERR_INVALID with "line:col: what" (the caller puts the file in front). */
 int toml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
 int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
 int json_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);

@@ -88,7 +88,8 @@ static int read_string(struct reader *r)
 	for (;;) {
 		const char *from = r->p;
 
-		while (r->p < r->end && *r->p != '"' && *r->p != '\\' && (unsigned char)*r->p >= 0x20)
+		while (r->p < r->end && *r->p != '"' && *r->p != '\\' &&
+		       (unsigned char)*r->p >= 0x20)
 			r->p++;
 		buf_add(&r->scratch, from, (size_t)(r->p - from));
 		if (r->p == r->end || (unsigned char)*r->p < 0x20)
@@ -194,7 +195,11 @@ static int read_value(struct reader *r, struct doc **ret_doc)
 	if (c != '"' && c != '[' && c != '{')
 		return read_word(r, ret_doc);
 
-	struct doc *d = reader_node(r, c == '"' ? DOC_STRING : c == '[' ? DOC_ARRAY : DOC_TABLE, pos);
+	struct doc *d = reader_node(r,
+				    c == '"'   ? DOC_STRING
+				    : c == '[' ? DOC_ARRAY
+					       : DOC_TABLE,
+				    pos);
 	if (!d)
 		return -1;
 	r->p++;

@@ -12,5 +12,5 @@ enum num_shape {
 enum num_shape num_shape(struct str s);
 
 #define NUM_TEXT_MAX 32
-/* The shortest decimal that reads back as d, always with '.' or 'e'; or nan, inf, -inf.  Returns out. */
+/* The shortest decimal that reads back as d, with '.' or 'e'; nan, inf, -inf.  Returns out. */
 const char *num_text(double d, char out[static NUM_TEXT_MAX]);

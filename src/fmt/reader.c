@@ -42,8 +42,9 @@ int reader_open(struct reader *r, struct str text, struct arena *a, struct err *
 	r->end = r->p + text.n;
 	r->line_start = r->p;
 	if (text.n > DOC_MAX_BYTES)
-		return reader_fail(r, reader_pos(r), "found a text of %zu bytes, expected at most %d",
-				   text.n, DOC_MAX_BYTES);
+		return reader_fail(r, reader_pos(r),
+				   "found a text of %zu bytes, expected at most %d", text.n,
+				   DOC_MAX_BYTES);
 	if (!str_is_utf8(text))
 		return fail_utf8(r);
 	if (str_starts(text, bom)) {
@@ -202,12 +203,12 @@ void reader_remember(struct reader *r, const struct doc *table, struct str key, 
 	map_put(r->keys, map_key(r, table, key), what);
 }
 
-int reader_duplicate(struct reader *r, struct str key, struct doc_pos key_pos,
-		     struct doc_pos first)
+int reader_duplicate(struct reader *r, struct str key, struct doc_pos key_pos, struct doc_pos first)
 {
 	char shown[QUOTE_MAX];
 
-	return reader_fail(r, key_pos, "found the key '%s' again, expected it once (first at %d:%d)",
+	return reader_fail(r, key_pos,
+			   "found the key '%s' again, expected it once (first at %d:%d)",
 			   quote(key, shown), first.line, first.col);
 }
 

@@ -51,15 +51,15 @@ int reader_enter(struct reader *r, struct doc_pos pos);
 /* A number in the grammar of number.h: the node, or NULL and the error. */
 struct doc *reader_number(struct reader *r, struct str text, struct doc_pos pos);
 
-/* n hexadecimal digits at the cursor: false if there are fewer.  The cursor stops at the first other byte. */
+/* n hexadecimal digits; false if there are fewer, the cursor then at the first other byte. */
 bool reader_hex(struct reader *r, int n, uint32_t *ret_value);
-/* A Unicode scalar value, as UTF-8, to the end of scratch; false if it is none (surrogate, too large). */
+/* A Unicode scalar value, as UTF-8, to the end of scratch; false if it is none. */
 bool reader_add_char(struct reader *r, uint32_t c);
 
 /* What was remembered under this key of this table, or NULL. */
 void *reader_recall(struct reader *r, const struct doc *table, struct str key);
 void reader_remember(struct reader *r, const struct doc *table, struct str key, void *what);
-/* Put an entry (the key is kept, not copied) into a table; a key that is there already is the error. */
+/* Put an entry into a table (the key is kept, not copied); a second one of that key is refused. */
 int reader_put(struct reader *r, struct doc *table, struct str key, struct doc_pos key_pos,
 	       struct doc *value);
 /* The error for it. */

@@ -116,8 +116,9 @@ static void missing_key(struct load *l, const struct field *f, const struct plac
 static struct doc *fallback_value(struct load *l, const struct field *f)
 {
 	struct str text = str_from(f->fallback);
-	bool one_string = f->type == FIELD_STR || f->type == FIELD_NAME || f->type == FIELD_CHOICE ||
-			  f->type == FIELD_DURATION || f->type == FIELD_SIZE;
+	bool one_string = f->type == FIELD_STR || f->type == FIELD_NAME ||
+			  f->type == FIELD_CHOICE || f->type == FIELD_DURATION ||
+			  f->type == FIELD_SIZE;
 	bool maybe_list = f->type == FIELD_STRS || f->type == FIELD_ARGV;
 	struct doc *d;
 
@@ -143,8 +144,8 @@ static void load_fallback(struct load *l, const struct field *f, const struct pl
 
 	/* A default that its own row refuses is a bug of the row; it must not go unseen. */
 	if (!d)
-		problems_add(l->ps, l->a, (struct doc_pos){0}, "the default of '%s' is no value: %s",
-			     f->name, f->fallback);
+		problems_add(l->ps, l->a, (struct doc_pos){0},
+			     "the default of '%s' is no value: %s", f->name, f->fallback);
 	else
 		schema_load_value(l, f, at, d, out);
 }

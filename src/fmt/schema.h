@@ -26,11 +26,11 @@ enum field_type {
 	FIELD_SIZE,	/* uint64_t bytes; "2GiB"; a bare whole number is bytes */
 	FIELD_CHOICE,	/* int: index into choices */
 	FIELD_STRS,	/* struct strs: list of strings; a single string is a list of one */
-	FIELD_ARGV,	/* struct strs: list of strings; a string is split like a shell would, no expansion */
-	FIELD_ENV,	/* struct env_list: table of strings (numbers and booleans become text) */
-	FIELD_TABLE,	/* embedded struct of `sub` */
-	FIELD_MAP,	/* struct table_list: named sub-tables; key goes to the field called "name" in sub's struct */
-	FIELD_LIST,	/* struct table_list: array of tables */
+	FIELD_ARGV, /* struct strs: list of strings; a string is split like a shell would, no expansion */
+	FIELD_ENV,   /* struct env_list: table of strings (numbers and booleans become text) */
+	FIELD_TABLE, /* embedded struct of `sub` */
+	FIELD_MAP,   /* struct table_list: named sub-tables; the key goes to sub->name_offset */
+	FIELD_LIST,  /* struct table_list: array of tables */
 };
 
 struct strs {
@@ -61,28 +61,31 @@ enum field_keys {
 struct field {
 	const char *name;
 	enum field_type type;
-	size_t offset;	   /* of the member */
-	size_t set_offset; /* of a bool member "was given in the text"; 0 = none (put no such bool first) */
-	size_t pos_offset; /* of a struct doc_pos member; 0 = none (not the first member) */
+	size_t offset; /* of the member */
+	/* Of a bool member "was given in the text"; 0 = none, so put no such bool first. */
+	size_t set_offset;
+	size_t pos_offset; /* of a struct doc_pos member, not the first; 0 = none */
 	bool required;
 	/* Default, as the text one would write (of a single string without its quotes); NULL = zero. */
 	const char *fallback;
 	/* Both 0 = no limit.  Of a number itself, of a duration in ms, of a size in bytes, of a string the
 	 * length in bytes, of everything else the number of items. */
 	int64_t min, max;
-	const char *const *choices;  /* FIELD_CHOICE, NULL-terminated */
-	const struct schema *sub;    /* FIELD_TABLE, FIELD_MAP, FIELD_LIST */
-	const char *help;	     /* one or two sentences for people */
-	const char *example;	     /* as TOML */
-	enum field_keys keys;	     /* FIELD_MAP */
+	const char *const *choices; /* FIELD_CHOICE, NULL-terminated */
+	const struct schema *sub;   /* FIELD_TABLE, FIELD_MAP, FIELD_LIST */
+	const char *help;	    /* one or two sentences for people */
+	const char *example;	    /* as TOML */
+	enum field_keys keys;	    /* FIELD_MAP */
 };
 
 struct schema {
 	const char *name; /* in messages and the reference: "job", "role" */
 	const char *help;
 	size_t size;
-	size_t name_offset; /* const char * member that receives the key of FIELD_MAP; 0 if it is the first member or unused */
-	size_t pos_offset;  /* struct doc_pos member: where the table starts; 0 = none (not the first member) */
+	/* Of the const char * member that receives the key of a FIELD_MAP; 0 = the first, or unused. */
+	size_t name_offset;
+	/* Of a struct doc_pos member: where the table starts; not the first, 0 = none. */
+	size_t pos_offset;
 	const struct field *fields; /* ends with .name == NULL */
 };
 
@@ -98,26 +101,27 @@ struct problems {
 };
 void problems_add(struct problems *ps, struct arena *a, struct doc_pos pos, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Sorted by position, one "file:line:col: text" line each ("file: text" where there is no position). */
+/* Sorted by position, a line "file:line:col: text" each; "file: text" without a position. */
 void problems_print(struct problems *ps, const char *filename, struct buf *out);
 
 /*
- * Fill *out (zeroed by the callee, sc->size bytes) from a table.  Problems are added; returns false if any were.
- * A table that is absent gets its defaults.  A value with a problem is as if absent; an entry of FIELD_MAP or
- * FIELD_LIST that is no table is left out.  Positions (pos_offset) are those of the value, or of its key if the
- * value has none.
+ * Fill *out (zeroed by the callee, sc->size bytes) from a table.  Problems are added; returns false
+ * if any were.  A table that is absent, NULL here too, gets its defaults and misses nothing.  A
+ * value with a problem is as if absent; an entry of FIELD_MAP or FIELD_LIST that is no table is
+ * left out.  Positions (pos_offset) are those of the value, or of its key if the value has none.
  */
 bool schema_load(const struct schema *sc, const struct doc *table, void *out, struct arena *a,
 		 struct problems *ps);
 /* The word one probably meant; NULL if none is near. */
 const char *schema_suggest(const char *const *words, size_t n, struct str given);
 /*
- * The field behind "roles.trainer.spot", or NULL.  Any key of a map is skipped, "roles.trainer" is the field roles;
- * lists are named with or without an index: "data.src", "data[0].src".  path "" gives NULL.
+ * The field behind "roles.trainer.spot", or NULL.  Any key of a map is skipped: "roles.trainer" is
+ * the field roles.  Lists are named with or without an index: "data.src", "data[0].src".  path ""
+ * gives NULL.
  */
 const struct field *schema_find(const struct schema *root, struct str path);
-/* Text for `regatta explain [KEY]`: the field, and of a table the list of its fields ("" is the whole file).
- * ERR_NOT_FOUND with the nearest key. */
+/* Text for `regatta explain [KEY]`: the field, and of a table the list of its fields.  ""
+ * is the whole file.  ERR_NOT_FOUND with the nearest key. */
 int schema_explain(const struct schema *root, struct str path, struct buf *out, struct err *err);
 /* The whole reference as Markdown. */
 void schema_reference(const struct schema *root, struct buf *out);

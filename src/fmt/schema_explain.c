@@ -67,7 +67,8 @@ static void add_path(struct buf *path, const char *part)
 	buf_printf(path, "%s%s", path->n ? "." : "", part);
 }
 
-/* Follow the path; on failure *ret_bad is the part that nothing is called and t where it was looked for. */
+/* Follow the path; on failure *ret_bad is the part that nothing is called and t where it was
+ * looked for. */
 static bool follow(const struct schema *root, struct str path, struct target *t,
 		   struct str *ret_bad)
 {
@@ -101,7 +102,8 @@ const struct field *schema_find(const struct schema *root, struct str path)
 	return follow(root, path, &t, &bad) ? t.field : NULL;
 }
 
-/* Words broken at TEXT_COLUMNS; the cursor is at column `at`, further lines are indented by `indent`. */
+/* Words broken at TEXT_COLUMNS; the cursor is at column `at`, further lines are indented by
+ * `indent`. */
 static void add_wrapped(struct buf *out, struct str text, size_t at, size_t indent)
 {
 	bool first = true;
@@ -195,8 +197,8 @@ static int no_such_key(const struct target *t, struct str path, struct str bad, 
 		return err_set(err, ERR_NOT_FOUND, "no key '%s' (there is no '%s' in %s)",
 			       quote(path, shown), quote(bad, shown_bad),
 			       t->path.n ? buf_str(&t->path).p : t->table->name);
-	return err_set(err, ERR_NOT_FOUND, "no key '%s': did you mean '%s%s%s'?", quote(path, shown),
-		       buf_str(&t->path).p, t->path.n ? "." : "", near);
+	return err_set(err, ERR_NOT_FOUND, "no key '%s': did you mean '%s%s%s'?",
+		       quote(path, shown), buf_str(&t->path).p, t->path.n ? "." : "", near);
 }
 
 int schema_explain(const struct schema *root, struct str path, struct buf *out, struct err *err)

@@ -4,7 +4,7 @@
 
 #define PROBLEM_MAX (64 * 1024) /* bytes of one message's parts */
 
-/* Where a value stands, for messages only: made on the stack, written out when there is a problem. */
+/* Where a value stands: made on the stack, written out only when there is a problem. */
 struct place {
 	const struct place *up; /* NULL at the root */
 	struct str key;		/* p NULL: an item of a list */

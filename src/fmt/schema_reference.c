@@ -23,7 +23,8 @@ static void add_prose(struct buf *out, const char *text)
 			buf_addz(out, "&lt;");
 		else if (*text == '\n')
 			buf_addc(out, ' ');
-		else if (*text == '|' || *text == '*' || *text == '`' || *text == '\\' || *text == '[')
+		else if (*text == '|' || *text == '*' || *text == '`' || *text == '\\' ||
+			 *text == '[')
 			buf_printf(out, "\\%c", *text);
 		else
 			buf_addc(out, *text);

@@ -171,7 +171,8 @@ static bool load_duration(struct load *l, const struct field *f, const struct pl
 {
 	int64_t ms = 0;
 	/* Nothing is nothing in every unit. */
-	bool zero = (d->type == DOC_INT && d->i == 0) || (d->type == DOC_STRING && str_is(d->s, "0"));
+	bool zero =
+		(d->type == DOC_INT && d->i == 0) || (d->type == DOC_STRING && str_is(d->s, "0"));
 
 	if (!zero && (d->type != DOC_STRING || !str_to_duration_ms(d->s, &ms)))
 		return bad_type(l, f, at, d);
@@ -398,7 +399,8 @@ static void check_key(struct load *l, const struct field *f, const struct place 
 		expected = is_name(e->key) ? NULL : words_expected(FIELD_NAME);
 		break;
 	case KEYS_METRIC:
-		expected = is_metric(e->key) ? NULL : "a name of letters, digits and _ . - (at most 64)";
+		expected = is_metric(e->key) ? NULL
+					     : "a name of letters, digits and _ . - (at most 64)";
 		break;
 	case KEYS_ANY:
 		expected = memchr(e->key.p, '\0', e->key.n) ? "a name without a NUL byte" : NULL;
@@ -410,8 +412,8 @@ static void check_key(struct load *l, const struct field *f, const struct place 
 
 	buf_init(&where, PROBLEM_MAX);
 	place_text(at, &where);
-	problems_add(l->ps, l->a, e->key_pos, "%s: expected %s, got '%s'", buf_str(&where).p, expected,
-		     quote(e->key, shown));
+	problems_add(l->ps, l->a, e->key_pos, "%s: expected %s, got '%s'", buf_str(&where).p,
+		     expected, quote(e->key, shown));
 }
 
 static bool load_map(struct load *l, const struct field *f, const struct place *at,
@@ -460,7 +462,8 @@ static bool load_list(struct load *l, const struct field *f, const struct place 
 			bad_value(l, &item, d->array.v[i], "a table");
 			continue;
 		}
-		schema_load_table(l, f->sub, &item, d->array.v[i], (char *)list.v + list.n++ * f->sub->size);
+		schema_load_table(l, f->sub, &item, d->array.v[i],
+				  (char *)list.v + list.n++ * f->sub->size);
 	}
 	*(struct table_list *)out = list;
 	return true;
@@ -468,11 +471,11 @@ static bool load_list(struct load *l, const struct field *f, const struct place 
 
 static bool (*const loaders[])(struct load *l, const struct field *f, const struct place *at,
 			       const struct doc *d, void *out) = {
-	[FIELD_STR] = load_str,	      [FIELD_NAME] = load_name, [FIELD_BOOL] = load_bool,
-	[FIELD_INT] = load_int,	      [FIELD_FLOAT] = load_float,
-	[FIELD_DURATION] = load_duration, [FIELD_SIZE] = load_size, [FIELD_CHOICE] = load_choice,
-	[FIELD_STRS] = load_strs,     [FIELD_ARGV] = load_argv, [FIELD_ENV] = load_env,
-	[FIELD_TABLE] = load_sub,     [FIELD_MAP] = load_map,	[FIELD_LIST] = load_list,
+	[FIELD_STR] = load_str,	  [FIELD_NAME] = load_name,	[FIELD_BOOL] = load_bool,
+	[FIELD_INT] = load_int,	  [FIELD_FLOAT] = load_float,	[FIELD_DURATION] = load_duration,
+	[FIELD_SIZE] = load_size, [FIELD_CHOICE] = load_choice, [FIELD_STRS] = load_strs,
+	[FIELD_ARGV] = load_argv, [FIELD_ENV] = load_env,	[FIELD_TABLE] = load_sub,
+	[FIELD_MAP] = load_map,	  [FIELD_LIST] = load_list,
 };
 
 bool schema_load_value(struct load *l, const struct field *f, const struct place *at,

@@ -9,8 +9,8 @@ static const struct {
 	const char *unit; /* what min and max count, if not the value itself */
 } kinds[] = {
 	[FIELD_STR] = {"a string", "string", "bytes"},
-	[FIELD_NAME] = {"a name of a-z, 0-9 and - (at most 40, a letter or digit at both ends)", "name",
-			"bytes"},
+	[FIELD_NAME] = {"a name of a-z, 0-9 and - (at most 40, a letter or digit at both ends)",
+			"name", "bytes"},
 	[FIELD_BOOL] = {"true or false", "true or false", ""},
 	[FIELD_INT] = {"a whole number", "whole number", ""},
 	[FIELD_FLOAT] = {"a number", "number", ""},

@@ -2,7 +2,7 @@
 /* schema_words - fields, values and limits in the user's words.  Internal to fmt/. */
 #include "fmt/schema.h"
 
-/* "a whole number", "a duration such as \"90s\"": what a value of this field is, for "expected ...". */
+/* What a value of this field is, for "expected ...": "a whole number". */
 const char *words_expected(enum field_type type);
 /* The same for the reference: "whole number". */
 const char *words_type(enum field_type type);

@@ -20,6 +20,6 @@ struct err;
  * the same tree gives the same bytes.  Symlinks to regular files inside are stored as files;
  * others are refused by name. */
 int tar_pack(const char *path, int out_fd, struct err *err);
-/* Reads in_fd up to the archive's end mark, perhaps a little further.  dest_dir is made if it is not there.
- * On an error what was written before it stays: the caller removes dest_dir. */
+/* Reads in_fd up to the archive's end mark, perhaps a little further.  dest_dir is made if it is
+ * not there.  On an error what was written before it stays: the caller removes dest_dir. */
 int tar_unpack(int in_fd, const char *dest_dir, struct err *err);

@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #define TAR_BLOCK 512
-#define TAR_MAX_PATH 4095 /* bytes of a name inside an archive */
-#define TAR_MAX_LEVELS 128 /* directories within each other */
+#define TAR_MAX_PATH 4095	    /* bytes of a name inside an archive */
+#define TAR_MAX_LEVELS 128	    /* directories within each other */
 #define TAR_COPY_BYTES (128 * 1024) /* read or written at once */
 
 struct tar_block {
@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct tar_block) == TAR_BLOCK, "a tar header is one block
 /* The sum over the block with blanks in place of the checksum. */
 uint32_t tar_checksum(const struct tar_block *b);
 bool tar_is_zero(const struct tar_block *b);
-/* A number field: octal between blanks, or GNU's base 256.  False if it is neither or above 2^63-1. */
+/* A number: octal between blanks, or GNU's base 256.  False if neither, or above 2^63-1. */
 bool tar_read_number(const char *field, size_t n, uint64_t *ret_value);
 /* Octal with leading zeros and a NUL; the value must fit. */
 void tar_write_number(char *field, size_t n, uint64_t value);

@@ -190,8 +190,8 @@ static int pack_content(struct pack *p, int fd, uint64_t size)
 		if (n < 0)
 			return err_errno(p->err, errno, "read '%s'", shown(p, text));
 		if (n == 0)
-			return err_set(p->err, ERR_CONFLICT, "'%s' became shorter while it was packed",
-				       shown(p, text));
+			return err_set(p->err, ERR_CONFLICT,
+				       "'%s' became shorter while it was packed", shown(p, text));
 		buf_commit(&p->out, (size_t)n);
 		left -= (uint64_t)n;
 	}
@@ -291,9 +291,10 @@ static int pack_entry(struct pack *p, int dir_fd, const char *name, int level)
 	if (S_ISLNK(st.st_mode))
 		return pack_link(p);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return err_set(p->err, ERR_INVALID,
-			       "'%s' is a device, socket or pipe: only files and directories are packed",
-			       shown(p, text));
+		return err_set(
+			p->err, ERR_INVALID,
+			"'%s' is a device, socket or pipe: only files and directories are packed",
+			shown(p, text));
 	fd = openat(dir_fd, name,
 		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC |
 			    (S_ISDIR(st.st_mode) ? O_DIRECTORY : 0));
@@ -320,8 +321,9 @@ static int pack_dir(struct pack *p, int dir_fd, int level)
 	if (list_names(p, again, &names) < 0)
 		return -1;
 	if (level > TAR_MAX_LEVELS)
-		return err_set(p->err, ERR_CAPACITY, "'%s': more than %d directories within each other",
-			       shown(p, text), TAR_MAX_LEVELS);
+		return err_set(p->err, ERR_CAPACITY,
+			       "'%s': more than %d directories within each other", shown(p, text),
+			       TAR_MAX_LEVELS);
 	for (size_t i = 0; i < names.list.n; i++) {
 		p->path.n = path_n;
 		buf_addz(&p->path, names.list.v[i]);

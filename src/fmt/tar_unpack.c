@@ -31,8 +31,8 @@ struct unpack {
 	int root_fd;
 	char *chunk; /* TAR_COPY_BYTES, of which [pos, len) is still to be used */
 	size_t pos, len;
-	uint64_t bytes; /* of content, so far */
-	size_t blocks;	/* headers of every kind, so far */
+	uint64_t bytes;	 /* of content, so far */
+	size_t blocks;	 /* headers of every kind, so far */
 	struct buf path; /* name of the entry at hand */
 	/* What extension headers said about the next entry. */
 	bool has_path, has_size;
@@ -77,8 +77,8 @@ static int take(struct unpack *u, size_t want, const char **ret_bytes, size_t *r
 		if (n < 0)
 			return err_errno(u->err, errno, "read the archive");
 		if (n == 0)
-			return err_set(u->err, ERR_INVALID, "the archive ends after %zu headers, too early",
-				       u->blocks);
+			return err_set(u->err, ERR_INVALID,
+				       "the archive ends after %zu headers, too early", u->blocks);
 		u->pos = 0;
 		u->len = (size_t)n;
 	}
@@ -262,7 +262,8 @@ static int enter_dir(struct unpack *u, int *dir_fd, struct str part)
 	return 0;
 }
 
-/* Every directory of the path but the last part, which is *ret_name.  *dir_fd is the caller's on failure too. */
+/* Every directory of the path but the last part, which is *ret_name.  *dir_fd is the caller's on
+ * failure too. */
 static int enter_parents(struct unpack *u, int *dir_fd, struct str *ret_name)
 {
 	struct str rest = buf_str(&u->path);
@@ -300,14 +301,15 @@ static int write_content(struct unpack *u, int fd, uint64_t size)
 
 static int make_file(struct unpack *u, int dir_fd, const char *name, mode_t mode, uint64_t size)
 {
-	CLEANUP(close_fdp) int fd = openat(dir_fd, name,
-					   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-					   mode & S_IXUSR ? 0777 : 0666);
+	CLEANUP(close_fdp)
+	int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			mode & S_IXUSR ? 0777 : 0666);
 	char text[QUOTE_MAX];
 
 	if (fd < 0 && errno == EEXIST)
-		return err_set(u->err, ERR_CONFLICT, "entry %zu '%s': there is one of that name already",
-			       u->blocks, quote(buf_str(&u->path), text));
+		return err_set(u->err, ERR_CONFLICT,
+			       "entry %zu '%s': there is one of that name already", u->blocks,
+			       quote(buf_str(&u->path), text));
 	if (fd < 0)
 		return refuse_errno(u, errno, "create");
 	return write_content(u, fd, size);
@@ -323,7 +325,8 @@ static int make_entry(struct unpack *u, bool is_dir, mode_t mode, uint64_t size)
 	ret = enter_parents(u, &dir_fd, &name);
 	if (ret == 0)
 		/* The last part ends where the path does, so it is a C string too. */
-		ret = is_dir ? enter_dir(u, &dir_fd, name) : make_file(u, dir_fd, name.p, mode, size);
+		ret = is_dir ? enter_dir(u, &dir_fd, name)
+			     : make_file(u, dir_fd, name.p, mode, size);
 	if (dir_fd != u->root_fd)
 		close(dir_fd);
 	return ret;
@@ -406,8 +409,8 @@ static int unpack_block(struct unpack *u, bool *ret_end)
 	if (u->blocks > TAR_MAX_ENTRIES)
 		return err_set(u->err, ERR_CAPACITY, "more than %d entries", TAR_MAX_ENTRIES);
 	if (!tar_read_number(b.checksum, sizeof(b.checksum), &sum) || sum != tar_checksum(&b))
-		return err_set(u->err, ERR_INVALID, "header %zu: the checksum is wrong, this is no tar",
-			       u->blocks);
+		return err_set(u->err, ERR_INVALID,
+			       "header %zu: the checksum is wrong, this is no tar", u->blocks);
 	if (memcmp(b.magic, "ustar", 5) != 0)
 		return refuse(u, "not of the ustar format");
 	if (!tar_read_number(b.size, sizeof(b.size), &size))

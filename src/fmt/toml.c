@@ -56,8 +56,11 @@ static struct doc *put_new(struct reader *r, struct doc *table, const struct tom
 static int cannot_extend(struct reader *r, const struct toml_part *part, const struct slot *s)
 {
 	static const char *const what[] = {
-		[BY_VALUE] = "a value", [BY_PATH] = "a table", [BY_HEADER] = "a [table]",
-		[BY_DOTS] = "a table of dotted keys", [BY_LIST] = "a list of [[tables]]",
+		[BY_VALUE] = "a value",
+		[BY_PATH] = "a table",
+		[BY_HEADER] = "a [table]",
+		[BY_DOTS] = "a table of dotted keys",
+		[BY_LIST] = "a list of [[tables]]",
 	};
 	char shown[QUOTE_MAX];
 

@@ -137,7 +137,8 @@ static bool clean_decimal(struct reader *r, struct str s)
 	buf_reset(&r->scratch);
 	for (size_t i = 0; i < s.n; i++) {
 		if (s.p[i] == '_') {
-			if (i == 0 || i + 1 == s.n || !is_digit(s.p[i - 1]) || !is_digit(s.p[i + 1]))
+			if (i == 0 || i + 1 == s.n || !is_digit(s.p[i - 1]) ||
+			    !is_digit(s.p[i + 1]))
 				return false;
 		} else if (i > 0 || s.p[i] != '+') {
 			buf_addc(&r->scratch, s.p[i]);
@@ -205,7 +206,8 @@ int toml_read_plain(struct reader *r, struct doc **ret_doc)
 		value.type = DOC_TIME;
 		value.s = arena_str(r->a, word);
 	} else {
-		bool numeric = is_digit(*word.p) || *word.p == '+' || *word.p == '-' || *word.p == '.';
+		bool numeric =
+			is_digit(*word.p) || *word.p == '+' || *word.p == '-' || *word.p == '.';
 
 		return reader_fail(r, pos, "found '%s', expected a value%s", quote(word, shown),
 				   numeric ? " (not a valid number, date or time)"

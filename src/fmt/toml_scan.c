@@ -14,8 +14,8 @@ static int run_of(const struct reader *r, char c, int max)
 
 static bool at_newline(const struct reader *r)
 {
-	return r->p < r->end && (*r->p == '\n' || (*r->p == '\r' &&
-						    r->end - r->p > 1 && r->p[1] == '\n'));
+	return r->p < r->end &&
+	       (*r->p == '\n' || (*r->p == '\r' && r->end - r->p > 1 && r->p[1] == '\n'));
 }
 
 static void take_newline(struct reader *r)
@@ -136,7 +136,8 @@ static int read_single(struct reader *r, char quote)
 	}
 }
 
-/* The same in triple quotes.  A line end becomes LF; up to two quotes may stand before the last three. */
+/* The same in triple quotes.  A line end becomes LF; up to two quotes may stand before the last
+ * three. */
 static int read_multi(struct reader *r, char quote)
 {
 	if (at_newline(r))
@@ -220,9 +221,10 @@ int toml_read_path(struct reader *r, struct toml_path *ret_path)
 		struct toml_part part = {.pos = reader_pos(r)};
 
 		if (ret_path->n == DOC_MAX_DEPTH)
-			return reader_fail(r, part.pos,
-					   "found a key of more than %d parts, expected at most that many",
-					   DOC_MAX_DEPTH);
+			return reader_fail(
+				r, part.pos,
+				"found a key of more than %d parts, expected at most that many",
+				DOC_MAX_DEPTH);
 		if (read_key(r, &part.key) < 0)
 			return -1;
 		ret_path->v[ret_path->n++] = part;

@@ -1,5 +1,5 @@
 #pragma once
-/* toml_scan - the words of TOML: blanks, comments, keys, strings, plain values.  Internal to fmt/. */
+/* toml_scan - blanks, comments, keys, strings and plain values of TOML.  Internal to fmt/. */
 #include "fmt/doc.h"
 #include "fmt/reader.h"
 

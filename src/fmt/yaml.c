@@ -1,5 +1,6 @@
 /*
- * yaml - the part of YAML that is plain data: block and flow style, the scalars of the 1.2 core schema.
+ * yaml - the part of YAML that is plain data: block and flow style, and the
+ * scalars of the 1.2 core schema.
  *
  * libyaml's events become the tree.  Anchors, aliases, tags, merge keys and
  * further documents are refused where they stand: nothing in a file may mean
@@ -295,8 +296,9 @@ static int check_tag_lines(struct source *s)
 
 	for (int line = 1; rest.p; line++) {
 		if (str_starts(str_cut(&rest, '\n'), tag) && ++n > TAG_LINES_MAX)
-			return reader_fail(&s->r, (struct doc_pos){line, 1},
-					   "found a %%TAG directive, expected a document without tags");
+			return reader_fail(
+				&s->r, (struct doc_pos){line, 1},
+				"found a %%TAG directive, expected a document without tags");
 	}
 	return 0;
 }

@@ -69,7 +69,8 @@ static bool read_based(struct str s, unsigned base, int64_t *ret_value)
 	return true;
 }
 
-/* [-+]? ( .digits | digits [ . digits? ] ) ( [eE] [-+]? digits )?: DOC_INT, DOC_FLOAT, or a string. */
+/* [-+]? ( .digits | digits [ . digits? ] ) ( [eE] [-+]? digits )?: DOC_INT, DOC_FLOAT, or a
+ * string. */
 static enum doc_type decimal_type(struct str s)
 {
 	size_t i = s.n > 0 && (s.p[0] == '-' || s.p[0] == '+') ? 1 : 0;

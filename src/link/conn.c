@@ -325,6 +325,8 @@ static void writable(struct conn *c)
 		if (sent <= 0)
 			break;
 		drop_sent(c, (size_t)sent);
+		if (c->state == CONN_FLUSHING)
+			finish_within(c, CONN_FLUSH_MS); /* it does read */
 	}
 	watch(c);
 	if (c->state == CONN_FLUSHING && c->queued == 0)

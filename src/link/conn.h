@@ -26,13 +26,16 @@ struct conn_events {
 };
 #define CONN_LOW_WATER (256 * 1024)
 #define CONN_MAX_QUEUE (8 * 1024 * 1024) /* a peer that does not read is closed past this */
+#ifndef CONN_FLUSH_MS
 #define CONN_FLUSH_MS 5000
+#endif
 
 /* Takes over fd (made non-blocking). */
 struct conn *conn_new(struct loop *l, int fd, const struct conn_events *ev, void *ctx);
 /* Closes without on_close.  NULL allowed.  Returns NULL. */
 struct conn *conn_free(struct conn *c);
-/* Flush what is queued (for at most CONN_FLUSH_MS), then close; on_close comes later from the loop.
+/* Flush what is queued (giving up after CONN_FLUSH_MS in which the peer took nothing), then close;
+ * on_close comes later from the loop.
  * No frame is delivered after this call, and what is sent after it is dropped. */
 void conn_close(struct conn *c);
 /* Queue one frame; head (may be empty) and body are joined to one payload.  Tries to write at

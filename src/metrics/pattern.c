@@ -82,8 +82,8 @@ static bool find_groups(struct pattern *p)
 
 /*
  * PCRE2 10.42 remembers where a repeat has failed and looks for places where a match may begin; with
- * alternatives, atomic groups, assertions or items repeated zero times it loses matches that way (its
- * issues 336 and 347).  Such patterns run without; the prefilter makes up for most of it.
+ * alternatives, atomic groups, assertions or items repeated zero times it loses matches that way
+ * ('(?:..|=)\w\d*l' on "=1l").  Such patterns run without; the prefilter makes up for most of it.
  */
 static bool start_is_tricky(const char *pattern)
 {

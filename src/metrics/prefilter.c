@@ -182,7 +182,7 @@ static void prepare_skip(struct prefilter *pf, const struct literal_set *sets, s
 	pf->can_skip = __builtin_cpu_supports("ssse3");
 }
 
-/* From the start state: the first position where a literal may begin, or near the end. */
+/* From the start state: the first position where a literal may begin, or the last 16 bytes. */
 __attribute__((target("ssse3"))) static const char *skip(const struct prefilter *pf, const char *p,
 							 const char *end)
 {
@@ -258,11 +258,8 @@ const char *prefilter_next(const struct prefilter *pf, struct prefilter_scan *sc
 	uint32_t s = scan->state;
 
 	while (p < end) {
-		if (s == 0 && pf->can_skip) {
-			p = skip(pf, p, end);
-			if (p == end)
-				break;
-		}
+		if (s == 0 && pf->can_skip)
+			p = skip(pf, p, end); /* short of the end */
 		s = next[s + pf->class_of[(unsigned char)*p++]];
 		if (s >= pf->first_hit) {
 			const struct prefilter_hits *h =

@@ -25,7 +25,7 @@
 #define BACKLOG 1024
 #define ACCEPTS_PER_ROUND 64
 #define FULL_PAUSE_MS 100 /* out of descriptors: let some be closed first */
-#define LOCK_WAIT_MS 2000
+#define LOCK_WAIT_MS 200  /* it is held for a few system calls */
 #define LOCK_RETRY_MS 5
 
 struct listener {

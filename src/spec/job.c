@@ -12,8 +12,10 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/map.h"
 #include "base/path.h"
+#include "metrics/extract.h"
 
 #define MAX_METRIC_NAME 64
 #define MAX_WORD 131071 /* Linux takes no longer argument or variable */
@@ -375,6 +377,22 @@ static void check_data(struct check *c)
 	}
 }
 
+/* Compiled here only to be refused here: the node would be the wrong place to learn of a typo. */
+static void check_pattern(struct check *c, const struct metric_spec *m)
+{
+	struct metric_pattern pattern = {.name = m->name, .pattern = m->pattern};
+	struct extract *ex = NULL;
+	struct err err = {0};
+
+	if (!m->pattern)
+		return;
+	if (m->pattern[0] == '\0')
+		problem(c, m->pos, "metrics.%s: the pattern is empty", m->name);
+	else if (extract_new(&pattern, 1, NULL, &ex, &err) < 0)
+		problem(c, m->pos, "%s", err.msg);
+	extract_free(ex);
+}
+
 static void check_metrics(struct check *c)
 {
 	const struct doc *metrics = doc_table(c->doc, "metrics");
@@ -390,8 +408,7 @@ static void check_metrics(struct check *c)
 				STR_ARG(e->key), MAX_METRIC_NAME);
 	}
 	for (size_t i = 0; i < c->job->metrics.n; i++)
-		if (v[i].pattern && v[i].pattern[0] == '\0')
-			problem(c, v[i].pos, "metrics.%s: the pattern is empty", v[i].name);
+		check_pattern(c, &v[i]);
 }
 
 static void check_output(struct check *c)

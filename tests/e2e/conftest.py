@@ -102,15 +102,20 @@ class Regatta:
         return (self.home / "runs" / run / "logs" / f"{node}{'.err' if err else ''}.log").read_bytes()
 
     def pids(self, kind):
-        """Of this home: 'master', 'agent', 'shim' or 'job'."""
-        mark = f"REGATTA_HOME={self.home}".encode()
+        """Of this home: 'master', 'agent' or 'shim' (a shim is forked from its agent and has a name of its own)."""
         found = []
         for pid, (cmd, env) in processes().items():
             args = cmd.split(b"\0")
-            if kind == "master" and len(args) > 1 and args[1] == b"master" and mark in env:
-                found.append(pid)
-            if kind == "agent" and len(args) > 2 and args[1] == b"agent" and str(self.home).encode() in args[2]:
-                found.append(pid)
+            if kind == "master":
+                if len(args) > 1 and args[1] == b"master" and f"REGATTA_HOME={self.home}".encode() in env:
+                    found.append(pid)
+            elif len(args) > 2 and args[1] == b"agent" and str(self.home).encode() in args[2]:
+                try:
+                    comm = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+                except OSError:
+                    continue
+                if (comm == "regatta-shim") == (kind == "shim"):
+                    found.append(pid)
         return found
 
     def ours(self):

@@ -100,7 +100,7 @@ static void become_cli(void **state, const char *const *argv)
 	for (int i = 0; i < n; i++)
 		free(words[i]);
 	fflush(NULL);
-	_exit(code);
+	exit(code);
 }
 
 static int temporary(void)

@@ -1,5 +1,6 @@
 #pragma once
-/* drive - run the command line in a child process against a fake master, and look at what it said. */
+/* drive - run the command line in a child process against a fake master, and look at what it
+ * said. */
 #include "unit.h"
 
 #include <sys/types.h>

@@ -11,12 +11,14 @@
  *	runs.json	the list of runs
  *	metrics.json, events.jsonl
  *	<node>.out, <node>.err	logs
- *	cancelled.json	with it, a watcher gets the first line and then waits for a cancel, which sends this
+ *	cancelled.json	a watcher gets one line, waits for a cancel, and then gets this
  *	fault-NAME	the fault strikes once for each byte in the file
  *	requests.log	every request: "METHOD path body"
  *
- * Faults: start (fails with a line in the log), die-submit, die-watch, end-watch (a clean end before the run has
- * ended), die-log (after half of the log), busy (503), watched (409 on cleanup), no-blob (forgets an upload),
+ * Faults: start (fails with a line in the log), die-submit, die-watch, end-watch (a clean end
+ * before the run has
+ * ended), die-log (after half of the log), busy (503), watched (409 on cleanup), no-blob
+ * (forgets an upload),
  * noid (an answer without a run id).
  */
 #include <stdbool.h>

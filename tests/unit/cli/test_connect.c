@@ -30,9 +30,10 @@ static void a_command_starts_a_master_in_the_background(void **state)
 	assert_int_equal(r.code, 0);
 	ran_release(&r);
 	assert_int_equal(
-		home_count(state, "requests.log", "GET /api/v1/runs?state=active&limit=50&full=0 "), 1);
-	assert_int_equal(home_count(state, "requests.log", "GET /api/v1/runs?state=all&limit=3&full=0 "),
-			 1);
+		home_count(state, "requests.log", "GET /api/v1/runs?state=active&limit=50&full=0 "),
+		1);
+	assert_int_equal(
+		home_count(state, "requests.log", "GET /api/v1/runs?state=all&limit=3&full=0 "), 1);
 }
 
 static void several_commands_at_once_share_one_master(void **state)
@@ -62,7 +63,8 @@ static void the_master_does_not_hold_descriptors_of_the_caller(void **state)
 	ran_release(&r);
 	close(p[1]);
 	assert_int_equal(fcntl(p[0], F_SETFL, O_NONBLOCK), 0);
-	/* End of file: nobody else has the writing end.  EAGAIN would mean that the master has it. */
+	/* End of file: nobody else has the writing end.  EAGAIN would mean that the master has
+	 * it. */
 	assert_int_equal(read(p[0], &c, 1), 0);
 	close(p[0]);
 }

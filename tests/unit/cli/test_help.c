@@ -1,4 +1,5 @@
-/* Help, man page and completion are renderings of the table; the files in the tree are what the table says. */
+/* Help, man page and completion are renderings of the table; the files in the tree are what the
+ * table says. */
 #include "spec/golden.h"
 
 #include <fcntl.h>
@@ -69,7 +70,8 @@ static void the_man_page_is_as_in_the_tree(void **state)
 		     buf_str(&b));
 }
 
-/* Exit code of a program that gets the text as its last argument's file; 127 if there is no such program. */
+/* Exit code of a program that gets the text as its last argument's file; 127 if there is no such
+ * program. */
 static int run_on(const char *const *argv, struct str text)
 {
 	char path[] = "/tmp/regatta-help-XXXXXX";

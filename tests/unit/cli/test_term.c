@@ -148,7 +148,7 @@ static struct doc *load(struct arena *a, const char *name)
 {
 	CLEANUP(buf_release) struct buf b;
 	struct err err;
-	struct doc *d;
+	struct doc *d = NULL;
 
 	buf_init(&b, GOLDEN_MAX);
 	if (file_read(golden_path(a, arena_printf(a, "golden/cli/%s.json", name)), &b, &err) < 0 ||

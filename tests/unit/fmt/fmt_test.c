@@ -67,9 +67,35 @@ bool doc_same(const struct doc *x, const struct doc *y)
 static struct str generate_text(struct rng *r, struct arena *a)
 {
 	static const char *const pieces[] = {
-		"a", "Z", "9", "_", "-", ".", " ", "\"", "\\", "'", "\n", "\t", "\r", "\x01",
-		"\x1f", "\x7f", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x9a\xa3", "[", "]", "{",
-		"}", "#", "=", ",", ":", "key", "\xe2\x80\xa8",
+		"a",
+		"Z",
+		"9",
+		"_",
+		"-",
+		".",
+		" ",
+		"\"",
+		"\\",
+		"'",
+		"\n",
+		"\t",
+		"\r",
+		"\x01",
+		"\x1f",
+		"\x7f",
+		"\xc3\xa9",
+		"\xe2\x82\xac",
+		"\xf0\x9f\x9a\xa3",
+		"[",
+		"]",
+		"{",
+		"}",
+		"#",
+		"=",
+		",",
+		":",
+		"key",
+		"\xe2\x80\xa8",
 	};
 	CLEANUP(buf_release) struct buf b;
 	size_t n = (size_t)rng_below(r, 8);
@@ -87,7 +113,8 @@ static struct str generate_text(struct rng *r, struct arena *a)
 static double generate_double(struct rng *r, bool special)
 {
 	static const double specials[] = {INFINITY, -INFINITY, NAN};
-	static const double plain[] = {0.0, -0.0, 1.0, 0.1, 1e22, 1e-7, 5e-324, 1.7976931348623157e308};
+	static const double plain[] = {0.0,  -0.0, 1.0,	   0.1,
+				       1e22, 1e-7, 5e-324, 1.7976931348623157e308};
 	double d;
 
 	if (special && rng_below(r, 6) == 0)
@@ -105,7 +132,10 @@ static double generate_double(struct rng *r, bool special)
 static struct doc *generate_time(struct rng *r, struct arena *a)
 {
 	static const char *const times[] = {
-		"1979-05-27", "07:32:00", "1979-05-27T07:32:00Z", "1979-05-27 07:32:00.5-07:00",
+		"1979-05-27",
+		"07:32:00",
+		"1979-05-27T07:32:00Z",
+		"1979-05-27 07:32:00.5-07:00",
 	};
 	struct doc *d = doc_new_str(a, str_from(times[rng_below(r, 4)]));
 
@@ -162,7 +192,8 @@ struct doc *doc_generate(struct rng *r, struct arena *a, struct doc_kinds kinds,
 
 void text_mutate(struct rng *r, struct buf *text)
 {
-	static const char bytes[] = "{}[]\",:\\/0123456789.eE+-tfnu \n\t\x01\x7f\xc3\xa9\xed\xa0\x80'#=_";
+	static const char bytes[] =
+		"{}[]\",:\\/0123456789.eE+-tfnu \n\t\x01\x7f\xc3\xa9\xed\xa0\x80'#=_";
 	size_t n = 1 + (size_t)rng_below(r, 3);
 
 	for (size_t i = 0; i < n && text->n > 0; i++) {

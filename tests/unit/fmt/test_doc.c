@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-static const char example[] = "s = 'text'\ni = 7\nf = 1.5\nb = true\na = [1]\nt = {x = 1}\nwhen = 1979-05-27\n";
+static const char example[] =
+	"s = 'text'\ni = 7\nf = 1.5\nb = true\na = [1]\nt = {x = 1}\nwhen = 1979-05-27\n";
 
 /* Parsing by name. */
 
@@ -11,7 +12,10 @@ static void the_name_of_a_file_says_its_format(void **state)
 	static const struct {
 		const char *name, *text;
 	} cases[] = {
-		{"job.toml", "a = 1"}, {"dir/job.yaml", "a: 1"}, {"job.yml", "a: 1"}, {"job.json", "{\"a\": 1}"},
+		{"job.toml", "a = 1"},
+		{"dir/job.yaml", "a: 1"},
+		{"job.yml", "a: 1"},
+		{"job.json", "{\"a\": 1}"},
 	};
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct err err = {0};
@@ -19,7 +23,8 @@ static void the_name_of_a_file_says_its_format(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		assert_int_equal(doc_parse_named(cases[i].name, str_from(cases[i].text), a, &d, &err), 0);
+		assert_int_equal(
+			doc_parse_named(cases[i].name, str_from(cases[i].text), a, &d, &err), 0);
 		assert_int_equal(doc_int(d, "a", 0), 1);
 	}
 	assert_int_equal(doc_parse_named("job.toml", STR("a: 1"), a, &d, &err), -1);
@@ -142,14 +147,16 @@ static void a_path_makes_the_tables_on_its_way(void **state)
 	(void)state;
 
 	buf_init(&out, 1000);
-	assert_int_equal(doc_set_path(a, d, STR("roles.trainer.count"), doc_new_int(a, 8), &err), 0);
+	assert_int_equal(doc_set_path(a, d, STR("roles.trainer.count"), doc_new_int(a, 8), &err),
+			 0);
 	assert_int_equal(doc_set_path(a, d, STR("roles.ps.count"), doc_new_int(a, 2), &err), 0);
 	assert_int_equal(doc_set_path(a, d, STR("env.\"A.B\""), doc_new_str(a, STR("x")), &err), 0);
 	assert_int_equal(doc_set_path(a, d, STR("name"), doc_new_str(a, STR("n")), &err), 0);
 	doc_to_json(d, &out);
-	assert_string_equal(buf_str(&out).p,
-			    "{\"roles\":{\"trainer\":{\"count\":8,\"spot\":true},\"ps\":{\"count\":2}},"
-			    "\"env\":{\"A.B\":\"x\"},\"name\":\"n\"}");
+	assert_string_equal(
+		buf_str(&out).p,
+		"{\"roles\":{\"trainer\":{\"count\":8,\"spot\":true},\"ps\":{\"count\":2}},"
+		"\"env\":{\"A.B\":\"x\"},\"name\":\"n\"}");
 }
 
 static void a_bad_path_changes_nothing(void **state)
@@ -163,7 +170,8 @@ static void a_bad_path_changes_nothing(void **state)
 		{"a..b", "key 'a..b': 1:3: found '.', expected a key"},
 		{"a b", "key 'a b': 1:3: found 'b', expected '.' or the end of the key"},
 		{"a.", "key 'a.': 1:3: found the end of the text, expected a key"},
-		{"a.'b", "key 'a.'b': 1:5: found the end of the text, expected the closing quote of the string"},
+		{"a.'b", "key 'a.'b': 1:5: found the end of the text, expected the closing quote "
+			 "of the string"},
 		{"\xff", "key '\\xff': 1:1: found the byte 0xff, expected UTF-8 text"},
 	};
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -175,7 +183,8 @@ static void a_bad_path_changes_nothing(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct err err = {0};
 
-		assert_int_equal(doc_set_path(a, d, str_from(cases[i].path), doc_new_int(a, 1), &err), -1);
+		assert_int_equal(
+			doc_set_path(a, d, str_from(cases[i].path), doc_new_int(a, 1), &err), -1);
 		assert_int_equal(err.kind, ERR_INVALID);
 		assert_string_equal(err.msg, cases[i].message);
 	}
@@ -187,7 +196,8 @@ static void a_path_cannot_make_a_tree_too_deep(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf path;
-	struct doc *d = doc_new(a, DOC_TABLE), *deep = parse_ok(json_parse, a, STR("[[{\"a\":[1]}]]"));
+	struct doc *d = doc_new(a, DOC_TABLE),
+		   *deep = parse_ok(json_parse, a, STR("[[{\"a\":[1]}]]"));
 	struct err err = {0};
 	(void)state;
 
@@ -212,21 +222,22 @@ static void toml_has_values_before_tables(void **state)
 
 	buf_init(&out, 10000);
 	doc_to_toml(parse_ok(json_parse, a,
-			     STR("{\"t\":{\"x\":1,\"sub\":{\"y\":[1,{\"z\":null,\"w\":2},null,{}]}},\"v\":\"a\\nb\",\"n\":null,"
-				 "\"only\":{\"a\":{},\"b\":{\"c\":1.0}},\"l\":[{\"q\":1},{\"r\":{\"s\":2}}],\"e\":[],"
+			     STR("{\"t\":{\"x\":1,\"sub\":{\"y\":[1,{\"z\":null,\"w\":2},null,{}]}}"
+				 ",\"v\":\"a\\nb\",\"n\":null,"
+				 "\"only\":{\"a\":{},\"b\":{\"c\":1.0}},\"l\":[{\"q\":1},{\"r\":{"
+				 "\"s\":2}}],\"e\":[],"
 				 "\"odd key\":{\"k.k\":true,\"\":-0.0}}")),
 		    &out);
-	assert_string_equal(buf_str(&out).p,
-			    "v = \"a\\nb\"\n"
-			    "e = []\n"
-			    "\n[t]\nx = 1\n"
-			    "\n[t.sub]\ny = [1, { w = 2 }, {}]\n"
-			    "\n[only.a]\n"
-			    "\n[only.b]\nc = 1.0\n"
-			    "\n[[l]]\nq = 1\n"
-			    "\n[[l]]\n"
-			    "\n[l.r]\ns = 2\n"
-			    "\n[\"odd key\"]\n\"k.k\" = true\n\"\" = -0.0\n");
+	assert_string_equal(buf_str(&out).p, "v = \"a\\nb\"\n"
+					     "e = []\n"
+					     "\n[t]\nx = 1\n"
+					     "\n[t.sub]\ny = [1, { w = 2 }, {}]\n"
+					     "\n[only.a]\n"
+					     "\n[only.b]\nc = 1.0\n"
+					     "\n[[l]]\nq = 1\n"
+					     "\n[[l]]\n"
+					     "\n[l.r]\ns = 2\n"
+					     "\n[\"odd key\"]\n\"k.k\" = true\n\"\" = -0.0\n");
 }
 
 static void toml_of_a_plain_value_is_that_value(void **state)

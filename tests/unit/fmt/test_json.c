@@ -7,8 +7,10 @@
 static void every_kind_of_value_is_read(void **state)
 {
 	(void)state;
-	assert_parses_to(json_parse, STR(" { \"a\" : [ 1 , -2.5e3 , \"x\" , true , false , null , { } , [ ] ] } "),
-			 "{\"a\":[1,-2500.0,\"x\",true,false,null,{},[]]}");
+	assert_parses_to(
+		json_parse,
+		STR(" { \"a\" : [ 1 , -2.5e3 , \"x\" , true , false , null , { } , [ ] ] } "),
+		"{\"a\":[1,-2500.0,\"x\",true,false,null,{},[]]}");
 }
 
 static void any_value_may_stand_alone(void **state)
@@ -67,7 +69,8 @@ static void every_value_and_key_knows_its_place(void **state)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	(void)state;
 
-	struct doc *d = parse_ok(json_parse, a, STR("{\n  \"\xc3\xa9\": [1,\r\n  {\"b\": \"x\"}]\n}"));
+	struct doc *d =
+		parse_ok(json_parse, a, STR("{\n  \"\xc3\xa9\": [1,\r\n  {\"b\": \"x\"}]\n}"));
 	assert_pos(d->pos, 1, 1);
 	assert_pos(d->table.v[0].key_pos, 2, 3);
 	struct doc *list = d->table.v[0].value;
@@ -98,7 +101,8 @@ static void broken_text_is_refused_where_it_breaks(void **state)
 		{"\"ab", "1:4: found the end of the text, expected the end of the string"},
 		{"\"a\nb\"", "1:3: found the end of the line, expected the end of the string"},
 		{"\"a\tb\"", "1:3: found a tab, expected the end of the string"},
-		{"\"a\x01\"", "1:3: found the control character 0x01, expected the end of the string"},
+		{"\"a\x01\"",
+		 "1:3: found the control character 0x01, expected the end of the string"},
 		{"{\"a", "1:4: found the end of the text, expected the end of the string"},
 		{"1 2", "1:3: found '2', expected the end of the text"},
 		{"\n\n  \xc3\xa9", "3:3: found '\xc3\xa9', expected a value"},
@@ -114,17 +118,20 @@ static void broken_text_is_refused_where_it_breaks(void **state)
 
 static void bad_numbers_are_refused(void **state)
 {
-	static const char *const words[] = {"01", "-", "+1", "1.", ".5", "1e", "1e+", "0x10", "-01", "1.e3", "1_0"};
+	static const char *const words[] = {"01",  "-",	   "+1",  "1.",	  ".5", "1e",
+					    "1e+", "0x10", "-01", "1.e3", "1_0"};
 	(void)state;
 
 	for (size_t i = 0; i < COUNT(words); i++) {
-		CLEANUP(freep) char *message = xasprintf(
+		CLEANUP(freep)
+		char *message = xasprintf(
 			"1:1: found '%s', expected a value (a string needs quotes)", words[i]);
 
 		assert_refused(json_parse, str_from(words[i]), message);
 	}
 	assert_refused(json_parse, STR("[9223372036854775808]"),
-		       "1:2: found 9223372036854775808, expected a number within 64 bits (-2^63 to 2^63-1)");
+		       "1:2: found 9223372036854775808, expected a number within 64 bits (-2^63 to "
+		       "2^63-1)");
 	assert_refused(json_parse, STR("1e999"),
 		       "1:1: found 1e999, expected a number within a 64-bit float");
 }
@@ -134,15 +141,19 @@ static void bad_escapes_are_refused(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"\"\\x\"", "1:3: found 'x', expected one of \" \\ / b f n r t u after a backslash"},
-		{"\"\\", "1:3: found the end of the text, expected one of \" \\ / b f n r t u after a "
-			 "backslash"},
+		{"\"\\x\"",
+		 "1:3: found 'x', expected one of \" \\ / b f n r t u after a backslash"},
+		{"\"\\",
+		 "1:3: found the end of the text, expected one of \" \\ / b f n r t u after a "
+		 "backslash"},
 		{"\"\\u12\"", "1:6: found '\"', expected four hexadecimal digits after \\u"},
-		{"\"\\u\xc3\xa9\"", "1:4: found '\xc3\xa9', expected four hexadecimal digits after \\u"},
+		{"\"\\u\xc3\xa9\"",
+		 "1:4: found '\xc3\xa9', expected four hexadecimal digits after \\u"},
 		{"\"\\ud800\"", "1:2: found half of a surrogate pair, expected both"},
 		{"\"\\udc00\"", "1:2: found half of a surrogate pair, expected both"},
 		{"\"\\ud800\\u0041\"", "1:2: found half of a surrogate pair, expected both"},
-		{"\"\\ud800\\u00\"", "1:12: found '\"', expected four hexadecimal digits after \\u"},
+		{"\"\\ud800\\u00\"",
+		 "1:12: found '\"', expected four hexadecimal digits after \\u"},
 	};
 	(void)state;
 
@@ -162,9 +173,12 @@ static void a_duplicate_key_is_refused(void **state)
 static void bytes_that_are_not_utf8_are_refused(void **state)
 {
 	(void)state;
-	assert_refused(json_parse, STR("[\n\"\xff\"]"), "2:2: found the byte 0xff, expected UTF-8 text");
-	assert_refused(json_parse, STR("\"\xed\xa0\x80\""), "1:2: found the byte 0xed, expected UTF-8 text");
-	assert_refused(json_parse, STR("\"\xc0\x80\""), "1:2: found the byte 0xc0, expected UTF-8 text");
+	assert_refused(json_parse, STR("[\n\"\xff\"]"),
+		       "2:2: found the byte 0xff, expected UTF-8 text");
+	assert_refused(json_parse, STR("\"\xed\xa0\x80\""),
+		       "1:2: found the byte 0xed, expected UTF-8 text");
+	assert_refused(json_parse, STR("\"\xc0\x80\""),
+		       "1:2: found the byte 0xc0, expected UTF-8 text");
 	assert_refused(json_parse, STR("\"\xc3"), "1:2: found the byte 0xc3, expected UTF-8 text");
 }
 
@@ -179,14 +193,16 @@ static void what_a_message_shows_cannot_steer_a_terminal(void **state)
 static void a_long_word_is_cut_in_the_message(void **state)
 {
 	(void)state;
-	assert_refused(json_parse, STR("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij"),
-		       "1:1: found 'abcdefghijabcdefghijabcdefghijabcdefghij...', expected a value (a "
-		       "string needs quotes)");
+	assert_refused(
+		json_parse, STR("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij"),
+		"1:1: found 'abcdefghijabcdefghijabcdefghijabcdefghij...', expected a value (a "
+		"string needs quotes)");
 	/* Not in the middle of a character. */
 	assert_refused(json_parse,
 		       STR("{\"abcdefghijabcdefghijabcdefghijabcdefghi\xe2\x82\xacxyz\":1,"
 			   "\"abcdefghijabcdefghijabcdefghijabcdefghi\xe2\x82\xacxyz\":1}"),
-		       "1:51: found the key 'abcdefghijabcdefghijabcdefghijabcdefghi...' again, expected it "
+		       "1:52: found the key 'abcdefghijabcdefghijabcdefghijabcdefghi...' again, "
+		       "expected it "
 		       "once (first at 1:2)");
 }
 

@@ -50,7 +50,8 @@ static void commas_stand_between_values_only(void **state)
 	jsonw_str(&f.w, STR(""));
 	jsonw_close(&f.w);
 	assert_string_equal(buf_str(&f.out).p,
-			    "{\"s\":\"x\",\"z\":\"y\",\"none\":null,\"i\":-9223372036854775808,\"d\":0.5,\"t\":true,"
+			    "{\"s\":\"x\",\"z\":\"y\",\"none\":null,\"i\":-9223372036854775808,"
+			    "\"d\":0.5,\"t\":true,"
 			    "\"list\":[[],{},null,false,{\"raw\":1},-1,\"z\"],\"last\":\"\"}");
 }
 
@@ -61,8 +62,9 @@ static void text_is_escaped(void **state)
 
 	fixture_init(&f);
 	jsonw_str(&f.w, STR("\"\\/\b\f\n\r\t\x01\x1f\x7f\0\xc3\xa9\xf0\x9f\x9a\xa3"));
-	assert_string_equal(buf_str(&f.out).p,
-			    "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\\u0000\xc3\xa9\xf0\x9f\x9a\xa3\"");
+	assert_string_equal(
+		buf_str(&f.out).p,
+		"\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\\u0000\xc3\xa9\xf0\x9f\x9a\xa3\"");
 }
 
 static void bytes_that_are_not_utf8_are_replaced(void **state)
@@ -71,9 +73,11 @@ static void bytes_that_are_not_utf8_are_replaced(void **state)
 	(void)state;
 
 	fixture_init(&f);
-	jsonw_str(&f.w, STR("a\xff\xc3" "b\xed\xa0\x80\xe2\x82"));
+	jsonw_str(&f.w, STR("a\xff\xc3"
+			    "b\xed\xa0\x80\xe2\x82"));
 	assert_string_equal(buf_str(&f.out).p,
-			    "\"a\xEF\xBF\xBD\xEF\xBF\xBD" "b\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+			    "\"a\xEF\xBF\xBD\xEF\xBF\xBD"
+			    "b\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
 	assert_true(str_is_utf8(buf_str(&f.out)));
 }
 
@@ -83,10 +87,21 @@ static void doubles_are_as_short_as_they_can_be(void **state)
 		double d;
 		const char *text;
 	} cases[] = {
-		{0.1, "0.1"}, {1.0, "1.0"}, {-0.0, "-0.0"}, {100.0, "100.0"}, {1e22, "1e+22"}, {1e15, "1e+15"},
-		{123456789012345.0, "123456789012345.0"}, {0.1 + 0.2, "0.30000000000000004"}, {5e-324, "5e-324"},
-		{DBL_MIN, "2.2250738585072014e-308"}, {DBL_MAX, "1.7976931348623157e+308"}, {1e-7, "1e-07"},
-		{NAN, "null"}, {INFINITY, "null"}, {-INFINITY, "null"},
+		{0.1, "0.1"},
+		{1.0, "1.0"},
+		{-0.0, "-0.0"},
+		{100.0, "100.0"},
+		{1e22, "1e+22"},
+		{1e15, "1e+15"},
+		{123456789012345.0, "123456789012345.0"},
+		{0.1 + 0.2, "0.30000000000000004"},
+		{5e-324, "5e-324"},
+		{DBL_MIN, "2.2250738585072014e-308"},
+		{DBL_MAX, "1.7976931348623157e+308"},
+		{1e-7, "1e-07"},
+		{NAN, "null"},
+		{INFINITY, "null"},
+		{-INFINITY, "null"},
 	};
 	(void)state;
 

@@ -65,7 +65,8 @@ static void every_type_of_field_is_loaded(void **state)
 		     "memory = '1MiB'\nmode = 'higher'\ntags = 'one'\ncommand = ['a', 'b c']\n"
 		     "env = { S = 's', I = 5, F = 1.5, B = true, T = 07:32:00 }\n"
 		     "[limits]\ngrace = '5s'\nnote = 'n'\n"
-		     "[roles.ps]\ncommand = 'x'\n[roles.trainer]\ncount = 4\ncommand = 'y z'\nspot = false\n"
+		     "[roles.ps]\ncommand = 'x'\n[roles.trainer]\ncount = 4\ncommand = 'y z'\nspot "
+		     "= false\n"
 		     "[meters.\"train.Loss_1\"]\ntitle = 'tt'\n"
 		     "[[data]]\nsrc = 'a'\n[[data]]\nsrc = 'b'\nshard = true\n");
 	assert_string_equal(o->text, "x");
@@ -81,7 +82,8 @@ static void every_type_of_field_is_loaded(void **state)
 	assert_string_equal(o->tags.v[0], "one");
 	assert_int_equal(o->command.n, 2);
 	assert_string_equal(o->command.v[1], "b c");
-	static const char *const env[] = {"S", "s", "I", "5", "F", "1.5", "B", "true", "T", "07:32:00"};
+	static const char *const env[] = {"S",	 "s", "I",    "5", "F",
+					  "1.5", "B", "true", "T", "07:32:00"};
 
 	assert_int_equal(o->env.n, 5);
 	for (size_t i = 0; i < 5; i++) {
@@ -96,7 +98,8 @@ static void maps_and_lists_become_arrays(void **state)
 {
 	struct fixture *f = *state;
 
-	load_good(f, "name = 'n'\n[roles.ps]\ncommand = 'x'\n[roles.trainer]\ncount = 4\ncommand = 'y z'\nspot = false\n"
+	load_good(f, "name = 'n'\n[roles.ps]\ncommand = 'x'\n[roles.trainer]\ncount = 4\ncommand = "
+		     "'y z'\nspot = false\n"
 		     "[meters.\"train.Loss_1\"]\ntitle = 'tt'\n"
 		     "[[data]]\nsrc = 'a'\n[[data]]\nsrc = 'b'\nshard = true\n");
 	const struct role *roles = f->out.roles.v;
@@ -201,7 +204,8 @@ static void an_unknown_key_gets_a_suggestion(void **state)
 		 "f:5:1: unknown key 'cuont' in roles.trainer: did you mean 'count'?\n"
 		 "f:6:1: unknown key 'Spot' in roles.trainer: did you mean 'spot'?\n");
 	load_bad(f, "[roles.trainer]\ncommand = 'x'\nxyzzy = 1\n[[data]]\nsrc = 'a'\npath = 1\n",
-		 "f:4:1: unknown key 'xyzzy' in roles.trainer: the known keys are count, command, spot\n"
+		 "f:4:1: unknown key 'xyzzy' in roles.trainer: the known keys are count, command, "
+		 "spot\n"
 		 "f:7:1: unknown key 'path' in data[0]: the known keys are src, shard\n");
 	load_bad(f, "xyzzy = 1", "f:2:1: unknown key 'xyzzy'\n");
 }
@@ -217,25 +221,30 @@ static void a_wrong_type_says_what_was_expected_and_what_came(void **state)
 		{"count = 1.5", "f:2:9: count: expected a whole number, got the number 1.5\n"},
 		{"cost = true", "f:2:8: cost: expected a number, got true\n"},
 		{"cost = nan", "f:2:8: cost: expected a number, got the number nan\n"},
-		{"grace = 90",
-		 "f:2:9: grace: expected a duration such as \"90s\" or \"2h\", got the whole number 90\n"},
-		{"grace = '9 s'",
-		 "f:2:9: grace: expected a duration such as \"90s\" or \"2h\", got the string \"9 s\"\n"},
-		{"memory = 'big'",
-		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\", got the string \"big\"\n"},
-		{"memory = -1",
-		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\", got the whole number -1\n"},
-		{"mode = 1", "f:2:8: mode: expected one of auto, lower or higher, got the whole number 1\n"},
-		{"mode = 'up'", "f:2:8: mode: expected one of auto, lower or higher, got the string \"up\"\n"},
-		{"mode = 'hihger'",
-		 "f:2:8: mode: expected one of auto, lower or higher, got the string \"hihger\": did you mean "
-		 "'higher'?\n"},
-		{"tags = 1", "f:2:8: tags: expected a string or a list of strings, got the whole number 1\n"},
-		{"tags = ['a', 2, []]", "f:2:14: tags[1]: expected a string, got the whole number 2\n"
-					"f:2:17: tags[2]: expected a string, got a list\n"},
-		{"command = {}",
-		 "f:2:11: command: expected a command as a list of strings or one string, got a table\n"},
-		{"command = ['a', 3]", "f:2:17: command[1]: expected a string, got the whole number 3\n"},
+		{"grace = 90", "f:2:9: grace: expected a duration such as \"90s\" or \"2h\", got "
+			       "the whole number 90\n"},
+		{"grace = '9 s'", "f:2:9: grace: expected a duration such as \"90s\" or \"2h\", "
+				  "got the string \"9 s\"\n"},
+		{"memory = 'big'", "f:2:10: memory: expected a size such as \"512MiB\" or "
+				   "\"2GiB\", got the string \"big\"\n"},
+		{"memory = -1", "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\", "
+				"got the whole number -1\n"},
+		{"mode = 1",
+		 "f:2:8: mode: expected one of auto, lower or higher, got the whole number 1\n"},
+		{"mode = 'up'",
+		 "f:2:8: mode: expected one of auto, lower or higher, got the string \"up\"\n"},
+		{"mode = 'hihger'", "f:2:8: mode: expected one of auto, lower or higher, got the "
+				    "string \"hihger\": did you mean "
+				    "'higher'?\n"},
+		{"tags = 1",
+		 "f:2:8: tags: expected a string or a list of strings, got the whole number 1\n"},
+		{"tags = ['a', 2, []]",
+		 "f:2:14: tags[1]: expected a string, got the whole number 2\n"
+		 "f:2:17: tags[2]: expected a string, got a list\n"},
+		{"command = {}", "f:2:11: command: expected a command as a list of strings or one "
+				 "string, got a table\n"},
+		{"command = ['a', 3]",
+		 "f:2:17: command[1]: expected a string, got the whole number 3\n"},
 		{"env = []", "f:2:7: env: expected a table of names and strings, got a list\n"},
 		{"env = { A = [] }",
 		 "f:2:13: env.A: expected a string, a number or true or false, got a list\n"},
@@ -243,7 +252,8 @@ static void a_wrong_type_says_what_was_expected_and_what_came(void **state)
 		 "f:2:9: env.A B: expected the name of a variable (no blanks, no '=')\n"
 		 "f:2:20: env.: expected the name of a variable (no blanks, no '=')\n"
 		 "f:2:28: env.A=: expected the name of a variable (no blanks, no '=')\n"},
-		{"limits = 07:32:00", "f:2:10: limits: expected a table, got the date or time 07:32:00\n"},
+		{"limits = 07:32:00",
+		 "f:2:10: limits: expected a table, got the date or time 07:32:00\n"},
 		{"roles = []", "f:2:9: roles: expected a table of tables, got a list\n"},
 		{"roles.a = 1", "f:2:11: roles.a: expected a table, got the whole number 1\n"},
 		{"data = {}", "f:2:8: data: expected a list of tables, got a table\n"},
@@ -271,37 +281,41 @@ static void out_of_range_says_the_range(void **state)
 	static const struct {
 		const char *toml, *printed;
 	} cases[] = {
-		{"count = 101",
-		 "f:2:9: count: expected a whole number from -5 to 100, got the whole number 101\n"},
-		{"count = -6", "f:2:9: count: expected a whole number from -5 to 100, got the whole number -6\n"},
-		{"cost = -0.5", "f:2:8: cost: expected a number from 0 to 1000, got the number -0.5\n"},
-		{"cost = 1001", "f:2:8: cost: expected a number from 0 to 1000, got the whole number 1001\n"},
-		{"grace = '3h'",
-		 "f:2:9: grace: expected a duration such as \"90s\" or \"2h\" from 0s to 2h, got the string "
-		 "\"3h\"\n"},
+		{"count = 101", "f:2:9: count: expected a whole number from -5 to 100, got the "
+				"whole number 101\n"},
+		{"count = -6",
+		 "f:2:9: count: expected a whole number from -5 to 100, got the whole number -6\n"},
+		{"cost = -0.5",
+		 "f:2:8: cost: expected a number from 0 to 1000, got the number -0.5\n"},
+		{"cost = 1001",
+		 "f:2:8: cost: expected a number from 0 to 1000, got the whole number 1001\n"},
+		{"grace = '3h'", "f:2:9: grace: expected a duration such as \"90s\" or \"2h\" from "
+				 "0s to 2h, got the string "
+				 "\"3h\"\n"},
 		{"[limits]\nnote = 'x'\ngrace = '10ms'",
-		 "f:4:9: limits.grace: expected a duration such as \"90s\" or \"2h\" from 1s to 1h30m, got the "
+		 "f:4:9: limits.grace: expected a duration such as \"90s\" or \"2h\" from 1s to "
+		 "1h30m, got the "
 		 "string \"10ms\"\n"},
-		{"memory = 1000",
-		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\" from 1KiB to 1TiB, got the "
-		 "whole number 1000\n"},
-		{"memory = '16EiB'",
-		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\", got the string \"16EiB\"\n"},
-		{"memory = '10EiB'",
-		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\" from 1KiB to 1TiB, got the "
-		 "string \"10EiB\"\n"},
-		{"tags = ['a','b','c','d']",
-		 "f:2:8: tags: expected a string or a list of strings from 0 to 3 items, got a list\n"},
-		{"command = ' '",
-		 "f:2:11: command: expected a command as a list of strings or one string that is not empty, got "
-		 "the string \" \"\n"},
-		{"command = []",
-		 "f:2:11: command: expected a command as a list of strings or one string that is not empty, got a "
-		 "list\n"},
-		{"env = {A=1,B=1,C=1,D=1,E=1,F=1}",
-		 "f:2:7: env: expected a table of names and strings from 0 to 5 entries, got a table\n"},
-		{"meters.a.title = 'x'",
-		 "f:2:18: meters.a.title: expected a string from 2 to 5 bytes, got the string \"x\"\n"},
+		{"memory = 1000", "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\" "
+				  "from 1KiB to 1TiB, got the "
+				  "whole number 1000\n"},
+		{"memory = '16EiB'", "f:2:10: memory: expected a size such as \"512MiB\" or "
+				     "\"2GiB\", got the string \"16EiB\"\n"},
+		{"memory = '10EiB'", "f:2:10: memory: expected a size such as \"512MiB\" or "
+				     "\"2GiB\" from 1KiB to 1TiB, got the "
+				     "string \"10EiB\"\n"},
+		{"tags = ['a','b','c','d']", "f:2:8: tags: expected a string or a list of strings "
+					     "from 0 to 3 items, got a list\n"},
+		{"command = ' '", "f:2:11: command: expected a command as a list of strings or one "
+				  "string that is not empty, got "
+				  "the string \" \"\n"},
+		{"command = []", "f:2:11: command: expected a command as a list of strings or one "
+				 "string that is not empty, got a "
+				 "list\n"},
+		{"env = {A=1,B=1,C=1,D=1,E=1,F=1}", "f:2:7: env: expected a table of names and "
+						    "strings from 0 to 5 entries, got a table\n"},
+		{"meters.a.title = 'x'", "f:2:18: meters.a.title: expected a string from 2 to 5 "
+					 "bytes, got the string \"x\"\n"},
 		{"data = [{src='a'},{src='a'},{src='a'},{src='a'}]",
 		 "f:2:8: data: expected a list of tables from 0 to 3 tables, got a list\n"},
 	};
@@ -314,30 +328,50 @@ static void out_of_range_says_the_range(void **state)
 static void every_type_that_has_a_length_can_be_limited(void **state)
 {
 	static const struct field fields[] = {
-		{.name = "name", .type = FIELD_NAME, .offset = offsetof(struct example, name), .min = 3, .max = 5},
-		{.name = "tags", .type = FIELD_STRS, .offset = offsetof(struct example, tags), .min = 2, .max = 0},
-		{.name = "count", .type = FIELD_INT, .offset = offsetof(struct example, count), .min = 5, .max = 0},
+		{.name = "name",
+		 .type = FIELD_NAME,
+		 .offset = offsetof(struct example, name),
+		 .min = 3,
+		 .max = 5},
+		{.name = "tags",
+		 .type = FIELD_STRS,
+		 .offset = offsetof(struct example, tags),
+		 .min = 2,
+		 .max = 0},
+		{.name = "count",
+		 .type = FIELD_INT,
+		 .offset = offsetof(struct example, count),
+		 .min = 5,
+		 .max = 0},
 		{.name = "cost", .type = FIELD_FLOAT, .offset = offsetof(struct example, cost)},
-		{.name = "sub", .type = FIELD_TABLE, .offset = offsetof(struct example, limits),
-		 .sub = &limits_schema, .min = 2, .max = 9},
+		{.name = "sub",
+		 .type = FIELD_TABLE,
+		 .offset = offsetof(struct example, limits),
+		 .sub = &limits_schema,
+		 .min = 2,
+		 .max = 9},
 		{.name = NULL},
 	};
 	const struct schema sc = {.name = "x", .size = sizeof(struct example), .fields = fields};
 	struct fixture *f = *state;
 	CLEANUP(buf_release) struct buf out;
-	struct doc *d = parse_ok(toml_parse, f->a,
-				 STR("name = 'ab'\ntags = 'a'\ncount = 4\ncost = -1e300\nsub = {note = 'x'}\n"));
+	struct doc *d = parse_ok(
+		toml_parse, f->a,
+		STR("name = 'ab'\ntags = 'a'\ncount = 4\ncost = -1e300\nsub = {note = 'x'}\n"));
 
 	buf_init(&out, 10000);
 	assert_false(schema_load(&sc, d, &f->out, f->a, &f->ps));
 	problems_print(&f->ps, "f", &out);
-	assert_string_equal(buf_str(&out).p,
-			    "f:1:8: name: expected a name of a-z, 0-9 and - (at most 40, a letter or digit at both "
-			    "ends) from 3 to 5 bytes, got the string \"ab\"\n"
-			    "f:2:8: tags: expected a string or a list of strings of at least 2 items, got the string "
-			    "\"a\"\n"
-			    "f:3:9: count: expected a whole number of at least 5, got the whole number 4\n"
-			    "f:5:7: sub: expected a table from 2 to 9 entries, got a table\n");
+	assert_string_equal(
+		buf_str(&out).p,
+		"f:1:8: name: expected a name of a-z, 0-9 and - (at most 40, a letter or digit at "
+		"both "
+		"ends) from 3 to 5 bytes, got the string \"ab\"\n"
+		"f:2:8: tags: expected a string or a list of strings of at least 2 items, got the "
+		"string "
+		"\"a\"\n"
+		"f:3:9: count: expected a whole number of at least 5, got the whole number 4\n"
+		"f:5:7: sub: expected a table from 2 to 9 entries, got a table\n");
 	assert_true(f->out.cost == -1e300);
 }
 
@@ -356,9 +390,11 @@ static void a_missing_key_names_its_table(void **state)
 
 static void names_have_one_form(void **state)
 {
-	static const char *const good[] = {"a", "0", "a-b", "a--b", "abcdefghijabcdefghijabcdefghijabcdefghij"};
-	static const char *const bad[] = {"", "-", "a-", "-a", "A", "a_b", "a.b", "a b", "\xc3\xa9",
-					  "abcdefghijabcdefghijabcdefghijabcdefghijk"};
+	static const char *const good[] = {"a", "0", "a-b", "a--b",
+					   "abcdefghijabcdefghijabcdefghijabcdefghij"};
+	static const char *const bad[] = {
+		"",    "-",   "a-",  "-a",	 "A",
+		"a_b", "a.b", "a b", "\xc3\xa9", "abcdefghijabcdefghijabcdefghijabcdefghijk"};
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < COUNT(good); i++) {
@@ -379,17 +415,23 @@ static void the_keys_of_a_map_are_names(void **state)
 	struct fixture *f = *state;
 
 	load_bad(f, "[roles.Trainer]\ncommand = 'x'\n[meters.'a/b']\n[meters.\"\\u001b\"]\n",
-		 "f:2:8: roles: expected a name of a-z, 0-9 and - (at most 40, a letter or digit at both ends), "
+		 "f:2:8: roles: expected a name of a-z, 0-9 and - (at most 40, a letter or digit "
+		 "at both ends), "
 		 "got 'Trainer'\n"
-		 "f:4:9: meters: expected a name of letters, digits and _ . - (at most 64), got 'a/b'\n"
-		 "f:5:9: meters: expected a name of letters, digits and _ . - (at most 64), got '\\x1b'\n");
+		 "f:4:9: meters: expected a name of letters, digits and _ . - (at most 64), got "
+		 "'a/b'\n"
+		 "f:5:9: meters: expected a name of letters, digits and _ . - (at most 64), got "
+		 "'\\x1b'\n");
 	assert_int_equal(f->out.roles.n, 1);
 }
 
 static void keys_that_the_caller_checks_may_be_anything_but_nul(void **state)
 {
 	static const struct field fields[] = {
-		{.name = "m", .type = FIELD_MAP, .offset = offsetof(struct example, meters), .sub = &meter_schema,
+		{.name = "m",
+		 .type = FIELD_MAP,
+		 .offset = offsetof(struct example, meters),
+		 .sub = &meter_schema,
 		 .keys = KEYS_ANY},
 		{.name = NULL},
 	};
@@ -406,7 +448,9 @@ static void a_nul_byte_in_a_string_is_a_problem(void **state)
 {
 	struct fixture *f = *state;
 
-	load_bad(f, "text = \"a\\u0000b\"\ntags = [\"\\u0000\"]\nenv = {A = \"\\u0000\"}\ncommand = \"\\u0000\"\n",
+	load_bad(f,
+		 "text = \"a\\u0000b\"\ntags = [\"\\u0000\"]\nenv = {A = \"\\u0000\"}\ncommand = "
+		 "\"\\u0000\"\n",
 		 "f:2:8: text: expected text, found a NUL byte in it\n"
 		 "f:3:9: tags[0]: expected text, found a NUL byte in it\n"
 		 "f:4:12: env.A: expected text, found a NUL byte in it\n"
@@ -425,8 +469,9 @@ static void a_map_cannot_be_endless(void **state)
 		buf_printf(&text, "[meters.a%d]\n", i);
 	assert_false(load(f, text.p));
 	assert_int_equal(f->ps.n, 1);
-	assert_string_equal(f->ps.v[0].text,
-			    "meters: expected a table of tables from 0 to 4096 entries, got a table");
+	assert_string_equal(
+		f->ps.v[0].text,
+		"meters: expected a table of tables from 0 to 4096 entries, got a table");
 	assert_int_equal(f->out.meters.n, 0);
 }
 
@@ -522,7 +567,8 @@ static void a_command_is_split_as_sh_would(void **state)
 		{"a'b'\"c\"d", {"abcd"}},
 		{"'' \"\" x", {"", "", "x"}},
 		{"a\\ b \\\\ \\' \\\"", {"a b", "\\", "'", "\""}},
-		{"'a\\b' \"a\\b\" \"a\\\"b\" \"\\$x \\` \\\\\"", {"a\\b", "a\\b", "a\"b", "$x ` \\"}},
+		{"'a\\b' \"a\\b\" \"a\\\"b\" \"\\$x \\` \\\\\"",
+		 {"a\\b", "a\\b", "a\"b", "$x ` \\"}},
 		{"a\\\nb \\\n c \"d\\\ne\"", {"ab", "c", "de"}},
 		{"echo $HOME *.c | tee x;", {"echo", "$HOME", "*.c", "|", "tee", "x;"}},
 		{"a # b", {"a", "#", "b"}},
@@ -560,13 +606,24 @@ static void an_open_quote_is_a_problem(void **state)
 
 static void the_nearest_word_is_suggested(void **state)
 {
-	static const char *const words[] = {"count", "command", "instance_type", "max_runtime", "env", "memory"};
+	static const char *const words[] = {"count",	   "command", "instance_type",
+					    "max_runtime", "env",     "memory"};
 	static const struct {
 		const char *given, *near;
 	} cases[] = {
-		{"cuont", "count"}, {"counts", "count"}, {"Count", "count"}, {"max-runtime", "max_runtime"},
-		{"maxruntime", "max_runtime"}, {"instance", "instance_type"}, {"mem", "memory"}, {"evn", "env"},
-		{"commnad", "command"}, {"zzz", NULL}, {"", NULL}, {"x", NULL}, {"completely_different", NULL},
+		{"cuont", "count"},
+		{"counts", "count"},
+		{"Count", "count"},
+		{"max-runtime", "max_runtime"},
+		{"maxruntime", "max_runtime"},
+		{"instance", "instance_type"},
+		{"mem", "memory"},
+		{"evn", "env"},
+		{"commnad", "command"},
+		{"zzz", NULL},
+		{"", NULL},
+		{"x", NULL},
+		{"completely_different", NULL},
 	};
 	(void)state;
 

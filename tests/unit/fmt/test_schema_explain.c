@@ -18,12 +18,31 @@ static void a_path_finds_its_field(void **state)
 	static const struct {
 		const char *path, *field; /* NULL: none */
 	} cases[] = {
-		{"count", "count"}, {"roles", "roles"}, {"roles.trainer", "roles"}, {"roles.trainer.spot", "spot"},
-		{"roles.\"a.b\".spot", "spot"}, {"roles.'x'.count", "count"}, {"roles.NAME.count", "count"},
-		{"data", "data"}, {"data.src", "src"}, {"data[0].src", "src"}, {"data[1]", "data"},
-		{"limits.grace", "grace"}, {"env", "env"}, {"env.PATH", "env"}, {"meters.a.title", "title"},
-		{"", NULL}, {"nothing", NULL}, {"count.x", NULL}, {"roles.trainer.nothing", NULL}, {".", NULL},
-		{"count.", NULL}, {".count", NULL}, {"limits.", NULL}, {"\"count", NULL}, {"[0]", NULL},
+		{"count", "count"},
+		{"roles", "roles"},
+		{"roles.trainer", "roles"},
+		{"roles.trainer.spot", "spot"},
+		{"roles.\"a.b\".spot", "spot"},
+		{"roles.'x'.count", "count"},
+		{"roles.NAME.count", "count"},
+		{"data", "data"},
+		{"data.src", "src"},
+		{"data[0].src", "src"},
+		{"data[1]", "data"},
+		{"limits.grace", "grace"},
+		{"env", "env"},
+		{"env.PATH", "env"},
+		{"meters.a.title", "title"},
+		{"", NULL},
+		{"nothing", NULL},
+		{"count.x", NULL},
+		{"roles.trainer.nothing", NULL},
+		{".", NULL},
+		{"count.", NULL},
+		{".count", NULL},
+		{"limits.", NULL},
+		{"\"count", NULL},
+		{"[0]", NULL},
 		{"env.A.B", NULL},
 	};
 	(void)state;
@@ -51,11 +70,15 @@ static void a_field_is_explained_with_type_range_default_and_example(void **stat
 			"\n"
 			"Example:\n"
 			"    count = 4\n");
-	assert_explains("name", "name: name, required\n\nA name.\n\nExample:\n    name = \"ctr\"\n");
+	assert_explains("name",
+			"name: name, required\n\nA name.\n\nExample:\n    name = \"ctr\"\n");
 	assert_explains("mode", "mode: auto, lower or higher, default \"lower\"\n\nWhich way.\n");
 	assert_explains("grace", "grace: duration from 0s to 2h, default \"1m30s\"\n\nHow long.\n");
-	assert_explains("memory", "memory: size from 1KiB to 1TiB, default \"2GiB\"\n\nHow much.\n");
-	assert_explains("command", "command: command that is not empty, default echo 'hello world'\n\nWhat runs.\n");
+	assert_explains("memory",
+			"memory: size from 1KiB to 1TiB, default \"2GiB\"\n\nHow much.\n");
+	assert_explains(
+		"command",
+		"command: command that is not empty, default echo 'hello world'\n\nWhat runs.\n");
 	assert_explains("roles.x.spot", "roles.NAME.spot: true or false\n\nTake spot capacity.\n");
 	assert_explains("data.shard", "data.shard: true or false, default false\n\nIn parts.\n");
 }
@@ -86,7 +109,9 @@ static void the_whole_file_is_explained_by_its_keys(void **state)
 
 	buf_init(&out, 1 << 16);
 	assert_int_equal(schema_explain(&example_schema, STR(""), &out, &err), 0);
-	assert_true(str_starts(buf_str(&out), STR("example\n\nA file with everything.\n\nKeys:\n  text     Any text, ")));
+	assert_true(str_starts(
+		buf_str(&out),
+		STR("example\n\nA file with everything.\n\nKeys:\n  text     Any text, ")));
 	for (const struct field *f = example_fields; f->name; f++)
 		assert_non_null(strstr(out.p, f->name));
 }
@@ -97,7 +122,8 @@ static void an_unknown_path_gets_a_suggestion(void **state)
 		const char *path, *message;
 	} cases[] = {
 		{"cuont", "no key 'cuont': did you mean 'count'?"},
-		{"roles.trainer.spto", "no key 'roles.trainer.spto': did you mean 'roles.NAME.spot'?"},
+		{"roles.trainer.spto",
+		 "no key 'roles.trainer.spto': did you mean 'roles.NAME.spot'?"},
 		{"dta[3].src", "no key 'dta[3].src': did you mean 'data'?"},
 		{"xyzzy", "no key 'xyzzy' (there is no 'xyzzy' in example)"},
 		{"limits.xyzzy", "no key 'limits.xyzzy' (there is no 'xyzzy' in limits)"},
@@ -111,7 +137,8 @@ static void an_unknown_path_gets_a_suggestion(void **state)
 		struct err err = {0};
 
 		buf_init(&out, 1000);
-		assert_int_equal(schema_explain(&example_schema, str_from(cases[i].path), &out, &err), -1);
+		assert_int_equal(
+			schema_explain(&example_schema, str_from(cases[i].path), &out, &err), -1);
 		assert_int_equal(err.kind, ERR_NOT_FOUND);
 		assert_string_equal(err.msg, cases[i].message);
 		assert_int_equal(out.n, 0);
@@ -121,8 +148,10 @@ static void an_unknown_path_gets_a_suggestion(void **state)
 static void long_help_is_wrapped(void **state)
 {
 	static const struct field fields[] = {
-		{.name = "a", .type = FIELD_STR,
-		 .help = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+		{.name = "a",
+		 .type = FIELD_STR,
+		 .help = "one two three four five six seven eight nine ten eleven twelve thirteen "
+			 "fourteen fifteen "
 			 "sixteen seventeen"},
 		{.name = "bare", .type = FIELD_BOOL},
 		{.name = NULL},
@@ -134,18 +163,20 @@ static void long_help_is_wrapped(void **state)
 
 	buf_init(&out, 1 << 16);
 	assert_int_equal(schema_explain(&sc, STR("a"), &out, &err), 0);
-	assert_string_equal(buf_str(&out).p,
-			    "a: string\n"
-			    "\n"
-			    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen\n"
-			    "fifteen sixteen seventeen\n");
+	assert_string_equal(
+		buf_str(&out).p,
+		"a: string\n"
+		"\n"
+		"one two three four five six seven eight nine ten eleven twelve thirteen fourteen\n"
+		"fifteen sixteen seventeen\n");
 	buf_reset(&out);
 	assert_int_equal(schema_explain(&sc, STR(""), &out, &err), 0);
-	assert_string_equal(buf_str(&out).p,
-			    "x\n\n\n\nKeys:\n"
-			    "  a     one two three four five six seven eight nine ten eleven twelve thirteen\n"
-			    "        fourteen fifteen sixteen seventeen\n"
-			    "  bare  \n");
+	assert_string_equal(
+		buf_str(&out).p,
+		"x\n\n\n\nKeys:\n"
+		"  a     one two three four five six seven eight nine ten eleven twelve thirteen\n"
+		"        fourteen fifteen sixteen seventeen\n"
+		"  bare  \n");
 }
 
 static const char reference[] =
@@ -166,8 +197,10 @@ static const char reference[] =
 	"| `tags` | string or list of strings from 0 to 3 items | `[\"a\", \"b\"]` | Words. |  |\n"
 	"| `command` | command that is not empty | `echo 'hello world'` | What runs. |  |\n"
 	"| `env` | table of strings from 0 to 5 entries | `{ A = \"1\" }` | Environment. |  |\n"
-	"| `limits` | table from 0 to 3 entries, see [`[limits]`](#limits) |  | Limits of all kinds. |  |\n"
-	"| `roles` | tables by name, see [`[roles.NAME]`](#rolesname) |  | The kinds of nodes, by name. |  |\n"
+	"| `limits` | table from 0 to 3 entries, see [`[limits]`](#limits) |  | Limits of all "
+	"kinds. |  |\n"
+	"| `roles` | tables by name, see [`[roles.NAME]`](#rolesname) |  | The kinds of nodes, by "
+	"name. |  |\n"
 	"| `meters` | tables by name, see [`[meters.NAME]`](#metersname) |  | Figures. |  |\n"
 	"| `data` | list of tables from 0 to 3 tables, see [`[[data]]`](#data) |  | Inputs. |  |\n"
 	"\n"
@@ -188,7 +221,8 @@ static const char reference[] =
 	"\n"
 	"| Key | Type | Default | Meaning | Example |\n"
 	"|---|---|---|---|---|\n"
-	"| `count` | whole number from 1 to 10 | `1` | How many nodes. They are named &lt;role>-0, &lt;role>-1, and so "
+	"| `count` | whole number from 1 to 10 | `1` | How many nodes. They are named &lt;role>-0, "
+	"&lt;role>-1, and so "
 	"on. | `count = 4` |\n"
 	"| `command` | command | required | What each node runs. |  |\n"
 	"| `spot` | true or false |  | Take spot capacity. |  |\n"
@@ -221,7 +255,10 @@ static void the_reference_has_a_table_for_every_table(void **state)
 static void a_table_that_is_used_twice_is_described_once(void **state)
 {
 	static const struct field fields[] = {
-		{.name = "a", .type = FIELD_LIST, .sub = &item_schema, .help = "One `x`\nand [two]."},
+		{.name = "a",
+		 .type = FIELD_LIST,
+		 .sub = &item_schema,
+		 .help = "One `x`\nand [two]."},
 		{.name = "b", .type = FIELD_TABLE, .sub = &item_schema},
 		{.name = NULL},
 	};
@@ -232,7 +269,8 @@ static void a_table_that_is_used_twice_is_described_once(void **state)
 	buf_init(&out, 1 << 16);
 	schema_reference(&sc, &out);
 	assert_non_null(strstr(out.p, "One \\`x\\` and \\[two]."));
-	assert_non_null(strstr(out.p, "## `[b]`\n\nInput files.\n\nThe keys are those of `[[a]]`.\n"));
+	assert_non_null(
+		strstr(out.p, "## `[b]`\n\nInput files.\n\nThe keys are those of `[[a]]`.\n"));
 }
 
 int main(void)

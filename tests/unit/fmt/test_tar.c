@@ -27,7 +27,8 @@ static void unpacked(void **state, int fd, const char *to)
 		fail_msg("%s", err.msg);
 }
 
-static void assert_not_packed(void **state, const char *name, enum err_kind kind, const char *message)
+static void assert_not_packed(void **state, const char *name, enum err_kind kind,
+			      const char *message)
 {
 	CLEANUP(close_fdp) int fd = temp_fd(state);
 	struct err err = {0};
@@ -106,8 +107,8 @@ static void the_same_tree_gives_the_same_bytes(void **state)
 /* Names from 1 to 2000 bytes, at every border of the format. */
 static void names_of_every_length_survive(void **state)
 {
-	static const size_t lengths[] = {1, 99, 100, 101, 155, 156, 200, 255, 256, 257, 300,
-					 988, 989, 990, 991, 992, 993, 1000, 2000};
+	static const size_t lengths[] = {1,   99,  100, 101, 155, 156, 200, 255,  256, 257,
+					 300, 988, 989, 990, 991, 992, 993, 1000, 2000};
 
 	for (size_t i = 0; i < COUNT(lengths); i++) {
 		CLEANUP(buf_release) struct buf name;
@@ -117,7 +118,8 @@ static void names_of_every_length_survive(void **state)
 		buf_init(&name, 5000);
 		/* Parts of up to 120 bytes; the file's own part is what remains. */
 		while (name.n < lengths[i]) {
-			bool slash = name.n > 0 && (name.n + 1) % 121 == 0 && name.n + 1 < lengths[i];
+			bool slash =
+				name.n > 0 && (name.n + 1) % 121 == 0 && name.n + 1 < lengths[i];
 
 			buf_addc(&name, slash ? '/' : (char)('a' + name.n % 26));
 		}
@@ -144,8 +146,9 @@ static size_t make_tree(struct rng *r, void **state, const char *name, int level
 
 	put_dir(state, name);
 	for (size_t i = 0; i < n; i++) {
-		CLEANUP(freep) char *below =
-			xasprintf("%s/%c%llu", name, (char)('a' + i), (unsigned long long)rng_below(r, 1000));
+		CLEANUP(freep)
+		char *below = xasprintf("%s/%c%llu", name, (char)('a' + i),
+					(unsigned long long)rng_below(r, 1000));
 
 		if (level > 0 && rng_below(r, 3) == 0) {
 			files += make_tree(r, state, below, level - 1);
@@ -158,7 +161,8 @@ static size_t make_tree(struct rng *r, void **state, const char *name, int level
 		for (size_t j = 0; j < size; j++)
 			buf_addc(&content, (char)rng_next(r));
 		assert_int_equal(file_write_atomic(unit_path(state, below), buf_str(&content),
-						   rng_below(r, 2) ? 0755 : 0644, false, NULL), 0);
+						   rng_below(r, 2) ? 0755 : 0644, false, NULL),
+				 0);
 		files++;
 	}
 	return files;
@@ -222,7 +226,8 @@ static void a_link_to_a_file_inside_is_packed_as_that_file(void **state)
 	put_file(state, "src/real", "content", 0755);
 	put_dir(state, "src/sub");
 	assert_int_equal(symlink("../real", unit_path(state, "src/sub/near")), 0);
-	assert_int_equal(symlink(unit_path(state, "src/real"), unit_path(state, "src/absolute")), 0);
+	assert_int_equal(symlink(unit_path(state, "src/real"), unit_path(state, "src/absolute")),
+			 0);
 	assert_int_equal(symlink("sub/near", unit_path(state, "src/twice")), 0);
 	CLEANUP(close_fdp) int fd = packed(state, "src");
 
@@ -313,7 +318,8 @@ static void directories_too_deep_are_refused(void **state)
 	for (int i = 0; i < 130; i++)
 		buf_addz(&path, "/d");
 	put_dir(state, buf_str(&path).p);
-	assert_not_packed(state, "deep", ERR_CAPACITY, "more than 128 directories within each other");
+	assert_not_packed(state, "deep", ERR_CAPACITY,
+			  "more than 128 directories within each other");
 }
 
 static void a_name_too_long_is_refused(void **state)
@@ -386,11 +392,13 @@ static void tar_reads_what_we_pack(void **state)
 	struct err err = {0};
 
 	make_odd_tree(state);
-	CLEANUP(close_fdp) int fd = open(unit_path(state, "a.tar"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CLEANUP(close_fdp)
+	int fd = open(unit_path(state, "a.tar"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_int_equal(tar_pack(unit_path(state, "src"), fd, &err), 0);
 	put_dir(state, "dst");
-	if (!run_tar((const char *[]){"tar", "-xf", unit_path(state, "a.tar"), "-C", unit_path(state, "dst"), NULL})) {
+	if (!run_tar((const char *[]){"tar", "-xf", unit_path(state, "a.tar"), "-C",
+				      unit_path(state, "dst"), NULL})) {
 		print_message("# skipped: there is no tar here\n");
 		skip();
 	}
@@ -406,8 +414,8 @@ static void we_read_what_tar_packs(void **state)
 		CLEANUP(freep) char *dst = xasprintf("dst%zu", i);
 		const char *archive = unit_path(state, "b.tar");
 
-		if (!run_tar((const char *[]){"tar", "-cf", archive, formats[i], "-C", unit_path(state, "src"), ".",
-					      NULL})) {
+		if (!run_tar((const char *[]){"tar", "-cf", archive, formats[i], "-C",
+					      unit_path(state, "src"), ".", NULL})) {
 			print_message("# skipped: there is no tar here\n");
 			skip();
 		}

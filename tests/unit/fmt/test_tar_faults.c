@@ -185,6 +185,9 @@ static int pack_work(void **state, struct err *err)
 {
 	CLEANUP(close_fdp) int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
+	/* The descriptor itself is the caller's business. */
+	if (fd < 0)
+		return err_errno(err, errno, "open");
 	return tar_pack(unit_path(state, "src"), fd, err);
 }
 
@@ -194,7 +197,6 @@ static int unpack_work(void **state, struct err *err)
 	CLEANUP(freep) char *to = xasprintf("dst%d", n++);
 	CLEANUP(close_fdp) int fd = open(unit_path(state, "a.tar"), O_RDONLY | O_CLOEXEC);
 
-	/* The descriptor itself is the caller's business. */
 	if (fd < 0)
 		return err_errno(err, errno, "open");
 	return tar_unpack(fd, unit_path(state, to), err);
@@ -202,7 +204,8 @@ static int unpack_work(void **state, struct err *err)
 
 static void make_archive(void **state)
 {
-	CLEANUP(close_fdp) int fd = open(unit_path(state, "a.tar"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	CLEANUP(close_fdp)
+	int fd = open(unit_path(state, "a.tar"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	make_tree(state);
 	assert_int_equal(tar_pack(unit_path(state, "src"), fd, NULL), 0);

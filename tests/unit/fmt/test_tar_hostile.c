@@ -71,7 +71,8 @@ static void add_end(struct archive *a)
 /* "LEN key=value\n" for values that keep LEN at two digits. */
 static void add_pax(struct archive *a, char type, const char *key, const char *value)
 {
-	CLEANUP(freep) char *record = xasprintf("%zu %s=%s\n", strlen(key) + strlen(value) + 5, key, value);
+	CLEANUP(freep)
+	char *record = xasprintf("%zu %s=%s\n", strlen(key) + strlen(value) + 5, key, value);
 
 	assert_int_equal(strtoul(record, NULL, 10), strlen(record));
 	add_entry(a, "pax", type, record);
@@ -86,7 +87,8 @@ static int unpack(void **state, const struct archive *a, const char *to, struct 
 	return tar_unpack(fd, unit_path(state, to), err);
 }
 
-static void assert_refused_tar(void **state, const struct archive *a, enum err_kind kind, const char *why)
+static void assert_refused_tar(void **state, const struct archive *a, enum err_kind kind,
+			       const char *why)
 {
 	struct err err = {0};
 
@@ -109,7 +111,8 @@ static void assert_refused_tar(void **state, const struct archive *a, enum err_k
 static void names_that_leave_the_destination_are_refused(void **state)
 {
 	static const char *const names[] = {
-		"../x", "a/../../x", "a/..", "..", "/x", "/", "a//x", "//x", "./../x", "a/./x", "x/", "", "././/x",
+		"../x", "a/../../x", "a/..",  "..", "/x", "/",	    "a//x",
+		"//x",	"./../x",    "a/./x", "x/", "",	  "././/x",
 	};
 
 	for (size_t i = 0; i < COUNT(names); i++) {
@@ -136,7 +139,8 @@ static void a_prefix_cannot_hide_the_way_out(void **state)
 	memcpy(b.prefix, "..", 2);
 	add_block(&a, b);
 	add_end(&a);
-	assert_refused_tar(state, &a, ERR_INVALID, "entry 1 '../x': a name that is empty, absolute or has '..' in it");
+	assert_refused_tar(state, &a, ERR_INVALID,
+			   "entry 1 '../x': a name that is empty, absolute or has '..' in it");
 }
 
 static void a_pax_path_cannot_hide_the_way_out(void **state)
@@ -149,7 +153,8 @@ static void a_pax_path_cannot_hide_the_way_out(void **state)
 		add_pax(&a, 'x', "path", paths[i]);
 		add_entry(&a, "harmless", '0', "evil");
 		add_end(&a);
-		assert_refused_tar(state, &a, ERR_INVALID, "a name that is empty, absolute or has '..' in it");
+		assert_refused_tar(state, &a, ERR_INVALID,
+				   "a name that is empty, absolute or has '..' in it");
 	}
 }
 
@@ -160,7 +165,8 @@ static void a_long_name_cannot_hide_the_way_out(void **state)
 	add_entry(&a, "././@LongLink", 'L', "../evil");
 	add_entry(&a, "harmless", '0', "evil");
 	add_end(&a);
-	assert_refused_tar(state, &a, ERR_INVALID, "'../evil': a name that is empty, absolute or has '..' in it");
+	assert_refused_tar(state, &a, ERR_INVALID,
+			   "'../evil': a name that is empty, absolute or has '..' in it");
 }
 
 static void names_with_a_nul_or_too_long_are_refused(void **state)
@@ -173,16 +179,20 @@ static void names_with_a_nul_or_too_long_are_refused(void **state)
 
 	add_block(&nul, block_of("l", 'L', 4));
 	add_content(&nul, STR("a\0b\0"));
-	assert_refused_tar(state, &nul, ERR_INVALID, "a name that is empty, too long or holds a NUL");
+	assert_refused_tar(state, &nul, ERR_INVALID,
+			   "a name that is empty, too long or holds a NUL");
 	buf_init(&text, 10000);
 	add_nested(&text, TAR_MAX_PATH + 1, "a", "", "");
 	add_entry(&long_name, "l", 'L', text.p);
-	assert_refused_tar(state, &long_name, ERR_INVALID, "a name that is empty, too long or holds a NUL");
+	assert_refused_tar(state, &long_name, ERR_INVALID,
+			   "a name that is empty, too long or holds a NUL");
 	add_block(&pax_nul, block_of("pax", 'x', 13));
 	add_content(&pax_nul, STR("13 path=a\0bc\n"));
-	assert_refused_tar(state, &pax_nul, ERR_INVALID, "a name that is empty, too long or holds a NUL");
+	assert_refused_tar(state, &pax_nul, ERR_INVALID,
+			   "a name that is empty, too long or holds a NUL");
 	add_entry(&empty, "l", 'L', "");
-	assert_refused_tar(state, &empty, ERR_INVALID, "a name that is empty, too long or holds a NUL");
+	assert_refused_tar(state, &empty, ERR_INVALID,
+			   "a name that is empty, too long or holds a NUL");
 	CLEANUP(archive_release) struct archive part = archive_new();
 
 	buf_reset(&text);
@@ -275,13 +285,16 @@ static void a_link_that_is_there_already_is_not_followed(void **state)
 	assert_int_equal(symlink("../evil", unit_path(state, "box/dst/file")), 0);
 	add_entry(&below, "way/evil", '0', "evil");
 	add_end(&below);
-	assert_refused_tar(state, &below, ERR_INVALID, "something that is no directory is in its way");
+	assert_refused_tar(state, &below, ERR_INVALID,
+			   "something that is no directory is in its way");
 	add_entry(&over, "file", '0', "evil");
 	add_end(&over);
-	assert_refused_tar(state, &over, ERR_CONFLICT, "entry 1 'file': there is one of that name already");
+	assert_refused_tar(state, &over, ERR_CONFLICT,
+			   "entry 1 'file': there is one of that name already");
 	add_entry(&dir, "way", '5', "");
 	add_end(&dir);
-	assert_refused_tar(state, &dir, ERR_INVALID, "something that is no directory is in its way");
+	assert_refused_tar(state, &dir, ERR_INVALID,
+			   "something that is no directory is in its way");
 }
 
 static void a_name_cannot_come_twice(void **state)
@@ -294,12 +307,14 @@ static void a_name_cannot_come_twice(void **state)
 	add_entry(&a, "x", '0', "one");
 	add_entry(&a, "./x", '0', "two");
 	add_end(&a);
-	assert_refused_tar(state, &a, ERR_CONFLICT, "entry 2 'x': there is one of that name already");
+	assert_refused_tar(state, &a, ERR_CONFLICT,
+			   "entry 2 'x': there is one of that name already");
 	assert_content(state, "box/dst/x", "one");
 	add_entry(&mixed, "y", '0', "one");
 	add_entry(&mixed, "y/z", '0', "two");
 	add_end(&mixed);
-	assert_refused_tar(state, &mixed, ERR_INVALID, "entry 2 'y/z': something that is no directory is in its way");
+	assert_refused_tar(state, &mixed, ERR_INVALID,
+			   "entry 2 'y/z': something that is no directory is in its way");
 	/* A directory may: it is there, and that is all it says. */
 	add_entry(&dirs, "./", '5', "");
 	add_entry(&dirs, "d/", '5', "");
@@ -342,19 +357,22 @@ static void huge_sizes_are_refused_before_anything_is_read(void **state)
 	/* 8 GiB is allowed by the limit, but there is nothing behind it. */
 	memcpy(b.size, "77777777777", 11);
 	add_block(&octal, b);
-	assert_refused_tar(state, &octal, ERR_INVALID, "the archive ends after 1 headers, too early");
+	assert_refused_tar(state, &octal, ERR_INVALID,
+			   "the archive ends after 1 headers, too early");
 	memset(b.size, 0, sizeof(b.size));
 	b.size[0] = (char)0x80;
 	b.size[5] = 1; /* 2^48 */
 	memcpy(b.name, "y", 1);
 	add_block(&base256, b);
-	assert_refused_tar(state, &base256, ERR_CAPACITY, "entry 1 'y': more than 68719476736 bytes in all");
+	assert_refused_tar(state, &base256, ERR_CAPACITY,
+			   "entry 1 'y': more than 68719476736 bytes in all");
 	memset(b.size + 1, 0xff, sizeof(b.size) - 1);
 	add_block(&over, b);
 	assert_refused_tar(state, &over, ERR_INVALID, "a size that is no number");
 	add_pax(&pax, 'x', "size", "18446744073709551615");
 	add_entry(&pax, "z", '0', "");
-	assert_refused_tar(state, &pax, ERR_CAPACITY, "entry 2 'z': more than 68719476736 bytes in all");
+	assert_refused_tar(state, &pax, ERR_CAPACITY,
+			   "entry 2 'z': more than 68719476736 bytes in all");
 }
 
 static void sizes_of_many_entries_add_up(void **state)
@@ -367,7 +385,8 @@ static void sizes_of_many_entries_add_up(void **state)
 	memset(b.size + 1, 0, sizeof(b.size) - 1);
 	b.size[7] = 0x10; /* 64 GiB, the whole limit */
 	add_block(&a, b);
-	assert_refused_tar(state, &a, ERR_CAPACITY, "entry 2 'y': more than 68719476736 bytes in all");
+	assert_refused_tar(state, &a, ERR_CAPACITY,
+			   "entry 2 'y': more than 68719476736 bytes in all");
 }
 
 static void numbers_that_are_none_are_refused(void **state)
@@ -461,10 +480,12 @@ static void a_wrong_checksum_is_refused(void **state)
 	add_entry(&a, "x", '0', "");
 	add_end(&a);
 	a.bytes.p[0] = 'y';
-	assert_refused_tar(state, &a, ERR_INVALID, "header 1: the checksum is wrong, this is no tar");
+	assert_refused_tar(state, &a, ERR_INVALID,
+			   "header 1: the checksum is wrong, this is no tar");
 	for (int i = 0; i < 100; i++)
 		buf_addz(&garbage.bytes, "this is not a tar archive at all. ");
-	assert_refused_tar(state, &garbage, ERR_INVALID, "header 1: the checksum is wrong, this is no tar");
+	assert_refused_tar(state, &garbage, ERR_INVALID,
+			   "header 1: the checksum is wrong, this is no tar");
 }
 
 static void another_format_is_refused(void **state)

@@ -15,8 +15,10 @@ static void a_small_job_file_is_read(void **state)
 			     "count = 4\n"
 			     "command = [\n  'python3', # first\n  'train.py',\n]\n"
 			     "[[data]]\nsrc = '''a\nb'''\n[[data]]\n[data.sub]\nx = 1_000.5\n"),
-			 "{\"name\":\"ctr\",\"env\":{\"BATCH\":\"512\",\"a\":{\"b\":1}},\"roles\":{\"trainer\":{\"count\":4,"
-			 "\"command\":[\"python3\",\"train.py\"]}},\"data\":[{\"src\":\"a\\nb\"},{\"sub\":{\"x\":1000.5}}]}");
+			 "{\"name\":\"ctr\",\"env\":{\"BATCH\":\"512\",\"a\":{\"b\":1}},\"roles\":{"
+			 "\"trainer\":{\"count\":4,"
+			 "\"command\":[\"python3\",\"train.py\"]}},\"data\":[{\"src\":\"a\\nb\"},{"
+			 "\"sub\":{\"x\":1000.5}}]}");
 }
 
 static void an_empty_text_is_an_empty_table(void **state)
@@ -30,8 +32,13 @@ static void dates_and_times_keep_their_text(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	static const char *const times[] = {
-		"1979-05-27", "07:32:00", "07:32:60", "1979-05-27T07:32:00Z", "1979-05-27 07:32:00.999-07:00",
-		"2000-02-29", "2024-02-29t00:00:00z",
+		"1979-05-27",
+		"07:32:00",
+		"07:32:60",
+		"1979-05-27T07:32:00Z",
+		"1979-05-27 07:32:00.999-07:00",
+		"2000-02-29",
+		"2024-02-29t00:00:00z",
 	};
 	(void)state;
 
@@ -47,16 +54,31 @@ static void dates_and_times_keep_their_text(void **state)
 static void days_that_do_not_exist_are_refused(void **state)
 {
 	static const char *const times[] = {
-		"1900-02-29", "2023-02-29", "2023-04-31", "2023-13-01", "2023-00-01", "2023-01-00",
-		"24:00:00", "23:60:00", "23:59:61", "2023-01-01T00:00:00+24:00", "2023-01-01T00:00:00+00:60",
-		"07:32:00.", "07:32", "07:32:00Z", "1979-05-27T", "1979-05-27T07:32:00+0700",
+		"1900-02-29",
+		"2023-02-29",
+		"2023-04-31",
+		"2023-13-01",
+		"2023-00-01",
+		"2023-01-00",
+		"24:00:00",
+		"23:60:00",
+		"23:59:61",
+		"2023-01-01T00:00:00+24:00",
+		"2023-01-01T00:00:00+00:60",
+		"07:32:00.",
+		"07:32",
+		"07:32:00Z",
+		"1979-05-27T",
+		"1979-05-27T07:32:00+0700",
 	};
 	(void)state;
 
 	for (size_t i = 0; i < COUNT(times); i++) {
 		CLEANUP(freep) char *text = xasprintf("t = %s", times[i]);
-		CLEANUP(freep) char *message = xasprintf(
-			"1:5: found '%s', expected a value (not a valid number, date or time)", times[i]);
+		CLEANUP(freep)
+		char *message = xasprintf(
+			"1:5: found '%s', expected a value (not a valid number, date or time)",
+			times[i]);
 
 		assert_refused(toml_parse, str_from(text), message);
 	}
@@ -69,7 +91,8 @@ static void numbers_have_their_many_forms(void **state)
 
 	struct doc *d = parse_ok(toml_parse, a,
 				 STR("a = +1_000\nb = 0xDEAD_beef\nc = 0o17\nd = 0b1_0\ne = -0\n"
-				     "f = 6.6_2e-3_4\ng = -inf\nh = +nan\ni = 0x7fffffffffffffff\nj = 1e5\nk = -0.0"));
+				     "f = 6.6_2e-3_4\ng = -inf\nh = +nan\ni = "
+				     "0x7fffffffffffffff\nj = 1e5\nk = -0.0"));
 	assert_int_equal(doc_int(d, "a", 0), 1000);
 	assert_int_equal(doc_int(d, "b", 0), 0xdeadbeef);
 	assert_int_equal(doc_int(d, "c", 0), 15);
@@ -86,8 +109,10 @@ static void numbers_have_their_many_forms(void **state)
 static void bad_numbers_are_refused(void **state)
 {
 	static const char *const numbers[] = {
-		"1__0", "_1", "1_", "1_.0", "1._0", "1.", ".1", "01", "+-1", "-0x1", "0x", "0x_1", "0x1_", "0x1__2",
-		"0xg", "0o8", "0b2", "1e", "1e_1", "1.e1", "0x8000000000000000", "1e1.0", "+", "-", "1-1", "0X1",
+		"1__0",	 "_1",	"1_",	"1_.0", "1._0", "1.",	".1",
+		"01",	 "+-1", "-0x1", "0x",	"0x_1", "0x1_", "0x1__2",
+		"0xg",	 "0o8", "0b2",	"1e",	"1e_1", "1.e1", "0x8000000000000000",
+		"1e1.0", "+",	"-",	"1-1",	"0X1",
 	};
 	(void)state;
 
@@ -101,7 +126,8 @@ static void bad_numbers_are_refused(void **state)
 			fail_msg("accepted: %s", text);
 	}
 	assert_refused(toml_parse, STR("n = 9223372036854775808"),
-		       "1:5: found 9223372036854775808, expected a number within 64 bits (-2^63 to 2^63-1)");
+		       "1:5: found 9223372036854775808, expected a number within 64 bits (-2^63 to "
+		       "2^63-1)");
 	assert_refused(toml_parse, STR("n = 1e400"),
 		       "1:5: found 1e400, expected a number within a 64-bit float");
 }
@@ -165,7 +191,8 @@ static void tables_may_be_completed_once(void **state)
 			 "{\"a\":{\"b\":{\"c\":{},\"x\":1}}}");
 	assert_parses_to(toml_parse, STR("[[a]]\n[[a.b]]\n[a.b.c]\n[[a.b]]\n[[a]]\n[[a.b]]\n"),
 			 "{\"a\":[{\"b\":[{\"c\":{}},{}]},{\"b\":[{}]}]}");
-	assert_parses_to(toml_parse, STR("a = {b.c=1, b.d=2}"), "{\"a\":{\"b\":{\"c\":1,\"d\":2}}}");
+	assert_parses_to(toml_parse, STR("a = {b.c=1, b.d=2}"),
+			 "{\"a\":{\"b\":{\"c\":1,\"d\":2}}}");
 	assert_parses_to(toml_parse, STR("[\"a.b\"]\n'' = 1\n"), "{\"a.b\":{\"\":1}}");
 }
 
@@ -174,30 +201,38 @@ static void nothing_is_defined_twice(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"a=1\na=2", "2:1: found the key 'a' again, expected it once (first at 1:1, as a value)"},
-		{"[a]\n[a]", "2:2: found the key 'a' again, expected it once (first at 1:2, as a [table])"},
-		{"a.b=1\n[a]",
-		 "2:2: found the key 'a' again, expected it once (first at 1:1, as a table of dotted keys)"},
-		{"[a]\n[[a]]", "2:3: found the key 'a' again, expected it once (first at 1:2, as a [table])"},
-		{"[[a]]\n[a]",
-		 "2:2: found the key 'a' again, expected it once (first at 1:3, as a list of [[tables]])"},
-		{"a={}\n[a.b]", "2:2: found the key 'a' again, expected it once (first at 1:1, as a value)"},
-		{"a={}\na.b=1", "2:1: found the key 'a' again, expected it once (first at 1:1, as a value)"},
-		{"a=[]\n[[a]]", "2:3: found the key 'a' again, expected it once (first at 1:1, as a value)"},
-		{"a=[{}]\n[a.b]", "2:2: found the key 'a' again, expected it once (first at 1:1, as a value)"},
+		{"a=1\na=2",
+		 "2:1: found the key 'a' again, expected it once (first at 1:1, as a value)"},
+		{"[a]\n[a]",
+		 "2:2: found the key 'a' again, expected it once (first at 1:2, as a [table])"},
+		{"a.b=1\n[a]", "2:2: found the key 'a' again, expected it once (first at 1:1, as a "
+			       "table of dotted keys)"},
+		{"[a]\n[[a]]",
+		 "2:3: found the key 'a' again, expected it once (first at 1:2, as a [table])"},
+		{"[[a]]\n[a]", "2:2: found the key 'a' again, expected it once (first at 1:3, as a "
+			       "list of [[tables]])"},
+		{"a={}\n[a.b]",
+		 "2:2: found the key 'a' again, expected it once (first at 1:1, as a value)"},
+		{"a={}\na.b=1",
+		 "2:1: found the key 'a' again, expected it once (first at 1:1, as a value)"},
+		{"a=[]\n[[a]]",
+		 "2:3: found the key 'a' again, expected it once (first at 1:1, as a value)"},
+		{"a=[{}]\n[a.b]",
+		 "2:2: found the key 'a' again, expected it once (first at 1:1, as a value)"},
 		{"a={b={}, b.c=1}",
 		 "1:10: found the key 'b' again, expected it once (first at 1:4, as a value)"},
 		{"[a.b]\n[a]\nb.c=1",
 		 "3:1: found the key 'b' again, expected it once (first at 1:4, as a [table])"},
 		{"[a.b]\n[a]\nb=1",
 		 "3:1: found the key 'b' again, expected it once (first at 1:4, as a [table])"},
-		{"[a.b.c]\n[a]\nb.x=1\n[a.b]",
-		 "4:4: found the key 'b' again, expected it once (first at 1:4, as a table of dotted keys)"},
+		{"[a.b.c]\n[a]\nb.x=1\n[a.b]", "4:4: found the key 'b' again, expected it once "
+					       "(first at 1:4, as a table of dotted keys)"},
 		{"[a.b]\na=1\n[a]\n[[a.b]]",
 		 "4:5: found the key 'b' again, expected it once (first at 1:4, as a [table])"},
-		{"[[a.b]]\n[a]\nb.c=1",
-		 "3:1: found the key 'b' again, expected it once (first at 1:5, as a list of [[tables]])"},
-		{"[a.b]\n[[a]]", "2:3: found the key 'a' again, expected it once (first at 1:2, as a table)"},
+		{"[[a.b]]\n[a]\nb.c=1", "3:1: found the key 'b' again, expected it once (first at "
+					"1:5, as a list of [[tables]])"},
+		{"[a.b]\n[[a]]",
+		 "2:3: found the key 'a' again, expected it once (first at 1:2, as a table)"},
 	};
 	(void)state;
 
@@ -216,22 +251,29 @@ static void broken_text_is_refused_where_it_breaks(void **state)
 		{"a = ", "1:5: found the end of the text, expected a value"},
 		{"a = yes", "1:5: found 'yes', expected a value (a string needs quotes)"},
 		{"a = 1 b = 2", "1:7: found 'b', expected the end of the line"},
-		{"a = \"x\ny\"", "1:7: found the end of the line, expected the closing quote of the string"},
-		{"a = 'x", "1:7: found the end of the text, expected the closing quote of the string"},
-		{"a = '''x", "1:9: found the end of the text, expected the three closing quotes of the string"},
+		{"a = \"x\ny\"",
+		 "1:7: found the end of the line, expected the closing quote of the string"},
+		{"a = 'x",
+		 "1:7: found the end of the text, expected the closing quote of the string"},
+		{"a = '''x",
+		 "1:9: found the end of the text, expected the three closing quotes of the string"},
 		{"a = \"\"\"x\\q\"\"\"",
 		 "1:10: found 'q', expected one of b t n f r \" \\ u U after a backslash"},
-		{"a = \"\\e\"", "1:7: found 'e', expected one of b t n f r \" \\ u U after a backslash"},
+		{"a = \"\\e\"",
+		 "1:7: found 'e', expected one of b t n f r \" \\ u U after a backslash"},
 		{"a = \"\\u12\"", "1:10: found '\"', expected four hexadecimal digits after \\u"},
-		{"a = \"\\U0012\"", "1:12: found '\"', expected eight hexadecimal digits after \\U"},
+		{"a = \"\\U0012\"",
+		 "1:12: found '\"', expected eight hexadecimal digits after \\U"},
 		{"a = \"\\uD800\"", "1:6: found U+D800, expected a Unicode scalar value"},
 		{"a = \"\\U00110000\"", "1:6: found U+110000, expected a Unicode scalar value"},
 		{"a = [1 2]", "1:8: found '2', expected ',' or ']'"},
 		{"a = [1,", "1:8: found the end of the text, expected a value"},
 		{"a = [,]", "1:6: found ',', expected a value"},
 		{"a = {b=1,}", "1:10: found '}', expected a key"},
-		{"a = {b=1\n}", "1:9: found the end of the line, expected ',' or '}' on the same line"},
-		{"a = {b=1", "1:9: found the end of the text, expected ',' or '}' on the same line"},
+		{"a = {b=1\n}",
+		 "1:9: found the end of the line, expected ',' or '}' on the same line"},
+		{"a = {b=1",
+		 "1:9: found the end of the text, expected ',' or '}' on the same line"},
 		{"[a", "1:3: found the end of the text, expected ']' or '.'"},
 		{"[[a]", "1:5: found the end of the text, expected ']]'"},
 		{"[a]]", "1:4: found ']', expected the end of the line"},
@@ -240,13 +282,18 @@ static void broken_text_is_refused_where_it_breaks(void **state)
 		{"= 1", "1:1: found '=', expected a key"},
 		{"\xc3\xa9 = 1", "1:1: found '\xc3\xa9', expected a key"},
 		{"\"\"\"a\"\"\" = 1", "1:3: found '\"', expected '=' after the key"},
-		{"\"a\nb\" = 1", "1:3: found the end of the line, expected the closing quote of the string"},
+		{"\"a\nb\" = 1",
+		 "1:3: found the end of the line, expected the closing quote of the string"},
 		{"a = 1\r", "1:6: found the control character 0x0d, expected the end of the line"},
 		{"# \x01", "1:3: found the control character 0x01, expected the text of a comment"},
-		{"[a] # \x7f", "1:7: found the control character 0x7f, expected the text of a comment"},
-		{"a = [ # \x02\n]", "1:9: found the control character 0x02, expected the text of a comment"},
-		{"a = [ 1 # \x02\n]", "1:11: found the control character 0x02, expected the text of a comment"},
-		{"a = '\x1b'", "1:6: found the control character 0x1b, expected the closing quote of the string"},
+		{"[a] # \x7f",
+		 "1:7: found the control character 0x7f, expected the text of a comment"},
+		{"a = [ # \x02\n]",
+		 "1:9: found the control character 0x02, expected the text of a comment"},
+		{"a = [ 1 # \x02\n]",
+		 "1:11: found the control character 0x02, expected the text of a comment"},
+		{"a = '\x1b'",
+		 "1:6: found the control character 0x1b, expected the closing quote of the string"},
 		{"a = '\xff'", "1:6: found the byte 0xff, expected UTF-8 text"},
 		{"a = # x", "1:5: found '#', expected a value"},
 	};
@@ -338,9 +385,9 @@ static void the_number_of_values_is_limited(void **state)
 	assert_refused(toml_parse, buf_str(&b),
 		       "1:499994: found more than 100000 values, expected at most that many");
 	/* The other statements that make values. */
-	static const char *const lines[] = {"[[a]]\n", "[[a.b]]\n", "[a%d]\n", "a%d.b=1\n", "a%d=''\n", "a%d={}\n",
-					    "[[a]]\n[a.b]\n", "[b%d.c]\n", "a%d=01:01:01\n",
-					    "[b%d.c.d]\n"};
+	static const char *const lines[] = {
+		"[[a]]\n",  "[[a.b]]\n",      "[a%d]\n",   "a%d.b=1\n",	     "a%d=''\n",
+		"a%d={}\n", "[[a]]\n[a.b]\n", "[b%d.c]\n", "a%d=01:01:01\n", "[b%d.c.d]\n"};
 
 	for (size_t l = 0; l < COUNT(lines); l++) {
 		buf_reset(&b);

@@ -38,7 +38,8 @@ static bool vectors_missing(void)
 	return true;
 }
 
-/* The two ways to write one moment that the vectors mix: ' ' or 't' for 'T', zeros at the fraction's end. */
+/* The two ways to write one moment that the vectors mix: ' ' or 't' for 'T', zeros at the
+ * fraction's end. */
 static void normalise_time(struct str s, struct buf *out)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -160,7 +161,8 @@ static void read_vector(const char *dir, const char *name, struct buf *out)
 }
 
 /* Nothing if the vector passes, else why not. */
-static const char *check_valid(const char *dir, const char *name, struct buf *toml, struct buf *json)
+static const char *check_valid(const char *dir, const char *name, struct buf *toml,
+			       struct buf *json)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(freep) char *json_name = xasprintf("%.*s.json", (int)strlen(name) - 5, name);
@@ -255,7 +257,8 @@ static void moments_are_compared_as_moments(void **state)
 	(void)state;
 	assert_true(time_same(STR("1987-07-05 17:45:00z"), STR("1987-07-05T17:45:00Z")));
 	assert_true(time_same(STR("10:32:00.5"), STR("10:32:00.5000")));
-	assert_true(time_same(STR("1987-07-05T17:45:56.6+08:00"), STR("1987-07-05T17:45:56.6000+08:00")));
+	assert_true(time_same(STR("1987-07-05T17:45:56.6+08:00"),
+			      STR("1987-07-05T17:45:56.6000+08:00")));
 	assert_false(time_same(STR("10:32:00.5"), STR("10:32:00.6")));
 	assert_false(time_same(STR("10:30:00"), STR("10:30:01")));
 }

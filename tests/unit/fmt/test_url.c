@@ -9,8 +9,9 @@ static void only_unreserved_bytes_stay(void **state)
 
 	buf_init(&out, 1000);
 	url_encode(&out, STR("AZaz09-._~ /?#[]@!$&'()*+,;=%\"\0\xc3\xa9"));
-	assert_string_equal(buf_str(&out).p,
-			    "AZaz09-._~%20%2F%3F%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D%25%22%00%C3%A9");
+	assert_string_equal(
+		buf_str(&out).p,
+		"AZaz09-._~%20%2F%3F%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D%25%22%00%C3%A9");
 }
 
 static void decoding_is_strict(void **state)
@@ -20,9 +21,10 @@ static void decoding_is_strict(void **state)
 		bool plus;
 		const char *decoded; /* NULL: refused */
 	} cases[] = {
-		{"a%20b", false, "a b"}, {"a+b", false, "a+b"}, {"a+b", true, "a b"}, {"%2B", true, "+"},
-		{"%c3%A9", false, "\xc3\xa9"}, {"", false, ""}, {"%", false, NULL}, {"%2", false, NULL},
-		{"%2g", false, NULL}, {"%-1", false, NULL}, {"% 1", false, NULL}, {"a%00b", false, NULL},
+		{"a%20b", false, "a b"}, {"a+b", false, "a+b"},		{"a+b", true, "a b"},
+		{"%2B", true, "+"},	 {"%c3%A9", false, "\xc3\xa9"}, {"", false, ""},
+		{"%", false, NULL},	 {"%2", false, NULL},		{"%2g", false, NULL},
+		{"%-1", false, NULL},	 {"% 1", false, NULL},		{"a%00b", false, NULL},
 		{"%%20", false, NULL},
 	};
 	(void)state;

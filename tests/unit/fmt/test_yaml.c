@@ -16,15 +16,20 @@ static void block_and_flow_style_are_read(void **state)
 			     "- src: |\n    a\n    b\n"
 			     "- src: >-\n    a\n    b\n"
 			     "-\n"),
-			 "{\"name\":\"ctr\",\"env\":{\"BATCH\":\"512\",\"N\":5},\"roles\":{\"trainer\":{\"count\":4,\"command\":["
-			 "\"python3\",\"train.py\"]}},\"data\":[{\"src\":\"a\\nb\\n\"},{\"src\":\"a b\"},null]}");
+			 "{\"name\":\"ctr\",\"env\":{\"BATCH\":\"512\",\"N\":5},\"roles\":{"
+			 "\"trainer\":{\"count\":4,\"command\":["
+			 "\"python3\",\"train.py\"]}},\"data\":[{\"src\":\"a\\nb\\n\"},{\"src\":"
+			 "\"a b\"},null]}");
 }
 
 static void a_document_may_be_marked_and_versioned(void **state)
 {
 	(void)state;
 	assert_parses_to(yaml_parse, STR("%YAML 1.2\n---\na: 1\n...\n"), "{\"a\":1}");
-	assert_parses_to(yaml_parse, STR("\xEF\xBB\xBF" "a: 1\n"), "{\"a\":1}");
+	assert_parses_to(yaml_parse,
+			 STR("\xEF\xBB\xBF"
+			     "a: 1\n"),
+			 "{\"a\":1}");
 }
 
 static void nothing_is_null(void **state)
@@ -40,13 +45,16 @@ static void nothing_is_null(void **state)
 static void plain_scalars_have_the_types_of_the_core_schema(void **state)
 {
 	(void)state;
-	assert_parses_to(yaml_parse, STR("[~, null, Null, NULL, nULL]"), "[null,null,null,null,\"nULL\"]");
+	assert_parses_to(yaml_parse, STR("[~, null, Null, NULL, nULL]"),
+			 "[null,null,null,null,\"nULL\"]");
 	assert_parses_to(yaml_parse, STR("[true, True, TRUE, false, False, FALSE, tRUE]"),
 			 "[true,true,true,false,false,false,\"tRUE\"]");
 	assert_parses_to(yaml_parse, STR("[0, -1, +12, 007, 0o17, 0xFf, 0x, 0o8, 0xg, -0x1, 1_0]"),
 			 "[0,-1,12,7,15,255,\"0x\",\"0o8\",\"0xg\",\"-0x1\",\"1_0\"]");
-	assert_parses_to(yaml_parse, STR("[1.5, 1., .5, -2e3, +1E-2, 1.e1, ., e1, 1e, 1e+, 1.2.3, -, +.]"),
-			 "[1.5,1.0,0.5,-2000.0,0.01,10.0,\".\",\"e1\",\"1e\",\"1e+\",\"1.2.3\",\"-\",\"+.\"]");
+	assert_parses_to(yaml_parse,
+			 STR("[1.5, 1., .5, -2e3, +1E-2, 1.e1, ., e1, 1e, 1e+, 1.2.3, -, +.]"),
+			 "[1.5,1.0,0.5,-2000.0,0.01,10.0,\".\",\"e1\",\"1e\",\"1e+\",\"1.2.3\",\"-"
+			 "\",\"+.\"]");
 	assert_parses_to(yaml_parse, STR("[-9223372036854775808, 0x7fffffffffffffff]"),
 			 "[-9223372036854775808,9223372036854775807]");
 }
@@ -74,13 +82,15 @@ static void yes_no_on_off_are_strings(void **state)
 static void dates_and_times_of_day_are_strings(void **state)
 {
 	(void)state;
-	assert_parses_to(yaml_parse, STR("[2001-12-14, 12:30:45]"), "[\"2001-12-14\",\"12:30:45\"]");
+	assert_parses_to(yaml_parse, STR("[2001-12-14, 12:30:45]"),
+			 "[\"2001-12-14\",\"12:30:45\"]");
 }
 
 static void quoted_and_block_scalars_are_strings(void **state)
 {
 	(void)state;
-	assert_parses_to(yaml_parse, STR("- '1'\n- \"true\"\n- |-\n  null\n- ''\n- \"\\0\\e\\x41\\u00e9\"\n"),
+	assert_parses_to(yaml_parse,
+			 STR("- '1'\n- \"true\"\n- |-\n  null\n- ''\n- \"\\0\\e\\x41\\u00e9\"\n"),
 			 "[\"1\",\"true\",\"null\",\"\",\"\\u0000\\u001bA\xc3\xa9\"]");
 }
 
@@ -136,23 +146,27 @@ static void what_points_elsewhere_is_refused_where_it_stands(void **state)
 		{"a: !x [1]\n", "1:4: found a tag, expected a value without one"},
 		{"a: !!map {b: 1}\n", "1:4: found a tag, expected a value without one"},
 		{"!!str a: 1\n", "1:1: found a tag, expected a value without one"},
-		{"%TAG ! tag:x,2000:\n---\na: 1\n", "1:1: found a %TAG directive, expected a document without tags"},
-		{"a:\n  <<: {b: 1}\n", "2:3: found the merge key '<<', expected every key written out"},
+		{"%TAG ! tag:x,2000:\n---\na: 1\n",
+		 "1:1: found a %TAG directive, expected a document without tags"},
+		{"a:\n  <<: {b: 1}\n",
+		 "2:3: found the merge key '<<', expected every key written out"},
 		{"a: 1\n---\nb: 2\n", "2:1: found a second document, expected one in a file"},
 		{"a: 1\n---\n", "2:1: found a second document, expected one in a file"},
 		{"? [a]\n: 1\n", "1:3: found a list as a key, expected text"},
 		{"{{a: 1}: 2}\n", "1:2: found a table as a key, expected text"},
 		{"?\n: 1\n", "1:2: found an empty key, expected text before the ':'"},
-		{"a: 1\n\xc3\xa9: 2\na: 3\n", "3:1: found the key 'a' again, expected it once (first at 1:1)"},
-		{"{a: 1, 'a': 2}\n", "1:8: found the key 'a' again, expected it once (first at 1:2)"},
-		{"a: 9223372036854775808\n",
-		 "1:4: found the number 9223372036854775808, expected one that fits 64 bits (a string needs "
-		 "quotes)"},
-		{"a: 0xffffffffffffffffff\n",
-		 "1:4: found the number 0xffffffffffffffffff, expected one that fits 64 bits (a string needs "
-		 "quotes)"},
-		{"a: 1e999\n",
-		 "1:4: found the number 1e999, expected one that fits 64 bits (a string needs quotes)"},
+		{"a: 1\n\xc3\xa9: 2\na: 3\n",
+		 "3:1: found the key 'a' again, expected it once (first at 1:1)"},
+		{"{a: 1, 'a': 2}\n",
+		 "1:8: found the key 'a' again, expected it once (first at 1:2)"},
+		{"a: 9223372036854775808\n", "1:4: found the number 9223372036854775808, expected "
+					     "one that fits 64 bits (a string needs "
+					     "quotes)"},
+		{"a: 0xffffffffffffffffff\n", "1:4: found the number 0xffffffffffffffffff, "
+					      "expected one that fits 64 bits (a string needs "
+					      "quotes)"},
+		{"a: 1e999\n", "1:4: found the number 1e999, expected one that fits 64 bits (a "
+			       "string needs quotes)"},
 		{"a: '\xff'\n", "1:5: found the byte 0xff, expected UTF-8 text"},
 	};
 	(void)state;
@@ -166,20 +180,19 @@ static void broken_text_is_refused_in_the_words_of_the_parser(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"a: [1, 2\nb: 3\n",
-		 "2:2: found ':': did not find expected ',' or ']' (while parsing a flow sequence)"},
-		{"a:\n\t- 1\n",
-		 "2:1: found a tab: found character that cannot start any token (while scanning for the next "
-		 "token)"},
-		{"a: \"x\n",
-		 "2:1: found the end of the text: found unexpected end of stream (while scanning a quoted "
-		 "scalar)"},
+		{"a: [1, 2\nb: 3\n", "2:2: found ':': did not find expected ',' or ']' (while "
+				     "parsing a flow sequence)"},
+		{"a:\n\t- 1\n", "2:1: found a tab: found character that cannot start any token "
+				"(while scanning for the next "
+				"token)"},
+		{"a: \"x\n", "2:1: found the end of the text: found unexpected end of stream "
+			     "(while scanning a quoted "
+			     "scalar)"},
 		{"\xc3\xa9: 1\n\xc3\xa9\xc3\xa9 \x01",
 		 "2:6: found the control character 0x01: control characters are not allowed"},
 		{"a: b: c\n", "1:5: found ':': mapping values are not allowed in this context"},
 		{"a: 1\n b: 2\n", "2:3: found ':': mapping values are not allowed in this context"},
-		{"a\nb: 1\n\n",
-		 "2:2: found ':': mapping values are not allowed in this context"},
+		{"a\nb: 1\n\n", "2:2: found ':': mapping values are not allowed in this context"},
 	};
 	(void)state;
 
@@ -197,8 +210,9 @@ static void what_the_parser_finds_while_reading_ahead_has_its_place_too(void **s
 	for (int i = 0; i < 5000; i++)
 		buf_printf(&b, "\xc3\xa9%d: 1\n", i);
 	buf_addz(&b, "a: \xc3\xa9\x01\n");
-	assert_refused(yaml_parse, buf_str(&b),
-		       "5001:6: found the control character 0x01: control characters are not allowed");
+	assert_refused(
+		yaml_parse, buf_str(&b),
+		"5001:6: found the control character 0x01: control characters are not allowed");
 }
 
 /* Limits. */

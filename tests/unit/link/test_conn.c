@@ -1,4 +1,4 @@
-/* Connections: framing under every cut, back-pressure, ends of all kinds, unix sockets. */
+/* Connections: framing under every cut, back-pressure, ends of all kinds. */
 #include "unit.h"
 
 #include <errno.h>
@@ -212,6 +212,30 @@ static void what_the_socket_does_not_take_is_queued_in_order(void **state)
 	run_until(w, &w->a.drains, 1);
 	assert_int_equal(w->a.drains, 1);
 	assert_int_equal(conn_queued(w->a.conn), 0);
+	free(body);
+}
+
+/* Small frames behind a full socket share chunks, and more chunks wait than one write takes. */
+static void many_waiting_frames_keep_their_order(void **state)
+{
+	struct world *w = *state;
+	size_t n = 60 * 1024;
+	char *body = xcalloc(1, n);
+	uint32_t want = 0;
+	int sent = 0;
+
+	while (conn_queued(w->a.conn) < 5 * 1024 * 1024) {
+		uint8_t type = FRAME_DATA;
+		size_t len = sent % 4 == 0 ? n : 30;
+
+		memset(body, sent, 100);
+		conn_send(w->a.conn, FRAME_DATA, 0, STR(""), (struct str){body, len});
+		want = mix(mix(want, &type, 1), body, len);
+		sent++;
+	}
+	run_until(w, &w->b.frames, sent);
+	assert_int_equal(w->b.frames, sent);
+	assert_true(w->b.sum == want);
 	free(body);
 }
 
@@ -430,231 +454,64 @@ static void closing_towards_a_dead_peer_ends(void **state)
 	free(body);
 }
 
-/* Unix sockets. */
-
-struct accepted {
-	int n, fd;
-	struct listener **free_me;
-};
-
-static void on_accept(void *ctx, int fd)
+/* The test is built with a short CONN_FLUSH_MS. */
+static void closing_towards_a_peer_that_does_not_read_ends(void **state)
 {
-	struct accepted *a = ctx;
+	struct world *w = *state;
+	char *body = xcalloc(1, FRAME_MAX_PAYLOAD);
 
-	a->n++;
-	if (a->fd >= 0)
-		close(a->fd);
-	a->fd = fd;
-	if (a->free_me)
-		*a->free_me = listener_free(*a->free_me);
+	for (int i = 0; i < 5; i++)
+		conn_send(w->a.conn, FRAME_DATA, 0, STR(""), (struct str){body, FRAME_MAX_PAYLOAD});
+	assert_true(conn_queued(w->a.conn) > 0);
+	conn_close(w->a.conn);
+	run_until(w, &w->a.closes, 1);
+	assert_int_equal(w->a.why.kind, ERR_TIMEOUT);
+	free(body);
 }
 
-struct place {
-	struct world w; /* only the loop */
-	char base[64], *dir;
-};
-
-static int setup_place(void **state)
+static void accept_b(void *ctx, int fd)
 {
-	struct place *p = xcalloc(1, sizeof(*p));
-	struct err err;
+	struct world *w = ctx;
 
-	snprintf(p->base, sizeof(p->base), "/tmp/regatta-conn-XXXXXX");
-	if (!mkdtemp(p->base))
-		return -1;
-	/* Longer than sun_path. */
-	p->dir = xasprintf("%s/%0100d/%0100d", p->base, 1, 2);
-	if (file_mkdir_p(p->dir, 0700, &err) < 0)
-		return -1;
-	p->w.loop = loop_new();
-	*state = p;
+	w->b.conn = conn_new(w->loop, fd, &events, &w->b);
+}
+
+static void it_works_over_tcp(void **state)
+{
+	struct world *w = *state;
+	struct listener *li = NULL;
+	struct err err = {0};
+	int port = 0, fd = -1;
+
+	w->raw = -1;
+	assert_int_equal(listen_tcp(w->loop, "127.0.0.1", 0, accept_b, w, &port, &li, &err), 0);
+	assert_int_equal(dial_tcp("127.0.0.1", port, 1000, &fd, &err), 0);
+	w->a.conn = conn_new(w->loop, fd, &events, &w->a);
+	conn_send(w->a.conn, FRAME_HELLO, 0, STR("over tcp"), STR(""));
+	run_until(w, &w->b.frames, 1);
+	assert_string_equal(w->b.last, "over tcp");
+	assert_int_equal(conn_peer_uid(w->a.conn), -1);
+	listener_free(li);
+}
+
+static int setup_nothing(void **state)
+{
+	struct world *w = xcalloc(1, sizeof(*w));
+
+	w->loop = loop_new();
+	*state = w;
 	return 0;
-}
-
-static int teardown_place(void **state)
-{
-	struct place *p = *state;
-	struct err err;
-
-	loop_free(p->w.loop);
-	if (file_remove_tree(p->base, &err) < 0)
-		return -1;
-	free(p->dir);
-	free(p);
-	return 0;
-}
-
-static void listen_and_dial(struct place *p, const char *dir)
-{
-	struct listener *li = NULL;
-	struct accepted a = {.fd = -1};
-	struct err err = {0};
-	struct stat st;
-	char *path = xasprintf("%s/link.sock", dir);
-	int fd = -1;
-
-	assert_int_equal(listen_unix(p->w.loop, dir, "link.sock", on_accept, &a, &li, &err), 0);
-	assert_int_equal(lstat(path, &st), 0);
-	assert_true(S_ISSOCK(st.st_mode));
-	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_int_equal(dial_unix(dir, "link.sock", 1000, &fd, &err), 0);
-	run_until(&p->w, &a.n, 1);
-	assert_int_equal(socket_peer_uid(a.fd), getuid());
-	assert_int_equal(write(fd, "x", 1), 1);
-	listener_free(li);
-	assert_int_equal(lstat(path, &st), -1);
-	close(fd);
-	close(a.fd);
-	free(path);
-}
-
-static void a_short_path_works(void **state)
-{
-	struct place *p = *state;
-
-	listen_and_dial(p, p->base);
-}
-
-static void a_path_longer_than_sun_path_works(void **state)
-{
-	struct place *p = *state;
-
-	listen_and_dial(p, p->dir);
-}
-
-static void a_second_listener_is_a_conflict(void **state)
-{
-	struct place *p = *state;
-	struct listener *li = NULL, *second = NULL;
-	struct accepted a = {.fd = -1};
-	struct err err = {0};
-
-	assert_int_equal(listen_unix(p->w.loop, p->dir, "s", on_accept, &a, &li, &err), 0);
-	assert_int_equal(listen_unix(p->w.loop, p->dir, "s", on_accept, &a, &second, &err), -1);
-	assert_int_equal(err.kind, ERR_CONFLICT);
-	assert_null(second);
-	listener_free(li);
-	if (a.fd >= 0)
-		close(a.fd);
-}
-
-static void leave_dead_socket(struct place *p)
-{
-	struct listener *li = NULL;
-	struct accepted a = {.fd = -1};
-	struct err err = {0};
-	char *path = xasprintf("%s/s", p->dir), *aside = xasprintf("%s/aside", p->dir);
-
-	/* As if its process had been killed: the file stays. */
-	assert_int_equal(listen_unix(p->w.loop, p->dir, "s", on_accept, &a, &li, &err), 0);
-	assert_int_equal(rename(path, aside), 0);
-	listener_free(li);
-	assert_int_equal(rename(aside, path), 0);
-	free(path);
-	free(aside);
-}
-
-static void a_dead_socket_is_replaced_and_nobody_answers_there(void **state)
-{
-	struct place *p = *state;
-	struct listener *li = NULL;
-	struct accepted a = {.fd = -1};
-	struct err err = {0};
-	int fd = -1;
-
-	leave_dead_socket(p);
-	assert_int_equal(dial_unix(p->dir, "s", 1000, &fd, &err), -1);
-	assert_int_equal(err.kind, ERR_UNAVAILABLE);
-	assert_int_equal(listen_unix(p->w.loop, p->dir, "s", on_accept, &a, &li, &err), 0);
-	assert_int_equal(dial_unix(p->dir, "s", 1000, &fd, &err), 0);
-	run_until(&p->w, &a.n, 1);
-	listener_free(li);
-	close(fd);
-	close(a.fd);
-}
-
-static void somebody_elses_socket_is_left_alone_at_the_end(void **state)
-{
-	struct place *p = *state;
-	struct listener *old = NULL, *new = NULL;
-	struct accepted a = {.fd = -1};
-	struct err err = {0};
-	char *path = xasprintf("%s/s", p->dir);
-
-	assert_int_equal(listen_unix(p->w.loop, p->dir, "s", on_accept, &a, &old, &err), 0);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(listen_unix(p->w.loop, p->dir, "s", on_accept, &a, &new, &err), 0);
-	listener_free(old);
-	assert_true(file_exists(path));
-	listener_free(new);
-	assert_false(file_exists(path));
-	free(path);
-}
-
-static void bad_places_are_refused(void **state)
-{
-	struct place *p = *state;
-	struct listener *li = NULL;
-	struct accepted a = {.fd = -1};
-	struct err err = {0};
-	char *path = xasprintf("%s/file", p->dir), *nowhere = xasprintf("%s/nowhere", p->dir);
-	char name[200];
-	int fd = -1;
-
-	assert_int_equal(file_write_atomic(path, STR("x"), 0600, false, &err), 0);
-	assert_int_equal(listen_unix(p->w.loop, p->dir, "file", on_accept, &a, &li, &err), -1);
-	assert_int_equal(err.kind, ERR_CONFLICT);
-	assert_int_equal(listen_unix(p->w.loop, nowhere, "s", on_accept, &a, &li, &err), -1);
-	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	assert_int_equal(listen_unix(p->w.loop, p->dir, "a/b", on_accept, &a, &li, &err), -1);
-	assert_int_equal(err.kind, ERR_INVALID);
-	memset(name, 'n', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
-	assert_int_equal(listen_unix(p->w.loop, p->dir, name, on_accept, &a, &li, &err), -1);
-	assert_int_equal(err.kind, ERR_INVALID);
-	assert_int_equal(dial_unix(nowhere, "s", 100, &fd, &err), -1);
-	assert_int_equal(err.kind, ERR_UNAVAILABLE);
-	assert_int_equal(dial_unix(path, "s", 100, &fd, &err), -1);
-	assert_int_equal(err.kind, ERR_INVALID);
-	assert_int_equal(dial_unix(p->dir, "none", 100, &fd, &err), -1);
-	assert_int_equal(err.kind, ERR_UNAVAILABLE);
-	assert_int_equal(dial_unix(p->dir, "", 100, &fd, &err), -1);
-	assert_int_equal(err.kind, ERR_INVALID);
-	assert_int_equal(fd, -1);
-	assert_null(li);
-	free(path);
-	free(nowhere);
-}
-
-static void the_accept_callback_may_free_the_listener(void **state)
-{
-	struct place *p = *state;
-	struct listener *li = NULL;
-	struct accepted a = {.fd = -1, .free_me = &li};
-	struct err err = {0};
-	int fd[2] = {-1, -1};
-
-	assert_int_equal(listen_unix(p->w.loop, p->dir, "s", on_accept, &a, &li, &err), 0);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(dial_unix(p->dir, "s", 1000, &fd[i], &err), 0);
-	run_until(&p->w, &a.n, 1);
-	quiet(&p->w);
-	assert_int_equal(a.n, 1);
-	assert_null(li);
-	close(fd[0]);
-	close(fd[1]);
-	close(a.fd);
 }
 
 #define PAIR(f) cmocka_unit_test_setup_teardown(f, setup_pair, teardown)
 #define RAW(f) cmocka_unit_test_setup_teardown(f, setup_raw, teardown)
-#define PLACE(f) cmocka_unit_test_setup_teardown(f, setup_place, teardown_place)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PAIR(head_and_body_arrive_as_one_payload),
 		RAW(frames_survive_every_cut),
 		PAIR(what_the_socket_does_not_take_is_queued_in_order),
+		PAIR(many_waiting_frames_keep_their_order),
 		PAIR(the_largest_frame_passes),
 		PAIR(close_flushes_first),
 		PAIR(closing_an_idle_connection_is_told_later),
@@ -669,13 +526,8 @@ int main(void)
 		RAW(the_last_words_are_heard_although_sending_fails),
 		RAW(a_reset_is_an_error),
 		RAW(closing_towards_a_dead_peer_ends),
-		PLACE(a_short_path_works),
-		PLACE(a_path_longer_than_sun_path_works),
-		PLACE(a_second_listener_is_a_conflict),
-		PLACE(a_dead_socket_is_replaced_and_nobody_answers_there),
-		PLACE(somebody_elses_socket_is_left_alone_at_the_end),
-		PLACE(bad_places_are_refused),
-		PLACE(the_accept_callback_may_free_the_listener),
+		RAW(closing_towards_a_peer_that_does_not_read_ends),
+		cmocka_unit_test_setup_teardown(it_works_over_tcp, setup_nothing, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,12 +111,13 @@ static void the_highest_set_has_its_own_bit(void **state)
 	struct literal_set sets[PREFILTER_MAX_SETS] = {0};
 	struct prefilter_scan scan = {0};
 	struct prefilter_hits hits = {0};
+	static const char text[] = "last";
 
 	(void)state;
 	sets[PREFILTER_MAX_SETS - 1] = set_of("last", NULL);
 	sets[63] = set_of("last", NULL);
 	struct prefilter *pf = prefilter_new(sets, PREFILTER_MAX_SETS);
-	assert_non_null(prefilter_next(pf, &scan, "last", "last" + 4, &hits));
+	assert_non_null(prefilter_next(pf, &scan, text, text + 4, &hits));
 	assert_true(prefilter_hit(&hits, PREFILTER_MAX_SETS - 1));
 	assert_true(prefilter_hit(&hits, 63));
 	assert_false(prefilter_hit(&hits, 64));

@@ -285,6 +285,48 @@ static void a_client_that_leaves_is_noticed(void **state)
 	assert_int_equal(http_server_connections(r->server), 0);
 }
 
+/* A close with unread bytes is a reset: then the exchange loses its connection at once. */
+static void a_reset_leaves_the_exchange_to_its_handler(void **state)
+{
+	struct rig *r = *state;
+
+	start(r, NULL);
+	for (int i = 0; i < 3; i++) {
+		struct client c = dialled(r);
+
+		say(&c, STR(GET("/hello") GET("/async")));
+		pump(r);
+		hang_up(&c);
+		pump(r);
+		assert_int_equal(http_server_connections(r->server), 0);
+		assert_int_equal(http_stream_queued(r->held), 0);
+		if (i == 0)
+			http_reply(r->held, 200, "text/plain", STR("nobody"));
+		else if (i == 1)
+			http_reply_file(r->held, 200, "text/plain", open_file(r, "file"), 0, 5);
+		else
+			http_stream_begin(r->held, 200, "text/plain", stream_gone, r);
+		pump(r);
+	}
+	assert_int_equal(r->gone, 1);
+	/* In the middle of an answer that waits. */
+	struct client c = dialled(r);
+
+	say(&c, STR(GET("/big")));
+	pump(r);
+	hang_up(&c);
+	pump(r);
+	assert_int_equal(http_server_connections(r->server), 0);
+	/* And of a stream: the write finds out before the loop does. */
+	c = dialled(r);
+	say(&c, STR(GET("/stream")));
+	pump(r);
+	hang_up(&c);
+	assert_false(http_stream_write(r->held, STR("x")));
+	pump(r);
+	assert_int_equal(r->gone, 2);
+}
+
 static void a_half_closed_client_still_gets_its_answer(void **state)
 {
 	struct rig *r = *state;
@@ -376,6 +418,7 @@ int main(void)
 		T(a_stream_tells_when_its_queue_is_empty),
 		T(a_stream_that_is_not_read_is_cut_with_bounded_memory),
 		T(a_client_that_leaves_is_noticed),
+		T(a_reset_leaves_the_exchange_to_its_handler),
 		T(a_half_closed_client_still_gets_its_answer),
 		T(draining_finishes_what_is_at_work),
 		T(freeing_tells_everybody),

@@ -28,7 +28,7 @@ struct served {
 	struct loop *loop;
 	struct http_exchange *stream;
 	struct loop_timer *more;
-	int left, upload_fd;
+	int left, upload_fd, port, port6;
 	struct http_client *client;
 	struct http_answer answer;
 	struct err err;
@@ -79,6 +79,11 @@ static void on_request(void *ctx, struct http_exchange *x)
 
 		snprintf(text, sizeof(text), "%.*s|%.*s|%.*s", STR_ARG(q->method), STR_ARG(token),
 			 STR_ARG(type));
+		struct str host = http_header(x, "Host");
+		char host_text[100];
+
+		snprintf(host_text, sizeof(host_text), "%.*s", STR_ARG(host));
+		http_add_header(x, "X-Host", host_text);
 		http_add_header(x, "X-Seen", text);
 		http_reply(x, 200, "text/plain; charset=utf-8", q->body);
 	} else if (str_is(q->path, "/lines") || str_is(q->path, "/silence")) {
@@ -120,6 +125,10 @@ static void *serve(void *ctx)
 	s->more = loop_timer_new(s->loop, next_line, s);
 	if (http_server_listen_unix(server, s->dir, "api.sock", &err) < 0)
 		abort();
+	if (http_server_listen_tcp(server, "127.0.0.1", 0, &s->port, &err) < 0)
+		abort();
+	if (http_server_listen_tcp(server, "::1", 0, &s->port6, &err) < 0)
+		s->port6 = 0; /* no IPv6 here */
 	eventfd_write(s->ready_fd, 1);
 	loop_run(s->loop);
 	http_server_free(server);
@@ -192,6 +201,30 @@ static void calls_share_one_connection(void **state)
 	assert_int_equal(s->answer.body.n, 0);
 	call(s, "POST", "/echo", STR(""), NULL);
 	assert_int_equal(http_client_fd(s->client), fd);
+}
+
+static void calls_go_over_tcp_too(void **state)
+{
+	struct served *s = *state;
+	const struct http_target targets[] = {
+		{.address = "127.0.0.1", .port = s->port},
+		{.address = "::1", .port = s->port6},
+	};
+
+	for (size_t i = 0; i < (s->port6 ? 2 : 1); i++) {
+		char *host = xasprintf(i ? "[::1]:%d" : "127.0.0.1:%d", targets[i].port);
+
+		http_client_free(s->client);
+		s->client = NULL;
+		assert_int_equal(http_client_open(&targets[i], LONG_MS, &s->client, &s->err), 0);
+		for (int k = 0; k < 2; k++) {
+			call(s, "POST", "/echo", STR("over tcp"), NULL);
+			assert_true(str_is(buf_str(&s->answer.body), "over tcp"));
+			assert_true(str_is(http_client_header(s->client, "X-Host"), host));
+			assert_true(str_is(http_client_header(s->client, "X-Seen"), "POST||"));
+		}
+		free(host);
+	}
 }
 
 static void a_large_body_goes_both_ways(void **state)
@@ -557,6 +590,47 @@ static void broken_answers_are_errors(void **state)
 	}
 }
 
+/* A stream that breaks in the middle, and one that does not begin. */
+static void a_stream_that_is_cut_is_an_error(void **state)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	static const struct str texts[] = {
+		STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
+		STR("HTTP/1.1 2"),
+	};
+	struct script s = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+	struct http_target t = {.unix_dir = *state, .unix_name = "s"};
+	struct http_client *c = NULL;
+	struct http_answer a;
+	struct err err = {0};
+	pthread_t thread;
+	char few[16];
+	size_t n = 0;
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", unit_path(state, "s"));
+	assert_int_equal(bind(s.fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(s.fd, 5), 0);
+	assert_int_equal(http_client_open(&t, LONG_MS, &c, &err), 0);
+	http_answer_init(&a, 100);
+	s.text = texts[0];
+	assert_int_equal(pthread_create(&thread, NULL, run_script, &s), 0);
+	assert_int_equal(http_stream_open(c, "GET", "/", LONG_MS, &a, &err), 0);
+	for (size_t got = 0; got < 5; got += n)
+		assert_int_equal(http_stream_read(c, few, sizeof(few), LONG_MS, NULL, &n, &err), 0);
+	assert_int_equal(http_stream_read(c, few, sizeof(few), LONG_MS, NULL, &n, &err), -1);
+	assert_int_equal(err.kind, ERR_UNAVAILABLE);
+	assert_int_equal(http_client_fd(c), -1);
+	pthread_join(thread, NULL);
+	s.text = texts[1];
+	assert_int_equal(pthread_create(&thread, NULL, run_script, &s), 0);
+	assert_int_equal(http_stream_open(c, "GET", "/", LONG_MS, &a, &err), -1);
+	assert_int_equal(err.kind, ERR_UNAVAILABLE);
+	pthread_join(thread, NULL);
+	http_client_free(c);
+	http_answer_release(&a);
+	close(s.fd);
+}
+
 /* Ended by the server after its answer, without a word about it. */
 static void a_connection_that_died_while_idle_is_dialled_anew(void **state)
 {
@@ -641,6 +715,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(calls_share_one_connection),
+		T(calls_go_over_tcp_too),
 		T(a_large_body_goes_both_ways),
 		T(a_closed_connection_is_dialled_anew),
 		T(an_upload_arrives_from_where_the_descriptor_stands),
@@ -651,6 +726,8 @@ int main(void)
 		T(what_would_break_the_request_is_not_sent),
 		cmocka_unit_test(answers_of_every_shape_are_read),
 		cmocka_unit_test(broken_answers_are_errors),
+		cmocka_unit_test_setup_teardown(a_stream_that_is_cut_is_an_error, unit_make_dir,
+						unit_remove_dir),
 		cmocka_unit_test_setup_teardown(a_connection_that_died_while_idle_is_dialled_anew,
 						unit_make_dir, unit_remove_dir),
 		cmocka_unit_test_setup_teardown(a_request_that_nobody_takes_times_out,
