@@ -270,10 +270,7 @@ int main(int argc, char **argv)
 {
 	const char *tmp = getenv("TMPDIR");
 	CLEANUP(freep)
-	char *dir = path_join(argc > 1 ? argv[1]
-			      : tmp    ? tmp
-				       : "/tmp",
-			      "bench-store-XXXXXX");
+	char *dir = path_join(argc > 1 ? argv[1] : tmp ? tmp : "/tmp", "bench-store-XXXXXX");
 	struct store *st;
 
 	if (!mkdtemp(dir)) {

@@ -59,11 +59,13 @@ static void check_below(const char *box)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char box[] = "/tmp/regatta-fuzz-XXXXXX", dst[64];
+	const char *tmp = getenv("TMPDIR");
+	char box[256], dst[300];
 	CLEANUP(close_fdp) int in = -1;
 	CLEANUP(close_fdp) int out = -1;
 	struct buf bytes;
 
+	snprintf(box, sizeof(box), "%s/regatta-fuzz-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(box))
 		abort();
 	snprintf(dst, sizeof(dst), "%s/dst", box);

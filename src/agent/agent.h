@@ -14,7 +14,7 @@
  *	hostfile	START's hostfile, if it had one
  *	work/		work directory: source and data; the job's cwd unless START names another
  *	a<attempt>/	status (claimed once by the shim, see agent/status.h), out, err, metrics: the spools; *.fifo: the
- *			job's pipes; bell, acked: small words between agent and shim (agent/tend.h)
+ *			job's pipes; bell.fifo, acked: small words between agent and shim (agent/tend.h)
  *	clean		left by a released agent: nothing of this node is alive
  *
  * The directory belongs to the user, mode 0700.

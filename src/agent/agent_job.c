@@ -237,7 +237,7 @@ void job_hello(struct agent *a, struct buf *out)
 void job_welcomed(struct agent *a, const struct msg_welcome *m)
 {
 	if (a->relaying)
-		relay_resume(&a->relay, m->acks);
+		relay_resume(&a->relay, m->acks, m->scanned);
 	scan_resume(&a->scan, m->scanned);
 }
 
@@ -407,7 +407,6 @@ static void scan_output(struct agent *a)
 
 		all &= scan_stream(&a->scan, (enum stream)s, st->fd, st->size, a->at.has_exit,
 				   a->conn, loop_scratch(a->loop));
-		relay_punch(&a->relay, (enum stream)s, a->scan.s[s].reported);
 	}
 	if (!all) {
 		a->scan_waits = true;
@@ -436,7 +435,7 @@ static void scan_soon(struct agent *a)
 		if (a->relay.s[s].size > done)
 			waiting += a->relay.s[s].size - done;
 	}
-	if (!a->scan.ex || waiting == 0)
+	if (waiting == 0)
 		return;
 	if (a->at.has_exit || waiting >= SCAN_NOW_BYTES) {
 		if (!a->scan_waits || a->at.has_exit)
@@ -453,8 +452,7 @@ static void tell_collected(struct agent *a)
 
 	if (a->told.collected || !a->told.exit || !a->collected_known)
 		return;
-	if (a->relaying && (!relay_sent_all(&a->relay, lengths) ||
-			    (a->scan.ex && !scan_done(&a->scan, lengths))))
+	if (a->relaying && (!relay_sent_all(&a->relay, lengths) || !scan_done(&a->scan, lengths)))
 		return;
 	link_send(a, FRAME_COLLECTED, &a->collected);
 	a->told.collected = true;
@@ -498,6 +496,9 @@ int job_init(struct agent *a, struct err *err)
 	buf_init(&a->ready, PAYLOAD_MAX);
 	buf_init(&a->collected, PAYLOAD_MAX);
 	scan_init(&a->scan);
+	/* Until the patterns are known, or if they never are: the prefix and the FIFO need none. */
+	if (scan_patterns(&a->scan, &a->inputs, err) < 0)
+		return -1;
 	a->quiet = loop_timer_new(a->loop, quiet_over, a);
 	a->scan_timer = loop_timer_new(a->loop, scan_due, a);
 	a->sample_timer = loop_timer_new(a->loop, sample_now, a);

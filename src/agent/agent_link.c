@@ -234,16 +234,17 @@ static void on_start(struct agent *a, const struct frame *f, struct arena *mem, 
 
 static void on_ack(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
 {
+	uint64_t stored, looked;
 	struct str rest;
-	uint64_t offset;
 
 	(void)mem;
-	if (f->channel >= STREAMS || !data_payload(f->payload, &offset, &rest) || rest.n != 0) {
-		err_set(err, ERR_PROTOCOL, "not a stream and an offset");
+	if (f->channel >= STREAMS || !data_payload(f->payload, &stored, &rest) ||
+	    !data_payload(rest, &looked, &rest)) {
+		err_set(err, ERR_PROTOCOL, "not a stream and two offsets");
 		return;
 	}
 	if (a->relaying)
-		relay_ack(&a->relay, (enum stream)f->channel, offset);
+		relay_ack(&a->relay, (enum stream)f->channel, stored, looked);
 }
 
 static void on_signal(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)

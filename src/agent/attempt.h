@@ -2,8 +2,8 @@
 /*
  * attempt - one start of the job on this node, as the agent sees it.
  *
- * While the shim lives the agent only watches: the bell file says that something
- * is new, the shim's pidfd says that it ended.  If the shim was killed, the job is
+ * While the shim lives the agent only watches: the bell says that something is
+ * new, the shim's pidfd says that it ended.  If the shim was killed, the job is
  * our child now (we are a subreaper) and the agent tends it itself.  If the shim
  * was forked by an earlier agent, nobody can learn the exit status any more: the
  * rest of the job is killed and that is what is reported.
@@ -38,7 +38,7 @@ struct attempt {
 	struct loop *loop;
 	const struct agent_config *cfg;
 	const char *boot_id;
-	int bell; /* inotify */
+	int bell;
 	struct loop_io *bell_io;
 	pid_t shim;  /* our child, alive; 0 if it is neither */
 	bool parent; /* it was our child: its orphans are ours */

@@ -181,7 +181,8 @@ int prepare_files(const struct msg_inputs *in, const char *node_dir, struct err 
 	if (in->output_dir[0] && file_mkdir_p(in->output_dir, 0700, err) < 0)
 		return err_wrap(err, "make the output directory");
 	if (!prepare_is_long(in)) {
-		if (mkdir(work, 0777) < 0 && errno != EEXIST)
+		/* A job that runs elsewhere and brings nothing needs none. */
+		if (!in->cwd[0] && mkdir(work, 0777) < 0 && errno != EEXIST)
 			return err_errno(err, errno, "make the work directory");
 		return 0;
 	}

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "link/conn.h"
 
+_Static_assert(RELAY_QUEUE >= CONN_LOW_WATER, "or on_drained would never come");
+
 #define TELL_BYTES (1024 * 1024) /* how far the shim's knowledge of acknowledgements may lag */
 
 int relay_open(struct relay *r, int dirfd, struct err *err)
@@ -77,20 +79,43 @@ static void tell_shim(struct relay *r)
 		r->told = sum;
 }
 
-void relay_resume(struct relay *r, const uint64_t acks[static STREAMS])
+/* The node may forget what is stored and looked at. */
+static void punch(struct relay_stream *st)
 {
-	for (int s = 0; s < STREAMS; s++)
+	uint64_t done = st->acked < st->looked ? st->acked : st->looked;
+
+	if (st->fd < 0 || done < st->punched + RELAY_PUNCH)
+		return;
+	uint64_t upto = done / RELAY_PUNCH * RELAY_PUNCH;
+
+	if (fallocate(st->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)st->punched,
+		      (off_t)(upto - st->punched)) == 0 ||
+	    errno == EOPNOTSUPP)
+		st->punched = upto;
+}
+
+void relay_resume(struct relay *r, const uint64_t acks[static STREAMS],
+		  const uint64_t looked[static STREAMS])
+{
+	for (int s = 0; s < STREAMS; s++) {
 		r->s[s].sent = r->s[s].acked = acks[s];
+		r->s[s].looked = looked[s];
+	}
 	tell_shim(r);
 }
 
-void relay_ack(struct relay *r, enum stream s, uint64_t offset)
+void relay_ack(struct relay *r, enum stream s, uint64_t acked, uint64_t looked)
 {
+	struct relay_stream *st = &r->s[s];
+
+	if (looked > st->looked)
+		st->looked = looked;
 	/* An acknowledgement of what was never sent would move the window over bytes not stored. */
-	if (offset <= r->s[s].acked || offset > r->s[s].sent)
-		return;
-	r->s[s].acked = offset;
-	tell_shim(r);
+	if (acked > st->acked && acked <= st->sent) {
+		st->acked = acked;
+		tell_shim(r);
+	}
+	punch(st);
 }
 
 /* One frame of one stream; 0 when there is nothing to send now. */
@@ -125,7 +150,7 @@ uint64_t relay_push(struct relay *r, struct conn *c, void *scratch)
 	do {
 		round = 0;
 		for (int s = 0; s < STREAMS; s++)
-			if (conn_queued(c) < RELAY_QUEUE - RELAY_FRAME)
+			if (conn_queued(c) < RELAY_QUEUE)
 				round += push_one(&r->s[s], (enum stream)s, c, scratch);
 		total += round;
 	} while (round > 0);
@@ -148,20 +173,4 @@ uint64_t relay_waiting(const struct relay *r)
 		if (r->s[s].size > r->s[s].sent)
 			sum += r->s[s].size - r->s[s].sent;
 	return sum;
-}
-
-void relay_punch(struct relay *r, enum stream s, uint64_t scanned)
-{
-	struct relay_stream *st = &r->s[s];
-	uint64_t done = st->acked < scanned ? st->acked : scanned;
-
-	/* Samples of the last stretch may have been sent and not stored: a reconnect scans it again. */
-	if (st->fd < 0 || done < st->punched + 2 * RELAY_PUNCH)
-		return;
-	uint64_t upto = (done - RELAY_PUNCH) / RELAY_PUNCH * RELAY_PUNCH;
-
-	if (fallocate(st->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)st->punched,
-		      (off_t)(upto - st->punched)) == 0 ||
-	    errno == EOPNOTSUPP)
-		st->punched = upto;
 }

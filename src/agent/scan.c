@@ -15,6 +15,7 @@
 #include "metrics/lines.h"
 
 #define ITEMS_MAX (768 * 1024) /* a frame holds 1 MiB */
+#define PIECE (8 * 1024)
 #define QUEUE_MAX (256 * 1024) /* of the connection: then the output goes first */
 
 void scan_init(struct scan *sc)
@@ -151,6 +152,24 @@ static void take_block(struct scan *sc, enum stream s, struct str block, struct 
 	take_block(sc, s, (struct str){block.p + part, block.n - part}, c);
 }
 
+/* In pieces of some whole lines, so that a frame does not grow much beyond its wanted size. */
+static void take_lines(struct scan *sc, enum stream s, struct str lines, struct conn *c)
+{
+	while (lines.n > 0) {
+		size_t n = lines.n < PIECE ? lines.n : PIECE;
+		const char *nl = memrchr(lines.p, '\n', n);
+
+		if (!nl)
+			nl = memchr(lines.p, '\n', lines.n);
+		n = nl ? (size_t)(nl - lines.p) + 1 : lines.n;
+		take_block(sc, s, (struct str){lines.p, n}, c);
+		if (sc->nitems >= SCAN_SAMPLES || sc->s[s].pos - sc->s[s].reported >= SCAN_REPORT)
+			send_frame(sc, s, c);
+		lines.p += n;
+		lines.n -= n;
+	}
+}
+
 /* How much of what was read can be looked at: whole lines, a piece of an overlong one, or the rest at the end. */
 static size_t usable(const char *p, size_t n, bool at_end)
 {
@@ -170,7 +189,7 @@ bool scan_stream(struct scan *sc, enum stream s, int fd, uint64_t size, bool end
 	uint64_t first = st->pos;
 	bool all = true;
 
-	if (!sc->ex || fd < 0)
+	if (fd < 0)
 		return true;
 	sc->time_ms = clock_wall_ms();
 	while (st->pos < size) {
@@ -188,9 +207,7 @@ bool scan_stream(struct scan *sc, enum stream s, int fd, uint64_t size, bool end
 
 		if (use == 0)
 			break;
-		take_block(sc, s, (struct str){scratch, use}, c);
-		if (sc->nitems >= SCAN_SAMPLES || st->pos - st->reported >= SCAN_REPORT)
-			send_frame(sc, s, c);
+		take_lines(sc, s, (struct str){scratch, use}, c);
 	}
 	if (sc->nitems > 0 || sc->bad > 0 || (ended && st->pos >= size && st->reported < st->pos))
 		send_frame(sc, s, c);

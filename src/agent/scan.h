@@ -27,7 +27,7 @@ struct scan_stream {
 };
 
 struct scan {
-	struct extract *ex; /* NULL: patterns not known yet */
+	struct extract *ex;
 	struct scan_stream s[STREAMS];
 	struct buf items; /* samples of the frame being made, JSON, comma-separated */
 	size_t nitems;

@@ -50,22 +50,13 @@ static void __attribute__((noreturn)) give_up(int report, enum stage stage)
 	_exit(CODE_NOT_RUN);
 }
 
-/* The job holds its pipes for reading too: when the reader is killed there is no SIGPIPE,
- * and what is in the pipe stays there for the next one. */
-static int open_streams(int dirfd)
+static int dup_streams(const int streams[static 2])
 {
-	for (int s = STREAM_OUT; s <= STREAM_ERR; s++) {
-		char file[16], fifo[16];
-		int fd;
-
-		spool_names((enum stream)s, file, fifo);
-		fd = openat(dirfd, fifo, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-		if (fd < 0 || dup2(fd, s + 1) < 0)
-			return -1;
-	}
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	return null < 0 ? -1 : dup2(null, 0);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(streams[0], 1) < 0)
+		return -1;
+	return dup2(streams[1], 2);
 }
 
 /* A script without "#!" is run by the shell, as a shell itself would do. */
@@ -84,20 +75,28 @@ static void exec_by_shell(const struct shim_start *s)
 	execve(argv[0], (char *const *)argv, (char *const *)s->env);
 }
 
-static void __attribute__((noreturn)) job_main(const struct shim *sh, bool inside, int go, int report)
+/* What the job's process gets from the shim. */
+struct birth {
+	int streams[2], go[2], report[2];
+	bool inside; /* the v2 group already */
+};
+
+static void __attribute__((noreturn)) job_main(const struct shim *sh, const struct birth *b)
 {
 	const struct shim_start *s = sh->start;
+	int report = b->report[1];
 	char byte;
 
+	close(b->go[1]);
 	setsid();
-	if ((!inside && cgroup_enter_unified(&s->cg) < 0) || cgroup_enter_memory(&s->cg) < 0)
+	if ((!b->inside && cgroup_enter_unified(&s->cg) < 0) || cgroup_enter_memory(&s->cg) < 0)
 		give_up(report, STAGE_CGROUP);
-	if (open_streams(sh->dirfd) < 0)
+	if (dup_streams(b->streams) < 0)
 		give_up(report, STAGE_STREAMS);
 	if (chdir(s->cwd) < 0)
 		give_up(report, STAGE_CWD);
 	/* Nothing of the job's runs before its pid is on record; without a shim it never runs. */
-	if (read(go, &byte, 1) != 1)
+	if (read(b->go[0], &byte, 1) != 1)
 		_exit(CODE_NOT_RUN);
 	child_reset_signals();
 	execve(s->file, (char *const *)s->argv, (char *const *)s->env);
@@ -145,35 +144,51 @@ static void explain_failure(const struct shim_start *s, const struct failure *f,
 	}
 }
 
+/* The job holds its pipes for reading too: when the reader is killed there is no SIGPIPE, and what is in the
+ * pipe stays there for the next one.  Opened before the fork, so that the pumps never see a pipe without a writer. */
+static int birth_open(int dirfd, struct birth *b)
+{
+	*b = (struct birth){{-1, -1}, {-1, -1}, {-1, -1}, false};
+	for (int s = STREAM_OUT; s <= STREAM_ERR; s++) {
+		char file[16], fifo[16];
+
+		spool_names((enum stream)s, file, fifo);
+		b->streams[s] = openat(dirfd, fifo, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (b->streams[s] < 0)
+			return -1;
+	}
+	return pipe2(b->go, O_CLOEXEC) < 0 ? -1 : pipe2(b->report, O_CLOEXEC | O_NONBLOCK);
+}
+
+static void birth_close(struct birth *b)
+{
+	int *fds[] = {&b->streams[0], &b->streams[1], &b->go[0], &b->go[1], &b->report[0], &b->report[1]};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		close_fdp(fds[i]);
+}
+
 /* The job's process is there and may run; sh->report tells what becomes of it. */
 static int start_job(struct shim *sh, struct err *err)
 {
 	CLEANUP(close_fdp) int cgroup_fd = cgroup_open(&sh->start->cg);
-	int go[2] = {-1, -1}, report[2] = {-1, -1};
-	bool inside;
+	CLEANUP(birth_close) struct birth b;
 	pid_t pid;
 
-	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0)
-		return err_errno(err, errno, "make a pipe");
-	pid = child_fork_into(cgroup_fd, &inside);
+	if (birth_open(sh->dirfd, &b) < 0)
+		return err_errno(err, errno, "open the job's pipes");
+	pid = child_fork_into(cgroup_fd, &b.inside);
 	if (pid < 0)
 		return err_errno(err, errno, "fork the job");
-	if (pid == 0) {
-		close(go[1]);
-		job_main(sh, inside, go[0], report[1]);
-	}
-	close(go[0]);
-	close(report[1]);
-	sh->report = report[0];
+	if (pid == 0)
+		job_main(sh, &b);
+	sh->report = TAKE_FD(b.report[0]);
 	sh->tend.job = proc_id_of(pid);
-	int rc = status_add_job(sh->status_fd, sh->tend.job, err);
-
+	if (status_add_job(sh->status_fd, sh->tend.job, err) < 0)
+		return -1; /* it sees the end of `go` and never runs */
 	tend_ring(&sh->tend);
 	/* Nobody reads it if the process has given up already: then the report says why. */
-	if (rc == 0 && write(go[1], "g", 1) < 0)
-		rc = 0;
-	close(go[1]);
-	return rc;
+	return write(b.go[1], "g", 1) < 0 && errno != EPIPE ? err_errno(err, errno, "start the job") : 0;
 }
 
 /* ---- its life ---- */

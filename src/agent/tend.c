@@ -30,7 +30,7 @@ int tend_open(struct tend *t, struct err *err)
 		t->spools[s].full_ms = t->limits.full_ms;
 	}
 	/* Neither is needed for correctness: without them the watcher is slow, the budget not enforced. */
-	t->bell = openat(t->dirfd, TEND_BELL, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	t->bell = openat(t->dirfd, TEND_BELL, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	t->acked = openat(t->dirfd, TEND_ACKED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	t->phase = TEND_RUNNING;
 	t->exit = (struct exit_report){.attempt = t->attempt, .code = -1};
@@ -50,8 +50,8 @@ void tend_close(struct tend *t)
 
 void tend_ring(const struct tend *t)
 {
-	if (t->bell >= 0 && pwrite(t->bell, "!", 1, 0) < 0)
-		return; /* the watcher also looks when the shim ends */
+	if (t->bell >= 0 && write(t->bell, "!", 1) < 0)
+		return; /* full: nobody has looked for long, and will look when it comes back */
 }
 
 /* ---- output ---- */

@@ -67,8 +67,8 @@ struct tend {
 };
 
 /* The names of the small files beside the spools. */
-#define TEND_BELL "bell"   /* one byte, written whenever there is something new to look at */
-#define TEND_ACKED "acked" /* three u64: how far the master has stored each stream */
+#define TEND_BELL "bell.fifo" /* a byte comes whenever there is something new to look at */
+#define TEND_ACKED "acked"    /* three u64: how far the master has stored each stream */
 
 int tend_open(struct tend *t, struct err *err);
 void tend_close(struct tend *t);

@@ -109,7 +109,7 @@ static int keep(struct call *c, const struct cli_option *o, const char *text, st
 		return -1;
 	if (strcmp(o->name, "help") == 0)
 		c->help = true;
-	else if (strcmp(o->name, "output") == 0)
+	else if (text && strcmp(o->name, "output") == 0)
 		c->output = strcmp(text, "json") == 0 ? OUTPUT_JSON : OUTPUT_TABLE;
 	else
 		c->values[c->nvalues++] = (struct call_value){o, text, number};

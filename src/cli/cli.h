@@ -110,8 +110,8 @@ void manpage_render(struct buf *out);
 /* shell: "bash", "zsh", "fish"; false for another. */
 bool completion_render(const char *shell, struct buf *out);
 
-/* Print to stdout, whole or not at all known to have failed: 0, or the exit code after a
- * message. */
+/* Print to stdout.  0, or the exit code after a message when it cannot be written; a reader that
+ * went away is no error. */
 int cli_print(const struct buf *b);
 /* "regatta: message" on stderr, escaped; returns the exit code of the kind. */
 int cli_fail(const struct err *err);

@@ -164,7 +164,7 @@ static const struct cli_option sim_options[] = {
 static const struct cli_option master_options[] = {
 	{.name = "listen",
 	 .value = "ADDR:PORT",
-	 .help = "serve HTTP there too (default 127.0.0.1:5436 in the foreground)"},
+	 .help = "serve HTTP there too; callers need the token in $REGATTA_HOME/token"},
 	{.name = "stop",
 	 .help = "stop the running master; its runs go on and are taken up again by the next one"},
 	{.name = "cancel", .help = "with --stop: cancel the active runs first"},

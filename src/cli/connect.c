@@ -4,12 +4,14 @@
  * The master is this same program, started as `regatta master --background`,
  * detached, with its talk in $REGATTA_HOME/master.log.  Two commands that start
  * one at the same moment are harmless: the second master sees that it is the
- * second, leaves with exit code 0, and both commands connect to the first.
+ * second and leaves, and both commands connect to the first.  A master that is
+ * just leaving is waited for and then replaced.
  */
 #include "cli/api.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -27,9 +29,11 @@
 #include "base/path.h"
 #include "net/http_client.h"
 
-#define START_MS 10000	     /* to wait for a master that was started */
-#define POLL_MS 1	     /* between two attempts to connect meanwhile */
-#define AFTER_FAILURE_MS 300 /* another command's master may still come up after ours has failed */
+#define START_MS 10000 /* to wait for a master that was started */
+#define POLL_MS 1      /* between two attempts to connect meanwhile */
+#define AGAIN_MS 10    /* between two attempts to start one, doubled each time */
+#define AGAIN_MAX_MS 500
+#define MAX_FAILURES 2
 #define CONNECT_MS 5000
 #define MAX_LOG (1 << 20) /* a larger master.log is put aside as master.log.1 */
 #define LOG_TAIL 4096
@@ -179,38 +183,88 @@ static int start_failed(const char *home, const char *what, struct err *err)
 	/* Behind the time and the role comes what it said. */
 	const char *said = strstr(line, "master: ");
 	said = said ? said + strlen("master: ") : line;
-	return err_set(err, ERR_UNAVAILABLE, "%s: %s", what, said[0] ? said : "see master.log in its home");
+	return err_set(err, ERR_UNAVAILABLE, "%s: %s", what,
+		       said[0] ? said : "see master.log in its home");
 }
 
-/* Wait until somebody listens; pid is the master that was started. */
-static int wait_for_master(const char *home, pid_t pid, const volatile int *stop,
-			   struct http_client **ret, struct err *err)
+/* Does a process hold this home, by the pid in its lock?  In doubt yes: then a failed start is tried
+ * again until the time is up.  (A lock without a pid was taken just now, or by a master that died
+ * before it could say so.) */
+static bool is_held(const char *home)
 {
-	int64_t deadline = clock_boot_ms() + START_MS;
-	bool failed = false;
+	CLEANUP(freep) char *path = path_join(home, "lock");
+	CLEANUP(buf_release) struct buf text;
+	char stat_path[64];
+	int64_t pid;
 
-	for (;;) {
+	buf_init(&text, 4096);
+	if (file_read(path, &text, NULL) < 0)
+		return false;
+	if (!str_to_i64(str_trim(buf_str(&text)), &pid) || pid <= 0)
+		return true;
+	snprintf(stat_path, sizeof(stat_path), "/proc/%" PRId64 "/stat", pid);
+	buf_reset(&text);
+	if (file_read(stat_path, &text, NULL) < 0)
+		return false;
+	/* "pid (name) state ...": one that is dead but not yet buried holds nothing. */
+	const char *end = memrchr(text.p, ')', text.n);
+	return !end || end[1] != ' ' || (end[2] != 'Z' && end[2] != 'X');
+}
+
+/* One master of ours after the other, until somebody listens. */
+struct starting {
+	const char *home;
+	pid_t pid; /* 0: none is being started */
+	int64_t spawn_at;
+	int pause_ms;
+	bool contested; /* another one held the home when ours was started */
+	int failures;	/* in a row, with nobody else to blame */
+};
+
+static int spawn_next(struct starting *s, int64_t now, struct err *err)
+{
+	if (s->pid > 0 || now < s->spawn_at)
+		return 0;
+	s->contested = is_held(s->home);
+	s->spawn_at = now + s->pause_ms;
+	s->pause_ms = 2 * s->pause_ms < AGAIN_MAX_MS ? 2 * s->pause_ms : AGAIN_MAX_MS;
+	return spawn_master(s->home, &s->pid, err);
+}
+
+/* -1 when it is clear that no master can start here. */
+static int look_at_child(struct starting *s, struct err *err)
+{
+	int status;
+
+	if (s->pid <= 0 || waitpid(s->pid, &status, WNOHANG) != s->pid)
+		return 0;
+	s->pid = 0;
+	bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+	s->failures = failed && !s->contested && !is_held(s->home) ? s->failures + 1 : 0;
+	return s->failures < MAX_FAILURES ? 0
+					  : start_failed(s->home, "the master did not start", err);
+}
+
+static int start_master(const char *home, const volatile int *stop, struct http_client **ret,
+			struct err *err)
+{
+	struct starting s = {.home = home, .pause_ms = AGAIN_MS};
+	int64_t now = clock_boot_ms(), deadline = now + START_MS;
+
+	for (;; now = clock_boot_ms()) {
+		if (spawn_next(&s, now, err) < 0)
+			return -1;
 		if (connect_once(home, ret, err) == 0)
 			return 0;
 		if (err->kind != ERR_UNAVAILABLE)
 			return -1;
-		int64_t now = clock_boot_ms();
 		if (now >= deadline)
-			return start_failed(home,
-					    failed ? "the master did not start"
-						   : "the master did not answer in 10 s",
-					    err);
+			return start_failed(home, "no master has answered for 10 s", err);
 		if (stop && *stop)
 			return err_set(err, ERR_CANCELLED,
 				       "interrupted while the master was starting");
-		int status;
-		if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid) {
-			pid = 0;
-			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-				failed = true;
-				deadline = now + AFTER_FAILURE_MS;
-			}
-		}
+		if (look_at_child(&s, err) < 0)
+			return -1;
 		poll(NULL, 0, POLL_MS);
 	}
 }
@@ -218,13 +272,9 @@ static int wait_for_master(const char *home, pid_t pid, const volatile int *stop
 int master_connect(const char *home, bool start, const volatile int *stop, struct http_client **ret,
 		   struct err *err)
 {
-	pid_t pid;
-
 	if (connect_once(home, ret, err) == 0)
 		return 0;
 	if (err->kind != ERR_UNAVAILABLE || !start)
 		return -1;
-	if (check_home(home, err) < 0 || spawn_master(home, &pid, err) < 0)
-		return -1;
-	return wait_for_master(home, pid, stop, ret, err);
+	return check_home(home, err) < 0 ? -1 : start_master(home, stop, ret, err);
 }

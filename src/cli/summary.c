@@ -130,15 +130,14 @@ static void add_cause(const struct doc *run, struct buf *out)
 		add_outside(out, cause);
 		buf_addc(out, '\n');
 	}
-	if (node) {
-		CLEANUP(buf_release) struct buf story = {0};
-		buf_init(&story, RENDER_MAX_LINE);
+	CLEANUP(buf_release) struct buf story = {0};
+	buf_init(&story, RENDER_MAX_LINE);
+	if (node)
 		node_story(node, &story);
+	if (story.n) {
 		buf_addz(out, "node    ");
 		add_outside(out, doc_str(node, "name", STR("?")));
-		if (story.n)
-			buf_printf(out, ": %.*s", STR_ARG(buf_str(&story)));
-		buf_addc(out, '\n');
+		buf_printf(out, ": %.*s\n", STR_ARG(buf_str(&story)));
 	}
 	add_tail(tail, out);
 }

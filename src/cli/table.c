@@ -119,14 +119,17 @@ void table_render(const struct table *t, const struct style *st, struct buf *out
 	struct cell titles[TABLE_MAX_COLUMNS];
 	size_t n = t->ncolumns;
 
+	if (n == 0 || n > TABLE_MAX_COLUMNS)
+		return;
 	for (size_t i = 0; i < n; i++) {
 		struct str title = str_from(t->columns[i].title);
 		titles[i] = (struct cell){title, text_width(title), TINT_DIM};
 		w[i] = titles[i].width;
 	}
-	for (size_t i = 0; i < t->ncells; i++)
-		if (t->cells[i].width > w[i % n])
-			w[i % n] = t->cells[i].width;
+	for (size_t row = 0; row + n <= t->ncells; row += n)
+		for (size_t i = 0; i < n; i++)
+			if (t->cells[row + i].width > w[i])
+				w[i] = t->cells[row + i].width;
 	size_t shown = n;
 	if (st->width) {
 		shown = squeeze(t, w, st->width);

@@ -144,7 +144,7 @@ static int read_array(struct reader *r, struct doc *d)
 	if (take(r, ']'))
 		return 0;
 	for (;;) {
-		struct doc *item;
+		struct doc *item = NULL;
 
 		skip_space(r);
 		if (r->p < r->end && *r->p == ']')
@@ -173,7 +173,7 @@ static int read_object(struct reader *r, struct doc *d)
 		if (read_string(r) < 0)
 			return -1;
 		struct str key = arena_str(r->a, buf_str(&r->scratch));
-		struct doc *value;
+		struct doc *value = NULL;
 
 		if (!take(r, ':'))
 			return reader_expected(r, "':'");
@@ -221,7 +221,7 @@ static int read_value(struct reader *r, struct doc **ret_doc)
 int json_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err)
 {
 	CLEANUP(reader_release) struct reader r = {0};
-	struct doc *d;
+	struct doc *d = NULL;
 
 	if (reader_open(&r, text, a, err) < 0 || read_value(&r, &d) < 0)
 		return -1;

@@ -10,6 +10,8 @@
 #include "fmt/number.h"
 #include "fmt/quote.h"
 
+#define SCANNED_KEYS 16 /* of one table, before an index is worth its cost */
+
 /* Where the text stops being UTF-8; only called when it does. */
 static int fail_utf8(struct reader *r)
 {
@@ -212,20 +214,37 @@ int reader_duplicate(struct reader *r, struct str key, struct doc_pos key_pos, s
 			   quote(key, shown), first.line, first.col);
 }
 
+/* Is the key there?  Few are compared one by one, many are looked up by their index. */
+static const struct doc_entry *find_entry(struct reader *r, const struct doc *table, struct str key)
+{
+	if (table->table.n > SCANNED_KEYS) {
+		uintptr_t number = (uintptr_t)reader_recall(r, table, key);
+
+		return number ? &table->table.v[number - 1] : NULL;
+	}
+	for (size_t i = 0; i < table->table.n; i++) {
+		if (str_eq(table->table.v[i].key, key))
+			return &table->table.v[i];
+	}
+	return NULL;
+}
+
 int reader_put(struct reader *r, struct doc *table, struct str key, struct doc_pos key_pos,
 	       struct doc *value)
 {
-	struct doc_pos *first = reader_recall(r, table, key);
+	const struct doc_entry *first = find_entry(r, table, key);
 
 	if (first)
-		return reader_duplicate(r, key, key_pos, *first);
-	first = arena_new_of(r->a, struct doc_pos);
-	*first = key_pos;
-	reader_remember(r, table, key, first);
+		return reader_duplicate(r, key, key_pos, first->key_pos);
 	*doc_entry_push(r->a, table) = (struct doc_entry){
 		.key = key,
 		.key_pos = key_pos,
 		.value = value,
 	};
+	size_t n = table->table.n;
+
+	/* At the border all that were only compared so far are remembered, then each new one. */
+	for (size_t i = n == SCANNED_KEYS + 1 ? 0 : n - 1; n > SCANNED_KEYS && i < n; i++)
+		reader_remember(r, table, table->table.v[i].key, (void *)(uintptr_t)(i + 1));
 	return 0;
 }

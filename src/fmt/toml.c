@@ -118,8 +118,11 @@ static int open_item(struct reader *r, struct doc **table, const struct toml_par
 {
 	struct slot *s = reader_recall(r, *table, part->key);
 
-	if (reader_enter(r, part->pos) < 0 || reader_enter(r, part->pos) < 0)
-		return -1;
+	/* Two levels: the list and the table in it. */
+	for (int i = 0; i < 2; i++) {
+		if (reader_enter(r, part->pos) < 0)
+			return -1;
+	}
 	if (s && s->origin != BY_LIST)
 		return cannot_extend(r, part, s);
 

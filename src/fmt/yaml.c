@@ -306,7 +306,7 @@ static int check_tag_lines(struct source *s)
 int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err)
 {
 	CLEANUP(source_release) struct source s = {0};
-	struct doc *d;
+	struct doc *d = NULL;
 
 	if (reader_open(&s.r, text, a, err) < 0)
 		return -1;

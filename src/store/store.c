@@ -117,23 +117,22 @@ static int after_commit(void *ctx, sqlite3 *db, const char *name, int pages)
 	return SQLITE_OK;
 }
 
-/* Made here and not by SQLite: private from the start, and never through a link. */
-static int make_file(const char *path, struct err *err)
+/* There, or made; never through a link. */
+static int find_file(struct store *st, struct err *err)
 {
-	CLEANUP(close_fdp)
-	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	struct stat sb;
 
-	if (fd < 0)
-		return err_errno(err, errno, "open database '%s'", path);
-	if (fstat(fd, &sb) < 0)
-		return err_errno(err, errno, "stat database '%s'", path);
+	if (lstat(st->db_path, &sb) < 0) {
+		if (errno == ENOENT)
+			return store_create(st->home, st->db_path, err);
+		return err_errno(err, errno, "stat database '%s'", st->db_path);
+	}
 	if (!S_ISREG(sb.st_mode))
 		return err_set(err, ERR_UNAVAILABLE,
 			       "database '%s' is not a regular file: move it away, or use another "
 			       "REGATTA_HOME",
-			       path);
-	return 0;
+			       st->db_path);
+	return sb.st_size ? 0 : store_create(st->home, st->db_path, err);
 }
 
 static int set_up(struct store *st, const char *sql, struct err *err)
@@ -147,10 +146,10 @@ static int open_db(struct store *st, struct err *err)
 {
 	int version;
 
-	if (make_file(st->db_path, err) < 0)
-		return -1;
 	/* Counting every allocation takes a lock; too late is no harm. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	if (find_file(st, err) < 0)
+		return -1;
 	int rc = sqlite3_open_v2(
 		st->db_path, &st->db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);

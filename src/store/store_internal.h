@@ -60,6 +60,8 @@ int store_identify(sqlite3 *db, const char *path, int known, int *ret_version, s
 int store_migrate(sqlite3 *db, const char *path, int version, const struct migration *steps, int n,
 		  struct err *err);
 extern const struct migration store_migrations[STORE_VERSION];
+/* store_create.c: an empty database of our version at `path` in `home`, whole and on disk. */
+int store_create(const char *home, const char *path, struct err *err);
 /* What a result code of SQLite means for people. */
 int store_sqlite_error(sqlite3 *db, const char *path, int rc, const char *what, struct err *err);
 

@@ -80,7 +80,7 @@ complete -c regatta -n '__fish_seen_subcommand_from completion; and __regatta_ar
 complete -c regatta -n '__fish_seen_subcommand_from completion' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__fish_seen_subcommand_from completion' -l help -s h -d 'show this help'
 complete -c regatta -n __fish_use_subcommand -a master -d 'run the master in the foreground, or stop it'
-complete -c regatta -n '__fish_seen_subcommand_from master' -l listen -x -d 'serve HTTP there too (default 127.0.0.1:5436 in the foreground)'
+complete -c regatta -n '__fish_seen_subcommand_from master' -l listen -x -d 'serve HTTP there too; callers need the token in $REGATTA_HOME/token'
 complete -c regatta -n '__fish_seen_subcommand_from master' -l stop -d 'stop the running master; its runs go on and are taken up again by the next one'
 complete -c regatta -n '__fish_seen_subcommand_from master' -l cancel -d 'with --stop: cancel the active runs first'
 complete -c regatta -n '__fish_seen_subcommand_from master' -l output -x -a 'table json' -d 'table for people (default), json for scripts'

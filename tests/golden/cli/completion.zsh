@@ -126,7 +126,7 @@ _regatta()
 		;;
 	master)
 		_arguments -S \
-			'--listen[serve HTTP there too (default 127.0.0.1\:5436 in the foreground)]:ADDR\:PORT: ' \
+			'--listen[serve HTTP there too; callers need the token in $REGATTA_HOME/token]:ADDR\:PORT: ' \
 			'--stop[stop the running master; its runs go on and are taken up again by the next one]' \
 			'--cancel[with --stop\: cancel the active runs first]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \

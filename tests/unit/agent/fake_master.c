@@ -152,7 +152,7 @@ void fake_agent(struct fake *f)
 	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	const char *const argv[] = {"regatta", "agent", f->node, NULL};
 	const char *const env[] = {path, mark, "HOME=/root", "ASAN_OPTIONS=detect_leaks=1", NULL};
-	struct child_spec spec = {.file = "/proc/self/exe", .argv = argv, .env = env,
+	struct child_spec spec = {.file = f->exe ? f->exe : "/proc/self/exe", .argv = argv, .env = env,
 				  .in = -1, .out = fd, .err = fd, .session = true};
 
 	assert_int_equal(child_spawn(&spec, &f->agent, &err), 0);
@@ -185,11 +185,19 @@ void fake_send(struct fake *f, enum frame_type type, const char *json)
 	send_frame(f, type, 0, str_from(json));
 }
 
+void fake_ack(struct fake *f, enum stream s)
+{
+	uint8_t ack[16];
+
+	data_offset_put(ack, f->out[s].n);
+	data_offset_put(ack + 8, f->scanned[s]);
+	send_frame(f, FRAME_ACK, (uint16_t)s, (struct str){(char *)ack, sizeof(ack)});
+}
+
 static void take_data(struct fake *f, const struct frame *fr)
 {
 	uint64_t offset;
 	struct str bytes;
-	uint8_t ack[8];
 
 	assert_true(fr->channel < STREAMS);
 	assert_true(data_payload(fr->payload, &offset, &bytes));
@@ -201,9 +209,8 @@ static void take_data(struct fake *f, const struct frame *fr)
 	size_t skip = b->n - (size_t)offset;
 
 	buf_add(b, bytes.p + skip, bytes.n - skip);
-	data_offset_put(ack, b->n);
 	if (!f->hold_acks)
-		send_frame(f, FRAME_ACK, fr->channel, (struct str){(char *)ack, sizeof(ack)});
+		fake_ack(f, (enum stream)fr->channel);
 }
 
 static void take_metrics(struct fake *f, const struct frame *fr, const struct doc *d)
@@ -221,6 +228,8 @@ static void take_metrics(struct fake *f, const struct frame *fr, const struct do
 		buf_printf(&f->samples, "%s=%g@%" PRId64 ";", v[0]->s.p,
 			   v[1]->type == DOC_INT ? (double)v[1]->i : v[1]->f, v[2]->i);
 	}
+	if (!f->hold_acks)
+		fake_ack(f, (enum stream)fr->channel);
 }
 
 static void take(struct fake *f, const struct frame *fr)

@@ -21,6 +21,7 @@ struct fake {
 	char *dir;  /* of the test: link.sock and node/ are below */
 	char *node; /* node directory */
 	const char *config; /* more members of agent.json, each with a leading comma */
+	const char *exe; /* NULL: this program */
 	int listener, fd;
 	pid_t agent;
 	struct arena *arena;
@@ -49,6 +50,7 @@ void fake_agent(struct fake *f);
 const struct doc *fake_meet(struct fake *f);
 const struct doc *fake_accept(struct fake *f); /* without the answer */
 void fake_welcome(struct fake *f, int64_t lease_ms);
+void fake_ack(struct fake *f, enum stream s); /* what is there */
 void fake_send(struct fake *f, enum frame_type type, const char *json);
 /* Take frames until one of this type has come (since the last call for it). */
 const struct doc *fake_wait(struct fake *f, enum frame_type type);

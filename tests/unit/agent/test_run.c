@@ -139,14 +139,7 @@ static void nobody_on_the_other_side_sends_nothing_beyond_the_window(void **stat
 	assert_int_equal(f->out[STREAM_OUT].n, 4 * 1024 * 1024);
 	assert_int_equal(f->count[FRAME_COLLECTED], 0);
 	f->hold_acks = false;
-	uint8_t ack[8];
-
-	data_offset_put(ack, f->out[STREAM_OUT].n);
-	uint8_t frame[FRAME_HEADER + 8];
-
-	frame_header(frame, FRAME_ACK, 0, STREAM_OUT, 8);
-	memcpy(frame + FRAME_HEADER, ack, 8);
-	assert_int_equal(write(f->fd, frame, sizeof(frame)), sizeof(frame));
+	fake_ack(f, STREAM_OUT);
 	fake_wait(f, FRAME_COLLECTED);
 	assert_int_equal(f->out[STREAM_OUT].n, 6291456);
 }

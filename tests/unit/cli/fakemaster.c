@@ -335,7 +335,6 @@ int master_main(const struct master_options *o)
 	static const struct http_handler handler = {.on_request = on_request};
 	struct fake f = {.home = xstrdup(o->home)};
 	CLEANUP(freep) char *lock_path = path_join(o->home, "lock");
-	CLEANUP(close_fdp) int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	struct err err;
 
 	if (fault(&f, "start")) {
@@ -343,12 +342,16 @@ int master_main(const struct master_options *o)
 		free(f.home);
 		return 8;
 	}
+	CLEANUP(close_fdp) int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (o->listen)
 		printf("listen %s\n", o->listen);
 	if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
+		fprintf(stderr, "a master is already running\n");
 		free(f.home);
-		return o->background ? 0 : 2;
+		return 2;
 	}
+	if (ftruncate(lock, 0) < 0 || dprintf(lock, "%d\n", (int)getpid()) < 0)
+		return 8;
 	f.loop = loop_new();
 	f.http = http_server_new(f.loop,
 				 &(struct http_limits){.max_body = MAX_FILE, .max_queue = MAX_FILE},

@@ -275,6 +275,13 @@ static void events_are_printed_in_order(void **state)
 				     "{\"seq\":2,\"time_ms\":2000,\"kind\":\"ended\"}\n");
 	ran_release(&r);
 	assert_int_equal(home_count(state, "requests.log", "/events?after=0&follow=1 "), 1);
+	/* The master dies behind the first event: the second comes from the next one. */
+	home_put(state, "fault-die-watch", "x");
+	r = DRIVE(state, "events", "job", "-f");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "     2  00:00:02.000  ended\n");
+	ran_release(&r);
+	assert_int_equal(home_count(state, "requests.log", "/events?after=1&follow=1 "), 1);
 	REFUSED(state, 3, "no run 'nothing'", "events", "nothing");
 	home_put(state, "events.jsonl", "nonsense\n");
 	REFUSED(state, 8, "not JSON", "events", "job");

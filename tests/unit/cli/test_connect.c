@@ -2,8 +2,11 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -51,6 +54,65 @@ static void several_commands_at_once_share_one_master(void **state)
 	assert_int_equal(home_count(state, "requests.log", "GET "), 8);
 }
 
+/* Somebody who holds the home as a master that is about to leave does. */
+static pid_t hold_home(void **state, bool say_so)
+{
+	int ready[2];
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		int fd = open(unit_path(state, "lock"), O_RDWR | O_CREAT, 0600);
+		if (flock(fd, LOCK_EX) < 0 || (say_so && dprintf(fd, "%d\n", (int)getpid()) < 0) ||
+		    write(ready[1], "x", 1) < 0)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void a_lock_that_a_dead_master_left_is_no_obstacle(void **state)
+{
+	static const char *const locks[] = {"", "nonsense\n", "999999999\n", "-1\n"};
+
+	put_runs(state);
+	for (size_t i = 0; i < COUNT(locks); i++) {
+		home_put(state, "lock", locks[i]);
+		struct ran r = DRIVE(state, "ps");
+		assert_int_equal(r.code, 0);
+		ran_release(&r);
+		r = DRIVE(state, "master", "--stop");
+		assert_int_equal(r.code, 0);
+		ran_release(&r);
+	}
+}
+
+static void a_master_that_is_leaving_is_waited_for(void **state)
+{
+	for (int say_so = 0; say_so < 2; say_so++) {
+		put_runs(state);
+		pid_t holder = hold_home(state, say_so);
+		struct driven d = DRIVE_BEGIN(state, "ps");
+		/* It must still be waiting when the other one has gone. */
+		int64_t until = clock_boot_ms() + 100;
+		while (clock_boot_ms() < until)
+			assert_int_equal(waitpid(d.pid, NULL, WNOHANG), 0);
+		kill(holder, SIGKILL);
+		waitpid(holder, NULL, 0);
+		struct ran r = drive_end(d);
+		assert_int_equal(r.code, 0);
+		assert_has(&r.out, "job-abcd");
+		ran_release(&r);
+		r = DRIVE(state, "master", "--stop");
+		ran_release(&r);
+	}
+}
+
 static void the_master_does_not_hold_descriptors_of_the_caller(void **state)
 {
 	int p[2];
@@ -74,8 +136,8 @@ static void a_master_that_cannot_start_is_quoted(void **state)
 	home_put(state, "fault-start", "xxx");
 	struct ran r = DRIVE(state, "ps");
 	assert_int_equal(r.code, 8);
-	assert_has(&r.err, "regatta: the master did not start; ");
-	assert_has(&r.err, "/master.log ends with: fake: the database is of version 99\n");
+	assert_string_equal(r.err.p, "regatta: the master did not start: "
+				     "fake: the database is of version 99\n");
 	assert_int_equal(r.out.n, 0);
 	ran_release(&r);
 	home_put(state, "fault-start", "");
@@ -107,6 +169,11 @@ static void a_home_that_cannot_be_made_is_named(void **state)
 	struct ran r = DRIVE(state, "ps");
 	assert_true(r.code >= 2 && r.code <= 8);
 	assert_has(&r.err, "file");
+	ran_release(&r);
+	setenv("REGATTA_HOME", "/proc/none", 1);
+	r = DRIVE(state, "ps");
+	assert_true(r.code >= 2 && r.code <= 8);
+	assert_has(&r.err, "make the state directory (REGATTA_HOME)");
 	ran_release(&r);
 	unsetenv("TEST_KEEP_HOME");
 }
@@ -213,6 +280,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_command_starts_a_master_in_the_background),
 		T(several_commands_at_once_share_one_master),
+		T(a_lock_that_a_dead_master_left_is_no_obstacle),
+		T(a_master_that_is_leaving_is_waited_for),
 		T(the_master_does_not_hold_descriptors_of_the_caller),
 		T(a_master_that_cannot_start_is_quoted),
 		T(a_long_log_is_put_aside),

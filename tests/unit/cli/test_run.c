@@ -263,6 +263,81 @@ static void answers_that_make_no_sense_are_errors(void **state)
 	ran_release(&r);
 }
 
+static void a_master_that_cannot_come_back_at_once_is_tried_again(void **state)
+{
+	home_put(state, "watch.jsonl", RUNNING "\n");
+	home_put(state, "cancelled.json", CANCELLED "\n");
+	struct driven d = DRIVE_BEGIN(state, "run", "--", "true");
+	home_await(state, "requests.log", "/watch", 1);
+	put_good_run(state);
+	unlink(unit_path(state, "cancelled.json"));
+	home_put(state, "fault-start", "xxx");
+	CLEANUP(freep) char *pid = home_get(state, "lock");
+	int64_t number = 0;
+	assert_true(str_to_i64(str_trim(str_from(pid)), &number));
+	assert_int_equal(kill((pid_t)number, SIGKILL), 0);
+	struct ran r = drive_end(d);
+	assert_int_equal(r.code, 0);
+	assert_has(&r.err, "the master is gone: starting it again; the run goes on");
+	assert_has(&r.out, "job-abcd succeeded");
+	ran_release(&r);
+	assert_int_equal(home_count(state, "master.log", "version 99"), 3);
+}
+
+static void a_run_that_vanishes_is_not_found(void **state)
+{
+	home_put(state, "run.json", "{\"id\":\"nothing\",\"state\":\"accepted\"}");
+	static const char *const ways[][6] = {{"run", "--", "true"},
+					      {"run", "--repeat", "2", "--", "true"}};
+	for (size_t i = 0; i < COUNT(ways); i++) {
+		struct ran r = drive(state, ways[i]);
+		assert_int_equal(r.code, 3);
+		assert_has(&r.err, "regatta: no run 'nothing'\n");
+		ran_release(&r);
+	}
+	home_put(state, "run.json", "{}");
+	struct ran r = DRIVE(state, "run", "--repeat", "2", "--", "true");
+	assert_int_equal(r.code, 8);
+	assert_has(&r.err, "no run id");
+	ran_release(&r);
+}
+
+static void output_that_cannot_be_written_does_not_stop_the_run(void **state)
+{
+	put_good_run(state);
+	home_put(state, "job-0.out", "text\n");
+	setenv("TEST_STDOUT", "/dev/full", 1);
+	struct ran r = DRIVE(state, "run", "-f", "--", "true");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.err, "write the job's output");
+	assert_has(&r.err, "job-abcd succeeded");
+	ran_release(&r);
+	r = DRIVE(state, "run", "--", "true");
+	assert_int_equal(r.code, 5);
+	assert_has(&r.err, "write the result");
+	ran_release(&r);
+	r = DRIVE(state, "run", "--repeat", "3", "--", "true");
+	unsetenv("TEST_STDOUT");
+	assert_int_equal(r.code, 8);
+	assert_has(&r.err, "write the result");
+	ran_release(&r);
+	assert_int_equal(home_count(state, "requests.log", "POST /api/v1/runs "), 5);
+}
+
+static void a_log_that_is_refused_does_not_stop_the_run(void **state)
+{
+	home_put(state, "watch.jsonl",
+		 "{\"id\":\"job-abcd\",\"state\":\"succeeded\",\"exit_code\":0,\"metrics\":{\"m\":{"
+		 "}},"
+		 "\"nodes\":[{\"name\":\"ghost-0\"}]}\n");
+	home_put(state, "metrics.json", "nonsense"); /* nor do metrics that cannot be read */
+	struct ran r = DRIVE(state, "run", "-f", "--", "true");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.err, "log of ghost-0: no such node");
+	assert_has(&r.err, "job-abcd succeeded");
+	ran_release(&r);
+}
+
 static void interrupts_cancel_then_hurry_then_leave(void **state)
 {
 	home_put(state, "watch.jsonl", RUNNING "\n");
@@ -443,6 +518,10 @@ int main(int argc, char **argv)
 		T(a_master_that_dies_in_the_watch_is_replaced),
 		T(a_stream_that_ends_before_the_run_is_opened_again),
 		T(answers_that_make_no_sense_are_errors),
+		T(a_master_that_cannot_come_back_at_once_is_tried_again),
+		T(a_run_that_vanishes_is_not_found),
+		T(output_that_cannot_be_written_does_not_stop_the_run),
+		T(a_log_that_is_refused_does_not_stop_the_run),
 		T(interrupts_cancel_then_hurry_then_leave),
 		T(a_lost_terminal_leaves_the_run_alone),
 		T(signals_that_the_caller_ignores_stay_ignored),

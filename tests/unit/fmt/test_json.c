@@ -170,6 +170,33 @@ static void a_duplicate_key_is_refused(void **state)
 			 "{\"a\":{\"a\":1},\"b\":{\"a\":1}}");
 }
 
+static void a_duplicate_is_found_in_a_table_of_any_size(void **state)
+{
+	(void)state;
+	for (int n = 1; n < 40; n++) {
+		for (int twice = 0; twice < n; twice++) {
+			CLEANUP(buf_release) struct buf b;
+			char message[120];
+			int first = 0, last;
+
+			buf_init(&b, 10000);
+			buf_addz(&b, "{\"inner\":{\"k0\":0}");
+			for (int i = 0; i < n; i++) {
+				buf_addc(&b, ',');
+				first = i == twice ? (int)b.n + 1 : first;
+				buf_printf(&b, "\"k%d\":%d", i, i);
+			}
+			last = (int)b.n + 2;
+			buf_printf(&b, ",\"k%d\":0}", twice);
+			snprintf(
+				message, sizeof(message),
+				"1:%d: found the key 'k%d' again, expected it once (first at 1:%d)",
+				last, twice, first);
+			assert_refused(json_parse, buf_str(&b), message);
+		}
+	}
+}
+
 static void bytes_that_are_not_utf8_are_refused(void **state)
 {
 	(void)state;
@@ -313,6 +340,7 @@ int main(void)
 		cmocka_unit_test(bad_numbers_are_refused),
 		cmocka_unit_test(bad_escapes_are_refused),
 		cmocka_unit_test(a_duplicate_key_is_refused),
+		cmocka_unit_test(a_duplicate_is_found_in_a_table_of_any_size),
 		cmocka_unit_test(bytes_that_are_not_utf8_are_refused),
 		cmocka_unit_test(what_a_message_shows_cannot_steer_a_terminal),
 		cmocka_unit_test(a_long_word_is_cut_in_the_message),

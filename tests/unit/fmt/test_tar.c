@@ -307,6 +307,23 @@ static void an_output_that_fails_is_an_error(void **state)
 	}
 	assert_int_equal(tar_pack(unit_path(state, "many"), full, &err), -1);
 	assert_int_equal(err.code, ENOSPC);
+	/* Of a directory's header, and of a long name's. */
+	for (int i = 0; i < 300; i++) {
+		CLEANUP(freep) char *name = xasprintf("dirs/%d", i);
+
+		put_dir(state, name);
+	}
+	err = (struct err){0};
+	assert_int_equal(tar_pack(unit_path(state, "dirs"), full, &err), -1);
+	assert_int_equal(err.code, ENOSPC);
+	for (int i = 0; i < 90; i++) {
+		CLEANUP(freep) char *name = xasprintf("long/%0120d", i);
+
+		put_file(state, name, "", 0644);
+	}
+	err = (struct err){0};
+	assert_int_equal(tar_pack(unit_path(state, "long"), full, &err), -1);
+	assert_int_equal(err.code, ENOSPC);
 }
 
 static void directories_too_deep_are_refused(void **state)

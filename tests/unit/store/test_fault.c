@@ -285,6 +285,17 @@ static void every_commit_is_synced_before_it_is_confirmed(void **state)
 	store_close(st);
 }
 
+static void a_new_database_is_synced_before_it_takes_its_place(void **state)
+{
+	struct story *s = *state;
+	CLEANUP(freep) char *home = story_home(s);
+
+	faulty_arm(FAULT_IO_ONCE, 0);
+	struct store *st = fixture_open(home);
+	assert_int_equal(faulty_syncs(), 1);
+	store_close(st);
+}
+
 static void the_log_does_not_grow_without_bound(void **state)
 {
 	struct story *s = *state;
@@ -365,6 +376,7 @@ int main(void)
 		on_story(after_a_power_cut_every_confirmed_commit_is_there),
 		on_story(recovery_can_fail_too_and_be_done_again),
 		on_story(every_commit_is_synced_before_it_is_confirmed),
+		on_story(a_new_database_is_synced_before_it_takes_its_place),
 		on_story(the_log_does_not_grow_without_bound),
 		on_story(a_log_that_cannot_be_moved_does_not_undo_its_commit),
 	};

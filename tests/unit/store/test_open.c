@@ -279,6 +279,54 @@ static void an_empty_file_is_a_fresh_database(void **state)
 	close_home(fixture_open(*state));
 }
 
+static void the_log_of_a_database_that_was_taken_away_is_not_played_into_a_new_one(void **state)
+{
+	struct store *st = fixture_open(*state);
+	struct err err;
+	int64_t n;
+
+	store_begin(st);
+	fixture_add(st, "a");
+	fixture_commit(st);
+	struct buf log = content_of(unit_path(state, "regatta.db-wal"));
+	assert_true(log.n > 4096);
+	close_home(st);
+	for (int i = 0; i < 2; i++) {
+		if (i == 0)
+			assert_int_equal(unlink(unit_path(state, "regatta.db")), 0);
+		else
+			spoil(unit_path(state, "regatta.db"), STR(""));
+		spoil(unit_path(state, "regatta.db-wal"), buf_str(&log));
+		st = fixture_open(*state);
+		assert_ok(store_run_count(st, false, &n, &err), &err);
+		assert_int_equal(n, 0);
+		close_home(st);
+	}
+	buf_release(&log);
+}
+
+static void what_a_crash_left_beside_the_database_is_no_hindrance(void **state)
+{
+	spoil(unit_path(state, "regatta.db.new"), STR("half a database"));
+	spoil(unit_path(state, "regatta.db.new-wal"), STR("half a log"));
+	close_home(fixture_open(*state));
+	assert_false(file_exists(unit_path(state, "regatta.db.new")));
+	assert_false(file_exists(unit_path(state, "regatta.db.new-wal")));
+}
+
+static void a_place_that_cannot_be_cleared_is_told(void **state)
+{
+	struct store *st;
+	struct err err;
+
+	assert_int_equal(mkdir(unit_path(state, "regatta.db.new"), 0700), 0);
+	assert_fails(store_open(*state, &st, &err), &err, ERR_INVALID, "regatta.db.new");
+	assert_int_equal(rmdir(unit_path(state, "regatta.db.new")), 0);
+	assert_int_equal(mkdir(unit_path(state, "regatta.db-wal"), 0700), 0);
+	assert_fails(store_open(*state, &st, &err), &err, ERR_INVALID, "regatta.db-wal");
+	assert_false(file_exists(unit_path(state, "regatta.db")));
+}
+
 static void a_database_without_its_first_row_is_refused(void **state)
 {
 	close_home(fixture_open(*state));
@@ -309,13 +357,13 @@ static void a_thing_in_the_place_of_the_database_is_refused(void **state)
 	struct err err;
 
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_fails(store_open(*state, &st, &err), &err, ERR_INVALID, "regatta.db");
+	assert_fails(store_open(*state, &st, &err), &err, ERR_UNAVAILABLE, "not a regular file");
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_fails(store_open(*state, &st, &err), &err, ERR_UNAVAILABLE, "not a regular file");
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("elsewhere.db", path), 0);
-	assert_fails(store_open(*state, &st, &err), &err, ERR_INVALID, "regatta.db");
+	assert_fails(store_open(*state, &st, &err), &err, ERR_UNAVAILABLE, "not a regular file");
 	assert_false(file_exists(unit_path(state, "elsewhere.db")));
 }
 
@@ -488,6 +536,9 @@ int main(void)
 		on_dir(a_file_that_is_no_database_is_refused),
 		on_dir(a_damaged_database_is_refused),
 		on_dir(an_empty_file_is_a_fresh_database),
+		on_dir(the_log_of_a_database_that_was_taken_away_is_not_played_into_a_new_one),
+		on_dir(what_a_crash_left_beside_the_database_is_no_hindrance),
+		on_dir(a_place_that_cannot_be_cleared_is_told),
 		on_dir(a_database_without_its_first_row_is_refused),
 		on_dir(a_database_without_a_table_is_refused_when_it_is_needed),
 		on_dir(a_thing_in_the_place_of_the_database_is_refused),

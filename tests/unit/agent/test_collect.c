@@ -1,0 +1,109 @@
+/* Files to keep, by pattern. */
+#include "unit.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/collect.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+static void put(void **state, const char *name, const char *text)
+{
+	assert_int_equal(file_write_atomic(unit_path(state, name), str_from(text), 0644, false, NULL), 0);
+}
+
+static void tree(void **state)
+{
+	assert_int_equal(file_mkdir_p(unit_path(state, "w/model/deep"), 0755, NULL), 0);
+	put(state, "w/a.txt", "aa");
+	put(state, "w/b.log", "b");
+	put(state, "w/model/m.bin", "mm");
+	put(state, "w/model/deep/d.bin", "ddd");
+	assert_int_equal(symlink("/etc/passwd", unit_path(state, "w/model/link")), 0);
+	assert_int_equal(mkfifo(unit_path(state, "w/model/fifo"), 0600), 0);
+}
+
+static int collect(void **state, const char *const *patterns, size_t n, uint64_t *files, uint64_t *bytes,
+		   struct err *err)
+{
+	return collect_files(unit_path(state, "w"), patterns, n, unit_path(state, "kept"), files, bytes, err);
+}
+
+static void only_regular_files_that_match_are_copied_once(void **state)
+{
+	static const char *const patterns[] = {"model/**", "*.txt", "a.txt", "model/m.bin", "nothing/*", "missing"};
+	uint64_t files, bytes;
+	struct err err = {0};
+
+	tree(state);
+	for (int again = 0; again < 2; again++) { /* twice gives the same */
+		assert_int_equal(collect(state, patterns, COUNT(patterns), &files, &bytes, &err), 0);
+		assert_int_equal(files, 3);
+		assert_int_equal(bytes, 7);
+	}
+	assert_true(file_exists(unit_path(state, "kept/model/deep/d.bin")));
+	assert_true(file_exists(unit_path(state, "kept/a.txt")));
+	assert_false(file_exists(unit_path(state, "kept/b.log")));
+	assert_false(file_exists(unit_path(state, "kept/model/link")));
+	assert_false(file_exists(unit_path(state, "kept/model/fifo")));
+}
+
+static void a_changed_file_replaces_its_old_copy(void **state)
+{
+	static const char *const patterns[] = {"a.txt"};
+	uint64_t files, bytes;
+	struct err err = {0};
+	struct buf b;
+
+	tree(state);
+	collect(state, patterns, 1, &files, &bytes, &err);
+	put(state, "w/a.txt", "new");
+	assert_int_equal(collect(state, patterns, 1, &files, &bytes, &err), 0);
+	buf_init(&b, 100);
+	assert_int_equal(file_read(unit_path(state, "kept/a.txt"), &b, NULL), 0);
+	assert_string_equal(b.p, "new");
+	buf_release(&b);
+}
+
+static void a_pattern_that_leaves_the_directory_is_refused(void **state)
+{
+	static const char *const bad[] = {"../x", "/etc/*", ""};
+	uint64_t files, bytes;
+
+	tree(state);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct err err = {0};
+
+		assert_int_equal(collect(state, &bad[i], 1, &files, &bytes, &err), -1);
+		assert_int_equal(err.kind, ERR_INVALID);
+	}
+}
+
+static void a_destination_that_cannot_be_written_is_an_error_with_the_count_so_far(void **state)
+{
+	static const char *const patterns[] = {"a.txt", "model/m.bin"};
+	uint64_t files, bytes;
+	struct err err = {0};
+
+	tree(state);
+	put(state, "kept_file", "x");
+	assert_int_equal(mkdir(unit_path(state, "kept"), 0755), 0);
+	put(state, "kept/model", "a file in the way");
+	assert_int_equal(collect(state, patterns, COUNT(patterns), &files, &bytes, &err), -1);
+	assert_int_equal(files, 1);
+	assert_non_null(strstr(err.msg, "keep 'model/m.bin'"));
+}
+
+int main(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, unit_make_dir, unit_remove_dir)
+	static const struct CMUnitTest tests[] = {
+		CASE(only_regular_files_that_match_are_copied_once),
+		CASE(a_changed_file_replaces_its_old_copy),
+		CASE(a_pattern_that_leaves_the_directory_is_refused),
+		CASE(a_destination_that_cannot_be_written_is_an_error_with_the_count_so_far),
+	};
+
+	return cmocka_run_group_tests_name("agent: collect", tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+/* The job's environment. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "agent/environ.h"
+
+static void the_masters_values_win_and_gaps_are_filled(void **state)
+{
+	const char *sent[] = {"A=1", "PATH=/sent", "REGATTA_NODE_TOKEN=forged", "REGATTA_METRICS=/forged", NULL};
+	struct msg_start m = {.env = sent, .nenv = 4};
+
+	(void)state;
+	setenv("HOME", "/home/me", 1);
+	setenv("SECRET", "not for jobs", 1);
+	const char **env = environ_make(&m, "mark.1", "/fifo");
+
+	assert_string_equal(environ_get(env, "A"), "1");
+	assert_string_equal(environ_get(env, "PATH"), "/sent");
+	assert_string_equal(environ_get(env, "HOME"), "/home/me");
+	assert_string_equal(environ_get(env, "REGATTA_NODE_TOKEN"), "mark.1");
+	assert_string_equal(environ_get(env, "REGATTA_METRICS"), "/fifo");
+	assert_string_equal(environ_get(env, "SECRET"), "");
+	environ_freep(&env);
+}
+
+static void without_an_environment_of_our_own_there_are_defaults(void **state)
+{
+	const char *sent[] = {NULL};
+	struct msg_start m = {.env = sent};
+
+	(void)state;
+	unsetenv("HOME");
+	unsetenv("PATH");
+	const char **env = environ_make(&m, "", "/fifo");
+
+	assert_non_null(strstr(environ_get(env, "PATH"), "/usr/bin"));
+	assert_string_equal(environ_get(env, "HOME"), "/");
+	assert_string_equal(environ_get(env, "REGATTA_NODE_TOKEN"), "");
+	environ_freep(&env);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_masters_values_win_and_gaps_are_filled),
+		cmocka_unit_test(without_an_environment_of_our_own_there_are_defaults),
+	};
+
+	return cmocka_run_group_tests_name("agent: environ", tests, NULL, NULL);
+}
