@@ -81,9 +81,9 @@ static void send_frame(struct scan *sc, enum stream s, struct conn *c)
 			 ",\"samples\":[",
 			 st->reported, st->pos, sc->bad);
 
-	sc->items.max = ITEMS_MAX + 2; /* the end always fits */
+	sc->items.max += 2; /* the end always fits */
 	buf_add(&sc->items, "]}", 2);
-	sc->items.max = ITEMS_MAX;
+	sc->items.max -= 2;
 	conn_send(c, FRAME_METRICS, (uint16_t)s, (struct str){head, (size_t)n}, buf_str(&sc->items));
 	buf_reset(&sc->items);
 	sc->nitems = 0;
@@ -155,7 +155,7 @@ static void take_block(struct scan *sc, enum stream s, struct str block, struct 
 /* In pieces of some whole lines, so that a frame does not grow much beyond its wanted size. */
 static void take_lines(struct scan *sc, enum stream s, struct str lines, struct conn *c)
 {
-	while (lines.n > 0) {
+	while (lines.p && lines.n > 0) {
 		size_t n = lines.n < PIECE ? lines.n : PIECE;
 		const char *nl = memrchr(lines.p, '\n', n);
 
@@ -173,7 +173,7 @@ static void take_lines(struct scan *sc, enum stream s, struct str lines, struct 
 /* How much of what was read can be looked at: whole lines, a piece of an overlong one, or the rest at the end. */
 static size_t usable(const char *p, size_t n, bool at_end)
 {
-	const char *nl = memrchr(p, '\n', n);
+	const char *nl = p ? memrchr(p, '\n', n) : NULL;
 
 	if (at_end)
 		return n;

@@ -4,6 +4,7 @@ Whatever dies: every run ends in exactly one verdict, no rank runs twice, and th
 byte for byte what the job wrote. A failure prints its seed; REGATTA_SEED replays the choices.
 """
 import hashlib
+import json
 import os
 import random
 import signal
@@ -53,7 +54,8 @@ def kill_one(rng, regatta, clients):
 
 def check_run(regatta, run, got, lost):
     assert got["verdict"] in ("succeeded", "failed") and got["exit_code"] is not None
-    ends = [e["kind"] for e in regatta.json("events", run) if e["kind"] in ("succeeded", "failed", "cancelled")]
+    events = map(json.loads, regatta("events", "--output", "json", run).out.splitlines())
+    ends = [e["kind"] for e in events if e["kind"] in ("succeeded", "failed", "cancelled")]
     assert ends == [got["verdict"]], f"{run} ended as {ends}"
     for node in got["nodes"]:
         name = node["name"]

@@ -342,14 +342,12 @@ static void list_procs(const struct node *n, struct proc_list *out)
 	}
 }
 
-/* A released agent has proven that the job is gone, and is on its way out. */
+/* A released agent proves that the job is gone, and leaves; it may not have come to that yet. */
 static bool left_clean(const struct node *n)
 {
 	CLEANUP(freep) char *clean = in_node(n, CLEAN_FILE);
 	struct proc_id agent = living_agent(n);
 
-	if (!file_exists(clean) || cgroup_populated(&n->cg))
-		return false;
 	if (agent.pid > 0) {
 		CLEANUP(close_fdp) int fd = proc_open(agent);
 		struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -358,7 +356,7 @@ static bool left_clean(const struct node *n)
 			poll(&p, 1, LEAVING_MS);
 		agent = living_agent(n);
 	}
-	return agent.pid == 0;
+	return agent.pid == 0 && file_exists(clean) && !cgroup_populated(&n->cg);
 }
 
 static void pause_ms(int ms)

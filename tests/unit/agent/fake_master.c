@@ -135,7 +135,7 @@ static void write_config(struct fake *f)
 			       "\"cgroup\":\"%s\",\"cgroup_memory\":\"%s\"%s}",
 			       f->dir, f->mark, f->dir, cg.unified, cg.memory, f->config);
 
-	assert_int_equal(file_write_atomic(path, str_from(text), 0600, false, NULL), 0);
+	assert_int_equal(file_write_atomic(path, str_from(f->raw_config ? f->raw_config : text), 0600, false, NULL), 0);
 	free(text);
 	free(path);
 }

@@ -21,6 +21,7 @@ struct fake {
 	char *dir;  /* of the test: link.sock and node/ are below */
 	char *node; /* node directory */
 	const char *config; /* more members of agent.json, each with a leading comma */
+	const char *raw_config; /* the whole of agent.json instead */
 	const char *exe; /* NULL: this program */
 	int listener, fd;
 	pid_t agent;

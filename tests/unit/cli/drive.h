@@ -35,6 +35,8 @@ struct driven {
 };
 struct driven drive_begin(void **state, const char *const *argv);
 #define DRIVE_BEGIN(state, ...) drive_begin((state), (const char *const[]){__VA_ARGS__, NULL})
+/* Wait until it has said this on stderr; the test fails after a while. */
+void drive_await(struct driven d, const char *text);
 struct ran drive_end(struct driven d);
 
 /* With stdout and stderr on a terminal of this size.  Returns everything that was written to it. */

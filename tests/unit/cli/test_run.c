@@ -45,7 +45,6 @@ static void a_run_ends_with_a_summary_and_its_exit_code(void **state)
 	assert_int_equal(r.code, 0);
 	assert_has(&r.out, "job-abcd succeeded after 12 ms (single on local, 2 nodes)\n");
 	assert_has(&r.out, "0.125");
-	assert_has(&r.err, "regatta: job-abcd: running\n");
 	ran_release(&r);
 	home_put(state, "watch.jsonl", RUNNING "\n" FAILED "\n");
 	r = DRIVE(state, "run", "--", "false");
@@ -343,7 +342,7 @@ static void interrupts_cancel_then_hurry_then_leave(void **state)
 	home_put(state, "watch.jsonl", RUNNING "\n");
 	home_put(state, "cancelled.json", CANCELLED "\n");
 	struct driven d = DRIVE_BEGIN(state, "run", "--", "sleep", "9");
-	home_await(state, "requests.log", "/watch", 1);
+	drive_await(d, "regatta: job-abcd: running\n");
 	kill(d.pid, SIGWINCH); /* another size of the terminal is no interrupt */
 	kill(d.pid, SIGINT);
 	struct ran r = drive_end(d);

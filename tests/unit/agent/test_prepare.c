@@ -1,0 +1,295 @@
+/* Making a node fit to run, and saying why it is not. */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "agent/prepare.h"
+#include "agent/probe.h"
+#include "base/err.h"
+#include "base/hex.h"
+#include "fake_master.h"
+#include "fmt/tar.h"
+#include "net/digest.h"
+#include "sys/cgroup.h"
+
+static void put(void **state, const char *name, const char *text, mode_t mode)
+{
+	assert_int_equal(file_write_atomic(unit_path(state, name), str_from(text), mode, false, NULL), 0);
+}
+
+/* A source archive with run.sh and lib/x; its digest as text. */
+static void make_source(void **state, char sha[static 65])
+{
+	uint8_t digest[SHA256_BYTES];
+	uint64_t size;
+	struct err err = {0};
+
+	assert_int_equal(file_mkdir_p(unit_path(state, "src/lib"), 0755, NULL), 0);
+	put(state, "src/run.sh", "#!/bin/sh\ncat lib/x data/part/* one.csv\n", 0755);
+	put(state, "src/lib/x", "from source\n", 0644);
+	int fd = open(unit_path(state, "src.tar"), O_RDWR | O_CREAT, 0600);
+
+	assert_int_equal(tar_pack(unit_path(state, "src"), fd, &err), 0);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(sha256_fd(fd, digest, &size, &err), 0);
+	hex_encode(digest, sizeof(digest), sha);
+	close(fd);
+}
+
+static void make_data(void **state)
+{
+	assert_int_equal(file_mkdir_p(unit_path(state, "data/part"), 0755, NULL), 0);
+	put(state, "data/part/a", "a\n", 0644);
+	put(state, "data/part/b", "b\n", 0644);
+	put(state, "data/part/c", "c\n", 0644);
+	put(state, "one.csv", "1\n", 0644);
+}
+
+static void source_and_data_are_put_in_place_once(void **state)
+{
+	char sha[65];
+	struct err err = {0};
+	struct msg_data data[2] = {{.path = "data", .shard_index = 1, .shard_count = 2},
+				   {.path = "one.csv", .shard_count = 1}};
+	struct msg_inputs in = {.data = data, .ndata = 2, .source_sha256 = sha, .cwd = "", .output_dir = ""};
+
+	make_source(state, sha);
+	make_data(state);
+	assert_int_equal(mkdir(unit_path(state, "node"), 0700), 0);
+	char source[512], dir[512], one[512], node[512];
+
+	snprintf(source, sizeof(source), "%s", unit_path(state, "src.tar"));
+	snprintf(dir, sizeof(dir), "%s", unit_path(state, "data"));
+	snprintf(one, sizeof(one), "%s", unit_path(state, "one.csv"));
+	snprintf(node, sizeof(node), "%s", unit_path(state, "node"));
+	in.source = source;
+	data[0].src = dir;
+	data[1].src = one;
+	assert_true(prepare_is_long(&in));
+	if (prepare_files(&in, node, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_true(file_exists(unit_path(state, "node/work/lib/x")));
+	assert_true(file_exists(unit_path(state, "node/work/one.csv")));
+	/* The second of two shards of three files: the middle one. */
+	assert_false(file_exists(unit_path(state, "node/work/data/part/a")));
+	assert_true(file_exists(unit_path(state, "node/work/data/part/b")));
+	assert_false(file_exists(unit_path(state, "node/work/data/part/c")));
+	/* Again: nothing is touched. */
+	put(state, "node/work/mine", "x", 0644);
+	assert_int_equal(prepare_files(&in, node, &err), 0);
+	assert_true(file_exists(unit_path(state, "node/work/mine")));
+	/* Other inputs: everything is new. */
+	data[0].shard_count = 1;
+	data[0].shard_index = 0;
+	assert_int_equal(prepare_files(&in, node, &err), 0);
+	assert_false(file_exists(unit_path(state, "node/work/mine")));
+	assert_true(file_exists(unit_path(state, "node/work/data/part/c")));
+}
+
+static void what_cannot_be_put_in_place_is_said(void **state)
+{
+	char sha[65], node[512], tar[512], dir[512], one[512];
+	make_source(state, sha);
+	make_data(state);
+	assert_int_equal(mkdir(unit_path(state, "node"), 0700), 0);
+	snprintf(node, sizeof(node), "%s", unit_path(state, "node"));
+	snprintf(tar, sizeof(tar), "%s", unit_path(state, "src.tar"));
+	snprintf(dir, sizeof(dir), "%s", unit_path(state, "data"));
+	snprintf(one, sizeof(one), "%s", unit_path(state, "one.csv"));
+	struct {
+		struct msg_inputs in;
+		struct msg_data data;
+		enum err_kind kind;
+		const char *says;
+	} bad[] = {
+		{{.source = "/no/source", .source_sha256 = sha}, {0}, ERR_NOT_FOUND, "/no/source"},
+		{{.source = tar, .source_sha256 = "00"}, {0}, ERR_INVALID, "sha256"},
+		{{.source = one, .source_sha256 = "x"}, {0}, ERR_INVALID, "sha256"},
+		{{.ndata = 1}, {.src = "/no/data", .path = "d"}, ERR_NOT_FOUND, "/no/data"},
+		{{.ndata = 1}, {.src = dir, .path = "../out"}, ERR_INVALID, "leaves"},
+		{{.ndata = 1}, {.src = "s3://bucket/x", .path = "d"}, ERR_INVALID, "local path"},
+		{{.ndata = 1}, {.src = one, .path = "d", .shard_count = 2}, ERR_INVALID, "one file"},
+	};
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct err err = {0};
+
+		bad[i].in.data = &bad[i].data;
+		bad[i].in.cwd = bad[i].in.output_dir = "";
+		if (!bad[i].data.shard_count)
+			bad[i].data.shard_count = 1;
+		assert_int_equal(prepare_files(&bad[i].in, node, &err), -1);
+		if (err.kind != bad[i].kind || !strstr(err.msg, bad[i].says))
+			fail_msg("%zu: %s", i, err.msg);
+		assert_false(file_exists(unit_path(state, "node/work")));
+	}
+}
+
+static void the_output_directory_is_there_before_the_job(void **state)
+{
+	char out[512];
+	struct err err = {0};
+	struct msg_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "/", .output_dir = out};
+
+	snprintf(out, sizeof(out), "%s", unit_path(state, "outputs/n-0"));
+	assert_int_equal(prepare_files(&in, *state, &err), 0);
+	assert_true(file_exists(out));
+	assert_false(file_exists(unit_path(state, "work"))); /* nobody needs one */
+	in.output_dir = "/proc/no/such";
+	assert_int_equal(prepare_files(&in, *state, &err), -1);
+	assert_non_null(strstr(err.msg, "output directory"));
+}
+
+static void checks_name_the_command_and_the_directory(void **state)
+{
+	char node[512];
+	struct err err = {0};
+	struct msg_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "", .output_dir = ""};
+
+	snprintf(node, sizeof(node), "%s", (char *)*state);
+	assert_int_equal(prepare_check(&in, node, &err), -1); /* no work directory yet */
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_int_equal(prepare_files(&in, node, &err), 0);
+	assert_int_equal(prepare_check(&in, node, &err), 0);
+	in.path = "";
+	assert_int_equal(prepare_check(&in, node, &err), 0); /* the usual places */
+	in.argv0 = "pyhton3";
+	assert_int_equal(prepare_check(&in, node, &err), -1);
+	assert_string_equal(err.msg, "command 'pyhton3' not found in PATH");
+	in.cwd = "/etc/passwd";
+	assert_int_equal(prepare_check(&in, node, &err), -1);
+	assert_non_null(strstr(err.msg, "not a directory"));
+	in.cwd = "/no/such";
+	assert_int_equal(prepare_check(&in, node, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+}
+
+static void a_port_must_be_free(void **state)
+{
+	struct msg_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "/", .address = "127.66.5.4"};
+	struct err err = {0};
+	struct sockaddr_storage sa;
+	socklen_t len;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)state;
+	assert_true(probe_address("127.66.5.4", 0, &sa, &len));
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
+	in.port = ntohs(((struct sockaddr_in *)&sa)->sin_port);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(prepare_check(&in, "/tmp", &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	assert_non_null(strstr(err.msg, "127.66.5.4"));
+	close(fd);
+	assert_int_equal(prepare_check(&in, "/tmp", &err), 0);
+	in.address = "somewhere";
+	assert_int_equal(prepare_check(&in, "/tmp", &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	in.address = "203.0.113.7"; /* not ours */
+	assert_int_equal(prepare_check(&in, "/tmp", &err), -1);
+	assert_int_equal(err.kind, ERR_UNAVAILABLE);
+	assert_true(probe_address("::1", 80, &sa, &len));
+	assert_int_equal(sa.ss_family, AF_INET6);
+	assert_false(probe_address("1.2.3", 80, &sa, &len));
+}
+
+/* ---- through the link ---- */
+
+static void a_source_and_its_data_run(void **state)
+{
+	struct fake *f = *state;
+	void *dir = f->dir;
+	char sha[65];
+
+	make_source(&dir, sha);
+	make_data(&dir);
+	fake_agent(f);
+	fake_meet(f);
+	const char *json = arena_printf(
+		f->arena,
+		"{\"source\":{\"path\":\"%s/src.tar\",\"sha256\":\"%s\"},\"data\":[{\"src\":\"%s/data\",\"path\":\"data\"},"
+		"{\"src\":\"%s/one.csv\",\"path\":\"one.csv\"}],\"argv0\":\"./run.sh\",\"path\":\"/bin\"}",
+		f->dir, sha, f->dir, f->dir);
+
+	fake_send(f, FRAME_INPUTS, json);
+	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
+	fake_send(f, FRAME_INPUTS, json); /* again, as after a reconnect */
+	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
+	fake_send(f, FRAME_START,
+		  "{\"attempt\":1,\"argv\":[\"./run.sh\"],\"env\":{\"PATH\":\"/bin\"},\"cwd\":\"\",\"grace_ms\":100}");
+	assert_int_equal(fake_int(fake_end(f), "code"), 0);
+	assert_string_equal(f->out[STREAM_OUT].p, "from source\na\nb\nc\n1\n");
+	fake_send(f, FRAME_INPUTS, json); /* nothing is unpacked over a job that ran */
+	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
+	fake_release(f);
+}
+
+static void an_unfit_node_says_why(void **state)
+{
+	static const struct {
+		const char *json, *kind, *says;
+	} bad[] = {
+		{"{\"argv0\":\"pyhton3\",\"path\":\"/bin\"}", "not_found", "command 'pyhton3' not found in PATH"},
+		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"metrics\":[{\"name\":\"loss\",\"pattern\":\"(\"}]}", "invalid", "loss"},
+		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"source\":{\"path\":\"/no/tar\",\"sha256\":\"x\"}}", "not_found", "/no/tar"},
+		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"cwd\":\"/no/dir\"}", "not_found", "/no/dir"},
+	};
+	struct fake *f = *state;
+
+	fake_agent(f);
+	fake_meet(f);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		fake_send(f, FRAME_INPUTS, bad[i].json);
+		const struct doc *r = fake_wait(f, FRAME_READY);
+
+		assert_false(doc_bool(r, "ok", true));
+		assert_string_equal(fake_str(r, "kind"), bad[i].kind);
+		if (!strstr(fake_str(r, "reason"), bad[i].says))
+			fail_msg("'%s' does not say '%s'", fake_str(r, "reason"), bad[i].says);
+	}
+	fake_release(f);
+}
+
+static void a_configuration_that_cannot_be_used_ends_the_agent(void **state)
+{
+	static const char *const bad[] = {"", "{}", "{\"run\":\"r\"}", "[1]",
+					  "{\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"link_dir\":\"d\",\"link_name\":\"l\","
+					  "\"proto\":99}"};
+	struct fake *f = *state;
+
+	fake_agent(f); /* a good one, to see that the same way works */
+	fake_meet(f);
+	fake_release(f);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		f->raw_config = bad[i];
+		fake_agent(f);
+		assert_int_not_equal(fake_agent_gone(f), 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, unit_make_dir, unit_remove_dir)
+#define LINK_CASE(fn) cmocka_unit_test_setup_teardown(fn, fake_setup, fake_teardown)
+	static const struct CMUnitTest tests[] = {
+		CASE(source_and_data_are_put_in_place_once),
+		CASE(what_cannot_be_put_in_place_is_said),
+		CASE(the_output_directory_is_there_before_the_job),
+		CASE(checks_name_the_command_and_the_directory),
+		CASE(a_port_must_be_free),
+		LINK_CASE(a_source_and_its_data_run),
+		LINK_CASE(an_unfit_node_says_why),
+		LINK_CASE(a_configuration_that_cannot_be_used_ends_the_agent),
+	};
+	int role = fake_role(argc, argv);
+
+	if (role >= 0)
+		return role;
+	return cmocka_run_group_tests_name("agent: prepare", tests, NULL, NULL);
+}

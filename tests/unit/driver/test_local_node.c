@@ -1,0 +1,352 @@
+/* local.node: make sure that it is there, prove that it is gone. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "agent/agent.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/path.h"
+#include "driver/driver.h"
+#include "fmt/doc.h"
+#include "sys/cgroup.h"
+#include "sys/proctree.h"
+
+#define WAIT_MS 10000
+
+struct bench {
+	char *dir, *node;
+	struct driver_row row;
+};
+
+static int setup(void **state)
+{
+	struct bench *b = xcalloc(1, sizeof(*b));
+	void *dir;
+
+	if (unit_make_dir(&dir) < 0)
+		return -1;
+	b->dir = dir;
+	b->node = path_join(dir, "nodes/trainer-0");
+	b->row = (struct driver_row){.kind = "local.node", .name = "trainer-0", .install = "i", .run = "run-abcd",
+				     .role = "trainer", .attempt = 1, .run_dir = b->dir, .link_dir = b->dir,
+				     .token = "0123"};
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+	void *dir = b->dir;
+
+	local_node_driver.destroy(&b->row);
+	free(b->node);
+	free(b);
+	return unit_remove_dir(&dir);
+}
+
+static pid_t id_of(const struct bench *b)
+{
+	int64_t pid = 0;
+
+	assert_true(str_to_i64(str_from(b->row.id), &pid));
+	return (pid_t)pid;
+}
+
+static bool alive(pid_t pid)
+{
+	struct proc_info p;
+
+	return proc_read(pid, &p) && p.state != 'Z';
+}
+
+/* A text of agent.json; owned by the arena. */
+static const char *config_value(struct bench *b, struct arena *a, const char *key)
+{
+	char *path = path_join(b->node, "agent.json");
+	struct doc *d;
+	struct buf text;
+
+	buf_init(&text, 10000);
+	assert_int_equal(file_read(path, &text, NULL), 0);
+	assert_int_equal(json_parse(buf_str(&text), a, &d, NULL), 0);
+	const char *v = arena_strdup(a, doc_str(d, key, STR("")).p);
+
+	buf_release(&text);
+	free(path);
+	return v;
+}
+
+static void the_table_knows_its_drivers(void **state)
+{
+	(void)state;
+	assert_ptr_equal(driver_for("local.node"), &local_node_driver);
+	assert_null(driver_for("moon.base"));
+}
+
+static void a_node_is_created_once(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct bench *b = *state;
+	struct stat st;
+
+	assert_int_equal(local_node_driver.find(&b->row), DRIVER_ABSENT);
+	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_ABSENT);
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	pid_t pid = id_of(b);
+
+	assert_true(alive(pid));
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(id_of(b), pid);
+	assert_int_equal(local_node_driver.find(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_DONE);
+	assert_int_equal(stat(b->node, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	assert_string_equal(config_value(b, a, "run"), "run-abcd");
+	assert_string_equal(config_value(b, a, "node"), "trainer-0");
+	assert_string_equal(config_value(b, a, "token"), "0123");
+	assert_string_equal(config_value(b, a, "link_name"), "link.sock");
+	assert_int_equal(strlen(config_value(b, a, "mark")), 24);
+}
+
+static void an_agent_sees_only_what_it_may(void **state)
+{
+	struct bench *b = *state;
+	char path[64];
+	struct buf text;
+
+	setenv("AWS_SECRET_ACCESS_KEY", "canary", 1);
+	setenv("LC_TIME", "C", 1);
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)id_of(b));
+	buf_init(&text, 1 << 20);
+	assert_int_equal(file_read(path, &text, NULL), 0);
+	assert_null(memmem(text.p, text.n, "canary", 6));
+	assert_non_null(memmem(text.p, text.n, "LC_TIME=C", 9));
+	assert_non_null(memmem(text.p, text.n, "PATH=", 5));
+	assert_non_null(memmem(text.p, text.n, PROC_MARK "=", sizeof(PROC_MARK)));
+	buf_release(&text);
+}
+
+static void a_node_whose_agent_was_killed_is_broken_and_can_be_mended(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct bench *b = *state;
+
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	const char *mark = config_value(b, a, "mark");
+	pid_t pid = id_of(b);
+
+	kill(pid, SIGKILL);
+	for (int64_t until = clock_boot_ms() + WAIT_MS; alive(pid) && clock_boot_ms() < until;)
+		poll(NULL, 0, 1);
+	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_BROKEN);
+	assert_int_equal(local_node_driver.find(&b->row), DRIVER_ABSENT);
+	b->row.token = "4567"; /* a new secret is taken over, the mark stays */
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_not_equal(id_of(b), pid);
+	assert_string_equal(config_value(b, a, "token"), "4567");
+	assert_string_equal(config_value(b, a, "mark"), mark);
+}
+
+static void destroying_ends_agent_and_directory(void **state)
+{
+	struct bench *b = *state;
+
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	pid_t pid = id_of(b);
+
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_false(alive(pid));
+	assert_false(file_exists(b->node));
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE); /* gone is gone */
+	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_ABSENT);
+}
+
+/* Something that the job left: it carries the mark, or sits in the cgroup, or is on record. */
+static pid_t leftover(const char *mark, const char *unified)
+{
+	char *entry = xasprintf("%s=%s.1", PROC_MARK, mark);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char *const argv[] = {(char *)(uintptr_t)"sleep", (char *)(uintptr_t)"600", NULL};
+		char *const env[] = {mark ? entry : NULL, NULL};
+
+		setsid();
+		if (unified) {
+			struct cgroup cg = {0};
+
+			snprintf(cg.unified, sizeof(cg.unified), "%s", unified);
+			cgroup_make(&cg, false);
+			cgroup_enter_unified(&cg);
+		}
+		execve("/bin/sleep", argv, env);
+		_exit(127);
+	}
+	free(entry);
+	for (int64_t until = clock_boot_ms() + WAIT_MS; clock_boot_ms() < until; poll(NULL, 0, 1)) {
+		char path[64], name[64] = "";
+		struct buf b;
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+		buf_init(&b, 64);
+		if (file_read(path, &b, NULL) == 0)
+			snprintf(name, sizeof(name), "%s", b.p);
+		buf_release(&b);
+		if (strcmp(name, "sleep\n") == 0)
+			return pid;
+	}
+	fail_msg("the leftover does not start");
+	return -1;
+}
+
+static void destroying_finds_what_carries_the_mark(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct bench *b = *state;
+
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	pid_t pid = leftover(config_value(b, a, "mark"), NULL);
+
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_false(alive(pid));
+	waitpid(pid, NULL, 0);
+}
+
+static void destroying_empties_and_removes_the_cgroup(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct bench *b = *state;
+
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	const char *unified = config_value(b, a, "cgroup");
+
+	if (!unified[0]) {
+		print_message("# skipped: no cgroup can be made here\n");
+		skip();
+	}
+	pid_t pid = leftover("unknown", unified);
+
+	assert_true(file_exists(unified));
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_false(alive(pid));
+	assert_false(file_exists(unified));
+	waitpid(pid, NULL, 0);
+}
+
+static void destroying_finds_what_is_on_record(void **state)
+{
+	struct bench *b = *state;
+
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	pid_t pid = leftover("unknown", NULL);
+	char *a1 = path_join(b->node, "a1"), *status = path_join(b->node, "a1/status");
+	char text[160];
+
+	assert_int_equal(mkdir(a1, 0700), 0);
+	snprintf(text, sizeof(text), "torn{\n{\"rec\":\"job\",\"pid\":%d,\"start\":%llu}\n", (int)pid,
+		 (unsigned long long)proc_id_of(pid).start);
+	assert_int_equal(file_write_atomic(status, str_from(text), 0600, false, NULL), 0);
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_false(alive(pid));
+	waitpid(pid, NULL, 0);
+	free(a1);
+	free(status);
+}
+
+static void another_nodes_processes_are_left_alone(void **state)
+{
+	struct bench *b = *state;
+
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	pid_t pid = leftover("ffffffffffffffffffffffff", NULL);
+
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_true(alive(pid));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void an_agent_that_has_cleaned_up_is_waited_for_not_searched(void **state)
+{
+	struct bench *b = *state;
+	char *clean = path_join(b->node, AGENT_CLEAN_FILE);
+
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	pid_t pid = id_of(b);
+
+	/* It is on its way out. */
+	assert_int_equal(file_write_atomic(clean, STR(""), 0600, false, NULL), 0);
+	kill(pid, SIGTERM);
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_false(alive(pid));
+	assert_false(file_exists(b->node));
+	free(clean);
+}
+
+static void a_node_that_cannot_be_made_is_refused_with_the_reason(void **state)
+{
+	struct bench *b = *state;
+
+	b->row.run_dir = "/proc/no/such";
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_REFUSED);
+	assert_non_null(strstr(b->row.err.msg, "node 'trainer-0'"));
+	b->row.run_dir = b->dir;
+	b->row.err = (struct err){0};
+}
+
+static void a_directory_that_cannot_be_removed_is_held(void **state)
+{
+	struct bench *b = *state;
+	char *nodes = path_join(b->dir, "nodes");
+
+	if (geteuid() == 0) {
+		print_message("# skipped: root may remove everything\n");
+		free(nodes);
+		skip();
+	}
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	chmod(nodes, 0500);
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
+	assert_true(b->row.err.msg[0]);
+	chmod(nodes, 0700);
+	free(nodes);
+}
+
+int main(int argc, char **argv)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		CASE(the_table_knows_its_drivers),
+		CASE(a_node_is_created_once),
+		CASE(an_agent_sees_only_what_it_may),
+		CASE(a_node_whose_agent_was_killed_is_broken_and_can_be_mended),
+		CASE(destroying_ends_agent_and_directory),
+		CASE(destroying_finds_what_carries_the_mark),
+		CASE(destroying_empties_and_removes_the_cgroup),
+		CASE(destroying_finds_what_is_on_record),
+		CASE(another_nodes_processes_are_left_alone),
+		CASE(an_agent_that_has_cleaned_up_is_waited_for_not_searched),
+		CASE(a_node_that_cannot_be_made_is_refused_with_the_reason),
+		CASE(a_directory_that_cannot_be_removed_is_held),
+	};
+
+	if (argc == 3 && strcmp(argv[1], "agent") == 0)
+		return agent_main(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "master") == 0)
+		return 0; /* what a lonely agent starts */
+	return cmocka_run_group_tests_name("driver: local.node", tests, NULL, NULL);
+}
