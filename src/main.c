@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "cli/cli.h"
+#include "sys/title.h"
 
 static int version_role(char **argv)
 {
@@ -13,6 +14,7 @@ static int version_role(char **argv)
 
 static int agent_role(char **argv)
 {
+	title_init(3, argv);
 	return agent_main(argv[2]);
 }
 

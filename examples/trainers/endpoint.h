@@ -44,7 +44,9 @@ static inline const char *need_env(const char *name)
 	const char *value = getenv(name);
 
 	if (!value || !*value) {
-		fprintf(stderr, "%s is not set: start this with `regatta run` and strategy = \"pserver\"\n", name);
+		fprintf(stderr,
+			"%s is not set: start this with `regatta run` and strategy = \"pserver\"\n",
+			name);
 		exit(2);
 	}
 	return value;

@@ -88,7 +88,8 @@ int main(void)
 	fds[0] = (struct pollfd){.fd = listen_at(me), .events = POLLIN};
 	if (fds[0].fd < 0)
 		return 1;
-	printf("%s: weights %d to %d of %d, serving at %s\n", need_env("TASK_NAME"), from, from + count - 1, FEATURES, me);
+	printf("%s: weights %d to %d of %d, serving at %s\n", need_env("TASK_NAME"), from,
+	       from + count - 1, FEATURES, me);
 	fflush(stdout);
 	while (!stop) {
 		if (poll(fds, (nfds_t)n, 200) <= 0)

@@ -84,7 +84,8 @@ static int dial(const char *endpoint)
 	struct sockaddr_in sa;
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (fd < 0 || endpoint_parse(endpoint, &sa) < 0 || connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
+	if (fd < 0 || endpoint_parse(endpoint, &sa) < 0 ||
+	    connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
 		fprintf(stderr, "connect to %s: %s\n", endpoint, strerror(errno));
 		exit(1);
 	}
@@ -99,7 +100,8 @@ static void exchange(const int *fds, int servers, uint32_t op, const float *g)
 		shard(s, servers, &from, &count);
 		struct request rq = {op, (uint32_t)count};
 		if (write_all(fds[s], &rq, sizeof(rq)) < 0 ||
-		    (op == OP_PUSH && write_all(fds[s], g + from, sizeof(float) * (size_t)count) < 0) ||
+		    (op == OP_PUSH &&
+		     write_all(fds[s], g + from, sizeof(float) * (size_t)count) < 0) ||
 		    read_all(fds[s], w + from, sizeof(float) * (size_t)count) < 0) {
 			fprintf(stderr, "parameter server %d went away\n", s);
 			exit(1);
@@ -126,8 +128,8 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	while (servers < MAX_SERVERS && endpoint_at(list, servers, at, sizeof(at)))
 		fds[servers++] = dial(at);
-	printf("%s: %s %d of %d, %d parameter servers\n", need_env("TASK_NAME"), need_env("TRAINING_ROLE"), index, trainers,
-	       servers);
+	printf("%s: %s %d of %d, %d parameter servers\n", need_env("TASK_NAME"),
+	       need_env("TRAINING_ROLE"), index, trainers, servers);
 	make_data(index);
 	double start = now();
 	for (int step = 1; step <= STEPS; step++) {
@@ -135,11 +137,13 @@ int main(void)
 		sum += gradient(step * BATCH, g);
 		exchange(fds, servers, OP_PUSH, g);
 		if (step == 1 || step % REPORT == 0) {
-			printf("step %d/%d loss=%.6f\n", step, STEPS, (double)(sum / (step == 1 ? 1 : REPORT)));
+			printf("step %d/%d loss=%.6f\n", step, STEPS,
+			       (double)(sum / (step == 1 ? 1 : REPORT)));
 			if (step > 1)
 				sum = 0;
 		}
 	}
-	printf("**metrics_data: samples_per_s=%.0f,steps=%d\n", STEPS * BATCH / (now() - start), STEPS);
+	printf("**metrics_data: samples_per_s=%.0f,steps=%d\n", STEPS * BATCH / (now() - start),
+	       STEPS);
 	return 0;
 }

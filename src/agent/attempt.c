@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/environ.h"
+#include "agent/keeper.h"
 #include "agent/prepare.h"
 #include "agent/shim.h"
 #include "base/alloc.h"
@@ -24,6 +25,7 @@
 #include "sys/child.h"
 #include "sys/loop.h"
 
+#define JOB_LOOK_MS 20
 #define SHIM_LOOK_MS 200
 #define HOSTFILE "hostfile"
 
@@ -61,6 +63,7 @@ static void stop_tending(struct attempt *at)
 	for (int s = 0; s < STREAMS; s++)
 		at->tend_io[s] = loop_io_free(at->tend_io[s]);
 	at->tend_timer = loop_timer_free(at->tend_timer);
+	at->job_timer = loop_timer_free(at->job_timer);
 	if (at->tending) {
 		tend_close(&at->tend);
 		close(at->tend.status_fd);
@@ -208,6 +211,19 @@ static void give_up(struct attempt *at, const struct err *why)
 	ended(at, &e);
 }
 
+/* Not our child: nobody tells us of its end, nor how it came. */
+static void job_look(void *ctx)
+{
+	struct attempt *at = ctx;
+
+	if (proc_alive(at->st.job)) {
+		loop_timer_set(at->job_timer, JOB_LOOK_MS);
+		return;
+	}
+	tend_main_unknown(&at->tend, "agent and shim were killed; exit status unknown", clock_boot_ms());
+	loop_timer_set(at->tend_timer, 0);
+}
+
 /* The shim is dead and there is no exit record. */
 static void take_over(struct attempt *at)
 {
@@ -248,8 +264,10 @@ static void take_over(struct attempt *at)
 		tend_lost(&at->tend, "the shim was killed before the job had started", now);
 	else if (!at->parent || waitid(P_PID, (id_t)at->st.job.pid, &si,
 				   WEXITED | WNOHANG | WNOWAIT) < 0)
-		tend_lost(&at->tend, "agent and shim were killed; exit status unknown", now);
+		at->job_timer = loop_timer_new(at->loop, job_look, at);
 	loop_timer_set(at->tend_timer, 0);
+	if (at->job_timer)
+		loop_timer_set(at->job_timer, 0);
 }
 
 /* ---- watching the shim ---- */
@@ -258,8 +276,10 @@ static void shim_gone(struct attempt *at)
 {
 	unwatch_shim(at);
 	look(at);
-	if (!at->has_exit && !at->tending)
-		take_over(at);
+	if (at->has_exit || at->tending)
+		return;
+	keeper_fork(at->dirfd); /* we are the only reader now */
+	take_over(at);
 }
 
 static void shim_readable(void *ctx, int fd, int events)

@@ -6,7 +6,7 @@
  * new, the shim's pidfd says that it ended.  If the shim was killed, the job is
  * our child now (we are a subreaper) and the agent tends it itself.  If the shim
  * was forked by an earlier agent, nobody can learn the exit status any more: the
- * rest of the job is killed and that is what is reported.
+ * job is tended to its end all the same, and that is what is reported then.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,6 +55,7 @@ struct attempt {
 	struct tend tend;
 	struct loop_io *tend_io[STREAMS];
 	struct loop_timer *tend_timer;
+	struct loop_timer *job_timer; /* looks whether a job that is not our child still lives */
 
 	struct attempt_events ev;
 	void *ctx;

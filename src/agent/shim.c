@@ -10,12 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/keeper.h"
 #include "agent/status.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "sys/child.h"
+#include "sys/title.h"
 
 #define CODE_NOT_FOUND 127
 #define CODE_NOT_RUN 126
@@ -272,6 +274,9 @@ static void take_signals(struct shim *sh)
 		case SHIM_LEASE:
 			tend_stop(&sh->tend, STOP_LEASE, clock_boot_ms());
 			break;
+		case SHIM_ORPHAN:
+			keeper_fork(sh->dirfd); /* until there is an agent again, we are the only reader */
+			break;
 		default: /* SIGCHLD: reap() looks anyway */
 			break;
 		}
@@ -328,6 +333,7 @@ static void take_own_signals(struct shim *sh)
 	sigaddset(&set, SHIM_STOP);
 	sigaddset(&set, SHIM_HURRY);
 	sigaddset(&set, SHIM_LEASE);
+	sigaddset(&set, SHIM_ORPHAN);
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	sh->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
@@ -340,6 +346,8 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 	setsid();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	prctl(PR_SET_NAME, "regatta-shim");
+	title_role("shim");
+	prctl(PR_SET_PDEATHSIG, SHIM_ORPHAN);
 	child_close_from(3);
 	take_own_signals(&sh);
 	sh.dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

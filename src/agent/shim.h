@@ -20,6 +20,7 @@ struct err;
 #define SHIM_STOP SIGTERM
 #define SHIM_HURRY SIGUSR1
 #define SHIM_LEASE SIGUSR2
+#define SHIM_ORPHAN SIGURG /* from the kernel: the agent died */
 
 struct shim_start {
 	const char *dir; /* a<attempt>, absolute, with the spools made */

@@ -155,6 +155,13 @@ void tend_main_known(struct tend *t, int code, int sig, int64_t now_ms)
 	t->drain_since_ms = now_ms;
 }
 
+void tend_main_unknown(struct tend *t, const char *reason, int64_t now_ms)
+{
+	t->exit.kind = ERR_UNAVAILABLE;
+	exit_add_reason(&t->exit, reason);
+	tend_main_known(t, -1, 0, now_ms);
+}
+
 void tend_lost(struct tend *t, const char *reason, int64_t now_ms)
 {
 	t->exit.kind = ERR_UNAVAILABLE;

@@ -83,5 +83,7 @@ void tend_main_ended(struct tend *t, int wait_status, int64_t now_ms);
 void tend_main_known(struct tend *t, int code, int signal, int64_t now_ms);
 /* Nobody can tell how it ended, or never will: kill what is left and report that. */
 void tend_lost(struct tend *t, const char *reason, int64_t now_ms);
+/* The main process is gone, and nobody could see how. */
+void tend_main_unknown(struct tend *t, const char *reason, int64_t now_ms);
 /* Something was written: wake whoever watches. */
 void tend_ring(const struct tend *t);

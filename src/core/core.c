@@ -36,7 +36,8 @@ static void index_users(struct core_run *r)
 struct core_run *core_run_new(const struct plan *plan)
 {
 	struct core_run *r = xcalloc(1, sizeof(*r));
-	size_t n = (size_t)plan->crew.n, m = (size_t)plan->nresources, k = (size_t)plan->crew.nroles;
+	size_t n = (size_t)plan->crew.n, m = (size_t)plan->nresources,
+	       k = (size_t)plan->crew.nroles;
 
 	r->plan = plan;
 	r->cause.node = -1;
@@ -48,7 +49,8 @@ struct core_run *core_run_new(const struct plan *plan)
 	r->users_left = xcalloc(m, sizeof(*r->users_left));
 	for (size_t i = 0; i < n; i++)
 		if (plan->addresses[i])
-			snprintf(r->nodes[i].address, sizeof(r->nodes[i].address), "%s", plan->addresses[i]);
+			snprintf(r->nodes[i].address, sizeof(r->nodes[i].address), "%s",
+				 plan->addresses[i]);
 	index_users(r);
 	core_run_restored(r);
 	return r;
@@ -94,8 +96,8 @@ void core_run_restored(struct core_run *r)
 		if (n->start_sent)
 			r->role_open[role] = true;
 		if (p->crew.roles[role].counted && n->exit.code == 0 && n->exit.signal == 0 &&
-		    n->exit.kind == ERR_NONE && (n->state == NODE_EXITED || n->state == NODE_RELEASED) &&
-		    n->attempt > 0)
+		    n->exit.kind == ERR_NONE &&
+		    (n->state == NODE_EXITED || n->state == NODE_RELEASED) && n->attempt > 0)
 			r->counted_ok++;
 	}
 	for (int i = 0; i < p->nresources; i++) {
@@ -189,7 +191,7 @@ void emit(struct step *s, enum effect_kind kind, int index)
 	*vec_push(s->out) = (struct effect){
 		.kind = kind,
 		.index = index,
-		.attempt = kind == FX_START ? s->r->nodes[index].attempt
+		.attempt = kind == FX_START	? s->r->nodes[index].attempt
 			   : kind <= FX_DESTROY ? s->r->resources[index].ask_no
 						: 0,
 		.hurry = kind == FX_STOP && s->r->hurry,

@@ -37,8 +37,8 @@ enum run_phase {
 enum node_state {
 	NODE_WANTED,
 	NODE_LAUNCHING,
-	NODE_HERE,    /* its agent said hello */
-	NODE_READY,   /* inputs pulled, command and port checked */
+	NODE_HERE,  /* its agent said hello */
+	NODE_READY, /* inputs pulled, command and port checked */
 	NODE_RUNNING,
 	NODE_EXITED,
 	NODE_RELEASED,
@@ -62,7 +62,7 @@ struct exit_info {
 
 struct core_node {
 	enum node_state state;
-	int attempt;	  /* from 1 once a start was asked for */
+	int attempt; /* from 1 once a start was asked for */
 	bool start_sent, stop_sent, connected, serving;
 	bool settled; /* its output is stored, or it has none to give */
 	bool there;   /* satisfies its role's ready_when */
@@ -80,7 +80,7 @@ struct core_resource {
 	int attempt; /* goes into token and tags; a new one after a refused create */
 	int tries;   /* since the last success, for the back-off */
 	bool asked;  /* an effect is out and not answered */
-	int ask_no;  /* of that effect: an answer to an older one is stale; lives as long as the master */
+	int ask_no; /* of that effect: an answer to an older one is stale; lives as long as the master */
 	bool unsure; /* the outcome of a create is unknown */
 	int64_t sure_at_ms; /* until then a create of before may still be acted on; lives as long as the master */
 	int64_t since_ms;
@@ -112,27 +112,27 @@ struct core_run {
 	/* Counters, kept by the one function that changes a state. */
 	int node_count[NODE_STATES];
 	int res_count[RES_STATES];
-	int settled;	    /* nodes whose output is stored, or that have none to give */
-	int counted_ok;	    /* counted nodes that exited with success */
-	int *role_there;    /* per role: nodes that satisfy its ready_when */
-	bool *role_open;    /* per role: its nodes were told to start */
-	int *needs_left;    /* per resource: those it needs that are not live yet */
-	int *users_left;    /* per resource: those that need it and are not gone yet */
+	int settled;	       /* nodes whose output is stored, or that have none to give */
+	int counted_ok;	       /* counted nodes that exited with success */
+	int *role_there;       /* per role: nodes that satisfy its ready_when */
+	bool *role_open;       /* per role: its nodes were told to start */
+	int *needs_left;       /* per resource: those it needs that are not live yet */
+	int *users_left;       /* per resource: those that need it and are not gone yet */
 	int *users, *users_at; /* who needs resource i: users[users_at[i] .. users_at[i+1]) */
 	bool dirty;
 };
 
 enum event_kind {
-	EV_ACCEPTED,	  /* seed */
-	EV_RESUME,	  /* after a restart of the master: every node is unconnected */
+	EV_ACCEPTED, /* seed */
+	EV_RESUME,   /* after a restart of the master: every node is unconnected */
 	EV_TICK,
-	EV_CANCEL,	  /* hurry; text: who asked */
-	EV_RES_CREATED,	  /* index, id in text; also the answer "found" */
-	EV_RES_REFUSED,	  /* index, err_kind, text: surely not created */
-	EV_RES_UNSURE,	  /* index, text: no answer; may or may not exist */
-	EV_RES_ABSENT,	  /* index: looked for and not there (answer to FX_FIND, FX_OBSERVE) */
-	EV_RES_ALIVE,	  /* index: answer to FX_OBSERVE */
-	EV_RES_BROKEN,	  /* index: there, but must be created again to work (its agent process is dead) */
+	EV_CANCEL,	/* hurry; text: who asked */
+	EV_RES_CREATED, /* index, id in text; also the answer "found" */
+	EV_RES_REFUSED, /* index, err_kind, text: surely not created */
+	EV_RES_UNSURE,	/* index, text: no answer; may or may not exist */
+	EV_RES_ABSENT,	/* index: looked for and not there (answer to FX_FIND, FX_OBSERVE) */
+	EV_RES_ALIVE,	/* index: answer to FX_OBSERVE */
+	EV_RES_BROKEN, /* index: there, but must be created again to work (its agent process is dead) */
 	EV_RES_DESTROYED, /* index: proven gone */
 	EV_RES_HELD,	  /* index, text: not gone yet, and why */
 	EV_NODE_HELLO,	  /* index, holds, attempt, text: address */

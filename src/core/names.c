@@ -10,12 +10,12 @@ static const char *const phase_names[RUN_PHASES] = {
 	[RUN_CANCELLED] = "cancelled",
 };
 static const char *const node_names[NODE_STATES] = {
-	[NODE_WANTED] = "wanted",   [NODE_LAUNCHING] = "launching", [NODE_HERE] = "here",
-	[NODE_READY] = "ready",	    [NODE_RUNNING] = "running",	    [NODE_EXITED] = "exited",
+	[NODE_WANTED] = "wanted",     [NODE_LAUNCHING] = "launching", [NODE_HERE] = "here",
+	[NODE_READY] = "ready",	      [NODE_RUNNING] = "running",     [NODE_EXITED] = "exited",
 	[NODE_RELEASED] = "released", [NODE_LOST] = "lost",
 };
 static const char *const res_names[RES_STATES] = {
-	[RES_INTENT] = "intent", [RES_SENT] = "sent",		[RES_LIVE] = "live",
+	[RES_INTENT] = "intent",     [RES_SENT] = "sent", [RES_LIVE] = "live",
 	[RES_DELETING] = "deleting", [RES_GONE] = "gone",
 };
 static const char *const verdict_names[] = {
@@ -25,16 +25,26 @@ static const char *const verdict_names[] = {
 	[VERDICT_CANCELLED] = "cancelled",
 };
 static const char *const event_names[EVENT_KINDS] = {
-	[EV_ACCEPTED] = "accepted",	      [EV_RESUME] = "resumed",
-	[EV_TICK] = "tick",		      [EV_CANCEL] = "cancel",
-	[EV_RES_CREATED] = "created",	      [EV_RES_REFUSED] = "refused",
-	[EV_RES_UNSURE] = "unsure",	      [EV_RES_ABSENT] = "absent",
-	[EV_RES_ALIVE] = "alive",	      [EV_RES_BROKEN] = "broken",
-	[EV_RES_DESTROYED] = "destroyed",     [EV_RES_HELD] = "held",
-	[EV_NODE_HELLO] = "hello",	      [EV_NODE_READY] = "ready",
-	[EV_NODE_UNFIT] = "unfit",	      [EV_NODE_STARTED] = "started",
-	[EV_NODE_SERVING] = "serving",	      [EV_NODE_EXITED] = "exited",
-	[EV_NODE_DRAINED] = "drained",	      [EV_NODE_DROPPED] = "dropped",
+	[EV_ACCEPTED] = "accepted",
+	[EV_RESUME] = "resumed",
+	[EV_TICK] = "tick",
+	[EV_CANCEL] = "cancel",
+	[EV_RES_CREATED] = "created",
+	[EV_RES_REFUSED] = "refused",
+	[EV_RES_UNSURE] = "unsure",
+	[EV_RES_ABSENT] = "absent",
+	[EV_RES_ALIVE] = "alive",
+	[EV_RES_BROKEN] = "broken",
+	[EV_RES_DESTROYED] = "destroyed",
+	[EV_RES_HELD] = "held",
+	[EV_NODE_HELLO] = "hello",
+	[EV_NODE_READY] = "ready",
+	[EV_NODE_UNFIT] = "unfit",
+	[EV_NODE_STARTED] = "started",
+	[EV_NODE_SERVING] = "serving",
+	[EV_NODE_EXITED] = "exited",
+	[EV_NODE_DRAINED] = "drained",
+	[EV_NODE_DROPPED] = "dropped",
 };
 static const char *const effect_names[EFFECT_KINDS] = {
 	[FX_CREATE] = "create",	  [FX_FIND] = "find",	    [FX_OBSERVE] = "observe",

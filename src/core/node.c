@@ -179,7 +179,8 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 	}
 	if (role->ready_when == READY_PORT && !n->there) {
 		run_end_running(s, VERDICT_FAILED, ERR_NONE, rank,
-				"%s ended before its port %d answered", name_of(r, rank), role->port);
+				"%s ended before its port %d answered", name_of(r, rank),
+				role->port);
 		return;
 	}
 	/* Whoever has ended well has surely started, even if the word was lost. */
@@ -225,9 +226,10 @@ static void hello(struct step *s, const struct event *ev)
 		if (ev->holds == HOLDS_STARTED && ev->attempt == n->attempt) {
 			started(s, rank);
 		} else if (ev->holds != HOLDS_NOTHING || n->state == NODE_RUNNING) {
-			node_lose(s, rank, ev->holds == HOLDS_OTHER_BOOT
-						   ? "the machine was restarted while the job ran"
-						   : "the node no longer has the job that it started");
+			node_lose(s, rank,
+				  ev->holds == HOLDS_OTHER_BOOT
+					  ? "the machine was restarted while the job ran"
+					  : "the node no longer has the job that it started");
 			run_check_collected(s);
 			emit(s, FX_RELEASE, rank);
 			return;
@@ -323,8 +325,8 @@ void node_tick(struct step *s, int rank)
 		n->serve_by_ms = 0;
 		clock_format_span(r->plan->job->timeouts.serve_ms, span);
 		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, rank,
-				"%s: port %d did not answer within %s (timeouts.serve)", name_of(r, rank),
-				role_of(r, rank)->port, span);
+				"%s: port %d did not answer within %s (timeouts.serve)",
+				name_of(r, rank), role_of(r, rank)->port, span);
 	}
 	if (!n->connected && expected(r, rank)) {
 		if (n->lost_at_ms && s->now >= n->lost_at_ms) {

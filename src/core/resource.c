@@ -187,8 +187,8 @@ static void refused(struct step *s, int index, const struct event *ev)
 		retry_later(s, index, ev->err_kind, ev->text);
 		return;
 	}
-	run_end_running(s, VERDICT_FAILED, ev->err_kind, pr->node, "create %s '%s': %s", pr->kind, pr->name,
-			ev->text);
+	run_end_running(s, VERDICT_FAILED, ev->err_kind, pr->node, "create %s '%s': %s", pr->kind,
+			pr->name, ev->text);
 }
 
 static void mark_unsure(struct step *s, int index)
@@ -217,7 +217,8 @@ static void absent(struct step *s, int index)
 
 	if (res->state == RES_SENT && r->phase == RUN_CLEANING) {
 		if (s->now < res->sure_at_ms)
-			retry_later(s, index, ERR_UNAVAILABLE, "not there yet, but it may still come");
+			retry_later(s, index, ERR_UNAVAILABLE,
+				    "not there yet, but it may still come");
 		else
 			gone(s, index);
 	} else if (res->state == RES_LIVE && node >= 0 && r->phase < RUN_CLEANING) {

@@ -69,7 +69,8 @@ void run_open_gates(struct step *s)
 	}
 }
 
-void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int node, const char *fmt, ...)
+void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int node, const char *fmt,
+		     ...)
 {
 	struct core_run *r = s->r;
 	va_list ap;
@@ -160,9 +161,9 @@ static void launch_too_slow(struct step *s)
 		const struct plan_resource *pr = &r->plan->resources[i];
 		if (res->state == RES_LIVE)
 			continue;
-		run_end_running(s, VERDICT_FAILED, res->why_kind ? res->why_kind : ERR_TIMEOUT, pr->node,
-				"%s '%s' was not there within %s (timeouts.launch)%s%s", pr->kind, pr->name,
-				span, res->why[0] ? ": " : "", res->why);
+		run_end_running(s, VERDICT_FAILED, res->why_kind ? res->why_kind : ERR_TIMEOUT,
+				pr->node, "%s '%s' was not there within %s (timeouts.launch)%s%s",
+				pr->kind, pr->name, span, res->why[0] ? ": " : "", res->why);
 		return;
 	}
 }
@@ -196,7 +197,8 @@ static void collect_too_slow(struct step *s)
 			r->cause.kind = ERR_TIMEOUT;
 			r->cause.node = i;
 			snprintf(r->cause.text, sizeof(r->cause.text),
-				 "the output of %s was not stored in time (timeouts.collect)", name_of(r, i));
+				 "the output of %s was not stored in time (timeouts.collect)",
+				 name_of(r, i));
 		}
 		node_lose(s, i, "its output was not stored in time");
 	}
@@ -217,7 +219,8 @@ void run_deadline(struct step *s)
 		return;
 	case RUN_RUNNING:
 		clock_format_span(r->plan->job->max_runtime_ms, span);
-		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, -1, "max_runtime of %s is over", span);
+		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, -1, "max_runtime of %s is over",
+				span);
 		return;
 	case RUN_COLLECTING:
 		collect_too_slow(s);

@@ -26,10 +26,10 @@ struct driver_row {
 	const char *install, *run, *role;
 	int attempt;
 	int64_t expires_ms;
-	char id[64];	     /* in: if known; out: the provider's own */
-	const char *run_dir; /* of the run, on the master */
-	const char *link_dir;	/* where the agent finds the master's link socket */
-	const char *token;   /* per node */
+	char id[64];	      /* in: if known; out: the provider's own */
+	const char *run_dir;  /* of the run, on the master */
+	const char *link_dir; /* where the agent finds the master's link socket */
+	const char *token;    /* per node */
 	struct err err;
 };
 

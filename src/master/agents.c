@@ -68,7 +68,7 @@ void agents_free(struct master *m)
 {
 	struct list *pos, *tmp;
 
-	list_each_safe(pos, tmp, &m->agents) {
+	list_each_safe (pos, tmp, &m->agents) {
 		struct agent_conn *ac = list_item(pos, struct agent_conn, in_agents);
 		if (ac->lr)
 			ac->lr->nodes[ac->rank].agent = NULL;
@@ -110,7 +110,8 @@ static void protocol_error(struct agent_conn *ac, const char *what)
 	conn_close(ac->conn);
 }
 
-void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s, struct str payload)
+void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s,
+		       struct str payload)
 {
 	struct agent_conn *ac = lr->nodes[rank].agent;
 
@@ -187,7 +188,9 @@ static void take_exit(struct agent_conn *ac, const struct doc *d)
 
 static enum holds holds_from(struct str s)
 {
-	return str_is(s, "started") ? HOLDS_STARTED : str_is(s, "other_boot") ? HOLDS_OTHER_BOOT : HOLDS_NOTHING;
+	return str_is(s, "started")	 ? HOLDS_STARTED
+	       : str_is(s, "other_boot") ? HOLDS_OTHER_BOOT
+					 : HOLDS_NOTHING;
 }
 
 static bool token_ok(const struct live_run *lr, int rank, struct str token)
@@ -201,7 +204,6 @@ static bool token_ok(const struct live_run *lr, int rank, struct str token)
 static void hello(struct agent_conn *ac, const struct doc *d)
 {
 	struct master *m = ac->m;
-	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct err err = {0};
 	int64_t proto = doc_int(d, "proto", 0);
 	struct str run = doc_str(d, "run", STR(""));
@@ -253,7 +255,8 @@ static void ready(struct agent_conn *ac, const struct doc *d)
 	struct event ev = {.kind = EV_NODE_READY, .index = ac->rank};
 
 	if (!doc_bool(d, "ok", false)) {
-		struct str kind = doc_str(d, "kind", STR("invalid")), why = doc_str(d, "reason", STR("not ready"));
+		struct str kind = doc_str(d, "kind", STR("invalid")),
+			   why = doc_str(d, "reason", STR("not ready"));
 		ev.kind = EV_NODE_UNFIT;
 		ev.err_kind = err_kind_from_name(kind.p);
 		snprintf(ev.text, sizeof(ev.text), "%.*s", STR_ARG(why));
@@ -291,15 +294,20 @@ static void control(struct agent_conn *ac, const struct frame *f, const struct d
 		ready(ac, d);
 		return;
 	case FRAME_STARTED:
-		run_event(ac->lr, &(struct event){.kind = EV_NODE_STARTED, .index = ac->rank, .attempt = attempt});
+		run_event(ac->lr, &(struct event){.kind = EV_NODE_STARTED,
+						  .index = ac->rank,
+						  .attempt = attempt});
 		return;
 	case FRAME_SERVING:
-		run_event(ac->lr, &(struct event){.kind = EV_NODE_SERVING, .index = ac->rank, .attempt = attempt});
+		run_event(ac->lr, &(struct event){.kind = EV_NODE_SERVING,
+						  .index = ac->rank,
+						  .attempt = attempt});
 		return;
 	case FRAME_METRICS:
 		if (f->channel >= STREAMS ||
 		    streams_metrics(ac->lr, ac->rank, (enum stream)f->channel, d, &err) < 0)
-			protocol_error(ac, err.msg[0] ? err.msg : "metrics of a stream that does not exist");
+			protocol_error(ac, err.msg[0] ? err.msg
+						      : "metrics of a stream that does not exist");
 		return;
 	case FRAME_SAMPLE:
 		if (streams_sample(ac->lr, ac->rank, d, &err) < 0)

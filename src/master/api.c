@@ -146,7 +146,8 @@ static void cancel_all(struct master *m)
 	void *value;
 
 	for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
-		run_event(value, &(struct event){.kind = EV_CANCEL, .text = "cancelled: the master was told to stop"});
+		run_event(value, &(struct event){.kind = EV_CANCEL,
+						 .text = "cancelled: the master was told to stop"});
 }
 
 static void stop_now(void *ctx)

@@ -27,7 +27,8 @@ struct api_call {
 typedef int (*api_fn)(struct api_call *c, struct err *err);
 
 struct api_route {
-	const char *method, *path; /* "/api/v1/runs/:run": a part that begins with ':' is a parameter */
+	const char *method,
+		*path; /* "/api/v1/runs/:run": a part that begins with ':' is a parameter */
 	enum api_auth auth;
 	api_fn fn;
 };
@@ -56,4 +57,5 @@ int api_run_cleanup(struct api_call *c, struct err *err);
 /* api_blobs.c */
 int api_blob_head(struct api_call *c, struct err *err);
 int api_blob_put(struct api_call *c, struct err *err);
-int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256, struct err *err); /* descriptor or -1 */
+int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256,
+		  struct err *err); /* descriptor or -1 */

@@ -69,7 +69,8 @@ int api_blob_put(struct api_call *c, struct err *err)
 	hex_encode(digest, sizeof(digest), hex);
 	if (!str_is(c->params[0], hex)) {
 		unlink(part);
-		return err_set(err, ERR_INVALID, "the bytes have another SHA-256 than their name says");
+		return err_set(err, ERR_INVALID,
+			       "the bytes have another SHA-256 than their name says");
 	}
 	if (rename(part, path) < 0)
 		return err_errno(err, errno, "rename '%s'", part);

@@ -31,15 +31,16 @@ static int reply_run(struct api_call *c, int status, struct live_run *lr)
 	return 0;
 }
 
-static int query_int(const struct api_call *c, const char *name, int64_t fallback, int64_t max, int64_t *ret,
-		     struct err *err)
+static int query_int(const struct api_call *c, const char *name, int64_t fallback, int64_t max,
+		     int64_t *ret, struct err *err)
 {
 	struct str text = query_get(&c->req->query, name, STR(""));
 
 	*ret = fallback;
 	if (!text.n || (str_to_i64(text, ret) && *ret >= 0 && *ret <= max))
 		return 0;
-	return err_set(err, ERR_INVALID, "'%s' must be a whole number from 0 to %lld", name, (long long)max);
+	return err_set(err, ERR_INVALID, "'%s' must be a whole number from 0 to %lld", name,
+		       (long long)max);
 }
 
 struct list_out {
@@ -77,15 +78,17 @@ int api_runs_list(struct api_call *c, struct err *err)
 
 	if (!str_is(state, "all") && !str_is(state, "active"))
 		return err_set(err, ERR_INVALID, "'state' must be all or active");
-	if (query_int(c, "limit", LIST_DEFAULT, LIST_MAX, &limit, err) < 0 || query_int(c, "full", 0, 1, &full, err) < 0)
+	if (query_int(c, "limit", LIST_DEFAULT, LIST_MAX, &limit, err) < 0 ||
+	    query_int(c, "full", 0, 1, &full, err) < 0)
 		return -1;
 	lo.full = full;
-	if (before.n && store_run_find(c->m->store, before, c->arena, &before_no, &c->ids, &c->nids, err) < 0)
+	if (before.n &&
+	    store_run_find(c->m->store, before, c->arena, &before_no, &c->ids, &c->nids, err) < 0)
 		return -1;
 	buf_init(&text, ANSWER_MAX_BYTES);
 	buf_addz(&text, "{\"runs\":[");
-	int rc = store_runs_each(c->m->store, str_is(state, "active"), before_no, (int)limit, c->arena, put_run, &lo,
-				 err);
+	int rc = store_runs_each(c->m->store, str_is(state, "active"), before_no, (int)limit,
+				 c->arena, put_run, &lo, err);
 	buf_addz(&text, "]}\n");
 	if (rc == 0)
 		api_reply_json(c, 200, &text);
@@ -135,7 +138,8 @@ int api_run_events(struct api_call *c, struct err *err)
 {
 	int64_t after, follow;
 
-	if (query_int(c, "after", 0, INT64_MAX, &after, err) < 0 || query_int(c, "follow", 0, 1, &follow, err) < 0)
+	if (query_int(c, "after", 0, INT64_MAX, &after, err) < 0 ||
+	    query_int(c, "follow", 0, 1, &follow, err) < 0)
 		return -1;
 	struct live_run *lr = api_run(c, err);
 	if (!lr)
@@ -171,8 +175,8 @@ static int log_request(struct api_call *c, struct log_request *r, struct err *er
 }
 
 /* A log that does not exist yet is empty. */
-static int open_log(const struct live_run *lr, int rank, enum stream s, int *ret_fd, uint64_t *ret_size,
-		    struct err *err)
+static int open_log(const struct live_run *lr, int rank, enum stream s, int *ret_fd,
+		    uint64_t *ret_size, struct err *err)
 {
 	char name[96];
 	struct err why = {0};
@@ -204,7 +208,8 @@ int api_run_log(struct api_call *c, struct err *err)
 		return -1;
 	int rank = rank_of(lr, c->params[1]);
 	if (rank < 0) {
-		err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id, STR_ARG(c->params[1]));
+		err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id,
+			STR_ARG(c->params[1]));
 		live_run_done(lr);
 		return -1;
 	}
@@ -231,7 +236,8 @@ int api_run_log(struct api_call *c, struct err *err)
 		return 0;
 	}
 	int64_t len = (int64_t)(size - from);
-	http_reply_file(c->x, 200, "application/octet-stream", fd, (int64_t)from, len < r.limit ? len : r.limit);
+	http_reply_file(c->x, 200, "application/octet-stream", fd, (int64_t)from,
+			len < r.limit ? len : r.limit);
 	live_run_done(lr);
 	return 0;
 }
@@ -241,14 +247,16 @@ int api_run_metrics(struct api_call *c, struct err *err)
 	int64_t host, limit;
 	struct buf text;
 
-	if (query_int(c, "host", 0, 1, &host, err) < 0 || query_int(c, "limit", 0, INT64_MAX, &limit, err) < 0)
+	if (query_int(c, "host", 0, 1, &host, err) < 0 ||
+	    query_int(c, "limit", 0, INT64_MAX, &limit, err) < 0)
 		return -1;
 	struct live_run *lr = api_run(c, err);
 	if (!lr)
 		return -1;
 	struct str node = query_get(&c->req->query, "node", STR(""));
 	if (node.n && rank_of(lr, node) < 0) {
-		err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id, STR_ARG(node));
+		err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id,
+			STR_ARG(node));
 		live_run_done(lr);
 		return -1;
 	}
@@ -257,7 +265,8 @@ int api_run_metrics(struct api_call *c, struct err *err)
 	buf_addc(&text, '\n');
 	live_run_done(lr);
 	if (text.overflow)
-		err_set(err, ERR_QUOTA, "too many points: ask for fewer with 'limit' or for one node");
+		err_set(err, ERR_QUOTA,
+			"too many points: ask for fewer with 'limit' or for one node");
 	else
 		api_reply_json(c, 200, &text);
 	int rc = text.overflow ? -1 : 0;
@@ -320,11 +329,12 @@ int api_run_cleanup(struct api_call *c, struct err *err)
 	if (!lr)
 		return -1;
 	if (!lr->ended) {
-		return err_set(err, ERR_CONFLICT, "run '%s' has not ended (%s): cancel it first", lr->row.id,
-			       run_phase_name(lr->core->phase));
+		return err_set(err, ERR_CONFLICT, "run '%s' has not ended (%s): cancel it first",
+			       lr->row.id, run_phase_name(lr->core->phase));
 	}
 	if (lr->watchers || lr->busy)
-		return err_set(err, ERR_CONFLICT, "run '%s' is being watched: try again", lr->row.id);
+		return err_set(err, ERR_CONFLICT, "run '%s' is being watched: try again",
+			       lr->row.id);
 	if (runs_remove(lr, err) < 0) {
 		live_run_done(lr);
 		return -1;

@@ -52,7 +52,7 @@ static enum event_kind answer(enum effect_kind asked, enum driver_outcome o)
 {
 	switch (o) {
 	case DRIVER_DONE:
-		return asked == FX_DESTROY ? EV_RES_DESTROYED
+		return asked == FX_DESTROY   ? EV_RES_DESTROYED
 		       : asked == FX_OBSERVE ? EV_RES_ALIVE
 					     : EV_RES_CREATED;
 	case DRIVER_REFUSED:
@@ -79,7 +79,8 @@ static void call_done(void *arg)
 		.err_kind = c->row.err.kind,
 	};
 
-	snprintf(ev.text, sizeof(ev.text), "%.199s", ev.kind == EV_RES_CREATED ? c->row.id : c->row.err.msg);
+	snprintf(ev.text, sizeof(ev.text), "%.199s",
+		 ev.kind == EV_RES_CREATED ? c->row.id : c->row.err.msg);
 	c->lr->busy--;
 	run_event(c->lr, &ev);
 	live_run_done(c->lr);
@@ -102,7 +103,9 @@ static void call_driver(struct live_run *lr, const struct effect *fx)
 		.name = pr->name,
 		.install = store_install(lr->m->store),
 		.run = lr->row.id,
-		.role = pr->node >= 0 ? lr->plan.crew.roles[lr->plan.crew.members[pr->node].role].name : "",
+		.role = pr->node >= 0
+				? lr->plan.crew.roles[lr->plan.crew.members[pr->node].role].name
+				: "",
 		.attempt = res->attempt,
 		.run_dir = lr->dir,
 		.link_dir = lr->m->home,
@@ -130,7 +133,8 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 		agent_send(lr, fx->index, FRAME_START, buf_str(&text));
 		break;
 	case FX_STOP:
-		agent_send(lr, fx->index, FRAME_SIGNAL, fx->hurry ? STR("{\"hurry\":true}") : STR("{\"hurry\":false}"));
+		agent_send(lr, fx->index, FRAME_SIGNAL,
+			   fx->hurry ? STR("{\"hurry\":true}") : STR("{\"hurry\":false}"));
 		break;
 	case FX_RELEASE:
 		agent_send(lr, fx->index, FRAME_RELEASE, STR("{}"));

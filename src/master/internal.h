@@ -28,10 +28,11 @@ struct loop;
 struct loop_timer;
 struct workers;
 
-#define MASTER_IDLE_MS 60000	  /* a master in the background leaves after this (REGATTA_IDLE overrides) */
+#define MASTER_IDLE_MS                                                                             \
+	60000 /* a master in the background leaves after this (REGATTA_IDLE overrides) */
 #define MASTER_WORKERS 6
-#define WATCH_EVERY_MS 50	  /* at most one object per run and watcher in this time */
-#define FAILED_TAIL_LINES 10	  /* of the failed node, in the run object */
+#define WATCH_EVERY_MS 50    /* at most one object per run and watcher in this time */
+#define FAILED_TAIL_LINES 10 /* of the failed node, in the run object */
 #define API_SOCKET "api.sock"
 #define LINK_SOCKET "link.sock"
 #define LINK_PROTO 1
@@ -43,9 +44,9 @@ struct master {
 	struct store *store;
 	struct listener *link_listener;
 	struct http_server *http;
-	struct map *runs; /* id -> struct live_run: active ones, and ended ones still watched */
-	struct list agents; /* struct agent_conn */
-	struct list rounds; /* struct live_run with something to commit */
+	struct map *runs;     /* id -> struct live_run: active ones, and ended ones still watched */
+	struct list agents;   /* struct agent_conn */
+	struct list rounds;   /* struct live_run with something to commit */
 	struct list watchers; /* of watch.c */
 	struct loop_timer *tick, *idle;
 	uint32_t next_local;
@@ -59,10 +60,10 @@ struct master {
 /* One stream of one node, as it arrives. */
 struct live_stream {
 	struct logfile *file;
-	uint64_t scanned;     /* metrics taken up to here, perhaps in the open transaction */
+	uint64_t scanned;	/* metrics taken up to here, perhaps in the open transaction */
 	uint64_t scanned_saved; /* ... and committed */
-	uint64_t acked;	      /* last told to the agent */
-	uint64_t final;	      /* known with the exit */
+	uint64_t acked;		/* last told to the agent */
+	uint64_t final;		/* known with the exit */
 	bool syncing;
 };
 
@@ -94,7 +95,7 @@ struct live_run {
 	VEC(struct live_series *) dirty_series;
 	VEC(int) dirty_scans;
 	struct list in_round;
-	int64_t last_seq; /* of its events */
+	int64_t last_seq;   /* of its events */
 	int watchers, busy; /* effects out with workers */
 	bool ended, series_full;
 };
@@ -106,8 +107,8 @@ int64_t master_now(const struct master *m);
 struct live_run *live_run_load(struct master *m, int64_t no, struct err *err);
 struct live_run *live_run_free(struct live_run *lr);
 /* By id or unique prefix.  Not active: loaded for reading; give it back with live_run_done(). */
-struct live_run *live_run_find(struct master *m, struct str id, struct arena *a, const char ***ret_ids,
-			       size_t *ret_n, struct err *err);
+struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
+			       const char ***ret_ids, size_t *ret_n, struct err *err);
 void live_run_done(struct live_run *lr);
 int runs_resume(struct master *m, struct err *err);
 int runs_submit(struct master *m, const struct doc *body, struct arena *a, struct live_run **ret,
@@ -136,14 +137,17 @@ void message_start(const struct live_run *lr, int rank, int attempt, struct buf 
 /* agents.c */
 void agent_accept(void *m, int fd);
 void agent_send(struct live_run *lr, int rank, enum frame_type type, struct str payload);
-void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s, struct str payload);
+void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s,
+		       struct str payload);
 void agents_free(struct master *m);
 
 /* streams.c: log bytes and metrics of a node */
 int streams_open(struct live_run *lr, int rank, struct err *err);
 void streams_close(struct live_run *lr, int rank);
-int streams_data(struct live_run *lr, int rank, enum stream st, struct str payload, struct err *err);
-int streams_metrics(struct live_run *lr, int rank, enum stream st, const struct doc *d, struct err *err);
+int streams_data(struct live_run *lr, int rank, enum stream st, struct str payload,
+		 struct err *err);
+int streams_metrics(struct live_run *lr, int rank, enum stream st, const struct doc *d,
+		    struct err *err);
 int streams_sample(struct live_run *lr, int rank, const struct doc *d, struct err *err);
 void streams_final(struct live_run *lr, int rank, const uint64_t sizes[static STREAMS]);
 void streams_check_drained(struct live_run *lr, int rank);
@@ -154,8 +158,8 @@ int series_restore(struct live_run *lr, struct err *err);
 /* run_json.c */
 void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out);
 void row_to_json(const struct run_row *row, struct buf *out); /* the little that a list shows */
-void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host, int64_t limit,
-		     struct buf *out);
+void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host,
+		     int64_t limit, struct buf *out);
 
 /* finish.c: files at the end of a run */
 void run_write_files(struct live_run *lr);
@@ -165,8 +169,8 @@ void watch_begin(struct live_run *lr, struct http_exchange *x);
 void watch_changed(struct live_run *lr);
 void events_begin(struct live_run *lr, struct http_exchange *x, int64_t after, bool follow);
 /* Takes over fd, the log opened for reading. */
-void log_follow_begin(struct live_run *lr, struct http_exchange *x, int rank, enum stream st, int fd,
-		      uint64_t offset);
+void log_follow_begin(struct live_run *lr, struct http_exchange *x, int rank, enum stream st,
+		      int fd, uint64_t offset);
 void event_to_json(const struct live_run *lr, const struct event_row *row, struct buf *out);
 void watch_free(struct master *m);
 

@@ -60,7 +60,9 @@ static void on_idle_look(void *ctx)
 		loop_stop(m->loop);
 		return;
 	}
-	loop_timer_set(m->idle, m->stopping ? 20 : m->idle_ms < IDLE_LOOK_MS ? m->idle_ms : IDLE_LOOK_MS);
+	loop_timer_set(m->idle, m->stopping		    ? 20
+				: m->idle_ms < IDLE_LOOK_MS ? m->idle_ms
+							    : IDLE_LOOK_MS);
 }
 
 static void on_stop_signal(void *ctx, int signo)
@@ -85,9 +87,10 @@ static int parse_listen(const char *text, char *addr, size_t size, int *ret_port
 	const char *colon = strrchr(text, ':');
 	int64_t port;
 
-	if (!colon || colon == text || (size_t)(colon - text) >= size || !str_to_i64(str_from(colon + 1), &port) ||
-	    port < 0 || port > 65535)
-		return err_set(err, ERR_INVALID, "--listen '%s': expected ADDRESS:PORT, e.g. 127.0.0.1:5436", text);
+	if (!colon || colon == text || (size_t)(colon - text) >= size ||
+	    !str_to_i64(str_from(colon + 1), &port) || port < 0 || port > 65535)
+		return err_set(err, ERR_INVALID,
+			       "--listen '%s': expected ADDRESS:PORT, e.g. 127.0.0.1:5436", text);
 	snprintf(addr, size, "%.*s", (int)(colon - text), text);
 	if (addr[0] == '[' && addr[strlen(addr) - 1] == ']') {
 		addr[strlen(addr) - 1] = '\0';
@@ -95,7 +98,9 @@ static int parse_listen(const char *text, char *addr, size_t size, int *ret_port
 	}
 	if (strncmp(addr, "127.", 4) != 0 && strcmp(addr, "::1") != 0)
 		return err_set(err, ERR_INVALID,
-			       "--listen '%s': beyond this machine TLS would be needed; use 127.0.0.1:PORT", text);
+			       "--listen '%s': beyond this machine TLS would be needed; use "
+			       "127.0.0.1:PORT",
+			       text);
 	*ret_port = (int)port;
 	return 0;
 }
@@ -118,7 +123,8 @@ static int load_token(struct master *m, struct err *err)
 	if (rc == 0) {
 		struct str token = str_trim(buf_str(&text));
 		if (token.n < 32)
-			rc = err_set(err, ERR_INVALID, "'%s' holds no token: remove it to get a new one", path);
+			rc = err_set(err, ERR_INVALID,
+				     "'%s' holds no token: remove it to get a new one", path);
 		else
 			sha256_of(token.p, token.n, m->token_hash);
 	}
@@ -133,7 +139,8 @@ static int listen_all(struct master *m, const struct master_options *o, struct e
 	int port;
 
 	if (o->listen) {
-		if (parse_listen(o->listen, addr, sizeof(addr), &port, err) < 0 || load_token(m, err) < 0 ||
+		if (parse_listen(o->listen, addr, sizeof(addr), &port, err) < 0 ||
+		    load_token(m, err) < 0 ||
 		    http_server_listen_tcp(m->http, addr, port, &port, err) < 0)
 			return -1;
 		log_info("HTTP on %s:%d, token in %s/token", addr, port, m->home);

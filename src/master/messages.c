@@ -76,7 +76,8 @@ void message_inputs(const struct live_run *lr, int rank, struct buf *out)
 	if (job->source) {
 		jsonw_key(&w, "source");
 		jsonw_open(&w, '{');
-		jsonw_kz(&w, "path", arena_printf(a, "%s/blobs/%s", lr->m->home, lr->row.source_sha256));
+		jsonw_kz(&w, "path",
+			 arena_printf(a, "%s/blobs/%s", lr->m->home, lr->row.source_sha256));
 		jsonw_kz(&w, "sha256", lr->row.source_sha256);
 		jsonw_close(&w);
 	}
@@ -112,14 +113,16 @@ void message_inputs(const struct live_run *lr, int rank, struct buf *out)
 	jsonw_close(&w);
 }
 
-static void env_to_json(const struct live_run *lr, const struct env_list *env, struct arena *a, struct jsonw *w)
+static void env_to_json(const struct live_run *lr, const struct env_list *env, struct arena *a,
+			struct jsonw *w)
 {
 	struct doc *client = NULL;
 
 	jsonw_key(w, "env");
 	jsonw_open(w, '{');
 	/* What the submitting shell had comes first; the run's own names win. */
-	if (json_parse(str_from(lr->row.client_env), a, &client, NULL) == 0 && client->type == DOC_TABLE) {
+	if (json_parse(str_from(lr->row.client_env), a, &client, NULL) == 0 &&
+	    client->type == DOC_TABLE) {
 		for (size_t i = 0; i < client->table.n; i++) {
 			struct str key = client->table.v[i].key;
 			bool ours = false;
@@ -182,7 +185,8 @@ void message_start(const struct live_run *lr, int rank, int attempt, struct buf 
 		jsonw_kint(&w, "memory", (int64_t)role->spec->memory);
 	/* The node's own limit is the last resort, for when nobody tells it to stop in time. */
 	if (lr->core->deadline_ms && lr->core->phase == RUN_RUNNING)
-		jsonw_kint(&w, "deadline_ms", lr->core->deadline_ms - master_now(lr->m) +
-						      lr->job->timeouts.grace_ms + DEADLINE_SLACK_MS);
+		jsonw_kint(&w, "deadline_ms",
+			   lr->core->deadline_ms - master_now(lr->m) + lr->job->timeouts.grace_ms +
+				   DEADLINE_SLACK_MS);
 	jsonw_close(&w);
 }

@@ -38,7 +38,8 @@ static void add_event(struct live_run *lr, const char *kind, int node, const cha
 	struct err err = {0};
 
 	store_begin(lr->m->store);
-	if (store_event_add(lr->m->store, lr->row.no, clock_wall_ms(), kind, node, text, &lr->last_seq, &err) < 0)
+	if (store_event_add(lr->m->store, lr->row.no, clock_wall_ms(), kind, node, text,
+			    &lr->last_seq, &err) < 0)
 		master_fatal(lr->m, &err);
 	round_mark(lr);
 }
@@ -71,7 +72,8 @@ static void describe(const struct event *ev, char *out, size_t size)
 		if (ev->exit.reason[0])
 			snprintf(out, size, "%s", ev->exit.reason);
 		else if (ev->exit.signal)
-			snprintf(out, size, "signal %d%s", ev->exit.signal, ev->exit.oom ? ", out of memory" : "");
+			snprintf(out, size, "signal %d%s", ev->exit.signal,
+				 ev->exit.oom ? ", out of memory" : "");
 		else
 			snprintf(out, size, "code %d", ev->exit.code);
 		return;
@@ -97,7 +99,8 @@ void run_event(struct live_run *lr, const struct event *ev)
 	core_step(lr->core, ev, master_now(lr->m), &lr->fx);
 
 	/* A tick that found nothing to do leaves no trace. */
-	bool changed = lr->core->dirty || lr->fx.nodes.n + lr->fx.resources.n != rows || lr->fx.n != effects;
+	bool changed = lr->core->dirty || lr->fx.nodes.n + lr->fx.resources.n != rows ||
+		       lr->fx.n != effects;
 	if (ev->kind == EV_TICK && !changed)
 		return;
 	if (ev->kind != EV_TICK) {
@@ -125,7 +128,8 @@ static int save_rows(struct live_run *lr, struct err *err)
 	for (size_t i = 0; i < lr->fx.resources.n; i++) {
 		int k = lr->fx.resources.v[i];
 		const struct plan_resource *pr = &lr->plan.resources[k];
-		if (store_resource_save(st, lr->row.no, k, pr->kind, pr->name, &r->resources[k], err) < 0)
+		if (store_resource_save(st, lr->row.no, k, pr->kind, pr->name, &r->resources[k],
+					err) < 0)
 			return -1;
 		r->resources[k].dirty = false;
 	}
@@ -168,7 +172,7 @@ void round_end(void *ctx)
 	if (list_empty(&m->rounds) || (m->stopping && m->exit_code))
 		return;
 	list_init(&done);
-	list_each_safe(pos, tmp, &m->rounds) {
+	list_each_safe (pos, tmp, &m->rounds) {
 		struct live_run *lr = list_item(pos, struct live_run, in_round);
 		if (save_rows(lr, &err) < 0) {
 			master_fatal(m, &err);

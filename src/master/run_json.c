@@ -39,7 +39,8 @@ static enum better better_of(const struct live_run *lr, const char *name)
 
 static struct stats stats_of(const struct series_row *row)
 {
-	return (struct stats){row->count, row->first, row->last, row->min, row->max, row->mean, row->m2};
+	return (struct stats){row->count, row->first, row->last, row->min,
+			      row->max,	  row->mean,  row->m2};
 }
 
 static void stats_to_json(struct jsonw *w, const struct stats *st, enum better b)
@@ -84,7 +85,8 @@ static void overall_to_json(struct jsonw *w, const struct overall *o)
 }
 
 /* Every metric once, in the order of its first appearance. */
-static void overall_each(struct live_run *lr, bool host, void (*fn)(void *, const struct overall *), void *ctx)
+static void overall_each(struct live_run *lr, bool host, void (*fn)(void *, const struct overall *),
+			 void *ctx)
 {
 	struct map *seen = map_new();
 	struct str key;
@@ -236,7 +238,8 @@ static void tail_to_json(const struct live_run *lr, struct jsonw *w)
 
 	jsonw_key(w, "tail");
 	if (run_phase_is_final(r->phase) && r->verdict == VERDICT_FAILED && r->cause.node >= 0 &&
-	    (tail_of(lr, r->cause.node, STREAM_ERR, w) || tail_of(lr, r->cause.node, STREAM_OUT, w)))
+	    (tail_of(lr, r->cause.node, STREAM_ERR, w) ||
+	     tail_of(lr, r->cause.node, STREAM_OUT, w)))
 		return;
 	jsonw_null(w);
 }
@@ -258,8 +261,10 @@ static void cause_to_json(const struct live_run *lr, struct jsonw *w)
 
 	jsonw_kz(w, "verdict", r->verdict == VERDICT_NONE ? NULL : verdict_name(r->verdict));
 	jsonw_kz(w, "cause", bad ? r->cause.text : NULL);
-	jsonw_kz(w, "cause_kind", bad && r->cause.kind != ERR_NONE ? err_kind_name(r->cause.kind) : NULL);
-	jsonw_kz(w, "cause_node", bad && r->cause.node >= 0 ? lr->plan.crew.members[r->cause.node].name : NULL);
+	jsonw_kz(w, "cause_kind",
+		 bad && r->cause.kind != ERR_NONE ? err_kind_name(r->cause.kind) : NULL);
+	jsonw_kz(w, "cause_node",
+		 bad && r->cause.node >= 0 ? lr->plan.crew.members[r->cause.node].name : NULL);
 	jsonw_key(w, "exit_code");
 	if (run_phase_is_final(r->phase))
 		jsonw_int(w, core_exit_code(r->verdict, &r->cause));
@@ -419,8 +424,8 @@ static void put_series(struct series_out *so, const struct series_row *row, int 
 	jsonw_close(w);
 }
 
-void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host, int64_t limit,
-		     struct buf *out)
+void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host,
+		     int64_t limit, struct buf *out)
 {
 	struct jsonw w;
 	struct series_out so = {.lr = lr, .w = &w, .name = name, .node = node, .limit = limit};

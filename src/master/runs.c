@@ -109,10 +109,12 @@ static int restore_scans(struct live_run *lr, struct err *err)
 {
 	for (int i = 0; i < lr->plan.crew.n; i++) {
 		uint64_t scanned[STREAMS];
-		if (store_scan_get(lr->m->store, lr->row.no, i, scanned, &lr->nodes[i].bad, err) < 0)
+		if (store_scan_get(lr->m->store, lr->row.no, i, scanned, &lr->nodes[i].bad, err) <
+		    0)
 			return -1;
 		for (int s = 0; s < STREAMS; s++)
-			lr->nodes[i].streams[s].scanned = lr->nodes[i].streams[s].scanned_saved = scanned[s];
+			lr->nodes[i].streams[s].scanned = lr->nodes[i].streams[s].scanned_saved =
+				scanned[s];
 	}
 	return 0;
 }
@@ -128,8 +130,8 @@ struct live_run *live_run_load(struct master *m, int64_t no, struct err *err)
 	struct live_run *lr = live_run_new(m);
 	const char *details = NULL;
 
-	if (store_run_get(m->store, no, lr->arena, &lr->row, err) < 0 || build(lr, &details, err) < 0 ||
-	    store_run_restore(m->store, no, lr->core, err) < 0)
+	if (store_run_get(m->store, no, lr->arena, &lr->row, err) < 0 ||
+	    build(lr, &details, err) < 0 || store_run_restore(m->store, no, lr->core, err) < 0)
 		return live_run_free(lr);
 	core_run_restored(lr->core);
 	lr->ended = run_phase_is_final(lr->core->phase);
@@ -139,8 +141,8 @@ struct live_run *live_run_load(struct master *m, int64_t no, struct err *err)
 	return lr;
 }
 
-struct live_run *live_run_find(struct master *m, struct str id, struct arena *a, const char ***ret_ids,
-			       size_t *ret_n, struct err *err)
+struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
+			       const char ***ret_ids, size_t *ret_n, struct err *err)
 {
 	struct live_run *lr = map_get(m->runs, id);
 	int64_t no;
@@ -318,10 +320,12 @@ static int check_source(struct live_run *lr, struct err *err)
 		if (file_exists(path))
 			return 0;
 	}
-	return err_set(err, ERR_NOT_FOUND, "the archive of source '%s' was not uploaded", lr->job->source);
+	return err_set(err, ERR_NOT_FOUND, "the archive of source '%s' was not uploaded",
+		       lr->job->source);
 }
 
-static int fill_row(struct live_run *lr, const struct doc *body, const char **ret_details, struct err *err)
+static int fill_row(struct live_run *lr, const struct doc *body, const char **ret_details,
+		    struct err *err)
 {
 	struct arena *a = lr->arena;
 	uint8_t secret[32];
@@ -359,7 +363,8 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	int64_t no;
 
 	if (request.n < 16 || request.n > 64)
-		return err_set(err, ERR_INVALID, "'request_id' must be a text of 16 to 64 characters");
+		return err_set(err, ERR_INVALID,
+			       "'request_id' must be a text of 16 to 64 characters");
 	const char *request_id = arena_str(a, request).p;
 	if (store_run_by_request(m->store, request_id, &no, err) < 0)
 		return -1;
@@ -375,7 +380,8 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	struct live_run *lr = live_run_new(m);
 	lr->row.request_id = arena_strdup(lr->arena, request_id);
 	const char *details = NULL;
-	if (fill_row(lr, body, &details, err) < 0 || check_source(lr, err) < 0 || add_row(lr, err) < 0) {
+	if (fill_row(lr, body, &details, err) < 0 || check_source(lr, err) < 0 ||
+	    add_row(lr, err) < 0) {
 		*ret_details = details ? arena_strdup(a, details) : NULL;
 		live_run_free(lr);
 		return -1;

@@ -33,7 +33,8 @@ int streams_open(struct live_run *lr, int rank, struct err *err)
 	for (int s = 0; s < STREAMS; s++) {
 		if (n->streams[s].file)
 			continue;
-		snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name, stream_suffix((enum stream)s));
+		snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name,
+			 stream_suffix((enum stream)s));
 		if (logfile_open(lr->logs_dir, name, &n->streams[s].file, err) < 0)
 			return -1;
 		n->streams[s].acked = logfile_synced(n->streams[s].file);
@@ -73,7 +74,8 @@ static void acknowledge(struct live_run *lr, int rank, enum stream s)
 
 	data_offset_put(offsets, st->acked);
 	data_offset_put(offsets + 8, st->scanned_saved);
-	agent_send_stream(lr, rank, FRAME_ACK, s, (struct str){(const char *)offsets, sizeof(offsets)});
+	agent_send_stream(lr, rank, FRAME_ACK, s,
+			  (struct str){(const char *)offsets, sizeof(offsets)});
 }
 
 static void sync_start(struct live_run *lr, int rank, enum stream s);
@@ -112,8 +114,11 @@ static void sync_start(struct live_run *lr, int rank, enum stream s)
 	if (st->syncing)
 		return;
 	c = xcalloc(1, sizeof(*c));
-	*c = (struct sync_call){
-		.lr = lr, .rank = rank, .stream = s, .fd = logfile_fd(st->file), .size = logfile_size(st->file)};
+	*c = (struct sync_call){.lr = lr,
+				.rank = rank,
+				.stream = s,
+				.fd = logfile_fd(st->file),
+				.size = logfile_size(st->file)};
 	st->syncing = true;
 	lr->busy++;
 	workers_submit(lr->m->workers, sync_run, sync_done, c);
@@ -201,8 +206,8 @@ static struct live_series *series_get(struct live_run *lr, int rank, struct str 
 	return series_add(lr, &row);
 }
 
-static int sample_add(struct live_run *lr, int rank, struct str name, double value, int64_t step, int64_t wall_ms,
-		      struct err *err)
+static int sample_add(struct live_run *lr, int rank, struct str name, double value, int64_t step,
+		      int64_t wall_ms, struct err *err)
 {
 	struct live_series *ls = isfinite(value) ? series_get(lr, rank, name) : NULL;
 	struct series_row *row;
@@ -213,7 +218,8 @@ static int sample_add(struct live_run *lr, int rank, struct str name, double val
 		return 0;
 	}
 	row = &ls->row;
-	st = (struct stats){row->count, row->first, row->last, row->min, row->max, row->mean, row->m2};
+	st = (struct stats){row->count, row->first, row->last, row->min,
+			    row->max,	row->mean,  row->m2};
 	stats_add(&st, value);
 	row->count = st.count;
 	row->first = st.first;
@@ -237,10 +243,12 @@ static void scan_touched(struct live_run *lr, int rank)
 	round_mark(lr);
 }
 
-int streams_metrics(struct live_run *lr, int rank, enum stream s, const struct doc *d, struct err *err)
+int streams_metrics(struct live_run *lr, int rank, enum stream s, const struct doc *d,
+		    struct err *err)
 {
 	struct live_node *n = &lr->nodes[rank];
-	int64_t from = doc_int(d, "from", -1), to = doc_int(d, "to", -1), bad = doc_int(d, "bad", 0);
+	int64_t from = doc_int(d, "from", -1), to = doc_int(d, "to", -1),
+		bad = doc_int(d, "bad", 0);
 	const struct doc *samples = doc_array(d, "samples");
 
 	if (from < 0 || to < from || !samples || bad < 0)
@@ -251,10 +259,14 @@ int streams_metrics(struct live_run *lr, int rank, enum stream s, const struct d
 	for (size_t i = 0; i < samples->array.n; i++) {
 		const struct doc *t = samples->array.v[i];
 		if (t->type != DOC_ARRAY || t->array.n != 4 || t->array.v[0]->type != DOC_STRING)
-			return err_set(err, ERR_PROTOCOL, "a sample that is not [name, value, step, time]");
+			return err_set(err, ERR_PROTOCOL,
+				       "a sample that is not [name, value, step, time]");
 		const struct doc *v = t->array.v[1], *step = t->array.v[2], *time = t->array.v[3];
-		double value = v->type == DOC_FLOAT ? v->f : v->type == DOC_INT ? (double)v->i : NAN;
-		if (sample_add(lr, rank, t->array.v[0]->s, value, step->type == DOC_INT ? step->i : -1,
+		double value = v->type == DOC_FLOAT ? v->f
+			       : v->type == DOC_INT ? (double)v->i
+						    : NAN;
+		if (sample_add(lr, rank, t->array.v[0]->s, value,
+			       step->type == DOC_INT ? step->i : -1,
 			       time->type == DOC_INT ? time->i : clock_wall_ms(), err) < 0) {
 			master_fatal(lr->m, err);
 			return 0;
@@ -276,7 +288,9 @@ int streams_sample(struct live_run *lr, int rank, const struct doc *d, struct er
 	store_begin(lr->m->store);
 	for (size_t i = 0; i < values->table.n; i++) {
 		const struct doc *v = values->table.v[i].value;
-		double value = v->type == DOC_FLOAT ? v->f : v->type == DOC_INT ? (double)v->i : NAN;
+		double value = v->type == DOC_FLOAT ? v->f
+			       : v->type == DOC_INT ? (double)v->i
+						    : NAN;
 		if (sample_add(lr, rank, values->table.v[i].key, value, -1, wall_ms, err) < 0) {
 			master_fatal(lr->m, err);
 			return 0;
@@ -303,7 +317,8 @@ void streams_check_drained(struct live_run *lr, int rank)
 	if (!n->exit_told || !n->collected || n->drained_told)
 		return;
 	for (int s = 0; s < STREAMS; s++)
-		if (n->streams[s].acked < n->streams[s].final || n->streams[s].scanned_saved < n->streams[s].final)
+		if (n->streams[s].acked < n->streams[s].final ||
+		    n->streams[s].scanned_saved < n->streams[s].final)
 			return;
 	n->drained_told = true;
 	run_event(lr, &(struct event){.kind = EV_NODE_DRAINED, .index = rank});
@@ -321,7 +336,8 @@ int streams_save(struct live_run *lr, struct err *err)
 		int rank = lr->dirty_scans.v[i];
 		struct live_node *n = &lr->nodes[rank];
 		for (int s = 0; s < STREAMS; s++)
-			if (store_scan_save(lr->m->store, lr->row.no, rank, s, n->streams[s].scanned, n->bad, err) < 0)
+			if (store_scan_save(lr->m->store, lr->row.no, rank, s,
+					    n->streams[s].scanned, n->bad, err) < 0)
 				return -1;
 	}
 	return 0;

@@ -123,7 +123,8 @@ static void send_events(struct watcher *wt)
 	do {
 		eo.n = 0;
 		buf_init(&eo.text, OBJECT_MAX_BYTES);
-		store_events_each(wt->lr->m->store, wt->lr->row.no, wt->after, EVENTS_AT_ONCE, put_event, &eo, NULL);
+		store_events_each(wt->lr->m->store, wt->lr->row.no, wt->after, EVENTS_AT_ONCE,
+				  put_event, &eo, NULL);
 		bool ok = eo.n == 0 || http_stream_write(wt->x, buf_str(&eo.text));
 		buf_release(&eo.text);
 		if (!ok)
@@ -141,7 +142,8 @@ static void send_log(void *ctx)
 	size_t n;
 
 	while (http_stream_queued(wt->x) < LOG_CHUNK) {
-		if (file_pread_full(wt->fd, chunk, sizeof(chunk), (int64_t)wt->offset, &n, NULL) < 0)
+		if (file_pread_full(wt->fd, chunk, sizeof(chunk), (int64_t)wt->offset, &n, NULL) <
+		    0)
 			n = 0;
 		if (n == 0) {
 			const struct core_node *node = &wt->lr->core->nodes[wt->rank];
@@ -176,8 +178,8 @@ static void on_timer(void *ctx)
 	}
 }
 
-static struct watcher *watcher_new(struct live_run *lr, struct http_exchange *x, enum watch_kind kind,
-				   const char *type)
+static struct watcher *watcher_new(struct live_run *lr, struct http_exchange *x,
+				   enum watch_kind kind, const char *type)
 {
 	struct watcher *wt = xcalloc(1, sizeof(*wt));
 
@@ -206,8 +208,8 @@ void events_begin(struct live_run *lr, struct http_exchange *x, int64_t after, b
 	send_events(wt);
 }
 
-void log_follow_begin(struct live_run *lr, struct http_exchange *x, int rank, enum stream st, int fd,
-		      uint64_t offset)
+void log_follow_begin(struct live_run *lr, struct http_exchange *x, int rank, enum stream st,
+		      int fd, uint64_t offset)
 {
 	struct watcher *wt = watcher_new(lr, x, WATCH_LOG, "application/octet-stream");
 
@@ -226,7 +228,7 @@ void watch_changed(struct live_run *lr)
 
 	if (!lr->watchers)
 		return;
-	list_each_safe(pos, tmp, &lr->m->watchers) {
+	list_each_safe (pos, tmp, &lr->m->watchers) {
 		struct watcher *wt = list_item(pos, struct watcher, in_watchers);
 		if (wt->lr != lr || wt->kind == WATCH_LOG)
 			continue;
@@ -244,7 +246,7 @@ void watch_free(struct master *m)
 {
 	struct list *pos, *tmp;
 
-	list_each_safe(pos, tmp, &m->watchers) {
+	list_each_safe (pos, tmp, &m->watchers) {
 		struct watcher *wt = list_item(pos, struct watcher, in_watchers);
 		loop_timer_cancel(wt->timer);
 		finish(wt);

@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "net/http1.h"
 #include "net/listener.h"
+#include "net/tls.h"
 #include "net/transport.h"
 
 #define MAX_HEAD (64 * 1024)
@@ -30,7 +31,7 @@
 #define STOP_CHECK_MS 100
 
 struct http_client {
-	char *unix_dir, *unix_name, *address, *token;
+	char *unix_dir, *unix_name, *address, *pin, *token;
 	int port;
 	struct transport transport; /* fd -1: to be dialled */
 	struct http1 head;
@@ -91,9 +92,12 @@ static int dial(struct http_client *c, int timeout_ms, struct err *err)
 	int rc = c->unix_dir ? dial_unix(c->unix_dir, c->unix_name, timeout_ms, &fd, err)
 			     : dial_tcp(c->address, c->port, timeout_ms, &fd, err);
 
-	if (rc == 0)
-		transport_plain(&c->transport, fd);
-	return rc;
+	if (rc < 0)
+		return -1;
+	if (c->pin)
+		return tls_connect(&c->transport, fd, c->pin, timeout_ms, err);
+	transport_plain(&c->transport, fd);
+	return 0;
 }
 
 static char *copy(const char *z)
@@ -116,6 +120,7 @@ int http_client_open(const struct http_target *t, int timeout_ms, struct http_cl
 		.unix_name = copy(t->unix_name),
 		.address = copy(t->address),
 		.port = t->port,
+		.pin = copy(t->pin),
 		.token = copy(t->token),
 		.transport.fd = -1,
 		.in = xmalloc(BUFFER),
@@ -138,6 +143,7 @@ struct http_client *http_client_free(struct http_client *c)
 	free(c->unix_dir);
 	free(c->unix_name);
 	free(c->address);
+	free(c->pin);
 	free(c->token);
 	free(c->in);
 	free(c);

@@ -17,6 +17,7 @@ struct http_target {
 	const char *unix_dir, *unix_name; /* either these */
 	const char *address;		  /* or a numeric address and port */
 	int port;
+	const char *pin;   /* TLS with the server whose key has this digest (tls.h); NULL: plain */
 	const char *token; /* "Authorization: Bearer"; NULL = none */
 };
 

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "net/tls.h"
 #include "sys/loop.h"
 
 #define PIPELINE_MAX (16 * 1024)
@@ -32,15 +33,29 @@ static void io_ready(void *ctx, int fd, int events);
 static void timed_out(void *ctx);
 static void process(struct http_conn *c, struct str bytes);
 
+union address {
+	struct sockaddr sa;
+	struct sockaddr_in in4;
+	struct sockaddr_in6 in6;
+};
+
+static void address_text(const union address *a, char *out, size_t size)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	if (a->sa.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &a->in6.sin6_addr, text, sizeof(text));
+		snprintf(out, size, "[%s]:%d", text, ntohs(a->in6.sin6_port));
+	} else {
+		inet_ntop(AF_INET, &a->in4.sin_addr, text, sizeof(text));
+		snprintf(out, size, "%s:%d", text, ntohs(a->in4.sin_port));
+	}
+}
+
 static void describe_peer(struct http_conn *c)
 {
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in4;
-		struct sockaddr_in6 in6;
-	} a = {0};
+	union address a = {0};
 	socklen_t len = sizeof(a);
-	char text[INET6_ADDRSTRLEN] = "?";
 
 	c->peer_uid = -1;
 	if (c->local) {
@@ -48,23 +63,32 @@ static void describe_peer(struct http_conn *c)
 		snprintf(c->peer, sizeof(c->peer), "unix uid %lld", (long long)c->peer_uid);
 		return;
 	}
-	if (getpeername(c->transport.fd, &a.sa, &len) == 0 && a.sa.sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &a.in6.sin6_addr, text, sizeof(text));
-		snprintf(c->peer, sizeof(c->peer), "[%s]:%d", text, ntohs(a.in6.sin6_port));
-	} else {
-		inet_ntop(AF_INET, &a.in4.sin_addr, text, sizeof(text));
-		snprintf(c->peer, sizeof(c->peer), "%s:%d", text, ntohs(a.in4.sin_port));
-	}
+	(void)getpeername(c->transport.fd, &a.sa, &len); /* a peer that left has no name */
+	address_text(&a, c->peer, sizeof(c->peer));
 }
 
-void http_conn_accept(struct http_server *s, int fd, bool local)
+void http_own_address(const struct http_exchange *x, char out[static 64])
 {
+	union address a = {0};
+	socklen_t len = sizeof(a);
+
+	out[0] = 0;
+	if (x->conn && !x->conn->local && getsockname(x->conn->transport.fd, &a.sa, &len) == 0)
+		address_text(&a, out, 64);
+}
+
+void http_conn_accept(const struct http_front *f, int fd)
+{
+	struct http_server *s = f->server;
 	struct http_conn *c = xcalloc(1, sizeof(*c));
 	int on = 1;
 
-	*c = (struct http_conn){.server = s, .local = local, .upload_fd = -1, .file_fd = -1};
-	transport_plain(&c->transport, fd);
-	if (!local)
+	*c = (struct http_conn){.server = s, .local = f->local, .upload_fd = -1, .file_fd = -1};
+	if (f->tls)
+		tls_accept(f->tls, &c->transport, fd);
+	else
+		transport_plain(&c->transport, fd);
+	if (!f->local)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	describe_peer(c);
 	http1_init(&c->head, HTTP1_REQUEST, s->limits.max_header_bytes, s->limits.max_headers);
@@ -246,6 +270,7 @@ static bool make_exchange(struct http_conn *c)
 	r->path = str_cut(&target, '?');
 	r->raw_query = target.p ? target : STR("");
 	r->local = c->local;
+	r->tls = c->transport.ssl != NULL;
 	r->peer_uid = c->peer_uid;
 	memcpy(r->peer, c->peer, sizeof(r->peer));
 	x->is_head = str_is(r->method, "HEAD");

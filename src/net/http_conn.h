@@ -32,6 +32,7 @@ enum http_state {
 struct http_front { /* one listener */
 	struct http_server *server;
 	struct listener *listener;
+	struct tls_server *tls; /* NULL: plain */
 	bool local;
 	struct http_front *next;
 };
@@ -50,6 +51,7 @@ struct http_server {
 	struct loop_timer *soon; /* does later and gone */
 	int nconns;
 	bool draining;
+	uint64_t answers[6]; /* by the first digit of the status */
 	int64_t date_s; /* the second that `date` names */
 	char date[40];
 };
@@ -97,7 +99,7 @@ struct http_exchange {
 };
 
 /* http_conn.c */
-void http_conn_accept(struct http_server *s, int fd, bool local);
+void http_conn_accept(const struct http_front *f, int fd);
 /* Close now; a detached exchange's handler is told from the loop. */
 void http_conn_kill(struct http_conn *c);
 void http_conn_free(struct http_conn *c);

@@ -236,6 +236,8 @@ static bool has_no_body(int status)
 static void make_head(struct http_conn *c, struct buf *out, int status, const char *type,
 		      int64_t length)
 {
+	if (status >= 100 && status < 600)
+		c->server->answers[status / 100]++;
 	buf_init(out, MAX_ANSWER_HEAD);
 	buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", status, http1_reason(status),
 		   http_date(c->server));
@@ -249,6 +251,8 @@ static void make_head(struct http_conn *c, struct buf *out, int status, const ch
 		buf_addz(out, "Connection: close\r\n");
 	if (c->x)
 		buf_addstr(out, buf_str(&c->x->extra));
+	else
+		buf_addz(out, "X-Content-Type-Options: nosniff\r\n");
 	buf_addz(out, "\r\n");
 }
 

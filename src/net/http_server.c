@@ -158,7 +158,11 @@ static void accepted(void *ctx, int fd)
 	struct http_front *f = ctx;
 
 	if (make_room(f->server)) {
-		http_conn_accept(f->server, fd, f->local);
+		http_conn_accept(f, fd);
+		return;
+	}
+	if (f->tls) { /* a handshake for one line is not worth it */
+		close(fd);
 		return;
 	}
 	/* Every connection is at work.  The socket is new, so these bytes fit. */
@@ -204,6 +208,21 @@ int http_server_listen_tcp(struct http_server *s, const char *addr, int port, in
 
 	return front_add(s, f,
 			 listen_tcp(s->loop, addr, port, accepted, f, ret_port, &f->listener, err));
+}
+
+int http_server_listen_tls(struct http_server *s, const char *addr, int port, struct tls_server *tls,
+			   int *ret_port, struct err *err)
+{
+	struct http_front *f = front_new(s, false);
+
+	f->tls = tls;
+	return front_add(s, f,
+			 listen_tcp(s->loop, addr, port, accepted, f, ret_port, &f->listener, err));
+}
+
+uint64_t http_server_answers(const struct http_server *s, int hundreds)
+{
+	return hundreds >= 1 && hundreds <= 5 ? s->answers[hundreds] : 0;
 }
 
 int http_server_connections(const struct http_server *s)

@@ -16,6 +16,7 @@
 struct loop;
 struct err;
 struct http_server;
+struct tls_server;
 struct http_exchange; /* one request and its answer */
 
 struct http_limits {		 /* zero = the default in brackets */
@@ -42,6 +43,9 @@ struct http_request {
 };
 struct str http_header(const struct http_exchange *x, const char *name); /* p == NULL if absent */
 const struct http_request *http_request(const struct http_exchange *x);
+/* The address and port that the client reached us at, "127.0.0.1:5436" or "[::1]:5436"; empty for
+ * the unix socket and for a client that left. */
+void http_own_address(const struct http_exchange *x, char out[static 64]);
 /* The handler's own pointer, kept with the exchange; NULL at first. */
 void http_set_user(struct http_exchange *x, void *user);
 void *http_user(const struct http_exchange *x);
@@ -68,7 +72,12 @@ int http_server_listen_unix(struct http_server *s, const char *dir, const char *
 			    struct err *err);
 int http_server_listen_tcp(struct http_server *s, const char *addr, int port, int *ret_port,
 			   struct err *err);
+/* The same behind TLS; `tls` outlives the server. */
+int http_server_listen_tls(struct http_server *s, const char *addr, int port, struct tls_server *tls,
+			   int *ret_port, struct err *err);
 int http_server_connections(const struct http_server *s);
+/* Answers begun so far whose status is in 100 * hundreds .. 100 * hundreds + 99. */
+uint64_t http_server_answers(const struct http_server *s, int hundreds);
 /* Stop accepting, finish what is being answered. */
 void http_server_drain(struct http_server *s);
 

@@ -25,6 +25,7 @@ struct transport_ops {
 struct transport {
 	int fd;
 	const struct transport_ops *ops;
+	struct ssl_st *ssl; /* of tls.c */
 };
 
 /* The socket itself; takes over fd. */

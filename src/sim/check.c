@@ -24,8 +24,8 @@ void check_create(struct world *w, int index, int token)
 	const struct core_resource *row = &w->disk->resources[index];
 
 	if (row->state == RES_INTENT || row->state == RES_GONE || row->attempt != token)
-		broken(w, "I1: %s was created while its row says %s, attempt %d", w->plan.resources[index].name,
-		       res_state_name(row->state), row->attempt);
+		broken(w, "I1: %s was created while its row says %s, attempt %d",
+		       w->plan.resources[index].name, res_state_name(row->state), row->attempt);
 }
 
 /* I2 and I10: whatever exists is in the ledger, and there is one of each. */
@@ -39,8 +39,8 @@ void check_always(struct world *w)
 			broken(w, "I2: %s exists but its row says %s", w->plan.resources[i].name,
 			       res_state_name(row->state));
 		if (w->machines[i].token > row->attempt)
-			broken(w, "I10: %s exists of attempt %d, the ledger knows %d", w->plan.resources[i].name,
-			       w->machines[i].token, row->attempt);
+			broken(w, "I10: %s exists of attempt %d, the ledger knows %d",
+			       w->plan.resources[i].name, w->machines[i].token, row->attempt);
 	}
 	if (w->memory && w->memory->phase == RUN_RUNNING && w->memory->verdict != VERDICT_NONE)
 		broken(w, "I5: running with a verdict");
@@ -52,13 +52,15 @@ void check_end(struct world *w)
 	if (w->res->broken)
 		return;
 	if (!w->ended || !run_phase_is_final(w->disk->phase)) {
-		broken(w, "I12: still '%s' long after the last fault", run_phase_name(w->disk->phase));
+		broken(w, "I12: still '%s' long after the last fault",
+		       run_phase_name(w->disk->phase));
 		return;
 	}
 	if (w->memory && w->memory->phase != w->disk->phase)
 		broken(w, "I11: memory says %s, disk says %s", run_phase_name(w->memory->phase),
 		       run_phase_name(w->disk->phase));
-	static const enum run_phase want[] = {[VERDICT_SUCCEEDED] = RUN_SUCCEEDED, [VERDICT_FAILED] = RUN_FAILED,
+	static const enum run_phase want[] = {[VERDICT_SUCCEEDED] = RUN_SUCCEEDED,
+					      [VERDICT_FAILED] = RUN_FAILED,
 					      [VERDICT_CANCELLED] = RUN_CANCELLED};
 	if (w->disk->verdict == VERDICT_NONE || w->disk->phase != want[w->disk->verdict])
 		broken(w, "I5: verdict %s ended as %s", verdict_name(w->disk->verdict),
@@ -67,11 +69,13 @@ void check_end(struct world *w)
 		if (w->machines[i].exists)
 			broken(w, "I3: %s is left behind", w->plan.resources[i].name);
 		if (w->disk->resources[i].state != RES_GONE)
-			broken(w, "I3: the ledger of an ended run still has %s as %s", w->plan.resources[i].name,
+			broken(w, "I3: the ledger of an ended run still has %s as %s",
+			       w->plan.resources[i].name,
 			       res_state_name(w->disk->resources[i].state));
 	}
 	if (w->disk->verdict == VERDICT_SUCCEEDED)
 		for (int i = 0; i < w->plan.crew.ncounted; i++)
 			if (w->execs[i][1] != 1)
-				broken(w, "I6: success, but %s ran %d times", w->plan.crew.members[i].name, w->execs[i][1]);
+				broken(w, "I6: success, but %s ran %d times",
+				       w->plan.crew.members[i].name, w->execs[i][1]);
 }

@@ -11,10 +11,14 @@ static int resource_of(const struct world *w, int rank)
 	return w->plan.resource_of[rank];
 }
 
-static void answer(struct world *w, const struct effect *fx, enum event_kind kind, enum err_kind err, const char *text)
+static void answer(struct world *w, const struct effect *fx, enum event_kind kind,
+		   enum err_kind err, const char *text)
 {
-	struct happening h = {.at = w->now + delay(w, 30), .kind = AT_ANSWER, .epoch = w->master,
-			      .ev = {.kind = kind, .index = fx->index, .attempt = fx->attempt, .err_kind = err}};
+	struct happening h = {
+		.at = w->now + delay(w, 30),
+		.kind = AT_ANSWER,
+		.epoch = w->master,
+		.ev = {.kind = kind, .index = fx->index, .attempt = fx->attempt, .err_kind = err}};
 
 	snprintf(h.ev.text, sizeof(h.ev.text), "%s", text);
 	queue_add(&w->queue, &h);
@@ -32,11 +36,15 @@ static void machine_new(struct world *w, int index, int token)
 	if (w->plan.resources[index].node < 0)
 		return;
 	if (!chance(w, w->f.never_boots))
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 400), .kind = AT_AGENT_UP,
-							 .index = index, .epoch = mc->epoch});
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 400),
+							 .kind = AT_AGENT_UP,
+							 .index = index,
+							 .epoch = mc->epoch});
 	if (chance(w, w->f.machine_dies))
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 20000), .kind = AT_MACHINE_DIES,
-							 .index = index, .epoch = mc->epoch});
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 20000),
+							 .kind = AT_MACHINE_DIES,
+							 .index = index,
+							 .epoch = mc->epoch});
 }
 
 /* Idempotent by its token: the same attempt gives the same machine. */
@@ -62,8 +70,10 @@ static void create(struct world *w, const struct effect *fx)
 		}
 		machine_new(w, index, token);
 	} else if (!mc->agent_up && w->plan.resources[index].node >= 0) {
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 50), .kind = AT_AGENT_UP,
-							 .index = index, .epoch = mc->epoch});
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 50),
+							 .kind = AT_AGENT_UP,
+							 .index = index,
+							 .epoch = mc->epoch});
 	}
 	snprintf(id, sizeof(id), "i-%d-%llu", index, (unsigned long long)mc->epoch);
 	if (chance(w, w->f.answer_lost))
@@ -84,8 +94,8 @@ static void destroy(struct world *w, const struct effect *fx)
 	for (int k = 0; k < w->plan.nresources; k++)
 		for (int n = 0; n < w->plan.resources[k].nneeds; n++)
 			if (w->plan.resources[k].needs[n] == index && w->machines[k].exists) {
-				broken(w, "graph: %s is deleted while %s needs it", w->plan.resources[index].name,
-				       w->plan.resources[k].name);
+				broken(w, "graph: %s is deleted while %s needs it",
+				       w->plan.resources[index].name, w->plan.resources[k].name);
 				return;
 			}
 	*mc = (struct machine){.epoch = ++w->epochs};
@@ -109,7 +119,9 @@ void cloud_effect(struct world *w, const struct effect *fx)
 		return;
 	case FX_OBSERVE:
 		answer(w, fx,
-		       !mc->exists ? EV_RES_ABSENT : needs_agent && !mc->agent_up ? EV_RES_BROKEN : EV_RES_ALIVE,
+		       !mc->exists		      ? EV_RES_ABSENT
+		       : needs_agent && !mc->agent_up ? EV_RES_BROKEN
+						      : EV_RES_ALIVE,
 		       ERR_NONE, "");
 		return;
 	case FX_DESTROY:
@@ -128,7 +140,8 @@ void node_say(struct world *w, int rank, const struct event *ev)
 	if (at < mc->last_word_at)
 		at = mc->last_word_at;
 	mc->last_word_at = at;
-	struct happening h = {.at = at, .kind = AT_WORD, .index = rank, .epoch = mc->conn, .ev = *ev};
+	struct happening h = {
+		.at = at, .kind = AT_WORD, .index = rank, .epoch = mc->conn, .ev = *ev};
 	h.ev.index = rank;
 	queue_add(&w->queue, &h);
 	if (chance(w, w->f.answer_twice))
@@ -145,7 +158,10 @@ void tell_node(struct world *w, const struct effect *fx)
 	if (at < mc->last_told_at)
 		at = mc->last_told_at;
 	mc->last_told_at = at;
-	queue_add(&w->queue, &(struct happening){.at = at, .kind = AT_TOLD, .index = fx->index, .epoch = mc->conn,
+	queue_add(&w->queue, &(struct happening){.at = at,
+						 .kind = AT_TOLD,
+						 .index = fx->index,
+						 .epoch = mc->conn,
 						 .fx = *fx});
 }
 
@@ -153,7 +169,9 @@ static void dial_later(struct world *w, int index, int64_t usual)
 {
 	struct machine *mc = &w->machines[index];
 
-	queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, usual), .kind = AT_DIAL, .index = index,
+	queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, usual),
+						 .kind = AT_DIAL,
+						 .index = index,
 						 .epoch = mc->agent});
 }
 
@@ -167,8 +185,11 @@ static void cut(struct world *w, int index, bool master_sees)
 	mc->alone_since = w->now;
 	if (master_sees)
 		queue_add(&w->queue,
-			  &(struct happening){.at = w->now + delay(w, 10), .kind = AT_ANSWER, .epoch = w->master,
-					      .ev = {.kind = EV_NODE_DROPPED, .index = w->plan.resources[index].node}});
+			  &(struct happening){.at = w->now + delay(w, 10),
+					      .kind = AT_ANSWER,
+					      .epoch = w->master,
+					      .ev = {.kind = EV_NODE_DROPPED,
+						     .index = w->plan.resources[index].node}});
 	if (mc->agent_up)
 		dial_later(w, index, 200);
 }
@@ -190,7 +211,8 @@ static void job_end(struct world *w, int rank, struct exit_info e)
 	mc->exit = e;
 	if (!mc->agent_up)
 		return;
-	node_say(w, rank, &(struct event){.kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = e});
+	node_say(w, rank,
+		 &(struct event){.kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = e});
 	node_say(w, rank, &(struct event){.kind = EV_NODE_DRAINED});
 }
 
@@ -205,13 +227,18 @@ static void job_start(struct world *w, int rank, int attempt)
 		mc->attempt = attempt;
 		mc->ended = mc->serving = false;
 		if (attempt < SIM_MAX_EXECS && ++w->execs[rank][attempt] > 1)
-			broken(w, "I6: %s executed attempt %d twice", w->plan.crew.members[rank].name, attempt);
+			broken(w, "I6: %s executed attempt %d twice",
+			       w->plan.crew.members[rank].name, attempt);
 		if (role->port)
-			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 300), .kind = AT_JOB_SERVES,
-								 .index = rank, .epoch = mc->epoch});
+			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 300),
+								 .kind = AT_JOB_SERVES,
+								 .index = rank,
+								 .epoch = mc->epoch});
 		if (role->counted && !chance(w, w->f.job_hangs))
-			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 10000), .kind = AT_JOB_EXITS,
-								 .index = rank, .epoch = mc->epoch});
+			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 10000),
+								 .kind = AT_JOB_EXITS,
+								 .index = rank,
+								 .epoch = mc->epoch});
 	}
 	node_say(w, rank, &(struct event){.kind = EV_NODE_STARTED, .attempt = attempt});
 }
@@ -225,8 +252,10 @@ static void told(struct world *w, int rank, const struct effect *fx)
 		if (mc->started)
 			return;
 		if (chance(w, w->f.unfit))
-			node_say(w, rank, &(struct event){.kind = EV_NODE_UNFIT, .err_kind = ERR_NOT_FOUND,
-							  .text = "command not found"});
+			node_say(w, rank,
+				 &(struct event){.kind = EV_NODE_UNFIT,
+						 .err_kind = ERR_NOT_FOUND,
+						 .text = "command not found"});
 		else
 			node_say(w, rank, &(struct event){.kind = EV_NODE_READY});
 		return;
@@ -237,8 +266,11 @@ static void told(struct world *w, int rank, const struct effect *fx)
 		if (!mc->running)
 			return;
 		mc->stop_asked = true;
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, fx->hurry ? 10 : 2000),
-							 .kind = AT_JOB_EXITS, .index = rank, .epoch = mc->epoch});
+		queue_add(&w->queue,
+			  &(struct happening){.at = w->now + delay(w, fx->hurry ? 10 : 2000),
+					      .kind = AT_JOB_EXITS,
+					      .index = rank,
+					      .epoch = mc->epoch});
 		return;
 	case FX_RELEASE:
 		mc->running = mc->agent_up = false; /* kills what may be left, and leaves */
@@ -256,24 +288,32 @@ static void dial(struct world *w, int index)
 	if (mc->conn || !mc->agent_up)
 		return;
 	if (!w->master_up || run_phase_is_final(w->memory->phase)) {
-		if (mc->alone_since && w->now - mc->alone_since > w->job->timeouts.lease_ms && mc->running)
-			job_end(w, rank, (struct exit_info){.code = -1, .signal = 9, .kind = ERR_TIMEOUT});
+		if (mc->alone_since && w->now - mc->alone_since > w->job->timeouts.lease_ms &&
+		    mc->running)
+			job_end(w, rank,
+				(struct exit_info){.code = -1, .signal = 9, .kind = ERR_TIMEOUT});
 		dial_later(w, index, 2000);
 		return;
 	}
 	mc->conn = ++w->epochs;
 	mc->alone_since = 0;
 	mc->last_word_at = mc->last_told_at = w->now;
-	node_say(w, rank, &(struct event){.kind = EV_NODE_HELLO, .attempt = mc->started ? mc->attempt : 0,
-					  .holds = mc->started ? HOLDS_STARTED : HOLDS_NOTHING});
+	node_say(w, rank,
+		 &(struct event){.kind = EV_NODE_HELLO,
+				 .attempt = mc->started ? mc->attempt : 0,
+				 .holds = mc->started ? HOLDS_STARTED : HOLDS_NOTHING});
 	if (mc->serving)
 		node_say(w, rank, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
 	if (mc->ended) {
-		node_say(w, rank, &(struct event){.kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = mc->exit});
+		node_say(w, rank,
+			 &(struct event){
+				 .kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = mc->exit});
 		node_say(w, rank, &(struct event){.kind = EV_NODE_DRAINED});
 	}
 	if (chance(w, w->f.conn_cut))
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 3000), .kind = AT_CONN_CUT, .index = index,
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 3000),
+							 .kind = AT_CONN_CUT,
+							 .index = index,
 							 .epoch = mc->conn});
 }
 
@@ -288,7 +328,9 @@ static void agent_up(struct world *w, int index)
 	mc->alone_since = w->now;
 	dial_later(w, index, 5);
 	if (chance(w, w->f.agent_dies))
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 8000), .kind = AT_AGENT_DIES, .index = index,
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 8000),
+							 .kind = AT_AGENT_DIES,
+							 .index = index,
 							 .epoch = mc->agent});
 }
 
@@ -325,14 +367,16 @@ void machine_happens(struct world *w, const struct happening *h)
 			return;
 		mc->serving = true;
 		if (mc->agent_up)
-			node_say(w, h->index, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
+			node_say(w, h->index,
+				 &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
 		return;
 	case AT_JOB_EXITS:
 		if (h->epoch != mc->epoch)
 			return;
 		job_end(w, h->index,
-			mc->stop_asked ? (struct exit_info){.code = -1, .signal = 15}
-				       : (struct exit_info){.code = chance(w, w->f.job_fails) ? 3 : 0});
+			mc->stop_asked
+				? (struct exit_info){.code = -1, .signal = 15}
+				: (struct exit_info){.code = chance(w, w->f.job_fails) ? 3 : 0});
 		return;
 	case AT_AGENT_DIES:
 		if (h->epoch != mc->agent || !mc->agent_up)

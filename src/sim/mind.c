@@ -91,8 +91,10 @@ void master_event(struct world *w, const struct event *ev)
 		if (e->kind == FX_ENDED)
 			w->ended = true;
 		else if (e->kind <= FX_DESTROY)
-			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 20), .kind = AT_EFFECT,
-								 .fx = *e, .epoch = w->master});
+			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 20),
+								 .kind = AT_EFFECT,
+								 .fx = *e,
+								 .epoch = w->master});
 		else
 			tell_node(w, e);
 	}
@@ -110,7 +112,8 @@ void master_dies(struct world *w)
 	w->memory = core_run_free(w->memory);
 	drop_connections(w);
 	trace(w, "master dies", 0, 0, 0);
-	queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 1500), .kind = AT_MASTER_UP});
+	queue_add(&w->queue,
+		  &(struct happening){.at = w->now + delay(w, 1500), .kind = AT_MASTER_UP});
 }
 
 void master_comes_up(struct world *w)

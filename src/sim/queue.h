@@ -6,15 +6,19 @@
 #include "core/core.h"
 
 enum happening_kind {
-	AT_EFFECT,	 /* an effect reaches the world */
-	AT_ANSWER,	 /* an event reaches the master that asked (epoch) */
-	AT_WORD,	 /* a node's word reaches the master over a connection */
-	AT_TOLD,	 /* a word of the master reaches a node over a connection */
-	AT_AGENT_UP,	 /* a node's agent starts (again) */
-	AT_DIAL,	 /* an agent connects */
-	AT_JOB_SERVES, AT_JOB_EXITS,
-	AT_AGENT_DIES, AT_MACHINE_DIES, AT_CONN_CUT,
-	AT_MASTER_DIES, AT_MASTER_UP,
+	AT_EFFECT,   /* an effect reaches the world */
+	AT_ANSWER,   /* an event reaches the master that asked (epoch) */
+	AT_WORD,     /* a node's word reaches the master over a connection */
+	AT_TOLD,     /* a word of the master reaches a node over a connection */
+	AT_AGENT_UP, /* a node's agent starts (again) */
+	AT_DIAL,     /* an agent connects */
+	AT_JOB_SERVES,
+	AT_JOB_EXITS,
+	AT_AGENT_DIES,
+	AT_MACHINE_DIES,
+	AT_CONN_CUT,
+	AT_MASTER_DIES,
+	AT_MASTER_UP,
 	AT_TICK,
 	AT_CANCEL,
 };
@@ -23,8 +27,8 @@ struct happening {
 	int64_t at;
 	uint64_t seq;
 	enum happening_kind kind;
-	int index;	   /* resource or rank */
-	uint64_t epoch;	   /* of the master, machine, agent or connection it belongs to */
+	int index;	/* resource or rank */
+	uint64_t epoch; /* of the master, machine, agent or connection it belongs to */
 	struct effect fx;
 	struct event ev;
 };

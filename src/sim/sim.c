@@ -14,10 +14,10 @@
 #include "sim/world.h"
 #include "spec/job.h"
 
-#define HEAL_MS (10 * 60 * 1000)     /* faults happen before this */
-#define SETTLE_MS (70 * 60 * 1000)   /* max_runtime and lease of the simulated job, and ten minutes */
-#define MAX_HAPPENINGS 200000	     /* more is a hot loop (I13) */
-#define LATE_MS 1000		     /* more than an effect of a dead master can be under way */
+#define HEAL_MS (10 * 60 * 1000)   /* faults happen before this */
+#define SETTLE_MS (70 * 60 * 1000) /* max_runtime and lease of the simulated job, and ten minutes */
+#define MAX_HAPPENINGS 200000	   /* more is a hot loop (I13) */
+#define LATE_MS 1000		   /* more than an effect of a dead master can be under way */
 #define MAX_BROKEN_SHOWN 20
 
 bool chance(struct world *w, int per_mille)
@@ -39,8 +39,8 @@ int64_t delay(struct world *w, int64_t usual_ms)
 void trace(struct world *w, const char *what, int index, int64_t a, int64_t b)
 {
 	char line[128];
-	int n = snprintf(line, sizeof(line), "%lld %s %d %lld %lld", (long long)w->now, what, index, (long long)a,
-			 (long long)b);
+	int n = snprintf(line, sizeof(line), "%lld %s %d %lld %lld", (long long)w->now, what, index,
+			 (long long)a, (long long)b);
 
 	for (int i = 0; i < n; i++)
 		w->hash = (w->hash ^ (uint8_t)line[i]) * 0x100000001b3ull;
@@ -67,7 +67,8 @@ static const char *const jobs[] = {
 	"command = ['true']\ncount = %d\nmax_runtime = '20m'\n",
 	"strategy = 'pserver'\nmax_runtime = '20m'\n[roles.pserver]\ncount = 2\ncommand = ['ps']\n"
 	"[roles.trainer]\ncount = %d\ncommand = ['tr']\n",
-	"strategy = 'roles'\nmax_runtime = '20m'\n[roles.db]\ncommand = ['db']\nport = 99\nservice = true\n"
+	"strategy = 'roles'\nmax_runtime = '20m'\n[roles.db]\ncommand = ['db']\nport = 99\nservice "
+	"= true\n"
 	"[roles.prepare]\ncommand = ['p']\nafter = 'db'\nready_when = 'finished'\n"
 	"[roles.work]\ncount = %d\ncommand = ['w']\nafter = ['db', 'prepare']\n",
 };
@@ -100,8 +101,10 @@ static void draw_job(struct world *w, int max_nodes)
 	snprintf(text, sizeof(text), "%.*s%d%s", (int)(strstr(form, "%d") - form), form,
 		 1 + (int)rng_below(&w->rng, (uint64_t)max_nodes), strstr(form, "%d") + 2);
 	w->job = arena_new_of(w->arena, struct job);
-	if (toml_parse(str_from(text), w->arena, &doc, &err) < 0 || !job_load(doc, w->arena, w->job, ps) ||
-	    !plan_make(w->job, &(struct plan_input){.local_base = 0x7f010001}, w->arena, &w->plan, ps)) {
+	if (toml_parse(str_from(text), w->arena, &doc, &err) < 0 ||
+	    !job_load(doc, w->arena, w->job, ps) ||
+	    !plan_make(w->job, &(struct plan_input){.local_base = 0x7f010001}, w->arena, &w->plan,
+		       ps)) {
 		fprintf(stderr, "sim: its own job is wrong: %s\n", ps->n ? ps->v[0].text : err.msg);
 		abort();
 	}
@@ -131,7 +134,8 @@ static void happens(struct world *w, const struct happening *h)
 			master_tick(w);
 		return;
 	case AT_CANCEL:
-		master_event(w, &(struct event){.kind = EV_CANCEL, .hurry = h->index, .text = "cancelled"});
+		master_event(w, &(struct event){
+					.kind = EV_CANCEL, .hurry = h->index, .text = "cancelled"});
 		return;
 	case AT_MASTER_DIES:
 		if (w->master_up && !w->ended)
@@ -167,9 +171,11 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 	w->machines = arena_array(w->arena, struct machine, (size_t)w->plan.nresources);
 	w->execs = arena_alloc(w->arena, sizeof(*w->execs) * (size_t)w->plan.crew.n);
 	for (uint64_t i = rng_below(&w->rng, 3); i > 0 && w->f.master_dies; i--)
-		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 60000), .kind = AT_MASTER_DIES});
+		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 60000),
+							 .kind = AT_MASTER_DIES});
 	if (rng_below(&w->rng, 5) == 0)
-		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 30000), .kind = AT_CANCEL,
+		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 30000),
+							 .kind = AT_CANCEL,
 							 .index = (int)rng_below(&w->rng, 2)});
 }
 
@@ -249,13 +255,15 @@ static void print_text(const struct totals *t, double seconds)
 	char span[32];
 
 	clock_format_span(t->sim_ms, span);
-	printf("%lld lifecycles in %.2f s: %.0f per second, %.0f per minute\n", (long long)t->runs, seconds,
-	       (double)t->runs / seconds, (double)t->runs / seconds * 60);
-	printf("%lld succeeded, %lld failed, %lld cancelled; %lld faults, %lld master crashes, %lld events, %s simulated\n",
+	printf("%lld lifecycles in %.2f s: %.0f per second, %.0f per minute\n", (long long)t->runs,
+	       seconds, (double)t->runs / seconds, (double)t->runs / seconds * 60);
+	printf("%lld succeeded, %lld failed, %lld cancelled; %lld faults, %lld master crashes, "
+	       "%lld events, %s simulated\n",
 	       (long long)t->verdicts[VERDICT_SUCCEEDED], (long long)t->verdicts[VERDICT_FAILED],
-	       (long long)t->verdicts[VERDICT_CANCELLED], (long long)t->faults, (long long)t->crashes,
-	       (long long)t->events, span);
-	printf("%lld broken invariants; trace hash %016llx\n", (long long)t->broken, (unsigned long long)t->hash);
+	       (long long)t->verdicts[VERDICT_CANCELLED], (long long)t->faults,
+	       (long long)t->crashes, (long long)t->events, span);
+	printf("%lld broken invariants; trace hash %016llx\n", (long long)t->broken,
+	       (unsigned long long)t->hash);
 }
 
 int sim_main(const struct sim_options *o)
@@ -268,11 +276,15 @@ int sim_main(const struct sim_options *o)
 		sim_run(o->first_seed + (uint64_t)i, o->nodes, o->verbose, &r);
 		add_up(&t, &r);
 		if (o->verbose >= 1 && !o->json)
-			printf("seed %llu: %s, %d events, hash %016llx\n", (unsigned long long)r.seed,
-			       verdict_name((enum verdict)r.verdict), r.events, (unsigned long long)r.hash);
+			printf("seed %llu: %s, %d events, hash %016llx\n",
+			       (unsigned long long)r.seed, verdict_name((enum verdict)r.verdict),
+			       r.events, (unsigned long long)r.hash);
 		if (r.broken && t.broken <= MAX_BROKEN_SHOWN)
-			fprintf(stderr, "seed %llu: %s  (regatta sim --seed %llu --seeds 1 --nodes %d -vv)\n",
-				(unsigned long long)r.seed, r.what, (unsigned long long)r.seed, o->nodes);
+			fprintf(stderr,
+				"seed %llu: %s  (regatta sim --seed %llu --seeds 1 --nodes %d "
+				"-vv)\n",
+				(unsigned long long)r.seed, r.what, (unsigned long long)r.seed,
+				o->nodes);
 	}
 	double seconds = (double)(clock_boot_us() - start) / 1e6;
 	if (seconds <= 0)

@@ -20,11 +20,11 @@ struct faults {
 /* A machine as it really is. */
 struct machine {
 	bool exists;
-	int token; /* attempt of the create that made it */
+	int token;	/* attempt of the create that made it */
 	uint64_t epoch; /* of the machine: a new one has no memory */
 	bool agent_up;
-	uint64_t agent; /* number of the agent's life */
-	uint64_t conn;	/* number of its connection, 0 = none */
+	uint64_t agent;			    /* number of the agent's life */
+	uint64_t conn;			    /* number of its connection, 0 = none */
 	int64_t last_word_at, last_told_at; /* order within a connection is kept */
 	int64_t alone_since;
 	/* The job's marker on the machine's disk. */
@@ -47,7 +47,7 @@ struct world {
 	struct job *job;
 	struct plan plan;
 
-	struct machine *machines; /* per resource */
+	struct machine *machines;    /* per resource */
 	int (*execs)[SIM_MAX_EXECS]; /* per rank and attempt: how often it was executed */
 	uint64_t epochs;
 

@@ -42,7 +42,8 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[BEGIN] = {"begin", "BEGIN IMMEDIATE"},
 	[COMMIT] = {"commit", "COMMIT"},
 	[SAVE_CLOCK] = {"save the clock", "UPDATE install SET last_ms = ?1"},
-	[LOAD] = {"read who it is", "SELECT install, last_ms FROM install"},
+	[LOAD] = {"read who it is", "SELECT install, last_ms, max(last_event, coalesce((SELECT max(n) FROM event), 0))"
+				   " FROM install"},
 };
 
 /* Who holds the lock, as far as it has said so. */
@@ -184,6 +185,7 @@ static int load(struct store *st, struct err *err)
 		return store_sqlite_error(st->db, st->db_path, SQLITE_CORRUPT, q.what, err);
 	row_chars(&q, st->install, sizeof(st->install));
 	st->last_ms = st->last_saved_ms = row_int(&q);
+	st->last_event = row_int(&q);
 	return 0;
 }
 

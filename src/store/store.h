@@ -22,7 +22,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 1 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 2 /* of the schema; older ones are migrated, newer ones refused */
 
 /* Makes the home if needed and takes its lock.
  * ERR_CONFLICT: another master (its pid is named) has it.
@@ -86,6 +86,8 @@ typedef bool (*run_row_fn)(void *ctx, const struct run_row *row);
 int store_runs_each(struct store *st, bool active, int64_t before_no, int limit, struct arena *a,
 		    run_row_fn fn, void *ctx, struct err *err);
 int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err);
+/* How many are in each phase. */
+int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct err *err);
 /* Rows of a run that has ended (ERR_CONFLICT if not), all tables. */
 int store_run_remove(struct store *st, int64_t no, struct err *err);
 
@@ -103,6 +105,12 @@ int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *k
 typedef bool (*event_row_fn)(void *ctx, const struct event_row *row);
 int store_events_each(struct store *st, int64_t no, int64_t after_seq, int limit, event_row_fn fn,
 		      void *ctx, struct err *err);
+/* The events of all runs have one order, too: numbers that only grow (with gaps where runs were
+ * removed), also over restarts.  The newest one's, counting what is not committed yet: */
+int64_t store_last_event(const struct store *st);
+typedef bool (*any_event_fn)(void *ctx, int64_t n, int64_t no, const struct event_row *row);
+int store_all_events_each(struct store *st, int64_t after_n, int limit, any_event_fn fn, void *ctx,
+			  struct err *err);
 
 /* Samples.  A series is (run, node, name); its running figures are kept beside the points. */
 struct series_row {
@@ -131,3 +139,19 @@ int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t
 		    uint64_t bad, struct err *err);
 int store_scan_get(struct store *st, int64_t no, int rank, uint64_t ret_offsets[static 3],
 		   uint64_t *ret_bad, struct err *err);
+
+/* Tokens of the HTTP service: only the SHA-256 of one is kept. */
+#define STORE_TOKEN_HASH 32
+#define STORE_TOKEN_SCOPES 3 /* 1 .. 3; what they mean is the caller's business */
+struct token_row {
+	const char *id, *name;
+	uint8_t hash[STORE_TOKEN_HASH];
+	int scope;
+	int64_t created_ms, expires_ms, used_ms; /* wall clock; 0 = never */
+};
+/* ERR_CONFLICT if the id or the token exists. */
+int store_token_add(struct store *st, const struct token_row *row, struct err *err);
+int store_token_used(struct store *st, const char *id, int64_t wall_ms, struct err *err);
+int store_token_remove(struct store *st, const char *id, struct err *err); /* absent is fine */
+typedef bool (*token_row_fn)(void *ctx, const struct token_row *row);
+int store_tokens_each(struct store *st, token_row_fn fn, void *ctx, struct err *err);

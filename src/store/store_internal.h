@@ -11,8 +11,8 @@
 #include "base/err.h"
 #include "store/store.h"
 
-enum stmt_group { STMT_STORE, STMT_RUN, STMT_REMOVE, STMT_STATE, STMT_EVENT, STMT_SERIES };
-#define STMT_GROUPS (STMT_SERIES + 1)
+enum stmt_group { STMT_STORE, STMT_RUN, STMT_REMOVE, STMT_STATE, STMT_EVENT, STMT_SERIES, STMT_TOKEN };
+#define STMT_GROUPS (STMT_TOKEN + 1)
 #define STMT_SLOTS 16
 
 /* The number of a series' last sample, so that adding one need not look for it. */
@@ -28,6 +28,7 @@ struct store {
 	char install[17];
 	int64_t last_ms;       /* greatest time in any row ... */
 	int64_t last_saved_ms; /* ... and what the database says it is */
+	int64_t last_event;    /* number of the newest event of all runs */
 	bool wanted;	       /* between store_begin() and store_commit() */
 	bool dirty;	       /* something was written since then */
 	int wal_pages;	       /* length of the write-ahead log after the last commit ... */

@@ -15,7 +15,7 @@
 /* The runs decide the order, and each looks up its job. */
 #define WITH_JOB " CROSS JOIN job ON job.run = no"
 
-enum { ADD, ADD_JOB, GET, EXACT, PREFIX, BY_REQUEST, LIST, LIST_ACTIVE, COUNT, COUNT_ACTIVE };
+enum { ADD, ADD_JOB, GET, EXACT, PREFIX, BY_REQUEST, LIST, LIST_ACTIVE, COUNT, COUNT_ACTIVE, PHASES };
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[ADD] = {"add run",
 		 "INSERT INTO run (id, name, request_id, engine, strategy, local_base, nodes, seed,"
@@ -36,11 +36,13 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[COUNT] = {"count runs", "SELECT count(*) FROM run"},
 	[COUNT_ACTIVE] = {"count runs",
 			  "SELECT count(*) FROM run INDEXED BY run_active WHERE ended_ms = 0"},
+	[PHASES] = {"count runs", "SELECT phase, count(*) FROM run GROUP BY phase"},
 };
 
 /* Children first: a table that is forgotten here breaks a foreign key. */
 enum {
 	ENDED,
+	KEEP_ORDER,
 	DROP_SAMPLES,
 	DROP_SERIES,
 	DROP_SCAN,
@@ -52,6 +54,7 @@ enum {
 };
 static const struct stmt_def removals[STMT_SLOTS] = {
 	[ENDED] = {"remove run", "SELECT ended_ms FROM run WHERE no = ?1"},
+	[KEEP_ORDER] = {"remove run", "UPDATE install SET last_event = ?1"},
 	[DROP_SAMPLES] =
 		{"remove samples",
 		 "DELETE FROM sample WHERE series IN (SELECT series FROM series WHERE run = ?1)"},
@@ -266,6 +269,25 @@ int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err
 	return read_one(&q, 0, ret, err);
 }
 
+int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+	int64_t counts[RUN_PHASES] = {0};
+	int got;
+
+	if (query_read(&q, st, STMT_RUN, PHASES, defs, err) < 0)
+		return -1;
+	while ((got = query_next(&q, err)) > 0) {
+		int64_t phase = row_below(&q, RUN_PHASES);
+
+		counts[phase] += row_int(&q);
+	}
+	if (got < 0 || query_sound(&q, err) < 0)
+		return -1;
+	memcpy(ret, counts, sizeof(counts));
+	return 0;
+}
+
 static int check_ended(struct store *st, int64_t no, struct err *err)
 {
 	CLEANUP(query_end) struct query q;
@@ -286,6 +308,14 @@ static int check_ended(struct store *st, int64_t no, struct err *err)
 int store_run_remove(struct store *st, int64_t no, struct err *err)
 {
 	if (check_ended(st, no, err) < 0)
+		return -1;
+	/* Its events may be the newest of all: their numbers are not to be given out again. */
+	struct query order;
+
+	if (query_write(&order, st, STMT_REMOVE, KEEP_ORDER, removals, err) < 0)
+		return -1;
+	query_int(&order, st->last_event);
+	if (query_run(&order, err) < 0)
 		return -1;
 	for (int i = DROP_SAMPLES; i <= DROP_RUN; i++) {
 		struct query q;

@@ -155,7 +155,30 @@ static const char version_1[] =
 	"  PRIMARY KEY (run, rank, stream)"
 	") STRICT, WITHOUT ROWID;";
 
-const struct migration store_migrations[STORE_VERSION] = {{version_1}};
+/*
+ * event.n orders the events of all runs: it only grows, so that a reader can go on where it
+ * stopped; install.last_event keeps it growing when the newest events are removed.
+ * A token is kept as the SHA-256 of its text.
+ */
+static const char version_2[] =
+	"ALTER TABLE event ADD COLUMN n INTEGER NOT NULL DEFAULT 0;"
+	"WITH ordered AS (SELECT run, seq, row_number() OVER (ORDER BY time_ms, run, seq) AS n"
+	"  FROM event)"
+	" UPDATE event SET n = ordered.n FROM ordered"
+	" WHERE event.run = ordered.run AND event.seq = ordered.seq;"
+	"CREATE UNIQUE INDEX event_order ON event (n);"
+	"ALTER TABLE install ADD COLUMN last_event INTEGER NOT NULL DEFAULT 0;"
+	"CREATE TABLE token ("
+	"  id TEXT PRIMARY KEY,"
+	"  hash TEXT NOT NULL UNIQUE,"
+	"  name TEXT NOT NULL,"
+	"  scope INTEGER NOT NULL CHECK (scope BETWEEN 1 AND 3),"
+	"  created_ms INTEGER NOT NULL,"
+	"  expires_ms INTEGER NOT NULL,"
+	"  used_ms INTEGER NOT NULL"
+	") STRICT, WITHOUT ROWID;";
+
+const struct migration store_migrations[STORE_VERSION] = {{version_1}, {version_2}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

@@ -102,20 +102,16 @@ class Regatta:
         return (self.home / "runs" / run / "logs" / f"{node}{'.err' if err else ''}.log").read_bytes()
 
     def pids(self, kind):
-        """Of this home: 'master', 'agent' or 'shim' (a shim is forked from its agent and has a name of its own)."""
+        """Of this home: 'master', 'agent' or 'shim'."""
         found = []
         for pid, (cmd, env) in processes().items():
             args = cmd.split(b"\0")
-            if kind == "master":
-                if len(args) > 1 and args[1] == b"master" and f"REGATTA_HOME={self.home}".encode() in env:
-                    found.append(pid)
-            elif len(args) > 2 and args[1] == b"agent" and str(self.home).encode() in args[2]:
-                try:
-                    comm = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
-                except OSError:
-                    continue
-                if (comm == "regatta-shim") == (kind == "shim"):
-                    found.append(pid)
+            if len(args) < 2 or args[1] != kind.encode():
+                continue
+            if kind == "master" and f"REGATTA_HOME={self.home}".encode() in env:
+                found.append(pid)
+            if kind != "master" and str(self.home).encode() in args[2]:
+                found.append(pid)
         return found
 
     def ours(self):

@@ -83,7 +83,7 @@ def test_random_kills(regatta):
     deadline = time.monotonic() + SECONDS
     while sum(killed.values()) < KILLS and time.monotonic() < deadline:
         active = regatta.json("ps") if len(runs) % 3 == 0 else []
-        while len([r for r in active]) + len([c for c in clients if c.poll() is None]) < 3:
+        while len([r for r in active]) + len([c for c in clients if c.poll() is None]) < 5:
             args = ["-n", str(rng.randint(1, 3)), "--", "python3", str(script), str(round(rng.uniform(0.5, 3), 2))]
             if rng.random() < 0.5:
                 run = regatta.submit(*args)
@@ -95,7 +95,7 @@ def test_random_kills(regatta):
             kind = kill_one(rng, regatta, clients)
             if kind:
                 killed[kind] = killed.get(kind, 0) + 1
-            time.sleep(rng.uniform(0, 0.12))
+            time.sleep(rng.uniform(0, 0.25))
     assert sum(killed.values()) >= KILLS, f"only {killed} in {SECONDS} s"
     for client in clients:
         client.wait(timeout=90)
@@ -104,4 +104,4 @@ def test_random_kills(regatta):
         check_run(regatta, run, regatta.wait(run, 90), lost)
     good = sum(regatta.status(r)["verdict"] == "succeeded" for r in runs)
     print(f"{killed}; {len(runs)} runs, {good} succeeded, {len(lost)} nodes lost with agent and shim killed together")
-    assert good > len(runs) / 4
+    assert good > len(runs) / 10  # most runs are hit several times; a test in which none survives proves little

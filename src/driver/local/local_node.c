@@ -44,16 +44,17 @@
 #define PROTO 1
 #define MARK_BYTES 12
 #define CLEAN_FILE "clean" /* left by a released agent, see agent/agent.h */
-#define LEAVING_MS 500	/* an agent that has cleaned up is about to exit */
-#define KILL_MS 2000	/* then the node is held, and the core asks again */
+#define LEAVING_MS 500	   /* an agent that has cleaned up is about to exit */
+#define KILL_MS 2000	   /* then the node is held, and the core asks again */
 #define KILL_PAUSE_MS 2
 
 extern char **environ;
 
 /* What of the master's environment an agent may see; a prefix ends with '*'. */
 static const char *const passed[] = {
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR", "TERM",
-	"LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_*", "CUDA_*", "NVIDIA_*",
+	"PATH",	       "HOME",	  "USER",   "LOGNAME",	"SHELL",	   "LANG",
+	"LC_*",	       "TZ",	  "TMPDIR", "TERM",	"LD_LIBRARY_PATH", "PYTHONPATH",
+	"VIRTUAL_ENV", "CONDA_*", "CUDA_*", "NVIDIA_*",
 };
 
 struct node {
@@ -223,8 +224,13 @@ static int spawn_agent(const struct node *n, pid_t *ret_pid, struct err *err)
 		if (is_passed(environ[i]))
 			env[kept++] = environ[i];
 	env[kept] = mark;
-	struct child_spec spec = {.file = "/proc/self/exe", .argv = argv, .env = env,
-				  .in = -1, .out = fd, .err = fd, .session = true};
+	struct child_spec spec = {.file = "/proc/self/exe",
+				  .argv = argv,
+				  .env = env,
+				  .in = -1,
+				  .out = fd,
+				  .err = fd,
+				  .session = true};
 
 	return child_spawn(&spec, ret_pid, err);
 }
@@ -393,8 +399,8 @@ static enum driver_outcome node_destroy(struct driver_row *row)
 	pid_t left = left_clean(&n) ? 0 : kill_everybody(&n);
 
 	if (left != 0) {
-		err_set(&row->err, ERR_UNAVAILABLE, "node '%s': process %d is still alive", row->name,
-			(int)left);
+		err_set(&row->err, ERR_UNAVAILABLE, "node '%s': process %d is still alive",
+			row->name, (int)left);
 		return DRIVER_HELD;
 	}
 	if (!cgroup_remove(&n.cg)) {

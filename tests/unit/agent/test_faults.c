@@ -148,7 +148,13 @@ static void a_stopped_job_can_be_killed(void **state)
 	fake_ready(f);
 	pid_t pid = fake_start(f, "sleep 600");
 
+	struct proc_info p;
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+
 	kill(pid, SIGSTOP);
+	do { /* until then a SIGTERM would still be taken */
+		assert_true(proc_read(pid, &p) && clock_boot_ms() < until);
+	} while (p.state != 'T');
 	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
 	assert_int_equal(fake_int(fake_end(f), "signal"), SIGKILL);
 }

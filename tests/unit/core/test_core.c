@@ -18,9 +18,10 @@ struct fixture {
 };
 
 static const char *const three_workers = "command = ['w']\ncount = 3\n";
-static const char *const pserver = "strategy = 'pserver'\nmax_runtime = '1h'\n"
-				   "[roles.pserver]\ncount = 2\ncommand = ['p']\n"
-				   "[roles.trainer]\ncount = 2\ncommand = ['t']\n"; /* ranks 0,1 trainers; 2,3 pservers */
+static const char *const pserver =
+	"strategy = 'pserver'\nmax_runtime = '1h'\n"
+	"[roles.pserver]\ncount = 2\ncommand = ['p']\n"
+	"[roles.trainer]\ncount = 2\ncommand = ['t']\n"; /* ranks 0,1 trainers; 2,3 pservers */
 
 static struct fixture *open_run(const char *toml)
 {
@@ -34,7 +35,8 @@ static struct fixture *open_run(const char *toml)
 	assert_int_equal(toml_parse(str_from(toml), f->a, &doc, &err), 0);
 	assert_true(job_load(doc, f->a, &f->job, ps));
 	f->job.base_dir = "/";
-	assert_true(plan_make(&f->job, &(struct plan_input){.local_base = 0x7f010001}, f->a, &f->plan, ps));
+	assert_true(plan_make(&f->job, &(struct plan_input){.local_base = 0x7f010001}, f->a,
+			      &f->plan, ps));
 	f->r = core_run_new(&f->plan);
 	free(ps);
 	return f;
@@ -77,7 +79,10 @@ static bool has(const struct fixture *f, enum effect_kind kind, int index)
 
 static void answer(struct fixture *f, int index, enum event_kind kind, enum err_kind err)
 {
-	give(f, (struct event){.kind = kind, .index = index, .attempt = f->r->resources[index].ask_no, .err_kind = err,
+	give(f, (struct event){.kind = kind,
+			       .index = index,
+			       .attempt = f->r->resources[index].ask_no,
+			       .err_kind = err,
 			       .text = "x"});
 }
 
@@ -104,7 +109,10 @@ static void all_ready(struct fixture *f)
 
 static void exits(struct fixture *f, int rank, int code, int signo)
 {
-	give(f, (struct event){.kind = EV_NODE_EXITED, .index = rank, .attempt = 1, .exit = {.code = code, .signal = signo}});
+	give(f, (struct event){.kind = EV_NODE_EXITED,
+			       .index = rank,
+			       .attempt = 1,
+			       .exit = {.code = code, .signal = signo}});
 }
 
 static void clean_up(struct fixture *f)
@@ -242,7 +250,10 @@ static void an_unfit_node_fails_the_run_before_anything_starts(void **state)
 	accept_and_create(f);
 	for (int i = 0; i < 3; i++)
 		say(f, i, EV_NODE_HELLO);
-	give(f, (struct event){.kind = EV_NODE_UNFIT, .index = 0, .err_kind = ERR_NOT_FOUND, .text = "command 'w' not found"});
+	give(f, (struct event){.kind = EV_NODE_UNFIT,
+			       .index = 0,
+			       .err_kind = ERR_NOT_FOUND,
+			       .text = "command 'w' not found"});
 	assert_int_equal(f->r->verdict, VERDICT_FAILED);
 	assert_int_equal(f->r->phase, RUN_CLEANING);
 	assert_int_equal(core_exit_code(f->r->verdict, &f->r->cause), 3);
@@ -392,7 +403,8 @@ static void a_silent_node_is_looked_at_and_its_agent_started_again(void **state)
 	answer(f, 0, EV_RES_BROKEN, ERR_NONE);
 	assert_true(has(f, FX_CREATE, 0));
 	answer(f, 0, EV_RES_CREATED, ERR_NONE);
-	give(f, (struct event){.kind = EV_NODE_HELLO, .index = 0, .attempt = 1, .holds = HOLDS_STARTED});
+	give(f, (struct event){
+			.kind = EV_NODE_HELLO, .index = 0, .attempt = 1, .holds = HOLDS_STARTED});
 	assert_int_equal(count(f, FX_START), 0); /* at most once */
 	assert_int_equal(f->r->nodes[0].state, NODE_RUNNING);
 	close_run(f);
@@ -422,7 +434,9 @@ static void a_node_that_comes_back_from_a_reboot_is_lost(void **state)
 	all_ready(f);
 	say(f, 0, EV_NODE_STARTED);
 	say(f, 0, EV_NODE_DROPPED);
-	give(f, (struct event){.kind = EV_NODE_HELLO, .index = 0, .attempt = 1, .holds = HOLDS_OTHER_BOOT});
+	give(f,
+	     (struct event){
+		     .kind = EV_NODE_HELLO, .index = 0, .attempt = 1, .holds = HOLDS_OTHER_BOOT});
 	assert_int_equal(f->r->nodes[0].state, NODE_LOST);
 	assert_int_equal(f->r->verdict, VERDICT_FAILED);
 	assert_int_equal(core_exit_code(f->r->verdict, &f->r->cause), 8);

@@ -1,0 +1,60 @@
+#include "agent/keeper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/spool.h"
+#include "link/frame.h"
+#include "sys/child.h"
+#include "sys/title.h"
+
+#define LOOK_MS 200
+
+static bool closed_and_empty(const struct pollfd p[static STREAMS])
+{
+	for (int s = 0; s < STREAMS; s++) {
+		int waiting = 0;
+
+		/* The metrics pipe has no last writer that could be waited for. */
+		if (s != STREAM_METRICS && p[s].fd >= 0 && !(p[s].revents & POLLHUP))
+			return false;
+		if (p[s].fd >= 0 && ioctl(p[s].fd, FIONREAD, &waiting) == 0 && waiting > 0)
+			return false;
+	}
+	return true;
+}
+
+static void __attribute__((noreturn)) keep(int dirfd)
+{
+	struct pollfd p[STREAMS];
+	struct stat st;
+
+	setsid();
+	prctl(PR_SET_NAME, "regatta-keep");
+	title_role("keep");
+	child_reset_handlers();
+	for (int s = 0; s < STREAMS; s++) {
+		char file[16], fifo[16];
+
+		spool_names((enum stream)s, file, fifo);
+		p[s] = (struct pollfd){
+			.fd = openat(dirfd, fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)};
+	}
+	for (;;) {
+		poll(p, STREAMS, LOOK_MS);
+		if (closed_and_empty(p) || fstatat(dirfd, "status", &st, AT_SYMLINK_NOFOLLOW) < 0)
+			_exit(0);
+		/* A closed pipe is always ready: without a pause this would spin while bytes wait. */
+		poll(NULL, 0, LOOK_MS);
+	}
+}
+
+void keeper_fork(int attempt_dirfd)
+{
+	if (fork() == 0)
+		keep(attempt_dirfd);
+}

@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * tls - TLS 1.2 and later below a transport (OpenSSL).
+ *
+ * A server is known by its key, not by a name: it makes a key and a self-signed
+ * certificate once, and whoever dials has its pin, "sha256//" and the base64 of the
+ * SHA-256 of the public key (as curl's --pinnedpubkey takes it).
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct tls_server;
+struct transport;
+
+#define TLS_PIN_SIZE 64
+
+/* The key (P-256) and certificate in dir/tls.key and dir/tls.crt, made if they are not there;
+ * 0600.  ERR_INVALID if they do not belong together. */
+int tls_server_open(const char *dir, struct tls_server **ret, struct err *err);
+/* NULL allowed.  Returns NULL. */
+struct tls_server *tls_server_free(struct tls_server *s);
+void tls_server_pin(const struct tls_server *s, char out[static TLS_PIN_SIZE]);
+/* Takes over fd, which is non-blocking; the handshake happens in the first reads. */
+void tls_accept(struct tls_server *s, struct transport *t, int fd);
+/* Takes over fd (any outcome) and shakes hands; the server's key must have the pin: ERR_DENIED. */
+int tls_connect(struct transport *t, int fd, const char *pin, int timeout_ms, struct err *err);

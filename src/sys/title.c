@@ -1,0 +1,28 @@
+#include "sys/title.h"
+
+#include <string.h>
+
+static char *second, *third, *end;
+
+void title_init(int argc, char **argv)
+{
+	if (argc < 3)
+		return;
+	second = argv[1];
+	third = argv[2];
+	end = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
+}
+
+void title_role(const char *role)
+{
+	size_t n = strlen(role) + 1;
+
+	if (!second || n > (size_t)(third - second))
+		return;
+	size_t rest = (size_t)(end - third);
+	memmove(second + n, third, rest);
+	memcpy(second, role, n);
+	memset(second + n + rest, 0, (size_t)(end - (second + n + rest)));
+	third = second + n;
+	end = third + rest;
+}

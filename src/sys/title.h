@@ -1,0 +1,12 @@
+#pragma once
+/*
+ * title - what ps shows for a process that was forked without an exec.
+ *
+ * The arguments are rewritten in place, so a title is at most as long as they were;
+ * what does not fit is cut.
+ */
+
+/* Remember where the arguments are; call once, first thing in main. */
+void title_init(int argc, char **argv);
+/* The second word becomes `role`, the others stay: "regatta agent DIR" -> "regatta shim DIR". */
+void title_role(const char *role);
