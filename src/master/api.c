@@ -1,7 +1,6 @@
 /*
  * The route table and what every request goes through: who asks, what for, how an
- * error looks.  Over the unix socket the caller is the user who owns the master;
- * over TCP a token is needed, and the Host must be one of ours.
+ * error looks.  A path that is not in the table is known to those only who may read.
  */
 #include "master/api.h"
 
@@ -15,8 +14,9 @@
 #include "base/log.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
-#include "net/digest.h"
+#include "master/sse.h"
 #include "sys/loop.h"
+#include "web/page.h"
 
 #define ERROR_MAX_BYTES (256 * 1024)
 #define PATH_MAX_PARTS 8
@@ -27,7 +27,14 @@ static int shutdown_master(struct api_call *c, struct err *err);
 
 static const struct api_route routes[] = {
 	ROUTE("GET", "/healthz", API_OPEN, healthz),
+	ROUTE("GET", "/", API_OPEN, api_page),
+	ROUTE("GET", "/run/:run", API_OPEN, api_page),
+	ROUTE("GET", "/compare", API_OPEN, api_page),
+	ROUTE("GET", "/assets/:name", API_OPEN, api_page),
+	ROUTE("GET", "/login", API_OPEN, api_login),
 	ROUTE("GET", "/api/v1/version", API_READ, version),
+	ROUTE("GET", "/api/v1/me", API_READ, api_me),
+	ROUTE("GET", "/api/v1/events", API_READ, api_events),
 	ROUTE("GET", "/api/v1/runs", API_READ, api_runs_list),
 	ROUTE("POST", "/api/v1/runs", API_SUBMIT, api_run_submit),
 	ROUTE("GET", "/api/v1/runs/:run", API_READ, api_run_get),
@@ -42,6 +49,17 @@ static const struct api_route routes[] = {
 	ROUTE("HEAD", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_head),
 	ROUTE("PUT", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_put),
 	ROUTE("POST", "/api/v1/shutdown", API_ADMIN, shutdown_master),
+	ROUTE("POST", "/api/v1/login", API_ADMIN, api_login_code),
+	ROUTE("POST", "/api/v1/logout", API_READ, api_logout),
+	ROUTE("GET", "/api/v1/tokens", API_ADMIN, api_tokens_list),
+	ROUTE("POST", "/api/v1/tokens", API_ADMIN, api_token_new),
+	ROUTE("DELETE", "/api/v1/tokens/:id", API_ADMIN, api_token_revoke),
+	ROUTE("GET", "/metrics", API_READ, api_prometheus),
+	ROUTE("GET", "/status", API_READ, old_status),
+	ROUTE("GET", "/list_logs", API_READ, old_list_logs),
+	ROUTE("GET", "/log/:name", API_READ, old_log),
+	ROUTE("GET", "/log/:run/:file", API_READ, old_log),
+	ROUTE("POST", "/cleanup", API_ADMIN, old_cleanup),
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
@@ -134,20 +152,11 @@ static int version(struct api_call *c, struct err *err)
 	jsonw_kz(&w, "home", c->m->home);
 	jsonw_kint(&w, "pid", getpid());
 	jsonw_kint(&w, "runs_active", (int64_t)runs_active(c->m));
+	jsonw_kz(&w, "http", c->m->http_url[0] ? c->m->http_url : NULL);
 	jsonw_close(&w);
 	api_reply_json(c, 200, &text);
 	buf_release(&text);
 	return 0;
-}
-
-static void cancel_all(struct master *m)
-{
-	struct str id;
-	void *value;
-
-	for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
-		run_event(value, &(struct event){.kind = EV_CANCEL,
-						 .text = "cancelled: the master was told to stop"});
 }
 
 static void stop_now(void *ctx)
@@ -168,7 +177,7 @@ static int shutdown_master(struct api_call *c, struct err *err)
 	http_reply(c->x, 200, "application/json", str_from(text));
 	c->m->stopping = true;
 	if (doc_bool(body, "cancel", false))
-		cancel_all(c->m);
+		runs_cancel_all(c->m, "cancelled: the master was told to stop");
 	else
 		loop_soon(c->m->loop, stop_now, c->m);
 	return 0;
@@ -214,115 +223,93 @@ static bool route_matches(const struct api_route *r, const struct str *parts, in
 	return i == n;
 }
 
-static bool host_is_ours(struct str host)
-{
-	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t n = strlen(names[i]);
-		if (str_starts(host, str_from(names[i])) && (host.n == n || host.p[n] == ':'))
-			return true;
-	}
-	return false;
-}
-
-static bool token_matches(const struct master *m, struct str header)
-{
-	uint8_t hash[SHA256_BYTES];
-	struct str prefix = STR("Bearer ");
-
-	if (!m->have_token || !str_starts(header, prefix))
-		return false;
-	sha256_of(header.p + prefix.n, header.n - prefix.n, hash);
-	return digest_equal(hash, m->token_hash, sizeof(hash));
-}
-
-static int check_caller(const struct api_call *c, enum api_auth auth, struct err *err)
-{
-	if (c->req->local) {
-		if (c->req->peer_uid == (int64_t)geteuid() || c->req->peer_uid == 0)
-			return 0;
-		return err_set(err, ERR_DENIED, "this master belongs to another user");
-	}
-	if (!host_is_ours(http_header(c->x, "host")))
-		return err_set(err, ERR_DENIED, "unknown Host");
-	if (http_header(c->x, "origin").p)
-		return err_set(err, ERR_DENIED, "requests from a web page are not accepted here");
-	if (auth == API_OPEN || token_matches(c->m, http_header(c->x, "authorization")))
-		return 0;
-	return err_set(err, ERR_DENIED, "a token is needed: see $REGATTA_HOME/token");
-}
-
 /* The route of a request, or NULL with *ret_status. */
 static const struct api_route *find_route(struct api_call *c, int *ret_status, struct err *err)
 {
 	struct str parts[PATH_MAX_PARTS];
 	int n = path_parts(c->req->path, c->arena, parts);
-	bool path_known = false;
+	struct buf allow;
 
+	buf_init(&allow, 256);
 	for (size_t i = 0; n > 0 && i < ROUTES; i++) {
-		if (!route_matches(&routes[i], parts, n, c->params))
+		struct str params[API_MAX_PARAMS] = {0};
+		if (!route_matches(&routes[i], parts, n, params))
 			continue;
-		path_known = true;
-		if (str_is(c->req->method, routes[i].method))
+		if (str_is(c->req->method, routes[i].method)) {
+			memcpy(c->params, params, sizeof(params));
+			buf_release(&allow);
 			return &routes[i];
+		}
+		buf_printf(&allow, "%s%s", allow.n ? ", " : "", routes[i].method);
 	}
-	*ret_status = path_known ? 405 : 404;
-	if (path_known)
+	*ret_status = allow.n ? 405 : 404;
+	if (allow.n) {
+		http_add_header(c->x, "Allow", allow.p);
 		err_set(err, ERR_INVALID, "that method is not for this path");
-	else
+	} else {
 		err_set(err, ERR_NOT_FOUND, "no such path");
+	}
+	buf_release(&allow);
 	return NULL;
 }
 
-static void handle(struct master *m, struct http_exchange *x, bool headers_only, int *ret_fd)
+/* On every answer: what a browser must not do with it. */
+static void add_headers(struct http_exchange *x, bool is_page)
+{
+	http_add_header(x, "Content-Security-Policy", PAGE_CSP);
+	http_add_header(x, "X-Content-Type-Options", "nosniff");
+	http_add_header(x, "Referrer-Policy", "no-referrer");
+	http_add_header(x, "Cross-Origin-Resource-Policy", "same-origin");
+	http_add_header(x, "Cache-Control", is_page ? "no-cache" : "no-store");
+}
+
+/* Everything is decided before a body is read: who, whether, and where an upload goes. */
+static int on_headers(void *ctx, struct http_exchange *x)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct master *m = ctx;
 	struct api_call c = {.m = m, .x = x, .req = http_request(x), .arena = a};
-	struct err err = {0};
-	int status = 0;
+	struct err err = {0}, why = {0};
+	int status = 0, denied = 0;
 	const struct api_route *r = find_route(&c, &status, &err);
 
-	m->last_busy_ms = master_now(m);
-	if (check_caller(&c, r ? r->auth : API_READ, &err) < 0) {
-		reply_error(&c, c.req->local ? 403 : 401, &err);
-		*ret_fd = -2;
-		return;
+	add_headers(x, r && r->fn == api_page);
+	enum api_auth scope = auth_check(&c, r ? r->auth : API_READ, &denied, &why);
+	if (!scope) {
+		reply_error(&c, denied, &why);
+		return -2;
 	}
 	if (!r) {
 		reply_error(&c, status, &err);
-		*ret_fd = -2;
-		return;
+		return -2;
 	}
-	if (headers_only) {
-		*ret_fd = -1;
-		if (r->fn != api_blob_put)
-			return;
-		*ret_fd = api_blob_open(m, x, c.params[0], &err);
-		if (*ret_fd >= 0)
-			return;
-		reply_error(&c, status_of(err.kind), &err);
-		*ret_fd = -2;
-		return;
-	}
-	if (r->fn(&c, &err) < 0)
-		reply_error(&c, status_of(err.kind), &err);
-}
-
-/* Refusals come before a body is read; only an upload has a sink of its own. */
-static int on_headers(void *ctx, struct http_exchange *x)
-{
-	int fd = -1;
-
-	handle(ctx, x, true, &fd);
-	return fd;
+	http_set_user(x, (void *)(uintptr_t)scope);
+	if (r->fn != api_blob_put)
+		return -1;
+	int fd = api_blob_open(m, x, c.params[0], &err);
+	if (fd >= 0)
+		return fd;
+	reply_error(&c, status_of(err.kind), &err);
+	return -2;
 }
 
 static void on_request(void *ctx, struct http_exchange *x)
 {
-	int fd = -1;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct api_call c = {.m = ctx, .x = x, .req = http_request(x), .arena = a};
+	struct err err = {0};
+	int status = 403;
+	const struct api_route *r = find_route(&c, &status, &err);
 
-	handle(ctx, x, false, &fd);
+	c.scope = (enum api_auth)(uintptr_t)http_user(x);
+	if (!r || c.scope < r->auth) { /* on_headers has decided this already */
+		reply_error(&c, status, &err);
+		return;
+	}
+	if (r->auth != API_OPEN)
+		c.m->last_busy_ms = master_now(c.m);
+	if (r->fn(&c, &err) < 0)
+		reply_error(&c, status_of(err.kind), &err);
 }
 
 const struct http_handler api_handler = {.on_headers = on_headers, .on_request = on_request};

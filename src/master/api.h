@@ -1,24 +1,18 @@
 #pragma once
 /* api - the route table's types.  A handler answers the exchange, or fills err and returns -1. */
 #include "base/err.h"
+#include "master/auth.h"
 #include "master/internal.h"
 #include "net/http_server.h"
 
 #define API_MAX_PARAMS 2
-
-/* Who may call a route.  There is no default: a route without a class does not compile. */
-enum api_auth {
-	API_OPEN = 1, /* anybody who can connect */
-	API_READ,
-	API_SUBMIT,
-	API_ADMIN,
-};
 
 struct api_call {
 	struct master *m;
 	struct http_exchange *x;
 	const struct http_request *req;
 	struct arena *arena; /* of the call */
+	enum api_auth scope; /* of the caller */
 	struct str params[API_MAX_PARAMS];
 	const char *details; /* several problems, one a line; with an error only */
 	const char **ids;    /* candidates of an ambiguous name */
@@ -54,6 +48,13 @@ int api_run_job(struct api_call *c, struct err *err);
 int api_run_plan(struct api_call *c, struct err *err);
 int api_run_cancel(struct api_call *c, struct err *err);
 int api_run_cleanup(struct api_call *c, struct err *err);
+/* page.c, prometheus.c, old_paths.c */
+int api_page(struct api_call *c, struct err *err);
+int api_prometheus(struct api_call *c, struct err *err);
+int old_status(struct api_call *c, struct err *err);
+int old_list_logs(struct api_call *c, struct err *err);
+int old_log(struct api_call *c, struct err *err);
+int old_cleanup(struct api_call *c, struct err *err);
 /* api_blobs.c */
 int api_blob_head(struct api_call *c, struct err *err);
 int api_blob_put(struct api_call *c, struct err *err);

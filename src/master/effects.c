@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "driver/driver.h"
+#include "master/listen.h"
 #include "sys/worker.h"
 
 struct driver_call {
@@ -24,10 +25,13 @@ static void call_run(void *arg)
 {
 	struct driver_call *c = arg;
 	const struct driver *d = c->driver;
+	int64_t pid;
 
 	switch (c->kind) {
 	case FX_CREATE:
 		c->outcome = d->create(&c->row);
+		if (str_to_i64(str_from(c->row.id), &pid) && !strcmp(c->row.kind, "local.node"))
+			listen_restore_limits(c->lr->m, (int)pid);
 		return;
 	case FX_FIND:
 		c->outcome = d->find(&c->row);

@@ -49,4 +49,5 @@ void run_write_files(struct live_run *lr)
 	store_events_each(lr->m->store, lr->row.no, 0, 0, put_event, &eo, NULL);
 	write_text(lr, "events.jsonl", &text);
 	buf_release(&text);
+	report_at_end(lr);
 }

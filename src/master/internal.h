@@ -15,9 +15,11 @@
 #include "base/vec.h"
 #include "core/core.h"
 #include "link/frame.h"
+#include "metrics/stats.h"
 #include "store/store.h"
 
 struct arena;
+struct auth;
 struct conn;
 struct doc;
 struct http_exchange;
@@ -26,6 +28,8 @@ struct listener;
 struct logfile;
 struct loop;
 struct loop_timer;
+struct sse;
+struct tls_server;
 struct workers;
 
 #define MASTER_IDLE_MS                                                                             \
@@ -41,6 +45,7 @@ struct master {
 	char *home;
 	struct loop *loop;
 	struct workers *workers;
+	struct workers *reporter; /* one thread: pieces of a report stay in order; made at first use */
 	struct store *store;
 	struct listener *link_listener;
 	struct http_server *http;
@@ -52,8 +57,14 @@ struct master {
 	uint32_t next_local;
 	int64_t clock_base; /* master time = clock_base + boot time */
 	int64_t idle_ms, last_busy_ms;
-	uint8_t token_hash[32]; /* of the TCP listener's token */
-	bool have_token, background, stopping;
+	struct auth *auth;
+	struct sse *sse;
+	struct tls_server *tls; /* beyond this machine */
+	char http_url[96];	/* "http://127.0.0.1:5436"; empty without TCP */
+	uint64_t files_soft;	/* limit of open files that we were started with */
+	uint64_t log_bytes, samples; /* stored since the start */
+	int64_t started_ms; /* wall clock */
+	bool background, stopping;
 	int exit_code;
 };
 
@@ -115,6 +126,7 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 		bool *ret_new, const char **ret_details, struct err *err);
 int runs_remove(struct live_run *lr, struct err *err);
 size_t runs_active(const struct master *m);
+void runs_cancel_all(struct master *m, const char *why);
 int rank_of(const struct live_run *lr, struct str node); /* -1 if there is none */
 void node_token(const struct live_run *lr, int rank, char out[static 65]);
 
@@ -161,8 +173,20 @@ void row_to_json(const struct run_row *row, struct buf *out); /* the little that
 void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host,
 		     int64_t limit, struct buf *out);
 
+enum better run_better(const struct live_run *lr, const char *metric);
+struct stats series_stats(const struct series_row *row);
+int64_t run_end_ms(const struct live_run *lr); /* of the core's clock; now if it has not ended */
+int64_t run_phase_ms(const struct live_run *lr, enum run_phase p); /* -1: not entered */
+int64_t run_log_size(const struct live_run *lr, int rank, enum stream s);
+/* The last lines of the node that failed the run. */
+bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_stream);
+
 /* finish.c: files at the end of a run */
 void run_write_files(struct live_run *lr);
+
+/* reports.c: report.html and metrics.csv, made in the background.  At the end of a run that has samples
+ * both are written into its directory. */
+void report_at_end(struct live_run *lr);
 
 /* watch.c */
 void watch_begin(struct live_run *lr, struct http_exchange *x);

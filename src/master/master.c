@@ -20,8 +20,10 @@
 #include "base/path.h"
 #include "base/rand.h"
 #include "link/conn.h"
+#include "master/auth.h"
 #include "master/internal.h"
-#include "net/digest.h"
+#include "master/listen.h"
+#include "master/sse.h"
 #include "net/http_server.h"
 #include "sys/loop.h"
 #include "sys/worker.h"
@@ -49,8 +51,9 @@ static void on_idle_look(void *ctx)
 	struct master *m = ctx;
 	size_t active = runs_active(m);
 
-	if (active || !list_empty(&m->watchers) || workers_pending(m->workers))
+	if (active || !list_empty(&m->watchers) || sse_viewers(m) || workers_pending(m->workers))
 		m->last_busy_ms = master_now(m);
+	auth_save_used(m);
 	if (!active && m->stopping) {
 		loop_stop(m->loop);
 		return;
@@ -82,69 +85,11 @@ static void on_child(void *ctx, int signo)
 		;
 }
 
-static int parse_listen(const char *text, char *addr, size_t size, int *ret_port, struct err *err)
-{
-	const char *colon = strrchr(text, ':');
-	int64_t port;
-
-	if (!colon || colon == text || (size_t)(colon - text) >= size ||
-	    !str_to_i64(str_from(colon + 1), &port) || port < 0 || port > 65535)
-		return err_set(err, ERR_INVALID,
-			       "--listen '%s': expected ADDRESS:PORT, e.g. 127.0.0.1:5436", text);
-	snprintf(addr, size, "%.*s", (int)(colon - text), text);
-	if (addr[0] == '[' && addr[strlen(addr) - 1] == ']') {
-		addr[strlen(addr) - 1] = '\0';
-		memmove(addr, addr + 1, strlen(addr));
-	}
-	if (strncmp(addr, "127.", 4) != 0 && strcmp(addr, "::1") != 0)
-		return err_set(err, ERR_INVALID,
-			       "--listen '%s': beyond this machine TLS would be needed; use "
-			       "127.0.0.1:PORT",
-			       text);
-	*ret_port = (int)port;
-	return 0;
-}
-
-/* One token for all TCP callers, made once, readable by the user only. */
-static int load_token(struct master *m, struct err *err)
-{
-	CLEANUP(freep) char *path = path_join(m->home, "token");
-	struct buf text;
-	int rc = 0;
-
-	buf_init(&text, 4096);
-	if (!file_exists(path)) {
-		char token[65];
-		token_new(token);
-		rc = file_write_atomic(path, str_from(token), 0600, true, err);
-	}
-	if (rc == 0)
-		rc = file_read(path, &text, err);
-	if (rc == 0) {
-		struct str token = str_trim(buf_str(&text));
-		if (token.n < 32)
-			rc = err_set(err, ERR_INVALID,
-				     "'%s' holds no token: remove it to get a new one", path);
-		else
-			sha256_of(token.p, token.n, m->token_hash);
-	}
-	m->have_token = rc == 0;
-	buf_release(&text);
-	return rc;
-}
-
+/* The sockets that clients look for come last: what is behind them is ready. */
 static int listen_all(struct master *m, const struct master_options *o, struct err *err)
 {
-	char addr[64];
-	int port;
-
-	if (o->listen) {
-		if (parse_listen(o->listen, addr, sizeof(addr), &port, err) < 0 ||
-		    load_token(m, err) < 0 ||
-		    http_server_listen_tcp(m->http, addr, port, &port, err) < 0)
-			return -1;
-		log_info("HTTP on %s:%d, token in %s/token", addr, port, m->home);
-	}
+	if (listen_http(m, o->listen, err) < 0)
+		return -1;
 	if (listen_unix(m->loop, m->home, LINK_SOCKET, agent_accept, m, &m->link_listener, err) < 0)
 		return -1;
 	return http_server_listen_unix(m->http, m->home, API_SOCKET, err);
@@ -163,6 +108,8 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	m->home = path_clean(o->home);
 	m->background = o->background;
 	m->idle_ms = idle_ms();
+	m->started_ms = clock_wall_ms();
+	listen_raise_limits(m);
 	m->next_local = 0x7f010001u + (uint32_t)(rand_u64() % LOCAL_SPREAD) / 256 * 256;
 	list_init(&m->agents);
 	list_init(&m->rounds);
@@ -177,12 +124,15 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	m->loop = loop_new();
 	m->workers = workers_new(m->loop, MASTER_WORKERS);
 	m->http = http_server_new(m->loop, NULL, &api_handler, m);
+	sse_open(m);
 	m->tick = loop_timer_new(m->loop, on_tick, m);
 	m->idle = loop_timer_new(m->loop, on_idle_look, m);
 	loop_on_signal(m->loop, SIGTERM, on_stop_signal, m);
 	loop_on_signal(m->loop, SIGINT, on_stop_signal, m);
 	loop_on_signal(m->loop, SIGCHLD, on_child, m);
 	loop_after_round(m->loop, round_end, m);
+	if (auth_open(m, err) < 0)
+		return -1;
 	if (runs_resume(m, err) < 0)
 		return err_wrap(err, "take up the runs of '%s'", m->home);
 	return listen_all(m, o, err);
@@ -195,8 +145,11 @@ static void master_close(struct master *m)
 
 	if (m->workers)
 		m->workers = workers_free(m->workers); /* every answer is in */
+	m->reporter = workers_free(m->reporter);
 	if (m->loop && !m->exit_code)
 		round_end(m);
+	auth_close(m);
+	sse_close(m);
 	if (m->runs) {
 		watch_free(m);
 		agents_free(m);
@@ -205,6 +158,7 @@ static void master_close(struct master *m)
 		map_free(m->runs);
 	}
 	http_server_free(m->http);
+	listen_close(m);
 	listener_free(m->link_listener);
 	loop_timer_free(m->tick);
 	loop_timer_free(m->idle);

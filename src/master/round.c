@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "master/sse.h"
 #include "sys/loop.h"
 
 int64_t master_now(const struct master *m)
@@ -35,12 +36,16 @@ void round_mark(struct live_run *lr)
 
 static void add_event(struct live_run *lr, const char *kind, int node, const char *text)
 {
+	struct event_row row = {.time_ms = clock_wall_ms(), .kind = kind, .node = node, .text = text};
 	struct err err = {0};
 
 	store_begin(lr->m->store);
-	if (store_event_add(lr->m->store, lr->row.no, clock_wall_ms(), kind, node, text,
-			    &lr->last_seq, &err) < 0)
+	if (store_event_add(lr->m->store, lr->row.no, row.time_ms, kind, node, text, &lr->last_seq, &err) < 0) {
 		master_fatal(lr->m, &err);
+	} else {
+		row.seq = lr->last_seq;
+		sse_event(lr, store_last_event(lr->m->store), &row);
+	}
 	round_mark(lr);
 }
 
@@ -185,6 +190,7 @@ void round_end(void *ctx)
 		master_fatal(m, &err);
 		return;
 	}
+	sse_committed(m);
 	while (!list_empty(&done)) {
 		struct live_run *lr = list_item(done.next, struct live_run, in_round);
 		struct effects fx = lr->fx;

@@ -27,7 +27,7 @@ struct overall {
 	double first, last, best, sum;
 };
 
-static enum better better_of(const struct live_run *lr, const char *name)
+enum better run_better(const struct live_run *lr, const char *name)
 {
 	for (size_t i = 0; i < lr->job->metrics.n; i++) {
 		const struct metric_spec *ms = &((struct metric_spec *)lr->job->metrics.v)[i];
@@ -37,7 +37,7 @@ static enum better better_of(const struct live_run *lr, const char *name)
 	return better_guess(str_from(name));
 }
 
-static struct stats stats_of(const struct series_row *row)
+struct stats series_stats(const struct series_row *row)
 {
 	return (struct stats){row->count, row->first, row->last, row->min,
 			      row->max,	  row->mean,  row->m2};
@@ -60,7 +60,7 @@ static void stats_to_json(struct jsonw *w, const struct stats *st, enum better b
 /* first and last are means over the nodes, best is the best of any, mean that of all samples. */
 static void add_to_overall(struct overall *o, const struct series_row *row)
 {
-	struct stats st = stats_of(row);
+	struct stats st = series_stats(row);
 	double best = stats_best(&st, o->better);
 
 	if (!o->series || (o->better == BETTER_LOWER ? best < o->best : best > o->best))
@@ -102,7 +102,7 @@ static void overall_each(struct live_run *lr, bool host, void (*fn)(void *, cons
 			if (!o)
 				abort();
 			o->name = ls->row.name;
-			o->better = better_of(lr, o->name);
+			o->better = run_better(lr, o->name);
 			map_put(seen, str_from(o->name), o);
 		}
 		add_to_overall(o, &ls->row);
@@ -120,33 +120,40 @@ static void put_overall(void *ctx, const struct overall *o)
 	overall_to_json(ctx, o);
 }
 
-static int64_t end_ms(const struct live_run *lr)
+int64_t run_end_ms(const struct live_run *lr)
 {
 	const struct core_run *r = lr->core;
 	return run_phase_is_final(r->phase) ? r->phase_at_ms[r->phase] : master_now(lr->m);
 }
 
-static void phases_to_json(const struct live_run *lr, struct jsonw *w)
+int64_t run_phase_ms(const struct live_run *lr, enum run_phase p)
 {
 	const struct core_run *r = lr->core;
+	int64_t from = r->phase_at_ms[p], to = 0;
 
+	if (!from)
+		return -1;
+	for (int q = (int)p + 1; q < RUN_PHASES && !to; q++)
+		to = r->phase_at_ms[q];
+	return (to ? to : run_end_ms(lr)) - from;
+}
+
+static void phases_to_json(const struct live_run *lr, struct jsonw *w)
+{
 	jsonw_key(w, "phases");
 	jsonw_open(w, '{');
 	for (int p = 0; p < LIVE_PHASES; p++) {
-		int64_t from = r->phase_at_ms[p], to = 0;
+		int64_t ms = run_phase_ms(lr, (enum run_phase)p);
 		jsonw_key(w, run_phase_name((enum run_phase)p));
-		if (!from) {
+		if (ms < 0)
 			jsonw_null(w);
-			continue;
-		}
-		for (int q = p + 1; q < RUN_PHASES && !to; q++)
-			to = r->phase_at_ms[q];
-		jsonw_int(w, (to ? to : end_ms(lr)) - from);
+		else
+			jsonw_int(w, ms);
 	}
 	jsonw_close(w);
 }
 
-static int64_t log_size(const struct live_run *lr, int rank, enum stream s)
+int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
 {
 	const struct live_stream *st = &lr->nodes[rank].streams[s];
 	uint64_t size = 0;
@@ -188,8 +195,8 @@ static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 		jsonw_null(w);
 	jsonw_kbool(w, "oom", n->exit.oom);
 	jsonw_kz(w, "reason", n->exit.reason[0] ? n->exit.reason : NULL);
-	jsonw_kint(w, "log_bytes", log_size(lr, rank, STREAM_OUT));
-	jsonw_kint(w, "err_bytes", log_size(lr, rank, STREAM_ERR));
+	jsonw_kint(w, "log_bytes", run_log_size(lr, rank, STREAM_OUT));
+	jsonw_kint(w, "err_bytes", run_log_size(lr, rank, STREAM_ERR));
 	jsonw_kint(w, "bad_values", (int64_t)lr->nodes[rank].bad);
 	jsonw_key(w, "metrics");
 	jsonw_open(w, '{');
@@ -202,7 +209,7 @@ static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 	jsonw_close(w);
 }
 
-static bool tail_of(const struct live_run *lr, int rank, enum stream s, struct jsonw *w)
+static bool tail_of(const struct live_run *lr, int rank, enum stream s, struct buf *out)
 {
 	CLEANUP(close_fdp) int fd = -1;
 	char name[96], text[TAIL_MAX_BYTES];
@@ -217,31 +224,44 @@ static bool tail_of(const struct live_run *lr, int rank, enum stream s, struct j
 		from = size - sizeof(text);
 	if (file_pread_full(fd, text, (size_t)(size - from), (int64_t)from, &n, NULL) < 0)
 		return false;
-	jsonw_open(w, '{');
-	jsonw_kz(w, "node", lr->plan.crew.members[rank].name);
-	jsonw_kz(w, "stream", stream_name(s));
-	jsonw_key(w, "lines");
-	jsonw_open(w, '[');
-	struct str rest = {text, n};
-	while (rest.p && rest.n) {
-		struct str line = str_cut(&rest, '\n');
-		jsonw_str(w, line);
-	}
-	jsonw_close(w);
-	jsonw_close(w);
+	buf_add(out, text, n);
 	return true;
+}
+
+bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_stream)
+{
+	const struct core_run *r = lr->core;
+
+	if (!run_phase_is_final(r->phase) || r->verdict != VERDICT_FAILED || r->cause.node < 0)
+		return false;
+	*ret_stream = STREAM_ERR;
+	if (tail_of(lr, r->cause.node, STREAM_ERR, out))
+		return true;
+	*ret_stream = STREAM_OUT;
+	return tail_of(lr, r->cause.node, STREAM_OUT, out);
 }
 
 static void tail_to_json(const struct live_run *lr, struct jsonw *w)
 {
-	const struct core_run *r = lr->core;
+	CLEANUP(buf_release) struct buf text = {0};
+	enum stream s;
 
+	buf_init(&text, TAIL_MAX_BYTES);
 	jsonw_key(w, "tail");
-	if (run_phase_is_final(r->phase) && r->verdict == VERDICT_FAILED && r->cause.node >= 0 &&
-	    (tail_of(lr, r->cause.node, STREAM_ERR, w) ||
-	     tail_of(lr, r->cause.node, STREAM_OUT, w)))
+	if (!run_tail(lr, &text, &s)) {
+		jsonw_null(w);
 		return;
-	jsonw_null(w);
+	}
+	jsonw_open(w, '{');
+	jsonw_kz(w, "node", lr->plan.crew.members[lr->core->cause.node].name);
+	jsonw_kz(w, "stream", stream_name(s));
+	jsonw_key(w, "lines");
+	jsonw_open(w, '[');
+	struct str rest = buf_str(&text);
+	while (rest.p && rest.n)
+		jsonw_str(w, str_cut(&rest, '\n'));
+	jsonw_close(w);
+	jsonw_close(w);
 }
 
 static void counts_to_json(const struct live_run *lr, struct jsonw *w)
@@ -311,7 +331,7 @@ void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
 		jsonw_int(&w, lr->row.ended_ms);
 	else
 		jsonw_null(&w);
-	jsonw_kint(&w, "elapsed_ms", end_ms(lr) - r->phase_at_ms[RUN_ACCEPTED]);
+	jsonw_kint(&w, "elapsed_ms", run_end_ms(lr) - r->phase_at_ms[RUN_ACCEPTED]);
 	phases_to_json(lr, &w);
 	jsonw_key(&w, "deadline_ms");
 	if (r->deadline_ms && !run_phase_is_final(r->phase))
@@ -386,7 +406,7 @@ static void put_metric(void *ctx, const struct overall *o)
 			const struct series_row *row = &so->lr->nodes[i].series.v[k]->row;
 			if (strcmp(row->name, o->name) != 0 || !row->count)
 				continue;
-			struct stats st = stats_of(row);
+			struct stats st = series_stats(row);
 			jsonw_key(w, so->lr->plan.crew.members[i].name);
 			stats_to_json(w, &st, o->better);
 		}

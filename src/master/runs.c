@@ -184,6 +184,17 @@ size_t runs_active(const struct master *m)
 	return n;
 }
 
+void runs_cancel_all(struct master *m, const char *why)
+{
+	struct event ev = {.kind = EV_CANCEL};
+	struct str id;
+	void *value;
+
+	snprintf(ev.text, sizeof(ev.text), "%s", why);
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
+		run_event(value, &ev);
+}
+
 struct resume_list {
 	VEC(int64_t) nos;
 };

@@ -132,8 +132,10 @@ int streams_data(struct live_run *lr, int rank, enum stream s, struct str payloa
 
 	if (!data_payload(payload, &offset, &bytes))
 		return err_set(err, ERR_PROTOCOL, "a data frame without an offset");
+	uint64_t before = logfile_size(st->file);
 	if (logfile_append(st->file, offset, bytes, err) < 0)
 		return -1;
+	lr->m->log_bytes += logfile_size(st->file) - before;
 	if (logfile_size(st->file) > st->acked)
 		sync_start(lr, rank, s);
 	else
@@ -217,6 +219,7 @@ static int sample_add(struct live_run *lr, int rank, struct str name, double val
 		lr->nodes[rank].bad++;
 		return 0;
 	}
+	lr->m->samples++;
 	row = &ls->row;
 	st = (struct stats){row->count, row->first, row->last, row->min,
 			    row->max,	row->mean,  row->m2};

@@ -104,9 +104,11 @@ static void one_metric(struct report *r, const struct metric *m)
 			lines[drawn++] = r->lines[m->series.v[i]];
 	buf_addz(b, "<h3>");
 	html_z(b, m->name);
-	enum better better = r->run->series[m->series.v[0]].better;
-	buf_printf(b, " <span class=\"dim\">%s is better</span></h3>\n",
-		   better == BETTER_LOWER ? "lower" : "higher");
+	const struct report_series *first = &r->run->series[m->series.v[0]];
+	if (!first->host)
+		buf_printf(b, " <span class=\"dim\">%s is better</span>",
+			   first->better == BETTER_LOWER ? "lower" : "higher");
+	buf_addz(b, "</h3>\n");
 	if (drawn)
 		chart_svg(lines, drawn, m->name, r->run->created_ms, b);
 	if (drawn < m->series.n)

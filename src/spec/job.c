@@ -388,7 +388,8 @@ static void check_pattern(struct check *c, const struct metric_spec *m)
 		return;
 	if (m->pattern[0] == '\0')
 		problem(c, m->pos, "metrics.%s: the pattern is empty", m->name);
-	else if (extract_new(&pattern, 1, NULL, &ex, &err) < 0)
+	else if (is_word(str_from(m->name), "_./-", MAX_METRIC_NAME) &&
+		 extract_new(&pattern, 1, NULL, &ex, &err) < 0)
 		problem(c, m->pos, "%s", err.msg);
 	extract_free(ex);
 }

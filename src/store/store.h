@@ -133,6 +133,9 @@ typedef bool (*sample_row_fn)(void *ctx, int64_t wall_ms, int64_t step, double v
 /* In the order of arrival; limit 0 = all. */
 int store_samples_each(struct store *st, int64_t series, int64_t limit, sample_row_fn fn, void *ctx,
 		       struct err *err);
+/* The same without the first `after` ones, so that a long series can be read in pieces. */
+int store_samples_after(struct store *st, int64_t series, int64_t after, int64_t limit,
+			sample_row_fn fn, void *ctx, struct err *err);
 /* How far a stream (0 to 2) was looked at for metrics, and how many bad values were met in it;
  * store_scan_get() adds up those of the node's streams. */
 int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t offset,

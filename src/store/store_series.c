@@ -22,6 +22,7 @@ enum {
 	LAST_SAMPLE,
 	ADD_SAMPLE,
 	LIST_SAMPLES,
+	LIST_SAMPLES_AFTER,
 	SAVE_SCAN,
 	GET_SCANS
 };
@@ -44,6 +45,9 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[LIST_SAMPLES] = {"list samples",
 			  "SELECT time_ms, step, value FROM sample WHERE series = ?1"
 			  " ORDER BY n LIMIT ?2"},
+	[LIST_SAMPLES_AFTER] = {"list samples",
+				"SELECT time_ms, step, value FROM sample WHERE series = ?1"
+				" AND n > ?2 ORDER BY n LIMIT ?3"},
 	[SAVE_SCAN] = {"save scan", "REPLACE INTO scan (run, rank, stream, offset, bad)"
 				    " VALUES (?1, ?2, ?3, ?4, ?5)"},
 	[GET_SCANS] = {"read scans",
@@ -209,23 +213,42 @@ int store_series_each(struct store *st, int64_t no, series_row_fn fn, void *ctx,
 	return got;
 }
 
+static int each_sample(struct query *q, sample_row_fn fn, void *ctx, struct err *err)
+{
+	int got;
+
+	while ((got = query_next(q, err)) > 0) {
+		int64_t wall_ms = row_int(q), step = row_int(q);
+
+		if (!fn(ctx, wall_ms, step, row_real(q)))
+			return 0;
+	}
+	return got;
+}
+
 int store_samples_each(struct store *st, int64_t series, int64_t limit, sample_row_fn fn, void *ctx,
 		       struct err *err)
 {
 	CLEANUP(query_end) struct query q;
-	int got;
 
 	if (query_read(&q, st, STMT_SERIES, LIST_SAMPLES, defs, err) < 0)
 		return -1;
 	query_int(&q, series);
 	query_int(&q, limit > 0 ? limit : -1);
-	while ((got = query_next(&q, err)) > 0) {
-		int64_t wall_ms = row_int(&q), step = row_int(&q);
+	return each_sample(&q, fn, ctx, err);
+}
 
-		if (!fn(ctx, wall_ms, step, row_real(&q)))
-			return 0;
-	}
-	return got;
+int store_samples_after(struct store *st, int64_t series, int64_t after, int64_t limit,
+			sample_row_fn fn, void *ctx, struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+
+	if (query_read(&q, st, STMT_SERIES, LIST_SAMPLES_AFTER, defs, err) < 0)
+		return -1;
+	query_int(&q, series);
+	query_int(&q, after);
+	query_int(&q, limit > 0 ? limit : -1);
+	return each_sample(&q, fn, ctx, err);
 }
 
 int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t offset,

@@ -93,6 +93,16 @@ def faults(page):
         .violations.map(v => `${v.id}: ${v.help}: ${v.nodes.map(n => n.target.join(' ')).slice(0, 4).join(', ')}`)""")
 
 
+def until(page, script, timeout=TIMEOUT_MS):
+    """Wait until the script (a function's text) gives something true.  Playwright's own way needs eval in the page."""
+    for _ in range(timeout // 50):
+        got = page.evaluate(script)
+        if got:
+            return got
+        page.wait_for_timeout(50)
+    raise AssertionError(f"waited {timeout} ms for {script}")
+
+
 def fits(page):
     """Nothing sticks out to the right."""
     return page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")

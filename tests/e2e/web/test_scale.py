@@ -5,7 +5,7 @@ import urllib.request
 
 import pytest
 
-from browser import chromium, faults, fits, site, visitors  # noqa: F401 (fixtures)
+from browser import chromium, faults, fits, site, until, visitors  # noqa: F401 (fixtures)
 
 HEAP_MAX = 60e6
 DOM_MAX = 1500
@@ -52,7 +52,7 @@ def test_ten_thousand_runs_are_as_light_as_ten(fake, visitors):
         page.wait_for_timeout(100)
     assert page.get_by_text("+ in all").count() == 0
     box.evaluate("el => { el.scrollTop = el.scrollHeight }")
-    page.wait_for_function("() => document.querySelectorAll('[data-row]').length > 5")
+    until(page, "() => document.querySelectorAll('[data-row]').length > 5")
     rows = page.eval_on_selector_all("[data-row]", "els => els.map(e => Number(e.dataset.row))")
     assert max(rows) > 9900 and len(rows) < 60
     assert elements(page) < DOM_MAX and heap(page) < HEAP_MAX
@@ -152,7 +152,7 @@ def test_a_place_in_the_log_can_be_pointed_at(fake, visitors):
     assert abs(int(page.locator(".row.target").inner_text().split()[0]) - 8388608 / 4) < 100_000
     slider.focus()
     page.keyboard.press("PageDown")
-    page.wait_for_function("() => Number(document.querySelector('.row.target')?.innerText.split(' ')[0]) > 2_800_000")
+    until(page, "() => Number(document.querySelector('.row.target')?.innerText.split(' ')[0]) > 2_800_000")
 
 
 def test_a_search_in_a_log_finds_the_next_and_the_one_before(fake, visitors):
@@ -168,7 +168,7 @@ def test_a_search_in_a_log_finds_the_next_and_the_one_before(fake, visitors):
     for key in ["Enter", "Enter", "Enter", "Shift+Enter"]:
         page.keyboard.press(key)
         want = [77, 589, 1101, 589][len(numbers)]
-        page.wait_for_function(f"() => document.querySelector('.row.target')?.innerText.startsWith('{want} ')")
+        until(page, f"() => document.querySelector('.row.target')?.innerText.startsWith('{want} ')")
         numbers.append(want)
     assert page.locator(".row.target mark").inner_text() == "shard 77 "
 

@@ -203,9 +203,9 @@ static void better_has_the_values_of_metrics(void **state)
 	(void)state;
 
 	struct job j =
-		good_job(a, "command = 'x'\n[metrics]\na = { pattern = 'x', better = 'higher' }\n"
-			    "b = { pattern = 'x', better = 'lower' }\n"
-			    "c = { pattern = 'x', better = 'auto' }\n");
+		good_job(a, "command = 'x'\n[metrics]\na = { pattern = 'x(.)', better = 'higher' }\n"
+			    "b = { pattern = 'x(.)', better = 'lower' }\n"
+			    "c = { pattern = 'x(.)', better = 'auto' }\n");
 	const struct metric_spec *m = j.metrics.v;
 	assert_int_equal(m[0].better, BETTER_HIGHER);
 	assert_int_equal(m[1].better, BETTER_LOWER);
@@ -237,7 +237,7 @@ static void the_short_form_of_a_metric_leaves_the_tree_as_it_was(void **state)
 
 	buf_init(&before, 4096);
 	buf_init(&after, 4096);
-	assert_int_equal(toml_parse(STR("command = 'x'\nmetrics.loss = 'l'\n"), a, &doc, NULL), 0);
+	assert_int_equal(toml_parse(STR("command = 'x'\nmetrics.loss = 'l(.)'\n"), a, &doc, NULL), 0);
 	doc_to_json(doc, &before);
 	assert_true(job_load(doc, a, &j, &ps));
 	doc_to_json(doc, &after);
@@ -485,19 +485,34 @@ static void metric_names_are_checked(void **state)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	(void)state;
 
-	good_job(a, "command = 'x'\n[metrics]\n'a/b_c.d-E9' = 'x'\n"
-		    "a234567890123456789012345678901234567890123456789012345678901234 = 'x'\n");
+	good_job(a, "command = 'x'\n[metrics]\n'a/b_c.d-E9' = '(x)'\n"
+		    "a234567890123456789012345678901234567890123456789012345678901234 = '(x)'\n");
 	one_problem(
-		"command = 'x'\n[metrics]\n'a b' = 'x'\n", 3, 1,
+		"command = 'x'\n[metrics]\n'a b' = '(x)'\n", 3, 1,
 		"metrics: 'a b' is no name of a metric: use up to 64 letters, digits and _ . / -");
 	one_problem("command = 'x'\n[metrics]\n"
-		    "a2345678901234567890123456789012345678901234567890123456789012345 = 'x'\n",
+		    "a2345678901234567890123456789012345678901234567890123456789012345 = '(x)'\n",
 		    3, 1,
 		    "metrics: 'a2345678901234567890123456789012345678901234567890123456789012345' "
 		    "is no name of a "
 		    "metric: use up to 64 letters, digits and _ . / -");
 	one_problem("command = 'x'\n[metrics]\nloss = ''\n", 3, 8,
 		    "metrics.loss: the pattern is empty");
+}
+
+static void a_pattern_that_cannot_work_is_a_problem_of_the_file(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct problems ps;
+	struct job j;
+	(void)state;
+
+	assert_false(load_toml(a, "command = 'x'\n[metrics]\nloss = 'l=(oops'\n", &j, &ps));
+	assert_int_equal(ps.n, 1);
+	assert_int_equal(ps.v[0].pos.line, 3);
+	assert_non_null(strstr(ps.v[0].text, "loss"));
+	assert_false(load_toml(a, "command = 'x'\n[metrics]\nloss = 'no group'\n", &j, &ps));
+	assert_int_equal(ps.n, 1);
 }
 
 static void there_are_no_more_metrics_than_patterns_can_be_tried(void **state)
@@ -511,9 +526,9 @@ static void there_are_no_more_metrics_than_patterns_can_be_tried(void **state)
 	buf_init(&text, 65536);
 	buf_addz(&text, "command = 'x'\n[metrics]\n");
 	for (int i = 0; i < EXTRACT_MAX_PATTERNS; i++)
-		buf_printf(&text, "m%d = 'x'\n", i);
+		buf_printf(&text, "m%d = '(x)'\n", i);
 	assert_int_equal(good_job(a, text.p).metrics.n, EXTRACT_MAX_PATTERNS);
-	buf_addz(&text, "more = 'x'\n");
+	buf_addz(&text, "more = '(x)'\n");
 	assert_false(load_toml(a, text.p, &j, &ps));
 	assert_int_equal(ps.n, 1);
 }
@@ -617,6 +632,7 @@ int main(void)
 		cmocka_unit_test(good_names_of_variables_are_taken),
 		cmocka_unit_test(what_linux_cannot_pass_on_is_refused),
 		cmocka_unit_test(metric_names_are_checked),
+		cmocka_unit_test(a_pattern_that_cannot_work_is_a_problem_of_the_file),
 		cmocka_unit_test(there_are_no_more_metrics_than_patterns_can_be_tried),
 		cmocka_unit_test(sampling_is_off_or_not_too_fast),
 		cmocka_unit_test(paths_stay_below_the_work_directory),

@@ -1,0 +1,125 @@
+#include "master/feed.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "master/internal.h"
+#include "sys/worker.h"
+
+struct feed {
+	struct master *m;
+	struct feed_job job;
+	size_t at;     /* series being read ... */
+	int64_t after; /* ... and how many of its samples were */
+	int ahead;
+	bool ended; /* the last piece is out */
+	struct err err;
+};
+
+/* Samples of one series after another. */
+struct part {
+	size_t series, n;
+};
+struct piece {
+	struct feed *f;
+	VEC(struct part) parts;
+	size_t n;
+	struct report_point points[FEED_POINTS];
+};
+
+static bool take(void *ctx, int64_t wall_ms, int64_t step, double value)
+{
+	struct piece *p = ctx;
+
+	p->points[p->n++] = (struct report_point){wall_ms, step, value};
+	return true;
+}
+
+static void work_piece(void *arg)
+{
+	struct piece *p = arg;
+	const struct report_point *at = p->points;
+
+	for (size_t i = 0; i < p->parts.n; i++) {
+		p->f->job.points(p->f->job.ctx, p->parts.v[i].series, at, p->parts.v[i].n);
+		at += p->parts.v[i].n;
+	}
+}
+
+static void work_end(void *arg)
+{
+	struct feed *f = arg;
+	f->job.end(f->job.ctx);
+}
+
+static void end_done(void *arg)
+{
+	struct feed *f = arg;
+
+	f->job.done(f->job.ctx, &f->err);
+	free(f);
+}
+
+static void fill(struct feed *f, struct piece *p)
+{
+	while (f->at < f->job.nseries && p->n < FEED_POINTS) {
+		size_t had = p->n, room = FEED_POINTS - had;
+
+		if (store_samples_after(f->m->store, f->job.series[f->at], f->after, (int64_t)room, take, p, &f->err) < 0) {
+			f->at = f->job.nseries;
+			return;
+		}
+		size_t got = p->n - had;
+		if (got)
+			*vec_push(&p->parts) = (struct part){f->at, got};
+		f->after += (int64_t)got;
+		if (got < room) {
+			f->at++;
+			f->after = 0;
+		}
+	}
+}
+
+static void pump(struct feed *f);
+
+static void piece_done(void *arg)
+{
+	struct piece *p = arg;
+	struct feed *f = p->f;
+
+	vec_release(&p->parts);
+	free(p);
+	f->ahead--;
+	pump(f);
+}
+
+static void pump(struct feed *f)
+{
+	while (!f->ended && f->ahead < FEED_AHEAD) {
+		if (f->at == f->job.nseries) {
+			f->ended = true;
+			workers_submit(f->m->reporter, work_end, end_done, f);
+			return;
+		}
+		struct piece *p = xmalloc(sizeof(*p));
+		p->f = f;
+		p->parts.v = NULL;
+		p->parts.n = p->parts.cap = 0;
+		p->n = 0;
+		fill(f, p);
+		f->ahead++;
+		workers_submit(f->m->reporter, work_piece, piece_done, p);
+	}
+}
+
+void feed_start(struct master *m, const struct feed_job *job)
+{
+	struct feed *f = xcalloc(1, sizeof(*f));
+
+	if (!m->reporter)
+		m->reporter = workers_new(m->loop, 1);
+	f->m = m;
+	f->job = *job;
+	pump(f);
+}

@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * feed - the samples of many series, read on the loop in small pieces and handed to the reporter's thread.
+ *
+ * The store belongs to the loop, and a million samples take longer than the agents may wait: a
+ * piece is at most FEED_POINTS samples, and others are served between two of them.  The reporter is one
+ * thread, so pieces arrive in order.
+ */
+#include <stdint.h>
+#include "base/err.h"
+#include "report/report.h"
+
+struct master;
+
+#define FEED_POINTS 16384
+#define FEED_AHEAD 2 /* pieces read before the first is used up */
+
+struct feed_job {
+	const int64_t *series; /* keys in the store; outlive the feed */
+	size_t nseries;
+	/* On the reporter's thread: */
+	void (*points)(void *ctx, size_t series, const struct report_point *p, size_t n);
+	void (*end)(void *ctx);
+	/* On the loop, last of all; err is set if the store could not be read. */
+	void (*done)(void *ctx, const struct err *err);
+	void *ctx;
+};
+void feed_start(struct master *m, const struct feed_job *job);

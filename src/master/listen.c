@@ -1,0 +1,150 @@
+/*
+ * The TCP side of the master.
+ *
+ * Without --listen it takes the first free port from HTTP_PORT on, of the loopback
+ * address only; that none is free is no reason not to run jobs.  Beyond this machine
+ * there is TLS with the master's own key, which callers know by its pin.
+ */
+#include "master/listen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "master/internal.h"
+#include "net/http_server.h"
+#include "net/tls.h"
+
+#define HTTP_PORT 5436 /* the old tool's */
+#define HTTP_LAST_PORT 5499
+#define MAX_FILES 65536
+
+void listen_raise_limits(struct master *m)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+		return;
+	m->files_soft = (uint64_t)r.rlim_cur;
+	r.rlim_cur = r.rlim_max < MAX_FILES ? r.rlim_max : MAX_FILES;
+	if (r.rlim_cur > m->files_soft && setrlimit(RLIMIT_NOFILE, &r) < 0)
+		log_warn("cannot raise the limit of open files above %llu",
+			 (unsigned long long)m->files_soft);
+}
+
+void listen_restore_limits(const struct master *m, int pid)
+{
+	struct rlimit r;
+
+	if (!m->files_soft || prlimit(pid, RLIMIT_NOFILE, NULL, &r) < 0)
+		return;
+	r.rlim_cur = m->files_soft;
+	(void)prlimit(pid, RLIMIT_NOFILE, &r, NULL); /* a process that is gone needs none */
+}
+
+static int parse_listen(const char *text, char *addr, size_t size, int *ret_port, struct err *err)
+{
+	const char *colon = strrchr(text, ':');
+	int64_t port;
+
+	if (!colon || colon == text || (size_t)(colon - text) >= size ||
+	    !str_to_i64(str_from(colon + 1), &port) || port < 0 || port > 65535)
+		return err_set(err, ERR_INVALID,
+			       "--listen '%s': expected ADDRESS:PORT, e.g. 127.0.0.1:5436", text);
+	snprintf(addr, size, "%.*s", (int)(colon - text), text);
+	if (addr[0] == '[' && addr[strlen(addr) - 1] == ']') {
+		addr[strlen(addr) - 1] = '\0';
+		memmove(addr, addr + 1, strlen(addr));
+	}
+	*ret_port = (int)port;
+	return 0;
+}
+
+static bool is_loopback(const char *addr)
+{
+	return strncmp(addr, "127.", 4) == 0 || strcmp(addr, "::1") == 0;
+}
+
+/* How a person on this machine names the place. */
+static void set_url(struct master *m, const char *addr, int port)
+{
+	const char *name = strcmp(addr, "0.0.0.0") == 0 ? "127.0.0.1" : strcmp(addr, "::") == 0 ? "::1" : addr;
+	bool v6 = strchr(name, ':') != NULL;
+
+	snprintf(m->http_url, sizeof(m->http_url), "%s://%s%s%s:%d", m->tls ? "https" : "http",
+		 v6 ? "[" : "", name, v6 ? "]" : "", port);
+}
+
+static int listen_where_told(struct master *m, const char *listen, struct err *err)
+{
+	char addr[64];
+	int port;
+
+	if (parse_listen(listen, addr, sizeof(addr), &port, err) < 0)
+		return -1;
+	if (is_loopback(addr)) {
+		if (http_server_listen_tcp(m->http, addr, port, &port, err) < 0)
+			return -1;
+	} else if (tls_server_open(m->home, &m->tls, err) < 0 ||
+		   http_server_listen_tls(m->http, addr, port, m->tls, &port, err) < 0) {
+		return -1;
+	}
+	set_url(m, addr, port);
+	return 0;
+}
+
+static int listen_next_free(struct master *m)
+{
+	struct err err;
+
+	for (int port = HTTP_PORT; port <= HTTP_LAST_PORT; port++) {
+		if (http_server_listen_tcp(m->http, "127.0.0.1", port, NULL, &err) == 0) {
+			set_url(m, "127.0.0.1", port);
+			return 0;
+		}
+		if (err.kind != ERR_CONFLICT)
+			break;
+	}
+	log_warn("no HTTP port between %d and %d (%s): going on without", HTTP_PORT, HTTP_LAST_PORT,
+		 err.msg);
+	return 0;
+}
+
+static void write_address(struct master *m)
+{
+	CLEANUP(freep) char *path = path_join(m->home, "http");
+	char text[256], pin[TLS_PIN_SIZE] = "";
+	struct err err;
+
+	if (m->tls)
+		tls_server_pin(m->tls, pin);
+	snprintf(text, sizeof(text), "%s\n%s%s", m->http_url, pin, pin[0] ? "\n" : "");
+	if (file_write_atomic(path, str_from(text), 0600, false, &err) < 0)
+		log_warn("%s", err.msg);
+	log_info("HTTP on %s, token in %s/token%s%s", m->http_url, m->home, pin[0] ? ", key " : "", pin);
+}
+
+int listen_http(struct master *m, const char *listen, struct err *err)
+{
+	if ((listen ? listen_where_told(m, listen, err) : listen_next_free(m)) < 0)
+		return -1;
+	if (m->http_url[0])
+		write_address(m);
+	return 0;
+}
+
+void listen_close(struct master *m)
+{
+	CLEANUP(freep) char *path = path_join(m->home, "http");
+
+	if (m->http_url[0])
+		unlink(path);
+	m->tls = tls_server_free(m->tls);
+}

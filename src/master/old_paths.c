@@ -1,0 +1,127 @@
+/*
+ * The paths of the old tool's web service, with the same shapes: text in, text out.
+ * A log's name is "<run>/<node>.log"; it is looked up (run in the store, node in the
+ * run's plan) and never used as a path.
+ */
+#include "master/api.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "link/frame.h"
+#include "store/logfile.h"
+
+#define TEXT "text/plain; charset=utf-8"
+#define LIST_MAX_RUNS 1000 /* the newest; older ones by /api/v1/runs */
+#define LIST_MAX_BYTES (16u << 20)
+
+int old_status(struct api_call *c, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(c->m->home, "master.log");
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, errno, "master.log");
+	http_reply_file(c->x, 200, TEXT, TAKE_FD(fd), 0, st.st_size);
+	return 0;
+}
+
+struct log_list {
+	const struct master *m;
+	struct buf text;
+};
+
+/* Listing what is there costs less than planning a thousand jobs again. */
+static bool list_run(void *ctx, const struct run_row *row)
+{
+	struct log_list *l = ctx;
+	CLEANUP(freep) char *path = xasprintf("%s/runs/%s/logs", l->m->home, row->id);
+	struct dirent **names;
+	int n = scandir(path, &names, NULL, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		if (str_ends(str_from(names[i]->d_name), STR(".log")))
+			buf_printf(&l->text, "%s/%s\n", row->id, names[i]->d_name);
+		free(names[i]);
+	}
+	if (n >= 0)
+		free(names);
+	return !l->text.overflow;
+}
+
+int old_list_logs(struct api_call *c, struct err *err)
+{
+	struct log_list l = {.m = c->m};
+
+	buf_init(&l.text, LIST_MAX_BYTES);
+	int rc = store_runs_each(c->m->store, false, 0, LIST_MAX_RUNS, c->arena, list_run, &l, err);
+	if (rc == 0)
+		http_reply(c->x, 200, TEXT, buf_str(&l.text));
+	buf_release(&l.text);
+	return rc;
+}
+
+/* "trainer-0.err.log" -> rank and stream; -1 if the run has no such log. */
+static int log_of(const struct live_run *lr, struct str file, enum stream *ret_stream)
+{
+	/* ".err.log" ends with ".log", too: the longest suffix that leaves a node counts. */
+	for (int s = STREAMS - 1; s >= 0; s--) {
+		struct str suffix = str_from(stream_suffix((enum stream)s));
+		if (file.n <= suffix.n || !str_ends(file, suffix))
+			continue;
+		int rank = rank_of(lr, (struct str){file.p, file.n - suffix.n});
+		if (rank < 0)
+			continue;
+		*ret_stream = (enum stream)s;
+		return rank;
+	}
+	return -1;
+}
+
+int old_log(struct api_call *c, struct err *err)
+{
+	struct str file = c->params[1], run = c->params[0];
+	enum stream stream = STREAM_OUT;
+	uint64_t size = 0;
+	char name[96];
+	int fd = -1, rc = -1;
+
+	if (!file.p) { /* the name as one part, its '/' percent-coded */
+		file = run;
+		run = str_cut(&file, '/');
+		c->params[0] = run;
+	}
+	struct live_run *lr = file.p && run.n ? api_run(c, err) : NULL;
+	if (!lr)
+		return err_set(err, ERR_NOT_FOUND, "no such log: /list_logs names them");
+	int rank = str_is(run, lr->row.id) ? log_of(lr, file, &stream) : -1;
+	if (rank < 0) {
+		err_set(err, ERR_NOT_FOUND, "no such log: /list_logs names them");
+	} else {
+		snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name,
+			 stream_suffix(stream));
+		rc = logfile_open_read(lr->logs_dir, name, &fd, &size, err);
+	}
+	live_run_done(lr);
+	if (rc == 0)
+		http_reply_file(c->x, 200, TEXT, fd, 0, (int64_t)size);
+	return rc;
+}
+
+int old_cleanup(struct api_call *c, struct err *err)
+{
+	(void)err;
+	runs_cancel_all(c->m, "cancelled: cleanup was asked for");
+	http_reply(c->x, 200, TEXT, STR("cleanup in progress\n"));
+	return 0;
+}

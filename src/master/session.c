@@ -1,0 +1,97 @@
+#include "master/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "net/digest.h"
+
+struct secret { /* scope 0: free */
+	uint8_t hash[SHA256_BYTES];
+	enum api_auth scope;
+	int64_t until_ms;
+};
+
+struct sessions {
+	struct secret codes[SESSION_MAX], sessions[SESSION_MAX];
+};
+
+struct sessions *sessions_new(void)
+{
+	return xcalloc(1, sizeof(struct sessions));
+}
+
+struct sessions *sessions_free(struct sessions *s)
+{
+	free(s);
+	return NULL;
+}
+
+/* A free place, or that of the one that ends first. */
+static struct secret *place(struct secret *v, int64_t now_ms)
+{
+	struct secret *first = v;
+
+	for (size_t i = 0; i < SESSION_MAX; i++) {
+		if (!v[i].scope || v[i].until_ms <= now_ms)
+			return &v[i];
+		if (v[i].until_ms < first->until_ms)
+			first = &v[i];
+	}
+	return first;
+}
+
+static void add(struct secret *v, enum api_auth scope, int64_t now_ms, int64_t for_ms,
+		char text[static 65])
+{
+	struct secret *s = place(v, now_ms);
+
+	token_new(text);
+	*s = (struct secret){.scope = scope, .until_ms = now_ms + for_ms};
+	sha256_of(text, strlen(text), s->hash);
+}
+
+/* All are compared, so that the time says nothing. */
+static const struct secret *find(const struct secret *v, struct str text, int64_t now_ms)
+{
+	uint8_t hash[SHA256_BYTES];
+	const struct secret *found = NULL;
+
+	sha256_of(text.n ? text.p : "", text.n, hash);
+	for (size_t i = 0; i < SESSION_MAX; i++)
+		if (digest_equal(hash, v[i].hash, sizeof(hash)) && v[i].scope &&
+		    v[i].until_ms > now_ms)
+			found = &v[i];
+	return found;
+}
+
+void session_code(struct sessions *s, enum api_auth scope, int64_t now_ms, char code[static 65])
+{
+	add(s->codes, scope, now_ms, SESSION_CODE_MS, code);
+}
+
+bool session_begin(struct sessions *s, struct str code, int64_t now_ms, char secret[static 65])
+{
+	const struct secret *found = find(s->codes, code, now_ms);
+
+	if (!found)
+		return false;
+	add(s->sessions, found->scope, now_ms, SESSION_MS, secret);
+	s->codes[found - s->codes] = (struct secret){0};
+	return true;
+}
+
+enum api_auth session_scope(const struct sessions *s, struct str secret, int64_t now_ms)
+{
+	const struct secret *found = find(s->sessions, secret, now_ms);
+
+	return found ? found->scope : 0;
+}
+
+void session_end(struct sessions *s, struct str secret)
+{
+	const struct secret *found = find(s->sessions, secret, 0);
+
+	if (found)
+		s->sessions[found - s->sessions] = (struct secret){0};
+}

@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * session - browsers that came in by a one-time link.
+ *
+ * A code is good once and for two minutes; it becomes a session, which is good for
+ * twelve hours or until the master leaves.  Of both only the SHA-256 is kept.  The
+ * time comes in with each call.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/str.h"
+#include "master/auth.h"
+
+#define SESSION_CODE_MS (2 * 60 * 1000)
+#define SESSION_MS (12 * 60 * 60 * 1000)
+#define SESSION_MAX 64 /* of each; the oldest is forgotten for a new one */
+#define SESSION_COOKIE "regatta_session"
+
+struct sessions;
+struct sessions *sessions_new(void);
+struct sessions *sessions_free(struct sessions *s);
+/* A new code (64 hex digits) for a session of this scope. */
+void session_code(struct sessions *s, enum api_auth scope, int64_t now_ms, char code[static 65]);
+/* Spends the code; false if it was never given, spent, or is too old. */
+bool session_begin(struct sessions *s, struct str code, int64_t now_ms, char secret[static 65]);
+/* What the holder of the secret may do; 0: nothing. */
+enum api_auth session_scope(const struct sessions *s, struct str secret, int64_t now_ms);
+void session_end(struct sessions *s, struct str secret);

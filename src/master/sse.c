@@ -1,0 +1,318 @@
+/*
+ * Server-sent events: one text for all viewers.
+ *
+ * Events are written down as they are added, sent after their commit, and at most
+ * every FLUSH_MS, so that a viewer costs one write for a batch and nothing while
+ * nothing happens.  Only a viewer that asks for the past (Last-Event-ID, after=) has
+ * rows read for it, a chunk at a time, until it has caught up.  A viewer that does
+ * not read is cut by the server when its queue is full; it comes back with the
+ * number of the last event it saw.
+ */
+#include "master/sse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "fmt/jsonw.h"
+#include "master/api.h"
+#include "sys/loop.h"
+
+#define FLUSH_MS 100
+#define BEAT_MS 15000
+#define PENDING_MAX (1u << 20)	/* more at once: viewers read it from the store */
+#define CATCH_UP_EVENTS 200
+#define CATCH_UP_MAX (16u << 20)
+#define KNOWN_RUNS 8 /* kept while a chunk is read */
+
+struct viewer {
+	struct master *m;
+	struct http_exchange *x;
+	struct list in_viewers;
+	int64_t after; /* last event sent */
+	bool live;     /* gets what is pending; else it reads the past */
+};
+
+struct sse {
+	struct list viewers;
+	int n;
+	struct loop_timer *flush, *beat;
+	struct buf pending; /* events after `told` */
+	size_t committed_bytes;
+	int64_t told, committed;
+	int64_t flushed_ms;
+	bool flush_set, lost; /* pending has a hole: the store has it all */
+};
+
+static void event_json(const struct live_run *lr, int64_t n, const struct event_row *row,
+		       struct buf *out)
+{
+	struct jsonw w;
+
+	buf_printf(out, "id: %lld\ndata: ", (long long)n);
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	jsonw_kz(&w, "run", lr->row.id);
+	jsonw_kint(&w, "seq", row->seq);
+	jsonw_kint(&w, "time_ms", row->time_ms);
+	jsonw_kz(&w, "kind", row->kind);
+	if (row->node >= 0 && row->node < lr->plan.crew.n)
+		jsonw_kz(&w, "node", lr->plan.crew.members[row->node].name);
+	if (row->text && row->text[0])
+		jsonw_kz(&w, "text", row->text);
+	jsonw_kz(&w, "state", run_phase_name(lr->core->phase));
+	jsonw_close(&w);
+	buf_addz(out, "\n\n");
+}
+
+/* The past. */
+
+struct known_run {
+	int64_t no;
+	struct live_run *lr;
+};
+
+struct catch_up {
+	struct viewer *v;
+	struct buf text;
+	int n;
+	struct known_run known[KNOWN_RUNS];
+	int nknown;
+};
+
+static void forget(struct known_run *k)
+{
+	if (k->lr)
+		live_run_done(k->lr);
+	*k = (struct known_run){0};
+}
+
+static struct live_run *run_of(struct catch_up *cu, int64_t no)
+{
+	struct str id;
+	void *value;
+
+	for (int i = 0; i < KNOWN_RUNS; i++)
+		if (cu->known[i].no == no)
+			return cu->known[i].lr;
+	struct known_run *k = &cu->known[cu->nknown++ % KNOWN_RUNS];
+	forget(k);
+	k->no = no;
+	for (size_t i = 0; map_at(cu->v->m->runs, &i, &id, &value);)
+		if (((struct live_run *)value)->row.no == no)
+			return k->lr = value;
+	return k->lr = live_run_load(cu->v->m, no, NULL);
+}
+
+static bool put_past(void *ctx, int64_t n, int64_t no, const struct event_row *row)
+{
+	struct catch_up *cu = ctx;
+
+	if (n > cu->v->m->sse->committed)
+		return false;
+	struct live_run *lr = run_of(cu, no);
+	if (lr)
+		event_json(lr, n, row, &cu->text);
+	cu->v->after = n;
+	cu->n++;
+	return !cu->text.overflow;
+}
+
+static void send_past(void *ctx)
+{
+	struct viewer *v = ctx;
+	struct sse *s = v->m->sse;
+	struct catch_up cu = {.v = v};
+
+	buf_init(&cu.text, CATCH_UP_MAX);
+	store_all_events_each(v->m->store, v->after, CATCH_UP_EVENTS, put_past, &cu, NULL);
+	for (int i = 0; i < KNOWN_RUNS; i++)
+		forget(&cu.known[i]);
+	if (cu.n < CATCH_UP_EVENTS && v->after < s->told)
+		v->after = s->told; /* the rest were removed with their runs */
+	bool ok = http_stream_write(v->x, buf_str(&cu.text));
+	buf_release(&cu.text);
+	if (!ok)
+		return;
+	/* Events that wait in pending come again with the others: only up to `told` is past. */
+	if (v->after >= s->told)
+		v->live = true;
+	else
+		http_stream_when_empty(v->x, send_past, v);
+}
+
+/* The present. */
+
+static void reset_pending(struct sse *s)
+{
+	buf_reset(&s->pending);
+	s->committed_bytes = 0;
+	s->lost = false;
+}
+
+static void flush(void *ctx)
+{
+	struct master *m = ctx;
+	struct sse *s = m->sse;
+	struct str text = {s->pending.p, s->committed_bytes};
+	struct list *pos, *tmp;
+
+	s->flush_set = false;
+	s->flushed_ms = clock_boot_ms();
+	if (s->committed == s->told)
+		return;
+	list_each_safe (pos, tmp, &s->viewers) {
+		struct viewer *v = list_item(pos, struct viewer, in_viewers);
+		if (!v->live)
+			continue;
+		if (v->after == s->told && !s->lost) {
+			v->after = s->committed;
+			http_stream_write(v->x, text);
+		} else if (v->after < s->committed) {
+			v->live = false; /* it is ahead of pending's beginning, or pending has a hole */
+			http_stream_when_empty(v->x, send_past, v);
+		}
+	}
+	s->told = s->committed;
+	if (s->lost)
+		reset_pending(s);
+	else
+		buf_drop_front(&s->pending, s->committed_bytes);
+	s->committed_bytes = 0;
+}
+
+void sse_event(struct live_run *lr, int64_t n, const struct event_row *row)
+{
+	struct sse *s = lr->m->sse;
+
+	if (!s || !s->n)
+		return;
+	event_json(lr, n, row, &s->pending);
+	s->lost = s->lost || s->pending.overflow;
+}
+
+void sse_committed(struct master *m)
+{
+	struct sse *s = m->sse;
+
+	if (!s || store_last_event(m->store) == s->committed)
+		return;
+	s->committed = store_last_event(m->store);
+	s->committed_bytes = s->pending.n;
+	if (!s->n) {
+		s->told = s->committed;
+		reset_pending(s);
+		return;
+	}
+	if (s->flush_set)
+		return;
+	int64_t wait = s->flushed_ms + FLUSH_MS - clock_boot_ms();
+	s->flush_set = true;
+	loop_timer_set(s->flush, wait > 0 ? wait : 0);
+}
+
+static void beat(void *ctx)
+{
+	struct master *m = ctx;
+	struct list *pos, *tmp;
+
+	list_each_safe (pos, tmp, &m->sse->viewers)
+		http_stream_write(list_item(pos, struct viewer, in_viewers)->x, STR(": still here\n\n"));
+	if (m->sse->n)
+		loop_timer_set(m->sse->beat, BEAT_MS);
+}
+
+static void viewer_free(struct viewer *v)
+{
+	list_remove(&v->in_viewers);
+	v->m->sse->n--;
+	free(v);
+}
+
+static void on_gone(void *ctx)
+{
+	viewer_free(ctx);
+}
+
+static int start_number(const struct api_call *c, int64_t *ret, struct err *err)
+{
+	struct str after = query_get(&c->req->query, "after", STR(""));
+	struct str last = http_header(c->x, "last-event-id");
+	const struct sse *s = c->m->sse;
+
+	*ret = s->committed;
+	if (last.p && last.n)
+		after = last; /* a browser that connects again repeats the query, and knows more */
+	if (!after.n)
+		return 0;
+	if (!str_to_i64(after, ret) || *ret < 0)
+		return err_set(err, ERR_INVALID, "'after' and Last-Event-ID must be the number of an event");
+	if (*ret > s->committed)
+		*ret = s->committed;
+	return 0;
+}
+
+int api_events(struct api_call *c, struct err *err)
+{
+	struct sse *s = c->m->sse;
+	char hello[96];
+	int64_t after;
+
+	if (start_number(c, &after, err) < 0)
+		return -1;
+	struct viewer *v = xcalloc(1, sizeof(*v));
+	*v = (struct viewer){.m = c->m, .x = c->x, .after = after};
+	if (!s->n++) {
+		s->told = s->committed;
+		reset_pending(s);
+		s->lost = store_last_event(c->m->store) != s->committed; /* not written down */
+		loop_timer_set(s->beat, BEAT_MS);
+	}
+	list_append(&s->viewers, &v->in_viewers);
+	http_stream_begin(v->x, 200, "text/event-stream; charset=utf-8", on_gone, v);
+	snprintf(hello, sizeof(hello), "retry: 2000\nid: %lld\n\n", (long long)after);
+	if (!http_stream_write(v->x, str_from(hello)))
+		return 0;
+	v->live = v->after >= s->told;
+	if (!v->live)
+		send_past(v);
+	return 0;
+}
+
+int sse_viewers(const struct master *m)
+{
+	return m->sse ? m->sse->n : 0;
+}
+
+void sse_open(struct master *m)
+{
+	struct sse *s = xcalloc(1, sizeof(*s));
+
+	list_init(&s->viewers);
+	buf_init(&s->pending, PENDING_MAX);
+	s->flush = loop_timer_new(m->loop, flush, m);
+	s->beat = loop_timer_new(m->loop, beat, m);
+	s->told = s->committed = store_last_event(m->store);
+	m->sse = s;
+}
+
+void sse_close(struct master *m)
+{
+	struct sse *s = m->sse;
+	struct list *pos, *tmp;
+
+	if (!s)
+		return;
+	list_each_safe (pos, tmp, &s->viewers) {
+		struct viewer *v = list_item(pos, struct viewer, in_viewers);
+		http_stream_end(v->x);
+		viewer_free(v);
+	}
+	loop_timer_free(s->flush);
+	loop_timer_free(s->beat);
+	buf_release(&s->pending);
+	free(s);
+	m->sse = NULL;
+}

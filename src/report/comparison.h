@@ -1,0 +1,72 @@
+#pragma once
+/*
+ * comparison - did a metric get better or worse between runs?
+ *
+ * The first arm is the baseline, every other arm is held against it.  An arm is a run or a group of repeats of
+ * it.  Each run gives one figure per metric; with two runs or more in both arms the figures are tested (Mann-Whitney,
+ * bootstrap interval of the difference of medians, Holm over everything tested).  With one run in each arm
+ * only its samples can be looked at, and samples of one run are not independent: the verdict is
+ * then "unclear" unless the caller asks for it (`samples`).  docs/compare.md has the rules.
+ *
+ * Made in three steps, so that the store is read in small pieces: comparison_open() finds the runs and their series,
+ * comparison_points() takes the samples (any thread, one at a time), comparison_end() does the mathematics.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/str.h"
+#include "report/report.h"
+
+struct arena;
+struct buf;
+struct err;
+struct store;
+struct comparison;
+
+#define COMPARISON_MAX_ARMS 16
+#define COMPARISON_MAX_RUNS 1000   /* of one arm */
+#define COMPARISON_MAX_METRICS 500 /* more must be chosen by name */
+#define COMPARISON_MAX_VALUES 20000 /* of one run and metric; longer series are thinned evenly */
+#define COMPARISON_THRESHOLD_PCT 5.0
+
+enum compare_use { USE_MEDIAN, USE_MEAN, USE_LAST, USE_BEST, COMPARE_USES };
+const char *compare_use_name(enum compare_use u);
+bool compare_use_from(struct str name, enum compare_use *ret);
+
+enum compare_verdict { COMPARE_UNCLEAR, COMPARE_SAME, COMPARE_BETTER, COMPARE_WORSE };
+const char *compare_verdict_name(enum compare_verdict v);
+
+struct comparison_options {
+	const struct str *arms; /* "run", "name", "name@last5", and several of them joined by ',' */
+	size_t narms;
+	const struct str *metrics; /* none: all of the job's own */
+	size_t nmetrics;
+	enum compare_use use;
+	double threshold_pct;
+	bool samples; /* believe the samples of single runs */
+	bool no_test; /* where there are too few runs to test, the threshold alone decides */
+};
+
+/* ERR_INVALID, ERR_NOT_FOUND, ERR_CONFLICT (several runs begin so: *ret_ids, in the arena). */
+int comparison_open(struct store *st, const struct comparison_options *o, struct arena *a, struct comparison **ret,
+		    const char ***ret_ids, size_t *ret_nids, struct err *err);
+/* The series to read: their keys in the store. */
+size_t comparison_series(const struct comparison *c, const int64_t **ret);
+void comparison_points(struct comparison *c, size_t series, const struct report_point *p, size_t n);
+/* The answer as JSON. */
+int comparison_end(struct comparison *c, struct buf *out, struct err *err);
+struct comparison *comparison_free(struct comparison *c);
+
+/* The verdict's rule, pure. */
+struct compare_facts {
+	bool tested;	   /* there is a p-value that could have reached alpha ... */
+	bool alone;	   /* ... but it is of samples that are not independent */
+	bool significant;  /* after Holm */
+	bool no_test;
+	bool lower_is_better;
+	double diff_pct, low_pct, high_pct, threshold_pct; /* NaN where the baseline is 0 */
+	double diff;
+};
+enum compare_verdict compare_judge(const struct compare_facts *f);
+/* Does it fail the comparison (exit code 1)? */
+bool compare_fails(const struct compare_facts *f);

@@ -1,0 +1,71 @@
+#pragma once
+/* What the files of the comparison share. */
+#include "base/vec.h"
+#include "metrics/compare.h"
+#include "report/comparison.h"
+
+struct compare_run {
+	int64_t no;
+	const char *id;
+	bool succeeded;
+};
+struct compare_arm {
+	const char *label;
+	VEC(struct compare_run) runs;
+	size_t left_out; /* runs of that name that did not succeed */
+};
+/* One series of a run, thinned as it is read. */
+struct compare_item {
+	size_t arm, run, metric;
+	uint64_t stride, seen;
+	double last, best;
+	VEC(double) values;
+};
+/* What one arm knows of one metric. */
+struct compare_side {
+	VEC(double) figures; /* one of each run that has the metric */
+	VEC(double) samples; /* of all its runs, warm-up dropped */
+	size_t dropped;	     /* samples taken for warm-up */
+};
+struct compare_row {
+	size_t n;
+	double median, mean;
+	/* Against the baseline; not for the baseline itself: */
+	const char *test; /* "runs", "samples" or "none" */
+	bool exact, missing, too_few, fails;
+	double p, p_holm;
+	double diff, low, high, mde;
+	enum compare_verdict verdict;
+};
+struct compare_metric {
+	const char *name;
+	enum better better;
+	bool better_known; /* by a job file */
+	struct compare_side sides[COMPARISON_MAX_ARMS];
+	struct compare_row rows[COMPARISON_MAX_ARMS];
+};
+
+struct comparison {
+	struct comparison_options o;
+	struct arena *a;
+	struct compare_arm arms[COMPARISON_MAX_ARMS];
+	VEC(struct compare_metric) metrics;
+	VEC(struct compare_item) items;
+	VEC(int64_t) series; /* beside items */
+	size_t tests;	     /* p-values under Holm's correction */
+};
+
+static inline struct values values_of(const double *v, size_t n)
+{
+	return (struct values){v, n};
+}
+
+/* comparison_arms.c */
+int compare_find_arm(struct store *st, struct str word, struct arena *a, struct compare_arm *arm, const char ***ret_ids,
+		     size_t *ret_nids, struct err *err);
+/* comparison.c: the figures and samples of each arm, from the items. */
+void compare_figures(struct comparison *c);
+/* comparison_test.c: the smallest p-value that na and nb values without ties can give. */
+double compare_least_p(size_t na, size_t nb);
+/* comparison_json.c */
+void comparison_to_json(const struct comparison *c, struct buf *out);
