@@ -269,6 +269,7 @@ int agent_main(const char *node_dir)
 	struct err err = {0};
 	int rc = 0;
 
+	prctl(PR_SET_NAME, "regatta-agent");
 	log_setup(2, "agent", LOG_INFO);
 	a.dir = realpath(node_dir, NULL);
 	if (!a.dir) {

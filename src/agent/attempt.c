@@ -220,7 +220,8 @@ static void job_look(void *ctx)
 		loop_timer_set(at->job_timer, JOB_LOOK_MS);
 		return;
 	}
-	tend_main_unknown(&at->tend, "agent and shim were killed; exit status unknown", clock_boot_ms());
+	tend_main_unknown(&at->tend, "agent and shim were killed; exit status unknown",
+			  clock_boot_ms());
 	loop_timer_set(at->tend_timer, 0);
 }
 
@@ -236,7 +237,8 @@ static void take_over(struct attempt *at)
 		.attempt = at->no,
 		.job = at->st.job,
 		.cg = at->cg,
-		.grace_ms = at->grace_ms,
+		.grace_ms = at->st.grace_ms,
+		.deadline_ms = at->st.deadline_ms,
 		.limits = at->cfg->limits,
 		.others = others,
 		.ctx = at,
@@ -262,9 +264,11 @@ static void take_over(struct attempt *at)
 		tend_main_known(&at->tend, at->st.code, at->st.signal, now);
 	else if (at->st.job.pid == 0)
 		tend_lost(&at->tend, "the shim was killed before the job had started", now);
-	else if (!at->parent || waitid(P_PID, (id_t)at->st.job.pid, &si,
-				   WEXITED | WNOHANG | WNOWAIT) < 0)
+	else if (!at->parent ||
+		 waitid(P_PID, (id_t)at->st.job.pid, &si, WEXITED | WNOHANG | WNOWAIT) < 0)
 		at->job_timer = loop_timer_new(at->loop, job_look, at);
+	if (at->stop != STOP_NONE)
+		tend_stop(&at->tend, at->stop, now);
 	loop_timer_set(at->tend_timer, 0);
 	if (at->job_timer)
 		loop_timer_set(at->job_timer, 0);
@@ -339,7 +343,8 @@ static void hold_pipes(struct attempt *at)
 		char file[16], fifo[16];
 
 		spool_names((enum stream)s, file, fifo);
-		at->hold[s] = openat(at->dirfd, fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+		at->hold[s] =
+			openat(at->dirfd, fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	}
 }
 
@@ -367,8 +372,8 @@ static int newest_attempt(const char *node_dir)
 	while (d && (e = readdir(d))) {
 		int64_t no;
 
-		if (e->d_name[0] != 'a' || !str_to_i64(str_from(e->d_name + 1), &no) || no <= newest ||
-		    no > INT32_MAX)
+		if (e->d_name[0] != 'a' || !str_to_i64(str_from(e->d_name + 1), &no) ||
+		    no <= newest || no > INT32_MAX)
 			continue;
 		CLEANUP(freep) char *status = xasprintf("%s/%s/status", node_dir, e->d_name);
 
@@ -480,9 +485,8 @@ void attempt_start(struct attempt *at, const char *node_dir, const struct msg_st
 
 	attempt_release(at);
 	at->no = m->attempt;
-	at->grace_ms = m->grace_ms;
-	if (make_dir(at, node_dir, m->attempt, &err) < 0 ||
-	    write_hostfile(node_dir, m, &err) < 0 || make_groups(at, m->memory, &err) < 0) {
+	if (make_dir(at, node_dir, m->attempt, &err) < 0 || write_hostfile(node_dir, m, &err) < 0 ||
+	    make_groups(at, m->memory, &err) < 0) {
 		give_up(at, &err);
 		return;
 	}
@@ -504,6 +508,9 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 
 	if (!attempt_is_live(at))
 		return;
+	/* Remembered, because a shim that is being killed does not act on it any more. */
+	if (at->stop == STOP_NONE || cause == STOP_HURRY)
+		at->stop = cause;
 	if (at->tending) {
 		tend_stop(&at->tend, cause, clock_boot_ms());
 		loop_timer_set(at->tend_timer, 0);

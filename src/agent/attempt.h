@@ -20,7 +20,7 @@ struct err;
 struct loop;
 
 struct attempt_events {
-	void (*changed)(void *ctx); /* something is new: status, sizes, the end */
+	void (*changed)(void *ctx);		 /* something is new: status, sizes, the end */
 	bool (*is_helper)(void *ctx, pid_t pid); /* a child of ours that is not the job's */
 };
 
@@ -47,7 +47,7 @@ struct attempt {
 	struct loop_timer *shim_timer; /* where the kernel has no pidfd */
 	int hold[STREAMS];	       /* read ends: what is in a pipe survives a dead shim */
 	struct cgroup cg;
-	int64_t grace_ms;
+	enum stop_cause stop; /* asked for in this life of the agent */
 	char *mark;
 
 	/* Tending, after the shim's death. */

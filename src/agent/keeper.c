@@ -13,6 +13,7 @@
 #include "sys/title.h"
 
 #define LOOK_MS 200
+#define KEPT_FD 3
 
 static bool closed_and_empty(const struct pollfd p[static STREAMS])
 {
@@ -37,6 +38,11 @@ static void __attribute__((noreturn)) keep(int dirfd)
 	prctl(PR_SET_NAME, "regatta-keep");
 	title_role("keep");
 	child_reset_handlers();
+	/* Above all the agent's connection: the master must see it close when the agent dies. */
+	if (dirfd != KEPT_FD && dup2(dirfd, KEPT_FD) < 0)
+		_exit(1);
+	dirfd = KEPT_FD;
+	child_close_from(KEPT_FD + 1);
 	for (int s = 0; s < STREAMS; s++) {
 		char file[16], fifo[16];
 

@@ -164,7 +164,8 @@ static int birth_open(int dirfd, struct birth *b)
 
 static void birth_close(struct birth *b)
 {
-	int *fds[] = {&b->streams[0], &b->streams[1], &b->go[0], &b->go[1], &b->report[0], &b->report[1]};
+	int *fds[] = {&b->streams[0], &b->streams[1], &b->go[0],
+		      &b->go[1],      &b->report[0],  &b->report[1]};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		close_fdp(fds[i]);
@@ -190,7 +191,8 @@ static int start_job(struct shim *sh, struct err *err)
 		return -1; /* it sees the end of `go` and never runs */
 	tend_ring(&sh->tend);
 	/* Nobody reads it if the process has given up already: then the report says why. */
-	return write(b.go[1], "g", 1) < 0 && errno != EPIPE ? err_errno(err, errno, "start the job") : 0;
+	return write(b.go[1], "g", 1) < 0 && errno != EPIPE ? err_errno(err, errno, "start the job")
+							    : 0;
 }
 
 /* ---- its life ---- */
@@ -275,7 +277,8 @@ static void take_signals(struct shim *sh)
 			tend_stop(&sh->tend, STOP_LEASE, clock_boot_ms());
 			break;
 		case SHIM_ORPHAN:
-			keeper_fork(sh->dirfd); /* until there is an agent again, we are the only reader */
+			keeper_fork(
+				sh->dirfd); /* until there is an agent again, we are the only reader */
 			break;
 		default: /* SIGCHLD: reap() looks anyway */
 			break;
@@ -366,6 +369,8 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 		.limits = s->limits,
 		.others = others,
 	};
+	/* If it cannot be written, whoever takes over has no grace to give and no limit to keep. */
+	status_add_limits(sh.status_fd, s->grace_ms, sh.tend.deadline_ms, NULL);
 	if (tend_open(&sh.tend, &err) < 0) {
 		no_streams(&sh, &err);
 		_exit(0);

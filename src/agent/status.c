@@ -83,7 +83,8 @@ int status_claim(int dirfd, int attempt, const char *boot_id, int *ret_fd, struc
 
 	snprintf(name, sizeof(name), "status.%d", (int)getpid());
 	unlinkat(dirfd, name, 0); /* of a dead process with our pid */
-	fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
 	if (fd < 0)
 		return err_errno(err, errno, "make the status file");
 	if (write_claim(fd, attempt, boot_id, err) < 0)
@@ -108,6 +109,17 @@ int status_open(int dirfd, int *ret_fd, struct err *err)
 		return err_errno(err, errno, "open the status file");
 	*ret_fd = fd;
 	return 0;
+}
+
+int status_add_limits(int fd, int64_t grace_ms, int64_t deadline_ms, struct err *err)
+{
+	struct jsonw w;
+	struct buf b;
+
+	open_record(&w, &b, "limits");
+	jsonw_kint(&w, "grace_ms", grace_ms);
+	jsonw_kint(&w, "deadline_ms", deadline_ms);
+	return end_record(&w, &b, fd, err);
 }
 
 int status_add_job(int fd, struct proc_id job, struct err *err)
@@ -188,6 +200,14 @@ static void read_started(const struct doc *d, struct status *st)
 	copy_text(st->boot_id, sizeof(st->boot_id), doc_str(d, "boot_id", STR("")));
 }
 
+static void read_limits(const struct doc *d, struct status *st)
+{
+	int64_t grace = doc_int(d, "grace_ms", 0), deadline = doc_int(d, "deadline_ms", 0);
+
+	st->grace_ms = grace > 0 ? grace : 0;
+	st->deadline_ms = deadline > 0 ? deadline : 0;
+}
+
 static void read_job(const struct doc *d, struct status *st)
 {
 	st->job = read_proc(d);
@@ -201,8 +221,8 @@ static void read_gap(const struct doc *d, struct status *st)
 	for (int s = 0; s < STREAMS; s++)
 		if (str_is(name, stream_name((enum stream)s)) && offset >= 0 && bytes > 0 &&
 		    st->exit.ngaps < MESSAGE_MAX_GAPS)
-			st->exit.gaps[st->exit.ngaps++] = (struct gap){
-				(enum stream)s, (uint64_t)offset, (uint64_t)bytes};
+			st->exit.gaps[st->exit.ngaps++] =
+				(struct gap){(enum stream)s, (uint64_t)offset, (uint64_t)bytes};
 }
 
 static void read_ended(const struct doc *d, struct status *st)
@@ -239,8 +259,8 @@ static const struct {
 	const char *name;
 	void (*read)(const struct doc *d, struct status *st);
 } records[] = {
-	{"started", read_started}, {"job", read_job},	{"gap", read_gap},
-	{"ended", read_ended},	   {"exit", read_exit},
+	{"started", read_started}, {"limits", read_limits}, {"job", read_job},
+	{"gap", read_gap},	   {"ended", read_ended},   {"exit", read_exit},
 };
 
 static void read_line(struct str line, struct status *st)

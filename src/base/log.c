@@ -16,16 +16,30 @@
 #define LOG_LINE_MAX (4 * LOG_TEXT_MAX + 256)
 
 static struct {
-	atomic_int fd;
+	atomic_int fd, also;
 	_Atomic(enum log_level) max;
 	char role[32];
-} out = {.fd = STDERR_FILENO, .max = LOG_INFO, .role = "regatta"};
+} out = {.fd = STDERR_FILENO, .also = -1, .max = LOG_INFO, .role = "regatta"};
 
 void log_setup(int fd, const char *role, enum log_level max)
 {
 	out.fd = fd;
 	out.max = max;
 	snprintf(out.role, sizeof(out.role), "%s", role);
+}
+
+void log_also(int fd)
+{
+	out.also = fd;
+}
+
+static void write_line(int fd, struct str line)
+{
+	ssize_t written;
+
+	do {
+		written = write(fd, line.p, line.n);
+	} while (written < 0 && errno == EINTR);
 }
 
 void log_at(enum log_level level, const char *fmt, ...)
@@ -52,10 +66,9 @@ void log_at(enum log_level level, const char *fmt, ...)
 		buf_addz(&line, "...");
 	buf_addc(&line, '\n');
 	/* One write: lines of several threads do not mix.  There is nobody to tell of a failure. */
-	ssize_t written;
-	do {
-		written = write(out.fd, line.p, line.n);
-	} while (written < 0 && errno == EINTR);
+	write_line(out.fd, buf_str(&line));
+	if (out.also >= 0)
+		write_line(out.also, buf_str(&line));
 	buf_release(&line);
 	errno = saved;
 }

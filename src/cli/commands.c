@@ -22,6 +22,9 @@
 #define MAX_COMMANDS 64
 
 static const char *const outputs[] = {"table", "json", NULL};
+static const char *const scopes[] = {"read", "submit", "admin", NULL};
+static const char *const token_actions[] = {"new", "list", "revoke", NULL};
+static const char *const uses[] = {"median", "mean", "last", "best", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 static const char *const word_lists[] = {"runs", "nodes", "keys", "strategies", NULL};
 
@@ -42,11 +45,15 @@ static const struct cli_argument run_and_metric[] = {
 	{.name = "RUN", .words = WORDS_RUN}, {.name = "NAME"}, {0}};
 static const struct cli_argument many_runs[] = {
 	{.name = "RUN", .required = true, .many = true, .words = WORDS_RUN}, {0}};
+static const struct cli_argument compared_runs[] = {
+	{.name = "RUNS", .required = true, .many = true, .words = WORDS_RUN}, {0}};
 static const struct cli_argument optional_strategy[] = {
 	{.name = "STRATEGY", .words = WORDS_STRATEGY}, {0}};
 static const struct cli_argument optional_key[] = {{.name = "KEY", .words = WORDS_KEY}, {0}};
 static const struct cli_argument one_shell[] = {
 	{.name = "SHELL", .required = true, .choices = shells}, {0}};
+static const struct cli_argument token_action[] = {
+	{.name = "ACTION", .required = true, .choices = token_actions}, {.name = "ID"}, {0}};
 static const struct cli_argument optional_command[] = {{.name = "COMMAND", .words = WORDS_COMMAND},
 						       {0}};
 static const struct cli_argument node_dir[] = {
@@ -126,6 +133,31 @@ static const struct cli_option metrics_options[] = {
 };
 static const struct cli_option events_options[] = {
 	{.name = "follow", .letter = 'f', .help = "go on until the run has ended"}, {0}};
+static const struct cli_option report_options[] = {
+	{.name = "to",
+	 .letter = 'o',
+	 .value = "DIR",
+	 .words = WORDS_FILE,
+	 .help = "write there instead of the run's directory"},
+	{0},
+};
+static const struct cli_option compare_options[] = {
+	{.name = "metric",
+	 .value = "NAME",
+	 .many = true,
+	 .help = "this metric only; may be repeated"},
+	{.name = "use",
+	 .value = "FIGURE",
+	 .choices = uses,
+	 .help = "what a run gives for a metric: median (default) or mean of its samples after "
+		 "the warm-up, last or best"},
+	{.name = "threshold",
+	 .value = "PCT",
+	 .help = "a change up to PCT percent does not matter (default 5)"},
+	{.name = "samples", .help = "test the samples of the runs as if they were independent"},
+	{.name = "no-test", .help = "where the runs are too few to test, let the threshold decide"},
+	{0},
+};
 static const struct cli_option kill_options[] = {
 	{.name = "now", .help = "SIGKILL at once, without the grace period"}, {0}};
 static const struct cli_option init_options[] = {
@@ -164,13 +196,31 @@ static const struct cli_option sim_options[] = {
 static const struct cli_option master_options[] = {
 	{.name = "listen",
 	 .value = "ADDR:PORT",
-	 .help = "serve HTTP there too; callers need the token in $REGATTA_HOME/token"},
+	 .help = "serve HTTP there (default: the next free port of 127.0.0.1 from 5436 on); with "
+		 "TLS beyond this machine"},
 	{.name = "stop",
 	 .help = "stop the running master; its runs go on and are taken up again by the next one"},
 	{.name = "cancel", .help = "with --stop: cancel the active runs first"},
 	{.name = "background",
 	 .hidden = true,
 	 .help = "leave when idle; how 'regatta run' starts it"},
+	{0},
+};
+static const struct cli_option ui_options[] = {
+	{.name = "print", .help = "only print the link; open no browser"},
+	{.name = "scope",
+	 .value = "SCOPE",
+	 .choices = scopes,
+	 .help = "what the browser may do: read, submit or admin (default)"},
+	{0},
+};
+static const struct cli_option token_options[] = {
+	{.name = "scope",
+	 .value = "SCOPE",
+	 .choices = scopes,
+	 .help = "with new: what its holder may do: read, submit (runs too) or admin"},
+	{.name = "expires", .value = "TIME", .help = "with new: how long it is good, e.g. 7d"},
+	{.name = "name", .value = "NAME", .help = "with new: what it is for"},
 	{0},
 };
 static const struct cli_option help_options[] = {
@@ -238,6 +288,28 @@ const struct command cli_commands[] = {
 	 .help = "print what happened in a run, in order",
 	 .example = "regatta events quickstart -f",
 	 .run = command_events},
+	{.name = "report",
+	 .group = WATCHING,
+	 .arguments = optional_run,
+	 .options = report_options,
+	 .help = "write report.html, metrics.csv and summary.json of a run",
+	 .more = "report.html is one file with its charts in it; it fetches nothing and runs no "
+		 "script.  Without RUN, the latest run.",
+	 .example = "regatta report quickstart\n"
+		    "regatta report quickstart -o /tmp/quickstart",
+	 .run = command_report},
+	{.name = "compare",
+	 .group = WATCHING,
+	 .arguments = compared_runs,
+	 .options = compare_options,
+	 .help = "compare the metrics of runs with those of the first",
+	 .more = "Each of RUNS is a run, or a group of repeats: runs joined by commas, the name of "
+		 "a job (all its runs that succeeded), or name@lastN.  The first is the baseline.  "
+		 "With two runs or more on both sides the difference is tested; exit code 1 if a "
+		 "metric got worse beyond the threshold.",
+	 .example = "regatta compare base@last5 new@last5\n"
+		    "regatta compare ctr-abcd ctr-efgh --metric loss --threshold 2",
+	 .run = command_compare},
 	{.name = "kill",
 	 .group = WATCHING,
 	 .arguments = many_runs,
@@ -253,6 +325,15 @@ const struct command cli_commands[] = {
 	 .help = "cancel runs if needed and remove all their files",
 	 .example = "regatta cleanup quickstart",
 	 .run = command_cleanup},
+	{.name = "ui",
+	 .group = WATCHING,
+	 .options = ui_options,
+	 .help = "open the dashboard in a browser",
+	 .more = "Prints a link that is good once, for two minutes, and opens it when there is a "
+		 "screen.  Callers without a browser use a token: 'regatta token'.",
+	 .example = "regatta ui\n"
+		    "regatta ui --print --scope read",
+	 .run = command_ui},
 	{.name = "plan",
 	 .group = WRITING,
 	 .arguments = optional_file,
@@ -292,6 +373,17 @@ const struct command cli_commands[] = {
 	 .example = "regatta master --listen 127.0.0.1:5436\n"
 		    "regatta master --stop",
 	 .run = command_master},
+	{.name = "token",
+	 .group = MACHINERY,
+	 .arguments = token_action,
+	 .options = token_options,
+	 .help = "make, list or revoke tokens for callers over HTTP",
+	 .more = "A token is printed once and kept as a hash.  Your own, for everything, is in "
+		 "$REGATTA_HOME/token.",
+	 .example = "regatta token new --scope read --expires 7d --name grafana\n"
+		    "regatta token list\n"
+		    "regatta token revoke 1f2e3d4c",
+	 .run = command_token},
 	{.name = "sim",
 	 .group = MACHINERY,
 	 .options = sim_options,

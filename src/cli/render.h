@@ -29,6 +29,8 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st, struct buf *out);
 /* The answer of /metrics; with the course over time where the answer has series. */
 void metrics_render(const struct doc *metrics, const struct style *st, struct buf *out);
+/* The answer of /compare: a table, and what must be known to read it. */
+void compare_render(const struct doc *cmp, const struct style *st, struct buf *out);
 /* One event as a line. */
 void event_render(const struct doc *event, const struct style *st, struct buf *out);
 

@@ -42,6 +42,9 @@ static const struct api_route routes[] = {
 	ROUTE("GET", "/api/v1/runs/:run/events", API_READ, api_run_events),
 	ROUTE("GET", "/api/v1/runs/:run/logs/:node", API_READ, api_run_log),
 	ROUTE("GET", "/api/v1/runs/:run/metrics", API_READ, api_run_metrics),
+	ROUTE("GET", "/api/v1/runs/:run/metrics.csv", API_READ, api_run_metrics_csv),
+	ROUTE("GET", "/api/v1/runs/:run/report", API_READ, api_run_report),
+	ROUTE("GET", "/api/v1/compare", API_READ, api_compare),
 	ROUTE("GET", "/api/v1/runs/:run/job", API_READ, api_run_job),
 	ROUTE("GET", "/api/v1/runs/:run/plan", API_READ, api_run_plan),
 	ROUTE("POST", "/api/v1/runs/:run/cancel", API_SUBMIT, api_run_cancel),
@@ -124,6 +127,13 @@ static void reply_error(struct api_call *c, int status, const struct err *err)
 	buf_addc(&text, '\n');
 	api_reply_json(c, status, &text);
 	buf_release(&text);
+}
+
+void api_reply_error(struct http_exchange *x, const struct err *err)
+{
+	struct api_call c = {.x = x};
+
+	reply_error(&c, status_of(err->kind), err);
 }
 
 struct live_run *api_run(struct api_call *c, struct err *err)
@@ -254,9 +264,9 @@ static const struct api_route *find_route(struct api_call *c, int *ret_status, s
 }
 
 /* On every answer: what a browser must not do with it. */
-static void add_headers(struct http_exchange *x, bool is_page)
+static void add_headers(struct http_exchange *x, bool is_page, bool is_report)
 {
-	http_add_header(x, "Content-Security-Policy", PAGE_CSP);
+	http_add_header(x, "Content-Security-Policy", is_report ? REPORT_CSP : PAGE_CSP);
 	http_add_header(x, "X-Content-Type-Options", "nosniff");
 	http_add_header(x, "Referrer-Policy", "no-referrer");
 	http_add_header(x, "Cross-Origin-Resource-Policy", "same-origin");
@@ -273,7 +283,7 @@ static int on_headers(void *ctx, struct http_exchange *x)
 	int status = 0, denied = 0;
 	const struct api_route *r = find_route(&c, &status, &err);
 
-	add_headers(x, r && r->fn == api_page);
+	add_headers(x, r && r->fn == api_page, r && r->fn == api_run_report);
 	enum api_auth scope = auth_check(&c, r ? r->auth : API_READ, &denied, &why);
 	if (!scope) {
 		reply_error(&c, denied, &why);

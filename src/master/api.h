@@ -35,6 +35,8 @@ struct api_route {
 /* The run of the first parameter; give it back with live_run_done(). */
 struct live_run *api_run(struct api_call *c, struct err *err);
 void api_reply_json(struct api_call *c, int status, const struct buf *body);
+/* For an answer that comes after the handler's return. */
+void api_reply_error(struct http_exchange *x, const struct err *err);
 
 /* api_runs.c */
 int api_runs_list(struct api_call *c, struct err *err);
@@ -55,6 +57,14 @@ int old_status(struct api_call *c, struct err *err);
 int old_list_logs(struct api_call *c, struct err *err);
 int old_log(struct api_call *c, struct err *err);
 int old_cleanup(struct api_call *c, struct err *err);
+/* api_report.c */
+/* The page of a report brings its own style and nothing else. */
+#define REPORT_CSP                                                                                 \
+	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "     \
+	"frame-ancestors 'none'; sandbox"
+int api_run_report(struct api_call *c, struct err *err);
+int api_run_metrics_csv(struct api_call *c, struct err *err);
+int api_compare(struct api_call *c, struct err *err);
 /* api_blobs.c */
 int api_blob_head(struct api_call *c, struct err *err);
 int api_blob_put(struct api_call *c, struct err *err);

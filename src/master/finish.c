@@ -36,7 +36,7 @@ static void write_text(struct live_run *lr, const char *name, const struct buf *
 	}
 }
 
-void run_write_files(struct live_run *lr)
+void run_write_records(struct live_run *lr)
 {
 	struct buf text;
 	struct events_out eo = {.lr = lr, .text = &text};
@@ -49,5 +49,10 @@ void run_write_files(struct live_run *lr)
 	store_events_each(lr->m->store, lr->row.no, 0, 0, put_event, &eo, NULL);
 	write_text(lr, "events.jsonl", &text);
 	buf_release(&text);
+}
+
+void run_write_files(struct live_run *lr)
+{
+	run_write_records(lr);
 	report_at_end(lr);
 }

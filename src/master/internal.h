@@ -183,6 +183,7 @@ bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_strea
 
 /* finish.c: files at the end of a run */
 void run_write_files(struct live_run *lr);
+void run_write_records(struct live_run *lr); /* of them, summary.json and events.jsonl */
 
 /* reports.c: report.html and metrics.csv, made in the background.  At the end of a run that has samples
  * both are written into its directory. */

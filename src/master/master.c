@@ -2,10 +2,12 @@
 #include "master/master.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,6 +105,18 @@ static int64_t idle_ms(void)
 	return text && str_to_duration_ms(str_from(text), &ms) && ms > 0 ? ms : MASTER_IDLE_MS;
 }
 
+/* What a master in the background says is in master.log; one in the foreground says it there, too. */
+static void keep_log(struct master *m)
+{
+	CLEANUP(freep) char *path = path_join(m->home, "master.log");
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		log_also(fd);
+	else
+		log_warn("cannot write '%s'", path);
+}
+
 static int master_open(struct master *m, const struct master_options *o, struct err *err)
 {
 	m->home = path_clean(o->home);
@@ -131,6 +145,8 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	loop_on_signal(m->loop, SIGINT, on_stop_signal, m);
 	loop_on_signal(m->loop, SIGCHLD, on_child, m);
 	loop_after_round(m->loop, round_end, m);
+	if (!m->background)
+		keep_log(m);
 	if (auth_open(m, err) < 0)
 		return -1;
 	if (runs_resume(m, err) < 0)
@@ -173,6 +189,7 @@ int master_main(const struct master_options *o)
 	struct err err = {0};
 
 	umask(077);
+	prctl(PR_SET_NAME, "regatta-master"); /* "exe" would say little in a list of processes */
 	signal(SIGPIPE, SIG_IGN);
 	log_setup(2, "master", LOG_INFO);
 	if (master_open(&m, o, &err) < 0) {

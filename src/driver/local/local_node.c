@@ -370,18 +370,23 @@ static void pause_ms(int ms)
 	poll(NULL, 0, ms);
 }
 
-/* 0: nobody is left.  Otherwise one that is. */
+/*
+ * 0: nobody is left.  Otherwise one that is.  Twice in a row nobody must be found: a
+ * process in the middle of an exec has no environment for a moment, and so no mark.
+ */
 static pid_t kill_everybody(const struct node *n)
 {
 	int64_t until = clock_boot_ms() + KILL_MS;
+	int clean = 0;
 
 	for (;;) {
 		CLEANUP(proc_list_release) struct proc_list l = {0};
 
 		list_procs(n, &l);
-		if (l.n == 0 && !cgroup_populated(&n->cg))
+		clean = l.n == 0 && !cgroup_populated(&n->cg) ? clean + 1 : 0;
+		if (clean == 2)
 			return 0;
-		if (clock_boot_ms() >= until)
+		if (clean == 0 && clock_boot_ms() >= until)
 			return l.n > 0 ? l.v[0].pid : -1;
 		cgroup_kill(&n->cg);
 		proc_kill(&l);

@@ -5,14 +5,14 @@ _regatta()
 	local cmd=${COMP_WORDS[1]} run= n=0 i w
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		COMPREPLY=($(compgen -W 'run ps status logs metrics events kill cleanup plan init explain completion master sim version help --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run ps status logs metrics events kill cleanup ui plan init explain completion master token sim version help --help --version' -- "$cur"))
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		'* --output'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		'* --output'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -27,6 +27,7 @@ _regatta()
 	'ps --limit') :; return ;;
 	'logs --tail') :; return ;;
 	'metrics --node') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")); return ;;
+	'ui --scope') COMPREPLY=($(compgen -W 'read submit admin' -- "$cur")); return ;;
 	'plan --count') :; return ;;
 	'plan -n') return ;;
 	'plan --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
@@ -34,6 +35,9 @@ _regatta()
 	'init --to') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
 	'init -o') return ;;
 	'master --listen') :; return ;;
+	'token --scope') COMPREPLY=($(compgen -W 'read submit admin' -- "$cur")); return ;;
+	'token --expires') :; return ;;
+	'token --name') :; return ;;
 	'sim --seeds') :; return ;;
 	'sim --nodes') :; return ;;
 	'sim --seed') :; return ;;
@@ -49,11 +53,13 @@ _regatta()
 		events) COMPREPLY=($(compgen -W '--follow -f --output --help -h' -- "$cur")) ;;
 		kill) COMPREPLY=($(compgen -W '--now --output --help -h' -- "$cur")) ;;
 		cleanup) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
+		ui) COMPREPLY=($(compgen -W '--print --scope --output --help -h' -- "$cur")) ;;
 		plan) COMPREPLY=($(compgen -W '--count -n --set --name --output --help -h' -- "$cur")) ;;
 		init) COMPREPLY=($(compgen -W '--to -o --output --help -h' -- "$cur")) ;;
 		explain) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		completion) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		master) COMPREPLY=($(compgen -W '--listen --stop --cancel --output --help -h' -- "$cur")) ;;
+		token) COMPREPLY=($(compgen -W '--scope --expires --name --output --help -h' -- "$cur")) ;;
 		sim) COMPREPLY=($(compgen -W '--seeds --nodes --seed --verbose -v --output --help -h' -- "$cur")) ;;
 		version) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		help) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
@@ -74,7 +80,9 @@ _regatta()
 	'init 0') COMPREPLY=($(compgen -W "$(regatta words strategies 2>/dev/null)" -- "$cur")) ;;
 	'explain 0') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")) ;;
 	'completion 0') COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
-	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events kill cleanup plan init explain completion master sim version help' -- "$cur")) ;;
+	'token 0') COMPREPLY=($(compgen -W 'new list revoke' -- "$cur")) ;;
+	'token 1') : ;;
+	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events kill cleanup ui plan init explain completion master token sim version help' -- "$cur")) ;;
 	esac
 }
 complete -F _regatta regatta

@@ -12,11 +12,13 @@ _regatta()
 		'events:print what happened in a run, in order'
 		'kill:cancel runs'
 		'cleanup:cancel runs if needed and remove all their files'
+		'ui:open the dashboard in a browser'
 		'plan:show what a run would use\: resources, nodes, environment, limits'
 		'init:write a commented job file to start from'
 		'explain:explain a key of the job file, or list them all'
 		'completion:print the completion script for bash, zsh or fish'
 		'master:run the master in the foreground, or stop it'
+		'token:make, list or revoke tokens for callers over HTTP'
 		'sim:play runs against a simulated, faulty cloud and check every invariant'
 		'version:print the version'
 		'help:show help for a command'
@@ -96,6 +98,13 @@ _regatta()
 			''{-h,--help}'[show this help]' \
 			'*:RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
+	ui)
+		_arguments -S \
+			'--print[only print the link; open no browser]' \
+			'--scope[what the browser may do\: read, submit or admin (default)]:SCOPE:(read submit admin)' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
 	plan)
 		_arguments -S \
 			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
@@ -126,11 +135,21 @@ _regatta()
 		;;
 	master)
 		_arguments -S \
-			'--listen[serve HTTP there too; callers need the token in $REGATTA_HOME/token]:ADDR\:PORT: ' \
+			'--listen[serve HTTP there (default\: the next free port of 127.0.0.1 from 5436 on); with TLS beyond this machine]:ADDR\:PORT: ' \
 			'--stop[stop the running master; its runs go on and are taken up again by the next one]' \
 			'--cancel[with --stop\: cancel the active runs first]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]'
+		;;
+	token)
+		_arguments -S \
+			'--scope[with new\: what its holder may do\: read, submit (runs too) or admin]:SCOPE:(read submit admin)' \
+			'--expires[with new\: how long it is good, e.g. 7d]:TIME: ' \
+			'--name[with new\: what it is for]:NAME: ' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			':ACTION:(new list revoke)' \
+			'::ID: '
 		;;
 	sim)
 		_arguments -S \
@@ -150,7 +169,7 @@ _regatta()
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			'::COMMAND:(run ps status logs metrics events kill cleanup plan init explain completion master sim version help)'
+			'::COMMAND:(run ps status logs metrics events kill cleanup ui plan init explain completion master token sim version help)'
 		;;
 	esac
 }

@@ -385,32 +385,39 @@ static void no_byte_is_lost_when_the_shim_is_killed_in_full_flow(void **state)
 	output_equals_copy(f, "copy");
 }
 
+/* Agent and shim are gone at the same moment: nobody could take over in between. */
+static void kill_both(struct fake *f)
+{
+	pid_t shim = fake_shim(f);
+
+	kill(f->agent, SIGSTOP);
+	kill_now(shim);
+	kill_now(f->agent);
+}
+
 static void both_killed_case(struct fake *f)
 {
 	fake_ready(f);
-	pid_t pid = fake_start(f, DAEMON UNTIL_DAEMON "echo one; exec sleep 600");
+	pid_t pid = fake_start(f, DAEMON UNTIL_DAEMON
+			       "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; exit 9");
 
 	fake_wait_bytes(f, STREAM_OUT, 4);
-	pid_t shim = fake_shim(f);
-
-	kill(f->agent, SIGSTOP); /* or it would take over in between */
-	kill_now(shim);
-	kill_now(f->agent);
+	kill_both(f);
 	fake_agent(f);
 	const struct doc *h = fake_meet(f);
+	struct proc_info p;
 
 	assert_string_equal(fake_str(h, "holds"), "started");
-	assert_null(doc_table(h, "exit"));
-	assert_int_equal(kill(pid, 0), 0); /* the job outlives both */
-	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
-	const struct doc *e = fake_wait(f, FRAME_EXIT);
+	assert_null(doc_get(h, "exit"));
+	assert_true(proc_read(pid, &p) && p.state != 'Z'); /* it goes on */
+	file_write_atomic(below(f, "go"), STR("x"), 0600, false, NULL);
+	const struct doc *e = fake_end(f);
 
 	assert_int_equal(fake_int(e, "code"), -1);
 	assert_string_equal(fake_str(e, "kind"), "unavailable");
-	assert_non_null(strstr(fake_str(e, "reason"), "agent and shim were killed; exit status unknown"));
-	fake_gone(pid);
+	assert_string_equal(fake_str(e, "reason"), "agent and shim were killed; exit status unknown");
+	assert_string_equal(f->out[STREAM_OUT].p, "one\ntwo\n");
 	fake_gone(pid_in(f, "daemon"));
-	assert_string_equal(f->out[STREAM_OUT].p, "one\n");
 	/* It is never executed again. */
 	fake_start(f, "echo again");
 	assert_string_equal(fake_str(fake_wait(f, FRAME_EXIT), "kind"), "unavailable");
@@ -430,6 +437,55 @@ static void the_same_by_the_mark_alone(void **state)
 	both_killed_case(f);
 }
 
+static void a_job_that_outlived_both_can_be_stopped(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(f, "trap '' TERM; echo armed; while :; do sleep 0.05; done");
+
+	fake_wait_bytes(f, STREAM_OUT, 6);
+	kill_both(f);
+	fake_agent(f);
+	fake_meet(f);
+	fake_send(f, FRAME_SIGNAL, "{\"hurry\":true}");
+	assert_string_equal(fake_str(fake_end(f), "kind"), "unavailable");
+	fake_gone(pid);
+	fake_release(f);
+}
+
+static void a_job_that_outlived_both_still_has_its_grace_and_its_time_limit(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start_with(f, "trap 'echo saved; exit 0' TERM; echo armed; while :; do sleep 0.01; done",
+			",\"deadline_ms\":1500");
+	fake_wait_bytes(f, STREAM_OUT, 6);
+	kill_both(f);
+	fake_agent(f);
+	fake_meet(f);
+	const struct doc *e = fake_end(f); /* nobody asked: the limit did */
+
+	assert_string_equal(f->out[STREAM_OUT].p, "armed\nsaved\n");
+	assert_string_equal(fake_str(e, "kind"), "unavailable"); /* its status is still not known */
+}
+
+static void the_connection_of_a_killed_agent_closes_though_its_keeper_lives(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "echo one; exec sleep 600");
+	fake_wait_bytes(f, STREAM_OUT, 4);
+	kill_now(fake_shim(f));
+	/* Whoever takes over announces itself by going on to relay; a PONG proves that its loop has turned. */
+	fake_send(f, FRAME_PING, "{}");
+	fake_wait(f, FRAME_PONG);
+	kill_now(f->agent);
+	fake_wait_close(f);
+}
+
 static void a_shim_killed_under_a_later_agent_leaves_no_status_either(void **state)
 {
 	struct fake *f = *state;
@@ -442,7 +498,7 @@ static void a_shim_killed_under_a_later_agent_leaves_no_status_either(void **sta
 	fake_agent(f);
 	fake_meet(f);
 	kill_now(shim);
-	fake_send(f, FRAME_SIGNAL, "{\"hurry\":true}");
+	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
 	const struct doc *e = fake_end(f);
 
 	assert_string_equal(fake_str(e, "kind"), "unavailable");
@@ -788,6 +844,9 @@ int main(int argc, char **argv)
 		CASE(no_byte_is_lost_when_the_shim_is_killed_in_full_flow),
 		CASE(a_job_outlives_agent_and_shim_and_no_status_is_invented),
 		CASE(the_same_by_the_mark_alone),
+		CASE(a_job_that_outlived_both_can_be_stopped),
+		CASE(a_job_that_outlived_both_still_has_its_grace_and_its_time_limit),
+		CASE(the_connection_of_a_killed_agent_closes_though_its_keeper_lives),
 		CASE(a_shim_killed_under_a_later_agent_leaves_no_status_either),
 		CASE(an_exit_that_was_recorded_before_both_died_counts),
 		CASE(a_lost_connection_is_resumed_where_it_was),

@@ -1,0 +1,170 @@
+/* Handlers of reports and comparisons. */
+#include "master/api.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "master/feed.h"
+#include "master/reports.h"
+#include "report/comparison.h"
+
+#define ANSWER_MAX_BYTES (64u << 20)
+#define MAX_METRIC_NAMES 64 /* a query has no more pairs */
+
+/* A file that the end of the run left is the answer. */
+static bool reply_made(struct api_call *c, const struct live_run *lr, enum report_want want)
+{
+	CLEANUP(freep) char *path = path_join(lr->dir, want == REPORT_PAGE ? "report.html" : "metrics.csv");
+	CLEANUP(close_fdp) int fd = -1;
+	struct stat sb;
+
+	if (!lr->ended)
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode))
+		return false;
+	report_reply(c->x, want, TAKE_FD(fd), sb.st_size);
+	return true;
+}
+
+static int answer(struct api_call *c, enum report_want want, struct err *err)
+{
+	struct live_run *lr = api_run(c, err);
+	int rc = 0;
+
+	if (!lr)
+		return -1;
+	if (want == REPORT_BOTH)
+		run_write_records(lr);
+	if (want == REPORT_BOTH || !reply_made(c, lr, want))
+		rc = report_start(lr, want, c->x, err);
+	live_run_done(lr);
+	return rc;
+}
+
+int api_run_report(struct api_call *c, struct err *err)
+{
+	struct str files = query_get(&c->req->query, "files", STR("0"));
+
+	if (!str_is(files, "0") && !str_is(files, "1"))
+		return err_set(err, ERR_INVALID, "'files' must be 0 or 1");
+	return answer(c, str_is(files, "1") ? REPORT_BOTH : REPORT_PAGE, err);
+}
+
+int api_run_metrics_csv(struct api_call *c, struct err *err)
+{
+	return answer(c, REPORT_TABLE, err);
+}
+
+struct compare_task {
+	struct arena *a;
+	struct comparison *c;
+	struct http_exchange *x;
+	struct buf text;
+	struct err err;
+};
+
+static void compare_points(void *ctx, size_t series, const struct report_point *p, size_t n)
+{
+	struct compare_task *t = ctx;
+	comparison_points(t->c, series, p, n);
+}
+
+static void compare_end(void *ctx)
+{
+	struct compare_task *t = ctx;
+	(void)comparison_end(t->c, &t->text, &t->err);
+}
+
+static void task_free(struct compare_task *t)
+{
+	comparison_free(t->c);
+	buf_release(&t->text);
+	arena_free(t->a);
+	free(t);
+}
+
+static void compare_done(void *ctx, const struct err *read_err)
+{
+	struct compare_task *t = ctx;
+
+	if (t->err.kind == ERR_NONE && read_err->kind != ERR_NONE)
+		t->err = *read_err;
+	if (t->err.kind == ERR_NONE && t->text.overflow)
+		err_set(&t->err, ERR_QUOTA, "the comparison is too large: choose metrics by name");
+	if (t->err.kind == ERR_NONE)
+		http_reply(t->x, 200, "application/json", buf_str(&t->text));
+	else
+		api_reply_error(t->x, &t->err);
+	task_free(t);
+}
+
+static int query_flag(const struct query *q, const char *name, bool *ret, struct err *err)
+{
+	struct str text = query_get(q, name, STR("0"));
+
+	*ret = str_is(text, "1");
+	if (*ret || str_is(text, "0"))
+		return 0;
+	return err_set(err, ERR_INVALID, "'%s' must be 0 or 1", name);
+}
+
+/* Copied: the query goes with the call. */
+static int read_options(const struct query *q, struct arena *a, struct comparison_options *o, struct err *err)
+{
+	struct str *arms = arena_array(a, struct str, QUERY_MAX_PAIRS);
+	struct str *metrics = arena_array(a, struct str, MAX_METRIC_NAMES);
+	struct str threshold = query_get(q, "threshold", STR(""));
+	struct str use = query_get(q, "use", STR("median"));
+
+	*o = (struct comparison_options){.arms = arms, .metrics = metrics, .threshold_pct = COMPARISON_THRESHOLD_PCT};
+	for (size_t i = 0; i < q->n; i++) {
+		if (str_is(q->v[i].name, "run"))
+			arms[o->narms++] = arena_str(a, q->v[i].value);
+		else if (str_is(q->v[i].name, "metric"))
+			metrics[o->nmetrics++] = arena_str(a, q->v[i].value);
+	}
+	if (!compare_use_from(use, &o->use))
+		return err_set(err, ERR_INVALID, "'use' must be median, mean, last or best");
+	if (threshold.n && (!str_to_double(threshold, &o->threshold_pct) || o->threshold_pct < 0))
+		return err_set(err, ERR_INVALID, "'threshold' must be a number of percent, 0 or more");
+	if (query_flag(q, "samples", &o->samples, err) < 0)
+		return -1;
+	return query_flag(q, "no_test", &o->no_test, err);
+}
+
+int api_compare(struct api_call *c, struct err *err)
+{
+	struct compare_task *t = xcalloc(1, sizeof(*t));
+	struct comparison_options o;
+	const char **ids = NULL;
+	size_t nids = 0;
+
+	t->a = arena_new();
+	buf_init(&t->text, ANSWER_MAX_BYTES);
+	if (read_options(&c->req->query, t->a, &o, err) < 0 ||
+	    comparison_open(c->m->store, &o, t->a, &t->c, &ids, &nids, err) < 0) {
+		/* The candidates outlive the task. */
+		c->ids = nids ? arena_array(c->arena, const char *, nids) : NULL;
+		for (c->nids = 0; c->nids < nids; c->nids++)
+			c->ids[c->nids] = arena_strdup(c->arena, ids[c->nids]);
+		task_free(t);
+		return -1;
+	}
+	t->x = c->x;
+	const int64_t *series;
+	size_t n = comparison_series(t->c, &series);
+	feed_start(c->m, &(struct feed_job){.series = series,
+					    .nseries = n,
+					    .points = compare_points,
+					    .end = compare_end,
+					    .done = compare_done,
+					    .ctx = t});
+	return 0;
+}
