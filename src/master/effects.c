@@ -164,6 +164,8 @@ void effect_do(struct live_run *lr, const struct effect *fx)
 		return;
 	case FX_ENDED:
 		lr->ended = true;
+		lr->m->trash_runs++;
+		trash_look(lr->m, false);
 		run_write_files(lr);
 		return;
 	}

@@ -66,6 +66,8 @@ struct master {
 	int64_t started_ms; /* wall clock */
 	bool background, stopping;
 	int exit_code;
+	int trash_runs; /* ended since the trash was emptied */
+	bool trash_busy;
 };
 
 /* One stream of one node, as it arrives. */
@@ -180,6 +182,9 @@ int64_t run_phase_ms(const struct live_run *lr, enum run_phase p); /* -1: not en
 int64_t run_log_size(const struct live_run *lr, int rank, enum stream s);
 /* The last lines of the node that failed the run. */
 bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_stream);
+
+/* trash.c: what destroyed nodes leave, removed when nothing runs or there is much of it */
+void trash_look(struct master *m, bool idle);
 
 /* finish.c: files at the end of a run */
 void run_write_files(struct live_run *lr);

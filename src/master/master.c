@@ -53,6 +53,7 @@ static void on_idle_look(void *ctx)
 	struct master *m = ctx;
 	size_t active = runs_active(m);
 
+	trash_look(m, !active);
 	if (active || !list_empty(&m->watchers) || sse_viewers(m) || workers_pending(m->workers))
 		m->last_busy_ms = master_now(m);
 	auth_save_used(m);
@@ -129,6 +130,7 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	list_init(&m->rounds);
 	list_init(&m->watchers);
 	m->runs = map_new();
+	m->trash_runs = 1; /* an earlier master may have left some */
 	if (store_open(m->home, &m->store, err) < 0)
 		return -1;
 	int64_t wall = clock_wall_ms(), last = store_last_ms(m->store);
