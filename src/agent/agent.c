@@ -41,7 +41,8 @@ void agent_wake(struct agent *a)
 
 static bool is_ours_to_remove(const char *name)
 {
-	static const char *const names[] = {"work", "work.new", "prepared", "inputs.json", "hostfile"};
+	static const char *const names[] = {"work", "work.new", "prepared", "inputs.json",
+					    "hostfile"};
 	int64_t no;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -46,9 +46,8 @@ static void set_ready(struct agent *a, const struct err *why)
 
 static int prepare_rest(struct agent *a, struct err *err)
 {
-	return prepare_files(&a->inputs, a->dir, err) < 0
-		       ? -1
-		       : prepare_check(&a->inputs, a->dir, err);
+	return prepare_files(&a->inputs, a->dir, err) < 0 ? -1
+							  : prepare_check(&a->inputs, a->dir, err);
 }
 
 static void prepare_task(void *ctx, struct buf *out)
@@ -216,7 +215,7 @@ void job_hello(struct agent *a, struct buf *out)
 		.boot_id = a->boot_id,
 		.pid = getpid(),
 		.attempt = at->no,
-		.holds = at->no == 0	 ? HOLDS_NOTHING
+		.holds = at->no == 0	  ? HOLDS_NOTHING
 			 : at->other_boot ? HOLDS_OTHER_BOOT
 					  : HOLDS_STARTED,
 		.exit = at->has_exit ? &at->exit : NULL,

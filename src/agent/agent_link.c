@@ -88,8 +88,13 @@ static void revive(struct agent *a)
 {
 	const char *const argv[] = {"regatta", "master", "--background", NULL};
 	const char **env = master_env(a->cfg.home);
-	struct child_spec spec = {.file = "/proc/self/exe", .argv = argv, .env = env,
-				  .in = -1, .out = -1, .err = 2, .session = true};
+	struct child_spec spec = {.file = "/proc/self/exe",
+				  .argv = argv,
+				  .env = env,
+				  .in = -1,
+				  .out = -1,
+				  .err = 2,
+				  .session = true};
 	struct err err = {0};
 	size_t last = 0;
 
@@ -291,11 +296,11 @@ static const struct {
 	void (*take)(struct agent *a, const struct frame *f, struct arena *mem, struct err *err);
 	bool before_welcome;
 } messages[FRAME_TYPE_MAX + 1] = {
-	[FRAME_WELCOME] = {on_welcome, true}, [FRAME_REFUSE] = {on_refuse, true},
-	[FRAME_INPUTS] = {on_inputs, false},  [FRAME_START] = {on_start, false},
-	[FRAME_ACK] = {on_ack, false},	      [FRAME_SIGNAL] = {on_signal, false},
+	[FRAME_WELCOME] = {on_welcome, true},  [FRAME_REFUSE] = {on_refuse, true},
+	[FRAME_INPUTS] = {on_inputs, false},   [FRAME_START] = {on_start, false},
+	[FRAME_ACK] = {on_ack, false},	       [FRAME_SIGNAL] = {on_signal, false},
 	[FRAME_RELEASE] = {on_release, false}, [FRAME_PING] = {on_ping, true},
-	[FRAME_PONG] = {on_pong, true},	      [FRAME_BYE] = {on_bye, true},
+	[FRAME_PONG] = {on_pong, true},	       [FRAME_BYE] = {on_bye, true},
 };
 
 static void on_frame(void *ctx, const struct frame *f)

@@ -109,11 +109,13 @@ static void answered(void *ctx, int fd, int events)
 
 static void ask(struct gpu *g)
 {
-	const char *const argv[] = {"nvidia-smi",
-				    "--query-gpu=index,utilization.gpu,memory.used",
+	const char *const argv[] = {"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used",
 				    "--format=csv,noheader,nounits", NULL};
-	struct child_spec spec = {.file = g->file, .argv = argv, .env = (const char *const *)environ,
-				  .in = -1, .err = -1};
+	struct child_spec spec = {.file = g->file,
+				  .argv = argv,
+				  .env = (const char *const *)environ,
+				  .in = -1,
+				  .err = -1};
 	int p[2];
 
 	if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)

@@ -156,7 +156,8 @@ static bool job_use(const struct cgroup *cg, int job, uint64_t *ret_cpu_us, uint
 
 	if (job <= 0)
 		return false;
-	bool has_cpu = cgroup_cpu_us(cg, ret_cpu_us), has_memory = cgroup_memory_bytes(cg, ret_memory);
+	bool has_cpu = cgroup_cpu_us(cg, ret_cpu_us),
+	     has_memory = cgroup_memory_bytes(cg, ret_memory);
 
 	if (has_cpu && has_memory)
 		return true;
@@ -191,8 +192,9 @@ static void put_rates(struct jsonw *w, const struct host_counters *n, const stru
 	if (b->at_us == 0 || s <= 0)
 		return;
 	if (n->has_cpu && b->has_cpu && n->cpu_all > b->cpu_all)
-		jsonw_kdouble(w, "host.cpu", 100.0 * rate(n->cpu_busy, b->cpu_busy, 1) /
-						     (double)(n->cpu_all - b->cpu_all));
+		jsonw_kdouble(w, "host.cpu",
+			      100.0 * rate(n->cpu_busy, b->cpu_busy, 1) /
+				      (double)(n->cpu_all - b->cpu_all));
 	if (n->has_net && b->has_net) {
 		jsonw_kdouble(w, "host.net_rx", rate(n->net_rx, b->net_rx, s));
 		jsonw_kdouble(w, "host.net_tx", rate(n->net_tx, b->net_tx, s));
@@ -240,7 +242,8 @@ void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int j
 	buf_init(&b, PROC_MAX);
 	n.has_cpu = host_read_cpu(load("/proc/stat", &b), &n.cpu_busy, &n.cpu_all);
 	n.has_net = host_read_net(load("/proc/net/dev", &b), &n.net_rx, &n.net_tx);
-	n.has_disk = host_read_disk(load("/proc/diskstats", &b), is_disk, &n.disk_read, &n.disk_write);
+	n.has_disk =
+		host_read_disk(load("/proc/diskstats", &b), is_disk, &n.disk_read, &n.disk_write);
 	bool has_memory = host_read_memory(load("/proc/meminfo", &b), &used);
 
 	buf_release(&b);

@@ -31,7 +31,8 @@ struct host {
 void host_init(struct host *h, struct loop *l);
 void host_release(struct host *h);
 /* A SAMPLE payload.  job: pid of the main process, 0 if none runs; cg: its groups. */
-void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int job, struct buf *out);
+void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int job,
+		 struct buf *out);
 
 /* From the text of /proc/stat, /proc/net/dev, /proc/diskstats, /proc/meminfo; false if it is not there. */
 bool host_read_cpu(struct str text, uint64_t *ret_busy, uint64_t *ret_all);

@@ -242,8 +242,7 @@ int msg_start(struct str json, struct arena *a, struct msg_start *ret, struct er
 	size_t argc;
 
 	*ret = (struct msg_start){0};
-	if (parse(json, a, &d, err) < 0 ||
-	    want_int(d, "attempt", 1, INT_MAX, &attempt, err) < 0 ||
+	if (parse(json, a, &d, err) < 0 || want_int(d, "attempt", 1, INT_MAX, &attempt, err) < 0 ||
 	    texts(d, "argv", a, &ret->argv, &argc, err) < 0)
 		return -1;
 	if (argc == 0)

@@ -55,8 +55,9 @@ static int unpack_source(const struct msg_inputs *in, const char *dest, struct e
 		return err_wrap(err, "read source '%s'", in->source);
 	hex_encode(digest, sizeof(digest), hex);
 	if (strcmp(hex, in->source_sha256) != 0)
-		return err_set(err, ERR_INVALID, "source '%s' is not what was sent: its sha256 is %s",
-			       in->source, hex);
+		return err_set(err, ERR_INVALID,
+			       "source '%s' is not what was sent: its sha256 is %s", in->source,
+			       hex);
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return err_errno(err, errno, "rewind source '%s'", in->source);
 	if (tar_unpack(fd, dest, err) < 0)
@@ -103,10 +104,12 @@ static int copy_data(const struct msg_data *d, const char *work, struct err *err
 	struct stat st;
 
 	if (!path_is_below(str_from(d->path)))
-		return err_set(err, ERR_INVALID, "data path '%s' leaves the work directory", d->path);
+		return err_set(err, ERR_INVALID, "data path '%s' leaves the work directory",
+			       d->path);
 	if (strstr(d->src, "://"))
 		return err_set(err, ERR_INVALID,
-			       "data '%s' cannot be fetched on this engine; give a local path", d->src);
+			       "data '%s' cannot be fetched on this engine; give a local path",
+			       d->src);
 	if (stat(d->src, &st) < 0)
 		return err_errno(err, errno, "data '%s'", d->src);
 	CLEANUP(freep) char *dest = path_join(work, d->path);
@@ -118,7 +121,8 @@ static int copy_data(const struct msg_data *d, const char *work, struct err *err
 	}
 	if (d->shard_count > 1)
 		return err_set(err, ERR_INVALID,
-			       "data '%s' is one file and cannot be sharded; give a directory", d->src);
+			       "data '%s' is one file and cannot be sharded; give a directory",
+			       d->src);
 	if (copy_one(d->src, dest, err) < 0)
 		return err_wrap(err, "data '%s'", d->src);
 	return 0;
@@ -237,7 +241,8 @@ int prepare_check(const struct msg_inputs *in, const char *node_dir, struct err 
 		return err_errno(err, errno, "work directory '%s'", cwd);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(err, ERR_INVALID, "work directory '%s' is not a directory", cwd);
-	if (child_find_command(in->argv0, in->path[0] ? in->path : DEFAULT_PATH, cwd, &file, err) < 0)
+	if (child_find_command(in->argv0, in->path[0] ? in->path : DEFAULT_PATH, cwd, &file, err) <
+	    0)
 		return -1;
 	return in->port ? check_port(in->address, in->port, err) : 0;
 }

@@ -112,8 +112,13 @@ struct probe *probe_new(struct loop *l, const char *address, int port, probe_fn 
 		return NULL;
 	struct probe *p = xcalloc(1, sizeof(*p));
 
-	*p = (struct probe){.loop = l, .fd = -1, .sa = sa, .len = len, .answered = answered,
-			    .ctx = ctx, .since_ms = clock_boot_ms()};
+	*p = (struct probe){.loop = l,
+			    .fd = -1,
+			    .sa = sa,
+			    .len = len,
+			    .answered = answered,
+			    .ctx = ctx,
+			    .since_ms = clock_boot_ms()};
 	p->timer = loop_timer_new(l, try_now, p);
 	loop_timer_set(p->timer, 0);
 	return p;

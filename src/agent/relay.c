@@ -11,8 +11,6 @@
 #include "base/err.h"
 #include "link/conn.h"
 
-_Static_assert(RELAY_QUEUE >= CONN_LOW_WATER, "or on_drained would never come");
-
 #define TELL_BYTES (1024 * 1024) /* how far the shim's knowledge of acknowledgements may lag */
 
 int relay_open(struct relay *r, int dirfd, struct err *err)
@@ -75,7 +73,8 @@ static void tell_shim(struct relay *r)
 	}
 	if (r->acked_fd < 0 || (sum - r->told < TELL_BYTES && sum < size))
 		return;
-	if (sum != r->told && pwrite(r->acked_fd, acked, sizeof(acked), 0) == (ssize_t)sizeof(acked))
+	if (sum != r->told &&
+	    pwrite(r->acked_fd, acked, sizeof(acked), 0) == (ssize_t)sizeof(acked))
 		r->told = sum;
 }
 

@@ -9,14 +9,18 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "link/conn.h"
 #include "link/frame.h"
 
 struct conn;
 struct err;
 
 #define RELAY_WINDOW (4 * 1024 * 1024)
-#define RELAY_FRAME (64 * 1024)	/* of at most 256 KiB: larger ones are not faster, only larger in memory */
-#define RELAY_QUEUE (256 * 1024) /* no frame is added to a longer queue; it must reach the connection's low water mark */
+#define RELAY_FRAME                                                                                \
+	(64 * 1024) /* of at most 256 KiB: larger ones are not faster, only larger in memory */
+#define RELAY_QUEUE                                                                                \
+	(256 *                                                                                     \
+	 1024) /* no frame is added to a longer queue; it must reach the connection's low water mark */
 #define RELAY_PUNCH (16 * 1024 * 1024) /* freed in steps of this */
 
 struct relay_stream {
@@ -26,7 +30,7 @@ struct relay_stream {
 
 struct relay {
 	struct relay_stream s[STREAMS];
-	int acked_fd; /* tells the shim */
+	int acked_fd;  /* tells the shim */
 	uint64_t told; /* sum of what acked_fd says */
 };
 

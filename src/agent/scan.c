@@ -84,7 +84,8 @@ static void send_frame(struct scan *sc, enum stream s, struct conn *c)
 	sc->items.max += 2; /* the end always fits */
 	buf_add(&sc->items, "]}", 2);
 	sc->items.max -= 2;
-	conn_send(c, FRAME_METRICS, (uint16_t)s, (struct str){head, (size_t)n}, buf_str(&sc->items));
+	conn_send(c, FRAME_METRICS, (uint16_t)s, (struct str){head, (size_t)n},
+		  buf_str(&sc->items));
 	buf_reset(&sc->items);
 	sc->nitems = 0;
 	sc->bad = 0;

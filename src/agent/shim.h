@@ -26,11 +26,11 @@ struct shim_start {
 	const char *dir; /* a<attempt>, absolute, with the spools made */
 	int attempt;
 	const char *boot_id;
-	const char *file;	 /* the program; NULL: `unfit` says why there is none */
+	const char *file; /* the program; NULL: `unfit` says why there is none */
 	struct err unfit;
 	const char *const *argv, *const *env; /* NULL-terminated */
 	const char *cwd;
-	struct cgroup cg; /* made and limited */
+	struct cgroup cg;	       /* made and limited */
 	int64_t grace_ms, deadline_ms; /* deadline: ms from now; 0 = none */
 	struct tend_limits limits;
 };

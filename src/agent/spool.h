@@ -25,9 +25,9 @@ struct spool {
 	int fifo, file;
 	uint64_t size;
 	bool eof;
-	int64_t full_since_ms; /* 0: the file takes bytes */
-	int64_t full_ms;       /* how long to wait before dropping */
-	int why;	       /* errno of the last failed write */
+	int64_t full_since_ms;	 /* 0: the file takes bytes */
+	int64_t full_ms;	 /* how long to wait before dropping */
+	int why;		 /* errno of the last failed write */
 	struct gap open, closed; /* bytes dropped since the last kept one; before it */
 };
 

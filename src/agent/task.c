@@ -40,7 +40,7 @@ static void __attribute__((noreturn)) work(task_fn fn, void *ctx, int result, pi
 	child_close_from(RESULT_FD + 1);
 	buf_init(&out, TASK_MAX_TEXT);
 	fn(ctx, &out);
-	_exit(file_write_all(RESULT_FD, buf_str(&out).p, out.n, NULL) < 0);
+	_exit(file_write_all(RESULT_FD, buf_str(&out).p, out.n, NULL) < 0 ? 1 : 0);
 }
 
 static void finished(struct task *t)

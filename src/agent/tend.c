@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-#define PACE_BYTES 4096	 /* a step that moved less is followed by a short pause: */
-#define PACE_MS 1	 /* a job that writes byte by byte must not cost a wake-up each */
+#define PACE_BYTES 4096 /* a step that moved less is followed by a short pause: */
+#define PACE_MS 1	/* a job that writes byte by byte must not cost a wake-up each */
 #define BUDGET_LOOK_MS 50
 #define KILL_FIRST_MS 1
 #define KILL_MAX_MS 50
@@ -314,8 +314,7 @@ static void step_draining(struct tend *t, int64_t now_ms)
 		t->drain_since_ms = now_ms;
 	bool hurried = t->stop != STOP_NONE && now_ms >= t->kill_at_ms;
 
-	if (!output_closed(t) && !hurried &&
-	    now_ms - t->drain_since_ms < t->limits.settle_ms)
+	if (!output_closed(t) && !hurried && now_ms - t->drain_since_ms < t->limits.settle_ms)
 		return;
 	t->phase = TEND_KILLING;
 	t->kill_since_ms = now_ms;
@@ -330,10 +329,9 @@ static void step_killing(struct tend *t, int64_t now_ms)
 		int64_t tried = now_ms - t->kill_since_ms;
 
 		kill_all(t);
-		t->next_kill_ms =
-			now_ms + (tried < KILL_FIRST_MS  ? KILL_FIRST_MS
-				  : tried > KILL_MAX_MS ? KILL_MAX_MS
-							 : tried);
+		t->next_kill_ms = now_ms + (tried < KILL_FIRST_MS ? KILL_FIRST_MS
+					    : tried > KILL_MAX_MS ? KILL_MAX_MS
+								  : tried);
 		return;
 	}
 	if (left > 0)

@@ -23,9 +23,9 @@
 #include "sys/proctree.h"
 
 struct tend_limits {
-	int64_t settle_ms;   /* output still open after the main process's exit */
-	int64_t unkill_ms;   /* how long to try to kill before saying that it cannot be done */
-	int64_t full_ms;     /* how long a full disk blocks the job before bytes are dropped */
+	int64_t settle_ms;    /* output still open after the main process's exit */
+	int64_t unkill_ms;    /* how long to try to kill before saying that it cannot be done */
+	int64_t full_ms;      /* how long a full disk blocks the job before bytes are dropped */
 	uint64_t spool_bytes; /* unacknowledged bytes before the job is blocked */
 };
 #define TEND_SETTLE_MS 5000

@@ -58,12 +58,12 @@ static void number_cell(struct table *t, const struct doc *d, const char *key)
 	table_cellz(t, text);
 }
 
-static void percent_cell(struct table *t, double v, const char *fmt_plus)
+static void percent_cell(struct table *t, double v, bool sign)
 {
 	if (isnan(v))
 		table_cellz(t, NULL);
 	else
-		table_cellf(t, "%s%.*f %%", fmt_plus && v > 0 ? "+" : "", fabs(v) < 10 ? 2 : 1, v);
+		table_cellf(t, "%s%.*f %%", sign && v > 0 ? "+" : "", fabs(v) < 10 ? 2 : 1, v);
 }
 
 static void interval_cell(struct table *t, const struct doc *row)
@@ -74,7 +74,7 @@ static void interval_cell(struct table *t, const struct doc *row)
 		table_cellz(t, NULL);
 		return;
 	}
-	table_cellf(t, "%+.2f..%+.2f %%", ci->array.v[0]->f, ci->array.v[1]->f);
+	table_cellf(t, "%+.2f..%+.2f", ci->array.v[0]->f, ci->array.v[1]->f);
 }
 
 static enum tint verdict_tint(struct str verdict)
@@ -114,13 +114,13 @@ static void compare_row(struct table *t, const struct doc *metric, const struct 
 		table_cell(t, doc_str(row, "run", STR("?")));
 	number_cell(t, rows->array.v[0], "median");
 	number_cell(t, row, "median");
-	percent_cell(t, doc_num(row, "diff_pct", (double)NAN), "+");
+	percent_cell(t, doc_num(row, "diff_pct", (double)NAN), true);
 	interval_cell(t, row);
 	p_cell(t, row);
 	t->tint = verdict_tint(verdict);
 	table_cell(t, verdict);
 	t->tint = TINT_NONE;
-	percent_cell(t, doc_num(row, "mde_pct", (double)NAN), NULL);
+	percent_cell(t, doc_num(row, "mde_pct", (double)NAN), false);
 }
 
 static void arms_render(const struct doc *cmp, struct buf *out)
@@ -142,12 +142,12 @@ void compare_render(const struct doc *cmp, const struct style *st, struct buf *o
 	const struct doc *metrics = doc_array(cmp, "metrics"), *notes = doc_array(cmp, "notes");
 	const struct doc *runs = doc_array(cmp, "runs");
 	bool many = runs && runs->array.n > 2;
-	static const struct column plain[] = {{"METRIC", false, 6}, {"BETTER", false, 6}, {"BASELINE", true, 8},
-					      {"OTHER", true, 8}, {"DIFFERENCE", true, 8}, {"95% INTERVAL", true, 8},
+	static const struct column plain[] = {{"METRIC", false, 6}, {"BETTER", false, 6}, {"BASELINE", true, 6},
+					      {"OTHER", true, 6}, {"DIFF", true, 8}, {"95% CI (%)", true, 14},
 					      {"P (HOLM)", true, 8}, {"VERDICT", false, 7}, {"DETECTABLE", true, 8}};
 	static const struct column with_run[] = {{"METRIC", false, 6}, {"BETTER", false, 6}, {"RUN", false, 6},
-						 {"BASELINE", true, 8}, {"OTHER", true, 8}, {"DIFFERENCE", true, 8},
-						 {"95% INTERVAL", true, 8}, {"P (HOLM)", true, 8},
+						 {"BASELINE", true, 6}, {"OTHER", true, 6}, {"DIFF", true, 8},
+						 {"95% CI (%)", true, 14}, {"P (HOLM)", true, 8},
 						 {"VERDICT", false, 7}, {"DETECTABLE", true, 8}};
 	struct table t;
 

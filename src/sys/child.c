@@ -89,7 +89,9 @@ int child_spawn_detached(const struct child_spec *spec, struct err *err)
 		struct err e = {0};
 		pid_t pid;
 
-		_exit(child_spawn(spec, &pid, &e) == 0 ? 0 : e.code > 0 && e.code < 255 ? e.code : 255);
+		_exit(child_spawn(spec, &pid, &e) == 0 ? 0
+		      : e.code > 0 && e.code < 255     ? e.code
+						       : 255);
 	}
 	if (reaper)
 		prctl(PR_SET_CHILD_SUBREAPER, 0);
@@ -105,9 +107,8 @@ int child_spawn_detached(const struct child_spec *spec, struct err *err)
 
 pid_t child_fork_into(int cgroup_fd, bool *ret_inside)
 {
-	struct clone_args args = {.flags = CLONE_INTO_CGROUP,
-				  .exit_signal = SIGCHLD,
-				  .cgroup = (unsigned)cgroup_fd};
+	struct clone_args args = {
+		.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (unsigned)cgroup_fd};
 	long pid;
 
 	if (cgroup_fd >= 0) {
@@ -183,7 +184,8 @@ int child_find_command(const char *command, const char *path, const char *cwd, c
 			return err_set(err, ERR_NOT_FOUND, "command '%s' not found in %s", command,
 				       cwd);
 		if (rc)
-			return err_set(err, ERR_DENIED, "command '%s' may not be executed", command);
+			return err_set(err, ERR_DENIED, "command '%s' may not be executed",
+				       command);
 		*ret_file = TAKE_PTR(file);
 		return 0;
 	}

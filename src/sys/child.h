@@ -13,11 +13,11 @@
 struct err;
 
 struct child_spec {
-	const char *file;	  /* path of the program, not searched */
-	const char *const *argv;  /* NULL-terminated */
-	const char *const *env;	  /* NULL-terminated */
-	int in, out, err;	  /* descriptors for 0, 1, 2; -1: /dev/null */
-	bool session;		  /* a session of its own */
+	const char *file;	 /* path of the program, not searched */
+	const char *const *argv; /* NULL-terminated */
+	const char *const *env;	 /* NULL-terminated */
+	int in, out, err;	 /* descriptors for 0, 1, 2; -1: /dev/null */
+	bool session;		 /* a session of its own */
 };
 /* Signals are reset, descriptors above 2 must be close-on-exec already. */
 int child_spawn(const struct child_spec *spec, pid_t *ret_pid, struct err *err);

@@ -108,8 +108,7 @@ static bool next_pid(DIR *d, pid_t *ret)
 	int64_t pid;
 
 	while ((e = readdir(d)))
-		if (isdigit((unsigned char)e->d_name[0]) &&
-		    str_to_i64(str_from(e->d_name), &pid)) {
+		if (isdigit((unsigned char)e->d_name[0]) && str_to_i64(str_from(e->d_name), &pid)) {
 			*ret = (pid_t)pid;
 			return true;
 		}

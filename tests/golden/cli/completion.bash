@@ -5,14 +5,14 @@ _regatta()
 	local cmd=${COMP_WORDS[1]} run= n=0 i w
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		COMPREPLY=($(compgen -W 'run ps status logs metrics events kill cleanup ui plan init explain completion master token sim version help --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master token sim version help --help --version' -- "$cur"))
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		'* --output'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		'* --output'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -27,6 +27,11 @@ _regatta()
 	'ps --limit') :; return ;;
 	'logs --tail') :; return ;;
 	'metrics --node') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")); return ;;
+	'report --to') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+	'report -o') return ;;
+	'compare --metric') :; return ;;
+	'compare --use') COMPREPLY=($(compgen -W 'median mean last best' -- "$cur")); return ;;
+	'compare --threshold') :; return ;;
 	'ui --scope') COMPREPLY=($(compgen -W 'read submit admin' -- "$cur")); return ;;
 	'plan --count') :; return ;;
 	'plan -n') return ;;
@@ -51,6 +56,8 @@ _regatta()
 		logs) COMPREPLY=($(compgen -W '--follow -f --tail --merge --err --raw --output --help -h' -- "$cur")) ;;
 		metrics) COMPREPLY=($(compgen -W '--node --host --output --help -h' -- "$cur")) ;;
 		events) COMPREPLY=($(compgen -W '--follow -f --output --help -h' -- "$cur")) ;;
+		report) COMPREPLY=($(compgen -W '--to -o --output --help -h' -- "$cur")) ;;
+		compare) COMPREPLY=($(compgen -W '--metric --use --threshold --samples --no-test --output --help -h' -- "$cur")) ;;
 		kill) COMPREPLY=($(compgen -W '--now --output --help -h' -- "$cur")) ;;
 		cleanup) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		ui) COMPREPLY=($(compgen -W '--print --scope --output --help -h' -- "$cur")) ;;
@@ -74,6 +81,8 @@ _regatta()
 	'metrics 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'metrics 1') : ;;
 	'events 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'report 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'compare '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'kill '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'cleanup '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'plan 0') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")) ;;
@@ -82,7 +91,7 @@ _regatta()
 	'completion 0') COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
 	'token 0') COMPREPLY=($(compgen -W 'new list revoke' -- "$cur")) ;;
 	'token 1') : ;;
-	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events kill cleanup ui plan init explain completion master token sim version help' -- "$cur")) ;;
+	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master token sim version help' -- "$cur")) ;;
 	esac
 }
 complete -F _regatta regatta

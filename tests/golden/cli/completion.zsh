@@ -10,6 +10,8 @@ _regatta()
 		'logs:print the output of a run'\''s nodes'
 		'metrics:print first, last, best and mean of a run'\''s metrics'
 		'events:print what happened in a run, in order'
+		'report:write report.html, metrics.csv and summary.json of a run'
+		'compare:compare the metrics of runs with those of the first'
 		'kill:cancel runs'
 		'cleanup:cancel runs if needed and remove all their files'
 		'ui:open the dashboard in a browser'
@@ -84,6 +86,24 @@ _regatta()
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	report)
+		_arguments -S \
+			''{-o,--to}'[write there instead of the run'\''s directory]:DIR:_files' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	compare)
+		_arguments -S \
+			'*--metric[this metric only; may be repeated]:NAME: ' \
+			'--use[what a run gives for a metric\: median (default) or mean of its samples after the warm-up, last or best]:FIGURE:(median mean last best)' \
+			'--threshold[a change up to PCT percent does not matter (default 5)]:PCT: ' \
+			'--samples[test the samples of the runs as if they were independent]' \
+			'--no-test[where the runs are too few to test, let the threshold decide]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'*:RUNS:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
 	kill)
 		_arguments -S \
@@ -169,7 +189,7 @@ _regatta()
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			'::COMMAND:(run ps status logs metrics events kill cleanup ui plan init explain completion master token sim version help)'
+			'::COMMAND:(run ps status logs metrics events report compare kill cleanup ui plan init explain completion master token sim version help)'
 		;;
 	esac
 }

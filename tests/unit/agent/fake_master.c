@@ -39,7 +39,8 @@ int fake_role(int argc, char **argv)
 		const char *home = getenv("REGATTA_HOME"), *mark = getenv(PROC_MARK);
 		char *path = path_join(home ? home : "/nowhere", "revived");
 
-		return file_write_atomic(path, str_from(mark ? "marked" : argv[2]), 0600, false, NULL) < 0;
+		return file_write_atomic(path, str_from(mark ? "marked" : argv[2]), 0600, false,
+					 NULL) < 0;
 	}
 	return -1;
 }
@@ -62,8 +63,8 @@ int fake_setup(void **state)
 		buf_init(&f->out[s], STREAM_MAX);
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/link.sock", f->dir);
 	f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(f->listener, (struct sockaddr *)&sa, sizeof(sa)) < 0 || listen(f->listener, 8) < 0 ||
-	    mkdir(f->node, 0700) < 0)
+	if (bind(f->listener, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
+	    listen(f->listener, 8) < 0 || mkdir(f->node, 0700) < 0)
 		return -1;
 	*state = f;
 	return 0;
@@ -130,12 +131,15 @@ static void write_config(struct fake *f)
 	snprintf(name, sizeof(name), "regatta.test.%s", f->mark);
 	if (!f->no_cgroup)
 		cgroup_place(name, &cg);
-	char *text = xasprintf("{\"run\":\"r\",\"node\":\"n-0\",\"token\":\"secret\",\"link_dir\":\"%s\","
-			       "\"link_name\":\"link.sock\",\"proto\":1,\"mark\":\"%s\",\"home\":\"%s\","
-			       "\"cgroup\":\"%s\",\"cgroup_memory\":\"%s\"%s}",
-			       f->dir, f->mark, f->dir, cg.unified, cg.memory, f->config);
+	char *text = xasprintf(
+		"{\"run\":\"r\",\"node\":\"n-0\",\"token\":\"secret\",\"link_dir\":\"%s\","
+		"\"link_name\":\"link.sock\",\"proto\":1,\"mark\":\"%s\",\"home\":\"%s\","
+		"\"cgroup\":\"%s\",\"cgroup_memory\":\"%s\"%s}",
+		f->dir, f->mark, f->dir, cg.unified, cg.memory, f->config);
 
-	assert_int_equal(file_write_atomic(path, str_from(f->raw_config ? f->raw_config : text), 0600, false, NULL), 0);
+	assert_int_equal(file_write_atomic(path, str_from(f->raw_config ? f->raw_config : text),
+					   0600, false, NULL),
+			 0);
 	free(text);
 	free(path);
 }
@@ -152,8 +156,13 @@ void fake_agent(struct fake *f)
 	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	const char *const argv[] = {"regatta", "agent", f->node, NULL};
 	const char *const env[] = {path, mark, "HOME=/root", "ASAN_OPTIONS=detect_leaks=1", NULL};
-	struct child_spec spec = {.file = f->exe ? f->exe : "/proc/self/exe", .argv = argv, .env = env,
-				  .in = -1, .out = fd, .err = fd, .session = true};
+	struct child_spec spec = {.file = f->exe ? f->exe : "/proc/self/exe",
+				  .argv = argv,
+				  .env = env,
+				  .in = -1,
+				  .out = fd,
+				  .err = fd,
+				  .session = true};
 
 	assert_int_equal(child_spawn(&spec, &f->agent, &err), 0);
 	close(fd);
@@ -346,8 +355,8 @@ void fake_welcome(struct fake *f, int64_t lease_ms)
 	char json[256];
 
 	snprintf(json, sizeof(json),
-		 "{\"lease_ms\":%" PRId64 ",\"acks\":[%zu,%zu,%zu],\"scanned\":[%" PRIu64 ",%" PRIu64
-		 ",%" PRIu64 "]}",
+		 "{\"lease_ms\":%" PRId64 ",\"acks\":[%zu,%zu,%zu],\"scanned\":[%" PRIu64
+		 ",%" PRIu64 ",%" PRIu64 "]}",
 		 lease_ms, f->out[0].n, f->out[1].n, f->out[2].n, f->scanned[0], f->scanned[1],
 		 f->scanned[2]);
 	fake_send(f, FRAME_WELCOME, json);
@@ -366,8 +375,10 @@ void fake_ready(struct fake *f)
 	fake_agent(f);
 	fake_meet(f);
 	fake_send(f, FRAME_INPUTS,
-		  "{\"data\":[],\"cwd\":\"\",\"argv0\":\"sh\",\"path\":\"/usr/bin:/bin\",\"address\":\"127.0.0.1\","
-		  "\"metrics\":[{\"name\":\"loss\",\"pattern\":\"loss=(?<value>[-+.0-9eE]+)\"}],\"sample_ms\":0,"
+		  "{\"data\":[],\"cwd\":\"\",\"argv0\":\"sh\",\"path\":\"/usr/bin:/"
+		  "bin\",\"address\":\"127.0.0.1\","
+		  "\"metrics\":[{\"name\":\"loss\",\"pattern\":\"loss=(?<value>[-+.0-9eE]+)\"}],"
+		  "\"sample_ms\":0,"
 		  "\"keep\":[],\"output_dir\":\"\"}");
 	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
 }
@@ -380,7 +391,8 @@ pid_t fake_start_with(struct fake *f, const char *script, const char *more)
 	buf_init(&b, FRAME_MAX_PAYLOAD);
 	jsonw_init(&w, &b);
 	jsonw_str(&w, str_from(script));
-	char *json = xasprintf("{\"attempt\":1,\"argv\":[\"sh\",\"-c\",%s],\"env\":{\"PATH\":\"/usr/bin:/bin\",\"DIR\":\"%s\"},"
+	char *json = xasprintf("{\"attempt\":1,\"argv\":[\"sh\",\"-c\",%s],\"env\":{\"PATH\":\"/"
+			       "usr/bin:/bin\",\"DIR\":\"%s\"},"
 			       "\"cwd\":\"\",\"grace_ms\":300%s}",
 			       b.p, f->dir, more);
 

@@ -18,20 +18,20 @@
 #define FAKE_WAIT_MS 20000
 
 struct fake {
-	char *dir;  /* of the test: link.sock and node/ are below */
-	char *node; /* node directory */
-	const char *config; /* more members of agent.json, each with a leading comma */
+	char *dir;		/* of the test: link.sock and node/ are below */
+	char *node;		/* node directory */
+	const char *config;	/* more members of agent.json, each with a leading comma */
 	const char *raw_config; /* the whole of agent.json instead */
-	const char *exe; /* NULL: this program */
+	const char *exe;	/* NULL: this program */
 	int listener, fd;
 	pid_t agent;
 	struct arena *arena;
 	struct buf rx;
-	struct buf out[STREAMS];    /* what DATA brought */
-	uint64_t scanned[STREAMS];  /* how far METRICS went */
-	struct buf samples;	    /* "name=value@step;" of each sample */
+	struct buf out[STREAMS];   /* what DATA brought */
+	uint64_t scanned[STREAMS]; /* how far METRICS went */
+	struct buf samples;	   /* "name=value@step;" of each sample */
 	uint64_t bad;
-	bool hold_acks;		    /* do not acknowledge */
+	bool hold_acks; /* do not acknowledge */
 	bool no_cgroup;
 	int count[FRAME_TYPE_MAX + 1];
 	struct doc *last[FRAME_TYPE_MAX + 1]; /* the last one of each JSON type */

@@ -10,7 +10,8 @@
 
 static void put(void **state, const char *name, const char *text)
 {
-	assert_int_equal(file_write_atomic(unit_path(state, name), str_from(text), 0644, false, NULL), 0);
+	assert_int_equal(
+		file_write_atomic(unit_path(state, name), str_from(text), 0644, false, NULL), 0);
 }
 
 static void tree(void **state)
@@ -24,21 +25,24 @@ static void tree(void **state)
 	assert_int_equal(mkfifo(unit_path(state, "w/model/fifo"), 0600), 0);
 }
 
-static int collect(void **state, const char *const *patterns, size_t n, uint64_t *files, uint64_t *bytes,
-		   struct err *err)
+static int collect(void **state, const char *const *patterns, size_t n, uint64_t *files,
+		   uint64_t *bytes, struct err *err)
 {
-	return collect_files(unit_path(state, "w"), patterns, n, unit_path(state, "kept"), files, bytes, err);
+	return collect_files(unit_path(state, "w"), patterns, n, unit_path(state, "kept"), files,
+			     bytes, err);
 }
 
 static void only_regular_files_that_match_are_copied_once(void **state)
 {
-	static const char *const patterns[] = {"model/**", "*.txt", "a.txt", "model/m.bin", "nothing/*", "missing"};
+	static const char *const patterns[] = {"model/**",    "*.txt",	   "a.txt",
+					       "model/m.bin", "nothing/*", "missing"};
 	uint64_t files, bytes;
 	struct err err = {0};
 
 	tree(state);
 	for (int again = 0; again < 2; again++) { /* twice gives the same */
-		assert_int_equal(collect(state, patterns, COUNT(patterns), &files, &bytes, &err), 0);
+		assert_int_equal(collect(state, patterns, COUNT(patterns), &files, &bytes, &err),
+				 0);
 		assert_int_equal(files, 3);
 		assert_int_equal(bytes, 7);
 	}

@@ -7,7 +7,8 @@
 
 static void the_masters_values_win_and_gaps_are_filled(void **state)
 {
-	const char *sent[] = {"A=1", "PATH=/sent", "REGATTA_NODE_TOKEN=forged", "REGATTA_METRICS=/forged", NULL};
+	const char *sent[] = {"A=1", "PATH=/sent", "REGATTA_NODE_TOKEN=forged",
+			      "REGATTA_METRICS=/forged", NULL};
 	struct msg_start m = {.env = sent, .nenv = 4};
 
 	(void)state;

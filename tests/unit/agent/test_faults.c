@@ -52,7 +52,8 @@ static void output_equals_copy(struct fake *f, const char *name)
 /* ---- hostile jobs ---- */
 
 #define DAEMON "setsid sh -c 'echo $$ > $DIR/daemon; exec sleep 600' >/dev/null 2>&1 & "
-#define NAMELESS "env -i DIR=$DIR setsid sh -c 'echo $$ > $DIR/daemon; exec sleep 600' >/dev/null 2>&1 & "
+#define NAMELESS                                                                                   \
+	"env -i DIR=$DIR setsid sh -c 'echo $$ > $DIR/daemon; exec sleep 600' >/dev/null 2>&1 & "
 #define UNTIL_DAEMON "while ! [ -s $DIR/daemon ]; do sleep 0.01; done; "
 
 static void a_daemon_does_not_outlive_its_job(void **state)
@@ -88,8 +89,8 @@ static void a_daemon_that_holds_the_output_is_given_a_moment_then_killed(void **
 
 	f->config = ",\"settle_ms\":300";
 	fake_ready(f);
-	fake_start(f, "setsid sh -c 'echo $$ > $DIR/daemon; sleep 0.05; echo late; exec sleep 600' & " UNTIL_DAEMON
-		      "echo early");
+	fake_start(f, "setsid sh -c 'echo $$ > $DIR/daemon; sleep 0.05; echo late; exec sleep 600' "
+		      "& " UNTIL_DAEMON "echo early");
 	assert_int_equal(fake_int(fake_end(f), "code"), 0);
 	assert_string_equal(f->out[STREAM_OUT].p, "early\nlate\n");
 	fake_gone(pid_in(f, "daemon"));
@@ -133,7 +134,8 @@ static void a_second_signal_hurries(void **state)
 
 	fake_ready(f);
 	fake_send(f, FRAME_START,
-		  "{\"attempt\":1,\"argv\":[\"/bin/sh\",\"-c\",\"trap '' TERM; echo armed; while :; do sleep 0.05; done\"],"
+		  "{\"attempt\":1,\"argv\":[\"/bin/sh\",\"-c\",\"trap '' TERM; echo armed; while "
+		  ":; do sleep 0.05; done\"],"
 		  "\"env\":{},\"grace_ms\":600000}");
 	fake_wait_bytes(f, STREAM_OUT, 6);
 	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
@@ -185,7 +187,8 @@ static void a_job_over_its_memory_limit_is_an_oom(void **state)
 
 	fake_agent(f);
 	fake_meet(f);
-	fake_send(f, FRAME_INPUTS, "{\"argv0\":\"python3\",\"path\":\"/usr/bin\",\"memory\":50000000}");
+	fake_send(f, FRAME_INPUTS,
+		  "{\"argv0\":\"python3\",\"path\":\"/usr/bin\",\"memory\":50000000}");
 	const struct doc *r = fake_wait(f, FRAME_READY);
 
 	if (!doc_bool(r, "ok", false)) {
@@ -222,7 +225,8 @@ static void a_killed_agent_is_replaced_and_the_job_goes_on(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	pid_t pid = fake_start(f, "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; echo loss=3; exit 4");
+	pid_t pid = fake_start(f, "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo "
+				  "two; echo loss=3; exit 4");
 
 	fake_wait_bytes(f, STREAM_OUT, 4);
 	kill_now(f->agent);
@@ -311,11 +315,13 @@ static void an_attempt_of_an_earlier_boot_is_said_to_be_one(void **state)
 	for (int i = 0; i < 3; i++) {
 		static const char *const names[] = {"out", "err", "metrics"};
 
-		file_write_atomic(arena_printf(f->arena, "%s/%s", a1, names[i]), STR("abc"), 0600, false, NULL);
+		file_write_atomic(arena_printf(f->arena, "%s/%s", a1, names[i]), STR("abc"), 0600,
+				  false, NULL);
 	}
 	file_write_atomic(arena_printf(f->arena, "%s/status", a1),
-			  STR("{\"rec\":\"started\",\"attempt\":1,\"boot_id\":\"other\",\"pid\":1,\"start\":1}\n"), 0600,
-			  false, NULL);
+			  STR("{\"rec\":\"started\",\"attempt\":1,\"boot_id\":\"other\",\"pid\":1,"
+			      "\"start\":1}\n"),
+			  0600, false, NULL);
 	fake_agent(f);
 	const struct doc *h = fake_meet(f);
 
@@ -331,7 +337,8 @@ static void an_attempt_of_an_earlier_boot_is_said_to_be_one(void **state)
 static void take_over_case(struct fake *f)
 {
 	fake_ready(f);
-	fake_start(f, NAMELESS UNTIL_DAEMON "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; exit 9");
+	fake_start(f, NAMELESS UNTIL_DAEMON
+		   "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; exit 9");
 	fake_wait_bytes(f, STREAM_OUT, 4);
 	kill_now(fake_shim(f));
 	file_write_atomic(below(f, "go"), STR("x"), 0600, false, NULL);
@@ -398,8 +405,9 @@ static void kill_both(struct fake *f)
 static void both_killed_case(struct fake *f)
 {
 	fake_ready(f);
-	pid_t pid = fake_start(f, DAEMON UNTIL_DAEMON
-			       "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; exit 9");
+	pid_t pid = fake_start(
+		f, DAEMON UNTIL_DAEMON
+		"echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; exit 9");
 
 	fake_wait_bytes(f, STREAM_OUT, 4);
 	kill_both(f);
@@ -415,7 +423,8 @@ static void both_killed_case(struct fake *f)
 
 	assert_int_equal(fake_int(e, "code"), -1);
 	assert_string_equal(fake_str(e, "kind"), "unavailable");
-	assert_string_equal(fake_str(e, "reason"), "agent and shim were killed; exit status unknown");
+	assert_string_equal(fake_str(e, "reason"),
+			    "agent and shim were killed; exit status unknown");
 	assert_string_equal(f->out[STREAM_OUT].p, "one\ntwo\n");
 	fake_gone(pid_in(f, "daemon"));
 	/* It is never executed again. */
@@ -459,7 +468,8 @@ static void a_job_that_outlived_both_still_has_its_grace_and_its_time_limit(void
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_start_with(f, "trap 'echo saved; exit 0' TERM; echo armed; while :; do sleep 0.01; done",
+	fake_start_with(f,
+			"trap 'echo saved; exit 0' TERM; echo armed; while :; do sleep 0.01; done",
 			",\"deadline_ms\":1500");
 	fake_wait_bytes(f, STREAM_OUT, 6);
 	kill_both(f);
@@ -512,7 +522,8 @@ static void an_exit_that_was_recorded_before_both_died_counts(void **state)
 	f->config = ",\"settle_ms\":600000";
 	fake_ready(f);
 	/* The main process ends; a child keeps the output open, so the shim waits. */
-	pid_t pid = fake_start(f, "sh -c 'echo $$ > $DIR/daemon; exec sleep 600' & " UNTIL_DAEMON "exit 5");
+	pid_t pid = fake_start(f, "sh -c 'echo $$ > $DIR/daemon; exec sleep 600' & " UNTIL_DAEMON
+				  "exit 5");
 
 	fake_gone(pid);
 	pid_t shim = fake_shim(f);
@@ -542,7 +553,9 @@ static void a_lost_connection_is_resumed_where_it_was(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_start(f, "head -c 20000000 /dev/urandom > $DIR/copy; echo ready >&2; cat $DIR/copy; exit 2");
+	fake_start(
+		f,
+		"head -c 20000000 /dev/urandom > $DIR/copy; echo ready >&2; cat $DIR/copy; exit 2");
 	for (size_t i = 1; i <= 10; i++) {
 		fake_wait_bytes(f, STREAM_OUT, i * 1500000);
 		fake_hang_up(f);
@@ -564,7 +577,8 @@ static void killed_agents_and_lost_connections_never_cost_a_byte_or_a_second_run
 	print_message("# seed %" PRIu64 "\n", seed);
 	rng_seed(&rng, seed);
 	fake_ready(f);
-	fake_start(f, "echo x >> $DIR/ran; i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i loss=$i | tee -a $DIR/copy; "
+	fake_start(f, "echo x >> $DIR/ran; i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i "
+		      "loss=$i | tee -a $DIR/copy; "
 		      "[ $((i % 8)) = 0 ] && sleep 0.01; done; exit 11");
 	for (int i = 0; i < 25; i++) {
 		size_t more = f->out[STREAM_OUT].n + rng_below(&rng, 300);
@@ -688,7 +702,8 @@ static void a_start_before_the_welcome_is_not_acted_on(void **state)
 
 	fake_agent(f);
 	fake_accept(f);
-	fake_send(f, FRAME_START, "{\"attempt\":1,\"argv\":[\"/bin/true\"],\"env\":{},\"grace_ms\":1}");
+	fake_send(f, FRAME_START,
+		  "{\"attempt\":1,\"argv\":[\"/bin/true\"],\"env\":{},\"grace_ms\":1}");
 	fake_wait(f, FRAME_BYE);
 	fake_wait_close(f);
 	assert_string_equal(fake_str(fake_meet(f), "holds"), "nothing");
@@ -731,7 +746,8 @@ static void output_that_nobody_stores_blocks_the_job_at_the_budget(void **state)
 	fake_start(f, "head -c 5000000 /dev/zero; echo $? > $DIR/written");
 	fake_wait_bytes(f, STREAM_OUT, 1000000);
 	assert_int_equal(stat(spool, &st), 0);
-	assert_true(st.st_size < 3500000); /* the budget, and what was under way when it was looked at */
+	assert_true(st.st_size <
+		    3500000); /* the budget, and what was under way when it was looked at */
 	assert_false(file_exists(below(f, "written")));
 	f->hold_acks = false;
 	fake_hang_up(f);
@@ -782,7 +798,8 @@ static void a_full_disk_blocks_the_job_until_there_is_room(void **state)
 	f->hold_acks = true;
 	f->config = ",\"full_ms\":600000";
 	fake_ready(f);
-	fake_start(f, "head -c 3000000 /dev/urandom > $DIR/copy; echo started >&2; cat $DIR/copy; exit 3");
+	fake_start(f, "head -c 3000000 /dev/urandom > $DIR/copy; echo started >&2; cat $DIR/copy; "
+		      "exit 3");
 	fake_wait_bytes(f, STREAM_ERR, 8);
 	fake_wait_bytes(f, STREAM_OUT, 500000);
 	/* Nothing is lost while it is full; then the disk grows. */

@@ -18,7 +18,8 @@ static void cpu_time_is_busy_or_not(void **state)
 	uint64_t busy, all;
 
 	(void)state;
-	assert_true(host_read_cpu(STR("cpu  10 1 20 100 5 2 3 4 0 0\ncpu0 1 1 1 1\n"), &busy, &all));
+	assert_true(
+		host_read_cpu(STR("cpu  10 1 20 100 5 2 3 4 0 0\ncpu0 1 1 1 1\n"), &busy, &all));
 	assert_int_equal(all, 145);
 	assert_int_equal(busy, 40);
 	assert_false(host_read_cpu(STR(""), &busy, &all));
@@ -30,12 +31,13 @@ static void traffic_is_summed_without_the_loopback(void **state)
 	uint64_t rx, tx;
 
 	(void)state;
-	assert_true(host_read_net(STR("Inter-|   Receive                |  Transmit\n"
-				      " face |bytes    packets errs drop fifo frame compressed multicast|bytes\n"
-				      "    lo: 999 1 0 0 0 0 0 0 999 1 0 0 0 0 0 0\n"
-				      "  eth0: 100 1 0 0 0 0 0 0 200 1 0 0 0 0 0 0\n"
-				      "  eth1:5 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n"),
-				  &rx, &tx));
+	assert_true(host_read_net(
+		STR("Inter-|   Receive                |  Transmit\n"
+		    " face |bytes    packets errs drop fifo frame compressed multicast|bytes\n"
+		    "    lo: 999 1 0 0 0 0 0 0 999 1 0 0 0 0 0 0\n"
+		    "  eth0: 100 1 0 0 0 0 0 0 200 1 0 0 0 0 0 0\n"
+		    "  eth1:5 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n"),
+		&rx, &tx));
 	assert_int_equal(rx, 105);
 	assert_int_equal(tx, 207);
 	assert_false(host_read_net(STR("    lo: 999 1 0 0 0 0 0 0 999 1\n"), &rx, &tx));
@@ -51,7 +53,8 @@ static void disks_are_counted_once(void **state)
 	uint64_t rd, wr;
 
 	(void)state;
-	assert_true(host_read_disk(STR("   8       0 sda 10 0 100 5 20 0 200 6 0 7 8\n   8       1 sda1 10 0 100 5 20 0 200 6 0 7 8\n"),
+	assert_true(host_read_disk(STR("   8       0 sda 10 0 100 5 20 0 200 6 0 7 8\n   8       1 "
+				       "sda1 10 0 100 5 20 0 200 6 0 7 8\n"),
 				   only_sda, &rd, &wr));
 	assert_int_equal(rd, 100 * 512);
 	assert_int_equal(wr, 200 * 512);
@@ -63,7 +66,8 @@ static void memory_in_use_is_what_is_not_available(void **state)
 	uint64_t used;
 
 	(void)state;
-	assert_true(host_read_memory(STR("MemTotal:       1000 kB\nMemFree:  1 kB\nMemAvailable:    400 kB\n"), &used));
+	assert_true(host_read_memory(
+		STR("MemTotal:       1000 kB\nMemFree:  1 kB\nMemAvailable:    400 kB\n"), &used));
 	assert_int_equal(used, 600 * 1024);
 	assert_false(host_read_memory(STR("MemFree: 1 kB\n"), &used));
 	assert_false(host_read_memory(STR("MemTotal: 1 kB\nMemAvailable: 2 kB\n"), &used));

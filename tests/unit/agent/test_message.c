@@ -25,8 +25,11 @@ static void a_welcome_says_where_each_stream_stands(void **state)
 	struct err err = {0};
 	struct msg_welcome m;
 
-	assert_int_equal(msg_welcome(STR("{\"lease_ms\":5,\"acks\":[1,2,3],\"scanned\":[4,5,6],\"more\":{}}"), *state, &m, &err),
-			 0);
+	assert_int_equal(
+		msg_welcome(
+			STR("{\"lease_ms\":5,\"acks\":[1,2,3],\"scanned\":[4,5,6],\"more\":{}}"),
+			*state, &m, &err),
+		0);
 	assert_int_equal(m.lease_ms, 5);
 	assert_int_equal(m.acks[2], 3);
 	assert_int_equal(m.scanned[0], 4);
@@ -52,13 +55,18 @@ static void inputs_are_taken_whole(void **state)
 	struct err err = {0};
 	struct msg_inputs m;
 
-	assert_int_equal(msg_inputs(STR("{\"source\":{\"path\":\"/s\",\"sha256\":\"ab\"},\"data\":[{\"src\":\"/d\",\"path\":\"x\","
-					"\"shard_index\":1,\"shard_count\":3},{\"src\":\"/e\",\"path\":\"y\"}],\"cwd\":\"/w\","
-					"\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,"
-					"\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\","
-					"\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"output_dir\":\"/o\"}"),
-				    *state, &m, &err),
-			 0);
+	assert_int_equal(
+		msg_inputs(STR("{\"source\":{\"path\":\"/"
+			       "s\",\"sha256\":\"ab\"},\"data\":[{\"src\":\"/d\",\"path\":\"x\","
+			       "\"shard_index\":1,\"shard_count\":3},{\"src\":\"/"
+			       "e\",\"path\":\"y\"}],\"cwd\":\"/w\","
+			       "\"argv0\":\"a\",\"path\":\"/"
+			       "bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,"
+			       "\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}"
+			       "],\"metric_prefix\":\"##\","
+			       "\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"output_dir\":\"/o\"}"),
+			   *state, &m, &err),
+		0);
 	assert_string_equal(m.source, "/s");
 	assert_int_equal(m.data[0].shard_count, 3);
 	assert_int_equal(m.data[1].shard_count, 1);
@@ -75,10 +83,13 @@ static void a_start_has_a_command_and_an_environment(void **state)
 	struct err err = {0};
 	struct msg_start m;
 
-	assert_int_equal(msg_start(STR("{\"attempt\":2,\"argv\":[\"a\",\"\",\"c\"],\"env\":{\"A\":\"1\",\"B\":\"x=y\"},\"grace_ms\":3,"
-				       "\"cwd\":\"/w\",\"port\":null,\"deadline_ms\":11,\"hostfile\":\"h\"}"),
-				   *state, &m, &err),
-			 0);
+	assert_int_equal(
+		msg_start(
+			STR("{\"attempt\":2,\"argv\":[\"a\",\"\",\"c\"],\"env\":{\"A\":\"1\",\"B\":"
+			    "\"x=y\"},\"grace_ms\":3,"
+			    "\"cwd\":\"/w\",\"port\":null,\"deadline_ms\":11,\"hostfile\":\"h\"}"),
+			*state, &m, &err),
+		0);
 	assert_int_equal(m.attempt, 2);
 	assert_string_equal(m.argv[2], "c");
 	assert_null(m.argv[3]);
@@ -109,7 +120,10 @@ static void what_is_wrong_is_named(void **state)
 		{'i', "{\"argv0\":\"a\",\"source\":{\"path\":\"x\"}}", "sha256"},
 		{'i', "{\"argv0\":\"a\",\"data\":[{\"src\":\"x\"}]}", "data[0]"},
 		{'i', "{\"argv0\":\"a\",\"data\":[7]}", "data[0]"},
-		{'i', "{\"argv0\":\"a\",\"data\":[{\"src\":\"x\",\"path\":\"y\",\"shard_index\":2,\"shard_count\":2}]}", "shard"},
+		{'i',
+		 "{\"argv0\":\"a\",\"data\":[{\"src\":\"x\",\"path\":\"y\",\"shard_index\":2,"
+		 "\"shard_count\":2}]}",
+		 "shard"},
 		{'i', "{\"argv0\":\"a\",\"metrics\":[{\"name\":\"x\"}]}", "metrics[0]"},
 		{'i', "{\"argv0\":\"a\",\"port\":65536}", "port"},
 		{'i', "{\"argv0\":\"a\",\"keep\":\"x\"}", "keep"},
@@ -119,10 +133,13 @@ static void what_is_wrong_is_named(void **state)
 		{'s', "{\"attempt\":1,\"argv\":[],\"env\":{},\"grace_ms\":1}", "argv"},
 		{'s', "{\"attempt\":1,\"argv\":[\"a\"],\"grace_ms\":1}", "env"},
 		{'s', "{\"attempt\":1,\"argv\":[\"a\"],\"env\":{\"A\":1},\"grace_ms\":1}", "env"},
-		{'s', "{\"attempt\":1,\"argv\":[\"a\"],\"env\":{\"\":\"x\"},\"grace_ms\":1}", "env"},
-		{'s', "{\"attempt\":1,\"argv\":[\"a\"],\"env\":{\"A=B\":\"x\"},\"grace_ms\":1}", "env"},
+		{'s', "{\"attempt\":1,\"argv\":[\"a\"],\"env\":{\"\":\"x\"},\"grace_ms\":1}",
+		 "env"},
+		{'s', "{\"attempt\":1,\"argv\":[\"a\"],\"env\":{\"A=B\":\"x\"},\"grace_ms\":1}",
+		 "env"},
 		{'s', "{\"attempt\":1,\"argv\":[\"a\"],\"env\":{}}", "grace_ms"},
-		{'s', "{\"attempt\":1,\"argv\":[\"a\"],\"env\":{},\"grace_ms\":1,\"memory\":-1}", "memory"},
+		{'s', "{\"attempt\":1,\"argv\":[\"a\"],\"env\":{},\"grace_ms\":1,\"memory\":-1}",
+		 "memory"},
 		{'g', "{\"hurry\":\"yes\"}", "hurry"},
 		{'g', "x", "JSON"},
 	};
@@ -176,9 +193,16 @@ static void a_refusal_of_a_kind_nobody_knows_is_no_reason_to_leave(void **state)
 
 static void messages_out_have_their_shapes(void **state)
 {
-	struct exit_report e = {.attempt = 1, .code = -1, .signal = 9, .kind = ERR_TIMEOUT, .streams = {1, 2, 3}};
-	struct msg_hello h = {.run = "r", .node = "n", .token = "t", .boot_id = "b", .pid = 5, .attempt = 1,
-			      .holds = HOLDS_STARTED, .exit = &e};
+	struct exit_report e = {
+		.attempt = 1, .code = -1, .signal = 9, .kind = ERR_TIMEOUT, .streams = {1, 2, 3}};
+	struct msg_hello h = {.run = "r",
+			      .node = "n",
+			      .token = "t",
+			      .boot_id = "b",
+			      .pid = 5,
+			      .attempt = 1,
+			      .holds = HOLDS_STARTED,
+			      .exit = &e};
 	struct err none = {0}, why = {.kind = ERR_CONFLICT, .msg = "taken"};
 	struct buf b;
 
@@ -188,13 +212,18 @@ static void messages_out_have_their_shapes(void **state)
 	exit_add_reason(&e, "two");
 	e.gaps[e.ngaps++] = (struct gap){STREAM_ERR, 7, 8};
 	msg_put_exit(&b, &e);
-	assert_string_equal(b.p, "{\"attempt\":1,\"code\":-1,\"signal\":9,\"oom\":false,\"kind\":\"timeout\",\"reason\":\"one; two\","
-				 "\"streams\":[1,2,3],\"gaps\":[{\"stream\":\"err\",\"offset\":7,\"bytes\":8}]}");
+	assert_string_equal(
+		b.p,
+		"{\"attempt\":1,\"code\":-1,\"signal\":9,\"oom\":false,\"kind\":\"timeout\","
+		"\"reason\":\"one; two\","
+		"\"streams\":[1,2,3],\"gaps\":[{\"stream\":\"err\",\"offset\":7,\"bytes\":8}]}");
 	buf_reset(&b);
 	e.ngaps = 0;
 	msg_put_hello(&b, &h);
-	assert_non_null(strstr(b.p, "{\"proto\":1,\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"boot_id\":\"b\",\"pid\":5,\"version\":"));
-	assert_non_null(strstr(b.p, "\"attempt\":1,\"holds\":\"started\",\"streams\":[0,0,0],\"exit\":{\"attempt\":1,"));
+	assert_non_null(strstr(b.p, "{\"proto\":1,\"run\":\"r\",\"node\":\"n\",\"token\":\"t\","
+				    "\"boot_id\":\"b\",\"pid\":5,\"version\":"));
+	assert_non_null(strstr(b.p, "\"attempt\":1,\"holds\":\"started\",\"streams\":[0,0,0],"
+				    "\"exit\":{\"attempt\":1,"));
 	buf_reset(&b);
 	msg_put_ready(&b, &none);
 	msg_put_ready(&b, &why);
@@ -203,9 +232,10 @@ static void messages_out_have_their_shapes(void **state)
 	msg_put_collected(&b, 1, 2, NULL);
 	msg_put_collected(&b, 0, 0, "no");
 	msg_put_bye(&b, "end");
-	assert_string_equal(b.p, "{\"ok\":true}{\"ok\":false,\"kind\":\"conflict\",\"reason\":\"taken\"}"
-				 "{\"attempt\":1,\"pid\":2}{\"attempt\":1}{\"files\":1,\"bytes\":2}"
-				 "{\"files\":0,\"bytes\":0,\"error\":\"no\"}{\"reason\":\"end\"}");
+	assert_string_equal(b.p,
+			    "{\"ok\":true}{\"ok\":false,\"kind\":\"conflict\",\"reason\":\"taken\"}"
+			    "{\"attempt\":1,\"pid\":2}{\"attempt\":1}{\"files\":1,\"bytes\":2}"
+			    "{\"files\":0,\"bytes\":0,\"error\":\"no\"}{\"reason\":\"end\"}");
 	buf_release(&b);
 }
 

@@ -19,7 +19,8 @@
 
 static void put(void **state, const char *name, const char *text, mode_t mode)
 {
-	assert_int_equal(file_write_atomic(unit_path(state, name), str_from(text), mode, false, NULL), 0);
+	assert_int_equal(
+		file_write_atomic(unit_path(state, name), str_from(text), mode, false, NULL), 0);
 }
 
 /* A source archive with run.sh and lib/x; its digest as text. */
@@ -56,7 +57,8 @@ static void source_and_data_are_put_in_place_once(void **state)
 	struct err err = {0};
 	struct msg_data data[2] = {{.path = "data", .shard_index = 1, .shard_count = 2},
 				   {.path = "one.csv", .shard_count = 1}};
-	struct msg_inputs in = {.data = data, .ndata = 2, .source_sha256 = sha, .cwd = "", .output_dir = ""};
+	struct msg_inputs in = {
+		.data = data, .ndata = 2, .source_sha256 = sha, .cwd = "", .output_dir = ""};
 
 	make_source(state, sha);
 	make_data(state);
@@ -113,7 +115,10 @@ static void what_cannot_be_put_in_place_is_said(void **state)
 		{{.ndata = 1}, {.src = "/no/data", .path = "d"}, ERR_NOT_FOUND, "/no/data"},
 		{{.ndata = 1}, {.src = dir, .path = "../out"}, ERR_INVALID, "leaves"},
 		{{.ndata = 1}, {.src = "s3://bucket/x", .path = "d"}, ERR_INVALID, "local path"},
-		{{.ndata = 1}, {.src = one, .path = "d", .shard_count = 2}, ERR_INVALID, "one file"},
+		{{.ndata = 1},
+		 {.src = one, .path = "d", .shard_count = 2},
+		 ERR_INVALID,
+		 "one file"},
 	};
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -213,8 +218,10 @@ static void a_source_and_its_data_run(void **state)
 	fake_meet(f);
 	const char *json = arena_printf(
 		f->arena,
-		"{\"source\":{\"path\":\"%s/src.tar\",\"sha256\":\"%s\"},\"data\":[{\"src\":\"%s/data\",\"path\":\"data\"},"
-		"{\"src\":\"%s/one.csv\",\"path\":\"one.csv\"}],\"argv0\":\"./run.sh\",\"path\":\"/bin\"}",
+		"{\"source\":{\"path\":\"%s/src.tar\",\"sha256\":\"%s\"},\"data\":[{\"src\":\"%s/"
+		"data\",\"path\":\"data\"},"
+		"{\"src\":\"%s/one.csv\",\"path\":\"one.csv\"}],\"argv0\":\"./run.sh\",\"path\":\"/"
+		"bin\"}",
 		f->dir, sha, f->dir, f->dir);
 
 	fake_send(f, FRAME_INPUTS, json);
@@ -222,7 +229,8 @@ static void a_source_and_its_data_run(void **state)
 	fake_send(f, FRAME_INPUTS, json); /* again, as after a reconnect */
 	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
 	fake_send(f, FRAME_START,
-		  "{\"attempt\":1,\"argv\":[\"./run.sh\"],\"env\":{\"PATH\":\"/bin\"},\"cwd\":\"\",\"grace_ms\":100}");
+		  "{\"attempt\":1,\"argv\":[\"./run.sh\"],\"env\":{\"PATH\":\"/"
+		  "bin\"},\"cwd\":\"\",\"grace_ms\":100}");
 	assert_int_equal(fake_int(fake_end(f), "code"), 0);
 	assert_string_equal(f->out[STREAM_OUT].p, "from source\na\nb\nc\n1\n");
 	fake_send(f, FRAME_INPUTS, json); /* nothing is unpacked over a job that ran */
@@ -235,10 +243,16 @@ static void an_unfit_node_says_why(void **state)
 	static const struct {
 		const char *json, *kind, *says;
 	} bad[] = {
-		{"{\"argv0\":\"pyhton3\",\"path\":\"/bin\"}", "not_found", "command 'pyhton3' not found in PATH"},
-		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"metrics\":[{\"name\":\"loss\",\"pattern\":\"(\"}]}", "invalid", "loss"},
-		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"source\":{\"path\":\"/no/tar\",\"sha256\":\"x\"}}", "not_found", "/no/tar"},
-		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"cwd\":\"/no/dir\"}", "not_found", "/no/dir"},
+		{"{\"argv0\":\"pyhton3\",\"path\":\"/bin\"}", "not_found",
+		 "command 'pyhton3' not found in PATH"},
+		{"{\"argv0\":\"sh\",\"path\":\"/"
+		 "bin\",\"metrics\":[{\"name\":\"loss\",\"pattern\":\"(\"}]}",
+		 "invalid", "loss"},
+		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"source\":{\"path\":\"/no/"
+		 "tar\",\"sha256\":\"x\"}}",
+		 "not_found", "/no/tar"},
+		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"cwd\":\"/no/dir\"}", "not_found",
+		 "/no/dir"},
 	};
 	struct fake *f = *state;
 
@@ -259,7 +273,8 @@ static void an_unfit_node_says_why(void **state)
 static void a_configuration_that_cannot_be_used_ends_the_agent(void **state)
 {
 	static const char *const bad[] = {"", "{}", "{\"run\":\"r\"}", "[1]",
-					  "{\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"link_dir\":\"d\",\"link_name\":\"l\","
+					  "{\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"link_"
+					  "dir\":\"d\",\"link_name\":\"l\","
 					  "\"proto\":99}"};
 	struct fake *f = *state;
 

@@ -168,7 +168,8 @@ static void the_environment_is_what_the_master_sent_and_little_more(void **state
 	fake_ready(f);
 	fake_start(f, "env | sed 's/=.*//' | sort | tr '\\n' ' '; test -p $REGATTA_METRICS && pwd");
 	fake_end(f);
-	char *want = xasprintf("DIR HOME PATH PWD REGATTA_METRICS REGATTA_NODE_TOKEN %s/work\n", f->node);
+	char *want = xasprintf("DIR HOME PATH PWD REGATTA_METRICS REGATTA_NODE_TOKEN %s/work\n",
+			       f->node);
 
 	assert_string_equal(f->out[STREAM_OUT].p, want);
 	free(want);
@@ -180,7 +181,8 @@ static void a_command_that_does_not_exist_is_127_and_says_so(void **state)
 
 	fake_ready(f);
 	fake_send(f, FRAME_START,
-		  "{\"attempt\":1,\"argv\":[\"pyhton3\",\"x\"],\"env\":{\"PATH\":\"/usr/bin:/bin\"},\"grace_ms\":100}");
+		  "{\"attempt\":1,\"argv\":[\"pyhton3\",\"x\"],\"env\":{\"PATH\":\"/usr/bin:/"
+		  "bin\"},\"grace_ms\":100}");
 	fake_wait(f, FRAME_STARTED);
 	const struct doc *e = fake_end(f);
 
@@ -195,7 +197,8 @@ static void a_directory_that_does_not_exist_is_named(void **state)
 
 	fake_ready(f);
 	fake_send(f, FRAME_START,
-		  "{\"attempt\":1,\"argv\":[\"/bin/sh\"],\"env\":{},\"cwd\":\"/no/such/place\",\"grace_ms\":100}");
+		  "{\"attempt\":1,\"argv\":[\"/bin/sh\"],\"env\":{},\"cwd\":\"/no/such/"
+		  "place\",\"grace_ms\":100}");
 	const struct doc *e = fake_end(f);
 
 	assert_string_equal(fake_str(e, "kind"), "not_found");
@@ -208,7 +211,8 @@ static void a_script_without_a_first_line_is_run_by_the_shell(void **state)
 
 	fake_ready(f);
 	char *path = path_join(f->dir, "tool");
-	char *json = xasprintf("{\"attempt\":1,\"argv\":[\"%s\",\"arg\"],\"env\":{},\"grace_ms\":100}", path);
+	char *json = xasprintf(
+		"{\"attempt\":1,\"argv\":[\"%s\",\"arg\"],\"env\":{},\"grace_ms\":100}", path);
 
 	assert_int_equal(file_write_atomic(path, STR("echo shell $1\n"), 0700, false, NULL), 0);
 	fake_send(f, FRAME_START, json);
@@ -226,7 +230,8 @@ static void a_missing_interpreter_is_not_a_missing_command(void **state)
 
 	fake_ready(f);
 	char *path = path_join(f->dir, "tool");
-	char *json = xasprintf("{\"attempt\":1,\"argv\":[\"%s\"],\"env\":{},\"grace_ms\":100}", path);
+	char *json =
+		xasprintf("{\"attempt\":1,\"argv\":[\"%s\"],\"env\":{},\"grace_ms\":100}", path);
 
 	assert_int_equal(file_write_atomic(path, STR("#!/no/interpreter\n"), 0700, false, NULL), 0);
 	fake_send(f, FRAME_START, json);
@@ -262,8 +267,9 @@ static void samples_are_found_once_and_with_their_steps(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_start(f, "echo loss=0.5; echo '**metrics_data: acc=0.75,step=3'; printf 'loss=0.25' >&2; "
-		      "echo '{\"speed\": 12, \"step\": 4}' > $REGATTA_METRICS");
+	fake_start(f,
+		   "echo loss=0.5; echo '**metrics_data: acc=0.75,step=3'; printf 'loss=0.25' >&2; "
+		   "echo '{\"speed\": 12, \"step\": 4}' > $REGATTA_METRICS");
 	fake_end(f);
 	assert_non_null(strstr(f->samples.p, "loss=0.5@-1;"));
 	assert_non_null(strstr(f->samples.p, "acc=0.75@"));
@@ -288,8 +294,10 @@ static void a_port_that_answers_is_announced(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_start_with(f, "exec python3 -c 'import socket,time\ns=socket.socket(); s.bind((\"127.77.1.9\",5999)); "
-			   "s.listen(); time.sleep(60)'",
+	fake_start_with(f,
+			"exec python3 -c 'import socket,time\ns=socket.socket(); "
+			"s.bind((\"127.77.1.9\",5999)); "
+			"s.listen(); time.sleep(60)'",
 			",\"port\":5999,\"address\":\"127.77.1.9\"");
 	assert_int_equal(fake_int(fake_wait(f, FRAME_SERVING), "attempt"), 1);
 	/* A new connection hears it again. */
@@ -323,15 +331,17 @@ static void the_machine_and_the_job_are_sampled(void **state)
 static void what_is_to_be_kept_is_collected(void **state)
 {
 	struct fake *f = *state;
-	char *json = xasprintf("{\"argv0\":\"sh\",\"path\":\"/bin\",\"keep\":[\"model/**\",\"*.txt\",\"one\"],"
-			       "\"output_dir\":\"%s/kept\"}",
-			       f->dir);
+	char *json = xasprintf(
+		"{\"argv0\":\"sh\",\"path\":\"/bin\",\"keep\":[\"model/**\",\"*.txt\",\"one\"],"
+		"\"output_dir\":\"%s/kept\"}",
+		f->dir);
 
 	fake_agent(f);
 	fake_meet(f);
 	fake_send(f, FRAME_INPUTS, json);
 	fake_wait(f, FRAME_READY);
-	fake_start(f, "mkdir -p model/deep; echo a > model/deep/a; echo b > b.txt; echo c > c.log; echo 1 > one; "
+	fake_start(f, "mkdir -p model/deep; echo a > model/deep/a; echo b > b.txt; echo c > c.log; "
+		      "echo 1 > one; "
 		      "ln -s /etc/passwd model/link");
 	fake_wait(f, FRAME_EXIT);
 	const struct doc *c = fake_wait(f, FRAME_COLLECTED);

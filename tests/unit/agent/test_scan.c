@@ -230,7 +230,8 @@ static void a_new_connection_scans_from_where_the_master_stands(void **state)
 static void the_metrics_stream_is_json_lines_and_bad_ones_are_counted(void **state)
 {
 	struct bench *b = *state;
-	static const char text[] = "{\"a\": 1, \"b\": 2.5, \"step\": 9}\r\nnonsense\n\n{\"c\": \"NaN\"}\n{\"d\": 4}";
+	static const char text[] =
+		"{\"a\": 1, \"b\": 2.5, \"step\": 9}\r\nnonsense\n\n{\"c\": \"NaN\"}\n{\"d\": 4}";
 	uint64_t size = append(b, text, sizeof(text) - 1);
 
 	scan_all(b, STREAM_METRICS, size, true);

@@ -125,7 +125,8 @@ static void a_file_that_takes_nothing_blocks_then_drops_then_counts(void **state
 	small.rlim_max = before.rlim_max;
 	assert_int_equal(write(p.writer, "12345678", 8), 8);
 	setrlimit(RLIMIT_FSIZE, &small);
-	enum spool_state first = spool_pump(&p.sp, 5000, &moved), later = spool_pump(&p.sp, 5999, &moved);
+	enum spool_state first = spool_pump(&p.sp, 5000, &moved),
+			 later = spool_pump(&p.sp, 5999, &moved);
 	bool early = spool_take_gap(&p.sp, true, &g);
 
 	spool_pump(&p.sp, 6000, &moved); /* the time is over */

@@ -16,7 +16,12 @@ static int open_dir(void **state)
 }
 
 static const struct exit_report sample_exit = {
-	.attempt = 3, .code = -1, .signal = 9, .oom = true, .kind = ERR_TIMEOUT, .reason = "too \"long\"\n",
+	.attempt = 3,
+	.code = -1,
+	.signal = 9,
+	.oom = true,
+	.kind = ERR_TIMEOUT,
+	.reason = "too \"long\"\n",
 	.streams = {1, 2, 3},
 };
 
@@ -176,11 +181,20 @@ static void the_next_writer_closes_a_torn_line_before_its_own(void **state)
 static void strange_records_change_nothing(void **state)
 {
 	static const char *const lines[] = {
-		"[]\n", "{}\n", "{\"rec\":7}\n", "{\"rec\":\"unknown\"}\n", "\n\n", "{\"rec\":\"exit\"}\n",
-		"{\"rec\":\"exit\",\"streams\":[1,2]}\n", "{\"rec\":\"exit\",\"streams\":[1,2,-3]}\n",
-		"{\"rec\":\"exit\",\"streams\":[1,2,\"3\"]}\n", "{\"rec\":\"gap\",\"stream\":\"in\",\"offset\":1,\"bytes\":1}\n",
-		"{\"rec\":\"gap\",\"stream\":\"out\",\"offset\":-1,\"bytes\":1}\n", "\xff\xfe\n",
-		"{\"rec\":\"started\",\"attempt\":-1}\n", "{\"rec\":\"job\",\"pid\":-5}\n",
+		"[]\n",
+		"{}\n",
+		"{\"rec\":7}\n",
+		"{\"rec\":\"unknown\"}\n",
+		"\n\n",
+		"{\"rec\":\"exit\"}\n",
+		"{\"rec\":\"exit\",\"streams\":[1,2]}\n",
+		"{\"rec\":\"exit\",\"streams\":[1,2,-3]}\n",
+		"{\"rec\":\"exit\",\"streams\":[1,2,\"3\"]}\n",
+		"{\"rec\":\"gap\",\"stream\":\"in\",\"offset\":1,\"bytes\":1}\n",
+		"{\"rec\":\"gap\",\"stream\":\"out\",\"offset\":-1,\"bytes\":1}\n",
+		"\xff\xfe\n",
+		"{\"rec\":\"started\",\"attempt\":-1}\n",
+		"{\"rec\":\"job\",\"pid\":-5}\n",
 	};
 
 	(void)state;
@@ -200,7 +214,8 @@ static void the_first_exit_is_the_exit(void **state)
 	struct status st;
 
 	(void)state;
-	status_parse(STR("{\"rec\":\"exit\",\"code\":1,\"streams\":[0,0,0]}\n{\"rec\":\"exit\",\"code\":2,\"streams\":[0,0,0]}\n"),
+	status_parse(STR("{\"rec\":\"exit\",\"code\":1,\"streams\":[0,0,0]}\n{\"rec\":\"exit\","
+			 "\"code\":2,\"streams\":[0,0,0]}\n"),
 		     &st);
 	assert_int_equal(st.exit.code, 1);
 }

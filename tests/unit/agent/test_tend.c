@@ -37,11 +37,15 @@ static int setup(void **state)
 		.dirfd = open(b->dir, O_RDONLY | O_DIRECTORY),
 		.attempt = 1,
 		.grace_ms = 1000,
-		.limits = {.settle_ms = 5000, .unkill_ms = 10000, .full_ms = 30000, .spool_bytes = 1 << 20},
+		.limits = {.settle_ms = 5000,
+			   .unkill_ms = 10000,
+			   .full_ms = 30000,
+			   .spool_bytes = 1 << 20},
 		.others = others,
 		.ctx = b,
 	};
-	if (spool_make(b->t.dirfd, &err) < 0 || status_claim(b->t.dirfd, 1, "boot", &b->t.status_fd, &err) < 0)
+	if (spool_make(b->t.dirfd, &err) < 0 ||
+	    status_claim(b->t.dirfd, 1, "boot", &b->t.status_fd, &err) < 0)
 		return -1;
 	b->writer[0] = openat(b->t.dirfd, "out.fifo", O_RDWR | O_NONBLOCK);
 	b->writer[1] = openat(b->t.dirfd, "err.fifo", O_RDWR | O_NONBLOCK);

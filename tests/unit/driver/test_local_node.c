@@ -35,8 +35,14 @@ static int setup(void **state)
 		return -1;
 	b->dir = dir;
 	b->node = path_join(dir, "nodes/trainer-0");
-	b->row = (struct driver_row){.kind = "local.node", .name = "trainer-0", .install = "i", .run = "run-abcd",
-				     .role = "trainer", .attempt = 1, .run_dir = b->dir, .link_dir = b->dir,
+	b->row = (struct driver_row){.kind = "local.node",
+				     .name = "trainer-0",
+				     .install = "i",
+				     .run = "run-abcd",
+				     .role = "trainer",
+				     .attempt = 1,
+				     .run_dir = b->dir,
+				     .link_dir = b->dir,
 				     .token = "0123"};
 	*state = b;
 	return 0;
@@ -180,7 +186,7 @@ static pid_t leftover(const char *mark, const char *unified)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		char *const argv[] = {(char *)(uintptr_t)"sleep", (char *)(uintptr_t)"600", NULL};
+		char *const argv[] = {(char *)(uintptr_t) "sleep", (char *)(uintptr_t) "600", NULL};
 		char *const env[] = {mark ? entry : NULL, NULL};
 
 		setsid();
@@ -255,8 +261,8 @@ static void destroying_finds_what_is_on_record(void **state)
 	char text[160];
 
 	assert_int_equal(mkdir(a1, 0700), 0);
-	snprintf(text, sizeof(text), "torn{\n{\"rec\":\"job\",\"pid\":%d,\"start\":%llu}\n", (int)pid,
-		 (unsigned long long)proc_id_of(pid).start);
+	snprintf(text, sizeof(text), "torn{\n{\"rec\":\"job\",\"pid\":%d,\"start\":%llu}\n",
+		 (int)pid, (unsigned long long)proc_id_of(pid).start);
 	assert_int_equal(file_write_atomic(status, str_from(text), 0600, false, NULL), 0);
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
 	assert_false(alive(pid));
@@ -306,6 +312,22 @@ static void a_node_that_cannot_be_made_is_refused_with_the_reason(void **state)
 	b->row.err = (struct err){0};
 }
 
+static void a_destroyed_node_goes_to_the_trash_whole(void **state)
+{
+	struct bench *b = *state;
+	CLEANUP(freep) char *trash = path_join(b->dir, DRIVER_TRASH);
+	char **names;
+	size_t n;
+
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_false(file_exists(b->node));
+	assert_int_equal(file_list_tree(trash, 100, &names, &n, NULL), 0);
+	assert_true(n > 0);
+	assert_non_null(strstr(names[0], "run-abcd.trainer-0."));
+	file_list_free(names, n);
+}
+
 static void a_directory_that_cannot_be_removed_is_held(void **state)
 {
 	struct bench *b = *state;
@@ -319,12 +341,15 @@ static void a_directory_that_cannot_be_removed_is_held(void **state)
 	if (geteuid() == 0 && mkdir(busy, 0700) == 0)
 		mounted = mount("tmpfs", busy, "tmpfs", 0, "size=64k") == 0;
 	if (geteuid() == 0 && !mounted) {
-		print_message("# skipped: root may remove everything, and nothing can be mounted\n");
+		print_message(
+			"# skipped: root may remove everything, and nothing can be mounted\n");
 		free(nodes);
 		free(busy);
 		skip();
 	}
 	chmod(nodes, 0500);
+	CLEANUP(freep) char *trash = path_join(b->dir, DRIVER_TRASH);
+	assert_int_equal(file_write_atomic(trash, STR("in the way"), 0600, false, NULL), 0);
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
 	assert_non_null(strstr(b->row.err.msg, "trainer-0"));
 	assert_false(alive(pid)); /* but nobody is left */
@@ -352,6 +377,7 @@ int main(int argc, char **argv)
 		CASE(another_nodes_processes_are_left_alone),
 		CASE(an_agent_that_has_cleaned_up_is_waited_for_not_searched),
 		CASE(a_node_that_cannot_be_made_is_refused_with_the_reason),
+		CASE(a_destroyed_node_goes_to_the_trash_whole),
 		CASE(a_directory_that_cannot_be_removed_is_held),
 	};
 

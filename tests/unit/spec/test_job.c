@@ -202,10 +202,10 @@ static void better_has_the_values_of_metrics(void **state)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	(void)state;
 
-	struct job j =
-		good_job(a, "command = 'x'\n[metrics]\na = { pattern = 'x(.)', better = 'higher' }\n"
-			    "b = { pattern = 'x(.)', better = 'lower' }\n"
-			    "c = { pattern = 'x(.)', better = 'auto' }\n");
+	struct job j = good_job(
+		a, "command = 'x'\n[metrics]\na = { pattern = 'x(.)', better = 'higher' }\n"
+		   "b = { pattern = 'x(.)', better = 'lower' }\n"
+		   "c = { pattern = 'x(.)', better = 'auto' }\n");
 	const struct metric_spec *m = j.metrics.v;
 	assert_int_equal(m[0].better, BETTER_HIGHER);
 	assert_int_equal(m[1].better, BETTER_LOWER);
@@ -237,7 +237,8 @@ static void the_short_form_of_a_metric_leaves_the_tree_as_it_was(void **state)
 
 	buf_init(&before, 4096);
 	buf_init(&after, 4096);
-	assert_int_equal(toml_parse(STR("command = 'x'\nmetrics.loss = 'l(.)'\n"), a, &doc, NULL), 0);
+	assert_int_equal(toml_parse(STR("command = 'x'\nmetrics.loss = 'l(.)'\n"), a, &doc, NULL),
+			 0);
 	doc_to_json(doc, &before);
 	assert_true(job_load(doc, a, &j, &ps));
 	doc_to_json(doc, &after);

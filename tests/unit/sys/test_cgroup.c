@@ -25,11 +25,13 @@ static void places_follow_from_mounts_and_our_own_group(void **state)
 		 "0::/user.slice/session.scope\n", "/sys/fs/cgroup/user.slice/session.scope/x", ""},
 		{"30 1 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
 		 "31 1 0:27 / /sys/fs/cgroup/cpu,memory rw - cgroup cgroup rw,cpu,memory\n",
-		 "4:cpu,memory:/slice\n0::/\n", "/sys/fs/cgroup/unified/x", "/sys/fs/cgroup/cpu,memory/slice/x"},
+		 "4:cpu,memory:/slice\n0::/\n", "/sys/fs/cgroup/unified/x",
+		 "/sys/fs/cgroup/cpu,memory/slice/x"},
 		/* A container sees only a part of the hierarchy. */
-		{"30 1 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc/job\n",
-		 "/sys/fs/cgroup/job/x", ""},
-		{"30 1 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/elsewhere\n", "", ""},
+		{"30 1 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
+		 "0::/docker/abc/job\n", "/sys/fs/cgroup/job/x", ""},
+		{"30 1 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/elsewhere\n",
+		 "", ""},
 		/* Only v1, and not the memory controller. */
 		{"30 1 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n", "1:cpu:/\n", "", ""},
 		{"", "", "", ""},

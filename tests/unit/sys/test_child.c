@@ -60,7 +60,8 @@ static void it_may_get_a_session_and_never_our_signal_mask(void **state)
 	sigprocmask(SIG_BLOCK, &term, &before);
 	signal(SIGTERM, SIG_IGN);
 	/* Leader of its own session, and SIGTERM works. */
-	assert_int_equal(run(&spec, "read -r _ _ _ _ _ sid _ < /proc/self/stat; test $(cut -d' ' -f6 /proc/$$/stat) = $$"),
+	assert_int_equal(run(&spec, "read -r _ _ _ _ _ sid _ < /proc/self/stat; test $(cut -d' ' "
+				    "-f6 /proc/$$/stat) = $$"),
 			 0);
 	assert_int_equal(run(&spec, "kill -TERM $$; exit 0"), -1);
 	signal(SIGTERM, SIG_DFL);
@@ -70,8 +71,12 @@ static void it_may_get_a_session_and_never_our_signal_mask(void **state)
 static void a_program_that_cannot_be_started_is_an_error(void **state)
 {
 	const char *const argv[] = {"x", NULL};
-	struct child_spec spec = {.file = "/no/such/program", .argv = argv, .env = argv + 1,
-				  .in = -1, .out = -1, .err = -1};
+	struct child_spec spec = {.file = "/no/such/program",
+				  .argv = argv,
+				  .env = argv + 1,
+				  .in = -1,
+				  .out = -1,
+				  .err = -1};
 	struct err err = {0};
 	pid_t pid = 77;
 
@@ -89,15 +94,21 @@ static void a_detached_program_is_not_our_descendant(void **state)
 	const char *path = unit_path(state, "pid");
 	char script[600];
 	const char *const argv[] = {"sh", "-c", script, NULL};
-	struct child_spec spec = {.file = "/bin/sh", .argv = argv, .env = argv + 3,
-				  .in = -1, .out = -1, .err = -1, .session = true};
+	struct child_spec spec = {.file = "/bin/sh",
+				  .argv = argv,
+				  .env = argv + 3,
+				  .in = -1,
+				  .out = -1,
+				  .err = -1,
+				  .session = true};
 	int64_t until = clock_boot_ms() + WAIT_MS;
 	struct proc_info p;
 	struct err err = {0};
 	struct buf b;
 	int64_t pid = 0;
 
-	snprintf(script, sizeof(script), "echo $$ > %s.new; mv %s.new %s; exec sleep 600", path, path, path);
+	snprintf(script, sizeof(script), "echo $$ > %s.new; mv %s.new %s; exec sleep 600", path,
+		 path, path);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	assert_int_equal(child_spawn_detached(&spec, &err), 0);
 	buf_init(&b, 100);
@@ -175,7 +186,8 @@ static void commands_are_found_as_a_shell_would_find_them(void **state)
 	free(file);
 	assert_int_equal(child_find_command("./tool", "", dir, &file, &err), 0);
 	free(file);
-	assert_int_equal(child_find_command("tool", ":", dir, &file, &err), 0); /* an empty part is here */
+	assert_int_equal(child_find_command("tool", ":", dir, &file, &err),
+			 0); /* an empty part is here */
 	free(file);
 	assert_int_equal(child_find_command("nothing", path, "/", &file, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);

@@ -127,8 +127,8 @@ static pid_t spawn_with_env(const char *entry)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		char *const argv[] = {(char *)(uintptr_t)"sleep", (char *)(uintptr_t)"600", NULL};
-		char *const env[] = {(char *)(uintptr_t)"A=1", (char *)(uintptr_t)entry, NULL};
+		char *const argv[] = {(char *)(uintptr_t) "sleep", (char *)(uintptr_t) "600", NULL};
+		char *const env[] = {(char *)(uintptr_t) "A=1", (char *)(uintptr_t)entry, NULL};
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execve("/bin/sleep", argv, env);
