@@ -70,6 +70,7 @@ static int find_one(struct store *st, struct str word, struct arena *a, struct c
 	int64_t no, last;
 	struct by_name bn = {.arm = arm, .a = a, .err = err};
 	struct err why = {0};
+	size_t left_out = arm->left_out;
 
 	if (split_last(word, &bn.name, &last, err) < 0)
 		return -1;
@@ -91,12 +92,12 @@ static int find_one(struct store *st, struct str word, struct arena *a, struct c
 		return 0;
 	if (rc == 0)
 		return add_run(arm, &row, a, err);
+	if (arm->left_out > left_out)
+		return err_set(err, ERR_NOT_FOUND, "no run of '%.*s' has succeeded", STR_ARG(bn.name));
 	if (!last && why.kind == ERR_CONFLICT) {
 		*err = why;
 		return -1;
 	}
-	if (arm->left_out)
-		return err_set(err, ERR_NOT_FOUND, "no run of '%.*s' has succeeded", STR_ARG(bn.name));
 	return err_set(err, ERR_NOT_FOUND, "no run '%.*s', and no run of that name has ended", STR_ARG(bn.name));
 }
 

@@ -1,0 +1,279 @@
+/*
+ * Where the lines of the log view come from: one stream of one node, at any place of it, or all nodes as they write.
+ * Both hand out lines in order, each with an `at` that only grows; what is in memory is bounded.
+ */
+import { ApiError, getLog, isAbort } from "./api";
+import { plainLine } from "./ansi";
+import { isErrorLine, search, type Find } from "./logsearch";
+import { CHUNK, KEEP_LINES, LogWindow, MAX_LINE, splitLines, type Line } from "./logwindow";
+import type { Node } from "./types";
+import { bytes as showBytes } from "./format";
+
+export type StreamName = "out" | "err";
+
+export interface LogLine extends Line {
+	node?: string;
+	stream?: StreamName;
+}
+
+/* What the view needs to know. */
+export interface LogModel {
+	readonly lines: readonly LogLine[];
+	readonly version: number; /* changes with the lines */
+	readonly loaded: boolean;
+	readonly error: ApiError | null;
+	lineAt(at: number): number;
+}
+
+function asError(e: unknown): ApiError {
+	return e instanceof ApiError ? e : new ApiError(0, "unavailable", String(e));
+}
+
+export class LogReader implements LogModel {
+	readonly window = new LogWindow();
+	version = 0;
+	loaded = false;
+	error: ApiError | null = null;
+	private busy = false;
+	private turn = 0; /* an answer to a question of before a jump is stale */
+	private readonly abort = new AbortController();
+
+	constructor(
+		private readonly run: string,
+		private readonly node: string,
+		readonly stream: StreamName,
+		private readonly changed: () => void,
+	) {}
+
+	get lines(): readonly Line[] {
+		return this.window.lines;
+	}
+
+	lineAt(at: number): number {
+		return this.window.lineAt(at);
+	}
+
+	close(): void {
+		this.abort.abort();
+	}
+
+	/* The server has this much now. */
+	grow(size: number): void {
+		this.window.size = Math.max(this.window.size, size);
+	}
+
+	async jump(offset: number): Promise<void> {
+		const turn = ++this.turn;
+		const range = LogWindow.around(offset, this.window.size);
+		this.busy = true;
+		try {
+			const a = await this.ask(range.offset, range.limit);
+			if (turn !== this.turn) return;
+			this.window.reset(this.window.size);
+			this.window.place(a.offset, a.bytes);
+			this.done(null);
+		} catch (e) {
+			if (turn === this.turn && !isAbort(e)) this.done(asError(e));
+		}
+	}
+
+	/* What was written since; a log that grows faster than it is read is followed at its end, not line by line. */
+	async next(following: boolean): Promise<void> {
+		if (following && this.window.size - this.window.end > 2 * CHUNK) return this.jump(this.window.size);
+		await this.once(async () => {
+			const range = this.window.next();
+			const a = await this.ask(range.offset, range.limit);
+			return () => {
+				if (!this.window.append(a.offset, a.bytes)) return false;
+				this.window.trimHead();
+				return true;
+			};
+		});
+	}
+
+	async before(): Promise<void> {
+		const range = this.window.before();
+		if (!range) return;
+		await this.once(async () => {
+			const a = await this.ask(range.offset, range.limit);
+			return () => {
+				if (!this.window.prepend(a.offset, a.bytes)) return false;
+				this.window.trimTail();
+				return true;
+			};
+		});
+	}
+
+	find(from: number, backwards: boolean, pattern: RegExp, errors: boolean, stopped: () => boolean, seen: (n: number) => void): Promise<Find | null> {
+		const read = async (offset: number, limit: number): Promise<Uint8Array> => (await this.ask(offset, limit)).bytes;
+		return search({ read, size: this.window.size, from, backwards, pattern, errors, stopped, seen });
+	}
+
+	private ask(offset: number, limit: number): ReturnType<typeof getLog> {
+		return getLog(this.run, this.node, this.stream, { offset, limit }, this.abort.signal);
+	}
+
+	/* One question at a time; the answer is laid down only if nothing happened meanwhile. */
+	private async once(work: () => Promise<() => boolean>): Promise<void> {
+		if (this.busy) return;
+		const turn = this.turn;
+		this.busy = true;
+		try {
+			const apply = await work();
+			if (turn !== this.turn) return;
+			if (apply() || this.error || !this.loaded) this.done(null);
+			else this.busy = false;
+		} catch (e) {
+			if (turn === this.turn && !isAbort(e)) this.done(asError(e));
+		}
+	}
+
+	private done(error: ApiError | null): void {
+		this.busy = false;
+		this.loaded = true;
+		this.error = error;
+		this.version++;
+		this.changed();
+	}
+}
+
+interface Place {
+	node: string;
+	stream: StreamName;
+	end: number; /* read up to here, which is a line's start */
+	asked: number; /* the size at which it was last read */
+}
+
+const AT_ONCE = 4;
+const START_BYTES = 1024 * 1024; /* of all nodes together */
+const LEAST_START = 4096;
+const SKIP_OVER = 256 * 1024; /* more than this since the last look: only its end is read */
+
+export class MergedReader implements LogModel {
+	lines: LogLine[] = [];
+	version = 0;
+	loaded = false;
+	error: ApiError | null = null;
+	private seq = 0;
+	private busy = false;
+	private places = new Map<string, Place>();
+	private readonly abort = new AbortController();
+
+	constructor(
+		private readonly run: string,
+		private readonly streams: StreamName[],
+		private readonly changed: () => void,
+	) {}
+
+	close(): void {
+		this.abort.abort();
+	}
+
+	lineAt(at: number): number {
+		const first = this.lines[0]?.at ?? 0;
+		return Math.max(0, Math.min(this.lines.length - 1, at - first));
+	}
+
+	/* Read what the nodes have written since the last time. */
+	async update(nodes: readonly Node[]): Promise<void> {
+		if (this.busy) return;
+		this.busy = true;
+		const before = this.seq;
+		const work = this.grown(nodes);
+		const worker = async (): Promise<void> => {
+			for (let w = work.shift(); w; w = work.shift()) await this.read(w.place, w.size, w.over);
+		};
+		try {
+			await Promise.all(Array.from({ length: AT_ONCE }, worker));
+			if (!this.loaded) this.alignEnds();
+			this.error = null;
+		} catch (e) {
+			if (isAbort(e)) return;
+			this.error = asError(e);
+		}
+		this.busy = false;
+		if (this.seq === before && this.loaded && !this.error) return;
+		this.loaded = true;
+		if (this.lines.length > KEEP_LINES) this.lines = this.lines.slice(-KEEP_LINES);
+		this.version++;
+		this.changed();
+	}
+
+	find(from: number, backwards: boolean, test: (line: string) => boolean): Find | null {
+		const n = this.lines.length;
+		const start = this.lineAt(from);
+		for (let k = 0; k < n; k++) {
+			const i = backwards ? (start - k - 1 + 2 * n) % n : (start + k) % n;
+			const line = this.lines[i] as LogLine;
+			if (test(line.text)) return { offset: line.at, length: 1, wrapped: backwards ? i >= start : i < start };
+		}
+		return null;
+	}
+
+	static isError = isErrorLine;
+
+	private grown(nodes: readonly Node[]): { place: Place; size: number; over: boolean }[] {
+		const budget = Math.max(LEAST_START, START_BYTES / Math.max(1, nodes.length * this.streams.length));
+		const out: { place: Place; size: number; over: boolean }[] = [];
+		for (const n of nodes) {
+			for (const stream of this.streams) {
+				const size = stream === "out" ? n.log_bytes : n.err_bytes;
+				const key = `${stream} ${n.name}`;
+				let place = this.places.get(key);
+				if (!place) {
+					place = { node: n.name, stream, end: Math.max(0, Math.floor(size - budget)), asked: -1 };
+					this.places.set(key, place);
+				}
+				const over = n.state === "exited" || n.state === "released" || n.state === "lost";
+				if (size > place.end && (size !== place.asked || over)) out.push({ place, size, over });
+			}
+		}
+		return out;
+	}
+
+	/* Nothing says when a line of before was written. Laid out so that all nodes end together, the end at least is right. */
+	private alignEnds(): void {
+		const left = new Map<string, number>();
+		const key = (l: LogLine): string => `${l.stream} ${l.node}`;
+		for (const l of this.lines) left.set(key(l), (left.get(key(l)) ?? 0) + 1);
+		const fromEnd = new Map<LogLine, number>();
+		for (const l of this.lines) {
+			const n = left.get(key(l)) as number;
+			fromEnd.set(l, n);
+			left.set(key(l), n - 1);
+		}
+		this.lines.sort((a, b) => (fromEnd.get(b) as number) - (fromEnd.get(a) as number) || a.at - b.at);
+		this.lines.forEach((l, i) => {
+			l.at = i;
+		});
+	}
+
+	private async read(p: Place, size: number, over: boolean): Promise<void> {
+		let from = p.end;
+		const first = p.asked < 0;
+		if (!first && size - from > SKIP_OVER) {
+			from = size - LEAST_START;
+			this.put(p, plainLine(`… ${showBytes(from - p.end)} not shown: open this node's own log to read them`));
+		}
+		const cut = from > 0 && (first || from !== p.end);
+		const { offset, bytes } = await getLog(this.run, p.node, p.stream, { offset: from, limit: SKIP_OVER }, this.abort.signal);
+		let lines = splitLines(bytes, offset);
+		if (cut && lines.length > 1) lines = lines.slice(1);
+		for (const line of lines) {
+			/* An unfinished line waits for its end, but not for ever. */
+			if (line.open && !over && line.size < MAX_LINE) {
+				p.end = line.at;
+				p.asked = size;
+				return;
+			}
+			this.put(p, line);
+		}
+		p.end = offset + bytes.length;
+		p.asked = size;
+	}
+
+	private put(p: Place, line: { text: string; spans: Line["spans"] }): void {
+		const at = this.seq++;
+		this.lines.push({ text: line.text, spans: line.spans, at, size: 1, open: false, node: p.node, stream: p.stream });
+	}
+}

@@ -1,0 +1,144 @@
+/* The shell: which page, the bar above it, light or dark, and who is looking. */
+import { render, type JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { API, getJson, whenSignedOut } from "./api";
+import { ComparePage } from "./compare";
+import { keep, read, useLocation } from "./hooks";
+import { startRouter } from "./router";
+import { RunPage } from "./run";
+import { RunsPage } from "./runs";
+import type { Me } from "./types";
+import { Empty, Icon, Toaster } from "./ui";
+import "uplot/dist/uPlot.min.css";
+import "./app.css";
+
+type Theme = "auto" | "light" | "dark";
+const THEMES: Theme[] = ["auto", "light", "dark"];
+const THEME_ICON = { auto: "auto", light: "sun", dark: "moon" };
+
+function applyTheme(t: Theme): void {
+	if (t === "auto") document.documentElement.removeAttribute("data-theme");
+	else document.documentElement.setAttribute("data-theme", t);
+	window.dispatchEvent(new Event("regatta-theme"));
+}
+
+function keptTheme(): Theme {
+	const kept = read("theme") as Theme | null;
+	return kept && THEMES.includes(kept) ? kept : "auto";
+}
+
+function ThemeButton(): JSX.Element {
+	const [theme, setTheme] = useState<Theme>(keptTheme);
+	const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] as Theme;
+	return (
+		<button
+			type="button"
+			class="quiet"
+			title={`Theme: ${theme}`}
+			aria-label={`Theme: ${theme}. Change to ${next}`}
+			onClick={() => {
+				setTheme(next);
+				keep("theme", next);
+				applyTheme(next);
+			}}
+		>
+			<Icon name={THEME_ICON[theme]} />
+		</button>
+	);
+}
+
+function SignIn({ message }: { message: string }): JSX.Element {
+	return (
+		<main class="signin" id="main" tabIndex={-1}>
+			<h1>You are not signed in</h1>
+			<p>
+				Run this on the machine where regatta runs; it prints a link that opens this page, once, for two minutes:
+			</p>
+			<pre class="command">regatta ui</pre>
+			<p class="dim">The service said: {message}</p>
+		</main>
+	);
+}
+
+function App(): JSX.Element {
+	const url = useLocation();
+	const [signedOut, setSignedOut] = useState<string | null>(null);
+	const [me, setMe] = useState<Me | null>(null);
+
+	useEffect(() => {
+		whenSignedOut(setSignedOut);
+		getJson<Me>(`${API}/me`).then(setMe, () => {});
+	}, []);
+
+	/* A new page is told to those who do not see it. */
+	const shown = useRef(url.pathname);
+	useEffect(() => {
+		if (shown.current === url.pathname) return;
+		shown.current = url.pathname;
+		document.getElementById("main")?.focus({ preventScroll: true });
+	}, [url.pathname]);
+
+	let page: JSX.Element;
+	let at = "";
+	if (url.pathname === "/") {
+		at = "runs";
+		page = <RunsPage />;
+	} else if (url.pathname === "/compare") {
+		at = "compare";
+		page = <ComparePage url={url} />;
+	} else if (url.pathname.startsWith("/run/")) {
+		const id = decodeId(url.pathname.slice(5));
+		page = <RunPage key={id} id={id} url={url} me={me} />;
+	} else {
+		page = (
+			<main id="main" tabIndex={-1}>
+				<Empty>There is no such page.</Empty>
+			</main>
+		);
+	}
+	return (
+		<>
+			<a class="skip" href="#main">
+				Skip to content
+			</a>
+			<header class="bar">
+				<a class="brand" href="/">
+					<svg class="logo" viewBox="0 0 16 16" aria-hidden="true">
+						<path d="M7.4 1v9.2H2zM9 4v6.2h4.6zM1.4 11.8h13.2l-1.8 2.8H3.6z" />
+					</svg>
+					regatta
+				</a>
+				<nav aria-label="Pages">
+					<a href="/" aria-current={at === "runs" ? "page" : undefined}>
+						Runs
+					</a>
+					<a href="/compare" aria-current={at === "compare" ? "page" : undefined}>
+						Compare
+					</a>
+				</nav>
+				<span class="spring" />
+				{me && <span class="dim version">{me.version}</span>}
+				<ThemeButton />
+			</header>
+			{signedOut !== null ? <SignIn message={signedOut} /> : page}
+			<Toaster />
+		</>
+	);
+}
+
+function decodeId(text: string): string {
+	try {
+		return decodeURIComponent(text);
+	} catch {
+		return text;
+	}
+}
+
+/* The script stands in the head, so that the theme is there before the first paint. */
+applyTheme(keptTheme());
+function mount(): void {
+	startRouter();
+	render(<App />, document.getElementById("app") as HTMLElement);
+}
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", mount);
+else mount();

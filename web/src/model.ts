@@ -1,0 +1,149 @@
+/* What follows from a run object: is it over, how far is it, how is each node. */
+import type { Node, Run } from "./types";
+
+export const PHASES = ["accepted", "provisioning", "gathering", "running", "collecting", "cleaning"] as const;
+const FINAL = new Set(["succeeded", "failed", "cancelled"]);
+
+export function isOver(state: string): boolean {
+	return FINAL.has(state);
+}
+
+/* Where the duration of a living run is now: the object said elapsed_ms when it came. */
+export function elapsed(run: Run, receivedMs: number, nowMs: number): number {
+	return isOver(run.state) ? run.elapsed_ms : run.elapsed_ms + Math.max(0, nowMs - receivedMs);
+}
+
+export interface Progress {
+	done: number;
+	total: number;
+	what: string;
+}
+
+const COUNTERS: [string, string[]][] = [
+	["step", ["total", "total_steps", "max_steps", "steps"]],
+	["iteration", ["iterations", "total", "max_iterations"]],
+	["epoch", ["epochs", "total_epochs", "max_epochs"]],
+];
+
+/*
+ * How far the job is, as far as it tells: its own figure, else metrics that are a counter and its end. Before the
+ * job runs, the nodes that have arrived.
+ */
+export function progress(run: Run): Progress | null {
+	if (run.progress && run.progress.total > 0) {
+		return { done: Math.min(run.progress.step, run.progress.total), total: run.progress.total, what: "step" };
+	}
+	const m = run.metrics ?? {};
+	for (const [name, ends] of COUNTERS) {
+		const at = m[name];
+		const end = ends.map((e) => m[e]).find((e) => e && e.last > 0);
+		if (at && end) return { done: Math.min(at.last, end.last), total: end.last, what: name };
+	}
+	const share = m.progress;
+	if (share && share.last >= 0) {
+		const top = share.last <= 1 ? 1 : 100;
+		return { done: Math.min(share.last, top), total: top, what: "share" };
+	}
+	if (run.state === "provisioning" || run.state === "gathering") {
+		const c = run.counts;
+		const waiting = (c.wanted ?? 0) + (c.launching ?? 0);
+		return { done: Math.max(0, c.nodes - waiting), total: c.nodes, what: "nodes" };
+	}
+	return null;
+}
+
+export function cost(run: Run): number | null {
+	return run.cost_usd ?? (run.engine === "local" ? 0 : null);
+}
+
+/* What a node looks like: a state, or how it ended. */
+export type NodeLook =
+	| "wanted"
+	| "launching"
+	| "here"
+	| "ready"
+	| "running"
+	| "done"
+	| "failed"
+	| "stopped"
+	| "lost"
+	| "released";
+
+export const LOOKS: NodeLook[] = [
+	"wanted",
+	"launching",
+	"here",
+	"ready",
+	"running",
+	"done",
+	"failed",
+	"stopped",
+	"lost",
+	"released",
+];
+
+const SIGTERM = 15;
+const SIGKILL = 9;
+
+export function nodeLook(n: Node, run: Run): NodeLook {
+	if (n.state === "lost") return "lost";
+	if (n.state === "exited" || n.state === "released") {
+		if (n.exit_code === 0) return "done";
+		if (n.oom || (n.exit_code !== null && n.exit_code > 0)) return "failed";
+		if (n.signal !== null) {
+			/* A node that regatta itself stopped is not the one to blame. */
+			const told = n.signal === SIGTERM || n.signal === SIGKILL;
+			return told && run.cause_node !== n.name ? "stopped" : "failed";
+		}
+		if (n.reason) return "failed";
+		return n.state === "released" ? "released" : "done";
+	}
+	return (LOOKS as string[]).includes(n.state) ? (n.state as NodeLook) : "wanted";
+}
+
+export function nodeText(n: Node, look: NodeLook): string {
+	if (n.oom) return "out of memory";
+	if (n.reason) return n.reason;
+	if (look === "failed" || look === "stopped") {
+		if (n.signal !== null) return `signal ${n.signal}`;
+		if (n.exit_code !== null) return `exit ${n.exit_code}`;
+	}
+	return look;
+}
+
+export function logBytes(run: Run): number {
+	return (run.nodes ?? []).reduce((sum, n) => sum + n.log_bytes + n.err_bytes, 0);
+}
+
+/*
+ * A page of the list (newest first) laid over what is known. Rows inside the page's reach that it no longer has
+ * were removed; `complete`: the page reaches the oldest run.
+ */
+export function mergeRuns(known: Run[], page: Run[], complete: boolean): Run[] {
+	const last = page[page.length - 1];
+	if (!last) return complete ? [] : known;
+	const ids = new Set(page.map((r) => r.id));
+	const cut = known.findIndex((r) => r.id === last.id);
+	let older: Run[];
+	if (complete) older = [];
+	else if (cut >= 0) older = known.slice(cut + 1);
+	else older = known.filter((r) => r.created_ms < last.created_ms);
+	return [...page, ...older.filter((r) => !ids.has(r.id))];
+}
+
+/* New rows for runs that are known already; order and the others stay. */
+export function updateRuns(known: Run[], fresh: Run[]): Run[] {
+	const by = new Map(fresh.map((r) => [r.id, r]));
+	return known.map((r) => by.get(r.id) ?? r);
+}
+
+/* All words must occur, each anywhere in what the row shows. */
+export function matches(run: Run, words: string[]): boolean {
+	if (!words.length) return true;
+	const text = `${run.id} ${run.name} ${run.state} ${run.engine} ${run.strategy} ${run.cause ?? ""}`.toLowerCase();
+	return words.every((w) => text.includes(w));
+}
+
+export function words(query: string): string[] {
+	return query.toLowerCase().split(/\s+/).filter(Boolean);
+}

@@ -1,0 +1,62 @@
+/* Addresses: /, /run/<id>, /compare. What is chosen on a page stands in the query, so that a link shows the same. */
+
+type Listener = () => void;
+const listeners = new Set<Listener>();
+
+export function location(): URL {
+	return new URL(window.location.href);
+}
+
+export function onNavigate(fn: Listener): () => void {
+	listeners.add(fn);
+	return () => listeners.delete(fn);
+}
+
+function tell(): void {
+	for (const fn of [...listeners]) fn();
+}
+
+export function navigate(href: string, replace = false): void {
+	const url = new URL(href, window.location.href);
+	if (url.href === window.location.href) return;
+	const samePage = url.pathname === window.location.pathname;
+	history[replace ? "replaceState" : "pushState"](null, "", url.href);
+	if (!samePage) window.scrollTo(0, 0);
+	tell();
+}
+
+/* Change some keys of the query; undefined removes one. */
+export function setQuery(changes: Record<string, string | undefined>, replace = true): void {
+	const url = location();
+	for (const [k, v] of Object.entries(changes)) {
+		if (v === undefined || v === "") url.searchParams.delete(k);
+		else url.searchParams.set(k, v);
+	}
+	navigate(url.href, replace);
+}
+
+/* Plain clicks on links to pages stay here; everything else is the browser's. */
+export function startRouter(): void {
+	window.addEventListener("popstate", tell);
+	document.addEventListener("click", (e) => {
+		if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
+		const a = (e.target as Element | null)?.closest?.("a");
+		if (!a || a.target || a.hasAttribute("download") || a.origin !== window.location.origin) return;
+		if (!isPage(a.pathname) || a.getAttribute("href")?.startsWith("#")) return;
+		e.preventDefault();
+		navigate(a.href);
+	});
+}
+
+function isPage(path: string): boolean {
+	return path === "/" || path === "/compare" || path.startsWith("/run/");
+}
+
+export function runHref(id: string, params: Record<string, string> = {}): string {
+	const q = new URLSearchParams(params).toString();
+	return `/run/${encodeURIComponent(id)}${q ? `?${q}` : ""}`;
+}
+
+export function compareHref(ids: string[]): string {
+	return `/compare?${ids.map((id) => `run=${encodeURIComponent(id)}`).join("&")}`;
+}

@@ -1,0 +1,141 @@
+/* What the service answers; docs/api.md is the contract.  Every shape may grow, so unknown keys are ignored. */
+
+export interface Counts {
+	nodes: number;
+	[state: string]: number;
+}
+
+export interface Summary {
+	first: number;
+	last: number;
+	best: number;
+	mean: number;
+	count: number;
+	better?: Better;
+}
+
+export type Better = "lower" | "higher";
+
+export interface Node {
+	name: string;
+	role: string;
+	rank: number;
+	index: number;
+	address: string | null;
+	state: string;
+	attempt: number;
+	exit_code: number | null;
+	signal: number | null;
+	oom: boolean;
+	reason: string | null;
+	log_bytes: number;
+	err_bytes: number;
+	metrics: Record<string, number>;
+}
+
+export interface Waiting {
+	kind: string;
+	name: string;
+	state: string;
+	why: string;
+}
+
+/* A run in a list has no nodes; one that ended long ago has little more than its name. */
+export interface Run {
+	id: string;
+	name: string;
+	state: string;
+	engine: string;
+	strategy: string;
+	verdict: string | null;
+	cause?: string | null;
+	cause_kind?: string | null;
+	cause_node?: string | null;
+	exit_code?: number | null;
+	dir?: string;
+	created_ms: number;
+	ended_ms: number | null;
+	elapsed_ms: number;
+	phases?: Record<string, number | null>;
+	deadline_ms?: number | null;
+	cancel_asked?: boolean;
+	counts: Counts;
+	nodes?: Node[];
+	metrics?: Record<string, Summary>;
+	waiting?: Waiting[];
+	tail?: { node: string; stream?: string; lines: string[] } | null;
+	progress?: { step: number; total: number } | null;
+	cost_usd?: number | null;
+}
+
+export interface RunEvent {
+	seq: number;
+	time_ms: number;
+	kind: string;
+	node?: string;
+	text?: string;
+}
+
+/* One of all runs, as the event stream sends it. */
+export interface WorldEvent extends RunEvent {
+	run: string;
+	state?: string;
+}
+
+export type Point = [time: number, step: number | null, value: number];
+
+export interface Metrics {
+	metrics: Record<string, { better: Better; all: Summary; nodes: Record<string, Summary> }>;
+	series: { name: string; node: string; points: Point[] }[];
+	bad_values?: number;
+}
+
+export interface CompareRow {
+	run: string;
+	n: number;
+	median: number | null;
+	mean: number | null;
+	diff?: number | null;
+	diff_pct?: number | null;
+	ci?: [number, number] | null;
+	p?: number | null;
+	p_holm?: number | null;
+	verdict?: string | null;
+}
+
+export interface CompareMetric {
+	name: string;
+	better: Better;
+	rows: CompareRow[];
+	baseline: string;
+	diff?: number | null;
+	diff_pct?: number | null;
+	ci?: [number, number] | null;
+	p?: number | null;
+	p_holm?: number | null;
+	verdict?: string | null;
+	mde_pct?: number | null;
+}
+
+export interface Comparison {
+	runs: string[];
+	metrics: CompareMetric[];
+}
+
+export interface PlanNode {
+	name: string;
+	role: string;
+	address: string | null;
+	resource?: string;
+	env?: Record<string, string>;
+}
+
+export interface Plan {
+	nodes?: PlanNode[];
+	roles?: { name: string; count: number; command: string[] }[];
+}
+
+export interface Me {
+	scope: "read" | "submit" | "admin";
+	version: string;
+}
