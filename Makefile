@@ -26,6 +26,7 @@ run:
 	@build/regatta run examples/quickstart.toml
 
 test:
+	@tools/setup test
 	@tools/run-tests
 
 bench:
@@ -33,6 +34,7 @@ bench:
 	@tools/bench
 
 asan:
+	@tools/setup test
 	@tools/run-tests asan
 
 fuzz:

@@ -15,7 +15,7 @@
 #include "fmt/doc.h"
 #include "fmt/url.h"
 
-#define MAX_NAMES 40	/* of metrics; a query has 64 pairs */
+#define MAX_NAMES 40	  /* of metrics; a query has 64 pairs */
 #define WORSE_EXIT_CODE 1 /* as for a job that failed */
 
 static void add_query(struct buf *b, const char *key, const char *value)
@@ -70,7 +70,8 @@ static void interval_cell(struct table *t, const struct doc *row)
 {
 	const struct doc *ci = doc_array(row, "ci_pct");
 
-	if (!ci || ci->array.n != 2 || ci->array.v[0]->type != DOC_FLOAT || ci->array.v[1]->type != DOC_FLOAT) {
+	if (!ci || ci->array.n != 2 || ci->array.v[0]->type != DOC_FLOAT ||
+	    ci->array.v[1]->type != DOC_FLOAT) {
 		table_cellz(t, NULL);
 		return;
 	}
@@ -82,7 +83,10 @@ static enum tint verdict_tint(struct str verdict)
 	static const struct {
 		const char *verdict;
 		enum tint tint;
-	} tints[] = {{"better", TINT_GOOD}, {"worse", TINT_BAD}, {"same", TINT_DIM}, {"unclear", TINT_WARN}};
+	} tints[] = {{"better", TINT_GOOD},
+		     {"worse", TINT_BAD},
+		     {"same", TINT_DIM},
+		     {"unclear", TINT_WARN}};
 
 	for (size_t i = 0; i < sizeof(tints) / sizeof(tints[0]); i++)
 		if (str_is(verdict, tints[i].verdict))
@@ -102,10 +106,12 @@ static void p_cell(struct table *t, const struct doc *row)
 		table_cellf(t, "%.4f", p);
 }
 
-static void compare_row(struct table *t, const struct doc *metric, const struct doc *row, bool first, bool many)
+static void compare_row(struct table *t, const struct doc *metric, const struct doc *row,
+			bool first, bool many)
 {
 	const struct doc *rows = doc_array(metric, "rows");
-	bool missing = doc_bool(row, "missing", false) || doc_bool(rows->array.v[0], "missing", false);
+	bool missing =
+		doc_bool(row, "missing", false) || doc_bool(rows->array.v[0], "missing", false);
 	struct str verdict = missing ? STR("missing") : doc_str(row, "verdict", STR("-"));
 
 	table_cell(t, first ? doc_str(metric, "name", STR("?")) : STR(""));
@@ -142,18 +148,21 @@ void compare_render(const struct doc *cmp, const struct style *st, struct buf *o
 	const struct doc *metrics = doc_array(cmp, "metrics"), *notes = doc_array(cmp, "notes");
 	const struct doc *runs = doc_array(cmp, "runs");
 	bool many = runs && runs->array.n > 2;
-	static const struct column plain[] = {{"METRIC", false, 6}, {"BETTER", false, 6}, {"BASELINE", true, 6},
-					      {"OTHER", true, 6}, {"DIFF", true, 8}, {"95% CI (%)", true, 14},
-					      {"P (HOLM)", true, 8}, {"VERDICT", false, 7}, {"DETECTABLE", true, 8}};
-	static const struct column with_run[] = {{"METRIC", false, 6}, {"BETTER", false, 6}, {"RUN", false, 6},
-						 {"BASELINE", true, 6}, {"OTHER", true, 6}, {"DIFF", true, 8},
+	static const struct column plain[] = {
+		{"METRIC", false, 6},  {"BETTER", false, 6},  {"BASELINE", true, 6},
+		{"OTHER", true, 6},    {"DIFF", true, 8},     {"95% CI (%)", true, 14},
+		{"P (HOLM)", true, 8}, {"VERDICT", false, 7}, {"DETECTABLE", true, 8}};
+	static const struct column with_run[] = {{"METRIC", false, 6},	   {"BETTER", false, 6},
+						 {"RUN", false, 6},	   {"BASELINE", true, 6},
+						 {"OTHER", true, 6},	   {"DIFF", true, 8},
 						 {"95% CI (%)", true, 14}, {"P (HOLM)", true, 8},
-						 {"VERDICT", false, 7}, {"DETECTABLE", true, 8}};
+						 {"VERDICT", false, 7},	   {"DETECTABLE", true, 8}};
 	struct table t;
 
 	arms_render(cmp, out);
 	table_init(&t, a, many ? with_run : plain,
-		   many ? sizeof(with_run) / sizeof(with_run[0]) : sizeof(plain) / sizeof(plain[0]));
+		   many ? sizeof(with_run) / sizeof(with_run[0])
+			: sizeof(plain) / sizeof(plain[0]));
 	for (size_t i = 0; metrics && i < metrics->array.n; i++) {
 		const struct doc *m = metrics->array.v[i], *rows = doc_array(m, "rows");
 		for (size_t k = 1; rows && k < rows->array.n; k++)

@@ -72,7 +72,8 @@ static int fetch(struct api *api, const char *id, size_t i, const char *dir, str
 }
 
 /* Made by the master beside the run's other files. */
-static int make_there(struct api *api, const char *id, struct arena *a, const char **ret_dir, struct err *err)
+static int make_there(struct api *api, const char *id, struct arena *a, const char **ret_dir,
+		      struct err *err)
 {
 	CLEANUP(freep) char *url = api_run_path(id, "/report?files=1");
 	struct doc *answer;

@@ -20,7 +20,8 @@
 /* A file that the end of the run left is the answer. */
 static bool reply_made(struct api_call *c, const struct live_run *lr, enum report_want want)
 {
-	CLEANUP(freep) char *path = path_join(lr->dir, want == REPORT_PAGE ? "report.html" : "metrics.csv");
+	CLEANUP(freep)
+	char *path = path_join(lr->dir, want == REPORT_PAGE ? "report.html" : "metrics.csv");
 	CLEANUP(close_fdp) int fd = -1;
 	struct stat sb;
 
@@ -116,14 +117,16 @@ static int query_flag(const struct query *q, const char *name, bool *ret, struct
 }
 
 /* Copied: the query goes with the call. */
-static int read_options(const struct query *q, struct arena *a, struct comparison_options *o, struct err *err)
+static int read_options(const struct query *q, struct arena *a, struct comparison_options *o,
+			struct err *err)
 {
 	struct str *arms = arena_array(a, struct str, QUERY_MAX_PAIRS);
 	struct str *metrics = arena_array(a, struct str, MAX_METRIC_NAMES);
 	struct str threshold = query_get(q, "threshold", STR(""));
 	struct str use = query_get(q, "use", STR("median"));
 
-	*o = (struct comparison_options){.arms = arms, .metrics = metrics, .threshold_pct = COMPARISON_THRESHOLD_PCT};
+	*o = (struct comparison_options){
+		.arms = arms, .metrics = metrics, .threshold_pct = COMPARISON_THRESHOLD_PCT};
 	for (size_t i = 0; i < q->n; i++) {
 		if (str_is(q->v[i].name, "run"))
 			arms[o->narms++] = arena_str(a, q->v[i].value);
@@ -133,7 +136,8 @@ static int read_options(const struct query *q, struct arena *a, struct compariso
 	if (!compare_use_from(use, &o->use))
 		return err_set(err, ERR_INVALID, "'use' must be median, mean, last or best");
 	if (threshold.n && (!str_to_double(threshold, &o->threshold_pct) || o->threshold_pct < 0))
-		return err_set(err, ERR_INVALID, "'threshold' must be a number of percent, 0 or more");
+		return err_set(err, ERR_INVALID,
+			       "'threshold' must be a number of percent, 0 or more");
 	if (query_flag(q, "samples", &o->samples, err) < 0)
 		return -1;
 	return query_flag(q, "no_test", &o->no_test, err);

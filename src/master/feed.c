@@ -66,7 +66,8 @@ static void fill(struct feed *f, struct piece *p)
 	while (f->at < f->job.nseries && p->n < FEED_POINTS) {
 		size_t had = p->n, room = FEED_POINTS - had;
 
-		if (store_samples_after(f->m->store, f->job.series[f->at], f->after, (int64_t)room, take, p, &f->err) < 0) {
+		if (store_samples_after(f->m->store, f->job.series[f->at], f->after, (int64_t)room,
+					take, p, &f->err) < 0) {
 			f->at = f->job.nseries;
 			return;
 		}

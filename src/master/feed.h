@@ -1,10 +1,11 @@
 #pragma once
 /*
- * feed - the samples of many series, read on the loop in small pieces and handed to the reporter's thread.
+ * feed - the samples of many series, read on the loop in small pieces and handed to the
+ * reporter's thread.
  *
  * The store belongs to the loop, and a million samples take longer than the agents may wait: a
- * piece is at most FEED_POINTS samples, and others are served between two of them.  The reporter is one
- * thread, so pieces arrive in order.
+ * piece is at most FEED_POINTS samples, and others are served between two of them.  The reporter
+ * is one thread, so pieces arrive in order.
  */
 #include <stdint.h>
 #include "base/err.h"

@@ -45,7 +45,7 @@ struct master {
 	char *home;
 	struct loop *loop;
 	struct workers *workers;
-	struct workers *reporter; /* one thread: pieces of a report stay in order; made at first use */
+	struct workers *reporter; /* one thread: pieces stay in order; made at first use */
 	struct store *store;
 	struct listener *link_listener;
 	struct http_server *http;
@@ -190,8 +190,8 @@ void trash_look(struct master *m, bool idle);
 void run_write_files(struct live_run *lr);
 void run_write_records(struct live_run *lr); /* of them, summary.json and events.jsonl */
 
-/* reports.c: report.html and metrics.csv, made in the background.  At the end of a run that has samples
- * both are written into its directory. */
+/* reports.c: report.html and metrics.csv, made in the background.  At the end of a run that has
+ * samples both are written into its directory. */
 void report_at_end(struct live_run *lr);
 
 /* watch.c */

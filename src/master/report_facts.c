@@ -38,7 +38,9 @@ static const char *story_of(const struct core_node *n, struct arena *a)
 
 	buf_init(&b, 1024);
 	if (n->attempt > 0 && n->state >= NODE_EXITED) {
-		const char *name = n->exit.signal > 0 && n->exit.signal < NSIG ? sigabbrev_np(n->exit.signal) : NULL;
+		const char *name = n->exit.signal > 0 && n->exit.signal < NSIG
+					   ? sigabbrev_np(n->exit.signal)
+					   : NULL;
 		if (name)
 			buf_printf(&b, "killed by SIG%s", name);
 		else if (n->exit.signal)
@@ -134,7 +136,8 @@ static bool add_event(void *ctx, const struct event_row *row)
 
 static void add_events(const struct live_run *lr, struct arena *a, struct report_run *run)
 {
-	struct events_in in = {.lr = lr, .a = a, .v = arena_array(a, struct report_event, REPORT_MAX_EVENTS)};
+	struct events_in in = {
+		.lr = lr, .a = a, .v = arena_array(a, struct report_event, REPORT_MAX_EVENTS)};
 
 	store_events_each(lr->m->store, lr->row.no, 0, REPORT_MAX_EVENTS, add_event, &in, NULL);
 	run->events = in.v;
@@ -214,7 +217,9 @@ void report_facts(struct live_run *lr, struct arena *a, struct report_run *ret)
 		.state = run_phase_name(r->phase),
 		.verdict = r->verdict == VERDICT_NONE ? NULL : verdict_name(r->verdict),
 		.cause = bad ? copy(a, r->cause.text) : NULL,
-		.cause_node = bad && r->cause.node >= 0 ? copy(a, lr->plan.crew.members[r->cause.node].name) : NULL,
+		.cause_node = bad && r->cause.node >= 0
+				      ? copy(a, lr->plan.crew.members[r->cause.node].name)
+				      : NULL,
 		.created_ms = lr->row.created_ms,
 		.ended_ms = lr->row.ended_ms,
 		.elapsed_ms = run_end_ms(lr) - r->phase_at_ms[RUN_ACCEPTED],

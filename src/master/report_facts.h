@@ -1,5 +1,5 @@
 #pragma once
-/* report_facts - everything that a report says about a run, as values that another thread may read. */
+/* report_facts - what a report says about a run, as values that another thread may read. */
 struct arena;
 struct live_run;
 struct report_run;

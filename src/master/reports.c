@@ -63,7 +63,8 @@ static int open_files(struct task *t, struct err *err)
 	for (int i = 0; i < FILES; i++) {
 		if (!(t->want & files[i].want))
 			continue;
-		char *path = xasprintf("%s/.%s.%d-%u", t->dir, files[i].name, (int)getpid(), number++);
+		char *path =
+			xasprintf("%s/.%s.%d-%u", t->dir, files[i].name, (int)getpid(), number++);
 		int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0) {
 			err_errno(err, errno, "make '%s'", path);
@@ -153,7 +154,8 @@ static void done(void *ctx, const struct err *read_err)
 	task_free(t);
 }
 
-int report_start(struct live_run *lr, enum report_want want, struct http_exchange *x, struct err *err)
+int report_start(struct live_run *lr, enum report_want want, struct http_exchange *x,
+		 struct err *err)
 {
 	struct task *t = xcalloc(1, sizeof(*t));
 
@@ -194,8 +196,9 @@ static bool has_samples(const struct live_run *lr)
 }
 
 /*
- * A run without samples gets its report when somebody asks for it: most of them are short and many, and the page
- * would cost more than the run.  What was made while it ran is out of date and goes.
+ * A run without samples gets its report when somebody asks for it: most of them are short and
+ * many, and the page would cost more than the run.  What was made while it ran is out of date and
+ * goes.
  */
 void report_at_end(struct live_run *lr)
 {

@@ -132,19 +132,23 @@ static void add_ticks(const struct frame *f, bool across, struct buf *out)
 			v = 0;
 		if (across) {
 			double x = x_of(f, v);
-			buf_printf(out, "<path class=\"g\" d=\"M%.1f %dV%d\"/>", x, TOP, HEIGHT - BOTTOM);
-			buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.5g s</text>", x,
-				   HEIGHT - BOTTOM + 16, v);
+			buf_printf(out, "<path class=\"g\" d=\"M%.1f %dV%d\"/>", x, TOP,
+				   HEIGHT - BOTTOM);
+			buf_printf(out,
+				   "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.5g s</text>",
+				   x, HEIGHT - BOTTOM + 16, v);
 		} else {
 			double y = y_of(f, v);
-			buf_printf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>", LEFT, y, WIDTH - RIGHT);
+			buf_printf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>", LEFT, y,
+				   WIDTH - RIGHT);
 			buf_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.5g</text>",
 				   LEFT - 6, y + 4, v);
 		}
 	}
 }
 
-static void add_point(const struct frame *f, const struct chart_point *p, bool *first, struct buf *out)
+static void add_point(const struct frame *f, const struct chart_point *p, bool *first,
+		      struct buf *out)
 {
 	double t = (double)(p->time_ms - f->start_ms) / 1000;
 
@@ -152,7 +156,8 @@ static void add_point(const struct frame *f, const struct chart_point *p, bool *
 	*first = false;
 }
 
-static void add_line(const struct frame *f, const struct chart_line *l, size_t number, struct buf *out)
+static void add_line(const struct frame *f, const struct chart_line *l, size_t number,
+		     struct buf *out)
 {
 	bool first = true;
 	size_t used = 0;
@@ -182,7 +187,8 @@ void chart_svg(const struct chart_line *lines, size_t n, const char *title, int6
 	html_z(out, title);
 	buf_addz(out, " over time\">");
 	if (f.empty) {
-		buf_printf(out, "<text x=\"%d\" y=\"%d\">no finite values</text></svg>\n", LEFT, HEIGHT / 2);
+		buf_printf(out, "<text x=\"%d\" y=\"%d\">no finite values</text></svg>\n", LEFT,
+			   HEIGHT / 2);
 		return;
 	}
 	add_ticks(&f, true, out);

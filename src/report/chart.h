@@ -2,8 +2,8 @@
 /*
  * chart - a course over time as an inline drawing, whatever its length.
  *
- * A line is thinned while it is read: its samples are put in buckets by their number, and each bucket
- * keeps its lowest and its highest, so that no peak is lost and the memory is bounded.
+ * A line is thinned while it is read: its samples are put in buckets by their number, and each
+ * bucket keeps its lowest and its highest, so that no peak is lost and the memory is bounded.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -33,7 +33,8 @@ bool compare_use_from(struct str name, enum compare_use *ret)
 /* The machine's own samples are compared only when they are asked for. */
 static bool is_host(const char *name)
 {
-	return str_starts(str_from(name), STR("host.")) || str_starts(str_from(name), STR("job.")) ||
+	return str_starts(str_from(name), STR("host.")) ||
+	       str_starts(str_from(name), STR("job.")) ||
 	       (str_starts(str_from(name), STR("gpu")) && name[3] >= '0' && name[3] <= '9');
 }
 
@@ -79,7 +80,8 @@ static size_t find_metric(struct listing *l, const char *name)
 		m->better = better_guess(str_from(name));
 	}
 	if (!c->metrics.v[at].better_known)
-		c->metrics.v[at].better_known = better_in_job(l->job, name, &c->metrics.v[at].better);
+		c->metrics.v[at].better_known =
+			better_in_job(l->job, name, &c->metrics.v[at].better);
 	return at;
 }
 
@@ -92,7 +94,8 @@ static bool add_series(void *ctx, const struct series_row *row)
 	size_t metric = find_metric(l, row->name);
 	if (metric == SIZE_MAX)
 		return false;
-	struct stats st = {row->count, row->first, row->last, row->min, row->max, row->mean, row->m2};
+	struct stats st = {row->count, row->first, row->last, row->min,
+			   row->max,   row->mean,  row->m2};
 	struct compare_item *it = vec_push(&l->c->items);
 	it->arm = l->arm;
 	it->run = l->run;
@@ -136,7 +139,8 @@ static int list_run(struct comparison *c, struct store *st, size_t arm, size_t r
 	if (store_series_each(st, row.no, add_series, &l, err) < 0)
 		return -1;
 	if (l.full)
-		return err_set(err, ERR_INVALID, "more than %d metrics: choose some by name", COMPARISON_MAX_METRICS);
+		return err_set(err, ERR_INVALID, "more than %d metrics: choose some by name",
+			       COMPARISON_MAX_METRICS);
 	set_strides(c, from);
 	return 0;
 }
@@ -150,13 +154,15 @@ static int list_series(struct comparison *c, struct store *st, struct err *err)
 	return 0;
 }
 
-int comparison_open(struct store *st, const struct comparison_options *o, struct arena *a, struct comparison **ret,
-		    const char ***ret_ids, size_t *ret_nids, struct err *err)
+int comparison_open(struct store *st, const struct comparison_options *o, struct arena *a,
+		    struct comparison **ret, const char ***ret_ids, size_t *ret_nids,
+		    struct err *err)
 {
 	if (o->narms < 2)
 		return err_set(err, ERR_INVALID, "a comparison needs two runs or more");
 	if (o->narms > COMPARISON_MAX_ARMS)
-		return err_set(err, ERR_INVALID, "at most %d runs or groups are compared at a time", COMPARISON_MAX_ARMS);
+		return err_set(err, ERR_INVALID, "at most %d runs or groups are compared at a time",
+			       COMPARISON_MAX_ARMS);
 	if (!(o->threshold_pct >= 0))
 		return err_set(err, ERR_INVALID, "the threshold must not be negative");
 	struct comparison *c = xcalloc(1, sizeof(*c));
@@ -193,8 +199,8 @@ void comparison_points(struct comparison *c, size_t series, const struct report_
 }
 
 /* All items of one run and metric: the run's figure, and its samples into the side. */
-static void add_figure(struct comparison *c, struct compare_side *s, const struct compare_metric *m, size_t first,
-		       size_t end)
+static void add_figure(struct comparison *c, struct compare_side *s, const struct compare_metric *m,
+		       size_t first, size_t end)
 {
 	size_t from = s->samples.n, nodes = end - first;
 	double last = 0, best = c->items.v[first].best, figure = (double)NAN;
@@ -259,7 +265,8 @@ void compare_figures(struct comparison *c)
 {
 	qsort(c->items.v, c->items.n, sizeof(c->items.v[0]), by_place);
 	for (size_t i = 0, end; i < c->items.n; i = end) {
-		for (end = i + 1; end < c->items.n && by_place(&c->items.v[i], &c->items.v[end]) == 0;)
+		for (end = i + 1;
+		     end < c->items.n && by_place(&c->items.v[i], &c->items.v[end]) == 0;)
 			end++;
 		struct compare_metric *m = &c->metrics.v[c->items.v[i].metric];
 		add_figure(c, &m->sides[c->items.v[i].arm], m, i, end);

@@ -2,14 +2,16 @@
 /*
  * comparison - did a metric get better or worse between runs?
  *
- * The first arm is the baseline, every other arm is held against it.  An arm is a run or a group of repeats of
- * it.  Each run gives one figure per metric; with two runs or more in both arms the figures are tested (Mann-Whitney,
- * bootstrap interval of the difference of medians, Holm over everything tested).  With one run in each arm
- * only its samples can be looked at, and samples of one run are not independent: the verdict is
- * then "unclear" unless the caller asks for it (`samples`).  docs/compare.md has the rules.
+ * The first arm is the baseline, every other arm is held against it.  An arm is a run or a group
+ * of repeats of it.  Each run gives one figure per metric; with two runs or more in both arms the
+ * figures are tested (Mann-Whitney, bootstrap interval of the difference of medians, Holm over
+ * everything tested).  With one run in each arm only its samples can be looked at, and samples of
+ * one run are not independent: the verdict is then "unclear" unless the caller asks for it
+ * (`samples`).  docs/compare.md has the rules.
  *
- * Made in three steps, so that the store is read in small pieces: comparison_open() finds the runs and their series,
- * comparison_points() takes the samples (any thread, one at a time), comparison_end() does the mathematics.
+ * Made in three steps, so that the store is read in small pieces: comparison_open() finds the runs
+ * and their series, comparison_points() takes the samples (any thread, one at a time),
+ * comparison_end() does the mathematics.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,8 +26,8 @@ struct store;
 struct comparison;
 
 #define COMPARISON_MAX_ARMS 16
-#define COMPARISON_MAX_RUNS 1000   /* of one arm */
-#define COMPARISON_MAX_METRICS 500 /* more must be chosen by name */
+#define COMPARISON_MAX_RUNS 1000    /* of one arm */
+#define COMPARISON_MAX_METRICS 500  /* more must be chosen by name */
 #define COMPARISON_MAX_VALUES 20000 /* of one run and metric; longer series are thinned evenly */
 #define COMPARISON_THRESHOLD_PCT 5.0
 
@@ -48,8 +50,9 @@ struct comparison_options {
 };
 
 /* ERR_INVALID, ERR_NOT_FOUND, ERR_CONFLICT (several runs begin so: *ret_ids, in the arena). */
-int comparison_open(struct store *st, const struct comparison_options *o, struct arena *a, struct comparison **ret,
-		    const char ***ret_ids, size_t *ret_nids, struct err *err);
+int comparison_open(struct store *st, const struct comparison_options *o, struct arena *a,
+		    struct comparison **ret, const char ***ret_ids, size_t *ret_nids,
+		    struct err *err);
 /* The series to read: their keys in the store. */
 size_t comparison_series(const struct comparison *c, const int64_t **ret);
 void comparison_points(struct comparison *c, size_t series, const struct report_point *p, size_t n);
@@ -59,9 +62,9 @@ struct comparison *comparison_free(struct comparison *c);
 
 /* The verdict's rule, pure. */
 struct compare_facts {
-	bool tested;	   /* there is a p-value that could have reached alpha ... */
-	bool alone;	   /* ... but it is of samples that are not independent */
-	bool significant;  /* after Holm */
+	bool tested;	  /* there is a p-value that could have reached alpha ... */
+	bool alone;	  /* ... but it is of samples that are not independent */
+	bool significant; /* after Holm */
 	bool no_test;
 	bool lower_is_better;
 	double diff_pct, low_pct, high_pct, threshold_pct; /* NaN where the baseline is 0 */

@@ -7,13 +7,15 @@
 #include "report/comparison_parts.h"
 #include "store/store.h"
 
-static int add_run(struct compare_arm *arm, const struct run_row *row, struct arena *a, struct err *err)
+static int add_run(struct compare_arm *arm, const struct run_row *row, struct arena *a,
+		   struct err *err)
 {
 	for (size_t i = 0; i < arm->runs.n; i++)
 		if (arm->runs.v[i].no == row->no)
 			return 0;
 	if (arm->runs.n == COMPARISON_MAX_RUNS)
-		return err_set(err, ERR_INVALID, "'%s' means more than %d runs: take fewer with @lastN", arm->label,
+		return err_set(err, ERR_INVALID,
+			       "'%s' means more than %d runs: take fewer with @lastN", arm->label,
 			       COMPARISON_MAX_RUNS);
 	*vec_push(&arm->runs) = (struct compare_run){row->no, arena_strdup(a, row->id),
 						     row->verdict == VERDICT_SUCCEEDED};
@@ -60,7 +62,8 @@ static int split_last(struct str word, struct str *ret_name, int64_t *ret_last, 
 	if (str_starts(tail, STR("last")) &&
 	    str_to_i64((struct str){tail.p + 4, tail.n - 4}, ret_last) && *ret_last > 0)
 		return 0;
-	return err_set(err, ERR_INVALID, "'%.*s': after '@' stands lastN, e.g. name@last5", STR_ARG(word));
+	return err_set(err, ERR_INVALID, "'%.*s': after '@' stands lastN, e.g. name@last5",
+		       STR_ARG(word));
 }
 
 static int find_one(struct store *st, struct str word, struct arena *a, struct compare_arm *arm,
@@ -93,16 +96,18 @@ static int find_one(struct store *st, struct str word, struct arena *a, struct c
 	if (rc == 0)
 		return add_run(arm, &row, a, err);
 	if (arm->left_out > left_out)
-		return err_set(err, ERR_NOT_FOUND, "no run of '%.*s' has succeeded", STR_ARG(bn.name));
+		return err_set(err, ERR_NOT_FOUND, "no run of '%.*s' has succeeded",
+			       STR_ARG(bn.name));
 	if (!last && why.kind == ERR_CONFLICT) {
 		*err = why;
 		return -1;
 	}
-	return err_set(err, ERR_NOT_FOUND, "no run '%.*s', and no run of that name has ended", STR_ARG(bn.name));
+	return err_set(err, ERR_NOT_FOUND, "no run '%.*s', and no run of that name has ended",
+		       STR_ARG(bn.name));
 }
 
-int compare_find_arm(struct store *st, struct str word, struct arena *a, struct compare_arm *arm, const char ***ret_ids,
-		     size_t *ret_nids, struct err *err)
+int compare_find_arm(struct store *st, struct str word, struct arena *a, struct compare_arm *arm,
+		     const char ***ret_ids, size_t *ret_nids, struct err *err)
 {
 	struct str rest = word;
 
@@ -110,7 +115,8 @@ int compare_find_arm(struct store *st, struct str word, struct arena *a, struct 
 	while (rest.p) {
 		struct str one = str_trim(str_cut(&rest, ','));
 		if (!one.n)
-			return err_set(err, ERR_INVALID, "'%s': a run is missing beside a comma", arm->label);
+			return err_set(err, ERR_INVALID, "'%s': a run is missing beside a comma",
+				       arm->label);
 		if (find_one(st, one, a, arm, ret_ids, ret_nids, err) < 0)
 			return -1;
 	}

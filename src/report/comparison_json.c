@@ -1,4 +1,4 @@
-/* A comparison as the API shows it; docs/api.md and docs/compare.md name the keys.  This shape only grows. */
+/* A comparison as the API shows it; docs/compare.md names the keys.  This shape only grows. */
 #include <math.h>
 #include <stdio.h>
 
@@ -51,7 +51,8 @@ static void pair(struct jsonw *w, const char *key, double low, double high)
 }
 
 /* The keys that a row has, and the metric has of its worst row. */
-static void difference_to_json(const struct compare_metric *m, const struct compare_row *r, struct jsonw *w)
+static void difference_to_json(const struct compare_metric *m, const struct compare_row *r,
+			       struct jsonw *w)
 {
 	double base = fabs(m->rows[0].median), scale = base > 0 ? 100 / base : (double)NAN;
 
@@ -71,12 +72,16 @@ static void difference_to_json(const struct compare_metric *m, const struct comp
 
 static int weight(const struct compare_row *r)
 {
-	static const int weights[] = {[COMPARE_BETTER] = 0, [COMPARE_SAME] = 1, [COMPARE_UNCLEAR] = 2, [COMPARE_WORSE] = 3};
+	static const int weights[] = {[COMPARE_BETTER] = 0,
+				      [COMPARE_SAME] = 1,
+				      [COMPARE_UNCLEAR] = 2,
+				      [COMPARE_WORSE] = 3};
 
 	return weights[r->verdict] + (r->fails ? 1 : 0);
 }
 
-static void metric_to_json(const struct comparison *c, const struct compare_metric *m, struct jsonw *w)
+static void metric_to_json(const struct comparison *c, const struct compare_metric *m,
+			   struct jsonw *w)
 {
 	const struct compare_row *worst = &m->rows[1];
 
@@ -115,11 +120,14 @@ static void note_arms(const struct comparison *c, struct jsonw *w)
 		for (size_t k = 0; k < arm->runs.n; k++)
 			failed += !arm->runs.v[k].succeeded;
 		if (arm->left_out)
-			jsonw_z(w, arena_printf(c->a, "%s: %zu run%s that did not succeed %s left out", label_of(arm),
-						arm->left_out, arm->left_out == 1 ? "" : "s",
-						arm->left_out == 1 ? "is" : "are"));
+			jsonw_z(w,
+				arena_printf(c->a, "%s: %zu run%s that did not succeed %s left out",
+					     label_of(arm), arm->left_out,
+					     arm->left_out == 1 ? "" : "s",
+					     arm->left_out == 1 ? "is" : "are"));
 		if (failed)
-			jsonw_z(w, arena_printf(c->a, "%s: %zu of its runs did not succeed", label_of(arm), failed));
+			jsonw_z(w, arena_printf(c->a, "%s: %zu of its runs did not succeed",
+						label_of(arm), failed));
 	}
 }
 
@@ -128,14 +136,16 @@ static void note_missing(const struct comparison *c, struct jsonw *w)
 	for (size_t i = 0; i < c->metrics.n; i++)
 		for (size_t k = 0; k < c->o.narms; k++)
 			if (!c->metrics.v[i].rows[k].n)
-				jsonw_z(w, arena_printf(c->a, "metric '%s' is missing in %s", c->metrics.v[i].name,
-							label_of(&c->arms[k])));
+				jsonw_z(w,
+					arena_printf(c->a, "metric '%s' is missing in %s",
+						     c->metrics.v[i].name, label_of(&c->arms[k])));
 	for (size_t i = 0; i < c->o.nmetrics; i++) {
 		bool found = false;
 		for (size_t k = 0; k < c->metrics.n; k++)
 			found |= str_is(c->o.metrics[i], c->metrics.v[k].name);
 		if (!found)
-			jsonw_z(w, arena_printf(c->a, "no run has a metric '%.*s'", STR_ARG(c->o.metrics[i])));
+			jsonw_z(w, arena_printf(c->a, "no run has a metric '%.*s'",
+						STR_ARG(c->o.metrics[i])));
 	}
 }
 
@@ -152,14 +162,18 @@ static void note_tests(const struct comparison *c, struct jsonw *w)
 			few |= !r->missing && !samples && r->too_few;
 		}
 	if (alone)
-		jsonw_z(w, c->o.samples ? "samples of one run are not independent: the test takes them as if they were"
-					: "samples of one run are not independent: repeat the runs for a verdict, or "
+		jsonw_z(w, c->o.samples ? "samples of one run are not independent: the test takes "
+					  "them as if they were"
+					: "samples of one run are not independent: repeat the runs "
+					  "for a verdict, or "
 					  "take the samples at their word with --samples");
 	size_t tests = c->tests ? c->tests : c->metrics.n * (c->o.narms - 1);
 	while (need < MOST_RUNS && compare_least_p(need, need) * (double)tests > COMPARE_ALPHA)
 		need++;
 	if (few)
-		jsonw_z(w, arena_printf(c->a, "too few runs to test: %zu in each group are the least for %zu test%s%s",
+		jsonw_z(w, arena_printf(c->a,
+					"too few runs to test: %zu in each group are the least for "
+					"%zu test%s%s",
 					need, tests, tests == 1 ? "" : "s",
 					c->o.no_test ? "; the threshold alone decides" : ""));
 }

@@ -61,8 +61,8 @@ static inline struct values values_of(const double *v, size_t n)
 }
 
 /* comparison_arms.c */
-int compare_find_arm(struct store *st, struct str word, struct arena *a, struct compare_arm *arm, const char ***ret_ids,
-		     size_t *ret_nids, struct err *err);
+int compare_find_arm(struct store *st, struct str word, struct arena *a, struct compare_arm *arm,
+		     const char ***ret_ids, size_t *ret_nids, struct err *err);
 /* comparison.c: the figures and samples of each arm, from the items. */
 void compare_figures(struct comparison *c);
 /* comparison_test.c: the smallest p-value that na and nb values without ties can give. */

@@ -81,15 +81,16 @@ double compare_least_p(size_t na, size_t nb)
 }
 
 /* Which values are tested, and the test's name. */
-static const char *choose_test(const struct comparison *c, const struct compare_metric *m, size_t arm,
-			       struct values *ret_a, struct values *ret_b)
+static const char *choose_test(const struct comparison *c, const struct compare_metric *m,
+			       size_t arm, struct values *ret_a, struct values *ret_b)
 {
 	const struct compare_side *a = &m->sides[0], *b = &m->sides[arm];
 	bool single = a->figures.n == 1 && b->figures.n == 1;
 
 	*ret_a = values_of(a->figures.v, a->figures.n);
 	*ret_b = values_of(b->figures.v, b->figures.n);
-	if ((single || c->o.samples) && c->o.use == USE_MEDIAN && a->samples.n > 1 && b->samples.n > 1) {
+	if ((single || c->o.samples) && c->o.use == USE_MEDIAN && a->samples.n > 1 &&
+	    b->samples.n > 1) {
 		*ret_a = values_of(a->samples.v, a->samples.n);
 		*ret_b = values_of(b->samples.v, b->samples.n);
 		return "samples";
@@ -101,7 +102,9 @@ static size_t resamples_for(size_t values)
 {
 	size_t n = BOOTSTRAP_WORK / values;
 
-	return n > COMPARE_RESAMPLES ? COMPARE_RESAMPLES : n < BOOTSTRAP_LEAST ? BOOTSTRAP_LEAST : n;
+	return n > COMPARE_RESAMPLES ? COMPARE_RESAMPLES
+	       : n < BOOTSTRAP_LEAST ? BOOTSTRAP_LEAST
+				     : n;
 }
 
 static int test_row(struct comparison *c, struct compare_metric *m, size_t arm, struct err *err)
@@ -121,7 +124,8 @@ static int test_row(struct comparison *c, struct compare_metric *m, size_t arm, 
 	if (strcmp(r->test, "none") == 0)
 		return 0;
 	if (mann_whitney(a, b, &mw, err) < 0 ||
-	    median_difference(a, b, CONFIDENCE, resamples_for(a.n + b.n), BOOTSTRAP_SEED, &ci, err) < 0)
+	    median_difference(a, b, CONFIDENCE, resamples_for(a.n + b.n), BOOTSTRAP_SEED, &ci,
+			      err) < 0)
 		return err_wrap(err, "metric '%s'", m->name);
 	r->p = mw.p;
 	r->exact = mw.exact;
@@ -169,8 +173,8 @@ static void judge_row(struct comparison *c, struct compare_metric *m, size_t arm
 	r->too_few = isnan(r->p) || compare_least_p(a.n, b.n) * (double)c->tests > COMPARE_ALPHA;
 	if (!isnan(r->p) && base > 0 && (!samples || c->o.samples)) {
 		double cv = sqrt((variance_of(a) + variance_of(b)) / 2) / base;
-		r->mde = detectable_effect(a.n < b.n ? a.n : b.n, cv, COMPARE_ALPHA / (double)c->tests,
-					   COMPARE_POWER);
+		r->mde = detectable_effect(a.n < b.n ? a.n : b.n, cv,
+					   COMPARE_ALPHA / (double)c->tests, COMPARE_POWER);
 	}
 	struct compare_facts f = {
 		.tested = !r->too_few,
@@ -201,7 +205,8 @@ static void describe(struct comparison *c, struct compare_metric *m, size_t arm)
 		v = values_of(s->samples.v, s->samples.n);
 	r->n = s->figures.n;
 	r->median = quantile(v, 0.5);
-	r->mean = mean_of(s->figures.n == 1 && s->samples.n ? values_of(s->samples.v, s->samples.n) : v);
+	r->mean = mean_of(s->figures.n == 1 && s->samples.n ? values_of(s->samples.v, s->samples.n)
+							    : v);
 }
 
 int comparison_end(struct comparison *c, struct buf *out, struct err *err)

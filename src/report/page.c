@@ -9,7 +9,8 @@
 
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+	"'unsafe-inline'; "
 	"base-uri 'none'; form-action 'none'\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
 	"<meta name=\"referrer\" content=\"no-referrer\">\n<title>";
@@ -100,8 +101,10 @@ static void page_phases(const struct report_run *run, struct buf *b)
 		if (run->phases[i].ms <= 0)
 			continue;
 		double w = (double)run->phases[i].ms / (double)all * BAR_WIDTH;
-		buf_printf(b, "<rect class=\"f%zu\" x=\"%.2f\" y=\"3\" width=\"%.2f\" height=\"20\"><title>", i % 6,
-			   x, w);
+		buf_printf(b,
+			   "<rect class=\"f%zu\" x=\"%.2f\" y=\"3\" width=\"%.2f\" "
+			   "height=\"20\"><title>",
+			   i % 6, x, w);
 		html_z(b, run->phases[i].name);
 		buf_addc(b, ' ');
 		add_span(b, run->phases[i].ms);
@@ -111,7 +114,8 @@ static void page_phases(const struct report_run *run, struct buf *b)
 	buf_addz(b, "</svg>\n<div class=\"scroll\"><table><tr>");
 	for (size_t i = 0; i < run->nphases; i++) {
 		buf_printf(b,
-			   "<th><svg viewBox=\"0 0 10 10\" width=\"10\" height=\"10\" class=\"swatch\">"
+			   "<th><svg viewBox=\"0 0 10 10\" width=\"10\" height=\"10\" "
+			   "class=\"swatch\">"
 			   "<rect class=\"f%zu\" width=\"10\" height=\"10\"/></svg>",
 			   i % 6);
 		html_z(b, run->phases[i].name);
@@ -142,7 +146,8 @@ static void page_nodes(struct report *r)
 	struct buf *b = &r->html.text;
 
 	buf_addz(b, "<h2>Nodes</h2>\n<div class=\"scroll\"><table><tr><th>node</th><th>role</th>"
-		    "<th class=\"n\">rank</th><th>address</th><th>state</th><th class=\"n\">attempt</th>"
+		    "<th class=\"n\">rank</th><th>address</th><th>state</th><th "
+		    "class=\"n\">attempt</th>"
 		    "<th class=\"n\">output</th><th class=\"n\">errors</th><th>end</th></tr>\n");
 	for (size_t i = 0; i < run->nnodes && i < PAGE_MAX_NODES; i++) {
 		const struct report_node *n = &run->nodes[i];
@@ -152,7 +157,9 @@ static void page_nodes(struct report *r)
 		buf_printf(b, "<td class=\"n\">%d</td>", n->rank);
 		td(b, n->address);
 		td(b, n->state);
-		buf_printf(b, "<td class=\"n\">%d</td><td class=\"n\">%" PRId64 " B</td><td class=\"n\">%" PRId64 " B</td>",
+		buf_printf(b,
+			   "<td class=\"n\">%d</td><td class=\"n\">%" PRId64
+			   " B</td><td class=\"n\">%" PRId64 " B</td>",
 			   n->attempt, n->log_bytes, n->err_bytes);
 		td(b, n->story);
 		buf_addz(b, "</tr>\n");
@@ -160,7 +167,8 @@ static void page_nodes(struct report *r)
 	}
 	buf_addz(b, "</table></div>\n");
 	if (run->nnodes > PAGE_MAX_NODES)
-		buf_printf(b, "<p class=\"dim\">and %zu more: see summary.json</p>\n", run->nnodes - PAGE_MAX_NODES);
+		buf_printf(b, "<p class=\"dim\">and %zu more: see summary.json</p>\n",
+			   run->nnodes - PAGE_MAX_NODES);
 }
 
 static void page_events(struct report *r)
@@ -168,11 +176,13 @@ static void page_events(struct report *r)
 	const struct report_run *run = r->run;
 	struct buf *b = &r->html.text;
 
-	buf_addz(b, "<details><summary>Events</summary>\n<div class=\"scroll\"><table><tr><th class=\"n\">after</th>"
+	buf_addz(b, "<details><summary>Events</summary>\n<div class=\"scroll\"><table><tr><th "
+		    "class=\"n\">after</th>"
 		    "<th>what</th><th>node</th><th>text</th></tr>\n");
 	for (size_t i = 0; i < run->nevents; i++) {
 		const struct report_event *e = &run->events[i];
-		buf_printf(b, "<tr><td class=\"n\">%.3f s</td>", (double)(e->time_ms - run->created_ms) / 1000);
+		buf_printf(b, "<tr><td class=\"n\">%.3f s</td>",
+			   (double)(e->time_ms - run->created_ms) / 1000);
 		td(b, e->kind);
 		td(b, e->node);
 		td(b, e->text);
@@ -181,7 +191,8 @@ static void page_events(struct report *r)
 	}
 	buf_addz(b, "</table></div>\n");
 	if (run->more_events)
-		buf_printf(b, "<p class=\"dim\">and %" PRIu64 " more: see events.jsonl</p>\n", run->more_events);
+		buf_printf(b, "<p class=\"dim\">and %" PRIu64 " more: see events.jsonl</p>\n",
+			   run->more_events);
 	buf_addz(b, "</details>\n");
 }
 

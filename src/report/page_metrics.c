@@ -27,7 +27,8 @@ static size_t group(const struct report_run *run, bool host, struct metric **ret
 		if (!at) {
 			vec_push(&all)->name = s->name;
 			at = all.n;
-			map_put(seen, str_from(s->name), (void *)at); /* NOLINT(performance-no-int-to-ptr): an index */
+			map_put(seen, str_from(s->name),
+				(void *)at); /* NOLINT(performance-no-int-to-ptr): an index */
 		}
 		*vec_push(&all.v[at - 1].series) = i;
 	}
@@ -62,8 +63,10 @@ static void table(struct report *r, const struct metric *m, size_t drawn)
 	enum better better = r->run->series[m->series.v[0]].better;
 	double first = 0, last = 0;
 
-	buf_addz(b, "<div class=\"scroll\"><table><tr><th>node</th><th class=\"n\">first</th><th class=\"n\">last</th>"
-		    "<th class=\"n\">best</th><th class=\"n\">mean</th><th class=\"n\">min</th><th class=\"n\">max</th>"
+	buf_addz(b, "<div class=\"scroll\"><table><tr><th>node</th><th class=\"n\">first</th><th "
+		    "class=\"n\">last</th>"
+		    "<th class=\"n\">best</th><th class=\"n\">mean</th><th class=\"n\">min</th><th "
+		    "class=\"n\">max</th>"
 		    "<th class=\"n\">deviation</th><th class=\"n\">samples</th></tr>\n");
 	for (size_t i = 0; i < m->series.n; i++) {
 		const struct report_series *s = &r->run->series[m->series.v[i]];
@@ -89,8 +92,8 @@ static void table(struct report *r, const struct metric *m, size_t drawn)
 	}
 	buf_addz(b, "</table></div>\n");
 	if (m->series.n > PAGE_MAX_ROWS)
-		buf_printf(b, "<p class=\"dim\">%zu of %zu nodes are listed</p>\n", (size_t)PAGE_MAX_ROWS,
-			   m->series.n);
+		buf_printf(b, "<p class=\"dim\">%zu of %zu nodes are listed</p>\n",
+			   (size_t)PAGE_MAX_ROWS, m->series.n);
 }
 
 static void one_metric(struct report *r, const struct metric *m)
@@ -112,7 +115,8 @@ static void one_metric(struct report *r, const struct metric *m)
 	if (drawn)
 		chart_svg(lines, drawn, m->name, r->run->created_ms, b);
 	if (drawn < m->series.n)
-		buf_printf(b, "<p class=\"dim\">%zu of %zu nodes are drawn</p>\n", drawn, m->series.n);
+		buf_printf(b, "<p class=\"dim\">%zu of %zu nodes are drawn</p>\n", drawn,
+			   m->series.n);
 	table(r, m, drawn);
 }
 
@@ -129,7 +133,9 @@ void page_metrics(struct report *r, bool host)
 	if (!host && !n)
 		buf_addz(b, "<p class=\"dim\">The run gave no metrics.</p>\n");
 	if (!host && r->run->bad_values)
-		buf_printf(b, "<p class=\"off\">%" PRIu64 " values could not be read as numbers.</p>\n",
+		buf_printf(b,
+			   "<p class=\"off\">%" PRIu64
+			   " values could not be read as numbers.</p>\n",
 			   r->run->bad_values);
 	for (size_t i = 0; i < n; i++) {
 		one_metric(r, &all[i]);

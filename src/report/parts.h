@@ -42,6 +42,6 @@ extern const char report_style[];
 #define PAGE_MAX_CHARTS 200
 #define PAGE_MAX_LINES 16 /* nodes drawn in one chart */
 #define PAGE_MAX_NODES 1000
-#define PAGE_MAX_ROWS 32 /* nodes in the table of one metric */
+#define PAGE_MAX_ROWS 32   /* nodes in the table of one metric */
 #define CHART_POINTS 60000 /* buckets of the whole report */
 #define CHART_BUCKETS 350  /* of one line: two points in each, about a pixel apart */

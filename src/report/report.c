@@ -38,7 +38,8 @@ static size_t choose_drawn(const struct report_run *run, bool *drawn)
 		uintptr_t had = (uintptr_t)map_get(lines, name);
 		if (had >= PAGE_MAX_LINES || (!had && map_count(lines) >= PAGE_MAX_CHARTS))
 			continue;
-		map_put(lines, name, (void *)(had + 1)); /* NOLINT(performance-no-int-to-ptr): a count */
+		map_put(lines, name,
+			(void *)(had + 1)); /* NOLINT(performance-no-int-to-ptr): a count */
 		drawn[i] = true;
 		n++;
 	}

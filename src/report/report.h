@@ -2,10 +2,10 @@
 /*
  * report - the files that tell a run: report.html and metrics.csv.
  *
- * Made from values: whoever has the store reads the facts of the run into a struct report_run and then
- * hands over the samples in pieces, series by series in order, perhaps on another thread.  What is
- * kept of the samples is bounded (see chart.h), so is every list on the page; what is left out is said.
- * Everything that came from outside is escaped; the page runs no script and fetches nothing.
+ * Made from values: whoever has the store reads the facts of the run into a struct report_run and
+ * then hands over the samples in pieces, series by series in order, perhaps on another thread.
+ * What is kept of the samples is bounded (see chart.h), so is every list on the page; what is left
+ * out is said.  Everything that came from outside is escaped; the page runs no script and fetches nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>

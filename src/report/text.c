@@ -10,7 +10,7 @@
 #include "base/escape.h"
 #include "fmt/jsonw.h"
 
-#define LINE_MAX_BYTES (4u << 20) /* of one escaped text */
+#define LINE_MAX_BYTES (4u << 20)    /* of one escaped text */
 #define WHOLE_MAX 9007199254740992.0 /* 2^53 */
 #define MAX_PLACES 9
 
@@ -112,12 +112,13 @@ static void add_decimal(struct buf *out, bool negative, uint64_t whole, int plac
 }
 
 /*
- * A million of these make a file, so the usual numbers must not cost a printf.  w / 10^k with w below
- * 2^53 is rounded once, as reading the decimal would be: where it gives v, the decimal is exact.
+ * A million of these make a file, so the usual numbers must not cost a printf.  w / 10^k with w
+ * below 2^53 is rounded once, as reading the decimal would be: where it gives v, it is exact.
  */
 void number_exact(struct buf *out, double v)
 {
-	static const double powers[MAX_PLACES + 1] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+	static const double powers[MAX_PLACES + 1] = {1,   1e1, 1e2, 1e3, 1e4,
+						      1e5, 1e6, 1e7, 1e8, 1e9};
 	double size = fabs(v);
 
 	for (int k = 0; k <= MAX_PLACES && size * powers[k] < WHOLE_MAX / 8; k++) {
@@ -161,7 +162,7 @@ void time_add(struct buf *out, struct time_text *last, int64_t wall_ms)
 		clock_format(second * 1000, last->text);
 		last->second = second;
 	}
-	/* "....-..-..T..:..:..": the year may have more digits, the tail ".000Z" is always there. */
+	/* The year may have more digits than four, the tail ".000Z" is always there. */
 	buf_add(out, last->text, strlen(last->text) - 5);
 	part[0] = '.';
 	part[1] = (char)('0' + ms / 100);

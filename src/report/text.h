@@ -5,14 +5,14 @@
 
 struct buf;
 
-/* One line of text inside an element or a quoted attribute: control and bidi characters and bad bytes
- * are shown as on a terminal, then & < > " ' are coded. */
+/* One line of text inside an element or a quoted attribute: control and bidi characters and bad
+ * bytes are shown as on a terminal, then & < > " ' are coded. */
 void html_text(struct buf *out, struct str text);
 void html_z(struct buf *out, const char *text); /* NULL is "" */
 /* The same of many lines; newlines stay. */
 void html_lines(struct buf *out, struct str text);
 
-/* One field after RFC 4180.  A text that a spreadsheet would take for a formula gets a ' in front. */
+/* One field after RFC 4180.  What a spreadsheet would take for a formula gets a ' in front. */
 void csv_text(struct buf *out, struct str text);
 
 /* The shortest decimal that reads back as v; whole numbers without ".0"; nan, inf, -inf. */

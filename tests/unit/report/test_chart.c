@@ -19,16 +19,22 @@ static void thinning_keeps_the_extremes(void **state)
 	rng_seed(&rng, 3);
 	for (int round = 0; round < 50; round++) {
 		uint64_t count = 1 + rng_next(&rng) % 100000;
-		size_t peak = (size_t)(rng_next(&rng) % count), dip = (size_t)(rng_next(&rng) % count);
+		size_t peak = (size_t)(rng_next(&rng) % count),
+		       dip = (size_t)(rng_next(&rng) % count);
 		struct chart_line l;
 		bool high = false, low = false;
 
 		chart_line_init(&l, "x", count, 1 + (size_t)(rng_next(&rng) % 400));
 		for (size_t i = 0; i < count; i++)
-			chart_line_add(&l, (int64_t)i, i == peak ? 1e6 : i == dip ? -1e6 : (double)(i % 7));
+			chart_line_add(&l, (int64_t)i,
+				       i == peak  ? 1e6
+				       : i == dip ? -1e6
+						  : (double)(i % 7));
 		for (size_t k = 0; k < l.nbuckets; k++) {
-			high |= l.buckets[k].high.value == 1e6 && l.buckets[k].high.time_ms == (int64_t)peak;
-			low |= l.buckets[k].low.value == -1e6 && l.buckets[k].low.time_ms == (int64_t)dip;
+			high |= l.buckets[k].high.value == 1e6 &&
+				l.buckets[k].high.time_ms == (int64_t)peak;
+			low |= l.buckets[k].low.value == -1e6 &&
+			       l.buckets[k].low.time_ms == (int64_t)dip;
 		}
 		assert_true(high);
 		assert_true(low || dip == peak);
@@ -47,7 +53,8 @@ static void thinning_keeps_the_order_of_time(void **state)
 		chart_line_add(&l, i, sin(i));
 	for (size_t k = 0; k < l.nbuckets; k++) {
 		const struct chart_bucket *b = &l.buckets[k];
-		const struct chart_point *a = b->low_first ? &b->low : &b->high, *z = b->low_first ? &b->high : &b->low;
+		const struct chart_point *a = b->low_first ? &b->low : &b->high,
+					 *z = b->low_first ? &b->high : &b->low;
 		assert_true(b->used);
 		assert_true(a->time_ms > before && z->time_ms > a->time_ms);
 		before = z->time_ms;

@@ -63,9 +63,14 @@ static int64_t add_run(struct home *h, const char *name, const char *id, enum ve
 {
 	char request[32];
 	snprintf(request, sizeof(request), "request-%d", h->number++);
-	struct run_row row = {.id = id, .name = name, .request_id = request,
+	struct run_row row = {.id = id,
+			      .name = name,
+			      .request_id = request,
 			      .job_json = "{\"metrics\":{\"score\":{\"better\":\"lower\"}}}",
-			      .engine = "local", .strategy = "single", .secret = "00", .nodes = FIXTURE_NODES,
+			      .engine = "local",
+			      .strategy = "single",
+			      .secret = "00",
+			      .nodes = FIXTURE_NODES,
 			      .created_ms = 1000};
 	struct err err = {0};
 
@@ -75,7 +80,8 @@ static int64_t add_run(struct home *h, const char *name, const char *id, enum ve
 	return row.no;
 }
 
-static void add_samples(struct home *h, int64_t no, int rank, const char *metric, const double *v, size_t n)
+static void add_samples(struct home *h, int64_t no, int rank, const char *metric, const double *v,
+			size_t n)
 {
 	struct series_row row;
 	struct stats st = {0};
@@ -97,7 +103,8 @@ static void add_samples(struct home *h, int64_t no, int rank, const char *metric
 }
 
 /* A run that gives one value of one metric. */
-static void add_simple(struct home *h, const char *name, const char *id, const char *metric, double v)
+static void add_simple(struct home *h, const char *name, const char *id, const char *metric,
+		       double v)
 {
 	add_samples(h, add_run(h, name, id, VERDICT_SUCCEEDED), 0, metric, &v, 1);
 }
@@ -114,8 +121,8 @@ static bool give(void *ctx, int64_t wall_ms, int64_t step, double value)
 	return true;
 }
 
-static int run_comparison(struct home *h, struct comparison_options *o, const char *arms, struct buf *out,
-			  struct err *err)
+static int run_comparison(struct home *h, struct comparison_options *o, const char *arms,
+			  struct buf *out, struct err *err)
 {
 	struct str words[COMPARISON_MAX_ARMS + 4], rest = str_from(arms);
 	struct comparison *c = NULL;
@@ -168,12 +175,13 @@ static const struct doc *metric_of(const struct doc *d, const char *name)
 	return NULL;
 }
 
-static void assert_verdict(const struct doc *d, const char *metric, const char *verdict, const char *test, bool fails)
+static void assert_verdict(const struct doc *d, const char *metric, const char *verdict,
+			   const char *test, bool fails)
 {
 	const struct doc *m = metric_of(d, metric);
 
-	if (!str_is(doc_str(m, "verdict", STR("")), verdict) || !str_is(doc_str(m, "test", STR("")), test) ||
-	    doc_bool(d, "fails", !fails) != fails) {
+	if (!str_is(doc_str(m, "verdict", STR("")), verdict) ||
+	    !str_is(doc_str(m, "test", STR("")), test) || doc_bool(d, "fails", !fails) != fails) {
 		CLEANUP(buf_release) struct buf b = {0};
 		buf_init(&b, 1u << 20);
 		doc_to_json(d, &b);
@@ -208,21 +216,108 @@ static void the_verdict_follows_the_table(void **state)
 		const char *verdict;
 		bool fails;
 	} rows[] = {
-		{"worse and significant", {.tested = true, .significant = true, .diff = -1, .diff_pct = -10, .low_pct = -12, .high_pct = -8}, "worse", true},
-		{"better and significant", {.tested = true, .significant = true, .diff = 1, .diff_pct = 10, .low_pct = 8, .high_pct = 12}, "better", false},
-		{"lower is better", {.tested = true, .significant = true, .lower_is_better = true, .diff = 1, .diff_pct = 10, .low_pct = 8, .high_pct = 12}, "worse", true},
-		{"significant, but it does not matter", {.tested = true, .significant = true, .diff = -1, .diff_pct = -1, .low_pct = -2, .high_pct = -.5}, "same", false},
-		{"significant, below the threshold, perhaps beyond", {.tested = true, .significant = true, .diff = -4, .diff_pct = -4, .low_pct = -7, .high_pct = -1}, "worse", false},
-		{"not significant and narrow", {.tested = true, .diff = -1, .diff_pct = -1, .low_pct = -3, .high_pct = 2}, "same", false},
-		{"not significant and wide", {.tested = true, .diff = -8, .diff_pct = -8, .low_pct = -30, .high_pct = 12}, "unclear", false},
-		{"samples of one run", {.tested = true, .alone = true, .significant = true, .diff = -9, .diff_pct = -9, .low_pct = -10, .high_pct = -8}, "unclear", false},
-		{"too few", {.diff = -50, .diff_pct = -50, .low_pct = -60, .high_pct = -40}, "unclear", false},
-		{"too few, the threshold decides", {.no_test = true, .diff = -50, .diff_pct = -50}, "worse", true},
-		{"too few, the threshold decides for better", {.no_test = true, .diff = 50, .diff_pct = 50}, "better", false},
-		{"too few, within the threshold", {.no_test = true, .diff = -4, .diff_pct = -4}, "same", false},
-		{"from nothing", {.tested = true, .significant = true, .lower_is_better = true, .diff = 1, .diff_pct = (double)NAN, .low_pct = (double)NAN, .high_pct = (double)NAN}, "worse", true},
-		{"from nothing to nothing", {.tested = true, .diff = 0, .diff_pct = (double)NAN, .low_pct = (double)NAN, .high_pct = (double)NAN}, "unclear", false},
-		{"no difference at all, no test", {.no_test = true, .diff = 0, .diff_pct = (double)NAN}, "same", false},
+		{"worse and significant",
+		 {.tested = true,
+		  .significant = true,
+		  .diff = -1,
+		  .diff_pct = -10,
+		  .low_pct = -12,
+		  .high_pct = -8},
+		 "worse",
+		 true},
+		{"better and significant",
+		 {.tested = true,
+		  .significant = true,
+		  .diff = 1,
+		  .diff_pct = 10,
+		  .low_pct = 8,
+		  .high_pct = 12},
+		 "better",
+		 false},
+		{"lower is better",
+		 {.tested = true,
+		  .significant = true,
+		  .lower_is_better = true,
+		  .diff = 1,
+		  .diff_pct = 10,
+		  .low_pct = 8,
+		  .high_pct = 12},
+		 "worse",
+		 true},
+		{"significant, but it does not matter",
+		 {.tested = true,
+		  .significant = true,
+		  .diff = -1,
+		  .diff_pct = -1,
+		  .low_pct = -2,
+		  .high_pct = -.5},
+		 "same",
+		 false},
+		{"significant, below the threshold, perhaps beyond",
+		 {.tested = true,
+		  .significant = true,
+		  .diff = -4,
+		  .diff_pct = -4,
+		  .low_pct = -7,
+		  .high_pct = -1},
+		 "worse",
+		 false},
+		{"not significant and narrow",
+		 {.tested = true, .diff = -1, .diff_pct = -1, .low_pct = -3, .high_pct = 2},
+		 "same",
+		 false},
+		{"not significant and wide",
+		 {.tested = true, .diff = -8, .diff_pct = -8, .low_pct = -30, .high_pct = 12},
+		 "unclear",
+		 false},
+		{"samples of one run",
+		 {.tested = true,
+		  .alone = true,
+		  .significant = true,
+		  .diff = -9,
+		  .diff_pct = -9,
+		  .low_pct = -10,
+		  .high_pct = -8},
+		 "unclear",
+		 false},
+		{"too few",
+		 {.diff = -50, .diff_pct = -50, .low_pct = -60, .high_pct = -40},
+		 "unclear",
+		 false},
+		{"too few, the threshold decides",
+		 {.no_test = true, .diff = -50, .diff_pct = -50},
+		 "worse",
+		 true},
+		{"too few, the threshold decides for better",
+		 {.no_test = true, .diff = 50, .diff_pct = 50},
+		 "better",
+		 false},
+		{"too few, within the threshold",
+		 {.no_test = true, .diff = -4, .diff_pct = -4},
+		 "same",
+		 false},
+		{"from nothing",
+		 {.tested = true,
+		  .significant = true,
+		  .lower_is_better = true,
+		  .diff = 1,
+		  .diff_pct = (double)NAN,
+		  .low_pct = (double)NAN,
+		  .high_pct = (double)NAN},
+		 "worse",
+		 true},
+		{"from nothing to nothing",
+		 {.tested = true,
+		  .diff = 0,
+		  .diff_pct = (double)NAN,
+		  .low_pct = (double)NAN,
+		  .high_pct = (double)NAN},
+		 "unclear",
+		 false},
+		{"no difference at all, no test",
+		 {.no_test = true, .diff = 0, .diff_pct = (double)NAN},
+		 "same",
+		 false},
 	};
 
 	(void)state;
@@ -243,10 +338,14 @@ static void a_slow_down_in_repeats_is_found(void **state)
 	add_group(h, "slow", "speed", 5, 90);
 	add_group(h, "fast", "speed", 5, 110);
 	add_group(h, "again", "speed", 5, 100.01);
-	assert_verdict(compare(h, (struct comparison_options){0}, "base slow"), "speed", "worse", "runs", true);
-	assert_verdict(compare(h, (struct comparison_options){0}, "base fast"), "speed", "better", "runs", false);
-	assert_verdict(compare(h, (struct comparison_options){0}, "base again"), "speed", "same", "runs", false);
-	const struct doc *d = compare(h, (struct comparison_options){.threshold_pct = 20}, "base slow");
+	assert_verdict(compare(h, (struct comparison_options){0}, "base slow"), "speed", "worse",
+		       "runs", true);
+	assert_verdict(compare(h, (struct comparison_options){0}, "base fast"), "speed", "better",
+		       "runs", false);
+	assert_verdict(compare(h, (struct comparison_options){0}, "base again"), "speed", "same",
+		       "runs", false);
+	const struct doc *d =
+		compare(h, (struct comparison_options){.threshold_pct = 20}, "base slow");
 	assert_verdict(d, "speed", "same", "runs", false);
 	/* C(10,5) orders, both ends */
 	near(doc_num(metric_of(d, "speed"), "p", 0), 2.0 / 252, 1e-12);
@@ -300,14 +399,15 @@ static void single_runs_are_compared_by_samples_without_a_verdict(void **state)
 	assert_verdict(d, "speed", "unclear", "samples", false);
 	assert_true(doc_num(metric_of(d, "speed"), "p", 1) < 1e-6);
 	assert_note(d, "not independent");
-	assert_verdict(compare(h, (struct comparison_options){.samples = true}, "x-aaaa x-bbbb"), "speed", "worse",
-		       "samples", true);
-	assert_verdict(compare(h, (struct comparison_options){.no_test = true}, "x-aaaa x-bbbb"), "speed", "worse",
-		       "samples", true);
+	assert_verdict(compare(h, (struct comparison_options){.samples = true}, "x-aaaa x-bbbb"),
+		       "speed", "worse", "samples", true);
+	assert_verdict(compare(h, (struct comparison_options){.no_test = true}, "x-aaaa x-bbbb"),
+		       "speed", "worse", "samples", true);
 	/* The last value is one number: there is nothing to test. */
-	assert_verdict(compare(h, (struct comparison_options){.use = USE_LAST}, "x-aaaa x-bbbb"), "speed", "unclear",
-		       "none", false);
-	assert_verdict(compare(h, (struct comparison_options){.use = USE_LAST, .no_test = true}, "x-aaaa x-bbbb"),
+	assert_verdict(compare(h, (struct comparison_options){.use = USE_LAST}, "x-aaaa x-bbbb"),
+		       "speed", "unclear", "none", false);
+	assert_verdict(compare(h, (struct comparison_options){.use = USE_LAST, .no_test = true},
+			       "x-aaaa x-bbbb"),
 		       "speed", "worse", "none", true);
 }
 
@@ -352,7 +452,8 @@ static void a_long_series_is_thinned(void **state)
 		v[i] = i % 100;
 	add_samples(h, add_run(h, "x", "x-aaaa", VERDICT_SUCCEEDED), 0, "score", v, MANY);
 	free(v);
-	const struct doc *d = compare(h, (struct comparison_options){.samples = true}, "x-aaaa x-aaaa,x-aaaa");
+	const struct doc *d =
+		compare(h, (struct comparison_options){.samples = true}, "x-aaaa x-aaaa,x-aaaa");
 	const struct doc *row = doc_array(metric_of(d, "score"), "rows")->array.v[0];
 	assert_true(doc_int(row, "samples", 0) <= COMPARISON_MAX_VALUES);
 	assert_true(fabs(doc_num(row, "median", 0) - 49.5) < 2);
@@ -369,12 +470,14 @@ static void a_metric_that_one_arm_lacks_is_said(void **state)
 	add_samples(h, no, 0, "other", &v, 1);
 	add_samples(h, no, 0, "host.cpu", &v, 1);
 	const struct doc *d = compare(h, (struct comparison_options){0}, "a-aaaa b-bbbb");
-	assert_int_equal(doc_array(d, "metrics")->array.n, 2); /* the machine's own are not asked for */
+	assert_int_equal(doc_array(d, "metrics")->array.n,
+			 2); /* the machine's own are not asked for */
 	assert_note(d, "metric 'speed' is missing in b-bbbb");
 	assert_note(d, "metric 'other' is missing in a-aaaa");
 	assert_verdict(d, "speed", "unclear", "none", false);
 	struct str names[] = {STR("host.cpu"), STR("nothing")};
-	d = compare(h, (struct comparison_options){.metrics = names, .nmetrics = 2}, "a-aaaa b-bbbb");
+	d = compare(h, (struct comparison_options){.metrics = names, .nmetrics = 2},
+		    "a-aaaa b-bbbb");
 	assert_int_equal(doc_array(d, "metrics")->array.n, 1);
 	assert_note(d, "no run has a metric 'nothing'");
 }
@@ -444,7 +547,8 @@ static void words_that_mean_nothing_are_refused(void **state)
 		struct comparison_options o = {.threshold_pct = 5};
 		struct err err = {0};
 		buf_init(&out, 1u << 20);
-		assert_fails(run_comparison(h, &o, rows[i].arms, &out, &err), &err, rows[i].kind, rows[i].text);
+		assert_fails(run_comparison(h, &o, rows[i].arms, &out, &err), &err, rows[i].kind,
+			     rows[i].text);
 	}
 	struct comparison_options o = {.threshold_pct = -1};
 	CLEANUP(buf_release) struct buf out = {0};
@@ -464,7 +568,8 @@ static void more_metrics_than_can_be_compared_are_refused(void **state)
 	for (int i = 0; i <= COMPARISON_MAX_METRICS; i++)
 		add_samples(h, no, 0, arena_printf(h->a, "m%d", i), &v, 1);
 	buf_init(&out, 1u << 20);
-	assert_fails(run_comparison(h, &o, "x-aaaa x-aaaa", &out, &err), &err, ERR_INVALID, "more than 500 metrics");
+	assert_fails(run_comparison(h, &o, "x-aaaa x-aaaa", &out, &err), &err, ERR_INVALID,
+		     "more than 500 metrics");
 }
 
 static void the_names_of_figures_are_known(void **state)
@@ -490,9 +595,11 @@ static void the_answer_is_that_of_the_golden_file(void **state)
 		double wobble = (double)(i * 7 % 5) / 10;
 		for (int arm = 0; arm < 3; arm++) {
 			static const char *const names[] = {"base", "<new>", "third"};
-			int64_t no = add_run(h, names[arm], arena_printf(h->a, "%s-%d", names[arm], i),
-					     VERDICT_SUCCEEDED);
-			double speed = (arm == 1 ? 90 : 100) + wobble, score = 1 + (arm == 2 ? 0.001 : 0) + wobble / 1000;
+			int64_t no =
+				add_run(h, names[arm], arena_printf(h->a, "%s-%d", names[arm], i),
+					VERDICT_SUCCEEDED);
+			double speed = (arm == 1 ? 90 : 100) + wobble,
+			       score = 1 + (arm == 2 ? 0.001 : 0) + wobble / 1000;
 			add_samples(h, no, 0, "speed", &speed, 1);
 			if (arm != 2)
 				add_samples(h, no, 0, "score", &score, 1);

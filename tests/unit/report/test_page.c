@@ -8,8 +8,9 @@
 
 #define HOSTILE "<script>alert(1)</script>\"'&\x1b[31m\xff\n\u202e"
 
-static const struct report_phase phases[] = {{"accepted", 0}, {"provisioning", 12}, {"gathering", 8},
-					     {"running", 1200}, {"collecting", 4}, {"cleaning", -1}};
+static const struct report_phase phases[] = {{"accepted", 0},	{"provisioning", 12},
+					     {"gathering", 8},	{"running", 1200},
+					     {"collecting", 4}, {"cleaning", -1}};
 static const struct report_fact facts[] = {{"regatta", "0"}, {"interface between nodes", "lo"}};
 
 /* Two nodes, a metric on each, and a sample of the machine. */
@@ -32,21 +33,60 @@ static struct stats figures(uint64_t n, double from, double step)
 static void world_init(struct world *w, const char *text)
 {
 	*w = (struct world){
-		.nodes = {{.name = "worker-0", .role = "worker", .address = "127.1.0.1", .state = "released",
-			   .story = "exit code 0", .rank = 0, .attempt = 1, .log_bytes = 898},
-			  {.name = text, .role = text, .address = text, .state = text, .story = text, .rank = 1}},
-		.series = {{.name = "loss", .node = 0, .better = BETTER_LOWER, .figures = figures(5, 1, -0.125)},
-			   {.name = text, .node = 1, .better = BETTER_HIGHER, .figures = figures(2, 10, 1)},
-			   {.name = "host.cpu", .node = 0, .host = true, .figures = figures(1, 50, 0)}},
+		.nodes = {{.name = "worker-0",
+			   .role = "worker",
+			   .address = "127.1.0.1",
+			   .state = "released",
+			   .story = "exit code 0",
+			   .rank = 0,
+			   .attempt = 1,
+			   .log_bytes = 898},
+			  {.name = text,
+			   .role = text,
+			   .address = text,
+			   .state = text,
+			   .story = text,
+			   .rank = 1}},
+		.series = {{.name = "loss",
+			    .node = 0,
+			    .better = BETTER_LOWER,
+			    .figures = figures(5, 1, -0.125)},
+			   {.name = text,
+			    .node = 1,
+			    .better = BETTER_HIGHER,
+			    .figures = figures(2, 10, 1)},
+			   {.name = "host.cpu",
+			    .node = 0,
+			    .host = true,
+			    .figures = figures(1, 50, 0)}},
 		.events = {{1, 1000, "accepted", NULL, ""}, {2, 1010, text, text, text}},
 	};
-	w->run = (struct report_run){
-		.id = "job-abcd", .name = text, .engine = "local", .strategy = "single", .state = "failed",
-		.verdict = "failed", .cause = text, .cause_node = text, .tail_node = text, .tail = text,
-		.created_ms = 1000, .ended_ms = 2224, .elapsed_ms = 1224,
-		.phases = phases, .nphases = COUNT(phases), .nodes = w->nodes, .nnodes = 2,
-		.series = w->series, .nseries = 3, .events = w->events, .nevents = 2, .more_events = 7,
-		.bad_values = 3, .job = text, .environment = facts, .nenvironment = COUNT(facts)};
+	w->run = (struct report_run){.id = "job-abcd",
+				     .name = text,
+				     .engine = "local",
+				     .strategy = "single",
+				     .state = "failed",
+				     .verdict = "failed",
+				     .cause = text,
+				     .cause_node = text,
+				     .tail_node = text,
+				     .tail = text,
+				     .created_ms = 1000,
+				     .ended_ms = 2224,
+				     .elapsed_ms = 1224,
+				     .phases = phases,
+				     .nphases = COUNT(phases),
+				     .nodes = w->nodes,
+				     .nnodes = 2,
+				     .series = w->series,
+				     .nseries = 3,
+				     .events = w->events,
+				     .nevents = 2,
+				     .more_events = 7,
+				     .bad_values = 3,
+				     .job = text,
+				     .environment = facts,
+				     .nenvironment = COUNT(facts)};
 }
 
 static int make(const char *path)
@@ -102,8 +142,9 @@ static void hostile_names_stay_text(void **state)
 {
 	CLEANUP(buf_release) struct buf html, csv;
 	struct world w;
-	static const char *const never[] = {"<script", "http://", "https://", " src=", "url(", "@import", "javascript:",
-					    "\x1b", "\xff", "\u202e", "<link", "<iframe"};
+	static const char *const never[] = {
+		"<script",     "http://", "https://", " src=",	"url(",	 "@import",
+		"javascript:", "\x1b",	  "\xff",     "\u202e", "<link", "<iframe"};
 
 	world_init(&w, HOSTILE);
 	produce(state, &w.run, &html, &csv);
@@ -133,12 +174,17 @@ static void a_large_run_has_a_small_page(void **state)
 	CLEANUP(buf_release) struct buf html, csv;
 	struct report_node *nodes = xcalloc(NODES, sizeof(*nodes));
 	struct report_series *series = xcalloc(NODES, sizeof(*series));
-	struct report_run run = {.id = "x-abcd", .state = "succeeded", .nodes = nodes, .nnodes = NODES,
-				 .series = series, .nseries = NODES};
+	struct report_run run = {.id = "x-abcd",
+				 .state = "succeeded",
+				 .nodes = nodes,
+				 .nnodes = NODES,
+				 .series = series,
+				 .nseries = NODES};
 
 	for (int i = 0; i < NODES; i++) {
 		nodes[i] = (struct report_node){.name = "n", .role = "r", .rank = i};
-		series[i] = (struct report_series){.name = "loss", .node = i, .figures = figures(3, 1, 1)};
+		series[i] = (struct report_series){
+			.name = "loss", .node = i, .figures = figures(3, 1, 1)};
 	}
 	produce(state, &run, &html, &csv);
 	assert_non_null(strstr(html.p, "and 2000 more: see summary.json"));
@@ -173,12 +219,17 @@ static void a_full_disk_is_told_at_the_end(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_small_run_gives_the_page_and_the_table_of_the_golden_files,
+		cmocka_unit_test_setup_teardown(
+			a_small_run_gives_the_page_and_the_table_of_the_golden_files, unit_make_dir,
+			unit_remove_dir),
+		cmocka_unit_test_setup_teardown(hostile_names_stay_text, unit_make_dir,
+						unit_remove_dir),
+		cmocka_unit_test_setup_teardown(a_run_without_anything_has_a_page_too,
 						unit_make_dir, unit_remove_dir),
-		cmocka_unit_test_setup_teardown(hostile_names_stay_text, unit_make_dir, unit_remove_dir),
-		cmocka_unit_test_setup_teardown(a_run_without_anything_has_a_page_too, unit_make_dir, unit_remove_dir),
-		cmocka_unit_test_setup_teardown(a_large_run_has_a_small_page, unit_make_dir, unit_remove_dir),
-		cmocka_unit_test_setup_teardown(a_full_disk_is_told_at_the_end, unit_make_dir, unit_remove_dir),
+		cmocka_unit_test_setup_teardown(a_large_run_has_a_small_page, unit_make_dir,
+						unit_remove_dir),
+		cmocka_unit_test_setup_teardown(a_full_disk_is_told_at_the_end, unit_make_dir,
+						unit_remove_dir),
 	};
 
 	golden_args(argc, argv);

@@ -12,7 +12,8 @@ static struct doc *load(struct arena *a, const char *name)
 	struct doc *d = NULL;
 
 	buf_init(&b, GOLDEN_MAX);
-	if (file_read(golden_path(a, name), &b, &err) < 0 || json_parse(arena_str(a, buf_str(&b)), a, &d, &err) < 0)
+	if (file_read(golden_path(a, name), &b, &err) < 0 ||
+	    json_parse(arena_str(a, buf_str(&b)), a, &d, &err) < 0)
 		fail_msg("%s: %s", name, err.msg);
 	return d;
 }
@@ -27,9 +28,13 @@ static void the_table_is_that_of_the_golden_file(void **state)
 			CLEANUP(buf_release) struct buf out = {0};
 			struct style st = {.width = width};
 			buf_init(&out, GOLDEN_MAX);
-			compare_render(load(a, arena_printf(a, "golden/report/compare%d.json", arms)), &st, &out);
-			golden_check(golden_path(a, arena_printf(a, "golden/report/compare%d.%d.txt", arms, width)),
-				     buf_str(&out));
+			compare_render(
+				load(a, arena_printf(a, "golden/report/compare%d.json", arms)), &st,
+				&out);
+			golden_check(
+				golden_path(a, arena_printf(a, "golden/report/compare%d.%d.txt",
+							    arms, width)),
+				buf_str(&out));
 		}
 }
 
@@ -40,7 +45,8 @@ static void an_odd_answer_is_survived(void **state)
 		"{}",
 		"{\"runs\":[],\"metrics\":[]}",
 		"{\"metrics\":[{\"rows\":[{},{}]},{}]}",
-		"{\"arms\":[{}],\"notes\":[1,\"\\u001b[31m\"],\"metrics\":[{\"name\":\"\\u0007\",\"rows\":[{},{\"ci_pct\":[1]}]}]}",
+		"{\"arms\":[{}],\"notes\":[1,\"\\u001b[31m\"]}",
+		"{\"metrics\":[{\"name\":\"\\u0007\",\"rows\":[{},{\"ci_pct\":[1]}]}]}",
 	};
 
 	(void)state;

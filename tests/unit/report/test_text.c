@@ -25,7 +25,8 @@ static void assert_text(add_fn add, struct str in, const char *want)
 static void a_page_gets_no_markup_from_outside(void **state)
 {
 	(void)state;
-	assert_text(html_text, STR("<script>alert(1)</script>"), "&lt;script&gt;alert(1)&lt;/script&gt;");
+	assert_text(html_text, STR("<script>alert(1)</script>"),
+		    "&lt;script&gt;alert(1)&lt;/script&gt;");
 	assert_text(html_text, STR("\" onload='x' &amp;"), "&quot; onload=&#39;x&#39; &amp;amp;");
 	assert_text(html_text, STR("</title></style><!--"), "&lt;/title&gt;&lt;/style&gt;&lt;!--");
 	assert_text(html_text, STR("plain é 漢"), "plain é 漢");
@@ -65,7 +66,8 @@ static void random_bytes_never_give_markup(void **state)
 		buf_init(&b, 4096);
 		html_text(&b, (struct str){in, n});
 		for (size_t k = 0; k < b.n; k++)
-			if (strchr("<>\"'", b.p[k]) || ((unsigned char)b.p[k] < 0x20 && b.p[k] != '\t'))
+			if (strchr("<>\"'", b.p[k]) ||
+			    ((unsigned char)b.p[k] < 0x20 && b.p[k] != '\t'))
 				fail_msg("round %d: byte %02x", i, (unsigned char)b.p[k]);
 		assert_true(str_is_utf8(buf_str(&b)));
 	}
@@ -161,8 +163,9 @@ static void times_are_written_in_utc_with_milliseconds(void **state)
 	time_add(&b, &last, 1794780443999);
 	buf_addc(&b, ' ');
 	time_add(&b, &last, 1794780444001);
-	assert_string_equal(b.p, "1970-01-01T00:00:00.000Z 1970-01-01T00:00:00.007Z 2026-11-15T22:07:23.999Z "
-				 "2026-11-15T22:07:24.001Z");
+	assert_string_equal(
+		b.p, "1970-01-01T00:00:00.000Z 1970-01-01T00:00:00.007Z 2026-11-15T22:07:23.999Z "
+		     "2026-11-15T22:07:24.001Z");
 }
 
 int main(void)

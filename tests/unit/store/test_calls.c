@@ -153,6 +153,11 @@ static int call_samples(struct store *st, struct err *err)
 	return store_samples_each(st, 1, 0, any_sample, NULL, err);
 }
 
+static int call_samples_after(struct store *st, struct err *err)
+{
+	return store_samples_after(st, 1, 1, 10, any_sample, NULL, err);
+}
+
 static int call_save_scan(struct store *st, struct err *err)
 {
 	return store_scan_save(st, RUN, 0, 0, 1, 0, err);
@@ -189,6 +194,7 @@ static const struct {
 	{"add sample", call_add_sample, true},
 	{"series", call_series, false},
 	{"samples", call_samples, false},
+	{"samples after", call_samples_after, false},
 	{"save scan", call_save_scan, true},
 	{"get scan", call_get_scan, false},
 };

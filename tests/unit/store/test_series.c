@@ -294,6 +294,32 @@ static void samples_come_back_in_the_order_of_arrival(void **state)
 	assert_samples(h, 99, 0, 0, "");
 }
 
+static void assert_samples_after(struct home *h, int64_t series, int64_t after, int64_t limit,
+				 int stop_after, const char *text)
+{
+	struct seen s = {.stop_after = stop_after};
+
+	assert_ok(store_samples_after(h->st, series, after, limit, see_sample, &s, &h->err),
+		  &h->err);
+	assert_string_equal(s.text, text);
+}
+
+static void a_series_can_be_read_in_pieces(void **state)
+{
+	struct home *h = *state;
+	struct series_row a;
+
+	assert_ok(store_series_open(h->st, h->no, 0, "a", &a, &h->err), &h->err);
+	for (int i = 1; i <= 4; i++)
+		assert_ok(store_sample_add(h->st, a.series, i, -1, i, &h->err), &h->err);
+	assert_samples_after(h, a.series, 0, 0, 0, "1 -1 1; 2 -1 2; 3 -1 3; 4 -1 4; ");
+	assert_samples_after(h, a.series, 0, 2, 0, "1 -1 1; 2 -1 2; ");
+	assert_samples_after(h, a.series, 2, 1, 0, "3 -1 3; ");
+	assert_samples_after(h, a.series, 2, 0, 1, "3 -1 3; ");
+	assert_samples_after(h, a.series, 4, 0, 0, "");
+	assert_samples_after(h, 99, 0, 0, 0, "");
+}
+
 static void a_sample_that_comes_after_its_run_was_removed_is_refused(void **state)
 {
 	struct home *h = *state;
@@ -411,6 +437,7 @@ int main(void)
 		on_home(finding_a_series_needs_no_transaction),
 		on_home(a_run_has_a_bounded_number_of_series),
 		on_home(samples_come_back_in_the_order_of_arrival),
+		on_home(a_series_can_be_read_in_pieces),
 		on_home(a_sample_that_comes_after_its_run_was_removed_is_refused),
 		on_home(many_series_at_once_keep_their_order),
 		on_home(a_value_that_is_no_number_harms_nothing),
