@@ -214,7 +214,9 @@ static void add_figure(struct comparison *c, struct compare_side *s, const struc
 		last += it->last / (double)nodes;
 		best = m->better == BETTER_LOWER ? fmin(best, it->best) : fmax(best, it->best);
 	}
-	struct values mine = {s->samples.v + from, s->samples.n - from};
+	struct values mine = {0};
+	if (s->samples.n > from)
+		mine = values_of(s->samples.v + from, s->samples.n - from);
 	switch (c->o.use) {
 	case USE_MEDIAN:
 		figure = quantile(mine, 0.5);

@@ -8,13 +8,14 @@ import { useKept, useLoad, useVisible } from "./hooks";
 import { matches, words } from "./model";
 import { compareHref, navigate, runHref } from "./router";
 import { aggregate, hasSteps, toTrack, type Track, type XAxis } from "./series";
-import type { CompareMetric, CompareRow, Comparison, Metrics, Run } from "./types";
+import type { CompareArm, CompareMetric, CompareRow, Comparison, Metrics, Run } from "./types";
 import { Choice, Empty, ErrorBox, Icon, StateBadge, Toggle } from "./ui";
 
 const MOST_RUNS = 10;
 const PICK_LIMIT = 1000;
 const PICK_SHOWN = 12;
 const RETRY_MS = 3000;
+const MOST_REPEATS = 8; /* of a group, whose curves are drawn as one */
 
 export function ComparePage({ url }: { url: URL }): JSX.Element {
 	const ids = [...new Set(url.searchParams.getAll("run"))].slice(0, MOST_RUNS);
@@ -61,7 +62,13 @@ export function ComparePage({ url }: { url: URL }): JSX.Element {
 			{!enough && <Empty>Pick two or more runs. Here, or by ticking them in the list of runs.</Empty>}
 			{result.error && <ErrorBox error={result.error} again={result.again} />}
 			{result.value && <Verdicts c={result.value} />}
-			{enough && <Overlays key={ids.join(" ")} ids={ids} names={result.value?.metrics.map((m) => m.name) ?? []} />}
+			{enough && (result.value || result.error) && (
+				<Overlays
+					key={ids.join(" ")}
+					arms={result.value?.arms ?? ids.map((id) => ({ label: id, runs: [id] }))}
+					names={result.value?.metrics.map((m) => m.name) ?? []}
+				/>
+			)}
 		</main>
 	);
 }
@@ -75,9 +82,11 @@ function Picker({ ids, add }: { ids: string[]; add: (id: string) => void }): JSX
 	const all = useLoad<{ runs: Run[] }>(open ? `${API}/runs${query({ limit: PICK_LIMIT })}` : null);
 	const want = words(text);
 	const fit = (all.value?.runs ?? []).filter((r) => !ids.includes(r.id) && matches(r, want)).slice(0, PICK_SHOWN);
+	/* What fits no run may still name a group: name, name@last5. */
 	const choose = (r: Run | undefined): void => {
-		if (!r) return;
-		add(r.id);
+		const id = r?.id ?? text.trim();
+		if (!id) return;
+		add(id);
 		setText("");
 		setAt(0);
 		field.current?.focus();
@@ -136,7 +145,7 @@ function Picker({ ids, add }: { ids: string[]; add: (id: string) => void }): JSX
 							<StateBadge state={r.state} />
 						</li>
 					))}
-					{all.value && !fit.length && <li class="dim">no run fits</li>}
+					{all.value && !fit.length && <li class="dim">no run fits; Enter takes it as the name of a group</li>}
 					{all.error && <li class="t-bad">{all.error.message}</li>}
 				</ul>
 			)}
@@ -168,7 +177,21 @@ function figures(m: CompareMetric, row: CompareRow): CompareRow | CompareMetric 
 }
 
 function Verdicts({ c }: { c: Comparison }): JSX.Element {
-	if (!c.metrics.length) return <Empty>These runs have no metric in common.</Empty>;
+	return (
+		<>
+			{c.metrics.length > 0 ? <VerdictTable c={c} /> : <Empty>These runs have no metric in common.</Empty>}
+			{c.notes && c.notes.length > 0 && (
+				<ul class="notes dim">
+					{c.notes.map((n) => (
+						<li key={n}>{n}</li>
+					))}
+				</ul>
+			)}
+		</>
+	);
+}
+
+function VerdictTable({ c }: { c: Comparison }): JSX.Element {
 	return (
 		<div class="tablebox" tabIndex={0} role="region" aria-label="Comparison">
 			<table class="compare">
@@ -176,7 +199,7 @@ function Verdicts({ c }: { c: Comparison }): JSX.Element {
 					<tr>
 						<th scope="col">Metric</th>
 						<th scope="col">Run</th>
-						<th scope="col" class="r">
+						<th scope="col" class="r" title="Figures compared: one of each run">
 							n
 						</th>
 						<th scope="col" class="r">
@@ -198,7 +221,7 @@ function Verdicts({ c }: { c: Comparison }): JSX.Element {
 							p
 						</th>
 						<th scope="col">Verdict</th>
-						<th scope="col" class="r" title="The smallest difference that this many samples can show">
+						<th scope="col" class="r" title="The smallest difference that this many runs can show">
 							Detectable
 						</th>
 					</tr>
@@ -222,7 +245,9 @@ function Verdicts({ c }: { c: Comparison }): JSX.Element {
 										</svg>
 										{row.run}
 									</td>
-									<td class="r num">{count(row.n)}</td>
+									<td class="r num" title={row.samples === undefined ? undefined : `${count(row.samples)} samples, ${count(row.warm_up ?? 0)} of warm-up left out`}>
+										{count(row.n)}
+									</td>
 									<td class="r num">{value(row.median)}</td>
 									<td class="r num">{value(row.mean)}</td>
 									{base ? (
@@ -240,7 +265,7 @@ function Verdicts({ c }: { c: Comparison }): JSX.Element {
 											<td>
 												<VerdictBadge verdict={f.verdict} />
 											</td>
-											<td class="r num">{typeof m.mde_pct === "number" ? `${value(m.mde_pct)} %` : "–"}</td>
+											<td class="r num">{typeof f.mde_pct === "number" ? `${value(f.mde_pct)} %` : "–"}</td>
 										</>
 									)}
 								</tr>
@@ -254,14 +279,15 @@ function Verdicts({ c }: { c: Comparison }): JSX.Element {
 }
 
 /* Curves do not need the statistics: they are drawn for what any of the runs has. */
-function Overlays({ ids, names }: { ids: string[]; names: string[] }): JSX.Element {
+function Overlays({ arms, names }: { arms: CompareArm[]; names: string[] }): JSX.Element {
 	const [axis, setAxis] = useKept<XAxis>("axis", "step");
 	const [log, setLog] = useState(false);
 	const [zoom, setZoom] = useState<Zoom>(null);
 	const [own, setOwn] = useState<string[]>([]);
 	useEffect(() => {
 		let here = true;
-		void Promise.all(ids.map((id) => getJson<Run>(runPath(id)).catch(() => null))).then((runs) => {
+		const first = arms.map((a) => a.runs[0]).filter((id): id is string => id !== undefined);
+		void Promise.all(first.map((id) => getJson<Run>(runPath(id)).catch(() => null))).then((runs) => {
 			if (here) setOwn([...new Set(runs.flatMap((r) => Object.keys(r?.metrics ?? {})))]);
 		});
 		return () => {
@@ -296,7 +322,7 @@ function Overlays({ ids, names }: { ids: string[]; names: string[] }): JSX.Eleme
 			</div>
 			<div class="charts">
 				{all.map((name) => (
-					<Overlay key={name} ids={ids} name={name} axis={axis} log={log} zoom={zoom} setZoom={setZoom} />
+					<Overlay key={name} arms={arms} name={name} axis={axis} log={log} zoom={zoom} setZoom={setZoom} />
 				))}
 			</div>
 		</section>
@@ -304,7 +330,7 @@ function Overlays({ ids, names }: { ids: string[]; names: string[] }): JSX.Eleme
 }
 
 interface OverlayProps {
-	ids: string[];
+	arms: CompareArm[];
 	name: string;
 	axis: XAxis;
 	log: boolean;
@@ -312,9 +338,9 @@ interface OverlayProps {
 	setZoom: (z: Zoom) => void;
 }
 
-function Overlay({ ids, name, axis, log, zoom, setZoom }: OverlayProps): JSX.Element {
+function Overlay({ arms, name, axis, log, zoom, setZoom }: OverlayProps): JSX.Element {
 	const [ref, visible] = useVisible<HTMLDivElement>();
-	const [all, setAll] = useState<(Metrics | null)[] | null>(null);
+	const [all, setAll] = useState<(Metrics | null)[][] | null>(null);
 	useEffect(() => {
 		if (!visible || all) return;
 		const abort = new AbortController();
@@ -326,7 +352,9 @@ function Overlay({ ids, name, axis, log, zoom, setZoom }: OverlayProps): JSX.Ele
 				if (e instanceof ApiError && e.status >= 400 && e.status < 500) return null;
 				throw e;
 			};
-			Promise.all(ids.map((id) => one(id).catch(gone))).then(setAll, (e) => {
+			const ofArm = (a: CompareArm): Promise<(Metrics | null)[]> =>
+				Promise.all(a.runs.slice(-MOST_REPEATS).map((id) => one(id).catch(gone)));
+			Promise.all(arms.map(ofArm)).then(setAll, (e) => {
 				if (!isAbort(e)) timer = window.setTimeout(load, RETRY_MS);
 			});
 		};
@@ -337,9 +365,9 @@ function Overlay({ ids, name, axis, log, zoom, setZoom }: OverlayProps): JSX.Ele
 		};
 	}, [visible]);
 
-	const stepped = all?.every((m) => m?.series.every((s) => hasSteps(s.points)) ?? true) ?? true;
+	const stepped = all?.every((arm) => arm.every((m) => m?.series.every((s) => hasSteps(s.points)) ?? true)) ?? true;
 	const shownAxis: XAxis = axis === "step" && stepped ? "step" : "time";
-	const tracks = useMemo(() => (all ?? []).map((m, i) => oneTrack(ids[i] as string, m, shownAxis)), [all, shownAxis]);
+	const tracks = useMemo(() => (all ?? []).map((m, i) => oneTrack(arms[i]?.label ?? "", m, shownAxis)), [all, shownAxis]);
 	return (
 		<div ref={ref}>
 			<Chart
@@ -358,11 +386,13 @@ function Overlay({ ids, name, axis, log, zoom, setZoom }: OverlayProps): JSX.Ele
 }
 
 /* Time starts at the first point of each run, so that runs of different days lie over each other. */
-function oneTrack(id: string, m: Metrics | null, axis: XAxis): Track {
-	const series = m?.series ?? [];
-	const origin = Math.min(...series.map((s) => s.points[0]?.[0] ?? Infinity));
-	const tracks = series.map((s) => toTrack(s.node, s.points, axis, origin)).filter((t) => t.xs.length);
-	return { ...aggregate(tracks, axis)[0], label: id };
+function oneTrack(label: string, runs: (Metrics | null)[], axis: XAxis): Track {
+	const tracks = runs.flatMap((m) => {
+		const series = m?.series ?? [];
+		const origin = Math.min(...series.map((s) => s.points[0]?.[0] ?? Infinity));
+		return series.map((s) => toTrack(s.node, s.points, axis, origin)).filter((t) => t.xs.length);
+	});
+	return { ...aggregate(tracks, axis)[0], label };
 }
 
 function ends(tracks: Track[]): string {

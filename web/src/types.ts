@@ -101,6 +101,16 @@ export interface CompareRow {
 	p?: number | null;
 	p_holm?: number | null;
 	verdict?: string | null;
+	mde_pct?: number | null;
+	samples?: number;
+	warm_up?: number;
+	missing?: boolean;
+}
+
+/* A run, or a group of repeats of one. */
+export interface CompareArm {
+	label: string;
+	runs: string[];
 }
 
 export interface CompareMetric {
@@ -119,7 +129,9 @@ export interface CompareMetric {
 
 export interface Comparison {
 	runs: string[];
+	arms?: CompareArm[];
 	metrics: CompareMetric[];
+	notes?: string[];
 }
 
 export interface PlanNode {

@@ -51,11 +51,19 @@ class Visitor:
         assert not self.faults, self.faults
 
 
+_shared = []  # each test module has this fixture as its own, and there can be only one Playwright
+
+
 @pytest.fixture(scope="session")
 def chromium():
+    if _shared:
+        yield _shared[0]
+        return
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        _shared.append(browser)
         yield browser
+        _shared.clear()
         browser.close()
 
 

@@ -299,6 +299,7 @@ def test_runs_are_compared(regatta, visitors):
     assert "loss" in table and "speed" in table and a.id in table and b.id in table
     assert set(page.locator(".compare .state").all_inner_texts()) <= {"better", "worse", "same", "unclear"}
     assert page.locator(".compare .state").count() >= 2
+    page.get_by_text("samples of one run are not independent").wait_for()
     page.locator("[data-chart=loss] .key .who").filter(has_text=b.id).wait_for()
     page.locator("[data-chart=loss] .u-over").wait_for()
     v.picture("table")
