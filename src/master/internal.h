@@ -111,6 +111,7 @@ struct live_run {
 	int64_t last_seq;   /* of its events */
 	int watchers, busy; /* effects out with workers */
 	bool ended, series_full;
+	bool names_synced; /* the names of its logs are on disk */
 };
 
 /* clock.c: monotone over restarts */

@@ -418,11 +418,40 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	return 0;
 }
 
+struct blob_search {
+	const char *sha256;
+	int64_t not_this;
+	bool used;
+};
+
+static bool blob_is_used(void *ctx, const struct run_row *row)
+{
+	struct blob_search *b = ctx;
+
+	b->used = row->no != b->not_this && row->source_sha256 &&
+		  !strcmp(row->source_sha256, b->sha256);
+	return !b->used;
+}
+
+/* The source's archive goes with the last run that used it. */
+static int remove_blob(const struct live_run *lr, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct blob_search b = {.sha256 = lr->row.source_sha256, .not_this = lr->row.no};
+
+	if (!b.sha256[0])
+		return 0;
+	if (store_runs_each(lr->m->store, false, 0, 0, a, blob_is_used, &b, err) < 0)
+		return -1;
+	CLEANUP(freep) char *path = xasprintf("%s/blobs/%s", lr->m->home, b.sha256);
+	return b.used ? 0 : file_remove_tree(path, err);
+}
+
 int runs_remove(struct live_run *lr, struct err *err)
 {
 	struct store *st = lr->m->store;
 
-	if (file_remove_tree(lr->dir, err) < 0)
+	if (remove_blob(lr, err) < 0 || file_remove_tree(lr->dir, err) < 0)
 		return -1;
 	store_begin(st);
 	if (store_run_remove(st, lr->row.no, err) < 0)

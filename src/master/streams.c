@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "fmt/doc.h"
 #include "link/conn.h"
 #include "metrics/stats.h"
@@ -57,6 +58,7 @@ struct sync_call {
 	enum stream stream;
 	int fd;
 	uint64_t size;
+	const char *new_names; /* the logs directory, if its entries may not be on disk yet */
 	int rc;
 	struct err err;
 };
@@ -65,6 +67,8 @@ static void sync_run(void *arg)
 {
 	struct sync_call *c = arg;
 	c->rc = logfile_sync_fd(c->fd, &c->err);
+	if (c->rc == 0 && c->new_names)
+		c->rc = file_sync_dir(c->new_names, &c->err);
 }
 
 static void acknowledge(struct live_run *lr, int rank, enum stream s)
@@ -94,6 +98,8 @@ static void sync_done(void *arg)
 		free(c);
 		return;
 	}
+	if (c->new_names)
+		lr->names_synced = true;
 	logfile_mark_synced(st->file, c->size);
 	st->acked = logfile_synced(st->file);
 	acknowledge(lr, c->rank, c->stream);
@@ -119,6 +125,8 @@ static void sync_start(struct live_run *lr, int rank, enum stream s)
 				.stream = s,
 				.fd = logfile_fd(st->file),
 				.size = logfile_size(st->file)};
+	if (!lr->names_synced)
+		c->new_names = lr->logs_dir;
 	st->syncing = true;
 	lr->busy++;
 	workers_submit(lr->m->workers, sync_run, sync_done, c);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -10,9 +11,11 @@
 #include "base/escape.h"
 #include "fmt/jsonw.h"
 
-#define LINE_MAX_BYTES (4u << 20)    /* of one escaped text */
-#define WHOLE_MAX 9007199254740992.0 /* 2^53 */
+#define LINE_MAX_BYTES (4u << 20) /* of one escaped text */
+#define WHOLE_MAX 1e15		  /* below 2^53 */
 #define MAX_PLACES 9
+#define SMALLEST_PLAIN 1e-5 /* others are written with an exponent */
+#define LARGEST_PLAIN 1e15
 
 static void html_coded(struct buf *out, struct str s)
 {
@@ -94,12 +97,15 @@ void csv_text(struct buf *out, struct str text)
 	buf_addc(out, '"');
 }
 
-/* The digits of a whole number below 2^53, and a point before the last `places` of them. */
-static void add_decimal(struct buf *out, bool negative, uint64_t whole, int places)
+#define DECIMAL_MAX 48
+
+/* The digits of a whole number, and a point before the last `places` of them; returns the first. */
+static const char *decimal(char text[static DECIMAL_MAX], bool negative, uint64_t whole, int places)
 {
-	char text[40], *p = text + sizeof(text);
+	char *p = text + DECIMAL_MAX - 1;
 	int n = 0;
 
+	*p = '\0';
 	do {
 		*--p = (char)('0' + whole % 10);
 		whole /= 10;
@@ -108,35 +114,71 @@ static void add_decimal(struct buf *out, bool negative, uint64_t whole, int plac
 	} while (whole || n <= places);
 	if (negative)
 		*--p = '-';
-	buf_add(out, p, (size_t)(text + sizeof(text) - p));
+	return p;
 }
 
-/*
- * A million of these make a file, so the usual numbers must not cost a printf.  w / 10^k with w
- * below 2^53 is rounded once, as reading the decimal would be: where it gives v, it is exact.
- */
-void number_exact(struct buf *out, double v)
+/* What jobs print: w / 10^k with w below 2^53 is rounded once, as reading the decimal would be, so
+ * where it gives the number it is exact. */
+static bool add_few_digits(struct buf *out, bool negative, double size)
 {
 	static const double powers[MAX_PLACES + 1] = {1,   1e1, 1e2, 1e3, 1e4,
 						      1e5, 1e6, 1e7, 1e8, 1e9};
-	double size = fabs(v);
+	char text[DECIMAL_MAX];
 
-	for (int k = 0; k <= MAX_PLACES && size * powers[k] < WHOLE_MAX / 8; k++) {
+	for (int k = 0; k <= MAX_PLACES && size * powers[k] < WHOLE_MAX; k++) {
 		double w = nearbyint(size * powers[k]);
-		if (w / powers[k] == size && (w > 0 || k == 0) && (size >= 1e-5 || size == 0)) {
-			add_decimal(out, signbit(v) && size > 0, (uint64_t)w, k);
-			return;
+		if (w / powers[k] == size) {
+			buf_addz(out, decimal(text, negative, (uint64_t)w, k));
+			return true;
 		}
-		if (size == 0)
-			break;
 	}
-	if (!isfinite(v)) {
-		buf_addz(out, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
-		return;
+	return false;
+}
+
+/* What programs print of a double: 15 digits to 17, found by a multiplication, and read again. */
+static bool add_many_digits(struct buf *out, bool negative, double size)
+{
+	static const long double powers[] = {1e0L,  1e1L,  1e2L,  1e3L,	 1e4L,	1e5L,  1e6L,  1e7L,
+					     1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L,
+					     1e16L, 1e17L, 1e18L, 1e19L, 1e20L, 1e21L, 1e22L};
+	static const double edges[] = {1e-4, 1e-3, 1e-2, 1e-1, 1e0,  1e1,  1e2,	 1e3,  1e4, 1e5,
+				       1e6,  1e7,  1e8,	 1e9,  1e10, 1e11, 1e12, 1e13, 1e14};
+	char text[DECIMAL_MAX];
+	int before = -4; /* digits before the point; 0 of 0.1, -1 of 0.01 */
+
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]) && size >= edges[i]; i++)
+		before++;
+	for (int digits = 15; digits <= 17; digits++) {
+		int places = digits - before;
+		uint64_t w = (uint64_t)rintl((long double)size * powers[places]);
+		for (; places > 0 && w % 10 == 0; places--)
+			w /= 10;
+		const char *z = decimal(text, negative, w, places);
+		if (fabs(strtod(z, NULL)) == size) {
+			buf_addz(out, z);
+			return true;
+		}
 	}
+	return false;
+}
+
+/* A million of these make a file: the usual numbers must not cost a printf. */
+void number_exact(struct buf *out, double v)
+{
+	double size = fabs(v);
+	bool negative = signbit(v) && size > 0,
+	     usual = size >= SMALLEST_PLAIN && size < LARGEST_PLAIN;
 	struct jsonw w;
-	jsonw_init(&w, out);
-	jsonw_double(&w, v);
+
+	if (size == 0)
+		buf_addc(out, '0');
+	else if (!isfinite(v))
+		buf_addz(out, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+	else if (!usual ||
+		 (!add_few_digits(out, negative, size) && !add_many_digits(out, negative, size))) {
+		jsonw_init(&w, out);
+		jsonw_double(&w, v);
+	}
 }
 
 void number_short(struct buf *out, double v)

@@ -157,6 +157,19 @@ def test_source_gives_each_node_its_own_copy(regatta):
     assert (source / "lib" / "data").read_text() == "shared\n"
 
 
+def test_the_archive_of_a_source_goes_with_its_last_run(regatta):
+    (regatta.cwd / "code").mkdir()
+    (regatta.cwd / "code" / "x").write_text("x")
+    job = regatta.job('name = "b"\nsource = "code"\ncommand = ["cat", "x"]\n')
+    first, second = regatta.json("run", job)["id"], regatta.json("run", job)["id"]
+    blobs = regatta.home / "blobs"
+    assert len(list(blobs.iterdir())) == 1
+    regatta("cleanup", first)
+    assert len(list(blobs.iterdir())) == 1
+    regatta("cleanup", second)
+    assert list(blobs.iterdir()) == []
+
+
 def test_outputs_are_kept(regatta):
     source = regatta.cwd / "code"
     source.mkdir()
@@ -250,6 +263,7 @@ def test_the_files_of_a_run(regatta):
     assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
     assert "job.toml" in os.listdir(folder) and json.loads((folder / "plan.json").read_text())
     assert not (folder / "nodes").exists() or not list((folder / "nodes").iterdir())
+    wait_for(lambda: not (regatta.home / "trash").exists(), what="the trash to be emptied")
     assert oct(regatta.home.stat().st_mode & 0o777) == "0o700"
 
 
