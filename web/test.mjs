@@ -41,6 +41,6 @@ await createRequire(join(work, "package.json"))("esbuild").build({
 	sourcemap: "inline",
 	logLevel: "warning",
 });
-run(process.execPath, ["--enable-source-maps", "--test", ...tests.map((f) => join("tests", f.replace(/ts$/, "mjs")))], {
+run(process.execPath, ["--enable-source-maps", "--test", "--test-reporter=tap", ...tests.map((f) => join("tests", f.replace(/ts$/, "mjs")))], {
 	cwd: work,
 });

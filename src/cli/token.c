@@ -31,10 +31,11 @@ static int new_token(const struct call *c, struct api *api, struct buf *out, str
 	struct doc *d;
 
 	if (!scope)
-		return err_set(err, ERR_INVALID, "token new: --scope read, submit or admin is needed");
+		return err_set(err, ERR_INVALID,
+			       "token new: --scope read, submit or admin is needed");
 	if (expires && (!str_to_duration_ms(str_from(expires), &valid_ms) || valid_ms <= 0))
-		return err_set(err, ERR_INVALID, "--expires '%s': expected a duration, e.g. 7d or 12h",
-			       expires);
+		return err_set(err, ERR_INVALID,
+			       "--expires '%s': expected a duration, e.g. 7d or 12h", expires);
 	buf_init(&body, 8192);
 	buf_init(&answer, API_MAX_ANSWER);
 	jsonw_init(&w, &body);
@@ -52,8 +53,8 @@ static int new_token(const struct call *c, struct api *api, struct buf *out, str
 	}
 	add_outside(out, doc_str(d, "token", STR("")));
 	buf_addc(out, '\n');
-	cli_say("token %s, scope %s: it is shown this once", arena_str(a, doc_str(d, "id", STR("?"))).p,
-		scope);
+	cli_say("token %s, scope %s: it is shown this once",
+		arena_str(a, doc_str(d, "id", STR("?"))).p, scope);
 	return 0;
 }
 
@@ -111,7 +112,8 @@ static int revoke_token(const struct call *c, struct api *api, struct buf *out, 
 	const char *id = call_arg(c, 1);
 
 	if (!id || !*id)
-		return err_set(err, ERR_INVALID, "token revoke: which? 'regatta token list' names them");
+		return err_set(err, ERR_INVALID,
+			       "token revoke: which? 'regatta token list' names them");
 	buf_init(&path, 8192);
 	buf_init(&answer, API_MAX_ANSWER);
 	buf_addz(&path, PATH "/");

@@ -293,7 +293,7 @@ static int on_headers(void *ctx, struct http_exchange *x)
 		reply_error(&c, status, &err);
 		return -2;
 	}
-	http_set_user(x, (void *)(uintptr_t)scope);
+	http_set_user(x, auth_user(scope, c.holder));
 	if (r->fn != api_blob_put)
 		return -1;
 	int fd = api_blob_open(m, x, c.params[0], &err);
@@ -311,7 +311,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 	int status = 403;
 	const struct api_route *r = find_route(&c, &status, &err);
 
-	c.scope = (enum api_auth)(uintptr_t)http_user(x);
+	c.scope = auth_user_scope(http_user(x));
 	if (!r || c.scope < r->auth) { /* on_headers has decided this already */
 		reply_error(&c, status, &err);
 		return;

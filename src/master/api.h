@@ -13,6 +13,7 @@ struct api_call {
 	const struct http_request *req;
 	struct arena *arena; /* of the call */
 	enum api_auth scope; /* of the caller */
+	uint32_t holder;     /* of which token or session; 0: the user */
 	struct str params[API_MAX_PARAMS];
 	const char *details; /* several problems, one a line; with an error only */
 	const char **ids;    /* candidates of an ambiguous name */

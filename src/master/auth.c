@@ -39,6 +39,8 @@ struct token {
 	uint8_t hash[SHA256_BYTES];
 	enum api_auth scope;
 	int64_t created_ms, expires_ms, used_ms, saved_ms;
+	uint32_t holder;
+	bool over; /* its streams were cut */
 };
 
 struct auth {
@@ -46,9 +48,11 @@ struct auth {
 	VEC(struct token) tokens;
 	struct limiter *failures;
 	struct sessions *sessions;
+	uint32_t last_token;
 };
 
-static const char *const scopes[] = {[API_READ] = "read", [API_SUBMIT] = "submit", [API_ADMIN] = "admin"};
+static const char *const scopes[] = {
+	[API_READ] = "read", [API_SUBMIT] = "submit", [API_ADMIN] = "admin"};
 
 const char *scope_name(enum api_auth scope)
 {
@@ -85,13 +89,47 @@ static int load_user_token(struct master *m, struct err *err)
 	if (rc == 0) {
 		struct str token = str_trim(buf_str(&text));
 		if (token.n < MIN_TOKEN)
-			rc = err_set(err, ERR_INVALID, "'%s' holds no token: remove it to get a new one",
-				     path);
+			rc = err_set(err, ERR_INVALID,
+				     "'%s' holds no token: remove it to get a new one", path);
 		else
 			sha256_of(token.p, token.n, m->auth->user_hash);
 	}
 	buf_release(&text);
 	return rc;
+}
+
+/* Holders: tokens have even numbers, sessions odd ones. */
+static uint32_t token_holder(struct auth *a)
+{
+	return ++a->last_token * 2;
+}
+
+static uint32_t session_holder(uint32_t serial)
+{
+	return serial * 2 + 1;
+}
+
+#define SCOPE_BITS 3
+
+void *auth_user(enum api_auth scope, uint32_t holder)
+{
+	return (void *)((uintptr_t)holder << SCOPE_BITS | (uintptr_t)scope);
+}
+
+enum api_auth auth_user_scope(const void *user)
+{
+	return (enum api_auth)((uintptr_t)user & ((1u << SCOPE_BITS) - 1));
+}
+
+static bool is_holder(const void *ctx, const void *user)
+{
+	return (uintptr_t)user >> SCOPE_BITS == *(const uint32_t *)ctx;
+}
+
+/* A stream is not to outlive what it was opened with. */
+static void cut_streams(struct master *m, uint32_t holder)
+{
+	http_server_cut(m->http, is_holder, &holder);
 }
 
 static bool take_token(void *ctx, const struct token_row *row)
@@ -106,6 +144,7 @@ static bool take_token(void *ctx, const struct token_row *row)
 	t->created_ms = row->created_ms;
 	t->expires_ms = row->expires_ms;
 	t->used_ms = t->saved_ms = row->used_ms;
+	t->holder = token_holder(a);
 	return true;
 }
 
@@ -140,8 +179,21 @@ static void save_used(struct master *m, int64_t older_than_ms)
 		store_commit(m->store, NULL);
 }
 
-void auth_save_used(struct master *m)
+void auth_tick(struct master *m)
 {
+	struct auth *a = m->auth;
+	int64_t now = clock_wall_ms();
+	uint32_t serial;
+
+	for (size_t i = 0; i < a->tokens.n; i++) {
+		struct token *t = &a->tokens.v[i];
+		if (t->over || !t->expires_ms || t->expires_ms > now)
+			continue;
+		t->over = true;
+		cut_streams(m, t->holder);
+	}
+	while ((serial = session_expire(a->sessions, clock_boot_ms())))
+		cut_streams(m, session_holder(serial));
 	save_used(m, SAVE_USED_MS);
 }
 
@@ -162,7 +214,7 @@ void auth_close(struct master *m)
 	m->auth = NULL;
 }
 
-static enum api_auth token_scope(struct auth *a, struct str text)
+static enum api_auth token_scope(struct auth *a, struct str text, uint32_t *ret_holder)
 {
 	uint8_t hash[SHA256_BYTES];
 	int64_t now = clock_wall_ms();
@@ -176,6 +228,7 @@ static enum api_auth token_scope(struct auth *a, struct str text)
 	if (!found || (found->expires_ms && found->expires_ms <= now))
 		return scope;
 	found->used_ms = now;
+	*ret_holder = found->holder;
 	return found->scope;
 }
 
@@ -195,12 +248,14 @@ static enum api_auth not_known(struct api_call *c, bool tried, int *ret_status, 
 
 	if (tried && !limiter_failed(c->m->auth->failures, address, clock_boot_ms())) {
 		http_add_header(c->x, "Retry-After", "1");
-		return refuse(429, ret_status, err, ERR_THROTTLED, "too many wrong tokens: wait a second");
+		return refuse(429, ret_status, err, ERR_THROTTLED,
+			      "too many wrong tokens: wait a second");
 	}
 	http_add_header(c->x, "WWW-Authenticate", "Bearer");
 	return refuse(401, ret_status, err, ERR_DENIED,
 		      tried ? "the token or session is wrong, revoked or too old"
-			    : "a token is needed: see $REGATTA_HOME/token, or 'regatta ui' for a browser");
+			    : "a token is needed: see $REGATTA_HOME/token, or 'regatta ui' for a "
+			      "browser");
 }
 
 static bool changes_state(struct str method)
@@ -212,11 +267,13 @@ static bool changes_state(struct str method)
  * neither this header nor a navigation that we would obey. */
 static bool cookie_is_meant(const struct api_call *c)
 {
-	struct str site = http_header(c->x, "sec-fetch-site"), mode = http_header(c->x, "sec-fetch-mode");
+	struct str site = http_header(c->x, "sec-fetch-site"),
+		   mode = http_header(c->x, "sec-fetch-mode");
 
 	if (changes_state(c->req->method) && !str_is(http_header(c->x, "regatta-request"), "1"))
 		return false;
-	return !site.p || str_is(site, "same-origin") || str_is(site, "none") || str_is(mode, "navigate");
+	return !site.p || str_is(site, "same-origin") || str_is(site, "none") ||
+	       str_is(mode, "navigate");
 }
 
 static enum api_auth tcp_caller(struct api_call *c, int *ret_status, struct err *err)
@@ -228,17 +285,21 @@ static enum api_auth tcp_caller(struct api_call *c, int *ret_status, struct err 
 	if (bearer.p) {
 		if (str_starts(bearer, prefix))
 			scope = token_scope(c->m->auth,
-					    (struct str){bearer.p + prefix.n, bearer.n - prefix.n});
+					    (struct str){bearer.p + prefix.n, bearer.n - prefix.n},
+					    &c->holder);
 		return scope ? scope : not_known(c, true, ret_status, err);
 	}
 	if (!cookie.n)
 		return not_known(c, false, ret_status, err);
-	scope = session_scope(c->m->auth->sessions, cookie, clock_boot_ms());
+	uint32_t serial = 0;
+	scope = session_scope(c->m->auth->sessions, cookie, clock_boot_ms(), &serial);
 	if (!scope)
 		return not_known(c, true, ret_status, err);
+	c->holder = session_holder(serial);
 	if (!cookie_is_meant(c))
 		return refuse(403, ret_status, err, ERR_DENIED,
-			      "a browser's request needs the header 'Regatta-Request: 1' and our own page");
+			      "a browser's request needs the header 'Regatta-Request: 1' and our "
+			      "own page");
 	return scope;
 }
 
@@ -250,7 +311,8 @@ enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status
 	if (c->req->local) {
 		if (c->req->peer_uid == (int64_t)geteuid() || c->req->peer_uid == 0)
 			return API_ADMIN;
-		return refuse(403, ret_status, err, ERR_DENIED, "this master belongs to another user");
+		return refuse(403, ret_status, err, ERR_DENIED,
+			      "this master belongs to another user");
 	}
 	http_own_address(c->x, own);
 	if (!host_is_own(host, str_from(own), c->req->tls))
@@ -333,8 +395,9 @@ int api_login_code(struct api_call *c, struct err *err)
 	if (read_body(c, &body, err) < 0 || read_scope(c, body, STR("admin"), &scope, err) < 0)
 		return -1;
 	if (!c->m->http_url[0])
-		return err_set(err, ERR_UNAVAILABLE,
-			       "this master has no HTTP port: see master.log, or start it with --listen");
+		return err_set(
+			err, ERR_UNAVAILABLE,
+			"this master has no HTTP port: see master.log, or start it with --listen");
 	session_code(c->m->auth->sessions, scope, clock_boot_ms(), code);
 	snprintf(url, sizeof(url), "%s/login?code=%s", c->m->http_url, code);
 	open_answer(&w, &text);
@@ -363,7 +426,8 @@ int api_login(struct api_call *c, struct err *err)
 	char secret[65];
 
 	if (!session_begin(c->m->auth->sessions, code, clock_boot_ms(), secret)) {
-		if (!c->req->local && !limiter_failed(c->m->auth->failures, address, clock_boot_ms()))
+		if (!c->req->local &&
+		    !limiter_failed(c->m->auth->failures, address, clock_boot_ms()))
 			return err_set(err, ERR_THROTTLED, "too many wrong codes: wait a second");
 		http_reply(c->x, 403, "text/plain; charset=utf-8",
 			   STR("This link was used already, or is older than two minutes.\n"
@@ -380,7 +444,10 @@ int api_login(struct api_call *c, struct err *err)
 int api_logout(struct api_call *c, struct err *err)
 {
 	(void)err;
-	session_end(c->m->auth->sessions, cookie_get(http_header(c->x, "cookie"), SESSION_COOKIE));
+	struct str cookie = cookie_get(http_header(c->x, "cookie"), SESSION_COOKIE);
+	uint32_t serial = session_end(c->m->auth->sessions, cookie);
+	if (serial)
+		cut_streams(c->m, session_holder(serial));
 	set_cookie(c, "", 0);
 	http_reply(c->x, 200, "application/json", STR("{}\n"));
 	return 0;
@@ -462,9 +529,11 @@ int api_token_new(struct api_call *c, struct err *err)
 	if (name.n > AUTH_MAX_NAME || memchr(name.p, 0, name.n))
 		return err_set(err, ERR_INVALID, "'name' has at most %d bytes", AUTH_MAX_NAME);
 	if (valid_ms < 0 || valid_ms > MAX_EXPIRES_MS)
-		return err_set(err, ERR_INVALID, "'valid_ms' must be from 0 (for ever) to ten years");
+		return err_set(err, ERR_INVALID,
+			       "'valid_ms' must be from 0 (for ever) to ten years");
 	if (a->tokens.n >= AUTH_MAX_TOKENS)
-		return err_set(err, ERR_QUOTA, "there are %d tokens: revoke some first", AUTH_MAX_TOKENS);
+		return err_set(err, ERR_QUOTA, "there are %d tokens: revoke some first",
+			       AUTH_MAX_TOKENS);
 	rand_bytes(id, sizeof(id));
 	hex_encode(id, sizeof(id), t.id);
 	token_new(token);
@@ -475,6 +544,7 @@ int api_token_new(struct api_call *c, struct err *err)
 		free(t.name);
 		return -1;
 	}
+	t.holder = token_holder(a);
 	*vec_push(&a->tokens) = t;
 	open_answer(&w, &text);
 	token_to_json(&w, &t);
@@ -503,6 +573,7 @@ int api_token_revoke(struct api_call *c, struct err *err)
 		return -1;
 	}
 	memmove(&a->tokens.v[i], &a->tokens.v[i + 1], (--a->tokens.n - i) * sizeof(t));
+	cut_streams(c->m, t.holder);
 	open_answer(&w, &text);
 	jsonw_kbool(&w, "revoked", true);
 	jsonw_kz(&w, "id", t.id);

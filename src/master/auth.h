@@ -31,10 +31,15 @@ bool scope_from(struct str name, enum api_auth *ret);
 /* Reads the tokens; makes the user's own if there is none. */
 int auth_open(struct master *m, struct err *err);
 void auth_close(struct master *m);
-/* Writes when tokens were last used, now and then; from the loop. */
-void auth_save_used(struct master *m);
-/* What the caller may do, of a route that needs `need`.  0: refused; err and *ret_status say why. */
+/* From the loop, every second or so: ends what is over, writes down when tokens were used. */
+void auth_tick(struct master *m);
+/* What the caller may do, of a route that needs `need`.  0: refused; err and *ret_status say
+ * why.  c->holder tells which token or session it was. */
 enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status, struct err *err);
+
+/* Both in one pointer, kept with the exchange. */
+void *auth_user(enum api_auth scope, uint32_t holder);
+enum api_auth auth_user_scope(const void *user);
 
 /* Handlers. */
 int api_me(struct api_call *c, struct err *err);

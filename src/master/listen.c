@@ -25,6 +25,7 @@
 #define HTTP_PORT 5436 /* the old tool's */
 #define HTTP_LAST_PORT 5499
 #define MAX_FILES 65536
+#define MAX_CONNECTIONS 4096
 
 void listen_raise_limits(struct master *m)
 {
@@ -39,11 +40,22 @@ void listen_raise_limits(struct master *m)
 			 (unsigned long long)m->files_soft);
 }
 
+int listen_max_connections(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur / 2 >= MAX_CONNECTIONS)
+		return MAX_CONNECTIONS;
+	return r.rlim_cur < 4 ? 1 : (int)(r.rlim_cur / 2);
+}
+
 void listen_restore_limits(const struct master *m, int pid)
 {
 	struct rlimit r;
 
 	if (!m->files_soft || prlimit(pid, RLIMIT_NOFILE, NULL, &r) < 0)
+		return;
+	if (r.rlim_cur == m->files_soft)
 		return;
 	r.rlim_cur = m->files_soft;
 	(void)prlimit(pid, RLIMIT_NOFILE, &r, NULL); /* a process that is gone needs none */
@@ -75,7 +87,9 @@ static bool is_loopback(const char *addr)
 /* How a person on this machine names the place. */
 static void set_url(struct master *m, const char *addr, int port)
 {
-	const char *name = strcmp(addr, "0.0.0.0") == 0 ? "127.0.0.1" : strcmp(addr, "::") == 0 ? "::1" : addr;
+	const char *name = strcmp(addr, "0.0.0.0") == 0 ? "127.0.0.1"
+			   : strcmp(addr, "::") == 0	? "::1"
+							: addr;
 	bool v6 = strchr(name, ':') != NULL;
 
 	snprintf(m->http_url, sizeof(m->http_url), "%s://%s%s%s:%d", m->tls ? "https" : "http",
@@ -128,7 +142,8 @@ static void write_address(struct master *m)
 	snprintf(text, sizeof(text), "%s\n%s%s", m->http_url, pin, pin[0] ? "\n" : "");
 	if (file_write_atomic(path, str_from(text), 0600, false, &err) < 0)
 		log_warn("%s", err.msg);
-	log_info("HTTP on %s, token in %s/token%s%s", m->http_url, m->home, pin[0] ? ", key " : "", pin);
+	log_info("HTTP on %s, token in %s/token%s%s", m->http_url, m->home, pin[0] ? ", key " : "",
+		 pin);
 }
 
 int listen_http(struct master *m, const char *listen, struct err *err)

@@ -59,7 +59,7 @@ static void on_idle_look(void *ctx)
 	trash_look(m, !active);
 	if (active || !list_empty(&m->watchers) || sse_viewers(m) || workers_pending(m->workers))
 		m->last_busy_ms = master_now(m);
-	auth_save_used(m);
+	auth_tick(m);
 	if (!active && m->stopping) {
 		loop_stop(m->loop);
 		return;
@@ -162,7 +162,8 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 
 	m->loop = loop_new();
 	m->workers = workers_new(m->loop, MASTER_WORKERS);
-	m->http = http_server_new(m->loop, NULL, &api_handler, m);
+	struct http_limits limits = {.max_connections = listen_max_connections()};
+	m->http = http_server_new(m->loop, &limits, &api_handler, m);
 	sse_open(m);
 	m->tick = loop_timer_new(m->loop, on_tick, m);
 	m->idle = loop_timer_new(m->loop, on_idle_look, m);

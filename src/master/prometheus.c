@@ -79,7 +79,8 @@ static void put_nodes(const struct master *m, struct buf *out)
 			   node_state_name((enum node_state)s), counts[s]);
 }
 
-static void put_series(const struct live_run *lr, bool host, const char *family_name, struct buf *out)
+static void put_series(const struct live_run *lr, bool host, const char *family_name,
+		       struct buf *out)
 {
 	for (int i = 0; i < lr->plan.crew.n; i++) {
 		for (size_t k = 0; k < lr->nodes[i].series.n; k++) {
@@ -120,26 +121,30 @@ int api_prometheus(struct api_call *c, struct err *err)
 	buf_init(&out, MAX_BYTES);
 	family(&out, "regatta_build_info", "gauge", "The version of this master; always 1.");
 	buf_addz(&out, "regatta_build_info{version=\"" REGATTA_VERSION "\"} 1\n");
-	single(&out, "regatta_start_time_seconds", "gauge", "When this master started, in Unix time.",
-	       (double)m->started_ms / 1000);
+	single(&out, "regatta_start_time_seconds", "gauge",
+	       "When this master started, in Unix time.", (double)m->started_ms / 1000);
 	if (put_runs(m, &out, err) < 0) {
 		buf_release(&out);
 		return -1;
 	}
 	put_nodes(m, &out);
-	family(&out, "regatta_http_answers_total", "counter", "Answers of the API, by class of status.");
+	family(&out, "regatta_http_answers_total", "counter",
+	       "Answers of the API, by class of status.");
 	for (int i = 1; i <= 5; i++)
 		buf_printf(&out, "regatta_http_answers_total{code=\"%dxx\"} %" PRIu64 "\n", i,
 			   http_server_answers(m->http, i));
 	single(&out, "regatta_http_connections", "gauge", "Open connections of the API.",
 	       http_server_connections(m->http));
-	single(&out, "regatta_event_viewers", "gauge", "Open event streams of all runs.", sse_viewers(m));
-	single(&out, "regatta_log_bytes_total", "counter", "Bytes of job output stored by this master.",
-	       (double)m->log_bytes);
-	single(&out, "regatta_samples_total", "counter", "Samples of metrics stored by this master.",
-	       (double)m->samples);
-	put_active(m, false, "regatta_metric", "Last value of each metric of the active runs.", &out);
-	put_active(m, true, "regatta_host_metric", "Last sample of the nodes of the active runs.", &out);
+	single(&out, "regatta_event_viewers", "gauge", "Open event streams of all runs.",
+	       sse_viewers(m));
+	single(&out, "regatta_log_bytes_total", "counter",
+	       "Bytes of job output stored by this master.", (double)m->log_bytes);
+	single(&out, "regatta_samples_total", "counter",
+	       "Samples of metrics stored by this master.", (double)m->samples);
+	put_active(m, false, "regatta_metric", "Last value of each metric of the active runs.",
+		   &out);
+	put_active(m, true, "regatta_host_metric", "Last sample of the nodes of the active runs.",
+		   &out);
 	if (out.overflow)
 		err_set(err, ERR_QUOTA, "too many series for one answer");
 	else

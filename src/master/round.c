@@ -36,11 +36,13 @@ void round_mark(struct live_run *lr)
 
 static void add_event(struct live_run *lr, const char *kind, int node, const char *text)
 {
-	struct event_row row = {.time_ms = clock_wall_ms(), .kind = kind, .node = node, .text = text};
+	struct event_row row = {
+		.time_ms = clock_wall_ms(), .kind = kind, .node = node, .text = text};
 	struct err err = {0};
 
 	store_begin(lr->m->store);
-	if (store_event_add(lr->m->store, lr->row.no, row.time_ms, kind, node, text, &lr->last_seq, &err) < 0) {
+	if (store_event_add(lr->m->store, lr->row.no, row.time_ms, kind, node, text, &lr->last_seq,
+			    &err) < 0) {
 		master_fatal(lr->m, &err);
 	} else {
 		row.seq = lr->last_seq;

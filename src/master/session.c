@@ -10,10 +10,12 @@ struct secret { /* scope 0: free */
 	uint8_t hash[SHA256_BYTES];
 	enum api_auth scope;
 	int64_t until_ms;
+	uint32_t serial;
 };
 
 struct sessions {
 	struct secret codes[SESSION_MAX], sessions[SESSION_MAX];
+	uint32_t last_serial;
 };
 
 struct sessions *sessions_new(void)
@@ -41,14 +43,15 @@ static struct secret *place(struct secret *v, int64_t now_ms)
 	return first;
 }
 
-static void add(struct secret *v, enum api_auth scope, int64_t now_ms, int64_t for_ms,
-		char text[static 65])
+static struct secret *add(struct secret *v, enum api_auth scope, int64_t now_ms, int64_t for_ms,
+			  char text[static 65])
 {
 	struct secret *s = place(v, now_ms);
 
 	token_new(text);
 	*s = (struct secret){.scope = scope, .until_ms = now_ms + for_ms};
 	sha256_of(text, strlen(text), s->hash);
+	return s;
 }
 
 /* All are compared, so that the time says nothing. */
@@ -76,22 +79,40 @@ bool session_begin(struct sessions *s, struct str code, int64_t now_ms, char sec
 
 	if (!found)
 		return false;
-	add(s->sessions, found->scope, now_ms, SESSION_MS, secret);
+	add(s->sessions, found->scope, now_ms, SESSION_MS, secret)->serial = ++s->last_serial;
 	s->codes[found - s->codes] = (struct secret){0};
 	return true;
 }
 
-enum api_auth session_scope(const struct sessions *s, struct str secret, int64_t now_ms)
+enum api_auth session_scope(const struct sessions *s, struct str secret, int64_t now_ms,
+			    uint32_t *ret_serial)
 {
 	const struct secret *found = find(s->sessions, secret, now_ms);
 
+	if (found && ret_serial)
+		*ret_serial = found->serial;
 	return found ? found->scope : 0;
 }
 
-void session_end(struct sessions *s, struct str secret)
+static uint32_t forget(struct secret *v)
+{
+	uint32_t serial = v->serial;
+
+	*v = (struct secret){0};
+	return serial;
+}
+
+uint32_t session_end(struct sessions *s, struct str secret)
 {
 	const struct secret *found = find(s->sessions, secret, 0);
 
-	if (found)
-		s->sessions[found - s->sessions] = (struct secret){0};
+	return found ? forget(&s->sessions[found - s->sessions]) : 0;
+}
+
+uint32_t session_expire(struct sessions *s, int64_t now_ms)
+{
+	for (size_t i = 0; i < SESSION_MAX; i++)
+		if (s->sessions[i].scope && s->sessions[i].until_ms <= now_ms)
+			return forget(&s->sessions[i]);
+	return 0;
 }

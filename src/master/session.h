@@ -23,6 +23,11 @@ struct sessions *sessions_free(struct sessions *s);
 void session_code(struct sessions *s, enum api_auth scope, int64_t now_ms, char code[static 65]);
 /* Spends the code; false if it was never given, spent, or is too old. */
 bool session_begin(struct sessions *s, struct str code, int64_t now_ms, char secret[static 65]);
-/* What the holder of the secret may do; 0: nothing. */
-enum api_auth session_scope(const struct sessions *s, struct str secret, int64_t now_ms);
-void session_end(struct sessions *s, struct str secret);
+/* What the holder of the secret may do; 0: nothing.  *ret_serial (may be NULL) tells sessions
+ * apart; it is never 0. */
+enum api_auth session_scope(const struct sessions *s, struct str secret, int64_t now_ms,
+			    uint32_t *ret_serial);
+/* The serial of the session that is over now, or 0. */
+uint32_t session_end(struct sessions *s, struct str secret);
+/* Forgets one whose time is over: its serial, or 0 when there is none left. */
+uint32_t session_expire(struct sessions *s, int64_t now_ms);

@@ -22,7 +22,7 @@
 
 #define FLUSH_MS 100
 #define BEAT_MS 15000
-#define PENDING_MAX (1u << 20)	/* more at once: viewers read it from the store */
+#define PENDING_MAX (1u << 20) /* more at once: viewers read it from the store */
 #define CATCH_UP_EVENTS 200
 #define CATCH_UP_MAX (16u << 20)
 #define KNOWN_RUNS 8 /* kept while a chunk is read */
@@ -171,7 +171,8 @@ static void flush(void *ctx)
 			v->after = s->committed;
 			http_stream_write(v->x, text);
 		} else if (v->after < s->committed) {
-			v->live = false; /* it is ahead of pending's beginning, or pending has a hole */
+			v->live =
+				false; /* it is ahead of pending's beginning, or pending has a hole */
 			http_stream_when_empty(v->x, send_past, v);
 		}
 	}
@@ -219,7 +220,8 @@ static void beat(void *ctx)
 	struct list *pos, *tmp;
 
 	list_each_safe (pos, tmp, &m->sse->viewers)
-		http_stream_write(list_item(pos, struct viewer, in_viewers)->x, STR(": still here\n\n"));
+		http_stream_write(list_item(pos, struct viewer, in_viewers)->x,
+				  STR(": still here\n\n"));
 	if (m->sse->n)
 		loop_timer_set(m->sse->beat, BEAT_MS);
 }
@@ -248,7 +250,8 @@ static int start_number(const struct api_call *c, int64_t *ret, struct err *err)
 	if (!after.n)
 		return 0;
 	if (!str_to_i64(after, ret) || *ret < 0)
-		return err_set(err, ERR_INVALID, "'after' and Last-Event-ID must be the number of an event");
+		return err_set(err, ERR_INVALID,
+			       "'after' and Last-Event-ID must be the number of an event");
 	if (*ret > s->committed)
 		*ret = s->committed;
 	return 0;

@@ -210,8 +210,8 @@ int http_server_listen_tcp(struct http_server *s, const char *addr, int port, in
 			 listen_tcp(s->loop, addr, port, accepted, f, ret_port, &f->listener, err));
 }
 
-int http_server_listen_tls(struct http_server *s, const char *addr, int port, struct tls_server *tls,
-			   int *ret_port, struct err *err)
+int http_server_listen_tls(struct http_server *s, const char *addr, int port,
+			   struct tls_server *tls, int *ret_port, struct err *err)
 {
 	struct http_front *f = front_new(s, false);
 
@@ -228,6 +228,19 @@ uint64_t http_server_answers(const struct http_server *s, int hundreds)
 int http_server_connections(const struct http_server *s)
 {
 	return s->nconns;
+}
+
+void http_server_cut(struct http_server *s, bool (*match)(const void *ctx, const void *user),
+		     const void *ctx)
+{
+	struct list *pos, *next;
+
+	list_each_safe (pos, next, &s->conns) {
+		struct http_conn *c = list_item(pos, struct http_conn, all);
+
+		if (c->state == HTTP_STREAMING && c->x && match(ctx, c->x->user))
+			http_conn_kill(c);
+	}
 }
 
 void http_server_drain(struct http_server *s)

@@ -73,11 +73,14 @@ int http_server_listen_unix(struct http_server *s, const char *dir, const char *
 int http_server_listen_tcp(struct http_server *s, const char *addr, int port, int *ret_port,
 			   struct err *err);
 /* The same behind TLS; `tls` outlives the server. */
-int http_server_listen_tls(struct http_server *s, const char *addr, int port, struct tls_server *tls,
-			   int *ret_port, struct err *err);
+int http_server_listen_tls(struct http_server *s, const char *addr, int port,
+			   struct tls_server *tls, int *ret_port, struct err *err);
 int http_server_connections(const struct http_server *s);
 /* Answers begun so far whose status is in 100 * hundreds .. 100 * hundreds + 99. */
 uint64_t http_server_answers(const struct http_server *s, int hundreds);
+/* Cut the streamed answers whose user pointer matches; their on_gone follows from the loop. */
+void http_server_cut(struct http_server *s, bool (*match)(const void *ctx, const void *user),
+		     const void *ctx);
 /* Stop accepting, finish what is being answered. */
 void http_server_drain(struct http_server *s);
 

@@ -125,8 +125,8 @@ static ssize_t tls_writev(struct transport *t, struct iovec *iov, size_t n)
 		size_t done = 0;
 
 		while (done < iov[i].iov_len) {
-			ssize_t sent =
-				write_some(t, (char *)iov[i].iov_base + done, iov[i].iov_len - done);
+			ssize_t sent = write_some(t, (char *)iov[i].iov_base + done,
+						  iov[i].iov_len - done);
 
 			if (sent < 0)
 				return total > 0 && errno == EAGAIN ? total : -1;
@@ -142,7 +142,8 @@ static ssize_t tls_send_file(struct transport *t, int fd, off_t *off, size_t n)
 	char chunk[RECORD];
 	size_t got;
 
-	if (file_pread_full(fd, chunk, n < sizeof(chunk) ? n : sizeof(chunk), *off, &got, NULL) < 0) {
+	if (file_pread_full(fd, chunk, n < sizeof(chunk) ? n : sizeof(chunk), *off, &got, NULL) <
+	    0) {
 		errno = EIO;
 		return -1;
 	}
@@ -197,8 +198,8 @@ static int new_context(const SSL_METHOD *method, SSL_CTX **ret, struct err *err)
 		return fail(err, ERR_IO, "cannot be set up");
 	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 				      SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
-					 SSL_OP_IGNORE_UNEXPECTED_EOF);
+	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+					 SSL_OP_NO_TICKET | SSL_OP_IGNORE_UNEXPECTED_EOF);
 	/* Nothing but answers comes from the server: an idle connection that is readable is over. */
 	SSL_CTX_set_num_tickets(ctx, 0);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
@@ -229,7 +230,8 @@ static int pin_of(X509 *cert, char out[static TLS_PIN_SIZE], struct err *err)
 static int add_names(X509 *cert)
 {
 	X509_NAME *name = X509_get_subject_name(cert);
-	X509_EXTENSION *also = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "DNS:localhost");
+	X509_EXTENSION *also =
+		X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "DNS:localhost");
 	int ok = also && X509_add_ext(cert, also, -1) == 1 &&
 		 X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
 					    (const unsigned char *)"regatta", -1, -1, 0) == 1 &&

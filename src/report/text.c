@@ -73,17 +73,18 @@ void html_lines(struct buf *out, struct str text)
 	}
 }
 
-static bool looks_like_formula(struct str s)
+static bool is_one_of(char c, const char *set)
 {
-	return s.n && memchr("=+-@\t\r", s.p[0], 6);
+	return c && strchr(set, c);
 }
 
 void csv_text(struct buf *out, struct str text)
 {
-	bool guard = looks_like_formula(text), quote = guard;
+	/* How a spreadsheet knows a formula. */
+	bool guard = text.n && is_one_of(text.p[0], "=+-@\t\r"), quote = guard;
 
 	for (size_t i = 0; i < text.n && !quote; i++)
-		quote = memchr(",\"\r\n", text.p[i], 4);
+		quote = is_one_of(text.p[i], ",\"\r\n");
 	if (!quote) {
 		buf_addstr(out, text);
 		return;
@@ -102,7 +103,7 @@ void csv_text(struct buf *out, struct str text)
 /* The digits of a whole number, and a point before the last `places` of them; returns the first. */
 static const char *decimal(char text[static DECIMAL_MAX], bool negative, uint64_t whole, int places)
 {
-	char *p = text + DECIMAL_MAX - 1;
+	char *p = &text[DECIMAL_MAX - 1];
 	int n = 0;
 
 	*p = '\0';
@@ -151,6 +152,9 @@ static bool add_many_digits(struct buf *out, bool negative, double size)
 	for (int digits = 15; digits <= 17; digits++) {
 		int places = digits - before;
 		uint64_t w = (uint64_t)rintl((long double)size * powers[places]);
+		/* Reading is the proof, but it is dear: not for what is too short anyway. */
+		if ((double)((long double)w / powers[places]) != size)
+			continue;
 		for (; places > 0 && w % 10 == 0; places--)
 			w /= 10;
 		const char *z = decimal(text, negative, w, places);

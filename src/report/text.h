@@ -15,7 +15,8 @@ void html_lines(struct buf *out, struct str text);
 /* One field after RFC 4180.  What a spreadsheet would take for a formula gets a ' in front. */
 void csv_text(struct buf *out, struct str text);
 
-/* The shortest decimal that reads back as v; whole numbers without ".0"; nan, inf, -inf. */
+/* A decimal that reads back as v, as short as can be found quickly; whole numbers without ".0"; nan,
+ * inf, -inf. */
 void number_exact(struct buf *out, double v);
 /* For people: 5 significant digits. */
 void number_short(struct buf *out, double v);

@@ -28,6 +28,33 @@ void check_create(struct world *w, int index, int token)
 		       w->plan.resources[index].name, res_state_name(row->state), row->attempt);
 }
 
+/* I11: a restart would find what the master knows: no change of a row was left unmarked. */
+static void check_disk(struct world *w)
+{
+	const struct core_run *m = w->memory, *d = w->disk;
+
+	if (!w->master_up)
+		return;
+	if (m->phase != d->phase || m->verdict != d->verdict || m->deadline_ms != d->deadline_ms)
+		broken(w, "I11: memory says %s, disk says %s", run_phase_name(m->phase),
+		       run_phase_name(d->phase));
+	for (int i = 0; i < w->plan.crew.n; i++)
+		if (m->nodes[i].state != d->nodes[i].state ||
+		    m->nodes[i].attempt != d->nodes[i].attempt ||
+		    m->nodes[i].start_sent != d->nodes[i].start_sent ||
+		    m->nodes[i].settled != d->nodes[i].settled ||
+		    m->nodes[i].there != d->nodes[i].there ||
+		    m->nodes[i].stop_sent != d->nodes[i].stop_sent)
+			broken(w, "I11: the row of %s was changed and not saved",
+			       w->plan.crew.members[i].name);
+	for (int i = 0; i < w->plan.nresources; i++)
+		if (m->resources[i].state != d->resources[i].state ||
+		    m->resources[i].attempt != d->resources[i].attempt ||
+		    m->resources[i].retry_at_ms != d->resources[i].retry_at_ms)
+			broken(w, "I11: the row of %s was changed and not saved",
+			       w->plan.resources[i].name);
+}
+
 /* I2 and I10: whatever exists is in the ledger, and there is one of each. */
 void check_always(struct world *w)
 {
@@ -42,6 +69,7 @@ void check_always(struct world *w)
 			broken(w, "I10: %s exists of attempt %d, the ledger knows %d",
 			       w->plan.resources[i].name, w->machines[i].token, row->attempt);
 	}
+	check_disk(w);
 	if (w->memory && w->memory->phase == RUN_RUNNING && w->memory->verdict != VERDICT_NONE)
 		broken(w, "I5: running with a verdict");
 }

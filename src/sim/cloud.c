@@ -98,7 +98,7 @@ static void destroy(struct world *w, const struct effect *fx)
 				       w->plan.resources[index].name, w->plan.resources[k].name);
 				return;
 			}
-	*mc = (struct machine){.epoch = ++w->epochs};
+	*mc = (struct machine){.epoch = ++w->epochs, .heard = mc->heard};
 	if (chance(w, w->f.destroy_unsure))
 		answer(w, fx, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
 	else
@@ -181,15 +181,15 @@ static void cut(struct world *w, int index, bool master_sees)
 
 	if (!mc->conn)
 		return;
+	if (master_sees)
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 10),
+							 .kind = AT_DROPPED,
+							 .index = index,
+							 .epoch = mc->conn});
+	else
+		mc->heard = 0;
 	mc->conn = 0;
 	mc->alone_since = w->now;
-	if (master_sees)
-		queue_add(&w->queue,
-			  &(struct happening){.at = w->now + delay(w, 10),
-					      .kind = AT_ANSWER,
-					      .epoch = w->master,
-					      .ev = {.kind = EV_NODE_DROPPED,
-						     .index = w->plan.resources[index].node}});
 	if (mc->agent_up)
 		dial_later(w, index, 200);
 }
@@ -234,7 +234,10 @@ static void job_start(struct world *w, int rank, int attempt)
 								 .kind = AT_JOB_SERVES,
 								 .index = rank,
 								 .epoch = mc->epoch});
-		if (role->counted && !chance(w, w->f.job_hangs))
+		bool hangs = role->counted && chance(w, w->f.job_hangs);
+
+		w->hung |= hangs;
+		if (role->counted && !hangs)
 			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 10000),
 								 .kind = AT_JOB_EXITS,
 								 .index = rank,
@@ -338,7 +341,8 @@ static void machine_dies(struct world *w, int index)
 {
 	w->res->faults++;
 	cut(w, index, true);
-	w->machines[index] = (struct machine){.epoch = ++w->epochs};
+	w->machines[index] =
+		(struct machine){.epoch = ++w->epochs, .heard = w->machines[index].heard};
 }
 
 void machine_happens(struct world *w, const struct happening *h)

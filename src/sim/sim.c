@@ -15,7 +15,8 @@
 #include "spec/job.h"
 
 #define HEAL_MS (10 * 60 * 1000)   /* faults happen before this */
-#define SETTLE_MS (70 * 60 * 1000) /* max_runtime and lease of the simulated job, and ten minutes */
+#define SETTLE_MS (10 * 60 * 1000) /* and this long after the last of them every run has ended */
+#define HANG_MS (20 * 60 * 1000)   /* but a job that hangs has its max_runtime */
 #define MAX_HAPPENINGS 200000	   /* more is a hot loop (I13) */
 #define LATE_MS 1000		   /* more than an effect of a dead master can be under way */
 #define MAX_BROKEN_SHOWN 20
@@ -125,9 +126,21 @@ static void happens(struct world *w, const struct happening *h)
 		if (h->epoch == w->master)
 			master_event(w, &h->ev);
 		return;
-	case AT_WORD:
-		if (w->machines[w->plan.resource_of[h->index]].conn == h->epoch)
-			master_event(w, &h->ev);
+	case AT_WORD: {
+		struct machine *mc = &w->machines[w->plan.resource_of[h->index]];
+		if (mc->conn != h->epoch)
+			return;
+		if (h->ev.kind == EV_NODE_HELLO)
+			mc->heard = h->epoch;
+		master_event(w, &h->ev);
+		return;
+	}
+	case AT_DROPPED: /* of a connection that a newer one has replaced, nobody hears */
+		if (w->machines[h->index].heard != h->epoch)
+			return;
+		w->machines[h->index].heard = 0;
+		master_event(w, &(struct event){.kind = EV_NODE_DROPPED,
+						.index = w->plan.resources[h->index].node});
 		return;
 	case AT_TICK:
 		if (h->epoch == w->master && w->master_up)
@@ -188,7 +201,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 	world_open(&w, seed, max_nodes);
 	master_start(&w);
 	while (!ret->broken && queue_next(&w.queue, &h)) {
-		if (h.at > w.end_at || (w.ended && w.master_up))
+		if (h.at > w.end_at + (w.hung ? HANG_MS : 0) || (w.ended && w.master_up))
 			break;
 		if (h.at > w.now)
 			w.now = h.at;

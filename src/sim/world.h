@@ -24,6 +24,7 @@ struct machine {
 	uint64_t epoch; /* of the machine: a new one has no memory */
 	bool agent_up;
 	uint64_t agent;			    /* number of the agent's life */
+	uint64_t heard;			    /* the connection whose hello the master has taken */
 	uint64_t conn;			    /* number of its connection, 0 = none */
 	int64_t last_word_at, last_told_at; /* order within a connection is kept */
 	int64_t alone_since;
@@ -57,6 +58,7 @@ struct world {
 	uint64_t master;
 	int64_t tick_at;
 	bool ended;
+	bool hung; /* some job never ends by itself */
 
 	struct sim_result *res;
 	uint64_t hash;

@@ -42,8 +42,10 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[BEGIN] = {"begin", "BEGIN IMMEDIATE"},
 	[COMMIT] = {"commit", "COMMIT"},
 	[SAVE_CLOCK] = {"save the clock", "UPDATE install SET last_ms = ?1"},
-	[LOAD] = {"read who it is", "SELECT install, last_ms, max(last_event, coalesce((SELECT max(n) FROM event), 0))"
-				   " FROM install"},
+	[LOAD] =
+		{"read who it is",
+		 "SELECT install, last_ms, max(last_event, coalesce((SELECT max(n) FROM event), 0))"
+		 " FROM install"},
 };
 
 /* Who holds the lock, as far as it has said so. */

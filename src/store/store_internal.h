@@ -11,7 +11,15 @@
 #include "base/err.h"
 #include "store/store.h"
 
-enum stmt_group { STMT_STORE, STMT_RUN, STMT_REMOVE, STMT_STATE, STMT_EVENT, STMT_SERIES, STMT_TOKEN };
+enum stmt_group {
+	STMT_STORE,
+	STMT_RUN,
+	STMT_REMOVE,
+	STMT_STATE,
+	STMT_EVENT,
+	STMT_SERIES,
+	STMT_TOKEN
+};
 #define STMT_GROUPS (STMT_TOKEN + 1)
 #define STMT_SLOTS 16
 

@@ -15,7 +15,19 @@
 /* The runs decide the order, and each looks up its job. */
 #define WITH_JOB " CROSS JOIN job ON job.run = no"
 
-enum { ADD, ADD_JOB, GET, EXACT, PREFIX, BY_REQUEST, LIST, LIST_ACTIVE, COUNT, COUNT_ACTIVE, PHASES };
+enum {
+	ADD,
+	ADD_JOB,
+	GET,
+	EXACT,
+	PREFIX,
+	BY_REQUEST,
+	LIST,
+	LIST_ACTIVE,
+	COUNT,
+	COUNT_ACTIVE,
+	PHASES
+};
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[ADD] = {"add run",
 		 "INSERT INTO run (id, name, request_id, engine, strategy, local_base, nodes, seed,"

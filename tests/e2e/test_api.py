@@ -1,4 +1,5 @@
 """The HTTP service as docs/api.md and docs/openapi.yaml describe it, checked against the running binary."""
+import base64
 import hashlib
 import http.client
 import json
@@ -12,7 +13,6 @@ import subprocess
 import urllib.parse
 import urllib.request
 
-import base64
 import jsonschema
 import openapi_spec_validator
 import pytest
@@ -20,6 +20,12 @@ import yaml
 
 from conftest import ROOT, wait_for
 from service import Service, start_service
+
+
+def peer(name):
+    """A program of Debian's prometheus: installed, or unpacked by tools/setup."""
+    return shutil.which(name, path=os.environ["PATH"] + os.pathsep + str(ROOT / "build/peers/usr/bin"))
+
 
 SPEC = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
 OPERATIONS = {o["operationId"]: (m.upper(), p, o) for p, item in SPEC["paths"].items() for m, o in item.items()
@@ -363,7 +369,7 @@ def test_a_silent_stream_has_a_heartbeat(service):
 
 # Prometheus.
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
+@pytest.mark.skipif(not peer("promtool"), reason="promtool (Debian: prometheus) is not installed")
 def test_metrics_pass_promtool_with_any_name(regatta, service):
     regatta.script(r"""
 import os, time
@@ -381,7 +387,7 @@ env = {{DONE = "{regatta.cwd}/done"}}
                     what="the metric")
     assert f'run="{run}",node="worker-0"' in text
     assert 'regatta_runs{state="running"} 1' in text and 'regatta_nodes{state="running"} 1' in text
-    done = subprocess.run(["promtool", "check", "metrics"], input=text.encode(), capture_output=True)
+    done = subprocess.run([peer("promtool"), "check", "metrics"], input=text.encode(), capture_output=True)
     assert done.returncode == 0 and not done.stdout + done.stderr, (done, text)
     (regatta.cwd / "done").touch()
     regatta.wait(run)
@@ -389,7 +395,7 @@ env = {{DONE = "{regatta.cwd}/done"}}
     assert re.search(r"regatta_log_bytes_total [1-9]", service.get("/metrics").text)
 
 
-@pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus (Debian) is not installed")
+@pytest.mark.skipif(not peer("prometheus"), reason="prometheus (Debian) is not installed")
 def test_prometheus_scrapes_it(regatta, service, tmp_path):
     token = service.new_token("read", name="prometheus")
     (tmp_path / "token").write_text(token)
@@ -403,7 +409,7 @@ scrape_configs:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    child = subprocess.Popen(["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--web.listen-address=127.0.0.1:{port}",
+    child = subprocess.Popen([peer("prometheus"), f"--config.file={tmp_path}/prometheus.yml", f"--web.listen-address=127.0.0.1:{port}",
                               f"--storage.tsdb.path={tmp_path}/tsdb"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     def scraped():

@@ -197,6 +197,42 @@ def test_a_session_ends_with_logout(service):
     assert service.get("/api/v1/me", token=None, headers=headers).status == 401
 
 
+def test_streams_end_with_what_they_were_opened_with(regatta, service):
+    """A revoked or expired token, or a session that was left, does not go on watching."""
+    run = regatta.submit("--", "sh", "-c", "while true; do echo x; sleep 0.05; done")
+    regatta.wait(run, state="running")
+    made = service.call("POST", "/api/v1/tokens", {"scope": "read"}).json
+    cookie = service.login()
+    expired = service.new_token("read", valid_ms=3000)
+    kinds = {"expired": {"Authorization": f"Bearer {expired}"}, "revoked": {"Authorization": f"Bearer {made['token']}"},
+             "session": {"Cookie": cookie}, "own": {"Authorization": f"Bearer {service.token}"}}
+    paths = ("/api/v1/events", f"/api/v1/runs/{run}/watch", f"/api/v1/runs/{run}/logs/worker-0?follow=1")
+    streams = {}
+    for (kind, headers), path in itertools.product(kinds.items(), paths):
+        s = socket.create_connection((service.host, service.port), timeout=20)
+        lines = "".join(f"{k}: {v}\r\n" for k, v in headers.items())
+        s.sendall(f"GET {path} HTTP/1.1\r\nHost: {service.own}\r\n{lines}\r\n".encode())
+        assert s.recv(4096).startswith(b"HTTP/1.1 200"), (kind, path)
+        streams[kind, path] = s
+    assert service.call("DELETE", f"/api/v1/tokens/{made['id']}").status == 200
+    leave = service.call("POST", "/api/v1/logout", token=None, headers={"Cookie": cookie, "Regatta-Request": "1"})
+    assert leave.status == 200
+    for (kind, _), s in streams.items():
+        try:
+            while kind != "own" and s.recv(65536):  # a stream that goes on is a timeout
+                pass
+        except ConnectionError:
+            pass
+    for path in paths:
+        streams["own", path].setblocking(False)
+        with pytest.raises(BlockingIOError):
+            while streams["own", path].recv(1 << 20):
+                pass
+    for s in streams.values():
+        s.close()
+    regatta("kill", "--now", run)
+
+
 def test_every_answer_forbids_what_browsers_might_do_with_it(service):
     csp = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
@@ -406,8 +442,8 @@ def test_thousands_of_idle_connections_do_not_stop_runs(regatta, service):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_master_without_descriptors_waits_and_goes_on(regatta):
-    """Its table of files is full: it pauses instead of spinning, and serves again when there is room."""
+def test_a_master_with_few_descriptors_keeps_some_for_its_agents(regatta):
+    """More connections than it has files: the API takes half of them, does not spin, and runs go on."""
     limited = subprocess.Popen(["sh", "-c", f"ulimit -n 120; exec {BINARY} master --listen 127.0.0.1:0"], env=regatta.env,
                                cwd=regatta.cwd, stderr=subprocess.DEVNULL)
     regatta.children.append(limited)
@@ -422,9 +458,10 @@ def test_a_master_without_descriptors_waits_and_goes_on(regatta):
     before = cpu()
     time.sleep(1)
     assert cpu() - before < 0.5
+    assert len(os.listdir(f"/proc/{limited.pid}/fd")) < 100
+    assert "succeeded" in regatta("run", "-n", "2", "--", "true").out
     for s in socks:
         s.close()
-    assert "succeeded" in regatta("run", "--", "true").out
 
 
 def test_a_job_gets_the_limit_of_open_files_that_the_user_has(regatta):

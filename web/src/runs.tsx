@@ -185,7 +185,6 @@ function Table({ runs, list, chosen, choose }: TableProps): JSX.Element {
 	const [top, setTop] = useState(0);
 	const rowHeight = usePhone() ? CARD : ROW;
 	const focus = useRef(-1); /* the row that is to have it */
-	const [, redraw] = useState(0);
 	const now = useNow(runs.some((r) => !isOver(r.state)) || runs.length > 0);
 	const { from, to } = slice(top, size.height || 800, rowHeight, runs.length);
 
@@ -193,12 +192,15 @@ function Table({ runs, list, chosen, choose }: TableProps): JSX.Element {
 		if (to > runs.length - NEAR_END) void list.older();
 	}, [to, runs.length]);
 
-	/* The row may have to be drawn before it can be focused. */
-	useEffect(() => {
-		if (focus.current < 0) return;
+	/* At once if the row is drawn, else when it is. */
+	const takeFocus = (): void => {
 		const link = box.current?.querySelector<HTMLElement>(`[data-row="${focus.current}"] a`);
-		if (link) focus.current = -1;
-		link?.focus();
+		if (!link) return;
+		focus.current = -1;
+		link.focus({ preventScroll: true });
+	};
+	useEffect(() => {
+		if (focus.current >= 0) takeFocus();
 	});
 
 	const onKey = (e: KeyboardEvent): void => {
@@ -213,7 +215,7 @@ function Table({ runs, list, chosen, choose }: TableProps): JSX.Element {
 		const scroll = reveal(row, box.current.scrollTop, size.height, rowHeight);
 		if (scroll !== null) box.current.scrollTop = scroll;
 		setTop(box.current.scrollTop);
-		redraw((n) => n + 1);
+		takeFocus();
 	};
 
 	return (

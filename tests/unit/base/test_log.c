@@ -40,6 +40,28 @@ static void a_line_has_time_role_and_text(void **state)
 	buf_release(&b);
 }
 
+static void a_second_place_gets_every_line_too(void **state)
+{
+	struct buf b, second;
+	int fd = open_log(state, LOG_INFO);
+	int also = open(unit_path(state, "also"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(also >= 0);
+	log_also(also);
+	log_info("both");
+	log_also(-1);
+	log_info("one");
+	close(also);
+	read_log(state, fd, &b);
+	buf_init(&second, 4096);
+	assert_int_equal(file_read(unit_path(state, "also"), &second, NULL), 0);
+	assert_non_null(strstr(b.p, "both\n"));
+	assert_non_null(strstr(b.p, "one\n"));
+	assert_string_equal(second.p + 24, " agent: both\n");
+	buf_release(&second);
+	buf_release(&b);
+}
+
 static void what_is_above_the_level_is_not_said(void **state)
 {
 	struct buf b;
@@ -135,6 +157,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_DIR(a_line_has_time_role_and_text),
+		IN_DIR(a_second_place_gets_every_line_too),
 		IN_DIR(what_is_above_the_level_is_not_said),
 		IN_DIR(control_bytes_and_inner_newlines_are_spelled_out),
 		IN_DIR(a_very_long_text_is_cut_and_says_so),
