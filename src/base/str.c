@@ -202,7 +202,7 @@ bool str_to_double(struct str s, double *ret)
 				      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 	struct decimal d;
 
-	if (!scan_decimal(s, &d))
+	if (s.n == 0 || !scan_decimal(s, &d)) /* an empty text may have no address either */
 		return false;
 	/* Two exact operands and one rounding give the nearest double; that is nearly all of life. */
 	if (!d.exact || d.mantissa > (UINT64_C(1) << 53) || d.exponent < -22 || d.exponent > 22)

@@ -29,6 +29,7 @@ static const struct {
 };
 
 struct task {
+	struct master *m;
 	struct arena *a;
 	struct report_run run;
 	struct report *report;
@@ -38,6 +39,7 @@ struct task {
 	char *temporary[FILES];
 	int fds[FILES];
 	bool keep; /* the run has ended, or its files are what was asked for */
+	bool ended;
 	struct err err;
 };
 
@@ -139,6 +141,21 @@ static void reply(struct task *t)
 		report_reply(t->x, t->want, TAKE_FD(t->fds[i]), sb.st_size);
 }
 
+/* The files of a run that went on while they were made must not stay as its last. */
+static void make_again_if_ended(const struct task *t)
+{
+	struct err err = {0};
+	struct live_run *lr = NULL;
+
+	if (t->ended || !t->keep || t->err.kind != ERR_NONE)
+		return;
+	lr = live_run_find(t->m, str_from(t->run.id), t->a, NULL, NULL, &err);
+	if (lr && lr->ended && report_start(lr, REPORT_BOTH, NULL, &err) < 0)
+		log_warn("run %s: report: %s", t->run.id, err.msg);
+	if (lr)
+		live_run_done(lr);
+}
+
 static void done(void *ctx, const struct err *read_err)
 {
 	struct task *t = ctx;
@@ -151,6 +168,7 @@ static void done(void *ctx, const struct err *read_err)
 		reply(t);
 	else if (t->err.kind != ERR_NONE)
 		log_warn("run %s: report: %s", t->run.id, t->err.msg);
+	make_again_if_ended(t);
 	task_free(t);
 }
 
@@ -162,6 +180,8 @@ int report_start(struct live_run *lr, enum report_want want, struct http_exchang
 	t->a = arena_new();
 	t->want = want;
 	t->dir = xstrdup(lr->dir);
+	t->m = lr->m;
+	t->ended = lr->ended;
 	t->keep = lr->ended || want == REPORT_BOTH;
 	for (int i = 0; i < FILES; i++)
 		t->fds[i] = -1;

@@ -52,6 +52,11 @@ static void page_title(const struct report_run *run, struct buf *b)
 	html_z(b, run->id);
 	buf_printf(b, "<span class=\"badge %s\">", tone_of(run->state));
 	html_z(b, run->state);
+	/* Decided when the job is over, while the clean-up still goes on. */
+	if (run->verdict && run->state && strcmp(run->verdict, run->state) != 0) {
+		buf_printf(b, "</span><span class=\"badge %s\">", tone_of(run->verdict));
+		html_z(b, run->verdict);
+	}
 	buf_addz(b, "</span></h1>\n<p class=\"dim\">");
 	html_z(b, run->name);
 	buf_addz(b, ": ");

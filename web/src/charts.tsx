@@ -120,7 +120,7 @@ interface MetricProps {
 function MetricChart({ run, name, sum, look, ticking }: MetricProps): JSX.Element {
 	const [ref, visible] = useVisible<HTMLDivElement>();
 	const version = ticking ? (isOver(run.state) ? -2 : Math.floor(run.elapsed_ms / 2000)) : (sum?.count ?? 0);
-	const series = useSeries(run.id, name, version, visible);
+	const [series, why] = useSeries(run.id, name, version, visible);
 	const axis: XAxis = useMemo(() => chooseAxis(series, look.axis), [series, look.axis]);
 	const [tracks, band] = useMemo(() => drawn(series, axis, look.view, run.created_ms), [series, axis, look.view]);
 	const note = (
@@ -144,7 +144,8 @@ function MetricChart({ run, name, sum, look, ticking }: MetricProps): JSX.Elemen
 				log={look.log}
 				zoom={axis === look.axis ? look.zoom : null}
 				setZoom={look.setZoom}
-				loading={series === null}
+				loading={series === null && !why}
+				empty={why || undefined}
 			/>
 		</div>
 	);

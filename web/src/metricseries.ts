@@ -3,7 +3,7 @@
  * of the time is spent asking, whatever the number of points.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { getJson, isAbort, query, runPath } from "./api";
+import { ApiError, getJson, isAbort, query, runPath } from "./api";
 import type { Metrics } from "./types";
 
 const LEAST_MS = 1000;
@@ -12,9 +12,12 @@ const COST_FACTOR = 20;
 
 export type Series = Metrics["series"];
 
-/* `version` says that there is something new; it may change at any rate. */
-export function useSeries(run: string, name: string, version: number, wanted: boolean): Series | null {
+const TOO_MANY = 507;
+
+/* `version` says that there is something new; it may change at any rate. The text is why there is nothing. */
+export function useSeries(run: string, name: string, version: number, wanted: boolean): [Series | null, string] {
 	const [series, setSeries] = useState<Series | null>(null);
+	const [why, setWhy] = useState("");
 	const newest = useRef(version);
 	newest.current = version;
 	const have = useRef(-1);
@@ -35,9 +38,13 @@ export function useSeries(run: string, name: string, version: number, wanted: bo
 				try {
 					const m = await getJson<Metrics>(runPath(run, "/metrics") + query({ name }), abort.signal);
 					setSeries(m.series);
+					setWhy("");
 					have.current = asking;
 				} catch (e) {
 					if (isAbort(e)) return;
+					const tooMany = e instanceof ApiError && e.status === TOO_MANY;
+					if (tooMany) have.current = asking;
+					setWhy(tooMany ? "too many points for one picture; the CSV has them all" : (e as Error).message);
 				}
 				pause = Math.min(MOST_MS, Math.max(LEAST_MS, (performance.now() - began) * COST_FACTOR));
 			}
@@ -49,5 +56,5 @@ export function useSeries(run: string, name: string, version: number, wanted: bo
 			abort.abort();
 		};
 	}, [run, name, wanted]);
-	return series;
+	return [series, why];
 }

@@ -159,11 +159,13 @@ static void hostile_names_stay_text(void **state)
 static void a_run_without_anything_has_a_page_too(void **state)
 {
 	CLEANUP(buf_release) struct buf html, csv;
-	struct report_run run = {.id = "x-abcd", .name = "x", .state = "running"};
+	struct report_run run = {
+		.id = "x-abcd", .name = "x", .state = "cleaning", .verdict = "cancelled"};
 
 	produce(state, &run, &html, &csv);
 	assert_non_null(strstr(html.p, "The run gave no metrics."));
 	assert_non_null(strstr(html.p, "so far"));
+	assert_non_null(strstr(html.p, "<span class=\"badge off\">cancelled</span>"));
 	assert_string_equal(csv.p, "time,node,role,rank,name,step,value\r\n");
 }
 
