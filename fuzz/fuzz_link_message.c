@@ -65,7 +65,8 @@ static void use_status(struct str text)
 	struct buf out;
 
 	status_parse(text, &a);
-	need(a.exit.ngaps <= MESSAGE_MAX_GAPS && a.attempt >= 0 && a.shim.pid >= 0 && a.job.pid >= 0);
+	need(a.exit.ngaps <= MESSAGE_MAX_GAPS && a.attempt >= 0 && a.shim.pid >= 0 &&
+	     a.job.pid >= 0);
 	if (!a.has_exit)
 		return;
 	/* The same object goes to the master: it must be JSON, whatever the bytes were. */

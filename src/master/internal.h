@@ -59,11 +59,11 @@ struct master {
 	int64_t idle_ms, last_busy_ms;
 	struct auth *auth;
 	struct sse *sse;
-	struct tls_server *tls; /* beyond this machine */
-	char http_url[96];	/* "http://127.0.0.1:5436"; empty without TCP */
-	uint64_t files_soft;	/* limit of open files that we were started with */
+	struct tls_server *tls;	     /* beyond this machine */
+	char http_url[96];	     /* "http://127.0.0.1:5436"; empty without TCP */
+	uint64_t files_soft;	     /* limit of open files that we were started with */
 	uint64_t log_bytes, samples; /* stored since the start */
-	int64_t started_ms; /* wall clock */
+	int64_t started_ms;	     /* wall clock */
 	bool background, stopping;
 	int exit_code;
 	int trash_runs; /* ended since the trash was emptied */

@@ -146,10 +146,12 @@ static void make_again_if_ended(const struct task *t)
 {
 	struct err err = {0};
 	struct live_run *lr = NULL;
+	const char **ids;
+	size_t n;
 
 	if (t->ended || !t->keep || t->err.kind != ERR_NONE)
 		return;
-	lr = live_run_find(t->m, str_from(t->run.id), t->a, NULL, NULL, &err);
+	lr = live_run_find(t->m, str_from(t->run.id), t->a, &ids, &n, &err);
 	if (lr && lr->ended && report_start(lr, REPORT_BOTH, NULL, &err) < 0)
 		log_warn("run %s: report: %s", t->run.id, err.msg);
 	if (lr)

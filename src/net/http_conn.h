@@ -52,7 +52,7 @@ struct http_server {
 	int nconns;
 	bool draining;
 	uint64_t answers[6]; /* by the first digit of the status */
-	int64_t date_s; /* the second that `date` names */
+	int64_t date_s;	     /* the second that `date` names */
 	char date[40];
 };
 

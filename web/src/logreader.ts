@@ -4,7 +4,7 @@
  */
 import { ApiError, getLog, isAbort } from "./api";
 import { plainLine } from "./ansi";
-import { isErrorLine, search, type Find } from "./logsearch";
+import { search, type Find } from "./logsearch";
 import { CHUNK, KEEP_LINES, LogWindow, MAX_LINE, splitLines, type Line } from "./logwindow";
 import type { Node } from "./types";
 import { bytes as showBytes } from "./format";
@@ -209,8 +209,6 @@ export class MergedReader implements LogModel {
 		}
 		return null;
 	}
-
-	static isError = isErrorLine;
 
 	private grown(nodes: readonly Node[]): { place: Place; size: number; over: boolean }[] {
 		const budget = Math.max(LEAST_START, START_BYTES / Math.max(1, nodes.length * this.streams.length));

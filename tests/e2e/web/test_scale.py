@@ -1,5 +1,6 @@
 """The page beside a service of a size that no test could make: ten thousand runs, a gigabyte of log, a thousand nodes,
 and a network that goes away.  What the service answers is made up (fake_api.mjs); the page and the browser are real."""
+import pathlib
 import subprocess
 import urllib.request
 
@@ -13,7 +14,7 @@ DOM_MAX = 1500
 
 @pytest.fixture
 def fake(site):
-    script = str((site / "../../../tests/e2e/web/fake_api.mjs").resolve())
+    script = str(pathlib.Path(__file__).with_name("fake_api.mjs"))
     child = subprocess.Popen(["node", script, "--site", str(site)], stdout=subprocess.PIPE, text=True)
     base = child.stdout.readline().strip()
     assert base.startswith("http://"), base
