@@ -68,6 +68,8 @@ static void add_sample(void *ctx, const struct sample *s)
 	jsonw_double(&w, s->value);
 	jsonw_int(&w, s->step);
 	jsonw_int(&w, sc->time_ms);
+	if (s->total > 0)
+		jsonw_int(&w, s->total);
 	jsonw_close(&w);
 	sc->nitems++;
 }

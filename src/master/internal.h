@@ -83,6 +83,7 @@ struct live_stream {
 struct live_series {
 	struct series_row row;
 	bool dirty, host;
+	int64_t step, total; /* of its last sample that said both; total 0 = none did */
 };
 
 struct live_node {

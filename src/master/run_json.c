@@ -311,6 +311,32 @@ static void waiting_to_json(const struct live_run *lr, struct jsonw *w)
 	jsonw_close(w);
 }
 
+/* Steps done of all steps, over the nodes that say how many there will be; of each node the series furthest on. */
+static void progress_to_json(const struct live_run *lr, struct jsonw *w)
+{
+	int64_t step = 0, total = 0;
+
+	for (int i = 0; i < lr->plan.crew.n; i++) {
+		const struct live_series *best = NULL;
+		for (size_t k = 0; k < lr->nodes[i].series.n; k++) {
+			const struct live_series *ls = lr->nodes[i].series.v[k];
+			if (ls->total > 0 && (!best || ls->step > best->step))
+				best = ls;
+		}
+		step += best ? best->step : 0;
+		total += best ? best->total : 0;
+	}
+	jsonw_key(w, "progress");
+	if (!total) {
+		jsonw_null(w);
+		return;
+	}
+	jsonw_open(w, '{');
+	jsonw_kint(w, "step", step);
+	jsonw_kint(w, "total", total);
+	jsonw_close(w);
+}
+
 void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
 {
 	const struct core_run *r = lr->core;
@@ -340,6 +366,7 @@ void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
 		jsonw_null(&w);
 	jsonw_kbool(&w, "cancel_asked", r->cancel_asked);
 	counts_to_json(lr, &w);
+	progress_to_json(lr, &w);
 	jsonw_key(&w, "metrics");
 	jsonw_open(&w, '{');
 	overall_each(lr, false, put_overall, &w);

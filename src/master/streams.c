@@ -246,6 +246,18 @@ static int sample_add(struct live_run *lr, int rank, struct str name, double val
 	return store_sample_add(lr->m->store, row->series, wall_ms, step, value, err);
 }
 
+/* How far a node is, for people who wait; kept in memory only. */
+static void note_progress(struct live_run *lr, int rank, struct str name, int64_t step,
+			  int64_t total)
+{
+	struct live_series *ls = series_get(lr, rank, name);
+
+	if (!ls || step < 0 || total <= 0 || step > total)
+		return;
+	ls->step = step;
+	ls->total = total;
+}
+
 static void scan_touched(struct live_run *lr, int rank)
 {
 	if (!lr->nodes[rank].scan_dirty)
@@ -269,9 +281,10 @@ int streams_metrics(struct live_run *lr, int rank, enum stream s, const struct d
 	store_begin(lr->m->store);
 	for (size_t i = 0; i < samples->array.n; i++) {
 		const struct doc *t = samples->array.v[i];
-		if (t->type != DOC_ARRAY || t->array.n != 4 || t->array.v[0]->type != DOC_STRING)
+		if (t->type != DOC_ARRAY || t->array.n < 4 || t->array.n > 5 ||
+		    t->array.v[0]->type != DOC_STRING)
 			return err_set(err, ERR_PROTOCOL,
-				       "a sample that is not [name, value, step, time]");
+				       "a sample that is not [name, value, step, time, total?]");
 		const struct doc *v = t->array.v[1], *step = t->array.v[2], *time = t->array.v[3];
 		double value = v->type == DOC_FLOAT ? v->f
 			       : v->type == DOC_INT ? (double)v->i
@@ -282,6 +295,8 @@ int streams_metrics(struct live_run *lr, int rank, enum stream s, const struct d
 			master_fatal(lr->m, err);
 			return 0;
 		}
+		if (t->array.n == 5 && t->array.v[4]->type == DOC_INT && step->type == DOC_INT)
+			note_progress(lr, rank, t->array.v[0]->s, step->i, t->array.v[4]->i);
 	}
 	n->bad += (uint64_t)bad;
 	n->streams[s].scanned = (uint64_t)to;

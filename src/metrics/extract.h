@@ -17,7 +17,7 @@ struct extract;
 
 struct metric_pattern {
 	const char *name;
-	/* Named group "value" (or the first that is neither "step" nor "name"), optional "step";
+	/* Named group "value" (or the first that is not named below), optional "step" and "total";
 	 * (?<name>..) with name unset: the metric's name. */
 	const char *pattern;
 };
@@ -25,7 +25,8 @@ struct metric_pattern {
 struct sample {
 	struct str name; /* valid during the callback only */
 	double value;
-	int64_t step; /* -1 if the line gave none */
+	int64_t step;  /* -1 if the line gave none */
+	int64_t total; /* how many steps there will be; 0 if the line did not say */
 };
 typedef void (*sample_fn)(void *ctx, const struct sample *s);
 

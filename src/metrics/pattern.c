@@ -60,19 +60,21 @@ static bool group_has(const struct pattern_group *g, uint32_t number)
 	return false;
 }
 
-/* The group "value", or else the first that is neither "step" nor "name". */
+/* The group "value", or else the first that is neither "step", "total" nor "name". */
 static bool find_groups(struct pattern *p)
 {
 	uint32_t count = 0;
 
 	pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &count);
 	p->step_group = find_group(p->code, "step");
+	p->total_group = find_group(p->code, "total");
 	p->name_group = find_group(p->code, "name");
 	p->value_group = find_group(p->code, "value");
 	if (p->value_group.first)
 		return true;
 	for (uint32_t i = 1; i <= count; i++) {
-		if (group_has(&p->step_group, i) || group_has(&p->name_group, i))
+		if (group_has(&p->step_group, i) || group_has(&p->total_group, i) ||
+		    group_has(&p->name_group, i))
 			continue;
 		p->value_group.number = i;
 		return true;
@@ -201,7 +203,10 @@ static struct str cut_name(struct str name)
 
 void sink_value(const struct sink *sink, struct str name, double value, int64_t step)
 {
-	struct sample s = {.name = cut_name(str_trim(name)), .value = value, .step = step};
+	struct sample s = {.name = cut_name(str_trim(name)),
+			   .value = value,
+			   .step = step,
+			   .total = sink->total};
 
 	if (s.name.n == 0 || !isfinite(value))
 		++*sink->bad;
@@ -255,11 +260,15 @@ static void give_match(const struct pattern *p, const struct pattern_room *room,
 
 	struct str name = p->name ? str_from(p->name) : capture(room, &p->name_group, line, groups);
 	struct str step_text = capture(room, &p->step_group, line, groups);
+	struct str total_text = capture(room, &p->total_group, line, groups);
+	struct sink with = *sink;
 	int64_t step = -1;
 
 	if (!step_text.p || !str_to_i64(str_trim(step_text), &step) || step < 0)
 		step = -1;
-	sink_text(sink, name, value, step);
+	if (!total_text.p || !str_to_i64(str_trim(total_text), &with.total) || with.total < step)
+		with.total = 0;
+	sink_text(&with, name, value, step);
 }
 
 /* Where to look for the next match: an empty one must not be found again. */

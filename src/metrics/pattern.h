@@ -28,7 +28,7 @@ struct pattern {
 	char *name; /* NULL: the group "name" gives it */
 	pcre2_code *code;
 	bool jit;
-	struct pattern_group name_group, value_group, step_group;
+	struct pattern_group name_group, value_group, step_group, total_group;
 	uint32_t strain;
 };
 
@@ -44,6 +44,7 @@ struct sink {
 	sample_fn fn;
 	void *ctx;
 	uint64_t *bad;
+	int64_t total; /* of the sample at hand; 0 = unknown */
 };
 
 /* `number` (from 1) names a pattern without a name in messages.  On failure *p is as pattern_release leaves it. */

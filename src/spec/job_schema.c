@@ -193,7 +193,7 @@ static const struct field metric_fields[] = {
 		.help = "Regular expression (PCRE2) that is tried on every line of output. The "
 			"group named "
 			"value, or else the first group, is the figure; a group named step is its "
-			"step.",
+			"step, one named total the number of steps, which gives a progress bar.",
 		.example = "pattern = 'loss=(?<value>[-+.0-9eE]+)'",
 	},
 	{

@@ -214,6 +214,19 @@ with open(os.environ["REGATTA_METRICS"], "w") as f:
     assert [p[1] for p in series[0]["points"]] == list(range(1, 11))
 
 
+def test_progress_is_known_where_the_pattern_says_step_and_total(regatta):
+    job = regatta.job("""name = "p"
+command = ["sh", "-c", "echo step 30/100 loss=1; while [ ! -e go ]; do sleep 0.02; done"]
+count = 2
+[metrics]
+loss = 'step (?<step>[0-9]+)/(?<total>[0-9]+) loss=(?<value>[0-9]+)'
+""")
+    run = regatta.submit(job)
+    wait_for(lambda: regatta.status(run)["progress"] == {"step": 60, "total": 200}, what="the progress")
+    (regatta.cwd / "go").touch()
+    assert regatta.wait(run)["verdict"] == "succeeded"
+
+
 def test_max_runtime_ends_a_run(regatta):
     got = regatta.json("run", "--set", "max_runtime='300ms'", "--", "sleep", "1000", code=6)
     assert "max_runtime" in got["cause"]

@@ -1,5 +1,5 @@
 #pragma once
-/* samples - what an extractor gave, as text: "loss=0.5@3 acc=1@- ". */
+/* samples - what an extractor gave, as text: "loss=0.5@3 acc=1@- lr=1@3/10 ". */
 #include "unit.h"
 
 #include "base/buf.h"
@@ -14,6 +14,8 @@ static inline void samples_note(void *ctx, const struct sample *s)
 	buf_printf(b, "=%.17g@", s->value);
 	if (s->step < 0)
 		buf_addz(b, "- ");
+	else if (s->total > 0)
+		buf_printf(b, "%lld/%lld ", (long long)s->step, (long long)s->total);
 	else
 		buf_printf(b, "%lld ", (long long)s->step);
 }

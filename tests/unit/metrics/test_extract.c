@@ -122,6 +122,16 @@ static void a_step_is_taken_where_the_pattern_gives_one(void **state)
 	expect(pats, 2, "step=9 acc=1\nacc=2\n", "acc=1@9 acc=2@- ", 0);
 }
 
+static void the_number_of_steps_is_taken_where_it_makes_sense(void **state)
+{
+	static const struct metric_pattern pats[] = {
+		{"loss", "(?<step>\\d+)/(?<total>\\S+) (\\S+)"}};
+
+	(void)state;
+	expect(pats, 1, "3/10 0.5\n", "loss=0.5@3/10 ", 0);
+	expect(pats, 1, "3/2 0.5\n3/x 1\n3/0 2\n", "loss=0.5@3 loss=1@3 loss=2@3 ", 0);
+}
+
 static void the_name_may_come_from_the_line(void **state)
 {
 	static const struct metric_pattern pats[] = {
@@ -536,6 +546,7 @@ int main(void)
 		cmocka_unit_test(values_are_finite_decimals_and_others_are_counted),
 		cmocka_unit_test(thousands_separators_are_no_number),
 		cmocka_unit_test(a_step_is_taken_where_the_pattern_gives_one),
+		cmocka_unit_test(the_number_of_steps_is_taken_where_it_makes_sense),
 		cmocka_unit_test(the_name_may_come_from_the_line),
 		cmocka_unit_test(a_given_name_wins_and_the_value_group_is_neither_step_nor_name),
 		cmocka_unit_test(of_groups_with_one_name_the_matching_one_counts),
