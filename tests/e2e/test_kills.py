@@ -104,4 +104,4 @@ def test_random_kills(regatta):
         check_run(regatta, run, regatta.wait(run, 90), lost)
     good = sum(regatta.status(r)["verdict"] == "succeeded" for r in runs)
     print(f"{killed}; {len(runs)} runs, {good} succeeded, {len(lost)} nodes lost with agent and shim killed together")
-    assert good > len(runs) / 10  # most runs are hit several times; a test in which none survives proves little
+    assert good > len(runs) / 4  # most runs are hit several times; a test in which none survives proves little
