@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "cli/cli.h"
+#include "sys/nest.h"
 #include "sys/title.h"
 
 static int version_role(char **argv)
@@ -18,6 +19,12 @@ static int agent_role(char **argv)
 	return agent_main(argv[2]);
 }
 
+static int nest_role(char **argv)
+{
+	title_init(3, argv);
+	return nest_serve(agent_main);
+}
+
 /* These do not pay for the command table; everything else is a row of it. */
 static const struct {
 	const char *name;
@@ -27,6 +34,7 @@ static const struct {
 	{"--version", 2, version_role},
 	{"version", 2, version_role},
 	{"agent", 3, agent_role},
+	{"nest", 3, nest_role},
 };
 
 int main(int argc, char **argv)

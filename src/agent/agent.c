@@ -5,10 +5,8 @@
  */
 #include "agent/agent.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +17,7 @@
 #include <unistd.h>
 
 #include "agent/internal.h"
+#include "agent/prepare.h"
 #include "agent/task.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -39,46 +38,38 @@ void agent_wake(struct agent *a)
 
 /* ---- leaving ---- */
 
-static bool is_ours_to_remove(const char *name)
+/* The directories that may be large go at once; what else is left of the node is the driver's. */
+static void remove_work(const char *dir)
 {
-	static const char *const names[] = {"work", "work.new", "prepared", "inputs.json",
-					    "hostfile"};
-	int64_t no;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return name[0] == 'a' && str_to_i64(str_from(name + 1), &no);
-}
-
-/* What is left of the node when the driver comes: its configuration and its log. */
-static void remove_files(const char *dir)
-{
-	DIR *d = opendir(dir);
+	static const char *const names[] = {WORK_DIR, WORK_NEW_DIR};
 	struct err err = {0};
-	struct dirent *e;
 
-	while (d && (e = readdir(d))) {
-		if (!is_ours_to_remove(e->d_name))
-			continue;
-		CLEANUP(freep) char *path = path_join(dir, e->d_name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		CLEANUP(freep) char *path = path_join(dir, names[i]);
 
-		if (file_remove_tree(path, &err) < 0)
+		if (file_exists(path) && file_remove_tree(path, &err) < 0)
 			log_warn("%s", err.msg); /* destroying the node tries again */
 	}
-	if (d)
-		closedir(d);
+}
+
+/* One line of a length that does not change, so that a reader sees the old one or the new. */
+static int write_state(struct agent *a, const char *state, struct err *err)
+{
+	char line[32];
+	int n = snprintf(line, sizeof(line), "%-15s\n", state);
+
+	return pwrite(a->lock, line, (size_t)n, 0) == n ? 0
+							: err_errno(err, errno, "write agent.pid");
 }
 
 /* Nothing of this node is alive but us: the driver need not search for it. */
 static void say_clean(struct agent *a)
 {
-	CLEANUP(freep) char *path = path_join(a->dir, AGENT_CLEAN_FILE);
 	struct err err = {0};
 
 	if (a->at.exit.kind == ERR_UNAVAILABLE)
 		return; /* something could not be killed, or was not ours to wait for */
-	if (file_write_atomic(path, STR(""), 0600, false, &err) < 0)
+	if (write_state(a, "clean", &err) < 0)
 		log_warn("%s", err.msg);
 }
 
@@ -121,7 +112,8 @@ static void update_leave(struct agent *a)
 		a->prepare = task_free(a->prepare);
 		a->collect = task_free(a->collect);
 		attempt_remove_groups(&a->at);
-		remove_files(a->dir);
+		attempt_empty_spools(&a->at);
+		remove_work(a->dir);
 		say_clean(a);
 		log_info("released");
 		break;
@@ -200,7 +192,7 @@ static void on_child(void *ctx, int signo)
 /* A POSIX lock: it belongs to this process alone, not to the shims it forks. */
 static int take_lock(const char *dir, int *ret_fd, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(dir, "agent.lock");
+	CLEANUP(freep) char *path = path_join(dir, "agent.pid");
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	CLEANUP(close_fdp) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
@@ -215,33 +207,23 @@ static int take_lock(const char *dir, int *ret_fd, struct err *err)
 	return 0;
 }
 
-static int write_pid(const char *dir, struct err *err)
+static int write_pid(struct agent *a, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(dir, "agent.pid");
-	struct proc_id self = proc_id_of(getpid());
-	char text[64];
+	char pid[16];
 
-	snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)self.pid, self.start);
-	return file_write_atomic(path, str_from(text), 0600, false, err);
-}
-
-static void remove_clean_mark(const char *dir)
-{
-	CLEANUP(freep) char *path = path_join(dir, AGENT_CLEAN_FILE);
-
-	unlink(path);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	return write_state(a, pid, err);
 }
 
 static int begin(struct agent *a, struct err *err)
 {
 	if (config_load(a->dir, a->arena, &a->cfg, err) < 0 ||
-	    take_lock(a->dir, &a->lock, err) < 0 || write_pid(a->dir, err) < 0 ||
+	    take_lock(a->dir, &a->lock, err) < 0 || write_pid(a, err) < 0 ||
 	    status_boot_id(a->boot_id, err) < 0)
 		return -1;
 	/* Orphans of a killed shim come to us. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return err_errno(err, errno, "become a subreaper");
-	remove_clean_mark(a->dir);
 	a->loop = loop_new();
 	loop_on_signal(a->loop, SIGTERM, on_terminate, a);
 	loop_on_signal(a->loop, SIGINT, on_terminate, a);

@@ -7,21 +7,16 @@
  *
  *	agent.json	{"run","node","token","link_dir","link_name","home","revive","mark","cgroup","cgroup_memory","proto"};
  *			written by the driver (see agent/config.h)
- *	agent.lock	held by the living agent (a POSIX lock)
- *	agent.pid	"<pid> <start time>"
+ *	agent.pid	locked by the living agent (a POSIX lock); its pid, or "clean" when it was released and
+ *			nothing of this node is alive
  *	agent.log	what agent and shim have to say
  *	inputs.json	the last INPUTS, for an agent after a crash
- *	hostfile	START's hostfile, if it had one
+ *	hostfile	START's hostfile, if it had one; machinefile the same
  *	work/		work directory: source and data; the job's cwd unless START names another
  *	a<attempt>/	status (claimed once by the shim, see agent/status.h), out, err, metrics: the spools; *.fifo: the
  *			job's pipes; bell.fifo, acked: small words between agent and shim (agent/tend.h)
- *	clean		left by a released agent: nothing of this node is alive
  *
  * The directory belongs to the user, mode 0700.
  */
-struct err;
-
-#define AGENT_CLEAN_FILE "clean"
-
 /* The role's main loop; returns the process's exit code. */
 int agent_main(const char *node_dir);

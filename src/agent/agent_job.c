@@ -128,7 +128,7 @@ void job_inputs(struct agent *a, struct str json, struct err *err)
 		return;
 	}
 	a->ready_wanted = true;
-	if (file_write_atomic(path, json, 0600, false, &e) < 0)
+	if (file_write(path, json, 0600, &e) < 0)
 		log_warn("%s", e.msg); /* only an agent after a crash would miss it */
 	if (adopt_inputs(a, mem, &in, &e) < 0)
 		set_ready(a, &e);
@@ -157,14 +157,10 @@ static void load_inputs(struct agent *a)
 
 static void open_streams(struct agent *a)
 {
-	struct err err = {0};
-
-	if (a->at.dirfd < 0 || a->at.dir == NULL)
+	if (a->at.dirfd < 0)
 		return;
-	if (relay_open(&a->relay, a->at.dirfd, &err) < 0)
-		log_warn("%s", err.msg);
-	else
-		a->relaying = true;
+	relay_open(&a->relay, a->at.dirfd);
+	a->relaying = true;
 }
 
 static void close_streams(struct agent *a)

@@ -28,6 +28,7 @@
 #define JOB_LOOK_MS 20
 #define SHIM_LOOK_MS 200
 #define HOSTFILE "hostfile"
+#define MACHINEFILE "machinefile"
 
 void attempt_init(struct attempt *at, struct loop *l, const struct agent_config *cfg,
 		  const char *boot_id, const struct attempt_events *ev, void *ctx)
@@ -102,6 +103,20 @@ void attempt_remove_groups(struct attempt *at)
 	struct cgroup cg = at->cfg->cg;
 
 	cgroup_remove(&cg);
+}
+
+void attempt_empty_spools(struct attempt *at)
+{
+	for (int s = 0; at->dirfd >= 0 && s < STREAMS; s++) {
+		char file[16], fifo[16];
+		struct stat st;
+
+		spool_names((enum stream)s, file, fifo);
+		if (fstatat(at->dirfd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0)
+			continue;
+		CLEANUP(close_fdp)
+		int fd = openat(at->dirfd, file, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+	}
 }
 
 static void ended(struct attempt *at, const struct exit_report *e)
@@ -410,17 +425,10 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 
 /* ---- starting ---- */
 
-static int make_words(int dirfd, struct err *err)
+static int make_bell(int dirfd, struct err *err)
 {
-	static const uint64_t zeros[STREAMS];
-	CLEANUP(close_fdp) int fd = -1;
-
 	if (mkfifoat(dirfd, TEND_BELL, 0600) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make '%s'", TEND_BELL);
-	fd = openat(dirfd, TEND_ACKED, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* Written now, so that a disk that fills up later does not matter. */
-	if (fd < 0 || pwrite(fd, zeros, sizeof(zeros), 0) != (ssize_t)sizeof(zeros))
-		return err_errno(err, errno, "make '%s'", TEND_ACKED);
 	return 0;
 }
 
@@ -434,7 +442,7 @@ static int make_dir(struct attempt *at, const char *node_dir, int no, struct err
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make '%s'", dir);
 	if (open_dir(at, node_dir, no, err) < 0 || spool_make(at->dirfd, err) < 0 ||
-	    make_words(at->dirfd, err) < 0)
+	    make_bell(at->dirfd, err) < 0)
 		return -1;
 	return watch_bell(at, err);
 }
@@ -470,13 +478,13 @@ static int launch(struct attempt *at, const char *node_dir, const struct msg_sta
 	return shim_fork(&s, &at->shim, err);
 }
 
-static int write_hostfile(const char *node_dir, const struct msg_start *m, struct err *err)
+static int write_hosts(const char *node_dir, const char *name, const char *text, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(node_dir, HOSTFILE);
+	CLEANUP(freep) char *path = path_join(node_dir, name);
 
-	if (!m->hostfile[0])
+	if (!text[0])
 		return 0;
-	return file_write_atomic(path, str_from(m->hostfile), 0600, false, err);
+	return file_write(path, str_from(text), 0600, err);
 }
 
 void attempt_start(struct attempt *at, const char *node_dir, const struct msg_start *m)
@@ -485,7 +493,9 @@ void attempt_start(struct attempt *at, const char *node_dir, const struct msg_st
 
 	attempt_release(at);
 	at->no = m->attempt;
-	if (make_dir(at, node_dir, m->attempt, &err) < 0 || write_hostfile(node_dir, m, &err) < 0 ||
+	if (make_dir(at, node_dir, m->attempt, &err) < 0 ||
+	    write_hosts(node_dir, HOSTFILE, m->hostfile, &err) < 0 ||
+	    write_hosts(node_dir, MACHINEFILE, m->machinefile, &err) < 0 ||
 	    make_groups(at, m->memory, &err) < 0) {
 		give_up(at, &err);
 		return;

@@ -76,4 +76,6 @@ void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status);
 /* It is reaped. */
 void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status);
 /* Nothing of the job is alive; remove its groups. */
+/* Give back the disk space of what the master has. */
+void attempt_empty_spools(struct attempt *at);
 void attempt_remove_groups(struct attempt *at);

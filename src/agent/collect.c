@@ -42,7 +42,42 @@ static int copy_one(const char *from_dir, const char *name, const char *to_dir, 
 	return 0;
 }
 
-/* A plain name needs no walk.  Only regular files count. */
+static bool is_plain(const char *pattern)
+{
+	return !pattern[strcspn(pattern, WILDCARDS)];
+}
+
+/* A plain name also stands for everything below it. */
+static bool matches(const char *pattern, const char *name)
+{
+	size_t n = strlen(pattern);
+
+	return path_match(pattern, name) ||
+	       (is_plain(pattern) && strncmp(name, pattern, n) == 0 && name[n] == '/');
+}
+
+static bool matched_before(const char *const *patterns, size_t upto, const char *name)
+{
+	for (size_t i = 0; i < upto; i++)
+		if (matches(patterns[i], name))
+			return true;
+	return false;
+}
+
+/* Where to walk, with a slash at its end; NULL if the pattern is the name of one file, or of nothing. */
+static char *walk_from(const char *from, const char *pattern)
+{
+	CLEANUP(freep) char *path = path_join(from, pattern);
+	struct stat st;
+
+	if (!is_plain(pattern))
+		return literal_part(pattern);
+	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return NULL;
+	return xasprintf("%s/", pattern);
+}
+
+/* Only regular files count. */
 static int collect_name(const char *from, const char *name, const char *to, uint64_t *files,
 			uint64_t *bytes, struct err *err)
 {
@@ -57,24 +92,16 @@ static int collect_name(const char *from, const char *name, const char *to, uint
 	return 0;
 }
 
-static bool matched_before(const char *const *patterns, size_t upto, const char *name)
-{
-	for (size_t i = 0; i < upto; i++)
-		if (path_match(patterns[i], name))
-			return true;
-	return false;
-}
-
 static int collect_pattern(const char *from, const char *const *patterns, size_t which,
 			   const char *to, uint64_t *files, uint64_t *bytes, struct err *err)
 {
 	const char *pattern = patterns[which];
+	CLEANUP(freep) char *prefix = walk_from(from, pattern);
 
-	if (!pattern[strcspn(pattern, WILDCARDS)])
+	if (!prefix)
 		return matched_before(patterns, which, pattern)
 			       ? 0
 			       : collect_name(from, pattern, to, files, bytes, err);
-	CLEANUP(freep) char *prefix = literal_part(pattern);
 	CLEANUP(freep) char *top = path_join(from, prefix);
 	char **names = NULL;
 	size_t n = 0;
@@ -87,7 +114,7 @@ static int collect_pattern(const char *from, const char *const *patterns, size_t
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		CLEANUP(freep) char *name = xasprintf("%s%s", prefix, names[i]);
 
-		if (!path_match(pattern, name) || matched_before(patterns, which, name))
+		if (!matches(pattern, name) || matched_before(patterns, which, name))
 			continue;
 		rc = copy_one(from, name, to, bytes, err);
 		if (rc == 0)

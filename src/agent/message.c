@@ -249,6 +249,7 @@ int msg_start(struct str json, struct arena *a, struct msg_start *ret, struct er
 		return missing(err, "argv", "a list with at least the command");
 	if (read_env(d, a, ret, err) < 0 || maybe_text(d, "cwd", "", &ret->cwd, err) < 0 ||
 	    maybe_text(d, "hostfile", "", &ret->hostfile, err) < 0 ||
+	    maybe_text(d, "machinefile", "", &ret->machinefile, err) < 0 ||
 	    maybe_text(d, "address", "", &ret->address, err) < 0 ||
 	    maybe_int(d, "port", MAX_PORT, &port, err) < 0 ||
 	    want_int(d, "grace_ms", 0, INT64_MAX / 2, &ret->grace_ms, err) < 0 ||

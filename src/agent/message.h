@@ -62,8 +62,9 @@ struct msg_start {
 	const char **argv; /* NULL-terminated, at least one */
 	const char **env;  /* "NAME=value", NULL-terminated */
 	size_t nenv;
-	const char *cwd;      /* "": the work directory */
-	const char *hostfile; /* text; "": none */
+	const char *cwd;	 /* "": the work directory */
+	const char *hostfile;	 /* text; "": none */
+	const char *machinefile; /* the same for MPICH and Intel MPI */
 	const char *address;
 	int port;
 	int64_t grace_ms;

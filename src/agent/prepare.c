@@ -25,7 +25,6 @@
 
 #define DATA_MAX_FILES 1000000
 #define MARK_FILE "prepared" /* digest of what work/ was made from */
-#define NEW_DIR "work.new"
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 bool prepare_is_long(const struct msg_inputs *in)
@@ -178,7 +177,7 @@ static int fill(const struct msg_inputs *in, const char *dir, struct err *err)
 int prepare_files(const struct msg_inputs *in, const char *node_dir, struct err *err)
 {
 	CLEANUP(freep) char *work = path_join(node_dir, WORK_DIR);
-	CLEANUP(freep) char *fresh = path_join(node_dir, NEW_DIR);
+	CLEANUP(freep) char *fresh = path_join(node_dir, WORK_NEW_DIR);
 	CLEANUP(freep) char *mark = path_join(node_dir, MARK_FILE);
 	char digest[2 * SHA256_BYTES + 1];
 

@@ -24,3 +24,4 @@ int prepare_memory(const struct msg_inputs *in, struct cgroup *cg, struct err *e
 char *prepare_cwd(const char *node_dir, const char *cwd);
 
 #define WORK_DIR "work"
+#define WORK_NEW_DIR "work.new" /* until it is complete */

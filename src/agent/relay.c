@@ -8,31 +8,26 @@
 
 #include "agent/spool.h"
 #include "agent/tend.h"
-#include "base/err.h"
 #include "link/conn.h"
 
 #define TELL_BYTES (1024 * 1024) /* how far the shim's knowledge of acknowledgements may lag */
 
-int relay_open(struct relay *r, int dirfd, struct err *err)
+void relay_open(struct relay *r, int dirfd)
 {
-	r->acked_fd = openat(dirfd, TEND_ACKED, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	r->told = 0;
+	*r = (struct relay){.dirfd = dirfd, .acked_fd = -1};
 	for (int s = 0; s < STREAMS; s++)
-		r->s[s] = (struct relay_stream){.fd = -1};
-	for (int s = 0; s < STREAMS; s++) {
-		char file[16], fifo[16];
-
-		spool_names((enum stream)s, file, fifo);
-		/* Writable, because holes are made in it. */
-		r->s[s].fd = openat(dirfd, file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-		if (r->s[s].fd < 0) {
-			err_errno(err, errno, "open spool '%s'", file);
-			relay_close(r);
-			return -1;
-		}
-	}
+		r->s[s].fd = -1;
 	relay_look(r);
-	return 0;
+}
+
+/* The shim makes a spool when its stream has its first byte. */
+static int open_spool(const struct relay *r, enum stream s)
+{
+	char file[16], fifo[16];
+
+	spool_names(s, file, fifo);
+	/* Writable, because holes are made in it. */
+	return openat(r->dirfd, file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 }
 
 void relay_close(struct relay *r)
@@ -54,6 +49,8 @@ bool relay_look(struct relay *r)
 	for (int s = 0; s < STREAMS; s++) {
 		struct stat st;
 
+		if (r->s[s].fd < 0)
+			r->s[s].fd = open_spool(r, (enum stream)s);
 		if (r->s[s].fd < 0 || fstat(r->s[s].fd, &st) < 0)
 			continue;
 		grew |= (uint64_t)st.st_size > r->s[s].size;
@@ -71,9 +68,13 @@ static void tell_shim(struct relay *r)
 		sum += acked[s];
 		size += r->s[s].size;
 	}
-	if (r->acked_fd < 0 || (sum - r->told < TELL_BYTES && sum < size))
+	if (sum == r->told || (sum - r->told < TELL_BYTES && sum < size))
 		return;
-	if (sum != r->told &&
+	/* If the disk is full now, the next acknowledgement tries again. */
+	if (r->acked_fd < 0)
+		r->acked_fd = openat(r->dirfd, TEND_ACKED,
+				     O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (r->acked_fd >= 0 &&
 	    pwrite(r->acked_fd, acked, sizeof(acked), 0) == (ssize_t)sizeof(acked))
 		r->told = sum;
 }

@@ -13,7 +13,6 @@
 #include "link/frame.h"
 
 struct conn;
-struct err;
 
 #define RELAY_WINDOW (4 * 1024 * 1024)
 #define RELAY_FRAME                                                                                \
@@ -30,11 +29,13 @@ struct relay_stream {
 
 struct relay {
 	struct relay_stream s[STREAMS];
-	int acked_fd;  /* tells the shim */
+	int dirfd;     /* of the attempt; borrowed */
+	int acked_fd;  /* tells the shim; made when there is something to tell */
 	uint64_t told; /* sum of what acked_fd says */
 };
 
-int relay_open(struct relay *r, int dirfd, struct err *err);
+/* dirfd must outlive it. */
+void relay_open(struct relay *r, int dirfd);
 void relay_close(struct relay *r);
 /* Look at the sizes; true if something grew. */
 bool relay_look(struct relay *r);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,10 +33,17 @@ void scan_release(struct scan *sc)
 
 int scan_patterns(struct scan *sc, const struct msg_inputs *in, struct err *err)
 {
-	struct metric_pattern *pats = xcalloc(in->nmetrics + 1, sizeof(*pats));
+	struct metric_pattern *pats;
 	struct extract *ex;
 	int rc;
 
+	sc->prefix = in->metric_prefix;
+	/* Without patterns nothing can be wrong, and a job that prints nothing needs none of it. */
+	if (in->nmetrics == 0) {
+		sc->ex = extract_free(sc->ex);
+		return 0;
+	}
+	pats = xcalloc(in->nmetrics, sizeof(*pats));
 	for (size_t i = 0; i < in->nmetrics; i++)
 		pats[i] = (struct metric_pattern){in->metrics[i].name, in->metrics[i].pattern};
 	rc = extract_new(pats, in->nmetrics, in->metric_prefix, &ex, err);
@@ -94,10 +102,17 @@ static void send_frame(struct scan *sc, enum stream s, struct conn *c)
 	st->reported = st->pos;
 }
 
+static struct extract *extractor(struct scan *sc)
+{
+	if (!sc->ex && extract_new(NULL, 0, sc->prefix, &sc->ex, NULL) < 0)
+		abort(); /* no pattern, no error */
+	return sc->ex;
+}
+
 static void run_block(struct scan *sc, enum stream s, struct str block)
 {
 	if (s != STREAM_METRICS) {
-		extract_block(sc->ex, block, add_sample, sc);
+		extract_block(extractor(sc), block, add_sample, sc);
 		return;
 	}
 	while (block.p && block.n > 0) {
@@ -106,7 +121,7 @@ static void run_block(struct scan *sc, enum stream s, struct str block)
 		if (line.n > 0 && line.p[line.n - 1] == '\r')
 			line.n--;
 		if (line.n > 0)
-			extract_json_line(sc->ex, line, add_sample, sc);
+			extract_json_line(extractor(sc), line, add_sample, sc);
 	}
 }
 
@@ -124,7 +139,7 @@ static size_t half(struct str block)
 static void take_block(struct scan *sc, enum stream s, struct str block, struct conn *c)
 {
 	size_t before = sc->items.n, count = sc->nitems;
-	uint64_t bad = extract_bad(sc->ex);
+	uint64_t bad = extract_bad(extractor(sc));
 
 	run_block(sc, s, block);
 	if (!sc->items.overflow) {

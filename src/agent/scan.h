@@ -27,7 +27,8 @@ struct scan_stream {
 };
 
 struct scan {
-	struct extract *ex;
+	struct extract *ex; /* NULL until needed, if there are no patterns */
+	const char *prefix;
 	struct scan_stream s[STREAMS];
 	struct buf items; /* samples of the frame being made, JSON, comma-separated */
 	size_t nitems;
@@ -37,7 +38,7 @@ struct scan {
 
 void scan_init(struct scan *sc);
 void scan_release(struct scan *sc);
-/* Compile; what was compiled before is replaced. */
+/* Compile; what was compiled before is replaced.  The prefix of `in` must live on. */
 int scan_patterns(struct scan *sc, const struct msg_inputs *in, struct err *err);
 void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS]);
 /* Scan [pos, size) of a stream from fd and send frames; `ended`: size is final.  scratch has SCAN_CHUNK bytes.  Stops

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,41 +30,42 @@ int spool_make(int dirfd, struct err *err)
 		spool_names((enum stream)s, file, fifo);
 		if (mkfifoat(dirfd, fifo, 0600) < 0 && errno != EEXIST)
 			return err_errno(err, errno, "make '%s'", fifo);
-		CLEANUP(close_fdp)
-		int fd = openat(dirfd, file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-		if (fd < 0)
-			return err_errno(err, errno, "make '%s'", file);
 	}
+	return 0;
+}
+
+/* The file, if there is one already. */
+static int open_file(struct spool *sp, int extra)
+{
+	char file[16], fifo[16];
+	struct stat st;
+
+	spool_names(sp->stream, file, fifo);
+	sp->file = openat(sp->dirfd, file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | extra, 0600);
+	if (sp->file < 0 || fstat(sp->file, &st) < 0)
+		return -1;
+	sp->size = (uint64_t)st.st_size;
 	return 0;
 }
 
 int spool_open(struct spool *sp, int dirfd, enum stream s, struct err *err)
 {
 	int mode = s == STREAM_METRICS ? O_RDWR : O_RDONLY;
-	CLEANUP(close_fdp) int fifo_fd = -1;
-	CLEANUP(close_fdp) int file_fd = -1;
 	char file[16], fifo[16];
-	struct stat st;
 
 	spool_names(s, file, fifo);
-	fifo_fd = openat(dirfd, fifo, mode | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	if (fifo_fd < 0)
-		return err_errno(err, errno, "open '%s'", fifo);
-	file_fd = openat(dirfd, file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (file_fd < 0)
-		return err_errno(err, errno, "open '%s'", file);
-	if (fstat(file_fd, &st) < 0)
-		return err_errno(err, errno, "stat '%s'", file);
-	/* Refused when the user has many big pipes already: smaller, not wrong. */
-	fcntl(fifo_fd, F_SETPIPE_SZ, PIPE_BYTES);
 	*sp = (struct spool){
-		.stream = s,
-		.fifo = TAKE_FD(fifo_fd),
-		.file = TAKE_FD(file_fd),
-		.size = (uint64_t)st.st_size,
-		.full_ms = SPOOL_FULL_MS,
-	};
+		.stream = s, .dirfd = dirfd, .fifo = -1, .file = -1, .full_ms = SPOOL_FULL_MS};
+	sp->fifo = openat(dirfd, fifo, mode | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (sp->fifo < 0)
+		return err_errno(err, errno, "open '%s'", fifo);
+	if (open_file(sp, 0) < 0 && errno != ENOENT) {
+		err_errno(err, errno, "open '%s'", file);
+		spool_close(sp);
+		return -1;
+	}
+	/* Refused when the user has many big pipes already: smaller, not wrong. */
+	fcntl(sp->fifo, F_SETPIPE_SZ, PIPE_BYTES);
 	return 0;
 }
 
@@ -104,8 +106,22 @@ static enum spool_state cannot_write(struct spool *sp, int errnum, int64_t now_m
 	return drop(sp);
 }
 
+/* No file yet: is one needed?  Many jobs write nothing to most of their streams. */
+static enum spool_state first_bytes(struct spool *sp, int64_t now_ms)
+{
+	struct pollfd p = {.fd = sp->fifo, .events = POLLIN};
+
+	if (poll(&p, 1, 0) <= 0)
+		return SPOOL_IDLE;
+	if (!(p.revents & POLLIN))
+		return SPOOL_EOF;
+	return open_file(sp, O_CREAT) < 0 ? cannot_write(sp, errno, now_ms) : SPOOL_MORE;
+}
+
 static enum spool_state step(struct spool *sp, int64_t now_ms)
 {
+	if (sp->file < 0)
+		return first_bytes(sp, now_ms);
 	loff_t at = (loff_t)sp->size;
 	ssize_t n = splice(sp->fifo, NULL, sp->file, &at, STEP_BYTES,
 			   SPLICE_F_NONBLOCK | SPLICE_F_MOVE);

@@ -22,7 +22,8 @@ struct err;
 
 struct spool {
 	enum stream stream;
-	int fifo, file;
+	int dirfd;	/* of the attempt; borrowed */
+	int fifo, file; /* the file is made by the first byte: -1 before */
 	uint64_t size;
 	bool eof;
 	int64_t full_since_ms;	 /* 0: the file takes bytes */
@@ -40,9 +41,9 @@ enum spool_state {
 
 /* Names of the files of a stream in an attempt's directory: "out", "out.fifo". */
 void spool_names(enum stream s, char file[static 16], char fifo[static 16]);
-/* The directory's FIFOs and empty files; what is there stays. */
+/* The directory's FIFOs; what is there stays. */
 int spool_make(int dirfd, struct err *err);
-/* Open both ends.  The metrics FIFO is held for writing too: its writers come and go without an end of file. */
+/* Open both ends; dirfd must outlive the spool.  The metrics FIFO is held for writing too: its writers come and go without an end of file. */
 int spool_open(struct spool *sp, int dirfd, enum stream s, struct err *err);
 void spool_close(struct spool *sp);
 /* Move what is there.  *ret_moved: bytes added to the file. */

@@ -29,9 +29,8 @@ int tend_open(struct tend *t, struct err *err)
 			return -1;
 		t->spools[s].full_ms = t->limits.full_ms;
 	}
-	/* Neither is needed for correctness: without them the watcher is slow, the budget not enforced. */
+	/* Not needed for correctness: without it the watcher is slow. */
 	t->bell = openat(t->dirfd, TEND_BELL, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	t->acked = openat(t->dirfd, TEND_ACKED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	t->phase = TEND_RUNNING;
 	t->exit = (struct exit_report){.attempt = t->attempt, .code = -1};
 	return 0;
@@ -68,11 +67,14 @@ static uint64_t total_size(const struct tend *t)
 /* More spooled than the master has stored, by more than this node may hold? */
 static bool check_budget(struct tend *t)
 {
-	uint64_t acked[STREAMS], total = total_size(t);
+	uint64_t acked[STREAMS] = {0}, total = total_size(t);
 
 	if (t->phase != TEND_RUNNING || total - t->acked_sum <= t->limits.spool_bytes)
 		return false;
-	if (pread(t->acked, acked, sizeof(acked), 0) != (ssize_t)sizeof(acked))
+	/* Made by the agent when it has something to tell. */
+	if (t->acked < 0)
+		t->acked = openat(t->dirfd, TEND_ACKED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (t->acked >= 0 && pread(t->acked, acked, sizeof(acked), 0) < 0)
 		return false;
 	t->acked_sum = 0;
 	for (int s = 0; s < STREAMS; s++)

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "base/rand.h"
 
 #define READ_STEP ((size_t)64 * 1024)
@@ -153,8 +154,11 @@ static void beside_release(struct beside *b)
 
 static int beside_open(struct beside *b, const char *path, struct err *err)
 {
+	/* Not the name with an ending: a name may be as long as the filesystem takes already. */
+	int dir_n = (int)(path_base(path) - path);
+
 	b->path = path;
-	b->tmp = xasprintf("%s.%016" PRIx64 ".tmp", path, rand_u64());
+	b->tmp = xasprintf("%.*s.%016" PRIx64 ".tmp", dir_n, path, rand_u64());
 	b->fd = open(b->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (b->fd < 0) {
 		int errnum = errno;
@@ -192,6 +196,21 @@ int file_write_atomic(const char *path, struct str content, mode_t mode, bool du
 	if (file_write_all(b.fd, content.p, content.n, err) < 0)
 		return err_wrap(err, "'%s'", path);
 	return beside_commit(&b, mode, durable, err);
+}
+
+int file_write(const char *path, struct str content, mode_t mode, struct err *err)
+{
+	CLEANUP(close_fdp)
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+
+	if (fd < 0)
+		return err_errno(err, errno, "create '%s'", path);
+	if (file_write_all(fd, content.p, content.n, err) < 0)
+		return err_wrap(err, "'%s'", path);
+	/* Some filesystems report a failed write only here. */
+	if (close(TAKE_FD(fd)) < 0 && errno != EINTR)
+		return err_errno(err, errno, "close '%s'", path);
+	return 0;
 }
 
 static int copy_by_hand(int from, int to, struct err *err)
@@ -237,7 +256,8 @@ int file_copy(const char *from, const char *to, struct err *err)
 		return -1;
 	if (copy_bytes(fd, b.fd, err) < 0)
 		return err_wrap(err, "copy '%s' to '%s'", from, to);
-	return beside_commit(&b, st.st_mode & 07777, false, err);
+	/* The copy is ours: a set-id bit would now lend our rights, not those of its owner. */
+	return beside_commit(&b, st.st_mode & 0777, false, err);
 }
 
 static int make_one_dir(const char *path, mode_t mode, struct err *err)
@@ -261,6 +281,11 @@ int file_mkdir_p(const char *path, mode_t mode, struct err *err)
 
 	if (!*part)
 		return err_set(err, ERR_INVALID, "create directory: the name is empty");
+	/* Mostly all but the last part is there; what else may be wrong is found on the way. */
+	if (mkdir(path, mode) == 0)
+		return 0;
+	if (errno == EEXIST)
+		return make_one_dir(path, mode, err);
 	for (char *p = part + 1; *p; p++) {
 		if (*p != '/' || p[-1] == '/')
 			continue;

@@ -15,6 +15,8 @@ int file_read_at(int dirfd, const char *name, struct buf *out, struct err *err);
 /* Temporary file, fsync if durable, rename: the old or the new content, never half. */
 int file_write_atomic(const char *path, struct str content, mode_t mode, bool durable,
 		      struct err *err);
+/* In place, what was there is lost first: for a file that nobody reads until it is complete. */
+int file_write(const char *path, struct str content, mode_t mode, struct err *err);
 /* Retries EINTR and short writes. */
 int file_write_all(int fd, const void *p, size_t n, struct err *err);
 /* Up to n bytes, fewer only at the end of the file. */
@@ -24,7 +26,7 @@ int file_sync_dir(const char *path, struct err *err);
 /* Remove a file or tree, symlinks not followed; absent is fine. */
 int file_remove_tree(const char *path, struct err *err);
 bool file_exists(const char *path);
-/* Copy a regular file (copy_file_range where possible), mode kept. */
+/* Copy a regular file (copy_file_range where possible), permissions kept, set-id bits not. */
 int file_copy(const char *from, const char *to, struct err *err);
 /* Every regular file below dir, names relative to it, sorted; at most `max` of them. */
 int file_list_tree(const char *dir, size_t max, char ***ret_names, size_t *ret_n, struct err *err);

@@ -8,6 +8,10 @@ struct map;
 struct map *map_new(void);
 /* NULL is allowed.  Returns NULL.  Values are the caller's. */
 struct map *map_free(struct map *m);
+static inline void map_freep(struct map **m)
+{
+	*m = map_free(*m);
+}
 /* Returns the value it replaced, or NULL. */
 void *map_put(struct map *m, struct str key, void *value);
 void *map_get(const struct map *m, struct str key);

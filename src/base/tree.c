@@ -84,18 +84,20 @@ static int remove_entry(int parent, const char *name, int depth, struct removal 
 	/* EPERM above was a refusal and not "it is a directory". */
 	if (errno == ENOTDIR)
 		return err_errno(err, unlink_errno, "remove '%s'", name);
+	/* Opened before it is moved: a directory that we may not write cannot get another parent. */
+	int fd = open_dir_to_empty(parent, name);
+	if (fd < 0)
+		return err_errno(err, errno, "open directory '%s' to remove it", name);
 	if (depth >= REMOVE_DEPTH_MAX) {
 		char at_top[40];
 
 		snprintf(at_top, sizeof(at_top), ".removing-%016" PRIx64, rand_u64());
 		if (renameat(parent, name, r->top_fd, at_top) == 0) {
+			close(fd);
 			r->moved = true;
 			return 0;
 		}
 	}
-	int fd = open_dir_to_empty(parent, name);
-	if (fd < 0)
-		return err_errno(err, errno, "open directory '%s' to remove it", name);
 	if (empty_dir(fd, depth + 1, r, err) < 0)
 		return err_wrap(err, "'%s'", name);
 	if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)

@@ -83,7 +83,6 @@ struct live_stream {
 struct live_series {
 	struct series_row row;
 	bool dirty, host;
-	int64_t step, total; /* of its last sample that said both; total 0 = none did */
 };
 
 struct live_node {
@@ -158,6 +157,9 @@ void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum
 void agents_free(struct master *m);
 
 /* streams.c: log bytes and metrics of a node */
+#define LOG_NAME_MAX 96
+void run_log_name(const struct live_run *lr, int rank, enum stream s,
+		  char out[static LOG_NAME_MAX]);
 int streams_open(struct live_run *lr, int rank, struct err *err);
 void streams_close(struct live_run *lr, int rank);
 int streams_data(struct live_run *lr, int rank, enum stream st, struct str payload,

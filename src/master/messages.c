@@ -139,6 +139,14 @@ static void env_to_json(const struct live_run *lr, const struct env_list *env, s
 	jsonw_close(w);
 }
 
+/* "127.0.0.1:5436" of "http://127.0.0.1:5436"; "" without TCP. */
+static const char *http_endpoint(const struct master *m)
+{
+	const char *scheme_end = strstr(m->http_url, "://");
+
+	return scheme_end ? scheme_end + strlen("://") : "";
+}
+
 void message_start(const struct live_run *lr, int rank, int attempt, struct buf *out)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -161,8 +169,9 @@ void message_start(const struct live_run *lr, int rank, int attempt, struct buf 
 		.work_dir = work_dir(lr, rank, a),
 		.hostfile = arena_printf(a, "%s/hostfile", nd),
 		.metrics_fifo = arena_printf(a, "%s/a%d/metrics.fifo", nd, attempt),
-		.master_endpoint = "",
+		.master_endpoint = http_endpoint(lr->m),
 		.attempt = attempt,
+		.machinefile = arena_printf(a, "%s/machinefile", nd),
 	};
 	strategy_env(lr->plan.strategy, &in, rank, a, &env);
 
@@ -177,6 +186,7 @@ void message_start(const struct live_run *lr, int rank, int attempt, struct buf 
 	env_to_json(lr, &env, a, &w);
 	jsonw_kz(&w, "cwd", in.work_dir);
 	jsonw_kz(&w, "hostfile", strategy_hostfile(crew, addresses, a));
+	jsonw_kz(&w, "machinefile", strategy_machinefile(crew, addresses, a));
 	jsonw_kz(&w, "address", addresses[rank]);
 	if (role->port)
 		jsonw_kint(&w, "port", role->port);

@@ -157,16 +157,12 @@ int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
 {
 	const struct live_stream *st = &lr->nodes[rank].streams[s];
 	uint64_t size = 0;
-	char name[96];
-	int fd;
+	char name[LOG_NAME_MAX];
 
 	if (st->file)
 		return (int64_t)logfile_size(st->file);
-	snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name, stream_suffix(s));
-	if (logfile_open_read(lr->logs_dir, name, &fd, &size, NULL) < 0)
-		return 0;
-	close(fd);
-	return (int64_t)size;
+	run_log_name(lr, rank, s, name);
+	return logfile_look(lr->logs_dir, name, &size) ? (int64_t)size : 0;
 }
 
 static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
@@ -216,7 +212,7 @@ static bool tail_of(const struct live_run *lr, int rank, enum stream s, struct b
 	uint64_t size, from;
 	size_t n;
 
-	snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name, stream_suffix(s));
+	run_log_name(lr, rank, s, name);
 	if (logfile_open_read(lr->logs_dir, name, &fd, &size, NULL) < 0 || size == 0 ||
 	    logfile_tail_offset(fd, FAILED_TAIL_LINES, &from, NULL) < 0)
 		return false;
@@ -317,11 +313,11 @@ static void progress_to_json(const struct live_run *lr, struct jsonw *w)
 	int64_t step = 0, total = 0;
 
 	for (int i = 0; i < lr->plan.crew.n; i++) {
-		const struct live_series *best = NULL;
+		const struct series_row *best = NULL;
 		for (size_t k = 0; k < lr->nodes[i].series.n; k++) {
-			const struct live_series *ls = lr->nodes[i].series.v[k];
-			if (ls->total > 0 && (!best || ls->step > best->step))
-				best = ls;
+			const struct series_row *row = &lr->nodes[i].series.v[k]->row;
+			if (row->total > 0 && (!best || row->step > best->step))
+				best = row;
 		}
 		step += best ? best->step : 0;
 		total += best ? best->total : 0;

@@ -26,21 +26,32 @@
 
 #define SERIES_NAME_MAX 128
 
+void run_log_name(const struct live_run *lr, int rank, enum stream s, char out[static LOG_NAME_MAX])
+{
+	snprintf(out, LOG_NAME_MAX, "%s%s", lr->plan.crew.members[rank].name, stream_suffix(s));
+}
+
+static int open_one(struct live_run *lr, int rank, enum stream s, struct err *err)
+{
+	struct live_stream *st = &lr->nodes[rank].streams[s];
+	char name[LOG_NAME_MAX];
+
+	run_log_name(lr, rank, s, name);
+	if (st->file || logfile_open(lr->logs_dir, name, &st->file, err) == 0)
+		st->acked = logfile_synced(st->file);
+	return st->file ? 0 : -1;
+}
+
 int streams_open(struct live_run *lr, int rank, struct err *err)
 {
-	struct live_node *n = &lr->nodes[rank];
-	char name[96];
+	char name[LOG_NAME_MAX];
+	uint64_t size;
 
-	for (int s = 0; s < STREAMS; s++) {
-		if (n->streams[s].file)
-			continue;
-		snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name,
-			 stream_suffix((enum stream)s));
-		if (logfile_open(lr->logs_dir, name, &n->streams[s].file, err) < 0)
-			return -1;
-		n->streams[s].acked = logfile_synced(n->streams[s].file);
-	}
-	return 0;
+	/* The log of the metrics pipe is for those who use it: its first byte makes it. */
+	run_log_name(lr, rank, STREAM_METRICS, name);
+	if (logfile_look(lr->logs_dir, name, &size) && open_one(lr, rank, STREAM_METRICS, err) < 0)
+		return -1;
+	return open_one(lr, rank, STREAM_OUT, err) < 0 ? -1 : open_one(lr, rank, STREAM_ERR, err);
 }
 
 void streams_close(struct live_run *lr, int rank)
@@ -140,6 +151,11 @@ int streams_data(struct live_run *lr, int rank, enum stream s, struct str payloa
 
 	if (!data_payload(payload, &offset, &bytes))
 		return err_set(err, ERR_PROTOCOL, "a data frame without an offset");
+	if (!st->file) {
+		if (open_one(lr, rank, s, err) < 0)
+			return -1;
+		lr->names_synced = false;
+	}
 	uint64_t before = logfile_size(st->file);
 	if (logfile_append(st->file, offset, bytes, err) < 0)
 		return -1;
@@ -246,7 +262,7 @@ static int sample_add(struct live_run *lr, int rank, struct str name, double val
 	return store_sample_add(lr->m->store, row->series, wall_ms, step, value, err);
 }
 
-/* How far a node is, for people who wait; kept in memory only. */
+/* How far a node is, for people who wait; saved with the sample that said it. */
 static void note_progress(struct live_run *lr, int rank, struct str name, int64_t step,
 			  int64_t total)
 {
@@ -254,8 +270,8 @@ static void note_progress(struct live_run *lr, int rank, struct str name, int64_
 
 	if (!ls || step < 0 || total <= 0 || step > total)
 		return;
-	ls->step = step;
-	ls->total = total;
+	ls->row.step = step;
+	ls->row.total = total;
 }
 
 static void scan_touched(struct live_run *lr, int rank)

@@ -187,6 +187,17 @@ int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err
 	return 0;
 }
 
+bool logfile_look(const char *logs_dir, const char *name, uint64_t *ret_size)
+{
+	CLEANUP(freep) char *path = xasprintf("%s/%s", logs_dir, name);
+	struct stat sb;
+
+	if (!name_is_plain(name) || lstat(path, &sb) < 0 || !S_ISREG(sb.st_mode))
+		return false;
+	*ret_size = (uint64_t)sb.st_size;
+	return true;
+}
+
 int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint64_t *ret_size,
 		      struct err *err)
 {

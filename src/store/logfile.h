@@ -6,6 +6,7 @@
  * O_NOFOLLOW.  The file's size is the truth about what has arrived; what was
  * synced may be acknowledged.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/str.h"
 
@@ -30,6 +31,8 @@ void logfile_mark_synced(struct logfile *lf, uint64_t size);
 /* Reading, for the API: offset of the first byte of the last `lines` lines (file of any size,
  * block-wise from the end). */
 int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err *err);
+/* Is there one, and how long is it?  false if not a regular file is there. */
+bool logfile_look(const char *logs_dir, const char *name, uint64_t *ret_size);
 /* Opens read-only below logs_dir; ERR_NOT_FOUND if it is not a regular file there. */
 int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint64_t *ret_size,
 		      struct err *err);

@@ -221,6 +221,15 @@ void proc_with_env(const char *entry, bool prefix, struct proc_list *out)
 	}
 }
 
+bool proc_carries(pid_t pid, const char *entry)
+{
+	CLEANUP(freep) char *block = xmalloc(ENVIRON_MAX);
+	struct proc_info p;
+
+	return proc_read(pid, &p) && !is_dead(p.state) &&
+	       env_has(block, read_environ(pid, block, ENVIRON_MAX), entry, false);
+}
+
 void proc_kill(const struct proc_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {

@@ -46,6 +46,9 @@ void proc_descendants(pid_t root, struct proc_list *out);
  * `prefix` an entry that only starts so counts too.  The caller itself is left out.  Zombies are not included. */
 void proc_with_env(const char *entry, bool prefix, struct proc_list *out);
 
+/* The same question about one process. */
+bool proc_carries(pid_t pid, const char *entry);
+
 /* SIGKILL to each that is still the process that was listed. */
 void proc_kill(const struct proc_list *l);
 /* A descriptor that becomes readable when the process has ended, also for a process that is not our child;

@@ -26,3 +26,17 @@ void title_role(const char *role)
 	third = second + n;
 	end = third + rest;
 }
+
+void title_words(const char *role, const char *arg)
+{
+	size_t n = strlen(role) + 1, len = strlen(arg);
+
+	if (!second || n >= (size_t)(end - second))
+		return;
+	memset(second, 0, (size_t)(end - second));
+	memcpy(second, role, n);
+	third = second + n;
+	if (len > (size_t)(end - third) - 1)
+		len = (size_t)(end - third) - 1;
+	memcpy(third, arg, len);
+}

@@ -11,14 +11,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -35,17 +34,17 @@
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "sys/cgroup.h"
-#include "sys/child.h"
+#include "sys/nest.h"
 #include "sys/proctree.h"
 
 #define CONFIG_MAX (64 * 1024)
 #define STATUS_MAX (64 * 1024)
 #define LINK_NAME "link.sock"
 #define PROTO 1
-#define MARK_BYTES 12
-#define CLEAN_FILE "clean" /* left by a released agent, see agent/agent.h */
-#define LEAVING_MS 500	   /* an agent that has cleaned up is about to exit */
-#define KILL_MS 2000	   /* then the node is held, and the core asks again */
+#define MARK_BYTES (NEST_MARK_LEN / 2)
+#define PID_FILE "agent.pid" /* see agent/agent.h */
+#define LEAVING_MS 500	     /* an agent that has cleaned up is about to exit */
+#define KILL_MS 2000	     /* then the node is held, and the core asks again */
 #define KILL_PAUSE_MS 2
 
 extern char **environ;
@@ -144,7 +143,10 @@ static int write_config(const struct driver_row *row, const struct node *n, stru
 	put_config(row, n, &now);
 	if (now.overflow)
 		rc = err_set(err, ERR_INVALID, "the paths of node '%s' are too long", row->name);
-	else if (file_read(path, &before, NULL) < 0 || !str_eq(buf_str(&before), buf_str(&now)))
+	else if (file_read(path, &before, NULL) < 0)
+		rc = file_write(path, buf_str(&now), 0600, err);
+	else if (!str_eq(buf_str(&before), buf_str(&now)))
+		/* Never half: the mark in it may be all that leads to the old agent's processes. */
 		rc = file_write_atomic(path, buf_str(&now), 0600, false, err);
 	buf_release(&before);
 	buf_release(&now);
@@ -153,43 +155,37 @@ static int write_config(const struct driver_row *row, const struct node *n, stru
 
 /* ---- its agent ---- */
 
-static struct proc_id read_pid(const struct node *n)
-{
-	CLEANUP(freep) char *path = in_node(n, "agent.pid");
-	struct proc_id id = {0};
-	struct buf text;
-	int64_t pid;
-
-	buf_init(&text, 128);
-	if (file_read(path, &text, NULL) == 0) {
-		struct str rest = str_trim(buf_str(&text));
-		struct str first = str_cut(&rest, ' ');
-
-		if (rest.p && str_to_i64(first, &pid) && pid > 0 && pid < INT32_MAX &&
-		    str_to_u64(rest, &id.start))
-			id.pid = (pid_t)pid;
-	}
-	buf_release(&text);
-	return id;
-}
-
-static int write_pid(const struct node *n, struct proc_id id, struct err *err)
-{
-	CLEANUP(freep) char *path = in_node(n, "agent.pid");
-	char text[64];
-
-	snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)id.pid, id.start);
-	return file_write_atomic(path, str_from(text), 0600, false, err);
-}
-
-/* Its agent, if it lives; pid 0 otherwise.  Ours to reap if we have started it. */
+/* Its agent, if it lives; pid 0 otherwise.  The lock ends with the process, so the pid is never an old one. */
 static struct proc_id living_agent(const struct node *n)
 {
-	struct proc_id id = read_pid(n);
+	CLEANUP(freep) char *path = in_node(n, PID_FILE);
+	struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (id.pid > 0)
-		waitpid(id.pid, NULL, WNOHANG);
+	if (fd < 0 || fcntl(fd, F_GETLK, &held) < 0 || held.l_type == F_UNLCK || held.l_pid <= 0)
+		return (struct proc_id){0};
+	struct proc_id id = proc_id_of(held.l_pid);
+
 	return proc_alive(id) ? id : (struct proc_id){0};
+}
+
+/* The one that was started for this row, if it has not come to its lock yet. */
+static struct proc_id newborn_agent(const struct driver_row *row, const struct node *n)
+{
+	CLEANUP(freep) char *entry = xasprintf("%s=%s", PROC_MARK, n->mark);
+	int64_t pid;
+
+	if (!n->mark[0] || !str_to_i64(str_from(row->id), &pid) || pid <= 0 || pid > INT32_MAX ||
+	    !proc_carries((pid_t)pid, entry))
+		return (struct proc_id){0};
+	return proc_id_of((pid_t)pid);
+}
+
+static struct proc_id find_agent(const struct driver_row *row, const struct node *n)
+{
+	struct proc_id agent = living_agent(n);
+
+	return agent.pid > 0 ? agent : newborn_agent(row, n);
 }
 
 static bool is_passed(const char *entry)
@@ -206,33 +202,31 @@ static bool is_passed(const char *entry)
 	return false;
 }
 
-static int spawn_agent(const struct node *n, pid_t *ret_pid, struct err *err)
-{
-	CLEANUP(freep) char *log = in_node(n, "agent.log");
-	CLEANUP(freep) char *mark = xasprintf("%s=%s", PROC_MARK, n->mark);
-	CLEANUP(freep) const char **env = NULL;
-	const char *const argv[] = {"regatta", "agent", n->dir, NULL};
-	size_t count = 0, kept = 0;
-	CLEANUP(close_fdp) int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+static struct nest *nest;
 
-	if (fd < 0)
-		return err_errno(err, errno, "open '%s'", log);
+/* For the whole life of the process: what it may pass on does not change. */
+static void make_nest(void)
+{
+	CLEANUP(freep) const char **env = NULL;
+	size_t count = 0, kept = 0;
+
 	while (environ[count])
 		count++;
-	env = xcalloc(count + 2, sizeof(*env));
+	env = xcalloc(count + 1, sizeof(*env));
 	for (size_t i = 0; i < count; i++)
 		if (is_passed(environ[i]))
 			env[kept++] = environ[i];
-	env[kept] = mark;
-	struct child_spec spec = {.file = "/proc/self/exe",
-				  .argv = argv,
-				  .env = env,
-				  .in = -1,
-				  .out = fd,
-				  .err = fd,
-				  .session = true};
+	nest = nest_new(env);
+}
 
-	return child_spawn(&spec, ret_pid, err);
+static int spawn_agent(const struct node *n, pid_t *ret_pid, struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	CLEANUP(freep) char *log = in_node(n, "agent.log");
+	struct nest_child child = {.mark = n->mark, .arg = n->dir, .log = log};
+
+	pthread_once(&once, make_nest);
+	return nest_fork(nest, &child, ret_pid, err);
 }
 
 static void set_id(struct driver_row *row, pid_t pid)
@@ -246,7 +240,7 @@ static enum driver_outcome node_create(struct driver_row *row)
 	pid_t pid;
 
 	node_load(row, &n);
-	struct proc_id agent = living_agent(&n);
+	struct proc_id agent = find_agent(row, &n);
 
 	if (agent.pid > 0) {
 		set_id(row, agent.pid);
@@ -259,9 +253,6 @@ static enum driver_outcome node_create(struct driver_row *row)
 		err_wrap(&row->err, "node '%s'", row->name);
 		return DRIVER_REFUSED;
 	}
-	/* The agent writes it too; until then this one keeps a second call from starting another. */
-	if (write_pid(&n, proc_id_of(pid), &row->err) < 0)
-		row->err = (struct err){0};
 	set_id(row, pid);
 	return DRIVER_DONE;
 }
@@ -271,7 +262,7 @@ static enum driver_outcome node_observe(struct driver_row *row)
 	CLEANUP(node_release) struct node n;
 
 	node_load(row, &n);
-	struct proc_id agent = living_agent(&n);
+	struct proc_id agent = find_agent(row, &n);
 
 	if (agent.pid > 0) {
 		set_id(row, agent.pid);
@@ -348,10 +339,21 @@ static void list_procs(const struct node *n, struct proc_list *out)
 	}
 }
 
+static bool said_clean(const struct node *n)
+{
+	CLEANUP(freep) char *path = in_node(n, PID_FILE);
+	struct buf text;
+	bool clean;
+
+	buf_init(&text, 64);
+	clean = file_read(path, &text, NULL) == 0 && str_is(str_trim(buf_str(&text)), "clean");
+	buf_release(&text);
+	return clean;
+}
+
 /* A released agent proves that the job is gone, and leaves; it may not have come to that yet. */
 static bool left_clean(const struct node *n)
 {
-	CLEANUP(freep) char *clean = in_node(n, CLEAN_FILE);
 	struct proc_id agent = living_agent(n);
 
 	if (agent.pid > 0) {
@@ -362,7 +364,7 @@ static bool left_clean(const struct node *n)
 			poll(&p, 1, LEAVING_MS);
 		agent = living_agent(n);
 	}
-	return agent.pid == 0 && file_exists(clean) && !cgroup_populated(&n->cg);
+	return agent.pid == 0 && said_clean(n) && !cgroup_populated(&n->cg);
 }
 
 static void pause_ms(int ms)

@@ -53,6 +53,24 @@ static void only_regular_files_that_match_are_copied_once(void **state)
 	assert_false(file_exists(unit_path(state, "kept/model/fifo")));
 }
 
+static void the_name_of_a_directory_is_all_of_it(void **state)
+{
+	static const char *const patterns[] = {"model", "model/m.bin", "a.txt", "model"};
+	uint64_t files, bytes;
+	struct err err = {0};
+
+	tree(state);
+	put(state, "w/model.txt", "not below it");
+	for (size_t i = 0; i < 3; i += 2) {
+		assert_int_equal(collect(state, patterns + i, 2, &files, &bytes, &err), 0);
+		assert_int_equal(files, i == 0 ? 2 : 3);
+		assert_int_equal(bytes, i == 0 ? 5 : 7);
+	}
+	assert_true(file_exists(unit_path(state, "kept/model/deep/d.bin")));
+	assert_false(file_exists(unit_path(state, "kept/model.txt")));
+	assert_false(file_exists(unit_path(state, "kept/model/link")));
+}
+
 static void a_changed_file_replaces_its_old_copy(void **state)
 {
 	static const char *const patterns[] = {"a.txt"};
@@ -104,6 +122,7 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, unit_make_dir, unit_remove_dir)
 	static const struct CMUnitTest tests[] = {
 		CASE(only_regular_files_that_match_are_copied_once),
+		CASE(the_name_of_a_directory_is_all_of_it),
 		CASE(a_changed_file_replaces_its_old_copy),
 		CASE(a_pattern_that_leaves_the_directory_is_refused),
 		CASE(a_destination_that_cannot_be_written_is_an_error_with_the_count_so_far),

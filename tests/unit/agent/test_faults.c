@@ -650,7 +650,6 @@ static void a_refused_node_cleans_up_and_leaves(void **state)
 	fake_send(f, FRAME_REFUSE, "{\"kind\":\"not_found\",\"reason\":\"no such run\"}");
 	assert_int_equal(fake_agent_gone(f), 0);
 	fake_gone(pid);
-	assert_false(file_exists(arena_printf(f->arena, "%s/a1", f->node)));
 	assert_false(file_exists(arena_printf(f->arena, "%s/work", f->node)));
 }
 

@@ -87,7 +87,9 @@ static void a_start_has_a_command_and_an_environment(void **state)
 		msg_start(
 			STR("{\"attempt\":2,\"argv\":[\"a\",\"\",\"c\"],\"env\":{\"A\":\"1\",\"B\":"
 			    "\"x=y\"},\"grace_ms\":3,"
-			    "\"cwd\":\"/w\",\"port\":null,\"deadline_ms\":11,\"hostfile\":\"h\"}"),
+			    "\"cwd\":\"/"
+			    "w\",\"port\":null,\"deadline_ms\":11,\"hostfile\":\"h\","
+			    "\"machinefile\":\"m\"}"),
 			*state, &m, &err),
 		0);
 	assert_int_equal(m.attempt, 2);
@@ -97,6 +99,7 @@ static void a_start_has_a_command_and_an_environment(void **state)
 	assert_null(m.env[2]);
 	assert_int_equal(m.deadline_ms, 11);
 	assert_string_equal(m.hostfile, "h");
+	assert_string_equal(m.machinefile, "m");
 	assert_int_equal(m.memory, 0);
 }
 

@@ -372,6 +372,17 @@ static void a_hostfile_is_beside_the_work_directory(void **state)
 	assert_string_equal(f->out[STREAM_OUT].p, "127.0.0.1 slots=1\n");
 }
 
+static void a_machinefile_is_beside_the_hostfile(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start_with(f, "cat ../hostfile ../machinefile",
+			",\"hostfile\":\"h slots=1\\n\",\"machinefile\":\"h:1\\n\"");
+	fake_end(f);
+	assert_string_equal(f->out[STREAM_OUT].p, "h slots=1\nh:1\n");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -398,6 +409,7 @@ int main(int argc, char **argv)
 		CASE(the_machine_and_the_job_are_sampled),
 		CASE(what_is_to_be_kept_is_collected),
 		CASE(a_hostfile_is_beside_the_work_directory),
+		CASE(a_machinefile_is_beside_the_hostfile),
 	};
 	int role = fake_role(argc, argv);
 

@@ -126,7 +126,7 @@ static void a_failed_replacement_leaves_the_old_file_and_nothing_beside(void **s
 
 		*cases[i].fault = (struct fault){cases[i].errnum, 0};
 		assert_int_equal(
-			file_write_atomic(unit_path(state, "f"), STR("new"), 0600, true, &err), -1);
+			file_write_atomic(unit_path(state, "f"), STR("new"), 0640, true, &err), -1);
 		assert_int_equal(err.code, cases[i].errnum);
 		assert_non_null(strstr(err.msg, cases[i].says));
 		assert_text(state, "f", "old");

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -368,6 +369,31 @@ static void a_copy_has_the_bytes_and_the_mode(void **state)
 	assert_int_equal(count_entries(*state), 2);
 }
 
+static void a_copy_lends_no_rights(void **state)
+{
+	struct stat st;
+
+	write_file(unit_path(state, "from"), STR("x"));
+	assert_int_equal(chmod(unit_path(state, "from"), 07755), 0);
+	assert_int_equal(file_copy(unit_path(state, "from"), unit_path(state, "to"), NULL), 0);
+	assert_int_equal(stat(unit_path(state, "to"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
+}
+
+static void a_name_as_long_as_the_filesystem_takes_can_be_written_and_copied(void **state)
+{
+	char name[NAME_MAX + 1];
+
+	memset(name, 'n', NAME_MAX);
+	name[NAME_MAX] = '\0';
+	write_file(unit_path(state, name), STR("x"));
+	assert_int_equal(mkdir(unit_path(state, "d"), 0700), 0);
+	CLEANUP(freep) char *to = xasprintf("%s/%s", unit_path(state, "d"), name);
+	assert_int_equal(file_copy(unit_path(state, name), to, NULL), 0);
+	assert_content(to, STR("x"));
+	assert_int_equal(count_entries(unit_path(state, "d")), 1);
+}
+
 static void a_copy_from_where_the_kernel_cannot_is_made_by_hand(void **state)
 {
 	struct buf b;
@@ -420,6 +446,8 @@ int main(void)
 		IN_DIR(a_directory_is_synced_or_says_why_not),
 		IN_DIR(a_thing_exists_also_when_it_is_a_broken_link),
 		IN_DIR(a_copy_has_the_bytes_and_the_mode),
+		IN_DIR(a_copy_lends_no_rights),
+		IN_DIR(a_name_as_long_as_the_filesystem_takes_can_be_written_and_copied),
 		IN_DIR(a_copy_from_where_the_kernel_cannot_is_made_by_hand),
 		IN_DIR(what_cannot_be_copied_says_why),
 	};

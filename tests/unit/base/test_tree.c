@@ -160,6 +160,34 @@ static void directories_without_permissions_are_removed_by_their_owner(void **st
 	assert_int_equal(as_nobody(build_closed_tree_and_remove_it, state), 0);
 }
 
+/* Every directory of it is closed, and it is deeper than there are descriptors. */
+static int build_deep_closed_tree_and_remove_it(void **state)
+{
+	const struct rlimit few = {.rlim_cur = 100, .rlim_max = 100};
+	const int depth = 300;
+	struct err err = {0};
+
+	if (mkdir(unit_path(state, "t"), 0700) < 0 || chdir(unit_path(state, "t")) < 0)
+		return 1;
+	for (int i = 0; i < depth; i++)
+		if (mkdir("d", 0700) < 0 || chdir("d") < 0)
+			return 2;
+	for (int i = 0; i < depth; i++)
+		if (chdir("..") < 0 || chmod("d", 0000) < 0)
+			return 3;
+	if (chdir("/") < 0 || setrlimit(RLIMIT_NOFILE, &few) < 0)
+		return 4;
+	if (file_remove_tree(unit_path(state, "t"), &err) < 0)
+		return 5;
+	return file_exists(unit_path(state, "t")) ? 6 : 0;
+}
+
+static void closed_directories_deeper_than_all_descriptors_are_removed(void **state)
+{
+	assert_int_equal(chmod(*state, 0777), 0);
+	assert_int_equal(as_nobody(build_deep_closed_tree_and_remove_it, state), 0);
+}
+
 static int remove_what_belongs_to_another(void **state)
 {
 	struct err err = {0};
@@ -178,8 +206,10 @@ static int remove_what_belongs_to_another(void **state)
 
 static void what_cannot_be_removed_is_named_and_the_rest_is_gone(void **state)
 {
-	if (geteuid() != 0)
+	if (geteuid() != 0) {
+		print_message("# skipped: not root\n");
 		skip();
+	}
 	make_dirs(state, "t/guarded");
 	touch(state, "t/guarded/f");
 	touch(state, "t/free");
@@ -204,8 +234,10 @@ static int list_what_is_closed(void **state)
 
 static void a_listing_that_cannot_be_whole_is_an_error(void **state)
 {
-	if (geteuid() != 0)
+	if (geteuid() != 0) {
+		print_message("# skipped: not root\n");
 		skip();
+	}
 	make_dirs(state, "closed");
 	touch(state, "a");
 	assert_int_equal(chmod(*state, 0755), 0);
@@ -284,6 +316,7 @@ int main(void)
 		IN_DIR(what_is_never_meant_is_refused),
 		IN_DIR(a_tree_deeper_than_all_descriptors_is_removed),
 		IN_DIR(directories_without_permissions_are_removed_by_their_owner),
+		IN_DIR(closed_directories_deeper_than_all_descriptors_are_removed),
 		IN_DIR(what_cannot_be_removed_is_named_and_the_rest_is_gone),
 		IN_DIR(a_listing_that_cannot_be_whole_is_an_error),
 		IN_DIR(regular_files_are_listed_sorted_and_relative),

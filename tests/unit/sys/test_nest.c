@@ -1,0 +1,170 @@
+/* A nest: what it forks, how it ends. */
+#include "unit.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "sys/nest.h"
+#include "sys/proctree.h"
+#include "sys/title.h"
+
+#define WAIT_MS 10000
+#define MARK "0123456789abcdef01234567"
+
+static const char *const env[] = {"NEST_TEST=yes", "PATH=/bin", NULL};
+
+/* Says who it is; "stay" does not end by itself. */
+static int role(const char *arg)
+{
+	printf("%s %s %s %d\n", arg, getenv(PROC_MARK), getenv("NEST_TEST"), getsid(0) == getpid());
+	fflush(stdout);
+	while (strcmp(arg, "stay") == 0)
+		pause();
+	return 0;
+}
+
+static bool alive(pid_t pid)
+{
+	return proc_alive(proc_id_of(pid));
+}
+
+static void wait_gone(pid_t pid)
+{
+	for (int64_t until = clock_boot_ms() + WAIT_MS; alive(pid) && clock_boot_ms() < until;)
+		poll(NULL, 0, 1);
+	assert_false(alive(pid));
+}
+
+static void wait_text(const char *path, const char *want)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	for (int64_t until = clock_boot_ms() + WAIT_MS; clock_boot_ms() < until;) {
+		buf_reset(&text);
+		if (file_read(path, &text, NULL) == 0 && str_is(buf_str(&text), want))
+			break;
+		poll(NULL, 0, 1);
+	}
+	assert_true(str_is(buf_str(&text), want));
+	buf_release(&text);
+}
+
+static pid_t fork_one(struct nest *n, const char *arg, const char *log)
+{
+	struct nest_child c = {.mark = MARK, .arg = arg, .log = log};
+	struct err err = {0};
+	pid_t pid = 0;
+
+	assert_int_equal(nest_fork(n, &c, &pid, &err), 0);
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void a_child_has_its_mark_its_session_and_its_log(void **state)
+{
+	const char *log = unit_path(state, "log");
+	struct nest *n = nest_new(env);
+	pid_t pid = fork_one(n, "one", log);
+
+	wait_gone(pid);
+	assert_int_equal(waitpid(pid, NULL, 0), -1); /* not ours, and nobody's zombie */
+	wait_text(log, "one " MARK " yes 1\n");
+	wait_gone(fork_one(n, "two", log));
+	wait_text(log, "one " MARK " yes 1\ntwo " MARK " yes 1\n");
+	nest_free(n);
+}
+
+static void a_child_is_shown_by_its_own_name_and_outlives_the_nest(void **state)
+{
+	const char *log = unit_path(state, "log");
+	struct nest *n = nest_new(env);
+	pid_t pid = fork_one(n, "stay", log);
+	struct proc_info p;
+	struct buf text;
+	char path[64];
+
+	wait_text(log, "stay " MARK " yes 1\n");
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	buf_init(&text, 1 << 16);
+	assert_int_equal(file_read(path, &text, NULL), 0);
+	assert_memory_equal(text.p, "regatta\0agent\0stay\0", 19);
+	buf_release(&text);
+	assert_true(proc_carries(pid, PROC_MARK "=" MARK));
+	assert_true(proc_read(pid, &p));
+	assert_false(proc_carries(p.ppid, PROC_MARK "=" MARK));
+	nest_free(n);
+	assert_true(alive(pid));
+	assert_false(alive(p.ppid));
+	kill(pid, SIGKILL);
+}
+
+static void a_nest_that_is_stopped_is_replaced(void **state)
+{
+	const char *log = unit_path(state, "log");
+	struct nest *n = nest_new(env);
+	pid_t pid = fork_one(n, "stay", log);
+	struct proc_info p;
+
+	assert_true(proc_read(pid, &p));
+	kill(pid, SIGKILL);
+	kill(p.ppid, SIGSTOP);
+	pid = fork_one(n, "stay", log);
+	assert_false(alive(p.ppid));
+	kill(pid, SIGKILL);
+	nest_free(n);
+}
+
+static void a_child_without_a_log_ends_at_once(void **state)
+{
+	struct nest *n = nest_new(env);
+
+	wait_gone(fork_one(n, "stay", unit_path(state, "no/such/dir")));
+	nest_free(n);
+}
+
+static void a_bad_request_is_refused(void **state)
+{
+	struct nest *n = nest_new(env);
+	struct nest_child c = {.mark = "short", .arg = "one", .log = unit_path(state, "log")};
+	struct err err = {0};
+	pid_t pid;
+
+	assert_int_equal(nest_fork(n, &c, &pid, &err), -1);
+	assert_int_equal(err.code, EINVAL);
+	c.mark = MARK;
+	assert_int_equal(nest_fork(n, &c, &pid, &err), 0);
+	nest_free(n);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_child_has_its_mark_its_session_and_its_log,
+						unit_make_dir, unit_remove_dir),
+		cmocka_unit_test_setup_teardown(
+			a_child_is_shown_by_its_own_name_and_outlives_the_nest, unit_make_dir,
+			unit_remove_dir),
+		cmocka_unit_test_setup_teardown(a_nest_that_is_stopped_is_replaced, unit_make_dir,
+						unit_remove_dir),
+		cmocka_unit_test_setup_teardown(a_child_without_a_log_ends_at_once, unit_make_dir,
+						unit_remove_dir),
+		cmocka_unit_test_setup_teardown(a_bad_request_is_refused, unit_make_dir,
+						unit_remove_dir),
+	};
+
+	if (argc == 3 && strcmp(argv[1], "nest") == 0) {
+		title_init(3, argv);
+		return nest_serve(role);
+	}
+	return cmocka_run_group_tests_name("nest", tests, NULL, NULL);
+}
