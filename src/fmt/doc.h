@@ -42,7 +42,11 @@ struct doc {
 	union {
 		bool b;
 		int64_t i;
-		double f;
+		struct {
+			double f;
+			/* As it was written, where JSON can hold that; p NULL otherwise. */
+			struct str f_text;
+		};
 		struct str s; /* STRING, TIME; NUL-terminated too */
 		struct {
 			struct doc **v;
@@ -99,6 +103,7 @@ const struct doc *doc_table(const struct doc *d, const char *key);
 struct buf;
 /*
  * The tree as compact JSON / as TOML (tables in order, strings quoted).
+ * A float is as it was written, 3.10 and not 3.1, if it was written as JSON would take it.
  * JSON has no dates, NaN or infinities: a date is a string, the others null.
  * TOML has no null: such entries and items are left out.  A root that is not
  * a table prints as the value one would write after "key = ".

@@ -19,7 +19,10 @@ static void json_value(struct jsonw *w, const struct doc *d)
 		jsonw_int(w, d->i);
 		break;
 	case DOC_FLOAT:
-		jsonw_double(w, d->f);
+		if (d->f_text.p)
+			jsonw_raw(w, d->f_text);
+		else
+			jsonw_double(w, d->f);
 		break;
 	case DOC_STRING:
 	case DOC_TIME:
@@ -139,7 +142,7 @@ static void toml_value(struct buf *out, const struct doc *d)
 		buf_printf(out, "%lld", (long long)d->i);
 		break;
 	case DOC_FLOAT:
-		buf_addz(out, num_text(d->f, text));
+		buf_addz(out, d->f_text.p ? d->f_text.p : num_text(d->f, text));
 		break;
 	case DOC_STRING:
 		toml_string(out, d->s);

@@ -149,8 +149,10 @@ struct doc *reader_number(struct reader *r, struct str text, struct doc_pos pos)
 
 	if (!d)
 		return NULL;
-	if (shape == NUM_FLOAT && str_to_double(text, &d->f))
+	if (shape == NUM_FLOAT && str_to_double(text, &d->f)) {
+		d->f_text = arena_str(r->a, text);
 		return d;
+	}
 	if (shape == NUM_INT && str_to_i64(text, &d->i))
 		return d;
 	reader_fail(r, pos, "found %s, expected a number within %s", quote(text, shown),

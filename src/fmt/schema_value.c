@@ -284,7 +284,7 @@ static bool load_argv(struct load *l, const struct field *f, const struct place 
 	return true;
 }
 
-/* A number or boolean as the text one would give in a shell. */
+/* A number or boolean as the text one would give in a shell: 3.10 stays 3.10. */
 static bool env_value(struct load *l, const struct place *at, const struct doc *d,
 		      const char **ret_value)
 {
@@ -298,7 +298,10 @@ static bool env_value(struct load *l, const struct place *at, const struct doc *
 		*ret_value = arena_printf(l->a, "%lld", (long long)d->i);
 		return true;
 	case DOC_FLOAT:
-		*ret_value = arena_strdup(l->a, num_text(d->f, number));
+		/* The job goes to the master as JSON, which has no others. */
+		if (!isfinite(d->f))
+			return bad_value(l, at, d, "a string, a finite number or true or false");
+		*ret_value = d->f_text.p ? d->f_text.p : arena_strdup(l->a, num_text(d->f, number));
 		return true;
 	case DOC_TIME:
 		*ret_value = d->s.p;

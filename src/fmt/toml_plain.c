@@ -202,6 +202,7 @@ int toml_read_plain(struct reader *r, struct doc **ret_doc)
 		value.type = DOC_INT;
 	} else if (read_special(word, &value.f)) {
 		value.type = DOC_FLOAT;
+		value.f_text = (struct str){0};
 	} else if (is_time(word)) {
 		value.type = DOC_TIME;
 		value.s = arena_str(r->a, word);

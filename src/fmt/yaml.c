@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "fmt/number.h"
 #include "fmt/quote.h"
 #include "fmt/reader.h"
 #include "fmt/yaml_scalar.h"
@@ -166,6 +167,8 @@ static int read_scalar(struct source *s, const yaml_event_t *ev, struct doc **re
 		return -1;
 	if (value.type == DOC_STRING)
 		value.s = arena_str(s->r.a, text);
+	else if (value.type == DOC_FLOAT && num_shape(text) == NUM_FLOAT)
+		value.f_text = arena_str(s->r.a, text);
 	value.pos = pos;
 	*d = value;
 	*ret_doc = d;

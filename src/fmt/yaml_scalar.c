@@ -116,7 +116,9 @@ bool yaml_scalar(struct str text, struct doc *ret)
 	ret->type = decimal_type(text);
 	if (ret->type == DOC_INT)
 		return str_to_i64(text, &ret->i);
-	if (ret->type == DOC_FLOAT)
+	if (ret->type == DOC_FLOAT) {
+		ret->f_text = (struct str){0};
 		return str_to_double(text, &ret->f);
+	}
 	return true;
 }

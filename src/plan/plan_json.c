@@ -40,6 +40,7 @@ void plan_env(const struct plan *p, const char *run_id, int rank, struct arena *
 		.metrics_fifo = "<metrics fifo>",
 		.master_endpoint = "<master>",
 		.attempt = 1,
+		.machinefile = "<machinefile>",
 	};
 
 	strategy_env(p->strategy, &in, rank, a, ret_env);

@@ -32,11 +32,6 @@ struct check {
 
 #define problem(c, pos, ...) problems_add((c)->ps, (c)->a, (pos), __VA_ARGS__)
 
-static void mapp_free(struct map **m)
-{
-	*m = map_free(*m);
-}
-
 /* Where a key was written that is there. */
 static struct doc_pos key_pos(const struct doc *table, const char *key)
 {
@@ -116,8 +111,8 @@ static void check_command(struct check *c, const struct doc *table, const struct
 
 	if (!given)
 		return;
-	if ((given->type == DOC_ARRAY && given->array.n == 0) ||
-	    (given->type == DOC_STRING && str_trim(given->s).n == 0))
+	/* v is there when the value was read at all: what could not be read is the schema's to say. */
+	if (command->v && command->n == 0)
 		problem(c, given->pos, "%scommand is empty", where);
 	else if (command->n > 0 && command->v[0][0] == '\0')
 		problem(c, given->pos, "%scommand: the first word, the program, is empty", where);
@@ -169,7 +164,7 @@ static void unknown_role(struct check *c, const struct role *r, struct doc_pos p
 
 static void read_waits(struct check *c, struct waits *ret)
 {
-	CLEANUP(mapp_free) struct map *index = map_new();
+	CLEANUP(map_freep) struct map *index = map_new();
 	size_t n = c->job->roles.n, edges = 0, at = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -345,7 +340,7 @@ static bool is_place(struct str path)
 
 static void check_data(struct check *c)
 {
-	CLEANUP(mapp_free) struct map *paths = map_new();
+	CLEANUP(map_freep) struct map *paths = map_new();
 	struct data_spec *v = c->job->data.v;
 
 	for (size_t i = 0; i < c->job->data.n; i++) {

@@ -10,6 +10,7 @@
 #define SECOND INT64_C(1000)
 #define DAY (24 * 3600 * SECOND)
 #define LONGEST (366 * DAY) /* of any duration: a year is a typing error already */
+#define MOST_MEMORY (INT64_C(1) << 50)
 
 static const char *const ready_choices[] = {
 	[READY_DEFAULT] = "auto",
@@ -101,6 +102,8 @@ static const struct field role_fields[] = {
 		.name = "memory",
 		.type = FIELD_SIZE,
 		.offset = offsetof(struct role, memory),
+		.min = 0,
+		.max = MOST_MEMORY,
 		.help = "The most memory a node may use, where control groups allow a limit. A "
 			"node that goes "
 			"above it is killed and reported as out of memory. Without it there is no "
@@ -178,7 +181,8 @@ static const struct field data_fields[] = {
 
 static const struct schema data_schema = {
 	.name = "data",
-	.help = "Input files that every node finds in its work directory.",
+	.help = "Input files that every node finds in its work directory, which is a new one "
+		"below the run.",
 	.size = sizeof(struct data_spec),
 	.pos_offset = offsetof(struct data_spec, pos),
 	.fields = data_fields,
@@ -225,8 +229,8 @@ static const struct field output_fields[] = {
 		.name = "keep",
 		.type = FIELD_STRS,
 		.offset = offsetof(struct output_spec, keep),
-		.help = "Files to keep, as globs below the work directory (** is any depth). They "
-			"are copied to "
+		.help = "Files to keep, as globs below the work directory (** is any depth; the "
+			"name of a directory is all of it). They are copied to "
 			"outputs/<node>/ of the run, beside what the job wrote to $REGATTA_OUTPUT.",
 		.example = "keep = [\"model/**\", \"*.json\"]",
 	},
@@ -365,7 +369,8 @@ static const struct field job_fields[] = {
 		.pos_offset = offsetof(struct job, source_pos),
 		.help = "A file or directory, relative to the job file, that every node gets its "
 			"own copy of as "
-			"its work directory. Without it the commands run where the job file is.",
+			"its work directory. Without it and without data the commands run where "
+			"the job file is.",
 		.example = "source = \"./ctr\"",
 	},
 	{

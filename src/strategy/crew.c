@@ -12,14 +12,9 @@ static int resolve_ready(const struct role *r)
 	return r->port > 0 ? READY_PORT : READY_STARTED;
 }
 
-static void mapp_free(struct map **m)
-{
-	*m = map_free(*m);
-}
-
 void crew_roles(const struct job *job, struct arena *a, struct crew *c)
 {
-	CLEANUP(mapp_free) struct map *index = map_new();
+	CLEANUP(map_freep) struct map *index = map_new();
 
 	c->nroles = (int)job->roles.n;
 	c->roles = arena_array(a, struct strategy_role, job->roles.n);

@@ -82,7 +82,7 @@ static const char *host_lines(const struct crew *crew, const char *const *addres
 
 	buf_init(&text, (size_t)JOB_MAX_NODES * HOSTFILE_LINE);
 	for (int i = 0; i < crew->ncounted; i++) {
-		buf_addz(&text, addresses[i]);
+		buf_addz(&text, addresses[i] ? addresses[i] : crew->members[i].name);
 		buf_addz(&text, after_address);
 	}
 	struct str all = buf_str(&text);

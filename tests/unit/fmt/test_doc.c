@@ -257,6 +257,33 @@ static void toml_of_a_plain_value_is_that_value(void **state)
 	assert_int_equal(out.n, 0);
 }
 
+/* A version is no number, but many write it as one. */
+static void a_float_is_printed_as_it_was_written(void **state)
+{
+	static const struct {
+		parse_fn *parse;
+		const char *text, *json;
+	} cases[] = {
+		{toml_parse, "v = [3.10, +1_0.50, 1e-3, 0.0]", "{\"v\":[3.10,10.50,1e-3,0.0]}"},
+		{yaml_parse, "v: [3.10, .50, 1., +2.50, 1e-3]", "{\"v\":[3.10,0.5,1.0,2.5,1e-3]}"},
+		{json_parse, "{\"v\":[3.10,-2.50E+3]}", "{\"v\":[3.10,-2.50E+3]}"},
+	};
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf out;
+	(void)state;
+
+	buf_init(&out, 1000);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct doc *d = parse_ok(cases[i].parse, a, str_from(cases[i].text));
+
+		assert_true(doc_array(d, "v")->array.v[0]->f == 3.1);
+		assert_parses_to(cases[i].parse, str_from(cases[i].text), cases[i].json);
+		buf_reset(&out);
+		doc_to_toml(d, &out);
+		assert_true(str_starts(buf_str(&out), STR("v = [3.10, ")));
+	}
+}
+
 static void json_has_null_for_what_it_cannot_say(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -284,6 +311,7 @@ int main(void)
 		cmocka_unit_test(a_path_cannot_make_a_tree_too_deep),
 		cmocka_unit_test(toml_has_values_before_tables),
 		cmocka_unit_test(toml_of_a_plain_value_is_that_value),
+		cmocka_unit_test(a_float_is_printed_as_it_was_written),
 		cmocka_unit_test(json_has_null_for_what_it_cannot_say),
 	};
 

@@ -10,7 +10,7 @@ static void every_kind_of_value_is_read(void **state)
 	assert_parses_to(
 		json_parse,
 		STR(" { \"a\" : [ 1 , -2.5e3 , \"x\" , true , false , null , { } , [ ] ] } "),
-		"{\"a\":[1,-2500.0,\"x\",true,false,null,{},[]]}");
+		"{\"a\":[1,-2.5e3,\"x\",true,false,null,{},[]]}");
 }
 
 static void any_value_may_stand_alone(void **state)
@@ -149,6 +149,9 @@ static void bad_escapes_are_refused(void **state)
 		{"\"\\u12\"", "1:6: found '\"', expected four hexadecimal digits after \\u"},
 		{"\"\\u\xc3\xa9\"",
 		 "1:4: found '\xc3\xa9', expected four hexadecimal digits after \\u"},
+		{"\"\\u00g0\"", "1:6: found 'g', expected four hexadecimal digits after \\u"},
+		{"\"\\ud800\\x0041\"", "1:2: found half of a surrogate pair, expected both"},
+		{"\"\\ud800xu0041\"", "1:2: found half of a surrogate pair, expected both"},
 		{"\"\\ud800\"", "1:2: found half of a surrogate pair, expected both"},
 		{"\"\\udc00\"", "1:2: found half of a surrogate pair, expected both"},
 		{"\"\\ud800\\u0041\"", "1:2: found half of a surrogate pair, expected both"},

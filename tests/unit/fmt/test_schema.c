@@ -63,7 +63,7 @@ static void every_type_of_field_is_loaded(void **state)
 
 	load_good(f, "text = 'x'\nname = 'a-1'\nflag = false\ncount = -5\ncost = 7\ngrace = '2h'\n"
 		     "memory = '1MiB'\nmode = 'higher'\ntags = 'one'\ncommand = ['a', 'b c']\n"
-		     "env = { S = 's', I = 5, F = 1.5, B = true, T = 07:32:00 }\n"
+		     "env = { S = 's', I = 5, F = 3.10, B = true, T = 07:32:00 }\n"
 		     "[limits]\ngrace = '5s'\nnote = 'n'\n"
 		     "[roles.ps]\ncommand = 'x'\n[roles.trainer]\ncount = 4\ncommand = 'y z'\nspot "
 		     "= false\n"
@@ -82,8 +82,8 @@ static void every_type_of_field_is_loaded(void **state)
 	assert_string_equal(o->tags.v[0], "one");
 	assert_int_equal(o->command.n, 2);
 	assert_string_equal(o->command.v[1], "b c");
-	static const char *const env[] = {"S",	 "s", "I",    "5", "F",
-					  "1.5", "B", "true", "T", "07:32:00"};
+	static const char *const env[] = {"S",	  "s", "I",    "5", "F",
+					  "3.10", "B", "true", "T", "07:32:00"};
 
 	assert_int_equal(o->env.n, 5);
 	for (size_t i = 0; i < 5; i++) {
@@ -248,6 +248,11 @@ static void a_wrong_type_says_what_was_expected_and_what_came(void **state)
 		{"env = []", "f:2:7: env: expected a table of names and strings, got a list\n"},
 		{"env = { A = [] }",
 		 "f:2:13: env.A: expected a string, a number or true or false, got a list\n"},
+		{"env = { A = -inf, B = nan }",
+		 "f:2:13: env.A: expected a string, a finite number or true or false, got the "
+		 "number -inf\n"
+		 "f:2:23: env.B: expected a string, a finite number or true or false, got the "
+		 "number nan\n"},
 		{"env = { 'A B' = 1, '' = 2, 'A=' = 3 }",
 		 "f:2:9: env.A B: expected the name of a variable (no blanks, no '=')\n"
 		 "f:2:20: env.: expected the name of a variable (no blanks, no '=')\n"

@@ -275,6 +275,7 @@ static void broken_text_is_refused_where_it_breaks(void **state)
 		{"a = {b=1",
 		 "1:9: found the end of the text, expected ',' or '}' on the same line"},
 		{"[a", "1:3: found the end of the text, expected ']' or '.'"},
+		{"[a}", "1:3: found '}', expected ']' or '.'"},
 		{"[[a]", "1:5: found the end of the text, expected ']]'"},
 		{"[a]]", "1:4: found ']', expected the end of the line"},
 		{"[]", "1:2: found ']', expected a key"},

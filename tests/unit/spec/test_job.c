@@ -280,8 +280,12 @@ static void nothing_to_run_is_a_problem(void **state)
 	struct job j;
 	(void)state;
 
-	static const char *const texts[] = {"", "name = 'x'\n", "[roles]\n", "command = []\n",
-					    "command = '  '"};
+	static const char *const texts[] = {"",
+					    "name = 'x'\n",
+					    "[roles]\n",
+					    "command = []\n",
+					    "command = '  '",
+					    "command = \"\\\\\\n\"\n"};
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		assert_false(load_toml(a, texts[i], &j, &ps));
 		assert_int_equal(ps.n, 1);
@@ -345,12 +349,28 @@ static void a_wrong_type_is_one_problem_not_two(void **state)
 		"command = 'x'\nmetrics.loss = 5\n",
 		"command = 'x'\n[roles]\na = 5\nb = {}\n",
 		"[roles.a]\ncommand = 'x'\nready_when = 'port'\nport = 'y'\n",
+		"command = \"a 'b\"\n",
+		"command = 'x'\nenv = { 'A B' = 1 }\n",
+		"command = 'x'\nenv = { 'A=' = 1 }\n",
+		"command = 'x'\nenv = { \"A\\u007f\" = 1 }\n",
+		"command = 'x'\n[[data]]\nsrc = ''\n",
 	};
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		assert_false(load_toml(a, texts[i], &j, &ps));
 		if (ps.n != 1)
 			fail_msg("%zu problems, second: %s\n%s", ps.n, ps.v[1].text, texts[i]);
 	}
+}
+
+static void what_was_written_empty_is_a_problem(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\nsource = ''\n", 2, 10, "source is empty");
+	one_problem("command = 'x'\nmetric_prefix = ''\n", 2, 17, "metric_prefix is empty");
+	one_problem("command = 'x'\n[roles.a]\nimage = ''\n", 3, 9, "roles.a.image is empty");
+	one_problem("command = 'x'\n[[data]]\nsrc = ''\n", 2, 1, "data: src is empty");
+	one_problem("command = ['', 'x']\n", 1, 11,
+		    "command: the first word, the program, is empty");
 }
 
 static void waiting_for_an_unknown_role_names_the_nearest(void **state)
@@ -479,6 +499,18 @@ static void what_linux_cannot_pass_on_is_refused(void **state)
 	one_problem(text.p, 1, 11,
 		    "command: word 2 is longer than the 131071 bytes that Linux takes: put it in a "
 		    "file");
+}
+
+static void more_memory_than_there_can_be_is_refused(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(a, "command = 'x'\n[roles.a]\nmemory = '1PiB'\n");
+	assert_int_equal(job_role(&j, 0)->memory, INT64_C(1) << 50);
+	one_problem("command = 'x'\n[roles.a]\nmemory = '15EiB'\n", 3, 10,
+		    "roles.a.memory: expected a size such as \"512MiB\" or \"2GiB\" from 0 to "
+		    "1PiB, got the string \"15EiB\"");
 }
 
 static void metric_names_are_checked(void **state)
@@ -621,6 +653,7 @@ int main(void)
 		cmocka_unit_test(on_problems_the_job_is_not_touched),
 		cmocka_unit_test(problems_of_an_earlier_file_do_not_count),
 		cmocka_unit_test(a_wrong_type_is_one_problem_not_two),
+		cmocka_unit_test(what_was_written_empty_is_a_problem),
 		cmocka_unit_test(waiting_for_an_unknown_role_names_the_nearest),
 		cmocka_unit_test(a_role_cannot_wait_for_itself),
 		cmocka_unit_test(a_circle_is_named),
@@ -632,6 +665,7 @@ int main(void)
 		cmocka_unit_test(reserved_and_bad_names_of_variables_are_refused),
 		cmocka_unit_test(good_names_of_variables_are_taken),
 		cmocka_unit_test(what_linux_cannot_pass_on_is_refused),
+		cmocka_unit_test(more_memory_than_there_can_be_is_refused),
 		cmocka_unit_test(metric_names_are_checked),
 		cmocka_unit_test(a_pattern_that_cannot_work_is_a_problem_of_the_file),
 		cmocka_unit_test(there_are_no_more_metrics_than_patterns_can_be_tried),

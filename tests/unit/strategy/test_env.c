@@ -262,6 +262,18 @@ static void the_hostfiles_list_the_counted_ranks(void **state)
 			    "127.1.0.1:1\n127.1.0.2:1\n127.1.0.3:1\n");
 }
 
+static void a_host_without_an_address_is_listed_by_its_name(void **state)
+{
+	(void)state;
+	struct fixture *f = make(ctr);
+	const char *const addresses[] = {"127.1.0.1", NULL, "127.1.0.3"};
+
+	assert_string_equal(strategy_hostfile(&f->crew, addresses, arena),
+			    "127.1.0.1 slots=1\ntrainer-1 slots=1\n127.1.0.3 slots=1\n");
+	assert_string_equal(strategy_machinefile(&f->crew, addresses, arena),
+			    "127.1.0.1:1\ntrainer-1:1\n127.1.0.3:1\n");
+}
+
 static void tf_config_is_json_with_tensorflows_words(void **state)
 {
 	(void)state;
@@ -438,6 +450,7 @@ int main(int argc, char **argv)
 		T(torch_and_jax_know_the_counted_ranks_only),
 		T(mpi_finds_its_hostfile),
 		T(the_hostfiles_list_the_counted_ranks),
+		T(a_host_without_an_address_is_listed_by_its_name),
 		T(tf_config_is_json_with_tensorflows_words),
 		T(tf_config_has_no_name_twice),
 		T(paddles_own_names_are_those_of_today),
