@@ -149,8 +149,20 @@ static void idle(struct loop *l)
 		conn_free(ends[i].conn);
 }
 
+/* The usual 1024 are too few for the idle connections. */
+static void raise_descriptors(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < rl.rlim_max) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
 int main(void)
 {
+	raise_descriptors();
 	struct loop *l = loop_new();
 
 	idle(l); /* first: it looks at the high-water mark of memory */

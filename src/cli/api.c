@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -25,19 +24,6 @@
 #define MAX_DETAILS (64 * 1024)
 #define MAX_ERROR_BODY (256 * 1024)
 
-/* Somebody else's socket must not receive the user's environment. */
-static int check_owner(const char *home, struct err *err)
-{
-	struct stat st;
-
-	if (stat(home, &st) == 0 && st.st_uid != geteuid())
-		return err_set(err, ERR_DENIED,
-			       "state directory '%s' belongs to another user (uid %u): set "
-			       "REGATTA_HOME to your own",
-			       home, (unsigned)st.st_uid);
-	return 0;
-}
-
 static int ensure(struct api *api, struct err *err)
 {
 	return api->http ? 0 : master_connect(api->home, api->start, api->stop, &api->http, err);
@@ -47,7 +33,8 @@ static int open_home(struct api *api, char *home, bool start, struct err *err)
 {
 	*api = (struct api){.home = home, .start = start};
 	buf_init(&api->details, MAX_DETAILS);
-	if (check_owner(home, err) == 0 && ensure(api, err) == 0)
+	/* Somebody else's socket must not receive the user's environment. */
+	if (home_check_owner(home, err) == 0 && ensure(api, err) == 0)
 		return 0;
 	api_release(api);
 	return -1;
@@ -268,6 +255,14 @@ char *api_run_path(const char *run, const char *tail)
 	url_encode(&b, str_from(run));
 	buf_addz(&b, tail);
 	return buf_take(&b);
+}
+
+void api_add_query(struct buf *b, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	buf_printf(b, "%c%s=", memchr(b->p, '?', b->n) ? '&' : '?', key);
+	url_encode(b, str_from(value));
 }
 
 int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *err)

@@ -23,6 +23,9 @@ struct http_client;
  * exist. */
 int home_find(char **ret_home, struct err *err);
 
+/* ERR_DENIED when it is another user's; one that does not exist is nobody's. */
+int home_check_owner(const char *home, struct err *err);
+
 /* Connect to the master of this home; with start, start one in the background when nobody listens.
  * ERR_UNAVAILABLE otherwise.  *stop (may be NULL) ends the waiting with ERR_CANCELLED. */
 int master_connect(const char *home, bool start, const volatile int *stop, struct http_client **ret,
@@ -63,6 +66,8 @@ int api_fail(const struct api *api, const struct err *err);
 
 /* "/api/v1/runs/<run><tail>", the run percent-coded.  Owned. */
 char *api_run_path(const char *run, const char *tail);
+/* "?key=value", or "&key=value" behind another one, coded; nothing when the value is NULL. */
+void api_add_query(struct buf *path, const char *key, const char *value);
 /* The run a user means: the word, or the latest run (said on stderr) when it is NULL.  Owned. */
 int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *err);
 

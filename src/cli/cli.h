@@ -67,6 +67,7 @@ extern const struct command cli_commands[]; /* ends with .name == NULL */
 extern const struct cli_option cli_common_options[];
 
 const struct command *cli_command(struct str name); /* NULL if there is none */
+const char *cli_nearest_command(const char *name);  /* what was meant; NULL if nothing is near */
 
 enum cli_output { OUTPUT_TABLE, OUTPUT_JSON };
 
@@ -113,6 +114,10 @@ bool completion_render(const char *shell, struct buf *out);
 /* Print to stdout.  0, or the exit code after a message when it cannot be written; a reader that
  * went away is no error. */
 int cli_print(const struct buf *b);
+/* Has the reader of stdout gone away?  Then nothing is left to follow for. */
+bool cli_reader_gone(void);
+/* The same of a text; with --output json as an object with this one key. */
+int cli_print_text(const struct call *c, const char *key, const struct buf *text);
 /* "regatta: message" on stderr, escaped; returns the exit code of the kind. */
 int cli_fail(const struct err *err);
 /* "regatta: ..." on stderr: talk. */

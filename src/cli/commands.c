@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -467,7 +468,14 @@ int cli_print(const struct buf *b)
 	return cli_fail(&err);
 }
 
-static int unknown_command(const char *name)
+bool cli_reader_gone(void)
+{
+	struct pollfd p = {.fd = STDOUT_FILENO};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLHUP);
+}
+
+const char *cli_nearest_command(const char *name)
 {
 	const char *names[MAX_COMMANDS];
 	size_t n = 0;
@@ -475,7 +483,13 @@ static int unknown_command(const char *name)
 	for (const struct command *c = cli_commands; c->name && n < MAX_COMMANDS; c++)
 		if (c->group)
 			names[n++] = c->name;
-	const char *near = schema_suggest(names, n, str_from(name));
+	return schema_suggest(names, n, str_from(name));
+}
+
+static int unknown_command(const char *name)
+{
+	const char *near = cli_nearest_command(name);
+
 	if (near)
 		cli_say("unknown command '%.100s': did you mean '%s'?", name, near);
 	else
@@ -497,7 +511,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	CLEANUP(buf_release) struct buf text = {0};
 	buf_init(&text, CLI_MAX_TEXT);
 	help_command(cmd, &text);
-	return cli_print(&text);
+	return cli_print_text(&call, "help", &text);
 }
 
 int cli_main(int argc, char **argv)

@@ -13,36 +13,29 @@
 #include "cli/table.h"
 #include "cli/term.h"
 #include "fmt/doc.h"
-#include "fmt/url.h"
 
-#define MAX_NAMES 40	  /* of metrics; a query has 64 pairs */
+#define MAX_NAMES 40 /* of metrics; a query has 64 pairs */
+#define MAX_PATH_BYTES (15u << 10)
 #define WORSE_EXIT_CODE 1 /* as for a job that failed */
 
-static void add_query(struct buf *b, const char *key, const char *value)
-{
-	if (!value)
-		return;
-	buf_printf(b, "%c%s=", memchr(b->p, '?', b->n) ? '&' : '?', key);
-	url_encode(b, str_from(value));
-}
-
+/* Owned; NULL if it is too long for a request. */
 static char *compare_path(const struct call *c)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	const char *names[MAX_NAMES];
 	size_t n = call_texts(c, "metric", names, MAX_NAMES);
 
-	buf_init(&b, 64u << 10);
+	buf_init(&b, MAX_PATH_BYTES);
 	buf_addz(&b, "/api/v1/compare");
 	for (size_t i = 0; i < c->nargs; i++)
-		add_query(&b, "run", c->args[i]);
+		api_add_query(&b, "run", c->args[i]);
 	for (size_t i = 0; i < n; i++)
-		add_query(&b, "metric", names[i]);
-	add_query(&b, "use", call_text(c, "use"));
-	add_query(&b, "threshold", call_text(c, "threshold"));
-	add_query(&b, "samples", call_flag(c, "samples") ? "1" : NULL);
-	add_query(&b, "no_test", call_flag(c, "no-test") ? "1" : NULL);
-	return buf_take(&b);
+		api_add_query(&b, "metric", names[i]);
+	api_add_query(&b, "use", call_text(c, "use"));
+	api_add_query(&b, "threshold", call_text(c, "threshold"));
+	api_add_query(&b, "samples", call_flag(c, "samples") ? "1" : NULL);
+	api_add_query(&b, "no_test", call_flag(c, "no-test") ? "1" : NULL);
+	return b.overflow ? NULL : buf_take(&b);
 }
 
 static void number_cell(struct table *t, const struct doc *d, const char *key)
@@ -202,6 +195,12 @@ int command_compare(const struct call *c)
 		return 2;
 	}
 	CLEANUP(freep) char *path = compare_path(c);
+	if (!path) {
+		cli_say("compare: too many names for one request: take groups by the name of a "
+			"job, "
+			"or name@lastN");
+		return 2;
+	}
 	if (api_open(&api, true, &err) < 0)
 		return cli_fail(&err);
 	if (api_get(&api, path, &json, &err) < 0 || reply_parse(buf_str(&json), a, &cmp, &err) < 0)

@@ -10,8 +10,8 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 
-/* Shell text that prints the candidates; $run is the run already on the line.  NULL: nothing to
- * complete. */
+/* Shell text that prints the candidates; of nodes for bash, where $run is the run already on the
+ * line.  NULL: nothing to complete. */
 static const char *lister(enum cli_words words)
 {
 	switch (words) {
@@ -60,6 +60,21 @@ static void quoted(struct buf *out, const char *text)
 	}
 }
 
+/* " 'run --count' 'run -n' ...": which options but --output take the next word with them, so that it is
+ * not counted as an argument. */
+static void value_options(struct buf *out, char between)
+{
+	for (const struct command *c = cli_commands; c->name; c++) {
+		for (const struct cli_option *o = c->options; o && o->name; o++) {
+			if (!o->value || o->hidden || !c->group)
+				continue;
+			buf_printf(out, "%c'%s --%s'", between, c->name, o->name);
+			if (o->letter)
+				buf_printf(out, "%c'%s -%c'", between, c->name, o->letter);
+		}
+	}
+}
+
 /* bash */
 
 static void bash_candidates(struct buf *out, enum cli_words words, const char *const *choices)
@@ -75,7 +90,8 @@ static void bash_candidates(struct buf *out, enum cli_words words, const char *c
 		command_names(out);
 		buf_addz(out, "' -- \"$cur\"))");
 	} else if (words == WORDS_FILE) {
-		buf_addz(out, "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))");
+		buf_addz(out,
+			 "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")");
 	} else if (list) {
 		buf_printf(out, "COMPREPLY=($(compgen -W \"$(%s)\" -- \"$cur\"))", list);
 	} else {
@@ -87,12 +103,12 @@ static void bash_value_case(struct buf *out, const char *cmd, const struct cli_o
 {
 	if (!o->value || o->hidden)
 		return;
-	buf_printf(out, "\t'%s --%s')", cmd, o->name);
-	buf_addc(out, ' ');
+	buf_printf(out, "\t'%s --%s'", cmd, o->name);
+	if (o->letter)
+		buf_printf(out, "|'%s -%c'", cmd, o->letter);
+	buf_addz(out, ") ");
 	bash_candidates(out, o->words, o->choices);
 	buf_addz(out, "; return ;;\n");
-	if (o->letter)
-		buf_printf(out, "\t'%s -%c') return ;;\n", cmd, o->letter);
 }
 
 static void bash_options(struct buf *out, const struct command *c)
@@ -128,22 +144,6 @@ static void bash_arguments(struct buf *out, const struct command *c)
 	}
 }
 
-/* Which options take the next word with them, so that it is not counted as an argument. */
-static void bash_value_options(struct buf *out)
-{
-	buf_addz(out, "\t\t'* --output'");
-	for (const struct command *c = cli_commands; c->name; c++) {
-		for (const struct cli_option *o = c->options; o && o->name; o++) {
-			if (!o->value || o->hidden || !c->group)
-				continue;
-			buf_printf(out, "|'%s --%s'", c->name, o->name);
-			if (o->letter)
-				buf_printf(out, "|'%s -%c'", c->name, o->letter);
-		}
-	}
-	buf_addz(out, ") i=$((i + 1)) ;;\n");
-}
-
 static void bash_script(struct buf *out)
 {
 	buf_addz(out, "# bash completion for regatta; made by 'regatta completion bash'\n"
@@ -157,9 +157,9 @@ static void bash_script(struct buf *out)
 		      "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
 		      "\t\tw=${COMP_WORDS[i]}\n"
 		      "\t\tcase \"$cmd $w\" in\n"
-		      "\t\t*' --') compopt -o default; return ;;\n");
-	bash_value_options(out);
-	buf_addz(out, "\t\t*' -'*) ;;\n"
+		      "\t\t*' --') compopt -o default; return ;;\n\t\t*' --output'");
+	value_options(out, '|');
+	buf_addz(out, ") i=$((i + 1)) ;;\n\t\t*' -'*) ;;\n"
 		      "\t\t*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;\n"
 		      "\t\tesac\n\tdone\n"
 		      "\tcase \"$cmd $prev\" in\n");
@@ -195,6 +195,8 @@ static void zsh_action(struct buf *out, enum cli_words words, const char *const 
 		buf_addc(out, ')');
 	} else if (words == WORDS_FILE) {
 		buf_addz(out, "_files");
+	} else if (words == WORDS_NODE) {
+		buf_addz(out, "{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}");
 	} else if (list) {
 		buf_printf(out, "{compadd -- $(%s)}", list);
 	} else {
@@ -258,7 +260,7 @@ static void zsh_script(struct buf *out)
 	buf_addz(
 		out,
 		"#compdef regatta\n# zsh completion for regatta; made by 'regatta completion zsh'\n"
-		"_regatta()\n{\n\tlocal -a commands\n\tcommands=(\n");
+		"_regatta()\n{\n\tlocal -a names\n\tnames=(\n");
 	for (const struct command *c = cli_commands; c->name; c++) {
 		if (!c->group)
 			continue;
@@ -266,12 +268,14 @@ static void zsh_script(struct buf *out)
 		zsh_help(out, c->help);
 		buf_addz(out, "'\n");
 	}
-	buf_addz(out,
-		 "\t)\n"
-		 "\tif ((CURRENT == 2)); then\n\t\t_describe command commands\n\t\treturn\n\tfi\n"
-		 "\tlocal run=${words[3]}\n"
-		 "\tshift words\n\t((CURRENT--))\n"
-		 "\tcase $words[1] in\n");
+	buf_addz(out, "\t)\n"
+		      "\tif ((CURRENT == 2)); then\n\t\t_describe command names\n\t\treturn\n\tfi\n"
+		      "\tlocal dashes=${words[(i)--]}\n"
+		      "\tif ((dashes < CURRENT)); then\n"
+		      "\t\tshift $dashes words\n\t\t((CURRENT -= "
+		      "dashes))\n\t\t_normal\n\t\treturn\n\tfi\n"
+		      "\tshift words\n\t((CURRENT--))\n"
+		      "\tcase $words[1] in\n");
 	for (const struct command *c = cli_commands; c->name; c++)
 		if (c->group)
 			zsh_command(out, c);
@@ -294,9 +298,9 @@ static void fish_candidates(struct buf *out, enum cli_words words, const char *c
 			command_names(out);
 		buf_addc(out, '\'');
 	} else if (words == WORDS_FILE) {
-		buf_addz(out, " -F");
+		buf_addz(out, " -r -F");
 	} else if (words == WORDS_NODE) {
-		buf_addz(out, " -x -a '(regatta words nodes (__regatta_run) 2>/dev/null)'");
+		buf_addz(out, " -x -a '(regatta words nodes (__regatta_words)[1] 2>/dev/null)'");
 	} else if (list) {
 		buf_printf(out, " -x -a '(%s)'", list);
 	} else {
@@ -329,14 +333,13 @@ static void fish_command(struct buf *out, const struct command *c)
 	for (const struct cli_argument *a = c->arguments; a && a->name; a++, i++) {
 		if (!a->choices && a->words == WORDS_NONE)
 			continue;
-		snprintf(condition, sizeof(condition),
-			 "__fish_seen_subcommand_from %s; and __regatta_args %d%s", c->name, i,
-			 a->many ? " or_more" : "");
+		snprintf(condition, sizeof(condition), "__regatta_is %s; and __regatta_args %d%s",
+			 c->name, i, a->many ? " or_more" : "");
 		buf_printf(out, "complete -c regatta -n '%s'", condition);
 		fish_candidates(out, a->words, a->choices);
 		buf_addc(out, '\n');
 	}
-	snprintf(condition, sizeof(condition), "__fish_seen_subcommand_from %s", c->name);
+	snprintf(condition, sizeof(condition), "__regatta_is %s", c->name);
 	for (const struct cli_option *o = c->options; o && o->name; o++)
 		fish_option(out, condition, o);
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
@@ -345,16 +348,29 @@ static void fish_command(struct buf *out, const struct command *c)
 
 static void fish_script(struct buf *out)
 {
+	buf_addz(out, "# fish completion for regatta; made by 'regatta completion fish'\n"
+		      "function __regatta_is\n"
+		      "\tset -l words (commandline -opc)\n"
+		      "\ttest \"$words[2]\" = $argv[1]; and not contains -- -- $words\nend\n"
+		      "function __regatta_words\n"
+		      "\tset -l words (commandline -opc)\n"
+		      "\tset -l cmd $words[2]\n"
+		      "\tset -l skip no\n"
+		      "\tfor w in $words[3..]\n"
+		      "\t\tif test $skip = yes\n\t\t\tset skip no\n\t\t\tcontinue\n\t\tend\n"
+		      "\t\tswitch \"$cmd $w\"\n"
+		      "\t\t\tcase '* --output'");
+	value_options(out, ' ');
 	buf_addz(out,
-		 "# fish completion for regatta; made by 'regatta completion fish'\n"
-		 "function __regatta_run\n"
-		 "\tset -l words (commandline -opc | string match -v -- '-*')\n"
-		 "\techo $words[3]\nend\n"
+		 "\n\t\t\t\tset skip yes\n"
+		 "\t\t\tcase '* -*'\n"
+		 "\t\t\tcase '*'\n\t\t\t\techo $w\n"
+		 "\t\tend\n\tend\nend\n"
 		 "function __regatta_args\n"
-		 "\tset -l words (commandline -opc | string match -v -- '-*')\n"
-		 "\tset -l n (math (count $words) - 2)\n"
+		 "\tset -l n (count (__regatta_words))\n"
 		 "\ttest $n -eq $argv[1]; or test (count $argv) -gt 1 -a $n -gt $argv[1]\nend\n"
-		 "complete -c regatta -f\n");
+		 "complete -c regatta -f\n"
+		 "complete -c regatta -n 'contains -- -- (commandline -opc)' -F\n");
 	for (const struct command *c = cli_commands; c->name; c++)
 		if (c->group)
 			fish_command(out, c);

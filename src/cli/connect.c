@@ -65,21 +65,24 @@ int home_find(char **ret_home, struct err *err)
 	return 0;
 }
 
-/* The state decides which programs are run: it must be the user's own. */
-static int check_home(const char *home, struct err *err)
+int home_check_owner(const char *home, struct err *err)
 {
 	struct stat st;
 
-	if (file_mkdir_p(home, 0700, err) < 0)
-		return err_wrap(err, "make the state directory (REGATTA_HOME)");
-	if (stat(home, &st) < 0)
-		return err_errno(err, errno, "state directory '%s'", home);
-	if (st.st_uid != geteuid())
+	if (stat(home, &st) == 0 && st.st_uid != geteuid())
 		return err_set(err, ERR_DENIED,
 			       "state directory '%s' belongs to another user (uid %u): set "
 			       "REGATTA_HOME to your own",
 			       home, (unsigned)st.st_uid);
 	return 0;
+}
+
+/* The state decides which programs are run: it must be the user's own. */
+static int make_home(const char *home, struct err *err)
+{
+	if (file_mkdir_p(home, 0700, err) < 0)
+		return err_wrap(err, "make the state directory (REGATTA_HOME)");
+	return home_check_owner(home, err);
 }
 
 static int connect_once(const char *home, struct http_client **ret, struct err *err)
@@ -276,5 +279,5 @@ int master_connect(const char *home, bool start, const volatile int *stop, struc
 		return 0;
 	if (err->kind != ERR_UNAVAILABLE || !start)
 		return -1;
-	return check_home(home, err) < 0 ? -1 : start_master(home, stop, ret, err);
+	return make_home(home, err) < 0 ? -1 : start_master(home, stop, ret, err);
 }

@@ -79,7 +79,7 @@ static int read_stream(struct events *e, struct err *err)
 	buf_reset(&e->text);
 	if (api_stream(e->api, path, err) < 0)
 		return -1;
-	for (;;) {
+	while (!cli_reader_gone()) {
 		char *p = buf_reserve(&e->text, CHUNK);
 		size_t n;
 		if (!p)
@@ -96,6 +96,8 @@ static int read_stream(struct events *e, struct err *err)
 		if (print_lines(e, err) < 0)
 			return -1;
 	}
+	api_drop(e->api);
+	return 0;
 }
 
 static int has_ended(struct events *e, bool *ret, struct err *err)
@@ -124,7 +126,7 @@ static int print_events(struct events *e, struct err *err)
 		int rc = read_stream(e, err);
 		if (rc < 0 && !api_lost(err))
 			return -1;
-		if (rc == 0 && ended)
+		if ((rc == 0 && ended) || cli_reader_gone())
 			return 0;
 		if (rc == 0 || e->after > before)
 			lost_at = 0;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -16,6 +17,7 @@
 
 #define CHUNK (64 * 1024)
 #define CHUNKS_PER_STEP 16 /* of one stream, before the others have their turn */
+#define MAX_DESCRIPTORS 16384
 #define RETRY_FIRST_MS 5
 #define RETRY_MAX_MS 1000
 
@@ -40,6 +42,17 @@ struct follow {
 	char *chunk;
 };
 
+/* Every stream has a connection of its own. */
+static void raise_descriptors(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < MAX_DESCRIPTORS) {
+		rl.rlim_cur = rl.rlim_max < MAX_DESCRIPTORS ? rl.rlim_max : MAX_DESCRIPTORS;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
 struct follow *follow_new(const struct api *api, const char *run, const struct follow_sink *sink,
 			  void *ctx)
 {
@@ -50,6 +63,7 @@ struct follow *follow_new(const struct api *api, const char *run, const struct f
 	f->sink = *sink;
 	f->ctx = ctx;
 	f->chunk = xmalloc(CHUNK);
+	raise_descriptors();
 	return f;
 }
 

@@ -7,9 +7,6 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "fmt/jsonw.h"
-#include "fmt/schema.h"
-
-#define MAX_COMMANDS 64
 
 static void json_text(struct buf *out, const char *key, struct str text)
 {
@@ -22,7 +19,7 @@ static void json_text(struct buf *out, const char *key, struct str text)
 	buf_addc(out, '\n');
 }
 
-static int print_text(const struct call *c, const char *key, const struct buf *text)
+int cli_print_text(const struct call *c, const char *key, const struct buf *text)
 {
 	CLEANUP(buf_release) struct buf json = {0};
 
@@ -47,12 +44,7 @@ int command_help(const struct call *c)
 	} else if (!name) {
 		help_overview(&text);
 	} else {
-		const char *names[MAX_COMMANDS];
-		size_t n = 0;
-		for (const struct command *k = cli_commands; k->name && n < MAX_COMMANDS; k++)
-			if (k->group)
-				names[n++] = k->name;
-		const char *near = schema_suggest(names, n, str_from(name));
+		const char *near = cli_nearest_command(name);
 		if (near)
 			cli_say("no command '%.100s' to help with: did you mean '%s'?", name, near);
 		else
@@ -60,7 +52,7 @@ int command_help(const struct call *c)
 				name);
 		return 2;
 	}
-	return print_text(c, "help", &text);
+	return cli_print_text(c, "help", &text);
 }
 
 int command_version(const struct call *c)
@@ -83,5 +75,5 @@ int command_completion(const struct call *c)
 	/* The table allows no other shell than those that can be rendered. */
 	if (!completion_render(call_arg(c, 0), &text))
 		return 2;
-	return print_text(c, "script", &text);
+	return cli_print_text(c, "script", &text);
 }

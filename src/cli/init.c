@@ -69,7 +69,7 @@ int command_init(const struct call *c)
 	}
 	if (strcmp(path, "-") == 0) {
 		buf_addz(&out, text);
-		return cli_print(&out);
+		return cli_print_text(c, "job", &out);
 	}
 	if (write_new(path, text, &err) < 0)
 		return cli_fail(&err);

@@ -20,6 +20,8 @@
 
 #define MAX_STREAMS 10000
 #define WAIT_MS 1000
+#define FLUSH_BYTES (256 * 1024) /* of lines on their way out */
+#define OUT_MAX (2u << 20)	 /* one line more, however it is escaped */
 
 struct logs {
 	struct api *api;
@@ -70,13 +72,15 @@ static void on_line(void *ctx, struct str node, bool is_err, struct str line)
 			buf_addstr(&l->out, line);
 	}
 	buf_addc(&l->out, '\n');
+	if (l->out.n >= FLUSH_BYTES)
+		flush(l);
 }
 
 static int pump(struct logs *l, struct follow *f, struct err *err)
 {
 	CLEANUP(freep) struct pollfd *fds = xcalloc(MAX_STREAMS, sizeof(*fds));
 
-	while (follow_open(f) > 0 && l->write_err.kind == ERR_NONE) {
+	while (follow_open(f) > 0 && l->write_err.kind == ERR_NONE && !cli_reader_gone()) {
 		int timeout = WAIT_MS;
 		if (follow_step(f, err) < 0)
 			return -1;
@@ -168,7 +172,7 @@ static int print_logs(const struct call *c, struct api *api, struct err *err)
 		.json = c->output == OUTPUT_JSON,
 		.tail = call_number(c, "tail", -1),
 	};
-	buf_init(&l.out, CLI_MAX_TEXT);
+	buf_init(&l.out, OUT_MAX);
 	int rc = print_nodes(&l, chosen, n, err);
 	flush(&l);
 	buf_release(&l.out);

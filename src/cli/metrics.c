@@ -11,15 +11,6 @@
 #include "cli/render.h"
 #include "cli/term.h"
 #include "fmt/doc.h"
-#include "fmt/url.h"
-
-static void add_query(struct buf *b, const char *key, const char *value)
-{
-	if (!value)
-		return;
-	buf_printf(b, "%c%s=", memchr(b->p, '?', b->n) ? '&' : '?', key);
-	url_encode(b, str_from(value));
-}
 
 static char *metrics_path(const struct call *c, const char *id)
 {
@@ -29,10 +20,10 @@ static char *metrics_path(const struct call *c, const char *id)
 
 	buf_init(&b, 64 * 1024);
 	buf_addz(&b, path);
-	add_query(&b, "name", name);
-	add_query(&b, "node", call_text(c, "node"));
+	api_add_query(&b, "name", name);
+	api_add_query(&b, "node", call_text(c, "node"));
 	/* A metric that is asked for by name may be one of the nodes' own. */
-	add_query(&b, "host", name || call_flag(c, "host") ? "1" : NULL);
+	api_add_query(&b, "host", name || call_flag(c, "host") ? "1" : NULL);
 	return buf_take(&b);
 }
 

@@ -305,7 +305,7 @@ static void totals_table(struct repeat *r, struct arena *a, int64_t wall_ms)
 	table_cellf(&t, "%" PRId64, r->failed);
 	table_cellf(&t, "%" PRId64, r->cancelled);
 	span_cell(&t, r->elapsed_ms[0]);
-	span_cell(&t, r->elapsed_ms[r->done / 2]);
+	span_cell(&t, (r->elapsed_ms[(r->done - 1) / 2] + r->elapsed_ms[r->done / 2]) / 2);
 	span_cell(&t, sum / r->done);
 	span_cell(&t, r->elapsed_ms[r->done - 1]);
 	span_cell(&t, wall_ms);

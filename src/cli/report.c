@@ -87,6 +87,19 @@ static int make_there(struct api *api, const char *id, struct arena *a, const ch
 	return 0;
 }
 
+/* The whole id of the run that a word means: all three files are of one run. */
+static int resolve(struct api *api, const char *word, struct arena *a, const char **ret_id,
+		   struct err *err)
+{
+	CLEANUP(freep) char *url = api_run_path(word, "");
+	struct doc *run;
+
+	if (api_get_doc(api, url, a, &run, err) < 0)
+		return -1;
+	*ret_id = arena_str(a, doc_str(run, "id", str_from(word))).p;
+	return 0;
+}
+
 static int make_here(struct api *api, const char *id, const char *dir, struct err *err)
 {
 	if (file_mkdir_p(dir, 0777, err) < 0)
@@ -129,8 +142,8 @@ int command_report(const struct call *c)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(buf_release) struct buf out = {0};
-	CLEANUP(freep) char *id = NULL;
-	const char *dir = call_text(c, "to");
+	CLEANUP(freep) char *word = NULL;
+	const char *id, *dir = call_text(c, "to");
 	struct err err;
 
 	buf_init(&out, CLI_MAX_TEXT);
@@ -140,7 +153,8 @@ int command_report(const struct call *c)
 	}
 	if (api_open(&api, true, &err) < 0)
 		return cli_fail(&err);
-	if (api_pick_run(&api, call_arg(c, 0), &id, &err) < 0 ||
+	if (api_pick_run(&api, call_arg(c, 0), &word, &err) < 0 ||
+	    resolve(&api, word, a, &id, &err) < 0 ||
 	    (dir ? make_here(&api, id, dir, &err) : make_there(&api, id, a, &dir, &err)) < 0)
 		return api_fail(&api, &err);
 	print_files(c, id, dir, &out);

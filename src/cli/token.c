@@ -127,6 +127,19 @@ static int revoke_token(const struct call *c, struct api *api, struct buf *out, 
 	return 0;
 }
 
+static int check_options(const struct call *c, const char *action)
+{
+	static const char *const of_new[] = {"scope", "expires", "name"};
+
+	for (size_t i = 0; i < sizeof(of_new) / sizeof(of_new[0]); i++) {
+		if (strcmp(action, "new") == 0 || !call_flag(c, of_new[i]))
+			continue;
+		cli_say("token %s: --%s goes with new", action, of_new[i]);
+		return 2;
+	}
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	size_t max_args;
@@ -148,6 +161,8 @@ int command_token(const struct call *c)
 				c->args[actions[i].max_args]);
 			return 2;
 		}
+		if (check_options(c, actions[i].name) != 0)
+			return 2;
 		if (api_open(&api, true, &err) < 0)
 			return cli_fail(&err);
 		if (actions[i].run(c, &api, &out, &err) < 0)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -30,6 +29,8 @@ static void open_browser(const char *url)
 	CLEANUP(freep) char *link = strdup(url);
 	char *argv[] = {program, link, NULL};
 	posix_spawn_file_actions_t quiet;
+	posix_spawnattr_t attr;
+	sigset_t all;
 	pid_t pid;
 
 	if ((!display || !*display) && (!wayland || !*wayland))
@@ -37,8 +38,14 @@ static void open_browser(const char *url)
 	posix_spawn_file_actions_init(&quiet);
 	for (int fd = 0; fd <= 2; fd++)
 		posix_spawn_file_actions_addopen(&quiet, fd, "/dev/null", fd ? 1 : 0, 0);
-	if (posix_spawnp(&pid, OPENER, &quiet, NULL, argv, environ) == 0)
-		(void)waitpid(pid, NULL, 0);
+	posix_spawn_file_actions_addclosefrom_np(&quiet, 3);
+	/* The opener may turn into the browser: it is not waited for, and Ctrl-C here is not for it. */
+	sigfillset(&all);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	(void)posix_spawnp(&pid, OPENER, &quiet, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&quiet);
 }
 

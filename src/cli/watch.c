@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -35,6 +34,8 @@
 #define FOLLOW_NODES 1000   /* whose output -f prints */
 #define CANCEL_MS 30000
 #define CHUNK (64 * 1024)
+#define FLUSH_BYTES (256 * 1024) /* of the job's lines on their way out */
+#define OUT_MAX (2u << 20)	 /* one line more, however it is escaped */
 
 struct watcher {
 	struct api *api;   /* for calls */
@@ -109,28 +110,6 @@ static void say(struct watcher *w, const char *text)
 	w->dirty = true;
 }
 
-static void on_line(void *ctx, struct str node, bool is_err, struct str line)
-{
-	struct watcher *w = ctx;
-
-	w->line_at = clock_boot_ms();
-	if (w->live) {
-		view_line(&w->view, node, line);
-		w->dirty = true;
-	}
-	if (!w->o->follow)
-		return;
-	bool to_err = is_err || w->o->output_to_err;
-	struct buf *out = to_err ? &w->err_out : &w->out;
-	buf_addstr(out, node);
-	buf_addz(out, " | ");
-	if (to_err ? w->err_tty : w->out_tty)
-		escape_terminal(out, line);
-	else
-		buf_addstr(out, line);
-	buf_addc(out, '\n');
-}
-
 static void flush_lines(struct watcher *w)
 {
 	struct err err;
@@ -152,15 +131,28 @@ static void flush_lines(struct watcher *w)
 	buf_reset(&w->err_out);
 }
 
-/* Two connections for each node that is followed. */
-static void raise_descriptors(void)
+static void on_line(void *ctx, struct str node, bool is_err, struct str line)
 {
-	struct rlimit rl;
+	struct watcher *w = ctx;
 
-	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < rl.rlim_max) {
-		rl.rlim_cur = rl.rlim_max < 8192 ? rl.rlim_max : 8192;
-		setrlimit(RLIMIT_NOFILE, &rl);
+	w->line_at = clock_boot_ms();
+	if (w->live) {
+		view_line(&w->view, node, line);
+		w->dirty = true;
 	}
+	if (!w->o->follow)
+		return;
+	bool to_err = is_err || w->o->output_to_err;
+	struct buf *out = to_err ? &w->err_out : &w->out;
+	buf_addstr(out, node);
+	buf_addz(out, " | ");
+	if (to_err ? w->err_tty : w->out_tty)
+		escape_terminal(out, line);
+	else
+		buf_addstr(out, line);
+	buf_addc(out, '\n');
+	if (out->n >= FLUSH_BYTES)
+		flush_lines(w);
 }
 
 static void start_following(struct watcher *w)
@@ -173,7 +165,6 @@ static void start_following(struct watcher *w)
 		return;
 	if (w->o->follow && nodes->array.n > max)
 		say(w, "printing the output of the first 1000 nodes; 'regatta logs' has all");
-	raise_descriptors();
 	w->follow = follow_new(w->api, w->id, &sink, w);
 	for (size_t i = 0; i < nodes->array.n && i < max; i++) {
 		const struct doc *n = nodes->array.v[i];
@@ -424,8 +415,8 @@ int watch_run(struct api *api, const char *id, const struct watch_options *o,
 	buf_init(&w.stream.details, 4096);
 	buf_init(&w.text, API_MAX_ANSWER);
 	buf_init(&w.json, API_MAX_ANSWER);
-	buf_init(&w.out, CLI_MAX_TEXT);
-	buf_init(&w.err_out, CLI_MAX_TEXT);
+	buf_init(&w.out, OUT_MAX);
+	buf_init(&w.err_out, OUT_MAX);
 	view_init(&w.view);
 	w.view.hide_tail = o->follow;
 	screen_init(&w.screen, STDERR_FILENO);

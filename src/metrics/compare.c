@@ -97,15 +97,14 @@ static uint64_t count_wins(const double *a, size_t na, const double *b, size_t n
 }
 
 /*
- * P(U >= u) by counting: how many of the equally likely orders of na + nb values have each U.  The
+ * How many of the equally likely orders of na + nb values have each U, from 0 to na * nb.  Owned.  The
  * counts are the coefficients of the Gaussian binomial, built by n multiplications and n
  * exact divisions of a polynomial; below 2^53 for all sizes that are allowed here.
  */
-static double exact_tail(size_t na, size_t nb, size_t u)
+static double *exact_counts(size_t na, size_t nb, double *ret_all)
 {
 	size_t small = na < nb ? na : nb, large = na < nb ? nb : na, top = na * nb;
-	CLEANUP(freep) double *count = xcalloc(top + 1, sizeof(*count));
-	double above = 0, all = 0;
+	double *count = xcalloc(top + 1, sizeof(*count)), all = 0;
 
 	count[0] = 1;
 	for (size_t k = 1; k <= small; k++) {
@@ -114,11 +113,20 @@ static double exact_tail(size_t na, size_t nb, size_t u)
 		for (size_t i = k; i <= top; i++) /* over 1 - x^k */
 			count[i] += count[i - k];
 	}
-	for (size_t i = 0; i <= top; i++) {
+	for (size_t i = 0; i <= top; i++)
 		all += count[i];
-		if (i >= u)
-			above += count[i];
-	}
+	*ret_all = all;
+	return count;
+}
+
+/* P(U >= u). */
+static double exact_tail(size_t na, size_t nb, size_t u)
+{
+	double above = 0, all;
+	CLEANUP(freep) double *count = exact_counts(na, nb, &all);
+
+	for (size_t i = u; i <= na * nb; i++)
+		above += count[i];
 	return above / all;
 }
 
@@ -244,18 +252,27 @@ void holm_adjust(const double *p, size_t n, double *adjusted)
 	}
 }
 
+/* The largest p-value up to alpha that n against n values can give; 0 if there is none.  Few values
+ * have few p-values: 4 against 4 jump from 0.029 to 0.057. */
+static double attained_level(size_t n, double alpha)
+{
+	double above = 0, all;
+
+	if (n * n > COMPARE_EXACT_MAX)
+		return alpha;
+	CLEANUP(freep) double *count = exact_counts(n, n, &all);
+	for (size_t u = n * n; 2 * (above + count[u]) <= alpha * all && u > 0; u--)
+		above += count[u];
+	return 2 * above / all;
+}
+
 double detectable_effect(size_t n, double cv, double alpha, double power)
 {
-	if (n < 2)
-		return INFINITY;
+	double level = n < 2 ? 0 : attained_level(n, alpha), df = 2 * (double)n - 2;
 
-	/* Complete separation has p = 2 / (2n over n). */
-	double best = 2, df = 2 * (double)n - 2;
-	for (size_t i = 1; i <= n && best > 1e-300; i++)
-		best *= (double)i / (double)(n + i);
-	if (best > alpha)
+	if (!(level > 0))
 		return INFINITY;
-	double t = student_quantile(1 - alpha / 2, df) + student_quantile(power, df);
+	double t = student_quantile(1 - level / 2, df) + student_quantile(power, df);
 	return t * cv * sqrt(2 / (double)n) / sqrt(3 / M_PI);
 }
 

@@ -60,8 +60,8 @@ void holm_adjust(const double *p, size_t n, double *adjusted);
 
 /*
  * The smallest relative difference (0.02 is 2 %) that n runs per arm show with the given power when the
- * runs scatter by the coefficient of variation cv: the t-test's figure divided by the rank test's
- * efficiency.  Infinite where not even complete separation of the arms reaches alpha.
+ * runs scatter by the coefficient of variation cv: the t-test's figure, at the level that the rank test
+ * really attains, divided by its efficiency.  Infinite where not even complete separation of the arms reaches alpha.
  */
 double detectable_effect(size_t n, double cv, double alpha, double power);
 #define COMPARE_ALPHA 0.05

@@ -94,15 +94,14 @@ static bool add_series(void *ctx, const struct series_row *row)
 	size_t metric = find_metric(l, row->name);
 	if (metric == SIZE_MAX)
 		return false;
-	struct stats st = {row->count, row->first, row->last, row->min,
-			   row->max,   row->mean,  row->m2};
 	struct compare_item *it = vec_push(&l->c->items);
 	it->arm = l->arm;
 	it->run = l->run;
 	it->metric = metric;
 	it->stride = row->count;
 	it->last = row->last;
-	it->best = stats_best(&st, l->c->metrics.v[metric].better);
+	it->min = row->min;
+	it->max = row->max;
 	*vec_push(&l->c->series) = row->series;
 	return true;
 }
@@ -163,6 +162,10 @@ int comparison_open(struct store *st, const struct comparison_options *o, struct
 	if (o->narms > COMPARISON_MAX_ARMS)
 		return err_set(err, ERR_INVALID, "at most %d runs or groups are compared at a time",
 			       COMPARISON_MAX_ARMS);
+	if (o->samples && o->use != USE_MEDIAN)
+		return err_set(err, ERR_INVALID,
+			       "samples are compared by their median, not by their %s",
+			       compare_use_name(o->use));
 	if (!(o->threshold_pct >= 0))
 		return err_set(err, ERR_INVALID, "the threshold must not be negative");
 	struct comparison *c = xcalloc(1, sizeof(*c));
@@ -203,7 +206,7 @@ static void add_figure(struct comparison *c, struct compare_side *s, const struc
 		       size_t first, size_t end)
 {
 	size_t from = s->samples.n, nodes = end - first;
-	double last = 0, best = c->items.v[first].best, figure = (double)NAN;
+	double last = 0, min = (double)INFINITY, max = -min, figure = (double)NAN;
 
 	for (size_t i = first; i < end; i++) {
 		const struct compare_item *it = &c->items.v[i];
@@ -212,7 +215,8 @@ static void add_figure(struct comparison *c, struct compare_side *s, const struc
 		for (size_t k = warm; k < it->values.n; k++)
 			*vec_push(&s->samples) = it->values.v[k];
 		last += it->last / (double)nodes;
-		best = m->better == BETTER_LOWER ? fmin(best, it->best) : fmax(best, it->best);
+		min = fmin(min, it->min);
+		max = fmax(max, it->max);
 	}
 	struct values mine = {0};
 	if (s->samples.n > from)
@@ -231,7 +235,7 @@ static void add_figure(struct comparison *c, struct compare_side *s, const struc
 		figure = last;
 		break;
 	case USE_BEST:
-		figure = best;
+		figure = m->better == BETTER_LOWER ? min : max;
 		break;
 	case COMPARE_USES:
 		break;

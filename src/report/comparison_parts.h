@@ -18,7 +18,7 @@ struct compare_arm {
 struct compare_item {
 	size_t arm, run, metric;
 	uint64_t stride, seen;
-	double last, best;
+	double last, min, max;
 	VEC(double) values;
 };
 /* What one arm knows of one metric. */

@@ -201,7 +201,7 @@ static void describe(struct comparison *c, struct compare_metric *m, size_t arm)
 	struct compare_row *r = &m->rows[arm];
 	struct values v = values_of(s->figures.v, s->figures.n);
 
-	if (c->o.samples && c->o.use == USE_MEDIAN)
+	if (c->o.samples)
 		v = values_of(s->samples.v, s->samples.n);
 	r->n = s->figures.n;
 	r->median = quantile(v, 0.5);

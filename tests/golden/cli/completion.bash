@@ -12,14 +12,13 @@ _regatta()
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		'* --output'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
 	done
 	case "$cmd $prev" in
-	'run --count') :; return ;;
-	'run -n') return ;;
+	'run --count'|'run -n') :; return ;;
 	'run --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
 	'run --name') :; return ;;
 	'run --repeat') :; return ;;
@@ -27,18 +26,15 @@ _regatta()
 	'ps --limit') :; return ;;
 	'logs --tail') :; return ;;
 	'metrics --node') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")); return ;;
-	'report --to') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
-	'report -o') return ;;
+	'report --to'|'report -o') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'compare --metric') :; return ;;
 	'compare --use') COMPREPLY=($(compgen -W 'median mean last best' -- "$cur")); return ;;
 	'compare --threshold') :; return ;;
 	'ui --scope') COMPREPLY=($(compgen -W 'read submit admin' -- "$cur")); return ;;
-	'plan --count') :; return ;;
-	'plan -n') return ;;
+	'plan --count'|'plan -n') :; return ;;
 	'plan --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
 	'plan --name') :; return ;;
-	'init --to') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
-	'init -o') return ;;
+	'init --to'|'init -o') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'master --listen') :; return ;;
 	'token --scope') COMPREPLY=($(compgen -W 'read submit admin' -- "$cur")); return ;;
 	'token --expires') :; return ;;
@@ -74,7 +70,7 @@ _regatta()
 		return
 	fi
 	case "$cmd $n" in
-	'run 0') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")) ;;
+	'run 0') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	'status 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'logs 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'logs 1') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")) ;;
@@ -85,7 +81,7 @@ _regatta()
 	'compare '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'kill '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'cleanup '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
-	'plan 0') compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")) ;;
+	'plan 0') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	'init 0') COMPREPLY=($(compgen -W "$(regatta words strategies 2>/dev/null)" -- "$cur")) ;;
 	'explain 0') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")) ;;
 	'completion 0') COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;

@@ -2,8 +2,8 @@
 # zsh completion for regatta; made by 'regatta completion zsh'
 _regatta()
 {
-	local -a commands
-	commands=(
+	local -a names
+	names=(
 		'run:run a job file, or a command, and watch it'
 		'ps:list the active runs'
 		'status:show one run\: phase, nodes, metrics, verdict'
@@ -26,10 +26,16 @@ _regatta()
 		'help:show help for a command'
 	)
 	if ((CURRENT == 2)); then
-		_describe command commands
+		_describe command names
 		return
 	fi
-	local run=${words[3]}
+	local dashes=${words[(i)--]}
+	if ((dashes < CURRENT)); then
+		shift $dashes words
+		((CURRENT -= dashes))
+		_normal
+		return
+	fi
 	shift words
 	((CURRENT--))
 	case $words[1] in
@@ -69,11 +75,11 @@ _regatta()
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
-			'::NODE:{compadd -- $(regatta words nodes $run 2>/dev/null)}'
+			'::NODE:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}'
 		;;
 	metrics)
 		_arguments -S \
-			'--node[of this node only]:NODE:{compadd -- $(regatta words nodes $run 2>/dev/null)}' \
+			'--node[of this node only]:NODE:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}' \
 			'--host[samples of the nodes too\: cpu, memory, network, disk]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -138,6 +139,19 @@ struct driven drive_begin(void **state, const char *const *argv)
 	dup2(d.err, 2);
 	become_cli(state, argv);
 	abort();
+}
+
+void drive_short_reader(void **state)
+{
+	const char *fifo = unit_path(state, "fifo");
+	char byte;
+
+	if (mkfifo(fifo, 0600) < 0)
+		fail_msg("%s: %s", fifo, strerror(errno));
+	fflush(NULL);
+	if (fork() == 0)
+		_exit(read(open(fifo, O_RDONLY), &byte, 1) == 1 ? 0 : 1);
+	setenv("TEST_STDOUT", fifo, 1);
 }
 
 static int wait_for(pid_t pid)

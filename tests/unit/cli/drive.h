@@ -39,6 +39,9 @@ struct driven drive_begin(void **state, const char *const *argv);
 void drive_await(struct driven d, const char *text);
 struct ran drive_end(struct driven d);
 
+/* Somebody who reads one byte of stdout and goes away, for the next command that begins. */
+void drive_short_reader(void **state);
+
 /* With stdout and stderr on a terminal of this size.  Returns everything that was written to it. */
 struct ran drive_tty(void **state, int columns, int rows, const char *const *argv);
 #define DRIVE_TTY(state, columns, rows, ...)                                                       \

@@ -258,7 +258,9 @@ static void stop_now(void *ctx)
 static void on_run(struct fake *f, struct http_exchange *x, struct str path)
 {
 	struct str id = str_cut(&path, '/'), what = path.p ? str_cut(&path, '/') : STR("");
+	char numbered[32];
 
+	snprintf(numbered, sizeof(numbered), "watch-%d.jsonl", f->submits);
 	if (str_is(id, "many"))
 		reply_error(x, 409, "conflict", "'many' is several runs",
 			    "[\"many-aaaa\",\"many-\\u001bbbb\"]");
@@ -267,13 +269,17 @@ static void on_run(struct fake *f, struct http_exchange *x, struct str path)
 	else if (str_is(what, ""))
 		reply_run(f, x, 200);
 	else if (str_is(what, "watch"))
-		begin_stream(f, x, "watch.jsonl");
+		begin_stream(f, x, in_home(f, numbered) ? numbered : "watch.jsonl");
 	else if (str_is(what, "events"))
 		begin_stream(f, x, "events.jsonl");
 	else if (str_is(what, "metrics"))
 		reply_file(f, x, 200, "metrics.json");
 	else if (str_is(what, "logs"))
 		reply_log(f, x, path);
+	else if (str_is(what, "report"))
+		http_reply(x, 200, "application/json", STR("{\"dir\":\"/runs/job-abcd\"}"));
+	else if (str_is(what, "metrics.csv"))
+		http_reply(x, 200, "text/csv", STR("time\r\n"));
 	else if (str_is(what, "cancel")) {
 		f->cancelled = true;
 		reply_run(f, x, 200);
@@ -317,6 +323,8 @@ static void on_request(void *ctx, struct http_exchange *x)
 		buf_printf(&b, "{\"version\":\"fake\",\"pid\":%d,\"runs_active\":1}",
 			   (int)getpid());
 		http_reply(x, 200, "application/json", buf_str(&b));
+	} else if (str_is(r->path, "/api/v1/login")) {
+		http_reply(x, 200, "application/json", STR("{\"url\":\"http://here/login\"}"));
 	} else if (str_is(r->path, "/api/v1/shutdown")) {
 		http_reply(x, 200, "application/json", STR("{\"runs_active\":1}"));
 		loop_soon(f->loop, stop_now, f);

@@ -7,6 +7,7 @@
  * home directory.
  *
  *	watch.jsonl	what a watcher of any run gets, line by line
+ *	watch-N.jsonl	the same after the N-th submission
  *	run.json	one run (default: the first line of watch.jsonl)
  *	runs.json	the list of runs
  *	metrics.json, events.jsonl

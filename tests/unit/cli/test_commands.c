@@ -1,7 +1,9 @@
 /* The small commands: what they print, what they ask, how they refuse. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "drive.h"
@@ -74,6 +76,9 @@ static void help_and_version_need_nothing(void **state)
 	r = DRIVE(state, "help", "--output", "json");
 	assert_has(&r.out, "{\"help\":\"Regatta ");
 	ran_release(&r);
+	r = DRIVE(state, "run", "--help", "--output", "json");
+	assert_has(&r.out, "{\"help\":\"usage: regatta run ");
+	ran_release(&r);
 	r = DRIVE(state, "--version");
 	assert_string_equal(r.out.p, "regatta " REGATTA_VERSION "\n");
 	ran_release(&r);
@@ -114,6 +119,9 @@ static void init_writes_a_job_file_that_plan_accepts(void **state)
 	ran_release(&r);
 	r = DRIVE(state, "init", "pserver", "-o", "-");
 	assert_has(&r.out, "pserver");
+	ran_release(&r);
+	r = DRIVE(state, "init", "pserver", "-o", "-", "--output", "json");
+	assert_has(&r.out, "{\"job\":\"");
 	ran_release(&r);
 	REFUSED(state, 2, "no strategy 'psever': did you mean 'pserver'?", "init", "psever");
 	REFUSED(state, 2, "no strategy 'qqqqqqq': choose from single", "init", "qqqqqqq");
@@ -287,6 +295,58 @@ static void events_are_printed_in_order(void **state)
 	REFUSED(state, 8, "not JSON", "events", "job");
 }
 
+static void following_ends_when_nobody_reads_any_more(void **state)
+{
+	home_put(state, "run.json", RUN);
+	home_put(state, "events.jsonl", "{\"seq\":1,\"time_ms\":1000,\"kind\":\"accepted\"}\n");
+	drive_short_reader(state);
+	struct ran r = DRIVE(state, "events", "job", "-f");
+	unsetenv("TEST_STDOUT");
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.err.n, 0);
+	ran_release(&r);
+}
+
+static void a_report_names_the_whole_run(void **state)
+{
+	home_put(state, "run.json", ENDED);
+	struct ran r = DRIVE(state, "report", "jo", "--output", "json");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "{\"id\":\"job-abcd\",\"dir\":\"/runs/job-abcd\",");
+	ran_release(&r);
+	r = DRIVE(state, "report", "jo", "-o", unit_path(state, "to"));
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
+	assert_int_equal(home_count(state, "requests.log", "/runs/job-abcd/metrics.csv "), 1);
+	char *summary = home_get(state, "to/summary.json");
+	assert_string_equal(summary, ENDED);
+	free(summary);
+	REFUSED(state, 3, "no run 'nothing'", "report", "nothing");
+}
+
+/* Some openers are the browser itself. */
+static void the_browser_is_not_waited_for(void **state)
+{
+	CLEANUP(freep) char *fifo = xstrdup(unit_path(state, "go"));
+	CLEANUP(freep) char *old = xstrdup(getenv("PATH"));
+	CLEANUP(freep) char *path = xasprintf("%s:%s", (const char *)*state, old);
+
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	home_put(state, "xdg-open",
+		 "#!/bin/sh\ngrep SigIgn /proc/$$/status > ${0%/*}/signals\nread x < ${0%/*}/go\n");
+	assert_int_equal(chmod(unit_path(state, "xdg-open"), 0700), 0);
+	setenv("DISPLAY", ":9", 1);
+	setenv("PATH", path, 1);
+	struct ran r = DRIVE_TTY(state, 80, 24, "ui");
+	setenv("PATH", old, 1);
+	unsetenv("DISPLAY");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "http://here/login\r\n");
+	ran_release(&r);
+	home_await(state, "signals", "0000\n", 1); /* SIGPIPE and the like are its own again */
+	close(open(fifo, O_WRONLY | O_CLOEXEC));   /* it may go */
+}
+
 static void kill_cancels_each_run_it_is_given(void **state)
 {
 	home_put(state, "run.json", RUN);
@@ -337,6 +397,23 @@ static void cleanup_ends_the_run_first(void **state)
 	assert_string_equal(r.out.p, "[]\n");
 	assert_has(&r.err, "many-aaaa");
 	ran_release(&r);
+}
+
+static void more_runs_than_a_request_holds_are_refused(void **state)
+{
+	CLEANUP(freep) char *long_name = xasprintf("%020000d", 1);
+
+	REFUSED(state, 2, "compare: too many names for one request", "compare", "job", long_name);
+	assert_false(file_exists(unit_path(state, "master.log")));
+}
+
+static void options_of_new_tokens_are_refused_elsewhere(void **state)
+{
+	REFUSED(state, 2, "token list: --scope goes with new\n", "token", "list", "--scope",
+		"read");
+	REFUSED(state, 2, "token revoke: --name goes with new\n", "token", "revoke", "abc",
+		"--name", "x");
+	assert_false(file_exists(unit_path(state, "master.log")));
 }
 
 static void roles_get_their_options(void **state)
@@ -427,8 +504,13 @@ int main(int argc, char **argv)
 		T(ps_prints_an_array_or_a_table),
 		T(metrics_are_asked_for_as_the_options_say),
 		T(events_are_printed_in_order),
+		T(following_ends_when_nobody_reads_any_more),
+		T(a_report_names_the_whole_run),
+		T(the_browser_is_not_waited_for),
 		T(kill_cancels_each_run_it_is_given),
 		T(cleanup_ends_the_run_first),
+		T(more_runs_than_a_request_holds_are_refused),
+		T(options_of_new_tokens_are_refused_elsewhere),
 		T(roles_get_their_options),
 		T(words_for_completion_never_start_a_master),
 		T(output_that_cannot_be_written_is_an_error),

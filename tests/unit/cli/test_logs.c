@@ -1,7 +1,11 @@
 /* Logs are the job's bytes: all of them, once, and harmless on a terminal. */
 #include "unit.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -172,6 +176,94 @@ static void a_full_disk_is_an_error_and_a_closed_pipe_is_not(void **state)
 	assert_int_equal(r.code, 5);
 	assert_has(&r.err, "write the log");
 	ran_release(&r);
+	CLEANUP(buf_release) struct buf all;
+	buf_init(&all, 4u << 20);
+	for (int i = 0; i < 1 << 20; i++) /* more than a pipe takes */
+		buf_addc(&all, i % 64 ? 'x' : '\n');
+	home_put(state, "job-0.out", all.p);
+	drive_short_reader(state);
+	r = DRIVE(state, "logs", "job");
+	unsetenv("TEST_STDOUT");
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.err.n, 0);
+	ran_release(&r);
+}
+
+static void many_nodes_are_followed_with_few_descriptors(void **state)
+{
+	CLEANUP(buf_release) struct buf run;
+	struct rlimit few, before;
+
+	buf_init(&run, 64 * 1024);
+	buf_addz(&run, "{\"id\":\"job-abcd\",\"state\":\"running\",\"nodes\":[");
+	for (int i = 0; i < 40; i++)
+		buf_printf(&run, "%s{\"name\":\"job-%d\"}", i ? "," : "", i);
+	buf_addz(&run, "]}");
+	home_put(state, "run.json", run.p);
+	home_put(state, "runs.json", "{\"runs\":[]}");
+	home_put(state, "job-39.out", "here\n");
+	struct ran r = DRIVE(state, "ps"); /* the master has descriptors enough */
+	ran_release(&r);
+	getrlimit(RLIMIT_NOFILE, &before);
+	few = before;
+	few.rlim_cur = 24;
+	setrlimit(RLIMIT_NOFILE, &few);
+	struct driven d = DRIVE_BEGIN(state, "logs", "job", "-f");
+	setrlimit(RLIMIT_NOFILE, &before);
+	r = drive_end(d);
+	assert_int_equal(r.code, 0);
+	assert_string_equal(r.out.p, "job-39 | here\n");
+	ran_release(&r);
+}
+
+/* A process that counts the lines of a pipe into a file. */
+static void count_lines(void **state, const char *fifo)
+{
+	static char chunk[1 << 20];
+	uint64_t lines = 0;
+	ssize_t n;
+
+	fflush(NULL);
+	if (fork() != 0)
+		return;
+	int fd = open(fifo, O_RDONLY);
+	while ((n = read(fd, chunk, sizeof(chunk))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			lines += chunk[i] == '\n';
+	snprintf(chunk, sizeof(chunk), "%" PRIu64 " lines", lines);
+	home_put(state, "counted", chunk);
+	_exit(0);
+}
+
+/* Over a hundred bytes of output for each byte of the logs, all there at once. */
+static void no_line_is_lost_however_many_come_together(void **state)
+{
+	enum { NODES = 40, LINES = 60000 };
+	CLEANUP(buf_release) struct buf run, log;
+	CLEANUP(freep) char *fifo = xstrdup(unit_path(state, "fifo"));
+	char name[128];
+
+	buf_init(&run, 64 * 1024);
+	buf_init(&log, LINES);
+	buf_addz(&run, "{\"id\":\"job-abcd\",\"state\":\"succeeded\",\"nodes\":[");
+	for (int i = 0; i < LINES; i++)
+		buf_addc(&log, '\n');
+	for (int i = 0; i < NODES; i++) {
+		buf_printf(&run, "%s{\"name\":\"%090d\"}", i ? "," : "", i);
+		snprintf(name, sizeof(name), "%090d.out", i);
+		home_put(state, name, log.p);
+	}
+	buf_addz(&run, "]}");
+	home_put(state, "run.json", run.p);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	count_lines(state, fifo);
+	setenv("TEST_STDOUT", fifo, 1);
+	struct ran r = DRIVE(state, "logs", "job", "-f", "--output", "json");
+	unsetenv("TEST_STDOUT");
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
+	snprintf(name, sizeof(name), "%d lines", NODES * LINES);
+	home_await(state, "counted", name, 1);
 }
 
 int main(int argc, char **argv)
@@ -185,6 +277,8 @@ int main(int argc, char **argv)
 		T(a_line_without_end_is_given_in_pieces),
 		T(what_is_not_there_is_not_found),
 		T(a_full_disk_is_an_error_and_a_closed_pipe_is_not),
+		T(many_nodes_are_followed_with_few_descriptors),
+		T(no_line_is_lost_however_many_come_together),
 	};
 	int code;
 

@@ -461,6 +461,19 @@ static void repeats_are_runs_of_their_own(void **state)
 	ran_release(&r);
 }
 
+#define TOOK(ms)                                                                                   \
+	"{\"id\":\"job-abcd\",\"state\":\"succeeded\",\"exit_code\":0,\"elapsed_ms\":" ms "}\n"
+static void the_median_of_two_lies_between_them(void **state)
+{
+	put_good_run(state);
+	home_put(state, "watch-1.jsonl", TOOK("100"));
+	home_put(state, "watch-2.jsonl", TOOK("300"));
+	struct ran r = DRIVE(state, "run", "--repeat", "2", "--", "true");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "100 ms  200 ms  200 ms  300 ms");
+	ran_release(&r);
+}
+
 static void interrupted_repeats_cancel_what_is_active(void **state)
 {
 	home_put(state, "watch.jsonl", RUNNING "\n");
@@ -527,6 +540,7 @@ int main(int argc, char **argv)
 		T(follow_prints_every_line_of_every_node),
 		T(the_live_view_shows_and_vanishes),
 		T(repeats_are_runs_of_their_own),
+		T(the_median_of_two_lies_between_them),
 		T(interrupted_repeats_cancel_what_is_active),
 		T(a_refused_repeat_ends_all),
 	};

@@ -17,6 +17,7 @@ struct home {
 	struct store *st;
 	struct arena *a;
 	int number;
+	const char *job; /* of the runs that are added; NULL: one that has an opinion about score */
 };
 
 static int set_up(void **state)
@@ -63,15 +64,16 @@ static int64_t add_run(struct home *h, const char *name, const char *id, enum ve
 {
 	char request[32];
 	snprintf(request, sizeof(request), "request-%d", h->number++);
-	struct run_row row = {.id = id,
-			      .name = name,
-			      .request_id = request,
-			      .job_json = "{\"metrics\":{\"score\":{\"better\":\"lower\"}}}",
-			      .engine = "local",
-			      .strategy = "single",
-			      .secret = "00",
-			      .nodes = FIXTURE_NODES,
-			      .created_ms = 1000};
+	struct run_row row = {
+		.id = id,
+		.name = name,
+		.request_id = request,
+		.job_json = h->job ? h->job : "{\"metrics\":{\"score\":{\"better\":\"lower\"}}}",
+		.engine = "local",
+		.strategy = "single",
+		.secret = "00",
+		.nodes = FIXTURE_NODES,
+		.created_ms = 1000};
 	struct err err = {0};
 
 	assert_ok(store_run_add(h->st, &row, &err), &err);
@@ -431,6 +433,21 @@ static void the_figure_of_a_run_is_what_was_asked_for(void **state)
 	near(figure(h, USE_BEST), 1, 1e-12); /* lower, as the job file says */
 }
 
+static void the_best_is_the_same_end_for_all_runs(void **state)
+{
+	struct home *h = *state;
+	double v[] = {3, 1, 2};
+
+	h->job = "{}"; /* would guess that higher is better */
+	add_samples(h, add_run(h, "x", "x-aaaa", VERDICT_SUCCEEDED), 0, "score", v, 3);
+	h->job = NULL;
+	add_samples(h, add_run(h, "x", "x-bbbb", VERDICT_SUCCEEDED), 0, "score", v, 3);
+	const struct doc *m = metric_of(
+		compare(h, (struct comparison_options){.use = USE_BEST}, "x-aaaa x-bbbb"), "score");
+	near(doc_num(m, "diff", (double)NAN), 0, 0);
+	assert_true(str_is(doc_str(m, "better", STR("")), "lower"));
+}
+
 static void the_warm_up_does_not_count(void **state)
 {
 	struct home *h = *state;
@@ -554,6 +571,9 @@ static void words_that_mean_nothing_are_refused(void **state)
 	CLEANUP(buf_release) struct buf out = {0};
 	struct err err = {0};
 	assert_fails(run_comparison(h, &o, "ctr ctr", &out, &err), &err, ERR_INVALID, "negative");
+	o = (struct comparison_options){.use = USE_MEAN, .samples = true};
+	assert_fails(run_comparison(h, &o, "ctr ctr", &out, &err), &err, ERR_INVALID,
+		     "by their median, not by their mean");
 }
 
 static void more_metrics_than_can_be_compared_are_refused(void **state)
@@ -625,6 +645,7 @@ int main(int argc, char **argv)
 		WITH_HOME(too_few_runs_are_said_and_never_alarm),
 		WITH_HOME(single_runs_are_compared_by_samples_without_a_verdict),
 		WITH_HOME(the_figure_of_a_run_is_what_was_asked_for),
+		WITH_HOME(the_best_is_the_same_end_for_all_runs),
 		WITH_HOME(the_warm_up_does_not_count),
 		WITH_HOME(a_long_series_is_thinned),
 		WITH_HOME(a_metric_that_one_arm_lacks_is_said),
