@@ -30,6 +30,7 @@ test:
 	@tools/run-tests
 
 bench:
+	@tools/setup test
 	@tools/build --tests
 	@tools/bench
 
@@ -38,18 +39,22 @@ asan:
 	@tools/run-tests asan
 
 fuzz:
+	@tools/setup test
 	@tools/fuzz "$(SECONDS)" $(TARGET)
 
 lint:
+	@tools/setup test
 	@tools/build --configure-only
 	@tools/lint
 
 format:
+	@tools/setup test
 	@tools/format
 
+# What is built is only copied: "sudo make install" leaves nothing of root's in build/.
 install: all
-	@meson configure build/meson --prefix "$(PREFIX)"
-	@meson install -C build/meson --strip --quiet
+	@install -D -m 755 build/regatta "$(DESTDIR)$(PREFIX)/bin/regatta"
+	@install -D -m 644 docs/man/regatta.1 "$(DESTDIR)$(PREFIX)/share/man/man1/regatta.1"
 	@echo "installed in $(DESTDIR)$(PREFIX)"
 
 clean:
