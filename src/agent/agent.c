@@ -67,7 +67,7 @@ static void say_clean(struct agent *a)
 {
 	struct err err = {0};
 
-	if (a->at.exit.kind == ERR_UNAVAILABLE)
+	if (a->at.exit.kind == ERR_UNAVAILABLE || a->at.unproven)
 		return; /* something could not be killed, or was not ours to wait for */
 	if (write_state(a, "clean", &err) < 0)
 		log_warn("%s", err.msg);
@@ -107,7 +107,8 @@ static void update_leave(struct agent *a)
 		log_info("leaving; the result stays");
 		break;
 	case LEAVE_CLEAN:
-		if (attempt_is_live(&a->at))
+		/* A shim that has told everything may still be on its way out. */
+		if (attempt_is_live(&a->at) || a->at.shim > 0)
 			return;
 		a->prepare = task_free(a->prepare);
 		a->collect = task_free(a->collect);
@@ -263,6 +264,8 @@ int agent_main(const char *node_dir)
 	}
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGHUP, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore,
+		  NULL); /* a limit of the file size is an error like a full disk */
 	if (begin(&a, &err) < 0) {
 		log_error("%s", err.msg);
 		rc = err_exit_code(err.kind);

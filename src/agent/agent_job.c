@@ -330,7 +330,8 @@ static void update_collect(struct agent *a)
 {
 	struct err err = {0};
 
-	if (!a->at.has_exit || a->collected_known || a->collect)
+	/* Without inputs nobody knows what to keep; the master sends them again after every hello. */
+	if (!a->at.has_exit || a->collected_known || a->collect || !a->inputs_arena)
 		return;
 	if (a->inputs.nkeep == 0 || !a->inputs.output_dir[0])
 		set_collected(a, NULL);
@@ -403,7 +404,8 @@ static void scan_output(struct agent *a)
 		all &= scan_stream(&a->scan, (enum stream)s, st->fd, st->size, a->at.has_exit,
 				   a->conn, loop_scratch(a->loop));
 	}
-	if (!all) {
+	/* A long queue wakes us when it has drained; only a long scan goes on by itself. */
+	if (!all && conn_queued(a->conn) < CONN_LOW_WATER) {
 		a->scan_waits = true;
 		loop_timer_set(a->scan_timer, 0);
 	}

@@ -109,10 +109,15 @@ static void revive(struct agent *a)
 	free(env);
 }
 
-static void nobody_there(struct agent *a)
+static void nobody_there(struct agent *a, enum err_kind why)
 {
 	int64_t now = clock_boot_ms();
 
+	if (why != ERR_UNAVAILABLE) { /* somebody listens and is busy, or the fault is ours */
+		a->nobody_since_ms = 0;
+		dial_later(a);
+		return;
+	}
 	if (!a->nobody_since_ms)
 		a->nobody_since_ms = now;
 	if (a->cfg.revive && !a->said_bye && now - a->nobody_since_ms >= REVIVE_AFTER_MS &&
@@ -141,7 +146,7 @@ static void dial_now(void *ctx)
 
 	if (dial_unix(a->cfg.link_dir, a->cfg.link_name, DIAL_TIMEOUT_MS, &fd, &err) < 0) {
 		log_debug("dial: %s", err.msg);
-		nobody_there(a);
+		nobody_there(a, err.kind);
 		return;
 	}
 	a->nobody_since_ms = 0;

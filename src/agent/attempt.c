@@ -29,6 +29,7 @@
 #define SHIM_LOOK_MS 200
 #define HOSTFILE "hostfile"
 #define MACHINEFILE "machinefile"
+#define NEVER_STARTED "the shim was killed before the job had started"
 
 void attempt_init(struct attempt *at, struct loop *l, const struct agent_config *cfg,
 		  const char *boot_id, const struct attempt_events *ev, void *ctx)
@@ -235,8 +236,12 @@ static void job_look(void *ctx)
 		loop_timer_set(at->job_timer, JOB_LOOK_MS);
 		return;
 	}
-	tend_main_unknown(&at->tend, "agent and shim were killed; exit status unknown",
-			  clock_boot_ms());
+	look(at);
+	if (at->st.job.pid == 0)
+		tend_lost(&at->tend, NEVER_STARTED, clock_boot_ms());
+	else
+		tend_main_unknown(&at->tend, "agent and shim were killed; exit status unknown",
+				  clock_boot_ms());
 	loop_timer_set(at->tend_timer, 0);
 }
 
@@ -259,15 +264,19 @@ static void take_over(struct attempt *at)
 		.ctx = at,
 	};
 	if (status_open(at->dirfd, &at->tend.status_fd, &err) < 0) {
+		at->unproven = true;
 		give_up(at, &err);
 		return;
 	}
 	at->tending = true;
 	if (tend_open(&at->tend, &err) < 0) {
 		stop_tending(at);
+		at->unproven = true;
 		give_up(at, &err);
 		return;
 	}
+	for (int s = 0; s < STREAMS; s++)
+		spool_look_left(&at->tend.spools[s]);
 	at->tend.exit.ngaps = at->st.exit.ngaps;
 	memcpy(at->tend.exit.gaps, at->st.exit.gaps, sizeof(at->st.exit.gaps));
 	for (int s = 0; s < STREAMS; s++)
@@ -278,7 +287,7 @@ static void take_over(struct attempt *at)
 	if (at->st.ended)
 		tend_main_known(&at->tend, at->st.code, at->st.signal, now);
 	else if (at->st.job.pid == 0)
-		tend_lost(&at->tend, "the shim was killed before the job had started", now);
+		tend_lost(&at->tend, NEVER_STARTED, now);
 	else if (!at->parent ||
 		 waitid(P_PID, (id_t)at->st.job.pid, &si, WEXITED | WNOHANG | WNOWAIT) < 0)
 		at->job_timer = loop_timer_new(at->loop, job_look, at);
@@ -533,7 +542,12 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 
 void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)
 {
-	if (at->tending && pid == at->tend.job.pid && !at->tend.exited)
+	if (!at->tending || pid != at->tend.job.pid || at->tend.exited)
+		return;
+	look(at);
+	if (at->st.job.pid == 0) /* it ended without its program: that is no status of the job's */
+		tend_lost(&at->tend, NEVER_STARTED, clock_boot_ms());
+	else
 		tend_main_ended(&at->tend, wait_status, clock_boot_ms());
 }
 
@@ -545,7 +559,7 @@ static void never_claimed(struct attempt *at, int wait_status)
 	if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0)
 		err_errno(&err, WEXITSTATUS(wait_status), "start attempt %d", at->no);
 	else
-		err_set(&err, ERR_UNAVAILABLE, "the shim was killed before the job had started");
+		err_set(&err, ERR_UNAVAILABLE, NEVER_STARTED);
 	give_up(at, &err);
 }
 

@@ -32,6 +32,7 @@ struct attempt {
 	struct status st;
 	int64_t status_size;
 	bool has_exit; /* `exit` is final */
+	bool unproven; /* ... but nobody saw to it that the job is gone */
 	struct exit_report exit;
 
 	/* Watching. */

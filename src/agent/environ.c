@@ -44,6 +44,9 @@ const char **environ_make(const struct msg_start *m, const char *mark, const cha
 	const char **env = xcalloc(m->nenv + FILLED_IN + 3, sizeof(*env));
 	size_t n = 0;
 
+	/* First, because whoever looks for it does not read environments without end. */
+	if (mark[0])
+		env[n++] = xasprintf("%s=%s", PROC_MARK, mark);
 	for (size_t i = 0; i < m->nenv; i++)
 		if (!is_name(m->env[i], PROC_MARK) && !is_name(m->env[i], METRICS_NAME))
 			env[n++] = xstrdup(m->env[i]);
@@ -55,8 +58,6 @@ const char **environ_make(const struct msg_start *m, const char *mark, const cha
 					     own ? own : filled_in[i].fallback);
 	}
 	env[n++] = xasprintf("%s=%s", METRICS_NAME, metrics_fifo);
-	if (mark[0])
-		env[n++] = xasprintf("%s=%s", PROC_MARK, mark);
 	return env;
 }
 

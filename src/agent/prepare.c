@@ -192,6 +192,7 @@ int prepare_files(const struct msg_inputs *in, const char *node_dir, struct err 
 	inputs_digest(in, digest);
 	if (made_already(mark, work, digest))
 		return 0;
+	unlink(mark); /* it must not speak for what is made now */
 	if (file_remove_tree(work, err) < 0 || file_remove_tree(fresh, err) < 0)
 		return err_wrap(err, "clear the work directory");
 	if (mkdir(fresh, 0777) < 0)

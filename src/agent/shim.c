@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 
 #define CODE_NOT_FOUND 127
 #define CODE_NOT_RUN 126
+#define JOB_UMASK 022 /* the master's own, 077, is for its files and not for the job's */
 
 struct shim {
 	const struct shim_start *start;
@@ -98,9 +100,13 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 	if (chdir(s->cwd) < 0)
 		give_up(report, STAGE_CWD);
 	/* Nothing of the job's runs before its pid is on record; without a shim it never runs. */
-	if (read(b->go[0], &byte, 1) != 1)
+	if (read(b->go[0], &byte, 1) != 1) {
+		status_add_job(sh->status_fd, (struct proc_id){0},
+			       NULL); /* there is no job after all */
 		_exit(CODE_NOT_RUN);
+	}
 	child_reset_signals();
+	umask(JOB_UMASK);
 	execve(s->file, (char *const *)s->argv, (char *const *)s->env);
 	if (errno == ENOEXEC)
 		exec_by_shell(s);
@@ -331,6 +337,8 @@ static void take_own_signals(struct shim *sh)
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGHUP, &ignore, NULL);
 	sigaction(SIGINT, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore,
+		  NULL); /* a limit of the file size is an error like a full disk */
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SHIM_STOP);

@@ -76,6 +76,18 @@ void spool_close(struct spool *sp)
 	sp->fifo = sp->file = -1;
 }
 
+void spool_look_left(struct spool *sp)
+{
+	int spare[2];
+
+	/* The metrics FIFO has no end; a file that is there finds the end by itself. */
+	if (sp->stream == STREAM_METRICS || sp->file >= 0 || pipe2(spare, O_CLOEXEC) < 0)
+		return;
+	sp->eof = tee(sp->fifo, spare[1], 1, SPLICE_F_NONBLOCK) == 0;
+	close(spare[0]);
+	close(spare[1]);
+}
+
 /* Read and forget, counting. */
 static enum spool_state drop(struct spool *sp)
 {

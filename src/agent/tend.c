@@ -18,6 +18,7 @@
 #define BUDGET_LOOK_MS 50
 #define KILL_FIRST_MS 1
 #define KILL_MAX_MS 50
+#define FLUSH_ROUNDS 8 /* 1 MiB, the largest pipe, even where bytes are dropped */
 
 int tend_open(struct tend *t, struct err *err)
 {
@@ -69,7 +70,7 @@ static bool check_budget(struct tend *t)
 {
 	uint64_t acked[STREAMS] = {0}, total = total_size(t);
 
-	if (t->phase != TEND_RUNNING || total - t->acked_sum <= t->limits.spool_bytes)
+	if (t->phase > TEND_DRAINING || total - t->acked_sum <= t->limits.spool_bytes)
 		return false;
 	/* Made by the agent when it has something to tell. */
 	if (t->acked < 0)
@@ -344,7 +345,8 @@ static void step_killing(struct tend *t, int64_t now_ms)
 /* What is still in the pipes; a full disk gets its time here too. */
 static void step_flushing(struct tend *t, int64_t now_ms)
 {
-	while (pump(t, now_ms))
+	/* Everybody is dead, so this empties the pipes; one that could not be killed must not keep us here. */
+	for (int i = 0; i < FLUSH_ROUNDS && pump(t, now_ms); i++)
 		;
 	for (int s = 0; s < STREAMS; s++)
 		if (t->retry_ms[s])

@@ -141,10 +141,14 @@ void child_close_from(int first)
 
 void child_reset_handlers(void)
 {
-	struct sigaction dfl = {.sa_handler = SIG_DFL};
+	/* The kernel's own form and call: libc refuses the two it keeps for itself, which posix_spawn sets to be ignored. */
+	static const struct {
+		void *handler, *flags, *restorer;
+		uint64_t mask;
+	} dfl;
 
-	for (int s = 1; s < NSIG; s++)
-		sigaction(s, &dfl, NULL);
+	for (long s = 1; s <= 64; s++)
+		syscall(SYS_rt_sigaction, s, &dfl, NULL, sizeof(dfl.mask));
 }
 
 void child_reset_signals(void)

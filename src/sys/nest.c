@@ -49,14 +49,12 @@ static bool request_parse(char *text, size_t n, struct nest_child *ret)
 }
 
 static void __attribute__((noreturn))
-child_main(const struct nest_child *c, int (*role)(const char *arg))
+child_main(const struct nest_child *c, int log, int (*role)(const char *arg))
 {
-	int log = open(c->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
 	setsid();
 	child_reset_signals();
 	title_words("agent", c->arg);
-	if (log < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
+	if (dup2(log, 1) < 0 || dup2(log, 2) < 0)
 		_exit(errno);
 	child_close_from(3);
 	exit(role(c->arg));
@@ -65,13 +63,16 @@ child_main(const struct nest_child *c, int (*role)(const char *arg))
 /* A pid, or minus an errno. */
 static int64_t hatch(const struct nest_child *c, char *mark, int (*role)(const char *arg))
 {
+	CLEANUP(close_fdp) int log = open(c->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	int64_t pid;
 
+	if (log < 0)
+		return -errno;
 	/* Before the fork: from its first moment the child can be found by its mark. */
 	memcpy(mark, c->mark, NEST_MARK_LEN);
 	pid = fork();
 	if (pid == 0)
-		child_main(c, role);
+		child_main(c, log, role);
 	if (pid < 0)
 		pid = -errno;
 	memcpy(mark, MARK_NONE, NEST_MARK_LEN);

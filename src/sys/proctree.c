@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-#define ENVIRON_MAX (256 * 1024) /* how much of an environment is looked through */
+#define ENVIRON_MAX (2 * 1024 * 1024) /* how much of an environment is looked through */
 
 static void closedirp(DIR **d)
 {

@@ -124,11 +124,15 @@ static void a_nest_that_is_stopped_is_replaced(void **state)
 	nest_free(n);
 }
 
-static void a_child_without_a_log_ends_at_once(void **state)
+static void a_log_that_cannot_be_opened_is_told(void **state)
 {
 	struct nest *n = nest_new(env);
+	struct nest_child c = {.mark = MARK, .arg = "one", .log = unit_path(state, "no/such/dir")};
+	struct err err = {0};
+	pid_t pid;
 
-	wait_gone(fork_one(n, "stay", unit_path(state, "no/such/dir")));
+	assert_int_equal(nest_fork(n, &c, &pid, &err), -1);
+	assert_int_equal(err.code, ENOENT);
 	nest_free(n);
 }
 
@@ -156,7 +160,7 @@ int main(int argc, char **argv)
 			unit_remove_dir),
 		cmocka_unit_test_setup_teardown(a_nest_that_is_stopped_is_replaced, unit_make_dir,
 						unit_remove_dir),
-		cmocka_unit_test_setup_teardown(a_child_without_a_log_ends_at_once, unit_make_dir,
+		cmocka_unit_test_setup_teardown(a_log_that_cannot_be_opened_is_told, unit_make_dir,
 						unit_remove_dir),
 		cmocka_unit_test_setup_teardown(a_bad_request_is_refused, unit_make_dir,
 						unit_remove_dir),
