@@ -233,6 +233,12 @@ static bool route_matches(const struct api_route *r, const struct str *parts, in
 	return i == n;
 }
 
+/* A HEAD is a GET whose body is left out (http_reply does that); that of a login link would spend it. */
+static bool has_head(const struct api_route *r)
+{
+	return !strcmp(r->method, "GET") && r->fn != api_login;
+}
+
 /* The route of a request, or NULL with *ret_status. */
 static const struct api_route *find_route(struct api_call *c, int *ret_status, struct err *err)
 {
@@ -245,12 +251,14 @@ static const struct api_route *find_route(struct api_call *c, int *ret_status, s
 		struct str params[API_MAX_PARAMS] = {0};
 		if (!route_matches(&routes[i], parts, n, params))
 			continue;
-		if (str_is(c->req->method, routes[i].method)) {
+		if (str_is(c->req->method, routes[i].method) ||
+		    (str_is(c->req->method, "HEAD") && has_head(&routes[i]))) {
 			memcpy(c->params, params, sizeof(params));
 			buf_release(&allow);
 			return &routes[i];
 		}
-		buf_printf(&allow, "%s%s", allow.n ? ", " : "", routes[i].method);
+		buf_printf(&allow, "%s%s%s", allow.n ? ", " : "", routes[i].method,
+			   has_head(&routes[i]) ? ", HEAD" : "");
 	}
 	*ret_status = allow.n ? 405 : 404;
 	if (allow.n) {
@@ -273,6 +281,14 @@ static void add_headers(struct http_exchange *x, bool is_page, bool is_report)
 	http_add_header(x, "Cache-Control", is_page ? "no-cache" : "no-store");
 }
 
+/* Nobody may fill our memory with what no handler will look at. */
+static bool has_needless_body(const struct http_exchange *x, const struct api_route *r)
+{
+	struct str length = http_header(x, "content-length");
+
+	return !strcmp(r->method, "GET") && length.p && !str_is(length, "0");
+}
+
 /* Everything is decided before a body is read: who, whether, and where an upload goes. */
 static int on_headers(void *ctx, struct http_exchange *x)
 {
@@ -291,6 +307,11 @@ static int on_headers(void *ctx, struct http_exchange *x)
 	}
 	if (!r) {
 		reply_error(&c, status, &err);
+		return -2;
+	}
+	if (has_needless_body(x, r)) {
+		err_set(&err, ERR_INVALID, "a GET takes no body");
+		reply_error(&c, 400, &err);
 		return -2;
 	}
 	http_set_user(x, auth_user(scope, c.holder));
@@ -322,4 +343,17 @@ static void on_request(void *ctx, struct http_exchange *x)
 		reply_error(&c, status_of(err.kind), &err);
 }
 
-const struct http_handler api_handler = {.on_headers = on_headers, .on_request = on_request};
+/* A body that never came whole. */
+static void on_abort(void *ctx, struct http_exchange *x)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct api_call c = {.m = ctx, .x = x, .req = http_request(x), .arena = a};
+	int status;
+	const struct api_route *r = find_route(&c, &status, NULL);
+
+	if (r && r->fn == api_blob_put)
+		api_blob_abort(ctx, x, c.params[0]);
+}
+
+const struct http_handler api_handler = {
+	.on_headers = on_headers, .on_request = on_request, .on_abort = on_abort};

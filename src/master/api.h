@@ -71,3 +71,4 @@ int api_blob_head(struct api_call *c, struct err *err);
 int api_blob_put(struct api_call *c, struct err *err);
 int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256,
 		  struct err *err); /* descriptor or -1 */
+void api_blob_abort(struct master *m, const struct http_exchange *x, struct str sha256);

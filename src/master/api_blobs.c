@@ -1,14 +1,17 @@
 /*
  * Source archives, addressed by their SHA-256.  An upload goes to a file of its
- * own and gets its name only after its digest was checked.
+ * own, named after its exchange, and gets its name only after its digest was
+ * checked: several may bring the same archive at once.
  */
 #include "master/api.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -17,22 +20,44 @@
 #include "base/hex.h"
 #include "base/path.h"
 #include "net/digest.h"
+#include "sys/worker.h"
 
 static bool is_sha256(struct str s)
 {
 	return s.n == 64 && strspn(s.p, "0123456789abcdef") == 64;
 }
 
-static char *blob_path(const struct master *m, struct str sha256, const char *suffix)
+static char *blob_path(const struct master *m, struct str sha256)
 {
-	return xasprintf("%s/blobs/%.*s%s", m->home, STR_ARG(sha256), suffix);
+	return xasprintf("%s/blobs/%.*s", m->home, STR_ARG(sha256));
+}
+
+static char *part_path(const struct master *m, const struct http_exchange *x, struct str sha256)
+{
+	return xasprintf("%s/blobs/%.*s.%p.part", m->home, STR_ARG(sha256), (const void *)x);
+}
+
+/* What a master that was killed left half done. */
+static void remove_old_parts(const struct master *m, const char *dir_path)
+{
+	DIR *dir = opendir(dir_path);
+	const struct dirent *e;
+	struct stat st;
+
+	while (dir && (e = readdir(dir)))
+		if (str_ends(str_from(e->d_name), STR(".part")) &&
+		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_mtime < m->started_ms / 1000)
+			unlinkat(dirfd(dir), e->d_name, 0);
+	if (dir)
+		closedir(dir);
 }
 
 int api_blob_head(struct api_call *c, struct err *err)
 {
 	if (!is_sha256(c->params[0]))
 		return err_set(err, ERR_INVALID, "a blob's name is 64 hex digits");
-	CLEANUP(freep) char *path = blob_path(c->m, c->params[0], "");
+	CLEANUP(freep) char *path = blob_path(c->m, c->params[0]);
 	if (!file_exists(path))
 		return err_set(err, ERR_NOT_FOUND, "no such blob");
 	http_reply(c->x, 200, "application/octet-stream", STR(""));
@@ -41,39 +66,78 @@ int api_blob_head(struct api_call *c, struct err *err)
 
 int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256, struct err *err)
 {
-	(void)x;
 	if (!is_sha256(sha256))
 		return err_set(err, ERR_INVALID, "a blob's name is 64 hex digits");
 	CLEANUP(freep) char *dir = path_join(m->home, "blobs");
-	CLEANUP(freep) char *path = blob_path(m, sha256, ".part");
+	CLEANUP(freep) char *path = part_path(m, x, sha256);
 	if (file_mkdir_p(dir, 0700, err) < 0)
 		return -1;
-	unlink(path); /* of an upload that was cut */
+	remove_old_parts(m, dir);
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd >= 0 ? fd : err_errno(err, errno, "create '%s'", path);
 }
 
-int api_blob_put(struct api_call *c, struct err *err)
+void api_blob_abort(struct master *m, const struct http_exchange *x, struct str sha256)
 {
-	CLEANUP(freep) char *part = blob_path(c->m, c->params[0], ".part");
-	CLEANUP(freep) char *path = blob_path(c->m, c->params[0], "");
-	CLEANUP(close_fdp) int fd = open(part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(freep) char *path = part_path(m, x, sha256);
+
+	unlink(path);
+}
+
+/* An archive may be of gigabytes: a worker reads it again. */
+struct blob_check {
+	struct http_exchange *x;
+	char *part, *path;
+	char sha256[65];
+	struct err err;
+};
+
+static void check_work(void *arg)
+{
+	struct blob_check *b = arg;
+	CLEANUP(close_fdp) int fd = open(b->part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	uint8_t digest[SHA256_BYTES];
 	char hex[65];
-	uint64_t size;
 
-	if (fd < 0)
-		return err_errno(err, errno, "open '%s'", part);
-	if (sha256_fd(fd, digest, &size, err) < 0)
-		return -1;
-	hex_encode(digest, sizeof(digest), hex);
-	if (!str_is(c->params[0], hex)) {
-		unlink(part);
-		return err_set(err, ERR_INVALID,
-			       "the bytes have another SHA-256 than their name says");
+	if (fd < 0) {
+		err_errno(&b->err, errno, "open '%s'", b->part);
+		return;
 	}
-	if (rename(part, path) < 0)
-		return err_errno(err, errno, "rename '%s'", part);
-	http_reply(c->x, 201, "application/json", STR("{}\n"));
+	if (sha256_fd(fd, digest, NULL, &b->err) < 0)
+		return;
+	hex_encode(digest, sizeof(digest), hex);
+	if (strcmp(b->sha256, hex) != 0)
+		err_set(&b->err, ERR_INVALID,
+			"the bytes have another SHA-256 than their name says");
+	/* On disk first: whoever finds the name believes that the bytes are there. */
+	else if (fsync(fd) < 0 || rename(b->part, b->path) < 0)
+		err_errno(&b->err, errno, "store '%s'", b->path);
+}
+
+static void check_done(void *arg)
+{
+	struct blob_check *b = arg;
+
+	if (b->err.kind == ERR_NONE) {
+		http_reply(b->x, 201, "application/json", STR("{}\n"));
+	} else {
+		unlink(b->part);
+		api_reply_error(b->x, &b->err);
+	}
+	free(b->part);
+	free(b->path);
+	free(b);
+}
+
+int api_blob_put(struct api_call *c, struct err *err)
+{
+	struct blob_check *b = xcalloc(1, sizeof(*b));
+
+	(void)err;
+	b->x = c->x;
+	b->part = part_path(c->m, c->x, c->params[0]);
+	b->path = blob_path(c->m, c->params[0]);
+	snprintf(b->sha256, sizeof(b->sha256), "%.*s", STR_ARG(c->params[0]));
+	workers_submit(c->m->workers, check_work, check_done, b);
 	return 0;
 }

@@ -65,7 +65,7 @@ static bool put_run(void *ctx, const struct run_row *row)
 		row_to_json(row, lo->text);
 	if (lr)
 		live_run_done(lr);
-	return true;
+	return !lo->text->overflow;
 }
 
 int api_runs_list(struct api_call *c, struct err *err)
@@ -90,6 +90,10 @@ int api_runs_list(struct api_call *c, struct err *err)
 	int rc = store_runs_each(c->m->store, str_is(state, "active"), before_no, (int)limit,
 				 c->arena, put_run, &lo, err);
 	buf_addz(&text, "]}\n");
+	if (rc == 0 && text.overflow)
+		rc = err_set(err, ERR_QUOTA,
+			     "too many runs for one answer: ask for fewer with "
+			     "'limit' and 'before'");
 	if (rc == 0)
 		api_reply_json(c, 200, &text);
 	buf_release(&text);

@@ -276,10 +276,29 @@ static bool cookie_is_meant(const struct api_call *c)
 	       str_is(mode, "navigate");
 }
 
+/* Two masters on one machine share a browser's cookies: each has a name of its own. */
+static void cookie_name(const struct api_call *c, char out[static 32])
+{
+	char own[64];
+
+	http_own_address(c->x, own);
+	const char *colon = strrchr(own, ':');
+
+	snprintf(out, 32, SESSION_COOKIE "%.5s", colon ? colon + 1 : "");
+}
+
+static struct str session_cookie(const struct api_call *c)
+{
+	char name[32];
+
+	cookie_name(c, name);
+	return cookie_get(http_header(c->x, "cookie"), name);
+}
+
 static enum api_auth tcp_caller(struct api_call *c, int *ret_status, struct err *err)
 {
 	struct str bearer = http_header(c->x, "authorization"), prefix = STR("Bearer ");
-	struct str cookie = cookie_get(http_header(c->x, "cookie"), SESSION_COOKIE);
+	struct str cookie = session_cookie(c);
 	enum api_auth scope = 0;
 
 	if (bearer.p) {
@@ -412,10 +431,11 @@ int api_login_code(struct api_call *c, struct err *err)
 
 static void set_cookie(struct api_call *c, const char *value, int64_t age_s)
 {
-	char text[256];
+	char text[256], name[32];
 
+	cookie_name(c, name);
 	snprintf(text, sizeof(text), "%s=%s; HttpOnly; SameSite=Strict; Path=/; Max-Age=%lld%s",
-		 SESSION_COOKIE, value, (long long)age_s, c->req->tls ? "; Secure" : "");
+		 name, value, (long long)age_s, c->req->tls ? "; Secure" : "");
 	http_add_header(c->x, "Set-Cookie", text);
 }
 
@@ -423,9 +443,10 @@ int api_login(struct api_call *c, struct err *err)
 {
 	struct str code = query_get(&c->req->query, "code", STR(""));
 	struct str address = address_without_port(str_from(c->req->peer));
+	uint32_t forgotten;
 	char secret[65];
 
-	if (!session_begin(c->m->auth->sessions, code, clock_boot_ms(), secret)) {
+	if (!session_begin(c->m->auth->sessions, code, clock_boot_ms(), secret, &forgotten)) {
 		if (!c->req->local &&
 		    !limiter_failed(c->m->auth->failures, address, clock_boot_ms()))
 			return err_set(err, ERR_THROTTLED, "too many wrong codes: wait a second");
@@ -434,6 +455,8 @@ int api_login(struct api_call *c, struct err *err)
 			       "'regatta ui' prints a new one.\n"));
 		return 0;
 	}
+	if (forgotten)
+		cut_streams(c->m, session_holder(forgotten));
 	set_cookie(c, secret, SESSION_MS / 1000);
 	explicit_bzero(secret, sizeof(secret));
 	http_add_header(c->x, "Location", "/");
@@ -444,7 +467,7 @@ int api_login(struct api_call *c, struct err *err)
 int api_logout(struct api_call *c, struct err *err)
 {
 	(void)err;
-	struct str cookie = cookie_get(http_header(c->x, "cookie"), SESSION_COOKIE);
+	struct str cookie = session_cookie(c);
 	uint32_t serial = session_end(c->m->auth->sessions, cookie);
 	if (serial)
 		cut_streams(c->m, session_holder(serial));

@@ -21,7 +21,7 @@
 #include "store/logfile.h"
 
 #define TEXT "text/plain; charset=utf-8"
-#define LIST_MAX_RUNS 1000 /* the newest; older ones by /api/v1/runs */
+#define LIST_MAX_RUNS 1000 /* at once; where more follow, the Link header says how to ask */
 #define LIST_MAX_BYTES (16u << 20)
 
 int old_status(struct api_call *c, struct err *err)
@@ -39,6 +39,8 @@ int old_status(struct api_call *c, struct err *err)
 struct log_list {
 	const struct master *m;
 	struct buf text;
+	int runs;
+	const char *last; /* of the runs whose logs are in the text */
 };
 
 /* Listing what is there costs less than planning a thousand jobs again. */
@@ -48,6 +50,7 @@ static bool list_run(void *ctx, const struct run_row *row)
 	CLEANUP(freep) char *path = xasprintf("%s/runs/%s/logs", l->m->home, row->id);
 	struct dirent **names;
 	int n = scandir(path, &names, NULL, alphasort);
+	size_t before = l->text.n;
 
 	for (int i = 0; i < n; i++) {
 		if (str_ends(str_from(names[i]->d_name), STR(".log")))
@@ -56,15 +59,32 @@ static bool list_run(void *ctx, const struct run_row *row)
 	}
 	if (n >= 0)
 		free(names);
-	return !l->text.overflow;
+	if (l->text.overflow) { /* whole runs only: the next page begins with this one */
+		l->text.n = before;
+		return false;
+	}
+	l->runs++;
+	l->last = row->id;
+	return true;
 }
 
 int old_list_logs(struct api_call *c, struct err *err)
 {
 	struct log_list l = {.m = c->m};
+	struct str before = query_get(&c->req->query, "before", STR(""));
+	int64_t before_no = 0;
+	char next[256];
 
+	if (before.n &&
+	    store_run_find(c->m->store, before, c->arena, &before_no, &c->ids, &c->nids, err) < 0)
+		return -1;
 	buf_init(&l.text, LIST_MAX_BYTES);
-	int rc = store_runs_each(c->m->store, false, 0, LIST_MAX_RUNS, c->arena, list_run, &l, err);
+	int rc = store_runs_each(c->m->store, false, before_no, LIST_MAX_RUNS, c->arena, list_run,
+				 &l, err);
+	if (rc == 0 && l.last && (l.runs == LIST_MAX_RUNS || l.text.overflow)) {
+		snprintf(next, sizeof(next), "</list_logs?before=%s>; rel=\"next\"", l.last);
+		http_add_header(c->x, "Link", next);
+	}
 	if (rc == 0)
 		http_reply(c->x, 200, TEXT, buf_str(&l.text));
 	buf_release(&l.text);

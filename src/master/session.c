@@ -43,15 +43,17 @@ static struct secret *place(struct secret *v, int64_t now_ms)
 	return first;
 }
 
-static struct secret *add(struct secret *v, enum api_auth scope, int64_t now_ms, int64_t for_ms,
-			  char text[static 65])
+/* The serial of what it takes the place of, or 0. */
+static uint32_t add(struct secret *v, enum api_auth scope, int64_t now_ms, int64_t for_ms,
+		    uint32_t serial, char text[static 65])
 {
 	struct secret *s = place(v, now_ms);
+	uint32_t before = s->serial;
 
 	token_new(text);
-	*s = (struct secret){.scope = scope, .until_ms = now_ms + for_ms};
+	*s = (struct secret){.scope = scope, .until_ms = now_ms + for_ms, .serial = serial};
 	sha256_of(text, strlen(text), s->hash);
-	return s;
+	return before;
 }
 
 /* All are compared, so that the time says nothing. */
@@ -70,16 +72,18 @@ static const struct secret *find(const struct secret *v, struct str text, int64_
 
 void session_code(struct sessions *s, enum api_auth scope, int64_t now_ms, char code[static 65])
 {
-	add(s->codes, scope, now_ms, SESSION_CODE_MS, code);
+	add(s->codes, scope, now_ms, SESSION_CODE_MS, 0, code);
 }
 
-bool session_begin(struct sessions *s, struct str code, int64_t now_ms, char secret[static 65])
+bool session_begin(struct sessions *s, struct str code, int64_t now_ms, char secret[static 65],
+		   uint32_t *ret_forgotten)
 {
 	const struct secret *found = find(s->codes, code, now_ms);
 
 	if (!found)
 		return false;
-	add(s->sessions, found->scope, now_ms, SESSION_MS, secret)->serial = ++s->last_serial;
+	*ret_forgotten =
+		add(s->sessions, found->scope, now_ms, SESSION_MS, ++s->last_serial, secret);
 	s->codes[found - s->codes] = (struct secret){0};
 	return true;
 }

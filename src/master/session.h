@@ -13,16 +13,18 @@
 
 #define SESSION_CODE_MS (2 * 60 * 1000)
 #define SESSION_MS (12 * 60 * 60 * 1000)
-#define SESSION_MAX 64 /* of each; the oldest is forgotten for a new one */
-#define SESSION_COOKIE "regatta_session"
+#define SESSION_MAX 64			  /* of each; the oldest is forgotten for a new one */
+#define SESSION_COOKIE "regatta_session_" /* and the port: cookies know none of their own */
 
 struct sessions;
 struct sessions *sessions_new(void);
 struct sessions *sessions_free(struct sessions *s);
 /* A new code (64 hex digits) for a session of this scope. */
 void session_code(struct sessions *s, enum api_auth scope, int64_t now_ms, char code[static 65]);
-/* Spends the code; false if it was never given, spent, or is too old. */
-bool session_begin(struct sessions *s, struct str code, int64_t now_ms, char secret[static 65]);
+/* Spends the code; false if it was never given, spent, or is too old.  *ret_forgotten: the serial of
+ * the session that had to go for this one, or 0. */
+bool session_begin(struct sessions *s, struct str code, int64_t now_ms, char secret[static 65],
+		   uint32_t *ret_forgotten);
 /* What the holder of the secret may do; 0: nothing.  *ret_serial (may be NULL) tells sessions
  * apart; it is never 0. */
 enum api_auth session_scope(const struct sessions *s, struct str secret, int64_t now_ms,

@@ -68,7 +68,7 @@ struct http_conn {
 	struct http1 head;
 	struct http1_body body;
 	int upload_fd;
-	int64_t upload_deadline_ms;
+	int64_t upload_deadline_ms, answer_deadline_ms;
 	struct http_exchange *x;
 	struct buf in; /* read, not yet looked at */
 

@@ -176,6 +176,30 @@ static bool flush_file(struct http_conn *c, bool *ret_progress)
 	return true;
 }
 
+/* A whole answer has a deadline from its size, and no pause may be longer than stall_ms.  A stream
+ * has no size: there it is the pauses only. */
+static void set_answer_timer(struct http_conn *c)
+{
+	int64_t wait = c->server->limits.stall_ms;
+
+	if (c->state == HTTP_ANSWERING) {
+		int64_t left = c->answer_deadline_ms - clock_boot_ms();
+
+		wait = left < wait ? left : wait;
+	}
+	loop_timer_set(c->timer, wait > 0 ? wait : 0);
+}
+
+/* Everything that the client is to take now is known. */
+static void begin_answer_timer(struct http_conn *c)
+{
+	int64_t bytes = (int64_t)(c->out.n - c->out_sent) + c->file_left;
+
+	c->answer_deadline_ms = clock_boot_ms() + c->server->limits.stall_ms +
+				bytes / c->server->limits.min_rate * 1000;
+	set_answer_timer(c);
+}
+
 bool http_conn_flush(struct http_conn *c)
 {
 	bool progress = false;
@@ -186,7 +210,7 @@ bool http_conn_flush(struct http_conn *c)
 		return false;
 	if (http_conn_unsent(c) > 0) {
 		if (progress && (c->state == HTTP_ANSWERING || c->state == HTTP_STREAMING))
-			loop_timer_set(c->timer, c->server->limits.stall_ms);
+			set_answer_timer(c);
 	} else if (c->state == HTTP_ANSWERING) {
 		http_conn_answered(c);
 		return !c->dead;
@@ -262,6 +286,8 @@ static void finish_answer(struct http_conn *c)
 	c->state = HTTP_ANSWERING;
 	if (http_conn_unsent(c) == 0)
 		http_conn_answered(c);
+	else
+		begin_answer_timer(c);
 }
 
 static void begin_answer(struct http_conn *c)
@@ -327,7 +353,7 @@ void http_reply_file(struct http_exchange *x, int status, const char *type, int 
 	c->file_fd = fd;
 	c->file_off = off;
 	c->file_left = len;
-	loop_timer_set(c->timer, c->server->limits.stall_ms);
+	begin_answer_timer(c);
 	http_conn_flush(c);
 }
 
@@ -387,6 +413,13 @@ void http_stream_begin(struct http_exchange *x, int status, const char *type,
 
 	send_parts(c, &iov, 1);
 	buf_release(&head);
+	if (!x->is_head || c->dead)
+		return;
+	/* The head is all that was asked for: the stream is over, its owner hears of it. */
+	c->x = NULL;
+	x->conn = NULL;
+	http_exchange_gone(x);
+	finish_answer(c);
 }
 
 bool http_stream_write(struct http_exchange *x, struct str bytes)
@@ -398,11 +431,14 @@ bool http_stream_write(struct http_exchange *x, struct str bytes)
 
 	if (!c)
 		return false;
-	if (bytes.n == 0 || x->is_head)
+	if (bytes.n == 0)
 		return true;
+	bool behind = http_conn_unsent(c) > 0;
+
 	if (!(x->chunked ? send_parts(c, iov, 3) : send_parts(c, iov + 1, 1)))
 		return false;
-	if (http_conn_unsent(c) <= c->server->limits.max_queue)
+	/* What is larger than the queue may be is no fault of a client that had taken everything. */
+	if (!behind || http_conn_unsent(c) <= c->server->limits.max_queue)
 		return true;
 	http_conn_kill(c);
 	return false;
@@ -425,7 +461,7 @@ void http_stream_end(struct http_exchange *x)
 {
 	struct http_conn *c = x->conn;
 
-	if (c && x->chunked && !x->is_head)
+	if (c && x->chunked)
 		http_conn_say(c, STR("0\r\n\r\n"));
 	if (!x->conn) /* gone before, or just now */
 		c = NULL;

@@ -23,6 +23,7 @@ static const struct http_limits defaults = {
 	.body_ms = 30 * 1000,
 	.idle_ms = 60 * 1000,
 	.stall_ms = 30 * 1000,
+	.min_rate = 4 * 1024,
 	.max_connections = 4096,
 	.max_queue = 1024 * 1024,
 };
@@ -38,6 +39,7 @@ static void fill_limits(struct http_limits *l)
 	FILL(body_ms);
 	FILL(idle_ms);
 	FILL(stall_ms);
+	FILL(min_rate);
 	FILL(max_connections);
 	FILL(max_queue);
 #undef FILL
@@ -140,10 +142,11 @@ struct http_server *http_server_free(struct http_server *s)
 	return NULL;
 }
 
-/* Room for one more: the longest waiting connection has to go. */
-static bool make_room(struct http_server *s)
+/* Room for one more: the longest waiting connection has to go.  Strangers may hold all that TCP can
+ * have at work; the user still gets in. */
+static bool make_room(struct http_server *s, bool local)
 {
-	if (s->nconns < s->limits.max_connections)
+	if (s->nconns < s->limits.max_connections + (local ? HTTP_LOCAL_RESERVE : 0))
 		return true;
 	if (list_empty(&s->waiting))
 		return false;
@@ -157,7 +160,7 @@ static void accepted(void *ctx, int fd)
 				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
 	struct http_front *f = ctx;
 
-	if (make_room(f->server)) {
+	if (make_room(f->server, f->local)) {
 		http_conn_accept(f, fd);
 		return;
 	}

@@ -5,8 +5,9 @@
  * It parses, limits and times; what a path means is the handler's business.  A
  * request is handed over when it is complete.  Malformed or ambiguous requests
  * (CL+TE, duplicate length, obs-fold, bare LF, bad characters) are answered 400
- * and closed here.  Every request has a whole-request deadline, every answer a
- * stall limit, every connection an idle limit; per-client buffers are bounded.
+ * and closed here.  Every request has a whole-request deadline, every answer one
+ * from its size and a stall limit, every connection an idle limit; per-client
+ * buffers are bounded.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,9 @@ struct http_server;
 struct tls_server;
 struct http_exchange; /* one request and its answer */
 
+/* Connections that only those who come over the unix socket get. */
+#define HTTP_LOCAL_RESERVE 32
+
 struct http_limits {		 /* zero = the default in brackets */
 	size_t max_header_bytes; /* [16 KiB] 431; a longer request line 414 */
 	size_t max_headers;	 /* [64] */
@@ -28,8 +32,11 @@ struct http_limits {		 /* zero = the default in brackets */
 	int body_ms;		 /* [30 s] whole body, buffered ones */
 	int idle_ms;		 /* [60 s] between requests */
 	int stall_ms;		 /* [30 s] without the client taking a byte of the answer */
-	int max_connections;	 /* [4096] the longest idle one is closed for a new one */
-	size_t max_queue; /* [1 MiB] answer bytes waiting in a stream; past it the client is cut */
+	int min_rate;		 /* [4 KiB] of a whole answer that a client must take a second */
+	int max_connections; /* [4096] the longest idle one is closed for a new one; the unix socket
+				has HTTP_LOCAL_RESERVE more */
+	size_t max_queue;    /* [1 MiB] answer bytes waiting in a stream; a client that is behind is
+				cut past it */
 };
 
 struct http_request {
@@ -94,7 +101,8 @@ void http_reply(struct http_exchange *x, int status, const char *type, struct st
 void http_reply_file(struct http_exchange *x, int status, const char *type, int fd, int64_t off,
 		     int64_t len);
 /* A chunked answer of unknown length (to the end of the connection for HTTP/1.0).  A client that
- * closes its side is gone.  x stays valid until http_stream_end or until on_gone was called. */
+ * closes its side is gone, and so is one that asked for the HEAD, at once.  x stays valid until
+ * http_stream_end or until on_gone was called. */
 void http_stream_begin(struct http_exchange *x, int status, const char *type,
 		       void (*on_gone)(void *ctx), void *ctx);
 /* False: the client is too slow or gone; on_gone follows from the loop. */

@@ -22,7 +22,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 2 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 3 /* of the schema; older ones are migrated, newer ones refused */
 
 /* Makes the home if needed and takes its lock.
  * ERR_CONFLICT: another master (its pid is named) has it.
@@ -119,6 +119,7 @@ struct series_row {
 	const char *name;
 	uint64_t count;
 	double first, last, min, max, mean, m2;
+	int64_t step, total; /* of its last sample that said both; total 0 = none did */
 };
 /* Finds or makes it; at most STORE_MAX_SERIES a run (ERR_QUOTA).  ret->name is `name`. */
 #define STORE_MAX_SERIES 10000

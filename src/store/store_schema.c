@@ -178,7 +178,11 @@ static const char version_2[] =
 	"  used_ms INTEGER NOT NULL"
 	") STRICT, WITHOUT ROWID;";
 
-const struct migration store_migrations[STORE_VERSION] = {{version_1}, {version_2}};
+/* How far a series is: its last sample that said the number of steps. */
+static const char version_3[] = "ALTER TABLE series ADD COLUMN step INTEGER NOT NULL DEFAULT 0;"
+				"ALTER TABLE series ADD COLUMN total INTEGER NOT NULL DEFAULT 0;";
+
+const struct migration store_migrations[STORE_VERSION] = {{version_1}, {version_2}, {version_3}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

@@ -27,17 +27,20 @@ enum {
 	GET_SCANS
 };
 static const struct stmt_def defs[STMT_SLOTS] = {
-	[GET] = {"find series", "SELECT series, rank, name, count, first, last, min, max, mean, m2"
-				" FROM series WHERE run = ?1 AND rank = ?2 AND name = ?3"},
+	[GET] = {"find series", "SELECT series, rank, name, count, first, last, min, max, mean, m2,"
+				" step, total FROM series WHERE run = ?1 AND rank = ?2"
+				" AND name = ?3"},
 	[COUNT] = {"count series", "SELECT series FROM run WHERE no = ?1"},
 	[COUNT_IN] = {"count series", "UPDATE run SET series = series + 1 WHERE no = ?1"},
 	[ADD] = {"add series",
 		 "INSERT INTO series (run, rank, name, count, first, last, min, max, mean, m2)"
 		 " VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0, 0)"},
 	[SAVE] = {"save series", "UPDATE series SET count = ?2, first = ?3, last = ?4, min = ?5,"
-				 " max = ?6, mean = ?7, m2 = ?8 WHERE series = ?1"},
-	[LIST] = {"list series", "SELECT series, rank, name, count, first, last, min, max, mean, m2"
-				 " FROM series WHERE run = ?1 ORDER BY rank, name"},
+				 " max = ?6, mean = ?7, m2 = ?8, step = ?9, total = ?10"
+				 " WHERE series = ?1"},
+	[LIST] = {"list series",
+		  "SELECT series, rank, name, count, first, last, min, max, mean, m2, step, total"
+		  " FROM series WHERE run = ?1 ORDER BY rank, name"},
 	[LAST_SAMPLE] = {"number sample", "SELECT (SELECT max(n) FROM sample WHERE series = ?1)"
 					  " FROM series WHERE series = ?1"},
 	[ADD_SAMPLE] = {"add sample", "INSERT INTO sample (series, n, time_ms, step, value)"
@@ -67,6 +70,8 @@ static void read_series(struct query *q, struct series_row *row)
 	row->max = row_real(q);
 	row->mean = row_real(q);
 	row->m2 = row_real(q);
+	row->step = row_int(q);
+	row->total = row_int(q);
 }
 
 /* 1 found, 0 not there. */
@@ -151,6 +156,8 @@ int store_series_save(struct store *st, const struct series_row *row, struct err
 	query_real(&q, row->max);
 	query_real(&q, row->mean);
 	query_real(&q, row->m2);
+	query_int(&q, row->step);
+	query_int(&q, row->total);
 	return query_run(&q, err);
 }
 

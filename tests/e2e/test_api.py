@@ -1,5 +1,6 @@
 """The HTTP service as docs/api.md and docs/openapi.yaml describe it, checked against the running binary."""
 import base64
+import contextlib
 import hashlib
 import http.client
 import json
@@ -7,6 +8,7 @@ import os
 import re
 import shutil
 import socket
+import sqlite3
 import ssl
 import stat
 import subprocess
@@ -180,6 +182,78 @@ def test_a_log_is_read_by_range_and_by_its_end(regatta, service):
     tail = service.get(f"{path}?tail=2")
     assert (tail.body, tail.headers["regatta-offset"]) == (b"999\n1000\n", str(len(whole) - 9))
     assert service.get(f"{path}?offset=999999").body == b""
+
+
+def test_a_head_is_a_get_without_its_body(regatta, service, run):
+    for path in ["/", "/healthz", "/assets/app.js", "/api/v1/version", "/api/v1/runs?limit=1", f"/api/v1/runs/{run}",
+                 f"/api/v1/runs/{run}/logs/worker-0", f"/api/v1/runs/{run}/job", f"/api/v1/runs/{run}/metrics.csv", "/list_logs",
+                 "/status", f"/log/{run}/worker-0.log", "/api/v1/runs/nothing", "/nothing"]:
+        head, get = service.call("HEAD", path), service.get(path)
+        assert head.body == b"" and head.status == get.status, (path, head)
+        for name in set(get.headers) - {"Date"}:
+            assert head.headers[name] == get.headers[name], (path, name)
+    # A stream would never end: its head is all, and the connection goes on.
+    live = regatta.submit("--", "sleep", "1000")
+    regatta.wait(live, state="running")
+    c = http.client.HTTPConnection(service.host, service.port, timeout=10)
+    for path in ["/api/v1/events", "/api/v1/events?after=0", f"/api/v1/runs/{live}/watch", f"/api/v1/runs/{live}/events?follow=1",
+                 f"/api/v1/runs/{live}/logs/worker-0?follow=1", "/healthz"]:
+        c.request("HEAD", path, headers={"Authorization": f"Bearer {service.token}"})
+        r = c.getresponse()
+        assert (r.status, r.read()) == (200, b""), path
+    c.close()
+    wait_for(lambda: "regatta_event_viewers 0" in service.get("/metrics").text, what="no viewer")
+    regatta("kill", "--now", live)
+    regatta.wait(live)
+    regatta("cleanup", live)  # nobody watches it
+    # Who looks whether a login link is good does not spend it.
+    link = regatta("ui", "--print").out.strip()[len(service.url):]
+    assert service.call("HEAD", link, token=None).status == 401
+    assert service.call("HEAD", link).status == 405
+    assert service.get(link, token=None).status == 303
+
+
+def test_the_same_archive_may_be_brought_by_several_at_once(regatta, service):
+    blob = os.urandom(200_000)
+    path = f"/api/v1/blobs/{hashlib.sha256(blob).hexdigest()}"
+    head = (f"PUT {path} HTTP/1.1\r\nHost: {service.own}\r\nAuthorization: Bearer {service.token}\r\n"
+            f"Content-Length: {len(blob)}\r\n\r\n").encode()
+    socks = [socket.create_connection((service.host, service.port), timeout=20) for _ in range(4)]
+    for s in socks:
+        s.sendall(head + blob[:100_000])
+    parts = regatta.home / "blobs"
+    wait_for(lambda: len(list(parts.iterdir())) == 4, what="four uploads")
+    socks.pop().close()  # one leaves: the others do not care, and nothing is left of it
+    wait_for(lambda: len(list(parts.iterdir())) == 3, what="three uploads")
+    for s in socks:
+        s.sendall(blob[100_000:])
+        assert s.recv(4096).startswith(b"HTTP/1.1 201"), path
+        assert service.call("HEAD", path).status == 200
+        s.close()
+    assert [p.name for p in parts.iterdir()] == [path.split("/")[-1]]
+    assert (parts / path.split("/")[-1]).read_bytes() == blob
+    # What a master left that was killed goes with the next upload.
+    stale = parts / (path.split("/")[-1] + ".0x1.part")
+    stale.write_bytes(b"half")
+    os.utime(stale, (1, 1))
+    assert service.call("PUT", path, blob).status == 201
+    assert not stale.exists()
+
+
+def test_progress_is_kept(regatta, service):
+    """Of a run that has ended, and over a restart."""
+    run = regatta.submit("-n", "2", regatta.job("""
+name = "far"
+command = ["sh", "-c", "for i in 1 2 3; do echo step $i/40 loss=0.$i; done; exit $REGATTA_RANK"]
+[metrics.loss]
+pattern = 'step (?<step>\\d+)/(?<total>\\d+) loss=(?<value>\\S+)'
+"""))
+    assert regatta.wait(run)["verdict"] == "failed"
+    first = service.get(f"/api/v1/runs/{run}").json["progress"]
+    assert first["total"] in (40, 80) and first["step"] == 3 * first["total"] // 40
+    regatta("master", "--stop")
+    again = start_service(regatta, "--listen", "127.0.0.1:0")
+    assert again.get(f"/api/v1/runs/{run}").json["progress"] == first
 
 
 # Where it listens.
@@ -440,6 +514,31 @@ def test_the_old_paths_keep_their_shapes(regatta, service, run):
     assert service.get(f"/log/{run[:-1]}/worker-0.log").status == 404  # a name, not a prefix
 
 
+def test_the_names_of_many_logs_come_in_pages(regatta, service):
+    first = regatta.submit("--", "true")
+    regatta.wait(first)
+    assert "link" not in service.get("/list_logs").headers
+    regatta("master", "--stop")
+    with contextlib.closing(sqlite3.connect(regatta.home / "regatta.db")) as db:  # a thousand more, without the wait
+        columns = [c[1] for c in db.execute("PRAGMA table_info(run)") if c[1] not in ("no", "id", "request_id")]
+        for i in range(1000):
+            no = db.execute(f"INSERT INTO run (id, request_id, {', '.join(columns)}) SELECT 'many-{i:04}', 'request-of-{i:08}', "
+                            f"{', '.join(columns)} FROM run WHERE id = ?", (first,)).lastrowid
+            db.execute("INSERT INTO job SELECT ?, base_dir, source_sha256, client_env, secret, json FROM job LIMIT 1", (no,))
+            logs = regatta.home / "runs" / f"many-{i:04}" / "logs"
+            logs.mkdir(parents=True)
+            (logs / "worker-0.log").touch()
+        db.commit()
+    again = start_service(regatta, "--listen", "127.0.0.1:0")
+    page = again.get("/list_logs")
+    names = page.text.splitlines()
+    assert len(names) == 1000 and f"{first}/worker-0.log" not in names
+    link = re.fullmatch(r'<(/list_logs\?before=many-0000)>; rel="next"', page.headers["link"]).group(1)
+    rest = again.get(link)
+    assert f"{first}/worker-0.log" in rest.text.splitlines() and "link" not in rest.headers
+    assert again.get("/list_logs?before=nothing").status == 404
+
+
 def test_the_old_cleanup_cancels_everything_and_answers_at_once(regatta, service):
     runs = [regatta.submit("--", "sleep", "1000") for _ in range(2)]
     for run in runs:
@@ -480,6 +579,7 @@ def test_ui_prints_a_link_that_leads_in_once(regatta, service):
     cookie = first.headers["set-cookie"]
     assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Path=/" in cookie and "Secure" not in cookie
     assert service.get("/api/v1/me", token=None, headers={"Cookie": cookie.split(";")[0]}).json["scope"] == "admin"
+    assert cookie.startswith(f"regatta_session_{service.port}=")  # two masters do not take each other's
     again = service.get(url[len(service.url):], token=None)
     assert again.status == 403 and "set-cookie" not in again.headers
     reader = service.get(regatta("ui", "--scope", "read").out.strip()[len(service.url):], token=None)

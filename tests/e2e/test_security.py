@@ -15,13 +15,14 @@ import urllib.parse
 import pytest
 
 from conftest import BINARY, ROOT, processes, wait_for
-from service import start_service
+from service import Service, start_service
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"]
 CLASSES = ["open", "read", "submit", "admin"]
 ROUTES = [(m, p, c.lower()) for m, p, c in
           re.findall(r'ROUTE\("([A-Z]+)", "([^"]+)", API_([A-Z]+),', (ROOT / "src/master/api.c").read_text())]
 PATHS = sorted({p for _, p, _ in ROUTES})
+HEADS = [("HEAD", p, c) for m, p, c in ROUTES if m == "GET" and p != "/login"]  # a GET without its body
 sources = (f"127.0.{i // 250 + 1}.{i % 250 + 1}" for i in itertools.count())  # an address for each few failures
 
 
@@ -51,7 +52,7 @@ def test_no_route_answers_a_caller_without_a_valid_token(regatta, service, who):
         "nobody": {}, "wrong": {"Authorization": "Bearer " + "0" * 64},
         "expired": {"Authorization": f"Bearer {expired}"}, "revoked": {"Authorization": f"Bearer {revoked['token']}"},
         "malformed": {"Authorization": f"Basic {service.token}"},
-        "old session": {"Cookie": "regatta_session=" + "1" * 64, "Regatta-Request": "1"},
+        "old session": {"Cookie": f"regatta_session_{service.port}=" + "1" * 64, "Regatta-Request": "1"},
     }[who]
     time.sleep(0.002)  # the expired one lives for a millisecond
     source = next(sources)
@@ -59,7 +60,7 @@ def test_no_route_answers_a_caller_without_a_valid_token(regatta, service, who):
         if i % 8 == 0:
             source = next(sources)
         got = service.call(method, concrete(path), token=None, headers=headers, source=source)
-        is_open = (method, path, "open") in ROUTES
+        is_open = (method, path, "open") in ROUTES + HEADS
         if is_open:
             assert got.status in (200, 403, 404), (who, method, path, got)
             assert "error" not in got.headers
@@ -72,7 +73,7 @@ def test_no_route_answers_a_caller_without_a_valid_token(regatta, service, who):
 @pytest.mark.parametrize("scope", ["read", "submit", "admin"])
 def test_a_scope_reaches_its_own_routes_and_no_more(regatta, service, scope):
     token = service.new_token(scope)
-    for method, path, need in ROUTES:
+    for method, path, need in ROUTES + HEADS:
         if path == "/api/v1/shutdown" and scope == "admin" or path.endswith("/events") or path == "/login":
             continue
         got = service.call(method, concrete(path), token=token)
@@ -85,11 +86,11 @@ def test_a_scope_reaches_its_own_routes_and_no_more(regatta, service, scope):
 
 def test_methods_that_a_path_does_not_have_are_405(service):
     for path in PATHS:
-        known = {m for m, p, _ in ROUTES if p == path}
+        known = {m for m, p, _ in ROUTES + HEADS if p == path}
         for method in set(METHODS) - known:
             got = service.call(method, concrete(path))
             assert got.status == 405, (method, path, got)
-            assert set(got.headers["allow"].split(", ")) >= known
+            assert set(got.headers["allow"].split(", ")) == known
     for path in ["/api", "/api/v1", "/api/v1/", "/api/v2/runs", "/API/V1/runs", "//api/v1/runs", "/api/v1/runs/", "/metrics/",
                  "/run", "/assets", "/assets/", "/login/", "/.git/config", "/api/v1/runs/x/logs", "/a/b/c/d/e/f/g/h/i/j"]:
         got = service.get(path)
@@ -352,6 +353,19 @@ def test_what_is_too_large_is_refused(service):
     assert service.get("/healthz").status == 200
 
 
+def test_a_body_that_nobody_reads_is_not_taken(service):
+    """Else a stranger could have us keep a megabyte for each connection."""
+    for path, token in (("/healthz", None), ("/", None), ("/api/v1/runs", service.token)):
+        auth = f"Authorization: Bearer {token}\r\n" if token else ""
+        for method in ("GET", "HEAD"):
+            with socket.create_connection((service.host, service.port), timeout=10) as s:
+                s.sendall(f"{method} {path} HTTP/1.1\r\nHost: {service.own}\r\n{auth}Content-Length: 1000000\r\n\r\n".encode())
+                got = s.recv(65536)  # at once, though the body does not come
+                assert got.startswith(b"HTTP/1.1 400") and b"Connection: close" in got, (method, path, got)
+            empty = service.call(method, path, token=token, headers={"Content-Length": "0"})
+            assert empty.status == 200, (method, path, empty)
+
+
 def test_requests_that_two_servers_would_read_differently_are_refused(service):
     head = f"Host: {service.own}\r\nAuthorization: Bearer {service.token}\r\n"
     for lines in ["Content-Length: 5\r\nContent-Length: 6\r\n", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
@@ -460,6 +474,28 @@ def test_a_master_with_few_descriptors_keeps_some_for_its_agents(regatta):
     assert cpu() - before < 0.5
     assert len(os.listdir(f"/proc/{limited.pid}/fd")) < 100
     assert "succeeded" in regatta("run", "-n", "2", "--", "true").out
+    for s in socks:
+        s.close()
+
+
+def test_the_user_gets_in_when_every_connection_is_at_work(regatta):
+    limited = subprocess.Popen(["sh", "-c", f"ulimit -n 120; exec {BINARY} master --listen 127.0.0.1:0"], env=regatta.env,
+                               cwd=regatta.cwd, stderr=subprocess.DEVNULL)
+    regatta.children.append(limited)
+    wait_for(lambda: (regatta.home / "api.sock").exists(), what="the master")
+    service = Service(regatta)
+    token = service.new_token("read")
+    socks = []
+    for _ in range(200):
+        s = socket.create_connection((service.host, service.port), timeout=10)
+        socks.append(s)
+        s.sendall(f"GET /api/v1/events HTTP/1.1\r\nHost: {service.own}\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        if not s.recv(4096).startswith(b"HTTP/1.1 200"):
+            break
+    assert 10 < len(socks) < 100
+    assert service.get("/healthz").status == 503  # for strangers it is full
+    assert "succeeded" in regatta("run", "--", "true").out
+    assert len(regatta.json("ps", "-a")) == 1
     for s in socks:
         s.close()
 

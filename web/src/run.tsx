@@ -15,7 +15,7 @@ import { NodesGrid } from "./nodes";
 import { runHref, setQuery } from "./router";
 import { Timeline } from "./timeline";
 import type { Me, Run } from "./types";
-import { Empty, ErrorBox, Icon, LinkBadge, ProgressBar, StateBadge, Tabs } from "./ui";
+import { Empty, ErrorBox, Icon, LinkBadge, LostBox, ProgressBar, StateBadge, Tabs } from "./ui";
 import { plainLine } from "./ansi";
 
 /* The service may send twenty objects a second; nobody reads faster than this. */
@@ -106,6 +106,7 @@ export function RunPage({ id, url, me }: { id: string; url: URL; me: Me | null }
 					<span class="spring" />
 					<LinkBadge state={w.link} retry={w.retry} />
 				</div>
+				<LostBox state={w.link} />
 			</main>
 		);
 	}
@@ -115,6 +116,7 @@ export function RunPage({ id, url, me }: { id: string; url: URL; me: Me | null }
 	return (
 		<main id="main" tabIndex={-1} class={tall ? "page run tall" : "page run"}>
 			<Head run={run} w={w} me={me} />
+			<LostBox state={w.link} />
 			<Verdict run={run} brief={tall} />
 			<Timeline run={run} receivedAt={w.receivedAt} live={w.link.kind === "live"} />
 			<NodesGrid
@@ -152,7 +154,8 @@ function Head({ run, w, me }: { run: Run; w: Watched; me: Me | null }): JSX.Elem
 	const over = isOver(run.state);
 	const clock = useNow(true);
 	const now = w.link.kind === "lost" ? w.receivedAt : clock;
-	const p = over ? null : progress(run);
+	/* Of a run that did not get to its end: how far it came. */
+	const p = run.state === "succeeded" ? null : progress(run);
 	const deadline = run.deadline_ms && !over ? run.deadline_ms - (now - w.receivedAt) : null;
 	return (
 		<>

@@ -128,6 +128,7 @@ export function RunsPage(): JSX.Element {
 			<Table
 				runs={shown}
 				list={list}
+				live={link.kind === "live"}
 				chosen={chosen}
 				choose={(id, on) => {
 					const next = new Set(chosen);
@@ -165,6 +166,7 @@ export function RunsPage(): JSX.Element {
 interface TableProps {
 	runs: Run[];
 	list: RunsList;
+	live: boolean; /* without news the clock stands still, too */
 	chosen: ReadonlySet<string>;
 	choose: (id: string, on: boolean) => void;
 }
@@ -180,12 +182,12 @@ function usePhone(): boolean {
 	return phone;
 }
 
-function Table({ runs, list, chosen, choose }: TableProps): JSX.Element {
+function Table({ runs, list, live, chosen, choose }: TableProps): JSX.Element {
 	const [box, size] = useSize<HTMLDivElement>();
 	const [top, setTop] = useState(0);
 	const rowHeight = usePhone() ? CARD : ROW;
 	const focus = useRef(-1); /* the row that is to have it */
-	const now = useNow(runs.some((r) => !isOver(r.state)) || runs.length > 0);
+	const now = useNow(live && runs.length > 0);
 	const { from, to } = slice(top, size.height || 800, rowHeight, runs.length);
 
 	useEffect(() => {
@@ -292,6 +294,7 @@ function Row({ run, row, top, now, at, chosen, choose }: RowProps): JSX.Element 
 	const p = progress(run);
 	const running = run.counts.running ?? 0;
 	const exact = dateTime(run.created_ms);
+	const ago = age(now - run.created_ms);
 	return (
 		<div
 			class="run-row"
@@ -330,12 +333,14 @@ function Row({ run, row, top, now, at, chosen, choose }: RowProps): JSX.Element 
 			<span role="cell" class="c-nodes num">
 				{running > 0 && running < run.counts.nodes ? `${count(running)}/` : ""}
 				{count(run.counts.nodes)}
+				<span class="unit">{run.counts.nodes === 1 ? " node" : " nodes"}</span>
 			</span>
 			<span role="cell" class="c-progress">
 				{p ? <ProgressBar p={p} /> : <span class="dim">–</span>}
 			</span>
 			<span role="cell" class="c-age num" title={exact}>
-				{age(now - run.created_ms)}
+				{ago}
+				{ago !== "now" && <span class="unit"> ago</span>}
 			</span>
 			<span role="cell" class="c-time num">
 				{duration(Math.floor(elapsed(run, at, now) / 100) * 100 || run.elapsed_ms)}

@@ -99,12 +99,46 @@ export function LinkBadge({ state, retry }: { state: LinkState; retry?: () => vo
 	);
 }
 
+const LONG_MS = 3000;
+
+/* Sessions are the master's: when it has gone, so have they, and waiting does not bring them back. */
+function NewLink(): JSX.Element {
+	return (
+		<p>
+			If its master has left, <code>regatta ui</code> starts one and prints a new link.
+		</p>
+	);
+}
+
+/* A page that shows old figures says so, once it is more than a hiccup. */
+export function LostBox({ state }: { state: LinkState }): JSX.Element | null {
+	const away = state.kind === "lost" || state.kind === "connecting";
+	const [long, setLong] = useState(false);
+	useEffect(() => {
+		setLong(false);
+		if (!away) return;
+		const timer = setTimeout(() => setLong(true), LONG_MS);
+		return () => clearTimeout(timer);
+	}, [away]);
+	if (!away || !long) return null;
+	return (
+		<div class="box bad" role="status">
+			<Icon name="warn" />
+			<div>
+				<p>the service does not answer</p>
+				<NewLink />
+			</div>
+		</div>
+	);
+}
+
 export function ErrorBox({ error, again }: { error: ApiError; again?: () => void }): JSX.Element {
 	return (
 		<div class="box bad" role="alert">
 			<Icon name="warn" />
 			<div>
 				<p>{error.message}</p>
+				{error.status === 0 && <NewLink />}
 				{error.details.length > 0 && (
 					<ul>
 						{error.details.map((d) => (

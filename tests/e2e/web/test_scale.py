@@ -191,13 +191,20 @@ def test_a_lost_connection_is_said_and_comes_back(fake, visitors):
     page.get_by_role("status").get_by_text("live").wait_for()
     ask(fake, "/fake/down")
     page.get_by_text("reconnecting").wait_for()
+    page.get_by_text("the service does not answer").wait_for()
+    page.locator("code", has_text="regatta ui").wait_for()  # what to type if it does not come back
     v.picture("lost")
     ask(fake, "/fake/up")
     page.get_by_role("status").get_by_text("live").wait_for()
+    assert page.locator("code", has_text="regatta ui").count() == 0
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("status").get_by_text("live").wait_for()
     ask(fake, "/fake/down")
     page.get_by_text("reconnecting").wait_for()
+    page.locator("code", has_text="regatta ui").wait_for()
+    times = page.locator(".run-row .c-time.num").all_inner_texts()  # nobody knows whether they still run
+    page.wait_for_timeout(2500)
+    assert page.locator(".run-row .c-time.num").all_inner_texts() == times
     ask(fake, "/fake/up")
     page.get_by_role("status").get_by_text("live").wait_for()
 

@@ -22,7 +22,9 @@ static int drop(void **state)
 
 static bool begin(const char *code, int64_t now_ms, char secret[static 65])
 {
-	return session_begin(s, str_from(code), now_ms, secret);
+	uint32_t forgotten;
+
+	return session_begin(s, str_from(code), now_ms, secret, &forgotten);
 }
 
 /* Rule: a code is good once, for two minutes. */
@@ -139,6 +141,25 @@ static void the_oldest_is_forgotten_for_a_new_one(void **state)
 	assert_true(begin(codes[SESSION_MAX], SESSION_MAX, secret));
 }
 
+/* Its streams are to be cut: whoever takes the place hears whose it was. */
+static void who_is_forgotten_is_told(void **state)
+{
+	char code[65], secret[65];
+	uint32_t first = 0, forgotten = 7;
+
+	(void)state;
+	for (int i = 0; i < SESSION_MAX; i++) {
+		session_code(s, API_READ, i, code);
+		assert_true(session_begin(s, str_from(code), i, secret, &forgotten));
+		assert_int_equal(forgotten, 0);
+		if (i == 0)
+			assert_int_equal(session_scope(s, str_from(secret), i, &first), API_READ);
+	}
+	session_code(s, API_READ, SESSION_MAX, code);
+	assert_true(session_begin(s, str_from(code), SESSION_MAX, secret, &forgotten));
+	assert_int_equal(forgotten, first);
+}
+
 int main(void)
 {
 #define test(t) cmocka_unit_test_setup_teardown(t, make, drop)
@@ -151,6 +172,7 @@ int main(void)
 		test(a_session_that_is_ended_is_over),
 		test(those_whose_time_is_over_are_told_one_by_one),
 		test(the_oldest_is_forgotten_for_a_new_one),
+		test(who_is_forgotten_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ struct rig {
 	struct http_server *server;
 	char *dir;
 	struct http_exchange *held; /* of /async and /stream */
-	int requests, aborts, gone, empty, upload_fd;
+	int requests, aborts, gone, empty, upload_fd, port;
 	char *big;
 	char user[8];
 };
@@ -160,6 +160,7 @@ static inline void start(struct rig *r, const struct http_limits *limits)
 
 	r->server = http_server_new(r->loop, limits, &handler, r);
 	assert_int_equal(http_server_listen_unix(r->server, r->dir, "api.sock", &err), 0);
+	assert_int_equal(http_server_listen_tcp(r->server, "127.0.0.1", 0, &r->port, &err), 0);
 }
 
 static inline int setup(void **state)
@@ -204,6 +205,19 @@ static inline struct client dialled(struct rig *r)
 
 	buf_init(&c.got, 64 * 1024 * 1024);
 	if (dial_unix(r->dir, "api.sock", 1000, &c.fd, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(fcntl(c.fd, F_SETFL, O_NONBLOCK), 0);
+	return c;
+}
+
+/* A stranger: over TCP. */
+static inline struct client dialled_tcp(struct rig *r)
+{
+	struct client c = {.fd = -1};
+	struct err err = {0};
+
+	buf_init(&c.got, 64 * 1024 * 1024);
+	if (dial_tcp("127.0.0.1", r->port, 1000, &c.fd, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_int_equal(fcntl(c.fd, F_SETFL, O_NONBLOCK), 0);
 	return c;

@@ -24,11 +24,13 @@ static void an_answer_without_body_has_none(void **state)
 	forget(&c);
 	say(&c, STR("HEAD /stream HTTP/1.1\r\n" HOST "\r\n"));
 	hear(r, &c, "Transfer-Encoding: chunked\r\n");
-	assert_true(http_stream_write(r->held, STR("unseen")));
-	http_stream_end(r->held);
+	/* The head is the answer: nobody goes on writing, the connection takes the next request. */
+	if (r->held)
+		assert_false(http_stream_write(r->held, STR("unseen")));
 	say(&c, STR(GET("/hello")));
 	hear(r, &c, "\r\n\r\nhello");
 	assert_false(heard(&c, "unseen"));
+	assert_int_equal(r->gone, 1);
 	hang_up(&c);
 }
 
@@ -51,6 +53,33 @@ static void a_client_that_takes_nothing_is_cut(void **state)
 	listen_once(&c);
 	assert_true(c.got.n < BIG);
 	hang_up(&c);
+}
+
+/* It takes a little every few milliseconds, for hours: no stall, and still not to be waited for. */
+static void a_client_that_takes_very_little_is_cut(void **state)
+{
+	static const char *const paths[] = {GET("/big"), GET("/file")};
+	struct rig *r = *state;
+	struct http_limits limits = {.stall_ms = 200, .min_rate = BIG * 10};
+	char sip[16384];
+
+	start(r, &limits);
+	int fd = open_file(r, "file");
+	assert_int_equal(ftruncate(fd, BIG), 0);
+	close(fd);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct client c = dialled(r);
+		int64_t began = clock_boot_ms();
+
+		say(&c, str_from(paths[i]));
+		while (http_server_connections(r->server) != 0 || clock_boot_ms() - began < 10) {
+			(void)!recv(c.fd, sip, sizeof(sip), 0);
+			loop_round(r->loop, 5);
+			assert_true(clock_boot_ms() - began < 1500);
+		}
+		assert_true(clock_boot_ms() - began >= 200);
+		hang_up(&c);
+	}
 }
 
 static void a_large_answer_arrives_whole(void **state)
@@ -246,6 +275,33 @@ static void a_stream_that_is_not_read_is_cut_with_bounded_memory(void **state)
 	hang_up(&c);
 }
 
+static void one_large_write_is_no_fault_of_the_client(void **state)
+{
+	struct rig *r = *state;
+	struct http_limits limits = {.max_queue = 100000};
+
+	start(r, &limits);
+	struct client c = dialled(r);
+
+	say(&c, STR(GET("/stream")));
+	hear(r, &c, "chunked");
+	assert_true(http_stream_write(r->held, (struct str){r->big, BIG}));
+	assert_true(http_stream_queued(r->held) > 100000);
+	/* It is behind now: one more is too much. */
+	assert_false(http_stream_write(r->held, STR("more")));
+	pump(r);
+	assert_int_equal(r->gone, 1);
+	hang_up(&c);
+	c = dialled(r);
+	say(&c, STR(GET("/stream")));
+	hear(r, &c, "chunked");
+	assert_true(http_stream_write(r->held, (struct str){r->big, BIG}));
+	http_stream_end(r->held);
+	hear(r, &c, "\r\n0\r\n\r\n");
+	assert_true(c.got.n > BIG);
+	hang_up(&c);
+}
+
 static void a_client_that_leaves_is_noticed(void **state)
 {
 	struct rig *r = *state;
@@ -411,12 +467,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(an_answer_without_body_has_none),
 		T(a_client_that_takes_nothing_is_cut),
+		T(a_client_that_takes_very_little_is_cut),
 		T(a_large_answer_arrives_whole),
 		T(a_part_of_a_file_arrives),
 		T(a_file_shorter_than_promised_cuts_the_connection),
 		T(a_stream_is_chunked_and_the_connection_lives_on),
 		T(a_stream_tells_when_its_queue_is_empty),
 		T(a_stream_that_is_not_read_is_cut_with_bounded_memory),
+		T(one_large_write_is_no_fault_of_the_client),
 		T(a_client_that_leaves_is_noticed),
 		T(a_reset_leaves_the_exchange_to_its_handler),
 		T(a_half_closed_client_still_gets_its_answer),

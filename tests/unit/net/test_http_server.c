@@ -399,12 +399,12 @@ static void the_longest_idle_makes_room(void **state)
 	struct http_limits limits = {.max_connections = 3};
 
 	start(r, &limits);
-	struct client a = dialled(r), b = dialled(r), c = dialled(r);
+	struct client a = dialled_tcp(r), b = dialled_tcp(r), c = dialled_tcp(r);
 
 	pump(r);
 	say(&a, STR(GET("/hello"))); /* now b is the longest idle */
 	hear(r, &a, "hello");
-	struct client d = dialled(r);
+	struct client d = dialled_tcp(r);
 
 	hear(r, &b, NULL);
 	assert_int_equal(http_server_connections(r->server), 3);
@@ -421,11 +421,16 @@ static void the_longest_idle_makes_room(void **state)
 
 	say(&d, STR(GET("/async")));
 	pump(r);
-	struct client e = dialled(r);
+	struct client e = dialled_tcp(r);
 
 	hear(r, &e, "HTTP/1.1 503 ");
 	hear(r, &e, NULL);
 	assert_int_equal(http_server_connections(r->server), 3);
+	/* Over the unix socket there is still a way in. */
+	struct client f = dialled(r);
+
+	say(&f, STR(GET("/hello")));
+	hear(r, &f, "hello");
 	http_reply(first, 200, "text/plain", STR("x"));
 	http_reply(r->held, 200, "text/plain", STR("x"));
 	http_stream_end(stream);
@@ -434,6 +439,7 @@ static void the_longest_idle_makes_room(void **state)
 	hang_up(&c);
 	hang_up(&d);
 	hang_up(&e);
+	hang_up(&f);
 }
 
 #define MANY 2000

@@ -204,6 +204,8 @@ static void a_series_is_made_once_and_found_again(void **state)
 	a.max = 1e300;
 	a.mean = 0.1 + 0.2;
 	a.m2 = 5e-324;
+	a.step = 4000;
+	a.total = INT64_MAX;
 	assert_ok(store_series_save(h->st, &a, &h->err), &h->err);
 	reopen(h);
 	const char name[] = "loss";
@@ -213,6 +215,8 @@ static void a_series_is_made_once_and_found_again(void **state)
 	assert_int_equal(again.rank, a.rank);
 	assert_int_equal(again.count, a.count);
 	assert_memory_equal(&again.first, &a.first, 6 * sizeof(double)); /* to the last bit */
+	assert_int_equal(again.step, 4000);
+	assert_int_equal(again.total, INT64_MAX);
 	assert_series(h, h->no, 0, "0 acc 0; 0 loss 0; 1 loss 3; ");
 	assert_series(h, h->no, 1, "0 acc 0; ");
 	assert_series(h, other, 0, "1 loss 0; ");
