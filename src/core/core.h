@@ -64,8 +64,9 @@ struct core_node {
 	enum node_state state;
 	int attempt; /* from 1 once a start was asked for */
 	bool start_sent, stop_sent, connected, serving;
-	bool settled; /* its output is stored, or it has none to give */
-	bool there;   /* satisfies its role's ready_when */
+	bool settled;	/* its output is stored, or it has none to give */
+	bool there;	/* satisfies its role's ready_when */
+	bool preparing; /* asked to, and not ready since; lives as long as its connection */
 	struct exit_info exit;
 	int64_t since_ms;    /* of the state */
 	int64_t serve_by_ms; /* its port must answer by then; 0 = none */

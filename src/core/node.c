@@ -61,18 +61,20 @@ void node_start(struct step *s, int rank)
 		n->attempt++;
 	n->start_sent = true;
 	touch_node(s, rank);
-	if (n->connected)
+	if (n->connected && !n->preparing) /* otherwise when it is ready */
 		emit(s, FX_START, rank);
 }
 
 void node_stop(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
+	/* One that came back with nothing and prepares again has not been told to start. */
+	bool waits = n->state == NODE_READY && n->connected && n->preparing;
 
 	switch (n->state) {
 	case NODE_READY:
 	case NODE_RUNNING:
-		if (n->start_sent) {
+		if (n->start_sent && !waits) {
 			n->stop_sent = true;
 			n->serve_by_ms = 0;
 			touch_node(s, rank);
@@ -194,12 +196,26 @@ static void prepare_or_start(struct step *s, int rank)
 	struct core_run *r = s->r;
 	struct core_node *n = &r->nodes[rank];
 
+	n->preparing = false;
 	if (n->state == NODE_HERE) {
 		set_node(s, rank, NODE_READY);
 		run_maybe_advance(s);
 	} else if (n->state == NODE_READY && n->start_sent && !run_stopping(r)) {
 		emit(s, FX_START, rank); /* a new agent, ready again */
 	}
+}
+
+/* It says so instead of "ready": nothing runs there, and no start is on its way to it. */
+static void unfit(struct step *s, const struct event *ev)
+{
+	struct core_node *n = &s->r->nodes[ev->index];
+
+	if (!n->preparing || (n->state != NODE_HERE && n->state != NODE_READY))
+		return;
+	n->preparing = n->start_sent = false;
+	touch_node(s, ev->index);
+	run_end_running(s, VERDICT_FAILED, ev->err_kind, ev->index, "%s: %s",
+			name_of(s->r, ev->index), ev->text);
 }
 
 /* (Re)connected.  What it holds decides whether a start was ever acted on. */
@@ -241,6 +257,7 @@ static void hello(struct step *s, const struct event *ev)
 	}
 	if (r->phase >= RUN_CLEANING)
 		return;
+	n->preparing = true;
 	emit(s, FX_PREPARE, rank);
 	if (n->stop_sent && !n->settled && n->state != NODE_EXITED)
 		emit(s, FX_STOP, rank);
@@ -286,9 +303,7 @@ void node_event(struct step *s, const struct event *ev)
 		prepare_or_start(s, ev->index);
 		return;
 	case EV_NODE_UNFIT:
-		if (n->state == NODE_HERE || (n->state == NODE_READY && !same_attempt))
-			run_end_running(s, VERDICT_FAILED, ev->err_kind, ev->index, "%s: %s",
-					name_of(s->r, ev->index), ev->text);
+		unfit(s, ev);
 		return;
 	case EV_NODE_STARTED:
 		if (same_attempt)
@@ -353,5 +368,9 @@ void node_resume(struct step *s, int rank)
 
 	n->connected = false;
 	want_tick(s, n->serve_by_ms);
-	node_silent(s, rank);
+	/* One that never said a word has its phase's deadline, not the lease. */
+	if (n->state != NODE_LAUNCHING)
+		node_silent(s, rank);
+	else if (s->r->resources[s->r->plan->resource_of[rank]].state == RES_LIVE)
+		node_awaited(s, rank);
 }

@@ -221,7 +221,8 @@ static void absent(struct step *s, int index)
 				    "not there yet, but it may still come");
 		else
 			gone(s, index);
-	} else if (res->state == RES_LIVE && node >= 0 && r->phase < RUN_CLEANING) {
+	} else if (res->state == RES_LIVE && node >= 0 && r->phase < RUN_CLEANING &&
+		   !r->nodes[node].settled) { /* a settled one has given all it had */
 		node_lose(s, node, "its machine is gone");
 		run_check_collected(s);
 	}

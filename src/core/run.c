@@ -130,6 +130,8 @@ void run_cancel(struct step *s, const struct event *ev)
 
 	if (run_phase_is_final(r->phase))
 		return;
+	if (!r->phase_at_ms[RUN_ACCEPTED]) /* ended before it was begun: its time counts from now */
+		r->phase_at_ms[RUN_ACCEPTED] = s->now;
 	bool hurry_now = ev->hurry && !r->hurry;
 	r->hurry |= ev->hurry;
 	r->cancel_asked = r->dirty = true;

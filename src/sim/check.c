@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void broken(struct world *w, const char *fmt, ...)
 {
@@ -28,6 +29,32 @@ void check_create(struct world *w, int index, int token)
 		       w->plan.resources[index].name, res_state_name(row->state), row->attempt);
 }
 
+static bool same_run(const struct core_run *m, const struct core_run *d)
+{
+	return m->phase == d->phase && m->verdict == d->verdict &&
+	       m->deadline_ms == d->deadline_ms && m->hurry == d->hurry &&
+	       m->cancel_asked == d->cancel_asked && m->cause.kind == d->cause.kind &&
+	       m->cause.node == d->cause.node && !strcmp(m->cause.text, d->cause.text) &&
+	       !memcmp(&m->rng, &d->rng, sizeof(m->rng));
+}
+
+static bool same_node(const struct core_node *m, const struct core_node *d)
+{
+	return m->state == d->state && m->attempt == d->attempt && m->start_sent == d->start_sent &&
+	       m->stop_sent == d->stop_sent && m->serving == d->serving &&
+	       m->settled == d->settled && m->there == d->there && m->exit.code == d->exit.code &&
+	       m->exit.signal == d->exit.signal && m->exit.kind == d->exit.kind &&
+	       m->serve_by_ms == d->serve_by_ms && m->lost_at_ms == d->lost_at_ms &&
+	       !strcmp(m->address, d->address);
+}
+
+static bool same_resource(const struct core_resource *m, const struct core_resource *d)
+{
+	return m->state == d->state && m->attempt == d->attempt && m->tries == d->tries &&
+	       m->unsure == d->unsure && m->retry_at_ms == d->retry_at_ms &&
+	       m->why_kind == d->why_kind && !strcmp(m->why, d->why) && !strcmp(m->id, d->id);
+}
+
 /* I11: a restart would find what the master knows: no change of a row was left unmarked. */
 static void check_disk(struct world *w)
 {
@@ -35,22 +62,17 @@ static void check_disk(struct world *w)
 
 	if (!w->master_up)
 		return;
-	if (m->phase != d->phase || m->verdict != d->verdict || m->deadline_ms != d->deadline_ms)
-		broken(w, "I11: memory says %s, disk says %s", run_phase_name(m->phase),
-		       run_phase_name(d->phase));
+	if (!same_run(m, d))
+		broken(w,
+		       "I11: the row of the run was changed and not saved: memory says %s, "
+		       "disk says %s",
+		       run_phase_name(m->phase), run_phase_name(d->phase));
 	for (int i = 0; i < w->plan.crew.n; i++)
-		if (m->nodes[i].state != d->nodes[i].state ||
-		    m->nodes[i].attempt != d->nodes[i].attempt ||
-		    m->nodes[i].start_sent != d->nodes[i].start_sent ||
-		    m->nodes[i].settled != d->nodes[i].settled ||
-		    m->nodes[i].there != d->nodes[i].there ||
-		    m->nodes[i].stop_sent != d->nodes[i].stop_sent)
+		if (!same_node(&m->nodes[i], &d->nodes[i]))
 			broken(w, "I11: the row of %s was changed and not saved",
 			       w->plan.crew.members[i].name);
 	for (int i = 0; i < w->plan.nresources; i++)
-		if (m->resources[i].state != d->resources[i].state ||
-		    m->resources[i].attempt != d->resources[i].attempt ||
-		    m->resources[i].retry_at_ms != d->resources[i].retry_at_ms)
+		if (!same_resource(&m->resources[i], &d->resources[i]))
 			broken(w, "I11: the row of %s was changed and not saved",
 			       w->plan.resources[i].name);
 }

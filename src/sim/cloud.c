@@ -4,20 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEASE_CHECK_MS 1000
-
 static int resource_of(const struct world *w, int rank)
 {
 	return w->plan.resource_of[rank];
 }
 
-static void answer(struct world *w, const struct effect *fx, enum event_kind kind,
-		   enum err_kind err, const char *text)
+/* An effect as it reaches the cloud, and who waits for the answer. */
+struct call {
+	struct effect fx;
+	uint64_t master;
+};
+
+static void answer(struct world *w, const struct call *c, enum event_kind kind, enum err_kind err,
+		   const char *text)
 {
+	const struct effect *fx = &c->fx;
 	struct happening h = {
 		.at = w->now + delay(w, 30),
 		.kind = AT_ANSWER,
-		.epoch = w->master,
+		.epoch = c->master,
 		.ev = {.kind = kind, .index = fx->index, .attempt = fx->attempt, .err_kind = err}};
 
 	snprintf(h.ev.text, sizeof(h.ev.text), "%s", text);
@@ -45,27 +50,32 @@ static void machine_new(struct world *w, int index, int token)
 							 .kind = AT_MACHINE_DIES,
 							 .index = index,
 							 .epoch = mc->epoch});
+	if (chance(w, w->f.reboots))
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 8000),
+							 .kind = AT_REBOOT,
+							 .index = index,
+							 .epoch = mc->epoch});
 }
 
 /* Idempotent by its token: the same attempt gives the same machine. */
-static void create(struct world *w, const struct effect *fx)
+static void create(struct world *w, const struct call *c)
 {
-	int index = fx->index, token = w->disk->resources[index].attempt;
+	int index = c->fx.index, token = w->disk->resources[index].attempt;
 	struct machine *mc = &w->machines[index];
 	char id[32];
 
 	check_create(w, index, token);
 	if (!mc->exists || mc->token != token) {
 		if (chance(w, w->f.refuse_capacity)) {
-			answer(w, fx, EV_RES_REFUSED, ERR_CAPACITY, "no capacity");
+			answer(w, c, EV_RES_REFUSED, ERR_CAPACITY, "no capacity");
 			return;
 		}
 		if (chance(w, w->f.refuse_hard)) {
-			answer(w, fx, EV_RES_REFUSED, ERR_DENIED, "not allowed");
+			answer(w, c, EV_RES_REFUSED, ERR_DENIED, "not allowed");
 			return;
 		}
 		if (chance(w, w->f.answer_lost / 2)) { /* never reached the cloud */
-			answer(w, fx, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+			answer(w, c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
 			return;
 		}
 		machine_new(w, index, token);
@@ -77,18 +87,18 @@ static void create(struct world *w, const struct effect *fx)
 	}
 	snprintf(id, sizeof(id), "i-%d-%llu", index, (unsigned long long)mc->epoch);
 	if (chance(w, w->f.answer_lost))
-		answer(w, fx, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+		answer(w, c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
 	else
-		answer(w, fx, EV_RES_CREATED, ERR_NONE, id);
+		answer(w, c, EV_RES_CREATED, ERR_NONE, id);
 }
 
-static void destroy(struct world *w, const struct effect *fx)
+static void destroy(struct world *w, const struct call *c)
 {
-	int index = fx->index;
+	int index = c->fx.index;
 	struct machine *mc = &w->machines[index];
 
 	if (mc->exists && chance(w, w->f.destroy_held)) {
-		answer(w, fx, EV_RES_HELD, ERR_CONFLICT, "still in use");
+		answer(w, c, EV_RES_HELD, ERR_CONFLICT, "still in use");
 		return;
 	}
 	for (int k = 0; k < w->plan.nresources; k++)
@@ -100,32 +110,35 @@ static void destroy(struct world *w, const struct effect *fx)
 			}
 	*mc = (struct machine){.epoch = ++w->epochs, .heard = mc->heard};
 	if (chance(w, w->f.destroy_unsure))
-		answer(w, fx, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+		answer(w, c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
 	else
-		answer(w, fx, EV_RES_DESTROYED, ERR_NONE, "");
+		answer(w, c, EV_RES_DESTROYED, ERR_NONE, "");
 }
 
-void cloud_effect(struct world *w, const struct effect *fx)
+void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 {
-	struct machine *mc = &w->machines[fx->index];
+	const struct machine *mc = &w->machines[fx->index];
+	struct call c = {*fx, master};
 	bool needs_agent = w->plan.resources[fx->index].node >= 0;
 
 	switch ((int)fx->kind) {
 	case FX_CREATE:
-		create(w, fx);
+		create(w, &c);
 		return;
 	case FX_FIND:
-		answer(w, fx, mc->exists ? EV_RES_CREATED : EV_RES_ABSENT, ERR_NONE, "found");
-		return;
 	case FX_OBSERVE:
-		answer(w, fx,
-		       !mc->exists		      ? EV_RES_ABSENT
-		       : needs_agent && !mc->agent_up ? EV_RES_BROKEN
-						      : EV_RES_ALIVE,
-		       ERR_NONE, "");
+		if (chance(w, w->f.answer_lost))
+			answer(w, &c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+		else if (!mc->exists)
+			answer(w, &c, EV_RES_ABSENT, ERR_NONE, "");
+		else if (fx->kind == FX_FIND)
+			answer(w, &c, EV_RES_CREATED, ERR_NONE, "found");
+		else
+			answer(w, &c, needs_agent && !mc->agent_up ? EV_RES_BROKEN : EV_RES_ALIVE,
+			       ERR_NONE, "");
 		return;
 	case FX_DESTROY:
-		destroy(w, fx);
+		destroy(w, &c);
 		return;
 	}
 }
@@ -223,6 +236,9 @@ static void job_start(struct world *w, int rank, int attempt)
 	const struct strategy_role *role = &w->plan.crew.roles[w->plan.crew.members[rank].role];
 
 	if (!mc->started || mc->attempt != attempt) {
+		if (!mc->prepared)
+			broken(w, "gang: %s was started before it was ready",
+			       w->plan.crew.members[rank].name);
 		mc->started = mc->running = true;
 		mc->attempt = attempt;
 		mc->ended = mc->serving = false;
@@ -254,13 +270,11 @@ static void told(struct world *w, int rank, const struct effect *fx)
 	case FX_PREPARE:
 		if (mc->started)
 			return;
-		if (chance(w, w->f.unfit))
-			node_say(w, rank,
-				 &(struct event){.kind = EV_NODE_UNFIT,
-						 .err_kind = ERR_NOT_FOUND,
-						 .text = "command not found"});
-		else
-			node_say(w, rank, &(struct event){.kind = EV_NODE_READY});
+		mc->prepared = false;
+		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 100),
+							 .kind = AT_PREPARED,
+							 .index = rank,
+							 .epoch = mc->conn});
 		return;
 	case FX_START:
 		job_start(w, rank, fx->attempt);
@@ -281,6 +295,19 @@ static void told(struct world *w, int rank, const struct effect *fx)
 		mc->conn = 0;
 		return;
 	}
+}
+
+static void prepared(struct world *w, int rank)
+{
+	if (chance(w, w->f.unfit)) {
+		node_say(w, rank,
+			 &(struct event){.kind = EV_NODE_UNFIT,
+					 .err_kind = ERR_NOT_FOUND,
+					 .text = "command not found"});
+		return;
+	}
+	w->machines[resource_of(w, rank)].prepared = true;
+	node_say(w, rank, &(struct event){.kind = EV_NODE_READY});
 }
 
 static void dial(struct world *w, int index)
@@ -304,7 +331,9 @@ static void dial(struct world *w, int index)
 	node_say(w, rank,
 		 &(struct event){.kind = EV_NODE_HELLO,
 				 .attempt = mc->started ? mc->attempt : 0,
-				 .holds = mc->started ? HOLDS_STARTED : HOLDS_NOTHING});
+				 .holds = !mc->started	   ? HOLDS_NOTHING
+					  : mc->other_boot ? HOLDS_OTHER_BOOT
+							   : HOLDS_STARTED});
 	if (mc->serving)
 		node_say(w, rank, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
 	if (mc->ended) {
@@ -345,9 +374,25 @@ static void machine_dies(struct world *w, int index)
 		(struct machine){.epoch = ++w->epochs, .heard = w->machines[index].heard};
 }
 
+/* What ran is no more, and nobody knows how it ended; what is on its disk stays. */
+static void reboot(struct world *w, int index)
+{
+	struct machine *mc = &w->machines[index];
+
+	w->res->faults++;
+	mc->other_boot |= mc->running;
+	mc->running = mc->serving = mc->agent_up = false;
+	cut(w, index, true);
+	queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 3000),
+						 .kind = AT_AGENT_UP,
+						 .index = index,
+						 .epoch = mc->epoch});
+}
+
 void machine_happens(struct world *w, const struct happening *h)
 {
-	bool by_rank = h->kind == AT_TOLD || h->kind == AT_JOB_SERVES || h->kind == AT_JOB_EXITS;
+	bool by_rank = h->kind == AT_TOLD || h->kind == AT_PREPARED || h->kind == AT_JOB_SERVES ||
+		       h->kind == AT_JOB_EXITS;
 	int index = by_rank ? resource_of(w, h->index) : h->index;
 	struct machine *mc = &w->machines[index];
 
@@ -365,6 +410,10 @@ void machine_happens(struct world *w, const struct happening *h)
 	case AT_TOLD:
 		if (h->epoch == mc->conn)
 			told(w, h->index, &h->fx);
+		return;
+	case AT_PREPARED:
+		if (h->epoch == mc->conn)
+			prepared(w, h->index);
 		return;
 	case AT_JOB_SERVES:
 		if (h->epoch != mc->epoch || !mc->running)
@@ -392,6 +441,10 @@ void machine_happens(struct world *w, const struct happening *h)
 	case AT_MACHINE_DIES:
 		if (h->epoch == mc->epoch)
 			machine_dies(w, index);
+		return;
+	case AT_REBOOT:
+		if (h->epoch == mc->epoch)
+			reboot(w, index);
 		return;
 	case AT_CONN_CUT:
 		if (h->epoch == mc->conn) {

@@ -26,6 +26,18 @@ static void copy_rows(struct core_run *to, const struct core_run *from)
 	memcpy(to->resources, from->resources, sizeof(*to->resources) * (size_t)p->nresources);
 }
 
+/* What no row keeps is gone with the master. */
+static void forget(struct core_run *r)
+{
+	for (int i = 0; i < r->plan->crew.n; i++)
+		r->nodes[i].connected = r->nodes[i].preparing = false;
+	for (int i = 0; i < r->plan->nresources; i++) {
+		r->resources[i].asked = false;
+		r->resources[i].ask_no = 0;
+		r->resources[i].sure_at_ms = 0;
+	}
+}
+
 /* Only what the core said has changed may reach the disk: a forgotten mark shows up as lost state. */
 static void commit(struct world *w, struct effects *fx)
 {
@@ -61,9 +73,9 @@ static void rearm(struct world *w)
 		return;
 	if (at < w->now)
 		at = w->now;
-	if (w->tick_at > w->now && w->tick_at <= at)
+	if (w->tick_at && w->tick_at <= at)
 		return;
-	w->tick_at = at;
+	w->tick_at = at; /* one that was set for later is no tick any more */
 	queue_add(&w->queue, &(struct happening){.at = at, .kind = AT_TICK, .epoch = w->master});
 }
 
@@ -123,6 +135,7 @@ void master_comes_up(struct world *w)
 	w->tick_at = 0;
 	w->memory = core_run_new(&w->plan);
 	copy_rows(w->memory, w->disk);
+	forget(w->memory);
 	core_run_restored(w->memory);
 	w->ended = run_phase_is_final(w->memory->phase);
 	trace(w, "master comes up", 0, (int64_t)w->memory->phase, 0);
@@ -147,6 +160,4 @@ void master_tick(struct world *w)
 {
 	w->tick_at = 0;
 	master_event(w, &(struct event){.kind = EV_TICK});
-	if (w->master_up)
-		rearm(w);
 }

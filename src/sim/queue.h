@@ -13,10 +13,12 @@ enum happening_kind {
 	AT_TOLD,     /* a word of the master reaches a node over a connection */
 	AT_AGENT_UP, /* a node's agent starts (again) */
 	AT_DIAL,     /* an agent connects */
+	AT_PREPARED, /* an agent has done what a prepare asked for */
 	AT_JOB_SERVES,
 	AT_JOB_EXITS,
 	AT_AGENT_DIES,
 	AT_MACHINE_DIES,
+	AT_REBOOT,
 	AT_CONN_CUT,
 	AT_MASTER_DIES,
 	AT_MASTER_UP,

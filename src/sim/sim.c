@@ -17,7 +17,8 @@
 #define HEAL_MS (10 * 60 * 1000)   /* faults happen before this */
 #define SETTLE_MS (10 * 60 * 1000) /* and this long after the last of them every run has ended */
 #define HANG_MS (20 * 60 * 1000)   /* but a job that hangs has its max_runtime */
-#define MAX_HAPPENINGS 200000	   /* more is a hot loop (I13) */
+#define MAX_HAPPENINGS 200000	   /* and ... */
+#define MAX_PER_RESOURCE 1000	   /* ... so many for each resource; more is a hot loop (I13) */
 #define LATE_MS 1000		   /* more than an effect of a dead master can be under way */
 #define MAX_BROKEN_SHOWN 20
 
@@ -120,7 +121,7 @@ static void happens(struct world *w, const struct happening *h)
 {
 	switch (h->kind) {
 	case AT_EFFECT: /* a worker does it even if its master has died meanwhile: the call is out */
-		cloud_effect(w, &h->fx);
+		cloud_effect(w, &h->fx, h->epoch);
 		return;
 	case AT_ANSWER:
 		if (h->epoch == w->master)
@@ -130,8 +131,11 @@ static void happens(struct world *w, const struct happening *h)
 		struct machine *mc = &w->machines[w->plan.resource_of[h->index]];
 		if (mc->conn != h->epoch)
 			return;
-		if (h->ev.kind == EV_NODE_HELLO)
+		if (h->ev.kind == EV_NODE_HELLO) {
+			if (mc->heard == h->epoch)
+				return; /* one a connection: the link refuses a second */
 			mc->heard = h->epoch;
+		}
 		master_event(w, &h->ev);
 		return;
 	}
@@ -143,7 +147,7 @@ static void happens(struct world *w, const struct happening *h)
 						.index = w->plan.resources[h->index].node});
 		return;
 	case AT_TICK:
-		if (h->epoch == w->master && w->master_up)
+		if (h->epoch == w->master && w->master_up && h->at == w->tick_at)
 			master_tick(w);
 		return;
 	case AT_CANCEL:
@@ -161,10 +165,12 @@ static void happens(struct world *w, const struct happening *h)
 	case AT_TOLD:
 	case AT_AGENT_UP:
 	case AT_DIAL:
+	case AT_PREPARED:
 	case AT_JOB_SERVES:
 	case AT_JOB_EXITS:
 	case AT_AGENT_DIES:
 	case AT_MACHINE_DIES:
+	case AT_REBOOT:
 	case AT_CONN_CUT:
 		machine_happens(w, h);
 		return;
@@ -205,7 +211,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 			break;
 		if (h.at > w.now)
 			w.now = h.at;
-		if (++ret->events > MAX_HAPPENINGS)
+		if (++ret->events > MAX_HAPPENINGS + MAX_PER_RESOURCE * w.plan.nresources)
 			broken(&w, "I13: %d happenings and no end", ret->events);
 		happens(&w, &h);
 		check_always(&w);

@@ -2,8 +2,8 @@
 /*
  * sim - the other shell around the core: virtual time and a faulty world.
  *
- * One seed is one history: it draws the faults (machines that never come up, die
- * or hang, lost, late and repeated answers, refusals, slow or failing deletion, a
+ * One seed is one history: it draws the faults (machines that never come up, die,
+ * restart or hang, lost, late and repeated answers, refusals, slow or failing deletion, a
  * master that crashes at any point) and everything that happens.  The same seed
  * gives the same trace hash.  After a while the faults cease, and the run must
  * end within bounded time with nothing left.

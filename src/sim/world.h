@@ -14,7 +14,7 @@ struct arena;
 struct faults {
 	int refuse_capacity, refuse_hard, answer_lost, answer_twice, slow;
 	int never_boots, agent_dies, machine_dies, conn_cut, job_fails, job_hangs, unfit;
-	int destroy_held, destroy_unsure, master_dies;
+	int destroy_held, destroy_unsure, master_dies, reboots;
 };
 
 /* A machine as it really is. */
@@ -23,6 +23,7 @@ struct machine {
 	int token;	/* attempt of the create that made it */
 	uint64_t epoch; /* of the machine: a new one has no memory */
 	bool agent_up;
+	bool prepared;			    /* has its inputs, as asked over this connection */
 	uint64_t agent;			    /* number of the agent's life */
 	uint64_t heard;			    /* the connection whose hello the master has taken */
 	uint64_t conn;			    /* number of its connection, 0 = none */
@@ -30,7 +31,7 @@ struct machine {
 	int64_t alone_since;
 	/* The job's marker on the machine's disk. */
 	int attempt;
-	bool started, running, serving, ended;
+	bool started, running, serving, ended, other_boot;
 	struct exit_info exit;
 	bool stop_asked;
 };
@@ -70,7 +71,8 @@ void trace(struct world *w, const char *what, int index, int64_t a, int64_t b);
 void broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* cloud.c: resources and machines */
-void cloud_effect(struct world *w, const struct effect *fx);
+/* `master`: the life of it that asked, and that alone hears the answer. */
+void cloud_effect(struct world *w, const struct effect *fx, uint64_t master);
 void machine_happens(struct world *w, const struct happening *h);
 void tell_node(struct world *w, const struct effect *fx);
 void node_say(struct world *w, int rank, const struct event *ev);

@@ -368,6 +368,18 @@ static void cancel_stops_what_runs_and_a_second_one_hurries(void **state)
 	close_run(f);
 }
 
+static void a_run_that_is_cancelled_before_it_begins_took_no_time(void **state)
+{
+	struct fixture *f = open_run(three_workers);
+
+	(void)state;
+	give(f, (struct event){.kind = EV_CANCEL, .text = "no room for its files"});
+	assert_int_equal(f->r->phase, RUN_CANCELLED);
+	assert_true(has(f, FX_ENDED, 0));
+	assert_int_equal(f->r->phase_at_ms[RUN_ACCEPTED], f->now);
+	close_run(f);
+}
+
 static void a_cancel_while_a_create_is_out_waits_for_its_answer_and_deletes(void **state)
 {
 	struct fixture *f = open_run("command = ['w']\n");
@@ -423,6 +435,66 @@ static void a_start_that_never_arrived_is_sent_again(void **state)
 	say(f, 0, EV_NODE_READY);
 	assert_true(has(f, FX_START, 0));
 	assert_int_equal(f->r->nodes[0].attempt, 1);
+	close_run(f);
+}
+
+/* Its agent is a new one: what the old one had pulled is being looked at again. */
+static void a_node_that_prepares_again_starts_when_it_is_ready(void **state)
+{
+	struct fixture *f = open_run("command = ['w']\ncount = 2\n");
+
+	(void)state;
+	accept_and_create(f);
+	say(f, 0, EV_NODE_HELLO);
+	say(f, 1, EV_NODE_HELLO);
+	say(f, 0, EV_NODE_READY);
+	say(f, 0, EV_NODE_DROPPED);
+	say(f, 0, EV_NODE_HELLO);
+	assert_true(has(f, FX_PREPARE, 0));
+	say(f, 1, EV_NODE_READY);
+	assert_int_equal(f->r->phase, RUN_RUNNING);
+	assert_true(has(f, FX_START, 1) && !has(f, FX_START, 0));
+	say(f, 0, EV_NODE_READY);
+	assert_true(has(f, FX_START, 0));
+	close_run(f);
+}
+
+/* It has no job to stop: waiting for the end of one would take the whole deadline. */
+static void a_node_that_cannot_be_prepared_again_has_nothing_to_give(void **state)
+{
+	struct fixture *f = open_run("command = ['w']\n");
+
+	(void)state;
+	all_ready(f);
+	assert_true(has(f, FX_START, 0));
+	say(f, 0, EV_NODE_DROPPED);
+	say(f, 0, EV_NODE_HELLO);
+	give(f, (struct event){.kind = EV_NODE_UNFIT,
+			       .index = 0,
+			       .err_kind = ERR_NOT_FOUND,
+			       .text = "no such command"});
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_true(has(f, FX_RELEASE, 0));
+	close_run(f);
+}
+
+static void a_node_that_waits_for_its_start_has_nothing_to_stop(void **state)
+{
+	struct fixture *f = open_run("command = ['w']\ncount = 2\n");
+
+	(void)state;
+	all_ready(f);
+	say(f, 1, EV_NODE_STARTED);
+	say(f, 0, EV_NODE_DROPPED);
+	say(f, 0, EV_NODE_HELLO);
+	exits(f, 1, 1, 0);
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+	assert_true(!has(f, FX_STOP, 0) && f->r->nodes[0].settled);
+	say(f, 0, EV_NODE_READY);
+	assert_int_equal(count(f, FX_START), 0);
+	say(f, 1, EV_NODE_DRAINED);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
 	close_run(f);
 }
 
@@ -518,6 +590,53 @@ static void a_restart_asks_again_for_everything_unanswered(void **state)
 	close_run(f);
 }
 
+/* The lease is for a node that was there; one that still boots has the deadline of its phase. */
+static void a_restart_does_not_shorten_the_launch(void **state)
+{
+	struct fixture *f = open_run("command = ['w']\ncount = 2\n[timeouts]\nlease = '10s'\n");
+
+	(void)state;
+	give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	answer(f, 0, EV_RES_CREATED, ERR_NONE);
+	core_run_restored(f->r);
+	give(f, (struct event){.kind = EV_RESUME});
+	assert_int_equal(f->r->nodes[1].lost_at_ms, 0);
+	f->now += 60000;
+	give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_PROVISIONING);
+	assert_true(has(f, FX_OBSERVE, 0)); /* there, and not heard of */
+	f->now += 5 * 60000;
+	give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(f->r->cause.kind, ERR_TIMEOUT);
+	close_run(f);
+}
+
+/* Looked for while it was silent; before the answer came it had given all that it had. */
+static void a_machine_that_goes_after_its_node_is_done_is_no_loss(void **state)
+{
+	struct fixture *f = open_run("command = ['w']\ncount = 2\n");
+
+	(void)state;
+	all_ready(f);
+	say(f, 0, EV_NODE_STARTED);
+	say(f, 1, EV_NODE_STARTED);
+	say(f, 0, EV_NODE_DROPPED);
+	f->now = f->r->nodes[0].look_at_ms;
+	give(f, (struct event){.kind = EV_TICK});
+	assert_true(has(f, FX_OBSERVE, 0));
+	give(f, (struct event){
+			.kind = EV_NODE_HELLO, .index = 0, .attempt = 1, .holds = HOLDS_STARTED});
+	exits(f, 0, 0, 0);
+	say(f, 0, EV_NODE_DRAINED);
+	answer(f, 0, EV_RES_ABSENT, ERR_NONE);
+	assert_int_equal(f->r->verdict, VERDICT_NONE);
+	assert_int_equal(f->r->nodes[0].state, NODE_EXITED);
+	exits(f, 1, 0, 0);
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	close_run(f);
+}
+
 /* The same work for a step whatever the number of nodes: looked at through the rows it touches. */
 static void a_step_touches_only_its_own_node(void **state)
 {
@@ -563,15 +682,21 @@ int main(void)
 		cmocka_unit_test(an_unknown_outcome_is_replayed_with_the_same_attempt),
 		cmocka_unit_test(a_stale_answer_changes_nothing),
 		cmocka_unit_test(cancel_stops_what_runs_and_a_second_one_hurries),
+		cmocka_unit_test(a_run_that_is_cancelled_before_it_begins_took_no_time),
 		cmocka_unit_test(a_cancel_while_a_create_is_out_waits_for_its_answer_and_deletes),
 		cmocka_unit_test(a_silent_node_is_looked_at_and_its_agent_started_again),
 		cmocka_unit_test(a_start_that_never_arrived_is_sent_again),
+		cmocka_unit_test(a_node_that_prepares_again_starts_when_it_is_ready),
+		cmocka_unit_test(a_node_that_cannot_be_prepared_again_has_nothing_to_give),
+		cmocka_unit_test(a_node_that_waits_for_its_start_has_nothing_to_stop),
 		cmocka_unit_test(a_node_that_comes_back_from_a_reboot_is_lost),
 		cmocka_unit_test(a_node_silent_for_the_whole_lease_is_lost),
 		cmocka_unit_test(max_runtime_ends_the_run),
 		cmocka_unit_test(a_node_that_is_never_ready_is_named),
 		cmocka_unit_test(a_success_whose_output_cannot_be_stored_is_a_failure),
 		cmocka_unit_test(a_restart_asks_again_for_everything_unanswered),
+		cmocka_unit_test(a_restart_does_not_shorten_the_launch),
+		cmocka_unit_test(a_machine_that_goes_after_its_node_is_done_is_no_loss),
 		cmocka_unit_test(a_step_touches_only_its_own_node),
 		cmocka_unit_test(names_go_both_ways),
 	};

@@ -53,12 +53,25 @@ static void a_large_gang_ends_too(void **state)
 	}
 }
 
+/* Many nodes have much to say: that is no hot loop. */
+static void a_gang_of_thousands_is_no_hot_loop(void **state)
+{
+	struct sim_result r;
+
+	(void)state;
+	sim_run(6, 2600, 0, &r);
+	if (r.broken)
+		print_message("%s\n", r.what);
+	assert_false(r.broken);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_seed_breaks_an_invariant),
 		cmocka_unit_test(the_same_seed_gives_the_same_history),
 		cmocka_unit_test(a_large_gang_ends_too),
+		cmocka_unit_test(a_gang_of_thousands_is_no_hot_loop),
 	};
 	return cmocka_run_group_tests_name("sim", tests, NULL, NULL);
 }
