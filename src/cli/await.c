@@ -17,10 +17,10 @@
 #define RETRY_MS 20
 #define CHUNK (16 * 1024)
 
-/* The stream of run objects up to its end; only the last one is kept. */
-static int read_stream(struct api *api, const char *id, struct buf *text, struct err *err)
+/* The run's object when it has ended. */
+static int read_last(struct api *api, const char *id, struct buf *text, struct err *err)
 {
-	CLEANUP(freep) char *path = api_run_path(id, "/watch");
+	CLEANUP(freep) char *path = api_run_path(id, "/watch?last=1");
 
 	if (api_stream(api, path, err) < 0)
 		return -1;
@@ -38,13 +38,6 @@ static int read_stream(struct api *api, const char *id, struct buf *text, struct
 		if (n == 0)
 			return 0;
 		buf_commit(text, n);
-		/* Whole objects that are followed by another one are history. */
-		const char *end = memrchr(text->p, '\n', text->n);
-		const char *before = end && end > text->p
-					     ? memrchr(text->p, '\n', (size_t)(end - text->p))
-					     : NULL;
-		if (before)
-			buf_drop_front(text, (size_t)(before + 1 - text->p));
 	}
 }
 
@@ -58,7 +51,7 @@ int await_run(struct api *api, const char *id, struct arena *a, struct str *ret_
 	for (;;) {
 		struct doc *run;
 		buf_reset(&text);
-		int rc = read_stream(api, id, &text, err);
+		int rc = read_last(api, id, &text, err);
 		struct str json = arena_str(a, str_trim(buf_str(&text)));
 		if (rc == 0 && json.n && reply_parse(json, a, &run, err) == 0 && run_ended(run)) {
 			*ret_json = json;

@@ -64,6 +64,18 @@ static void agent_lost(struct agent_conn *ac)
 	agent_free(ac);
 }
 
+void agent_drop(struct live_run *lr, int rank)
+{
+	struct agent_conn *ac = lr->nodes[rank].agent;
+
+	if (!ac)
+		return;
+	lr->nodes[rank].agent = NULL;
+	ac->lr = NULL;
+	ac->closing = true;
+	conn_close(ac->conn);
+}
+
 void agents_free(struct master *m)
 {
 	struct list *pos, *tmp;
@@ -222,12 +234,7 @@ static void hello(struct agent_conn *ac, const struct doc *d)
 		refuse(ac, ERR_DENIED, "wrong token");
 		return;
 	}
-	struct agent_conn *old = lr->nodes[rank].agent;
-	if (old) { /* replaced, not lost */
-		old->lr = NULL;
-		old->closing = true;
-		conn_close(old->conn);
-	}
+	agent_drop(lr, rank); /* replaced, not lost */
 	ac->lr = lr;
 	ac->rank = rank;
 	lr->nodes[rank].agent = ac;

@@ -115,7 +115,9 @@ int api_run_submit(struct api_call *c, struct err *err)
 	if (runs_submit(c->m, body, c->arena, &lr, &is_new, &c->details, err) < 0)
 		return -1;
 	/* The answer must not come before the run is on disk. */
+	lr->busy++; /* one that was there already may end with it */
 	round_end(c->m);
+	lr->busy--;
 	if (c->m->exit_code)
 		return err_set(err, ERR_IO, "the run could not be stored");
 	return reply_run(c, is_new ? 201 : 200, lr);
@@ -130,11 +132,15 @@ int api_run_get(struct api_call *c, struct err *err)
 
 int api_run_watch(struct api_call *c, struct err *err)
 {
+	int64_t last;
+
+	if (query_int(c, "last", 0, 1, &last, err) < 0)
+		return -1;
 	struct live_run *lr = api_run(c, err);
 
 	if (!lr)
 		return -1;
-	watch_begin(lr, c->x);
+	watch_begin(lr, c->x, last);
 	return 0;
 }
 

@@ -133,6 +133,8 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 		agent_send(lr, fx->index, FRAME_INPUTS, buf_str(&text));
 		break;
 	case FX_START:
+		if (lr->core->nodes[fx->index].preparing)
+			break; /* it came back in this round: the start follows its "ready" */
 		message_start(lr, fx->index, fx->attempt, &text);
 		agent_send(lr, fx->index, FRAME_START, buf_str(&text));
 		break;
@@ -149,6 +151,9 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 
 void effect_do(struct live_run *lr, const struct effect *fx)
 {
+	/* Leaving: the next master hands it out again; only the end of a run comes once. */
+	if (!lr->m->workers && fx->kind != FX_ENDED)
+		return;
 	switch (fx->kind) {
 	case FX_CREATE:
 	case FX_FIND:

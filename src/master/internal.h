@@ -154,6 +154,7 @@ void agent_accept(void *m, int fd);
 void agent_send(struct live_run *lr, int rank, enum frame_type type, struct str payload);
 void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s,
 		       struct str payload);
+void agent_drop(struct live_run *lr, int rank); /* its node is not told */
 void agents_free(struct master *m);
 
 /* streams.c: log bytes and metrics of a node */
@@ -199,7 +200,7 @@ void run_write_records(struct live_run *lr); /* of them, summary.json and events
 void report_at_end(struct live_run *lr);
 
 /* watch.c */
-void watch_begin(struct live_run *lr, struct http_exchange *x);
+void watch_begin(struct live_run *lr, struct http_exchange *x, bool only_last);
 void watch_changed(struct live_run *lr);
 void events_begin(struct live_run *lr, struct http_exchange *x, int64_t after, bool follow);
 /* Takes over fd, the log opened for reading. */

@@ -226,6 +226,8 @@ void report_at_end(struct live_run *lr)
 {
 	struct err err = {0};
 
+	if (!lr->m->workers)
+		return; /* leaving: it is made when somebody asks for it */
 	if (!has_samples(lr)) {
 		for (int i = 0; i < FILES; i++) {
 			CLEANUP(freep) char *path = path_join(lr->dir, files[i].name);

@@ -105,10 +105,10 @@ void run_event(struct live_run *lr, const struct event *ev)
 		return;
 	core_step(lr->core, ev, master_now(lr->m), &lr->fx);
 
-	/* A tick that found nothing to do leaves no trace. */
+	/* What is late, said twice or of no consequence leaves no trace. */
 	bool changed = lr->core->dirty || lr->fx.nodes.n + lr->fx.resources.n != rows ||
 		       lr->fx.n != effects;
-	if (ev->kind == EV_TICK && !changed)
+	if (!changed)
 		return;
 	if (ev->kind != EV_TICK) {
 		describe(ev, text, sizeof(text));
@@ -174,23 +174,25 @@ void round_end(void *ctx)
 {
 	struct master *m = ctx;
 	struct err err = {0};
-	struct list done, *pos, *tmp;
+	struct list done, *pos;
 
 	if (list_empty(&m->rounds) || (m->stopping && m->exit_code))
 		return;
-	list_init(&done);
-	list_each_safe (pos, tmp, &m->rounds) {
-		struct live_run *lr = list_item(pos, struct live_run, in_round);
-		if (save_rows(lr, &err) < 0) {
+	list_each (pos, &m->rounds)
+		if (save_rows(list_item(pos, struct live_run, in_round), &err) < 0) {
 			master_fatal(m, &err);
 			return;
 		}
-		list_remove(pos);
-		list_append(&done, pos);
-	}
 	if (store_commit(m->store, &err) < 0) {
 		master_fatal(m, &err);
 		return;
+	}
+	/* What the effects cause joins m->rounds, and so the next commit. */
+	list_init(&done);
+	while (!list_empty(&m->rounds)) {
+		pos = m->rounds.next;
+		list_remove(pos);
+		list_append(&done, pos);
 	}
 	sse_committed(m);
 	while (!list_empty(&done)) {

@@ -29,6 +29,8 @@
 #define LOCAL_FIRST 0x7f010001u /* 127.1.0.1 */
 #define LOCAL_LAST 0x7ffdffffu	/* 127.253.255.255 */
 #define NAME_TRIES 50
+#define START_SLACK (16 * 1024) /* the id, other addresses and the rank are longer than assumed */
+#define START_PER_NODE 512	/* bytes, at most, in all the lists that name every node */
 #define PROBLEMS_TEXT (64 * 1024)
 
 static int make_plan(struct live_run *lr, const char **ret_details, struct err *err)
@@ -214,10 +216,16 @@ int runs_resume(struct master *m, struct err *err)
 	int rc = store_runs_each(m->store, true, 0, 0, a, collect_no, &l, err);
 
 	for (size_t i = 0; i < l.nos.n && rc == 0; i++) {
-		struct live_run *lr = live_run_load(m, l.nos.v[i], err);
-		if (!lr) {
+		struct err why = {0};
+		struct live_run *lr = live_run_load(m, l.nos.v[i], &why);
+		if (!lr && why.kind != ERR_INVALID && why.kind != ERR_CONFLICT) {
+			*err = why;
 			rc = -1;
 			break;
+		}
+		if (!lr) { /* the others must not wait for a job that this regatta cannot read */
+			log_error("run %lld stays as it is: %s", (long long)l.nos.v[i], why.msg);
+			continue;
 		}
 		map_put(m->runs, str_from(lr->row.id), lr);
 		log_info("run %s goes on: %s", lr->row.id, run_phase_name(lr->core->phase));
@@ -335,6 +343,34 @@ static int check_source(struct live_run *lr, struct err *err)
 		       lr->job->source);
 }
 
+/* Whatever a node has to be told fits into one frame: said now, not when it is too late. */
+static int check_start(const struct live_run *lr, struct err *err)
+{
+	const struct crew *crew = &lr->plan.crew;
+	size_t about = strlen(lr->row.job_json) + strlen(lr->row.client_env) +
+		       (size_t)crew->n * START_PER_NODE;
+
+	if (about < FRAME_MAX_PAYLOAD / 4)
+		return 0;
+	for (int i = 0; i < crew->n; i++) {
+		if (i > 0 && crew->members[i].role == crew->members[i - 1].role)
+			continue; /* of a role, all have about the same to hear */
+		struct buf text;
+		buf_init(&text, FRAME_MAX_PAYLOAD - START_SLACK);
+		message_start(lr, i, 1, &text);
+		bool fits = !text.overflow;
+		buf_release(&text);
+		if (!fits)
+			return err_set(
+				err, ERR_INVALID,
+				"role '%s': its command and environment, with the addresses of "
+				"%d nodes, take more than %d KiB",
+				crew->roles[crew->members[i].role].name, crew->n,
+				(FRAME_MAX_PAYLOAD - START_SLACK) / 1024);
+	}
+	return 0;
+}
+
 static int fill_row(struct live_run *lr, const struct doc *body, const char **ret_details,
 		    struct err *err)
 {
@@ -364,7 +400,9 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	lr->row.name = lr->job->name;
 	lr->row.engine = lr->job->engine;
 	lr->row.strategy = lr->plan.strategy->name;
-	return make_plan(lr, ret_details, err);
+	if (make_plan(lr, ret_details, err) < 0)
+		return -1;
+	return check_start(lr, err);
 }
 
 int runs_submit(struct master *m, const struct doc *body, struct arena *a, struct live_run **ret,
@@ -449,8 +487,19 @@ static int remove_blob(const struct live_run *lr, struct err *err)
 
 int runs_remove(struct live_run *lr, struct err *err)
 {
-	struct store *st = lr->m->store;
+	struct master *m = lr->m;
+	struct store *st = m->store;
 
+	/* Nobody may speak of it any more, and what others have in this round is committed whole. */
+	for (int i = 0; i < lr->plan.crew.n; i++)
+		agent_drop(lr, i);
+	lr->busy++;
+	round_end(m);
+	lr->busy--;
+	if (m->exit_code)
+		return err_set(err, ERR_IO, "the master cannot go on");
+	if (map_get(m->runs, str_from(lr->row.id)) == lr)
+		map_del(m->runs, str_from(lr->row.id));
 	if (remove_blob(lr, err) < 0 || file_remove_tree(lr->dir, err) < 0)
 		return -1;
 	store_begin(st);

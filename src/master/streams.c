@@ -25,6 +25,7 @@
 #include "sys/worker.h"
 
 #define SERIES_NAME_MAX 128
+#define MAX_TOTAL (INT64_MAX / 65536) /* of steps, so that those of all nodes can be added up */
 
 void run_log_name(const struct live_run *lr, int rank, enum stream s, char out[static LOG_NAME_MAX])
 {
@@ -268,7 +269,7 @@ static void note_progress(struct live_run *lr, int rank, struct str name, int64_
 {
 	struct live_series *ls = series_get(lr, rank, name);
 
-	if (!ls || step < 0 || total <= 0 || step > total)
+	if (!ls || step < 0 || total <= 0 || total > MAX_TOTAL || step > total)
 		return;
 	ls->row.step = step;
 	ls->row.total = total;
@@ -379,7 +380,7 @@ int streams_save(struct live_run *lr, struct err *err)
 		struct live_node *n = &lr->nodes[rank];
 		for (int s = 0; s < STREAMS; s++)
 			if (store_scan_save(lr->m->store, lr->row.no, rank, s,
-					    n->streams[s].scanned, n->bad, err) < 0)
+					    n->streams[s].scanned, s == 0 ? n->bad : 0, err) < 0)
 				return -1;
 	}
 	return 0;

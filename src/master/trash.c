@@ -37,7 +37,7 @@ static void empty_done(void *arg)
 
 void trash_look(struct master *m, bool idle)
 {
-	if (m->trash_busy || !m->trash_runs || (!idle && m->trash_runs < TRASH_RUNS))
+	if (!m->workers || m->trash_busy || !m->trash_runs || (!idle && m->trash_runs < TRASH_RUNS))
 		return;
 	struct trash_call *c = xcalloc(1, sizeof(*c));
 	c->m = m;

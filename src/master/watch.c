@@ -33,7 +33,7 @@ struct watcher {
 	struct list in_watchers;
 	struct loop_timer *timer;
 	int64_t sent_ms;
-	bool last_sent, follow;
+	bool last_sent, follow, only_last;
 	int64_t after; /* event number */
 	int rank;
 	enum stream stream;
@@ -194,9 +194,13 @@ static struct watcher *watcher_new(struct live_run *lr, struct http_exchange *x,
 	return wt;
 }
 
-void watch_begin(struct live_run *lr, struct http_exchange *x)
+void watch_begin(struct live_run *lr, struct http_exchange *x, bool only_last)
 {
-	send_object(watcher_new(lr, x, WATCH_OBJECT, "application/x-ndjson"));
+	struct watcher *wt = watcher_new(lr, x, WATCH_OBJECT, "application/x-ndjson");
+
+	wt->only_last = only_last;
+	if (!only_last || lr->ended)
+		send_object(wt);
 }
 
 void events_begin(struct live_run *lr, struct http_exchange *x, int64_t after, bool follow)
@@ -235,9 +239,9 @@ void watch_changed(struct live_run *lr)
 		int64_t wait = wt->sent_ms + WATCH_EVERY_MS - now;
 		if (wt->kind == WATCH_EVENTS)
 			send_events(wt);
-		else if (lr->ended || wait <= 0)
+		else if (lr->ended || (wait <= 0 && !wt->only_last))
 			send_object(wt);
-		else
+		else if (!wt->only_last)
 			loop_timer_set(wt->timer, wait);
 	}
 }
