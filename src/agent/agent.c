@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "sys/child.h"
 #include "sys/loop.h"
 
 #define UPDATES 8  /* in one round of the loop */
@@ -52,25 +53,14 @@ static void remove_work(const char *dir)
 	}
 }
 
-/* One line of a length that does not change, so that a reader sees the old one or the new. */
-static int write_state(struct agent *a, const char *state, struct err *err)
-{
-	char line[32];
-	int n = snprintf(line, sizeof(line), "%-15s\n", state);
-
-	return pwrite(a->lock, line, (size_t)n, 0) == n ? 0
-							: err_errno(err, errno, "write agent.pid");
-}
-
 /* Nothing of this node is alive but us: the driver need not search for it. */
 static void say_clean(struct agent *a)
 {
-	struct err err = {0};
-
 	if (a->at.exit.kind == ERR_UNAVAILABLE || a->at.unproven)
 		return; /* something could not be killed, or was not ours to wait for */
-	if (write_state(a, "clean", &err) < 0)
-		log_warn("%s", err.msg);
+	if (lseek(a->lock, 0, SEEK_END) < 0 ||
+	    write(a->lock, AGENT_CLEAN, strlen(AGENT_CLEAN)) != (ssize_t)strlen(AGENT_CLEAN))
+		log_warn("cannot say that node '%s' is clean: %s", a->cfg.node, strerror(errno));
 }
 
 static void late(void *ctx)
@@ -160,12 +150,6 @@ static void on_terminate(void *ctx, int signo)
 	loop_timer_set(a->bye, BYE_MS);
 }
 
-static int as_wait_status(const siginfo_t *si)
-{
-	return si->si_code == CLD_EXITED ? W_EXITCODE(si->si_status, 0)
-					 : W_EXITCODE(0, si->si_status);
-}
-
 static void on_child(void *ctx, int signo)
 {
 	struct agent *a = ctx;
@@ -177,25 +161,26 @@ static void on_child(void *ctx, int signo)
 		/* Look first: the job's status must be on record before the kernel forgets it. */
 		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0)
 			break;
-		attempt_child_ended(&a->at, si.si_pid, as_wait_status(&si));
+		attempt_child_ended(&a->at, si.si_pid, child_wait_status(&si));
 		waitpid(si.si_pid, NULL, 0);
 		task_reaped(a->prepare, si.si_pid);
 		task_reaped(a->collect, si.si_pid);
 		if (a->has_host)
 			gpu_reaped(a->host.gpu, si.si_pid);
-		attempt_child_reaped(&a->at, si.si_pid, as_wait_status(&si));
+		attempt_child_reaped(&a->at, si.si_pid, child_wait_status(&si));
 	}
 	agent_wake(a);
 }
 
 /* ---- beginning ---- */
 
-/* A POSIX lock: it belongs to this process alone, not to the shims it forks. */
+/* A POSIX lock: it belongs to this process alone, not to the shims it forks, and ends when any descriptor of the
+ * file is closed: from here on nobody opens it again. */
 static int take_lock(const char *dir, int *ret_fd, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(dir, "agent.pid");
+	CLEANUP(freep) char *path = path_join(dir, CONFIG_FILE);
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	CLEANUP(close_fdp) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	CLEANUP(close_fdp) int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
 		return err_errno(err, errno, "open '%s'", path);
@@ -208,20 +193,29 @@ static int take_lock(const char *dir, int *ret_fd, struct err *err)
 	return 0;
 }
 
-static int write_pid(struct agent *a, struct err *err)
+/* What an agent before us said at its end is over. */
+static void unsay_clean(struct agent *a)
 {
-	char pid[16];
+	if (a->cfg.was_clean && ftruncate(a->lock, a->cfg.length) < 0)
+		log_warn("cannot write '%s': %s", CONFIG_FILE, strerror(errno));
+}
 
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	return write_state(a, pid, err);
+/* All agents of a machine have one log. */
+static void log_as(const struct agent *a)
+{
+	char name[LOG_ROLE_MAX];
+
+	snprintf(name, sizeof(name), "agent %s/%s", a->cfg.run, a->cfg.node);
+	log_setup(2, name, LOG_INFO);
 }
 
 static int begin(struct agent *a, struct err *err)
 {
 	if (config_load(a->dir, a->arena, &a->cfg, err) < 0 ||
-	    take_lock(a->dir, &a->lock, err) < 0 || write_pid(a, err) < 0 ||
-	    status_boot_id(a->boot_id, err) < 0)
+	    take_lock(a->dir, &a->lock, err) < 0 || status_boot_id(a->boot_id, err) < 0)
 		return -1;
+	unsay_clean(a);
+	log_as(a);
 	/* Orphans of a killed shim come to us. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return err_errno(err, errno, "become a subreaper");
@@ -255,7 +249,7 @@ int agent_main(const char *node_dir)
 
 	prctl(PR_SET_NAME, "regatta-agent");
 	log_setup(2, "agent", LOG_INFO);
-	a.dir = realpath(node_dir, NULL);
+	a.dir = node_dir[0] == '/' ? xstrdup(node_dir) : realpath(node_dir, NULL);
 	if (!a.dir) {
 		err_errno(&err, errno, "node directory '%s'", node_dir);
 		log_error("%s", err.msg);

@@ -6,11 +6,8 @@
  * All it needs is in its node directory:
  *
  *	agent.json	{"run","node","token","link_dir","link_name","home","revive","mark","cgroup","cgroup_memory","proto"};
- *			written by the driver (see agent/config.h)
- *	agent.pid	locked by the living agent (a POSIX lock); its pid, or "clean" when it was released and
- *			nothing of this node is alive
- *	agent.log	what agent and shim have to say
- *	inputs.json	the last INPUTS, for an agent after a crash
+ *			one line, written by the driver (see agent/config.h); locked by the living agent (a POSIX lock), which
+ *			adds the line "clean" when it was released and nothing of this node is alive
  *	hostfile	START's hostfile, if it had one; machinefile the same
  *	work/		work directory: source and data; the job's cwd unless START names another
  *	a<attempt>/	status (claimed once by the shim, see agent/status.h), out, err, metrics: the spools; *.fifo: the
@@ -18,5 +15,7 @@
  *
  * The directory belongs to the user, mode 0700.
  */
+#define AGENT_CLEAN "clean\n"
+
 /* The role's main loop; returns the process's exit code. */
 int agent_main(const char *node_dir);

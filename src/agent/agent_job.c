@@ -25,7 +25,6 @@
 #include "link/conn.h"
 #include "sys/loop.h"
 
-#define INPUTS_FILE "inputs.json" /* for the agent after this one */
 #define PAYLOAD_MAX (256 * 1024)
 #define QUIET_MS 5
 #define QUIET_BYTES (32 * 1024)
@@ -118,7 +117,6 @@ static void prepare(struct agent *a)
 
 void job_inputs(struct agent *a, struct str json, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(a->dir, INPUTS_FILE);
 	struct arena *mem = arena_new();
 	struct msg_inputs in;
 	struct err e = {0};
@@ -128,29 +126,10 @@ void job_inputs(struct agent *a, struct str json, struct err *err)
 		return;
 	}
 	a->ready_wanted = true;
-	if (file_write(path, json, 0600, &e) < 0)
-		log_warn("%s", e.msg); /* only an agent after a crash would miss it */
 	if (adopt_inputs(a, mem, &in, &e) < 0)
 		set_ready(a, &e);
 	else
 		prepare(a);
-}
-
-/* What an agent before us was told. */
-static void load_inputs(struct agent *a)
-{
-	CLEANUP(freep) char *path = path_join(a->dir, INPUTS_FILE);
-	struct arena *mem = arena_new();
-	struct err err = {0};
-	struct msg_inputs in;
-	struct buf text;
-
-	buf_init(&text, FRAME_MAX_PAYLOAD);
-	if (file_read(path, &text, &err) < 0 || msg_inputs(buf_str(&text), mem, &in, &err) < 0)
-		arena_free(mem);
-	else if (adopt_inputs(a, mem, &in, &err) < 0)
-		log_warn("%s", err.msg);
-	buf_release(&text);
 }
 
 /* ---- the attempt ---- */
@@ -381,7 +360,6 @@ static void quiet_over(void *ctx)
 
 static void push_output(struct agent *a)
 {
-	relay_look(&a->relay);
 	if (a->is_quiet && !a->at.has_exit && relay_waiting(&a->relay) < QUIET_BYTES)
 		return;
 	uint64_t sent = relay_push(&a->relay, a->conn, loop_scratch(a->loop));
@@ -462,12 +440,18 @@ void job_update(struct agent *a)
 	update_collect(a);
 	if (!a->welcomed || !a->conn)
 		return;
+	/* Output goes straight from its buffer to the socket; news of a few bytes each go together. */
+	if (!a->relaying || (!relay_look(&a->relay) && relay_waiting(&a->relay) == 0))
+		conn_cork(a->conn);
 	tell_small(a);
 	if (a->relaying) {
 		push_output(a);
-		scan_soon(a);
+		/* After a crash the patterns come with the inputs, which follow every welcome. */
+		if (a->inputs_arena)
+			scan_soon(a);
 	}
 	tell_collected(a);
+	conn_uncork(a->conn);
 }
 
 /* ---- beginning and end ---- */
@@ -500,7 +484,6 @@ int job_init(struct agent *a, struct err *err)
 	a->scan_timer = loop_timer_new(a->loop, scan_due, a);
 	a->sample_timer = loop_timer_new(a->loop, sample_now, a);
 	attempt_init(&a->at, a->loop, &a->cfg, a->boot_id, &ev, a);
-	load_inputs(a);
 	if (attempt_find(&a->at, a->dir, err) < 0)
 		return -1;
 	open_streams(a);

@@ -73,9 +73,13 @@ int config_load(const char *dir, struct arena *a, struct agent_config *ret, stru
 	buf_init(&text, CONFIG_MAX);
 	rc = file_read(path, &text, err);
 	if (rc == 0) {
-		rc = json_parse(buf_str(&text), a, &d, err);
+		struct str rest = buf_str(&text);
+
+		rc = json_parse(str_cut(&rest, '\n'), a, &d, err);
 		if (rc == 0)
 			rc = read_keys(d, ret, err);
+		ret->was_clean = rest.p && rest.n > 0;
+		ret->length = (int64_t)(text.n - rest.n);
 		if (rc < 0)
 			err_wrap(err, "%s", path);
 	}

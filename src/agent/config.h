@@ -24,6 +24,8 @@ struct agent_config {
 	const char *mark;
 	struct cgroup cg;
 	struct tend_limits limits;
+	bool was_clean; /* an agent before has added that */
+	int64_t length; /* without it */
 };
 
 int config_load(const char *dir, struct arena *a, struct agent_config *ret, struct err *err);

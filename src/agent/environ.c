@@ -11,7 +11,7 @@
 static const struct {
 	const char *name, *fallback;
 } filled_in[] = {
-	{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+	{"PATH", ENVIRON_PATH},
 	{"HOME", "/"},
 };
 #define FILLED_IN (sizeof(filled_in) / sizeof(filled_in[0]))

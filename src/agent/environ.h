@@ -2,6 +2,9 @@
 /* environ - the job's environment: what the master sent, and the little that only the node knows. */
 #include "agent/message.h"
 
+/* Where commands are looked for if nobody says. */
+#define ENVIRON_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 /* NULL-terminated, owned: environ_freep.  The mark and REGATTA_METRICS are always ours; PATH and HOME are filled in
  * from our own environment if the master sent none. */
 const char **environ_make(const struct msg_start *m, const char *mark, const char *metrics_fifo);

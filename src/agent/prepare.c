@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/environ.h"
 #include "agent/probe.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -25,7 +26,6 @@
 
 #define DATA_MAX_FILES 1000000
 #define MARK_FILE "prepared" /* digest of what work/ was made from */
-#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 bool prepare_is_long(const struct msg_inputs *in)
 {
@@ -241,7 +241,7 @@ int prepare_check(const struct msg_inputs *in, const char *node_dir, struct err 
 		return err_errno(err, errno, "work directory '%s'", cwd);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(err, ERR_INVALID, "work directory '%s' is not a directory", cwd);
-	if (child_find_command(in->argv0, in->path[0] ? in->path : DEFAULT_PATH, cwd, &file, err) <
+	if (child_find_command(in->argv0, in->path[0] ? in->path : ENVIRON_PATH, cwd, &file, err) <
 	    0)
 		return -1;
 	return in->port ? check_port(in->address, in->port, err) : 0;

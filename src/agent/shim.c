@@ -218,12 +218,6 @@ static void others(void *ctx, struct proc_list *out)
 		proc_descendants(getpid(), out);
 }
 
-static int as_wait_status(const siginfo_t *si)
-{
-	return si->si_code == CLD_EXITED ? W_EXITCODE(si->si_status, 0)
-					 : W_EXITCODE(0, si->si_status);
-}
-
 /* The program never ran: that is the job's whole story. */
 static void not_run(struct shim *sh, const struct err *why)
 {
@@ -262,7 +256,7 @@ static void reap(struct shim *sh)
 		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0)
 			return;
 		if (si.si_pid == sh->tend.job.pid && !sh->tend.exited)
-			tend_main_ended(&sh->tend, as_wait_status(&si), clock_boot_ms());
+			tend_main_ended(&sh->tend, child_wait_status(&si), clock_boot_ms());
 		waitpid(si.si_pid, NULL, 0);
 	}
 }

@@ -13,12 +13,12 @@
 
 /* A longer text is cut; each escaped byte takes at most four. */
 #define LOG_TEXT_MAX 2048
-#define LOG_LINE_MAX (4 * LOG_TEXT_MAX + 256)
+#define LOG_LINE_MAX (4 * LOG_TEXT_MAX + LOG_ROLE_MAX + 256)
 
 static struct {
 	atomic_int fd, also;
 	_Atomic(enum log_level) max;
-	char role[32];
+	char role[LOG_ROLE_MAX];
 } out = {.fd = STDERR_FILENO, .also = -1, .max = LOG_INFO, .role = "regatta"};
 
 void log_setup(int fd, const char *role, enum log_level max)

@@ -2,6 +2,7 @@
 /* log - what a running role (master, agent, command line) says.  Library code does not log. */
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
+#define LOG_ROLE_MAX 160 /* what is longer is cut */
 /* To fd (default 2) as "2026-01-02T03:04:05.678Z role: text"; control bytes are escaped. */
 void log_setup(int fd, const char *role, enum log_level max);
 /* Every line goes there, too; -1: nowhere else. */

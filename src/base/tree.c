@@ -29,12 +29,6 @@
 #define REMOVE_PASSES_MAX 8
 #define LIST_DEPTH_MAX 128
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 static bool is_dots(const char *name)
 {
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));

@@ -16,6 +16,8 @@
 #include "fmt/doc.h"
 
 #define DEFAULT_LIMIT 50
+#define FULL_AT_ONCE 200 /* whole runs that the master gives in one answer */
+#define MAX_PATH_BYTES 4096
 
 static int print_runs(const struct call *c, const struct doc *runs)
 {
@@ -36,24 +38,49 @@ static int print_runs(const struct call *c, const struct doc *runs)
 	return cli_print(&out);
 }
 
+/* The newest runs that are there, as one array; the master may give them in pages. */
+static int get_runs(struct api *api, const struct call *c, struct arena *a, struct doc *ret,
+		    struct err *err)
+{
+	/* Scripts get whole run objects, as status prints them; the table needs less. */
+	bool full = c->output == OUTPUT_JSON;
+	int64_t left = call_number(c, "limit", DEFAULT_LIMIT);
+	const char *before = NULL;
+
+	for (;;) {
+		CLEANUP(buf_release) struct buf path = {0};
+		int64_t page = full && left > FULL_AT_ONCE ? FULL_AT_ONCE : left;
+		struct doc *root;
+
+		buf_init(&path, MAX_PATH_BYTES);
+		buf_printf(&path, "/api/v1/runs?state=%s&limit=%" PRId64 "&full=%d",
+			   call_flag(c, "all") ? "all" : "active", page, full);
+		api_add_query(&path, "before", before);
+		if (api_get_doc(api, path.p, a, &root, err) < 0)
+			return -1;
+		const struct doc *runs = doc_array(root, "runs");
+		int64_t n = runs ? (int64_t)runs->array.n : 0;
+		for (int64_t i = 0; i < n; i++)
+			doc_append(a, ret, runs->array.v[i]);
+		left -= n;
+		if (n < page || left <= 0)
+			return 0;
+		before = arena_str(a, doc_str(runs->array.v[n - 1], "id", STR(""))).p;
+	}
+}
+
 int command_ps(const struct call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};
-	struct doc *root;
+	struct doc *runs = doc_new(a, DOC_ARRAY);
 	struct err err;
-	char path[96];
 
-	/* Scripts get whole run objects, as status prints them; the table needs less. */
-	snprintf(path, sizeof(path), "/api/v1/runs?state=%s&limit=%" PRId64 "&full=%d",
-		 call_flag(c, "all") ? "all" : "active", call_number(c, "limit", DEFAULT_LIMIT),
-		 c->output == OUTPUT_JSON);
 	if (api_open(&api, true, &err) < 0)
 		return cli_fail(&err);
-	if (api_get_doc(&api, path, a, &root, &err) < 0)
+	if (get_runs(&api, c, a, runs, &err) < 0)
 		return api_fail(&api, &err);
-	const struct doc *runs = doc_array(root, "runs");
-	return print_runs(c, runs ? runs : doc_new(a, DOC_ARRAY));
+	return print_runs(c, runs);
 }
 
 int command_status(const struct call *c)

@@ -135,6 +135,7 @@ void touch_node(struct step *s, int rank)
 	if (!n->dirty)
 		*vec_push(&s->out->nodes) = rank;
 	n->dirty = true;
+	s->out->changes++;
 }
 
 void touch_res(struct step *s, int index)
@@ -143,6 +144,13 @@ void touch_res(struct step *s, int index)
 	if (!res->dirty)
 		*vec_push(&s->out->resources) = index;
 	res->dirty = true;
+	s->out->changes++;
+}
+
+void touch_run(struct step *s)
+{
+	s->r->dirty = true;
+	s->out->changes++;
 }
 
 void set_phase(struct step *s, enum run_phase to)
@@ -153,7 +161,7 @@ void set_phase(struct step *s, enum run_phase to)
 	r->phase = to;
 	r->phase_at_ms[to] = s->now;
 	r->deadline_ms = 0;
-	r->dirty = true;
+	touch_run(s);
 }
 
 void set_node(struct step *s, int rank, enum node_state to)
@@ -188,6 +196,7 @@ void set_res(struct step *s, int index, enum res_state to)
 
 void emit(struct step *s, enum effect_kind kind, int index)
 {
+	s->out->changes++;
 	*vec_push(s->out) = (struct effect){
 		.kind = kind,
 		.index = index,
@@ -249,7 +258,7 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 			return;
 		rng_seed(&r->rng, ev->seed);
 		r->phase_at_ms[RUN_ACCEPTED] = now_ms;
-		r->dirty = true;
+		touch_run(&s);
 		run_start(&s);
 		return;
 	case EV_RESUME:

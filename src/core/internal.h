@@ -18,6 +18,7 @@ struct step {
 void set_phase(struct step *s, enum run_phase to);
 void set_node(struct step *s, int rank, enum node_state to);
 void set_res(struct step *s, int index, enum res_state to);
+void touch_run(struct step *s);
 void touch_node(struct step *s, int rank);
 void touch_res(struct step *s, int index);
 void emit(struct step *s, enum effect_kind kind, int index);

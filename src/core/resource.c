@@ -17,7 +17,7 @@ static int64_t backoff_ms(struct step *s, struct core_resource *res)
 	if (span > BACKOFF_MAX_MS)
 		span = BACKOFF_MAX_MS;
 	res->tries++;
-	s->r->dirty = true; /* the generator's state */
+	touch_run(s); /* the generator's state */
 	return span / 2 + (int64_t)rng_below(&s->r->rng, (uint64_t)span / 2 + 1);
 }
 

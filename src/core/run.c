@@ -134,7 +134,8 @@ void run_cancel(struct step *s, const struct event *ev)
 		r->phase_at_ms[RUN_ACCEPTED] = s->now;
 	bool hurry_now = ev->hurry && !r->hurry;
 	r->hurry |= ev->hurry;
-	r->cancel_asked = r->dirty = true;
+	r->cancel_asked = true;
+	touch_run(s);
 	if (!run_stopping(r)) {
 		run_end_running(s, VERDICT_CANCELLED, ERR_CANCELLED, -1, "%s",
 				ev->text[0] ? ev->text : "cancelled");

@@ -50,7 +50,7 @@ struct conn {
 	void *ctx;
 	int64_t peer_uid;
 
-	bool paused, delivering, freed;
+	bool paused, corked, delivering, freed;
 	bool send_failed; /* `why` says how; only reading goes on */
 	struct err why;
 
@@ -268,7 +268,7 @@ void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct st
 		{(void *)(uintptr_t)body.p, body.n},
 	};
 
-	if (c->queued == 0)
+	if (c->queued == 0 && !c->corked)
 		sent = send_now(c, iov, 3);
 	if (sent < 0 || (size_t)sent == total)
 		return;
@@ -283,7 +283,8 @@ void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct st
 		return;
 	}
 	enqueue(c, iov, 3, (size_t)sent, total);
-	watch(c);
+	if (!c->corked)
+		watch(c);
 }
 
 static void drop_sent(struct conn *c, size_t sent)
@@ -303,11 +304,8 @@ static void drop_sent(struct conn *c, size_t sent)
 	}
 }
 
-/* May free c. */
-static void writable(struct conn *c)
+static void send_queue(struct conn *c)
 {
-	bool was_high = c->queued >= CONN_LOW_WATER;
-
 	while (c->queued > 0) {
 		struct iovec iov[CHUNKS_PER_WRITE];
 		size_t n = 0;
@@ -329,6 +327,29 @@ static void writable(struct conn *c)
 			finish_within(c, CONN_FLUSH_MS); /* it does read */
 	}
 	watch(c);
+}
+
+void conn_cork(struct conn *c)
+{
+	/* What waits already waits for the peer. */
+	c->corked = c->queued == 0;
+}
+
+void conn_uncork(struct conn *c)
+{
+	if (!c->corked)
+		return;
+	c->corked = false;
+	if (c->queued > 0)
+		send_queue(c);
+}
+
+/* May free c. */
+static void writable(struct conn *c)
+{
+	bool was_high = c->queued >= CONN_LOW_WATER;
+
+	send_queue(c);
 	if (c->state == CONN_FLUSHING && c->queued == 0)
 		finish(c);
 	else if (was_high && c->queued < CONN_LOW_WATER && !c->send_failed && c->ev.on_drained)

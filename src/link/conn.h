@@ -42,6 +42,9 @@ void conn_close(struct conn *c);
  * once. */
 void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct str head,
 	       struct str body);
+/* Between these two small frames are gathered, to be sent at once.  No return to the loop in between. */
+void conn_cork(struct conn *c);
+void conn_uncork(struct conn *c);
 size_t conn_queued(const struct conn *c);
 /* Stop / go on reading (back-pressure to the peer).  Frames that were read already still come:
  * at most LOOP_SCRATCH bytes of them. */

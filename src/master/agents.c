@@ -27,6 +27,7 @@
 #define PING_AFTER_MS 5000
 #define SILENT_MS 15000
 #define HELLO_MS 10000
+#define NO_ROOM_MS 2000 /* until an agent may try again to store bytes on a full disk */
 
 struct agent_conn {
 	struct master *m;
@@ -37,6 +38,7 @@ struct agent_conn {
 	struct loop_timer *silence;
 	int64_t heard_ms;
 	bool closing;
+	bool no_room; /* bytes could not be stored: no more are taken on this connection */
 };
 
 static void agent_free(struct agent_conn *ac)
@@ -56,7 +58,9 @@ static void agent_lost(struct agent_conn *ac)
 		int rank = ac->rank;
 		lr->nodes[rank].agent = NULL;
 		streams_close(lr, rank);
-		run_event(lr, &(struct event){.kind = EV_NODE_DROPPED, .index = rank});
+		/* One that was released leaves as it was told to: no news. */
+		if (lr->core->phase < RUN_CLEANING)
+			run_event(lr, &(struct event){.kind = EV_NODE_DROPPED, .index = rank});
 		agent_free(ac);
 		live_run_done(lr);
 		return;
@@ -281,14 +285,26 @@ static void collected(struct agent_conn *ac, const struct doc *d)
 	streams_check_drained(ac->lr, ac->rank);
 }
 
+/* A full disk: the agent keeps what is not acknowledged.  It is sent away after a pause only, because
+ * it comes back at once and sends the same, and each time costs a few rows. */
 static void bytes(struct agent_conn *ac, const struct frame *f)
 {
 	struct err err = {0};
 
-	if (f->channel >= STREAMS)
+	if (f->channel >= STREAMS) {
 		protocol_error(ac, "data of a stream that does not exist");
-	else if (streams_data(ac->lr, ac->rank, (enum stream)f->channel, f->payload, &err) < 0)
+		return;
+	}
+	if (ac->no_room ||
+	    streams_data(ac->lr, ac->rank, (enum stream)f->channel, f->payload, &err) == 0)
+		return;
+	if (err.kind != ERR_CAPACITY && err.kind != ERR_QUOTA) {
 		protocol_error(ac, err.msg);
+		return;
+	}
+	log_warn("agent of %s: %s", ac->lr->row.id, err.msg);
+	ac->no_room = true;
+	loop_timer_set(ac->silence, NO_ROOM_MS);
 }
 
 static void control(struct agent_conn *ac, const struct frame *f, const struct doc *d)
@@ -311,6 +327,8 @@ static void control(struct agent_conn *ac, const struct frame *f, const struct d
 						  .attempt = attempt});
 		return;
 	case FRAME_METRICS:
+		if (ac->no_room)
+			return; /* with the bytes they came from */
 		if (f->channel >= STREAMS ||
 		    streams_metrics(ac->lr, ac->rank, (enum stream)f->channel, d, &err) < 0)
 			protocol_error(ac, err.msg[0] ? err.msg
@@ -389,6 +407,8 @@ static void on_silence(void *ctx)
 		agent_lost(ac);
 		return;
 	}
+	if (ac->no_room && !ac->closing)
+		protocol_error(ac, "the disk of the master is full");
 	if (quiet >= PING_AFTER_MS && !ac->closing)
 		conn_send(ac->conn, FRAME_PING, 0, STR(""), STR("{}"));
 	loop_timer_set(ac->silence, PING_AFTER_MS);

@@ -17,6 +17,7 @@
 #define ANSWER_MAX_BYTES (64u << 20)
 #define LIST_DEFAULT 100
 #define LIST_MAX 10000
+#define LIST_MAX_FULL 200 /* each is loaded whole while everybody else waits */
 
 static int reply_run(struct api_call *c, int status, struct live_run *lr)
 {
@@ -81,6 +82,11 @@ int api_runs_list(struct api_call *c, struct err *err)
 	if (query_int(c, "limit", LIST_DEFAULT, LIST_MAX, &limit, err) < 0 ||
 	    query_int(c, "full", 0, 1, &full, err) < 0)
 		return -1;
+	if (full && (limit == 0 || limit > LIST_MAX_FULL)) /* 0 is all of them */
+		return err_set(err, ERR_INVALID,
+			       "with 'full', 'limit' must be a whole number from 1 to %d: "
+			       "go on with 'before'",
+			       LIST_MAX_FULL);
 	lo.full = full;
 	if (before.n &&
 	    store_run_find(c->m->store, before, c->arena, &before_no, &c->ids, &c->nids, err) < 0)
@@ -342,9 +348,11 @@ int api_run_cleanup(struct api_call *c, struct err *err)
 		return err_set(err, ERR_CONFLICT, "run '%s' has not ended (%s): cancel it first",
 			       lr->row.id, run_phase_name(lr->core->phase));
 	}
-	if (lr->watchers || lr->busy)
-		return err_set(err, ERR_CONFLICT, "run '%s' is being watched: try again",
-			       lr->row.id);
+	if (lr->busy || run_watched(c->m, lr->row.no)) {
+		err_set(err, ERR_CONFLICT, "run '%s' is being watched: try again", lr->row.id);
+		live_run_done(lr);
+		return -1;
+	}
 	if (runs_remove(lr, err) < 0) {
 		live_run_done(lr);
 		return -1;

@@ -171,6 +171,8 @@ void effect_do(struct live_run *lr, const struct effect *fx)
 		lr->ended = true;
 		lr->m->trash_runs++;
 		trash_look(lr->m, false);
+		store_ballast_ease(
+			lr->m->store); /* its records are small, and are the last of it */
 		run_write_files(lr);
 		return;
 	}

@@ -67,7 +67,12 @@ struct master {
 	bool background, stopping;
 	int exit_code;
 	int trash_runs; /* ended since the trash was emptied */
-	bool trash_busy;
+	bool trash_busy, trash_wanted;
+	bool disk_full;		/* and said so */
+	VEC(int64_t) reports_due; /* ended runs whose report waits for a quiet moment, of reports.c */
+	struct loop_timer *report_timer;
+	bool report_busy;
+	VEC(int64_t) unwritten; /* ended runs without their records, of records.c */
 };
 
 /* One stream of one node, as it arrives. */
@@ -111,11 +116,15 @@ struct live_run {
 	int64_t last_seq;   /* of its events */
 	int watchers, busy; /* effects out with workers */
 	bool ended, series_full;
-	bool names_synced; /* the names of its logs are on disk */
+	int names_opened, names_synced; /* logs opened, and of those, with their names on disk */
 };
 
-/* clock.c: monotone over restarts */
+/* clock.c: monotone over restarts, and not led astray by the wall clock before the next boot */
 int64_t master_now(const struct master *m);
+void master_clock_start(struct master *m);
+/* The same with the clocks given: what to add to boot_ms. */
+int64_t clock_base_for(const char *home, const char *boot_id, int64_t boot_ms, int64_t wall_ms,
+		       int64_t last_ms);
 
 /* runs.c */
 struct live_run *live_run_load(struct master *m, int64_t no, struct err *err);
@@ -188,8 +197,18 @@ int64_t run_log_size(const struct live_run *lr, int rank, enum stream s);
 /* The last lines of the node that failed the run. */
 bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_stream);
 
-/* trash.c: what destroyed nodes leave, removed when nothing runs or there is much of it */
+/* trash.c: what destroyed nodes leave, removed when nothing runs or there is much of it, and what
+ * removed runs leave, removed at once */
 void trash_look(struct master *m, bool idle);
+/* Out of its place in one step, or removed here and now.  `name` is nobody else's. */
+int trash_put(struct master *m, const char *path, const char *name, struct err *err);
+
+/* space.c: a full disk */
+void space_look(struct master *m);
+int space_for_run(struct master *m, struct err *err); /* ERR_CAPACITY */
+
+/* records.c: soon after the start, what a crash kept from being written at the end of a run */
+void records_look(void *m);
 
 /* finish.c: files at the end of a run */
 void run_write_files(struct live_run *lr);
@@ -198,10 +217,13 @@ void run_write_records(struct live_run *lr); /* of them, summary.json and events
 /* reports.c: report.html and metrics.csv, made in the background.  At the end of a run that has
  * samples both are written into its directory. */
 void report_at_end(struct live_run *lr);
+void report_later(struct master *m, int64_t no);
+void reports_close(struct master *m);
 
 /* watch.c */
 void watch_begin(struct live_run *lr, struct http_exchange *x, bool only_last);
 void watch_changed(struct live_run *lr);
+bool run_watched(const struct master *m, int64_t no);
 void events_begin(struct live_run *lr, struct http_exchange *x, int64_t after, bool follow);
 /* Takes over fd, the log opened for reading. */
 void log_follow_begin(struct live_run *lr, struct http_exchange *x, int rank, enum stream st,

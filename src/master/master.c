@@ -57,7 +57,9 @@ static void on_idle_look(void *ctx)
 	size_t active = runs_active(m);
 
 	trash_look(m, !active);
-	if (active || !list_empty(&m->watchers) || sse_viewers(m) || workers_pending(m->workers))
+	space_look(m);
+	if (active || !list_empty(&m->watchers) || sse_viewers(m) || workers_pending(m->workers) ||
+	    m->reports_due.n)
 		m->last_busy_ms = master_now(m);
 	auth_tick(m);
 	if (!active && m->stopping) {
@@ -156,8 +158,7 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 		return -1;
 	if (make_runs_dir(m, err) < 0)
 		return -1;
-	int64_t wall = clock_wall_ms(), last = store_last_ms(m->store);
-	m->clock_base = (wall > last ? wall : last) - clock_boot_ms();
+	master_clock_start(m);
 	m->last_busy_ms = master_now(m);
 
 	m->loop = loop_new();
@@ -177,7 +178,10 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 		return -1;
 	if (runs_resume(m, err) < 0)
 		return err_wrap(err, "take up the runs of '%s'", m->home);
-	return listen_all(m, o, err);
+	if (listen_all(m, o, err) < 0)
+		return -1;
+	loop_soon(m->loop, records_look, m);
+	return 0;
 }
 
 static void master_close(struct master *m)
@@ -188,6 +192,7 @@ static void master_close(struct master *m)
 	if (m->workers)
 		m->workers = workers_free(m->workers); /* every answer is in */
 	m->reporter = workers_free(m->reporter);
+	reports_close(m);
 	if (m->loop && !m->exit_code)
 		round_end(m);
 	auth_close(m);
@@ -206,6 +211,7 @@ static void master_close(struct master *m)
 	loop_timer_free(m->idle);
 	loop_free(m->loop);
 	store_close(m->store);
+	vec_release(&m->unwritten);
 	free(m->home);
 }
 

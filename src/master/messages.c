@@ -32,7 +32,7 @@ static const char *output_dir(const struct live_run *lr, int rank, struct arena 
 
 static const char *node_dir(const struct live_run *lr, int rank, struct arena *a)
 {
-	return arena_printf(a, "%s/nodes/%s", lr->dir, lr->plan.crew.members[rank].name);
+	return arena_printf(a, "%s/%s.node", lr->dir, lr->plan.crew.members[rank].name);
 }
 
 static const char *work_dir(const struct live_run *lr, int rank, struct arena *a)

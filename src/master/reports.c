@@ -17,8 +17,12 @@
 #include "master/feed.h"
 #include "master/report_facts.h"
 #include "report/report.h"
+#include "sys/loop.h"
 
 #define FILES 2
+#define DUE_FIRST_MS 5
+#define DUE_LOOK_MS 100
+#define DUE_MAX 5000
 
 static const struct {
 	const char *name, *type;
@@ -40,6 +44,7 @@ struct task {
 	int fds[FILES];
 	bool keep; /* the run has ended, or its files are what was asked for */
 	bool ended;
+	bool due; /* the next one waits for it */
 	struct err err;
 };
 
@@ -171,10 +176,14 @@ static void done(void *ctx, const struct err *read_err)
 	else if (t->err.kind != ERR_NONE)
 		log_warn("run %s: report: %s", t->run.id, t->err.msg);
 	make_again_if_ended(t);
+	if (t->due) {
+		t->m->report_busy = false;
+		loop_timer_set(t->m->report_timer, 0);
+	}
 	task_free(t);
 }
 
-int report_start(struct live_run *lr, enum report_want want, struct http_exchange *x,
+static int start(struct live_run *lr, enum report_want want, struct http_exchange *x, bool due,
 		 struct err *err)
 {
 	struct task *t = xcalloc(1, sizeof(*t));
@@ -192,6 +201,7 @@ int report_start(struct live_run *lr, enum report_want want, struct http_exchang
 		return -1;
 	}
 	t->x = x;
+	t->due = due;
 	report_facts(lr, t->a, &t->run);
 	t->report = report_new(&t->run, t->fds[0], t->fds[1]);
 	int64_t *keys = arena_array(t->a, int64_t, t->run.nseries + 1);
@@ -206,6 +216,12 @@ int report_start(struct live_run *lr, enum report_want want, struct http_exchang
 	return 0;
 }
 
+int report_start(struct live_run *lr, enum report_want want, struct http_exchange *x,
+		 struct err *err)
+{
+	return start(lr, want, x, false, err);
+}
+
 static bool has_samples(const struct live_run *lr)
 {
 	struct str key;
@@ -217,25 +233,60 @@ static bool has_samples(const struct live_run *lr)
 	return false;
 }
 
+/* ---- runs without samples ---- */
+
 /*
- * A run without samples gets its report when somebody asks for it: most of them are short and
- * many, and the page would cost more than the run.  What was made while it ran is out of date and
- * goes.
+ * Most of them are short and many, and the page costs as much as the run: theirs are made when nothing runs,
+ * one after the other, or when very many wait.
  */
+static void next_due(void *ctx)
+{
+	struct master *m = ctx;
+	struct err err = {0};
+
+	if (!m->workers || m->report_busy || !m->reports_due.n)
+		return;
+	if (runs_active(m) && m->reports_due.n < DUE_MAX) {
+		loop_timer_set(m->report_timer, DUE_LOOK_MS);
+		return;
+	}
+	/* The newest first: it is the one that somebody may look for. */
+	struct live_run *lr = live_run_load(m, m->reports_due.v[--m->reports_due.n], &err);
+
+	m->report_busy = lr && start(lr, REPORT_BOTH, NULL, true, &err) == 0;
+	if (!m->report_busy) {
+		if (err.kind != ERR_NOT_FOUND) /* removed meanwhile */
+			log_warn("report: %s", err.msg);
+		loop_timer_set(m->report_timer, 0);
+	}
+	if (lr)
+		live_run_done(lr);
+}
+
+void report_later(struct master *m, int64_t no)
+{
+	if (!m->report_timer)
+		m->report_timer = loop_timer_new(m->loop, next_due, m);
+	*vec_push(&m->reports_due) = no;
+	if (!m->report_busy)
+		loop_timer_set(m->report_timer, DUE_FIRST_MS);
+}
+
+void reports_close(struct master *m)
+{
+	m->report_timer = loop_timer_free(m->report_timer);
+	vec_release(&m->reports_due);
+}
+
 void report_at_end(struct live_run *lr)
 {
 	struct err err = {0};
 
 	if (!lr->m->workers)
-		return; /* leaving: it is made when somebody asks for it */
-	if (!has_samples(lr)) {
-		for (int i = 0; i < FILES; i++) {
-			CLEANUP(freep) char *path = path_join(lr->dir, files[i].name);
-			unlink(path);
-		}
-		return;
-	}
-	if (report_start(lr, REPORT_BOTH, NULL, &err) < 0)
+		return; /* leaving: the next master finds that it is missing */
+	if (!has_samples(lr))
+		report_later(lr->m, lr->row.no);
+	else if (report_start(lr, REPORT_BOTH, NULL, &err) < 0)
 		log_warn("run %s: report: %s", lr->row.id, err.msg);
 }
 

@@ -15,11 +15,6 @@
 #include "master/sse.h"
 #include "sys/loop.h"
 
-int64_t master_now(const struct master *m)
-{
-	return m->clock_base + clock_boot_ms();
-}
-
 void master_fatal(struct master *m, const struct err *err)
 {
 	log_error("cannot go on: %s", err->msg);
@@ -98,7 +93,7 @@ static void describe(const struct event *ev, char *out, size_t size)
 void run_event(struct live_run *lr, const struct event *ev)
 {
 	enum run_phase before = lr->core->phase;
-	size_t rows = lr->fx.nodes.n + lr->fx.resources.n, effects = lr->fx.n;
+	uint64_t changes = lr->fx.changes;
 	char text[240];
 
 	if (lr->ended && ev->kind != EV_NODE_HELLO)
@@ -106,9 +101,7 @@ void run_event(struct live_run *lr, const struct event *ev)
 	core_step(lr->core, ev, master_now(lr->m), &lr->fx);
 
 	/* What is late, said twice or of no consequence leaves no trace. */
-	bool changed = lr->core->dirty || lr->fx.nodes.n + lr->fx.resources.n != rows ||
-		       lr->fx.n != effects;
-	if (!changed)
+	if (lr->fx.changes == changes)
 		return;
 	if (ev->kind != EV_TICK) {
 		describe(ev, text, sizeof(text));
@@ -143,12 +136,12 @@ static int save_rows(struct live_run *lr, struct err *err)
 	if (r->dirty && store_run_save(st, lr->row.no, r, master_now(lr->m), err) < 0)
 		return -1;
 	r->dirty = false;
-	if (run_phase_is_final(r->phase) && !lr->ended) {
-		lr->row.ended_ms = clock_wall_ms();
-		if (store_run_ended(st, lr->row.no, lr->row.ended_ms, err) < 0)
-			return -1;
-	}
-	return streams_save(lr, err);
+	if (streams_save(lr, err) < 0)
+		return -1;
+	if (!run_phase_is_final(r->phase) || lr->ended)
+		return 0;
+	lr->row.ended_ms = clock_wall_ms();
+	return store_run_ended(st, lr->row.no, lr->row.ended_ms, err);
 }
 
 void tick_rearm(struct master *m)

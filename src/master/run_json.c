@@ -270,10 +270,15 @@ static void counts_to_json(const struct live_run *lr, struct jsonw *w)
 	jsonw_close(w);
 }
 
+static bool has_cause(enum verdict v)
+{
+	return v == VERDICT_FAILED || v == VERDICT_CANCELLED;
+}
+
 static void cause_to_json(const struct live_run *lr, struct jsonw *w)
 {
 	const struct core_run *r = lr->core;
-	bool bad = r->verdict == VERDICT_FAILED || r->verdict == VERDICT_CANCELLED;
+	bool bad = has_cause(r->verdict);
 
 	jsonw_kz(w, "verdict", r->verdict == VERDICT_NONE ? NULL : verdict_name(r->verdict));
 	jsonw_kz(w, "cause", bad ? r->cause.text : NULL);
@@ -308,7 +313,7 @@ static void waiting_to_json(const struct live_run *lr, struct jsonw *w)
 }
 
 /* Steps done of all steps, over the nodes that say how many there will be; of each node the series furthest on. */
-static void progress_to_json(const struct live_run *lr, struct jsonw *w)
+static void progress_of(const struct live_run *lr, int64_t *ret_step, int64_t *ret_total)
 {
 	int64_t step = 0, total = 0;
 
@@ -322,6 +327,12 @@ static void progress_to_json(const struct live_run *lr, struct jsonw *w)
 		step += best ? best->step : 0;
 		total += best ? best->total : 0;
 	}
+	*ret_step = step;
+	*ret_total = total;
+}
+
+static void progress_to_json(struct jsonw *w, int64_t step, int64_t total)
+{
 	jsonw_key(w, "progress");
 	if (!total) {
 		jsonw_null(w);
@@ -337,6 +348,7 @@ void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
 {
 	const struct core_run *r = lr->core;
 	struct jsonw w;
+	int64_t step, total;
 
 	jsonw_init(&w, out);
 	jsonw_open(&w, '{');
@@ -362,7 +374,8 @@ void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
 		jsonw_null(&w);
 	jsonw_kbool(&w, "cancel_asked", r->cancel_asked);
 	counts_to_json(lr, &w);
-	progress_to_json(lr, &w);
+	progress_of(lr, &step, &total);
+	progress_to_json(&w, step, total);
 	jsonw_key(&w, "metrics");
 	jsonw_open(&w, '{');
 	overall_each(lr, false, put_overall, &w);
@@ -391,6 +404,7 @@ void row_to_json(const struct run_row *row, struct buf *out)
 	jsonw_kz(&w, "engine", row->engine);
 	jsonw_kz(&w, "strategy", row->strategy);
 	jsonw_kz(&w, "verdict", row->verdict ? verdict_name((enum verdict)row->verdict) : NULL);
+	jsonw_kz(&w, "cause", has_cause((enum verdict)row->verdict) ? row->cause : NULL);
 	jsonw_kint(&w, "created_ms", row->created_ms);
 	jsonw_kint(&w, "ended_ms", row->ended_ms);
 	jsonw_kint(&w, "elapsed_ms", row->ended_ms - row->created_ms);
@@ -398,6 +412,7 @@ void row_to_json(const struct run_row *row, struct buf *out)
 	jsonw_open(&w, '{');
 	jsonw_kint(&w, "nodes", row->nodes);
 	jsonw_close(&w);
+	progress_to_json(&w, row->step, row->total);
 	jsonw_close(&w);
 }
 

@@ -426,6 +426,8 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 		return *ret ? 0 : -1;
 	}
 
+	if (space_for_run(m, err) < 0)
+		return -1;
 	struct live_run *lr = live_run_new(m);
 	lr->row.request_id = arena_strdup(lr->arena, request_id);
 	const char *details = NULL;
@@ -456,33 +458,26 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	return 0;
 }
 
-struct blob_search {
-	const char *sha256;
-	int64_t not_this;
-	bool used;
-};
-
-static bool blob_is_used(void *ctx, const struct run_row *row)
-{
-	struct blob_search *b = ctx;
-
-	b->used = row->no != b->not_this && row->source_sha256 &&
-		  !strcmp(row->source_sha256, b->sha256);
-	return !b->used;
-}
-
 /* The source's archive goes with the last run that used it. */
 static int remove_blob(const struct live_run *lr, struct err *err)
 {
-	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct blob_search b = {.sha256 = lr->row.source_sha256, .not_this = lr->row.no};
+	const char *sha256 = lr->row.source_sha256;
+	bool used;
 
-	if (!b.sha256[0])
+	if (!sha256 || !sha256[0])
 		return 0;
-	if (store_runs_each(lr->m->store, false, 0, 0, a, blob_is_used, &b, err) < 0)
+	if (store_source_used(lr->m->store, sha256, lr->row.no, &used, err) < 0)
 		return -1;
-	CLEANUP(freep) char *path = xasprintf("%s/blobs/%s", lr->m->home, b.sha256);
-	return b.used ? 0 : file_remove_tree(path, err);
+	CLEANUP(freep) char *path = xasprintf("%s/blobs/%s", lr->m->home, sha256);
+	return used ? 0 : trash_put(lr->m, path, sha256, err);
+}
+
+/* There may be a great many files: only their names' place changes here. */
+static int remove_dir(const struct live_run *lr, struct err *err)
+{
+	CLEANUP(freep) char *name = xasprintf("%s.%lld", lr->row.id, (long long)lr->row.no);
+
+	return trash_put(lr->m, lr->dir, name, err);
 }
 
 int runs_remove(struct live_run *lr, struct err *err)
@@ -500,12 +495,14 @@ int runs_remove(struct live_run *lr, struct err *err)
 		return err_set(err, ERR_IO, "the master cannot go on");
 	if (map_get(m->runs, str_from(lr->row.id)) == lr)
 		map_del(m->runs, str_from(lr->row.id));
-	if (remove_blob(lr, err) < 0 || file_remove_tree(lr->dir, err) < 0)
+	if (remove_blob(lr, err) < 0 || remove_dir(lr, err) < 0)
 		return -1;
 	store_begin(st);
 	if (store_run_remove(st, lr->row.no, err) < 0)
 		return -1;
-	return store_commit(st, err);
+	int rc = store_commit(st, err);
+	trash_look(m, false);
+	return rc;
 }
 
 int rank_of(const struct live_run *lr, struct str node)

@@ -14,9 +14,11 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "fmt/doc.h"
 #include "link/conn.h"
 #include "metrics/stats.h"
@@ -37,10 +39,14 @@ static int open_one(struct live_run *lr, int rank, enum stream s, struct err *er
 	struct live_stream *st = &lr->nodes[rank].streams[s];
 	char name[LOG_NAME_MAX];
 
-	run_log_name(lr, rank, s, name);
-	if (st->file || logfile_open(lr->logs_dir, name, &st->file, err) == 0)
-		st->acked = logfile_synced(st->file);
-	return st->file ? 0 : -1;
+	if (!st->file) {
+		run_log_name(lr, rank, s, name);
+		if (logfile_open(lr->logs_dir, name, &st->file, err) < 0)
+			return -1;
+		lr->names_opened++; /* it may be new */
+	}
+	st->acked = logfile_synced(st->file);
+	return 0;
 }
 
 int streams_open(struct live_run *lr, int rank, struct err *err)
@@ -70,7 +76,9 @@ struct sync_call {
 	enum stream stream;
 	int fd;
 	uint64_t size;
-	const char *new_names; /* the logs directory, if its entries may not be on disk yet */
+	int names;	   /* logs whose names are in the directory by now ... */
+	bool sync_names;   /* ... and may not be on disk yet */
+	bool sync_parents; /* nor the directory itself: the first time only */
 	int rc;
 	struct err err;
 };
@@ -79,8 +87,14 @@ static void sync_run(void *arg)
 {
 	struct sync_call *c = arg;
 	c->rc = logfile_sync_fd(c->fd, &c->err);
-	if (c->rc == 0 && c->new_names)
-		c->rc = file_sync_dir(c->new_names, &c->err);
+	if (c->rc == 0 && c->sync_names)
+		c->rc = file_sync_dir(c->lr->logs_dir, &c->err);
+	if (c->rc == 0 && c->sync_parents)
+		c->rc = file_sync_dir(c->lr->dir, &c->err);
+	if (c->rc == 0 && c->sync_parents) {
+		CLEANUP(freep) char *runs = path_join(c->lr->m->home, "runs");
+		c->rc = file_sync_dir(runs, &c->err);
+	}
 }
 
 static void acknowledge(struct live_run *lr, int rank, enum stream s)
@@ -110,8 +124,8 @@ static void sync_done(void *arg)
 		free(c);
 		return;
 	}
-	if (c->new_names)
-		lr->names_synced = true;
+	if (c->names > lr->names_synced)
+		lr->names_synced = c->names;
 	logfile_mark_synced(st->file, c->size);
 	st->acked = logfile_synced(st->file);
 	acknowledge(lr, c->rank, c->stream);
@@ -136,9 +150,10 @@ static void sync_start(struct live_run *lr, int rank, enum stream s)
 				.rank = rank,
 				.stream = s,
 				.fd = logfile_fd(st->file),
-				.size = logfile_size(st->file)};
-	if (!lr->names_synced)
-		c->new_names = lr->logs_dir;
+				.size = logfile_size(st->file),
+				.names = lr->names_opened,
+				.sync_names = lr->names_synced < lr->names_opened,
+				.sync_parents = lr->names_synced == 0};
 	st->syncing = true;
 	lr->busy++;
 	workers_submit(lr->m->workers, sync_run, sync_done, c);
@@ -152,11 +167,10 @@ int streams_data(struct live_run *lr, int rank, enum stream s, struct str payloa
 
 	if (!data_payload(payload, &offset, &bytes))
 		return err_set(err, ERR_PROTOCOL, "a data frame without an offset");
-	if (!st->file) {
-		if (open_one(lr, rank, s, err) < 0)
-			return -1;
-		lr->names_synced = false;
-	}
+	if (!st->file && open_one(lr, rank, s, err) < 0)
+		return -1;
+	if (store_disk_tight(lr->m->store))
+		return err_set(err, ERR_CAPACITY, "the disk is full: its output has to wait");
 	uint64_t before = logfile_size(st->file);
 	if (logfile_append(st->file, offset, bytes, err) < 0)
 		return -1;
@@ -283,6 +297,19 @@ static void scan_touched(struct live_run *lr, int rank)
 	round_mark(lr);
 }
 
+static int check_samples(const struct doc *samples, struct err *err)
+{
+	for (size_t i = 0; i < samples->array.n; i++) {
+		const struct doc *t = samples->array.v[i];
+		if (t->type != DOC_ARRAY || t->array.n < 4 || t->array.n > 5 ||
+		    t->array.v[0]->type != DOC_STRING)
+			return err_set(err, ERR_PROTOCOL,
+				       "a sample that is not [name, value, step, time, total?]");
+	}
+	return 0;
+}
+
+/* All of a frame or nothing: what is stored and how far was looked belong together. */
 int streams_metrics(struct live_run *lr, int rank, enum stream s, const struct doc *d,
 		    struct err *err)
 {
@@ -295,13 +322,11 @@ int streams_metrics(struct live_run *lr, int rank, enum stream s, const struct d
 		return err_set(err, ERR_PROTOCOL, "metrics without a range");
 	if ((uint64_t)from != n->streams[s].scanned)
 		return 0; /* seen before */
+	if (check_samples(samples, err) < 0)
+		return -1;
 	store_begin(lr->m->store);
 	for (size_t i = 0; i < samples->array.n; i++) {
 		const struct doc *t = samples->array.v[i];
-		if (t->type != DOC_ARRAY || t->array.n < 4 || t->array.n > 5 ||
-		    t->array.v[0]->type != DOC_STRING)
-			return err_set(err, ERR_PROTOCOL,
-				       "a sample that is not [name, value, step, time, total?]");
 		const struct doc *v = t->array.v[1], *step = t->array.v[2], *time = t->array.v[3];
 		double value = v->type == DOC_FLOAT ? v->f
 			       : v->type == DOC_INT ? (double)v->i

@@ -1,8 +1,9 @@
 /*
  * Streams to clients: a run's object on each change, its events, a log as it grows.
  *
- * Each watcher belongs to one run and keeps it in memory.  A client that does not
- * read is cut by the server; nothing here waits for one.
+ * Each watcher belongs to one run and keeps it in memory.  Nothing is added to what a
+ * client has not taken yet: a slow one gets fewer objects, and events and logs at its own
+ * pace.  One that takes nothing at all is cut by the server.
  */
 #include "master/internal.h"
 
@@ -33,7 +34,7 @@ struct watcher {
 	struct list in_watchers;
 	struct loop_timer *timer;
 	int64_t sent_ms;
-	bool last_sent, follow, only_last;
+	bool follow, only_last;
 	int64_t after; /* event number */
 	int rank;
 	enum stream stream;
@@ -65,22 +66,25 @@ static void finish(struct watcher *wt)
 	watcher_free(wt);
 }
 
-/* False: the watcher is gone or will be. */
-static bool send_object(struct watcher *wt)
+/* The run as it is when the client can take it; the last one is that of the end. */
+static void send_object(void *ctx)
 {
+	struct watcher *wt = ctx;
 	struct buf text;
 
+	if (http_stream_queued(wt->x) > 0) {
+		http_stream_when_empty(wt->x, send_object, wt);
+		return;
+	}
+	loop_timer_cancel(wt->timer);
 	buf_init(&text, OBJECT_MAX_BYTES);
 	run_to_json(wt->lr, true, &text);
 	buf_addc(&text, '\n');
 	bool ok = http_stream_write(wt->x, buf_str(&text));
 	buf_release(&text);
 	wt->sent_ms = clock_boot_ms();
-	if (ok && wt->lr->ended) {
+	if (ok && wt->lr->ended)
 		finish(wt);
-		return false;
-	}
-	return ok;
 }
 
 void event_to_json(const struct live_run *lr, const struct event_row *row, struct buf *out)
@@ -116,21 +120,26 @@ static bool put_event(void *ctx, const struct event_row *row)
 	return true;
 }
 
-static void send_events(struct watcher *wt)
+/* One piece; the next one when the client has taken it. */
+static void send_events(void *ctx)
 {
+	struct watcher *wt = ctx;
 	struct events_out eo = {.wt = wt};
 
-	do {
-		eo.n = 0;
-		buf_init(&eo.text, OBJECT_MAX_BYTES);
-		store_events_each(wt->lr->m->store, wt->lr->row.no, wt->after, EVENTS_AT_ONCE,
-				  put_event, &eo, NULL);
-		bool ok = eo.n == 0 || http_stream_write(wt->x, buf_str(&eo.text));
-		buf_release(&eo.text);
-		if (!ok)
-			return;
-	} while (eo.n == EVENTS_AT_ONCE);
-	if (!wt->follow || wt->lr->ended)
+	if (http_stream_queued(wt->x) > 0) {
+		http_stream_when_empty(wt->x, send_events, wt);
+		return;
+	}
+	buf_init(&eo.text, OBJECT_MAX_BYTES);
+	store_events_each(wt->lr->m->store, wt->lr->row.no, wt->after, EVENTS_AT_ONCE, put_event,
+			  &eo, NULL);
+	bool ok = eo.n == 0 || http_stream_write(wt->x, buf_str(&eo.text));
+	buf_release(&eo.text);
+	if (!ok)
+		return;
+	if (eo.n == EVENTS_AT_ONCE)
+		http_stream_when_empty(wt->x, send_events, wt);
+	else if (!wt->follow || wt->lr->ended)
 		finish(wt);
 }
 
@@ -222,6 +231,17 @@ void log_follow_begin(struct live_run *lr, struct http_exchange *x, int rank, en
 	wt->fd = fd;
 	wt->offset = offset;
 	send_log(wt);
+}
+
+/* An ended run may be in memory more than once: each reader has its own. */
+bool run_watched(const struct master *m, int64_t no)
+{
+	const struct list *pos;
+
+	list_each (pos, &m->watchers)
+		if (list_item(pos, struct watcher, in_watchers)->lr->row.no == no)
+			return true;
+	return false;
 }
 
 /* After a commit: at once for the end, otherwise not more often than WATCH_EVERY_MS. */

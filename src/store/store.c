@@ -75,11 +75,13 @@ static int take_lock(struct store *st, struct err *err)
 			return lock_taken(fd, st->home, err);
 		return err_errno(err, errno, "lock '%s'", path);
 	}
+	store_ballast_open(st); /* now ours; the next write may need it */
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
-	if (ftruncate(fd, 0) < 0)
-		return err_errno(err, errno, "empty '%s'", path);
 	if (file_write_all(fd, text, (size_t)n, err) < 0)
 		return err_wrap(err, "'%s'", path);
+	/* Cut afterwards: emptied first, its block would be anybody's. */
+	if (ftruncate(fd, n) < 0)
+		return err_errno(err, errno, "shorten '%s'", path);
 	st->lock_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -151,6 +153,7 @@ static int open_db(struct store *st, struct err *err)
 
 	/* Counting every allocation takes a lock; too late is no harm. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	store_ballast_hook(st);
 	if (find_file(st, err) < 0)
 		return -1;
 	int rc = sqlite3_open_v2(
@@ -207,7 +210,7 @@ int store_open(const char *home, struct store **ret, struct err *err)
 		return err_set(err, ERR_INVALID, "the home has no name: set REGATTA_HOME");
 	struct store *st = xcalloc(1, sizeof(*st));
 
-	st->lock_fd = -1;
+	st->lock_fd = st->ballast_fd = -1;
 	st->wal_limit = WAL_PAGES;
 	st->home = absolute(home);
 	st->db_path = path_join(st->home, "regatta.db");
@@ -229,6 +232,7 @@ struct store *store_close(struct store *st)
 		for (int i = 0; i < STMT_SLOTS; i++)
 			sqlite3_finalize(st->stmts[g][i]);
 	sqlite3_close(st->db);
+	store_ballast_close(st);
 	if (st->lock_fd >= 0)
 		close(st->lock_fd);
 	free(st->home);

@@ -11,7 +11,7 @@
  * answered and does not poison: a key that exists, a run that does not, a quota, a
  * write outside a transaction.
  *
- * Home (0700): regatta.db, lock, blobs/, runs/<id>/{job.toml,plan.json,logs/,outputs/,nodes/}.
+ * Home (0700): regatta.db, lock, ballast, blobs/, runs/<id>/{job.toml,plan.json,logs/,outputs/,nodes/}.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 3 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 4 /* of the schema; older ones are migrated, newer ones refused */
 
 /* Makes the home if needed and takes its lock.
  * ERR_CONFLICT: another master (its pid is named) has it.
@@ -39,6 +39,22 @@ void store_begin(struct store *st); /* no-op inside a transaction */
 bool store_dirty(const struct store *st);
 int store_commit(struct store *st, struct err *err);
 
+/*
+ * The ballast: space kept back in the home, made at store_open() where there is room for it.
+ * A write of the database that finds the disk full takes from it, unseen.  While it is out,
+ * nothing new is to be begun; what there is can be taken down.
+ */
+#define BALLAST_BYTES (16 << 20)
+#define BALLAST_MARGIN (4 << 20) /* free beside it before it is made again */
+/* Made again if there is room by now; a home that never had one is never without. */
+bool store_ballast_out(struct store *st);
+/* It is out, or would be with the next page.  Always false without a ballast. */
+bool store_disk_full(struct store *st);
+/* What is free was given up for teardown: logs must wait. */
+bool store_disk_tight(struct store *st);
+/* Gives a part of it to other files of the home, if the disk is full; never all of it. */
+void store_ballast_ease(struct store *st);
+
 /* A run as submitted; never changes.  Strings are copied in, and live in the arena when read. */
 struct run_row {
 	int64_t no; /* the key everywhere below */
@@ -54,13 +70,16 @@ struct run_row {
 	int64_t created_ms; /* wall clock */
 	/* Change with the run: */
 	int phase, verdict;
-	int64_t ended_ms; /* wall clock, 0 = not ended */
+	int64_t ended_ms;    /* wall clock, 0 = not ended */
+	const char *cause;   /* never NULL when read */
+	int64_t step, total; /* its progress when it ended; total 0 = unknown */
 };
 
 /* row->no is set.  ERR_CONFLICT if id or request_id exists. */
 int store_run_add(struct store *st, struct run_row *row, struct err *err);
 int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64_t now_ms,
 		   struct err *err);
+/* Also keeps its progress, from its series as they are saved by now. */
 int store_run_ended(struct store *st, int64_t no, int64_t wall_ms, struct err *err);
 int store_node_save(struct store *st, int64_t no, int rank, const struct core_node *n,
 		    struct err *err);
@@ -76,6 +95,9 @@ int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row 
  * (arena). */
 int store_run_find(struct store *st, struct str prefix, struct arena *a, int64_t *ret_no,
 		   const char ***ret_ids, size_t *ret_nids, struct err *err);
+/* Is this archive the source of another run, too? */
+int store_source_used(struct store *st, const char *sha256, int64_t not_this, bool *ret,
+		      struct err *err);
 /* 0 and *ret_no = 0 when there is none. */
 int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_no,
 			 struct err *err);

@@ -32,6 +32,8 @@ struct last_sample {
 struct store {
 	char *home, *db_path;
 	int lock_fd;
+	int ballast_fd;	 /* -1: there is none */
+	int64_t ballast; /* its length */
 	sqlite3 *db;
 	char install[17];
 	int64_t last_ms;       /* greatest time in any row ... */
@@ -71,6 +73,10 @@ int store_migrate(sqlite3 *db, const char *path, int version, const struct migra
 extern const struct migration store_migrations[STORE_VERSION];
 /* store_create.c: an empty database of our version at `path` in `home`, whole and on disk. */
 int store_create(const char *home, const char *path, struct err *err);
+/* store_ballast.c.  Opened with the home locked; hooked before SQLite's first write. */
+void store_ballast_open(struct store *st);
+void store_ballast_hook(struct store *st);
+void store_ballast_close(struct store *st);
 /* What a result code of SQLite means for people. */
 int store_sqlite_error(sqlite3 *db, const char *path, int rc, const char *what, struct err *err);
 

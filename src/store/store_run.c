@@ -11,7 +11,7 @@
 /* In the order of read_row(). */
 #define ROW                                                                                        \
 	"no, id, name, request_id, engine, strategy, local_base, nodes, seed, created_ms, phase, " \
-	"verdict, ended_ms, base_dir, source_sha256, client_env, secret"
+	"verdict, ended_ms, cause_text, step, total, base_dir, source_sha256, client_env, secret"
 /* The runs decide the order, and each looks up its job. */
 #define WITH_JOB " CROSS JOIN job ON job.run = no"
 
@@ -22,6 +22,7 @@ enum {
 	EXACT,
 	PREFIX,
 	BY_REQUEST,
+	BY_SOURCE,
 	LIST,
 	LIST_ACTIVE,
 	COUNT,
@@ -41,6 +42,8 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[PREFIX] = {"find run", "SELECT no, id FROM run WHERE id >= ?1 AND id < ?1 || x'ff'"
 				" ORDER BY id LIMIT ?2"},
 	[BY_REQUEST] = {"find request", "SELECT no FROM run WHERE request_id = ?1"},
+	[BY_SOURCE] = {"find source",
+		       "SELECT 1 FROM job WHERE source_sha256 = ?1 AND run <> ?2 LIMIT 1"},
 	[LIST] = {"list runs",
 		  "SELECT " ROW " FROM run" WITH_JOB " WHERE no < ?1 ORDER BY no DESC LIMIT ?2"},
 	[LIST_ACTIVE] = {"list runs", "SELECT " ROW " FROM run INDEXED BY run_active" WITH_JOB
@@ -152,6 +155,9 @@ static void read_row(struct query *q, struct arena *a, struct run_row *row)
 	row->phase = (int)row_int(q);
 	row->verdict = (int)row_int(q);
 	row->ended_ms = row_int(q);
+	row->cause = row_text_in(q, a);
+	row->step = row_int(q);
+	row->total = row_int(q);
 	row->base_dir = row_text_in(q, a);
 	row->source_sha256 = row_text_in(q, a);
 	row->client_env = row_text_in(q, a);
@@ -249,6 +255,22 @@ int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_
 		return -1;
 	query_text(&q, request_id);
 	return read_one(&q, 0, ret_no, err);
+}
+
+int store_source_used(struct store *st, const char *sha256, int64_t not_this, bool *ret,
+		      struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+	int64_t found;
+
+	if (query_read(&q, st, STMT_RUN, BY_SOURCE, defs, err) < 0)
+		return -1;
+	query_text(&q, sha256);
+	query_int(&q, not_this);
+	if (read_one(&q, 0, &found, err) < 0)
+		return -1;
+	*ret = found;
+	return 0;
 }
 
 /* Rows are gathered before the first call, so that `fn` may use the store as it likes. */

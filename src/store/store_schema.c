@@ -182,7 +182,19 @@ static const char version_2[] =
 static const char version_3[] = "ALTER TABLE series ADD COLUMN step INTEGER NOT NULL DEFAULT 0;"
 				"ALTER TABLE series ADD COLUMN total INTEGER NOT NULL DEFAULT 0;";
 
-const struct migration store_migrations[STORE_VERSION] = {{version_1}, {version_2}, {version_3}};
+/* How far an ended run was, for lists: of each node the series furthest on. */
+static const char version_4[] =
+	"ALTER TABLE run ADD COLUMN step INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN total INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE run SET (step, total) ="
+	" (SELECT CAST(total(s) AS INTEGER), CAST(total(t) AS INTEGER) FROM"
+	"  (SELECT step AS s, total AS t, row_number() OVER"
+	"   (PARTITION BY rank ORDER BY step DESC, series) AS place"
+	"   FROM series WHERE series.run = run.no AND total > 0) WHERE place = 1)"
+	" WHERE ended_ms > 0;";
+
+const struct migration store_migrations[STORE_VERSION] = {
+	{version_1}, {version_2}, {version_3}, {version_4}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

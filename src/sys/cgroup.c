@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -20,13 +22,8 @@
 #include "sys/proctree.h"
 
 #define PROC_TEXT_MAX (1024 * 1024) /* mountinfo of a machine with many containers */
+#define KNOWN_MS 1000
 #define GROUP_TEXT_MAX (256 * 1024) /* cgroup.procs and the statistics */
-
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 /* ---- where ---- */
 
@@ -144,7 +141,8 @@ static bool may_make(const char *path)
 	return access(parent, W_OK | X_OK) == 0;
 }
 
-void cgroup_place(const char *name, struct cgroup *ret)
+/* Where groups can be made; each path ends with a slash. */
+static void look_up(struct cgroup *ret)
 {
 	struct buf mounts, groups;
 
@@ -153,13 +151,40 @@ void cgroup_place(const char *name, struct cgroup *ret)
 	buf_init(&groups, PROC_TEXT_MAX);
 	if (file_read("/proc/self/mountinfo", &mounts, NULL) == 0 &&
 	    file_read("/proc/self/cgroup", &groups, NULL) == 0 && mounts.n > 0 && groups.n > 0)
-		cgroup_place_from(mounts.p, groups.p, name, ret);
+		cgroup_place_from(mounts.p, groups.p, "", ret);
 	if (!may_make(ret->unified))
 		ret->unified[0] = '\0';
 	if (!may_make(ret->memory))
 		ret->memory[0] = '\0';
 	buf_release(&mounts);
 	buf_release(&groups);
+}
+
+static void add_name(char path[static CGROUP_PATH_MAX], const char *name)
+{
+	size_t n = strlen(path);
+
+	if (n > 0 &&
+	    snprintf(path + n, CGROUP_PATH_MAX - n, "%s", name) >= (int)(CGROUP_PATH_MAX - n))
+		path[0] = '\0';
+}
+
+void cgroup_place(const char *name, struct cgroup *ret)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct cgroup known;
+	static int64_t until_ms;
+
+	/* The kernel makes those texts anew each time, which is slow on a machine with many mounts. */
+	pthread_mutex_lock(&lock);
+	if (clock_boot_ms() >= until_ms) {
+		look_up(&known);
+		until_ms = clock_boot_ms() + KNOWN_MS;
+	}
+	*ret = known;
+	pthread_mutex_unlock(&lock);
+	add_name(ret->unified, name);
+	add_name(ret->memory, name);
 }
 
 /* ---- files of a group ---- */

@@ -121,6 +121,12 @@ pid_t child_fork_into(int cgroup_fd, bool *ret_inside)
 	return fork();
 }
 
+int child_wait_status(const siginfo_t *si)
+{
+	return si->si_code == CLD_EXITED ? W_EXITCODE(si->si_status, 0)
+					 : W_EXITCODE(0, si->si_status);
+}
+
 void child_close_from(int first)
 {
 	if (syscall(SYS_close_range, (unsigned)first, ~0U, 0) == 0)

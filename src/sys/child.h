@@ -6,6 +6,7 @@
  * a process with threads.  child_fork_into() is fork() that can be born inside
  * a cgroup; only single-threaded roles may use it.
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,6 +28,8 @@ int child_spawn_detached(const struct child_spec *spec, struct err *err);
 /* fork(), inside the cgroup of cgroup_fd if that is >= 0 and the kernel can.  *ret_inside says whether it
  * is (set in parent and child). */
 pid_t child_fork_into(int cgroup_fd, bool *ret_inside);
+/* What wait() would have said of the child that waitid() tells of. */
+int child_wait_status(const siginfo_t *si);
 /* Close every descriptor from `first` on. */
 void child_close_from(int first);
 /* Default dispositions; the mask stays. */

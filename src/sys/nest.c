@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "sys/title.h"
 
 #define REQUEST_MAX (16 * 1024)
+#define LOG_MAX_BYTES (8 * 1024 * 1024)
 #define ANSWER_MS 5000			     /* then the nest is given up */
 #define TITLE_ROOM 1024			     /* for the arguments that a child shows */
 #define MARK_NONE "------------------------" /* the place that marks are written to */
@@ -60,10 +62,27 @@ child_main(const struct nest_child *c, int log, int (*role)(const char *arg))
 	exit(role(c->arg));
 }
 
+/* One log for all, so it must not grow for ever: the last full one is kept beside it. */
+static int open_log(const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+	int fd = open(path, flags, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < LOG_MAX_BYTES)
+		return fd;
+	CLEANUP(freep) char *old = xasprintf("%s.old", path);
+
+	if (rename(path, old) < 0)
+		return fd;
+	close(fd);
+	return open(path, flags, 0600);
+}
+
 /* A pid, or minus an errno. */
 static int64_t hatch(const struct nest_child *c, char *mark, int (*role)(const char *arg))
 {
-	CLEANUP(close_fdp) int log = open(c->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	CLEANUP(close_fdp) int log = open_log(c->log);
 	int64_t pid;
 
 	if (log < 0)

@@ -19,12 +19,6 @@
 
 #define ENVIRON_MAX (2 * 1024 * 1024) /* how much of an environment is looked through */
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 static bool stat_field(struct str *rest, struct str *ret)
 {
 	if (!rest->p)

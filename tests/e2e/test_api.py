@@ -146,6 +146,9 @@ def test_errors_have_one_shape(service, run):
             ("run", "GET", "/api/v1/runs/nothing", None, 404),
             ("runs", "GET", "/api/v1/runs?limit=-1", None, 400),
             ("runs", "GET", "/api/v1/runs?state=odd", None, 400),
+            ("runs", "GET", "/api/v1/runs?full=1&limit=201", None, 400),
+            ("runs", "GET", "/api/v1/runs?full=1&limit=0", None, 400),  # 0 is all of them
+            ("compare", "GET", f"/api/v1/compare?run={run}&run={run}&samples=1&use=mean", None, 400),
             ("log", "GET", f"/api/v1/runs/{run}/logs/nobody", None, 404),
             ("log", "GET", f"/api/v1/runs/{run}/logs/worker-0?stream=odd", None, 400),
             ("submit", "POST", "/api/v1/runs", "{not json", 400),
@@ -500,6 +503,158 @@ scrape_configs:
         child.wait()
 
 
+# Lists.
+
+def copies(regatta, run, n):
+    """n more runs like this one, written into the database of a master that has left."""
+    with contextlib.closing(sqlite3.connect(regatta.home / "regatta.db")) as db:
+        columns = [c[1] for c in db.execute("PRAGMA table_info(run)") if c[1] not in ("no", "id", "request_id")]
+        for i in range(n):
+            no = db.execute(f"INSERT INTO run (id, request_id, {', '.join(columns)}) SELECT 'many-{i:04}', 'request-of-{i:08}', "
+                            f"{', '.join(columns)} FROM run WHERE id = ?", (run,)).lastrowid
+            db.execute("INSERT INTO job SELECT ?, base_dir, source_sha256, client_env, secret, json FROM job LIMIT 1", (no,))
+        db.commit()
+
+
+def test_an_ended_run_in_the_list_says_why_and_how_far_it_was(regatta, service):
+    job = regatta.job("""
+name = "part"
+command = ["sh", "-c", "echo step 3/8 loss=0.5; exit 3"]
+[metrics.loss]
+pattern = 'step (?<step>\\d+)/(?<total>\\d+) loss=(?<value>\\S+)'
+""")
+    failed = regatta.submit(job)
+    assert regatta.wait(failed)["verdict"] == "failed"
+    good = regatta.submit("--", "true")
+    regatta.wait(good)
+    killed = regatta.submit("--", "sleep", "1000")
+    regatta.wait(killed, state="running")
+    regatta("kill", killed)
+    regatta.wait(killed)
+    whole = {run: service.get(f"/api/v1/runs/{run}").json for run in (failed, good, killed)}
+    assert whole[failed]["cause"] == "worker-0 exited with code 3"
+    assert whole[failed]["progress"] == {"step": 3, "total": 8}
+    assert (whole[good]["cause"], whole[good]["progress"]) == (None, None) and whole[killed]["cause"]
+
+    def check(at):
+        listed = {r["id"]: r for r in check_answer("runs", at.get("/api/v1/runs")).json["runs"]}
+        assert {i: (r["cause"], r["progress"]) for i, r in listed.items()} == \
+            {i: (r["cause"], r["progress"]) for i, r in whole.items()}
+        assert not any("nodes" in r for r in listed.values())  # from the rows, not from a run in memory
+    check(service)
+    table = regatta("ps", "--all").out.splitlines()
+    assert next(line for line in table if line.startswith(failed)).endswith("worker-0 exited with code 3")
+    assert next(line for line in table if line.startswith(good)).endswith(" -")
+    regatta("master", "--stop")
+    check(start_service(regatta, "--listen", "127.0.0.1:0"))
+
+
+def test_whole_runs_come_in_pages(regatta, service):
+    first = regatta.submit("--", "true")
+    regatta.wait(first)
+    regatta("master", "--stop")
+    copies(regatta, first, 250)
+    again = start_service(regatta, "--listen", "127.0.0.1:0")
+    page = again.get("/api/v1/runs?full=1&limit=200").json["runs"]
+    assert len(page) == 200 and all("nodes" in r for r in page)
+    rest = again.get(f"/api/v1/runs?full=1&limit=200&before={page[-1]['id']}").json["runs"]
+    assert [r["id"] for r in rest] == [f"many-{i:04}" for i in reversed(range(50))] + [first]
+    refused = again.get("/api/v1/runs?full=1&limit=10000")
+    assert refused.status == 400 and "from 1 to 200" in refused.json["error"]["message"]
+    assert len(again.get("/api/v1/runs?limit=10000").json["runs"]) == 251
+    # The command turns the pages itself.
+    assert [r["id"] for r in regatta.json("ps", "--all", "--limit", "10000")] == [r["id"] for r in page + rest]
+    assert len(regatta.json("ps", "--all", "--limit", "240")) == 240
+
+
+def test_samples_are_compared_by_their_median_only(service, run):
+    described = {p["name"]: p for p in OPERATIONS["compare"][2]["parameters"]}
+    assert "use=median only" in described["samples"]["description"]
+    for use in described["use"]["schema"]["enum"]:
+        answer = check_answer("compare", service.get(f"/api/v1/compare?run={run}&run={run}&samples=1&use={use}"))
+        assert answer.status == (200 if use == "median" else 400), (use, answer)
+
+
+def test_agents_that_leave_because_they_were_released_are_no_news(regatta, service):
+    job = regatta.job('''
+name = "bad"
+[roles.worker]
+count = 8
+command = ["sh", "-c", "exit 3"]
+''')
+    for _ in range(10):  # whether the last words come together with the end is a matter of luck
+        run = regatta.submit(job)
+        assert regatta.wait(run)["verdict"] == "failed"
+        kinds = [json.loads(line)["kind"] for line in service.get(f"/api/v1/runs/{run}/events").body.splitlines()]
+        assert kinds[-1] == "failed" and "exited" in kinds and "dropped" not in kinds, kinds
+
+
+# Clients that take their time.
+
+def ask(service, path):
+    """A request whose answer nobody has read yet."""
+    s = socket.create_connection((service.host, service.port), timeout=30)
+    s.sendall(f"GET {path} HTTP/1.1\r\nHost: {service.own}\r\nAuthorization: Bearer {service.token}\r\n\r\n".encode())
+    return s
+
+
+def lines_of(s):
+    """The whole answer; one that was cut is an IncompleteRead."""
+    with s, http.client.HTTPResponse(s) as answer:
+        answer.begin()
+        assert answer.status == 200
+        return [json.loads(line) for line in answer.read().splitlines()]
+
+
+def test_forty_thousand_events_reach_a_client_that_is_slow(regatta, service):
+    run = regatta.submit("--", "true")
+    regatta.wait(run)
+    regatta("master", "--stop")
+    with contextlib.closing(sqlite3.connect(regatta.home / "regatta.db")) as db:
+        no, seq, n = db.execute("SELECT run, max(seq), max(n) FROM event").fetchone()
+        db.executemany("INSERT INTO event (run, seq, time_ms, kind, node, text, n) VALUES (?, ?, 1, 'note', -1, ?, ?)",
+                       ((no, seq + i, "x" * 300, n + i) for i in range(1, 40001)))
+        db.commit()
+    again = start_service(regatta, "--listen", "127.0.0.1:0")
+    for path in (f"/api/v1/runs/{run}/events", f"/api/v1/runs/{run}/events?follow=1"):
+        s = ask(again, path)
+        assert again.get("/healthz").status == 200  # it was asked before, and is being answered
+        refused = again.call("POST", f"/api/v1/runs/{run}/cleanup")  # not under somebody who reads
+        assert refused.status == 409 and "watched" in refused.json["error"]["message"]
+        assert [e["seq"] for e in lines_of(s)] == list(range(1, seq + 40001))
+    assert wait_for(lambda: again.call("POST", f"/api/v1/runs/{run}/cleanup").status == 200, what="the clean-up")
+
+
+def test_a_watcher_that_is_slow_gets_fewer_objects_and_the_last(regatta, service):
+    regatta.script("""
+import os, time
+for i in range(0, 3000, 50):
+    print("**metrics_data: " + ",".join(f"m{k}=1" for k in range(i, i + 50)), flush=True)
+while not os.path.exists(os.environ["DONE"]):
+    print("**metrics_data: m0=2", flush=True)
+    time.sleep(0.02)
+""")
+    run = regatta.submit(regatta.job(f'''
+name = "wide"
+command = ["python3", "{regatta.cwd}/job.py"]
+env = {{DONE = "{regatta.cwd}/done"}}
+'''))
+
+    def seen():
+        return service.get(f"/api/v1/runs/{run}").json["metrics"].get("m0", {}).get("count", 0)
+    wait_for(lambda: len(service.get(f"/api/v1/runs/{run}").json["metrics"]) == 3000, what="all metrics")
+    s = ask(service, f"/api/v1/runs/{run}/watch")
+    begin = seen()
+    wait_for(lambda: seen() >= begin + 200, what="changes that fill every buffer")
+    (regatta.cwd / "done").touch()
+    end = regatta.wait(run)
+    objects = lines_of(s)
+    assert objects[-1]["verdict"] == objects[-1]["state"] == "succeeded"
+    assert objects[-1]["metrics"]["m0"] == end["metrics"]["m0"]
+    counts = [o["metrics"]["m0"]["count"] for o in objects]
+    assert counts == sorted(counts) and counts[-1] - counts[-2] > 20, counts  # the last waited for the one before
+
+
 # The old tool's paths.
 
 def test_the_old_paths_keep_their_shapes(regatta, service, run):
@@ -519,16 +674,11 @@ def test_the_names_of_many_logs_come_in_pages(regatta, service):
     regatta.wait(first)
     assert "link" not in service.get("/list_logs").headers
     regatta("master", "--stop")
-    with contextlib.closing(sqlite3.connect(regatta.home / "regatta.db")) as db:  # a thousand more, without the wait
-        columns = [c[1] for c in db.execute("PRAGMA table_info(run)") if c[1] not in ("no", "id", "request_id")]
-        for i in range(1000):
-            no = db.execute(f"INSERT INTO run (id, request_id, {', '.join(columns)}) SELECT 'many-{i:04}', 'request-of-{i:08}', "
-                            f"{', '.join(columns)} FROM run WHERE id = ?", (first,)).lastrowid
-            db.execute("INSERT INTO job SELECT ?, base_dir, source_sha256, client_env, secret, json FROM job LIMIT 1", (no,))
-            logs = regatta.home / "runs" / f"many-{i:04}" / "logs"
-            logs.mkdir(parents=True)
-            (logs / "worker-0.log").touch()
-        db.commit()
+    copies(regatta, first, 1000)
+    for i in range(1000):
+        logs = regatta.home / "runs" / f"many-{i:04}" / "logs"
+        logs.mkdir(parents=True)
+        (logs / "worker-0.log").touch()
     again = start_service(regatta, "--listen", "127.0.0.1:0")
     page = again.get("/list_logs")
     names = page.text.splitlines()

@@ -80,10 +80,11 @@ def test_the_end_of_a_run_with_metrics_leaves_its_report(regatta):
     assert json.loads((files_of(regatta, run) / "summary.json").read_text())["verdict"] == "succeeded"
 
 
-def test_a_run_without_samples_gets_its_report_when_asked(regatta, tmp_path):
+def test_a_run_without_samples_has_a_report_too(regatta, tmp_path):
     regatta("run", "--name", "plain", "--", "true")
     run = regatta.json("ps", "--all")[0]["id"]
-    assert not (files_of(regatta, run) / "report.html").exists()
+    wait_for((files_of(regatta, run) / "report.html").exists, 20, "the report")
+    assert "The run gave no metrics." in (files_of(regatta, run) / "report.html").read_text()
     out = regatta("report", run).out.split()
     assert out == [str(files_of(regatta, run) / n) for n in ("report.html", "metrics.csv", "summary.json")]
     assert "The run gave no metrics." in (files_of(regatta, run) / "report.html").read_text()
@@ -93,6 +94,18 @@ def test_a_run_without_samples_gets_its_report_when_asked(regatta, tmp_path):
         assert (tmp_path / "a" / "b" / name).stat().st_size > 20
     assert sorted(p.name for p in (tmp_path / "a" / "b").iterdir()) == ["metrics.csv", "report.html", "summary.json"]
     assert not [p for p in files_of(regatta, run).iterdir() if p.name.startswith(".")]
+
+
+def test_every_one_of_many_short_runs_has_a_report(regatta):
+    regatta("run", "--repeat", "40", "--parallel", "8", "--", "true")
+    runs = [r["id"] for r in regatta.json("ps", "--all")]
+    assert len(runs) == 40
+    wait_for(lambda: all((files_of(regatta, r) / "report.html").exists() for r in runs), 20, "all reports")
+    regatta("master", "--stop")
+    # What a master could not make, the next one does.
+    (files_of(regatta, runs[3]) / "report.html").unlink()
+    regatta("ps")
+    wait_for((files_of(regatta, runs[3]) / "report.html").exists, 20, "the missing report")
 
 
 def test_a_failed_run_says_why(regatta):

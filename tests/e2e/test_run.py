@@ -275,7 +275,7 @@ def test_the_files_of_a_run(regatta):
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
     assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
     assert "job.toml" in os.listdir(folder) and json.loads((folder / "plan.json").read_text())
-    assert not (folder / "nodes").exists() or not list((folder / "nodes").iterdir())
+    assert not list(folder.glob("*.node"))
     wait_for(lambda: not (regatta.home / "trash").exists(), what="the trash to be emptied")
     assert oct(regatta.home.stat().st_mode & 0o777) == "0o700"
 

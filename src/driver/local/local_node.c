@@ -42,9 +42,10 @@
 #define LINK_NAME "link.sock"
 #define PROTO 1
 #define MARK_BYTES (NEST_MARK_LEN / 2)
-#define PID_FILE "agent.pid" /* see agent/agent.h */
-#define LEAVING_MS 500	     /* an agent that has cleaned up is about to exit */
-#define KILL_MS 2000	     /* then the node is held, and the core asks again */
+#define CONFIG_FILE "agent.json" /* see agent/agent.h */
+#define AGENTS_LOG "agents.log"	 /* of all nodes, below link_dir */
+#define LEAVING_MS 500		 /* an agent that has cleaned up is about to exit */
+#define KILL_MS 2000		 /* then the node is held, and the core asks again */
 #define KILL_PAUSE_MS 2
 
 extern char **environ;
@@ -80,19 +81,25 @@ static void copy_text(char *out, size_t size, struct str s)
 		snprintf(out, size, "%.*s", STR_ARG(s));
 }
 
+static struct str first_line(const struct buf *text)
+{
+	struct str rest = buf_str(text);
+
+	return str_cut(&rest, '\n');
+}
+
 /* The node as an earlier call left it; without agent.json it has no mark yet. */
 static void node_load(const struct driver_row *row, struct node *n)
 {
-	CLEANUP(freep) char *nodes = path_join(row->run_dir, "nodes");
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct doc *d;
 	struct buf text;
 
-	*n = (struct node){.dir = path_join(nodes, row->name)};
-	CLEANUP(freep) char *path = in_node(n, "agent.json");
+	*n = (struct node){.dir = xasprintf("%s/%s.node", row->run_dir, row->name)};
+	CLEANUP(freep) char *path = in_node(n, CONFIG_FILE);
 
 	buf_init(&text, CONFIG_MAX);
-	if (file_read(path, &text, NULL) == 0 && json_parse(buf_str(&text), a, &d, NULL) == 0) {
+	if (file_read(path, &text, NULL) == 0 && json_parse(first_line(&text), a, &d, NULL) == 0) {
 		copy_text(n->mark, sizeof(n->mark), doc_str(d, "mark", STR("")));
 		copy_text(n->cg.unified, sizeof(n->cg.unified), doc_str(d, "cgroup", STR("")));
 		copy_text(n->cg.memory, sizeof(n->cg.memory), doc_str(d, "cgroup_memory", STR("")));
@@ -130,11 +137,12 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 	jsonw_kz(&w, "cgroup_memory", n->cg.memory);
 	jsonw_kint(&w, "proto", PROTO);
 	jsonw_close(&w);
+	buf_addc(out, '\n');
 }
 
 static int write_config(const struct driver_row *row, const struct node *n, struct err *err)
 {
-	CLEANUP(freep) char *path = in_node(n, "agent.json");
+	CLEANUP(freep) char *path = in_node(n, CONFIG_FILE);
 	struct buf before, now;
 	int rc = 0;
 
@@ -145,7 +153,7 @@ static int write_config(const struct driver_row *row, const struct node *n, stru
 		rc = err_set(err, ERR_INVALID, "the paths of node '%s' are too long", row->name);
 	else if (file_read(path, &before, NULL) < 0)
 		rc = file_write(path, buf_str(&now), 0600, err);
-	else if (!str_eq(buf_str(&before), buf_str(&now)))
+	else if (!str_eq(first_line(&before), first_line(&now)))
 		/* Never half: the mark in it may be all that leads to the old agent's processes. */
 		rc = file_write_atomic(path, buf_str(&now), 0600, false, err);
 	buf_release(&before);
@@ -158,7 +166,7 @@ static int write_config(const struct driver_row *row, const struct node *n, stru
 /* Its agent, if it lives; pid 0 otherwise.  The lock ends with the process, so the pid is never an old one. */
 static struct proc_id living_agent(const struct node *n)
 {
-	CLEANUP(freep) char *path = in_node(n, PID_FILE);
+	CLEANUP(freep) char *path = in_node(n, CONFIG_FILE);
 	struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -219,10 +227,11 @@ static void make_nest(void)
 	nest = nest_new(env);
 }
 
-static int spawn_agent(const struct node *n, pid_t *ret_pid, struct err *err)
+static int spawn_agent(const struct driver_row *row, const struct node *n, pid_t *ret_pid,
+		       struct err *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	CLEANUP(freep) char *log = in_node(n, "agent.log");
+	CLEANUP(freep) char *log = path_join(row->link_dir, AGENTS_LOG);
 	struct nest_child child = {.mark = n->mark, .arg = n->dir, .log = log};
 
 	pthread_once(&once, make_nest);
@@ -249,7 +258,7 @@ static enum driver_outcome node_create(struct driver_row *row)
 	if (!n.mark[0])
 		make_mark(row, &n);
 	if (file_mkdir_p(n.dir, 0700, &row->err) < 0 || write_config(row, &n, &row->err) < 0 ||
-	    spawn_agent(&n, &pid, &row->err) < 0) {
+	    spawn_agent(row, &n, &pid, &row->err) < 0) {
 		err_wrap(&row->err, "node '%s'", row->name);
 		return DRIVER_REFUSED;
 	}
@@ -341,12 +350,12 @@ static void list_procs(const struct node *n, struct proc_list *out)
 
 static bool said_clean(const struct node *n)
 {
-	CLEANUP(freep) char *path = in_node(n, PID_FILE);
+	CLEANUP(freep) char *path = in_node(n, CONFIG_FILE);
 	struct buf text;
 	bool clean;
 
-	buf_init(&text, 64);
-	clean = file_read(path, &text, NULL) == 0 && str_is(str_trim(buf_str(&text)), "clean");
+	buf_init(&text, CONFIG_MAX);
+	clean = file_read(path, &text, NULL) == 0 && str_ends(buf_str(&text), STR("\nclean\n"));
 	buf_release(&text);
 	return clean;
 }

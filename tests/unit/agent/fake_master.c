@@ -55,7 +55,8 @@ int fake_setup(void **state)
 		return -1;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGPIPE, SIG_IGN);
-	*f = (struct fake){.dir = dir, .node = path_join(dir, "node"), .config = "", .fd = -1};
+	*f = (struct fake){
+		.dir = dir, .node = path_join(dir, "node"), .config = "", .env = "", .fd = -1};
 	f->arena = arena_new();
 	buf_init(&f->rx, 4 * FRAME_MAX_PAYLOAD);
 	buf_init(&f->samples, 1 << 20);
@@ -134,12 +135,17 @@ static void write_config(struct fake *f)
 	char *text = xasprintf(
 		"{\"run\":\"r\",\"node\":\"n-0\",\"token\":\"secret\",\"link_dir\":\"%s\","
 		"\"link_name\":\"link.sock\",\"proto\":1,\"mark\":\"%s\",\"home\":\"%s\","
-		"\"cgroup\":\"%s\",\"cgroup_memory\":\"%s\"%s}",
+		"\"cgroup\":\"%s\",\"cgroup_memory\":\"%s\"%s}\n",
 		f->dir, f->mark, f->dir, cg.unified, cg.memory, f->config);
 
-	assert_int_equal(file_write_atomic(path, str_from(f->raw_config ? f->raw_config : text),
-					   0600, false, NULL),
-			 0);
+	/* As the driver does: one that says the same stays, and with it the lock of a living agent. */
+	const char *want = f->raw_config ? f->raw_config : text;
+	struct buf now;
+
+	buf_init(&now, 1 << 20);
+	if (file_read(path, &now, NULL) < 0 || !str_starts(buf_str(&now), str_from(want)))
+		assert_int_equal(file_write_atomic(path, str_from(want), 0600, false, NULL), 0);
+	buf_release(&now);
 	free(text);
 	free(path);
 }
@@ -191,6 +197,8 @@ static void send_frame(struct fake *f, enum frame_type type, uint16_t channel, s
 
 void fake_send(struct fake *f, enum frame_type type, const char *json)
 {
+	if (type == FRAME_INPUTS && json[0] == '{')
+		f->inputs = arena_strdup(f->arena, json);
 	send_frame(f, type, 0, str_from(json));
 }
 
@@ -360,6 +368,8 @@ void fake_welcome(struct fake *f, int64_t lease_ms)
 		 lease_ms, f->out[0].n, f->out[1].n, f->out[2].n, f->scanned[0], f->scanned[1],
 		 f->scanned[2]);
 	fake_send(f, FRAME_WELCOME, json);
+	if (f->inputs) /* they follow every welcome */
+		fake_send(f, FRAME_INPUTS, f->inputs);
 }
 
 const struct doc *fake_meet(struct fake *f)
@@ -392,9 +402,9 @@ pid_t fake_start_with(struct fake *f, const char *script, const char *more)
 	jsonw_init(&w, &b);
 	jsonw_str(&w, str_from(script));
 	char *json = xasprintf("{\"attempt\":1,\"argv\":[\"sh\",\"-c\",%s],\"env\":{\"PATH\":\"/"
-			       "usr/bin:/bin\",\"DIR\":\"%s\"},"
+			       "usr/bin:/bin\",\"DIR\":\"%s\"%s},"
 			       "\"cwd\":\"\",\"grace_ms\":300%s}",
-			       b.p, f->dir, more);
+			       b.p, f->dir, f->env, more);
 
 	fake_send(f, FRAME_START, json);
 	free(json);
@@ -480,6 +490,26 @@ void fake_gone(pid_t pid)
 	waitpid(pid, NULL, WNOHANG);
 }
 
+void fake_kill(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	fake_gone(pid);
+}
+
+void fake_kill_both(struct fake *f)
+{
+	pid_t shim = fake_shim(f);
+
+	kill(f->agent, SIGSTOP);
+	fake_kill(shim);
+	fake_kill(f->agent);
+}
+
+char *fake_below(struct fake *f, const char *name)
+{
+	return arena_printf(f->arena, "%s/%s", f->dir, name);
+}
+
 const char *fake_file(struct fake *f, const char *path)
 {
 	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
@@ -495,6 +525,15 @@ const char *fake_file(struct fake *f, const char *path)
 
 	buf_release(&b);
 	return text;
+}
+
+pid_t fake_pid_in(struct fake *f, const char *name)
+{
+	const char *text = fake_file(f, fake_below(f, name));
+	int64_t pid;
+
+	assert_true(str_to_i64(str_trim(str_from(text)), &pid));
+	return (pid_t)pid;
 }
 
 int64_t fake_int(const struct doc *d, const char *key)

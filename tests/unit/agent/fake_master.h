@@ -22,6 +22,7 @@ struct fake {
 	char *node;		/* node directory */
 	const char *config;	/* more members of agent.json, each with a leading comma */
 	const char *raw_config; /* the whole of agent.json instead */
+	const char *env;	/* more members of the job's env, each with a leading comma */
 	const char *exe;	/* NULL: this program */
 	int listener, fd;
 	pid_t agent;
@@ -37,6 +38,7 @@ struct fake {
 	struct doc *last[FRAME_TYPE_MAX + 1]; /* the last one of each JSON type */
 	bool closed;
 	const char *mark;
+	const char *inputs; /* the last INPUTS; sent again after every WELCOME */
 };
 
 /* cmocka setup and teardown: *state is the struct fake. */
@@ -47,7 +49,7 @@ int fake_role(int argc, char **argv);
 
 /* Write agent.json if it is not there and start an agent. */
 void fake_agent(struct fake *f);
-/* Accept, take HELLO, answer WELCOME with what is stored.  Returns HELLO. */
+/* Accept, take HELLO, answer WELCOME with what is stored, and INPUTS.  Returns HELLO. */
 const struct doc *fake_meet(struct fake *f);
 const struct doc *fake_accept(struct fake *f); /* without the answer */
 void fake_welcome(struct fake *f, int64_t lease_ms);
@@ -79,7 +81,15 @@ int fake_agent_gone(struct fake *f);
 pid_t fake_shim(struct fake *f);
 /* Wait until no process carries this pid any more (as a living process). */
 void fake_gone(pid_t pid);
+/* The same after a SIGKILL. */
+void fake_kill(pid_t pid);
+/* Agent and shim are gone at the same moment: nobody could take over in between. */
+void fake_kill_both(struct fake *f);
+/* A path in the test's directory (in the arena). */
+char *fake_below(struct fake *f, const char *name);
 /* Wait until the file exists; returns its text (in the arena). */
 const char *fake_file(struct fake *f, const char *path);
+/* The same for a number in the test's directory. */
+pid_t fake_pid_in(struct fake *f, const char *name);
 int64_t fake_int(const struct doc *d, const char *key);
 const char *fake_str(const struct doc *d, const char *key);

@@ -41,11 +41,24 @@ static void without_an_environment_of_our_own_there_are_defaults(void **state)
 	environ_freep(&env);
 }
 
+static void the_mark_is_the_first_entry(void **state)
+{
+	const char *sent[] = {"A=1", "B=2", NULL};
+	struct msg_start m = {.env = sent, .nenv = 2};
+
+	(void)state;
+	const char **env = environ_make(&m, "mark.1", "/fifo");
+
+	assert_string_equal(env[0], "REGATTA_NODE_TOKEN=mark.1");
+	environ_freep(&env);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_masters_values_win_and_gaps_are_filled),
 		cmocka_unit_test(without_an_environment_of_our_own_there_are_defaults),
+		cmocka_unit_test(the_mark_is_the_first_entry),
 	};
 
 	return cmocka_run_group_tests_name("agent: environ", tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -16,34 +17,13 @@
 #include "fake_master.h"
 #include "sys/proctree.h"
 
-static char *below(struct fake *f, const char *name)
-{
-	return arena_printf(f->arena, "%s/%s", f->dir, name);
-}
-
-static pid_t pid_in(struct fake *f, const char *name)
-{
-	int64_t pid;
-	const char *text = fake_file(f, below(f, name));
-	struct str s = str_trim(str_from(text));
-
-	assert_true(str_to_i64(s, &pid));
-	return (pid_t)pid;
-}
-
-static void kill_now(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	fake_gone(pid);
-}
-
 /* The job's own copy of what it wrote. */
 static void output_equals_copy(struct fake *f, const char *name)
 {
 	struct buf want;
 
 	buf_init(&want, 256 * 1024 * 1024);
-	assert_int_equal(file_read(below(f, name), &want, NULL), 0);
+	assert_int_equal(file_read(fake_below(f, name), &want, NULL), 0);
 	assert_int_equal(f->out[STREAM_OUT].n, want.n);
 	assert_memory_equal(f->out[STREAM_OUT].p, want.p, want.n);
 	buf_release(&want);
@@ -64,7 +44,7 @@ static void a_daemon_does_not_outlive_its_job(void **state)
 	fake_start(f, DAEMON UNTIL_DAEMON "exit 3");
 	assert_int_equal(fake_int(fake_end(f), "code"), 3);
 	struct proc_info p;
-	pid_t pid = pid_in(f, "daemon");
+	pid_t pid = fake_pid_in(f, "daemon");
 
 	assert_false(proc_read(pid, &p) && p.state != 'Z');
 }
@@ -78,7 +58,7 @@ static void a_daemon_without_an_environment_is_found_without_a_cgroup(void **sta
 	fake_start(f, NAMELESS UNTIL_DAEMON "exit 3");
 	assert_int_equal(fake_int(fake_end(f), "code"), 3);
 	struct proc_info p;
-	pid_t pid = pid_in(f, "daemon");
+	pid_t pid = fake_pid_in(f, "daemon");
 
 	assert_false(proc_read(pid, &p) && p.state != 'Z');
 }
@@ -93,7 +73,7 @@ static void a_daemon_that_holds_the_output_is_given_a_moment_then_killed(void **
 		      "& " UNTIL_DAEMON "echo early");
 	assert_int_equal(fake_int(fake_end(f), "code"), 0);
 	assert_string_equal(f->out[STREAM_OUT].p, "early\nlate\n");
-	fake_gone(pid_in(f, "daemon"));
+	fake_gone(fake_pid_in(f, "daemon"));
 }
 
 static void a_job_that_ignores_sigterm_is_killed_after_its_grace(void **state)
@@ -167,9 +147,9 @@ static void the_time_limit_holds_without_agent_and_master(void **state)
 
 	fake_ready(f);
 	fake_start_with(f, "echo $$ > $DIR/pid; exec sleep 600", ",\"deadline_ms\":400");
-	pid_t pid = pid_in(f, "pid");
+	pid_t pid = fake_pid_in(f, "pid");
 
-	kill_now(f->agent);
+	fake_kill(f->agent);
 	fake_gone(pid);
 	fake_agent(f);
 	const struct doc *h = fake_meet(f);
@@ -229,7 +209,7 @@ static void a_killed_agent_is_replaced_and_the_job_goes_on(void **state)
 				  "two; echo loss=3; exit 4");
 
 	fake_wait_bytes(f, STREAM_OUT, 4);
-	kill_now(f->agent);
+	fake_kill(f->agent);
 	fake_agent(f);
 	const struct doc *h = fake_meet(f);
 
@@ -239,7 +219,7 @@ static void a_killed_agent_is_replaced_and_the_job_goes_on(void **state)
 	struct proc_info p;
 
 	assert_true(proc_read(pid, &p));
-	file_write_atomic(below(f, "go"), STR("x"), 0600, false, NULL);
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
 	const struct doc *e = fake_end(f);
 
 	assert_int_equal(fake_int(e, "code"), 4);
@@ -256,8 +236,8 @@ static void a_job_that_ends_without_an_agent_is_reported_by_the_next(void **stat
 	pid_t pid = fake_start(f, "while ! [ -e $DIR/go ]; do sleep 0.01; done; echo done; exit 6");
 	pid_t shim = fake_shim(f);
 
-	kill_now(f->agent);
-	file_write_atomic(below(f, "go"), STR("x"), 0600, false, NULL);
+	fake_kill(f->agent);
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
 	fake_gone(pid);
 	fake_gone(shim);
 	fake_agent(f);
@@ -286,7 +266,7 @@ static void an_agent_that_is_asked_to_stop_says_goodbye_and_leaves_the_job_alone
 	assert_true(proc_read(pid, &p) && p.state != 'Z');
 	fake_agent(f);
 	fake_meet(f);
-	file_write_atomic(below(f, "go"), STR("x"), 0600, false, NULL);
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
 	assert_int_equal(fake_int(fake_end(f), "code"), 8);
 }
 
@@ -340,14 +320,14 @@ static void take_over_case(struct fake *f)
 	fake_start(f, NAMELESS UNTIL_DAEMON
 		   "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; exit 9");
 	fake_wait_bytes(f, STREAM_OUT, 4);
-	kill_now(fake_shim(f));
-	file_write_atomic(below(f, "go"), STR("x"), 0600, false, NULL);
+	fake_kill(fake_shim(f));
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
 	const struct doc *e = fake_end(f);
 
 	assert_int_equal(fake_int(e, "code"), 9);
 	assert_string_equal(fake_str(e, "kind"), "none");
 	assert_string_equal(f->out[STREAM_OUT].p, "one\ntwo\n");
-	fake_gone(pid_in(f, "daemon"));
+	fake_gone(fake_pid_in(f, "daemon"));
 	fake_release(f);
 }
 
@@ -371,7 +351,7 @@ static void a_job_without_a_shim_can_still_be_stopped(void **state)
 	fake_ready(f);
 	fake_start(f, "trap '' TERM; echo armed; while :; do sleep 0.05; done");
 	fake_wait_bytes(f, STREAM_OUT, 6);
-	kill_now(fake_shim(f));
+	fake_kill(fake_shim(f));
 	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
 	const struct doc *e = fake_end(f);
 
@@ -387,19 +367,9 @@ static void no_byte_is_lost_when_the_shim_is_killed_in_full_flow(void **state)
 	fake_start(f, "head -c 30000000 /dev/urandom > $DIR/copy; echo ready >&2; cat $DIR/copy");
 	fake_wait_bytes(f, STREAM_ERR, 6);
 	fake_wait_bytes(f, STREAM_OUT, 2000000);
-	kill_now(fake_shim(f));
+	fake_kill(fake_shim(f));
 	assert_int_equal(fake_int(fake_end(f), "code"), 0);
 	output_equals_copy(f, "copy");
-}
-
-/* Agent and shim are gone at the same moment: nobody could take over in between. */
-static void kill_both(struct fake *f)
-{
-	pid_t shim = fake_shim(f);
-
-	kill(f->agent, SIGSTOP);
-	kill_now(shim);
-	kill_now(f->agent);
 }
 
 static void both_killed_case(struct fake *f)
@@ -410,7 +380,7 @@ static void both_killed_case(struct fake *f)
 		"echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; exit 9");
 
 	fake_wait_bytes(f, STREAM_OUT, 4);
-	kill_both(f);
+	fake_kill_both(f);
 	fake_agent(f);
 	const struct doc *h = fake_meet(f);
 	struct proc_info p;
@@ -418,7 +388,7 @@ static void both_killed_case(struct fake *f)
 	assert_string_equal(fake_str(h, "holds"), "started");
 	assert_null(doc_get(h, "exit"));
 	assert_true(proc_read(pid, &p) && p.state != 'Z'); /* it goes on */
-	file_write_atomic(below(f, "go"), STR("x"), 0600, false, NULL);
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
 	const struct doc *e = fake_end(f);
 
 	assert_int_equal(fake_int(e, "code"), -1);
@@ -426,7 +396,7 @@ static void both_killed_case(struct fake *f)
 	assert_string_equal(fake_str(e, "reason"),
 			    "agent and shim were killed; exit status unknown");
 	assert_string_equal(f->out[STREAM_OUT].p, "one\ntwo\n");
-	fake_gone(pid_in(f, "daemon"));
+	fake_gone(fake_pid_in(f, "daemon"));
 	/* It is never executed again. */
 	fake_start(f, "echo again");
 	assert_string_equal(fake_str(fake_wait(f, FRAME_EXIT), "kind"), "unavailable");
@@ -454,7 +424,7 @@ static void a_job_that_outlived_both_can_be_stopped(void **state)
 	pid_t pid = fake_start(f, "trap '' TERM; echo armed; while :; do sleep 0.05; done");
 
 	fake_wait_bytes(f, STREAM_OUT, 6);
-	kill_both(f);
+	fake_kill_both(f);
 	fake_agent(f);
 	fake_meet(f);
 	fake_send(f, FRAME_SIGNAL, "{\"hurry\":true}");
@@ -472,7 +442,7 @@ static void a_job_that_outlived_both_still_has_its_grace_and_its_time_limit(void
 			"trap 'echo saved; exit 0' TERM; echo armed; while :; do sleep 0.01; done",
 			",\"deadline_ms\":1500");
 	fake_wait_bytes(f, STREAM_OUT, 6);
-	kill_both(f);
+	fake_kill_both(f);
 	fake_agent(f);
 	fake_meet(f);
 	const struct doc *e = fake_end(f); /* nobody asked: the limit did */
@@ -488,11 +458,11 @@ static void the_connection_of_a_killed_agent_closes_though_its_keeper_lives(void
 	fake_ready(f);
 	fake_start(f, "echo one; exec sleep 600");
 	fake_wait_bytes(f, STREAM_OUT, 4);
-	kill_now(fake_shim(f));
+	fake_kill(fake_shim(f));
 	/* Whoever takes over announces itself by going on to relay; a PONG proves that its loop has turned. */
 	fake_send(f, FRAME_PING, "{}");
 	fake_wait(f, FRAME_PONG);
-	kill_now(f->agent);
+	fake_kill(f->agent);
 	fake_wait_close(f);
 }
 
@@ -504,10 +474,10 @@ static void a_shim_killed_under_a_later_agent_leaves_no_status_either(void **sta
 	pid_t pid = fake_start(f, "exec sleep 600");
 	pid_t shim = fake_shim(f);
 
-	kill_now(f->agent);
+	fake_kill(f->agent);
 	fake_agent(f);
 	fake_meet(f);
-	kill_now(shim);
+	fake_kill(shim);
 	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
 	const struct doc *e = fake_end(f);
 
@@ -532,8 +502,8 @@ static void an_exit_that_was_recorded_before_both_died_counts(void **state)
 	while (!strstr(fake_file(f, status), "ended"))
 		poll(NULL, 0, 1);
 	kill(f->agent, SIGSTOP);
-	kill_now(shim);
-	kill_now(f->agent);
+	fake_kill(shim);
+	fake_kill(f->agent);
 	file_remove_tree(arena_printf(f->arena, "%s/agent.json", f->node), NULL);
 	f->config = ",\"settle_ms\":100";
 	fake_agent(f);
@@ -543,7 +513,7 @@ static void an_exit_that_was_recorded_before_both_died_counts(void **state)
 		e = fake_wait(f, FRAME_EXIT);
 	assert_int_equal(fake_int(e, "code"), 5);
 	assert_string_equal(fake_str(e, "kind"), "none");
-	fake_gone(pid_in(f, "daemon"));
+	fake_gone(fake_pid_in(f, "daemon"));
 }
 
 /* ---- the connection ---- */
@@ -588,7 +558,7 @@ static void killed_agents_and_lost_connections_never_cost_a_byte_or_a_second_run
 		if (more < 4000)
 			fake_wait_bytes(f, STREAM_OUT, more);
 		if (rng_below(&rng, 2)) {
-			kill_now(f->agent);
+			fake_kill(f->agent);
 			fake_agent(f);
 		} else {
 			fake_hang_up(f);
@@ -605,7 +575,7 @@ static void killed_agents_and_lost_connections_never_cost_a_byte_or_a_second_run
 	assert_non_null(e);
 	assert_int_equal(fake_int(e, "code"), 11);
 	output_equals_copy(f, "copy");
-	assert_string_equal(fake_file(f, below(f, "ran")), "x\n");
+	assert_string_equal(fake_file(f, fake_below(f, "ran")), "x\n");
 	/* Each line gave one sample, once. */
 	size_t n = 0;
 
@@ -725,10 +695,10 @@ static void when_nobody_listens_a_master_is_started(void **state)
 	fake_ready(f);
 	close(f->listener);
 	f->listener = -1;
-	unlink(below(f, "link.sock"));
+	unlink(fake_below(f, "link.sock"));
 	fake_hang_up(f);
 	/* Not as a part of this node: it has no mark. */
-	assert_string_equal(fake_file(f, below(f, "revived")), "--background");
+	assert_string_equal(fake_file(f, fake_below(f, "revived")), "--background");
 }
 
 /* ---- space ---- */
@@ -747,7 +717,7 @@ static void output_that_nobody_stores_blocks_the_job_at_the_budget(void **state)
 	assert_int_equal(stat(spool, &st), 0);
 	assert_true(st.st_size <
 		    3500000); /* the budget, and what was under way when it was looked at */
-	assert_false(file_exists(below(f, "written")));
+	assert_false(file_exists(fake_below(f, "written")));
 	f->hold_acks = false;
 	fake_hang_up(f);
 	fake_meet(f);
@@ -780,6 +750,18 @@ static bool small_disk(struct fake *f)
 	return false;
 }
 
+static void until_full(struct fake *f)
+{
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+	struct statvfs vfs;
+
+	do {
+		assert_true(clock_boot_ms() < until);
+		poll(NULL, 0, 1);
+		assert_int_equal(statvfs(f->node, &vfs), 0);
+	} while (vfs.f_bavail > 0);
+}
+
 static int unmount_teardown(void **state)
 {
 	struct fake *f = *state;
@@ -797,10 +779,12 @@ static void a_full_disk_blocks_the_job_until_there_is_room(void **state)
 	f->hold_acks = true;
 	f->config = ",\"full_ms\":600000";
 	fake_ready(f);
-	fake_start(f, "head -c 3000000 /dev/urandom > $DIR/copy; echo started >&2; cat $DIR/copy; "
-		      "exit 3");
+	/* What goes to stderr has its place before stdout takes the rest. */
+	fake_start(f, "head -c 3000000 /dev/urandom > $DIR/copy; echo started >&2; "
+		      "while ! [ -e $DIR/go ]; do sleep 0.01; done; cat $DIR/copy; exit 3");
 	fake_wait_bytes(f, STREAM_ERR, 8);
-	fake_wait_bytes(f, STREAM_OUT, 500000);
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	until_full(f);
 	/* Nothing is lost while it is full; then the disk grows. */
 	assert_int_equal(mount("tmpfs", f->node, "tmpfs", MS_REMOUNT, "size=16m"), 0);
 	const struct doc *e = fake_end(f);

@@ -39,6 +39,7 @@ struct stream {
 	char *text;
 	struct str rest;
 	bool wait_cancel;
+	bool only_last;
 };
 
 static bool read_home(const struct fake *f, const char *name, struct buf *out)
@@ -159,7 +160,8 @@ static void send_next(void *ctx)
 	}
 	const char *nl = memchr(s->rest.p, '\n', s->rest.n);
 	size_t n = nl ? (size_t)(nl + 1 - s->rest.p) : s->rest.n;
-	http_stream_write(s->x, (struct str){s->rest.p, n});
+	if (!s->only_last || (n == s->rest.n && !s->wait_cancel))
+		http_stream_write(s->x, (struct str){s->rest.p, n});
 	s->rest = (struct str){s->rest.p + n, s->rest.n - n};
 	loop_timer_set(s->timer, 1);
 }
@@ -176,6 +178,7 @@ static void begin_stream(struct fake *f, struct http_exchange *x, const char *na
 	s->rest.n = b.n;
 	s->text = b.n ? buf_take(&b) : xstrdup("");
 	s->rest.p = s->text;
+	s->only_last = str_is(query_get(&http_request(x)->query, "last", STR("0")), "1");
 	s->wait_cancel = strcmp(name, "watch.jsonl") == 0 && in_home(f, "cancelled.json");
 	s->timer = loop_timer_new(f->loop, send_next, s);
 	http_stream_begin(x, 200, "application/x-ndjson", on_gone, s);

@@ -241,6 +241,39 @@ static void ps_prints_an_array_or_a_table(void **state)
 	REFUSED(state, 8, "not JSON", "ps");
 }
 
+static void ps_gets_whole_runs_in_pages(void **state)
+{
+	struct buf runs;
+
+	buf_init(&runs, 1 << 16);
+	buf_addz(&runs, "{\"runs\":[");
+	for (int i = 0; i < 200; i++)
+		buf_printf(&runs, "%s{\"id\":\"r-%d\"}", i ? "," : "", i);
+	buf_addz(&runs, "]}");
+	home_put(state, "runs.json", runs.p);
+	buf_release(&runs);
+	struct ran r = DRIVE(state, "ps", "-a", "--limit", "450", "--output", "json");
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
+	assert_int_equal(
+		home_count(state, "requests.log", "GET /api/v1/runs?state=all&limit=200&full=1 "),
+		1);
+	assert_int_equal(home_count(state, "requests.log",
+				    "GET /api/v1/runs?state=all&limit=200&full=1&before=r-199 "),
+			 1);
+	assert_int_equal(home_count(state, "requests.log",
+				    "GET /api/v1/runs?state=all&limit=50&full=1&before=r-199 "),
+			 1);
+	/* The table needs no whole ones: one answer is enough. */
+	r = DRIVE(state, "ps", "-a", "--limit", "450");
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
+	assert_int_equal(
+		home_count(state, "requests.log", "GET /api/v1/runs?state=all&limit=450&full=0 "),
+		1);
+	assert_int_equal(home_count(state, "requests.log", "GET /api/v1/runs?"), 4);
+}
+
 static void metrics_are_asked_for_as_the_options_say(void **state)
 {
 	home_put(state, "metrics.json",
@@ -502,6 +535,7 @@ int main(int argc, char **argv)
 		T(explain_prints_keys_and_refuses_unknown_ones),
 		T(status_shows_the_run_or_the_latest_one),
 		T(ps_prints_an_array_or_a_table),
+		T(ps_gets_whole_runs_in_pages),
 		T(metrics_are_asked_for_as_the_options_say),
 		T(events_are_printed_in_order),
 		T(following_ends_when_nobody_reads_any_more),

@@ -37,7 +37,7 @@ static int setup(void **state)
 	if (unit_make_dir(&dir) < 0)
 		return -1;
 	b->dir = dir;
-	b->node = path_join(dir, "nodes/trainer-0");
+	b->node = path_join(dir, "trainer-0.node");
 	b->row = (struct driver_row){.kind = "local.node",
 				     .name = "trainer-0",
 				     .install = "i",
@@ -303,14 +303,15 @@ static void wait_for_lock(const char *path)
 static void an_agent_that_has_cleaned_up_is_waited_for_not_searched(void **state)
 {
 	struct bench *b = *state;
-	char *file = path_join(b->node, "agent.pid");
+	char *file = path_join(b->node, "agent.json");
 
 	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
 	pid_t pid = id_of(b);
 
 	/* It is on its way out. */
 	wait_for_lock(file);
-	assert_int_equal(file_write(file, STR("clean\n"), 0600, NULL), 0);
+	CLEANUP(close_fdp) int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_int_equal(file_write_all(fd, "clean\n", 6, NULL), 0);
 	kill(pid, SIGTERM);
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
 	assert_false(alive(pid));
@@ -338,7 +339,7 @@ static void a_nest_that_was_killed_is_made_anew(void **state)
 static void two_agents_of_a_node_are_one(void **state)
 {
 	struct bench *b = *state;
-	char *file = path_join(b->node, "agent.pid");
+	char *file = path_join(b->node, "agent.json");
 
 	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
 	pid_t first = id_of(b);
@@ -389,7 +390,7 @@ static void a_destroyed_node_goes_to_the_trash_whole(void **state)
 static void a_directory_that_cannot_be_removed_is_held(void **state)
 {
 	struct bench *b = *state;
-	char *nodes = path_join(b->dir, "nodes"), *busy = path_join(b->node, "busy");
+	char *busy = path_join(b->node, "busy");
 	bool mounted = false;
 
 	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
@@ -401,22 +402,20 @@ static void a_directory_that_cannot_be_removed_is_held(void **state)
 	if (geteuid() == 0 && !mounted) {
 		print_message(
 			"# skipped: root may remove everything, and nothing can be mounted\n");
-		free(nodes);
 		free(busy);
 		skip();
 	}
-	chmod(nodes, 0500);
 	CLEANUP(freep) char *trash = path_join(b->dir, DRIVER_TRASH);
 	assert_int_equal(file_write_atomic(trash, STR("in the way"), 0600, false, NULL), 0);
+	chmod(b->dir, 0500);
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
 	assert_non_null(strstr(b->row.err.msg, "trainer-0"));
 	assert_false(alive(pid)); /* but nobody is left */
-	chmod(nodes, 0700);
+	chmod(b->dir, 0700);
 	if (mounted)
 		umount(busy);
 	b->row.err = (struct err){0};
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
-	free(nodes);
 	free(busy);
 }
 

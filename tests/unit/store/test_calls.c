@@ -97,6 +97,13 @@ static int call_by_request(struct store *st, struct err *err)
 	return store_run_by_request(st, "x", &no, err);
 }
 
+static int call_source_used(struct store *st, struct err *err)
+{
+	bool used;
+
+	return store_source_used(st, "x", RUN, &used, err);
+}
+
 static int call_runs(struct store *st, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -184,6 +191,7 @@ static const struct {
 	{"get", call_get, false},
 	{"find", call_find, false},
 	{"by request", call_by_request, false},
+	{"source used", call_source_used, false},
 	{"runs", call_runs, false},
 	{"count", call_count, false},
 	{"remove", call_remove, true},

@@ -226,10 +226,10 @@ static void a_newer_version_is_refused(void **state)
 	close_home(fixture_open(*state));
 	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 9");
 	refused_and_unchanged(state, ERR_UNAVAILABLE,
-			      "is of version 9, this regatta knows up to 3: use a newer regatta or "
+			      "is of version 9, this regatta knows up to 4: use a newer regatta or "
 			      "another REGATTA_HOME");
 	/* Nothing was lost: with its version back it opens. */
-	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 3");
+	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 4");
 	close_home(fixture_open(*state));
 }
 
@@ -513,6 +513,55 @@ static void an_old_database_of_ours_is_migrated_by_opening_it(void **state)
 	close_home(st);
 }
 
+static bool note_row(void *ctx, const struct run_row *row)
+{
+	buf_printf(ctx, "%s '%s' %" PRId64 "/%" PRId64 "\n", row->id, row->cause, row->step,
+		   row->total);
+	return true;
+}
+
+/* Columns that a run of version 3 must have; the others have defaults. */
+#define ADD_RUN                                                                                    \
+	"INSERT INTO run (no, id, name, engine, strategy, nodes, local_base, seed, created_ms,"    \
+	" ended_ms, phase, verdict, cause_text) VALUES "
+#define RUN_REST "'n', 'local', 'roles', 2, 0, 0, 1, "
+
+static void the_ended_runs_of_version_3_get_their_progress(void **state)
+{
+	const char *path = unit_path(state, "regatta.db");
+	struct err err;
+	struct buf got;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_ok(store_migrate(db, path, 0, store_migrations, 3, &err), &err);
+	sqlite3_close(db);
+	alter(path,
+	      ADD_RUN "(1, 'failed', " RUN_REST "9, 7, 2, 'w-0 exited with code 3'),"
+		      " (2, 'plain', " RUN_REST "9, 6, 1, ''),"
+		      " (3, 'active', " RUN_REST "0, 3, 0, ''),"
+		      " (4, 'huge', " RUN_REST "9, 6, 1, '');"
+		      "INSERT INTO job (run, json) VALUES (1, ''), (2, ''), (3, ''), (4, '');"
+		      "INSERT INTO series (run, rank, name, count, step, total) VALUES"
+		      " (1, 0, 'a', 1, 40, 100), (1, 0, 'b', 1, 60, 90), (1, 0, 'c', 1, 99, 0),"
+		      " (1, 1, 'a', 1, 5, 100), (2, 0, 'a', 1, 0, 0), (3, 0, 'a', 1, 1, 2),"
+		      " (4, 0, 'a', 1, 9223372036854775807, 9223372036854775807),"
+		      " (4, 1, 'a', 1, 9223372036854775807, 9223372036854775807)");
+	struct store *st = fixture_open(*state);
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	buf_init(&got, 4096);
+	assert_ok(store_runs_each(st, false, 0, 0, a, note_row, &got, &err), &err);
+	assert_string_equal(got.p, "huge '' 9223372036854775807/9223372036854775807\n"
+				   "active '' 0/0\n"
+				   "plain '' 0/0\n"
+				   "failed 'w-0 exited with code 3' 65/190\n");
+	buf_release(&got);
+	close_home(st);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(number(db, "PRAGMA user_version"), 4);
+	sqlite3_close(db);
+}
+
 #define on_dir(t) cmocka_unit_test_setup_teardown(t, unit_make_dir, unit_remove_dir)
 
 int main(void)
@@ -549,6 +598,7 @@ int main(void)
 		cmocka_unit_test(a_step_that_fails_undoes_those_before_it),
 		on_dir(what_cannot_be_begun_or_read_is_told),
 		on_dir(an_old_database_of_ours_is_migrated_by_opening_it),
+		on_dir(the_ended_runs_of_version_3_get_their_progress),
 	};
 
 	return cmocka_run_group_tests_name("store_open", tests, NULL, NULL);

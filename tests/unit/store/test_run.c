@@ -119,6 +119,69 @@ static void what_was_not_given_stays_not_given(void **state)
 	assert_same_row(&row, &got);
 }
 
+static void add_series(struct home *h, int64_t no, int rank, const char *name, int64_t step,
+		       int64_t total)
+{
+	struct series_row row;
+
+	assert_ok(store_series_open(h->st, no, rank, name, &row, &h->err), &h->err);
+	row.step = step;
+	row.total = total;
+	assert_ok(store_series_save(h->st, &row, &h->err), &h->err);
+}
+
+static void an_ended_run_keeps_its_cause_and_how_far_it_was(void **state)
+{
+	struct home *h = *state;
+	struct core_run *r = fixture_run();
+	int64_t no = fixture_add(h->st, "a"), other = fixture_add(h->st, "b");
+	struct run_row got;
+
+	snprintf(r->cause.text, sizeof(r->cause.text), "alpha exited with code 3");
+	assert_ok(store_run_save(h->st, no, r, 1, &h->err), &h->err);
+	/* Of each node the series furthest on; one that does not say how far it goes does not count. */
+	add_series(h, no, 0, "loss", 40, 100);
+	add_series(h, no, 0, "speed", 60, 90);
+	add_series(h, no, 0, "cpu", 0, 0);
+	add_series(h, no, 1, "loss", 5, 100);
+	add_series(h, other, 0, "loss", 7, 8);
+	assert_ok(store_run_get(h->st, no, h->a, &got, &h->err), &h->err);
+	assert_int_equal(got.total, 0);
+	assert_ok(store_run_ended(h->st, no, 99, &h->err), &h->err);
+	reopen(h);
+	assert_ok(store_run_get(h->st, no, h->a, &got, &h->err), &h->err);
+	assert_string_equal(got.cause, "alpha exited with code 3");
+	assert_int_equal(got.ended_ms, 99);
+	assert_int_equal(got.step, 65);
+	assert_int_equal(got.total, 190);
+	/* The other has not ended, and one without series has no progress when it does. */
+	assert_ok(store_run_get(h->st, other, h->a, &got, &h->err), &h->err);
+	assert_string_equal(got.cause, "");
+	assert_int_equal(got.total, 0);
+	no = fixture_add(h->st, "c");
+	assert_ok(store_run_ended(h->st, no, 99, &h->err), &h->err);
+	assert_ok(store_run_get(h->st, no, h->a, &got, &h->err), &h->err);
+	assert_int_equal(got.step, 0);
+	assert_int_equal(got.total, 0);
+	fixture_run_free(r);
+}
+
+static void it_is_known_whether_others_use_a_source(void **state)
+{
+	struct home *h = *state;
+	struct run_row row = full_row();
+	bool used = true;
+
+	assert_ok(store_run_add(h->st, &row, &h->err), &h->err);
+	fixture_add(h->st, "without");
+	assert_ok(store_source_used(h->st, "ab12", row.no, &used, &h->err), &h->err);
+	assert_false(used);
+	assert_ok(store_source_used(h->st, "ab12", row.no + 1, &used, &h->err), &h->err);
+	assert_true(used);
+	assert_ok(store_source_used(h->st, "ab1", row.no + 1, &used, &h->err), &h->err);
+	assert_false(used);
+}
+
 static void a_job_of_many_pages_is_kept(void **state)
 {
 	struct home *h = *state;
@@ -439,7 +502,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		on_home(a_run_is_read_back_whole_after_a_restart),
 		on_home(what_was_not_given_stays_not_given),
+		on_home(it_is_known_whether_others_use_a_source),
 		on_home(a_job_of_many_pages_is_kept),
+		on_home(an_ended_run_keeps_its_cause_and_how_far_it_was),
 		on_home(an_id_exists_once),
 		on_home(a_request_is_served_once),
 		on_home(runs_without_a_request_do_not_clash),

@@ -1,0 +1,214 @@
+/*
+ * The ballast: space that is kept back so that a full disk does not keep us from
+ * taking down what runs, and from writing down that it is gone.
+ *
+ * A preallocated file in the home.  A write of the database that finds the disk full
+ * takes a step from its end and is made again; the step is claimed for the database's
+ * file at once, because whatever filled the disk may still be hungry.  What teardown
+ * writes beside the database gets the first half only, on request.
+ *
+ * The file's length is the state: shorter than BALLAST_BYTES means that it is out, also
+ * after a restart.  A home without room for it has none, and works as far as it can.
+ *
+ * SQLite's system calls belong to the process, and so does `hooked`: of several stores
+ * in one process the ballast of the one that was opened last is used.
+ */
+#include "store/store_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+
+#define STEP (2 << 20)		   /* given up at a time ... */
+#define CLAIM (STEP - 65536)	   /* ... and of that kept for the file that asked */
+#define KEPT (BALLAST_BYTES / 2)   /* for the database alone */
+#define FIRST_ROOM (BALLAST_BYTES) /* free beside it before it is first made */
+#define LOW (1 << 20)		   /* less than this is a full disk */
+
+typedef ssize_t (*pwrite_fn)(int fd, const void *p, size_t n, off_t offset);
+typedef ssize_t (*write_fn)(int fd, const void *p, size_t n);
+
+static struct {
+	struct store *store;
+	sqlite3_syscall_ptr pwrite, pwrite64, write;
+} hooked;
+
+static int64_t free_bytes(const struct store *st)
+{
+	struct statvfs v;
+
+	/* As df says it: of the blocks that are not for everybody, some are for nobody. */
+	if (statvfs(st->home, &v) < 0 || v.f_blocks == 0 || v.f_frsize == 0)
+		return INT64_MAX; /* it does not say */
+	uint64_t most = (uint64_t)INT64_MAX / v.f_frsize;
+	return (int64_t)((v.f_bavail < most ? v.f_bavail : most) * v.f_frsize);
+}
+
+/* Not posix_fallocate: where the file system cannot, that one writes all of it. */
+static bool grow(struct store *st)
+{
+	if (fallocate(st->ballast_fd, 0, st->ballast, BALLAST_BYTES - st->ballast) == 0) {
+		st->ballast = BALLAST_BYTES;
+		return true;
+	}
+	if (ftruncate(st->ballast_fd, st->ballast) < 0)
+		st->ballast = 0; /* some of it is there, but nobody knows how much */
+	return false;
+}
+
+/* One step less, as long as more than `keep` is left. */
+static bool give(struct store *st, int64_t keep)
+{
+	int64_t left = st->ballast - STEP;
+
+	if (st->ballast_fd < 0 || st->ballast <= keep)
+		return false;
+	if (left < keep)
+		left = keep;
+	if (ftruncate(st->ballast_fd, left) < 0)
+		return false;
+	st->ballast = left;
+	/* Some file systems hand out again only what a commit of theirs has freed. */
+	fsync(st->ballast_fd);
+	return true;
+}
+
+/* The write failed: is it worth another try? */
+static bool make_room(int fd, off_t offset)
+{
+	int errnum = errno;
+
+	if ((errnum != ENOSPC && errnum != EDQUOT) || !hooked.store || !give(hooked.store, 0)) {
+		errno = errnum;
+		return false;
+	}
+	if (offset >= 0)
+		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, CLAIM); /* a kindness only */
+	return true;
+}
+
+static ssize_t roomy_pwrite(int fd, const void *p, size_t n, off_t offset)
+{
+	ssize_t done;
+
+	do
+		done = ((pwrite_fn)(void *)hooked.pwrite)(fd, p, n, offset);
+	while (done < 0 && make_room(fd, offset));
+	return done;
+}
+
+static ssize_t roomy_pwrite64(int fd, const void *p, size_t n, off_t offset)
+{
+	ssize_t done;
+
+	do
+		done = ((pwrite_fn)(void *)hooked.pwrite64)(fd, p, n, offset);
+	while (done < 0 && make_room(fd, offset));
+	return done;
+}
+
+static ssize_t roomy_write(int fd, const void *p, size_t n)
+{
+	ssize_t done;
+
+	do
+		done = ((write_fn)(void *)hooked.write)(fd, p, n);
+	while (done < 0 && make_room(fd, lseek(fd, 0, SEEK_CUR)));
+	return done;
+}
+
+static sqlite3_syscall_ptr hook(sqlite3_vfs *vfs, const char *name, sqlite3_syscall_ptr ours)
+{
+	sqlite3_syscall_ptr was = vfs->xGetSystemCall(vfs, name);
+
+	if (was)
+		vfs->xSetSystemCall(vfs, name, ours);
+	return was;
+}
+
+void store_ballast_hook(struct store *st)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
+
+	hooked.store = st;
+	if (hooked.write || !vfs || vfs->iVersion < 3)
+		return;
+	hooked.pwrite = hook(vfs, "pwrite", (sqlite3_syscall_ptr)(void *)roomy_pwrite);
+	hooked.pwrite64 = hook(vfs, "pwrite64", (sqlite3_syscall_ptr)(void *)roomy_pwrite64);
+	hooked.write = hook(vfs, "write", (sqlite3_syscall_ptr)(void *)roomy_write);
+}
+
+static void do_without(struct store *st)
+{
+	close(st->ballast_fd);
+	st->ballast_fd = -1;
+}
+
+static void open_old(struct store *st)
+{
+	struct stat sb;
+
+	if (fstat(st->ballast_fd, &sb) < 0 || !S_ISREG(sb.st_mode))
+		sb = (struct stat){0};
+	/* A copy with holes keeps nothing back. */
+	bool solid = sb.st_blocks * 512 >= sb.st_size && sb.st_size <= BALLAST_BYTES;
+	st->ballast = solid ? sb.st_size : 0;
+	if (!solid && ftruncate(st->ballast_fd, 0) < 0)
+		do_without(st);
+}
+
+void store_ballast_open(struct store *st)
+{
+	CLEANUP(freep) char *path = path_join(st->home, "ballast");
+	int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+
+	st->ballast_fd = open(path, flags);
+	if (st->ballast_fd >= 0) {
+		open_old(st);
+		store_ballast_ease(st); /* a master that starts has files to write */
+		return;
+	}
+	if (errno != ENOENT || free_bytes(st) < BALLAST_BYTES + FIRST_ROOM)
+		return;
+	st->ballast_fd = open(path, flags | O_CREAT | O_EXCL, 0600);
+	if (st->ballast_fd < 0 || grow(st))
+		return;
+	do_without(st);
+	unlink(path);
+}
+
+void store_ballast_close(struct store *st)
+{
+	if (hooked.store == st)
+		hooked.store = NULL;
+	if (st->ballast_fd >= 0)
+		close(st->ballast_fd);
+}
+
+bool store_ballast_out(struct store *st)
+{
+	if (st->ballast_fd < 0 || st->ballast == BALLAST_BYTES)
+		return false;
+	return free_bytes(st) < BALLAST_BYTES - st->ballast + BALLAST_MARGIN || !grow(st);
+}
+
+bool store_disk_full(struct store *st)
+{
+	return store_ballast_out(st) || (st->ballast_fd >= 0 && free_bytes(st) < LOW);
+}
+
+bool store_disk_tight(struct store *st)
+{
+	return st->ballast_fd >= 0 && st->ballast < BALLAST_BYTES &&
+	       free_bytes(st) < BALLAST_MARGIN;
+}
+
+void store_ballast_ease(struct store *st)
+{
+	if (st->ballast_fd >= 0 && st->ballast > KEPT && free_bytes(st) < LOW)
+		give(st, KEPT);
+}

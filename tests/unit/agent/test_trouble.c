@@ -1,0 +1,555 @@
+/* Trouble that once cost a job, a core or the truth: each of these was a defect. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "agent/agent.h"
+#include "agent/status.h"
+#include "agent/tend.h"
+#include "base/clock.h"
+#include "fake_master.h"
+#include "sys/proctree.h"
+
+#define NEVER_STARTED "the shim was killed before the job had started"
+#define BUDGET 1000000
+#define FLOOD_MAX 32000000 /* bytes: the budget, what was under way, the pipes */
+#define UNTIL(name) "while ! [ -s $DIR/" name " ]; do sleep 0.01; done; "
+
+static bool alive(pid_t pid)
+{
+	struct proc_info p;
+
+	return proc_read(pid, &p) && p.state != 'Z';
+}
+
+static char *in_node(struct fake *f, const char *name)
+{
+	return arena_printf(f->arena, "%s/%s", f->node, name);
+}
+
+static void make_file(const char *path)
+{
+	assert_int_equal(file_write_atomic(path, STR("x\n"), 0600, false, NULL), 0);
+}
+
+static bool says_clean(struct fake *f)
+{
+	const char *text = fake_file(f, in_node(f, "agent.json"));
+
+	return str_ends(str_from(text), STR("\n" AGENT_CLEAN));
+}
+
+/* Only a job whose program runs can be left by its shim. */
+static pid_t start_running(struct fake *f, const char *script)
+{
+	pid_t pid = fake_start(f, arena_printf(f->arena, "echo x > $DIR/runs; %s", script));
+
+	fake_file(f, fake_below(f, "runs"));
+	return pid;
+}
+
+/* ---- places where a shim is held: a file in the node directory asks for it ---- */
+
+#define DIE "die"	    /* between the job's record and its go */
+#define DIE_BOTH "die-both" /* the same, and the agent first */
+#define LINGER "linger"	    /* when everything is told */
+
+static bool is_asked(const struct tend *t, const char *name)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "../%s", name);
+	return faccessat(t->dirfd, path, F_OK, 0) == 0;
+}
+
+/* In a session of its own, so that the death of the shim's session does not wake it. */
+static void stop_job(pid_t job)
+{
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+	struct proc_info p = {0};
+
+	while (getsid(job) != job && clock_boot_ms() < until)
+		poll(NULL, 0, 1);
+	kill(job, SIGSTOP);
+	while (proc_read(job, &p) && p.state != 'T' && clock_boot_ms() < until)
+		poll(NULL, 0, 1);
+}
+
+void __real_tend_ring(const struct tend *t);
+void __wrap_tend_ring(const struct tend *t);
+void __wrap_tend_ring(const struct tend *t)
+{
+	bool both = is_asked(t, DIE_BOTH);
+
+	if (both || is_asked(t, DIE)) {
+		stop_job(t->job.pid);
+		if (both)
+			kill(getppid(), SIGKILL);
+		kill(getpid(), SIGKILL);
+	}
+	__real_tend_ring(t);
+}
+
+int64_t __real_tend_step(struct tend *t, int64_t now_ms);
+int64_t __wrap_tend_step(struct tend *t, int64_t now_ms);
+int64_t __wrap_tend_step(struct tend *t, int64_t now_ms)
+{
+	int64_t wait = __real_tend_step(t, now_ms), until = clock_boot_ms() + FAKE_WAIT_MS;
+
+	while (t->phase == TEND_DONE && is_asked(t, LINGER) && clock_boot_ms() < until)
+		poll(NULL, 0, 1);
+	return wait;
+}
+
+/* ---- the link ---- */
+
+static void an_agent_sleeps_while_nobody_reads(void **state)
+{
+	struct fake *f = *state;
+	char *spool = in_node(f, "a1/out");
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+	struct proc_info before, after;
+	struct stat st = {0};
+
+	fake_ready(f);
+	fake_start(f, "head -c 20000000 /dev/zero; exec sleep 600");
+	while (stat(spool, &st) < 0 || st.st_size < 20000000) {
+		assert_true(clock_boot_ms() < until);
+		poll(NULL, 0, 5);
+	}
+	/* What it may send is soon sent; from then on there is nothing to do. */
+	for (int i = 0; i < 4; i++) {
+		assert_true(proc_read(f->agent, &before));
+		poll(NULL, 0, 500);
+		assert_true(proc_read(f->agent, &after));
+		if (after.cpu_ticks - before.cpu_ticks <= 5)
+			return;
+	}
+	fail_msg("%d ticks in half a second", (int)(after.cpu_ticks - before.cpu_ticks));
+}
+
+/* A listener that takes nobody; returns who fills its backlog. */
+static int listen_but_be_busy(struct fake *f)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int filler = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int next = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/link.sock", f->dir);
+	close(f->listener);
+	assert_int_equal(unlink(sa.sun_path), 0);
+	f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(f->listener, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(listen(f->listener, 0), 0);
+	assert_int_equal(connect(filler, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(connect(next, (struct sockaddr *)&sa, sizeof(sa)), -1);
+	close(next);
+	return filler;
+}
+
+static void a_busy_master_is_not_replaced_by_another(void **state)
+{
+	struct fake *f = *state;
+
+	f->config = ",\"revive\":true";
+	fake_ready(f);
+	int filler = listen_but_be_busy(f);
+
+	fake_hang_up(f);
+	int64_t until = clock_boot_ms() + 3500; /* one that is missing is replaced after a second */
+
+	while (clock_boot_ms() < until) {
+		assert_false(file_exists(fake_below(f, "revived")));
+		poll(NULL, 0, 20);
+	}
+	close(accept4(f->listener, NULL, NULL, SOCK_CLOEXEC));
+	close(filler);
+	fake_meet(f);
+	fake_release(f);
+}
+
+/* ---- space ---- */
+
+static void file_size_limit_case(struct fake *f, bool without_shim)
+{
+	struct rlimit before, small;
+
+	getrlimit(RLIMIT_FSIZE, &before);
+	small = (struct rlimit){1000000, before.rlim_max};
+	f->config = ",\"full_ms\":300";
+	setrlimit(RLIMIT_FSIZE, &small);
+	fake_ready(f);
+	setrlimit(RLIMIT_FSIZE, &before);
+	start_running(f, UNTIL("go") "head -c 3000000 /dev/zero; echo x > $DIR/written; " UNTIL(
+				 "end") "exit 4");
+	pid_t shim = fake_shim(f);
+
+	if (without_shim)
+		fake_kill(shim);
+	make_file(fake_below(f, "go"));
+	fake_file(f, fake_below(f, "written"));
+	assert_true(without_shim || alive(shim));
+	make_file(fake_below(f, "end"));
+	const struct doc *e = fake_end(f);
+	const struct doc *gaps = doc_array(e, "gaps");
+	uint64_t missing = 0;
+
+	assert_int_equal(fake_int(e, "code"), 4);
+	assert_string_equal(fake_str(e, "kind"), "none");
+	for (size_t i = 0; gaps && i < gaps->array.n; i++)
+		missing += (uint64_t)fake_int(gaps->array.v[i], "bytes");
+	assert_int_equal(f->out[STREAM_OUT].n, 1000000);
+	assert_int_equal(missing, 2000000);
+}
+
+static void a_file_size_limit_costs_bytes_not_the_job(void **state)
+{
+	file_size_limit_case(*state, false);
+}
+
+static void a_file_size_limit_does_not_cost_the_agent_that_took_over(void **state)
+{
+	file_size_limit_case(*state, true);
+}
+
+/* Nobody finds these: they have no mark, no parent of ours and no cgroup.  They end by themselves. */
+#define FLOODS                                                                                     \
+	"for i in 1 2 3 4; do env -i DIR=$DIR setsid timeout 30 sh -c \"echo x > $DIR/flood$i; "   \
+	"while ! [ -e $DIR/go ]; do sleep 0.01; done; exec dd if=/dev/zero bs=1M\" & done; "
+
+/* The size once it is at least this, or once the attempt has ended. */
+static int64_t wait_size(struct fake *f, int64_t at_least, bool *ret_ended)
+{
+	char *out = in_node(f, "a1/out"), *status = in_node(f, "a1/status");
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+	struct stat st;
+
+	for (;;) {
+		*ret_ended = strstr(fake_file(f, status), "\"exit\"") != NULL;
+		if (stat(out, &st) < 0)
+			st.st_size = 0;
+		if (*ret_ended || st.st_size >= at_least)
+			return st.st_size;
+		if (clock_boot_ms() > until)
+			fail_msg("neither %d bytes nor an end", (int)at_least);
+		poll(NULL, 0, 5);
+	}
+}
+
+static void flood_case(struct fake *f, const char *config)
+{
+	bool ended;
+
+	f->no_cgroup = true;
+	f->config = config;
+	fake_ready(f);
+	fake_start(f, FLOODS UNTIL("end") "exit 9");
+	for (int i = 1; i <= 4; i++) /* from then on they have no mark */
+		fake_file(f, arena_printf(f->arena, "%s/flood%d", f->dir, i));
+	fake_kill_both(f);
+	fake_agent(f);
+	fake_meet(f);
+	make_file(fake_below(f, "go"));
+	assert_true(wait_size(f, BUDGET, &ended) >= BUDGET);
+	assert_false(ended);
+	make_file(fake_below(f, "end"));
+	assert_true(wait_size(f, FLOOD_MAX, &ended) < FLOOD_MAX);
+	assert_true(ended);
+}
+
+static void a_flood_after_the_end_is_held_back_by_the_budget(void **state)
+{
+	flood_case(*state, ",\"settle_ms\":1000,\"spool_bytes\":1000000");
+}
+
+static void a_flood_that_cannot_be_killed_does_not_hold_the_end_up(void **state)
+{
+	flood_case(*state, ",\"settle_ms\":200,\"spool_bytes\":1000000");
+}
+
+/* ---- what is said of the end ---- */
+
+static void removed_case(struct fake *f, const char *name)
+{
+	f->no_cgroup = true;
+	fake_ready(f);
+	pid_t pid = start_running(f, "exec sleep 600");
+	pid_t shim = fake_shim(f);
+
+	assert_int_equal(unlink(in_node(f, name)), 0);
+	fake_kill(shim);
+	fake_wait(f, FRAME_EXIT);
+	fake_send(f, FRAME_RELEASE, "{}");
+	assert_int_equal(fake_agent_gone(f), 0);
+	assert_true(alive(pid)); /* the driver must look for it */
+	assert_false(says_clean(f));
+}
+
+static void an_attempt_whose_record_was_removed_is_not_called_clean(void **state)
+{
+	removed_case(*state, "a1/status");
+}
+
+static void an_attempt_whose_pipe_was_removed_is_not_called_clean(void **state)
+{
+	removed_case(*state, "a1/out.fifo");
+}
+
+static void a_shim_is_gone_before_clean_is_said(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	make_file(in_node(f, LINGER));
+	fake_start(f, "exit 0");
+	pid_t shim = fake_shim(f);
+
+	fake_end(f);
+	fake_send(f, FRAME_RELEASE, "{}");
+	for (int64_t until = clock_boot_ms() + 300; clock_boot_ms() < until; poll(NULL, 0, 5)) {
+		assert_true(alive(shim));
+		assert_false(says_clean(f));
+	}
+	assert_int_equal(unlink(in_node(f, LINGER)), 0);
+	assert_int_equal(fake_agent_gone(f), 0);
+	assert_false(alive(shim));
+	assert_true(says_clean(f));
+}
+
+static void never_ran(struct fake *f)
+{
+	const struct doc *e = fake_end(f);
+
+	assert_int_equal(fake_int(e, "code"), -1);
+	assert_string_equal(fake_str(e, "kind"), "unavailable");
+	assert_string_equal(fake_str(e, "reason"), NEVER_STARTED);
+	assert_false(file_exists(fake_below(f, "ran")));
+}
+
+static void a_job_that_never_ran_has_no_exit_code(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	make_file(in_node(f, DIE));
+	/* Nobody rang: the agent learns of the job when it takes over. */
+	pid_t pid = fake_start(f, "echo x > $DIR/ran");
+
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	never_ran(f);
+}
+
+/* The job's pid, from its record. */
+static pid_t recorded_job(struct fake *f)
+{
+	int fd = open(in_node(f, "a1"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct status st;
+
+	assert_int_equal(status_read(fd, &st, NULL), 0);
+	close(fd);
+	assert_true(st.job.pid > 0);
+	return st.job.pid;
+}
+
+static void a_job_that_never_ran_is_said_to_be_one_by_a_later_agent(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	make_file(in_node(f, DIE_BOTH));
+	fake_send(f, FRAME_START,
+		  arena_printf(f->arena,
+			       "{\"attempt\":1,\"argv\":[\"/bin/sh\",\"-c\",\"echo x > %s/ran\"],"
+			       "\"env\":{},\"cwd\":\"\",\"grace_ms\":300}",
+			       f->dir));
+	fake_agent_gone(f);
+	fake_gone(fake_shim(f));
+	fake_agent(f);
+	assert_string_equal(fake_str(fake_meet(f), "holds"), "started");
+	pid_t pid = recorded_job(f);
+
+	assert_true(alive(pid));
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	fake_gone(pid);
+	never_ran(f);
+}
+
+static void a_silent_job_ends_at_once_after_its_shim_was_killed(void **state)
+{
+	struct fake *f = *state;
+
+	f->config = ",\"settle_ms\":600000";
+	fake_ready(f);
+	pid_t pid = start_running(f, UNTIL("go") "exit 3");
+	pid_t shim = fake_shim(f);
+
+	/* It ends while nobody is there to see its pipes close. */
+	kill(f->agent, SIGSTOP);
+	fake_kill(shim);
+	make_file(fake_below(f, "go"));
+	fake_gone(pid);
+	kill(f->agent, SIGCONT);
+	const struct doc *e = fake_end(f);
+
+	assert_int_equal(fake_int(e, "code"), 3);
+	assert_string_equal(fake_str(e, "kind"), "none");
+}
+
+/* ---- what is left of a job ---- */
+
+/* Its mark is the last entry, behind everything else. */
+#define DAEMON                                                                                     \
+	"setsid sh -c 'echo $$ > $DIR/daemon; exec env -u " PROC_MARK " " PROC_MARK "=$" PROC_MARK \
+	" sleep 600' >/dev/null 2>&1 & "
+
+static void give_big_environment(struct fake *f)
+{
+	char *big = arena_alloc(f->arena, 100001);
+
+	memset(big, 'x', 100000);
+	big[100000] = '\0';
+	f->env = arena_printf(f->arena, ",\"A\":\"%s\",\"B\":\"%s\",\"C\":\"%s\"", big, big, big);
+	f->no_cgroup = true;
+}
+
+static void daemon_is_found_by_its_mark(struct fake *f)
+{
+	pid_t pid = fake_pid_in(f, "daemon");
+
+	fake_kill_both(f);
+	fake_agent(f);
+	fake_meet(f);
+	assert_true(alive(pid));
+	make_file(fake_below(f, "go"));
+	fake_wait(f, FRAME_EXIT);
+	assert_false(alive(pid));
+}
+
+static void a_big_environment_does_not_hide_the_mark(void **state)
+{
+	struct fake *f = *state;
+
+	give_big_environment(f);
+	fake_ready(f);
+	fake_start(f, DAEMON UNTIL("daemon") UNTIL("go"));
+	daemon_is_found_by_its_mark(f);
+}
+
+static void a_big_environment_does_not_hide_the_mark_of_an_orphan(void **state)
+{
+	struct fake *f = *state;
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+	struct proc_info p;
+
+	give_big_environment(f);
+	fake_ready(f);
+	fake_start(f, "( " DAEMON "); " UNTIL("daemon") UNTIL("go"));
+	pid_t pid = fake_pid_in(f, "daemon"), shim = fake_shim(f);
+
+	do {
+		assert_true(proc_read(pid, &p) && clock_boot_ms() < until);
+	} while (p.ppid != shim);
+	daemon_is_found_by_its_mark(f);
+}
+
+/* ---- what is kept ---- */
+
+static void what_to_keep_is_asked_for_again_after_a_crash(void **state)
+{
+	struct fake *f = *state;
+	const char *inputs = arena_printf(f->arena,
+					  "{\"argv0\":\"sh\",\"path\":\"/bin:/usr/bin\",\"cwd\":"
+					  "\"\",\"keep\":[\"model\"],\"output_dir\":\"%s/kept\"}",
+					  f->dir);
+
+	fake_agent(f);
+	fake_meet(f);
+	fake_send(f, FRAME_INPUTS, inputs);
+	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
+	pid_t pid = fake_start(f, "echo m > model; " UNTIL("go"));
+	pid_t shim = fake_shim(f);
+
+	fake_kill(f->agent);
+	make_file(fake_below(f, "go"));
+	fake_gone(pid);
+	fake_gone(shim);
+	fake_agent(f);
+	fake_meet(f);
+	const struct doc *c = fake_wait(f, FRAME_COLLECTED);
+
+	assert_null(doc_get(c, "error"));
+	assert_int_equal(fake_int(c, "files"), 1);
+	assert_string_equal(fake_file(f, fake_below(f, "kept/model")), "m\n");
+}
+
+/* ---- what a job is born with ---- */
+
+static void the_jobs_umask_is_022_whatever_ours_is(void **state)
+{
+	struct fake *f = *state;
+	mode_t before = umask(077);
+
+	fake_ready(f);
+	umask(before);
+	fake_start(f, "umask");
+	fake_end(f);
+	assert_string_equal(f->out[STREAM_OUT].p, "0022\n");
+}
+
+/* Also not 32 and 33, which libc keeps for itself: posix_spawn leaves them ignored. */
+static void the_job_has_no_ignored_signals(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "exec grep SigIgn: /proc/self/status");
+	fake_end(f);
+	assert_string_equal(f->out[STREAM_OUT].p, "SigIgn:\t0000000000000000\n");
+}
+
+static void the_job_has_no_blocked_signals(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "exec grep SigBlk: /proc/self/status");
+	fake_end(f);
+	assert_string_equal(f->out[STREAM_OUT].p, "SigBlk:\t0000000000000000\n");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, fake_setup, fake_teardown)
+		CASE(an_agent_sleeps_while_nobody_reads),
+		CASE(a_busy_master_is_not_replaced_by_another),
+		CASE(a_file_size_limit_costs_bytes_not_the_job),
+		CASE(a_file_size_limit_does_not_cost_the_agent_that_took_over),
+		CASE(a_flood_after_the_end_is_held_back_by_the_budget),
+		CASE(a_flood_that_cannot_be_killed_does_not_hold_the_end_up),
+		CASE(an_attempt_whose_record_was_removed_is_not_called_clean),
+		CASE(an_attempt_whose_pipe_was_removed_is_not_called_clean),
+		CASE(a_shim_is_gone_before_clean_is_said),
+		CASE(a_job_that_never_ran_has_no_exit_code),
+		CASE(a_job_that_never_ran_is_said_to_be_one_by_a_later_agent),
+		CASE(a_silent_job_ends_at_once_after_its_shim_was_killed),
+		CASE(a_big_environment_does_not_hide_the_mark),
+		CASE(a_big_environment_does_not_hide_the_mark_of_an_orphan),
+		CASE(what_to_keep_is_asked_for_again_after_a_crash),
+		CASE(the_jobs_umask_is_022_whatever_ours_is),
+		CASE(the_job_has_no_ignored_signals),
+		CASE(the_job_has_no_blocked_signals),
+	};
+	int role = fake_role(argc, argv);
+
+	if (role >= 0)
+		return role;
+	return cmocka_run_group_tests_name("agent: trouble", tests, NULL, NULL);
+}
