@@ -21,8 +21,10 @@ static int agent_role(char **argv)
 
 static int nest_role(char **argv)
 {
-	title_init(3, argv);
-	return nest_serve(agent_main);
+	static const struct nest_role role = {agent_main, agent_orphan_ended};
+
+	title_init(4, argv);
+	return nest_serve(&role, argv[2]);
 }
 
 /* These do not pay for the command table; everything else is a row of it. */
@@ -34,7 +36,7 @@ static const struct {
 	{"--version", 2, version_role},
 	{"version", 2, version_role},
 	{"agent", 3, agent_role},
-	{"nest", 3, nest_role},
+	{"nest", 4, nest_role},
 };
 
 int main(int argc, char **argv)

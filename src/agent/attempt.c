@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/agent.h"
 #include "agent/environ.h"
 #include "agent/keeper.h"
 #include "agent/prepare.h"
@@ -27,6 +28,7 @@
 
 #define JOB_LOOK_MS 20
 #define SHIM_LOOK_MS 200
+#define ZOMBIE_MS 2000 /* how long its parent has to say how it ended */
 #define HOSTFILE "hostfile"
 #define MACHINEFILE "machinefile"
 #define NEVER_STARTED "the shim was killed before the job had started"
@@ -227,21 +229,42 @@ static void give_up(struct attempt *at, const struct err *why)
 	ended(at, &e);
 }
 
-/* Not our child: nobody tells us of its end, nor how it came. */
+static bool is_zombie(struct proc_id id)
+{
+	struct proc_info p;
+
+	return proc_read(id.pid, &p) && p.start == id.start && p.state == 'Z';
+}
+
+/*
+ * Not our child: we see that it ended, but not how.  Its parent may be the nest, which writes that down before it reaps;
+ * another one, init for example, only reaps.
+ */
 static void job_look(void *ctx)
 {
 	struct attempt *at = ctx;
+	int64_t now = clock_boot_ms();
 
 	if (proc_alive(at->st.job)) {
 		loop_timer_set(at->job_timer, JOB_LOOK_MS);
 		return;
 	}
+	bool waits = is_zombie(at->st.job);
+
 	look(at);
-	if (at->st.job.pid == 0)
-		tend_lost(&at->tend, NEVER_STARTED, clock_boot_ms());
+	if (waits && !at->st.ended && (!at->zombie_ms || now - at->zombie_ms < ZOMBIE_MS)) {
+		if (!at->zombie_ms)
+			at->zombie_ms = now;
+		loop_timer_set(at->job_timer, JOB_LOOK_MS);
+		return;
+	}
+	if (at->st.ended)
+		tend_main_known(&at->tend, at->st.code, at->st.signal, now);
+	else if (at->st.job.pid == 0)
+		tend_lost(&at->tend, NEVER_STARTED, now);
 	else
 		tend_main_unknown(&at->tend, "agent and shim were killed; exit status unknown",
-				  clock_boot_ms());
+				  now);
 	loop_timer_set(at->tend_timer, 0);
 }
 
@@ -407,6 +430,23 @@ static int newest_attempt(const char *node_dir)
 	if (d)
 		closedir(d);
 	return newest;
+}
+
+bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status)
+{
+	CLEANUP(freep) char *dir = xasprintf("%s/a%d", node_dir, newest_attempt(node_dir));
+	CLEANUP(close_fdp) int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	CLEANUP(close_fdp) int fd = -1;
+	struct status st;
+
+	if (dirfd < 0 || status_read(dirfd, &st, NULL) < 0 || st.job.pid != pid || st.ended ||
+	    st.has_exit)
+		return false;
+	if (status_open(dirfd, &fd, NULL) == 0 &&
+	    status_add_ended(fd, WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0,
+			     WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0, NULL) == 0)
+		fdatasync(fd);
+	return true;
 }
 
 int attempt_find(struct attempt *at, const char *node_dir, struct err *err)

@@ -31,8 +31,9 @@ struct attempt {
 	bool other_boot;
 	struct status st;
 	int64_t status_size;
-	bool has_exit; /* `exit` is final */
-	bool unproven; /* ... but nobody saw to it that the job is gone */
+	bool has_exit;	   /* `exit` is final */
+	int64_t zombie_ms; /* since when the job waits for its parent */
+	bool unproven;	   /* ... but nobody saw to it that the job is gone */
 	struct exit_report exit;
 
 	/* Watching. */

@@ -1,6 +1,5 @@
 #pragma once
 /* cleanup - release at the end of scope, and hand ownership on. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,9 +32,4 @@ static inline void fclosep(FILE **f)
 {
 	if (*f)
 		fclose(*f);
-}
-static inline void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
 }

@@ -5,7 +5,6 @@
  */
 #include "base/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/path.h"
 #include "base/rand.h"

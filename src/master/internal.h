@@ -68,8 +68,9 @@ struct master {
 	int exit_code;
 	int trash_runs; /* ended since the trash was emptied */
 	bool trash_busy, trash_wanted;
-	bool disk_full;		/* and said so */
-	VEC(int64_t) reports_due; /* ended runs whose report waits for a quiet moment, of reports.c */
+	bool disk_full; /* and said so */
+	VEC(int64_t)
+	reports_due; /* ended runs whose report waits for a quiet moment, of reports.c */
 	struct loop_timer *report_timer;
 	bool report_busy;
 	VEC(int64_t) unwritten; /* ended runs without their records, of records.c */

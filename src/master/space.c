@@ -25,6 +25,7 @@ static bool taking_down(const struct master *m)
 
 void space_look(struct master *m)
 {
+	store_ballast_make(m->store);
 	if (taking_down(m))
 		store_ballast_ease(m->store);
 	bool full = store_ballast_out(m->store);

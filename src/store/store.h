@@ -40,12 +40,15 @@ bool store_dirty(const struct store *st);
 int store_commit(struct store *st, struct err *err);
 
 /*
- * The ballast: space kept back in the home, made at store_open() where there is room for it.
+ * The ballast: space kept back in the home, where there is room for it.
  * A write of the database that finds the disk full takes from it, unseen.  While it is out,
  * nothing new is to be begun; what there is can be taken down.
  */
 #define BALLAST_BYTES (16 << 20)
 #define BALLAST_MARGIN (4 << 20) /* free beside it before it is made again */
+/* Once in the life of a home; again where there was no room before.  It takes microseconds on a
+ * disk, but milliseconds in memory (tmpfs): not while somebody waits. */
+void store_ballast_make(struct store *st);
 /* Made again if there is room by now; a home that never had one is never without. */
 bool store_ballast_out(struct store *st);
 /* It is out, or would be with the next page.  Always false without a ballast. */

@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 
+#define NAME "ballast"
 #define STEP (2 << 20)		   /* given up at a time ... */
 #define CLAIM (STEP - 65536)	   /* ... and of that kept for the file that asked */
 #define KEPT (BALLAST_BYTES / 2)   /* for the database alone */
@@ -161,20 +162,26 @@ static void open_old(struct store *st)
 		do_without(st);
 }
 
+#define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+
 void store_ballast_open(struct store *st)
 {
-	CLEANUP(freep) char *path = path_join(st->home, "ballast");
-	int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	CLEANUP(freep) char *path = path_join(st->home, NAME);
 
-	st->ballast_fd = open(path, flags);
-	if (st->ballast_fd >= 0) {
-		open_old(st);
-		store_ballast_ease(st); /* a master that starts has files to write */
+	st->ballast_fd = open(path, OPEN_FLAGS);
+	if (st->ballast_fd < 0)
 		return;
-	}
-	if (errno != ENOENT || free_bytes(st) < BALLAST_BYTES + FIRST_ROOM)
+	open_old(st);
+	store_ballast_ease(st); /* a master that starts has files to write */
+}
+
+void store_ballast_make(struct store *st)
+{
+	CLEANUP(freep) char *path = path_join(st->home, NAME);
+
+	if (st->ballast_fd >= 0 || free_bytes(st) < BALLAST_BYTES + FIRST_ROOM)
 		return;
-	st->ballast_fd = open(path, flags | O_CREAT | O_EXCL, 0600);
+	st->ballast_fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
 	if (st->ballast_fd < 0 || grow(st))
 		return;
 	do_without(st);

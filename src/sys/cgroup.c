@@ -1,6 +1,5 @@
 #include "sys/cgroup.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"

@@ -5,18 +5,26 @@
  * To exec a static program costs ten times as much as to fork one that runs
  * already: most of it is asking the processor what it can do, which is slow in a
  * virtual machine.  So the master keeps one small process of its own that does
- * nothing but fork.  What it forks is nobody's child for long (the kernel reaps
- * it) and outlives nest and master.  The nest ends when its master does.
+ * nothing but fork.  What it forks outlives the master.
+ *
+ * It is also the last one who can tell how an orphan ended, when everybody between
+ * the two was killed; so it stays as long as it has children.
  */
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct err;
 
 /* ---- the nest's side ---- */
 
-/* Serve requests that come in on descriptor 0 until it is closed; in each process that is forked call `role` and
- * exit with its result.  title_init() must have been called. */
-int nest_serve(int (*role)(const char *arg));
+struct nest_role {
+	int (*run)(const char *arg); /* in each forked process, which exits with its result */
+	/* A process that is nobody's child any more has ended, and is not reaped yet.  Is it one of this arg's? */
+	bool (*orphan_ended)(const char *arg, pid_t pid, int wait_status);
+};
+/* Serve requests that come in on descriptor 0 until it is closed and no child is left.  title_init() must have been
+ * called. */
+int nest_serve(const struct nest_role *role, const char *name);
 
 /* ---- the master's side; any thread ---- */
 
@@ -26,10 +34,11 @@ struct nest_child {
 	const char *log;  /* standard output and error are appended to this file */
 };
 #define NEST_MARK_LEN 24
+#define NEST_MARK_NONE "------------------------" /* the place that marks are written to */
 
 struct nest;
 /* `env` is what every child gets, beside its mark; copied.  The process is started when it is first needed, and
- * again if it was killed. */
-struct nest *nest_new(const char *const *env);
+ * again if it was killed; ps shows it with `name`. */
+struct nest *nest_new(const char *name, const char *const *env);
 int nest_fork(struct nest *n, const struct nest_child *c, pid_t *ret_pid, struct err *err);
 struct nest *nest_free(struct nest *n);

@@ -1,7 +1,6 @@
 #include "sys/proctree.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/str.h"
 #include "base/vec.h"
 

@@ -69,6 +69,11 @@ def small_home(regatta, tmp_path, size):
         subprocess.run(["umount", "-l", home], check=False)
 
 
+def ballast(home):
+    path = home / "ballast"
+    return path.stat().st_blocks * 512 if path.exists() else None
+
+
 def fill(home):
     with open(home / "fill", "ab", buffering=0) as f:
         with contextlib.suppress(OSError):
@@ -89,7 +94,7 @@ def test_on_a_full_disk_runs_are_taken_down_and_none_is_begun(regatta, tmp_path,
         runs = [regatta.submit("-n", "2", "--", "sleep", "1000") for _ in range(3)]
         for run in runs:
             regatta.wait(run, state="running")
-        assert (home / "ballast").stat().st_blocks * 512 == 16 * MB
+        wait_for(lambda: ballast(home) == 16 * MB, 20, "the ballast")
         if restart:
             kill_master(regatta)
         fill(home)
@@ -105,13 +110,15 @@ def test_on_a_full_disk_runs_are_taken_down_and_none_is_begun(regatta, tmp_path,
         (home / "fill").unlink()
         got = regatta.json("run", "--", "echo", "again")
         assert got["verdict"] == "succeeded"
-        assert (home / "ballast").stat().st_blocks * 512 == 16 * MB
+        assert ballast(home) == 16 * MB
 
 
 @needs_root
 def test_a_run_that_fills_the_disk_can_be_killed(regatta, tmp_path):
     with small_home(regatta, tmp_path, "64m") as home:
-        job = regatta.job('name = "flood"\ncommand = ["sh", "-c", "yes flood; sleep 1000"]\n[timeouts]\ncollect = "5s"\n')
+        job = regatta.job('name = "flood"\ncommand = ["sh", "-c", "yes flood; sleep 1000"]\n[timeouts]\ngrace = "1s"\ncollect = "2s"\n')
+        regatta("ps")
+        wait_for(lambda: ballast(home) == 16 * MB, 20, "the ballast")
         run = regatta.submit(job)
         wait_for(lambda: os.statvfs(home).f_bavail * 4096 < 300_000, what="the disk to be full")
         regatta("kill", "--now", run)
@@ -128,5 +135,5 @@ def test_a_run_that_fills_the_disk_can_be_killed(regatta, tmp_path):
 @needs_root
 def test_a_home_on_a_tiny_disk_works_without_ballast(regatta, tmp_path):
     with small_home(regatta, tmp_path, "6m") as home:
-        assert regatta.json("run", "--", "echo", "hello")["verdict"] == "succeeded"
-        assert not (home / "ballast").exists()
+        assert regatta.json("run", "--", "sleep", "1.5")["verdict"] == "succeeded"  # longer than it takes to make one
+        assert ballast(home) is None

@@ -210,32 +210,36 @@ static bool is_passed(const char *entry)
 	return false;
 }
 
-static struct nest *nest;
-
-/* For the whole life of the process: what it may pass on does not change. */
-static void make_nest(void)
+/* One for the whole life of the process: what it may pass on does not change. */
+static struct nest *the_nest(const struct driver_row *row)
 {
-	CLEANUP(freep) const char **env = NULL;
-	size_t count = 0, kept = 0;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct nest *nest;
 
-	while (environ[count])
-		count++;
-	env = xcalloc(count + 1, sizeof(*env));
-	for (size_t i = 0; i < count; i++)
-		if (is_passed(environ[i]))
-			env[kept++] = environ[i];
-	nest = nest_new(env);
+	pthread_mutex_lock(&lock);
+	if (!nest) {
+		CLEANUP(freep) const char **env = NULL;
+		size_t count = 0, kept = 0;
+
+		while (environ[count])
+			count++;
+		env = xcalloc(count + 1, sizeof(*env));
+		for (size_t i = 0; i < count; i++)
+			if (is_passed(environ[i]))
+				env[kept++] = environ[i];
+		nest = nest_new(row->link_dir, env);
+	}
+	pthread_mutex_unlock(&lock);
+	return nest;
 }
 
 static int spawn_agent(const struct driver_row *row, const struct node *n, pid_t *ret_pid,
 		       struct err *err)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	CLEANUP(freep) char *log = path_join(row->link_dir, AGENTS_LOG);
 	struct nest_child child = {.mark = n->mark, .arg = n->dir, .log = log};
 
-	pthread_once(&once, make_nest);
-	return nest_fork(nest, &child, ret_pid, err);
+	return nest_fork(the_nest(row), &child, ret_pid, err);
 }
 
 static void set_id(struct driver_row *row, pid_t pid)

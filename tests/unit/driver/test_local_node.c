@@ -442,9 +442,11 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "agent") == 0)
 		return agent_main(argv[2]);
-	if (argc == 3 && strcmp(argv[1], "nest") == 0) {
-		title_init(3, argv);
-		return nest_serve(agent_main);
+	if (argc == 4 && strcmp(argv[1], "nest") == 0) {
+		static const struct nest_role role = {agent_main, agent_orphan_ended};
+
+		title_init(4, argv);
+		return nest_serve(&role, argv[2]);
 	}
 	if (argc == 3 && strcmp(argv[1], "master") == 0)
 		return 0; /* what a lonely agent starts */

@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -29,7 +31,24 @@ static int role(const char *arg)
 	fflush(stdout);
 	while (strcmp(arg, "stay") == 0)
 		pause();
-	return 0;
+	if (arg[0] != '/' || fork() != 0)
+		return 0;
+	/* Nobody knows us but the nest; a while later even the nest has no master. */
+	CLEANUP(freep) char *go = xasprintf("%s.go", arg);
+	while (access(go, F_OK) < 0)
+		poll(NULL, 0, 1);
+	return 7;
+}
+
+static bool orphan_ended(const char *arg, pid_t pid, int wait_status)
+{
+	char text[64];
+
+	if (arg[0] != '/')
+		return false;
+	snprintf(text, sizeof(text), "%d %d", kill(pid, 0) == 0, WEXITSTATUS(wait_status));
+	CLEANUP(freep) char *file = xasprintf("%s.ended", arg);
+	return file_write_atomic(file, str_from(text), 0600, false, NULL) == 0;
 }
 
 static bool alive(pid_t pid)
@@ -73,7 +92,7 @@ static pid_t fork_one(struct nest *n, const char *arg, const char *log)
 static void a_child_has_its_mark_its_session_and_its_log(void **state)
 {
 	const char *log = unit_path(state, "log");
-	struct nest *n = nest_new(env);
+	struct nest *n = nest_new("/here", env);
 	pid_t pid = fork_one(n, "one", log);
 
 	wait_gone(pid);
@@ -87,7 +106,7 @@ static void a_child_has_its_mark_its_session_and_its_log(void **state)
 static void a_child_is_shown_by_its_own_name_and_outlives_the_nest(void **state)
 {
 	const char *log = unit_path(state, "log");
-	struct nest *n = nest_new(env);
+	struct nest *n = nest_new("/here", env);
 	pid_t pid = fork_one(n, "stay", log);
 	struct proc_info p;
 	struct buf text;
@@ -111,7 +130,7 @@ static void a_child_is_shown_by_its_own_name_and_outlives_the_nest(void **state)
 static void a_nest_that_is_stopped_is_replaced(void **state)
 {
 	const char *log = unit_path(state, "log");
-	struct nest *n = nest_new(env);
+	struct nest *n = nest_new("/here", env);
 	pid_t pid = fork_one(n, "stay", log);
 	struct proc_info p;
 
@@ -126,7 +145,7 @@ static void a_nest_that_is_stopped_is_replaced(void **state)
 
 static void a_log_that_cannot_be_opened_is_told(void **state)
 {
-	struct nest *n = nest_new(env);
+	struct nest *n = nest_new("/here", env);
 	struct nest_child c = {.mark = MARK, .arg = "one", .log = unit_path(state, "no/such/dir")};
 	struct err err = {0};
 	pid_t pid;
@@ -136,9 +155,31 @@ static void a_log_that_cannot_be_opened_is_told(void **state)
 	nest_free(n);
 }
 
+static void the_end_of_an_orphan_is_told_even_without_a_master(void **state)
+{
+	const char *log = unit_path(state, "log"), *flag = unit_path(state, "flag");
+	assert_int_equal(file_write(flag, STR(""), 0600, NULL), 0);
+	pid_t master = fork();
+
+	if (master == 0) {
+		struct nest *n = nest_new("/here", env);
+
+		wait_gone(fork_one(n, "one", log));
+		wait_gone(fork_one(n, flag, log));
+		pid_t pid = fork_one(n, "stay", log);
+		_exit(kill(pid, SIGKILL) == 0 ? 0 : 1);
+	}
+	int status;
+
+	assert_int_equal(waitpid(master, &status, 0), master);
+	assert_int_equal(status, 0);
+	assert_int_equal(file_write(unit_path(state, "flag.go"), STR(""), 0600, NULL), 0);
+	wait_text(unit_path(state, "flag.ended"), "1 7");
+}
+
 static void a_bad_request_is_refused(void **state)
 {
-	struct nest *n = nest_new(env);
+	struct nest *n = nest_new("/here", env);
 	struct nest_child c = {.mark = "short", .arg = "one", .log = unit_path(state, "log")};
 	struct err err = {0};
 	pid_t pid;
@@ -162,13 +203,17 @@ int main(int argc, char **argv)
 						unit_remove_dir),
 		cmocka_unit_test_setup_teardown(a_log_that_cannot_be_opened_is_told, unit_make_dir,
 						unit_remove_dir),
+		cmocka_unit_test_setup_teardown(the_end_of_an_orphan_is_told_even_without_a_master,
+						unit_make_dir, unit_remove_dir),
 		cmocka_unit_test_setup_teardown(a_bad_request_is_refused, unit_make_dir,
 						unit_remove_dir),
 	};
 
-	if (argc == 3 && strcmp(argv[1], "nest") == 0) {
-		title_init(3, argv);
-		return nest_serve(role);
+	if (argc == 4 && strcmp(argv[1], "nest") == 0) {
+		static const struct nest_role r = {role, orphan_ended};
+
+		title_init(4, argv);
+		return nest_serve(&r, argv[2]);
 	}
 	return cmocka_run_group_tests_name("nest", tests, NULL, NULL);
 }

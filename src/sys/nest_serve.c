@@ -1,0 +1,238 @@
+/* The nest's own life: fork when asked, and see how those end whom nobody else can see. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "sys/child.h"
+#include "sys/nest.h"
+#include "sys/proctree.h"
+#include "sys/title.h"
+
+#define REQUEST_MAX (16 * 1024)
+#define LOG_MAX_BYTES (8 * 1024 * 1024)
+#define LOOKS 8 /* at what is left of dead children, for each new one */
+
+struct hatched {
+	pid_t pid; /* 0: it has ended */
+	char *arg;
+};
+
+struct nest {
+	const struct nest_role *role;
+	int fd, signals; /* fd -1: the master has gone */
+	char *mark;	 /* in our environment, which each child inherits */
+	VEC(struct hatched) hatched;
+};
+
+/* "mark\0arg\0log\0" */
+static bool request_parse(char *text, size_t n, struct nest_child *ret)
+{
+	const char **words[] = {&ret->mark, &ret->arg, &ret->log};
+	struct str rest = {text, n};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *end = memchr(rest.p, '\0', rest.n);
+
+		if (!end)
+			return false;
+		*words[i] = rest.p;
+		rest.n -= (size_t)(end + 1 - rest.p);
+		rest.p = end + 1;
+	}
+	return rest.n == 0 && strlen(ret->mark) == NEST_MARK_LEN;
+}
+
+static void __attribute__((noreturn))
+child_main(const struct nest *n, const struct nest_child *c, int log)
+{
+	setsid();
+	child_reset_signals();
+	title_words("agent", c->arg);
+	if (dup2(log, 1) < 0 || dup2(log, 2) < 0)
+		_exit(errno);
+	child_close_from(3);
+	exit(n->role->run(c->arg));
+}
+
+/* One log for all, so it must not grow for ever: the last full one is kept beside it. */
+static int open_log(const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+	int fd = open(path, flags, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < LOG_MAX_BYTES)
+		return fd;
+	CLEANUP(freep) char *old = xasprintf("%s.old", path);
+
+	if (rename(path, old) < 0)
+		return fd;
+	close(fd);
+	return open(path, flags, 0600);
+}
+
+/* A pid, or minus an errno. */
+static int64_t hatch(struct nest *n, const struct nest_child *c)
+{
+	CLEANUP(close_fdp) int log = open_log(c->log);
+	pid_t pid;
+
+	if (log < 0)
+		return -errno;
+	/* Before the fork: from its first moment the child can be found by its mark. */
+	memcpy(n->mark, c->mark, NEST_MARK_LEN);
+	pid = fork();
+	if (pid == 0)
+		child_main(n, c, log);
+	int64_t answer = pid < 0 ? -errno : pid;
+
+	memcpy(n->mark, NEST_MARK_NONE, NEST_MARK_LEN);
+	if (pid > 0)
+		*vec_push(&n->hatched) = (struct hatched){pid, xstrdup(c->arg)};
+	return answer;
+}
+
+/* ---- the dead ---- */
+
+/* What a dead child was made for may still have processes, until its directory is gone. */
+static void forget_some(struct nest *n)
+{
+	size_t looks = 0;
+
+	for (size_t i = 0; i < n->hatched.n && looks < LOOKS;) {
+		struct hatched *h = &n->hatched.v[i];
+
+		if (h->pid == 0)
+			looks++;
+		if (h->pid == 0 && !file_exists(h->arg)) {
+			free(h->arg);
+			*h = n->hatched.v[--n->hatched.n];
+		} else {
+			i++;
+		}
+	}
+}
+
+/* Whoever is not ours by birth has lost all that stood between us and it: if we do not say how it ended, nobody can. */
+static void ended(struct nest *n, pid_t pid, int wait_status)
+{
+	for (size_t i = 0; i < n->hatched.n; i++)
+		if (n->hatched.v[i].pid == pid) {
+			n->hatched.v[i].pid = 0;
+			return;
+		}
+	for (size_t i = 0; i < n->hatched.n; i++)
+		if (n->role->orphan_ended(n->hatched.v[i].arg, pid, wait_status))
+			return;
+}
+
+/* False: there is no child left. */
+static bool reap(struct nest *n)
+{
+	struct signalfd_siginfo rings;
+
+	while (read(n->signals, &rings, sizeof(rings)) > 0)
+		;
+	for (;;) {
+		siginfo_t si = {0};
+
+		/* Look first: what is to be said of it must be on record before the kernel forgets it. */
+		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0)
+			return false;
+		if (si.si_pid == 0)
+			return true;
+		ended(n, si.si_pid, child_wait_status(&si));
+		waitpid(si.si_pid, NULL, 0);
+	}
+}
+
+/* ---- life ---- */
+
+/* Away from descriptor 0, which the children need. */
+static int take_socket(void)
+{
+	int fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || null < 0 || dup2(null, 0) < 0)
+		return -1;
+	close(null);
+	return fd;
+}
+
+/* False: the master has gone. */
+static bool serve_one(struct nest *n, char *text)
+{
+	struct nest_child c;
+	ssize_t got = recv(n->fd, text, REQUEST_MAX, MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EINTR || errno == EAGAIN))
+		return true;
+	if (got <= 0)
+		return false;
+	int64_t answer = request_parse(text, (size_t)got, &c) ? hatch(n, &c) : -EINVAL;
+
+	return send(n->fd, &answer, sizeof(answer), MSG_NOSIGNAL) >= 0;
+}
+
+static int begin(struct nest *n, const char *name)
+{
+	CLEANUP(freep) char *own = xstrdup(name); /* it stands where the title goes */
+	sigset_t set;
+
+	n->fd = take_socket();
+	n->mark = getenv(PROC_MARK);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	n->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (n->fd < 0 || n->signals < 0 || !n->mark || strlen(n->mark) != NEST_MARK_LEN)
+		return -1;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_NAME, "regatta-nest");
+	title_words("nest", own);
+	return 0;
+}
+
+int nest_serve(const struct nest_role *role, const char *name)
+{
+	struct nest n = {.role = role};
+	char *text = xmalloc(REQUEST_MAX);
+	bool children = false;
+
+	if (begin(&n, name) < 0)
+		return 1;
+	while (n.fd >= 0 || children) {
+		struct pollfd p[] = {{.fd = n.signals, .events = POLLIN},
+				     {.fd = n.fd, .events = POLLIN}};
+
+		if (poll(p, 2, -1) < 0)
+			continue;
+		if (p[1].revents && !serve_one(&n, text)) {
+			close(n.fd);
+			n.fd = -1;
+		}
+		if (p[0].revents)
+			forget_some(&n);
+		children = reap(&n);
+	}
+	free(text);
+	return 0;
+}
