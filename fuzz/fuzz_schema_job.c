@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "spec/job.h"
 
-#define MAX_INPUT (256 * 1024)
+#define INPUT_MAX (256 * 1024)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct doc *doc;
 	struct job j;
 
-	if (size > MAX_INPUT || parse(text, a, &doc) < 0)
+	if (size > INPUT_MAX || parse(text, a, &doc) < 0)
 		return 0;
 	if (!job_load(doc, a, &j, &ps)) {
 		check_problems(&ps);
@@ -97,8 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	CLEANUP(buf_release) struct buf json;
 	CLEANUP(buf_release) struct buf toml;
-	buf_init(&json, 8 * MAX_INPUT);
-	buf_init(&toml, 8 * MAX_INPUT);
+	buf_init(&json, 8 * INPUT_MAX);
+	buf_init(&toml, 8 * INPUT_MAX);
 	doc_to_json(doc, &json);
 	doc_to_toml(doc, &toml);
 	/* Escaping may grow a tree past what a parser takes; then there is nothing to compare. */

@@ -121,12 +121,33 @@ int api_run_submit(struct api_call *c, struct err *err)
 	if (runs_submit(c->m, body, c->arena, &lr, &is_new, &c->details, err) < 0)
 		return -1;
 	/* The answer must not come before the run is on disk. */
-	lr->busy++; /* one that was there already may end with it */
+	if (is_new) {
+		lr->answer = c->x; /* the round that stores it answers */
+		return 0;
+	}
+	lr->busy++; /* it may end in this round */
 	round_end(c->m);
 	lr->busy--;
 	if (c->m->exit_code)
 		return err_set(err, ERR_IO, "the run could not be stored");
-	return reply_run(c, is_new ? 201 : 200, lr);
+	return reply_run(c, 200, lr);
+}
+
+void api_run_stored(struct live_run *lr, const struct err *why_not)
+{
+	struct http_exchange *x = lr->answer;
+	struct buf text;
+
+	lr->answer = NULL;
+	if (why_not) {
+		api_reply_error(x, why_not);
+		return;
+	}
+	buf_init(&text, ANSWER_MAX_BYTES);
+	run_to_json(lr, true, &text);
+	buf_addc(&text, '\n');
+	http_reply(x, 201, "application/json", buf_str(&text));
+	buf_release(&text);
 }
 
 int api_run_get(struct api_call *c, struct err *err)

@@ -114,8 +114,9 @@ struct live_run {
 	VEC(struct live_series *) dirty_series;
 	VEC(int) dirty_scans;
 	struct list in_round;
-	int64_t last_seq;   /* of its events */
-	int watchers, busy; /* effects out with workers */
+	struct http_exchange *answer; /* whoever submitted it waits until it is stored */
+	int64_t last_seq;	      /* of its events */
+	int watchers, busy;	      /* effects out with workers */
 	bool ended, series_full;
 	int names_opened, names_synced; /* logs opened, and of those, with their names on disk */
 };
@@ -148,6 +149,8 @@ void run_event(struct live_run *lr, const struct event *ev);
 void run_note(struct live_run *lr, const char *kind, int node, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void round_end(void *m);
+/* api_runs.c: answer lr->answer */
+void api_run_stored(struct live_run *lr, const struct err *why_not);
 void round_mark(struct live_run *lr); /* has something to commit */
 void tick_rearm(struct master *m);
 void master_fatal(struct master *m, const struct err *err);

@@ -163,6 +163,30 @@ void tick_rearm(struct master *m)
 	}
 }
 
+static int save_round(struct master *m, struct err *err)
+{
+	struct list *pos;
+
+	list_each (pos, &m->rounds)
+		if (save_rows(list_item(pos, struct live_run, in_round), err) < 0)
+			return -1;
+	return store_commit(m->store, err);
+}
+
+static void not_stored(struct master *m)
+{
+	struct err why = {0};
+	struct list *pos;
+
+	err_set(&why, ERR_IO, "the run could not be stored");
+	list_each (pos, &m->rounds) {
+		struct live_run *lr = list_item(pos, struct live_run, in_round);
+
+		if (lr->answer)
+			api_run_stored(lr, &why);
+	}
+}
+
 void round_end(void *ctx)
 {
 	struct master *m = ctx;
@@ -171,13 +195,9 @@ void round_end(void *ctx)
 
 	if (list_empty(&m->rounds) || (m->stopping && m->exit_code))
 		return;
-	list_each (pos, &m->rounds)
-		if (save_rows(list_item(pos, struct live_run, in_round), &err) < 0) {
-			master_fatal(m, &err);
-			return;
-		}
-	if (store_commit(m->store, &err) < 0) {
+	if (save_round(m, &err) < 0) {
 		master_fatal(m, &err);
+		not_stored(m);
 		return;
 	}
 	/* What the effects cause joins m->rounds, and so the next commit. */
@@ -195,6 +215,8 @@ void round_end(void *ctx)
 		list_remove(&lr->in_round);
 		lr->fx = (struct effects){0}; /* what the effects cause belongs to the next round */
 		lr->busy++;
+		if (lr->answer)
+			api_run_stored(lr, NULL);
 		streams_committed(lr);
 		for (size_t i = 0; i < fx.n; i++)
 			effect_do(lr, &fx.v[i]);
