@@ -10,8 +10,9 @@
  *			adds the line "clean" when it was released and nothing of this node is alive
  *	hostfile	START's hostfile, if it had one; machinefile the same
  *	work/		work directory: source and data; the job's cwd unless START names another
- *	a<attempt>/	status (claimed once by the shim, see agent/status.h), out, err, metrics: the spools; *.fifo: the
- *			job's pipes; bell.fifo, acked: small words between agent and shim (agent/tend.h)
+ *	status		of the first attempt (claimed once by the shim, see agent/status.h); out, err, metrics: its spools;
+ *			*.fifo: the job's pipes; bell.fifo, acked: small words between agent and shim (agent/tend.h)
+ *	a<attempt>/	the same of later attempts
  *
  * The directory belongs to the user, mode 0700.
  */

@@ -1,6 +1,5 @@
 #include "agent/attempt.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -395,13 +394,16 @@ static void hold_pipes(struct attempt *at)
 	}
 }
 
+/* The first one, mostly the only one, is in the node's directory itself. */
+static char *dir_of(const char *node_dir, int no)
+{
+	return no > 1 ? xasprintf("%s/a%d", node_dir, no) : xstrdup(node_dir);
+}
+
 static int open_dir(struct attempt *at, const char *node_dir, int no, struct err *err)
 {
-	char name[32];
-
-	snprintf(name, sizeof(name), "a%d", no);
 	at->no = no;
-	at->dir = path_join(node_dir, name);
+	at->dir = dir_of(node_dir, no);
 	at->cg = at->cfg->cg;
 	at->mark = at->cfg->mark[0] ? xasprintf("%s.%d", at->cfg->mark, no) : xstrdup("");
 	at->dirfd = open(at->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -410,31 +412,21 @@ static int open_dir(struct attempt *at, const char *node_dir, int no, struct err
 
 /* ---- finding an earlier one ---- */
 
+/* 0: none.  Each follows the one before. */
 static int newest_attempt(const char *node_dir)
 {
-	DIR *d = opendir(node_dir);
-	struct dirent *e;
-	int newest = 0;
+	for (int no = 1;; no++) {
+		CLEANUP(freep) char *dir = dir_of(node_dir, no);
+		CLEANUP(freep) char *status = path_join(dir, "status");
 
-	while (d && (e = readdir(d))) {
-		int64_t no;
-
-		if (e->d_name[0] != 'a' || !str_to_i64(str_from(e->d_name + 1), &no) ||
-		    no <= newest || no > INT32_MAX)
-			continue;
-		CLEANUP(freep) char *status = xasprintf("%s/%s/status", node_dir, e->d_name);
-
-		if (file_exists(status))
-			newest = (int)no;
+		if (!file_exists(status))
+			return no - 1;
 	}
-	if (d)
-		closedir(d);
-	return newest;
 }
 
 bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status)
 {
-	CLEANUP(freep) char *dir = xasprintf("%s/a%d", node_dir, newest_attempt(node_dir));
+	CLEANUP(freep) char *dir = dir_of(node_dir, newest_attempt(node_dir));
 	CLEANUP(close_fdp) int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	CLEANUP(close_fdp) int fd = -1;
 	struct status st;
@@ -483,12 +475,9 @@ static int make_bell(int dirfd, struct err *err)
 
 static int make_dir(struct attempt *at, const char *node_dir, int no, struct err *err)
 {
-	char name[32];
+	CLEANUP(freep) char *dir = dir_of(node_dir, no);
 
-	snprintf(name, sizeof(name), "a%d", no);
-	CLEANUP(freep) char *dir = path_join(node_dir, name);
-
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+	if (no > 1 && mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make '%s'", dir);
 	if (open_dir(at, node_dir, no, err) < 0 || spool_make(at->dirfd, err) < 0 ||
 	    make_bell(at->dirfd, err) < 0)

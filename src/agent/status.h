@@ -1,6 +1,6 @@
 #pragma once
 /*
- * status - what happened to one attempt, on disk: a<attempt>/status.
+ * status - what happened to one attempt, on disk.
  *
  * One JSON object per line, appended by one process at a time (the shim; the
  * agent when the shim is dead):

@@ -168,7 +168,8 @@ void message_start(const struct live_run *lr, int rank, int attempt, struct buf 
 		.output_dir = output_dir(lr, rank, a),
 		.work_dir = work_dir(lr, rank, a),
 		.hostfile = arena_printf(a, "%s/hostfile", nd),
-		.metrics_fifo = arena_printf(a, "%s/a%d/metrics.fifo", nd, attempt),
+		.metrics_fifo = attempt > 1 ? arena_printf(a, "%s/a%d/metrics.fifo", nd, attempt)
+					    : arena_printf(a, "%s/metrics.fifo", nd),
 		.master_endpoint = http_endpoint(lr->m),
 		.attempt = attempt,
 		.machinefile = arena_printf(a, "%s/machinefile", nd),

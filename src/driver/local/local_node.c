@@ -8,7 +8,6 @@
  */
 #include "driver/driver.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -319,20 +318,19 @@ static void recorded_procs(const char *path, struct proc_list *out)
 	buf_release(&text);
 }
 
+/* The first attempt is in the node's directory itself, the next ones below: see agent/agent.h. */
 static void recorded_attempts(const struct node *n, struct proc_list *out)
 {
-	DIR *d = opendir(n->dir);
-	struct dirent *e;
+	CLEANUP(freep) char *first = in_node(n, "status");
 
-	while (d && (e = readdir(d))) {
-		if (e->d_name[0] != 'a' || !e->d_name[1] || strchr(e->d_name, '.'))
-			continue;
-		CLEANUP(freep) char *path = xasprintf("%s/%s/status", n->dir, e->d_name);
+	recorded_procs(first, out);
+	for (int no = 2;; no++) {
+		CLEANUP(freep) char *path = xasprintf("%s/a%d/status", n->dir, no);
 
+		if (!file_exists(path))
+			return;
 		recorded_procs(path, out);
 	}
-	if (d)
-		closedir(d);
 }
 
 /* Everybody who belongs to the node. */

@@ -450,7 +450,7 @@ int fake_agent_gone(struct fake *f)
 
 void fake_release(struct fake *f)
 {
-	char *out = path_join(f->node, "a1/out"), *work = path_join(f->node, "work");
+	char *out = path_join(f->node, "out"), *work = path_join(f->node, "work");
 	struct stat st;
 
 	fake_send(f, FRAME_RELEASE, "{}");
@@ -467,7 +467,7 @@ void fake_release(struct fake *f)
 
 pid_t fake_shim(struct fake *f)
 {
-	char *path = path_join(f->node, "a1");
+	char *path = xstrdup(f->node);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct status st;
 

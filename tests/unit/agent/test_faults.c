@@ -288,17 +288,15 @@ static void a_second_agent_for_the_same_node_leaves(void **state)
 static void an_attempt_of_an_earlier_boot_is_said_to_be_one(void **state)
 {
 	struct fake *f = *state;
-	char *a1 = arena_printf(f->arena, "%s/a1", f->node);
 
-	assert_int_equal(mkdir(a1, 0700), 0);
-	assert_int_equal(mkfifo(arena_printf(f->arena, "%s/bell.fifo", a1), 0600), 0);
+	assert_int_equal(mkfifo(arena_printf(f->arena, "%s/bell.fifo", f->node), 0600), 0);
 	for (int i = 0; i < 3; i++) {
 		static const char *const names[] = {"out", "err", "metrics"};
 
-		file_write_atomic(arena_printf(f->arena, "%s/%s", a1, names[i]), STR("abc"), 0600,
-				  false, NULL);
+		file_write_atomic(arena_printf(f->arena, "%s/%s", f->node, names[i]), STR("abc"),
+				  0600, false, NULL);
 	}
-	file_write_atomic(arena_printf(f->arena, "%s/status", a1),
+	file_write_atomic(arena_printf(f->arena, "%s/status", f->node),
 			  STR("{\"rec\":\"started\",\"attempt\":1,\"boot_id\":\"other\",\"pid\":1,"
 			      "\"start\":1}\n"),
 			  0600, false, NULL);
@@ -497,7 +495,7 @@ static void an_exit_that_was_recorded_before_both_died_counts(void **state)
 
 	fake_gone(pid);
 	pid_t shim = fake_shim(f);
-	char *status = arena_printf(f->arena, "%s/a1/status", f->node);
+	char *status = arena_printf(f->arena, "%s/status", f->node);
 
 	while (!strstr(fake_file(f, status), "ended"))
 		poll(NULL, 0, 1);
@@ -602,7 +600,7 @@ static void the_lease_ends_a_job_that_nobody_asks_for(void **state)
 	fake_gone(pid);
 	/* The result waits for the next master. */
 	struct fake *g = f;
-	char *status = arena_printf(f->arena, "%s/a1/status", g->node);
+	char *status = arena_printf(f->arena, "%s/status", g->node);
 
 	assert_non_null(strstr(fake_file(f, status), "\"reason\":\"lease\""));
 	f->listener = -1;
@@ -706,7 +704,7 @@ static void when_nobody_listens_a_master_is_started(void **state)
 static void output_that_nobody_stores_blocks_the_job_at_the_budget(void **state)
 {
 	struct fake *f = *state;
-	char *spool = arena_printf(f->arena, "%s/a1/out", f->node);
+	char *spool = arena_printf(f->arena, "%s/out", f->node);
 	struct stat st;
 
 	f->config = ",\"spool_bytes\":1000000";
@@ -728,7 +726,7 @@ static void output_that_nobody_stores_blocks_the_job_at_the_budget(void **state)
 static void what_is_stored_is_freed_on_the_node(void **state)
 {
 	struct fake *f = *state;
-	char *spool = arena_printf(f->arena, "%s/a1/out", f->node);
+	char *spool = arena_printf(f->arena, "%s/out", f->node);
 	struct stat st;
 
 	fake_ready(f);

@@ -257,17 +257,15 @@ static void destroying_finds_what_is_on_record(void **state)
 
 	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
 	pid_t pid = leftover("unknown", NULL);
-	char *a1 = path_join(b->node, "a1"), *status = path_join(b->node, "a1/status");
+	char *status = path_join(b->node, "status");
 	char text[160];
 
-	assert_int_equal(mkdir(a1, 0700), 0);
 	snprintf(text, sizeof(text), "torn{\n{\"rec\":\"job\",\"pid\":%d,\"start\":%llu}\n",
 		 (int)pid, (unsigned long long)proc_id_of(pid).start);
 	assert_int_equal(file_write_atomic(status, str_from(text), 0600, false, NULL), 0);
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
 	assert_false(alive(pid));
 	waitpid(pid, NULL, 0);
-	free(a1);
 	free(status);
 }
 
