@@ -263,7 +263,8 @@ static void a_flood_after_the_end_is_held_back_by_the_budget(void **state)
 	f->no_cgroup = true;
 	f->config = ",\"settle_ms\":1000,\"spool_bytes\":1000000";
 	fake_ready(f);
-	fake_start(f, FLOODS UNTIL("end") "exit 9");
+	pid_t job = fake_start(f, FLOODS UNTIL("end") "exit 9");
+
 	for (int i = 0; i < 4; i++) /* from then on they have no mark */
 		floods[i] = fake_pid_in(f, arena_printf(f->arena, "flood%d", i + 1));
 	fake_kill_both(f);
@@ -273,6 +274,7 @@ static void a_flood_after_the_end_is_held_back_by_the_budget(void **state)
 	assert_true(wait_size(f, BUDGET, &ended) >= BUDGET);
 	assert_false(ended);
 	make_file(fake_below(f, "end"));
+	fake_gone(job);
 	int64_t size = wait_size(f, FLOOD_MAX, &ended);
 
 	for (int i = 0; i < 4; i++) /* a job's end of a pipe never breaks: they would wait */
@@ -437,7 +439,7 @@ static void give_big_environment(struct fake *f)
 	f->no_cgroup = true;
 }
 
-static void daemon_is_found_by_its_mark(struct fake *f)
+static void daemon_is_found_by_its_mark(struct fake *f, pid_t job)
 {
 	pid_t pid = fake_pid_in(f, "daemon");
 
@@ -446,6 +448,7 @@ static void daemon_is_found_by_its_mark(struct fake *f)
 	fake_meet(f);
 	assert_true(alive(pid));
 	make_file(fake_below(f, "go"));
+	fake_gone(job);
 	fake_wait(f, FRAME_EXIT);
 	assert_false(alive(pid));
 }
@@ -456,8 +459,9 @@ static void a_big_environment_does_not_hide_the_mark(void **state)
 
 	give_big_environment(f);
 	fake_ready(f);
-	fake_start(f, DAEMON UNTIL("daemon") UNTIL("go"));
-	daemon_is_found_by_its_mark(f);
+	pid_t job = fake_start(f, DAEMON UNTIL("daemon") UNTIL("go"));
+
+	daemon_is_found_by_its_mark(f, job);
 }
 
 static void a_big_environment_does_not_hide_the_mark_of_an_orphan(void **state)
@@ -468,13 +472,13 @@ static void a_big_environment_does_not_hide_the_mark_of_an_orphan(void **state)
 
 	give_big_environment(f);
 	fake_ready(f);
-	fake_start(f, "( " DAEMON "); " UNTIL("daemon") UNTIL("go"));
+	pid_t job = fake_start(f, "( " DAEMON "); " UNTIL("daemon") UNTIL("go"));
 	pid_t pid = fake_pid_in(f, "daemon"), shim = fake_shim(f);
 
 	do {
 		assert_true(proc_read(pid, &p) && clock_boot_ms() < until);
 	} while (p.ppid != shim);
-	daemon_is_found_by_its_mark(f);
+	daemon_is_found_by_its_mark(f, job);
 }
 
 /* ---- what is kept ---- */
