@@ -116,8 +116,10 @@ void attempt_empty_spools(struct attempt *at)
 		spool_names((enum stream)s, file, fifo);
 		if (fstatat(at->dirfd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0)
 			continue;
-		CLEANUP(close_fdp)
 		int fd = openat(at->dirfd, file, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+
+		if (fd >= 0)
+			close(fd);
 	}
 }
 
