@@ -112,9 +112,11 @@ static void check_command(struct check *c, const struct doc *table, const struct
 	if (!given)
 		return;
 	/* v is there when the value was read at all: what could not be read is the schema's to say. */
-	if (command->v && command->n == 0)
+	if (!command->v)
+		return;
+	if (command->n == 0)
 		problem(c, given->pos, "%scommand is empty", where);
-	else if (command->n > 0 && command->v[0][0] == '\0')
+	else if (command->v[0][0] == '\0')
 		problem(c, given->pos, "%scommand: the first word, the program, is empty", where);
 	for (size_t i = 0; i < command->n; i++)
 		if (strlen(command->v[i]) > MAX_WORD)

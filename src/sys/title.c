@@ -1,5 +1,6 @@
 #include "sys/title.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static char *second, *third, *end;
@@ -29,14 +30,12 @@ void title_role(const char *role)
 
 void title_words(const char *role, const char *arg)
 {
-	size_t n = strlen(role) + 1, len = strlen(arg);
+	size_t n = strlen(role) + 1;
 
 	if (!second || n >= (size_t)(end - second))
 		return;
 	memset(second, 0, (size_t)(end - second));
 	memcpy(second, role, n);
 	third = second + n;
-	if (len > (size_t)(end - third) - 1)
-		len = (size_t)(end - third) - 1;
-	memcpy(third, arg, len);
+	snprintf(third, (size_t)(end - third), "%s", arg);
 }
