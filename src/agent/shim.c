@@ -43,6 +43,16 @@ int shim_failed_code(enum err_kind kind)
 	return kind == ERR_NOT_FOUND ? CODE_NOT_FOUND : CODE_NOT_RUN;
 }
 
+/* What the shim does not want to hear of.  SIGXFSZ: a limit of the file size is an error like a full disk. */
+static void set_ignored(void (*how)(int))
+{
+	static const int signals[] = {SIGPIPE, SIGHUP, SIGINT, SIGXFSZ};
+	struct sigaction sa = {.sa_handler = how};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &sa, NULL);
+}
+
 /* ---- the job's own process, up to its exec ---- */
 
 static void __attribute__((noreturn)) give_up(int report, enum stage stage)
@@ -89,6 +99,7 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 {
 	const struct shim_start *s = sh->start;
 	int report = b->report[1];
+	sigset_t none;
 	char byte;
 
 	close(b->go[1]);
@@ -105,7 +116,9 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 			       NULL); /* there is no job after all */
 		_exit(CODE_NOT_RUN);
 	}
-	child_reset_signals();
+	set_ignored(SIG_DFL); /* handlers end with the exec; only what is ignored would stay so */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(JOB_UMASK);
 	execve(s->file, (char *const *)s->argv, (char *const *)s->env);
 	if (errno == ENOEXEC)
@@ -323,16 +336,11 @@ static void no_streams(struct shim *sh, const struct err *why)
 
 static void take_own_signals(struct shim *sh)
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	sigset_t set;
 
 	/* They are blocked since before the fork: one that came meanwhile waits for the descriptor. */
 	child_reset_handlers();
-	sigaction(SIGPIPE, &ignore, NULL);
-	sigaction(SIGHUP, &ignore, NULL);
-	sigaction(SIGINT, &ignore, NULL);
-	sigaction(SIGXFSZ, &ignore,
-		  NULL); /* a limit of the file size is an error like a full disk */
+	set_ignored(SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SHIM_STOP);

@@ -68,7 +68,9 @@ struct master {
 	int exit_code;
 	int trash_runs; /* ended since the trash was emptied */
 	bool trash_busy, trash_wanted;
-	bool disk_full; /* and said so */
+	bool disk_full;	 /* and said so */
+	char *neighbour; /* a run's directory, for the next ones; see make_run_dir */
+	int beside_neighbour;
 	VEC(int64_t)
 	reports_due; /* ended runs whose report waits for a quiet moment, of reports.c */
 	struct loop_timer *report_timer;
