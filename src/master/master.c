@@ -84,7 +84,7 @@ static void on_stop_signal(void *ctx, int signo)
 	loop_stop(m->loop);
 }
 
-/* Agents are children only of the master that started them; their end is seen on the link. */
+/* Our only child is the nest, which is started again when it is needed; the end of an agent is seen on the link. */
 static void on_child(void *ctx, int signo)
 {
 	(void)ctx;
