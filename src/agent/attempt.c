@@ -261,8 +261,6 @@ static void job_look(void *ctx)
 	}
 	if (at->st.ended)
 		tend_main_known(&at->tend, at->st.code, at->st.signal, now);
-	else if (at->st.job.pid == 0)
-		tend_lost(&at->tend, NEVER_STARTED, now);
 	else
 		tend_main_unknown(&at->tend, "agent and shim were killed; exit status unknown",
 				  now);
@@ -575,11 +573,7 @@ void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)
 {
 	if (!at->tending || pid != at->tend.job.pid || at->tend.exited)
 		return;
-	look(at);
-	if (at->st.job.pid == 0) /* it ended without its program: that is no status of the job's */
-		tend_lost(&at->tend, NEVER_STARTED, clock_boot_ms());
-	else
-		tend_main_ended(&at->tend, wait_status, clock_boot_ms());
+	tend_main_ended(&at->tend, wait_status, clock_boot_ms());
 }
 
 /* The shim exits with an errno when it could not claim the attempt. */

@@ -27,14 +27,19 @@
 struct shim {
 	const struct shim_start *start;
 	int dirfd, status_fd, signals;
-	int report; /* until the program runs, or says why it does not; then -1 */
 	struct tend tend;
 };
 
 /* What the job's process could not do before its program ran. */
-enum stage { STAGE_STREAMS, STAGE_CGROUP, STAGE_CWD, STAGE_EXEC };
-struct failure {
-	enum stage stage;
+enum stage { STAGE_NONE, STAGE_STREAMS, STAGE_CGROUP, STAGE_CWD, STAGE_RECORD, STAGE_EXEC };
+
+/* Between the shim and the job's process, which works in the shim's memory until its exec. */
+struct birth {
+	struct shim *sh;
+	pid_t shim;
+	int streams[2];
+	bool inside; /* the v2 group already */
+	enum stage failed;
 	int errnum;
 };
 
@@ -55,12 +60,10 @@ static void set_ignored(void (*how)(int))
 
 /* ---- the job's own process, up to its exec ---- */
 
-static void __attribute__((noreturn)) give_up(int report, enum stage stage)
+static void __attribute__((noreturn)) give_up(struct birth *b, enum stage stage, int errnum)
 {
-	struct failure f = {stage, errno};
-
-	if (write(report, &f, sizeof(f)) < 0)
-		_exit(CODE_NOT_RUN);
+	b->failed = stage;
+	b->errnum = errnum;
 	_exit(CODE_NOT_RUN);
 }
 
@@ -89,41 +92,43 @@ static void exec_by_shell(const struct shim_start *s)
 	execve(argv[0], (char *const *)argv, (char *const *)s->env);
 }
 
-/* What the job's process gets from the shim. */
-struct birth {
-	int streams[2], go[2], report[2];
-	bool inside; /* the v2 group already */
-};
-
-static void __attribute__((noreturn)) job_main(const struct shim *sh, const struct birth *b)
+/* Nothing of the job's runs before its pid is on record. */
+static void record_job(struct birth *b)
 {
-	const struct shim_start *s = sh->start;
-	int report = b->report[1];
-	sigset_t none;
-	char byte;
+	struct err err = {0};
 
-	close(b->go[1]);
+	b->sh->tend.job = proc_id_of(getpid());
+	if (status_add_job(b->sh->status_fd, b->sh->tend.job, &err) < 0)
+		give_up(b, STAGE_RECORD, err.code ? err.code : EIO);
+}
+
+static void __attribute__((noreturn)) job_main(void *ctx)
+{
+	struct birth *b = ctx;
+	const struct shim_start *s = b->sh->start;
+	sigset_t none;
+
+	/* Without a shim it never runs: the agent says so as soon as it sees that the shim is dead. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != b->shim)
+		_exit(CODE_NOT_RUN);
 	setsid();
 	if ((!b->inside && cgroup_enter_unified(&s->cg) < 0) || cgroup_enter_memory(&s->cg) < 0)
-		give_up(report, STAGE_CGROUP);
+		give_up(b, STAGE_CGROUP, errno);
 	if (dup_streams(b->streams) < 0)
-		give_up(report, STAGE_STREAMS);
+		give_up(b, STAGE_STREAMS, errno);
 	if (chdir(s->cwd) < 0)
-		give_up(report, STAGE_CWD);
-	/* Nothing of the job's runs before its pid is on record; without a shim it never runs. */
-	if (read(b->go[0], &byte, 1) != 1) {
-		status_add_job(sh->status_fd, (struct proc_id){0},
-			       NULL); /* there is no job after all */
-		_exit(CODE_NOT_RUN);
-	}
+		give_up(b, STAGE_CWD, errno);
+	record_job(b);
 	set_ignored(SIG_DFL); /* handlers end with the exec; only what is ignored would stay so */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(JOB_UMASK);
+	prctl(PR_SET_PDEATHSIG, 0);
 	execve(s->file, (char *const *)s->argv, (char *const *)s->env);
 	if (errno == ENOEXEC)
 		exec_by_shell(s);
-	give_up(report, STAGE_EXEC);
+	give_up(b, STAGE_EXEC, errno);
 }
 
 /* ---- starting it ---- */
@@ -137,30 +142,37 @@ static size_t total_bytes(const char *const *v)
 	return n;
 }
 
-static void explain_failure(const struct shim_start *s, const struct failure *f, struct err *err)
+static void explain_failure(const struct birth *b, struct err *err)
 {
-	switch (f->stage) {
+	const struct shim_start *s = b->sh->start;
+
+	switch (b->failed) {
+	case STAGE_NONE:
+		break;
 	case STAGE_STREAMS:
-		err_errno(err, f->errnum, "open the job's output");
+		err_errno(err, b->errnum, "open the job's output");
 		break;
 	case STAGE_CGROUP:
-		err_set(err, ERR_UNAVAILABLE, "enter the job's cgroup: %s", strerror(f->errnum));
+		err_set(err, ERR_UNAVAILABLE, "enter the job's cgroup: %s", strerror(b->errnum));
 		break;
 	case STAGE_CWD:
-		err_errno(err, f->errnum, "enter the directory '%s'", s->cwd);
+		err_errno(err, b->errnum, "enter the directory '%s'", s->cwd);
+		break;
+	case STAGE_RECORD:
+		err_errno(err, b->errnum, "record the job's start");
 		break;
 	case STAGE_EXEC:
-		if (f->errnum == E2BIG)
+		if (b->errnum == E2BIG)
 			err_set(err, ERR_INVALID,
 				"command and environment are too long for this system (%zu bytes)",
 				total_bytes(s->argv) + total_bytes(s->env));
-		else if (f->errnum == ENOENT)
+		else if (b->errnum == ENOENT)
 			/* The file is there; what is missing is what its first line names. */
 			err_set(err, ERR_NOT_FOUND,
 				"command '%s' cannot be run: its interpreter is missing",
 				s->argv[0]);
 		else
-			err_errno(err, f->errnum, "run '%s'", s->argv[0]);
+			err_errno(err, b->errnum, "run '%s'", s->argv[0]);
 		break;
 	}
 }
@@ -169,7 +181,6 @@ static void explain_failure(const struct shim_start *s, const struct failure *f,
  * pipe stays there for the next one.  Opened before the fork, so that the pumps never see a pipe without a writer. */
 static int birth_open(int dirfd, struct birth *b)
 {
-	*b = (struct birth){{-1, -1}, {-1, -1}, {-1, -1}, false};
 	for (int s = STREAM_OUT; s <= STREAM_ERR; s++) {
 		char file[16], fifo[16];
 
@@ -178,40 +189,32 @@ static int birth_open(int dirfd, struct birth *b)
 		if (b->streams[s] < 0)
 			return -1;
 	}
-	return pipe2(b->go, O_CLOEXEC) < 0 ? -1 : pipe2(b->report, O_CLOEXEC | O_NONBLOCK);
+	return 0;
 }
 
 static void birth_close(struct birth *b)
 {
-	int *fds[] = {&b->streams[0], &b->streams[1], &b->go[0],
-		      &b->go[1],      &b->report[0],  &b->report[1]};
-
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		close_fdp(fds[i]);
+	close_fdp(&b->streams[0]);
+	close_fdp(&b->streams[1]);
 }
 
-/* The job's process is there and may run; sh->report tells what becomes of it. */
+/* When this returns 0 the program runs. */
 static int start_job(struct shim *sh, struct err *err)
 {
 	CLEANUP(close_fdp) int cgroup_fd = cgroup_open(&sh->start->cg);
-	CLEANUP(birth_close) struct birth b;
-	pid_t pid;
+	CLEANUP(birth_close) struct birth b = {.sh = sh, .shim = getpid(), .streams = {-1, -1}};
 
 	if (birth_open(sh->dirfd, &b) < 0)
 		return err_errno(err, errno, "open the job's pipes");
-	pid = child_fork_into(cgroup_fd, &b.inside);
+	pid_t pid = child_start_into(cgroup_fd, &b.inside, job_main, &b);
+
 	if (pid < 0)
 		return err_errno(err, errno, "fork the job");
-	if (pid == 0)
-		job_main(sh, &b);
-	sh->report = TAKE_FD(b.report[0]);
-	sh->tend.job = proc_id_of(pid);
-	if (status_add_job(sh->status_fd, sh->tend.job, err) < 0)
-		return -1; /* it sees the end of `go` and never runs */
+	if (sh->tend.job.pid == 0)
+		sh->tend.job.pid = pid; /* it came to an end before its record */
+	explain_failure(&b, err);
 	tend_ring(&sh->tend);
-	/* Nobody reads it if the process has given up already: then the report says why. */
-	return write(b.go[1], "g", 1) < 0 && errno != EPIPE ? err_errno(err, errno, "start the job")
-							    : 0;
+	return err->kind == ERR_NONE ? 0 : -1;
 }
 
 /* ---- its life ---- */
@@ -239,29 +242,8 @@ static void not_run(struct shim *sh, const struct err *why)
 	tend_main_known(&sh->tend, shim_failed_code(why->kind), 0, clock_boot_ms());
 }
 
-/* The end of the report: the program runs, or its process has said why not. */
-static void take_report(struct shim *sh)
-{
-	struct err err = {0};
-	struct failure f;
-	ssize_t n;
-
-	if (sh->report < 0)
-		return;
-	n = read(sh->report, &f, sizeof(f));
-	if (n < 0)
-		return; /* not yet */
-	close(sh->report);
-	sh->report = -1;
-	if (n != (ssize_t)sizeof(f))
-		return;
-	explain_failure(sh->start, &f, &err);
-	not_run(sh, &err);
-}
-
 static void reap(struct shim *sh)
 {
-	take_report(sh); /* written before the process ended: its exit code is not the job's */
 	for (;;) {
 		siginfo_t si = {0};
 
@@ -305,18 +287,14 @@ static void live(struct shim *sh)
 	struct tend *t = &sh->tend;
 
 	while (t->phase != TEND_DONE) {
-		/* A negative descriptor is skipped by poll. */
-		struct pollfd p[2 + STREAMS] = {{.fd = sh->signals, .events = POLLIN},
-						{.fd = sh->report, .events = POLLIN}};
+		struct pollfd p[1 + STREAMS] = {{.fd = sh->signals, .events = POLLIN}};
 		int64_t wait = tend_step(t, clock_boot_ms());
 
 		if (t->phase == TEND_DONE)
 			break;
-		nfds_t n = 2 + tend_poll(t, p + 2);
+		nfds_t n = 1 + tend_poll(t, p + 1);
 
 		poll(p, n, wait < 0 || wait > 60000 ? 60000 : (int)wait);
-		if (p[1].revents)
-			take_report(sh);
 		if (p[0].revents)
 			take_signals(sh);
 	}
@@ -353,7 +331,7 @@ static void take_own_signals(struct shim *sh)
 
 static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 {
-	struct shim sh = {.start = s, .dirfd = -1, .status_fd = -1, .report = -1};
+	struct shim sh = {.start = s, .dirfd = -1, .status_fd = -1};
 	struct err err = {0};
 
 	setsid();

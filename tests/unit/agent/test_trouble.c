@@ -13,6 +13,7 @@
 #include "agent/agent.h"
 #include "agent/status.h"
 #include "agent/tend.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "fake_master.h"
 #include "sys/proctree.h"
@@ -57,42 +58,51 @@ static pid_t start_running(struct fake *f, const char *script)
 
 /* ---- what seldom happens to a shim: a file in the node directory asks for it ---- */
 
-#define DIE "die"	    /* between the job's record and its go */
-#define DIE_BOTH "die-both" /* the same, and the agent first */
-#define LINGER "linger"	    /* when everything is told */
-#define ENDLESS "endless"   /* there is always more to read */
+#define DIE "die"		 /* before the job's record */
+#define DIE_BOTH "die-both"	 /* the same, and the agent first */
+#define DIE_LATER "die-later" /* between the job's record and its program */
+#define LINGER "linger"		 /* when everything is told */
+#define ENDLESS "endless"	 /* there is always more to read */
 
 static bool is_asked(int dirfd, const char *name)
 {
 	return faccessat(dirfd, name, F_OK, 0) == 0;
 }
 
-/* In a session of its own, so that the death of the shim's session does not wake it. */
-static void stop_job(pid_t job)
+/* In the job's process, whose parent is the shim and whose grandparent is the agent. */
+static void kill_shim(bool agent_too)
 {
-	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
-	struct proc_info p = {0};
+	struct proc_info shim;
 
-	while (getsid(job) != job && clock_boot_ms() < until)
-		poll(NULL, 0, 1);
-	kill(job, SIGSTOP);
-	while (proc_read(job, &p) && p.state != 'T' && clock_boot_ms() < until)
-		poll(NULL, 0, 1);
+	if (agent_too && proc_read(getppid(), &shim))
+		kill(shim.ppid, SIGKILL);
+	kill(getppid(), SIGKILL);
+	for (;;)
+		pause(); /* it does not outlive the shim */
 }
 
-void __real_tend_ring(const struct tend *t);
-void __wrap_tend_ring(const struct tend *t);
-void __wrap_tend_ring(const struct tend *t)
+int __real_status_add_job(int fd, struct proc_id job, struct err *err);
+int __wrap_status_add_job(int fd, struct proc_id job, struct err *err);
+int __wrap_status_add_job(int fd, struct proc_id job, struct err *err)
 {
-	bool both = is_asked(t->dirfd, DIE_BOTH);
+	CLEANUP(close_fdp) int dirfd = -1;
+	char link[64], path[4096];
+	ssize_t n;
 
-	if (both || is_asked(t->dirfd, DIE)) {
-		stop_job(t->job.pid);
-		if (both)
-			kill(getppid(), SIGKILL);
-		kill(getpid(), SIGKILL);
-	}
-	__real_tend_ring(t);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = 0;
+	*strrchr(path, '/') = 0; /* the status file's directory */
+	dirfd = open(path, O_PATH | O_CLOEXEC);
+	bool both = is_asked(dirfd, DIE_BOTH);
+
+	if (both || is_asked(dirfd, DIE))
+		kill_shim(both);
+	int rc = __real_status_add_job(fd, job, err);
+
+	if (is_asked(dirfd, DIE_LATER))
+		kill_shim(false);
+	return rc;
 }
 
 int64_t __real_tend_step(struct tend *t, int64_t now_ms);
@@ -359,23 +369,8 @@ static void a_job_that_never_ran_has_no_exit_code(void **state)
 
 	fake_ready(f);
 	make_file(in_node(f, DIE));
-	/* Nobody rang: the agent learns of the job when it takes over. */
-	pid_t pid = fake_start(f, "echo x > $DIR/ran");
-
-	assert_int_equal(kill(pid, SIGCONT), 0);
+	fake_start(f, "echo x > $DIR/ran");
 	never_ran(f);
-}
-
-/* The job's pid, from its record. */
-static pid_t recorded_job(struct fake *f)
-{
-	int fd = open(f->node, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct status st;
-
-	assert_int_equal(status_read(fd, &st, NULL), 0);
-	close(fd);
-	assert_true(st.job.pid > 0);
-	return st.job.pid;
 }
 
 static void a_job_that_never_ran_is_said_to_be_one_by_a_later_agent(void **state)
@@ -393,12 +388,18 @@ static void a_job_that_never_ran_is_said_to_be_one_by_a_later_agent(void **state
 	fake_gone(fake_shim(f));
 	fake_agent(f);
 	assert_string_equal(fake_str(fake_meet(f), "holds"), "started");
-	pid_t pid = recorded_job(f);
-
-	assert_true(alive(pid));
-	assert_int_equal(kill(pid, SIGCONT), 0);
-	fake_gone(pid);
 	never_ran(f);
+}
+
+static void a_job_dies_with_its_shim_until_its_program_runs(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	make_file(in_node(f, DIE_LATER));
+	fake_start(f, "echo x > $DIR/ran");
+	assert_int_equal(fake_int(fake_end(f), "signal"), SIGKILL);
+	assert_false(file_exists(fake_below(f, "ran")));
 }
 
 static void a_silent_job_ends_at_once_after_its_shim_was_killed(void **state)
@@ -567,6 +568,7 @@ int main(int argc, char **argv)
 		CASE(a_shim_is_gone_before_clean_is_said),
 		CASE(a_job_that_never_ran_has_no_exit_code),
 		CASE(a_job_that_never_ran_is_said_to_be_one_by_a_later_agent),
+		CASE(a_job_dies_with_its_shim_until_its_program_runs),
 		CASE(a_silent_job_ends_at_once_after_its_shim_was_killed),
 		CASE(a_big_environment_does_not_hide_the_mark),
 		CASE(a_big_environment_does_not_hide_the_mark_of_an_orphan),

@@ -146,25 +146,36 @@ static void descriptors_from_a_number_on_can_be_closed(void **state)
 	close(p[1]);
 }
 
-static void a_fork_without_a_group_is_a_fork(void **state)
+struct born {
+	bool inside;
+	pid_t pid;
+};
+
+static void note_and_leave(void *ctx)
 {
-	bool inside = true;
+	struct born *b = ctx;
+
+	b->pid = getpid();
+	_exit(b->inside ? 1 : 9);
+}
+
+static void a_child_without_a_group_works_in_our_memory(void **state)
+{
+	struct born b = {.inside = true};
 	int status;
-	pid_t pid = child_fork_into(-1, &inside);
+	pid_t pid = child_start_into(-1, &b.inside, note_and_leave, &b);
 
 	(void)state;
-	if (pid == 0)
-		_exit(inside ? 1 : 9);
-	assert_false(inside);
+	assert_false(b.inside);
+	assert_int_equal(b.pid, pid); /* it is there when we go on */
 	waitpid(pid, &status, 0);
 	assert_int_equal(WEXITSTATUS(status), 9);
-	/* A descriptor that is no group: still a fork. */
+	/* A descriptor that is no group: still a child. */
 	int fd = open("/", O_RDONLY | O_DIRECTORY);
 
-	pid = child_fork_into(fd, &inside);
-	if (pid == 0)
-		_exit(inside ? 1 : 9);
-	assert_false(inside);
+	pid = child_start_into(fd, &b.inside, note_and_leave, &b);
+	assert_false(b.inside);
+	assert_int_equal(b.pid, pid);
 	waitpid(pid, &status, 0);
 	assert_int_equal(WEXITSTATUS(status), 9);
 	close(fd);
@@ -211,7 +222,7 @@ int main(void)
 		CASE(a_program_that_cannot_be_started_is_an_error),
 		CASE(a_detached_program_is_not_our_descendant),
 		CASE(descriptors_from_a_number_on_can_be_closed),
-		CASE(a_fork_without_a_group_is_a_fork),
+		CASE(a_child_without_a_group_works_in_our_memory),
 		CASE(commands_are_found_as_a_shell_would_find_them),
 	};
 
