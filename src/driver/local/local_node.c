@@ -43,8 +43,10 @@
 #define MARK_BYTES (NEST_MARK_LEN / 2)
 #define CONFIG_FILE "agent.json" /* see agent/agent.h */
 #define AGENTS_LOG "agents.log"	 /* of all nodes, below link_dir */
-#define LEAVING_MS 500		 /* an agent that has cleaned up is about to exit */
-#define KILL_MS 2000		 /* then the node is held, and the core asks again */
+#define BELL_FILE "bell.fifo"	 /* the same */
+#define LEAVING_MS 500		 /* an agent that has cleaned up is about to leave */
+#define LEAVING_LOOK_MS 5
+#define KILL_MS 2000 /* then the node is held, and the core asks again */
 #define KILL_PAUSE_MS 2
 
 extern char **environ;
@@ -362,20 +364,24 @@ static bool said_clean(const struct node *n)
 	return clean;
 }
 
-/* A released agent proves that the job is gone, and leaves; it may not have come to that yet. */
+/*
+ * A released agent proves that the job is gone, and lets go of the node; it may not have come to that yet.  It unlocks
+ * first and closes its pipes then.  Its process may live on, as the agent of another node.
+ */
 static bool left_clean(const struct node *n)
 {
-	struct proc_id agent = living_agent(n);
+	CLEANUP(freep) char *path = in_node(n, BELL_FILE);
+	CLEANUP(close_fdp) int bell = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	int64_t until = clock_boot_ms() + LEAVING_MS;
+	struct pollfd p = {.fd = bell};
 
-	if (agent.pid > 0) {
-		CLEANUP(close_fdp) int fd = proc_open(agent);
-		struct pollfd p = {.fd = fd, .events = POLLIN};
-
-		if (fd >= 0)
-			poll(&p, 1, LEAVING_MS);
-		agent = living_agent(n);
+	while (living_agent(n).pid > 0) {
+		if (clock_boot_ms() >= until)
+			return false;
+		if (poll(&p, 1, LEAVING_LOOK_MS) > 0)
+			p.fd = -1; /* closed: says no more */
 	}
-	return agent.pid == 0 && said_clean(n) && !cgroup_populated(&n->cg);
+	return said_clean(n) && !cgroup_populated(&n->cg);
 }
 
 static void pause_ms(int ms)

@@ -58,11 +58,11 @@ static pid_t start_running(struct fake *f, const char *script)
 
 /* ---- what seldom happens to a shim: a file in the node directory asks for it ---- */
 
-#define DIE "die"		 /* before the job's record */
-#define DIE_BOTH "die-both"	 /* the same, and the agent first */
+#define DIE "die"	      /* before the job's record */
+#define DIE_BOTH "die-both"   /* the same, and the agent first */
 #define DIE_LATER "die-later" /* between the job's record and its program */
-#define LINGER "linger"		 /* when everything is told */
-#define ENDLESS "endless"	 /* there is always more to read */
+#define LINGER "linger"	      /* when everything is told */
+#define ENDLESS "endless"     /* there is always more to read */
 
 static bool is_asked(int dirfd, const char *name)
 {

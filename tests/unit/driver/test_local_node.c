@@ -439,7 +439,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc == 3 && strcmp(argv[1], "agent") == 0)
-		return agent_main(argv[2]);
+		return agent_main(argv[2], NULL);
 	if (argc == 4 && strcmp(argv[1], "nest") == 0) {
 		static const struct nest_role role = {agent_main, agent_orphan_ended};
 
