@@ -221,9 +221,11 @@ static void log_as(const struct agent *a)
 
 static int begin(struct agent *a, struct err *err)
 {
-	if (config_load(a->dir, a->arena, &a->cfg, err) < 0 ||
-	    take_lock(a->dir, &a->lock, err) < 0 || status_boot_id(a->boot_id, err) < 0)
+	if (config_load(a->dir, a->arena, &a->cfg, err) < 0 || take_lock(a->dir, &a->lock, err) < 0)
 		return -1;
+	proc_boot_id(a->boot_id);
+	if (!a->boot_id[0])
+		return err_set(err, ERR_UNAVAILABLE, "the kernel does not tell its boot id");
 	unsay_clean(a);
 	log_as(a);
 	/* Orphans of a killed shim come to us. */

@@ -5,7 +5,7 @@
  *
  * All it needs is in its node directory:
  *
- *	agent.json	{"run","node","token","link_dir","link_name","home","revive","mark","cgroup","cgroup_memory","proto"};
+ *	agent.json	{"run","node","token","link_dir","link_name","home","revive","mark","boot","cgroup","cgroup_memory","proto"};
  *			one line, written by the driver (see agent/config.h); locked by the living agent (a POSIX lock), which
  *			adds the line "clean" when it was released and nothing of this node is alive
  *	hostfile	START's hostfile, if it had one; machinefile the same

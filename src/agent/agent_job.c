@@ -190,9 +190,9 @@ void job_hello(struct agent *a, struct buf *out)
 		.boot_id = a->boot_id,
 		.pid = getpid(),
 		.attempt = at->no,
-		.holds = at->no == 0	  ? HOLDS_NOTHING
-			 : at->other_boot ? HOLDS_OTHER_BOOT
-					  : HOLDS_STARTED,
+		.holds = at->other_boot ? HOLDS_OTHER_BOOT
+			 : at->no == 0	? HOLDS_NOTHING
+					: HOLDS_STARTED,
 		.exit = at->has_exit ? &at->exit : NULL,
 	};
 

@@ -445,8 +445,11 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 {
 	int no = newest_attempt(node_dir);
 
-	if (no == 0)
+	/* In a directory of another boot a claim may have been lost with what was not yet on disk. */
+	if (no == 0) {
+		at->other_boot = at->cfg->boot[0] && strcmp(at->cfg->boot, at->boot_id) != 0;
 		return 0;
+	}
 	if (open_dir(at, node_dir, no, err) < 0 || watch_bell(at, err) < 0)
 		return err_wrap(err, "take up attempt %d", no);
 	hold_pipes(at);
@@ -502,6 +505,7 @@ static int launch(struct attempt *at, const char *node_dir, const struct msg_sta
 		.dir = at->dir,
 		.attempt = m->attempt,
 		.boot_id = at->boot_id,
+		.sync = !at->cfg->boot[0], /* otherwise its loss is noticed: see attempt_find */
 		.argv = m->argv,
 		.env = env,
 		.cwd = cwd,

@@ -51,6 +51,7 @@ static int read_keys(const struct doc *d, struct agent_config *c, struct err *er
 	c->home = doc_str(d, "home", STR("")).p;
 	c->revive = doc_bool(d, "revive", false) && c->home[0];
 	c->mark = doc_str(d, "mark", STR("")).p;
+	c->boot = doc_str(d, "boot", STR("")).p;
 	copy_path(c->cg.unified, doc_str(d, "cgroup", STR("")));
 	copy_path(c->cg.memory, doc_str(d, "cgroup_memory", STR("")));
 	c->limits = (struct tend_limits){

@@ -5,7 +5,9 @@
  * Required: run, node, token, link_dir, link_name, proto.  Optional: home and
  * revive (start a master there when none answers), mark (what every process
  * of this node carries in its environment), cgroup and cgroup_memory (where
- * the job's groups go), and the limits settle_ms, unkill_ms, full_ms, spool_bytes.
+ * the job's groups go), boot (the boot in which the node was made; who writes it
+ * sees to it that a node directory that was lost is not of this boot), and the
+ * limits settle_ms, unkill_ms, full_ms, spool_bytes.
  */
 #include <stdbool.h>
 #include "agent/tend.h"
@@ -21,7 +23,7 @@ struct agent_config {
 	const char *link_dir, *link_name;
 	const char *home;
 	bool revive;
-	const char *mark;
+	const char *mark, *boot;
 	struct cgroup cg;
 	struct tend_limits limits;
 	bool was_clean; /* an agent before has added that */

@@ -36,7 +36,7 @@ struct agent {
 	char *dir;
 	struct arena *arena;
 	struct agent_config cfg;
-	char boot_id[STATUS_BOOT_ID];
+	char boot_id[PROC_BOOT_ID];
 	int lock;
 	enum leave leave;
 	bool released; /* and clean */

@@ -344,7 +344,7 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 	sh.dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sh.dirfd < 0 || sh.signals < 0)
 		_exit(errno);
-	if (status_claim(sh.dirfd, s->attempt, s->boot_id, &sh.status_fd, &err) < 0)
+	if (status_claim(sh.dirfd, s->attempt, s->boot_id, s->sync, &sh.status_fd, &err) < 0)
 		_exit(err.code ? err.code : EIO);
 	sh.tend = (struct tend){
 		.dirfd = sh.dirfd,

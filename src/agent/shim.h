@@ -26,6 +26,7 @@ struct shim_start {
 	const char *dir; /* a<attempt>, absolute, with the spools made */
 	int attempt;
 	const char *boot_id;
+	bool sync;	  /* the claim */
 	const char *file; /* the program; NULL: `unfit` says why there is none */
 	struct err unfit;
 	const char *const *argv, *const *env; /* NULL-terminated */

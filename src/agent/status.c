@@ -18,7 +18,6 @@
 
 #define RECORD_MAX 2048
 #define FILE_MAX (64 * 1024)
-#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
 /* ---- writing ---- */
 
@@ -75,7 +74,8 @@ static int write_claim(int fd, int attempt, const char *boot_id, struct err *err
 	return end_record(&w, &b, fd, err);
 }
 
-int status_claim(int dirfd, int attempt, const char *boot_id, int *ret_fd, struct err *err)
+int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *ret_fd,
+		 struct err *err)
 {
 	CLEANUP(close_fdp) int fd = -1;
 	char name[32];
@@ -95,7 +95,7 @@ int status_claim(int dirfd, int attempt, const char *boot_id, int *ret_fd, struc
 	if (rc < 0)
 		return -1;
 	/* After the link: the name must be as durable as the text. */
-	if (fsync(fd) < 0)
+	if (sync && fsync(fd) < 0)
 		return err_errno(err, errno, "store the status file");
 	*ret_fd = TAKE_FD(fd);
 	return 0;
@@ -302,17 +302,4 @@ int status_read(int dirfd, struct status *ret, struct err *err)
 	status_parse(buf_str(&text), ret);
 	buf_release(&text);
 	return 0;
-}
-
-int status_boot_id(char out[static STATUS_BOOT_ID], struct err *err)
-{
-	struct buf text;
-	int rc;
-
-	buf_init(&text, STATUS_BOOT_ID - 1);
-	rc = file_read(BOOT_ID_FILE, &text, err);
-	if (rc == 0)
-		copy_text(out, STATUS_BOOT_ID, str_trim(buf_str(&text)));
-	buf_release(&text);
-	return rc;
 }

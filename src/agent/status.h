@@ -23,11 +23,9 @@
 #include "agent/message.h"
 #include "sys/proctree.h"
 
-#define STATUS_BOOT_ID 64
-
 struct status {
 	int attempt; /* 0: there is no status */
-	char boot_id[STATUS_BOOT_ID];
+	char boot_id[PROC_BOOT_ID];
 	struct proc_id shim, job;      /* pid 0: not known */
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */
 	bool ended;		       /* the job's own exit is known */
@@ -36,8 +34,10 @@ struct status {
 	struct exit_report exit; /* gaps are filled in even without has_exit */
 };
 
-/* Claim the attempt for the calling process, durably; *ret_fd takes further records.  ERR_CONFLICT: it is taken. */
-int status_claim(int dirfd, int attempt, const char *boot_id, int *ret_fd, struct err *err);
+/* Claim the attempt for the calling process, with `sync` durably; *ret_fd takes further records.  ERR_CONFLICT: it is
+ * taken. */
+int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *ret_fd,
+		 struct err *err);
 /* For a process that takes over.  Records are durable after an fdatasync of the descriptor. */
 int status_open(int dirfd, int *ret_fd, struct err *err);
 int status_add_limits(int fd, int64_t grace_ms, int64_t deadline_ms, struct err *err);
@@ -50,5 +50,3 @@ int status_add_exit(int fd, const struct exit_report *e, struct err *err);
 int status_read(int dirfd, struct status *ret, struct err *err);
 /* The same from text. */
 void status_parse(struct str text, struct status *ret);
-/* The kernel's id of this boot. */
-int status_boot_id(char out[static STATUS_BOOT_ID], struct err *err);

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "sys/proctree.h"
 
 #define CLOCK_FILE "clock"
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define TEXT_MAX 128
 
 int64_t master_now(const struct master *m)
@@ -61,12 +61,9 @@ int64_t clock_base_for(const char *home, const char *boot_id, int64_t boot_ms, i
 
 void master_clock_start(struct master *m)
 {
-	CLEANUP(buf_release) struct buf text;
-	char boot_id[64] = "";
+	char boot_id[PROC_BOOT_ID];
 
-	buf_init(&text, TEXT_MAX);
-	if (file_read(BOOT_ID, &text, NULL) == 0)
-		snprintf(boot_id, sizeof(boot_id), "%.*s", STR_ARG(str_trim(buf_str(&text))));
+	proc_boot_id(boot_id);
 	m->clock_base = clock_base_for(m->home, boot_id, clock_boot_ms(), clock_wall_ms(),
 				       store_last_ms(m->store));
 }

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/dir.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/vec.h"
 
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define ENVIRON_MAX (2 * 1024 * 1024) /* how much of an environment is looked through */
 
 static bool stat_field(struct str *rest, struct str *ret)
@@ -246,4 +250,26 @@ int proc_open(struct proc_id id)
 		return -1;
 	}
 	return TAKE_FD(fd);
+}
+
+/* ---- the boot ---- */
+
+static char boot_id[PROC_BOOT_ID];
+
+static void read_boot_id(void)
+{
+	struct buf text;
+
+	buf_init(&text, PROC_BOOT_ID - 1);
+	if (file_read(BOOT_ID_FILE, &text, NULL) == 0)
+		snprintf(boot_id, sizeof(boot_id), "%.*s", STR_ARG(str_trim(buf_str(&text))));
+	buf_release(&text);
+}
+
+void proc_boot_id(char out[static PROC_BOOT_ID])
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_boot_id);
+	snprintf(out, PROC_BOOT_ID, "%s", boot_id);
 }

@@ -35,6 +35,10 @@ bool proc_alive(struct proc_id id);
 /* The calling or another process by pid; start is 0 if it is not there. */
 struct proc_id proc_id_of(pid_t pid);
 
+/* The kernel's id of this boot; "" if it cannot be read. */
+#define PROC_BOOT_ID 64
+void proc_boot_id(char out[static PROC_BOOT_ID]);
+
 struct proc_list {
 	struct proc_info *v;
 	size_t n, cap;

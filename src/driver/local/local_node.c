@@ -42,9 +42,10 @@
 #define PROTO 1
 #define MARK_BYTES (NEST_MARK_LEN / 2)
 #define CONFIG_FILE "agent.json" /* see agent/agent.h */
-#define AGENTS_LOG "agents.log"	 /* of all nodes, below link_dir */
-#define BELL_FILE "bell.fifo"	 /* the same */
-#define LEAVING_MS 500		 /* an agent that has cleaned up is about to leave */
+#define LOST "lost"
+#define AGENTS_LOG "agents.log" /* of all nodes, below link_dir */
+#define BELL_FILE "bell.fifo"	/* the same */
+#define LEAVING_MS 500		/* an agent that has cleaned up is about to leave */
 #define LEAVING_LOOK_MS 5
 #define KILL_MS 2000 /* then the node is held, and the core asks again */
 #define KILL_PAUSE_MS 2
@@ -61,6 +62,7 @@ static const char *const passed[] = {
 struct node {
 	char *dir;
 	char mark[2 * MARK_BYTES + 1];
+	char boot[PROC_BOOT_ID]; /* in which it was made, or LOST */
 	struct cgroup cg;
 };
 
@@ -102,13 +104,14 @@ static void node_load(const struct driver_row *row, struct node *n)
 	buf_init(&text, CONFIG_MAX);
 	if (file_read(path, &text, NULL) == 0 && json_parse(first_line(&text), a, &d, NULL) == 0) {
 		copy_text(n->mark, sizeof(n->mark), doc_str(d, "mark", STR("")));
+		copy_text(n->boot, sizeof(n->boot), doc_str(d, "boot", STR("")));
 		copy_text(n->cg.unified, sizeof(n->cg.unified), doc_str(d, "cgroup", STR("")));
 		copy_text(n->cg.memory, sizeof(n->cg.memory), doc_str(d, "cgroup_memory", STR("")));
 	}
 	buf_release(&text);
 }
 
-static void make_mark(const struct driver_row *row, struct node *n)
+static void make_identity(const struct driver_row *row, struct node *n)
 {
 	uint8_t bytes[MARK_BYTES];
 	char name[256];
@@ -118,6 +121,15 @@ static void make_mark(const struct driver_row *row, struct node *n)
 	/* The mark in the name: the same run on another installation is another group. */
 	snprintf(name, sizeof(name), "regatta.%.80s.%.80s.%.8s", row->run, row->name, n->mark);
 	cgroup_place(name, &n->cg);
+	/*
+	 * With the boot on record a job's claim need not be synced: after a crash of the machine this node is
+	 * one of another boot, and a job that may have run is not started again.  The same must hold if
+	 * agent.json was lost too, which shows in an id that is already known.
+	 */
+	if (row->id[0])
+		snprintf(n->boot, sizeof(n->boot), "%s", LOST);
+	else
+		proc_boot_id(n->boot);
 }
 
 static void put_config(const struct driver_row *row, const struct node *n, struct buf *out)
@@ -134,6 +146,7 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 	jsonw_kz(&w, "home", row->link_dir);
 	jsonw_kbool(&w, "revive", true);
 	jsonw_kz(&w, "mark", n->mark);
+	jsonw_kz(&w, "boot", n->boot);
 	jsonw_kz(&w, "cgroup", n->cg.unified);
 	jsonw_kz(&w, "cgroup_memory", n->cg.memory);
 	jsonw_kint(&w, "proto", PROTO);
@@ -261,7 +274,7 @@ static enum driver_outcome node_create(struct driver_row *row)
 		return DRIVER_DONE;
 	}
 	if (!n.mark[0])
-		make_mark(row, &n);
+		make_identity(row, &n);
 	if (file_mkdir_p(n.dir, 0700, &row->err) < 0 || write_config(row, &n, &row->err) < 0 ||
 	    spawn_agent(row, &n, &pid, &row->err) < 0) {
 		err_wrap(&row->err, "node '%s'", row->name);

@@ -310,6 +310,25 @@ static void an_attempt_of_an_earlier_boot_is_said_to_be_one(void **state)
 	fake_release(f);
 }
 
+static void a_node_of_an_earlier_boot_may_have_lost_its_claim(void **state)
+{
+	struct fake *f = *state;
+
+	f->config = ",\"boot\":\"other\"";
+	fake_ready(f);
+	const struct doc *h = f->last[FRAME_HELLO];
+
+	assert_string_equal(fake_str(h, "holds"), "other_boot");
+	assert_int_equal(fake_int(h, "attempt"), 0);
+	/* If no start was ever sent there the node is as good as any, and from then on it has one. */
+	fake_start(f, "while ! [ -e $DIR/go ]; do sleep 0.01; done");
+	fake_hang_up(f);
+	assert_string_equal(fake_str(fake_meet(f), "holds"), "started");
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	assert_int_equal(fake_int(fake_end(f), "code"), 0);
+	fake_release(f);
+}
+
 /* ---- killed shims ---- */
 
 static void take_over_case(struct fake *f)
@@ -836,6 +855,7 @@ int main(int argc, char **argv)
 		CASE(an_agent_that_is_asked_to_stop_says_goodbye_and_leaves_the_job_alone),
 		CASE(a_second_agent_for_the_same_node_leaves),
 		CASE(an_attempt_of_an_earlier_boot_is_said_to_be_one),
+		CASE(a_node_of_an_earlier_boot_may_have_lost_its_claim),
 		CASE(a_killed_shim_is_replaced_by_the_agent_which_learns_the_real_status),
 		CASE(the_same_without_a_cgroup),
 		CASE(a_job_without_a_shim_can_still_be_stopped),

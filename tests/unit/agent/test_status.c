@@ -34,7 +34,7 @@ static void what_is_written_is_read(void **state)
 
 	assert_int_equal(status_read(dir, &st, &err), 0);
 	assert_int_equal(st.attempt, 0); /* nothing there */
-	assert_int_equal(status_claim(dir, 3, "boot", &fd, &err), 0);
+	assert_int_equal(status_claim(dir, 3, "boot", true, &fd, &err), 0);
 	assert_int_equal(status_read(dir, &st, &err), 0);
 	assert_int_equal(st.attempt, 3);
 	assert_string_equal(st.boot_id, "boot");
@@ -73,8 +73,8 @@ static void an_attempt_is_claimed_once(void **state)
 	int dir = open_dir(state), fd, other;
 	struct err err = {0};
 
-	assert_int_equal(status_claim(dir, 1, "boot", &fd, &err), 0);
-	assert_int_equal(status_claim(dir, 1, "boot", &other, &err), -1);
+	assert_int_equal(status_claim(dir, 1, "boot", true, &fd, &err), 0);
+	assert_int_equal(status_claim(dir, 1, "boot", true, &other, &err), -1);
 	assert_int_equal(err.kind, ERR_CONFLICT);
 	/* Nothing else is left in the directory. */
 	char **names;
@@ -104,7 +104,7 @@ static void of_many_that_claim_at_the_same_time_one_wins(void **state)
 			close(gate[1]);
 			if (read(gate[0], &byte, 1) != 0)
 				_exit(2);
-			_exit(status_claim(dir, 1, "boot", &fd, NULL) == 0 ? 0 : 1);
+			_exit(status_claim(dir, 1, "boot", false, &fd, NULL) == 0 ? 0 : 1);
 		}
 	}
 	close(gate[1]); /* go */
@@ -127,7 +127,7 @@ static void a_claim_in_a_directory_that_is_gone_fails(void **state)
 	mkdir(unit_path(state, "d"), 0700);
 	dir = open(unit_path(state, "d"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rmdir(unit_path(state, "d"));
-	assert_int_equal(status_claim(dir, 1, "boot", &fd, &err), -1);
+	assert_int_equal(status_claim(dir, 1, "boot", true, &fd, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	assert_int_equal(status_open(dir, &fd, &err), -1);
 	close(dir);
@@ -141,7 +141,7 @@ static void a_torn_last_line_does_not_count(void **state)
 	struct status whole, st;
 	struct buf text;
 
-	assert_int_equal(status_claim(dir, 3, "boot", &fd, &err), 0);
+	assert_int_equal(status_claim(dir, 3, "boot", true, &fd, &err), 0);
 	status_add_job(fd, (struct proc_id){77, 88}, &err);
 	status_add_exit(fd, &sample_exit, &err);
 	buf_init(&text, 10000);
@@ -166,7 +166,7 @@ static void the_next_writer_closes_a_torn_line_before_its_own(void **state)
 	struct err err = {0};
 	struct status st;
 
-	assert_int_equal(status_claim(dir, 3, "boot", &fd, &err), 0);
+	assert_int_equal(status_claim(dir, 3, "boot", true, &fd, &err), 0);
 	assert_int_equal(write(fd, "{\"rec\":\"exit\",\"co", 17), 17);
 	close(fd);
 	assert_int_equal(status_open(dir, &fd, &err), 0);
@@ -233,16 +233,6 @@ static void a_status_that_cannot_be_read_is_an_error(void **state)
 	close(dir);
 }
 
-static void the_boot_has_an_id(void **state)
-{
-	char id[STATUS_BOOT_ID];
-	struct err err = {0};
-
-	(void)state;
-	assert_int_equal(status_boot_id(id, &err), 0);
-	assert_int_equal(strlen(id), 36);
-}
-
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, unit_make_dir, unit_remove_dir)
@@ -256,7 +246,6 @@ int main(void)
 		CASE(strange_records_change_nothing),
 		CASE(the_first_exit_is_the_exit),
 		CASE(a_status_that_cannot_be_read_is_an_error),
-		CASE(the_boot_has_an_id),
 	};
 
 	return cmocka_run_group_tests_name("agent: status", tests, NULL, NULL);

@@ -45,7 +45,7 @@ static int setup(void **state)
 		.ctx = b,
 	};
 	if (spool_make(b->t.dirfd, &err) < 0 ||
-	    status_claim(b->t.dirfd, 1, "boot", &b->t.status_fd, &err) < 0)
+	    status_claim(b->t.dirfd, 1, "boot", false, &b->t.status_fd, &err) < 0)
 		return -1;
 	b->writer[0] = openat(b->t.dirfd, "out.fifo", O_RDWR | O_NONBLOCK);
 	b->writer[1] = openat(b->t.dirfd, "err.fifo", O_RDWR | O_NONBLOCK);

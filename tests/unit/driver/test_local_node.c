@@ -94,6 +94,12 @@ static const char *config_value(struct bench *b, struct arena *a, const char *ke
 	return v;
 }
 
+static void wait_gone(pid_t pid)
+{
+	for (int64_t until = clock_boot_ms() + WAIT_MS; alive(pid) && clock_boot_ms() < until;)
+		poll(NULL, 0, 1);
+}
+
 static void the_table_knows_its_drivers(void **state)
 {
 	(void)state;
@@ -126,6 +132,31 @@ static void a_node_is_created_once(void **state)
 	assert_int_equal(strlen(config_value(b, a, "mark")), 24);
 }
 
+static void a_node_whose_directory_was_lost_is_not_of_this_boot(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(freep) char *config = NULL;
+	struct bench *b = *state;
+	char boot[PROC_BOOT_ID];
+
+	proc_boot_id(boot);
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_string_equal(config_value(b, a, "boot"), boot);
+	config = path_join(b->node, "agent.json");
+	pid_t pid = id_of(b);
+
+	kill(pid, SIGKILL);
+	wait_gone(pid);
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_string_equal(config_value(b, a, "boot"), boot);
+	pid = id_of(b);
+	kill(pid, SIGKILL);
+	wait_gone(pid);
+	assert_int_equal(unlink(config), 0); /* as a crash of the machine may do */
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_string_equal(config_value(b, a, "boot"), "lost");
+}
+
 static void an_agent_sees_only_what_it_may(void **state)
 {
 	struct bench *b = *state;
@@ -153,8 +184,7 @@ static void a_node_whose_agent_was_killed_is_broken_and_can_be_mended(void **sta
 	pid_t pid = id_of(b);
 
 	kill(pid, SIGKILL);
-	for (int64_t until = clock_boot_ms() + WAIT_MS; alive(pid) && clock_boot_ms() < until;)
-		poll(NULL, 0, 1);
+	wait_gone(pid);
 	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_BROKEN);
 	assert_int_equal(local_node_driver.find(&b->row), DRIVER_ABSENT);
 	b->row.token = "4567"; /* a new secret is taken over, the mark stays */
@@ -423,6 +453,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		CASE(the_table_knows_its_drivers),
 		CASE(a_node_is_created_once),
+		CASE(a_node_whose_directory_was_lost_is_not_of_this_boot),
 		CASE(an_agent_sees_only_what_it_may),
 		CASE(a_node_whose_agent_was_killed_is_broken_and_can_be_mended),
 		CASE(destroying_ends_agent_and_directory),

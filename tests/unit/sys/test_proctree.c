@@ -206,12 +206,22 @@ static void the_end_of_a_process_can_be_waited_for(void **state)
 	close(fd);
 }
 
+static void the_boot_has_an_id(void **state)
+{
+	char id[PROC_BOOT_ID];
+
+	(void)state;
+	proc_boot_id(id);
+	assert_int_equal(strlen(id), 36);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_is_known_by_pid_and_start),
 		cmocka_unit_test(a_name_with_spaces_and_parentheses_does_not_confuse),
 		cmocka_unit_test(a_zombie_is_dead),
+		cmocka_unit_test(the_boot_has_an_id),
 		cmocka_unit_test(descendants_are_found_at_any_depth),
 		cmocka_unit_test(a_mark_in_the_environment_is_found_whole_or_as_a_prefix),
 		cmocka_unit_test(only_the_listed_process_is_killed_not_one_that_got_its_pid),
