@@ -440,8 +440,12 @@ void job_update(struct agent *a)
 	update_collect(a);
 	if (!a->welcomed || !a->conn)
 		return;
+	if (a->relaying && a->grown) {
+		a->grown = false;
+		relay_look(&a->relay);
+	}
 	/* Output goes straight from its buffer to the socket; news of a few bytes each go together. */
-	if (!a->relaying || (!relay_look(&a->relay) && relay_waiting(&a->relay) == 0))
+	if (!a->relaying || relay_waiting(&a->relay) == 0)
 		conn_cork(a->conn);
 	tell_small(a);
 	if (a->relaying) {
@@ -458,7 +462,10 @@ void job_update(struct agent *a)
 
 static void changed(void *ctx)
 {
-	agent_wake(ctx);
+	struct agent *a = ctx;
+
+	a->grown = true;
+	agent_wake(a);
 }
 
 /* Tasks and nvidia-smi are forked by us and carry our name, not the job's. */

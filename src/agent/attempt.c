@@ -102,9 +102,8 @@ bool attempt_is_live(const struct attempt *at)
 
 void attempt_remove_groups(struct attempt *at)
 {
-	struct cgroup cg = at->cfg->cg;
-
-	cgroup_remove(&cg);
+	if (!at->no_groups)
+		at->no_groups = cgroup_remove(&at->cfg->cg);
 }
 
 void attempt_empty_spools(struct attempt *at)
@@ -490,6 +489,7 @@ static int make_dir(struct attempt *at, const char *node_dir, int no, struct err
 
 static int make_groups(struct attempt *at, uint64_t memory, struct err *err)
 {
+	at->no_groups = false;
 	cgroup_make(&at->cg, memory > 0);
 	return memory > 0 ? cgroup_limit_memory(&at->cg, memory, err) : 0;
 }

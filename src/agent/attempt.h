@@ -49,6 +49,7 @@ struct attempt {
 	struct loop_timer *shim_timer; /* where the kernel has no pidfd */
 	int hold[STREAMS];	       /* read ends: what is in a pipe survives a dead shim */
 	struct cgroup cg;
+	bool no_groups; /* they are removed */
 	enum stop_cause stop; /* asked for in this life of the agent */
 	char *mark;
 
@@ -77,7 +78,7 @@ void attempt_stop(struct attempt *at, enum stop_cause cause);
 void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status);
 /* It is reaped. */
 void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status);
-/* Nothing of the job is alive; remove its groups. */
 /* Give back the disk space of what the master has. */
 void attempt_empty_spools(struct attempt *at);
+/* Nothing of the job is alive; remove its groups. */
 void attempt_remove_groups(struct attempt *at);

@@ -65,6 +65,7 @@ struct agent {
 	/* The job. */
 	struct attempt at;
 	bool relaying;
+	bool grown; /* the bell rang: look at the spools */
 	struct relay relay;
 	struct scan scan;
 	struct loop_timer *scan_timer, *sample_timer;

@@ -42,10 +42,8 @@ void relay_close(struct relay *r)
 	r->acked_fd = -1;
 }
 
-bool relay_look(struct relay *r)
+void relay_look(struct relay *r)
 {
-	bool grew = false;
-
 	for (int s = 0; s < STREAMS; s++) {
 		struct stat st;
 
@@ -53,10 +51,8 @@ bool relay_look(struct relay *r)
 			r->s[s].fd = open_spool(r, (enum stream)s);
 		if (r->s[s].fd < 0 || fstat(r->s[s].fd, &st) < 0)
 			continue;
-		grew |= (uint64_t)st.st_size > r->s[s].size;
 		r->s[s].size = (uint64_t)st.st_size;
 	}
-	return grew;
 }
 
 static void tell_shim(struct relay *r)

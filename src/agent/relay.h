@@ -37,8 +37,8 @@ struct relay {
 /* dirfd must outlive it. */
 void relay_open(struct relay *r, int dirfd);
 void relay_close(struct relay *r);
-/* Look at the sizes; true if something grew. */
-bool relay_look(struct relay *r);
+/* Look at the sizes. */
+void relay_look(struct relay *r);
 /* A new connection: send again from what the master has. */
 void relay_resume(struct relay *r, const uint64_t acks[static STREAMS],
 		  const uint64_t looked[static STREAMS]);
