@@ -23,7 +23,9 @@ struct err;
 #define SHIM_ORPHAN SIGURG /* from the kernel: the agent died */
 
 struct shim_start {
-	const char *dir; /* a<attempt>, absolute, with the spools made */
+	const char *dir;  /* a<attempt>, absolute, with the spools made */
+	const char *mark; /* of the node: what the shim itself carries */
+	const char *home; /* what ps shows of a shim that waits */
 	int attempt;
 	const char *boot_id;
 	bool sync;	  /* the claim */
@@ -36,8 +38,8 @@ struct shim_start {
 	struct tend_limits limits;
 };
 
-/* The pid of the shim.  If it cannot even claim the attempt it exits with an errno as its code (EEXIST:
- * the attempt is taken); everything later is in the status file. */
-int shim_fork(const struct shim_start *s, pid_t *ret_pid, struct err *err);
+/* The pid of the shim: a new one, or the one that waits (agent/spare.h).  If it cannot even claim the attempt it exits
+ * with an errno as its code (EEXIST: the attempt is taken); everything later is in the status file. */
+int shim_launch(const struct shim_start *s, pid_t *ret_pid, struct err *err);
 /* The exit code and the kind of a program that cannot be started. */
 int shim_failed_code(enum err_kind kind);

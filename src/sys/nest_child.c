@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -52,13 +51,6 @@ int nest_open_log(const char *path)
 		return fd;
 	close(fd);
 	return open(path, flags, 0600);
-}
-
-static bool have_children(void)
-{
-	siginfo_t si;
-
-	return waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 static bool say(int64_t answer)
@@ -117,7 +109,7 @@ void nest_child_main(const struct nest_home *home, const struct nest_child *firs
 
 		title_words("agent", c.arg);
 		rc = home->role->run(c.arg, &stay);
-		if (!stay || turn == NEST_TURNS || have_children())
+		if (!stay || turn == NEST_TURNS)
 			break;
 		rest(home);
 		if (!next(home, text, &c))

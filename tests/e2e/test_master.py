@@ -137,3 +137,41 @@ def test_a_home_on_a_tiny_disk_works_without_ballast(regatta, tmp_path):
     with small_home(regatta, tmp_path, "6m") as home:
         assert regatta.json("run", "--", "sleep", "1.5")["verdict"] == "succeeded"  # longer than it takes to make one
         assert ballast(home) is None
+
+
+def whose_job(regatta, *more):
+    """The shim and the agent of a short job."""
+    run = regatta.json("run", *more, "--", "sh", "-c", "echo $PPID; read -r _ _ _ up _ </proc/$PPID/stat; echo $up; env")
+    shim, agent, *env = regatta.log(run["id"], "worker-0").decode().split("\n")
+    assert f"REGATTA_RUN={run['id']}" in env
+    return int(shim), int(agent), env
+
+
+def test_agents_and_shims_are_used_again_for_the_next_run_and_not_for_ever(regatta):
+    shim, agent, env = whose_job(regatta, "--set", "env.SECRET=1")
+    assert "SECRET=1" in env
+    again = whose_job(regatta)
+    assert again[:2] == (shim, agent)
+    assert not [line for line in again[2] if line.startswith("SECRET")]  # nothing of the last run is left in them
+    wait_for(lambda: {shim, agent} & set(regatta.pids("nest") + regatta.pids("shim")) == {shim, agent}, what="both to wait")
+    assert not regatta.pids("agent")
+    wait_for(lambda: not {shim, agent} & set(regatta.ours()), what="both to leave when nothing comes")
+
+
+def test_whoever_was_signalled_or_killed_while_it_waited_is_not_used_again(regatta):
+    shim, agent, _ = whose_job(regatta)
+    os.kill(shim, signal.SIGKILL)
+    other = whose_job(regatta)
+    assert other[0] != shim and other[1] == agent
+    os.kill(agent, signal.SIGKILL)
+    wait_for(lambda: other[0] not in regatta.ours(), what="its shim to end")
+    third = whose_job(regatta)
+    assert third[0] != other[0] and third[1] != agent
+    # A job that was stopped leaves its shim with a signal that must not meet the next job.
+    run = regatta.submit("--", "sleep", "1000")
+    regatta.wait(run, state="running")
+    stopped = [pid for pid, cmd in regatta.ours().items() if cmd.startswith(b"regatta\0shim") and run.encode() in cmd]
+    assert stopped
+    regatta("kill", "--now", run)
+    assert regatta.wait(run)["verdict"] == "cancelled"
+    assert whose_job(regatta)[0] not in stopped
