@@ -381,9 +381,9 @@ static bool look_like(const char *mark, const char *arg)
 	char *place = getenv(PROC_MARK);
 
 	title_words("shim", arg);
-	if (!place || strlen(place) != strlen(mark))
+	if (!place || strlen(place) != NEST_MARK_LEN || strlen(mark) != NEST_MARK_LEN)
 		return false;
-	memcpy(place, mark, strlen(mark));
+	memcpy(place, mark, NEST_MARK_LEN);
 	return true;
 }
 
