@@ -122,7 +122,7 @@ void env_regatta(const struct env_input *in, int rank, struct arena *a, struct e
 	const struct env_pair places[] = {
 		{"REGATTA_OUTPUT", in->output_dir},
 		{"REGATTA_WORK", in->work_dir},
-		{"REGATTA_HOSTFILE", in->hostfile},
+		{"REGATTA_HOSTFILE", strategy_has_hosts(c) ? in->hostfile : NULL},
 		{"REGATTA_METRICS", in->metrics_fifo},
 	};
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
@@ -170,6 +170,8 @@ void env_jax(const struct env_input *in, int rank, struct arena *a, struct env_l
 void env_mpi(const struct env_input *in, int rank, struct arena *a, struct env_list *env)
 {
 	(void)rank;
+	if (!strategy_has_hosts(in->crew))
+		return;
 	if (in->hostfile) {
 		env_put(env, a, "OMPI_MCA_orte_default_hostfile", in->hostfile);
 		env_put(env, a, "PRTE_MCA_prte_default_hostfile", in->hostfile);

@@ -75,13 +75,18 @@ bool strategy_crew(const struct strategy *s, const struct job *job, struct arena
 	return true;
 }
 
+bool strategy_has_hosts(const struct crew *crew)
+{
+	return crew->ncounted > 1;
+}
+
 static const char *host_lines(const struct crew *crew, const char *const *addresses,
 			      const char *after_address, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 
 	buf_init(&text, (size_t)JOB_MAX_NODES * HOSTFILE_LINE);
-	for (int i = 0; i < crew->ncounted; i++) {
+	for (int i = 0; strategy_has_hosts(crew) && i < crew->ncounted; i++) {
 		buf_addz(&text, addresses[i] ? addresses[i] : crew->members[i].name);
 		buf_addz(&text, after_address);
 	}

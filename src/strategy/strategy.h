@@ -69,8 +69,11 @@ bool strategy_crew(const struct strategy *s, const struct job *job, struct arena
  * own env, then the role's (later wins).  Sorted by name, each name once. */
 void strategy_env(const struct strategy *s, const struct env_input *in, int rank, struct arena *a,
 		  struct env_list *out);
+/* Are there others to name?  mpirun on a single node needs no hostfile, and is better off without: it takes all of its
+ * cores, and does not try to log in. */
+bool strategy_has_hosts(const struct crew *crew);
 /* The hostfile's text: one "address slots=1" line per counted rank; a name where the address is
- * NULL. */
+ * NULL.  "" if there are no others. */
 const char *strategy_hostfile(const struct crew *crew, const char *const *addresses,
 			      struct arena *a);
 /* The same for Hydra (MPICH, Intel MPI), which does not take "slots=1": "address:1" lines. */

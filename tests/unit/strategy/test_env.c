@@ -262,6 +262,20 @@ static void the_hostfiles_list_the_counted_ranks(void **state)
 			    "127.1.0.1:1\n127.1.0.2:1\n127.1.0.3:1\n");
 }
 
+static void a_single_rank_needs_no_hostfile(void **state)
+{
+	static const char *const names[] = {"REGATTA_HOSTFILE", "OMPI_MCA_orte_default_hostfile",
+					    "PRTE_MCA_prte_default_hostfile", "HYDRA_HOST_FILE",
+					    "I_MPI_HYDRA_HOST_FILE"};
+	struct fixture *f = make("command = 'x'\n");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		none(env_of(f, 0), names[i]);
+	assert_string_equal(strategy_hostfile(&f->crew, f->in.addresses, arena), "");
+	assert_string_equal(strategy_machinefile(&f->crew, f->in.addresses, arena), "");
+}
+
 static void a_host_without_an_address_is_listed_by_its_name(void **state)
 {
 	(void)state;
@@ -450,6 +464,7 @@ int main(int argc, char **argv)
 		T(torch_and_jax_know_the_counted_ranks_only),
 		T(mpi_finds_its_hostfile),
 		T(the_hostfiles_list_the_counted_ranks),
+		T(a_single_rank_needs_no_hostfile),
 		T(a_host_without_an_address_is_listed_by_its_name),
 		T(tf_config_is_json_with_tensorflows_words),
 		T(tf_config_has_no_name_twice),
