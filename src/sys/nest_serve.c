@@ -129,13 +129,13 @@ static int64_t hand_over(struct nest *n, char *text, size_t size, const struct n
 	return 0;
 }
 
+/* As many as the socket takes; the others next time. */
 static void send_home(struct nest *n)
 {
-	for (size_t i = 0; i < n->hatched.n; i++) {
-		if (n->hatched.v[i].idle)
-			send(n->yard, NEST_LEAVE, sizeof(NEST_LEAVE), MSG_DONTWAIT | MSG_NOSIGNAL);
-		n->hatched.v[i].idle = false;
-	}
+	for (size_t i = 0; i < n->hatched.n; i++)
+		if (n->hatched.v[i].idle &&
+		    send(n->yard, NEST_LEAVE, sizeof(NEST_LEAVE), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+			n->hatched.v[i].idle = false;
 }
 
 /* ---- the dead ---- */
