@@ -333,6 +333,15 @@ static void shim_gone(struct attempt *at)
 	take_over(at);
 }
 
+/* The shim that was our child has ended, or has done its work. */
+static void shim_left(struct attempt *at)
+{
+	at->shim = 0;
+	at->parent = true;
+	shim_gone(at);
+	at->ev.changed(at->ctx);
+}
+
 static void shim_readable(void *ctx, int fd, int events)
 {
 	(void)fd;
@@ -496,7 +505,7 @@ static int make_groups(struct attempt *at, uint64_t memory, struct err *err)
 	return memory > 0 ? cgroup_limit_memory(&at->cg, memory, err) : 0;
 }
 
-/* For us that is as good as its end. */
+/* Having done its work is as good as its end. */
 static void shim_rests(void *ctx, int fd, int events)
 {
 	struct attempt *at = ctx;
@@ -504,11 +513,8 @@ static void shim_rests(void *ctx, int fd, int events)
 	(void)fd;
 	(void)events;
 	at->spare_io = loop_io_free(at->spare_io);
-	if (!spare_heard())
-		return; /* it ends */
-	at->shim = 0;
-	look(at);
-	at->ev.changed(at->ctx);
+	if (spare_heard()) /* otherwise it ends */
+		shim_left(at);
 }
 
 static int launch(struct attempt *at, const char *node_dir, const struct msg_start *m,
@@ -636,8 +642,6 @@ void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status)
 		at->shim = 0;
 		watch_stranger(at);
 	} else {
-		at->shim = 0;
-		at->parent = true;
-		shim_gone(at);
+		shim_left(at);
 	}
 }

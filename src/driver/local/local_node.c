@@ -307,7 +307,7 @@ static enum driver_outcome node_find(struct driver_row *row)
 
 /* ---- the end of it ---- */
 
-/* The shim and the job of each attempt, as far as they are on record and alive. */
+/* The job of each attempt, as far as it is on record and alive.  Not the shim: by now it may be that of another node. */
 static void recorded_procs(const char *path, struct proc_list *out)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -321,7 +321,7 @@ static void recorded_procs(const char *path, struct proc_list *out)
 		struct proc_info p;
 		struct doc *d;
 
-		if (json_parse(line, a, &d, NULL) < 0)
+		if (json_parse(line, a, &d, NULL) < 0 || !str_is(doc_str(d, "rec", STR("")), "job"))
 			continue;
 		struct proc_id id = {(pid_t)doc_int(d, "pid", 0), (uint64_t)doc_int(d, "start", 0)};
 

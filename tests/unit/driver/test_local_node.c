@@ -286,15 +286,21 @@ static void destroying_finds_what_is_on_record(void **state)
 	struct bench *b = *state;
 
 	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
-	pid_t pid = leftover("unknown", NULL);
+	pid_t pid = leftover("unknown", NULL), shim = leftover("of another node by now", NULL);
 	char *status = path_join(b->node, "status");
-	char text[160];
+	char text[240];
 
-	snprintf(text, sizeof(text), "torn{\n{\"rec\":\"job\",\"pid\":%d,\"start\":%llu}\n",
-		 (int)pid, (unsigned long long)proc_id_of(pid).start);
+	snprintf(text, sizeof(text),
+		 "torn{\n{\"rec\":\"started\",\"pid\":%d,\"start\":%llu}\n"
+		 "{\"rec\":\"job\",\"pid\":%d,\"start\":%llu}\n",
+		 (int)shim, (unsigned long long)proc_id_of(shim).start, (int)pid,
+		 (unsigned long long)proc_id_of(pid).start);
 	assert_int_equal(file_write_atomic(status, str_from(text), 0600, false, NULL), 0);
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
 	assert_false(alive(pid));
+	assert_true(alive(shim));
+	kill(shim, SIGKILL);
+	waitpid(shim, NULL, 0);
 	waitpid(pid, NULL, 0);
 	free(status);
 }
