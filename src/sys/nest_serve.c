@@ -123,7 +123,8 @@ static int64_t hand_over(struct nest *n, char *text, size_t size, const struct n
 		return w.answer;
 	}
 	/* They were killed or stopped.  If one has it and wakes up later, it is a second agent, which leaves. */
-	recv(n->home.yard, text, 1, MSG_DONTWAIT);
+	while (recv(n->home.yard, &w, sizeof(w), MSG_DONTWAIT) >= 0)
+		;
 	for (size_t i = 0; i < n->hatched.n; i++)
 		n->hatched.v[i].idle = false;
 	return 0;
