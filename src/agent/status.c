@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -22,23 +23,23 @@
 /* ---- writing ---- */
 
 /* One write, so that a reader sees the line or not; a torn line before it is closed first. */
-static int append(int fd, const struct buf *line, struct err *err)
+static int append(int fd, struct str line, struct err *err)
 {
-	char last = '\n';
+	char last = '\n', newline[] = "\n";
 	off_t end = lseek(fd, 0, SEEK_END);
-	struct buf all;
-	int rc;
+	ssize_t done;
 
 	if (end < 0 || (end > 0 && pread(fd, &last, 1, end - 1) != 1))
 		return err_errno(err, errno, "read the end of the status file");
-	buf_init(&all, RECORD_MAX + 2);
-	if (last != '\n')
-		buf_addc(&all, '\n');
-	buf_addstr(&all, buf_str(line));
-	buf_addc(&all, '\n');
-	rc = file_write_all(fd, all.p, all.n, err);
-	buf_release(&all);
-	return rc < 0 ? err_wrap(err, "write the status file") : 0;
+	struct iovec parts[] = {{newline, last != '\n'}, {(void *)line.p, line.n}, {newline, 1}};
+	size_t want = parts[0].iov_len + line.n + 1;
+
+	do {
+		done = writev(fd, parts, 3);
+	} while (done < 0 && errno == EINTR);
+	if (done != (ssize_t)want) /* a part of it: the disk is full */
+		return err_errno(err, done < 0 ? errno : ENOSPC, "write the status file");
+	return 0;
 }
 
 static void open_record(struct jsonw *w, struct buf *b, const char *rec)
@@ -54,7 +55,7 @@ static int end_record(struct jsonw *w, struct buf *b, int fd, struct err *err)
 	int rc;
 
 	jsonw_close(w);
-	rc = append(fd, b, err);
+	rc = append(fd, buf_str(b), err);
 	buf_release(b);
 	return rc;
 }
@@ -122,15 +123,14 @@ int status_add_limits(int fd, int64_t grace_ms, int64_t deadline_ms, struct err 
 	return end_record(&w, &b, fd, err);
 }
 
+/* Without an allocation: the job's process calls it in the shim's memory, and may be killed meanwhile. */
 int status_add_job(int fd, struct proc_id job, struct err *err)
 {
-	struct jsonw w;
-	struct buf b;
+	char line[96];
+	int n = snprintf(line, sizeof(line), "{\"rec\":\"job\",\"pid\":%d,\"start\":%" PRIu64 "}",
+			 (int)job.pid, job.start);
 
-	open_record(&w, &b, "job");
-	jsonw_kint(&w, "pid", job.pid);
-	jsonw_kint(&w, "start", (int64_t)job.start);
-	return end_record(&w, &b, fd, err);
+	return append(fd, (struct str){line, (size_t)n}, err);
 }
 
 int status_add_gap(int fd, const struct gap *g, const char *reason, struct err *err)
