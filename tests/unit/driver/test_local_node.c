@@ -348,6 +348,7 @@ static void an_agent_that_has_cleaned_up_is_waited_for_not_searched(void **state
 	assert_int_equal(file_write_all(fd, "clean\n", 6, NULL), 0);
 	kill(pid, SIGTERM);
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	wait_gone(pid); /* it has let go of the node, and ends in its own time */
 	assert_false(alive(pid));
 	assert_false(file_exists(b->node));
 	free(file);
