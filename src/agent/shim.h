@@ -6,7 +6,7 @@
  * orphan of the job becomes its child, so "no children" proves that nothing is left.
  * It claims the attempt, starts the job, pumps its pipes to the spools, enforces
  * the time limit, ends the whole tree and records the exit, whether or not an
- * agent or a master is alive.
+ * agent or a master is alive.  Then it may wait for the next job (agent/spare.h).
  *
  * Signals to the shim: SIGTERM stops the job (SIGTERM, grace, SIGKILL), SIGUSR1
  * kills it now, SIGUSR2 stops it because the lease ran out.

@@ -1,6 +1,5 @@
 #include "agent/spare.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>

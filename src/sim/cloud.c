@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CLAIM_LOST 500 /* per mille of those that a reboot finds */
+
 static int resource_of(const struct world *w, int rank)
 {
 	return w->plan.resource_of[rank];
@@ -240,6 +242,7 @@ static void job_start(struct world *w, int rank, int attempt)
 			broken(w, "gang: %s was started before it was ready",
 			       w->plan.crew.members[rank].name);
 		mc->started = mc->running = true;
+		mc->other_boot = false;
 		mc->attempt = attempt;
 		mc->ended = mc->serving = false;
 		if (attempt < SIM_MAX_EXECS && ++w->execs[rank][attempt] > 1)
@@ -331,9 +334,9 @@ static void dial(struct world *w, int index)
 	node_say(w, rank,
 		 &(struct event){.kind = EV_NODE_HELLO,
 				 .attempt = mc->started ? mc->attempt : 0,
-				 .holds = !mc->started	   ? HOLDS_NOTHING
-					  : mc->other_boot ? HOLDS_OTHER_BOOT
-							   : HOLDS_STARTED});
+				 .holds = mc->other_boot ? HOLDS_OTHER_BOOT
+					  : mc->started	 ? HOLDS_STARTED
+							 : HOLDS_NOTHING});
 	if (mc->serving)
 		node_say(w, rank, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
 	if (mc->ended) {
@@ -374,13 +377,15 @@ static void machine_dies(struct world *w, int index)
 		(struct machine){.epoch = ++w->epochs, .heard = w->machines[index].heard};
 }
 
-/* What ran is no more, and nobody knows how it ended; what is on its disk stays. */
+/* What ran is no more, and nobody knows how it ended.  Even that it ran may be forgotten: a claim is not synced. */
 static void reboot(struct world *w, int index)
 {
 	struct machine *mc = &w->machines[index];
 
 	w->res->faults++;
-	mc->other_boot |= mc->running;
+	mc->other_boot = !mc->ended;
+	if (mc->running && chance(w, CLAIM_LOST))
+		mc->started = false;
 	mc->running = mc->serving = mc->agent_up = false;
 	cut(w, index, true);
 	queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 3000),

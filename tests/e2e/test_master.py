@@ -160,9 +160,13 @@ def test_agents_and_shims_are_used_again_for_the_next_run_and_not_for_ever(regat
 
 def test_whoever_was_signalled_or_killed_while_it_waited_is_not_used_again(regatta):
     shim, agent, _ = whose_job(regatta)
-    os.kill(shim, signal.SIGKILL)
-    other = whose_job(regatta)
-    assert other[0] != shim and other[1] == agent
+    for signo in (signal.SIGKILL, signal.SIGTERM):
+        wait_for(lambda: shim in regatta.pids("shim") and agent in regatta.pids("nest"), what="both to wait")
+        os.kill(shim, signo)
+        wait_for(lambda: shim not in regatta.pids("shim"), what="the shim to end")
+        other = whose_job(regatta)
+        assert other[0] != shim and other[1] == agent
+        shim = other[0]
     os.kill(agent, signal.SIGKILL)
     wait_for(lambda: other[0] not in regatta.ours(), what="its shim to end")
     third = whose_job(regatta)
@@ -175,3 +179,11 @@ def test_whoever_was_signalled_or_killed_while_it_waited_is_not_used_again(regat
     regatta("kill", "--now", run)
     assert regatta.wait(run)["verdict"] == "cancelled"
     assert whose_job(regatta)[0] not in stopped
+
+
+def test_a_start_that_is_too_long_for_one_that_waits_gets_a_new_shim(regatta):
+    shim, agent, _ = whose_job(regatta)
+    long = [word for k in range(3) for word in ("--set", f"env.LONG{k}=" + "x" * 60000)]
+    other = whose_job(regatta, *long)
+    assert other[0] != shim and other[1] == agent
+    assert sum(len(line) == len("LONG0=") + 60000 for line in other[2]) == 3

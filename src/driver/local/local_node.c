@@ -42,10 +42,10 @@
 #define PROTO 1
 #define MARK_BYTES (NEST_MARK_LEN / 2)
 #define CONFIG_FILE "agent.json" /* see agent/agent.h */
-#define LOST "lost"
-#define AGENTS_LOG "agents.log" /* of all nodes, below link_dir */
-#define BELL_FILE "bell.fifo"	/* the same */
-#define LEAVING_MS 500		/* an agent that has cleaned up is about to leave */
+#define BELL_FILE "bell.fifo"	 /* the same */
+#define AGENTS_LOG "agents.log"	 /* of all nodes, below link_dir */
+#define LOST "lost"		 /* instead of a boot: its directory was made again */
+#define LEAVING_MS 500		 /* an agent that has cleaned up is about to leave */
 #define LEAVING_LOOK_MS 5
 #define KILL_MS 2000 /* then the node is held, and the core asks again */
 #define KILL_PAUSE_MS 2

@@ -1,6 +1,7 @@
 /* Trouble that once cost a job, a core or the truth: each of these was a defect. */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -61,6 +62,7 @@ static pid_t start_running(struct fake *f, const char *script)
 #define DIE "die"	      /* before the job's record */
 #define DIE_BOTH "die-both"   /* the same, and the agent first */
 #define DIE_LATER "die-later" /* between the job's record and its program */
+#define NO_RECORD "no-record" /* the job's record cannot be written */
 #define LINGER "linger"	      /* when everything is told */
 #define ENDLESS "endless"     /* there is always more to read */
 
@@ -98,6 +100,8 @@ int __wrap_status_add_job(int fd, struct proc_id job, struct err *err)
 
 	if (both || is_asked(dirfd, DIE))
 		kill_shim(both);
+	if (is_asked(dirfd, NO_RECORD))
+		return err_errno(err, ENOSPC, "write the status file");
 	int rc = __real_status_add_job(fd, job, err);
 
 	if (is_asked(dirfd, DIE_LATER))
@@ -402,6 +406,21 @@ static void a_job_dies_with_its_shim_until_its_program_runs(void **state)
 	assert_false(file_exists(fake_below(f, "ran")));
 }
 
+static void a_job_that_cannot_be_recorded_does_not_run(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	make_file(in_node(f, NO_RECORD));
+	fake_start(f, "echo x > $DIR/ran");
+	const struct doc *e = fake_end(f);
+
+	assert_int_equal(fake_int(e, "code"), 126);
+	assert_string_equal(fake_str(e, "reason"),
+			    "record the job's start: No space left on device");
+	assert_false(file_exists(fake_below(f, "ran")));
+}
+
 static void a_silent_job_ends_at_once_after_its_shim_was_killed(void **state)
 {
 	struct fake *f = *state;
@@ -569,6 +588,7 @@ int main(int argc, char **argv)
 		CASE(a_job_that_never_ran_has_no_exit_code),
 		CASE(a_job_that_never_ran_is_said_to_be_one_by_a_later_agent),
 		CASE(a_job_dies_with_its_shim_until_its_program_runs),
+		CASE(a_job_that_cannot_be_recorded_does_not_run),
 		CASE(a_silent_job_ends_at_once_after_its_shim_was_killed),
 		CASE(a_big_environment_does_not_hide_the_mark),
 		CASE(a_big_environment_does_not_hide_the_mark_of_an_orphan),

@@ -515,6 +515,33 @@ static void a_node_that_comes_back_from_a_reboot_is_lost(void **state)
 	close_run(f);
 }
 
+static void a_reboot_before_the_start_costs_nothing(void **state)
+{
+	struct fixture *f = open_run("command = ['w']\ncount = 2\n");
+
+	(void)state;
+	accept_and_create(f);
+	give(f, (struct event){.kind = EV_NODE_HELLO, .index = 0, .holds = HOLDS_OTHER_BOOT});
+	assert_true(has(f, FX_PREPARE, 0));
+	assert_int_equal(f->r->nodes[0].state, NODE_HERE);
+	close_run(f);
+}
+
+/* The start may have been acted on, and its claim lost. */
+static void a_reboot_after_the_start_was_sent_is_not_answered_by_another_start(void **state)
+{
+	struct fixture *f = open_run("command = ['w']\n");
+
+	(void)state;
+	all_ready(f);
+	assert_int_equal(count(f, FX_START), 1);
+	say(f, 0, EV_NODE_DROPPED);
+	give(f, (struct event){.kind = EV_NODE_HELLO, .index = 0, .holds = HOLDS_OTHER_BOOT});
+	assert_int_equal(f->r->nodes[0].state, NODE_LOST);
+	assert_int_equal(count(f, FX_START), 0);
+	close_run(f);
+}
+
 static void a_node_silent_for_the_whole_lease_is_lost(void **state)
 {
 	struct fixture *f = open_run("command = ['w']\n[timeouts]\nlease = '1m'\n");
@@ -690,6 +717,9 @@ int main(void)
 		cmocka_unit_test(a_node_that_cannot_be_prepared_again_has_nothing_to_give),
 		cmocka_unit_test(a_node_that_waits_for_its_start_has_nothing_to_stop),
 		cmocka_unit_test(a_node_that_comes_back_from_a_reboot_is_lost),
+		cmocka_unit_test(a_reboot_before_the_start_costs_nothing),
+		cmocka_unit_test(
+			a_reboot_after_the_start_was_sent_is_not_answered_by_another_start),
 		cmocka_unit_test(a_node_silent_for_the_whole_lease_is_lost),
 		cmocka_unit_test(max_runtime_ends_the_run),
 		cmocka_unit_test(a_node_that_is_never_ready_is_named),
