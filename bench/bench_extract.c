@@ -53,16 +53,16 @@ static void plain_line(struct buf *b, struct rng *r)
 			   n, n % 300);
 		break;
 	case 1:
-		buf_printf(b,
-			   "DEBUG trainer.py:214 moved batch %u to cuda:%u, pinned=True "
-			   "non_blocking=True\n",
-			   n, n % 8);
+		buf_printf(
+			b,
+			"DEBUG trainer.py:214 moved batch %u to cuda:%u, pinned=True non_blocking=True\n",
+			n, n % 8);
 		break;
 	case 2:
-		buf_printf(b,
-			   "ip-10-0-3-%u NCCL INFO Channel %02u/0 : %u[%u] -> %u[%u] via "
-			   "NET/Socket/0\n",
-			   n % 255, n % 16, n % 8, n % 8, n % 7, n % 7);
+		buf_printf(
+			b,
+			"ip-10-0-3-%u NCCL INFO Channel %02u/0 : %u[%u] -> %u[%u] via NET/Socket/0\n",
+			n % 255, n % 16, n % 8, n % 8, n % 7, n % 7);
 		break;
 	case 3:
 		buf_printf(b,
@@ -80,10 +80,10 @@ static void plain_line(struct buf *b, struct rng *r)
 			n % 24, n * 4, n % 9000);
 		break;
 	case 6:
-		buf_printf(b,
-			   "INFO heartbeat rank %u alive, queue depth %u, prefetch %u, host cpu "
-			   "%u%%\n",
-			   n % 64, n % 32, n % 16, n % 100);
+		buf_printf(
+			b,
+			"INFO heartbeat rank %u alive, queue depth %u, prefetch %u, host cpu %u%%\n",
+			n % 64, n % 32, n % 16, n % 100);
 		break;
 	default:
 		buf_printf(
@@ -102,16 +102,16 @@ static void metric_line(struct buf *b, struct rng *r)
 	switch (rng_below(r, 6)) {
 	case 0:
 	case 1:
-		buf_printf(b,
-			   "2026-03-14 09:26:53,589 INFO step=%u loss=%.5f acc=%.4f step_time=%.4f "
-			   "lr %.3e\n",
-			   n, v, v / 3, v / 10, v * 1e-4);
+		buf_printf(
+			b,
+			"2026-03-14 09:26:53,589 INFO step=%u loss=%.5f acc=%.4f step_time=%.4f lr %.3e\n",
+			n, v, v / 3, v / 10, v * 1e-4);
 		break;
 	case 2:
-		buf_printf(b,
-			   "2026-03-14 09:26:53,589 INFO trainer-%u images/sec: %.2f GPU mem: %.1f "
-			   "GB\n",
-			   n % 8, v * 900, v * 10);
+		buf_printf(
+			b,
+			"2026-03-14 09:26:53,589 INFO trainer-%u images/sec: %.2f GPU mem: %.1f GB\n",
+			n % 8, v * 900, v * 10);
 		break;
 	case 3:
 		buf_printf(
@@ -120,16 +120,16 @@ static void metric_line(struct buf *b, struct rng *r)
 			n % 90, v, v * 20);
 		break;
 	case 4:
-		buf_printf(b,
-			   "2026-03-14 09:26:53,589 INFO optimizer: grad_norm=%.4f after clipping "
-			   "at 1.0\n",
-			   v);
+		buf_printf(
+			b,
+			"2026-03-14 09:26:53,589 INFO optimizer: grad_norm=%.4f after clipping at 1.0\n",
+			v);
 		break;
 	default:
-		buf_printf(b,
-			   "2026-03-14 09:26:53,589 INFO [step %u] | loss=%.5f | tokens seen so "
-			   "far %u000\n",
-			   n, v, n);
+		buf_printf(
+			b,
+			"2026-03-14 09:26:53,589 INFO [step %u] | loss=%.5f | tokens seen so far %u000\n",
+			n, v, n);
 		break;
 	}
 }

@@ -15,8 +15,8 @@
 struct conn;
 
 #define RELAY_WINDOW (4 * 1024 * 1024)
-#define RELAY_FRAME                                                                                \
-	(64 * 1024) /* of at most 256 KiB: larger ones are not faster, only larger in memory */
+/* of at most 256 KiB: larger ones are not faster, only larger in memory */
+#define RELAY_FRAME (64 * 1024)
 #define RELAY_QUEUE                                                                                \
 	(256 *                                                                                     \
 	 1024) /* no frame is added to a longer queue; it must reach the connection's low water mark */

@@ -54,8 +54,8 @@ struct command {
 	const char *name;
 	const char *group;		      /* heading in the overview; NULL: not shown */
 	const struct cli_argument *arguments; /* ends with .name == NULL; NULL = none */
-	const struct cli_option
-		*options; /* the same; --output and --help come with every command */
+	/* the same; --output and --help come with every command */
+	const struct cli_option *options;
 	const char *rest; /* "COMMAND": words after "--" are accepted; NULL = they are arguments */
 	const char *help; /* one line */
 	const char *more; /* a paragraph; may be NULL */

@@ -150,8 +150,8 @@ static const struct cli_option compare_options[] = {
 	{.name = "use",
 	 .value = "FIGURE",
 	 .choices = uses,
-	 .help = "what a run gives for a metric: median (default) or mean of its samples after "
-		 "the warm-up, last or best"},
+	 .help = "what a run gives for a metric: median (default) or mean of its samples after the warm-up, "
+		 "last or best"},
 	{.name = "threshold",
 	 .value = "PCT",
 	 .help = "a change up to PCT percent does not matter (default 5)"},
@@ -197,8 +197,8 @@ static const struct cli_option sim_options[] = {
 static const struct cli_option master_options[] = {
 	{.name = "listen",
 	 .value = "ADDR:PORT",
-	 .help = "serve HTTP there (default: the next free port of 127.0.0.1 from 5436 on); with "
-		 "TLS beyond this machine"},
+	 .help = "serve HTTP there (default: the next free port of 127.0.0.1 from 5436 on); with TLS beyond "
+		 "this machine"},
 	{.name = "stop",
 	 .help = "stop the running master; its runs go on and are taken up again by the next one"},
 	{.name = "cancel", .help = "with --stop: cancel the active runs first"},
@@ -238,9 +238,8 @@ const struct command cli_commands[] = {
 	 .options = run_options,
 	 .rest = "COMMAND",
 	 .help = "run a job file, or a command, and watch it",
-	 .more = "FILE is a job file (.toml, .yaml or .json; default job.toml).  Without a file, "
-		 "the command after '--' "
-		 "is the job.  Ctrl-C cancels the run, a second one hurries; the exit code says "
+	 .more = "FILE is a job file (.toml, .yaml or .json; default job.toml).  Without a file, the command "
+		 "after '--' is the job.  Ctrl-C cancels the run, a second one hurries; the exit code says "
 		 "how it ended.",
 	 .example = "regatta run job.toml\n"
 		    "regatta run -n 4 -- python3 train.py\n"
@@ -256,8 +255,7 @@ const struct command cli_commands[] = {
 	 .group = WATCHING,
 	 .arguments = optional_run,
 	 .help = "show one run: phase, nodes, metrics, verdict",
-	 .more = "RUN is the id of a run or any unique prefix of it; without it, the latest run is "
-		 "meant.",
+	 .more = "RUN is the id of a run or any unique prefix of it; without it, the latest run is meant.",
 	 .example = "regatta status quickstart",
 	 .run = command_status},
 	{.name = "logs",
@@ -265,9 +263,8 @@ const struct command cli_commands[] = {
 	 .arguments = run_and_node,
 	 .options = logs_options,
 	 .help = "print the output of a run's nodes",
-	 .more = "Without NODE, the only node, or all nodes with their names in front.  Without "
-		 "RUN, the latest run.  "
-		 "Bytes are printed as the job wrote them, except on a terminal, where control "
+	 .more = "Without NODE, the only node, or all nodes with their names in front.  Without RUN, the "
+		 "latest run.  Bytes are printed as the job wrote them, except on a terminal, where control "
 		 "characters are escaped.",
 	 .example = "regatta logs quickstart trainer-0 --tail 20\n"
 		    "regatta logs quickstart -f",
@@ -277,8 +274,7 @@ const struct command cli_commands[] = {
 	 .arguments = run_and_metric,
 	 .options = metrics_options,
 	 .help = "print first, last, best and mean of a run's metrics",
-	 .more = "With NAME, that metric only and its course over time.  Without RUN, the latest "
-		 "run.",
+	 .more = "With NAME, that metric only and its course over time.  Without RUN, the latest run.",
 	 .example = "regatta metrics quickstart loss\n"
 		    "regatta metrics quickstart --host",
 	 .run = command_metrics},
@@ -294,8 +290,8 @@ const struct command cli_commands[] = {
 	 .arguments = optional_run,
 	 .options = report_options,
 	 .help = "write report.html, metrics.csv and summary.json of a run",
-	 .more = "report.html is one file with its charts in it; it fetches nothing and runs no "
-		 "script.  Without RUN, the latest run.",
+	 .more = "report.html is one file with its charts in it; it fetches nothing and runs no script.  "
+		 "Without RUN, the latest run.",
 	 .example = "regatta report quickstart\n"
 		    "regatta report quickstart -o /tmp/quickstart",
 	 .run = command_report},
@@ -304,10 +300,10 @@ const struct command cli_commands[] = {
 	 .arguments = compared_runs,
 	 .options = compare_options,
 	 .help = "compare the metrics of runs with those of the first",
-	 .more = "Each of RUNS is a run, or a group of repeats: runs joined by commas, the name of "
-		 "a job (all its runs that succeeded), or name@lastN.  The first is the baseline.  "
-		 "With two runs or more on both sides the difference is tested; exit code 1 if a "
-		 "metric got worse beyond the threshold.",
+	 .more = "Each of RUNS is a run, or a group of repeats: runs joined by commas, the name of a job "
+		 "(all its runs that succeeded), or name@lastN.  The first is the baseline.  With two runs "
+		 "or more on both sides the difference is tested; exit code 1 if a metric got worse beyond "
+		 "the threshold.",
 	 .example = "regatta compare base@last5 new@last5\n"
 		    "regatta compare ctr-abcd ctr-efgh --metric loss --threshold 2",
 	 .run = command_compare},
@@ -316,8 +312,7 @@ const struct command cli_commands[] = {
 	 .arguments = many_runs,
 	 .options = kill_options,
 	 .help = "cancel runs",
-	 .more = "Every process of the run gets SIGTERM and, after the job's grace period, "
-		 "SIGKILL.",
+	 .more = "Every process of the run gets SIGTERM and, after the job's grace period, SIGKILL.",
 	 .example = "regatta kill quickstart --now",
 	 .run = command_kill},
 	{.name = "cleanup",
@@ -330,8 +325,8 @@ const struct command cli_commands[] = {
 	 .group = WATCHING,
 	 .options = ui_options,
 	 .help = "open the dashboard in a browser",
-	 .more = "Prints a link that is good once, for two minutes, and opens it when there is a "
-		 "screen.  Callers without a browser use a token: 'regatta token'.",
+	 .more = "Prints a link that is good once, for two minutes, and opens it when there is a screen.  "
+		 "Callers without a browser use a token: 'regatta token'.",
 	 .example = "regatta ui\n"
 		    "regatta ui --print --scope read",
 	 .run = command_ui},
@@ -349,8 +344,7 @@ const struct command cli_commands[] = {
 	 .arguments = optional_strategy,
 	 .options = init_options,
 	 .help = "write a commented job file to start from",
-	 .more = "STRATEGY chooses the kind of job (default single).  A file that exists is never "
-		 "overwritten.",
+	 .more = "STRATEGY chooses the kind of job (default single).  A file that exists is never overwritten.",
 	 .example = "regatta init pserver -o ctr.toml",
 	 .run = command_init},
 	{.name = "explain",
@@ -369,8 +363,7 @@ const struct command cli_commands[] = {
 	 .group = MACHINERY,
 	 .options = master_options,
 	 .help = "run the master in the foreground, or stop it",
-	 .more = "Every command starts a master in the background when there is none; it leaves "
-		 "when idle.",
+	 .more = "Every command starts a master in the background when there is none; it leaves when idle.",
 	 .example = "regatta master --listen 127.0.0.1:5436\n"
 		    "regatta master --stop",
 	 .run = command_master},
@@ -379,8 +372,7 @@ const struct command cli_commands[] = {
 	 .arguments = token_action,
 	 .options = token_options,
 	 .help = "make, list or revoke tokens for callers over HTTP",
-	 .more = "A token is printed once and kept as a hash.  Your own, for everything, is in "
-		 "$REGATTA_HOME/token.",
+	 .more = "A token is printed once and kept as a hash.  Your own, for everything, is in $REGATTA_HOME/token.",
 	 .example = "regatta token new --scope read --expires 7d --name grafana\n"
 		    "regatta token list\n"
 		    "regatta token revoke 1f2e3d4c",
@@ -536,8 +528,8 @@ int cli_main(int argc, char **argv)
 	if (cmd)
 		return run_command(cmd, argc - 2, argv + 2);
 	if (name[0] == '-') {
-		cli_say("unknown option '%.100s' before the command: options go after it, "
-			"'regatta --help' lists the commands",
+		cli_say("unknown option '%.100s' before the command: options go after it, 'regatta --help' "
+			"lists the commands",
 			name);
 		return 2;
 	}

@@ -196,9 +196,7 @@ int command_compare(const struct call *c)
 	}
 	CLEANUP(freep) char *path = compare_path(c);
 	if (!path) {
-		cli_say("compare: too many names for one request: take groups by the name of a "
-			"job, "
-			"or name@lastN");
+		cli_say("compare: too many names for one request: take groups by the name of a job, or name@lastN");
 		return 2;
 	}
 	if (api_open(&api, true, &err) < 0)

@@ -268,14 +268,15 @@ static void zsh_script(struct buf *out)
 		zsh_help(out, c->help);
 		buf_addz(out, "'\n");
 	}
-	buf_addz(out, "\t)\n"
-		      "\tif ((CURRENT == 2)); then\n\t\t_describe command names\n\t\treturn\n\tfi\n"
-		      "\tlocal dashes=${words[(i)--]}\n"
-		      "\tif ((dashes < CURRENT)); then\n"
-		      "\t\tshift $dashes words\n\t\t((CURRENT -= "
-		      "dashes))\n\t\t_normal\n\t\treturn\n\tfi\n"
-		      "\tshift words\n\t((CURRENT--))\n"
-		      "\tcase $words[1] in\n");
+	buf_addz(
+		out,
+		"\t)\n"
+		"\tif ((CURRENT == 2)); then\n\t\t_describe command names\n\t\treturn\n\tfi\n"
+		"\tlocal dashes=${words[(i)--]}\n"
+		"\tif ((dashes < CURRENT)); then\n"
+		"\t\tshift $dashes words\n\t\t((CURRENT -= dashes))\n\t\t_normal\n\t\treturn\n\tfi\n"
+		"\tshift words\n\t((CURRENT--))\n"
+		"\tcase $words[1] in\n");
 	for (const struct command *c = cli_commands; c->name; c++)
 		if (c->group)
 			zsh_command(out, c);

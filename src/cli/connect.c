@@ -70,10 +70,10 @@ int home_check_owner(const char *home, struct err *err)
 	struct stat st;
 
 	if (stat(home, &st) == 0 && st.st_uid != geteuid())
-		return err_set(err, ERR_DENIED,
-			       "state directory '%s' belongs to another user (uid %u): set "
-			       "REGATTA_HOME to your own",
-			       home, (unsigned)st.st_uid);
+		return err_set(
+			err, ERR_DENIED,
+			"state directory '%s' belongs to another user (uid %u): set REGATTA_HOME to your own",
+			home, (unsigned)st.st_uid);
 	return 0;
 }
 

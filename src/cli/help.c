@@ -127,8 +127,7 @@ void help_overview(struct buf *out)
 	}
 	buf_addz(
 		out,
-		"\nRUN is the id of a run or any unique prefix of it; where it may be left out, "
-		"the\n"
+		"\nRUN is the id of a run or any unique prefix of it; where it may be left out, the\n"
 		"latest run is meant.  'regatta help COMMAND' says more; --output json works with\n"
 		"every command.  State is in $REGATTA_HOME (default ~/.local/state/regatta).\n\n"
 		"start with:\n");

@@ -61,8 +61,7 @@ static const char *choose_file(const struct call *c, struct err *err)
 	if (file_exists(DEFAULT_FILE))
 		return DEFAULT_FILE;
 	err_set(err, ERR_INVALID,
-		"no job: give a FILE, or a command after '--'; 'regatta init' "
-		"writes " DEFAULT_FILE);
+		"no job: give a FILE, or a command after '--'; 'regatta init' writes " DEFAULT_FILE);
 	return NULL;
 }
 

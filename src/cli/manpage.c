@@ -93,44 +93,42 @@ static void command(struct buf *out, const struct command *cmd)
 
 void manpage_render(struct buf *out)
 {
-	buf_addz(out,
-		 ".TH REGATTA 1 \"\" \"regatta " REGATTA_VERSION "\" \"User Commands\"\n"
-		 ".SH NAME\n"
-		 "regatta \\- run, watch, collect from and tear down distributed training jobs\n"
-		 ".SH SYNOPSIS\n"
-		 ".B regatta\n"
-		 ".I COMMAND\n"
-		 "[\\fIARGUMENTS\\fR] [\\fIOPTIONS\\fR]\n"
-		 ".SH DESCRIPTION\n"
-		 "Regatta runs the nodes of a job, relays their output, collects their metrics and "
-		 "files,\n"
-		 "gives one verdict and leaves nothing behind.\n"
-		 ".PP\n"
-		 "\\fIRUN\\fR is the id of a run or any unique prefix of it; where it may be left "
-		 "out, the\n"
-		 "latest run is meant.\n"
-		 "The result of a command is printed on standard output, everything else on "
-		 "standard error.\n"
-		 ".SH COMMANDS\n");
+	buf_addz(
+		out,
+		".TH REGATTA 1 \"\" \"regatta " REGATTA_VERSION "\" \"User Commands\"\n"
+		".SH NAME\n"
+		"regatta \\- run, watch, collect from and tear down distributed training jobs\n"
+		".SH SYNOPSIS\n"
+		".B regatta\n"
+		".I COMMAND\n"
+		"[\\fIARGUMENTS\\fR] [\\fIOPTIONS\\fR]\n"
+		".SH DESCRIPTION\n"
+		"Regatta runs the nodes of a job, relays their output, collects their metrics and files,\n"
+		"gives one verdict and leaves nothing behind.\n"
+		".PP\n"
+		"\\fIRUN\\fR is the id of a run or any unique prefix of it; where it may be left out, the\n"
+		"latest run is meant.\n"
+		"The result of a command is printed on standard output, everything else on standard error.\n"
+		".SH COMMANDS\n");
 	for (const struct command *c = cli_commands; c->name; c++)
 		if (c->group)
 			command(out, c);
 	buf_addz(out, ".SH COMMON OPTIONS\n");
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
 		option(out, o);
-	buf_addz(out, ".SH ENVIRONMENT\n"
-		      ".TP\n.B REGATTA_HOME\n"
-		      "Where the state lives; default "
-		      "\\fI${XDG_STATE_HOME:\\-\\(ti/.local/state}/regatta\\fR.\n"
-		      ".TP\n.B NO_COLOR\n"
-		      "When set, no colours on a terminal.\n"
-		      ".SH FILES\n"
-		      ".TP\n.I $REGATTA_HOME/runs/RUN/logs/NODE.log\n"
-		      "Standard output of a node, byte by byte; standard error is in "
-		      "\\fINODE.err.log\\fR.\n"
-		      ".TP\n.I $REGATTA_HOME/master.log\n"
-		      "What a master started in the background says.\n"
-		      ".SH EXIT STATUS\n");
+	buf_addz(
+		out,
+		".SH ENVIRONMENT\n"
+		".TP\n.B REGATTA_HOME\n"
+		"Where the state lives; default \\fI${XDG_STATE_HOME:\\-\\(ti/.local/state}/regatta\\fR.\n"
+		".TP\n.B NO_COLOR\n"
+		"When set, no colours on a terminal.\n"
+		".SH FILES\n"
+		".TP\n.I $REGATTA_HOME/runs/RUN/logs/NODE.log\n"
+		"Standard output of a node, byte by byte; standard error is in \\fINODE.err.log\\fR.\n"
+		".TP\n.I $REGATTA_HOME/master.log\n"
+		"What a master started in the background says.\n"
+		".SH EXIT STATUS\n");
 	static const char *const codes[] = {
 		"ok",	     "the job failed", "usage or bad input",
 		"not found", "denied",	       "capacity or quota",

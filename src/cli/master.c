@@ -33,8 +33,7 @@ static int print_stopped(const struct call *c, bool stopped, int64_t pid, int64_
 			cli_say("no master is running");
 		else if (active > 0)
 			cli_say("master %" PRId64 " stopped; %" PRId64
-				" run%s on until %s lease ends, any command "
-				"starts a master that takes over",
+				" run%s on until %s lease ends, any command starts a master that takes over",
 				pid, active, active == 1 ? " goes" : "s go",
 				active == 1 ? "its" : "their");
 		else

@@ -294,9 +294,9 @@ static void interrupted(struct watcher *w)
 		return;
 	}
 	bool hurry = w->interrupts == 2;
-	say(w, hurry ? "killing what is left; once more leaves at once"
-		     : "cancelling: SIGTERM to the job, SIGKILL after its grace period; once more "
-		       "hurries");
+	say(w,
+	    hurry ? "killing what is left; once more leaves at once"
+		  : "cancelling: SIGTERM to the job, SIGKILL after its grace period; once more hurries");
 	if (cancel_run(w->api, w->id, hurry, NULL, &err) < 0)
 		cli_say("cancel %s: %s", w->id, err.msg);
 }

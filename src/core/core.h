@@ -186,8 +186,8 @@ struct effects {
 	size_t n, cap;
 	VEC(int) nodes;	    /* ranks whose row changed */
 	VEC(int) resources; /* resources whose row changed */
-	uint64_t
-		changes; /* grows with every change, so that the steps of a round can be told apart */
+	/* grows with every change, so that the steps of a round can be told apart */
+	uint64_t changes;
 };
 void effects_reset(struct effects *fx); /* empty, memory kept */
 void effects_release(struct effects *fx);

@@ -157,10 +157,10 @@ static int read_scalar(struct source *s, const yaml_event_t *ev, struct doc **re
 	struct doc value = {.type = DOC_STRING};
 
 	if (is_plain(ev) && !yaml_scalar(text, &value))
-		return reader_fail(&s->r, pos,
-				   "found the number %s, expected one that fits 64 bits (a string "
-				   "needs quotes)",
-				   quote(text, shown));
+		return reader_fail(
+			&s->r, pos,
+			"found the number %s, expected one that fits 64 bits (a string needs quotes)",
+			quote(text, shown));
 	struct doc *d = reader_node(&s->r, value.type, pos);
 
 	if (!d)

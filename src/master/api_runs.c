@@ -83,10 +83,10 @@ int api_runs_list(struct api_call *c, struct err *err)
 	    query_int(c, "full", 0, 1, &full, err) < 0)
 		return -1;
 	if (full && (limit == 0 || limit > LIST_MAX_FULL)) /* 0 is all of them */
-		return err_set(err, ERR_INVALID,
-			       "with 'full', 'limit' must be a whole number from 1 to %d: "
-			       "go on with 'before'",
-			       LIST_MAX_FULL);
+		return err_set(
+			err, ERR_INVALID,
+			"with 'full', 'limit' must be a whole number from 1 to %d: go on with 'before'",
+			LIST_MAX_FULL);
 	lo.full = full;
 	if (before.n &&
 	    store_run_find(c->m->store, before, c->arena, &before_no, &c->ids, &c->nids, err) < 0)
@@ -97,9 +97,9 @@ int api_runs_list(struct api_call *c, struct err *err)
 				 c->arena, put_run, &lo, err);
 	buf_addz(&text, "]}\n");
 	if (rc == 0 && text.overflow)
-		rc = err_set(err, ERR_QUOTA,
-			     "too many runs for one answer: ask for fewer with "
-			     "'limit' and 'before'");
+		rc = err_set(
+			err, ERR_QUOTA,
+			"too many runs for one answer: ask for fewer with 'limit' and 'before'");
 	if (rc == 0)
 		api_reply_json(c, 200, &text);
 	buf_release(&text);

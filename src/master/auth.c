@@ -252,10 +252,10 @@ static enum api_auth not_known(struct api_call *c, bool tried, int *ret_status, 
 			      "too many wrong tokens: wait a second");
 	}
 	http_add_header(c->x, "WWW-Authenticate", "Bearer");
-	return refuse(401, ret_status, err, ERR_DENIED,
-		      tried ? "the token or session is wrong, revoked or too old"
-			    : "a token is needed: see $REGATTA_HOME/token, or 'regatta ui' for a "
-			      "browser");
+	return refuse(
+		401, ret_status, err, ERR_DENIED,
+		tried ? "the token or session is wrong, revoked or too old"
+		      : "a token is needed: see $REGATTA_HOME/token, or 'regatta ui' for a browser");
 }
 
 static bool changes_state(struct str method)
@@ -316,9 +316,9 @@ static enum api_auth tcp_caller(struct api_call *c, int *ret_status, struct err 
 		return not_known(c, true, ret_status, err);
 	c->holder = session_holder(serial);
 	if (!cookie_is_meant(c))
-		return refuse(403, ret_status, err, ERR_DENIED,
-			      "a browser's request needs the header 'Regatta-Request: 1' and our "
-			      "own page");
+		return refuse(
+			403, ret_status, err, ERR_DENIED,
+			"a browser's request needs the header 'Regatta-Request: 1' and our own page");
 	return scope;
 }
 

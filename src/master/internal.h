@@ -32,8 +32,8 @@ struct sse;
 struct tls_server;
 struct workers;
 
-#define MASTER_IDLE_MS                                                                             \
-	60000 /* a master in the background leaves after this (REGATTA_IDLE overrides) */
+/* a master in the background leaves after this (REGATTA_IDLE overrides) */
+#define MASTER_IDLE_MS 60000
 #define MASTER_WORKERS 6
 #define WATCH_EVERY_MS 50    /* at most one object per run and watcher in this time */
 #define FAILED_TAIL_LINES 10 /* of the failed node, in the run object */
@@ -71,8 +71,8 @@ struct master {
 	bool disk_full;	 /* and said so */
 	char *neighbour; /* a run's directory, for the next ones; see make_run_dir */
 	int beside_neighbour;
-	VEC(int64_t)
-	reports_due; /* ended runs whose report waits for a quiet moment, of reports.c */
+	/* ended runs whose report waits for a quiet moment, of reports.c */
+	VEC(int64_t) reports_due;
 	struct loop_timer *report_timer;
 	bool report_busy;
 	VEC(int64_t) unwritten; /* ended runs without their records, of records.c */

@@ -386,8 +386,8 @@ static int check_start(const struct live_run *lr, struct err *err)
 		if (!fits)
 			return err_set(
 				err, ERR_INVALID,
-				"role '%s': its command and environment, with the addresses of "
-				"%d nodes, take more than %d KiB",
+				"role '%s': its command and environment, with the addresses of %d nodes, "
+				"take more than %d KiB",
 				crew->roles[crew->members[i].role].name, crew->n,
 				(FRAME_MAX_PAYLOAD - START_SLACK) / 1024);
 	}

@@ -46,30 +46,30 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	size_t before = ps->n + ps->more;
 
 	if (job->source && is_remote(job->source))
-		problems_add(ps, a, job->source_pos,
-			     "engine local takes a file or directory as source, not '%s': fetch it "
-			     "first and name the copy",
-			     job->source);
+		problems_add(
+			ps, a, job->source_pos,
+			"engine local takes a file or directory as source, not '%s': fetch it first and "
+			"name the copy",
+			job->source);
 	for (size_t i = 0; i < job->data.n; i++)
 		if (is_remote(data[i].src))
 			problems_add(
 				ps, a, data[i].pos,
-				"engine local takes a file or directory as src of data, not '%s': "
-				"fetch it first and name the copy",
+				"engine local takes a file or directory as src of data, not '%s': fetch it "
+				"first and name the copy",
 				data[i].src);
 	if (job->output.s3)
 		problems_add(
 			ps, a, job->output.s3_pos,
-			"engine local writes nothing to S3: leave out output.s3; the files are in "
-			"outputs/ of the run");
+			"engine local writes nothing to S3: leave out output.s3; the files are in outputs/ of the run");
 	for (size_t i = 0; i < job->roles.n; i++) {
 		const struct role *r = job_role(job, i);
 		if (r->image)
-			problems_add(ps, a, r->pos,
-				     "roles.%s: engine local runs no containers: leave out image, "
-				     "or put "
-				     "docker run in the command",
-				     r->name);
+			problems_add(
+				ps, a, r->pos,
+				"roles.%s: engine local runs no containers: leave out image, or put "
+				"docker run in the command",
+				r->name);
 	}
 	return ps->n + ps->more == before;
 }

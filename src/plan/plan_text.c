@@ -30,8 +30,8 @@ static void add_shown(struct buf *out, struct str text)
 /* As one would type it to a shell. */
 static void add_command(struct buf *out, const struct strs *command)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "@%+=:,./_-";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
 	CLEANUP(buf_release) struct buf line = {0};
 
 	buf_init(&line, DOC_MAX_BYTES * 5);

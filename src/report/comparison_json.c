@@ -162,20 +162,21 @@ static void note_tests(const struct comparison *c, struct jsonw *w)
 			few |= !r->missing && !samples && r->too_few;
 		}
 	if (alone)
-		jsonw_z(w, c->o.samples ? "samples of one run are not independent: the test takes "
-					  "them as if they were"
-					: "samples of one run are not independent: repeat the runs "
-					  "for a verdict, or "
-					  "take the samples at their word with --samples");
+		jsonw_z(w,
+			c->o.samples
+				? "samples of one run are not independent: the test takes them as if they were"
+				: "samples of one run are not independent: repeat the runs for a "
+				  "verdict, or take the samples at their word with --samples");
 	size_t tests = c->tests ? c->tests : c->metrics.n * (c->o.narms - 1);
 	while (need < MOST_RUNS && compare_least_p(need, need) * (double)tests > COMPARE_ALPHA)
 		need++;
 	if (few)
-		jsonw_z(w, arena_printf(c->a,
-					"too few runs to test: %zu in each group are the least for "
-					"%zu test%s%s",
-					need, tests, tests == 1 ? "" : "s",
-					c->o.no_test ? "; the threshold alone decides" : ""));
+		jsonw_z(w,
+			arena_printf(
+				c->a,
+				"too few runs to test: %zu in each group are the least for %zu test%s%s",
+				need, tests, tests == 1 ? "" : "s",
+				c->o.no_test ? "; the threshold alone decides" : ""));
 }
 
 void comparison_to_json(const struct comparison *c, struct buf *out)

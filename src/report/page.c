@@ -10,8 +10,7 @@
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-	"'unsafe-inline'; "
-	"base-uri 'none'; form-action 'none'\">\n"
+	"'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
 	"<meta name=\"referrer\" content=\"no-referrer\">\n<title>";
 
@@ -98,18 +97,19 @@ static void page_phases(const struct report_run *run, struct buf *b)
 
 	for (size_t i = 0; i < run->nphases; i++)
 		all += run->phases[i].ms > 0 ? run->phases[i].ms : 0;
-	buf_printf(b,
-		   "<h2>Phases</h2>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
-		   "aria-label=\"phases of the run, in order\">",
-		   BAR_WIDTH, BAR_HEIGHT);
+	buf_printf(
+		b,
+		"<h2>Phases</h2>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"phases of the run, "
+		"in order\">",
+		BAR_WIDTH, BAR_HEIGHT);
 	for (size_t i = 0; i < run->nphases && all; i++) {
 		if (run->phases[i].ms <= 0)
 			continue;
 		double w = (double)run->phases[i].ms / (double)all * BAR_WIDTH;
-		buf_printf(b,
-			   "<rect class=\"f%zu\" x=\"%.2f\" y=\"3\" width=\"%.2f\" "
-			   "height=\"20\"><title>",
-			   i % 6, x, w);
+		buf_printf(
+			b,
+			"<rect class=\"f%zu\" x=\"%.2f\" y=\"3\" width=\"%.2f\" height=\"20\"><title>",
+			i % 6, x, w);
 		html_z(b, run->phases[i].name);
 		buf_addc(b, ' ');
 		add_span(b, run->phases[i].ms);
@@ -118,11 +118,11 @@ static void page_phases(const struct report_run *run, struct buf *b)
 	}
 	buf_addz(b, "</svg>\n<div class=\"scroll\"><table><tr>");
 	for (size_t i = 0; i < run->nphases; i++) {
-		buf_printf(b,
-			   "<th><svg viewBox=\"0 0 10 10\" width=\"10\" height=\"10\" "
-			   "class=\"swatch\">"
-			   "<rect class=\"f%zu\" width=\"10\" height=\"10\"/></svg>",
-			   i % 6);
+		buf_printf(
+			b,
+			"<th><svg viewBox=\"0 0 10 10\" width=\"10\" height=\"10\" class=\"swatch\"><rect "
+			"class=\"f%zu\" width=\"10\" height=\"10\"/></svg>",
+			i % 6);
 		html_z(b, run->phases[i].name);
 		buf_addz(b, "</th>");
 	}
@@ -150,10 +150,11 @@ static void page_nodes(struct report *r)
 	const struct report_run *run = r->run;
 	struct buf *b = &r->html.text;
 
-	buf_addz(b, "<h2>Nodes</h2>\n<div class=\"scroll\"><table><tr><th>node</th><th>role</th>"
-		    "<th class=\"n\">rank</th><th>address</th><th>state</th><th "
-		    "class=\"n\">attempt</th>"
-		    "<th class=\"n\">output</th><th class=\"n\">errors</th><th>end</th></tr>\n");
+	buf_addz(
+		b,
+		"<h2>Nodes</h2>\n<div class=\"scroll\"><table><tr><th>node</th><th>role</th><th "
+		"class=\"n\">rank</th><th>address</th><th>state</th><th class=\"n\">attempt</th><th "
+		"class=\"n\">output</th><th class=\"n\">errors</th><th>end</th></tr>\n");
 	for (size_t i = 0; i < run->nnodes && i < PAGE_MAX_NODES; i++) {
 		const struct report_node *n = &run->nodes[i];
 		buf_addz(b, "<tr>");
@@ -182,8 +183,7 @@ static void page_events(struct report *r)
 	struct buf *b = &r->html.text;
 
 	buf_addz(b, "<details><summary>Events</summary>\n<div class=\"scroll\"><table><tr><th "
-		    "class=\"n\">after</th>"
-		    "<th>what</th><th>node</th><th>text</th></tr>\n");
+		    "class=\"n\">after</th><th>what</th><th>node</th><th>text</th></tr>\n");
 	for (size_t i = 0; i < run->nevents; i++) {
 		const struct report_event *e = &run->events[i];
 		buf_printf(b, "<tr><td class=\"n\">%.3f s</td>",

@@ -64,10 +64,9 @@ static void table(struct report *r, const struct metric *m, size_t drawn)
 	double first = 0, last = 0;
 
 	buf_addz(b, "<div class=\"scroll\"><table><tr><th>node</th><th class=\"n\">first</th><th "
-		    "class=\"n\">last</th>"
-		    "<th class=\"n\">best</th><th class=\"n\">mean</th><th class=\"n\">min</th><th "
-		    "class=\"n\">max</th>"
-		    "<th class=\"n\">deviation</th><th class=\"n\">samples</th></tr>\n");
+		    "class=\"n\">last</th><th class=\"n\">best</th><th class=\"n\">mean</th><th "
+		    "class=\"n\">min</th><th class=\"n\">max</th><th class=\"n\">deviation</th><th "
+		    "class=\"n\">samples</th></tr>\n");
 	for (size_t i = 0; i < m->series.n; i++) {
 		const struct report_series *s = &r->run->series[m->series.v[i]];
 		stats_merge(&all, &s->figures);

@@ -64,8 +64,7 @@ static void check_disk(struct world *w)
 		return;
 	if (!same_run(m, d))
 		broken(w,
-		       "I11: the row of the run was changed and not saved: memory says %s, "
-		       "disk says %s",
+		       "I11: the row of the run was changed and not saved: memory says %s, disk says %s",
 		       run_phase_name(m->phase), run_phase_name(d->phase));
 	for (int i = 0; i < w->plan.crew.n; i++)
 		if (!same_node(&m->nodes[i], &d->nodes[i]))

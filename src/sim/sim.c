@@ -69,8 +69,7 @@ static const char *const jobs[] = {
 	"command = ['true']\ncount = %d\nmax_runtime = '20m'\n",
 	"strategy = 'pserver'\nmax_runtime = '20m'\n[roles.pserver]\ncount = 2\ncommand = ['ps']\n"
 	"[roles.trainer]\ncount = %d\ncommand = ['tr']\n",
-	"strategy = 'roles'\nmax_runtime = '20m'\n[roles.db]\ncommand = ['db']\nport = 99\nservice "
-	"= true\n"
+	"strategy = 'roles'\nmax_runtime = '20m'\n[roles.db]\ncommand = ['db']\nport = 99\nservice = true\n"
 	"[roles.prepare]\ncommand = ['p']\nafter = 'db'\nready_when = 'finished'\n"
 	"[roles.work]\ncount = %d\ncommand = ['w']\nafter = ['db', 'prepare']\n",
 };
@@ -276,8 +275,8 @@ static void print_text(const struct totals *t, double seconds)
 	clock_format_span(t->sim_ms, span);
 	printf("%lld lifecycles in %.2f s: %.0f per second, %.0f per minute\n", (long long)t->runs,
 	       seconds, (double)t->runs / seconds, (double)t->runs / seconds * 60);
-	printf("%lld succeeded, %lld failed, %lld cancelled; %lld faults, %lld master crashes, "
-	       "%lld events, %s simulated\n",
+	printf("%lld succeeded, %lld failed, %lld cancelled; %lld faults, %lld master crashes, %lld events, "
+	       "%s simulated\n",
 	       (long long)t->verdicts[VERDICT_SUCCEEDED], (long long)t->verdicts[VERDICT_FAILED],
 	       (long long)t->verdicts[VERDICT_CANCELLED], (long long)t->faults,
 	       (long long)t->crashes, (long long)t->events, span);
@@ -300,8 +299,7 @@ int sim_main(const struct sim_options *o)
 			       r.events, (unsigned long long)r.hash);
 		if (r.broken && t.broken <= MAX_BROKEN_SHOWN)
 			fprintf(stderr,
-				"seed %llu: %s  (regatta sim --seed %llu --seeds 1 --nodes %d "
-				"-vv)\n",
+				"seed %llu: %s  (regatta sim --seed %llu --seeds 1 --nodes %d -vv)\n",
 				(unsigned long long)r.seed, r.what, (unsigned long long)r.seed,
 				o->nodes);
 	}

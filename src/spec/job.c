@@ -87,19 +87,16 @@ static void check_env(struct check *c, const struct doc *table, const char *wher
 			continue;
 		if (!is_word(e->key, "_", MAX_WORD) || digit_first)
 			problem(c, e->key_pos,
-				"%senv: '%.*s' is no name of a variable: use letters, digits and "
-				"_, "
-				"and no digit first",
+				"%senv: '%.*s' is no name of a variable: use letters, digits and _, and no digit first",
 				where, STR_ARG(e->key));
 		else if (str_starts(e->key, STR("REGATTA_")))
 			problem(c, e->key_pos,
-				"%senv: '%.*s': names that start with REGATTA_ are set by regatta "
-				"itself: choose another",
+				"%senv: '%.*s': names that start with REGATTA_ are set by regatta itself: "
+				"choose another",
 				where, STR_ARG(e->key));
 		else if (e->value->type == DOC_STRING && e->key.n + 1 + e->value->s.n > MAX_WORD)
 			problem(c, e->value->pos,
-				"%senv: '%.*s' is longer than the %d bytes that Linux takes: "
-				"put it in a file",
+				"%senv: '%.*s' is longer than the %d bytes that Linux takes: put it in a file",
 				where, STR_ARG(e->key), MAX_WORD);
 	}
 }
@@ -121,8 +118,7 @@ static void check_command(struct check *c, const struct doc *table, const struct
 	for (size_t i = 0; i < command->n; i++)
 		if (strlen(command->v[i]) > MAX_WORD)
 			problem(c, given->pos,
-				"%scommand: word %zu is longer than the %d bytes that Linux takes: "
-				"put it in a file",
+				"%scommand: word %zu is longer than the %d bytes that Linux takes: put it in a file",
 				where, i + 1, MAX_WORD);
 }
 
@@ -274,9 +270,8 @@ static void check_role(struct check *c, const struct doc *table, struct role *r)
 	if (!doc_get(table, "command")) {
 		if (!doc_get(c->doc, "command"))
 			problem(c, r->pos,
-				"roles.%s has no command, and the job has none for it either: "
-				"write "
-				"command = [\"program\", \"argument\"]",
+				"roles.%s has no command, and the job has none for it either: write command "
+				"= [\"program\", \"argument\"]",
 				r->name);
 		r->command = c->job->command;
 	}
@@ -307,8 +302,7 @@ static void check_roles(struct check *c)
 		return;
 	if (doc_get(c->doc, "count"))
 		problem(c, key_pos(c->doc, "count"),
-			"count says nothing beside roles: write it in the role, as in "
-			"roles.%s.count",
+			"count says nothing beside roles: write it in the role, as in roles.%s.count",
 			job_role(c->job, 0)->name);
 	find_tables(c, doc_table(c->doc, "roles"));
 	for (size_t i = 0; i < n; i++) {
@@ -366,8 +360,7 @@ static void check_data(struct check *c)
 		}
 		if (!is_place(str_from(d->path)))
 			problem(c, d->pos,
-				"data: path '%s' must be a place below the work directory, as in "
-				"\"data\"",
+				"data: path '%s' must be a place below the work directory, as in \"data\"",
 				d->path);
 		else if (map_put(paths, str_from(d->path), d))
 			problem(c, d->pos, "data: path '%s' is used twice", d->path);
@@ -400,9 +393,7 @@ static void check_metrics(struct check *c)
 		const struct doc_entry *e = &metrics->table.v[i];
 		if (!is_word(e->key, "_./-", MAX_METRIC_NAME))
 			problem(c, e->key_pos,
-				"metrics: '%.*s' is no name of a metric: use up to %d letters, "
-				"digits "
-				"and _ . / -",
+				"metrics: '%.*s' is no name of a metric: use up to %d letters, digits and _ . / -",
 				STR_ARG(e->key), MAX_METRIC_NAME);
 	}
 	for (size_t i = 0; i < c->job->metrics.n; i++)
@@ -417,8 +408,7 @@ static void check_output(struct check *c)
 	for (size_t i = 0; i < o->keep.n; i++)
 		if (!path_is_below(str_from(o->keep.v[i])))
 			problem(c, item_pos(output, "keep", i),
-				"output.keep: '%s' must be a glob below the work directory; a "
-				"whole "
+				"output.keep: '%s' must be a glob below the work directory; a whole "
 				"directory is \"model/**\"",
 				o->keep.v[i]);
 	if (o->s3 && !str_starts(str_from(o->s3), STR("s3://")))

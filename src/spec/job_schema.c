@@ -31,18 +31,15 @@ static const struct field role_fields[] = {
 		.fallback = "1",
 		.min = 1,
 		.max = JOB_MAX_NODES,
-		.help = "How many nodes of this role. They are named <role>-0, <role>-1, and so "
-			"on.",
+		.help = "How many nodes of this role. They are named <role>-0, <role>-1, and so on.",
 		.example = "count = 4",
 	},
 	{
 		.name = "command",
 		.type = FIELD_ARGV,
 		.offset = offsetof(struct role, command),
-		.help = "What each node of this role runs: a list of words, or one string that is "
-			"split into "
-			"words as a shell would (nothing is expanded). Without it the role runs "
-			"the job's "
+		.help = "What each node of this role runs: a list of words, or one string that is split into "
+			"words as a shell would (nothing is expanded). Without it the role runs the job's "
 			"own command.",
 		.example = "command = [\"python3\", \"train.py\", \"--epochs\", \"3\"]",
 	},
@@ -52,10 +49,8 @@ static const struct field role_fields[] = {
 		.offset = offsetof(struct role, port),
 		.min = 1,
 		.max = 65535,
-		.help = "The TCP port that the command listens on, on its node's own address. It "
-			"is probed: "
-			"roles that wait for this one start when it answers. Other nodes find it "
-			"in their "
+		.help = "The TCP port that the command listens on, on its node's own address. It is probed: "
+			"roles that wait for this one start when it answers. Other nodes find it in their "
 			"environment.",
 		.example = "port = 5436",
 	},
@@ -72,11 +67,9 @@ static const struct field role_fields[] = {
 		.offset = offsetof(struct role, ready_when),
 		.fallback = "auto",
 		.choices = ready_choices,
-		.help = "When a node of this role counts as there for the roles that wait for it: "
-			"its process "
-			"was started, its port answers, or it has finished with exit code 0. auto "
-			"is port "
-			"if the role has one, else started.",
+		.help = "When a node of this role counts as there for the roles that wait for it: its "
+			"process was started, its port answers, or it has finished with exit code 0. auto is "
+			"port if the role has one, else started.",
 		.example = "ready_when = \"finished\"",
 	},
 	{
@@ -84,8 +77,7 @@ static const struct field role_fields[] = {
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct role, service),
 		.set_offset = offsetof(struct role, service_set),
-		.help = "A service serves the others and is stopped when they are done. It has no "
-			"say in the "
+		.help = "A service serves the others and is stopped when they are done. It has no say in the "
 			"verdict, unless it fails while it is needed.",
 		.example = "service = true",
 	},
@@ -93,8 +85,7 @@ static const struct field role_fields[] = {
 		.name = "env",
 		.type = FIELD_ENV,
 		.offset = offsetof(struct role, env),
-		.help = "Environment of this role's nodes, on top of the job's env. Names that "
-			"start with "
+		.help = "Environment of this role's nodes, on top of the job's env. Names that start with "
 			"REGATTA_ are taken.",
 		.example = "env = { OMP_NUM_THREADS = \"4\" }",
 	},
@@ -104,27 +95,23 @@ static const struct field role_fields[] = {
 		.offset = offsetof(struct role, memory),
 		.min = 0,
 		.max = MOST_MEMORY,
-		.help = "The most memory a node may use, where control groups allow a limit. A "
-			"node that goes "
-			"above it is killed and reported as out of memory. Without it there is no "
-			"limit.",
+		.help = "The most memory a node may use, where control groups allow a limit. A node that "
+			"goes above it is killed and reported as out of memory. Without it there is no limit.",
 		.example = "memory = \"2GiB\"",
 	},
 	{
 		.name = "instance_type",
 		.type = FIELD_STRS,
 		.offset = offsetof(struct role, instance_type),
-		.help = "Machine types to try, in this order. Used by the AWS engines; engine "
-			"local takes the "
-			"machine as it is.",
+		.help = "Machine types to try, in this order. Used by the AWS engines; engine local takes "
+			"the machine as it is.",
 		.example = "instance_type = [\"c5.2xlarge\", \"c5a.2xlarge\"]",
 	},
 	{
 		.name = "spot",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct role, spot),
-		.help = "Take spot capacity: cheaper, and may be taken away. Used by the AWS "
-			"engines; engine "
+		.help = "Take spot capacity: cheaper, and may be taken away. Used by the AWS engines; engine "
 			"local takes the machine as it is.",
 		.example = "spot = true",
 	},
@@ -132,8 +119,7 @@ static const struct field role_fields[] = {
 		.name = "image",
 		.type = FIELD_STR,
 		.offset = offsetof(struct role, image),
-		.help = "Container image to run the command in. Without it the command runs on the "
-			"host. "
+		.help = "Container image to run the command in. Without it the command runs on the host. "
 			"Engine local runs no containers and refuses it.",
 		.example = "image = \"myrepo/ctr:1\"",
 	},
@@ -155,25 +141,22 @@ static const struct field data_fields[] = {
 		.type = FIELD_STR,
 		.offset = offsetof(struct data_spec, src),
 		.required = true,
-		.help = "A file or directory, relative to the job file. On AWS also "
-			"s3://bucket/prefix/.",
+		.help = "A file or directory, relative to the job file. On AWS also s3://bucket/prefix/.",
 		.example = "src = \"./criteo\"",
 	},
 	{
 		.name = "path",
 		.type = FIELD_STR,
 		.offset = offsetof(struct data_spec, path),
-		.help = "Where it goes, below the work directory of the node. Without it: the last "
-			"part of src.",
+		.help = "Where it goes, below the work directory of the node. Without it: the last part of src.",
 		.example = "path = \"data\"",
 	},
 	{
 		.name = "shard",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct data_spec, shard),
-		.help = "Each node that counts for the finish gets its part of the files: the "
-			"files are sorted "
-			"by name and dealt out by rank. Services get none.",
+		.help = "Each node that counts for the finish gets its part of the files: the files are "
+			"sorted by name and dealt out by rank. Services get none.",
 		.example = "shard = true",
 	},
 	{.name = NULL},
@@ -181,8 +164,7 @@ static const struct field data_fields[] = {
 
 static const struct schema data_schema = {
 	.name = "data",
-	.help = "Input files that every node finds in its work directory, which is a new one "
-		"below the run.",
+	.help = "Input files that every node finds in its work directory, which is a new one below the run.",
 	.size = sizeof(struct data_spec),
 	.pos_offset = offsetof(struct data_spec, pos),
 	.fields = data_fields,
@@ -194,10 +176,9 @@ static const struct field metric_fields[] = {
 		.type = FIELD_STR,
 		.offset = offsetof(struct metric_spec, pattern),
 		.required = true,
-		.help = "Regular expression (PCRE2) that is tried on every line of output. The "
-			"group named "
-			"value, or else the first group, is the figure; a group named step is its "
-			"step, one named total the number of steps, which gives a progress bar.",
+		.help = "Regular expression (PCRE2) that is tried on every line of output. The group named "
+			"value, or else the first group, is the figure; a group named step is its step, one "
+			"named total the number of steps, which gives a progress bar.",
 		.example = "pattern = 'loss=(?<value>[-+.0-9eE]+)'",
 	},
 	{
@@ -206,8 +187,7 @@ static const struct field metric_fields[] = {
 		.offset = offsetof(struct metric_spec, better),
 		.fallback = "auto",
 		.choices = better_choices,
-		.help = "Which way is better, for the best value in the summary. auto guesses from "
-			"the name: "
+		.help = "Which way is better, for the best value in the summary. auto guesses from the name: "
 			"loss, errors and times are better lower, all else higher.",
 		.example = "better = \"lower\"",
 	},
@@ -216,8 +196,7 @@ static const struct field metric_fields[] = {
 
 static const struct schema metric_schema = {
 	.name = "metric",
-	.help = "A figure read from the output. The short form is a bare pattern: "
-		"metrics.loss = 'loss=([-+.0-9eE]+)'.",
+	.help = "A figure read from the output. The short form is a bare pattern: metrics.loss = 'loss=([-+.0-9eE]+)'.",
 	.size = sizeof(struct metric_spec),
 	.name_offset = offsetof(struct metric_spec, name),
 	.pos_offset = offsetof(struct metric_spec, pos),
@@ -229,9 +208,9 @@ static const struct field output_fields[] = {
 		.name = "keep",
 		.type = FIELD_STRS,
 		.offset = offsetof(struct output_spec, keep),
-		.help = "Files to keep, as globs below the work directory (** is any depth; the "
-			"name of a directory is all of it). They are copied to "
-			"outputs/<node>/ of the run, beside what the job wrote to $REGATTA_OUTPUT.",
+		.help = "Files to keep, as globs below the work directory (** is any depth; the name of a "
+			"directory is all of it). They are copied to outputs/<node>/ of the run, beside what "
+			"the job wrote to $REGATTA_OUTPUT.",
 		.example = "keep = [\"model/**\", \"*.json\"]",
 	},
 	{
@@ -239,8 +218,7 @@ static const struct field output_fields[] = {
 		.type = FIELD_STR,
 		.offset = offsetof(struct output_spec, s3),
 		.pos_offset = offsetof(struct output_spec, s3_pos),
-		.help = "Where to put the results as well. Used by the AWS engines; engine local "
-			"refuses it.",
+		.help = "Where to put the results as well. Used by the AWS engines; engine local refuses it.",
 		.example = "s3 = \"s3://bucket/results/\"",
 	},
 	{.name = NULL},
@@ -261,8 +239,7 @@ static const struct field timeout_fields[] = {
 		.fallback = "5m",
 		.min = SECOND,
 		.max = LONGEST,
-		.help = "All resources must exist within this time, or the run fails and gives "
-			"them back.",
+		.help = "All resources must exist within this time, or the run fails and gives them back.",
 		.example = "launch = \"10m\"",
 	},
 	{
@@ -272,9 +249,7 @@ static const struct field timeout_fields[] = {
 		.fallback = "2m",
 		.min = SECOND,
 		.max = LONGEST,
-		.help = "All nodes must be there and have their inputs within this time; until "
-			"then nobody "
-			"starts.",
+		.help = "All nodes must be there and have their inputs within this time; until then nobody starts.",
 		.example = "gather = \"10m\"",
 	},
 	{
@@ -314,9 +289,7 @@ static const struct field timeout_fields[] = {
 		.fallback = "30m",
 		.min = SECOND,
 		.max = LONGEST,
-		.help = "How long a node goes on without its master before it stops the job, and "
-			"in a cloud "
-			"itself.",
+		.help = "How long a node goes on without its master before it stops the job, and in a cloud itself.",
 		.example = "lease = \"2h\"",
 	},
 	{.name = NULL},
@@ -324,8 +297,7 @@ static const struct field timeout_fields[] = {
 
 static const struct schema timeouts_schema = {
 	.name = "timeouts",
-	.help = "How long each phase may take. A run that misses one says which phase and which "
-		"node.",
+	.help = "How long each phase may take. A run that misses one says which phase and which node.",
 	.size = sizeof(struct timeouts),
 	.fields = timeout_fields,
 };
@@ -345,9 +317,7 @@ static const struct field job_fields[] = {
 		.offset = offsetof(struct job, engine),
 		.pos_offset = offsetof(struct job, engine_pos),
 		.fallback = "local",
-		.help = "Where the nodes live. local: processes on this machine, each with an "
-			"address of its "
-			"own.",
+		.help = "Where the nodes live. local: processes on this machine, each with an address of its own.",
 		.example = "engine = \"local\"",
 	},
 	{
@@ -355,11 +325,9 @@ static const struct field job_fields[] = {
 		.type = FIELD_STR,
 		.offset = offsetof(struct job, strategy),
 		.pos_offset = offsetof(struct job, strategy_pos),
-		.help = "How the nodes work together. single: the same command count times. roles: "
-			"free roles "
-			"with gates. pserver: parameter servers and trainers. Without it: roles if "
-			"the file "
-			"has roles, else single.",
+		.help = "How the nodes work together. single: the same command count times. roles: free "
+			"roles with gates. pserver: parameter servers and trainers. Without it: roles if the "
+			"file has roles, else single.",
 		.example = "strategy = \"pserver\"",
 	},
 	{
@@ -367,20 +335,17 @@ static const struct field job_fields[] = {
 		.type = FIELD_STR,
 		.offset = offsetof(struct job, source),
 		.pos_offset = offsetof(struct job, source_pos),
-		.help = "A file or directory, relative to the job file, that every node gets its "
-			"own copy of as "
-			"its work directory. Without it and without data the commands run where "
-			"the job file is.",
+		.help = "A file or directory, relative to the job file, that every node gets its own copy of "
+			"as its work directory. Without it and without data the commands run where the job "
+			"file is.",
 		.example = "source = \"./ctr\"",
 	},
 	{
 		.name = "command",
 		.type = FIELD_ARGV,
 		.offset = offsetof(struct job, command),
-		.help = "What each node runs: a list of words, or one string that is split into "
-			"words as a "
-			"shell would (nothing is expanded). With roles it is the command of the "
-			"roles that "
+		.help = "What each node runs: a list of words, or one string that is split into words as a "
+			"shell would (nothing is expanded). With roles it is the command of the roles that "
 			"have none.",
 		.example = "command = [\"python3\", \"train.py\"]",
 	},
@@ -398,9 +363,8 @@ static const struct field job_fields[] = {
 		.name = "env",
 		.type = FIELD_ENV,
 		.offset = offsetof(struct job, env),
-		.help = "Environment of every node. It wins over what Regatta sets for torch, "
-			"TensorFlow, JAX, "
-			"MPI and Paddle. Names that start with REGATTA_ are taken.",
+		.help = "Environment of every node. It wins over what Regatta sets for torch, TensorFlow, "
+			"JAX, MPI and Paddle. Names that start with REGATTA_ are taken.",
 		.example = "env = { BATCH = \"512\" }",
 	},
 	{
@@ -409,8 +373,7 @@ static const struct field job_fields[] = {
 		.offset = offsetof(struct job, max_runtime_ms),
 		.min = 0,
 		.max = LONGEST,
-		.help = "The run is stopped and fails when it runs longer. Without it, or with 0: "
-			"no limit.",
+		.help = "The run is stopped and fails when it runs longer. Without it, or with 0: no limit.",
 		.example = "max_runtime = \"2h\"",
 	},
 	{
@@ -419,9 +382,8 @@ static const struct field job_fields[] = {
 		.offset = offsetof(struct job, max_cost),
 		.min = 0,
 		.max = 1000000,
-		.help = "The run is stopped and fails when it has cost more, in USD. Without it, "
-			"or with 0: no "
-			"limit. Engine local costs nothing.",
+		.help = "The run is stopped and fails when it has cost more, in USD. Without it, or with 0: "
+			"no limit. Engine local costs nothing.",
 		.example = "max_cost = 20.0",
 	},
 	{
@@ -431,9 +393,8 @@ static const struct field job_fields[] = {
 		.fallback = "1s",
 		.min = 0,
 		.max = DAY,
-		.help = "How often CPU, memory, network, disk and, where there is one, GPU are "
-			"sampled on each "
-			"node; at least 100ms, or 0 for never.",
+		.help = "How often CPU, memory, network, disk and, where there is one, GPU are sampled on "
+			"each node; at least 100ms, or 0 for never.",
 		.example = "sample_every = \"5s\"",
 	},
 	{
@@ -468,10 +429,9 @@ static const struct field job_fields[] = {
 		.keys = KEYS_ANY, /* '/' too: checked in job.c */
 		.min = 0,
 		.max = 64, /* patterns tried on every line of output */
-		.help = "Figures to read from the output, by name (letters, digits and any of "
-			"_./-).",
-		.example = "[metrics.loss]\npattern = 'loss=(?<value>[-+.0-9eE]+)'\nbetter = "
-			   "\"lower\"",
+		.help = "Figures to read from the output, by name (letters, digits and any of _./-).",
+		.example =
+			"[metrics.loss]\npattern = 'loss=(?<value>[-+.0-9eE]+)'\nbetter = \"lower\"",
 	},
 	{
 		.name = "output",
@@ -494,8 +454,7 @@ static const struct field job_fields[] = {
 
 const struct schema job_schema = {
 	.name = "job",
-	.help = "A job file says what to run, on how many nodes, and what to keep. TOML is its "
-		"native form; "
+	.help = "A job file says what to run, on how many nodes, and what to keep. TOML is its native form; "
 		"YAML and JSON with the same keys work too.",
 	.size = sizeof(struct job),
 	.fields = job_fields,

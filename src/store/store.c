@@ -28,14 +28,10 @@
 #define WAL_KEPT_BYTES "8388608" /* a longer log is cut back when it starts over */
 #define BUSY_MS 500		 /* another program may look into it while we open it */
 
-static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
-			       "PRAGMA synchronous = FULL;"
-			       "PRAGMA foreign_keys = ON;"
-			       "PRAGMA temp_store = MEMORY;"
-			       "PRAGMA cache_size = -2048;"
-			       "PRAGMA mmap_size = 0;"
-			       "PRAGMA secure_delete = FAST;"
-			       "PRAGMA journal_size_limit = " WAL_KEPT_BYTES;
+static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;PRAGMA synchronous = FULL;PRAGMA "
+			       "foreign_keys = ON;PRAGMA temp_store = MEMORY;PRAGMA cache_size = "
+			       "-2048;PRAGMA mmap_size = 0;PRAGMA secure_delete = FAST;PRAGMA "
+			       "journal_size_limit = " WAL_KEPT_BYTES;
 
 enum { BEGIN, COMMIT, SAVE_CLOCK, LOAD };
 static const struct stmt_def defs[STMT_SLOTS] = {
@@ -44,8 +40,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[SAVE_CLOCK] = {"save the clock", "UPDATE install SET last_ms = ?1"},
 	[LOAD] =
 		{"read who it is",
-		 "SELECT install, last_ms, max(last_event, coalesce((SELECT max(n) FROM event), 0))"
-		 " FROM install"},
+		 "SELECT install, last_ms, max(last_event, coalesce((SELECT max(n) FROM event), 0)) FROM install"},
 };
 
 /* Who holds the lock, as far as it has said so. */
@@ -99,8 +94,7 @@ static int make_home(struct store *st, struct err *err)
 	if (sb.st_mode & S_IWOTH)
 		return err_set(
 			err, ERR_DENIED,
-			"home '%s' may be written by everybody: chmod 700 it, or use another "
-			"REGATTA_HOME",
+			"home '%s' may be written by everybody: chmod 700 it, or use another REGATTA_HOME",
 			st->home);
 	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
 		CLEANUP(freep) char *dir = path_join(st->home, below[i]);
@@ -133,10 +127,10 @@ static int find_file(struct store *st, struct err *err)
 		return err_errno(err, errno, "stat database '%s'", st->db_path);
 	}
 	if (!S_ISREG(sb.st_mode))
-		return err_set(err, ERR_UNAVAILABLE,
-			       "database '%s' is not a regular file: move it away, or use another "
-			       "REGATTA_HOME",
-			       st->db_path);
+		return err_set(
+			err, ERR_UNAVAILABLE,
+			"database '%s' is not a regular file: move it away, or use another REGATTA_HOME",
+			st->db_path);
 	return sb.st_size ? 0 : store_create(st->home, st->db_path, err);
 }
 

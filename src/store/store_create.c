@@ -36,10 +36,11 @@ static int make_empty(const char *path, struct err *err)
 static int build(sqlite3 *db, const char *path, struct err *err)
 {
 	sqlite3_file *file = NULL;
-	int rc = sqlite3_exec(db,
-			      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF;"
-			      "PRAGMA journal_mode = MEMORY; PRAGMA auto_vacuum = NONE",
-			      NULL, NULL, NULL);
+	int rc = sqlite3_exec(
+		db,
+		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF;PRAGMA journal_mode "
+		"= MEMORY; PRAGMA auto_vacuum = NONE",
+		NULL, NULL, NULL);
 
 	if (rc != SQLITE_OK)
 		return store_sqlite_error(db, path, rc, "create", err);

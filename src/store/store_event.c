@@ -6,12 +6,15 @@
 enum { LAST_SEQ, ADD, LIST, LIST_ALL };
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[LAST_SEQ] = {"number event", "SELECT max(seq) FROM event WHERE run = ?1"},
-	[ADD] = {"add event", "INSERT INTO event (run, seq, time_ms, kind, node, text, n)"
-			      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
-	[LIST] = {"list events", "SELECT seq, time_ms, kind, node, text FROM event"
-				 " WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"},
-	[LIST_ALL] = {"list events", "SELECT n, run, seq, time_ms, kind, node, text FROM event"
-				     " WHERE n > ?1 ORDER BY n LIMIT ?2"},
+	[ADD] = {"add event",
+		 "INSERT INTO event (run, seq, time_ms, kind, node, text, n) VALUES (?1, ?2, "
+		 "?3, ?4, ?5, ?6, ?7)"},
+	[LIST] = {"list events",
+		  "SELECT seq, time_ms, kind, node, text FROM event WHERE run = ?1 AND seq > "
+		  "?2 ORDER BY seq LIMIT ?3"},
+	[LIST_ALL] = {"list events",
+		      "SELECT n, run, seq, time_ms, kind, node, text FROM event WHERE n > ?1 "
+		      "ORDER BY n LIMIT ?2"},
 };
 
 static int last_seq(struct store *st, int64_t no, int64_t *ret, struct err *err)

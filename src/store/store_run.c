@@ -31,16 +31,18 @@ enum {
 };
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[ADD] = {"add run",
-		 "INSERT INTO run (id, name, request_id, engine, strategy, local_base, nodes, seed,"
-		 " created_ms, phase, verdict, ended_ms)"
-		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
-	[ADD_JOB] = {"add job",
-		     "INSERT INTO job (run, base_dir, source_sha256, client_env, secret, json)"
-		     " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+		 "INSERT INTO run (id, name, request_id, engine, strategy, local_base, nodes, seed, "
+		 "created_ms, phase, verdict, ended_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+		 "?11, ?12)"},
+	[ADD_JOB] =
+		{"add job",
+		 "INSERT INTO job (run, base_dir, source_sha256, client_env, secret, json) VALUES (?1, "
+		 "?2, ?3, ?4, ?5, ?6)"},
 	[GET] = {"read run", "SELECT " ROW ", json FROM run" WITH_JOB " WHERE no = ?1"},
 	[EXACT] = {"find run", "SELECT no FROM run WHERE id = ?1"},
-	[PREFIX] = {"find run", "SELECT no, id FROM run WHERE id >= ?1 AND id < ?1 || x'ff'"
-				" ORDER BY id LIMIT ?2"},
+	[PREFIX] =
+		{"find run",
+		 "SELECT no, id FROM run WHERE id >= ?1 AND id < ?1 || x'ff' ORDER BY id LIMIT ?2"},
 	[BY_REQUEST] = {"find request", "SELECT no FROM run WHERE request_id = ?1"},
 	[BY_SOURCE] = {"find source",
 		       "SELECT 1 FROM job WHERE source_sha256 = ?1 AND run <> ?2 LIMIT 1"},

@@ -27,32 +27,37 @@ enum {
 	GET_SCANS
 };
 static const struct stmt_def defs[STMT_SLOTS] = {
-	[GET] = {"find series", "SELECT series, rank, name, count, first, last, min, max, mean, m2,"
-				" step, total FROM series WHERE run = ?1 AND rank = ?2"
-				" AND name = ?3"},
+	[GET] = {"find series",
+		 "SELECT series, rank, name, count, first, last, min, max, mean, m2, step, "
+		 "total FROM series WHERE run = ?1 AND rank = ?2 AND name = ?3"},
 	[COUNT] = {"count series", "SELECT series FROM run WHERE no = ?1"},
 	[COUNT_IN] = {"count series", "UPDATE run SET series = series + 1 WHERE no = ?1"},
 	[ADD] = {"add series",
-		 "INSERT INTO series (run, rank, name, count, first, last, min, max, mean, m2)"
-		 " VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0, 0)"},
-	[SAVE] = {"save series", "UPDATE series SET count = ?2, first = ?3, last = ?4, min = ?5,"
-				 " max = ?6, mean = ?7, m2 = ?8, step = ?9, total = ?10"
-				 " WHERE series = ?1"},
-	[LIST] = {"list series",
-		  "SELECT series, rank, name, count, first, last, min, max, mean, m2, step, total"
-		  " FROM series WHERE run = ?1 ORDER BY rank, name"},
-	[LAST_SAMPLE] = {"number sample", "SELECT (SELECT max(n) FROM sample WHERE series = ?1)"
-					  " FROM series WHERE series = ?1"},
-	[ADD_SAMPLE] = {"add sample", "INSERT INTO sample (series, n, time_ms, step, value)"
-				      " VALUES (?1, ?2, ?3, ?4, ?5)"},
-	[LIST_SAMPLES] = {"list samples",
-			  "SELECT time_ms, step, value FROM sample WHERE series = ?1"
-			  " ORDER BY n LIMIT ?2"},
-	[LIST_SAMPLES_AFTER] = {"list samples",
-				"SELECT time_ms, step, value FROM sample WHERE series = ?1"
-				" AND n > ?2 ORDER BY n LIMIT ?3"},
-	[SAVE_SCAN] = {"save scan", "REPLACE INTO scan (run, rank, stream, offset, bad)"
-				    " VALUES (?1, ?2, ?3, ?4, ?5)"},
+		 "INSERT INTO series (run, rank, name, count, first, last, min, max, mean, m2) VALUES (?1, "
+		 "?2, ?3, 0, 0, 0, 0, 0, 0, 0)"},
+	[SAVE] = {"save series",
+		  "UPDATE series SET count = ?2, first = ?3, last = ?4, min = ?5, max = ?6, "
+		  "mean = ?7, m2 = ?8, step = ?9, total = ?10 WHERE series = ?1"},
+	[LIST] =
+		{"list series",
+		 "SELECT series, rank, name, count, first, last, min, max, mean, m2, step, total FROM "
+		 "series WHERE run = ?1 ORDER BY rank, name"},
+	[LAST_SAMPLE] = {"number sample",
+			 "SELECT (SELECT max(n) FROM sample WHERE series = ?1) FROM series "
+			 "WHERE series = ?1"},
+	[ADD_SAMPLE] = {"add sample",
+			"INSERT INTO sample (series, n, time_ms, step, value) VALUES (?1, ?2, "
+			"?3, ?4, ?5)"},
+	[LIST_SAMPLES] =
+		{"list samples",
+		 "SELECT time_ms, step, value FROM sample WHERE series = ?1 ORDER BY n LIMIT ?2"},
+	[LIST_SAMPLES_AFTER] =
+		{"list samples",
+		 "SELECT time_ms, step, value FROM sample WHERE series = ?1 AND n > ?2 ORDER "
+		 "BY n LIMIT ?3"},
+	[SAVE_SCAN] =
+		{"save scan",
+		 "REPLACE INTO scan (run, rank, stream, offset, bad) VALUES (?1, ?2, ?3, ?4, ?5)"},
 	[GET_SCANS] = {"read scans",
 		       "SELECT stream, offset, bad FROM scan WHERE run = ?1 AND rank = ?2"},
 };

@@ -14,47 +14,45 @@
 
 enum { SAVE_RUN, END_RUN, SAVE_NODE, SAVE_RESOURCE, LOAD_RUN, LOAD_NODES, LOAD_RESOURCES };
 static const struct stmt_def defs[STMT_SLOTS] = {
-	[SAVE_RUN] = {"save run",
-		      "UPDATE run SET phase = ?2, verdict = ?3, cause_kind = ?4, cause_node = ?5,"
-		      " cause_text = ?6, cancel_asked = ?7, hurry = ?8, deadline_ms = ?9,"
-		      " rng_0 = ?10, rng_1 = ?11, rng_2 = ?12, rng_3 = ?13,"
-		      " accepted_at_ms = ?14, provisioning_at_ms = ?15, gathering_at_ms = ?16,"
-		      " running_at_ms = ?17, collecting_at_ms = ?18, cleaning_at_ms = ?19,"
-		      " succeeded_at_ms = ?20, failed_at_ms = ?21, cancelled_at_ms = ?22"
-		      " WHERE no = ?1"},
+	[SAVE_RUN] =
+		{"save run",
+		 "UPDATE run SET phase = ?2, verdict = ?3, cause_kind = ?4, cause_node = ?5, cause_text "
+		 "= ?6, cancel_asked = ?7, hurry = ?8, deadline_ms = ?9, rng_0 = ?10, rng_1 = ?11, "
+		 "rng_2 = ?12, rng_3 = ?13, accepted_at_ms = ?14, provisioning_at_ms = ?15, "
+		 "gathering_at_ms = ?16, running_at_ms = ?17, collecting_at_ms = ?18, cleaning_at_ms = "
+		 "?19, succeeded_at_ms = ?20, failed_at_ms = ?21, cancelled_at_ms = ?22 WHERE no = ?1"},
 	[LOAD_RUN] =
 		{"restore run",
-		 "SELECT phase, verdict, cause_kind, cause_node, cause_text, cancel_asked, hurry,"
-		 " deadline_ms, rng_0, rng_1, rng_2, rng_3,"
-		 " accepted_at_ms, provisioning_at_ms, gathering_at_ms, running_at_ms,"
-		 " collecting_at_ms, cleaning_at_ms, succeeded_at_ms, failed_at_ms,"
-		 " cancelled_at_ms FROM run WHERE no = ?1"},
+		 "SELECT phase, verdict, cause_kind, cause_node, cause_text, cancel_asked, hurry, "
+		 "deadline_ms, rng_0, rng_1, rng_2, rng_3, accepted_at_ms, provisioning_at_ms, "
+		 "gathering_at_ms, running_at_ms, collecting_at_ms, cleaning_at_ms, succeeded_at_ms, "
+		 "failed_at_ms, cancelled_at_ms FROM run WHERE no = ?1"},
 	/* Of each node the series furthest on.  total() cannot overflow, as sum() can. */
-	[END_RUN] = {"end run", "UPDATE run SET ended_ms = ?2, (step, total) ="
-				" (SELECT CAST(total(s) AS INTEGER), CAST(total(t) AS INTEGER) FROM"
-				"  (SELECT step AS s, total AS t, row_number() OVER"
-				"   (PARTITION BY rank ORDER BY step DESC, series) AS place"
-				"   FROM series WHERE run = ?1 AND total > 0) WHERE place = 1)"
-				" WHERE no = ?1"},
+	[END_RUN] = {"end run",
+		     "UPDATE run SET ended_ms = ?2, (step, total) = (SELECT CAST(total(s) AS "
+		     "INTEGER), CAST(total(t) AS INTEGER) FROM  (SELECT step AS s, total AS t, "
+		     "row_number() OVER   (PARTITION BY rank ORDER BY step DESC, series) AS place "
+		     "  FROM series WHERE run = ?1 AND total > 0) WHERE place = 1) WHERE no = ?1"},
 	[SAVE_NODE] =
 		{"save node",
-		 "REPLACE INTO node (run, rank, state, attempt, start_sent, stop_sent, serving,"
-		 " settled, there, exit_code, exit_signal, exit_oom, exit_kind, exit_reason,"
-		 " since_ms, serve_by_ms, lost_at_ms, look_at_ms, address)"
-		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-		 " ?16, ?17, ?18, ?19)"},
+		 "REPLACE INTO node (run, rank, state, attempt, start_sent, stop_sent, serving, settled, "
+		 "there, exit_code, exit_signal, exit_oom, exit_kind, exit_reason, since_ms, serve_by_ms, "
+		 "lost_at_ms, look_at_ms, address) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+		 "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)"},
 	[LOAD_NODES] =
 		{"restore nodes",
-		 "SELECT rank, state, attempt, start_sent, stop_sent, serving, settled, there,"
-		 " exit_code, exit_signal, exit_oom, exit_kind, exit_reason, since_ms,"
-		 " serve_by_ms, lost_at_ms, look_at_ms, address FROM node WHERE run = ?1"},
-	[SAVE_RESOURCE] = {"save resource",
-			   "REPLACE INTO resource (run, place, kind, name, state, attempt, tries,"
-			   " unsure, since_ms, retry_at_ms, why_kind, why, id)"
-			   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"},
-	[LOAD_RESOURCES] = {"restore resources",
-			    "SELECT place, kind, name, state, attempt, tries, unsure, since_ms,"
-			    " retry_at_ms, why_kind, why, id FROM resource WHERE run = ?1"},
+		 "SELECT rank, state, attempt, start_sent, stop_sent, serving, settled, there, exit_code, "
+		 "exit_signal, exit_oom, exit_kind, exit_reason, since_ms, serve_by_ms, lost_at_ms, "
+		 "look_at_ms, address FROM node WHERE run = ?1"},
+	[SAVE_RESOURCE] =
+		{"save resource",
+		 "REPLACE INTO resource (run, place, kind, name, state, attempt, tries, unsure, "
+		 "since_ms, retry_at_ms, why_kind, why, id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+		 "?8, ?9, ?10, ?11, ?12, ?13)"},
+	[LOAD_RESOURCES] =
+		{"restore resources",
+		 "SELECT place, kind, name, state, attempt, tries, unsure, since_ms, retry_at_ms, "
+		 "why_kind, why, id FROM resource WHERE run = ?1"},
 };
 
 /* An update of a run that is not there changes nothing: that is an answer, not a success. */

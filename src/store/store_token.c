@@ -7,12 +7,13 @@
 enum { ADD, USED, REMOVE, LIST };
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[ADD] = {"add token",
-		 "INSERT INTO token (id, hash, name, scope, created_ms, expires_ms, used_ms)"
-		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
+		 "INSERT INTO token (id, hash, name, scope, created_ms, expires_ms, used_ms) VALUES (?1, ?2, "
+		 "?3, ?4, ?5, ?6, ?7)"},
 	[USED] = {"note the use of a token", "UPDATE token SET used_ms = ?2 WHERE id = ?1"},
 	[REMOVE] = {"remove token", "DELETE FROM token WHERE id = ?1"},
-	[LIST] = {"list tokens", "SELECT id, hash, name, scope, created_ms, expires_ms, used_ms"
-				 " FROM token ORDER BY created_ms, id"},
+	[LIST] = {"list tokens",
+		  "SELECT id, hash, name, scope, created_ms, expires_ms, used_ms FROM token "
+		  "ORDER BY created_ms, id"},
 };
 
 int store_token_add(struct store *st, const struct token_row *row, struct err *err)

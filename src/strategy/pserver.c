@@ -50,10 +50,11 @@ static bool find_roles(const struct job *job, struct arena *a, struct problems *
 				     "strategy 'pserver' knows no role '%s': did you mean '%s'?",
 				     r->name, near);
 		} else {
-			problems_add(ps, a, r->pos,
-				     "strategy 'pserver' knows no role '%s': its roles are pserver "
-				     "and trainer; others are possible with strategy = \"roles\"",
-				     r->name);
+			problems_add(
+				ps, a, r->pos,
+				"strategy 'pserver' knows no role '%s': its roles are pserver and "
+				"trainer; others are possible with strategy = \"roles\"",
+				r->name);
 		}
 	}
 	for (int i = 0; i < NROLES; i++) {
@@ -71,17 +72,17 @@ static bool check_server(const struct role *r, struct arena *a, struct problems 
 	size_t before = ps->n + ps->more;
 
 	if (r->service_set && !r->service)
-		problems_add(ps, a, r->pos,
-			     "roles.pserver is a service: leave out service, or use strategy = "
-			     "\"roles\"");
+		problems_add(
+			ps, a, r->pos,
+			"roles.pserver is a service: leave out service, or use strategy = \"roles\"");
 	if (r->after.n > 0)
 		problems_add(
 			ps, a, r->pos,
 			"roles.pserver starts first: leave out after, or use strategy = \"roles\"");
 	if (r->ready_when == READY_FINISHED)
-		problems_add(ps, a, r->pos,
-			     "roles.pserver does not finish by itself: ready_when is \"port\" or "
-			     "\"started\"");
+		problems_add(
+			ps, a, r->pos,
+			"roles.pserver does not finish by itself: ready_when is \"port\" or \"started\"");
 	if (r->count > MAX_PSERVERS)
 		problems_add(ps, a, r->pos, "roles.pserver.count is %lld: at most %d",
 			     (long long)r->count, MAX_PSERVERS);
@@ -92,9 +93,10 @@ static bool check_trainer(const struct role *r, struct arena *a, struct problems
 {
 	if (!r->service)
 		return true;
-	problems_add(ps, a, r->pos,
-		     "roles.trainer decides when the run is finished and is no service: leave out "
-		     "service, or use strategy = \"roles\"");
+	problems_add(
+		ps, a, r->pos,
+		"roles.trainer decides when the run is finished and is no service: leave out service, "
+		"or use strategy = \"roles\"");
 	return false;
 }
 

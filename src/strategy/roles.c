@@ -24,9 +24,9 @@ static bool crew(const struct job *job, struct arena *a, struct crew *ret, struc
 		}
 	}
 	if (!any_counted) {
-		problems_add(ps, a, ret->roles[0].spec->pos,
-			     "every role is a service: at least one must count for the finish "
-			     "(service = false)");
+		problems_add(
+			ps, a, ret->roles[0].spec->pos,
+			"every role is a service: at least one must count for the finish (service = false)");
 		ok = false;
 	}
 	if (ok)

@@ -6,9 +6,10 @@
 static bool crew(const struct job *job, struct arena *a, struct crew *ret, struct problems *ps)
 {
 	if (job->roles.n > 0) {
-		problems_add(ps, a, job->strategy_pos,
-			     "strategy 'single' takes no roles: use strategy = \"roles\", or write "
-			     "command and count at the top of the file");
+		problems_add(
+			ps, a, job->strategy_pos,
+			"strategy 'single' takes no roles: use strategy = \"roles\", or write command "
+			"and count at the top of the file");
 		return false;
 	}
 	/* A role as it would have been written, so that nobody has to ask whether there is one. */

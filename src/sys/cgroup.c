@@ -308,9 +308,10 @@ int cgroup_limit_memory(struct cgroup *cg, uint64_t bytes, struct err *err)
 		write_in(cg->memory, "memory.memsw.limit_in_bytes", text);
 		return 0;
 	}
-	return err_set(err, ERR_UNAVAILABLE,
-		       "memory cannot be limited here: no cgroup with a memory controller can be "
-		       "made; remove `memory` from the role or run with that permission");
+	return err_set(
+		err, ERR_UNAVAILABLE,
+		"memory cannot be limited here: no cgroup with a memory controller can be made; "
+		"remove `memory` from the role or run with that permission");
 }
 
 int cgroup_open(const struct cgroup *cg)

@@ -126,17 +126,13 @@ static pid_t clone_inside(int cgroup_fd, void (*run)(void *ctx), void *ctx)
 	register void *child_ctx __asm__("r9") = ctx;
 	long pid = SYS_clone3;
 
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t" /* the child, on its stack: nobody to return to */
-			 "mov %%r9, %%rdi\n\t"
-			 "call *%%r8\n\t"
-			 "hlt\n"
-			 "1:"
-			 : "+a"(pid)
-			 : "D"(&args), "S"(sizeof(args)), "r"(child_run), "r"(child_ctx)
-			 : "rcx", "r11", "memory", "cc");
+	__asm__ volatile(
+		"syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\t" /* the child, on its stack: nobody to return to */
+		"mov %%r9, %%rdi\n\tcall *%%r8\n\thlt\n"
+		"1:"
+		: "+a"(pid)
+		: "D"(&args), "S"(sizeof(args)), "r"(child_run), "r"(child_ctx)
+		: "rcx", "r11", "memory", "cc");
 	return pid < 0 ? -1 : (pid_t)pid;
 #else
 	(void)cgroup_fd;

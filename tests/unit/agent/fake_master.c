@@ -133,9 +133,7 @@ static void write_config(struct fake *f)
 	if (!f->no_cgroup)
 		cgroup_place(name, &cg);
 	char *text = xasprintf(
-		"{\"run\":\"r\",\"node\":\"n-0\",\"token\":\"secret\",\"link_dir\":\"%s\","
-		"\"link_name\":\"link.sock\",\"proto\":1,\"mark\":\"%s\",\"home\":\"%s\","
-		"\"cgroup\":\"%s\",\"cgroup_memory\":\"%s\"%s}\n",
+		"{\"run\":\"r\",\"node\":\"n-0\",\"token\":\"secret\",\"link_dir\":\"%s\",\"link_name\":\"link.sock\",\"proto\":1,\"mark\":\"%s\",\"home\":\"%s\",\"cgroup\":\"%s\",\"cgroup_memory\":\"%s\"%s}\n",
 		f->dir, f->mark, f->dir, cg.unified, cg.memory, f->config);
 
 	/* As the driver does: one that says the same stays, and with it the lock of a living agent. */
@@ -385,12 +383,9 @@ void fake_ready(struct fake *f)
 {
 	fake_agent(f);
 	fake_meet(f);
-	fake_send(f, FRAME_INPUTS,
-		  "{\"data\":[],\"cwd\":\"\",\"argv0\":\"sh\",\"path\":\"/usr/bin:/"
-		  "bin\",\"address\":\"127.0.0.1\","
-		  "\"metrics\":[{\"name\":\"loss\",\"pattern\":\"loss=(?<value>[-+.0-9eE]+)\"}],"
-		  "\"sample_ms\":0,"
-		  "\"keep\":[],\"output_dir\":\"\"}");
+	fake_send(
+		f, FRAME_INPUTS,
+		"{\"data\":[],\"cwd\":\"\",\"argv0\":\"sh\",\"path\":\"/usr/bin:/bin\",\"address\":\"127.0.0.1\",\"metrics\":[{\"name\":\"loss\",\"pattern\":\"loss=(?<value>[-+.0-9eE]+)\"}],\"sample_ms\":0,\"keep\":[],\"output_dir\":\"\"}");
 	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
 }
 
@@ -402,10 +397,9 @@ pid_t fake_start_with(struct fake *f, const char *script, const char *more)
 	buf_init(&b, FRAME_MAX_PAYLOAD);
 	jsonw_init(&w, &b);
 	jsonw_str(&w, str_from(script));
-	char *json = xasprintf("{\"attempt\":1,\"argv\":[\"sh\",\"-c\",%s],\"env\":{\"PATH\":\"/"
-			       "usr/bin:/bin\",\"DIR\":\"%s\"%s},"
-			       "\"cwd\":\"\",\"grace_ms\":300%s}",
-			       b.p, f->dir, f->env, more);
+	char *json = xasprintf(
+		"{\"attempt\":1,\"argv\":[\"sh\",\"-c\",%s],\"env\":{\"PATH\":\"/usr/bin:/bin\",\"DIR\":\"%s\"%s},\"cwd\":\"\",\"grace_ms\":300%s}",
+		b.p, f->dir, f->env, more);
 
 	fake_send(f, FRAME_START, json);
 	free(json);

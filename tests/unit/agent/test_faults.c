@@ -69,8 +69,10 @@ static void a_daemon_that_holds_the_output_is_given_a_moment_then_killed(void **
 
 	f->config = ",\"settle_ms\":300";
 	fake_ready(f);
-	fake_start(f, "setsid sh -c 'echo $$ > $DIR/daemon; sleep 0.05; echo late; exec sleep 600' "
-		      "& " UNTIL_DAEMON "echo early");
+	fake_start(
+		f,
+		"setsid sh -c 'echo $$ > $DIR/daemon; sleep 0.05; echo late; exec sleep 600' & " UNTIL_DAEMON
+		"echo early");
 	assert_int_equal(fake_int(fake_end(f), "code"), 0);
 	assert_string_equal(f->out[STREAM_OUT].p, "early\nlate\n");
 	fake_gone(fake_pid_in(f, "daemon"));
@@ -113,10 +115,10 @@ static void a_second_signal_hurries(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_send(f, FRAME_START,
-		  "{\"attempt\":1,\"argv\":[\"/bin/sh\",\"-c\",\"trap '' TERM; echo armed; while "
-		  ":; do sleep 0.05; done\"],"
-		  "\"env\":{},\"grace_ms\":600000}");
+	fake_send(
+		f, FRAME_START,
+		"{\"attempt\":1,\"argv\":[\"/bin/sh\",\"-c\",\"trap '' TERM; echo armed; while :; do sleep "
+		"0.05; done\"],\"env\":{},\"grace_ms\":600000}");
 	fake_wait_bytes(f, STREAM_OUT, 6);
 	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
 	fake_send(f, FRAME_SIGNAL, "{\"hurry\":true}");
@@ -205,8 +207,9 @@ static void a_killed_agent_is_replaced_and_the_job_goes_on(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	pid_t pid = fake_start(f, "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo "
-				  "two; echo loss=3; exit 4");
+	pid_t pid = fake_start(
+		f, "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; echo "
+		   "loss=3; exit 4");
 
 	fake_wait_bytes(f, STREAM_OUT, 4);
 	fake_kill(f->agent);
@@ -296,10 +299,10 @@ static void an_attempt_of_an_earlier_boot_is_said_to_be_one(void **state)
 		file_write_atomic(arena_printf(f->arena, "%s/%s", f->node, names[i]), STR("abc"),
 				  0600, false, NULL);
 	}
-	file_write_atomic(arena_printf(f->arena, "%s/status", f->node),
-			  STR("{\"rec\":\"started\",\"attempt\":1,\"boot_id\":\"other\",\"pid\":1,"
-			      "\"start\":1}\n"),
-			  0600, false, NULL);
+	file_write_atomic(
+		arena_printf(f->arena, "%s/status", f->node),
+		STR("{\"rec\":\"started\",\"attempt\":1,\"boot_id\":\"other\",\"pid\":1,\"start\":1}\n"),
+		0600, false, NULL);
 	fake_agent(f);
 	const struct doc *h = fake_meet(f);
 
@@ -564,9 +567,10 @@ static void killed_agents_and_lost_connections_never_cost_a_byte_or_a_second_run
 	print_message("# seed %" PRIu64 "\n", seed);
 	rng_seed(&rng, seed);
 	fake_ready(f);
-	fake_start(f, "echo x >> $DIR/ran; i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i "
-		      "loss=$i | tee -a $DIR/copy; "
-		      "[ $((i % 8)) = 0 ] && sleep 0.01; done; exit 11");
+	fake_start(
+		f,
+		"echo x >> $DIR/ran; i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i loss=$i | "
+		"tee -a $DIR/copy; [ $((i % 8)) = 0 ] && sleep 0.01; done; exit 11");
 	for (int i = 0; i < 25; i++) {
 		size_t more = f->out[STREAM_OUT].n + rng_below(&rng, 300);
 
@@ -797,8 +801,10 @@ static void a_full_disk_blocks_the_job_until_there_is_room(void **state)
 	f->config = ",\"full_ms\":600000";
 	fake_ready(f);
 	/* What goes to stderr has its place before stdout takes the rest. */
-	fake_start(f, "head -c 3000000 /dev/urandom > $DIR/copy; echo started >&2; "
-		      "while ! [ -e $DIR/go ]; do sleep 0.01; done; cat $DIR/copy; exit 3");
+	fake_start(
+		f,
+		"head -c 3000000 /dev/urandom > $DIR/copy; echo started >&2; while ! [ -e $DIR/go ]; "
+		"do sleep 0.01; done; cat $DIR/copy; exit 3");
 	fake_wait_bytes(f, STREAM_ERR, 8);
 	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
 	until_full(f);

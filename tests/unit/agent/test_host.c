@@ -53,9 +53,10 @@ static void disks_are_counted_once(void **state)
 	uint64_t rd, wr;
 
 	(void)state;
-	assert_true(host_read_disk(STR("   8       0 sda 10 0 100 5 20 0 200 6 0 7 8\n   8       1 "
-				       "sda1 10 0 100 5 20 0 200 6 0 7 8\n"),
-				   only_sda, &rd, &wr));
+	assert_true(host_read_disk(
+		STR("   8       0 sda 10 0 100 5 20 0 200 6 0 7 8\n   8       1 sda1 10 0 "
+		    "100 5 20 0 200 6 0 7 8\n"),
+		only_sda, &rd, &wr));
 	assert_int_equal(rd, 100 * 512);
 	assert_int_equal(wr, 200 * 512);
 	assert_false(host_read_disk(STR("nonsense\n"), only_sda, &rd, &wr));

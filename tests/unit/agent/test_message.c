@@ -56,16 +56,9 @@ static void inputs_are_taken_whole(void **state)
 	struct msg_inputs m;
 
 	assert_int_equal(
-		msg_inputs(STR("{\"source\":{\"path\":\"/"
-			       "s\",\"sha256\":\"ab\"},\"data\":[{\"src\":\"/d\",\"path\":\"x\","
-			       "\"shard_index\":1,\"shard_count\":3},{\"src\":\"/"
-			       "e\",\"path\":\"y\"}],\"cwd\":\"/w\","
-			       "\"argv0\":\"a\",\"path\":\"/"
-			       "bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,"
-			       "\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}"
-			       "],\"metric_prefix\":\"##\","
-			       "\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"output_dir\":\"/o\"}"),
-			   *state, &m, &err),
+		msg_inputs(
+			STR("{\"source\":{\"path\":\"/s\",\"sha256\":\"ab\"},\"data\":[{\"src\":\"/d\",\"path\":\"x\",\"shard_index\":1,\"shard_count\":3},{\"src\":\"/e\",\"path\":\"y\"}],\"cwd\":\"/w\",\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"output_dir\":\"/o\"}"),
+			*state, &m, &err),
 		0);
 	assert_string_equal(m.source, "/s");
 	assert_int_equal(m.data[0].shard_count, 3);
@@ -85,11 +78,7 @@ static void a_start_has_a_command_and_an_environment(void **state)
 
 	assert_int_equal(
 		msg_start(
-			STR("{\"attempt\":2,\"argv\":[\"a\",\"\",\"c\"],\"env\":{\"A\":\"1\",\"B\":"
-			    "\"x=y\"},\"grace_ms\":3,"
-			    "\"cwd\":\"/"
-			    "w\",\"port\":null,\"deadline_ms\":11,\"hostfile\":\"h\","
-			    "\"machinefile\":\"m\"}"),
+			STR("{\"attempt\":2,\"argv\":[\"a\",\"\",\"c\"],\"env\":{\"A\":\"1\",\"B\":\"x=y\"},\"grace_ms\":3,\"cwd\":\"/w\",\"port\":null,\"deadline_ms\":11,\"hostfile\":\"h\",\"machinefile\":\"m\"}"),
 			*state, &m, &err),
 		0);
 	assert_int_equal(m.attempt, 2);
@@ -124,8 +113,7 @@ static void what_is_wrong_is_named(void **state)
 		{'i', "{\"argv0\":\"a\",\"data\":[{\"src\":\"x\"}]}", "data[0]"},
 		{'i', "{\"argv0\":\"a\",\"data\":[7]}", "data[0]"},
 		{'i',
-		 "{\"argv0\":\"a\",\"data\":[{\"src\":\"x\",\"path\":\"y\",\"shard_index\":2,"
-		 "\"shard_count\":2}]}",
+		 "{\"argv0\":\"a\",\"data\":[{\"src\":\"x\",\"path\":\"y\",\"shard_index\":2,\"shard_count\":2}]}",
 		 "shard"},
 		{'i', "{\"argv0\":\"a\",\"metrics\":[{\"name\":\"x\"}]}", "metrics[0]"},
 		{'i', "{\"argv0\":\"a\",\"port\":65536}", "port"},
@@ -217,16 +205,17 @@ static void messages_out_have_their_shapes(void **state)
 	msg_put_exit(&b, &e);
 	assert_string_equal(
 		b.p,
-		"{\"attempt\":1,\"code\":-1,\"signal\":9,\"oom\":false,\"kind\":\"timeout\","
-		"\"reason\":\"one; two\","
-		"\"streams\":[1,2,3],\"gaps\":[{\"stream\":\"err\",\"offset\":7,\"bytes\":8}]}");
+		"{\"attempt\":1,\"code\":-1,\"signal\":9,\"oom\":false,\"kind\":\"timeout\",\"reason\":\"one; "
+		"two\",\"streams\":[1,2,3],\"gaps\":[{\"stream\":\"err\",\"offset\":7,\"bytes\":8}]}");
 	buf_reset(&b);
 	e.ngaps = 0;
 	msg_put_hello(&b, &h);
-	assert_non_null(strstr(b.p, "{\"proto\":1,\"run\":\"r\",\"node\":\"n\",\"token\":\"t\","
-				    "\"boot_id\":\"b\",\"pid\":5,\"version\":"));
-	assert_non_null(strstr(b.p, "\"attempt\":1,\"holds\":\"started\",\"streams\":[0,0,0],"
-				    "\"exit\":{\"attempt\":1,"));
+	assert_non_null(strstr(
+		b.p,
+		"{\"proto\":1,\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"boot_id\":\"b\",\"pid\":5,\"version\":"));
+	assert_non_null(strstr(
+		b.p,
+		"\"attempt\":1,\"holds\":\"started\",\"streams\":[0,0,0],\"exit\":{\"attempt\":1,"));
 	buf_reset(&b);
 	msg_put_ready(&b, &none);
 	msg_put_ready(&b, &why);
@@ -235,10 +224,9 @@ static void messages_out_have_their_shapes(void **state)
 	msg_put_collected(&b, 1, 2, NULL);
 	msg_put_collected(&b, 0, 0, "no");
 	msg_put_bye(&b, "end");
-	assert_string_equal(b.p,
-			    "{\"ok\":true}{\"ok\":false,\"kind\":\"conflict\",\"reason\":\"taken\"}"
-			    "{\"attempt\":1,\"pid\":2}{\"attempt\":1}{\"files\":1,\"bytes\":2}"
-			    "{\"files\":0,\"bytes\":0,\"error\":\"no\"}{\"reason\":\"end\"}");
+	assert_string_equal(
+		b.p,
+		"{\"ok\":true}{\"ok\":false,\"kind\":\"conflict\",\"reason\":\"taken\"}{\"attempt\":1,\"pid\":2}{\"attempt\":1}{\"files\":1,\"bytes\":2}{\"files\":0,\"bytes\":0,\"error\":\"no\"}{\"reason\":\"end\"}");
 	buf_release(&b);
 }
 

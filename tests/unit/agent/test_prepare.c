@@ -218,19 +218,16 @@ static void a_source_and_its_data_run(void **state)
 	fake_meet(f);
 	const char *json = arena_printf(
 		f->arena,
-		"{\"source\":{\"path\":\"%s/src.tar\",\"sha256\":\"%s\"},\"data\":[{\"src\":\"%s/"
-		"data\",\"path\":\"data\"},"
-		"{\"src\":\"%s/one.csv\",\"path\":\"one.csv\"}],\"argv0\":\"./run.sh\",\"path\":\"/"
-		"bin\"}",
+		"{\"source\":{\"path\":\"%s/src.tar\",\"sha256\":\"%s\"},\"data\":[{\"src\":\"%s/data\",\"path\":\"data\"},{\"src\":\"%s/one.csv\",\"path\":\"one.csv\"}],\"argv0\":\"./run.sh\",\"path\":\"/bin\"}",
 		f->dir, sha, f->dir, f->dir);
 
 	fake_send(f, FRAME_INPUTS, json);
 	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
 	fake_send(f, FRAME_INPUTS, json); /* again, as after a reconnect */
 	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
-	fake_send(f, FRAME_START,
-		  "{\"attempt\":1,\"argv\":[\"./run.sh\"],\"env\":{\"PATH\":\"/"
-		  "bin\"},\"cwd\":\"\",\"grace_ms\":100}");
+	fake_send(
+		f, FRAME_START,
+		"{\"attempt\":1,\"argv\":[\"./run.sh\"],\"env\":{\"PATH\":\"/bin\"},\"cwd\":\"\",\"grace_ms\":100}");
 	assert_int_equal(fake_int(fake_end(f), "code"), 0);
 	assert_string_equal(f->out[STREAM_OUT].p, "from source\na\nb\nc\n1\n");
 	fake_send(f, FRAME_INPUTS, json); /* nothing is unpacked over a job that ran */
@@ -245,11 +242,9 @@ static void an_unfit_node_says_why(void **state)
 	} bad[] = {
 		{"{\"argv0\":\"pyhton3\",\"path\":\"/bin\"}", "not_found",
 		 "command 'pyhton3' not found in PATH"},
-		{"{\"argv0\":\"sh\",\"path\":\"/"
-		 "bin\",\"metrics\":[{\"name\":\"loss\",\"pattern\":\"(\"}]}",
+		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"metrics\":[{\"name\":\"loss\",\"pattern\":\"(\"}]}",
 		 "invalid", "loss"},
-		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"source\":{\"path\":\"/no/"
-		 "tar\",\"sha256\":\"x\"}}",
+		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"source\":{\"path\":\"/no/tar\",\"sha256\":\"x\"}}",
 		 "not_found", "/no/tar"},
 		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"cwd\":\"/no/dir\"}", "not_found",
 		 "/no/dir"},
@@ -272,10 +267,9 @@ static void an_unfit_node_says_why(void **state)
 
 static void a_configuration_that_cannot_be_used_ends_the_agent(void **state)
 {
-	static const char *const bad[] = {"", "{}", "{\"run\":\"r\"}", "[1]",
-					  "{\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"link_"
-					  "dir\":\"d\",\"link_name\":\"l\","
-					  "\"proto\":99}"};
+	static const char *const bad[] = {
+		"", "{}", "{\"run\":\"r\"}", "[1]",
+		"{\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"link_dir\":\"d\",\"link_name\":\"l\",\"proto\":99}"};
 	struct fake *f = *state;
 
 	fake_agent(f); /* a good one, to see that the same way works */

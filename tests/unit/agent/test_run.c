@@ -180,9 +180,9 @@ static void a_command_that_does_not_exist_is_127_and_says_so(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_send(f, FRAME_START,
-		  "{\"attempt\":1,\"argv\":[\"pyhton3\",\"x\"],\"env\":{\"PATH\":\"/usr/bin:/"
-		  "bin\"},\"grace_ms\":100}");
+	fake_send(
+		f, FRAME_START,
+		"{\"attempt\":1,\"argv\":[\"pyhton3\",\"x\"],\"env\":{\"PATH\":\"/usr/bin:/bin\"},\"grace_ms\":100}");
 	fake_wait(f, FRAME_STARTED);
 	const struct doc *e = fake_end(f);
 
@@ -196,9 +196,9 @@ static void a_directory_that_does_not_exist_is_named(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_send(f, FRAME_START,
-		  "{\"attempt\":1,\"argv\":[\"/bin/sh\"],\"env\":{},\"cwd\":\"/no/such/"
-		  "place\",\"grace_ms\":100}");
+	fake_send(
+		f, FRAME_START,
+		"{\"attempt\":1,\"argv\":[\"/bin/sh\"],\"env\":{},\"cwd\":\"/no/such/place\",\"grace_ms\":100}");
 	const struct doc *e = fake_end(f);
 
 	assert_string_equal(fake_str(e, "kind"), "not_found");
@@ -267,9 +267,10 @@ static void samples_are_found_once_and_with_their_steps(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_start(f,
-		   "echo loss=0.5; echo '**metrics_data: acc=0.75,step=3'; printf 'loss=0.25' >&2; "
-		   "echo '{\"speed\": 12, \"step\": 4}' > $REGATTA_METRICS");
+	fake_start(
+		f,
+		"echo loss=0.5; echo '**metrics_data: acc=0.75,step=3'; printf 'loss=0.25' >&2; echo "
+		"'{\"speed\": 12, \"step\": 4}' > $REGATTA_METRICS");
 	fake_end(f);
 	assert_non_null(strstr(f->samples.p, "loss=0.5@-1;"));
 	assert_non_null(strstr(f->samples.p, "acc=0.75@"));
@@ -296,8 +297,7 @@ static void a_port_that_answers_is_announced(void **state)
 	fake_ready(f);
 	fake_start_with(f,
 			"exec python3 -c 'import socket,time\ns=socket.socket(); "
-			"s.bind((\"127.77.1.9\",5999)); "
-			"s.listen(); time.sleep(60)'",
+			"s.bind((\"127.77.1.9\",5999)); s.listen(); time.sleep(60)'",
 			",\"port\":5999,\"address\":\"127.77.1.9\"");
 	assert_int_equal(fake_int(fake_wait(f, FRAME_SERVING), "attempt"), 1);
 	/* A new connection hears it again. */
@@ -332,17 +332,17 @@ static void what_is_to_be_kept_is_collected(void **state)
 {
 	struct fake *f = *state;
 	char *json = xasprintf(
-		"{\"argv0\":\"sh\",\"path\":\"/bin\",\"keep\":[\"model/**\",\"*.txt\",\"one\"],"
-		"\"output_dir\":\"%s/kept\"}",
+		"{\"argv0\":\"sh\",\"path\":\"/bin\",\"keep\":[\"model/**\",\"*.txt\",\"one\"],\"output_dir\":\"%s/kept\"}",
 		f->dir);
 
 	fake_agent(f);
 	fake_meet(f);
 	fake_send(f, FRAME_INPUTS, json);
 	fake_wait(f, FRAME_READY);
-	fake_start(f, "mkdir -p model/deep; echo a > model/deep/a; echo b > b.txt; echo c > c.log; "
-		      "echo 1 > one; "
-		      "ln -s /etc/passwd model/link");
+	fake_start(
+		f,
+		"mkdir -p model/deep; echo a > model/deep/a; echo b > b.txt; echo c > c.log; echo 1 > "
+		"one; ln -s /etc/passwd model/link");
 	fake_wait(f, FRAME_EXIT);
 	const struct doc *c = fake_wait(f, FRAME_COLLECTED);
 

@@ -214,9 +214,9 @@ static void the_first_exit_is_the_exit(void **state)
 	struct status st;
 
 	(void)state;
-	status_parse(STR("{\"rec\":\"exit\",\"code\":1,\"streams\":[0,0,0]}\n{\"rec\":\"exit\","
-			 "\"code\":2,\"streams\":[0,0,0]}\n"),
-		     &st);
+	status_parse(
+		STR("{\"rec\":\"exit\",\"code\":1,\"streams\":[0,0,0]}\n{\"rec\":\"exit\",\"code\":2,\"streams\":[0,0,0]}\n"),
+		&st);
 	assert_int_equal(st.exit.code, 1);
 }
 

@@ -385,8 +385,8 @@ static void a_job_that_never_ran_is_said_to_be_one_by_a_later_agent(void **state
 	make_file(in_node(f, DIE_BOTH));
 	fake_send(f, FRAME_START,
 		  arena_printf(f->arena,
-			       "{\"attempt\":1,\"argv\":[\"/bin/sh\",\"-c\",\"echo x > %s/ran\"],"
-			       "\"env\":{},\"cwd\":\"\",\"grace_ms\":300}",
+			       "{\"attempt\":1,\"argv\":[\"/bin/sh\",\"-c\",\"echo x > "
+			       "%s/ran\"],\"env\":{},\"cwd\":\"\",\"grace_ms\":300}",
 			       f->dir));
 	fake_agent_gone(f);
 	fake_gone(fake_shim(f));
@@ -506,10 +506,10 @@ static void a_big_environment_does_not_hide_the_mark_of_an_orphan(void **state)
 static void what_to_keep_is_asked_for_again_after_a_crash(void **state)
 {
 	struct fake *f = *state;
-	const char *inputs = arena_printf(f->arena,
-					  "{\"argv0\":\"sh\",\"path\":\"/bin:/usr/bin\",\"cwd\":"
-					  "\"\",\"keep\":[\"model\"],\"output_dir\":\"%s/kept\"}",
-					  f->dir);
+	const char *inputs = arena_printf(
+		f->arena,
+		"{\"argv0\":\"sh\",\"path\":\"/bin:/usr/bin\",\"cwd\":\"\",\"keep\":[\"model\"],\"output_dir\":\"%s/kept\"}",
+		f->dir);
 
 	fake_agent(f);
 	fake_meet(f);

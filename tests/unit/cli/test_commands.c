@@ -302,9 +302,9 @@ static void metrics_are_asked_for_as_the_options_say(void **state)
 static void events_are_printed_in_order(void **state)
 {
 	home_put(state, "run.json", ENDED);
-	home_put(state, "events.jsonl",
-		 "{\"seq\":1,\"time_ms\":1000,\"kind\":\"accepted\"}\n{\"seq\":2,\"time_ms\":2000,"
-		 "\"kind\":\"ended\"}\n");
+	home_put(
+		state, "events.jsonl",
+		"{\"seq\":1,\"time_ms\":1000,\"kind\":\"accepted\"}\n{\"seq\":2,\"time_ms\":2000,\"kind\":\"ended\"}\n");
 	struct ran r = DRIVE(state, "events", "job");
 	assert_int_equal(r.code, 0);
 	assert_string_equal(r.out.p,
@@ -505,9 +505,9 @@ static void output_that_cannot_be_written_is_an_error(void **state)
 
 static void outside_text_never_reaches_a_terminal_raw(void **state)
 {
-	home_put(state, "runs.json",
-		 "{\"runs\":[{\"id\":\"x\\u001b[2J\",\"state\":\"failed\",\"cause\":\"\\u001b]0;"
-		 "t\\u0007\"}]}");
+	home_put(
+		state, "runs.json",
+		"{\"runs\":[{\"id\":\"x\\u001b[2J\",\"state\":\"failed\",\"cause\":\"\\u001b]0;t\\u0007\"}]}");
 	struct ran r = DRIVE_TTY(state, 120, 24, "ps");
 	assert_int_equal(r.code, 0);
 	assert_has(&r.out, "x\\x1b[2J");

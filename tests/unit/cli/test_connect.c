@@ -136,8 +136,9 @@ static void a_master_that_cannot_start_is_quoted(void **state)
 	home_put(state, "fault-start", "xxx");
 	struct ran r = DRIVE(state, "ps");
 	assert_int_equal(r.code, 8);
-	assert_string_equal(r.err.p, "regatta: the master did not start: "
-				     "fake: the database is of version 99\n");
+	assert_string_equal(
+		r.err.p,
+		"regatta: the master did not start: fake: the database is of version 99\n");
 	assert_int_equal(r.out.n, 0);
 	ran_release(&r);
 	home_put(state, "fault-start", "");

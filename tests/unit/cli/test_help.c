@@ -125,12 +125,12 @@ static void bash_offers(const char *words, const char *last, const char *want)
 
 	buf_init(&b, CLI_MAX_TEXT);
 	completion_render("bash", &b);
-	buf_printf(&b,
-		   "compopt() { :; }\nregatta() { printf 'quick-abcd\\nquick-efgh\\n'; }\n"
-		   "COMP_WORDS=(%s %s)\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_regatta\n"
-		   "got=\"${COMPREPLY[*]}\"\n[ \"$got\" = '%s' ] || { echo \"offered: $got\" >&2; "
-		   "exit 1; }\n",
-		   words, last, want);
+	buf_printf(
+		&b,
+		"compopt() { :; }\nregatta() { printf 'quick-abcd\\nquick-efgh\\n'; }\n"
+		"COMP_WORDS=(%s %s)\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_regatta\n"
+		"got=\"${COMPREPLY[*]}\"\n[ \"$got\" = '%s' ] || { echo \"offered: $got\" >&2; exit 1; }\n",
+		words, last, want);
 	const char *const argv[] = {"bash", NULL};
 	assert_int_equal(run_on(argv, buf_str(&b)), 0);
 }

@@ -207,8 +207,9 @@ static struct doc *large_run(struct arena *a, int n, struct doc **ret_metrics)
 	if (reply_parse(arena_str(a, buf_str(&b)), a, &run, &err) < 0)
 		fail_msg("%s", err.msg);
 	buf_reset(&b);
-	buf_addz(&b, "{\"metrics\":{\"loss\":{\"all\":{\"last\":1,\"best\":1,\"mean\":1,\"count\":"
-		     "1},\"nodes\":{");
+	buf_addz(
+		&b,
+		"{\"metrics\":{\"loss\":{\"all\":{\"last\":1,\"best\":1,\"mean\":1,\"count\":1},\"nodes\":{");
 	for (int i = 0; i < n; i++)
 		buf_printf(&b, "%s\"worker-%d\":{\"last\":%d,\"best\":%d,\"mean\":%d,\"count\":3}",
 			   i ? "," : "", i, i, i, i);

@@ -32,10 +32,9 @@
 static void put_good_run(void **state)
 {
 	home_put(state, "watch.jsonl", ACCEPTED "\n" RUNNING "\n" SUCCEEDED "\n");
-	home_put(state, "metrics.json",
-		 "{\"metrics\":{\"loss\":{\"all\":{\"last\":0.25},\"nodes\":{\"job-0\":{\"last\":0."
-		 "25},"
-		 "\"job-1\":{\"last\":0.125}}}}}");
+	home_put(
+		state, "metrics.json",
+		"{\"metrics\":{\"loss\":{\"all\":{\"last\":0.25},\"nodes\":{\"job-0\":{\"last\":0.25},\"job-1\":{\"last\":0.125}}}}}");
 }
 
 static void a_run_ends_with_a_summary_and_its_exit_code(void **state)
@@ -126,8 +125,7 @@ static void problems_that_the_master_finds_are_all_printed(void **state)
 {
 	home_put(state, "refuse.json",
 		 "{\"error\":{\"kind\":\"invalid\",\"message\":\"the job has 2 "
-		 "problems\",\"details\":[\"job:1:1: one\","
-		 "\"job:2:2: two \\u001b[2J\",7]}}");
+		 "problems\",\"details\":[\"job:1:1: one\",\"job:2:2: two \\u001b[2J\",7]}}");
 	struct ran r = DRIVE(state, "run", "--", "true");
 	assert_int_equal(r.code, 2);
 	assert_string_equal(
@@ -325,10 +323,9 @@ static void output_that_cannot_be_written_does_not_stop_the_run(void **state)
 
 static void a_log_that_is_refused_does_not_stop_the_run(void **state)
 {
-	home_put(state, "watch.jsonl",
-		 "{\"id\":\"job-abcd\",\"state\":\"succeeded\",\"exit_code\":0,\"metrics\":{\"m\":{"
-		 "}},"
-		 "\"nodes\":[{\"name\":\"ghost-0\"}]}\n");
+	home_put(
+		state, "watch.jsonl",
+		"{\"id\":\"job-abcd\",\"state\":\"succeeded\",\"exit_code\":0,\"metrics\":{\"m\":{}},\"nodes\":[{\"name\":\"ghost-0\"}]}\n");
 	home_put(state, "metrics.json", "nonsense"); /* nor do metrics that cannot be read */
 	struct ran r = DRIVE(state, "run", "-f", "--", "true");
 	assert_int_equal(r.code, 0);

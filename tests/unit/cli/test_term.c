@@ -258,10 +258,9 @@ static void a_redraw_takes_the_old_view_away(void **state)
 	close(fd);
 	buf_init(&seen, 4096);
 	assert_int_equal(file_read(path, &seen, NULL), 0);
-	assert_string_equal(seen.p, "\rone\x1b[K\n\x1b[1mtwo\x1b[0m\x1b[K\n\x1b[J"
-				    "\x1b[2A\r0123456789abcdefghij\x1b[K\nx\x1b[K\n\x1b[J"
-				    "\x1b[4A\rnew\x1b[K\n\x1b[J"
-				    "\x1b[1A\r\x1b[J");
+	assert_string_equal(
+		seen.p,
+		"\rone\x1b[K\n\x1b[1mtwo\x1b[0m\x1b[K\n\x1b[J\x1b[2A\r0123456789abcdefghij\x1b[K\nx\x1b[K\n\x1b[J\x1b[4A\rnew\x1b[K\n\x1b[J\x1b[1A\r\x1b[J");
 	unlink(path);
 }
 

@@ -155,8 +155,7 @@ static void a_path_makes_the_tables_on_its_way(void **state)
 	doc_to_json(d, &out);
 	assert_string_equal(
 		buf_str(&out).p,
-		"{\"roles\":{\"trainer\":{\"count\":8,\"spot\":true},\"ps\":{\"count\":2}},"
-		"\"env\":{\"A.B\":\"x\"},\"name\":\"n\"}");
+		"{\"roles\":{\"trainer\":{\"count\":8,\"spot\":true},\"ps\":{\"count\":2}},\"env\":{\"A.B\":\"x\"},\"name\":\"n\"}");
 }
 
 static void a_bad_path_changes_nothing(void **state)
@@ -170,8 +169,8 @@ static void a_bad_path_changes_nothing(void **state)
 		{"a..b", "key 'a..b': 1:3: found '.', expected a key"},
 		{"a b", "key 'a b': 1:3: found 'b', expected '.' or the end of the key"},
 		{"a.", "key 'a.': 1:3: found the end of the text, expected a key"},
-		{"a.'b", "key 'a.'b': 1:5: found the end of the text, expected the closing quote "
-			 "of the string"},
+		{"a.'b",
+		 "key 'a.'b': 1:5: found the end of the text, expected the closing quote of the string"},
 		{"\xff", "key '\\xff': 1:1: found the byte 0xff, expected UTF-8 text"},
 	};
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -221,13 +220,12 @@ static void toml_has_values_before_tables(void **state)
 	(void)state;
 
 	buf_init(&out, 10000);
-	doc_to_toml(parse_ok(json_parse, a,
-			     STR("{\"t\":{\"x\":1,\"sub\":{\"y\":[1,{\"z\":null,\"w\":2},null,{}]}}"
-				 ",\"v\":\"a\\nb\",\"n\":null,"
-				 "\"only\":{\"a\":{},\"b\":{\"c\":1.0}},\"l\":[{\"q\":1},{\"r\":{"
-				 "\"s\":2}}],\"e\":[],"
-				 "\"odd key\":{\"k.k\":true,\"\":-0.0}}")),
-		    &out);
+	doc_to_toml(
+		parse_ok(
+			json_parse, a,
+			STR("{\"t\":{\"x\":1,\"sub\":{\"y\":[1,{\"z\":null,\"w\":2},null,{}]}},\"v\":\"a\\nb\",\"n\":null,\"only\":{\"a\":{},\"b\":{\"c\":1.0}},\"l\":[{\"q\":1},{\"r\":{\"s\":2}}],\"e\":[],\"odd "
+			    "key\":{\"k.k\":true,\"\":-0.0}}")),
+		&out);
 	assert_string_equal(buf_str(&out).p, "v = \"a\\nb\"\n"
 					     "e = []\n"
 					     "\n[t]\nx = 1\n"

@@ -129,9 +129,9 @@ static void bad_numbers_are_refused(void **state)
 
 		assert_refused(json_parse, str_from(words[i]), message);
 	}
-	assert_refused(json_parse, STR("[9223372036854775808]"),
-		       "1:2: found 9223372036854775808, expected a number within 64 bits (-2^63 to "
-		       "2^63-1)");
+	assert_refused(
+		json_parse, STR("[9223372036854775808]"),
+		"1:2: found 9223372036854775808, expected a number within 64 bits (-2^63 to 2^63-1)");
 	assert_refused(json_parse, STR("1e999"),
 		       "1:1: found 1e999, expected a number within a 64-bit float");
 }
@@ -144,8 +144,7 @@ static void bad_escapes_are_refused(void **state)
 		{"\"\\x\"",
 		 "1:3: found 'x', expected one of \" \\ / b f n r t u after a backslash"},
 		{"\"\\",
-		 "1:3: found the end of the text, expected one of \" \\ / b f n r t u after a "
-		 "backslash"},
+		 "1:3: found the end of the text, expected one of \" \\ / b f n r t u after a backslash"},
 		{"\"\\u12\"", "1:6: found '\"', expected four hexadecimal digits after \\u"},
 		{"\"\\u\xc3\xa9\"",
 		 "1:4: found '\xc3\xa9', expected four hexadecimal digits after \\u"},
@@ -225,15 +224,13 @@ static void a_long_word_is_cut_in_the_message(void **state)
 	(void)state;
 	assert_refused(
 		json_parse, STR("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij"),
-		"1:1: found 'abcdefghijabcdefghijabcdefghijabcdefghij...', expected a value (a "
-		"string needs quotes)");
+		"1:1: found 'abcdefghijabcdefghijabcdefghijabcdefghij...', expected a value (a string needs quotes)");
 	/* Not in the middle of a character. */
-	assert_refused(json_parse,
-		       STR("{\"abcdefghijabcdefghijabcdefghijabcdefghi\xe2\x82\xacxyz\":1,"
-			   "\"abcdefghijabcdefghijabcdefghijabcdefghi\xe2\x82\xacxyz\":1}"),
-		       "1:52: found the key 'abcdefghijabcdefghijabcdefghijabcdefghi...' again, "
-		       "expected it "
-		       "once (first at 1:2)");
+	assert_refused(
+		json_parse,
+		STR("{\"abcdefghijabcdefghijabcdefghijabcdefghi\xe2\x82\xacxyz\":1,\"abcdefghijabcdefghijabcdefghijabcdefghi\xe2\x82\xacxyz\":1}"),
+		"1:52: found the key 'abcdefghijabcdefghijabcdefghijabcdefghi...' again, expected it "
+		"once (first at 1:2)");
 }
 
 /* Limits. */

@@ -49,10 +49,9 @@ static void commas_stand_between_values_only(void **state)
 	jsonw_key_str(&f.w, (struct str){"lasting", 4});
 	jsonw_str(&f.w, STR(""));
 	jsonw_close(&f.w);
-	assert_string_equal(buf_str(&f.out).p,
-			    "{\"s\":\"x\",\"z\":\"y\",\"none\":null,\"i\":-9223372036854775808,"
-			    "\"d\":0.5,\"t\":true,"
-			    "\"list\":[[],{},null,false,{\"raw\":1},-1,\"z\"],\"last\":\"\"}");
+	assert_string_equal(
+		buf_str(&f.out).p,
+		"{\"s\":\"x\",\"z\":\"y\",\"none\":null,\"i\":-9223372036854775808,\"d\":0.5,\"t\":true,\"list\":[[],{},null,false,{\"raw\":1},-1,\"z\"],\"last\":\"\"}");
 }
 
 static void text_is_escaped(void **state)

@@ -61,14 +61,15 @@ static void every_type_of_field_is_loaded(void **state)
 	struct fixture *f = *state;
 	const struct example *o = &f->out;
 
-	load_good(f, "text = 'x'\nname = 'a-1'\nflag = false\ncount = -5\ncost = 7\ngrace = '2h'\n"
-		     "memory = '1MiB'\nmode = 'higher'\ntags = 'one'\ncommand = ['a', 'b c']\n"
-		     "env = { S = 's', I = 5, F = 3.10, B = true, T = 07:32:00 }\n"
-		     "[limits]\ngrace = '5s'\nnote = 'n'\n"
-		     "[roles.ps]\ncommand = 'x'\n[roles.trainer]\ncount = 4\ncommand = 'y z'\nspot "
-		     "= false\n"
-		     "[meters.\"train.Loss_1\"]\ntitle = 'tt'\n"
-		     "[[data]]\nsrc = 'a'\n[[data]]\nsrc = 'b'\nshard = true\n");
+	load_good(
+		f,
+		"text = 'x'\nname = 'a-1'\nflag = false\ncount = -5\ncost = 7\ngrace = '2h'\n"
+		"memory = '1MiB'\nmode = 'higher'\ntags = 'one'\ncommand = ['a', 'b c']\n"
+		"env = { S = 's', I = 5, F = 3.10, B = true, T = 07:32:00 }\n"
+		"[limits]\ngrace = '5s'\nnote = 'n'\n"
+		"[roles.ps]\ncommand = 'x'\n[roles.trainer]\ncount = 4\ncommand = 'y z'\nspot = false\n"
+		"[meters.\"train.Loss_1\"]\ntitle = 'tt'\n"
+		"[[data]]\nsrc = 'a'\n[[data]]\nsrc = 'b'\nshard = true\n");
 	assert_string_equal(o->text, "x");
 	assert_string_equal(o->name, "a-1");
 	assert_false(o->flag);
@@ -98,10 +99,11 @@ static void maps_and_lists_become_arrays(void **state)
 {
 	struct fixture *f = *state;
 
-	load_good(f, "name = 'n'\n[roles.ps]\ncommand = 'x'\n[roles.trainer]\ncount = 4\ncommand = "
-		     "'y z'\nspot = false\n"
-		     "[meters.\"train.Loss_1\"]\ntitle = 'tt'\n"
-		     "[[data]]\nsrc = 'a'\n[[data]]\nsrc = 'b'\nshard = true\n");
+	load_good(f,
+		  "name = 'n'\n[roles.ps]\ncommand = 'x'\n[roles.trainer]\ncount = 4\ncommand = 'y "
+		  "z'\nspot = false\n"
+		  "[meters.\"train.Loss_1\"]\ntitle = 'tt'\n"
+		  "[[data]]\nsrc = 'a'\n[[data]]\nsrc = 'b'\nshard = true\n");
 	const struct role *roles = f->out.roles.v;
 	const struct meter *meters = f->out.meters.v;
 	const struct item *data = f->out.data.v;
@@ -203,10 +205,10 @@ static void an_unknown_key_gets_a_suggestion(void **state)
 		 "f:2:1: unknown key 'cuont': did you mean 'count'?\n"
 		 "f:5:1: unknown key 'cuont' in roles.trainer: did you mean 'count'?\n"
 		 "f:6:1: unknown key 'Spot' in roles.trainer: did you mean 'spot'?\n");
-	load_bad(f, "[roles.trainer]\ncommand = 'x'\nxyzzy = 1\n[[data]]\nsrc = 'a'\npath = 1\n",
-		 "f:4:1: unknown key 'xyzzy' in roles.trainer: the known keys are count, command, "
-		 "spot\n"
-		 "f:7:1: unknown key 'path' in data[0]: the known keys are src, shard\n");
+	load_bad(
+		f, "[roles.trainer]\ncommand = 'x'\nxyzzy = 1\n[[data]]\nsrc = 'a'\npath = 1\n",
+		"f:4:1: unknown key 'xyzzy' in roles.trainer: the known keys are count, command, spot\n"
+		"f:7:1: unknown key 'path' in data[0]: the known keys are src, shard\n");
 	load_bad(f, "xyzzy = 1", "f:2:1: unknown key 'xyzzy'\n");
 }
 
@@ -221,38 +223,41 @@ static void a_wrong_type_says_what_was_expected_and_what_came(void **state)
 		{"count = 1.5", "f:2:9: count: expected a whole number, got the number 1.5\n"},
 		{"cost = true", "f:2:8: cost: expected a number, got true\n"},
 		{"cost = nan", "f:2:8: cost: expected a number, got the number nan\n"},
-		{"grace = 90", "f:2:9: grace: expected a duration such as \"90s\" or \"2h\", got "
-			       "the whole number 90\n"},
-		{"grace = '9 s'", "f:2:9: grace: expected a duration such as \"90s\" or \"2h\", "
-				  "got the string \"9 s\"\n"},
-		{"memory = 'big'", "f:2:10: memory: expected a size such as \"512MiB\" or "
-				   "\"2GiB\", got the string \"big\"\n"},
-		{"memory = -1", "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\", "
-				"got the whole number -1\n"},
+		{"grace = 90",
+		 "f:2:9: grace: expected a duration such as \"90s\" or \"2h\", got the whole "
+		 "number 90\n"},
+		{"grace = '9 s'",
+		 "f:2:9: grace: expected a duration such as \"90s\" or \"2h\", got the "
+		 "string \"9 s\"\n"},
+		{"memory = 'big'",
+		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\", got the "
+		 "string \"big\"\n"},
+		{"memory = -1",
+		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\", got the "
+		 "whole number -1\n"},
 		{"mode = 1",
 		 "f:2:8: mode: expected one of auto, lower or higher, got the whole number 1\n"},
 		{"mode = 'up'",
 		 "f:2:8: mode: expected one of auto, lower or higher, got the string \"up\"\n"},
-		{"mode = 'hihger'", "f:2:8: mode: expected one of auto, lower or higher, got the "
-				    "string \"hihger\": did you mean "
-				    "'higher'?\n"},
+		{"mode = 'hihger'",
+		 "f:2:8: mode: expected one of auto, lower or higher, got the string "
+		 "\"hihger\": did you mean 'higher'?\n"},
 		{"tags = 1",
 		 "f:2:8: tags: expected a string or a list of strings, got the whole number 1\n"},
 		{"tags = ['a', 2, []]",
 		 "f:2:14: tags[1]: expected a string, got the whole number 2\n"
 		 "f:2:17: tags[2]: expected a string, got a list\n"},
-		{"command = {}", "f:2:11: command: expected a command as a list of strings or one "
-				 "string, got a table\n"},
+		{"command = {}",
+		 "f:2:11: command: expected a command as a list of strings or one string, "
+		 "got a table\n"},
 		{"command = ['a', 3]",
 		 "f:2:17: command[1]: expected a string, got the whole number 3\n"},
 		{"env = []", "f:2:7: env: expected a table of names and strings, got a list\n"},
 		{"env = { A = [] }",
 		 "f:2:13: env.A: expected a string, a number or true or false, got a list\n"},
 		{"env = { A = -inf, B = nan }",
-		 "f:2:13: env.A: expected a string, a finite number or true or false, got the "
-		 "number -inf\n"
-		 "f:2:23: env.B: expected a string, a finite number or true or false, got the "
-		 "number nan\n"},
+		 "f:2:13: env.A: expected a string, a finite number or true or false, got the number -inf\n"
+		 "f:2:23: env.B: expected a string, a finite number or true or false, got the number nan\n"},
 		{"env = { 'A B' = 1, '' = 2, 'A=' = 3 }",
 		 "f:2:9: env.A B: expected the name of a variable (no blanks, no '=')\n"
 		 "f:2:20: env.: expected the name of a variable (no blanks, no '=')\n"
@@ -286,41 +291,44 @@ static void out_of_range_says_the_range(void **state)
 	static const struct {
 		const char *toml, *printed;
 	} cases[] = {
-		{"count = 101", "f:2:9: count: expected a whole number from -5 to 100, got the "
-				"whole number 101\n"},
+		{"count = 101",
+		 "f:2:9: count: expected a whole number from -5 to 100, got the whole number 101\n"},
 		{"count = -6",
 		 "f:2:9: count: expected a whole number from -5 to 100, got the whole number -6\n"},
 		{"cost = -0.5",
 		 "f:2:8: cost: expected a number from 0 to 1000, got the number -0.5\n"},
 		{"cost = 1001",
 		 "f:2:8: cost: expected a number from 0 to 1000, got the whole number 1001\n"},
-		{"grace = '3h'", "f:2:9: grace: expected a duration such as \"90s\" or \"2h\" from "
-				 "0s to 2h, got the string "
-				 "\"3h\"\n"},
+		{"grace = '3h'",
+		 "f:2:9: grace: expected a duration such as \"90s\" or \"2h\" from 0s to 2h, "
+		 "got the string \"3h\"\n"},
 		{"[limits]\nnote = 'x'\ngrace = '10ms'",
-		 "f:4:9: limits.grace: expected a duration such as \"90s\" or \"2h\" from 1s to "
-		 "1h30m, got the "
-		 "string \"10ms\"\n"},
-		{"memory = 1000", "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\" "
-				  "from 1KiB to 1TiB, got the "
-				  "whole number 1000\n"},
-		{"memory = '16EiB'", "f:2:10: memory: expected a size such as \"512MiB\" or "
-				     "\"2GiB\", got the string \"16EiB\"\n"},
-		{"memory = '10EiB'", "f:2:10: memory: expected a size such as \"512MiB\" or "
-				     "\"2GiB\" from 1KiB to 1TiB, got the "
-				     "string \"10EiB\"\n"},
-		{"tags = ['a','b','c','d']", "f:2:8: tags: expected a string or a list of strings "
-					     "from 0 to 3 items, got a list\n"},
-		{"command = ' '", "f:2:11: command: expected a command as a list of strings or one "
-				  "string that is not empty, got "
-				  "the string \" \"\n"},
-		{"command = []", "f:2:11: command: expected a command as a list of strings or one "
-				 "string that is not empty, got a "
-				 "list\n"},
-		{"env = {A=1,B=1,C=1,D=1,E=1,F=1}", "f:2:7: env: expected a table of names and "
-						    "strings from 0 to 5 entries, got a table\n"},
-		{"meters.a.title = 'x'", "f:2:18: meters.a.title: expected a string from 2 to 5 "
-					 "bytes, got the string \"x\"\n"},
+		 "f:4:9: limits.grace: expected a duration such as \"90s\" or \"2h\" from 1s to 1h30m, got "
+		 "the string \"10ms\"\n"},
+		{"memory = 1000",
+		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\" from 1KiB "
+		 "to 1TiB, got the whole number 1000\n"},
+		{"memory = '16EiB'",
+		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\", got "
+		 "the string \"16EiB\"\n"},
+		{"memory = '10EiB'",
+		 "f:2:10: memory: expected a size such as \"512MiB\" or \"2GiB\" from "
+		 "1KiB to 1TiB, got the string \"10EiB\"\n"},
+		{"tags = ['a','b','c','d']",
+		 "f:2:8: tags: expected a string or a list of strings from 0 to "
+		 "3 items, got a list\n"},
+		{"command = ' '",
+		 "f:2:11: command: expected a command as a list of strings or one string "
+		 "that is not empty, got the string \" \"\n"},
+		{"command = []",
+		 "f:2:11: command: expected a command as a list of strings or one string "
+		 "that is not empty, got a list\n"},
+		{"env = {A=1,B=1,C=1,D=1,E=1,F=1}",
+		 "f:2:7: env: expected a table of names and strings from "
+		 "0 to 5 entries, got a table\n"},
+		{"meters.a.title = 'x'",
+		 "f:2:18: meters.a.title: expected a string from 2 to 5 bytes, got "
+		 "the string \"x\"\n"},
 		{"data = [{src='a'},{src='a'},{src='a'},{src='a'}]",
 		 "f:2:8: data: expected a list of tables from 0 to 3 tables, got a list\n"},
 	};
@@ -369,12 +377,9 @@ static void every_type_that_has_a_length_can_be_limited(void **state)
 	problems_print(&f->ps, "f", &out);
 	assert_string_equal(
 		buf_str(&out).p,
-		"f:1:8: name: expected a name of a-z, 0-9 and - (at most 40, a letter or digit at "
-		"both "
-		"ends) from 3 to 5 bytes, got the string \"ab\"\n"
-		"f:2:8: tags: expected a string or a list of strings of at least 2 items, got the "
-		"string "
-		"\"a\"\n"
+		"f:1:8: name: expected a name of a-z, 0-9 and - (at most 40, a letter or digit at both ends) "
+		"from 3 to 5 bytes, got the string \"ab\"\n"
+		"f:2:8: tags: expected a string or a list of strings of at least 2 items, got the string \"a\"\n"
 		"f:3:9: count: expected a whole number of at least 5, got the whole number 4\n"
 		"f:5:7: sub: expected a table from 2 to 9 entries, got a table\n");
 	assert_true(f->out.cost == -1e300);
@@ -419,14 +424,12 @@ static void the_keys_of_a_map_are_names(void **state)
 {
 	struct fixture *f = *state;
 
-	load_bad(f, "[roles.Trainer]\ncommand = 'x'\n[meters.'a/b']\n[meters.\"\\u001b\"]\n",
-		 "f:2:8: roles: expected a name of a-z, 0-9 and - (at most 40, a letter or digit "
-		 "at both ends), "
-		 "got 'Trainer'\n"
-		 "f:4:9: meters: expected a name of letters, digits and _ . - (at most 64), got "
-		 "'a/b'\n"
-		 "f:5:9: meters: expected a name of letters, digits and _ . - (at most 64), got "
-		 "'\\x1b'\n");
+	load_bad(
+		f, "[roles.Trainer]\ncommand = 'x'\n[meters.'a/b']\n[meters.\"\\u001b\"]\n",
+		"f:2:8: roles: expected a name of a-z, 0-9 and - (at most 40, a letter or digit at both "
+		"ends), got 'Trainer'\n"
+		"f:4:9: meters: expected a name of letters, digits and _ . - (at most 64), got 'a/b'\n"
+		"f:5:9: meters: expected a name of letters, digits and _ . - (at most 64), got '\\x1b'\n");
 	assert_int_equal(f->out.roles.n, 1);
 }
 
@@ -453,13 +456,13 @@ static void a_nul_byte_in_a_string_is_a_problem(void **state)
 {
 	struct fixture *f = *state;
 
-	load_bad(f,
-		 "text = \"a\\u0000b\"\ntags = [\"\\u0000\"]\nenv = {A = \"\\u0000\"}\ncommand = "
-		 "\"\\u0000\"\n",
-		 "f:2:8: text: expected text, found a NUL byte in it\n"
-		 "f:3:9: tags[0]: expected text, found a NUL byte in it\n"
-		 "f:4:12: env.A: expected text, found a NUL byte in it\n"
-		 "f:5:11: command: expected text, found a NUL byte in it\n");
+	load_bad(
+		f,
+		"text = \"a\\u0000b\"\ntags = [\"\\u0000\"]\nenv = {A = \"\\u0000\"}\ncommand = \"\\u0000\"\n",
+		"f:2:8: text: expected text, found a NUL byte in it\n"
+		"f:3:9: tags[0]: expected text, found a NUL byte in it\n"
+		"f:4:12: env.A: expected text, found a NUL byte in it\n"
+		"f:5:11: command: expected text, found a NUL byte in it\n");
 	load_bad(f, "tags = \"\\u0000\"\n", "f:2:8: tags: expected text, found a NUL byte in it\n");
 }
 

@@ -150,9 +150,8 @@ static void long_help_is_wrapped(void **state)
 	static const struct field fields[] = {
 		{.name = "a",
 		 .type = FIELD_STR,
-		 .help = "one two three four five six seven eight nine ten eleven twelve thirteen "
-			 "fourteen fifteen "
-			 "sixteen seventeen"},
+		 .help = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+			 "fifteen sixteen seventeen"},
 		{.name = "bare", .type = FIELD_BOOL},
 		{.name = NULL},
 	};
@@ -197,10 +196,8 @@ static const char reference[] =
 	"| `tags` | string or list of strings from 0 to 3 items | `[\"a\", \"b\"]` | Words. |  |\n"
 	"| `command` | command that is not empty | `echo 'hello world'` | What runs. |  |\n"
 	"| `env` | table of strings from 0 to 5 entries | `{ A = \"1\" }` | Environment. |  |\n"
-	"| `limits` | table from 0 to 3 entries, see [`[limits]`](#limits) |  | Limits of all "
-	"kinds. |  |\n"
-	"| `roles` | tables by name, see [`[roles.NAME]`](#rolesname) |  | The kinds of nodes, by "
-	"name. |  |\n"
+	"| `limits` | table from 0 to 3 entries, see [`[limits]`](#limits) |  | Limits of all kinds. |  |\n"
+	"| `roles` | tables by name, see [`[roles.NAME]`](#rolesname) |  | The kinds of nodes, by name. |  |\n"
 	"| `meters` | tables by name, see [`[meters.NAME]`](#metersname) |  | Figures. |  |\n"
 	"| `data` | list of tables from 0 to 3 tables, see [`[[data]]`](#data) |  | Inputs. |  |\n"
 	"\n"
@@ -222,8 +219,7 @@ static const char reference[] =
 	"| Key | Type | Default | Meaning | Example |\n"
 	"|---|---|---|---|---|\n"
 	"| `count` | whole number from 1 to 10 | `1` | How many nodes. They are named &lt;role>-0, "
-	"&lt;role>-1, and so "
-	"on. | `count = 4` |\n"
+	"&lt;role>-1, and so on. | `count = 4` |\n"
 	"| `command` | command | required | What each node runs. |  |\n"
 	"| `spot` | true or false |  | Take spot capacity. |  |\n"
 	"\n"

@@ -7,18 +7,16 @@
 static void a_small_job_file_is_read(void **state)
 {
 	(void)state;
-	assert_parses_to(toml_parse,
-			 STR("name = \"ctr\" # a comment\n"
-			     "env = { BATCH = '512', a.b = 1 }\n"
-			     "\n"
-			     "[roles.trainer]\r\n"
-			     "count = 4\n"
-			     "command = [\n  'python3', # first\n  'train.py',\n]\n"
-			     "[[data]]\nsrc = '''a\nb'''\n[[data]]\n[data.sub]\nx = 1_000.5\n"),
-			 "{\"name\":\"ctr\",\"env\":{\"BATCH\":\"512\",\"a\":{\"b\":1}},\"roles\":{"
-			 "\"trainer\":{\"count\":4,"
-			 "\"command\":[\"python3\",\"train.py\"]}},\"data\":[{\"src\":\"a\\nb\"},{"
-			 "\"sub\":{\"x\":1000.5}}]}");
+	assert_parses_to(
+		toml_parse,
+		STR("name = \"ctr\" # a comment\n"
+		    "env = { BATCH = '512', a.b = 1 }\n"
+		    "\n"
+		    "[roles.trainer]\r\n"
+		    "count = 4\n"
+		    "command = [\n  'python3', # first\n  'train.py',\n]\n"
+		    "[[data]]\nsrc = '''a\nb'''\n[[data]]\n[data.sub]\nx = 1_000.5\n"),
+		"{\"name\":\"ctr\",\"env\":{\"BATCH\":\"512\",\"a\":{\"b\":1}},\"roles\":{\"trainer\":{\"count\":4,\"command\":[\"python3\",\"train.py\"]}},\"data\":[{\"src\":\"a\\nb\"},{\"sub\":{\"x\":1000.5}}]}");
 }
 
 static void an_empty_text_is_an_empty_table(void **state)
@@ -89,10 +87,10 @@ static void numbers_have_their_many_forms(void **state)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	(void)state;
 
-	struct doc *d = parse_ok(toml_parse, a,
-				 STR("a = +1_000\nb = 0xDEAD_beef\nc = 0o17\nd = 0b1_0\ne = -0\n"
-				     "f = 6.6_2e-3_4\ng = -inf\nh = +nan\ni = "
-				     "0x7fffffffffffffff\nj = 1e5\nk = -0.0"));
+	struct doc *d = parse_ok(
+		toml_parse, a,
+		STR("a = +1_000\nb = 0xDEAD_beef\nc = 0o17\nd = 0b1_0\ne = -0\n"
+		    "f = 6.6_2e-3_4\ng = -inf\nh = +nan\ni = 0x7fffffffffffffff\nj = 1e5\nk = -0.0"));
 	assert_int_equal(doc_int(d, "a", 0), 1000);
 	assert_int_equal(doc_int(d, "b", 0), 0xdeadbeef);
 	assert_int_equal(doc_int(d, "c", 0), 15);
@@ -125,9 +123,9 @@ static void bad_numbers_are_refused(void **state)
 		if (toml_parse(str_from(text), a, &d, &err) == 0)
 			fail_msg("accepted: %s", text);
 	}
-	assert_refused(toml_parse, STR("n = 9223372036854775808"),
-		       "1:5: found 9223372036854775808, expected a number within 64 bits (-2^63 to "
-		       "2^63-1)");
+	assert_refused(
+		toml_parse, STR("n = 9223372036854775808"),
+		"1:5: found 9223372036854775808, expected a number within 64 bits (-2^63 to 2^63-1)");
 	assert_refused(toml_parse, STR("n = 1e400"),
 		       "1:5: found 1e400, expected a number within a 64-bit float");
 }
@@ -205,12 +203,14 @@ static void nothing_is_defined_twice(void **state)
 		 "2:1: found the key 'a' again, expected it once (first at 1:1, as a value)"},
 		{"[a]\n[a]",
 		 "2:2: found the key 'a' again, expected it once (first at 1:2, as a [table])"},
-		{"a.b=1\n[a]", "2:2: found the key 'a' again, expected it once (first at 1:1, as a "
-			       "table of dotted keys)"},
+		{"a.b=1\n[a]",
+		 "2:2: found the key 'a' again, expected it once (first at 1:1, as a table of "
+		 "dotted keys)"},
 		{"[a]\n[[a]]",
 		 "2:3: found the key 'a' again, expected it once (first at 1:2, as a [table])"},
-		{"[[a]]\n[a]", "2:2: found the key 'a' again, expected it once (first at 1:3, as a "
-			       "list of [[tables]])"},
+		{"[[a]]\n[a]",
+		 "2:2: found the key 'a' again, expected it once (first at 1:3, as a list of "
+		 "[[tables]])"},
 		{"a={}\n[a.b]",
 		 "2:2: found the key 'a' again, expected it once (first at 1:1, as a value)"},
 		{"a={}\na.b=1",
@@ -225,12 +225,14 @@ static void nothing_is_defined_twice(void **state)
 		 "3:1: found the key 'b' again, expected it once (first at 1:4, as a [table])"},
 		{"[a.b]\n[a]\nb=1",
 		 "3:1: found the key 'b' again, expected it once (first at 1:4, as a [table])"},
-		{"[a.b.c]\n[a]\nb.x=1\n[a.b]", "4:4: found the key 'b' again, expected it once "
-					       "(first at 1:4, as a table of dotted keys)"},
+		{"[a.b.c]\n[a]\nb.x=1\n[a.b]",
+		 "4:4: found the key 'b' again, expected it once (first at "
+		 "1:4, as a table of dotted keys)"},
 		{"[a.b]\na=1\n[a]\n[[a.b]]",
 		 "4:5: found the key 'b' again, expected it once (first at 1:4, as a [table])"},
-		{"[[a.b]]\n[a]\nb.c=1", "3:1: found the key 'b' again, expected it once (first at "
-					"1:5, as a list of [[tables]])"},
+		{"[[a.b]]\n[a]\nb.c=1",
+		 "3:1: found the key 'b' again, expected it once (first at 1:5, as a "
+		 "list of [[tables]])"},
 		{"[a.b]\n[[a]]",
 		 "2:3: found the key 'a' again, expected it once (first at 1:2, as a table)"},
 	};

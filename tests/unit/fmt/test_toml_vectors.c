@@ -32,9 +32,9 @@ static bool vectors_missing(void)
 {
 	if (file_exists(vector_dir()))
 		return false;
-	print_message("# skipped: no toml-test vectors in %s (apt install "
-		      "golang-github-burntsushi-toml-dev)\n",
-		      vector_dir());
+	print_message(
+		"# skipped: no toml-test vectors in %s (apt install golang-github-burntsushi-toml-dev)\n",
+		vector_dir());
 	return true;
 }
 

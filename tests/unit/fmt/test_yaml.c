@@ -5,21 +5,20 @@
 static void block_and_flow_style_are_read(void **state)
 {
 	(void)state;
-	assert_parses_to(yaml_parse,
-			 STR("name: ctr # a comment\n"
-			     "env: {BATCH: '512', \"N\": 5}\n"
-			     "roles:\n"
-			     "  trainer:\n"
-			     "    count: 4\n"
-			     "    command: [python3, train.py]\n"
-			     "data:\n"
-			     "- src: |\n    a\n    b\n"
-			     "- src: >-\n    a\n    b\n"
-			     "-\n"),
-			 "{\"name\":\"ctr\",\"env\":{\"BATCH\":\"512\",\"N\":5},\"roles\":{"
-			 "\"trainer\":{\"count\":4,\"command\":["
-			 "\"python3\",\"train.py\"]}},\"data\":[{\"src\":\"a\\nb\\n\"},{\"src\":"
-			 "\"a b\"},null]}");
+	assert_parses_to(
+		yaml_parse,
+		STR("name: ctr # a comment\n"
+		    "env: {BATCH: '512', \"N\": 5}\n"
+		    "roles:\n"
+		    "  trainer:\n"
+		    "    count: 4\n"
+		    "    command: [python3, train.py]\n"
+		    "data:\n"
+		    "- src: |\n    a\n    b\n"
+		    "- src: >-\n    a\n    b\n"
+		    "-\n"),
+		"{\"name\":\"ctr\",\"env\":{\"BATCH\":\"512\",\"N\":5},\"roles\":{\"trainer\":{\"count\":4,\"command\":[\"python3\",\"train.py\"]}},\"data\":[{\"src\":\"a\\nb\\n\"},{\"src\":\"a "
+		"b\"},null]}");
 }
 
 static void a_document_may_be_marked_and_versioned(void **state)
@@ -51,10 +50,9 @@ static void plain_scalars_have_the_types_of_the_core_schema(void **state)
 			 "[true,true,true,false,false,false,\"tRUE\"]");
 	assert_parses_to(yaml_parse, STR("[0, -1, +12, 007, 0o17, 0xFf, 0x, 0o8, 0xg, -0x1, 1_0]"),
 			 "[0,-1,12,7,15,255,\"0x\",\"0o8\",\"0xg\",\"-0x1\",\"1_0\"]");
-	assert_parses_to(yaml_parse,
-			 STR("[1.5, 1., .5, -2e3, +1E-2, 1.e1, ., e1, 1e, 1e+, 1.2.3, -, +.]"),
-			 "[1.5,1.0,0.5,-2e3,0.01,10.0,\".\",\"e1\",\"1e\",\"1e+\",\"1.2.3\",\"-"
-			 "\",\"+.\"]");
+	assert_parses_to(
+		yaml_parse, STR("[1.5, 1., .5, -2e3, +1E-2, 1.e1, ., e1, 1e, 1e+, 1.2.3, -, +.]"),
+		"[1.5,1.0,0.5,-2e3,0.01,10.0,\".\",\"e1\",\"1e\",\"1e+\",\"1.2.3\",\"-\",\"+.\"]");
 	assert_parses_to(yaml_parse, STR("[-9223372036854775808, 0x7fffffffffffffff]"),
 			 "[-9223372036854775808,9223372036854775807]");
 }
@@ -159,14 +157,14 @@ static void what_points_elsewhere_is_refused_where_it_stands(void **state)
 		 "3:1: found the key 'a' again, expected it once (first at 1:1)"},
 		{"{a: 1, 'a': 2}\n",
 		 "1:8: found the key 'a' again, expected it once (first at 1:2)"},
-		{"a: 9223372036854775808\n", "1:4: found the number 9223372036854775808, expected "
-					     "one that fits 64 bits (a string needs "
-					     "quotes)"},
-		{"a: 0xffffffffffffffffff\n", "1:4: found the number 0xffffffffffffffffff, "
-					      "expected one that fits 64 bits (a string needs "
-					      "quotes)"},
-		{"a: 1e999\n", "1:4: found the number 1e999, expected one that fits 64 bits (a "
-			       "string needs quotes)"},
+		{"a: 9223372036854775808\n",
+		 "1:4: found the number 9223372036854775808, expected one that "
+		 "fits 64 bits (a string needs quotes)"},
+		{"a: 0xffffffffffffffffff\n",
+		 "1:4: found the number 0xffffffffffffffffff, expected one that "
+		 "fits 64 bits (a string needs quotes)"},
+		{"a: 1e999\n",
+		 "1:4: found the number 1e999, expected one that fits 64 bits (a string needs quotes)"},
 		{"a: '\xff'\n", "1:5: found the byte 0xff, expected UTF-8 text"},
 	};
 	(void)state;
@@ -180,14 +178,15 @@ static void broken_text_is_refused_in_the_words_of_the_parser(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"a: [1, 2\nb: 3\n", "2:2: found ':': did not find expected ',' or ']' (while "
-				     "parsing a flow sequence)"},
-		{"a:\n\t- 1\n", "2:1: found a tab: found character that cannot start any token "
-				"(while scanning for the next "
-				"token)"},
-		{"a: \"x\n", "2:1: found the end of the text: found unexpected end of stream "
-			     "(while scanning a quoted "
-			     "scalar)"},
+		{"a: [1, 2\nb: 3\n",
+		 "2:2: found ':': did not find expected ',' or ']' (while parsing a flow "
+		 "sequence)"},
+		{"a:\n\t- 1\n",
+		 "2:1: found a tab: found character that cannot start any token (while "
+		 "scanning for the next token)"},
+		{"a: \"x\n",
+		 "2:1: found the end of the text: found unexpected end of stream (while scanning "
+		 "a quoted scalar)"},
 		{"\xc3\xa9: 1\n\xc3\xa9\xc3\xa9 \x01",
 		 "2:6: found the control character 0x01: control characters are not allowed"},
 		{"a: b: c\n", "1:5: found ':': mapping values are not allowed in this context"},

@@ -343,8 +343,7 @@ static void bad_patterns_are_refused_by_name_with_the_place(void **state)
 		{{"loss", "loss=(\\d+"},
 		 "metric 'loss': missing closing parenthesis at offset 9 of its pattern"},
 		{{NULL, "(?<name>a)(["},
-		 "metric pattern 2: missing terminating ] for character class at offset 12 of its "
-		 "pattern"},
+		 "metric pattern 2: missing terminating ] for character class at offset 12 of its pattern"},
 		{{"loss", "(\\C)"}, "metric 'loss': using \\C is disabled"},
 		{{"loss", "(*UTF)(.)"}, "metric 'loss': using UTF is disabled"},
 		{{"loss", "a(?C1)(.)"}, "metric 'loss': callouts, (?C...), are not supported"},

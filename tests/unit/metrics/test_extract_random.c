@@ -105,8 +105,8 @@ static void add_line(struct buf *b, struct rng *r)
 
 struct plain {
 	pcre2_code *code; /* for the interpreter, every optimisation of the start switched off */
-	pcre2_code
-		*jit; /* the same compiled, to see whether the extractor may run into its limits */
+	/* the same compiled, to see whether the extractor may run into its limits */
+	pcre2_code *jit;
 };
 
 static struct plain plain_compile(const char *pattern)
@@ -226,12 +226,12 @@ static void one_round(struct rng *r, size_t *compared, size_t *found)
 		++*compared;
 		*found += want.n > 0;
 		if (!str_eq(buf_str(&got), buf_str(&want)) || extract_bad(ex) != bad)
-			fail_msg("patterns %s , %s , %s over\n%s\ngave %s(%llu bad), plainly "
-				 "%s(%llu bad)",
-				 pats[0].pattern, n > 1 ? pats[1].pattern : "",
-				 n > 2 ? pats[2].pattern : "", text.p, buf_str(&got).p,
-				 (unsigned long long)extract_bad(ex), buf_str(&want).p,
-				 (unsigned long long)bad);
+			fail_msg(
+				"patterns %s , %s , %s over\n%s\ngave %s(%llu bad), plainly %s(%llu bad)",
+				pats[0].pattern, n > 1 ? pats[1].pattern : "",
+				n > 2 ? pats[2].pattern : "", text.p, buf_str(&got).p,
+				(unsigned long long)extract_bad(ex), buf_str(&want).p,
+				(unsigned long long)bad);
 	}
 	extract_free(ex);
 	for (size_t i = 0; i < n; i++)

@@ -516,8 +516,7 @@ static void answers_of_every_shape_are_read(void **state)
 		bool stay;
 	} cases[] = {
 		{STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), 200, "hello", true},
-		{STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
-		     "chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\nT: x\r\n\r\n"),
+		{STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\nT: x\r\n\r\n"),
 		 200, "hello", true},
 		{STR("HTTP/1.0 200 OK\r\n\r\nuntil the end"), 200, "until the end", false},
 		{STR("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 201 "
@@ -568,8 +567,7 @@ static void broken_answers_are_errors(void **state)
 		{STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"), ERR_PROTOCOL,
 		 LONG_MS, true},
 		{STR("HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n"
-		     "12345678901234567890123456789012345678901234567890"
-		     "12345678901234567890123456789012345678901234567890x"),
+		     "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890x"),
 		 ERR_CAPACITY, LONG_MS, true},
 		{STR(""), ERR_TIMEOUT, 10, true},
 		{STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal"), ERR_TIMEOUT, 10, true},

@@ -143,33 +143,26 @@ static void what_this_machine_cannot_do_is_refused(void **state)
 {
 	(void)state;
 	refused("command = 'x'\n[roles.a]\nimage = 'busybox'\n", 2,
-		"roles.a: engine local runs no containers: leave out image, or put docker run in "
-		"the command");
+		"roles.a: engine local runs no containers: leave out image, or put docker run in the command");
 	refused("command = 'x'\nsource = 's3://b/c'\n", 2,
-		"engine local takes a file or directory as source, not 's3://b/c': fetch it first "
-		"and name the copy");
+		"engine local takes a file or directory as source, not 's3://b/c': fetch it first and name the copy");
 	refused("command = 'x'\nsource = 'docker://b/c'\n", 2,
-		"engine local takes a file or directory as source, not 'docker://b/c': fetch it "
-		"first and name the "
-		"copy");
-	refused("command = 'x'\nsource = 'git+https://h/r@v'\n", 2,
-		"engine local takes a file or directory as source, not 'git+https://h/r@v': fetch "
-		"it first and "
+		"engine local takes a file or directory as source, not 'docker://b/c': fetch it first and "
 		"name the copy");
+	refused("command = 'x'\nsource = 'git+https://h/r@v'\n", 2,
+		"engine local takes a file or directory as source, not 'git+https://h/r@v': fetch it first "
+		"and name the copy");
 	refused("command = 'x'\n[[data]]\nsrc = 's3://b/c'\n", 2,
-		"engine local takes a file or directory as src of data, not 's3://b/c': fetch it "
-		"first and name the "
-		"copy");
+		"engine local takes a file or directory as src of data, not 's3://b/c': fetch it first and "
+		"name the copy");
 	refused("command = 'x'\noutput.s3 = 's3://b/c'\n", 2,
-		"engine local writes nothing to S3: leave out output.s3; the files are in outputs/ "
-		"of the run");
+		"engine local writes nothing to S3: leave out output.s3; the files are in outputs/ of the run");
 }
 
 static void keys_of_other_engines_do_no_harm_here(void **state)
 {
 	(void)state;
-	plan_of("command = 'x'\nmax_cost = 3\nsource = './s3'\n[roles.a]\ninstance_type = "
-		"'c5.large'\nspot = true\n");
+	plan_of("command = 'x'\nmax_cost = 3\nsource = './s3'\n[roles.a]\ninstance_type = 'c5.large'\nspot = true\n");
 }
 
 static void strategy_and_engine_report_together(void **state)

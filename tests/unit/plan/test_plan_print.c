@@ -105,8 +105,8 @@ static void gates_are_said_in_words(void **state)
 		"[roles.c]\nready_when = 'finished'\n[roles.d]\nafter = ['a', 'b', 'c']\n");
 	plan_to_text(&p, "run-abcd", arena, &text);
 	assert_non_null(strstr(
-		text.p, "  d  when every a has been started and every b answers on port 80 and c "
-			"has finished\n"));
+		text.p,
+		"  d  when every a has been started and every b answers on port 80 and c has finished\n"));
 	assert_non_null(strstr(text.p, "  a  at once\n"));
 }
 

@@ -52,9 +52,9 @@ static inline void golden_check(const char *path, struct str got)
 	if (file_read(path, &want, &err) < 0)
 		fail_msg("%s (UPDATE_GOLDEN=1 writes it)", err.msg);
 	if (!str_eq(buf_str(&want), got))
-		fail_msg("%s differs (UPDATE_GOLDEN=1 rewrites it)\n--- expected\n%.*s\n--- "
-			 "got\n%.*s",
-			 path, STR_ARG(buf_str(&want)), STR_ARG(got));
+		fail_msg(
+			"%s differs (UPDATE_GOLDEN=1 rewrites it)\n--- expected\n%.*s\n--- got\n%.*s",
+			path, STR_ARG(buf_str(&want)), STR_ARG(got));
 }
 
 /* A job out of TOML text; the test fails if the text is no TOML. */

@@ -176,8 +176,9 @@ static void the_three_formats_give_the_same_job(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	static const char yaml[] = "name: x\nroles:\n  a:\n    count: 2\n    command: [echo, hi]\n";
-	static const char json[] = "{\"name\": \"x\", \"roles\": {\"a\": {\"count\": 2, "
-				   "\"command\": [\"echo\", \"hi\"]}}}";
+	static const char json[] =
+		"{\"name\": \"x\", \"roles\": {\"a\": {\"count\": 2, \"command\": "
+		"[\"echo\", \"hi\"]}}}";
 	struct problems ps = {0};
 	struct doc *docs[3];
 	(void)state;
@@ -399,11 +400,10 @@ static void a_circle_is_named(void **state)
 static void roles_behind_a_circle_are_not_part_of_it(void **state)
 {
 	(void)state;
-	one_problem("command = 'x'\n[roles.z]\nafter = ['y']\n[roles.y]\nafter = ['q', "
-		    "'b']\n[roles.q]\n"
-		    "[roles.b]\nafter = ['c']\n[roles.c]\nafter = ['q', 'b']\n",
-		    8, 1,
-		    "roles wait for each other in a circle: b -> c -> b: none could ever start");
+	one_problem(
+		"command = 'x'\n[roles.z]\nafter = ['y']\n[roles.y]\nafter = ['q', 'b']\n[roles.q]\n"
+		"[roles.b]\nafter = ['c']\n[roles.c]\nafter = ['q', 'b']\n",
+		8, 1, "roles wait for each other in a circle: b -> c -> b: none could ever start");
 }
 
 static void a_long_circle_is_cut_short(void **state)
@@ -415,10 +415,10 @@ static void a_long_circle_is_cut_short(void **state)
 	buf_addz(&text, "command = 'x'\n");
 	for (int i = 0; i < 30; i++)
 		buf_printf(&text, "[roles.r%d]\nafter = 'r%d'\n", i, (i + 1) % 30);
-	one_problem(text.p, 3, 1,
-		    "roles wait for each other in a circle: r0 -> r1 -> r2 -> r3 -> r4 -> r5 -> r6 "
-		    "-> r7 -> "
-		    "(22 more) -> r0: none could ever start");
+	one_problem(
+		text.p, 3, 1,
+		"roles wait for each other in a circle: r0 -> r1 -> r2 -> r3 -> r4 -> r5 -> r6 -> r7 -> "
+		"(22 more) -> r0: none could ever start");
 }
 
 static void waiting_twice_for_the_same_role_is_no_circle(void **state)
@@ -453,19 +453,19 @@ static void a_count_beside_roles_is_a_problem(void **state)
 static void reserved_and_bad_names_of_variables_are_refused(void **state)
 {
 	(void)state;
-	one_problem("command = 'x'\nenv.REGATTA_X = 'y'\n", 2, 5,
-		    "env: 'REGATTA_X': names that start with REGATTA_ are set by regatta itself: "
-		    "choose another");
-	one_problem("command = 'x'\n[roles.a.env]\nREGATTA_NODE = 'y'\n", 3, 1,
-		    "roles.a.env: 'REGATTA_NODE': names that start with REGATTA_ are set by "
-		    "regatta itself: "
-		    "choose another");
-	one_problem("command = 'x'\nenv.9A = 'y'\n", 2, 5,
-		    "env: '9A' is no name of a variable: use letters, digits and _, and no digit "
-		    "first");
-	one_problem("command = 'x'\nenv.A-B = 'y'\n", 2, 5,
-		    "env: 'A-B' is no name of a variable: use letters, digits and _, and no digit "
-		    "first");
+	one_problem(
+		"command = 'x'\nenv.REGATTA_X = 'y'\n", 2, 5,
+		"env: 'REGATTA_X': names that start with REGATTA_ are set by regatta itself: choose another");
+	one_problem(
+		"command = 'x'\n[roles.a.env]\nREGATTA_NODE = 'y'\n", 3, 1,
+		"roles.a.env: 'REGATTA_NODE': names that start with REGATTA_ are set by regatta itself: "
+		"choose another");
+	one_problem(
+		"command = 'x'\nenv.9A = 'y'\n", 2, 5,
+		"env: '9A' is no name of a variable: use letters, digits and _, and no digit first");
+	one_problem(
+		"command = 'x'\nenv.A-B = 'y'\n", 2, 5,
+		"env: 'A-B' is no name of a variable: use letters, digits and _, and no digit first");
 }
 
 static void good_names_of_variables_are_taken(void **state)
@@ -496,9 +496,9 @@ static void what_linux_cannot_pass_on_is_refused(void **state)
 	for (int i = 0; i < 131072; i++)
 		buf_addc(&text, 'y');
 	buf_addz(&text, "']\n");
-	one_problem(text.p, 1, 11,
-		    "command: word 2 is longer than the 131071 bytes that Linux takes: put it in a "
-		    "file");
+	one_problem(
+		text.p, 1, 11,
+		"command: word 2 is longer than the 131071 bytes that Linux takes: put it in a file");
 }
 
 static void more_memory_than_there_can_be_is_refused(void **state)
@@ -508,9 +508,10 @@ static void more_memory_than_there_can_be_is_refused(void **state)
 
 	struct job j = good_job(a, "command = 'x'\n[roles.a]\nmemory = '1PiB'\n");
 	assert_int_equal(job_role(&j, 0)->memory, INT64_C(1) << 50);
-	one_problem("command = 'x'\n[roles.a]\nmemory = '15EiB'\n", 3, 10,
-		    "roles.a.memory: expected a size such as \"512MiB\" or \"2GiB\" from 0 to "
-		    "1PiB, got the string \"15EiB\"");
+	one_problem(
+		"command = 'x'\n[roles.a]\nmemory = '15EiB'\n", 3, 10,
+		"roles.a.memory: expected a size such as \"512MiB\" or \"2GiB\" from 0 to 1PiB, got the "
+		"string \"15EiB\"");
 }
 
 static void metric_names_are_checked(void **state)
@@ -523,12 +524,12 @@ static void metric_names_are_checked(void **state)
 	one_problem(
 		"command = 'x'\n[metrics]\n'a b' = '(x)'\n", 3, 1,
 		"metrics: 'a b' is no name of a metric: use up to 64 letters, digits and _ . / -");
-	one_problem("command = 'x'\n[metrics]\n"
-		    "a2345678901234567890123456789012345678901234567890123456789012345 = '(x)'\n",
-		    3, 1,
-		    "metrics: 'a2345678901234567890123456789012345678901234567890123456789012345' "
-		    "is no name of a "
-		    "metric: use up to 64 letters, digits and _ . / -");
+	one_problem(
+		"command = 'x'\n[metrics]\n"
+		"a2345678901234567890123456789012345678901234567890123456789012345 = '(x)'\n",
+		3, 1,
+		"metrics: 'a2345678901234567890123456789012345678901234567890123456789012345' is no name "
+		"of a metric: use up to 64 letters, digits and _ . / -");
 	one_problem("command = 'x'\n[metrics]\nloss = ''\n", 3, 8,
 		    "metrics.loss: the pattern is empty");
 }
@@ -588,8 +589,7 @@ static void paths_stay_below_the_work_directory(void **state)
 		    "data: path 'a' is used twice");
 	one_problem(
 		"command = 'x'\n[output]\nkeep = ['ok', '../x']\n", 3, 15,
-		"output.keep: '../x' must be a glob below the work directory; a whole directory is "
-		"\"model/**\"");
+		"output.keep: '../x' must be a glob below the work directory; a whole directory is \"model/**\"");
 }
 
 static void a_port_to_wait_for_must_be_there(void **state)

@@ -225,9 +225,10 @@ static void a_newer_version_is_refused(void **state)
 {
 	close_home(fixture_open(*state));
 	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 9");
-	refused_and_unchanged(state, ERR_UNAVAILABLE,
-			      "is of version 9, this regatta knows up to 4: use a newer regatta or "
-			      "another REGATTA_HOME");
+	refused_and_unchanged(
+		state, ERR_UNAVAILABLE,
+		"is of version 9, this regatta knows up to 4: use a newer regatta or another "
+		"REGATTA_HOME");
 	/* Nothing was lost: with its version back it opens. */
 	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 4");
 	close_home(fixture_open(*state));
@@ -536,17 +537,15 @@ static void the_ended_runs_of_version_3_get_their_progress(void **state)
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_ok(store_migrate(db, path, 0, store_migrations, 3, &err), &err);
 	sqlite3_close(db);
-	alter(path,
-	      ADD_RUN "(1, 'failed', " RUN_REST "9, 7, 2, 'w-0 exited with code 3'),"
-		      " (2, 'plain', " RUN_REST "9, 6, 1, ''),"
-		      " (3, 'active', " RUN_REST "0, 3, 0, ''),"
-		      " (4, 'huge', " RUN_REST "9, 6, 1, '');"
-		      "INSERT INTO job (run, json) VALUES (1, ''), (2, ''), (3, ''), (4, '');"
-		      "INSERT INTO series (run, rank, name, count, step, total) VALUES"
-		      " (1, 0, 'a', 1, 40, 100), (1, 0, 'b', 1, 60, 90), (1, 0, 'c', 1, 99, 0),"
-		      " (1, 1, 'a', 1, 5, 100), (2, 0, 'a', 1, 0, 0), (3, 0, 'a', 1, 1, 2),"
-		      " (4, 0, 'a', 1, 9223372036854775807, 9223372036854775807),"
-		      " (4, 1, 'a', 1, 9223372036854775807, 9223372036854775807)");
+	alter(path, ADD_RUN
+	      "(1, 'failed', " RUN_REST "9, 7, 2, 'w-0 exited with code 3'), (2, 'plain', " RUN_REST
+	      "9, 6, 1, ''),"
+	      " (3, 'active', " RUN_REST "0, 3, 0, ''), (4, 'huge', " RUN_REST "9, 6, 1, '');"
+	      "INSERT INTO job (run, json) VALUES (1, ''), (2, ''), (3, ''), (4, '');INSERT INTO "
+	      "series (run, rank, name, count, step, total) VALUES (1, 0, 'a', 1, 40, 100), (1, 0, "
+	      "'b', 1, 60, 90), (1, 0, 'c', 1, 99, 0), (1, 1, 'a', 1, 5, 100), (2, 0, 'a', 1, 0, 0), "
+	      "(3, 0, 'a', 1, 1, 2), (4, 0, 'a', 1, 9223372036854775807, 9223372036854775807), (4, "
+	      "1, 'a', 1, 9223372036854775807, 9223372036854775807)");
 	struct store *st = fixture_open(*state);
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	buf_init(&got, 4096);

@@ -436,14 +436,15 @@ static int64_t rows_in_all_tables(struct store *st)
 {
 	sqlite3_stmt *stmt;
 
-	assert_int_equal(sqlite3_prepare_v2(
-				 st->db,
-				 "SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM job)"
-				 " + (SELECT count(*) FROM node) + (SELECT count(*) FROM resource)"
-				 " + (SELECT count(*) FROM event) + (SELECT count(*) FROM series)"
-				 " + (SELECT count(*) FROM sample) + (SELECT count(*) FROM scan)",
-				 -1, &stmt, NULL),
-			 SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(
+			st->db,
+			"SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM job) + (SELECT "
+			"count(*) FROM node) + (SELECT count(*) FROM resource) + (SELECT count(*) "
+			"FROM event) + (SELECT count(*) FROM series) + (SELECT count(*) FROM "
+			"sample) + (SELECT count(*) FROM scan)",
+			-1, &stmt, NULL),
+		SQLITE_OK);
 	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
 	int64_t n = sqlite3_column_int64(stmt, 0);
 	sqlite3_finalize(stmt);

@@ -288,8 +288,8 @@ static void samples_come_back_in_the_order_of_arrival(void **state)
 	assert_ok(store_sample_add(h->st, a.series, 10, 1, 1e308, &h->err), &h->err);
 	reopen(h);
 	assert_ok(store_sample_add(h->st, a.series, 10, INT64_MIN, 5e-324, &h->err), &h->err);
-	const char *all = "30 3 0.10000000000000001; 10 1 1e+308; "
-			  "10 -9223372036854775808 4.9406564584124654e-324; ";
+	const char *all =
+		"30 3 0.10000000000000001; 10 1 1e+308; 10 -9223372036854775808 4.9406564584124654e-324; ";
 	assert_samples(h, a.series, 0, 0, all);
 	assert_samples(h, a.series, 10, 0, all);
 	assert_samples(h, a.series, 2, 0, "30 3 0.10000000000000001; 10 1 1e+308; ");

@@ -248,12 +248,12 @@ static void version_1_gets_tokens_and_an_order_of_its_events(void **state)
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_ok(store_migrate(db, path, 0, store_migrations, 1, &err), &err);
 	sqlite3_close(db);
-	alter(path, "INSERT INTO run (id, name, engine, strategy, nodes, local_base, seed, "
-		    "created_ms, ended_ms, phase,"
-		    " verdict) VALUES ('a', 'a', 'local', 'single', 1, 1, 1, 1, 0, 0, 0),"
-		    " ('b', 'b', 'local', 'single', 1, 1, 1, 1, 0, 0, 0);"
-		    "INSERT INTO event VALUES (1, 1, 50, 'x', -1, ''), (1, 2, 70, 'y', -1, ''),"
-		    " (2, 1, 60, 'z', 0, 'text'), (2, 2, 70, 'w', -1, '');");
+	alter(path,
+	      "INSERT INTO run (id, name, engine, strategy, nodes, local_base, seed, created_ms, "
+	      "ended_ms, phase, verdict) VALUES ('a', 'a', 'local', 'single', 1, 1, 1, 1, 0, 0, 0), "
+	      "('b', 'b', 'local', 'single', 1, 1, 1, 1, 0, 0, 0);INSERT INTO event VALUES (1, 1, 50, "
+	      "'x', -1, ''), (1, 2, 70, 'y', -1, ''), (2, 1, 60, 'z', 0, 'text'), (2, 2, 70, 'w', -1, "
+	      "'');");
 	struct store *st = fixture_open(*state);
 	expect_events(st, 0, 0, "1:1.1x 2:2.1z 3:1.2y 4:2.2w ");
 	assert_int_equal(store_last_event(st), 4);

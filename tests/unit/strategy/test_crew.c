@@ -74,8 +74,7 @@ static void an_unknown_strategy_is_a_problem_with_a_suggestion(void **state)
 	refused("command = 'x'\nstrategy = 'astrology'\n", 2,
 		"there is no strategy 'astrology': strategies here are single, roles, pserver");
 	refused("command = 'x'\nstrategy = 'torch'\n", 2,
-		"strategy 'torch' is not in this version: strategies here are single, roles, "
-		"pserver");
+		"strategy 'torch' is not in this version: strategies here are single, roles, pserver");
 }
 
 static void the_names_are_listed_to_a_null(void **state)
@@ -114,9 +113,8 @@ static void single_takes_no_roles(void **state)
 {
 	(void)state;
 	refused("strategy = 'single'\ncommand = 'x'\n[roles.a]\n", 1,
-		"strategy 'single' takes no roles: use strategy = \"roles\", or write command and "
-		"count at the "
-		"top of the file");
+		"strategy 'single' takes no roles: use strategy = \"roles\", or write command and count at "
+		"the top of the file");
 }
 
 /* roles */
@@ -172,17 +170,15 @@ static void roles_needs_roles_and_one_that_counts(void **state)
 	refused("command = 'x'\nstrategy = 'roles'\n", 2,
 		"strategy 'roles' needs at least one table [roles.<name>]");
 	refused("command = 'x'\n[roles.a]\nservice = true\n[roles.b]\nservice = true\n", 2,
-		"every role is a service: at least one must count for the finish (service = "
-		"false)");
+		"every role is a service: at least one must count for the finish (service = false)");
 }
 
 static void a_service_is_not_waited_for_to_finish(void **state)
 {
 	(void)state;
 	refused("command = 'x'\n[roles.w]\n[roles.s]\nservice = true\nready_when = 'finished'\n", 3,
-		"roles.s: a service does not finish by itself: ready_when is \"started\" or "
-		"\"port\", or service "
-		"is false");
+		"roles.s: a service does not finish by itself: ready_when is \"started\" or \"port\", or "
+		"service is false");
 }
 
 /* pserver */
@@ -230,35 +226,27 @@ static void pserver_needs_its_two_roles_and_no_other(void **state)
 		"strategy 'pserver' needs a table [roles.trainer]");
 	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\n[roles.trianer]\n", 4,
 		"strategy 'pserver' knows no role 'trianer': did you mean 'trainer'?");
-	refused("strategy = 'pserver'\ncommand = "
-		"'x'\n[roles.pserver]\n[roles.trainer]\n[roles.evaluator]\n",
+	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\n[roles.trainer]\n[roles.evaluator]\n",
 		5,
-		"strategy 'pserver' knows no role 'evaluator': its roles are pserver and trainer; "
-		"others are "
+		"strategy 'pserver' knows no role 'evaluator': its roles are pserver and trainer; others are "
 		"possible with strategy = \"roles\"");
 }
 
 static void what_contradicts_the_strategy_is_refused(void **state)
 {
 	(void)state;
-	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\nservice = "
-		"false\n[roles.trainer]\n",
+	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\nservice = false\n[roles.trainer]\n",
 		3, "roles.pserver is a service: leave out service, or use strategy = \"roles\"");
-	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\nafter = "
-		"'trainer'\n[roles.trainer]\n",
+	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\nafter = 'trainer'\n[roles.trainer]\n",
 		3, "roles.pserver starts first: leave out after, or use strategy = \"roles\"");
-	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\nready_when = "
-		"'finished'\n[roles.trainer]\n",
+	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\nready_when = 'finished'\n[roles.trainer]\n",
 		3,
 		"roles.pserver does not finish by itself: ready_when is \"port\" or \"started\"");
-	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\ncount = "
-		"5001\n[roles.trainer]\n",
+	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\ncount = 5001\n[roles.trainer]\n",
 		3, "roles.pserver.count is 5001: at most 5000");
-	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\n[roles.trainer]\nservice = "
-		"true\n",
+	refused("strategy = 'pserver'\ncommand = 'x'\n[roles.pserver]\n[roles.trainer]\nservice = true\n",
 		4,
-		"roles.trainer decides when the run is finished and is no service: leave out "
-		"service, or use "
+		"roles.trainer decides when the run is finished and is no service: leave out service, or use "
 		"strategy = \"roles\"");
 }
 

@@ -174,8 +174,7 @@ static void every_node_knows_itself_and_the_others(void **state)
 	is(e, "REGATTA_HOSTFILE", "/run/hostfile");
 	is(e, "REGATTA_METRICS", "/run/metrics");
 	is(e, "REGATTA_MEMBERS",
-	   "trainer-0=127.1.0.1,trainer-1=127.1.0.2,trainer-2=127.1.0.3,pserver-0=127.1.0.4:5436,"
-	   "pserver-1=127.1.0.5:5436");
+	   "trainer-0=127.1.0.1,trainer-1=127.1.0.2,trainer-2=127.1.0.3,pserver-0=127.1.0.4:5436,pserver-1=127.1.0.5:5436");
 }
 
 static void what_is_not_there_is_not_named(void **state)
@@ -293,9 +292,7 @@ static void tf_config_is_json_with_tensorflows_words(void **state)
 	(void)state;
 	struct fixture *f = make(ctr);
 	is(env_of(f, 1), "TF_CONFIG",
-	   "{\"cluster\":{\"worker\":[\"127.1.0.1:2222\",\"127.1.0.2:2222\",\"127.1.0.3:2222\"],"
-	   "\"ps\":[\"127.1.0.4:5436\",\"127.1.0.5:5436\"]},\"task\":{\"type\":\"worker\","
-	   "\"index\":1}}");
+	   "{\"cluster\":{\"worker\":[\"127.1.0.1:2222\",\"127.1.0.2:2222\",\"127.1.0.3:2222\"],\"ps\":[\"127.1.0.4:5436\",\"127.1.0.5:5436\"]},\"task\":{\"type\":\"worker\",\"index\":1}}");
 	for (int rank = 0; rank < f->crew.n; rank++) {
 		struct doc *doc;
 		assert_int_equal(
@@ -313,8 +310,7 @@ static void tf_config_has_no_name_twice(void **state)
 	struct fixture *f =
 		make("command = 'x'\n[roles.trainer]\n[roles.worker]\n[roles.chief]\nport = 7\n");
 	is(env_of(f, 2), "TF_CONFIG",
-	   "{\"cluster\":{\"trainer\":[\"127.1.0.1:2222\"],\"worker\":[\"127.1.0.2:2222\"],"
-	   "\"chief\":[\"127.1.0.3:7\"]},\"task\":{\"type\":\"chief\",\"index\":0}}");
+	   "{\"cluster\":{\"trainer\":[\"127.1.0.1:2222\"],\"worker\":[\"127.1.0.2:2222\"],\"chief\":[\"127.1.0.3:7\"]},\"task\":{\"type\":\"chief\",\"index\":0}}");
 }
 
 static void paddles_own_names_are_those_of_today(void **state)

@@ -60,8 +60,9 @@ static void it_may_get_a_session_and_never_our_signal_mask(void **state)
 	sigprocmask(SIG_BLOCK, &term, &before);
 	signal(SIGTERM, SIG_IGN);
 	/* Leader of its own session, and SIGTERM works. */
-	assert_int_equal(run(&spec, "read -r _ _ _ _ _ sid _ < /proc/self/stat; test $(cut -d' ' "
-				    "-f6 /proc/$$/stat) = $$"),
+	assert_int_equal(run(&spec,
+			     "read -r _ _ _ _ _ sid _ < /proc/self/stat; test $(cut -d' ' -f6 "
+			     "/proc/$$/stat) = $$"),
 			 0);
 	assert_int_equal(run(&spec, "kill -TERM $$; exit 0"), -1);
 	signal(SIGTERM, SIG_DFL);
