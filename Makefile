@@ -3,6 +3,8 @@
 #	make            build/regatta, static and stripped
 #	make run        install what is missing, build, run examples/quickstart.toml
 #	make test       everything that is checked: see tools/run-tests
+#	make check      build, unit tests, lint: the loop of daily work
+#	make mutants    deliberate faults in the code, each of which a test must notice
 #	make bench      figures, beside what is installed
 #	make asan       the unit tests under ASan and UBSan
 #	make fuzz       [SECONDS=60] [TARGET=name] let libFuzzer look for trouble
@@ -15,7 +17,7 @@ PREFIX ?= /usr/local
 SECONDS ?= 60
 TARGET ?=
 
-.PHONY: all run test bench asan fuzz lint format install clean
+.PHONY: all run test check mutants bench asan fuzz lint format install clean
 
 all:
 	@tools/build
@@ -28,6 +30,14 @@ run:
 test:
 	@tools/setup test
 	@tools/run-tests
+
+check:
+	@tools/setup test
+	@tools/run-tests build unit lint
+
+mutants:
+	@tools/setup test
+	@tools/run-tests build mutants
 
 bench:
 	@tools/setup test
