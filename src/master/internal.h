@@ -52,7 +52,7 @@ struct master {
 	struct map *runs;     /* id -> struct live_run: active ones, and ended ones still watched */
 	struct list agents;   /* struct agent_conn */
 	struct list rounds;   /* struct live_run with something to commit */
-	struct list watchers; /* of watch.c */
+	struct list watchers; /* of api/watch.c */
 	struct loop_timer *tick, *idle;
 	uint32_t next_local;
 	int64_t clock_base; /* master time = clock_base + boot time */
@@ -71,11 +71,11 @@ struct master {
 	bool disk_full;	 /* and said so */
 	char *neighbour; /* a run's directory, for the next ones; see make_run_dir */
 	int beside_neighbour;
-	/* ended runs whose report waits for a quiet moment, of reports.c */
+	/* ended runs whose report waits for a quiet moment, of upkeep/reports.c */
 	VEC(int64_t) reports_due;
 	struct loop_timer *report_timer;
 	bool report_busy;
-	VEC(int64_t) unwritten; /* ended runs without their records, of records.c */
+	VEC(int64_t) unwritten; /* ended runs without their records, of upkeep/records.c */
 };
 
 /* One stream of one node, as it arrives. */
@@ -151,7 +151,7 @@ void run_event(struct live_run *lr, const struct event *ev);
 void run_note(struct live_run *lr, const char *kind, int node, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void round_end(void *m);
-/* api_runs.c: answer lr->answer */
+/* api/runs.c: answer lr->answer */
 void api_run_stored(struct live_run *lr, const struct err *why_not);
 void round_mark(struct live_run *lr); /* has something to commit */
 void tick_rearm(struct master *m);
@@ -203,30 +203,30 @@ int64_t run_log_size(const struct live_run *lr, int rank, enum stream s);
 /* The last lines of the node that failed the run. */
 bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_stream);
 
-/* trash.c: what destroyed nodes leave, removed when nothing runs or there is much of it, and what
+/* upkeep/trash.c: what destroyed nodes leave, removed when nothing runs or there is much of it, and what
  * removed runs leave, removed at once */
 void trash_look(struct master *m, bool idle);
 /* Out of its place in one step, or removed here and now.  `name` is nobody else's. */
 int trash_put(struct master *m, const char *path, const char *name, struct err *err);
 
-/* space.c: a full disk */
+/* upkeep/space.c: a full disk */
 void space_look(struct master *m);
 int space_for_run(struct master *m, struct err *err); /* ERR_CAPACITY */
 
-/* records.c: soon after the start, what a crash kept from being written at the end of a run */
+/* upkeep/records.c: soon after the start, what a crash kept from being written at the end of a run */
 void records_look(void *m);
 
-/* finish.c: files at the end of a run */
+/* upkeep/finish.c: files at the end of a run */
 void run_write_files(struct live_run *lr);
 void run_write_records(struct live_run *lr); /* of them, summary.json and events.jsonl */
 
-/* reports.c: report.html and metrics.csv, made in the background.  At the end of a run that has
+/* upkeep/reports.c: report.html and metrics.csv, made in the background.  At the end of a run that has
  * samples both are written into its directory. */
 void report_at_end(struct live_run *lr);
 void report_later(struct master *m, int64_t no);
 void reports_close(struct master *m);
 
-/* watch.c */
+/* api/watch.c */
 void watch_begin(struct live_run *lr, struct http_exchange *x, bool only_last);
 void watch_changed(struct live_run *lr);
 bool run_watched(const struct master *m, int64_t no);
@@ -237,5 +237,5 @@ void log_follow_begin(struct live_run *lr, struct http_exchange *x, int rank, en
 void event_to_json(const struct live_run *lr, const struct event_row *row, struct buf *out);
 void watch_free(struct master *m);
 
-/* api.c */
+/* api/api.c */
 extern const struct http_handler api_handler;

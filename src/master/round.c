@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "master/sse.h"
+#include "master/api/sse.h"
 #include "sys/loop.h"
 
 void master_fatal(struct master *m, const struct err *err)

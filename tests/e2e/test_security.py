@@ -20,7 +20,7 @@ from service import Service, start_service
 METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"]
 CLASSES = ["open", "read", "submit", "admin"]
 ROUTES = [(m, p, c.lower()) for m, p, c in
-          re.findall(r'ROUTE\("([A-Z]+)", "([^"]+)", API_([A-Z]+),', (ROOT / "src/master/api.c").read_text())]
+          re.findall(r'ROUTE\("([A-Z]+)", "([^"]+)", API_([A-Z]+),', (ROOT / "src/master/api/api.c").read_text())]
 PATHS = sorted({p for _, p, _ in ROUTES})
 HEADS = [("HEAD", p, c) for m, p, c in ROUTES if m == "GET" and p != "/login"]  # a GET without its body
 sources = (f"127.0.{i // 250 + 1}.{i % 250 + 1}" for i in itertools.count())  # an address for each few failures

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/str.h"
-#include "master/auth.h"
+#include "master/api/auth.h"
 
 #define SESSION_CODE_MS (2 * 60 * 1000)
 #define SESSION_MS (12 * 60 * 60 * 1000)

@@ -3,7 +3,7 @@
  * own, named after its exchange, and gets its name only after its digest was
  * checked: several may bring the same archive at once.
  */
-#include "master/api.h"
+#include "master/api/api.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Handlers of reports and comparisons. */
-#include "master/api.h"
+#include "master/api/api.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "master/feed.h"
-#include "master/reports.h"
+#include "master/upkeep/feed.h"
+#include "master/upkeep/reports.h"
 #include "report/comparison.h"
 
 #define ANSWER_MAX_BYTES (64u << 20)

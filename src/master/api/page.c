@@ -1,5 +1,5 @@
 /* The dashboard: files of the binary, the same for everybody; what they show needs a token. */
-#include "master/api.h"
+#include "master/api/api.h"
 #include "web/page.h"
 
 static bool is_known(struct str if_none_match, const char *etag)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "master/session.h"
+#include "master/api/session.h"
 
 static struct sessions *s;
 

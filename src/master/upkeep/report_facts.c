@@ -1,4 +1,4 @@
-#include "master/report_facts.h"
+#include "master/upkeep/report_facts.h"
 
 #include <signal.h>
 #include <stdio.h>

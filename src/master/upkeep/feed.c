@@ -1,4 +1,4 @@
-#include "master/feed.h"
+#include "master/upkeep/feed.h"
 
 #include <stdlib.h>
 

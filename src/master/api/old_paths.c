@@ -3,7 +3,7 @@
  * A log's name is "<run>/<node>.log"; it is looked up (run in the store, node in the
  * run's plan) and never used as a path.
  */
-#include "master/api.h"
+#include "master/api/api.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "master/rules.h"
+#include "master/api/origin.h"
 
 static bool host(const char *host_, const char *own, bool tls)
 {

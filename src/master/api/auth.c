@@ -5,7 +5,7 @@
  * constant time.  A wrong one costs its address one of a few tries a second.
  * Nothing here writes a secret anywhere but into the user's own token file.
  */
-#include "master/auth.h"
+#include "master/api/auth.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +22,10 @@
 #include "base/rand.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
-#include "master/api.h"
-#include "master/limiter.h"
-#include "master/rules.h"
-#include "master/session.h"
+#include "master/api/api.h"
+#include "master/api/limiter.h"
+#include "master/api/origin.h"
+#include "master/api/session.h"
 #include "net/digest.h"
 
 #define SAVE_USED_MS 60000

@@ -1,4 +1,4 @@
-#include "master/limiter.h"
+#include "master/api/limiter.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "master/limiter.h"
+#include "master/api/limiter.h"
 
 static struct limiter *l;
 

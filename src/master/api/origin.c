@@ -1,4 +1,4 @@
-#include "master/rules.h"
+#include "master/api/origin.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,12 +1,12 @@
 /* /metrics: the text format of Prometheus, version 0.0.4. */
-#include "master/api.h"
+#include "master/api/api.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "master/sse.h"
+#include "master/api/sse.h"
 
 #define TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define MAX_BYTES (32u << 20)

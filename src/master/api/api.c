@@ -2,7 +2,7 @@
  * The route table and what every request goes through: who asks, what for, how an
  * error looks.  A path that is not in the table is known to those only who may read.
  */
-#include "master/api.h"
+#include "master/api/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
-#include "master/sse.h"
+#include "master/api/sse.h"
 #include "sys/loop.h"
 #include "web/page.h"
 

@@ -8,7 +8,7 @@
  * not read is cut by the server when its queue is full; it comes back with the
  * number of the last event it saw.
  */
-#include "master/sse.h"
+#include "master/api/sse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "fmt/jsonw.h"
-#include "master/api.h"
+#include "master/api/api.h"
 #include "sys/loop.h"
 
 #define FLUSH_MS 100

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * rules - what a request over TCP may say about where it comes from.  Pure.
+ * origin - what a request over TCP may say about where it comes from.  Pure.
  *
  * A page of another origin can make a browser send requests here, and a name that
  * resolves to us for a moment can make such a page look like ours: the Host must

@@ -1,7 +1,7 @@
 #pragma once
 /* api - the route table's types.  A handler answers the exchange, or fills err and returns -1. */
 #include "base/err.h"
-#include "master/auth.h"
+#include "master/api/auth.h"
 #include "master/internal.h"
 #include "net/http_server.h"
 
@@ -39,7 +39,7 @@ void api_reply_json(struct api_call *c, int status, const struct buf *body);
 /* For an answer that comes after the handler's return. */
 void api_reply_error(struct http_exchange *x, const struct err *err);
 
-/* api_runs.c */
+/* runs.c */
 int api_runs_list(struct api_call *c, struct err *err);
 int api_run_submit(struct api_call *c, struct err *err);
 int api_run_get(struct api_call *c, struct err *err);
@@ -58,7 +58,7 @@ int old_status(struct api_call *c, struct err *err);
 int old_list_logs(struct api_call *c, struct err *err);
 int old_log(struct api_call *c, struct err *err);
 int old_cleanup(struct api_call *c, struct err *err);
-/* api_report.c */
+/* report.c */
 /* The page of a report brings its own style and nothing else. */
 #define REPORT_CSP                                                                                 \
 	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "     \
@@ -66,7 +66,7 @@ int old_cleanup(struct api_call *c, struct err *err);
 int api_run_report(struct api_call *c, struct err *err);
 int api_run_metrics_csv(struct api_call *c, struct err *err);
 int api_compare(struct api_call *c, struct err *err);
-/* api_blobs.c */
+/* blobs.c */
 int api_blob_head(struct api_call *c, struct err *err);
 int api_blob_put(struct api_call *c, struct err *err);
 int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256,

@@ -1,5 +1,5 @@
 /* Handlers about runs. */
-#include "master/api.h"
+#include "master/api/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "master/session.h"
+#include "master/api/session.h"
 
 #include <stdlib.h>
 #include <string.h>

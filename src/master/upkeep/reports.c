@@ -1,4 +1,4 @@
-#include "master/reports.h"
+#include "master/upkeep/reports.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "fmt/jsonw.h"
-#include "master/api.h"
-#include "master/feed.h"
-#include "master/report_facts.h"
+#include "master/api/api.h"
+#include "master/upkeep/feed.h"
+#include "master/upkeep/report_facts.h"
 #include "report/report.h"
 #include "sys/loop.h"
 
