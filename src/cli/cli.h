@@ -2,7 +2,7 @@
 /*
  * cli - the command line.
  *
- * One table of commands (commands.c) gives parsing, --help, the man page and
+ * One table of commands (command_table.c) gives parsing, --help, the man page and
  * shell completion.  stdout is the result, stderr is talk.  A command returns
  * the exit code of the process: 0 ok, 1 the job failed, 2 usage or bad input,
  * 3 not found, 4 denied, 5 capacity or quota, 6 timed out, 7 cancelled,

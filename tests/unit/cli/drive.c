@@ -1,4 +1,4 @@
-#include "drive.h"
+#include "cli/drive.h"
 
 #include <errno.h>
 #include <fcntl.h>

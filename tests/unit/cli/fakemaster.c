@@ -1,4 +1,4 @@
-#include "fakemaster.h"
+#include "cli/fakemaster.h"
 
 #include <fcntl.h>
 #include <stdio.h>

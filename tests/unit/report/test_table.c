@@ -1,8 +1,8 @@
 /* The comparison as a table for people. */
 #include "spec/golden.h"
 
-#include "cli/render.h"
-#include "cli/term.h"
+#include "cli/show/render.h"
+#include "cli/show/terminal.h"
 #include "fmt/doc.h"
 
 static struct doc *load(struct arena *a, const char *name)

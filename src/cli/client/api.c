@@ -1,0 +1,289 @@
+#include "cli/client/api.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "fmt/doc.h"
+#include "fmt/url.h"
+#include "net/http_client.h"
+
+#define CALL_MS 30000
+#define UPLOAD_MS (60 * 60 * 1000)
+#define RETRY_MS 15000	  /* a call is repeated on lost connections for so long */
+#define RETRY_PAUSE_MS 10 /* between two attempts */
+#define MAX_DETAILS (64 * 1024)
+#define MAX_ERROR_BODY (256 * 1024)
+
+static int ensure(struct api *api, struct err *err)
+{
+	return api->http ? 0 : master_connect(api->home, api->start, api->stop, &api->http, err);
+}
+
+static int open_home(struct api *api, char *home, bool start, struct err *err)
+{
+	*api = (struct api){.home = home, .start = start};
+	buf_init(&api->details, MAX_DETAILS);
+	/* Somebody else's socket must not receive the user's environment. */
+	if (home_check_owner(home, err) == 0 && ensure(api, err) == 0)
+		return 0;
+	api_release(api);
+	return -1;
+}
+
+int api_open(struct api *api, bool start, struct err *err)
+{
+	char *home;
+
+	if (home_find(&home, err) < 0)
+		return -1;
+	return open_home(api, home, start, err);
+}
+
+int api_open_another(const struct api *api, struct api *ret, struct err *err)
+{
+	return open_home(ret, xstrdup(api->home), api->start, err);
+}
+
+void api_drop(struct api *api)
+{
+	api->http = http_client_free(api->http);
+}
+
+void api_release(struct api *api)
+{
+	api_drop(api);
+	free(api->home);
+	api->home = NULL;
+	buf_release(&api->details);
+}
+
+bool api_lost(const struct err *err)
+{
+	return err->kind == ERR_UNAVAILABLE || err->kind == ERR_IO;
+}
+
+static enum err_kind kind_of_status(int status)
+{
+	static const struct {
+		int status;
+		enum err_kind kind;
+	} kinds[] = {
+		{400, ERR_INVALID},	{403, ERR_DENIED},   {404, ERR_NOT_FOUND},
+		{409, ERR_CONFLICT},	{413, ERR_CAPACITY}, {429, ERR_THROTTLED},
+		{503, ERR_UNAVAILABLE}, {504, ERR_TIMEOUT},  {507, ERR_CAPACITY},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].status == status)
+			return kinds[i].kind;
+	return status >= 400 && status < 500 ? ERR_INVALID : ERR_IO;
+}
+
+/* The error object of a refused call as an error; its details are kept. */
+static int refused(struct api *api, const struct http_answer *answer, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *root = NULL;
+	enum err_kind kind = kind_of_status(answer->status);
+
+	buf_reset(&api->details);
+	if (reply_parse(buf_str(&answer->body), a, &root, err) < 0)
+		root = NULL;
+	const struct doc *e = doc_table(root, "error");
+	struct str message = doc_str(e, "message", STR(""));
+	struct str name = doc_str(e, "kind", STR(""));
+	if (name.n && err_kind_from_name(name.p) != ERR_NONE)
+		kind = err_kind_from_name(name.p);
+	const struct doc *details = doc_array(e, "details");
+	for (size_t i = 0; details && i < details->array.n; i++) {
+		const struct doc *d = details->array.v[i];
+		if (d->type != DOC_STRING)
+			continue;
+		escape_terminal(&api->details, d->s);
+		buf_addc(&api->details, '\n');
+	}
+	if (message.n == 0)
+		return err_set(err, kind, "the master answered with status %d", answer->status);
+	return err_set(err, kind, "%.*s", STR_ARG(message));
+}
+
+struct request {
+	const char *method, *path;
+	struct str body;
+	int fd; /* -1: body */
+	uint64_t size;
+	int timeout_ms;
+};
+
+static int send_once(struct api *api, const struct request *r, struct http_answer *answer,
+		     struct err *err)
+{
+	if (ensure(api, err) < 0)
+		return -1;
+	int rc = r->fd >= 0 ? http_upload(api->http, r->method, r->path, r->fd, r->size,
+					  r->timeout_ms, answer, err)
+			    : http_call(api->http, r->method, r->path, r->body,
+					r->body.p ? "application/json" : NULL, r->timeout_ms,
+					answer, err);
+	if (rc < 0)
+		api_drop(api);
+	return rc;
+}
+
+/* Send until an answer comes: a master that is leaving or was killed is replaced. */
+static int send_request(struct api *api, const struct request *r, struct http_answer *answer,
+			struct err *err)
+{
+	int64_t deadline = clock_boot_ms() + RETRY_MS;
+
+	for (;;) {
+		buf_reset(&answer->body);
+		int rc = send_once(api, r, answer, err);
+		/* 503: it is about to leave, the next one will take the call. */
+		bool leaving = rc == 0 && answer->status == 503;
+		if (rc == 0 && !leaving)
+			return 0;
+		/* No master at all: connecting has already waited for one. */
+		bool lost =
+			leaving || (api_lost(err) && (api->start || err->kind != ERR_UNAVAILABLE));
+		if (!lost || clock_boot_ms() >= deadline || (api->stop && *api->stop))
+			return rc;
+		api_drop(api);
+		poll(NULL, 0, RETRY_PAUSE_MS);
+		if (r->fd >= 0 && lseek(r->fd, 0, SEEK_SET) < 0)
+			return -1;
+	}
+}
+
+static void answer_releasep(struct http_answer *answer)
+{
+	http_answer_release(answer);
+}
+
+int api_call(struct api *api, const char *method, const char *path, struct str body, int timeout_ms,
+	     struct buf *ret_body, struct err *err)
+{
+	CLEANUP(answer_releasep) struct http_answer answer;
+	struct request r = {
+		.method = method, .path = path, .body = body, .fd = -1, .timeout_ms = timeout_ms};
+
+	http_answer_init(&answer, API_MAX_ANSWER);
+	if (send_request(api, &r, &answer, err) < 0)
+		return err->kind == ERR_TIMEOUT ? err_wrap(err, "the master does not answer") : -1;
+	if (answer.status < 200 || answer.status > 299)
+		return refused(api, &answer, err);
+	if (ret_body)
+		buf_addstr(ret_body, buf_str(&answer.body));
+	return 0;
+}
+
+int api_get(struct api *api, const char *path, struct buf *ret_body, struct err *err)
+{
+	return api_call(api, "GET", path, (struct str){0}, CALL_MS, ret_body, err);
+}
+
+int api_get_doc(struct api *api, const char *path, struct arena *a, struct doc **ret,
+		struct err *err)
+{
+	CLEANUP(buf_release) struct buf body = {0};
+
+	buf_init(&body, API_MAX_ANSWER);
+	if (api_get(api, path, &body, err) < 0)
+		return -1;
+	if (reply_parse(arena_str(a, buf_str(&body)), a, ret, err) < 0)
+		return err_wrap(err, "the master's answer");
+	return 0;
+}
+
+int api_upload(struct api *api, const char *path, int fd, uint64_t size, struct err *err)
+{
+	CLEANUP(answer_releasep) struct http_answer answer;
+	struct request r = {
+		.method = "PUT", .path = path, .fd = fd, .size = size, .timeout_ms = UPLOAD_MS};
+
+	http_answer_init(&answer, MAX_ERROR_BODY);
+	if (send_request(api, &r, &answer, err) < 0)
+		return -1;
+	return answer.status < 300 ? 0 : refused(api, &answer, err);
+}
+
+int api_stream(struct api *api, const char *path, struct err *err)
+{
+	CLEANUP(answer_releasep) struct http_answer answer;
+
+	http_answer_init(&answer, MAX_ERROR_BODY);
+	if (ensure(api, err) < 0)
+		return -1;
+	if (http_stream_open(api->http, "GET", path, CALL_MS, &answer, err) == 0) {
+		if (answer.status < 300)
+			return 0;
+		api_drop(api);
+		return refused(api, &answer, err);
+	}
+	if (answer.status >= 300)
+		refused(api, &answer, err);
+	api_drop(api);
+	return -1;
+}
+
+int api_fail(const struct api *api, const struct err *err)
+{
+	int code = cli_fail(err);
+	struct err ignored;
+
+	if (api->details.n)
+		(void)file_write_all(STDERR_FILENO, api->details.p, api->details.n, &ignored);
+	return code;
+}
+
+char *api_run_path(const char *run, const char *tail)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+
+	buf_init(&b, 64 * 1024);
+	buf_addz(&b, "/api/v1/runs/");
+	url_encode(&b, str_from(run));
+	buf_addz(&b, tail);
+	return buf_take(&b);
+}
+
+void api_add_query(struct buf *b, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	buf_printf(b, "%c%s=", memchr(b->p, '?', b->n) ? '&' : '?', key);
+	url_encode(b, str_from(value));
+}
+
+int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *root;
+
+	if (word) {
+		if (*word == 0)
+			return err_set(err, ERR_INVALID, "the name of a run is empty");
+		*ret_id = xstrdup(word);
+		return 0;
+	}
+	if (api_get_doc(api, "/api/v1/runs?state=all&limit=1", a, &root, err) < 0)
+		return -1;
+	const struct doc *runs = doc_array(root, "runs");
+	struct str id = doc_str(runs && runs->array.n ? runs->array.v[0] : NULL, "id", STR(""));
+	if (id.n == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			       "there are no runs yet: 'regatta run' starts one");
+	cli_say("latest run: %.*s", STR_ARG(id));
+	*ret_id = xstrndup(id.p, id.n);
+	return 0;
+}

@@ -1,0 +1,189 @@
+#include "cli/client/submit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/hex.h"
+#include "base/path.h"
+#include "base/rand.h"
+#include "cli/client/api.h"
+#include "cli/command/job_input.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+#include "fmt/tar.h"
+#include "net/digest.h"
+
+#define SUBMIT_MS 30000
+#define MAX_BODY (4u << 20)
+
+extern char **environ;
+
+/* What of the user's environment a job needs to find its programs and libraries; a name that
+ * ends with '*' is a prefix. */
+static const char *const passed[] = {
+	"PATH",	  "HOME",     "USER", "LOGNAME",	 "SHELL",      "LANG",	      "LC_*",
+	"TZ",	  "TMPDIR",   "TERM", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_*",
+	"CUDA_*", "NVIDIA_*", NULL,
+};
+
+static bool is_passed(struct str name)
+{
+	for (size_t i = 0; passed[i]; i++) {
+		struct str p = str_from(passed[i]);
+		bool prefix = p.p[p.n - 1] == '*';
+		if (prefix ? str_starts(name, (struct str){p.p, p.n - 1}) : str_eq(name, p))
+			return true;
+	}
+	return false;
+}
+
+static void add_environment(struct jsonw *w)
+{
+	jsonw_key(w, "client_env");
+	jsonw_open(w, '{');
+	for (char **e = environ; *e; e++) {
+		struct str rest = str_from(*e), name = str_cut(&rest, '=');
+		/* A value that is no text cannot travel as JSON. */
+		if (!rest.p || !is_passed(name) || !str_is_utf8(rest))
+			continue;
+		jsonw_key_str(w, name);
+		jsonw_str(w, rest);
+	}
+	jsonw_close(w);
+}
+
+static int open_temporary(const char *dir, struct err *err)
+{
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	CLEANUP(freep) char *name = path_join(dir, "source-XXXXXX");
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(err, errno, "make a temporary file in '%s'", dir);
+	unlink(name);
+	return fd;
+}
+
+static int pack(struct api *api, const struct job *job, struct submission *s, struct err *err)
+{
+	uint8_t digest[SHA256_BYTES];
+
+	if (strstr(job->source, "://"))
+		return err_set(err, ERR_INVALID,
+			       "source '%.100s': a run on this machine takes a file or a directory",
+			       job->source);
+	CLEANUP(freep) char *path = path_join(job->base_dir, job->source);
+	if (access(path, R_OK) < 0)
+		return err_errno(err, errno, "source '%.120s'", path);
+	s->source = open_temporary(api->home, err);
+	if (s->source < 0)
+		return -1;
+	if (tar_pack(path, s->source, err) < 0)
+		return err_wrap(err, "pack source '%.80s'", job->source);
+	if (sha256_fd(s->source, digest, &s->size, err) < 0)
+		return err_wrap(err, "read the packed source");
+	hex_encode(digest, sizeof(digest), s->sha256);
+	return 0;
+}
+
+static int upload(struct api *api, const struct submission *s, struct err *err)
+{
+	char path[128], own[64];
+
+	snprintf(path, sizeof(path), "/api/v1/blobs/%s", s->sha256);
+	if (api_call(api, "HEAD", path, (struct str){0}, SUBMIT_MS, NULL, err) == 0)
+		return 0;
+	if (err->kind != ERR_NOT_FOUND)
+		return err_wrap(err, "upload the source");
+	/* A file offset of our own: several threads may be doing this. */
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", s->source);
+	CLEANUP(close_fdp) int fd = open(own, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(err, errno, "read the packed source");
+	if (api_upload(api, path, fd, s->size, err) < 0)
+		return err_wrap(err, "upload the source");
+	return 0;
+}
+
+/* Everything behind the request id. */
+static int make_body(const struct jobinput *in, struct submission *s, struct err *err)
+{
+	CLEANUP(buf_release) struct buf job, text;
+	struct jsonw w;
+
+	buf_init(&job, MAX_BODY);
+	buf_init(&text, MAX_BODY);
+	doc_to_json(in->doc, &job);
+	jsonw_init(&w, &text);
+	jsonw_open(&w, '{');
+	jsonw_key(&w, "job");
+	jsonw_raw(&w, buf_str(&job));
+	jsonw_kz(&w, "base_dir", in->job->base_dir);
+	jsonw_kz(&w, "path", in->path);
+	if (s->source >= 0)
+		jsonw_kz(&w, "source_sha256", s->sha256);
+	add_environment(&w);
+	jsonw_close(&w);
+	if (job.overflow || text.overflow)
+		return err_set(err, ERR_INVALID,
+			       "the job and its environment are too large to send");
+	/* Without its opening brace: the id goes in front. */
+	buf_add(&s->body, text.p + 1, text.n - 1);
+	return 0;
+}
+
+int submission_prepare(struct api *api, const struct jobinput *in, struct submission *ret,
+		       struct err *err)
+{
+	struct submission s = {.source = -1};
+
+	buf_init(&s.body, MAX_BODY);
+	if ((in->job->source && (pack(api, in->job, &s, err) < 0 || upload(api, &s, err) < 0)) ||
+	    make_body(in, &s, err) < 0) {
+		submission_release(&s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+void submission_release(struct submission *s)
+{
+	buf_release(&s->body);
+	if (s->source >= 0)
+		close(s->source);
+	s->source = -1;
+}
+
+void request_id_new(char out[static REQUEST_ID_SIZE])
+{
+	uint8_t bits[16];
+
+	rand_bytes(bits, sizeof(bits));
+	hex_encode(bits, sizeof(bits), out);
+}
+
+int submission_send(struct api *api, const struct submission *s, const char *request_id,
+		    struct buf *ret_json, struct err *err)
+{
+	CLEANUP(buf_release) struct buf body = {0};
+
+	buf_init(&body, MAX_BODY + 64);
+	buf_printf(&body, "{\"request_id\":\"%s\",", request_id);
+	buf_addstr(&body, buf_str(&s->body));
+	if (api_call(api, "POST", "/api/v1/runs", buf_str(&body), SUBMIT_MS, ret_json, err) == 0)
+		return 0;
+	/* The archive may have been cleaned away between the question and the request. */
+	if (err->kind != ERR_NOT_FOUND || s->source < 0 || upload(api, s, err) < 0)
+		return -1;
+	return api_call(api, "POST", "/api/v1/runs", buf_str(&body), SUBMIT_MS, ret_json, err);
+}

@@ -1,0 +1,11 @@
+/* regatta agent - the role that drivers start; main's own role table catches the usual form
+ * before us. */
+#include "agent/agent.h"
+
+#include "cli/cli.h"
+#include "cli/command/commands.h"
+
+int command_agent(const struct call *c)
+{
+	return agent_main(call_arg(c, 0), NULL);
+}

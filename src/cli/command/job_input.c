@@ -1,0 +1,133 @@
+#include "cli/command/job_input.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/escape.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "fmt/jsonw.h"
+
+#define DEFAULT_FILE "job.toml"
+#define EXAMPLE_BASE 0x7f010001u /* 127.1.0.1: where the plan's addresses start */
+#define MAX_REPORT (1024 * 1024)
+
+/* Lines of problems, which quote the file: escaped, their line breaks kept. */
+static void print_problems(struct str text)
+{
+	CLEANUP(buf_release) struct buf out = {0};
+	struct err ignored;
+
+	buf_init(&out, 4 * MAX_REPORT);
+	while (text.p && text.n) {
+		struct str line = str_cut(&text, '\n');
+		escape_terminal(&out, line);
+		buf_addc(&out, '\n');
+	}
+	(void)file_write_all(STDERR_FILENO, out.p, out.n, &ignored);
+}
+
+/* -n and --name on top of a file are settings of it. */
+static size_t collect_sets(const struct call *c, bool from_file, struct arena *a, const char **sets)
+{
+	size_t n = 0;
+	const char *name = call_text(c, "name");
+
+	if (from_file && name) {
+		CLEANUP(buf_release) struct buf b = {0};
+		struct jsonw w;
+		buf_init(&b, 64 * 1024);
+		buf_addz(&b, "name=");
+		jsonw_init(&w, &b);
+		jsonw_z(&w, name);
+		sets[n++] = arena_strndup(a, b.p, b.n);
+	}
+	if (from_file && call_flag(c, "count"))
+		sets[n++] = arena_printf(a, "count=%s", call_text(c, "count"));
+	return n + call_texts(c, "set", sets + n, c->nvalues);
+}
+
+static const char *choose_file(const struct call *c, struct err *err)
+{
+	const char *path = call_arg(c, 0);
+
+	if (path)
+		return path;
+	if (file_exists(DEFAULT_FILE))
+		return DEFAULT_FILE;
+	err_set(err, ERR_INVALID,
+		"no job: give a FILE, or a command after '--'; 'regatta init' writes " DEFAULT_FILE);
+	return NULL;
+}
+
+static int read_job(const struct call *c, struct jobinput *in, const char **ret_text,
+		    struct err *err)
+{
+	const char **sets = arena_array(in->a, const char *, c->nvalues + 2);
+	size_t nsets = collect_sets(c, !c->has_rest, in->a, sets);
+
+	*ret_text = "";
+	if (c->has_rest) {
+		if (call_arg(c, 0))
+			return err_set(
+				err, ERR_INVALID,
+				"both a file '%.80s' and a command after '--': give one of them",
+				call_arg(c, 0));
+		if (c->nrest == 0)
+			return err_set(err, ERR_INVALID, "the command after '--' is missing");
+		return job_from_argv(call_text(c, "name"), call_number(c, "count", 1), c->rest,
+				     c->nrest, sets, nsets, in->a, in->job, &in->doc, ret_text,
+				     err);
+	}
+	in->path = choose_file(c, err);
+	if (!in->path)
+		return -1;
+	return job_read(in->path, sets, nsets, in->a, in->job, &in->doc, ret_text, err);
+}
+
+static int make_plan(struct jobinput *in)
+{
+	CLEANUP(freep) struct problems *ps = xcalloc(1, sizeof(*ps));
+	struct plan_input where = {.local_base = EXAMPLE_BASE};
+
+	if (plan_make(in->job, &where, in->a, &in->plan, ps))
+		return 0;
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_init(&text, MAX_REPORT);
+	problems_print(ps, in->path ? in->path : "command line", &text);
+	print_problems(buf_str(&text));
+	return 2;
+}
+
+int jobinput_read(const struct call *c, struct jobinput *ret)
+{
+	struct jobinput in = {.a = arena_new()};
+	const char *text;
+	struct err err;
+	int code = 0;
+
+	in.job = arena_new_of(in.a, struct job);
+	if (read_job(c, &in, &text, &err) < 0) {
+		if (*text)
+			print_problems(str_from(text));
+		code = *text ? err_exit_code(err.kind) : cli_fail(&err);
+	} else {
+		code = make_plan(&in);
+	}
+	if (code != 0) {
+		jobinput_release(&in);
+		return code;
+	}
+	*ret = in;
+	return 0;
+}
+
+void jobinput_release(struct jobinput *in)
+{
+	in->a = arena_free(in->a);
+}

@@ -1,0 +1,198 @@
+/* regatta logs - the output of nodes, as bytes or as lines. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/escape.h"
+#include "base/file.h"
+#include "cli/client/api.h"
+#include "cli/cli.h"
+#include "cli/command/commands.h"
+#include "cli/client/follow.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+
+#define MAX_STREAMS 10000
+#define WAIT_MS 1000
+#define FLUSH_BYTES (256 * 1024) /* of lines on their way out */
+#define OUT_MAX (2u << 20)	 /* one line more, however it is escaped */
+
+struct logs {
+	struct api *api;
+	const char *id; /* whole */
+	bool is_err, go_on, prefix, escape, json;
+	int64_t tail; /* -1 = everything */
+	struct buf out;
+	struct err write_err;
+};
+
+static void flush(struct logs *l)
+{
+	if (l->out.n && l->write_err.kind == ERR_NONE &&
+	    file_write_all(STDOUT_FILENO, l->out.p, l->out.n, &l->write_err) < 0)
+		err_wrap(&l->write_err, "write the log");
+	buf_reset(&l->out);
+}
+
+static void on_bytes(void *ctx, struct str bytes)
+{
+	struct logs *l = ctx;
+
+	if (l->write_err.kind == ERR_NONE &&
+	    file_write_all(STDOUT_FILENO, bytes.p, bytes.n, &l->write_err) < 0)
+		err_wrap(&l->write_err, "write the log");
+}
+
+static void on_line(void *ctx, struct str node, bool is_err, struct str line)
+{
+	struct logs *l = ctx;
+
+	if (l->json) {
+		struct jsonw w;
+		jsonw_init(&w, &l->out);
+		jsonw_open(&w, '{');
+		jsonw_kstr(&w, "node", node);
+		jsonw_kz(&w, "stream", is_err ? "err" : "out");
+		jsonw_kstr(&w, "line", line);
+		jsonw_close(&w);
+	} else {
+		if (l->prefix) {
+			buf_addstr(&l->out, node);
+			buf_addz(&l->out, " | ");
+		}
+		if (l->escape)
+			escape_terminal(&l->out, line);
+		else
+			buf_addstr(&l->out, line);
+	}
+	buf_addc(&l->out, '\n');
+	if (l->out.n >= FLUSH_BYTES)
+		flush(l);
+}
+
+static int pump(struct logs *l, struct follow *f, struct err *err)
+{
+	CLEANUP(freep) struct pollfd *fds = xcalloc(MAX_STREAMS, sizeof(*fds));
+
+	while (follow_open(f) > 0 && l->write_err.kind == ERR_NONE && !cli_reader_gone()) {
+		int timeout = WAIT_MS;
+		if (follow_step(f, err) < 0)
+			return -1;
+		flush(l);
+		size_t n = follow_fds(f, fds, MAX_STREAMS, &timeout);
+		if (follow_open(f) > 0 && poll(fds, n, timeout) < 0 && errno != EINTR)
+			return err_errno(err, errno, "wait for the log");
+	}
+	return 0;
+}
+
+/* Following: all at once.  Otherwise one node after the other, so that their lines stay
+ * together. */
+static int print_nodes(struct logs *l, const struct doc **nodes, size_t n, struct err *err)
+{
+	bool lines = l->prefix || l->escape || l->json;
+	const struct follow_sink sink = {.line = lines ? on_line : NULL,
+					 .bytes = lines ? NULL : on_bytes};
+	struct follow *f = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		if (!f)
+			f = follow_new(l->api, l->id, &sink, l);
+		follow_add(f, doc_str(nodes[i], "name", STR("")), l->is_err, 0, l->tail, l->go_on);
+		if (!l->go_on || i + 1 == n) {
+			rc = pump(l, f, err);
+			f = follow_free(f);
+		}
+	}
+	follow_free(f);
+	return rc;
+}
+
+static const struct doc *find_node(const struct doc *nodes, const char *name)
+{
+	for (size_t i = 0; i < nodes->array.n; i++)
+		if (str_is(doc_str(nodes->array.v[i], "name", STR("")), name))
+			return nodes->array.v[i];
+	return NULL;
+}
+
+/* The nodes that are meant. */
+static int choose(const struct call *c, const struct doc *nodes, const struct doc **out,
+		  size_t *ret_n, struct err *err)
+{
+	const char *name = call_arg(c, 1);
+	const struct doc *one = name ? find_node(nodes, name) : NULL;
+
+	if (name && !one)
+		return err_set(err, ERR_NOT_FOUND,
+			       "the run has no node '%.80s': 'regatta status' lists them", name);
+	if (one) {
+		*out = one;
+		*ret_n = 1;
+		return 0;
+	}
+	for (size_t i = 0; i < nodes->array.n; i++)
+		out[i] = nodes->array.v[i];
+	*ret_n = nodes->array.n;
+	return 0;
+}
+
+static int print_logs(const struct call *c, struct api *api, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(freep) char *word = NULL;
+	struct doc *run;
+	size_t n = 0;
+
+	if (api_pick_run(api, call_arg(c, 0), &word, err) < 0)
+		return -1;
+	CLEANUP(freep) char *path = api_run_path(word, "");
+	if (api_get_doc(api, path, a, &run, err) < 0)
+		return -1;
+	const struct doc *nodes = doc_array(run, "nodes");
+	if (!nodes)
+		return err_set(err, ERR_PROTOCOL, "the master's answer has no nodes");
+	const struct doc **chosen = arena_array(a, const struct doc *, nodes->array.n + 1);
+	if (choose(c, nodes, chosen, &n, err) < 0)
+		return -1;
+	struct logs l = {
+		.api = api,
+		.id = arena_str(a, doc_str(run, "id", str_from(word))).p,
+		.is_err = call_flag(c, "err"),
+		.go_on = call_flag(c, "follow"),
+		.prefix = call_flag(c, "merge") || n > 1,
+		.escape = isatty(STDOUT_FILENO) && !call_flag(c, "raw"),
+		.json = c->output == OUTPUT_JSON,
+		.tail = call_number(c, "tail", -1),
+	};
+	buf_init(&l.out, OUT_MAX);
+	int rc = print_nodes(&l, chosen, n, err);
+	flush(&l);
+	buf_release(&l.out);
+	if (rc == 0 && l.write_err.kind != ERR_NONE && l.write_err.code != EPIPE) {
+		*err = l.write_err;
+		return -1;
+	}
+	return rc;
+}
+
+int command_logs(const struct call *c)
+{
+	CLEANUP(api_release) struct api api = {0};
+	struct err err;
+
+	if (call_flag(c, "merge") && call_arg(c, 1)) {
+		cli_say("logs: --merge is for all nodes, '%.80s' is one", call_arg(c, 1));
+		return 2;
+	}
+	if (api_open(&api, true, &err) < 0)
+		return cli_fail(&err);
+	return print_logs(c, &api, &err) < 0 ? api_fail(&api, &err) : 0;
+}

@@ -1,0 +1,112 @@
+/* regatta ps, status - runs as they are now. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/client/api.h"
+#include "cli/cli.h"
+#include "cli/command/commands.h"
+#include "cli/show/render.h"
+#include "cli/show/terminal.h"
+#include "fmt/doc.h"
+
+#define DEFAULT_LIMIT 50
+#define FULL_AT_ONCE 200 /* whole runs that the master gives in one answer */
+#define MAX_PATH_BYTES 4096
+
+static int print_runs(const struct call *c, const struct doc *runs)
+{
+	CLEANUP(buf_release) struct buf out = {0};
+	struct style st = style_of(STDOUT_FILENO);
+
+	buf_init(&out, CLI_MAX_TEXT);
+	if (c->output == OUTPUT_JSON) {
+		doc_to_json(runs, &out);
+		buf_addc(&out, '\n');
+	} else if (runs->array.n) {
+		runs_render(runs, clock_wall_ms(), &st, &out);
+	} else {
+		cli_say("%s", call_flag(c, "all")
+				      ? "there are no runs yet: 'regatta run' starts one"
+				      : "no active runs; 'regatta ps --all' lists the ended ones");
+	}
+	return cli_print(&out);
+}
+
+/* The newest runs that are there, as one array; the master may give them in pages. */
+static int get_runs(struct api *api, const struct call *c, struct arena *a, struct doc *ret,
+		    struct err *err)
+{
+	/* Scripts get whole run objects, as status prints them; the table needs less. */
+	bool full = c->output == OUTPUT_JSON;
+	int64_t left = call_number(c, "limit", DEFAULT_LIMIT);
+	const char *before = NULL;
+
+	for (;;) {
+		CLEANUP(buf_release) struct buf path = {0};
+		int64_t page = full && left > FULL_AT_ONCE ? FULL_AT_ONCE : left;
+		struct doc *root;
+
+		buf_init(&path, MAX_PATH_BYTES);
+		buf_printf(&path, "/api/v1/runs?state=%s&limit=%" PRId64 "&full=%d",
+			   call_flag(c, "all") ? "all" : "active", page, full);
+		api_add_query(&path, "before", before);
+		if (api_get_doc(api, path.p, a, &root, err) < 0)
+			return -1;
+		const struct doc *runs = doc_array(root, "runs");
+		int64_t n = runs ? (int64_t)runs->array.n : 0;
+		for (int64_t i = 0; i < n; i++)
+			doc_append(a, ret, runs->array.v[i]);
+		left -= n;
+		if (n < page || left <= 0)
+			return 0;
+		before = arena_str(a, doc_str(runs->array.v[n - 1], "id", STR(""))).p;
+	}
+}
+
+int command_ps(const struct call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(api_release) struct api api = {0};
+	struct doc *runs = doc_new(a, DOC_ARRAY);
+	struct err err;
+
+	if (api_open(&api, true, &err) < 0)
+		return cli_fail(&err);
+	if (get_runs(&api, c, a, runs, &err) < 0)
+		return api_fail(&api, &err);
+	return print_runs(c, runs);
+}
+
+int command_status(const struct call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(buf_release) struct buf json, out;
+	CLEANUP(freep) char *id = NULL;
+	struct style st = style_of(STDOUT_FILENO);
+	struct doc *run;
+	struct err err;
+
+	buf_init(&json, API_MAX_ANSWER);
+	buf_init(&out, CLI_MAX_TEXT);
+	if (api_open(&api, true, &err) < 0)
+		return cli_fail(&err);
+	if (api_pick_run(&api, call_arg(c, 0), &id, &err) < 0)
+		return api_fail(&api, &err);
+	CLEANUP(freep) char *path = api_run_path(id, "");
+	if (api_get(&api, path, &json, &err) < 0 || reply_parse(buf_str(&json), a, &run, &err) < 0)
+		return api_fail(&api, &err);
+	if (c->output == OUTPUT_JSON) {
+		buf_addstr(&out, str_trim(buf_str(&json)));
+		buf_addc(&out, '\n');
+	} else {
+		status_render(run, &st, &out);
+	}
+	return cli_print(&out);
+}

@@ -1,0 +1,162 @@
+/* regatta report - the files that tell a run, into its directory or another. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "cli/client/api.h"
+#include "cli/cli.h"
+#include "cli/command/commands.h"
+#include "cli/show/render.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+#include "net/http_client.h"
+
+#define CHUNK (256 * 1024)
+#define READ_MS 60000
+
+static const struct {
+	const char *name, *path;
+} files[] = {{"report.html", "/report"}, {"metrics.csv", "/metrics.csv"}, {"summary.json", ""}};
+#define FILES (sizeof(files) / sizeof(files[0]))
+
+static int copy_stream(struct api *api, int fd, struct err *err)
+{
+	CLEANUP(freep) char *chunk = xmalloc(CHUNK);
+
+	for (;;) {
+		size_t n;
+		if (http_stream_read(api->http, chunk, CHUNK, READ_MS, NULL, &n, err) < 0 ||
+		    (n && file_write_all(fd, chunk, n, err) < 0)) {
+			api_drop(api);
+			return -1;
+		}
+		if (n == 0)
+			return 0;
+	}
+}
+
+/* Whole under its name, or not there. */
+static int fetch(struct api *api, const char *id, size_t i, const char *dir, struct err *err)
+{
+	CLEANUP(freep) char *url = api_run_path(id, files[i].path);
+	CLEANUP(freep) char *path = path_join(dir, files[i].name);
+	CLEANUP(freep) char *part = xasprintf("%s.%d.part", path, (int)getpid());
+	CLEANUP(close_fdp) int fd = -1;
+
+	if (api_stream(api, url, err) < 0)
+		return -1;
+	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	if (fd < 0) {
+		api_drop(api);
+		return err_errno(err, errno, "make '%s'", part);
+	}
+	if (copy_stream(api, fd, err) < 0) {
+		unlink(part);
+		return err_wrap(err, "'%s'", path);
+	}
+	if (rename(part, path) < 0) {
+		err_errno(err, errno, "rename to '%s'", path);
+		unlink(part);
+		return -1;
+	}
+	return 0;
+}
+
+/* Made by the master beside the run's other files. */
+static int make_there(struct api *api, const char *id, struct arena *a, const char **ret_dir,
+		      struct err *err)
+{
+	CLEANUP(freep) char *url = api_run_path(id, "/report?files=1");
+	struct doc *answer;
+
+	if (api_get_doc(api, url, a, &answer, err) < 0)
+		return -1;
+	struct str dir = doc_str(answer, "dir", STR(""));
+	if (!dir.n)
+		return err_set(err, ERR_PROTOCOL, "the master's answer has no directory");
+	*ret_dir = arena_str(a, dir).p;
+	return 0;
+}
+
+/* The whole id of the run that a word means: all three files are of one run. */
+static int resolve(struct api *api, const char *word, struct arena *a, const char **ret_id,
+		   struct err *err)
+{
+	CLEANUP(freep) char *url = api_run_path(word, "");
+	struct doc *run;
+
+	if (api_get_doc(api, url, a, &run, err) < 0)
+		return -1;
+	*ret_id = arena_str(a, doc_str(run, "id", str_from(word))).p;
+	return 0;
+}
+
+static int make_here(struct api *api, const char *id, const char *dir, struct err *err)
+{
+	if (file_mkdir_p(dir, 0777, err) < 0)
+		return -1;
+	for (size_t i = 0; i < FILES; i++)
+		if (fetch(api, id, i, dir, err) < 0)
+			return -1;
+	return 0;
+}
+
+static void print_files(const struct call *c, const char *id, const char *dir, struct buf *out)
+{
+	struct jsonw w;
+
+	if (c->output != OUTPUT_JSON) {
+		for (size_t i = 0; i < FILES; i++) {
+			CLEANUP(freep) char *path = path_join(dir, files[i].name);
+			add_outside(out, str_from(path));
+			buf_addc(out, '\n');
+		}
+		return;
+	}
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	jsonw_kz(&w, "id", id);
+	jsonw_kz(&w, "dir", dir);
+	jsonw_key(&w, "files");
+	jsonw_open(&w, '[');
+	for (size_t i = 0; i < FILES; i++) {
+		CLEANUP(freep) char *path = path_join(dir, files[i].name);
+		jsonw_z(&w, path);
+	}
+	jsonw_close(&w);
+	jsonw_close(&w);
+	buf_addc(out, '\n');
+}
+
+int command_report(const struct call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(buf_release) struct buf out = {0};
+	CLEANUP(freep) char *word = NULL;
+	const char *id, *dir = call_text(c, "to");
+	struct err err;
+
+	buf_init(&out, CLI_MAX_TEXT);
+	if (dir && !*dir) {
+		cli_say("report: the directory has no name");
+		return 2;
+	}
+	if (api_open(&api, true, &err) < 0)
+		return cli_fail(&err);
+	if (api_pick_run(&api, call_arg(c, 0), &word, &err) < 0 ||
+	    resolve(&api, word, a, &id, &err) < 0 ||
+	    (dir ? make_here(&api, id, dir, &err) : make_there(&api, id, a, &dir, &err)) < 0)
+		return api_fail(&api, &err);
+	print_files(c, id, dir, &out);
+	return cli_print(&out);
+}

@@ -1,0 +1,85 @@
+/* regatta ui - a one-time link to the dashboard. */
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/client/api.h"
+#include "cli/cli.h"
+#include "cli/command/commands.h"
+#include "cli/show/render.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+
+#define CALL_MS 10000
+#define OPENER "xdg-open"
+
+extern char **environ;
+
+/* Only for a person at a screen; the link is printed in any case, so a failure is no news. */
+static void open_browser(const char *url)
+{
+	const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
+	char program[] = OPENER;
+	CLEANUP(freep) char *link = strdup(url);
+	char *argv[] = {program, link, NULL};
+	posix_spawn_file_actions_t quiet;
+	posix_spawnattr_t attr;
+	sigset_t all;
+	pid_t pid;
+
+	if ((!display || !*display) && (!wayland || !*wayland))
+		return;
+	posix_spawn_file_actions_init(&quiet);
+	for (int fd = 0; fd <= 2; fd++)
+		posix_spawn_file_actions_addopen(&quiet, fd, "/dev/null", fd ? 1 : 0, 0);
+	posix_spawn_file_actions_addclosefrom_np(&quiet, 3);
+	/* The opener may turn into the browser: it is not waited for, and Ctrl-C here is not for it. */
+	sigfillset(&all);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	(void)posix_spawnp(&pid, OPENER, &quiet, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&quiet);
+}
+
+int command_ui(const struct call *c)
+{
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf answer = {0};
+	CLEANUP(buf_release) struct buf out = {0};
+	const char *scope = call_text(c, "scope");
+	struct doc *d;
+	struct err err;
+
+	buf_init(&answer, API_MAX_ANSWER);
+	buf_init(&out, CLI_MAX_TEXT);
+	buf_printf(&out, "{\"scope\":\"%s\"}", scope ? scope : "admin");
+	if (api_open(&api, true, &err) < 0)
+		return cli_fail(&err);
+	if (api_call(&api, "POST", "/api/v1/login", buf_str(&out), CALL_MS, &answer, &err) < 0 ||
+	    reply_parse(buf_str(&answer), a, &d, &err) < 0)
+		return api_fail(&api, &err);
+	struct str url = doc_str(d, "url", STR(""));
+	buf_reset(&out);
+	if (c->output == OUTPUT_JSON) {
+		buf_addstr(&out, buf_str(&answer));
+		return cli_print(&out);
+	}
+	add_outside(&out, url);
+	buf_addc(&out, '\n');
+	int code = cli_print(&out);
+	if (isatty(STDOUT_FILENO)) {
+		cli_say("this link is good once, for two minutes");
+		if (!call_flag(c, "print"))
+			open_browser(arena_str(a, url).p);
+	}
+	return code;
+}

@@ -1,0 +1,73 @@
+/* regatta words - what a shell completes: never starts a master, never says why it has nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/client/api.h"
+#include "cli/cli.h"
+#include "cli/command/commands.h"
+#include "cli/show/render.h"
+#include "fmt/doc.h"
+#include "fmt/schema.h"
+#include "spec/job.h"
+#include "strategy/strategy.h"
+
+#define MAX_DEPTH 4
+
+static void add_keys(const struct schema *sc, const char *prefix, int depth, struct arena *a,
+		     struct buf *out)
+{
+	for (const struct field *f = sc->fields; f->name; f++) {
+		const char *key = arena_printf(a, "%s%s", prefix, f->name);
+		buf_printf(out, "%s\n", key);
+		if (f->sub && f->type == FIELD_TABLE && depth < MAX_DEPTH)
+			add_keys(f->sub, arena_printf(a, "%s.", key), depth + 1, a, out);
+	}
+}
+
+static void add_names(const struct doc *list, const char *key, struct buf *out)
+{
+	for (size_t i = 0; list && i < list->array.n; i++) {
+		struct str name = doc_str(list->array.v[i], key, STR(""));
+		if (name.n == 0)
+			continue;
+		add_outside(out, name);
+		buf_addc(out, '\n');
+	}
+}
+
+static void add_from_master(const struct call *c, bool nodes, struct arena *a, struct buf *out)
+{
+	CLEANUP(api_release) struct api api = {0};
+	struct doc *d;
+	struct err err;
+
+	if (nodes && !call_arg(c, 1))
+		return;
+	CLEANUP(freep)
+	char *path = nodes ? api_run_path(call_arg(c, 1), "")
+			   : xstrdup("/api/v1/runs?state=all&limit=200");
+	if (api_open(&api, false, &err) < 0 || api_get_doc(&api, path, a, &d, &err) < 0)
+		return;
+	add_names(doc_array(d, nodes ? "nodes" : "runs"), nodes ? "name" : "id", out);
+}
+
+int command_words(const struct call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf out = {0};
+	const char *list = call_arg(c, 0);
+
+	buf_init(&out, CLI_MAX_TEXT);
+	if (strcmp(list, "keys") == 0)
+		add_keys(&job_schema, "", 0, a, &out);
+	else if (strcmp(list, "strategies") == 0)
+		for (const char *const *s = strategy_names(); *s; s++)
+			buf_printf(&out, "%s\n", *s);
+	else
+		add_from_master(c, strcmp(list, "nodes") == 0, a, &out);
+	return cli_print(&out);
+}

@@ -1,0 +1,537 @@
+/*
+ * command_table - the table of commands and the entry of the command line.
+ *
+ * A new command is a row here and a function in its own file.
+ */
+#include "cli/command/commands.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/escape.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "fmt/schema.h"
+
+#define MAX_COMMANDS 64
+
+static const char *const outputs[] = {"table", "json", NULL};
+static const char *const scopes[] = {"read", "submit", "admin", NULL};
+static const char *const token_actions[] = {"new", "list", "revoke", NULL};
+static const char *const uses[] = {"median", "mean", "last", "best", NULL};
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+static const char *const word_lists[] = {"runs", "nodes", "keys", "strategies", NULL};
+
+const struct cli_option cli_common_options[] = {
+	{.name = "output",
+	 .value = "FORMAT",
+	 .choices = outputs,
+	 .help = "table for people (default), json for scripts"},
+	{.name = "help", .letter = 'h', .help = "show this help"},
+	{0},
+};
+
+static const struct cli_argument optional_file[] = {{.name = "FILE", .words = WORDS_FILE}, {0}};
+static const struct cli_argument optional_run[] = {{.name = "RUN", .words = WORDS_RUN}, {0}};
+static const struct cli_argument run_and_node[] = {
+	{.name = "RUN", .words = WORDS_RUN}, {.name = "NODE", .words = WORDS_NODE}, {0}};
+static const struct cli_argument run_and_metric[] = {
+	{.name = "RUN", .words = WORDS_RUN}, {.name = "NAME"}, {0}};
+static const struct cli_argument many_runs[] = {
+	{.name = "RUN", .required = true, .many = true, .words = WORDS_RUN}, {0}};
+static const struct cli_argument compared_runs[] = {
+	{.name = "RUNS", .required = true, .many = true, .words = WORDS_RUN}, {0}};
+static const struct cli_argument optional_strategy[] = {
+	{.name = "STRATEGY", .words = WORDS_STRATEGY}, {0}};
+static const struct cli_argument optional_key[] = {{.name = "KEY", .words = WORDS_KEY}, {0}};
+static const struct cli_argument one_shell[] = {
+	{.name = "SHELL", .required = true, .choices = shells}, {0}};
+static const struct cli_argument token_action[] = {
+	{.name = "ACTION", .required = true, .choices = token_actions}, {.name = "ID"}, {0}};
+static const struct cli_argument optional_command[] = {{.name = "COMMAND", .words = WORDS_COMMAND},
+						       {0}};
+static const struct cli_argument node_dir[] = {
+	{.name = "NODE_DIR", .required = true, .words = WORDS_FILE}, {0}};
+static const struct cli_argument word_list[] = {
+	{.name = "LIST", .required = true, .choices = word_lists},
+	{.name = "RUN", .words = WORDS_RUN},
+	{0}};
+
+#define OPTION_COUNT                                                                               \
+	{                                                                                          \
+		.name = "count", .letter = 'n', .value = "N", .number = true, .min = 1,            \
+		.max = 10000, .help = "number of nodes: the job's count"                           \
+	}
+#define OPTION_SET                                                                                 \
+	{                                                                                          \
+		.name = "set", .value = "KEY=VALUE", .many = true, .words = WORDS_KEY,             \
+		.help = "change a key of the job, e.g. roles.trainer.count=8; may be repeated"     \
+	}
+#define OPTION_NAME                                                                                \
+	{                                                                                          \
+		.name = "name", .value = "NAME",                                                   \
+		.help = "the job's name; the run is called NAME-xxxx"                              \
+	}
+
+static const struct cli_option run_options[] = {
+	OPTION_COUNT,
+	OPTION_SET,
+	OPTION_NAME,
+	{.name = "detach", .letter = 'd', .help = "print the run's id and return; the run goes on"},
+	{.name = "follow",
+	 .letter = 'f',
+	 .help = "print the job's output while it runs, as 'node | line'"},
+	{.name = "repeat",
+	 .value = "N",
+	 .number = true,
+	 .min = 1,
+	 .max = 1000000,
+	 .help = "run the job N times, each a run of its own"},
+	{.name = "parallel",
+	 .value = "K",
+	 .number = true,
+	 .min = 1,
+	 .max = 256,
+	 .help = "with --repeat: K runs at a time (default 1)"},
+	{0},
+};
+static const struct cli_option plan_options[] = {OPTION_COUNT, OPTION_SET, OPTION_NAME, {0}};
+static const struct cli_option ps_options[] = {
+	{.name = "all", .letter = 'a', .help = "ended runs too"},
+	{.name = "limit",
+	 .value = "N",
+	 .number = true,
+	 .min = 1,
+	 .max = 10000,
+	 .help = "at most N runs (default 50)"},
+	{0},
+};
+static const struct cli_option logs_options[] = {
+	{.name = "follow", .letter = 'f', .help = "go on until the node has ended"},
+	{.name = "tail",
+	 .value = "N",
+	 .number = true,
+	 .min = 0,
+	 .max = 1000000,
+	 .help = "only the last N lines"},
+	{.name = "merge", .help = "all nodes, each line as 'node | line'"},
+	{.name = "err", .help = "standard error instead of standard output"},
+	{.name = "raw",
+	 .help = "raw bytes even on a terminal (control characters are escaped otherwise)"},
+	{0},
+};
+static const struct cli_option metrics_options[] = {
+	{.name = "node", .value = "NODE", .words = WORDS_NODE, .help = "of this node only"},
+	{.name = "host", .help = "samples of the nodes too: cpu, memory, network, disk"},
+	{0},
+};
+static const struct cli_option events_options[] = {
+	{.name = "follow", .letter = 'f', .help = "go on until the run has ended"}, {0}};
+static const struct cli_option report_options[] = {
+	{.name = "to",
+	 .letter = 'o',
+	 .value = "DIR",
+	 .words = WORDS_FILE,
+	 .help = "write there instead of the run's directory"},
+	{0},
+};
+static const struct cli_option compare_options[] = {
+	{.name = "metric",
+	 .value = "NAME",
+	 .many = true,
+	 .help = "this metric only; may be repeated"},
+	{.name = "use",
+	 .value = "FIGURE",
+	 .choices = uses,
+	 .help = "what a run gives for a metric: median (default) or mean of its samples after the warm-up, "
+		 "last or best"},
+	{.name = "threshold",
+	 .value = "PCT",
+	 .help = "a change up to PCT percent does not matter (default 5)"},
+	{.name = "samples", .help = "test the samples of the runs as if they were independent"},
+	{.name = "no-test", .help = "where the runs are too few to test, let the threshold decide"},
+	{0},
+};
+static const struct cli_option kill_options[] = {
+	{.name = "now", .help = "SIGKILL at once, without the grace period"}, {0}};
+static const struct cli_option init_options[] = {
+	{.name = "to",
+	 .letter = 'o',
+	 .value = "FILE",
+	 .words = WORDS_FILE,
+	 .help = "write to this file (default job.toml; '-' is standard output)"},
+	{0},
+};
+static const struct cli_option sim_options[] = {
+	{.name = "seeds",
+	 .value = "N",
+	 .number = true,
+	 .min = 1,
+	 .max = 1000000000,
+	 .help = "histories to play (default 100)"},
+	{.name = "nodes",
+	 .value = "M",
+	 .number = true,
+	 .min = 1,
+	 .max = 10000,
+	 .help = "nodes in each (default 3)"},
+	{.name = "seed",
+	 .value = "S",
+	 .number = true,
+	 .min = 0,
+	 .max = INT64_MAX,
+	 .help = "the first seed (default 1)"},
+	{.name = "verbose",
+	 .letter = 'v',
+	 .many = true,
+	 .help = "a line for each seed; -vv: its whole history"},
+	{0},
+};
+static const struct cli_option master_options[] = {
+	{.name = "listen",
+	 .value = "ADDR:PORT",
+	 .help = "serve HTTP there (default: the next free port of 127.0.0.1 from 5436 on); with TLS beyond "
+		 "this machine"},
+	{.name = "stop",
+	 .help = "stop the running master; its runs go on and are taken up again by the next one"},
+	{.name = "cancel", .help = "with --stop: cancel the active runs first"},
+	{.name = "background",
+	 .hidden = true,
+	 .help = "leave when idle; how 'regatta run' starts it"},
+	{0},
+};
+static const struct cli_option ui_options[] = {
+	{.name = "print", .help = "only print the link; open no browser"},
+	{.name = "scope",
+	 .value = "SCOPE",
+	 .choices = scopes,
+	 .help = "what the browser may do: read, submit or admin (default)"},
+	{0},
+};
+static const struct cli_option token_options[] = {
+	{.name = "scope",
+	 .value = "SCOPE",
+	 .choices = scopes,
+	 .help = "with new: what its holder may do: read, submit (runs too) or admin"},
+	{.name = "expires", .value = "TIME", .help = "with new: how long it is good, e.g. 7d"},
+	{.name = "name", .value = "NAME", .help = "with new: what it is for"},
+	{0},
+};
+static const struct cli_option help_options[] = {
+	{.name = "man", .hidden = true, .help = "print the man page"}, {0}};
+
+#define WATCHING "run and watch"
+#define WRITING "write job files"
+#define MACHINERY "machinery"
+
+const struct command cli_commands[] = {
+	{.name = "run",
+	 .group = WATCHING,
+	 .arguments = optional_file,
+	 .options = run_options,
+	 .rest = "COMMAND",
+	 .help = "run a job file, or a command, and watch it",
+	 .more = "FILE is a job file (.toml, .yaml or .json; default job.toml).  Without a file, the command "
+		 "after '--' is the job.  Ctrl-C cancels the run, a second one hurries; the exit code says "
+		 "how it ended.",
+	 .example = "regatta run job.toml\n"
+		    "regatta run -n 4 -- python3 train.py\n"
+		    "regatta run job.toml --set roles.trainer.count=8 -d",
+	 .run = command_run},
+	{.name = "ps",
+	 .group = WATCHING,
+	 .options = ps_options,
+	 .help = "list the active runs",
+	 .example = "regatta ps --all --limit 10",
+	 .run = command_ps},
+	{.name = "status",
+	 .group = WATCHING,
+	 .arguments = optional_run,
+	 .help = "show one run: phase, nodes, metrics, verdict",
+	 .more = "RUN is the id of a run or any unique prefix of it; without it, the latest run is meant.",
+	 .example = "regatta status quickstart",
+	 .run = command_status},
+	{.name = "logs",
+	 .group = WATCHING,
+	 .arguments = run_and_node,
+	 .options = logs_options,
+	 .help = "print the output of a run's nodes",
+	 .more = "Without NODE, the only node, or all nodes with their names in front.  Without RUN, the "
+		 "latest run.  Bytes are printed as the job wrote them, except on a terminal, where control "
+		 "characters are escaped.",
+	 .example = "regatta logs quickstart trainer-0 --tail 20\n"
+		    "regatta logs quickstart -f",
+	 .run = command_logs},
+	{.name = "metrics",
+	 .group = WATCHING,
+	 .arguments = run_and_metric,
+	 .options = metrics_options,
+	 .help = "print first, last, best and mean of a run's metrics",
+	 .more = "With NAME, that metric only and its course over time.  Without RUN, the latest run.",
+	 .example = "regatta metrics quickstart loss\n"
+		    "regatta metrics quickstart --host",
+	 .run = command_metrics},
+	{.name = "events",
+	 .group = WATCHING,
+	 .arguments = optional_run,
+	 .options = events_options,
+	 .help = "print what happened in a run, in order",
+	 .example = "regatta events quickstart -f",
+	 .run = command_events},
+	{.name = "report",
+	 .group = WATCHING,
+	 .arguments = optional_run,
+	 .options = report_options,
+	 .help = "write report.html, metrics.csv and summary.json of a run",
+	 .more = "report.html is one file with its charts in it; it fetches nothing and runs no script.  "
+		 "Without RUN, the latest run.",
+	 .example = "regatta report quickstart\n"
+		    "regatta report quickstart -o /tmp/quickstart",
+	 .run = command_report},
+	{.name = "compare",
+	 .group = WATCHING,
+	 .arguments = compared_runs,
+	 .options = compare_options,
+	 .help = "compare the metrics of runs with those of the first",
+	 .more = "Each of RUNS is a run, or a group of repeats: runs joined by commas, the name of a job "
+		 "(all its runs that succeeded), or name@lastN.  The first is the baseline.  With two runs "
+		 "or more on both sides the difference is tested; exit code 1 if a metric got worse beyond "
+		 "the threshold.",
+	 .example = "regatta compare base@last5 new@last5\n"
+		    "regatta compare ctr-abcd ctr-efgh --metric loss --threshold 2",
+	 .run = command_compare},
+	{.name = "kill",
+	 .group = WATCHING,
+	 .arguments = many_runs,
+	 .options = kill_options,
+	 .help = "cancel runs",
+	 .more = "Every process of the run gets SIGTERM and, after the job's grace period, SIGKILL.",
+	 .example = "regatta kill quickstart --now",
+	 .run = command_kill},
+	{.name = "cleanup",
+	 .group = WATCHING,
+	 .arguments = many_runs,
+	 .help = "cancel runs if needed and remove all their files",
+	 .example = "regatta cleanup quickstart",
+	 .run = command_cleanup},
+	{.name = "ui",
+	 .group = WATCHING,
+	 .options = ui_options,
+	 .help = "open the dashboard in a browser",
+	 .more = "Prints a link that is good once, for two minutes, and opens it when there is a screen.  "
+		 "Callers without a browser use a token: 'regatta token'.",
+	 .example = "regatta ui\n"
+		    "regatta ui --print --scope read",
+	 .run = command_ui},
+	{.name = "plan",
+	 .group = WRITING,
+	 .arguments = optional_file,
+	 .options = plan_options,
+	 .rest = "COMMAND",
+	 .help = "show what a run would use: resources, nodes, environment, limits",
+	 .example = "regatta plan job.toml\n"
+		    "regatta plan -n 4 -- python3 train.py",
+	 .run = command_plan},
+	{.name = "init",
+	 .group = WRITING,
+	 .arguments = optional_strategy,
+	 .options = init_options,
+	 .help = "write a commented job file to start from",
+	 .more = "STRATEGY chooses the kind of job (default single).  A file that exists is never overwritten.",
+	 .example = "regatta init pserver -o ctr.toml",
+	 .run = command_init},
+	{.name = "explain",
+	 .group = WRITING,
+	 .arguments = optional_key,
+	 .help = "explain a key of the job file, or list them all",
+	 .example = "regatta explain roles.trainer.count",
+	 .run = command_explain},
+	{.name = "completion",
+	 .group = MACHINERY,
+	 .arguments = one_shell,
+	 .help = "print the completion script for bash, zsh or fish",
+	 .example = "regatta completion bash > ~/.local/share/bash-completion/completions/regatta",
+	 .run = command_completion},
+	{.name = "master",
+	 .group = MACHINERY,
+	 .options = master_options,
+	 .help = "run the master in the foreground, or stop it",
+	 .more = "Every command starts a master in the background when there is none; it leaves when idle.",
+	 .example = "regatta master --listen 127.0.0.1:5436\n"
+		    "regatta master --stop",
+	 .run = command_master},
+	{.name = "token",
+	 .group = MACHINERY,
+	 .arguments = token_action,
+	 .options = token_options,
+	 .help = "make, list or revoke tokens for callers over HTTP",
+	 .more = "A token is printed once and kept as a hash.  Your own, for everything, is in $REGATTA_HOME/token.",
+	 .example = "regatta token new --scope read --expires 7d --name grafana\n"
+		    "regatta token list\n"
+		    "regatta token revoke 1f2e3d4c",
+	 .run = command_token},
+	{.name = "sim",
+	 .group = MACHINERY,
+	 .options = sim_options,
+	 .help = "play runs against a simulated, faulty cloud and check every invariant",
+	 .example = "regatta sim --seeds 1000 --nodes 5",
+	 .run = command_sim},
+	{.name = "version",
+	 .group = MACHINERY,
+	 .help = "print the version",
+	 .example = "regatta version --output json",
+	 .run = command_version},
+	{.name = "help",
+	 .group = MACHINERY,
+	 .arguments = optional_command,
+	 .options = help_options,
+	 .help = "show help for a command",
+	 .example = "regatta help run",
+	 .run = command_help},
+	{.name = "agent",
+	 .arguments = node_dir,
+	 .help = "the agent of one node",
+	 .run = command_agent},
+	{.name = "words",
+	 .arguments = word_list,
+	 .help = "words for shell completion",
+	 .run = command_words},
+	{0},
+};
+
+const struct command *cli_command(struct str name)
+{
+	for (const struct command *c = cli_commands; c->name; c++)
+		if (str_is(name, c->name))
+			return c;
+	return NULL;
+}
+
+static void say_line(const char *text)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	struct err ignored;
+
+	buf_init(&b, 64 * 1024);
+	buf_addz(&b, "regatta: ");
+	escape_terminal(&b, str_from(text));
+	buf_addc(&b, '\n');
+	/* Nothing is left to tell anyone when stderr itself fails. */
+	(void)file_write_all(STDERR_FILENO, b.p, b.n, &ignored);
+}
+
+void cli_say(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	say_line(text);
+}
+
+int cli_fail(const struct err *err)
+{
+	say_line(err->msg);
+	return err_exit_code(err->kind);
+}
+
+int cli_print(const struct buf *b)
+{
+	struct err err;
+
+	if (b->overflow) {
+		err_set(&err, ERR_CAPACITY, "the output is too large to print: use --output json");
+		return cli_fail(&err);
+	}
+	if (b->n == 0 || file_write_all(STDOUT_FILENO, b->p, b->n, &err) == 0)
+		return 0;
+	if (err.code == EPIPE)
+		return 0; /* the reader has seen enough */
+	err_wrap(&err, "write the result");
+	return cli_fail(&err);
+}
+
+bool cli_reader_gone(void)
+{
+	struct pollfd p = {.fd = STDOUT_FILENO};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLHUP);
+}
+
+const char *cli_nearest_command(const char *name)
+{
+	const char *names[MAX_COMMANDS];
+	size_t n = 0;
+
+	for (const struct command *c = cli_commands; c->name && n < MAX_COMMANDS; c++)
+		if (c->group)
+			names[n++] = c->name;
+	return schema_suggest(names, n, str_from(name));
+}
+
+static int unknown_command(const char *name)
+{
+	const char *near = cli_nearest_command(name);
+
+	if (near)
+		cli_say("unknown command '%.100s': did you mean '%s'?", name, near);
+	else
+		cli_say("unknown command '%.100s': 'regatta --help' lists them", name);
+	return 2;
+}
+
+static int run_command(const struct command *cmd, int argc, char **argv)
+{
+	CLEANUP(call_release) struct call call = {0};
+	struct err err;
+
+	if (call_parse(cmd, argc, argv, &call, &err) < 0) {
+		err_wrap(&err, "%s", cmd->name);
+		return cli_fail(&err);
+	}
+	if (!call.help)
+		return cmd->run(&call);
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_init(&text, CLI_MAX_TEXT);
+	help_command(cmd, &text);
+	return cli_print_text(&call, "help", &text);
+}
+
+int cli_main(int argc, char **argv)
+{
+	/* Writes report EPIPE; a closed pipe must not kill a command that watches a run. */
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2) {
+		CLEANUP(buf_release) struct buf text = {0};
+		struct err ignored;
+		buf_init(&text, CLI_MAX_TEXT);
+		help_usage(&text);
+		(void)file_write_all(STDERR_FILENO, text.p, text.n, &ignored);
+		return 2;
+	}
+	static const char *const aliases[][2] = {
+		{"--help", "help"}, {"-h", "help"}, {"--version", "version"}};
+	const char *name = argv[1];
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (strcmp(name, aliases[i][0]) == 0)
+			name = aliases[i][1];
+	const struct command *cmd = cli_command(str_from(name));
+	if (cmd)
+		return run_command(cmd, argc - 2, argv + 2);
+	if (name[0] == '-') {
+		cli_say("unknown option '%.100s' before the command: options go after it, 'regatta --help' "
+			"lists the commands",
+			name);
+		return 2;
+	}
+	return unknown_command(name);
+}

@@ -1,0 +1,272 @@
+/* summary - the end of a run in words: what a user reads first. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cli/show/render.h"
+#include "cli/show/table.h"
+#include "cli/show/terminal.h"
+#include "fmt/doc.h"
+
+#define NODES_PER_METRIC 16 /* `regatta metrics` shows them all */
+#define MAX_TAIL_LINE 2000  /* bytes of a last line that are shown */
+#define LABEL 8		    /* columns of "phases  " */
+
+static enum tint tint_of(const struct doc *run)
+{
+	struct str state = doc_str(run, "state", STR(""));
+
+	if (str_is(state, "succeeded"))
+		return TINT_GOOD;
+	if (str_is(state, "failed"))
+		return TINT_BAD;
+	return str_is(state, "cancelled") ? TINT_WARN : TINT_BOLD;
+}
+
+/* A piece of a wrapped line: *column is where the line is. */
+static void add_wrapped(struct buf *out, struct str piece, bool first, int *column,
+			const struct style *st)
+{
+	int w = text_width(piece);
+
+	if (!first && st->width && *column + 2 + w > st->width - 1) {
+		buf_printf(out, ",\n%*s", LABEL, "");
+		*column = LABEL;
+	} else if (!first) {
+		buf_addz(out, ", ");
+		*column += 2;
+	}
+	buf_addstr(out, piece);
+	*column += w;
+}
+
+static void add_phases(const struct doc *run, const struct style *st, struct buf *out)
+{
+	const struct doc *phases = doc_table(run, "phases");
+	int column = LABEL;
+	bool first = true;
+
+	for (size_t i = 0; phases && i < phases->table.n; i++) {
+		const struct doc_entry *e = &phases->table.v[i];
+		CLEANUP(buf_release) struct buf piece = {0};
+		buf_init(&piece, RENDER_MAX_LINE);
+		if (e->value->type != DOC_INT)
+			continue;
+		add_outside(&piece, e->key);
+		buf_addc(&piece, ' ');
+		add_span(&piece, e->value->i);
+		if (first)
+			buf_addz(out, "phases  ");
+		add_wrapped(out, buf_str(&piece), first, &column, st);
+		first = false;
+	}
+	if (!first)
+		buf_addc(out, '\n');
+}
+
+static void add_headline(const struct doc *run, const struct style *st, struct buf *out)
+{
+	int64_t nodes = doc_int(doc_table(run, "counts"), "nodes", 0);
+	bool ended = run_ended(run);
+
+	tint_on(out, st, tint_of(run));
+	add_outside(out, doc_str(run, "id", STR("?")));
+	buf_addc(out, ' ');
+	add_outside(out, doc_str(run, "state", STR("?")));
+	tint_off(out, st, tint_of(run));
+	buf_addz(out, ended ? " after " : ", ");
+	add_span(out, doc_int(run, "elapsed_ms", 0));
+	buf_addz(out, " (");
+	add_outside(out, doc_str(run, "strategy", STR("?")));
+	buf_addz(out, " on ");
+	add_outside(out, doc_str(run, "engine", STR("?")));
+	buf_printf(out, ", %" PRId64 " node%s)\n", nodes, nodes == 1 ? "" : "s");
+}
+
+static const struct doc *find_node(const struct doc *run, struct str name)
+{
+	const struct doc *nodes = doc_array(run, "nodes");
+
+	for (size_t i = 0; nodes && i < nodes->array.n; i++)
+		if (str_eq(doc_str(nodes->array.v[i], "name", STR("")), name))
+			return nodes->array.v[i];
+	return NULL;
+}
+
+/* In full, wrapped by the terminal: a message that is cut is the one that is needed. */
+static void add_tail(const struct doc *tail, struct buf *out)
+{
+	const struct doc *lines = doc_array(tail, "lines");
+
+	if (!lines || lines->array.n == 0)
+		return;
+	buf_addz(out, "last lines of ");
+	add_outside(out, doc_str(tail, "node", STR("?")));
+	buf_addz(out, ":\n");
+	for (size_t i = 0; i < lines->array.n; i++) {
+		if (lines->array.v[i]->type != DOC_STRING)
+			continue;
+		struct str text = lines->array.v[i]->s;
+		if (text.n > MAX_TAIL_LINE)
+			text.n = MAX_TAIL_LINE;
+		buf_addz(out, "  | ");
+		add_outside(out, text);
+		buf_addc(out, '\n');
+	}
+}
+
+/* Why it did not succeed: the cause, the node, its end, its last words. */
+static void add_cause(const struct doc *run, struct buf *out)
+{
+	const struct doc *tail = doc_table(run, "tail");
+	const struct doc *node =
+		find_node(run, doc_str(run, "cause_node", doc_str(tail, "node", STR(""))));
+	struct str cause = doc_str(run, "cause", STR(""));
+
+	if (cause.n) {
+		buf_addz(out, "cause   ");
+		add_outside(out, cause);
+		buf_addc(out, '\n');
+	}
+	CLEANUP(buf_release) struct buf story = {0};
+	buf_init(&story, RENDER_MAX_LINE);
+	if (node)
+		node_story(node, &story);
+	if (story.n) {
+		buf_addz(out, "node    ");
+		add_outside(out, doc_str(node, "name", STR("?")));
+		buf_printf(out, ": %.*s\n", STR_ARG(buf_str(&story)));
+	}
+	add_tail(tail, out);
+}
+
+/* What stands in the way of the end. */
+static void add_waiting(const struct doc *run, struct buf *out)
+{
+	const struct doc *waiting = doc_array(run, "waiting");
+
+	for (size_t i = 0; waiting && i < waiting->array.n; i++) {
+		const struct doc *w = waiting->array.v[i];
+		buf_addz(out, "waiting ");
+		add_outside(out, doc_str(w, "kind", STR("")));
+		buf_addc(out, ' ');
+		add_outside(out, doc_str(w, "name", STR("")));
+		buf_addc(out, ' ');
+		add_outside(out, doc_str(w, "state", STR("")));
+		buf_addz(out, ": ");
+		add_outside(out, doc_str(w, "why", STR("")));
+		buf_addc(out, '\n');
+	}
+}
+
+static void add_places(const struct doc *run, struct buf *out)
+{
+	struct str dir = doc_str(run, "dir", STR(""));
+
+	if (dir.n == 0)
+		return;
+	buf_addz(out, "logs    ");
+	add_outside(out, dir);
+	buf_addz(out, "/logs\nfiles   ");
+	add_outside(out, dir);
+	buf_addc(out, '\n');
+}
+
+void summary_render(const struct doc *run, const struct doc *metrics, const struct style *st,
+		    struct buf *out)
+{
+	add_headline(run, st, out);
+	add_cause(run, out);
+	add_phases(run, st, out);
+	metrics_table(run, metrics, NODES_PER_METRIC, st, out);
+	add_places(run, out);
+}
+
+static void node_metrics(const struct doc *node, struct buf *out)
+{
+	const struct doc *m = doc_table(node, "metrics");
+	char number[32];
+
+	for (size_t i = 0; m && i < m->table.n; i++) {
+		const struct doc *v = m->table.v[i].value;
+		if (v->type != DOC_INT && v->type != DOC_FLOAT)
+			continue;
+		number_format(v->type == DOC_INT ? (double)v->i : v->f, number);
+		buf_printf(out, "%s%.*s %s", out->n ? ", " : "", STR_ARG(m->table.v[i].key),
+			   number);
+	}
+}
+
+static enum tint node_tint(const struct doc *node)
+{
+	struct str state = doc_str(node, "state", STR(""));
+
+	if (str_is(state, "lost") || doc_int(node, "exit_code", 0) != 0)
+		return TINT_BAD;
+	return doc_int(node, "signal", 0) != 0 ? TINT_WARN : TINT_NONE;
+}
+
+static void add_node_row(struct table *t, const struct doc *node)
+{
+	CLEANUP(buf_release) struct buf story, values;
+	char size[32];
+
+	buf_init(&story, RENDER_MAX_LINE);
+	buf_init(&values, RENDER_MAX_LINE);
+	node_story(node, &story);
+	node_metrics(node, &values);
+	bytes_format(doc_int(node, "log_bytes", 0) + doc_int(node, "err_bytes", 0), size);
+	t->tint = node_tint(node);
+	table_cell(t, doc_str(node, "name", STR("?")));
+	table_cell(t, doc_str(node, "state", STR("?")));
+	t->tint = TINT_NONE;
+	table_cellf(t, "%" PRId64, doc_int(node, "rank", 0));
+	table_cell(t, doc_str(node, "address", STR("-")));
+	table_cellz(t, size);
+	table_cell(t, story.n ? buf_str(&story) : STR("-"));
+	table_cell(t, values.n ? buf_str(&values) : STR("-"));
+}
+
+static void add_nodes(const struct doc *run, const struct style *st, struct buf *out)
+{
+	static const struct column columns[] = {
+		{.title = "NODE", .min = 9},
+		{.title = "STATE", .min = 7},
+		{.title = "RANK", .right = true},
+		{.title = "ADDRESS", .min = 9},
+		{.title = "OUTPUT", .right = true, .min = 8},
+		{.title = "END", .min = 6},
+		{.title = "METRICS", .min = 8},
+	};
+	const struct doc *nodes = doc_array(run, "nodes");
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct table t;
+
+	if (!nodes || nodes->array.n == 0)
+		return;
+	table_init(&t, a, columns, sizeof(columns) / sizeof(columns[0]));
+	for (size_t i = 0; i < nodes->array.n; i++)
+		add_node_row(&t, nodes->array.v[i]);
+	table_render(&t, st, out);
+}
+
+void status_render(const struct doc *run, const struct style *st, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf counts = {0};
+
+	buf_init(&counts, RENDER_MAX_LINE);
+	node_counts(run, &counts);
+	add_headline(run, st, out);
+	if (doc_bool(run, "cancel_asked", false) && !run_ended(run))
+		buf_addz(out, "cancel  asked for\n");
+	add_cause(run, out);
+	add_waiting(run, out);
+	if (counts.n)
+		buf_printf(out, "nodes   %.*s\n", STR_ARG(buf_str(&counts)));
+	add_phases(run, st, out);
+	add_nodes(run, st, out);
+	metrics_table(run, NULL, NODES_PER_METRIC, st, out);
+	add_places(run, out);
+}
