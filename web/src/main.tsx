@@ -1,24 +1,33 @@
 /* The shell: which page, the bar above it, light or dark, and who is looking. */
 import { render, type JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { API, getJson, whenSignedOut } from "./api";
-import { ComparePage } from "./compare";
-import { keep, read, useLocation } from "./hooks";
-import { startRouter } from "./router";
-import { RunPage } from "./run";
-import { RunsPage } from "./runs";
-import type { Me } from "./types";
-import { Empty, Icon, Toaster } from "./ui";
+import { API, getJson, whenSignedOut } from "./lib/api";
+import { ComparePage } from "./compare/page";
+import { keep, read, useLocation } from "./lib/hooks";
+import { startRouter } from "./lib/router";
+import { RunPage } from "./run/page";
+import { RunsPage } from "./runs/page";
+import type { Me } from "./lib/types";
+import { Empty, Icon, Toaster } from "./lib/ui";
 import "uplot/dist/uPlot.min.css";
-import "./app.css";
+import "./lib/theme.css";
+import "./lib/base.css";
+import "./lib/ui.css";
+import "./runs/runs.css";
+import "./run/run.css";
+import "./metrics/metrics.css";
+import "./log/log.css";
+import "./compare/compare.css";
 
 type Theme = "auto" | "light" | "dark";
 const THEMES: Theme[] = ["auto", "light", "dark"];
 const THEME_ICON = { auto: "auto", light: "sun", dark: "moon" };
 
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+
 function applyTheme(t: Theme): void {
-	if (t === "auto") document.documentElement.removeAttribute("data-theme");
-	else document.documentElement.setAttribute("data-theme", t);
+	const shown = t === "auto" ? (systemDark.matches ? "dark" : "light") : t;
+	document.documentElement.setAttribute("data-theme", shown);
 	window.dispatchEvent(new Event("regatta-theme"));
 }
 
@@ -136,6 +145,7 @@ function decodeId(text: string): string {
 
 /* The script stands in the head, so that the theme is there before the first paint. */
 applyTheme(keptTheme());
+systemDark.addEventListener("change", () => applyTheme(keptTheme()));
 function mount(): void {
 	startRouter();
 	render(<App />, document.getElementById("app") as HTMLElement);

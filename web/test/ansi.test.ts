@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { marked, pieces, plainLine } from "../src/ansi";
+import { marked, pieces, plainLine } from "../src/log/ansi";
 
 const E = "\x1b";
 

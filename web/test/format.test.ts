@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { age, bytes, count, duration, money, percent, plural, pvalue, signed, value } from "../src/format";
+import { age, bytes, count, duration, money, percent, plural, pvalue, signed, value } from "../src/lib/format";
 
 describe("a duration is short at every size", () => {
 	const cases: [number | null | undefined, string][] = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ERROR_PATTERN, isErrorLine, PIECE, search, textPattern, type Find } from "../src/logsearch";
+import { ERROR_PATTERN, isErrorLine, PIECE, search, textPattern, type Find } from "../src/log/search";
 
 function find(data: Uint8Array, pattern: RegExp, from: number, backwards = false, errors = false): Promise<Find | null> {
 	let reads = 0;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
 	CHUNK, firstLineStart, KEEP_BYTES, KEEP_LINES, lineOfRow, LogWindow, MAX_LINE, rowStarts, splitLines, wrapPoints,
-} from "../src/logwindow";
+} from "../src/log/window";
 
 const encode = (s: string): Uint8Array => new TextEncoder().encode(s);
 

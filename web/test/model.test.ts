@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { cost, elapsed, matches, mergeRuns, nodeLook, nodeText, progress, updateRuns, words } from "../src/model";
-import type { Node, Run } from "../src/types";
-import { reveal, slice } from "../src/virtual";
+import { cost, elapsed, matches, mergeRuns, nodeLook, nodeText, progress, updateRuns, words } from "../src/lib/model";
+import type { Node, Run } from "../src/lib/types";
+import { reveal, slice } from "../src/lib/virtual";
 
 function run(id: string, more: Partial<Run> = {}): Run {
 	return {

@@ -11,7 +11,7 @@ const FORBIDDEN: [RegExp, string][] = [
 ];
 
 describe("the sources keep what comes from outside as text", () => {
-	for (const file of readdirSync("src").filter((f) => /\.tsx?$/.test(f))) {
+	for (const file of readdirSync("src", { recursive: true, encoding: "utf8" }).filter((f) => /\.tsx?$/.test(f))) {
 		const text = readFileSync(`src/${file}`, "utf8");
 		for (const [pattern, what] of FORBIDDEN) it(`${file}: no ${what}`, () => assert.doesNotMatch(text, pattern));
 	}

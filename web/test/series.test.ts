@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { aggregate, align, extent, hasSteps, lowerBound, positive, toTrack, type Track } from "../src/series";
-import type { Point } from "../src/types";
+import { aggregate, align, extent, hasSteps, lowerBound, positive, toTrack, type Track } from "../src/metrics/series";
+import type { Point } from "../src/lib/types";
 
 function track(label: string, n: number, f: (i: number) => number): Track {
 	return { label, xs: Array.from({ length: n }, (_, i) => i), ys: Array.from({ length: n }, (_, i) => f(i)) };

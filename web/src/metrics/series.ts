@@ -2,7 +2,7 @@
  * From the points that the service has to what a chart draws: one common x for all lines, no more of them than the
  * screen has columns, and no spike lost on the way.
  */
-import type { Point } from "./types";
+import type { Point } from "../lib/types";
 
 export interface Track {
 	label: string;

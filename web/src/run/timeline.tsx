@@ -1,10 +1,10 @@
 /* The phases of a run as one bar: each as long as it took. */
 import type { JSX } from "preact";
-import { duration } from "./format";
-import { useNow } from "./hooks";
-import { isOver, PHASES } from "./model";
-import type { Run } from "./types";
-import { Icon } from "./ui";
+import { duration } from "../lib/format";
+import { useNow } from "../lib/hooks";
+import { isOver, PHASES } from "../lib/model";
+import type { Run } from "../lib/types";
+import { Icon } from "../lib/ui";
 
 const ICONS: Record<string, string> = {
 	accepted: "file",

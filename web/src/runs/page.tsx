@@ -1,15 +1,15 @@
 /* The list of runs. Only the rows in sight are in the document, so that ten thousand are as quick as ten. */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { age, dateTime, duration, money, plural, count } from "./format";
-import { useLocation, useNow, useSize } from "./hooks";
-import { WorldStream, type LinkState } from "./live";
-import { cost, elapsed, isOver, matches, progress, words } from "./model";
-import { compareHref, navigate, runHref, setQuery } from "./router";
-import { RunsList } from "./runslist";
-import type { Run } from "./types";
-import { Choice, Empty, ErrorBox, Icon, LinkBadge, ProgressBar, StateBadge } from "./ui";
-import { reveal, slice } from "./virtual";
+import { age, dateTime, duration, money, plural, count } from "../lib/format";
+import { useLocation, useNow, useSize } from "../lib/hooks";
+import { WorldStream, type LinkState } from "../lib/live";
+import { cost, elapsed, isOver, matches, progress, words } from "../lib/model";
+import { compareHref, navigate, runHref, setQuery } from "../lib/router";
+import { RunsList } from "./list";
+import type { Run } from "../lib/types";
+import { Choice, Empty, ErrorBox, Icon, LinkBadge, ProgressBar, SearchField, StateBadge } from "../lib/ui";
+import { reveal, slice } from "../lib/virtual";
 
 const ROW = 36;
 const CARD = 76; /* on a phone */
@@ -92,16 +92,12 @@ export function RunsPage(): JSX.Element {
 				<LinkBadge state={link} retry={retry} />
 			</div>
 			<div class="tools" role="search">
-				<label class="field">
-					<Icon name="search" />
-					<span class="hidden">Search runs</span>
-					<input
-						type="search"
-						placeholder="Search name, state, engine, strategy"
-						value={text}
-						onInput={(e) => setQuery({ q: e.currentTarget.value })}
-					/>
-				</label>
+				<SearchField
+					label="Search runs"
+					hint="Search name, state, engine, strategy"
+					text={text}
+					set={(q) => setQuery({ q })}
+				/>
 				<Choice
 					label="State"
 					now={filter}

@@ -4,9 +4,9 @@
  */
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { bytes, count, value } from "./format";
-import { LOOKS, nodeLook, nodeText, type NodeLook } from "./model";
-import type { Node, Run } from "./types";
+import { bytes, count, value } from "../lib/format";
+import { LOOKS, nodeLook, nodeText, type NodeLook } from "../lib/model";
+import type { Node, Run } from "../lib/types";
 
 const MOST_TILES = 60;
 const TILE_METRICS = 2;

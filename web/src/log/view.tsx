@@ -5,11 +5,11 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { marked, pieces } from "./ansi";
-import { useSize } from "./hooks";
-import { isErrorLine } from "./logsearch";
-import { lineOfRow, rowStarts, wrapPoints } from "./logwindow";
-import type { LogLine, LogModel } from "./logreader";
-import { slice } from "./virtual";
+import { useSize } from "../lib/hooks";
+import { isErrorLine } from "./search";
+import { lineOfRow, rowStarts, wrapPoints } from "./window";
+import type { LogLine, LogModel } from "./reader";
+import { slice } from "../lib/virtual";
 
 const ROW = 18;
 const PAD = 12; /* left, and right together with the bar */

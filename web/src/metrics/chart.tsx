@@ -5,12 +5,11 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { duration, value } from "./format";
-import { useSize } from "./hooks";
+import { duration, value } from "../lib/format";
+import { useSize } from "../lib/hooks";
 import { align, extent, positive, type Aligned, type Track, type XAxis } from "./series";
-import { Icon } from "./ui";
-
-export type Zoom = [number, number] | null;
+import { COLOURS, Icon, Swatch } from "../lib/ui";
+import type { Zoom } from "./view";
 
 export interface ChartProps {
 	title: string;
@@ -26,7 +25,6 @@ export interface ChartProps {
 }
 
 const HEIGHT = 210;
-const COLOURS = 10;
 const DASHES: number[][] = [[], [6, 3], [2, 3], [10, 3, 2, 3]];
 const MIN_DRAG = 5;
 const FEW = 4; /* lines that may be thick */
@@ -40,7 +38,6 @@ function repaint(): void {
 	for (const u of charts) u.redraw(false, true);
 }
 window.addEventListener("regatta-theme", repaint);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 
 function colour(name: string): string {
 	if (!palette) {
@@ -282,9 +279,7 @@ function Legend(props: {
 						props.setOff(next);
 					}}
 				>
-					<svg class={`swatch s${i % COLOURS}`} viewBox="0 0 16 4" aria-hidden="true">
-						<path d="M0 2h16" stroke-dasharray={dash(i).join(" ") || undefined} />
-					</svg>
+					<Swatch i={i} dash={dash(i).join(" ") || undefined} />
 					<span class="who">{t.label}</span>
 					<span class="num">{show(t, i + 1)}</span>
 				</button>

@@ -3,8 +3,8 @@
  * of the time is spent asking, whatever the number of points.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, getJson, isAbort, query, runPath } from "./api";
-import type { Metrics } from "./types";
+import { ApiError, getJson, isAbort, query, runPath } from "../lib/api";
+import type { Metrics } from "../lib/types";
 
 const LEAST_MS = 1000;
 const MOST_MS = 30_000;

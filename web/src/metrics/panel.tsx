@@ -1,37 +1,32 @@
 /* The metrics of a run: one chart each, all on the same x and zoomed together. */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { query, runPath } from "./api";
-import { Chart, type Zoom } from "./chart";
-import { value } from "./format";
-import { useKept, useLoad, useVisible } from "./hooks";
-import { useSeries, type Series } from "./metricseries";
-import { isOver } from "./model";
+import { query, runPath } from "../lib/api";
+import { Chart } from "./chart";
+import { value } from "../lib/format";
+import { useLoad, useVisible } from "../lib/hooks";
+import { useSeries, type Series } from "./points";
+import { isOver } from "../lib/model";
 import { aggregate, hasSteps, toTrack, type Track, type XAxis } from "./series";
-import type { Metrics, Run, Summary } from "./types";
-import { Choice, Empty, Icon, Toggle } from "./ui";
+import type { Metrics, Run, Summary } from "../lib/types";
+import { Choice, Empty, Toggle } from "../lib/ui";
+import { AxisChoice, ResetZoom, useChartView, type ChartView } from "./view";
 
 const MOST_LINES = 64;
 const MANY_NODES = 12;
 
 type View = "nodes" | "all";
 
-interface Look {
+interface Look extends ChartView {
 	view: View;
-	axis: XAxis;
-	log: boolean;
-	zoom: Zoom;
-	setZoom: (z: Zoom) => void;
 }
 
 export function ChartsPanel({ run }: { run: Run }): JSX.Element {
 	const names = Object.keys(run.metrics ?? {});
 	const [view, setView] = useState<View>(run.counts.nodes > MANY_NODES ? "all" : "nodes");
-	const [axis, setAxis] = useKept<XAxis>("axis", "step");
-	const [log, setLog] = useState(false);
 	const [machine, setMachine] = useState(false);
-	const [zoom, setZoom] = useState<Zoom>(null);
-	const look: Look = { view, axis, log, zoom, setZoom };
+	const charts = useChartView();
+	const look: Look = { ...charts, view };
 
 	return (
 		<section aria-label="Metrics">
@@ -45,28 +40,11 @@ export function ChartsPanel({ run }: { run: Run }): JSX.Element {
 					]}
 					pick={setView}
 				/>
-				<Choice
-					label="Horizontal axis"
-					now={axis}
-					options={[
-						["step", "Step"],
-						["time", "Time"],
-					]}
-					pick={(a) => {
-						setAxis(a);
-						setZoom(null);
-					}}
-				/>
-				<Toggle on={log} set={setLog} title="Logarithmic vertical axis">
-					Log scale
-				</Toggle>
+				<AxisChoice view={charts} />
 				<Toggle on={machine} set={setMachine} title="Processor, memory, network, disk and GPU of the nodes">
 					Machine
 				</Toggle>
-				<button type="button" disabled={zoom === null} onClick={() => setZoom(null)}>
-					<Icon name="reset" />
-					Reset zoom
-				</button>
+				<ResetZoom view={charts} />
 				<span class="spring" />
 				<a class="button" href={runPath(run.id, "/metrics.csv")} download={`${run.id}.csv`}>
 					CSV

@@ -2,12 +2,12 @@
  * Where the lines of the log view come from: one stream of one node, at any place of it, or all nodes as they write.
  * Both hand out lines in order, each with an `at` that only grows; what is in memory is bounded.
  */
-import { ApiError, getLog, isAbort } from "./api";
+import { ApiError, getLog, isAbort } from "../lib/api";
 import { plainLine } from "./ansi";
-import { search, type Find } from "./logsearch";
-import { CHUNK, KEEP_LINES, LogWindow, MAX_LINE, splitLines, type Line } from "./logwindow";
-import type { Node } from "./types";
-import { bytes as showBytes } from "./format";
+import { search, type Find } from "./search";
+import { CHUNK, KEEP_LINES, LogWindow, MAX_LINE, splitLines, type Line } from "./window";
+import type { Node } from "../lib/types";
+import { bytes as showBytes } from "../lib/format";
 
 export type StreamName = "out" | "err";
 

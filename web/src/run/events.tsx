@@ -1,14 +1,14 @@
 /* What happened, in order. New ones are asked for when the run has changed. */
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, isAbort, query, readLines, request, runPath } from "./api";
-import { clock, dateTime, plural } from "./format";
-import { useSize } from "./hooks";
-import { isOver } from "./model";
-import { runHref } from "./router";
-import type { Run, RunEvent } from "./types";
-import { Empty, ErrorBox, Icon } from "./ui";
-import { slice } from "./virtual";
+import { ApiError, isAbort, query, readLines, request, runPath } from "../lib/api";
+import { clock, dateTime, plural } from "../lib/format";
+import { useSize } from "../lib/hooks";
+import { isOver } from "../lib/model";
+import { runHref } from "../lib/router";
+import type { Run, RunEvent } from "../lib/types";
+import { Empty, ErrorBox, SearchField } from "../lib/ui";
+import { slice } from "../lib/virtual";
 
 const ROW = 28;
 const LEAST_MS = 1000;
@@ -72,16 +72,7 @@ export function EventsPanel({ run, version }: { run: Run; version: number }): JS
 	return (
 		<section class="events" aria-label="Events">
 			<div class="tools">
-				<label class="field">
-					<Icon name="search" />
-					<span class="hidden">Filter events</span>
-					<input
-						type="search"
-						placeholder="Filter kind, node, text"
-						value={text}
-						onInput={(e) => setText(e.currentTarget.value)}
-					/>
-				</label>
+				<SearchField label="Filter events" hint="Filter kind, node, text" text={text} set={setText} />
 				<span class="dim">{plural(shown.length, "event")}</span>
 			</div>
 			{error && <ErrorBox error={error} />}

@@ -2,21 +2,21 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Actions } from "./actions";
-import { ApiError, getJson, runPath } from "./api";
-import { ChartsPanel } from "./charts";
+import { ApiError, getJson, runPath } from "../lib/api";
+import { ChartsPanel } from "../metrics/panel";
 import { EventsPanel } from "./events";
-import { age, bytes, dateTime, duration, money, plural } from "./format";
-import { useNow } from "./hooks";
+import { age, bytes, dateTime, duration, money, plural } from "../lib/format";
+import { useNow } from "../lib/hooks";
 import { JobPanel } from "./job";
-import { RunStream, type LinkState } from "./live";
-import { logNode, LogsPanel } from "./logs";
-import { cost, elapsed, isOver, logBytes, progress } from "./model";
+import { RunStream, type LinkState } from "../lib/live";
+import { logNode, LogsPanel } from "../log/panel";
+import { cost, elapsed, isOver, logBytes, progress } from "../lib/model";
 import { NodesGrid } from "./nodes";
-import { runHref, setQuery } from "./router";
+import { runHref, setQuery } from "../lib/router";
 import { Timeline } from "./timeline";
-import type { Me, Run } from "./types";
-import { Empty, ErrorBox, Icon, LinkBadge, LostBox, ProgressBar, StateBadge, Tabs } from "./ui";
-import { plainLine } from "./ansi";
+import type { Me, Run } from "../lib/types";
+import { Empty, ErrorBox, Icon, LinkBadge, LostBox, ProgressBar, StateBadge, Tabs } from "../lib/ui";
+import { plainLine } from "../log/ansi";
 
 /* The service may send twenty objects a second; nobody reads faster than this. */
 const DRAW_MS = 200;

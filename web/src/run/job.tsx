@@ -1,10 +1,10 @@
 /* What was asked for and what each node was given: the job file and the environment. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { getText, runPath } from "./api";
-import { useLoad } from "./hooks";
-import type { Plan, Run } from "./types";
-import { Empty, ErrorBox, Icon } from "./ui";
+import { getText, runPath } from "../lib/api";
+import { useLoad } from "../lib/hooks";
+import type { Plan, Run } from "../lib/types";
+import { Empty, ErrorBox, NodeSelect, SearchField } from "../lib/ui";
 
 export function JobPanel({ run }: { run: Run }): JSX.Element {
 	const job = useLoad<string>(runPath(run.id, "/job"), getText);
@@ -42,26 +42,8 @@ export function JobPanel({ run }: { run: Run }): JSX.Element {
 					</a>
 				</div>
 				<div class="tools">
-					<label class="field select">
-						<span class="hidden">Node</span>
-						<select value={mine?.name} onChange={(e) => setNode(e.currentTarget.value)}>
-							{nodes.map((n) => (
-								<option key={n.name} value={n.name}>
-									{n.name}
-								</option>
-							))}
-						</select>
-					</label>
-					<label class="field">
-						<Icon name="search" />
-						<span class="hidden">Filter variables</span>
-						<input
-							type="search"
-							placeholder="Filter variables"
-							value={text}
-							onInput={(e) => setText(e.currentTarget.value)}
-						/>
-					</label>
+					<NodeSelect names={nodes.map((n) => n.name)} now={mine?.name} pick={setNode} />
+					<SearchField label="Filter variables" hint="Filter variables" text={text} set={setText} />
 				</div>
 				{plan.error && <ErrorBox error={plan.error} again={plan.again} />}
 				{role && <pre class="code command">{role.command.map(shellWord).join(" ")}</pre>}

@@ -7,6 +7,8 @@ import { useNow } from "./hooks";
 import type { LinkState } from "./live";
 import type { Progress } from "./model";
 
+export const COLOURS = 10; /* --s0 to --s9 of theme.css */
+
 const PATHS: Record<string, string> = {
 	ok: "M3 8.5l3.2 3.2L13 4.8",
 	bad: "M4 4l8 8M12 4l-8 8",
@@ -222,6 +224,79 @@ export function Dialog(props: { title: string; close: () => void; children: Comp
 				{props.children}
 			</div>
 		</dialog>
+	);
+}
+
+export function SearchField(props: { label: string; hint: string; text: string; set: (text: string) => void }): JSX.Element {
+	return (
+		<label class="field">
+			<Icon name="search" />
+			<span class="hidden">{props.label}</span>
+			<input
+				type="search"
+				placeholder={props.hint}
+				value={props.text}
+				onInput={(e) => props.set(e.currentTarget.value)}
+			/>
+		</label>
+	);
+}
+
+/* One node of the run; `children`: options that stand before the nodes. */
+export function NodeSelect(props: {
+	names: string[];
+	now: string | undefined;
+	pick: (name: string) => void;
+	children?: ComponentChildren;
+}): JSX.Element {
+	return (
+		<label class="field select">
+			<span class="hidden">Node</span>
+			<select value={props.now} onChange={(e) => props.pick(e.currentTarget.value)}>
+				{props.children}
+				{props.names.map((n) => (
+					<option key={n} value={n}>
+						{n}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}
+
+/* The end of a question's form: what went wrong, the way back, and the deed. */
+export function FormEnd(props: {
+	error: string;
+	back: string;
+	close: () => void;
+	deed: string;
+	disabled: boolean;
+}): JSX.Element {
+	return (
+		<>
+			{props.error && (
+				<p class="t-bad" role="alert">
+					{props.error}
+				</p>
+			)}
+			<div class="buttons">
+				<button type="button" onClick={props.close}>
+					{props.back}
+				</button>
+				<button type="submit" class="danger solid" disabled={props.disabled}>
+					{props.deed}
+				</button>
+			</div>
+		</>
+	);
+}
+
+/* The line in front of a name that tells whose curve it is: the i-th colour. */
+export function Swatch({ i, dash }: { i: number; dash?: string }): JSX.Element {
+	return (
+		<svg class={`swatch s${i % COLOURS}`} viewBox="0 0 16 4" aria-hidden="true">
+			<path d="M0 2h16" stroke-dasharray={dash} />
+		</svg>
 	);
 }
 

@@ -90,11 +90,8 @@ export interface Metrics {
 	bad_values?: number;
 }
 
-export interface CompareRow {
-	run: string;
-	n: number;
-	median: number | null;
-	mean: number | null;
+/* How a run differs from the baseline. */
+export interface Difference {
 	diff?: number | null;
 	diff_pct?: number | null;
 	ci?: [number, number] | null;
@@ -102,6 +99,13 @@ export interface CompareRow {
 	p_holm?: number | null;
 	verdict?: string | null;
 	mde_pct?: number | null;
+}
+
+export interface CompareRow extends Difference {
+	run: string;
+	n: number;
+	median: number | null;
+	mean: number | null;
 	samples?: number;
 	warm_up?: number;
 	missing?: boolean;
@@ -113,18 +117,11 @@ export interface CompareArm {
 	runs: string[];
 }
 
-export interface CompareMetric {
+export interface CompareMetric extends Difference {
 	name: string;
 	better: Better;
 	rows: CompareRow[];
 	baseline: string;
-	diff?: number | null;
-	diff_pct?: number | null;
-	ci?: [number, number] | null;
-	p?: number | null;
-	p_holm?: number | null;
-	verdict?: string | null;
-	mde_pct?: number | null;
 }
 
 export interface Comparison {

@@ -1,16 +1,16 @@
 /* The log panel: whose, which stream, follow, wrap, search, the next error, and where in the log we are. */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { query, runPath } from "./api";
-import { bytes, percent, plural } from "./format";
-import { useKept } from "./hooks";
-import { LogReader, MergedReader, type StreamName } from "./logreader";
-import { ERROR_PATTERN, escapeRegExp, isErrorLine, textPattern, type Find } from "./logsearch";
-import { LogView } from "./logview";
-import { isOver } from "./model";
-import { setQuery } from "./router";
-import type { Node, Run } from "./types";
-import { Choice, Icon, Toggle } from "./ui";
+import { query, runPath } from "../lib/api";
+import { bytes, percent, plural } from "../lib/format";
+import { useKept } from "../lib/hooks";
+import { LogReader, MergedReader, type StreamName } from "./reader";
+import { ERROR_PATTERN, escapeRegExp, isErrorLine, textPattern, type Find } from "./search";
+import { LogView } from "./view";
+import { isOver } from "../lib/model";
+import { setQuery } from "../lib/router";
+import type { Node, Run } from "../lib/types";
+import { Choice, Icon, NodeSelect, Toggle } from "../lib/ui";
 
 const ALL = "*";
 const POLL_MS = 1000;
@@ -184,20 +184,13 @@ export function LogsPanel({ run, url }: { run: Run; url: URL }): JSX.Element {
 	return (
 		<section class="logs" aria-label="Logs">
 			<div class="tools">
-				<label class="field select">
-					<span class="hidden">Node</span>
-					<select
-						value={node}
-						onChange={(e) => setQuery({ node: e.currentTarget.value, stream: undefined }, false)}
-					>
-						<option value={ALL}>All nodes, merged</option>
-						{nodes.map((n) => (
-							<option key={n.name} value={n.name}>
-								{n.name}
-							</option>
-						))}
-					</select>
-				</label>
+				<NodeSelect
+					names={nodes.map((n) => n.name)}
+					now={node}
+					pick={(name) => setQuery({ node: name, stream: undefined }, false)}
+				>
+					<option value={ALL}>All nodes, merged</option>
+				</NodeSelect>
 				<Choice<StreamChoice>
 					label="Stream"
 					now={stream}

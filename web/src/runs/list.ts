@@ -2,9 +2,9 @@
  * All runs, newest first, as far as they were asked for. The first page comes at once; older ones when the reader gets
  * there or searches; changes as the event stream tells of them.
  */
-import { API, ApiError, getJson, query, runPath } from "./api";
-import { isOver, mergeRuns, updateRuns } from "./model";
-import type { Run, WorldEvent } from "./types";
+import { API, ApiError, getJson, query, runPath } from "../lib/api";
+import { isOver, mergeRuns, updateRuns } from "../lib/model";
+import type { Run, WorldEvent } from "../lib/types";
 
 const FIRST_PAGE = 100;
 const TOP_PAGE = 50;

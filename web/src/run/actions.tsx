@@ -1,12 +1,12 @@
 /* What can be done to a run, each after a question that says exactly what will happen. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ApiError, messageOf, post, runPath } from "./api";
-import { bytes, plural } from "./format";
-import { isOver, logBytes } from "./model";
-import { navigate } from "./router";
-import type { Me, Run } from "./types";
-import { Dialog, toast } from "./ui";
+import { ApiError, messageOf, post, runPath } from "../lib/api";
+import { bytes, plural } from "../lib/format";
+import { isOver, logBytes } from "../lib/model";
+import { navigate } from "../lib/router";
+import type { Me, Run } from "../lib/types";
+import { Dialog, FormEnd, toast } from "../lib/ui";
 
 const RETRY_MS = 300;
 const RETRIES = 20;
@@ -87,19 +87,13 @@ function CancelDialog({ run, close }: { run: Run; close: () => void }): JSX.Elem
 					<input type="checkbox" checked={hurry} onChange={(e) => setHurry(e.currentTarget.checked)} />
 					Kill at once, without the time to save a checkpoint
 				</label>
-				{error && (
-					<p class="t-bad" role="alert">
-						{error}
-					</p>
-				)}
-				<div class="buttons">
-					<button type="button" onClick={close}>
-						Keep it running
-					</button>
-					<button type="submit" class="danger solid" disabled={busy}>
-						{hurry ? "Kill the run" : "Cancel the run"}
-					</button>
-				</div>
+				<FormEnd
+					error={error}
+					back="Keep it running"
+					close={close}
+					deed={hurry ? "Kill the run" : "Cancel the run"}
+					disabled={busy}
+				/>
 			</form>
 		</Dialog>
 	);
@@ -152,19 +146,7 @@ function CleanupDialog({ run, close, leave }: { run: Run; close: () => void; lea
 						onInput={(e) => setTyped(e.currentTarget.value)}
 					/>
 				</label>
-				{error && (
-					<p class="t-bad" role="alert">
-						{error}
-					</p>
-				)}
-				<div class="buttons">
-					<button type="button" onClick={close}>
-						Keep it
-					</button>
-					<button type="submit" class="danger solid" disabled={typed !== run.name || busy}>
-						Delete
-					</button>
-				</div>
+				<FormEnd error={error} back="Keep it" close={close} deed="Delete" disabled={typed !== run.name || busy} />
 			</form>
 		</Dialog>
 	);

@@ -1,0 +1,128 @@
+/* The table of figures and verdicts, a row for each metric and run. */
+import type { JSX } from "preact";
+import { count, pvalue, signed, value } from "../lib/format";
+import type { CompareMetric, CompareRow, Comparison, Difference } from "../lib/types";
+import { Empty, Icon, Swatch } from "../lib/ui";
+
+const VERDICTS: Record<string, [icon: string, tone: string]> = {
+	better: ["ok", "ok"],
+	worse: ["warn", "bad"],
+	same: ["minus", "off"],
+	unclear: ["wait", "wait"],
+};
+
+function VerdictBadge({ verdict }: { verdict: string | null | undefined }): JSX.Element {
+	if (!verdict) return <span class="dim">–</span>;
+	const [icon, t] = VERDICTS[verdict] ?? ["wait", "off"];
+	return (
+		<span class={`state t-${t}`}>
+			<Icon name={icon} />
+			{verdict}
+		</span>
+	);
+}
+
+/* With two runs the figures stand beside the metric, with more beside each row. */
+function figures(m: CompareMetric, row: CompareRow): Difference {
+	return row.verdict !== undefined || row.diff !== undefined ? row : m;
+}
+
+export function Verdicts({ c }: { c: Comparison }): JSX.Element {
+	return (
+		<>
+			{c.metrics.length > 0 ? <VerdictTable c={c} /> : <Empty>These runs have no metric in common.</Empty>}
+			{c.notes && c.notes.length > 0 && (
+				<ul class="notes dim">
+					{c.notes.map((n) => (
+						<li key={n}>{n}</li>
+					))}
+				</ul>
+			)}
+		</>
+	);
+}
+
+function VerdictTable({ c }: { c: Comparison }): JSX.Element {
+	return (
+		<div class="tablebox" tabIndex={0} role="region" aria-label="Comparison">
+			<table class="compare">
+				<thead>
+					<tr>
+						<th scope="col">Metric</th>
+						<th scope="col">Run</th>
+						<th scope="col" class="r" title="Figures compared: one of each run">
+							n
+						</th>
+						<th scope="col" class="r">
+							Median
+						</th>
+						<th scope="col" class="r">
+							Mean
+						</th>
+						<th scope="col" class="r">
+							Difference
+						</th>
+						<th scope="col" class="r">
+							%
+						</th>
+						<th scope="col" class="r">
+							95 % interval
+						</th>
+						<th scope="col" class="r" title="By the rank test, corrected for the number of metrics (Holm)">
+							p
+						</th>
+						<th scope="col">Verdict</th>
+						<th scope="col" class="r" title="The smallest difference that this many runs can show">
+							Detectable
+						</th>
+					</tr>
+				</thead>
+				{c.metrics.map((m) => (
+					<tbody key={m.name}>
+						{m.rows.map((row, i) => {
+							const base = row.run === m.baseline;
+							const f = figures(m, row);
+							return (
+								<tr key={row.run} class={i === 0 ? "first" : ""}>
+									{i === 0 && (
+										<th scope="rowgroup" rowSpan={m.rows.length}>
+											{m.name}
+											<span class="dim"> {m.better} is better</span>
+										</th>
+									)}
+									<td class="mono">
+										<Swatch i={Math.max(0, c.runs.indexOf(row.run))} />
+										{row.run}
+									</td>
+									<td class="r num" title={row.samples === undefined ? undefined : `${count(row.samples)} samples, ${count(row.warm_up ?? 0)} of warm-up left out`}>
+										{count(row.n)}
+									</td>
+									<td class="r num">{value(row.median)}</td>
+									<td class="r num">{value(row.mean)}</td>
+									{base ? (
+										<td class="dim" colSpan={6}>
+											baseline
+										</td>
+									) : (
+										<>
+											<td class="r num">{signed(f.diff)}</td>
+											<td class="r num">{typeof f.diff_pct === "number" ? `${signed(f.diff_pct)} %` : "–"}</td>
+											<td class="r num">{f.ci ? `${signed(f.ci[0])} … ${signed(f.ci[1])}` : "–"}</td>
+											<td class="r num" title={`uncorrected ${pvalue(f.p)}`}>
+												{pvalue(f.p_holm ?? f.p)}
+											</td>
+											<td>
+												<VerdictBadge verdict={f.verdict} />
+											</td>
+											<td class="r num">{typeof f.mde_pct === "number" ? `${value(f.mde_pct)} %` : "–"}</td>
+										</>
+									)}
+								</tr>
+							);
+						})}
+					</tbody>
+				))}
+			</table>
+		</div>
+	);
+}
