@@ -18,7 +18,6 @@
 
 #include "agent/internal.h"
 #include "agent/prepare.h"
-#include "agent/spare.h"
 #include "agent/task.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -114,8 +113,7 @@ static void update_leave(struct agent *a)
 		attempt_remove_groups(&a->at);
 		attempt_empty_spools(&a->at);
 		remove_work(a->dir);
-		/* What we tended ourselves has left us strange children. */
-		a->released = say_clean(a) && !a->at.tended;
+		a->released = say_clean(a);
 		/* Before the pipes and the connection close: whoever sees that finds nobody here. */
 		unlock(a);
 		log_info("released");
@@ -261,8 +259,6 @@ int agent_main(const char *node_dir, bool *ret_released)
 	struct err err = {0};
 	int rc = 0;
 
-	if (ret_released)
-		spare_allow();
 	prctl(PR_SET_NAME, "regatta-agent");
 	log_setup(2, "agent", LOG_INFO);
 	a.dir = node_dir[0] == '/' ? xstrdup(node_dir) : realpath(node_dir, NULL);

@@ -15,7 +15,6 @@
 #include "agent/keeper.h"
 #include "agent/prepare.h"
 #include "agent/shim.h"
-#include "agent/spare.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -87,7 +86,6 @@ void attempt_release(struct attempt *at)
 
 	stop_tending(at);
 	unwatch_shim(at);
-	at->spare_io = loop_io_free(at->spare_io);
 	let_go_of_pipes(at);
 	at->bell_io = loop_io_free(at->bell_io);
 	close_fd(&at->bell);
@@ -291,7 +289,7 @@ static void take_over(struct attempt *at)
 		give_up(at, &err);
 		return;
 	}
-	at->tending = at->tended = true;
+	at->tending = true;
 	if (tend_open(&at->tend, &err) < 0) {
 		stop_tending(at);
 		at->unproven = true;
@@ -333,7 +331,7 @@ static void shim_gone(struct attempt *at)
 	take_over(at);
 }
 
-/* The shim that was our child has ended, or has done its work. */
+/* The shim that was our child has ended. */
 static void shim_left(struct attempt *at)
 {
 	at->shim = 0;
@@ -505,18 +503,6 @@ static int make_groups(struct attempt *at, uint64_t memory, struct err *err)
 	return memory > 0 ? cgroup_limit_memory(&at->cg, memory, err) : 0;
 }
 
-/* Having done its work is as good as its end. */
-static void shim_rests(void *ctx, int fd, int events)
-{
-	struct attempt *at = ctx;
-
-	(void)fd;
-	(void)events;
-	at->spare_io = loop_io_free(at->spare_io);
-	if (spare_heard()) /* otherwise it ends */
-		shim_left(at);
-}
-
 static int launch(struct attempt *at, const char *node_dir, const struct msg_start *m,
 		  struct err *err)
 {
@@ -526,8 +512,6 @@ static int launch(struct attempt *at, const char *node_dir, const struct msg_sta
 	CLEANUP(environ_freep) const char **env = environ_make(m, at->mark, fifo);
 	struct shim_start s = {
 		.dir = at->dir,
-		.mark = at->cfg->mark,
-		.home = at->cfg->home,
 		.attempt = m->attempt,
 		.boot_id = at->boot_id,
 		.sync = !at->cfg->boot[0], /* otherwise its loss is noticed: see attempt_find */
@@ -542,11 +526,7 @@ static int launch(struct attempt *at, const char *node_dir, const struct msg_sta
 
 	if (child_find_command(m->argv[0], environ_get(env, "PATH"), cwd, &file, &s.unfit) == 0)
 		s.file = file;
-	if (shim_launch(&s, &at->shim, err) < 0)
-		return -1;
-	if (spare_fd() >= 0)
-		at->spare_io = loop_io_new(at->loop, spare_fd(), LOOP_READ, shim_rests, at);
-	return 0;
+	return shim_fork(&s, &at->shim, err);
 }
 
 static int write_hosts(const char *node_dir, const char *name, const char *text, struct err *err)
@@ -596,7 +576,6 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 		tend_stop(&at->tend, cause, clock_boot_ms());
 		loop_timer_set(at->tend_timer, 0);
 	} else if (at->shim > 0) {
-		spare_signalled();
 		kill(at->shim, signals[cause]);
 	} else if (proc_alive(at->st.shim)) {
 		kill(at->st.shim.pid, signals[cause]);
@@ -624,9 +603,6 @@ static void never_claimed(struct attempt *at, int wait_status)
 
 void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status)
 {
-	if (pid == at->shim)
-		at->spare_io = loop_io_free(at->spare_io);
-	spare_reaped(pid);
 	if (at->tending) {
 		loop_timer_set(at->tend_timer, 0);
 		return;

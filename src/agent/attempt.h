@@ -42,11 +42,10 @@ struct attempt {
 	const char *boot_id;
 	int bell;
 	struct loop_io *bell_io;
-	pid_t shim;  /* our child, alive and at work; 0 if it is not */
+	pid_t shim;  /* our child, alive; 0 if it is not */
 	bool parent; /* it was our child: its orphans are ours */
 	int shim_fd;
 	struct loop_io *shim_io;
-	struct loop_io *spare_io;      /* it says when it has done its work */
 	struct loop_timer *shim_timer; /* where the kernel has no pidfd */
 	int hold[STREAMS];	       /* read ends: what is in a pipe survives a dead shim */
 	struct cgroup cg;
@@ -55,7 +54,7 @@ struct attempt {
 	char *mark;
 
 	/* Tending, after the shim's death. */
-	bool tending, tended;
+	bool tending;
 	struct tend tend;
 	struct loop_io *tend_io[STREAMS];
 	struct loop_timer *tend_timer;

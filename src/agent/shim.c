@@ -13,26 +13,21 @@
 #include <unistd.h>
 
 #include "agent/keeper.h"
-#include "agent/spare.h"
 #include "agent/status.h"
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "sys/child.h"
-#include "sys/nest.h"
 #include "sys/title.h"
 
 #define CODE_NOT_FOUND 127
 #define CODE_NOT_RUN 126
-#define LINE_FD 3     /* to the agent, if we may be used again */
 #define JOB_UMASK 022 /* the master's own, 077, is for its files and not for the job's */
 
 struct shim {
 	const struct shim_start *start;
 	int dirfd, status_fd, signals;
-	bool orphan; /* the agent died */
 	struct tend tend;
 };
 
@@ -278,7 +273,6 @@ static void take_signals(struct shim *sh)
 			tend_stop(&sh->tend, STOP_LEASE, clock_boot_ms());
 			break;
 		case SHIM_ORPHAN:
-			sh->orphan = true;
 			keeper_fork(
 				sh->dirfd); /* until there is an agent again, we are the only reader */
 			break;
@@ -319,8 +313,7 @@ static void no_streams(struct shim *sh, const struct err *why)
 
 /* ---- becoming one ---- */
 
-/* Their descriptor, or -1. */
-static int take_own_signals(void)
+static void take_own_signals(struct shim *sh)
 {
 	sigset_t set;
 
@@ -334,23 +327,29 @@ static int take_own_signals(void)
 	sigaddset(&set, SHIM_LEASE);
 	sigaddset(&set, SHIM_ORPHAN);
 	sigprocmask(SIG_SETMASK, &set, NULL);
-	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	sh->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* 0, or an errno: the attempt could not be claimed. */
-static int run(struct shim *sh)
+static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 {
-	const struct shim_start *s = sh->start;
+	struct shim sh = {.start = s, .dirfd = -1, .status_fd = -1};
 	struct err err = {0};
 
-	sh->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (sh->dirfd < 0)
-		return errno;
-	if (status_claim(sh->dirfd, s->attempt, s->boot_id, s->sync, &sh->status_fd, &err) < 0)
-		return err.code ? err.code : EIO;
-	sh->tend = (struct tend){
-		.dirfd = sh->dirfd,
-		.status_fd = sh->status_fd,
+	setsid();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_NAME, "regatta-shim");
+	title_role("shim");
+	prctl(PR_SET_PDEATHSIG, SHIM_ORPHAN);
+	child_close_from(3);
+	take_own_signals(&sh);
+	sh.dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (sh.dirfd < 0 || sh.signals < 0)
+		_exit(errno);
+	if (status_claim(sh.dirfd, s->attempt, s->boot_id, s->sync, &sh.status_fd, &err) < 0)
+		_exit(err.code ? err.code : EIO);
+	sh.tend = (struct tend){
+		.dirfd = sh.dirfd,
+		.status_fd = sh.status_fd,
 		.attempt = s->attempt,
 		.cg = s->cg,
 		.oom_before = cgroup_oom_kills(&s->cg),
@@ -360,78 +359,21 @@ static int run(struct shim *sh)
 		.others = others,
 	};
 	/* If it cannot be written, whoever takes over has no grace to give and no limit to keep. */
-	status_add_limits(sh->status_fd, s->grace_ms, sh->tend.deadline_ms, NULL);
-	if (tend_open(&sh->tend, &err) < 0) {
-		no_streams(sh, &err);
-		return 0;
+	status_add_limits(sh.status_fd, s->grace_ms, sh.tend.deadline_ms, NULL);
+	if (tend_open(&sh.tend, &err) < 0) {
+		no_streams(&sh, &err);
+		_exit(0);
 	}
 	if (!s->file)
-		not_run(sh, &s->unfit);
-	else if (start_job(sh, &err) < 0)
-		not_run(sh, &err);
-	live(sh);
-	return 0;
+		not_run(&sh, &s->unfit);
+	else if (start_job(&sh, &err) < 0)
+		not_run(&sh, &err);
+	live(&sh);
+	_exit(0);
 }
 
-/* ---- from one job to the next ---- */
-
-/* What ps shows, and by what we are found. */
-static bool look_like(const char *mark, const char *arg)
+int shim_fork(const struct shim_start *s, pid_t *ret_pid, struct err *err)
 {
-	char *place = getenv(PROC_MARK);
-
-	title_words("shim", arg);
-	if (!place || strlen(place) != NEST_MARK_LEN || strlen(mark) != NEST_MARK_LEN)
-		return false;
-	memcpy(place, mark, NEST_MARK_LEN);
-	return true;
-}
-
-/* The job is over, everything is on record, nobody is left, and the agent is there. */
-static bool rest(struct shim *sh)
-{
-	if (sh->tend.phase != TEND_DONE || !sh->tend.recorded || sh->orphan || have_children())
-		return false;
-	tend_close(&sh->tend);
-	close_fdp(&sh->status_fd);
-	close_fdp(&sh->dirfd);
-	return look_like(NEST_MARK_NONE, sh->start->home);
-}
-
-static void __attribute__((noreturn)) shim_main(const struct shim_start *first, int line)
-{
-	struct arena *mem = NULL;
-	struct shim_start s = *first;
-	int signals;
-
-	setsid();
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	prctl(PR_SET_NAME, "regatta-shim");
-	prctl(PR_SET_PDEATHSIG, SHIM_ORPHAN);
-	if (line >= 0 && line != LINE_FD && dup3(line, LINE_FD, O_CLOEXEC) < 0)
-		_exit(errno);
-	child_close_from(line >= 0 ? LINE_FD + 1 : LINE_FD);
-	signals = take_own_signals();
-	if (signals < 0)
-		_exit(errno);
-	title_words("shim", s.dir);
-	for (int turn = 1;; turn++) {
-		struct shim sh = {.start = &s, .signals = signals, .dirfd = -1, .status_fd = -1};
-		int rc = run(&sh);
-
-		if (rc != 0 || line < 0 || turn == NEST_TURNS || !rest(&sh))
-			_exit(rc);
-		arena_free(mem); /* its texts were the start's */
-		mem = arena_new();
-		if (!spare_wait(LINE_FD, signals, mem, &s))
-			_exit(0);
-		look_like(s.mark, s.dir);
-	}
-}
-
-static int fork_one(const struct shim_start *s, pid_t *ret_pid, struct err *err)
-{
-	CLEANUP(close_fdp) int line = spare_prepare();
 	sigset_t all, before;
 	pid_t pid;
 
@@ -440,17 +382,10 @@ static int fork_one(const struct shim_start *s, pid_t *ret_pid, struct err *err)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();
 	if (pid == 0)
-		shim_main(s, line);
+		shim_main(s);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return err_errno(err, errno, "fork the shim");
-	spare_born(pid);
 	*ret_pid = pid;
 	return 0;
-}
-
-int shim_launch(const struct shim_start *s, pid_t *ret_pid, struct err *err)
-{
-	*ret_pid = spare_start(s);
-	return *ret_pid > 0 ? 0 : fork_one(s, ret_pid, err);
 }

@@ -6,7 +6,7 @@
  * orphan of the job becomes its child, so "no children" proves that nothing is left.
  * It claims the attempt, starts the job, pumps its pipes to the spools, enforces
  * the time limit, ends the whole tree and records the exit, whether or not an
- * agent or a master is alive.  Then it may wait for the next job (agent/spare.h).
+ * agent or a master is alive.
  *
  * Signals to the shim: SIGTERM stops the job (SIGTERM, grace, SIGKILL), SIGUSR1
  * kills it now, SIGUSR2 stops it because the lease ran out.
@@ -23,9 +23,7 @@ struct err;
 #define SHIM_ORPHAN SIGURG /* from the kernel: the agent died */
 
 struct shim_start {
-	const char *dir;  /* a<attempt>, absolute, with the spools made */
-	const char *mark; /* of the node: what the shim itself carries */
-	const char *home; /* what ps shows of a shim that waits */
+	const char *dir; /* of the attempt, absolute, with the spools made */
 	int attempt;
 	const char *boot_id;
 	bool sync;	  /* the claim */
@@ -38,8 +36,8 @@ struct shim_start {
 	struct tend_limits limits;
 };
 
-/* The pid of the shim: a new one, or the one that waits (agent/spare.h).  If it cannot even claim the attempt it exits
- * with an errno as its code (EEXIST: the attempt is taken); everything later is in the status file. */
-int shim_launch(const struct shim_start *s, pid_t *ret_pid, struct err *err);
+/* If the shim cannot even claim the attempt it exits with an errno as its code (EEXIST: the attempt is taken);
+ * everything later is in the status file. */
+int shim_fork(const struct shim_start *s, pid_t *ret_pid, struct err *err);
 /* The exit code and the kind of a program that cannot be started. */
 int shim_failed_code(enum err_kind kind);

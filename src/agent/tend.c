@@ -269,8 +269,8 @@ static void finish(struct tend *t, int64_t now_ms)
 		}
 		explain(t);
 	}
-	t->recorded = status_add_exit(t->status_fd, &t->exit, NULL) == 0;
-	if (!t->recorded && now_ms - t->finish_since_ms < t->limits.full_ms)
+	if (status_add_exit(t->status_fd, &t->exit, NULL) < 0 &&
+	    now_ms - t->finish_since_ms < t->limits.full_ms)
 		return;
 	t->phase = TEND_DONE;
 	tend_ring(t);

@@ -60,7 +60,6 @@ struct tend {
 	bool over_budget;
 	int64_t pace_ms;
 	bool exited, killed;
-	bool recorded; /* the exit is in the status file */
 	int code, signal;
 	enum stop_cause stop;
 	int64_t kill_at_ms, drain_since_ms, kill_since_ms, next_kill_ms, finish_since_ms;
