@@ -16,7 +16,7 @@ static int version_role(char **argv)
 static int agent_role(char **argv)
 {
 	title_init(3, argv);
-	return agent_main(argv[2], NULL);
+	return agent_main(argv[2]);
 }
 
 static int nest_role(char **argv)

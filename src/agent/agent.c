@@ -54,21 +54,13 @@ static void remove_work(const char *dir)
 }
 
 /* Nothing of this node is alive but us: the driver need not search for it. */
-static bool say_clean(struct agent *a)
+static void say_clean(struct agent *a)
 {
 	if (a->at.exit.kind == ERR_UNAVAILABLE || a->at.unproven)
-		return false; /* something could not be killed, or was not ours to wait for */
-	if (lseek(a->lock, 0, SEEK_END) >= 0 &&
-	    write(a->lock, AGENT_CLEAN, strlen(AGENT_CLEAN)) == (ssize_t)strlen(AGENT_CLEAN))
-		return true;
-	log_warn("cannot say that node '%s' is clean: %s", a->cfg.node, strerror(errno));
-	return false;
-}
-
-static void unlock(struct agent *a)
-{
-	close_fdp(&a->lock);
-	a->lock = -1;
+		return; /* something could not be killed, or was not ours to wait for */
+	if (lseek(a->lock, 0, SEEK_END) < 0 ||
+	    write(a->lock, AGENT_CLEAN, strlen(AGENT_CLEAN)) != (ssize_t)strlen(AGENT_CLEAN))
+		log_warn("cannot say that node '%s' is clean: %s", a->cfg.node, strerror(errno));
 }
 
 static void late(void *ctx)
@@ -113,9 +105,7 @@ static void update_leave(struct agent *a)
 		attempt_remove_groups(&a->at);
 		attempt_empty_spools(&a->at);
 		remove_work(a->dir);
-		a->released = say_clean(a);
-		/* Before the pipes and the connection close: whoever sees that finds nobody here. */
-		unlock(a);
+		say_clean(a);
 		log_info("released");
 		break;
 	}
@@ -247,12 +237,12 @@ static void end(struct agent *a)
 		job_release(a);
 	}
 	a->loop = loop_free(a->loop);
-	unlock(a);
+	close_fdp(&a->lock);
 	arena_free(a->arena);
 	free(a->dir);
 }
 
-int agent_main(const char *node_dir, bool *ret_released)
+int agent_main(const char *node_dir)
 {
 	struct agent a = {.lock = -1, .arena = arena_new()};
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -281,7 +271,5 @@ int agent_main(const char *node_dir, bool *ret_released)
 		loop_run(a.loop);
 	}
 	end(&a);
-	if (ret_released)
-		*ret_released = a.released;
 	return rc;
 }

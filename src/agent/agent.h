@@ -21,9 +21,8 @@
 
 #define AGENT_CLEAN "clean\n"
 
-/* The role's main loop; returns the process's exit code.  *ret_released (may be NULL): the node is done with, nothing of
- * it is left here, and the process may be the agent of another. */
-int agent_main(const char *node_dir, bool *ret_released);
+/* The role's main loop; returns the process's exit code. */
+int agent_main(const char *node_dir);
 /* For one who sees the end of a process of this node that nobody of the node can see any more: if it is the job, write
  * down how it ended. */
 bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status);

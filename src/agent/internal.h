@@ -39,8 +39,7 @@ struct agent {
 	char boot_id[PROC_BOOT_ID];
 	int lock;
 	enum leave leave;
-	bool released; /* and clean */
-	bool awake;    /* an update is due */
+	bool awake; /* an update is due */
 	struct loop_timer *bye;
 	struct loop_timer *quiet; /* small pieces of output wait for company */
 	bool is_quiet;

@@ -5,8 +5,7 @@
  * To exec a static program costs ten times as much as to fork one that runs
  * already: most of it is asking the processor what it can do, which is slow in a
  * virtual machine.  So the master keeps one small process of its own that does
- * nothing but fork.  What it forks outlives the master; what has done its work is
- * used again.
+ * nothing but fork.  What it forks outlives the master.
  *
  * It is also the last one who can tell how an orphan ended, when everybody between
  * the two was killed; so it stays as long as it has children.
@@ -19,9 +18,7 @@ struct err;
 /* ---- the nest's side ---- */
 
 struct nest_role {
-	/* In each forked process, which exits with its result; or is used again, if *ret_stay says that it left nothing
-	 * behind (initially false). */
-	int (*run)(const char *arg, bool *ret_stay);
+	int (*run)(const char *arg); /* in each forked process, which exits with its result */
 	/* A process that is nobody's child any more has ended, and is not reaped yet.  Is it one of this arg's? */
 	bool (*orphan_ended)(const char *arg, pid_t pid, int wait_status);
 };
@@ -37,7 +34,6 @@ struct nest_child {
 	const char *log;  /* standard output and error are appended to this file */
 };
 #define NEST_MARK_LEN 24
-#define NEST_TURNS 100 /* whatever a long life may gather, a child does not gather it for ever */
 #define NEST_MARK_NONE "------------------------" /* the place that marks are written to */
 
 struct nest;

@@ -1,142 +1,112 @@
 /* The nest's own life: fork when asked, and see how those end whom nobody else can see. */
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "sys/child.h"
-#include "sys/nest_child.h"
+#include "sys/nest.h"
 #include "sys/proctree.h"
 #include "sys/title.h"
 
+#define REQUEST_MAX (16 * 1024)
+#define LOG_MAX_BYTES (8 * 1024 * 1024)
 #define LOOKS 8 /* at what is left of dead children, for each new one */
-#define KEPT_BYTES (1024 * 1024)
-#define TAKEN_MS 200 /* how long a request may wait for somebody who waits for it */
-#define IDLE_MS 1000 /* then nobody waits any longer */
 
 struct hatched {
 	pid_t pid; /* 0: it has ended */
-	bool idle; /* it waits in the yard */
 	char *arg;
 };
 
 struct nest {
-	struct nest_home home; /* home.yard is the children's end */
-	int fd, signals, yard; /* fd -1: the master has gone */
+	const struct nest_role *role;
+	int fd, signals; /* fd -1: the master has gone */
+	char *mark;	 /* in our environment, which each child inherits */
 	VEC(struct hatched) hatched;
 };
+
+/* "mark\0arg\0log\0" */
+static bool request_parse(char *text, size_t n, struct nest_child *ret)
+{
+	const char **words[] = {&ret->mark, &ret->arg, &ret->log};
+	struct str rest = {text, n};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *end = memchr(rest.p, '\0', rest.n);
+
+		if (!end)
+			return false;
+		*words[i] = rest.p;
+		rest.n -= (size_t)(end + 1 - rest.p);
+		rest.p = end + 1;
+	}
+	return rest.n == 0 && strlen(ret->mark) == NEST_MARK_LEN;
+}
+
+static void __attribute__((noreturn))
+child_main(const struct nest *n, const struct nest_child *c, int log)
+{
+	setsid();
+	child_reset_signals();
+	title_words("agent", c->arg);
+	if (dup2(log, 1) < 0 || dup2(log, 2) < 0)
+		_exit(errno);
+	child_close_from(3);
+	exit(n->role->run(c->arg));
+}
+
+/* One log for all, so it must not grow for ever: the last full one is kept beside it. */
+static int open_log(const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+	int fd = open(path, flags, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < LOG_MAX_BYTES)
+		return fd;
+	CLEANUP(freep) char *old = xasprintf("%s.old", path);
+
+	if (rename(path, old) < 0)
+		return fd;
+	close(fd);
+	return open(path, flags, 0600);
+}
 
 /* A pid, or minus an errno. */
 static int64_t hatch(struct nest *n, const struct nest_child *c)
 {
-	CLEANUP(close_fdp) int log = nest_open_log(c->log);
+	CLEANUP(close_fdp) int log = open_log(c->log);
 	pid_t pid;
 
 	if (log < 0)
 		return -errno;
 	/* Before the fork: from its first moment the child can be found by its mark. */
-	memcpy(n->home.mark, c->mark, NEST_MARK_LEN);
+	memcpy(n->mark, c->mark, NEST_MARK_LEN);
 	pid = fork();
 	if (pid == 0)
-		nest_child_main(&n->home, c, log);
+		child_main(n, c, log);
 	int64_t answer = pid < 0 ? -errno : pid;
 
-	memcpy(n->home.mark, NEST_MARK_NONE, NEST_MARK_LEN);
+	memcpy(n->mark, NEST_MARK_NONE, NEST_MARK_LEN);
 	if (pid > 0)
-		*vec_push(&n->hatched) = (struct hatched){.pid = pid, .arg = xstrdup(c->arg)};
+		*vec_push(&n->hatched) = (struct hatched){pid, xstrdup(c->arg)};
 	return answer;
-}
-
-/* ---- those who wait ---- */
-
-static struct hatched *find(struct nest *n, int64_t pid)
-{
-	for (size_t i = 0; i < n->hatched.n; i++)
-		if (n->hatched.v[i].pid == pid)
-			return &n->hatched.v[i];
-	return NULL;
-}
-
-static size_t count_idle(const struct nest *n)
-{
-	size_t idle = 0;
-
-	for (size_t i = 0; i < n->hatched.n; i++)
-		idle += n->hatched.v[i].idle;
-	return idle;
-}
-
-/* What a child says, if one says something. */
-static bool hear(struct nest *n, struct nest_word *ret)
-{
-	if (recv(n->yard, ret, sizeof(*ret), MSG_DONTWAIT) != (ssize_t)sizeof(*ret))
-		return false;
-	struct hatched *h = find(n, ret->pid);
-
-	if (h)
-		h->idle = ret->answer == 0;
-	return true;
-}
-
-static bool wait_word(const struct nest *n, int64_t until_ms)
-{
-	struct pollfd p = {.fd = n->yard, .events = POLLIN};
-	int64_t left = until_ms - clock_boot_ms();
-
-	return left > 0 && poll(&p, 1, (int)left) == 1;
-}
-
-/* To one of those who wait.  A pid, minus an errno, or 0: nobody has answered, so it is not theirs any more. */
-static int64_t hand_over(struct nest *n, char *text, size_t size, const struct nest_child *c)
-{
-	int64_t until = clock_boot_ms() + TAKEN_MS;
-	struct nest_word w;
-
-	while (hear(n, &w))
-		;
-	if (count_idle(n) == 0 || send(n->yard, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return 0;
-	while (wait_word(n, until)) {
-		if (!hear(n, &w) || w.answer == 0)
-			continue;
-		struct hatched *h = find(n, w.answer);
-
-		if (h) { /* it left nothing of what it was before */
-			free(h->arg);
-			h->arg = xstrdup(c->arg);
-		}
-		return w.answer;
-	}
-	/* They were killed or stopped.  If one has it and wakes up later, it is a second agent, which leaves. */
-	while (recv(n->home.yard, &w, sizeof(w), MSG_DONTWAIT) >= 0)
-		;
-	for (size_t i = 0; i < n->hatched.n; i++)
-		n->hatched.v[i].idle = false;
-	return 0;
-}
-
-/* As many as the socket takes; the others next time. */
-static void send_home(struct nest *n)
-{
-	for (size_t i = 0; i < n->hatched.n; i++)
-		if (n->hatched.v[i].idle &&
-		    send(n->yard, NEST_LEAVE, sizeof(NEST_LEAVE), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-			n->hatched.v[i].idle = false;
 }
 
 /* ---- the dead ---- */
@@ -163,15 +133,13 @@ static void forget_some(struct nest *n)
 /* Whoever is not ours by birth has lost all that stood between us and it: if we do not say how it ended, nobody can. */
 static void ended(struct nest *n, pid_t pid, int wait_status)
 {
-	struct hatched *h = find(n, pid);
-
-	if (h) {
-		h->pid = 0;
-		h->idle = false;
-		return;
-	}
 	for (size_t i = 0; i < n->hatched.n; i++)
-		if (n->home.role->orphan_ended(n->hatched.v[i].arg, pid, wait_status))
+		if (n->hatched.v[i].pid == pid) {
+			n->hatched.v[i].pid = 0;
+			return;
+		}
+	for (size_t i = 0; i < n->hatched.n; i++)
+		if (n->role->orphan_ended(n->hatched.v[i].arg, pid, wait_status))
 			return;
 }
 
@@ -213,77 +181,58 @@ static int take_socket(void)
 static bool serve_one(struct nest *n, char *text)
 {
 	struct nest_child c;
-	ssize_t got = recv(n->fd, text, NEST_REQUEST_MAX, MSG_DONTWAIT);
-	int64_t answer = -EINVAL;
+	ssize_t got = recv(n->fd, text, REQUEST_MAX, MSG_DONTWAIT);
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
 	if (got <= 0)
 		return false;
-	if (nest_request_parse(text, (size_t)got, &c)) {
-		answer = hand_over(n, text, (size_t)got, &c);
-		if (answer == 0)
-			answer = hatch(n, &c);
-	}
+	int64_t answer = request_parse(text, (size_t)got, &c) ? hatch(n, &c) : -EINVAL;
+
 	return send(n->fd, &answer, sizeof(answer), MSG_NOSIGNAL) >= 0;
 }
 
-static int begin(struct nest *n)
+static int begin(struct nest *n, const char *name)
 {
-	int yard[2];
+	CLEANUP(freep) char *own = xstrdup(name); /* it stands where the title goes */
 	sigset_t set;
 
 	n->fd = take_socket();
-	n->home.mark = getenv(PROC_MARK);
+	n->mark = getenv(PROC_MARK);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	n->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (n->fd < 0 || n->signals < 0 || !n->home.mark || strlen(n->home.mark) != NEST_MARK_LEN ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, yard) < 0)
+	if (n->fd < 0 || n->signals < 0 || !n->mark || strlen(n->mark) != NEST_MARK_LEN)
 		return -1;
-	/* A child that is used again asks for the same big buffers again. */
-	mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
-	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
-	n->yard = yard[0];
-	n->home.yard = yard[1];
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	prctl(PR_SET_NAME, "regatta-nest");
-	title_words("nest", n->home.name);
+	title_words("nest", own);
 	return 0;
 }
 
 int nest_serve(const struct nest_role *role, const char *name)
 {
-	CLEANUP(freep) char *own = xstrdup(name); /* it stands where the title goes */
-	CLEANUP(freep) char *text = xmalloc(NEST_REQUEST_MAX);
-	struct nest n = {.home = {.role = role, .name = own}};
+	struct nest n = {.role = role};
+	char *text = xmalloc(REQUEST_MAX);
 	bool children = false;
 
-	if (begin(&n) < 0)
+	if (begin(&n, name) < 0)
 		return 1;
 	while (n.fd >= 0 || children) {
 		struct pollfd p[] = {{.fd = n.signals, .events = POLLIN},
-				     {.fd = n.fd, .events = POLLIN},
-				     {.fd = n.yard, .events = POLLIN}};
-		struct nest_word w;
-		int ready = poll(p, 3, count_idle(&n) > 0 ? IDLE_MS : -1);
+				     {.fd = n.fd, .events = POLLIN}};
 
-		if (ready < 0)
+		if (poll(p, 2, -1) < 0)
 			continue;
-		if (ready == 0)
-			send_home(&n);
-		if (p[2].revents)
-			while (hear(&n, &w))
-				;
 		if (p[1].revents && !serve_one(&n, text)) {
 			close(n.fd);
 			n.fd = -1;
-			shutdown(n.yard, SHUT_WR); /* whoever waits, or would, ends */
 		}
 		if (p[0].revents)
 			forget_some(&n);
 		children = reap(&n);
 	}
+	free(text);
 	return 0;
 }

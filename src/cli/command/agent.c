@@ -7,5 +7,5 @@
 
 int command_agent(const struct call *c)
 {
-	return agent_main(call_arg(c, 0), NULL);
+	return agent_main(call_arg(c, 0));
 }

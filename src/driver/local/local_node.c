@@ -42,12 +42,10 @@
 #define PROTO 1
 #define MARK_BYTES (NEST_MARK_LEN / 2)
 #define CONFIG_FILE "agent.json" /* see agent/agent.h */
-#define BELL_FILE "bell.fifo"	 /* the same */
 #define AGENTS_LOG "agents.log"	 /* of all nodes, below link_dir */
 #define LOST "lost"		 /* instead of a boot: its directory was made again */
 #define LEAVING_MS 500		 /* an agent that has cleaned up is about to leave */
-#define LEAVING_LOOK_MS 5
-#define KILL_MS 2000 /* then the node is held, and the core asks again */
+#define KILL_MS 2000		 /* then the node is held, and the core asks again */
 #define KILL_PAUSE_MS 2
 
 extern char **environ;
@@ -307,7 +305,7 @@ static enum driver_outcome node_find(struct driver_row *row)
 
 /* ---- the end of it ---- */
 
-/* The job of each attempt, as far as it is on record and alive.  Not the shim: by now it may be that of another node. */
+/* Shim and job of each attempt, as far as they are on record and alive. */
 static void recorded_procs(const char *path, struct proc_list *out)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -321,7 +319,7 @@ static void recorded_procs(const char *path, struct proc_list *out)
 		struct proc_info p;
 		struct doc *d;
 
-		if (json_parse(line, a, &d, NULL) < 0 || !str_is(doc_str(d, "rec", STR("")), "job"))
+		if (json_parse(line, a, &d, NULL) < 0)
 			continue;
 		struct proc_id id = {(pid_t)doc_int(d, "pid", 0), (uint64_t)doc_int(d, "start", 0)};
 
@@ -377,24 +375,20 @@ static bool said_clean(const struct node *n)
 	return clean;
 }
 
-/*
- * A released agent proves that the job is gone, and lets go of the node; it may not have come to that yet.  It unlocks
- * first and closes its pipes then.  Its process may live on, as the agent of another node.
- */
+/* A released agent proves that the job is gone, and leaves; it may not have come to that yet. */
 static bool left_clean(const struct node *n)
 {
-	CLEANUP(freep) char *path = in_node(n, BELL_FILE);
-	CLEANUP(close_fdp) int bell = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	int64_t until = clock_boot_ms() + LEAVING_MS;
-	struct pollfd p = {.fd = bell};
+	struct proc_id agent = living_agent(n);
 
-	while (living_agent(n).pid > 0) {
-		if (clock_boot_ms() >= until)
-			return false;
-		if (poll(&p, 1, LEAVING_LOOK_MS) > 0)
-			p.fd = -1; /* closed: says no more */
+	if (agent.pid > 0) {
+		CLEANUP(close_fdp) int fd = proc_open(agent);
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+
+		if (fd >= 0)
+			poll(&p, 1, LEAVING_MS);
+		agent = living_agent(n);
 	}
-	return said_clean(n) && !cgroup_populated(&n->cg);
+	return agent.pid == 0 && said_clean(n) && !cgroup_populated(&n->cg);
 }
 
 static void pause_ms(int ms)

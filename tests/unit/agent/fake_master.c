@@ -33,7 +33,7 @@ extern char **environ;
 int fake_role(int argc, char **argv)
 {
 	if (argc >= 3 && strcmp(argv[1], "agent") == 0)
-		return agent_main(argv[2], NULL);
+		return agent_main(argv[2]);
 	if (argc >= 3 && strcmp(argv[1], "master") == 0) {
 		/* What revive starts: leave a sign. */
 		const char *home = getenv("REGATTA_HOME"), *mark = getenv(PROC_MARK);

@@ -382,9 +382,8 @@ int master_main(const struct master_options *o)
 }
 
 /* The other roles only say that they were called, and how. */
-int agent_main(const char *dir, bool *ret_released)
+int agent_main(const char *dir)
 {
-	(void)ret_released;
 	printf("agent %s\n", dir);
 	fflush(stdout);
 	return 0;

@@ -24,10 +24,9 @@
 
 static const char *const env[] = {"NEST_TEST=yes", "PATH=/bin", NULL};
 
-/* Says who it is; "stay" does not end by itself, "again" may be used again. */
-static int role(const char *arg, bool *ret_stay)
+/* Says who it is; "stay" does not end by itself. */
+static int role(const char *arg)
 {
-	*ret_stay = strncmp(arg, "again", 5) == 0;
 	printf("%s %s %s %d\n", arg, getenv(PROC_MARK), getenv("NEST_TEST"), getsid(0) == getpid());
 	fflush(stdout);
 	while (strcmp(arg, "stay") == 0)
@@ -128,107 +127,6 @@ static void a_child_is_shown_by_its_own_name_and_outlives_the_nest(void **state)
 	kill(pid, SIGKILL);
 }
 
-/* It waits when nothing of what it was can be seen any more.  False: it has ended. */
-static bool waits_again(pid_t pid)
-{
-	for (int64_t until = clock_boot_ms() + WAIT_MS; clock_boot_ms() < until; poll(NULL, 0, 1)) {
-		struct proc_info p;
-
-		if (!alive(pid))
-			return false;
-		if (proc_carries(pid, PROC_MARK "=" NEST_MARK_NONE) && proc_read(pid, &p) &&
-		    p.state == 'S')
-			return true;
-	}
-	fail_msg("process %d neither waits nor ends", (int)pid);
-	return false;
-}
-
-static void wait_idle(pid_t pid)
-{
-	assert_true(waits_again(pid));
-}
-
-static void a_child_that_left_nothing_is_used_again(void **state)
-{
-	const char *log = unit_path(state, "log");
-	struct nest *n = nest_new("/here", env);
-	pid_t pid = fork_one(n, "again", log);
-
-	wait_idle(pid);
-	assert_int_equal(fork_one(n, "again2", log), pid);
-	wait_idle(pid);
-	/* Its log may be another one. */
-	assert_int_equal(fork_one(n, "stay", unit_path(state, "log2")), pid);
-	wait_text(log, "again " MARK " yes 1\nagain2 " MARK " yes 1\n");
-	wait_text(unit_path(state, "log2"), "stay " MARK " yes 1\n");
-	/* It is busy: the next one is new. */
-	pid_t other = fork_one(n, "again", log);
-
-	assert_int_not_equal(other, pid);
-	wait_idle(other);
-	nest_free(n);
-	wait_gone(other);
-	assert_true(alive(pid));
-	kill(pid, SIGKILL);
-}
-
-static void a_log_that_cannot_be_opened_is_told_by_one_that_waits(void **state)
-{
-	struct nest *n = nest_new("/here", env);
-	struct nest_child c = {.mark = MARK, .arg = "one", .log = unit_path(state, "no/such/dir")};
-	pid_t pid = fork_one(n, "again", unit_path(state, "log")), none;
-	struct err err = {0};
-
-	wait_idle(pid);
-	assert_int_equal(nest_fork(n, &c, &none, &err), -1);
-	assert_int_equal(err.code, ENOENT);
-	wait_idle(pid);
-	assert_int_equal(fork_one(n, "one", unit_path(state, "log")), pid);
-	nest_free(n);
-}
-
-static void who_waits_too_long_goes(void **state)
-{
-	struct nest *n = nest_new("/here", env);
-
-	wait_gone(fork_one(n, "again", unit_path(state, "log")));
-	nest_free(n);
-}
-
-static void one_that_was_killed_or_stopped_while_it_waited_is_replaced(void **state)
-{
-	static const int signals[] = {SIGKILL, SIGSTOP};
-	const char *log = unit_path(state, "log");
-
-	for (size_t i = 0; i < 2; i++) {
-		struct nest *n = nest_new("/here", env);
-		pid_t pid = fork_one(n, "again", log);
-
-		wait_idle(pid);
-		kill(pid, signals[i]);
-		pid_t other = fork_one(n, "stay", log);
-
-		assert_int_not_equal(other, pid);
-		kill(other, SIGKILL);
-		kill(pid, SIGKILL);
-		nest_free(n);
-	}
-}
-
-static void nobody_is_used_for_ever(void **state)
-{
-	const char *log = unit_path(state, "log");
-	struct nest *n = nest_new("/here", env);
-	pid_t first = fork_one(n, "again", log);
-	int turns = 1;
-
-	for (; waits_again(first) && turns < 1000; turns++)
-		assert_int_equal(fork_one(n, "again", log), first);
-	assert_int_equal(turns, NEST_TURNS);
-	nest_free(n);
-}
-
 static void a_nest_that_is_stopped_is_replaced(void **state)
 {
 	const char *log = unit_path(state, "log");
@@ -307,18 +205,6 @@ int main(int argc, char **argv)
 						unit_remove_dir),
 		cmocka_unit_test_setup_teardown(the_end_of_an_orphan_is_told_even_without_a_master,
 						unit_make_dir, unit_remove_dir),
-		cmocka_unit_test_setup_teardown(a_child_that_left_nothing_is_used_again,
-						unit_make_dir, unit_remove_dir),
-		cmocka_unit_test_setup_teardown(
-			a_log_that_cannot_be_opened_is_told_by_one_that_waits, unit_make_dir,
-			unit_remove_dir),
-		cmocka_unit_test_setup_teardown(who_waits_too_long_goes, unit_make_dir,
-						unit_remove_dir),
-		cmocka_unit_test_setup_teardown(
-			one_that_was_killed_or_stopped_while_it_waited_is_replaced, unit_make_dir,
-			unit_remove_dir),
-		cmocka_unit_test_setup_teardown(nobody_is_used_for_ever, unit_make_dir,
-						unit_remove_dir),
 		cmocka_unit_test_setup_teardown(a_bad_request_is_refused, unit_make_dir,
 						unit_remove_dir),
 	};
