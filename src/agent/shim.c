@@ -32,16 +32,20 @@ struct shim {
 };
 
 /* What the job's process could not do before its program ran. */
-enum stage { STAGE_NONE, STAGE_STREAMS, STAGE_CGROUP, STAGE_CWD, STAGE_RECORD, STAGE_EXEC };
+enum stage { STAGE_STREAMS, STAGE_CGROUP, STAGE_CWD, STAGE_RECORD, STAGE_EXEC };
 
-/* Between the shim and the job's process, which works in the shim's memory until its exec. */
-struct birth {
-	struct shim *sh;
-	pid_t shim;
-	int streams[2];
-	bool inside; /* the v2 group already */
-	enum stage failed;
+/* The only message from the job's process to the shim.  None comes if the program runs: the exec closes the pipe. */
+struct failure {
+	enum stage stage;
 	int errnum;
+};
+
+/* What the job's process gets from the shim. */
+struct job_start {
+	int streams[2];
+	int report[2]; /* a pipe for struct failure */
+	pid_t shim;
+	bool inside; /* the v2 group already */
 };
 
 int shim_failed_code(enum err_kind kind)
@@ -61,10 +65,11 @@ static void set_ignored(void (*how)(int))
 
 /* ---- the job's own process, up to its exec ---- */
 
-static void __attribute__((noreturn)) give_up(struct birth *b, enum stage stage, int errnum)
+static void __attribute__((noreturn)) give_up(int report, enum stage stage, int errnum)
 {
-	b->failed = stage;
-	b->errnum = errnum;
+	struct failure f = {stage, errnum};
+
+	(void)!write(report, &f, sizeof(f));
 	_exit(CODE_NOT_RUN);
 }
 
@@ -94,19 +99,18 @@ static void exec_by_shell(const struct shim_start *s)
 }
 
 /* Nothing of the job's runs before its pid is on record. */
-static void record_job(struct birth *b)
+static void record_job(int status_fd, int report)
 {
 	struct err err = {0};
 
-	b->sh->tend.job = proc_id_of(getpid());
-	if (status_add_job(b->sh->status_fd, b->sh->tend.job, &err) < 0)
-		give_up(b, STAGE_RECORD, err.code ? err.code : EIO);
+	if (status_add_job(status_fd, proc_id_of(getpid()), &err) < 0)
+		give_up(report, STAGE_RECORD, err.code ? err.code : EIO);
 }
 
-static void __attribute__((noreturn)) job_main(void *ctx)
+static void __attribute__((noreturn)) job_main(const struct shim *sh, const struct job_start *b)
 {
-	struct birth *b = ctx;
-	const struct shim_start *s = b->sh->start;
+	const struct shim_start *s = sh->start;
+	int report = b->report[1];
 	sigset_t none;
 
 	/* Without a shim it never runs: the agent says so as soon as it sees that the shim is dead. */
@@ -115,12 +119,12 @@ static void __attribute__((noreturn)) job_main(void *ctx)
 		_exit(CODE_NOT_RUN);
 	setsid();
 	if ((!b->inside && cgroup_enter_unified(&s->cg) < 0) || cgroup_enter_memory(&s->cg) < 0)
-		give_up(b, STAGE_CGROUP, errno);
+		give_up(report, STAGE_CGROUP, errno);
 	if (dup_streams(b->streams) < 0)
-		give_up(b, STAGE_STREAMS, errno);
+		give_up(report, STAGE_STREAMS, errno);
 	if (chdir(s->cwd) < 0)
-		give_up(b, STAGE_CWD, errno);
-	record_job(b);
+		give_up(report, STAGE_CWD, errno);
+	record_job(sh->status_fd, report);
 	set_ignored(SIG_DFL); /* handlers end with the exec; only what is ignored would stay so */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -129,7 +133,7 @@ static void __attribute__((noreturn)) job_main(void *ctx)
 	execve(s->file, (char *const *)s->argv, (char *const *)s->env);
 	if (errno == ENOEXEC)
 		exec_by_shell(s);
-	give_up(b, STAGE_EXEC, errno);
+	give_up(report, STAGE_EXEC, errno);
 }
 
 /* ---- starting it ---- */
@@ -143,45 +147,42 @@ static size_t total_bytes(const char *const *v)
 	return n;
 }
 
-static void explain_failure(const struct birth *b, struct err *err)
+static void explain_failure(const struct shim_start *s, const struct failure *f, struct err *err)
 {
-	const struct shim_start *s = b->sh->start;
-
-	switch (b->failed) {
-	case STAGE_NONE:
-		break;
+	switch (f->stage) {
 	case STAGE_STREAMS:
-		err_errno(err, b->errnum, "open the job's output");
+		err_errno(err, f->errnum, "open the job's output");
 		break;
 	case STAGE_CGROUP:
-		err_set(err, ERR_UNAVAILABLE, "enter the job's cgroup: %s", strerror(b->errnum));
+		err_set(err, ERR_UNAVAILABLE, "enter the job's cgroup: %s", strerror(f->errnum));
 		break;
 	case STAGE_CWD:
-		err_errno(err, b->errnum, "enter the directory '%s'", s->cwd);
+		err_errno(err, f->errnum, "enter the directory '%s'", s->cwd);
 		break;
 	case STAGE_RECORD:
-		err_errno(err, b->errnum, "record the job's start");
+		err_errno(err, f->errnum, "record the job's start");
 		break;
 	case STAGE_EXEC:
-		if (b->errnum == E2BIG)
+		if (f->errnum == E2BIG)
 			err_set(err, ERR_INVALID,
 				"command and environment are too long for this system (%zu bytes)",
 				total_bytes(s->argv) + total_bytes(s->env));
-		else if (b->errnum == ENOENT)
+		else if (f->errnum == ENOENT)
 			/* The file is there; what is missing is what its first line names. */
 			err_set(err, ERR_NOT_FOUND,
 				"command '%s' cannot be run: its interpreter is missing",
 				s->argv[0]);
 		else
-			err_errno(err, b->errnum, "run '%s'", s->argv[0]);
+			err_errno(err, f->errnum, "run '%s'", s->argv[0]);
 		break;
 	}
 }
 
 /* The job holds its pipes for reading too: when the reader is killed there is no SIGPIPE, and what is in the
  * pipe stays there for the next one.  Opened before the fork, so that the pumps never see a pipe without a writer. */
-static int birth_open(int dirfd, struct birth *b)
+static int job_start_open(int dirfd, struct job_start *b)
 {
+	*b = (struct job_start){.streams = {-1, -1}, .report = {-1, -1}, .shim = getpid()};
 	for (int s = STREAM_OUT; s <= STREAM_ERR; s++) {
 		char file[16], fifo[16];
 
@@ -190,30 +191,37 @@ static int birth_open(int dirfd, struct birth *b)
 		if (b->streams[s] < 0)
 			return -1;
 	}
-	return 0;
+	return pipe2(b->report, O_CLOEXEC);
 }
 
-static void birth_close(struct birth *b)
+static void job_start_close(struct job_start *b)
 {
-	close_fdp(&b->streams[0]);
-	close_fdp(&b->streams[1]);
+	for (int i = 0; i < 2; i++) {
+		close_fdp(&b->streams[i]);
+		close_fdp(&b->report[i]);
+	}
 }
 
 /* When this returns 0 the program runs. */
 static int start_job(struct shim *sh, struct err *err)
 {
 	CLEANUP(close_fdp) int cgroup_fd = cgroup_open(&sh->start->cg);
-	CLEANUP(birth_close) struct birth b = {.sh = sh, .shim = getpid(), .streams = {-1, -1}};
+	CLEANUP(job_start_close) struct job_start b;
+	struct failure f;
 
-	if (birth_open(sh->dirfd, &b) < 0)
+	if (job_start_open(sh->dirfd, &b) < 0)
 		return err_errno(err, errno, "open the job's pipes");
-	pid_t pid = child_start_into(cgroup_fd, &b.inside, job_main, &b);
+	pid_t pid = child_fork_into(cgroup_fd, &b.inside);
 
 	if (pid < 0)
 		return err_errno(err, errno, "fork the job");
-	if (sh->tend.job.pid == 0)
-		sh->tend.job.pid = pid; /* it came to an end before its record */
-	explain_failure(&b, err);
+	if (pid == 0)
+		job_main(sh, &b);
+	sh->tend.job = proc_id_of(pid);
+	close_fdp(&b.report[1]);
+	b.report[1] = -1;
+	if (read(b.report[0], &f, sizeof(f)) == (ssize_t)sizeof(f))
+		explain_failure(sh->start, &f, err);
 	tend_ring(&sh->tend);
 	return err->kind == ERR_NONE ? 0 : -1;
 }

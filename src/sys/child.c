@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -20,8 +19,6 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "base/str.h"
-
-#define CHILD_STACK (64 * 1024)
 
 static int add_stdio(posix_spawn_file_actions_t *fa, int fd, int as)
 {
@@ -108,67 +105,20 @@ int child_spawn_detached(const struct child_spec *spec, struct err *err)
 			 spec->file);
 }
 
-/* Its own, because ours must be as it was when we go on.  One child at a time: we wait for each. */
-static _Alignas(16) char child_stack[CHILD_STACK];
-
-/* libc's clone() knows no cgroups, and its clone3() is not for others. */
-static pid_t clone_inside(int cgroup_fd, void (*run)(void *ctx), void *ctx)
+pid_t child_fork_into(int cgroup_fd, bool *ret_inside)
 {
-#ifdef __x86_64__
 	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP,
-		.exit_signal = SIGCHLD,
-		.stack = (uintptr_t)child_stack,
-		.stack_size = sizeof(child_stack),
-		.cgroup = (unsigned)cgroup_fd,
-	};
-	register void (*child_run)(void *ctx) __asm__("r8") = run;
-	register void *child_ctx __asm__("r9") = ctx;
-	long pid = SYS_clone3;
-
-	__asm__ volatile(
-		"syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\t" /* the child, on its stack: nobody to return to */
-		"mov %%r9, %%rdi\n\tcall *%%r8\n\thlt\n"
-		"1:"
-		: "+a"(pid)
-		: "D"(&args), "S"(sizeof(args)), "r"(child_run), "r"(child_ctx)
-		: "rcx", "r11", "memory", "cc");
-	return pid < 0 ? -1 : (pid_t)pid;
-#else
-	(void)cgroup_fd;
-	(void)run;
-	(void)ctx;
-	return -1;
-#endif
-}
-
-struct child_call {
-	void (*run)(void *ctx);
-	void *ctx;
-};
-
-static int call_run(void *call)
-{
-	const struct child_call *c = call;
-
-	c->run(c->ctx);
-	return 0;
-}
-
-pid_t child_start_into(int cgroup_fd, bool *ret_inside, void (*run)(void *ctx), void *ctx)
-{
-	struct child_call call = {run, ctx};
-	pid_t pid;
+		.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (unsigned)cgroup_fd};
+	long pid;
 
 	if (cgroup_fd >= 0) {
-		*ret_inside = true;
-		pid = clone_inside(cgroup_fd, run, ctx);
+		*ret_inside = true; /* before the fork: the child reads its own copy */
+		pid = syscall(SYS_clone3, &args, sizeof(args));
 		if (pid >= 0)
-			return pid;
+			return (pid_t)pid;
 	}
 	*ret_inside = false;
-	return clone(call_run, child_stack + sizeof(child_stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
-		     &call);
+	return fork();
 }
 
 int child_wait_status(const siginfo_t *si)

@@ -3,7 +3,7 @@
  * child - start other programs.
  *
  * child_spawn() is for helpers: it uses posix_spawn, so it is cheap and safe in
- * a process with threads.  child_start_into() is for the job: only single-threaded
+ * a process with threads.  child_fork_into() is for the job: only single-threaded
  * roles may use it.
  */
 #include <signal.h>
@@ -25,10 +25,9 @@ int child_spawn(const struct child_spec *spec, pid_t *ret_pid, struct err *err);
 /* The same, but the program becomes nobody's descendant of ours, even if we are a subreaper. */
 int child_spawn_detached(const struct child_spec *spec, struct err *err);
 
-/* A child that runs `run`, which ends in an exec or in _exit and never returns.  Until then it works in our
- * memory, and we wait: nothing is copied, and what it writes there is our answer.  It is born inside the cgroup
- * of cgroup_fd if that is >= 0 and the kernel can; *ret_inside, set before it runs, says so. */
-pid_t child_start_into(int cgroup_fd, bool *ret_inside, void (*run)(void *ctx), void *ctx);
+/* fork().  The child starts inside the cgroup of cgroup_fd if that is >= 0 and the kernel can; *ret_inside says so, in
+ * the parent and in the child. */
+pid_t child_fork_into(int cgroup_fd, bool *ret_inside);
 /* What wait() would have said of the child that waitid() tells of. */
 int child_wait_status(const siginfo_t *si);
 /* Close every descriptor from `first` on. */

@@ -109,29 +109,22 @@ static bool make(struct cgroup *cg, const char *what)
 	return false;
 }
 
-struct inside {
-	const struct cgroup *cg;
-	bool born;
-};
-
-static void two_sleepers(void *ctx)
-{
-	const struct inside *in = ctx;
-
-	if (!in->born)
-		cgroup_enter_unified(in->cg);
-	cgroup_enter_memory(in->cg);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	execl("/bin/sh", "sh", "-c", "setsid sleep 100 & exec sleep 100", NULL);
-	_exit(1);
-}
-
 static pid_t child_inside(const struct cgroup *cg)
 {
-	struct inside in = {.cg = cg};
 	int fd = cgroup_open(cg);
-	pid_t pid = child_start_into(fd, &in.born, two_sleepers, &in);
+	bool inside;
+	pid_t pid = child_fork_into(fd, &inside);
 
+	if (pid == 0) {
+		if (!inside)
+			cgroup_enter_unified(cg);
+		cgroup_enter_memory(cg);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (fork() == 0)
+			setsid();
+		for (;;)
+			pause();
+	}
 	if (fd >= 0)
 		close(fd);
 	return pid;
