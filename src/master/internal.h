@@ -68,9 +68,7 @@ struct master {
 	int exit_code;
 	int trash_runs; /* ended since the trash was emptied */
 	bool trash_busy, trash_wanted;
-	bool disk_full;	 /* and said so */
-	char *neighbour; /* a run's directory, for the next ones; see make_run_dir */
-	int beside_neighbour;
+	bool disk_full; /* and said so */
 	/* ended runs whose report waits for a quiet moment, of upkeep/reports.c */
 	VEC(int64_t) reports_due;
 	struct loop_timer *report_timer;

@@ -212,7 +212,6 @@ static void master_close(struct master *m)
 	loop_free(m->loop);
 	store_close(m->store);
 	vec_release(&m->unwritten);
-	free(m->neighbour);
 	free(m->home);
 }
 

@@ -31,7 +31,6 @@
 #define LOCAL_FIRST 0x7f010001u /* 127.1.0.1 */
 #define LOCAL_LAST 0x7ffdffffu	/* 127.253.255.255 */
 #define NAME_TRIES 50
-#define NEIGHBOURS 15		/* runs in one place */
 #define START_SLACK (16 * 1024) /* the id, other addresses and the rank are longer than assumed */
 #define START_PER_NODE 512	/* bytes, at most, in all the lists that name every node */
 #define PROBLEMS_TEXT (64 * 1024)
@@ -297,25 +296,6 @@ static int write_file(const char *dir, const char *name, const struct buf *text,
 	return file_write(path, buf_str(text), 0600, err);
 }
 
-/*
- * ext4 looks through all of the disk for the best place of a child of runs/ (see make_runs_dir); those that follow are
- * made inside of a neighbour and moved, which keeps them beside it and costs half as much.
- */
-static int make_run_dir(struct master *m, const char *dir, struct err *err)
-{
-	if (m->neighbour && m->beside_neighbour++ < NEIGHBOURS) {
-		CLEANUP(freep) char *born = path_join(m->neighbour, ".new");
-
-		if (mkdir(born, 0700) == 0 && rename(born, dir) == 0)
-			return 0;
-		rmdir(born);
-	}
-	free(m->neighbour);
-	m->neighbour = xstrdup(dir);
-	m->beside_neighbour = 0;
-	return file_mkdir_p(dir, 0700, err);
-}
-
 /* The run's directory, for people: the rows are the truth. */
 static int write_dir(struct live_run *lr, struct err *err)
 {
@@ -323,8 +303,7 @@ static int write_dir(struct live_run *lr, struct err *err)
 	int rc;
 
 	CLEANUP(freep) char *outputs = path_join(lr->dir, "outputs");
-	if (make_run_dir(lr->m, lr->dir, err) < 0 || file_mkdir_p(lr->logs_dir, 0700, err) < 0 ||
-	    file_mkdir_p(outputs, 0700, err) < 0)
+	if (file_mkdir_p(lr->logs_dir, 0700, err) < 0 || file_mkdir_p(outputs, 0700, err) < 0)
 		return -1;
 	buf_init(&text, SIZE_MAX / 2);
 	doc_to_toml(lr->job_doc, &text);
