@@ -1,17 +1,19 @@
 /*
- * Payloads from a master, and records of a status file.  The first byte selects
- * the message; what is accepted is used to its end: every text is read, and what
- * could be written is written and read again.
+ * Payloads of both directions, and records of a status file.  The first byte selects the message;
+ * what is accepted is used to its end: every text is read, and what is written of it is read
+ * again and written again, byte for byte the same.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/message.h"
 #include "agent/status.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "fmt/doc.h"
+#include "link/message.h"
+
+#define TEXT_MAX (16 * 1024 * 1024) /* escaping makes a payload at most six times as long */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,12 +31,14 @@ static void need(bool ok)
 		abort();
 }
 
-static void use_inputs(const struct msg_inputs *m)
+static void use_inputs(const struct message_inputs *m)
 {
 	need(m->argv0 && m->cwd && m->path && m->address && m->output_dir);
 	need(m->port >= 0 && m->port <= 65535 && m->sample_ms >= 0);
-	touch(m->source);
-	touch(m->source_sha256);
+	if (m->source) {
+		touch(m->source->path);
+		touch(m->source->sha256);
+	}
 	touch(m->metric_prefix);
 	for (size_t i = 0; i < m->ndata; i++) {
 		touch(m->data[i].src);
@@ -49,14 +53,15 @@ static void use_inputs(const struct msg_inputs *m)
 		touch(m->keep[i]);
 }
 
-static void use_start(const struct msg_start *m)
+static void use_start(const struct message_start *m)
 {
 	need(m->attempt > 0 && m->argv[0] && m->grace_ms >= 0 && m->deadline_ms >= 0);
 	for (const char **v = m->argv; *v; v++)
 		touch(*v);
-	for (size_t i = 0; i < m->nenv; i++)
-		need(m->env[i][0] != '=' && strchr(m->env[i], '='));
-	need(m->env[m->nenv] == NULL);
+	for (size_t i = 0; i < m->nenv; i++) {
+		need(m->env[i].name[0] && !strchr(m->env[i].name, '='));
+		touch(m->env[i].value);
+	}
 }
 
 static void use_status(struct str text)
@@ -74,7 +79,7 @@ static void use_status(struct str text)
 	struct doc *d;
 
 	buf_init(&out, 64 * 1024);
-	msg_put_exit(&out, &a.exit);
+	message_exit_put(&a.exit, &out);
 	need(json_parse(buf_str(&out), mem, &d, NULL) == 0);
 	arena_free(mem);
 	buf_release(&out);
@@ -87,46 +92,119 @@ static void use_status(struct str text)
 	buf_release(&out);
 }
 
+static void use_hello(const struct message_hello *m)
+{
+	need(m->pid > 0 && m->attempt >= 0);
+	touch(m->run);
+	touch(m->node);
+	touch(m->token);
+	need(!m->exit || (m->exit->attempt > 0 && m->exit->ngaps <= MESSAGE_MAX_GAPS));
+}
+
+static void use_ready(const struct message_ready *m)
+{
+	need(m->ok || (m->kind != ERR_NONE && m->reason));
+}
+
+static void use_metrics(const struct message_metrics *m)
+{
+	need(m->from <= m->to);
+	for (size_t i = 0; i < m->nsamples; i++)
+		touched += m->samples[i].name.n;
+}
+
+static void use_sample(const struct message_sample *m)
+{
+	for (size_t i = 0; i < m->nvalues; i++)
+		touched += m->values[i].name.n;
+}
+
+static void use_exit(const struct exit_report *m)
+{
+	need(m->attempt > 0 && m->ngaps <= MESSAGE_MAX_GAPS);
+}
+
+#define USE_NOTHING(name, tag)                                                                     \
+	static void use_##name(const struct tag *m)                                                \
+	{                                                                                          \
+		(void)m;                                                                           \
+	}
+USE_NOTHING(welcome, message_welcome)
+USE_NOTHING(refuse, message_refuse)
+USE_NOTHING(signal, message_signal)
+USE_NOTHING(bye, message_bye)
+USE_NOTHING(started, message_started)
+USE_NOTHING(serving, message_serving)
+USE_NOTHING(collected, message_collected)
+
+/* Read, used, written, read, written: the second text is the first. */
+#define FUZZ(name, tag)                                                                            \
+	static void fuzz_##name(struct str json, struct arena *a)                                  \
+	{                                                                                          \
+		struct err err = {0};                                                              \
+		struct buf one, two;                                                               \
+		struct tag m;                                                                      \
+                                                                                                   \
+		if (message_##name##_get(json, a, &m, &err) < 0) {                                 \
+			need(err.kind == ERR_PROTOCOL || err.kind == ERR_UNAVAILABLE);             \
+			return;                                                                    \
+		}                                                                                  \
+		use_##name(&m);                                                                    \
+		buf_init(&one, TEXT_MAX);                                                          \
+		buf_init(&two, TEXT_MAX);                                                          \
+		message_##name##_put(&m, &one);                                                    \
+		need(message_##name##_get(buf_str(&one), a, &m, &err) == 0);                       \
+		message_##name##_put(&m, &two);                                                    \
+		need(str_eq(buf_str(&one), buf_str(&two)));                                        \
+		buf_release(&one);                                                                 \
+		buf_release(&two);                                                                 \
+	}
+FUZZ(welcome, message_welcome)
+FUZZ(refuse, message_refuse)
+FUZZ(inputs, message_inputs)
+FUZZ(start, message_start)
+FUZZ(signal, message_signal)
+FUZZ(bye, message_bye)
+FUZZ(hello, message_hello)
+FUZZ(ready, message_ready)
+FUZZ(started, message_started)
+FUZZ(serving, message_serving)
+FUZZ(metrics, message_metrics)
+FUZZ(sample, message_sample)
+FUZZ(exit, exit_report)
+FUZZ(collected, message_collected)
+
+static void fuzz_ack(struct str payload, struct arena *a)
+{
+	uint8_t out[MESSAGE_ACK_BYTES];
+	struct message_ack m;
+	struct err err = {0};
+
+	(void)a;
+	if (message_ack_get(payload, &m, &err) < 0)
+		return;
+	message_ack_put(&m, out);
+	need(memcmp(out, payload.p, payload.n) == 0);
+}
+
+static void (*const targets[256])(struct str json, struct arena *a) = {
+	['w'] = fuzz_welcome, ['r'] = fuzz_refuse,    ['i'] = fuzz_inputs,  ['s'] = fuzz_start,
+	['g'] = fuzz_signal,  ['b'] = fuzz_bye,	      ['h'] = fuzz_hello,   ['y'] = fuzz_ready,
+	['d'] = fuzz_started, ['v'] = fuzz_serving,   ['m'] = fuzz_metrics, ['p'] = fuzz_sample,
+	['e'] = fuzz_exit,    ['c'] = fuzz_collected, ['a'] = fuzz_ack,
+};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	if (size == 0)
+		return 0;
 	struct arena *a = arena_new();
-	struct msg_welcome welcome;
-	struct msg_refuse refuse;
-	struct msg_inputs inputs;
-	struct msg_start start;
-	struct err err = {0};
-	bool hurry;
+	struct str payload = {(const char *)data + 1, size - 1};
 
-	if (size > 0) {
-		struct str json = {(const char *)data + 1, size - 1};
-
-		switch (data[0]) {
-		case 'w':
-			msg_welcome(json, a, &welcome, &err);
-			break;
-		case 'r':
-			if (msg_refuse(json, a, &refuse, &err) == 0)
-				touch(refuse.reason);
-			break;
-		case 'i':
-			if (msg_inputs(json, a, &inputs, &err) == 0)
-				use_inputs(&inputs);
-			break;
-		case 's':
-			if (msg_start(json, a, &start, &err) == 0)
-				use_start(&start);
-			break;
-		case 'g':
-			msg_signal(json, a, &hurry, &err);
-			break;
-		case 'b':
-			touch(msg_bye(json, a));
-			break;
-		default:
-			use_status(json);
-			break;
-		}
-	}
+	if (targets[data[0]])
+		targets[data[0]](payload, a);
+	else
+		use_status(payload);
 	arena_free(a);
 	return 0;
 }

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "link/conn.h"
+#include "link/layout.h"
 #include "sys/loop.h"
 
 #define PAYLOAD_MAX (256 * 1024)
@@ -33,10 +34,19 @@
 
 /* ---- inputs ---- */
 
+static void put_ready(struct buf *out, const struct err *why)
+{
+	struct message_ready m = {.ok = why->kind == ERR_NONE, .kind = why->kind};
+
+	if (!m.ok)
+		m.reason = why->msg;
+	message_ready_put(&m, out);
+}
+
 static void set_ready(struct agent *a, const struct err *why)
 {
 	buf_reset(&a->ready);
-	msg_put_ready(&a->ready, why);
+	put_ready(&a->ready, why);
 	a->ready_known = true;
 	if (why->kind != ERR_NONE)
 		log_warn("not ready: %s", why->msg);
@@ -54,7 +64,7 @@ static void prepare_task(void *ctx, struct buf *out)
 	struct err err = {0};
 
 	prepare_rest(ctx, &err);
-	msg_put_ready(out, &err);
+	put_ready(out, &err);
 }
 
 static void prepare_done(void *ctx, struct str text)
@@ -75,7 +85,7 @@ static void prepare_done(void *ctx, struct str text)
 }
 
 /* Take over decoded inputs; the arena is ours from here on. */
-static int adopt_inputs(struct agent *a, struct arena *mem, const struct msg_inputs *in,
+static int adopt_inputs(struct agent *a, struct arena *mem, const struct message_inputs *in,
 			struct err *err)
 {
 	arena_free(a->inputs_arena);
@@ -118,10 +128,10 @@ static void prepare(struct agent *a)
 void job_inputs(struct agent *a, struct str json, struct err *err)
 {
 	struct arena *mem = arena_new();
-	struct msg_inputs in;
+	struct message_inputs in;
 	struct err e = {0};
 
-	if (msg_inputs(json, mem, &in, err) < 0) {
+	if (message_inputs_get(json, mem, &in, err) < 0) {
 		arena_free(mem);
 		return;
 	}
@@ -153,9 +163,9 @@ void job_start(struct agent *a, struct str json, struct err *err)
 {
 	static const uint64_t zeros[STREAMS];
 	CLEANUP(arena_freep) struct arena *mem = arena_new();
-	struct msg_start m;
+	struct message_start m;
 
-	if (msg_start(json, mem, &m, err) < 0)
+	if (message_start_get(json, mem, &m, err) < 0)
 		return;
 	if (a->at.no >= m.attempt) {
 		/* Known already: it is answered again, never executed again. */
@@ -164,7 +174,7 @@ void job_start(struct agent *a, struct str json, struct err *err)
 		return;
 	}
 	if (attempt_is_live(&a->at)) {
-		err_set(err, ERR_PROTOCOL, "attempt %d still runs", a->at.no);
+		err_set(err, ERR_PROTOCOL, "start: attempt %d still runs", a->at.no);
 		return;
 	}
 	close_streams(a);
@@ -183,12 +193,14 @@ void job_start(struct agent *a, struct str json, struct err *err)
 void job_hello(struct agent *a, struct buf *out)
 {
 	struct attempt *at = &a->at;
-	struct msg_hello m = {
+	struct message_hello m = {
+		.proto = LINK_PROTO,
 		.run = a->cfg.run,
 		.node = a->cfg.node,
 		.token = a->cfg.token,
 		.boot_id = a->boot_id,
 		.pid = getpid(),
+		.version = REGATTA_VERSION,
 		.attempt = at->no,
 		.holds = at->other_boot ? HOLDS_OTHER_BOOT
 			 : at->no == 0	? HOLDS_NOTHING
@@ -201,14 +213,14 @@ void job_hello(struct agent *a, struct buf *out)
 		for (int s = 0; s < STREAMS; s++)
 			m.streams[s] = a->relay.s[s].size;
 	}
-	msg_put_hello(out, &m);
+	message_hello_put(&m, out);
 	memset(&a->told, 0, sizeof(a->told));
 	a->told.started = at->no > 0;
 	a->told.exit = at->has_exit;
 	a->ready_wanted = false;
 }
 
-void job_welcomed(struct agent *a, const struct msg_welcome *m)
+void job_welcomed(struct agent *a, const struct message_welcome *m)
 {
 	if (a->relaying)
 		relay_resume(&a->relay, m->acks, m->scanned);
@@ -274,18 +286,19 @@ static void collect_task(void *ctx, struct buf *out)
 {
 	struct agent *a = ctx;
 	CLEANUP(freep) char *cwd = prepare_cwd(a->dir, a->inputs.cwd);
-	uint64_t files, bytes;
+	struct message_collected m = {0};
 	struct err err = {0};
-	int rc = collect_files(cwd, a->inputs.keep, a->inputs.nkeep, a->inputs.output_dir, &files,
-			       &bytes, &err);
 
-	msg_put_collected(out, files, bytes, rc < 0 ? err.msg : NULL);
+	if (collect_files(cwd, a->inputs.keep, a->inputs.nkeep, a->inputs.output_dir, &m.files,
+			  &m.bytes, &err) < 0)
+		m.error = err.msg;
+	message_collected_put(&m, out);
 }
 
 static void set_collected(struct agent *a, const char *error)
 {
 	buf_reset(&a->collected);
-	msg_put_collected(&a->collected, 0, 0, error);
+	message_collected_put(&(struct message_collected){.error = error}, &a->collected);
 	a->collected_known = true;
 	agent_wake(a);
 }
@@ -331,19 +344,19 @@ static void tell_small(struct agent *a)
 		a->ready_wanted = false;
 	}
 	if (!a->told.started && (at->st.job.pid > 0 || at->has_exit)) {
-		msg_put_started(&b, at->no, at->st.job.pid);
+		message_started_put(&(struct message_started){at->no, at->st.job.pid}, &b);
 		link_send(a, FRAME_STARTED, &b);
 		a->told.started = true;
 	}
 	if (!a->told.serving && a->serving && !at->has_exit) {
 		buf_reset(&b);
-		msg_put_serving(&b, at->no);
+		message_serving_put(&(struct message_serving){at->no}, &b);
 		link_send(a, FRAME_SERVING, &b);
 		a->told.serving = true;
 	}
 	if (!a->told.exit && at->has_exit) {
 		buf_reset(&b);
-		msg_put_exit(&b, &at->exit);
+		message_exit_put(&at->exit, &b);
 		link_send(a, FRAME_EXIT, &b);
 		a->told.exit = true;
 	}

@@ -39,7 +39,7 @@ void link_send(struct agent *a, int type, const struct buf *payload)
 
 static void send_empty(struct agent *a, enum frame_type type)
 {
-	conn_send(a->conn, type, 0, STR("{}"), STR(""));
+	conn_send(a->conn, type, 0, STR(MESSAGE_EMPTY), STR(""));
 }
 
 void link_bye(struct agent *a, const char *reason)
@@ -49,7 +49,7 @@ void link_bye(struct agent *a, const char *reason)
 	if (!a->conn)
 		return;
 	buf_init(&b, 4096);
-	msg_put_bye(&b, reason);
+	message_bye_put(&(struct message_bye){reason}, &b);
 	link_send(a, FRAME_BYE, &b);
 	buf_release(&b);
 	conn_close(a->conn);
@@ -205,9 +205,9 @@ static void lease_over(void *ctx)
 
 static void on_welcome(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
 {
-	struct msg_welcome m;
+	struct message_welcome m;
 
-	if (msg_welcome(f->payload, mem, &m, err) < 0)
+	if (message_welcome_get(f->payload, mem, &m, err) < 0)
 		return;
 	a->lease_ms = m.lease_ms;
 	loop_timer_cancel(a->lease);
@@ -219,9 +219,9 @@ static void on_welcome(struct agent *a, const struct frame *f, struct arena *mem
 
 static void on_refuse(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
 {
-	struct msg_refuse m;
+	struct message_refuse m;
 
-	if (msg_refuse(f->payload, mem, &m, err) < 0)
+	if (message_refuse_get(f->payload, mem, &m, err) < 0)
 		return;
 	log_warn("the master refuses this node: %s (%s)", m.reason, err_kind_name(m.kind));
 	if (m.kind == ERR_NOT_FOUND || m.kind == ERR_DENIED)
@@ -244,25 +244,23 @@ static void on_start(struct agent *a, const struct frame *f, struct arena *mem, 
 
 static void on_ack(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
 {
-	uint64_t stored, looked;
-	struct str rest;
+	struct message_ack m;
 
 	(void)mem;
-	if (f->channel >= STREAMS || !data_payload(f->payload, &stored, &rest) ||
-	    !data_payload(rest, &looked, &rest)) {
-		err_set(err, ERR_PROTOCOL, "not a stream and two offsets");
+	if (f->channel >= STREAMS) {
+		err_set(err, ERR_PROTOCOL, "ack: stream %d does not exist", f->channel);
 		return;
 	}
-	if (a->relaying)
-		relay_ack(&a->relay, (enum stream)f->channel, stored, looked);
+	if (message_ack_get(f->payload, &m, err) == 0 && a->relaying)
+		relay_ack(&a->relay, (enum stream)f->channel, m.stored, m.looked);
 }
 
 static void on_signal(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
 {
-	bool hurry;
+	struct message_signal m;
 
-	if (msg_signal(f->payload, mem, &hurry, err) == 0)
-		attempt_stop(&a->at, hurry ? STOP_HURRY : STOP_ASKED);
+	if (message_signal_get(f->payload, mem, &m, err) == 0)
+		attempt_stop(&a->at, m.hurry ? STOP_HURRY : STOP_ASKED);
 }
 
 static void on_release(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
@@ -291,8 +289,13 @@ static void on_pong(struct agent *a, const struct frame *f, struct arena *mem, s
 
 static void on_bye(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
 {
+	struct message_bye m = {""};
+
 	(void)err;
-	log_info("the master says goodbye: %s", msg_bye(f->payload, mem));
+	/* Even one that cannot be read is a goodbye. */
+	if (message_bye_get(f->payload, mem, &m, NULL) < 0)
+		m.reason = "";
+	log_info("the master says goodbye: %s", m.reason);
 	a->said_bye = true;
 	conn_close(a->conn);
 }
@@ -317,13 +320,12 @@ static void on_frame(void *ctx, const struct frame *f)
 	a->heard_ms = clock_boot_ms();
 	a->pinged = false;
 	if (!messages[f->type].take || (!a->welcomed && !messages[f->type].before_welcome)) {
-		err_set(&err, ERR_PROTOCOL, "not expected now");
+		err_set(&err, ERR_PROTOCOL, "%s: not expected now", frame_type_name(f->type));
 	} else {
 		mem = arena_new();
 		messages[f->type].take(a, f, mem, &err);
 	}
 	if (err.kind != ERR_NONE) {
-		err_wrap(&err, "%s", frame_type_name(f->type));
 		log_error("the master sent what cannot be used: %s", err.msg);
 		link_bye(a, err.msg);
 	}

@@ -503,7 +503,7 @@ static int make_groups(struct attempt *at, uint64_t memory, struct err *err)
 	return memory > 0 ? cgroup_limit_memory(&at->cg, memory, err) : 0;
 }
 
-static int launch(struct attempt *at, const char *node_dir, const struct msg_start *m,
+static int launch(struct attempt *at, const char *node_dir, const struct message_start *m,
 		  struct err *err)
 {
 	CLEANUP(freep) char *cwd = prepare_cwd(node_dir, m->cwd);
@@ -538,7 +538,7 @@ static int write_hosts(const char *node_dir, const char *name, const char *text,
 	return file_write(path, str_from(text), 0600, err);
 }
 
-void attempt_start(struct attempt *at, const char *node_dir, const struct msg_start *m)
+void attempt_start(struct attempt *at, const char *node_dir, const struct message_start *m)
 {
 	struct err err = {0};
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "agent/config.h"
-#include "agent/message.h"
+#include "link/message.h"
 #include "agent/status.h"
 #include "agent/tend.h"
 
@@ -70,7 +70,7 @@ void attempt_release(struct attempt *at);
 /* Look for the newest claimed attempt below node_dir and take it up.  None is fine. */
 int attempt_find(struct attempt *at, const char *node_dir, struct err *err);
 /* Start a new one.  A failure before the shim is reported by at->exit, like every other end. */
-void attempt_start(struct attempt *at, const char *node_dir, const struct msg_start *m);
+void attempt_start(struct attempt *at, const char *node_dir, const struct message_start *m);
 /* Is something of the job running? */
 bool attempt_is_live(const struct attempt *at);
 void attempt_stop(struct attempt *at, enum stop_cause cause);

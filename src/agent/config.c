@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "fmt/doc.h"
+#include "link/layout.h"
 
 #define CONFIG_MAX (64 * 1024)
-#define PROTO 1
 
 static int want(const struct doc *d, const char *key, const char **ret, struct err *err)
 {
@@ -45,9 +45,9 @@ static int read_keys(const struct doc *d, struct agent_config *c, struct err *er
 	    want(d, "token", &c->token, err) < 0 || want(d, "link_dir", &c->link_dir, err) < 0 ||
 	    want(d, "link_name", &c->link_name, err) < 0)
 		return -1;
-	if (doc_int(d, "proto", 0) != PROTO)
+	if (doc_int(d, "proto", 0) != LINK_PROTO)
 		return err_set(err, ERR_INVALID, "protocol %" PRId64 " is not known, only %d",
-			       doc_int(d, "proto", 0), PROTO);
+			       doc_int(d, "proto", 0), LINK_PROTO);
 	c->home = doc_str(d, "home", STR("")).p;
 	c->revive = doc_bool(d, "revive", false) && c->home[0];
 	c->mark = doc_str(d, "mark", STR("")).p;

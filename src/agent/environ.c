@@ -39,7 +39,7 @@ static bool has(const char *const *env, const char *name)
 	return false;
 }
 
-const char **environ_make(const struct msg_start *m, const char *mark, const char *metrics_fifo)
+const char **environ_make(const struct message_start *m, const char *mark, const char *metrics_fifo)
 {
 	const char **env = xcalloc(m->nenv + FILLED_IN + 3, sizeof(*env));
 	size_t n = 0;
@@ -48,8 +48,9 @@ const char **environ_make(const struct msg_start *m, const char *mark, const cha
 	if (mark[0])
 		env[n++] = xasprintf("%s=%s", PROC_MARK, mark);
 	for (size_t i = 0; i < m->nenv; i++)
-		if (!is_name(m->env[i], PROC_MARK) && !is_name(m->env[i], METRICS_NAME))
-			env[n++] = xstrdup(m->env[i]);
+		if (strcmp(m->env[i].name, PROC_MARK) != 0 &&
+		    strcmp(m->env[i].name, METRICS_NAME) != 0)
+			env[n++] = xasprintf("%s=%s", m->env[i].name, m->env[i].value);
 	for (size_t i = 0; i < FILLED_IN; i++) {
 		const char *own = getenv(filled_in[i].name);
 

@@ -1,13 +1,14 @@
 #pragma once
 /* environ - the job's environment: what the master sent, and the little that only the node knows. */
-#include "agent/message.h"
+#include "link/message.h"
 
 /* Where commands are looked for if nobody says. */
 #define ENVIRON_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* NULL-terminated, owned: environ_freep.  The mark and REGATTA_METRICS are always ours; PATH and HOME are filled in
  * from our own environment if the master sent none. */
-const char **environ_make(const struct msg_start *m, const char *mark, const char *metrics_fifo);
+const char **environ_make(const struct message_start *m, const char *mark,
+			  const char *metrics_fifo);
 /* The value; "" if there is none. */
 const char *environ_get(const char *const *env, const char *name);
 void environ_freep(const char ***env);

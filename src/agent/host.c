@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "fmt/jsonw.h"
+#include "link/message.h"
 #include "sys/proctree.h"
 
 #define PROC_MAX (256 * 1024)
@@ -185,40 +185,55 @@ static double rate(uint64_t now, uint64_t before, double seconds)
 	return now > before ? (double)(now - before) / seconds : 0;
 }
 
-static void put_rates(struct jsonw *w, const struct host_counters *n, const struct host_counters *b)
+#define VALUES_MAX (8 + 2 * GPU_MAX)
+#define VALUE_NAME 24
+
+/* A sample while it is made; names that are made here too have their place in it. */
+struct making {
+	struct message_value v[VALUES_MAX];
+	size_t n;
+	char gpu_names[2 * GPU_MAX][VALUE_NAME];
+};
+
+static void add(struct making *mk, const char *name, double value)
+{
+	mk->v[mk->n++] = (struct message_value){str_from(name), value};
+}
+
+static void add_rates(struct making *mk, const struct host_counters *n,
+		      const struct host_counters *b)
 {
 	double s = (double)(n->at_us - b->at_us) / 1e6;
 
 	if (b->at_us == 0 || s <= 0)
 		return;
 	if (n->has_cpu && b->has_cpu && n->cpu_all > b->cpu_all)
-		jsonw_kdouble(w, "host.cpu",
-			      100.0 * rate(n->cpu_busy, b->cpu_busy, 1) /
-				      (double)(n->cpu_all - b->cpu_all));
+		add(mk, "host.cpu",
+		    100.0 * rate(n->cpu_busy, b->cpu_busy, 1) / (double)(n->cpu_all - b->cpu_all));
 	if (n->has_net && b->has_net) {
-		jsonw_kdouble(w, "host.net_rx", rate(n->net_rx, b->net_rx, s));
-		jsonw_kdouble(w, "host.net_tx", rate(n->net_tx, b->net_tx, s));
+		add(mk, "host.net_rx", rate(n->net_rx, b->net_rx, s));
+		add(mk, "host.net_tx", rate(n->net_tx, b->net_tx, s));
 	}
 	if (n->has_disk && b->has_disk) {
-		jsonw_kdouble(w, "host.disk_read", rate(n->disk_read, b->disk_read, s));
-		jsonw_kdouble(w, "host.disk_write", rate(n->disk_write, b->disk_write, s));
+		add(mk, "host.disk_read", rate(n->disk_read, b->disk_read, s));
+		add(mk, "host.disk_write", rate(n->disk_write, b->disk_write, s));
 	}
 	if (n->has_job_cpu && b->has_job_cpu)
-		jsonw_kdouble(w, "job.cpu", rate(n->job_cpu_us, b->job_cpu_us, s) / 1e4);
+		add(mk, "job.cpu", rate(n->job_cpu_us, b->job_cpu_us, s) / 1e4);
 }
 
-static void put_gpus(struct jsonw *w, struct gpu *g)
+static void add_gpus(struct making *mk, struct gpu *g)
 {
 	struct gpu_value v[GPU_MAX];
 	size_t n = g ? gpu_sample(g, v) : 0;
 
 	for (size_t i = 0; i < n; i++) {
-		char key[32];
+		char *util = mk->gpu_names[2 * i], *memory = mk->gpu_names[2 * i + 1];
 
-		snprintf(key, sizeof(key), "gpu%zu.util", i);
-		jsonw_kdouble(w, key, v[i].util);
-		snprintf(key, sizeof(key), "gpu%zu.memory", i);
-		jsonw_kdouble(w, key, v[i].memory_bytes);
+		snprintf(util, VALUE_NAME, "gpu%zu.util", i);
+		snprintf(memory, VALUE_NAME, "gpu%zu.memory", i);
+		add(mk, util, v[i].util);
+		add(mk, memory, v[i].memory_bytes);
 	}
 }
 
@@ -236,7 +251,7 @@ void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int j
 {
 	struct host_counters n = {.at_us = clock_boot_us()};
 	uint64_t used = 0, job_memory = 0;
-	struct jsonw w;
+	struct making mk = {0};
 	struct buf b;
 
 	buf_init(&b, PROC_MAX);
@@ -248,18 +263,12 @@ void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int j
 
 	buf_release(&b);
 	n.has_job_cpu = job_use(cg, job, &n.job_cpu_us, &job_memory);
-	jsonw_init(&w, out);
-	jsonw_open(&w, '{');
-	jsonw_kint(&w, "time_ms", wall_ms);
-	jsonw_key(&w, "values");
-	jsonw_open(&w, '{');
 	if (has_memory)
-		jsonw_kint(&w, "host.memory", (int64_t)used);
+		add(&mk, "host.memory", (double)used);
 	if (n.has_job_cpu)
-		jsonw_kint(&w, "job.memory", (int64_t)job_memory);
-	put_rates(&w, &n, &h->last);
-	put_gpus(&w, h->gpu);
-	jsonw_close(&w);
-	jsonw_close(&w);
+		add(&mk, "job.memory", (double)job_memory);
+	add_rates(&mk, &n, &h->last);
+	add_gpus(&mk, h->gpu);
+	message_sample_put(&(struct message_sample){wall_ms, mk.v, mk.n}, out);
 	h->last = n;
 }

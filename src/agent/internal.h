@@ -56,7 +56,7 @@ struct agent {
 
 	/* Inputs. */
 	struct arena *inputs_arena; /* NULL: none yet */
-	struct msg_inputs inputs;
+	struct message_inputs inputs;
 	bool ready_wanted, ready_known;
 	struct buf ready;
 	struct task *prepare;
@@ -96,6 +96,6 @@ void job_release(struct agent *a);
 void job_inputs(struct agent *a, struct str json, struct err *err); /* err set: the frame is bad */
 void job_start(struct agent *a, struct str json, struct err *err);
 void job_hello(struct agent *a, struct buf *out);
-void job_welcomed(struct agent *a, const struct msg_welcome *m);
+void job_welcomed(struct agent *a, const struct message_welcome *m);
 /* Bring what follows from the state: tasks, probe, samples; and tell what is new. */
 void job_update(struct agent *a);

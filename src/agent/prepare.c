@@ -27,7 +27,7 @@
 #define DATA_MAX_FILES 1000000
 #define MARK_FILE "prepared" /* digest of what work/ was made from */
 
-bool prepare_is_long(const struct msg_inputs *in)
+bool prepare_is_long(const struct message_inputs *in)
 {
 	return in->source || in->ndata > 0;
 }
@@ -41,24 +41,24 @@ char *prepare_cwd(const char *node_dir, const char *cwd)
 
 /* ---- files ---- */
 
-static int unpack_source(const struct msg_inputs *in, const char *dest, struct err *err)
+static int unpack_source(const struct message_source *source, const char *dest, struct err *err)
 {
-	CLEANUP(close_fdp) int fd = open(in->source, O_RDONLY | O_CLOEXEC);
+	CLEANUP(close_fdp) int fd = open(source->path, O_RDONLY | O_CLOEXEC);
 	uint8_t digest[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
 	uint64_t size;
 
 	if (fd < 0)
-		return err_errno(err, errno, "open source '%s'", in->source);
+		return err_errno(err, errno, "open source '%s'", source->path);
 	if (sha256_fd(fd, digest, &size, err) < 0)
-		return err_wrap(err, "read source '%s'", in->source);
+		return err_wrap(err, "read source '%s'", source->path);
 	hex_encode(digest, sizeof(digest), hex);
-	if (strcmp(hex, in->source_sha256) != 0)
+	if (strcmp(hex, source->sha256) != 0)
 		return err_set(err, ERR_INVALID,
-			       "source '%s' is not what was sent: its sha256 is %s", in->source,
+			       "source '%s' is not what was sent: its sha256 is %s", source->path,
 			       hex);
 	if (lseek(fd, 0, SEEK_SET) < 0)
-		return err_errno(err, errno, "rewind source '%s'", in->source);
+		return err_errno(err, errno, "rewind source '%s'", source->path);
 	if (tar_unpack(fd, dest, err) < 0)
 		return err_wrap(err, "unpack source");
 	return 0;
@@ -77,7 +77,7 @@ static int copy_one(const char *from, const char *to, struct err *err)
 	return file_copy(from, to, err);
 }
 
-static int copy_tree(const struct msg_data *d, const char *dest, struct err *err)
+static int copy_tree(const struct message_data *d, const char *dest, struct err *err)
 {
 	char **names;
 	size_t n;
@@ -98,7 +98,7 @@ static int copy_tree(const struct msg_data *d, const char *dest, struct err *err
 	return rc;
 }
 
-static int copy_data(const struct msg_data *d, const char *work, struct err *err)
+static int copy_data(const struct message_data *d, const char *work, struct err *err)
 {
 	struct stat st;
 
@@ -133,12 +133,12 @@ static void put_field(struct sha256 *s, const char *text)
 }
 
 /* What work/ is made from, as one digest. */
-static void inputs_digest(const struct msg_inputs *in, char out[static 2 * SHA256_BYTES + 1])
+static void inputs_digest(const struct message_inputs *in, char out[static 2 * SHA256_BYTES + 1])
 {
 	struct sha256 *s = sha256_new();
 	uint8_t digest[SHA256_BYTES];
 
-	put_field(s, in->source ? in->source_sha256 : "");
+	put_field(s, in->source ? in->source->sha256 : "");
 	for (size_t i = 0; i < in->ndata; i++) {
 		char shard[64];
 
@@ -164,9 +164,9 @@ static bool made_already(const char *mark, const char *work, const char *digest)
 	return same;
 }
 
-static int fill(const struct msg_inputs *in, const char *dir, struct err *err)
+static int fill(const struct message_inputs *in, const char *dir, struct err *err)
 {
-	if (in->source && unpack_source(in, dir, err) < 0)
+	if (in->source && unpack_source(in->source, dir, err) < 0)
 		return -1;
 	for (size_t i = 0; i < in->ndata; i++)
 		if (copy_data(&in->data[i], dir, err) < 0)
@@ -174,7 +174,7 @@ static int fill(const struct msg_inputs *in, const char *dir, struct err *err)
 	return 0;
 }
 
-int prepare_files(const struct msg_inputs *in, const char *node_dir, struct err *err)
+int prepare_files(const struct message_inputs *in, const char *node_dir, struct err *err)
 {
 	CLEANUP(freep) char *work = path_join(node_dir, WORK_DIR);
 	CLEANUP(freep) char *fresh = path_join(node_dir, WORK_NEW_DIR);
@@ -231,7 +231,7 @@ static int check_port(const char *address, int port, struct err *err)
 		       strerror(errno));
 }
 
-int prepare_check(const struct msg_inputs *in, const char *node_dir, struct err *err)
+int prepare_check(const struct message_inputs *in, const char *node_dir, struct err *err)
 {
 	CLEANUP(freep) char *cwd = prepare_cwd(node_dir, in->cwd);
 	CLEANUP(freep) char *file = NULL;
@@ -247,7 +247,7 @@ int prepare_check(const struct msg_inputs *in, const char *node_dir, struct err 
 	return in->port ? check_port(in->address, in->port, err) : 0;
 }
 
-int prepare_memory(const struct msg_inputs *in, struct cgroup *cg, struct err *err)
+int prepare_memory(const struct message_inputs *in, struct cgroup *cg, struct err *err)
 {
 	if (!in->memory)
 		return 0;

@@ -7,19 +7,19 @@
  * digest of what was asked for, and a half-made directory is made again.
  */
 #include <stdbool.h>
-#include "agent/message.h"
+#include "link/message.h"
 
 struct cgroup;
 struct err;
 
 /* Is there anything that takes long? */
-bool prepare_is_long(const struct msg_inputs *in);
+bool prepare_is_long(const struct message_inputs *in);
 /* work/ with source and data below node_dir. */
-int prepare_files(const struct msg_inputs *in, const char *node_dir, struct err *err);
+int prepare_files(const struct message_inputs *in, const char *node_dir, struct err *err);
 /* Can the command be found, is the port free? */
-int prepare_check(const struct msg_inputs *in, const char *node_dir, struct err *err);
+int prepare_check(const struct message_inputs *in, const char *node_dir, struct err *err);
 /* Can memory be limited?  Makes the groups. */
-int prepare_memory(const struct msg_inputs *in, struct cgroup *cg, struct err *err);
+int prepare_memory(const struct message_inputs *in, struct cgroup *cg, struct err *err);
 /* cwd, or the work directory if it is "".  Owned. */
 char *prepare_cwd(const char *node_dir, const char *cwd);
 

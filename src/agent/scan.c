@@ -1,8 +1,6 @@
 #include "agent/scan.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "fmt/jsonw.h"
 #include "link/conn.h"
 #include "metrics/extract.h"
 #include "metrics/lines.h"
@@ -31,7 +28,7 @@ void scan_release(struct scan *sc)
 	buf_release(&sc->items);
 }
 
-int scan_patterns(struct scan *sc, const struct msg_inputs *in, struct err *err)
+int scan_patterns(struct scan *sc, const struct message_inputs *in, struct err *err)
 {
 	struct metric_pattern *pats;
 	struct extract *ex;
@@ -66,36 +63,25 @@ void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS])
 static void add_sample(void *ctx, const struct sample *s)
 {
 	struct scan *sc = ctx;
-	struct jsonw w;
+	struct message_point p = {s->name, s->value, s->step, sc->time_ms, s->total};
 
-	if (sc->nitems > 0)
-		buf_addc(&sc->items, ',');
-	jsonw_init(&w, &sc->items);
-	jsonw_open(&w, '[');
-	jsonw_str(&w, s->name);
-	jsonw_double(&w, s->value);
-	jsonw_int(&w, s->step);
-	jsonw_int(&w, sc->time_ms);
-	if (s->total > 0)
-		jsonw_int(&w, s->total);
-	jsonw_close(&w);
+	message_point_put(&p, &sc->items);
 	sc->nitems++;
 }
 
 static void send_frame(struct scan *sc, enum stream s, struct conn *c)
 {
 	struct scan_stream *st = &sc->s[s];
-	char head[160];
-	int n = snprintf(head, sizeof(head),
-			 "{\"from\":%" PRIu64 ",\"to\":%" PRIu64 ",\"bad\":%" PRIu64
-			 ",\"samples\":[",
-			 st->reported, st->pos, sc->bad);
+	struct message_metrics m = {.from = st->reported,
+				    .to = st->pos,
+				    .bad = sc->bad,
+				    .encoded = buf_str(&sc->items)};
+	struct buf payload;
 
-	sc->items.max += 2; /* the end always fits */
-	buf_add(&sc->items, "]}", 2);
-	sc->items.max -= 2;
-	conn_send(c, FRAME_METRICS, (uint16_t)s, (struct str){head, (size_t)n},
-		  buf_str(&sc->items));
+	buf_init(&payload, FRAME_MAX_PAYLOAD);
+	message_metrics_put(&m, &payload);
+	conn_send(c, FRAME_METRICS, (uint16_t)s, STR(""), buf_str(&payload));
+	buf_release(&payload);
 	buf_reset(&sc->items);
 	sc->nitems = 0;
 	sc->bad = 0;

@@ -7,7 +7,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include "agent/message.h"
+#include "link/message.h"
 #include "base/buf.h"
 #include "link/frame.h"
 
@@ -39,7 +39,7 @@ struct scan {
 void scan_init(struct scan *sc);
 void scan_release(struct scan *sc);
 /* Compile; what was compiled before is replaced.  The prefix of `in` must live on. */
-int scan_patterns(struct scan *sc, const struct msg_inputs *in, struct err *err);
+int scan_patterns(struct scan *sc, const struct message_inputs *in, struct err *err);
 void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS]);
 /* Scan [pos, size) of a stream from fd and send frames; `ended`: size is final.  scratch has SCAN_CHUNK bytes.  Stops
  * early when the connection's queue is long or SCAN_TURN bytes were scanned: false, call again. */

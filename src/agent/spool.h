@@ -13,7 +13,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include "agent/message.h"
+#include "link/message.h"
 
 struct err;
 

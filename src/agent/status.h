@@ -20,7 +20,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include "agent/message.h"
+#include "link/message.h"
 #include "sys/proctree.h"
 
 struct status {

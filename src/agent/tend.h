@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "agent/message.h"
+#include "link/message.h"
 #include "agent/spool.h"
 #include "sys/cgroup.h"
 #include "sys/proctree.h"

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/rand.h"
 #include "base/vec.h"
+#include "core/holds.h"
 #include "plan/plan.h"
 
 enum run_phase {
@@ -146,9 +147,6 @@ enum event_kind {
 	EV_NODE_DROPPED,  /* index: connection lost */
 };
 #define EVENT_KINDS (EV_NODE_DROPPED + 1)
-
-/* What an agent says it holds when it (re)connects. */
-enum holds { HOLDS_NOTHING, HOLDS_STARTED, HOLDS_OTHER_BOOT };
 
 struct event {
 	enum event_kind kind;

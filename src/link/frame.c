@@ -10,22 +10,26 @@ static const char *const type_names[FRAME_TYPE_MAX + 1] = {
 	[FRAME_BYE] = "bye",
 };
 
-static const struct {
-	const char *name, *suffix;
-} streams[STREAMS] = {
-	[STREAM_OUT] = {"out", ".log"},
-	[STREAM_ERR] = {"err", ".err.log"},
-	[STREAM_METRICS] = {"metrics", ".metrics.log"},
+const char *const stream_names[STREAMS + 1] = {
+	[STREAM_OUT] = "out",
+	[STREAM_ERR] = "err",
+	[STREAM_METRICS] = "metrics",
+};
+
+static const char *const stream_suffixes[STREAMS] = {
+	[STREAM_OUT] = ".log",
+	[STREAM_ERR] = ".err.log",
+	[STREAM_METRICS] = ".metrics.log",
 };
 
 const char *stream_name(enum stream s)
 {
-	return streams[s].name;
+	return stream_names[s];
 }
 
 const char *stream_suffix(enum stream s)
 {
-	return streams[s].suffix;
+	return stream_suffixes[s];
 }
 
 const char *frame_type_name(uint8_t type)

@@ -45,7 +45,8 @@ struct frame {
 /* Streams of a node: the channel of DATA, ACK and METRICS. */
 enum stream { STREAM_OUT, STREAM_ERR, STREAM_METRICS };
 #define STREAMS 3
-const char *stream_name(enum stream s); /* "out", "err", "metrics" */
+extern const char *const stream_names[STREAMS + 1]; /* "out", "err", "metrics", NULL */
+const char *stream_name(enum stream s);
 /* The file below logs/: "<node>.log", "<node>.err.log", "<node>.metrics.log". */
 const char *stream_suffix(enum stream s);
 

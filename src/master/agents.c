@@ -17,9 +17,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "fmt/doc.h"
-#include "fmt/jsonw.h"
 #include "link/conn.h"
+#include "link/message.h"
 #include "net/digest.h"
 #include "spec/job.h"
 #include "sys/loop.h"
@@ -27,6 +26,7 @@
 #define PING_AFTER_MS 5000
 #define SILENT_MS 15000
 #define HELLO_MS 10000
+#define PAYLOAD_MAX 4096
 #define NO_ROOM_MS 2000 /* until an agent may try again to store bytes on a full disk */
 
 struct agent_conn {
@@ -92,38 +92,32 @@ void agents_free(struct master *m)
 	}
 }
 
+static void say_and_close(struct agent_conn *ac, enum frame_type type, const struct buf *payload)
+{
+	conn_send(ac->conn, type, 0, STR(""), buf_str(payload));
+	ac->closing = true;
+	conn_close(ac->conn);
+}
+
 static void refuse(struct agent_conn *ac, enum err_kind kind, const char *reason)
 {
 	struct buf text;
-	struct jsonw w;
 
-	buf_init(&text, 4096);
-	jsonw_init(&w, &text);
-	jsonw_open(&w, '{');
-	jsonw_kz(&w, "kind", err_kind_name(kind));
-	jsonw_kz(&w, "reason", reason);
-	jsonw_close(&w);
-	conn_send(ac->conn, FRAME_REFUSE, 0, STR(""), buf_str(&text));
+	buf_init(&text, PAYLOAD_MAX);
+	message_refuse_put(&(struct message_refuse){kind, reason}, &text);
+	say_and_close(ac, FRAME_REFUSE, &text);
 	buf_release(&text);
-	ac->closing = true;
-	conn_close(ac->conn);
 }
 
 static void protocol_error(struct agent_conn *ac, const char *what)
 {
 	struct buf text;
-	struct jsonw w;
 
 	log_warn("agent%s%s: %s", ac->lr ? " of " : "", ac->lr ? ac->lr->row.id : "", what);
-	buf_init(&text, 4096);
-	jsonw_init(&w, &text);
-	jsonw_open(&w, '{');
-	jsonw_kz(&w, "reason", what);
-	jsonw_close(&w);
-	conn_send(ac->conn, FRAME_BYE, 0, STR(""), buf_str(&text));
+	buf_init(&text, PAYLOAD_MAX);
+	message_bye_put(&(struct message_bye){what}, &text);
+	say_and_close(ac, FRAME_BYE, &text);
 	buf_release(&text);
-	ac->closing = true;
-	conn_close(ac->conn);
 }
 
 void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s,
@@ -143,98 +137,68 @@ void agent_send(struct live_run *lr, int rank, enum frame_type type, struct str 
 static void welcome(struct agent_conn *ac)
 {
 	const struct live_node *n = &ac->lr->nodes[ac->rank];
+	struct message_welcome m = {.lease_ms = ac->lr->job->timeouts.lease_ms};
 	struct buf text;
-	struct jsonw w;
 
-	buf_init(&text, 4096);
-	jsonw_init(&w, &text);
-	jsonw_open(&w, '{');
-	jsonw_kint(&w, "lease_ms", ac->lr->job->timeouts.lease_ms);
-	jsonw_key(&w, "acks");
-	jsonw_open(&w, '[');
-	for (int s = 0; s < STREAMS; s++)
-		jsonw_int(&w, (int64_t)n->streams[s].acked);
-	jsonw_close(&w);
-	jsonw_key(&w, "scanned");
-	jsonw_open(&w, '[');
-	for (int s = 0; s < STREAMS; s++)
-		jsonw_int(&w, (int64_t)n->streams[s].scanned);
-	jsonw_close(&w);
-	jsonw_close(&w);
+	for (int s = 0; s < STREAMS; s++) {
+		m.acks[s] = n->streams[s].acked;
+		m.scanned[s] = n->streams[s].scanned;
+	}
+	buf_init(&text, PAYLOAD_MAX);
+	message_welcome_put(&m, &text);
 	conn_send(ac->conn, FRAME_WELCOME, 0, STR(""), buf_str(&text));
 	buf_release(&text);
 }
 
-static bool exit_from(const struct doc *d, struct exit_info *e, uint64_t sizes[static STREAMS])
-{
-	const struct doc *streams = doc_array(d, "streams");
-	struct str kind = doc_str(d, "kind", STR("")), reason = doc_str(d, "reason", STR(""));
-
-	if (!streams || streams->array.n != STREAMS)
-		return false;
-	for (int s = 0; s < STREAMS; s++) {
-		if (streams->array.v[s]->type != DOC_INT || streams->array.v[s]->i < 0)
-			return false;
-		sizes[s] = (uint64_t)streams->array.v[s]->i;
-	}
-	e->code = (int)doc_int(d, "code", -1);
-	e->signal = (int)doc_int(d, "signal", 0);
-	e->oom = doc_bool(d, "oom", false);
-	e->kind = kind.n ? err_kind_from_name(kind.p) : ERR_NONE;
-	snprintf(e->reason, sizeof(e->reason), "%.*s", STR_ARG(reason));
-	return true;
-}
-
-static void take_exit(struct agent_conn *ac, const struct doc *d)
+static void node_exited(struct agent_conn *ac, const struct exit_report *e)
 {
 	struct event ev = {
 		.kind = EV_NODE_EXITED,
 		.index = ac->rank,
-		.attempt = (int)doc_int(d, "attempt", 0),
+		.attempt = e->attempt,
+		.exit = {.code = e->code, .signal = e->signal, .oom = e->oom, .kind = e->kind},
 	};
-	uint64_t sizes[STREAMS];
 
-	if (!exit_from(d, &ev.exit, sizes)) {
-		protocol_error(ac, "an exit without the length of its streams");
-		return;
-	}
+	snprintf(ev.exit.reason, sizeof(ev.exit.reason), "%s", e->reason);
 	run_event(ac->lr, &ev);
-	streams_final(ac->lr, ac->rank, sizes);
+	streams_final(ac->lr, ac->rank, e->streams);
 }
 
-static enum holds holds_from(struct str s)
-{
-	return str_is(s, "started")	 ? HOLDS_STARTED
-	       : str_is(s, "other_boot") ? HOLDS_OTHER_BOOT
-					 : HOLDS_NOTHING;
-}
-
-static bool token_ok(const struct live_run *lr, int rank, struct str token)
+static bool token_ok(const struct live_run *lr, int rank, const char *token)
 {
 	char want[65];
 
 	node_token(lr, rank, want);
-	return token.n == 64 && digest_equal(token.p, want, 64);
+	return strlen(token) == 64 && digest_equal(token, want, 64);
 }
 
-static void hello(struct agent_conn *ac, const struct doc *d)
-{
-	struct master *m = ac->m;
-	struct err err = {0};
-	int64_t proto = doc_int(d, "proto", 0);
-	struct str run = doc_str(d, "run", STR(""));
+/* ---- frames ---- */
 
-	if (proto != LINK_PROTO) {
-		refuse(ac, ERR_UNAVAILABLE, "another protocol version");
+static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		     struct err *err)
+{
+	struct message_hello m;
+	struct err why = {0};
+
+	if (ac->lr) {
+		err_set(err, ERR_PROTOCOL, "hello: came before");
 		return;
 	}
-	struct live_run *lr = run.n ? map_get(m->runs, run) : NULL;
-	int rank = lr ? rank_of(lr, doc_str(d, "node", STR(""))) : -1;
+	if (message_hello_get(f->payload, mem, &m, err) < 0) {
+		if (err->kind == ERR_PROTOCOL)
+			return;
+		refuse(ac, err->kind, err->msg);
+		*err = (struct err){0};
+		return;
+	}
+	struct live_run *lr = m.run[0] ? map_get(ac->m->runs, str_from(m.run)) : NULL;
+	int rank = lr ? rank_of(lr, str_from(m.node)) : -1;
+
 	if (rank < 0) {
 		refuse(ac, ERR_NOT_FOUND, "no such run or node here");
 		return;
 	}
-	if (!token_ok(lr, rank, doc_str(d, "token", STR("")))) {
+	if (!token_ok(lr, rank, m.token)) {
 		refuse(ac, ERR_DENIED, "wrong token");
 		return;
 	}
@@ -242,151 +206,196 @@ static void hello(struct agent_conn *ac, const struct doc *d)
 	ac->lr = lr;
 	ac->rank = rank;
 	lr->nodes[rank].agent = ac;
-	if (streams_open(lr, rank, &err) < 0) {
-		log_error("logs of %s: %s", lr->row.id, err.msg);
-		refuse(ac, ERR_UNAVAILABLE, err.msg);
+	if (streams_open(lr, rank, &why) < 0) {
+		log_error("logs of %s: %s", lr->row.id, why.msg);
+		refuse(ac, ERR_UNAVAILABLE, why.msg);
 		return;
 	}
 	welcome(ac);
-
-	struct event ev = {
-		.kind = EV_NODE_HELLO,
-		.index = rank,
-		.attempt = (int)doc_int(d, "attempt", 0),
-		.holds = holds_from(doc_str(d, "holds", STR(""))),
-	};
-	run_event(lr, &ev);
-	const struct doc *ex = doc_table(d, "exit");
-	if (ex)
-		take_exit(ac, ex);
+	run_event(lr, &(struct event){.kind = EV_NODE_HELLO,
+				      .index = rank,
+				      .attempt = m.attempt,
+				      .holds = m.holds});
+	if (m.exit)
+		node_exited(ac, m.exit);
 }
 
-static void ready(struct agent_conn *ac, const struct doc *d)
+static void on_ready(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		     struct err *err)
 {
 	struct event ev = {.kind = EV_NODE_READY, .index = ac->rank};
+	struct message_ready m;
 
-	if (!doc_bool(d, "ok", false)) {
-		struct str kind = doc_str(d, "kind", STR("invalid")),
-			   why = doc_str(d, "reason", STR("not ready"));
+	if (message_ready_get(f->payload, mem, &m, err) < 0)
+		return;
+	if (!m.ok) {
 		ev.kind = EV_NODE_UNFIT;
-		ev.err_kind = err_kind_from_name(kind.p);
-		snprintf(ev.text, sizeof(ev.text), "%.*s", STR_ARG(why));
+		ev.err_kind = m.kind;
+		snprintf(ev.text, sizeof(ev.text), "%s", m.reason);
 	}
 	run_event(ac->lr, &ev);
 }
 
-static void collected(struct agent_conn *ac, const struct doc *d)
+static void on_started(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		       struct err *err)
 {
-	struct str error = doc_str(d, "error", STR(""));
+	struct message_started m;
 
-	if (error.n)
-		run_note(ac->lr, "collect", ac->rank, "%.*s", STR_ARG(error));
-	ac->lr->nodes[ac->rank].collected = true;
-	streams_check_drained(ac->lr, ac->rank);
+	if (message_started_get(f->payload, mem, &m, err) == 0)
+		run_event(ac->lr, &(struct event){.kind = EV_NODE_STARTED,
+						  .index = ac->rank,
+						  .attempt = m.attempt});
 }
 
-/* A full disk: the agent keeps what is not acknowledged.  It is sent away after a pause only, because
- * it comes back at once and sends the same, and each time costs a few rows. */
-static void bytes(struct agent_conn *ac, const struct frame *f)
+static void on_serving(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		       struct err *err)
 {
-	struct err err = {0};
+	struct message_serving m;
 
+	if (message_serving_get(f->payload, mem, &m, err) == 0)
+		run_event(ac->lr, &(struct event){.kind = EV_NODE_SERVING,
+						  .index = ac->rank,
+						  .attempt = m.attempt});
+}
+
+/*
+ * On a full disk the agent keeps what is not acknowledged.  It is sent away after a pause only:
+ * it comes back at once and sends the same again, and each time costs a few rows.
+ */
+static void on_data(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		    struct err *err)
+{
+	struct err why = {0};
+
+	(void)mem;
 	if (f->channel >= STREAMS) {
-		protocol_error(ac, "data of a stream that does not exist");
+		err_set(err, ERR_PROTOCOL, "data: stream %d does not exist", f->channel);
 		return;
 	}
 	if (ac->no_room ||
-	    streams_data(ac->lr, ac->rank, (enum stream)f->channel, f->payload, &err) == 0)
+	    streams_data(ac->lr, ac->rank, (enum stream)f->channel, f->payload, &why) == 0)
 		return;
-	if (err.kind != ERR_CAPACITY && err.kind != ERR_QUOTA) {
-		protocol_error(ac, err.msg);
+	if (why.kind != ERR_CAPACITY && why.kind != ERR_QUOTA) {
+		*err = why;
 		return;
 	}
-	log_warn("agent of %s: %s", ac->lr->row.id, err.msg);
+	log_warn("agent of %s: %s", ac->lr->row.id, why.msg);
 	ac->no_room = true;
 	loop_timer_set(ac->silence, NO_ROOM_MS);
 }
 
-static void control(struct agent_conn *ac, const struct frame *f, const struct doc *d)
+static void on_metrics(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		       struct err *err)
 {
-	struct err err = {0};
-	int attempt = (int)doc_int(d, "attempt", 0);
+	struct message_metrics m;
 
-	switch ((int)f->type) {
-	case FRAME_READY:
-		ready(ac, d);
-		return;
-	case FRAME_STARTED:
-		run_event(ac->lr, &(struct event){.kind = EV_NODE_STARTED,
-						  .index = ac->rank,
-						  .attempt = attempt});
-		return;
-	case FRAME_SERVING:
-		run_event(ac->lr, &(struct event){.kind = EV_NODE_SERVING,
-						  .index = ac->rank,
-						  .attempt = attempt});
-		return;
-	case FRAME_METRICS:
-		if (ac->no_room)
-			return; /* with the bytes they came from */
-		if (f->channel >= STREAMS ||
-		    streams_metrics(ac->lr, ac->rank, (enum stream)f->channel, d, &err) < 0)
-			protocol_error(ac, err.msg[0] ? err.msg
-						      : "metrics of a stream that does not exist");
-		return;
-	case FRAME_SAMPLE:
-		if (streams_sample(ac->lr, ac->rank, d, &err) < 0)
-			protocol_error(ac, err.msg);
-		return;
-	case FRAME_EXIT:
-		take_exit(ac, d);
-		return;
-	case FRAME_COLLECTED:
-		collected(ac, d);
-		return;
-	case FRAME_BYE:
-		ac->closing = true;
-		conn_close(ac->conn);
-		return;
-	default:
-		protocol_error(ac, "a frame that only a master sends");
-	}
+	if (ac->no_room)
+		return; /* with the bytes they came from */
+	if (f->channel >= STREAMS)
+		err_set(err, ERR_PROTOCOL, "metrics: stream %d does not exist", f->channel);
+	else if (message_metrics_get(f->payload, mem, &m, err) == 0)
+		streams_metrics(ac->lr, ac->rank, (enum stream)f->channel, &m);
 }
+
+static void on_sample(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		      struct err *err)
+{
+	struct message_sample m;
+
+	if (message_sample_get(f->payload, mem, &m, err) == 0)
+		streams_sample(ac->lr, ac->rank, &m);
+}
+
+static void on_exited(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		      struct err *err)
+{
+	struct exit_report m;
+
+	if (message_exit_get(f->payload, mem, &m, err) == 0)
+		node_exited(ac, &m);
+}
+
+static void on_collected(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+			 struct err *err)
+{
+	struct message_collected m;
+
+	if (message_collected_get(f->payload, mem, &m, err) < 0)
+		return;
+	if (m.error)
+		run_note(ac->lr, "collect", ac->rank, "%s", m.error);
+	ac->lr->nodes[ac->rank].collected = true;
+	streams_check_drained(ac->lr, ac->rank);
+}
+
+static void on_ping(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		    struct err *err)
+{
+	(void)f;
+	(void)mem;
+	(void)err;
+	conn_send(ac->conn, FRAME_PONG, 0, STR(""), STR(MESSAGE_EMPTY));
+}
+
+static void on_pong(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		    struct err *err)
+{
+	(void)ac;
+	(void)f;
+	(void)mem;
+	(void)err;
+}
+
+/* Its reason stands in the agent's own log. */
+static void on_bye(struct agent_conn *ac, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)f;
+	(void)mem;
+	(void)err;
+	ac->closing = true;
+	conn_close(ac->conn);
+}
+
+/* A frame that only a master sends has no row. */
+static const struct {
+	void (*take)(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		     struct err *err);
+	bool before_hello;
+} frames[FRAME_TYPE_MAX + 1] = {
+	[FRAME_HELLO] = {on_hello, true},
+	[FRAME_READY] = {on_ready, false},
+	[FRAME_STARTED] = {on_started, false},
+	[FRAME_SERVING] = {on_serving, false},
+	[FRAME_DATA] = {on_data, false},
+	[FRAME_METRICS] = {on_metrics, false},
+	[FRAME_SAMPLE] = {on_sample, false},
+	[FRAME_EXIT] = {on_exited, false},
+	[FRAME_COLLECTED] = {on_collected, false},
+	[FRAME_PING] = {on_ping, true},
+	[FRAME_PONG] = {on_pong, true},
+	[FRAME_BYE] = {on_bye, true},
+};
 
 static void on_frame(void *ctx, const struct frame *f)
 {
+	CLEANUP(arena_freep) struct arena *mem = NULL;
 	struct agent_conn *ac = ctx;
+	struct err err = {0};
 
 	if (ac->closing)
 		return;
 	ac->heard_ms = clock_boot_ms();
-	if (f->type == FRAME_PING) {
-		conn_send(ac->conn, FRAME_PONG, 0, STR(""), STR("{}"));
-		return;
+	if (!frames[f->type].take) {
+		err_set(&err, ERR_PROTOCOL, "%s: only a master sends that",
+			frame_type_name(f->type));
+	} else if (!ac->lr && !frames[f->type].before_hello) {
+		err_set(&err, ERR_PROTOCOL, "%s: came before a hello", frame_type_name(f->type));
+	} else {
+		mem = arena_new();
+		frames[f->type].take(ac, f, mem, &err);
 	}
-	if (f->type == FRAME_PONG)
-		return;
-	if (f->type != FRAME_HELLO && !ac->lr) {
-		protocol_error(ac, "spoke before its hello");
-		return;
-	}
-	if (f->type == FRAME_DATA) {
-		bytes(ac, f);
-		return;
-	}
-	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct doc *d = NULL;
-	struct err err = {0};
-	if (json_parse(f->payload, a, &d, &err) < 0 || d->type != DOC_TABLE) {
-		protocol_error(ac, "a payload that is no JSON object");
-		return;
-	}
-	if (f->type == FRAME_HELLO && !ac->lr)
-		hello(ac, d);
-	else if (f->type != FRAME_HELLO)
-		control(ac, f, d);
-	else
-		protocol_error(ac, "a second hello");
+	if (err.kind != ERR_NONE)
+		protocol_error(ac, err.msg);
 }
 
 static void on_close(void *ctx, const struct err *why)
@@ -410,7 +419,7 @@ static void on_silence(void *ctx)
 	if (ac->no_room && !ac->closing)
 		protocol_error(ac, "the disk of the master is full");
 	if (quiet >= PING_AFTER_MS && !ac->closing)
-		conn_send(ac->conn, FRAME_PING, 0, STR(""), STR("{}"));
+		conn_send(ac->conn, FRAME_PING, 0, STR(""), STR(MESSAGE_EMPTY));
 	loop_timer_set(ac->silence, PING_AFTER_MS);
 }
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "driver/driver.h"
+#include "link/message.h"
 #include "master/listen.h"
 #include "sys/worker.h"
 
@@ -129,21 +130,21 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	buf_init(&text, FRAME_MAX_PAYLOAD);
 	switch ((int)fx->kind) {
 	case FX_PREPARE:
-		message_inputs(lr, fx->index, &text);
+		node_inputs_put(lr, fx->index, &text);
 		agent_send(lr, fx->index, FRAME_INPUTS, buf_str(&text));
 		break;
 	case FX_START:
 		if (lr->core->nodes[fx->index].preparing)
 			break; /* it came back in this round: the start follows its "ready" */
-		message_start(lr, fx->index, fx->attempt, &text);
+		node_start_put(lr, fx->index, fx->attempt, &text);
 		agent_send(lr, fx->index, FRAME_START, buf_str(&text));
 		break;
 	case FX_STOP:
-		agent_send(lr, fx->index, FRAME_SIGNAL,
-			   fx->hurry ? STR("{\"hurry\":true}") : STR("{\"hurry\":false}"));
+		message_signal_put(&(struct message_signal){fx->hurry}, &text);
+		agent_send(lr, fx->index, FRAME_SIGNAL, buf_str(&text));
 		break;
 	case FX_RELEASE:
-		agent_send(lr, fx->index, FRAME_RELEASE, STR("{}"));
+		agent_send(lr, fx->index, FRAME_RELEASE, STR(MESSAGE_EMPTY));
 		break;
 	}
 	buf_release(&text);

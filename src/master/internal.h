@@ -28,6 +28,8 @@ struct listener;
 struct logfile;
 struct loop;
 struct loop_timer;
+struct message_metrics;
+struct message_sample;
 struct sse;
 struct tls_server;
 struct workers;
@@ -39,7 +41,6 @@ struct workers;
 #define FAILED_TAIL_LINES 10 /* of the failed node, in the run object */
 #define API_SOCKET "api.sock"
 #define LINK_SOCKET "link.sock"
-#define LINK_PROTO 1
 
 struct master {
 	char *home;
@@ -158,9 +159,9 @@ void master_fatal(struct master *m, const struct err *err);
 /* effects.c */
 void effect_do(struct live_run *lr, const struct effect *fx);
 
-/* messages.c: control payloads for an agent */
-void message_inputs(const struct live_run *lr, int rank, struct buf *out);
-void message_start(const struct live_run *lr, int rank, int attempt, struct buf *out);
+/* messages.c: the payloads of INPUTS and START */
+void node_inputs_put(const struct live_run *lr, int rank, struct buf *out);
+void node_start_put(const struct live_run *lr, int rank, int attempt, struct buf *out);
 
 /* agents.c */
 void agent_accept(void *m, int fd);
@@ -178,9 +179,9 @@ int streams_open(struct live_run *lr, int rank, struct err *err);
 void streams_close(struct live_run *lr, int rank);
 int streams_data(struct live_run *lr, int rank, enum stream st, struct str payload,
 		 struct err *err);
-int streams_metrics(struct live_run *lr, int rank, enum stream st, const struct doc *d,
-		    struct err *err);
-int streams_sample(struct live_run *lr, int rank, const struct doc *d, struct err *err);
+void streams_metrics(struct live_run *lr, int rank, enum stream st,
+		     const struct message_metrics *m);
+void streams_sample(struct live_run *lr, int rank, const struct message_sample *m);
 void streams_final(struct live_run *lr, int rank, const uint64_t sizes[static STREAMS]);
 void streams_check_drained(struct live_run *lr, int rank);
 int streams_save(struct live_run *lr, struct err *err); /* rows of this round */

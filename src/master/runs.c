@@ -359,7 +359,7 @@ static int check_start(const struct live_run *lr, struct err *err)
 			continue; /* of a role, all have about the same to hear */
 		struct buf text;
 		buf_init(&text, FRAME_MAX_PAYLOAD - START_SLACK);
-		message_start(lr, i, 1, &text);
+		node_start_put(lr, i, 1, &text);
 		bool fits = !text.overflow;
 		buf_release(&text);
 		if (!fits)

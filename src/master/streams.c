@@ -19,8 +19,8 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/path.h"
-#include "fmt/doc.h"
 #include "link/conn.h"
+#include "link/message.h"
 #include "metrics/stats.h"
 #include "spec/job.h"
 #include "store/logfile.h"
@@ -100,12 +100,10 @@ static void sync_run(void *arg)
 static void acknowledge(struct live_run *lr, int rank, enum stream s)
 {
 	struct live_stream *st = &lr->nodes[rank].streams[s];
-	uint8_t offsets[16]; /* stored, looked at for metrics */
+	uint8_t ack[MESSAGE_ACK_BYTES];
 
-	data_offset_put(offsets, st->acked);
-	data_offset_put(offsets + 8, st->scanned_saved);
-	agent_send_stream(lr, rank, FRAME_ACK, s,
-			  (struct str){(const char *)offsets, sizeof(offsets)});
+	message_ack_put(&(struct message_ack){st->acked, st->scanned_saved}, ack);
+	agent_send_stream(lr, rank, FRAME_ACK, s, (struct str){(const char *)ack, sizeof(ack)});
 }
 
 static void sync_start(struct live_run *lr, int rank, enum stream s);
@@ -297,74 +295,43 @@ static void scan_touched(struct live_run *lr, int rank)
 	round_mark(lr);
 }
 
-static int check_samples(const struct doc *samples, struct err *err)
-{
-	for (size_t i = 0; i < samples->array.n; i++) {
-		const struct doc *t = samples->array.v[i];
-		if (t->type != DOC_ARRAY || t->array.n < 4 || t->array.n > 5 ||
-		    t->array.v[0]->type != DOC_STRING)
-			return err_set(err, ERR_PROTOCOL,
-				       "a sample that is not [name, value, step, time, total?]");
-	}
-	return 0;
-}
-
 /* All of a frame or nothing: what is stored and how far was looked belong together. */
-int streams_metrics(struct live_run *lr, int rank, enum stream s, const struct doc *d,
-		    struct err *err)
+void streams_metrics(struct live_run *lr, int rank, enum stream s, const struct message_metrics *m)
 {
 	struct live_node *n = &lr->nodes[rank];
-	int64_t from = doc_int(d, "from", -1), to = doc_int(d, "to", -1),
-		bad = doc_int(d, "bad", 0);
-	const struct doc *samples = doc_array(d, "samples");
+	struct err err = {0};
 
-	if (from < 0 || to < from || !samples || bad < 0)
-		return err_set(err, ERR_PROTOCOL, "metrics without a range");
-	if ((uint64_t)from != n->streams[s].scanned)
-		return 0; /* seen before */
-	if (check_samples(samples, err) < 0)
-		return -1;
+	if (m->from != n->streams[s].scanned)
+		return; /* seen before */
 	store_begin(lr->m->store);
-	for (size_t i = 0; i < samples->array.n; i++) {
-		const struct doc *t = samples->array.v[i];
-		const struct doc *v = t->array.v[1], *step = t->array.v[2], *time = t->array.v[3];
-		double value = v->type == DOC_FLOAT ? v->f
-			       : v->type == DOC_INT ? (double)v->i
-						    : NAN;
-		if (sample_add(lr, rank, t->array.v[0]->s, value,
-			       step->type == DOC_INT ? step->i : -1,
-			       time->type == DOC_INT ? time->i : clock_wall_ms(), err) < 0) {
-			master_fatal(lr->m, err);
-			return 0;
+	for (size_t i = 0; i < m->nsamples; i++) {
+		const struct message_point *p = &m->samples[i];
+
+		if (sample_add(lr, rank, p->name, p->value, p->step, p->time_ms, &err) < 0) {
+			master_fatal(lr->m, &err);
+			return;
 		}
-		if (t->array.n == 5 && t->array.v[4]->type == DOC_INT && step->type == DOC_INT)
-			note_progress(lr, rank, t->array.v[0]->s, step->i, t->array.v[4]->i);
+		if (p->total > 0)
+			note_progress(lr, rank, p->name, p->step, p->total);
 	}
-	n->bad += (uint64_t)bad;
-	n->streams[s].scanned = (uint64_t)to;
+	n->bad += m->bad;
+	n->streams[s].scanned = m->to;
 	scan_touched(lr, rank);
-	return 0;
 }
 
-int streams_sample(struct live_run *lr, int rank, const struct doc *d, struct err *err)
+void streams_sample(struct live_run *lr, int rank, const struct message_sample *m)
 {
-	const struct doc *values = doc_table(d, "values");
-	int64_t wall_ms = doc_int(d, "time_ms", clock_wall_ms());
+	struct err err = {0};
 
-	if (!values)
-		return err_set(err, ERR_PROTOCOL, "a sample without values");
 	store_begin(lr->m->store);
-	for (size_t i = 0; i < values->table.n; i++) {
-		const struct doc *v = values->table.v[i].value;
-		double value = v->type == DOC_FLOAT ? v->f
-			       : v->type == DOC_INT ? (double)v->i
-						    : NAN;
-		if (sample_add(lr, rank, values->table.v[i].key, value, -1, wall_ms, err) < 0) {
-			master_fatal(lr->m, err);
-			return 0;
+	for (size_t i = 0; i < m->nvalues; i++) {
+		const struct message_value *v = &m->values[i];
+
+		if (sample_add(lr, rank, v->name, v->value, -1, m->time_ms, &err) < 0) {
+			master_fatal(lr->m, &err);
+			return;
 		}
 	}
-	return 0;
 }
 
 void streams_final(struct live_run *lr, int rank, const uint64_t sizes[static STREAMS])

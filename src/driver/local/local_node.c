@@ -32,6 +32,7 @@
 #include "base/vec.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "link/layout.h"
 #include "sys/cgroup.h"
 #include "sys/nest.h"
 #include "sys/proctree.h"
@@ -39,7 +40,6 @@
 #define CONFIG_MAX (64 * 1024)
 #define STATUS_MAX (64 * 1024)
 #define LINK_NAME "link.sock"
-#define PROTO 1
 #define MARK_BYTES (NEST_MARK_LEN / 2)
 #define CONFIG_FILE "agent.json" /* see agent/agent.h */
 #define AGENTS_LOG "agents.log"	 /* of all nodes, below link_dir */
@@ -147,7 +147,7 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 	jsonw_kz(&w, "boot", n->boot);
 	jsonw_kz(&w, "cgroup", n->cg.unified);
 	jsonw_kz(&w, "cgroup_memory", n->cg.memory);
-	jsonw_kint(&w, "proto", PROTO);
+	jsonw_kint(&w, "proto", LINK_PROTO);
 	jsonw_close(&w);
 	buf_addc(out, '\n');
 }

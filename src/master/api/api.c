@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "link/layout.h"
 #include "master/api/sse.h"
 #include "sys/loop.h"
 #include "web/page.h"

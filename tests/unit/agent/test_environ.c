@@ -7,9 +7,11 @@
 
 static void the_masters_values_win_and_gaps_are_filled(void **state)
 {
-	const char *sent[] = {"A=1", "PATH=/sent", "REGATTA_NODE_TOKEN=forged",
-			      "REGATTA_METRICS=/forged", NULL};
-	struct msg_start m = {.env = sent, .nenv = 4};
+	struct env_pair sent[] = {{"A", "1"},
+				  {"PATH", "/sent"},
+				  {"REGATTA_NODE_TOKEN", "forged"},
+				  {"REGATTA_METRICS", "/forged"}};
+	struct message_start m = {.env = sent, .nenv = 4};
 
 	(void)state;
 	setenv("HOME", "/home/me", 1);
@@ -27,8 +29,7 @@ static void the_masters_values_win_and_gaps_are_filled(void **state)
 
 static void without_an_environment_of_our_own_there_are_defaults(void **state)
 {
-	const char *sent[] = {NULL};
-	struct msg_start m = {.env = sent};
+	struct message_start m = {0};
 
 	(void)state;
 	unsetenv("HOME");
@@ -43,8 +44,8 @@ static void without_an_environment_of_our_own_there_are_defaults(void **state)
 
 static void the_mark_is_the_first_entry(void **state)
 {
-	const char *sent[] = {"A=1", "B=2", NULL};
-	struct msg_start m = {.env = sent, .nenv = 2};
+	struct env_pair sent[] = {{"A", "1"}, {"B", "2"}};
+	struct message_start m = {.env = sent, .nenv = 2};
 
 	(void)state;
 	const char **env = environ_make(&m, "mark.1", "/fifo");

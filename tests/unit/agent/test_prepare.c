@@ -55,21 +55,22 @@ static void source_and_data_are_put_in_place_once(void **state)
 {
 	char sha[65];
 	struct err err = {0};
-	struct msg_data data[2] = {{.path = "data", .shard_index = 1, .shard_count = 2},
-				   {.path = "one.csv", .shard_count = 1}};
-	struct msg_inputs in = {
-		.data = data, .ndata = 2, .source_sha256 = sha, .cwd = "", .output_dir = ""};
+	struct message_data data[2] = {{.path = "data", .shard_index = 1, .shard_count = 2},
+				       {.path = "one.csv", .shard_count = 1}};
+	struct message_source source = {.sha256 = sha};
+	struct message_inputs in = {
+		.source = &source, .data = data, .ndata = 2, .cwd = "", .output_dir = ""};
 
 	make_source(state, sha);
 	make_data(state);
 	assert_int_equal(mkdir(unit_path(state, "node"), 0700), 0);
-	char source[512], dir[512], one[512], node[512];
+	char path[512], dir[512], one[512], node[512];
 
-	snprintf(source, sizeof(source), "%s", unit_path(state, "src.tar"));
+	snprintf(path, sizeof(path), "%s", unit_path(state, "src.tar"));
 	snprintf(dir, sizeof(dir), "%s", unit_path(state, "data"));
 	snprintf(one, sizeof(one), "%s", unit_path(state, "one.csv"));
 	snprintf(node, sizeof(node), "%s", unit_path(state, "node"));
-	in.source = source;
+	source.path = path;
 	data[0].src = dir;
 	data[1].src = one;
 	assert_true(prepare_is_long(&in));
@@ -103,15 +104,17 @@ static void what_cannot_be_put_in_place_is_said(void **state)
 	snprintf(tar, sizeof(tar), "%s", unit_path(state, "src.tar"));
 	snprintf(dir, sizeof(dir), "%s", unit_path(state, "data"));
 	snprintf(one, sizeof(one), "%s", unit_path(state, "one.csv"));
+	struct message_source nowhere = {"/no/source", sha}, other = {tar, "00"},
+			      no_tar = {one, "x"};
 	struct {
-		struct msg_inputs in;
-		struct msg_data data;
+		struct message_inputs in;
+		struct message_data data;
 		enum err_kind kind;
 		const char *says;
 	} bad[] = {
-		{{.source = "/no/source", .source_sha256 = sha}, {0}, ERR_NOT_FOUND, "/no/source"},
-		{{.source = tar, .source_sha256 = "00"}, {0}, ERR_INVALID, "sha256"},
-		{{.source = one, .source_sha256 = "x"}, {0}, ERR_INVALID, "sha256"},
+		{{.source = &nowhere}, {0}, ERR_NOT_FOUND, "/no/source"},
+		{{.source = &other}, {0}, ERR_INVALID, "sha256"},
+		{{.source = &no_tar}, {0}, ERR_INVALID, "sha256"},
 		{{.ndata = 1}, {.src = "/no/data", .path = "d"}, ERR_NOT_FOUND, "/no/data"},
 		{{.ndata = 1}, {.src = dir, .path = "../out"}, ERR_INVALID, "leaves"},
 		{{.ndata = 1}, {.src = "s3://bucket/x", .path = "d"}, ERR_INVALID, "local path"},
@@ -139,7 +142,7 @@ static void the_output_directory_is_there_before_the_job(void **state)
 {
 	char out[512];
 	struct err err = {0};
-	struct msg_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "/", .output_dir = out};
+	struct message_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "/", .output_dir = out};
 
 	snprintf(out, sizeof(out), "%s", unit_path(state, "outputs/n-0"));
 	assert_int_equal(prepare_files(&in, *state, &err), 0);
@@ -154,7 +157,7 @@ static void checks_name_the_command_and_the_directory(void **state)
 {
 	char node[512];
 	struct err err = {0};
-	struct msg_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "", .output_dir = ""};
+	struct message_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "", .output_dir = ""};
 
 	snprintf(node, sizeof(node), "%s", (char *)*state);
 	assert_int_equal(prepare_check(&in, node, &err), -1); /* no work directory yet */
@@ -176,7 +179,8 @@ static void checks_name_the_command_and_the_directory(void **state)
 
 static void a_port_must_be_free(void **state)
 {
-	struct msg_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "/", .address = "127.66.5.4"};
+	struct message_inputs in = {
+		.argv0 = "sh", .path = "/bin", .cwd = "/", .address = "127.66.5.4"};
 	struct err err = {0};
 	struct sockaddr_storage sa;
 	socklen_t len;

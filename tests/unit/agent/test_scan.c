@@ -44,8 +44,9 @@ static int setup(void **state)
 {
 	static const struct conn_events ev = {no_frame, NULL, closed};
 	struct bench *b = xcalloc(1, sizeof(*b));
-	struct msg_metric metric = {"loss", "loss=(?<value>[-+.0-9eE]+)(?: step=(?<step>[0-9]+))?"};
-	struct msg_inputs in = {.metrics = &metric, .nmetrics = 1};
+	struct message_metric metric = {"loss",
+					"loss=(?<value>[-+.0-9eE]+)(?: step=(?<step>[0-9]+))?"};
+	struct message_inputs in = {.metrics = &metric, .nmetrics = 1};
 	struct err err = {0};
 	void *dir;
 	int s[2];
@@ -244,9 +245,9 @@ static void the_metrics_stream_is_json_lines_and_bad_ones_are_counted(void **sta
 /* 64 patterns that all match each of many short lines: far more than a frame can hold per piece of text. */
 static void samples_that_do_not_fit_in_a_frame_are_split_not_lost(void **state)
 {
-	struct msg_metric metrics[64];
+	struct message_metric metrics[64];
 	char names[64][128];
-	struct msg_inputs in = {.metrics = metrics, .nmetrics = 64};
+	struct message_inputs in = {.metrics = metrics, .nmetrics = 64};
 	struct bench *b = *state;
 	struct err err = {0};
 	struct buf text;
@@ -254,7 +255,7 @@ static void samples_that_do_not_fit_in_a_frame_are_split_not_lost(void **state)
 	for (int i = 0; i < 64; i++) {
 		memset(names[i], 'a' + i % 26, sizeof(names[i]));
 		snprintf(names[i] + 100, 28, "%d", i);
-		metrics[i] = (struct msg_metric){names[i], "([0-9])"};
+		metrics[i] = (struct message_metric){names[i], "([0-9])"};
 	}
 	assert_int_equal(scan_patterns(&b->scan, &in, &err), 0);
 	buf_init(&text, 1 << 20);
@@ -290,8 +291,8 @@ static void one_line_with_more_than_a_frame_of_figures_is_counted_as_bad(void **
 static void a_pattern_that_does_not_compile_keeps_the_old_ones(void **state)
 {
 	struct bench *b = *state;
-	struct msg_metric metric = {"x", "("};
-	struct msg_inputs in = {.metrics = &metric, .nmetrics = 1};
+	struct message_metric metric = {"x", "("};
+	struct message_inputs in = {.metrics = &metric, .nmetrics = 1};
 	struct err err = {0};
 
 	assert_int_equal(scan_patterns(&b->scan, &in, &err), -1);

@@ -1,0 +1,361 @@
+#include "link/message.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+#include "link/layout.h"
+#include "link/wire.h"
+
+#define MAX_PORT 65535
+#define MAX_SHARDS 1000000
+#define MAX_MS (INT64_MAX / 2) /* a duration that can be added to any clock */
+#define MAX_CODE 255
+#define MAX_SIGNAL 127
+
+#define MEMBER(s, m) .key = #m, .offset = offsetof(struct s, m), .size = sizeof(((struct s *)0)->m)
+#define COUNT(s, m) .count_offset = offsetof(struct s, m)
+#define TABLE(n, s, ...)                                                                           \
+	static const struct wire_table n##_table = {#n, sizeof(struct s),                          \
+						    (const struct wire_key[]){__VA_ARGS__, {0}}}
+/* message_X_put and message_X_get of a struct whose table says it all. */
+#define MESSAGE(n, s)                                                                              \
+	void message_##n##_put(const struct s *m, struct buf *out)                                 \
+	{                                                                                          \
+		wire_put(&n##_table, m, out);                                                      \
+	}                                                                                          \
+	int message_##n##_get(struct str json, struct arena *a, struct s *ret, struct err *err)    \
+	{                                                                                          \
+		return wire_get(&n##_table, json, a, ret, err);                                    \
+	}
+
+/* ---- exit ---- */
+
+TABLE(gap, gap, {MEMBER(gap, stream), .type = WIRE_CHOICE, .choices = stream_names},
+      {MEMBER(gap, offset), .type = WIRE_INT}, {MEMBER(gap, bytes), .type = WIRE_INT, .min = 1});
+
+TABLE(exit, exit_report, {MEMBER(exit_report, attempt), .type = WIRE_INT, .min = 1},
+      {MEMBER(exit_report, code), .type = WIRE_INT, .min = -1, .max = MAX_CODE},
+      {MEMBER(exit_report, signal), .type = WIRE_INT, .max = MAX_SIGNAL},
+      {MEMBER(exit_report, oom), .type = WIRE_BOOL}, {MEMBER(exit_report, kind), .type = WIRE_KIND},
+      {MEMBER(exit_report, reason), .type = WIRE_CHARS},
+      {MEMBER(exit_report, streams), .type = WIRE_OFFSETS},
+      {MEMBER(exit_report, gaps), COUNT(exit_report, ngaps), .type = WIRE_ARRAY, .sub = &gap_table,
+       .max = MESSAGE_MAX_GAPS, .optional = true});
+MESSAGE(exit, exit_report)
+
+void exit_add_reason(struct exit_report *e, const char *text)
+{
+	size_t n = strlen(e->reason), room = sizeof(e->reason) - n - 1;
+
+	snprintf(e->reason + n, room + 1, "%s%.*s", n ? "; " : "", (int)room, text);
+}
+
+/* ---- hello ---- */
+
+static const char *const holds_names[] = {[HOLDS_NOTHING] = "nothing",
+					  [HOLDS_STARTED] = "started",
+					  [HOLDS_OTHER_BOOT] = "other_boot",
+					  NULL};
+
+TABLE(hello, message_hello, {MEMBER(message_hello, proto), .type = WIRE_INT},
+      {MEMBER(message_hello, run), .type = WIRE_TEXT},
+      {MEMBER(message_hello, node), .type = WIRE_TEXT},
+      {MEMBER(message_hello, token), .type = WIRE_TEXT},
+      {MEMBER(message_hello, boot_id), .type = WIRE_TEXT},
+      {MEMBER(message_hello, pid), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_hello, version), .type = WIRE_TEXT},
+      {MEMBER(message_hello, attempt), .type = WIRE_INT},
+      {MEMBER(message_hello, holds), .type = WIRE_CHOICE, .choices = holds_names},
+      {MEMBER(message_hello, streams), .type = WIRE_OFFSETS},
+      {MEMBER(message_hello, exit), .type = WIRE_TABLE, .sub = &exit_table, .optional = true});
+
+void message_hello_put(const struct message_hello *m, struct buf *out)
+{
+	wire_put(&hello_table, m, out);
+}
+
+int message_hello_get(struct str json, struct arena *a, struct message_hello *ret, struct err *err)
+{
+	const struct doc *d;
+
+	if (wire_parse(&hello_table, json, a, &d, err) < 0)
+		return -1;
+	const struct doc *proto = doc_get(d, "proto");
+
+	if (proto && proto->type == DOC_INT && proto->i != LINK_PROTO)
+		return err_set(err, ERR_UNAVAILABLE, "another protocol version: %d is spoken here",
+			       LINK_PROTO);
+	return wire_read(&hello_table, d, a, ret, err);
+}
+
+/* ---- what else an agent says ---- */
+
+TABLE(ready, message_ready, {MEMBER(message_ready, ok), .type = WIRE_BOOL},
+      {MEMBER(message_ready, kind), .type = WIRE_KIND, .optional = true},
+      {MEMBER(message_ready, reason), .type = WIRE_TEXT, .optional = true});
+
+void message_ready_put(const struct message_ready *m, struct buf *out)
+{
+	wire_put(&ready_table, m, out);
+}
+
+int message_ready_get(struct str json, struct arena *a, struct message_ready *ret, struct err *err)
+{
+	if (wire_get(&ready_table, json, a, ret, err) < 0)
+		return -1;
+	if (!ret->ok && ret->kind == ERR_NONE)
+		return err_set(err, ERR_PROTOCOL, "ready: key 'kind' is missing");
+	if (!ret->ok && !ret->reason)
+		return err_set(err, ERR_PROTOCOL, "ready: key 'reason' is missing");
+	return 0;
+}
+
+TABLE(started, message_started, {MEMBER(message_started, attempt), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_started, pid), .type = WIRE_INT});
+MESSAGE(started, message_started)
+
+TABLE(serving, message_serving, {MEMBER(message_serving, attempt), .type = WIRE_INT, .min = 1});
+MESSAGE(serving, message_serving)
+
+TABLE(collected, message_collected, {MEMBER(message_collected, files), .type = WIRE_INT},
+      {MEMBER(message_collected, bytes), .type = WIRE_INT},
+      {MEMBER(message_collected, error), .type = WIRE_TEXT, .optional = true});
+MESSAGE(collected, message_collected)
+
+/* ---- figures: lists that would be too long as objects ---- */
+
+TABLE(metrics, message_metrics, {MEMBER(message_metrics, from), .type = WIRE_INT},
+      {MEMBER(message_metrics, to), .type = WIRE_INT},
+      {MEMBER(message_metrics, bad), .type = WIRE_INT});
+
+/* What is no finite number is written as null. */
+static bool number_of(const struct doc *d, double *ret)
+{
+	*ret = d->type == DOC_FLOAT ? d->f : d->type == DOC_INT ? (double)d->i : (double)NAN;
+	return d->type == DOC_FLOAT || d->type == DOC_INT || d->type == DOC_NULL;
+}
+
+void message_point_put(const struct message_point *p, struct buf *encoded)
+{
+	struct jsonw w;
+
+	if (encoded->n > 0)
+		buf_addc(encoded, ',');
+	jsonw_init(&w, encoded);
+	jsonw_open(&w, '[');
+	jsonw_str(&w, p->name);
+	jsonw_double(&w, p->value);
+	jsonw_int(&w, p->step);
+	jsonw_int(&w, p->time_ms);
+	if (p->total > 0)
+		jsonw_int(&w, p->total);
+	jsonw_close(&w);
+}
+
+void message_metrics_put(const struct message_metrics *m, struct buf *out)
+{
+	struct buf own;
+	struct jsonw w;
+
+	buf_init(&own, FRAME_MAX_PAYLOAD);
+	for (size_t i = 0; i < m->nsamples; i++)
+		message_point_put(&m->samples[i], &own);
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	wire_write(&metrics_table, m, &w);
+	jsonw_key(&w, "samples");
+	jsonw_open(&w, '[');
+	jsonw_raw(&w, m->encoded.n > 0 ? m->encoded : buf_str(&own));
+	jsonw_close(&w);
+	jsonw_close(&w);
+	out->overflow |= own.overflow;
+	buf_release(&own);
+}
+
+static bool point_from(const struct doc *d, struct message_point *ret)
+{
+	if (d->type != DOC_ARRAY || d->array.n < 4 || d->array.n > 5)
+		return false;
+	struct doc *const *v = d->array.v;
+	bool has_total = d->array.n == 5;
+
+	if (v[0]->type != DOC_STRING || !number_of(v[1], &ret->value) || v[2]->type != DOC_INT ||
+	    v[3]->type != DOC_INT || (has_total && v[4]->type != DOC_INT))
+		return false;
+	ret->name = v[0]->s;
+	ret->step = v[2]->i;
+	ret->time_ms = v[3]->i;
+	ret->total = has_total ? v[4]->i : 0;
+	return true;
+}
+
+int message_metrics_get(struct str json, struct arena *a, struct message_metrics *ret,
+			struct err *err)
+{
+	const struct doc *d;
+
+	if (wire_parse(&metrics_table, json, a, &d, err) < 0 ||
+	    wire_read(&metrics_table, d, a, ret, err) < 0)
+		return -1;
+	if (ret->to < ret->from)
+		return err_set(err, ERR_PROTOCOL, "metrics: key 'to' must not be below 'from'");
+	const struct doc *list = doc_array(d, "samples");
+
+	if (!list)
+		return err_set(err, ERR_PROTOCOL, "metrics: key 'samples' must be a list");
+	ret->nsamples = list->array.n;
+	ret->samples = arena_array(a, struct message_point, list->array.n + 1);
+	for (size_t i = 0; i < list->array.n; i++)
+		if (!point_from(list->array.v[i], &ret->samples[i]))
+			return err_set(
+				err, ERR_PROTOCOL,
+				"metrics: samples[%zu] must be [name, value, step, time, total?]",
+				i);
+	return 0;
+}
+
+TABLE(sample, message_sample, {MEMBER(message_sample, time_ms), .type = WIRE_INT});
+
+void message_sample_put(const struct message_sample *m, struct buf *out)
+{
+	struct jsonw w;
+
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	wire_write(&sample_table, m, &w);
+	jsonw_key(&w, "values");
+	jsonw_open(&w, '{');
+	for (size_t i = 0; i < m->nvalues; i++) {
+		jsonw_key_str(&w, m->values[i].name);
+		jsonw_double(&w, m->values[i].value);
+	}
+	jsonw_close(&w);
+	jsonw_close(&w);
+}
+
+int message_sample_get(struct str json, struct arena *a, struct message_sample *ret,
+		       struct err *err)
+{
+	const struct doc *d;
+
+	if (wire_parse(&sample_table, json, a, &d, err) < 0 ||
+	    wire_read(&sample_table, d, a, ret, err) < 0)
+		return -1;
+	const struct doc *values = doc_table(d, "values");
+
+	if (!values)
+		return err_set(err, ERR_PROTOCOL, "sample: key 'values' must be an object");
+	ret->nvalues = values->table.n;
+	ret->values = arena_array(a, struct message_value, values->table.n + 1);
+	for (size_t i = 0; i < values->table.n; i++) {
+		ret->values[i].name = values->table.v[i].key;
+		if (!number_of(values->table.v[i].value, &ret->values[i].value))
+			return err_set(err, ERR_PROTOCOL,
+				       "sample: key 'values' must be an object of numbers");
+	}
+	return 0;
+}
+
+/* ---- what a master says ---- */
+
+TABLE(welcome, message_welcome,
+      {MEMBER(message_welcome, lease_ms), .type = WIRE_INT, .max = MAX_MS},
+      {MEMBER(message_welcome, acks), .type = WIRE_OFFSETS},
+      {MEMBER(message_welcome, scanned), .type = WIRE_OFFSETS});
+MESSAGE(welcome, message_welcome)
+
+TABLE(refuse, message_refuse, {MEMBER(message_refuse, kind), .type = WIRE_KIND_OPEN},
+      {MEMBER(message_refuse, reason), .type = WIRE_TEXT, .optional = true, .default_text = ""});
+MESSAGE(refuse, message_refuse)
+
+TABLE(source, message_source, {MEMBER(message_source, path), .type = WIRE_TEXT},
+      {MEMBER(message_source, sha256), .type = WIRE_TEXT});
+
+TABLE(data, message_data, {MEMBER(message_data, src), .type = WIRE_TEXT},
+      {MEMBER(message_data, path), .type = WIRE_TEXT},
+      {MEMBER(message_data, shard_index), .type = WIRE_INT, .max = MAX_SHARDS, .optional = true},
+      {MEMBER(message_data, shard_count), .type = WIRE_INT, .min = 1, .max = MAX_SHARDS,
+       .optional = true, .fallback = 1});
+
+TABLE(metric, message_metric, {MEMBER(message_metric, name), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_metric, pattern), .type = WIRE_TEXT});
+
+#define OPTIONAL_TEXT .type = WIRE_TEXT, .optional = true, .default_text = ""
+
+TABLE(inputs, message_inputs,
+      {MEMBER(message_inputs, source), .type = WIRE_TABLE, .sub = &source_table, .optional = true},
+      {MEMBER(message_inputs, data), COUNT(message_inputs, ndata), .type = WIRE_LIST,
+       .sub = &data_table, .optional = true},
+      {MEMBER(message_inputs, cwd), OPTIONAL_TEXT},
+      {MEMBER(message_inputs, argv0), .type = WIRE_TEXT},
+      {MEMBER(message_inputs, path), OPTIONAL_TEXT},
+      {MEMBER(message_inputs, address), OPTIONAL_TEXT},
+      {MEMBER(message_inputs, port), .type = WIRE_INT, .max = MAX_PORT, .optional = true},
+      {MEMBER(message_inputs, memory), .type = WIRE_INT, .optional = true},
+      {MEMBER(message_inputs, metrics), COUNT(message_inputs, nmetrics), .type = WIRE_LIST,
+       .sub = &metric_table, .optional = true},
+      {MEMBER(message_inputs, metric_prefix), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_inputs, sample_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true},
+      {MEMBER(message_inputs, keep), COUNT(message_inputs, nkeep), .type = WIRE_TEXTS,
+       .optional = true},
+      {MEMBER(message_inputs, output_dir), OPTIONAL_TEXT});
+
+void message_inputs_put(const struct message_inputs *m, struct buf *out)
+{
+	wire_put(&inputs_table, m, out);
+}
+
+int message_inputs_get(struct str json, struct arena *a, struct message_inputs *ret,
+		       struct err *err)
+{
+	if (wire_get(&inputs_table, json, a, ret, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ret->ndata; i++)
+		if (ret->data[i].shard_index >= ret->data[i].shard_count)
+			return err_set(err, ERR_PROTOCOL,
+				       "inputs: data[%zu]: key 'shard_index' must be below %d", i,
+				       (int)ret->data[i].shard_count);
+	return 0;
+}
+
+TABLE(start, message_start, {MEMBER(message_start, attempt), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_start, argv), COUNT(message_start, argc), .type = WIRE_TEXTS, .min = 1},
+      {MEMBER(message_start, env), COUNT(message_start, nenv), .type = WIRE_ENV},
+      {MEMBER(message_start, cwd), OPTIONAL_TEXT}, {MEMBER(message_start, hostfile), OPTIONAL_TEXT},
+      {MEMBER(message_start, machinefile), OPTIONAL_TEXT},
+      {MEMBER(message_start, address), OPTIONAL_TEXT},
+      {MEMBER(message_start, port), .type = WIRE_INT, .max = MAX_PORT, .optional = true},
+      {MEMBER(message_start, grace_ms), .type = WIRE_INT, .max = MAX_MS},
+      {MEMBER(message_start, memory), .type = WIRE_INT, .optional = true},
+      {MEMBER(message_start, deadline_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true});
+MESSAGE(start, message_start)
+
+TABLE(signal, message_signal, {MEMBER(message_signal, hurry), .type = WIRE_BOOL});
+MESSAGE(signal, message_signal)
+
+void message_ack_put(const struct message_ack *m, uint8_t out[static MESSAGE_ACK_BYTES])
+{
+	data_offset_put(out, m->stored);
+	data_offset_put(out + 8, m->looked);
+}
+
+int message_ack_get(struct str payload, struct message_ack *ret, struct err *err)
+{
+	struct str rest;
+
+	if (payload.n != MESSAGE_ACK_BYTES || !data_payload(payload, &ret->stored, &rest) ||
+	    !data_payload(rest, &ret->looked, &rest))
+		return err_set(err, ERR_PROTOCOL, "ack: must be two offsets");
+	return 0;
+}
+
+/* ---- what both say ---- */
+
+TABLE(bye, message_bye,
+      {MEMBER(message_bye, reason), .type = WIRE_TEXT, .optional = true, .default_text = ""});
+MESSAGE(bye, message_bye)

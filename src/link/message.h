@@ -1,0 +1,224 @@
+#pragma once
+/*
+ * message - the payloads of the link, one struct per frame, for both ends.
+ *
+ * message_X_put writes a payload, message_X_get reads it.  The tables of message.c say which keys a
+ * message has; docs/protocol.md says what they mean.  Reading is strict about the keys that it
+ * knows (ERR_PROTOCOL, naming frame and key) and ignores all others, so a key can be added
+ * without a new protocol version if it may be missing.  Everything that was read lives in the
+ * arena.  RELEASE, PING and PONG say nothing: MESSAGE_EMPTY.  DATA is in link/frame.h.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "base/str.h"
+#include "core/holds.h"
+#include "fmt/schema.h"
+#include "link/frame.h"
+
+struct arena;
+struct buf;
+
+#define MESSAGE_EMPTY "{}"
+#define MESSAGE_REASON 160 /* of the reason of an exit, NUL included */
+#define MESSAGE_MAX_GAPS 8
+/* The longest HELLO.  Until its hello is accepted a peer may send no longer frame. */
+#define MESSAGE_HELLO_MAX 4096
+
+/* A hole in a stream: bytes that could not be kept. */
+struct gap {
+	enum stream stream;
+	uint64_t offset, bytes; /* offset counts what was kept */
+};
+
+/* How an attempt ended: EXIT, HELLO.exit and the last record of the status file. */
+struct exit_report {
+	int attempt;
+	int code;   /* -1: did not exit by itself */
+	int signal; /* 0: none */
+	bool oom;
+	enum err_kind kind; /* ERR_NONE: the job's own doing */
+	char reason[MESSAGE_REASON];
+	uint64_t streams[STREAMS]; /* final lengths */
+	struct gap gaps[MESSAGE_MAX_GAPS];
+	size_t ngaps;
+};
+void message_exit_put(const struct exit_report *m, struct buf *out);
+int message_exit_get(struct str json, struct arena *a, struct exit_report *ret, struct err *err);
+/* Joined with "; "; what does not fit is cut. */
+void exit_add_reason(struct exit_report *e, const char *text);
+
+/* ---- from the agent ---- */
+
+struct message_hello {
+	int64_t proto; /* LINK_PROTO */
+	const char *run, *node, *token, *boot_id;
+	int64_t pid;
+	const char *version;
+	int attempt; /* 0: none */
+	enum holds holds;
+	uint64_t streams[STREAMS];	/* bytes spooled so far */
+	const struct exit_report *exit; /* NULL: has not ended */
+};
+void message_hello_put(const struct message_hello *m, struct buf *out);
+/* Another protocol version is ERR_UNAVAILABLE, whatever its other keys are. */
+int message_hello_get(struct str json, struct arena *a, struct message_hello *ret, struct err *err);
+
+struct message_ready {
+	bool ok;
+	enum err_kind kind; /* if not ok */
+	const char *reason;
+};
+void message_ready_put(const struct message_ready *m, struct buf *out);
+int message_ready_get(struct str json, struct arena *a, struct message_ready *ret, struct err *err);
+
+struct message_started {
+	int attempt;
+	int64_t pid; /* 0: it ended before its pid was known */
+};
+void message_started_put(const struct message_started *m, struct buf *out);
+int message_started_get(struct str json, struct arena *a, struct message_started *ret,
+			struct err *err);
+
+struct message_serving {
+	int attempt;
+};
+void message_serving_put(const struct message_serving *m, struct buf *out);
+int message_serving_get(struct str json, struct arena *a, struct message_serving *ret,
+			struct err *err);
+
+/* One figure of METRICS.  The name may be anything that a job prints: whoever stores it judges it. */
+struct message_point {
+	struct str name;
+	double value;	 /* NAN: was no finite number */
+	int64_t step;	 /* -1: none */
+	int64_t time_ms; /* wall clock */
+	int64_t total;	 /* steps in all; 0: not known */
+};
+/* Append one figure to the text that message_metrics.encoded points to. */
+void message_point_put(const struct message_point *p, struct buf *encoded);
+
+struct message_metrics {
+	uint64_t from, to; /* of the stream */
+	uint64_t bad;	   /* figures that were none */
+	struct message_point *samples;
+	size_t nsamples;
+	/* For writing, instead of samples: what message_point_put made. */
+	struct str encoded;
+};
+void message_metrics_put(const struct message_metrics *m, struct buf *out);
+int message_metrics_get(struct str json, struct arena *a, struct message_metrics *ret,
+			struct err *err);
+
+struct message_value {
+	struct str name;
+	double value; /* NAN: was no finite number */
+};
+struct message_sample {
+	int64_t time_ms; /* wall clock */
+	struct message_value *values;
+	size_t nvalues;
+};
+void message_sample_put(const struct message_sample *m, struct buf *out);
+int message_sample_get(struct str json, struct arena *a, struct message_sample *ret,
+		       struct err *err);
+
+struct message_collected {
+	uint64_t files, bytes;
+	const char *error; /* NULL: none */
+};
+void message_collected_put(const struct message_collected *m, struct buf *out);
+int message_collected_get(struct str json, struct arena *a, struct message_collected *ret,
+			  struct err *err);
+
+/* ---- from the master ---- */
+
+struct message_welcome {
+	int64_t lease_ms; /* 0: no lease */
+	uint64_t acks[STREAMS], scanned[STREAMS];
+};
+void message_welcome_put(const struct message_welcome *m, struct buf *out);
+int message_welcome_get(struct str json, struct arena *a, struct message_welcome *ret,
+			struct err *err);
+
+struct message_refuse {
+	enum err_kind kind; /* ERR_NONE: one that is not known here */
+	const char *reason;
+};
+void message_refuse_put(const struct message_refuse *m, struct buf *out);
+int message_refuse_get(struct str json, struct arena *a, struct message_refuse *ret,
+		       struct err *err);
+
+struct message_source {
+	const char *path, *sha256;
+};
+struct message_data {
+	const char *src, *path;
+	int64_t shard_index, shard_count; /* count 1: everything */
+};
+struct message_metric {
+	const char *name; /* NULL: a group of the pattern gives it */
+	const char *pattern;
+};
+struct message_inputs {
+	const struct message_source *source; /* NULL: none */
+	struct message_data *data;
+	size_t ndata;
+	const char *cwd; /* "": the work directory */
+	const char *argv0, *path;
+	const char *address;
+	int port;	 /* 0: none */
+	uint64_t memory; /* 0: no limit */
+	struct message_metric *metrics;
+	size_t nmetrics;
+	const char *metric_prefix; /* NULL: the default */
+	int64_t sample_ms;	   /* 0: none */
+	const char **keep;
+	size_t nkeep;
+	const char *output_dir; /* "": nowhere */
+};
+void message_inputs_put(const struct message_inputs *m, struct buf *out);
+int message_inputs_get(struct str json, struct arena *a, struct message_inputs *ret,
+		       struct err *err);
+
+struct message_start {
+	int attempt;
+	const char **argv; /* NULL-terminated, at least one */
+	size_t argc;
+	struct env_pair *env;
+	size_t nenv;
+	const char *cwd;	 /* "": the work directory */
+	const char *hostfile;	 /* text; "": none */
+	const char *machinefile; /* the same for MPICH and Intel MPI */
+	const char *address;
+	int port;
+	int64_t grace_ms;
+	uint64_t memory;     /* 0: no limit */
+	int64_t deadline_ms; /* left to run; 0: no limit */
+};
+void message_start_put(const struct message_start *m, struct buf *out);
+int message_start_get(struct str json, struct arena *a, struct message_start *ret, struct err *err);
+
+struct message_signal {
+	bool hurry;
+};
+void message_signal_put(const struct message_signal *m, struct buf *out);
+int message_signal_get(struct str json, struct arena *a, struct message_signal *ret,
+		       struct err *err);
+
+/* ACK is not JSON. */
+#define MESSAGE_ACK_BYTES 16
+struct message_ack {
+	uint64_t stored, looked; /* bytes on disk; bytes whose metrics are taken */
+};
+void message_ack_put(const struct message_ack *m, uint8_t out[static MESSAGE_ACK_BYTES]);
+int message_ack_get(struct str payload, struct message_ack *ret, struct err *err);
+
+/* ---- from either ---- */
+
+struct message_bye {
+	const char *reason; /* "": none was given */
+};
+void message_bye_put(const struct message_bye *m, struct buf *out);
+int message_bye_get(struct str json, struct arena *a, struct message_bye *ret, struct err *err);
