@@ -5,7 +5,7 @@
  * hello, proven by the node's token.  A newer connection of the same node
  * replaces the older one.
  */
-#include "master/internal.h"
+#include "master/agents.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +19,11 @@
 #include "base/log.h"
 #include "link/conn.h"
 #include "link/message.h"
+#include "master/internal.h"
+#include "master/messages.h"
+#include "master/round.h"
+#include "master/runs.h"
+#include "master/streams.h"
 #include "net/digest.h"
 #include "spec/job.h"
 #include "sys/loop.h"

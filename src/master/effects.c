@@ -1,5 +1,5 @@
 /* Effects out: resources to their driver on a worker, nodes to their agent. */
-#include "master/internal.h"
+#include "master/effects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,14 @@
 #include "base/err.h"
 #include "driver/driver.h"
 #include "link/message.h"
+#include "master/agents.h"
+#include "master/internal.h"
 #include "master/listen.h"
+#include "master/messages.h"
+#include "master/round.h"
+#include "master/runs.h"
+#include "master/upkeep/finish.h"
+#include "master/upkeep/trash.h"
 #include "sys/worker.h"
 
 struct driver_call {
@@ -170,8 +177,7 @@ void effect_do(struct live_run *lr, const struct effect *fx)
 		return;
 	case FX_ENDED:
 		lr->ended = true;
-		lr->m->trash_runs++;
-		trash_look(lr->m, false);
+		trash_run_ended(lr->m->trash);
 		store_ballast_ease(
 			lr->m->store); /* its records are small, and are the last of it */
 		run_write_files(lr);

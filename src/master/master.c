@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,15 +24,25 @@
 #include "base/path.h"
 #include "base/rand.h"
 #include "link/conn.h"
+#include "master/agents.h"
+#include "master/api/api.h"
 #include "master/api/auth.h"
+#include "master/api/watch.h"
 #include "master/internal.h"
 #include "master/listen.h"
 #include "master/api/sse.h"
+#include "master/round.h"
+#include "master/runs.h"
+#include "master/upkeep/feed.h"
+#include "master/upkeep/records.h"
+#include "master/upkeep/reports.h"
+#include "master/upkeep/space.h"
+#include "master/upkeep/trash.h"
 #include "net/http_server.h"
 #include "sys/loop.h"
 #include "sys/worker.h"
 
-#define IDLE_LOOK_MS 1000
+#define IDLE_CHECK_MS 1000
 #define LOCAL_SPREAD 0x00fc0000u /* of addresses, over which masters of one machine begin */
 
 static void on_tick(void *ctx)
@@ -51,17 +60,17 @@ static void on_tick(void *ctx)
 	tick_rearm(m);
 }
 
-static void on_idle_look(void *ctx)
+static void on_idle_check(void *ctx)
 {
 	struct master *m = ctx;
 	size_t active = runs_active(m);
 
-	trash_look(m, !active);
-	space_look(m);
-	if (active || !list_empty(&m->watchers) || sse_viewers(m) || workers_pending(m->workers) ||
-	    m->reports_due.n)
+	trash_sweep(m->trash, !active);
+	space_check(m->space);
+	if (active || watch_streams(m->watch) || sse_viewers(m->sse) ||
+	    workers_pending(m->workers) || reports_waiting(m->reports))
 		m->last_busy_ms = master_now(m);
-	auth_tick(m);
+	auth_tick(m->auth);
 	if (!active && m->stopping) {
 		loop_stop(m->loop);
 		return;
@@ -71,9 +80,9 @@ static void on_idle_look(void *ctx)
 		loop_stop(m->loop);
 		return;
 	}
-	loop_timer_set(m->idle, m->stopping		    ? 20
-				: m->idle_ms < IDLE_LOOK_MS ? m->idle_ms
-							    : IDLE_LOOK_MS);
+	loop_timer_set(m->idle, m->stopping		     ? 20
+				: m->idle_ms < IDLE_CHECK_MS ? m->idle_ms
+							     : IDLE_CHECK_MS);
 }
 
 static void on_stop_signal(void *ctx, int signo)
@@ -151,9 +160,7 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	m->next_local = 0x7f010001u + (uint32_t)(rand_u64() % LOCAL_SPREAD) / 256 * 256;
 	list_init(&m->agents);
 	list_init(&m->rounds);
-	list_init(&m->watchers);
 	m->runs = map_new();
-	m->trash_runs = 1; /* an earlier master may have left some */
 	if (store_open(m->home, &m->store, err) < 0)
 		return -1;
 	if (make_runs_dir(m, err) < 0)
@@ -165,22 +172,29 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	m->workers = workers_new(m->loop, MASTER_WORKERS);
 	struct http_limits limits = {.max_connections = listen_max_connections()};
 	m->http = http_server_new(m->loop, &limits, &api_handler, m);
-	sse_open(m);
+	m->sse = sse_new(m);
+	m->watch = watch_new(m->loop);
+	m->feeder = feeder_new(m->loop, m->store);
+	m->reports = reports_new(m);
+	m->records = records_new(m);
+	m->space = space_new(m);
+	m->trash = trash_new(m);
 	m->tick = loop_timer_new(m->loop, on_tick, m);
-	m->idle = loop_timer_new(m->loop, on_idle_look, m);
+	m->idle = loop_timer_new(m->loop, on_idle_check, m);
 	loop_on_signal(m->loop, SIGTERM, on_stop_signal, m);
 	loop_on_signal(m->loop, SIGINT, on_stop_signal, m);
 	loop_on_signal(m->loop, SIGCHLD, on_child, m);
 	loop_after_round(m->loop, round_end, m);
 	if (!m->background)
 		keep_log(m);
-	if (auth_open(m, err) < 0)
+	m->auth = auth_new(m, err);
+	if (!m->auth)
 		return -1;
 	if (runs_resume(m, err) < 0)
 		return err_wrap(err, "take up the runs of '%s'", m->home);
 	if (listen_all(m, o, err) < 0)
 		return -1;
-	loop_soon(m->loop, records_look, m);
+	records_check(m->records);
 	return 0;
 }
 
@@ -191,19 +205,22 @@ static void master_close(struct master *m)
 
 	if (m->workers)
 		m->workers = workers_free(m->workers); /* every answer is in */
-	m->reporter = workers_free(m->reporter);
-	reports_close(m);
+	m->feeder = feeder_free(m->feeder);
 	if (m->loop && !m->exit_code)
 		round_end(m);
-	auth_close(m);
-	sse_close(m);
+	m->auth = auth_free(m->auth);
+	m->sse = sse_free(m->sse);
+	m->watch = watch_free(m->watch);
 	if (m->runs) {
-		watch_free(m);
 		agents_free(m);
 		for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
 			live_run_free(value);
 		map_free(m->runs);
 	}
+	reports_free(m->reports);
+	records_free(m->records);
+	space_free(m->space);
+	trash_free(m->trash);
 	http_server_free(m->http);
 	listen_close(m);
 	listener_free(m->link_listener);
@@ -211,7 +228,6 @@ static void master_close(struct master *m)
 	loop_timer_free(m->idle);
 	loop_free(m->loop);
 	store_close(m->store);
-	vec_release(&m->unwritten);
 	free(m->home);
 }
 
@@ -229,7 +245,7 @@ int master_main(const struct master_options *o)
 		m.exit_code = err_exit_code(err.kind);
 	} else {
 		log_info("regatta %s on %s, pid %d", REGATTA_VERSION, m.home, (int)getpid());
-		loop_timer_set(m.idle, m.idle_ms < IDLE_LOOK_MS ? m.idle_ms : IDLE_LOOK_MS);
+		loop_timer_set(m.idle, m.idle_ms < IDLE_CHECK_MS ? m.idle_ms : IDLE_CHECK_MS);
 		round_end(&m);
 		loop_run(m.loop);
 	}

@@ -1,5 +1,4 @@
-/* INPUTS and START of a node, made from job, plan and strategy. */
-#include "master/internal.h"
+#include "master/messages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "link/message.h"
+#include "master/internal.h"
+#include "master/runs.h"
 #include "spec/job.h"
 #include "strategy/strategy.h"
 

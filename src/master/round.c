@@ -4,7 +4,7 @@
  * Rows that change several times in a round are written once.  If the commit
  * fails nothing is handed out and the master leaves: a restart re-reads the truth.
  */
-#include "master/internal.h"
+#include "master/round.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "master/api/api.h"
 #include "master/api/sse.h"
+#include "master/api/watch.h"
+#include "master/effects.h"
+#include "master/internal.h"
+#include "master/runs.h"
+#include "master/streams.h"
 #include "sys/loop.h"
 
 void master_fatal(struct master *m, const struct err *err)
@@ -41,7 +47,7 @@ static void add_event(struct live_run *lr, const char *kind, int node, const cha
 		master_fatal(lr->m, &err);
 	} else {
 		row.seq = lr->last_seq;
-		sse_event(lr, store_last_event(lr->m->store), &row);
+		sse_event(lr->m->sse, lr, store_last_event(lr->m->store), &row);
 	}
 	round_mark(lr);
 }
@@ -207,7 +213,7 @@ void round_end(void *ctx)
 		list_remove(pos);
 		list_append(&done, pos);
 	}
-	sse_committed(m);
+	sse_committed(m->sse);
 	while (!list_empty(&done)) {
 		struct live_run *lr = list_item(done.next, struct live_run, in_round);
 		struct effects fx = lr->fx;
@@ -221,7 +227,7 @@ void round_end(void *ctx)
 		for (size_t i = 0; i < fx.n; i++)
 			effect_do(lr, &fx.v[i]);
 		effects_release(&fx);
-		watch_changed(lr);
+		watch_changed(m->watch, lr);
 		lr->busy--;
 		live_run_done(lr);
 	}

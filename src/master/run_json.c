@@ -1,5 +1,4 @@
-/* A run as the API shows it.  These shapes only grow. */
-#include "master/internal.h"
+#include "master/run_json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +11,8 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "fmt/jsonw.h"
+#include "master/internal.h"
+#include "master/streams.h"
 #include "metrics/stats.h"
 #include "spec/job.h"
 #include "store/logfile.h"
@@ -511,4 +512,26 @@ void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool
 	}
 	jsonw_close(&w);
 	jsonw_close(&w);
+}
+
+void event_members(const struct live_run *lr, const struct event_row *row, struct jsonw *w)
+{
+	jsonw_kint(w, "seq", row->seq);
+	jsonw_kint(w, "time_ms", row->time_ms);
+	jsonw_kz(w, "kind", row->kind);
+	if (row->node >= 0 && row->node < lr->plan.crew.n)
+		jsonw_kz(w, "node", lr->plan.crew.members[row->node].name);
+	if (row->text && row->text[0])
+		jsonw_kz(w, "text", row->text);
+}
+
+void event_to_json(const struct live_run *lr, const struct event_row *row, struct buf *out)
+{
+	struct jsonw w;
+
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	event_members(lr, row, &w);
+	jsonw_close(&w);
+	buf_addc(out, '\n');
 }

@@ -3,7 +3,7 @@
  * looks at them.  A run is always built from its row, so that a fresh submit and
  * a restart take the same path.
  */
-#include "master/internal.h"
+#include "master/runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +23,13 @@
 #include "base/rand.h"
 #include "fmt/doc.h"
 #include "fmt/schema.h"
+#include "master/agents.h"
+#include "master/internal.h"
+#include "master/messages.h"
+#include "master/round.h"
+#include "master/streams.h"
+#include "master/upkeep/space.h"
+#include "master/upkeep/trash.h"
 #include "net/digest.h"
 #include "plan/plan.h"
 #include "spec/job.h"
@@ -428,7 +435,7 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 		return *ret ? 0 : -1;
 	}
 
-	if (space_for_run(m, err) < 0)
+	if (space_for_run(m->space, err) < 0)
 		return -1;
 	struct live_run *lr = live_run_new(m);
 	lr->row.request_id = arena_strdup(lr->arena, request_id);
@@ -471,7 +478,7 @@ static int remove_blob(const struct live_run *lr, struct err *err)
 	if (store_source_used(lr->m->store, sha256, lr->row.no, &used, err) < 0)
 		return -1;
 	CLEANUP(freep) char *path = xasprintf("%s/blobs/%s", lr->m->home, sha256);
-	return used ? 0 : trash_put(lr->m, path, sha256, err);
+	return used ? 0 : trash_put(lr->m->trash, path, sha256, err);
 }
 
 /* There may be a great many files: only their names' place changes here. */
@@ -479,7 +486,7 @@ static int remove_dir(const struct live_run *lr, struct err *err)
 {
 	CLEANUP(freep) char *name = xasprintf("%s.%lld", lr->row.id, (long long)lr->row.no);
 
-	return trash_put(lr->m, lr->dir, name, err);
+	return trash_put(lr->m->trash, lr->dir, name, err);
 }
 
 int runs_remove(struct live_run *lr, struct err *err)
@@ -503,7 +510,7 @@ int runs_remove(struct live_run *lr, struct err *err)
 	if (store_run_remove(st, lr->row.no, err) < 0)
 		return -1;
 	int rc = store_commit(st, err);
-	trash_look(m, false);
+	trash_sweep(m->trash, false);
 	return rc;
 }
 

@@ -5,7 +5,7 @@
  * then are they acknowledged.  Samples ride in the round's transaction together
  * with how far the stream has been looked at, so that each counts once.
  */
-#include "master/internal.h"
+#include "master/streams.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +21,10 @@
 #include "base/path.h"
 #include "link/conn.h"
 #include "link/message.h"
+#include "master/agents.h"
+#include "master/internal.h"
+#include "master/round.h"
+#include "master/runs.h"
 #include "metrics/stats.h"
 #include "spec/job.h"
 #include "store/logfile.h"

@@ -15,10 +15,14 @@
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "link/layout.h"
+#include "master/api/login.h"
 #include "master/api/sse.h"
+#include "master/api/tokens.h"
+#include "master/runs.h"
 #include "sys/loop.h"
 #include "web/page.h"
 
+#define ANSWER_MAX (1u << 20)
 #define ERROR_MAX_BYTES (256 * 1024)
 #define PATH_MAX_PARTS 8
 
@@ -99,6 +103,31 @@ static int status_of(enum err_kind kind)
 void api_reply_json(struct api_call *c, int status, const struct buf *body)
 {
 	http_reply(c->x, status, "application/json", buf_str(body));
+}
+
+void api_answer_begin(struct jsonw *w, struct buf *text)
+{
+	buf_init(text, ANSWER_MAX);
+	jsonw_init(w, text);
+	jsonw_open(w, '{');
+}
+
+void api_answer_end(struct api_call *c, int status, struct jsonw *w)
+{
+	jsonw_close(w);
+	buf_addc(w->out, '\n');
+	api_reply_json(c, status, w->out);
+	buf_release(w->out);
+}
+
+int api_read_body(struct api_call *c, struct doc **ret, struct err *err)
+{
+	*ret = NULL;
+	if (c->req->body.n && json_parse(c->req->body, c->arena, ret, err) < 0)
+		return err_wrap(err, "request body");
+	if (*ret && (*ret)->type != DOC_TABLE)
+		return err_set(err, ERR_INVALID, "request body: a JSON object is expected");
+	return 0;
 }
 
 static void reply_error(struct api_call *c, int status, const struct err *err)

@@ -5,6 +5,10 @@
 #include "master/internal.h"
 #include "net/http_server.h"
 
+struct jsonw;
+
+extern const struct http_handler api_handler;
+
 #define API_MAX_PARAMS 2
 
 struct api_call {
@@ -35,6 +39,11 @@ struct api_route {
 
 /* The run of the first parameter; give it back with live_run_done(). */
 struct live_run *api_run(struct api_call *c, struct err *err);
+/* An empty body is NULL. */
+int api_read_body(struct api_call *c, struct doc **ret, struct err *err);
+/* An object as the answer: begin it, add members, end it. */
+void api_answer_begin(struct jsonw *w, struct buf *text);
+void api_answer_end(struct api_call *c, int status, struct jsonw *w);
 void api_reply_json(struct api_call *c, int status, const struct buf *body);
 /* For an answer that comes after the handler's return. */
 void api_reply_error(struct http_exchange *x, const struct err *err);
@@ -42,6 +51,8 @@ void api_reply_error(struct http_exchange *x, const struct err *err);
 /* runs.c */
 int api_runs_list(struct api_call *c, struct err *err);
 int api_run_submit(struct api_call *c, struct err *err);
+/* The run is committed, or cannot be: answers lr->answer. */
+void api_run_stored(struct live_run *lr, const struct err *why_not);
 int api_run_get(struct api_call *c, struct err *err);
 int api_run_watch(struct api_call *c, struct err *err);
 int api_run_events(struct api_call *c, struct err *err);

@@ -1,18 +1,23 @@
 #pragma once
 /*
- * auth - who calls, and what they may do.
+ * auth - who calls over which way, and what they may do.
  *
  * Over the unix socket the caller is the user who owns the master: admin.  Over TCP
  * a caller shows a token (of the user, in $REGATTA_HOME/token, or one made for a
- * purpose, with a scope and perhaps an end) or the cookie of a session.
+ * purpose, with a scope and perhaps an end: tokens.h) or the cookie of a session (login.h).  A
+ * wrong one costs its address one of a few tries a second.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/str.h"
 
 struct api_call;
+struct doc;
 struct err;
+struct limiter;
+struct logins;
 struct master;
+struct tokens;
 
 /* Who may call a route, and what a caller may do: each includes those before it.  There is no
  * default: a route without a class does not compile. */
@@ -25,27 +30,32 @@ enum api_auth {
 const char *scope_name(enum api_auth scope);
 bool scope_from(struct str name, enum api_auth *ret);
 
-#define AUTH_MAX_TOKENS 1000
-#define AUTH_MAX_NAME 64
+struct auth {
+	struct tokens *tokens;
+	struct logins *logins;
+	struct limiter *failures;
+};
 
-/* Reads the tokens; makes the user's own if there is none. */
-int auth_open(struct master *m, struct err *err);
-void auth_close(struct master *m);
-/* From the loop, every second or so: ends what is over, writes down when tokens were used. */
-void auth_tick(struct master *m);
+struct auth *auth_new(struct master *m, struct err *err);
+struct auth *auth_free(struct auth *a); /* NULL is allowed */
+/* From the loop, every second or so. */
+void auth_tick(struct auth *a);
 /* What the caller may do, of a route that needs `need`.  0: refused; err and *ret_status say
  * why.  c->holder tells which token or session it was. */
 enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status, struct err *err);
+/* A wrong secret came from the caller's address; false: too many did. */
+bool auth_failed(const struct api_call *c);
 
-/* Both in one pointer, kept with the exchange. */
+/* Holders: the user's own token is 0, other tokens have even numbers, sessions odd ones. */
+uint32_t auth_token_holder(uint32_t number);
+uint32_t auth_session_holder(uint32_t serial);
+/* A stream is not to outlive what it was opened with. */
+void auth_cut_streams(struct master *m, uint32_t holder);
+/* Scope and holder in one pointer, kept with the exchange. */
 void *auth_user(enum api_auth scope, uint32_t holder);
 enum api_auth auth_user_scope(const void *user);
 
-/* Handlers. */
+/* The member "scope" of a request: at most what the caller has. */
+int auth_read_scope(const struct api_call *c, const struct doc *body, struct str fallback,
+		    enum api_auth *ret, struct err *err);
 int api_me(struct api_call *c, struct err *err);
-int api_login_code(struct api_call *c, struct err *err);
-int api_login(struct api_call *c, struct err *err);
-int api_logout(struct api_call *c, struct err *err);
-int api_tokens_list(struct api_call *c, struct err *err);
-int api_token_new(struct api_call *c, struct err *err);
-int api_token_revoke(struct api_call *c, struct err *err);

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "link/frame.h"
+#include "master/runs.h"
 #include "store/logfile.h"
 
 #define TEXT "text/plain; charset=utf-8"

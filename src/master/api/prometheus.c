@@ -136,7 +136,7 @@ int api_prometheus(struct api_call *c, struct err *err)
 	single(&out, "regatta_http_connections", "gauge", "Open connections of the API.",
 	       http_server_connections(m->http));
 	single(&out, "regatta_event_viewers", "gauge", "Open event streams of all runs.",
-	       sse_viewers(m));
+	       sse_viewers(m->sse));
 	single(&out, "regatta_log_bytes_total", "counter",
 	       "Bytes of job output stored by this master.", (double)m->log_bytes);
 	single(&out, "regatta_samples_total", "counter",

@@ -10,18 +10,64 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "fmt/jsonw.h"
+#include "master/runs.h"
 #include "master/upkeep/feed.h"
+#include "master/upkeep/finish.h"
 #include "master/upkeep/reports.h"
 #include "report/comparison.h"
 
 #define ANSWER_MAX_BYTES (64u << 20)
 #define MAX_METRIC_NAMES 64 /* a query has no more pairs */
 
+/* Takes over fd. */
+static void reply_file(struct http_exchange *x, enum report_want want, int fd, int64_t size)
+{
+	bool table = want == REPORT_TABLE;
+
+	if (table)
+		http_add_header(x, "Content-Disposition", "attachment; filename=\"metrics.csv\"");
+	http_reply_file(x, 200, table ? "text/csv; charset=utf-8" : "text/html; charset=utf-8", fd,
+			0, size);
+}
+
+static void reply_names(struct http_exchange *x, const struct report_result *r)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct jsonw w;
+
+	buf_init(&text, 64u << 10);
+	jsonw_init(&w, &text);
+	jsonw_open(&w, '{');
+	jsonw_kz(&w, "id", r->run_id);
+	jsonw_kz(&w, "dir", r->dir);
+	jsonw_key(&w, "files");
+	jsonw_open(&w, '[');
+	jsonw_z(&w, report_file_name(REPORT_PAGE));
+	jsonw_z(&w, report_file_name(REPORT_TABLE));
+	jsonw_z(&w, "summary.json");
+	jsonw_close(&w);
+	jsonw_close(&w);
+	buf_addc(&text, '\n');
+	http_reply(x, 200, "application/json", buf_str(&text));
+}
+
+static void report_made(void *ctx, const struct report_result *r)
+{
+	struct http_exchange *x = ctx;
+
+	if (r->err->kind != ERR_NONE)
+		api_reply_error(x, r->err);
+	else if (r->want == REPORT_BOTH)
+		reply_names(x, r);
+	else
+		reply_file(x, r->want, r->fd, r->size);
+}
+
 /* A file that the end of the run left is the answer. */
 static bool reply_made(struct api_call *c, const struct live_run *lr, enum report_want want)
 {
-	CLEANUP(freep)
-	char *path = path_join(lr->dir, want == REPORT_PAGE ? "report.html" : "metrics.csv");
+	CLEANUP(freep) char *path = path_join(lr->dir, report_file_name(want));
 	CLEANUP(close_fdp) int fd = -1;
 	struct stat sb;
 
@@ -30,7 +76,7 @@ static bool reply_made(struct api_call *c, const struct live_run *lr, enum repor
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode))
 		return false;
-	report_reply(c->x, want, TAKE_FD(fd), sb.st_size);
+	reply_file(c->x, want, TAKE_FD(fd), sb.st_size);
 	return true;
 }
 
@@ -44,7 +90,7 @@ static int answer(struct api_call *c, enum report_want want, struct err *err)
 	if (want == REPORT_BOTH)
 		run_write_records(lr);
 	if (want == REPORT_BOTH || !reply_made(c, lr, want))
-		rc = report_start(lr, want, c->x, err);
+		rc = reports_start(c->m->reports, lr, want, report_made, c->x, err);
 	live_run_done(lr);
 	return rc;
 }
@@ -164,11 +210,11 @@ int api_compare(struct api_call *c, struct err *err)
 	t->x = c->x;
 	const int64_t *series;
 	size_t n = comparison_series(t->c, &series);
-	feed_start(c->m, &(struct feed_job){.series = series,
-					    .nseries = n,
-					    .points = compare_points,
-					    .end = compare_end,
-					    .done = compare_done,
-					    .ctx = t});
+	feed_start(c->m->feeder, &(struct feed_job){.series = series,
+						    .nseries = n,
+						    .points = compare_points,
+						    .end = compare_end,
+						    .done = compare_done,
+						    .ctx = t});
 	return 0;
 }

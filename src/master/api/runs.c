@@ -12,6 +12,10 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "master/api/watch.h"
+#include "master/round.h"
+#include "master/run_json.h"
+#include "master/runs.h"
 #include "store/logfile.h"
 
 #define ANSWER_MAX_BYTES (64u << 20)
@@ -167,7 +171,7 @@ int api_run_watch(struct api_call *c, struct err *err)
 
 	if (!lr)
 		return -1;
-	watch_begin(lr, c->x, last);
+	watch_object(c->m->watch, lr, c->x, last);
 	return 0;
 }
 
@@ -181,7 +185,7 @@ int api_run_events(struct api_call *c, struct err *err)
 	struct live_run *lr = api_run(c, err);
 	if (!lr)
 		return -1;
-	events_begin(lr, c->x, after, follow);
+	watch_events(c->m->watch, lr, c->x, after, follow);
 	return 0;
 }
 
@@ -269,7 +273,7 @@ int api_run_log(struct api_call *c, struct err *err)
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)from);
 	http_add_header(c->x, "Regatta-Offset", text);
 	if (r.follow) {
-		log_follow_begin(lr, c->x, rank, r.stream, fd, from);
+		watch_log(c->m->watch, lr, c->x, rank, fd, from);
 		return 0;
 	}
 	int64_t len = (int64_t)(size - from);
@@ -369,7 +373,7 @@ int api_run_cleanup(struct api_call *c, struct err *err)
 		return err_set(err, ERR_CONFLICT, "run '%s' has not ended (%s): cancel it first",
 			       lr->row.id, run_phase_name(lr->core->phase));
 	}
-	if (lr->busy || run_watched(c->m, lr->row.no)) {
+	if (lr->busy || watch_has_run(c->m->watch, lr->row.no)) {
 		err_set(err, ERR_CONFLICT, "run '%s' is being watched: try again", lr->row.id);
 		live_run_done(lr);
 		return -1;

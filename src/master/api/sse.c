@@ -1,13 +1,3 @@
-/*
- * Server-sent events: one text for all viewers.
- *
- * Events are written down as they are added, sent after their commit, and at most
- * every FLUSH_MS, so that a viewer costs one write for a batch and nothing while
- * nothing happens.  Only a viewer that asks for the past (Last-Event-ID, after=) has
- * rows read for it, a chunk at a time, until it has caught up.  A viewer that does
- * not read is cut by the server when its queue is full; it comes back with the
- * number of the last event it saw.
- */
 #include "master/api/sse.h"
 
 #include <stdio.h>
@@ -18,6 +8,8 @@
 #include "base/clock.h"
 #include "fmt/jsonw.h"
 #include "master/api/api.h"
+#include "master/run_json.h"
+#include "master/runs.h"
 #include "sys/loop.h"
 
 #define FLUSH_MS 100
@@ -28,7 +20,7 @@
 #define KNOWN_RUNS 8 /* kept while a chunk is read */
 
 struct viewer {
-	struct master *m;
+	struct sse *sse;
 	struct http_exchange *x;
 	struct list in_viewers;
 	int64_t after; /* last event sent */
@@ -36,6 +28,7 @@ struct viewer {
 };
 
 struct sse {
+	struct master *m;
 	struct list viewers;
 	int n;
 	struct loop_timer *flush, *beat;
@@ -55,13 +48,7 @@ static void event_json(const struct live_run *lr, int64_t n, const struct event_
 	jsonw_init(&w, out);
 	jsonw_open(&w, '{');
 	jsonw_kz(&w, "run", lr->row.id);
-	jsonw_kint(&w, "seq", row->seq);
-	jsonw_kint(&w, "time_ms", row->time_ms);
-	jsonw_kz(&w, "kind", row->kind);
-	if (row->node >= 0 && row->node < lr->plan.crew.n)
-		jsonw_kz(&w, "node", lr->plan.crew.members[row->node].name);
-	if (row->text && row->text[0])
-		jsonw_kz(&w, "text", row->text);
+	event_members(lr, row, &w);
 	jsonw_kz(&w, "state", run_phase_name(lr->core->phase));
 	jsonw_close(&w);
 	buf_addz(out, "\n\n");
@@ -100,17 +87,17 @@ static struct live_run *run_of(struct catch_up *cu, int64_t no)
 	struct known_run *k = &cu->known[cu->nknown++ % KNOWN_RUNS];
 	forget(k);
 	k->no = no;
-	for (size_t i = 0; map_at(cu->v->m->runs, &i, &id, &value);)
+	for (size_t i = 0; map_at(cu->v->sse->m->runs, &i, &id, &value);)
 		if (((struct live_run *)value)->row.no == no)
 			return k->lr = value;
-	return k->lr = live_run_load(cu->v->m, no, NULL);
+	return k->lr = live_run_load(cu->v->sse->m, no, NULL);
 }
 
 static bool put_past(void *ctx, int64_t n, int64_t no, const struct event_row *row)
 {
 	struct catch_up *cu = ctx;
 
-	if (n > cu->v->m->sse->committed)
+	if (n > cu->v->sse->committed)
 		return false;
 	struct live_run *lr = run_of(cu, no);
 	if (lr)
@@ -123,11 +110,11 @@ static bool put_past(void *ctx, int64_t n, int64_t no, const struct event_row *r
 static void send_past(void *ctx)
 {
 	struct viewer *v = ctx;
-	struct sse *s = v->m->sse;
+	struct sse *s = v->sse;
 	struct catch_up cu = {.v = v};
 
 	buf_init(&cu.text, CATCH_UP_MAX);
-	store_all_events_each(v->m->store, v->after, CATCH_UP_EVENTS, put_past, &cu, NULL);
+	store_all_events_each(s->m->store, v->after, CATCH_UP_EVENTS, put_past, &cu, NULL);
 	for (int i = 0; i < KNOWN_RUNS; i++)
 		forget(&cu.known[i]);
 	if (cu.n < CATCH_UP_EVENTS && v->after < s->told)
@@ -154,8 +141,7 @@ static void reset_pending(struct sse *s)
 
 static void flush(void *ctx)
 {
-	struct master *m = ctx;
-	struct sse *s = m->sse;
+	struct sse *s = ctx;
 	struct str text = {s->pending.p, s->committed_bytes};
 	struct list *pos, *tmp;
 
@@ -184,23 +170,19 @@ static void flush(void *ctx)
 	s->committed_bytes = 0;
 }
 
-void sse_event(struct live_run *lr, int64_t n, const struct event_row *row)
+void sse_event(struct sse *s, struct live_run *lr, int64_t n, const struct event_row *row)
 {
-	struct sse *s = lr->m->sse;
-
 	if (!s || !s->n)
 		return;
 	event_json(lr, n, row, &s->pending);
 	s->lost = s->lost || s->pending.overflow;
 }
 
-void sse_committed(struct master *m)
+void sse_committed(struct sse *s)
 {
-	struct sse *s = m->sse;
-
-	if (!s || store_last_event(m->store) == s->committed)
+	if (!s || store_last_event(s->m->store) == s->committed)
 		return;
-	s->committed = store_last_event(m->store);
+	s->committed = store_last_event(s->m->store);
 	s->committed_bytes = s->pending.n;
 	if (!s->n) {
 		s->told = s->committed;
@@ -216,20 +198,20 @@ void sse_committed(struct master *m)
 
 static void beat(void *ctx)
 {
-	struct master *m = ctx;
+	struct sse *s = ctx;
 	struct list *pos, *tmp;
 
-	list_each_safe (pos, tmp, &m->sse->viewers)
+	list_each_safe (pos, tmp, &s->viewers)
 		http_stream_write(list_item(pos, struct viewer, in_viewers)->x,
 				  STR(": still here\n\n"));
-	if (m->sse->n)
-		loop_timer_set(m->sse->beat, BEAT_MS);
+	if (s->n)
+		loop_timer_set(s->beat, BEAT_MS);
 }
 
 static void viewer_free(struct viewer *v)
 {
 	list_remove(&v->in_viewers);
-	v->m->sse->n--;
+	v->sse->n--;
 	free(v);
 }
 
@@ -266,7 +248,7 @@ int api_events(struct api_call *c, struct err *err)
 	if (start_number(c, &after, err) < 0)
 		return -1;
 	struct viewer *v = xcalloc(1, sizeof(*v));
-	*v = (struct viewer){.m = c->m, .x = c->x, .after = after};
+	*v = (struct viewer){.sse = s, .x = c->x, .after = after};
 	if (!s->n++) {
 		s->told = s->committed;
 		reset_pending(s);
@@ -284,30 +266,30 @@ int api_events(struct api_call *c, struct err *err)
 	return 0;
 }
 
-int sse_viewers(const struct master *m)
+int sse_viewers(const struct sse *s)
 {
-	return m->sse ? m->sse->n : 0;
+	return s->n;
 }
 
-void sse_open(struct master *m)
+struct sse *sse_new(struct master *m)
 {
 	struct sse *s = xcalloc(1, sizeof(*s));
 
+	s->m = m;
 	list_init(&s->viewers);
 	buf_init(&s->pending, PENDING_MAX);
-	s->flush = loop_timer_new(m->loop, flush, m);
-	s->beat = loop_timer_new(m->loop, beat, m);
+	s->flush = loop_timer_new(m->loop, flush, s);
+	s->beat = loop_timer_new(m->loop, beat, s);
 	s->told = s->committed = store_last_event(m->store);
-	m->sse = s;
+	return s;
 }
 
-void sse_close(struct master *m)
+struct sse *sse_free(struct sse *s)
 {
-	struct sse *s = m->sse;
 	struct list *pos, *tmp;
 
 	if (!s)
-		return;
+		return NULL;
 	list_each_safe (pos, tmp, &s->viewers) {
 		struct viewer *v = list_item(pos, struct viewer, in_viewers);
 		http_stream_end(v->x);
@@ -317,5 +299,5 @@ void sse_close(struct master *m)
 	loop_timer_free(s->beat);
 	buf_release(&s->pending);
 	free(s);
-	m->sse = NULL;
+	return NULL;
 }

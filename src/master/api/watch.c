@@ -1,11 +1,4 @@
-/*
- * Streams to clients: a run's object on each change, its events, a log as it grows.
- *
- * Each watcher belongs to one run and keeps it in memory.  Nothing is added to what a
- * client has not taken yet: a slow one gets fewer objects, and events and logs at its own
- * pace.  One that takes nothing at all is cut by the server.
- */
-#include "master/internal.h"
+#include "master/api/watch.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +8,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "fmt/jsonw.h"
+#include "master/internal.h"
+#include "master/run_json.h"
+#include "master/runs.h"
 #include "net/http_server.h"
 #include "store/logfile.h"
 #include "sys/loop.h"
@@ -23,11 +18,19 @@
 #define OBJECT_MAX_BYTES (64u << 20)
 #define LOG_CHUNK (64 * 1024)
 #define EVENTS_AT_ONCE 500
+#define OBJECT_EVERY_MS 50 /* at most one object per run and watcher in this time */
 #define FOLLOW_EVERY_MS 50
 
 enum watch_kind { WATCH_OBJECT, WATCH_EVENTS, WATCH_LOG };
 
-struct watcher {
+struct watch {
+	struct loop *loop;
+	struct list watchers;
+	int n;
+};
+
+struct run_watcher {
+	struct watch *watch;
 	enum watch_kind kind;
 	struct live_run *lr;
 	struct http_exchange *x;
@@ -37,16 +40,16 @@ struct watcher {
 	bool follow, only_last;
 	int64_t after; /* event number */
 	int rank;
-	enum stream stream;
 	int fd;
 	uint64_t offset;
 };
 
-static void watcher_free(struct watcher *wt)
+static void watcher_free(struct run_watcher *wt)
 {
 	struct live_run *lr = wt->lr;
 
 	list_remove(&wt->in_watchers);
+	wt->watch->n--;
 	loop_timer_free(wt->timer);
 	if (wt->fd >= 0)
 		close(wt->fd);
@@ -60,7 +63,7 @@ static void on_gone(void *ctx)
 	watcher_free(ctx);
 }
 
-static void finish(struct watcher *wt)
+static void finish(struct run_watcher *wt)
 {
 	http_stream_end(wt->x);
 	watcher_free(wt);
@@ -69,7 +72,7 @@ static void finish(struct watcher *wt)
 /* The run as it is when the client can take it; the last one is that of the end. */
 static void send_object(void *ctx)
 {
-	struct watcher *wt = ctx;
+	struct run_watcher *wt = ctx;
 	struct buf text;
 
 	if (http_stream_queued(wt->x) > 0) {
@@ -87,32 +90,15 @@ static void send_object(void *ctx)
 		finish(wt);
 }
 
-void event_to_json(const struct live_run *lr, const struct event_row *row, struct buf *out)
-{
-	struct jsonw w;
-
-	jsonw_init(&w, out);
-	jsonw_open(&w, '{');
-	jsonw_kint(&w, "seq", row->seq);
-	jsonw_kint(&w, "time_ms", row->time_ms);
-	jsonw_kz(&w, "kind", row->kind);
-	if (row->node >= 0 && row->node < lr->plan.crew.n)
-		jsonw_kz(&w, "node", lr->plan.crew.members[row->node].name);
-	if (row->text && row->text[0])
-		jsonw_kz(&w, "text", row->text);
-	jsonw_close(&w);
-	buf_addc(out, '\n');
-}
-
-struct events_out {
-	struct watcher *wt;
+struct watch_out {
+	struct run_watcher *wt;
 	struct buf text;
 	int n;
 };
 
 static bool put_event(void *ctx, const struct event_row *row)
 {
-	struct events_out *eo = ctx;
+	struct watch_out *eo = ctx;
 
 	event_to_json(eo->wt->lr, row, &eo->text);
 	eo->wt->after = row->seq;
@@ -123,8 +109,8 @@ static bool put_event(void *ctx, const struct event_row *row)
 /* One piece; the next one when the client has taken it. */
 static void send_events(void *ctx)
 {
-	struct watcher *wt = ctx;
-	struct events_out eo = {.wt = wt};
+	struct run_watcher *wt = ctx;
+	struct watch_out eo = {.wt = wt};
 
 	if (http_stream_queued(wt->x) > 0) {
 		http_stream_when_empty(wt->x, send_events, wt);
@@ -146,7 +132,7 @@ static void send_events(void *ctx)
 /* As much as there is and the client takes; more when its queue is empty. */
 static void send_log(void *ctx)
 {
-	struct watcher *wt = ctx;
+	struct run_watcher *wt = ctx;
 	char chunk[LOG_CHUNK];
 	size_t n;
 
@@ -172,7 +158,7 @@ static void send_log(void *ctx)
 
 static void on_timer(void *ctx)
 {
-	struct watcher *wt = ctx;
+	struct run_watcher *wt = ctx;
 
 	switch (wt->kind) {
 	case WATCH_OBJECT:
@@ -187,76 +173,79 @@ static void on_timer(void *ctx)
 	}
 }
 
-static struct watcher *watcher_new(struct live_run *lr, struct http_exchange *x,
-				   enum watch_kind kind, const char *type)
+static struct run_watcher *watcher_new(struct watch *w, struct live_run *lr,
+				       struct http_exchange *x, enum watch_kind kind,
+				       const char *type)
 {
-	struct watcher *wt = xcalloc(1, sizeof(*wt));
+	struct run_watcher *wt = xcalloc(1, sizeof(*wt));
 
+	wt->watch = w;
 	wt->kind = kind;
 	wt->lr = lr;
 	wt->x = x;
 	wt->fd = -1;
-	wt->timer = loop_timer_new(lr->m->loop, on_timer, wt);
-	list_append(&lr->m->watchers, &wt->in_watchers);
+	wt->timer = loop_timer_new(w->loop, on_timer, wt);
+	list_append(&w->watchers, &wt->in_watchers);
+	w->n++;
 	lr->watchers++;
 	http_stream_begin(x, 200, type, on_gone, wt);
 	return wt;
 }
 
-void watch_begin(struct live_run *lr, struct http_exchange *x, bool only_last)
+void watch_object(struct watch *w, struct live_run *lr, struct http_exchange *x, bool only_last)
 {
-	struct watcher *wt = watcher_new(lr, x, WATCH_OBJECT, "application/x-ndjson");
+	struct run_watcher *wt = watcher_new(w, lr, x, WATCH_OBJECT, "application/x-ndjson");
 
 	wt->only_last = only_last;
 	if (!only_last || lr->ended)
 		send_object(wt);
 }
 
-void events_begin(struct live_run *lr, struct http_exchange *x, int64_t after, bool follow)
+void watch_events(struct watch *w, struct live_run *lr, struct http_exchange *x, int64_t after,
+		  bool follow)
 {
-	struct watcher *wt = watcher_new(lr, x, WATCH_EVENTS, "application/x-ndjson");
+	struct run_watcher *wt = watcher_new(w, lr, x, WATCH_EVENTS, "application/x-ndjson");
 
 	wt->after = after;
 	wt->follow = follow;
 	send_events(wt);
 }
 
-void log_follow_begin(struct live_run *lr, struct http_exchange *x, int rank, enum stream st,
-		      int fd, uint64_t offset)
+void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x, int rank, int fd,
+	       uint64_t offset)
 {
-	struct watcher *wt = watcher_new(lr, x, WATCH_LOG, "application/octet-stream");
+	struct run_watcher *wt = watcher_new(w, lr, x, WATCH_LOG, "application/octet-stream");
 
 	wt->rank = rank;
-	wt->stream = st;
 	wt->fd = fd;
 	wt->offset = offset;
 	send_log(wt);
 }
 
 /* An ended run may be in memory more than once: each reader has its own. */
-bool run_watched(const struct master *m, int64_t no)
+bool watch_has_run(const struct watch *w, int64_t no)
 {
 	const struct list *pos;
 
-	list_each (pos, &m->watchers)
-		if (list_item(pos, struct watcher, in_watchers)->lr->row.no == no)
+	list_each (pos, &w->watchers)
+		if (list_item(pos, struct run_watcher, in_watchers)->lr->row.no == no)
 			return true;
 	return false;
 }
 
-/* After a commit: at once for the end, otherwise not more often than WATCH_EVERY_MS. */
-void watch_changed(struct live_run *lr)
+/* After a commit: at once for the end, otherwise not more often than OBJECT_EVERY_MS. */
+void watch_changed(struct watch *w, struct live_run *lr)
 {
 	struct list *pos, *tmp;
 	int64_t now = clock_boot_ms();
 
 	if (!lr->watchers)
 		return;
-	list_each_safe (pos, tmp, &lr->m->watchers) {
-		struct watcher *wt = list_item(pos, struct watcher, in_watchers);
+	list_each_safe (pos, tmp, &w->watchers) {
+		struct run_watcher *wt = list_item(pos, struct run_watcher, in_watchers);
 		if (wt->lr != lr || wt->kind == WATCH_LOG)
 			continue;
-		int64_t wait = wt->sent_ms + WATCH_EVERY_MS - now;
+		int64_t wait = wt->sent_ms + OBJECT_EVERY_MS - now;
 		if (wt->kind == WATCH_EVENTS)
 			send_events(wt);
 		else if (lr->ended || (wait <= 0 && !wt->only_last))
@@ -266,13 +255,31 @@ void watch_changed(struct live_run *lr)
 	}
 }
 
-void watch_free(struct master *m)
+int watch_streams(const struct watch *w)
+{
+	return w->n;
+}
+
+struct watch *watch_new(struct loop *l)
+{
+	struct watch *w = xcalloc(1, sizeof(*w));
+
+	w->loop = l;
+	list_init(&w->watchers);
+	return w;
+}
+
+struct watch *watch_free(struct watch *w)
 {
 	struct list *pos, *tmp;
 
-	list_each_safe (pos, tmp, &m->watchers) {
-		struct watcher *wt = list_item(pos, struct watcher, in_watchers);
+	if (!w)
+		return NULL;
+	list_each_safe (pos, tmp, &w->watchers) {
+		struct run_watcher *wt = list_item(pos, struct run_watcher, in_watchers);
 		loop_timer_cancel(wt->timer);
 		finish(wt);
 	}
+	free(w);
+	return NULL;
 }

@@ -4,11 +4,17 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "master/internal.h"
+#include "store/store.h"
 #include "sys/worker.h"
 
+struct feeder {
+	struct loop *loop;
+	struct store *store;
+	struct workers *reporter; /* one thread: pieces stay in order */
+};
+
 struct feed {
-	struct master *m;
+	struct feeder *feeder;
 	struct feed_job job;
 	size_t at;     /* series being read ... */
 	int64_t after; /* ... and how many of its samples were */
@@ -18,19 +24,19 @@ struct feed {
 };
 
 /* Samples of one series after another. */
-struct part {
+struct feed_part {
 	size_t series, n;
 };
-struct piece {
+struct feed_piece {
 	struct feed *f;
-	VEC(struct part) parts;
+	VEC(struct feed_part) parts;
 	size_t n;
 	struct report_point points[FEED_POINTS];
 };
 
 static bool take(void *ctx, int64_t wall_ms, int64_t step, double value)
 {
-	struct piece *p = ctx;
+	struct feed_piece *p = ctx;
 
 	p->points[p->n++] = (struct report_point){wall_ms, step, value};
 	return true;
@@ -38,7 +44,7 @@ static bool take(void *ctx, int64_t wall_ms, int64_t step, double value)
 
 static void work_piece(void *arg)
 {
-	struct piece *p = arg;
+	struct feed_piece *p = arg;
 	const struct report_point *at = p->points;
 
 	for (size_t i = 0; i < p->parts.n; i++) {
@@ -61,19 +67,19 @@ static void end_done(void *arg)
 	free(f);
 }
 
-static void fill(struct feed *f, struct piece *p)
+static void fill(struct feed *f, struct feed_piece *p)
 {
 	while (f->at < f->job.nseries && p->n < FEED_POINTS) {
 		size_t had = p->n, room = FEED_POINTS - had;
 
-		if (store_samples_after(f->m->store, f->job.series[f->at], f->after, (int64_t)room,
-					take, p, &f->err) < 0) {
+		if (store_samples_after(f->feeder->store, f->job.series[f->at], f->after,
+					(int64_t)room, take, p, &f->err) < 0) {
 			f->at = f->job.nseries;
 			return;
 		}
 		size_t got = p->n - had;
 		if (got)
-			*vec_push(&p->parts) = (struct part){f->at, got};
+			*vec_push(&p->parts) = (struct feed_part){f->at, got};
 		f->after += (int64_t)got;
 		if (got < room) {
 			f->at++;
@@ -86,7 +92,7 @@ static void pump(struct feed *f);
 
 static void piece_done(void *arg)
 {
-	struct piece *p = arg;
+	struct feed_piece *p = arg;
 	struct feed *f = p->f;
 
 	vec_release(&p->parts);
@@ -100,27 +106,45 @@ static void pump(struct feed *f)
 	while (!f->ended && f->ahead < FEED_AHEAD) {
 		if (f->at == f->job.nseries) {
 			f->ended = true;
-			workers_submit(f->m->reporter, work_end, end_done, f);
+			workers_submit(f->feeder->reporter, work_end, end_done, f);
 			return;
 		}
-		struct piece *p = xmalloc(sizeof(*p));
+		struct feed_piece *p = xmalloc(sizeof(*p));
 		p->f = f;
 		p->parts.v = NULL;
 		p->parts.n = p->parts.cap = 0;
 		p->n = 0;
 		fill(f, p);
 		f->ahead++;
-		workers_submit(f->m->reporter, work_piece, piece_done, p);
+		workers_submit(f->feeder->reporter, work_piece, piece_done, p);
 	}
 }
 
-void feed_start(struct master *m, const struct feed_job *job)
+void feed_start(struct feeder *feeder, const struct feed_job *job)
 {
 	struct feed *f = xcalloc(1, sizeof(*f));
 
-	if (!m->reporter)
-		m->reporter = workers_new(m->loop, 1);
-	f->m = m;
+	if (!feeder->reporter)
+		feeder->reporter = workers_new(feeder->loop, 1);
+	f->feeder = feeder;
 	f->job = *job;
 	pump(f);
+}
+
+struct feeder *feeder_new(struct loop *l, struct store *st)
+{
+	struct feeder *f = xcalloc(1, sizeof(*f));
+
+	f->loop = l;
+	f->store = st;
+	return f;
+}
+
+struct feeder *feeder_free(struct feeder *f)
+{
+	if (!f)
+		return NULL;
+	workers_free(f->reporter);
+	free(f);
+	return NULL;
 }

@@ -11,7 +11,9 @@
 #include "base/err.h"
 #include "report/report.h"
 
-struct master;
+struct feeder;
+struct loop;
+struct store;
 
 #define FEED_POINTS 16384
 #define FEED_AHEAD 2 /* pieces read before the first is used up */
@@ -26,4 +28,8 @@ struct feed_job {
 	void (*done)(void *ctx, const struct err *err);
 	void *ctx;
 };
-void feed_start(struct master *m, const struct feed_job *job);
+/* The reporter's thread is made at first use. */
+struct feeder *feeder_new(struct loop *l, struct store *st);
+/* Finishes all feeds, and calls their done(), before it returns.  NULL is allowed. */
+struct feeder *feeder_free(struct feeder *f);
+void feed_start(struct feeder *f, const struct feed_job *job);

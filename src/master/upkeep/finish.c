@@ -1,5 +1,4 @@
-/* Files at the end of a run.  They are copies for people; the rows are the truth. */
-#include "master/internal.h"
+#include "master/upkeep/finish.h"
 
 #include <stdlib.h>
 
@@ -10,6 +9,10 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "fmt/jsonw.h"
+#include "master/internal.h"
+#include "master/round.h"
+#include "master/run_json.h"
+#include "master/upkeep/reports.h"
 
 #define EVENTS_MAX_BYTES (64u << 20)
 
@@ -61,5 +64,5 @@ void run_write_records(struct live_run *lr)
 void run_write_files(struct live_run *lr)
 {
 	run_write_records(lr);
-	report_at_end(lr);
+	reports_run_ended(lr->m->reports, lr);
 }

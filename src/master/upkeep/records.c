@@ -1,28 +1,48 @@
-/*
- * Records that are missing: the end of a run is committed first, its files are written
- * afterwards, and a master may be killed in between.
- *
- * Only the newest runs are looked at, and one is written in each turn of the loop, so
- * that a start costs little whatever is missing.
- */
-#include "master/internal.h"
+#include "master/upkeep/records.h"
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "master/internal.h"
+#include "master/runs.h"
+#include "master/upkeep/finish.h"
+#include "master/upkeep/reports.h"
 #include "sys/loop.h"
 
 #define NEWEST 100
 
-static bool look_at_row(void *ctx, const struct run_row *row)
+struct records {
+	struct master *m;
+	VEC(int64_t) missing; /* ended runs without their records */
+};
+
+struct records *records_new(struct master *m)
 {
-	struct master *m = ctx;
-	CLEANUP(freep) char *runs = path_join(m->home, "runs");
+	struct records *r = xcalloc(1, sizeof(*r));
+
+	r->m = m;
+	return r;
+}
+
+struct records *records_free(struct records *r)
+{
+	if (!r)
+		return NULL;
+	vec_release(&r->missing);
+	free(r);
+	return NULL;
+}
+
+static bool check_row(void *ctx, const struct run_row *row)
+{
+	struct records *r = ctx;
+	CLEANUP(freep) char *runs = path_join(r->m->home, "runs");
 	CLEANUP(freep) char *dir = path_join(runs, row->id);
 	CLEANUP(freep) char *summary = path_join(dir, "summary.json");
 	CLEANUP(freep) char *report = path_join(dir, "report.html");
@@ -30,20 +50,20 @@ static bool look_at_row(void *ctx, const struct run_row *row)
 	if (!row->ended_ms || (file_exists(report) && file_exists(summary)) || !file_exists(dir))
 		return true;
 	if (!file_exists(summary))
-		*vec_push(&m->unwritten) = row->no;
+		*vec_push(&r->missing) = row->no;
 	if (!file_exists(report))
-		report_later(m, row->no);
+		reports_add(r->m->reports, row->no);
 	return true;
 }
 
 static void write_next(void *ctx)
 {
-	struct master *m = ctx;
+	struct records *r = ctx;
 	struct err err = {0};
 
-	if (!m->unwritten.n)
+	if (!r->missing.n)
 		return;
-	struct live_run *lr = live_run_load(m, m->unwritten.v[--m->unwritten.n], &err);
+	struct live_run *lr = live_run_load(r->m, r->missing.v[--r->missing.n], &err);
 	if (lr && file_exists(lr->dir)) {
 		run_write_records(lr);
 		log_info("run %s: its records were missing and are written", lr->row.id);
@@ -52,16 +72,21 @@ static void write_next(void *ctx)
 	}
 	if (lr)
 		live_run_done(lr);
-	loop_soon(m->loop, write_next, m);
+	loop_soon(r->m->loop, write_next, r);
 }
 
-void records_look(void *ctx)
+static void check(void *ctx)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct master *m = ctx;
+	struct records *r = ctx;
 	struct err err = {0};
 
-	if (store_runs_each(m->store, false, 0, NEWEST, a, look_at_row, m, &err) < 0)
+	if (store_runs_each(r->m->store, false, 0, NEWEST, a, check_row, r, &err) < 0)
 		log_warn("%s", err.msg);
-	loop_soon(m->loop, write_next, m);
+	loop_soon(r->m->loop, write_next, r);
+}
+
+void records_check(struct records *r)
+{
+	loop_soon(r->m->loop, check, r);
 }

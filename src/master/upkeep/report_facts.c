@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "master/internal.h"
+#include "master/run_json.h"
 #include "plan/plan.h"
 #include "report/report.h"
 #include "spec/job.h"

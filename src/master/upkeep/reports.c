@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "fmt/jsonw.h"
-#include "master/api/api.h"
+#include "master/internal.h"
+#include "master/runs.h"
 #include "master/upkeep/feed.h"
 #include "master/upkeep/report_facts.h"
 #include "report/report.h"
@@ -21,24 +21,32 @@
 
 #define FILES 2
 #define DUE_FIRST_MS 5
-#define DUE_LOOK_MS 100
+#define DUE_CHECK_MS 100
 #define DUE_MAX 5000
 
 static const struct {
-	const char *name, *type;
+	const char *name;
 	enum report_want want;
 } files[FILES] = {
-	{"report.html", "text/html; charset=utf-8", REPORT_PAGE},
-	{"metrics.csv", "text/csv; charset=utf-8", REPORT_TABLE},
+	{"report.html", REPORT_PAGE},
+	{"metrics.csv", REPORT_TABLE},
 };
 
-struct task {
+struct reports {
 	struct master *m;
+	VEC(int64_t) due; /* ended runs that wait for a quiet moment */
+	struct loop_timer *timer;
+	bool busy; /* one of them is being made */
+};
+
+struct report_task {
+	struct reports *reports;
 	struct arena *a;
 	struct report_run run;
 	struct report *report;
 	enum report_want want;
-	struct http_exchange *x; /* NULL: nobody waits */
+	report_done_fn done; /* NULL: nobody waits */
+	void *ctx;
 	char *dir;
 	char *temporary[FILES];
 	int fds[FILES];
@@ -48,7 +56,7 @@ struct task {
 	struct err err;
 };
 
-static void task_free(struct task *t)
+static void task_free(struct report_task *t)
 {
 	for (int i = 0; i < FILES; i++) {
 		if (t->fds[i] >= 0)
@@ -63,7 +71,7 @@ static void task_free(struct task *t)
 	free(t);
 }
 
-static int open_files(struct task *t, struct err *err)
+static int open_files(struct report_task *t, struct err *err)
 {
 	static unsigned number;
 
@@ -86,17 +94,17 @@ static int open_files(struct task *t, struct err *err)
 
 static void work_points(void *ctx, size_t series, const struct report_point *p, size_t n)
 {
-	struct task *t = ctx;
+	struct report_task *t = ctx;
 	report_points(t->report, series, p, n);
 }
 
 static void work_end(void *ctx)
 {
-	struct task *t = ctx;
+	struct report_task *t = ctx;
 	(void)report_end(t->report, &t->err);
 }
 
-static int put_in_place(struct task *t, struct err *err)
+static int put_in_place(struct report_task *t, struct err *err)
 {
 	for (int i = 0; i < FILES; i++) {
 		if (!t->temporary[i])
@@ -110,44 +118,24 @@ static int put_in_place(struct task *t, struct err *err)
 	return 0;
 }
 
-static void reply_names(struct task *t)
+static void tell(struct report_task *t)
 {
-	CLEANUP(buf_release) struct buf text = {0};
-	struct jsonw w;
-
-	buf_init(&text, 64u << 10);
-	jsonw_init(&w, &text);
-	jsonw_open(&w, '{');
-	jsonw_kz(&w, "id", t->run.id);
-	jsonw_kz(&w, "dir", t->dir);
-	jsonw_key(&w, "files");
-	jsonw_open(&w, '[');
-	for (int i = 0; i < FILES; i++)
-		jsonw_z(&w, files[i].name);
-	jsonw_z(&w, "summary.json");
-	jsonw_close(&w);
-	jsonw_close(&w);
-	buf_addc(&text, '\n');
-	http_reply(t->x, 200, "application/json", buf_str(&text));
-}
-
-static void reply(struct task *t)
-{
-	struct stat sb;
+	struct report_result result = {
+		.err = &t->err, .run_id = t->run.id, .dir = t->dir, .want = t->want, .fd = -1};
 	int i = t->want == REPORT_TABLE;
+	struct stat sb;
 
 	if (t->err.kind == ERR_NONE && t->want != REPORT_BOTH && fstat(t->fds[i], &sb) < 0)
-		err_errno(&t->err, errno, "look at the report");
-	if (t->err.kind != ERR_NONE)
-		api_reply_error(t->x, &t->err);
-	else if (t->want == REPORT_BOTH)
-		reply_names(t);
-	else
-		report_reply(t->x, t->want, TAKE_FD(t->fds[i]), sb.st_size);
+		err_errno(&t->err, errno, "stat the report");
+	if (t->err.kind == ERR_NONE && t->want != REPORT_BOTH) {
+		result.fd = TAKE_FD(t->fds[i]);
+		result.size = sb.st_size;
+	}
+	t->done(t->ctx, &result);
 }
 
 /* The files of a run that went on while they were made must not stay as its last. */
-static void make_again_if_ended(const struct task *t)
+static void make_again_if_ended(const struct report_task *t)
 {
 	struct err err = {0};
 	struct live_run *lr = NULL;
@@ -156,70 +144,78 @@ static void make_again_if_ended(const struct task *t)
 
 	if (t->ended || !t->keep || t->err.kind != ERR_NONE)
 		return;
-	lr = live_run_find(t->m, str_from(t->run.id), t->a, &ids, &n, &err);
-	if (lr && lr->ended && report_start(lr, REPORT_BOTH, NULL, &err) < 0)
+	lr = live_run_find(t->reports->m, str_from(t->run.id), t->a, &ids, &n, &err);
+	if (lr && lr->ended && reports_start(t->reports, lr, REPORT_BOTH, NULL, NULL, &err) < 0)
 		log_warn("run %s: report: %s", t->run.id, err.msg);
 	if (lr)
 		live_run_done(lr);
 }
 
-static void done(void *ctx, const struct err *read_err)
+static void made(void *ctx, const struct err *read_err)
 {
-	struct task *t = ctx;
+	struct report_task *t = ctx;
 
 	if (t->err.kind == ERR_NONE && read_err->kind != ERR_NONE)
 		t->err = *read_err;
 	if (t->err.kind == ERR_NONE && t->keep)
 		(void)put_in_place(t, &t->err);
-	if (t->x)
-		reply(t);
+	if (t->done)
+		tell(t);
 	else if (t->err.kind != ERR_NONE)
 		log_warn("run %s: report: %s", t->run.id, t->err.msg);
 	make_again_if_ended(t);
 	if (t->due) {
-		t->m->report_busy = false;
-		loop_timer_set(t->m->report_timer, 0);
+		t->reports->busy = false;
+		loop_timer_set(t->reports->timer, 0);
 	}
 	task_free(t);
 }
 
-static int start(struct live_run *lr, enum report_want want, struct http_exchange *x, bool due,
-		 struct err *err)
+static struct report_task *task_new(struct reports *r, const struct live_run *lr,
+				    enum report_want want)
 {
-	struct task *t = xcalloc(1, sizeof(*t));
+	struct report_task *t = xcalloc(1, sizeof(*t));
 
 	t->a = arena_new();
 	t->want = want;
 	t->dir = xstrdup(lr->dir);
-	t->m = lr->m;
+	t->reports = r;
 	t->ended = lr->ended;
 	t->keep = lr->ended || want == REPORT_BOTH;
 	for (int i = 0; i < FILES; i++)
 		t->fds[i] = -1;
+	return t;
+}
+
+/* Takes over t. */
+static int task_start(struct report_task *t, struct live_run *lr, struct err *err)
+{
 	if (open_files(t, err) < 0) {
 		task_free(t);
 		return -1;
 	}
-	t->x = x;
-	t->due = due;
 	report_facts(lr, t->a, &t->run);
 	t->report = report_new(&t->run, t->fds[0], t->fds[1]);
 	int64_t *keys = arena_array(t->a, int64_t, t->run.nseries + 1);
 	for (size_t i = 0; i < t->run.nseries; i++)
 		keys[i] = t->run.series[i].series;
-	feed_start(lr->m, &(struct feed_job){.series = keys,
-					     .nseries = t->run.nseries,
-					     .points = work_points,
-					     .end = work_end,
-					     .done = done,
-					     .ctx = t});
+	feed_start(lr->m->feeder, &(struct feed_job){.series = keys,
+						     .nseries = t->run.nseries,
+						     .points = work_points,
+						     .end = work_end,
+						     .done = made,
+						     .ctx = t});
 	return 0;
 }
 
-int report_start(struct live_run *lr, enum report_want want, struct http_exchange *x,
-		 struct err *err)
+int reports_start(struct reports *r, struct live_run *lr, enum report_want want,
+		  report_done_fn done, void *ctx, struct err *err)
 {
-	return start(lr, want, x, false, err);
+	struct report_task *t = task_new(r, lr, want);
+
+	t->done = done;
+	t->ctx = ctx;
+	return task_start(t, lr, err);
 }
 
 static bool has_samples(const struct live_run *lr)
@@ -235,64 +231,86 @@ static bool has_samples(const struct live_run *lr)
 
 /* ---- runs without samples ---- */
 
+static int start_due(struct reports *r, struct live_run *lr, struct err *err)
+{
+	struct report_task *t = task_new(r, lr, REPORT_BOTH);
+
+	t->due = true;
+	return task_start(t, lr, err);
+}
+
 /*
  * Most of them are short and many, and the page costs as much as the run: theirs are made when nothing runs,
  * one after the other, or when very many wait.
  */
 static void next_due(void *ctx)
 {
-	struct master *m = ctx;
+	struct reports *r = ctx;
 	struct err err = {0};
 
-	if (!m->workers || m->report_busy || !m->reports_due.n)
+	if (!r->m->workers || r->busy || !r->due.n)
 		return;
-	if (runs_active(m) && m->reports_due.n < DUE_MAX) {
-		loop_timer_set(m->report_timer, DUE_LOOK_MS);
+	if (runs_active(r->m) && r->due.n < DUE_MAX) {
+		loop_timer_set(r->timer, DUE_CHECK_MS);
 		return;
 	}
 	/* The newest first: it is the one that somebody may look for. */
-	struct live_run *lr = live_run_load(m, m->reports_due.v[--m->reports_due.n], &err);
+	struct live_run *lr = live_run_load(r->m, r->due.v[--r->due.n], &err);
 
-	m->report_busy = lr && start(lr, REPORT_BOTH, NULL, true, &err) == 0;
-	if (!m->report_busy) {
+	r->busy = lr && start_due(r, lr, &err) == 0;
+	if (!r->busy) {
 		if (err.kind != ERR_NOT_FOUND) /* removed meanwhile */
 			log_warn("report: %s", err.msg);
-		loop_timer_set(m->report_timer, 0);
+		loop_timer_set(r->timer, 0);
 	}
 	if (lr)
 		live_run_done(lr);
 }
 
-void report_later(struct master *m, int64_t no)
+void reports_add(struct reports *r, int64_t no)
 {
-	if (!m->report_timer)
-		m->report_timer = loop_timer_new(m->loop, next_due, m);
-	*vec_push(&m->reports_due) = no;
-	if (!m->report_busy)
-		loop_timer_set(m->report_timer, DUE_FIRST_MS);
+	*vec_push(&r->due) = no;
+	if (!r->busy)
+		loop_timer_set(r->timer, DUE_FIRST_MS);
 }
 
-void reports_close(struct master *m)
+bool reports_waiting(const struct reports *r)
 {
-	m->report_timer = loop_timer_free(m->report_timer);
-	vec_release(&m->reports_due);
+	return r->due.n > 0;
 }
 
-void report_at_end(struct live_run *lr)
+void reports_run_ended(struct reports *r, struct live_run *lr)
 {
 	struct err err = {0};
 
-	if (!lr->m->workers)
+	if (!r->m->workers)
 		return; /* leaving: the next master finds that it is missing */
 	if (!has_samples(lr))
-		report_later(lr->m, lr->row.no);
-	else if (report_start(lr, REPORT_BOTH, NULL, &err) < 0)
+		reports_add(r, lr->row.no);
+	else if (reports_start(r, lr, REPORT_BOTH, NULL, NULL, &err) < 0)
 		log_warn("run %s: report: %s", lr->row.id, err.msg);
 }
 
-void report_reply(struct http_exchange *x, enum report_want want, int fd, int64_t size)
+const char *report_file_name(enum report_want want)
 {
-	if (want == REPORT_TABLE)
-		http_add_header(x, "Content-Disposition", "attachment; filename=\"metrics.csv\"");
-	http_reply_file(x, 200, files[want == REPORT_TABLE].type, fd, 0, size);
+	return files[want == REPORT_TABLE].name;
+}
+
+struct reports *reports_new(struct master *m)
+{
+	struct reports *r = xcalloc(1, sizeof(*r));
+
+	r->m = m;
+	r->timer = loop_timer_new(m->loop, next_due, r);
+	return r;
+}
+
+struct reports *reports_free(struct reports *r)
+{
+	if (!r)
+		return NULL;
+	loop_timer_free(r->timer);
+	vec_release(&r->due);
+	free(r);
+	return NULL;
 }

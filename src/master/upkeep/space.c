@@ -1,14 +1,30 @@
-/*
- * A full disk: nothing new begins, and what runs can be taken down.
- *
- * The database helps itself from the ballast (store.h).  The other files that teardown
- * writes, those of agents and the records of a run, get a part of it while a run is
- * being taken down.
- */
-#include "master/internal.h"
+#include "master/upkeep/space.h"
 
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "master/internal.h"
+
+struct space {
+	struct master *m;
+	bool full; /* and the log says so */
+};
+
+struct space *space_new(struct master *m)
+{
+	struct space *s = xcalloc(1, sizeof(*s));
+
+	s->m = m;
+	return s;
+}
+
+struct space *space_free(struct space *s)
+{
+	free(s);
+	return NULL;
+}
 
 static bool taking_down(const struct master *m)
 {
@@ -23,24 +39,26 @@ static bool taking_down(const struct master *m)
 	return false;
 }
 
-void space_look(struct master *m)
+void space_check(struct space *s)
 {
+	const struct master *m = s->m;
+
 	store_ballast_make(m->store);
 	if (taking_down(m))
 		store_ballast_ease(m->store);
 	bool full = store_ballast_out(m->store);
-	if (full && !m->disk_full)
+	if (full && !s->full)
 		log_warn("the disk of '%s' is full: no new runs until there is room", m->home);
-	if (!full && m->disk_full)
+	if (!full && s->full)
 		log_info("there is room again on the disk of '%s'", m->home);
-	m->disk_full = full;
+	s->full = full;
 }
 
-int space_for_run(struct master *m, struct err *err)
+int space_for_run(const struct space *s, struct err *err)
 {
-	if (!store_disk_full(m->store))
+	if (!store_disk_full(s->m->store))
 		return 0;
 	return err_set(err, ERR_CAPACITY,
-		       "the disk of '%s' is full: free at least %d MB for new runs", m->home,
+		       "the disk of '%s' is full: free at least %d MB for new runs", s->m->home,
 		       (BALLAST_BYTES + BALLAST_MARGIN) >> 20);
 }

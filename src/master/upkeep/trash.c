@@ -1,4 +1,5 @@
-/* Empty the trash on a worker: at the start, when nothing runs, when it has grown, and when somebody wants the space. */
+#include "master/upkeep/trash.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,40 +17,58 @@
 #define TRASH_RUNS 5000 /* more ended runs than this do not wait for a quiet moment */
 #define PUT_TRIES 3	/* the trash may be removed between two steps */
 
-struct trash_call {
+struct trash {
 	struct master *m;
 	char *dir;
-	struct err err;
+	int runs; /* ended since the last sweep */
+	bool busy, wanted;
+	struct err err; /* of the worker */
 };
 
-static void empty_run(void *arg)
+struct trash *trash_new(struct master *m)
 {
-	struct trash_call *c = arg;
-	file_remove_tree(c->dir, &c->err);
+	struct trash *t = xcalloc(1, sizeof(*t));
+
+	t->m = m;
+	t->dir = path_join(m->home, DRIVER_TRASH);
+	t->runs = 1; /* an earlier master may have left something */
+	return t;
+}
+
+struct trash *trash_free(struct trash *t)
+{
+	if (!t)
+		return NULL;
+	free(t->dir);
+	free(t);
+	return NULL;
+}
+
+static void empty_work(void *arg)
+{
+	struct trash *t = arg;
+	file_remove_tree(t->dir, &t->err);
 }
 
 static void empty_done(void *arg)
 {
-	struct trash_call *c = arg;
+	struct trash *t = arg;
 
-	if (c->err.kind != ERR_NONE)
-		log_warn("trash: %s", c->err.msg);
-	c->m->trash_busy = false;
-	trash_look(c->m, false); /* for what came too late */
-	free(c->dir);
-	free(c);
+	if (t->err.kind != ERR_NONE)
+		log_warn("trash: %s", t->err.msg);
+	t->busy = false;
+	trash_sweep(t, false); /* for what came too late */
 }
 
-int trash_put(struct master *m, const char *path, const char *name, struct err *err)
+int trash_put(struct trash *t, const char *path, const char *name, struct err *err)
 {
-	CLEANUP(freep) char *trash = path_join(m->home, DRIVER_TRASH);
-	CLEANUP(freep) char *to = path_join(trash, name);
+	CLEANUP(freep) char *to = path_join(t->dir, name);
 
 	for (int i = 0; i < PUT_TRIES; i++) {
-		if (file_mkdir_p(trash, 0700, NULL) < 0)
+		if (file_mkdir_p(t->dir, 0700, NULL) < 0)
 			break;
 		if (rename(path, to) == 0) {
-			m->trash_wanted = true;
+			t->wanted = true;
 			return 0;
 		}
 		if (errno != ENOENT)
@@ -58,17 +77,21 @@ int trash_put(struct master *m, const char *path, const char *name, struct err *
 	return file_remove_tree(path, err);
 }
 
-void trash_look(struct master *m, bool idle)
+void trash_run_ended(struct trash *t)
 {
-	bool due = m->trash_wanted || m->trash_runs >= TRASH_RUNS || (idle && m->trash_runs);
+	t->runs++;
+	trash_sweep(t, false);
+}
 
-	if (!m->workers || m->trash_busy || !due)
+void trash_sweep(struct trash *t, bool idle)
+{
+	bool due = t->wanted || t->runs >= TRASH_RUNS || (idle && t->runs);
+
+	if (!t->m->workers || t->busy || !due)
 		return;
-	struct trash_call *c = xcalloc(1, sizeof(*c));
-	c->m = m;
-	c->dir = path_join(m->home, DRIVER_TRASH);
-	m->trash_runs = 0;
-	m->trash_wanted = false;
-	m->trash_busy = true;
-	workers_submit(m->workers, empty_run, empty_done, c);
+	t->runs = 0;
+	t->wanted = false;
+	t->busy = true;
+	t->err = (struct err){0};
+	workers_submit(t->m->workers, empty_work, empty_done, t);
 }

@@ -11,6 +11,9 @@
 #include "link/message.h"
 #include "link/frame.h"
 #include "master/internal.h"
+#include "master/runs.h"
+#include "master/streams.h"
+#include "master/upkeep/trash.h"
 #include "sys/loop.h"
 #include "sys/worker.h"
 
@@ -95,6 +98,7 @@ static int make(void **state)
 	list_init(&r->m.rounds);
 	list_init(&r->m.agents);
 	r->m.loop = loop_new();
+	r->m.trash = trash_new(&r->m);
 	if (store_open(r->home, &r->m.store, &err) < 0)
 		return -1;
 	r->lr = make_run(&r->m, "run-a", "");
@@ -108,6 +112,7 @@ static int drop(void **state)
 	struct rig *r = *state;
 
 	r->m.workers = workers_free(r->m.workers);
+	trash_free(r->m.trash);
 	live_run_free(r->lr);
 	map_free(r->m.runs);
 	store_close(r->m.store);
@@ -244,7 +249,7 @@ static void a_removed_run_is_moved_into_the_trash(void **state)
 	assert_true(file_exists(kept)); /* there are no workers yet */
 
 	r->m.workers = workers_new(r->m.loop, 1);
-	trash_look(&r->m, false);
+	trash_sweep(r->m.trash, false);
 	for (int i = 0; i < WAIT_ROUNDS && file_exists(kept); i++)
 		loop_round(r->m.loop, 10);
 	assert_false(file_exists(kept));

@@ -1,0 +1,34 @@
+#pragma once
+/* run_json - a run as the API and its records show it.  These shapes only grow. */
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/str.h"
+#include "core/core.h"
+#include "link/frame.h"
+#include "metrics/stats.h"
+
+struct buf;
+struct event_row;
+struct jsonw;
+struct live_run;
+struct run_row;
+struct series_row;
+
+#define FAILED_TAIL_LINES 10 /* of the failed node, in the run object */
+
+void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out);
+void row_to_json(const struct run_row *row, struct buf *out); /* the little that a list shows */
+void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host,
+		     int64_t limit, struct buf *out);
+/* One event and its newline. */
+void event_to_json(const struct live_run *lr, const struct event_row *row, struct buf *out);
+/* The members of an event, in an object that is open. */
+void event_members(const struct live_run *lr, const struct event_row *row, struct jsonw *w);
+
+enum better run_better(const struct live_run *lr, const char *metric);
+struct stats series_stats(const struct series_row *row);
+int64_t run_end_ms(const struct live_run *lr); /* of the core's clock; now if it has not ended */
+int64_t run_phase_ms(const struct live_run *lr, enum run_phase p); /* -1: not entered */
+int64_t run_log_size(const struct live_run *lr, int rank, enum stream s);
+/* The last lines of the node that failed the run. */
+bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_stream);

@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * runs - the runs in memory: submitted, taken up again after a restart, loaded for reading,
+ * removed.
+ *
+ * An active run is in m->runs.  One that has ended and is still read or watched may be in memory
+ * more than once; live_run_done() frees it when nobody needs it any more.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/str.h"
+
+struct arena;
+struct doc;
+struct err;
+struct live_run;
+struct master;
+
+struct live_run *live_run_load(struct master *m, int64_t no, struct err *err);
+struct live_run *live_run_free(struct live_run *lr);
+/* By id or unique prefix.  Not active: loaded for reading; give it back with live_run_done(). */
+struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
+			       const char ***ret_ids, size_t *ret_n, struct err *err);
+void live_run_done(struct live_run *lr);
+int runs_resume(struct master *m, struct err *err);
+int runs_submit(struct master *m, const struct doc *body, struct arena *a, struct live_run **ret,
+		bool *ret_new, const char **ret_details, struct err *err);
+int runs_remove(struct live_run *lr, struct err *err);
+size_t runs_active(const struct master *m);
+void runs_cancel_all(struct master *m, const char *why);
+int rank_of(const struct live_run *lr, struct str node); /* -1 if there is none */
+void node_token(const struct live_run *lr, int rank, char out[static 65]);

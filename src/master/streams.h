@@ -1,0 +1,26 @@
+#pragma once
+/* streams - log bytes and metrics of a node, from the agent to the disk. */
+#include <stdint.h>
+#include "base/str.h"
+#include "link/frame.h"
+
+struct err;
+struct live_run;
+struct message_metrics;
+struct message_sample;
+
+#define LOG_NAME_MAX 96
+void run_log_name(const struct live_run *lr, int rank, enum stream s,
+		  char out[static LOG_NAME_MAX]);
+int streams_open(struct live_run *lr, int rank, struct err *err);
+void streams_close(struct live_run *lr, int rank);
+int streams_data(struct live_run *lr, int rank, enum stream st, struct str payload,
+		 struct err *err);
+void streams_metrics(struct live_run *lr, int rank, enum stream st,
+		     const struct message_metrics *m);
+void streams_sample(struct live_run *lr, int rank, const struct message_sample *m);
+void streams_final(struct live_run *lr, int rank, const uint64_t sizes[static STREAMS]);
+void streams_check_drained(struct live_run *lr, int rank);
+int streams_save(struct live_run *lr, struct err *err); /* rows of this round */
+void streams_committed(struct live_run *lr);		/* acknowledge what is now on disk */
+int series_restore(struct live_run *lr, struct err *err);

@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * space - a full disk: nothing new begins, and what runs can be taken down.
+ *
+ * The database helps itself from the ballast (store.h).  The other files that teardown writes,
+ * those of agents and the records of a run, get a part of it while a run is being taken down.
+ */
+struct err;
+struct master;
+struct space;
+
+struct space *space_new(struct master *m);
+struct space *space_free(struct space *s); /* NULL is allowed */
+/* From the loop, every second or so: notices that the disk is full, or has room again. */
+void space_check(struct space *s);
+/* ERR_CAPACITY: there is no room for a new run. */
+int space_for_run(const struct space *s, struct err *err);
