@@ -65,7 +65,7 @@ int compare_find_arm(struct store *st, struct str word, struct arena *a, struct 
 		     const char ***ret_ids, size_t *ret_nids, struct err *err);
 /* comparison.c: the figures and samples of each arm, from the items. */
 void compare_figures(struct comparison *c);
-/* comparison_test.c: the smallest p-value that na and nb values without ties can give. */
+/* comparison_stats.c: the smallest p-value that na and nb values without ties can give. */
 double compare_least_p(size_t na, size_t nb);
 /* comparison_json.c */
 void comparison_to_json(const struct comparison *c, struct buf *out);

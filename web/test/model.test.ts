@@ -30,6 +30,9 @@ describe("how far a run is", () => {
 		assert.deepEqual(progress(run("a", { metrics: { step: last(3), total: last(10) } })), { done: 3, total: 10, what: "step" });
 		assert.deepEqual(progress(run("a", { metrics: { epoch: last(3), epochs: last(4) } })), { done: 3, total: 4, what: "epoch" });
 	});
+	it("of several nodes, in whole steps of their mean", () => {
+		assert.deepEqual(progress(run("a", { metrics: { step: last(37.75), total: last(100) } })), { done: 37, total: 100, what: "step" });
+	});
 	it("from a share or a percentage", () => {
 		assert.equal(progress(run("a", { metrics: { progress: last(0.5) } }))?.total, 1);
 		assert.equal(progress(run("a", { metrics: { progress: last(50) } }))?.total, 100);

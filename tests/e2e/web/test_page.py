@@ -285,6 +285,27 @@ def test_a_failure_is_explained_at_a_glance(regatta, visitors):
     page.locator(".row.bad").filter(has_text="it broke here").wait_for()
 
 
+def test_the_last_words_of_a_failure_are_in_sight(regatta, visitors):
+    script = regatta.script("import sys\nfor i in range(30):\n    print(f'  File \"model.py\", line {i}, in forward' + 30 * ' deeper', file=sys.stderr)\n"
+                            "raise SystemExit('ValueError: the last word')\n")
+    run = regatta.json("run", "--name", "deep", "--", "python3", script, code=1)["id"]
+    page = sign_in(regatta, visitors(), f"/run/{run}")
+    tail = page.locator(".tail")
+    tail.get_by_text("the last word").wait_for()
+    assert tail.evaluate("el => el.scrollHeight > el.clientHeight"), "the box is too small for this test"
+    assert tail.evaluate("el => el.scrollTop + el.clientHeight >= el.scrollHeight - 2"), "its end is cut off"
+
+
+def test_no_p_value_stands_where_nothing_was_tested(regatta, visitors):
+    for name, values in (("few", (1, 1)), ("some", (2, 2))):
+        for v in values:
+            regatta("run", "--name", name, "--", "echo", f"**metrics_data: speed={v}")
+    page = sign_in(regatta, visitors(), "/compare?run=few&run=some")
+    page.get_by_text("too few runs to test").first.wait_for()
+    cell = page.locator(".compare td[title='too few runs to test']")
+    assert cell.all_inner_texts() == ["–"]
+
+
 def test_runs_are_compared(regatta, visitors):
     a, b = Training(regatta, "base"), Training(regatta, "next")
     a.ended(30)

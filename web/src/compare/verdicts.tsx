@@ -22,6 +22,15 @@ function VerdictBadge({ verdict }: { verdict: string | null | undefined }): JSX.
 	);
 }
 
+function PValue({ d }: { d: Difference }): JSX.Element {
+	const why = d.too_few ? "too few runs to test" : `uncorrected ${pvalue(d.p)}`;
+	return (
+		<td class="r num" title={why}>
+			{d.too_few ? "–" : pvalue(d.p_holm ?? d.p)}
+		</td>
+	);
+}
+
 /* With two runs the figures stand beside the metric, with more beside each row. */
 function figures(m: CompareMetric, row: CompareRow): Difference {
 	return row.verdict !== undefined || row.diff !== undefined ? row : m;
@@ -108,9 +117,7 @@ function VerdictTable({ c }: { c: Comparison }): JSX.Element {
 											<td class="r num">{signed(f.diff)}</td>
 											<td class="r num">{typeof f.diff_pct === "number" ? `${signed(f.diff_pct)} %` : "–"}</td>
 											<td class="r num">{f.ci ? `${signed(f.ci[0])} … ${signed(f.ci[1])}` : "–"}</td>
-											<td class="r num" title={`uncorrected ${pvalue(f.p)}`}>
-												{pvalue(f.p_holm ?? f.p)}
-											</td>
+											<PValue d={f} />
 											<td>
 												<VerdictBadge verdict={f.verdict} />
 											</td>

@@ -37,7 +37,8 @@ export function progress(run: Run): Progress | null {
 	for (const [name, ends] of COUNTERS) {
 		const at = m[name];
 		const end = ends.map((e) => m[e]).find((e) => e && e.last > 0);
-		if (at && end) return { done: Math.min(at.last, end.last), total: end.last, what: name };
+		/* `last` is the mean over the nodes: a step that all have done on average. */
+		if (at && end) return { done: Math.floor(Math.min(at.last, end.last)), total: end.last, what: name };
 	}
 	const share = m.progress;
 	if (share && share.last >= 0) {

@@ -99,6 +99,7 @@ export interface Difference {
 	p_holm?: number | null;
 	verdict?: string | null;
 	mde_pct?: number | null;
+	too_few?: boolean; /* runs for a test */
 }
 
 export interface CompareRow extends Difference {

@@ -1,6 +1,6 @@
 /* The page of one run. */
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Actions } from "./actions";
 import { ApiError, getJson, runPath } from "../lib/api";
 import { ChartsPanel } from "../metrics/panel";
@@ -235,9 +235,7 @@ function Verdict({ run, brief }: { run: Run; brief: boolean }): JSX.Element | nu
 				</p>
 				{run.tail && !brief && (
 					<>
-						<pre class="tail" tabIndex={0} aria-label={`Last lines of ${run.tail.node}`}>
-							{run.tail.lines.map((l) => plainLine(l).text).join("\n")}
-						</pre>
+						<Tail node={run.tail.node} text={run.tail.lines.map((l) => plainLine(l).text).join("\n")} />
 						<a href={runHref(run.id, { tab: "logs", node: run.tail.node, stream: run.tail.stream ?? "out" })}>
 							Open the log of {run.tail.node}
 						</a>
@@ -245,6 +243,19 @@ function Verdict({ run, brief }: { run: Run; brief: boolean }): JSX.Element | nu
 				)}
 			</div>
 		</div>
+	);
+}
+
+/* What a program says last tells why it failed: the box shows its end. */
+function Tail({ node, text }: { node: string; text: string }): JSX.Element {
+	const box = useRef<HTMLPreElement>(null);
+	useLayoutEffect(() => {
+		if (box.current) box.current.scrollTop = box.current.scrollHeight;
+	}, [text]);
+	return (
+		<pre class="tail" ref={box} tabIndex={0} aria-label={`Last lines of ${node}`}>
+			{text}
+		</pre>
 	);
 }
 

@@ -192,6 +192,9 @@ static void judge_row(struct comparison *c, struct compare_metric *m, size_t arm
 		f.tested = false;
 	r->verdict = compare_judge(&f);
 	r->fails = compare_fails(&f);
+	/* A p-value that could not have reached alpha says nothing: it is not told. */
+	if (r->too_few)
+		r->p = r->p_holm = (double)NAN;
 }
 
 /* What stands in the table of an arm: its figures, or the samples where these are tested. */
