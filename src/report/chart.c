@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -10,10 +11,11 @@
 #define WIDTH 760
 #define HEIGHT 220
 #define LEFT 70
-#define RIGHT 12
+#define RIGHT 28
 #define TOP 10
 #define BOTTOM 30
 #define TICKS 5
+#define MOST_TICKS (2 * TICKS + 1)
 
 void chart_line_init(struct chart_line *l, const char *label, uint64_t count, size_t nbuckets)
 {
@@ -31,71 +33,109 @@ void chart_line_release(struct chart_line *l)
 	*l = (struct chart_line){0};
 }
 
-void chart_line_add(struct chart_line *l, int64_t time_ms, double value)
+void chart_line_add(struct chart_line *l, const struct chart_point *p)
 {
 	uint64_t at = l->seen++;
 	size_t i = at >= l->count ? l->nbuckets - 1
 				  : (size_t)((double)at / (double)l->count * (double)l->nbuckets);
 	struct chart_bucket *b = &l->buckets[i];
-	struct chart_point p = {time_ms, value};
 
-	if (!isfinite(value))
+	if (!isfinite(p->value))
 		return;
+	l->stepped |= p->step >= 0;
 	if (!b->used) {
-		*b = (struct chart_bucket){.low = p, .high = p, .used = true, .low_first = true};
-	} else if (value < b->low.value) {
-		b->low = p;
+		*b = (struct chart_bucket){.low = *p, .high = *p, .used = true, .low_first = true};
+	} else if (p->value < b->low.value) {
+		b->low = *p;
 		b->low_first = false;
-	} else if (value > b->high.value) {
-		b->high = p;
+	} else if (p->value > b->high.value) {
+		b->high = *p;
 		b->low_first = true;
 	}
 }
 
+/* A point on the axes: seconds or steps across, values up. */
+struct spot {
+	double x, v;
+};
+
+struct track {
+	struct spot *spots;
+	size_t n;
+};
+
+static struct spot spot_of(const struct chart_point *p, const struct chart_look *look)
+{
+	double x =
+		look->over_steps ? (double)p->step : (double)(p->time_ms - look->start_ms) / 1000;
+
+	return (struct spot){x, p->value};
+}
+
+/* Of steps that went back, the last course: every spot lies to the left of all that come later. */
+static void drop_overtaken(struct track *t)
+{
+	size_t to = t->n;
+
+	for (size_t i = t->n; i-- > 0;)
+		if (to == t->n || t->spots[i].x < t->spots[to].x)
+			t->spots[--to] = t->spots[i];
+	t->n -= to;
+	memmove(t->spots, t->spots + to, t->n * sizeof(*t->spots));
+}
+
+static struct track track_of(const struct chart_line *l, const struct chart_look *look)
+{
+	struct track t = {.spots = xcalloc(2 * l->nbuckets, sizeof(*t.spots))};
+
+	for (size_t k = 0; k < l->nbuckets; k++) {
+		const struct chart_bucket *b = &l->buckets[k];
+		const struct chart_point *both[] = {b->low_first ? &b->low : &b->high,
+						    b->low_first ? &b->high : &b->low};
+		for (size_t i = 0; b->used && i < (b->low.value < b->high.value ? 2 : 1); i++)
+			if (!look->over_steps || both[i]->step >= 0)
+				t.spots[t.n++] = spot_of(both[i], look);
+	}
+	if (look->over_steps)
+		drop_overtaken(&t);
+	return t;
+}
+
 struct frame {
-	double t0, t1, v0, v1; /* seconds and values at the edges */
-	int64_t start_ms;
+	double x0, x1, v0, v1; /* at the edges */
 	bool empty;
 };
 
-static void stretch(struct frame *f, const struct chart_point *p)
+static void stretch(struct frame *f, struct spot s)
 {
-	double t = (double)(p->time_ms - f->start_ms) / 1000;
-
-	if (f->empty) {
-		f->t0 = f->t1 = t;
-		f->v0 = f->v1 = p->value;
-		f->empty = false;
-	}
-	f->t0 = fmin(f->t0, t);
-	f->t1 = fmax(f->t1, t);
-	f->v0 = fmin(f->v0, p->value);
-	f->v1 = fmax(f->v1, p->value);
+	if (f->empty)
+		*f = (struct frame){.x0 = s.x, .x1 = s.x, .v0 = s.v, .v1 = s.v};
+	f->x0 = fmin(f->x0, s.x);
+	f->x1 = fmax(f->x1, s.x);
+	f->v0 = fmin(f->v0, s.v);
+	f->v1 = fmax(f->v1, s.v);
 }
 
-static struct frame frame_of(const struct chart_line *lines, size_t n, int64_t start_ms)
+static struct frame frame_of(const struct track *tracks, size_t n)
 {
-	struct frame f = {.start_ms = start_ms, .empty = true};
+	struct frame f = {.empty = true};
 
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < lines[i].nbuckets; k++)
-			if (lines[i].buckets[k].used) {
-				stretch(&f, &lines[i].buckets[k].low);
-				stretch(&f, &lines[i].buckets[k].high);
-			}
+		for (size_t k = 0; k < tracks[i].n; k++)
+			stretch(&f, tracks[i].spots[k]);
 	if (f.v1 <= f.v0) { /* a flat line lies in the middle */
 		double room = f.v0 != 0 ? fabs(f.v0) / 2 : 1;
 		f.v0 -= room;
 		f.v1 += room;
 	}
-	if (f.t1 <= f.t0)
-		f.t1 = f.t0 + 1;
+	if (f.x1 <= f.x0)
+		f.x1 = f.x0 + 1;
 	return f;
 }
 
-static double x_of(const struct frame *f, double t)
+static double x_of(const struct frame *f, double x)
 {
-	return LEFT + (t - f->t0) / (f->t1 - f->t0) * (WIDTH - LEFT - RIGHT);
+	return LEFT + (x - f->x0) / (f->x1 - f->x0) * (WIDTH - LEFT - RIGHT);
 }
 
 /* Halved first: the whole range of a double must not overflow. */
@@ -117,83 +157,91 @@ static double round_step(double range)
 	return (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10) * power;
 }
 
-static void add_ticks(const struct frame *f, bool across, struct buf *out)
+/* The values of the ticks between low and high; returns their number, at most MOST_TICKS. */
+static size_t choose_ticks(double low, double high, double least, double *ret)
 {
-	double low = across ? f->t0 : f->v0, high = across ? f->t1 : f->v1;
-	double step = round_step(high - low);
+	double step = fmax(round_step(high - low), least);
+	size_t n = 0;
 
 	if (step == 0) /* too wide or too narrow for round numbers: the edges must do */
 		step = high / 2 - low / 2;
-	for (int i = 0; i <= 2 * TICKS; i++) {
+	for (int i = 0; i < MOST_TICKS; i++) {
 		double v = ceil(low / step) * step + i * step;
 		if (!(v <= high))
 			break;
-		if (fabs(v) < step / 1e6)
-			v = 0;
-		if (across) {
-			double x = x_of(f, v);
-			buf_printf(out, "<path class=\"g\" d=\"M%.1f %dV%d\"/>", x, TOP,
-				   HEIGHT - BOTTOM);
-			buf_printf(out,
-				   "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.5g s</text>",
-				   x, HEIGHT - BOTTOM + 16, v);
-		} else {
-			double y = y_of(f, v);
-			buf_printf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>", LEFT, y,
-				   WIDTH - RIGHT);
-			buf_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.5g</text>",
-				   LEFT - 6, y + 4, v);
-		}
+		ret[n++] = fabs(v) < step / 1e6 ? 0 : v;
+	}
+	return n;
+}
+
+static void ticks_across(const struct frame *f, bool steps, struct buf *out)
+{
+	double at[MOST_TICKS];
+	size_t n = choose_ticks(f->x0, f->x1, steps ? 1 : 0, at);
+
+	for (size_t i = 0; i < n; i++) {
+		double x = x_of(f, at[i]);
+		buf_printf(out, "<path class=\"g\" d=\"M%.1f %dV%d\"/>", x, TOP, HEIGHT - BOTTOM);
+		buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", x,
+			   HEIGHT - BOTTOM + 16);
+		buf_printf(out, steps ? "%.15g</text>" : "%.5g s</text>", at[i]);
+	}
+	if (steps)
+		buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">step</text>",
+			   WIDTH - RIGHT, HEIGHT - 2);
+}
+
+static void ticks_up(const struct frame *f, enum unit unit, struct buf *out)
+{
+	double at[MOST_TICKS];
+	size_t n = choose_ticks(f->v0, f->v1, 0, at);
+
+	for (size_t i = 0; i < n; i++) {
+		double y = y_of(f, at[i]);
+		buf_printf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>", LEFT, y, WIDTH - RIGHT);
+		buf_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 6, y + 4);
+		unit_add(out, unit, at[i]);
+		buf_addz(out, "</text>");
 	}
 }
 
-static void add_point(const struct frame *f, const struct chart_point *p, bool *first,
-		      struct buf *out)
+static void add_track(const struct frame *f, const struct track *t, const char *label,
+		      size_t number, struct buf *out)
 {
-	double t = (double)(p->time_ms - f->start_ms) / 1000;
-
-	buf_printf(out, "%c%.1f %.1f", *first ? 'M' : 'L', x_of(f, t), y_of(f, p->value));
-	*first = false;
-}
-
-static void add_line(const struct frame *f, const struct chart_line *l, size_t number,
-		     struct buf *out)
-{
-	bool first = true;
-	size_t used = 0;
-
+	if (!t->n)
+		return;
 	buf_printf(out, "<path class=\"l s%zu\" d=\"", number % CHART_COLOURS);
-	for (size_t k = 0; k < l->nbuckets; k++) {
-		const struct chart_bucket *b = &l->buckets[k];
-		if (!b->used)
-			continue;
-		used++;
-		add_point(f, b->low_first ? &b->low : &b->high, &first, out);
-		if (b->low.value < b->high.value)
-			add_point(f, b->low_first ? &b->high : &b->low, &first, out);
-	}
+	for (size_t i = 0; i < t->n; i++)
+		buf_printf(out, "%c%.1f %.1f", i ? 'L' : 'M', x_of(f, t->spots[i].x),
+			   y_of(f, t->spots[i].v));
 	/* A path of one point shows by its round end. */
-	buf_addz(out, used == 1 ? "h0\"><title>" : "\"><title>");
-	html_z(out, l->label);
+	buf_addz(out, t->n == 1 ? "h0\"><title>" : "\"><title>");
+	html_z(out, label);
 	buf_addz(out, "</title></path>");
 }
 
-void chart_svg(const struct chart_line *lines, size_t n, const char *title, int64_t start_ms,
+void chart_svg(const struct chart_line *lines, size_t n, const struct chart_look *look,
 	       struct buf *out)
 {
-	struct frame f = frame_of(lines, n, start_ms);
+	struct track *tracks = xcalloc(n, sizeof(*tracks));
 
-	buf_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
-	html_z(out, title);
-	buf_addz(out, " over time\">");
-	if (f.empty) {
-		buf_printf(out, "<text x=\"%d\" y=\"%d\">no finite values</text></svg>\n", LEFT,
-			   HEIGHT / 2);
-		return;
-	}
-	add_ticks(&f, true, out);
-	add_ticks(&f, false, out);
 	for (size_t i = 0; i < n; i++)
-		add_line(&f, &lines[i], i, out);
+		tracks[i] = track_of(&lines[i], look);
+	struct frame f = frame_of(tracks, n);
+	buf_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
+	html_z(out, look->title);
+	buf_addz(out, look->over_steps ? " over steps\">" : " over time\">");
+	if (f.empty) {
+		buf_printf(out, "<text x=\"%d\" y=\"%d\">no finite values</text>", LEFT,
+			   HEIGHT / 2);
+	} else {
+		ticks_across(&f, look->over_steps, out);
+		ticks_up(&f, look->unit, out);
+	}
+	for (size_t i = 0; i < n; i++) {
+		add_track(&f, &tracks[i], lines[i].label, i, out);
+		free(tracks[i].spots);
+	}
 	buf_addz(out, "</svg>\n");
+	free(tracks);
 }

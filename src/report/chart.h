@@ -1,6 +1,6 @@
 #pragma once
 /*
- * chart - a course over time as an inline drawing, whatever its length.
+ * chart - the course of a metric as an inline drawing, whatever its length.
  *
  * A line is thinned while it is read: its samples are put in buckets by their number, and each
  * bucket keeps its lowest and its highest, so that no peak is lost and the memory is bounded.
@@ -9,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/unit.h"
+
 struct buf;
 
 struct chart_point {
 	int64_t time_ms;
+	int64_t step; /* negative: none */
 	double value;
 };
 struct chart_bucket {
@@ -24,14 +27,26 @@ struct chart_line {
 	struct chart_bucket *buckets;
 	size_t nbuckets;
 	uint64_t count, seen; /* samples expected and met */
+	bool stepped;	      /* a sample has a step */
 };
 
 /* count samples are expected; more go to the last bucket. */
 void chart_line_init(struct chart_line *l, const char *label, uint64_t count, size_t nbuckets);
 void chart_line_release(struct chart_line *l);
-void chart_line_add(struct chart_line *l, int64_t time_ms, double value); /* not finite: left out */
+/* A value that is not finite is left out. */
+void chart_line_add(struct chart_line *l, const struct chart_point *p);
 
-/* The drawing: an <svg> with both axes; `start_ms` is second 0.  Labels are escaped. */
-void chart_svg(const struct chart_line *lines, size_t n, const char *title, int64_t start_ms,
+struct chart_look {
+	const char *title;
+	/*
+	 * Over steps instead of time.  Samples without a step are left out then, and where the
+	 * steps went back (a restart from a checkpoint) only the last course is drawn.
+	 */
+	bool over_steps;
+	int64_t start_ms; /* second 0 of the time */
+	enum unit unit;	  /* of the values */
+};
+/* The drawing: an <svg> with both axes.  Title and labels are escaped. */
+void chart_svg(const struct chart_line *lines, size_t n, const struct chart_look *look,
 	       struct buf *out);
 #define CHART_COLOURS 8 /* classes s0 .. s7 of the style sheet */

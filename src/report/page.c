@@ -145,6 +145,14 @@ static void td(struct buf *b, const char *text)
 	buf_addz(b, "</td>");
 }
 
+/* Of any length: it wraps, where other cells keep their words whole and the table scrolls. */
+static void td_text(struct buf *b, const char *text)
+{
+	buf_addz(b, "<td class=\"t\">");
+	html_z(b, text);
+	buf_addz(b, "</td>");
+}
+
 static void page_nodes(struct report *r)
 {
 	const struct report_run *run = r->run;
@@ -167,7 +175,7 @@ static void page_nodes(struct report *r)
 			   "<td class=\"n\">%d</td><td class=\"n\">%" PRId64
 			   " B</td><td class=\"n\">%" PRId64 " B</td>",
 			   n->attempt, n->log_bytes, n->err_bytes);
-		td(b, n->story);
+		td_text(b, n->story);
 		buf_addz(b, "</tr>\n");
 		out_room(&r->html);
 	}
@@ -190,7 +198,7 @@ static void page_events(struct report *r)
 			   (double)(e->time_ms - run->created_ms) / 1000);
 		td(b, e->kind);
 		td(b, e->node);
-		td(b, e->text);
+		td_text(b, e->text);
 		buf_addz(b, "</tr>\n");
 		out_room(&r->html);
 	}
@@ -208,7 +216,7 @@ static void page_environment(const struct report_run *run, struct buf *b)
 		buf_addz(b, "<tr><th>");
 		html_z(b, run->environment[i].name);
 		buf_addz(b, "</th>");
-		td(b, run->environment[i].value);
+		td_text(b, run->environment[i].value);
 		buf_addz(b, "</tr>\n");
 	}
 	buf_addz(b, "</table></div>\n");

@@ -37,22 +37,21 @@ static size_t group(const struct report_run *run, bool host, struct metric **ret
 	return all.n;
 }
 
-static void cell(struct buf *b, double v)
+static enum unit unit_of(const struct report_series *s)
 {
-	buf_addz(b, "<td class=\"n\">");
-	number_short(b, v);
-	buf_addz(b, "</td>");
+	return s->host ? unit_of_machine(s->name) : UNIT_NONE;
 }
 
-static void row(struct buf *b, const struct stats *st, enum better better)
+static void row(struct buf *b, const struct stats *st, const struct report_series *s)
 {
-	cell(b, st->first);
-	cell(b, st->last);
-	cell(b, stats_best(st, better));
-	cell(b, st->mean);
-	cell(b, st->min);
-	cell(b, st->max);
-	cell(b, stats_stddev(st));
+	double cells[] = {st->first, st->last, stats_best(st, s->better), st->mean,
+			  st->min,   st->max,  stats_stddev(st)};
+
+	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+		buf_addz(b, "<td class=\"n\">");
+		unit_add(b, unit_of(s), cells[i]);
+		buf_addz(b, "</td>");
+	}
 	buf_printf(b, "<td class=\"n\">%" PRIu64 "</td></tr>\n", st->count);
 }
 
@@ -60,7 +59,6 @@ static void table(struct report *r, const struct metric *m, size_t drawn)
 {
 	struct buf *b = &r->html.text;
 	struct stats all = {0};
-	enum better better = r->run->series[m->series.v[0]].better;
 	double first = 0, last = 0;
 
 	buf_addz(b, "<div class=\"scroll\"><table><tr><th>node</th><th class=\"n\">first</th><th "
@@ -79,7 +77,7 @@ static void table(struct report *r, const struct metric *m, size_t drawn)
 			buf_printf(b, "<span class=\"key s%zu\"></span>", i % CHART_COLOURS);
 		html_z(b, r->run->nodes[s->node].name);
 		buf_addz(b, "</td>");
-		row(b, &s->figures, better);
+		row(b, &s->figures, s);
 		out_room(&r->html);
 	}
 	if (m->series.n > 1) {
@@ -87,12 +85,42 @@ static void table(struct report *r, const struct metric *m, size_t drawn)
 		all.first = first / (double)m->series.n;
 		all.last = last / (double)m->series.n;
 		buf_addz(b, "<tr><td>all</td>");
-		row(b, &all, better);
+		row(b, &all, &r->run->series[m->series.v[0]]);
 	}
 	buf_addz(b, "</table></div>\n");
 	if (m->series.n > PAGE_MAX_ROWS)
 		buf_printf(b, "<p class=\"dim\">%zu of %zu nodes are listed</p>\n",
 			   (size_t)PAGE_MAX_ROWS, m->series.n);
+}
+
+static void add_chart(struct buf *b, const struct chart_line *lines, size_t n,
+		      const struct chart_look *look)
+{
+	buf_addz(b, "<div class=\"scroll\">");
+	chart_svg(lines, n, look, b);
+	buf_addz(b, "</div>\n");
+}
+
+/* Over steps where there are any, with the course over time folded away; else over time. */
+static void charts(struct report *r, const struct report_series *s, const struct chart_line *lines,
+		   size_t n)
+{
+	struct buf *b = &r->html.text;
+	struct chart_look look = {
+		.title = s->name, .start_ms = r->run->created_ms, .unit = unit_of(s)};
+	bool stepped = false;
+
+	for (size_t i = 0; i < n; i++)
+		stepped |= lines[i].stepped;
+	if (stepped) {
+		look.over_steps = true;
+		add_chart(b, lines, n, &look);
+		look.over_steps = false;
+		buf_addz(b, "<details class=\"time\"><summary>over time</summary>\n");
+	}
+	add_chart(b, lines, n, &look);
+	if (stepped)
+		buf_addz(b, "</details>\n");
 }
 
 static void one_metric(struct report *r, const struct metric *m)
@@ -112,7 +140,7 @@ static void one_metric(struct report *r, const struct metric *m)
 			   first->better == BETTER_LOWER ? "lower" : "higher");
 	buf_addz(b, "</h3>\n");
 	if (drawn)
-		chart_svg(lines, drawn, m->name, r->run->created_ms, b);
+		charts(r, first, lines, drawn);
 	if (drawn < m->series.n)
 		buf_printf(b, "<p class=\"dim\">%zu of %zu nodes are drawn</p>\n", drawn,
 			   m->series.n);

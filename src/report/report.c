@@ -120,7 +120,9 @@ void report_points(struct report *r, size_t series, const struct report_point *p
 		if (r->csv.fd >= 0)
 			add_row(r, &p[i]);
 		if (line)
-			chart_line_add(line, p[i].time_ms, p[i].value);
+			chart_line_add(line, &(struct chart_point){.time_ms = p[i].time_ms,
+								   .step = p[i].step,
+								   .value = p[i].value});
 	}
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { age, bytes, count, duration, money, percent, plural, pvalue, signed, value } from "../src/lib/format";
+import { age, bytes, count, duration, machineValue, money, percent, plural, pvalue, signed, value } from "../src/lib/format";
 
 describe("a duration is short at every size", () => {
 	const cases: [number | null | undefined, string][] = [
@@ -55,6 +55,21 @@ describe("a value has four digits and no noise", () => {
 		[undefined, "–"],
 	];
 	for (const [v, text] of cases) it(`${v} is ${text}`, () => assert.equal(value(v), text));
+});
+
+describe("a figure of a machine has its unit", () => {
+	const cases: [string, number | null, string][] = [
+		["host.cpu", 42.5, "42.5 %"],
+		["job.cpu", 150, "150 %"],
+		["gpu0.util", 7, "7 %"],
+		["host.memory", 7_425_300_000, "7.4253 GB"],
+		["gpu12.memory", 999, "999 B"],
+		["host.net_rx", 20e6, "20 MB/s"],
+		["host.disk_write", 1000, "1 KB/s"],
+		["host.memory", null, "–"],
+		["host.something_new", 3.25, "3.25"],
+	];
+	for (const [name, v, text] of cases) it(`${name} ${v} is ${text}`, () => assert.equal(machineValue(name, v), text));
 });
 
 describe("the rest of the figures", () => {

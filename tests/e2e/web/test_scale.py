@@ -231,6 +231,20 @@ def test_a_chart_zooms_by_mouse_and_by_keys(fake, visitors):
     page.wait_for_selector("[data-chart=loss][data-zoomed=false]")
 
 
+def test_the_charts_of_machines_have_units(fake, visitors):
+    v = visitors()
+    # What stands beside an axis is drawn, not written: listen to the canvas.
+    v.page.add_init_script("""window.drawn = [];
+        const write = CanvasRenderingContext2D.prototype.fillText;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { drawn.push(text); write.call(this, text, ...at); };""")
+    v.page.goto(f"{fake}/run/ctr-ps-live")
+    v.page.get_by_role("button", name="Machine").click()
+    until(v.page, "() => /^[0-9.]+ %$/.test(document.querySelector('[data-chart=\"host.cpu\"] .key .num')?.innerText)")
+    until(v.page, "() => /^[0-9.]+ B$/.test(document.querySelector('[data-chart=\"host.memory\"] .key .num')?.innerText)")
+    until(v.page, "() => drawn.some(t => /^[0-9.]+ %$/.test(t)) && drawn.some(t => /^[0-9.]+ B$/.test(t))")
+    v.page.locator("[data-chart='host.cpu']").scroll_into_view_if_needed()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_page_is_accessible_and_fits(fake, visitors, scheme, width):

@@ -52,6 +52,23 @@ export function value(v: number | null | undefined): string {
 	return minus(String(Number(v.toPrecision(4))));
 }
 
+/* A figure that the agent took of its machine, with its unit: host.*, job.*, gpuN.*. */
+export function machineValue(name: string, v: number | null | undefined): string {
+	if (v === null || v === undefined || !Number.isFinite(v)) return value(v);
+	const what = name.slice(name.indexOf(".") + 1);
+	if (what === "cpu" || what === "util") return `${value(v)} %`;
+	if (what === "memory") return fineBytes(v);
+	if (/^(?:net|disk)_/.test(what)) return `${fineBytes(v)}/s`;
+	return value(v);
+}
+
+/* With five digits: ticks of an axis that are close to each other still differ. */
+function fineBytes(n: number): string {
+	let unit = 0;
+	for (; Math.abs(n) >= 1000 && unit < BYTE_UNITS.length - 1; unit++) n /= 1000;
+	return `${minus(String(Number(n.toPrecision(5))))} ${BYTE_UNITS[unit]}`;
+}
+
 /* 12 345 with thin spaces: no locale decides what a dot means. */
 export function count(n: number): string {
 	const [whole, rest] = String(n).split(".");

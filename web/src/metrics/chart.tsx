@@ -11,6 +11,8 @@ import { align, extent, positive, type Aligned, type Track, type XAxis } from ".
 import { COLOURS, Icon, Swatch } from "../lib/ui";
 import type { Zoom } from "./view";
 
+export type Show = (v: number | null | undefined) => string;
+
 export interface ChartProps {
 	title: string;
 	note?: JSX.Element | string;
@@ -18,6 +20,7 @@ export interface ChartProps {
 	band?: [Track, Track];
 	axis: XAxis;
 	log: boolean;
+	show?: Show; /* a value with its unit; else the plain number */
 	zoom: Zoom;
 	setZoom: (z: Zoom) => void;
 	loading?: boolean;
@@ -87,6 +90,7 @@ function seriesOptions(tracks: Track[], banded: boolean): uPlot.Series[] {
 
 function options(p: ChartProps, width: number, on: { cursor: (u: uPlot) => void; select: (u: uPlot) => void }): uPlot.Options {
 	const n = p.tracks.length;
+	const show = p.show ?? value;
 	const axisLook = {
 		stroke: () => colour("--dim"),
 		font: AXIS_FONT,
@@ -107,7 +111,7 @@ function options(p: ChartProps, width: number, on: { cursor: (u: uPlot) => void;
 		scales: { x: { time: false }, y: { distr: p.log ? 3 : 1 } },
 		axes: [
 			{ ...axisLook, size: 28, values: (_u, vs) => vs.map((v) => tick(p.axis, v)) },
-			{ ...axisLook, size: 58, values: (_u, vs) => vs.map((v) => (v === null ? "" : value(v))) },
+			{ ...axisLook, size: p.show ? 72 : 58, values: (_u, vs) => vs.map((v) => (v === null ? "" : show(v))) },
 		],
 		series: [{}, ...seriesOptions(p.tracks, p.band !== undefined)],
 		bands: p.band ? [{ series: [n + 2, n + 1], fill: () => `${lineColour(0)}26` }] : undefined,
@@ -224,20 +228,20 @@ export function Chart(p: ChartProps): JSX.Element {
 				ref={box}
 				tabIndex={0}
 				role="img"
-				aria-label={`${p.title}, ${summary(p.tracks)}. Plus and minus zoom, arrows move, 0 shows all.`}
+				aria-label={`${p.title}, ${summary(p.tracks, p.show ?? value)}. Plus and minus zoom, arrows move, 0 shows all.`}
 				onKeyDown={onKey}
 			>
 				{!range && <p class="dim">{p.loading ? "loading…" : (p.empty ?? "no points yet")}</p>}
 			</div>
-			<Legend tracks={p.tracks} band={p.band} data={data} hover={hover} axis={p.axis} off={off} setOff={setOff} />
+			<Legend tracks={p.tracks} band={p.band} data={data} hover={hover} axis={p.axis} show={p.show ?? value} off={off} setOff={setOff} />
 		</figure>
 	);
 }
 
-function summary(tracks: Track[]): string {
+function summary(tracks: Track[], show: Show): string {
 	return tracks
 		.slice(0, 4)
-		.map((t) => `${t.label} ${value(t.ys[t.ys.length - 1])}`)
+		.map((t) => `${t.label} ${show(t.ys[t.ys.length - 1])}`)
 		.join(", ");
 }
 
@@ -256,13 +260,14 @@ function Legend(props: {
 	data: Aligned;
 	hover: number | null;
 	axis: XAxis;
+	show: Show;
 	off: ReadonlySet<string>;
 	setOff: (s: ReadonlySet<string>) => void;
 }): JSX.Element {
 	const { tracks, band, data, hover, off } = props;
 	const x = hover === null ? null : data[0][hover];
 	const show = (t: Track, row: number): string =>
-		value(hover === null ? t.ys[t.ys.length - 1] : valueAt(data[row] as (number | null)[], hover));
+		props.show(hover === null ? t.ys[t.ys.length - 1] : valueAt(data[row] as (number | null)[], hover));
 	return (
 		<div class="legend">
 			<span class="at num">{x === null || x === undefined ? "last" : tick(props.axis, x)}</span>

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { query, runPath } from "../lib/api";
 import { Chart } from "./chart";
-import { value } from "../lib/format";
+import { machineValue, value } from "../lib/format";
 import { useLoad, useVisible } from "../lib/hooks";
 import { useSeries, type Series } from "./points";
 import { isOver } from "../lib/model";
@@ -80,7 +80,7 @@ function MachineCharts({ run, look }: { run: Run; look: Look }): JSX.Element {
 			<h2 class="sub">Machine</h2>
 			<div class="charts">
 				{names.map((name) => (
-					<MetricChart key={name} run={run} name={name} sum={m?.metrics[name]?.all} look={timed} ticking />
+					<MetricChart key={name} run={run} name={name} sum={m?.metrics[name]?.all} look={timed} machine />
 				))}
 			</div>
 		</>
@@ -92,18 +92,18 @@ interface MetricProps {
 	name: string;
 	sum?: Summary;
 	look: Look;
-	ticking?: boolean; /* there is no count that says whether something came */
+	machine?: boolean; /* of the node, not of the job: it has a unit, and no count that says whether something came */
 }
 
-function MetricChart({ run, name, sum, look, ticking }: MetricProps): JSX.Element {
+function MetricChart({ run, name, sum, look, machine }: MetricProps): JSX.Element {
 	const [ref, visible] = useVisible<HTMLDivElement>();
-	const version = ticking ? (isOver(run.state) ? -2 : Math.floor(run.elapsed_ms / 2000)) : (sum?.count ?? 0);
+	const version = machine ? (isOver(run.state) ? -2 : Math.floor(run.elapsed_ms / 2000)) : (sum?.count ?? 0);
 	const [series, why] = useSeries(run.id, name, version, visible);
 	const axis: XAxis = useMemo(() => chooseAxis(series, look.axis), [series, look.axis]);
 	const [tracks, band] = useMemo(() => drawn(series, axis, look.view, run.created_ms), [series, axis, look.view]);
 	const note = (
 		<>
-			{sum && !ticking && sum.best !== undefined && (
+			{sum && !machine && sum.best !== undefined && (
 				<>
 					best <b class="num">{value(sum.best)}</b> · mean <b class="num">{value(sum.mean)}</b>
 				</>
@@ -120,6 +120,7 @@ function MetricChart({ run, name, sum, look, ticking }: MetricProps): JSX.Elemen
 				band={band}
 				axis={axis}
 				log={look.log}
+				show={machine ? (v) => machineValue(name, v) : undefined}
 				zoom={axis === look.axis ? look.zoom : null}
 				setZoom={look.setZoom}
 				loading={series === null && !why}
