@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "link/layout.h"
 #include "sys/child.h"
 #include "sys/loop.h"
 
@@ -42,7 +43,7 @@ void agent_wake(struct agent *a)
 /* The directories that may be large go at once; what else is left of the node is the driver's. */
 static void remove_work(const char *dir)
 {
-	static const char *const names[] = {WORK_DIR, WORK_NEW_DIR};
+	static const char *const names[] = {LAYOUT_WORK, WORK_NEW_DIR};
 	struct err err = {0};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -59,7 +60,8 @@ static void say_clean(struct agent *a)
 	if (a->at.exit.kind == ERR_UNAVAILABLE || a->at.unproven)
 		return; /* something could not be killed, or was not ours to wait for */
 	if (lseek(a->lock, 0, SEEK_END) < 0 ||
-	    write(a->lock, AGENT_CLEAN, strlen(AGENT_CLEAN)) != (ssize_t)strlen(AGENT_CLEAN))
+	    write(a->lock, LAYOUT_AGENT_CLEAN, strlen(LAYOUT_AGENT_CLEAN)) !=
+		    (ssize_t)strlen(LAYOUT_AGENT_CLEAN))
 		log_warn("cannot say that node '%s' is clean: %s", a->cfg.node, strerror(errno));
 }
 
@@ -178,7 +180,7 @@ static void on_child(void *ctx, int signo)
  * file is closed: from here on nobody opens it again. */
 static int take_lock(const char *dir, int *ret_fd, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(dir, CONFIG_FILE);
+	CLEANUP(freep) char *path = path_join(dir, LAYOUT_AGENT_CONFIG);
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	CLEANUP(close_fdp) int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
@@ -197,7 +199,7 @@ static int take_lock(const char *dir, int *ret_fd, struct err *err)
 static void unsay_clean(struct agent *a)
 {
 	if (a->cfg.was_clean && ftruncate(a->lock, a->cfg.length) < 0)
-		log_warn("cannot write '%s': %s", CONFIG_FILE, strerror(errno));
+		log_warn("cannot write '%s': %s", LAYOUT_AGENT_CONFIG, strerror(errno));
 }
 
 /* All agents of a machine have one log. */

@@ -19,8 +19,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define AGENT_CLEAN "clean\n"
-
 /* The role's main loop; returns the process's exit code. */
 int agent_main(const char *node_dir);
 /* For one who sees the end of a process of this node that nobody of the node can see any more: if it is the job, write

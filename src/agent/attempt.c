@@ -22,14 +22,13 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/vec.h"
+#include "link/layout.h"
 #include "sys/child.h"
 #include "sys/loop.h"
 
 #define JOB_LOOK_MS 20
 #define SHIM_LOOK_MS 200
 #define ZOMBIE_MS 2000 /* how long its parent has to say how it ended */
-#define HOSTFILE "hostfile"
-#define MACHINEFILE "machinefile"
 #define NEVER_STARTED "the shim was killed before the job had started"
 
 void attempt_init(struct attempt *at, struct loop *l, const struct agent_config *cfg,
@@ -139,7 +138,7 @@ static void look(struct attempt *at)
 	struct status st;
 	struct stat fs;
 
-	if (at->dirfd < 0 || fstatat(at->dirfd, "status", &fs, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (at->dirfd < 0 || fstatat(at->dirfd, LAYOUT_STATUS, &fs, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    fs.st_size == at->status_size)
 		return;
 	if (status_read(at->dirfd, &st, NULL) < 0)
@@ -405,7 +404,7 @@ static void hold_pipes(struct attempt *at)
 /* The first one, mostly the only one, is in the node's directory itself. */
 static char *dir_of(const char *node_dir, int no)
 {
-	return no > 1 ? xasprintf("%s/a%d", node_dir, no) : xstrdup(node_dir);
+	return no > 1 ? xasprintf("%s/" LAYOUT_ATTEMPT, node_dir, no) : xstrdup(node_dir);
 }
 
 static int open_dir(struct attempt *at, const char *node_dir, int no, struct err *err)
@@ -425,7 +424,7 @@ static int newest_attempt(const char *node_dir)
 {
 	for (int no = 1;; no++) {
 		CLEANUP(freep) char *dir = dir_of(node_dir, no);
-		CLEANUP(freep) char *status = path_join(dir, "status");
+		CLEANUP(freep) char *status = path_join(dir, LAYOUT_STATUS);
 
 		if (!file_exists(status))
 			return no - 1;
@@ -508,7 +507,7 @@ static int launch(struct attempt *at, const char *node_dir, const struct message
 {
 	CLEANUP(freep) char *cwd = prepare_cwd(node_dir, m->cwd);
 	CLEANUP(freep) char *file = NULL;
-	CLEANUP(freep) char *fifo = path_join(at->dir, "metrics.fifo");
+	CLEANUP(freep) char *fifo = path_join(at->dir, LAYOUT_METRICS_FIFO);
 	CLEANUP(environ_freep) const char **env = environ_make(m, at->mark, fifo);
 	struct shim_start s = {
 		.dir = at->dir,
@@ -545,8 +544,8 @@ void attempt_start(struct attempt *at, const char *node_dir, const struct messag
 	attempt_release(at);
 	at->no = m->attempt;
 	if (make_dir(at, node_dir, m->attempt, &err) < 0 ||
-	    write_hosts(node_dir, HOSTFILE, m->hostfile, &err) < 0 ||
-	    write_hosts(node_dir, MACHINEFILE, m->machinefile, &err) < 0 ||
+	    write_hosts(node_dir, LAYOUT_HOSTFILE, m->hostfile, &err) < 0 ||
+	    write_hosts(node_dir, LAYOUT_MACHINEFILE, m->machinefile, &err) < 0 ||
 	    make_groups(at, m->memory, &err) < 0) {
 		give_up(at, &err);
 		return;

@@ -65,7 +65,7 @@ static int read_keys(const struct doc *d, struct agent_config *c, struct err *er
 
 int config_load(const char *dir, struct arena *a, struct agent_config *ret, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(dir, CONFIG_FILE);
+	CLEANUP(freep) char *path = path_join(dir, LAYOUT_AGENT_CONFIG);
 	struct doc *d = NULL;
 	struct buf text;
 	int rc;

@@ -16,8 +16,6 @@
 struct arena;
 struct err;
 
-#define CONFIG_FILE "agent.json"
-
 struct agent_config {
 	const char *run, *node, *token;
 	const char *link_dir, *link_name;

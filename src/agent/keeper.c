@@ -9,6 +9,7 @@
 
 #include "agent/spool.h"
 #include "link/frame.h"
+#include "link/layout.h"
 #include "sys/child.h"
 #include "sys/title.h"
 
@@ -52,7 +53,8 @@ static void __attribute__((noreturn)) keep(int dirfd)
 	}
 	for (;;) {
 		poll(p, STREAMS, LOOK_MS);
-		if (closed_and_empty(p) || fstatat(dirfd, "status", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (closed_and_empty(p) ||
+		    fstatat(dirfd, LAYOUT_STATUS, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			_exit(0);
 		/* A closed pipe is always ready: without a pause this would spin while bytes wait. */
 		poll(NULL, 0, LOOK_MS);

@@ -20,6 +20,7 @@
 #include "base/hex.h"
 #include "base/path.h"
 #include "fmt/tar.h"
+#include "link/layout.h"
 #include "net/digest.h"
 #include "sys/cgroup.h"
 #include "sys/child.h"
@@ -34,7 +35,7 @@ bool prepare_is_long(const struct message_inputs *in)
 
 char *prepare_cwd(const char *node_dir, const char *cwd)
 {
-	CLEANUP(freep) char *work = path_join(node_dir, WORK_DIR);
+	CLEANUP(freep) char *work = path_join(node_dir, LAYOUT_WORK);
 
 	return path_join(work, cwd);
 }
@@ -176,7 +177,7 @@ static int fill(const struct message_inputs *in, const char *dir, struct err *er
 
 int prepare_files(const struct message_inputs *in, const char *node_dir, struct err *err)
 {
-	CLEANUP(freep) char *work = path_join(node_dir, WORK_DIR);
+	CLEANUP(freep) char *work = path_join(node_dir, LAYOUT_WORK);
 	CLEANUP(freep) char *fresh = path_join(node_dir, WORK_NEW_DIR);
 	CLEANUP(freep) char *mark = path_join(node_dir, MARK_FILE);
 	char digest[2 * SHA256_BYTES + 1];

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "link/layout.h"
 
 #define RECORD_MAX 2048
 #define FILE_MAX (64 * 1024)
@@ -82,7 +83,7 @@ int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *re
 	char name[32];
 	int rc = 0;
 
-	snprintf(name, sizeof(name), "status.%d", (int)getpid());
+	snprintf(name, sizeof(name), LAYOUT_STATUS ".%d", (int)getpid());
 	unlinkat(dirfd, name, 0); /* of a dead process with our pid */
 	fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
@@ -90,7 +91,7 @@ int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *re
 		return err_errno(err, errno, "make the status file");
 	if (write_claim(fd, attempt, boot_id, err) < 0)
 		rc = -1;
-	else if (linkat(dirfd, name, dirfd, "status", 0) < 0)
+	else if (linkat(dirfd, name, dirfd, LAYOUT_STATUS, 0) < 0)
 		rc = err_errno(err, errno, "claim attempt %d", attempt);
 	unlinkat(dirfd, name, 0);
 	if (rc < 0)
@@ -104,7 +105,7 @@ int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *re
 
 int status_open(int dirfd, int *ret_fd, struct err *err)
 {
-	int fd = openat(dirfd, "status", O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(dirfd, LAYOUT_STATUS, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
 		return err_errno(err, errno, "open the status file");
@@ -295,7 +296,7 @@ int status_read(int dirfd, struct status *ret, struct err *err)
 	struct buf text;
 
 	buf_init(&text, FILE_MAX);
-	if (file_read_at(dirfd, "status", &text, &e) < 0 && e.kind != ERR_NOT_FOUND) {
+	if (file_read_at(dirfd, LAYOUT_STATUS, &text, &e) < 0 && e.kind != ERR_NOT_FOUND) {
 		buf_release(&text);
 		return err_set(err, e.kind, "read the status file: %s", e.msg);
 	}

@@ -33,9 +33,6 @@ struct driver_row {
 	struct err err;
 };
 
-/* Below link_dir: what a destroyed node leaves; nobody needs it, and the master removes it. */
-#define DRIVER_TRASH "trash"
-
 struct driver {
 	const char *kind;
 	enum driver_outcome (*create)(struct driver_row *row);

@@ -1,5 +1,38 @@
 #pragma once
-/* layout - names that two of master, driver, agent, shim and client must agree on. */
+/*
+ * layout - every name that two of master, client, driver, agent and shim must agree on: files,
+ * directories and sockets, and the version of the protocol.
+ *
+ * Names only: whoever joins them to a path does so itself.  What one of them alone reads and
+ * writes is named where it is used.
+ */
 
 /* The version of docs/protocol.md: in HELLO, in agent.json and in the API. */
 #define LINK_PROTO 1
+
+/* In $REGATTA_HOME, mode 0700. */
+#define LAYOUT_LOCK "lock"	       /* locked by the master; holds its pid */
+#define LAYOUT_API_SOCKET "api.sock"   /* HTTP for clients of this user */
+#define LAYOUT_LINK_SOCKET "link.sock" /* the link, for agents */
+#define LAYOUT_MASTER_LOG "master.log" /* the master's own log */
+#define LAYOUT_AGENTS_LOG "agents.log" /* that of all agents of this machine */
+#define LAYOUT_BLOBS "blobs"	       /* source archives, by sha256 */
+#define LAYOUT_RUNS "runs"	       /* one directory per run, by id */
+#define LAYOUT_TRASH "trash"	       /* what was taken out of its place and is not removed yet */
+
+/* In runs/<id>. */
+#define LAYOUT_LOGS "logs"	   /* <node><stream_suffix> of every node */
+#define LAYOUT_OUTPUTS "outputs"   /* <node>/ with what the node kept */
+#define LAYOUT_NODE_SUFFIX ".node" /* <node>.node: the directory of a node on this machine */
+
+/* In a node's directory.  agent/agent.h says who writes what, and when. */
+#define LAYOUT_AGENT_CONFIG "agent.json"
+#define LAYOUT_AGENT_CLEAN "clean\n" /* last line of agent.json: nothing of the node is alive */
+#define LAYOUT_WORK "work"
+#define LAYOUT_HOSTFILE "hostfile"
+#define LAYOUT_MACHINEFILE "machinefile"
+
+/* In an attempt's directory: the node's own for the first attempt, LAYOUT_ATTEMPT for later ones. */
+#define LAYOUT_ATTEMPT "a%d"
+#define LAYOUT_STATUS "status"
+#define LAYOUT_METRICS_FIFO "metrics.fifo" /* where the job writes figures */

@@ -40,8 +40,6 @@ struct workers;
 /* a master in the background leaves after this (REGATTA_IDLE overrides) */
 #define MASTER_IDLE_MS 60000
 #define MASTER_WORKERS 6
-#define API_SOCKET "api.sock"
-#define LINK_SOCKET "link.sock"
 
 struct master {
 	char *home;

@@ -24,6 +24,7 @@
 #include "base/path.h"
 #include "base/rand.h"
 #include "link/conn.h"
+#include "link/layout.h"
 #include "master/agents.h"
 #include "master/api/api.h"
 #include "master/api/auth.h"
@@ -107,9 +108,10 @@ static int listen_all(struct master *m, const struct master_options *o, struct e
 {
 	if (listen_http(m, o->listen, err) < 0)
 		return -1;
-	if (listen_unix(m->loop, m->home, LINK_SOCKET, agent_accept, m, &m->link_listener, err) < 0)
+	if (listen_unix(m->loop, m->home, LAYOUT_LINK_SOCKET, agent_accept, m, &m->link_listener,
+			err) < 0)
 		return -1;
-	return http_server_listen_unix(m->http, m->home, API_SOCKET, err);
+	return http_server_listen_unix(m->http, m->home, LAYOUT_API_SOCKET, err);
 }
 
 static int64_t idle_ms(void)
@@ -123,7 +125,7 @@ static int64_t idle_ms(void)
 /* What a master in the background says is in master.log; one in the foreground says it there, too. */
 static void keep_log(struct master *m)
 {
-	CLEANUP(freep) char *path = path_join(m->home, "master.log");
+	CLEANUP(freep) char *path = path_join(m->home, LAYOUT_MASTER_LOG);
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd >= 0)
@@ -136,7 +138,7 @@ static void keep_log(struct master *m)
  * by side, the inodes that one run has just freed would slow down the next, since ext4 searches for older ones. */
 static int make_runs_dir(const struct master *m, struct err *err)
 {
-	CLEANUP(freep) char *dir = path_join(m->home, "runs");
+	CLEANUP(freep) char *dir = path_join(m->home, LAYOUT_RUNS);
 	int flags;
 
 	if (file_mkdir_p(dir, 0700, err) < 0)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "fmt/doc.h"
+#include "link/layout.h"
 #include "link/message.h"
 #include "master/internal.h"
 #include "master/runs.h"
@@ -29,18 +30,20 @@ static const char *client_path(const struct live_run *lr, struct arena *a)
 
 static const char *output_dir(const struct live_run *lr, int rank, struct arena *a)
 {
-	return arena_printf(a, "%s/outputs/%s", lr->dir, lr->plan.crew.members[rank].name);
+	return arena_printf(a, "%s/" LAYOUT_OUTPUTS "/%s", lr->dir,
+			    lr->plan.crew.members[rank].name);
 }
 
 static const char *node_dir(const struct live_run *lr, int rank, struct arena *a)
 {
-	return arena_printf(a, "%s/%s.node", lr->dir, lr->plan.crew.members[rank].name);
+	return arena_printf(a, "%s/%s" LAYOUT_NODE_SUFFIX, lr->dir,
+			    lr->plan.crew.members[rank].name);
 }
 
 static const char *work_dir(const struct live_run *lr, int rank, struct arena *a)
 {
 	if (lr->job->source || lr->job->data.n)
-		return arena_printf(a, "%s/work", node_dir(lr, rank, a));
+		return arena_printf(a, "%s/" LAYOUT_WORK, node_dir(lr, rank, a));
 	return lr->row.base_dir;
 }
 
@@ -83,7 +86,8 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 	const struct job *job = lr->job;
 	const struct strategy_role *role = &lr->plan.crew.roles[lr->plan.crew.members[rank].role];
 	struct message_source source = {
-		.path = arena_printf(a, "%s/blobs/%s", lr->m->home, lr->row.source_sha256),
+		.path = arena_printf(a, "%s/" LAYOUT_BLOBS "/%s", lr->m->home,
+				     lr->row.source_sha256),
 		.sha256 = lr->row.source_sha256,
 	};
 	struct message_inputs m = {
@@ -174,12 +178,14 @@ void node_start_put(const struct live_run *lr, int rank, int attempt, struct buf
 		.iface = lr->plan.iface,
 		.output_dir = output_dir(lr, rank, a),
 		.work_dir = work_dir(lr, rank, a),
-		.hostfile = arena_printf(a, "%s/hostfile", nd),
-		.metrics_fifo = attempt > 1 ? arena_printf(a, "%s/a%d/metrics.fifo", nd, attempt)
-					    : arena_printf(a, "%s/metrics.fifo", nd),
+		.hostfile = arena_printf(a, "%s/" LAYOUT_HOSTFILE, nd),
+		.metrics_fifo =
+			attempt > 1 ? arena_printf(a, "%s/" LAYOUT_ATTEMPT "/" LAYOUT_METRICS_FIFO,
+						   nd, attempt)
+				    : arena_printf(a, "%s/" LAYOUT_METRICS_FIFO, nd),
 		.master_endpoint = http_endpoint(lr->m),
 		.attempt = attempt,
-		.machinefile = arena_printf(a, "%s/machinefile", nd),
+		.machinefile = arena_printf(a, "%s/" LAYOUT_MACHINEFILE, nd),
 	};
 	strategy_env(lr->plan.strategy, &in, rank, a, &env);
 

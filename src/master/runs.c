@@ -23,6 +23,7 @@
 #include "base/rand.h"
 #include "fmt/doc.h"
 #include "fmt/schema.h"
+#include "link/layout.h"
 #include "master/agents.h"
 #include "master/internal.h"
 #include "master/messages.h"
@@ -74,8 +75,8 @@ static int build(struct live_run *lr, const char **ret_details, struct err *err)
 	lr->core = core_run_new(&lr->plan);
 	lr->nodes = xcalloc((size_t)lr->plan.crew.n, sizeof(*lr->nodes));
 	lr->series = map_new();
-	lr->dir = xasprintf("%s/runs/%s", m->home, lr->row.id);
-	lr->logs_dir = path_join(lr->dir, "logs");
+	lr->dir = xasprintf("%s/" LAYOUT_RUNS "/%s", m->home, lr->row.id);
+	lr->logs_dir = path_join(lr->dir, LAYOUT_LOGS);
 	return 0;
 }
 
@@ -309,7 +310,7 @@ static int write_dir(struct live_run *lr, struct err *err)
 	struct buf text;
 	int rc;
 
-	CLEANUP(freep) char *outputs = path_join(lr->dir, "outputs");
+	CLEANUP(freep) char *outputs = path_join(lr->dir, LAYOUT_OUTPUTS);
 	if (file_mkdir_p(lr->logs_dir, 0700, err) < 0 || file_mkdir_p(outputs, 0700, err) < 0)
 		return -1;
 	buf_init(&text, SIZE_MAX / 2);
@@ -344,7 +345,7 @@ static int check_source(struct live_run *lr, struct err *err)
 	if (!lr->job->source)
 		return 0;
 	if (strlen(sha) == 64 && strspn(sha, "0123456789abcdef") == 64) {
-		CLEANUP(freep) char *path = xasprintf("%s/blobs/%s", lr->m->home, sha);
+		CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_BLOBS "/%s", lr->m->home, sha);
 		if (file_exists(path))
 			return 0;
 	}
@@ -451,8 +452,8 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	lr->core = core_run_new(&lr->plan);
 	free(lr->dir);
 	free(lr->logs_dir);
-	lr->dir = xasprintf("%s/runs/%s", m->home, lr->row.id);
-	lr->logs_dir = path_join(lr->dir, "logs");
+	lr->dir = xasprintf("%s/" LAYOUT_RUNS "/%s", m->home, lr->row.id);
+	lr->logs_dir = path_join(lr->dir, LAYOUT_LOGS);
 	map_put(m->runs, str_from(lr->row.id), lr);
 	if (write_dir(lr, err) < 0) {
 		/* The row is in the open transaction: end the run at once instead of half accepting it. */
@@ -477,7 +478,7 @@ static int remove_blob(const struct live_run *lr, struct err *err)
 		return 0;
 	if (store_source_used(lr->m->store, sha256, lr->row.no, &used, err) < 0)
 		return -1;
-	CLEANUP(freep) char *path = xasprintf("%s/blobs/%s", lr->m->home, sha256);
+	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_BLOBS "/%s", lr->m->home, sha256);
 	return used ? 0 : trash_put(lr->m->trash, path, sha256, err);
 }
 

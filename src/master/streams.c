@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "link/conn.h"
+#include "link/layout.h"
 #include "link/message.h"
 #include "master/agents.h"
 #include "master/internal.h"
@@ -96,7 +97,7 @@ static void sync_run(void *arg)
 	if (c->rc == 0 && c->sync_parents)
 		c->rc = file_sync_dir(c->lr->dir, &c->err);
 	if (c->rc == 0 && c->sync_parents) {
-		CLEANUP(freep) char *runs = path_join(c->lr->m->home, "runs");
+		CLEANUP(freep) char *runs = path_join(c->lr->m->home, LAYOUT_RUNS);
 		c->rc = file_sync_dir(runs, &c->err);
 	}
 }

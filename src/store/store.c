@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "link/layout.h"
 
 #define WAL_PAGES 1000		 /* of 4 KiB */
 #define WAL_KEPT_BYTES "8388608" /* a longer log is cut back when it starts over */
@@ -58,7 +59,7 @@ static int lock_taken(int fd, const char *home, struct err *err)
 
 static int take_lock(struct store *st, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(st->home, "lock");
+	CLEANUP(freep) char *path = path_join(st->home, LAYOUT_LOCK);
 	CLEANUP(close_fdp)
 	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	char text[24];
@@ -83,7 +84,7 @@ static int take_lock(struct store *st, struct err *err)
 
 static int make_home(struct store *st, struct err *err)
 {
-	static const char *const below[] = {"runs", "blobs"};
+	static const char *const below[] = {LAYOUT_RUNS, LAYOUT_BLOBS};
 	bool is_new = !file_exists(st->home);
 	struct stat sb;
 

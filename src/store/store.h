@@ -11,7 +11,7 @@
  * answered and does not poison: a key that exists, a run that does not, a quota, a
  * write outside a transaction.
  *
- * Home (0700): regatta.db, lock, ballast, blobs/, runs/<id>/{job.toml,plan.json,logs/,outputs/,nodes/}.
+ * Home (0700): regatta.db, lock, ballast, blobs/, runs/<id>/{job.toml,plan.json,logs/,outputs/,<node>.node/}: link/layout.h.
  */
 #include <stdbool.h>
 #include <stdint.h>

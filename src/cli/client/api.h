@@ -16,7 +16,6 @@ struct arena;
 struct doc;
 struct http_client;
 
-#define API_SOCKET "api.sock"
 #define API_MAX_ANSWER (64u << 20)
 
 /* Owned: $REGATTA_HOME, else ${XDG_STATE_HOME:-~/.local/state}/regatta; absolute.  It need not

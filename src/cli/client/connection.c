@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "link/layout.h"
 #include "net/http_client.h"
 
 #define START_MS 10000 /* to wait for a master that was started */
@@ -87,14 +88,14 @@ static int make_home(const char *home, struct err *err)
 
 static int connect_once(const char *home, struct http_client **ret, struct err *err)
 {
-	struct http_target t = {.unix_dir = home, .unix_name = API_SOCKET};
+	struct http_target t = {.unix_dir = home, .unix_name = LAYOUT_API_SOCKET};
 
 	return http_client_open(&t, CONNECT_MS, ret, err);
 }
 
 static void last_log_line(const char *home, char *out, size_t size)
 {
-	CLEANUP(freep) char *path = path_join(home, "master.log");
+	CLEANUP(freep) char *path = path_join(home, LAYOUT_MASTER_LOG);
 	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[LOG_TAIL];
 	struct err ignored;
@@ -114,8 +115,8 @@ static void last_log_line(const char *home, char *out, size_t size)
 
 static int open_log(const char *home, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(home, "master.log");
-	CLEANUP(freep) char *old = path_join(home, "master.log.1");
+	CLEANUP(freep) char *path = path_join(home, LAYOUT_MASTER_LOG);
+	CLEANUP(freep) char *old = path_join(home, LAYOUT_MASTER_LOG ".1");
 	struct stat st;
 
 	if (stat(path, &st) == 0 && st.st_size > MAX_LOG)
@@ -195,7 +196,7 @@ static int start_failed(const char *home, const char *what, struct err *err)
  * before it could say so.) */
 static bool is_held(const char *home)
 {
-	CLEANUP(freep) char *path = path_join(home, "lock");
+	CLEANUP(freep) char *path = path_join(home, LAYOUT_LOCK);
 	CLEANUP(buf_release) struct buf text;
 	char stat_path[64];
 	int64_t pid;

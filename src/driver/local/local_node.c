@@ -39,13 +39,10 @@
 
 #define CONFIG_MAX (64 * 1024)
 #define STATUS_MAX (64 * 1024)
-#define LINK_NAME "link.sock"
 #define MARK_BYTES (NEST_MARK_LEN / 2)
-#define CONFIG_FILE "agent.json" /* see agent/agent.h */
-#define AGENTS_LOG "agents.log"	 /* of all nodes, below link_dir */
-#define LOST "lost"		 /* instead of a boot: its directory was made again */
-#define LEAVING_MS 500		 /* an agent that has cleaned up is about to leave */
-#define KILL_MS 2000		 /* then the node is held, and the core asks again */
+#define LOST "lost"    /* instead of a boot: its directory was made again */
+#define LEAVING_MS 500 /* an agent that has cleaned up is about to leave */
+#define KILL_MS 2000   /* then the node is held, and the core asks again */
 #define KILL_PAUSE_MS 2
 
 extern char **environ;
@@ -96,8 +93,8 @@ static void node_load(const struct driver_row *row, struct node *n)
 	struct doc *d;
 	struct buf text;
 
-	*n = (struct node){.dir = xasprintf("%s/%s.node", row->run_dir, row->name)};
-	CLEANUP(freep) char *path = in_node(n, CONFIG_FILE);
+	*n = (struct node){.dir = xasprintf("%s/%s" LAYOUT_NODE_SUFFIX, row->run_dir, row->name)};
+	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 
 	buf_init(&text, CONFIG_MAX);
 	if (file_read(path, &text, NULL) == 0 && json_parse(first_line(&text), a, &d, NULL) == 0) {
@@ -140,7 +137,7 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 	jsonw_kz(&w, "node", row->name);
 	jsonw_kz(&w, "token", row->token);
 	jsonw_kz(&w, "link_dir", row->link_dir);
-	jsonw_kz(&w, "link_name", LINK_NAME);
+	jsonw_kz(&w, "link_name", LAYOUT_LINK_SOCKET);
 	jsonw_kz(&w, "home", row->link_dir);
 	jsonw_kbool(&w, "revive", true);
 	jsonw_kz(&w, "mark", n->mark);
@@ -154,7 +151,7 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 
 static int write_config(const struct driver_row *row, const struct node *n, struct err *err)
 {
-	CLEANUP(freep) char *path = in_node(n, CONFIG_FILE);
+	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 	struct buf before, now;
 	int rc = 0;
 
@@ -178,7 +175,7 @@ static int write_config(const struct driver_row *row, const struct node *n, stru
 /* Its agent, if it lives; pid 0 otherwise.  The lock ends with the process, so the pid is never an old one. */
 static struct proc_id living_agent(const struct node *n)
 {
-	CLEANUP(freep) char *path = in_node(n, CONFIG_FILE);
+	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 	struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -248,7 +245,7 @@ static struct nest *the_nest(const struct driver_row *row)
 static int spawn_agent(const struct driver_row *row, const struct node *n, pid_t *ret_pid,
 		       struct err *err)
 {
-	CLEANUP(freep) char *log = path_join(row->link_dir, AGENTS_LOG);
+	CLEANUP(freep) char *log = path_join(row->link_dir, LAYOUT_AGENTS_LOG);
 	struct nest_child child = {.mark = n->mark, .arg = n->dir, .log = log};
 
 	return nest_fork(the_nest(row), &child, ret_pid, err);
@@ -334,11 +331,12 @@ static void recorded_procs(const char *path, struct proc_list *out)
 /* The first attempt is in the node's directory itself, the next ones below: see agent/agent.h. */
 static void recorded_attempts(const struct node *n, struct proc_list *out)
 {
-	CLEANUP(freep) char *first = in_node(n, "status");
+	CLEANUP(freep) char *first = in_node(n, LAYOUT_STATUS);
 
 	recorded_procs(first, out);
 	for (int no = 2;; no++) {
-		CLEANUP(freep) char *path = xasprintf("%s/a%d/status", n->dir, no);
+		CLEANUP(freep)
+		char *path = xasprintf("%s/" LAYOUT_ATTEMPT "/" LAYOUT_STATUS, n->dir, no);
 
 		if (!file_exists(path))
 			return;
@@ -365,12 +363,13 @@ static void list_procs(const struct node *n, struct proc_list *out)
 
 static bool said_clean(const struct node *n)
 {
-	CLEANUP(freep) char *path = in_node(n, CONFIG_FILE);
+	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 	struct buf text;
 	bool clean;
 
 	buf_init(&text, CONFIG_MAX);
-	clean = file_read(path, &text, NULL) == 0 && str_ends(buf_str(&text), STR("\nclean\n"));
+	clean = file_read(path, &text, NULL) == 0 &&
+		str_ends(buf_str(&text), STR("\n" LAYOUT_AGENT_CLEAN));
 	buf_release(&text);
 	return clean;
 }
@@ -424,7 +423,7 @@ static pid_t kill_everybody(const struct node *n)
  * files at once would make the next runs slow: ext4 searches long for an inode that was not freed just now. */
 static int put_away(const struct driver_row *row, const struct node *n, struct err *err)
 {
-	CLEANUP(freep) char *trash = path_join(row->link_dir, DRIVER_TRASH);
+	CLEANUP(freep) char *trash = path_join(row->link_dir, LAYOUT_TRASH);
 	CLEANUP(freep) char *to = xasprintf("%s/%s.%s.%s", trash, row->run, row->name, n->mark);
 
 	if (file_mkdir_p(trash, 0700, NULL) == 0 && rename(n->dir, to) == 0)

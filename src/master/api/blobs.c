@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/path.h"
+#include "link/layout.h"
 #include "net/digest.h"
 #include "sys/worker.h"
 
@@ -29,12 +30,13 @@ static bool is_sha256(struct str s)
 
 static char *blob_path(const struct master *m, struct str sha256)
 {
-	return xasprintf("%s/blobs/%.*s", m->home, STR_ARG(sha256));
+	return xasprintf("%s/" LAYOUT_BLOBS "/%.*s", m->home, STR_ARG(sha256));
 }
 
 static char *part_path(const struct master *m, const struct http_exchange *x, struct str sha256)
 {
-	return xasprintf("%s/blobs/%.*s.%p.part", m->home, STR_ARG(sha256), (const void *)x);
+	return xasprintf("%s/" LAYOUT_BLOBS "/%.*s.%p.part", m->home, STR_ARG(sha256),
+			 (const void *)x);
 }
 
 /* What a master that was killed left half done. */
@@ -68,7 +70,7 @@ int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256, 
 {
 	if (!is_sha256(sha256))
 		return err_set(err, ERR_INVALID, "a blob's name is 64 hex digits");
-	CLEANUP(freep) char *dir = path_join(m->home, "blobs");
+	CLEANUP(freep) char *dir = path_join(m->home, LAYOUT_BLOBS);
 	CLEANUP(freep) char *path = part_path(m, x, sha256);
 	if (file_mkdir_p(dir, 0700, err) < 0)
 		return -1;

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "link/frame.h"
+#include "link/layout.h"
 #include "master/runs.h"
 #include "store/logfile.h"
 
@@ -27,12 +28,12 @@
 
 int old_status(struct api_call *c, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(c->m->home, "master.log");
+	CLEANUP(freep) char *path = path_join(c->m->home, LAYOUT_MASTER_LOG);
 	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(err, errno, "master.log");
+		return err_errno(err, errno, LAYOUT_MASTER_LOG);
 	http_reply_file(c->x, 200, TEXT, TAKE_FD(fd), 0, st.st_size);
 	return 0;
 }
@@ -48,7 +49,8 @@ struct log_list {
 static bool list_run(void *ctx, const struct run_row *row)
 {
 	struct log_list *l = ctx;
-	CLEANUP(freep) char *path = xasprintf("%s/runs/%s/logs", l->m->home, row->id);
+	CLEANUP(freep)
+	char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/" LAYOUT_LOGS, l->m->home, row->id);
 	struct dirent **names;
 	int n = scandir(path, &names, NULL, alphasort);
 	size_t before = l->text.n;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "link/layout.h"
 #include "master/internal.h"
 #include "master/runs.h"
 #include "master/upkeep/finish.h"
@@ -42,7 +43,7 @@ struct records *records_free(struct records *r)
 static bool check_row(void *ctx, const struct run_row *row)
 {
 	struct records *r = ctx;
-	CLEANUP(freep) char *runs = path_join(r->m->home, "runs");
+	CLEANUP(freep) char *runs = path_join(r->m->home, LAYOUT_RUNS);
 	CLEANUP(freep) char *dir = path_join(runs, row->id);
 	CLEANUP(freep) char *summary = path_join(dir, "summary.json");
 	CLEANUP(freep) char *report = path_join(dir, "report.html");

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "driver/driver.h"
+#include "link/layout.h"
 #include "master/internal.h"
 #include "sys/worker.h"
 
@@ -30,7 +31,7 @@ struct trash *trash_new(struct master *m)
 	struct trash *t = xcalloc(1, sizeof(*t));
 
 	t->m = m;
-	t->dir = path_join(m->home, DRIVER_TRASH);
+	t->dir = path_join(m->home, LAYOUT_TRASH);
 	t->runs = 1; /* an earlier master may have left something */
 	return t;
 }

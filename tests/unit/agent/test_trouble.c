@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "fake_master.h"
+#include "link/layout.h"
 #include "sys/proctree.h"
 
 #define NEVER_STARTED "the shim was killed before the job had started"
@@ -45,7 +46,7 @@ static bool says_clean(struct fake *f)
 {
 	const char *text = fake_file(f, in_node(f, "agent.json"));
 
-	return str_ends(str_from(text), STR("\n" AGENT_CLEAN));
+	return str_ends(str_from(text), STR("\n" LAYOUT_AGENT_CLEAN));
 }
 
 /* Only a job whose program runs can be left by its shim. */

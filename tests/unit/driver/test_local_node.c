@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "driver/driver.h"
 #include "fmt/doc.h"
+#include "link/layout.h"
 #include "sys/cgroup.h"
 #include "sys/nest.h"
 #include "sys/proctree.h"
@@ -408,7 +409,7 @@ static void a_node_that_cannot_be_made_is_refused_with_the_reason(void **state)
 static void a_destroyed_node_goes_to_the_trash_whole(void **state)
 {
 	struct bench *b = *state;
-	CLEANUP(freep) char *trash = path_join(b->dir, DRIVER_TRASH);
+	CLEANUP(freep) char *trash = path_join(b->dir, LAYOUT_TRASH);
 	char **names;
 	size_t n;
 
@@ -439,7 +440,7 @@ static void a_directory_that_cannot_be_removed_is_held(void **state)
 		free(busy);
 		skip();
 	}
-	CLEANUP(freep) char *trash = path_join(b->dir, DRIVER_TRASH);
+	CLEANUP(freep) char *trash = path_join(b->dir, LAYOUT_TRASH);
 	assert_int_equal(file_write_atomic(trash, STR("in the way"), 0600, false, NULL), 0);
 	chmod(b->dir, 0500);
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
