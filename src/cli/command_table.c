@@ -122,7 +122,9 @@ static const struct cli_option logs_options[] = {
 	 .max = 1000000,
 	 .help = "only the last N lines"},
 	{.name = "merge", .help = "all nodes, each line as 'node | line'"},
-	{.name = "err", .help = "standard error instead of standard output"},
+	{.name = "stdout", .help = "standard output only"},
+	{.name = "stderr", .help = "standard error only"},
+	{.name = "err", .hidden = true, .help = "the same as --stderr"},
 	{.name = "raw",
 	 .help = "raw bytes even on a terminal (control characters are escaped otherwise)"},
 	{0},
@@ -264,10 +266,11 @@ const struct command cli_commands[] = {
 	 .options = logs_options,
 	 .help = "print the output of a run's nodes",
 	 .more = "Without NODE, the only node, or all nodes with their names in front.  Without RUN, the "
-		 "latest run.  Bytes are printed as the job wrote them, except on a terminal, where control "
-		 "characters are escaped.",
+		 "latest run.  Standard output and standard error are printed in the order in which they "
+		 "came, both on standard output; lines stay whole.  Bytes are printed as the job wrote "
+		 "them, except on a terminal, where control characters are escaped.",
 	 .example = "regatta logs quickstart trainer-0 --tail 20\n"
-		    "regatta logs quickstart -f",
+		    "regatta logs quickstart -f --stderr",
 	 .run = command_logs},
 	{.name = "metrics",
 	 .group = WATCHING,

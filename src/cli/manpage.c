@@ -125,7 +125,8 @@ void manpage_render(struct buf *out)
 		"When set, no colours on a terminal.\n"
 		".SH FILES\n"
 		".TP\n.I $REGATTA_HOME/runs/RUN/logs/NODE.log\n"
-		"Standard output of a node, byte by byte; standard error is in \\fINODE.err.log\\fR.\n"
+		"Standard output of a node, byte by byte; standard error is in \\fINODE.err.log\\fR,\n"
+		"and \\fINODE.order\\fR tells in which order the two came.\n"
 		".TP\n.I $REGATTA_HOME/master.log\n"
 		"What a master started in the background says.\n"
 		".SH EXIT STATUS\n");

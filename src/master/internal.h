@@ -16,6 +16,7 @@
 #include "core/core.h"
 #include "link/frame.h"
 #include "metrics/stats.h"
+#include "store/log_order.h"
 #include "store/store.h"
 
 struct arena;
@@ -91,6 +92,7 @@ struct live_series {
 struct live_node {
 	struct agent_conn *agent; /* NULL while it is not connected */
 	struct live_stream streams[STREAMS];
+	struct log_order order; /* of the bytes of standard output and standard error */
 	uint64_t bad;
 	bool exit_told, collected, drained_told, scan_dirty;
 	VEC(struct live_series *) series;

@@ -162,6 +162,20 @@ static void sync_start(struct live_run *lr, int rank, enum stream s)
 	workers_submit(lr->m->workers, sync_run, sync_done, c);
 }
 
+/* Remembers which of the two logs that people read together grows now. */
+static int note_order(struct live_run *lr, int rank, enum stream s, struct err *err)
+{
+	struct live_node *n = &lr->nodes[rank];
+	uint64_t sizes[ORDER_LOGS];
+
+	if (s == STREAM_METRICS)
+		return 0;
+	for (int log = 0; log < ORDER_LOGS; log++)
+		sizes[log] = n->streams[log].file ? logfile_size(n->streams[log].file) : 0;
+	return log_order_grow(&n->order, lr->logs_dir, lr->plan.crew.members[rank].name, (int)s,
+			      sizes, err);
+}
+
 int streams_data(struct live_run *lr, int rank, enum stream s, struct str payload, struct err *err)
 {
 	struct live_stream *st = &lr->nodes[rank].streams[s];
@@ -175,7 +189,9 @@ int streams_data(struct live_run *lr, int rank, enum stream s, struct str payloa
 	if (store_disk_tight(lr->m->store))
 		return err_set(err, ERR_CAPACITY, "the disk is full: its output has to wait");
 	uint64_t before = logfile_size(st->file);
-	if (logfile_append(st->file, offset, bytes, err) < 0)
+	bool grows = offset + bytes.n > before;
+	if ((grows && note_order(lr, rank, s, err) < 0) ||
+	    logfile_append(st->file, offset, bytes, err) < 0)
 		return -1;
 	lr->m->log_bytes += logfile_size(st->file) - before;
 	if (logfile_size(st->file) > st->acked)

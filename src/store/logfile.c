@@ -34,7 +34,7 @@ static bool name_is_plain(const char *name)
 }
 
 /* O_NONBLOCK: a FIFO that somebody put there must not stop us. */
-static int open_below(const char *logs_dir, const char *name, int flags)
+int logfile_open_below(const char *logs_dir, const char *name, int flags)
 {
 	CLEANUP(close_fdp)
 	int dir = open(logs_dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -51,7 +51,7 @@ int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, s
 
 	if (!name_is_plain(name))
 		return err_set(err, ERR_INVALID, "'%s' cannot name a log", name);
-	fd = open_below(logs_dir, name, O_RDWR | O_CREAT);
+	fd = logfile_open_below(logs_dir, name, O_RDWR | O_CREAT);
 	if (fd < 0)
 		return err_errno(err, errno, "open log '%s/%s'", logs_dir, name);
 	if (fstat(fd, &sb) < 0)
@@ -205,7 +205,7 @@ int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint6
 	struct stat sb;
 
 	if (name_is_plain(name))
-		fd = open_below(logs_dir, name, O_RDONLY);
+		fd = logfile_open_below(logs_dir, name, O_RDONLY);
 	else
 		errno = ENOENT;
 	if (fd < 0 && (errno == EACCES || errno == EMFILE || errno == ENFILE || errno == ENOMEM))

@@ -28,6 +28,9 @@ int logfile_append(struct logfile *lf, uint64_t offset, struct str bytes, struct
 int logfile_sync_fd(int fd, struct err *err);
 void logfile_mark_synced(struct logfile *lf, uint64_t size);
 
+/* Any file of the logs directory, never through a link: a descriptor, or -1 and errno. */
+int logfile_open_below(const char *logs_dir, const char *name, int flags);
+
 /* Reading, for the API: offset of the first byte of the last `lines` lines (file of any size,
  * block-wise from the end). */
 int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err *err);

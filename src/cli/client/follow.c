@@ -21,12 +21,25 @@
 #define RETRY_FIRST_MS 5
 #define RETRY_MAX_MS 1000
 
+#define MAX_HEAD 32 /* bytes of "out 12\n" */
+
+/* One log of a node: how much of it came, and the start of a line that has not ended. */
+struct part {
+	int64_t offset;
+	struct buf line;
+};
+
 struct stream {
 	char *node;
-	bool is_err, go_on;
-	int64_t offset, tail; /* tail >= 0: the offset is not known yet */
-	struct api api;	      /* http != NULL: the stream is open */
-	struct buf line;
+	enum follow_logs logs;
+	bool go_on;
+	int64_t tail;	/* >= 0: the offsets are not known yet */
+	struct api api; /* http != NULL: the stream is open */
+	struct part parts[FOLLOW_BOTH];
+	/* of both logs: the piece that is coming */
+	struct buf head;
+	enum follow_logs piece;
+	int64_t piece_left;
 	bool done, more, got_bytes, ended_once;
 	int64_t retry_at; /* boot time; 0 = now */
 	int pause_ms;
@@ -70,7 +83,9 @@ struct follow *follow_new(const struct api *api, const char *run, const struct f
 static void stream_free(struct stream *s)
 {
 	api_release(&s->api);
-	buf_release(&s->line);
+	for (int i = 0; i < FOLLOW_BOTH; i++)
+		buf_release(&s->parts[i].line);
+	buf_release(&s->head);
 	free(s->node);
 	free(s);
 }
@@ -88,14 +103,18 @@ struct follow *follow_free(struct follow *f)
 	return NULL;
 }
 
-void follow_add(struct follow *f, struct str node, bool is_err, int64_t offset, int64_t tail,
-		bool go_on)
+void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_t offset,
+		int64_t tail, bool go_on)
 {
 	struct stream *s = xcalloc(1, sizeof(*s));
 
 	s->node = xstrndup(node.p, node.n);
-	s->is_err = is_err;
-	s->offset = offset;
+	s->logs = logs;
+	for (int i = 0; i < FOLLOW_BOTH; i++) {
+		s->parts[i].offset = offset;
+		buf_init(&s->parts[i].line, FOLLOW_MAX_LINE);
+	}
+	buf_init(&s->head, MAX_HEAD);
 	s->tail = tail;
 	s->go_on = go_on;
 	s->more = true;
@@ -103,7 +122,6 @@ void follow_add(struct follow *f, struct str node, bool is_err, int64_t offset, 
 	s->api = (struct api){
 		.home = xstrdup(f->api->home), .start = f->api->start, .stop = f->api->stop};
 	buf_init(&s->api.details, 4096);
-	buf_init(&s->line, FOLLOW_MAX_LINE);
 	*vec_push(&f->streams) = s;
 	f->open++;
 }
@@ -139,54 +157,128 @@ static char *log_path(const struct follow *f, const struct stream *s)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	CLEANUP(freep) char *start = api_run_path(f->run, "/logs/");
+	static const char *const names[] = {"out", "err", "both"};
 
 	buf_init(&b, 64 * 1024);
 	buf_addz(&b, start);
 	url_encode(&b, str_from(s->node));
-	buf_printf(&b, "?stream=%s", s->is_err ? "err" : "out");
+	buf_printf(&b, "?stream=%s", names[s->logs]);
 	if (s->tail >= 0)
 		buf_printf(&b, "&tail=%" PRId64, s->tail);
 	else
-		buf_printf(&b, "&offset=%" PRId64, s->offset);
+		buf_printf(&b, "&offset=%" PRId64,
+			   s->parts[s->logs == FOLLOW_ERR ? FOLLOW_ERR : FOLLOW_OUT].offset);
+	if (s->tail < 0 && s->logs == FOLLOW_BOTH)
+		buf_printf(&b, "&err_offset=%" PRId64, s->parts[FOLLOW_ERR].offset);
 	if (s->go_on)
 		buf_addz(&b, "&follow=1");
 	return buf_take(&b);
 }
 
-static void give_line(struct follow *f, struct stream *s)
+static void give_line(struct follow *f, struct stream *s, enum follow_logs log)
 {
-	f->sink.line(f->ctx, str_from(s->node), s->is_err, buf_str(&s->line));
-	buf_reset(&s->line);
+	struct buf *line = &s->parts[log].line;
+
+	if (f->sink.line)
+		f->sink.line(f->ctx, str_from(s->node), log == FOLLOW_ERR, buf_str(line));
+	else
+		f->sink.bytes(f->ctx, buf_str(line));
+	buf_reset(line);
 }
 
-static void give(struct follow *f, struct stream *s, struct str bytes)
+static void give_lines(struct follow *f, struct stream *s, enum follow_logs log, struct str bytes)
 {
-	if (f->sink.bytes) {
-		f->sink.bytes(f->ctx, bytes);
-		return;
-	}
+	struct buf *line = &s->parts[log].line;
+
 	while (bytes.n) {
 		const char *nl = memchr(bytes.p, '\n', bytes.n);
 		size_t n = nl ? (size_t)(nl - bytes.p) : bytes.n;
-		size_t room = FOLLOW_MAX_LINE - s->line.n;
+		size_t room = FOLLOW_MAX_LINE - line->n;
 		if (n > room) {
-			buf_add(&s->line, bytes.p, room);
-			give_line(f, s);
+			buf_add(line, bytes.p, room);
+			give_line(f, s, log);
 			bytes = (struct str){bytes.p + room, bytes.n - room};
 			continue;
 		}
-		buf_add(&s->line, bytes.p, n);
+		buf_add(line, bytes.p, n);
 		if (nl)
-			give_line(f, s);
+			give_line(f, s, log);
 		n += nl ? 1 : 0;
 		bytes = (struct str){bytes.p + n, bytes.n - n};
 	}
 }
 
+/* Bytes of both logs on one output: the lines of one do not break those of the other.  A progress
+ * bar draws its line again and again with carriage returns: they end a line too. */
+static void give_whole_lines(struct follow *f, struct stream *s, enum follow_logs log,
+			     struct str bytes)
+{
+	struct buf *line = &s->parts[log].line;
+	size_t whole = bytes.n;
+
+	while (whole && bytes.p[whole - 1] != '\n' && bytes.p[whole - 1] != '\r')
+		whole--;
+	size_t rest = bytes.n - whole;
+	if (line->n && (whole || rest > FOLLOW_MAX_LINE - line->n))
+		give_line(f, s, log);
+	if (rest > FOLLOW_MAX_LINE - line->n)
+		whole = bytes.n; /* longer than a line may be */
+	if (whole)
+		f->sink.bytes(f->ctx, (struct str){bytes.p, whole});
+	buf_add(line, bytes.p + whole, bytes.n - whole);
+}
+
+static void give(struct follow *f, struct stream *s, enum follow_logs log, struct str bytes)
+{
+	s->parts[log].offset += (int64_t)bytes.n;
+	if (f->sink.line)
+		give_lines(f, s, log, bytes);
+	else if (s->logs == FOLLOW_BOTH)
+		give_whole_lines(f, s, log, bytes);
+	else
+		f->sink.bytes(f->ctx, bytes);
+}
+
+/* The head of a piece, "out 12": which log, and how many bytes follow. */
+static int read_head(struct stream *s, struct err *err)
+{
+	struct str number = buf_str(&s->head), log = str_cut(&number, ' ');
+	bool is_err = str_is(log, "err");
+
+	if ((!is_err && !str_is(log, "out")) || !str_to_i64(number, &s->piece_left) ||
+	    s->piece_left < 0 || s->head.overflow)
+		return err_set(err, ERR_PROTOCOL, "the master's answer is no log");
+	s->piece = is_err ? FOLLOW_ERR : FOLLOW_OUT;
+	buf_reset(&s->head);
+	return 0;
+}
+
+static int give_pieces(struct follow *f, struct stream *s, struct str bytes, struct err *err)
+{
+	while (bytes.n) {
+		size_t n = bytes.n;
+		if (s->piece_left == 0) {
+			const char *nl = memchr(bytes.p, '\n', bytes.n);
+			n = nl ? (size_t)(nl - bytes.p) : bytes.n;
+			buf_add(&s->head, bytes.p, n);
+			if ((nl || s->head.overflow) && read_head(s, err) < 0)
+				return -1;
+			n += nl ? 1 : 0;
+		} else {
+			n = (int64_t)n < s->piece_left ? n : (size_t)s->piece_left;
+			s->piece_left -= (int64_t)n;
+			give(f, s, s->piece, (struct str){bytes.p, n});
+		}
+		bytes = (struct str){bytes.p + n, bytes.n - n};
+	}
+	return 0;
+}
+
 static void stream_done(struct follow *f, struct stream *s)
 {
-	if (s->line.n)
-		give_line(f, s);
+	for (int log = 0; log < FOLLOW_BOTH; log++)
+		if (s->parts[log].line.n)
+			give_line(f, s, (enum follow_logs)log);
 	api_drop(&s->api);
 	s->done = true;
 	f->open--;
@@ -219,13 +311,23 @@ static int open_stream(struct follow *f, struct stream *s, struct err *err)
 	CLEANUP(freep) char *path = log_path(f, s);
 
 	s->got_bytes = false;
+	s->piece_left = 0;
+	buf_reset(&s->head);
 	if (api_stream(&s->api, path, err) < 0)
 		return -1;
 	if (s->tail < 0)
 		return 0;
-	/* The last lines: from here on the offset is known. */
-	if (!str_to_i64(http_client_header(s->api.http, "Regatta-Offset"), &s->offset))
-		return err_set(err, ERR_INVALID, "the master did not say where its answer starts");
+	/* The last lines: from here on the offsets are known. */
+	static const char *const headers[] = {"Regatta-Offset", "Regatta-Err-Offset"};
+	for (int log = 0; log < FOLLOW_BOTH; log++) {
+		bool both = s->logs == FOLLOW_BOTH;
+		if (!both && s->logs != (enum follow_logs)log)
+			continue;
+		if (!str_to_i64(http_client_header(s->api.http, headers[both ? log : 0]),
+				&s->parts[log].offset))
+			return err_set(err, ERR_INVALID,
+				       "the master did not say where its answer starts");
+	}
 	s->tail = -1;
 	return 0;
 }
@@ -257,8 +359,10 @@ static int step(struct follow *f, struct stream *s, struct err *err)
 		}
 		s->got_bytes = true;
 		s->pause_ms = RETRY_FIRST_MS;
-		s->offset += (int64_t)n;
-		give(f, s, (struct str){f->chunk, n});
+		if (s->logs != FOLLOW_BOTH)
+			give(f, s, s->logs, (struct str){f->chunk, n});
+		else if (give_pieces(f, s, (struct str){f->chunk, n}, err) < 0)
+			return -1;
 	}
 	s->more = true;
 	return 0;

@@ -16,10 +16,13 @@ struct follow;
 
 #define FOLLOW_MAX_LINE (64 * 1024) /* a longer line is handed over in pieces */
 
+/* Which of a node's two logs; both come in the order of arrival. */
+enum follow_logs { FOLLOW_OUT, FOLLOW_ERR, FOLLOW_BOTH };
+
 struct follow_sink { /* one of the two */
 	void (*line)(void *ctx, struct str node, bool is_err,
-		     struct str line); /* without its newline */
-	void (*bytes)(void *ctx, struct str bytes);
+		     struct str line);		    /* without its newline */
+	void (*bytes)(void *ctx, struct str bytes); /* of both logs: whole lines */
 };
 
 struct follow *follow_new(const struct api *api, const char *run, const struct follow_sink *sink,
@@ -27,8 +30,8 @@ struct follow *follow_new(const struct api *api, const char *run, const struct f
 struct follow *follow_free(struct follow *f);
 /* From the offset on or, with tail >= 0, the last lines.  go_on: wait for more at the end of the
  * log until the node has ended. */
-void follow_add(struct follow *f, struct str node, bool is_err, int64_t offset, int64_t tail,
-		bool go_on);
+void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_t offset,
+		int64_t tail, bool go_on);
 /* Streams that have not ended. */
 size_t follow_open(const struct follow *f);
 /* What to wait for: fills at most max, returns their number.  *timeout_ms is lowered where a

@@ -170,10 +170,10 @@ static void start_following(struct watcher *w)
 		const struct doc *n = nodes->array.v[i];
 		struct str name = doc_str(n, "name", STR(""));
 		/* The view shows what comes; -f prints everything. */
-		follow_add(w->follow, name, false, w->o->follow ? 0 : doc_int(n, "log_bytes", 0),
-			   -1, true);
-		follow_add(w->follow, name, true, w->o->follow ? 0 : doc_int(n, "err_bytes", 0), -1,
-			   true);
+		follow_add(w->follow, name, FOLLOW_OUT,
+			   w->o->follow ? 0 : doc_int(n, "log_bytes", 0), -1, true);
+		follow_add(w->follow, name, FOLLOW_ERR,
+			   w->o->follow ? 0 : doc_int(n, "err_bytes", 0), -1, true);
 	}
 }
 

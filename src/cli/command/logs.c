@@ -26,7 +26,8 @@
 struct logs {
 	struct api *api;
 	const char *id; /* whole */
-	bool is_err, go_on, prefix, escape, json;
+	enum follow_logs which;
+	bool go_on, prefix, escape, json;
 	int64_t tail; /* -1 = everything */
 	struct buf out;
 	struct err write_err;
@@ -105,7 +106,7 @@ static int print_nodes(struct logs *l, const struct doc **nodes, size_t n, struc
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		if (!f)
 			f = follow_new(l->api, l->id, &sink, l);
-		follow_add(f, doc_str(nodes[i], "name", STR("")), l->is_err, 0, l->tail, l->go_on);
+		follow_add(f, doc_str(nodes[i], "name", STR("")), l->which, 0, l->tail, l->go_on);
 		if (!l->go_on || i + 1 == n) {
 			rc = pump(l, f, err);
 			f = follow_free(f);
@@ -144,6 +145,14 @@ static int choose(const struct call *c, const struct doc *nodes, const struct do
 	return 0;
 }
 
+/* Both, unless one of them is chosen. */
+static enum follow_logs chosen_logs(const struct call *c)
+{
+	bool out = call_flag(c, "stdout"), err = call_flag(c, "stderr") || call_flag(c, "err");
+
+	return out == err ? FOLLOW_BOTH : err ? FOLLOW_ERR : FOLLOW_OUT;
+}
+
 static int print_logs(const struct call *c, struct api *api, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -165,7 +174,7 @@ static int print_logs(const struct call *c, struct api *api, struct err *err)
 	struct logs l = {
 		.api = api,
 		.id = arena_str(a, doc_str(run, "id", str_from(word))).p,
-		.is_err = call_flag(c, "err"),
+		.which = chosen_logs(c),
 		.go_on = call_flag(c, "follow"),
 		.prefix = call_flag(c, "merge") || n > 1,
 		.escape = isatty(STDOUT_FILENO) && !call_flag(c, "raw"),

@@ -196,22 +196,29 @@ static int stream_from(struct str name, enum stream *ret, struct err *err)
 			*ret = (enum stream)s;
 			return 0;
 		}
-	return err_set(err, ERR_INVALID, "'stream' must be out, err or metrics");
+	return err_set(err, ERR_INVALID, "'stream' must be out, err, both or metrics");
 }
 
 struct log_request {
+	bool both;
 	enum stream stream;
-	int64_t offset, limit, tail, follow;
+	int64_t offset, err_offset, limit, tail, follow;
 };
 
 static int log_request(struct api_call *c, struct log_request *r, struct err *err)
 {
-	if (stream_from(query_get(&c->req->query, "stream", STR("out")), &r->stream, err) < 0 ||
+	struct str stream = query_get(&c->req->query, "stream", STR("out"));
+
+	r->both = str_is(stream, "both");
+	if ((!r->both && stream_from(stream, &r->stream, err) < 0) ||
 	    query_int(c, "offset", 0, INT64_MAX, &r->offset, err) < 0 ||
+	    query_int(c, "err_offset", 0, INT64_MAX, &r->err_offset, err) < 0 ||
 	    query_int(c, "limit", INT64_MAX, INT64_MAX, &r->limit, err) < 0 ||
 	    query_int(c, "tail", -1, 1000000000, &r->tail, err) < 0 ||
 	    query_int(c, "follow", 0, 1, &r->follow, err) < 0)
 		return -1;
+	if (r->both && r->limit != INT64_MAX)
+		return err_set(err, ERR_INVALID, "'limit' is for one stream, not for both");
 	return 0;
 }
 
@@ -237,6 +244,33 @@ static int open_log(const struct live_run *lr, int rank, enum stream s, int *ret
 	return -1;
 }
 
+/* Standard output and standard error in the order of arrival. */
+static int reply_both_logs(struct api_call *c, struct live_run *lr, int rank,
+			   const struct log_request *r, struct err *err)
+{
+	uint64_t sizes[ORDER_LOGS] = {0};
+	uint64_t from[ORDER_LOGS] = {(uint64_t)r->offset, (uint64_t)r->err_offset};
+	int fds[ORDER_LOGS] = {-1, -1};
+	int rc = 0;
+
+	for (int log = 0; log < ORDER_LOGS && rc == 0; log++)
+		if (open_log(lr, rank, (enum stream)log, &fds[log], &sizes[log], err) < 0 &&
+		    err->kind != ERR_NOT_FOUND)
+			rc = -1;
+	if (rc == 0 && r->tail >= 0)
+		rc = log_order_tail(lr->logs_dir, lr->plan.crew.members[rank].name, fds, sizes,
+				    (uint64_t)r->tail, from, err);
+	if (rc == 0) {
+		watch_both_logs(c->m->watch, lr, c->x, rank, fds, from, r->follow);
+		return 0;
+	}
+	for (int log = 0; log < ORDER_LOGS; log++)
+		if (fds[log] >= 0)
+			close(fds[log]);
+	live_run_done(lr);
+	return -1;
+}
+
 int api_run_log(struct api_call *c, struct err *err)
 {
 	struct log_request r;
@@ -254,6 +288,8 @@ int api_run_log(struct api_call *c, struct err *err)
 		live_run_done(lr);
 		return -1;
 	}
+	if (r.both)
+		return reply_both_logs(c, lr, rank, &r, err);
 	if (open_log(lr, rank, r.stream, &fd, &size, err) < 0) {
 		if (err->kind != ERR_NOT_FOUND) {
 			live_run_done(lr);

@@ -1,6 +1,10 @@
 #include "master/api/watch.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,7 +25,7 @@
 #define OBJECT_EVERY_MS 50 /* at most one object per run and watcher in this time */
 #define FOLLOW_EVERY_MS 50
 
-enum watch_kind { WATCH_OBJECT, WATCH_EVENTS, WATCH_LOG };
+enum watch_kind { WATCH_OBJECT, WATCH_EVENTS, WATCH_LOG, WATCH_BOTH_LOGS };
 
 struct watch {
 	struct loop *loop;
@@ -42,6 +46,8 @@ struct run_watcher {
 	int rank;
 	int fd;
 	uint64_t offset;
+	int fds[ORDER_LOGS]; /* of both logs */
+	struct log_order_reader order;
 };
 
 static void watcher_free(struct run_watcher *wt)
@@ -53,6 +59,10 @@ static void watcher_free(struct run_watcher *wt)
 	loop_timer_free(wt->timer);
 	if (wt->fd >= 0)
 		close(wt->fd);
+	for (int log = 0; log < ORDER_LOGS; log++)
+		if (wt->fds[log] >= 0)
+			close(wt->fds[log]);
+	log_order_reader_release(&wt->order);
 	free(wt);
 	lr->watchers--;
 	live_run_done(lr);
@@ -129,6 +139,14 @@ static void send_events(void *ctx)
 		finish(wt);
 }
 
+static void at_end_of_log(struct run_watcher *wt)
+{
+	if (!wt->follow || wt->lr->ended || wt->lr->core->nodes[wt->rank].settled)
+		finish(wt);
+	else
+		loop_timer_set(wt->timer, FOLLOW_EVERY_MS);
+}
+
 /* As much as there is and the client takes; more when its queue is empty. */
 static void send_log(void *ctx)
 {
@@ -141,12 +159,7 @@ static void send_log(void *ctx)
 		    0)
 			n = 0;
 		if (n == 0) {
-			const struct core_node *node = &wt->lr->core->nodes[wt->rank];
-			if (wt->lr->ended || node->settled) {
-				finish(wt);
-				return;
-			}
-			loop_timer_set(wt->timer, FOLLOW_EVERY_MS);
+			at_end_of_log(wt);
 			return;
 		}
 		wt->offset += n;
@@ -154,6 +167,52 @@ static void send_log(void *ctx)
 			return;
 	}
 	http_stream_when_empty(wt->x, send_log, wt);
+}
+
+/* The next piece of one of the two logs, behind its head; its bytes, 0 at the end. */
+static size_t next_piece(struct run_watcher *wt, char chunk[static LOG_CHUNK])
+{
+	uint64_t sizes[ORDER_LOGS], end;
+	char head[32];
+	size_t n;
+
+	for (int log = 0; log < ORDER_LOGS; log++) {
+		struct stat st;
+		bool known = wt->fds[log] >= 0 && fstat(wt->fds[log], &st) == 0;
+		sizes[log] = known ? (uint64_t)st.st_size : 0;
+	}
+	int log = log_order_next(&wt->order, wt->lr->logs_dir,
+				 wt->lr->plan.crew.members[wt->rank].name, sizes, &end);
+	if (log < 0)
+		return 0;
+	uint64_t from = wt->order.pos[log], want = end - from;
+	want = want < LOG_CHUNK - sizeof(head) ? want : LOG_CHUNK - sizeof(head);
+	if (file_pread_full(wt->fds[log], chunk + sizeof(head), (size_t)want, (int64_t)from, &n,
+			    NULL) < 0 ||
+	    n == 0)
+		return 0;
+	wt->order.pos[log] += n;
+	int len = snprintf(head, sizeof(head), "%s %zu\n", stream_name((enum stream)log), n);
+	memcpy(chunk, head, (size_t)len);
+	memmove(chunk + len, chunk + sizeof(head), n);
+	return (size_t)len + n;
+}
+
+static void send_both_logs(void *ctx)
+{
+	struct run_watcher *wt = ctx;
+	char chunk[LOG_CHUNK];
+
+	while (http_stream_queued(wt->x) < LOG_CHUNK) {
+		size_t n = next_piece(wt, chunk);
+		if (n == 0) {
+			at_end_of_log(wt);
+			return;
+		}
+		if (!http_stream_write(wt->x, (struct str){chunk, n}))
+			return;
+	}
+	http_stream_when_empty(wt->x, send_both_logs, wt);
 }
 
 static void on_timer(void *ctx)
@@ -170,6 +229,9 @@ static void on_timer(void *ctx)
 	case WATCH_LOG:
 		send_log(wt);
 		return;
+	case WATCH_BOTH_LOGS:
+		send_both_logs(wt);
+		return;
 	}
 }
 
@@ -183,7 +245,7 @@ static struct run_watcher *watcher_new(struct watch *w, struct live_run *lr,
 	wt->kind = kind;
 	wt->lr = lr;
 	wt->x = x;
-	wt->fd = -1;
+	wt->fd = wt->fds[ORDER_OUT] = wt->fds[ORDER_ERR] = wt->order.fd = -1;
 	wt->timer = loop_timer_new(w->loop, on_timer, wt);
 	list_append(&w->watchers, &wt->in_watchers);
 	w->n++;
@@ -219,7 +281,27 @@ void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x, in
 	wt->rank = rank;
 	wt->fd = fd;
 	wt->offset = offset;
+	wt->follow = true;
 	send_log(wt);
+}
+
+void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange *x, int rank,
+		     const int fds[static ORDER_LOGS], const uint64_t from[static ORDER_LOGS],
+		     bool follow)
+{
+	struct run_watcher *wt;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64, from[ORDER_OUT]);
+	http_add_header(x, "Regatta-Offset", text);
+	snprintf(text, sizeof(text), "%" PRIu64, from[ORDER_ERR]);
+	http_add_header(x, "Regatta-Err-Offset", text);
+	wt = watcher_new(w, lr, x, WATCH_BOTH_LOGS, "application/vnd.regatta.log");
+	wt->rank = rank;
+	wt->follow = follow;
+	memcpy(wt->fds, fds, sizeof(wt->fds));
+	log_order_reader_init(&wt->order, lr->logs_dir, lr->plan.crew.members[rank].name, from);
+	send_both_logs(wt);
 }
 
 /* An ended run may be in memory more than once: each reader has its own. */
@@ -243,7 +325,7 @@ void watch_changed(struct watch *w, struct live_run *lr)
 		return;
 	list_each_safe (pos, tmp, &w->watchers) {
 		struct run_watcher *wt = list_item(pos, struct run_watcher, in_watchers);
-		if (wt->lr != lr || wt->kind == WATCH_LOG)
+		if (wt->lr != lr || wt->kind == WATCH_LOG || wt->kind == WATCH_BOTH_LOGS)
 			continue;
 		int64_t wait = wt->sent_ms + OBJECT_EVERY_MS - now;
 		if (wt->kind == WATCH_EVENTS)

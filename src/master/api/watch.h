@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "link/frame.h"
+#include "store/log_order.h"
 
 struct http_exchange;
 struct live_run;
@@ -32,3 +33,8 @@ void watch_events(struct watch *w, struct live_run *lr, struct http_exchange *x,
 /* Takes over fd, the log opened for reading. */
 void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x, int rank, int fd,
 	       uint64_t offset);
+/* Both logs in the order of arrival, in pieces: "out 12\n" or "err 12\n", then so many bytes.
+ * Takes over the descriptors; -1 = there is no such log. */
+void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange *x, int rank,
+		     const int fds[static ORDER_LOGS], const uint64_t from[static ORDER_LOGS],
+		     bool follow);

@@ -49,7 +49,7 @@ _regatta()
 		run) COMPREPLY=($(compgen -W '--count -n --set --name --detach -d --follow -f --repeat --parallel --output --help -h' -- "$cur")) ;;
 		ps) COMPREPLY=($(compgen -W '--all -a --limit --output --help -h' -- "$cur")) ;;
 		status) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
-		logs) COMPREPLY=($(compgen -W '--follow -f --tail --merge --err --raw --output --help -h' -- "$cur")) ;;
+		logs) COMPREPLY=($(compgen -W '--follow -f --tail --merge --stdout --stderr --raw --output --help -h' -- "$cur")) ;;
 		metrics) COMPREPLY=($(compgen -W '--node --host --output --help -h' -- "$cur")) ;;
 		events) COMPREPLY=($(compgen -W '--follow -f --output --help -h' -- "$cur")) ;;
 		report) COMPREPLY=($(compgen -W '--to -o --output --help -h' -- "$cur")) ;;

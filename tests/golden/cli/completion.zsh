@@ -70,7 +70,8 @@ _regatta()
 			''{-f,--follow}'[go on until the node has ended]' \
 			'--tail[only the last N lines]:N: ' \
 			'--merge[all nodes, each line as '\''node | line'\'']' \
-			'--err[standard error instead of standard output]' \
+			'--stdout[standard output only]' \
+			'--stderr[standard error only]' \
 			'--raw[raw bytes even on a terminal (control characters are escaped otherwise)]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \

@@ -199,6 +199,64 @@ static size_t tail_start(struct str all, int64_t lines)
 	return 0;
 }
 
+static void send_log(struct fake *f, struct http_exchange *x, struct str bytes)
+{
+	if (bytes.n && fault(f, "die-log")) {
+		http_stream_begin(x, 200, "application/octet-stream", on_gone,
+				  xcalloc(1, sizeof(struct stream)));
+		http_stream_write(x, (struct str){bytes.p, (bytes.n + 1) / 2});
+		for (int i = 0; i < 20 && http_stream_queued(x); i++)
+			loop_round(f->loop, 1);
+		_exit(9);
+	}
+	http_reply(x, 200, "application/octet-stream", bytes);
+}
+
+/* Pieces of both logs.  <node>.order says how long they are ("o3e2": three bytes of standard
+ * output, ...); what it leaves out follows, standard output first. */
+static void reply_both_logs(struct fake *f, struct http_exchange *x, struct str node)
+{
+	static const char *const names[] = {"out", "err"}, *const from[] = {"offset", "err_offset"};
+	const struct http_request *r = http_request(x);
+	CLEANUP(buf_release) struct buf order, body;
+	struct buf logs[2];
+	size_t pos[2] = {0}, begin[2];
+	int64_t tail = -1;
+	char text[160];
+
+	str_to_i64(query_get(&r->query, "tail", STR("-1")), &tail);
+	for (int i = 0; i < 2; i++) {
+		int64_t offset = 0;
+		buf_init(&logs[i], MAX_FILE);
+		snprintf(text, sizeof(text), "%.*s.%s", STR_ARG(node), names[i]);
+		read_home(f, text, &logs[i]);
+		str_to_i64(query_get(&r->query, from[i], STR("0")), &offset);
+		begin[i] = tail >= 0 ? tail_start(buf_str(&logs[i]), tail) : (size_t)offset;
+		snprintf(text, sizeof(text), "%zu", begin[i]);
+		http_add_header(x, i ? "Regatta-Err-Offset" : "Regatta-Offset", text);
+	}
+	buf_init(&order, 4096);
+	buf_init(&body, MAX_FILE);
+	snprintf(text, sizeof(text), "%.*s.order", STR_ARG(node));
+	read_home(f, text, &order);
+	buf_addz(&order, "o99999999e99999999");
+	for (const char *p = order.p; *p;) {
+		int i = *p++ == 'e';
+		size_t n = strtoul(p, (char **)&p, 10), end = pos[i] + n;
+		end = end < logs[i].n ? end : logs[i].n;
+		if (pos[i] < begin[i])
+			pos[i] = begin[i] < end ? begin[i] : end;
+		if (end > pos[i]) {
+			buf_printf(&body, "%s %zu\n", names[i], end - pos[i]);
+			buf_add(&body, logs[i].p + pos[i], end - pos[i]);
+		}
+		pos[i] = end;
+	}
+	send_log(f, x, buf_str(&body));
+	buf_release(&logs[0]);
+	buf_release(&logs[1]);
+}
+
 static void reply_log(struct fake *f, struct http_exchange *x, struct str node)
 {
 	const struct http_request *r = http_request(x);
@@ -213,6 +271,10 @@ static void reply_log(struct fake *f, struct http_exchange *x, struct str node)
 		reply_error(x, 404, "not_found", "no such node", NULL);
 		return;
 	}
+	if (str_is(query_get(&r->query, "stream", STR("")), "both") && b.n == 0) {
+		reply_both_logs(f, x, node);
+		return;
+	}
 	struct str all = buf_str(&b);
 	str_to_i64(query_get(&r->query, "offset", STR("0")), &offset);
 	str_to_i64(query_get(&r->query, "tail", STR("-1")), &tail);
@@ -220,15 +282,7 @@ static void reply_log(struct fake *f, struct http_exchange *x, struct str node)
 	from = from < all.n ? from : all.n;
 	snprintf(text, sizeof(text), "%zu", from);
 	http_add_header(x, "Regatta-Offset", text);
-	if (all.n > from && fault(f, "die-log")) {
-		http_stream_begin(x, 200, "application/octet-stream", on_gone,
-				  xcalloc(1, sizeof(struct stream)));
-		http_stream_write(x, (struct str){all.p + from, (all.n - from + 1) / 2});
-		for (int i = 0; i < 20 && http_stream_queued(x); i++)
-			loop_round(f->loop, 1);
-		_exit(9);
-	}
-	http_reply(x, 200, "application/octet-stream", (struct str){all.p + from, all.n - from});
+	send_log(f, x, (struct str){all.p + from, all.n - from});
 }
 
 static void submit(struct fake *f, struct http_exchange *x)

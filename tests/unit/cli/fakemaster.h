@@ -12,6 +12,8 @@
  *	runs.json	the list of runs
  *	metrics.json, events.jsonl
  *	<node>.out, <node>.err	logs
+ *	<node>.order	lengths of their pieces in the order of arrival, "o3e2o1"
+ *	<node>.both	what is answered for both logs instead
  *	cancelled.json	a watcher gets one line, waits for a cancel, and then gets this
  *	fault-NAME	the fault strikes once for each byte in the file
  *	requests.log	every request: "METHOD path body"

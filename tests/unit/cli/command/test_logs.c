@@ -44,8 +44,75 @@ static void bytes_are_printed_as_they_are(void **state)
 	assert_int_equal(r.code, 0);
 	assert_true(str_eq(buf_str(&r.out), buf_str(&all)));
 	ran_release(&r);
-	assert_true(home_count(state, "requests.log", "&offset=0&follow=1") >= 2);
+	assert_true(home_count(state, "requests.log", "&offset=0&err_offset=0&follow=1") >= 2);
 	assert_true(home_count(state, "requests.log", "&follow=1") >= 6);
+}
+
+static void both_logs_are_printed_in_the_order_of_arrival(void **state)
+{
+	home_put(state, "run.json", ONE);
+	home_put(state, "job-0.out", "one\ntwo\nfour\n");
+	home_put(state, "job-0.err", "three\nfive");
+	home_put(state, "job-0.order", "o8e6o5");
+	static const struct {
+		const char *option, *want;
+	} cases[] = {{"--raw", "one\ntwo\nthree\nfour\nfive"},
+		     {"-f", "one\ntwo\nthree\nfour\nfive"},
+		     {"--merge", "job-0 | one\njob-0 | two\njob-0 | three\njob-0 | four\n"
+				 "job-0 | five\n"},
+		     {"--stdout", "one\ntwo\nfour\n"},
+		     {"--stderr", "three\nfive"},
+		     {"--err", "three\nfive"}};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct ran r = DRIVE(state, "logs", "job", cases[i].option);
+		assert_int_equal(r.code, 0);
+		assert_string_equal(r.out.p, cases[i].want);
+		assert_int_equal(r.err.n, 0);
+		ran_release(&r);
+	}
+	struct ran r = DRIVE(state, "logs", "job", "--stdout", "--stderr", "--output", "json");
+	assert_has(&r.out, "\"stream\":\"out\",\"line\":\"two\"}\n"
+			   "{\"node\":\"job-0\",\"stream\":\"err\",\"line\":\"three\"}\n"
+			   "{\"node\":\"job-0\",\"stream\":\"out\",\"line\":\"four\"}\n");
+	ran_release(&r);
+	/* The master dies in the middle of a piece: each log goes on where it was. */
+	home_put(state, "fault-die-log", "xxx");
+	r = DRIVE(state, "logs", "job", "-f");
+	assert_int_equal(r.code, 0);
+	assert_string_equal(r.out.p, "one\ntwo\nthree\nfour\nfive");
+	ran_release(&r);
+}
+
+static void lines_of_two_logs_do_not_break_each_other(void **state)
+{
+	home_put(state, "run.json", ONE);
+	home_put(state, "job-0.out", "a long line\n10%\r20%\r");
+	home_put(state, "job-0.err", "an error\nanother\n");
+	/* "a lo", "an er", "ng line\n", "ror\n", "10%\r20", "another\n", "%\r" */
+	home_put(state, "job-0.order", "o4e5o8e4o6e8o2");
+	struct ran r = DRIVE(state, "logs", "job");
+	assert_int_equal(r.code, 0);
+	assert_string_equal(r.out.p, "a long line\nan error\n10%\ranother\n20%\r");
+	ran_release(&r);
+	r = DRIVE(state, "logs", "job", "--merge");
+	assert_string_equal(r.out.p, "job-0 | a long line\njob-0 | an error\njob-0 | another\n"
+				     "job-0 | 10%\r20%\r\n");
+	ran_release(&r);
+}
+
+static void an_answer_that_is_no_log_is_refused(void **state)
+{
+	static const char *const answers[] = {"both 3\nabc", "out x\nabc", "out -1\n", "out\n",
+					      "a very long line that is no head of any piece"};
+
+	home_put(state, "run.json", ONE);
+	for (size_t i = 0; i < COUNT(answers); i++) {
+		home_put(state, "job-0.both", answers[i]);
+		struct ran r = DRIVE(state, "logs", "job");
+		assert_int_equal(r.code, 8);
+		assert_has(&r.err, "the master's answer is no log");
+		ran_release(&r);
+	}
 }
 
 static void several_nodes_have_their_names_in_front(void **state)
@@ -56,12 +123,12 @@ static void several_nodes_have_their_names_in_front(void **state)
 	home_put(state, "job-0.err", "e\n");
 	struct ran r = DRIVE(state, "logs", "job");
 	assert_int_equal(r.code, 0);
-	assert_string_equal(r.out.p, "job-0 | a\njob-0 | b\njob-1 | \x1b[1mc\n");
+	assert_string_equal(r.out.p, "job-0 | a\njob-0 | e\njob-0 | b\njob-1 | \x1b[1mc\n");
 	ran_release(&r);
 	r = DRIVE(state, "logs", "job", "job-0");
-	assert_string_equal(r.out.p, "a\nb");
+	assert_string_equal(r.out.p, "a\ne\nb");
 	ran_release(&r);
-	r = DRIVE(state, "logs", "job", "--err");
+	r = DRIVE(state, "logs", "job", "--stderr");
 	assert_string_equal(r.out.p, "job-0 | e\n");
 	ran_release(&r);
 	r = DRIVE(state, "logs", "job", "-f");
@@ -72,12 +139,13 @@ static void several_nodes_have_their_names_in_front(void **state)
 	r = DRIVE(state, "logs", "job", "--output", "json");
 	assert_string_equal(r.out.p,
 			    "{\"node\":\"job-0\",\"stream\":\"out\",\"line\":\"a\"}\n"
+			    "{\"node\":\"job-0\",\"stream\":\"err\",\"line\":\"e\"}\n"
 			    "{\"node\":\"job-0\",\"stream\":\"out\",\"line\":\"b\"}\n"
 			    "{\"node\":\"job-1\",\"stream\":\"out\",\"line\":\"\\u001b[1mc\"}\n");
 	ran_release(&r);
 	home_put(state, "run.json", ONE);
 	r = DRIVE(state, "logs", "job", "--merge");
-	assert_string_equal(r.out.p, "job-0 | a\njob-0 | b\n");
+	assert_string_equal(r.out.p, "job-0 | a\njob-0 | e\njob-0 | b\n");
 	ran_release(&r);
 }
 
@@ -101,7 +169,7 @@ static void the_last_lines_are_asked_for_once(void **state)
 	assert_string_equal(r.out.p, "2\n3\n4\n");
 	ran_release(&r);
 	assert_int_equal(home_count(state, "requests.log", "tail=3&follow=1"), 1);
-	assert_true(home_count(state, "requests.log", "offset=5&follow=1") >= 1);
+	assert_true(home_count(state, "requests.log", "&err_offset=0&follow=1") >= 1);
 }
 
 static void a_terminal_gets_no_control_bytes_unless_asked_for(void **state)
@@ -271,6 +339,9 @@ int main(int argc, char **argv)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, drive_setup, drive_teardown)
 	const struct CMUnitTest tests[] = {
 		T(bytes_are_printed_as_they_are),
+		T(both_logs_are_printed_in_the_order_of_arrival),
+		T(lines_of_two_logs_do_not_break_each_other),
+		T(an_answer_that_is_no_log_is_refused),
 		T(several_nodes_have_their_names_in_front),
 		T(the_last_lines_are_asked_for_once),
 		T(a_terminal_gets_no_control_bytes_unless_asked_for),
