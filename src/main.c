@@ -4,7 +4,7 @@
 
 #include "agent/agent.h"
 #include "cli/cli.h"
-#include "sys/nest.h"
+#include "sys/forkserver.h"
 #include "sys/title.h"
 
 static int version_role(char **argv)
@@ -19,12 +19,12 @@ static int agent_role(char **argv)
 	return agent_main(argv[2]);
 }
 
-static int nest_role(char **argv)
+static int forkserver_role(char **argv)
 {
-	static const struct nest_role role = {agent_main, agent_orphan_ended};
+	static const struct forkserver_role role = {agent_main, agent_orphan_ended};
 
 	title_init(4, argv);
-	return nest_serve(&role, argv[2]);
+	return forkserver_serve(&role, argv[2]);
 }
 
 /* These do not pay for the command table; everything else is a row of it. */
@@ -36,7 +36,7 @@ static const struct {
 	{"--version", 2, version_role},
 	{"version", 2, version_role},
 	{"agent", 3, agent_role},
-	{"nest", 4, nest_role},
+	{"forkserver", 4, forkserver_role},
 };
 
 int main(int argc, char **argv)

@@ -236,7 +236,7 @@ static bool is_zombie(struct proc_id id)
 }
 
 /*
- * Not our child: we see that it ended, but not how.  Its parent may be the nest, which writes that down before it reaps;
+ * Not our child: we see that it ended, but not how.  Its parent may be the forkserver, which writes that down before it reaps;
  * another one, init for example, only reaps.
  */
 static void job_look(void *ctx)

@@ -94,7 +94,7 @@ static void on_stop_signal(void *ctx, int signo)
 	loop_stop(m->loop);
 }
 
-/* Our only child is the nest, which is started again when it is needed; the end of an agent is seen on the link. */
+/* Our only child is the forkserver, which is started again when it is needed; the end of an agent is seen on the link. */
 static void on_child(void *ctx, int signo)
 {
 	(void)ctx;

@@ -10,5 +10,5 @@
 void title_init(int argc, char **argv);
 /* The second word becomes `role`, the others stay: "regatta agent DIR" -> "regatta shim DIR". */
 void title_role(const char *role);
-/* All but the first word: "regatta nest ....." -> "regatta agent DIR". */
+/* All but the first word: "regatta forkserver ....." -> "regatta agent DIR". */
 void title_words(const char *role, const char *arg);

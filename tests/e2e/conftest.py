@@ -102,7 +102,7 @@ class Regatta:
         return (self.home / "runs" / run / "logs" / f"{node}{'.err' if err else ''}.log").read_bytes()
 
     def pids(self, kind):
-        """Of this home: 'master', 'agent', 'shim' or 'nest'."""
+        """Of this home: 'master', 'agent', 'shim' or 'forkserver'."""
         found = []
         for pid, (cmd, env) in processes().items():
             args = cmd.split(b"\0")

@@ -1,4 +1,4 @@
-"""kill -9 of master, agent, shim, nest and client at random moments.
+"""kill -9 of master, agent, shim, forkserver and client at random moments.
 
 Whatever dies: every run ends in exactly one verdict, no rank runs twice, and the stored log is
 byte for byte what the job wrote. A failure prints its seed; REGATTA_SEED replays the choices.
@@ -37,7 +37,7 @@ while time.monotonic() < end:
 
 
 def kill_one(rng, regatta, clients):
-    kind = rng.choice(["master", "agent", "agent", "agent", "shim", "shim", "client", "nest"])
+    kind = rng.choice(["master", "agent", "agent", "agent", "shim", "shim", "client", "forkserver"])
     if kind == "client":
         pids = [c.pid for c in clients if c.poll() is None]
     else:
@@ -108,7 +108,7 @@ def test_random_kills(regatta):
 
 
 def test_the_exit_code_is_known_though_agent_and_shim_were_killed(regatta, tmp_path):
-    """Those two are all that stands between the job and the nest, which sees its end."""
+    """Those two are all that stands between the job and the forkserver, which sees its end."""
     for code, restart in ((7, False), (0, True)):
         go = tmp_path / f"go-{code}"
         run = regatta.submit("--", "sh", "-c", f"while ! [ -e {go} ]; do sleep 0.02; done; exit {code}")

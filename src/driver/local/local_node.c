@@ -34,12 +34,12 @@
 #include "fmt/jsonw.h"
 #include "link/layout.h"
 #include "sys/cgroup.h"
-#include "sys/nest.h"
+#include "sys/forkserver.h"
 #include "sys/proctree.h"
 
 #define CONFIG_MAX (64 * 1024)
 #define STATUS_MAX (64 * 1024)
-#define MARK_BYTES (NEST_MARK_LEN / 2)
+#define MARK_BYTES (FORKSERVER_MARK_LEN / 2)
 #define LOST "lost"    /* instead of a boot: its directory was made again */
 #define LEAVING_MS 500 /* an agent that has cleaned up is about to leave */
 #define KILL_MS 2000   /* then the node is held, and the core asks again */
@@ -220,13 +220,13 @@ static bool is_passed(const char *entry)
 }
 
 /* One for the whole life of the process: what it may pass on does not change. */
-static struct nest *the_nest(const struct driver_row *row)
+static struct forkserver *the_forkserver(const struct driver_row *row)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct nest *nest;
+	static struct forkserver *forkserver;
 
 	pthread_mutex_lock(&lock);
-	if (!nest) {
+	if (!forkserver) {
 		CLEANUP(freep) const char **env = NULL;
 		size_t count = 0, kept = 0;
 
@@ -236,19 +236,19 @@ static struct nest *the_nest(const struct driver_row *row)
 		for (size_t i = 0; i < count; i++)
 			if (is_passed(environ[i]))
 				env[kept++] = environ[i];
-		nest = nest_new(row->link_dir, env);
+		forkserver = forkserver_new(row->link_dir, env);
 	}
 	pthread_mutex_unlock(&lock);
-	return nest;
+	return forkserver;
 }
 
 static int spawn_agent(const struct driver_row *row, const struct node *n, pid_t *ret_pid,
 		       struct err *err)
 {
 	CLEANUP(freep) char *log = path_join(row->link_dir, LAYOUT_AGENTS_LOG);
-	struct nest_child child = {.mark = n->mark, .arg = n->dir, .log = log};
+	struct forkserver_child child = {.mark = n->mark, .arg = n->dir, .log = log};
 
-	return nest_fork(the_nest(row), &child, ret_pid, err);
+	return forkserver_fork(the_forkserver(row), &child, ret_pid, err);
 }
 
 static void set_id(struct driver_row *row, pid_t pid)

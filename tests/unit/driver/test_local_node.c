@@ -19,7 +19,7 @@
 #include "fmt/doc.h"
 #include "link/layout.h"
 #include "sys/cgroup.h"
-#include "sys/nest.h"
+#include "sys/forkserver.h"
 #include "sys/proctree.h"
 #include "sys/title.h"
 
@@ -354,20 +354,20 @@ static void an_agent_that_has_cleaned_up_is_waited_for_not_searched(void **state
 	free(file);
 }
 
-static void a_nest_that_was_killed_is_made_anew(void **state)
+static void a_forkserver_that_was_killed_is_made_anew(void **state)
 {
 	struct bench *b = *state;
 	struct proc_info p;
 
 	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
 	assert_true(proc_read(id_of(b), &p));
-	pid_t nest = p.ppid;
+	pid_t forkserver = p.ppid;
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
-	assert_int_equal(kill(nest, SIGKILL), 0);
+	assert_int_equal(kill(forkserver, SIGKILL), 0);
 	b->row.id[0] = '\0';
 	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
 	assert_true(proc_read(id_of(b), &p));
-	assert_int_not_equal(p.ppid, nest);
+	assert_int_not_equal(p.ppid, forkserver);
 	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_DONE);
 }
 
@@ -469,7 +469,7 @@ int main(int argc, char **argv)
 		CASE(destroying_finds_what_is_on_record),
 		CASE(another_nodes_processes_are_left_alone),
 		CASE(an_agent_that_has_cleaned_up_is_waited_for_not_searched),
-		CASE(a_nest_that_was_killed_is_made_anew),
+		CASE(a_forkserver_that_was_killed_is_made_anew),
 		CASE(two_agents_of_a_node_are_one),
 		CASE(a_node_that_cannot_be_made_is_refused_with_the_reason),
 		CASE(a_destroyed_node_goes_to_the_trash_whole),
@@ -478,11 +478,11 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "agent") == 0)
 		return agent_main(argv[2]);
-	if (argc == 4 && strcmp(argv[1], "nest") == 0) {
-		static const struct nest_role role = {agent_main, agent_orphan_ended};
+	if (argc == 4 && strcmp(argv[1], "forkserver") == 0) {
+		static const struct forkserver_role role = {agent_main, agent_orphan_ended};
 
 		title_init(4, argv);
-		return nest_serve(&role, argv[2]);
+		return forkserver_serve(&role, argv[2]);
 	}
 	if (argc == 3 && strcmp(argv[1], "master") == 0)
 		return 0; /* what a lonely agent starts */

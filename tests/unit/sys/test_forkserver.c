@@ -1,4 +1,4 @@
-/* A nest: what it forks, how it ends. */
+/* A forkserver: what it forks, how it ends. */
 #include "unit.h"
 
 #include <errno.h>
@@ -15,25 +15,26 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "sys/nest.h"
+#include "sys/forkserver.h"
 #include "sys/proctree.h"
 #include "sys/title.h"
 
 #define WAIT_MS 10000
 #define MARK "0123456789abcdef01234567"
 
-static const char *const env[] = {"NEST_TEST=yes", "PATH=/bin", NULL};
+static const char *const env[] = {"FORKSERVER_TEST=yes", "PATH=/bin", NULL};
 
 /* Says who it is; "stay" does not end by itself. */
 static int role(const char *arg)
 {
-	printf("%s %s %s %d\n", arg, getenv(PROC_MARK), getenv("NEST_TEST"), getsid(0) == getpid());
+	printf("%s %s %s %d\f", arg, getenv(PROC_MARK), getenv("FORKSERVER_TEST"),
+	       getsid(0) == getpid());
 	fflush(stdout);
 	while (strcmp(arg, "stay") == 0)
 		pause();
 	if (arg[0] != '/' || fork() != 0)
 		return 0;
-	/* Nobody knows us but the nest; a while later even the nest has no master. */
+	/* Nobody knows us but the forkserver; a while later even the forkserver has no master. */
 	CLEANUP(freep) char *go = xasprintf("%s.go", arg);
 	while (access(go, F_OK) < 0)
 		poll(NULL, 0, 1);
@@ -78,13 +79,13 @@ static void wait_text(const char *path, const char *want)
 	buf_release(&text);
 }
 
-static pid_t fork_one(struct nest *n, const char *arg, const char *log)
+static pid_t fork_one(struct forkserver *f, const char *arg, const char *log)
 {
-	struct nest_child c = {.mark = MARK, .arg = arg, .log = log};
+	struct forkserver_child c = {.mark = MARK, .arg = arg, .log = log};
 	struct err err = {0};
 	pid_t pid = 0;
 
-	assert_int_equal(nest_fork(n, &c, &pid, &err), 0);
+	assert_int_equal(forkserver_fork(f, &c, &pid, &err), 0);
 	assert_true(pid > 0);
 	return pid;
 }
@@ -92,27 +93,27 @@ static pid_t fork_one(struct nest *n, const char *arg, const char *log)
 static void a_child_has_its_mark_its_session_and_its_log(void **state)
 {
 	const char *log = unit_path(state, "log");
-	struct nest *n = nest_new("/here", env);
-	pid_t pid = fork_one(n, "one", log);
+	struct forkserver *f = forkserver_new("/here", env);
+	pid_t pid = fork_one(f, "one", log);
 
 	wait_gone(pid);
 	assert_int_equal(waitpid(pid, NULL, 0), -1); /* not ours, and nobody's zombie */
-	wait_text(log, "one " MARK " yes 1\n");
-	wait_gone(fork_one(n, "two", log));
-	wait_text(log, "one " MARK " yes 1\ntwo " MARK " yes 1\n");
-	nest_free(n);
+	wait_text(log, "one " MARK " yes 1\f");
+	wait_gone(fork_one(f, "two", log));
+	wait_text(log, "one " MARK " yes 1\ntwo " MARK " yes 1\f");
+	forkserver_free(f);
 }
 
-static void a_child_is_shown_by_its_own_name_and_outlives_the_nest(void **state)
+static void a_child_is_shown_by_its_own_name_and_outlives_the_forkserver(void **state)
 {
 	const char *log = unit_path(state, "log");
-	struct nest *n = nest_new("/here", env);
-	pid_t pid = fork_one(n, "stay", log);
+	struct forkserver *f = forkserver_new("/here", env);
+	pid_t pid = fork_one(f, "stay", log);
 	struct proc_info p;
 	struct buf text;
 	char path[64];
 
-	wait_text(log, "stay " MARK " yes 1\n");
+	wait_text(log, "stay " MARK " yes 1\f");
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	buf_init(&text, 1 << 16);
 	assert_int_equal(file_read(path, &text, NULL), 0);
@@ -121,38 +122,39 @@ static void a_child_is_shown_by_its_own_name_and_outlives_the_nest(void **state)
 	assert_true(proc_carries(pid, PROC_MARK "=" MARK));
 	assert_true(proc_read(pid, &p));
 	assert_false(proc_carries(p.ppid, PROC_MARK "=" MARK));
-	nest_free(n);
+	forkserver_free(f);
 	assert_true(alive(pid));
 	assert_false(alive(p.ppid));
 	kill(pid, SIGKILL);
 }
 
-static void a_nest_that_is_stopped_is_replaced(void **state)
+static void a_forkserver_that_is_stopped_is_replaced(void **state)
 {
 	const char *log = unit_path(state, "log");
-	struct nest *n = nest_new("/here", env);
-	pid_t pid = fork_one(n, "stay", log);
+	struct forkserver *f = forkserver_new("/here", env);
+	pid_t pid = fork_one(f, "stay", log);
 	struct proc_info p;
 
 	assert_true(proc_read(pid, &p));
 	kill(pid, SIGKILL);
 	kill(p.ppid, SIGSTOP);
-	pid = fork_one(n, "stay", log);
+	pid = fork_one(f, "stay", log);
 	assert_false(alive(p.ppid));
 	kill(pid, SIGKILL);
-	nest_free(n);
+	forkserver_free(f);
 }
 
 static void a_log_that_cannot_be_opened_is_told(void **state)
 {
-	struct nest *n = nest_new("/here", env);
-	struct nest_child c = {.mark = MARK, .arg = "one", .log = unit_path(state, "no/such/dir")};
+	struct forkserver *f = forkserver_new("/here", env);
+	struct forkserver_child c = {
+		.mark = MARK, .arg = "one", .log = unit_path(state, "no/such/dir")};
 	struct err err = {0};
 	pid_t pid;
 
-	assert_int_equal(nest_fork(n, &c, &pid, &err), -1);
+	assert_int_equal(forkserver_fork(f, &c, &pid, &err), -1);
 	assert_int_equal(err.code, ENOENT);
-	nest_free(n);
+	forkserver_free(f);
 }
 
 static void the_end_of_an_orphan_is_told_even_without_a_master(void **state)
@@ -162,11 +164,11 @@ static void the_end_of_an_orphan_is_told_even_without_a_master(void **state)
 	pid_t master = fork();
 
 	if (master == 0) {
-		struct nest *n = nest_new("/here", env);
+		struct forkserver *f = forkserver_new("/here", env);
 
-		wait_gone(fork_one(n, "one", log));
-		wait_gone(fork_one(n, flag, log));
-		pid_t pid = fork_one(n, "stay", log);
+		wait_gone(fork_one(f, "one", log));
+		wait_gone(fork_one(f, flag, log));
+		pid_t pid = fork_one(f, "stay", log);
 		_exit(kill(pid, SIGKILL) == 0 ? 0 : 1);
 	}
 	int status;
@@ -179,16 +181,16 @@ static void the_end_of_an_orphan_is_told_even_without_a_master(void **state)
 
 static void a_bad_request_is_refused(void **state)
 {
-	struct nest *n = nest_new("/here", env);
-	struct nest_child c = {.mark = "short", .arg = "one", .log = unit_path(state, "log")};
+	struct forkserver *f = forkserver_new("/here", env);
+	struct forkserver_child c = {.mark = "short", .arg = "one", .log = unit_path(state, "log")};
 	struct err err = {0};
 	pid_t pid;
 
-	assert_int_equal(nest_fork(n, &c, &pid, &err), -1);
+	assert_int_equal(forkserver_fork(f, &c, &pid, &err), -1);
 	assert_int_equal(err.code, EINVAL);
 	c.mark = MARK;
-	assert_int_equal(nest_fork(n, &c, &pid, &err), 0);
-	nest_free(n);
+	assert_int_equal(forkserver_fork(f, &c, &pid, &err), 0);
+	forkserver_free(f);
 }
 
 int main(int argc, char **argv)
@@ -197,10 +199,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(a_child_has_its_mark_its_session_and_its_log,
 						unit_make_dir, unit_remove_dir),
 		cmocka_unit_test_setup_teardown(
-			a_child_is_shown_by_its_own_name_and_outlives_the_nest, unit_make_dir,
+			a_child_is_shown_by_its_own_name_and_outlives_the_forkserver, unit_make_dir,
 			unit_remove_dir),
-		cmocka_unit_test_setup_teardown(a_nest_that_is_stopped_is_replaced, unit_make_dir,
-						unit_remove_dir),
+		cmocka_unit_test_setup_teardown(a_forkserver_that_is_stopped_is_replaced,
+						unit_make_dir, unit_remove_dir),
 		cmocka_unit_test_setup_teardown(a_log_that_cannot_be_opened_is_told, unit_make_dir,
 						unit_remove_dir),
 		cmocka_unit_test_setup_teardown(the_end_of_an_orphan_is_told_even_without_a_master,
@@ -209,11 +211,11 @@ int main(int argc, char **argv)
 						unit_remove_dir),
 	};
 
-	if (argc == 4 && strcmp(argv[1], "nest") == 0) {
-		static const struct nest_role r = {role, orphan_ended};
+	if (argc == 4 && strcmp(argv[1], "forkserver") == 0) {
+		static const struct forkserver_role r = {role, orphan_ended};
 
 		title_init(4, argv);
-		return nest_serve(&r, argv[2]);
+		return forkserver_serve(&r, argv[2]);
 	}
-	return cmocka_run_group_tests_name("nest", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("forkserver", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "sys/nest.h"
+#include "sys/forkserver.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,46 +17,46 @@
 #include "sys/child.h"
 #include "sys/proctree.h"
 
-#define ANSWER_MS 5000	/* then the nest is given up */
+#define ANSWER_MS 5000	/* then the forkserver is given up */
 #define TITLE_ROOM 1024 /* for the arguments that a child shows */
 
-struct nest {
+struct forkserver {
 	pthread_mutex_t lock;
 	char *name, **env;
 	struct proc_id id; /* pid 0: not started */
 	int fd;
 };
 
-struct nest *nest_new(const char *name, const char *const *env)
+struct forkserver *forkserver_new(const char *name, const char *const *env)
 {
-	struct nest *n = xcalloc(1, sizeof(*n));
+	struct forkserver *f = xcalloc(1, sizeof(*f));
 	size_t count = 0;
 
-	pthread_mutex_init(&n->lock, NULL);
-	n->name = xstrdup(name);
+	pthread_mutex_init(&f->lock, NULL);
+	f->name = xstrdup(name);
 	while (env[count])
 		count++;
-	n->env = xcalloc(count + 2, sizeof(*n->env));
+	f->env = xcalloc(count + 2, sizeof(*f->env));
 	for (size_t i = 0; i < count; i++)
-		n->env[i] = xstrdup(env[i]);
-	n->env[count] = xstrdup(PROC_MARK "=" NEST_MARK_NONE);
-	return n;
+		f->env[i] = xstrdup(env[i]);
+	f->env[count] = xstrdup(PROC_MARK "=" FORKSERVER_MARK_NONE);
+	return f;
 }
 
-static int start(struct nest *n, struct err *err)
+static int start(struct forkserver *f, struct err *err)
 {
 	char room[TITLE_ROOM + 1];
-	const char *const argv[] = {"regatta", "nest", n->name, room, NULL};
+	const char *const argv[] = {"regatta", "forkserver", f->name, room, NULL};
 	int pair[2];
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(err, errno, "make a socket for the nest");
+		return err_errno(err, errno, "make a socket for the forkserver");
 	CLEANUP(close_fdp) int ours = pair[0];
 	CLEANUP(close_fdp) int theirs = pair[1];
 	struct child_spec spec = {.file = "/proc/self/exe",
 				  .argv = argv,
-				  .env = (const char *const *)n->env,
+				  .env = (const char *const *)f->env,
 				  .in = theirs,
 				  .out = -1,
 				  .err = -1,
@@ -66,24 +66,25 @@ static int start(struct nest *n, struct err *err)
 	room[TITLE_ROOM] = '\0';
 	if (child_spawn(&spec, &pid, err) < 0)
 		return -1;
-	n->id = proc_id_of(pid);
-	n->fd = TAKE_FD(ours);
+	f->id = proc_id_of(pid);
+	f->fd = TAKE_FD(ours);
 	return 0;
 }
 
 /* It ends by itself when the socket closes; one that does not answer is helped. */
-static void stop(struct nest *n)
+static void stop(struct forkserver *f)
 {
-	if (!n->id.pid)
+	if (!f->id.pid)
 		return;
-	close(n->fd);
-	if (proc_alive(n->id))
-		kill(n->id.pid, SIGKILL);
-	waitpid(n->id.pid, NULL, 0);
-	n->id.pid = 0;
+	close(f->fd);
+	if (proc_alive(f->id))
+		kill(f->id.pid, SIGKILL);
+	waitpid(f->id.pid, NULL, 0);
+	f->id.pid = 0;
 }
 
-static int ask(struct nest *n, const struct nest_child *c, int64_t *ret, struct err *err)
+static int ask(struct forkserver *f, const struct forkserver_child *c, int64_t *ret,
+	       struct err *err)
 {
 	struct iovec parts[] = {{(void *)c->mark, strlen(c->mark) + 1},
 				{(void *)c->arg, strlen(c->arg) + 1},
@@ -91,32 +92,33 @@ static int ask(struct nest *n, const struct nest_child *c, int64_t *ret, struct 
 	struct msghdr request = {.msg_iov = parts, .msg_iovlen = 3};
 	struct pollfd p = {.events = POLLIN};
 
-	if (!n->id.pid && start(n, err) < 0)
+	if (!f->id.pid && start(f, err) < 0)
 		return -1;
-	p.fd = n->fd;
-	if (sendmsg(n->fd, &request, MSG_NOSIGNAL) < 0)
-		return err_errno(err, errno, "ask the nest");
+	p.fd = f->fd;
+	if (sendmsg(f->fd, &request, MSG_NOSIGNAL) < 0)
+		return err_errno(err, errno, "ask the forkserver");
 	if (poll(&p, 1, ANSWER_MS) != 1 ||
-	    recv(n->fd, ret, sizeof(*ret), MSG_DONTWAIT) != (ssize_t)sizeof(*ret))
-		return err_set(err, ERR_UNAVAILABLE, "the nest does not answer");
+	    recv(f->fd, ret, sizeof(*ret), MSG_DONTWAIT) != (ssize_t)sizeof(*ret))
+		return err_set(err, ERR_UNAVAILABLE, "the forkserver does not answer");
 	return 0;
 }
 
-int nest_fork(struct nest *n, const struct nest_child *c, pid_t *ret_pid, struct err *err)
+int forkserver_fork(struct forkserver *f, const struct forkserver_child *c, pid_t *ret_pid,
+		    struct err *err)
 {
 	int64_t answer = 0;
 	int rc;
 
-	pthread_mutex_lock(&n->lock);
+	pthread_mutex_lock(&f->lock);
 	/* Once more with a new one: the old one may have been killed since it was last asked. */
 	for (int i = 0; i < 2; i++) {
 		*err = (struct err){0};
-		rc = ask(n, c, &answer, err);
+		rc = ask(f, c, &answer, err);
 		if (rc == 0)
 			break;
-		stop(n);
+		stop(f);
 	}
-	pthread_mutex_unlock(&n->lock);
+	pthread_mutex_unlock(&f->lock);
 	if (rc < 0)
 		return -1;
 	if (answer <= 0)
@@ -125,16 +127,16 @@ int nest_fork(struct nest *n, const struct nest_child *c, pid_t *ret_pid, struct
 	return 0;
 }
 
-struct nest *nest_free(struct nest *n)
+struct forkserver *forkserver_free(struct forkserver *f)
 {
-	if (!n)
+	if (!f)
 		return NULL;
-	stop(n);
-	pthread_mutex_destroy(&n->lock);
-	for (size_t i = 0; n->env[i]; i++)
-		free(n->env[i]);
-	free(n->env);
-	free(n->name);
-	free(n);
+	stop(f);
+	pthread_mutex_destroy(&f->lock);
+	for (size_t i = 0; f->env[i]; i++)
+		free(f->env[i]);
+	free(f->env);
+	free(f->name);
+	free(f);
 	return NULL;
 }

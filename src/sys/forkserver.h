@@ -1,6 +1,6 @@
 #pragma once
 /*
- * nest - a process that was made ready once and is forked for every new agent.
+ * forkserver - a process that was made ready once and is forked for every new agent.
  *
  * To exec a static program costs ten times as much as to fork one that runs
  * already: most of it is asking the processor what it can do, which is slow in a
@@ -15,30 +15,32 @@
 
 struct err;
 
-/* ---- the nest's side ---- */
+/* ---- the forkserver's side ---- */
 
-struct nest_role {
+struct forkserver_role {
 	int (*run)(const char *arg); /* in each forked process, which exits with its result */
 	/* A process that is nobody's child any more has ended, and is not reaped yet.  Is it one of this arg's? */
 	bool (*orphan_ended)(const char *arg, pid_t pid, int wait_status);
 };
 /* Serve requests that come in on descriptor 0 until it is closed and no child is left.  title_init() must have been
  * called. */
-int nest_serve(const struct nest_role *role, const char *name);
+int forkserver_serve(const struct forkserver_role *role, const char *name);
 
 /* ---- the master's side; any thread ---- */
 
-struct nest_child {
-	const char *mark; /* value of PROC_MARK in its environment; NEST_MARK_LEN characters */
-	const char *arg;  /* what the role is called with, and what ps shows */
-	const char *log;  /* standard output and error are appended to this file */
+struct forkserver_child {
+	const char
+		*mark;	 /* value of PROC_MARK in its environment; FORKSERVER_MARK_LEN characters */
+	const char *arg; /* what the role is called with, and what ps shows */
+	const char *log; /* standard output and error are appended to this file */
 };
-#define NEST_MARK_LEN 24
-#define NEST_MARK_NONE "------------------------" /* the place that marks are written to */
+#define FORKSERVER_MARK_LEN 24
+#define FORKSERVER_MARK_NONE "------------------------" /* the place that marks are written to */
 
-struct nest;
+struct forkserver;
 /* `env` is what every child gets, beside its mark; copied.  The process is started when it is first needed, and
  * again if it was killed; ps shows it with `name`. */
-struct nest *nest_new(const char *name, const char *const *env);
-int nest_fork(struct nest *n, const struct nest_child *c, pid_t *ret_pid, struct err *err);
-struct nest *nest_free(struct nest *n);
+struct forkserver *forkserver_new(const char *name, const char *const *env);
+int forkserver_fork(struct forkserver *f, const struct forkserver_child *c, pid_t *ret_pid,
+		    struct err *err);
+struct forkserver *forkserver_free(struct forkserver *f);

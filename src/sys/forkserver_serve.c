@@ -1,4 +1,4 @@
-/* The nest's own life: fork when asked, and see how those end whom nobody else can see. */
+/* The forkserver's own process: it forks when asked, and records how orphans end that nobody else can wait for. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,28 +21,28 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "sys/child.h"
-#include "sys/nest.h"
+#include "sys/forkserver.h"
 #include "sys/proctree.h"
 #include "sys/title.h"
 
 #define REQUEST_MAX (16 * 1024)
 #define LOG_MAX_BYTES (8 * 1024 * 1024)
-#define LOOKS 8 /* at what is left of dead children, for each new one */
+#define CHECKS 8 /* of dead children's directories, at each end of a child */
 
-struct hatched {
+struct forked_child {
 	pid_t pid; /* 0: it has ended */
 	char *arg;
 };
 
-struct nest {
-	const struct nest_role *role;
+struct fork_service {
+	const struct forkserver_role *role;
 	int fd, signals; /* fd -1: the master has gone */
 	char *mark;	 /* in our environment, which each child inherits */
-	VEC(struct hatched) hatched;
+	VEC(struct forked_child) children;
 };
 
 /* "mark\0arg\0log\0" */
-static bool request_parse(char *text, size_t n, struct nest_child *ret)
+static bool request_parse(char *text, size_t n, struct forkserver_child *ret)
 {
 	const char **words[] = {&ret->mark, &ret->arg, &ret->log};
 	struct str rest = {text, n};
@@ -56,11 +56,11 @@ static bool request_parse(char *text, size_t n, struct nest_child *ret)
 		rest.n -= (size_t)(end + 1 - rest.p);
 		rest.p = end + 1;
 	}
-	return rest.n == 0 && strlen(ret->mark) == NEST_MARK_LEN;
+	return rest.n == 0 && strlen(ret->mark) == FORKSERVER_MARK_LEN;
 }
 
 static void __attribute__((noreturn))
-child_main(const struct nest *n, const struct nest_child *c, int log)
+child_main(const struct fork_service *s, const struct forkserver_child *c, int log)
 {
 	setsid();
 	child_reset_signals();
@@ -68,7 +68,7 @@ child_main(const struct nest *n, const struct nest_child *c, int log)
 	if (dup2(log, 1) < 0 || dup2(log, 2) < 0)
 		_exit(errno);
 	child_close_from(3);
-	exit(n->role->run(c->arg));
+	exit(s->role->run(c->arg));
 }
 
 /* One log for all, so it must not grow for ever: the last full one is kept beside it. */
@@ -89,7 +89,7 @@ static int open_log(const char *path)
 }
 
 /* A pid, or minus an errno. */
-static int64_t hatch(struct nest *n, const struct nest_child *c)
+static int64_t fork_child(struct fork_service *s, const struct forkserver_child *c)
 {
 	CLEANUP(close_fdp) int log = open_log(c->log);
 	pid_t pid;
@@ -97,33 +97,33 @@ static int64_t hatch(struct nest *n, const struct nest_child *c)
 	if (log < 0)
 		return -errno;
 	/* Before the fork: from its first moment the child can be found by its mark. */
-	memcpy(n->mark, c->mark, NEST_MARK_LEN);
+	memcpy(s->mark, c->mark, FORKSERVER_MARK_LEN);
 	pid = fork();
 	if (pid == 0)
-		child_main(n, c, log);
+		child_main(s, c, log);
 	int64_t answer = pid < 0 ? -errno : pid;
 
-	memcpy(n->mark, NEST_MARK_NONE, NEST_MARK_LEN);
+	memcpy(s->mark, FORKSERVER_MARK_NONE, FORKSERVER_MARK_LEN);
 	if (pid > 0)
-		*vec_push(&n->hatched) = (struct hatched){pid, xstrdup(c->arg)};
+		*vec_push(&s->children) = (struct forked_child){pid, xstrdup(c->arg)};
 	return answer;
 }
 
 /* ---- the dead ---- */
 
 /* What a dead child was made for may still have processes, until its directory is gone. */
-static void forget_some(struct nest *n)
+static void forget_some(struct fork_service *s)
 {
-	size_t looks = 0;
+	size_t checked = 0;
 
-	for (size_t i = 0; i < n->hatched.n && looks < LOOKS;) {
-		struct hatched *h = &n->hatched.v[i];
+	for (size_t i = 0; i < s->children.n && checked < CHECKS;) {
+		struct forked_child *c = &s->children.v[i];
 
-		if (h->pid == 0)
-			looks++;
-		if (h->pid == 0 && !file_exists(h->arg)) {
-			free(h->arg);
-			*h = n->hatched.v[--n->hatched.n];
+		if (c->pid == 0)
+			checked++;
+		if (c->pid == 0 && !file_exists(c->arg)) {
+			free(c->arg);
+			*c = s->children.v[--s->children.n];
 		} else {
 			i++;
 		}
@@ -131,34 +131,34 @@ static void forget_some(struct nest *n)
 }
 
 /* Whoever is not ours by birth has lost all that stood between us and it: if we do not say how it ended, nobody can. */
-static void ended(struct nest *n, pid_t pid, int wait_status)
+static void ended(struct fork_service *s, pid_t pid, int wait_status)
 {
-	for (size_t i = 0; i < n->hatched.n; i++)
-		if (n->hatched.v[i].pid == pid) {
-			n->hatched.v[i].pid = 0;
+	for (size_t i = 0; i < s->children.n; i++)
+		if (s->children.v[i].pid == pid) {
+			s->children.v[i].pid = 0;
 			return;
 		}
-	for (size_t i = 0; i < n->hatched.n; i++)
-		if (n->role->orphan_ended(n->hatched.v[i].arg, pid, wait_status))
+	for (size_t i = 0; i < s->children.n; i++)
+		if (s->role->orphan_ended(s->children.v[i].arg, pid, wait_status))
 			return;
 }
 
 /* False: there is no child left. */
-static bool reap(struct nest *n)
+static bool reap(struct fork_service *s)
 {
 	struct signalfd_siginfo rings;
 
-	while (read(n->signals, &rings, sizeof(rings)) > 0)
+	while (read(s->signals, &rings, sizeof(rings)) > 0)
 		;
 	for (;;) {
 		siginfo_t si = {0};
 
-		/* Look first: what is to be said of it must be on record before the kernel forgets it. */
+		/* Without reaping: the status must be on record before the kernel forgets it. */
 		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0)
 			return false;
 		if (si.si_pid == 0)
 			return true;
-		ended(n, si.si_pid, child_wait_status(&si));
+		ended(s, si.si_pid, child_wait_status(&si));
 		waitpid(si.si_pid, NULL, 0);
 	}
 }
@@ -178,60 +178,60 @@ static int take_socket(void)
 }
 
 /* False: the master has gone. */
-static bool serve_one(struct nest *n, char *text)
+static bool serve_one(struct fork_service *s, char *text)
 {
-	struct nest_child c;
-	ssize_t got = recv(n->fd, text, REQUEST_MAX, MSG_DONTWAIT);
+	struct forkserver_child c;
+	ssize_t got = recv(s->fd, text, REQUEST_MAX, MSG_DONTWAIT);
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
 	if (got <= 0)
 		return false;
-	int64_t answer = request_parse(text, (size_t)got, &c) ? hatch(n, &c) : -EINVAL;
+	int64_t answer = request_parse(text, (size_t)got, &c) ? fork_child(s, &c) : -EINVAL;
 
-	return send(n->fd, &answer, sizeof(answer), MSG_NOSIGNAL) >= 0;
+	return send(s->fd, &answer, sizeof(answer), MSG_NOSIGNAL) >= 0;
 }
 
-static int begin(struct nest *n, const char *name)
+static int begin(struct fork_service *s, const char *name)
 {
 	CLEANUP(freep) char *own = xstrdup(name); /* it stands where the title goes */
 	sigset_t set;
 
-	n->fd = take_socket();
-	n->mark = getenv(PROC_MARK);
+	s->fd = take_socket();
+	s->mark = getenv(PROC_MARK);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	n->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (n->fd < 0 || n->signals < 0 || !n->mark || strlen(n->mark) != NEST_MARK_LEN)
+	s->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (s->fd < 0 || s->signals < 0 || !s->mark || strlen(s->mark) != FORKSERVER_MARK_LEN)
 		return -1;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	prctl(PR_SET_NAME, "regatta-nest");
-	title_words("nest", own);
+	prctl(PR_SET_NAME, "regatta-forksrv");
+	title_words("forkserver", own);
 	return 0;
 }
 
-int nest_serve(const struct nest_role *role, const char *name)
+int forkserver_serve(const struct forkserver_role *role, const char *name)
 {
-	struct nest n = {.role = role};
+	struct fork_service s = {.role = role};
 	char *text = xmalloc(REQUEST_MAX);
-	bool children = false;
+	bool has_children = false;
 
-	if (begin(&n, name) < 0)
+	if (begin(&s, name) < 0)
 		return 1;
-	while (n.fd >= 0 || children) {
-		struct pollfd p[] = {{.fd = n.signals, .events = POLLIN},
-				     {.fd = n.fd, .events = POLLIN}};
+	while (s.fd >= 0 || has_children) {
+		struct pollfd p[] = {{.fd = s.signals, .events = POLLIN},
+				     {.fd = s.fd, .events = POLLIN}};
 
 		if (poll(p, 2, -1) < 0)
 			continue;
-		if (p[1].revents && !serve_one(&n, text)) {
-			close(n.fd);
-			n.fd = -1;
+		if (p[1].revents && !serve_one(&s, text)) {
+			close(s.fd);
+			s.fd = -1;
 		}
 		if (p[0].revents)
-			forget_some(&n);
-		children = reap(&n);
+			forget_some(&s);
+		has_children = reap(&s);
 	}
 	free(text);
 	return 0;
