@@ -18,7 +18,7 @@
 
 #include "agent/internal.h"
 #include "agent/prepare.h"
-#include "agent/task.h"
+#include "agent/forked_task.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -102,8 +102,8 @@ static void update_leave(struct agent *a)
 		/* A shim that has told everything may still be on its way out. */
 		if (attempt_is_live(&a->at) || a->at.shim > 0)
 			return;
-		a->prepare = task_free(a->prepare);
-		a->collect = task_free(a->collect);
+		a->prepare = forked_task_free(a->prepare);
+		a->collect = forked_task_free(a->collect);
 		attempt_remove_groups(&a->at);
 		attempt_empty_spools(&a->at);
 		remove_work(a->dir);
@@ -165,8 +165,8 @@ static void on_child(void *ctx, int signo)
 			break;
 		attempt_child_ended(&a->at, si.si_pid, child_wait_status(&si));
 		waitpid(si.si_pid, NULL, 0);
-		task_reaped(a->prepare, si.si_pid);
-		task_reaped(a->collect, si.si_pid);
+		forked_task_reaped(a->prepare, si.si_pid);
+		forked_task_reaped(a->collect, si.si_pid);
 		if (a->has_host)
 			gpu_reaped(a->host.gpu, si.si_pid);
 		attempt_child_reaped(&a->at, si.si_pid, child_wait_status(&si));

@@ -13,7 +13,7 @@
 #include "agent/collect.h"
 #include "agent/prepare.h"
 #include "agent/probe.h"
-#include "agent/task.h"
+#include "agent/forked_task.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -72,7 +72,7 @@ static void prepare_done(void *ctx, struct str text)
 	struct agent *a = ctx;
 	struct err err = {0};
 
-	a->prepare = task_free(a->prepare);
+	a->prepare = forked_task_free(a->prepare);
 	if (text.n == 0) {
 		err_set(&err, ERR_UNAVAILABLE, "preparing was interrupted");
 		set_ready(a, &err);
@@ -104,7 +104,7 @@ static void prepare(struct agent *a)
 	struct err err = {0};
 
 	a->ready_known = false;
-	a->prepare = task_free(a->prepare);
+	a->prepare = forked_task_free(a->prepare);
 	/* A job that has started has its inputs; nothing below it may change now. */
 	if (a->at.no > 0) {
 		set_ready(a, &err);
@@ -117,7 +117,8 @@ static void prepare(struct agent *a)
 		return;
 	}
 	if (prepare_is_long(&a->inputs)) {
-		if (task_start(a->loop, prepare_task, prepare_done, a, &a->prepare, &err) < 0)
+		if (forked_task_start(a->loop, prepare_task, prepare_done, a, &a->prepare, &err) <
+		    0)
 			set_ready(a, &err);
 		return;
 	}
@@ -180,7 +181,7 @@ void job_start(struct agent *a, struct str json, struct err *err)
 	close_streams(a);
 	a->probe = probe_free(a->probe);
 	a->serving = a->collected_known = false;
-	a->collect = task_free(a->collect);
+	a->collect = forked_task_free(a->collect);
 	memset(&a->told, 0, sizeof(a->told));
 	free(a->address);
 	a->address = xstrdup(m.address);
@@ -209,7 +210,7 @@ void job_hello(struct agent *a, struct buf *out)
 	};
 
 	if (a->relaying) {
-		relay_look(&a->relay);
+		relay_refresh(&a->relay);
 		for (int s = 0; s < STREAMS; s++)
 			m.streams[s] = a->relay.s[s].size;
 	}
@@ -307,7 +308,7 @@ static void collect_done(void *ctx, struct str text)
 {
 	struct agent *a = ctx;
 
-	a->collect = task_free(a->collect);
+	a->collect = forked_task_free(a->collect);
 	if (text.n == 0) {
 		set_collected(a, "collecting was interrupted");
 		return;
@@ -327,7 +328,7 @@ static void update_collect(struct agent *a)
 		return;
 	if (a->inputs.nkeep == 0 || !a->inputs.output_dir[0])
 		set_collected(a, NULL);
-	else if (task_start(a->loop, collect_task, collect_done, a, &a->collect, &err) < 0)
+	else if (forked_task_start(a->loop, collect_task, collect_done, a, &a->collect, &err) < 0)
 		set_collected(a, err.msg);
 }
 
@@ -455,7 +456,7 @@ void job_update(struct agent *a)
 		return;
 	if (a->relaying && a->grown) {
 		a->grown = false;
-		relay_look(&a->relay);
+		relay_refresh(&a->relay);
 	}
 	/* Output goes straight from its buffer to the socket; news of a few bytes each go together. */
 	if (!a->relaying || relay_waiting(&a->relay) == 0)
@@ -486,7 +487,7 @@ static bool is_helper(void *ctx, pid_t pid)
 {
 	struct agent *a = ctx;
 
-	return task_is(a->prepare, pid) || task_is(a->collect, pid) ||
+	return forked_task_is(a->prepare, pid) || forked_task_is(a->collect, pid) ||
 	       (a->has_host && gpu_is(a->host.gpu, pid));
 }
 
@@ -512,8 +513,8 @@ int job_init(struct agent *a, struct err *err)
 
 void job_release(struct agent *a)
 {
-	a->prepare = task_free(a->prepare);
-	a->collect = task_free(a->collect);
+	a->prepare = forked_task_free(a->prepare);
+	a->collect = forked_task_free(a->collect);
 	a->probe = probe_free(a->probe);
 	close_streams(a);
 	attempt_release(&a->at);

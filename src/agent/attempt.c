@@ -12,7 +12,7 @@
 
 #include "agent/agent.h"
 #include "agent/environ.h"
-#include "agent/keeper.h"
+#include "agent/pipe_holder.h"
 #include "agent/prepare.h"
 #include "agent/shim.h"
 #include "base/alloc.h"
@@ -26,8 +26,8 @@
 #include "sys/child.h"
 #include "sys/loop.h"
 
-#define JOB_LOOK_MS 20
-#define SHIM_LOOK_MS 200
+#define JOB_CHECK_MS 20
+#define SHIM_CHECK_MS 200
 #define ZOMBIE_MS 2000 /* how long its parent has to say how it ended */
 #define NEVER_STARTED "the shim was killed before the job had started"
 
@@ -39,7 +39,7 @@ void attempt_init(struct attempt *at, struct loop *l, const struct agent_config 
 		.cfg = cfg,
 		.boot_id = boot_id,
 		.dirfd = -1,
-		.bell = -1,
+		.wakeup = -1,
 		.shim_fd = -1,
 		.hold = {-1, -1, -1},
 		.ev = *ev,
@@ -60,17 +60,17 @@ static void unwatch_shim(struct attempt *at)
 	close_fd(&at->shim_fd);
 }
 
-static void stop_tending(struct attempt *at)
+static void stop_supervising(struct attempt *at)
 {
 	for (int s = 0; s < STREAMS; s++)
-		at->tend_io[s] = loop_io_free(at->tend_io[s]);
-	at->tend_timer = loop_timer_free(at->tend_timer);
+		at->supervise_io[s] = loop_io_free(at->supervise_io[s]);
+	at->supervise_timer = loop_timer_free(at->supervise_timer);
 	at->job_timer = loop_timer_free(at->job_timer);
-	if (at->tending) {
-		tend_close(&at->tend);
-		close(at->tend.status_fd);
+	if (at->supervising) {
+		supervisor_close(&at->supervisor);
+		close(at->supervisor.status_fd);
 	}
-	at->tending = false;
+	at->supervising = false;
 }
 
 static void let_go_of_pipes(struct attempt *at)
@@ -83,11 +83,11 @@ void attempt_release(struct attempt *at)
 {
 	struct attempt_events ev = at->ev;
 
-	stop_tending(at);
+	stop_supervising(at);
 	unwatch_shim(at);
 	let_go_of_pipes(at);
-	at->bell_io = loop_io_free(at->bell_io);
-	close_fd(&at->bell);
+	at->wakeup_io = loop_io_free(at->wakeup_io);
+	close_fd(&at->wakeup);
 	close_fd(&at->dirfd);
 	free(at->dir);
 	free(at->mark);
@@ -133,7 +133,7 @@ static void ended(struct attempt *at, const struct exit_report *e)
 }
 
 /* Read the status again if it grew. */
-static void look(struct attempt *at)
+static void refresh_status(struct attempt *at)
 {
 	struct status st;
 	struct stat fs;
@@ -149,7 +149,7 @@ static void look(struct attempt *at)
 		ended(at, &st.exit);
 }
 
-/* ---- the agent tends ---- */
+/* ---- the agent supervises ---- */
 
 static bool is_helper(const struct attempt *at, const struct proc_info *p)
 {
@@ -184,39 +184,39 @@ static void others(void *ctx, struct proc_list *out)
 			*vec_push(out) = all.v[i];
 }
 
-static void tend_now(void *ctx)
+static void supervise_now(void *ctx)
 {
 	struct attempt *at = ctx;
 	struct pollfd p[STREAMS];
-	int64_t wait = tend_step(&at->tend, clock_boot_ms());
+	int64_t wait = supervisor_step(&at->supervisor, clock_boot_ms());
 
-	if (at->tend.phase == TEND_DONE) {
-		struct exit_report e = at->tend.exit;
+	if (at->supervisor.phase == SUPERVISOR_DONE) {
+		struct exit_report e = at->supervisor.exit;
 
-		stop_tending(at);
+		stop_supervising(at);
 		ended(at, &e);
 		return;
 	}
-	size_t n = tend_poll(&at->tend, p);
+	size_t n = supervisor_poll(&at->supervisor, p);
 
 	for (int s = 0; s < STREAMS; s++) {
 		bool wanted = false;
 
 		for (size_t i = 0; i < n; i++)
-			wanted |= p[i].fd == at->tend.spools[s].fifo;
-		loop_io_set(at->tend_io[s], wanted ? LOOP_READ : 0);
+			wanted |= p[i].fd == at->supervisor.spools[s].fifo;
+		loop_io_set(at->supervise_io[s], wanted ? LOOP_READ : 0);
 	}
 	if (wait >= 0)
-		loop_timer_set(at->tend_timer, wait);
+		loop_timer_set(at->supervise_timer, wait);
 	else
-		loop_timer_cancel(at->tend_timer);
+		loop_timer_cancel(at->supervise_timer);
 }
 
-static void tend_ready(void *ctx, int fd, int events)
+static void supervise_ready(void *ctx, int fd, int events)
 {
 	(void)fd;
 	(void)events;
-	tend_now(ctx);
+	supervise_now(ctx);
 }
 
 /* Nothing can be done about the attempt: say so, without a record. */
@@ -239,30 +239,30 @@ static bool is_zombie(struct proc_id id)
  * Not our child: we see that it ended, but not how.  Its parent may be the forkserver, which writes that down before it reaps;
  * another one, init for example, only reaps.
  */
-static void job_look(void *ctx)
+static void check_job(void *ctx)
 {
 	struct attempt *at = ctx;
 	int64_t now = clock_boot_ms();
 
 	if (proc_alive(at->st.job)) {
-		loop_timer_set(at->job_timer, JOB_LOOK_MS);
+		loop_timer_set(at->job_timer, JOB_CHECK_MS);
 		return;
 	}
 	bool waits = is_zombie(at->st.job);
 
-	look(at);
+	refresh_status(at);
 	if (waits && !at->st.ended && (!at->zombie_ms || now - at->zombie_ms < ZOMBIE_MS)) {
 		if (!at->zombie_ms)
 			at->zombie_ms = now;
-		loop_timer_set(at->job_timer, JOB_LOOK_MS);
+		loop_timer_set(at->job_timer, JOB_CHECK_MS);
 		return;
 	}
 	if (at->st.ended)
-		tend_main_known(&at->tend, at->st.code, at->st.signal, now);
+		supervisor_main_known(&at->supervisor, at->st.code, at->st.signal, now);
 	else
-		tend_main_unknown(&at->tend, "agent and shim were killed; exit status unknown",
-				  now);
-	loop_timer_set(at->tend_timer, 0);
+		supervisor_main_unknown(&at->supervisor,
+					"agent and shim were killed; exit status unknown", now);
+	loop_timer_set(at->supervise_timer, 0);
 }
 
 /* The shim is dead and there is no exit record. */
@@ -271,7 +271,7 @@ static void take_over(struct attempt *at)
 	struct err err = {0};
 	siginfo_t si;
 
-	at->tend = (struct tend){
+	at->supervisor = (struct supervisor){
 		.dirfd = at->dirfd,
 		.status_fd = -1,
 		.attempt = at->no,
@@ -283,37 +283,38 @@ static void take_over(struct attempt *at)
 		.others = others,
 		.ctx = at,
 	};
-	if (status_open(at->dirfd, &at->tend.status_fd, &err) < 0) {
+	if (status_open(at->dirfd, &at->supervisor.status_fd, &err) < 0) {
 		at->unproven = true;
 		give_up(at, &err);
 		return;
 	}
-	at->tending = true;
-	if (tend_open(&at->tend, &err) < 0) {
-		stop_tending(at);
+	at->supervising = true;
+	if (supervisor_open(&at->supervisor, &err) < 0) {
+		stop_supervising(at);
 		at->unproven = true;
 		give_up(at, &err);
 		return;
 	}
 	for (int s = 0; s < STREAMS; s++)
-		spool_look_left(&at->tend.spools[s]);
-	at->tend.exit.ngaps = at->st.exit.ngaps;
-	memcpy(at->tend.exit.gaps, at->st.exit.gaps, sizeof(at->st.exit.gaps));
+		spool_check_left(&at->supervisor.spools[s]);
+	at->supervisor.exit.ngaps = at->st.exit.ngaps;
+	memcpy(at->supervisor.exit.gaps, at->st.exit.gaps, sizeof(at->st.exit.gaps));
 	for (int s = 0; s < STREAMS; s++)
-		at->tend_io[s] = loop_io_new(at->loop, at->tend.spools[s].fifo, 0, tend_ready, at);
-	at->tend_timer = loop_timer_new(at->loop, tend_now, at);
+		at->supervise_io[s] = loop_io_new(at->loop, at->supervisor.spools[s].fifo, 0,
+						  supervise_ready, at);
+	at->supervise_timer = loop_timer_new(at->loop, supervise_now, at);
 	int64_t now = clock_boot_ms();
 
 	if (at->st.ended)
-		tend_main_known(&at->tend, at->st.code, at->st.signal, now);
+		supervisor_main_known(&at->supervisor, at->st.code, at->st.signal, now);
 	else if (at->st.job.pid == 0)
-		tend_lost(&at->tend, NEVER_STARTED, now);
+		supervisor_lost(&at->supervisor, NEVER_STARTED, now);
 	else if (!at->parent ||
 		 waitid(P_PID, (id_t)at->st.job.pid, &si, WEXITED | WNOHANG | WNOWAIT) < 0)
-		at->job_timer = loop_timer_new(at->loop, job_look, at);
+		at->job_timer = loop_timer_new(at->loop, check_job, at);
 	if (at->stop != STOP_NONE)
-		tend_stop(&at->tend, at->stop, now);
-	loop_timer_set(at->tend_timer, 0);
+		supervisor_stop(&at->supervisor, at->stop, now);
+	loop_timer_set(at->supervise_timer, 0);
 	if (at->job_timer)
 		loop_timer_set(at->job_timer, 0);
 }
@@ -323,10 +324,10 @@ static void take_over(struct attempt *at)
 static void shim_gone(struct attempt *at)
 {
 	unwatch_shim(at);
-	look(at);
-	if (at->has_exit || at->tending)
+	refresh_status(at);
+	if (at->has_exit || at->supervising)
 		return;
-	keeper_fork(at->dirfd); /* we are the only reader now */
+	pipe_holder_fork(at->dirfd); /* we are the only reader now */
 	take_over(at);
 }
 
@@ -346,12 +347,12 @@ static void shim_readable(void *ctx, int fd, int events)
 	shim_gone(ctx);
 }
 
-static void shim_look(void *ctx)
+static void check_shim(void *ctx)
 {
 	struct attempt *at = ctx;
 
 	if (proc_alive(at->st.shim))
-		loop_timer_set(at->shim_timer, SHIM_LOOK_MS);
+		loop_timer_set(at->shim_timer, SHIM_CHECK_MS);
 	else
 		shim_gone(at);
 }
@@ -363,30 +364,31 @@ static void watch_stranger(struct attempt *at)
 		at->shim_io = loop_io_new(at->loop, at->shim_fd, LOOP_READ, shim_readable, at);
 		return;
 	}
-	at->shim_timer = loop_timer_new(at->loop, shim_look, at);
+	at->shim_timer = loop_timer_new(at->loop, check_shim, at);
 	loop_timer_set(at->shim_timer, 0);
 }
 
-static void bell_rang(void *ctx, int fd, int events)
+static void woken(void *ctx, int fd, int events)
 {
 	struct attempt *at = ctx;
-	char rings[256];
+	char bytes[256];
 
 	(void)events;
-	while (read(fd, rings, sizeof(rings)) == (ssize_t)sizeof(rings))
+	while (read(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes))
 		;
-	look(at);
+	refresh_status(at);
 	at->ev.changed(at->ctx);
 }
 
-/* A FIFO and not inotify: it costs less per ring, and to close an inotify descriptor costs a
+/* A FIFO and not inotify: it costs less per wakeup, and to close an inotify descriptor costs a
  * grace period of the kernel (15 ms measured) at the end of every job. */
-static int watch_bell(struct attempt *at, struct err *err)
+static int watch_wakeup(struct attempt *at, struct err *err)
 {
-	at->bell = openat(at->dirfd, TEND_BELL, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	if (at->bell < 0)
-		return err_errno(err, errno, "open '%s'", TEND_BELL);
-	at->bell_io = loop_io_new(at->loop, at->bell, LOOP_READ, bell_rang, at);
+	at->wakeup =
+		openat(at->dirfd, SUPERVISOR_WAKEUP, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (at->wakeup < 0)
+		return err_errno(err, errno, "open '%s'", SUPERVISOR_WAKEUP);
+	at->wakeup_io = loop_io_new(at->loop, at->wakeup, LOOP_READ, woken, at);
 	return 0;
 }
 
@@ -457,10 +459,10 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 		at->other_boot = at->cfg->boot[0] && strcmp(at->cfg->boot, at->boot_id) != 0;
 		return 0;
 	}
-	if (open_dir(at, node_dir, no, err) < 0 || watch_bell(at, err) < 0)
+	if (open_dir(at, node_dir, no, err) < 0 || watch_wakeup(at, err) < 0)
 		return err_wrap(err, "take up attempt %d", no);
 	hold_pipes(at);
-	look(at);
+	refresh_status(at);
 	if (at->has_exit)
 		return 0;
 	/* A claim that cannot be read is a claim all the same: it is never executed again. */
@@ -476,10 +478,10 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 
 /* ---- starting ---- */
 
-static int make_bell(int dirfd, struct err *err)
+static int make_wakeup(int dirfd, struct err *err)
 {
-	if (mkfifoat(dirfd, TEND_BELL, 0600) < 0 && errno != EEXIST)
-		return err_errno(err, errno, "make '%s'", TEND_BELL);
+	if (mkfifoat(dirfd, SUPERVISOR_WAKEUP, 0600) < 0 && errno != EEXIST)
+		return err_errno(err, errno, "make '%s'", SUPERVISOR_WAKEUP);
 	return 0;
 }
 
@@ -490,9 +492,9 @@ static int make_dir(struct attempt *at, const char *node_dir, int no, struct err
 	if (no > 1 && mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make '%s'", dir);
 	if (open_dir(at, node_dir, no, err) < 0 || spool_make(at->dirfd, err) < 0 ||
-	    make_bell(at->dirfd, err) < 0)
+	    make_wakeup(at->dirfd, err) < 0)
 		return -1;
-	return watch_bell(at, err);
+	return watch_wakeup(at, err);
 }
 
 static int make_groups(struct attempt *at, uint64_t memory, struct err *err)
@@ -571,9 +573,9 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 	/* Remembered, because a shim that is being killed does not act on it any more. */
 	if (at->stop == STOP_NONE || cause == STOP_HURRY)
 		at->stop = cause;
-	if (at->tending) {
-		tend_stop(&at->tend, cause, clock_boot_ms());
-		loop_timer_set(at->tend_timer, 0);
+	if (at->supervising) {
+		supervisor_stop(&at->supervisor, cause, clock_boot_ms());
+		loop_timer_set(at->supervise_timer, 0);
 	} else if (at->shim > 0) {
 		kill(at->shim, signals[cause]);
 	} else if (proc_alive(at->st.shim)) {
@@ -583,9 +585,9 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 
 void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)
 {
-	if (!at->tending || pid != at->tend.job.pid || at->tend.exited)
+	if (!at->supervising || pid != at->supervisor.job.pid || at->supervisor.exited)
 		return;
-	tend_main_ended(&at->tend, wait_status, clock_boot_ms());
+	supervisor_main_ended(&at->supervisor, wait_status, clock_boot_ms());
 }
 
 /* The shim exits with an errno when it could not claim the attempt. */
@@ -602,13 +604,13 @@ static void never_claimed(struct attempt *at, int wait_status)
 
 void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status)
 {
-	if (at->tending) {
-		loop_timer_set(at->tend_timer, 0);
+	if (at->supervising) {
+		loop_timer_set(at->supervise_timer, 0);
 		return;
 	}
 	if (pid != at->shim || at->shim == 0)
 		return;
-	look(at);
+	refresh_status(at);
 	if (at->st.attempt == 0 && !at->has_exit) {
 		at->shim = 0;
 		never_claimed(at, wait_status);

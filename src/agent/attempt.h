@@ -2,11 +2,11 @@
 /*
  * attempt - one start of the job on this node, as the agent sees it.
  *
- * While the shim lives the agent only watches: the bell says that something is
+ * While the shim lives the agent only watches: the wakeup pipe says that something is
  * new, the shim's pidfd says that it ended.  If the shim was killed, the job is
- * our child now (we are a subreaper) and the agent tends it itself.  If the shim
+ * our child now (we are a subreaper) and the agent supervises it itself.  If the shim
  * was forked by an earlier agent, nobody can learn the exit status any more: the
- * job is tended to its end all the same, and that is what is reported then.
+ * job is supervised to its end all the same, and that is what is reported then.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "agent/config.h"
 #include "link/message.h"
 #include "agent/status.h"
-#include "agent/tend.h"
+#include "agent/supervisor.h"
 
 struct err;
 struct loop;
@@ -40,8 +40,8 @@ struct attempt {
 	struct loop *loop;
 	const struct agent_config *cfg;
 	const char *boot_id;
-	int bell;
-	struct loop_io *bell_io;
+	int wakeup;
+	struct loop_io *wakeup_io;
 	pid_t shim;  /* our child, alive; 0 if it is not */
 	bool parent; /* it was our child: its orphans are ours */
 	int shim_fd;
@@ -53,11 +53,11 @@ struct attempt {
 	enum stop_cause stop; /* asked for in this life of the agent */
 	char *mark;
 
-	/* Tending, after the shim's death. */
-	bool tending;
-	struct tend tend;
-	struct loop_io *tend_io[STREAMS];
-	struct loop_timer *tend_timer;
+	/* Supervising, after the shim's death. */
+	bool supervising;
+	struct supervisor supervisor;
+	struct loop_io *supervise_io[STREAMS];
+	struct loop_timer *supervise_timer;
 	struct loop_timer *job_timer; /* looks whether a job that is not our child still lives */
 
 	struct attempt_events ev;

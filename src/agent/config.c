@@ -54,11 +54,11 @@ static int read_keys(const struct doc *d, struct agent_config *c, struct err *er
 	c->boot = doc_str(d, "boot", STR("")).p;
 	copy_path(c->cg.unified, doc_str(d, "cgroup", STR("")));
 	copy_path(c->cg.memory, doc_str(d, "cgroup_memory", STR("")));
-	c->limits = (struct tend_limits){
-		.settle_ms = limit(d, "settle_ms", TEND_SETTLE_MS),
-		.unkill_ms = limit(d, "unkill_ms", TEND_UNKILL_MS),
+	c->limits = (struct supervisor_limits){
+		.settle_ms = limit(d, "settle_ms", SUPERVISOR_SETTLE_MS),
+		.unkill_ms = limit(d, "unkill_ms", SUPERVISOR_UNKILL_MS),
 		.full_ms = limit(d, "full_ms", SPOOL_FULL_MS),
-		.spool_bytes = (uint64_t)limit(d, "spool_bytes", (int64_t)TEND_SPOOL_BYTES),
+		.spool_bytes = (uint64_t)limit(d, "spool_bytes", (int64_t)SUPERVISOR_SPOOL_BYTES),
 	};
 	return 0;
 }

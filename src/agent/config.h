@@ -10,7 +10,7 @@
  * limits settle_ms, unkill_ms, full_ms, spool_bytes.
  */
 #include <stdbool.h>
-#include "agent/tend.h"
+#include "agent/supervisor.h"
 #include "sys/cgroup.h"
 
 struct arena;
@@ -23,7 +23,7 @@ struct agent_config {
 	bool revive;
 	const char *mark, *boot;
 	struct cgroup cg;
-	struct tend_limits limits;
+	struct supervisor_limits limits;
 	bool was_clean; /* an agent before has added that */
 	int64_t length; /* without it */
 };

@@ -22,7 +22,7 @@ struct frame;
 struct loop;
 struct loop_timer;
 struct probe;
-struct task;
+struct forked_task;
 
 enum leave {
 	LEAVE_NOT,
@@ -59,12 +59,12 @@ struct agent {
 	struct message_inputs inputs;
 	bool ready_wanted, ready_known;
 	struct buf ready;
-	struct task *prepare;
+	struct forked_task *prepare;
 
 	/* The job. */
 	struct attempt at;
 	bool relaying;
-	bool grown; /* the bell rang: look at the spools */
+	bool grown; /* the shim woke us: check the spools */
 	struct relay relay;
 	struct scan scan;
 	struct loop_timer *scan_timer, *sample_timer;
@@ -75,7 +75,7 @@ struct agent {
 	int port;
 	struct probe *probe;
 	bool serving;
-	struct task *collect;
+	struct forked_task *collect;
 	bool collected_known;
 	struct buf collected;
 };

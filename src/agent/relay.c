@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "agent/spool.h"
-#include "agent/tend.h"
+#include "agent/supervisor.h"
 #include "link/conn.h"
 
 #define TELL_BYTES (1024 * 1024) /* how far the shim's knowledge of acknowledgements may lag */
@@ -17,7 +17,7 @@ void relay_open(struct relay *r, int dirfd)
 	*r = (struct relay){.dirfd = dirfd, .acked_fd = -1};
 	for (int s = 0; s < STREAMS; s++)
 		r->s[s].fd = -1;
-	relay_look(r);
+	relay_refresh(r);
 }
 
 /* The shim makes a spool when its stream has its first byte. */
@@ -42,7 +42,7 @@ void relay_close(struct relay *r)
 	r->acked_fd = -1;
 }
 
-void relay_look(struct relay *r)
+void relay_refresh(struct relay *r)
 {
 	for (int s = 0; s < STREAMS; s++) {
 		struct stat st;
@@ -68,7 +68,7 @@ static void tell_shim(struct relay *r)
 		return;
 	/* If the disk is full now, the next acknowledgement tries again. */
 	if (r->acked_fd < 0)
-		r->acked_fd = openat(r->dirfd, TEND_ACKED,
+		r->acked_fd = openat(r->dirfd, SUPERVISOR_ACKED,
 				     O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (r->acked_fd >= 0 &&
 	    pwrite(r->acked_fd, acked, sizeof(acked), 0) == (ssize_t)sizeof(acked))

@@ -38,7 +38,7 @@ struct relay {
 void relay_open(struct relay *r, int dirfd);
 void relay_close(struct relay *r);
 /* Look at the sizes. */
-void relay_look(struct relay *r);
+void relay_refresh(struct relay *r);
 /* A new connection: send again from what the master has. */
 void relay_resume(struct relay *r, const uint64_t acks[static STREAMS],
 		  const uint64_t looked[static STREAMS]);

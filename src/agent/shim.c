@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/keeper.h"
+#include "agent/pipe_holder.h"
 #include "agent/status.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -28,7 +28,7 @@
 struct shim {
 	const struct shim_start *start;
 	int dirfd, status_fd, signals;
-	struct tend tend;
+	struct supervisor supervisor;
 };
 
 /* What the job's process could not do before its program ran. */
@@ -217,12 +217,12 @@ static int start_job(struct shim *sh, struct err *err)
 		return err_errno(err, errno, "fork the job");
 	if (pid == 0)
 		job_main(sh, &b);
-	sh->tend.job = proc_id_of(pid);
+	sh->supervisor.job = proc_id_of(pid);
 	close_fdp(&b.report[1]);
 	b.report[1] = -1;
 	if (read(b.report[0], &f, sizeof(f)) == (ssize_t)sizeof(f))
 		explain_failure(sh->start, &f, err);
-	tend_ring(&sh->tend);
+	supervisor_wake_agent(&sh->supervisor);
 	return err->kind == ERR_NONE ? 0 : -1;
 }
 
@@ -246,9 +246,9 @@ static void others(void *ctx, struct proc_list *out)
 /* The program never ran: that is the job's whole story. */
 static void not_run(struct shim *sh, const struct err *why)
 {
-	sh->tend.exit.kind = why->kind;
-	exit_add_reason(&sh->tend.exit, why->msg);
-	tend_main_known(&sh->tend, shim_failed_code(why->kind), 0, clock_boot_ms());
+	sh->supervisor.exit.kind = why->kind;
+	exit_add_reason(&sh->supervisor.exit, why->msg);
+	supervisor_main_known(&sh->supervisor, shim_failed_code(why->kind), 0, clock_boot_ms());
 }
 
 static void reap(struct shim *sh)
@@ -259,8 +259,9 @@ static void reap(struct shim *sh)
 		/* Look first: the status must be on record before the kernel forgets it. */
 		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0)
 			return;
-		if (si.si_pid == sh->tend.job.pid && !sh->tend.exited)
-			tend_main_ended(&sh->tend, child_wait_status(&si), clock_boot_ms());
+		if (si.si_pid == sh->supervisor.job.pid && !sh->supervisor.exited)
+			supervisor_main_ended(&sh->supervisor, child_wait_status(&si),
+					      clock_boot_ms());
 		waitpid(si.si_pid, NULL, 0);
 	}
 }
@@ -272,16 +273,16 @@ static void take_signals(struct shim *sh)
 	while (read(sh->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		switch (si.ssi_signo) {
 		case SHIM_STOP:
-			tend_stop(&sh->tend, STOP_ASKED, clock_boot_ms());
+			supervisor_stop(&sh->supervisor, STOP_ASKED, clock_boot_ms());
 			break;
 		case SHIM_HURRY:
-			tend_stop(&sh->tend, STOP_HURRY, clock_boot_ms());
+			supervisor_stop(&sh->supervisor, STOP_HURRY, clock_boot_ms());
 			break;
 		case SHIM_LEASE:
-			tend_stop(&sh->tend, STOP_LEASE, clock_boot_ms());
+			supervisor_stop(&sh->supervisor, STOP_LEASE, clock_boot_ms());
 			break;
 		case SHIM_ORPHAN:
-			keeper_fork(
+			pipe_holder_fork(
 				sh->dirfd); /* until there is an agent again, we are the only reader */
 			break;
 		default: /* SIGCHLD: reap() looks anyway */
@@ -293,15 +294,15 @@ static void take_signals(struct shim *sh)
 
 static void live(struct shim *sh)
 {
-	struct tend *t = &sh->tend;
+	struct supervisor *sv = &sh->supervisor;
 
-	while (t->phase != TEND_DONE) {
+	while (sv->phase != SUPERVISOR_DONE) {
 		struct pollfd p[1 + STREAMS] = {{.fd = sh->signals, .events = POLLIN}};
-		int64_t wait = tend_step(t, clock_boot_ms());
+		int64_t wait = supervisor_step(sv, clock_boot_ms());
 
-		if (t->phase == TEND_DONE)
+		if (sv->phase == SUPERVISOR_DONE)
 			break;
-		nfds_t n = 1 + tend_poll(t, p + 1);
+		nfds_t n = 1 + supervisor_poll(sv, p + 1);
 
 		poll(p, n, wait < 0 || wait > 60000 ? 60000 : (int)wait);
 		if (p[0].revents)
@@ -355,7 +356,7 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 		_exit(errno);
 	if (status_claim(sh.dirfd, s->attempt, s->boot_id, s->sync, &sh.status_fd, &err) < 0)
 		_exit(err.code ? err.code : EIO);
-	sh.tend = (struct tend){
+	sh.supervisor = (struct supervisor){
 		.dirfd = sh.dirfd,
 		.status_fd = sh.status_fd,
 		.attempt = s->attempt,
@@ -367,8 +368,8 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 		.others = others,
 	};
 	/* If it cannot be written, whoever takes over has no grace to give and no limit to keep. */
-	status_add_limits(sh.status_fd, s->grace_ms, sh.tend.deadline_ms, NULL);
-	if (tend_open(&sh.tend, &err) < 0) {
+	status_add_limits(sh.status_fd, s->grace_ms, sh.supervisor.deadline_ms, NULL);
+	if (supervisor_open(&sh.supervisor, &err) < 0) {
 		no_streams(&sh, &err);
 		_exit(0);
 	}

@@ -11,8 +11,8 @@
  * Signals to the shim: SIGTERM stops the job (SIGTERM, grace, SIGKILL), SIGUSR1
  * kills it now, SIGUSR2 stops it because the lease ran out.
  */
+#include "agent/supervisor.h"
 #include "link/message.h"
-#include "agent/tend.h"
 #include "sys/cgroup.h"
 
 struct err;
@@ -33,7 +33,7 @@ struct shim_start {
 	const char *cwd;
 	struct cgroup cg;	       /* made and limited */
 	int64_t grace_ms, deadline_ms; /* deadline: ms from now; 0 = none */
-	struct tend_limits limits;
+	struct supervisor_limits limits;
 };
 
 /* If the shim cannot even claim the attempt it exits with an errno as its code (EEXIST: the attempt is taken);

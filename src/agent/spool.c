@@ -76,7 +76,7 @@ void spool_close(struct spool *sp)
 	sp->fifo = sp->file = -1;
 }
 
-void spool_look_left(struct spool *sp)
+void spool_check_left(struct spool *sp)
 {
 	int spare[2];
 

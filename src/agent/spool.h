@@ -47,7 +47,7 @@ int spool_make(int dirfd, struct err *err);
 int spool_open(struct spool *sp, int dirfd, enum stream s, struct err *err);
 void spool_close(struct spool *sp);
 /* For one who comes late: a pipe whose last writer left before it was opened says so only when asked this way. */
-void spool_look_left(struct spool *sp);
+void spool_check_left(struct spool *sp);
 /* Move what is there.  *ret_moved: bytes added to the file. */
 enum spool_state spool_pump(struct spool *sp, int64_t now_ms, uint64_t *ret_moved);
 /* A gap that was closed by bytes that could be kept again, or, at the end of the stream, by that end.  Ask after each pump. */

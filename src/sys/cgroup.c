@@ -142,7 +142,7 @@ static bool may_make(const char *path)
 }
 
 /* Where groups can be made; each path ends with a slash. */
-static void look_up(struct cgroup *ret)
+static void find_own_groups(struct cgroup *ret)
 {
 	struct buf mounts, groups;
 
@@ -178,7 +178,7 @@ void cgroup_place(const char *name, struct cgroup *ret)
 	/* The kernel makes those texts anew each time, which is slow on a machine with many mounts. */
 	pthread_mutex_lock(&lock);
 	if (clock_boot_ms() >= until_ms) {
-		look_up(&known);
+		find_own_groups(&known);
 		until_ms = clock_boot_ms() + KNOWN_MS;
 	}
 	*ret = known;

@@ -146,9 +146,9 @@ static void ended(struct fork_service *s, pid_t pid, int wait_status)
 /* False: there is no child left. */
 static bool reap(struct fork_service *s)
 {
-	struct signalfd_siginfo rings;
+	struct signalfd_siginfo signals_read;
 
-	while (read(s->signals, &rings, sizeof(rings)) > 0)
+	while (read(s->signals, &signals_read, sizeof(signals_read)) > 0)
 		;
 	for (;;) {
 		siginfo_t si = {0};

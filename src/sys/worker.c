@@ -24,7 +24,7 @@
 
 #define STACK_BYTES (512 * 1024)
 
-struct job {
+struct work_item {
 	struct list link;
 	work_fn work, done;
 	void *arg;
@@ -54,7 +54,7 @@ static void *thread_main(void *ctx)
 			pthread_cond_wait(&w->wake, &w->lock);
 		if (list_empty(&w->todo))
 			break;
-		struct job *j = list_item(w->todo.next, struct job, link);
+		struct work_item *j = list_item(w->todo.next, struct work_item, link);
 
 		list_remove(&j->link);
 		pthread_mutex_unlock(&w->lock);
@@ -91,7 +91,7 @@ static void finish_done(struct workers *w)
 
 	w->in_done = true;
 	while (!list_empty(&batch)) {
-		struct job *j = list_item(batch.next, struct job, link);
+		struct work_item *j = list_item(batch.next, struct work_item, link);
 
 		list_remove(&j->link);
 		w->pending--;
@@ -142,9 +142,9 @@ struct workers *workers_new(struct loop *l, int nthreads)
 
 void workers_submit(struct workers *w, work_fn work, work_fn done, void *arg)
 {
-	struct job *j = xcalloc(1, sizeof(*j));
+	struct work_item *j = xcalloc(1, sizeof(*j));
 
-	*j = (struct job){.work = work, .done = done, .arg = arg};
+	*j = (struct work_item){.work = work, .done = done, .arg = arg};
 	w->pending++;
 	pthread_mutex_lock(&w->lock);
 	list_append(&w->todo, &j->link);

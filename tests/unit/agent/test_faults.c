@@ -292,7 +292,7 @@ static void an_attempt_of_an_earlier_boot_is_said_to_be_one(void **state)
 {
 	struct fake *f = *state;
 
-	assert_int_equal(mkfifo(arena_printf(f->arena, "%s/bell.fifo", f->node), 0600), 0);
+	assert_int_equal(mkfifo(arena_printf(f->arena, "%s/wakeup.fifo", f->node), 0600), 0);
 	for (int i = 0; i < 3; i++) {
 		static const char *const names[] = {"out", "err", "metrics"};
 
@@ -471,7 +471,7 @@ static void a_job_that_outlived_both_still_has_its_grace_and_its_time_limit(void
 	assert_string_equal(fake_str(e, "kind"), "unavailable"); /* its status is still not known */
 }
 
-static void the_connection_of_a_killed_agent_closes_though_its_keeper_lives(void **state)
+static void the_connection_of_a_killed_agent_closes_though_its_pipe_holder_lives(void **state)
 {
 	struct fake *f = *state;
 
@@ -870,7 +870,7 @@ int main(int argc, char **argv)
 		CASE(the_same_by_the_mark_alone),
 		CASE(a_job_that_outlived_both_can_be_stopped),
 		CASE(a_job_that_outlived_both_still_has_its_grace_and_its_time_limit),
-		CASE(the_connection_of_a_killed_agent_closes_though_its_keeper_lives),
+		CASE(the_connection_of_a_killed_agent_closes_though_its_pipe_holder_lives),
 		CASE(a_shim_killed_under_a_later_agent_leaves_no_status_either),
 		CASE(an_exit_that_was_recorded_before_both_died_counts),
 		CASE(a_lost_connection_is_resumed_where_it_was),

@@ -13,7 +13,7 @@
 
 #include "agent/agent.h"
 #include "agent/status.h"
-#include "agent/tend.h"
+#include "agent/supervisor.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "fake_master.h"
@@ -110,13 +110,14 @@ int __wrap_status_add_job(int fd, struct proc_id job, struct err *err)
 	return rc;
 }
 
-int64_t __real_tend_step(struct tend *t, int64_t now_ms);
-int64_t __wrap_tend_step(struct tend *t, int64_t now_ms);
-int64_t __wrap_tend_step(struct tend *t, int64_t now_ms)
+int64_t __real_supervisor_step(struct supervisor *sv, int64_t now_ms);
+int64_t __wrap_supervisor_step(struct supervisor *sv, int64_t now_ms);
+int64_t __wrap_supervisor_step(struct supervisor *sv, int64_t now_ms)
 {
-	int64_t wait = __real_tend_step(t, now_ms), until = clock_boot_ms() + FAKE_WAIT_MS;
+	int64_t wait = __real_supervisor_step(sv, now_ms), until = clock_boot_ms() + FAKE_WAIT_MS;
 
-	while (t->phase == TEND_DONE && is_asked(t->dirfd, LINGER) && clock_boot_ms() < until)
+	while (sv->phase == SUPERVISOR_DONE && is_asked(sv->dirfd, LINGER) &&
+	       clock_boot_ms() < until)
 		poll(NULL, 0, 1);
 	return wait;
 }

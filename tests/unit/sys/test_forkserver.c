@@ -27,7 +27,7 @@ static const char *const env[] = {"FORKSERVER_TEST=yes", "PATH=/bin", NULL};
 /* Says who it is; "stay" does not end by itself. */
 static int role(const char *arg)
 {
-	printf("%s %s %s %d\f", arg, getenv(PROC_MARK), getenv("FORKSERVER_TEST"),
+	printf("%s %s %s %d\n", arg, getenv(PROC_MARK), getenv("FORKSERVER_TEST"),
 	       getsid(0) == getpid());
 	fflush(stdout);
 	while (strcmp(arg, "stay") == 0)
@@ -98,9 +98,9 @@ static void a_child_has_its_mark_its_session_and_its_log(void **state)
 
 	wait_gone(pid);
 	assert_int_equal(waitpid(pid, NULL, 0), -1); /* not ours, and nobody's zombie */
-	wait_text(log, "one " MARK " yes 1\f");
+	wait_text(log, "one " MARK " yes 1\n");
 	wait_gone(fork_one(f, "two", log));
-	wait_text(log, "one " MARK " yes 1\ntwo " MARK " yes 1\f");
+	wait_text(log, "one " MARK " yes 1\ntwo " MARK " yes 1\n");
 	forkserver_free(f);
 }
 
@@ -113,7 +113,7 @@ static void a_child_is_shown_by_its_own_name_and_outlives_the_forkserver(void **
 	struct buf text;
 	char path[64];
 
-	wait_text(log, "stay " MARK " yes 1\f");
+	wait_text(log, "stay " MARK " yes 1\n");
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	buf_init(&text, 1 << 16);
 	assert_int_equal(file_read(path, &text, NULL), 0);

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * keeper - holds the read ends of an attempt's pipes and does nothing else.
+ * pipe_holder - holds the read ends of an attempt's pipes and does nothing else.
  *
  * What is in a pipe is lost when the last descriptor of it is closed.  Agent and
- * shim both hold them; whoever of the two sees the other die forks a keeper at
+ * shim both hold them; whoever of the two sees the other die forks a pipe holder at
  * once, so that the bytes of a job that ends while the second is killed too still
- * wait for the next agent.  A keeper leaves by itself when the pipes are closed and
+ * wait for the next agent.  A pipe holder leaves by itself when the pipes are closed and
  * empty, or when the attempt's directory is gone.
  */
 
 /* Fork one; failure is not worth a word: it is the third line of defence. */
-void keeper_fork(int attempt_dirfd);
+void pipe_holder_fork(int attempt_dirfd);

@@ -1,4 +1,4 @@
-#include "agent/task.h"
+#include "agent/forked_task.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +18,16 @@
 
 #define RESULT_FD 3
 
-struct task {
+struct forked_task {
 	struct loop_io *io;
 	pid_t pid;
 	int fd;
 	struct buf text;
-	task_done_fn done;
+	forked_task_done_fn done;
 	void *ctx;
 };
 
-static void __attribute__((noreturn)) work(task_fn fn, void *ctx, int result, pid_t parent)
+static void __attribute__((noreturn)) work(forked_task_fn fn, void *ctx, int result, pid_t parent)
 {
 	struct buf out;
 
@@ -38,20 +38,20 @@ static void __attribute__((noreturn)) work(task_fn fn, void *ctx, int result, pi
 	if (result != RESULT_FD && dup2(result, RESULT_FD) < 0)
 		_exit(1);
 	child_close_from(RESULT_FD + 1);
-	buf_init(&out, TASK_MAX_TEXT);
+	buf_init(&out, FORKED_TASK_MAX_TEXT);
 	fn(ctx, &out);
 	_exit(file_write_all(RESULT_FD, buf_str(&out).p, out.n, NULL) < 0 ? 1 : 0);
 }
 
-static void finished(struct task *t)
+static void finished(struct forked_task *t)
 {
 	/* A copy of what is needed: done may free t. */
-	task_done_fn done = t->done;
+	forked_task_done_fn done = t->done;
 	void *ctx = t->ctx;
 	struct buf text = t->text;
 
 	t->io = loop_io_free(t->io);
-	buf_init(&t->text, TASK_MAX_TEXT);
+	buf_init(&t->text, FORKED_TASK_MAX_TEXT);
 	if (t->pid > 0)
 		waitpid(t->pid, NULL, 0); /* it has closed its end: it is ending */
 	t->pid = 0;
@@ -61,7 +61,7 @@ static void finished(struct task *t)
 
 static void readable(void *ctx, int fd, int events)
 {
-	struct task *t = ctx;
+	struct forked_task *t = ctx;
 	char *room = buf_reserve(&t->text, 4096);
 	char over[256];
 	ssize_t n;
@@ -76,8 +76,8 @@ static void readable(void *ctx, int fd, int events)
 		buf_commit(&t->text, (size_t)n);
 }
 
-int task_start(struct loop *l, task_fn fn, task_done_fn done, void *ctx, struct task **ret,
-	       struct err *err)
+int forked_task_start(struct loop *l, forked_task_fn fn, forked_task_done_fn done, void *ctx,
+		      struct forked_task **ret, struct err *err)
 {
 	pid_t parent = getpid(), pid;
 	sigset_t all, before;
@@ -98,27 +98,27 @@ int task_start(struct loop *l, task_fn fn, task_done_fn done, void *ctx, struct 
 		close(p[0]);
 		return err_errno(err, errno, "fork");
 	}
-	struct task *t = xcalloc(1, sizeof(*t));
+	struct forked_task *t = xcalloc(1, sizeof(*t));
 
-	*t = (struct task){.pid = pid, .fd = p[0], .done = done, .ctx = ctx};
-	buf_init(&t->text, TASK_MAX_TEXT);
+	*t = (struct forked_task){.pid = pid, .fd = p[0], .done = done, .ctx = ctx};
+	buf_init(&t->text, FORKED_TASK_MAX_TEXT);
 	t->io = loop_io_new(l, p[0], LOOP_READ, readable, t);
 	*ret = t;
 	return 0;
 }
 
-void task_reaped(struct task *t, pid_t pid)
+void forked_task_reaped(struct forked_task *t, pid_t pid)
 {
 	if (t && t->pid == pid)
 		t->pid = 0;
 }
 
-bool task_is(const struct task *t, pid_t pid)
+bool forked_task_is(const struct forked_task *t, pid_t pid)
 {
 	return t && t->pid > 0 && t->pid == pid;
 }
 
-struct task *task_free(struct task *t)
+struct forked_task *forked_task_free(struct forked_task *t)
 {
 	if (!t)
 		return NULL;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * task - work that may take long, done in a forked child while the loop goes on.
+ * forked_task - work that may take long, done in a forked child while the loop goes on.
  *
  * The child runs fn(ctx, out) on a copy of our memory and its text comes back
  * through a pipe.  It dies with us.  `done` is called once from the loop, with
@@ -13,18 +13,18 @@
 struct buf;
 struct err;
 struct loop;
-struct task;
+struct forked_task;
 
-typedef void (*task_fn)(void *ctx, struct buf *out);
-typedef void (*task_done_fn)(void *ctx, struct str text);
+typedef void (*forked_task_fn)(void *ctx, struct buf *out);
+typedef void (*forked_task_done_fn)(void *ctx, struct str text);
 
-#define TASK_MAX_TEXT (64 * 1024)
+#define FORKED_TASK_MAX_TEXT (64 * 1024)
 
-int task_start(struct loop *l, task_fn fn, task_done_fn done, void *ctx, struct task **ret,
-	       struct err *err);
+int forked_task_start(struct loop *l, forked_task_fn fn, forked_task_done_fn done, void *ctx,
+		      struct forked_task **ret, struct err *err);
 /* Somebody reaped all children: tell every task, so that it does not mean a stranger by an old pid.  NULL allowed. */
-void task_reaped(struct task *t, pid_t pid);
+void forked_task_reaped(struct forked_task *t, pid_t pid);
 /* Is it the child of this task?  NULL allowed. */
-bool task_is(const struct task *t, pid_t pid);
+bool forked_task_is(const struct forked_task *t, pid_t pid);
 /* Kills the child if it still works; done is not called.  NULL allowed.  Safe inside done. */
-struct task *task_free(struct task *t);
+struct forked_task *forked_task_free(struct forked_task *t);

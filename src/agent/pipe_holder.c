@@ -1,4 +1,4 @@
-#include "agent/keeper.h"
+#include "agent/pipe_holder.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,8 +13,8 @@
 #include "sys/child.h"
 #include "sys/title.h"
 
-#define LOOK_MS 200
-#define KEPT_FD 3
+#define CHECK_MS 200
+#define DIR_FD 3
 
 static bool closed_and_empty(const struct pollfd p[static STREAMS])
 {
@@ -30,20 +30,20 @@ static bool closed_and_empty(const struct pollfd p[static STREAMS])
 	return true;
 }
 
-static void __attribute__((noreturn)) keep(int dirfd)
+static void __attribute__((noreturn)) hold(int dirfd)
 {
 	struct pollfd p[STREAMS];
 	struct stat st;
 
 	setsid();
-	prctl(PR_SET_NAME, "regatta-keep");
-	title_role("keep");
+	prctl(PR_SET_NAME, "regatta-pipes");
+	title_role("hold");
 	child_reset_handlers();
 	/* Above all the agent's connection: the master must see it close when the agent dies. */
-	if (dirfd != KEPT_FD && dup2(dirfd, KEPT_FD) < 0)
+	if (dirfd != DIR_FD && dup2(dirfd, DIR_FD) < 0)
 		_exit(1);
-	dirfd = KEPT_FD;
-	child_close_from(KEPT_FD + 1);
+	dirfd = DIR_FD;
+	child_close_from(DIR_FD + 1);
 	for (int s = 0; s < STREAMS; s++) {
 		char file[16], fifo[16];
 
@@ -52,17 +52,17 @@ static void __attribute__((noreturn)) keep(int dirfd)
 			.fd = openat(dirfd, fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)};
 	}
 	for (;;) {
-		poll(p, STREAMS, LOOK_MS);
+		poll(p, STREAMS, CHECK_MS);
 		if (closed_and_empty(p) ||
 		    fstatat(dirfd, LAYOUT_STATUS, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			_exit(0);
 		/* A closed pipe is always ready: without a pause this would spin while bytes wait. */
-		poll(NULL, 0, LOOK_MS);
+		poll(NULL, 0, CHECK_MS);
 	}
 }
 
-void keeper_fork(int attempt_dirfd)
+void pipe_holder_fork(int attempt_dirfd)
 {
 	if (fork() == 0)
-		keep(attempt_dirfd);
+		hold(attempt_dirfd);
 }

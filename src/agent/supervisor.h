@@ -1,10 +1,10 @@
 #pragma once
 /*
- * tend - look after one running job: its output, its limits, its end.
+ * supervisor - looks after one running job: its output, its limits, its end.
  *
  * One implementation for the two processes that may do it: the shim (its own
  * poll loop) and, when the shim was killed, the agent (its event loop).  The
- * owner calls tend_step() when a descriptor of tend_poll() is ready, when a child was
+ * owner calls supervisor_step() when a descriptor of supervisor_poll() is ready, when a child was
  * reaped and when the time returned by the last step has passed.
  *
  *	running -> draining -> killing -> flushing -> done
@@ -22,40 +22,46 @@
 #include "sys/cgroup.h"
 #include "sys/proctree.h"
 
-struct tend_limits {
+struct supervisor_limits {
 	int64_t settle_ms;    /* output still open after the main process's exit */
 	int64_t unkill_ms;    /* how long to try to kill before saying that it cannot be done */
 	int64_t full_ms;      /* how long a full disk blocks the job before bytes are dropped */
 	uint64_t spool_bytes; /* unacknowledged bytes before the job is blocked */
 };
-#define TEND_SETTLE_MS 5000
-#define TEND_UNKILL_MS 10000
-#define TEND_SPOOL_BYTES (UINT64_C(1) << 30)
+#define SUPERVISOR_SETTLE_MS 5000
+#define SUPERVISOR_UNKILL_MS 10000
+#define SUPERVISOR_SPOOL_BYTES (UINT64_C(1) << 30)
 
 enum stop_cause { STOP_NONE, STOP_ASKED, STOP_HURRY, STOP_LEASE, STOP_DEADLINE };
 
-enum tend_phase { TEND_RUNNING, TEND_DRAINING, TEND_KILLING, TEND_FLUSHING, TEND_DONE };
+enum supervisor_phase {
+	SUPERVISOR_RUNNING,
+	SUPERVISOR_DRAINING,
+	SUPERVISOR_KILLING,
+	SUPERVISOR_FLUSHING,
+	SUPERVISOR_DONE
+};
 
 /* Add the live processes of the job that the cgroup does not show. */
-typedef void (*tend_others_fn)(void *ctx, struct proc_list *out);
+typedef void (*supervisor_others_fn)(void *ctx, struct proc_list *out);
 
-struct tend {
-	/* Set by the owner before tend_open. */
+struct supervisor {
+	/* Set by the owner before supervisor_open. */
 	int dirfd, status_fd;
 	int attempt;
 	struct proc_id job;
 	struct cgroup cg;
 	uint64_t oom_before;
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */
-	struct tend_limits limits;
-	tend_others_fn others;
+	struct supervisor_limits limits;
+	supervisor_others_fn others;
 	void *ctx;
 
-	/* Of tend itself. */
-	enum tend_phase phase;
+	/* Its own state. */
+	enum supervisor_phase phase;
 	struct spool spools[STREAMS];
 	int64_t retry_ms[STREAMS]; /* not before; 0 = now */
-	int bell, acked;
+	int wakeup, acked;
 	uint64_t acked_sum;
 	bool over_budget;
 	int64_t pace_ms;
@@ -67,23 +73,24 @@ struct tend {
 };
 
 /* The names of the small files beside the spools. */
-#define TEND_BELL "bell.fifo" /* a byte comes whenever there is something new to look at */
-#define TEND_ACKED "acked"    /* three u64: how far the master has stored each stream */
+#define SUPERVISOR_WAKEUP                                                                          \
+	"wakeup.fifo"		 /* a byte comes whenever there is something new to look at */
+#define SUPERVISOR_ACKED "acked" /* three u64: how far the master has stored each stream */
 
-int tend_open(struct tend *t, struct err *err);
-void tend_close(struct tend *t);
+int supervisor_open(struct supervisor *sv, struct err *err);
+void supervisor_close(struct supervisor *sv);
 /* Fills p[0..n) with what to wait for; n <= STREAMS. */
-size_t tend_poll(const struct tend *t, struct pollfd *p);
+size_t supervisor_poll(const struct supervisor *sv, struct pollfd *p);
 /* Milliseconds until the next step is due; -1: only events. */
-int64_t tend_step(struct tend *t, int64_t now_ms);
-void tend_stop(struct tend *t, enum stop_cause cause, int64_t now_ms);
+int64_t supervisor_step(struct supervisor *sv, int64_t now_ms);
+void supervisor_stop(struct supervisor *sv, enum stop_cause cause, int64_t now_ms);
 /* The main process has ended and is not reaped yet: its status goes to disk first. */
-void tend_main_ended(struct tend *t, int wait_status, int64_t now_ms);
+void supervisor_main_ended(struct supervisor *sv, int wait_status, int64_t now_ms);
 /* It ended in an earlier life of the owner; the record says how. */
-void tend_main_known(struct tend *t, int code, int signal, int64_t now_ms);
+void supervisor_main_known(struct supervisor *sv, int code, int signal, int64_t now_ms);
 /* Nobody can tell how it ended, or never will: kill what is left and report that. */
-void tend_lost(struct tend *t, const char *reason, int64_t now_ms);
+void supervisor_lost(struct supervisor *sv, const char *reason, int64_t now_ms);
 /* The main process is gone, and nobody could see how. */
-void tend_main_unknown(struct tend *t, const char *reason, int64_t now_ms);
+void supervisor_main_unknown(struct supervisor *sv, const char *reason, int64_t now_ms);
 /* Something was written: wake whoever watches. */
-void tend_ring(const struct tend *t);
+void supervisor_wake_agent(const struct supervisor *sv);

@@ -1,0 +1,427 @@
+#include "agent/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/status.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#define PACE_BYTES 4096 /* a step that moved less is followed by a short pause: */
+#define PACE_MS 1	/* a job that writes byte by byte must not cost a wake-up each */
+#define BUDGET_CHECK_MS 50
+#define KILL_FIRST_MS 1
+#define KILL_MAX_MS 50
+#define FLUSH_ROUNDS 8 /* 1 MiB, the largest pipe, even where bytes are dropped */
+
+int supervisor_open(struct supervisor *sv, struct err *err)
+{
+	sv->wakeup = sv->acked = -1;
+	for (int s = 0; s < STREAMS; s++)
+		sv->spools[s].fifo = sv->spools[s].file = -1;
+	for (int s = 0; s < STREAMS; s++) {
+		if (spool_open(&sv->spools[s], sv->dirfd, (enum stream)s, err) < 0)
+			return -1;
+		sv->spools[s].full_ms = sv->limits.full_ms;
+	}
+	/* Not needed for correctness: without it the watcher is slow. */
+	sv->wakeup =
+		openat(sv->dirfd, SUPERVISOR_WAKEUP, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	sv->phase = SUPERVISOR_RUNNING;
+	sv->exit = (struct exit_report){.attempt = sv->attempt, .code = -1};
+	return 0;
+}
+
+void supervisor_close(struct supervisor *sv)
+{
+	for (int s = 0; s < STREAMS; s++)
+		spool_close(&sv->spools[s]);
+	if (sv->wakeup >= 0)
+		close(sv->wakeup);
+	if (sv->acked >= 0)
+		close(sv->acked);
+	sv->wakeup = sv->acked = -1;
+}
+
+void supervisor_wake_agent(const struct supervisor *sv)
+{
+	if (sv->wakeup >= 0 && write(sv->wakeup, "!", 1) < 0)
+		return; /* full: nobody has looked for long, and will look when it comes back */
+}
+
+/* ---- output ---- */
+
+static uint64_t total_size(const struct supervisor *sv)
+{
+	uint64_t sum = 0;
+
+	for (int s = 0; s < STREAMS; s++)
+		sum += sv->spools[s].size;
+	return sum;
+}
+
+/* More spooled than the master has stored, by more than this node may hold? */
+static bool check_budget(struct supervisor *sv)
+{
+	uint64_t acked[STREAMS] = {0}, total = total_size(sv);
+
+	if (sv->phase > SUPERVISOR_DRAINING || total - sv->acked_sum <= sv->limits.spool_bytes)
+		return false;
+	/* Made by the agent when it has something to tell. */
+	if (sv->acked < 0)
+		sv->acked = openat(sv->dirfd, SUPERVISOR_ACKED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (sv->acked >= 0 && pread(sv->acked, acked, sizeof(acked), 0) < 0)
+		return false;
+	sv->acked_sum = 0;
+	for (int s = 0; s < STREAMS; s++)
+		sv->acked_sum += acked[s] < sv->spools[s].size ? acked[s] : sv->spools[s].size;
+	return total - sv->acked_sum > sv->limits.spool_bytes;
+}
+
+static void take_gap(struct supervisor *sv, struct spool *sp, bool at_end)
+{
+	struct gap g;
+
+	if (!spool_take_gap(sp, at_end, &g))
+		return;
+	if (sv->exit.ngaps < MESSAGE_MAX_GAPS) {
+		sv->exit.gaps[sv->exit.ngaps++] = g;
+		status_add_gap(sv->status_fd, &g, strerror(sp->why), NULL);
+	} else {
+		/* No more places: the last one says how much is missing from there on. */
+		sv->exit.gaps[MESSAGE_MAX_GAPS - 1].bytes += g.bytes;
+	}
+}
+
+/* True if some stream could take more at once. */
+static bool pump(struct supervisor *sv, int64_t now_ms)
+{
+	uint64_t moved_sum = 0;
+	bool more = false;
+
+	sv->over_budget = check_budget(sv);
+	if (sv->over_budget)
+		return false;
+	for (int s = 0; s < STREAMS; s++) {
+		struct spool *sp = &sv->spools[s];
+		uint64_t moved;
+
+		if (sp->eof || sv->retry_ms[s] > now_ms)
+			continue;
+		enum spool_state state = spool_pump(sp, now_ms, &moved);
+
+		moved_sum += moved;
+		take_gap(sv, sp, false);
+		sv->retry_ms[s] = state == SPOOL_FULL ? now_ms + SPOOL_RETRY_MS : 0;
+		more |= state == SPOOL_MORE;
+	}
+	if (moved_sum > 0)
+		supervisor_wake_agent(sv);
+	sv->pace_ms = moved_sum > 0 && moved_sum < PACE_BYTES ? now_ms + PACE_MS : 0;
+	return more;
+}
+
+size_t supervisor_poll(const struct supervisor *sv, struct pollfd *p)
+{
+	size_t n = 0;
+
+	if (sv->over_budget || sv->pace_ms)
+		return 0;
+	for (int s = 0; s < STREAMS; s++)
+		if (!sv->spools[s].eof && !sv->retry_ms[s])
+			p[n++] = (struct pollfd){.fd = sv->spools[s].fifo, .events = POLLIN};
+	return n;
+}
+
+/* ---- the end ---- */
+
+void supervisor_main_ended(struct supervisor *sv, int wait_status, int64_t now_ms)
+{
+	int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+	int sig = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+
+	/* If this fails the exit record still comes; it only matters if we are killed in between. */
+	status_add_ended(sv->status_fd, code, sig, NULL);
+	supervisor_main_known(sv, code, sig, now_ms);
+}
+
+void supervisor_main_known(struct supervisor *sv, int code, int sig, int64_t now_ms)
+{
+	sv->exited = true;
+	sv->code = code;
+	sv->signal = sig;
+	sv->drain_since_ms = now_ms;
+}
+
+void supervisor_main_unknown(struct supervisor *sv, const char *reason, int64_t now_ms)
+{
+	sv->exit.kind = ERR_UNAVAILABLE;
+	exit_add_reason(&sv->exit, reason);
+	supervisor_main_known(sv, -1, 0, now_ms);
+}
+
+void supervisor_lost(struct supervisor *sv, const char *reason, int64_t now_ms)
+{
+	sv->exit.kind = ERR_UNAVAILABLE;
+	exit_add_reason(&sv->exit, reason);
+	sv->exited = true;
+	sv->code = -1;
+	sv->phase = SUPERVISOR_KILLING;
+	sv->kill_since_ms = now_ms;
+}
+
+static void signal_group(pid_t leader, int signo)
+{
+	/* In its first moments it does not lead a group yet. */
+	if (kill(-leader, signo) < 0)
+		kill(leader, signo);
+}
+
+void supervisor_stop(struct supervisor *sv, enum stop_cause cause, int64_t now_ms)
+{
+	int64_t kill_at = cause == STOP_HURRY ? now_ms : now_ms + sv->grace_ms;
+
+	if (sv->phase > SUPERVISOR_DRAINING)
+		return;
+	if (sv->stop == STOP_NONE) {
+		sv->stop = cause;
+		sv->kill_at_ms = kill_at;
+	} else if (cause == STOP_HURRY) {
+		sv->kill_at_ms = kill_at;
+	}
+	if (cause != STOP_HURRY && !sv->exited && sv->job.pid > 0)
+		signal_group(sv->job.pid, SIGTERM);
+}
+
+static void kill_all(struct supervisor *sv)
+{
+	CLEANUP(proc_list_release) struct proc_list l = {0};
+
+	if (!sv->exited && sv->job.pid > 0)
+		signal_group(sv->job.pid, SIGKILL);
+	cgroup_kill(&sv->cg);
+	sv->others(sv->ctx, &l);
+	proc_kill(&l);
+}
+
+/* A living process of the job, 0 if there is none. */
+static pid_t survivor(struct supervisor *sv)
+{
+	CLEANUP(proc_list_release) struct proc_list l = {0};
+
+	sv->others(sv->ctx, &l);
+	if (l.n == 0 && cgroup_populated(&sv->cg))
+		cgroup_procs(&sv->cg, &l);
+	return l.n > 0 ? l.v[0].pid : 0;
+}
+
+static void cannot_kill(struct supervisor *sv, pid_t pid)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "process %d could not be killed", (int)pid);
+	sv->exit.kind = ERR_UNAVAILABLE;
+	exit_add_reason(&sv->exit, text);
+}
+
+static void explain(struct supervisor *sv)
+{
+	struct exit_report *e = &sv->exit;
+	uint64_t missing = 0;
+	char text[80];
+
+	e->code = sv->code;
+	e->signal = sv->signal;
+	e->oom = sv->code != 0 && cgroup_oom_kills(&sv->cg) > sv->oom_before;
+	if (e->oom)
+		exit_add_reason(e, "out of memory: the memory limit was reached");
+	if (e->kind == ERR_NONE && sv->stop == STOP_DEADLINE) {
+		e->kind = ERR_TIMEOUT;
+		exit_add_reason(e, "stopped: the time limit of the run was reached");
+	} else if (e->kind == ERR_NONE && sv->stop == STOP_LEASE) {
+		e->kind = ERR_UNAVAILABLE;
+		exit_add_reason(e, "lease");
+	} else if (sv->stop == STOP_ASKED && sv->killed) {
+		exit_add_reason(e, "killed: it did not stop within the grace period");
+	}
+	for (size_t i = 0; i < e->ngaps; i++)
+		missing += e->gaps[i].bytes;
+	if (missing > 0) {
+		snprintf(text, sizeof(text), "%" PRIu64 " bytes of its output could not be kept",
+			 missing);
+		exit_add_reason(e, text);
+	}
+}
+
+/* The record may not fit on a full disk yet: then the step is made again, for as long as bytes may wait. */
+static void finish(struct supervisor *sv, int64_t now_ms)
+{
+	if (!sv->finish_since_ms) {
+		sv->finish_since_ms = now_ms;
+		for (int s = 0; s < STREAMS; s++) {
+			take_gap(sv, &sv->spools[s], true);
+			sv->exit.streams[s] = sv->spools[s].size;
+		}
+		explain(sv);
+	}
+	if (status_add_exit(sv->status_fd, &sv->exit, NULL) < 0 &&
+	    now_ms - sv->finish_since_ms < sv->limits.full_ms)
+		return;
+	sv->phase = SUPERVISOR_DONE;
+	supervisor_wake_agent(sv);
+	fdatasync(sv->status_fd); /* after the wakeup: the master need not wait for our disk */
+}
+
+static void step_running(struct supervisor *sv, int64_t now_ms)
+{
+	if (sv->exited) {
+		sv->phase = SUPERVISOR_DRAINING;
+		return;
+	}
+	if (sv->deadline_ms && now_ms >= sv->deadline_ms && sv->stop == STOP_NONE)
+		supervisor_stop(sv, STOP_DEADLINE, now_ms);
+	if (sv->stop == STOP_NONE || now_ms < sv->kill_at_ms || now_ms < sv->next_kill_ms)
+		return;
+	if (!sv->killed)
+		sv->kill_since_ms = now_ms;
+	sv->killed = true;
+	kill_all(sv);
+	sv->next_kill_ms = now_ms + KILL_MAX_MS;
+	if (now_ms - sv->kill_since_ms >= sv->limits.unkill_ms) {
+		cannot_kill(sv, sv->job.pid);
+		sv->code = -1;
+		sv->exited = true;
+		sv->phase = SUPERVISOR_FLUSHING;
+	}
+}
+
+static bool output_closed(const struct supervisor *sv)
+{
+	return sv->spools[STREAM_OUT].eof && sv->spools[STREAM_ERR].eof;
+}
+
+static bool output_blocked(const struct supervisor *sv)
+{
+	return sv->retry_ms[STREAM_OUT] || sv->retry_ms[STREAM_ERR];
+}
+
+static void step_draining(struct supervisor *sv, int64_t now_ms)
+{
+	/* What a full disk keeps in the pipe is not the job's doing: that time does not count. */
+	if (output_blocked(sv))
+		sv->drain_since_ms = now_ms;
+	bool hurried = sv->stop != STOP_NONE && now_ms >= sv->kill_at_ms;
+
+	if (!output_closed(sv) && !hurried && now_ms - sv->drain_since_ms < sv->limits.settle_ms)
+		return;
+	sv->phase = SUPERVISOR_KILLING;
+	sv->kill_since_ms = now_ms;
+	sv->next_kill_ms = 0;
+}
+
+static void step_killing(struct supervisor *sv, int64_t now_ms)
+{
+	pid_t left = survivor(sv);
+
+	if (left > 0 && now_ms - sv->kill_since_ms < sv->limits.unkill_ms) {
+		int64_t tried = now_ms - sv->kill_since_ms;
+
+		kill_all(sv);
+		sv->next_kill_ms = now_ms + (tried < KILL_FIRST_MS ? KILL_FIRST_MS
+					     : tried > KILL_MAX_MS ? KILL_MAX_MS
+								   : tried);
+		return;
+	}
+	if (left > 0)
+		cannot_kill(sv, left);
+	sv->phase = SUPERVISOR_FLUSHING;
+}
+
+/* What is still in the pipes; a full disk gets its time here too. */
+static void step_flushing(struct supervisor *sv, int64_t now_ms)
+{
+	/* Everybody is dead, so this empties the pipes; one that could not be killed must not keep us here. */
+	for (int i = 0; i < FLUSH_ROUNDS && pump(sv, now_ms); i++)
+		;
+	for (int s = 0; s < STREAMS; s++)
+		if (sv->retry_ms[s])
+			return;
+	finish(sv, now_ms);
+}
+
+static int64_t until(int64_t at_ms, int64_t now_ms, int64_t soonest)
+{
+	int64_t wait = at_ms > now_ms ? at_ms - now_ms : 0;
+
+	return soonest < 0 || wait < soonest ? wait : soonest;
+}
+
+static int64_t next_wait(const struct supervisor *sv, int64_t now_ms)
+{
+	int64_t wait = -1;
+
+	if (sv->pace_ms)
+		wait = until(sv->pace_ms, now_ms, wait);
+	if (sv->over_budget)
+		wait = until(now_ms + BUDGET_CHECK_MS, now_ms, wait);
+	for (int s = 0; s < STREAMS; s++)
+		if (sv->retry_ms[s])
+			wait = until(sv->retry_ms[s], now_ms, wait);
+	switch (sv->phase) {
+	case SUPERVISOR_RUNNING:
+		if (sv->deadline_ms && sv->stop == STOP_NONE)
+			wait = until(sv->deadline_ms, now_ms, wait);
+		if (sv->stop != STOP_NONE)
+			wait = until(sv->killed ? sv->next_kill_ms : sv->kill_at_ms, now_ms, wait);
+		break;
+	case SUPERVISOR_DRAINING:
+		wait = until(sv->drain_since_ms + sv->limits.settle_ms, now_ms, wait);
+		if (sv->stop != STOP_NONE)
+			wait = until(sv->kill_at_ms, now_ms, wait);
+		break;
+	case SUPERVISOR_KILLING:
+		wait = until(sv->next_kill_ms, now_ms, wait);
+		break;
+	case SUPERVISOR_FLUSHING:
+		wait = until(now_ms + SPOOL_RETRY_MS, now_ms, wait);
+		break;
+	case SUPERVISOR_DONE:
+		break;
+	}
+	return wait;
+}
+
+int64_t supervisor_step(struct supervisor *sv, int64_t now_ms)
+{
+	enum supervisor_phase before;
+	bool more = pump(sv, now_ms);
+
+	do {
+		before = sv->phase;
+		switch (sv->phase) {
+		case SUPERVISOR_RUNNING:
+			step_running(sv, now_ms);
+			break;
+		case SUPERVISOR_DRAINING:
+			step_draining(sv, now_ms);
+			break;
+		case SUPERVISOR_KILLING:
+			step_killing(sv, now_ms);
+			break;
+		case SUPERVISOR_FLUSHING:
+			step_flushing(sv, now_ms);
+			break;
+		case SUPERVISOR_DONE:
+			break;
+		}
+	} while (sv->phase != before);
+	if (more && sv->phase != SUPERVISOR_DONE)
+		return 0;
+	return next_wait(sv, now_ms);
+}

@@ -1,0 +1,284 @@
+/* The end of a job step by step, on a clock of the test's own. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "agent/status.h"
+#include "agent/supervisor.h"
+#include "base/err.h"
+#include "base/vec.h"
+
+struct bench {
+	void *dir;
+	int writer[2]; /* the job's ends of out and err */
+	struct supervisor sv;
+	struct proc_list left; /* what `others` shows */
+};
+
+static void others(void *ctx, struct proc_list *out)
+{
+	struct bench *b = ctx;
+
+	for (size_t i = 0; i < b->left.n; i++)
+		*vec_push(out) = b->left.v[i];
+}
+
+static int setup(void **state)
+{
+	struct bench *b = xcalloc(1, sizeof(*b));
+	struct err err = {0};
+
+	if (unit_make_dir(&b->dir) < 0)
+		return -1;
+	b->sv = (struct supervisor){
+		.dirfd = open(b->dir, O_RDONLY | O_DIRECTORY),
+		.attempt = 1,
+		.grace_ms = 1000,
+		.limits = {.settle_ms = 5000,
+			   .unkill_ms = 10000,
+			   .full_ms = 30000,
+			   .spool_bytes = 1 << 20},
+		.others = others,
+		.ctx = b,
+	};
+	if (spool_make(b->sv.dirfd, &err) < 0 ||
+	    status_claim(b->sv.dirfd, 1, "boot", false, &b->sv.status_fd, &err) < 0)
+		return -1;
+	b->writer[0] = openat(b->sv.dirfd, "out.fifo", O_RDWR | O_NONBLOCK);
+	b->writer[1] = openat(b->sv.dirfd, "err.fifo", O_RDWR | O_NONBLOCK);
+	*state = b;
+	return supervisor_open(&b->sv, &err);
+}
+
+static void close_output(struct bench *b)
+{
+	for (int i = 0; i < 2; i++) {
+		if (b->writer[i] >= 0)
+			close(b->writer[i]);
+		b->writer[i] = -1;
+	}
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	close_output(b);
+	supervisor_close(&b->sv);
+	close(b->sv.status_fd);
+	close(b->sv.dirfd);
+	proc_list_release(&b->left);
+	unit_remove_dir(&b->dir);
+	free(b);
+	return 0;
+}
+
+/* A process of the job that no signal reaches: the record of one that is not there any more. */
+static void add_unkillable(struct bench *b, pid_t pid)
+{
+	*vec_push(&b->left) = (struct proc_info){.pid = pid, .state = 'D', .start = 1};
+}
+
+static void a_job_ends_when_its_output_is_closed(void **state)
+{
+	struct bench *b = *state;
+	struct status st;
+
+	assert_int_equal(supervisor_step(&b->sv, 100), -1); /* only events */
+	supervisor_main_ended(&b->sv, W_EXITCODE(7, 0), 200);
+	assert_int_equal(supervisor_step(&b->sv, 200), 5000);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DRAINING);
+	assert_int_equal(write(b->writer[0], "last", 4), 4);
+	close_output(b);
+	while (b->sv.phase != SUPERVISOR_DONE)
+		supervisor_step(&b->sv, 300);
+	assert_int_equal(b->sv.exit.code, 7);
+	assert_int_equal(b->sv.exit.streams[STREAM_OUT], 4);
+	assert_int_equal(status_read(b->sv.dirfd, &st, NULL), 0);
+	assert_true(st.ended && st.has_exit);
+	assert_int_equal(st.exit.code, 7);
+}
+
+static void output_that_stays_open_is_waited_for_five_seconds(void **state)
+{
+	struct bench *b = *state;
+
+	supervisor_main_ended(&b->sv, W_EXITCODE(0, 0), 1000);
+	supervisor_step(&b->sv, 1000);
+	supervisor_step(&b->sv, 5999);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DRAINING);
+	supervisor_step(&b->sv, 6000);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_string_equal(b->sv.exit.reason, "");
+}
+
+static void what_cannot_be_killed_is_named_and_never_called_stopped(void **state)
+{
+	struct bench *b = *state;
+
+	add_unkillable(b, 4711);
+	close_output(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(0, 0), 1000);
+	int64_t wait = supervisor_step(&b->sv, 1000);
+
+	assert_int_equal(b->sv.phase, SUPERVISOR_KILLING);
+	assert_in_range(wait, 1, 50);
+	supervisor_step(&b->sv, 10999);
+	assert_int_equal(b->sv.phase, SUPERVISOR_KILLING);
+	supervisor_step(&b->sv, 11000);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_int_equal(b->sv.exit.kind, ERR_UNAVAILABLE);
+	assert_string_equal(b->sv.exit.reason, "process 4711 could not be killed");
+}
+
+static void a_main_process_that_does_not_die_is_given_up(void **state)
+{
+	struct bench *b = *state;
+
+	/* A group that nobody has: the signals go nowhere, and nobody is reaped. */
+	b->sv.job = (struct proc_id){0x3ffffff0, 1};
+	supervisor_step(&b->sv, 1000);
+	supervisor_stop(&b->sv, STOP_ASKED, 1000);
+	assert_int_equal(supervisor_step(&b->sv, 1000), 1000); /* the grace */
+	supervisor_step(&b->sv, 2000);
+	assert_int_equal(b->sv.phase, SUPERVISOR_RUNNING);
+	supervisor_step(&b->sv, 11999);
+	assert_int_equal(b->sv.phase, SUPERVISOR_RUNNING);
+	supervisor_step(&b->sv, 12100);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_int_equal(b->sv.exit.code, -1);
+	assert_int_equal(b->sv.exit.kind, ERR_UNAVAILABLE);
+}
+
+static void the_first_cause_of_a_stop_is_the_cause(void **state)
+{
+	static const struct {
+		enum stop_cause cause;
+		enum err_kind kind;
+		const char *says;
+	} cases[] = {
+		{STOP_DEADLINE, ERR_TIMEOUT, "time limit"},
+		{STOP_LEASE, ERR_UNAVAILABLE, "lease"},
+		{STOP_ASKED, ERR_NONE, ""},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct bench *b = *state;
+
+		if (i > 0) {
+			teardown(state);
+			assert_int_equal(setup(state), 0);
+			b = *state;
+		}
+		supervisor_stop(&b->sv, cases[i].cause, 100);
+		supervisor_stop(&b->sv, STOP_ASKED, 200);
+		supervisor_main_ended(&b->sv, W_EXITCODE(0, SIGTERM), 300);
+		close_output(b);
+		supervisor_step(&b->sv, 300);
+		assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+		assert_int_equal(b->sv.exit.signal, SIGTERM);
+		assert_int_equal(b->sv.exit.kind, cases[i].kind);
+		assert_non_null(strstr(b->sv.exit.reason, cases[i].says));
+	}
+}
+
+static void a_deadline_stops_by_itself(void **state)
+{
+	struct bench *b = *state;
+
+	b->sv.deadline_ms = 500;
+	assert_int_equal(supervisor_step(&b->sv, 100), 400);
+	supervisor_step(&b->sv, 499);
+	assert_int_equal(b->sv.stop, STOP_NONE);
+	supervisor_step(&b->sv, 500);
+	assert_int_equal(b->sv.stop, STOP_DEADLINE);
+}
+
+static void a_lost_job_has_no_status(void **state)
+{
+	struct bench *b = *state;
+
+	assert_int_equal(write(b->writer[1], "x", 1), 1);
+	close_output(b);
+	supervisor_lost(&b->sv, "nobody knows", 100);
+	supervisor_step(&b->sv, 100);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_int_equal(b->sv.exit.code, -1);
+	assert_int_equal(b->sv.exit.kind, ERR_UNAVAILABLE);
+	assert_string_equal(b->sv.exit.reason, "nobody knows");
+	assert_int_equal(b->sv.exit.streams[STREAM_ERR], 1); /* what was in the pipe is kept */
+}
+
+static void an_exit_that_cannot_be_recorded_is_tried_for_a_while(void **state)
+{
+	struct bench *b = *state;
+	int fd = b->sv.status_fd;
+
+	b->sv.status_fd = open("/dev/full", O_RDWR);
+	close_output(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(3, 0), 1000);
+	assert_in_range(supervisor_step(&b->sv, 1000), 1, 100);
+	assert_int_equal(b->sv.phase, SUPERVISOR_FLUSHING);
+	close(b->sv.status_fd);
+	b->sv.status_fd = fd; /* there is room again */
+	supervisor_step(&b->sv, 1100);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	struct status st;
+
+	assert_int_equal(status_read(b->sv.dirfd, &st, NULL), 0);
+	assert_true(st.has_exit);
+	assert_int_equal(st.exit.code, 3);
+}
+
+static void an_exit_that_can_never_be_recorded_does_not_keep_us_for_ever(void **state)
+{
+	struct bench *b = *state;
+	int fd = b->sv.status_fd;
+
+	b->sv.status_fd = open("/dev/full", O_RDWR);
+	close_output(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(3, 0), 1000);
+	supervisor_step(&b->sv, 1000);
+	supervisor_step(&b->sv, 30999);
+	assert_int_equal(b->sv.phase, SUPERVISOR_FLUSHING);
+	supervisor_step(&b->sv, 31000);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	close(b->sv.status_fd);
+	b->sv.status_fd = fd;
+}
+
+static void a_trickle_is_gathered_for_a_moment(void **state)
+{
+	struct bench *b = *state;
+	struct pollfd p[STREAMS];
+
+	supervisor_step(&b->sv, 100);
+	assert_int_equal(supervisor_poll(&b->sv, p), STREAMS);
+	assert_int_equal(write(b->writer[0], "x", 1), 1);
+	assert_int_equal(supervisor_step(&b->sv, 100), 1);
+	assert_int_equal(supervisor_poll(&b->sv, p), 0); /* no wake-up for the next byte */
+	supervisor_step(&b->sv, 101);
+	assert_int_equal(supervisor_poll(&b->sv, p), STREAMS);
+}
+
+int main(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		CASE(a_job_ends_when_its_output_is_closed),
+		CASE(output_that_stays_open_is_waited_for_five_seconds),
+		CASE(what_cannot_be_killed_is_named_and_never_called_stopped),
+		CASE(a_main_process_that_does_not_die_is_given_up),
+		CASE(the_first_cause_of_a_stop_is_the_cause),
+		CASE(a_deadline_stops_by_itself),
+		CASE(a_lost_job_has_no_status),
+		CASE(an_exit_that_cannot_be_recorded_is_tried_for_a_while),
+		CASE(an_exit_that_can_never_be_recorded_does_not_keep_us_for_ever),
+		CASE(a_trickle_is_gathered_for_a_moment),
+	};
+
+	return cmocka_run_group_tests_name("agent: supervisor", tests, NULL, NULL);
+}
