@@ -163,3 +163,27 @@ def regatta(tmp_path):
     finally:
         user.kill_all()
     assert not left, f"left behind: {left}"
+
+
+@pytest.fixture
+def service(regatta):
+    """The HTTP service of a master in the foreground."""
+    from service import start_service  # which needs this file
+    return start_service(regatta)
+
+
+DEMO_JOB = """
+name = "demo"
+command = ["sh", "-c", "echo begin; for i in 1 2 3; do echo step $i loss=0.$i; done; echo oops >&2"]
+[metrics.loss]
+pattern = 'step (?<step>\\d+) loss=(?<value>\\S+)'
+better = "lower"
+"""
+
+
+@pytest.fixture
+def run(regatta, service):
+    """A run that has succeeded, with output on both streams and a metric."""
+    run = regatta.submit(regatta.job(DEMO_JOB))
+    assert regatta.wait(run)["verdict"] == "succeeded"
+    return run

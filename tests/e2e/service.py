@@ -129,9 +129,9 @@ class EventReader:
                 self.seen.append((self.last_id, data))
 
 
-def start_service(user, *listen):
+def start_service(user, listen="127.0.0.1:0"):
     """A master in the foreground; its service."""
-    child = user.start("master", *listen)
+    child = user.start("master", "--listen", listen)
     wait_for(lambda: (user.home / "api.sock").exists() or child.poll() is not None, what="the master")
     assert child.poll() is None, child.stderr.read()
     return Service(user)

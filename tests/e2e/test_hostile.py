@@ -1,7 +1,6 @@
 """Jobs that behave badly: what they do to themselves is theirs, what they do to us is ours."""
 import os
 import pty
-import select
 import signal
 import subprocess
 import time

@@ -3,8 +3,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import time
 
 import pytest
 

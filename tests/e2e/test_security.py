@@ -1,6 +1,5 @@
 """Each defence of the HTTP service, attacked."""
 import itertools
-import json
 import os
 import pathlib
 import re
@@ -15,7 +14,7 @@ import urllib.parse
 import pytest
 
 from conftest import BINARY, ROOT, processes, wait_for
-from service import Service, start_service
+from service import Service
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"]
 CLASSES = ["open", "read", "submit", "admin"]
@@ -24,11 +23,6 @@ ROUTES = [(m, p, c.lower()) for m, p, c in
 PATHS = sorted({p for _, p, _ in ROUTES})
 HEADS = [("HEAD", p, c) for m, p, c in ROUTES if m == "GET" and p != "/login"]  # a GET without its body
 sources = (f"127.0.{i // 250 + 1}.{i % 250 + 1}" for i in itertools.count())  # an address for each few failures
-
-
-@pytest.fixture
-def service(regatta):
-    return start_service(regatta, "--listen", "127.0.0.1:0")
 
 
 def concrete(path):
