@@ -12,15 +12,15 @@
 #define ARENA_LARGEST_CHUNK (256u * 1024)
 #define ARENA_ALIGN 16u
 
-struct chunk {
-	struct chunk *next;
+struct arena_chunk {
+	struct arena_chunk *next;
 	size_t used, cap;
 	_Alignas(ARENA_ALIGN) char bytes[];
 };
 
 /* The first chunk of the list is the one being filled. */
 struct arena {
-	struct chunk *chunks;
+	struct arena_chunk *chunks;
 	size_t next_cap;
 };
 
@@ -37,7 +37,7 @@ struct arena *arena_free(struct arena *a)
 	if (!a)
 		return NULL;
 	while (a->chunks) {
-		struct chunk *next = a->chunks->next;
+		struct arena_chunk *next = a->chunks->next;
 		free(a->chunks);
 		a->chunks = next;
 	}
@@ -45,21 +45,21 @@ struct arena *arena_free(struct arena *a)
 	return NULL;
 }
 
-static struct chunk *chunk_new(size_t cap)
+static struct arena_chunk *chunk_new(size_t cap)
 {
 	size_t bytes;
 
 	/* Let xcalloc say that there is no such memory. */
-	if (__builtin_add_overflow(cap, sizeof(struct chunk), &bytes))
+	if (__builtin_add_overflow(cap, sizeof(struct arena_chunk), &bytes))
 		bytes = SIZE_MAX;
-	struct chunk *c = xcalloc(1, bytes);
+	struct arena_chunk *c = xcalloc(1, bytes);
 	c->cap = cap;
 	return c;
 }
 
 void *arena_alloc(struct arena *a, size_t n)
 {
-	struct chunk *c = a->chunks;
+	struct arena_chunk *c = a->chunks;
 
 	if (c && n <= c->cap - c->used) {
 		void *p = c->bytes + c->used;
@@ -69,7 +69,7 @@ void *arena_alloc(struct arena *a, size_t n)
 	}
 	if (c && n > a->next_cap / 4) {
 		/* A large block stands alone, behind the chunk that is still being filled. */
-		struct chunk *alone = chunk_new(n);
+		struct arena_chunk *alone = chunk_new(n);
 		alone->used = n;
 		alone->next = c->next;
 		c->next = alone;

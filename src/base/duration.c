@@ -39,22 +39,16 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static struct str take_while_digit(struct str *s)
+static bool is_letter(char c)
 {
-	struct str head = {s->p, 0};
-
-	while (head.n < s->n && is_digit(s->p[head.n]))
-		head.n++;
-	s->p += head.n;
-	s->n -= head.n;
-	return head;
+	return !is_digit(c) && c != '.';
 }
 
-static struct str take_while_letter(struct str *s)
+static struct str take_while(bool (*fits)(char c), struct str *s)
 {
 	struct str head = {s->p, 0};
 
-	while (head.n < s->n && !is_digit(s->p[head.n]) && s->p[head.n] != '.')
+	while (head.n < s->n && fits(s->p[head.n]))
 		head.n++;
 	s->p += head.n;
 	s->n -= head.n;
@@ -84,18 +78,18 @@ static bool scaled(struct str whole, struct str fraction, uint64_t scale, uint64
 static bool take_quantity(struct str *s, const struct unit *units, size_t n_units, uint64_t *ret,
 			  size_t *ret_unit)
 {
-	struct str whole = take_while_digit(s), fraction = {s->p, 0};
+	struct str whole = take_while(is_digit, s), fraction = {s->p, 0};
 
 	if (whole.n == 0)
 		return false;
 	if (s->n && s->p[0] == '.') {
 		s->p++;
 		s->n--;
-		fraction = take_while_digit(s);
+		fraction = take_while(is_digit, s);
 		if (fraction.n == 0)
 			return false;
 	}
-	struct str name = take_while_letter(s);
+	struct str name = take_while(is_letter, s);
 	for (size_t i = 0; i < n_units; i++) {
 		if (!str_is(name, units[i].name))
 			continue;

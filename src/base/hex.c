@@ -16,7 +16,7 @@ void hex_encode(const void *p, size_t n, char *out)
 	*out = '\0';
 }
 
-static int hex_value(char c)
+int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -34,10 +34,10 @@ bool hex_decode(struct str s, void *out)
 	if (s.n % 2)
 		return false;
 	for (size_t i = 0; i < s.n; i++)
-		if (hex_value(s.p[i]) < 0)
+		if (hex_digit(s.p[i]) < 0)
 			return false;
 	for (size_t i = 0; i < s.n; i += 2)
-		*o++ = (unsigned char)(hex_value(s.p[i]) << 4 | hex_value(s.p[i + 1]));
+		*o++ = (unsigned char)(hex_digit(s.p[i]) << 4 | hex_digit(s.p[i + 1]));
 	return true;
 }
 

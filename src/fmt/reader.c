@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/hex.h"
 #include "base/map.h"
 #include "base/utf8.h"
 #include "fmt/number.h"
@@ -165,11 +166,7 @@ bool reader_hex(struct reader *r, int n, uint32_t *ret_value)
 	uint32_t value = 0;
 
 	for (int i = 0; i < n; i++, r->p++) {
-		char c = r->p < r->end ? *r->p : '\0';
-		int digit = c >= '0' && c <= '9'   ? c - '0'
-			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-			    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-						   : -1;
+		int digit = r->p < r->end ? hex_digit(*r->p) : -1;
 
 		if (digit < 0)
 			return false;

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/hex.h"
+
 /* Words with a meaning.  Nothing else is one: yes, no, on and off are text. */
 static const struct {
 	const char *word;
@@ -58,8 +60,7 @@ static bool read_based(struct str s, unsigned base, int64_t *ret_value)
 	uint64_t value = 0;
 
 	for (size_t i = 2; i < s.n; i++) {
-		char c = s.p[i];
-		unsigned digit = (unsigned)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+		unsigned digit = (unsigned)hex_digit(s.p[i]);
 
 		if (value > ((uint64_t)INT64_MAX - digit) / base)
 			return false;

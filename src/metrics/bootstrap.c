@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/rand.h"
-#include "metrics/compare_arms.h"
+#include "metrics/compare_internal.h"
 #include "metrics/distribution.h"
 
 struct arm {
@@ -35,7 +35,7 @@ static void arm_release(struct arm *arm)
 
 static double arm_median(const struct arm *arm)
 {
-	return quantile_sorted((struct values){arm->v, arm->n}, 0.5);
+	return values_quantile_sorted((struct values){arm->v, arm->n}, 0.5);
 }
 
 static double draw_median(struct arm *arm, struct rng *rng)
@@ -127,8 +127,8 @@ static void read_interval(struct values sorted, const struct arm *a, const struc
 		low = l;
 		high = h;
 	}
-	out->low = quantile_sorted(sorted, low);
-	out->high = quantile_sorted(sorted, high);
+	out->low = values_quantile_sorted(sorted, low);
+	out->high = values_quantile_sorted(sorted, high);
 }
 
 int median_difference(struct values a, struct values b, double confidence, size_t resamples,

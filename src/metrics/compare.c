@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "metrics/compare_arms.h"
+#include "metrics/compare_internal.h"
 #include "metrics/distribution.h"
 
 static int by_value(const void *x, const void *y)
@@ -51,7 +51,7 @@ int compare_check(struct values a, struct values b, struct err *err)
 	return check_arm(b, "candidate", err);
 }
 
-double quantile_sorted(struct values sorted, double q)
+double values_quantile_sorted(struct values sorted, double q)
 {
 	if (sorted.n == 0 || !(q >= 0 && q <= 1))
 		return NAN;
@@ -64,11 +64,11 @@ double quantile_sorted(struct values sorted, double q)
 	return sorted.v[i] * (1 - part) + sorted.v[i + 1] * part;
 }
 
-double quantile(struct values v, double q)
+double values_quantile(struct values v, double q)
 {
 	CLEANUP(freep) double *s = v.n > 0 ? compare_sorted(v) : NULL;
 
-	return quantile_sorted((struct values){s, v.n}, q);
+	return values_quantile_sorted((struct values){s, v.n}, q);
 }
 
 /* Twice U of b, whole although ties count one half; and the sum of t^3 - t over the ties of both arms. */
@@ -276,7 +276,7 @@ double detectable_effect(size_t n, double cv, double alpha, double power)
 	return t * cv * sqrt(2 / (double)n) / sqrt(3 / M_PI);
 }
 
-size_t warm_up(struct values series)
+size_t values_warm_up(struct values series)
 {
 	size_t size = series.n >= 50 ? 5 : 1, n = series.n / size, best = 0;
 	double sum = 0, squares = 0, least = INFINITY;

@@ -25,9 +25,9 @@ struct values {
 
 /* Quantile q in [0,1] of sorted values, straight lines between them (R's type 7, NumPy's default).
  * NaN when there are none. */
-double quantile_sorted(struct values sorted, double q);
+double values_quantile_sorted(struct values sorted, double q);
 /* The same of values in any order; 0.5 is the median.  NaN when there are none. */
-double quantile(struct values v, double q);
+double values_quantile(struct values v, double q);
 
 struct mann_whitney {
 	double u;   /* of arm b: pairs where b is larger, ties count one half */
@@ -72,4 +72,4 @@ double detectable_effect(size_t n, double cv, double alpha, double power);
  * mean of the rest smallest, at most half.  Values are taken in fives (MSER-5) from 50 values on, one by one below;
  * under 8 values nothing is dropped.
  */
-size_t warm_up(struct values series);
+size_t values_warm_up(struct values series);

@@ -12,7 +12,7 @@
 
 #define MAX_DEPTH 64
 
-struct reader {
+struct pattern_reader {
 	const char *p;
 	int depth;
 	bool lost;
@@ -24,7 +24,7 @@ struct branch {
 	struct literal_set best;
 };
 
-static struct literal_set read_alternatives(struct reader *r);
+static struct literal_set read_alternatives(struct pattern_reader *r);
 
 /* Longer is rarer, and punctuation is rarer in logs than letters, blanks and digits. */
 static int weight(const struct literal *l)
@@ -78,7 +78,7 @@ static void add_byte(struct branch *b, unsigned char c)
 }
 
 /* "{2}", "{2,}" or "{2,5}" at p: its length, and the minimum; 0 if it is none. */
-static size_t brace_quantifier(struct reader *r, int *ret_min)
+static size_t brace_quantifier(struct pattern_reader *r, int *ret_min)
 {
 	const char *p = r->p + 1;
 	size_t odd = strspn(p, "0123456789, \t");
@@ -105,7 +105,7 @@ static size_t brace_quantifier(struct reader *r, int *ret_min)
 }
 
 /* Reads any quantifiers here.  -1: none; 0: the item may be absent; 1: it is there at least once. */
-static int read_quantifier(struct reader *r)
+static int read_quantifier(struct pattern_reader *r)
 {
 	int result = -1;
 
@@ -129,7 +129,7 @@ static int read_quantifier(struct reader *r)
 }
 
 /* One byte of the pattern that stands for itself, with the quantifier behind it. */
-static void take_byte(struct reader *r, struct branch *b, unsigned char c)
+static void take_byte(struct pattern_reader *r, struct branch *b, unsigned char c)
 {
 	int min = read_quantifier(r);
 
@@ -142,13 +142,13 @@ static void take_byte(struct reader *r, struct branch *b, unsigned char c)
 }
 
 /* Something that may match anything, or nothing. */
-static void take_unknown(struct reader *r, struct branch *b)
+static void take_unknown(struct pattern_reader *r, struct branch *b)
 {
 	read_quantifier(r);
 	end_run(b);
 }
 
-static void skip_past(struct reader *r, char close)
+static void skip_past(struct pattern_reader *r, char close)
 {
 	const char *end = strchr(r->p, close);
 
@@ -159,7 +159,7 @@ static void skip_past(struct reader *r, char close)
 }
 
 /* The argument of \g \k \p \x \o: in brackets, or what `plain` allows, at most `max` of it. */
-static void skip_argument(struct reader *r, const char *plain, size_t max)
+static void skip_argument(struct pattern_reader *r, const char *plain, size_t max)
 {
 	static const char open[] = "{<'", close[] = "}>'";
 	const char *o = *r->p ? strchr(open, *r->p) : NULL;
@@ -181,7 +181,7 @@ static int hex_digit(char c)
 	return d ? (int)(d - digits) : -1;
 }
 
-static void take_hex(struct reader *r, struct branch *b)
+static void take_hex(struct pattern_reader *r, struct branch *b)
 {
 	int value = 0;
 
@@ -196,7 +196,7 @@ static void take_hex(struct reader *r, struct branch *b)
 }
 
 /* "\Q...\E": every byte is plain; a quantifier behind \E belongs to the last one. */
-static void take_quoted(struct reader *r, struct branch *b)
+static void take_quoted(struct pattern_reader *r, struct branch *b)
 {
 	const char *end = strstr(r->p, "\\E");
 	const char *p = r->p;
@@ -213,7 +213,7 @@ static void take_quoted(struct reader *r, struct branch *b)
 	take_byte(r, b, (unsigned char)*p);
 }
 
-static void take_escape(struct reader *r, struct branch *b)
+static void take_escape(struct pattern_reader *r, struct branch *b)
 {
 	static const char plain[] = "tfaer", meaning[] = "\t\f\a\033\r";
 	char c = *r->p++;
@@ -255,7 +255,7 @@ static void take_escape(struct reader *r, struct branch *b)
 }
 
 /* "[:alpha:]" inside a class: skip it. */
-static bool skip_posix(struct reader *r)
+static bool skip_posix(struct pattern_reader *r)
 {
 	const char *p = r->p + 2;
 
@@ -269,7 +269,7 @@ static bool skip_posix(struct reader *r)
 }
 
 /* A class stands for one byte if all its members fold to the same: [.] or [Ll]. */
-static void take_class(struct reader *r, struct branch *b)
+static void take_class(struct pattern_reader *r, struct branch *b)
 {
 	bool many = false, empty = true;
 	unsigned char only = 0;
@@ -324,7 +324,7 @@ enum group_kind {
 };
 
 /* "(?i)", "(?-i)", "(?i-m:...)".  Case does not matter here; extended syntax would. */
-static enum group_kind read_flags(struct reader *r)
+static enum group_kind read_flags(struct pattern_reader *r)
 {
 	for (; *r->p == '-' || isalpha((unsigned char)*r->p); r->p++)
 		if (!strchr("-imsnJU", *r->p))
@@ -339,13 +339,13 @@ static enum group_kind read_flags(struct reader *r)
 	return GROUP_FLAGS;
 }
 
-static enum group_kind read_call(struct reader *r)
+static enum group_kind read_call(struct pattern_reader *r)
 {
 	skip_past(r, ')');
 	return GROUP_CALL;
 }
 
-static enum group_kind read_name(struct reader *r, size_t skip, char close)
+static enum group_kind read_name(struct pattern_reader *r, size_t skip, char close)
 {
 	r->p += skip;
 	skip_past(r, close);
@@ -353,7 +353,7 @@ static enum group_kind read_name(struct reader *r, size_t skip, char close)
 }
 
 /* Behind "(": says what kind of group it is and stops at the first byte of its contents. */
-static enum group_kind open_group(struct reader *r)
+static enum group_kind open_group(struct pattern_reader *r)
 {
 	static const struct {
 		const char *text;
@@ -387,7 +387,7 @@ static enum group_kind open_group(struct reader *r)
 	return read_flags(r); /* (?C, (?(, (?#, (?^ and (?x end as lost there */
 }
 
-static void take_group(struct reader *r, struct branch *b)
+static void take_group(struct pattern_reader *r, struct branch *b)
 {
 	enum group_kind kind = open_group(r);
 	struct literal_set inner = {0};
@@ -417,7 +417,7 @@ static void take_group(struct reader *r, struct branch *b)
 		consider(b, &inner);
 }
 
-static struct literal_set read_branch(struct reader *r)
+static struct literal_set read_branch(struct pattern_reader *r)
 {
 	struct branch b = {0};
 
@@ -459,7 +459,7 @@ static bool join(struct literal_set *into, const struct literal_set *from)
 	return true;
 }
 
-static struct literal_set read_alternatives(struct reader *r)
+static struct literal_set read_alternatives(struct pattern_reader *r)
 {
 	struct literal_set all = {0};
 	bool known = true;
@@ -482,7 +482,7 @@ static struct literal_set read_alternatives(struct reader *r)
 
 struct literal_set literal_required(const char *pattern)
 {
-	struct reader r = {.p = pattern};
+	struct pattern_reader r = {.p = pattern};
 	struct literal_set set = read_alternatives(&r);
 
 	if (r.lost || *r.p != '\0')

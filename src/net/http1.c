@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "base/vec.h"
 
 #define MAX_METHOD 32
@@ -416,20 +417,9 @@ enum chunk_state {
 	CHUNK_LAST_LF,
 };
 
-static int hex_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 static int chunk_size_step(struct http1_body *b, char c)
 {
-	int digit = hex_value(c);
+	int digit = hex_digit(c);
 
 	if (digit < 0)
 		return c == ';' ? CHUNK_EXTENSION : c == '\r' ? CHUNK_SIZE_LF : -1;
@@ -450,7 +440,7 @@ static int chunk_step(struct http1_body *b, char c)
 {
 	switch ((enum chunk_state)b->state) {
 	case CHUNK_SIZE:
-		return hex_value(c) < 0 ? -1 : chunk_size_step(b, c);
+		return hex_digit(c) < 0 ? -1 : chunk_size_step(b, c);
 	case CHUNK_SIZE_MORE:
 		return chunk_size_step(b, c);
 	case CHUNK_EXTENSION:

@@ -367,7 +367,7 @@ static int read_answer(struct http_client *c, const struct wait *w, struct http_
 	return 0;
 }
 
-struct request {
+struct client_request {
 	const char *method, *path, *type;
 	struct str body;
 	int fd; /* body of fd_size bytes instead, or -1 */
@@ -375,7 +375,7 @@ struct request {
 };
 
 /* Send the request and read the head of the answer. */
-static int begin(struct http_client *c, const struct request *r, const struct wait *w,
+static int begin(struct http_client *c, const struct client_request *r, const struct wait *w,
 		 struct err *err)
 {
 	CLEANUP(buf_release) struct buf head = {0};
@@ -403,7 +403,7 @@ static int begin(struct http_client *c, const struct request *r, const struct wa
 	return read_head(c, strcmp(r->method, "HEAD") == 0, w, err);
 }
 
-static int call(struct http_client *c, const struct request *r, int timeout_ms,
+static int call(struct http_client *c, const struct client_request *r, int timeout_ms,
 		struct http_answer *a, struct err *err)
 {
 	struct wait w = wait_for(timeout_ms, NULL);
@@ -420,7 +420,7 @@ static int call(struct http_client *c, const struct request *r, int timeout_ms,
 int http_call(struct http_client *c, const char *method, const char *path, struct str body,
 	      const char *body_type, int timeout_ms, struct http_answer *ret, struct err *err)
 {
-	struct request r = {
+	struct client_request r = {
 		.method = method, .path = path, .type = body_type, .body = body, .fd = -1};
 
 	return call(c, &r, timeout_ms, ret, err);
@@ -429,7 +429,8 @@ int http_call(struct http_client *c, const char *method, const char *path, struc
 int http_upload(struct http_client *c, const char *method, const char *path, int fd, uint64_t size,
 		int timeout_ms, struct http_answer *ret, struct err *err)
 {
-	struct request r = {.method = method, .path = path, .type = "application/octet-stream"};
+	struct client_request r = {
+		.method = method, .path = path, .type = "application/octet-stream"};
 
 	r.fd = fd;
 	r.fd_size = size;
@@ -439,7 +440,7 @@ int http_upload(struct http_client *c, const char *method, const char *path, int
 int http_stream_open(struct http_client *c, const char *method, const char *path, int timeout_ms,
 		     struct http_answer *ret_error, struct err *err)
 {
-	struct request r = {.method = method, .path = path, .fd = -1};
+	struct client_request r = {.method = method, .path = path, .fd = -1};
 	struct wait w = wait_for(timeout_ms, NULL);
 	int rc = begin(c, &r, &w, err);
 

@@ -220,6 +220,19 @@ int listen_unix(struct loop *l, const char *dir, const char *name, accept_fn fn,
 	return 0;
 }
 
+static int socket_tcp(const char *addr, int port, union address *ret_address, socklen_t *ret_len,
+		      int *ret_fd, struct err *err)
+{
+	if (!address_tcp(addr, port, ret_address, ret_len))
+		return err_set(err, ERR_INVALID, "'%s' port %d is not a numeric address and port",
+			       addr, port);
+	int fd = socket(ret_address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_errno(err, errno, "make a socket");
+	*ret_fd = fd;
+	return 0;
+}
+
 int listen_tcp(struct loop *l, const char *addr, int port, accept_fn fn, void *ctx, int *ret_port,
 	       struct listener **ret, struct err *err)
 {
@@ -228,12 +241,8 @@ int listen_tcp(struct loop *l, const char *addr, int port, accept_fn fn, void *c
 	socklen_t len;
 	int on = 1;
 
-	if (!address_tcp(addr, port, &a, &len))
-		return err_set(err, ERR_INVALID, "'%s' port %d is not a numeric address and port",
-			       addr, port);
-	fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return err_errno(err, errno, "make a socket");
+	if (socket_tcp(addr, port, &a, &len, &fd, err) < 0)
+		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (a.sa.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
@@ -355,12 +364,8 @@ int dial_tcp(const char *addr, int port, int timeout_ms, int *ret_fd, struct err
 	socklen_t len;
 	int e = 0, on = 1;
 
-	if (!address_tcp(addr, port, &a, &len))
-		return err_set(err, ERR_INVALID, "'%s' port %d is not a numeric address and port",
-			       addr, port);
-	fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return err_errno(err, errno, "make a socket");
+	if (socket_tcp(addr, port, &a, &len, &fd, err) < 0)
+		return -1;
 	if (connect(fd, &a.sa, len) < 0)
 		e = errno == EINPROGRESS || errno == EINTR ? wait_connected(fd, timeout_ms) : errno;
 	if (e == ECONNREFUSED)

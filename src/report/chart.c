@@ -101,24 +101,24 @@ static struct track track_of(const struct chart_line *l, const struct chart_look
 	return t;
 }
 
-struct frame {
+struct chart_frame {
 	double x0, x1, v0, v1; /* at the edges */
 	bool empty;
 };
 
-static void stretch(struct frame *f, struct spot s)
+static void stretch(struct chart_frame *f, struct spot s)
 {
 	if (f->empty)
-		*f = (struct frame){.x0 = s.x, .x1 = s.x, .v0 = s.v, .v1 = s.v};
+		*f = (struct chart_frame){.x0 = s.x, .x1 = s.x, .v0 = s.v, .v1 = s.v};
 	f->x0 = fmin(f->x0, s.x);
 	f->x1 = fmax(f->x1, s.x);
 	f->v0 = fmin(f->v0, s.v);
 	f->v1 = fmax(f->v1, s.v);
 }
 
-static struct frame frame_of(const struct track *tracks, size_t n)
+static struct chart_frame frame_of(const struct track *tracks, size_t n)
 {
-	struct frame f = {.empty = true};
+	struct chart_frame f = {.empty = true};
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < tracks[i].n; k++)
@@ -133,13 +133,13 @@ static struct frame frame_of(const struct track *tracks, size_t n)
 	return f;
 }
 
-static double x_of(const struct frame *f, double x)
+static double x_of(const struct chart_frame *f, double x)
 {
 	return LEFT + (x - f->x0) / (f->x1 - f->x0) * (WIDTH - LEFT - RIGHT);
 }
 
 /* Halved first: the whole range of a double must not overflow. */
-static double y_of(const struct frame *f, double v)
+static double y_of(const struct chart_frame *f, double v)
 {
 	double part = (v / 2 - f->v0 / 2) / (f->v1 / 2 - f->v0 / 2);
 
@@ -174,7 +174,7 @@ static size_t choose_ticks(double low, double high, double least, double *ret)
 	return n;
 }
 
-static void ticks_across(const struct frame *f, bool steps, struct buf *out)
+static void ticks_across(const struct chart_frame *f, bool steps, struct buf *out)
 {
 	double at[MOST_TICKS];
 	size_t n = choose_ticks(f->x0, f->x1, steps ? 1 : 0, at);
@@ -191,7 +191,7 @@ static void ticks_across(const struct frame *f, bool steps, struct buf *out)
 			   WIDTH - RIGHT, HEIGHT - 2);
 }
 
-static void ticks_up(const struct frame *f, enum unit unit, struct buf *out)
+static void ticks_up(const struct chart_frame *f, enum unit unit, struct buf *out)
 {
 	double at[MOST_TICKS];
 	size_t n = choose_ticks(f->v0, f->v1, 0, at);
@@ -205,7 +205,7 @@ static void ticks_up(const struct frame *f, enum unit unit, struct buf *out)
 	}
 }
 
-static void add_track(const struct frame *f, const struct track *t, const char *label,
+static void add_track(const struct chart_frame *f, const struct track *t, const char *label,
 		      size_t number, struct buf *out)
 {
 	if (!t->n)
@@ -227,7 +227,7 @@ void chart_svg(const struct chart_line *lines, size_t n, const struct chart_look
 
 	for (size_t i = 0; i < n; i++)
 		tracks[i] = track_of(&lines[i], look);
-	struct frame f = frame_of(tracks, n);
+	struct chart_frame f = frame_of(tracks, n);
 	buf_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
 	html_z(out, look->title);
 	buf_addz(out, look->over_steps ? " over steps\">" : " over time\">");

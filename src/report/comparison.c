@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "fmt/doc.h"
-#include "report/comparison_parts.h"
+#include "report/comparison_internal.h"
 #include "store/store.h"
 
 static const char *const use_names[COMPARE_USES] = {
@@ -56,14 +56,14 @@ static bool better_in_job(const struct doc *job, const char *name, enum better *
 	return true;
 }
 
-struct listing {
+struct series_list {
 	struct comparison *c;
 	const struct doc *job;
 	size_t arm, run;
 	bool full;
 };
 
-static size_t find_metric(struct listing *l, const char *name)
+static size_t find_metric(struct series_list *l, const char *name)
 {
 	struct comparison *c = l->c;
 	size_t at = 0;
@@ -87,7 +87,7 @@ static size_t find_metric(struct listing *l, const char *name)
 
 static bool add_series(void *ctx, const struct series_row *row)
 {
-	struct listing *l = ctx;
+	struct series_list *l = ctx;
 
 	if (!row->count || !wanted(l->c, row->name))
 		return true;
@@ -125,7 +125,7 @@ static void set_strides(struct comparison *c, size_t from)
 static int list_run(struct comparison *c, struct store *st, size_t arm, size_t run, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct listing l = {.c = c, .arm = arm, .run = run};
+	struct series_list l = {.c = c, .arm = arm, .run = run};
 	size_t from = c->items.n;
 	struct run_row row;
 	struct doc *job;
@@ -210,7 +210,7 @@ static void add_figure(struct comparison *c, struct compare_side *s, const struc
 
 	for (size_t i = first; i < end; i++) {
 		const struct compare_item *it = &c->items.v[i];
-		size_t warm = warm_up(values_of(it->values.v, it->values.n));
+		size_t warm = values_warm_up(values_of(it->values.v, it->values.n));
 		s->dropped += warm;
 		for (size_t k = warm; k < it->values.n; k++)
 			*vec_push(&s->samples) = it->values.v[k];
@@ -223,7 +223,7 @@ static void add_figure(struct comparison *c, struct compare_side *s, const struc
 		mine = values_of(s->samples.v + from, s->samples.n - from);
 	switch (c->o.use) {
 	case USE_MEDIAN:
-		figure = quantile(mine, 0.5);
+		figure = values_quantile(mine, 0.5);
 		break;
 	case USE_MEAN:
 		figure = 0;

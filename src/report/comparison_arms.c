@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "report/comparison_parts.h"
+#include "report/comparison_internal.h"
 #include "store/store.h"
 
 static int add_run(struct compare_arm *arm, const struct run_row *row, struct arena *a,

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "fmt/jsonw.h"
-#include "report/comparison_parts.h"
+#include "report/comparison_internal.h"
 
 #define MOST_RUNS 100 /* looked for when saying how many are needed */
 

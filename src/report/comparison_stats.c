@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "report/comparison_parts.h"
+#include "report/comparison_internal.h"
 
 #define CONFIDENCE 0.95
 #define BOOTSTRAP_SEED 20260101 /* the same comparison gives the same interval */
@@ -207,7 +207,7 @@ static void describe(struct comparison *c, struct compare_metric *m, size_t arm)
 	if (c->o.samples)
 		v = values_of(s->samples.v, s->samples.n);
 	r->n = s->figures.n;
-	r->median = quantile(v, 0.5);
+	r->median = values_quantile(v, 0.5);
 	r->mean = mean_of(s->figures.n == 1 && s->samples.n ? values_of(s->samples.v, s->samples.n)
 							    : v);
 }

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "report/parts.h"
+#include "report/internal.h"
 
 #define BAR_WIDTH 760
 #define BAR_HEIGHT 26

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "report/parts.h"
+#include "report/internal.h"
 
 struct metric {
 	const char *name;

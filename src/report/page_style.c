@@ -1,5 +1,5 @@
 /* The style sheet of the page: light and dark by the reader's own setting, and on paper. */
-#include "report/parts.h"
+#include "report/internal.h"
 
 const char report_style[] =
 	":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#59636e;--line:#d1d9e0;--soft:#f4f6f8;--good:#1a7f37;--bad:#c62828;--off:#8a6100}\n"

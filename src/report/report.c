@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
-#include "report/parts.h"
+#include "report/internal.h"
 
 #define MIN_BUCKETS 16
 #define EXACT_STEPS (INT64_C(1) << 50) /* below, a step is exact as a double */

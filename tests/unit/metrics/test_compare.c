@@ -427,13 +427,13 @@ static void quantiles_agree_with_numpy(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
-		near(quantile((struct values){v, COUNT(v)}, rows[i][0]), rows[i][1], 1e-14);
-	near(quantile((struct values){pair, 2}, 0.5), 1.5, 0);
-	near(quantile((struct values){pair, 2}, 0.99), 1.99, 1e-14);
-	near(quantile((struct values){pair, 1}, 0.99), 2, 0);
-	assert_true(isnan(quantile((struct values){pair, 0}, 0.5)));
-	assert_true(isnan(quantile((struct values){pair, 2}, 1.5)));
-	assert_true(isnan(quantile((struct values){pair, 2}, NAN)));
+		near(values_quantile((struct values){v, COUNT(v)}, rows[i][0]), rows[i][1], 1e-14);
+	near(values_quantile((struct values){pair, 2}, 0.5), 1.5, 0);
+	near(values_quantile((struct values){pair, 2}, 0.99), 1.99, 1e-14);
+	near(values_quantile((struct values){pair, 1}, 0.99), 2, 0);
+	assert_true(isnan(values_quantile((struct values){pair, 0}, 0.5)));
+	assert_true(isnan(values_quantile((struct values){pair, 2}, 1.5)));
+	assert_true(isnan(values_quantile((struct values){pair, 2}, NAN)));
 }
 
 /* By the definition: for each d the mean's squared standard error of what is left. */
@@ -470,17 +470,17 @@ static void warm_up_is_dropped_and_steady_series_are_kept(void **state)
 	(void)state;
 	for (size_t i = 0; i < 200; i++)
 		v[i] = 1e6 + (i < 40 ? 1000.0 - 20 * (double)i : 0) + (double)(i % 3);
-	assert_int_equal(warm_up((struct values){v, 200}), 40);
+	assert_int_equal(values_warm_up((struct values){v, 200}), 40);
 	for (size_t i = 0; i < 20; i++)
 		v[i] = i < 4 ? 50 : 10 + (double)(i % 2);
-	assert_int_equal(warm_up((struct values){v, 20}), 4);
+	assert_int_equal(values_warm_up((struct values){v, 20}), 4);
 	for (size_t i = 0; i < 200; i++)
 		v[i] = 7;
-	assert_int_equal(warm_up((struct values){v, 200}), 0);
+	assert_int_equal(values_warm_up((struct values){v, 200}), 0);
 	v[0] = 1000;
-	assert_int_equal(warm_up((struct values){v, 7}), 0); /* too few to judge */
-	assert_int_equal(warm_up((struct values){v, 8}), 1);
-	assert_int_equal(warm_up((struct values){v, 0}), 0);
+	assert_int_equal(values_warm_up((struct values){v, 7}), 0); /* too few to judge */
+	assert_int_equal(values_warm_up((struct values){v, 8}), 1);
+	assert_int_equal(values_warm_up((struct values){v, 0}), 0);
 
 	seed_rng(&rng);
 	for (int round = 0; round < 300; round++) {
@@ -488,7 +488,7 @@ static void warm_up_is_dropped_and_steady_series_are_kept(void **state)
 
 		for (size_t i = 0; i < n; i++)
 			v[i] = noise(&rng) + 30 * exp(-(double)i / (1 + 10 * rng_unit(&rng)));
-		size_t got = warm_up((struct values){v, n});
+		size_t got = values_warm_up((struct values){v, n});
 		assert_int_equal(got, warm_up_slowly(v, n));
 		assert_true(got <= n / 2);
 	}

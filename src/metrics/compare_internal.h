@@ -1,5 +1,5 @@
 #pragma once
-/* compare_arms - what compare.c and bootstrap.c share; not for others. */
+/* compare_internal - what compare.c and bootstrap.c share; not for others. */
 #include "metrics/compare.h"
 
 /* The checks that compare.h promises. */
