@@ -108,9 +108,9 @@ static const struct cli_option ps_options[] = {
 	{.name = "limit",
 	 .value = "N",
 	 .number = true,
-	 .min = 1,
+	 .min = 0,
 	 .max = 10000,
-	 .help = "at most N runs (default 50)"},
+	 .help = "at most N runs (default 50; 0: all)"},
 	{0},
 };
 static const struct cli_option logs_options[] = {
@@ -470,11 +470,23 @@ bool cli_reader_gone(void)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLHUP);
 }
 
+/* What other tools call it. */
+static const char *const other_names[][2] = {
+	{"abort", "kill"},	{"cancel", "kill"},	 {"delete", "cleanup"},
+	{"describe", "status"}, {"exec", "run"},	 {"list", "ps"},
+	{"ls", "ps"},		{"remove", "cleanup"},	 {"rm", "cleanup"},
+	{"show", "status"},	{"start", "run"},	 {"stop", "kill"},
+	{"submit", "run -d"},	{"wait", "logs RUN -f"},
+};
+
 const char *cli_nearest_command(const char *name)
 {
 	const char *names[MAX_COMMANDS];
 	size_t n = 0;
 
+	for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
+		if (strcmp(name, other_names[i][0]) == 0)
+			return other_names[i][1];
 	for (const struct command *c = cli_commands; c->name && n < MAX_COMMANDS; c++)
 		if (c->group)
 			names[n++] = c->name;

@@ -16,7 +16,8 @@
 #include "fmt/doc.h"
 
 #define DEFAULT_LIMIT 50
-#define FULL_AT_ONCE 200 /* whole runs that the master gives in one answer */
+#define AT_ONCE 10000	 /* runs that the master gives in one answer */
+#define FULL_AT_ONCE 200 /* ... of whole ones */
 #define MAX_PATH_BYTES 4096
 
 static int print_runs(const struct call *c, const struct doc *runs)
@@ -44,12 +45,14 @@ static int get_runs(struct api *api, const struct call *c, struct arena *a, stru
 {
 	/* Scripts get whole run objects, as status prints them; the table needs less. */
 	bool full = c->output == OUTPUT_JSON;
-	int64_t left = call_number(c, "limit", DEFAULT_LIMIT);
+	int64_t limit = call_number(c, "limit", DEFAULT_LIMIT),
+		at_once = full ? FULL_AT_ONCE : AT_ONCE;
+	int64_t left = limit ? limit : INT64_MAX; /* 0: all of them */
 	const char *before = NULL;
 
 	for (;;) {
 		CLEANUP(buf_release) struct buf path = {0};
-		int64_t page = full && left > FULL_AT_ONCE ? FULL_AT_ONCE : left;
+		int64_t page = left < at_once ? left : at_once;
 		struct doc *root;
 
 		buf_init(&path, MAX_PATH_BYTES);

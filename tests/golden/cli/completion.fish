@@ -40,7 +40,7 @@ complete -c regatta -n '__regatta_is run' -l output -x -a 'table json' -d 'table
 complete -c regatta -n '__regatta_is run' -l help -s h -d 'show this help'
 complete -c regatta -n __fish_use_subcommand -a ps -d 'list the active runs'
 complete -c regatta -n '__regatta_is ps' -l all -s a -d 'ended runs too'
-complete -c regatta -n '__regatta_is ps' -l limit -x -d 'at most N runs (default 50)'
+complete -c regatta -n '__regatta_is ps' -l limit -x -d 'at most N runs (default 50; 0: all)'
 complete -c regatta -n '__regatta_is ps' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__regatta_is ps' -l help -s h -d 'show this help'
 complete -c regatta -n __fish_use_subcommand -a status -d 'show one run: phase, nodes, metrics, verdict'

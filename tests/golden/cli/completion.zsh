@@ -55,7 +55,7 @@ _regatta()
 	ps)
 		_arguments -S \
 			''{-a,--all}'[ended runs too]' \
-			'--limit[at most N runs (default 50)]:N: ' \
+			'--limit[at most N runs (default 50; 0\: all)]:N: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]'
 		;;

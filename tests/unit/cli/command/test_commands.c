@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -52,6 +53,22 @@ static void an_unknown_command_is_refused_with_the_nearest_one(void **state)
 	REFUSED(state, 2, "regatta: unknown option '--frob' before the command", "--frob", "ps");
 	REFUSED(state, 2, "regatta: ps: unknown option '--al': did you mean '--all'?\n", "ps",
 		"--al");
+}
+
+static void words_of_other_tools_get_a_hint(void **state)
+{
+	static const char *const cases[][2] = {{"cancel", "kill"}, {"stop", "kill"},
+					       {"list", "ps"},	   {"rm", "cleanup"},
+					       {"start", "run"},   {"wait", "logs RUN -f"}};
+	char want[128];
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		snprintf(want, sizeof(want), "unknown command '%s': did you mean '%s'?\n",
+			 cases[i][0], cases[i][1]);
+		REFUSED(state, 2, want, cases[i][0]);
+	}
+	REFUSED(state, 2, "no command 'cancel' to help with: did you mean 'kill'?", "help",
+		"cancel");
 }
 
 static void help_and_version_need_nothing(void **state)
@@ -264,6 +281,19 @@ static void ps_gets_whole_runs_in_pages(void **state)
 	assert_int_equal(home_count(state, "requests.log",
 				    "GET /api/v1/runs?state=all&limit=50&full=1&before=r-199 "),
 			 1);
+	/* 0 is all of them: as many pages as there are. */
+	home_put(state, "requests.log", "");
+	home_put(state, "runs.json", "{\"runs\":[{\"id\":\"r-0\"}]}");
+	r = DRIVE(state, "ps", "-a", "--limit", "0", "--output", "json");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "r-0");
+	ran_release(&r);
+	r = DRIVE(state, "ps", "-a", "--limit", "0");
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
+	assert_int_equal(home_count(state, "requests.log", "state=all&limit=200&full=1 "), 1);
+	assert_int_equal(home_count(state, "requests.log", "state=all&limit=10000&full=0 "), 1);
+	home_put(state, "requests.log", "");
 	/* The table needs no whole ones: one answer is enough. */
 	r = DRIVE(state, "ps", "-a", "--limit", "450");
 	assert_int_equal(r.code, 0);
@@ -271,7 +301,7 @@ static void ps_gets_whole_runs_in_pages(void **state)
 	assert_int_equal(
 		home_count(state, "requests.log", "GET /api/v1/runs?state=all&limit=450&full=0 "),
 		1);
-	assert_int_equal(home_count(state, "requests.log", "GET /api/v1/runs?"), 4);
+	assert_int_equal(home_count(state, "requests.log", "GET /api/v1/runs?"), 1);
 }
 
 static void metrics_are_asked_for_as_the_options_say(void **state)
@@ -528,6 +558,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(no_arguments_print_the_usage_on_stderr),
 		T(an_unknown_command_is_refused_with_the_nearest_one),
+		T(words_of_other_tools_get_a_hint),
 		T(help_and_version_need_nothing),
 		T(completion_is_printed_for_the_three_shells),
 		T(init_writes_a_job_file_that_plan_accepts),
