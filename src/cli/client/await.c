@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/client/api.h"
-#include "cli/show/render.h"
 #include "cli/client/watch.h"
+#include "cli/show/render.h"
 #include "fmt/doc.h"
 #include "net/http_client.h"
 

@@ -1,16 +1,13 @@
 /* regatta compare - runs, or groups of repeats, held against each other. */
-#include <math.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cli/client/api.h"
 #include "cli/cli.h"
+#include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/show/render.h"
-#include "cli/show/table.h"
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
 
@@ -36,142 +33,6 @@ static char *compare_path(const struct call *c)
 	api_add_query(&b, "samples", call_flag(c, "samples") ? "1" : NULL);
 	api_add_query(&b, "no_test", call_flag(c, "no-test") ? "1" : NULL);
 	return b.overflow ? NULL : buf_take(&b);
-}
-
-static void number_cell(struct table *t, const struct doc *d, const char *key)
-{
-	double v = doc_num(d, key, (double)NAN);
-	char text[32];
-
-	if (isnan(v)) {
-		table_cellz(t, NULL);
-		return;
-	}
-	number_format(v, text);
-	table_cellz(t, text);
-}
-
-static void percent_cell(struct table *t, double v, bool sign)
-{
-	if (isnan(v))
-		table_cellz(t, NULL);
-	else
-		table_cellf(t, "%s%.*f %%", sign && v > 0 ? "+" : "", fabs(v) < 10 ? 2 : 1, v);
-}
-
-static void interval_cell(struct table *t, const struct doc *row)
-{
-	const struct doc *ci = doc_array(row, "ci_pct");
-
-	if (!ci || ci->array.n != 2 || ci->array.v[0]->type != DOC_FLOAT ||
-	    ci->array.v[1]->type != DOC_FLOAT) {
-		table_cellz(t, NULL);
-		return;
-	}
-	table_cellf(t, "%+.2f..%+.2f", ci->array.v[0]->f, ci->array.v[1]->f);
-}
-
-static enum tint verdict_tint(struct str verdict)
-{
-	static const struct {
-		const char *verdict;
-		enum tint tint;
-	} tints[] = {{"better", TINT_GOOD},
-		     {"worse", TINT_BAD},
-		     {"same", TINT_DIM},
-		     {"unclear", TINT_WARN}};
-
-	for (size_t i = 0; i < sizeof(tints) / sizeof(tints[0]); i++)
-		if (str_is(verdict, tints[i].verdict))
-			return tints[i].tint;
-	return TINT_NONE;
-}
-
-static void p_cell(struct table *t, const struct doc *row)
-{
-	double p = doc_num(row, "p_holm", (double)NAN);
-
-	if (isnan(p))
-		table_cellz(t, NULL);
-	else if (p < 0.0001)
-		table_cellz(t, "< 0.0001");
-	else
-		table_cellf(t, "%.4f", p);
-}
-
-static void compare_row(struct table *t, const struct doc *metric, const struct doc *row,
-			bool first, bool many)
-{
-	const struct doc *rows = doc_array(metric, "rows");
-	bool missing =
-		doc_bool(row, "missing", false) || doc_bool(rows->array.v[0], "missing", false);
-	struct str verdict = missing ? STR("missing") : doc_str(row, "verdict", STR("-"));
-
-	table_cell(t, first ? doc_str(metric, "name", STR("?")) : STR(""));
-	table_cell(t, first ? doc_str(metric, "better", STR("?")) : STR(""));
-	if (many)
-		table_cell(t, doc_str(row, "run", STR("?")));
-	number_cell(t, rows->array.v[0], "median");
-	number_cell(t, row, "median");
-	percent_cell(t, doc_num(row, "diff_pct", (double)NAN), true);
-	interval_cell(t, row);
-	p_cell(t, row);
-	t->tint = verdict_tint(verdict);
-	table_cell(t, verdict);
-	t->tint = TINT_NONE;
-	percent_cell(t, doc_num(row, "mde_pct", (double)NAN), false);
-}
-
-static void arms_render(const struct doc *cmp, struct buf *out)
-{
-	const struct doc *arms = doc_array(cmp, "arms");
-
-	for (size_t i = 0; arms && i < arms->array.n; i++) {
-		const struct doc *runs = doc_array(arms->array.v[i], "runs");
-		size_t n = runs ? runs->array.n : 0;
-		buf_addz(out, i ? "other     " : "baseline  ");
-		add_outside(out, doc_str(arms->array.v[i], "label", STR("?")));
-		buf_printf(out, " (%zu run%s)\n", n, n == 1 ? "" : "s");
-	}
-}
-
-void compare_render(const struct doc *cmp, const struct style *st, struct buf *out)
-{
-	CLEANUP(arena_freep) struct arena *a = arena_new();
-	const struct doc *metrics = doc_array(cmp, "metrics"), *notes = doc_array(cmp, "notes");
-	const struct doc *runs = doc_array(cmp, "runs");
-	bool many = runs && runs->array.n > 2;
-	static const struct column plain[] = {
-		{"METRIC", false, 6},  {"BETTER", false, 6},  {"BASELINE", true, 6},
-		{"OTHER", true, 6},    {"DIFF", true, 8},     {"95% CI (%)", true, 14},
-		{"P (HOLM)", true, 8}, {"VERDICT", false, 7}, {"DETECTABLE", true, 8}};
-	static const struct column with_run[] = {{"METRIC", false, 6},	   {"BETTER", false, 6},
-						 {"RUN", false, 6},	   {"BASELINE", true, 6},
-						 {"OTHER", true, 6},	   {"DIFF", true, 8},
-						 {"95% CI (%)", true, 14}, {"P (HOLM)", true, 8},
-						 {"VERDICT", false, 7},	   {"DETECTABLE", true, 8}};
-	struct table t;
-
-	arms_render(cmp, out);
-	table_init(&t, a, many ? with_run : plain,
-		   many ? sizeof(with_run) / sizeof(with_run[0])
-			: sizeof(plain) / sizeof(plain[0]));
-	for (size_t i = 0; metrics && i < metrics->array.n; i++) {
-		const struct doc *m = metrics->array.v[i], *rows = doc_array(m, "rows");
-		for (size_t k = 1; rows && k < rows->array.n; k++)
-			compare_row(&t, m, rows->array.v[k], k == 1, many);
-	}
-	if (metrics && metrics->array.n)
-		table_render(&t, st, out);
-	else
-		buf_addz(out, "no metrics to compare\n");
-	for (size_t i = 0; notes && i < notes->array.n; i++) {
-		if (notes->array.v[i]->type != DOC_STRING)
-			continue;
-		buf_addz(out, "note: ");
-		add_outside(out, notes->array.v[i]->s);
-		buf_addc(out, '\n');
-	}
 }
 
 int command_compare(const struct call *c)

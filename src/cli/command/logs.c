@@ -11,10 +11,10 @@
 #include "base/err.h"
 #include "base/escape.h"
 #include "base/file.h"
-#include "cli/client/api.h"
 #include "cli/cli.h"
-#include "cli/command/commands.h"
+#include "cli/client/api.h"
 #include "cli/client/follow.h"
+#include "cli/command/commands.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 

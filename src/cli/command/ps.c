@@ -1,4 +1,4 @@
-/* regatta ps, status - runs as they are now. */
+/* regatta ps - the runs as they are now. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "cli/client/api.h"
 #include "cli/cli.h"
+#include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/show/render.h"
 #include "cli/show/terminal.h"
@@ -84,32 +84,4 @@ int command_ps(const struct call *c)
 	if (get_runs(&api, c, a, runs, &err) < 0)
 		return api_fail(&api, &err);
 	return print_runs(c, runs);
-}
-
-int command_status(const struct call *c)
-{
-	CLEANUP(arena_freep) struct arena *a = arena_new();
-	CLEANUP(api_release) struct api api = {0};
-	CLEANUP(buf_release) struct buf json, out;
-	CLEANUP(freep) char *id = NULL;
-	struct style st = style_of(STDOUT_FILENO);
-	struct doc *run;
-	struct err err;
-
-	buf_init(&json, API_MAX_ANSWER);
-	buf_init(&out, CLI_MAX_TEXT);
-	if (api_open(&api, true, &err) < 0)
-		return cli_fail(&err);
-	if (api_pick_run(&api, call_arg(c, 0), &id, &err) < 0)
-		return api_fail(&api, &err);
-	CLEANUP(freep) char *path = api_run_path(id, "");
-	if (api_get(&api, path, &json, &err) < 0 || reply_parse(buf_str(&json), a, &run, &err) < 0)
-		return api_fail(&api, &err);
-	if (c->output == OUTPUT_JSON) {
-		buf_addstr(&out, str_trim(buf_str(&json)));
-		buf_addc(&out, '\n');
-	} else {
-		status_render(run, &st, &out);
-	}
-	return cli_print(&out);
 }

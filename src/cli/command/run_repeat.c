@@ -23,13 +23,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "cli/client/api.h"
 #include "cli/cli.h"
-#include "cli/show/render.h"
+#include "cli/client/api.h"
 #include "cli/client/submit.h"
+#include "cli/client/watch.h"
+#include "cli/show/render.h"
 #include "cli/show/table.h"
 #include "cli/show/terminal.h"
-#include "cli/client/watch.h"
 #include "fmt/doc.h"
 
 #define LANE_STACK (512 * 1024)

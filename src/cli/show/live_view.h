@@ -1,7 +1,5 @@
 #pragma once
-/*
- * live_view - the live view of one run: what is shown (pure), and how it is redrawn in place.
- */
+/* live_view - what is shown of a run while it runs; screen.h draws it.  Pure. */
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/buf.h"
@@ -34,14 +32,3 @@ void view_line(struct view *v, struct str node, struct str line);
 /* At most height - 1 lines, none wider than st->width - 1. */
 void view_render(const struct view *v, const struct doc *run, int height, const struct style *st,
 		 struct buf *out);
-
-/* The place on the terminal where the view is redrawn. */
-struct screen {
-	int fd;
-	struct buf shown; /* what is there now, without colours: for its widths */
-};
-void screen_init(struct screen *s, int fd);
-void screen_release(struct screen *s);
-/* text ends with a newline; width is that of the terminal now. */
-void screen_draw(struct screen *s, struct str text, int width);
-void screen_clear(struct screen *s, int width);

@@ -19,7 +19,7 @@ struct table;
 bool run_ended(const struct doc *run);
 /* Exit code of `regatta run` for this run: its own, or what its final state means. */
 int run_exit_code(const struct doc *run);
-/* What headed the end of a run: verdict, cause, last lines, time per phase, metrics, places.
+/* The end of a run: verdict, cause, last lines, time per phase, metrics, places.
  * metrics is the answer of /metrics, or NULL: then the numbers over all nodes come from the run. */
 void summary_render(const struct doc *run, const struct doc *metrics, const struct style *st,
 		    struct buf *out);
@@ -42,6 +42,8 @@ void add_span(struct buf *out, int64_t ms);
 void node_story(const struct doc *node, struct buf *out);
 /* "3 running, 2 exited" */
 void node_counts(const struct doc *run, struct buf *out);
+/* A row for each node. */
+void nodes_table(const struct doc *run, const struct style *st, struct buf *out);
 /* Rows per metric and node: last, best, mean, count; at most max_nodes per metric. */
 void metrics_table(const struct doc *run, const struct doc *metrics, size_t max_nodes,
 		   const struct style *st, struct buf *out);

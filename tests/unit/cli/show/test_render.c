@@ -1,8 +1,8 @@
 /* Objects of the API as text: at any width, whatever the strings in them. */
 #include "spec/golden.h"
 
-#include "cli/client/api.h"
 #include "cli/cli.h"
+#include "cli/client/api.h"
 #include "cli/show/render.h"
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"

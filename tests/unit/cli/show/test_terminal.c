@@ -4,10 +4,11 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
-#include "cli/client/api.h"
 #include "cli/cli.h"
-#include "cli/show/terminal.h"
+#include "cli/client/api.h"
 #include "cli/show/live_view.h"
+#include "cli/show/screen.h"
+#include "cli/show/terminal.h"
 #include "fmt/doc.h"
 
 static const struct style plain = {.width = 80};

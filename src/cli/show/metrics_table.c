@@ -1,13 +1,11 @@
-/* tables - runs, metrics and events as tables and lines. */
+/* metrics_table - metrics of a run as tables, with their course over time. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "cli/show/render.h"
 #include "cli/show/table.h"
 #include "cli/show/terminal.h"
@@ -26,52 +24,6 @@ static void number_cell(struct table *t, const struct doc *stats, const char *ke
 	}
 	number_format(d->type == DOC_INT ? (double)d->i : d->f, text);
 	table_cellz(t, text);
-}
-
-static void span_cell(struct table *t, int64_t ms)
-{
-	char text[32];
-
-	clock_format_span(ms, text);
-	table_cellz(t, text);
-}
-
-void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st, struct buf *out)
-{
-	static const struct column columns[] = {
-		{.title = "RUN", .min = 12},
-		{.title = "STATE", .min = 9},
-		{.title = "NODES", .right = true},
-		{.title = "TIME", .right = true, .min = 6},
-		{.title = "STARTED", .right = true, .min = 8},
-		{.title = "STRATEGY", .min = 6},
-		{.title = "ENGINE", .min = 5},
-		{.title = "CAUSE", .min = 10},
-	};
-	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct table t;
-
-	table_init(&t, a, columns, sizeof(columns) / sizeof(columns[0]));
-	for (size_t i = 0; i < runs->array.n; i++) {
-		const struct doc *r = runs->array.v[i];
-		struct str state = doc_str(r, "state", STR("?"));
-		char ago[32], text[40];
-		clock_format_span(now_ms - doc_int(r, "created_ms", now_ms), ago);
-		snprintf(text, sizeof(text), "%s ago", ago);
-		table_cell(&t, doc_str(r, "id", STR("?")));
-		t.tint = str_is(state, "failed")      ? TINT_BAD
-			 : str_is(state, "succeeded") ? TINT_GOOD
-						      : TINT_NONE;
-		table_cell(&t, state);
-		t.tint = TINT_NONE;
-		table_cellf(&t, "%" PRId64, doc_int(doc_table(r, "counts"), "nodes", 0));
-		span_cell(&t, doc_int(r, "elapsed_ms", 0));
-		table_cellz(&t, text);
-		table_cell(&t, doc_str(r, "strategy", STR("-")));
-		table_cell(&t, doc_str(r, "engine", STR("-")));
-		table_cell(&t, doc_str(r, "cause", STR("-")));
-	}
-	table_render(&t, st, out);
 }
 
 static void summary_row(struct table *t, struct str metric, struct str node,
@@ -247,42 +199,4 @@ void metrics_render(const struct doc *metrics, const struct style *st, struct bu
 	}
 	table_render(&t, st, out);
 	add_bad_values(metrics, st, out);
-}
-
-void event_render(const struct doc *event, const struct style *st, struct buf *out)
-{
-	static const char *const known[] = {"seq", "time_ms", "kind", "node", "text", NULL};
-	CLEANUP(buf_release) struct buf line = {0};
-	char when[32];
-
-	buf_init(&line, RENDER_MAX_LINE);
-	clock_format(doc_int(event, "time_ms", 0), when);
-	/* The time of day with milliseconds; the date is in the run. */
-	buf_printf(&line, "%6" PRId64 "  %.12s  ", doc_int(event, "seq", 0), when + 11);
-	add_outside(&line, doc_str(event, "kind", STR("?")));
-	struct str node = doc_str(event, "node", STR("")), text = doc_str(event, "text", STR(""));
-	if (node.n) {
-		buf_addz(&line, "  ");
-		add_outside(&line, node);
-	}
-	if (text.n) {
-		buf_addz(&line, "  ");
-		add_outside(&line, text);
-	}
-	for (size_t i = 0; event->type == DOC_TABLE && i < event->table.n; i++) {
-		const struct doc_entry *e = &event->table.v[i];
-		bool shown = e->value->type == DOC_NULL;
-		for (size_t k = 0; known[k]; k++)
-			shown = shown || str_is(e->key, known[k]);
-		if (shown)
-			continue;
-		CLEANUP(buf_release) struct buf value = {0};
-		buf_init(&value, RENDER_MAX_LINE);
-		doc_to_json(e->value, &value);
-		buf_addz(&line, "  ");
-		add_outside(&line, e->key);
-		buf_addc(&line, '=');
-		add_outside(&line, buf_str(&value));
-	}
-	text_fit(out, buf_str(&line), st);
 }

@@ -1,0 +1,23 @@
+#pragma once
+/* each_run - a command with several RUN arguments: each is tried, the first failure gives the exit
+ * code. */
+#include <stddef.h>
+#include "base/buf.h"
+#include "base/str.h"
+
+struct api;
+struct call;
+struct err;
+
+struct each_run {
+	const struct call *c;
+	struct api *api;
+	struct buf out; /* the result, printed at the end */
+	size_t printed;
+};
+
+/* The exit code of the command. */
+int each_run_do(const struct call *c,
+		int (*one)(struct each_run *e, const char *run, struct err *err));
+/* One object of the array that --output json prints. */
+void each_run_add(struct each_run *e, struct str json);
