@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/status.h"
+#include "agent/shim/status.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "fmt/doc.h"

@@ -11,7 +11,7 @@
  *	hostfile	START's hostfile, if it had one; machinefile the same
  *	work/		work directory: source and data; the job's cwd unless START names another
  *	status		of the first attempt (claimed once by the shim, see agent/status.h); out, err, metrics: its spools;
- *			*.fifo: the job's pipes; wakeup.fifo, acked: small words between agent and shim (agent/supervisor.h)
+ *			*.fifo: the job's pipes; wakeup.fifo, acked: small words between agent and shim (agent/shim/supervisor.h)
  *	a<attempt>/	the same of later attempts
  *
  * The directory belongs to the user, mode 0700.

@@ -10,7 +10,7 @@
  * limits settle_ms, unkill_ms, full_ms, spool_bytes.
  */
 #include <stdbool.h>
-#include "agent/supervisor.h"
+#include "agent/shim/supervisor.h"
 #include "sys/cgroup.h"
 
 struct arena;

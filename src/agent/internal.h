@@ -9,7 +9,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include "agent/attempt.h"
+#include "agent/attempt/attempt.h"
 #include "agent/config.h"
 #include "agent/host.h"
 #include "agent/relay.h"

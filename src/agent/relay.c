@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/spool.h"
-#include "agent/supervisor.h"
+#include "agent/shim/spool.h"
+#include "agent/shim/supervisor.h"
 #include "link/conn.h"
 
 #define TELL_BYTES (1024 * 1024) /* how far the shim's knowledge of acknowledgements may lag */

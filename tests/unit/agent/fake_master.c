@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 
 #include "agent/agent.h"
-#include "agent/status.h"
+#include "agent/shim/status.h"
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/path.h"

@@ -415,5 +415,5 @@ int main(int argc, char **argv)
 
 	if (role >= 0)
 		return role;
-	return cmocka_run_group_tests_name("agent: a job's life", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("agent: job runs", tests, NULL, NULL);
 }

@@ -13,8 +13,8 @@
 #include <sys/types.h>
 #include "agent/config.h"
 #include "link/message.h"
-#include "agent/status.h"
-#include "agent/supervisor.h"
+#include "agent/shim/status.h"
+#include "agent/shim/supervisor.h"
 
 struct err;
 struct loop;

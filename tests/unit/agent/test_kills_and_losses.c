@@ -891,5 +891,5 @@ int main(int argc, char **argv)
 
 	if (role >= 0)
 		return role;
-	return cmocka_run_group_tests_name("agent: faults", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("agent: kills and losses", tests, NULL, NULL);
 }

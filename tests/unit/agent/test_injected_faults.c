@@ -12,8 +12,8 @@
 #include <sys/un.h>
 
 #include "agent/agent.h"
-#include "agent/status.h"
-#include "agent/supervisor.h"
+#include "agent/shim/status.h"
+#include "agent/shim/supervisor.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "fake_master.h"
@@ -603,5 +603,5 @@ int main(int argc, char **argv)
 
 	if (role >= 0)
 		return role;
-	return cmocka_run_group_tests_name("agent: trouble", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("agent: injected faults", tests, NULL, NULL);
 }

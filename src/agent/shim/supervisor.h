@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "link/message.h"
-#include "agent/spool.h"
+#include "agent/shim/spool.h"
 #include "sys/cgroup.h"
 #include "sys/proctree.h"
 

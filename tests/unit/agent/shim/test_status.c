@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "agent/status.h"
+#include "agent/shim/status.h"
 #include "base/buf.h"
 #include "base/err.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "agent/status.h"
-#include "agent/supervisor.h"
+#include "agent/shim/status.h"
+#include "agent/shim/supervisor.h"
 #include "base/err.h"
 #include "base/vec.h"
 

@@ -11,7 +11,7 @@
  * Signals to the shim: SIGTERM stops the job (SIGTERM, grace, SIGKILL), SIGUSR1
  * kills it now, SIGUSR2 stops it because the lease ran out.
  */
-#include "agent/supervisor.h"
+#include "agent/shim/supervisor.h"
 #include "link/message.h"
 #include "sys/cgroup.h"
 

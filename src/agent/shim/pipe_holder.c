@@ -1,4 +1,4 @@
-#include "agent/pipe_holder.h"
+#include "agent/shim/pipe_holder.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/spool.h"
+#include "agent/shim/spool.h"
 #include "link/frame.h"
 #include "link/layout.h"
 #include "sys/child.h"

@@ -1,4 +1,4 @@
-#include "agent/shim.h"
+#include "agent/shim/shim.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/pipe_holder.h"
-#include "agent/status.h"
+#include "agent/shim/pipe_holder.h"
+#include "agent/shim/status.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "agent/spool.h"
+#include "agent/shim/spool.h"
 #include "base/buf.h"
 #include "base/err.h"
 

@@ -1,4 +1,4 @@
-#include "agent/status.h"
+#include "agent/shim/status.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "agent/supervisor.h"
+#include "agent/shim/supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/status.h"
+#include "agent/shim/status.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 

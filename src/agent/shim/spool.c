@@ -1,4 +1,4 @@
-#include "agent/spool.h"
+#include "agent/shim/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>

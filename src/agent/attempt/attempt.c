@@ -1,0 +1,362 @@
+#include "agent/attempt/attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/attempt/internal.h"
+#include "agent/shim/pipe_holder.h"
+#include "agent/shim/shim.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "base/vec.h"
+#include "link/layout.h"
+#include "sys/child.h"
+#include "sys/loop.h"
+
+#define SHIM_CHECK_MS 200
+
+void attempt_init(struct attempt *at, struct loop *l, const struct agent_config *cfg,
+		  const char *boot_id, const struct attempt_events *ev, void *ctx)
+{
+	*at = (struct attempt){
+		.loop = l,
+		.cfg = cfg,
+		.boot_id = boot_id,
+		.dirfd = -1,
+		.wakeup = -1,
+		.shim_fd = -1,
+		.hold = {-1, -1, -1},
+		.ev = *ev,
+		.ctx = ctx,
+	};
+}
+
+static void close_fd(int *fd)
+{
+	close_fdp(fd);
+	*fd = -1;
+}
+
+static void unwatch_shim(struct attempt *at)
+{
+	at->shim_io = loop_io_free(at->shim_io);
+	at->shim_timer = loop_timer_free(at->shim_timer);
+	close_fd(&at->shim_fd);
+}
+
+static void let_go_of_pipes(struct attempt *at)
+{
+	for (int s = 0; s < STREAMS; s++)
+		close_fd(&at->hold[s]);
+}
+
+void attempt_release(struct attempt *at)
+{
+	struct attempt_events ev = at->ev;
+
+	attempt_stop_supervising(at);
+	unwatch_shim(at);
+	let_go_of_pipes(at);
+	at->wakeup_io = loop_io_free(at->wakeup_io);
+	close_fd(&at->wakeup);
+	close_fd(&at->dirfd);
+	free(at->dir);
+	free(at->mark);
+	attempt_init(at, at->loop, at->cfg, at->boot_id, &ev, at->ctx);
+}
+
+bool attempt_is_live(const struct attempt *at)
+{
+	return at->no > 0 && !at->has_exit && !at->other_boot;
+}
+
+void attempt_remove_groups(struct attempt *at)
+{
+	if (!at->no_groups)
+		at->no_groups = cgroup_remove(&at->cfg->cg);
+}
+
+void attempt_empty_spools(struct attempt *at)
+{
+	for (int s = 0; at->dirfd >= 0 && s < STREAMS; s++) {
+		char file[16], fifo[16];
+		struct stat st;
+
+		spool_names((enum stream)s, file, fifo);
+		if (fstatat(at->dirfd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0)
+			continue;
+		int fd = openat(at->dirfd, file, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+void attempt_ended(struct attempt *at, const struct exit_report *e)
+{
+	if (at->has_exit)
+		return;
+	at->exit = *e;
+	at->has_exit = true;
+	let_go_of_pipes(at);
+	attempt_remove_groups(at);
+	at->ev.changed(at->ctx);
+}
+
+void attempt_refresh(struct attempt *at)
+{
+	struct status st;
+	struct stat fs;
+
+	if (at->dirfd < 0 || fstatat(at->dirfd, LAYOUT_STATUS, &fs, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fs.st_size == at->status_size)
+		return;
+	if (status_read(at->dirfd, &st, NULL) < 0)
+		return;
+	at->status_size = fs.st_size;
+	at->st = st;
+	if (st.has_exit)
+		attempt_ended(at, &st.exit);
+}
+
+void attempt_give_up(struct attempt *at, const struct err *why)
+{
+	struct exit_report e = {.attempt = at->no, .code = -1, .kind = why->kind};
+
+	exit_add_reason(&e, why->msg);
+	attempt_ended(at, &e);
+}
+
+/* ---- watching the shim ---- */
+
+static void shim_gone(struct attempt *at)
+{
+	unwatch_shim(at);
+	attempt_refresh(at);
+	if (at->has_exit || at->supervising)
+		return;
+	pipe_holder_fork(at->dirfd); /* we are the only reader now */
+	attempt_take_over(at);
+}
+
+/* The shim that was our child has ended. */
+static void shim_left(struct attempt *at)
+{
+	at->shim = 0;
+	at->parent = true;
+	shim_gone(at);
+	at->ev.changed(at->ctx);
+}
+
+static void shim_readable(void *ctx, int fd, int events)
+{
+	(void)fd;
+	(void)events;
+	shim_gone(ctx);
+}
+
+static void check_shim(void *ctx)
+{
+	struct attempt *at = ctx;
+
+	if (proc_alive(at->st.shim))
+		loop_timer_set(at->shim_timer, SHIM_CHECK_MS);
+	else
+		shim_gone(at);
+}
+
+static void watch_stranger(struct attempt *at)
+{
+	at->shim_fd = proc_open(at->st.shim);
+	if (at->shim_fd >= 0) {
+		at->shim_io = loop_io_new(at->loop, at->shim_fd, LOOP_READ, shim_readable, at);
+		return;
+	}
+	at->shim_timer = loop_timer_new(at->loop, check_shim, at);
+	loop_timer_set(at->shim_timer, 0);
+}
+
+static void woken(void *ctx, int fd, int events)
+{
+	struct attempt *at = ctx;
+	char bytes[256];
+
+	(void)events;
+	while (read(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes))
+		;
+	attempt_refresh(at);
+	at->ev.changed(at->ctx);
+}
+
+/* A FIFO and not inotify: it costs less per wakeup, and to close an inotify descriptor costs a
+ * grace period of the kernel (15 ms measured) at the end of every job. */
+int attempt_watch_wakeup(struct attempt *at, struct err *err)
+{
+	at->wakeup =
+		openat(at->dirfd, SUPERVISOR_WAKEUP, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (at->wakeup < 0)
+		return err_errno(err, errno, "open '%s'", SUPERVISOR_WAKEUP);
+	at->wakeup_io = loop_io_new(at->loop, at->wakeup, LOOP_READ, woken, at);
+	return 0;
+}
+
+void attempt_hold_pipes(struct attempt *at)
+{
+	for (int s = 0; s < STREAMS; s++) {
+		char file[16], fifo[16];
+
+		spool_names((enum stream)s, file, fifo);
+		at->hold[s] =
+			openat(at->dirfd, fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	}
+}
+
+char *attempt_dir(const char *node_dir, int no)
+{
+	return no > 1 ? xasprintf("%s/" LAYOUT_ATTEMPT, node_dir, no) : xstrdup(node_dir);
+}
+
+int attempt_open_dir(struct attempt *at, const char *node_dir, int no, struct err *err)
+{
+	at->no = no;
+	at->dir = attempt_dir(node_dir, no);
+	at->cg = at->cfg->cg;
+	at->mark = at->cfg->mark[0] ? xasprintf("%s.%d", at->cfg->mark, no) : xstrdup("");
+	at->dirfd = open(at->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return at->dirfd < 0 ? err_errno(err, errno, "open '%s'", at->dir) : 0;
+}
+
+/* ---- finding an earlier one ---- */
+
+/* 0: none.  Each follows the one before. */
+static int newest_attempt(const char *node_dir)
+{
+	for (int no = 1;; no++) {
+		CLEANUP(freep) char *dir = attempt_dir(node_dir, no);
+		CLEANUP(freep) char *status = path_join(dir, LAYOUT_STATUS);
+
+		if (!file_exists(status))
+			return no - 1;
+	}
+}
+
+bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status)
+{
+	CLEANUP(freep) char *dir = attempt_dir(node_dir, newest_attempt(node_dir));
+	CLEANUP(close_fdp) int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	CLEANUP(close_fdp) int fd = -1;
+	struct status st;
+
+	if (dirfd < 0 || status_read(dirfd, &st, NULL) < 0 || st.job.pid != pid || st.ended ||
+	    st.has_exit)
+		return false;
+	if (status_open(dirfd, &fd, NULL) == 0 &&
+	    status_add_ended(fd, WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0,
+			     WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0, NULL) == 0)
+		fdatasync(fd);
+	return true;
+}
+
+int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
+{
+	int no = newest_attempt(node_dir);
+
+	/* In a directory of another boot a claim may have been lost with what was not yet on disk. */
+	if (no == 0) {
+		at->other_boot = at->cfg->boot[0] && strcmp(at->cfg->boot, at->boot_id) != 0;
+		return 0;
+	}
+	if (attempt_open_dir(at, node_dir, no, err) < 0 || attempt_watch_wakeup(at, err) < 0)
+		return err_wrap(err, "take up attempt %d", no);
+	attempt_hold_pipes(at);
+	attempt_refresh(at);
+	if (at->has_exit)
+		return 0;
+	/* A claim that cannot be read is a claim all the same: it is never executed again. */
+	at->other_boot = at->st.boot_id[0] && strcmp(at->st.boot_id, at->boot_id) != 0;
+	if (at->other_boot)
+		let_go_of_pipes(at);
+	else if (proc_alive(at->st.shim))
+		watch_stranger(at);
+	else
+		attempt_take_over(at);
+	return 0;
+}
+
+/* ---- stopping, and children ---- */
+
+void attempt_stop(struct attempt *at, enum stop_cause cause)
+{
+	static const int signals[] = {
+		[STOP_ASKED] = SHIM_STOP,
+		[STOP_HURRY] = SHIM_HURRY,
+		[STOP_LEASE] = SHIM_LEASE,
+		[STOP_DEADLINE] = SHIM_STOP,
+	};
+
+	if (!attempt_is_live(at))
+		return;
+	/* Remembered, because a shim that is being killed does not act on it any more. */
+	if (at->stop == STOP_NONE || cause == STOP_HURRY)
+		at->stop = cause;
+	if (at->supervising) {
+		supervisor_stop(&at->supervisor, cause, clock_boot_ms());
+		loop_timer_set(at->supervise_timer, 0);
+	} else if (at->shim > 0) {
+		kill(at->shim, signals[cause]);
+	} else if (proc_alive(at->st.shim)) {
+		kill(at->st.shim.pid, signals[cause]);
+	}
+}
+
+void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)
+{
+	if (!at->supervising || pid != at->supervisor.job.pid || at->supervisor.exited)
+		return;
+	supervisor_main_ended(&at->supervisor, wait_status, clock_boot_ms());
+}
+
+/* The shim exits with an errno when it could not claim the attempt. */
+static void never_claimed(struct attempt *at, int wait_status)
+{
+	struct err err = {0};
+
+	if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0)
+		err_errno(&err, WEXITSTATUS(wait_status), "start attempt %d", at->no);
+	else
+		err_set(&err, ERR_UNAVAILABLE, NEVER_STARTED);
+	attempt_give_up(at, &err);
+}
+
+void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status)
+{
+	if (at->supervising) {
+		loop_timer_set(at->supervise_timer, 0);
+		return;
+	}
+	if (pid != at->shim || at->shim == 0)
+		return;
+	attempt_refresh(at);
+	if (at->st.attempt == 0 && !at->has_exit) {
+		at->shim = 0;
+		never_claimed(at, wait_status);
+	} else if (at->st.shim.pid != pid && !at->has_exit) {
+		/* Another shim, of an agent that was killed, had the attempt already. */
+		at->shim = 0;
+		watch_stranger(at);
+	} else {
+		shim_left(at);
+	}
+}

@@ -1,0 +1,28 @@
+#pragma once
+/* What the files of this folder share, beside struct attempt. */
+#include <stdbool.h>
+
+struct attempt;
+struct err;
+struct exit_report;
+
+#define NEVER_STARTED "the shim was killed before the job had started"
+
+/* The directory of attempt `no`; owned.  The first one, mostly the only one, is in the node's directory itself. */
+char *attempt_dir(const char *node_dir, int no);
+/* Open the directory of attempt `no` and set what follows from it. */
+int attempt_open_dir(struct attempt *at, const char *node_dir, int no, struct err *err);
+/* Listen to the FIFO that tells of new output and new records. */
+int attempt_watch_wakeup(struct attempt *at, struct err *err);
+/* Open the read ends of the job's pipes, so that what is in them survives a dead shim. */
+void attempt_hold_pipes(struct attempt *at);
+/* Read the status file again if it grew. */
+void attempt_refresh(struct attempt *at);
+/* The attempt is over, and this is how. */
+void attempt_ended(struct attempt *at, const struct exit_report *e);
+/* Nothing can be done about the attempt: say so, without a record. */
+void attempt_give_up(struct attempt *at, const struct err *why);
+
+/* takeover.c: the shim is dead and there is no exit record. */
+void attempt_take_over(struct attempt *at);
+void attempt_stop_supervising(struct attempt *at);
