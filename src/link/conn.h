@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "link/frame.h"
+#include "net/dial.h"
 #include "net/listener.h"
 
 struct loop;
@@ -52,5 +53,5 @@ void conn_pause(struct conn *c, bool pause);
 /* Uid of the peer of a unix socket; -1 if unknown. */
 int64_t conn_peer_uid(const struct conn *c);
 
-/* listen_unix, listener_free, dial_unix: from net/listener.h, the HTTP server listens with them
+/* listen_unix, listener_free, dial_unix: from net/listener.h and net/dial.h, the HTTP server listens with them
  * too. */

@@ -19,8 +19,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "net/dial.h"
 #include "net/http1.h"
-#include "net/listener.h"
 #include "net/tls.h"
 #include "net/transport.h"
 

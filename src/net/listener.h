@@ -1,6 +1,6 @@
 #pragma once
 /*
- * listener - sockets that wait for peers, and blocking dials to them.
+ * listener - sockets that wait for peers.
  *
  * Unix sockets are named by directory and name, because their path may be longer
  * than sun_path.  Addresses are numeric: names are resolved elsewhere.
@@ -24,11 +24,6 @@ int listen_tcp(struct loop *l, const char *addr, int port, accept_fn fn, void *c
 	       struct listener **ret, struct err *err);
 /* Removes the socket file if it is still ours.  NULL allowed.  Returns NULL. */
 struct listener *listener_free(struct listener *li);
-
-/* Blocking connects with a deadline (negative: none); the caller owns the (blocking) descriptor.
- * ERR_UNAVAILABLE if nobody listens. */
-int dial_unix(const char *dir, const char *name, int timeout_ms, int *ret_fd, struct err *err);
-int dial_tcp(const char *addr, int port, int timeout_ms, int *ret_fd, struct err *err);
 
 /* Uid of the peer of a unix socket; -1 if unknown. */
 int64_t socket_peer_uid(int fd);

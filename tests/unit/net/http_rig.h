@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "net/http_server.h"
+#include "net/dial.h"
 #include "net/listener.h"
 #include "sys/loop.h"
 

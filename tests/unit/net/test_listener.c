@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "net/dial.h"
 #include "net/listener.h"
 #include "sys/loop.h"
 

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * address - where a socket is bound or dialled.
+ *
+ * Unix sockets are named by directory and name, because their path may be longer
+ * than sun_path.  Addresses of hosts are numeric here: resolve.h turns names into them.
+ */
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+struct err;
+
+struct address {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_un un;
+		struct sockaddr_in in4;
+		struct sockaddr_in6 in6;
+	};
+	socklen_t len;
+};
+
+/* "127.0.0.1", "::1"; false if it is no such thing or the port is none. */
+bool address_ip(struct address *ret, const char *text, int port);
+void address_set_port(struct address *a, int port);
+int address_port(const struct address *a);
+/* The address without its port, as text. */
+#define ADDRESS_TEXT 64
+void address_text(const struct address *a, char out[static ADDRESS_TEXT]);
+/* dir/name.  A long path goes through /proc/self/fd/<dirfd>, so dirfd stays open while the
+ * address is used. */
+int address_unix(struct address *ret, int dirfd, const char *dir, const char *name,
+		 struct err *err);

@@ -1,0 +1,204 @@
+#include "net/resolve.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/dns.h>
+#include <event2/event.h>
+#include <event2/util.h>
+
+#include "base/err.h"
+#include "net/deadline.h"
+
+#define MAX_NAME 253
+#define MAX_LABEL 63
+#define LOOK_MS 20 /* between two looks at deadline and stop flag */
+
+/* One resolution: an event base of its own, run until the answer or the deadline. */
+struct lookup {
+	struct event_base *base;
+	struct evdns_base *dns;
+	struct event *look;
+	const struct deadline *deadline;
+	struct err why; /* it was given up */
+	bool answered, closing;
+	int result; /* EVUTIL_EAI_* */
+	struct evutil_addrinfo *list;
+};
+
+static void keep_quiet(int is_warning, const char *text)
+{
+	(void)is_warning;
+	(void)text;
+}
+
+static void quieten_evdns(void)
+{
+	evdns_set_log_fn(keep_quiet); /* it would write to stderr */
+}
+
+/* A name as DNS and TLS can carry it; *ret_absolute: it ended in a dot, which is cut. */
+static int take_name(const char *host, char out[static MAX_NAME + 2], bool *ret_absolute,
+		     struct err *err)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	size_t n = strlen(host);
+
+	*ret_absolute = n > 1 && host[n - 1] == '.';
+	if (*ret_absolute)
+		n--;
+	if (n == 0 || n > MAX_NAME)
+		return err_set(err, ERR_INVALID, "'%.60s' is not the name of a host", host);
+	memcpy(out, host, n);
+	out[n] = '\0';
+	for (const char *label = out; label;) {
+		size_t len = strspn(label, allowed);
+
+		if (len == 0 || len > MAX_LABEL || (label[len] && label[len] != '.'))
+			return err_set(err, ERR_INVALID, "'%.60s' is not the name of a host", host);
+		label = label[len] ? label + len + 1 : NULL;
+	}
+	return 0;
+}
+
+static void got_answer(int result, struct evutil_addrinfo *list, void *ctx)
+{
+	struct lookup *l = ctx;
+
+	l->answered = true;
+	l->result = result;
+	l->list = list;
+	if (!l->closing)
+		event_base_loopbreak(l->base);
+}
+
+static void look_at_deadline(evutil_socket_t fd, short what, void *ctx)
+{
+	struct lookup *l = ctx;
+
+	(void)fd;
+	(void)what;
+	if (deadline_check(l->deadline, "no name server answered", &l->why) < 0)
+		event_base_loopbreak(l->base);
+}
+
+/* -1: out of memory or descriptors. */
+static int open_lookup(struct lookup *l, const struct resolve_options *o, bool absolute)
+{
+	struct event_config *config = event_config_new();
+	const struct timeval often = {.tv_usec = LOOK_MS * 1000};
+
+	if (config &&
+	    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV) == 0)
+		l->base = event_base_new_with_config(config);
+	if (config)
+		event_config_free(config);
+	l->dns = l->base ? evdns_base_new(l->base, 0) : NULL;
+	l->look = l->dns ? event_new(l->base, -1, EV_PERSIST, look_at_deadline, l) : NULL;
+	if (!l->look || event_add(l->look, &often) < 0)
+		return -1;
+	/* Files that cannot be read leave the defaults: localhost, and a server on this host. */
+	evdns_base_resolv_conf_parse(l->dns,
+				     DNS_OPTION_SEARCH | DNS_OPTION_NAMESERVERS | DNS_OPTION_MISC,
+				     o && o->resolv_conf ? o->resolv_conf : "/etc/resolv.conf");
+	evdns_base_load_hosts(l->dns, o && o->hosts_file ? o->hosts_file : "/etc/hosts");
+	if (absolute)
+		evdns_base_search_clear(l->dns);
+	return 0;
+}
+
+static void close_lookup(struct lookup *l)
+{
+	l->closing = true;
+	if (l->look)
+		event_free(l->look);
+	if (l->dns) {
+		/* What is under way fails now; its memory goes when the base has run once more. */
+		evdns_base_free(l->dns, 1);
+		event_base_loop(l->base, EVLOOP_NONBLOCK);
+	}
+	if (l->list)
+		evutil_freeaddrinfo(l->list);
+	if (l->base)
+		event_base_free(l->base);
+}
+
+static bool take_next(const struct evutil_addrinfo **from, int family, struct address *ret)
+{
+	const struct evutil_addrinfo *ai = *from;
+
+	while (ai && ai->ai_family != family)
+		ai = ai->ai_next;
+	*from = ai ? ai->ai_next : NULL;
+	if (!ai || ai->ai_addrlen > sizeof(ret->in6))
+		return false;
+	*ret = (struct address){.len = (socklen_t)ai->ai_addrlen};
+	memcpy(&ret->sa, ai->ai_addr, ai->ai_addrlen);
+	return true;
+}
+
+static size_t take_turns(const struct evutil_addrinfo *list, struct address *ret)
+{
+	const struct evutil_addrinfo *four = list, *six = list;
+	size_t n = 0;
+
+	while (n < RESOLVE_MAX && (four || six)) {
+		if (take_next(&four, AF_INET, &ret[n]))
+			n++;
+		if (n < RESOLVE_MAX && take_next(&six, AF_INET6, &ret[n]))
+			n++;
+	}
+	return n;
+}
+
+static int judge(const struct lookup *l, const char *host, struct address *ret, size_t *ret_n,
+		 struct err *err)
+{
+	if (!l->answered)
+		return err_set(err, l->why.kind, "resolve '%s': %s", host, l->why.msg);
+	switch (l->result) {
+	case 0:
+		*ret_n = take_turns(l->list, ret);
+		if (*ret_n > 0)
+			return 0;
+		return err_set(err, ERR_UNAVAILABLE, "resolve '%s': it has no address", host);
+	case EVUTIL_EAI_NONAME:
+	case EVUTIL_EAI_NODATA:
+		return err_set(err, ERR_UNAVAILABLE, "resolve '%s': nobody knows this name", host);
+	default:
+		return err_set(err, ERR_UNAVAILABLE, "resolve '%s': the name servers fail (%s)",
+			       host, evutil_gai_strerror(l->result));
+	}
+}
+
+int resolve_host(const struct resolve_options *o, const char *host, const struct deadline *d,
+		 struct address ret[static RESOLVE_MAX], size_t *ret_n, struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct evutil_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct lookup l = {.deadline = d};
+	char name[MAX_NAME + 2];
+	bool absolute;
+
+	if (address_ip(ret, host, 0)) {
+		*ret_n = 1;
+		return 0;
+	}
+	if (take_name(host, name, &absolute, err) < 0)
+		return -1;
+	pthread_once(&once, quieten_evdns);
+	int rc = open_lookup(&l, o, absolute);
+
+	if (rc < 0) {
+		err_set(err, ERR_UNAVAILABLE, "resolve '%s': no memory or descriptors left", host);
+	} else {
+		evdns_getaddrinfo(l.dns, name, NULL, &hints, got_answer, &l);
+		if (!l.answered)
+			event_base_dispatch(l.base);
+		rc = judge(&l, host, ret, ret_n, err);
+	}
+	close_lookup(&l);
+	return rc;
+}
