@@ -1,132 +1,203 @@
 /*
- * Blocking calls over one connection.
+ * Blocking calls: where to, over which connection, and what comes back.
  *
- * The socket is non-blocking underneath: every wait is a poll() with a deadline.  While
- * a request is being sent the answer is watched for, because a server that refuses an
- * upload says so and stops reading.
+ * http_wire.c moves the bytes of one connection, http_request.c writes heads; here are the target,
+ * the ways to it (socket, host, proxy, TLS) and the redirects.
  */
 #include "net/http_client.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
+#include "net/deadline.h"
 #include "net/dial.h"
-#include "net/http1.h"
-#include "net/tls.h"
-#include "net/transport.h"
+#include "net/http_request.h"
+#include "net/http_wire.h"
 
-#define MAX_HEAD (64 * 1024)
-#define MAX_HEADERS 128
 #define MAX_REQUEST_HEAD (64 * 1024)
-#define BUFFER (64 * 1024)
-#define STOP_CHECK_MS 100
 
 struct http_client {
-	char *unix_dir, *unix_name, *address, *pin, *token;
-	int port;
-	struct transport transport; /* fd -1: to be dialled */
-	struct http1 head;
-	struct http1_body body;
-	char *in;	  /* BUFFER bytes */
-	size_t at, n;	  /* unread: in[at..n) */
-	bool open_answer; /* a streamed answer is not at its end */
-	bool spoiled;	  /* the connection cannot carry another call */
+	struct arena *arena; /* of the target's texts */
+	struct http_target t;
+	struct http_origin home;  /* of the target */
+	struct http_origin there; /* of the connection */
+	struct http_wire wire;
+	struct http_url proxy; /* of the connection, if it is spoken to in absolute form */
+	bool through_proxy;
 };
 
-/* One wait: until when, and who may interrupt it. */
-struct wait {
-	int64_t deadline_ms; /* INT64_MAX: none */
-	const volatile int *stop;
-};
+/* The target. */
 
-static struct wait wait_for(int timeout_ms, const volatile int *stop)
+static char *copy(struct arena *a, const char *z)
 {
-	return (struct wait){timeout_ms < 0 ? INT64_MAX : clock_boot_ms() + timeout_ms, stop};
+	return z ? arena_strdup(a, z) : NULL;
 }
 
-/* The events that happened (> 0), or -1: ERR_TIMEOUT, ERR_CANCELLED. */
-static int wait_socket(struct http_client *c, short events, const struct wait *w, struct err *err)
+static struct str copy_str(struct arena *a, struct str s)
 {
-	for (;;) {
-		struct pollfd p = {.fd = c->transport.fd, .events = events};
-		int64_t left =
-			w->deadline_ms == INT64_MAX ? INT64_MAX : w->deadline_ms - clock_boot_ms();
-		int ms = left < 0 ? 0 : left > INT32_MAX ? -1 : (int)left;
-
-		if (w->stop && *w->stop)
-			return err_set(err, ERR_CANCELLED, "cancelled");
-		if (w->stop && (ms < 0 || ms > STOP_CHECK_MS))
-			ms = STOP_CHECK_MS;
-		int n = poll(&p, 1, ms);
-
-		if (n > 0)
-			return p.revents;
-		if (n < 0 && errno != EINTR)
-			return err_errno(err, errno, "wait for the server");
-		if (n == 0 && left <= ms)
-			return err_set(err, ERR_TIMEOUT, "the server did not answer in time");
-	}
+	return s.n > 0 ? arena_str(a, s) : (struct str){0};
 }
 
-static void hang_up(struct http_client *c)
+static void copy_target(struct http_client *c, const struct http_target *t)
 {
-	if (c->transport.fd >= 0)
-		c->transport.ops->close(&c->transport);
-	c->transport.fd = -1;
-	c->at = c->n = 0;
-	c->open_answer = c->spoiled = false;
+	struct arena *a = c->arena;
+
+	c->t = (struct http_target){
+		.unix_dir = copy(a, t->unix_dir),
+		.unix_name = copy(a, t->unix_name),
+		.host = copy(a, t->host),
+		.port = t->port,
+		.tls = {.mode = t->tls.mode,
+			.pin = copy(a, t->tls.pin),
+			.ca_pem = copy_str(a, t->tls.ca_pem),
+			.ca_file = copy(a, t->tls.ca_file),
+			.server_name = copy(a, t->tls.server_name),
+			.cert_pem = copy_str(a, t->tls.cert_pem),
+			.key_pem = copy_str(a, t->tls.key_pem)},
+		.proxy = {.http_proxy = copy(a, t->proxy.http_proxy),
+			  .https_proxy = copy(a, t->proxy.https_proxy),
+			  .no_proxy = copy(a, t->proxy.no_proxy)},
+		.resolve = {.hosts_file = copy(a, t->resolve.hosts_file),
+			    .resolv_conf = copy(a, t->resolve.resolv_conf)},
+		.token = copy(a, t->token),
+		.stop = t->stop,
+	};
+	if (t->unix_dir)
+		return;
+	c->home.port = t->port;
+	c->home.tls = t->tls.mode != TLS_OFF;
+	memcpy(c->home.host, t->host, strlen(t->host) + 1);
 }
 
-static int dial(struct http_client *c, int timeout_ms, struct err *err)
+static int check_target(const struct http_target *t, struct err *err)
 {
-	int fd = -1;
-	int rc = c->unix_dir ? dial_unix(c->unix_dir, c->unix_name, timeout_ms, &fd, err)
-			     : dial_tcp(c->address, c->port, timeout_ms, &fd, err);
+	if (t->unix_dir ? !t->unix_name : !t->host)
+		return err_set(err, ERR_INVALID, "no address to call");
+	if (t->token && !http1_is_value(str_from(t->token)))
+		return err_set(err, ERR_INVALID, "control characters in the token");
+	if (t->unix_dir)
+		return t->tls.mode > TLS_OFF
+			       ? err_set(err, ERR_INVALID, "no TLS over a unix socket")
+			       : 0;
+	if (!*t->host || strlen(t->host) >= HTTP_HOST_MAX || !http1_is_value(str_from(t->host)))
+		return err_set(err, ERR_INVALID, "'%.60s' is not the name of a host", t->host);
+	if (t->tls.mode == TLS_UNDECIDED)
+		return err_set(err, ERR_INVALID, "plain or TLS to '%s': not chosen", t->host);
+	return t->tls.mode == TLS_OFF ? 0 : tls_trust_check(&t->tls, err);
+}
 
-	if (rc < 0)
+/* Ways to the server. */
+
+/* Whom to trust at this place; the client certificate is for the target alone. */
+static struct tls_trust trust_for(const struct http_client *c, const struct http_origin *o)
+{
+	struct tls_trust trust = c->t.tls;
+
+	if (http_origin_equal(o, &c->home))
+		return trust;
+	if (trust.mode == TLS_OFF)
+		trust.mode = TLS_CA;
+	trust.server_name = NULL;
+	trust.cert_pem = trust.key_pem = (struct str){0};
+	return trust;
+}
+
+/* Ask the proxy for a connection to the origin, on the wire that leads to the proxy. */
+static int ask_proxy(struct http_client *c, const struct http_origin *o, const struct http_url *p,
+		     const struct deadline *d, struct err *err)
+{
+	CLEANUP(buf_release) struct buf head = {0};
+	struct http_wire *w = &c->wire;
+
+	buf_init(&head, MAX_REQUEST_HEAD);
+	buf_addz(&head, "CONNECT ");
+	http_url_authority(&head, o->host, o->port, true, true);
+	buf_addz(&head, " HTTP/1.1\r\nHost: ");
+	http_url_authority(&head, o->host, o->port, true, true);
+	buf_addz(&head, "\r\n");
+	proxy_authorization(&head, p);
+	buf_addz(&head, "\r\n");
+	http_wire_begin(w);
+	if (http_wire_send(w, buf_str(&head), d, err) < 0 ||
+	    http_wire_read_head(w, true, d, err) < 0)
 		return -1;
-	if (c->pin)
-		return tls_connect(&c->transport, fd, c->pin, timeout_ms, err);
-	transport_plain(&c->transport, fd);
+	if (w->head.status / 100 != 2)
+		return err_set(err, w->head.status == 407 ? ERR_DENIED : ERR_UNAVAILABLE,
+			       "it refuses to connect: %d %s", w->head.status,
+			       http1_reason(w->head.status));
+	if (w->at < w->n)
+		return err_set(err, ERR_PROTOCOL, "it speaks before it was asked");
 	return 0;
 }
 
-static char *copy(const char *z)
+static int dial_origin(struct http_client *c, const struct http_origin *o, const struct deadline *d,
+		       struct err *err)
 {
-	return z ? xstrdup(z) : NULL;
+	struct http_url proxy = {0};
+	bool proxied = false;
+	int fd = -1;
+
+	if (!*o->host) {
+		if (dial_unix_until(c->t.unix_dir, c->t.unix_name, d, &fd, err) < 0)
+			return -1;
+		transport_plain(&c->wire.transport, fd);
+		return 0;
+	}
+	if (proxy_for(&c->t.proxy, o->host, o->port, o->tls, &proxy, &proxied, err) < 0)
+		return -1;
+	if (dial_host(proxied ? proxy.host : o->host, proxied ? proxy.port : o->port, &c->t.resolve,
+		      d, &fd, err) < 0)
+		return proxied ? err_wrap(err, "proxy '%s'", proxy.host) : -1;
+	transport_plain(&c->wire.transport, fd);
+	c->through_proxy = proxied && !o->tls;
+	c->proxy = proxy;
+	if (!o->tls)
+		return 0;
+	if (proxied && ask_proxy(c, o, &proxy, d, err) < 0)
+		return err_wrap(err, "proxy '%s'", proxy.host);
+	struct tls_trust trust = trust_for(c, o);
+
+	c->wire.transport.fd = -1; /* it is tls_connect's now */
+	return tls_connect(&c->wire.transport, fd, &trust, o->host, d, err);
+}
+
+/* A connection on which a request to this origin can be sent now. */
+static int be_connected(struct http_client *c, const struct http_origin *o,
+			const struct deadline *d, struct err *err)
+{
+	if (http_wire_is_ready(&c->wire) && http_origin_equal(o, &c->there))
+		return 0;
+	http_wire_hang_up(&c->wire);
+	if (deadline_check(d, "the server was not dialled", err) < 0)
+		return -1;
+	c->there = *o;
+	c->through_proxy = false;
+	if (dial_origin(c, o, d, err) == 0)
+		return 0;
+	http_wire_hang_up(&c->wire);
+	return -1;
 }
 
 int http_client_open(const struct http_target *t, int timeout_ms, struct http_client **ret,
 		     struct err *err)
 {
+	struct deadline d = deadline_in(timeout_ms, t->stop);
 	struct http_client *c;
 
-	if (t->unix_dir ? !t->unix_name : !t->address)
-		return err_set(err, ERR_INVALID, "no address to call");
-	if (t->token && !http1_is_value(str_from(t->token)))
-		return err_set(err, ERR_INVALID, "control characters in the token");
+	if (check_target(t, err) < 0)
+		return -1;
 	c = xcalloc(1, sizeof(*c));
-	*c = (struct http_client){
-		.unix_dir = copy(t->unix_dir),
-		.unix_name = copy(t->unix_name),
-		.address = copy(t->address),
-		.port = t->port,
-		.pin = copy(t->pin),
-		.token = copy(t->token),
-		.transport.fd = -1,
-		.in = xmalloc(BUFFER),
-	};
-	http1_init(&c->head, HTTP1_RESPONSE, MAX_HEAD, MAX_HEADERS);
-	if (dial(c, timeout_ms, err) < 0) {
+	c->arena = arena_new();
+	copy_target(c, t);
+	http_wire_init(&c->wire);
+	if (be_connected(c, &c->home, &d, err) < 0) {
 		http_client_free(c);
 		return -1;
 	}
@@ -138,26 +209,25 @@ struct http_client *http_client_free(struct http_client *c)
 {
 	if (!c)
 		return NULL;
-	hang_up(c);
-	http1_reset(&c->head);
-	free(c->unix_dir);
-	free(c->unix_name);
-	free(c->address);
-	free(c->pin);
-	free(c->token);
-	free(c->in);
+	http_wire_release(&c->wire);
+	arena_free(c->arena);
 	free(c);
 	return NULL;
 }
 
 int http_client_fd(const struct http_client *c)
 {
-	return c->transport.fd;
+	return c->wire.transport.fd;
+}
+
+void http_client_set_stop(struct http_client *c, const volatile int *stop)
+{
+	c->t.stop = stop;
 }
 
 struct str http_client_header(const struct http_client *c, const char *name)
 {
-	return http1_header(&c->head, name);
+	return http1_header(&c->wire.head, name);
 }
 
 void http_answer_init(struct http_answer *a, size_t max_body)
@@ -173,36 +243,17 @@ void http_answer_release(struct http_answer *a)
 
 /* Sending. */
 
-/* 1: sent.  0: the server has something to say first (or hung up).  -1: error. */
-static int send_all(struct http_client *c, struct str bytes, const struct wait *w, struct err *err)
-{
-	while (bytes.n > 0) {
-		int events = wait_socket(c, POLLOUT | POLLIN, w, err);
-
-		if (events < 0)
-			return -1;
-		if (events & POLLIN)
-			return 0;
-		struct iovec iov = {(void *)(uintptr_t)bytes.p, bytes.n};
-		ssize_t n = c->transport.ops->writev(&c->transport, &iov, 1);
-
-		if (n < 0 && errno != EAGAIN)
-			return 0; /* what it said before it hung up may still be read */
-		if (n > 0) {
-			bytes.p += n;
-			bytes.n -= (size_t)n;
-		}
-	}
-	return 1;
-}
-
-static int send_fd(struct http_client *c, int fd, uint64_t size, const struct wait *w,
+static int send_fd(struct http_wire *w, const struct http_outgoing *r, const struct deadline *d,
 		   struct err *err)
 {
-	CLEANUP(freep) char *chunk = xmalloc(BUFFER);
+	CLEANUP(freep) char *chunk = xmalloc(HTTP_WIRE_BUFFER);
+	uint64_t sent = 0;
 
-	while (size > 0) {
-		ssize_t n = read(fd, chunk, size < BUFFER ? (size_t)size : BUFFER);
+	while (sent < r->size) {
+		uint64_t left = r->size - sent;
+		size_t max = left < HTTP_WIRE_BUFFER ? (size_t)left : HTTP_WIRE_BUFFER;
+		ssize_t n = r->offset < 0 ? read(r->fd, chunk, max)
+					  : pread(r->fd, chunk, max, r->offset + (int64_t)sent);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -210,154 +261,128 @@ static int send_fd(struct http_client *c, int fd, uint64_t size, const struct wa
 			return err_errno(err, errno, "read what is to be uploaded");
 		if (n == 0)
 			return err_set(err, ERR_INVALID,
-				       "the file to upload ends %" PRIu64 " bytes early", size);
-		int rc = send_all(c, (struct str){chunk, (size_t)n}, w, err);
+				       "the file to upload ends %" PRIu64 " bytes early", left);
+		int rc = http_wire_send(w, (struct str){chunk, (size_t)n}, d, err);
 
 		if (rc <= 0)
 			return rc;
-		size -= (uint64_t)n;
+		sent += (uint64_t)n;
 	}
 	return 1;
 }
 
-static int make_head(const struct http_client *c, struct buf *out, const char *method,
-		     const char *path, const char *type, uint64_t length, struct err *err)
+/* As http_wire_send. */
+static int send_request(struct http_wire *w, struct buf *head, const struct http_outgoing *r,
+			const struct deadline *d, struct err *err)
 {
-	bool v6 = c->address && strchr(c->address, ':');
+	bool asks = r->expect_continue && http_request_length(r) > 0;
+	/* A small body goes out with its head; a large one is not copied for that. */
+	bool joined = !asks && !r->from_fd && r->body.n <= HTTP_WIRE_BUFFER;
 
-	if (!http1_is_token(str_from(method)) || !http1_is_target(str_from(path)) ||
-	    (type && !http1_is_value(str_from(type))))
-		return err_set(err, ERR_INVALID, "bad characters in the request for '%s'", path);
-	buf_printf(out, "%s %s HTTP/1.1\r\n", method, path);
-	if (c->unix_dir)
-		buf_addz(out, "Host: localhost\r\n");
-	else
-		buf_printf(out, "Host: %s%s%s:%d\r\n", v6 ? "[" : "", c->address, v6 ? "]" : "",
-			   c->port);
-	if (c->token)
-		buf_printf(out, "Authorization: Bearer %s\r\n", c->token);
-	if (type)
-		buf_printf(out, "Content-Type: %s\r\n", type);
-	if (length > 0 || (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
-		buf_printf(out, "Content-Length: %" PRIu64 "\r\n", length);
-	buf_addz(out, "\r\n");
-	if (out->overflow)
-		return err_set(err, ERR_INVALID, "the request for a path of %zu bytes is too long",
-			       strlen(path));
-	return 0;
+	if (joined)
+		buf_addstr(head, r->body);
+	int rc = http_wire_send(w, buf_str(head), d, err);
+
+	if (rc > 0 && asks)
+		rc = http_wire_await_continue(w, d, err);
+	if (rc > 0 && r->from_fd)
+		rc = send_fd(w, r, d, err);
+	else if (rc > 0 && !joined)
+		rc = http_wire_send(w, r->body, d, err);
+	return rc;
 }
 
-/* A connection on which a request can be sent now. */
-static int be_ready(struct http_client *c, const struct wait *w, struct err *err)
+/* Send the request to an origin and read the head of the answer. */
+static int ask(struct http_client *c, const struct http_outgoing *r, const struct http_origin *o,
+	       const char *path, const struct deadline *d, struct err *err)
 {
-	struct pollfd p = {.fd = c->transport.fd, .events = POLLIN};
-	int64_t left = w->deadline_ms - clock_boot_ms();
+	CLEANUP(buf_release) struct buf head = {0};
 
-	if (c->open_answer || c->spoiled)
-		hang_up(c);
-	/* Nothing can be due on an idle connection but its end. */
-	if (c->transport.fd >= 0 && (c->at < c->n || poll(&p, 1, 0) != 0))
-		hang_up(c);
-	c->at = c->n = 0;
-	if (c->transport.fd >= 0)
-		return 0;
-	return dial(c, w->deadline_ms == INT64_MAX ? -1 : left > 0 ? (int)left : 0, err);
+	if (be_connected(c, o, d, err) < 0)
+		return -1;
+	struct http_request_head h = {
+		.r = r,
+		.origin = o,
+		.path = path,
+		.token = c->t.token,
+		.abroad = !http_origin_equal(o, &c->home),
+		.proxy = c->through_proxy ? &c->proxy : NULL,
+	};
+
+	buf_init(&head, MAX_REQUEST_HEAD + HTTP_WIRE_BUFFER);
+	if (http_request_write(&h, &head, err) < 0)
+		return -1;
+	if (head.n > MAX_REQUEST_HEAD)
+		return err_set(err, ERR_INVALID, "the request has %zu bytes of headers", head.n);
+	http_wire_begin(&c->wire);
+	int rc = send_request(&c->wire, &head, r, d, err);
+
+	if (rc < 0)
+		return -1;
+	if (rc == 0)
+		c->wire.spoiled = true;
+	return http_wire_read_head(&c->wire, strcmp(r->method, "HEAD") == 0, d, err);
 }
 
-/* Receiving. */
-
-/* 1: there are unread bytes.  0: end of input. */
-static int fill(struct http_client *c, const struct wait *w, struct err *err)
+static bool is_redirect(const struct http_client *c, const struct http_outgoing *r)
 {
-	while (c->at == c->n) {
-		ssize_t n = c->transport.ops->read(&c->transport, c->in, BUFFER);
+	int status = c->wire.head.status;
 
-		if (n == 0)
+	return r->max_redirects > 0 &&
+	       (strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0) &&
+	       ((status >= 301 && status <= 303) || status == 307 || status == 308);
+}
+
+/* Ask, and follow redirects as far as the caller wants. */
+static int begin(struct http_client *c, const struct http_outgoing *r, const struct deadline *d,
+		 struct err *err)
+{
+	CLEANUP(buf_release) struct buf path = {0};
+	CLEANUP(buf_release) struct buf next = {0};
+	struct http_origin o = c->home, to;
+
+	buf_init(&path, MAX_REQUEST_HEAD);
+	buf_init(&next, HTTP_URL_MAX);
+	if (http_request_check(r, c->t.token, err) < 0)
+		return -1;
+	buf_addz(&path, r->path);
+	for (int i = 0;; i++) {
+		if (ask(c, r, &o, path.overflow ? r->path : path.p, d, err) < 0)
+			return -1;
+		if (!is_redirect(c, r))
 			return 0;
-		if (n > 0) {
-			c->at = 0;
-			c->n = (size_t)n;
-		} else if (errno != EAGAIN) {
-			return err_errno(err, errno, "read the answer");
-		} else if (wait_socket(c, POLLIN, w, err) < 0) {
-			return -1;
-		}
+		struct str location = http1_header(&c->wire.head, "Location");
+
+		if (i == r->max_redirects)
+			return err_set(err, ERR_PROTOCOL, "more than %d redirects", i);
+		if (http_redirect(&o, path.p, location, &to, &next, err) < 0)
+			return err_wrap(err, "redirect to '%.*s'",
+					location.n < 80 ? (int)location.n : 80, location.p);
+		if (!c->wire.body.done)
+			c->wire.spoiled = true; /* nobody reads the text of a redirect */
+		o = to;
+		buf_reset(&path);
+		buf_addstr(&path, buf_str(&next));
 	}
-	return 1;
 }
 
-static int read_head(struct http_client *c, bool is_head, const struct wait *w, struct err *err)
-{
-	enum http1_result r = HTTP1_MORE;
-
-	http1_reset(&c->head);
-	while (r == HTTP1_MORE) {
-		size_t used;
-		int rc = fill(c, w, err);
-
-		if (rc < 0)
-			return -1;
-		if (rc == 0)
-			return err_set(err, ERR_UNAVAILABLE,
-				       "the server hung up without an answer");
-		r = http1_feed(&c->head, (struct str){c->in + c->at, c->n - c->at}, &used);
-		c->at += used;
-		if (r == HTTP1_DONE && c->head.status < 200) { /* 100 Continue and its kind */
-			http1_reset(&c->head);
-			r = HTTP1_MORE;
-		}
-	}
-	if (r == HTTP1_BAD)
-		return err_set(err, ERR_PROTOCOL, "the answer is not HTTP: %s", c->head.bad_why);
-	http1_body_of_response(&c->body, &c->head, is_head);
-	if (c->head.wants_close || c->head.minor == 0 || c->body.mode == HTTP1_UNTIL_CLOSE)
-		c->spoiled = true;
-	return 0;
-}
-
-/* At most max bytes of the body; *ret->n == 0 at its end. */
-static int read_body(struct http_client *c, size_t max, const struct wait *w, struct str *ret,
-		     struct err *err)
-{
-	*ret = STR("");
-	while (!c->body.done && ret->n == 0) {
-		size_t used;
-		int rc = fill(c, w, err);
-
-		if (rc < 0)
-			return -1;
-		if (rc == 0 && c->body.mode == HTTP1_UNTIL_CLOSE) {
-			c->body.done = true;
-			break;
-		}
-		if (rc == 0)
-			return err_set(err, ERR_UNAVAILABLE,
-				       "the server hung up in the middle of its answer");
-		size_t n = c->n - c->at < max ? c->n - c->at : max;
-
-		if (http1_body_feed(&c->body, (struct str){c->in + c->at, n}, ret, &used) ==
-		    HTTP1_BAD)
-			return err_set(err, ERR_PROTOCOL, "the body of the answer is malformed");
-		c->at += used;
-	}
-	return 0;
-}
+/* Answers. */
 
 static void note_answer(struct http_client *c, struct http_answer *a)
 {
-	struct str type = http1_header(&c->head, "Content-Type");
+	struct str type = http1_header(&c->wire.head, "Content-Type");
 
-	a->status = c->head.status;
+	a->status = c->wire.head.status;
 	snprintf(a->type, sizeof(a->type), "%.*s", STR_ARG(type));
 }
 
-static int read_answer(struct http_client *c, const struct wait *w, struct http_answer *a,
+static int read_answer(struct http_client *c, const struct deadline *d, struct http_answer *a,
 		       struct err *err)
 {
 	struct str part;
 
 	do {
-		if (read_body(c, BUFFER, w, &part, err) < 0)
+		if (http_wire_read_body(&c->wire, HTTP_WIRE_BUFFER, d, &part, err) < 0)
 			return -1;
 		buf_addstr(&a->body, part);
 		if (a->body.overflow)
@@ -367,92 +392,36 @@ static int read_answer(struct http_client *c, const struct wait *w, struct http_
 	return 0;
 }
 
-struct client_request {
-	const char *method, *path, *type;
-	struct str body;
-	int fd; /* body of fd_size bytes instead, or -1 */
-	uint64_t fd_size;
-};
-
-/* Send the request and read the head of the answer. */
-static int begin(struct http_client *c, const struct client_request *r, const struct wait *w,
-		 struct err *err)
+static int failed(struct http_client *c, const struct http_outgoing *r, struct err *err)
 {
-	CLEANUP(buf_release) struct buf head = {0};
-	uint64_t length = r->fd >= 0 ? r->fd_size : r->body.n;
-
-	buf_init(&head, MAX_REQUEST_HEAD + r->body.n);
-	if (make_head(c, &head, r->method, r->path, r->type, length, err) < 0 ||
-	    be_ready(c, w, err) < 0)
-		return -1;
-	/* A small body goes out with its head; a large one is not copied for that. */
-	bool joined = r->body.n <= BUFFER;
-
-	if (joined)
-		buf_addstr(&head, r->body);
-	int rc = send_all(c, buf_str(&head), w, err);
-
-	if (rc > 0 && !joined)
-		rc = send_all(c, r->body, w, err);
-	if (rc > 0 && r->fd >= 0)
-		rc = send_fd(c, r->fd, r->fd_size, w, err);
-	if (rc < 0)
-		return -1;
-	if (rc == 0)
-		c->spoiled = true;
-	return read_head(c, strcmp(r->method, "HEAD") == 0, w, err);
+	http_wire_hang_up(&c->wire); /* half an answer may be under way */
+	return err_wrap(err, "%s %s", r->method, r->path);
 }
 
-static int call(struct http_client *c, const struct client_request *r, int timeout_ms,
-		struct http_answer *a, struct err *err)
+int http_send(struct http_client *c, const struct http_outgoing *r, struct http_answer *ret,
+	      struct err *err)
 {
-	struct wait w = wait_for(timeout_ms, NULL);
+	struct deadline d = deadline_in(r->timeout_ms, c->t.stop);
 
-	buf_reset(&a->body);
-	if (begin(c, r, &w, err) < 0 || read_answer(c, &w, a, err) < 0) {
-		hang_up(c); /* half an answer may be under way */
-		return err_wrap(err, "%s %s", r->method, r->path);
-	}
-	note_answer(c, a);
+	buf_reset(&ret->body);
+	if (begin(c, r, &d, err) < 0 || read_answer(c, &d, ret, err) < 0)
+		return failed(c, r, err);
+	note_answer(c, ret);
 	return 0;
 }
 
-int http_call(struct http_client *c, const char *method, const char *path, struct str body,
-	      const char *body_type, int timeout_ms, struct http_answer *ret, struct err *err)
-{
-	struct client_request r = {
-		.method = method, .path = path, .type = body_type, .body = body, .fd = -1};
-
-	return call(c, &r, timeout_ms, ret, err);
-}
-
-int http_upload(struct http_client *c, const char *method, const char *path, int fd, uint64_t size,
-		int timeout_ms, struct http_answer *ret, struct err *err)
-{
-	struct client_request r = {
-		.method = method, .path = path, .type = "application/octet-stream"};
-
-	r.fd = fd;
-	r.fd_size = size;
-	return call(c, &r, timeout_ms, ret, err);
-}
-
-int http_stream_open(struct http_client *c, const char *method, const char *path, int timeout_ms,
+int http_send_stream(struct http_client *c, const struct http_outgoing *r,
 		     struct http_answer *ret_error, struct err *err)
 {
-	struct client_request r = {.method = method, .path = path, .fd = -1};
-	struct wait w = wait_for(timeout_ms, NULL);
-	int rc = begin(c, &r, &w, err);
+	struct deadline d = deadline_in(r->timeout_ms, c->t.stop);
 
 	buf_reset(&ret_error->body);
-	if (rc == 0 && c->head.status / 100 == 2)
-		c->open_answer = true;
-	else if (rc == 0)
-		rc = read_answer(c, &w, ret_error, err);
-	if (rc < 0) {
-		hang_up(c);
-		return err_wrap(err, "%s %s", method, path);
-	}
+	if (begin(c, r, &d, err) < 0)
+		return failed(c, r, err);
+	if (c->wire.head.status / 100 == 2)
+		c->wire.open_answer = true;
+	else if (read_answer(c, &d, ret_error, err) < 0)
+		return failed(c, r, err);
 	note_answer(c, ret_error);
 	return 0;
 }
@@ -460,20 +429,57 @@ int http_stream_open(struct http_client *c, const char *method, const char *path
 int http_stream_read(struct http_client *c, void *p, size_t max, int timeout_ms,
 		     const volatile int *stop, size_t *ret_n, struct err *err)
 {
-	struct wait w = wait_for(timeout_ms, stop);
+	struct deadline d = deadline_in(timeout_ms, stop ? stop : c->t.stop);
 	struct err own;
 	struct str part = STR("");
 
 	if (!err)
 		err = &own;
-	if (c->open_answer && read_body(c, max, &w, &part, err) < 0) {
+	if (c->wire.open_answer && http_wire_read_body(&c->wire, max, &d, &part, err) < 0) {
 		if (err->kind != ERR_TIMEOUT && err->kind != ERR_CANCELLED)
-			hang_up(c);
+			http_wire_hang_up(&c->wire);
 		return -1;
 	}
 	memcpy(p, part.p, part.n);
 	if (part.n == 0)
-		c->open_answer = false;
+		c->wire.open_answer = false;
 	*ret_n = part.n;
 	return 0;
+}
+
+/* Shorter forms. */
+
+int http_call(struct http_client *c, const char *method, const char *path, struct str body,
+	      const char *body_type, int timeout_ms, struct http_answer *ret, struct err *err)
+{
+	struct http_outgoing r = {.method = method,
+				  .path = path,
+				  .type = body_type,
+				  .body = body,
+				  .timeout_ms = timeout_ms};
+
+	return http_send(c, &r, ret, err);
+}
+
+int http_upload(struct http_client *c, const char *method, const char *path, int fd, uint64_t size,
+		int timeout_ms, struct http_answer *ret, struct err *err)
+{
+	struct http_outgoing r = {.method = method,
+				  .path = path,
+				  .type = "application/octet-stream",
+				  .from_fd = true,
+				  .fd = fd,
+				  .offset = -1,
+				  .size = size,
+				  .timeout_ms = timeout_ms};
+
+	return http_send(c, &r, ret, err);
+}
+
+int http_stream_open(struct http_client *c, const char *method, const char *path, int timeout_ms,
+		     struct http_answer *ret_error, struct err *err)
+{
+	struct http_outgoing r = {.method = method, .path = path, .timeout_ms = timeout_ms};
+
+	return http_send_stream(c, &r, ret_error, err);
 }

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * tls - TLS 1.2 and later below a transport (OpenSSL).
+ * tls - TLS 1.2 and later below a transport (OpenSSL).  The server's side; tls_client.h dials.
  *
- * A server is known by its key, not by a name: it makes a key and a self-signed
+ * A server of ours is known by its key, not by a name: it makes a key and a self-signed
  * certificate once, and whoever dials has its pin, "sha256//" and the base64 of the
  * SHA-256 of the public key (as curl's --pinnedpubkey takes it).
  */
@@ -23,5 +23,3 @@ struct tls_server *tls_server_free(struct tls_server *s);
 void tls_server_pin(const struct tls_server *s, char out[static TLS_PIN_SIZE]);
 /* Takes over fd, which is non-blocking; the handshake happens in the first reads. */
 void tls_accept(struct tls_server *s, struct transport *t, int fd);
-/* Takes over fd (any outcome) and shakes hands; the server's key must have the pin: ERR_DENIED. */
-int tls_connect(struct transport *t, int fd, const char *pin, int timeout_ms, struct err *err);

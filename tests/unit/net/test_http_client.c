@@ -207,8 +207,8 @@ static void calls_go_over_tcp_too(void **state)
 {
 	struct served *s = *state;
 	const struct http_target targets[] = {
-		{.address = "127.0.0.1", .port = s->port},
-		{.address = "::1", .port = s->port6},
+		{.host = "127.0.0.1", .port = s->port, .tls.mode = TLS_OFF},
+		{.host = "::1", .port = s->port6, .tls.mode = TLS_OFF},
 	};
 
 	for (size_t i = 0; i < (s->port6 ? 2 : 1); i++) {
@@ -437,7 +437,13 @@ static void what_would_break_the_request_is_not_sent(void **state)
 	t = (struct http_target){0};
 	assert_int_equal(http_client_open(&t, LONG_MS, &c, &s->err), -1);
 	assert_int_equal(s->err.kind, ERR_INVALID);
-	t = (struct http_target){.address = "not.numeric", .port = 1};
+	t = (struct http_target){.host = "127.0.0.1", .port = 1}; /* plain must be said */
+	assert_int_equal(http_client_open(&t, LONG_MS, &c, &s->err), -1);
+	assert_int_equal(s->err.kind, ERR_INVALID);
+	t.tls = (struct tls_trust){.mode = TLS_PIN}; /* a pin that is missing is not plain */
+	assert_int_equal(http_client_open(&t, LONG_MS, &c, &s->err), -1);
+	assert_int_equal(s->err.kind, ERR_INVALID);
+	t = (struct http_target){.host = "not a name", .port = 1, .tls.mode = TLS_OFF};
 	assert_int_equal(http_client_open(&t, LONG_MS, &c, &s->err), -1);
 	assert_int_equal(s->err.kind, ERR_INVALID);
 	t = (struct http_target){.unix_dir = s->dir, .unix_name = "nobody"};
@@ -697,7 +703,7 @@ static void nobody_on_a_port_is_unavailable(void **state)
 
 	(void)state;
 	assert_int_equal(listen_tcp(l, "127.0.0.1", 0, NULL, NULL, &port, &li, &err), 0);
-	struct http_target t = {.address = "127.0.0.1", .port = port};
+	struct http_target t = {.host = "127.0.0.1", .port = port, .tls.mode = TLS_OFF};
 
 	assert_int_equal(http_client_open(&t, LONG_MS, &c, &err), 0);
 	c = http_client_free(c);

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "net/deadline.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/listener.h"
@@ -129,7 +130,8 @@ static int finish(void **state)
 
 static struct http_client *connect_to(struct served *s)
 {
-	struct http_target t = {.address = "127.0.0.1", .port = s->port, .pin = s->pin};
+	struct http_target t = {
+		.host = "127.0.0.1", .port = s->port, .tls = {.mode = TLS_PIN, .pin = s->pin}};
 	struct http_client *c;
 	struct err err = {0};
 
@@ -196,14 +198,14 @@ static void a_large_body_goes_up_whole(void **state)
 static void another_key_than_the_pinned_one_is_refused(void **state)
 {
 	struct served *s = *state;
-	struct http_target t = {.address = "127.0.0.1", .port = s->port};
+	struct http_target t = {.host = "127.0.0.1", .port = s->port, .tls.mode = TLS_PIN};
 	struct http_client *c;
 	const char *const pins[] = {"sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "",
 				    "sha256//", "x"};
 
 	for (size_t i = 0; i < COUNT(pins); i++) {
 		struct err err = {0};
-		t.pin = pins[i];
+		t.tls.pin = pins[i];
 		assert_int_equal(http_client_open(&t, LONG_MS, &c, &err), -1);
 		assert_int_equal(err.kind, ERR_DENIED);
 		assert_non_null(strstr(err.msg, s->pin));
@@ -213,7 +215,7 @@ static void another_key_than_the_pinned_one_is_refused(void **state)
 static void who_does_not_speak_tls_gets_no_answer(void **state)
 {
 	struct served *s = *state;
-	struct http_target t = {.address = "127.0.0.1", .port = s->port};
+	struct http_target t = {.host = "127.0.0.1", .port = s->port, .tls.mode = TLS_OFF};
 	struct http_client *c;
 	struct http_answer a;
 	struct err err = {0};
@@ -227,18 +229,20 @@ static void who_does_not_speak_tls_gets_no_answer(void **state)
 
 static void a_server_that_says_nothing_is_a_timeout(void **state)
 {
+	const struct tls_trust trust = {.mode = TLS_PIN, .pin = "sha256//"};
+	struct deadline soon = deadline_in(20, NULL), late = deadline_in(LONG_MS, NULL);
 	struct transport t;
 	struct err err = {0};
 	int pair[2];
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(tls_connect(&t, pair[0], "sha256//", 20, &err), -1);
+	assert_int_equal(tls_connect(&t, pair[0], &trust, "x", &soon, &err), -1);
 	assert_int_equal(err.kind, ERR_TIMEOUT);
 	close(pair[1]);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(write(pair[1], "HTTP/1.1 400 no\r\n\r\n", 19), 19);
-	assert_int_equal(tls_connect(&t, pair[0], "sha256//", LONG_MS, &err), -1);
+	assert_int_equal(tls_connect(&t, pair[0], &trust, "x", &late, &err), -1);
 	assert_int_equal(err.kind, ERR_UNAVAILABLE);
 	close(pair[1]);
 }

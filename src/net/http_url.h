@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * http_url - an absolute URL of http or https, taken apart.
+ */
+#include <stdbool.h>
+#include "base/buf.h"
+#include "base/str.h"
+
+struct err;
+
+#define HTTP_URL_MAX 8192
+#define HTTP_HOST_MAX 256
+
+struct http_url {
+	bool tls;		  /* https */
+	char host[HTTP_HOST_MAX]; /* name or numeric address, without brackets */
+	int port;		  /* 80 or 443 when the URL has none */
+	struct str user;	  /* "user:password", not decoded; a view; n == 0: none */
+	struct str path; /* "/…?query" without fragment, a view; n == 0: the URL has none */
+};
+
+/* "https://host:port/path?query#fragment"; a URL without scheme is http if scheme_optional. */
+int http_url_parse(struct http_url *ret, struct str text, bool scheme_optional, struct err *err);
+/* "host", "[v6]", with ":port" unless it is the scheme's own: a Host header, the target of CONNECT
+ * (always_port). */
+void http_url_authority(struct buf *out, const char *host, int port, bool tls, bool always_port);

@@ -1,0 +1,199 @@
+/*
+ * The transport over OpenSSL, and the settings that both sides share.
+ */
+#include "net/tls_transport.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hex.h"
+#include "net/digest.h"
+#include "net/transport.h"
+
+#define MAX_SPKI 2048	   /* DER of a public key: RSA 8192 is 1062 */
+#define RECORD (16 * 1024) /* plain bytes of one record */
+#define PIN_PREFIX "sha256//"
+
+int tls_fail(struct err *err, int kind, const char *what)
+{
+	unsigned long code = ERR_peek_error();
+	const char *why = code ? ERR_reason_error_string(code) : NULL;
+
+	ERR_clear_error();
+	return err_set(err, (enum err_kind)kind, "TLS: %s%s%s", what, why ? ": " : "",
+		       why ? why : "");
+}
+
+/* -1 with errno, or 0 at the end of input. */
+static ssize_t stopped(SSL *ssl, int rc)
+{
+	switch (SSL_get_error(ssl, rc)) {
+	case SSL_ERROR_WANT_READ:
+	case SSL_ERROR_WANT_WRITE: /* handshakes fit a fresh socket: this is a full one */
+		errno = EAGAIN;
+		break;
+	case SSL_ERROR_ZERO_RETURN:
+		return 0;
+	case SSL_ERROR_SYSCALL:
+		errno = errno ? errno : ECONNRESET;
+		break;
+	default:
+		/* Cut off without a goodbye: what came before may not be all of it. */
+		errno = ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING
+				? ECONNRESET
+				: EPROTO;
+	}
+	ERR_clear_error();
+	return -1;
+}
+
+static ssize_t tls_read(struct transport *t, void *p, size_t n)
+{
+	size_t got;
+
+	ERR_clear_error();
+	errno = 0;
+	int rc = SSL_read_ex(t->ssl, p, n, &got);
+
+	return rc == 1 ? (ssize_t)got : stopped(t->ssl, rc);
+}
+
+static ssize_t write_some(struct transport *t, const void *p, size_t n)
+{
+	size_t sent;
+
+	ERR_clear_error();
+	errno = 0;
+	int rc = SSL_write_ex(t->ssl, p, n, &sent);
+
+	if (rc == 1)
+		return (ssize_t)sent;
+	ssize_t end = stopped(t->ssl, rc);
+
+	if (end == 0)
+		errno = EPIPE;
+	return -1;
+}
+
+/* A call that met a full socket is repeated by the caller with the same bytes, maybe more: that is
+ * what the partial-write modes ask for. */
+static ssize_t tls_writev(struct transport *t, struct iovec *iov, size_t n)
+{
+	ssize_t total = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t done = 0;
+
+		while (done < iov[i].iov_len) {
+			ssize_t sent = write_some(t, (char *)iov[i].iov_base + done,
+						  iov[i].iov_len - done);
+
+			if (sent < 0)
+				return total > 0 && errno == EAGAIN ? total : -1;
+			done += (size_t)sent;
+			total += sent;
+		}
+	}
+	return total;
+}
+
+static ssize_t tls_send_file(struct transport *t, int fd, off_t *off, size_t n)
+{
+	char chunk[RECORD];
+	size_t got;
+
+	if (file_pread_full(fd, chunk, n < sizeof(chunk) ? n : sizeof(chunk), *off, &got, NULL) <
+	    0) {
+		errno = EIO;
+		return -1;
+	}
+	if (got == 0)
+		return 0;
+	ssize_t sent = write_some(t, chunk, got);
+
+	if (sent > 0)
+		*off += sent;
+	return sent;
+}
+
+static void tls_end_output(struct transport *t)
+{
+	ERR_clear_error();
+	SSL_shutdown(t->ssl); /* a client that does not hear it sees the end of the stream */
+	ERR_clear_error();
+	shutdown(t->fd, SHUT_WR);
+}
+
+static void tls_close(struct transport *t)
+{
+	SSL_free(t->ssl);
+	t->ssl = NULL;
+	if (t->fd >= 0)
+		close(t->fd);
+	t->fd = -1;
+}
+
+static const struct transport_ops tls_ops = {
+	.read = tls_read,
+	.writev = tls_writev,
+	.send_file = tls_send_file,
+	.end_output = tls_end_output,
+	.close = tls_close,
+};
+
+int tls_transport_new(struct transport *t, SSL_CTX *ctx, int fd, struct err *err)
+{
+	SSL *ssl = SSL_new(ctx);
+
+	if (!ssl || SSL_set_fd(ssl, fd) != 1) {
+		SSL_free(ssl);
+		close(fd);
+		return tls_fail(err, ERR_IO, "a connection cannot be set up");
+	}
+	*t = (struct transport){.fd = fd, .ops = &tls_ops, .ssl = ssl};
+	return 0;
+}
+
+int tls_context_new(const SSL_METHOD *method, SSL_CTX **ret, struct err *err)
+{
+	SSL_CTX *ctx = SSL_CTX_new(method);
+
+	if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1) {
+		SSL_CTX_free(ctx);
+		return tls_fail(err, ERR_IO, "cannot be set up");
+	}
+	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+				      SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_options(ctx,
+			    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	*ret = ctx;
+	return 0;
+}
+
+int tls_pin_of(X509 *cert, char out[static TLS_PIN_SIZE], struct err *err)
+{
+	uint8_t der[MAX_SPKI], *p = der, hash[SHA256_BYTES];
+	int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), NULL);
+	struct buf text;
+
+	if (n <= 0 || (size_t)n > sizeof(der) ||
+	    i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), &p) != n)
+		return tls_fail(err, ERR_INVALID, "the certificate's key cannot be read");
+	sha256_of(der, (size_t)n, hash);
+	buf_init(&text, TLS_PIN_SIZE - 1);
+	buf_addz(&text, PIN_PREFIX);
+	b64_encode(&text, hash, sizeof(hash));
+	snprintf(out, TLS_PIN_SIZE, "%.*s", STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return 0;
+}

@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * tls_transport - what the server's and the client's side of TLS share: private to net/tls_*.c.
+ */
+#include "net/tls.h"
+
+struct err;
+struct ssl_ctx_st;
+struct ssl_method_st;
+struct transport;
+struct x509_st;
+
+/* TLS 1.2 and later, writes in parts, no renegotiation, no compression, no sessions. */
+int tls_context_new(const struct ssl_method_st *method, struct ssl_ctx_st **ret, struct err *err);
+/* A connection of this context on fd, which it takes over.  It keeps the context.  -1: no memory
+ * left; fd is closed. */
+int tls_transport_new(struct transport *t, struct ssl_ctx_st *ctx, int fd, struct err *err);
+int tls_pin_of(struct x509_st *cert, char out[static TLS_PIN_SIZE], struct err *err);
+/* "TLS: what: why", with OpenSSL's reason, whose queue is emptied.  Returns -1. */
+int tls_fail(struct err *err, int kind /* enum err_kind */, const char *what);
