@@ -53,6 +53,7 @@ struct conn {
 	bool paused, corked, delivering, freed;
 	bool send_failed; /* `why` says how; only reading goes on */
 	struct err why;
+	size_t max_payload; /* of a frame from the peer */
 
 	uint8_t head[FRAME_HEADER]; /* an incomplete header */
 	size_t head_n;
@@ -88,11 +89,17 @@ struct conn *conn_new(struct loop *l, int fd, const struct conn_events *ev, void
 	if (flags >= 0 && !(flags & O_NONBLOCK))
 		fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	grow_socket_buffers(fd);
-	*c = (struct conn){.loop = l, .fd = fd, .ev = *ev, .ctx = ctx};
+	*c = (struct conn){
+		.loop = l, .fd = fd, .ev = *ev, .ctx = ctx, .max_payload = FRAME_MAX_PAYLOAD};
 	c->peer_uid = socket_peer_uid(fd);
 	list_init(&c->queue);
 	c->io = loop_io_new(l, fd, LOOP_READ, io_ready, c);
 	return c;
+}
+
+void conn_set_max(struct conn *c, size_t max_payload)
+{
+	c->max_payload = max_payload;
 }
 
 static void drop_queue(struct conn *c)
@@ -363,6 +370,15 @@ static bool deliver(struct conn *c, const struct frame *f)
 	return c->state == CONN_OPEN;
 }
 
+/* As frame_decode, and -1 for a frame that is longer than this peer may send. */
+static int next_frame(const struct conn *c, const uint8_t *p, size_t n, struct frame *ret,
+		      size_t *ret_used)
+{
+	if (n >= FRAME_HEADER && frame_size(p) - FRAME_HEADER > c->max_payload)
+		return -1;
+	return frame_decode((struct str){(const char *)p, n}, ret, ret_used);
+}
+
 /* Hand out every frame in p[0..n) and keep what is cut off.  False when c takes no more. */
 static bool take_bytes(struct conn *c, const uint8_t *p, size_t n)
 {
@@ -370,14 +386,14 @@ static bool take_bytes(struct conn *c, const uint8_t *p, size_t n)
 	size_t used;
 	int r;
 
-	while ((r = frame_decode((struct str){(const char *)p, n}, &f, &used)) > 0) {
+	while ((r = next_frame(c, p, n, &f, &used)) > 0) {
 		if (!deliver(c, &f))
 			return false;
 		p += used;
 		n -= used;
 	}
 	if (r < 0) {
-		err_set(&c->why, ERR_PROTOCOL, "the peer sent something that is not a frame");
+		err_set(&c->why, ERR_PROTOCOL, "the peer sent no frame, or one that is too long");
 		return false;
 	}
 	if (n < FRAME_HEADER) {

@@ -35,6 +35,9 @@ struct conn_events {
 struct conn *conn_new(struct loop *l, int fd, const struct conn_events *ev, void *ctx);
 /* Closes without on_close.  NULL allowed.  Returns NULL. */
 struct conn *conn_free(struct conn *c);
+/* The longest payload that is taken from the peer; FRAME_MAX_PAYLOAD until this is called.  A longer
+ * frame is refused when its header is there, before anything is allocated for it. */
+void conn_set_max(struct conn *c, size_t max_payload);
 /* Flush what is queued (giving up after CONN_FLUSH_MS in which the peer took nothing), then close;
  * on_close comes later from the loop.
  * No frame is delivered after this call, and what is sent after it is dropped. */

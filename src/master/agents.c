@@ -4,6 +4,10 @@
  * An agent is believed about its own node only: the run and node it named in its
  * hello, proven by the node's token.  A newer connection of the same node
  * replaces the older one.
+ *
+ * Until its hello is accepted a peer is a stranger: it may send frames of MESSAGE_HELLO_MAX
+ * bytes, has HELLO_MS, and shares with all other strangers a small number of connections; when
+ * there are more, the oldest is dropped.
  */
 #include "master/agents.h"
 
@@ -20,6 +24,7 @@
 #include "link/conn.h"
 #include "link/message.h"
 #include "master/internal.h"
+#include "master/listen.h"
 #include "master/messages.h"
 #include "master/round.h"
 #include "master/runs.h"
@@ -30,25 +35,44 @@
 
 #define PING_AFTER_MS 5000
 #define SILENT_MS 15000
-#define HELLO_MS 10000
+#define HELLO_MS 10000 /* from the connection to an accepted hello */
+#define STRANGERS_MAX 256
+#define WARN_EVERY_MS 60000
 #define PAYLOAD_MAX 4096
 #define NO_ROOM_MS 2000 /* until an agent may try again to store bytes on a full disk */
 
-struct agent_conn {
+struct agents {
 	struct master *m;
+	struct list known;     /* struct agent_conn of nodes */
+	struct list strangers; /* those without an accepted hello, oldest first */
+	int nstrangers, max_strangers;
+	int64_t warned_ms; /* that there are too many */
+};
+
+struct agent_conn {
+	struct agents *as;
 	struct conn *conn;
 	struct live_run *lr; /* NULL before the hello */
 	int rank;
-	struct list in_agents;
+	bool stranger;
+	struct list in_list; /* known or strangers */
 	struct loop_timer *silence;
-	int64_t heard_ms;
+	int64_t since_ms, heard_ms;
 	bool closing;
 	bool no_room; /* bytes could not be stored: no more are taken on this connection */
 };
 
+static void leave_list(struct agent_conn *ac)
+{
+	list_remove(&ac->in_list);
+	if (ac->stranger)
+		ac->as->nstrangers--;
+	ac->stranger = false;
+}
+
 static void agent_free(struct agent_conn *ac)
 {
-	list_remove(&ac->in_agents);
+	leave_list(ac);
 	loop_timer_free(ac->silence);
 	conn_free(ac->conn);
 	free(ac);
@@ -85,16 +109,39 @@ void agent_drop(struct live_run *lr, int rank)
 	conn_close(ac->conn);
 }
 
-void agents_free(struct master *m)
+static void free_list(struct list *l)
 {
 	struct list *pos, *tmp;
 
-	list_each_safe (pos, tmp, &m->agents) {
-		struct agent_conn *ac = list_item(pos, struct agent_conn, in_agents);
+	list_each_safe (pos, tmp, l) {
+		struct agent_conn *ac = list_item(pos, struct agent_conn, in_list);
+
 		if (ac->lr)
 			ac->lr->nodes[ac->rank].agent = NULL;
 		agent_free(ac);
 	}
+}
+
+struct agents *agents_new(struct master *m)
+{
+	struct agents *as = xcalloc(1, sizeof(*as));
+	int share = listen_max_connections() / 4;
+
+	as->m = m;
+	list_init(&as->known);
+	list_init(&as->strangers);
+	as->max_strangers = share < 1 ? 1 : share > STRANGERS_MAX ? STRANGERS_MAX : share;
+	return as;
+}
+
+struct agents *agents_free(struct agents *as)
+{
+	if (!as)
+		return NULL;
+	free_list(&as->strangers);
+	free_list(&as->known);
+	free(as);
+	return NULL;
 }
 
 static void say_and_close(struct agent_conn *ac, enum frame_type type, const struct buf *payload)
@@ -118,7 +165,10 @@ static void protocol_error(struct agent_conn *ac, const char *what)
 {
 	struct buf text;
 
-	log_warn("agent%s%s: %s", ac->lr ? " of " : "", ac->lr ? ac->lr->row.id : "", what);
+	if (ac->lr)
+		log_warn("agent of %s: %s", ac->lr->row.id, what);
+	else /* anybody could fill the log */
+		log_debug("a peer of the link: %s", what);
 	buf_init(&text, PAYLOAD_MAX);
 	message_bye_put(&(struct message_bye){what}, &text);
 	say_and_close(ac, FRAME_BYE, &text);
@@ -196,18 +246,18 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 		*err = (struct err){0};
 		return;
 	}
-	struct live_run *lr = m.run[0] ? map_get(ac->m->runs, str_from(m.run)) : NULL;
+	struct live_run *lr = m.run[0] ? map_get(ac->as->m->runs, str_from(m.run)) : NULL;
 	int rank = lr ? rank_of(lr, str_from(m.node)) : -1;
 
-	if (rank < 0) {
-		refuse(ac, ERR_NOT_FOUND, "no such run or node here");
-		return;
-	}
-	if (!token_ok(lr, rank, m.token)) {
-		refuse(ac, ERR_DENIED, "wrong token");
+	/* One answer for both: whoever has no token of a run does not learn whether it exists. */
+	if (rank < 0 || !token_ok(lr, rank, m.token)) {
+		refuse(ac, ERR_DENIED, "no such run or node here, or not with this token");
 		return;
 	}
 	agent_drop(lr, rank); /* replaced, not lost */
+	leave_list(ac);
+	list_append(&ac->as->known, &ac->in_list);
+	conn_set_max(ac->conn, FRAME_MAX_PAYLOAD);
 	ac->lr = lr;
 	ac->rank = rank;
 	lr->nodes[rank].agent = ac;
@@ -415,9 +465,10 @@ static void on_close(void *ctx, const struct err *why)
 static void on_silence(void *ctx)
 {
 	struct agent_conn *ac = ctx;
-	int64_t quiet = clock_boot_ms() - ac->heard_ms;
+	int64_t now = clock_boot_ms(), quiet = now - ac->heard_ms;
 
-	if (quiet >= SILENT_MS || (!ac->lr && quiet >= HELLO_MS)) {
+	/* What a stranger sends instead of a hello gains it no time. */
+	if (quiet >= SILENT_MS || (ac->stranger && now - ac->since_ms >= HELLO_MS)) {
 		agent_lost(ac);
 		return;
 	}
@@ -428,16 +479,34 @@ static void on_silence(void *ctx)
 	loop_timer_set(ac->silence, PING_AFTER_MS);
 }
 
+/* Somebody who says hello at once is not the oldest for long. */
+static void drop_oldest_stranger(struct agents *as)
+{
+	int64_t now = clock_boot_ms();
+
+	if (!as->warned_ms || now - as->warned_ms >= WARN_EVERY_MS) {
+		log_warn("%d connections of the link have not said hello: the oldest are dropped",
+			 as->nstrangers);
+		as->warned_ms = now;
+	}
+	agent_free(list_item(as->strangers.next, struct agent_conn, in_list));
+}
+
 void agent_accept(void *ctx, int fd)
 {
 	static const struct conn_events events = {.on_frame = on_frame, .on_close = on_close};
-	struct master *m = ctx;
+	struct agents *as = ctx;
 	struct agent_conn *ac = xcalloc(1, sizeof(*ac));
 
-	ac->m = m;
-	ac->heard_ms = clock_boot_ms();
-	list_append(&m->agents, &ac->in_agents);
-	ac->conn = conn_new(m->loop, fd, &events, ac);
-	ac->silence = loop_timer_new(m->loop, on_silence, ac);
+	if (as->nstrangers >= as->max_strangers)
+		drop_oldest_stranger(as);
+	ac->as = as;
+	ac->since_ms = ac->heard_ms = clock_boot_ms();
+	ac->stranger = true;
+	list_append(&as->strangers, &ac->in_list);
+	as->nstrangers++;
+	ac->conn = conn_new(as->m->loop, fd, &events, ac);
+	conn_set_max(ac->conn, MESSAGE_HELLO_MAX);
+	ac->silence = loop_timer_new(as->m->loop, on_silence, ac);
 	loop_timer_set(ac->silence, PING_AFTER_MS);
 }

@@ -49,8 +49,8 @@ struct master {
 	struct store *store;
 	struct listener *link_listener;
 	struct http_server *http;
-	struct map *runs;   /* id -> struct live_run: active ones, and ended ones still watched */
-	struct list agents; /* struct agent_conn */
+	struct map *runs; /* id -> struct live_run: active ones, and ended ones still watched */
+	struct agents *agents;
 	struct list rounds; /* struct live_run with something to commit */
 	struct loop_timer *tick, *idle;
 	uint32_t next_local;

@@ -108,8 +108,8 @@ static int listen_all(struct master *m, const struct master_options *o, struct e
 {
 	if (listen_http(m, o->listen, err) < 0)
 		return -1;
-	if (listen_unix(m->loop, m->home, LAYOUT_LINK_SOCKET, agent_accept, m, &m->link_listener,
-			err) < 0)
+	if (listen_unix(m->loop, m->home, LAYOUT_LINK_SOCKET, agent_accept, m->agents,
+			&m->link_listener, err) < 0)
 		return -1;
 	return http_server_listen_unix(m->http, m->home, LAYOUT_API_SOCKET, err);
 }
@@ -160,7 +160,7 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	m->started_ms = clock_wall_ms();
 	listen_raise_limits(m);
 	m->next_local = 0x7f010001u + (uint32_t)(rand_u64() % LOCAL_SPREAD) / 256 * 256;
-	list_init(&m->agents);
+	m->agents = agents_new(m);
 	list_init(&m->rounds);
 	m->runs = map_new();
 	if (store_open(m->home, &m->store, err) < 0)
@@ -214,7 +214,7 @@ static void master_close(struct master *m)
 	m->sse = sse_free(m->sse);
 	m->watch = watch_free(m->watch);
 	if (m->runs) {
-		agents_free(m);
+		m->agents = agents_free(m->agents);
 		for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
 			live_run_free(value);
 		map_free(m->runs);

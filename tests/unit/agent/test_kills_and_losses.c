@@ -656,6 +656,30 @@ static void a_node_refused_for_now_comes_again(void **state)
 	fake_release(f);
 }
 
+/* A master that knows the run and cannot serve it yet says "unavailable". */
+static void a_job_goes_on_while_its_node_is_told_to_come_later(void **state)
+{
+	static const char *const kinds[] = {"unavailable", "a kind of later versions"};
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(f, "exec sleep 600");
+
+	for (int i = 0; i < 4; i++) {
+		fake_hang_up(f);
+		fake_accept(f);
+		fake_send(f, FRAME_REFUSE,
+			  arena_printf(f->arena, "{\"kind\":\"%s\",\"reason\":\"later\"}",
+				       kinds[i % 2]));
+		fake_wait_close(f);
+		assert_int_equal(kill(pid, 0), 0);
+	}
+	assert_string_equal(fake_str(fake_meet(f), "holds"), "started");
+	fake_send(f, FRAME_SIGNAL, "{\"hurry\":true}");
+	fake_end(f);
+	fake_release(f);
+}
+
 static void a_message_that_cannot_be_used_ends_the_connection_with_the_reason(void **state)
 {
 	static const struct {
@@ -878,6 +902,7 @@ int main(int argc, char **argv)
 		CASE(the_lease_ends_a_job_that_nobody_asks_for),
 		CASE(a_refused_node_cleans_up_and_leaves),
 		CASE(a_node_refused_for_now_comes_again),
+		CASE(a_job_goes_on_while_its_node_is_told_to_come_later),
 		CASE(a_message_that_cannot_be_used_ends_the_connection_with_the_reason),
 		CASE(a_start_before_the_welcome_is_not_acted_on),
 		CASE(a_ping_is_answered),

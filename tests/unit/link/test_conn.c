@@ -156,6 +156,28 @@ static void head_and_body_arrive_as_one_payload(void **state)
 	assert_int_equal(conn_peer_uid(w->a.conn), getuid());
 }
 
+static void a_peer_may_send_as_much_as_it_was_allowed_last(void **state)
+{
+	struct world *w = *state;
+	uint8_t wire[256];
+	size_t n;
+
+	conn_set_max(w->a.conn, 4);
+	n = put_frame(wire, FRAME_HELLO, "four");
+	assert_int_equal(write(w->raw, wire, n), n);
+	run_until(w, &w->a.frames, 1);
+	conn_set_max(w->a.conn, FRAME_MAX_PAYLOAD);
+	n = put_frame(wire, FRAME_HELLO, "more than four");
+	assert_int_equal(write(w->raw, wire, n), n);
+	run_until(w, &w->a.frames, 2);
+	conn_set_max(w->a.conn, 4);
+	/* The header is enough. */
+	assert_int_equal(write(w->raw, wire, FRAME_HEADER), FRAME_HEADER);
+	run_until(w, &w->a.closes, 1);
+	assert_int_equal(w->a.frames, 2);
+	assert_int_equal(w->a.why.kind, ERR_PROTOCOL);
+}
+
 /* Three frames cut at every pair of places. */
 static void frames_survive_every_cut(void **state)
 {
@@ -509,6 +531,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PAIR(head_and_body_arrive_as_one_payload),
+		RAW(a_peer_may_send_as_much_as_it_was_allowed_last),
 		RAW(frames_survive_every_cut),
 		PAIR(what_the_socket_does_not_take_is_queued_in_order),
 		PAIR(many_waiting_frames_keep_their_order),

@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "base/vec.h"
-#include "link/message.h"
 #include "link/frame.h"
+#include "link/message.h"
 #include "master/internal.h"
 #include "master/runs.h"
 #include "master/streams.h"
@@ -96,7 +96,6 @@ static int make(void **state)
 	r->m.home = r->home;
 	r->m.runs = map_new();
 	list_init(&r->m.rounds);
-	list_init(&r->m.agents);
 	r->m.loop = loop_new();
 	r->m.trash = trash_new(&r->m);
 	if (store_open(r->home, &r->m.store, &err) < 0)
