@@ -49,7 +49,7 @@ static struct arena_chunk *chunk_new(size_t cap)
 {
 	size_t bytes;
 
-	/* Let xcalloc say that there is no such memory. */
+	/* An overflow becomes SIZE_MAX, for which xcalloc aborts with its message. */
 	if (__builtin_add_overflow(cap, sizeof(struct arena_chunk), &bytes))
 		bytes = SIZE_MAX;
 	struct arena_chunk *c = xcalloc(1, bytes);

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What err.h tells the compiler is for the callers. */
+/* err.h wraps these in macros that tell the compiler about the -1; here are the functions
+ * themselves. */
 #undef err_set
 #undef err_errno
 #undef err_wrap
@@ -90,7 +91,7 @@ __attribute__((format(printf, 3, 0))) static void compose(struct err *err, const
 	char msg[MSG_SIZE];
 	int n = vsnprintf(msg, sizeof(msg), fmt, ap);
 
-	/* A text that cannot be formatted is still worth its format. */
+	/* Formatting failed: the format string itself is the message. */
 	if (n < 0)
 		n = snprintf(msg, sizeof(msg), "%s", fmt);
 	if (tail && *tail && (size_t)n < sizeof(msg)) {

@@ -36,7 +36,7 @@ static int read_to_end(int fd, const char *name, struct buf *out, struct err *er
 		size_t left = out->max - out->n, step = left < READ_STEP ? left : READ_STEP;
 		char one = 0;
 
-		/* At the maximum only the end of the file is welcome. */
+		/* The buffer is at its maximum: the next read must find the end of the file. */
 		char *room = step ? buf_reserve(out, step) : &one;
 		ssize_t got = read_some(fd, room, step ? step : 1);
 		if (got < 0)
@@ -154,7 +154,8 @@ static void beside_release(struct beside *b)
 
 static int beside_open(struct beside *b, const char *path, struct err *err)
 {
-	/* Not the name with an ending: a name may be as long as the filesystem takes already. */
+	/* A short random name, not the name plus an ending: the name may already have the longest
+	 * length that the filesystem takes. */
 	int dir_n = (int)(path_base(path) - path);
 
 	b->path = path;
@@ -281,7 +282,8 @@ int file_mkdir_p(const char *path, mode_t mode, struct err *err)
 
 	if (!*part)
 		return err_set(err, ERR_INVALID, "create directory: the name is empty");
-	/* Mostly all but the last part is there; what else may be wrong is found on the way. */
+	/* Usually only the last part is missing.  Any other error is met again, and reported,
+	 * below. */
 	if (mkdir(path, mode) == 0)
 		return 0;
 	if (errno == EEXIST)
@@ -290,7 +292,7 @@ int file_mkdir_p(const char *path, mode_t mode, struct err *err)
 		if (*p != '/' || p[-1] == '/')
 			continue;
 		*p = '\0';
-		/* The owner must be able to go on below. */
+		/* The owner must be able to create the next part in it. */
 		if (make_one_dir(part, mode | 0300, err) < 0)
 			return -1;
 		*p = '/';

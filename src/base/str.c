@@ -204,7 +204,8 @@ bool str_to_double(struct str s, double *ret)
 
 	if (s.n == 0 || !scan_decimal(s, &d)) /* an empty text may have no address either */
 		return false;
-	/* Two exact operands and one rounding give the nearest double; that is nearly all of life. */
+	/* Two exact operands and one rounding give the nearest double: nearly all numbers take this
+	 * path. */
 	if (!d.exact || d.mantissa > (UINT64_C(1) << 53) || d.exponent < -22 || d.exponent > 22)
 		return slow_double(s, ret);
 	double v = (double)d.mantissa;

@@ -17,7 +17,7 @@ void *vec_grow_(void *v, size_t *cap, size_t need, size_t size)
 		if (__builtin_mul_overflow(want, (size_t)2, &want))
 			want = SIZE_MAX;
 	} while (want < need);
-	/* Let xrealloc say that there is no such memory. */
+	/* An overflow becomes SIZE_MAX, for which xrealloc aborts with its message. */
 	if (__builtin_mul_overflow(want, size, &bytes))
 		bytes = SIZE_MAX;
 	v = xrealloc(v, bytes);

@@ -170,7 +170,7 @@ static bool load_duration(struct load *l, const struct field *f, const struct pl
 			  const struct doc *d, void *out)
 {
 	int64_t ms = 0;
-	/* Nothing is nothing in every unit. */
+	/* 0 needs no unit. */
 	bool zero =
 		(d->type == DOC_INT && d->i == 0) || (d->type == DOC_STRING && str_is(d->s, "0"));
 

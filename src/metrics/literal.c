@@ -204,7 +204,7 @@ static void take_quoted(struct pattern_reader *r, struct branch *b)
 	if (!end)
 		end = p + strlen(p);
 	if (end == p) {
-		r->lost = true; /* "a\Q\E+": too odd to follow */
+		r->lost = true; /* "a\Q\E+": not followed */
 		return;
 	}
 	for (; p + 1 < end; p++)
@@ -249,7 +249,7 @@ static void take_escape(struct pattern_reader *r, struct branch *b)
 	} else if (c == 'N' && *r->p == '{') {
 		r->lost = true;
 	} else if (!strchr("dDwWsShHvVRNXbBAzZGKn", c)) {
-		r->lost = true; /* \c, a lone \E, or a newcomer */
+		r->lost = true; /* \c, a lone \E, or an escape that is not known here */
 	}
 	take_unknown(r, b);
 }
@@ -365,7 +365,7 @@ static enum group_kind open_group(struct pattern_reader *r)
 	};
 
 	if (*r->p == '*')
-		return GROUP_LOST; /* (*ACCEPT) and its kin bend every rule */
+		return GROUP_LOST; /* (*ACCEPT) and other verbs may end a match anywhere */
 	if (*r->p != '?')
 		return GROUP_PLAIN;
 	r->p++;

@@ -174,7 +174,7 @@ void pattern_room_init(struct pattern_room *room, const struct pattern *pats, si
 	room->limits = pcre2_match_context_create(NULL);
 	room->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
 	if (!room->match || !room->limits)
-		abort(); /* small and at the start: as every other allocation */
+		abort(); /* a small allocation, made once: out of memory aborts, as everywhere */
 	pcre2_set_match_limit(room->limits, MATCH_LIMIT);
 	pcre2_set_depth_limit(room->limits, DEPTH_LIMIT);
 	pcre2_set_heap_limit(room->limits, HEAP_LIMIT_KIB);

@@ -63,7 +63,8 @@ static void describe_peer(struct http_conn *c)
 		snprintf(c->peer, sizeof(c->peer), "unix uid %lld", (long long)c->peer_uid);
 		return;
 	}
-	(void)getpeername(c->transport.fd, &a.sa, &len); /* a peer that left has no name */
+	/* Fails when the peer has left: it has no name then. */
+	(void)getpeername(c->transport.fd, &a.sa, &len);
 	address_text(&a, c->peer, sizeof(c->peer));
 }
 
@@ -346,8 +347,8 @@ static void head_complete(struct http_conn *c)
 	loop_timer_cancel(c->timer);
 	http1_body_of_request(&c->body, &c->head);
 	if (c->head.chunked) {
-		/* Allowed by the standard, and the usual way to smuggle: we have no client that
-		 * needs it. */
+		/* RFC 9112 allows a chunked request, but it is the usual way to smuggle one inside
+		 * another, and no client of ours sends it. */
 		http_conn_refuse(c, 411, "send a Content-Length");
 		return;
 	}
@@ -413,7 +414,8 @@ static size_t take_body(struct http_conn *c, struct str bytes)
 	return used;
 }
 
-/* Every byte goes to the state that it meets; what an unfinished exchange leaves waits in `in`. */
+/* Hands the bytes to the head or body parser, as the state says.  What arrives while an exchange is
+ * at its handler waits in `in`. */
 static void process(struct http_conn *c, struct str bytes)
 {
 	c->processing = true;

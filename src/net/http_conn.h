@@ -45,10 +45,10 @@ struct http_server {
 	struct http_front *fronts;
 	struct list conns;	 /* all of them */
 	struct list waiting;	 /* those without a request at work, the longest waiting first */
-	struct list later;	 /* those that need a look from the loop */
+	struct list later;	 /* to be handled from the loop */
 	struct list detached;	 /* exchanges at a handler whose client left */
 	struct list gone;	 /* exchanges whose handler must be told that they are over */
-	struct loop_timer *soon; /* does later and gone */
+	struct loop_timer *soon; /* handles `later` and `gone` */
 	int nconns;
 	bool draining;
 	uint64_t answers[6]; /* by the first digit of the status */

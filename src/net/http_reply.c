@@ -160,8 +160,8 @@ static bool flush_file(struct http_conn *c, bool *ret_progress)
 
 		if (sent < 0 && errno == EAGAIN)
 			return true;
-		if (sent <=
-		    0) { /* 0: the file is shorter than was promised; only cutting is honest */
+		/* 0: the file is shorter than the Content-Length that was sent. */
+		if (sent <= 0) {
 			http_conn_kill(c);
 			return false;
 		}
@@ -437,7 +437,7 @@ bool http_stream_write(struct http_exchange *x, struct str bytes)
 
 	if (!(x->chunked ? send_parts(c, iov, 3) : send_parts(c, iov + 1, 1)))
 		return false;
-	/* What is larger than the queue may be is no fault of a client that had taken everything. */
+	/* One piece may be larger than max_queue: only a client that was behind before it is cut. */
 	if (!behind || http_conn_unsent(c) <= c->server->limits.max_queue)
 		return true;
 	http_conn_kill(c);
@@ -463,7 +463,7 @@ void http_stream_end(struct http_exchange *x)
 
 	if (c && x->chunked)
 		http_conn_say(c, STR("0\r\n\r\n"));
-	if (!x->conn) /* gone before, or just now */
+	if (!x->conn) /* the client had left, or left during http_conn_say() */
 		c = NULL;
 	http_exchange_free(x);
 	if (c)

@@ -142,8 +142,8 @@ struct http_server *http_server_free(struct http_server *s)
 	return NULL;
 }
 
-/* Room for one more: the longest waiting connection has to go.  Strangers may hold all that TCP can
- * have at work; the user still gets in. */
+/* Make room for one more: the connection that has been idle longest is closed.  TCP clients may
+ * occupy all connections but HTTP_LOCAL_RESERVE, which are kept for the unix socket. */
 static bool make_room(struct http_server *s, bool local)
 {
 	if (s->nconns < s->limits.max_connections + (local ? HTTP_LOCAL_RESERVE : 0))

@@ -72,7 +72,7 @@ static struct spot spot_of(const struct chart_point *p, const struct chart_look 
 	return (struct spot){x, p->value};
 }
 
-/* Of steps that went back, the last course: every spot lies to the left of all that come later. */
+/* Where steps went back, drop the spots whose steps come again: those left have rising steps. */
 static void drop_overtaken(struct track *t)
 {
 	size_t to = t->n;

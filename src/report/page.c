@@ -1,4 +1,4 @@
-/* The page: what happened, in the order in which one asks. */
+/* report.html: verdict and cause, phases, metrics, nodes, machines, events, job file, environment. */
 #include <inttypes.h>
 
 #include "base/clock.h"

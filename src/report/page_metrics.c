@@ -81,7 +81,7 @@ static void table(struct report *r, const struct metric *m, size_t drawn)
 		out_room(&r->html);
 	}
 	if (m->series.n > 1) {
-		/* First and last of all are the means over the nodes, as everywhere. */
+		/* The first and last value of "all" are the means over the nodes, as in the API. */
 		all.first = first / (double)m->series.n;
 		all.last = last / (double)m->series.n;
 		buf_addz(b, "<tr><td>all</td>");

@@ -1,4 +1,4 @@
-/* The samples on their way through: rows of the table, and buckets of the charts. */
+/* Takes the samples: each is a row of metrics.csv and goes into a bucket of its chart. */
 #include "report/report.h"
 
 #include <inttypes.h>

@@ -152,7 +152,8 @@ static bool add_many_digits(struct buf *out, bool negative, double size)
 	for (int digits = 15; digits <= 17; digits++) {
 		int places = digits - before;
 		uint64_t w = (uint64_t)rintl((long double)size * powers[places]);
-		/* Reading is the proof, but it is dear: not for what is too short anyway. */
+		/* Reading the text back proves it, but is slow: not for digits that are already
+		 * known to be too few. */
 		if ((double)((long double)w / powers[places]) != size)
 			continue;
 		for (; places > 0 && w % 10 == 0; places--)

@@ -79,7 +79,7 @@ function App(): JSX.Element {
 		getJson<Me>(`${API}/me`).then(setMe, () => {});
 	}, []);
 
-	/* A new page is told to those who do not see it. */
+	/* The focus moves to a new page, so that screen readers announce it. */
 	const shown = useRef(url.pathname);
 	useEffect(() => {
 		if (shown.current === url.pathname) return;

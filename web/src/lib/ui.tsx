@@ -197,7 +197,10 @@ export function Tabs(props: { tabs: Tab[]; now: string; label: string; pick: (id
 	);
 }
 
-/* The browser's own modal: it keeps the focus inside. It is gone before it could give it back, so that is done here. */
+/*
+ * The browser's own modal keeps the focus inside. It is removed before it could give the focus back, so that is done
+ * here.
+ */
 export function Dialog(props: { title: string; close: () => void; children: ComponentChildren }): JSX.Element {
 	const ref = useRef<HTMLDialogElement>(null);
 	useEffect(() => {
@@ -264,7 +267,7 @@ export function NodeSelect(props: {
 	);
 }
 
-/* The end of a question's form: what went wrong, the way back, and the deed. */
+/* The end of a dialog's form: the error, the button that leaves everything as it is, and the one that acts. */
 export function FormEnd(props: {
 	error: string;
 	back: string;

@@ -73,7 +73,7 @@ export function logNode(run: Run, url: URL): string {
 	return asked === ALL || nodes.some((n) => n.name === asked) ? asked : (nodes[0]?.name ?? ALL);
 }
 
-/* Where the last words are, if it failed; where anything is, otherwise. */
+/* The stream of the tail if the run failed, else the one that has bytes. */
 function likelyStream(run: Run, node: Node | undefined): StreamChoice {
 	if (!node) return "both";
 	if (run.tail?.node === node.name && run.tail.stream === "err") return "err";
@@ -283,7 +283,7 @@ export function LogsPanel({ run, url }: { run: Run; url: URL }): JSX.Element {
 	);
 }
 
-/* Where the window stands in the whole log; drag or press to go elsewhere. Not there for a log that is here in whole. */
+/* Where the window stands in the whole log; drag or press to go elsewhere. Hidden when the whole log is loaded. */
 function Place({ reader, go }: { reader: LogReader; go: (offset: number) => void }): JSX.Element | null {
 	const { start, end, size } = reader.window;
 	const track = useRef<HTMLDivElement>(null);

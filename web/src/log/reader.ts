@@ -35,7 +35,7 @@ export class LogReader implements LogModel {
 	loaded = false;
 	error: ApiError | null = null;
 	private busy = false;
-	private turn = 0; /* an answer to a question of before a jump is stale */
+	private turn = 0; /* counts jumps: an answer to a request that was sent before a jump is dropped */
 	private readonly abort = new AbortController();
 
 	constructor(
@@ -229,7 +229,10 @@ export class MergedReader implements LogModel {
 		return out;
 	}
 
-	/* Nothing says when a line of before was written. Laid out so that all nodes end together, the end at least is right. */
+	/*
+	 * Lines that were written before the page was opened have no time. They are ordered so that the last lines of
+	 * all nodes stand together.
+	 */
 	private alignEnds(): void {
 		const left = new Map<string, number>();
 		const key = (l: LogLine): string => `${l.stream} ${l.node}`;

@@ -73,7 +73,7 @@ function MachineCharts({ run, look }: { run: Run; look: Look }): JSX.Element {
 	const names = Object.keys(m?.metrics ?? {}).filter((n) => !own.has(n));
 	if (error) return <Empty>{error.message}</Empty>;
 	if (m && !names.length) return <Empty>The nodes have not told anything about their machines.</Empty>;
-	/* Machines know no steps. */
+	/* Samples of machines have no steps. */
 	const timed: Look = { ...look, axis: "time", zoom: look.axis === "time" ? look.zoom : null };
 	return (
 		<>

@@ -20,7 +20,7 @@ import { plainLine } from "../log/ansi";
 
 /* The service may send twenty objects a second; nobody reads faster than this. */
 const DRAW_MS = 200;
-/* Bytes of a log are not a change of the run: while one is read they are asked for. */
+/* The stream sends no object when only a log has grown: while the log tab is open the sizes are polled. */
 const SIZES_MS = 2000;
 
 interface Watched {
@@ -111,7 +111,9 @@ export function RunPage({ id, url, me }: { id: string; url: URL; me: Me | null }
 		);
 	}
 	const pick = (t: string): void => setQuery({ tab: t === "metrics" ? undefined : t, node: undefined, stream: undefined }, false);
-	/* What scrolls by itself gets the room: the parts above become small, so that its last line is on the screen. */
+	/*
+	 * Logs and events scroll by themselves: the parts above become small, so that the last line is on the screen.
+	 */
 	const tall = tab === "logs" || tab === "events";
 	return (
 		<main id="main" tabIndex={-1} class={tall ? "page run tall" : "page run"}>
@@ -154,7 +156,7 @@ function Head({ run, w, me }: { run: Run; w: Watched; me: Me | null }): JSX.Elem
 	const over = isOver(run.state);
 	const clock = useNow(true);
 	const now = w.link.kind === "lost" ? w.receivedAt : clock;
-	/* Of a run that did not get to its end: how far it came. */
+	/* A run that succeeded needs no progress bar. */
 	const p = run.state === "succeeded" ? null : progress(run);
 	const deadline = run.deadline_ms && !over ? run.deadline_ms - (now - w.receivedAt) : null;
 	return (

@@ -17,7 +17,7 @@ const ICONS: Record<string, string> = {
 /* A phase of a millisecond beside one of an hour must still be seen. */
 const LEAST_SHARE = 0.012;
 
-/* `live`: news would come; a clock that runs on without them tells stories. */
+/* `live`: the connection is up. Without it the clock stands still, because the phase may have changed meanwhile. */
 export function Timeline({ run, receivedAt, live: linked }: { run: Run; receivedAt: number; live: boolean }): JSX.Element | null {
 	const live = linked && !isOver(run.state);
 	const now = useNow(live, 500);

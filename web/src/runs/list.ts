@@ -74,7 +74,10 @@ export class RunsList {
 		return this.loading;
 	}
 
-	/* For a search: until there are no more, or nobody wants them. Nothing is older than nothing. */
+	/*
+	 * For a search: load pages until there are no more, or until nobody wants them. Without a first page there is
+	 * none to follow.
+	 */
 	async all(wanted: () => boolean): Promise<void> {
 		while (wanted() && this.runs.length && !this.full && !this.gone && !this.error) await this.older();
 	}
@@ -89,7 +92,7 @@ export class RunsList {
 		if (!this.refreshTimer) this.refreshTimer = window.setTimeout(() => void this.refresh(), REFRESH_MS);
 	}
 
-	/* After a connection was lost anything may have happened. */
+	/* After a lost connection events may be missing: ask again for every run that was not over. */
 	refreshSoon(): void {
 		for (const r of this.runs) if (!isOver(r.state) && this.dirty.size < MOST_SINGLES) this.dirty.add(r.id);
 		if (!this.refreshTimer) this.refreshTimer = window.setTimeout(() => void this.refresh(), REFRESH_MS);

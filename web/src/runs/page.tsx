@@ -162,7 +162,7 @@ export function RunsPage(): JSX.Element {
 interface TableProps {
 	runs: Run[];
 	list: RunsList;
-	live: boolean; /* without news the clock stands still, too */
+	live: boolean; /* without a connection the clock stands still */
 	chosen: ReadonlySet<string>;
 	choose: (id: string, on: boolean) => void;
 }
@@ -182,7 +182,7 @@ function Table({ runs, list, live, chosen, choose }: TableProps): JSX.Element {
 	const [box, size] = useSize<HTMLDivElement>();
 	const [top, setTop] = useState(0);
 	const rowHeight = usePhone() ? CARD : ROW;
-	const focus = useRef(-1); /* the row that is to have it */
+	const focus = useRef(-1); /* the row that is to get the focus, -1: none */
 	const now = useNow(live && runs.length > 0);
 	const { from, to } = slice(top, size.height || 800, rowHeight, runs.length);
 
@@ -190,7 +190,7 @@ function Table({ runs, list, live, chosen, choose }: TableProps): JSX.Element {
 		if (to > runs.length - NEAR_END) void list.older();
 	}, [to, runs.length]);
 
-	/* At once if the row is drawn, else when it is. */
+	/* Focuses the row now if it is drawn, else after the draw that brings it. */
 	const takeFocus = (): void => {
 		const link = box.current?.querySelector<HTMLElement>(`[data-row="${focus.current}"] a`);
 		if (!link) return;
