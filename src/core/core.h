@@ -68,12 +68,15 @@ struct core_node {
 	bool settled;	/* its output is stored, or it has none to give */
 	bool there;	/* satisfies its role's ready_when */
 	bool preparing; /* asked to, and not ready since; lives as long as its connection */
+	bool no_room; /* the master's disk is full, so its output waits; lives as long as the master */
 	struct exit_info exit;
 	int64_t since_ms;    /* of the state */
 	int64_t serve_by_ms; /* its port must answer by then; 0 = none */
 	int64_t lost_at_ms;  /* it is given up then; 0 = not silent */
 	int64_t look_at_ms;  /* when to observe the resource of a silent node; 0 = not */
-	char address[48];    /* from the plan, or from the node's hello */
+	/* what it has not handed over is given up then; 0 = never; lives as long as the master */
+	int64_t give_up_ms;
+	char address[48]; /* from the plan, or from the node's hello */
 	bool dirty;
 };
 
@@ -145,8 +148,10 @@ enum event_kind {
 	EV_NODE_EXITED,	  /* index, attempt, exit */
 	EV_NODE_DRAINED,  /* index: its output is stored, its files collected */
 	EV_NODE_DROPPED,  /* index: connection lost */
+	EV_NODE_NO_ROOM,  /* index: its output was refused, the master's disk is full */
+	EV_NODE_ROOM,	  /* index: its output is taken again */
 };
-#define EVENT_KINDS (EV_NODE_DROPPED + 1)
+#define EVENT_KINDS (EV_NODE_ROOM + 1)
 
 struct event {
 	enum event_kind kind;
@@ -167,7 +172,7 @@ enum effect_kind {
 	FX_DESTROY, /* resource */
 	FX_PREPARE, /* node: pull inputs, check command and port */
 	FX_START,   /* node, attempt */
-	FX_STOP,    /* node; hurry: kill at once */
+	FX_STOP, /* node: end the job (hurry: kill at once), or if it has ended the copying of its files */
 	FX_RELEASE, /* node: nothing more to do, leave */
 	FX_ENDED,   /* run */
 };

@@ -8,6 +8,7 @@
 #define LOOK_FIRST_MS 100   /* a silent node's resource is looked at after this ... */
 #define LOOK_AGAIN_MS 2000  /* ... and then this often */
 #define KILL_SLACK_MS 15000 /* beyond the grace time, for SIGKILL to do its work */
+#define HURRY_MS 1000	    /* after "--now", for what a killed job printed to be stored */
 
 struct step {
 	struct core_run *r;
@@ -41,6 +42,7 @@ void run_deadline(struct step *s);
 void node_event(struct step *s, const struct event *ev);
 void node_stop(struct step *s, int rank);
 void node_settle(struct step *s, int rank);
+void node_give_up(struct step *s, int rank);
 void node_lose(struct step *s, int rank, const char *why);
 void node_start(struct step *s, int rank);
 void node_silent(struct step *s, int rank);

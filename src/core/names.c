@@ -45,6 +45,8 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EV_NODE_EXITED] = "exited",
 	[EV_NODE_DRAINED] = "drained",
 	[EV_NODE_DROPPED] = "dropped",
+	[EV_NODE_NO_ROOM] = "no_room",
+	[EV_NODE_ROOM] = "room",
 };
 static const char *const effect_names[EFFECT_KINDS] = {
 	[FX_CREATE] = "create",	  [FX_FIND] = "find",	    [FX_OBSERVE] = "observe",

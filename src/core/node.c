@@ -35,6 +35,23 @@ void node_settle(struct step *s, int rank)
 	touch_node(s, rank);
 }
 
+/* Its job has ended.  After a cancel, is it worth waiting for what it has not handed over yet? */
+void node_give_up(struct step *s, int rank)
+{
+	const struct core_run *r = s->r;
+	struct core_node *n = &r->nodes[rank];
+
+	if (n->settled || n->state != NODE_EXITED || !r->cancel_asked)
+		return;
+	if (n->no_room) {
+		node_settle(s, rank);
+		run_check_collected(s);
+	} else if (r->hurry) {
+		n->give_up_ms = s->now + HURRY_MS;
+		want_tick(s, n->give_up_ms);
+	}
+}
+
 void node_lose(struct step *s, int rank, const char *why)
 {
 	struct core_node *n = &s->r->nodes[rank];
@@ -170,8 +187,10 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 	n->exit = *e;
 	n->serve_by_ms = 0;
 	set_node(s, rank, NODE_EXITED);
-	if (run_stopping(r))
+	if (run_stopping(r)) {
+		node_give_up(s, rank);
 		return;
+	}
 
 	bool ok = e->code == 0 && e->signal == 0 && e->kind == ERR_NONE;
 	if (!ok) {
@@ -288,6 +307,18 @@ void node_awaited(struct step *s, int rank)
 	want_tick(s, n->look_at_ms);
 }
 
+/* Output that finds no room waits, and its job with it, until there is room or somebody cancels. */
+static void set_room(struct step *s, int rank, bool room)
+{
+	struct core_node *n = &s->r->nodes[rank];
+
+	if (n->no_room == !room)
+		return;
+	n->no_room = !room;
+	touch_node(s, rank);
+	node_give_up(s, rank);
+}
+
 void node_event(struct step *s, const struct event *ev)
 {
 	struct core_node *n = &s->r->nodes[ev->index];
@@ -327,6 +358,10 @@ void node_event(struct step *s, const struct event *ev)
 		n->connected = false;
 		node_silent(s, ev->index);
 		return;
+	case EV_NODE_NO_ROOM:
+	case EV_NODE_ROOM:
+		set_room(s, ev->index, ev->kind == EV_NODE_ROOM);
+		return;
 	}
 }
 
@@ -343,6 +378,10 @@ void node_tick(struct step *s, int rank)
 				"%s: port %d did not answer within %s (timeouts.serve)",
 				name_of(r, rank), role_of(r, rank)->port, span);
 	}
+	if (n->give_up_ms && s->now >= n->give_up_ms && !n->settled) {
+		node_settle(s, rank);
+		run_check_collected(s);
+	}
 	if (!n->connected && expected(r, rank)) {
 		if (n->lost_at_ms && s->now >= n->lost_at_ms) {
 			clock_format_span(r->plan->job->timeouts.lease_ms, span);
@@ -356,6 +395,8 @@ void node_tick(struct step *s, int rank)
 		}
 	}
 	want_tick(s, n->serve_by_ms);
+	if (!n->settled)
+		want_tick(s, n->give_up_ms);
 	if (!n->connected && expected(r, rank)) {
 		want_tick(s, n->look_at_ms);
 		want_tick(s, n->lost_at_ms);
@@ -368,6 +409,7 @@ void node_resume(struct step *s, int rank)
 
 	n->connected = false;
 	want_tick(s, n->serve_by_ms);
+	node_give_up(s, rank);
 	/* One that never said a word has its phase's deadline, not the lease. */
 	if (n->state != NODE_LAUNCHING)
 		node_silent(s, rank);

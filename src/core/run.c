@@ -69,20 +69,27 @@ void run_open_gates(struct step *s)
 	}
 }
 
+static void set_cause(struct core_run *r, enum err_kind kind, int node, const char *text)
+{
+	r->cause.kind = kind;
+	r->cause.node = node;
+	snprintf(r->cause.text, sizeof(r->cause.text), "%s", text);
+}
+
 void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int node, const char *fmt,
 		     ...)
 {
 	struct core_run *r = s->r;
+	char text[sizeof(r->cause.text)];
 	va_list ap;
 
 	if (run_stopping(r))
 		return;
-	r->verdict = v;
-	r->cause.kind = kind;
-	r->cause.node = node;
 	va_start(ap, fmt);
-	vsnprintf(r->cause.text, sizeof(r->cause.text), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	r->verdict = v;
+	set_cause(r, kind, node, text);
 
 	phase_until(s, RUN_COLLECTING, limits(s)->grace_ms + KILL_SLACK_MS + limits(s)->collect_ms);
 	for (int i = 0; i < r->plan->crew.n; i++)
@@ -124,6 +131,45 @@ void run_check_clean(struct step *s)
 	emit(s, FX_ENDED, 0);
 }
 
+/*
+ * A cancel while the job runs ends the job, and what it leaves is collected as after any other
+ * end.  A cancel while `collecting` ends that too.  What is stored stays; the rest is given up:
+ *
+ * - cancel: agents stop copying files, and have the grace time to hand over what the job printed.
+ * - "now": nodes whose job has ended are done at once; the others HURRY_MS after their job was
+ *   killed (node.c).
+ *
+ * A job that succeeded but whose output was given up has not succeeded: the verdict becomes
+ * `cancelled`.  One that failed has failed.
+ */
+static void cancel_collecting(struct step *s, const struct event *ev)
+{
+	struct core_run *r = s->r;
+	bool some_run = false;
+
+	if (r->verdict == VERDICT_SUCCEEDED) {
+		r->verdict = VERDICT_CANCELLED;
+		set_cause(r, ERR_CANCELLED, -1, ev->text[0] ? ev->text : "cancelled");
+	}
+	for (int i = 0; i < r->plan->crew.n; i++) {
+		const struct core_node *n = &r->nodes[i];
+
+		if (n->settled)
+			continue;
+		some_run |= n->state != NODE_EXITED;
+		if (n->connected)
+			emit(s, FX_STOP, i);
+		if (n->state == NODE_EXITED && (r->hurry || n->no_room))
+			node_settle(s, i);
+	}
+	int64_t until =
+		s->now + (r->hurry ? 0 : limits(s)->grace_ms) + (some_run ? KILL_SLACK_MS : 0);
+	if (until < r->deadline_ms)
+		r->deadline_ms = until;
+	want_tick(s, r->deadline_ms);
+	run_check_collected(s);
+}
+
 void run_cancel(struct step *s, const struct event *ev)
 {
 	struct core_run *r = s->r;
@@ -132,7 +178,6 @@ void run_cancel(struct step *s, const struct event *ev)
 		return;
 	if (!r->phase_at_ms[RUN_ACCEPTED]) /* ended before it was begun: its time counts from now */
 		r->phase_at_ms[RUN_ACCEPTED] = s->now;
-	bool hurry_now = ev->hurry && !r->hurry;
 	r->hurry |= ev->hurry;
 	r->cancel_asked = true;
 	touch_run(s);
@@ -141,11 +186,8 @@ void run_cancel(struct step *s, const struct event *ev)
 				ev->text[0] ? ev->text : "cancelled");
 		return;
 	}
-	if (r->phase != RUN_COLLECTING || !hurry_now)
-		return;
-	for (int i = 0; i < r->plan->crew.n; i++)
-		if (r->nodes[i].stop_sent && !r->nodes[i].settled && r->nodes[i].connected)
-			emit(s, FX_STOP, i);
+	if (r->phase == RUN_COLLECTING)
+		cancel_collecting(s, ev);
 }
 
 static const char *name_of(const struct core_run *r, int rank)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define GIVE_UP_MS (200 * 1000) /* grace, SIGKILL, and a master that is down for a while */
+
 void broken(struct world *w, const char *fmt, ...)
 {
 	char what[160];
@@ -76,6 +78,15 @@ static void check_disk(struct world *w)
 			       w->plan.resources[i].name);
 }
 
+/* I14: a cancel while collecting ends it long before timeouts.collect would. */
+static void check_cancel(struct world *w)
+{
+	if (w->gave_up_at && w->master_up && w->memory->phase == RUN_COLLECTING &&
+	    w->now - w->gave_up_at > GIVE_UP_MS)
+		broken(w, "I14: still collecting %lld ms after a cancel",
+		       (long long)(w->now - w->gave_up_at));
+}
+
 /* I2 and I10: whatever exists is in the ledger, and there is one of each. */
 void check_always(struct world *w)
 {
@@ -91,6 +102,7 @@ void check_always(struct world *w)
 			       w->plan.resources[i].name, w->machines[i].token, row->attempt);
 	}
 	check_disk(w);
+	check_cancel(w);
 	if (w->memory && w->memory->phase == RUN_RUNNING && w->memory->verdict != VERDICT_NONE)
 		broken(w, "I5: running with a verdict");
 }
@@ -113,6 +125,9 @@ void check_end(struct world *w)
 					      [VERDICT_CANCELLED] = RUN_CANCELLED};
 	if (w->disk->verdict == VERDICT_NONE || w->disk->phase != want[w->disk->verdict])
 		broken(w, "I5: verdict %s ended as %s", verdict_name(w->disk->verdict),
+		       run_phase_name(w->disk->phase));
+	if (w->gave_up_success && w->disk->verdict != VERDICT_CANCELLED)
+		broken(w, "I15: its output was given up, and it ended as %s",
 		       run_phase_name(w->disk->phase));
 	for (int i = 0; i < w->plan.nresources; i++) {
 		if (w->machines[i].exists)

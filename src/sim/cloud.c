@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CLAIM_LOST 500 /* per mille of those that a reboot finds */
+#define LONG_COPY_MS (10 * 60 * 1000) /* more than timeouts.collect */
+#define CLAIM_LOST 500		      /* per mille of those that a reboot finds */
 
 static int resource_of(const struct world *w, int rank)
 {
@@ -215,6 +216,28 @@ void drop_connections(struct world *w)
 		cut(w, i, false);
 }
 
+/* An agent that came back begins again to copy what there is. */
+static void copy_files(struct world *w, int rank)
+{
+	struct machine *mc = &w->machines[resource_of(w, rank)];
+
+	queue_add(&w->queue,
+		  &(struct happening){
+			  .at = w->now + (chance(w, w->f.long_copy) ? LONG_COPY_MS : delay(w, 50)),
+			  .kind = AT_COPIED,
+			  .index = rank,
+			  .epoch = mc->conn});
+}
+
+static void copied(struct world *w, int rank)
+{
+	struct machine *mc = &w->machines[resource_of(w, rank)];
+
+	if (mc->ended && !mc->copied)
+		node_say(w, rank, &(struct event){.kind = EV_NODE_DRAINED});
+	mc->copied = mc->ended;
+}
+
 static void job_end(struct world *w, int rank, struct exit_info e)
 {
 	struct machine *mc = &w->machines[resource_of(w, rank)];
@@ -228,7 +251,7 @@ static void job_end(struct world *w, int rank, struct exit_info e)
 		return;
 	node_say(w, rank,
 		 &(struct event){.kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = e});
-	node_say(w, rank, &(struct event){.kind = EV_NODE_DRAINED});
+	copy_files(w, rank);
 }
 
 /* As the shim does it: the marker decides, and it survives the agent but not the machine. */
@@ -283,8 +306,10 @@ static void told(struct world *w, int rank, const struct effect *fx)
 		job_start(w, rank, fx->attempt);
 		return;
 	case FX_STOP:
-		if (!mc->running)
+		if (!mc->running) {
+			copied(w, rank); /* stops copying */
 			return;
+		}
 		mc->stop_asked = true;
 		queue_add(&w->queue,
 			  &(struct happening){.at = w->now + delay(w, fx->hurry ? 10 : 2000),
@@ -343,7 +368,8 @@ static void dial(struct world *w, int index)
 		node_say(w, rank,
 			 &(struct event){
 				 .kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = mc->exit});
-		node_say(w, rank, &(struct event){.kind = EV_NODE_DRAINED});
+		mc->copied = false;
+		copy_files(w, rank);
 	}
 	if (chance(w, w->f.conn_cut))
 		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 3000),
@@ -397,7 +423,7 @@ static void reboot(struct world *w, int index)
 void machine_happens(struct world *w, const struct happening *h)
 {
 	bool by_rank = h->kind == AT_TOLD || h->kind == AT_PREPARED || h->kind == AT_JOB_SERVES ||
-		       h->kind == AT_JOB_EXITS;
+		       h->kind == AT_JOB_EXITS || h->kind == AT_COPIED;
 	int index = by_rank ? resource_of(w, h->index) : h->index;
 	struct machine *mc = &w->machines[index];
 
@@ -435,6 +461,10 @@ void machine_happens(struct world *w, const struct happening *h)
 			mc->stop_asked
 				? (struct exit_info){.code = -1, .signal = 15}
 				: (struct exit_info){.code = chance(w, w->f.job_fails) ? 3 : 0});
+		return;
+	case AT_COPIED:
+		if (h->epoch == mc->conn)
+			copied(w, h->index);
 		return;
 	case AT_AGENT_DIES:
 		if (h->epoch != mc->agent || !mc->agent_up)

@@ -29,8 +29,10 @@ static void copy_rows(struct core_run *to, const struct core_run *from)
 /* What no row keeps is gone with the master. */
 static void forget(struct core_run *r)
 {
-	for (int i = 0; i < r->plan->crew.n; i++)
-		r->nodes[i].connected = r->nodes[i].preparing = false;
+	for (int i = 0; i < r->plan->crew.n; i++) {
+		r->nodes[i].connected = r->nodes[i].preparing = r->nodes[i].no_room = false;
+		r->nodes[i].give_up_ms = 0;
+	}
 	for (int i = 0; i < r->plan->nresources; i++) {
 		r->resources[i].asked = false;
 		r->resources[i].ask_no = 0;
@@ -160,4 +162,16 @@ void master_tick(struct world *w)
 {
 	w->tick_at = 0;
 	master_event(w, &(struct event){.kind = EV_TICK});
+}
+
+void master_cancel(struct world *w, bool hurry)
+{
+	bool collecting = w->master_up && w->memory->phase == RUN_COLLECTING;
+	bool success = collecting && w->memory->verdict == VERDICT_SUCCEEDED;
+
+	master_event(w, &(struct event){.kind = EV_CANCEL, .hurry = hurry, .text = "cancelled"});
+	if (!collecting || !w->disk->cancel_asked)
+		return; /* the master died before the commit */
+	w->gave_up_at = w->now;
+	w->gave_up_success |= success;
 }

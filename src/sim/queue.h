@@ -16,6 +16,7 @@ enum happening_kind {
 	AT_PREPARED, /* an agent has done what a prepare asked for */
 	AT_JOB_SERVES,
 	AT_JOB_EXITS,
+	AT_COPIED, /* an agent has copied the files to keep */
 	AT_AGENT_DIES,
 	AT_MACHINE_DIES,
 	AT_REBOOT,

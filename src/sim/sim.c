@@ -150,8 +150,7 @@ static void happens(struct world *w, const struct happening *h)
 			master_tick(w);
 		return;
 	case AT_CANCEL:
-		master_event(w, &(struct event){
-					.kind = EV_CANCEL, .hurry = h->index, .text = "cancelled"});
+		master_cancel(w, h->index);
 		return;
 	case AT_MASTER_DIES:
 		if (w->master_up && !w->ended)
@@ -167,6 +166,7 @@ static void happens(struct world *w, const struct happening *h)
 	case AT_PREPARED:
 	case AT_JOB_SERVES:
 	case AT_JOB_EXITS:
+	case AT_COPIED:
 	case AT_AGENT_DIES:
 	case AT_MACHINE_DIES:
 	case AT_REBOOT:

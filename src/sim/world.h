@@ -14,7 +14,7 @@ struct arena;
 struct faults {
 	int refuse_capacity, refuse_hard, answer_lost, answer_twice, slow;
 	int never_boots, agent_dies, machine_dies, conn_cut, job_fails, job_hangs, unfit;
-	int destroy_held, destroy_unsure, master_dies, reboots;
+	int destroy_held, destroy_unsure, master_dies, reboots, long_copy;
 };
 
 /* A machine as it really is. */
@@ -31,7 +31,7 @@ struct machine {
 	int64_t alone_since;
 	/* The job's marker on the machine's disk. */
 	int attempt;
-	bool started, running, serving, ended, other_boot;
+	bool started, running, serving, ended, copied, other_boot;
 	struct exit_info exit;
 	bool stop_asked;
 };
@@ -60,6 +60,9 @@ struct world {
 	int64_t tick_at;
 	bool ended;
 	bool hung; /* some job never ends by itself */
+	/* A cancel that was taken while collecting: when, and of a run that had succeeded. */
+	int64_t gave_up_at;
+	bool gave_up_success;
 
 	struct sim_result *res;
 	uint64_t hash;
@@ -84,6 +87,7 @@ void master_event(struct world *w, const struct event *ev);
 void master_dies(struct world *w);
 void master_comes_up(struct world *w);
 void master_tick(struct world *w);
+void master_cancel(struct world *w, bool hurry);
 
 /* check.c */
 void check_create(struct world *w, int index, int token);

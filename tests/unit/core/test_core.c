@@ -368,6 +368,156 @@ static void cancel_stops_what_runs_and_a_second_one_hurries(void **state)
 	close_run(f);
 }
 
+static void all_exited(struct fixture *f)
+{
+	all_ready(f);
+	for (int i = 0; i < f->plan.crew.n; i++)
+		say(f, i, EV_NODE_STARTED);
+	for (int i = 0; i < f->plan.crew.n; i++)
+		exits(f, i, 0, 0);
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+}
+
+static void a_cancel_while_collecting_gives_the_nodes_the_grace_time(void **state)
+{
+	struct fixture *f = open_run(three_workers);
+
+	(void)state;
+	all_exited(f);
+	say(f, 0, EV_NODE_DRAINED);
+	give(f, (struct event){.kind = EV_CANCEL, .text = "by the user"});
+	assert_int_equal(f->r->verdict, VERDICT_CANCELLED);
+	assert_string_equal(f->r->cause.text, "by the user");
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+	assert_true(!has(f, FX_STOP, 0) && has(f, FX_STOP, 1) && has(f, FX_STOP, 2));
+	say(f, 1, EV_NODE_DRAINED);
+	f->now += f->job.timeouts.grace_ms;
+	give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	clean_up(f);
+	assert_int_equal(f->r->phase, RUN_CANCELLED);
+	close_run(f);
+}
+
+static void a_cancel_while_collecting_waits_for_jobs_that_still_run(void **state)
+{
+	struct fixture *f = open_run(pserver);
+
+	(void)state;
+	all_ready(f);
+	for (int i = 2; i < 4; i++)
+		say(f, i, EV_NODE_SERVING);
+	exits(f, 0, 0, 0);
+	exits(f, 1, 0, 0);
+	for (int i = 0; i < 2; i++)
+		say(f, i, EV_NODE_DRAINED);
+	give(f, (struct event){.kind = EV_CANCEL});
+	assert_true(has(f, FX_STOP, 2) && has(f, FX_STOP, 3));
+	f->now += f->job.timeouts.grace_ms;
+	give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_COLLECTING); /* SIGKILL needs its time */
+	for (int i = 2; i < 4; i++) {
+		exits(f, i, -1, SIGKILL);
+		say(f, i, EV_NODE_DRAINED);
+	}
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(f->r->verdict, VERDICT_CANCELLED);
+	close_run(f);
+}
+
+static void now_ends_collecting_at_once(void **state)
+{
+	struct fixture *f = open_run(three_workers);
+
+	(void)state;
+	all_exited(f);
+	give(f, (struct event){.kind = EV_CANCEL, .hurry = true});
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(f->r->verdict, VERDICT_CANCELLED);
+	assert_int_equal(f->r->node_count[NODE_RELEASED], 3);
+	close_run(f);
+}
+
+static void after_now_a_killed_job_has_a_second_to_hand_over_what_it_printed(void **state)
+{
+	struct fixture *f = open_run(three_workers);
+
+	(void)state;
+	all_ready(f);
+	for (int i = 0; i < 3; i++)
+		say(f, i, EV_NODE_STARTED);
+	give(f, (struct event){.kind = EV_CANCEL, .hurry = true});
+	for (int i = 0; i < 3; i++)
+		exits(f, i, -1, SIGKILL);
+	say(f, 0, EV_NODE_DRAINED);
+	f->now += 999;
+	give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+	f->now += 1;
+	give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(f->r->node_count[NODE_RELEASED], 3);
+	close_run(f);
+}
+
+static void a_failed_run_stays_failed_when_its_collecting_is_cancelled(void **state)
+{
+	struct fixture *f = open_run(three_workers);
+
+	(void)state;
+	all_ready(f);
+	for (int i = 0; i < 3; i++)
+		say(f, i, EV_NODE_STARTED);
+	for (int i = 0; i < 3; i++)
+		exits(f, i, 3, 0);
+	give(f, (struct event){.kind = EV_CANCEL, .hurry = true});
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_string_equal(f->r->cause.text, "worker-0 exited with code 3");
+	close_run(f);
+}
+
+static void output_without_room_waits_until_somebody_cancels(void **state)
+{
+	struct fixture *f = open_run(three_workers);
+
+	(void)state;
+	all_ready(f);
+	for (int i = 0; i < 3; i++)
+		say(f, i, EV_NODE_STARTED);
+	for (int i = 0; i < 3; i++)
+		say(f, i, EV_NODE_NO_ROOM);
+	say(f, 2, EV_NODE_ROOM);
+	say(f, 2, EV_NODE_ROOM);
+	assert_int_equal(f->fx.nodes.n, 0); /* said twice */
+	assert_int_equal(f->r->phase, RUN_RUNNING);
+	give(f, (struct event){.kind = EV_CANCEL});
+	exits(f, 0, -1, SIGTERM); /* what it printed cannot be stored: nobody waits for it */
+	exits(f, 1, -1, SIGTERM);
+	exits(f, 2, -1, SIGTERM);
+	assert_true(f->r->nodes[0].settled && f->r->nodes[1].settled);
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+	say(f, 2, EV_NODE_NO_ROOM);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(f->r->verdict, VERDICT_CANCELLED);
+	close_run(f);
+}
+
+static void a_cancel_gives_up_what_found_no_room(void **state)
+{
+	struct fixture *f = open_run(three_workers);
+
+	(void)state;
+	all_exited(f);
+	for (int i = 0; i < 3; i++)
+		say(f, i, EV_NODE_NO_ROOM);
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+	give(f, (struct event){.kind = EV_CANCEL});
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(f->r->verdict, VERDICT_CANCELLED);
+	close_run(f);
+}
+
 static void a_run_that_is_cancelled_before_it_begins_took_no_time(void **state)
 {
 	struct fixture *f = open_run(three_workers);
@@ -709,6 +859,13 @@ int main(void)
 		cmocka_unit_test(an_unknown_outcome_is_replayed_with_the_same_attempt),
 		cmocka_unit_test(a_stale_answer_changes_nothing),
 		cmocka_unit_test(cancel_stops_what_runs_and_a_second_one_hurries),
+		cmocka_unit_test(a_cancel_while_collecting_gives_the_nodes_the_grace_time),
+		cmocka_unit_test(a_cancel_while_collecting_waits_for_jobs_that_still_run),
+		cmocka_unit_test(now_ends_collecting_at_once),
+		cmocka_unit_test(after_now_a_killed_job_has_a_second_to_hand_over_what_it_printed),
+		cmocka_unit_test(a_failed_run_stays_failed_when_its_collecting_is_cancelled),
+		cmocka_unit_test(output_without_room_waits_until_somebody_cancels),
+		cmocka_unit_test(a_cancel_gives_up_what_found_no_room),
 		cmocka_unit_test(a_run_that_is_cancelled_before_it_begins_took_no_time),
 		cmocka_unit_test(a_cancel_while_a_create_is_out_waits_for_its_answer_and_deletes),
 		cmocka_unit_test(a_silent_node_is_looked_at_and_its_agent_started_again),

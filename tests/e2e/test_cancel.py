@@ -1,0 +1,40 @@
+"""A cancel ends a run in every phase, also while its output is collected."""
+import os
+import signal
+import time
+
+import pytest
+
+FILES = 20000  # copying them takes long enough to stop the agent meanwhile
+
+
+def collecting(regatta, grace):
+    """A job that succeeded, and whose agent never gets to the end of copying what it left."""
+    job = regatta.job('name = "slow"\nsource = "code"\n'
+                      f'command = ["sh", "-c", "echo done; seq {FILES} | xargs touch"]\n'
+                      f'[output]\nkeep = ["**"]\n[timeouts]\ngrace = "{grace}"\n')
+    (regatta.cwd / "code").mkdir()
+    (regatta.cwd / "code" / "readme").write_text("x")
+    run = regatta.submit(job)
+    regatta.wait(run, state="collecting")
+    for pid in regatta.pids("agent"):
+        os.kill(pid, signal.SIGSTOP)
+    assert regatta.status(run)["state"] == "collecting"
+    return run
+
+
+@pytest.mark.parametrize("how", [[], ["--now"]], ids=["kill", "kill --now"])
+def test_a_cancel_ends_collecting(regatta, how):
+    run = collecting(regatta, "2s")
+    asked = time.monotonic()
+    regatta("kill", *how, run)
+    ended = regatta.wait(run, 20)
+    assert time.monotonic() - asked < 15  # timeouts.collect is five minutes
+    assert ended["verdict"] == "cancelled" and ended["exit_code"] == 7
+    assert ended["cause"] == "cancelled by the user"
+
+
+def test_cleanup_ends_collecting(regatta):
+    run = collecting(regatta, "2s")
+    regatta("cleanup", run, timeout=30)
+    assert not (regatta.home / "runs" / run).exists()
