@@ -13,6 +13,7 @@
 #include "fmt/jsonw.h"
 #include "master/internal.h"
 #include "master/streams.h"
+#include "master/upkeep/space.h"
 #include "metrics/stats.h"
 #include "spec/job.h"
 #include "store/logfile.h"
@@ -374,6 +375,7 @@ void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
 	else
 		jsonw_null(&w);
 	jsonw_kbool(&w, "cancel_asked", r->cancel_asked);
+	jsonw_kbool(&w, "disk_full", space_missed_by(lr->m->space, lr));
 	counts_to_json(lr, &w);
 	progress_of(lr, &step, &total);
 	progress_to_json(&w, step, total);

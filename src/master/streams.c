@@ -176,14 +176,20 @@ static int note_order(struct live_run *lr, int rank, enum stream s, struct err *
 			      sizes, err);
 }
 
-int streams_data(struct live_run *lr, int rank, enum stream s, struct str payload, struct err *err)
+/* The core hears of it once: a cancelled run does not wait for what cannot be stored. */
+static void note_room(struct live_run *lr, int rank, bool room)
+{
+	if (lr->core->nodes[rank].no_room == room)
+		run_event(lr, &(struct event){.kind = room ? EV_NODE_ROOM : EV_NODE_NO_ROOM,
+					      .index = rank});
+}
+
+/* ERR_CAPACITY, ERR_QUOTA: there is no room now. */
+static int append(struct live_run *lr, int rank, enum stream s, uint64_t offset, struct str bytes,
+		  struct err *err)
 {
 	struct live_stream *st = &lr->nodes[rank].streams[s];
-	uint64_t offset;
-	struct str bytes;
 
-	if (!data_payload(payload, &offset, &bytes))
-		return err_set(err, ERR_PROTOCOL, "a data frame without an offset");
 	if (!st->file && open_one(lr, rank, s, err) < 0)
 		return -1;
 	if (store_disk_tight(lr->m->store))
@@ -194,6 +200,23 @@ int streams_data(struct live_run *lr, int rank, enum stream s, struct str payloa
 	    logfile_append(st->file, offset, bytes, err) < 0)
 		return -1;
 	lr->m->log_bytes += logfile_size(st->file) - before;
+	return 0;
+}
+
+int streams_data(struct live_run *lr, int rank, enum stream s, struct str payload, struct err *err)
+{
+	struct live_stream *st = &lr->nodes[rank].streams[s];
+	uint64_t offset;
+	struct str bytes;
+
+	if (!data_payload(payload, &offset, &bytes))
+		return err_set(err, ERR_PROTOCOL, "a data frame without an offset");
+	if (append(lr, rank, s, offset, bytes, err) < 0) {
+		if (err->kind == ERR_CAPACITY || err->kind == ERR_QUOTA)
+			note_room(lr, rank, false);
+		return -1;
+	}
+	note_room(lr, rank, true);
 	if (logfile_size(st->file) > st->acked)
 		sync_start(lr, rank, s);
 	else

@@ -191,6 +191,11 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 	add_headline(run, st, out);
 	if (doc_bool(run, "cancel_asked", false) && !run_ended(run))
 		buf_addz(out, "cancel  asked for\n");
+	if (doc_bool(run, "disk_full", false))
+		buf_addz(
+			out,
+			"disk    full where the master keeps its files: output waits until there is "
+			"room, or end the run with 'regatta kill'\n");
 	add_cause(run, out);
 	add_waiting(run, out);
 	if (counts.n)

@@ -62,3 +62,18 @@ int space_for_run(const struct space *s, struct err *err)
 		       "the disk of '%s' is full: free at least %d MB for new runs", s->m->home,
 		       (BALLAST_BYTES + BALLAST_MARGIN) >> 20);
 }
+
+bool space_is_full(const struct space *s)
+{
+	return s->full;
+}
+
+bool space_missed_by(const struct space *s, const struct live_run *lr)
+{
+	if (lr->ended)
+		return false;
+	for (int i = 0; i < lr->plan.crew.n; i++)
+		if (lr->core->nodes[i].no_room)
+			return true;
+	return s->full;
+}

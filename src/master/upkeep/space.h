@@ -5,7 +5,10 @@
  * The database helps itself from the ballast (store.h).  The other files that teardown writes,
  * those of agents and the records of a run, get a part of it while a run is being taken down.
  */
+#include <stdbool.h>
+
 struct err;
+struct live_run;
 struct master;
 struct space;
 
@@ -15,3 +18,7 @@ struct space *space_free(struct space *s); /* NULL is allowed */
 void space_check(struct space *s);
 /* ERR_CAPACITY: there is no room for a new run. */
 int space_for_run(const struct space *s, struct err *err);
+/* As the last check found it. */
+bool space_is_full(const struct space *s);
+/* A run that waits for room, or soon will. */
+bool space_missed_by(const struct space *s, const struct live_run *lr);

@@ -13,6 +13,7 @@
 #include "driver/driver.h"
 #include "link/layout.h"
 #include "master/internal.h"
+#include "master/upkeep/space.h"
 #include "sys/worker.h"
 
 #define TRASH_RUNS 5000 /* more ended runs than this do not wait for a quiet moment */
@@ -86,7 +87,8 @@ void trash_run_ended(struct trash *t)
 
 void trash_sweep(struct trash *t, bool idle)
 {
-	bool due = t->wanted || t->runs >= TRASH_RUNS || (idle && t->runs);
+	bool due = t->wanted || t->runs >= TRASH_RUNS ||
+		   ((idle || space_is_full(t->m->space)) && t->runs);
 
 	if (!t->m->workers || t->busy || !due)
 		return;

@@ -13,6 +13,7 @@
 #include "master/internal.h"
 #include "master/runs.h"
 #include "master/streams.h"
+#include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
 #include "sys/loop.h"
 #include "sys/worker.h"
@@ -68,6 +69,8 @@ static struct live_run *make_run(struct master *m, const char *id, const char *s
 	lr->plan.crew.members = members;
 	lr->plan.crew.n = 2;
 	lr->nodes = xcalloc(2, sizeof(*lr->nodes));
+	lr->core = xcalloc(1, sizeof(*lr->core));
+	lr->core->nodes = xcalloc(2, sizeof(*lr->core->nodes));
 	lr->series = map_new();
 	list_init(&lr->in_round);
 	lr->dir = xasprintf("%s/runs/%s", m->home, id);
@@ -97,6 +100,7 @@ static int make(void **state)
 	r->m.runs = map_new();
 	list_init(&r->m.rounds);
 	r->m.loop = loop_new();
+	r->m.space = space_new(&r->m);
 	r->m.trash = trash_new(&r->m);
 	if (store_open(r->home, &r->m.store, &err) < 0)
 		return -1;
@@ -112,6 +116,7 @@ static int drop(void **state)
 
 	r->m.workers = workers_free(r->m.workers);
 	trash_free(r->m.trash);
+	space_free(r->m.space);
 	live_run_free(r->lr);
 	map_free(r->m.runs);
 	store_close(r->m.store);
