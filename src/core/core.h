@@ -87,7 +87,9 @@ struct core_resource {
 	bool asked;  /* an effect is out and not answered */
 	int ask_no; /* of that effect: an answer to an older one is stale; lives as long as the master */
 	bool unsure; /* the outcome of a create is unknown */
-	int64_t sure_at_ms; /* until then a create of before may still be acted on; lives as long as the master */
+	/* until then a create sent earlier may still be acted on; lives as long as the master */
+	int64_t sure_at_ms;
+	int64_t asked_at_ms; /* when the effect that is out was asked for; the same */
 	int64_t since_ms;
 	int64_t retry_at_ms; /* 0 = not waiting */
 	enum err_kind why_kind;

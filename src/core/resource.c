@@ -40,9 +40,19 @@ static void ask(struct step *s, enum effect_kind kind, int index)
 		return;
 	res->asked = true;
 	res->ask_no++;
+	res->asked_at_ms = s->now;
 	res->retry_at_ms = 0;
 	touch_res(s, index);
 	emit(s, kind, index);
+}
+
+/*
+ * "It is not there" proves something only if it was asked when no create that was sent earlier
+ * could still arrive.  When the answer came does not matter: it may have been slow.
+ */
+static bool asked_late_enough(const struct core_resource *res)
+{
+	return res->asked_at_ms >= res->sure_at_ms;
 }
 
 void res_create(struct step *s, int index)
@@ -169,7 +179,7 @@ static void refused(struct step *s, int index, const struct event *ev)
 	struct core_resource *res = &r->resources[index];
 	const struct plan_resource *pr = &r->plan->resources[index];
 
-	if (res->state == RES_SENT && s->now < res->sure_at_ms) {
+	if (res->state == RES_SENT && !asked_late_enough(res)) {
 		retry_later(s, index, ev->err_kind, ev->text); /* the earlier call may still win */
 		return;
 	}
@@ -216,7 +226,7 @@ static void absent(struct step *s, int index)
 	int node = r->plan->resources[index].node;
 
 	if (res->state == RES_SENT && r->phase == RUN_CLEANING) {
-		if (s->now < res->sure_at_ms)
+		if (!asked_late_enough(res))
 			retry_later(s, index, ERR_UNAVAILABLE,
 				    "not there yet, but it may still come");
 		else
@@ -226,6 +236,15 @@ static void absent(struct step *s, int index)
 		node_lose(s, node, "its machine is gone");
 		run_check_collected(s);
 	}
+}
+
+/* A create that was sent before the master's restart may still make it again. */
+static void destroyed(struct step *s, int index)
+{
+	if (!asked_late_enough(&s->r->resources[index]))
+		retry_later(s, index, ERR_UNAVAILABLE, "deleted, but it may still come again");
+	else
+		gone(s, index);
 }
 
 void res_event(struct step *s, const struct event *ev)
@@ -264,7 +283,7 @@ void res_event(struct step *s, const struct event *ev)
 		break;
 	case EV_RES_DESTROYED:
 		if (res->state == RES_DELETING)
-			gone(s, index);
+			destroyed(s, index);
 		return;
 	case EV_RES_HELD:
 		if (res->state == RES_DELETING)
@@ -323,8 +342,11 @@ void res_resume(struct step *s, int index)
 	struct core_resource *res = &s->r->resources[index];
 
 	res->asked = false;
+	/* The master that asked is dead, its call perhaps not. */
 	if (res->state == RES_SENT)
-		mark_unsure(s, index); /* the master that asked is dead, its call perhaps not */
+		mark_unsure(s, index);
+	else if (res->state == RES_LIVE || res->state == RES_DELETING)
+		res->sure_at_ms = s->now + s->r->plan->resources[index].late_ms;
 	if (res->state == RES_LIVE)
 		return; /* its node is looked at by node_tick */
 	if (res->retry_at_ms)

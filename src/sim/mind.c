@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 
+#define SLOW_CALL_MS 900
+
 /* What a commit writes: the rows, not the counters. */
 static void copy_rows(struct core_run *to, const struct core_run *from)
 {
@@ -36,7 +38,7 @@ static void forget(struct core_run *r)
 	for (int i = 0; i < r->plan->nresources; i++) {
 		r->resources[i].asked = false;
 		r->resources[i].ask_no = 0;
-		r->resources[i].sure_at_ms = 0;
+		r->resources[i].sure_at_ms = r->resources[i].asked_at_ms = 0;
 	}
 }
 
@@ -81,6 +83,12 @@ static void rearm(struct world *w)
 	queue_add(&w->queue, &(struct happening){.at = at, .kind = AT_TICK, .epoch = w->master});
 }
 
+/* Always less than LATE_MS, so that the core knows when a call can no longer arrive. */
+static int64_t call_delay(struct world *w)
+{
+	return w->slow_calls ? 1 + (int64_t)rng_below(&w->rng, SLOW_CALL_MS) : delay(w, 20);
+}
+
 void master_event(struct world *w, const struct event *ev)
 {
 	struct effects fx = {0};
@@ -105,7 +113,7 @@ void master_event(struct world *w, const struct event *ev)
 		if (e->kind == FX_ENDED)
 			w->ended = true;
 		else if (e->kind <= FX_DESTROY)
-			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 20),
+			queue_add(&w->queue, &(struct happening){.at = w->now + call_delay(w),
 								 .kind = AT_EFFECT,
 								 .fx = *e,
 								 .epoch = w->master});
@@ -126,8 +134,10 @@ void master_dies(struct world *w)
 	w->memory = core_run_free(w->memory);
 	drop_connections(w);
 	trace(w, "master dies", 0, 0, 0);
+	/* It may be back before what it asked for last has reached the world. */
+	int64_t usual_ms = rng_below(&w->rng, 2) ? 1500 : 100;
 	queue_add(&w->queue,
-		  &(struct happening){.at = w->now + delay(w, 1500), .kind = AT_MASTER_UP});
+		  &(struct happening){.at = w->now + delay(w, usual_ms), .kind = AT_MASTER_UP});
 }
 
 void master_comes_up(struct world *w)

@@ -188,9 +188,13 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 	draw_faults(w);
 	w->machines = arena_array(w->arena, struct machine, (size_t)w->plan.nresources);
 	w->execs = arena_alloc(w->arena, sizeof(*w->execs) * (size_t)w->plan.crew.n);
-	for (uint64_t i = rng_below(&w->rng, 3); i > 0 && w->f.master_dies; i--)
-		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 60000),
+	w->slow_calls = rng_below(&w->rng, 3) == 0;
+	/* Some at any time, some while the first creates are under way. */
+	for (uint64_t i = rng_below(&w->rng, 3); i > 0 && w->f.master_dies; i--) {
+		uint64_t within = rng_below(&w->rng, 2) ? 60000 : 1000;
+		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, within),
 							 .kind = AT_MASTER_DIES});
+	}
 	if (rng_below(&w->rng, 5) == 0)
 		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 30000),
 							 .kind = AT_CANCEL,

@@ -59,6 +59,7 @@ struct world {
 	uint64_t master;
 	int64_t tick_at;
 	bool ended;
+	bool slow_calls;
 	bool hung; /* some job never ends by itself */
 	/* A cancel that was taken while collecting: when, and of a run that had succeeded. */
 	int64_t gave_up_at;

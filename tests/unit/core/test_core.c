@@ -789,6 +789,51 @@ static void a_restart_does_not_shorten_the_launch(void **state)
 	close_run(f);
 }
 
+/* A create of the master that died is slower than the next master's, and than its refusal. */
+static void a_refusal_is_no_proof_while_an_earlier_create_may_arrive(void **state)
+{
+	struct fixture *f = open_run(three_workers);
+
+	(void)state;
+	f->plan.resources[0].late_ms = 1000;
+	give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	core_run_restored(f->r);
+	give(f, (struct event){.kind = EV_RESUME});
+	assert_true(has(f, FX_CREATE, 0));
+	f->now += 5000; /* a late answer to what was asked early */
+	answer(f, 0, EV_RES_REFUSED, ERR_CAPACITY);
+	assert_int_equal(f->r->resources[0].state, RES_SENT);
+	f->now = f->r->resources[0].retry_at_ms;
+	give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->resources[0].attempt, 1); /* the same token */
+	answer(f, 0, EV_RES_REFUSED, ERR_CAPACITY);
+	assert_int_equal(f->r->resources[0].state, RES_INTENT);
+	close_run(f);
+}
+
+static void a_deleted_resource_is_gone_when_no_earlier_create_can_make_it_again(void **state)
+{
+	struct fixture *f = open_run(three_workers);
+
+	(void)state;
+	f->plan.resources[0].late_ms = 1000;
+	accept_and_create(f);
+	give(f, (struct event){.kind = EV_CANCEL});
+	core_run_restored(f->r);
+	give(f, (struct event){.kind = EV_RESUME});
+	assert_true(has(f, FX_DESTROY, 0));
+	answer(f, 0, EV_RES_DESTROYED, ERR_NONE);
+	answer(f, 1, EV_RES_DESTROYED, ERR_NONE);
+	assert_int_equal(f->r->resources[0].state, RES_DELETING);
+	assert_int_equal(f->r->resources[1].state, RES_GONE);
+	f->now += 1000;
+	give(f, (struct event){.kind = EV_TICK});
+	assert_true(has(f, FX_DESTROY, 0));
+	answer(f, 0, EV_RES_DESTROYED, ERR_NONE);
+	assert_int_equal(f->r->resources[0].state, RES_GONE);
+	close_run(f);
+}
+
 /* Looked for while it was silent; before the answer came it had given all that it had. */
 static void a_machine_that_goes_after_its_node_is_done_is_no_loss(void **state)
 {
@@ -883,6 +928,9 @@ int main(void)
 		cmocka_unit_test(a_success_whose_output_cannot_be_stored_is_a_failure),
 		cmocka_unit_test(a_restart_asks_again_for_everything_unanswered),
 		cmocka_unit_test(a_restart_does_not_shorten_the_launch),
+		cmocka_unit_test(a_refusal_is_no_proof_while_an_earlier_create_may_arrive),
+		cmocka_unit_test(
+			a_deleted_resource_is_gone_when_no_earlier_create_can_make_it_again),
 		cmocka_unit_test(a_machine_that_goes_after_its_node_is_done_is_no_loss),
 		cmocka_unit_test(a_step_touches_only_its_own_node),
 		cmocka_unit_test(names_go_both_ways),
