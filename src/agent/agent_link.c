@@ -59,7 +59,7 @@ void link_bye(struct agent *a, const char *reason)
 
 static void dial_later(struct agent *a)
 {
-	/* Between half and all of it, so that many agents do not come at once. */
+	/* Between half of the pause and all of it, so that many agents do not come at once. */
 	int64_t half = a->backoff_ms / 2;
 	int64_t wait = half + (int64_t)rng_below(&a->rng, (uint64_t)half + 1);
 
@@ -67,7 +67,8 @@ static void dial_later(struct agent *a)
 	a->backoff_ms = a->backoff_ms * 2 < BACKOFF_MAX_MS ? a->backoff_ms * 2 : BACKOFF_MAX_MS;
 }
 
-/* The environment of a master: ours, without the mark that means "belongs to this node". */
+/* The environment for a new master: that of the agent, without the mark by which the processes of this node
+ * are found and killed. */
 static const char **master_env(const char *home)
 {
 	size_t n = 0, kept = 0;
@@ -84,7 +85,7 @@ static const char **master_env(const char *home)
 	return env;
 }
 
-static void revive(struct agent *a)
+static void start_master(struct agent *a)
 {
 	const char *const argv[] = {"regatta", "master", "--background", NULL};
 	const char **env = master_env(a->cfg.home);
@@ -109,11 +110,12 @@ static void revive(struct agent *a)
 	free(env);
 }
 
-static void nobody_there(struct agent *a, enum err_kind why)
+static void dial_failed(struct agent *a, enum err_kind why)
 {
 	int64_t now = clock_boot_ms();
 
-	if (why != ERR_UNAVAILABLE) { /* somebody listens and is busy, or the fault is ours */
+	/* A master listens and is busy, or the fault is on this side: no reason to start another one. */
+	if (why != ERR_UNAVAILABLE) {
 		a->nobody_since_ms = 0;
 		dial_later(a);
 		return;
@@ -122,7 +124,7 @@ static void nobody_there(struct agent *a, enum err_kind why)
 		a->nobody_since_ms = now;
 	if (a->cfg.revive && !a->said_bye && now - a->nobody_since_ms >= REVIVE_AFTER_MS &&
 	    (!a->revived_ms || now - a->revived_ms >= REVIVE_EVERY_MS))
-		revive(a);
+		start_master(a);
 	dial_later(a);
 }
 
@@ -146,7 +148,7 @@ static void dial_now(void *ctx)
 
 	if (dial_unix(a->cfg.link_dir, a->cfg.link_name, DIAL_TIMEOUT_MS, &fd, &err) < 0) {
 		log_debug("dial: %s", err.msg);
-		nobody_there(a, err.kind);
+		dial_failed(a, err.kind);
 		return;
 	}
 	a->nobody_since_ms = 0;
@@ -292,7 +294,7 @@ static void on_bye(struct agent *a, const struct frame *f, struct arena *mem, st
 	struct message_bye m = {""};
 
 	(void)err;
-	/* Even one that cannot be read is a goodbye. */
+	/* A BYE whose payload cannot be read is a goodbye all the same. */
 	if (message_bye_get(f->payload, mem, &m, NULL) < 0)
 		m.reason = "";
 	log_info("the master says goodbye: %s", m.reason);
@@ -326,7 +328,7 @@ static void on_frame(void *ctx, const struct frame *f)
 		messages[f->type].take(a, f, mem, &err);
 	}
 	if (err.kind != ERR_NONE) {
-		log_error("the master sent what cannot be used: %s", err.msg);
+		log_error("the master sent a message that cannot be used: %s", err.msg);
 		link_bye(a, err.msg);
 	}
 	agent_wake(a);

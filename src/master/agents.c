@@ -1,9 +1,9 @@
 /*
- * The link's master end: who is at the other end, and its words turned into events.
+ * The master's end of the link: which node a connection belongs to, and its frames turned into
+ * events of the core.
  *
- * An agent is believed about its own node only: the run and node it named in its
- * hello, proven by the node's token.  A newer connection of the same node
- * replaces the older one.
+ * An agent is believed about its own node only: the run and node that it named in its hello and
+ * proved with the node's token.  A newer connection of the same node replaces the older one.
  *
  * Until its hello is accepted a peer is a stranger: it may send frames of MESSAGE_HELLO_MAX
  * bytes, has HELLO_MS, and shares with all other strangers a small number of connections; when
@@ -78,7 +78,7 @@ static void agent_free(struct agent_conn *ac)
 	free(ac);
 }
 
-/* Forget the connection; the node hears of it only if this was its current one. */
+/* Forget the connection; the core hears of it only if it was the current one of its node. */
 static void agent_lost(struct agent_conn *ac)
 {
 	struct live_run *lr = ac->lr;
@@ -87,7 +87,7 @@ static void agent_lost(struct agent_conn *ac)
 		int rank = ac->rank;
 		lr->nodes[rank].agent = NULL;
 		streams_close(lr, rank);
-		/* One that was released leaves as it was told to: no news. */
+		/* A released agent hangs up as it was told to: that is no news for the core. */
 		if (lr->core->phase < RUN_CLEANING)
 			run_event(lr, &(struct event){.kind = EV_NODE_DROPPED, .index = rank});
 		agent_free(ac);
@@ -236,7 +236,7 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	struct err why = {0};
 
 	if (ac->lr) {
-		err_set(err, ERR_PROTOCOL, "hello: came before");
+		err_set(err, ERR_PROTOCOL, "hello: this connection has said hello already");
 		return;
 	}
 	if (message_hello_get(f->payload, mem, &m, err) < 0) {
@@ -249,7 +249,7 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	struct live_run *lr = m.run[0] ? map_get(ac->as->m->runs, str_from(m.run)) : NULL;
 	int rank = lr ? rank_of(lr, str_from(m.node)) : -1;
 
-	/* One answer for both: whoever has no token of a run does not learn whether it exists. */
+	/* One answer for all: whoever has no token of a run does not learn whether the run exists. */
 	if (rank < 0 || !token_ok(lr, rank, m.token)) {
 		refuse(ac, ERR_DENIED, "no such run or node here, or not with this token");
 		return;
@@ -345,7 +345,7 @@ static void on_metrics(struct agent_conn *ac, const struct frame *f, struct aren
 	struct message_metrics m;
 
 	if (ac->no_room)
-		return; /* with the bytes they came from */
+		return; /* nor were the bytes taken in which they were found */
 	if (f->channel >= STREAMS)
 		err_set(err, ERR_PROTOCOL, "metrics: stream %d does not exist", f->channel);
 	else if (message_metrics_get(f->payload, mem, &m, err) == 0)
@@ -441,10 +441,11 @@ static void on_frame(void *ctx, const struct frame *f)
 		return;
 	ac->heard_ms = clock_boot_ms();
 	if (!frames[f->type].take) {
-		err_set(&err, ERR_PROTOCOL, "%s: only a master sends that",
+		err_set(&err, ERR_PROTOCOL, "%s: only a master sends this frame",
 			frame_type_name(f->type));
 	} else if (!ac->lr && !frames[f->type].before_hello) {
-		err_set(&err, ERR_PROTOCOL, "%s: came before a hello", frame_type_name(f->type));
+		err_set(&err, ERR_PROTOCOL, "%s: sent before the hello was accepted",
+			frame_type_name(f->type));
 	} else {
 		mem = arena_new();
 		frames[f->type].take(ac, f, mem, &err);
@@ -479,7 +480,7 @@ static void on_silence(void *ctx)
 	loop_timer_set(ac->silence, PING_AFTER_MS);
 }
 
-/* Somebody who says hello at once is not the oldest for long. */
+/* The oldest, because an agent says hello at once and is not among the oldest for long. */
 static void drop_oldest_stranger(struct agents *as)
 {
 	int64_t now = clock_boot_ms();

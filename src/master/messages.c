@@ -140,7 +140,7 @@ static void put_env(const struct live_run *lr, const struct env_list *env, struc
 		m->env[m->nenv++] = env->v[i];
 }
 
-/* "127.0.0.1:5436" of "http://127.0.0.1:5436"; "" without TCP. */
+/* The host and port of the HTTP service, "127.0.0.1:5436"; "" if the master listens on no TCP port. */
 static const char *http_endpoint(const struct master *m)
 {
 	const char *scheme_end = strstr(m->http_url, "://");
@@ -148,7 +148,8 @@ static const char *http_endpoint(const struct master *m)
 	return scheme_end ? scheme_end + strlen("://") : "";
 }
 
-/* The node's own limit is the last resort, for when nobody tells it to stop in time.  0: none. */
+/* How long the node may run without hearing from a master: its run's deadline and a little more, so that the master
+ * comes first.  0: no limit. */
 static int64_t time_left(const struct live_run *lr)
 {
 	if (!lr->core->deadline_ms || lr->core->phase != RUN_RUNNING)
