@@ -101,7 +101,7 @@ static int check_value(const struct cli_option *o, const char *text, int64_t *re
 	return 0;
 }
 
-static int keep(struct call *c, const struct cli_option *o, const char *text, struct err *err)
+static int keep(struct cli_call *c, const struct cli_option *o, const char *text, struct err *err)
 {
 	int64_t number = 0;
 
@@ -112,7 +112,7 @@ static int keep(struct call *c, const struct cli_option *o, const char *text, st
 	else if (text && strcmp(o->name, "output") == 0)
 		c->output = strcmp(text, "json") == 0 ? OUTPUT_JSON : OUTPUT_TABLE;
 	else
-		c->values[c->nvalues++] = (struct call_value){o, text, number};
+		c->values[c->nvalues++] = (struct cli_call_value){o, text, number};
 	return 0;
 }
 
@@ -122,7 +122,7 @@ static int missing_value(const struct cli_option *o, struct err *err)
 }
 
 /* One "--name", "--name=value" or "--name value"; *i moves over what was used. */
-static int take_long(struct call *c, int argc, char *const *argv, int *i, struct err *err)
+static int take_long(struct cli_call *c, int argc, char *const *argv, int *i, struct err *err)
 {
 	const char *word = argv[*i] + 2;
 	const char *eq = strchr(word, '=');
@@ -144,7 +144,7 @@ static int take_long(struct call *c, int argc, char *const *argv, int *i, struct
 }
 
 /* "-f", "-df", "-n4", "-n 4". */
-static int take_short(struct call *c, int argc, char *const *argv, int *i, struct err *err)
+static int take_short(struct cli_call *c, int argc, char *const *argv, int *i, struct err *err)
 {
 	for (const char *p = argv[*i] + 1; *p; p++) {
 		const struct cli_option *o = option_of(c->command, (struct str){0}, *p);
@@ -166,7 +166,7 @@ static int take_short(struct call *c, int argc, char *const *argv, int *i, struc
 	return 0;
 }
 
-static int check_arguments(const struct call *c, struct err *err)
+static int check_arguments(const struct cli_call *c, struct err *err)
 {
 	size_t i = 0;
 	bool many = false;
@@ -189,14 +189,14 @@ static int check_arguments(const struct call *c, struct err *err)
 		       c->args[i], c->command->name);
 }
 
-int call_parse(const struct command *cmd, int argc, char *const *argv, struct call *ret,
+int call_parse(const struct command *cmd, int argc, char *const *argv, struct cli_call *ret,
 	       struct err *err)
 {
 	/* A bundle of flags "-adf" gives as many values as it has letters. */
 	size_t room = 1;
 	for (int i = 0; i < argc; i++)
 		room += strlen(argv[i]) + 1;
-	struct call c = {
+	struct cli_call c = {
 		.command = cmd,
 		.values = xcalloc(room, sizeof(*c.values)),
 		.args = xcalloc((size_t)argc + 1, sizeof(*c.args)),
@@ -229,7 +229,7 @@ int call_parse(const struct command *cmd, int argc, char *const *argv, struct ca
 	return 0;
 }
 
-void call_release(struct call *c)
+void call_release(struct cli_call *c)
 {
 	free(c->values);
 	free(c->args);
@@ -238,7 +238,7 @@ void call_release(struct call *c)
 	c->nvalues = c->nargs = 0;
 }
 
-static const struct call_value *last_value(const struct call *c, const char *option)
+static const struct cli_call_value *last_value(const struct cli_call *c, const char *option)
 {
 	for (size_t i = c->nvalues; i-- > 0;)
 		if (strcmp(c->values[i].option->name, option) == 0)
@@ -246,26 +246,26 @@ static const struct call_value *last_value(const struct call *c, const char *opt
 	return NULL;
 }
 
-bool call_flag(const struct call *c, const char *option)
+bool call_flag(const struct cli_call *c, const char *option)
 {
 	return last_value(c, option) != NULL;
 }
 
-const char *call_text(const struct call *c, const char *option)
+const char *call_text(const struct cli_call *c, const char *option)
 {
-	const struct call_value *v = last_value(c, option);
+	const struct cli_call_value *v = last_value(c, option);
 
 	return v ? v->text : NULL;
 }
 
-int64_t call_number(const struct call *c, const char *option, int64_t fallback)
+int64_t call_number(const struct cli_call *c, const char *option, int64_t fallback)
 {
-	const struct call_value *v = last_value(c, option);
+	const struct cli_call_value *v = last_value(c, option);
 
 	return v ? v->number : fallback;
 }
 
-size_t call_texts(const struct call *c, const char *option, const char **out, size_t max)
+size_t call_texts(const struct cli_call *c, const char *option, const char **out, size_t max)
 {
 	size_t n = 0;
 
@@ -275,7 +275,7 @@ size_t call_texts(const struct call *c, const char *option, const char **out, si
 	return n;
 }
 
-const char *call_arg(const struct call *c, size_t i)
+const char *call_arg(const struct cli_call *c, size_t i)
 {
 	return i < c->nargs ? c->args[i] : NULL;
 }

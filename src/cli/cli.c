@@ -1,4 +1,4 @@
-/* cli - the entry of the command line, and how a command speaks. */
+/* cli - the entry of the command line, and what every command uses to print. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static void say_line(const char *text)
 	buf_addz(&b, "regatta: ");
 	escape_terminal(&b, str_from(text));
 	buf_addc(&b, '\n');
-	/* Nothing is left to tell anyone when stderr itself fails. */
+	/* When stderr itself fails, there is nowhere to report it. */
 	(void)file_write_all(STDERR_FILENO, b.p, b.n, &ignored);
 }
 
@@ -68,7 +68,7 @@ bool cli_reader_gone(void)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLHUP);
 }
 
-int cli_print_text(const struct call *c, const char *key, const struct buf *text)
+int cli_print_text(const struct cli_call *c, const char *key, const struct buf *text)
 {
 	CLEANUP(buf_release) struct buf json = {0};
 	struct jsonw w;
@@ -86,7 +86,7 @@ int cli_print_text(const struct call *c, const char *key, const struct buf *text
 
 static int unknown_command(const char *name)
 {
-	const char *near = cli_nearest_command(name);
+	const char *near = cli_suggest_command(name);
 
 	if (near)
 		cli_say("unknown command '%.100s': did you mean '%s'?", name, near);
@@ -97,7 +97,7 @@ static int unknown_command(const char *name)
 
 static int run_command(const struct command *cmd, int argc, char **argv)
 {
-	CLEANUP(call_release) struct call call = {0};
+	CLEANUP(call_release) struct cli_call call = {0};
 	struct err err;
 
 	if (call_parse(cmd, argc, argv, &call, &err) < 0) {
@@ -130,7 +130,7 @@ int cli_main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if (strcmp(name, aliases[i][0]) == 0)
 			name = aliases[i][1];
-	const struct command *cmd = cli_command(str_from(name));
+	const struct command *cmd = cli_find_command(str_from(name));
 	if (cmd)
 		return run_command(cmd, argc - 2, argv + 2);
 	if (name[0] == '-') {

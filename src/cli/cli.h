@@ -3,7 +3,7 @@
  * cli - the command line.
  *
  * One table of commands (command_table.c) gives parsing, --help, the man page and
- * shell completion.  stdout is the result, stderr is talk.  A command returns
+ * shell completion.  Results go to stdout, messages to stderr.  A command returns
  * the exit code of the process: 0 ok, 1 the job failed, 2 usage or bad input,
  * 3 not found, 4 denied, 5 capacity or quota, 6 timed out, 7 cancelled,
  * 8 unavailable.
@@ -16,9 +16,9 @@
 
 struct err;
 
-#define CLI_MAX_TEXT (256u << 20) /* of anything rendered in one piece */
+#define CLI_MAX_TEXT (256u << 20) /* bytes of a text that is rendered in one piece */
 
-/* What a shell completes in this place. */
+/* The words that shell completion offers for an argument or a value. */
 enum cli_words {
 	WORDS_NONE,
 	WORDS_RUN,
@@ -49,7 +49,7 @@ struct cli_option {
 	const char *help;
 };
 
-struct call;
+struct cli_call;
 struct command {
 	const char *name;
 	const char *group;		      /* heading in the overview; NULL: not shown */
@@ -60,28 +60,28 @@ struct command {
 	const char *help; /* one line */
 	const char *more; /* a paragraph; may be NULL */
 	const char *example; /* lines */
-	int (*run)(const struct call *call);
+	int (*run)(const struct cli_call *call);
 };
 
 extern const struct command cli_commands[]; /* ends with .name == NULL */
 extern const struct cli_option cli_common_options[];
 
-const struct command *cli_command(struct str name); /* NULL if there is none */
-const char *cli_nearest_command(const char *name);  /* what was meant; NULL if nothing is near */
+const struct command *cli_find_command(struct str name); /* NULL if there is none */
+const char *cli_suggest_command(const char *name); /* what was meant; NULL if nothing is near */
 
 enum cli_output { OUTPUT_TABLE, OUTPUT_JSON };
 
 /* One parsed command line.  The words are those of argv; nothing is copied. */
-struct call_value {
+struct cli_call_value {
 	const struct cli_option *option;
 	const char *text;
 	int64_t number;
 };
-struct call {
+struct cli_call {
 	const struct command *command;
 	enum cli_output output;
 	bool help;
-	struct call_value *values;
+	struct cli_call_value *values;
 	size_t nvalues;
 	const char **args;
 	size_t nargs;
@@ -92,15 +92,16 @@ struct call {
 
 /* argv without the program and the command.  ERR_INVALID: one line that says what and, where
  * near, what was meant. */
-int call_parse(const struct command *cmd, int argc, char *const *argv, struct call *ret,
+int call_parse(const struct command *cmd, int argc, char *const *argv, struct cli_call *ret,
 	       struct err *err);
-void call_release(struct call *c);
-bool call_flag(const struct call *c, const char *option);
-const char *call_text(const struct call *c, const char *option); /* the last one given, or NULL */
-int64_t call_number(const struct call *c, const char *option, int64_t fallback);
+void call_release(struct cli_call *c);
+bool call_flag(const struct cli_call *c, const char *option);
+const char *call_text(const struct cli_call *c,
+		      const char *option); /* the last one given, or NULL */
+int64_t call_number(const struct cli_call *c, const char *option, int64_t fallback);
 /* All values of a repeatable option, in order; returns their number, at most max. */
-size_t call_texts(const struct call *c, const char *option, const char **out, size_t max);
-const char *call_arg(const struct call *c, size_t i); /* NULL past the end */
+size_t call_texts(const struct cli_call *c, const char *option, const char **out, size_t max);
+const char *call_arg(const struct cli_call *c, size_t i); /* NULL past the end */
 
 /* Pure renderings of the table. */
 void help_overview(struct buf *out);
@@ -114,14 +115,14 @@ bool completion_render(const char *shell, struct buf *out);
 /* Print to stdout.  0, or the exit code after a message when it cannot be written; a reader that
  * went away is no error. */
 int cli_print(const struct buf *b);
-/* Has the reader of stdout gone away?  Then nothing is left to follow for. */
+/* True when the reader of stdout has closed it: there is nobody to follow a log for. */
 bool cli_reader_gone(void);
-/* The same of a text; with --output json as an object with this one key. */
-int cli_print_text(const struct call *c, const char *key, const struct buf *text);
+/* cli_print() of a text; with --output json, of an object with this one key. */
+int cli_print_text(const struct cli_call *c, const char *key, const struct buf *text);
 /* "regatta: message" on stderr, escaped; returns the exit code of the kind. */
 int cli_fail(const struct err *err);
-/* "regatta: ..." on stderr: talk. */
+/* A message on stderr: "regatta: ...". */
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The whole program after main's roles. */
+/* The command line, after main() has looked for the internal roles. */
 int cli_main(int argc, char **argv);

@@ -399,7 +399,7 @@ const struct command cli_commands[] = {
 	{0},
 };
 
-const struct command *cli_command(struct str name)
+const struct command *cli_find_command(struct str name)
 {
 	for (const struct command *c = cli_commands; c->name; c++)
 		if (str_is(name, c->name))
@@ -407,7 +407,7 @@ const struct command *cli_command(struct str name)
 	return NULL;
 }
 
-/* What other tools call it. */
+/* Names of commands in other tools, and ours for the same thing. */
 static const char *const other_names[][2] = {
 	{"abort", "kill"},	{"cancel", "kill"},	 {"delete", "cleanup"},
 	{"describe", "status"}, {"exec", "run"},	 {"list", "ps"},
@@ -416,7 +416,7 @@ static const char *const other_names[][2] = {
 	{"submit", "run -d"},	{"wait", "logs RUN -f"},
 };
 
-const char *cli_nearest_command(const char *name)
+const char *cli_suggest_command(const char *name)
 {
 	const char *names[MAX_COMMANDS];
 	size_t n = 0;

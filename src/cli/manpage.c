@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 
-/* Text with what roff would read as its own made plain. */
+/* Text with roff's control characters escaped. */
 static void roff(struct buf *out, struct str s)
 {
 	bool line_start = true;

@@ -19,7 +19,7 @@
 
 #define CALL_MS 30000
 #define UPLOAD_MS (60 * 60 * 1000)
-#define RETRY_MS 15000	  /* a call is repeated on lost connections for so long */
+#define RETRY_MS 15000	  /* how long a call is repeated when its connection is lost */
 #define RETRY_PAUSE_MS 10 /* between two attempts */
 #define MAX_DETAILS (64 * 1024)
 #define MAX_ERROR_BODY (256 * 1024)
@@ -149,7 +149,7 @@ static int send_request(struct api *api, const struct request *r, struct http_an
 	for (;;) {
 		buf_reset(&answer->body);
 		int rc = send_once(api, r, answer, err);
-		/* 503: it is about to leave, the next one will take the call. */
+		/* 503: this master is about to exit, the next one will take the call. */
 		bool leaving = rc == 0 && answer->status == 503;
 		if (rc == 0 && !leaving)
 			return 0;

@@ -22,7 +22,7 @@ struct http_client;
  * exist. */
 int home_find(char **ret_home, struct err *err);
 
-/* ERR_DENIED when it is another user's; one that does not exist is nobody's. */
+/* ERR_DENIED when the directory belongs to another user; one that does not exist is accepted. */
 int home_check_owner(const char *home, struct err *err);
 
 /* Connect to the master of this home; with start, start one in the background when nobody listens.
@@ -57,15 +57,15 @@ int api_upload(struct api *api, const char *path, int fd, uint64_t size, struct 
  * reader owns the connection until its end; api_drop() leaves it early. */
 int api_stream(struct api *api, const char *path, struct err *err);
 void api_drop(struct api *api);
-/* Is it worth connecting again after this? */
+/* True if the connection was lost, so that connecting again may help. */
 bool api_lost(const struct err *err);
 
-/* cli_fail() and the details below it. */
+/* cli_fail(), and below it the details of the refused call. */
 int api_fail(const struct api *api, const struct err *err);
 
-/* "/api/v1/runs/<run><tail>", the run percent-coded.  Owned. */
+/* "/api/v1/runs/<run><tail>", the run percent-encoded.  Owned. */
 char *api_run_path(const char *run, const char *tail);
-/* "?key=value", or "&key=value" behind another one, coded; nothing when the value is NULL. */
+/* "?key=value", or "&key=value" after another one, percent-encoded; nothing when the value is NULL. */
 void api_add_query(struct buf *path, const char *key, const char *value);
 /* The run a user means: the word, or the latest run (said on stderr) when it is NULL.  Owned. */
 int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *err);

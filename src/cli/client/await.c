@@ -41,8 +41,8 @@ static int read_last(struct api *api, const char *id, struct buf *text, struct e
 	}
 }
 
-int await_run(struct api *api, const char *id, struct arena *a, struct str *ret_json,
-	      struct doc **ret_run, struct err *err)
+int api_await_run(struct api *api, const char *id, struct arena *a, struct str *ret_json,
+		  struct doc **ret_run, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	int64_t lost_at = 0;

@@ -2,7 +2,7 @@
  * connection - find the user's master, or start one.
  *
  * The master is this same program, started as `regatta master --background`,
- * detached, with its talk in $REGATTA_HOME/master.log.  Two commands that start
+ * detached, and logs to $REGATTA_HOME/master.log.  Two commands that start
  * one at the same moment are harmless: the second master sees that it is the
  * second and leaves, and both commands connect to the first.  A master that is
  * just leaving is waited for and then replaced.
@@ -184,7 +184,7 @@ static int start_failed(const char *home, const char *what, struct err *err)
 	char line[200];
 
 	last_log_line(home, line, sizeof(line));
-	/* Behind the time and the role comes what it said. */
+	/* The message comes after the time and the role. */
 	const char *said = strstr(line, "master: ");
 	said = said ? said + strlen("master: ") : line;
 	return err_set(err, ERR_UNAVAILABLE, "%s: %s", what,
@@ -210,19 +210,19 @@ static bool is_held(const char *home)
 	buf_reset(&text);
 	if (file_read(stat_path, &text, NULL) < 0)
 		return false;
-	/* "pid (name) state ...": one that is dead but not yet buried holds nothing. */
+	/* "pid (name) state ...": a zombie holds nothing. */
 	const char *end = memrchr(text.p, ')', text.n);
 	return !end || end[1] != ' ' || (end[2] != 'Z' && end[2] != 'X');
 }
 
-/* One master of ours after the other, until somebody listens. */
+/* The masters that this command starts, one after the other, until one listens. */
 struct starting {
 	const char *home;
 	pid_t pid; /* 0: none is being started */
 	int64_t spawn_at;
 	int pause_ms;
 	bool contested; /* another one held the home when ours was started */
-	int failures;	/* in a row, with nobody else to blame */
+	int failures;	/* starts that failed in a row while nobody else held the home */
 };
 
 static int spawn_next(struct starting *s, int64_t now, struct err *err)
@@ -236,7 +236,7 @@ static int spawn_next(struct starting *s, int64_t now, struct err *err)
 }
 
 /* -1 when it is clear that no master can start here. */
-static int look_at_child(struct starting *s, struct err *err)
+static int check_child(struct starting *s, struct err *err)
 {
 	int status;
 
@@ -267,7 +267,7 @@ static int start_master(const char *home, const volatile int *stop, struct http_
 		if (stop && *stop)
 			return err_set(err, ERR_CANCELLED,
 				       "interrupted while the master was starting");
-		if (look_at_child(&s, err) < 0)
+		if (check_child(&s, err) < 0)
 			return -1;
 		poll(NULL, 0, POLL_MS);
 	}

@@ -29,7 +29,7 @@ struct part {
 	struct buf line;
 };
 
-struct stream {
+struct log_stream {
 	char *node;
 	enum follow_logs logs;
 	bool go_on;
@@ -50,7 +50,7 @@ struct follow {
 	char *run;
 	struct follow_sink sink;
 	void *ctx;
-	VEC(struct stream *) streams;
+	VEC(struct log_stream *) streams;
 	size_t open;
 	char *chunk;
 };
@@ -80,7 +80,7 @@ struct follow *follow_new(const struct api *api, const char *run, const struct f
 	return f;
 }
 
-static void stream_free(struct stream *s)
+static void stream_free(struct log_stream *s)
 {
 	api_release(&s->api);
 	for (int i = 0; i < FOLLOW_BOTH; i++)
@@ -106,7 +106,7 @@ struct follow *follow_free(struct follow *f)
 void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_t offset,
 		int64_t tail, bool go_on)
 {
-	struct stream *s = xcalloc(1, sizeof(*s));
+	struct log_stream *s = xcalloc(1, sizeof(*s));
 
 	s->node = xstrndup(node.p, node.n);
 	s->logs = logs;
@@ -137,7 +137,7 @@ size_t follow_fds(const struct follow *f, struct pollfd *fds, size_t max, int *t
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->streams.n; i++) {
-		const struct stream *s = f->streams.v[i];
+		const struct log_stream *s = f->streams.v[i];
 		if (s->done)
 			continue;
 		if (s->api.http && !s->more) {
@@ -153,7 +153,7 @@ size_t follow_fds(const struct follow *f, struct pollfd *fds, size_t max, int *t
 	return n;
 }
 
-static char *log_path(const struct follow *f, const struct stream *s)
+static char *log_path(const struct follow *f, const struct log_stream *s)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	CLEANUP(freep) char *start = api_run_path(f->run, "/logs/");
@@ -175,7 +175,7 @@ static char *log_path(const struct follow *f, const struct stream *s)
 	return buf_take(&b);
 }
 
-static void give_line(struct follow *f, struct stream *s, enum follow_logs log)
+static void give_line(struct follow *f, struct log_stream *s, enum follow_logs log)
 {
 	struct buf *line = &s->parts[log].line;
 
@@ -186,7 +186,8 @@ static void give_line(struct follow *f, struct stream *s, enum follow_logs log)
 	buf_reset(line);
 }
 
-static void give_lines(struct follow *f, struct stream *s, enum follow_logs log, struct str bytes)
+static void give_lines(struct follow *f, struct log_stream *s, enum follow_logs log,
+		       struct str bytes)
 {
 	struct buf *line = &s->parts[log].line;
 
@@ -210,7 +211,7 @@ static void give_lines(struct follow *f, struct stream *s, enum follow_logs log,
 
 /* Bytes of both logs on one output: the lines of one do not break those of the other.  A progress
  * bar draws its line again and again with carriage returns: they end a line too. */
-static void give_whole_lines(struct follow *f, struct stream *s, enum follow_logs log,
+static void give_whole_lines(struct follow *f, struct log_stream *s, enum follow_logs log,
 			     struct str bytes)
 {
 	struct buf *line = &s->parts[log].line;
@@ -228,7 +229,7 @@ static void give_whole_lines(struct follow *f, struct stream *s, enum follow_log
 	buf_add(line, bytes.p + whole, bytes.n - whole);
 }
 
-static void give(struct follow *f, struct stream *s, enum follow_logs log, struct str bytes)
+static void give(struct follow *f, struct log_stream *s, enum follow_logs log, struct str bytes)
 {
 	s->parts[log].offset += (int64_t)bytes.n;
 	if (f->sink.line)
@@ -240,7 +241,7 @@ static void give(struct follow *f, struct stream *s, enum follow_logs log, struc
 }
 
 /* The head of a piece, "out 12": which log, and how many bytes follow. */
-static int read_head(struct stream *s, struct err *err)
+static int read_head(struct log_stream *s, struct err *err)
 {
 	struct str number = buf_str(&s->head), log = str_cut(&number, ' ');
 	bool is_err = str_is(log, "err");
@@ -253,7 +254,7 @@ static int read_head(struct stream *s, struct err *err)
 	return 0;
 }
 
-static int give_pieces(struct follow *f, struct stream *s, struct str bytes, struct err *err)
+static int give_pieces(struct follow *f, struct log_stream *s, struct str bytes, struct err *err)
 {
 	while (bytes.n) {
 		size_t n = bytes.n;
@@ -274,7 +275,7 @@ static int give_pieces(struct follow *f, struct stream *s, struct str bytes, str
 	return 0;
 }
 
-static void stream_done(struct follow *f, struct stream *s)
+static void stream_done(struct follow *f, struct log_stream *s)
 {
 	for (int log = 0; log < FOLLOW_BOTH; log++)
 		if (s->parts[log].line.n)
@@ -284,16 +285,16 @@ static void stream_done(struct follow *f, struct stream *s)
 	f->open--;
 }
 
-static void try_later(struct stream *s)
+static void try_later(struct log_stream *s)
 {
 	api_drop(&s->api);
 	s->retry_at = clock_boot_ms() + s->pause_ms;
 	s->pause_ms = s->pause_ms * 2 < RETRY_MAX_MS ? s->pause_ms * 2 : RETRY_MAX_MS;
 }
 
-/* A master that leaves ends its streams as if the logs had ended: the end counts when it comes
- * twice without a byte. */
-static void at_end(struct follow *f, struct stream *s)
+/* A master that exits ends its streams as if the logs had ended: an end counts when it comes twice
+ * in a row without a byte in between. */
+static void at_end(struct follow *f, struct log_stream *s)
 {
 	if (s->got_bytes)
 		s->ended_once = false;
@@ -306,7 +307,7 @@ static void at_end(struct follow *f, struct stream *s)
 	api_drop(&s->api);
 }
 
-static int open_stream(struct follow *f, struct stream *s, struct err *err)
+static int open_stream(struct follow *f, struct log_stream *s, struct err *err)
 {
 	CLEANUP(freep) char *path = log_path(f, s);
 
@@ -332,7 +333,7 @@ static int open_stream(struct follow *f, struct stream *s, struct err *err)
 	return 0;
 }
 
-static int step(struct follow *f, struct stream *s, struct err *err)
+static int step(struct follow *f, struct log_stream *s, struct err *err)
 {
 	if (!s->api.http) {
 		if (s->retry_at > clock_boot_ms())

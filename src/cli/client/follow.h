@@ -37,5 +37,5 @@ size_t follow_open(const struct follow *f);
 /* What to wait for: fills at most max, returns their number.  *timeout_ms is lowered where a
  * stream is to be tried again or has more to give at once. */
 size_t follow_fds(const struct follow *f, struct pollfd *fds, size_t max, int *timeout_ms);
-/* Take what is there, from every stream a little.  -1 when the master refuses a stream. */
+/* Read what has arrived, a limited amount from each stream.  -1 when the master refuses a stream. */
 int follow_step(struct follow *f, struct err *err);

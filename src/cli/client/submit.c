@@ -50,7 +50,7 @@ static void add_environment(struct jsonw *w)
 	jsonw_open(w, '{');
 	for (char **e = environ; *e; e++) {
 		struct str rest = str_from(*e), name = str_cut(&rest, '=');
-		/* A value that is no text cannot travel as JSON. */
+		/* A value that is not UTF-8 cannot be sent as JSON. */
 		if (!rest.p || !is_passed(name) || !str_is_utf8(rest))
 			continue;
 		jsonw_key_str(w, name);
@@ -114,8 +114,8 @@ static int upload(struct api *api, const struct submission *s, struct err *err)
 	return 0;
 }
 
-/* Everything behind the request id. */
-static int make_body(const struct jobinput *in, struct submission *s, struct err *err)
+/* The body of the request, without the request id. */
+static int make_body(const struct job_input *in, struct submission *s, struct err *err)
 {
 	CLEANUP(buf_release) struct buf job, text;
 	struct jsonw w;
@@ -141,7 +141,7 @@ static int make_body(const struct jobinput *in, struct submission *s, struct err
 	return 0;
 }
 
-int submission_prepare(struct api *api, const struct jobinput *in, struct submission *ret,
+int submission_prepare(struct api *api, const struct job_input *in, struct submission *ret,
 		       struct err *err)
 {
 	struct submission s = {.source = -1};

@@ -4,19 +4,19 @@
 
 struct api;
 struct err;
-struct jobinput;
+struct job_input;
 
 #define REQUEST_ID_SIZE 33 /* 128 random bits as hex, and the NUL */
 
 struct submission {
-	struct buf body; /* the request but for its id */
+	struct buf body; /* the request without its id */
 	int source;	 /* descriptor of the packed source, -1 = none */
 	char sha256[65];
 	uint64_t size;
 };
 
 /* Packs and uploads the source (if the master does not have it) and prepares the request. */
-int submission_prepare(struct api *api, const struct jobinput *in, struct submission *ret,
+int submission_prepare(struct api *api, const struct job_input *in, struct submission *ret,
 		       struct err *err);
 void submission_release(struct submission *s);
 void request_id_new(char out[static REQUEST_ID_SIZE]);

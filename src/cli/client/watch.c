@@ -30,7 +30,7 @@
 #define TICK_MS 250	    /* the elapsed time is redrawn so often */
 #define NO_CONTACT_MS 60000 /* without a master for so long: give up */
 #define RETRY_MS 50	    /* between two attempts to reach it */
-#define LOGS_IDLE_MS 10000  /* after the end, logs that bring nothing for so long are left */
+#define LOGS_IDLE_MS 10000  /* after the end of the run, how long to wait for more of its logs */
 #define VIEW_NODES 8	    /* whose output the view shows */
 #define FOLLOW_NODES 1000   /* whose output -f prints */
 #define CANCEL_MS 30000
@@ -93,7 +93,8 @@ int watch_signal_next(int fd)
 	return read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
-int cancel_run(struct api *api, const char *id, bool hurry, struct buf *ret_json, struct err *err)
+int api_cancel_run(struct api *api, const char *id, bool hurry, struct buf *ret_json,
+		   struct err *err)
 {
 	CLEANUP(freep) char *path = api_run_path(id, "/cancel");
 
@@ -102,7 +103,7 @@ int cancel_run(struct api *api, const char *id, bool hurry, struct buf *ret_json
 			ret_json, err);
 }
 
-/* Talk that does not tear the live view. */
+/* A message that leaves the live view whole. */
 static void say(struct watcher *w, const char *text)
 {
 	if (w->live)
@@ -298,7 +299,7 @@ static void interrupted(struct watcher *w)
 	say(w,
 	    hurry ? "killing what is left; once more leaves at once"
 		  : "cancelling: SIGTERM to the job, SIGKILL after its grace period; once more hurries");
-	if (cancel_run(w->api, w->id, hurry, NULL, &err) < 0)
+	if (api_cancel_run(w->api, w->id, hurry, NULL, &err) < 0)
 		cli_say("cancel %s: %s", w->id, err.msg);
 }
 
@@ -344,7 +345,7 @@ static int wait_ms(const struct watcher *w)
 	return until > now ? (int)(until - now) : 0;
 }
 
-/* Everything printed that was written, or nothing has come for long. */
+/* All output is printed, or none has come for LOGS_IDLE_MS. */
 static bool logs_are_done(const struct watcher *w)
 {
 	int64_t since = w->line_at > w->run_at ? w->line_at : w->run_at;
@@ -406,7 +407,7 @@ int watch_run(struct api *api, const char *id, const struct watch_options *o,
 		.id = id,
 		.o = o,
 		.live = term_live(STDERR_FILENO),
-		.style = style_of(STDERR_FILENO),
+		.style = style_detect(STDERR_FILENO),
 		.out_tty = isatty(STDOUT_FILENO),
 		.err_tty = isatty(STDERR_FILENO),
 	};

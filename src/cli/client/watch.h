@@ -2,8 +2,8 @@
 /*
  * watch - stay with a run until it has ended, on a terminal with a live view.
  *
- * The master may die meanwhile: it is started again and the run is watched
- * further.  SIGINT and SIGTERM cancel (a second one hurries, a third one leaves),
+ * The master may die meanwhile: it is started again and the watching goes
+ * on.  SIGINT and SIGTERM cancel (a second one hurries, a third one leaves),
  * SIGHUP leaves the run alone.
  */
 #include <stdbool.h>
@@ -37,9 +37,10 @@ void watch_result_release(struct watch_result *r);
 /* ERR_CANCELLED: left after a third interrupt. */
 int watch_run(struct api *api, const char *id, const struct watch_options *o,
 	      struct watch_result *ret, struct err *err);
-/* The same without a word: the last object as text and as a tree, both in the arena.  *api->stop
+/* Wait for the end of a run without printing anything: the last object as text and as a tree, both in the arena.  *api->stop
  * ends it (ERR_CANCELLED). */
-int await_run(struct api *api, const char *id, struct arena *a, struct str *ret_json,
-	      struct doc **ret_run, struct err *err);
-/* POST cancel. */
-int cancel_run(struct api *api, const char *id, bool hurry, struct buf *ret_json, struct err *err);
+int api_await_run(struct api *api, const char *id, struct arena *a, struct str *ret_json,
+		  struct doc **ret_run, struct err *err);
+/* Ask for the end of a run; hurry: without its grace time. */
+int api_cancel_run(struct api *api, const char *id, bool hurry, struct buf *ret_json,
+		   struct err *err);

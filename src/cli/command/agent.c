@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/command/commands.h"
 
-int command_agent(const struct call *c)
+int command_agent(const struct cli_call *c)
 {
 	return agent_main(call_arg(c, 0));
 }

@@ -1,4 +1,4 @@
-/* regatta cleanup - runs ended and removed. */
+/* regatta cleanup - end runs and remove their files. */
 #include <poll.h>
 
 #include "base/arena.h"
@@ -14,10 +14,10 @@
 #include "fmt/doc.h"
 
 #define CLEANUP_MS 60000
-#define WATCHED_MS 10000 /* another watcher of the run has so long to see its end */
+#define WATCHED_MS 10000 /* how long another client may still watch the run */
 #define RETRY_MS 20
 
-/* The whole id of a run that has ended, cancelled if it had not. */
+/* Cancel the run unless it has ended, and wait for its end.  *ret_id is its full id. */
 static int end_run(struct each_run *e, const char *word, struct arena *a, const char **ret_id,
 		   struct err *err)
 {
@@ -30,8 +30,8 @@ static int end_run(struct each_run *e, const char *word, struct arena *a, const 
 	const char *id = arena_str(a, doc_str(run, "id", str_from(word))).p;
 	if (!run_ended(run)) {
 		cli_say("cancelling %s", id);
-		if (cancel_run(e->api, id, false, NULL, err) < 0 ||
-		    await_run(e->api, id, a, &json, &run, err) < 0)
+		if (api_cancel_run(e->api, id, false, NULL, err) < 0 ||
+		    api_await_run(e->api, id, a, &json, &run, err) < 0)
 			return -1;
 	}
 	*ret_id = id;
@@ -67,12 +67,12 @@ static int cleanup_one(struct each_run *e, const char *run, struct err *err)
 		return 0;
 	}
 	buf_addz(&e->out, "removed ");
-	add_outside(&e->out, doc_str(d, "dir", str_from(run)));
+	text_add_escaped(&e->out, doc_str(d, "dir", str_from(run)));
 	buf_addc(&e->out, '\n');
 	return 0;
 }
 
-int command_cleanup(const struct call *c)
+int command_cleanup(const struct cli_call *c)
 {
 	return each_run_do(c, cleanup_one);
 }

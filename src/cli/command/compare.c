@@ -1,4 +1,4 @@
-/* regatta compare - runs, or groups of repeats, held against each other. */
+/* regatta compare - the metrics of runs, or of groups of repeats, against those of the first. */
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -16,7 +16,7 @@
 #define WORSE_EXIT_CODE 1 /* as for a job that failed */
 
 /* Owned; NULL if it is too long for a request. */
-static char *compare_path(const struct call *c)
+static char *compare_path(const struct cli_call *c)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	const char *names[MAX_NAMES];
@@ -35,12 +35,12 @@ static char *compare_path(const struct call *c)
 	return b.overflow ? NULL : buf_take(&b);
 }
 
-int command_compare(const struct call *c)
+int command_compare(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(buf_release) struct buf json, out;
-	struct style st = style_of(STDOUT_FILENO);
+	struct style st = style_detect(STDOUT_FILENO);
 	const char *names[MAX_NAMES + 1];
 	struct doc *cmp;
 	struct err err;

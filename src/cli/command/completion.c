@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/command/commands.h"
 
-int command_completion(const struct call *c)
+int command_completion(const struct cli_call *c)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 

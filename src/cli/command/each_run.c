@@ -11,7 +11,7 @@ void each_run_add(struct each_run *e, struct str json)
 	buf_addstr(&e->out, str_trim(json));
 }
 
-int each_run_do(const struct call *c,
+int each_run_do(const struct cli_call *c,
 		int (*one)(struct each_run *e, const char *run, struct err *err))
 {
 	CLEANUP(api_release) struct api api = {0};

@@ -6,18 +6,18 @@
 #include "base/str.h"
 
 struct api;
-struct call;
+struct cli_call;
 struct err;
 
 struct each_run {
-	const struct call *c;
+	const struct cli_call *c;
 	struct api *api;
 	struct buf out; /* the result, printed at the end */
 	size_t printed;
 };
 
 /* The exit code of the command. */
-int each_run_do(const struct call *c,
+int each_run_do(const struct cli_call *c,
 		int (*one)(struct each_run *e, const char *run, struct err *err));
 /* One object of the array that --output json prints. */
 void each_run_add(struct each_run *e, struct str json);

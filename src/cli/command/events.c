@@ -138,7 +138,7 @@ static int print_events(struct events *e, struct err *err)
 	}
 }
 
-int command_events(const struct call *c)
+int command_events(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(freep) char *id = NULL;
@@ -153,7 +153,7 @@ int command_events(const struct call *c)
 		.id = id,
 		.follow = call_flag(c, "follow"),
 		.json = c->output == OUTPUT_JSON,
-		.style = style_of(STDOUT_FILENO),
+		.style = style_detect(STDOUT_FILENO),
 	};
 	buf_init(&e.text, API_MAX_ANSWER);
 	buf_init(&e.out, CLI_MAX_TEXT);

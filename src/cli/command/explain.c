@@ -87,7 +87,7 @@ static void explain_json(struct str key, struct buf *out)
 	buf_addc(out, '\n');
 }
 
-int command_explain(const struct call *c)
+int command_explain(const struct cli_call *c)
 {
 	struct str key = str_from(call_arg(c, 0) ? call_arg(c, 0) : "");
 	CLEANUP(buf_release) struct buf text, json;

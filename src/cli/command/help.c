@@ -5,11 +5,11 @@
 #include "cli/cli.h"
 #include "cli/command/commands.h"
 
-int command_help(const struct call *c)
+int command_help(const struct cli_call *c)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	const char *name = call_arg(c, 0);
-	const struct command *cmd = name ? cli_command(str_from(name)) : NULL;
+	const struct command *cmd = name ? cli_find_command(str_from(name)) : NULL;
 
 	buf_init(&text, CLI_MAX_TEXT);
 	if (call_flag(c, "man")) {
@@ -19,7 +19,7 @@ int command_help(const struct call *c)
 	} else if (!name) {
 		help_overview(&text);
 	} else {
-		const char *near = cli_nearest_command(name);
+		const char *near = cli_suggest_command(name);
 		if (near)
 			cli_say("no command '%.100s' to help with: did you mean '%s'?", name, near);
 		else

@@ -54,7 +54,7 @@ static int write_new(const char *path, const char *text, struct err *err)
 	return err_wrap(err, "write '%.100s'", path);
 }
 
-int command_init(const struct call *c)
+int command_init(const struct cli_call *c)
 {
 	const char *strategy = call_arg(c, 0) ? call_arg(c, 0) : DEFAULT_STRATEGY;
 	const char *path = call_text(c, "to") ? call_text(c, "to") : DEFAULT_FILE;

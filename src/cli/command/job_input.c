@@ -33,7 +33,8 @@ static void print_problems(struct str text)
 }
 
 /* -n and --name on top of a file are settings of it. */
-static size_t collect_sets(const struct call *c, bool from_file, struct arena *a, const char **sets)
+static size_t collect_sets(const struct cli_call *c, bool from_file, struct arena *a,
+			   const char **sets)
 {
 	size_t n = 0;
 	const char *name = call_text(c, "name");
@@ -52,7 +53,7 @@ static size_t collect_sets(const struct call *c, bool from_file, struct arena *a
 	return n + call_texts(c, "set", sets + n, c->nvalues);
 }
 
-static const char *choose_file(const struct call *c, struct err *err)
+static const char *choose_file(const struct cli_call *c, struct err *err)
 {
 	const char *path = call_arg(c, 0);
 
@@ -65,7 +66,7 @@ static const char *choose_file(const struct call *c, struct err *err)
 	return NULL;
 }
 
-static int read_job(const struct call *c, struct jobinput *in, const char **ret_text,
+static int read_job(const struct cli_call *c, struct job_input *in, const char **ret_text,
 		    struct err *err)
 {
 	const char **sets = arena_array(in->a, const char *, c->nvalues + 2);
@@ -90,7 +91,7 @@ static int read_job(const struct call *c, struct jobinput *in, const char **ret_
 	return job_read(in->path, sets, nsets, in->a, in->job, &in->doc, ret_text, err);
 }
 
-static int make_plan(struct jobinput *in)
+static int make_plan(struct job_input *in)
 {
 	CLEANUP(freep) struct problems *ps = xcalloc(1, sizeof(*ps));
 	struct plan_input where = {.local_base = EXAMPLE_BASE};
@@ -104,9 +105,9 @@ static int make_plan(struct jobinput *in)
 	return 2;
 }
 
-int jobinput_read(const struct call *c, struct jobinput *ret)
+int job_input_read(const struct cli_call *c, struct job_input *ret)
 {
-	struct jobinput in = {.a = arena_new()};
+	struct job_input in = {.a = arena_new()};
 	const char *text;
 	struct err err;
 	int code = 0;
@@ -120,14 +121,14 @@ int jobinput_read(const struct call *c, struct jobinput *ret)
 		code = make_plan(&in);
 	}
 	if (code != 0) {
-		jobinput_release(&in);
+		job_input_release(&in);
 		return code;
 	}
 	*ret = in;
 	return 0;
 }
 
-void jobinput_release(struct jobinput *in)
+void job_input_release(struct job_input *in)
 {
 	in->a = arena_free(in->a);
 }

@@ -4,10 +4,10 @@
 #include "spec/job.h"
 
 struct arena;
-struct call;
+struct cli_call;
 struct doc;
 
-struct jobinput {
+struct job_input {
 	struct arena *a;
 	struct job *job;  /* the plan points to it */
 	struct doc *doc;  /* what is sent to the master */
@@ -16,5 +16,5 @@ struct jobinput {
 };
 
 /* 0, or the exit code after every problem was said on stderr. */
-int jobinput_read(const struct call *c, struct jobinput *ret);
-void jobinput_release(struct jobinput *in);
+int job_input_read(const struct cli_call *c, struct job_input *ret);
+void job_input_release(struct job_input *in);

@@ -1,4 +1,4 @@
-/* regatta kill - runs cancelled. */
+/* regatta kill - cancel runs. */
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -18,17 +18,17 @@ static int kill_one(struct each_run *e, const char *run, struct err *err)
 	struct doc *d;
 
 	buf_init(&json, API_MAX_ANSWER);
-	if (cancel_run(e->api, run, now, &json, err) < 0 ||
+	if (api_cancel_run(e->api, run, now, &json, err) < 0 ||
 	    reply_parse(buf_str(&json), a, &d, err) < 0)
 		return -1;
 	if (e->c->output == OUTPUT_JSON) {
 		each_run_add(e, buf_str(&json));
 		return 0;
 	}
-	add_outside(&e->out, doc_str(d, "id", str_from(run)));
+	text_add_escaped(&e->out, doc_str(d, "id", str_from(run)));
 	if (run_ended(d)) {
 		buf_addz(&e->out, " had ended: ");
-		add_outside(&e->out, doc_str(d, "state", STR("?")));
+		text_add_escaped(&e->out, doc_str(d, "state", STR("?")));
 	} else {
 		buf_addz(&e->out, now ? " is being killed" : " is being cancelled");
 	}
@@ -36,7 +36,7 @@ static int kill_one(struct each_run *e, const char *run, struct err *err)
 	return 0;
 }
 
-int command_kill(const struct call *c)
+int command_kill(const struct cli_call *c)
 {
 	return each_run_do(c, kill_one);
 }

@@ -25,7 +25,7 @@
 
 struct logs {
 	struct api *api;
-	const char *id; /* whole */
+	const char *id; /* the full id of the run */
 	enum follow_logs which;
 	bool go_on, prefix, escape, json;
 	int64_t tail; /* -1 = everything */
@@ -124,8 +124,8 @@ static const struct doc *find_node(const struct doc *nodes, const char *name)
 	return NULL;
 }
 
-/* The nodes that are meant. */
-static int choose(const struct call *c, const struct doc *nodes, const struct doc **out,
+/* The node that was named, or all nodes. */
+static int choose(const struct cli_call *c, const struct doc *nodes, const struct doc **out,
 		  size_t *ret_n, struct err *err)
 {
 	const char *name = call_arg(c, 1);
@@ -146,14 +146,14 @@ static int choose(const struct call *c, const struct doc *nodes, const struct do
 }
 
 /* Both, unless one of them is chosen. */
-static enum follow_logs chosen_logs(const struct call *c)
+static enum follow_logs chosen_logs(const struct cli_call *c)
 {
 	bool out = call_flag(c, "stdout"), err = call_flag(c, "stderr") || call_flag(c, "err");
 
 	return out == err ? FOLLOW_BOTH : err ? FOLLOW_ERR : FOLLOW_OUT;
 }
 
-static int print_logs(const struct call *c, struct api *api, struct err *err)
+static int print_logs(const struct cli_call *c, struct api *api, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(freep) char *word = NULL;
@@ -192,7 +192,7 @@ static int print_logs(const struct call *c, struct api *api, struct err *err)
 	return rc;
 }
 
-int command_logs(const struct call *c)
+int command_logs(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
 	struct err err;

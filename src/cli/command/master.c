@@ -1,4 +1,4 @@
-/* regatta master - the user's master in the foreground, or its end. */
+/* regatta master - run the user's master in the foreground, or stop it. */
 #include "master/master.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define SHUTDOWN_MS 30000
 #define EXIT_MS (10 * 60 * 1000) /* with --cancel it first waits for the runs' grace periods */
 
-static int print_stopped(const struct call *c, bool stopped, int64_t pid, int64_t active)
+static int print_stopped(const struct cli_call *c, bool stopped, int64_t pid, int64_t active)
 {
 	CLEANUP(buf_release) struct buf out = {0};
 	struct jsonw w;
@@ -53,7 +53,7 @@ static int print_stopped(const struct call *c, bool stopped, int64_t pid, int64_
 	return cli_print(&out);
 }
 
-/* Gone means that the process is gone, not that it promised to go. */
+/* Until the process is gone: its promise to exit is not enough. */
 static int wait_for_exit(int pidfd, int64_t pid, struct err *err)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -70,7 +70,7 @@ static int wait_for_exit(int pidfd, int64_t pid, struct err *err)
 	return rc < 0 ? err_errno(err, errno, "wait for master %" PRId64, pid) : 0;
 }
 
-static int stop_master(const struct call *c, struct api *api, struct err *err)
+static int stop_master(const struct cli_call *c, struct api *api, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf json = {0};
@@ -95,7 +95,7 @@ static int stop_master(const struct call *c, struct api *api, struct err *err)
 	return print_stopped(c, true, pid, call_flag(c, "cancel") ? 0 : active);
 }
 
-static int command_stop(const struct call *c)
+static int command_stop(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
 	struct err err;
@@ -106,7 +106,7 @@ static int command_stop(const struct call *c)
 	return code < 0 ? api_fail(&api, &err) : code;
 }
 
-int command_master(const struct call *c)
+int command_master(const struct cli_call *c)
 {
 	CLEANUP(freep) char *home = NULL;
 	struct err err;

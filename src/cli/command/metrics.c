@@ -12,7 +12,7 @@
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
 
-static char *metrics_path(const struct call *c, const char *id)
+static char *metrics_path(const struct cli_call *c, const char *id)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	CLEANUP(freep) char *path = api_run_path(id, "/metrics");
@@ -27,7 +27,7 @@ static char *metrics_path(const struct call *c, const char *id)
 	return buf_take(&b);
 }
 
-static int check_known(const struct call *c, const struct doc *metrics, struct err *err)
+static int check_known(const struct cli_call *c, const struct doc *metrics, struct err *err)
 {
 	const struct doc *m = doc_table(metrics, "metrics");
 
@@ -42,13 +42,13 @@ static int check_known(const struct call *c, const struct doc *metrics, struct e
 	return 0;
 }
 
-int command_metrics(const struct call *c)
+int command_metrics(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(buf_release) struct buf json, out;
 	CLEANUP(freep) char *id = NULL;
-	struct style st = style_of(STDOUT_FILENO);
+	struct style st = style_detect(STDOUT_FILENO);
 	struct doc *metrics;
 	struct err err;
 

@@ -9,10 +9,10 @@
 #include "cli/command/job_input.h"
 #include "cli/show/terminal.h"
 
-int command_plan(const struct call *c)
+int command_plan(const struct cli_call *c)
 {
-	struct jobinput in;
-	int code = jobinput_read(c, &in);
+	struct job_input in;
+	int code = job_input_read(c, &in);
 
 	if (code != 0)
 		return code;
@@ -26,12 +26,12 @@ int command_plan(const struct call *c)
 			buf_addc(&text, '\n');
 		code = cli_print(&text);
 	} else {
-		struct style st = style_of(1);
+		struct style st = style_detect(1);
 		plan_to_text(&in.plan, id, in.a, &text);
 		text_fit(&fitted, buf_str(&text), &st);
 		fitted.overflow = fitted.overflow || text.overflow;
 		code = cli_print(&fitted);
 	}
-	jobinput_release(&in);
+	job_input_release(&in);
 	return code;
 }

@@ -17,13 +17,13 @@
 
 #define DEFAULT_LIMIT 50
 #define AT_ONCE 10000	 /* runs that the master gives in one answer */
-#define FULL_AT_ONCE 200 /* ... of whole ones */
+#define FULL_AT_ONCE 200 /* whole run objects in one answer */
 #define MAX_PATH_BYTES 4096
 
-static int print_runs(const struct call *c, const struct doc *runs)
+static int print_runs(const struct cli_call *c, const struct doc *runs)
 {
 	CLEANUP(buf_release) struct buf out = {0};
-	struct style st = style_of(STDOUT_FILENO);
+	struct style st = style_detect(STDOUT_FILENO);
 
 	buf_init(&out, CLI_MAX_TEXT);
 	if (c->output == OUTPUT_JSON) {
@@ -40,7 +40,7 @@ static int print_runs(const struct call *c, const struct doc *runs)
 }
 
 /* The newest runs that are there, as one array; the master may give them in pages. */
-static int get_runs(struct api *api, const struct call *c, struct arena *a, struct doc *ret,
+static int get_runs(struct api *api, const struct cli_call *c, struct arena *a, struct doc *ret,
 		    struct err *err)
 {
 	/* Scripts get whole run objects, as status prints them; the table needs less. */
@@ -72,7 +72,7 @@ static int get_runs(struct api *api, const struct call *c, struct arena *a, stru
 	}
 }
 
-int command_ps(const struct call *c)
+int command_ps(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};

@@ -1,4 +1,4 @@
-/* regatta report - the files that tell a run, into its directory or another. */
+/* regatta report - the report files of a run, written into its directory or another one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static int copy_stream(struct api *api, int fd, struct err *err)
 	}
 }
 
-/* Whole under its name, or not there. */
+/* A file gets its name when all of it is there. */
 static int fetch(struct api *api, const char *id, size_t i, const char *dir, struct err *err)
 {
 	CLEANUP(freep) char *url = api_run_path(id, files[i].path);
@@ -72,8 +72,8 @@ static int fetch(struct api *api, const char *id, size_t i, const char *dir, str
 }
 
 /* Made by the master beside the run's other files. */
-static int make_there(struct api *api, const char *id, struct arena *a, const char **ret_dir,
-		      struct err *err)
+static int make_in_run_dir(struct api *api, const char *id, struct arena *a, const char **ret_dir,
+			   struct err *err)
 {
 	CLEANUP(freep) char *url = api_run_path(id, "/report?files=1");
 	struct doc *answer;
@@ -100,7 +100,7 @@ static int resolve(struct api *api, const char *word, struct arena *a, const cha
 	return 0;
 }
 
-static int make_here(struct api *api, const char *id, const char *dir, struct err *err)
+static int make_in_dir(struct api *api, const char *id, const char *dir, struct err *err)
 {
 	if (file_mkdir_p(dir, 0777, err) < 0)
 		return -1;
@@ -110,14 +110,14 @@ static int make_here(struct api *api, const char *id, const char *dir, struct er
 	return 0;
 }
 
-static void print_files(const struct call *c, const char *id, const char *dir, struct buf *out)
+static void print_files(const struct cli_call *c, const char *id, const char *dir, struct buf *out)
 {
 	struct jsonw w;
 
 	if (c->output != OUTPUT_JSON) {
 		for (size_t i = 0; i < FILES; i++) {
 			CLEANUP(freep) char *path = path_join(dir, files[i].name);
-			add_outside(out, str_from(path));
+			text_add_escaped(out, str_from(path));
 			buf_addc(out, '\n');
 		}
 		return;
@@ -137,7 +137,7 @@ static void print_files(const struct call *c, const char *id, const char *dir, s
 	buf_addc(out, '\n');
 }
 
-int command_report(const struct call *c)
+int command_report(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};
@@ -155,7 +155,7 @@ int command_report(const struct call *c)
 		return cli_fail(&err);
 	if (api_pick_run(&api, call_arg(c, 0), &word, &err) < 0 ||
 	    resolve(&api, word, a, &id, &err) < 0 ||
-	    (dir ? make_here(&api, id, dir, &err) : make_there(&api, id, a, &dir, &err)) < 0)
+	    (dir ? make_in_dir(&api, id, dir, &err) : make_in_run_dir(&api, id, a, &dir, &err)) < 0)
 		return api_fail(&api, &err);
 	print_files(c, id, dir, &out);
 	return cli_print(&out);

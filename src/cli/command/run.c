@@ -21,7 +21,7 @@
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
 
-static int check_options(const struct call *c)
+static int check_options(const struct cli_call *c)
 {
 	static const char *const exclusive[][2] = {
 		{"detach", "follow"},
@@ -61,7 +61,7 @@ static struct doc *ask_metrics(struct api *api, const struct doc *run, struct ar
 	return metrics;
 }
 
-static int print_end(const struct call *c, struct api *api, const struct buf *json)
+static int print_end(const struct cli_call *c, struct api *api, const struct buf *json)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf text = {0};
@@ -76,9 +76,9 @@ static int print_end(const struct call *c, struct api *api, const struct buf *js
 		buf_addstr(&text, buf_str(json));
 		buf_addc(&text, '\n');
 	} else {
-		/* With -f, stdout is the job's: the summary is talk. */
+		/* With -f, stdout is the job's: the summary goes to stderr. */
 		int fd = call_flag(c, "follow") ? STDERR_FILENO : STDOUT_FILENO;
-		struct style st = style_of(fd);
+		struct style st = style_detect(fd);
 		summary_render(run, ask_metrics(api, run, a), &st, &text);
 		if (fd == STDERR_FILENO) {
 			(void)file_write_all(fd, text.p, text.n, &err);
@@ -89,7 +89,7 @@ static int print_end(const struct call *c, struct api *api, const struct buf *js
 	return code ? code : printed;
 }
 
-static int print_submitted(const struct call *c, const char *id, const struct buf *json)
+static int print_submitted(const struct cli_call *c, const char *id, const struct buf *json)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 
@@ -117,7 +117,7 @@ static const char *id_of(const struct buf *json, struct arena *a, struct err *er
 	return arena_str(a, id).p;
 }
 
-static int watch_and_print(const struct call *c, struct api *api, const char *id, int signals)
+static int watch_and_print(const struct cli_call *c, struct api *api, const char *id, int signals)
 {
 	struct watch_options o = {
 		.follow = call_flag(c, "follow"),
@@ -136,7 +136,7 @@ static int watch_and_print(const struct call *c, struct api *api, const char *id
 	return print_end(c, api, &end.json);
 }
 
-static int run_once(const struct call *c, struct api *api, const struct submission *s)
+static int run_once(const struct cli_call *c, struct api *api, const struct submission *s)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf json = {0};
@@ -157,16 +157,16 @@ static int run_once(const struct call *c, struct api *api, const struct submissi
 	return detach ? print_submitted(c, id, &json) : watch_and_print(c, api, id, signals);
 }
 
-int command_run(const struct call *c)
+int command_run(const struct cli_call *c)
 {
-	struct jobinput in;
+	struct job_input in;
 	struct submission s;
 	struct api api;
 	struct err err;
 
 	int code = check_options(c);
 	if (code == 0)
-		code = jobinput_read(c, &in);
+		code = job_input_read(c, &in);
 	if (code != 0)
 		return code;
 	if (api_open(&api, true, &err) < 0) {
@@ -175,12 +175,12 @@ int command_run(const struct call *c)
 		if (submission_prepare(&api, &in, &s, &err) < 0) {
 			code = api_fail(&api, &err);
 		} else {
-			code = call_flag(c, "repeat") ? repeat_runs(c, &api, &s)
+			code = call_flag(c, "repeat") ? run_repeat(c, &api, &s)
 						      : run_once(c, &api, &s);
 			submission_release(&s);
 		}
 		api_release(&api);
 	}
-	jobinput_release(&in);
+	job_input_release(&in);
 	return code;
 }

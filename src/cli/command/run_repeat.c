@@ -109,14 +109,15 @@ static void add_line(struct repeat *r, const struct doc *run)
 	struct str cause = doc_str(run, "cause", STR(""));
 	struct str state = doc_str(run, "state", STR("?"));
 
-	add_outside(&r->out, doc_str(run, "id", STR("?")));
+	text_add_escaped(&r->out, doc_str(run, "id", STR("?")));
 	buf_addc(&r->out, ' ');
-	add_tinted(&r->out, &r->style, str_is(state, "succeeded") ? TINT_GOOD : TINT_BAD, state);
+	text_add_tinted(&r->out, &r->style, str_is(state, "succeeded") ? TINT_GOOD : TINT_BAD,
+			state);
 	buf_addz(&r->out, " after ");
-	add_span(&r->out, doc_int(run, "elapsed_ms", 0));
+	text_add_span(&r->out, doc_int(run, "elapsed_ms", 0));
 	if (cause.n) {
 		buf_addz(&r->out, ": ");
-		add_outside(&r->out, cause);
+		text_add_escaped(&r->out, cause);
 	}
 	buf_addc(&r->out, '\n');
 }
@@ -152,7 +153,7 @@ static int watch_to_end(struct lane *l, struct err *err)
 	struct str json;
 	struct doc *run;
 
-	if (await_run(&l->api, l->id, a, &json, &run, err) < 0)
+	if (api_await_run(&l->api, l->id, a, &json, &run, err) < 0)
 		return -1;
 	record(l->r, json, run);
 	return 0;
@@ -178,7 +179,7 @@ static int submit_one(struct lane *l, struct err *err)
 	bool cancel = l->r->stop;
 	pthread_mutex_unlock(&l->r->lock);
 	/* An interrupt came while it was being submitted. */
-	return cancel ? cancel_run(&l->api, l->id, false, NULL, err) : 0;
+	return cancel ? api_cancel_run(&l->api, l->id, false, NULL, err) : 0;
 }
 
 static bool take_number(struct repeat *r)
@@ -211,7 +212,7 @@ static void *lane_main(void *arg)
 	}
 	uint64_t one = 1;
 	if (write(r->finished, &one, sizeof(one)) < 0)
-		abort(); /* an eventfd takes 2^64 lanes */
+		abort(); /* cannot be: an eventfd counts to 2^64 */
 	return NULL;
 }
 
@@ -232,7 +233,7 @@ static void cancel_all(struct repeat *r, struct lane *lanes, size_t n, bool hurr
 		pthread_mutex_lock(&r->lock);
 		memcpy(id, lanes[i].id, sizeof(id));
 		pthread_mutex_unlock(&r->lock);
-		if (id[0] && cancel_run(&api, id, hurry, NULL, &err) < 0 &&
+		if (id[0] && api_cancel_run(&api, id, hurry, NULL, &err) < 0 &&
 		    err.kind != ERR_NOT_FOUND)
 			cli_say("cancel %s: %s", id, err.msg);
 	}
@@ -379,13 +380,13 @@ static void print_totals(struct repeat *r, int64_t wall_ms)
 	flush(r);
 }
 
-int repeat_runs(const struct call *c, struct api *api, const struct submission *s)
+int run_repeat(const struct cli_call *c, struct api *api, const struct submission *s)
 {
 	struct repeat r = {
 		.api = api,
 		.s = s,
 		.output = c->output,
-		.style = style_of(STDOUT_FILENO),
+		.style = style_detect(STDOUT_FILENO),
 		.total = call_number(c, "repeat", 1),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};

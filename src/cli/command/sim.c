@@ -7,7 +7,7 @@
 #define DEFAULT_SEEDS 100
 #define DEFAULT_NODES 3
 
-int command_sim(const struct call *c)
+int command_sim(const struct cli_call *c)
 {
 	const char *each[2];
 	struct sim_options o = {

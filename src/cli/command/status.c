@@ -12,13 +12,13 @@
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
 
-int command_status(const struct call *c)
+int command_status(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(buf_release) struct buf json, out;
 	CLEANUP(freep) char *id = NULL;
-	struct style st = style_of(STDOUT_FILENO);
+	struct style st = style_detect(STDOUT_FILENO);
 	struct doc *run;
 	struct err err;
 

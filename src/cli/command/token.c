@@ -19,7 +19,7 @@
 #define CALL_MS 10000
 #define PATH "/api/v1/tokens"
 
-static int new_token(const struct call *c, struct api *api, struct buf *out, struct err *err)
+static int new_token(const struct cli_call *c, struct api *api, struct buf *out, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf body = {0};
@@ -51,7 +51,7 @@ static int new_token(const struct call *c, struct api *api, struct buf *out, str
 		buf_addstr(out, buf_str(&answer));
 		return 0;
 	}
-	add_outside(out, doc_str(d, "token", STR("")));
+	text_add_escaped(out, doc_str(d, "token", STR("")));
 	buf_addc(out, '\n');
 	cli_say("token %s, scope %s: it is shown this once",
 		arena_str(a, doc_str(d, "id", STR("?"))).p, scope);
@@ -68,14 +68,14 @@ static void put_time(struct table *t, const struct doc *d, const char *key)
 	table_cell(t, ms ? (struct str){text, 16} : STR("never")); /* to the minute */
 }
 
-static int list_tokens(const struct call *c, struct api *api, struct buf *out, struct err *err)
+static int list_tokens(const struct cli_call *c, struct api *api, struct buf *out, struct err *err)
 {
 	static const struct column columns[] = {
 		{.title = "ID", .min = 8}, {.title = "SCOPE", .min = 6}, {.title = "NAME"},
 		{.title = "MADE"},	   {.title = "EXPIRES"},	 {.title = "LAST USED"}};
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf answer = {0};
-	struct style st = style_of(STDOUT_FILENO);
+	struct style st = style_detect(STDOUT_FILENO);
 	struct table t;
 	struct doc *d;
 
@@ -105,7 +105,7 @@ static int list_tokens(const struct call *c, struct api *api, struct buf *out, s
 	return 0;
 }
 
-static int revoke_token(const struct call *c, struct api *api, struct buf *out, struct err *err)
+static int revoke_token(const struct cli_call *c, struct api *api, struct buf *out, struct err *err)
 {
 	CLEANUP(buf_release) struct buf path = {0};
 	CLEANUP(buf_release) struct buf answer = {0};
@@ -127,7 +127,7 @@ static int revoke_token(const struct call *c, struct api *api, struct buf *out, 
 	return 0;
 }
 
-static int check_options(const struct call *c, const char *action)
+static int check_options(const struct cli_call *c, const char *action)
 {
 	static const char *const of_new[] = {"scope", "expires", "name"};
 
@@ -143,10 +143,10 @@ static int check_options(const struct call *c, const char *action)
 static const struct {
 	const char *name;
 	size_t max_args;
-	int (*run)(const struct call *c, struct api *api, struct buf *out, struct err *err);
+	int (*run)(const struct cli_call *c, struct api *api, struct buf *out, struct err *err);
 } actions[] = {{"new", 1, new_token}, {"list", 1, list_tokens}, {"revoke", 2, revoke_token}};
 
-int command_token(const struct call *c)
+int command_token(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(buf_release) struct buf out = {0};

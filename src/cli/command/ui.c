@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-/* Only for a person at a screen; the link is printed in any case, so a failure is no news. */
+/* Only for a person at a screen; the link is printed in any case, so a failure is not reported. */
 static void open_browser(const char *url)
 {
 	const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
@@ -49,7 +49,7 @@ static void open_browser(const char *url)
 	posix_spawn_file_actions_destroy(&quiet);
 }
 
-int command_ui(const struct call *c)
+int command_ui(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -73,7 +73,7 @@ int command_ui(const struct call *c)
 		buf_addstr(&out, buf_str(&answer));
 		return cli_print(&out);
 	}
-	add_outside(&out, url);
+	text_add_escaped(&out, url);
 	buf_addc(&out, '\n');
 	int code = cli_print(&out);
 	if (isatty(STDOUT_FILENO)) {

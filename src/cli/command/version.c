@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/command/commands.h"
 
-int command_version(const struct call *c)
+int command_version(const struct cli_call *c)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 

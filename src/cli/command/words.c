@@ -34,12 +34,12 @@ static void add_names(const struct doc *list, const char *key, struct buf *out)
 		struct str name = doc_str(list->array.v[i], key, STR(""));
 		if (name.n == 0)
 			continue;
-		add_outside(out, name);
+		text_add_escaped(out, name);
 		buf_addc(out, '\n');
 	}
 }
 
-static void add_from_master(const struct call *c, bool nodes, struct arena *a, struct buf *out)
+static void add_from_master(const struct cli_call *c, bool nodes, struct arena *a, struct buf *out)
 {
 	CLEANUP(api_release) struct api api = {0};
 	struct doc *d;
@@ -55,7 +55,7 @@ static void add_from_master(const struct call *c, bool nodes, struct arena *a, s
 	add_names(doc_array(d, nodes ? "nodes" : "runs"), nodes ? "name" : "id", out);
 }
 
-int command_words(const struct call *c)
+int command_words(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf out = {0};

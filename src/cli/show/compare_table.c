@@ -101,7 +101,7 @@ static void arms_render(const struct doc *cmp, struct buf *out)
 		const struct doc *runs = doc_array(arms->array.v[i], "runs");
 		size_t n = runs ? runs->array.n : 0;
 		buf_addz(out, i ? "other     " : "baseline  ");
-		add_outside(out, doc_str(arms->array.v[i], "label", STR("?")));
+		text_add_escaped(out, doc_str(arms->array.v[i], "label", STR("?")));
 		buf_printf(out, " (%zu run%s)\n", n, n == 1 ? "" : "s");
 	}
 }
@@ -140,7 +140,7 @@ void compare_render(const struct doc *cmp, const struct style *st, struct buf *o
 		if (notes->array.v[i]->type != DOC_STRING)
 			continue;
 		buf_addz(out, "note: ");
-		add_outside(out, notes->array.v[i]->s);
+		text_add_escaped(out, notes->array.v[i]->s);
 		buf_addc(out, '\n');
 	}
 }

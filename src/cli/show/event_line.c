@@ -18,15 +18,15 @@ void event_render(const struct doc *event, const struct style *st, struct buf *o
 	clock_format(doc_int(event, "time_ms", 0), when);
 	/* The time of day with milliseconds; the date is in the run. */
 	buf_printf(&line, "%6" PRId64 "  %.12s  ", doc_int(event, "seq", 0), when + 11);
-	add_outside(&line, doc_str(event, "kind", STR("?")));
+	text_add_escaped(&line, doc_str(event, "kind", STR("?")));
 	struct str node = doc_str(event, "node", STR("")), text = doc_str(event, "text", STR(""));
 	if (node.n) {
 		buf_addz(&line, "  ");
-		add_outside(&line, node);
+		text_add_escaped(&line, node);
 	}
 	if (text.n) {
 		buf_addz(&line, "  ");
-		add_outside(&line, text);
+		text_add_escaped(&line, text);
 	}
 	for (size_t i = 0; event->type == DOC_TABLE && i < event->table.n; i++) {
 		const struct doc_entry *e = &event->table.v[i];
@@ -39,9 +39,9 @@ void event_render(const struct doc *event, const struct style *st, struct buf *o
 		buf_init(&value, RENDER_MAX_LINE);
 		doc_to_json(e->value, &value);
 		buf_addz(&line, "  ");
-		add_outside(&line, e->key);
+		text_add_escaped(&line, e->key);
 		buf_addc(&line, '=');
-		add_outside(&line, buf_str(&value));
+		text_add_escaped(&line, buf_str(&value));
 	}
 	text_fit(out, buf_str(&line), st);
 }

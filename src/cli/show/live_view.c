@@ -149,15 +149,15 @@ static void add_headline(const struct view *v, const struct doc *run, const stru
 	CLEANUP(buf_release) struct buf line = {0};
 
 	buf_init(&line, RENDER_MAX_LINE);
-	add_outside(&line, doc_str(run, "id", STR("?")));
+	text_add_escaped(&line, doc_str(run, "id", STR("?")));
 	buf_addz(&line, "  ");
-	add_outside(&line, doc_str(run, "state", STR("?")));
+	text_add_escaped(&line, doc_str(run, "state", STR("?")));
 	if (doc_bool(run, "cancel_asked", false))
 		buf_addz(&line, " (cancelling)");
 	buf_addz(&line, "  ");
-	add_span(&line, v->elapsed_ms);
+	text_add_span(&line, v->elapsed_ms);
 	buf_addz(&line, "  ");
-	node_counts(run, &line);
+	run_describe_nodes(run, &line);
 	if (v->notice)
 		buf_printf(&line, "  %s", v->notice);
 	finish_line(out, &line, TINT_BOLD, st);
@@ -173,12 +173,12 @@ static void add_node(const struct view *v, const struct doc *node, int name_widt
 
 	buf_init(&line, RENDER_MAX_LINE);
 	buf_init(&name, RENDER_MAX_LINE);
-	add_outside(&name, doc_str(node, "name", STR("?")));
+	text_add_escaped(&name, doc_str(node, "name", STR("?")));
 	buf_addz(&line, "  ");
 	int used = text_clip(&line, buf_str(&name), name_width, st);
 	buf_printf(&line, "%*s  ", name_width - used, "");
 	if (!m || m->table.n == 0)
-		add_outside(&line, doc_str(node, "state", STR("?")));
+		text_add_escaped(&line, doc_str(node, "state", STR("?")));
 	for (size_t i = 0; m && i < m->table.n; i++) {
 		const struct doc_entry *e = &m->table.v[i];
 		char number[32];
@@ -187,7 +187,7 @@ static void add_node(const struct view *v, const struct doc *node, int name_widt
 			continue;
 		number_format(e->value->type == DOC_INT ? (double)e->value->i : e->value->f,
 			      number);
-		add_outside(&line, e->key);
+		text_add_escaped(&line, e->key);
 		buf_printf(&line, " %-9s ", number);
 	}
 	if (has_step) {
@@ -205,7 +205,7 @@ static bool worth_showing(const struct view *v, const struct doc *node)
 	return (m && m->table.n > 0) || node_step(v, node, &s);
 }
 
-/* Nodes that have something to tell come first; without any, a job of one node needs no row. */
+/* Nodes with metrics or progress come first; without any, a job of one node needs no row. */
 static void add_nodes(const struct view *v, const struct doc *run, int rows, const struct style *st,
 		      struct buf *out)
 {
@@ -253,9 +253,9 @@ static void add_tail(const struct view *v, int rows, const struct style *st, str
 	for (size_t i = v->ntail - n; i < v->ntail; i++) {
 		CLEANUP(buf_release) struct buf line = {0};
 		buf_init(&line, RENDER_MAX_LINE);
-		add_outside(&line, str_from(v->tail[i].node));
+		text_add_escaped(&line, str_from(v->tail[i].node));
 		buf_addz(&line, " | ");
-		add_outside(&line, (struct str){v->tail[i].text, v->tail[i].n});
+		text_add_escaped(&line, (struct str){v->tail[i].text, v->tail[i].n});
 		finish_line(out, &line, TINT_DIM, st);
 	}
 }

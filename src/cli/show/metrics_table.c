@@ -70,8 +70,8 @@ static void add_bad_values(const struct doc *metrics, const struct style *st, st
 	text_fit(out, str_from(text), st);
 }
 
-void metrics_table(const struct doc *run, const struct doc *metrics, size_t max_nodes,
-		   const struct style *st, struct buf *out)
+void metrics_table_render(const struct doc *run, const struct doc *metrics, size_t max_nodes,
+			  const struct style *st, struct buf *out)
 {
 	static const struct column columns[] = {
 		{.title = "METRIC", .min = 6},

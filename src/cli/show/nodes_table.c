@@ -40,7 +40,7 @@ static void add_node_row(struct table *t, const struct doc *node)
 
 	buf_init(&story, RENDER_MAX_LINE);
 	buf_init(&values, RENDER_MAX_LINE);
-	node_story(node, &story);
+	node_describe_end(node, &story);
 	node_metrics(node, &values);
 	bytes_format(doc_int(node, "log_bytes", 0) + doc_int(node, "err_bytes", 0), size);
 	t->tint = node_tint(node);
@@ -54,7 +54,7 @@ static void add_node_row(struct table *t, const struct doc *node)
 	table_cell(t, values.n ? buf_str(&values) : STR("-"));
 }
 
-void nodes_table(const struct doc *run, const struct style *st, struct buf *out)
+void nodes_table_render(const struct doc *run, const struct style *st, struct buf *out)
 {
 	static const struct column columns[] = {
 		{.title = "NODE", .min = 9},

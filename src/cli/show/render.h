@@ -2,7 +2,7 @@
 /*
  * render - objects of the API as text for people.  Pure: tree in, text out.
  *
- * Every string in the tree is outside text and is escaped here.
+ * Every string in the tree comes from outside and is escaped here.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,16 +34,16 @@ void compare_render(const struct doc *cmp, const struct style *st, struct buf *o
 /* One event as a line. */
 void event_render(const struct doc *event, const struct style *st, struct buf *out);
 
-/* Shared by the above. */
-void add_outside(struct buf *out, struct str text); /* escaped */
-void add_span(struct buf *out, int64_t ms);
-/* "exit code 3", "killed by SIGKILL (out of memory)", "lost: reason"; "" for a node without a
- * story. */
-void node_story(const struct doc *node, struct buf *out);
+/* Shared by the above: each appends to *out. */
+void text_add_escaped(struct buf *out, struct str text);
+void text_add_span(struct buf *out, int64_t ms);
+/* "exit code 3", "killed by SIGKILL (out of memory)", "lost: reason"; nothing for a node that
+ * has not ended. */
+void node_describe_end(const struct doc *node, struct buf *out);
 /* "3 running, 2 exited" */
-void node_counts(const struct doc *run, struct buf *out);
+void run_describe_nodes(const struct doc *run, struct buf *out);
 /* A row for each node. */
-void nodes_table(const struct doc *run, const struct style *st, struct buf *out);
+void nodes_table_render(const struct doc *run, const struct style *st, struct buf *out);
 /* Rows per metric and node: last, best, mean, count; at most max_nodes per metric. */
-void metrics_table(const struct doc *run, const struct doc *metrics, size_t max_nodes,
-		   const struct style *st, struct buf *out);
+void metrics_table_render(const struct doc *run, const struct doc *metrics, size_t max_nodes,
+			  const struct style *st, struct buf *out);

@@ -5,7 +5,7 @@
 
 struct screen {
 	int fd;
-	struct buf shown; /* what is there now, without colours: for its widths */
+	struct buf shown; /* the text that was drawn last, for its widths */
 };
 void screen_init(struct screen *s, int fd);
 void screen_release(struct screen *s);

@@ -52,9 +52,9 @@ static void add_phases(const struct doc *run, const struct style *st, struct buf
 		buf_init(&piece, RENDER_MAX_LINE);
 		if (e->value->type != DOC_INT)
 			continue;
-		add_outside(&piece, e->key);
+		text_add_escaped(&piece, e->key);
 		buf_addc(&piece, ' ');
-		add_span(&piece, e->value->i);
+		text_add_span(&piece, e->value->i);
 		if (first)
 			buf_addz(out, "phases  ");
 		add_wrapped(out, buf_str(&piece), first, &column, st);
@@ -70,16 +70,16 @@ static void add_headline(const struct doc *run, const struct style *st, struct b
 	bool ended = run_ended(run);
 
 	tint_on(out, st, tint_of(run));
-	add_outside(out, doc_str(run, "id", STR("?")));
+	text_add_escaped(out, doc_str(run, "id", STR("?")));
 	buf_addc(out, ' ');
-	add_outside(out, doc_str(run, "state", STR("?")));
+	text_add_escaped(out, doc_str(run, "state", STR("?")));
 	tint_off(out, st, tint_of(run));
 	buf_addz(out, ended ? " after " : ", ");
-	add_span(out, doc_int(run, "elapsed_ms", 0));
+	text_add_span(out, doc_int(run, "elapsed_ms", 0));
 	buf_addz(out, " (");
-	add_outside(out, doc_str(run, "strategy", STR("?")));
+	text_add_escaped(out, doc_str(run, "strategy", STR("?")));
 	buf_addz(out, " on ");
-	add_outside(out, doc_str(run, "engine", STR("?")));
+	text_add_escaped(out, doc_str(run, "engine", STR("?")));
 	buf_printf(out, ", %" PRId64 " node%s)\n", nodes, nodes == 1 ? "" : "s");
 }
 
@@ -93,7 +93,7 @@ static const struct doc *find_node(const struct doc *run, struct str name)
 	return NULL;
 }
 
-/* In full, wrapped by the terminal: a message that is cut is the one that is needed. */
+/* Lines are not cut to the width: the part cut off may be the one that matters. */
 static void add_tail(const struct doc *tail, struct buf *out)
 {
 	const struct doc *lines = doc_array(tail, "lines");
@@ -101,7 +101,7 @@ static void add_tail(const struct doc *tail, struct buf *out)
 	if (!lines || lines->array.n == 0)
 		return;
 	buf_addz(out, "last lines of ");
-	add_outside(out, doc_str(tail, "node", STR("?")));
+	text_add_escaped(out, doc_str(tail, "node", STR("?")));
 	buf_addz(out, ":\n");
 	for (size_t i = 0; i < lines->array.n; i++) {
 		if (lines->array.v[i]->type != DOC_STRING)
@@ -110,12 +110,12 @@ static void add_tail(const struct doc *tail, struct buf *out)
 		if (text.n > MAX_TAIL_LINE)
 			text.n = MAX_TAIL_LINE;
 		buf_addz(out, "  | ");
-		add_outside(out, text);
+		text_add_escaped(out, text);
 		buf_addc(out, '\n');
 	}
 }
 
-/* Why it did not succeed: the cause, the node, its end, its last words. */
+/* Why it did not succeed: the cause, the node, how it ended, its last lines. */
 static void add_cause(const struct doc *run, struct buf *out)
 {
 	const struct doc *tail = doc_table(run, "tail");
@@ -125,22 +125,22 @@ static void add_cause(const struct doc *run, struct buf *out)
 
 	if (cause.n) {
 		buf_addz(out, "cause   ");
-		add_outside(out, cause);
+		text_add_escaped(out, cause);
 		buf_addc(out, '\n');
 	}
 	CLEANUP(buf_release) struct buf story = {0};
 	buf_init(&story, RENDER_MAX_LINE);
 	if (node)
-		node_story(node, &story);
+		node_describe_end(node, &story);
 	if (story.n) {
 		buf_addz(out, "node    ");
-		add_outside(out, doc_str(node, "name", STR("?")));
+		text_add_escaped(out, doc_str(node, "name", STR("?")));
 		buf_printf(out, ": %.*s\n", STR_ARG(buf_str(&story)));
 	}
 	add_tail(tail, out);
 }
 
-/* What stands in the way of the end. */
+/* What the run still waits for. */
 static void add_waiting(const struct doc *run, struct buf *out)
 {
 	const struct doc *waiting = doc_array(run, "waiting");
@@ -148,13 +148,13 @@ static void add_waiting(const struct doc *run, struct buf *out)
 	for (size_t i = 0; waiting && i < waiting->array.n; i++) {
 		const struct doc *w = waiting->array.v[i];
 		buf_addz(out, "waiting ");
-		add_outside(out, doc_str(w, "kind", STR("")));
+		text_add_escaped(out, doc_str(w, "kind", STR("")));
 		buf_addc(out, ' ');
-		add_outside(out, doc_str(w, "name", STR("")));
+		text_add_escaped(out, doc_str(w, "name", STR("")));
 		buf_addc(out, ' ');
-		add_outside(out, doc_str(w, "state", STR("")));
+		text_add_escaped(out, doc_str(w, "state", STR("")));
 		buf_addz(out, ": ");
-		add_outside(out, doc_str(w, "why", STR("")));
+		text_add_escaped(out, doc_str(w, "why", STR("")));
 		buf_addc(out, '\n');
 	}
 }
@@ -166,9 +166,9 @@ static void add_places(const struct doc *run, struct buf *out)
 	if (dir.n == 0)
 		return;
 	buf_addz(out, "logs    ");
-	add_outside(out, dir);
+	text_add_escaped(out, dir);
 	buf_addz(out, "/logs\nfiles   ");
-	add_outside(out, dir);
+	text_add_escaped(out, dir);
 	buf_addc(out, '\n');
 }
 
@@ -178,7 +178,7 @@ void summary_render(const struct doc *run, const struct doc *metrics, const stru
 	add_headline(run, st, out);
 	add_cause(run, out);
 	add_phases(run, st, out);
-	metrics_table(run, metrics, NODES_PER_METRIC, st, out);
+	metrics_table_render(run, metrics, NODES_PER_METRIC, st, out);
 	add_places(run, out);
 }
 
@@ -187,7 +187,7 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 	CLEANUP(buf_release) struct buf counts = {0};
 
 	buf_init(&counts, RENDER_MAX_LINE);
-	node_counts(run, &counts);
+	run_describe_nodes(run, &counts);
 	add_headline(run, st, out);
 	if (doc_bool(run, "cancel_asked", false) && !run_ended(run))
 		buf_addz(out, "cancel  asked for\n");
@@ -201,7 +201,7 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 	if (counts.n)
 		buf_printf(out, "nodes   %.*s\n", STR_ARG(buf_str(&counts)));
 	add_phases(run, st, out);
-	nodes_table(run, st, out);
-	metrics_table(run, NULL, NODES_PER_METRIC, st, out);
+	nodes_table_render(run, st, out);
+	metrics_table_render(run, NULL, NODES_PER_METRIC, st, out);
 	add_places(run, out);
 }

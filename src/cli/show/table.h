@@ -2,7 +2,7 @@
 /*
  * table - aligned columns for people.
  *
- * Cells are outside text: escaped here, always.  On a terminal a table that is
+ * Cells hold text from outside, which is always escaped here.  On a terminal a table that is
  * too wide loses from its widest columns first, then whole columns from the
  * right; a line is never wider than the terminal.
  */

@@ -56,7 +56,7 @@ void term_size(int fd, int *ret_width, int *ret_height)
 		*ret_width = DEFAULT_WIDTH;
 }
 
-struct style style_of(int fd)
+struct style style_detect(int fd)
 {
 	struct style st = {0};
 	const char *no_color = getenv("NO_COLOR");
@@ -82,7 +82,7 @@ void tint_off(struct buf *out, const struct style *st, enum tint t)
 		buf_addz(out, "\x1b[0m");
 }
 
-void add_tinted(struct buf *out, const struct style *st, enum tint t, struct str text)
+void text_add_tinted(struct buf *out, const struct style *st, enum tint t, struct str text)
 {
 	tint_on(out, st, t);
 	buf_addstr(out, text);

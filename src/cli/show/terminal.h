@@ -15,14 +15,14 @@ enum tint { TINT_NONE, TINT_GOOD, TINT_BAD, TINT_WARN, TINT_DIM, TINT_BOLD };
 
 /* From the descriptor, NO_COLOR, TERM, LC_ALL/LC_CTYPE/LANG.  Not a terminal: nothing is cut or
  * coloured. */
-struct style style_of(int fd);
+struct style style_detect(int fd);
 /* A terminal that can redraw in place (TERM is not "dumb"). */
 bool term_live(int fd);
 void term_size(int fd, int *ret_width, int *ret_height);
 
 void tint_on(struct buf *out, const struct style *st, enum tint t);
 void tint_off(struct buf *out, const struct style *st, enum tint t);
-void add_tinted(struct buf *out, const struct style *st, enum tint t, struct str text);
+void text_add_tinted(struct buf *out, const struct style *st, enum tint t, struct str text);
 
 /* Columns that a text takes; it must have passed escape_terminal(). */
 int text_width(struct str s);

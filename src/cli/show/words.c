@@ -39,12 +39,12 @@ int run_exit_code(const struct doc *run)
 	return 8;
 }
 
-void add_outside(struct buf *out, struct str text)
+void text_add_escaped(struct buf *out, struct str text)
 {
 	escape_terminal(out, text);
 }
 
-void add_span(struct buf *out, int64_t ms)
+void text_add_span(struct buf *out, int64_t ms)
 {
 	char text[32];
 
@@ -62,7 +62,7 @@ static void signal_name(int64_t number, char out[static 32])
 		snprintf(out, 32, "signal %" PRId64, number);
 }
 
-void node_story(const struct doc *node, struct buf *out)
+void node_describe_end(const struct doc *node, struct buf *out)
 {
 	int64_t sig = doc_int(node, "signal", 0), code = doc_int(node, "exit_code", -1);
 	struct str reason = doc_str(node, "reason", STR(""));
@@ -82,10 +82,10 @@ void node_story(const struct doc *node, struct buf *out)
 	if (reason.n == 0)
 		return;
 	buf_addz(out, out->n > start ? ": " : "");
-	add_outside(out, reason);
+	text_add_escaped(out, reason);
 }
 
-void node_counts(const struct doc *run, struct buf *out)
+void run_describe_nodes(const struct doc *run, struct buf *out)
 {
 	const struct doc *counts = doc_table(run, "counts");
 	bool first = true;
@@ -95,7 +95,7 @@ void node_counts(const struct doc *run, struct buf *out)
 		if (str_is(e->key, "nodes") || e->value->type != DOC_INT || e->value->i <= 0)
 			continue;
 		buf_printf(out, "%s%" PRId64 " ", first ? "" : ", ", e->value->i);
-		add_outside(out, e->key);
+		text_add_escaped(out, e->key);
 		first = false;
 	}
 }

@@ -8,12 +8,12 @@
 
 #define PARSE(cmd, ...) parse((cmd), (const char *const[]){__VA_ARGS__, NULL})
 
-static struct call call;
+static struct cli_call call;
 static struct err err;
 
 static int parse(const char *cmd, const char *const *argv)
 {
-	const struct command *c = cli_command(str_from(cmd));
+	const struct command *c = cli_find_command(str_from(cmd));
 	int n = 0;
 
 	assert_non_null(c);
@@ -21,7 +21,7 @@ static int parse(const char *cmd, const char *const *argv)
 		n++;
 	err = (struct err){0};
 	call_release(&call);
-	call = (struct call){0};
+	call = (struct cli_call){0};
 	return call_parse(c, n, (char *const *)(uintptr_t)argv, &call, &err);
 }
 
@@ -173,7 +173,7 @@ static void the_table_is_whole(void **state)
 		assert_non_null(c->help);
 		assert_non_null(c->run);
 		assert_true(!c->group || c->example);
-		assert_ptr_equal(cli_command(str_from(c->name)), c);
+		assert_ptr_equal(cli_find_command(str_from(c->name)), c);
 		bool optional = false;
 		for (const struct cli_argument *a = c->arguments; a && a->name; a++) {
 			assert_false(optional && a->required);
@@ -191,7 +191,7 @@ static void the_table_is_whole(void **state)
 				assert_string_not_equal(o->name, p->name);
 		}
 	}
-	assert_null(cli_command(STR("nosuch")));
+	assert_null(cli_find_command(STR("nosuch")));
 }
 
 static int forget(void **state)

@@ -113,7 +113,7 @@ static void tables_never_leave_the_terminal(void **state)
 		buf_init(&b, CLI_MAX_TEXT);
 		runs_render(load(a, "runs"), 1700000000000, &st, &b);
 		metrics_render(load(a, "succeeded.metrics"), &st, &b);
-		metrics_table(load(a, "hostile"), NULL, 16, &st, &b);
+		metrics_table_render(load(a, "hostile"), NULL, 16, &st, &b);
 		assert_harmless(&b);
 		assert_fits(&b, width);
 	}
@@ -319,7 +319,7 @@ static void the_end_of_a_node_is_told_in_words(void **state)
 		struct doc *d;
 		buf_init(&b, 4096);
 		assert_int_equal(reply_parse(str_from(cases[i].json), a, &d, NULL), 0);
-		node_story(d, &b);
+		node_describe_end(d, &b);
 		assert_true(str_is(buf_str(&b), cases[i].story));
 	}
 }

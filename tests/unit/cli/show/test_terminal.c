@@ -93,7 +93,7 @@ static void what_is_no_terminal_is_neither_cut_nor_coloured(void **state)
 	(void)state;
 	setenv("TERM", "xterm", 1);
 	setenv("LANG", "C.UTF-8", 1);
-	struct style st = style_of(fd);
+	struct style st = style_detect(fd);
 	assert_int_equal(st.width, 0);
 	assert_false(st.colour);
 	assert_false(st.unicode);
@@ -115,22 +115,22 @@ static void a_terminal_tells_its_size_and_the_user_decides_on_colours(void **sta
 	setenv("LC_CTYPE", "C", 1);
 	setenv("LANG", "en_US.utf8", 1);
 	unsetenv("NO_COLOR");
-	struct style st = style_of(fd);
+	struct style st = style_detect(fd);
 	assert_int_equal(st.width, 33);
 	assert_true(st.colour);
 	assert_false(st.unicode);
 	unsetenv("LC_CTYPE");
 	setenv("NO_COLOR", "1", 1);
-	st = style_of(fd);
+	st = style_detect(fd);
 	assert_false(st.colour);
 	assert_true(st.unicode);
 	setenv("NO_COLOR", "", 1);
-	assert_true(style_of(fd).colour);
+	assert_true(style_detect(fd).colour);
 	setenv("TERM", "dumb", 1);
-	assert_false(style_of(fd).colour);
+	assert_false(style_detect(fd).colour);
 	assert_false(term_live(fd));
 	unsetenv("LANG");
-	assert_false(style_of(fd).unicode);
+	assert_false(style_detect(fd).unicode);
 	/* A terminal that does not know its size: COLUMNS, then the usual one. */
 	ws = (struct winsize){0};
 	ioctl(fd, TIOCSWINSZ, &ws);
