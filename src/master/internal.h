@@ -31,6 +31,7 @@ struct loop;
 struct loop_timer;
 struct records;
 struct reports;
+struct slices;
 struct space;
 struct sse;
 struct tls_server;
@@ -58,6 +59,7 @@ struct master {
 	int64_t idle_ms, last_busy_ms;
 	/* services of api/ and upkeep/ */
 	struct auth *auth;
+	struct slices *slices;
 	struct sse *sse;
 	struct watch *watch;
 	struct feeder *feeder;

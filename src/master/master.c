@@ -31,6 +31,7 @@
 #include "master/api/watch.h"
 #include "master/internal.h"
 #include "master/listen.h"
+#include "master/api/slices.h"
 #include "master/api/sse.h"
 #include "master/round.h"
 #include "master/runs.h"
@@ -174,6 +175,7 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	m->workers = workers_new(m->loop, MASTER_WORKERS);
 	struct http_limits limits = {.max_connections = listen_max_connections()};
 	m->http = http_server_new(m->loop, &limits, &api_handler, m);
+	m->slices = slices_new(m->loop);
 	m->sse = sse_new(m);
 	m->watch = watch_new(m->loop);
 	m->feeder = feeder_new(m->loop, m->store);
@@ -213,6 +215,7 @@ static void master_close(struct master *m)
 	m->auth = auth_free(m->auth);
 	m->sse = sse_free(m->sse);
 	m->watch = watch_free(m->watch);
+	m->slices = slices_free(m->slices);
 	if (m->runs) {
 		m->agents = agents_free(m->agents);
 		for (size_t i = 0; map_at(m->runs, &i, &id, &value);)

@@ -246,6 +246,20 @@ void http_server_cut(struct http_server *s, bool (*match)(const void *ctx, const
 	}
 }
 
+int http_server_count_streams(const struct http_server *s,
+			      bool (*match)(const void *ctx, const void *user), const void *ctx)
+{
+	const struct list *pos;
+	int n = 0;
+
+	list_each (pos, &s->conns) {
+		const struct http_conn *c = list_item(pos, struct http_conn, all);
+
+		n += c->state == HTTP_STREAMING && c->x && match(ctx, c->x->user);
+	}
+	return n;
+}
+
 void http_server_drain(struct http_server *s)
 {
 	struct list *pos, *next;

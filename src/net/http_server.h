@@ -88,6 +88,8 @@ uint64_t http_server_answers(const struct http_server *s, int hundreds);
 /* Cut the streamed answers whose user pointer matches; their on_gone follows from the loop. */
 void http_server_cut(struct http_server *s, bool (*match)(const void *ctx, const void *user),
 		     const void *ctx);
+int http_server_count_streams(const struct http_server *s,
+			      bool (*match)(const void *ctx, const void *user), const void *ctx);
 /* Stop accepting, finish what is being answered. */
 void http_server_drain(struct http_server *s);
 

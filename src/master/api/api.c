@@ -166,6 +166,18 @@ void api_reply_error(struct http_exchange *x, const struct err *err)
 	reply_error(&c, status_of(err->kind), err);
 }
 
+int api_stream_allowed(struct api_call *c, struct err *err)
+{
+	uint32_t holder = auth_client(c->x);
+
+	if (holder == AUTH_LOCAL || auth_count_streams(c->m, holder) < API_MAX_STREAMS)
+		return 0;
+	http_add_header(c->x, "Retry-After", "5");
+	return err_set(err, ERR_THROTTLED,
+		       "this token or session has %d streams open: close some first",
+		       API_MAX_STREAMS);
+}
+
 struct live_run *api_run(struct api_call *c, struct err *err)
 {
 	return live_run_find(c->m, c->params[0], c->arena, &c->ids, &c->nids, err);

@@ -17,7 +17,7 @@ struct api_call {
 	const struct http_request *req;
 	struct arena *arena; /* of the call */
 	enum api_auth scope; /* of the caller */
-	uint32_t holder;     /* of which token or session; 0: the user */
+	uint32_t holder;     /* of which token or session, see auth.h; in on_headers only */
 	struct str params[API_MAX_PARAMS];
 	const char *details; /* several problems, one a line; with an error only */
 	const char **ids;    /* candidates of an ambiguous name */
@@ -45,6 +45,9 @@ int api_read_body(struct api_call *c, struct doc **ret, struct err *err);
 void api_answer_begin(struct jsonw *w, struct buf *text);
 void api_answer_end(struct api_call *c, int status, struct jsonw *w);
 void api_reply_json(struct api_call *c, int status, const struct buf *body);
+/* A holder may have API_MAX_STREAMS open over TCP: ERR_THROTTLED, with Retry-After. */
+#define API_MAX_STREAMS 256
+int api_stream_allowed(struct api_call *c, struct err *err);
 /* For an answer that comes after the handler's return. */
 void api_reply_error(struct http_exchange *x, const struct err *err);
 

@@ -54,9 +54,24 @@ enum api_auth auth_user_scope(const void *user)
 	return (enum api_auth)((uintptr_t)user & ((1u << SCOPE_BITS) - 1));
 }
 
+static uint32_t user_holder(const void *user)
+{
+	return (uint32_t)((uintptr_t)user >> SCOPE_BITS);
+}
+
+uint32_t auth_client(const struct http_exchange *x)
+{
+	return user_holder(http_user(x));
+}
+
 static bool is_holder(const void *ctx, const void *user)
 {
-	return (uintptr_t)user >> SCOPE_BITS == *(const uint32_t *)ctx;
+	return user_holder(user) == *(const uint32_t *)ctx;
+}
+
+int auth_count_streams(const struct master *m, uint32_t holder)
+{
+	return http_server_count_streams(m->http, is_holder, &holder);
 }
 
 void auth_cut_streams(struct master *m, uint32_t holder)
@@ -169,6 +184,7 @@ enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status
 	char own[64];
 
 	if (c->req->local) {
+		c->holder = AUTH_LOCAL;
 		if (c->req->peer_uid == (int64_t)geteuid() || c->req->peer_uid == 0)
 			return API_ADMIN;
 		return refuse(403, ret_status, err, ERR_DENIED,

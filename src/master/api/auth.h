@@ -14,6 +14,7 @@
 struct api_call;
 struct doc;
 struct err;
+struct http_exchange;
 struct limiter;
 struct logins;
 struct master;
@@ -46,7 +47,9 @@ enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status
 /* A wrong secret came from the caller's address; false: too many did. */
 bool auth_failed(const struct api_call *c);
 
-/* Holders: the user's own token is 0, other tokens have even numbers, sessions odd ones. */
+/* Holders: the user's own token is 0, other tokens have even numbers, sessions odd ones.  All who
+ * come over the unix socket are one. */
+#define AUTH_LOCAL 1 /* no session has the serial 0 */
 uint32_t auth_token_holder(uint32_t number);
 uint32_t auth_session_holder(uint32_t serial);
 /* A stream is not to outlive what it was opened with. */
@@ -54,6 +57,10 @@ void auth_cut_streams(struct master *m, uint32_t holder);
 /* Scope and holder in one pointer, kept with the exchange. */
 void *auth_user(enum api_auth scope, uint32_t holder);
 enum api_auth auth_user_scope(const void *user);
+/* The holder that an exchange was allowed for. */
+uint32_t auth_client(const struct http_exchange *x);
+/* Streams that this holder has open. */
+int auth_count_streams(const struct master *m, uint32_t holder);
 
 /* The member "scope" of a request: at most what the caller has. */
 int auth_read_scope(const struct api_call *c, const struct doc *body, struct str fallback,

@@ -89,7 +89,7 @@ void api_blob_abort(struct master *m, const struct http_exchange *x, struct str 
 /* An archive may be of gigabytes: a worker reads it again. */
 struct blob_check {
 	struct http_exchange *x;
-	char *part, *path;
+	char *dir, *part, *path;
 	char sha256[65];
 	struct err err;
 };
@@ -111,9 +111,12 @@ static void check_work(void *arg)
 	if (strcmp(b->sha256, hex) != 0)
 		err_set(&b->err, ERR_INVALID,
 			"the bytes have another SHA-256 than their name says");
-	/* On disk first: whoever finds the name believes that the bytes are there. */
+	/* The bytes first: whoever finds the name believes that they are there.  Then the name: the
+	 * client does not send them again. */
 	else if (fsync(fd) < 0 || rename(b->part, b->path) < 0)
 		err_errno(&b->err, errno, "store '%s'", b->path);
+	else
+		file_sync_dir(b->dir, &b->err);
 }
 
 static void check_done(void *arg)
@@ -126,6 +129,7 @@ static void check_done(void *arg)
 		unlink(b->part);
 		api_reply_error(b->x, &b->err);
 	}
+	free(b->dir);
 	free(b->part);
 	free(b->path);
 	free(b);
@@ -137,6 +141,7 @@ int api_blob_put(struct api_call *c, struct err *err)
 
 	(void)err;
 	b->x = c->x;
+	b->dir = path_join(c->m->home, "blobs");
 	b->part = part_path(c->m, c->x, c->params[0]);
 	b->path = blob_path(c->m, c->params[0]);
 	snprintf(b->sha256, sizeof(b->sha256), "%.*s", STR_ARG(c->params[0]));

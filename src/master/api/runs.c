@@ -6,12 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "master/api/slices.h"
 #include "master/api/watch.h"
 #include "master/round.h"
 #include "master/run_json.h"
@@ -21,7 +23,9 @@
 #define ANSWER_MAX_BYTES (64u << 20)
 #define LIST_DEFAULT 100
 #define LIST_MAX 10000
-#define LIST_MAX_FULL 200 /* each is loaded whole while everybody else waits */
+#define LIST_MAX_FULL 200 /* each is loaded whole */
+#define LIST_PIECE 128	  /* rows in one slice */
+#define LIST_PIECE_FULL 8
 
 static int reply_run(struct api_call *c, int status, struct live_run *lr)
 {
@@ -48,35 +52,85 @@ static int query_int(const struct api_call *c, const char *name, int64_t fallbac
 		       (long long)max);
 }
 
-struct list_out {
+/* The list of runs, newest first, made in slices. */
+struct run_list {
+	struct slice_job job;
 	struct master *m;
-	struct buf *text;
-	bool first, full;
+	struct http_exchange *x;
+	struct buf text;
+	bool active, full;
+	int64_t before_no; /* the last one that is in the text; 0: none yet */
+	int64_t left;	   /* how many may follow; -1: all */
+	int got;	   /* in this piece */
+	bool first;
 };
+
+static void run_list_free(struct run_list *l)
+{
+	buf_release(&l->text);
+	free(l);
+}
+
+static void run_list_drop(void *ctx)
+{
+	struct run_list *l = ctx;
+	struct err err = {0};
+
+	err_set(&err, ERR_UNAVAILABLE, "the master is about to stop");
+	api_reply_error(l->x, &err);
+	run_list_free(l);
+}
 
 static bool put_run(void *ctx, const struct run_row *row)
 {
-	struct list_out *lo = ctx;
+	struct run_list *l = ctx;
 
-	if (!lo->first)
-		buf_addc(lo->text, ',');
-	lo->first = false;
-	struct live_run *lr = map_get(lo->m->runs, str_from(row->id));
-	if (!lr && lo->full)
-		lr = live_run_load(lo->m, row->no, NULL);
+	if (!l->first)
+		buf_addc(&l->text, ',');
+	l->first = false;
+	l->before_no = row->no;
+	l->got++;
+	struct live_run *lr = map_get(l->m->runs, str_from(row->id));
+	if (!lr && l->full)
+		lr = live_run_load(l->m, row->no, NULL);
 	if (lr)
-		run_to_json(lr, lo->full, lo->text);
+		run_to_json(lr, l->full, &l->text);
 	else
-		row_to_json(row, lo->text);
+		row_to_json(row, &l->text);
 	if (lr)
 		live_run_done(lr);
-	return !lo->text->overflow;
+	return !l->text.overflow;
+}
+
+static bool run_list_piece(void *ctx)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct run_list *l = ctx;
+	struct err err = {0};
+	int n = l->full ? LIST_PIECE_FULL : LIST_PIECE;
+
+	if (l->left >= 0 && n > l->left)
+		n = (int)l->left;
+	l->got = 0;
+	if (store_runs_each(l->m->store, l->active, l->before_no, n, a, put_run, l, &err) == 0 &&
+	    l->text.overflow)
+		err_set(&err, ERR_QUOTA,
+			"too many runs for one answer: ask for fewer with 'limit' and 'before'");
+	if (l->left > 0)
+		l->left -= l->got;
+	if (err.kind == ERR_NONE && l->got == n && l->left != 0)
+		return true;
+	buf_addz(&l->text, "]}\n");
+	if (err.kind == ERR_NONE)
+		http_reply(l->x, 200, "application/json", buf_str(&l->text));
+	else
+		api_reply_error(l->x, &err);
+	run_list_free(l);
+	return false;
 }
 
 int api_runs_list(struct api_call *c, struct err *err)
 {
-	struct buf text;
-	struct list_out lo = {.m = c->m, .text = &text, .first = true};
 	struct str state = query_get(&c->req->query, "state", STR("all"));
 	struct str before = query_get(&c->req->query, "before", STR(""));
 	int64_t limit, full, before_no = 0;
@@ -91,23 +145,24 @@ int api_runs_list(struct api_call *c, struct err *err)
 			err, ERR_INVALID,
 			"with 'full', 'limit' must be a whole number from 1 to %d: go on with 'before'",
 			LIST_MAX_FULL);
-	lo.full = full;
 	if (before.n &&
 	    store_run_find(c->m->store, before, c->arena, &before_no, &c->ids, &c->nids, err) < 0)
 		return -1;
-	buf_init(&text, ANSWER_MAX_BYTES);
-	buf_addz(&text, "{\"runs\":[");
-	int rc = store_runs_each(c->m->store, str_is(state, "active"), before_no, (int)limit,
-				 c->arena, put_run, &lo, err);
-	buf_addz(&text, "]}\n");
-	if (rc == 0 && text.overflow)
-		rc = err_set(
-			err, ERR_QUOTA,
-			"too many runs for one answer: ask for fewer with 'limit' and 'before'");
-	if (rc == 0)
-		api_reply_json(c, 200, &text);
-	buf_release(&text);
-	return rc;
+	struct run_list *l = xcalloc(1, sizeof(*l));
+	slice_job_init(&l->job, run_list_piece, run_list_drop, l);
+	l->m = c->m;
+	l->x = c->x;
+	l->active = str_is(state, "active");
+	l->full = full;
+	l->before_no = before_no;
+	l->left = limit ? limit : -1;
+	l->first = true;
+	buf_init(&l->text, ANSWER_MAX_BYTES);
+	buf_addz(&l->text, "{\"runs\":[");
+	/* A short list is answered at once. */
+	if (run_list_piece(l))
+		slices_add(c->m->slices, auth_client(c->x), &l->job);
+	return 0;
 }
 
 int api_run_submit(struct api_call *c, struct err *err)
@@ -165,7 +220,7 @@ int api_run_watch(struct api_call *c, struct err *err)
 {
 	int64_t last;
 
-	if (query_int(c, "last", 0, 1, &last, err) < 0)
+	if (query_int(c, "last", 0, 1, &last, err) < 0 || api_stream_allowed(c, err) < 0)
 		return -1;
 	struct live_run *lr = api_run(c, err);
 
@@ -180,7 +235,7 @@ int api_run_events(struct api_call *c, struct err *err)
 	int64_t after, follow;
 
 	if (query_int(c, "after", 0, INT64_MAX, &after, err) < 0 ||
-	    query_int(c, "follow", 0, 1, &follow, err) < 0)
+	    query_int(c, "follow", 0, 1, &follow, err) < 0 || api_stream_allowed(c, err) < 0)
 		return -1;
 	struct live_run *lr = api_run(c, err);
 	if (!lr)
@@ -279,7 +334,8 @@ int api_run_log(struct api_call *c, struct err *err)
 	char text[32];
 	int fd = -1;
 
-	if (log_request(c, &r, err) < 0 || !(lr = api_run(c, err)))
+	if (log_request(c, &r, err) < 0 || (r.follow && api_stream_allowed(c, err) < 0) ||
+	    !(lr = api_run(c, err)))
 		return -1;
 	int rank = rank_of(lr, c->params[1]);
 	if (rank < 0) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "fmt/jsonw.h"
 #include "master/api/api.h"
+#include "master/api/slices.h"
 #include "master/run_json.h"
 #include "master/runs.h"
 #include "sys/loop.h"
@@ -15,7 +16,7 @@
 #define FLUSH_MS 100
 #define BEAT_MS 15000
 #define PENDING_MAX (1u << 20) /* more at once: viewers read it from the store */
-#define CATCH_UP_EVENTS 200
+#define CATCH_UP_EVENTS 100    /* in one piece: each may need its run loaded */
 #define CATCH_UP_MAX (16u << 20)
 #define KNOWN_RUNS 8 /* kept while a chunk is read */
 
@@ -25,6 +26,7 @@ struct viewer {
 	struct list in_viewers;
 	int64_t after; /* last event sent */
 	bool live;     /* gets what is pending; else it reads the past */
+	struct slice_job past;
 };
 
 struct sse {
@@ -107,7 +109,15 @@ static bool put_past(void *ctx, int64_t n, int64_t no, const struct event_row *r
 	return !cu->text.overflow;
 }
 
-static void send_past(void *ctx)
+static void queue_past(void *ctx)
+{
+	struct viewer *v = ctx;
+
+	slices_add(v->sse->m->slices, auth_client(v->x), &v->past);
+}
+
+/* One piece; the next one when the client has taken it. */
+static bool send_past(void *ctx)
 {
 	struct viewer *v = ctx;
 	struct sse *s = v->sse;
@@ -122,12 +132,13 @@ static void send_past(void *ctx)
 	bool ok = http_stream_write(v->x, buf_str(&cu.text));
 	buf_release(&cu.text);
 	if (!ok)
-		return;
+		return false;
 	/* Events that wait in pending come again with the others: only up to `told` is past. */
 	if (v->after >= s->told)
 		v->live = true;
 	else
-		http_stream_when_empty(v->x, send_past, v);
+		http_stream_when_empty(v->x, queue_past, v);
+	return false;
 }
 
 /* The present. */
@@ -159,7 +170,7 @@ static void flush(void *ctx)
 		} else if (v->after < s->committed) {
 			v->live =
 				false; /* it is ahead of pending's beginning, or pending has a hole */
-			http_stream_when_empty(v->x, send_past, v);
+			http_stream_when_empty(v->x, queue_past, v);
 		}
 	}
 	s->told = s->committed;
@@ -211,6 +222,7 @@ static void beat(void *ctx)
 static void viewer_free(struct viewer *v)
 {
 	list_remove(&v->in_viewers);
+	slice_job_remove(&v->past);
 	v->sse->n--;
 	free(v);
 }
@@ -245,10 +257,11 @@ int api_events(struct api_call *c, struct err *err)
 	char hello[96];
 	int64_t after;
 
-	if (start_number(c, &after, err) < 0)
+	if (start_number(c, &after, err) < 0 || api_stream_allowed(c, err) < 0)
 		return -1;
 	struct viewer *v = xcalloc(1, sizeof(*v));
 	*v = (struct viewer){.sse = s, .x = c->x, .after = after};
+	slice_job_init(&v->past, send_past, NULL, v);
 	if (!s->n++) {
 		s->told = s->committed;
 		reset_pending(s);
@@ -262,7 +275,7 @@ int api_events(struct api_call *c, struct err *err)
 		return 0;
 	v->live = v->after >= s->told;
 	if (!v->live)
-		send_past(v);
+		queue_past(v);
 	return 0;
 }
 
