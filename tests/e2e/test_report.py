@@ -3,13 +3,12 @@ import csv
 import html.parser
 import json
 import random
-import re
-import subprocess
 
 import pytest
 from scipy.stats import mannwhitneyu
 
 from conftest import wait_for
+from service import Service
 
 # Prints the numbers that it is given, as metric lines.
 PRINT = """import json, sys
@@ -138,25 +137,18 @@ def test_hostile_names_run_nothing(regatta):
 
 def test_the_api_serves_the_files(regatta):
     run = run_of(regatta, "train", [{"loss": 1.5}] * 3)
-
-    def get(path):
-        done = subprocess.run(["curl", "-si", "--unix-socket", regatta.home / "api.sock", f"http://x/api/v1{path}"],
-                              capture_output=True, check=True)
-        head, _, body = done.stdout.partition(b"\r\n\r\n")
-        return head.decode(), body
-
-    head, body = get(f"/runs/{run}/report")
-    assert "200 OK" in head and "text/html" in head and body.startswith(b"<!doctype html>")
-    policies = re.findall(r"(?im)^content-security-policy: (.*)$", head)
+    service = Service(regatta)
+    report = service.get(f"/api/v1/runs/{run}/report")
+    assert (report.status, report.type) == (200, "text/html") and report.body.startswith(b"<!doctype html>")
+    policies = report.headers.get_all("content-security-policy")
     assert len(policies) == 1 and "default-src 'none'; style-src 'unsafe-inline'" in policies[0]
-    head, body = get(f"/runs/{run}/metrics.csv")
-    assert "text/csv" in head and body.count(b"\r\n") == 4
-    head, body = get(f"/compare?run={run}&run={run}")
-    assert "200 OK" in head and json.loads(body)["runs"] == [run, run]
-    assert "404" in get("/runs/nobody/report")[0].split("\r\n")[0]
+    table = service.get(f"/api/v1/runs/{run}/metrics.csv")
+    assert table.type == "text/csv" and table.body.count(b"\r\n") == 4
+    assert service.get(f"/api/v1/compare?run={run}&run={run}").json["runs"] == [run, run]
+    assert service.get("/api/v1/runs/nobody/report").status == 404
     for bad in ("run=" + run, f"run={run}&run={run}&use=mode", f"run={run}&run={run}&threshold=x",
                 f"run={run}&run={run}&samples=2"):
-        assert "400" in get(f"/compare?{bad}")[0].split("\r\n")[0], bad
+        assert service.get(f"/api/v1/compare?{bad}").status == 400, bad
 
 
 def test_the_report_of_a_run_that_goes_on_is_not_kept_as_its_last(regatta):
@@ -164,8 +156,7 @@ def test_the_report_of_a_run_that_goes_on_is_not_kept_as_its_last(regatta):
     run = regatta.submit("--name", "long", "--", "python3", script)
     regatta.wait(run, state="running")
     wait_for(lambda: regatta.status(run)["metrics"], 20, "the first sample")
-    subprocess.run(["curl", "-sf", "--unix-socket", regatta.home / "api.sock",
-                    f"http://x/api/v1/runs/{run}/report"], check=True, capture_output=True)
+    assert Service(regatta).get(f"/api/v1/runs/{run}/report").status == 200
     assert not (files_of(regatta, run) / "report.html").exists()
     regatta("report", run)
     assert "so far" in (files_of(regatta, run) / "report.html").read_text()
