@@ -103,7 +103,7 @@ static void update_leave(struct agent *a)
 		if (attempt_is_live(&a->at) || a->at.shim > 0)
 			return;
 		a->prepare = forked_task_free(a->prepare);
-		a->collect = forked_task_free(a->collect);
+		job_drop_collect(a);
 		attempt_remove_groups(&a->at);
 		attempt_empty_spools(&a->at);
 		remove_work(a->dir);

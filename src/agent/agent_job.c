@@ -290,9 +290,15 @@ static void collect_task(void *ctx, struct buf *out)
 	struct message_collected m = {0};
 	struct err err = {0};
 
-	if (collect_files(cwd, a->inputs.keep, a->inputs.nkeep, a->inputs.output_dir, &m.files,
-			  &m.bytes, &err) < 0)
+	struct collected done;
+
+	if (collect_files(cwd, a->inputs.keep, a->inputs.nkeep, a->inputs.output_dir, &done, &err) <
+	    0)
 		m.error = err.msg;
+	else if (done.note[0])
+		m.error = done.note;
+	m.files = done.files;
+	m.bytes = done.bytes;
 	message_collected_put(&m, out);
 }
 
@@ -317,6 +323,29 @@ static void collect_done(void *ctx, struct str text)
 	buf_addstr(&a->collected, text);
 	a->collected_known = true;
 	agent_wake(a);
+}
+
+void job_drop_collect(struct agent *a)
+{
+	if (!a->collect)
+		return;
+	a->collect = forked_task_free(a->collect);
+	collect_remove_partial(a->inputs.output_dir);
+}
+
+/* Also if it has not begun: whoever cancels does not want to wait for copies. */
+static void stop_collecting(struct agent *a)
+{
+	if (!a->at.has_exit || a->collected_known)
+		return;
+	job_drop_collect(a);
+	set_collected(a, "keeping files was stopped");
+}
+
+void job_stop(struct agent *a, bool hurry)
+{
+	stop_collecting(a);
+	attempt_stop(&a->at, hurry ? STOP_HURRY : STOP_ASKED);
 }
 
 static void update_collect(struct agent *a)

@@ -262,7 +262,7 @@ static void on_signal(struct agent *a, const struct frame *f, struct arena *mem,
 	struct message_signal m;
 
 	if (message_signal_get(f->payload, mem, &m, err) == 0)
-		attempt_stop(&a->at, m.hurry ? STOP_HURRY : STOP_ASKED);
+		job_stop(a, m.hurry);
 }
 
 static void on_release(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)

@@ -1,8 +1,13 @@
 #include "agent/collect.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -10,8 +15,28 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/vec.h"
 
 #define WILDCARDS "*?[\\"
+#define PARTIAL ".regatta-keep.tmp" /* where the file system has no files without a name */
+
+struct collector {
+	const char *from;
+	int to; /* the output directory */
+	const char *const *patterns;
+	struct collected *done;
+	VEC(char *) links; /* that matched, by name */
+};
+
+static void collector_release(struct collector *c)
+{
+	close_fdp(&c->to);
+	for (size_t i = 0; i < c->links.n; i++)
+		free(c->links.v[i]);
+	vec_release(&c->links);
+}
+
+/* ---- patterns ---- */
 
 /* The directories in front of the first wildcard: nothing above them needs to be walked. */
 static char *literal_part(const char *pattern)
@@ -21,25 +46,6 @@ static char *literal_part(const char *pattern)
 	while (n > 0 && pattern[n - 1] != '/')
 		n--;
 	return xstrndup(pattern, n);
-}
-
-static int copy_one(const char *from_dir, const char *name, const char *to_dir, uint64_t *bytes,
-		    struct err *err)
-{
-	CLEANUP(freep) char *from = path_join(from_dir, name);
-	CLEANUP(freep) char *to = path_join(to_dir, name);
-	CLEANUP(freep) char *parent = xstrdup(to);
-	struct stat st;
-
-	*strrchr(parent, '/') = '\0';
-	if (lstat(from, &st) < 0)
-		return err_errno(err, errno, "'%s'", name);
-	if (file_mkdir_p(parent, 0777, err) < 0)
-		return -1;
-	if (file_remove_tree(to, err) < 0 || file_copy(from, to, err) < 0)
-		return -1;
-	*bytes += (uint64_t)st.st_size;
-	return 0;
 }
 
 static bool is_plain(const char *pattern)
@@ -77,63 +83,261 @@ static char *walk_from(const char *from, const char *pattern)
 	return xasprintf("%s/", pattern);
 }
 
-/* Only regular files count. */
-static int collect_name(const char *from, const char *name, const char *to, uint64_t *files,
-			uint64_t *bytes, struct err *err)
+/* ---- the output directory ---- */
+
+/* The directory `name` in `parent`, made if it is missing; a link of this name is removed.  -1 and errno. */
+static int enter_dir(int parent, const char *name)
 {
-	CLEANUP(freep) char *path = path_join(from, name);
 	struct stat st;
 
-	if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	if (copy_one(from, name, to, bytes, err) < 0)
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+		unlinkat(parent, name, 0);
+	if (mkdirat(parent, name, 0777) < 0 && errno != EEXIST)
 		return -1;
-	(*files)++;
+	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* The directory that `name` goes to, below the output directory. */
+static int enter_parent(const struct collector *c, const char *name, struct err *err)
+{
+	struct str rest = {name, (size_t)(path_base(name) - name)};
+	CLEANUP(close_fdp) int fd = fcntl(c->to, F_DUPFD_CLOEXEC, 3);
+
+	while (fd >= 0 && rest.p && rest.n > 0) {
+		struct str part = str_cut(&rest, '/');
+		CLEANUP(freep) char *dir = xstrndup(part.p, part.n);
+		int below = part.n > 0 ? enter_dir(fd, dir) : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+		close_fdp(&fd);
+		fd = below;
+	}
+	if (fd < 0)
+		return err_errno(err, errno, "make the directory of '%s'", name);
+	return TAKE_FD(fd);
+}
+
+static int remove_at(int dir, const char *name, struct err *err)
+{
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	CLEANUP(freep) char *path = xasprintf("/proc/self/fd/%d/%s", dir, name);
+
+	return file_remove_tree(path, err);
+}
+
+/* A file without a name, so that nobody finds it if we are killed. */
+static int open_partial(const struct collector *c, int dir, bool *ret_named)
+{
+	int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	*ret_named = fd < 0;
+	if (fd >= 0)
+		return fd;
+	unlinkat(c->to, PARTIAL, 0);
+	return openat(c->to, PARTIAL, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static int give_name(const struct collector *c, int fd, bool named, int dir, const char *name)
+{
+	char self[64];
+
+	if (named)
+		return renameat(c->to, PARTIAL, dir, name);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW);
+}
+
+/* ---- what is kept ---- */
+
+static int copy_into(const struct collector *c, int from, int dir, const char *name, mode_t mode,
+		     struct err *err)
+{
+	bool named;
+	CLEANUP(close_fdp) int fd = open_partial(c, dir, &named);
+
+	if (fd < 0)
+		return err_errno(err, errno, "create '%s'", name);
+	/* The copy is ours: a set-id bit would now lend our rights, not those of its owner. */
+	if (file_copy_content(from, fd, err) < 0)
+		err_wrap(err, "copy '%s'", name);
+	else if (fchmod(fd, mode & 0777) < 0 || give_name(c, fd, named, dir, name) < 0)
+		err_errno(err, errno, "create '%s'", name);
+	else
+		return 0;
+	if (named)
+		unlinkat(c->to, PARTIAL, 0);
+	return -1;
+}
+
+static int keep_file(const struct collector *c, const char *name, const struct stat *st,
+		     struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(c->from, name);
+	CLEANUP(close_fdp) int from = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+
+	if (from < 0)
+		return err_errno(err, errno, "open '%s'", name);
+	CLEANUP(close_fdp) int dir = enter_parent(c, name, err);
+
+	if (dir < 0 || remove_at(dir, path_base(name), err) < 0 ||
+	    copy_into(c, from, dir, path_base(name), st->st_mode, err) < 0)
+		return -1;
+	c->done->files++;
+	c->done->bytes += (uint64_t)st->st_size;
 	return 0;
 }
 
-static int collect_pattern(const char *from, const char *const *patterns, size_t which,
-			   const char *to, uint64_t *files, uint64_t *bytes, struct err *err)
+static int keep_name(struct collector *c, const char *name, struct err *err)
 {
-	const char *pattern = patterns[which];
-	CLEANUP(freep) char *prefix = walk_from(from, pattern);
+	CLEANUP(freep) char *path = path_join(c->from, name);
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_errno(err, errno, "'%s'", name);
+	if (S_ISLNK(st.st_mode))
+		*vec_push(&c->links) = xstrdup(name);
+	return S_ISREG(st.st_mode) ? keep_file(c, name, &st, err) : 0;
+}
+
+static int keep_pattern(struct collector *c, size_t which, struct err *err)
+{
+	const char *pattern = c->patterns[which];
+	CLEANUP(freep) char *prefix = walk_from(c->from, pattern);
 
 	if (!prefix)
-		return matched_before(patterns, which, pattern)
-			       ? 0
-			       : collect_name(from, pattern, to, files, bytes, err);
-	CLEANUP(freep) char *top = path_join(from, prefix);
+		return matched_before(c->patterns, which, pattern) ? 0 : keep_name(c, pattern, err);
+	CLEANUP(freep) char *top = path_join(c->from, prefix);
 	char **names = NULL;
 	size_t n = 0;
 	int rc = 0;
 
 	if (!file_exists(top))
 		return 0;
-	if (file_list_tree(top, COLLECT_MAX_FILES, &names, &n, err) < 0)
+	if (file_list_tree_and_links(top, COLLECT_MAX_FILES, &names, &n, err) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		CLEANUP(freep) char *name = xasprintf("%s%s", prefix, names[i]);
 
-		if (!matches(pattern, name) || matched_before(patterns, which, name))
-			continue;
-		rc = copy_one(from, name, to, bytes, err);
-		if (rc == 0)
-			(*files)++;
+		if (matches(pattern, name) && !matched_before(c->patterns, which, name))
+			rc = keep_name(c, name, err);
 	}
 	file_list_free(names, n);
 	return rc;
 }
 
-int collect_files(const char *from, const char *const *patterns, size_t n, const char *to,
-		  uint64_t *ret_files, uint64_t *ret_bytes, struct err *err)
+/* ---- links, when all files are there ---- */
+
+/* Where the link `name` leads to, below the work directory; owned.  NULL: out of it. */
+static char *link_target(const char *name, const char *text)
 {
-	*ret_files = *ret_bytes = 0;
+	CLEANUP(freep)
+	char *joined = xasprintf("/%.*s%s", (int)(path_base(name) - name), name, text);
+	struct str rest = str_from(joined);
+	char *out = xcalloc(1, strlen(joined) + 1);
+	size_t n = 0;
+
+	if (text[0] == '/')
+		rest = STR("..");
+	while (rest.p && rest.n > 0) {
+		struct str part = str_cut(&rest, '/');
+
+		if (part.n == 0 || str_is(part, "."))
+			continue;
+		if (str_is(part, "..")) {
+			if (n == 0) {
+				free(out);
+				return NULL;
+			}
+			while (n > 0 && out[--n] != '/')
+				;
+		} else {
+			if (n > 0)
+				out[n++] = '/';
+			memcpy(out + n, part.p, part.n);
+			n += part.n;
+		}
+		out[n] = '\0';
+	}
+	return out;
+}
+
+/* False: what it points to is not kept. */
+static bool keep_link(const struct collector *c, const char *name)
+{
+	CLEANUP(freep) char *path = path_join(c->from, name);
+	char text[PATH_MAX];
+	ssize_t n = readlink(path, text, sizeof(text) - 1);
+	struct stat st;
+
+	text[n < 0 ? 0 : n] = '\0';
+	CLEANUP(freep) char *target = link_target(name, text);
+
+	if (n <= 0 || !target || !target[0] || fstatat(c->to, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	CLEANUP(close_fdp) int dir = enter_parent(c, name, NULL);
+
+	return dir >= 0 && remove_at(dir, path_base(name), NULL) == 0 &&
+	       symlinkat(text, dir, path_base(name)) == 0;
+}
+
+static void note_links(const struct collector *c)
+{
+	if (c->links.n > 0)
+		snprintf(c->done->note, sizeof(c->done->note),
+			 "%zu symbolic link%s not kept, because what %s to is not kept: %.100s%s",
+			 c->links.n, c->links.n == 1 ? " was" : "s were",
+			 c->links.n == 1 ? "it points" : "they point", c->links.v[0],
+			 c->links.n == 1 ? "" : ", ...");
+}
+
+/* A link may point to another one: again, as long as that brings something. */
+static void keep_links(struct collector *c)
+{
+	for (bool more = true; more;) {
+		size_t left = 0;
+
+		for (size_t i = 0; i < c->links.n; i++) {
+			if (!keep_link(c, c->links.v[i])) {
+				c->links.v[left++] = c->links.v[i];
+				continue;
+			}
+			free(c->links.v[i]);
+			c->done->files++;
+		}
+		more = left > 0 && left < c->links.n;
+		c->links.n = left;
+	}
+	note_links(c);
+}
+
+int collect_files(const char *from, const char *const *patterns, size_t n, const char *to,
+		  struct collected *ret, struct err *err)
+{
+	CLEANUP(collector_release)
+	struct collector c = {.from = from, .to = -1, .patterns = patterns, .done = ret};
+	CLEANUP(freep) char *parent = xstrndup(to, (size_t)(path_base(to) - to));
+
+	*ret = (struct collected){0};
+	if (parent[0] && file_mkdir_p(parent, 0777, err) < 0)
+		return -1;
+	c.to = enter_dir(AT_FDCWD, to);
+	if (c.to < 0)
+		return err_errno(err, errno, "open the output directory");
+	unlinkat(c.to, PARTIAL, 0);
 	for (size_t i = 0; i < n; i++) {
 		if (!path_is_below(str_from(patterns[i])))
 			return err_set(err, ERR_INVALID,
 				       "keep pattern '%s' leaves the work directory", patterns[i]);
-		if (collect_pattern(from, patterns, i, to, ret_files, ret_bytes, err) < 0)
+		if (keep_pattern(&c, i, err) < 0)
 			return err_wrap(err, "keep '%s'", patterns[i]);
 	}
+	keep_links(&c);
 	return 0;
+}
+
+void collect_remove_partial(const char *to)
+{
+	CLEANUP(freep) char *path = path_join(to, PARTIAL);
+
+	unlink(path);
 }

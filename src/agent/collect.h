@@ -1,5 +1,12 @@
 #pragma once
-/* collect - copy the files that the job file asks to keep. */
+/*
+ * collect - copy the files that the job file asks to keep.
+ *
+ * Every regular file below the work directory that a pattern matches goes to the same name below the output directory;
+ * doing it again overwrites.  Holes stay holes.  A symbolic link is kept as a link if what it points to is kept too, and
+ * named in the note otherwise.  The output directory belongs to the job as well: a link in it, or in its place, is
+ * replaced and never followed.  Nothing half copied stays, also if the process is killed.
+ */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -7,7 +14,13 @@ struct err;
 
 #define COLLECT_MAX_FILES 200000
 
-/* Every regular file below `from` that a pattern matches, to the same name below `to`.  Doing it again
- * overwrites.  With an error *ret_files and *ret_bytes still say how far it came. */
+struct collected {
+	uint64_t files, bytes; /* links are files of 0 bytes */
+	char note[200];	       /* what was not kept although a pattern matches it; "": nothing */
+};
+
+/* With an error *ret still says how far it came. */
 int collect_files(const char *from, const char *const *patterns, size_t n, const char *to,
-		  uint64_t *ret_files, uint64_t *ret_bytes, struct err *err);
+		  struct collected *ret, struct err *err);
+/* Remove what a collect_files that was killed may have left below `to`. */
+void collect_remove_partial(const char *to);

@@ -95,6 +95,10 @@ int job_init(struct agent *a, struct err *err);
 void job_release(struct agent *a);
 void job_inputs(struct agent *a, struct str json, struct err *err); /* err set: the frame is bad */
 void job_start(struct agent *a, struct str json, struct err *err);
+/* Stop the job, or the copying of what it left. */
+void job_stop(struct agent *a, bool hurry);
+/* Stop copying, and leave nothing half copied. */
+void job_drop_collect(struct agent *a);
 void job_hello(struct agent *a, struct buf *out);
 void job_welcomed(struct agent *a, const struct message_welcome *m);
 /* Bring what follows from the state: tasks, probe, samples; and tell what is new. */

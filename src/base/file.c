@@ -17,7 +17,7 @@
 #include "base/rand.h"
 
 #define READ_STEP ((size_t)64 * 1024)
-#define COPY_STEP ((size_t)1 << 30)
+#define COPY_STEP (16 << 20) /* a process that is killed meanwhile ends soon */
 
 /* Retries EINTR; -1 with errno otherwise. */
 static ssize_t read_some(int fd, void *p, size_t n)
@@ -230,14 +230,42 @@ static int copy_by_hand(int from, int to, struct err *err)
 	}
 }
 
-/* The kernel copies as much as it can; reading by hand goes on from there and finds the end. */
-static int copy_bytes(int from, int to, struct err *err)
+/* Copy [*at, end), as far as the kernel does it by itself. */
+static void copy_range(int from, int to, off_t *at, off_t end)
 {
+	off_t to_at = *at;
 	ssize_t done;
 
 	do {
-		done = copy_file_range(from, NULL, to, NULL, COPY_STEP, 0);
-	} while (done > 0 || (done < 0 && errno == EINTR));
+		size_t n = end - *at < COPY_STEP ? (size_t)(end - *at) : COPY_STEP;
+
+		done = copy_file_range(from, at, to, &to_at, n, 0);
+	} while (*at < end && (done > 0 || (done < 0 && errno == EINTR)));
+}
+
+/* Piece by piece, so that holes stay holes.  Whatever the kernel cannot do is read by hand, to the end of the file. */
+int file_copy_content(int from, int to, struct err *err)
+{
+	off_t size = lseek(from, 0, SEEK_END), at = 0;
+
+	while (at < size) {
+		off_t data = lseek(from, at, SEEK_DATA);
+
+		if (data < 0 && errno == ENXIO)
+			at = size; /* the rest is a hole */
+		if (data < 0)
+			break;
+		off_t hole = lseek(from, data, SEEK_HOLE), end = hole < 0 ? size : hole;
+
+		at = data;
+		copy_range(from, to, &at, end);
+		if (at < end)
+			break;
+	}
+	if (size > 0 && ftruncate(to, at) < 0)
+		return err_errno(err, errno, "set the size");
+	if (size >= 0 && (lseek(from, at, SEEK_SET) < 0 || lseek(to, at, SEEK_SET) < 0))
+		return err_errno(err, errno, "seek");
 	return copy_by_hand(from, to, err);
 }
 
@@ -255,7 +283,7 @@ int file_copy(const char *from, const char *to, struct err *err)
 		return err_set(err, ERR_INVALID, "'%s' is not a regular file", from);
 	if (beside_open(&b, to, err) < 0)
 		return -1;
-	if (copy_bytes(fd, b.fd, err) < 0)
+	if (file_copy_content(fd, b.fd, err) < 0)
 		return err_wrap(err, "copy '%s' to '%s'", from, to);
 	/* The copy is ours: a set-id bit would now lend our rights, not those of its owner. */
 	return beside_commit(&b, st.st_mode & 0777, false, err);

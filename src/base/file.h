@@ -28,6 +28,10 @@ int file_remove_tree(const char *path, struct err *err);
 bool file_exists(const char *path);
 /* Copy a regular file (copy_file_range where possible), permissions kept, set-id bits not. */
 int file_copy(const char *from, const char *to, struct err *err);
+/* The same between two open files, the second one empty.  Holes stay holes. */
+int file_copy_content(int from, int to, struct err *err);
 /* Every regular file below dir, names relative to it, sorted; at most `max` of them. */
 int file_list_tree(const char *dir, size_t max, char ***ret_names, size_t *ret_n, struct err *err);
+int file_list_tree_and_links(const char *dir, size_t max, char ***ret_names, size_t *ret_n,
+			     struct err *err);
 void file_list_free(char **names, size_t n);

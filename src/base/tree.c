@@ -181,6 +181,7 @@ int file_remove_tree(const char *path, struct err *err)
 struct listing {
 	VEC(char *) names;
 	size_t max;
+	bool links;	   /* symbolic links too */
 	struct buf prefix; /* "a/b/" of the directory being read */
 };
 
@@ -193,7 +194,7 @@ static int list_entry(int parent, const char *name, int depth, struct listing *l
 
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_errno(err, errno, "stat '%s'", name);
-	if (S_ISREG(st.st_mode)) {
+	if (S_ISREG(st.st_mode) || (l->links && S_ISLNK(st.st_mode))) {
 		if (l->names.n == l->max)
 			return err_set(err, ERR_CAPACITY, "more than %zu files", l->max);
 		*vec_push(&l->names) = xasprintf("%s%s", buf_str(&l->prefix).p, name);
@@ -235,9 +236,10 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int file_list_tree(const char *dir, size_t max, char ***ret_names, size_t *ret_n, struct err *err)
+static int list_tree(const char *dir, size_t max, bool links, char ***ret_names, size_t *ret_n,
+		     struct err *err)
 {
-	struct listing l = {.max = max};
+	struct listing l = {.max = max, .links = links};
 
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -255,6 +257,17 @@ int file_list_tree(const char *dir, size_t max, char ***ret_names, size_t *ret_n
 	*ret_names = l.names.v;
 	*ret_n = l.names.n;
 	return 0;
+}
+
+int file_list_tree(const char *dir, size_t max, char ***ret_names, size_t *ret_n, struct err *err)
+{
+	return list_tree(dir, max, false, ret_names, ret_n, err);
+}
+
+int file_list_tree_and_links(const char *dir, size_t max, char ***ret_names, size_t *ret_n,
+			     struct err *err)
+{
+	return list_tree(dir, max, true, ret_names, ret_n, err);
 }
 
 void file_list_free(char **names, size_t n)

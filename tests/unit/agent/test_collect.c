@@ -1,8 +1,10 @@
 /* Files to keep, by pattern. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/collect.h"
 #include "base/buf.h"
@@ -25,11 +27,17 @@ static void tree(void **state)
 	assert_int_equal(mkfifo(unit_path(state, "w/model/fifo"), 0600), 0);
 }
 
+static struct collected last;
+
 static int collect(void **state, const char *const *patterns, size_t n, uint64_t *files,
 		   uint64_t *bytes, struct err *err)
 {
-	return collect_files(unit_path(state, "w"), patterns, n, unit_path(state, "kept"), files,
-			     bytes, err);
+	int rc = collect_files(unit_path(state, "w"), patterns, n, unit_path(state, "kept"), &last,
+			       err);
+
+	*files = last.files;
+	*bytes = last.bytes;
+	return rc;
 }
 
 static void only_regular_files_that_match_are_copied_once(void **state)
@@ -117,6 +125,99 @@ static void a_destination_that_cannot_be_written_is_an_error_with_the_count_so_f
 	assert_non_null(strstr(err.msg, "keep 'model/m.bin'"));
 }
 
+static void link_to(void **state, const char *text, const char *name)
+{
+	assert_int_equal(symlink(text, unit_path(state, name)), 0);
+}
+
+static void is_link(void **state, const char *name, const char *text)
+{
+	char got[256];
+	ssize_t n = readlink(unit_path(state, name), got, sizeof(got) - 1);
+
+	assert_true(n > 0);
+	got[n] = '\0';
+	assert_string_equal(got, text);
+}
+
+static void links_to_what_is_kept_are_kept_and_others_are_named(void **state)
+{
+	static const char *const patterns[] = {"model/**"};
+	uint64_t files, bytes;
+	struct err err = {0};
+
+	tree(state);
+	link_to(state, "deep/d.bin", "w/model/best");
+	link_to(state, "best", "w/model/a-newest"); /* a link to a link, which comes first */
+	link_to(state, "deep", "w/model/dir");
+	link_to(state, "../../model/m.bin", "w/model/deep/up");
+	assert_int_equal(collect(state, patterns, 1, &files, &bytes, &err), 0);
+	assert_int_equal(files, 6);
+	is_link(state, "kept/model/best", "deep/d.bin");
+	is_link(state, "kept/model/a-newest", "best");
+	is_link(state, "kept/model/dir", "deep");
+	is_link(state, "kept/model/deep/up", "../../model/m.bin");
+	assert_string_equal(last.note, "1 symbolic link was not kept, because what it points to is "
+				       "not kept: model/link");
+	link_to(state, "../a.txt", "w/model/link2"); /* it is there, but not kept */
+	link_to(state, "../../outside", "w/model/link3");
+	assert_int_equal(collect(state, patterns, 1, &files, &bytes, &err), 0);
+	assert_string_equal(last.note,
+			    "3 symbolic links were not kept, because what they point to is "
+			    "not kept: model/link, ...");
+	assert_false(file_exists(unit_path(state, "kept/model/link2")));
+}
+
+static void holes_stay_holes(void **state)
+{
+	static const char *const patterns[] = {"**"};
+	uint64_t files, bytes;
+	struct err err = {0};
+	struct stat st;
+	struct buf b;
+
+	assert_int_equal(file_mkdir_p(unit_path(state, "w"), 0755, NULL), 0);
+	int fd = open(unit_path(state, "w/big"), O_RDWR | O_CREAT, 0644);
+
+	assert_int_equal(pwrite(fd, "begin", 5, 0), 5);
+	assert_int_equal(pwrite(fd, "middle", 6, 1LL << 30), 6);
+	assert_int_equal(ftruncate(fd, 3LL << 40), 0);
+	close(fd);
+	assert_int_equal(collect(state, patterns, 1, &files, &bytes, &err), 0);
+	assert_int_equal(stat(unit_path(state, "kept/big"), &st), 0);
+	assert_true(st.st_size == 3LL << 40);
+	assert_true(st.st_blocks < 1024);
+	fd = open(unit_path(state, "kept/big"), O_RDONLY);
+	buf_init(&b, 64);
+	assert_int_equal(pread(fd, buf_reserve(&b, 6), 6, 1LL << 30), 6);
+	assert_memory_equal(b.p, "middle", 6);
+	buf_release(&b);
+	close(fd);
+}
+
+static void a_link_in_place_of_the_output_directory_is_not_followed(void **state)
+{
+	static const char *const patterns[] = {"a.txt", "model/m.bin"};
+	uint64_t files, bytes;
+	struct err err = {0};
+	struct stat st;
+
+	tree(state);
+	assert_int_equal(file_mkdir_p(unit_path(state, "victim"), 0755, NULL), 0);
+	link_to(state, unit_path(state, "victim"), "kept");
+	assert_int_equal(collect(state, patterns, 2, &files, &bytes, &err), 0);
+	assert_false(file_exists(unit_path(state, "victim/a.txt")));
+	assert_int_equal(lstat(unit_path(state, "kept"), &st), 0);
+	assert_true(S_ISDIR(st.st_mode));
+	assert_true(file_exists(unit_path(state, "kept/model/m.bin")));
+	/* Nor one below it. */
+	assert_int_equal(file_remove_tree(unit_path(state, "kept/model"), NULL), 0);
+	link_to(state, unit_path(state, "victim"), "kept/model");
+	assert_int_equal(collect(state, patterns, 2, &files, &bytes, &err), 0);
+	assert_false(file_exists(unit_path(state, "victim/m.bin")));
+	assert_true(file_exists(unit_path(state, "kept/model/m.bin")));
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, unit_make_dir, unit_remove_dir)
@@ -124,6 +225,9 @@ int main(void)
 		CASE(only_regular_files_that_match_are_copied_once),
 		CASE(the_name_of_a_directory_is_all_of_it),
 		CASE(a_changed_file_replaces_its_old_copy),
+		CASE(links_to_what_is_kept_are_kept_and_others_are_named),
+		CASE(holes_stay_holes),
+		CASE(a_link_in_place_of_the_output_directory_is_not_followed),
 		CASE(a_pattern_that_leaves_the_directory_is_refused),
 		CASE(a_destination_that_cannot_be_written_is_an_error_with_the_count_so_far),
 	};

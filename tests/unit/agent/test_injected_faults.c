@@ -58,6 +58,27 @@ static pid_t start_running(struct fake *f, const char *script)
 	return pid;
 }
 
+/* ---- a copy of a kept file that takes for ever ---- */
+
+/* A file that begins with "slow"; a second one beside it says that its copy has begun. */
+int __real_file_copy_content(int from, int to, struct err *err);
+int __wrap_file_copy_content(int from, int to, struct err *err);
+int __wrap_file_copy_content(int from, int to, struct err *err)
+{
+	char self[64], path[4096], word[4] = "";
+	ssize_t n;
+
+	if (pread(from, word, 4, 0) != 4 || memcmp(word, "slow", 4) != 0)
+		return __real_file_copy_content(from, to, err);
+	assert_int_equal(write(to, word, 4), 4);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", from);
+	n = readlink(self, path, sizeof(path) - 10);
+	snprintf(path + n, 10, ".copying");
+	make_file(path);
+	for (;;)
+		pause();
+}
+
 /* ---- what seldom happens to a shim: a file in the node directory asks for it ---- */
 
 #define DIE "die"	      /* before the job's record */
@@ -541,6 +562,63 @@ static void what_to_keep_is_asked_for_again_after_a_crash(void **state)
 
 /* ---- what a job is born with ---- */
 
+static void copying_for_ever(struct fake *f)
+{
+	fake_agent(f);
+	fake_meet(f);
+	fake_send(f, FRAME_INPUTS,
+		  arena_printf(f->arena,
+			       "{\"argv0\":\"sh\",\"path\":\"/bin:/usr/bin\",\"cwd\":\"\","
+			       "\"keep\":[\"big\"],\"output_dir\":\"%s/kept\"}",
+			       f->dir));
+	fake_wait(f, FRAME_READY);
+	fake_start(f, "echo slow > big; pwd > $DIR/where");
+	fake_wait(f, FRAME_EXIT);
+	const char *where = fake_file(f, fake_below(f, "where"));
+
+	fake_file(f, arena_printf(f->arena, "%.*s/big.copying", (int)strcspn(where, "\n"), where));
+}
+
+static bool is_empty(struct fake *f, const char *name)
+{
+	char **names;
+	size_t n;
+
+	assert_int_equal(file_list_tree(fake_below(f, name), 10, &names, &n, NULL), 0);
+	file_list_free(names, n);
+	return n == 0;
+}
+
+static void a_signal_stops_the_copying_of_kept_files(void **state)
+{
+	for (int hurry = 0; hurry < 2; hurry++) {
+		struct fake *f = *state;
+
+		if (hurry == 1) {
+			fake_teardown(state);
+			assert_int_equal(fake_setup(state), 0);
+			f = *state;
+		}
+		copying_for_ever(f);
+		fake_send(f, FRAME_SIGNAL,
+			  hurry ? "{\"sig\":\"KILL\",\"hurry\":true}"
+				: "{\"sig\":\"TERM\",\"hurry\":false}");
+		assert_string_equal(fake_str(fake_wait(f, FRAME_COLLECTED), "error"),
+				    "keeping files was stopped");
+		assert_true(is_empty(f, "kept"));
+		fake_release(f);
+	}
+}
+
+static void a_release_stops_the_copying_of_kept_files(void **state)
+{
+	struct fake *f = *state;
+
+	copying_for_ever(f);
+	fake_release(f);
+	assert_true(is_empty(f, "kept"));
+}
+
 static void the_jobs_umask_is_022_whatever_ours_is(void **state)
 {
 	struct fake *f = *state;
@@ -595,6 +673,8 @@ int main(int argc, char **argv)
 		CASE(a_big_environment_does_not_hide_the_mark),
 		CASE(a_big_environment_does_not_hide_the_mark_of_an_orphan),
 		CASE(what_to_keep_is_asked_for_again_after_a_crash),
+		CASE(a_signal_stops_the_copying_of_kept_files),
+		CASE(a_release_stops_the_copying_of_kept_files),
 		CASE(the_jobs_umask_is_022_whatever_ours_is),
 		CASE(the_job_has_no_ignored_signals),
 		CASE(the_job_has_no_blocked_signals),
