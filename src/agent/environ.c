@@ -13,6 +13,8 @@ static const struct {
 } filled_in[] = {
 	{"PATH", ENVIRON_PATH},
 	{"HOME", "/"},
+	{"PYTHONUNBUFFERED",
+	 "1"}, /* standard output is a pipe: Python would show nothing until its end */
 };
 #define FILLED_IN (sizeof(filled_in) / sizeof(filled_in[0]))
 

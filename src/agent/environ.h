@@ -5,8 +5,8 @@
 /* Where commands are looked for if nobody says. */
 #define ENVIRON_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* NULL-terminated, owned: environ_freep.  The mark and REGATTA_METRICS are always ours; PATH and HOME are filled in
- * from our own environment if the master sent none. */
+/* NULL-terminated, owned: environ_freep.  The mark and REGATTA_METRICS are always ours; PATH, HOME and
+ * PYTHONUNBUFFERED are filled in if the master sent none. */
 const char **environ_make(const struct message_start *m, const char *mark,
 			  const char *metrics_fifo);
 /* The value; "" if there is none. */

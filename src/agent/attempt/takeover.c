@@ -5,6 +5,7 @@
  * record the exit.  If the shim was our child, the job is our child now and its exit status is known; otherwise only
  * the forkserver may have seen it.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/vec.h"
 #include "sys/loop.h"
 
@@ -139,6 +141,14 @@ static void check_job(void *ctx)
 	loop_timer_set(at->supervise_timer, 0);
 }
 
+static void explain_missing_record(const struct attempt *at, struct err *err)
+{
+	if (err->code == ENOENT)
+		err_set(err, ERR_NOT_FOUND,
+			"%s was removed while the job ran, perhaps by the job itself: how it ended is unknown",
+			file_exists(at->dir) ? "the record of the job" : "the node's directory");
+}
+
 void attempt_take_over(struct attempt *at)
 {
 	struct err err = {0};
@@ -157,6 +167,7 @@ void attempt_take_over(struct attempt *at)
 		.ctx = at,
 	};
 	if (status_open(at->dirfd, &at->supervisor.status_fd, &err) < 0) {
+		explain_missing_record(at, &err);
 		at->unproven = true;
 		attempt_give_up(at, &err);
 		return;

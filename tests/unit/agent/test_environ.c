@@ -42,6 +42,21 @@ static void without_an_environment_of_our_own_there_are_defaults(void **state)
 	environ_freep(&env);
 }
 
+static void python_shows_its_output_at_once_unless_the_job_says_otherwise(void **state)
+{
+	struct env_pair sent[] = {{"PYTHONUNBUFFERED", ""}};
+	struct message_start m = {0};
+	const char **env = environ_make(&m, "", "/fifo");
+
+	(void)state;
+	assert_string_equal(environ_get(env, "PYTHONUNBUFFERED"), "1");
+	environ_freep(&env);
+	m = (struct message_start){.env = sent, .nenv = 1};
+	env = environ_make(&m, "", "/fifo");
+	assert_string_equal(environ_get(env, "PYTHONUNBUFFERED"), "");
+	environ_freep(&env);
+}
+
 static void the_mark_is_the_first_entry(void **state)
 {
 	struct env_pair sent[] = {{"A", "1"}, {"B", "2"}};
@@ -59,6 +74,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_masters_values_win_and_gaps_are_filled),
 		cmocka_unit_test(without_an_environment_of_our_own_there_are_defaults),
+		cmocka_unit_test(python_shows_its_output_at_once_unless_the_job_says_otherwise),
 		cmocka_unit_test(the_mark_is_the_first_entry),
 	};
 

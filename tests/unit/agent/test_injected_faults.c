@@ -562,6 +562,19 @@ static void what_to_keep_is_asked_for_again_after_a_crash(void **state)
 
 /* ---- what a job is born with ---- */
 
+static void a_job_that_removes_its_own_node_directory_is_told_so(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "d=${PWD%/work}; cd /; rm -rf $d");
+	const struct doc *e = fake_wait(f, FRAME_EXIT);
+
+	assert_string_equal(fake_str(e, "reason"),
+			    "the node's directory was removed while the job ran, "
+			    "perhaps by the job itself: how it ended is unknown");
+}
+
 static void copying_for_ever(struct fake *f)
 {
 	fake_agent(f);
@@ -673,6 +686,7 @@ int main(int argc, char **argv)
 		CASE(a_big_environment_does_not_hide_the_mark),
 		CASE(a_big_environment_does_not_hide_the_mark_of_an_orphan),
 		CASE(what_to_keep_is_asked_for_again_after_a_crash),
+		CASE(a_job_that_removes_its_own_node_directory_is_told_so),
 		CASE(a_signal_stops_the_copying_of_kept_files),
 		CASE(a_release_stops_the_copying_of_kept_files),
 		CASE(the_jobs_umask_is_022_whatever_ours_is),

@@ -168,8 +168,9 @@ static void the_environment_is_what_the_master_sent_and_little_more(void **state
 	fake_ready(f);
 	fake_start(f, "env | sed 's/=.*//' | sort | tr '\\n' ' '; test -p $REGATTA_METRICS && pwd");
 	fake_end(f);
-	char *want = xasprintf("DIR HOME PATH PWD REGATTA_METRICS REGATTA_NODE_TOKEN %s/work\n",
-			       f->node);
+	char *want = xasprintf(
+		"DIR HOME PATH PWD PYTHONUNBUFFERED REGATTA_METRICS REGATTA_NODE_TOKEN %s/work\n",
+		f->node);
 
 	assert_string_equal(f->out[STREAM_OUT].p, want);
 	free(want);
