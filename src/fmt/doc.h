@@ -67,6 +67,9 @@ struct doc {
 int toml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
 int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
 int json_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
+/* With limits of the caller's own, for what was written by this program and may be large. */
+int json_parse_limited(struct str text, size_t max_bytes, size_t max_nodes, struct arena *a,
+		       struct doc **ret_doc, struct err *err);
 /* By the file's name: .toml, .yaml/.yml, .json; anything else is an error that lists these. */
 int doc_parse_named(const char *filename, struct str text, struct arena *a, struct doc **ret_doc,
 		    struct err *err);
@@ -109,4 +112,6 @@ struct buf;
  * a table prints as the value one would write after "key = ".
  */
 void doc_to_json(const struct doc *d, struct buf *out);
+/* The same as a string of the arena; "{}" for NULL. */
+const char *doc_json_text(struct arena *a, const struct doc *d);
 void doc_to_toml(const struct doc *d, struct buf *out);

@@ -1,6 +1,7 @@
 /* doc_print - a tree as JSON or TOML text. */
 #include "fmt/doc.h"
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "fmt/jsonw.h"
@@ -249,4 +250,17 @@ void doc_to_toml(const struct doc *d, struct buf *out)
 		toml_table(out, d, NULL);
 	else
 		toml_value(out, d);
+}
+
+const char *doc_json_text(struct arena *a, const struct doc *d)
+{
+	struct buf text;
+
+	if (!d)
+		return "{}";
+	buf_init(&text, SIZE_MAX / 2);
+	doc_to_json(d, &text);
+	const char *z = arena_strndup(a, buf_str(&text).p, text.n);
+	buf_release(&text);
+	return z;
 }

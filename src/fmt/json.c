@@ -220,10 +220,17 @@ static int read_value(struct reader *r, struct doc **ret_doc)
 
 int json_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err)
 {
+	return json_parse_limited(text, DOC_MAX_BYTES, DOC_MAX_NODES, a, ret_doc, err);
+}
+
+int json_parse_limited(struct str text, size_t max_bytes, size_t max_nodes, struct arena *a,
+		       struct doc **ret_doc, struct err *err)
+{
 	CLEANUP(reader_release) struct reader r = {0};
 	struct doc *d = NULL;
 
-	if (reader_open(&r, text, a, err) < 0 || read_value(&r, &d) < 0)
+	if (reader_open_limited(&r, text, max_bytes, max_nodes, a, err) < 0 ||
+	    read_value(&r, &d) < 0)
 		return -1;
 	skip_space(&r);
 	if (r.p < r.end)

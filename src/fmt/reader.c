@@ -32,22 +32,29 @@ static int fail_utf8(struct reader *r)
 
 int reader_open(struct reader *r, struct str text, struct arena *a, struct err *err)
 {
+	return reader_open_limited(r, text, DOC_MAX_BYTES, DOC_MAX_NODES, a, err);
+}
+
+int reader_open_limited(struct reader *r, struct str text, size_t max_bytes, size_t max_nodes,
+			struct arena *a, struct err *err)
+{
 	static const struct str bom = {"\xEF\xBB\xBF", 3};
 
 	*r = (struct reader){
 		.p = text.p ? text.p : "",
 		.line = 1,
+		.max_nodes = max_nodes,
 		.a = a,
 		.err = err,
 	};
-	buf_init(&r->scratch, DOC_MAX_BYTES);
-	buf_init(&r->key_buf, DOC_MAX_BYTES + sizeof(void *));
+	buf_init(&r->scratch, max_bytes);
+	buf_init(&r->key_buf, max_bytes + sizeof(void *));
 	r->end = r->p + text.n;
 	r->line_start = r->p;
-	if (text.n > DOC_MAX_BYTES)
+	if (text.n > max_bytes)
 		return reader_fail(r, reader_pos(r),
-				   "found a text of %zu bytes, expected at most %d", text.n,
-				   DOC_MAX_BYTES);
+				   "found a text of %zu bytes, expected at most %zu", text.n,
+				   max_bytes);
 	if (!str_is_utf8(text))
 		return fail_utf8(r);
 	if (str_starts(text, bom)) {
@@ -121,9 +128,9 @@ int reader_expected(struct reader *r, const char *what)
 
 struct doc *reader_node(struct reader *r, enum doc_type t, struct doc_pos pos)
 {
-	if (r->nodes == DOC_MAX_NODES) {
-		reader_fail(r, pos, "found more than %d values, expected at most that many",
-			    DOC_MAX_NODES);
+	if (r->nodes == r->max_nodes) {
+		reader_fail(r, pos, "found more than %zu values, expected at most that many",
+			    r->max_nodes);
 		return NULL;
 	}
 	r->nodes++;

@@ -19,7 +19,8 @@ struct reader {
 	const char *line_start;
 	int line;
 	int depth;	    /* containers that are open */
-	size_t nodes;	    /* made so far */
+	size_t nodes;	    /* made so far ... */
+	size_t max_nodes;   /* ... and at most */
 	struct arena *a;    /* the tree's */
 	struct buf scratch; /* text being decoded; as large as any text may be */
 	struct map *keys;   /* table and key -> what the parser put */
@@ -29,6 +30,9 @@ struct reader {
 
 /* Refuses a text that is too long or not UTF-8; skips a byte order mark. */
 int reader_open(struct reader *r, struct str text, struct arena *a, struct err *err);
+/* The same with other limits than those of doc.h. */
+int reader_open_limited(struct reader *r, struct str text, size_t max_bytes, size_t max_nodes,
+			struct arena *a, struct err *err);
 /* Allowed on a zeroed reader. */
 void reader_release(struct reader *r);
 
@@ -44,7 +48,7 @@ int reader_fail(struct reader *r, struct doc_pos pos, const char *fmt, ...)
 /* "found X, expected <what>" at the cursor. */
 int reader_expected(struct reader *r, const char *what);
 
-/* A node of the tree; NULL (and the error) past DOC_MAX_NODES. */
+/* A node of the tree; NULL (and the error) past max_nodes. */
 struct doc *reader_node(struct reader *r, enum doc_type t, struct doc_pos pos);
 /* A container opens at pos: -1 past DOC_MAX_DEPTH. */
 int reader_enter(struct reader *r, struct doc_pos pos);

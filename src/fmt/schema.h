@@ -112,6 +112,9 @@ void problems_print(struct problems *ps, const char *filename, struct buf *out);
  */
 bool schema_load(const struct schema *sc, const struct doc *table, void *out, struct arena *a,
 		 struct problems *ps);
+/* The struct as a table: schema_load() of it gives the same members, whatever the defaults are by
+ * then.  Positions are not kept.  Strings are copied. */
+struct doc *schema_to_doc(const struct schema *sc, const void *from, struct arena *a);
 /* The word one probably meant; NULL if none is near. */
 const char *schema_suggest(const char *const *words, size_t n, struct str given);
 /*
