@@ -96,7 +96,10 @@ static void save_node(struct store *st, struct life *l, int rank, enum node_stat
 static void save_resource(struct store *st, struct life *l, int i, enum res_state state)
 {
 	l->resources[i].state = state;
-	must(store_resource_save(st, l->no, i, "local.node", i ? "node-1" : "node-0",
+	must(store_resource_save(st, l->no, i,
+				 &(struct plan_resource){.kind = "local.node",
+							 .name = i ? "node-1" : "node-0",
+							 .node = -1},
 				 &l->resources[i], &err));
 }
 

@@ -1,3 +1,4 @@
+/* driver - the tables: kinds of resources, and engines that have facts to find. */
 #include "driver/driver.h"
 
 #include <stddef.h>
@@ -13,4 +14,17 @@ const struct driver *driver_for(const char *kind)
 		if (strcmp(drivers[i]->kind, kind) == 0)
 			return drivers[i];
 	return NULL;
+}
+
+static const struct resolver *const resolvers[] = {
+	&local_resolver,
+};
+
+int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
+		   struct doc **ret_facts, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(resolvers) / sizeof(resolvers[0]); i++)
+		if (strcmp(resolvers[i]->engine, engine) == 0)
+			return resolvers[i]->resolve(in, a, ret_facts, err);
+	return err_set(err, ERR_NOT_FOUND, "engine '%s' has no driver in this version", engine);
 }

@@ -8,8 +8,12 @@
  * the core's.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "base/err.h"
+
+struct arena;
+struct doc;
 
 enum driver_outcome {
 	DRIVER_DONE,	/* created, found, alive; destroyed and proven gone */
@@ -26,10 +30,9 @@ struct driver_row {
 	const char *install, *run, *role;
 	int attempt;
 	int64_t expires_ms;
-	char id[64];	      /* in: if known; out: the provider's own */
-	const char *run_dir;  /* of the run, on the master */
-	const char *link_dir; /* where the agent finds the master's link socket */
-	const char *token;    /* per node */
+	char id[64];	   /* in: if known; out: the provider's own */
+	const char *spec;  /* JSON: what the engine's plan wrote for this kind */
+	const char *token; /* per node */
 	struct err err;
 };
 
@@ -44,3 +47,30 @@ struct driver {
 extern const struct driver local_node_driver;
 /* NULL if there is none. */
 const struct driver *driver_for(const char *kind);
+
+/* What is known of a run before it is planned. */
+struct resolve_input {
+	const char *home;    /* of the master */
+	const char *run_dir; /* of the run, on the master */
+	int nodes;
+	/* Facts of an older version, to be kept and completed; NULL if there are none. */
+	const struct doc *known;
+	const struct doc *const *taken; /* the facts of this engine's other active runs */
+	size_t ntaken;
+};
+
+/*
+ * The part of an engine that may ask the outside: everything that its plan needs and the job does
+ * not say, as one document.  plan/engine.h has the pure part of the same name.  The facts are
+ * stored with the run and never asked for again.
+ */
+struct resolver {
+	const char *engine;
+	int (*resolve)(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
+		       struct err *err);
+};
+
+extern const struct resolver local_resolver;
+/* ERR_NOT_FOUND if no driver belongs to the engine. */
+int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
+		   struct doc **ret_facts, struct err *err);

@@ -219,11 +219,11 @@ static void node_exited(struct agent_conn *ac, const struct exit_report *e)
 	streams_final(ac->lr, ac->rank, e->streams);
 }
 
-static bool token_ok(const struct live_run *lr, int rank, const char *token)
+static bool token_ok(const struct live_run *lr, const char *node, const char *token)
 {
 	char want[65];
 
-	node_token(lr, rank, want);
+	node_token(lr, node, want);
 	return strlen(token) == 64 && digest_equal(token, want, 64);
 }
 
@@ -250,8 +250,12 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	int rank = lr ? rank_of(lr, str_from(m.node)) : -1;
 
 	/* One answer for all: whoever has no token of a run does not learn whether the run exists. */
-	if (rank < 0 || !token_ok(lr, rank, m.token)) {
+	if (!lr || (rank < 0 && !lr->unreadable) || !token_ok(lr, m.node, m.token)) {
 		refuse(ac, ERR_DENIED, "no such run or node here, or not with this token");
+		return;
+	}
+	if (lr->unreadable) {
+		refuse(ac, ERR_UNAVAILABLE, "this master cannot read the run: come again later");
 		return;
 	}
 	agent_drop(lr, rank); /* replaced, not lost */

@@ -11,7 +11,6 @@
 #include "link/message.h"
 #include "master/agents.h"
 #include "master/internal.h"
-#include "master/listen.h"
 #include "master/messages.h"
 #include "master/round.h"
 #include "master/runs.h"
@@ -33,13 +32,16 @@ static void call_run(void *arg)
 {
 	struct driver_call *c = arg;
 	const struct driver *d = c->driver;
-	int64_t pid;
 
+	if (!d) { /* a row of another version: it stays until a regatta comes that knows the kind */
+		err_set(&c->row.err, ERR_UNAVAILABLE, "this regatta has no driver for %s",
+			c->row.kind);
+		c->outcome = c->kind == FX_DESTROY ? DRIVER_HELD : DRIVER_UNSURE;
+		return;
+	}
 	switch (c->kind) {
 	case FX_CREATE:
 		c->outcome = d->create(&c->row);
-		if (str_to_i64(str_from(c->row.id), &pid) && !strcmp(c->row.kind, "local.node"))
-			listen_restore_limits(c->lr->m, (int)pid);
 		return;
 	case FX_FIND:
 		c->outcome = d->find(&c->row);
@@ -119,13 +121,12 @@ static void call_driver(struct live_run *lr, const struct effect *fx)
 				? lr->plan.crew.roles[lr->plan.crew.members[pr->node].role].name
 				: "",
 		.attempt = res->attempt,
-		.run_dir = lr->dir,
-		.link_dir = lr->m->home,
+		.spec = pr->spec,
 		.token = c->token,
 	};
 	memcpy(c->row.id, res->id, sizeof(c->row.id));
 	if (pr->node >= 0)
-		node_token(lr, pr->node, c->token);
+		node_token(lr, lr->plan.crew.members[pr->node].name, c->token);
 	lr->busy++;
 	workers_submit(lr->m->workers, call_run, call_done, c);
 }

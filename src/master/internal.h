@@ -54,7 +54,6 @@ struct master {
 	struct agents *agents;
 	struct list rounds; /* struct live_run with something to commit */
 	struct loop_timer *tick, *idle;
-	uint32_t next_local;
 	int64_t clock_base; /* master time = clock_base + boot time */
 	int64_t idle_ms, last_busy_ms;
 	/* services of api/ and upkeep/ */
@@ -69,7 +68,6 @@ struct master {
 	struct trash *trash;
 	struct tls_server *tls;	     /* beyond this machine */
 	char http_url[96];	     /* "http://127.0.0.1:5436"; empty without TCP */
-	uint64_t files_soft;	     /* limit of open files that we were started with */
 	uint64_t log_bytes, samples; /* stored since the start */
 	int64_t started_ms;	     /* wall clock */
 	bool background, stopping;
@@ -105,8 +103,10 @@ struct live_run {
 	struct run_row row;
 	char *dir, *logs_dir;
 	struct arena *arena; /* job, plan, row */
-	struct doc *job_doc;
-	struct job *job;
+	struct doc *job_doc; /* of a fresh one only */
+	const struct job *job;
+	struct doc *facts;	/* of its engine; NULL if they cannot be read */
+	const char *unreadable; /* why it was loaded for clean-up only; NULL if it was not */
 	struct plan plan;
 	struct core_run *core;
 	struct effects fx; /* of this round */

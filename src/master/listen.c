@@ -24,21 +24,7 @@
 
 #define HTTP_PORT 5436 /* the old tool's */
 #define HTTP_LAST_PORT 5499
-#define MAX_FILES 65536
 #define MAX_CONNECTIONS 4096
-
-void listen_raise_limits(struct master *m)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
-		return;
-	m->files_soft = (uint64_t)r.rlim_cur;
-	r.rlim_cur = r.rlim_max < MAX_FILES ? r.rlim_max : MAX_FILES;
-	if (r.rlim_cur > m->files_soft && setrlimit(RLIMIT_NOFILE, &r) < 0)
-		log_warn("cannot raise the limit of open files above %llu",
-			 (unsigned long long)m->files_soft);
-}
 
 int listen_max_connections(void)
 {
@@ -47,18 +33,6 @@ int listen_max_connections(void)
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur / 2 >= MAX_CONNECTIONS)
 		return MAX_CONNECTIONS;
 	return r.rlim_cur < 4 ? 1 : (int)(r.rlim_cur / 2);
-}
-
-void listen_restore_limits(const struct master *m, int pid)
-{
-	struct rlimit r;
-
-	if (!m->files_soft || prlimit(pid, RLIMIT_NOFILE, NULL, &r) < 0)
-		return;
-	if (r.rlim_cur == m->files_soft)
-		return;
-	r.rlim_cur = m->files_soft;
-	(void)prlimit(pid, RLIMIT_NOFILE, &r, NULL); /* a process that is gone needs none */
 }
 
 static int parse_listen(const char *text, char *addr, size_t size, int *ret_port, struct err *err)

@@ -3,12 +3,8 @@
 struct err;
 struct master;
 
-/* Raise the limit of open files to what is allowed; what jobs get stays as it was. */
-void listen_raise_limits(struct master *m);
 /* Of the API.  Agents, logs and the store have as many files left. */
 int listen_max_connections(void);
-/* A child of this master gets the limits that the master was started with. */
-void listen_restore_limits(const struct master *m, int pid);
 /* listen: "ADDR:PORT" or NULL for the next free port of 127.0.0.1.  On success m->http_url says
  * where, and so does the file `http` in the home; empty if no port was free. */
 int listen_http(struct master *m, const char *listen, struct err *err);

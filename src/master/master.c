@@ -41,11 +41,12 @@
 #include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
 #include "net/http_server.h"
+#include "sys/files_limit.h"
 #include "sys/loop.h"
 #include "sys/worker.h"
 
 #define IDLE_CHECK_MS 1000
-#define LOCAL_SPREAD 0x00fc0000u /* of addresses, over which masters of one machine begin */
+#define MAX_FILES 65536
 
 static void on_tick(void *ctx)
 {
@@ -159,8 +160,7 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	m->background = o->background;
 	m->idle_ms = idle_ms();
 	m->started_ms = clock_wall_ms();
-	listen_raise_limits(m);
-	m->next_local = 0x7f010001u + (uint32_t)(rand_u64() % LOCAL_SPREAD) / 256 * 256;
+	files_limit_raise(MAX_FILES);
 	m->agents = agents_new(m);
 	list_init(&m->rounds);
 	m->runs = map_new();

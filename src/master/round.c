@@ -133,8 +133,7 @@ static int save_rows(struct live_run *lr, struct err *err)
 	}
 	for (size_t i = 0; i < lr->fx.resources.n; i++) {
 		int k = lr->fx.resources.v[i];
-		const struct plan_resource *pr = &lr->plan.resources[k];
-		if (store_resource_save(st, lr->row.no, k, pr->kind, pr->name, &r->resources[k],
+		if (store_resource_save(st, lr->row.no, k, &lr->plan.resources[k], &r->resources[k],
 					err) < 0)
 			return -1;
 		r->resources[k].dirty = false;

@@ -376,6 +376,7 @@ void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
 		jsonw_null(&w);
 	jsonw_kbool(&w, "cancel_asked", r->cancel_asked);
 	jsonw_kbool(&w, "disk_full", space_missed_by(lr->m->space, lr));
+	jsonw_kz(&w, "unreadable", lr->unreadable);
 	counts_to_json(lr, &w);
 	progress_of(lr, &step, &total);
 	progress_to_json(&w, step, total);
@@ -410,7 +411,8 @@ void row_to_json(const struct run_row *row, struct buf *out)
 	jsonw_kz(&w, "cause", has_cause((enum verdict)row->verdict) ? row->cause : NULL);
 	jsonw_kint(&w, "created_ms", row->created_ms);
 	jsonw_kint(&w, "ended_ms", row->ended_ms);
-	jsonw_kint(&w, "elapsed_ms", row->ended_ms - row->created_ms);
+	jsonw_kint(&w, "elapsed_ms",
+		   (row->ended_ms ? row->ended_ms : clock_wall_ms()) - row->created_ms);
 	jsonw_key(&w, "counts");
 	jsonw_open(&w, '{');
 	jsonw_kint(&w, "nodes", row->nodes);

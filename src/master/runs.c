@@ -1,8 +1,5 @@
-/*
- * The runs in memory: the active ones, and ended ones for as long as somebody
- * looks at them.  A run is always built from its row, so that a fresh submit and
- * a restart take the same path.
- */
+/* The runs of this master: submitted, resumed after a start, removed.  run_load.c brings one back
+ * from its rows. */
 #include "master/runs.h"
 
 #include <stdio.h>
@@ -28,6 +25,7 @@
 #include "master/internal.h"
 #include "master/messages.h"
 #include "master/round.h"
+#include "master/run_load.h"
 #include "master/streams.h"
 #include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
@@ -36,154 +34,9 @@
 #include "spec/job.h"
 #include "store/logfile.h"
 
-#define LOCAL_FIRST 0x7f010001u /* 127.1.0.1 */
-#define LOCAL_LAST 0x7ffdffffu	/* 127.253.255.255 */
 #define NAME_TRIES 50
 #define START_SLACK (16 * 1024) /* the id, other addresses and the rank are longer than assumed */
 #define START_PER_NODE 512	/* bytes, at most, in all the lists that name every node */
-#define PROBLEMS_TEXT (64 * 1024)
-
-static int make_plan(struct live_run *lr, const char **ret_details, struct err *err)
-{
-	struct problems *ps = arena_new_of(lr->arena, struct problems);
-	struct plan_input in = {.local_base = lr->row.local_base};
-
-	lr->job = arena_new_of(lr->arena, struct job);
-	if (job_load(lr->job_doc, lr->arena, lr->job, ps)) {
-		lr->job->base_dir = lr->row.base_dir;
-		if (plan_make(lr->job, &in, lr->arena, &lr->plan, ps))
-			return 0;
-	}
-	struct buf text;
-	buf_init(&text, PROBLEMS_TEXT);
-	problems_print(ps, "job", &text);
-	*ret_details = arena_strndup(lr->arena, buf_str(&text).p, text.n);
-	buf_release(&text);
-	return err_set(err, ERR_INVALID, "the job has %zu problem%s", ps->n + ps->more,
-		       ps->n + ps->more == 1 ? "" : "s");
-}
-
-/* Everything but the core's rows, from lr->row (whose strings live in lr->arena). */
-static int build(struct live_run *lr, const char **ret_details, struct err *err)
-{
-	struct master *m = lr->m;
-
-	if (json_parse(str_from(lr->row.job_json), lr->arena, &lr->job_doc, err) < 0)
-		return err_wrap(err, "job of run '%s'", lr->row.id);
-	if (make_plan(lr, ret_details, err) < 0)
-		return -1;
-	lr->core = core_run_new(&lr->plan);
-	lr->nodes = xcalloc((size_t)lr->plan.crew.n, sizeof(*lr->nodes));
-	lr->series = map_new();
-	lr->dir = xasprintf("%s/" LAYOUT_RUNS "/%s", m->home, lr->row.id);
-	lr->logs_dir = path_join(lr->dir, LAYOUT_LOGS);
-	return 0;
-}
-
-static struct live_run *live_run_new(struct master *m)
-{
-	struct live_run *lr = xcalloc(1, sizeof(*lr));
-
-	lr->m = m;
-	lr->arena = arena_new();
-	list_init(&lr->in_round);
-	return lr;
-}
-
-struct live_run *live_run_free(struct live_run *lr)
-{
-	struct str key;
-	void *value;
-
-	if (!lr)
-		return NULL;
-	list_remove(&lr->in_round);
-	for (int i = 0; lr->nodes && i < lr->plan.crew.n; i++) {
-		streams_close(lr, i);
-		vec_release(&lr->nodes[i].series);
-	}
-	for (size_t i = 0; lr->series && map_at(lr->series, &i, &key, &value);)
-		free(value);
-	map_free(lr->series);
-	vec_release(&lr->dirty_series);
-	vec_release(&lr->dirty_scans);
-	effects_release(&lr->fx);
-	core_run_free(lr->core);
-	free(lr->nodes);
-	free(lr->dir);
-	free(lr->logs_dir);
-	arena_free(lr->arena);
-	free(lr);
-	return NULL;
-}
-
-static int restore_scans(struct live_run *lr, struct err *err)
-{
-	for (int i = 0; i < lr->plan.crew.n; i++) {
-		uint64_t scanned[STREAMS];
-		if (store_scan_get(lr->m->store, lr->row.no, i, scanned, &lr->nodes[i].bad, err) <
-		    0)
-			return -1;
-		for (int s = 0; s < STREAMS; s++)
-			lr->nodes[i].streams[s].scanned = lr->nodes[i].streams[s].scanned_saved =
-				scanned[s];
-	}
-	return 0;
-}
-
-static bool last_seq(void *ctx, const struct event_row *row)
-{
-	*(int64_t *)ctx = row->seq;
-	return true;
-}
-
-struct live_run *live_run_load(struct master *m, int64_t no, struct err *err)
-{
-	struct live_run *lr = live_run_new(m);
-	const char *details = NULL;
-
-	if (store_run_get(m->store, no, lr->arena, &lr->row, err) < 0 ||
-	    build(lr, &details, err) < 0 || store_run_restore(m->store, no, lr->core, err) < 0)
-		return live_run_free(lr);
-	core_run_restored(lr->core);
-	lr->ended = run_phase_is_final(lr->core->phase);
-	if (series_restore(lr, err) < 0 || restore_scans(lr, err) < 0 ||
-	    store_events_each(m->store, no, 0, 0, last_seq, &lr->last_seq, err) < 0)
-		return live_run_free(lr);
-	return lr;
-}
-
-struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
-			       const char ***ret_ids, size_t *ret_n, struct err *err)
-{
-	struct live_run *lr = map_get(m->runs, id);
-	int64_t no;
-
-	if (lr)
-		return lr;
-	if (store_run_find(m->store, id, a, &no, ret_ids, ret_n, err) < 0)
-		return NULL;
-	struct run_row row;
-	if (store_run_get(m->store, no, a, &row, err) < 0)
-		return NULL;
-	lr = map_get(m->runs, str_from(row.id));
-	return lr ? lr : live_run_load(m, no, err);
-}
-
-/* A run that was loaded for reading, or has ended and is watched by nobody, leaves the memory. */
-void live_run_done(struct live_run *lr)
-{
-	struct master *m = lr->m;
-
-	if (!lr->ended || lr->watchers || lr->busy || !list_empty(&lr->in_round))
-		return;
-	for (int i = 0; i < lr->plan.crew.n; i++)
-		if (lr->nodes[i].agent)
-			return; /* its last words are still being said */
-	if (map_get(m->runs, str_from(lr->row.id)) == lr)
-		map_del(m->runs, str_from(lr->row.id));
-	live_run_free(lr);
-}
 
 size_t runs_active(const struct master *m)
 {
@@ -233,45 +86,21 @@ int runs_resume(struct master *m, struct err *err)
 			rc = -1;
 			break;
 		}
-		if (!lr) { /* the others must not wait for a job that this regatta cannot read */
+		if (!lr) { /* the others must not wait for rows that contradict each other */
 			log_error("run %lld stays as it is: %s", (long long)l.nos.v[i], why.msg);
 			continue;
 		}
 		map_put(m->runs, str_from(lr->row.id), lr);
+		if (lr->unreadable && lr->core->verdict == VERDICT_NONE) {
+			log_error("run %s cannot be read, and waits to be killed: %s", lr->row.id,
+				  lr->unreadable);
+			continue;
+		}
 		log_info("run %s goes on: %s", lr->row.id, run_phase_name(lr->core->phase));
 		run_event(lr, &(struct event){.kind = EV_RESUME});
 	}
 	vec_release(&l.nos);
 	return rc;
-}
-
-static bool base_is_free(const struct master *m, uint32_t base, uint32_t span)
-{
-	struct str id;
-	void *value;
-
-	for (size_t i = 0; map_at(m->runs, &i, &id, &value);) {
-		const struct live_run *lr = value;
-		uint32_t from = lr->row.local_base, n = plan_local_span(from, lr->row.nodes);
-		if (base < from + n && from < base + span)
-			return false;
-	}
-	return true;
-}
-
-/* Addresses that no active run of this master uses; where it begins differs from master to master. */
-static uint32_t local_base(struct master *m, int nodes)
-{
-	for (int tries = 0; tries < 100000; tries++) {
-		uint32_t span = plan_local_span(m->next_local, nodes);
-		if (m->next_local < LOCAL_FIRST || m->next_local > LOCAL_LAST - span)
-			m->next_local = LOCAL_FIRST;
-		uint32_t base = m->next_local;
-		m->next_local += plan_local_span(base, nodes);
-		if (base_is_free(m, base, span))
-			return base;
-	}
-	return LOCAL_FIRST;
 }
 
 static void random_letters(char out[static 5])
@@ -281,21 +110,40 @@ static void random_letters(char out[static 5])
 	out[4] = '\0';
 }
 
-static int add_row(struct live_run *lr, struct err *err)
+/* A name that no run has; other runs do not come in between. */
+static int choose_id(struct live_run *lr, struct err *err)
 {
 	char letters[5];
+	const char **ids;
+	size_t n;
+	int64_t no;
 
 	for (int i = 0; i < NAME_TRIES; i++) {
+		struct err why = {0};
+
 		random_letters(letters);
 		lr->row.id = arena_printf(lr->arena, "%s-%s", lr->job->name, letters);
-		*err = (struct err){0};
-		store_begin(lr->m->store);
-		if (store_run_add(lr->m->store, &lr->row, err) == 0)
+		if (store_run_find(lr->m->store, str_from(lr->row.id), lr->arena, &no, &ids, &n,
+				   &why) == 0 ||
+		    why.kind == ERR_CONFLICT)
+			continue;
+		if (why.kind == ERR_NOT_FOUND)
 			return 0;
-		if (err->kind != ERR_CONFLICT)
-			return -1;
+		*err = why;
+		return -1;
 	}
-	return err_wrap(err, "no free name for '%s'", lr->job->name);
+	return err_set(err, ERR_CONFLICT, "no free name for '%s'", lr->job->name);
+}
+
+static int add_row(struct live_run *lr, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+
+	lr->row.plan = doc_json_text(a, plan_to_doc(&lr->plan, a));
+	store_begin(lr->m->store);
+	int rc = store_run_add(lr->m->store, &lr->row, err);
+	lr->row.plan = NULL; /* large, and of no use in memory */
+	return rc;
 }
 
 static int write_file(const char *dir, const char *name, const struct buf *text, struct err *err)
@@ -323,19 +171,6 @@ static int write_dir(struct live_run *lr, struct err *err)
 	}
 	buf_release(&text);
 	return rc;
-}
-
-static const char *as_json(struct arena *a, const struct doc *d)
-{
-	struct buf text;
-
-	if (!d)
-		return "{}";
-	buf_init(&text, DOC_MAX_BYTES * 2);
-	doc_to_json(d, &text);
-	const char *z = arena_strndup(a, buf_str(&text).p, text.n);
-	buf_release(&text);
-	return z;
 }
 
 static int check_source(struct live_run *lr, struct err *err)
@@ -394,24 +229,25 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	rand_bytes(secret, sizeof(secret));
 	hex_encode(secret, sizeof(secret), hex);
 	lr->row.secret = hex;
-	lr->row.job_json = as_json(a, job);
-	lr->row.client_env = as_json(a, doc_table(body, "client_env"));
+	lr->row.job_json = doc_json_text(a, job);
+	lr->row.client_env = doc_json_text(a, doc_table(body, "client_env"));
 	lr->row.base_dir = arena_str(a, doc_str(body, "base_dir", STR("/"))).p;
 	lr->row.source_sha256 = arena_str(a, doc_str(body, "source_sha256", STR(""))).p;
 	lr->row.seed = rand_u64();
 	lr->row.created_ms = clock_wall_ms();
-	lr->row.id = "new";
-	lr->row.local_base = LOCAL_FIRST;
-	if (build(lr, ret_details, err) < 0)
+	if (run_check_job(lr, ret_details, err) < 0)
 		return -1;
-	/* Planned once to count the nodes, and again with addresses that are free. */
 	lr->row.nodes = lr->plan.crew.n;
-	lr->row.local_base = local_base(lr->m, lr->row.nodes);
 	lr->row.name = lr->job->name;
 	lr->row.engine = lr->job->engine;
 	lr->row.strategy = lr->plan.strategy->name;
-	if (make_plan(lr, ret_details, err) < 0)
+	if (choose_id(lr, err) < 0)
 		return -1;
+	run_set_dir(lr);
+	if (run_resolve(lr, NULL, err) < 0)
+		return -1;
+	plan_complete(&lr->plan, lr->facts, a);
+	run_make_state(lr);
 	return check_start(lr, err);
 }
 
@@ -447,13 +283,6 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 		live_run_free(lr);
 		return -1;
 	}
-	/* The core and the paths were made for the first plan, under no name. */
-	core_run_free(lr->core);
-	lr->core = core_run_new(&lr->plan);
-	free(lr->dir);
-	free(lr->logs_dir);
-	lr->dir = xasprintf("%s/" LAYOUT_RUNS "/%s", m->home, lr->row.id);
-	lr->logs_dir = path_join(lr->dir, LAYOUT_LOGS);
 	map_put(m->runs, str_from(lr->row.id), lr);
 	if (write_dir(lr, err) < 0) {
 		/* The row is in the open transaction: end the run at once instead of half accepting it. */
@@ -523,13 +352,13 @@ int rank_of(const struct live_run *lr, struct str node)
 	return -1;
 }
 
-void node_token(const struct live_run *lr, int rank, char out[static 65])
+void node_token(const struct live_run *lr, const char *node, char out[static 65])
 {
 	uint8_t digest[SHA256_BYTES];
 	struct sha256 *s = sha256_new();
 
 	sha256_add(s, lr->row.secret, strlen(lr->row.secret));
-	sha256_add(s, lr->plan.crew.members[rank].name, strlen(lr->plan.crew.members[rank].name));
+	sha256_add(s, node, strlen(node));
 	sha256_end(s, digest);
 	hex_encode(digest, sizeof(digest), out);
 }

@@ -17,6 +17,8 @@ struct err;
 struct live_run;
 struct master;
 
+/* From its rows; for clean-up only (lr->unreadable) if they cannot be read.  The live_run_*() are
+ * in run_load.c. */
 struct live_run *live_run_load(struct master *m, int64_t no, struct err *err);
 struct live_run *live_run_free(struct live_run *lr);
 /* By id or unique prefix.  Not active: loaded for reading; give it back with live_run_done(). */
@@ -30,4 +32,5 @@ int runs_remove(struct live_run *lr, struct err *err);
 size_t runs_active(const struct master *m);
 void runs_cancel_all(struct master *m, const char *why);
 int rank_of(const struct live_run *lr, struct str node); /* -1 if there is none */
-void node_token(const struct live_run *lr, int rank, char out[static 65]);
+/* What the agent of the node of this name must show. */
+void node_token(const struct live_run *lr, const char *node, char out[static 65]);

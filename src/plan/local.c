@@ -1,12 +1,19 @@
 /*
  * local - the engine of this machine: each node is an agent process with a
  * loopback address of its own, so that every node may use the same ports.
+ *
+ * Facts (driver/local/local_resolve.c): first_address, that of rank 0; home, the master's;
+ * run_dir.  Spec of a local.node: home and run_dir.
  */
-#include "plan/parts.h"
+#include "plan/internal.h"
+
+#include <arpa/inet.h>
 
 #include "base/arena.h"
+#include "fmt/doc.h"
 
 #define HOSTS_PER_NET 254 /* .1 to .254 */
+#define EXAMPLE_ADDRESS "127.1.0.1"
 
 /* The address as a number of usable ones: 254 for each value of the upper three bytes. */
 static uint64_t usable_index(uint32_t address)
@@ -18,16 +25,12 @@ static uint64_t usable_index(uint32_t address)
 	return net * HOSTS_PER_NET + (host ? host - 1 : 0);
 }
 
-uint32_t plan_local_address(uint32_t base, int rank)
+/* Rank r lives at base + r, without .0 and .255, so that every tool takes the address. */
+static uint32_t address_of(uint32_t base, int rank)
 {
 	uint64_t at = usable_index(base) + (uint64_t)rank;
 
 	return (uint32_t)((at / HOSTS_PER_NET) << 8 | (at % HOSTS_PER_NET + 1));
-}
-
-uint32_t plan_local_span(uint32_t base, int n)
-{
-	return n > 0 ? plan_local_address(base, n - 1) - base + 1 : 0;
 }
 
 static bool is_remote(const char *src)
@@ -74,20 +77,40 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	return ps->n + ps->more == before;
 }
 
-static bool plan(const struct job *job, const struct plan_input *in, struct arena *a,
-		 struct plan *p, struct problems *ps)
+static uint32_t first_address(const struct doc *facts)
+{
+	struct in_addr at;
+
+	if (inet_pton(AF_INET, doc_str(facts, "first_address", STR(EXAMPLE_ADDRESS)).p, &at) != 1)
+		inet_pton(AF_INET, EXAMPLE_ADDRESS, &at);
+	return ntohl(at.s_addr);
+}
+
+/* The same for all nodes: their names are in their rows. */
+static const char *spec_of(const struct doc *facts, struct arena *a)
+{
+	struct doc *spec = doc_new(a, DOC_TABLE);
+
+	if (!facts)
+		return "{}";
+	doc_set(a, spec, STR("home"), doc_new_str(a, doc_str(facts, "home", STR(""))));
+	doc_set(a, spec, STR("run_dir"), doc_new_str(a, doc_str(facts, "run_dir", STR(""))));
+	return doc_json_text(a, spec);
+}
+
+static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 {
 	size_t n = (size_t)p->crew.n;
+	uint32_t base = first_address(facts);
+	const char *spec = spec_of(facts, a);
 
-	if (!check(job, a, ps))
-		return false;
 	p->iface = "lo";
 	p->addresses = arena_array(a, const char *, n);
 	p->resources = arena_array(a, struct plan_resource, n);
 	p->resource_of = arena_array(a, int, n);
 	p->nresources = p->crew.n;
 	for (int i = 0; i < p->crew.n; i++) {
-		uint32_t at = plan_local_address(in->local_base, i);
+		uint32_t at = address_of(base, i);
 
 		p->addresses[i] = arena_printf(a, "%u.%u.%u.%u", at >> 24, at >> 16 & 255,
 					       at >> 8 & 255, at & 255);
@@ -95,14 +118,15 @@ static bool plan(const struct job *job, const struct plan_input *in, struct aren
 			.kind = "local.node",
 			.name = p->crew.members[i].name,
 			.node = i,
+			.spec = spec,
 		};
 		p->resource_of[i] = i;
 	}
-	return true;
 }
 
 const struct engine engine_local = {
 	.name = "local",
 	.help = "processes on this machine, each with a loopback address of its own",
+	.check = check,
 	.plan = plan,
 };

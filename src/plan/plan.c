@@ -2,7 +2,7 @@
 #include "plan/plan.h"
 
 #include "base/arena.h"
-#include "plan/parts.h"
+#include "plan/internal.h"
 
 static const struct engine *const table[] = {
 	&engine_local,
@@ -22,15 +22,22 @@ static const char *join_names(struct arena *a)
 	return all;
 }
 
+static const struct engine *engine_named(const char *name)
+{
+	for (size_t i = 0; i < NENGINES; i++)
+		if (strcmp(table[i]->name, name) == 0)
+			return table[i];
+	return NULL;
+}
+
 static const struct engine *engine_for(const struct job *job, struct arena *a, struct problems *ps)
 {
 	const char *words[NENGINES + NELSEWHERE];
 
-	for (size_t i = 0; i < NENGINES; i++) {
+	if (engine_named(job->engine))
+		return engine_named(job->engine);
+	for (size_t i = 0; i < NENGINES; i++)
 		words[i] = table[i]->name;
-		if (strcmp(table[i]->name, job->engine) == 0)
-			return table[i];
-	}
 	for (size_t i = 0; i < NELSEWHERE; i++) {
 		words[NENGINES + i] = elsewhere[i];
 		if (strcmp(elsewhere[i], job->engine) == 0) {
@@ -50,19 +57,34 @@ static const struct engine *engine_for(const struct job *job, struct arena *a, s
 	return NULL;
 }
 
-bool plan_make(const struct job *job, const struct plan_input *in, struct arena *a,
-	       struct plan *ret, struct problems *ps)
+bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct problems *ps)
 {
 	struct plan p = {.job = job};
 
-	/* Each looks even if the one before found something: a file shows all its problems at once.
-	 * An engine then sees a crew of nobody. */
+	/* Each checks even if the one before found something: a file shows all its problems at once. */
 	p.strategy = strategy_for(job, a, ps);
 	bool ok = p.strategy && strategy_crew(p.strategy, job, a, &p.crew, ps);
 	const struct engine *engine = engine_for(job, a, ps);
-	ok = engine && engine->plan(job, in, a, &p, ps) && ok;
+	ok = engine && engine->check(job, a, ps) && ok;
 	if (!ok)
 		return false;
+	*ret = p;
+	return true;
+}
+
+void plan_complete(struct plan *p, const struct doc *facts, struct arena *a)
+{
+	engine_named(p->job->engine)->plan(facts, a, p);
+}
+
+bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, struct plan *ret,
+	       struct problems *ps)
+{
+	struct plan p;
+
+	if (!plan_check(job, a, &p, ps))
+		return false;
+	plan_complete(&p, facts, a);
 	*ret = p;
 	return true;
 }

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * plan - job x engine -> resources, nodes and limits.  Pure: the same job and
- * the same inputs give the same plan, byte for byte.
+ * the same facts give the same plan, byte for byte.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,6 +10,7 @@
 
 struct arena;
 struct buf;
+struct doc;
 
 struct plan_resource {
 	const char *kind; /* "local.node" */
@@ -18,6 +19,8 @@ struct plan_resource {
 	int *needs;	  /* resources that must be live first */
 	int nneeds;
 	int64_t late_ms; /* a create whose caller died may still be acted on for so long; 0 on this machine */
+	/* JSON that the engine wrote for the driver of this kind; nobody else reads it. */
+	const char *spec;
 };
 
 struct plan {
@@ -31,25 +34,23 @@ struct plan {
 	int *resource_of; /* per rank */
 };
 
-/* What the master knows and the job does not. */
-struct plan_input {
-	/* Host order: the address of rank 0 on this machine, e.g. 127.1.0.1; the others follow. */
-	uint32_t local_base;
-};
+/* Strategy and engine looked at: p->job, p->strategy and p->crew.  All problems in one go. */
+bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct problems *ps);
+/* The rest of a plan that was checked, from the facts of its engine (driver_resolve). */
+void plan_complete(struct plan *p, const struct doc *facts, struct arena *a);
+/* Both. */
+bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, struct plan *ret,
+	       struct problems *ps);
 
-struct engine {
-	const char *name, *help;
-	bool (*plan)(const struct job *job, const struct plan_input *in, struct arena *a,
-		     struct plan *p, struct problems *ps);
-};
-
-/* Strategy, engine, limits.  All problems in one go. */
-bool plan_make(const struct job *job, const struct plan_input *in, struct arena *a,
-	       struct plan *ret, struct problems *ps);
-/* rank r lives at base + r, skipping .0 and .255 so that every tool accepts the address */
-uint32_t plan_local_address(uint32_t base, int rank);
-/* How many addresses from base on `n` nodes use. */
-uint32_t plan_local_span(uint32_t base, int n);
+/*
+ * A plan as it is stored with its run: complete, with the job in it, so that what was decided at
+ * the submit holds for the life of the run, whatever a later version would decide.  Strict: a key
+ * that is not known, missing or of another type is a problem.  The job's base_dir is not in it.
+ */
+#define PLAN_MAX_BYTES (64u << 20)
+#define PLAN_MAX_VALUES 4000000
+struct doc *plan_to_doc(const struct plan *p, struct arena *a);
+bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, struct problems *ps);
 /*
  * For `regatta plan`: JSON (also plan.json of the run) and text for people.  Up to 64 nodes each is
  * shown with its whole environment, beyond that the first node of each role; what is only known at

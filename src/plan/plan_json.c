@@ -2,7 +2,7 @@
  * plan_json - a plan for programs: `regatta plan --output json` and plan.json
  * of a run.  The keys are a promise: they may only grow.
  */
-#include "plan/parts.h"
+#include "plan/internal.h"
 
 #include "base/arena.h"
 #include "base/buf.h"

@@ -1,5 +1,5 @@
 /* plan_text - a plan for people: what would be made, who starts when, and what each node would see. */
-#include "plan/parts.h"
+#include "plan/internal.h"
 
 #include <inttypes.h>
 

@@ -104,8 +104,7 @@ static void draw_job(struct world *w, int max_nodes)
 	w->job = arena_new_of(w->arena, struct job);
 	if (toml_parse(str_from(text), w->arena, &doc, &err) < 0 ||
 	    !job_load(doc, w->arena, w->job, ps) ||
-	    !plan_make(w->job, &(struct plan_input){.local_base = 0x7f010001}, w->arena, &w->plan,
-		       ps)) {
+	    !plan_make(w->job, NULL, w->arena, &w->plan, ps)) {
 		fprintf(stderr, "sim: its own job is wrong: %s\n", ps->n ? ps->v[0].text : err.msg);
 		abort();
 	}

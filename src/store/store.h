@@ -22,7 +22,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 4 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 5 /* of the schema; older ones are migrated, newer ones refused */
 
 /* Makes the home if needed and takes its lock.
  * ERR_CONFLICT: another master (its pid is named) has it.
@@ -67,7 +67,9 @@ struct run_row {
 	const char *client_env; /* JSON object of passed-through names */
 	const char *secret;	/* hex; node tokens derive from it */
 	const char *engine, *strategy;
-	uint32_t local_base;
+	/* JSON, as decided at the submit: what the engine found out, and the plan.  NULL in a run that an
+	 * older regatta stored, until store_run_planned(). */
+	const char *facts, *plan;
 	int nodes;
 	uint64_t seed;
 	int64_t created_ms; /* wall clock */
@@ -80,14 +82,22 @@ struct run_row {
 
 /* row->no is set.  ERR_CONFLICT if id or request_id exists. */
 int store_run_add(struct store *st, struct run_row *row, struct err *err);
+/* The plan of a run that was stored without one. */
+int store_run_planned(struct store *st, int64_t no, const char *facts, const char *plan,
+		      struct err *err);
 int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64_t now_ms,
 		   struct err *err);
 /* Also keeps its progress, from its series as they are saved by now. */
 int store_run_ended(struct store *st, int64_t no, int64_t wall_ms, struct err *err);
 int store_node_save(struct store *st, int64_t no, int rank, const struct core_node *n,
 		    struct err *err);
-int store_resource_save(struct store *st, int64_t no, int index, const char *kind, const char *name,
+int store_resource_save(struct store *st, int64_t no, int index, const struct plan_resource *pr,
 			const struct core_resource *res, struct err *err);
+/* What the ledger itself says of a run's resources: kind, name, node and spec, in the order of their
+ * index.  For a run whose plan cannot be read.  Strings live in the arena. */
+typedef void (*ledger_fn)(void *ctx, int index, const struct plan_resource *pr);
+int store_ledger_each(struct store *st, int64_t no, struct arena *a, ledger_fn fn, void *ctx,
+		      struct err *err);
 /* Fill a core_run made by core_run_new() from the rows (core_run_restored() does the counters).
  * ERR_CONFLICT: the plan has other nodes or resources than the ledger. */
 int store_run_restore(struct store *st, int64_t no, struct core_run *r, struct err *err);
@@ -104,7 +114,7 @@ int store_source_used(struct store *st, const char *sha256, int64_t not_this, bo
 /* 0 and *ret_no = 0 when there is none. */
 int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_no,
 			 struct err *err);
-/* false stops; job_json is NULL here */
+/* false stops; job_json, facts and plan are NULL here */
 typedef bool (*run_row_fn)(void *ctx, const struct run_row *row);
 /* Newest first.  before_no 0 = from the newest; limit 0 = all; active: only those not ended.
  * fn may use the store. */

@@ -10,7 +10,7 @@
 
 /* In the order of read_row(). */
 #define ROW                                                                                        \
-	"no, id, name, request_id, engine, strategy, local_base, nodes, seed, created_ms, phase, " \
+	"no, id, name, request_id, engine, strategy, nodes, seed, created_ms, phase, "             \
 	"verdict, ended_ms, cause_text, step, total, base_dir, source_sha256, client_env, secret"
 /* The runs decide the order, and each looks up its job. */
 #define WITH_JOB " CROSS JOIN job ON job.run = no"
@@ -18,6 +18,7 @@
 enum {
 	ADD,
 	ADD_JOB,
+	PLANNED,
 	GET,
 	EXACT,
 	PREFIX,
@@ -31,14 +32,16 @@ enum {
 };
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[ADD] = {"add run",
-		 "INSERT INTO run (id, name, request_id, engine, strategy, local_base, nodes, seed, "
+		 "INSERT INTO run (id, name, request_id, engine, strategy, nodes, seed, "
 		 "created_ms, phase, verdict, ended_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-		 "?11, ?12)"},
+		 "?11)"},
 	[ADD_JOB] =
 		{"add job",
-		 "INSERT INTO job (run, base_dir, source_sha256, client_env, secret, json) VALUES (?1, "
-		 "?2, ?3, ?4, ?5, ?6)"},
-	[GET] = {"read run", "SELECT " ROW ", json FROM run" WITH_JOB " WHERE no = ?1"},
+		 "INSERT INTO job (run, base_dir, source_sha256, client_env, secret, json, facts, plan) "
+		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
+	[PLANNED] = {"add plan", "UPDATE job SET facts = ?2, plan = ?3 WHERE run = ?1"},
+	[GET] = {"read run",
+		 "SELECT " ROW ", json, facts, plan FROM run" WITH_JOB " WHERE no = ?1"},
 	[EXACT] = {"find run", "SELECT no FROM run WHERE id = ?1"},
 	[PREFIX] =
 		{"find run",
@@ -95,7 +98,6 @@ static int add_row(struct store *st, struct run_row *row, struct err *err)
 	query_text(&q, row->request_id && *row->request_id ? row->request_id : NULL);
 	query_text(&q, row->engine);
 	query_text(&q, row->strategy);
-	query_int(&q, row->local_base);
 	query_int(&q, row->nodes);
 	query_int(&q, (int64_t)row->seed);
 	query_int(&q, row->created_ms);
@@ -117,6 +119,21 @@ static int add_job(struct store *st, int64_t no, const struct run_row *row, stru
 	query_text(&q, row->client_env);
 	query_text(&q, row->secret);
 	query_text(&q, row->job_json);
+	query_text(&q, row->facts);
+	query_text(&q, row->plan);
+	return query_run(&q, err);
+}
+
+int store_run_planned(struct store *st, int64_t no, const char *facts, const char *plan,
+		      struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+
+	if (query_write(&q, st, STMT_RUN, PLANNED, defs, err) < 0)
+		return -1;
+	query_int(&q, no);
+	query_text(&q, facts);
+	query_text(&q, plan);
 	return query_run(&q, err);
 }
 
@@ -150,7 +167,6 @@ static void read_row(struct query *q, struct arena *a, struct run_row *row)
 	row->request_id = row_text_in(q, a);
 	row->engine = row_text_in(q, a);
 	row->strategy = row_text_in(q, a);
-	row->local_base = (uint32_t)row_int(q);
 	row->nodes = (int)row_int(q);
 	row->seed = (uint64_t)row_int(q);
 	row->created_ms = row_int(q);
@@ -181,6 +197,8 @@ int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row 
 		return err_set(err, ERR_NOT_FOUND, "no run %" PRId64, no);
 	read_row(&q, a, ret);
 	ret->job_json = row_text_in(&q, a);
+	ret->facts = row_text_in(&q, a);
+	ret->plan = row_text_in(&q, a);
 	return 0;
 }
 

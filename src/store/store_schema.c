@@ -102,8 +102,26 @@ static const char version_4[] =
 	"step DESC, series) AS place   FROM series WHERE series.run = run.no AND total > 0) WHERE place = 1) "
 	"WHERE ended_ms > 0;";
 
+/*
+ * Facts and plan are kept with the run, and each resource says what its driver needs, so that a run
+ * can be taken down from its rows alone.  Runs of older versions were all of engine local: their
+ * facts follow from the address they began with, their nodes' directories from the home.  Their plan
+ * is made when they are first loaded.
+ */
+static const char version_5[] =
+	"ALTER TABLE job ADD COLUMN facts TEXT;ALTER TABLE job ADD COLUMN plan TEXT;"
+	"UPDATE job SET facts = (SELECT json_object('first_address', format('%d.%d.%d.%d', local_base >> 24 & 255, "
+	"local_base >> 16 & 255, local_base >> 8 & 255, local_base & 255)) FROM run WHERE no = job.run);"
+	"ALTER TABLE run DROP COLUMN local_base;"
+	"ALTER TABLE resource ADD COLUMN node INTEGER NOT NULL DEFAULT -1 CHECK (node >= -1);"
+	"ALTER TABLE resource ADD COLUMN spec TEXT NOT NULL DEFAULT '{}';"
+	"UPDATE resource SET node = place, spec = (SELECT json_object('home', home, 'run_dir', home || '/runs/' || id) "
+	"FROM run, (SELECT substr(file, 1, length(file) - "
+	"length('/regatta.db')) AS home FROM pragma_database_list WHERE name = 'main') WHERE no = resource.run) "
+	"WHERE kind = 'local.node';";
+
 const struct migration store_migrations[STORE_VERSION] = {
-	{version_1}, {version_2}, {version_3}, {version_4}};
+	{version_1}, {version_2}, {version_3}, {version_4}, {version_5}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-enum { SAVE_RUN, END_RUN, SAVE_NODE, SAVE_RESOURCE, LOAD_RUN, LOAD_NODES, LOAD_RESOURCES };
+enum { SAVE_RUN, END_RUN, SAVE_NODE, SAVE_RESOURCE, LOAD_RUN, LOAD_NODES, LOAD_RESOURCES, LEDGER };
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[SAVE_RUN] =
 		{"save run",
@@ -47,12 +47,15 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[SAVE_RESOURCE] =
 		{"save resource",
 		 "REPLACE INTO resource (run, place, kind, name, state, attempt, tries, unsure, "
-		 "since_ms, retry_at_ms, why_kind, why, id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-		 "?8, ?9, ?10, ?11, ?12, ?13)"},
+		 "since_ms, retry_at_ms, why_kind, why, id, node, spec) VALUES (?1, ?2, ?3, ?4, ?5, "
+		 "?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"},
 	[LOAD_RESOURCES] =
 		{"restore resources",
 		 "SELECT place, kind, name, state, attempt, tries, unsure, since_ms, retry_at_ms, "
 		 "why_kind, why, id FROM resource WHERE run = ?1"},
+	[LEDGER] =
+		{"read ledger",
+		 "SELECT place, kind, name, node, spec FROM resource WHERE run = ?1 ORDER BY place"},
 };
 
 /* An update of a run that is not there changes nothing: that is an answer, not a success. */
@@ -138,7 +141,7 @@ int store_node_save(struct store *st, int64_t no, int rank, const struct core_no
 	return 0;
 }
 
-int store_resource_save(struct store *st, int64_t no, int index, const char *kind, const char *name,
+int store_resource_save(struct store *st, int64_t no, int index, const struct plan_resource *pr,
 			const struct core_resource *res, struct err *err)
 {
 	CLEANUP(query_end) struct query q;
@@ -147,8 +150,8 @@ int store_resource_save(struct store *st, int64_t no, int index, const char *kin
 		return -1;
 	query_int(&q, no);
 	query_int(&q, index);
-	query_text(&q, kind);
-	query_text(&q, name);
+	query_text(&q, pr->kind);
+	query_text(&q, pr->name);
 	query_int(&q, res->state);
 	query_int(&q, res->attempt);
 	query_int(&q, res->tries);
@@ -158,6 +161,8 @@ int store_resource_save(struct store *st, int64_t no, int index, const char *kin
 	query_int(&q, res->why_kind);
 	query_text(&q, res->why);
 	query_text(&q, res->id);
+	query_int(&q, pr->node);
+	query_text(&q, pr->spec ? pr->spec : "{}");
 	if (query_run(&q, err) < 0)
 		return -1;
 	store_saw_ms(st, res->since_ms);
@@ -278,6 +283,29 @@ static int restore_resources(struct store *st, int64_t no, struct core_run *r, s
 		if (check_place(no, place, kind, name, r->plan, err) < 0)
 			return -1;
 		read_resource(&q, &r->resources[place]);
+	}
+	return got < 0 ? -1 : query_sound(&q, err);
+}
+
+int store_ledger_each(struct store *st, int64_t no, struct arena *a, ledger_fn fn, void *ctx,
+		      struct err *err)
+{
+	CLEANUP(query_end) struct query q;
+	int got;
+
+	if (query_read(&q, st, STMT_STATE, LEDGER, defs, err) < 0)
+		return -1;
+	query_int(&q, no);
+	while ((got = query_next(&q, err)) > 0) {
+		int64_t index = row_below(&q, INT_MAX);
+		struct plan_resource pr = {
+			.kind = row_text_in(&q, a),
+			.name = row_text_in(&q, a),
+		};
+
+		pr.node = (int)row_int(&q);
+		pr.spec = row_text_in(&q, a);
+		fn(ctx, (int)index, &pr);
 	}
 	return got < 0 ? -1 : query_sound(&q, err);
 }

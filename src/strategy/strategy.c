@@ -36,15 +36,22 @@ static const char *join_names(struct arena *a)
 	return all;
 }
 
+const struct strategy *strategy_named(const char *name)
+{
+	for (size_t i = 0; i < NSTRATEGIES; i++)
+		if (strcmp(table[i]->name, name) == 0)
+			return table[i];
+	return NULL;
+}
+
 const struct strategy *strategy_for(const struct job *job, struct arena *a, struct problems *ps)
 {
 	const char *name = job->strategy;
 
 	if (name[0] == '\0')
 		return job->roles.n > 0 ? &strategy_roles : &strategy_single;
-	for (size_t i = 0; i < NSTRATEGIES; i++)
-		if (strcmp(table[i]->name, name) == 0)
-			return table[i];
+	if (strategy_named(name))
+		return strategy_named(name);
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
 		if (strcmp(elsewhere[i], name) == 0) {
 			problems_add(ps, a, job->strategy_pos,

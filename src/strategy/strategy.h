@@ -61,8 +61,10 @@ struct strategy {
 	void (*env)(const struct env_input *in, int rank, struct arena *a, struct env_list *out);
 };
 
-/* The strategy a job asks for; a problem if there is none of that name. */
+/* The strategy that a job asks for; a problem if there is none of that name. */
 const struct strategy *strategy_for(const struct job *job, struct arena *a, struct problems *ps);
+/* NULL if there is none of that name. */
+const struct strategy *strategy_named(const char *name);
 bool strategy_crew(const struct strategy *s, const struct job *job, struct arena *a,
 		   struct crew *ret, struct problems *ps);
 /* The whole environment of one rank: contracts of torch, TF, JAX, MPI, Paddle, ours, then the job's

@@ -14,7 +14,6 @@
 #include "fmt/jsonw.h"
 
 #define DEFAULT_FILE "job.toml"
-#define EXAMPLE_BASE 0x7f010001u /* 127.1.0.1: where the plan's addresses start */
 #define MAX_REPORT (1024 * 1024)
 
 /* Lines of problems, which quote the file: escaped, their line breaks kept. */
@@ -94,9 +93,8 @@ static int read_job(const struct cli_call *c, struct job_input *in, const char *
 static int make_plan(struct job_input *in)
 {
 	CLEANUP(freep) struct problems *ps = xcalloc(1, sizeof(*ps));
-	struct plan_input where = {.local_base = EXAMPLE_BASE};
 
-	if (plan_make(in->job, &where, in->a, &in->plan, ps))
+	if (plan_make(in->job, NULL, in->a, &in->plan, ps))
 		return 0;
 	CLEANUP(buf_release) struct buf text = {0};
 	buf_init(&text, MAX_REPORT);

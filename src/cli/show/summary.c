@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/escape.h"
 #include "cli/show/render.h"
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
@@ -182,6 +183,21 @@ void summary_render(const struct doc *run, const struct doc *metrics, const stru
 	add_places(run, out);
 }
 
+/* A run of another version: what can still be done with it. */
+static void add_unreadable(const struct doc *run, struct buf *out)
+{
+	struct str why = doc_str(run, "unreadable", STR("")), id = doc_str(run, "id", STR(""));
+
+	if (!why.n)
+		return;
+	buf_addz(out, "note    this regatta cannot read the run: ");
+	escape_terminal(out, why);
+	buf_printf(
+		out,
+		"\n        it goes on with the regatta that started it; 'regatta kill %.*s' takes it down\n",
+		STR_ARG(id));
+}
+
 void status_render(const struct doc *run, const struct style *st, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf counts = {0};
@@ -197,6 +213,7 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 			"disk    full where the master keeps its files: output waits until there is "
 			"room, or end the run with 'regatta kill'\n");
 	add_cause(run, out);
+	add_unreadable(run, out);
 	add_waiting(run, out);
 	if (counts.n)
 		buf_printf(out, "nodes   %.*s\n", STR_ARG(buf_str(&counts)));

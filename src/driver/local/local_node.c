@@ -34,6 +34,7 @@
 #include "fmt/jsonw.h"
 #include "link/layout.h"
 #include "sys/cgroup.h"
+#include "sys/files_limit.h"
 #include "sys/forkserver.h"
 #include "sys/proctree.h"
 
@@ -55,7 +56,8 @@ static const char *const passed[] = {
 };
 
 struct node {
-	char *dir;
+	char *dir;  /* of the node */
+	char *home; /* of the master: where its link socket is */
 	char mark[2 * MARK_BYTES + 1];
 	char boot[PROC_BOOT_ID]; /* in which it was made, or LOST */
 	struct cgroup cg;
@@ -64,6 +66,7 @@ struct node {
 static void node_release(struct node *n)
 {
 	free(n->dir);
+	free(n->home);
 }
 
 /* ---- what is written down ---- */
@@ -86,14 +89,23 @@ static struct str first_line(const struct buf *text)
 	return str_cut(&rest, '\n');
 }
 
-/* The node as an earlier call left it; without agent.json it has no mark yet. */
-static void node_load(const struct driver_row *row, struct node *n)
+/* The node as an earlier call left it; without agent.json it has no mark yet.
+ * ERR_INVALID: the row does not say where it is. */
+static int node_load(const struct driver_row *row, struct node *n, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct doc *d;
+	struct doc *d = NULL;
 	struct buf text;
 
-	*n = (struct node){.dir = xasprintf("%s/%s" LAYOUT_NODE_SUFFIX, row->run_dir, row->name)};
+	*n = (struct node){0};
+	if (json_parse(str_from(row->spec), a, &d, err) < 0)
+		return err_wrap(err, "spec of node '%s'", row->name);
+	struct str run_dir = doc_str(d, "run_dir", STR("")), home = doc_str(d, "home", STR(""));
+	if (!run_dir.n || !home.n)
+		return err_set(err, ERR_INVALID, "the spec of node '%s' has no run_dir or no home",
+			       row->name);
+	n->dir = xasprintf("%s/%s" LAYOUT_NODE_SUFFIX, run_dir.p, row->name);
+	n->home = xstrdup(home.p);
 	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 
 	buf_init(&text, CONFIG_MAX);
@@ -104,6 +116,7 @@ static void node_load(const struct driver_row *row, struct node *n)
 		copy_text(n->cg.memory, sizeof(n->cg.memory), doc_str(d, "cgroup_memory", STR("")));
 	}
 	buf_release(&text);
+	return 0;
 }
 
 static void make_identity(const struct driver_row *row, struct node *n)
@@ -136,9 +149,9 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 	jsonw_kz(&w, "run", row->run);
 	jsonw_kz(&w, "node", row->name);
 	jsonw_kz(&w, "token", row->token);
-	jsonw_kz(&w, "link_dir", row->link_dir);
+	jsonw_kz(&w, "link_dir", n->home);
 	jsonw_kz(&w, "link_name", LAYOUT_LINK_SOCKET);
-	jsonw_kz(&w, "home", row->link_dir);
+	jsonw_kz(&w, "home", n->home);
 	jsonw_kbool(&w, "revive", true);
 	jsonw_kz(&w, "mark", n->mark);
 	jsonw_kz(&w, "boot", n->boot);
@@ -220,7 +233,7 @@ static bool is_passed(const char *entry)
 }
 
 /* One for the whole life of the process: what it may pass on does not change. */
-static struct forkserver *the_forkserver(const struct driver_row *row)
+static struct forkserver *the_forkserver(const struct node *n)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct forkserver *forkserver;
@@ -236,19 +249,18 @@ static struct forkserver *the_forkserver(const struct driver_row *row)
 		for (size_t i = 0; i < count; i++)
 			if (is_passed(environ[i]))
 				env[kept++] = environ[i];
-		forkserver = forkserver_new(row->link_dir, env);
+		forkserver = forkserver_new(n->home, env);
 	}
 	pthread_mutex_unlock(&lock);
 	return forkserver;
 }
 
-static int spawn_agent(const struct driver_row *row, const struct node *n, pid_t *ret_pid,
-		       struct err *err)
+static int spawn_agent(const struct node *n, pid_t *ret_pid, struct err *err)
 {
-	CLEANUP(freep) char *log = path_join(row->link_dir, LAYOUT_AGENTS_LOG);
+	CLEANUP(freep) char *log = path_join(n->home, LAYOUT_AGENTS_LOG);
 	struct forkserver_child child = {.mark = n->mark, .arg = n->dir, .log = log};
 
-	return forkserver_fork(the_forkserver(row), &child, ret_pid, err);
+	return forkserver_fork(the_forkserver(n), &child, ret_pid, err);
 }
 
 static void set_id(struct driver_row *row, pid_t pid)
@@ -261,21 +273,24 @@ static enum driver_outcome node_create(struct driver_row *row)
 	CLEANUP(node_release) struct node n;
 	pid_t pid;
 
-	node_load(row, &n);
+	if (node_load(row, &n, &row->err) < 0)
+		return DRIVER_REFUSED;
 	struct proc_id agent = find_agent(row, &n);
 
 	if (agent.pid > 0) {
 		set_id(row, agent.pid);
+		files_limit_restore(agent.pid);
 		return DRIVER_DONE;
 	}
 	if (!n.mark[0])
 		make_identity(row, &n);
 	if (file_mkdir_p(n.dir, 0700, &row->err) < 0 || write_config(row, &n, &row->err) < 0 ||
-	    spawn_agent(row, &n, &pid, &row->err) < 0) {
+	    spawn_agent(&n, &pid, &row->err) < 0) {
 		err_wrap(&row->err, "node '%s'", row->name);
 		return DRIVER_REFUSED;
 	}
 	set_id(row, pid);
+	files_limit_restore(pid);
 	return DRIVER_DONE;
 }
 
@@ -283,7 +298,8 @@ static enum driver_outcome node_observe(struct driver_row *row)
 {
 	CLEANUP(node_release) struct node n;
 
-	node_load(row, &n);
+	if (node_load(row, &n, &row->err) < 0)
+		return DRIVER_UNSURE;
 	struct proc_id agent = find_agent(row, &n);
 
 	if (agent.pid > 0) {
@@ -423,7 +439,7 @@ static pid_t kill_everybody(const struct node *n)
  * files at once would make the next runs slow: ext4 searches long for an inode that was not freed just now. */
 static int put_away(const struct driver_row *row, const struct node *n, struct err *err)
 {
-	CLEANUP(freep) char *trash = path_join(row->link_dir, LAYOUT_TRASH);
+	CLEANUP(freep) char *trash = path_join(n->home, LAYOUT_TRASH);
 	CLEANUP(freep) char *to = xasprintf("%s/%s.%s.%s", trash, row->run, row->name, n->mark);
 
 	if (file_mkdir_p(trash, 0700, NULL) == 0 && rename(n->dir, to) == 0)
@@ -435,7 +451,8 @@ static enum driver_outcome node_destroy(struct driver_row *row)
 {
 	CLEANUP(node_release) struct node n;
 
-	node_load(row, &n);
+	if (node_load(row, &n, &row->err) < 0)
+		return DRIVER_HELD;
 	if (!file_exists(n.dir))
 		return DRIVER_DONE;
 	pid_t left = left_clean(&n) ? 0 : kill_everybody(&n);

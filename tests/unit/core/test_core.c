@@ -35,8 +35,7 @@ static struct fixture *open_run(const char *toml)
 	assert_int_equal(toml_parse(str_from(toml), f->a, &doc, &err), 0);
 	assert_true(job_load(doc, f->a, &f->job, ps));
 	f->job.base_dir = "/";
-	assert_true(plan_make(&f->job, &(struct plan_input){.local_base = 0x7f010001}, f->a,
-			      &f->plan, ps));
+	assert_true(plan_make(&f->job, NULL, f->a, &f->plan, ps));
 	f->r = core_run_new(&f->plan);
 	free(ps);
 	return f;

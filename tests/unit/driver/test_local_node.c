@@ -27,6 +27,7 @@
 
 struct bench {
 	char *dir, *node;
+	char spec[512];
 	struct driver_row row;
 };
 
@@ -39,14 +40,14 @@ static int setup(void **state)
 		return -1;
 	b->dir = dir;
 	b->node = path_join(dir, "trainer-0.node");
+	snprintf(b->spec, sizeof(b->spec), "{\"run_dir\":\"%s\",\"home\":\"%s\"}", b->dir, b->dir);
 	b->row = (struct driver_row){.kind = "local.node",
 				     .name = "trainer-0",
 				     .install = "i",
 				     .run = "run-abcd",
 				     .role = "trainer",
 				     .attempt = 1,
-				     .run_dir = b->dir,
-				     .link_dir = b->dir,
+				     .spec = b->spec,
 				     .token = "0123"};
 	*state = b;
 	return 0;
@@ -399,10 +400,10 @@ static void a_node_that_cannot_be_made_is_refused_with_the_reason(void **state)
 {
 	struct bench *b = *state;
 
-	b->row.run_dir = "/proc/no/such";
+	b->row.spec = "{\"run_dir\":\"/proc/no/such\",\"home\":\"/tmp\"}";
 	assert_int_equal(local_node_driver.create(&b->row), DRIVER_REFUSED);
 	assert_non_null(strstr(b->row.err.msg, "node 'trainer-0'"));
-	b->row.run_dir = b->dir;
+	b->row.spec = b->spec;
 	b->row.err = (struct err){0};
 }
 

@@ -1,8 +1,7 @@
 #include "../spec/golden.h"
 
+#include "fmt/doc.h"
 #include "plan/plan.h"
-
-#define BASE 0x7f010001u /* 127.1.0.1 */
 
 static struct arena *arena;
 
@@ -22,13 +21,12 @@ static int teardown(void **state)
 
 static struct plan plan_of(const char *text)
 {
-	const struct plan_input in = {.local_base = BASE};
 	struct job *job = arena_new_of(arena, struct job);
 	struct problems ps = {0};
 	struct plan p;
 
 	*job = good_job(arena, text);
-	if (!plan_make(job, &in, arena, &p, &ps))
+	if (!plan_make(job, NULL, arena, &p, &ps))
 		fail_msg("%s", ps.v[0].text);
 	assert_int_equal(ps.n, 0);
 	return p;
@@ -36,13 +34,12 @@ static struct plan plan_of(const char *text)
 
 static struct problems problems_of(const char *text)
 {
-	const struct plan_input in = {.local_base = BASE};
 	struct job *job = arena_new_of(arena, struct job);
 	struct problems ps = {0};
 	struct plan p = {.nresources = -7};
 
 	*job = good_job(arena, text);
-	assert_false(plan_make(job, &in, arena, &p, &ps));
+	assert_false(plan_make(job, NULL, arena, &p, &ps));
 	assert_int_equal(p.nresources, -7);
 	return ps;
 }
@@ -58,43 +55,65 @@ static void refused(const char *text, int line, const char *message)
 
 /* Addresses. */
 
+/* The addresses of n nodes when rank 0 has this one. */
+static const char **addresses_from(const char *first, int n)
+{
+	struct doc *facts = doc_new(arena, DOC_TABLE);
+	struct job *job = arena_new_of(arena, struct job);
+	struct problems ps = {0};
+	struct plan p;
+
+	doc_set(arena, facts, STR("first_address"), doc_new_str(arena, str_from(first)));
+	*job = good_job(arena, arena_printf(arena, "command = 'x'\ncount = %d\n", n));
+	assert_true(plan_make(job, facts, arena, &p, &ps));
+	return p.addresses;
+}
+
 static void addresses_follow_each_other_and_skip_0_and_255(void **state)
 {
 	(void)state;
-	assert_int_equal(plan_local_address(BASE, 0), 0x7f010001u);
-	assert_int_equal(plan_local_address(BASE, 253), 0x7f0100feu);
-	assert_int_equal(plan_local_address(BASE, 254), 0x7f010101u);
-	assert_int_equal(plan_local_address(BASE, 508), 0x7f010201u);
-	assert_int_equal(plan_local_address(0x7f0100ffu, 0), 0x7f010101u);
-	assert_int_equal(plan_local_address(0x7f010000u, 0), 0x7f010001u);
-	assert_int_equal(plan_local_address(0x7f01fffeu, 1), 0x7f020001u);
+	const char **v = addresses_from("127.1.0.1", 600);
+	assert_string_equal(v[0], "127.1.0.1");
+	assert_string_equal(v[253], "127.1.0.254");
+	assert_string_equal(v[254], "127.1.1.1");
+	assert_string_equal(v[508], "127.1.2.1");
+	assert_string_equal(addresses_from("127.1.0.255", 1)[0], "127.1.1.1");
+	assert_string_equal(addresses_from("127.1.0.0", 1)[0], "127.1.0.1");
+	assert_string_equal(addresses_from("127.1.255.254", 2)[1], "127.2.0.1");
 }
 
 static void no_two_ranks_share_an_address(void **state)
 {
 	(void)state;
-	for (uint32_t base = BASE; base < BASE + 300; base++) {
-		uint32_t last = 0;
-		for (int rank = 0; rank < 600; rank++) {
-			uint32_t at = plan_local_address(base, rank);
-			assert_true(at > last && at >= base);
-			assert_true((at & 255) != 0 && (at & 255) != 255);
-			last = at;
+	for (int base = 1; base < 256; base++) {
+		const char **v = addresses_from(arena_printf(arena, "127.1.0.%d", base), 600);
+		for (int i = 1; i < 600; i++) {
+			unsigned a, b, c, d, last, now;
+			assert_int_equal(sscanf(v[i - 1], "%u.%u.%u.%u", &a, &b, &c, &d), 4);
+			last = a << 24 | b << 16 | c << 8 | d;
+			assert_int_equal(sscanf(v[i], "%u.%u.%u.%u", &a, &b, &c, &d), 4);
+			now = a << 24 | b << 16 | c << 8 | d;
+			assert_true(now > last && d != 0 && d != 255);
 		}
 	}
 }
 
-static void the_span_ends_behind_the_last_address(void **state)
+static void a_resource_says_what_its_driver_needs(void **state)
 {
+	struct doc *facts;
+	struct job *job = arena_new_of(arena, struct job);
+	struct problems ps = {0};
+	struct plan p;
+	struct err err = {0};
+
 	(void)state;
-	assert_int_equal(plan_local_span(BASE, 0), 0);
-	assert_int_equal(plan_local_span(BASE, 1), 1);
-	assert_int_equal(plan_local_span(BASE, 254), 254);
-	assert_int_equal(plan_local_span(BASE, 255), 257);
-	for (int n = 1; n < 2000; n++) {
-		uint32_t next = BASE + plan_local_span(BASE, n);
-		assert_true(plan_local_address(next, 0) > plan_local_address(BASE, n - 1));
-	}
+	assert_int_equal(json_parse(STR("{\"home\":\"/h \\\"q\",\"run_dir\":\"/h/runs/x\"}"), arena,
+				    &facts, &err),
+			 0);
+	*job = good_job(arena, "command = 'x'\ncount = 2\n");
+	assert_true(plan_make(job, facts, arena, &p, &ps));
+	assert_string_equal(p.resources[1].spec,
+			    "{\"home\":\"/h \\\"q\",\"run_dir\":\"/h/runs/x\"}");
 }
 
 /* Plans. */
@@ -223,7 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(addresses_follow_each_other_and_skip_0_and_255),
 		T(no_two_ranks_share_an_address),
-		T(the_span_ends_behind_the_last_address),
+		T(a_resource_says_what_its_driver_needs),
 		T(each_node_is_one_resource_with_an_address),
 		T(engines_of_other_versions_are_named_as_such),
 		T(an_unknown_engine_is_a_problem_with_a_suggestion),

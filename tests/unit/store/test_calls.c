@@ -63,8 +63,10 @@ static int call_save_node(struct store *st, struct err *err)
 
 static int call_save_resource(struct store *st, struct err *err)
 {
-	return store_resource_save(st, RUN, 0, "local.node", "alpha", &state_of_run->resources[0],
-				   err);
+	return store_resource_save(
+		st, RUN, 0,
+		&(struct plan_resource){.kind = "local.node", .name = "alpha", .node = -1},
+		&state_of_run->resources[0], err);
 }
 
 static int call_restore(struct store *st, struct err *err)

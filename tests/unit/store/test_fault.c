@@ -37,7 +37,10 @@ static int chapter(struct store *st, int i, struct core_run *r, struct err *err)
 	if (store_event_add(st, no, i, "chapter", i, text, NULL, err) < 0 ||
 	    store_run_save(st, no, r, 100 + i, err) < 0 ||
 	    store_node_save(st, no, i % 3, &r->nodes[i % 3], err) < 0 ||
-	    store_resource_save(st, no, i % 2, "local.node", i % 2 ? "beta" : "alpha",
+	    store_resource_save(st, no, i % 2,
+				&(struct plan_resource){.kind = "local.node",
+							.name = i % 2 ? "beta" : "alpha",
+							.node = -1},
 				&r->resources[i % 2], err) < 0 ||
 	    store_series_open(st, no, 0, "loss", &series, err) < 0 ||
 	    store_scan_save(st, no, 0, 0, (uint64_t)i, 1, err) < 0)

@@ -111,7 +111,10 @@ static void the_clock_survives_and_never_goes_back(void **state)
 	r->nodes[0].since_ms = 7000;
 	assert_ok(store_node_save(st, no, 0, &r->nodes[0], &err), &err);
 	r->resources[0].since_ms = 6000;
-	assert_ok(store_resource_save(st, no, 0, "k", "n", &r->resources[0], &err), &err);
+	assert_ok(store_resource_save(st, no, 0,
+				      &(struct plan_resource){.kind = "k", .name = "n", .node = -1},
+				      &r->resources[0], &err),
+		  &err);
 	assert_int_equal(store_last_ms(st), 7000);
 	fixture_commit(st);
 	store_begin(st);
@@ -227,10 +230,10 @@ static void a_newer_version_is_refused(void **state)
 	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 9");
 	refused_and_unchanged(
 		state, ERR_UNAVAILABLE,
-		"is of version 9, this regatta knows up to 4: use a newer regatta or another "
+		"is of version 9, this regatta knows up to 5: use a newer regatta or another "
 		"REGATTA_HOME");
 	/* Nothing was lost: with its version back it opens. */
-	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 4");
+	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 5");
 	close_home(fixture_open(*state));
 }
 
@@ -557,8 +560,56 @@ static void the_ended_runs_of_version_3_get_their_progress(void **state)
 	buf_release(&got);
 	close_home(st);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(number(db, "PRAGMA user_version"), 4);
+	assert_int_equal(number(db, "PRAGMA user_version"), STORE_VERSION);
 	sqlite3_close(db);
+}
+
+static void note_facts(void *ctx, int index, const struct plan_resource *pr)
+{
+	buf_printf(ctx, "%d %s '%s' node %d %s\n", index, pr->kind, pr->name, pr->node, pr->spec);
+}
+
+/* Rule: a run of version 4 can be taken down from its rows alone, and keeps its addresses. */
+static void the_runs_of_version_4_get_facts_and_specs(void **state)
+{
+	const char *path = unit_path(state, "regatta.db");
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct run_row row;
+	struct err err;
+	struct buf got;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_ok(store_migrate(db, path, 0, store_migrations, 4, &err), &err);
+	sqlite3_close(db);
+	alter(path,
+	      "INSERT INTO run (no, id, name, engine, strategy, nodes, local_base, seed, created_ms,"
+	      " ended_ms, phase, verdict) VALUES (1, 'x-abcd', 'x', 'local', 'single', 2, 2130837505, 0, 1, 0, 3, 0);"
+	      "INSERT INTO job (run, json) VALUES (1, '{}');"
+	      "INSERT INTO resource (run, place, kind, name, state, attempt, tries, unsure, since_ms, retry_at_ms,"
+	      " why_kind, why, id) VALUES (1, 0, 'local.node', 'w-0', 2, 1, 0, 0, 5, 0, 0, '', '77'),"
+	      " (1, 1, 'local.node', 'w-1', 2, 1, 0, 0, 5, 0, 0, '', '78')");
+	struct store *st = fixture_open(*state);
+	assert_ok(store_run_get(st, 1, a, &row, &err), &err);
+	assert_string_equal(row.facts, "{\"first_address\":\"127.2.0.1\"}");
+	assert_null(row.plan);
+	buf_init(&got, 4096);
+	assert_ok(store_ledger_each(st, 1, a, note_facts, &got, &err), &err);
+	const char *home = store_home(st);
+	assert_string_equal(
+		got.p,
+		arena_printf(
+			a,
+			"0 local.node 'w-0' node 0 {\"home\":\"%s\",\"run_dir\":\"%s/runs/x-abcd\"}\n"
+			"1 local.node 'w-1' node 1 {\"home\":\"%s\",\"run_dir\":\"%s/runs/x-abcd\"}\n",
+			home, home, home, home));
+	buf_release(&got);
+	store_begin(st);
+	assert_ok(store_run_planned(st, 1, "{}", "{\"version\":1}", &err), &err);
+	assert_ok(store_commit(st, &err), &err);
+	assert_ok(store_run_get(st, 1, a, &row, &err), &err);
+	assert_string_equal(row.plan, "{\"version\":1}");
+	close_home(st);
 }
 
 #define on_dir(t) cmocka_unit_test_setup_teardown(t, unit_make_dir, unit_remove_dir)
@@ -598,6 +649,7 @@ int main(void)
 		on_dir(what_cannot_be_begun_or_read_is_told),
 		on_dir(an_old_database_of_ours_is_migrated_by_opening_it),
 		on_dir(the_ended_runs_of_version_3_get_their_progress),
+		on_dir(the_runs_of_version_4_get_facts_and_specs),
 	};
 
 	return cmocka_run_group_tests_name("store_open", tests, NULL, NULL);

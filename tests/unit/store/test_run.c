@@ -57,7 +57,8 @@ static struct run_row full_row(void)
 				.secret = "5ec7e7",
 				.engine = "local",
 				.strategy = "pserver",
-				.local_base = 0xff000001,
+				.facts = "{\"first_address\":\"127.1.0.1\"}",
+				.plan = "{\"version\":1}",
 				.nodes = 5,
 				.seed = 0xfedcba9876543210,
 				.created_ms = 1700000000123,
@@ -85,7 +86,8 @@ static void assert_same_row(const struct run_row *a, const struct run_row *b)
 	same_text(a->secret, b->secret);
 	same_text(a->engine, b->engine);
 	same_text(a->strategy, b->strategy);
-	assert_int_equal(a->local_base, b->local_base);
+	same_text(a->facts, b->facts);
+	same_text(a->plan, b->plan);
 	assert_int_equal(a->nodes, b->nodes);
 	assert_true(a->seed == b->seed);
 	assert_int_equal(a->created_ms, b->created_ms);
@@ -407,7 +409,7 @@ static void a_listed_run_is_whole_but_for_its_job(void **state)
 
 	assert_ok(store_run_add(h->st, &row, &h->err), &h->err);
 	assert_ok(store_runs_each(h->st, true, 0, 0, h->a, keep_row, &got, &h->err), &h->err);
-	row.job_json = NULL;
+	row.job_json = row.facts = row.plan = NULL;
 	assert_same_row(&row, &got);
 }
 
@@ -459,7 +461,10 @@ static int64_t add_everything(struct home *h, const char *id)
 	struct series_row series;
 
 	assert_ok(store_node_save(h->st, no, 0, &r->nodes[0], &h->err), &h->err);
-	assert_ok(store_resource_save(h->st, no, 0, "k", "n", &r->resources[0], &h->err), &h->err);
+	assert_ok(store_resource_save(h->st, no, 0,
+				      &(struct plan_resource){.kind = "k", .name = "n", .node = -1},
+				      &r->resources[0], &h->err),
+		  &h->err);
 	assert_ok(store_event_add(h->st, no, 1, "here", 0, "x", NULL, &h->err), &h->err);
 	assert_ok(store_series_open(h->st, no, 0, "loss", &series, &h->err), &h->err);
 	assert_ok(store_sample_add(h->st, series.series, 1, 1, 1.0, &h->err), &h->err);

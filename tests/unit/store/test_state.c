@@ -160,8 +160,8 @@ static void save_all(struct home *h)
 	for (int i = 0; i < FIXTURE_NODES; i++)
 		assert_ok(store_node_save(h->st, h->no, i, &h->r->nodes[i], &h->err), &h->err);
 	for (int i = 0; i < FIXTURE_RESOURCES; i++)
-		assert_ok(store_resource_save(h->st, h->no, i, p->resources[i].kind,
-					      p->resources[i].name, &h->r->resources[i], &h->err),
+		assert_ok(store_resource_save(h->st, h->no, i, &p->resources[i],
+					      &h->r->resources[i], &h->err),
 			  &h->err);
 }
 
@@ -285,8 +285,11 @@ static void a_missing_name_poisons(void **state)
 {
 	struct home *h = *state;
 
-	assert_fails(store_resource_save(h->st, h->no, 0, NULL, "x", &h->r->resources[0], &h->err),
-		     &h->err, ERR_INVALID, "save resource");
+	assert_fails(
+		store_resource_save(h->st, h->no, 0,
+				    &(struct plan_resource){.kind = NULL, .name = "x", .node = -1},
+				    &h->r->resources[0], &h->err),
+		&h->err, ERR_INVALID, "save resource");
 }
 
 static void rows_of_a_run_that_is_not_there_are_refused(void **state)
@@ -299,8 +302,11 @@ static void rows_of_a_run_that_is_not_there_are_refused(void **state)
 		     "no run 99");
 	assert_fails(store_node_save(h->st, 99, 0, &h->r->nodes[0], &h->err), &h->err,
 		     ERR_NOT_FOUND, "no such run");
-	assert_fails(store_resource_save(h->st, 99, 0, "k", "n", &h->r->resources[0], &h->err),
-		     &h->err, ERR_NOT_FOUND, "no such run");
+	assert_fails(
+		store_resource_save(h->st, 99, 0,
+				    &(struct plan_resource){.kind = "k", .name = "n", .node = -1},
+				    &h->r->resources[0], &h->err),
+		&h->err, ERR_NOT_FOUND, "no such run");
 	assert_fails(store_run_restore(h->st, 99, h->got, &h->err), &h->err, ERR_NOT_FOUND,
 		     "no run 99");
 	assert_false(store_dirty(h->st));
@@ -333,22 +339,30 @@ static void a_resource_that_the_plan_calls_otherwise_is_refused(void **state)
 {
 	struct home *h = *state;
 
-	assert_ok(store_resource_save(h->st, h->no, 1, "local.node", "gamma", &h->r->resources[0],
-				      &h->err),
+	assert_ok(store_resource_save(h->st, h->no, 1,
+				      &(struct plan_resource){
+					      .kind = "local.node", .name = "gamma", .node = -1},
+				      &h->r->resources[0], &h->err),
 		  &h->err);
 	assert_fails(
 		store_run_restore(h->st, h->no, h->got, &h->err), &h->err, ERR_CONFLICT,
 		"the ledger has local.node 'gamma' in place 1, its plan has local.node 'beta'");
-	assert_ok(store_resource_save(h->st, h->no, 1, "ec2.subnet", "beta", &h->r->resources[0],
-				      &h->err),
+	assert_ok(store_resource_save(
+			  h->st, h->no, 1,
+			  &(struct plan_resource){.kind = "ec2.subnet", .name = "beta", .node = -1},
+			  &h->r->resources[0], &h->err),
 		  &h->err);
 	assert_fails(store_run_restore(h->st, h->no, h->got, &h->err), &h->err, ERR_CONFLICT,
 		     "ec2.subnet 'beta'");
-	assert_ok(store_resource_save(h->st, h->no, 1, "local.node", "beta", &h->r->resources[0],
-				      &h->err),
+	assert_ok(store_resource_save(
+			  h->st, h->no, 1,
+			  &(struct plan_resource){.kind = "local.node", .name = "beta", .node = -1},
+			  &h->r->resources[0], &h->err),
 		  &h->err);
-	assert_ok(store_resource_save(h->st, h->no, 2, "local.node", "delta", &h->r->resources[0],
-				      &h->err),
+	assert_ok(store_resource_save(h->st, h->no, 2,
+				      &(struct plan_resource){
+					      .kind = "local.node", .name = "delta", .node = -1},
+				      &h->r->resources[0], &h->err),
 		  &h->err);
 	assert_fails(store_run_restore(h->st, h->no, h->got, &h->err), &h->err, ERR_CONFLICT,
 		     "'delta' in place 2, its plan has nothing");
@@ -366,8 +380,10 @@ static void numbers_that_no_row_can_hold_are_damage(void **state)
 	struct home *h = *state;
 
 	assert_ok(store_node_save(h->st, h->no, 0, &h->r->nodes[0], &h->err), &h->err);
-	assert_ok(store_resource_save(h->st, h->no, 0, "local.node", "alpha", &h->r->resources[0],
-				      &h->err),
+	assert_ok(store_resource_save(h->st, h->no, 0,
+				      &(struct plan_resource){
+					      .kind = "local.node", .name = "alpha", .node = -1},
+				      &h->r->resources[0], &h->err),
 		  &h->err);
 	for (size_t i = 0; i < COUNT(damages); i++) {
 		reopen(h);

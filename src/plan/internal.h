@@ -1,6 +1,6 @@
 #pragma once
-/* parts - internal to plan/. */
-#include "plan/plan.h"
+/* What the files of plan/ share. */
+#include "plan/engine.h"
 
 extern const struct engine engine_local;
 

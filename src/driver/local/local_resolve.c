@@ -1,0 +1,103 @@
+/*
+ * The facts of engine local: where the nodes' directories are, and a range of loopback addresses
+ * that no other active run of this master uses.  plan/local.c says what it makes of them.
+ */
+#include "driver/driver.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/alloc.h"
+#include "base/rand.h"
+#include "fmt/doc.h"
+
+#define FIRST 0x7f010001u  /* 127.1.0.1 */
+#define LAST 0x7ffdffffu   /* 127.253.255.255 */
+#define SPREAD 0x00fc0000u /* where masters of one machine begin differs by up to this */
+#define MAX_TRIES 100000
+
+struct range {
+	uint32_t first, last;
+};
+
+static bool address_of(const struct doc *facts, const char *key, uint32_t *ret)
+{
+	struct in_addr at;
+
+	if (inet_pton(AF_INET, doc_str(facts, key, STR("")).p, &at) != 1)
+		return false;
+	*ret = ntohl(at.s_addr);
+	return true;
+}
+
+static void put_address(struct doc *facts, const char *key, uint32_t address, struct arena *a)
+{
+	const char *text = arena_printf(a, "%u.%u.%u.%u", address >> 24, address >> 16 & 255,
+					address >> 8 & 255, address & 255);
+
+	doc_set(a, facts, str_from(key), doc_new_str(a, str_from(text)));
+}
+
+/* At most so many addresses lie from the first node's to the last one's: .0 and .255 are not used. */
+static uint32_t span_of(int nodes)
+{
+	return (uint32_t)nodes + 2 * ((uint32_t)nodes / 254 + 1);
+}
+
+static bool is_free(struct range r, const struct range *taken, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (r.first <= taken[i].last && taken[i].first <= r.last)
+			return false;
+	return true;
+}
+
+/* Goes on from run to run, so that an address is not used again at once. */
+static struct range choose(const struct range *taken, size_t n, uint32_t span)
+{
+	static uint32_t next;
+	struct range r = {0};
+
+	if (!next)
+		next = FIRST + (uint32_t)(rand_u64() % SPREAD) / 256 * 256;
+	for (int tries = 0; tries < MAX_TRIES; tries++) {
+		if (next > LAST - span)
+			next = FIRST;
+		r = (struct range){next, next + span - 1};
+		next += span;
+		if (is_free(r, taken, n))
+			break;
+	}
+	return r;
+}
+
+static int resolve(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
+		   struct err *err)
+{
+	CLEANUP(freep) struct range *taken = xcalloc(in->ntaken + 1, sizeof(*taken));
+	struct doc *facts = doc_new(a, DOC_TABLE);
+	uint32_t span = span_of(in->nodes);
+	struct range r;
+	size_t n = 0;
+
+	(void)err;
+	for (size_t i = 0; i < in->ntaken; i++)
+		if (address_of(in->taken[i], "first_address", &taken[n].first) &&
+		    address_of(in->taken[i], "last_address", &taken[n].last))
+			n++;
+	if (address_of(in->known, "first_address", &r.first))
+		r.last = r.first + span - 1;
+	else
+		r = choose(taken, n, span);
+	put_address(facts, "first_address", r.first, a);
+	put_address(facts, "last_address", r.last, a);
+	doc_set(a, facts, STR("home"), doc_new_str(a, str_from(in->home)));
+	doc_set(a, facts, STR("run_dir"), doc_new_str(a, str_from(in->run_dir)));
+	*ret_facts = facts;
+	return 0;
+}
+
+const struct resolver local_resolver = {.engine = "local", .resolve = resolve};

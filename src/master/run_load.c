@@ -1,0 +1,411 @@
+/*
+ * A run brought back from its rows: job and plan as they were decided at the submit, state, series.
+ *
+ * The plan is read from the row, never made again: another version might decide otherwise while the
+ * nodes are running.  A run of an older version that was stored without a plan is planned once.
+ *
+ * A run that cannot be read (it was stored by a newer version, or its rows are damaged) is loaded
+ * for clean-up only: a plan is made up from the ledger, the nodes count as lost to this master, and
+ * nothing happens to the run until somebody kills it.  Its agents are told to come again later.
+ */
+#include "master/run_load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/path.h"
+#include "driver/driver.h"
+#include "fmt/doc.h"
+#include "fmt/schema.h"
+#include "link/layout.h"
+#include "master/internal.h"
+#include "master/round.h"
+#include "master/runs.h"
+#include "master/streams.h"
+#include "plan/plan.h"
+#include "spec/job.h"
+
+#define PROBLEMS_TEXT (64 * 1024)
+
+struct live_run *live_run_new(struct master *m)
+{
+	struct live_run *lr = xcalloc(1, sizeof(*lr));
+
+	lr->m = m;
+	lr->arena = arena_new();
+	list_init(&lr->in_round);
+	return lr;
+}
+
+/* What run_make_state() made. */
+static void drop_state(struct live_run *lr)
+{
+	struct str key;
+	void *value;
+
+	for (int i = 0; lr->nodes && i < lr->plan.crew.n; i++) {
+		streams_close(lr, i);
+		vec_release(&lr->nodes[i].series);
+	}
+	for (size_t i = 0; lr->series && map_at(lr->series, &i, &key, &value);)
+		free(value);
+	lr->series = map_free(lr->series);
+	lr->core = core_run_free(lr->core);
+	free(lr->nodes);
+	lr->nodes = NULL;
+}
+
+struct live_run *live_run_free(struct live_run *lr)
+{
+	if (!lr)
+		return NULL;
+	list_remove(&lr->in_round);
+	drop_state(lr);
+	vec_release(&lr->dirty_series);
+	vec_release(&lr->dirty_scans);
+	effects_release(&lr->fx);
+	free(lr->dir);
+	free(lr->logs_dir);
+	arena_free(lr->arena);
+	free(lr);
+	return NULL;
+}
+
+void run_set_dir(struct live_run *lr)
+{
+	lr->dir = xasprintf("%s/" LAYOUT_RUNS "/%s", lr->m->home, lr->row.id);
+	lr->logs_dir = path_join(lr->dir, LAYOUT_LOGS);
+}
+
+void run_make_state(struct live_run *lr)
+{
+	lr->core = core_run_new(&lr->plan);
+	lr->nodes = xcalloc((size_t)lr->plan.crew.n, sizeof(*lr->nodes));
+	lr->series = map_new();
+}
+
+static int problems_error(struct live_run *lr, struct problems *ps, const char **ret_details,
+			  struct err *err)
+{
+	struct buf text;
+
+	buf_init(&text, PROBLEMS_TEXT);
+	problems_print(ps, "job", &text);
+	*ret_details = arena_strndup(lr->arena, buf_str(&text).p, text.n);
+	buf_release(&text);
+	return err_set(err, ERR_INVALID, "the job has %zu problem%s", ps->n + ps->more,
+		       ps->n + ps->more == 1 ? "" : "s");
+}
+
+int run_check_job(struct live_run *lr, const char **ret_details, struct err *err)
+{
+	struct problems *ps = arena_new_of(lr->arena, struct problems);
+	struct job *job = arena_new_of(lr->arena, struct job);
+
+	if (json_parse(str_from(lr->row.job_json), lr->arena, &lr->job_doc, err) < 0)
+		return err_wrap(err, "the job");
+	if (!job_load(lr->job_doc, lr->arena, job, ps))
+		return problems_error(lr, ps, ret_details, err);
+	job->base_dir = lr->row.base_dir;
+	lr->job = job;
+	if (!plan_check(job, lr->arena, &lr->plan, ps))
+		return problems_error(lr, ps, ret_details, err);
+	return 0;
+}
+
+/* ---- the plan ---- */
+
+/* The facts of the other active runs of this engine: what they use is not free. */
+static size_t taken_facts(const struct live_run *lr, struct arena *a, const struct doc ***ret)
+{
+	const struct doc **v = arena_array(a, const struct doc *, map_count(lr->m->runs));
+	size_t n = 0;
+	struct str id;
+	void *value;
+
+	for (size_t i = 0; map_at(lr->m->runs, &i, &id, &value);) {
+		const struct live_run *other = value;
+		if (!other->ended && other->facts && !strcmp(other->row.engine, lr->row.engine))
+			v[n++] = other->facts;
+	}
+	*ret = v;
+	return n;
+}
+
+int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const struct doc **taken;
+	size_t n = taken_facts(lr, a, &taken);
+	const struct resolve_input in = {
+		.home = lr->m->home,
+		.run_dir = lr->dir,
+		.nodes = lr->plan.crew.n,
+		.known = known,
+		.taken = taken,
+		.ntaken = n,
+	};
+
+	if (driver_resolve(lr->job->engine, &in, lr->arena, &lr->facts, err) < 0)
+		return -1;
+	lr->row.facts = doc_json_text(lr->arena, lr->facts);
+	return 0;
+}
+
+/* Stored by a version that planned anew at every start: done once more, and kept. */
+static int plan_old_run(struct live_run *lr, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const char *details = NULL;
+
+	if (run_check_job(lr, &details, err) < 0)
+		return details ? err_set(err, ERR_INVALID, "%.200s", details) : -1;
+	if (run_resolve(lr, lr->facts, err) < 0)
+		return -1;
+	plan_complete(&lr->plan, lr->facts, lr->arena);
+	store_begin(lr->m->store);
+	if (store_run_planned(lr->m->store, lr->row.no, lr->row.facts,
+			      doc_json_text(a, plan_to_doc(&lr->plan, a)), err) < 0)
+		return -1;
+	round_mark(lr);
+	return 0;
+}
+
+static int read_plan(struct live_run *lr, struct err *err)
+{
+	struct problems *ps = arena_new_of(lr->arena, struct problems);
+	struct doc *doc = NULL;
+
+	if (json_parse_limited(str_from(lr->row.plan), PLAN_MAX_BYTES, PLAN_MAX_VALUES, lr->arena,
+			       &doc, err) < 0)
+		return err_wrap(err, "its plan");
+	if (!plan_from_doc(doc, lr->arena, &lr->plan, ps))
+		return err_set(err, ERR_INVALID, "%s", ps->v[0].text);
+	struct job *job = arena_new_of(lr->arena, struct job);
+	*job = *lr->plan.job;
+	job->base_dir = lr->row.base_dir;
+	lr->job = job;
+	lr->plan.job = job;
+	return 0;
+}
+
+static int check_kinds(const struct live_run *lr, struct err *err)
+{
+	for (int i = 0; i < lr->plan.nresources; i++)
+		if (!driver_for(lr->plan.resources[i].kind))
+			return err_set(err, ERR_INVALID, "there is no driver for %s here",
+				       lr->plan.resources[i].kind);
+	return 0;
+}
+
+static int read_run(struct live_run *lr, struct err *err)
+{
+	if (lr->row.facts && json_parse_limited(str_from(lr->row.facts), PLAN_MAX_BYTES,
+						PLAN_MAX_VALUES, lr->arena, &lr->facts, err) < 0)
+		return err_wrap(err, "its facts");
+	if ((lr->row.plan ? read_plan(lr, err) : plan_old_run(lr, err)) < 0 ||
+	    check_kinds(lr, err) < 0)
+		return -1;
+	lr->row.plan = NULL; /* large, and of no use in memory */
+	run_make_state(lr);
+	return store_run_restore(lr->m->store, lr->row.no, lr->core, err);
+}
+
+/* ---- clean-up only ---- */
+
+struct ledger {
+	struct live_run *lr;
+	size_t cap;
+};
+
+static void add_from_ledger(void *ctx, int index, const struct plan_resource *pr)
+{
+	struct ledger *l = ctx;
+	struct plan *p = &l->lr->plan;
+
+	if ((size_t)index >= l->cap) {
+		size_t cap = ((size_t)index + 1) * 2;
+		struct plan_resource *v = arena_array(l->lr->arena, struct plan_resource, cap);
+
+		for (size_t i = 0; i < cap; i++) /* a place without a row was never asked for */
+			v[i] = i < (size_t)p->nresources ? p->resources[i]
+							 : (struct plan_resource){.kind = "unknown",
+										  .name = "",
+										  .node = -1,
+										  .spec = "{}"};
+		p->resources = v;
+		l->cap = cap;
+	}
+	p->resources[index] = *pr;
+	p->nresources = index + 1;
+	if (pr->node >= 0 && pr->node < p->crew.n) {
+		p->resource_of[pr->node] = index;
+		p->crew.members[pr->node].name = pr->name;
+	} else {
+		p->resources[index].node = -1;
+	}
+}
+
+/* Nodes by number, resources as the ledger has them, all other things as a job has them that says
+ * nothing. */
+static int plan_from_ledger(struct live_run *lr, struct err *err)
+{
+	struct arena *a = lr->arena;
+	struct ledger l = {.lr = lr};
+	struct problems *ps = arena_new_of(a, struct problems);
+	struct job *job = arena_new_of(a, struct job);
+	struct doc *d = NULL;
+	size_t n = (size_t)lr->row.nodes;
+
+	if (json_parse(STR("{\"command\":[\"unknown\"]}"), a, &d, err) < 0)
+		return -1;
+	job_load(d, a, job, ps);
+	job->name = lr->row.name;
+	job->engine = lr->row.engine;
+	job->base_dir = lr->row.base_dir;
+	lr->job = job;
+	lr->job_doc = d;
+	lr->plan = (struct plan){
+		.job = job,
+		.strategy = strategy_for(job, a, ps),
+		.addresses = arena_array(a, const char *, n),
+		.resource_of = arena_array(a, int, n),
+	};
+	strategy_crew(lr->plan.strategy, job, a, &lr->plan.crew, ps);
+	lr->plan.crew.roles[0].name = "unknown";
+	lr->plan.crew.n = lr->plan.crew.ncounted = lr->plan.crew.roles[0].count = (int)n;
+	lr->plan.crew.members = arena_array(a, struct member, n);
+	for (size_t i = 0; i < n; i++)
+		lr->plan.crew.members[i] = (struct member){
+			.name = arena_printf(a, "node-%zu", i), .index = (int)i, .rank = (int)i};
+	return store_ledger_each(lr->m->store, lr->row.no, a, add_from_ledger, &l, err);
+}
+
+/* Nobody can speak to them: what they still have to give is not waited for. */
+static void lose_nodes(struct core_run *r)
+{
+	for (int i = 0; i < r->plan->crew.n; i++) {
+		struct core_node *n = &r->nodes[i];
+
+		n->settled = true;
+		n->lost_at_ms = n->look_at_ms = n->serve_by_ms = 0;
+		if (n->state < NODE_LAUNCHING || n->state > NODE_RUNNING)
+			continue;
+		n->state = NODE_LOST;
+		n->exit = (struct exit_info){.code = -1, .kind = ERR_UNAVAILABLE};
+		snprintf(n->exit.reason, sizeof(n->exit.reason),
+			 "this regatta cannot read the run");
+	}
+	for (int i = 0; i < r->plan->nresources; i++)
+		if (!r->plan->resources[i].name[0])
+			r->resources[i].state = RES_GONE;
+}
+
+static int load_for_cleanup(struct live_run *lr, const struct err *why, struct err *err)
+{
+	lr->unreadable = arena_strdup(lr->arena, why->msg);
+	lr->facts = NULL;
+	lr->row.plan = NULL;
+	drop_state(lr);
+	if (plan_from_ledger(lr, err) < 0)
+		return -1;
+	run_make_state(lr);
+	if (store_run_restore(lr->m->store, lr->row.no, lr->core, err) < 0)
+		return -1;
+	if (lr->core->cause.node >= lr->plan.crew.n)
+		lr->core->cause.node = -1;
+	if (!run_phase_is_final(lr->core->phase)) {
+		lose_nodes(lr->core);
+		lr->core->deadline_ms = 0; /* it is not this master's to end the run */
+	}
+	return 0;
+}
+
+/* ---- in memory ---- */
+
+static int restore_scans(struct live_run *lr, struct err *err)
+{
+	for (int i = 0; i < lr->plan.crew.n; i++) {
+		uint64_t scanned[STREAMS];
+		if (store_scan_get(lr->m->store, lr->row.no, i, scanned, &lr->nodes[i].bad, err) <
+		    0)
+			return -1;
+		for (int s = 0; s < STREAMS; s++)
+			lr->nodes[i].streams[s].scanned = lr->nodes[i].streams[s].scanned_saved =
+				scanned[s];
+	}
+	return 0;
+}
+
+static bool last_seq(void *ctx, const struct event_row *row)
+{
+	*(int64_t *)ctx = row->seq;
+	return true;
+}
+
+static int load(struct live_run *lr, struct err *err)
+{
+	struct err why = {0};
+
+	run_set_dir(lr);
+	if (read_run(lr, &why) == 0)
+		return 0;
+	if (why.kind == ERR_INVALID || why.kind == ERR_CONFLICT || why.kind == ERR_NOT_FOUND)
+		return load_for_cleanup(lr, &why, err);
+	if (err)
+		*err = why;
+	return -1;
+}
+
+struct live_run *live_run_load(struct master *m, int64_t no, struct err *err)
+{
+	struct live_run *lr = live_run_new(m);
+
+	if (store_run_get(m->store, no, lr->arena, &lr->row, err) < 0 || load(lr, err) < 0)
+		return live_run_free(lr);
+	core_run_restored(lr->core);
+	if (lr->unreadable && lr->core->verdict == VERDICT_NONE)
+		lr->core->next_ms = 0;
+	lr->ended = run_phase_is_final(lr->core->phase);
+	if (series_restore(lr, err) < 0 || restore_scans(lr, err) < 0 ||
+	    store_events_each(m->store, no, 0, 0, last_seq, &lr->last_seq, err) < 0)
+		return live_run_free(lr);
+	return lr;
+}
+
+struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
+			       const char ***ret_ids, size_t *ret_n, struct err *err)
+{
+	struct live_run *lr = map_get(m->runs, id);
+	int64_t no;
+
+	if (lr)
+		return lr;
+	if (store_run_find(m->store, id, a, &no, ret_ids, ret_n, err) < 0)
+		return NULL;
+	struct run_row row;
+	if (store_run_get(m->store, no, a, &row, err) < 0)
+		return NULL;
+	lr = map_get(m->runs, str_from(row.id));
+	return lr ? lr : live_run_load(m, no, err);
+}
+
+/* A run that was loaded for reading, or has ended and is watched by nobody, leaves the memory. */
+void live_run_done(struct live_run *lr)
+{
+	struct master *m = lr->m;
+
+	if (!lr->ended || lr->watchers || lr->busy || !list_empty(&lr->in_round))
+		return;
+	for (int i = 0; i < lr->plan.crew.n; i++)
+		if (lr->nodes[i].agent)
+			return; /* its last words are still being said */
+	if (map_get(m->runs, str_from(lr->row.id)) == lr)
+		map_del(m->runs, str_from(lr->row.id));
+	live_run_free(lr);
+}

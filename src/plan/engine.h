@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * engine - where nodes live: one row of the table in plan.c, one file of plan/.
+ *
+ * This is the pure part of an engine.  What it may ask of the outside (its facts)
+ * and what it makes (its kinds of resources) is in driver/: see driver.h.
+ */
+#include "plan/plan.h"
+
+struct engine {
+	const char *name, *help;
+	/* What of the job this engine cannot do.  False if it added a problem. */
+	bool (*check)(const struct job *job, struct arena *a, struct problems *ps);
+	/*
+	 * p->crew is there: fill in addresses, iface, resources with their spec, resource_of.
+	 * facts is the document that the engine's resolve made; NULL for an example that is
+	 * only printed or simulated.
+	 */
+	void (*plan)(const struct doc *facts, struct arena *a, struct plan *p);
+};

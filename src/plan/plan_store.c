@@ -1,0 +1,393 @@
+/*
+ * plan_store - a plan as it is stored with its run, and back.
+ *
+ * One table of rows gives both directions, as for the job file.  The strategy is kept by name: the
+ * environment of a node is made by its code when the node starts.
+ */
+#include "plan/plan.h"
+
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "fmt/doc.h"
+
+#define VERSION 1
+#define MOST_RESOURCES (4 * JOB_MAX_NODES)
+
+struct stored_role {
+	const char *name;
+	int64_t count, port;
+	struct strs command, after;
+	bool counted;
+	int ready_when;
+};
+
+struct stored_node {
+	const char *name, *role, *address, *resource;
+	int64_t index;
+};
+
+struct stored_resource {
+	const char *kind, *name, *spec, *node;
+	struct strs needs;
+	int64_t late_ms;
+};
+
+struct stored_plan {
+	int64_t version;
+	const char *strategy, *iface;
+	struct job job;
+	struct table_list roles, nodes, resources;
+};
+
+static const char *const ready_choices[] = {
+	[READY_DEFAULT] = "auto",
+	[READY_STARTED] = "started",
+	[READY_PORT] = "port",
+	[READY_FINISHED] = "finished",
+	NULL,
+};
+
+#define MEMBER(s, m) .offset = offsetof(struct s, m)
+
+static const struct field role_fields[] = {
+	{.name = "name", .type = FIELD_STR, MEMBER(stored_role, name), .required = true},
+	{.name = "count",
+	 .type = FIELD_INT,
+	 MEMBER(stored_role, count),
+	 .required = true,
+	 .min = 1,
+	 .max = JOB_MAX_NODES},
+	{.name = "command",
+	 .type = FIELD_ARGV,
+	 MEMBER(stored_role, command),
+	 .required = true,
+	 .min = 1,
+	 .max = INT32_MAX},
+	{.name = "port", .type = FIELD_INT, MEMBER(stored_role, port), .min = 0, .max = 65535},
+	{.name = "counted", .type = FIELD_BOOL, MEMBER(stored_role, counted), .required = true},
+	{.name = "ready_when",
+	 .type = FIELD_CHOICE,
+	 MEMBER(stored_role, ready_when),
+	 .required = true,
+	 .choices = ready_choices},
+	{.name = "after", .type = FIELD_STRS, MEMBER(stored_role, after)},
+	{.name = NULL},
+};
+static const struct schema role_schema = {
+	.name = "role", .size = sizeof(struct stored_role), .fields = role_fields};
+
+static const struct field node_fields[] = {
+	{.name = "name", .type = FIELD_STR, MEMBER(stored_node, name), .required = true},
+	{.name = "role", .type = FIELD_STR, MEMBER(stored_node, role), .required = true},
+	{.name = "index",
+	 .type = FIELD_INT,
+	 MEMBER(stored_node, index),
+	 .required = true,
+	 .min = 0,
+	 .max = JOB_MAX_NODES},
+	{.name = "address", .type = FIELD_STR, MEMBER(stored_node, address)},
+	{.name = "resource", .type = FIELD_STR, MEMBER(stored_node, resource), .required = true},
+	{.name = NULL},
+};
+static const struct schema node_schema = {
+	.name = "node", .size = sizeof(struct stored_node), .fields = node_fields};
+
+static const struct field resource_fields[] = {
+	{.name = "kind", .type = FIELD_STR, MEMBER(stored_resource, kind), .required = true},
+	{.name = "name", .type = FIELD_STR, MEMBER(stored_resource, name), .required = true},
+	{.name = "node", .type = FIELD_STR, MEMBER(stored_resource, node)},
+	{.name = "needs", .type = FIELD_STRS, MEMBER(stored_resource, needs)},
+	{.name = "late_ms",
+	 .type = FIELD_INT,
+	 MEMBER(stored_resource, late_ms),
+	 .min = 0,
+	 .max = INT64_MAX},
+	{.name = "spec", .type = FIELD_STR, MEMBER(stored_resource, spec), .required = true},
+	{.name = NULL},
+};
+static const struct schema resource_schema = {
+	.name = "resource", .size = sizeof(struct stored_resource), .fields = resource_fields};
+
+static const struct field plan_fields[] = {
+	{.name = "version",
+	 .type = FIELD_INT,
+	 MEMBER(stored_plan, version),
+	 .required = true,
+	 .min = VERSION,
+	 .max = VERSION},
+	{.name = "strategy", .type = FIELD_STR, MEMBER(stored_plan, strategy), .required = true},
+	{.name = "interface", .type = FIELD_STR, MEMBER(stored_plan, iface)},
+	{.name = "job",
+	 .type = FIELD_TABLE,
+	 MEMBER(stored_plan, job),
+	 .required = true,
+	 .sub = &job_schema},
+	{.name = "roles",
+	 .type = FIELD_LIST,
+	 MEMBER(stored_plan, roles),
+	 .required = true,
+	 .min = 1,
+	 .max = JOB_MAX_NODES,
+	 .sub = &role_schema},
+	{.name = "nodes",
+	 .type = FIELD_LIST,
+	 MEMBER(stored_plan, nodes),
+	 .required = true,
+	 .min = 1,
+	 .max = JOB_MAX_NODES,
+	 .sub = &node_schema},
+	{.name = "resources",
+	 .type = FIELD_LIST,
+	 MEMBER(stored_plan, resources),
+	 .required = true,
+	 .min = 1,
+	 .max = MOST_RESOURCES,
+	 .sub = &resource_schema},
+	{.name = NULL},
+};
+static const struct schema plan_schema = {
+	.name = "plan", .size = sizeof(struct stored_plan), .fields = plan_fields};
+
+/* ---- to a document ---- */
+
+static void store_roles(const struct plan *p, struct arena *a, struct table_list *ret)
+{
+	const struct crew *c = &p->crew;
+	struct stored_role *v = arena_array(a, struct stored_role, (size_t)c->nroles);
+
+	for (int i = 0; i < c->nroles; i++) {
+		const struct strategy_role *r = &c->roles[i];
+
+		v[i] = (struct stored_role){
+			.name = r->name,
+			.count = r->count,
+			.port = r->port,
+			.command = r->command,
+			.counted = r->counted,
+			.ready_when = r->ready_when,
+			.after = {arena_array(a, const char *, (size_t)r->nafter),
+				  (size_t)r->nafter},
+		};
+		for (int k = 0; k < r->nafter; k++)
+			v[i].after.v[k] = c->roles[r->after[k]].name;
+	}
+	*ret = (struct table_list){v, (size_t)c->nroles};
+}
+
+static void store_nodes(const struct plan *p, struct arena *a, struct table_list *ret)
+{
+	const struct crew *c = &p->crew;
+	struct stored_node *v = arena_array(a, struct stored_node, (size_t)c->n);
+
+	for (int i = 0; i < c->n; i++)
+		v[i] = (struct stored_node){
+			.name = c->members[i].name,
+			.role = c->roles[c->members[i].role].name,
+			.index = c->members[i].index,
+			.address = p->addresses[i],
+			.resource = p->resources[p->resource_of[i]].name,
+		};
+	*ret = (struct table_list){v, (size_t)c->n};
+}
+
+static void store_resources(const struct plan *p, struct arena *a, struct table_list *ret)
+{
+	struct stored_resource *v = arena_array(a, struct stored_resource, (size_t)p->nresources);
+
+	for (int i = 0; i < p->nresources; i++) {
+		const struct plan_resource *r = &p->resources[i];
+
+		v[i] = (struct stored_resource){
+			.kind = r->kind,
+			.name = r->name,
+			.spec = r->spec,
+			.node = r->node >= 0 ? p->crew.members[r->node].name : NULL,
+			.late_ms = r->late_ms,
+			.needs = {arena_array(a, const char *, (size_t)r->nneeds),
+				  (size_t)r->nneeds},
+		};
+		for (int k = 0; k < r->nneeds; k++)
+			v[i].needs.v[k] = p->resources[r->needs[k]].name;
+	}
+	*ret = (struct table_list){v, (size_t)p->nresources};
+}
+
+struct doc *plan_to_doc(const struct plan *p, struct arena *a)
+{
+	struct stored_plan sp = {
+		.version = VERSION,
+		.strategy = p->strategy->name,
+		.iface = p->iface,
+		.job = *p->job,
+	};
+
+	store_roles(p, a, &sp.roles);
+	store_nodes(p, a, &sp.nodes);
+	store_resources(p, a, &sp.resources);
+	return schema_to_doc(&plan_schema, &sp, a);
+}
+
+/* ---- from a document ---- */
+
+struct restore {
+	struct arena *a;
+	struct problems *ps;
+	struct plan *p;
+	struct map *roles, *nodes, *resources; /* name -> index + 1 */
+};
+
+static void restore_release(struct restore *r)
+{
+	map_free(r->roles);
+	map_free(r->nodes);
+	map_free(r->resources);
+}
+
+/* -1 and a problem if there is none of that name. */
+static int index_of(struct restore *r, const struct map *names, const char *what, const char *name)
+{
+	size_t at = (size_t)map_get(names, str_from(name));
+
+	if (!at)
+		problems_add(r->ps, r->a, (struct doc_pos){0}, "stored plan: there is no %s '%s'",
+			     what, name);
+	return (int)at - 1;
+}
+
+static void note_name(struct restore *r, struct map *names, const char *what, const char *name,
+		      int index)
+{
+	if (map_put(names, str_from(name), (void *)(size_t)(index + 1)))
+		problems_add(r->ps, r->a, (struct doc_pos){0},
+			     "stored plan: two %ss are named '%s'", what, name);
+}
+
+static int *indices_of(struct restore *r, const struct map *names, const char *what,
+		       const struct strs *list)
+{
+	int *v = arena_array(r->a, int, list->n);
+
+	for (size_t i = 0; i < list->n; i++)
+		v[i] = index_of(r, names, what, list->v[i]);
+	return v;
+}
+
+/* The role as the job has it; a strategy without roles has made one up. */
+static const struct role *role_spec(struct restore *r, const struct stored_role *from)
+{
+	for (size_t i = 0; i < r->p->job->roles.n; i++)
+		if (strcmp(job_role(r->p->job, i)->name, from->name) == 0)
+			return job_role(r->p->job, i);
+	struct role *made = arena_new_of(r->a, struct role);
+
+	*made = (struct role){.name = from->name, .count = from->count, .command = from->command};
+	return made;
+}
+
+static void restore_roles(struct restore *r, const struct table_list *list)
+{
+	const struct stored_role *v = list->v;
+	struct crew *c = &r->p->crew;
+
+	c->nroles = (int)list->n;
+	c->roles = arena_array(r->a, struct strategy_role, list->n);
+	for (int i = 0; i < c->nroles; i++)
+		note_name(r, r->roles, "role", v[i].name, i);
+	for (int i = 0; i < c->nroles; i++)
+		c->roles[i] = (struct strategy_role){
+			.name = v[i].name,
+			.spec = role_spec(r, &v[i]),
+			.count = (int)v[i].count,
+			.command = v[i].command,
+			.port = (int)v[i].port,
+			.counted = v[i].counted,
+			.ready_when = v[i].ready_when,
+			.after = indices_of(r, r->roles, "role", &v[i].after),
+			.nafter = (int)v[i].after.n,
+		};
+}
+
+static void restore_nodes(struct restore *r, const struct table_list *list)
+{
+	const struct stored_node *v = list->v;
+	struct plan *p = r->p;
+	struct crew *c = &p->crew;
+
+	c->n = (int)list->n;
+	c->members = arena_array(r->a, struct member, list->n);
+	p->addresses = arena_array(r->a, const char *, list->n);
+	for (int i = 0; i < c->n; i++) {
+		int role = index_of(r, r->roles, "role", v[i].role);
+
+		note_name(r, r->nodes, "node", v[i].name, i);
+		c->members[i] = (struct member){
+			.name = v[i].name, .role = role, .index = (int)v[i].index, .rank = i};
+		c->ncounted += role >= 0 && c->roles[role].counted;
+		p->addresses[i] = v[i].address;
+	}
+}
+
+static void restore_resources(struct restore *r, const struct table_list *list,
+			      const struct table_list *nodes)
+{
+	const struct stored_resource *v = list->v;
+	struct plan *p = r->p;
+
+	p->nresources = (int)list->n;
+	p->resources = arena_array(r->a, struct plan_resource, list->n);
+	for (int i = 0; i < p->nresources; i++)
+		note_name(r, r->resources, "resource", v[i].name, i);
+	for (int i = 0; i < p->nresources; i++)
+		p->resources[i] = (struct plan_resource){
+			.kind = v[i].kind,
+			.name = v[i].name,
+			.spec = v[i].spec,
+			.node = v[i].node ? index_of(r, r->nodes, "node", v[i].node) : -1,
+			.late_ms = v[i].late_ms,
+			.needs = indices_of(r, r->resources, "resource", &v[i].needs),
+			.nneeds = (int)v[i].needs.n,
+		};
+	p->resource_of = arena_array(r->a, int, nodes->n);
+	for (size_t i = 0; i < nodes->n; i++)
+		p->resource_of[i] = index_of(r, r->resources, "resource",
+					     ((const struct stored_node *)nodes->v)[i].resource);
+}
+
+bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, struct problems *ps)
+{
+	size_t before = ps->n + ps->more;
+	struct stored_plan sp;
+	struct plan p = {0};
+	CLEANUP(restore_release)
+	struct restore r = {
+		.a = a,
+		.ps = ps,
+		.p = &p,
+		.roles = map_new(),
+		.nodes = map_new(),
+		.resources = map_new(),
+	};
+
+	if (!schema_load(&plan_schema, doc, &sp, a, ps))
+		return false;
+	struct job *job = arena_new_of(a, struct job);
+	*job = sp.job;
+	if (!job->strategy)
+		job->strategy = "";
+	p.job = job;
+	p.iface = sp.iface;
+	p.strategy = strategy_named(sp.strategy);
+	if (!p.strategy)
+		problems_add(ps, a, (struct doc_pos){0}, "stored plan: there is no strategy '%s'",
+			     sp.strategy);
+	restore_roles(&r, &sp.roles);
+	restore_nodes(&r, &sp.nodes);
+	restore_resources(&r, &sp.resources, &sp.nodes);
+	if (ps->n + ps->more != before)
+		return false;
+	*ret = p;
+	return true;
+}
