@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "cli/client/api.h"
 #include "cli/drive.h"
-#include "cli/fakemaster.h"
+#include "cli/fake_master.h"
 
 static void put_runs(void **state)
 {

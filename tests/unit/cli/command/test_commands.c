@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "cli/drive.h"
-#include "cli/fakemaster.h"
+#include "cli/fake_master.h"
 
 #define RUN                                                                                        \
 	"{\"id\":\"job-abcd\",\"state\":\"running\",\"exit_code\":null,\"elapsed_ms\":5,"          \

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/drive.h"
-#include "cli/fakemaster.h"
+#include "cli/fake_master.h"
 
 #define ONE "{\"id\":\"job-abcd\",\"state\":\"succeeded\",\"nodes\":[{\"name\":\"job-0\"}]}"
 #define TWO                                                                                        \

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "cli/drive.h"
-#include "cli/fakemaster.h"
+#include "cli/fake_master.h"
 
 #define NODE(name, out, err)                                                                       \
 	"{\"name\":\"" name "\",\"state\":\"running\",\"log_bytes\":" out ",\"err_bytes\":" err    \

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * fakemaster - a master that answers from files, with faults on demand.
+ * fake_master - a master that answers from files, with faults on demand.
  *
  * The test program is also the program that the command line starts as
  * `regatta master --background`: master_main() here serves the files of its

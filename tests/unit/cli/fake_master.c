@@ -1,4 +1,4 @@
-#include "cli/fakemaster.h"
+#include "cli/fake_master.h"
 
 #include <fcntl.h>
 #include <stdio.h>
