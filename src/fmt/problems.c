@@ -62,3 +62,24 @@ void problems_print(struct problems *ps, const char *filename, struct buf *out)
 		buf_printf(out, ": and %zu more problem%s\n", ps->more, ps->more == 1 ? "" : "s");
 	}
 }
+
+void problems_warn(struct problems *ps, struct arena *a, struct doc_pos pos, const char *text)
+{
+	if (ps->nwarnings < WARNINGS_MAX)
+		ps->warnings[ps->nwarnings++] =
+			(struct problem){.pos = pos, .text = arena_strdup(a, text)};
+}
+
+void problems_print_warnings(const struct problems *ps, const char *filename, struct buf *out)
+{
+	for (size_t i = 0; i < ps->nwarnings; i++) {
+		const struct problem *p = &ps->warnings[i];
+
+		escape_terminal(out, str_from(filename));
+		if (p->pos.line > 0)
+			buf_printf(out, ":%d:%d", p->pos.line, p->pos.col);
+		buf_addz(out, ": warning: ");
+		escape_terminal(out, str_from(p->text));
+		buf_addc(out, '\n');
+	}
+}

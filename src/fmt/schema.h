@@ -94,13 +94,20 @@ struct problem {
 	const char *text; /* "unknown key 'cuont' in roles.trainer: did you mean 'count'?" */
 };
 #define PROBLEMS_MAX 50
+#define WARNINGS_MAX 8
 struct problems {
 	struct problem v[PROBLEMS_MAX];
 	size_t n;
 	size_t more; /* found beyond the array */
+	/* What is no problem, but probably not what was meant. */
+	struct problem warnings[WARNINGS_MAX];
+	size_t nwarnings;
 };
 void problems_add(struct problems *ps, struct arena *a, struct doc_pos pos, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+void problems_warn(struct problems *ps, struct arena *a, struct doc_pos pos, const char *text);
+/* A line "file:line:col: warning: text" each. */
+void problems_print_warnings(const struct problems *ps, const char *filename, struct buf *out);
 /* Sorted by position, a line "file:line:col: text" each; "file: text" without a position. */
 void problems_print(struct problems *ps, const char *filename, struct buf *out);
 

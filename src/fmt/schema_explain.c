@@ -1,6 +1,8 @@
 /* schema_explain - finding a row by its path, and its text for `regatta explain`. */
 #include "fmt/schema.h"
 
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -180,6 +182,27 @@ static void explain_field(const struct target *t, struct buf *out)
 		explain_keys(f->sub, out);
 }
 
+/* A key of this name below the tables of sc, as the reference writes it. */
+static bool find_below(const struct schema *sc, struct str name, const char *prefix,
+		       struct buf *ret_path)
+{
+	char path[PATH_MAX_BYTES];
+
+	for (const struct field *f = sc->fields; f->name; f++) {
+		if (!f->sub)
+			continue;
+		snprintf(path, sizeof(path), "%s%s%s.", prefix, f->name,
+			 f->type == FIELD_MAP ? ".NAME" : "");
+		if (field_of(f->sub, name)) {
+			buf_printf(ret_path, "%s%.*s", path, STR_ARG(name));
+			return true;
+		}
+		if (find_below(f->sub, name, path, ret_path))
+			return true;
+	}
+	return false;
+}
+
 static int no_such_key(const struct target *t, struct str path, struct str bad, struct err *err)
 {
 	const char *words[WORDS_MAX];
@@ -189,6 +212,12 @@ static int no_such_key(const struct target *t, struct str path, struct str bad, 
 	if (!t->table)
 		return err_set(err, ERR_NOT_FOUND, "no key '%s': '%s' has no keys of its own",
 			       quote(path, shown), buf_str(&t->path).p);
+	CLEANUP(buf_release) struct buf elsewhere = {0};
+	buf_init(&elsewhere, PATH_MAX_BYTES);
+	/* The right word in the wrong place says more than a similar one in this place. */
+	if (!t->field && find_below(t->table, without_index(bad), "", &elsewhere))
+		return err_set(err, ERR_NOT_FOUND, "no key '%s': did you mean '%s'?",
+			       quote(path, shown), buf_str(&elsewhere).p);
 	for (const struct field *f = t->table->fields; f->name && n < WORDS_MAX; f++)
 		words[n++] = f->name;
 	const char *near = schema_suggest(words, n, without_index(bad));

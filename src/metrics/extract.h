@@ -31,7 +31,7 @@ struct sample {
 typedef void (*sample_fn)(void *ctx, const struct sample *s);
 
 #define EXTRACT_MAX_PATTERNS 64
-#define EXTRACT_MAX_NAME 128
+#define EXTRACT_MAX_NAME 64
 /* A longer line is matched in pieces that end behind a \r or a blank: the cost of a pattern may
  * grow with the square of the length. */
 #define EXTRACT_PIECE_BYTES 4096
@@ -49,3 +49,7 @@ void extract_block(struct extract *ex, struct str block, sample_fn fn, void *ctx
  * {"metrics":{"loss":0.5},"step":3}. */
 void extract_json_line(struct extract *ex, struct str line, sample_fn fn, void *ctx);
 uint64_t extract_bad(const struct extract *ex);
+
+/* Up to EXTRACT_MAX_NAME letters, digits and _ . / -: the rule for names in the job file and in the
+ * output.  A sample of another name counts as bad. */
+bool metric_name_ok(struct str name);

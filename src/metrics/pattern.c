@@ -190,25 +190,25 @@ void pattern_room_release(struct pattern_room *room)
 	*room = (struct pattern_room){0};
 }
 
-static struct str cut_name(struct str name)
+bool metric_name_ok(struct str name)
 {
-	if (name.n <= EXTRACT_MAX_NAME)
-		return name;
-	name.n = EXTRACT_MAX_NAME;
-	/* Not in the middle of a UTF-8 character. */
-	for (int i = 0; i < 3 && ((unsigned char)name.p[name.n] & 0xc0) == 0x80; i++)
-		name.n--;
-	return name;
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+		bool alnum =
+			(c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+
+		if (!alnum && c != '_' && c != '.' && c != '/' && c != '-')
+			return false;
+	}
+	return name.n > 0 && name.n <= EXTRACT_MAX_NAME;
 }
 
 void sink_value(const struct sink *sink, struct str name, double value, int64_t step)
 {
-	struct sample s = {.name = cut_name(str_trim(name)),
-			   .value = value,
-			   .step = step,
-			   .total = sink->total};
+	struct sample s = {
+		.name = str_trim(name), .value = value, .step = step, .total = sink->total};
 
-	if (s.name.n == 0 || !isfinite(value))
+	if (!metric_name_ok(s.name) || !isfinite(value))
 		++*sink->bad;
 	else
 		sink->fn(sink->ctx, &s);

@@ -48,6 +48,10 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	const struct data_spec *data = job->data.v;
 	size_t before = ps->n + ps->more;
 
+	if (job->max_cost > 0)
+		problems_warn(
+			ps, a, job->max_cost_pos,
+			"max_cost stops nothing here: engine local costs nothing; max_runtime limits the time");
 	if (job->source && is_remote(job->source))
 		problems_add(
 			ps, a, job->source_pos,

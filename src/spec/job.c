@@ -17,7 +17,6 @@
 #include "base/path.h"
 #include "metrics/extract.h"
 
-#define MAX_METRIC_NAME 64
 #define MAX_WORD 131071 /* Linux takes no longer argument or variable */
 #define MIN_SAMPLE_MS 100
 #define MAX_CYCLE_SHOWN 8
@@ -378,8 +377,7 @@ static void check_pattern(struct check *c, const struct metric_spec *m)
 		return;
 	if (m->pattern[0] == '\0')
 		problem(c, m->pos, "metrics.%s: the pattern is empty", m->name);
-	else if (is_word(str_from(m->name), "_./-", MAX_METRIC_NAME) &&
-		 extract_new(&pattern, 1, NULL, &ex, &err) < 0)
+	else if (metric_name_ok(str_from(m->name)) && extract_new(&pattern, 1, NULL, &ex, &err) < 0)
 		problem(c, m->pos, "%s", err.msg);
 	extract_free(ex);
 }
@@ -391,10 +389,10 @@ static void check_metrics(struct check *c)
 
 	for (size_t i = 0; metrics && i < metrics->table.n; i++) {
 		const struct doc_entry *e = &metrics->table.v[i];
-		if (!is_word(e->key, "_./-", MAX_METRIC_NAME))
+		if (!metric_name_ok(e->key))
 			problem(c, e->key_pos,
 				"metrics: '%.*s' is no name of a metric: use up to %d letters, digits and _ . / -",
-				STR_ARG(e->key), MAX_METRIC_NAME);
+				STR_ARG(e->key), EXTRACT_MAX_NAME);
 	}
 	for (size_t i = 0; i < c->job->metrics.n; i++)
 		check_pattern(c, &v[i]);

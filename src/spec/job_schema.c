@@ -175,8 +175,8 @@ static const struct field metric_fields[] = {
 		.name = "pattern",
 		.type = FIELD_STR,
 		.offset = offsetof(struct metric_spec, pattern),
-		.required = true,
-		.help = "Regular expression (PCRE2) that is tried on every line of output. The group named "
+		.help = "Regular expression (PCRE2) that is tried on every line of output. Without it the metric "
+			"comes by metric_prefix lines or the FIFO, and only its direction is said here. The group named "
 			"value, or else the first group, is the figure; a group named step is its step, one "
 			"named total the number of steps, which gives a progress bar.",
 		.example = "pattern = 'loss=(?<value>[-+.0-9eE]+)'",
@@ -380,6 +380,7 @@ static const struct field job_fields[] = {
 		.name = "max_cost",
 		.type = FIELD_FLOAT,
 		.offset = offsetof(struct job, max_cost),
+		.pos_offset = offsetof(struct job, max_cost_pos),
 		.min = 0,
 		.max = 1000000,
 		.help = "The run is stopped and fails when it has cost more, in USD. Without it, or with 0: "

@@ -94,13 +94,17 @@ static int make_plan(struct job_input *in)
 {
 	CLEANUP(freep) struct problems *ps = xcalloc(1, sizeof(*ps));
 
-	if (plan_make(in->job, NULL, in->a, &in->plan, ps))
-		return 0;
 	CLEANUP(buf_release) struct buf text = {0};
+	const char *name = in->path ? in->path : "command line";
+	bool ok = plan_make(in->job, NULL, in->a, &in->plan, ps);
+
 	buf_init(&text, MAX_REPORT);
-	problems_print(ps, in->path ? in->path : "command line", &text);
-	print_problems(buf_str(&text));
-	return 2;
+	problems_print_warnings(ps, name, &text);
+	if (!ok)
+		problems_print(ps, name, &text);
+	if (text.n)
+		print_problems(buf_str(&text));
+	return ok ? 0 : 2;
 }
 
 int job_input_read(const struct cli_call *c, struct job_input *ret)

@@ -254,7 +254,7 @@ static void samples_that_do_not_fit_in_a_frame_are_split_not_lost(void **state)
 
 	for (int i = 0; i < 64; i++) {
 		memset(names[i], 'a' + i % 26, sizeof(names[i]));
-		snprintf(names[i] + 100, 28, "%d", i);
+		snprintf(names[i] + 60, 4, "%d", i);
 		metrics[i] = (struct message_metric){names[i], "([0-9])"};
 	}
 	assert_int_equal(scan_patterns(&b->scan, &in, &err), 0);

@@ -124,6 +124,8 @@ static void an_unknown_path_gets_a_suggestion(void **state)
 		{"cuont", "no key 'cuont': did you mean 'count'?"},
 		{"roles.trainer.spto",
 		 "no key 'roles.trainer.spto': did you mean 'roles.NAME.spot'?"},
+		/* the right word in the wrong place */
+		{"spot", "no key 'spot': did you mean 'roles.NAME.spot'?"},
 		{"dta[3].src", "no key 'dta[3].src': did you mean 'data'?"},
 		{"xyzzy", "no key 'xyzzy' (there is no 'xyzzy' in example)"},
 		{"limits.xyzzy", "no key 'limits.xyzzy' (there is no 'xyzzy' in limits)"},

@@ -138,6 +138,30 @@ static void each_node_is_one_resource_with_an_address(void **state)
 	}
 }
 
+static void a_limit_of_cost_that_cannot_act_is_warned_of(void **state)
+{
+	struct job *job = arena_new_of(arena, struct job);
+	struct problems ps = {0};
+	struct plan p;
+	struct buf text;
+
+	(void)state;
+	*job = good_job(arena, "command = 'x'\nmax_cost = 20\n");
+	assert_true(plan_make(job, NULL, arena, &p, &ps));
+	assert_int_equal(ps.n, 0);
+	buf_init(&text, 4096);
+	problems_print_warnings(&ps, "job.toml", &text);
+	assert_string_equal(
+		buf_str(&text).p,
+		"job.toml:2:12: warning: max_cost stops nothing here: engine local costs nothing; "
+		"max_runtime limits the time\n");
+	buf_release(&text);
+	*job = good_job(arena, "command = 'x'\nmax_cost = 0\n");
+	ps = (struct problems){0};
+	assert_true(plan_make(job, NULL, arena, &p, &ps));
+	assert_int_equal(ps.nwarnings, 0);
+}
+
 static void engines_of_other_versions_are_named_as_such(void **state)
 {
 	(void)state;
@@ -244,6 +268,7 @@ int main(void)
 		T(no_two_ranks_share_an_address),
 		T(a_resource_says_what_its_driver_needs),
 		T(each_node_is_one_resource_with_an_address),
+		T(a_limit_of_cost_that_cannot_act_is_warned_of),
 		T(engines_of_other_versions_are_named_as_such),
 		T(an_unknown_engine_is_a_problem_with_a_suggestion),
 		T(what_this_machine_cannot_do_is_refused),

@@ -206,8 +206,11 @@ static void better_has_the_values_of_metrics(void **state)
 	struct job j = good_job(
 		a, "command = 'x'\n[metrics]\na = { pattern = 'x(.)', better = 'higher' }\n"
 		   "b = { pattern = 'x(.)', better = 'lower' }\n"
-		   "c = { pattern = 'x(.)', better = 'auto' }\n");
+		   "c = { pattern = 'x(.)', better = 'auto' }\n"
+		   "d = { better = 'lower' }\n"); /* of a metric that comes by another way */
 	const struct metric_spec *m = j.metrics.v;
+	assert_null(m[3].pattern);
+	assert_int_equal(m[3].better, BETTER_LOWER);
 	assert_int_equal(m[0].better, BETTER_HIGHER);
 	assert_int_equal(m[1].better, BETTER_LOWER);
 	assert_int_equal(m[2].better, BETTER_UNKNOWN);
