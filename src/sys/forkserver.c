@@ -112,11 +112,16 @@ int forkserver_fork(struct forkserver *f, const struct forkserver_child *c, pid_
 	pthread_mutex_lock(&f->lock);
 	/* Once more with a new one: the old one may have been killed since it was last asked. */
 	for (int i = 0; i < 2; i++) {
+		struct err first = *err;
+
 		*err = (struct err){0};
 		rc = ask(f, c, &answer, err);
 		if (rc == 0)
 			break;
 		stop(f);
+		/* An error without a number means that it may have forked: that is what the caller must know. */
+		if (i == 1 && first.code == 0)
+			*err = first;
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (rc < 0)

@@ -90,7 +90,8 @@ static struct str first_line(const struct buf *text)
 }
 
 /* The node as an earlier call left it; without agent.json it has no mark yet.
- * ERR_INVALID: the row does not say where it is. */
+ * ERR_INVALID: the row does not say where it is.  Another error: agent.json is there and cannot be read (too few
+ * descriptors, for example), so nobody can say what is alive. */
 static int node_load(const struct driver_row *row, struct node *n, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -109,14 +110,16 @@ static int node_load(const struct driver_row *row, struct node *n, struct err *e
 	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 
 	buf_init(&text, CONFIG_MAX);
-	if (file_read(path, &text, NULL) == 0 && json_parse(first_line(&text), a, &d, NULL) == 0) {
+	int rc = file_exists(path) ? file_read(path, &text, err) : 0;
+
+	if (rc == 0 && text.n > 0 && json_parse(first_line(&text), a, &d, NULL) == 0) {
 		copy_text(n->mark, sizeof(n->mark), doc_str(d, "mark", STR("")));
 		copy_text(n->boot, sizeof(n->boot), doc_str(d, "boot", STR("")));
 		copy_text(n->cg.unified, sizeof(n->cg.unified), doc_str(d, "cgroup", STR("")));
 		copy_text(n->cg.memory, sizeof(n->cg.memory), doc_str(d, "cgroup_memory", STR("")));
 	}
 	buf_release(&text);
-	return 0;
+	return rc < 0 ? err_wrap(err, "node '%s'", row->name) : 0;
 }
 
 static void make_identity(const struct driver_row *row, struct node *n)
@@ -268,13 +271,22 @@ static void set_id(struct driver_row *row, pid_t pid)
 	snprintf(row->id, sizeof(row->id), "%d", (int)pid);
 }
 
+/* Nobody asks for the end of a node that was never made: nothing of it may stay. */
+static void undo_create(const struct node *n)
+{
+	CLEANUP(freep) char *config = in_node(n, LAYOUT_AGENT_CONFIG);
+
+	unlink(config);
+	rmdir(n->dir);
+}
+
 static enum driver_outcome node_create(struct driver_row *row)
 {
 	CLEANUP(node_release) struct node n;
 	pid_t pid;
 
 	if (node_load(row, &n, &row->err) < 0)
-		return DRIVER_REFUSED;
+		return row->err.kind == ERR_INVALID ? DRIVER_REFUSED : DRIVER_UNSURE;
 	struct proc_id agent = find_agent(row, &n);
 
 	if (agent.pid > 0) {
@@ -282,10 +294,15 @@ static enum driver_outcome node_create(struct driver_row *row)
 		files_limit_restore(agent.pid);
 		return DRIVER_DONE;
 	}
-	if (!n.mark[0])
+	bool is_new = !n.mark[0];
+
+	if (is_new)
 		make_identity(row, &n);
 	if (file_mkdir_p(n.dir, 0700, &row->err) < 0 || write_config(row, &n, &row->err) < 0 ||
 	    spawn_agent(&n, &pid, &row->err) < 0) {
+		/* An error without a number: the forkserver did not answer, and may have forked. */
+		if (is_new && row->err.code != 0)
+			undo_create(&n);
 		err_wrap(&row->err, "node '%s'", row->name);
 		return DRIVER_REFUSED;
 	}

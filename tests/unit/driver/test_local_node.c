@@ -1,11 +1,13 @@
 /* local.node: make sure that it is there, prove that it is gone. */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -407,6 +409,43 @@ static void a_node_that_cannot_be_made_is_refused_with_the_reason(void **state)
 	b->row.err = (struct err){0};
 }
 
+/* As many descriptors as are open now, and `more`. */
+static void limit_descriptors(struct rlimit *before, rlim_t more)
+{
+	int next = dup(0);
+
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, before), 0);
+	struct rlimit tight = {.rlim_cur = (rlim_t)next + more, .rlim_max = before->rlim_max};
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+}
+
+static void without_descriptors_nothing_is_left_and_nothing_is_said_to_be_gone(void **state)
+{
+	struct bench *b = *state;
+	struct rlimit before;
+
+	limit_descriptors(&before, 0);
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_REFUSED);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(b->row.err.code, EMFILE);
+	assert_false(file_exists(b->node));
+	b->row.err = (struct err){0};
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	pid_t pid = id_of(b);
+
+	limit_descriptors(&before, 0);
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_UNSURE);
+	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_UNSURE);
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_true(alive(pid));
+	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_false(file_exists(b->node));
+}
+
 static void a_destroyed_node_goes_to_the_trash_whole(void **state)
 {
 	struct bench *b = *state;
@@ -473,6 +512,7 @@ int main(int argc, char **argv)
 		CASE(a_forkserver_that_was_killed_is_made_anew),
 		CASE(two_agents_of_a_node_are_one),
 		CASE(a_node_that_cannot_be_made_is_refused_with_the_reason),
+		CASE(without_descriptors_nothing_is_left_and_nothing_is_said_to_be_gone),
 		CASE(a_destroyed_node_goes_to_the_trash_whole),
 		CASE(a_directory_that_cannot_be_removed_is_held),
 	};
