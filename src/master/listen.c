@@ -25,6 +25,8 @@
 #define HTTP_PORT 5436 /* the old tool's */
 #define HTTP_LAST_PORT 5499
 #define MAX_CONNECTIONS 4096
+#define FILES_PER_NODE 4 /* its connection and the logs of its three streams */
+#define FILES_OWN 64	 /* database, sockets, what workers open for a moment, some clients */
 
 int listen_max_connections(void)
 {
@@ -33,6 +35,36 @@ int listen_max_connections(void)
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur / 2 >= MAX_CONNECTIONS)
 		return MAX_CONNECTIONS;
 	return r.rlim_cur < 4 ? 1 : (int)(r.rlim_cur / 2);
+}
+
+static int64_t nodes_of_active_runs(const struct master *m)
+{
+	int64_t n = 0;
+	struct str id;
+	void *value;
+
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);) {
+		const struct live_run *lr = value;
+		if (!lr->ended)
+			n += lr->plan.crew.n;
+	}
+	return n;
+}
+
+int listen_check_files(const struct master *m, int nodes, struct err *err)
+{
+	int64_t active = nodes_of_active_runs(m);
+	int64_t need = FILES_OWN + FILES_PER_NODE * (active + nodes);
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || need <= (int64_t)r.rlim_cur ||
+	    r.rlim_cur == RLIM_INFINITY)
+		return 0;
+	return err_set(
+		err, ERR_QUOTA,
+		"%lld nodes need %lld open files, and the master may have %lld (ulimit -n): "
+		"use fewer nodes, or 'regatta master --stop' and start it with a higher limit",
+		(long long)(active + nodes), (long long)need, (long long)r.rlim_cur);
 }
 
 static int parse_listen(const char *text, char *addr, size_t size, int *ret_port, struct err *err)

@@ -23,6 +23,7 @@
 #include "link/layout.h"
 #include "master/agents.h"
 #include "master/internal.h"
+#include "master/listen.h"
 #include "master/messages.h"
 #include "master/round.h"
 #include "master/run_load.h"
@@ -277,7 +278,8 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	struct live_run *lr = live_run_new(m);
 	lr->row.request_id = arena_strdup(lr->arena, request_id);
 	const char *details = NULL;
-	if (fill_row(lr, body, &details, err) < 0 || check_source(lr, err) < 0 ||
+	if (fill_row(lr, body, &details, err) < 0 ||
+	    listen_check_files(m, lr->row.nodes, err) < 0 || check_source(lr, err) < 0 ||
 	    add_row(lr, err) < 0) {
 		*ret_details = details ? arena_strdup(a, details) : NULL;
 		live_run_free(lr);

@@ -472,6 +472,24 @@ def test_a_master_with_few_descriptors_keeps_some_for_its_agents(regatta):
         s.close()
 
 
+def test_a_run_with_more_nodes_than_descriptors_is_refused_at_once(regatta):
+    limited = subprocess.Popen(["sh", "-c", f"ulimit -n 300; exec {BINARY} master --listen 127.0.0.1:0"], env=regatta.env,
+                               cwd=regatta.cwd, stderr=subprocess.DEVNULL)
+    regatta.children.append(limited)
+    wait_for(lambda: (regatta.home / "api.sock").exists(), what="the master")
+    for nodes in (400, 60):
+        refused = regatta("run", "-d", "-n", nodes, "--", "true", code=5)
+        assert f"{nodes} nodes" in refused.err and "300 (ulimit -n)" in refused.err
+    assert regatta.json("ps", "-a") == []
+    assert not list((regatta.home / "runs").glob("*/*.node"))
+    busy = regatta.submit("-n", 40, "--", "sleep", "1000")  # what runs counts too
+    regatta.wait(busy, state="running")
+    assert len(os.listdir(f"/proc/{limited.pid}/fd")) < 300
+    assert "60 nodes" in regatta("run", "-d", "-n", 20, "--", "true", code=5).err
+    assert "succeeded" in regatta("run", "-n", 19, "--", "true").out
+    regatta("kill", "--now", busy)
+
+
 def test_the_user_gets_in_when_every_connection_is_at_work(regatta):
     limited = subprocess.Popen(["sh", "-c", f"ulimit -n 120; exec {BINARY} master --listen 127.0.0.1:0"], env=regatta.env,
                                cwd=regatta.cwd, stderr=subprocess.DEVNULL)
