@@ -104,7 +104,8 @@ void core_run_restored(struct core_run *r)
 		struct core_resource *res = &r->resources[i];
 		const struct plan_resource *pr = &p->resources[i];
 
-		res->dirty = res->asked = false;
+		res->dirty = false;
+		res->asked = ASKED_NOTHING;
 		r->res_count[res->state]++;
 		r->needs_left[i] = 0;
 		for (int k = 0; k < pr->nneeds; k++) {

@@ -80,12 +80,16 @@ struct core_node {
 	bool dirty;
 };
 
+/* What was asked of a resource's driver and is not answered yet. */
+enum res_question { ASKED_NOTHING, ASKED_CREATE, ASKED_FIND, ASKED_OBSERVE, ASKED_DESTROY };
+#define RES_QUESTIONS (ASKED_DESTROY + 1)
+
 struct core_resource {
 	enum res_state state;
 	int attempt; /* goes into token and tags; a new one after a refused create */
 	int tries;   /* since the last success, for the back-off */
-	bool asked;  /* an effect is out and not answered */
-	int ask_no; /* of that effect: an answer to an older one is stale; lives as long as the master */
+	enum res_question asked;
+	int ask_no; /* of that question: an answer to an older one is stale; lives as long as the master */
 	bool unsure; /* the outcome of a create is unknown */
 	/* until then a create sent earlier may still be acted on; lives as long as the master */
 	int64_t sure_at_ms;

@@ -237,10 +237,98 @@ static void unfit(struct step *s, const struct event *ev)
 			name_of(s->r, ev->index), ev->text);
 }
 
-/* (Re)connected.  What it holds decides whether a start was ever acted on. */
+/* What an agent that (re)connects holds, seen from the attempt that it was told to start. */
+enum held { HELD_NOTHING, HELD_THIS, HELD_OTHER, HELD_OTHER_BOOT };
+#define HELDS (HELD_OTHER_BOOT + 1)
+
+static enum held held_of(const struct core_node *n, const struct event *ev)
+{
+	if (!n->start_sent)
+		return HELD_NOTHING; /* whatever it is, it is not ours */
+	switch (ev->holds) {
+	case HOLDS_NOTHING:
+		return HELD_NOTHING;
+	case HOLDS_STARTED:
+		return ev->attempt == n->attempt ? HELD_THIS : HELD_OTHER;
+	case HOLDS_OTHER_BOOT:
+		return HELD_OTHER_BOOT;
+	}
+	return HELD_OTHER;
+}
+
+static void prepare(struct step *s, int rank)
+{
+	s->r->nodes[rank].preparing = true;
+	emit(s, FX_PREPARE, rank);
+}
+
+/* Nothing of ours was ever started there. */
+static void join(struct step *s, int rank)
+{
+	if (s->r->nodes[rank].state == NODE_LAUNCHING)
+		set_node(s, rank, NODE_HERE);
+	if (!run_stopping(s->r)) {
+		prepare(s, rank); /* a start follows when it is ready */
+		return;
+	}
+	node_settle(s, rank); /* never started, and never will be */
+	run_check_collected(s);
+}
+
+static void rejoin(struct step *s, int rank)
+{
+	started(s, rank);
+	prepare(s, rank);
+	if (s->r->nodes[rank].stop_sent)
+		emit(s, FX_STOP, rank);
+}
+
+static void lose_job(struct step *s, int rank, const char *why)
+{
+	node_lose(s, rank, why);
+	run_check_collected(s);
+	emit(s, FX_RELEASE, rank);
+}
+
+static void lost_job(struct step *s, int rank)
+{
+	lose_job(s, rank, "the node no longer has the job that it started");
+}
+
+static void rebooted(struct step *s, int rank)
+{
+	lose_job(s, rank, "the machine was restarted while the job ran");
+}
+
+static void release(struct step *s, int rank)
+{
+	emit(s, FX_RELEASE, rank);
+}
+
+static void wait_for_cleaning(struct step *s, int rank)
+{
+	(void)s; /* which releases it */
+	(void)rank;
+}
+
+/* What it holds decides whether a start was ever acted on. */
+typedef void hello_fn(struct step *s, int rank);
+static hello_fn *const hellos[NODE_STATES][HELDS] = {
+	/*		    nothing,	       this attempt,	another,	other boot */
+	[NODE_WANTED] = {wait_for_cleaning, wait_for_cleaning, wait_for_cleaning,
+			 wait_for_cleaning},
+	[NODE_LAUNCHING] = {join, join, join, join},
+	[NODE_HERE] = {join, join, join, join},
+	[NODE_READY] = {join, rejoin, lost_job, rebooted},
+	[NODE_RUNNING] = {lost_job, rejoin, lost_job, rebooted},
+	[NODE_EXITED] = {prepare, prepare, prepare, prepare},
+	[NODE_RELEASED] = {release, release, release, release},
+	[NODE_LOST] = {release, release, release, release},
+};
+
 static void hello(struct step *s, const struct event *ev)
 {
-	struct core_run *r = s->r;
+	const struct core_run *r = s->r;
 	int rank = ev->index;
 	struct core_node *n = &r->nodes[rank];
 
@@ -249,37 +337,12 @@ static void hello(struct step *s, const struct event *ev)
 	touch_node(s, rank);
 	if (!n->address[0])
 		snprintf(n->address, sizeof(n->address), "%.47s", ev->text);
-	if (r->phase >= RUN_CLEANING || n->state == NODE_LOST || n->state == NODE_RELEASED) {
-		emit(s, FX_RELEASE, rank);
-		return;
-	}
-	if (n->state == NODE_WANTED || (n->settled && n->state != NODE_EXITED))
-		return; /* cleaning will release it */
-	if (n->state == NODE_LAUNCHING)
-		set_node(s, rank, NODE_HERE);
-	if (n->start_sent && n->state <= NODE_RUNNING) {
-		if (ev->holds == HOLDS_STARTED && ev->attempt == n->attempt) {
-			started(s, rank);
-		} else if (ev->holds != HOLDS_NOTHING || n->state == NODE_RUNNING) {
-			node_lose(s, rank,
-				  ev->holds == HOLDS_OTHER_BOOT
-					  ? "the machine was restarted while the job ran"
-					  : "the node no longer has the job that it started");
-			run_check_collected(s);
-			emit(s, FX_RELEASE, rank);
-			return;
-		} else if (run_stopping(r)) {
-			node_settle(s, rank); /* never started, and never will be */
-			run_check_collected(s);
-			return;
-		}
-	}
+	hello_fn *take = hellos[n->state][held_of(n, ev)];
 	if (r->phase >= RUN_CLEANING)
-		return;
-	n->preparing = true;
-	emit(s, FX_PREPARE, rank);
-	if (n->stop_sent && !n->settled && n->state != NODE_EXITED)
-		emit(s, FX_STOP, rank);
+		take = release;
+	else if (n->settled && n->state < NODE_EXITED)
+		take = wait_for_cleaning; /* it has given all that it had */
+	take(s, rank);
 }
 
 void node_silent(struct step *s, int rank)
@@ -319,50 +382,71 @@ static void set_room(struct step *s, int rank, bool room)
 	node_give_up(s, rank);
 }
 
+static void on_ready(struct step *s, const struct event *ev)
+{
+	prepare_or_start(s, ev->index);
+}
+
+static void on_started(struct step *s, const struct event *ev)
+{
+	started(s, ev->index);
+}
+
+static void on_serving(struct step *s, const struct event *ev)
+{
+	serving(s, ev->index);
+}
+
+static void on_exited(struct step *s, const struct event *ev)
+{
+	exited(s, ev->index, &ev->exit);
+}
+
+static void on_drained(struct step *s, const struct event *ev)
+{
+	if (s->r->nodes[ev->index].state != NODE_EXITED)
+		return;
+	node_settle(s, ev->index);
+	run_check_collected(s);
+}
+
+static void on_dropped(struct step *s, const struct event *ev)
+{
+	s->r->nodes[ev->index].connected = false;
+	node_silent(s, ev->index);
+}
+
+static void on_room(struct step *s, const struct event *ev)
+{
+	set_room(s, ev->index, ev->kind == EV_NODE_ROOM);
+}
+
+static const struct {
+	void (*take)(struct step *s, const struct event *ev);
+	bool of_attempt; /* only of the attempt that was asked for */
+	bool when_ended; /* also when the run has ended */
+} node_events[EVENT_KINDS] = {
+	[EV_NODE_HELLO] = {hello, .when_ended = true},
+	[EV_NODE_READY] = {on_ready},
+	[EV_NODE_UNFIT] = {unfit},
+	[EV_NODE_STARTED] = {on_started, .of_attempt = true},
+	[EV_NODE_SERVING] = {on_serving, .of_attempt = true},
+	[EV_NODE_EXITED] = {on_exited, .of_attempt = true},
+	[EV_NODE_DRAINED] = {on_drained},
+	[EV_NODE_DROPPED] = {on_dropped},
+	[EV_NODE_NO_ROOM] = {on_room},
+	[EV_NODE_ROOM] = {on_room},
+};
+
 void node_event(struct step *s, const struct event *ev)
 {
-	struct core_node *n = &s->r->nodes[ev->index];
-	bool same_attempt = n->start_sent && ev->attempt == n->attempt;
+	const struct core_node *n = &s->r->nodes[ev->index];
 
-	if (run_phase_is_final(s->r->phase) && ev->kind != EV_NODE_HELLO)
+	if (run_phase_is_final(s->r->phase) && !node_events[ev->kind].when_ended)
 		return;
-	switch ((int)ev->kind) {
-	case EV_NODE_HELLO:
-		hello(s, ev);
+	if (node_events[ev->kind].of_attempt && (!n->start_sent || ev->attempt != n->attempt))
 		return;
-	case EV_NODE_READY:
-		prepare_or_start(s, ev->index);
-		return;
-	case EV_NODE_UNFIT:
-		unfit(s, ev);
-		return;
-	case EV_NODE_STARTED:
-		if (same_attempt)
-			started(s, ev->index);
-		return;
-	case EV_NODE_SERVING:
-		if (same_attempt)
-			serving(s, ev->index);
-		return;
-	case EV_NODE_EXITED:
-		if (same_attempt)
-			exited(s, ev->index, &ev->exit);
-		return;
-	case EV_NODE_DRAINED:
-		if (n->state == NODE_EXITED) {
-			node_settle(s, ev->index);
-			run_check_collected(s);
-		}
-		return;
-	case EV_NODE_DROPPED:
-		n->connected = false;
-		node_silent(s, ev->index);
-		return;
-	case EV_NODE_NO_ROOM:
-	case EV_NODE_ROOM:
-		set_room(s, ev->index, ev->kind == EV_NODE_ROOM);
-		return;
-	}
+	node_events[ev->kind].take(s, ev);
 }
 
 void node_tick(struct step *s, int rank)

@@ -32,18 +32,24 @@ static void retry_later(struct step *s, int index, enum err_kind kind, const cha
 	want_tick(s, res->retry_at_ms);
 }
 
-static void ask(struct step *s, enum effect_kind kind, int index)
+static void ask(struct step *s, enum res_question question, int index)
 {
+	static const enum effect_kind effects[RES_QUESTIONS] = {
+		[ASKED_CREATE] = FX_CREATE,
+		[ASKED_FIND] = FX_FIND,
+		[ASKED_OBSERVE] = FX_OBSERVE,
+		[ASKED_DESTROY] = FX_DESTROY,
+	};
 	struct core_resource *res = &s->r->resources[index];
 
 	if (res->asked)
 		return;
-	res->asked = true;
+	res->asked = question;
 	res->ask_no++;
 	res->asked_at_ms = s->now;
 	res->retry_at_ms = 0;
 	touch_res(s, index);
-	emit(s, kind, index);
+	emit(s, effects[question], index);
 }
 
 /*
@@ -67,13 +73,13 @@ void res_create(struct step *s, int index)
 	}
 	if (node >= 0 && r->nodes[node].state == NODE_WANTED)
 		set_node(s, node, NODE_LAUNCHING);
-	ask(s, FX_CREATE, index);
+	ask(s, ASKED_CREATE, index);
 }
 
 void res_observe(struct step *s, int index)
 {
 	if (s->r->resources[index].state == RES_LIVE)
-		ask(s, FX_OBSERVE, index);
+		ask(s, ASKED_OBSERVE, index);
 }
 
 static void destroy(struct step *s, int index)
@@ -87,7 +93,7 @@ static void destroy(struct step *s, int index)
 		res->tries = 0;
 		set_res(s, index, RES_DELETING);
 	}
-	ask(s, FX_DESTROY, index);
+	ask(s, ASKED_DESTROY, index);
 }
 
 void res_clean(struct step *s, int index)
@@ -100,7 +106,7 @@ void res_clean(struct step *s, int index)
 		set_res(s, index, RES_GONE);
 		break;
 	case RES_SENT:
-		ask(s, FX_FIND, index);
+		ask(s, ASKED_FIND, index);
 		return;
 	case RES_LIVE:
 	case RES_DELETING:
@@ -126,13 +132,13 @@ static void gone(struct step *s, int index)
 	run_check_clean(s);
 }
 
-static void created(struct step *s, int index, const char *id)
+static void created(struct step *s, int index, const struct event *ev)
 {
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 
-	if (id[0])
-		snprintf(res->id, sizeof(res->id), "%.63s", id);
+	if (ev->text[0])
+		snprintf(res->id, sizeof(res->id), "%.63s", ev->text);
 	res->unsure = false;
 	res->tries = 0;
 	res->why[0] = '\0';
@@ -210,21 +216,22 @@ static void mark_unsure(struct step *s, int index)
 	touch_res(s, index);
 }
 
-static void unsure(struct step *s, int index, const char *why)
+static void unsure(struct step *s, int index, const struct event *ev)
 {
 	struct core_resource *res = &s->r->resources[index];
 
 	if (res->state == RES_SENT)
 		mark_unsure(s, index);
-	retry_later(s, index, ERR_UNAVAILABLE, why);
+	retry_later(s, index, ERR_UNAVAILABLE, ev->text);
 }
 
-static void absent(struct step *s, int index)
+static void absent(struct step *s, int index, const struct event *ev)
 {
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 	int node = r->plan->resources[index].node;
 
+	(void)ev;
 	if (res->state == RES_SENT && r->phase == RUN_CLEANING) {
 		if (!asked_late_enough(res))
 			retry_later(s, index, ERR_UNAVAILABLE,
@@ -239,60 +246,69 @@ static void absent(struct step *s, int index)
 }
 
 /* A create that was sent before the master's restart may still make it again. */
-static void destroyed(struct step *s, int index)
+static void destroyed(struct step *s, int index, const struct event *ev)
 {
+	(void)ev;
 	if (!asked_late_enough(&s->r->resources[index]))
 		retry_later(s, index, ERR_UNAVAILABLE, "deleted, but it may still come again");
 	else
 		gone(s, index);
 }
 
+/* While the clean-up waited for the answer nothing could be asked: now it can. */
+static void go_on(struct step *s, int index, const struct event *ev)
+{
+	(void)ev;
+	if (s->r->phase == RUN_CLEANING)
+		res_clean(s, index);
+}
+
+static void mend(struct step *s, int index, const struct event *ev)
+{
+	if (s->r->resources[index].state == RES_LIVE && s->r->phase < RUN_CLEANING)
+		res_create(s, index);
+	else
+		go_on(s, index, ev);
+}
+
+static void held(struct step *s, int index, const struct event *ev)
+{
+	retry_later(s, index, ev->err_kind, ev->text);
+}
+
+/*
+ * What an answer means follows from what was asked.  A pair that is not here is one that no
+ * driver gives: it proves nothing, and a clean-up asks again.
+ */
+#define ANSWER(kind) [kind - EV_RES_CREATED]
+#define ANSWERS (EV_RES_HELD - EV_RES_CREATED + 1)
+typedef void answer_fn(struct step *s, int index, const struct event *ev);
+static answer_fn *const answers[RES_QUESTIONS][ANSWERS] = {
+	[ASKED_CREATE] = {ANSWER(EV_RES_CREATED) = created, ANSWER(EV_RES_REFUSED) = refused,
+			  ANSWER(EV_RES_UNSURE) = unsure},
+	[ASKED_FIND] = {ANSWER(EV_RES_CREATED) = created, ANSWER(EV_RES_REFUSED) = refused,
+			ANSWER(EV_RES_UNSURE) = unsure, ANSWER(EV_RES_ABSENT) = absent},
+	/* ALIVE: node_tick asks again while the node stays silent */
+	[ASKED_OBSERVE] = {ANSWER(EV_RES_REFUSED) = refused, ANSWER(EV_RES_UNSURE) = unsure,
+			   ANSWER(EV_RES_ABSENT) = absent, ANSWER(EV_RES_ALIVE) = go_on,
+			   ANSWER(EV_RES_BROKEN) = mend},
+	[ASKED_DESTROY] = {ANSWER(EV_RES_UNSURE) = unsure, ANSWER(EV_RES_DESTROYED) = destroyed,
+			   ANSWER(EV_RES_HELD) = held},
+};
+
 void res_event(struct step *s, const struct event *ev)
 {
-	struct core_run *r = s->r;
-	int index = ev->index;
-	struct core_resource *res = &r->resources[index];
+	struct core_resource *res = &s->r->resources[ev->index];
+	enum res_question asked = res->asked;
 
-	if (!res->asked || ev->attempt != res->ask_no)
+	if (!asked || ev->attempt != res->ask_no)
 		return; /* repeated, or an answer to something asked before */
-	res->asked = false;
-	switch ((int)ev->kind) {
-	case EV_RES_CREATED:
-		if (res->state == RES_DELETING)
-			break;
-		created(s, index, ev->text);
-		return;
-	case EV_RES_REFUSED:
-		if (res->state == RES_DELETING)
-			break;
-		refused(s, index, ev);
-		return;
-	case EV_RES_UNSURE:
-		unsure(s, index, ev->text);
-		return;
-	case EV_RES_ABSENT:
-		if (res->state == RES_DELETING)
-			break;
-		absent(s, index);
-		return;
-	case EV_RES_ALIVE:
-		break; /* node_tick looks again while the node stays silent */
-	case EV_RES_BROKEN:
-		if (res->state == RES_LIVE && r->phase < RUN_CLEANING)
-			res_create(s, index);
-		break;
-	case EV_RES_DESTROYED:
-		if (res->state == RES_DELETING)
-			destroyed(s, index);
-		return;
-	case EV_RES_HELD:
-		if (res->state == RES_DELETING)
-			retry_later(s, index, ev->err_kind, ev->text);
-		return;
-	}
-	/* An answer from before the clean-up began: now it can go on. */
-	if (r->phase == RUN_CLEANING)
-		res_clean(s, index);
+	res->asked = ASKED_NOTHING;
+	answer_fn *take = answers[asked][ev->kind - EV_RES_CREATED];
+	/* Asked before the clean-up came to it: whatever it says, it is to be deleted. */
+	if (res->state == RES_DELETING && asked != ASKED_DESTROY && take != unsure)
+		take = go_on;
+	(take ? take : go_on)(s, ev->index, ev);
 }
 
 /* What the state waits for, asked again. */
@@ -341,7 +357,7 @@ void res_resume(struct step *s, int index)
 {
 	struct core_resource *res = &s->r->resources[index];
 
-	res->asked = false;
+	res->asked = ASKED_NOTHING;
 	/* The master that asked is dead, its call perhaps not. */
 	if (res->state == RES_SENT)
 		mark_unsure(s, index);

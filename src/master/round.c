@@ -73,27 +73,26 @@ static int event_node(const struct live_run *lr, const struct event *ev)
 	return -1;
 }
 
+static void describe_exit(const struct exit_info *e, char *out, size_t size)
+{
+	if (e->reason[0])
+		snprintf(out, size, "%s", e->reason);
+	else if (e->signal)
+		snprintf(out, size, "signal %d%s", e->signal, e->oom ? ", out of memory" : "");
+	else
+		snprintf(out, size, "code %d", e->code);
+}
+
 static void describe(const struct event *ev, char *out, size_t size)
 {
-	switch ((int)ev->kind) {
-	case EV_NODE_EXITED:
-		if (ev->exit.reason[0])
-			snprintf(out, size, "%s", ev->exit.reason);
-		else if (ev->exit.signal)
-			snprintf(out, size, "signal %d%s", ev->exit.signal,
-				 ev->exit.oom ? ", out of memory" : "");
-		else
-			snprintf(out, size, "code %d", ev->exit.code);
-		return;
-	case EV_RES_CREATED:
+	if (ev->kind == EV_NODE_EXITED)
+		describe_exit(&ev->exit, out, size);
+	else if (ev->kind == EV_RES_CREATED)
 		snprintf(out, size, "id %s", ev->text);
-		return;
-	case EV_CANCEL:
+	else if (ev->kind == EV_CANCEL)
 		snprintf(out, size, "%s%s", ev->text, ev->hurry ? " (now)" : "");
-		return;
-	default:
+	else
 		snprintf(out, size, "%s", ev->text);
-	}
 }
 
 void run_event(struct live_run *lr, const struct event *ev)

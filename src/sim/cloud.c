@@ -124,7 +124,7 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 	struct call c = {*fx, master};
 	bool needs_agent = w->plan.resources[fx->index].node >= 0;
 
-	switch ((int)fx->kind) {
+	switch (fx->kind) {
 	case FX_CREATE:
 		create(w, &c);
 		return;
@@ -143,6 +143,12 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 	case FX_DESTROY:
 		destroy(w, &c);
 		return;
+	case FX_PREPARE:
+	case FX_START:
+	case FX_STOP:
+	case FX_RELEASE:
+	case FX_ENDED:
+		return; /* not for the cloud */
 	}
 }
 
@@ -292,7 +298,7 @@ static void told(struct world *w, int rank, const struct effect *fx)
 {
 	struct machine *mc = &w->machines[resource_of(w, rank)];
 
-	switch ((int)fx->kind) {
+	switch (fx->kind) {
 	case FX_PREPARE:
 		if (mc->started)
 			return;
@@ -322,6 +328,12 @@ static void told(struct world *w, int rank, const struct effect *fx)
 		mc->agent++;
 		mc->conn = 0;
 		return;
+	case FX_CREATE:
+	case FX_FIND:
+	case FX_OBSERVE:
+	case FX_DESTROY:
+	case FX_ENDED:
+		return; /* not for an agent */
 	}
 }
 
@@ -429,7 +441,7 @@ void machine_happens(struct world *w, const struct happening *h)
 
 	if (!mc->exists)
 		return;
-	switch ((int)h->kind) {
+	switch (h->kind) {
 	case AT_AGENT_UP:
 		if (h->epoch == mc->epoch)
 			agent_up(w, index);
@@ -487,5 +499,14 @@ void machine_happens(struct world *w, const struct happening *h)
 			cut(w, index, true);
 		}
 		return;
+	case AT_EFFECT:
+	case AT_ANSWER:
+	case AT_WORD:
+	case AT_DROPPED:
+	case AT_MASTER_DIES:
+	case AT_MASTER_UP:
+	case AT_TICK:
+	case AT_CANCEL:
+		return; /* sim.c takes them */
 	}
 }

@@ -36,7 +36,7 @@ static void forget(struct core_run *r)
 		r->nodes[i].give_up_ms = 0;
 	}
 	for (int i = 0; i < r->plan->nresources; i++) {
-		r->resources[i].asked = false;
+		r->resources[i].asked = ASKED_NOTHING;
 		r->resources[i].ask_no = 0;
 		r->resources[i].sure_at_ms = r->resources[i].asked_at_ms = 0;
 	}
