@@ -43,7 +43,7 @@ struct core_run *core_run_new(const struct plan *plan)
 	r->cause.node = -1;
 	r->nodes = xcalloc(n, sizeof(*r->nodes));
 	r->resources = xcalloc(m, sizeof(*r->resources));
-	r->role_there = xcalloc(k, sizeof(*r->role_there));
+	r->role_gates_met = xcalloc(k, sizeof(*r->role_gates_met));
 	r->role_open = xcalloc(k, sizeof(*r->role_open));
 	r->needs_left = xcalloc(m, sizeof(*r->needs_left));
 	r->users_left = xcalloc(m, sizeof(*r->users_left));
@@ -62,7 +62,7 @@ struct core_run *core_run_free(struct core_run *r)
 		return NULL;
 	free(r->nodes);
 	free(r->resources);
-	free(r->role_there);
+	free(r->role_gates_met);
 	free(r->role_open);
 	free(r->needs_left);
 	free(r->users_left);
@@ -78,7 +78,7 @@ void core_run_restored(struct core_run *r)
 
 	memset(r->node_count, 0, sizeof(r->node_count));
 	memset(r->res_count, 0, sizeof(r->res_count));
-	memset(r->role_there, 0, sizeof(*r->role_there) * (size_t)p->crew.nroles);
+	memset(r->role_gates_met, 0, sizeof(*r->role_gates_met) * (size_t)p->crew.nroles);
 	memset(r->role_open, 0, sizeof(*r->role_open) * (size_t)p->crew.nroles);
 	memset(r->users_left, 0, sizeof(*r->users_left) * (size_t)p->nresources);
 	r->settled = r->counted_ok = 0;
@@ -92,7 +92,7 @@ void core_run_restored(struct core_run *r)
 		n->dirty = n->connected = false;
 		r->node_count[n->state]++;
 		r->settled += n->settled;
-		r->role_there[role] += n->there;
+		r->role_gates_met[role] += n->gate_met;
 		if (n->start_sent)
 			r->role_open[role] = true;
 		if (p->crew.roles[role].counted && n->exit.code == 0 && n->exit.signal == 0 &&
@@ -130,7 +130,7 @@ void effects_release(struct effects *fx)
 	fx->n = fx->cap = 0;
 }
 
-void touch_node(struct step *s, int rank)
+void node_touch(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
 	if (!n->dirty)
@@ -139,7 +139,7 @@ void touch_node(struct step *s, int rank)
 	s->out->changes++;
 }
 
-void touch_res(struct step *s, int index)
+void res_touch(struct step *s, int index)
 {
 	struct core_resource *res = &s->r->resources[index];
 	if (!res->dirty)
@@ -148,13 +148,13 @@ void touch_res(struct step *s, int index)
 	s->out->changes++;
 }
 
-void touch_run(struct step *s)
+void run_touch(struct step *s)
 {
 	s->r->dirty = true;
 	s->out->changes++;
 }
 
-void set_phase(struct step *s, enum run_phase to)
+void run_set_phase(struct step *s, enum run_phase to)
 {
 	struct core_run *r = s->r;
 
@@ -162,10 +162,10 @@ void set_phase(struct step *s, enum run_phase to)
 	r->phase = to;
 	r->phase_at_ms[to] = s->now;
 	r->deadline_ms = 0;
-	touch_run(s);
+	run_touch(s);
 }
 
-void set_node(struct step *s, int rank, enum node_state to)
+void node_set_state(struct step *s, int rank, enum node_state to)
 {
 	struct core_node *n = &s->r->nodes[rank];
 
@@ -174,10 +174,10 @@ void set_node(struct step *s, int rank, enum node_state to)
 	s->r->node_count[to]++;
 	n->state = to;
 	n->since_ms = s->now;
-	touch_node(s, rank);
+	node_touch(s, rank);
 }
 
-void set_res(struct step *s, int index, enum res_state to)
+void res_set_state(struct step *s, int index, enum res_state to)
 {
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
@@ -189,13 +189,13 @@ void set_res(struct step *s, int index, enum res_state to)
 	res->state = to;
 	res->since_ms = s->now;
 	res->retry_at_ms = 0;
-	touch_res(s, index);
+	res_touch(s, index);
 	if (to == RES_GONE)
 		for (int k = 0; k < pr->nneeds; k++)
 			r->users_left[pr->needs[k]]--;
 }
 
-void emit(struct step *s, enum effect_kind kind, int index)
+void effect_add(struct step *s, enum effect_kind kind, int index)
 {
 	s->out->changes++;
 	*vec_push(s->out) = (struct effect){
@@ -208,7 +208,7 @@ void emit(struct step *s, enum effect_kind kind, int index)
 	};
 }
 
-void want_tick(struct step *s, int64_t at)
+void tick_want(struct step *s, int64_t at)
 {
 	if (at && (!s->r->next_ms || at < s->r->next_ms))
 		s->r->next_ms = at;
@@ -223,7 +223,7 @@ static void tick(struct step *s)
 	r->next_ms = 0;
 	if (r->deadline_ms && s->now >= r->deadline_ms)
 		run_deadline(s);
-	want_tick(s, r->deadline_ms);
+	tick_want(s, r->deadline_ms);
 	for (int i = 0; i < r->plan->crew.n; i++)
 		node_tick(s, i);
 	for (int i = 0; i < r->plan->nresources; i++)
@@ -240,7 +240,7 @@ static void resume(struct step *s)
 		run_start(s);
 		return;
 	}
-	want_tick(s, r->deadline_ms);
+	tick_want(s, r->deadline_ms);
 	for (int i = 0; i < r->plan->crew.n; i++)
 		node_resume(s, i);
 	for (int i = 0; i < r->plan->nresources; i++)
@@ -259,7 +259,7 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 			return;
 		rng_seed(&r->rng, ev->seed);
 		r->phase_at_ms[RUN_ACCEPTED] = now_ms;
-		touch_run(&s);
+		run_touch(&s);
 		run_start(&s);
 		return;
 	case EV_RESUME:

@@ -66,14 +66,14 @@ struct core_node {
 	int attempt; /* from 1 once a start was asked for */
 	bool start_sent, stop_sent, connected, serving;
 	bool settled;	/* its output is stored, or it has none to give */
-	bool there;	/* satisfies its role's ready_when */
+	bool gate_met;	/* satisfies its role's ready_when */
 	bool preparing; /* asked to, and not ready since; lives as long as its connection */
 	bool no_room; /* the master's disk is full, so its output waits; lives as long as the master */
 	struct exit_info exit;
-	int64_t since_ms;    /* of the state */
-	int64_t serve_by_ms; /* its port must answer by then; 0 = none */
-	int64_t lost_at_ms;  /* it is given up then; 0 = not silent */
-	int64_t look_at_ms;  /* when to observe the resource of a silent node; 0 = not */
+	int64_t since_ms;      /* of the state */
+	int64_t serve_by_ms;   /* its port must answer by then; 0 = none */
+	int64_t lost_at_ms;    /* it is given up then; 0 = not silent */
+	int64_t observe_at_ms; /* when to observe the resource of a silent node; 0 = not */
 	/* what it has not handed over is given up then; 0 = never; lives as long as the master */
 	int64_t give_up_ms;
 	char address[48]; /* from the plan, or from the node's hello */
@@ -125,7 +125,7 @@ struct core_run {
 	int res_count[RES_STATES];
 	int settled;	       /* nodes whose output is stored, or that have none to give */
 	int counted_ok;	       /* counted nodes that exited with success */
-	int *role_there;       /* per role: nodes that satisfy its ready_when */
+	int *role_gates_met;   /* per role: nodes that satisfy its ready_when */
 	bool *role_open;       /* per role: its nodes were told to start */
 	int *needs_left;       /* per resource: those it needs that are not live yet */
 	int *users_left;       /* per resource: those that need it and are not gone yet */

@@ -5,10 +5,10 @@
 
 #define BACKOFF_FIRST_MS 200
 #define BACKOFF_MAX_MS 30000
-#define LOOK_FIRST_MS 100   /* a silent node's resource is looked at after this ... */
-#define LOOK_AGAIN_MS 2000  /* ... and then this often */
-#define KILL_SLACK_MS 15000 /* beyond the grace time, for SIGKILL to do its work */
-#define HURRY_MS 1000	    /* after "--now", for what a killed job printed to be stored */
+#define OBSERVE_FIRST_MS 100  /* a silent node's resource is looked at after this ... */
+#define OBSERVE_AGAIN_MS 2000 /* ... and then this often */
+#define KILL_SLACK_MS 15000   /* beyond the grace time, for SIGKILL to do its work */
+#define HURRY_MS 1000	      /* after "--now", for what a killed job printed to be stored */
 
 struct step {
 	struct core_run *r;
@@ -16,15 +16,15 @@ struct step {
 	struct effects *out;
 };
 
-void set_phase(struct step *s, enum run_phase to);
-void set_node(struct step *s, int rank, enum node_state to);
-void set_res(struct step *s, int index, enum res_state to);
-void touch_run(struct step *s);
-void touch_node(struct step *s, int rank);
-void touch_res(struct step *s, int index);
-void emit(struct step *s, enum effect_kind kind, int index);
+void run_set_phase(struct step *s, enum run_phase to);
+void node_set_state(struct step *s, int rank, enum node_state to);
+void res_set_state(struct step *s, int index, enum res_state to);
+void run_touch(struct step *s);
+void node_touch(struct step *s, int rank);
+void res_touch(struct step *s, int index);
+void effect_add(struct step *s, enum effect_kind kind, int index);
 /* Ask for a tick at `at` (0 = nothing to ask). */
-void want_tick(struct step *s, int64_t at);
+void tick_want(struct step *s, int64_t at);
 
 /* run.c */
 bool run_stopping(const struct core_run *r); /* a verdict stands */

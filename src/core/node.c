@@ -32,7 +32,7 @@ void node_settle(struct step *s, int rank)
 		return;
 	n->settled = true;
 	s->r->settled++;
-	touch_node(s, rank);
+	node_touch(s, rank);
 }
 
 /* Its job has ended.  After a cancel, is it worth waiting for what it has not handed over yet? */
@@ -48,7 +48,7 @@ void node_give_up(struct step *s, int rank)
 		run_check_collected(s);
 	} else if (r->hurry) {
 		n->give_up_ms = s->now + HURRY_MS;
-		want_tick(s, n->give_up_ms);
+		tick_want(s, n->give_up_ms);
 	}
 }
 
@@ -62,8 +62,8 @@ void node_lose(struct step *s, int rank, const char *why)
 		n->exit = (struct exit_info){.code = -1, .kind = ERR_UNAVAILABLE};
 		snprintf(n->exit.reason, sizeof(n->exit.reason), "%s", why);
 	}
-	set_node(s, rank, NODE_LOST);
-	n->lost_at_ms = n->look_at_ms = n->serve_by_ms = 0;
+	node_set_state(s, rank, NODE_LOST);
+	n->lost_at_ms = n->observe_at_ms = n->serve_by_ms = 0;
 	node_settle(s, rank);
 	if (!run_stopping(s->r))
 		run_end_running(s, VERDICT_FAILED, ERR_UNAVAILABLE, rank, "%s was lost: %s",
@@ -77,9 +77,9 @@ void node_start(struct step *s, int rank)
 	if (!n->start_sent)
 		n->attempt++;
 	n->start_sent = true;
-	touch_node(s, rank);
+	node_touch(s, rank);
 	if (n->connected && !n->preparing) /* otherwise when it is ready */
-		emit(s, FX_START, rank);
+		effect_add(s, FX_START, rank);
 }
 
 void node_stop(struct step *s, int rank)
@@ -94,9 +94,9 @@ void node_stop(struct step *s, int rank)
 		if (n->start_sent && !waits) {
 			n->stop_sent = true;
 			n->serve_by_ms = 0;
-			touch_node(s, rank);
+			node_touch(s, rank);
 			if (n->connected)
-				emit(s, FX_STOP, rank);
+				effect_add(s, FX_STOP, rank);
 			return;
 		}
 		node_settle(s, rank);
@@ -113,15 +113,15 @@ void node_stop(struct step *s, int rank)
 	}
 }
 
-static void becomes_there(struct step *s, int rank)
+static void meet_gate(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
 
-	if (n->there)
+	if (n->gate_met)
 		return;
-	n->there = true;
-	s->r->role_there[s->r->plan->crew.members[rank].role]++;
-	touch_node(s, rank);
+	n->gate_met = true;
+	s->r->role_gates_met[s->r->plan->crew.members[rank].role]++;
+	node_touch(s, rank);
 	run_open_gates(s);
 }
 
@@ -132,16 +132,16 @@ static void started(struct step *s, int rank)
 
 	if (n->state != NODE_READY || !n->start_sent)
 		return;
-	set_node(s, rank, NODE_RUNNING);
+	node_set_state(s, rank, NODE_RUNNING);
 	if (run_stopping(s->r)) {
 		node_stop(s, rank);
 		return;
 	}
 	if (role->ready_when == READY_STARTED)
-		becomes_there(s, rank);
+		meet_gate(s, rank);
 	if (role->port && role->ready_when == READY_PORT) {
 		n->serve_by_ms = s->now + s->r->plan->job->timeouts.serve_ms;
-		want_tick(s, n->serve_by_ms);
+		tick_want(s, n->serve_by_ms);
 	}
 }
 
@@ -154,9 +154,9 @@ static void serving(struct step *s, int rank)
 		return;
 	n->serving = true;
 	n->serve_by_ms = 0;
-	touch_node(s, rank);
+	node_touch(s, rank);
 	if (role_of(s->r, rank)->ready_when == READY_PORT)
-		becomes_there(s, rank);
+		meet_gate(s, rank);
 }
 
 static void describe_exit(const struct core_run *r, int rank, char *out, size_t size)
@@ -186,7 +186,7 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 		return;
 	n->exit = *e;
 	n->serve_by_ms = 0;
-	set_node(s, rank, NODE_EXITED);
+	node_set_state(s, rank, NODE_EXITED);
 	if (run_stopping(r)) {
 		node_give_up(s, rank);
 		return;
@@ -198,14 +198,14 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 		run_end_running(s, VERDICT_FAILED, e->kind, rank, "%s", text);
 		return;
 	}
-	if (role->ready_when == READY_PORT && !n->there) {
+	if (role->ready_when == READY_PORT && !n->gate_met) {
 		run_end_running(s, VERDICT_FAILED, ERR_NONE, rank,
 				"%s ended before its port %d answered", name_of(r, rank),
 				role->port);
 		return;
 	}
 	/* Whoever has ended well has surely started, even if the word was lost. */
-	becomes_there(s, rank);
+	meet_gate(s, rank);
 	if (role->counted && ++r->counted_ok == r->plan->crew.ncounted)
 		run_end_running(s, VERDICT_SUCCEEDED, ERR_NONE, -1, "%s", "");
 }
@@ -217,10 +217,10 @@ static void prepare_or_start(struct step *s, int rank)
 
 	n->preparing = false;
 	if (n->state == NODE_HERE) {
-		set_node(s, rank, NODE_READY);
+		node_set_state(s, rank, NODE_READY);
 		run_maybe_advance(s);
 	} else if (n->state == NODE_READY && n->start_sent && !run_stopping(r)) {
-		emit(s, FX_START, rank); /* a new agent, ready again */
+		effect_add(s, FX_START, rank); /* a new agent, ready again */
 	}
 }
 
@@ -232,7 +232,7 @@ static void unfit(struct step *s, const struct event *ev)
 	if (!n->preparing || (n->state != NODE_HERE && n->state != NODE_READY))
 		return;
 	n->preparing = n->start_sent = false;
-	touch_node(s, ev->index);
+	node_touch(s, ev->index);
 	run_end_running(s, VERDICT_FAILED, ev->err_kind, ev->index, "%s: %s",
 			name_of(s->r, ev->index), ev->text);
 }
@@ -259,14 +259,14 @@ static enum held held_of(const struct core_node *n, const struct event *ev)
 static void prepare(struct step *s, int rank)
 {
 	s->r->nodes[rank].preparing = true;
-	emit(s, FX_PREPARE, rank);
+	effect_add(s, FX_PREPARE, rank);
 }
 
 /* Nothing of ours was ever started there. */
 static void join(struct step *s, int rank)
 {
 	if (s->r->nodes[rank].state == NODE_LAUNCHING)
-		set_node(s, rank, NODE_HERE);
+		node_set_state(s, rank, NODE_HERE);
 	if (!run_stopping(s->r)) {
 		prepare(s, rank); /* a start follows when it is ready */
 		return;
@@ -280,14 +280,14 @@ static void rejoin(struct step *s, int rank)
 	started(s, rank);
 	prepare(s, rank);
 	if (s->r->nodes[rank].stop_sent)
-		emit(s, FX_STOP, rank);
+		effect_add(s, FX_STOP, rank);
 }
 
 static void lose_job(struct step *s, int rank, const char *why)
 {
 	node_lose(s, rank, why);
 	run_check_collected(s);
-	emit(s, FX_RELEASE, rank);
+	effect_add(s, FX_RELEASE, rank);
 }
 
 static void lost_job(struct step *s, int rank)
@@ -302,7 +302,7 @@ static void rebooted(struct step *s, int rank)
 
 static void release(struct step *s, int rank)
 {
-	emit(s, FX_RELEASE, rank);
+	effect_add(s, FX_RELEASE, rank);
 }
 
 static void wait_for_cleaning(struct step *s, int rank)
@@ -333,8 +333,8 @@ static void hello(struct step *s, const struct event *ev)
 	struct core_node *n = &r->nodes[rank];
 
 	n->connected = true;
-	n->lost_at_ms = n->look_at_ms = 0;
-	touch_node(s, rank);
+	n->lost_at_ms = n->observe_at_ms = 0;
+	node_touch(s, rank);
 	if (!n->address[0])
 		snprintf(n->address, sizeof(n->address), "%.47s", ev->text);
 	hello_fn *take = hellos[n->state][held_of(n, ev)];
@@ -351,11 +351,11 @@ void node_silent(struct step *s, int rank)
 
 	if (!expected(s->r, rank))
 		return;
-	n->look_at_ms = s->now + LOOK_FIRST_MS;
+	n->observe_at_ms = s->now + OBSERVE_FIRST_MS;
 	n->lost_at_ms = s->now + s->r->plan->job->timeouts.lease_ms;
-	touch_node(s, rank);
-	want_tick(s, n->look_at_ms);
-	want_tick(s, n->lost_at_ms);
+	node_touch(s, rank);
+	tick_want(s, n->observe_at_ms);
+	tick_want(s, n->lost_at_ms);
 }
 
 /* Its machine is there; an agent that dies before its first word must not cost the whole deadline. */
@@ -365,9 +365,9 @@ void node_awaited(struct step *s, int rank)
 
 	if (n->connected || !expected(s->r, rank))
 		return;
-	n->look_at_ms = s->now + LOOK_AGAIN_MS;
-	touch_node(s, rank);
-	want_tick(s, n->look_at_ms);
+	n->observe_at_ms = s->now + OBSERVE_AGAIN_MS;
+	node_touch(s, rank);
+	tick_want(s, n->observe_at_ms);
 }
 
 /* Output that finds no room waits, and its job with it, until there is room or somebody cancels. */
@@ -378,7 +378,7 @@ static void set_room(struct step *s, int rank, bool room)
 	if (n->no_room == !room)
 		return;
 	n->no_room = !room;
-	touch_node(s, rank);
+	node_touch(s, rank);
 	node_give_up(s, rank);
 }
 
@@ -473,17 +473,17 @@ void node_tick(struct step *s, int rank)
 			snprintf(why, sizeof(why), "no word from its agent for %s", span);
 			node_lose(s, rank, why);
 			run_check_collected(s);
-		} else if (n->look_at_ms && s->now >= n->look_at_ms) {
-			n->look_at_ms = s->now + LOOK_AGAIN_MS;
+		} else if (n->observe_at_ms && s->now >= n->observe_at_ms) {
+			n->observe_at_ms = s->now + OBSERVE_AGAIN_MS;
 			res_observe(s, r->plan->resource_of[rank]);
 		}
 	}
-	want_tick(s, n->serve_by_ms);
+	tick_want(s, n->serve_by_ms);
 	if (!n->settled)
-		want_tick(s, n->give_up_ms);
+		tick_want(s, n->give_up_ms);
 	if (!n->connected && expected(r, rank)) {
-		want_tick(s, n->look_at_ms);
-		want_tick(s, n->lost_at_ms);
+		tick_want(s, n->observe_at_ms);
+		tick_want(s, n->lost_at_ms);
 	}
 }
 
@@ -492,7 +492,7 @@ void node_resume(struct step *s, int rank)
 	struct core_node *n = &s->r->nodes[rank];
 
 	n->connected = false;
-	want_tick(s, n->serve_by_ms);
+	tick_want(s, n->serve_by_ms);
 	node_give_up(s, rank);
 	/* One that never said a word has its phase's deadline, not the lease. */
 	if (n->state != NODE_LAUNCHING)

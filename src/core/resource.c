@@ -17,7 +17,7 @@ static int64_t backoff_ms(struct step *s, struct core_resource *res)
 	if (span > BACKOFF_MAX_MS)
 		span = BACKOFF_MAX_MS;
 	res->tries++;
-	touch_run(s); /* the generator's state */
+	run_touch(s); /* the generator's state */
 	return span / 2 + (int64_t)rng_below(&s->r->rng, (uint64_t)span / 2 + 1);
 }
 
@@ -28,8 +28,8 @@ static void retry_later(struct step *s, int index, enum err_kind kind, const cha
 	res->why_kind = kind;
 	snprintf(res->why, sizeof(res->why), "%.159s", why);
 	res->retry_at_ms = s->now + backoff_ms(s, res);
-	touch_res(s, index);
-	want_tick(s, res->retry_at_ms);
+	res_touch(s, index);
+	tick_want(s, res->retry_at_ms);
 }
 
 static void ask(struct step *s, enum res_question question, int index)
@@ -48,8 +48,8 @@ static void ask(struct step *s, enum res_question question, int index)
 	res->ask_no++;
 	res->asked_at_ms = s->now;
 	res->retry_at_ms = 0;
-	touch_res(s, index);
-	emit(s, effects[question], index);
+	res_touch(s, index);
+	effect_add(s, effects[question], index);
 }
 
 /*
@@ -69,10 +69,10 @@ void res_create(struct step *s, int index)
 
 	if (res->state == RES_INTENT) {
 		res->attempt++; /* a token belongs to one attempt and its exact parameters */
-		set_res(s, index, RES_SENT);
+		res_set_state(s, index, RES_SENT);
 	}
 	if (node >= 0 && r->nodes[node].state == NODE_WANTED)
-		set_node(s, node, NODE_LAUNCHING);
+		node_set_state(s, node, NODE_LAUNCHING);
 	ask(s, ASKED_CREATE, index);
 }
 
@@ -91,7 +91,7 @@ static void destroy(struct step *s, int index)
 		return; /* comes again when the last of them is gone */
 	if (res->state == RES_LIVE) {
 		res->tries = 0;
-		set_res(s, index, RES_DELETING);
+		res_set_state(s, index, RES_DELETING);
 	}
 	ask(s, ASKED_DESTROY, index);
 }
@@ -103,7 +103,7 @@ void res_clean(struct step *s, int index)
 
 	switch (r->resources[index].state) {
 	case RES_INTENT:
-		set_res(s, index, RES_GONE);
+		res_set_state(s, index, RES_GONE);
 		break;
 	case RES_SENT:
 		ask(s, ASKED_FIND, index);
@@ -125,7 +125,7 @@ static void gone(struct step *s, int index)
 	struct core_run *r = s->r;
 	const struct plan_resource *pr = &r->plan->resources[index];
 
-	set_res(s, index, RES_GONE);
+	res_set_state(s, index, RES_GONE);
 	for (int k = 0; k < pr->nneeds; k++)
 		if (r->users_left[pr->needs[k]] == 0)
 			res_clean(s, pr->needs[k]);
@@ -143,9 +143,9 @@ static void created(struct step *s, int index, const struct event *ev)
 	res->tries = 0;
 	res->why[0] = '\0';
 	res->why_kind = ERR_NONE;
-	touch_res(s, index);
+	res_touch(s, index);
 	if (res->state == RES_SENT) {
-		set_res(s, index, RES_LIVE);
+		res_set_state(s, index, RES_LIVE);
 		for (int k = r->users_at[index]; k < r->users_at[index + 1]; k++)
 			if (--r->needs_left[r->users[k]] == 0 && r->phase == RUN_PROVISIONING)
 				res_create(s, r->users[k]);
@@ -191,7 +191,7 @@ static void refused(struct step *s, int index, const struct event *ev)
 	}
 	res->unsure = false;
 	if (res->state == RES_SENT)
-		set_res(s, index, RES_INTENT);
+		res_set_state(s, index, RES_INTENT);
 	if (r->phase == RUN_CLEANING) {
 		res_clean(s, index);
 		run_check_clean(s);
@@ -213,7 +213,7 @@ static void mark_unsure(struct step *s, int index)
 
 	res->unsure = true;
 	res->sure_at_ms = s->now + s->r->plan->resources[index].late_ms;
-	touch_res(s, index);
+	res_touch(s, index);
 }
 
 static void unsure(struct step *s, int index, const struct event *ev)
@@ -347,10 +347,10 @@ void res_tick(struct step *s, int index)
 
 	if (res->retry_at_ms && s->now >= res->retry_at_ms && !res->asked) {
 		res->retry_at_ms = 0;
-		touch_res(s, index);
+		res_touch(s, index);
 		ask_again(s, index);
 	}
-	want_tick(s, res->retry_at_ms);
+	tick_want(s, res->retry_at_ms);
 }
 
 void res_resume(struct step *s, int index)
@@ -366,7 +366,7 @@ void res_resume(struct step *s, int index)
 	if (res->state == RES_LIVE)
 		return; /* its node is looked at by node_tick */
 	if (res->retry_at_ms)
-		want_tick(s, res->retry_at_ms);
+		tick_want(s, res->retry_at_ms);
 	else
 		ask_again(s, index);
 }

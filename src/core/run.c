@@ -13,10 +13,10 @@ static const struct timeouts *limits(const struct step *s)
 
 static void phase_until(struct step *s, enum run_phase to, int64_t span_ms)
 {
-	set_phase(s, to);
+	run_set_phase(s, to);
 	if (span_ms > 0)
 		s->r->deadline_ms = s->now + span_ms;
-	want_tick(s, s->r->deadline_ms);
+	tick_want(s, s->r->deadline_ms);
 }
 
 bool run_stopping(const struct core_run *r)
@@ -47,7 +47,7 @@ void run_maybe_advance(struct step *s)
 static bool gate_is_open(const struct core_run *r, const struct strategy_role *role)
 {
 	for (int k = 0; k < role->nafter; k++)
-		if (r->role_there[role->after[k]] < r->plan->crew.roles[role->after[k]].count)
+		if (r->role_gates_met[role->after[k]] < r->plan->crew.roles[role->after[k]].count)
 			return false;
 	return true;
 }
@@ -103,12 +103,12 @@ void run_check_collected(struct step *s)
 
 	if (r->phase != RUN_COLLECTING || r->settled < r->plan->crew.n)
 		return;
-	set_phase(s, RUN_CLEANING);
+	run_set_phase(s, RUN_CLEANING);
 	for (int i = 0; i < r->plan->crew.n; i++) {
 		if (r->nodes[i].connected)
-			emit(s, FX_RELEASE, i);
+			effect_add(s, FX_RELEASE, i);
 		if (r->nodes[i].state != NODE_LOST)
-			set_node(s, i, NODE_RELEASED);
+			node_set_state(s, i, NODE_RELEASED);
 	}
 	for (int i = 0; i < r->plan->nresources; i++)
 		res_clean(s, i);
@@ -126,9 +126,9 @@ void run_check_clean(struct step *s)
 
 	if (r->phase != RUN_CLEANING || r->res_count[RES_GONE] < r->plan->nresources)
 		return;
-	set_phase(s, end[r->verdict]);
+	run_set_phase(s, end[r->verdict]);
 	r->next_ms = 0;
-	emit(s, FX_ENDED, 0);
+	effect_add(s, FX_ENDED, 0);
 }
 
 /*
@@ -158,7 +158,7 @@ static void cancel_collecting(struct step *s, const struct event *ev)
 			continue;
 		some_run |= n->state != NODE_EXITED;
 		if (n->connected)
-			emit(s, FX_STOP, i);
+			effect_add(s, FX_STOP, i);
 		if (n->state == NODE_EXITED && (r->hurry || n->no_room))
 			node_settle(s, i);
 	}
@@ -166,7 +166,7 @@ static void cancel_collecting(struct step *s, const struct event *ev)
 		s->now + (r->hurry ? 0 : limits(s)->grace_ms) + (some_run ? KILL_SLACK_MS : 0);
 	if (until < r->deadline_ms)
 		r->deadline_ms = until;
-	want_tick(s, r->deadline_ms);
+	tick_want(s, r->deadline_ms);
 	run_check_collected(s);
 }
 
@@ -180,7 +180,7 @@ void run_cancel(struct step *s, const struct event *ev)
 		r->phase_at_ms[RUN_ACCEPTED] = s->now;
 	r->hurry |= ev->hurry;
 	r->cancel_asked = true;
-	touch_run(s);
+	run_touch(s);
 	if (!run_stopping(r)) {
 		run_end_running(s, VERDICT_CANCELLED, ERR_CANCELLED, -1, "%s",
 				ev->text[0] ? ev->text : "cancelled");

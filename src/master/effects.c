@@ -179,7 +179,7 @@ void effect_do(struct live_run *lr, const struct effect *fx)
 	case FX_ENDED:
 		lr->ended = true;
 		trash_run_ended(lr->m->trash);
-		store_ballast_ease(
+		store_disk_reserve_ease(
 			lr->m->store); /* its records are small, and are the last of it */
 		run_write_files(lr);
 		return;

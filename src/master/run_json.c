@@ -164,7 +164,7 @@ int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
 	if (st->file)
 		return (int64_t)logfile_size(st->file);
 	run_log_name(lr, rank, s, name);
-	return logfile_look(lr->logs_dir, name, &size) ? (int64_t)size : 0;
+	return logfile_exists(lr->logs_dir, name, &size) ? (int64_t)size : 0;
 }
 
 static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)

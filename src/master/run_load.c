@@ -293,7 +293,7 @@ static void lose_nodes(struct core_run *r)
 		struct core_node *n = &r->nodes[i];
 
 		n->settled = true;
-		n->lost_at_ms = n->look_at_ms = n->serve_by_ms = 0;
+		n->lost_at_ms = n->observe_at_ms = n->serve_by_ms = 0;
 		if (n->state < NODE_LAUNCHING || n->state > NODE_RUNNING)
 			continue;
 		n->state = NODE_LOST;

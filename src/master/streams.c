@@ -61,7 +61,8 @@ int streams_open(struct live_run *lr, int rank, struct err *err)
 
 	/* The log of the metrics pipe is for those who use it: its first byte makes it. */
 	run_log_name(lr, rank, STREAM_METRICS, name);
-	if (logfile_look(lr->logs_dir, name, &size) && open_one(lr, rank, STREAM_METRICS, err) < 0)
+	if (logfile_exists(lr->logs_dir, name, &size) &&
+	    open_one(lr, rank, STREAM_METRICS, err) < 0)
 		return -1;
 	return open_one(lr, rank, STREAM_OUT, err) < 0 ? -1 : open_one(lr, rank, STREAM_ERR, err);
 }

@@ -1,5 +1,5 @@
 /* The invariants, looked at while it happens and at the end. */
-#include "sim/world.h"
+#include "sim/internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define GIVE_UP_MS (200 * 1000) /* grace, SIGKILL, and a master that is down for a while */
 
-void broken(struct world *w, const char *fmt, ...)
+void sim_broken(struct world *w, const char *fmt, ...)
 {
 	char what[160];
 	va_list ap;
@@ -27,8 +27,8 @@ void check_create(struct world *w, int index, int token)
 	const struct core_resource *row = &w->disk->resources[index];
 
 	if (row->state == RES_INTENT || row->state == RES_GONE || row->attempt != token)
-		broken(w, "I1: %s was created while its row says %s, attempt %d",
-		       w->plan.resources[index].name, res_state_name(row->state), row->attempt);
+		sim_broken(w, "I1: %s was created while its row says %s, attempt %d",
+			   w->plan.resources[index].name, res_state_name(row->state), row->attempt);
 }
 
 static bool same_run(const struct core_run *m, const struct core_run *d)
@@ -44,10 +44,10 @@ static bool same_node(const struct core_node *m, const struct core_node *d)
 {
 	return m->state == d->state && m->attempt == d->attempt && m->start_sent == d->start_sent &&
 	       m->stop_sent == d->stop_sent && m->serving == d->serving &&
-	       m->settled == d->settled && m->there == d->there && m->exit.code == d->exit.code &&
-	       m->exit.signal == d->exit.signal && m->exit.kind == d->exit.kind &&
-	       m->serve_by_ms == d->serve_by_ms && m->lost_at_ms == d->lost_at_ms &&
-	       !strcmp(m->address, d->address);
+	       m->settled == d->settled && m->gate_met == d->gate_met &&
+	       m->exit.code == d->exit.code && m->exit.signal == d->exit.signal &&
+	       m->exit.kind == d->exit.kind && m->serve_by_ms == d->serve_by_ms &&
+	       m->lost_at_ms == d->lost_at_ms && !strcmp(m->address, d->address);
 }
 
 static bool same_resource(const struct core_resource *m, const struct core_resource *d)
@@ -65,17 +65,18 @@ static void check_disk(struct world *w)
 	if (!w->master_up)
 		return;
 	if (!same_run(m, d))
-		broken(w,
-		       "I11: the row of the run was changed and not saved: memory says %s, disk says %s",
-		       run_phase_name(m->phase), run_phase_name(d->phase));
+		sim_broken(
+			w,
+			"I11: the row of the run was changed and not saved: memory says %s, disk says %s",
+			run_phase_name(m->phase), run_phase_name(d->phase));
 	for (int i = 0; i < w->plan.crew.n; i++)
 		if (!same_node(&m->nodes[i], &d->nodes[i]))
-			broken(w, "I11: the row of %s was changed and not saved",
-			       w->plan.crew.members[i].name);
+			sim_broken(w, "I11: the row of %s was changed and not saved",
+				   w->plan.crew.members[i].name);
 	for (int i = 0; i < w->plan.nresources; i++)
 		if (!same_resource(&m->resources[i], &d->resources[i]))
-			broken(w, "I11: the row of %s was changed and not saved",
-			       w->plan.resources[i].name);
+			sim_broken(w, "I11: the row of %s was changed and not saved",
+				   w->plan.resources[i].name);
 }
 
 /* I14: a cancel while collecting ends it long before timeouts.collect would. */
@@ -83,8 +84,8 @@ static void check_cancel(struct world *w)
 {
 	if (w->gave_up_at && w->master_up && w->memory->phase == RUN_COLLECTING &&
 	    w->now - w->gave_up_at > GIVE_UP_MS)
-		broken(w, "I14: still collecting %lld ms after a cancel",
-		       (long long)(w->now - w->gave_up_at));
+		sim_broken(w, "I14: still collecting %lld ms after a cancel",
+			   (long long)(w->now - w->gave_up_at));
 }
 
 /* I2 and I10: whatever exists is in the ledger, and there is one of each. */
@@ -95,16 +96,16 @@ void check_always(struct world *w)
 		if (!w->machines[i].exists)
 			continue;
 		if (row->state == RES_INTENT || row->state == RES_GONE)
-			broken(w, "I2: %s exists but its row says %s", w->plan.resources[i].name,
-			       res_state_name(row->state));
+			sim_broken(w, "I2: %s exists but its row says %s",
+				   w->plan.resources[i].name, res_state_name(row->state));
 		if (w->machines[i].token > row->attempt)
-			broken(w, "I10: %s exists of attempt %d, the ledger knows %d",
-			       w->plan.resources[i].name, w->machines[i].token, row->attempt);
+			sim_broken(w, "I10: %s exists of attempt %d, the ledger knows %d",
+				   w->plan.resources[i].name, w->machines[i].token, row->attempt);
 	}
 	check_disk(w);
 	check_cancel(w);
 	if (w->memory && w->memory->phase == RUN_RUNNING && w->memory->verdict != VERDICT_NONE)
-		broken(w, "I5: running with a verdict");
+		sim_broken(w, "I5: running with a verdict");
 }
 
 /* I5, I11, I12: one final state, on disk as in memory, in time, and nothing left. */
@@ -113,33 +114,33 @@ void check_end(struct world *w)
 	if (w->res->broken)
 		return;
 	if (!w->ended || !run_phase_is_final(w->disk->phase)) {
-		broken(w, "I12: still '%s' long after the last fault",
-		       run_phase_name(w->disk->phase));
+		sim_broken(w, "I12: still '%s' long after the last fault",
+			   run_phase_name(w->disk->phase));
 		return;
 	}
 	if (w->memory && w->memory->phase != w->disk->phase)
-		broken(w, "I11: memory says %s, disk says %s", run_phase_name(w->memory->phase),
-		       run_phase_name(w->disk->phase));
+		sim_broken(w, "I11: memory says %s, disk says %s", run_phase_name(w->memory->phase),
+			   run_phase_name(w->disk->phase));
 	static const enum run_phase want[] = {[VERDICT_SUCCEEDED] = RUN_SUCCEEDED,
 					      [VERDICT_FAILED] = RUN_FAILED,
 					      [VERDICT_CANCELLED] = RUN_CANCELLED};
 	if (w->disk->verdict == VERDICT_NONE || w->disk->phase != want[w->disk->verdict])
-		broken(w, "I5: verdict %s ended as %s", verdict_name(w->disk->verdict),
-		       run_phase_name(w->disk->phase));
+		sim_broken(w, "I5: verdict %s ended as %s", verdict_name(w->disk->verdict),
+			   run_phase_name(w->disk->phase));
 	if (w->gave_up_success && w->disk->verdict != VERDICT_CANCELLED)
-		broken(w, "I15: its output was given up, and it ended as %s",
-		       run_phase_name(w->disk->phase));
+		sim_broken(w, "I15: its output was given up, and it ended as %s",
+			   run_phase_name(w->disk->phase));
 	for (int i = 0; i < w->plan.nresources; i++) {
 		if (w->machines[i].exists)
-			broken(w, "I3: %s is left behind", w->plan.resources[i].name);
+			sim_broken(w, "I3: %s is left behind", w->plan.resources[i].name);
 		if (w->disk->resources[i].state != RES_GONE)
-			broken(w, "I3: the ledger of an ended run still has %s as %s",
-			       w->plan.resources[i].name,
-			       res_state_name(w->disk->resources[i].state));
+			sim_broken(w, "I3: the ledger of an ended run still has %s as %s",
+				   w->plan.resources[i].name,
+				   res_state_name(w->disk->resources[i].state));
 	}
 	if (w->disk->verdict == VERDICT_SUCCEEDED)
 		for (int i = 0; i < w->plan.crew.ncounted; i++)
 			if (w->execs[i][1] != 1)
-				broken(w, "I6: success, but %s ran %d times",
-				       w->plan.crew.members[i].name, w->execs[i][1]);
+				sim_broken(w, "I6: success, but %s ran %d times",
+					   w->plan.crew.members[i].name, w->execs[i][1]);
 }

@@ -1,5 +1,5 @@
 /* The faulty world: machines that are made, boot, run jobs, die and are deleted. */
-#include "sim/world.h"
+#include "sim/internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,25 +13,25 @@ static int resource_of(const struct world *w, int rank)
 }
 
 /* An effect as it reaches the cloud, and who waits for the answer. */
-struct call {
+struct cloud_call {
 	struct effect fx;
 	uint64_t master;
 };
 
-static void answer(struct world *w, const struct call *c, enum event_kind kind, enum err_kind err,
-		   const char *text)
+static void answer(struct world *w, const struct cloud_call *c, enum event_kind kind,
+		   enum err_kind err, const char *text)
 {
 	const struct effect *fx = &c->fx;
 	struct happening h = {
-		.at = w->now + delay(w, 30),
+		.at = w->now + sim_delay(w, 30),
 		.kind = AT_ANSWER,
 		.epoch = c->master,
 		.ev = {.kind = kind, .index = fx->index, .attempt = fx->attempt, .err_kind = err}};
 
 	snprintf(h.ev.text, sizeof(h.ev.text), "%s", text);
 	queue_add(&w->queue, &h);
-	if (chance(w, w->f.answer_twice)) {
-		h.at += delay(w, 200);
+	if (sim_chance(w, w->f.answer_twice)) {
+		h.at += sim_delay(w, 200);
 		queue_add(&w->queue, &h);
 	}
 }
@@ -43,25 +43,25 @@ static void machine_new(struct world *w, int index, int token)
 	*mc = (struct machine){.exists = true, .token = token, .epoch = ++w->epochs};
 	if (w->plan.resources[index].node < 0)
 		return;
-	if (!chance(w, w->f.never_boots))
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 400),
+	if (!sim_chance(w, w->f.never_boots))
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 400),
 							 .kind = AT_AGENT_UP,
 							 .index = index,
 							 .epoch = mc->epoch});
-	if (chance(w, w->f.machine_dies))
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 20000),
+	if (sim_chance(w, w->f.machine_dies))
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 20000),
 							 .kind = AT_MACHINE_DIES,
 							 .index = index,
 							 .epoch = mc->epoch});
-	if (chance(w, w->f.reboots))
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 8000),
+	if (sim_chance(w, w->f.reboots))
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 8000),
 							 .kind = AT_REBOOT,
 							 .index = index,
 							 .epoch = mc->epoch});
 }
 
 /* Idempotent by its token: the same attempt gives the same machine. */
-static void create(struct world *w, const struct call *c)
+static void create(struct world *w, const struct cloud_call *c)
 {
 	int index = c->fx.index, token = w->disk->resources[index].attempt;
 	struct machine *mc = &w->machines[index];
@@ -69,50 +69,51 @@ static void create(struct world *w, const struct call *c)
 
 	check_create(w, index, token);
 	if (!mc->exists || mc->token != token) {
-		if (chance(w, w->f.refuse_capacity)) {
+		if (sim_chance(w, w->f.refuse_capacity)) {
 			answer(w, c, EV_RES_REFUSED, ERR_CAPACITY, "no capacity");
 			return;
 		}
-		if (chance(w, w->f.refuse_hard)) {
+		if (sim_chance(w, w->f.refuse_hard)) {
 			answer(w, c, EV_RES_REFUSED, ERR_DENIED, "not allowed");
 			return;
 		}
-		if (chance(w, w->f.answer_lost / 2)) { /* never reached the cloud */
+		if (sim_chance(w, w->f.answer_lost / 2)) { /* never reached the cloud */
 			answer(w, c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
 			return;
 		}
 		machine_new(w, index, token);
 	} else if (!mc->agent_up && w->plan.resources[index].node >= 0) {
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 50),
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 50),
 							 .kind = AT_AGENT_UP,
 							 .index = index,
 							 .epoch = mc->epoch});
 	}
 	snprintf(id, sizeof(id), "i-%d-%llu", index, (unsigned long long)mc->epoch);
-	if (chance(w, w->f.answer_lost))
+	if (sim_chance(w, w->f.answer_lost))
 		answer(w, c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
 	else
 		answer(w, c, EV_RES_CREATED, ERR_NONE, id);
 }
 
-static void destroy(struct world *w, const struct call *c)
+static void destroy(struct world *w, const struct cloud_call *c)
 {
 	int index = c->fx.index;
 	struct machine *mc = &w->machines[index];
 
-	if (mc->exists && chance(w, w->f.destroy_held)) {
+	if (mc->exists && sim_chance(w, w->f.destroy_held)) {
 		answer(w, c, EV_RES_HELD, ERR_CONFLICT, "still in use");
 		return;
 	}
 	for (int k = 0; k < w->plan.nresources; k++)
 		for (int n = 0; n < w->plan.resources[k].nneeds; n++)
 			if (w->plan.resources[k].needs[n] == index && w->machines[k].exists) {
-				broken(w, "graph: %s is deleted while %s needs it",
-				       w->plan.resources[index].name, w->plan.resources[k].name);
+				sim_broken(w, "graph: %s is deleted while %s needs it",
+					   w->plan.resources[index].name,
+					   w->plan.resources[k].name);
 				return;
 			}
 	*mc = (struct machine){.epoch = ++w->epochs, .heard = mc->heard};
-	if (chance(w, w->f.destroy_unsure))
+	if (sim_chance(w, w->f.destroy_unsure))
 		answer(w, c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
 	else
 		answer(w, c, EV_RES_DESTROYED, ERR_NONE, "");
@@ -121,7 +122,7 @@ static void destroy(struct world *w, const struct call *c)
 void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 {
 	const struct machine *mc = &w->machines[fx->index];
-	struct call c = {*fx, master};
+	struct cloud_call c = {*fx, master};
 	bool needs_agent = w->plan.resources[fx->index].node >= 0;
 
 	switch (fx->kind) {
@@ -130,7 +131,7 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 		return;
 	case FX_FIND:
 	case FX_OBSERVE:
-		if (chance(w, w->f.answer_lost))
+		if (sim_chance(w, w->f.answer_lost))
 			answer(w, &c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
 		else if (!mc->exists)
 			answer(w, &c, EV_RES_ABSENT, ERR_NONE, "");
@@ -158,7 +159,7 @@ void node_say(struct world *w, int rank, const struct event *ev)
 
 	if (!mc->conn)
 		return;
-	int64_t at = w->now + delay(w, 5);
+	int64_t at = w->now + sim_delay(w, 5);
 	if (at < mc->last_word_at)
 		at = mc->last_word_at;
 	mc->last_word_at = at;
@@ -166,17 +167,17 @@ void node_say(struct world *w, int rank, const struct event *ev)
 		.at = at, .kind = AT_WORD, .index = rank, .epoch = mc->conn, .ev = *ev};
 	h.ev.index = rank;
 	queue_add(&w->queue, &h);
-	if (chance(w, w->f.answer_twice))
+	if (sim_chance(w, w->f.answer_twice))
 		queue_add(&w->queue, &h);
 }
 
-void tell_node(struct world *w, const struct effect *fx)
+void node_tell(struct world *w, const struct effect *fx)
 {
 	struct machine *mc = &w->machines[resource_of(w, fx->index)];
 
 	if (!mc->conn)
 		return;
-	int64_t at = w->now + delay(w, 5);
+	int64_t at = w->now + sim_delay(w, 5);
 	if (at < mc->last_told_at)
 		at = mc->last_told_at;
 	mc->last_told_at = at;
@@ -191,7 +192,7 @@ static void dial_later(struct world *w, int index, int64_t usual)
 {
 	struct machine *mc = &w->machines[index];
 
-	queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, usual),
+	queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, usual),
 						 .kind = AT_DIAL,
 						 .index = index,
 						 .epoch = mc->agent});
@@ -204,7 +205,7 @@ static void cut(struct world *w, int index, bool master_sees)
 	if (!mc->conn)
 		return;
 	if (master_sees)
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 10),
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 10),
 							 .kind = AT_DROPPED,
 							 .index = index,
 							 .epoch = mc->conn});
@@ -216,7 +217,7 @@ static void cut(struct world *w, int index, bool master_sees)
 		dial_later(w, index, 200);
 }
 
-void drop_connections(struct world *w)
+void connections_drop(struct world *w)
 {
 	for (int i = 0; i < w->plan.nresources; i++)
 		cut(w, i, false);
@@ -227,12 +228,12 @@ static void copy_files(struct world *w, int rank)
 {
 	struct machine *mc = &w->machines[resource_of(w, rank)];
 
-	queue_add(&w->queue,
-		  &(struct happening){
-			  .at = w->now + (chance(w, w->f.long_copy) ? LONG_COPY_MS : delay(w, 50)),
-			  .kind = AT_COPIED,
-			  .index = rank,
-			  .epoch = mc->conn});
+	queue_add(&w->queue, &(struct happening){.at = w->now + (sim_chance(w, w->f.long_copy)
+									 ? LONG_COPY_MS
+									 : sim_delay(w, 50)),
+						 .kind = AT_COPIED,
+						 .index = rank,
+						 .epoch = mc->conn});
 }
 
 static void copied(struct world *w, int rank)
@@ -268,25 +269,25 @@ static void job_start(struct world *w, int rank, int attempt)
 
 	if (!mc->started || mc->attempt != attempt) {
 		if (!mc->prepared)
-			broken(w, "gang: %s was started before it was ready",
-			       w->plan.crew.members[rank].name);
+			sim_broken(w, "gang: %s was started before it was ready",
+				   w->plan.crew.members[rank].name);
 		mc->started = mc->running = true;
 		mc->other_boot = false;
 		mc->attempt = attempt;
 		mc->ended = mc->serving = false;
 		if (attempt < SIM_MAX_EXECS && ++w->execs[rank][attempt] > 1)
-			broken(w, "I6: %s executed attempt %d twice",
-			       w->plan.crew.members[rank].name, attempt);
+			sim_broken(w, "I6: %s executed attempt %d twice",
+				   w->plan.crew.members[rank].name, attempt);
 		if (role->port)
-			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 300),
+			queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 300),
 								 .kind = AT_JOB_SERVES,
 								 .index = rank,
 								 .epoch = mc->epoch});
-		bool hangs = role->counted && chance(w, w->f.job_hangs);
+		bool hangs = role->counted && sim_chance(w, w->f.job_hangs);
 
 		w->hung |= hangs;
 		if (role->counted && !hangs)
-			queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 10000),
+			queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 10000),
 								 .kind = AT_JOB_EXITS,
 								 .index = rank,
 								 .epoch = mc->epoch});
@@ -303,7 +304,7 @@ static void told(struct world *w, int rank, const struct effect *fx)
 		if (mc->started)
 			return;
 		mc->prepared = false;
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 100),
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 100),
 							 .kind = AT_PREPARED,
 							 .index = rank,
 							 .epoch = mc->conn});
@@ -318,7 +319,7 @@ static void told(struct world *w, int rank, const struct effect *fx)
 		}
 		mc->stop_asked = true;
 		queue_add(&w->queue,
-			  &(struct happening){.at = w->now + delay(w, fx->hurry ? 10 : 2000),
+			  &(struct happening){.at = w->now + sim_delay(w, fx->hurry ? 10 : 2000),
 					      .kind = AT_JOB_EXITS,
 					      .index = rank,
 					      .epoch = mc->epoch});
@@ -339,7 +340,7 @@ static void told(struct world *w, int rank, const struct effect *fx)
 
 static void prepared(struct world *w, int rank)
 {
-	if (chance(w, w->f.unfit)) {
+	if (sim_chance(w, w->f.unfit)) {
 		node_say(w, rank,
 			 &(struct event){.kind = EV_NODE_UNFIT,
 					 .err_kind = ERR_NOT_FOUND,
@@ -383,8 +384,8 @@ static void dial(struct world *w, int index)
 		mc->copied = false;
 		copy_files(w, rank);
 	}
-	if (chance(w, w->f.conn_cut))
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 3000),
+	if (sim_chance(w, w->f.conn_cut))
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 3000),
 							 .kind = AT_CONN_CUT,
 							 .index = index,
 							 .epoch = mc->conn});
@@ -400,8 +401,8 @@ static void agent_up(struct world *w, int index)
 	mc->agent = ++w->epochs;
 	mc->alone_since = w->now;
 	dial_later(w, index, 5);
-	if (chance(w, w->f.agent_dies))
-		queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 8000),
+	if (sim_chance(w, w->f.agent_dies))
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 8000),
 							 .kind = AT_AGENT_DIES,
 							 .index = index,
 							 .epoch = mc->agent});
@@ -422,11 +423,11 @@ static void reboot(struct world *w, int index)
 
 	w->res->faults++;
 	mc->other_boot = !mc->ended;
-	if (mc->running && chance(w, CLAIM_LOST))
+	if (mc->running && sim_chance(w, CLAIM_LOST))
 		mc->started = false;
 	mc->running = mc->serving = mc->agent_up = false;
 	cut(w, index, true);
-	queue_add(&w->queue, &(struct happening){.at = w->now + delay(w, 3000),
+	queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 3000),
 						 .kind = AT_AGENT_UP,
 						 .index = index,
 						 .epoch = mc->epoch});
@@ -470,9 +471,9 @@ void machine_happens(struct world *w, const struct happening *h)
 		if (h->epoch != mc->epoch)
 			return;
 		job_end(w, h->index,
-			mc->stop_asked
-				? (struct exit_info){.code = -1, .signal = 15}
-				: (struct exit_info){.code = chance(w, w->f.job_fails) ? 3 : 0});
+			mc->stop_asked ? (struct exit_info){.code = -1, .signal = 15}
+				       : (struct exit_info){
+						 .code = sim_chance(w, w->f.job_fails) ? 3 : 0});
 		return;
 	case AT_COPIED:
 		if (h->epoch == mc->conn)

@@ -11,7 +11,7 @@
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "plan/plan.h"
-#include "sim/world.h"
+#include "sim/internal.h"
 #include "spec/job.h"
 
 #define HEAL_MS (10 * 60 * 1000)   /* faults happen before this */
@@ -22,7 +22,7 @@
 #define LATE_MS 1000		   /* more than an effect of a dead master can be under way */
 #define MAX_BROKEN_SHOWN 20
 
-bool chance(struct world *w, int per_mille)
+bool sim_chance(struct world *w, int per_mille)
 {
 	if (!per_mille || w->now >= w->heal_at)
 		return false;
@@ -31,14 +31,14 @@ bool chance(struct world *w, int per_mille)
 	return hit;
 }
 
-int64_t delay(struct world *w, int64_t usual_ms)
+int64_t sim_delay(struct world *w, int64_t usual_ms)
 {
 	int64_t ms = 1 + (int64_t)rng_below(&w->rng, (uint64_t)usual_ms * 2);
 
-	return chance(w, w->f.slow) ? ms * 20 : ms;
+	return sim_chance(w, w->f.slow) ? ms * 20 : ms;
 }
 
-void trace(struct world *w, const char *what, int index, int64_t a, int64_t b)
+void sim_trace(struct world *w, const char *what, int index, int64_t a, int64_t b)
 {
 	char line[128];
 	int n = snprintf(line, sizeof(line), "%lld %s %d %lld %lld", (long long)w->now, what, index,
@@ -214,7 +214,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 		if (h.at > w.now)
 			w.now = h.at;
 		if (++ret->events > MAX_HAPPENINGS + MAX_PER_RESOURCE * w.plan.nresources)
-			broken(&w, "I13: %d happenings and no end", ret->events);
+			sim_broken(&w, "I13: %d happenings and no end", ret->events);
 		happens(&w, &h);
 		check_always(&w);
 	}

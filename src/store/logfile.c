@@ -187,7 +187,7 @@ int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err
 	return 0;
 }
 
-bool logfile_look(const char *logs_dir, const char *name, uint64_t *ret_size)
+bool logfile_exists(const char *logs_dir, const char *name, uint64_t *ret_size)
 {
 	CLEANUP(freep) char *path = xasprintf("%s/%s", logs_dir, name);
 	struct stat sb;

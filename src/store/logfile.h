@@ -35,7 +35,7 @@ int logfile_open_below(const char *logs_dir, const char *name, int flags);
  * block-wise from the end). */
 int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err *err);
 /* Is there one, and how long is it?  false if not a regular file is there. */
-bool logfile_look(const char *logs_dir, const char *name, uint64_t *ret_size);
+bool logfile_exists(const char *logs_dir, const char *name, uint64_t *ret_size);
 /* Opens read-only below logs_dir; ERR_NOT_FOUND if it is not a regular file there. */
 int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint64_t *ret_size,
 		      struct err *err);

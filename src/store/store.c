@@ -11,7 +11,7 @@
  * bounded by that and the largest transaction.  A move that fails does not undo the
  * commit, which is on disk, but poisons the store for what comes after.
  */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static int take_lock(struct store *st, struct err *err)
 			return lock_taken(fd, st->home, err);
 		return err_errno(err, errno, "lock '%s'", path);
 	}
-	store_ballast_open(st); /* now ours; the next write may need it */
+	store_disk_reserve_open(st); /* now ours; the next write may need it */
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 	if (file_write_all(fd, text, (size_t)n, err) < 0)
 		return err_wrap(err, "'%s'", path);
@@ -148,7 +148,7 @@ static int open_db(struct store *st, struct err *err)
 
 	/* Counting every allocation takes a lock; too late is no harm. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	store_ballast_hook(st);
+	store_disk_reserve_hook(st);
 	if (find_file(st, err) < 0)
 		return -1;
 	int rc = sqlite3_open_v2(
@@ -174,7 +174,7 @@ static int open_db(struct store *st, struct err *err)
 
 static int load(struct store *st, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_STORE, LOAD, defs, err) < 0)
 		return -1;
@@ -205,7 +205,7 @@ int store_open(const char *home, struct store **ret, struct err *err)
 		return err_set(err, ERR_INVALID, "the home has no name: set REGATTA_HOME");
 	struct store *st = xcalloc(1, sizeof(*st));
 
-	st->lock_fd = st->ballast_fd = -1;
+	st->lock_fd = st->reserve_fd = -1;
 	st->wal_limit = WAL_PAGES;
 	st->home = absolute(home);
 	st->db_path = path_join(st->home, "regatta.db");
@@ -227,7 +227,7 @@ struct store *store_close(struct store *st)
 		for (int i = 0; i < STMT_SLOTS; i++)
 			sqlite3_finalize(st->stmts[g][i]);
 	sqlite3_close(st->db);
-	store_ballast_close(st);
+	store_disk_reserve_close(st);
 	if (st->lock_fd >= 0)
 		close(st->lock_fd);
 	free(st->home);
@@ -263,7 +263,7 @@ bool store_dirty(const struct store *st)
 
 static int simple(struct store *st, int slot, struct err *err)
 {
-	struct query q;
+	struct sql_query q;
 	bool dirty = st->dirty;
 
 	if (query_read(&q, st, STMT_STORE, slot, defs, err) < 0 || query_run(&q, err) < 0)
@@ -279,7 +279,7 @@ int store_enter(struct store *st, struct err *err)
 
 static int save_clock(struct store *st, struct err *err)
 {
-	struct query q;
+	struct sql_query q;
 
 	if (!st->dirty || st->last_ms == st->last_saved_ms)
 		return 0;

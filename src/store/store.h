@@ -11,7 +11,7 @@
  * answered and does not poison: a key that exists, a run that does not, a quota, a
  * write outside a transaction.
  *
- * Home (0700): regatta.db, lock, ballast, blobs/, runs/<id>/{job.toml,plan.json,logs/,outputs/,<node>.node/}: link/layout.h.
+ * Home (0700): regatta.db, lock, disk_reserve, blobs/, runs/<id>/{job.toml,plan.json,logs/,outputs/,<node>.node/}: link/layout.h.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,23 +40,23 @@ bool store_dirty(const struct store *st);
 int store_commit(struct store *st, struct err *err);
 
 /*
- * The ballast: space kept back in the home, where there is room for it.
+ * The disk reserve: space kept back in the home, where there is room for it.
  * A write of the database that finds the disk full takes from it, unseen.  While it is out,
  * nothing new is to be begun; what there is can be taken down.
  */
-#define BALLAST_BYTES (16 << 20)
-#define BALLAST_MARGIN (4 << 20) /* free beside it before it is made again */
+#define DISK_RESERVE_BYTES (16 << 20)
+#define DISK_RESERVE_MARGIN (4 << 20) /* free beside it before it is made again */
 /* Once in the life of a home; again where there was no room before.  It takes microseconds on a
  * disk, but milliseconds in memory (tmpfs): not while somebody waits. */
-void store_ballast_make(struct store *st);
+void store_disk_reserve_make(struct store *st);
 /* Made again if there is room by now; a home that never had one is never without. */
-bool store_ballast_out(struct store *st);
-/* It is out, or would be with the next page.  Always false without a ballast. */
+bool store_disk_reserve_is_out(struct store *st);
+/* It is out, or would be with the next page.  Always false without a reserve. */
 bool store_disk_full(struct store *st);
 /* What is free was given up for teardown: logs must wait. */
 bool store_disk_tight(struct store *st);
 /* Gives a part of it to other files of the home, if the disk is full; never all of it. */
-void store_ballast_ease(struct store *st);
+void store_disk_reserve_ease(struct store *st);
 
 /* A run as submitted; never changes.  Strings are copied in, and live in the arena when read. */
 struct run_row {

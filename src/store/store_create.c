@@ -3,7 +3,7 @@
  * on disk.  So nobody ever finds half of one, and three syncs are enough where
  * SQLite, which must be ready for a crash at every step, needs eight.
  */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

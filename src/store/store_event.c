@@ -1,5 +1,5 @@
 /* Events of a run: appended, numbered from 1 without gaps; and those of all runs, in one order. */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include "base/cleanup.h"
 
@@ -19,7 +19,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 
 static int last_seq(struct store *st, int64_t no, int64_t *ret, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_EVENT, LAST_SEQ, defs, err) < 0)
 		return -1;
@@ -33,7 +33,7 @@ static int last_seq(struct store *st, int64_t no, int64_t *ret, struct err *err)
 int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *kind, int node,
 		    const char *text, int64_t *ret_seq, struct err *err)
 {
-	CLEANUP(query_end) struct query q = {0};
+	CLEANUP(query_end) struct sql_query q = {0};
 	int64_t seq;
 
 	if (last_seq(st, no, &seq, err) < 0 || query_write(&q, st, STMT_EVENT, ADD, defs, err) < 0)
@@ -56,7 +56,7 @@ int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *k
 int store_events_each(struct store *st, int64_t no, int64_t after_seq, int limit, event_row_fn fn,
 		      void *ctx, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int got;
 
 	if (query_read(&q, st, STMT_EVENT, LIST, defs, err) < 0)
@@ -86,7 +86,7 @@ int64_t store_last_event(const struct store *st)
 int store_all_events_each(struct store *st, int64_t after_n, int limit, any_event_fn fn, void *ctx,
 			  struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int got;
 
 	if (query_read(&q, st, STMT_EVENT, LIST_ALL, defs, err) < 0)

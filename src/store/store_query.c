@@ -6,7 +6,7 @@
  * error.  Only two answers are the caller's business and harm nothing, because
  * the one statement was undone: a key that exists and a run that does not.
  */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include <math.h>
 
@@ -33,12 +33,12 @@ int store_check(const struct store *st, struct err *err)
 	return -1;
 }
 
-int query_read(struct query *q, struct store *st, enum stmt_group group, int slot,
+int query_read(struct sql_query *q, struct store *st, enum stmt_group group, int slot,
 	       const struct stmt_def *defs, struct err *err)
 {
 	sqlite3_stmt **stmt = &st->stmts[group][slot];
 
-	*q = (struct query){.st = st, .what = defs[slot].what};
+	*q = (struct sql_query){.st = st, .what = defs[slot].what};
 	if (store_check(st, err) < 0)
 		return -1;
 	if (!*stmt) {
@@ -53,7 +53,7 @@ int query_read(struct query *q, struct store *st, enum stmt_group group, int slo
 	return 0;
 }
 
-int query_write(struct query *q, struct store *st, enum stmt_group group, int slot,
+int query_write(struct sql_query *q, struct store *st, enum stmt_group group, int slot,
 		const struct stmt_def *defs, struct err *err)
 {
 	if (query_read(q, st, group, slot, defs, err) < 0)
@@ -68,41 +68,41 @@ int query_write(struct query *q, struct store *st, enum stmt_group group, int sl
 	return -1;
 }
 
-void query_end(struct query *q)
+void query_end(struct sql_query *q)
 {
 	if (q->stmt)
 		sqlite3_reset(q->stmt);
 	q->stmt = NULL;
 }
 
-static void bound(struct query *q, int rc)
+static void bound(struct sql_query *q, int rc)
 {
 	if (q->rc == SQLITE_OK)
 		q->rc = rc;
 }
 
-void query_int(struct query *q, int64_t v)
+void query_int(struct sql_query *q, int64_t v)
 {
 	bound(q, sqlite3_bind_int64(q->stmt, ++q->at, v));
 }
 
-void query_real(struct query *q, double v)
+void query_real(struct sql_query *q, double v)
 {
 	bound(q, sqlite3_bind_double(q->stmt, ++q->at, v));
 }
 
-void query_text(struct query *q, const char *z)
+void query_text(struct sql_query *q, const char *z)
 {
 	bound(q, sqlite3_bind_text(q->stmt, ++q->at, z, -1, SQLITE_STATIC));
 }
 
-void query_str(struct query *q, struct str s)
+void query_str(struct sql_query *q, struct str s)
 {
 	bound(q, sqlite3_bind_text64(q->stmt, ++q->at, s.p ? s.p : "", s.n, SQLITE_STATIC,
 				     SQLITE_UTF8));
 }
 
-static int step_failed(struct query *q, int rc, struct err *err)
+static int step_failed(struct sql_query *q, int rc, struct err *err)
 {
 	switch (rc) {
 	case SQLITE_CONSTRAINT_UNIQUE:
@@ -115,7 +115,7 @@ static int step_failed(struct query *q, int rc, struct err *err)
 	}
 }
 
-int query_run(struct query *q, struct err *err)
+int query_run(struct sql_query *q, struct err *err)
 {
 	int rc = q->rc;
 
@@ -132,7 +132,7 @@ int query_run(struct query *q, struct err *err)
 	return -1;
 }
 
-int query_next(struct query *q, struct err *err)
+int query_next(struct sql_query *q, struct err *err)
 {
 	int rc = q->rc;
 
@@ -146,12 +146,12 @@ int query_next(struct query *q, struct err *err)
 	return store_poison(q->st, rc, q->what, err);
 }
 
-int64_t row_int(struct query *q)
+int64_t row_int(struct sql_query *q)
 {
 	return sqlite3_column_int64(q->stmt, ++q->at);
 }
 
-int64_t row_below(struct query *q, int64_t n)
+int64_t row_below(struct sql_query *q, int64_t n)
 {
 	int64_t v = row_int(q);
 
@@ -161,12 +161,12 @@ int64_t row_below(struct query *q, int64_t n)
 	return 0;
 }
 
-int query_sound(struct query *q, struct err *err)
+int query_sound(struct sql_query *q, struct err *err)
 {
 	return q->unsound ? store_poison(q->st, SQLITE_CORRUPT, q->what, err) : 0;
 }
 
-double row_real(struct query *q)
+double row_real(struct sql_query *q)
 {
 	q->at++;
 	if (sqlite3_column_type(q->stmt, q->at) == SQLITE_NULL)
@@ -174,19 +174,19 @@ double row_real(struct query *q)
 	return sqlite3_column_double(q->stmt, q->at);
 }
 
-const char *row_text(struct query *q)
+const char *row_text(struct sql_query *q)
 {
 	return (const char *)sqlite3_column_text(q->stmt, ++q->at);
 }
 
-const char *row_text_in(struct query *q, struct arena *a)
+const char *row_text_in(struct sql_query *q, struct arena *a)
 {
 	const char *z = row_text(q);
 
 	return z ? arena_strdup(a, z) : NULL;
 }
 
-void row_chars(struct query *q, char *out, size_t size)
+void row_chars(struct sql_query *q, char *out, size_t size)
 {
 	const char *z = row_text(q);
 

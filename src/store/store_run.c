@@ -1,5 +1,5 @@
 /* Runs as they were submitted: add, find, list, remove. */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include <inttypes.h>
 
@@ -89,7 +89,7 @@ static const struct stmt_def removals[STMT_SLOTS] = {
 
 static int add_row(struct store *st, struct run_row *row, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_RUN, ADD, defs, err) < 0)
 		return -1;
@@ -109,7 +109,7 @@ static int add_row(struct store *st, struct run_row *row, struct err *err)
 
 static int add_job(struct store *st, int64_t no, const struct run_row *row, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_RUN, ADD_JOB, defs, err) < 0)
 		return -1;
@@ -127,7 +127,7 @@ static int add_job(struct store *st, int64_t no, const struct run_row *row, stru
 int store_run_planned(struct store *st, int64_t no, const char *facts, const char *plan,
 		      struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_RUN, PLANNED, defs, err) < 0)
 		return -1;
@@ -159,7 +159,7 @@ int store_run_add(struct store *st, struct run_row *row, struct err *err)
 	return 0;
 }
 
-static void read_row(struct query *q, struct arena *a, struct run_row *row)
+static void read_row(struct sql_query *q, struct arena *a, struct run_row *row)
 {
 	*row = (struct run_row){.no = row_int(q)};
 	row->id = row_text_in(q, a);
@@ -185,7 +185,7 @@ static void read_row(struct query *q, struct arena *a, struct run_row *row)
 int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row *ret,
 		  struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_RUN, GET, defs, err) < 0)
 		return -1;
@@ -203,7 +203,7 @@ int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row 
 }
 
 /* One number, or `none` if there is no row. */
-static int read_one(struct query *q, int64_t none, int64_t *ret, struct err *err)
+static int read_one(struct sql_query *q, int64_t none, int64_t *ret, struct err *err)
 {
 	int got = query_next(q, err);
 
@@ -215,7 +215,7 @@ static int read_one(struct query *q, int64_t none, int64_t *ret, struct err *err
 
 static int find_exact(struct store *st, struct str id, int64_t *ret_no, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_RUN, EXACT, defs, err) < 0)
 		return -1;
@@ -232,7 +232,7 @@ static int several(struct str prefix, const char *const *ids, size_t n, struct e
 int store_run_find(struct store *st, struct str prefix, struct arena *a, int64_t *ret_no,
 		   const char ***ret_ids, size_t *ret_nids, struct err *err)
 {
-	CLEANUP(query_end) struct query q = {0};
+	CLEANUP(query_end) struct sql_query q = {0};
 	const char **ids = arena_array(a, const char *, FOUND_IDS);
 	int64_t no;
 	size_t n = 0;
@@ -269,7 +269,7 @@ int store_run_find(struct store *st, struct str prefix, struct arena *a, int64_t
 
 int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_no, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_RUN, BY_REQUEST, defs, err) < 0)
 		return -1;
@@ -280,7 +280,7 @@ int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_
 int store_source_used(struct store *st, const char *sha256, int64_t not_this, bool *ret,
 		      struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int64_t found;
 
 	if (query_read(&q, st, STMT_RUN, BY_SOURCE, defs, err) < 0)
@@ -297,7 +297,7 @@ int store_source_used(struct store *st, const char *sha256, int64_t not_this, bo
 int store_runs_each(struct store *st, bool active, int64_t before_no, int limit, struct arena *a,
 		    run_row_fn fn, void *ctx, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	VEC(struct run_row) rows = {0};
 	int got;
 
@@ -316,7 +316,7 @@ int store_runs_each(struct store *st, bool active, int64_t before_no, int limit,
 
 int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_RUN, active ? COUNT_ACTIVE : COUNT, defs, err) < 0)
 		return -1;
@@ -325,7 +325,7 @@ int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err
 
 int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int64_t counts[RUN_PHASES] = {0};
 	int got;
 
@@ -344,7 +344,7 @@ int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct er
 
 static int check_ended(struct store *st, int64_t no, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int64_t ended;
 
 	if (query_read(&q, st, STMT_REMOVE, ENDED, removals, err) < 0)
@@ -364,7 +364,7 @@ int store_run_remove(struct store *st, int64_t no, struct err *err)
 	if (check_ended(st, no, err) < 0)
 		return -1;
 	/* Its events may be the newest of all: their numbers are not to be given out again. */
-	struct query order;
+	struct sql_query order;
 
 	if (query_write(&order, st, STMT_REMOVE, KEEP_ORDER, removals, err) < 0)
 		return -1;
@@ -372,7 +372,7 @@ int store_run_remove(struct store *st, int64_t no, struct err *err)
 	if (query_run(&order, err) < 0)
 		return -1;
 	for (int i = DROP_SAMPLES; i <= DROP_RUN; i++) {
-		struct query q;
+		struct sql_query q;
 
 		if (query_write(&q, st, STMT_REMOVE, i, removals, err) < 0)
 			return -1;

@@ -9,7 +9,7 @@
  * States are the numbers of core.h's enums, checked by the tables; a new state
  * is appended to its enum and needs a step that widens the check.
  */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
  * A series' points are stored side by side, numbered in the order of arrival.
  * A value that is no number (a mean that overflowed) is kept as such.
  */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include <inttypes.h>
 
@@ -63,7 +63,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 };
 
 /* The name stays SQLite's: valid until the next row. */
-static void read_series(struct query *q, struct series_row *row)
+static void read_series(struct sql_query *q, struct series_row *row)
 {
 	row->series = row_int(q);
 	row->rank = (int)row_int(q);
@@ -83,7 +83,7 @@ static void read_series(struct query *q, struct series_row *row)
 static int find_series(struct store *st, int64_t no, int rank, const char *name,
 		       struct series_row *ret, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_SERIES, GET, defs, err) < 0)
 		return -1;
@@ -100,7 +100,7 @@ static int find_series(struct store *st, int64_t no, int rank, const char *name,
 
 static int check_room(struct store *st, int64_t no, const char *name, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_SERIES, COUNT, defs, err) < 0)
 		return -1;
@@ -118,7 +118,7 @@ static int check_room(struct store *st, int64_t no, const char *name, struct err
 
 static int count_in(struct store *st, int64_t no, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_SERIES, COUNT_IN, defs, err) < 0)
 		return -1;
@@ -129,7 +129,7 @@ static int count_in(struct store *st, int64_t no, struct err *err)
 int store_series_open(struct store *st, int64_t no, int rank, const char *name,
 		      struct series_row *ret, struct err *err)
 {
-	CLEANUP(query_end) struct query q = {0};
+	CLEANUP(query_end) struct sql_query q = {0};
 	int got = find_series(st, no, rank, name, ret, err);
 
 	if (got != 0)
@@ -149,7 +149,7 @@ int store_series_open(struct store *st, int64_t no, int rank, const char *name,
 
 int store_series_save(struct store *st, const struct series_row *row, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_SERIES, SAVE, defs, err) < 0)
 		return -1;
@@ -169,7 +169,7 @@ int store_series_save(struct store *st, const struct series_row *row, struct err
 /* The slot of the series, with the number of its last sample. */
 static int find_last(struct store *st, int64_t series, struct last_sample **ret, struct err *err)
 {
-	CLEANUP(query_end) struct query q = {0};
+	CLEANUP(query_end) struct sql_query q = {0};
 	struct last_sample *slot = &st->last_samples[(uint64_t)series % LAST_SAMPLES];
 
 	*ret = slot;
@@ -190,7 +190,7 @@ static int find_last(struct store *st, int64_t series, struct last_sample **ret,
 int store_sample_add(struct store *st, int64_t series, int64_t wall_ms, int64_t step, double value,
 		     struct err *err)
 {
-	CLEANUP(query_end) struct query q = {0};
+	CLEANUP(query_end) struct sql_query q = {0};
 	struct last_sample *last;
 
 	if (find_last(st, series, &last, err) < 0 ||
@@ -209,7 +209,7 @@ int store_sample_add(struct store *st, int64_t series, int64_t wall_ms, int64_t 
 
 int store_series_each(struct store *st, int64_t no, series_row_fn fn, void *ctx, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int got;
 
 	if (query_read(&q, st, STMT_SERIES, LIST, defs, err) < 0)
@@ -225,7 +225,7 @@ int store_series_each(struct store *st, int64_t no, series_row_fn fn, void *ctx,
 	return got;
 }
 
-static int each_sample(struct query *q, sample_row_fn fn, void *ctx, struct err *err)
+static int each_sample(struct sql_query *q, sample_row_fn fn, void *ctx, struct err *err)
 {
 	int got;
 
@@ -241,7 +241,7 @@ static int each_sample(struct query *q, sample_row_fn fn, void *ctx, struct err 
 int store_samples_each(struct store *st, int64_t series, int64_t limit, sample_row_fn fn, void *ctx,
 		       struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_SERIES, LIST_SAMPLES, defs, err) < 0)
 		return -1;
@@ -253,7 +253,7 @@ int store_samples_each(struct store *st, int64_t series, int64_t limit, sample_r
 int store_samples_after(struct store *st, int64_t series, int64_t after, int64_t limit,
 			sample_row_fn fn, void *ctx, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_SERIES, LIST_SAMPLES_AFTER, defs, err) < 0)
 		return -1;
@@ -266,7 +266,7 @@ int store_samples_after(struct store *st, int64_t series, int64_t after, int64_t
 int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t offset,
 		    uint64_t bad, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_SERIES, SAVE_SCAN, defs, err) < 0)
 		return -1;
@@ -281,7 +281,7 @@ int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t
 int store_scan_get(struct store *st, int64_t no, int rank, uint64_t ret_offsets[static 3],
 		   uint64_t *ret_bad, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	uint64_t offsets[STREAMS] = {0}, bad = 0;
 	int got;
 

@@ -5,7 +5,7 @@
  * them.  What a restart makes anew is not stored: connections, effects that are
  * out, counters.
  */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -59,7 +59,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 };
 
 /* An update of a run that is not there changes nothing: that is an answer, not a success. */
-static int update_run(struct query *q, int64_t no, struct err *err)
+static int update_run(struct sql_query *q, int64_t no, struct err *err)
 {
 	struct store *st = q->st;
 	bool dirty = st->dirty;
@@ -75,7 +75,7 @@ static int update_run(struct query *q, int64_t no, struct err *err)
 int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64_t now_ms,
 		   struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_STATE, SAVE_RUN, defs, err) < 0)
 		return -1;
@@ -100,7 +100,7 @@ int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64
 
 int store_run_ended(struct store *st, int64_t no, int64_t wall_ms, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_STATE, END_RUN, defs, err) < 0)
 		return -1;
@@ -112,7 +112,7 @@ int store_run_ended(struct store *st, int64_t no, int64_t wall_ms, struct err *e
 int store_node_save(struct store *st, int64_t no, int rank, const struct core_node *n,
 		    struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_STATE, SAVE_NODE, defs, err) < 0)
 		return -1;
@@ -124,7 +124,7 @@ int store_node_save(struct store *st, int64_t no, int rank, const struct core_no
 	query_int(&q, n->stop_sent);
 	query_int(&q, n->serving);
 	query_int(&q, n->settled);
-	query_int(&q, n->there);
+	query_int(&q, n->gate_met);
 	query_int(&q, n->exit.code);
 	query_int(&q, n->exit.signal);
 	query_int(&q, n->exit.oom);
@@ -133,7 +133,7 @@ int store_node_save(struct store *st, int64_t no, int rank, const struct core_no
 	query_int(&q, n->since_ms);
 	query_int(&q, n->serve_by_ms);
 	query_int(&q, n->lost_at_ms);
-	query_int(&q, n->look_at_ms);
+	query_int(&q, n->observe_at_ms);
 	query_text(&q, n->address);
 	if (query_run(&q, err) < 0)
 		return -1;
@@ -144,7 +144,7 @@ int store_node_save(struct store *st, int64_t no, int rank, const struct core_no
 int store_resource_save(struct store *st, int64_t no, int index, const struct plan_resource *pr,
 			const struct core_resource *res, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_STATE, SAVE_RESOURCE, defs, err) < 0)
 		return -1;
@@ -171,7 +171,7 @@ int store_resource_save(struct store *st, int64_t no, int index, const struct pl
 
 static int restore_run(struct store *st, int64_t no, struct core_run *r, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_read(&q, st, STMT_STATE, LOAD_RUN, defs, err) < 0)
 		return -1;
@@ -196,7 +196,7 @@ static int restore_run(struct store *st, int64_t no, struct core_run *r, struct 
 	return query_sound(&q, err);
 }
 
-static void read_node(struct query *q, struct core_node *n)
+static void read_node(struct sql_query *q, struct core_node *n)
 {
 	n->state = (enum node_state)row_below(q, NODE_STATES);
 	n->attempt = (int)row_int(q);
@@ -204,7 +204,7 @@ static void read_node(struct query *q, struct core_node *n)
 	n->stop_sent = row_int(q) != 0;
 	n->serving = row_int(q) != 0;
 	n->settled = row_int(q) != 0;
-	n->there = row_int(q) != 0;
+	n->gate_met = row_int(q) != 0;
 	n->exit.code = (int)row_int(q);
 	n->exit.signal = (int)row_int(q);
 	n->exit.oom = row_int(q) != 0;
@@ -213,13 +213,13 @@ static void read_node(struct query *q, struct core_node *n)
 	n->since_ms = row_int(q);
 	n->serve_by_ms = row_int(q);
 	n->lost_at_ms = row_int(q);
-	n->look_at_ms = row_int(q);
+	n->observe_at_ms = row_int(q);
 	row_chars(q, n->address, sizeof(n->address));
 }
 
 static int restore_nodes(struct store *st, int64_t no, struct core_run *r, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int got;
 
 	if (query_read(&q, st, STMT_STATE, LOAD_NODES, defs, err) < 0)
@@ -255,7 +255,7 @@ static int check_place(int64_t no, int64_t place, const char *kind, const char *
 		       place < p->nresources ? "'" : "");
 }
 
-static void read_resource(struct query *q, struct core_resource *res)
+static void read_resource(struct sql_query *q, struct core_resource *res)
 {
 	res->state = (enum res_state)row_below(q, RES_STATES);
 	res->attempt = (int)row_int(q);
@@ -270,7 +270,7 @@ static void read_resource(struct query *q, struct core_resource *res)
 
 static int restore_resources(struct store *st, int64_t no, struct core_run *r, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int got;
 
 	if (query_read(&q, st, STMT_STATE, LOAD_RESOURCES, defs, err) < 0)
@@ -290,7 +290,7 @@ static int restore_resources(struct store *st, int64_t no, struct core_run *r, s
 int store_ledger_each(struct store *st, int64_t no, struct arena *a, ledger_fn fn, void *ctx,
 		      struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int got;
 
 	if (query_read(&q, st, STMT_STATE, LEDGER, defs, err) < 0)

@@ -1,5 +1,5 @@
 /* Tokens: the hash of each, what it may do, and until when. */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include "base/cleanup.h"
 #include "base/hex.h"
@@ -18,7 +18,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 
 int store_token_add(struct store *st, const struct token_row *row, struct err *err)
 {
-	CLEANUP(query_end) struct query q = {0};
+	CLEANUP(query_end) struct sql_query q = {0};
 	char hash[2 * STORE_TOKEN_HASH + 1];
 
 	if (row->scope < 1 || row->scope > STORE_TOKEN_SCOPES)
@@ -38,7 +38,7 @@ int store_token_add(struct store *st, const struct token_row *row, struct err *e
 
 int store_token_used(struct store *st, const char *id, int64_t wall_ms, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_TOKEN, USED, defs, err) < 0)
 		return -1;
@@ -49,7 +49,7 @@ int store_token_used(struct store *st, const char *id, int64_t wall_ms, struct e
 
 int store_token_remove(struct store *st, const char *id, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_TOKEN, REMOVE, defs, err) < 0)
 		return -1;
@@ -59,7 +59,7 @@ int store_token_remove(struct store *st, const char *id, struct err *err)
 
 int store_tokens_each(struct store *st, token_row_fn fn, void *ctx, struct err *err)
 {
-	CLEANUP(query_end) struct query q;
+	CLEANUP(query_end) struct sql_query q;
 	int got;
 
 	if (query_read(&q, st, STMT_TOKEN, LIST, defs, err) < 0)

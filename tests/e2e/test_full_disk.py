@@ -28,8 +28,8 @@ def small_home(regatta, tmp_path, size):
         subprocess.run(["umount", "-l", home], check=False)
 
 
-def ballast(home):
-    path = home / "ballast"
+def reserve(home):
+    path = home / "disk_reserve"
     return path.stat().st_blocks * 512 if path.exists() else None
 
 
@@ -53,7 +53,7 @@ def test_on_a_full_disk_runs_are_taken_down_and_none_is_begun(regatta, tmp_path,
         runs = [regatta.submit("-n", "2", "--", "sleep", "1000") for _ in range(3)]
         for run in runs:
             regatta.wait(run, state="running")
-        wait_for(lambda: ballast(home) == 16 * MB, 20, "the ballast")
+        wait_for(lambda: reserve(home) == 16 * MB, 20, "the disk reserve")
         if restart:
             kill_master(regatta)
         fill(home)
@@ -69,7 +69,7 @@ def test_on_a_full_disk_runs_are_taken_down_and_none_is_begun(regatta, tmp_path,
         (home / "fill").unlink()
         got = regatta.json("run", "--", "echo", "again")
         assert got["verdict"] == "succeeded"
-        assert ballast(home) == 16 * MB
+        assert reserve(home) == 16 * MB
 
 
 @needs_root
@@ -77,7 +77,7 @@ def test_a_run_that_fills_the_disk_can_be_killed(regatta, tmp_path):
     with small_home(regatta, tmp_path, "64m") as home:
         job = regatta.job('name = "flood"\ncommand = ["sh", "-c", "yes flood; sleep 1000"]\n[timeouts]\ngrace = "1s"\ncollect = "2s"\n')
         regatta("ps")
-        wait_for(lambda: ballast(home) == 16 * MB, 20, "the ballast")
+        wait_for(lambda: reserve(home) == 16 * MB, 20, "the disk reserve")
         run = regatta.submit(job)
         wait_for(lambda: os.statvfs(home).f_bavail * 4096 < 300_000, what="the disk to be full")
         regatta("kill", "--now", run)
@@ -92,10 +92,10 @@ def test_a_run_that_fills_the_disk_can_be_killed(regatta, tmp_path):
 
 
 @needs_root
-def test_a_home_on_a_tiny_disk_works_without_ballast(regatta, tmp_path):
+def test_a_home_on_a_tiny_disk_works_without_a_reserve(regatta, tmp_path):
     with small_home(regatta, tmp_path, "6m") as home:
         assert regatta.json("run", "--", "sleep", "1.5")["verdict"] == "succeeded"  # longer than it takes to make one
-        assert ballast(home) is None
+        assert reserve(home) is None
 
 
 FLOOD = ('name = "flood"\ncommand = ["sh", "-c", "head -c 96M /dev/zero; echo end"]\n'
@@ -110,7 +110,7 @@ def free(home):
 def flooded(regatta, home):
     """A run that prints more than the disk can hold, when it cannot go on."""
     regatta("ps")
-    wait_for(lambda: ballast(home) == 16 * MB, 20, "the ballast")
+    wait_for(lambda: reserve(home) == 16 * MB, 20, "the disk reserve")
     run = regatta.submit(regatta.job(FLOOD))
     wait_for(lambda: regatta.status(run)["disk_full"], what="the disk to be full")
     return run
@@ -133,7 +133,7 @@ def test_a_run_that_waits_for_room_ends_at_once_when_it_is_told_to(regatta, tmp_
         assert time.monotonic() - asked < 15
         # What is temporary is gone at once; the log goes with the run.
         wait_for(lambda: not (home / "trash").exists() or not os.listdir(home / "trash"), 20, "the trash to be emptied")
-        left = sum(f.stat().st_blocks * 512 for f in home.rglob("*") if f.is_file() and f.name != "ballast")
+        left = sum(f.stat().st_blocks * 512 for f in home.rglob("*") if f.is_file() and f.name != "disk_reserve")
         logs = sum(f.stat().st_blocks * 512 for f in home.glob("runs/*/logs/*"))
         assert left - logs < 4 * MB
         if how[0] == "cleanup":

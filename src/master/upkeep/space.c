@@ -43,10 +43,10 @@ void space_check(struct space *s)
 {
 	const struct master *m = s->m;
 
-	store_ballast_make(m->store);
+	store_disk_reserve_make(m->store);
 	if (taking_down(m))
-		store_ballast_ease(m->store);
-	bool full = store_ballast_out(m->store);
+		store_disk_reserve_ease(m->store);
+	bool full = store_disk_reserve_is_out(m->store);
 	if (full && !s->full)
 		log_warn("the disk of '%s' is full: no new runs until there is room", m->home);
 	if (!full && s->full)
@@ -60,7 +60,7 @@ int space_for_run(const struct space *s, struct err *err)
 		return 0;
 	return err_set(err, ERR_CAPACITY,
 		       "the disk of '%s' is full: free at least %d MB for new runs", s->m->home,
-		       (BALLAST_BYTES + BALLAST_MARGIN) >> 20);
+		       (DISK_RESERVE_BYTES + DISK_RESERVE_MARGIN) >> 20);
 }
 
 bool space_is_full(const struct space *s)

@@ -2,7 +2,7 @@
 /*
  * space - a full disk: nothing new begins, and what runs can be taken down.
  *
- * The database helps itself from the ballast (store.h).  The other files that teardown writes,
+ * The database helps itself from the disk reserve (store.h).  The other files that teardown writes,
  * those of agents and the records of a run, get a part of it while a run is being taken down.
  */
 #include <stdbool.h>

@@ -558,7 +558,7 @@ static void a_silent_node_is_looked_at_and_its_agent_started_again(void **state)
 	all_ready(f);
 	say(f, 0, EV_NODE_STARTED);
 	say(f, 0, EV_NODE_DROPPED);
-	f->now = f->r->nodes[0].look_at_ms;
+	f->now = f->r->nodes[0].observe_at_ms;
 	give(f, (struct event){.kind = EV_TICK});
 	assert_true(has(f, FX_OBSERVE, 0));
 	answer(f, 0, EV_RES_BROKEN, ERR_NONE);
@@ -843,7 +843,7 @@ static void a_machine_that_goes_after_its_node_is_done_is_no_loss(void **state)
 	say(f, 0, EV_NODE_STARTED);
 	say(f, 1, EV_NODE_STARTED);
 	say(f, 0, EV_NODE_DROPPED);
-	f->now = f->r->nodes[0].look_at_ms;
+	f->now = f->r->nodes[0].observe_at_ms;
 	give(f, (struct event){.kind = EV_TICK});
 	assert_true(has(f, FX_OBSERVE, 0));
 	give(f, (struct event){

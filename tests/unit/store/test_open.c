@@ -5,7 +5,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 static mode_t mode_of(const char *path)
 {

@@ -2,7 +2,7 @@
 
 #include <sqlite3.h>
 
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 struct home {
 	char *dir;

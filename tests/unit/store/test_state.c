@@ -2,7 +2,7 @@
 
 #include <sqlite3.h>
 
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 static void fill_node(struct core_node *n, int salt)
 {
@@ -14,7 +14,7 @@ static void fill_node(struct core_node *n, int salt)
 		.connected = true,
 		.serving = salt == 2,
 		.settled = salt != 1,
-		.there = salt != 2,
+		.gate_met = salt != 2,
 		.exit = {.code = -1,
 			 .signal = 9 + salt,
 			 .oom = salt != 0,
@@ -23,7 +23,7 @@ static void fill_node(struct core_node *n, int salt)
 		.since_ms = 1700000000000 + salt,
 		.serve_by_ms = 21 + salt,
 		.lost_at_ms = 31 + salt,
-		.look_at_ms = INT64_MAX - salt,
+		.observe_at_ms = INT64_MAX - salt,
 		.address = "127.1.0.1",
 		.dirty = true,
 	};
@@ -37,7 +37,7 @@ static void assert_same_node(const struct core_node *a, const struct core_node *
 	assert_int_equal(a->stop_sent, b->stop_sent);
 	assert_int_equal(a->serving, b->serving);
 	assert_int_equal(a->settled, b->settled);
-	assert_int_equal(a->there, b->there);
+	assert_int_equal(a->gate_met, b->gate_met);
 	assert_int_equal(a->exit.code, b->exit.code);
 	assert_int_equal(a->exit.signal, b->exit.signal);
 	assert_int_equal(a->exit.oom, b->exit.oom);
@@ -46,7 +46,7 @@ static void assert_same_node(const struct core_node *a, const struct core_node *
 	assert_int_equal(a->since_ms, b->since_ms);
 	assert_int_equal(a->serve_by_ms, b->serve_by_ms);
 	assert_int_equal(a->lost_at_ms, b->lost_at_ms);
-	assert_int_equal(a->look_at_ms, b->look_at_ms);
+	assert_int_equal(a->observe_at_ms, b->observe_at_ms);
 	assert_string_equal(a->address, b->address);
 	assert_false(a->connected);
 	assert_false(a->dirty);

@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 
 #include "base/hex.h"
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 static void alter(const char *db_path, const char *sql)
 {

@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 
 #include "faulty_vfs.h"
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #define RUN 1 /* ended, with some of everything */
 #define EVENTS 300

@@ -1,5 +1,5 @@
 /*
- * The ballast: space that is kept back so that a full disk does not keep us from
+ * The disk reserve: space that is kept back so that a full disk does not keep us from
  * taking down what runs, and from writing down that it is gone.
  *
  * A preallocated file in the home.  A write of the database that finds the disk full
@@ -7,13 +7,13 @@
  * file at once, because whatever filled the disk may still be hungry.  What teardown
  * writes beside the database gets the first half only, on request.
  *
- * The file's length is the state: shorter than BALLAST_BYTES means that it is out, also
+ * The file's length is the state: shorter than DISK_RESERVE_BYTES means that it is out, also
  * after a restart.  A home without room for it has none, and works as far as it can.
  *
  * SQLite's system calls belong to the process, and so does `hooked`: of several stores
- * in one process the ballast of the one that was opened last is used.
+ * in one process the reserve of the one that was opened last is used.
  */
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +23,13 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 
-#define NAME "ballast"
-#define STEP (2 << 20)		   /* given up at a time ... */
-#define CLAIM (STEP - 65536)	   /* ... and of that kept for the file that asked */
-#define KEPT (BALLAST_BYTES / 2)   /* for the database alone */
-#define FIRST_ROOM (BALLAST_BYTES) /* free beside it before it is first made */
-#define LOW (1 << 20)		   /* less than this is a full disk */
+#define NAME "disk_reserve"
+#define OLD_NAME "ballast"		/* in homes made before 0.2: taken over */
+#define STEP (2 << 20)			/* given up at a time ... */
+#define CLAIM (STEP - 65536)		/* ... and of that kept for the file that asked */
+#define KEPT (DISK_RESERVE_BYTES / 2)	/* for the database alone */
+#define FIRST_ROOM (DISK_RESERVE_BYTES) /* free beside it before it is first made */
+#define LOW (1 << 20)			/* less than this is a full disk */
 
 typedef ssize_t (*pwrite_fn)(int fd, const void *p, size_t n, off_t offset);
 typedef ssize_t (*write_fn)(int fd, const void *p, size_t n);
@@ -52,29 +53,30 @@ static int64_t free_bytes(const struct store *st)
 /* Not posix_fallocate: where the file system cannot, that one writes all of it. */
 static bool grow(struct store *st)
 {
-	if (fallocate(st->ballast_fd, 0, st->ballast, BALLAST_BYTES - st->ballast) == 0) {
-		st->ballast = BALLAST_BYTES;
+	if (fallocate(st->reserve_fd, 0, st->reserve_bytes,
+		      DISK_RESERVE_BYTES - st->reserve_bytes) == 0) {
+		st->reserve_bytes = DISK_RESERVE_BYTES;
 		return true;
 	}
-	if (ftruncate(st->ballast_fd, st->ballast) < 0)
-		st->ballast = 0; /* some of it is there, but nobody knows how much */
+	if (ftruncate(st->reserve_fd, st->reserve_bytes) < 0)
+		st->reserve_bytes = 0; /* some of it is there, but nobody knows how much */
 	return false;
 }
 
 /* One step less, as long as more than `keep` is left. */
 static bool give(struct store *st, int64_t keep)
 {
-	int64_t left = st->ballast - STEP;
+	int64_t left = st->reserve_bytes - STEP;
 
-	if (st->ballast_fd < 0 || st->ballast <= keep)
+	if (st->reserve_fd < 0 || st->reserve_bytes <= keep)
 		return false;
 	if (left < keep)
 		left = keep;
-	if (ftruncate(st->ballast_fd, left) < 0)
+	if (ftruncate(st->reserve_fd, left) < 0)
 		return false;
-	st->ballast = left;
+	st->reserve_bytes = left;
 	/* Some file systems hand out again only what a commit of theirs has freed. */
-	fsync(st->ballast_fd);
+	fsync(st->reserve_fd);
 	return true;
 }
 
@@ -131,7 +133,7 @@ static sqlite3_syscall_ptr hook(sqlite3_vfs *vfs, const char *name, sqlite3_sysc
 	return was;
 }
 
-void store_ballast_hook(struct store *st)
+void store_disk_reserve_hook(struct store *st)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
 
@@ -145,77 +147,82 @@ void store_ballast_hook(struct store *st)
 
 static void do_without(struct store *st)
 {
-	close(st->ballast_fd);
-	st->ballast_fd = -1;
+	close(st->reserve_fd);
+	st->reserve_fd = -1;
 }
 
 static void open_old(struct store *st)
 {
 	struct stat sb;
 
-	if (fstat(st->ballast_fd, &sb) < 0 || !S_ISREG(sb.st_mode))
+	if (fstat(st->reserve_fd, &sb) < 0 || !S_ISREG(sb.st_mode))
 		sb = (struct stat){0};
 	/* A copy with holes keeps nothing back. */
-	bool solid = sb.st_blocks * 512 >= sb.st_size && sb.st_size <= BALLAST_BYTES;
-	st->ballast = solid ? sb.st_size : 0;
-	if (!solid && ftruncate(st->ballast_fd, 0) < 0)
+	bool solid = sb.st_blocks * 512 >= sb.st_size && sb.st_size <= DISK_RESERVE_BYTES;
+	st->reserve_bytes = solid ? sb.st_size : 0;
+	if (!solid && ftruncate(st->reserve_fd, 0) < 0)
 		do_without(st);
 }
 
 #define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
-void store_ballast_open(struct store *st)
+void store_disk_reserve_open(struct store *st)
 {
 	CLEANUP(freep) char *path = path_join(st->home, NAME);
 
-	st->ballast_fd = open(path, OPEN_FLAGS);
-	if (st->ballast_fd < 0)
+	CLEANUP(freep) char *old = path_join(st->home, OLD_NAME);
+
+	st->reserve_fd = open(path, OPEN_FLAGS);
+	if (st->reserve_fd < 0 && rename(old, path) == 0)
+		st->reserve_fd = open(path, OPEN_FLAGS);
+	if (st->reserve_fd < 0)
 		return;
 	open_old(st);
-	store_ballast_ease(st); /* a master that starts has files to write */
+	store_disk_reserve_ease(st); /* a master that starts has files to write */
 }
 
-void store_ballast_make(struct store *st)
+void store_disk_reserve_make(struct store *st)
 {
 	CLEANUP(freep) char *path = path_join(st->home, NAME);
 
-	if (st->ballast_fd >= 0 || free_bytes(st) < BALLAST_BYTES + FIRST_ROOM)
+	if (st->reserve_fd >= 0 || free_bytes(st) < DISK_RESERVE_BYTES + FIRST_ROOM)
 		return;
-	st->ballast_fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
-	if (st->ballast_fd < 0 || grow(st))
+	st->reserve_fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
+	if (st->reserve_fd < 0 || grow(st))
 		return;
 	do_without(st);
 	unlink(path);
 }
 
-void store_ballast_close(struct store *st)
+void store_disk_reserve_close(struct store *st)
 {
 	if (hooked.store == st)
 		hooked.store = NULL;
-	if (st->ballast_fd >= 0)
-		close(st->ballast_fd);
+	if (st->reserve_fd >= 0)
+		close(st->reserve_fd);
 }
 
-bool store_ballast_out(struct store *st)
+bool store_disk_reserve_is_out(struct store *st)
 {
-	if (st->ballast_fd < 0 || st->ballast == BALLAST_BYTES)
+	if (st->reserve_fd < 0 || st->reserve_bytes == DISK_RESERVE_BYTES)
 		return false;
-	return free_bytes(st) < BALLAST_BYTES - st->ballast + BALLAST_MARGIN || !grow(st);
+	return free_bytes(st) < DISK_RESERVE_BYTES - st->reserve_bytes + DISK_RESERVE_MARGIN ||
+	       !grow(st);
 }
 
 bool store_disk_full(struct store *st)
 {
-	return store_ballast_out(st) || (st->ballast_fd >= 0 && free_bytes(st) < LOW);
+	return store_disk_reserve_is_out(st) || (st->reserve_fd >= 0 && free_bytes(st) < LOW);
 }
 
 bool store_disk_tight(struct store *st)
 {
-	return st->ballast_fd >= 0 && st->ballast < BALLAST_BYTES &&
-	       free_bytes(st) < BALLAST_MARGIN;
+	return st->reserve_fd >= 0 && st->reserve_bytes < DISK_RESERVE_BYTES &&
+	       free_bytes(st) < DISK_RESERVE_MARGIN;
 }
 
-void store_ballast_ease(struct store *st)
+void store_disk_reserve_ease(struct store *st)
 {
-	if (st->ballast_fd >= 0 && st->ballast > KEPT && free_bytes(st) < LOW)
+	if (st->reserve_fd >= 0 && st->reserve_bytes > KEPT && free_bytes(st) < LOW)
 		give(st, KEPT);
 }

@@ -69,20 +69,20 @@ struct world {
 	uint64_t hash;
 };
 
-bool chance(struct world *w, int per_mille);
-int64_t delay(struct world *w, int64_t usual_ms);
-void trace(struct world *w, const char *what, int index, int64_t a, int64_t b);
-void broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool sim_chance(struct world *w, int per_mille);
+int64_t sim_delay(struct world *w, int64_t usual_ms);
+void sim_trace(struct world *w, const char *what, int index, int64_t a, int64_t b);
+void sim_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* cloud.c: resources and machines */
 /* `master`: the life of it that asked, and that alone hears the answer. */
 void cloud_effect(struct world *w, const struct effect *fx, uint64_t master);
 void machine_happens(struct world *w, const struct happening *h);
-void tell_node(struct world *w, const struct effect *fx);
+void node_tell(struct world *w, const struct effect *fx);
 void node_say(struct world *w, int rank, const struct event *ev);
-void drop_connections(struct world *w);
+void connections_drop(struct world *w);
 
-/* mind.c: the master */
+/* sim_master.c: the master */
 void master_start(struct world *w);
 void master_event(struct world *w, const struct event *ev);
 void master_dies(struct world *w);

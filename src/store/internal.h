@@ -32,8 +32,8 @@ struct last_sample {
 struct store {
 	char *home, *db_path;
 	int lock_fd;
-	int ballast_fd;	 /* -1: there is none */
-	int64_t ballast; /* its length */
+	int reserve_fd;	       /* -1: there is none */
+	int64_t reserve_bytes; /* its length */
 	sqlite3 *db;
 	char install[17];
 	int64_t last_ms;       /* greatest time in any row ... */
@@ -73,10 +73,10 @@ int store_migrate(sqlite3 *db, const char *path, int version, const struct migra
 extern const struct migration store_migrations[STORE_VERSION];
 /* store_create.c: an empty database of our version at `path` in `home`, whole and on disk. */
 int store_create(const char *home, const char *path, struct err *err);
-/* store_ballast.c.  Opened with the home locked; hooked before SQLite's first write. */
-void store_ballast_open(struct store *st);
-void store_ballast_hook(struct store *st);
-void store_ballast_close(struct store *st);
+/* store_disk_reserve.c.  Opened with the home locked; hooked before SQLite's first write. */
+void store_disk_reserve_open(struct store *st);
+void store_disk_reserve_hook(struct store *st);
+void store_disk_reserve_close(struct store *st);
 /* What a result code of SQLite means for people. */
 int store_sqlite_error(sqlite3 *db, const char *path, int rc, const char *what, struct err *err);
 
@@ -84,7 +84,7 @@ int store_sqlite_error(sqlite3 *db, const char *path, int rc, const char *what, 
  * store_query.c: one use of a statement.  Bind in order, then query_run() for a
  * write, or query_next() and the row_*() readers in order.  query_end() is its cleanup.
  */
-struct query {
+struct sql_query {
 	struct store *st;
 	sqlite3_stmt *stmt;
 	const char *what; /* for messages: "save node" */
@@ -95,28 +95,29 @@ struct query {
 struct stmt_def {
 	const char *what, *sql;
 };
-int query_read(struct query *q, struct store *st, enum stmt_group group, int slot,
+int query_read(struct sql_query *q, struct store *st, enum stmt_group group, int slot,
 	       const struct stmt_def *defs, struct err *err);
 /* As query_read, inside the transaction, which it opens if this is its first write. */
-int query_write(struct query *q, struct store *st, enum stmt_group group, int slot,
+int query_write(struct sql_query *q, struct store *st, enum stmt_group group, int slot,
 		const struct stmt_def *defs, struct err *err);
-void query_end(struct query *q);
-void query_int(struct query *q, int64_t v);
-void query_real(struct query *q, double v);	 /* not a number is stored as NULL */
-void query_text(struct query *q, const char *z); /* NULL is NULL; read before query_run() returns */
-void query_str(struct query *q, struct str s);
+void query_end(struct sql_query *q);
+void query_int(struct sql_query *q, int64_t v);
+void query_real(struct sql_query *q, double v); /* not a number is stored as NULL */
+void query_text(struct sql_query *q,
+		const char *z); /* NULL is NULL; read before query_run() returns */
+void query_str(struct sql_query *q, struct str s);
 /* 0 done.  -1: poisoned, except for a key that exists (ERR_CONFLICT) or a run that does not
  * (ERR_NOT_FOUND). */
-int query_run(struct query *q, struct err *err);
+int query_run(struct sql_query *q, struct err *err);
 /* 1 a row, 0 no more, -1 poisoned. */
-int query_next(struct query *q, struct err *err);
-int64_t row_int(struct query *q);
+int query_next(struct sql_query *q, struct err *err);
+int64_t row_int(struct sql_query *q);
 /* 0 .. n-1; anything else is read as 0 and remembered for query_sound(). */
-int64_t row_below(struct query *q, int64_t n);
+int64_t row_below(struct sql_query *q, int64_t n);
 /* Poisons if a number was out of its range: the file was changed behind our back. */
-int query_sound(struct query *q, struct err *err);
-double row_real(struct query *q);
-const char *row_text(struct query *q); /* NULL if NULL; valid until the next row */
-const char *row_text_in(struct query *q, struct arena *a);
+int query_sound(struct sql_query *q, struct err *err);
+double row_real(struct sql_query *q);
+const char *row_text(struct sql_query *q); /* NULL if NULL; valid until the next row */
+const char *row_text_in(struct sql_query *q, struct arena *a);
 /* Cut to the size, always terminated. */
-void row_chars(struct query *q, char *out, size_t size);
+void row_chars(struct sql_query *q, char *out, size_t size);

@@ -2,7 +2,7 @@
  * The master in the simulation: memory, a disk that keeps what was committed, and
  * a crash at any point between the two.
  */
-#include "sim/world.h"
+#include "sim/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +58,8 @@ static void commit(struct world *w, struct effects *fx)
 	if (!m->dirty)
 		return;
 	if (d->phase != m->phase && run_phase_is_final(d->phase))
-		broken(w, "I5: a final state changed from %s to %s", run_phase_name(d->phase),
-		       run_phase_name(m->phase));
+		sim_broken(w, "I5: a final state changed from %s to %s", run_phase_name(d->phase),
+			   run_phase_name(m->phase));
 	m->dirty = false;
 	struct core_node *nodes = d->nodes;
 	struct core_resource *resources = d->resources;
@@ -86,7 +86,7 @@ static void rearm(struct world *w)
 /* Always less than LATE_MS, so that the core knows when a call can no longer arrive. */
 static int64_t call_delay(struct world *w)
 {
-	return w->slow_calls ? 1 + (int64_t)rng_below(&w->rng, SLOW_CALL_MS) : delay(w, 20);
+	return w->slow_calls ? 1 + (int64_t)rng_below(&w->rng, SLOW_CALL_MS) : sim_delay(w, 20);
 }
 
 void master_event(struct world *w, const struct event *ev)
@@ -95,21 +95,21 @@ void master_event(struct world *w, const struct event *ev)
 
 	if (!w->master_up)
 		return;
-	trace(w, event_kind_name(ev->kind), ev->index, ev->attempt, (int64_t)ev->holds);
+	sim_trace(w, event_kind_name(ev->kind), ev->index, ev->attempt, (int64_t)ev->holds);
 	core_step(w->memory, ev, w->now, &fx);
-	if (chance(w, w->f.master_dies)) { /* before the commit: it never happened */
+	if (sim_chance(w, w->f.master_dies)) { /* before the commit: it never happened */
 		effects_release(&fx);
 		master_dies(w);
 		return;
 	}
 	commit(w, &fx);
 	size_t handed = fx.n;
-	bool dies = chance(w, w->f.master_dies);
+	bool dies = sim_chance(w, w->f.master_dies);
 	if (dies) /* after it: some effects are out, some are not */
 		handed = fx.n ? rng_below(&w->rng, fx.n + 1) : 0;
 	for (size_t i = 0; i < handed; i++) {
 		const struct effect *e = &fx.v[i];
-		trace(w, effect_kind_name(e->kind), e->index, e->attempt, e->hurry);
+		sim_trace(w, effect_kind_name(e->kind), e->index, e->attempt, e->hurry);
 		if (e->kind == FX_ENDED)
 			w->ended = true;
 		else if (e->kind <= FX_DESTROY)
@@ -118,7 +118,7 @@ void master_event(struct world *w, const struct event *ev)
 								 .fx = *e,
 								 .epoch = w->master});
 		else
-			tell_node(w, e);
+			node_tell(w, e);
 	}
 	effects_release(&fx);
 	if (dies)
@@ -132,12 +132,12 @@ void master_dies(struct world *w)
 	w->res->crashes++;
 	w->master_up = false;
 	w->memory = core_run_free(w->memory);
-	drop_connections(w);
-	trace(w, "master dies", 0, 0, 0);
+	connections_drop(w);
+	sim_trace(w, "master dies", 0, 0, 0);
 	/* It may be back before what it asked for last has reached the world. */
 	int64_t usual_ms = rng_below(&w->rng, 2) ? 1500 : 100;
 	queue_add(&w->queue,
-		  &(struct happening){.at = w->now + delay(w, usual_ms), .kind = AT_MASTER_UP});
+		  &(struct happening){.at = w->now + sim_delay(w, usual_ms), .kind = AT_MASTER_UP});
 }
 
 void master_comes_up(struct world *w)
@@ -150,7 +150,7 @@ void master_comes_up(struct world *w)
 	forget(w->memory);
 	core_run_restored(w->memory);
 	w->ended = run_phase_is_final(w->memory->phase);
-	trace(w, "master comes up", 0, (int64_t)w->memory->phase, 0);
+	sim_trace(w, "master comes up", 0, (int64_t)w->memory->phase, 0);
 	if (!w->ended)
 		master_event(w, &(struct event){.kind = EV_RESUME});
 }

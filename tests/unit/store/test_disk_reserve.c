@@ -60,7 +60,7 @@ static struct store *with_run(const char *home, int64_t *ret_no)
 {
 	struct store *st = fixture_open(home);
 
-	store_ballast_make(st);
+	store_disk_reserve_make(st);
 	store_begin(st);
 	*ret_no = fixture_add(st, "first");
 	fixture_commit(st);
@@ -81,22 +81,22 @@ static void full_and_free_again(void *ctx, const char *home)
 	struct store *st = with_run(home, &no);
 
 	(void)ctx;
-	assert_int_equal(blocks_of(home, "ballast"), BALLAST_BYTES);
-	assert_false(store_ballast_out(st));
+	assert_int_equal(blocks_of(home, "disk_reserve"), DISK_RESERVE_BYTES);
+	assert_false(store_disk_reserve_is_out(st));
 	assert_false(store_disk_full(st));
 	fill(home);
 	assert_true(store_disk_full(st)); /* before anything had to be given up */
-	assert_false(store_ballast_out(st));
+	assert_false(store_disk_reserve_is_out(st));
 	commit_events(st, no, 400, false);
-	assert_true(store_ballast_out(st));
-	assert_true(blocks_of(home, "ballast") < BALLAST_BYTES);
+	assert_true(store_disk_reserve_is_out(st));
+	assert_true(blocks_of(home, "disk_reserve") < DISK_RESERVE_BYTES);
 	store_close(st);
 	st = fixture_open(home);
-	assert_true(store_ballast_out(st)); /* remembered */
+	assert_true(store_disk_reserve_is_out(st)); /* remembered */
 	make_room(home);
-	assert_false(store_ballast_out(st));
+	assert_false(store_disk_reserve_is_out(st));
 	assert_false(store_disk_full(st));
-	assert_int_equal(blocks_of(home, "ballast"), BALLAST_BYTES);
+	assert_int_equal(blocks_of(home, "disk_reserve"), DISK_RESERVE_BYTES);
 	store_close(st);
 }
 
@@ -163,15 +163,15 @@ static void ease(void *ctx, const char *home)
 	struct store *st = with_run(home, &no);
 
 	(void)ctx;
-	store_ballast_ease(st);
-	assert_int_equal(blocks_of(home, "ballast"), BALLAST_BYTES);
+	store_disk_reserve_ease(st);
+	assert_int_equal(blocks_of(home, "disk_reserve"), DISK_RESERVE_BYTES);
 	assert_false(store_disk_tight(st));
 	for (int i = 0; i < 10; i++) {
 		fill(home);
-		store_ballast_ease(st);
+		store_disk_reserve_ease(st);
 	}
 	assert_true(store_disk_tight(st));
-	assert_int_equal(blocks_of(home, "ballast"), BALLAST_BYTES / 2);
+	assert_int_equal(blocks_of(home, "disk_reserve"), DISK_RESERVE_BYTES / 2);
 	fill(home);
 	commit_events(st, no, 400, false);
 	store_close(st);
@@ -190,12 +190,12 @@ static void tiny(void *ctx, const char *home)
 	struct store *st = with_run(home, &no);
 
 	(void)ctx;
-	assert_int_equal(blocks_of(home, "ballast"), -1);
+	assert_int_equal(blocks_of(home, "disk_reserve"), -1);
 	assert_false(store_disk_full(st));
 	commit_events(st, no, 10, false);
 	store_close(st);
 	st = fixture_open(home);
-	assert_false(store_ballast_out(st));
+	assert_false(store_disk_reserve_is_out(st));
 	store_close(st);
 }
 
@@ -208,24 +208,40 @@ static void a_copy_with_holes_is_made_whole(void **state)
 {
 	struct store *st = fixture_open(*state);
 
-	assert_int_equal(blocks_of(*state, "ballast"), -1); /* nobody waits for it */
-	store_ballast_make(st);
+	assert_int_equal(blocks_of(*state, "disk_reserve"), -1); /* nobody waits for it */
+	store_disk_reserve_make(st);
 	store_close(st);
-	if (blocks_of(*state, "ballast") < 0)
+	if (blocks_of(*state, "disk_reserve") < 0)
 		skip(); /* this file system cannot, or is full */
-	assert_int_equal(truncate(unit_path(state, "ballast"), 0), 0);
-	assert_int_equal(truncate(unit_path(state, "ballast"), BALLAST_BYTES), 0);
+	assert_int_equal(truncate(unit_path(state, "disk_reserve"), 0), 0);
+	assert_int_equal(truncate(unit_path(state, "disk_reserve"), DISK_RESERVE_BYTES), 0);
 	st = fixture_open(*state);
-	assert_false(store_ballast_out(st));
-	assert_true(blocks_of(*state, "ballast") >= BALLAST_BYTES);
+	assert_false(store_disk_reserve_is_out(st));
+	assert_true(blocks_of(*state, "disk_reserve") >= DISK_RESERVE_BYTES);
+	store_close(st);
+}
+
+static void the_file_of_an_older_home_is_taken_over(void **state)
+{
+	struct store *st = fixture_open(*state);
+
+	store_disk_reserve_make(st);
+	store_close(st);
+	if (blocks_of(*state, "disk_reserve") < 0)
+		skip(); /* this file system cannot, or is full */
+	CLEANUP(freep) char *now = xstrdup(unit_path(state, "disk_reserve"));
+	assert_int_equal(rename(now, unit_path(state, "ballast")), 0);
+	st = fixture_open(*state);
+	assert_int_equal(blocks_of(*state, "ballast"), -1);
+	assert_true(blocks_of(*state, "disk_reserve") >= DISK_RESERVE_BYTES);
 	store_close(st);
 }
 
 static void a_link_is_not_followed(void **state)
 {
-	assert_int_equal(symlink("other", unit_path(state, "ballast")), 0);
+	assert_int_equal(symlink("other", unit_path(state, "disk_reserve")), 0);
 	struct store *st = fixture_open(*state);
-	store_ballast_make(st);
+	store_disk_reserve_make(st);
 	store_close(st);
 	assert_false(file_exists(unit_path(state, "other")));
 }
@@ -240,6 +256,7 @@ int main(void)
 		on_dir(others_get_half_of_it),
 		on_dir(a_tiny_disk_has_none),
 		on_dir(a_copy_with_holes_is_made_whole),
+		on_dir(the_file_of_an_older_home_is_taken_over),
 		on_dir(a_link_is_not_followed),
 	};
 

@@ -5,7 +5,7 @@
 #include "store_fixture.h"
 
 #include "faulty_vfs.h"
-#include "store/store_internal.h"
+#include "store/internal.h"
 
 #define COMMITS 7
 #define WAL_SHORT 24 /* pages: the log moves into the database several times in a story */
