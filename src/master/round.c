@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/round.h"
 #include "master/api/api.h"
 #include "master/api/sse.h"
 #include "master/api/watch.h"
@@ -118,31 +119,37 @@ void run_event(struct live_run *lr, const struct event *ev)
 	round_mark(lr);
 }
 
-static int save_rows(struct live_run *lr, struct err *err)
+static int save_node(void *run, int rank, const struct core_node *n, struct err *err)
 {
+	const struct live_run *lr = run;
+
+	return store_node_save(lr->m->store, lr->row.no, rank, n, err);
+}
+
+static int save_resource(void *run, int index, const struct core_resource *res, struct err *err)
+{
+	const struct live_run *lr = run;
+
+	return store_resource_save(lr->m->store, lr->row.no, index, &lr->plan.resources[index], res,
+				   err);
+}
+
+static int save_run(void *run, const struct core_run *r, struct err *err)
+{
+	const struct live_run *lr = run;
+
+	return store_run_save(lr->m->store, lr->row.no, r, master_now(lr->m), err);
+}
+
+static int save_one(struct live_run *lr, struct err *err)
+{
+	static const struct round_rows rows = {save_node, save_resource, save_run};
 	struct store *st = lr->m->store;
-	struct core_run *r = lr->core;
 
 	store_begin(st);
-	for (size_t i = 0; i < lr->fx.nodes.n; i++) {
-		struct core_node *n = &r->nodes[lr->fx.nodes.v[i]];
-		if (store_node_save(st, lr->row.no, lr->fx.nodes.v[i], n, err) < 0)
-			return -1;
-		n->dirty = false;
-	}
-	for (size_t i = 0; i < lr->fx.resources.n; i++) {
-		int k = lr->fx.resources.v[i];
-		if (store_resource_save(st, lr->row.no, k, &lr->plan.resources[k], &r->resources[k],
-					err) < 0)
-			return -1;
-		r->resources[k].dirty = false;
-	}
-	if (r->dirty && store_run_save(st, lr->row.no, r, master_now(lr->m), err) < 0)
+	if (round_save_rows(lr->core, &lr->fx, &rows, lr, err) < 0 || streams_save(lr, err) < 0)
 		return -1;
-	r->dirty = false;
-	if (streams_save(lr, err) < 0)
-		return -1;
-	if (!run_phase_is_final(r->phase) || lr->ended)
+	if (!run_phase_is_final(lr->core->phase) || lr->ended)
 		return 0;
 	lr->row.ended_ms = clock_wall_ms();
 	return store_run_ended(st, lr->row.no, lr->row.ended_ms, err);
@@ -167,13 +174,21 @@ void tick_rearm(struct master *m)
 	}
 }
 
-static int save_round(struct master *m, struct err *err)
+static int save_round(void *ctx, struct err *err)
 {
+	const struct master *m = ctx;
 	struct list *pos;
 
 	list_each (pos, &m->rounds)
-		if (save_rows(list_item(pos, struct live_run, in_round), err) < 0)
+		if (save_one(list_item(pos, struct live_run, in_round), err) < 0)
 			return -1;
+	return 0;
+}
+
+static int commit_round(void *ctx, struct err *err)
+{
+	const struct master *m = ctx;
+
 	return store_commit(m->store, err);
 }
 
@@ -191,43 +206,52 @@ static void not_stored(struct master *m)
 	}
 }
 
-void round_end(void *ctx)
+static void hand_out_one(struct live_run *lr)
+{
+	struct effects fx = lr->fx;
+
+	list_remove(&lr->in_round);
+	lr->fx = (struct effects){0}; /* what the effects cause belongs to the next round */
+	lr->busy++;
+	if (lr->answer)
+		api_run_stored(lr, NULL);
+	streams_committed(lr);
+	for (size_t i = 0; i < fx.n; i++)
+		effect_do(lr, &fx.v[i]);
+	effects_release(&fx);
+	watch_changed(lr->m->watch, lr);
+	lr->busy--;
+	live_run_done(lr);
+}
+
+static void hand_out_round(void *ctx)
 {
 	struct master *m = ctx;
-	struct err err = {0};
-	struct list done, *pos;
+	struct list done;
 
-	if (list_empty(&m->rounds) || (m->stopping && m->exit_code))
-		return;
-	if (save_round(m, &err) < 0) {
-		master_fatal(m, &err);
-		not_stored(m);
-		return;
-	}
 	/* What the effects cause joins m->rounds, and so the next commit. */
 	list_init(&done);
 	while (!list_empty(&m->rounds)) {
-		pos = m->rounds.next;
+		struct list *pos = m->rounds.next;
 		list_remove(pos);
 		list_append(&done, pos);
 	}
 	sse_committed(m->sse);
-	while (!list_empty(&done)) {
-		struct live_run *lr = list_item(done.next, struct live_run, in_round);
-		struct effects fx = lr->fx;
-
-		list_remove(&lr->in_round);
-		lr->fx = (struct effects){0}; /* what the effects cause belongs to the next round */
-		lr->busy++;
-		if (lr->answer)
-			api_run_stored(lr, NULL);
-		streams_committed(lr);
-		for (size_t i = 0; i < fx.n; i++)
-			effect_do(lr, &fx.v[i]);
-		effects_release(&fx);
-		watch_changed(m->watch, lr);
-		lr->busy--;
-		live_run_done(lr);
-	}
+	while (!list_empty(&done))
+		hand_out_one(list_item(done.next, struct live_run, in_round));
 	tick_rearm(m);
+}
+
+void round_end(void *ctx)
+{
+	static const struct round_order order = {save_round, commit_round, hand_out_round};
+	struct master *m = ctx;
+	struct err err = {0};
+
+	if (list_empty(&m->rounds) || (m->stopping && m->exit_code))
+		return;
+	if (round_commit(&order, m, &err) < 0) {
+		master_fatal(m, &err);
+		not_stored(m);
+	}
 }

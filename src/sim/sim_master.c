@@ -8,14 +8,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "core/round.h"
 
 #define SLOW_CALL_MS 900
 
 /* What a commit writes: the rows, not the counters. */
-static void copy_rows(struct core_run *to, const struct core_run *from)
+static void copy_run(struct core_run *to, const struct core_run *from)
 {
-	const struct plan *p = from->plan;
-
 	to->phase = from->phase;
 	to->verdict = from->verdict;
 	to->cause = from->cause;
@@ -24,6 +25,13 @@ static void copy_rows(struct core_run *to, const struct core_run *from)
 	memcpy(to->phase_at_ms, from->phase_at_ms, sizeof(to->phase_at_ms));
 	to->deadline_ms = from->deadline_ms;
 	to->rng = from->rng;
+}
+
+static void copy_rows(struct core_run *to, const struct core_run *from)
+{
+	const struct plan *p = from->plan;
+
+	copy_run(to, from);
 	memcpy(to->nodes, from->nodes, sizeof(*to->nodes) * (size_t)p->crew.n);
 	memcpy(to->resources, from->resources, sizeof(*to->resources) * (size_t)p->nresources);
 }
@@ -42,31 +50,74 @@ static void forget(struct core_run *r)
 	}
 }
 
-/* Only what the core said has changed may reach the disk: a forgotten mark shows up as lost state. */
-static void commit(struct world *w, struct effects *fx)
+/* A round of one event. */
+struct sim_round {
+	struct world *w;
+	struct effects fx;
+	VEC(int) nodes;	    /* rows in the transaction ... */
+	VEC(int) resources; /* ... which are on the disk after the commit */
+	bool run;
+	bool dies; /* after the commit, with some effects handed out */
+};
+
+static int save_node(void *round, int rank, const struct core_node *n, struct err *err)
 {
+	struct sim_round *rd = round;
+
+	(void)n;
+	(void)err;
+	*vec_push(&rd->nodes) = rank;
+	return 0;
+}
+
+static int save_resource(void *round, int index, const struct core_resource *res, struct err *err)
+{
+	struct sim_round *rd = round;
+
+	(void)res;
+	(void)err;
+	*vec_push(&rd->resources) = index;
+	return 0;
+}
+
+static int save_run(void *round, const struct core_run *r, struct err *err)
+{
+	struct sim_round *rd = round;
+
+	(void)r;
+	(void)err;
+	rd->run = true;
+	return 0;
+}
+
+static int save_round(void *ctx, struct err *err)
+{
+	static const struct round_rows rows = {save_node, save_resource, save_run};
+	struct sim_round *rd = ctx;
+
+	return round_save_rows(rd->w->memory, &rd->fx, &rows, rd, err);
+}
+
+/* Only what the core said has changed may reach the disk: a forgotten mark shows up as lost state. */
+static int commit_round(void *ctx, struct err *err)
+{
+	struct sim_round *rd = ctx;
+	struct world *w = rd->w;
 	struct core_run *m = w->memory, *d = w->disk;
 
-	for (size_t i = 0; i < fx->nodes.n; i++) {
-		m->nodes[fx->nodes.v[i]].dirty = false;
-		d->nodes[fx->nodes.v[i]] = m->nodes[fx->nodes.v[i]];
-	}
-	for (size_t i = 0; i < fx->resources.n; i++) {
-		m->resources[fx->resources.v[i]].dirty = false;
-		d->resources[fx->resources.v[i]] = m->resources[fx->resources.v[i]];
-	}
-	if (!m->dirty)
-		return;
+	if (sim_chance(w, w->f.master_dies)) /* before the commit: it never happened */
+		return err_set(err, ERR_IO, "the master died");
+	for (size_t i = 0; i < rd->nodes.n; i++)
+		d->nodes[rd->nodes.v[i]] = m->nodes[rd->nodes.v[i]];
+	for (size_t i = 0; i < rd->resources.n; i++)
+		d->resources[rd->resources.v[i]] = m->resources[rd->resources.v[i]];
+	if (!rd->run)
+		return 0;
 	if (d->phase != m->phase && run_phase_is_final(d->phase))
 		sim_broken(w, "I5: a final state changed from %s to %s", run_phase_name(d->phase),
 			   run_phase_name(m->phase));
-	m->dirty = false;
-	struct core_node *nodes = d->nodes;
-	struct core_resource *resources = d->resources;
-	struct core_run rows = *m;
-	rows.nodes = nodes; /* rows of nodes and resources were written above */
-	rows.resources = resources;
-	copy_rows(d, &rows);
+	copy_run(d, m);
+	return 0;
 }
 
 static void rearm(struct world *w)
@@ -89,42 +140,50 @@ static int64_t call_delay(struct world *w)
 	return w->slow_calls ? 1 + (int64_t)rng_below(&w->rng, SLOW_CALL_MS) : sim_delay(w, 20);
 }
 
+static void hand_out_one(struct world *w, const struct effect *e)
+{
+	sim_trace(w, effect_kind_name(e->kind), e->index, e->attempt, e->hurry);
+	if (e->kind == FX_ENDED)
+		w->ended = true;
+	else if (e->kind <= FX_DESTROY)
+		queue_add(&w->queue, &(struct happening){.at = w->now + call_delay(w),
+							 .kind = AT_EFFECT,
+							 .fx = *e,
+							 .epoch = w->master});
+	else
+		node_tell(w, e);
+}
+
+static void hand_out_round(void *ctx)
+{
+	struct sim_round *rd = ctx;
+	struct world *w = rd->w;
+	size_t handed = rd->fx.n;
+
+	rd->dies = sim_chance(w, w->f.master_dies);
+	if (rd->dies) /* some effects are out, some are not */
+		handed = rd->fx.n ? rng_below(&w->rng, rd->fx.n + 1) : 0;
+	for (size_t i = 0; i < handed; i++)
+		hand_out_one(w, &rd->fx.v[i]);
+}
+
 void master_event(struct world *w, const struct event *ev)
 {
-	struct effects fx = {0};
+	static const struct round_order order = {save_round, commit_round, hand_out_round};
+	struct sim_round rd = {.w = w};
+	struct err err;
 
 	if (!w->master_up)
 		return;
 	sim_trace(w, event_kind_name(ev->kind), ev->index, ev->attempt, (int64_t)ev->holds);
-	core_step(w->memory, ev, w->now, &fx);
-	if (sim_chance(w, w->f.master_dies)) { /* before the commit: it never happened */
-		effects_release(&fx);
-		master_dies(w);
-		return;
-	}
-	commit(w, &fx);
-	size_t handed = fx.n;
-	bool dies = sim_chance(w, w->f.master_dies);
-	if (dies) /* after it: some effects are out, some are not */
-		handed = fx.n ? rng_below(&w->rng, fx.n + 1) : 0;
-	for (size_t i = 0; i < handed; i++) {
-		const struct effect *e = &fx.v[i];
-		sim_trace(w, effect_kind_name(e->kind), e->index, e->attempt, e->hurry);
-		if (e->kind == FX_ENDED)
-			w->ended = true;
-		else if (e->kind <= FX_DESTROY)
-			queue_add(&w->queue, &(struct happening){.at = w->now + call_delay(w),
-								 .kind = AT_EFFECT,
-								 .fx = *e,
-								 .epoch = w->master});
-		else
-			node_tell(w, e);
-	}
-	effects_release(&fx);
-	if (dies)
+	core_step(w->memory, ev, w->now, &rd.fx);
+	if (round_commit(&order, &rd, &err) < 0 || rd.dies)
 		master_dies(w);
 	else
 		rearm(w);
+	effects_release(&rd.fx);
+	vec_release(&rd.nodes);
+	vec_release(&rd.resources);
 }
 
 void master_dies(struct world *w)
