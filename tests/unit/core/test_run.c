@@ -1,0 +1,205 @@
+#include "core_fixture.h"
+
+#include <signal.h>
+#include <string.h>
+
+static void a_run_that_goes_well_passes_every_phase(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	assert_int_equal(f->r->phase, RUN_PROVISIONING);
+	assert_int_equal(effects_count(f, FX_CREATE), 3);
+	for (int i = 0; i < 3; i++)
+		resource_answer(f, i, EV_RES_CREATED, ERR_NONE);
+	assert_int_equal(f->r->phase, RUN_GATHERING);
+	for (int i = 0; i < 3; i++) {
+		node_say(f, i, EV_NODE_HELLO);
+		assert_true(effects_have(f, FX_PREPARE, i));
+	}
+	node_say(f, 0, EV_NODE_READY);
+	node_say(f, 1, EV_NODE_READY);
+	assert_int_equal(effects_count(f, FX_START),
+			 0); /* nobody starts until everybody is ready */
+	node_say(f, 2, EV_NODE_READY);
+	assert_int_equal(f->r->phase, RUN_RUNNING);
+	assert_int_equal(effects_count(f, FX_START), 3);
+	for (int i = 0; i < 3; i++)
+		node_say(f, i, EV_NODE_STARTED);
+	for (int i = 0; i < 3; i++)
+		node_exit(f, i, 0, 0);
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	for (int i = 0; i < 3; i++)
+		node_say(f, i, EV_NODE_DRAINED);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(effects_count(f, FX_RELEASE), 3);
+	assert_int_equal(effects_count(f, FX_DESTROY), 3);
+	run_clean_up(f);
+	assert_int_equal(f->r->phase, RUN_SUCCEEDED);
+	assert_int_equal(effects_count(f, FX_ENDED), 1);
+	assert_int_equal(core_exit_code(f->r->verdict, &f->r->cause), 0);
+	run_close(f);
+}
+
+static void trainers_start_when_every_server_answers(void **state)
+{
+	struct fixture *f = run_open(pserver);
+
+	(void)state;
+	run_make_ready(f);
+	assert_int_equal(effects_count(f, FX_START), 2);
+	assert_true(effects_have(f, FX_START, 2) && effects_have(f, FX_START, 3));
+	node_say(f, 2, EV_NODE_STARTED);
+	node_say(f, 3, EV_NODE_STARTED);
+	node_say(f, 2, EV_NODE_SERVING);
+	assert_int_equal(effects_count(f, FX_START), 0);
+	node_say(f, 3, EV_NODE_SERVING);
+	assert_true(effects_have(f, FX_START, 0) && effects_have(f, FX_START, 1));
+	run_close(f);
+}
+
+static void servers_are_stopped_when_the_trainers_are_done(void **state)
+{
+	struct fixture *f = run_open(pserver);
+
+	(void)state;
+	run_make_ready(f);
+	for (int i = 2; i < 4; i++)
+		node_say(f, i, EV_NODE_SERVING);
+	node_exit(f, 0, 0, 0);
+	assert_int_equal(f->r->phase, RUN_RUNNING);
+	node_exit(f, 1, 0, 0);
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	assert_true(effects_have(f, FX_STOP, 2) && effects_have(f, FX_STOP, 3));
+	node_exit(f, 2, -1, SIGTERM); /* how a server ends does not matter then */
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	run_close(f);
+}
+
+static void a_server_that_ends_before_it_answers_fails_the_run(void **state)
+{
+	struct fixture *f = run_open(pserver);
+
+	(void)state;
+	run_make_ready(f);
+	node_say(f, 2, EV_NODE_STARTED);
+	node_exit(f, 2, 0, 0);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(f->r->cause.node, 2);
+	run_close(f);
+}
+
+static void a_server_that_never_answers_misses_its_deadline(void **state)
+{
+	struct fixture *f = run_open(pserver);
+
+	(void)state;
+	run_make_ready(f);
+	node_say(f, 2, EV_NODE_STARTED);
+	f->now += f->job.timeouts.serve_ms + 1;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(f->r->cause.kind, ERR_TIMEOUT);
+	assert_non_null(strstr(f->r->cause.text, "port 5436 did not answer"));
+	run_close(f);
+}
+
+static void a_failed_rank_stops_the_others_and_is_the_cause(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_make_ready(f);
+	for (int i = 0; i < 3; i++)
+		node_say(f, i, EV_NODE_STARTED);
+	node_exit(f, 1, 3, 0);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(f->r->cause.node, 1);
+	assert_string_equal(f->r->cause.text, "worker-1 exited with code 3");
+	assert_int_equal(core_exit_code(f->r->verdict, &f->r->cause), 1);
+	assert_true(effects_have(f, FX_STOP, 0) && effects_have(f, FX_STOP, 2) &&
+		    !effects_have(f, FX_STOP, 1));
+	node_exit(f, 0, 9, 0); /* a later failure changes nothing */
+	assert_int_equal(f->r->cause.node, 1);
+	run_close(f);
+}
+
+static void max_runtime_ends_the_run(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\nmax_runtime = '5s'\n");
+
+	(void)state;
+	run_make_ready(f);
+	node_say(f, 0, EV_NODE_STARTED);
+	f->now += 5001;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_true(effects_have(f, FX_STOP, 0));
+	assert_int_equal(core_exit_code(f->r->verdict, &f->r->cause), 6);
+	run_close(f);
+}
+
+static void a_node_that_is_never_ready_is_named(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_create_all(f);
+	node_say(f, 0, EV_NODE_HELLO);
+	node_say(f, 0, EV_NODE_READY);
+	node_say(f, 2, EV_NODE_HELLO);
+	node_say(f, 2, EV_NODE_READY);
+	f->now += f->job.timeouts.gather_ms + 1;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->cause.node, 1);
+	assert_non_null(strstr(f->r->cause.text, "worker-1 was not ready"));
+	run_close(f);
+}
+
+static void a_success_whose_output_cannot_be_stored_is_a_failure(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\n");
+
+	(void)state;
+	run_make_ready(f);
+	node_exit(f, 0, 0, 0);
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	f->now = f->r->deadline_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	run_close(f);
+}
+
+static void names_go_both_ways(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RUN_PHASES; i++)
+		assert_int_equal(run_phase_from_name(run_phase_name((enum run_phase)i)), i);
+	for (int i = 0; i < NODE_STATES; i++)
+		assert_int_equal(node_state_from_name(node_state_name((enum node_state)i)), i);
+	for (int i = 0; i < RES_STATES; i++)
+		assert_int_equal(res_state_from_name(res_state_name((enum res_state)i)), i);
+	for (int i = 0; i < EVENT_KINDS; i++)
+		assert_non_null(event_kind_name((enum event_kind)i));
+	assert_int_equal(run_phase_from_name("nonsense"), -1);
+	assert_int_equal(verdict_from_name("failed"), VERDICT_FAILED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_run_that_goes_well_passes_every_phase),
+		cmocka_unit_test(trainers_start_when_every_server_answers),
+		cmocka_unit_test(servers_are_stopped_when_the_trainers_are_done),
+		cmocka_unit_test(a_server_that_ends_before_it_answers_fails_the_run),
+		cmocka_unit_test(a_server_that_never_answers_misses_its_deadline),
+		cmocka_unit_test(a_failed_rank_stops_the_others_and_is_the_cause),
+		cmocka_unit_test(max_runtime_ends_the_run),
+		cmocka_unit_test(a_node_that_is_never_ready_is_named),
+		cmocka_unit_test(a_success_whose_output_cannot_be_stored_is_a_failure),
+		cmocka_unit_test(names_go_both_ways),
+	};
+	return cmocka_run_group_tests_name("core run", tests, NULL, NULL);
+}
