@@ -314,23 +314,30 @@ static void waiting_to_json(const struct live_run *lr, struct jsonw *w)
 	jsonw_close(w);
 }
 
-/* Steps done of all steps, over the nodes that say how many there will be; of each node the series furthest on. */
+/* A run is as far as the rank that is least far, of those that say how many steps there will be; a
+ * rank is as far as that of its series which is furthest on.  (store_state.c says the same of ended
+ * runs.) */
 static void progress_of(const struct live_run *lr, int64_t *ret_step, int64_t *ret_total)
 {
-	int64_t step = 0, total = 0;
+	double least = 0;
 
+	*ret_step = *ret_total = 0;
 	for (int i = 0; i < lr->plan.crew.n; i++) {
-		const struct series_row *best = NULL;
+		const struct series_row *furthest = NULL;
 		for (size_t k = 0; k < lr->nodes[i].series.n; k++) {
 			const struct series_row *row = &lr->nodes[i].series.v[k]->row;
-			if (row->total > 0 && (!best || row->step > best->step))
-				best = row;
+			if (row->total > 0 && (!furthest || row->step > furthest->step))
+				furthest = row;
 		}
-		step += best ? best->step : 0;
-		total += best ? best->total : 0;
+		if (!furthest)
+			continue;
+		double part = (double)furthest->step / (double)furthest->total;
+		if (*ret_total && part >= least)
+			continue;
+		least = part;
+		*ret_step = furthest->step;
+		*ret_total = furthest->total;
 	}
-	*ret_step = step;
-	*ret_total = total;
 }
 
 static void progress_to_json(struct jsonw *w, int64_t step, int64_t total)

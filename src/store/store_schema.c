@@ -94,13 +94,14 @@ static const char version_3[] =
 	"ALTER TABLE series ADD COLUMN step INTEGER NOT NULL DEFAULT 0;ALTER TABLE "
 	"series ADD COLUMN total INTEGER NOT NULL DEFAULT 0;";
 
-/* How far an ended run was, for lists: of each node the series furthest on. */
+/* How far an ended run was, for lists: that of its ranks which is least far, and of each rank the
+ * series furthest on. */
 static const char version_4[] =
 	"ALTER TABLE run ADD COLUMN step INTEGER NOT NULL DEFAULT 0;ALTER TABLE run ADD COLUMN total INTEGER "
-	"NOT NULL DEFAULT 0;UPDATE run SET (step, total) = (SELECT CAST(total(s) AS INTEGER), CAST(total(t) "
-	"AS INTEGER) FROM  (SELECT step AS s, total AS t, row_number() OVER   (PARTITION BY rank ORDER BY "
-	"step DESC, series) AS place   FROM series WHERE series.run = run.no AND total > 0) WHERE place = 1) "
-	"WHERE ended_ms > 0;";
+	"NOT NULL DEFAULT 0;UPDATE run SET (step, total) = (SELECT s, t FROM (SELECT step AS s, total AS t, "
+	"rank AS r, row_number() OVER (PARTITION BY rank ORDER BY step DESC, series) AS place FROM series "
+	"WHERE series.run = run.no AND total > 0 UNION ALL SELECT 0, 0, 0, 1) WHERE place = 1 ORDER BY "
+	"t = 0, s * 1.0 / t, r LIMIT 1) WHERE ended_ms > 0;";
 
 /*
  * Facts and plan are kept with the run, and each resource says what its driver needs, so that a run

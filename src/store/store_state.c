@@ -27,12 +27,13 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		 "deadline_ms, rng_0, rng_1, rng_2, rng_3, accepted_at_ms, provisioning_at_ms, "
 		 "gathering_at_ms, running_at_ms, collecting_at_ms, cleaning_at_ms, succeeded_at_ms, "
 		 "failed_at_ms, cancelled_at_ms FROM run WHERE no = ?1"},
-	/* Of each node the series furthest on.  total() cannot overflow, as sum() can. */
-	[END_RUN] = {"end run",
-		     "UPDATE run SET ended_ms = ?2, (step, total) = (SELECT CAST(total(s) AS "
-		     "INTEGER), CAST(total(t) AS INTEGER) FROM  (SELECT step AS s, total AS t, "
-		     "row_number() OVER   (PARTITION BY rank ORDER BY step DESC, series) AS place "
-		     "  FROM series WHERE run = ?1 AND total > 0) WHERE place = 1) WHERE no = ?1"},
+	/* As far as the rank that is least far; of each rank the series furthest on. */
+	[END_RUN] =
+		{"end run",
+		 "UPDATE run SET ended_ms = ?2, (step, total) = (SELECT s, t FROM (SELECT step AS s, "
+		 "total AS t, rank AS r, row_number() OVER (PARTITION BY rank ORDER BY step DESC, "
+		 "series) AS place FROM series WHERE run = ?1 AND total > 0 UNION ALL SELECT 0, 0, 0, 1) "
+		 "WHERE place = 1 ORDER BY t = 0, s * 1.0 / t, r LIMIT 1) WHERE no = ?1"},
 	[SAVE_NODE] =
 		{"save node",
 		 "REPLACE INTO node (run, rank, state, attempt, start_sent, stop_sent, serving, settled, "

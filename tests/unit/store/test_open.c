@@ -556,7 +556,7 @@ static void the_ended_runs_of_version_3_get_their_progress(void **state)
 	assert_string_equal(got.p, "huge '' 9223372036854775807/9223372036854775807\n"
 				   "active '' 0/0\n"
 				   "plain '' 0/0\n"
-				   "failed 'w-0 exited with code 3' 65/190\n");
+				   "failed 'w-0 exited with code 3' 5/100\n");
 	buf_release(&got);
 	close_home(st);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
