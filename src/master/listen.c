@@ -1,8 +1,9 @@
 /*
  * The TCP side of the master.
  *
- * Without --listen it takes the first free port from HTTP_PORT on, of the loopback
- * address only; that none is free is no reason not to run jobs.  Beyond this machine
+ * Without --listen it takes the port that the last master of this home had, else the first
+ * free one from HTTP_PORT on, of the loopback address only; that none is free is no reason not
+ * to run jobs.  Beyond this machine
  * there is TLS with the master's own key, which callers know by its pin.
  */
 #include "master/listen.h"
@@ -24,6 +25,7 @@
 
 #define HTTP_PORT 5436 /* the old tool's */
 #define HTTP_LAST_PORT 5499
+#define PORT_FILE "port"
 #define MAX_CONNECTIONS 4096
 #define FILES_PER_NODE 4 /* its connection and the logs of its three streams */
 #define FILES_OWN 64	 /* database, sockets, what workers open for a moment, some clients */
@@ -120,15 +122,52 @@ static int listen_where_told(struct master *m, const char *listen, struct err *e
 	return 0;
 }
 
+/* The port that the last master of this home had: open pages and their cookies know it. */
+static int last_port(const struct master *m)
+{
+	CLEANUP(freep) char *path = path_join(m->home, PORT_FILE);
+	CLEANUP(buf_release) struct buf text = {0};
+	int64_t port;
+
+	buf_init(&text, 64);
+	if (file_read(path, &text, NULL) < 0 || !str_to_i64(str_trim(buf_str(&text)), &port) ||
+	    port < HTTP_PORT || port > HTTP_LAST_PORT)
+		return 0;
+	return (int)port;
+}
+
+static void remember_port(const struct master *m, int port)
+{
+	CLEANUP(freep) char *path = path_join(m->home, PORT_FILE);
+	char text[16];
+	struct err err;
+
+	if (port == last_port(m))
+		return;
+	snprintf(text, sizeof(text), "%d\n", port);
+	if (file_write_atomic(path, str_from(text), 0600, false, &err) < 0)
+		log_warn("%s", err.msg);
+}
+
+static int listen_on(struct master *m, int port, struct err *err)
+{
+	if (http_server_listen_tcp(m->http, "127.0.0.1", port, NULL, err) < 0)
+		return -1;
+	set_url(m, "127.0.0.1", port);
+	remember_port(m, port);
+	return 0;
+}
+
 static int listen_next_free(struct master *m)
 {
 	struct err err;
+	int last = last_port(m);
 
+	if (last && listen_on(m, last, &err) == 0)
+		return 0;
 	for (int port = HTTP_PORT; port <= HTTP_LAST_PORT; port++) {
-		if (http_server_listen_tcp(m->http, "127.0.0.1", port, NULL, &err) == 0) {
-			set_url(m, "127.0.0.1", port);
+		if (listen_on(m, port, &err) == 0)
 			return 0;
-		}
 		if (err.kind != ERR_CONFLICT)
 			break;
 	}

@@ -1,9 +1,11 @@
 #include "cli/client/api.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,6 +23,7 @@
 #define UPLOAD_MS (60 * 60 * 1000)
 #define RETRY_MS 15000	  /* how long a call is repeated when its connection is lost */
 #define RETRY_PAUSE_MS 10 /* between two attempts */
+#define SLOW_S 3	  /* without an answer: the user is told */
 #define MAX_DETAILS (64 * 1024)
 #define MAX_ERROR_BODY (256 * 1024)
 
@@ -117,6 +120,31 @@ static int refused(struct api *api, const struct http_answer *answer, struct err
 	return err_set(err, kind, "%.*s", STR_ARG(message));
 }
 
+/* A master that is stopped (SIGSTOP) takes connections and never answers: its user is told before
+ * the call's own limit ends it.  Only a signal comes in the middle of any wait. */
+static void say_slow(int signo)
+{
+	static const char text[] =
+		"regatta: the master has not answered for 3 s: it is stopped or very "
+		"busy (its pid is in the file 'lock' of its home); waiting\n";
+
+	(void)signo;
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		return; /* nobody can be told */
+}
+
+static void slow_watch(bool on)
+{
+	struct sigaction sa = {.sa_handler = on ? say_slow : SIG_DFL, .sa_flags = SA_RESTART};
+	struct itimerval at = {.it_value = {.tv_sec = on ? SLOW_S : 0}};
+
+	if (on)
+		sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &at, NULL);
+	if (!on)
+		sigaction(SIGALRM, &sa, NULL);
+}
+
 struct request {
 	const char *method, *path;
 	struct str body;
@@ -130,11 +158,13 @@ static int send_once(struct api *api, const struct request *r, struct http_answe
 {
 	if (ensure(api, err) < 0)
 		return -1;
+	slow_watch(r->fd < 0); /* an upload takes its time */
 	int rc = r->fd >= 0 ? http_upload(api->http, r->method, r->path, r->fd, r->size,
 					  r->timeout_ms, answer, err)
 			    : http_call(api->http, r->method, r->path, r->body,
 					r->body.p ? "application/json" : NULL, r->timeout_ms,
 					answer, err);
+	slow_watch(false);
 	if (rc < 0)
 		api_drop(api);
 	return rc;
@@ -224,7 +254,10 @@ int api_stream(struct api *api, const char *path, struct err *err)
 	http_answer_init(&answer, MAX_ERROR_BODY);
 	if (ensure(api, err) < 0)
 		return -1;
-	if (http_stream_open(api->http, "GET", path, CALL_MS, &answer, err) == 0) {
+	slow_watch(true);
+	int rc = http_stream_open(api->http, "GET", path, CALL_MS, &answer, err);
+	slow_watch(false);
+	if (rc == 0) {
 		if (answer.status < 300)
 			return 0;
 		api_drop(api);

@@ -5,17 +5,67 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "base/path.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "master/api/api.h"
 #include "master/api/origin.h"
 #include "master/api/session.h"
 
+#define SESSIONS_FILE "sessions"
+#define SESSIONS_MAX_BYTES (16 * 1024) /* SESSION_MAX lines are less */
+
 struct logins {
 	struct master *m;
 	struct sessions *sessions;
 };
+
+/* The file `sessions` of the home: one line for each, "<sha256> <scope> <until, Unix ms>".  A line
+ * that cannot be read, or a file that is lost, costs a new login and nothing else. */
+static void put_session(void *ctx, const struct session *one)
+{
+	char hex[2 * SHA256_BYTES + 1];
+
+	hex_encode(one->hash, sizeof(one->hash), hex);
+	buf_printf(ctx, "%s %s %lld\n", hex, scope_name(one->scope), (long long)one->until_ms);
+}
+
+static void save(const struct logins *l)
+{
+	CLEANUP(freep) char *path = path_join(l->m->home, SESSIONS_FILE);
+	CLEANUP(buf_release) struct buf text = {0};
+	struct err err = {0};
+
+	buf_init(&text, SESSIONS_MAX_BYTES);
+	sessions_each(l->sessions, put_session, &text);
+	if (file_write_atomic(path, buf_str(&text), 0600, false, &err) < 0)
+		log_warn("sessions will not outlive this master: %s", err.msg);
+}
+
+static void load(struct logins *l)
+{
+	CLEANUP(freep) char *path = path_join(l->m->home, SESSIONS_FILE);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, SESSIONS_MAX_BYTES);
+	if (file_read(path, &text, NULL) < 0)
+		return;
+	struct str rest = buf_str(&text);
+	while (rest.p && rest.n) {
+		struct str line = str_cut(&rest, '\n');
+		struct str hash = str_cut(&line, ' '), scope = str_cut(&line, ' ');
+		struct session one;
+
+		if (hash.n == 2 * sizeof(one.hash) && hex_decode(hash, one.hash) &&
+		    scope_from(scope, &one.scope) && str_to_i64(line, &one.until_ms))
+			session_restore(l->sessions, &one, clock_wall_ms());
+	}
+}
 
 struct logins *logins_new(struct master *m)
 {
@@ -23,6 +73,7 @@ struct logins *logins_new(struct master *m)
 
 	l->m = m;
 	l->sessions = sessions_new();
+	load(l);
 	return l;
 }
 
@@ -38,15 +89,20 @@ struct logins *logins_free(struct logins *l)
 void logins_tick(struct logins *l)
 {
 	uint32_t serial;
+	bool changed = false;
 
-	while ((serial = session_expire(l->sessions, clock_boot_ms())))
+	while ((serial = session_expire(l->sessions, clock_wall_ms()))) {
 		auth_cut_streams(l->m, auth_session_holder(serial));
+		changed = true;
+	}
+	if (changed)
+		save(l);
 }
 
 enum api_auth logins_scope(const struct logins *l, struct str cookie, uint32_t *ret_holder)
 {
 	uint32_t serial = 0;
-	enum api_auth scope = session_scope(l->sessions, cookie, clock_boot_ms(), &serial);
+	enum api_auth scope = session_scope(l->sessions, cookie, clock_wall_ms(), &serial);
 
 	if (scope)
 		*ret_holder = auth_session_holder(serial);
@@ -87,7 +143,7 @@ int api_login_code(struct api_call *c, struct err *err)
 		return err_set(
 			err, ERR_UNAVAILABLE,
 			"this master has no HTTP port: see master.log, or start it with --listen");
-	session_code(c->m->auth->logins->sessions, scope, clock_boot_ms(), code);
+	session_code(c->m->auth->logins->sessions, scope, clock_wall_ms(), code);
 	snprintf(url, sizeof(url), "%s/login?code=%s", c->m->http_url, code);
 	api_answer_begin(&w, &text);
 	jsonw_kz(&w, "url", url);
@@ -115,7 +171,7 @@ int api_login(struct api_call *c, struct err *err)
 	uint32_t forgotten;
 	char secret[65];
 
-	if (!session_begin(c->m->auth->logins->sessions, code, clock_boot_ms(), secret,
+	if (!session_begin(c->m->auth->logins->sessions, code, clock_wall_ms(), secret,
 			   &forgotten)) {
 		if (!c->req->local && !auth_failed(c))
 			return err_set(err, ERR_THROTTLED, "too many wrong codes: wait a second");
@@ -126,6 +182,8 @@ int api_login(struct api_call *c, struct err *err)
 	}
 	if (forgotten)
 		auth_cut_streams(c->m, auth_session_holder(forgotten));
+	save(c->m->auth->logins);
+	c->m->last_busy_ms = master_now(c->m); /* its page is about to ask */
 	set_cookie(c, secret, SESSION_MS / 1000);
 	explicit_bzero(secret, sizeof(secret));
 	http_add_header(c->x, "Location", "/");
@@ -138,8 +196,10 @@ int api_logout(struct api_call *c, struct err *err)
 	(void)err;
 	struct str cookie = login_cookie(c);
 	uint32_t serial = session_end(c->m->auth->logins->sessions, cookie);
-	if (serial)
+	if (serial) {
+		save(c->m->auth->logins);
 		auth_cut_streams(c->m, auth_session_holder(serial));
+	}
 	set_cookie(c, "", 0);
 	http_reply(c->x, 200, "application/json", STR("{}\n"));
 	return 0;

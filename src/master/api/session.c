@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "net/digest.h"
 
 struct secret { /* scope 0: free */
 	uint8_t hash[SHA256_BYTES];
@@ -119,4 +118,28 @@ uint32_t session_expire(struct sessions *s, int64_t now_ms)
 		if (s->sessions[i].scope && s->sessions[i].until_ms <= now_ms)
 			return forget(&s->sessions[i]);
 	return 0;
+}
+
+void sessions_each(const struct sessions *s, void (*fn)(void *ctx, const struct session *one),
+		   void *ctx)
+{
+	for (size_t i = 0; i < SESSION_MAX; i++) {
+		const struct secret *v = &s->sessions[i];
+		struct session one = {.scope = v->scope, .until_ms = v->until_ms};
+
+		memcpy(one.hash, v->hash, sizeof(one.hash));
+		if (v->scope)
+			fn(ctx, &one);
+	}
+}
+
+void session_restore(struct sessions *s, const struct session *one, int64_t now_ms)
+{
+	if (one->until_ms <= now_ms || one->until_ms > now_ms + SESSION_MS)
+		return;
+	struct secret *v = place(s->sessions, now_ms);
+
+	*v = (struct secret){
+		.scope = one->scope, .until_ms = one->until_ms, .serial = ++s->last_serial};
+	memcpy(v->hash, one->hash, sizeof(v->hash));
 }

@@ -160,6 +160,58 @@ static void who_is_forgotten_is_told(void **state)
 	assert_int_equal(forgotten, first);
 }
 
+/* Rule: sessions outlive the master. */
+
+struct kept {
+	struct session v[SESSION_MAX];
+	int n;
+};
+
+static void keep(void *ctx, const struct session *one)
+{
+	struct kept *k = ctx;
+
+	k->v[k->n++] = *one;
+}
+
+static void a_session_that_was_written_down_is_good_until_its_own_end(void **state)
+{
+	char code[65], secret[65];
+	struct kept k = {.n = 0};
+	uint32_t serial = 0;
+
+	(void)state;
+	session_code(s, API_SUBMIT, 1000, code);
+	assert_true(begin(code, 1000, secret));
+	session_code(s, API_READ, 1000, code); /* a link that nobody used is not kept */
+	sessions_each(s, keep, &k);
+	assert_int_equal(k.n, 1);
+
+	struct sessions *next = sessions_new();
+	session_restore(next, &k.v[0], 5000);
+	assert_int_equal(session_scope(next, str_from(secret), 5000, &serial), API_SUBMIT);
+	assert_int_not_equal(serial, 0);
+	assert_int_equal(session_scope(next, str_from(secret), 1000 + SESSION_MS, NULL), 0);
+	sessions_free(next);
+}
+
+static void a_session_that_is_over_or_too_long_is_not_restored(void **state)
+{
+	char code[65], secret[65];
+	struct kept k = {.n = 0};
+
+	(void)state;
+	session_code(s, API_ADMIN, 1000, code);
+	assert_true(begin(code, 1000, secret));
+	sessions_each(s, keep, &k);
+	struct sessions *next = sessions_new();
+	session_restore(next, &k.v[0], 1000 + SESSION_MS);
+	k.v[0].until_ms += 1;
+	session_restore(next, &k.v[0], 1000);
+	assert_int_equal(session_scope(next, str_from(secret), 1000, NULL), 0);
+	sessions_free(next);
+}
+
 int main(void)
 {
 #define test(t) cmocka_unit_test_setup_teardown(t, make, drop)
@@ -173,6 +225,8 @@ int main(void)
 		test(those_whose_time_is_over_are_told_one_by_one),
 		test(the_oldest_is_forgotten_for_a_new_one),
 		test(who_is_forgotten_is_told),
+		test(a_session_that_was_written_down_is_good_until_its_own_end),
+		test(a_session_that_is_over_or_too_long_is_not_restored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

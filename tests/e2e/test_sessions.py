@@ -1,0 +1,74 @@
+"""A login of the dashboard, and where the master is found, over restarts; and a master that is stopped."""
+import os
+import signal
+import socket
+import stat
+import time
+
+from conftest import wait_for
+from service import Service
+
+
+def restart(regatta):
+    regatta("master", "--stop")
+    wait_for(lambda: not regatta.ours(), what="the master to leave")
+    regatta("ps")
+    return Service(regatta)
+
+
+def test_a_session_and_the_port_survive_a_restart(regatta):
+    regatta("ps")
+    first = Service(regatta)
+    cookie = {"Cookie": first.login()}
+    assert first.get("/api/v1/me", token=None, headers=cookie).json["scope"] == "admin"
+    again = restart(regatta)
+    assert again.port == first.port
+    assert again.get("/api/v1/me", token=None, headers=cookie).json["scope"] == "admin"
+    kept = regatta.home / "sessions"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert cookie["Cookie"].split("=")[1] not in kept.read_text()
+    # One that was left stays over.
+    assert again.call("POST", "/api/v1/logout", token=None, headers={**cookie, "Regatta-Request": "1"}).status == 200
+    assert restart(regatta).get("/api/v1/me", token=None, headers=cookie).status == 401
+
+
+def test_a_file_of_sessions_that_is_damaged_costs_a_login_only(regatta):
+    (regatta.home).mkdir(parents=True, exist_ok=True)
+    regatta.home.chmod(0o700)
+    (regatta.home / "sessions").write_bytes(b"\0junk admin 1\n" + b"0" * 64 + b" admin 99999999999999999\nxyz\n\n")
+    regatta("ps")
+    service = Service(regatta)
+    assert service.get("/api/v1/me", token=None, headers={"Cookie": service.login()}).status == 200
+
+
+def master_pid(regatta):
+    return int((regatta.home / "lock").read_text())
+
+
+def test_a_page_keeps_its_master(regatta):
+    """By its event stream, and one that asks now and then without a stream, too."""
+    regatta.env["REGATTA_IDLE"] = "1s"
+    regatta("ps")
+    service, pid = Service(regatta), master_pid(regatta)
+    with service.events() as events:
+        began = time.monotonic()
+        wait_for(lambda: time.monotonic() - began > 3, what="three idle times")
+        assert events.status == 200 and master_pid(regatta) == pid and pid in regatta.ours()
+        events.sock.shutdown(socket.SHUT_RDWR)
+    began = time.monotonic()
+    wait_for(lambda: service.get("/api/v1/runs").status == 200 and time.monotonic() - began > 2, what="two idle times")
+    assert pid in regatta.ours()
+    wait_for(lambda: pid not in regatta.ours(), what="the master to leave when nobody asks")
+
+
+def test_a_stopped_master_is_told_of(regatta):
+    regatta("ps")
+    pid = master_pid(regatta)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        asking = regatta.start("ps")
+        told = wait_for(lambda: asking.stderr.readline(), what="the line")
+        assert "has not answered for 3 s" in (told if isinstance(told, str) else told.decode())
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert asking.wait(30) == 0
