@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct query q;
+	struct url_query q;
 
 	if (!query_parse((struct str){(const char *)data, size}, a, &q))
 		return 0;

@@ -51,10 +51,10 @@ static bool decode(struct str s, struct arena *a, struct buf *scratch, struct st
 	return true;
 }
 
-bool query_parse(struct str text, struct arena *a, struct query *ret)
+bool query_parse(struct str text, struct arena *a, struct url_query *ret)
 {
 	CLEANUP(buf_release) struct buf scratch = {0};
-	struct query q = {.v = arena_array(a, struct query_pair, QUERY_MAX_PAIRS)};
+	struct url_query q = {.v = arena_array(a, struct query_pair, QUERY_MAX_PAIRS)};
 
 	buf_init(&scratch, QUERY_MAX_BYTES);
 	while (text.p) {
@@ -74,7 +74,7 @@ bool query_parse(struct str text, struct arena *a, struct query *ret)
 	return true;
 }
 
-struct str query_get(const struct query *q, const char *name, struct str fallback)
+struct str query_get(const struct url_query *q, const char *name, struct str fallback)
 {
 	for (size_t i = 0; i < q->n; i++) {
 		if (str_is(q->v[i].name, name))

@@ -8,7 +8,7 @@ struct buf;
 struct query_pair {
 	struct str name, value;
 };
-struct query {
+struct url_query {
 	struct query_pair *v;
 	size_t n;
 };
@@ -18,6 +18,6 @@ void url_encode(struct buf *out, struct str s); /* RFC 3986 unreserved stay */
 bool url_decode(struct buf *out, struct str s, bool plus_is_space);
 /* "a=1&b=2": decoded ('+' is a space) and copied; empty pairs are skipped, a name without '=' has
  * the value "".  False on bad coding or more than QUERY_MAX_PAIRS. */
-bool query_parse(struct str text, struct arena *a, struct query *ret);
+bool query_parse(struct str text, struct arena *a, struct url_query *ret);
 /* The first of that name. */
-struct str query_get(const struct query *q, const char *name, struct str fallback);
+struct str query_get(const struct url_query *q, const char *name, struct str fallback);

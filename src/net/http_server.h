@@ -41,7 +41,7 @@ struct http_limits {		 /* zero = the default in brackets */
 
 struct http_request {
 	struct str method, path, raw_query; /* path still percent-coded, begins with '/' */
-	struct query query;
+	struct url_query query;
 	struct str body;
 	bool local; /* came over the unix socket */
 	bool tls;

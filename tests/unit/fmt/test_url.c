@@ -79,7 +79,7 @@ static void any_text_survives_the_round_trip(void **state)
 static void a_query_is_a_list_of_pairs(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct query q;
+	struct url_query q;
 	(void)state;
 
 	assert_true(query_parse(STR("a=1&b=x+y%26z&&flag&a=2&e=&=v&c=d=e&"), a, &q));
@@ -96,7 +96,7 @@ static void a_query_is_a_list_of_pairs(void **state)
 static void an_empty_query_has_no_pairs(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct query q;
+	struct url_query q;
 	(void)state;
 
 	assert_true(query_parse(STR(""), a, &q));
@@ -111,7 +111,7 @@ static void a_bad_query_is_refused(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf text;
-	struct query q = {.n = 99};
+	struct url_query q = {.n = 99};
 	(void)state;
 
 	assert_false(query_parse(STR("a=%zz"), a, &q));
