@@ -122,7 +122,7 @@ struct live_run {
 	int names_opened, names_synced; /* logs opened, and of those, with their names on disk */
 };
 
-/* clock.c: monotone over restarts, and not led astray by the wall clock before the next boot */
+/* clock.c: monotone over restarts; until the next boot a change of the wall clock does not move it */
 int64_t master_now(const struct master *m);
 void master_clock_start(struct master *m);
 /* The same with the clocks given: what to add to boot_ms. */

@@ -2,9 +2,9 @@
  * The TCP side of the master.
  *
  * Without --listen it takes the port that the last master of this home had, else the first
- * free one from HTTP_PORT on, of the loopback address only; that none is free is no reason not
- * to run jobs.  Beyond this machine
- * there is TLS with the master's own key, which callers know by its pin.
+ * free one from HTTP_PORT on, of the loopback address only; without a free port jobs run all
+ * the same.  Beyond this machine there is TLS with the master's own key, which callers know by
+ * its pin.
  */
 #include "master/listen.h"
 
@@ -92,7 +92,7 @@ static bool is_loopback(const char *addr)
 	return strncmp(addr, "127.", 4) == 0 || strcmp(addr, "::1") == 0;
 }
 
-/* How a person on this machine names the place. */
+/* The URL that works on this machine. */
 static void set_url(struct master *m, const char *addr, int port)
 {
 	const char *name = strcmp(addr, "0.0.0.0") == 0 ? "127.0.0.1"

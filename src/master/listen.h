@@ -1,9 +1,9 @@
 #pragma once
-/* listen - where the master can be reached: unix sockets always, TCP as far as it goes. */
+/* listen - where the master can be reached: unix sockets always, TCP where a port is free. */
 struct err;
 struct master;
 
-/* Of the API.  Agents, logs and the store have as many files left. */
+/* Connections of the API: at most half of the open files; agents, logs and the store have the rest. */
 int listen_max_connections(void);
 /* ERR_QUOTA, with the limit named: so many more nodes would need more files than may be open. */
 int listen_check_files(const struct master *m, int nodes, struct err *err);

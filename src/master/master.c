@@ -124,7 +124,7 @@ static int64_t idle_ms(void)
 	return text && str_to_duration_ms(str_from(text), &ms) && ms > 0 ? ms : MASTER_IDLE_MS;
 }
 
-/* What a master in the background says is in master.log; one in the foreground says it there, too. */
+/* The standard error of a master in the background is master.log; one in the foreground writes to both. */
 static void keep_log(struct master *m)
 {
 	CLEANUP(freep) char *path = path_join(m->home, LAYOUT_MASTER_LOG);

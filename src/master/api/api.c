@@ -1,6 +1,6 @@
 /*
  * The route table and what every request goes through: who asks, what for, how an
- * error looks.  A path that is not in the table is known to those only who may read.
+ * error looks.  Callers that may not read are refused before they learn whether a path exists.
  */
 #include "master/api/api.h"
 
@@ -217,7 +217,8 @@ static void stop_now(void *ctx)
 	loop_stop(m->loop);
 }
 
-/* With {"cancel":true} the master leaves when the last run has ended (master.c looks). */
+/* With {"cancel":true} every run is cancelled, and the master leaves when the last has ended
+ * (on_idle_check in master.c). */
 static int shutdown_master(struct api_call *c, struct err *err)
 {
 	struct doc *body = NULL;
@@ -235,7 +236,7 @@ static int shutdown_master(struct api_call *c, struct err *err)
 	return 0;
 }
 
-/* Splits and decodes; the path is never used as a file's name. */
+/* Splits a path at '/' and decodes its parts, which are never used as names of files. */
 static int path_parts(struct str path, struct arena *a, struct str parts[static PATH_MAX_PARTS])
 {
 	int n = 0;
@@ -275,7 +276,8 @@ static bool route_matches(const struct api_route *r, const struct str *parts, in
 	return i == n;
 }
 
-/* A HEAD is a GET whose body is left out (http_reply does that); that of a login link would spend it. */
+/* HEAD works where GET does (http_reply leaves the body out), except for a login link, which a HEAD
+ * would use up. */
 static bool has_head(const struct api_route *r)
 {
 	return !strcmp(r->method, "GET") && r->fn != api_login;
@@ -313,7 +315,7 @@ static const struct api_route *find_route(struct api_call *c, int *ret_status, s
 	return NULL;
 }
 
-/* On every answer: what a browser must not do with it. */
+/* Headers of every answer: what a browser must not do with it. */
 static void add_headers(struct http_exchange *x, bool is_page, bool is_report)
 {
 	http_add_header(x, "Content-Security-Policy", is_report ? REPORT_CSP : PAGE_CSP);
@@ -323,7 +325,7 @@ static void add_headers(struct http_exchange *x, bool is_page, bool is_report)
 	http_add_header(x, "Cache-Control", is_page ? "no-cache" : "no-store");
 }
 
-/* Nobody may fill our memory with what no handler will look at. */
+/* No handler of a GET reads a body: it is refused before it takes memory. */
 static bool has_needless_body(const struct http_exchange *x, const struct api_route *r)
 {
 	struct str length = http_header(x, "content-length");
@@ -331,7 +333,7 @@ static bool has_needless_body(const struct http_exchange *x, const struct api_ro
 	return !strcmp(r->method, "GET") && length.p && !str_is(length, "0");
 }
 
-/* Everything is decided before a body is read: who, whether, and where an upload goes. */
+/* Called before a body is read: who calls, whether they may, and into which file an upload goes. */
 static int on_headers(void *ctx, struct http_exchange *x)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -385,7 +387,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 		reply_error(&c, status_of(err.kind), &err);
 }
 
-/* A body that never came whole. */
+/* The client left, or was too slow, in the middle of a body. */
 static void on_abort(void *ctx, struct http_exchange *x)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();

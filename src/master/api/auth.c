@@ -140,8 +140,8 @@ static bool changes_state(struct str method)
 	return !str_is(method, "GET") && !str_is(method, "HEAD");
 }
 
-/* A page elsewhere can make a browser send our cookie (the SameSite rule does not know ports), but
- * neither this header nor a navigation that we would obey. */
+/* A page of another port of this host can make a browser send our cookie (SameSite ignores ports),
+ * but it can neither set this header nor change what the browser says about the request's site. */
 static bool cookie_is_meant(const struct api_call *c)
 {
 	struct str site = http_header(c->x, "sec-fetch-site"),

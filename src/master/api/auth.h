@@ -1,6 +1,6 @@
 #pragma once
 /*
- * auth - who calls over which way, and what they may do.
+ * auth - who calls, and what they may do.
  *
  * Over the unix socket the caller is the user who owns the master: admin.  Over TCP
  * a caller shows a token (of the user, in $REGATTA_HOME/token, or one made for a

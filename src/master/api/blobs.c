@@ -39,7 +39,7 @@ static char *part_path(const struct master *m, const struct http_exchange *x, st
 			 (const void *)x);
 }
 
-/* What a master that was killed left half done. */
+/* Partial uploads that an earlier master left when it was killed. */
 static void remove_old_parts(const struct master *m, const char *dir_path)
 {
 	DIR *dir = opendir(dir_path);
@@ -86,7 +86,7 @@ void api_blob_abort(struct master *m, const struct http_exchange *x, struct str 
 	unlink(path);
 }
 
-/* An archive may be of gigabytes: a worker reads it again. */
+/* An archive may have gigabytes: a worker computes its digest. */
 struct blob_check {
 	struct http_exchange *x;
 	char *dir, *part, *path;

@@ -109,7 +109,7 @@ enum api_auth logins_scope(const struct logins *l, struct str cookie, uint32_t *
 	return scope;
 }
 
-/* Two masters on one machine share a browser's cookies: each has a name of its own. */
+/* A browser sends cookies to every port of a host: each master has its port in its cookie's name. */
 static void cookie_name(const struct api_call *c, char out[static 32])
 {
 	char own[64];

@@ -45,7 +45,7 @@ struct log_list {
 	const char *last; /* of the runs whose logs are in the text */
 };
 
-/* Listing what is there costs less than planning a thousand jobs again. */
+/* Lists the directory of logs: loading a run costs much more, and there may be a thousand. */
 static bool list_run(void *ctx, const struct run_row *row)
 {
 	struct log_list *l = ctx;

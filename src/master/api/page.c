@@ -1,4 +1,4 @@
-/* The dashboard: files of the binary, the same for everybody; what they show needs a token. */
+/* The dashboard's files are part of the binary and open to everybody; the data they show needs a token. */
 #include "master/api/api.h"
 #include "web/page.h"
 

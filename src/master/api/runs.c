@@ -452,7 +452,8 @@ int api_run_cancel(struct api_call *c, struct err *err)
 	return reply_run(c, 200, lr);
 }
 
-/* Only a run that has ended can be forgotten; a client that wants both cancels, watches, and asks again. */
+/* Removes a run that has ended.  For an active one a client cancels it, watches it to its end, and
+ * asks again. */
 int api_run_cleanup(struct api_call *c, struct err *err)
 {
 	struct live_run *lr = api_run(c, err);

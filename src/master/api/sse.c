@@ -56,7 +56,7 @@ static void event_json(const struct live_run *lr, int64_t n, const struct event_
 	buf_addz(out, "\n\n");
 }
 
-/* The past. */
+/* Viewers that catch up from the store. */
 
 struct known_run {
 	int64_t no;
@@ -133,7 +133,7 @@ static bool send_past(void *ctx)
 	buf_release(&cu.text);
 	if (!ok)
 		return false;
-	/* Events that wait in pending come again with the others: only up to `told` is past. */
+	/* flush() sends what is pending to everybody: a viewer has caught up when it has all up to `told`. */
 	if (v->after >= s->told)
 		v->live = true;
 	else
@@ -141,7 +141,7 @@ static bool send_past(void *ctx)
 	return false;
 }
 
-/* The present. */
+/* Viewers that are up to date. */
 
 static void reset_pending(struct sse *s)
 {
@@ -169,7 +169,7 @@ static void flush(void *ctx)
 			http_stream_write(v->x, text);
 		} else if (v->after < s->committed) {
 			v->live =
-				false; /* it is ahead of pending's beginning, or pending has a hole */
+				false; /* it has a part of what is pending, or pending has a hole */
 			http_stream_when_empty(v->x, queue_past, v);
 		}
 	}
@@ -240,7 +240,7 @@ static int start_number(const struct api_call *c, int64_t *ret, struct err *err)
 
 	*ret = s->committed;
 	if (last.p && last.n)
-		after = last; /* a browser that connects again repeats the query, and knows more */
+		after = last; /* a browser repeats its query when it reconnects; the header is newer */
 	if (!after.n)
 		return 0;
 	if (!str_to_i64(after, ret) || *ret < 0)
@@ -265,7 +265,8 @@ int api_events(struct api_call *c, struct err *err)
 	if (!s->n++) {
 		s->told = s->committed;
 		reset_pending(s);
-		s->lost = store_last_event(c->m->store) != s->committed; /* not written down */
+		s->lost = store_last_event(c->m->store) !=
+			  s->committed; /* added while nobody watched */
 		loop_timer_set(s->beat, BEAT_MS);
 	}
 	list_append(&s->viewers, &v->in_viewers);

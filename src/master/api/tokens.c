@@ -38,7 +38,8 @@ struct tokens {
 	uint32_t last_number;
 };
 
-/* One for the user, made once, readable by the user only.  If a crash loses it, another is made. */
+/* The user's own token is made once, in a file that only the user can read.  If a crash loses the
+ * file, another one is made. */
 static int load_user_token(struct tokens *t, struct err *err)
 {
 	CLEANUP(freep) char *path = path_join(t->m->home, "token");
@@ -201,7 +202,7 @@ int api_tokens_list(struct api_call *c, struct err *err)
 	return 0;
 }
 
-/* On disk before anybody hears of it. */
+/* Committed before the token is shown to anybody. */
 static int store_token(struct master *m, const struct token *t, struct err *err)
 {
 	struct token_row row = {.id = t->id,

@@ -79,7 +79,8 @@ static void finish(struct run_watcher *wt)
 	watcher_free(wt);
 }
 
-/* The run as it is when the client can take it; the last one is that of the end. */
+/* Sends the run as it is now, once the client has taken the object before.  The last object is that
+ * of the ended run. */
 static void send_object(void *ctx)
 {
 	struct run_watcher *wt = ctx;

@@ -240,8 +240,8 @@ static int start_due(struct reports *r, struct live_run *lr, struct err *err)
 }
 
 /*
- * Most of them are short and many, and the page costs as much as the run: theirs are made when nothing runs,
- * one after the other, or when very many wait.
+ * Most such runs are short, there are many of them, and a page costs as much as a run: their pages are made one
+ * after the other when no run is active, or when very many wait.
  */
 static void next_due(void *ctx)
 {

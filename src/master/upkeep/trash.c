@@ -59,7 +59,7 @@ static void empty_done(void *arg)
 	if (t->err.kind != ERR_NONE)
 		log_warn("trash: %s", t->err.msg);
 	t->busy = false;
-	trash_sweep(t, false); /* for what came too late */
+	trash_sweep(t, false); /* for what was put there meanwhile */
 }
 
 int trash_put(struct trash *t, const char *path, const char *name, struct err *err)
