@@ -13,6 +13,7 @@
 #include "base/err.h"
 
 struct arena;
+struct deadline;
 struct doc;
 
 enum driver_outcome {
@@ -26,7 +27,9 @@ enum driver_outcome {
 
 /* All a driver may know; strings are owned by the caller for the length of the call. */
 struct driver_row {
-	const char *kind, *name; /* "local.node", "trainer-0" */
+	/* Of this call; whatever waits looks at it.  A call that was stopped says unsure or held. */
+	const struct deadline *deadline; /* NULL: none */
+	const char *kind, *name;	 /* "local.node", "trainer-0" */
 	const char *install, *run, *role;
 	int attempt;
 	int64_t expires_ms;
@@ -38,6 +41,7 @@ struct driver_row {
 
 struct driver {
 	const char *kind;
+	const char *pool; /* drivers that may wait for each other share the threads of this name */
 	enum driver_outcome (*create)(struct driver_row *row);
 	enum driver_outcome (*find)(struct driver_row *row);
 	enum driver_outcome (*observe)(struct driver_row *row);

@@ -16,7 +16,11 @@
 #include "master/runs.h"
 #include "master/upkeep/finish.h"
 #include "master/upkeep/trash.h"
+#include "sys/pools.h"
 #include "sys/worker.h"
+
+#define CALL_THREADS 6 /* of each pool of drivers */
+#define CALL_MS 60000  /* for one call, from when it begins */
 
 struct driver_call {
 	struct live_run *lr;
@@ -28,11 +32,12 @@ struct driver_call {
 	enum driver_outcome outcome;
 };
 
-static void call_run(void *arg)
+static void call_run(void *arg, const struct deadline *deadline)
 {
 	struct driver_call *c = arg;
 	const struct driver *d = c->driver;
 
+	c->row.deadline = deadline;
 	if (!d) { /* a row of another version: it stays until a regatta comes that knows the kind */
 		err_set(&c->row.err, ERR_UNAVAILABLE, "this regatta has no driver for %s",
 			c->row.kind);
@@ -83,9 +88,8 @@ static enum event_kind answer(enum effect_kind asked, enum driver_outcome o)
 	return EV_RES_UNSURE;
 }
 
-static void call_done(void *arg)
+static void tell_outcome(const struct driver_call *c)
 {
-	struct driver_call *c = arg;
 	struct event ev = {
 		.kind = answer(c->kind, c->outcome),
 		.index = c->index,
@@ -95,8 +99,16 @@ static void call_done(void *arg)
 
 	snprintf(ev.text, sizeof(ev.text), "%.199s",
 		 ev.kind == EV_RES_CREATED ? c->row.id : c->row.err.msg);
-	c->lr->busy--;
 	run_event(c->lr, &ev);
+}
+
+static void call_done(void *arg, enum err_kind how)
+{
+	struct driver_call *c = arg;
+
+	c->lr->busy--;
+	if (how == ERR_NONE) /* a call that was dropped is made by the next master */
+		tell_outcome(c);
 	live_run_done(c->lr);
 	free(c);
 }
@@ -128,7 +140,10 @@ static void call_driver(struct live_run *lr, const struct effect *fx)
 	if (pr->node >= 0)
 		node_token(lr, lr->plan.crew.members[pr->node].name, c->token);
 	lr->busy++;
-	workers_submit(lr->m->workers, call_run, call_done, c);
+	struct workers *pool =
+		pools_get(lr->m->pools, c->driver ? c->driver->pool : "none", CALL_THREADS);
+
+	workers_submit(pool, call_run, call_done, c, CALL_MS);
 }
 
 static void to_agent(struct live_run *lr, const struct effect *fx)
@@ -161,7 +176,7 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 void effect_do(struct live_run *lr, const struct effect *fx)
 {
 	/* Leaving: the next master hands it out again; only the end of a run comes once. */
-	if (!lr->m->workers && fx->kind != FX_ENDED)
+	if (!lr->m->pools && fx->kind != FX_ENDED)
 		return;
 	switch (fx->kind) {
 	case FX_CREATE:

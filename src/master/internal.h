@@ -29,6 +29,7 @@ struct listener;
 struct logfile;
 struct loop;
 struct loop_timer;
+struct pools;
 struct records;
 struct reports;
 struct slices;
@@ -41,12 +42,11 @@ struct workers;
 
 /* a master in the background leaves after this (REGATTA_IDLE overrides) */
 #define MASTER_IDLE_MS 60000
-#define MASTER_WORKERS 6
 
 struct master {
 	char *home;
 	struct loop *loop;
-	struct workers *workers;
+	struct pools *pools; /* of drivers (driver.h), and "disk"; NULL: leaving */
 	struct store *store;
 	struct listener *link_listener;
 	struct http_server *http;
@@ -121,6 +121,9 @@ struct live_run {
 	bool ended, series_full;
 	int names_opened, names_synced; /* logs opened, and of those, with their names on disk */
 };
+
+/* The threads for work on this disk: syncs of logs, checks of uploads, the trash. */
+struct workers *master_disk(struct master *m);
 
 /* clock.c: monotone over restarts; until the next boot a change of the wall clock does not move it */
 int64_t master_now(const struct master *m);

@@ -43,10 +43,16 @@
 #include "net/http_server.h"
 #include "sys/files_limit.h"
 #include "sys/loop.h"
-#include "sys/worker.h"
+#include "sys/pools.h"
 
 #define IDLE_CHECK_MS 1000
+#define DISK_THREADS 6
 #define MAX_FILES 65536
+
+struct workers *master_disk(struct master *m)
+{
+	return pools_get(m->pools, "disk", DISK_THREADS);
+}
 
 static void on_tick(void *ctx)
 {
@@ -70,8 +76,8 @@ static void on_idle_check(void *ctx)
 
 	trash_sweep(m->trash, !active);
 	space_check(m->space);
-	if (active || watch_streams(m->watch) || sse_viewers(m->sse) ||
-	    workers_pending(m->workers) || reports_waiting(m->reports))
+	if (active || watch_streams(m->watch) || sse_viewers(m->sse) || pools_pending(m->pools) ||
+	    reports_waiting(m->reports))
 		m->last_busy_ms = master_now(m);
 	auth_tick(m->auth);
 	if (!active && m->stopping) {
@@ -172,7 +178,7 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	m->last_busy_ms = master_now(m);
 
 	m->loop = loop_new();
-	m->workers = workers_new(m->loop, MASTER_WORKERS);
+	m->pools = pools_new(m->loop);
 	struct http_limits limits = {.max_connections = listen_max_connections()};
 	m->http = http_server_new(m->loop, &limits, &api_handler, m);
 	m->slices = slices_new(m->loop);
@@ -207,8 +213,8 @@ static void master_close(struct master *m)
 	struct str id;
 	void *value;
 
-	if (m->workers)
-		m->workers = workers_free(m->workers); /* every answer is in */
+	/* Every answer is in; calls that were not begun are the next master's. */
+	m->pools = pools_free(m->pools);
 	m->feeder = feeder_free(m->feeder);
 	if (m->loop && !m->exit_code)
 		round_end(m);

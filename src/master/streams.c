@@ -89,9 +89,11 @@ struct sync_call {
 	struct err err;
 };
 
-static void sync_run(void *arg)
+static void sync_run(void *arg, const struct deadline *d)
 {
 	struct sync_call *c = arg;
+
+	(void)d; /* nobody can stop an fsync */
 	c->rc = logfile_sync_fd(c->fd, &c->err);
 	if (c->rc == 0 && c->sync_names)
 		c->rc = file_sync_dir(c->lr->logs_dir, &c->err);
@@ -114,7 +116,7 @@ static void acknowledge(struct live_run *lr, int rank, enum stream s)
 
 static void sync_start(struct live_run *lr, int rank, enum stream s);
 
-static void sync_done(void *arg)
+static void sync_done(void *arg, enum err_kind how)
 {
 	struct sync_call *c = arg;
 	struct live_run *lr = c->lr;
@@ -122,6 +124,13 @@ static void sync_done(void *arg)
 
 	st->syncing = false;
 	lr->busy--;
+	if (how != ERR_NONE) { /* leaving: what was not acknowledged is sent to the next master */
+		if (!lr->nodes[c->rank].agent)
+			streams_close(lr, c->rank);
+		live_run_done(lr);
+		free(c);
+		return;
+	}
 	if (c->rc < 0) {
 		/* An fsync that failed once is not to be trusted later: leave, and re-read the truth. */
 		master_fatal(lr->m, &c->err);
@@ -160,7 +169,7 @@ static void sync_start(struct live_run *lr, int rank, enum stream s)
 				.sync_parents = lr->names_synced == 0};
 	st->syncing = true;
 	lr->busy++;
-	workers_submit(lr->m->workers, sync_run, sync_done, c);
+	workers_submit(master_disk(lr->m), sync_run, sync_done, c, -1);
 }
 
 /* Remembers which of the two logs that people read together grows now. */

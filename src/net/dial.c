@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "net/address.h"
-#include "net/deadline.h"
 #include "net/resolve.h"
 
 #define ADDRESS_MAX_MS 10000 /* for one address, while there are others */

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/err.h"
-#include "net/deadline.h"
 
 #define CHUNK (64 * 1024)
 

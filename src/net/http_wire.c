@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/deadline.h"
 #include "base/err.h"
-#include "net/deadline.h"
 
 #define MAX_HEAD (64 * 1024)
 #define MAX_HEADERS 128

@@ -8,8 +8,8 @@
 #include <event2/event.h>
 #include <event2/util.h>
 
+#include "base/deadline.h"
 #include "base/err.h"
-#include "net/deadline.h"
 
 #define MAX_NAME 253
 #define MAX_LABEL 63

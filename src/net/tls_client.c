@@ -16,10 +16,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "net/address.h"
-#include "net/deadline.h"
 #include "net/digest.h"
 #include "net/tls_transport.h"
 #include "net/transport.h"

@@ -1,5 +1,5 @@
 /*
- * A fixed set of threads, two queues and one eventfd.
+ * A fixed set of threads, two queues and one eventfd.  A stop moves `todo` to `done`.
  *
  * Jobs wait in `todo` for a thread; finished ones wait in `done` for the loop, which
  * takes the whole queue at once.  Threads block every signal, so that signals reach
@@ -14,11 +14,14 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/deadline.h"
 #include "base/list.h"
 #include "sys/loop.h"
 
@@ -26,8 +29,11 @@
 
 struct work_item {
 	struct list link;
-	work_fn work, done;
+	work_fn work;
+	work_done_fn done;
 	void *arg;
+	int timeout_ms;
+	enum err_kind how;
 };
 
 struct workers {
@@ -35,19 +41,33 @@ struct workers {
 	pthread_cond_t wake;
 	struct list todo, done;
 	bool quit;
+	volatile int stop; /* what work looks at; set once, on the loop thread */
 
 	int wake_fd;
 	struct loop_io *io;
 	int pending;
 	bool in_done;
+	char name[16];
 	int nthreads;
 	pthread_t threads[];
 };
+
+/* The caller holds the lock.  The loop takes all of `done` at a time: one wake-up for the first is
+ * enough. */
+static void put_done(struct workers *w, struct work_item *j)
+{
+	bool first = list_empty(&w->done);
+
+	list_append(&w->done, &j->link);
+	if (first && eventfd_write(w->wake_fd, 1) < 0)
+		abort();
+}
 
 static void *thread_main(void *ctx)
 {
 	struct workers *w = ctx;
 
+	prctl(PR_SET_NAME, w->name);
 	pthread_mutex_lock(&w->lock);
 	for (;;) {
 		while (list_empty(&w->todo) && !w->quit)
@@ -58,14 +78,11 @@ static void *thread_main(void *ctx)
 
 		list_remove(&j->link);
 		pthread_mutex_unlock(&w->lock);
-		j->work(j->arg);
-		pthread_mutex_lock(&w->lock);
-		bool first = list_empty(&w->done);
+		struct deadline d = deadline_in(j->timeout_ms, &w->stop);
 
-		list_append(&w->done, &j->link);
-		/* The loop takes all of `done` at a time: one wake-up for the first is enough. */
-		if (first && eventfd_write(w->wake_fd, 1) < 0)
-			abort();
+		j->work(j->arg, &d);
+		pthread_mutex_lock(&w->lock);
+		put_done(w, j);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
@@ -96,7 +113,7 @@ static void finish_done(struct workers *w)
 		list_remove(&j->link);
 		w->pending--;
 		if (j->done)
-			j->done(j->arg);
+			j->done(j->arg, j->how);
 		free(j);
 	}
 	w->in_done = false;
@@ -109,7 +126,7 @@ static void wake_ready(void *ctx, int fd, int events)
 	finish_done(ctx);
 }
 
-struct workers *workers_new(struct loop *l, int nthreads)
+struct workers *workers_new(struct loop *l, const char *name, int nthreads)
 {
 	struct workers *w;
 	sigset_t all, old;
@@ -126,6 +143,7 @@ struct workers *workers_new(struct loop *l, int nthreads)
 		abort();
 	w->io = loop_io_new(l, w->wake_fd, LOOP_READ, wake_ready, w);
 	w->nthreads = nthreads;
+	snprintf(w->name, sizeof(w->name), "%s", name);
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -140,15 +158,34 @@ struct workers *workers_new(struct loop *l, int nthreads)
 	return w;
 }
 
-void workers_submit(struct workers *w, work_fn work, work_fn done, void *arg)
+void workers_submit(struct workers *w, work_fn work, work_done_fn done, void *arg, int timeout_ms)
 {
 	struct work_item *j = xcalloc(1, sizeof(*j));
 
-	*j = (struct work_item){.work = work, .done = done, .arg = arg};
+	*j = (struct work_item){.work = work, .done = done, .arg = arg, .timeout_ms = timeout_ms};
 	w->pending++;
 	pthread_mutex_lock(&w->lock);
-	list_append(&w->todo, &j->link);
-	pthread_cond_signal(&w->wake);
+	if (w->stop) {
+		j->how = ERR_CANCELLED;
+		put_done(w, j);
+	} else {
+		list_append(&w->todo, &j->link);
+		pthread_cond_signal(&w->wake);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+void workers_stop(struct workers *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->stop = 1;
+	while (!list_empty(&w->todo)) {
+		struct work_item *j = list_item(w->todo.next, struct work_item, link);
+
+		list_remove(&j->link);
+		j->how = ERR_CANCELLED;
+		put_done(w, j);
+	}
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -157,10 +194,8 @@ int workers_pending(const struct workers *w)
 	return w->pending;
 }
 
-struct workers *workers_free(struct workers *w)
+void workers_drain(struct workers *w)
 {
-	if (!w)
-		return NULL;
 	assert(!w->in_done);
 	/* A done() may submit more: go on until nothing is left. */
 	while (w->pending > 0) {
@@ -170,6 +205,13 @@ struct workers *workers_free(struct workers *w)
 			abort();
 		finish_done(w);
 	}
+}
+
+struct workers *workers_free(struct workers *w)
+{
+	if (!w)
+		return NULL;
+	workers_drain(w);
 	pthread_mutex_lock(&w->lock);
 	w->quit = true;
 	pthread_cond_broadcast(&w->wake);

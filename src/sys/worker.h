@@ -1,17 +1,34 @@
 #pragma once
 /*
- * worker - threads that run plain blocking functions on values.
+ * worker - a pool of threads that run plain blocking functions on values.
  *
- * `work` runs on some worker thread and touches only what `arg` holds; `done` runs
- * later on the loop thread with the same arg, in the order of completion.
+ * `work` runs on some thread of the pool and touches only what `arg` holds; `done` runs
+ * later on the loop thread with the same arg, in the order of completion.  Pools share
+ * nothing: work that blocks in one does not delay another (sys/pools.h gives them names).
+ * All functions are for the loop thread.
  */
+#include "base/err.h"
+
+struct deadline;
 struct loop;
 struct workers;
-typedef void (*work_fn)(void *arg);
 
-struct workers *workers_new(struct loop *l, int nthreads);
-void workers_submit(struct workers *w, work_fn work, work_fn done, void *arg);
+/* d: when it is to be over, and the pool's stop flag; whatever waits looks at both. */
+typedef void (*work_fn)(void *arg, const struct deadline *d);
+/* how: ERR_NONE: the work has run.  ERR_CANCELLED: it was dropped before it began; whoever is told
+ * so submits nothing more. */
+typedef void (*work_done_fn)(void *arg, enum err_kind how);
+
+/* The name is that of the threads, of which the kernel keeps 15 bytes. */
+struct workers *workers_new(struct loop *l, const char *name, int nthreads);
+/* done may be NULL.  timeout_ms counts from the moment the work begins; negative: none. */
+void workers_submit(struct workers *w, work_fn work, work_done_fn done, void *arg, int timeout_ms);
 /* Jobs submitted and whose done() has not yet run. */
 int workers_pending(const struct workers *w);
-/* Finishes all queued work and calls its done() before it returns.  NULL allowed. */
+/* Drop what has not begun, and whatever is submitted from now on; ask what runs to stop.  Does not
+ * wait. */
+void workers_stop(struct workers *w);
+/* Wait until nothing is pending; every done() is called. */
+void workers_drain(struct workers *w);
+/* Drains, then ends the threads.  NULL allowed.  Returns NULL. */
 struct workers *workers_free(struct workers *w);

@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hex.h"
@@ -423,6 +424,11 @@ static bool left_clean(const struct node *n)
 	return agent.pid == 0 && said_clean(n) && !cgroup_populated(&n->cg);
 }
 
+static bool is_over(const struct driver_row *row)
+{
+	return row->deadline && deadline_check(row->deadline, "", NULL) < 0;
+}
+
 static void pause_ms(int ms)
 {
 	poll(NULL, 0, ms);
@@ -432,7 +438,7 @@ static void pause_ms(int ms)
  * 0: nobody is left.  Otherwise one that is.  Twice in a row nobody must be found: a
  * process in the middle of an exec has no environment for a moment, and so no mark.
  */
-static pid_t kill_everybody(const struct node *n)
+static pid_t kill_everybody(const struct driver_row *row, const struct node *n)
 {
 	int64_t until = clock_boot_ms() + KILL_MS;
 	int clean = 0;
@@ -444,7 +450,7 @@ static pid_t kill_everybody(const struct node *n)
 		clean = l.n == 0 && !cgroup_populated(&n->cg) ? clean + 1 : 0;
 		if (clean == 2)
 			return 0;
-		if (clean == 0 && clock_boot_ms() >= until)
+		if (clean == 0 && (clock_boot_ms() >= until || is_over(row)))
 			return l.n > 0 ? l.v[0].pid : -1;
 		cgroup_kill(&n->cg);
 		proc_kill(&l);
@@ -472,7 +478,7 @@ static enum driver_outcome node_destroy(struct driver_row *row)
 		return DRIVER_HELD;
 	if (!file_exists(n.dir))
 		return DRIVER_DONE;
-	pid_t left = left_clean(&n) ? 0 : kill_everybody(&n);
+	pid_t left = left_clean(&n) ? 0 : kill_everybody(row, &n);
 
 	if (left != 0) {
 		err_set(&row->err, ERR_UNAVAILABLE, "node '%s': process %d is still alive",
@@ -493,6 +499,7 @@ static enum driver_outcome node_destroy(struct driver_row *row)
 
 const struct driver local_node_driver = {
 	.kind = "local.node",
+	.pool = "local",
 	.create = node_create,
 	.find = node_find,
 	.observe = node_observe,

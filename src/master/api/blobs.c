@@ -94,13 +94,14 @@ struct blob_check {
 	struct err err;
 };
 
-static void check_work(void *arg)
+static void check_work(void *arg, const struct deadline *d)
 {
 	struct blob_check *b = arg;
 	CLEANUP(close_fdp) int fd = open(b->part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	uint8_t digest[SHA256_BYTES];
 	char hex[65];
 
+	(void)d; /* as long as the bytes take */
 	if (fd < 0) {
 		err_errno(&b->err, errno, "open '%s'", b->part);
 		return;
@@ -119,10 +120,12 @@ static void check_work(void *arg)
 		file_sync_dir(b->dir, &b->err);
 }
 
-static void check_done(void *arg)
+static void check_done(void *arg, enum err_kind how)
 {
 	struct blob_check *b = arg;
 
+	if (how != ERR_NONE)
+		err_set(&b->err, ERR_UNAVAILABLE, "the master is leaving");
 	if (b->err.kind == ERR_NONE) {
 		http_reply(b->x, 201, "application/json", STR("{}\n"));
 	} else {
@@ -145,6 +148,6 @@ int api_blob_put(struct api_call *c, struct err *err)
 	b->part = part_path(c->m, c->x, c->params[0]);
 	b->path = blob_path(c->m, c->params[0]);
 	snprintf(b->sha256, sizeof(b->sha256), "%.*s", STR_ARG(c->params[0]));
-	workers_submit(c->m->workers, check_work, check_done, b);
+	workers_submit(master_disk(c->m), check_work, check_done, b, -1);
 	return 0;
 }

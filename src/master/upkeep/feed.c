@@ -42,27 +42,32 @@ static bool take(void *ctx, int64_t wall_ms, int64_t step, double value)
 	return true;
 }
 
-static void work_piece(void *arg)
+static void work_piece(void *arg, const struct deadline *d)
 {
 	struct feed_piece *p = arg;
 	const struct report_point *at = p->points;
 
+	(void)d;
 	for (size_t i = 0; i < p->parts.n; i++) {
 		p->f->job.points(p->f->job.ctx, p->parts.v[i].series, at, p->parts.v[i].n);
 		at += p->parts.v[i].n;
 	}
 }
 
-static void work_end(void *arg)
+static void work_end(void *arg, const struct deadline *d)
 {
 	struct feed *f = arg;
+
+	(void)d;
 	f->job.end(f->job.ctx);
 }
 
-static void end_done(void *arg)
+/* Feeds are finished, never stopped: nothing of them is dropped. */
+static void end_done(void *arg, enum err_kind how)
 {
 	struct feed *f = arg;
 
+	(void)how;
 	f->job.done(f->job.ctx, &f->err);
 	free(f);
 }
@@ -90,11 +95,12 @@ static void fill(struct feed *f, struct feed_piece *p)
 
 static void pump(struct feed *f);
 
-static void piece_done(void *arg)
+static void piece_done(void *arg, enum err_kind how)
 {
 	struct feed_piece *p = arg;
 	struct feed *f = p->f;
 
+	(void)how;
 	vec_release(&p->parts);
 	free(p);
 	f->ahead--;
@@ -106,7 +112,7 @@ static void pump(struct feed *f)
 	while (!f->ended && f->ahead < FEED_AHEAD) {
 		if (f->at == f->job.nseries) {
 			f->ended = true;
-			workers_submit(f->feeder->reporter, work_end, end_done, f);
+			workers_submit(f->feeder->reporter, work_end, end_done, f, -1);
 			return;
 		}
 		struct feed_piece *p = xmalloc(sizeof(*p));
@@ -116,7 +122,7 @@ static void pump(struct feed *f)
 		p->n = 0;
 		fill(f, p);
 		f->ahead++;
-		workers_submit(f->feeder->reporter, work_piece, piece_done, p);
+		workers_submit(f->feeder->reporter, work_piece, piece_done, p, -1);
 	}
 }
 
@@ -125,7 +131,7 @@ void feed_start(struct feeder *feeder, const struct feed_job *job)
 	struct feed *f = xcalloc(1, sizeof(*f));
 
 	if (!feeder->reporter)
-		feeder->reporter = workers_new(feeder->loop, 1);
+		feeder->reporter = workers_new(feeder->loop, "reports", 1);
 	f->feeder = feeder;
 	f->job = *job;
 	pump(f);

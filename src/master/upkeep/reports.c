@@ -248,7 +248,7 @@ static void next_due(void *ctx)
 	struct reports *r = ctx;
 	struct err err = {0};
 
-	if (!r->m->workers || r->busy || !r->due.n)
+	if (!r->m->pools || r->busy || !r->due.n)
 		return;
 	if (runs_active(r->m) && r->due.n < DUE_MAX) {
 		loop_timer_set(r->timer, DUE_CHECK_MS);
@@ -283,7 +283,7 @@ void reports_run_ended(struct reports *r, struct live_run *lr)
 {
 	struct err err = {0};
 
-	if (!r->m->workers)
+	if (!r->m->pools)
 		return; /* leaving: the next master finds that it is missing */
 	if (!has_samples(lr))
 		reports_add(r, lr->row.no);

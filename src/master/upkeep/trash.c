@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -46,20 +49,35 @@ struct trash *trash_free(struct trash *t)
 	return NULL;
 }
 
-static void empty_work(void *arg)
+/* One node or run after the other, so that a master that leaves need not wait for all. */
+static void empty_work(void *arg, const struct deadline *d)
 {
 	struct trash *t = arg;
-	file_remove_tree(t->dir, &t->err);
+	CLEANUP(closedirp) DIR *dir = opendir(t->dir);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)) && t->err.kind == ERR_NONE) {
+		if (deadline_check(d, "", NULL) < 0)
+			return;
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		CLEANUP(freep) char *path = path_join(t->dir, e->d_name);
+
+		file_remove_tree(path, &t->err);
+	}
+	if (t->err.kind == ERR_NONE)
+		file_remove_tree(t->dir, &t->err);
 }
 
-static void empty_done(void *arg)
+static void empty_done(void *arg, enum err_kind how)
 {
 	struct trash *t = arg;
 
 	if (t->err.kind != ERR_NONE)
 		log_warn("trash: %s", t->err.msg);
 	t->busy = false;
-	trash_sweep(t, false); /* for what was put there meanwhile */
+	if (how == ERR_NONE)
+		trash_sweep(t, false); /* for what was put there meanwhile */
 }
 
 int trash_put(struct trash *t, const char *path, const char *name, struct err *err)
@@ -90,11 +108,11 @@ void trash_sweep(struct trash *t, bool idle)
 	bool due = t->wanted || t->runs >= TRASH_RUNS ||
 		   ((idle || space_is_full(t->m->space)) && t->runs);
 
-	if (!t->m->workers || t->busy || !due)
+	if (!t->m->pools || t->busy || !due)
 		return;
 	t->runs = 0;
 	t->wanted = false;
 	t->busy = true;
 	t->err = (struct err){0};
-	workers_submit(t->m->workers, empty_work, empty_done, t);
+	workers_submit(master_disk(t->m), empty_work, empty_done, t, -1);
 }

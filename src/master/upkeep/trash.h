@@ -11,7 +11,7 @@ struct err;
 struct master;
 struct trash;
 
-/* Uses the master's workers as long as it has some. */
+/* Uses the master's threads for disk work as long as it has some. */
 struct trash *trash_new(struct master *m);
 struct trash *trash_free(struct trash *t); /* NULL is allowed */
 /* A run has ended: its nodes left something. */

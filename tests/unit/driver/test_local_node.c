@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/path.h"
 #include "driver/driver.h"
 #include "fmt/doc.h"
@@ -108,6 +109,7 @@ static void the_table_knows_its_drivers(void **state)
 {
 	(void)state;
 	assert_ptr_equal(driver_for("local.node"), &local_node_driver);
+	assert_string_equal(local_node_driver.pool, "local");
 	assert_null(driver_for("moon.base"));
 }
 
@@ -210,6 +212,26 @@ static void destroying_ends_agent_and_directory(void **state)
 	assert_false(file_exists(b->node));
 	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE); /* gone is gone */
 	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_ABSENT);
+}
+
+/* A master that leaves: whoever comes next asks again. */
+static void a_destroy_that_was_stopped_is_held(void **state)
+{
+	struct bench *b = *state;
+	const volatile int stop = 1;
+	const struct deadline stopped = deadline_in(-1, &stop), over = deadline_in(0, NULL);
+
+	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	pid_t pid = id_of(b);
+
+	b->row.deadline = &stopped;
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
+	b->row.deadline = &over;
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
+	assert_true(alive(pid));
+	b->row.deadline = NULL;
+	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_false(alive(pid));
 }
 
 /* Something that the job left: it carries the mark, or sits in the cgroup, or is on record. */
@@ -504,6 +526,7 @@ int main(int argc, char **argv)
 		CASE(an_agent_sees_only_what_it_may),
 		CASE(a_node_whose_agent_was_killed_is_broken_and_can_be_mended),
 		CASE(destroying_ends_agent_and_directory),
+		CASE(a_destroy_that_was_stopped_is_held),
 		CASE(destroying_finds_what_carries_the_mark),
 		CASE(destroying_empties_and_removes_the_cgroup),
 		CASE(destroying_finds_what_is_on_record),

@@ -16,7 +16,7 @@
 #include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
 #include "sys/loop.h"
-#include "sys/worker.h"
+#include "sys/pools.h"
 
 #define WAIT_ROUNDS 2000 /* of 10 ms */
 
@@ -114,7 +114,7 @@ static int drop(void **state)
 {
 	struct rig *r = *state;
 
-	r->m.workers = workers_free(r->m.workers);
+	r->m.pools = pools_free(r->m.pools);
 	trash_free(r->m.trash);
 	space_free(r->m.space);
 	live_run_free(r->lr);
@@ -205,7 +205,7 @@ static void before_the_first_acknowledgement_the_way_to_the_log_is_on_disk(void 
 	struct rig *r = *state;
 	char *runs = path_join(r->home, "runs");
 
-	r->m.workers = workers_new(r->m.loop, 2);
+	r->m.pools = pools_new(r->m.loop);
 	send_bytes(r, 0, STREAM_OUT, "hello\n");
 	assert_int_equal(times_synced(r->lr->logs_dir), 1);
 	assert_int_equal(times_synced(r->lr->dir), 1);
@@ -252,7 +252,7 @@ static void a_removed_run_is_moved_into_the_trash(void **state)
 	assert_false(file_exists(r->lr->dir));
 	assert_true(file_exists(kept)); /* there are no workers yet */
 
-	r->m.workers = workers_new(r->m.loop, 1);
+	r->m.pools = pools_new(r->m.loop);
 	trash_sweep(r->m.trash, false);
 	for (int i = 0; i < WAIT_ROUNDS && file_exists(kept); i++)
 		loop_round(r->m.loop, 10);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/err.h"
-#include "net/deadline.h"
 #include "net/resolve.h"
 #include "peer.h"
 

@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/err.h"
-#include "net/deadline.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/listener.h"

@@ -23,7 +23,7 @@
 #include "net/digest.h"
 #include "net/http_server.h"
 #include "sys/loop.h"
-#include "sys/worker.h"
+#include "sys/pools.h"
 
 #define WAIT_ROUNDS 2000 /* of 10 ms */
 
@@ -78,7 +78,7 @@ static int make(void **state)
 	if (store_open(r->home, &m->store, &err) < 0)
 		return -1;
 	m->loop = loop_new();
-	m->workers = workers_new(m->loop, 1);
+	m->pools = pools_new(m->loop);
 	m->http = http_server_new(m->loop, &(struct http_limits){0}, &api_handler, m);
 	m->slices = slices_new(m->loop);
 	m->sse = sse_new(m);
@@ -102,7 +102,7 @@ static int drop(void **state)
 	struct rig *r = *state;
 	struct master *m = &r->m;
 
-	workers_free(m->workers);
+	pools_free(m->pools);
 	auth_free(m->auth);
 	sse_free(m->sse);
 	watch_free(m->watch);

@@ -1,4 +1,4 @@
-#include "net/deadline.h"
+#include "base/deadline.h"
 
 #include <errno.h>
 #include <poll.h>

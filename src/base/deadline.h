@@ -2,8 +2,8 @@
 /*
  * deadline - how long a blocking call may wait, and who may end it before.
  *
- * Every wait of net/ that blocks takes one: resolving, connecting, shaking hands,
- * sending, reading.  The stop flag is a plain int that another thread or a signal
+ * Work on a thread of its own gets one (sys/worker.h), and every wait of net/ that blocks
+ * takes one: resolving, connecting, shaking hands, sending, reading.  The stop flag is a plain int that another thread or a signal
  * handler sets to anything but 0; it is looked at before each wait, when a signal
  * interrupts it, and at least every DEADLINE_CHECK_MS.
  */
