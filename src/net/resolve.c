@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <event2/dns.h>
 #include <event2/event.h>
@@ -13,6 +15,7 @@
 
 #define MAX_NAME 253
 #define MAX_LABEL 63
+#define BASE_FDS 8 /* that an event base needs, and some */
 #define LOOK_MS 20 /* between two looks at deadline and stop flag */
 
 /* One resolution: an event base of its own, run until the answer or the deadline. */
@@ -84,10 +87,22 @@ static void look_at_deadline(evutil_socket_t fd, short what, void *ctx)
 		event_base_loopbreak(l->base);
 }
 
+/* libevent ends the process when it gets no descriptors for a base. */
+static bool has_descriptors(void)
+{
+	int fds[BASE_FDS], n = 0;
+
+	while (n < BASE_FDS && (fds[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
+		n++;
+	for (int i = 0; i < n; i++)
+		close(fds[i]);
+	return n == BASE_FDS;
+}
+
 /* -1: out of memory or descriptors. */
 static int open_lookup(struct lookup *l, const struct resolve_options *o, bool absolute)
 {
-	struct event_config *config = event_config_new();
+	struct event_config *config = has_descriptors() ? event_config_new() : NULL;
 	const struct timeval often = {.tv_usec = LOOK_MS * 1000};
 
 	if (config &&

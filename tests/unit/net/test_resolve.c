@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/deadline.h"
@@ -250,6 +251,28 @@ static void threads_do_not_meet(void **state)
 	}
 }
 
+/* Rule: a process without descriptors left is told so, and lives. */
+static void no_descriptors_left_is_an_error_and_not_the_end(void **state)
+{
+	struct rig *r = *state;
+	struct rlimit was, few;
+	int failed = 0, free_fd = dup(0);
+
+	close(free_fd);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = was;
+	for (int i = 0; i < 16; i++) {
+		few.rlim_cur = (rlim_t)(free_fd + i);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		int rc = ask(r, "db");
+
+		setrlimit(RLIMIT_NOFILE, &was);
+		assert_int_equal(r->err.kind, rc < 0 ? ERR_UNAVAILABLE : ERR_NONE);
+		failed += rc < 0;
+	}
+	assert_true(failed >= 8 && failed < 16);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -265,6 +288,7 @@ int main(void)
 		T(a_dead_server_costs_the_deadline_and_no_more),
 		T(a_stop_ends_it),
 		T(threads_do_not_meet),
+		T(no_descriptors_left_is_an_error_and_not_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
