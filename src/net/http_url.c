@@ -81,7 +81,7 @@ int http_url_parse(struct http_url *ret, struct str text, bool scheme_optional, 
 		return err_set(err, ERR_INVALID, "a URL of %zu bytes is too long", text.n);
 	if (!take_scheme(&rest, scheme_optional, &u.tls))
 		return bad(err, text, "does not begin with http:// or https://");
-	while (n < rest.n && !memchr("/?#", rest.p[n], 3))
+	while (n < rest.n && !strchr("/?#", rest.p[n]))
 		n++;
 	struct str authority = {rest.p, n};
 	const char *at = memrchr(authority.p, '@', authority.n);

@@ -75,6 +75,11 @@ void peer_sayz(struct peer_conn *c, const char *text)
 	peer_say(c, text, strlen(text));
 }
 
+void peer_ticket(struct peer_conn *c)
+{
+	must(SSL_new_session_ticket(c->ssl) == 1 && SSL_do_handshake(c->ssl) == 1, "ticket");
+}
+
 void peer_ok(struct peer_conn *c, const char *body)
 {
 	char head[100];

@@ -48,6 +48,8 @@ void peer_say(struct peer_conn *c, const char *text, size_t n);
 void peer_sayz(struct peer_conn *c, const char *text);
 /* n bytes of a body that follows the head; what was read with the head is lost: ask for 100-continue. */
 size_t peer_take(struct peer_conn *c, char *out, size_t n);
+/* Another session ticket, in the middle of whatever goes on (TLS 1.3). */
+void peer_ticket(struct peer_conn *c);
 /* A 200 with this body. */
 void peer_ok(struct peer_conn *c, const char *body);
 

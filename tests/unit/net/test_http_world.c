@@ -458,6 +458,29 @@ static void another_host_gets_no_secrets(void **state)
 	assert_non_null(strstr(w->a.heads, "Authorization: Bearer t0ken\r\n"));
 }
 
+static void another_host_does_not_see_our_certificate(void **state)
+{
+	struct world *w = *state;
+	struct peer_cert own;
+
+	peer_cert_make(&own, &w->ca, "DNS:me", -1, 10);
+	serve(w, &w->a, true, show_way);
+	w->b.tls = peer_tls(&w->cert, TLS13, &w->ca); /* wants to see one */
+	serve(w, &w->b, false, show_way);
+	struct http_target t = target(w, "b.test", &w->b);
+
+	t.tls.cert_pem = str_from(own.cert);
+	t.tls.key_pem = str_from(own.key);
+	must_open(w, &t);
+	must_get(w, "/end", "end");
+	t.host = "a.test";
+	t.port = w->a.port;
+	must_open(w, &t);
+	assert_int_equal(get(w, "/far", 3), -1);
+	assert_int_equal(w->b.requests, 1);
+	peer_cert_release(&own);
+}
+
 static void https_does_not_lead_to_http(void **state)
 {
 	struct world *w = *state;
@@ -911,6 +934,7 @@ int main(void)
 		T(a_proxy_that_refuses_is_told),
 		T(redirects_are_followed_only_where_asked),
 		T(another_host_gets_no_secrets),
+		T(another_host_does_not_see_our_certificate),
 		T(https_does_not_lead_to_http),
 		T(http_may_lead_to_https_where_the_chain_holds),
 		T(chunks_and_trailers_are_read),
