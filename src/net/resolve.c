@@ -114,6 +114,12 @@ static int open_lookup(struct lookup *l, const struct resolve_options *o, bool a
 	l->look = l->dns ? event_new(l->base, -1, EV_PERSIST, look_at_deadline, l) : NULL;
 	if (!l->look || event_add(l->look, &often) < 0)
 		return -1;
+	/* A question is sent again after 1 s (resolv.conf may say otherwise).  A and AAAA go to
+	 * two servers at once: the first answer waits long enough for the other family's question to
+	 * reach a server that lives, else a dead one would hide IPv4 for ever. */
+	evdns_base_set_option(l->dns, "timeout:", "1");
+	evdns_base_set_option(l->dns, "attempts:", "5");
+	evdns_base_set_option(l->dns, "getaddrinfo-allow-skew:", "5");
 	/* Files that cannot be read leave the defaults: localhost, and a server on this host. */
 	evdns_base_resolv_conf_parse(l->dns,
 				     DNS_OPTION_SEARCH | DNS_OPTION_NAMESERVERS | DNS_OPTION_MISC,

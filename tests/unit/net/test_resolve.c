@@ -202,6 +202,27 @@ static void a_dead_server_costs_the_deadline_and_no_more(void **state)
 	assert_true(clock_boot_ms() - began < 3000);
 }
 
+static void a_dead_server_beside_a_live_one_costs_seconds(void **state)
+{
+	struct rig *r = *state;
+	struct peer_dns dead = {.silent = true};
+	int64_t began = clock_boot_ms();
+
+	peer_dns_start(&dead);
+	char *conf = xasprintf("nameserver 127.0.0.1:%d\nnameserver 127.0.0.1:%d\n", dead.port,
+			       r->dns.port);
+
+	write_file(r->conf, conf);
+	/* Both families: the question that met the dead one is asked again. */
+	const char *got = answer(r, "api.cloud.test");
+
+	assert_non_null(strstr(got, "10.1.2."));
+	assert_non_null(strstr(got, "fd00::1"));
+	assert_true(clock_boot_ms() - began < 10000);
+	peer_dns_stop(&dead);
+	free(conf);
+}
+
 static void *set_soon(void *flag)
 {
 	poll(NULL, 0, 50);
@@ -286,6 +307,7 @@ int main(void)
 		T(a_name_that_nobody_knows_is_unavailable),
 		T(what_is_no_name_is_not_asked_for),
 		T(a_dead_server_costs_the_deadline_and_no_more),
+		T(a_dead_server_beside_a_live_one_costs_seconds),
 		T(a_stop_ends_it),
 		T(threads_do_not_meet),
 		T(no_descriptors_left_is_an_error_and_not_the_end),

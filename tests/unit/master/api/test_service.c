@@ -79,6 +79,7 @@ static int make(void **state)
 		return -1;
 	m->loop = loop_new();
 	m->pools = pools_new(m->loop);
+	pools_get(m->pools, "disk", 1); /* see fsync above */
 	m->http = http_server_new(m->loop, &(struct http_limits){0}, &api_handler, m);
 	m->slices = slices_new(m->loop);
 	m->sse = sse_new(m);
