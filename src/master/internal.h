@@ -106,6 +106,8 @@ struct live_run {
 	struct doc *job_doc; /* of a fresh one only */
 	const struct job *job;
 	struct doc *facts;	/* of its engine; NULL if they cannot be read */
+	struct doc *secrets;	/* values that rows and files have masked; NULL if there are none */
+	const char *client_env; /* as row.client_env, with its secrets */
 	const char *unreadable; /* why it was loaded for clean-up only; NULL if it was not */
 	struct plan plan;
 	struct core_run *core;

@@ -23,7 +23,7 @@ static const char *client_path(const struct live_run *lr, struct arena *a)
 {
 	struct doc *env = NULL;
 
-	if (json_parse(str_from(lr->row.client_env), a, &env, NULL) < 0)
+	if (json_parse(str_from(lr->client_env), a, &env, NULL) < 0)
 		return DEFAULT_PATH;
 	return doc_str(env, "PATH", STR(DEFAULT_PATH)).p;
 }
@@ -125,7 +125,7 @@ static void put_env(const struct live_run *lr, const struct env_list *env, struc
 	struct doc *client = NULL;
 	size_t n = 0;
 
-	if (json_parse(str_from(lr->row.client_env), a, &client, NULL) == 0 &&
+	if (json_parse(str_from(lr->client_env), a, &client, NULL) == 0 &&
 	    client->type == DOC_TABLE)
 		n = client->table.n;
 	m->env = arena_array(a, struct env_pair, n + env->n + 1);

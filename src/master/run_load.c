@@ -26,6 +26,7 @@
 #include "master/internal.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/secrets.h"
 #include "master/streams.h"
 #include "plan/plan.h"
 #include "spec/job.h"
@@ -165,12 +166,17 @@ static int plan_old_run(struct live_run *lr, struct err *err)
 
 	if (run_check_job(lr, &details, err) < 0)
 		return details ? err_set(err, ERR_INVALID, "%.200s", details) : -1;
+	run_secrets_take(lr);
 	if (run_resolve(lr, lr->facts, err) < 0)
+		return -1;
+	if (!run_phase_is_final((enum run_phase)lr->row.phase) && run_secrets_save(lr, err) < 0)
 		return -1;
 	plan_complete(&lr->plan, lr->facts, lr->arena);
 	store_begin(lr->m->store);
-	if (store_run_planned(lr->m->store, lr->row.no, lr->row.facts,
-			      doc_json_text(a, plan_to_doc(&lr->plan, a)), err) < 0)
+	lr->row.plan = doc_json_text(a, plan_to_doc(&lr->plan, a));
+	int rc = store_run_planned(lr->m->store, &lr->row, err);
+	lr->row.plan = NULL;
+	if (rc < 0)
 		return -1;
 	round_mark(lr);
 	return 0;
@@ -191,7 +197,9 @@ static int read_plan(struct live_run *lr, struct err *err)
 	job->base_dir = lr->row.base_dir;
 	lr->job = job;
 	lr->plan.job = job;
-	return 0;
+	lr->client_env = lr->row.client_env;
+	return run_phase_is_final((enum run_phase)lr->row.phase) ? 0
+								 : run_secrets_load(lr, job, err);
 }
 
 static int check_kinds(const struct live_run *lr, struct err *err)
@@ -311,6 +319,7 @@ static int load_for_cleanup(struct live_run *lr, const struct err *why, struct e
 	lr->unreadable = arena_strdup(lr->arena, why->msg);
 	lr->facts = NULL;
 	lr->row.plan = NULL;
+	lr->client_env = "{}";
 	drop_state(lr);
 	if (plan_from_ledger(lr, err) < 0)
 		return -1;

@@ -27,6 +27,7 @@
 #include "master/messages.h"
 #include "master/round.h"
 #include "master/run_load.h"
+#include "master/secrets.h"
 #include "master/streams.h"
 #include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
@@ -160,7 +161,8 @@ static int write_dir(struct live_run *lr, struct err *err)
 	int rc;
 
 	CLEANUP(freep) char *outputs = path_join(lr->dir, LAYOUT_OUTPUTS);
-	if (file_mkdir_p(lr->logs_dir, 0700, err) < 0 || file_mkdir_p(outputs, 0700, err) < 0)
+	if (file_mkdir_p(lr->logs_dir, 0700, err) < 0 || file_mkdir_p(outputs, 0700, err) < 0 ||
+	    run_secrets_save(lr, err) < 0)
 		return -1;
 	buf_init(&text, SIZE_MAX / 2);
 	doc_to_toml(lr->job_doc, &text);
@@ -193,8 +195,9 @@ static int check_source(struct live_run *lr, struct err *err)
 static int check_start(const struct live_run *lr, struct err *err)
 {
 	const struct crew *crew = &lr->plan.crew;
-	size_t about = strlen(lr->row.job_json) + strlen(lr->row.client_env) +
-		       (size_t)crew->n * START_PER_NODE;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	size_t about = strlen(lr->row.job_json) + strlen(lr->client_env) +
+		       strlen(doc_json_text(a, lr->secrets)) + (size_t)crew->n * START_PER_NODE;
 
 	if (about < FRAME_MAX_PAYLOAD / 4)
 		return 0;
@@ -238,6 +241,7 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	lr->row.created_ms = clock_wall_ms();
 	if (run_check_job(lr, ret_details, err) < 0)
 		return -1;
+	run_secrets_take(lr);
 	lr->row.nodes = lr->plan.crew.n;
 	lr->row.name = lr->job->name;
 	lr->row.engine = lr->job->engine;

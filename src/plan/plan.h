@@ -45,7 +45,8 @@ bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, 
 /*
  * A plan as it is stored with its run: complete, with the job in it, so that what was decided at
  * the submit holds for the life of the run, whatever a later version would decide.  Strict: a key
- * that is not known, missing or of another type is a problem.  The job's base_dir is not in it.
+ * that is not known, missing or of another type is a problem.  The job's base_dir
+ * and the values of its secrets (spec/secret.h) are not in it.
  */
 #define PLAN_MAX_BYTES (64u << 20)
 #define PLAN_MAX_VALUES 4000000

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "spec/secret.h"
 
 #define MAX_ROLES_WITH_ENV 16
 
@@ -44,6 +45,9 @@ void plan_env(const struct plan *p, const char *run_id, int rank, struct arena *
 	};
 
 	strategy_env(p->strategy, &in, rank, a, ret_env);
+	for (size_t i = 0; i < ret_env->n; i++)
+		if (secret_name(p->job, str_from(ret_env->v[i].name)))
+			ret_env->v[i].value = SECRET_SHOWN;
 }
 
 static void put(struct arena *a, struct doc *table, const char *key, struct doc *value)

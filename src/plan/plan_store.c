@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "fmt/doc.h"
+#include "spec/secret.h"
 
 #define VERSION 1
 #define MOST_RESOURCES (4 * JOB_MAX_NODES)
@@ -221,7 +222,7 @@ struct doc *plan_to_doc(const struct plan *p, struct arena *a)
 		.version = VERSION,
 		.strategy = p->strategy->name,
 		.iface = p->iface,
-		.job = *p->job,
+		.job = job_masked(p->job, a),
 	};
 
 	store_roles(p, a, &sp.roles);

@@ -77,6 +77,8 @@ struct job {
 	struct strs command;
 	int64_t count;
 	struct env_list env;
+	struct strs
+		secrets; /* names of variables that are secret although they do not look like it */
 	int64_t max_runtime_ms;	   /* 0 = no limit */
 	double max_cost;	   /* USD; 0 = no limit */
 	int64_t sample_ms;	   /* host samples; 0 = none */

@@ -368,6 +368,14 @@ static const struct field job_fields[] = {
 		.example = "env = { BATCH = \"512\" }",
 	},
 	{
+		.name = "secrets",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct job, secrets),
+		.help = "Variables whose values are shown nowhere: the job gets them, everybody else sees ***. "
+			"Names that end with _KEY or _TOKEN, or hold PASSWORD or SECRET, need not be listed.",
+		.example = "secrets = [\"LICENSE\"]",
+	},
+	{
 		.name = "max_runtime",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct job, max_runtime_ms),

@@ -82,9 +82,8 @@ struct run_row {
 
 /* row->no is set.  ERR_CONFLICT if id or request_id exists. */
 int store_run_add(struct store *st, struct run_row *row, struct err *err);
-/* The plan of a run that was stored without one. */
-int store_run_planned(struct store *st, int64_t no, const char *facts, const char *plan,
-		      struct err *err);
+/* The plan of a run that was stored without one: plan, facts, job_json and client_env of the row. */
+int store_run_planned(struct store *st, const struct run_row *row, struct err *err);
 int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64_t now_ms,
 		   struct err *err);
 /* Also keeps its progress, from its series as they are saved by now. */

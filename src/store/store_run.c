@@ -39,7 +39,9 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		{"add job",
 		 "INSERT INTO job (run, base_dir, source_sha256, client_env, secret, json, facts, plan) "
 		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
-	[PLANNED] = {"add plan", "UPDATE job SET facts = ?2, plan = ?3 WHERE run = ?1"},
+	[PLANNED] =
+		{"add plan",
+		 "UPDATE job SET facts = ?2, plan = ?3, json = ?4, client_env = ?5 WHERE run = ?1"},
 	[GET] = {"read run",
 		 "SELECT " ROW ", json, facts, plan FROM run" WITH_JOB " WHERE no = ?1"},
 	[EXACT] = {"find run", "SELECT no FROM run WHERE id = ?1"},
@@ -124,16 +126,17 @@ static int add_job(struct store *st, int64_t no, const struct run_row *row, stru
 	return query_run(&q, err);
 }
 
-int store_run_planned(struct store *st, int64_t no, const char *facts, const char *plan,
-		      struct err *err)
+int store_run_planned(struct store *st, const struct run_row *row, struct err *err)
 {
 	CLEANUP(query_end) struct sql_query q;
 
 	if (query_write(&q, st, STMT_RUN, PLANNED, defs, err) < 0)
 		return -1;
-	query_int(&q, no);
-	query_text(&q, facts);
-	query_text(&q, plan);
+	query_int(&q, row->no);
+	query_text(&q, row->facts);
+	query_text(&q, row->plan);
+	query_text(&q, row->job_json);
+	query_text(&q, row->client_env);
 	return query_run(&q, err);
 }
 

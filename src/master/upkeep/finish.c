@@ -11,6 +11,7 @@
 #include "fmt/jsonw.h"
 #include "master/internal.h"
 #include "master/round.h"
+#include "master/secrets.h"
 #include "master/run_json.h"
 #include "master/upkeep/reports.h"
 
@@ -51,6 +52,7 @@ void run_write_records(struct live_run *lr)
 	struct buf text;
 	struct events_out eo = {.lr = lr, .text = &text};
 
+	run_secrets_remove(lr);
 	buf_init(&text, EVENTS_MAX_BYTES);
 	store_events_each(lr->m->store, lr->row.no, 0, 0, put_event, &eo, NULL);
 	write_text(lr, "events.jsonl", &text, file_write);

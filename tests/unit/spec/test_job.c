@@ -2,6 +2,7 @@
 
 #include "metrics/extract.h"
 #include "metrics/stats.h"
+#include "spec/secret.h"
 
 /* Defaults. */
 
@@ -214,6 +215,28 @@ static void better_has_the_values_of_metrics(void **state)
 	assert_int_equal(m[0].better, BETTER_HIGHER);
 	assert_int_equal(m[1].better, BETTER_LOWER);
 	assert_int_equal(m[2].better, BETTER_UNKNOWN);
+}
+
+static void secrets_are_known_by_their_name_or_listed(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	static const char *const secret[] = {"API_KEY",	     "api_key",	    "HF_TOKEN", "PASSWORD",
+					     "DB_PASSWORDS", "MY_SECRET_X", "LICENSE"};
+	static const char *const plain[] = {"KEY",  "KEYBOARD",	    "TOKENIZERS",
+					    "PASS", "LICENSE_FILE", ""};
+
+	(void)state;
+	struct job j =
+		good_job(a, "command = 'x'\nsecrets = 'LICENSE'\nenv = {A_KEY = 'v', B = 'w'}\n");
+	for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++)
+		assert_true(secret_name(&j, str_from(secret[i])));
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		assert_false(secret_name(&j, str_from(plain[i])));
+	struct job masked = job_masked(&j, a);
+	assert_string_equal(masked.env.v[0].value, SECRET_SHOWN);
+	assert_string_equal(masked.env.v[1].value, "w");
+	assert_string_equal(j.env.v[0].value, "v");
+	assert_false(secrets_put(NULL, &masked, NULL, a)); /* never "***" to the job */
 }
 
 static void a_metric_may_be_just_its_pattern(void **state)
@@ -648,6 +671,7 @@ int main(void)
 		cmocka_unit_test(the_three_formats_give_the_same_job),
 		cmocka_unit_test(better_has_the_values_of_metrics),
 		cmocka_unit_test(a_metric_may_be_just_its_pattern),
+		cmocka_unit_test(secrets_are_known_by_their_name_or_listed),
 		cmocka_unit_test(the_short_form_of_a_metric_leaves_the_tree_as_it_was),
 		cmocka_unit_test(a_role_without_a_command_runs_the_jobs),
 		cmocka_unit_test(data_goes_to_the_last_part_of_its_source),

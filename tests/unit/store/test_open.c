@@ -605,7 +605,8 @@ static void the_runs_of_version_4_get_facts_and_specs(void **state)
 			home, home, home, home));
 	buf_release(&got);
 	store_begin(st);
-	assert_ok(store_run_planned(st, 1, "{}", "{\"version\":1}", &err), &err);
+	row.plan = "{\"version\":1}";
+	assert_ok(store_run_planned(st, &row, &err), &err);
 	assert_ok(store_commit(st, &err), &err);
 	assert_ok(store_run_get(st, 1, a, &row, &err), &err);
 	assert_string_equal(row.plan, "{\"version\":1}");

@@ -1,0 +1,75 @@
+#include "master/secrets.h"
+
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "fmt/doc.h"
+#include "master/internal.h"
+#include "spec/secret.h"
+
+static struct doc *parse_client_env(struct live_run *lr)
+{
+	struct doc *d = NULL;
+
+	if (!lr->row.client_env ||
+	    json_parse(str_from(lr->row.client_env), lr->arena, &d, NULL) < 0)
+		return NULL;
+	return d;
+}
+
+void run_secrets_take(struct live_run *lr)
+{
+	struct doc *client = parse_client_env(lr);
+
+	lr->client_env = lr->row.client_env;
+	lr->secrets = secrets_take(lr->job, lr->job_doc, client, lr->arena);
+	if (!lr->secrets)
+		return;
+	lr->row.job_json = doc_json_text(lr->arena, lr->job_doc);
+	lr->row.client_env = doc_json_text(lr->arena, client);
+}
+
+int run_secrets_save(const struct live_run *lr, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(lr->dir, SECRETS_FILE);
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+
+	if (!lr->secrets)
+		return 0;
+	return file_write_atomic(path, str_from(doc_json_text(a, lr->secrets)), 0600, true, err);
+}
+
+int run_secrets_load(struct live_run *lr, struct job *job, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(lr->dir, SECRETS_FILE);
+	CLEANUP(buf_release) struct buf text = {0};
+	struct doc *client = parse_client_env(lr);
+	struct err why = {0};
+
+	buf_init(&text, 4 * DOC_MAX_BYTES);
+	if (file_read(path, &text, &why) == 0 &&
+	    json_parse_limited(buf_str(&text), 4 * DOC_MAX_BYTES, DOC_MAX_NODES, lr->arena,
+			       &lr->secrets, err) < 0)
+		return err_wrap(err, "its secrets");
+	if (why.kind != ERR_NONE && why.kind != ERR_NOT_FOUND) {
+		*err = why;
+		return -1;
+	}
+	if (!secrets_put(lr->secrets, job, client, lr->arena))
+		return err_set(err, ERR_NOT_FOUND, "the values of its secrets are gone");
+	lr->client_env =
+		lr->secrets && client ? doc_json_text(lr->arena, client) : lr->row.client_env;
+	return 0;
+}
+
+void run_secrets_remove(const struct live_run *lr)
+{
+	CLEANUP(freep) char *path = path_join(lr->dir, SECRETS_FILE);
+
+	unlink(path);
+}

@@ -1,0 +1,109 @@
+"""Values of secret variables reach the job, and nobody else."""
+import contextlib
+import hashlib
+import http.client
+import os
+import signal
+import socket
+import stat
+
+from conftest import wait_for
+
+VALUES = {"API_KEY": "k3y-5a5a5a", "HF_TOKEN": "t0ken-6b6b6b", "db_password": "pa55-7c7c7c", "MY_SECRET_X": "s3cret-8d8d8d",
+          "LICENSE": "l1cense-9e9e9e", "WANDB_API_KEY": "s3t-0f0f0f", "CONDA_TOKEN": "cl1ent-1a1a1a"}
+
+SHOW = """import hashlib, os, sys, time
+for name in sys.argv[2].split(","):
+    print(name, hashlib.sha256(os.environ[name].encode()).hexdigest(), flush=True)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+"""
+
+ROUTES = ["", "/job", "/plan", "/events", "/metrics", "/report", "/report.html", "/summary", "/nodes/first-0/log", "/watch?only_last=1"]
+
+
+def get(regatta, path):
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as s:
+        s.settimeout(10)
+        s.connect(str(regatta.home / "api.sock"))
+        c = http.client.HTTPConnection("localhost")
+        c.sock = s
+        c.request("GET", path, headers={"Connection": "close"})
+        try:
+            return c.getresponse().read()
+        except socket.timeout:
+            return b""
+
+
+def found(regatta, but=()):
+    """Files of the home that hold a secret."""
+    bad = []
+    for where, _, names in os.walk(regatta.home):
+        for name in names:
+            path = os.path.join(where, name)
+            if path in but or not stat.S_ISREG(os.lstat(path).st_mode):
+                continue
+            with open(path, "rb") as f:
+                text = f.read()
+            bad += [(path, key) for key, value in VALUES.items() if value.encode() in text]
+    return bad
+
+
+def shown(regatta, run):
+    bad = []
+    for path in ["/api/v1/runs"] + [f"/api/v1/runs/{run}{r}" for r in ROUTES if "watch" not in r]:
+        text = get(regatta, path)
+        bad += [(path, key) for key, value in VALUES.items() if value.encode() in text]
+    return bad
+
+
+def hashes(regatta, run, node):
+    return dict(line.split() for line in regatta.log(run, node).decode().splitlines())
+
+
+def expected(names):
+    return {n: hashlib.sha256(VALUES[n].encode()).hexdigest() for n in names}
+
+
+def test_secrets_reach_the_job_and_nobody_else(regatta):
+    go, end = regatta.cwd / "go", regatta.cwd / "end"
+    regatta.script(SHOW)
+    regatta.env["CONDA_TOKEN"] = VALUES["CONDA_TOKEN"]
+    top = ["API_KEY", "HF_TOKEN", "MY_SECRET_X", "LICENSE", "WANDB_API_KEY", "CONDA_TOKEN"]
+    job = regatta.job(f"""name = "sec"
+secrets = ["LICENSE"]
+env = {{ API_KEY = "{VALUES['API_KEY']}", HF_TOKEN = "{VALUES['HF_TOKEN']}", MY_SECRET_X = "{VALUES['MY_SECRET_X']}", LICENSE = "{VALUES['LICENSE']}", PLAIN = "seen" }}
+[roles.first]
+ready_when = "finished"
+command = ["python3", "job.py", "{go}", "{','.join(top)}"]
+[roles.second]
+after = ["first"]
+env = {{ db_password = "{VALUES['db_password']}" }}
+command = ["python3", "job.py", "{end}", "{','.join(top + ['db_password'])}"]
+""")
+    plan = regatta("plan", "--output", "json", job).out + regatta("plan", job).out
+    assert not [v for v in VALUES.values() if v in plan] and "***" in plan and "seen" in plan
+    run = regatta.submit("--set", f"env.WANDB_API_KEY={VALUES['WANDB_API_KEY']}", job)
+    log = regatta.home / "runs" / run / "logs" / "first-0.log"
+    wait_for(lambda: log.exists() and log.read_bytes().count(b"\n") == len(top), what="the first role")
+    assert hashes(regatta, run, "first-0") == expected(top)
+
+    store = regatta.home / "runs" / run / "secrets.json"
+    assert stat.S_IMODE(store.stat().st_mode) == 0o600
+    assert found(regatta, but={str(store)}) == [] and shown(regatta, run) == []
+    assert "***" in (store.parent / "job.toml").read_text() and "seen" in (store.parent / "job.toml").read_text()
+
+    # The next master finds them again.
+    for pid in regatta.pids("master"):
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: regatta.status(run)["counts"]["running"] == 1, what="the node to be back")
+    go.touch()
+    second = log.parent / "second-0.log"
+    wait_for(lambda: second.exists() and second.read_bytes().count(b"\n") == len(top) + 1, what="the second role")
+    assert hashes(regatta, run, "second-0") == expected(top + ["db_password"])
+    assert found(regatta, but={str(store)}) == [] and shown(regatta, run) == []
+
+    end.touch()
+    assert regatta.wait(run)["verdict"] == "succeeded"
+    wait_for(lambda: not store.exists(), what="the secrets to be removed")
+    assert found(regatta) == [] and shown(regatta, run) == []
