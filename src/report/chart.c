@@ -64,10 +64,10 @@ struct track {
 	size_t n;
 };
 
-static struct spot spot_of(const struct chart_point *p, const struct chart_look *look)
+static struct spot spot_of(const struct chart_point *p, const struct chart_style *style)
 {
 	double x =
-		look->over_steps ? (double)p->step : (double)(p->time_ms - look->start_ms) / 1000;
+		style->over_steps ? (double)p->step : (double)(p->time_ms - style->start_ms) / 1000;
 
 	return (struct spot){x, p->value};
 }
@@ -84,7 +84,7 @@ static void drop_overtaken(struct track *t)
 	memmove(t->spots, t->spots + to, t->n * sizeof(*t->spots));
 }
 
-static struct track track_of(const struct chart_line *l, const struct chart_look *look)
+static struct track track_of(const struct chart_line *l, const struct chart_style *style)
 {
 	struct track t = {.spots = xcalloc(2 * l->nbuckets, sizeof(*t.spots))};
 
@@ -93,10 +93,10 @@ static struct track track_of(const struct chart_line *l, const struct chart_look
 		const struct chart_point *both[] = {b->low_first ? &b->low : &b->high,
 						    b->low_first ? &b->high : &b->low};
 		for (size_t i = 0; b->used && i < (b->low.value < b->high.value ? 2 : 1); i++)
-			if (!look->over_steps || both[i]->step >= 0)
-				t.spots[t.n++] = spot_of(both[i], look);
+			if (!style->over_steps || both[i]->step >= 0)
+				t.spots[t.n++] = spot_of(both[i], style);
 	}
-	if (look->over_steps)
+	if (style->over_steps)
 		drop_overtaken(&t);
 	return t;
 }
@@ -220,23 +220,23 @@ static void add_track(const struct chart_frame *f, const struct track *t, const 
 	buf_addz(out, "</title></path>");
 }
 
-void chart_svg(const struct chart_line *lines, size_t n, const struct chart_look *look,
+void chart_svg(const struct chart_line *lines, size_t n, const struct chart_style *style,
 	       struct buf *out)
 {
 	struct track *tracks = xcalloc(n, sizeof(*tracks));
 
 	for (size_t i = 0; i < n; i++)
-		tracks[i] = track_of(&lines[i], look);
+		tracks[i] = track_of(&lines[i], style);
 	struct chart_frame f = frame_of(tracks, n);
 	buf_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
-	html_z(out, look->title);
-	buf_addz(out, look->over_steps ? " over steps\">" : " over time\">");
+	html_z(out, style->title);
+	buf_addz(out, style->over_steps ? " over steps\">" : " over time\">");
 	if (f.empty) {
 		buf_printf(out, "<text x=\"%d\" y=\"%d\">no finite values</text>", LEFT,
 			   HEIGHT / 2);
 	} else {
-		ticks_across(&f, look->over_steps, out);
-		ticks_up(&f, look->unit, out);
+		ticks_across(&f, style->over_steps, out);
+		ticks_up(&f, style->unit, out);
 	}
 	for (size_t i = 0; i < n; i++) {
 		add_track(&f, &tracks[i], lines[i].label, i, out);

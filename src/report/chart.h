@@ -36,7 +36,7 @@ void chart_line_release(struct chart_line *l);
 /* A value that is not finite is left out. */
 void chart_line_add(struct chart_line *l, const struct chart_point *p);
 
-struct chart_look {
+struct chart_style {
 	const char *title;
 	/*
 	 * Over steps instead of time.  Samples without a step are left out then, and where the
@@ -47,6 +47,6 @@ struct chart_look {
 	enum unit unit;	  /* of the values */
 };
 /* The drawing: an <svg> with both axes.  Title and labels are escaped. */
-void chart_svg(const struct chart_line *lines, size_t n, const struct chart_look *look,
+void chart_svg(const struct chart_line *lines, size_t n, const struct chart_style *style,
 	       struct buf *out);
 #define CHART_COLOURS 8 /* classes s0 .. s7 of the style sheet */

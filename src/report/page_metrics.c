@@ -94,10 +94,10 @@ static void table(struct report *r, const struct metric *m, size_t drawn)
 }
 
 static void add_chart(struct buf *b, const struct chart_line *lines, size_t n,
-		      const struct chart_look *look)
+		      const struct chart_style *style)
 {
 	buf_addz(b, "<div class=\"scroll\">");
-	chart_svg(lines, n, look, b);
+	chart_svg(lines, n, style, b);
 	buf_addz(b, "</div>\n");
 }
 
@@ -106,19 +106,19 @@ static void charts(struct report *r, const struct report_series *s, const struct
 		   size_t n)
 {
 	struct buf *b = &r->html.text;
-	struct chart_look look = {
+	struct chart_style style = {
 		.title = s->name, .start_ms = r->run->created_ms, .unit = unit_of(s)};
 	bool stepped = false;
 
 	for (size_t i = 0; i < n; i++)
 		stepped |= lines[i].stepped;
 	if (stepped) {
-		look.over_steps = true;
-		add_chart(b, lines, n, &look);
-		look.over_steps = false;
+		style.over_steps = true;
+		add_chart(b, lines, n, &style);
+		style.over_steps = false;
 		buf_addz(b, "<details class=\"time\"><summary>over time</summary>\n");
 	}
-	add_chart(b, lines, n, &look);
+	add_chart(b, lines, n, &style);
 	if (stepped)
 		buf_addz(b, "</details>\n");
 }

@@ -124,7 +124,7 @@ static void the_highest_set_has_its_own_bit(void **state)
 	prefilter_free(pf);
 }
 
-/* Few letters, so that literals overlap, nest and nearly match all the time. */
+/* Few letters, so that literals overlap, stand inside each other and nearly match all the time. */
 static void random_literals_in_random_text_agree_with_a_naive_search(void **state)
 {
 	static const char letters[] = "abAB=\n\xe9";

@@ -83,7 +83,7 @@ static void more_samples_than_expected_go_to_the_last_bucket(void **state)
 /* The steps may be NULL: none. */
 static void draw(const double *v, const int *steps, size_t n, struct buf *out)
 {
-	struct chart_look look = {.title = "\"<loss>\"", .over_steps = steps != NULL};
+	struct chart_style look = {.title = "\"<loss>\"", .over_steps = steps != NULL};
 	struct chart_line l;
 
 	chart_line_init(&l, "<node>", n, 100);

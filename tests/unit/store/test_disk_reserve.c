@@ -9,6 +9,7 @@
 #include "small_disk.h"
 
 #define DISK ((size_t)64 << 20)
+#define OLD_NAME "ballast" /* the old name of the file */
 
 static int64_t blocks_of(const char *home, const char *name)
 {
@@ -230,9 +231,9 @@ static void the_file_of_an_older_home_is_taken_over(void **state)
 	if (blocks_of(*state, "disk_reserve") < 0)
 		skip(); /* this file system cannot, or is full */
 	CLEANUP(freep) char *now = xstrdup(unit_path(state, "disk_reserve"));
-	assert_int_equal(rename(now, unit_path(state, "ballast")), 0);
+	assert_int_equal(rename(now, unit_path(state, OLD_NAME)), 0);
 	st = fixture_open(*state);
-	assert_int_equal(blocks_of(*state, "ballast"), -1);
+	assert_int_equal(blocks_of(*state, OLD_NAME), -1);
 	assert_true(blocks_of(*state, "disk_reserve") >= DISK_RESERVE_BYTES);
 	store_close(st);
 }

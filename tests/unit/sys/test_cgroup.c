@@ -171,7 +171,7 @@ static void groups_that_the_job_made_inside_go_too(void **state)
 	struct cgroup cg;
 
 	(void)state;
-	if (!make(&cg, "nest"))
+	if (!make(&cg, "nested"))
 		skip();
 	snprintf(below, sizeof(below), "%s/inner", cg.unified[0] ? cg.unified : cg.memory);
 	assert_int_equal(mkdir(below, 0755), 0);
