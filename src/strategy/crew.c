@@ -1,5 +1,5 @@
 /* crew - roles and members as every strategy needs them. */
-#include "strategy/parts.h"
+#include "strategy/internal.h"
 
 #include "base/arena.h"
 #include "base/cleanup.h"

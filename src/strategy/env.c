@@ -6,7 +6,7 @@
  * are.  A name that comes twice keeps the later value, so the job's own env
  * wins over ours, and the role's over the job's.
  */
-#include "strategy/parts.h"
+#include "strategy/internal.h"
 
 #include <inttypes.h>
 

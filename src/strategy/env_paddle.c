@@ -2,7 +2,7 @@
  * env_paddle - the names that Paddle reads today.  Trainers are the counted
  * ranks of whatever strategy; servers are the pserver strategy's own matter.
  */
-#include "strategy/parts.h"
+#include "strategy/internal.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"

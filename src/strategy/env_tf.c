@@ -1,5 +1,5 @@
 /* env_tf - TF_CONFIG: the cluster by role, and which of it this node is. */
-#include "strategy/parts.h"
+#include "strategy/internal.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"

@@ -6,7 +6,7 @@
  * gets the names of that tool and of its form on Kubernetes, so that its
  * scripts run unchanged.
  */
-#include "strategy/parts.h"
+#include "strategy/internal.h"
 
 #include "base/arena.h"
 #include "base/buf.h"

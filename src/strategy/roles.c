@@ -1,5 +1,5 @@
 /* roles - free roles with gates.  Services are stopped when the others are done. */
-#include "strategy/parts.h"
+#include "strategy/internal.h"
 
 static bool crew(const struct job *job, struct arena *a, struct crew *ret, struct problems *ps)
 {

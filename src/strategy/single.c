@@ -1,5 +1,5 @@
 /* single - one command, `count` times: the nodes are worker-0, worker-1, ... */
-#include "strategy/parts.h"
+#include "strategy/internal.h"
 
 #include "base/arena.h"
 

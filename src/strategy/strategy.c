@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "strategy/parts.h"
+#include "strategy/internal.h"
 
 #define HOSTFILE_LINE 64 /* an address and " slots=1\n" */
 
