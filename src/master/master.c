@@ -160,7 +160,7 @@ static int make_runs_dir(const struct master *m, struct err *err)
 	return 0;
 }
 
-static int master_open(struct master *m, const struct master_options *o, struct err *err)
+int master_open(struct master *m, const struct master_options *o, struct err *err)
 {
 	m->home = path_clean(o->home);
 	m->background = o->background;
@@ -208,7 +208,7 @@ static int master_open(struct master *m, const struct master_options *o, struct 
 	return 0;
 }
 
-static void master_close(struct master *m)
+void master_close(struct master *m)
 {
 	struct str id;
 	void *value;

@@ -1,0 +1,362 @@
+/* The master and an agent that says the right thing, the wrong thing, or the same thing twice. */
+#include "rig.h"
+
+#include <string.h>
+
+#include "master/runs.h"
+
+#define WRONG_TOKEN "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+/* The agent's node, of the one run. */
+static struct core_node *node(struct rig_agent *a)
+{
+	return &rig_run(a->r)->core->nodes[a->rank];
+}
+
+static struct rig_agent *running(struct rig *r)
+{
+	struct rig_agent *a = rig_agent(r, 0);
+
+	rig_submit(r, RIG_JOB);
+	agent_run(a);
+	rig_until(r, node(a)->state == NODE_RUNNING);
+	return a;
+}
+
+static void an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *other = rig_agent(r, 1);
+	char token[65];
+
+	rig_submit(r, RIG_JOB_OF_TWO);
+	rig_until(r, rig_run(r)->core->phase == RUN_GATHERING);
+	agent_hello(a, WRONG_TOKEN);
+	agent_wait_closed(a);
+	assert_int_equal(a->seen[FRAME_REFUSE], 1);
+	assert_int_equal(a->seen[FRAME_WELCOME] + a->seen[FRAME_INPUTS], 0);
+	assert_non_null(strstr(a->last[FRAME_REFUSE], "\"denied\""));
+	/* The token of a node is good for that node only. */
+	node_token(rig_run(r), rig_run(r)->plan.crew.members[0].name, token);
+	agent_hello(other, token);
+	agent_wait_closed(other);
+	assert_int_equal(other->seen[FRAME_REFUSE], 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rig_run(r)->core->nodes[i].state, NODE_LAUNCHING);
+		assert_null(rig_run(r)->nodes[i].agent);
+	}
+	assert_int_equal(rig_events(r, "hello"), 0);
+	/* The right one is welcome. */
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_INPUTS);
+	assert_int_equal(a->seen[FRAME_WELCOME], 1);
+}
+
+/* The rig checks each ACK against what was synced (check_ack() of rig.c). */
+static void bytes_are_acknowledged_when_they_are_synced(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	for (uint64_t at = 0; at < 5 * 7; at += 7) {
+		agent_data(a, STREAM_OUT, at, STR("a line\n"));
+		rig_until(r, a->acks[STREAM_OUT].stored == at + 7);
+	}
+	/* The same bytes again change nothing and are acknowledged again. */
+	a->seen[FRAME_ACK] = 0;
+	agent_data(a, STREAM_OUT, 7, STR("a line\n"));
+	agent_wait(a, FRAME_ACK);
+	assert_int_equal(a->acks[STREAM_OUT].stored, 35);
+	/* The next master says how far it is. */
+	rig_crash(r);
+	assert_true(rig_start(r));
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_WELCOME);
+	assert_int_equal(a->acks[STREAM_OUT].stored, 35);
+}
+
+static void bytes_that_leave_a_hole_are_refused(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+	struct buf text;
+
+	agent_data(a, STREAM_OUT, 0, STR("abc"));
+	rig_until(r, a->acks[STREAM_OUT].stored == 3);
+	agent_data(a, STREAM_OUT, 4, STR("e"));
+	agent_wait_closed(a);
+	assert_int_equal(a->seen[FRAME_BYE], 1);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_WELCOME);
+	agent_data(a, STREAM_OUT, 2, STR("cde"));
+	rig_until(r, a->acks[STREAM_OUT].stored == 5);
+	buf_init(&text, 100);
+	assert_int_equal(file_read(a->log, &text, NULL), 0);
+	assert_string_equal(text.p, "abcde");
+	buf_release(&text);
+}
+
+static void a_stream_that_does_not_exist_ends_the_connection(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_data(a, (enum stream)STREAMS, 0, STR("abc"));
+	agent_wait_closed(a);
+	assert_int_equal(a->seen[FRAME_BYE], 1);
+}
+
+static void a_figure_counts_once(void **state)
+{
+	static const char frame[] =
+		"{\"from\":0,\"to\":6,\"bad\":0,\"samples\":[[\"loss\",1.5,1,1]]}";
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_data(a, STREAM_OUT, 0, STR("hello\n"));
+	agent_say(a, FRAME_METRICS, frame);
+	agent_say(a, FRAME_METRICS, frame);
+	rig_until(r, a->acks[STREAM_OUT].looked == 6);
+	agent_say(a, FRAME_METRICS, frame);
+	rig_idle(r);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM sample"), 1);
+	assert_int_equal(rig_stored(r, "SELECT count FROM series"), 1);
+	/* And is known to the next master. */
+	rig_crash(r);
+	assert_true(rig_start(r));
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_WELCOME);
+	assert_int_equal(a->acks[STREAM_OUT].looked, 6);
+	agent_say(a, FRAME_METRICS, frame);
+	rig_idle(r);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM sample"), 1);
+}
+
+static void a_second_hello_of_a_node_replaces_the_first_connection(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *old = running(r), *new = rig_agent(r, 0);
+
+	new->attempt = old->attempt;
+	agent_hello(new, NULL);
+	agent_wait(new, FRAME_WELCOME);
+	rig_until(r, old->closed);
+	assert_int_equal(rig_events(r, "dropped"), 0); /* replaced, not lost */
+	/* What the old one says counts no more. */
+	agent_say(old, FRAME_EXIT, "{}");
+	agent_finish(new);
+	rig_until(r, !rig_run(r));
+	assert_int_equal(rig_stored(r, "SELECT verdict FROM run"), VERDICT_SUCCEEDED);
+}
+
+static void a_connection_says_hello_once(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_say(a, FRAME_HELLO, "{}");
+	agent_wait_closed(a);
+	assert_non_null(strstr(a->last[FRAME_BYE], "has said hello already"));
+	rig_until(r, rig_events(r, "dropped") == 1);
+	assert_int_equal(node(a)->state, NODE_RUNNING); /* lost for now, not for good */
+}
+
+static void an_exit_that_is_reported_twice_counts_once(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *b = rig_agent(r, 1);
+
+	rig_submit(r, RIG_JOB_OF_TWO);
+	rig_until(r, rig_run(r)->core->phase == RUN_GATHERING);
+	agent_hello(b, NULL);
+	agent_wait(b, FRAME_INPUTS);
+	agent_say(b, FRAME_READY, "{\"ok\":true}");
+	agent_run(a);
+	agent_wait(b, FRAME_START);
+	agent_exit(a, 0);
+	agent_exit(a, 0);
+	rig_until(r, node(a)->state == NODE_EXITED);
+	agent_hello(a, NULL); /* and says so again */
+	agent_wait(a, FRAME_INPUTS);
+	rig_idle(r);
+	assert_int_equal(rig_events(r, "exited"), 1);
+	assert_int_equal(rig_run(r)->core->counted_ok, 1);
+	assert_int_equal(rig_run(r)->core->phase, RUN_RUNNING); /* the other one still runs */
+	agent_hand_over(b);
+	agent_finish(a);
+	agent_wait(b, FRAME_RELEASE);
+	agent_hang_up(b);
+	rig_until(r, !rig_run(r));
+}
+
+static void an_exit_of_another_attempt_counts_for_nothing(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	a->attempt = 2;
+	agent_exit(a, 0);
+	rig_idle(r);
+	assert_int_equal(node(a)->state, NODE_RUNNING);
+	assert_int_equal(rig_events(r, "exited"), 0);
+}
+
+static void a_node_is_released_when_all_it_has_is_stored(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_exit(a, 0); /* "hello\n" is still to come */
+	agent_say(a, FRAME_COLLECTED, "{\"files\":0,\"bytes\":0}");
+	rig_until(r, node(a)->state == NODE_EXITED);
+	rig_idle(r);
+	assert_int_equal(a->seen[FRAME_RELEASE], 0);
+	agent_data(a, STREAM_OUT, 0, STR("hello\n"));
+	rig_until(r, a->acks[STREAM_OUT].stored == 6);
+	rig_idle(r);
+	assert_int_equal(a->seen[FRAME_RELEASE], 0); /* its metrics are not looked for */
+	agent_say(a, FRAME_METRICS, "{\"from\":0,\"to\":6,\"bad\":0,\"samples\":[]}");
+	agent_wait(a, FRAME_RELEASE);
+}
+
+static void files_that_are_not_collected_keep_a_node(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	a->output = "";
+	agent_exit(a, 0);
+	rig_until(r, node(a)->state == NODE_EXITED);
+	rig_idle(r);
+	assert_int_equal(a->seen[FRAME_RELEASE], 0);
+	agent_say(a, FRAME_COLLECTED, "{\"files\":0,\"bytes\":0}");
+	agent_wait(a, FRAME_RELEASE);
+}
+
+static void a_released_agent_that_comes_back_is_released_again(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_exit(a, 1);
+	rig_run(r)->watchers++; /* somebody reads it, so it stays in memory */
+	agent_finish(a);
+	rig_until(r, rig_run(r)->ended);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_RELEASE);
+	assert_int_equal(a->seen[FRAME_INPUTS] + a->seen[FRAME_START], 0);
+	agent_hang_up(a);
+	rig_run(r)->watchers--;
+}
+
+static void a_cancel_reaches_the_agents(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	rig_cancel(r, false);
+	agent_wait(a, FRAME_SIGNAL);
+	assert_non_null(strstr(a->last[FRAME_SIGNAL], "false"));
+	assert_int_equal(rig_stored(r, "SELECT stop_sent FROM node"), 1);
+	a->seen[FRAME_SIGNAL] = 0;
+	rig_cancel(r, true);
+	agent_wait(a, FRAME_SIGNAL);
+	assert_non_null(strstr(a->last[FRAME_SIGNAL], "true"));
+	/* One that was away hears of it when it comes. */
+	agent_hang_up(a);
+	rig_until(r, !node(a)->connected);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_SIGNAL);
+	agent_finish(a);
+	rig_until(r, !rig_run(r));
+	assert_int_equal(rig_stored(r, "SELECT verdict FROM run"), VERDICT_CANCELLED);
+}
+
+static void a_node_that_cannot_be_made_ready_fails_the_run(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	rig_submit(r, RIG_JOB);
+	rig_until(r, rig_run(r)->core->phase == RUN_GATHERING);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_INPUTS);
+	agent_say(a, FRAME_READY,
+		  "{\"ok\":false,\"kind\":\"not_found\",\"reason\":\"no such command\"}");
+	agent_wait(a, FRAME_RELEASE);
+	agent_hang_up(a);
+	rig_until(r, !rig_run(r));
+	assert_int_equal(rig_stored(r, "SELECT verdict FROM run"), VERDICT_FAILED);
+	assert_int_equal(rig_stored(r, "SELECT cause_kind FROM run"), ERR_NOT_FOUND);
+	assert_int_equal(a->seen[FRAME_START], 0);
+}
+
+static void nobody_starts_before_all_are_ready(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *b = rig_agent(r, 1);
+
+	rig_submit(r, RIG_JOB_OF_TWO);
+	rig_until(r, rig_run(r)->core->phase == RUN_GATHERING);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_INPUTS);
+	agent_say(a, FRAME_READY, "{\"ok\":true}");
+	rig_until(r, node(a)->state == NODE_READY);
+	rig_idle(r);
+	assert_int_equal(a->seen[FRAME_START], 0);
+	agent_hello(b, NULL);
+	agent_wait(b, FRAME_INPUTS);
+	agent_say(b, FRAME_READY, "{\"ok\":true}");
+	agent_wait(b, FRAME_START);
+	agent_wait(a, FRAME_START);
+}
+
+static void on_a_full_disk_bytes_wait_and_nothing_is_acknowledged(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_data(a, STREAM_OUT, 0, STR("abc"));
+	rig_until(r, a->acks[STREAM_OUT].stored == 3);
+	r->disk_tight = true;
+	a->seen[FRAME_ACK] = 0;
+	agent_data(a, STREAM_OUT, 3, STR("def"));
+	agent_say(a, FRAME_METRICS, "{\"from\":0,\"to\":6,\"bad\":0,\"samples\":[]}");
+	rig_until(r, node(a)->no_room);
+	r->disk_tight = false;
+	agent_data(a, STREAM_OUT, 3, STR("def")); /* not on this connection */
+	rig_idle(r);
+	assert_int_equal(a->seen[FRAME_ACK], 0);
+	assert_int_equal(node(a)->state, NODE_RUNNING);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_WELCOME);
+	assert_int_equal(a->acks[STREAM_OUT].stored, 3);
+	assert_int_equal(a->acks[STREAM_OUT].looked, 0);
+	agent_data(a, STREAM_OUT, 3, STR("lo\n"));
+	rig_until(r, !node(a)->no_room);
+}
+
+int main(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
+	static const struct CMUnitTest tests[] = {
+		CASE(an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing),
+		CASE(bytes_are_acknowledged_when_they_are_synced),
+		CASE(bytes_that_leave_a_hole_are_refused),
+		CASE(a_stream_that_does_not_exist_ends_the_connection),
+		CASE(a_figure_counts_once),
+		CASE(a_second_hello_of_a_node_replaces_the_first_connection),
+		CASE(a_connection_says_hello_once),
+		CASE(an_exit_that_is_reported_twice_counts_once),
+		CASE(an_exit_of_another_attempt_counts_for_nothing),
+		CASE(a_node_is_released_when_all_it_has_is_stored),
+		CASE(files_that_are_not_collected_keep_a_node),
+		CASE(a_released_agent_that_comes_back_is_released_again),
+		CASE(a_cancel_reaches_the_agents),
+		CASE(a_node_that_cannot_be_made_ready_fails_the_run),
+		CASE(nobody_starts_before_all_are_ready),
+		CASE(on_a_full_disk_bytes_wait_and_nothing_is_acknowledged),
+	};
+
+	return cmocka_run_group_tests_name("master: agent frames", tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* What is refused at the submit, so that it need not fail later. */
+#include "rig.h"
+
+#include <string.h>
+
+#define WORD 65536
+#define BODY_FITS (FRAME_MAX_PAYLOAD - 4096) /* into the body of a request, but not into a START */
+
+/* A job whose command has so many bytes, in words that Linux takes. */
+static char *job_of(size_t bytes)
+{
+	struct buf b;
+
+	buf_init(&b, 2 * FRAME_MAX_PAYLOAD);
+	buf_addz(&b, "{\"name\":\"t\",\"command\":[\"true\"");
+	for (size_t done = 0; done < bytes; done += WORD) {
+		size_t n = bytes - done < WORD ? bytes - done : WORD;
+
+		buf_addz(&b, ",\"");
+		memset(buf_reserve(&b, n), 'x', n);
+		buf_commit(&b, n);
+		buf_addz(&b, "\"");
+	}
+	buf_addz(&b, "]}");
+	return buf_take(&b);
+}
+
+static void a_start_that_does_not_fit_is_refused_and_never_sent(void **state)
+{
+	struct rig *r = *state;
+	struct err err = {0};
+	char *job = job_of(BODY_FITS);
+
+	assert_null(rig_try_submit(r, "request-0123456789", job, &err));
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_non_null(strstr(err.msg, "its command and environment"));
+	rig_idle(r);
+	assert_null(rig_run(r));
+	assert_int_equal(r->calls.n, 0);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM run"), 0);
+	free(job);
+}
+
+static void the_longest_start_that_is_accepted_arrives_whole(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	size_t low = FRAME_MAX_PAYLOAD / 2, high = BODY_FITS;
+	int no = 0;
+
+	/* The limit is found, not known; each attempt is a run of its own, and none is committed. */
+	while (high - low > 1024) {
+		size_t middle = (low + high) / 2;
+		struct err err = {0};
+		char request[32], *job = job_of(middle);
+
+		snprintf(request, sizeof(request), "request-%010d", no++);
+		if (rig_try_submit(r, request, job, &err))
+			low = middle;
+		else
+			high = middle;
+		free(job);
+		rig_crash(r);
+		assert_true(rig_start(r));
+	}
+	char *job = job_of(low);
+
+	rig_submit(r, job);
+	agent_run(a); /* the rig reads each START */
+	assert_true(a->start_bytes > low && a->start_bytes <= FRAME_MAX_PAYLOAD);
+	free(job);
+}
+
+static void a_full_disk_refuses_new_runs_and_ends_those_that_there_are(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	struct err err = {0};
+
+	rig_submit(r, RIG_JOB);
+	agent_run(a);
+	r->disk_full = true;
+	assert_null(rig_try_submit(r, "request-9999999999", RIG_JOB, &err));
+	assert_int_equal(err.kind, ERR_CAPACITY);
+	agent_finish(a);
+	rig_until(r, !rig_run(r));
+	assert_int_equal(rig_stored(r, "SELECT verdict FROM run"), VERDICT_SUCCEEDED);
+	r->disk_full = false;
+	assert_non_null(rig_try_submit(r, "request-9999999999", RIG_JOB, &err));
+}
+
+static void a_create_that_is_refused_is_not_a_create(void **state)
+{
+	struct rig *r = *state;
+
+	r->creating = DRIVER_REFUSED;
+	rig_submit(r, RIG_JOB);
+	rig_until(r, rig_events(r, "refused") == 1);
+	assert_int_equal(rig_run(r)->core->resources[0].state, RES_INTENT);
+	rig_cancel(r, false);
+	rig_until(r, !rig_run(r));
+	assert_int_equal(rig_count(r, "destroy"), 0);
+}
+
+int main(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
+	static const struct CMUnitTest tests[] = {
+		CASE(a_start_that_does_not_fit_is_refused_and_never_sent),
+		CASE(the_longest_start_that_is_accepted_arrives_whole),
+		CASE(a_full_disk_refuses_new_runs_and_ends_those_that_there_are),
+		CASE(a_create_that_is_refused_is_not_a_create),
+	};
+
+	return cmocka_run_group_tests_name("master: submit", tests, NULL, NULL);
+}
