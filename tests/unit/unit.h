@@ -16,6 +16,15 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* REGATTA_TEST_ONLY names the one test of the program that is to run. */
+__attribute__((constructor)) static void unit_only(void)
+{
+	const char *name = getenv("REGATTA_TEST_ONLY");
+
+	if (name && *name)
+		cmocka_set_test_filter(name);
+}
+
 /* A setup and teardown pair: *state is the path of a new empty directory. */
 static inline int unit_make_dir(void **state)
 {
