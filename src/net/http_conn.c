@@ -22,7 +22,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "net/tls.h"
 #include "sys/loop.h"
 
 #define PIPELINE_MAX (16 * 1024)
@@ -78,19 +77,16 @@ void http_own_address(const struct http_exchange *x, char out[static 64])
 		address_text(&a, out, 64);
 }
 
-void http_conn_accept(const struct http_front *f, int fd)
+void http_conn_accept(const struct http_front *f, const struct transport *t)
 {
 	struct http_server *s = f->server;
 	struct http_conn *c = xcalloc(1, sizeof(*c));
 	int on = 1;
 
-	*c = (struct http_conn){.server = s, .local = f->local, .upload_fd = -1, .file_fd = -1};
-	if (f->tls)
-		tls_accept(f->tls, &c->transport, fd);
-	else
-		transport_plain(&c->transport, fd);
+	*c = (struct http_conn){
+		.server = s, .transport = *t, .local = f->local, .upload_fd = -1, .file_fd = -1};
 	if (!f->local)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	describe_peer(c);
 	http1_init(&c->head, HTTP1_REQUEST, s->limits.max_header_bytes, s->limits.max_headers);
 	buf_init(&c->in, PIPELINE_MAX + LOOP_SCRATCH);
@@ -100,7 +96,7 @@ void http_conn_accept(const struct http_front *f, int fd)
 	list_append(&s->waiting, &c->waiting);
 	s->nconns++;
 	c->timer = loop_timer_new(s->loop, timed_out, c);
-	c->io = loop_io_new(s->loop, fd, LOOP_READ, io_ready, c);
+	c->io = loop_io_new(s->loop, t->fd, LOOP_READ, io_ready, c);
 	loop_timer_set(c->timer, s->limits.idle_ms);
 }
 

@@ -37,17 +37,28 @@ struct http_front { /* one listener */
 	struct http_front *next;
 };
 
+struct http_shaking { /* one client of a TLS port that has not shaken hands yet */
+	struct list link;
+	const struct http_front *front;
+	struct tls_handshake *handshake;
+};
+
 struct http_server {
 	struct loop *loop;
 	struct http_limits limits;
 	struct http_handler handler;
 	void *ctx;
 	struct http_front *fronts;
-	struct list conns;	 /* all of them */
-	struct list waiting;	 /* those without a request at work, the longest waiting first */
-	struct list later;	 /* to be handled from the loop */
-	struct list detached;	 /* exchanges at a handler whose client left */
-	struct list gone;	 /* exchanges whose handler must be told that they are over */
+	struct list conns;    /* all of them */
+	struct list waiting;  /* those without a request at work, the longest waiting first */
+	struct list later;    /* to be handled from the loop */
+	struct list detached; /* exchanges at a handler whose client left */
+	struct list gone;     /* exchanges whose handler must be told that they are over */
+	struct list shaking;  /* struct http_shaking, the oldest first */
+	int nshaking;
+	const char *other; /* the protocol of connections that are handed over; NULL: none */
+	http_other_fn other_fn;
+	void *other_ctx;
 	struct loop_timer *soon; /* handles `later` and `gone` */
 	int nconns;
 	bool draining;
@@ -99,7 +110,8 @@ struct http_exchange {
 };
 
 /* http_conn.c */
-void http_conn_accept(const struct http_front *f, int fd);
+/* Takes over a connection, which has shaken hands if it is TLS. */
+void http_conn_accept(const struct http_front *f, const struct transport *t);
 /* Close now; a detached exchange's handler is told from the loop. */
 void http_conn_kill(struct http_conn *c);
 void http_conn_free(struct http_conn *c);

@@ -12,7 +12,14 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "net/http_conn.h"
+#include "net/tls.h"
+#include "net/tls_handshake.h"
 #include "sys/loop.h"
+
+#define HANDSHAKES_MAX 512 /* at once; a handshake holds some 30 KB */
+#ifndef HANDSHAKE_MS
+#define HANDSHAKE_MS 10000
+#endif
 
 static const struct http_limits defaults = {
 	.max_header_bytes = 16 * 1024,
@@ -102,12 +109,23 @@ struct http_server *http_server_new(struct loop *l, const struct http_limits *li
 	list_init(&s->later);
 	list_init(&s->detached);
 	list_init(&s->gone);
+	list_init(&s->shaking);
 	s->soon = loop_timer_new(l, run_later, s);
 	return s;
 }
 
+static void drop_shaking(struct http_shaking *k, struct http_server *s)
+{
+	list_remove(&k->link);
+	s->nshaking--;
+	tls_handshake_free(k->handshake);
+	free(k);
+}
+
 static void close_fronts(struct http_server *s)
 {
+	while (!list_empty(&s->shaking))
+		drop_shaking(list_item(s->shaking.next, struct http_shaking, link), s);
 	while (s->fronts) {
 		struct http_front *f = s->fronts;
 
@@ -154,25 +172,62 @@ static bool make_room(struct http_server *s, bool local)
 	return true;
 }
 
+/* It has shaken hands: whose is it? */
+static void shaken(void *ctx, struct transport *t, const struct err *why)
+{
+	struct http_shaking *k = ctx;
+	const struct http_front *f = k->front;
+	struct http_server *s = f->server;
+
+	(void)why;
+	drop_shaking(k, s);
+	if (!t)
+		return;
+	if (s->other && str_is(tls_protocol(t), s->other)) {
+		tls_expect_goodbye(t);
+		s->other_fn(s->other_ctx, t);
+	} else if (make_room(s, f->local)) {
+		http_conn_accept(f, t);
+	} else { /* every connection is at work */
+		t->ops->close(t);
+	}
+}
+
+/* When too many are at it the oldest goes: whoever means it is done in a moment. */
+static void shake_hands(const struct http_front *f, int fd)
+{
+	struct http_server *s = f->server;
+	struct http_shaking *k = xcalloc(1, sizeof(*k));
+	struct transport t;
+
+	if (s->nshaking >= HANDSHAKES_MAX)
+		drop_shaking(list_item(s->shaking.next, struct http_shaking, link), s);
+	tls_accept(f->tls, &t, fd);
+	k->front = f;
+	k->handshake = tls_handshake_new(s->loop, &t, HANDSHAKE_MS, shaken, k);
+	list_append(&s->shaking, &k->link);
+	s->nshaking++;
+}
+
 static void accepted(void *ctx, int fd)
 {
 	static const char full[] = "HTTP/1.1 503 Service Unavailable\r\n"
 				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
 	struct http_front *f = ctx;
 
-	if (make_room(f->server, f->local)) {
-		http_conn_accept(f, fd);
+	struct iovec iov = {(void *)(uintptr_t)full, sizeof(full) - 1};
+	struct transport t;
+
+	if (f->tls) {
+		shake_hands(f, fd);
 		return;
 	}
-	if (f->tls) { /* a handshake for one line is not worth it */
-		close(fd);
+	transport_plain(&t, fd);
+	if (make_room(f->server, f->local)) {
+		http_conn_accept(f, &t);
 		return;
 	}
 	/* Every connection is at work.  The socket is new, so these bytes fit. */
-	struct transport t;
-	struct iovec iov = {(void *)(uintptr_t)full, sizeof(full) - 1};
-
-	transport_plain(&t, fd);
 	(void)t.ops->writev(&t, &iov, 1);
 	t.ops->close(&t);
 }
@@ -213,12 +268,21 @@ int http_server_listen_tcp(struct http_server *s, const char *addr, int port, in
 			 listen_tcp(s->loop, addr, port, accepted, f, ret_port, &f->listener, err));
 }
 
+void http_server_other(struct http_server *s, const char *protocol, http_other_fn fn, void *ctx)
+{
+	s->other = protocol;
+	s->other_fn = fn;
+	s->other_ctx = ctx;
+}
+
 int http_server_listen_tls(struct http_server *s, const char *addr, int port,
 			   struct tls_server *tls, int *ret_port, struct err *err)
 {
 	struct http_front *f = front_new(s, false);
 
 	f->tls = tls;
+	if (s->other)
+		tls_server_offer(tls, s->other);
 	return front_add(s, f,
 			 listen_tcp(s->loop, addr, port, accepted, f, ret_port, &f->listener, err));
 }

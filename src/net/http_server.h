@@ -18,6 +18,7 @@ struct loop;
 struct err;
 struct http_server;
 struct tls_server;
+struct transport;
 struct http_exchange; /* one request and its answer */
 
 /* Connections that only those who come over the unix socket get. */
@@ -79,7 +80,12 @@ int http_server_listen_unix(struct http_server *s, const char *dir, const char *
 			    struct err *err);
 int http_server_listen_tcp(struct http_server *s, const char *addr, int port, int *ret_port,
 			   struct err *err);
-/* The same behind TLS; `tls` outlives the server. */
+/* Clients of TLS ports that ask for this protocol (ALPN) are handed to fn, whose the transport is,
+ * once they have shaken hands; all others speak HTTP.  Before http_server_listen_tls. */
+typedef void (*http_other_fn)(void *ctx, struct transport *t);
+void http_server_other(struct http_server *s, const char *protocol, http_other_fn fn, void *ctx);
+/* The same as http_server_listen_tcp behind TLS; `tls` outlives the server.  A client has 10 seconds
+ * to shake hands, and at most 512 are at it at once: then the oldest goes. */
 int http_server_listen_tls(struct http_server *s, const char *addr, int port,
 			   struct tls_server *tls, int *ret_port, struct err *err);
 int http_server_connections(const struct http_server *s);

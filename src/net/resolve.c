@@ -10,17 +10,20 @@
 #include <event2/event.h>
 #include <event2/util.h>
 
+#include "base/alloc.h"
 #include "base/deadline.h"
 #include "base/err.h"
+#include "sys/loop.h"
 
 #define MAX_NAME 253
 #define MAX_LABEL 63
 #define BASE_FDS 8 /* that an event base needs, and some */
 #define LOOK_MS 20 /* between two looks at deadline and stop flag */
 
-/* One resolution: an event base of its own, run until the answer or the deadline. */
+/* One resolution: on an event base of its own, run until the answer or the deadline, or on that of a
+ * loop (struct resolving). */
 struct lookup {
-	struct event_base *base;
+	struct event_base *base; /* of its own */
 	struct evdns_base *dns;
 	struct event *look;
 	const struct deadline *deadline;
@@ -64,6 +67,24 @@ static int take_name(const char *host, char out[static MAX_NAME + 2], bool *ret_
 		label = label[len] ? label + len + 1 : NULL;
 	}
 	return 0;
+}
+
+/* How to ask, and what the files say.  Files that cannot be read leave the defaults: localhost, and
+ * a server on this host. */
+static void read_files(struct evdns_base *dns, const struct resolve_options *o, bool absolute)
+{
+	/* A question is sent again after 1 s (resolv.conf may say otherwise).  A and AAAA go to
+	 * two servers at once: the first answer waits long enough for the other family's question to
+	 * reach a server that lives, else a dead one would hide IPv4 for ever. */
+	evdns_base_set_option(dns, "timeout:", "1");
+	evdns_base_set_option(dns, "attempts:", "5");
+	evdns_base_set_option(dns, "getaddrinfo-allow-skew:", "5");
+	evdns_base_resolv_conf_parse(dns,
+				     DNS_OPTION_SEARCH | DNS_OPTION_NAMESERVERS | DNS_OPTION_MISC,
+				     o && o->resolv_conf ? o->resolv_conf : "/etc/resolv.conf");
+	evdns_base_load_hosts(dns, o && o->hosts_file ? o->hosts_file : "/etc/hosts");
+	if (absolute)
+		evdns_base_search_clear(dns);
 }
 
 static void got_answer(int result, struct evutil_addrinfo *list, void *ctx)
@@ -114,19 +135,7 @@ static int open_lookup(struct lookup *l, const struct resolve_options *o, bool a
 	l->look = l->dns ? event_new(l->base, -1, EV_PERSIST, look_at_deadline, l) : NULL;
 	if (!l->look || event_add(l->look, &often) < 0)
 		return -1;
-	/* A question is sent again after 1 s (resolv.conf may say otherwise).  A and AAAA go to
-	 * two servers at once: the first answer waits long enough for the other family's question to
-	 * reach a server that lives, else a dead one would hide IPv4 for ever. */
-	evdns_base_set_option(l->dns, "timeout:", "1");
-	evdns_base_set_option(l->dns, "attempts:", "5");
-	evdns_base_set_option(l->dns, "getaddrinfo-allow-skew:", "5");
-	/* Files that cannot be read leave the defaults: localhost, and a server on this host. */
-	evdns_base_resolv_conf_parse(l->dns,
-				     DNS_OPTION_SEARCH | DNS_OPTION_NAMESERVERS | DNS_OPTION_MISC,
-				     o && o->resolv_conf ? o->resolv_conf : "/etc/resolv.conf");
-	evdns_base_load_hosts(l->dns, o && o->hosts_file ? o->hosts_file : "/etc/hosts");
-	if (absolute)
-		evdns_base_search_clear(l->dns);
+	read_files(l->dns, o, absolute);
 	return 0;
 }
 
@@ -174,14 +183,12 @@ static size_t take_turns(const struct evutil_addrinfo *list, struct address *ret
 	return n;
 }
 
-static int judge(const struct lookup *l, const char *host, struct address *ret, size_t *ret_n,
-		 struct err *err)
+static int judge(int result, const struct evutil_addrinfo *list, const char *host,
+		 struct address *ret, size_t *ret_n, struct err *err)
 {
-	if (!l->answered)
-		return err_set(err, l->why.kind, "resolve '%s': %s", host, l->why.msg);
-	switch (l->result) {
+	switch (result) {
 	case 0:
-		*ret_n = take_turns(l->list, ret);
+		*ret_n = take_turns(list, ret);
 		if (*ret_n > 0)
 			return 0;
 		return err_set(err, ERR_UNAVAILABLE, "resolve '%s': it has no address", host);
@@ -190,14 +197,20 @@ static int judge(const struct lookup *l, const char *host, struct address *ret, 
 		return err_set(err, ERR_UNAVAILABLE, "resolve '%s': nobody knows this name", host);
 	default:
 		return err_set(err, ERR_UNAVAILABLE, "resolve '%s': the name servers fail (%s)",
-			       host, evutil_gai_strerror(l->result));
+			       host, evutil_gai_strerror(result));
 	}
+}
+
+static void prepare_evdns(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, quieten_evdns);
 }
 
 int resolve_host(const struct resolve_options *o, const char *host, const struct deadline *d,
 		 struct address ret[static RESOLVE_MAX], size_t *ret_n, struct err *err)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct evutil_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	struct lookup l = {.deadline = d};
 	char name[MAX_NAME + 2];
@@ -209,7 +222,7 @@ int resolve_host(const struct resolve_options *o, const char *host, const struct
 	}
 	if (take_name(host, name, &absolute, err) < 0)
 		return -1;
-	pthread_once(&once, quieten_evdns);
+	prepare_evdns();
 	int rc = open_lookup(&l, o, absolute);
 
 	if (rc < 0) {
@@ -218,8 +231,105 @@ int resolve_host(const struct resolve_options *o, const char *host, const struct
 		evdns_getaddrinfo(l.dns, name, NULL, &hints, got_answer, &l);
 		if (!l.answered)
 			event_base_dispatch(l.base);
-		rc = judge(&l, host, ret, ret_n, err);
+		rc = l.answered ? judge(l.result, l.list, host, ret, ret_n, err)
+				: err_set(err, l.why.kind, "resolve '%s': %s", host, l.why.msg);
 	}
 	close_lookup(&l);
 	return rc;
+}
+
+/* ---- on a loop ---- */
+
+struct resolving {
+	struct loop *loop;
+	struct evdns_base *dns;
+	struct evdns_getaddrinfo_request *request; /* under way */
+	struct loop_timer *timer;		   /* the limit, then the answer */
+	char host[MAX_NAME + 2];
+	struct address all[RESOLVE_MAX];
+	size_t n;
+	struct err why;
+	resolved_fn fn; /* NULL: nobody wants to know any more */
+	void *ctx;
+};
+
+static void resolving_release(void *ctx)
+{
+	struct resolving *r = ctx;
+
+	if (r->dns)
+		evdns_base_free(r->dns, 0);
+	free(r);
+}
+
+static void tell(void *ctx)
+{
+	struct resolving *r = ctx;
+
+	if (r->request) {
+		err_set(&r->why, ERR_TIMEOUT, "resolve '%s': no name server answered", r->host);
+		r->n = 0;
+	}
+	r->fn(r->ctx, r->all, r->n, &r->why);
+}
+
+static void resolved(int result, struct evutil_addrinfo *list, void *ctx)
+{
+	struct resolving *r = ctx;
+
+	r->request = NULL;
+	if (r->fn) {
+		judge(result, list, r->host, r->all, &r->n, &r->why);
+		loop_timer_set(r->timer, 0);
+	}
+	if (list)
+		evutil_freeaddrinfo(list);
+	if (!r->fn) /* evdns is above us: not now */
+		loop_soon(r->loop, resolving_release, r);
+}
+
+struct resolving *resolve_start(struct loop *l, const struct resolve_options *o, const char *host,
+				int64_t limit_ms, resolved_fn fn, void *ctx)
+{
+	struct evutil_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct resolving *r = xcalloc(1, sizeof(*r));
+	bool absolute;
+
+	*r = (struct resolving){.loop = l, .fn = fn, .ctx = ctx};
+	r->timer = loop_timer_new(l, tell, r);
+	loop_timer_set(r->timer, 0);
+	if (address_ip(r->all, host, 0)) {
+		r->n = 1;
+		return r;
+	}
+	if (take_name(host, r->host, &absolute, &r->why) < 0)
+		return r;
+	prepare_evdns();
+	r->dns = evdns_base_new(loop_event_base(l), 0);
+	if (!r->dns) {
+		err_set(&r->why, ERR_UNAVAILABLE, "resolve '%s': no memory or descriptors left",
+			host);
+		return r;
+	}
+	read_files(r->dns, o, absolute);
+	loop_timer_set(r->timer, limit_ms);
+	struct evdns_getaddrinfo_request *request =
+		evdns_getaddrinfo(r->dns, r->host, NULL, &hints, resolved, r);
+
+	if (request) /* NULL: answered already */
+		r->request = request;
+	return r;
+}
+
+struct resolving *resolving_free(struct resolving *r)
+{
+	if (!r)
+		return NULL;
+	r->timer = loop_timer_free(r->timer);
+	r->fn = NULL;
+	if (r->request)
+		evdns_getaddrinfo_cancel(r->request); /* resolved() comes, and then r goes */
+	else
+		loop_soon(r->loop, resolving_release, r);
+	return NULL;
 }

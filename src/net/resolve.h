@@ -1,6 +1,6 @@
 #pragma once
 /*
- * resolve - names of hosts to addresses, blocking, with a deadline (libevent's evdns).
+ * resolve - names of hosts to addresses with a deadline (libevent's evdns): blocking, or on a loop.
  *
  * A static glibc cannot do it.  The hosts file is asked first, then the name servers of
  * resolv.conf (nameserver, search or domain, options ndots, timeout, attempts), A and
@@ -8,6 +8,7 @@
  * is seen by the next call, and calls on several threads share nothing (docs/adr/0011).
  */
 #include <stddef.h>
+#include <stdint.h>
 #include "net/address.h"
 
 struct deadline;
@@ -30,3 +31,13 @@ struct resolve_options {
  */
 int resolve_host(const struct resolve_options *o, const char *host, const struct deadline *d,
 		 struct address ret[static RESOLVE_MAX], size_t *ret_n, struct err *err);
+
+/* The same without blocking: fn is called once, from the loop, with n addresses or, if n is 0, with
+ * the reason.  It may call resolving_free, which everybody does in the end. */
+struct loop;
+struct resolving;
+typedef void (*resolved_fn)(void *ctx, const struct address *all, size_t n, const struct err *why);
+struct resolving *resolve_start(struct loop *l, const struct resolve_options *o, const char *host,
+				int64_t limit_ms, resolved_fn fn, void *ctx);
+/* No callback comes any more.  NULL allowed.  Returns NULL. */
+struct resolving *resolving_free(struct resolving *r);

@@ -8,6 +8,7 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+#include "base/str.h"
 
 struct err;
 struct tls_server;
@@ -21,5 +22,14 @@ int tls_server_open(const char *dir, struct tls_server **ret, struct err *err);
 /* NULL allowed.  Returns NULL. */
 struct tls_server *tls_server_free(struct tls_server *s);
 void tls_server_pin(const struct tls_server *s, char out[static TLS_PIN_SIZE]);
-/* Takes over fd, which is non-blocking; the handshake happens in the first reads. */
+/* Chosen (ALPN) for clients that ask for it, before "http/1.1".  Who asks for nothing that is known
+ * here, or for nothing, gets no protocol.  `protocol` is kept as it is, not copied. */
+void tls_server_offer(struct tls_server *s, const char *protocol);
+/* Takes over fd, which is non-blocking; the handshake happens in the first reads, or see
+ * tls_handshake.h. */
 void tls_accept(struct tls_server *s, struct transport *t, int fd);
+
+/* What both sides agreed on in the handshake (ALPN); "" if nothing. */
+struct str tls_protocol(const struct transport *t);
+/* From now on an end without TLS's own goodbye is an error (ECONNRESET), not an end. */
+void tls_expect_goodbye(struct transport *t);

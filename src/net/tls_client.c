@@ -284,29 +284,13 @@ int tls_trust_check(const struct tls_trust *trust, struct err *err)
 
 static int shake_hands(struct transport *t, const struct deadline *d, struct err *err)
 {
-	for (;;) {
-		ERR_clear_error();
-		int rc = SSL_do_handshake(t->ssl);
+	short wait;
+	int rc;
 
-		if (rc == 1)
-			return 0;
-		int why = SSL_get_error(t->ssl, rc);
-		long verdict = SSL_get_verify_mode(t->ssl) == SSL_VERIFY_PEER
-				       ? SSL_get_verify_result(t->ssl)
-				       : X509_V_OK;
-
-		if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
-			if (verdict == X509_V_OK)
-				return tls_fail(err, ERR_UNAVAILABLE,
-						"the server does not shake hands");
-			ERR_clear_error();
-			return err_set(err, ERR_DENIED, "TLS: the server is not trusted: %s",
-				       X509_verify_cert_error_string(verdict));
-		}
-		if (deadline_poll(d, t->fd, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT,
-				  "TLS: the server did not answer", err) < 0)
+	while ((rc = tls_shake(t, &wait, err)) == 0)
+		if (deadline_poll(d, t->fd, wait, "TLS: the server did not answer", err) < 0)
 			return -1;
-	}
+	return rc < 0 ? -1 : 0;
 }
 
 static int check_pin(struct transport *t, const char *pin, struct err *err)
@@ -347,8 +331,22 @@ static int expect_name(SSL *ssl, const struct tls_trust *trust, const char *host
 	return ok == 1 ? 0 : tls_fail(err, ERR_INVALID, "the server's name cannot be used");
 }
 
-int tls_connect(struct transport *t, int fd, const struct tls_trust *trust, const char *host,
-		const struct deadline *d, struct err *err)
+static int ask_for(SSL *ssl, const char *protocol, struct err *err)
+{
+	unsigned char list[256];
+	size_t n = strlen(protocol);
+
+	if (n == 0 || n >= sizeof(list))
+		return err_set(err, ERR_INVALID, "TLS: '%.60s' is no protocol", protocol);
+	list[0] = (unsigned char)n;
+	memcpy(list + 1, protocol, n);
+	return SSL_set_alpn_protos(ssl, list, (unsigned)n + 1) == 0
+		       ? 0
+		       : tls_fail(err, ERR_INVALID, "the protocol cannot be asked for");
+}
+
+int tls_client_begin(struct transport *t, int fd, const struct tls_trust *trust, const char *host,
+		     const char *protocol, struct err *err)
 {
 	CLEANUP(ctx_freep) SSL_CTX *ctx = NULL;
 	CLEANUP(close_fdp) int own = fd;
@@ -360,8 +358,29 @@ int tls_connect(struct transport *t, int fd, const struct tls_trust *trust, cons
 	if (tls_transport_new(t, ctx, TAKE_FD(own), err) < 0)
 		return -1;
 	SSL_set_connect_state(t->ssl);
-	if (expect_name(t->ssl, trust, host, err) == 0 && shake_hands(t, d, err) == 0 &&
-	    (trust->mode != TLS_PIN || check_pin(t, trust->pin, err) == 0))
+	if (expect_name(t->ssl, trust, host, err) == 0 &&
+	    (!protocol || ask_for(t->ssl, protocol, err) == 0))
+		return 0;
+	t->ops->close(t);
+	return -1;
+}
+
+int tls_client_check(struct transport *t, const struct tls_trust *trust, const char *protocol,
+		     struct err *err)
+{
+	if (trust->mode == TLS_PIN && check_pin(t, trust->pin, err) < 0)
+		return -1;
+	if (protocol && !str_is(tls_protocol(t), protocol))
+		return err_set(err, ERR_UNAVAILABLE, "TLS: the server does not speak %s", protocol);
+	return 0;
+}
+
+int tls_connect(struct transport *t, int fd, const struct tls_trust *trust, const char *host,
+		const struct deadline *d, struct err *err)
+{
+	if (tls_client_begin(t, fd, trust, host, NULL, err) < 0)
+		return -1;
+	if (shake_hands(t, d, err) == 0 && tls_client_check(t, trust, NULL, err) == 0)
 		return 0;
 	t->ops->close(t);
 	return -1;

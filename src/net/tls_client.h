@@ -40,3 +40,10 @@ int tls_trust_check(const struct tls_trust *trust, struct err *err);
  * is not trusted is ERR_DENIED, one that does not speak TLS ERR_UNAVAILABLE. */
 int tls_connect(struct transport *t, int fd, const struct tls_trust *trust, const char *host,
 		const struct deadline *d, struct err *err);
+
+/* The same in steps, for a loop (tls_handshake.h shakes hands in between).  `protocol` is asked for
+ * and insisted on (ALPN); NULL: http/1.1 is asked for and anything is taken. */
+int tls_client_begin(struct transport *t, int fd, const struct tls_trust *trust, const char *host,
+		     const char *protocol, struct err *err);
+int tls_client_check(struct transport *t, const struct tls_trust *trust, const char *protocol,
+		     struct err *err);

@@ -27,6 +27,7 @@
 
 struct tls_server {
 	SSL_CTX *ctx;
+	const char *offer; /* beside http/1.1; NULL: nothing */
 	char pin[TLS_PIN_SIZE];
 };
 
@@ -144,6 +145,34 @@ static int load_identity(SSL_CTX *ctx, const char *key_path, const char *cert_pa
 	return tls_pin_of(cert, pin, err);
 }
 
+static bool asked_for(const char *protocol, const unsigned char *list, unsigned n,
+		      const unsigned char **ret, unsigned char *ret_n)
+{
+	size_t want = strlen(protocol);
+
+	for (unsigned i = 0; i < n; i += 1u + list[i]) {
+		if (list[i] != want || i + 1 + want > n ||
+		    memcmp(list + i + 1, protocol, want) != 0)
+			continue;
+		*ret = list + i + 1;
+		*ret_n = list[i];
+		return true;
+	}
+	return false;
+}
+
+static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_n,
+			   const unsigned char *list, unsigned n, void *ctx)
+{
+	const struct tls_server *s = ctx;
+
+	(void)ssl;
+	if ((s->offer && asked_for(s->offer, list, n, ret, ret_n)) ||
+	    asked_for("http/1.1", list, n, ret, ret_n))
+		return SSL_TLSEXT_ERR_OK;
+	return SSL_TLSEXT_ERR_NOACK;
+}
+
 int tls_server_open(const char *dir, struct tls_server **ret, struct err *err)
 {
 	CLEANUP(freep) char *key_path = path_join(dir, "tls.key");
@@ -162,6 +191,7 @@ int tls_server_open(const char *dir, struct tls_server **ret, struct err *err)
 		return -1;
 	struct tls_server *s = xcalloc(1, sizeof(*s));
 
+	SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, s);
 	s->ctx = TAKE_PTR(ctx);
 	memcpy(s->pin, pin, sizeof(pin));
 	*ret = s;
@@ -179,6 +209,11 @@ struct tls_server *tls_server_free(struct tls_server *s)
 void tls_server_pin(const struct tls_server *s, char out[static TLS_PIN_SIZE])
 {
 	memcpy(out, s->pin, TLS_PIN_SIZE);
+}
+
+void tls_server_offer(struct tls_server *s, const char *protocol)
+{
+	s->offer = protocol;
 }
 
 void tls_accept(struct tls_server *s, struct transport *t, int fd)

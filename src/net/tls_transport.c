@@ -4,6 +4,7 @@
 #include "net/tls_transport.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -33,12 +34,15 @@ int tls_fail(struct err *err, int kind, const char *what)
 		       why ? why : "");
 }
 
-/* -1 with errno, or 0 at the end of input. */
-static ssize_t stopped(SSL *ssl, int rc)
+/* -1 with errno, or 0 at the end of input.  `crossed`: that what the call did not want itself. */
+static ssize_t stopped(SSL *ssl, int rc, int crossing, bool *crossed)
 {
-	switch (SSL_get_error(ssl, rc)) {
+	int why = SSL_get_error(ssl, rc);
+
+	*crossed = why == crossing;
+	switch (why) {
 	case SSL_ERROR_WANT_READ:
-	case SSL_ERROR_WANT_WRITE: /* handshakes fit a fresh socket: this is a full one */
+	case SSL_ERROR_WANT_WRITE:
 		errno = EAGAIN;
 		break;
 	case SSL_ERROR_ZERO_RETURN:
@@ -60,24 +64,51 @@ static ssize_t tls_read(struct transport *t, void *p, size_t n)
 {
 	size_t got;
 
+	t->read_wants_write = false;
 	ERR_clear_error();
 	errno = 0;
 	int rc = SSL_read_ex(t->ssl, p, n, &got);
 
-	return rc == 1 ? (ssize_t)got : stopped(t->ssl, rc);
+	return rc == 1 ? (ssize_t)got
+		       : stopped(t->ssl, rc, SSL_ERROR_WANT_WRITE, &t->read_wants_write);
+}
+
+/* A call of OpenSSL yields one record; go on until nothing is left or the parts are full. */
+static ssize_t tls_readv(struct transport *t, struct iovec *iov, size_t n)
+{
+	ssize_t total = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t done = 0; done < iov[i].iov_len;) {
+			ssize_t got =
+				tls_read(t, (char *)iov[i].iov_base + done, iov[i].iov_len - done);
+
+			if (got <= 0) /* what ended it is told again by the next call */
+				return total > 0 ? total : got;
+			done += (size_t)got;
+			total += got;
+		}
+	}
+	return total;
+}
+
+static bool tls_pending(const struct transport *t)
+{
+	return SSL_pending(t->ssl) > 0 || (SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN);
 }
 
 static ssize_t write_some(struct transport *t, const void *p, size_t n)
 {
 	size_t sent;
 
+	t->write_wants_read = false;
 	ERR_clear_error();
 	errno = 0;
 	int rc = SSL_write_ex(t->ssl, p, n, &sent);
 
 	if (rc == 1)
 		return (ssize_t)sent;
-	ssize_t end = stopped(t->ssl, rc);
+	ssize_t end = stopped(t->ssl, rc, SSL_ERROR_WANT_READ, &t->write_wants_read);
 
 	if (end == 0)
 		errno = EPIPE;
@@ -144,8 +175,10 @@ static void tls_close(struct transport *t)
 
 static const struct transport_ops tls_ops = {
 	.read = tls_read,
+	.readv = tls_readv,
 	.writev = tls_writev,
 	.send_file = tls_send_file,
+	.pending = tls_pending,
 	.end_output = tls_end_output,
 	.close = tls_close,
 };
@@ -161,6 +194,49 @@ int tls_transport_new(struct transport *t, SSL_CTX *ctx, int fd, struct err *err
 	}
 	*t = (struct transport){.fd = fd, .ops = &tls_ops, .ssl = ssl};
 	return 0;
+}
+
+int tls_shake(struct transport *t, short *ret_poll, struct err *err)
+{
+	ERR_clear_error();
+	int rc = SSL_do_handshake(t->ssl);
+
+	if (rc == 1)
+		return 1;
+	int why = SSL_get_error(t->ssl, rc);
+
+	if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) {
+		*ret_poll = why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+		return 0;
+	}
+	if (SSL_get_verify_mode(t->ssl) == SSL_VERIFY_PEER &&
+	    SSL_get_verify_result(t->ssl) != X509_V_OK) {
+		ERR_clear_error();
+		return err_set(err, ERR_DENIED, "TLS: the server is not trusted: %s",
+			       X509_verify_cert_error_string(SSL_get_verify_result(t->ssl)));
+	}
+	return tls_fail(err, ERR_UNAVAILABLE,
+			SSL_is_server(t->ssl) ? "the client does not shake hands"
+					      : "the server does not shake hands");
+}
+
+bool tls_is_server(const struct transport *t)
+{
+	return SSL_is_server(t->ssl);
+}
+
+struct str tls_protocol(const struct transport *t)
+{
+	const unsigned char *p = NULL;
+	unsigned n = 0;
+
+	SSL_get0_alpn_selected(t->ssl, &p, &n);
+	return n > 0 ? (struct str){(const char *)p, n} : STR("");
+}
+
+void tls_expect_goodbye(struct transport *t)
+{
+	SSL_clear_options(t->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
 }
 
 int tls_context_new(const SSL_METHOD *method, SSL_CTX **ret, struct err *err)

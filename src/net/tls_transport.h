@@ -2,6 +2,7 @@
 /*
  * tls_transport - what the server's and the client's side of TLS share: private to net/tls_*.c.
  */
+#include <stdbool.h>
 #include "net/tls.h"
 
 struct err;
@@ -15,6 +16,9 @@ int tls_context_new(const struct ssl_method_st *method, struct ssl_ctx_st **ret,
 /* A connection of this context on fd, which it takes over.  It keeps the context.  -1: no memory
  * left; fd is closed. */
 int tls_transport_new(struct transport *t, struct ssl_ctx_st *ctx, int fd, struct err *err);
+/* One step of the handshake: 1 done, 0 wait for *ret_poll, -1 failed. */
+int tls_shake(struct transport *t, short *ret_poll, struct err *err);
+bool tls_is_server(const struct transport *t);
 int tls_pin_of(struct x509_st *cert, char out[static TLS_PIN_SIZE], struct err *err);
 /* "TLS: what: why", with OpenSSL's reason, whose queue is emptied.  Returns -1. */
 int tls_fail(struct err *err, int kind /* enum err_kind */, const char *what);

@@ -17,6 +17,23 @@ static ssize_t plain_read(struct transport *t, void *p, size_t n)
 	return got;
 }
 
+static ssize_t plain_readv(struct transport *t, struct iovec *iov, size_t n)
+{
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = n};
+	ssize_t got;
+
+	do {
+		got = recvmsg(t->fd, &m, MSG_DONTWAIT);
+	} while (got < 0 && errno == EINTR);
+	return got;
+}
+
+static bool plain_pending(const struct transport *t)
+{
+	(void)t;
+	return false;
+}
+
 static ssize_t plain_writev(struct transport *t, struct iovec *iov, size_t n)
 {
 	struct msghdr m = {.msg_iov = iov, .msg_iovlen = n};
@@ -64,8 +81,10 @@ static void plain_close(struct transport *t)
 
 static const struct transport_ops plain = {
 	.read = plain_read,
+	.readv = plain_readv,
 	.writev = plain_writev,
 	.send_file = plain_send_file,
+	.pending = plain_pending,
 	.end_output = plain_end_output,
 	.close = plain_close,
 };

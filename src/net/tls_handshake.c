@@ -1,0 +1,85 @@
+#include "net/tls_handshake.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "net/tls_transport.h"
+#include "net/transport.h"
+#include "sys/loop.h"
+
+struct tls_handshake {
+	struct transport transport;
+	struct loop_io *io; /* NULL: over */
+	struct loop_timer *limit;
+	tls_shaken_fn fn;
+	void *ctx;
+};
+
+static void stop_watching(struct tls_handshake *h)
+{
+	h->io = loop_io_free(h->io);
+	h->limit = loop_timer_free(h->limit);
+}
+
+/* May free h. */
+static void fail(struct tls_handshake *h, const struct err *why)
+{
+	stop_watching(h);
+	h->transport.ops->close(&h->transport);
+	h->fn(h->ctx, NULL, why);
+}
+
+static void step(void *ctx, int fd, int events)
+{
+	struct tls_handshake *h = ctx;
+	struct err why = {0};
+	short wait = 0;
+
+	(void)fd;
+	(void)events;
+	int rc = tls_shake(&h->transport, &wait, &why);
+
+	if (rc < 0) {
+		fail(h, &why);
+	} else if (rc == 0) {
+		loop_io_set(h->io, wait == POLLOUT ? LOOP_WRITE : LOOP_READ);
+	} else {
+		struct transport t = h->transport;
+
+		stop_watching(h);
+		h->fn(h->ctx, &t, &why);
+	}
+}
+
+static void limit_over(void *ctx)
+{
+	struct err why = {0};
+
+	err_set(&why, ERR_TIMEOUT, "TLS: the peer did not shake hands in time");
+	fail(ctx, &why);
+}
+
+struct tls_handshake *tls_handshake_new(struct loop *l, const struct transport *t, int64_t limit_ms,
+					tls_shaken_fn fn, void *ctx)
+{
+	struct tls_handshake *h = xcalloc(1, sizeof(*h));
+
+	*h = (struct tls_handshake){.transport = *t, .fn = fn, .ctx = ctx};
+	/* A client speaks first and its socket is writable; a server is woken by what it reads. */
+	h->io = loop_io_new(l, t->fd, tls_is_server(t) ? LOOP_READ : LOOP_WRITE, step, h);
+	h->limit = loop_timer_new(l, limit_over, h);
+	loop_timer_set(h->limit, limit_ms);
+	return h;
+}
+
+struct tls_handshake *tls_handshake_free(struct tls_handshake *h)
+{
+	if (h && h->io) {
+		stop_watching(h);
+		h->transport.ops->close(&h->transport);
+	}
+	free(h);
+	return NULL;
+}
