@@ -5,24 +5,37 @@
  * copy; only the frame that is cut off at its end gets a buffer of its own, of exactly
  * its size, for as long as it is incomplete.  Sending goes straight to the socket; what
  * it does not take is copied to a queue of chunks.
+ *
+ * There are two queues, one for frames that steer and one for the bulk.  A chunk holds whole
+ * frames, so the border between two chunks is one between frames: there the steering queue is
+ * served first.  A chunk of which bytes have gone out, or which OpenSSL has seen (it may have made a
+ * record of its bytes, which must come again), is finished before any other.  Over TLS
+ * everything goes through the queues, so that a frame is not cut into records of header and body.
  */
 #include "link/conn.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/list.h"
+#include "net/address.h"
+#include "net/transport.h"
 #include "sys/loop.h"
 
 #define SOCKET_BUFFER (1024 * 1024)
-#define READS_PER_ROUND 4 /* then the others get their turn */
+#define UNSENT_MAX (128 * 1024) /* in the kernel: what has left us cannot be overtaken */
+#define READS_PER_ROUND 4	/* then the others get their turn */
 #define CHUNKS_PER_WRITE 16
 #define MIN_CHUNK 2048 /* small frames share a chunk */
 #define DISCARD_READS 64
@@ -37,6 +50,7 @@ enum conn_state {
 struct chunk {
 	struct list link;
 	size_t n, cap, sent;
+	bool begun; /* nothing may overtake it any more */
 	uint8_t bytes[];
 };
 
@@ -44,7 +58,8 @@ struct conn {
 	struct loop *loop;
 	struct loop_io *io;
 	struct loop_timer *later; /* made when needed: a deferred or late end */
-	int fd;
+	struct loop_timer *more;  /* made when needed: to read what the socket does not tell of */
+	struct transport t;
 	enum conn_state state;
 	struct conn_events ev;
 	void *ctx;
@@ -60,20 +75,27 @@ struct conn {
 	uint8_t *rx; /* an incomplete frame */
 	size_t rx_n, rx_size;
 
-	struct list queue;
-	size_t queued;
+	struct list steering, bulk; /* of struct chunk */
+	size_t queued;		    /* bytes in both */
 };
 
 static void io_ready(void *ctx, int fd, int events);
 
-static void grow_socket_buffers(int fd)
+static void read_more(void *ctx);
+
+static void tune_socket(int fd)
 {
-	int size = SOCKET_BUFFER, domain = 0;
+	int size = SOCKET_BUFFER, domain = 0, on = 1, unsent = UNSENT_MAX;
 	socklen_t len = sizeof(domain);
 
-	/* TCP tunes itself, and better when it is left alone. */
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != AF_UNIX)
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0)
 		return;
+	if (domain != AF_UNIX) {
+		/* The size of its buffers TCP finds itself, and better when it is left alone. */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+		return;
+	}
 	/* Refused or cut down by a limit of the system: slower, not wrong. */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
@@ -81,20 +103,30 @@ static void grow_socket_buffers(int fd)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
-struct conn *conn_new(struct loop *l, int fd, const struct conn_events *ev, void *ctx)
+struct conn *conn_new_over(struct loop *l, const struct transport *t, const struct conn_events *ev,
+			   void *ctx)
 {
 	struct conn *c = xcalloc(1, sizeof(*c));
+
+	tune_socket(t->fd);
+	*c = (struct conn){
+		.loop = l, .t = *t, .ev = *ev, .ctx = ctx, .max_payload = FRAME_MAX_PAYLOAD};
+	c->peer_uid = socket_peer_uid(t->fd);
+	list_init(&c->steering);
+	list_init(&c->bulk);
+	c->io = loop_io_new(l, t->fd, LOOP_READ, io_ready, c);
+	return c;
+}
+
+struct conn *conn_new(struct loop *l, int fd, const struct conn_events *ev, void *ctx)
+{
 	int flags = fcntl(fd, F_GETFL);
+	struct transport t;
 
 	if (flags >= 0 && !(flags & O_NONBLOCK))
 		fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	grow_socket_buffers(fd);
-	*c = (struct conn){
-		.loop = l, .fd = fd, .ev = *ev, .ctx = ctx, .max_payload = FRAME_MAX_PAYLOAD};
-	c->peer_uid = socket_peer_uid(fd);
-	list_init(&c->queue);
-	c->io = loop_io_new(l, fd, LOOP_READ, io_ready, c);
-	return c;
+	transport_plain(&t, fd);
+	return conn_new_over(l, &t, ev, ctx);
 }
 
 void conn_set_max(struct conn *c, size_t max_payload)
@@ -102,14 +134,29 @@ void conn_set_max(struct conn *c, size_t max_payload)
 	c->max_payload = max_payload;
 }
 
+static struct chunk *first_of(const struct list *l)
+{
+	return list_empty(l) ? NULL : list_item(l->next, struct chunk, link);
+}
+
+/* What goes out next. */
+static struct chunk *next_chunk(const struct conn *c)
+{
+	struct chunk *bulk = first_of(&c->bulk), *steering = first_of(&c->steering);
+
+	return steering && !(bulk && bulk->begun) ? steering : bulk;
+}
+
+static void drop_chunk(struct chunk *k)
+{
+	list_remove(&k->link);
+	free(k);
+}
+
 static void drop_queue(struct conn *c)
 {
-	while (!list_empty(&c->queue)) {
-		struct chunk *k = list_item(c->queue.next, struct chunk, link);
-
-		list_remove(&k->link);
-		free(k);
-	}
+	for (struct chunk *k; (k = next_chunk(c));)
+		drop_chunk(k);
 	c->queued = 0;
 }
 
@@ -133,9 +180,12 @@ static void shut(struct conn *c)
 		return;
 	c->state = CONN_CLOSED;
 	c->io = loop_io_free(c->io);
-	discard_input(c->fd);
-	close(c->fd);
-	c->fd = -1;
+	/* Only a whole last frame may be followed by TLS's goodbye. */
+	if (c->t.ssl && !c->send_failed && c->queued == 0)
+		c->t.ops->end_output(&c->t);
+	discard_input(c->t.fd);
+	c->t.ops->close(&c->t);
+	c->more = loop_timer_free(c->more);
 	drop_queue(c);
 	free(c->rx);
 	c->rx = NULL;
@@ -187,9 +237,9 @@ static void watch(struct conn *c)
 	int events = 0;
 
 	if (c->state == CONN_OPEN && !c->paused)
-		events |= LOOP_READ;
+		events |= c->t.read_wants_write ? LOOP_READ | LOOP_WRITE : LOOP_READ;
 	if (c->queued > 0)
-		events |= LOOP_WRITE;
+		events |= c->t.write_wants_read ? LOOP_READ : LOOP_WRITE;
 	loop_io_set(c->io, events);
 }
 
@@ -205,27 +255,28 @@ static void send_broke(struct conn *c, int errnum)
 /* Bytes that the socket took (0: none now), or -1 when sending is over. */
 static ssize_t send_now(struct conn *c, struct iovec *iov, size_t n)
 {
-	struct msghdr m = {.msg_iov = iov, .msg_iovlen = n};
+	ssize_t sent = c->t.ops->writev(&c->t, iov, n);
 
-	for (;;) {
-		ssize_t sent = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		if (sent >= 0)
-			return sent;
-		if (errno == EAGAIN || errno == ENOBUFS)
-			return 0;
-		if (errno != EINTR) {
-			send_broke(c, errno);
-			return -1;
-		}
-	}
+	if (sent >= 0)
+		return sent;
+	if (errno == EAGAIN || errno == ENOBUFS)
+		return 0;
+	send_broke(c, errno);
+	return -1;
 }
 
-/* The chunk at the end of the queue, with room for n bytes. */
-static struct chunk *chunk_for(struct conn *c, size_t n)
+static bool is_bulk(enum frame_type type)
 {
-	if (!list_empty(&c->queue)) {
-		struct chunk *last = list_item(c->queue.prev, struct chunk, link);
+	/* A goodbye comes last. */
+	return type == FRAME_DATA || type == FRAME_METRICS || type == FRAME_SAMPLE ||
+	       type == FRAME_BYE;
+}
+
+/* The chunk at the end of a queue, with room for n bytes. */
+static struct chunk *chunk_for(struct list *queue, size_t n)
+{
+	if (!list_empty(queue)) {
+		struct chunk *last = list_item(queue->prev, struct chunk, link);
 
 		if (last->cap - last->n >= n)
 			return last;
@@ -233,18 +284,19 @@ static struct chunk *chunk_for(struct conn *c, size_t n)
 	size_t cap = n > MIN_CHUNK ? n : MIN_CHUNK;
 	struct chunk *k = xmalloc(sizeof(*k) + cap);
 
-	k->n = k->sent = 0;
-	k->cap = cap;
-	list_append(&c->queue, &k->link);
+	*k = (struct chunk){.cap = cap};
+	list_append(queue, &k->link);
 	return k;
 }
 
 /* Queue what is left of the parts after the first `skip` bytes. */
-static void enqueue(struct conn *c, const struct iovec *iov, size_t parts, size_t skip,
-		    size_t total)
+static void enqueue(struct conn *c, struct list *queue, const struct iovec *iov, size_t parts,
+		    size_t skip, size_t total)
 {
-	struct chunk *k = chunk_for(c, total - skip);
+	struct chunk *k = chunk_for(queue, total - skip);
 
+	if (skip > 0)
+		k->begun = true; /* nothing else was queued */
 	c->queued += total - skip;
 	for (size_t i = 0; i < parts; i++) {
 		size_t cut = skip < iov[i].iov_len ? skip : iov[i].iov_len;
@@ -255,6 +307,67 @@ static void enqueue(struct conn *c, const struct iovec *iov, size_t parts, size_
 		k->n += n;
 		skip -= cut;
 	}
+}
+
+static void drop_sent(struct conn *c, size_t sent)
+{
+	struct chunk *k;
+
+	c->queued -= sent;
+	while ((k = next_chunk(c)) && sent >= k->n - k->sent) {
+		sent -= k->n - k->sent;
+		drop_chunk(k);
+	}
+	if (!k)
+		return;
+	k->sent += sent;
+	if (sent > 0 || c->t.ssl)
+		k->begun = true;
+}
+
+/* The first chunks in the order in which they go out. */
+static size_t gather(const struct conn *c, struct iovec iov[static CHUNKS_PER_WRITE])
+{
+	const struct chunk *ahead = first_of(&c->bulk);
+	const struct list *const queues[] = {&c->steering, &c->bulk};
+	size_t n = 0;
+
+	if (ahead && !ahead->begun)
+		ahead = NULL;
+	if (ahead)
+		iov[n++] = (struct iovec){(uint8_t *)(uintptr_t)ahead->bytes + ahead->sent,
+					  ahead->n - ahead->sent};
+	for (int q = 0; q < 2; q++) {
+		struct list *pos;
+
+		list_each (pos, queues[q]) {
+			struct chunk *k = list_item(pos, struct chunk, link);
+
+			if (k == ahead)
+				continue;
+			if (n == CHUNKS_PER_WRITE)
+				return n;
+			iov[n++] = (struct iovec){k->bytes + k->sent, k->n - k->sent};
+		}
+	}
+	return n;
+}
+
+static void send_queue(struct conn *c)
+{
+	while (c->queued > 0) {
+		struct iovec iov[CHUNKS_PER_WRITE];
+		ssize_t sent = send_now(c, iov, gather(c, iov));
+
+		if (sent < 0)
+			break;
+		drop_sent(c, (size_t)sent);
+		if (sent == 0)
+			break;
+		if (c->state == CONN_FLUSHING)
+			finish_within(c, CONN_FLUSH_MS); /* it does read */
+	}
+	watch(c);
 }
 
 void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct str head,
@@ -275,7 +388,7 @@ void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct st
 		{(void *)(uintptr_t)body.p, body.n},
 	};
 
-	if (c->queued == 0 && !c->corked)
+	if (c->queued == 0 && !c->corked && !c->t.ssl)
 		sent = send_now(c, iov, 3);
 	if (sent < 0 || (size_t)sent == total)
 		return;
@@ -289,51 +402,15 @@ void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct st
 		finish_within(c, 0);
 		return;
 	}
-	enqueue(c, iov, 3, (size_t)sent, total);
-	if (!c->corked)
+	bool waited = c->queued > 0;
+
+	enqueue(c, is_bulk(type) ? &c->bulk : &c->steering, iov, 3, (size_t)sent, total);
+	if (c->corked)
+		return;
+	if (c->t.ssl && !waited)
+		send_queue(c);
+	else
 		watch(c);
-}
-
-static void drop_sent(struct conn *c, size_t sent)
-{
-	c->queued -= sent;
-	while (sent > 0) {
-		struct chunk *k = list_item(c->queue.next, struct chunk, link);
-		size_t rest = k->n - k->sent;
-
-		if (sent < rest) {
-			k->sent += sent;
-			return;
-		}
-		sent -= rest;
-		list_remove(&k->link);
-		free(k);
-	}
-}
-
-static void send_queue(struct conn *c)
-{
-	while (c->queued > 0) {
-		struct iovec iov[CHUNKS_PER_WRITE];
-		size_t n = 0;
-		struct list *pos;
-
-		list_each (pos, &c->queue) {
-			struct chunk *k = list_item(pos, struct chunk, link);
-
-			iov[n++] = (struct iovec){k->bytes + k->sent, k->n - k->sent};
-			if (n == CHUNKS_PER_WRITE)
-				break;
-		}
-		ssize_t sent = send_now(c, iov, n);
-
-		if (sent <= 0)
-			break;
-		drop_sent(c, (size_t)sent);
-		if (c->state == CONN_FLUSHING)
-			finish_within(c, CONN_FLUSH_MS); /* it does read */
-	}
-	watch(c);
 }
 
 void conn_cork(struct conn *c)
@@ -452,16 +529,14 @@ static bool read_some(struct conn *c)
 		uint8_t *scratch = loop_scratch(c->loop);
 		size_t room = LOOP_SCRATCH;
 		struct iovec iov[2];
-		int parts = 0;
+		size_t parts = 0;
 
 		if (c->rx)
 			iov[parts++] = (struct iovec){c->rx + c->rx_n, c->rx_size - c->rx_n};
 		memcpy(scratch, c->head, c->head_n);
 		iov[parts++] = (struct iovec){scratch + c->head_n, room - c->head_n};
-		ssize_t n = readv(c->fd, iov, parts);
+		ssize_t n = c->t.ops->readv(&c->t, iov, parts);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0 && errno == EAGAIN)
 			return true;
 		if (n <= 0) {
@@ -476,25 +551,56 @@ static bool read_some(struct conn *c)
 	return true;
 }
 
-static void io_ready(void *ctx, int fd, int events)
+/* OpenSSL holds bytes that were not asked for yet: no readiness tells of them. */
+static void read_soon(struct conn *c)
 {
-	struct conn *c = ctx;
-
-	(void)fd;
-	if (events & LOOP_WRITE) {
-		writable(c);
+	if (c->state != CONN_OPEN || c->paused || !c->t.ops->pending(&c->t))
 		return;
-	}
+	if (!c->more)
+		c->more = loop_timer_new(c->loop, read_more, c);
+	loop_timer_set(c->more, 0);
+}
+
+static void readable(struct conn *c)
+{
+	bool crossed = c->t.read_wants_write;
+
 	if (c->state != CONN_OPEN)
 		return;
 	c->delivering = true;
 	bool go_on = read_some(c);
 
 	c->delivering = false;
-	if (c->freed)
+	if (c->freed) {
 		free(c);
-	else if (!go_on && c->state == CONN_OPEN)
+	} else if (!go_on && c->state == CONN_OPEN) {
 		finish(c);
+	} else if (c->state == CONN_OPEN) {
+		read_soon(c);
+		if (crossed != c->t.read_wants_write)
+			watch(c);
+	}
+}
+
+static void read_more(void *ctx)
+{
+	struct conn *c = ctx;
+
+	if (!c->paused)
+		readable(c);
+}
+
+static void io_ready(void *ctx, int fd, int events)
+{
+	struct conn *c = ctx;
+	bool writes = c->t.write_wants_read ? events & LOOP_READ : events & LOOP_WRITE;
+
+	(void)fd;
+	/* The other direction is level-triggered: its turn comes. */
+	if (writes && c->queued > 0)
+		writable(c);
+	else if (!c->paused)
+		readable(c);
 }
 
 void conn_close(struct conn *c)
@@ -514,11 +620,45 @@ size_t conn_queued(const struct conn *c)
 void conn_pause(struct conn *c, bool pause)
 {
 	c->paused = pause;
-	if (c->state == CONN_OPEN)
-		watch(c);
+	if (c->state != CONN_OPEN)
+		return;
+	watch(c);
+	if (!c->delivering)
+		read_soon(c);
 }
 
 int64_t conn_peer_uid(const struct conn *c)
 {
 	return c->peer_uid;
+}
+
+bool conn_own_address(const struct conn *c, struct address *ret,
+		      char interface[static CONN_INTERFACE])
+{
+	struct ifaddrs *all = NULL;
+	char own[ADDRESS_TEXT], other[ADDRESS_TEXT];
+
+	*ret = (struct address){.len = sizeof(ret->in6)};
+	interface[0] = '\0';
+	if (c->state == CONN_CLOSED || getsockname(c->t.fd, &ret->sa, &ret->len) < 0 ||
+	    (ret->sa.sa_family != AF_INET && ret->sa.sa_family != AF_INET6))
+		return false;
+	address_text(ret, own);
+	if (getifaddrs(&all) < 0)
+		return true;
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		struct address a = {.len = sizeof(a.in6)};
+
+		if (!i->ifa_addr || i->ifa_addr->sa_family != ret->sa.sa_family)
+			continue;
+		memcpy(&a.sa, i->ifa_addr,
+		       ret->sa.sa_family == AF_INET ? sizeof(a.in4) : sizeof(a.in6));
+		address_text(&a, other);
+		if (strcmp(own, other) != 0)
+			continue;
+		snprintf(interface, CONN_INTERFACE, "%s", i->ifa_name);
+		break;
+	}
+	freeifaddrs(all);
+	return true;
 }

@@ -1,7 +1,10 @@
 #pragma once
 /*
- * conn - one framed connection on the loop, the same at both ends.
+ * conn - one framed connection on the loop, the same at both ends and on every transport.
  *
+ * When frames wait for the peer, those that steer (all but DATA, METRICS, SAMPLE and BYE) go
+ * before the others, each kind in its own order: an EXIT or PONG waits for at most one frame of
+ * log bytes, not for all of them.
  * Buffers are small while idle (10,000 connections fit in 64 MB) and grow only
  * for a frame in flight.  on_frame may call conn_close but not conn_free; after
  * on_close no callback comes (on_close and on_drained may call conn_free).  A peer
@@ -18,6 +21,7 @@
 struct loop;
 struct err;
 struct conn;
+struct transport;
 
 struct conn_events {
 	void (*on_frame)(void *ctx, const struct frame *f);
@@ -31,7 +35,10 @@ struct conn_events {
 #define CONN_FLUSH_MS 5000
 #endif
 
-/* Takes over fd (made non-blocking). */
+/* Takes over a connection, plain or TLS (shaken hands already). */
+struct conn *conn_new_over(struct loop *l, const struct transport *t, const struct conn_events *ev,
+			   void *ctx);
+/* The same of a plain descriptor (made non-blocking). */
 struct conn *conn_new(struct loop *l, int fd, const struct conn_events *ev, void *ctx);
 /* Closes without on_close.  NULL allowed.  Returns NULL. */
 struct conn *conn_free(struct conn *c);
@@ -55,6 +62,12 @@ size_t conn_queued(const struct conn *c);
 void conn_pause(struct conn *c, bool pause);
 /* Uid of the peer of a unix socket; -1 if unknown. */
 int64_t conn_peer_uid(const struct conn *c);
+/* The address of our end as others on the network would name it, and the interface that has it
+ * ("" if unknown).  False on a unix socket. */
+#define CONN_INTERFACE 16
+struct address;
+bool conn_own_address(const struct conn *c, struct address *ret,
+		      char interface[static CONN_INTERFACE]);
 
 /* listen_unix, listener_free, dial_unix: from net/listener.h and net/dial.h, the HTTP server listens with them
  * too. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "base/err.h"
 #include "link/conn.h"
 #include "sys/loop.h"
+#include "tls_pair.h"
 
 struct end {
 	struct conn *conn;
@@ -88,6 +90,20 @@ static int setup_pair(void **state)
 		return -1;
 	w->a.conn = conn_new(w->loop, fd[0], &events, &w->a);
 	w->b.conn = conn_new(w->loop, fd[1], &events, &w->b);
+	w->raw = -1;
+	*state = w;
+	return 0;
+}
+
+static int setup_tls_pair(void **state)
+{
+	struct world *w = xcalloc(1, sizeof(*w));
+	struct transport t[2];
+
+	w->loop = loop_new();
+	pair_new(t);
+	w->a.conn = conn_new_over(w->loop, &t[0], &events, &w->a);
+	w->b.conn = conn_new_over(w->loop, &t[1], &events, &w->b);
 	w->raw = -1;
 	*state = w;
 	return 0;
@@ -525,7 +541,12 @@ static int setup_nothing(void **state)
 	return 0;
 }
 
-#define PAIR(f) cmocka_unit_test_setup_teardown(f, setup_pair, teardown)
+/* Each rule of a pair holds on every transport. */
+#define PAIR(f)                                                                                    \
+	cmocka_unit_test_setup_teardown(f, setup_pair, teardown),                                  \
+	{                                                                                          \
+#f "_over_tls", f, setup_tls_pair, teardown, NULL                                  \
+	}
 #define RAW(f) cmocka_unit_test_setup_teardown(f, setup_raw, teardown)
 int main(void)
 {
@@ -553,5 +574,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_works_over_tcp, setup_nothing, teardown),
 	};
 
+	signal(SIGPIPE, SIG_IGN); /* as every program of ours does: OpenSSL writes with write() */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
