@@ -9,6 +9,8 @@
 
 /* The version of docs/protocol.md: in HELLO, in agent.json and in the API. */
 #define LINK_PROTO 1
+/* What an agent asks for on the master's TLS port (ALPN); everybody else there speaks HTTP. */
+#define LINK_ALPN "regatta-link/1"
 
 /* In $REGATTA_HOME, mode 0700. */
 #define LAYOUT_LOCK "lock"	       /* locked by the master; holds its pid */

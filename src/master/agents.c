@@ -30,6 +30,7 @@
 #include "master/runs.h"
 #include "master/streams.h"
 #include "net/digest.h"
+#include "net/transport.h"
 #include "spec/job.h"
 #include "sys/loop.h"
 
@@ -497,7 +498,7 @@ static void drop_oldest_stranger(struct agents *as)
 	agent_free(list_item(as->strangers.next, struct agent_conn, in_list));
 }
 
-void agent_accept(void *ctx, int fd)
+void agent_accept_over(void *ctx, struct transport *t)
 {
 	static const struct conn_events events = {.on_frame = on_frame, .on_close = on_close};
 	struct agents *as = ctx;
@@ -510,8 +511,16 @@ void agent_accept(void *ctx, int fd)
 	ac->stranger = true;
 	list_append(&as->strangers, &ac->in_list);
 	as->nstrangers++;
-	ac->conn = conn_new(as->m->loop, fd, &events, ac);
+	ac->conn = conn_new_over(as->m->loop, t, &events, ac);
 	conn_set_max(ac->conn, MESSAGE_HELLO_MAX);
 	ac->silence = loop_timer_new(as->m->loop, on_silence, ac);
 	loop_timer_set(ac->silence, PING_AFTER_MS);
+}
+
+void agent_accept(void *ctx, int fd)
+{
+	struct transport t;
+
+	transport_plain(&t, fd);
+	agent_accept_over(ctx, &t);
 }

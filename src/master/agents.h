@@ -6,12 +6,15 @@
 struct agents;
 struct live_run;
 struct master;
+struct transport;
 
 /* All connections of the link. */
 struct agents *agents_new(struct master *m);
 /* NULL is allowed.  Returns NULL. */
 struct agents *agents_free(struct agents *as);
+/* A peer of the unix socket (fd is non-blocking), or one of the TLS port: a stranger until its hello. */
 void agent_accept(void *agents, int fd);
+void agent_accept_over(void *agents, struct transport *t);
 void agent_send(struct live_run *lr, int rank, enum frame_type type, struct str payload);
 void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s,
 		       struct str payload);

@@ -4,7 +4,7 @@
  * Without --listen it takes the port that the last master of this home had, else the first
  * free one from HTTP_PORT on, of the loopback address only; without a free port jobs run all
  * the same.  Beyond this machine there is TLS with the master's own key, which callers know by
- * its pin.
+ * its pin; agents dial the same port and say so in the handshake (docs/adr/0012).
  */
 #include "master/listen.h"
 
@@ -19,6 +19,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "link/layout.h"
+#include "master/agents.h"
 #include "master/internal.h"
 #include "net/http_server.h"
 #include "net/tls.h"
@@ -114,10 +116,13 @@ static int listen_where_told(struct master *m, const char *listen, struct err *e
 	if (is_loopback(addr)) {
 		if (http_server_listen_tcp(m->http, addr, port, &port, err) < 0)
 			return -1;
-	} else if (tls_server_open(m->home, &m->tls, err) < 0 ||
-		   http_server_listen_tls(m->http, addr, port, m->tls, &port, err) < 0) {
-		return -1;
+		set_url(m, addr, port);
+		return 0;
 	}
+	http_server_other(m->http, LINK_ALPN, agent_accept_over, m->agents);
+	if (tls_server_open(m->home, &m->tls, err) < 0 ||
+	    http_server_listen_tls(m->http, addr, port, m->tls, &port, err) < 0)
+		return -1;
 	set_url(m, addr, port);
 	return 0;
 }
