@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/suggest.h"
 #include "fmt/schema.h"
 
 #define MAX_NAMES 64 /* option names of one command, for suggestions */
@@ -44,7 +45,7 @@ static int unknown_option(const struct command *cmd, struct str name, struct err
 		for (const struct cli_option *o = lists[i]; o && o->name && n < MAX_NAMES; o++)
 			if (!o->hidden)
 				names[n++] = o->name;
-	const char *near = schema_suggest(names, n, name);
+	const char *near = suggest_word(names, n, name);
 	if (near)
 		return err_set(err, ERR_INVALID, "unknown option '--%.*s': did you mean '--%s'?",
 			       STR_ARG(name), near);
@@ -65,7 +66,7 @@ static int bad_choice(const char *what, const char *given, const char *const *ch
 			break;
 		used += (size_t)m;
 	}
-	const char *near = schema_suggest(choices, n, str_from(given));
+	const char *near = suggest_word(choices, n, str_from(given));
 	if (near)
 		return err_set(err, ERR_INVALID, "%s cannot be '%s': did you mean '%s'?", what,
 			       given, near);

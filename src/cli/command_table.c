@@ -3,6 +3,7 @@
  *
  * A new command is a row here and a function in its own file.
  */
+#include "base/suggest.h"
 #include "cli/command/commands.h"
 
 #include <string.h>
@@ -427,5 +428,5 @@ const char *cli_suggest_command(const char *name)
 	for (const struct command *c = cli_commands; c->name && n < MAX_COMMANDS; c++)
 		if (c->group)
 			names[n++] = c->name;
-	return schema_suggest(names, n, str_from(name));
+	return suggest_word(names, n, str_from(name));
 }

@@ -122,8 +122,6 @@ bool schema_load(const struct schema *sc, const struct doc *table, void *out, st
 /* The struct as a table: schema_load() of it gives the same members, whatever the defaults are by
  * then.  Positions are not kept.  Strings are copied. */
 struct doc *schema_to_doc(const struct schema *sc, const void *from, struct arena *a);
-/* The word one probably meant; NULL if none is near. */
-const char *schema_suggest(const char *const *words, size_t n, struct str given);
 /*
  * The field behind "roles.trainer.spot", or NULL.  Any key of a map is skipped: "roles.trainer" is
  * the field roles.  Lists are named with or without an index: "data.src", "data[0].src".  path ""

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/suggest.h"
 #include "fmt/quote.h"
 #include "fmt/schema_words.h"
 
@@ -220,7 +221,7 @@ static int no_such_key(const struct target *t, struct str path, struct str bad, 
 			       quote(path, shown), buf_str(&elsewhere).p);
 	for (const struct field *f = t->table->fields; f->name && n < WORDS_MAX; f++)
 		words[n++] = f->name;
-	const char *near = schema_suggest(words, n, without_index(bad));
+	const char *near = suggest_word(words, n, without_index(bad));
 
 	if (!near)
 		return err_set(err, ERR_NOT_FOUND, "no key '%s' (there is no '%s' in %s)",

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/suggest.h"
 #include "fmt/argv.h"
 #include "fmt/number.h"
 #include "fmt/quote.h"
@@ -210,7 +211,7 @@ static bool load_choice(struct load *l, const struct field *f, const struct plac
 			return true;
 		}
 	}
-	const char *near = schema_suggest(f->choices, n, d->s);
+	const char *near = suggest_word(f->choices, n, d->s);
 
 	if (!near)
 		return bad_type(l, f, at, d);

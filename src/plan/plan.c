@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 
 #include "base/arena.h"
+#include "base/suggest.h"
 #include "plan/internal.h"
 
 static const struct engine *const table[] = {
@@ -47,7 +48,7 @@ static const struct engine *engine_for(const struct job *job, struct arena *a, s
 			return NULL;
 		}
 	}
-	const char *near = schema_suggest(words, NENGINES + NELSEWHERE, str_from(job->engine));
+	const char *near = suggest_word(words, NENGINES + NELSEWHERE, str_from(job->engine));
 	if (near)
 		problems_add(ps, a, job->engine_pos, "there is no engine '%s': did you mean '%s'?",
 			     job->engine, near);

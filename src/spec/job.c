@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/path.h"
+#include "base/suggest.h"
 #include "metrics/extract.h"
 
 #define MAX_WORD 131071 /* Linux takes no longer argument or variable */
@@ -143,7 +144,7 @@ static const char *nearest_role(const struct job *job, struct arena *a, const ch
 
 	for (size_t i = 0; i < job->roles.n; i++)
 		names[i] = job_role(job, i)->name;
-	return schema_suggest(names, job->roles.n, str_from(given));
+	return suggest_word(names, job->roles.n, str_from(given));
 }
 
 static void unknown_role(struct check *c, const struct role *r, struct doc_pos pos,

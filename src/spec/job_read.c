@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/suggest.h"
 
 #define MAX_SETS 256
 #define MAX_TEXT 500		 /* bytes of one problem shown */
@@ -101,7 +102,7 @@ static void refuse_new_role(struct reading *r, struct doc *roles, struct doc_pos
 
 	for (size_t i = 0; i < roles->table.n; i++)
 		names[i] = arena_strndup(r->a, roles->table.v[i].key.p, roles->table.v[i].key.n);
-	const char *near = schema_suggest(names, roles->table.n, given);
+	const char *near = suggest_word(names, roles->table.n, given);
 	if (near)
 		problems_add(&r->ps, r->a, pos, "there is no role '%.*s': did you mean '%s'?",
 			     STR_ARG(given), near);

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/suggest.h"
 
 #define DEFAULT_PORT 5436
 /* The list of them must fit in one variable: see ENV_MAX_VALUE. */
@@ -43,7 +44,7 @@ static bool find_roles(const struct job *job, struct arena *a, struct problems *
 			continue;
 		}
 		ok = false;
-		near = schema_suggest(role_names, NROLES, str_from(r->name));
+		near = suggest_word(role_names, NROLES, str_from(r->name));
 		if (near) {
 			there[role_of(near)] = true;
 			problems_add(ps, a, r->pos,

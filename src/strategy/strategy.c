@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/suggest.h"
 #include "strategy/internal.h"
 
 #define HOSTFILE_LINE 64 /* an address and " slots=1\n" */
@@ -60,7 +61,7 @@ const struct strategy *strategy_for(const struct job *job, struct arena *a, stru
 			return NULL;
 		}
 	}
-	const char *near = schema_suggest(strategy_names(), NSTRATEGIES, str_from(name));
+	const char *near = suggest_word(strategy_names(), NSTRATEGIES, str_from(name));
 	if (near)
 		problems_add(ps, a, job->strategy_pos,
 			     "there is no strategy '%s': did you mean '%s'?", name, near);

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/command/commands.h"
 #include "fmt/jsonw.h"
@@ -30,7 +31,7 @@ static int no_template(const char *strategy, struct err *err)
 					       : 0;
 		used += m > 0 && (size_t)m < sizeof(list) - used ? (size_t)m : 0;
 	}
-	const char *near = schema_suggest(names, n, str_from(strategy));
+	const char *near = suggest_word(names, n, str_from(strategy));
 	if (near && job_template(near))
 		return err_set(err, ERR_INVALID, "no strategy '%.60s': did you mean '%s'?",
 			       strategy, near);

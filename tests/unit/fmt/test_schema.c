@@ -2,6 +2,8 @@
 
 #include "schema_example.h"
 
+#include "base/suggest.h"
+
 struct fixture {
 	struct arena *a;
 	struct problems ps;
@@ -636,7 +638,7 @@ static void the_nearest_word_is_suggested(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		const char *near = schema_suggest(words, COUNT(words), str_from(cases[i].given));
+		const char *near = suggest_word(words, COUNT(words), str_from(cases[i].given));
 
 		if (cases[i].near) {
 			assert_non_null(near);
@@ -645,7 +647,7 @@ static void the_nearest_word_is_suggested(void **state)
 			assert_null(near);
 		}
 	}
-	assert_null(schema_suggest(words, 0, STR("count")));
+	assert_null(suggest_word(words, 0, STR("count")));
 }
 
 int main(void)

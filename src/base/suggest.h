@@ -1,0 +1,7 @@
+#pragma once
+/* suggest - the word somebody probably meant, for "did you mean". */
+#include <stddef.h>
+#include "base/str.h"
+
+/* The nearest of the words; NULL if none is near. */
+const char *suggest_word(const char *const *words, size_t n, struct str given);
