@@ -161,6 +161,18 @@ static void a_second_start_of_the_same_attempt_is_answered_but_not_executed(void
 	free(path);
 }
 
+static void a_second_start_while_the_job_runs_is_answered_with_the_same_process(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(f, "while ! [ -e $DIR/go ]; do sleep 0.01; done");
+
+	assert_int_equal(fake_start(f, "exit 3"), pid);
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	assert_int_equal(fake_int(fake_end(f), "code"), 0);
+}
+
 static void the_environment_is_what_the_master_sent_and_little_more(void **state)
 {
 	struct fake *f = *state;
@@ -398,6 +410,7 @@ int main(int argc, char **argv)
 		CASE(a_job_that_closes_its_output_runs_on),
 		CASE(nobody_on_the_other_side_sends_nothing_beyond_the_window),
 		CASE(a_second_start_of_the_same_attempt_is_answered_but_not_executed),
+		CASE(a_second_start_while_the_job_runs_is_answered_with_the_same_process),
 		CASE(the_environment_is_what_the_master_sent_and_little_more),
 		CASE(a_command_that_does_not_exist_is_127_and_says_so),
 		CASE(a_directory_that_does_not_exist_is_named),

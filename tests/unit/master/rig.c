@@ -357,6 +357,7 @@ bool rig_start(struct rig *r)
 
 	r->m = (struct master){0};
 	r->up = true;
+	forget_synced(); /* a master cannot know what the last one has synced */
 	if (master_open(&r->m, &o, &err) < 0) {
 		r->m.exit_code = 1;
 		rig_stop(r);
@@ -398,6 +399,13 @@ int64_t rig_deadline(void)
 bool rig_late(int64_t deadline)
 {
 	return clock_boot_ms() > deadline;
+}
+
+void rig_until_it_gives_up(struct rig *r)
+{
+	for (int64_t until = rig_deadline(); rig_turn(r);)
+		if (rig_late(until))
+			fail_msg("the master goes on");
 }
 
 void rig_idle(struct rig *r)

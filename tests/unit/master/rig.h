@@ -79,6 +79,8 @@ bool rig_turn(struct rig *r);
 	} while (0)
 int64_t rig_deadline(void);
 bool rig_late(int64_t deadline);
+/* Turns until the master cannot go on. */
+void rig_until_it_gives_up(struct rig *r);
 /* Some turns in which nothing is to happen. */
 void rig_idle(struct rig *r);
 

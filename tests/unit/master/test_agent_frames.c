@@ -219,6 +219,21 @@ static void a_node_is_released_when_all_it_has_is_stored(void **state)
 	agent_wait(a, FRAME_RELEASE);
 }
 
+static void bytes_that_are_missing_keep_a_node(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_say(a, FRAME_METRICS, "{\"from\":0,\"to\":6,\"bad\":0,\"samples\":[]}");
+	agent_exit(a, 0);
+	agent_say(a, FRAME_COLLECTED, "{\"files\":0,\"bytes\":0}");
+	rig_until(r, node(a)->state == NODE_EXITED);
+	rig_idle(r);
+	assert_int_equal(a->seen[FRAME_RELEASE], 0);
+	agent_data(a, STREAM_OUT, 0, STR("hello\n"));
+	agent_wait(a, FRAME_RELEASE);
+}
+
 static void files_that_are_not_collected_keep_a_node(void **state)
 {
 	struct rig *r = *state;
@@ -350,6 +365,7 @@ int main(void)
 		CASE(an_exit_that_is_reported_twice_counts_once),
 		CASE(an_exit_of_another_attempt_counts_for_nothing),
 		CASE(a_node_is_released_when_all_it_has_is_stored),
+		CASE(bytes_that_are_missing_keep_a_node),
 		CASE(files_that_are_not_collected_keep_a_node),
 		CASE(a_released_agent_that_comes_back_is_released_again),
 		CASE(a_cancel_reaches_the_agents),

@@ -32,8 +32,7 @@ static void of_a_round_that_cannot_be_committed_nothing_goes_out(void **state)
 
 	rig_submit(r, RIG_JOB);
 	r->fail_at = r->commits + 1;
-	while (rig_turn(r))
-		;
+	rig_until_it_gives_up(r);
 	assert_int_equal(r->m.exit_code, err_exit_code(ERR_IO));
 	rig_stop(r);
 	assert_int_equal(r->calls.n, 0);
@@ -56,8 +55,7 @@ static void a_start_that_is_not_committed_is_not_sent(void **state)
 	agent_wait(a, FRAME_INPUTS);
 	r->fail_at = r->commits + 1;
 	agent_say(a, FRAME_READY, "{\"ok\":true}");
-	while (rig_turn(r))
-		;
+	rig_until_it_gives_up(r);
 	rig_stop(r);
 	agent_read(a);
 	assert_int_equal(a->seen[FRAME_START], 0);

@@ -153,6 +153,19 @@ static void a_main_process_that_does_not_die_is_given_up(void **state)
 	assert_int_equal(b->sv.exit.kind, ERR_UNAVAILABLE);
 }
 
+static void a_hurry_cuts_the_grace_of_an_earlier_stop_short(void **state)
+{
+	struct bench *b = *state;
+
+	b->sv.grace_ms = 60000;
+	supervisor_stop(&b->sv, STOP_ASKED, 100);
+	assert_int_equal(b->sv.kill_at_ms, 60100);
+	supervisor_stop(&b->sv, STOP_HURRY, 200);
+	assert_int_equal(b->sv.kill_at_ms, 200);
+	supervisor_stop(&b->sv, STOP_ASKED, 300); /* and gives none again */
+	assert_int_equal(b->sv.kill_at_ms, 200);
+}
+
 static void the_first_cause_of_a_stop_is_the_cause(void **state)
 {
 	static const struct {
@@ -272,6 +285,7 @@ int main(void)
 		CASE(output_that_stays_open_is_waited_for_five_seconds),
 		CASE(what_cannot_be_killed_is_named_and_never_called_stopped),
 		CASE(a_main_process_that_does_not_die_is_given_up),
+		CASE(a_hurry_cuts_the_grace_of_an_earlier_stop_short),
 		CASE(the_first_cause_of_a_stop_is_the_cause),
 		CASE(a_deadline_stops_by_itself),
 		CASE(a_lost_job_has_no_status),
