@@ -24,6 +24,7 @@
 #include "base/path.h"
 #include "link/conn.h"
 #include "link/layout.h"
+#include "net/address.h"
 #include "sys/loop.h"
 
 #define PAYLOAD_MAX (256 * 1024)
@@ -194,6 +195,8 @@ void job_start(struct agent *a, struct str json, struct err *err)
 void job_hello(struct agent *a, struct buf *out)
 {
 	struct attempt *at = &a->at;
+	char text[ADDRESS_TEXT], interface[CONN_INTERFACE];
+	struct address own;
 	struct message_hello m = {
 		.proto = LINK_PROTO,
 		.run = a->cfg.run,
@@ -209,6 +212,11 @@ void job_hello(struct agent *a, struct buf *out)
 		.exit = at->has_exit ? &at->exit : NULL,
 	};
 
+	if (conn_own_address(a->conn, &own, interface)) {
+		address_text(&own, text);
+		m.address = text;
+		m.interface = message_interface_ok(interface) ? interface : NULL;
+	}
 	if (a->relaying) {
 		relay_refresh(&a->relay);
 		for (int s = 0; s < STREAMS; s++)

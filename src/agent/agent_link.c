@@ -1,10 +1,12 @@
 /*
  * The agent's end of the link: dial, say hello, take messages, notice silence,
- * dial again with a growing pause.  When nobody listens and the last master did not
- * say goodbye, start one.
+ * dial again with a growing pause.  The master is on a unix socket of this machine, or behind a URL
+ * and known by the pin of its key.  When nobody listens on the unix socket and the last master did
+ * not say goodbye, start one.
  */
 #include "agent/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,10 +18,14 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "link/conn.h"
+#include "link/layout.h"
+#include "net/dialer.h"
+#include "net/transport.h"
 #include "sys/child.h"
 #include "sys/loop.h"
 
 #define DIAL_TIMEOUT_MS 500
+#define CALL_TIMEOUT_MS 10000 /* to another machine, all its addresses and the handshake */
 #define BACKOFF_MIN_MS 50
 #define BACKOFF_MAX_MS 5000
 #define PING_MS 5000
@@ -59,11 +65,8 @@ void link_bye(struct agent *a, const char *reason)
 
 static void dial_later(struct agent *a)
 {
-	/* Between half of the pause and all of it, so that many agents do not come at once. */
-	int64_t half = a->backoff_ms / 2;
-	int64_t wait = half + (int64_t)rng_below(&a->rng, (uint64_t)half + 1);
-
-	loop_timer_set(a->dial, wait);
+	/* Anywhere in the pause, so that the agents of a master that was gone do not come at once. */
+	loop_timer_set(a->dial, (int64_t)rng_below(&a->rng, (uint64_t)a->backoff_ms + 1));
 	a->backoff_ms = a->backoff_ms * 2 < BACKOFF_MAX_MS ? a->backoff_ms * 2 : BACKOFF_MAX_MS;
 }
 
@@ -140,23 +143,55 @@ static void say_hello(struct agent *a)
 
 static const struct conn_events events;
 
+static void connected(struct agent *a, const struct transport *t)
+{
+	a->nobody_since_ms = 0;
+	a->dial_why[0] = '\0';
+	a->heard_ms = clock_boot_ms();
+	a->pinged = false;
+	a->conn = conn_new_over(a->loop, t, &events, a);
+	loop_timer_set(a->silence, PING_MS);
+	say_hello(a);
+}
+
+static void dialed(void *ctx, const struct transport *t, const struct err *why)
+{
+	struct agent *a = ctx;
+
+	a->dialer = dialer_free(a->dialer);
+	if (t) {
+		connected(a, t);
+		return;
+	}
+	if (strcmp(a->dial_why, why->msg) != 0)
+		log_warn("master %s: %s; trying again", a->cfg.url, why->msg);
+	snprintf(a->dial_why, sizeof(a->dial_why), "%s", why->msg);
+	dial_later(a);
+}
+
 static void dial_now(void *ctx)
 {
 	struct agent *a = ctx;
+	struct dialer_target there = {.host = a->cfg.host,
+				      .port = a->cfg.port,
+				      .trust = {.mode = TLS_PIN, .pin = a->cfg.pin},
+				      .protocol = LINK_ALPN,
+				      .limit_ms = CALL_TIMEOUT_MS};
 	struct err err = {0};
+	struct transport t;
 	int fd;
 
+	if (a->cfg.url) {
+		a->dialer = dialer_start(a->loop, &there, dialed, a);
+		return;
+	}
 	if (dial_unix(a->cfg.link_dir, a->cfg.link_name, DIAL_TIMEOUT_MS, &fd, &err) < 0) {
 		log_debug("dial: %s", err.msg);
 		dial_failed(a, err.kind);
 		return;
 	}
-	a->nobody_since_ms = 0;
-	a->heard_ms = clock_boot_ms();
-	a->pinged = false;
-	a->conn = conn_new(a->loop, fd, &events, a);
-	loop_timer_set(a->silence, PING_MS);
-	say_hello(a);
+	transport_plain(&t, fd);
+	connected(a, &t);
 }
 
 /* ---- silence and lease ---- */
@@ -365,6 +400,7 @@ void link_init(struct agent *a)
 void link_release(struct agent *a)
 {
 	a->conn = conn_free(a->conn);
+	a->dialer = dialer_free(a->dialer);
 	a->dial = loop_timer_free(a->dial);
 	a->silence = loop_timer_free(a->silence);
 	a->lease = loop_timer_free(a->lease);

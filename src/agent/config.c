@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "link/layout.h"
+#include "net/http_url.h"
 
 #define CONFIG_MAX (64 * 1024)
 
@@ -39,17 +40,38 @@ static int64_t limit(const struct doc *d, const char *key, int64_t fallback)
 	return v >= 0 ? v : fallback;
 }
 
-static int read_keys(const struct doc *d, struct agent_config *c, struct err *err)
+/* Where the master is. */
+static int read_master(const struct doc *d, struct arena *a, struct agent_config *c,
+		       struct err *err)
+{
+	struct http_url u;
+
+	if (!doc_get(d, "master"))
+		return want(d, "link_dir", &c->link_dir, err) < 0 ||
+				       want(d, "link_name", &c->link_name, err) < 0
+			       ? -1
+			       : 0;
+	if (want(d, "master", &c->url, err) < 0 || want(d, "pin", &c->pin, err) < 0)
+		return -1;
+	if (http_url_parse(&u, str_from(c->url), false, err) < 0)
+		return err_wrap(err, "key 'master'");
+	if (!u.tls || u.user.n > 0 || (u.path.n > 0 && !str_is(u.path, "/")))
+		return err_set(err, ERR_INVALID, "key 'master' must be https://HOST:PORT");
+	c->host = arena_str(a, str_from(u.host)).p;
+	c->port = u.port;
+	return 0;
+}
+
+static int read_keys(const struct doc *d, struct arena *a, struct agent_config *c, struct err *err)
 {
 	if (want(d, "run", &c->run, err) < 0 || want(d, "node", &c->node, err) < 0 ||
-	    want(d, "token", &c->token, err) < 0 || want(d, "link_dir", &c->link_dir, err) < 0 ||
-	    want(d, "link_name", &c->link_name, err) < 0)
+	    want(d, "token", &c->token, err) < 0 || read_master(d, a, c, err) < 0)
 		return -1;
 	if (doc_int(d, "proto", 0) != LINK_PROTO)
 		return err_set(err, ERR_INVALID, "protocol %" PRId64 " is not known, only %d",
 			       doc_int(d, "proto", 0), LINK_PROTO);
 	c->home = doc_str(d, "home", STR("")).p;
-	c->revive = doc_bool(d, "revive", false) && c->home[0];
+	c->revive = doc_bool(d, "revive", false) && c->home[0] && !c->url;
 	c->mark = doc_str(d, "mark", STR("")).p;
 	c->boot = doc_str(d, "boot", STR("")).p;
 	copy_path(c->cg.unified, doc_str(d, "cgroup", STR("")));
@@ -78,7 +100,7 @@ int config_load(const char *dir, struct arena *a, struct agent_config *ret, stru
 
 		rc = json_parse(str_cut(&rest, '\n'), a, &d, err);
 		if (rc == 0)
-			rc = read_keys(d, ret, err);
+			rc = read_keys(d, a, ret, err);
 		ret->was_clean = rest.p && rest.n > 0;
 		ret->length = (int64_t)(text.n - rest.n);
 		if (rc < 0)

@@ -2,8 +2,10 @@
 /*
  * config - agent.json, written by the driver when it makes the node.
  *
- * Required: run, node, token, link_dir, link_name, proto.  Optional: home and
- * revive (start a master there when none answers), mark (what every process
+ * Required: run, node, token, proto, and where the master is: link_dir and
+ * link_name (a unix socket on this machine), or master and pin ("https://host:port"
+ * and the pin of its key).  Optional: home and revive (start a master there when
+ * none answers on its socket), mark (what every process
  * of this node carries in its environment), cgroup and cgroup_memory (where
  * the job's groups go), boot (the boot in which the node was made; who writes it
  * sees to it that a node directory that was lost is not of this boot), and the
@@ -18,7 +20,10 @@ struct err;
 
 struct agent_config {
 	const char *run, *node, *token;
-	const char *link_dir, *link_name;
+	const char *link_dir, *link_name; /* NULL with a URL */
+	const char *url, *pin;		  /* NULL without */
+	const char *host;		  /* of the URL */
+	int port;
 	const char *home;
 	bool revive;
 	const char *mark, *boot;

@@ -18,6 +18,7 @@
 #include "base/rand.h"
 
 struct conn;
+struct dialer;
 struct frame;
 struct loop;
 struct loop_timer;
@@ -46,6 +47,8 @@ struct agent {
 
 	/* The connection. */
 	struct conn *conn;
+	struct dialer *dialer; /* a call to another machine is under way */
+	char dial_why[240];    /* why the last call failed: said once, not every time */
 	bool welcomed, said_bye, pinged;
 	struct loop_timer *dial, *silence, *lease;
 	struct rng rng;

@@ -10,6 +10,7 @@
 #include "fmt/jsonw.h"
 #include "link/layout.h"
 #include "link/wire.h"
+#include "net/address.h"
 
 #define MAX_PORT 65535
 #define MAX_SHARDS 1000000
@@ -72,7 +73,18 @@ TABLE(hello, message_hello, {MEMBER(message_hello, proto), .type = WIRE_INT},
       {MEMBER(message_hello, attempt), .type = WIRE_INT},
       {MEMBER(message_hello, holds), .type = WIRE_CHOICE, .choices = holds_names},
       {MEMBER(message_hello, streams), .type = WIRE_OFFSETS},
-      {MEMBER(message_hello, exit), .type = WIRE_TABLE, .sub = &exit_table, .optional = true});
+      {MEMBER(message_hello, exit), .type = WIRE_TABLE, .sub = &exit_table, .optional = true},
+      {MEMBER(message_hello, address), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_hello, interface), .type = WIRE_TEXT, .optional = true});
+
+bool message_interface_ok(const char *name)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@-";
+	size_t n = strlen(name);
+
+	return n > 0 && n <= 15 && strspn(name, allowed) == n;
+}
 
 void message_hello_put(const struct message_hello *m, struct buf *out)
 {
@@ -90,7 +102,15 @@ int message_hello_get(struct str json, struct arena *a, struct message_hello *re
 	if (proto && proto->type == DOC_INT && proto->i != LINK_PROTO)
 		return err_set(err, ERR_UNAVAILABLE, "another protocol version: %d is spoken here",
 			       LINK_PROTO);
-	return wire_read(&hello_table, d, a, ret, err);
+	if (wire_read(&hello_table, d, a, ret, err) < 0)
+		return -1;
+	struct address ip;
+
+	if (ret->address && !address_ip(&ip, ret->address, 0))
+		return err_set(err, ERR_PROTOCOL, "hello: key 'address' is no numeric address");
+	if (ret->interface && !message_interface_ok(ret->interface))
+		return err_set(err, ERR_PROTOCOL, "hello: key 'interface' is no name of one");
+	return 0;
 }
 
 /* ---- what else an agent says ---- */

@@ -60,7 +60,12 @@ struct message_hello {
 	enum holds holds;
 	uint64_t streams[STREAMS];	/* bytes spooled so far */
 	const struct exit_report *exit; /* NULL: has not ended */
+	/* Of the agent's end of a connection over the network: its numeric address and the name of the
+	 * interface that has it.  NULL: not known. */
+	const char *address, *interface;
 };
+/* A name that is safe in an environment: letters, digits, "._:@-", at most 15. */
+bool message_interface_ok(const char *name);
 void message_hello_put(const struct message_hello *m, struct buf *out);
 /* Another protocol version is ERR_UNAVAILABLE, whatever its other keys are. */
 int message_hello_get(struct str json, struct arena *a, struct message_hello *ret, struct err *err);

@@ -272,10 +272,13 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 		return;
 	}
 	welcome(ac);
-	run_event(lr, &(struct event){.kind = EV_NODE_HELLO,
-				      .index = rank,
-				      .attempt = m.attempt,
-				      .holds = m.holds});
+	struct event hello = {
+		.kind = EV_NODE_HELLO, .index = rank, .attempt = m.attempt, .holds = m.holds};
+
+	snprintf(hello.text, sizeof(hello.text), "%s", m.address ? m.address : "");
+	snprintf(lr->nodes[rank].interface, sizeof(lr->nodes[rank].interface), "%s",
+		 m.interface ? m.interface : "");
+	run_event(lr, &hello);
 	if (m.exit)
 		node_exited(ac, m.exit);
 }

@@ -91,6 +91,7 @@ struct live_series {
 
 struct live_node {
 	struct agent_conn *agent; /* NULL while it is not connected */
+	char interface[16];	  /* that has its address, as it said itself; "" if it did not */
 	struct live_stream streams[STREAMS];
 	struct log_order order; /* of the bytes of standard output and standard error */
 	uint64_t bad;

@@ -160,6 +160,11 @@ static int64_t time_left(const struct live_run *lr)
 	return left > 0 ? left : 1;
 }
 
+static const char *node_interface(const struct live_node *n)
+{
+	return n->interface[0] ? n->interface : NULL;
+}
+
 void node_start_put(const struct live_run *lr, int rank, int attempt, struct buf *out)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -170,13 +175,13 @@ void node_start_put(const struct live_run *lr, int rank, int attempt, struct buf
 	struct env_list env = {0};
 
 	for (int i = 0; i < crew->n; i++)
-		addresses[i] = lr->core->nodes[i].address;
+		addresses[i] = lr->core->nodes[i].address[0] ? lr->core->nodes[i].address : NULL;
 	struct env_input in = {
 		.job = lr->job,
 		.crew = crew,
 		.run_id = lr->row.id,
 		.addresses = addresses,
-		.iface = lr->plan.iface,
+		.iface = lr->plan.iface ? lr->plan.iface : node_interface(&lr->nodes[rank]),
 		.output_dir = output_dir(lr, rank, a),
 		.work_dir = work_dir(lr, rank, a),
 		.hostfile = arena_printf(a, "%s/" LAYOUT_HOSTFILE, nd),

@@ -269,11 +269,18 @@ static void an_unfit_node_says_why(void **state)
 	fake_release(f);
 }
 
+#define WHO "\"run\":\"r\",\"node\":\"n\",\"token\":\"t\""
+
 static void a_configuration_that_cannot_be_used_ends_the_agent(void **state)
 {
 	static const char *const bad[] = {
 		"", "{}", "{\"run\":\"r\"}", "[1]",
-		"{\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"link_dir\":\"d\",\"link_name\":\"l\",\"proto\":99}"};
+		"{\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"link_dir\":\"d\",\"link_name\":\"l\",\"proto\":99}",
+		/* another machine: a URL needs a pin, and is https without a path */
+		"{" WHO ",\"master\":\"https://h:1\",\"proto\":1}",
+		"{" WHO ",\"master\":\"http://h:1\",\"pin\":\"sha256//x\",\"proto\":1}",
+		"{" WHO ",\"master\":\"https://h:1/x\",\"pin\":\"sha256//x\",\"proto\":1}",
+		"{" WHO ",\"master\":\"h:1\",\"pin\":\"sha256//x\",\"proto\":1}"};
 	struct fake *f = *state;
 
 	fake_agent(f); /* a good one, to see that the same way works */

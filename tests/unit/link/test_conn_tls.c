@@ -527,7 +527,7 @@ static void idle_connections_are_small(void **state)
 	size_t each = (after.uordblks - before.uordblks) / (2 * IDLE);
 
 	print_message("# %zu bytes each\n", each);
-	assert_in_range(each, 1, 24 * 1024);
+	assert_true(each <= 24 * 1024); /* 0 where a sanitizer has replaced malloc */
 	for (int i = 0; i < 2 * IDLE; i++)
 		conn_free(all[i]);
 	free(all);

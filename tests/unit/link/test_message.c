@@ -65,8 +65,8 @@ static const struct message {
 } messages[] = {
 	{"hello", get_hello, put_hello,
 	 "{\"proto\":1,\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"boot_id\":\"b\",\"pid\":5,\"version\":\"0.1\",\"attempt\":1,\"holds\":\"other_boot\",\"streams\":[4,5,6],\"exit\":" EXIT_TEXT
-	 "}",
-	 " exit gaps "},
+	 ",\"address\":\"10.0.0.7\",\"interface\":\"eth0\"}",
+	 " exit gaps address interface "},
 	{"ready", get_ready, put_ready, "{\"ok\":true}", ""},
 	{"ready", get_ready, put_ready, "{\"ok\":false,\"kind\":\"conflict\",\"reason\":\"taken\"}",
 	 ""},
@@ -419,7 +419,9 @@ static void the_longest_hello_fits_in_its_frame(void **state)
 				  .version = "1000.1000.1000",
 				  .attempt = INT32_MAX,
 				  .holds = HOLDS_OTHER_BOOT,
-				  .exit = &e};
+				  .exit = &e,
+				  .address = "2001:0db8:1234:5678:9abc:def0:255.255.255.255",
+				  .interface = "a_name_of_15.xx"};
 	struct buf b;
 
 	(void)state;

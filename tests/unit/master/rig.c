@@ -635,6 +635,8 @@ void agent_hello(struct rig_agent *a, const char *token)
 		.holds = a->attempt ? HOLDS_STARTED : HOLDS_NOTHING,
 		.streams = {a->attempt ? strlen(a->output) : 0},
 		.exit = a->ended ? &e : NULL,
+		.address = a->address,
+		.interface = a->interface,
 	};
 	buf_init(&b, MESSAGE_HELLO_MAX);
 	message_hello_put(&m, &b);

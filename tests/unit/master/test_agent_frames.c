@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "master/messages.h"
 #include "master/runs.h"
 
 #define WRONG_TOKEN "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -50,6 +51,60 @@ static void an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing(vo
 	agent_hello(a, NULL);
 	agent_wait(a, FRAME_INPUTS);
 	assert_int_equal(a->seen[FRAME_WELCOME], 1);
+}
+
+/* A node of another machine: only it knows where it is. */
+static void a_node_without_a_planned_address_has_the_one_it_says(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	struct buf start;
+
+	rig_submit(r, RIG_JOB);
+	rig_run(r)->plan.iface = NULL;
+	node(a)->address[0] = '\0';
+	buf_init(&start, FRAME_MAX_PAYLOAD);
+	node_start_put(rig_run(r), 0, 1, &start);
+	buf_add(&start, "", 1);
+	assert_null(strstr(start.p, "\"MASTER_ADDR\":\"\"")); /* its name, until it is known */
+	a->address = "10.0.0.7";
+	a->interface = "eth7";
+	rig_until(r, rig_run(r)->core->phase == RUN_GATHERING);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_INPUTS);
+	assert_string_equal(node(a)->address, "10.0.0.7");
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM node WHERE address = '10.0.0.7'"), 1);
+	start.n = 0;
+	node_start_put(rig_run(r), 0, 1, &start);
+	buf_add(&start, "", 1);
+	assert_non_null(strstr(start.p, "\"MASTER_ADDR\":\"10.0.0.7\""));
+	assert_non_null(strstr(start.p, "\"NCCL_SOCKET_IFNAME\":\"eth7\""));
+	buf_release(&start);
+	/* What is planned stays. */
+	a->address = "10.0.0.8";
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_WELCOME);
+	rig_idle(r);
+	assert_string_equal(node(a)->address, "10.0.0.7");
+}
+
+static void a_hello_with_an_address_that_is_none_is_refused(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	rig_submit(r, RIG_JOB);
+	rig_until(r, rig_run(r)->core->phase == RUN_GATHERING);
+	a->address = "10.0.0.7 slots=64";
+	agent_hello(a, NULL);
+	agent_wait_closed(a);
+	assert_int_equal(a->seen[FRAME_WELCOME], 0);
+	assert_non_null(strstr(a->last[FRAME_BYE], "'address'"));
+	a->address = "10.0.0.7";
+	a->interface = "eth0; rm";
+	agent_hello(a, NULL);
+	agent_wait_closed(a);
+	assert_non_null(strstr(a->last[FRAME_BYE], "'interface'"));
 }
 
 /* The rig checks each ACK against what was synced (check_ack() of rig.c). */
@@ -356,6 +411,8 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
 		CASE(an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing),
+		CASE(a_node_without_a_planned_address_has_the_one_it_says),
+		CASE(a_hello_with_an_address_that_is_none_is_refused),
 		CASE(bytes_are_acknowledged_when_they_are_synced),
 		CASE(bytes_that_leave_a_hole_are_refused),
 		CASE(a_stream_that_does_not_exist_ends_the_connection),
