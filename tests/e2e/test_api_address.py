@@ -123,6 +123,13 @@ def test_tls_refuses_what_is_old_plain_or_misnamed(regatta, tls):
     with pytest.raises((http.client.HTTPException, ConnectionError)):
         tls.get("/healthz")
     assert https(tls.port, "/healthz", {"Host": f"evil.example:{tls.port}"})[0].status == 403
+    # No browser sends a token by itself: who has one may call us by any name, but not from another page.
+    evil = {"Host": f"evil.example:{tls.port}"}
+    named = {**evil, "Authorization": f"Bearer {tls.token}"}
+    assert https(tls.port, "/api/v1/me", named)[0].status == 200
+    assert https(tls.port, "/api/v1/me", {**evil, "Authorization": "Bearer " + "0" * 64})[0].status == 401
+    assert https(tls.port, "/api/v1/me", {**named, "Origin": "https://other.example"})[0].status == 403
+    assert https(tls.port, "/api/v1/me", {**evil, "Cookie": f"regatta_session_{tls.port}=" + "1" * 64})[0].status == 403
     url = regatta("ui", "--print").out.strip()
     r, _, _ = https(tls.port, url.split(str(tls.port), 1)[1], {})
     assert r.status == 303 and r.headers["set-cookie"].endswith("; Secure")
