@@ -176,12 +176,28 @@ static int write_dir(struct live_run *lr, struct err *err)
 	return rc;
 }
 
+/* Without source and data a job on this machine runs where its file is.  The file may be on the
+ * machine of a client far away. */
+static int check_base_dir(const struct live_run *lr, struct err *err)
+{
+	struct stat st;
+
+	if (lr->job->data.n || strcmp(lr->job->engine, "local") != 0 ||
+	    (stat(lr->row.base_dir, &st) == 0 && S_ISDIR(st.st_mode)))
+		return 0;
+	return err_set(
+		err, ERR_INVALID,
+		"the master's machine has no directory '%.120s' to run in: 'source = \".\"' (or "
+		"--set source=.) sends yours along",
+		lr->row.base_dir);
+}
+
 static int check_source(struct live_run *lr, struct err *err)
 {
 	const char *sha = lr->row.source_sha256;
 
 	if (!lr->job->source)
-		return 0;
+		return check_base_dir(lr, err);
 	if (strlen(sha) == 64 && strspn(sha, "0123456789abcdef") == 64) {
 		CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_BLOBS "/%s", lr->m->home, sha);
 		if (file_exists(path))

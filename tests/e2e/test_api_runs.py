@@ -130,3 +130,12 @@ def test_a_log_is_read_by_range_and_by_its_end(regatta, service):
     tail = service.get(f"{path}?tail=2")
     assert (tail.body, tail.headers["regatta-offset"]) == (b"999\n1000\n", str(len(whole) - 9))
     assert service.get(f"{path}?offset=999999").body == b""
+
+
+def test_a_directory_that_the_master_lacks_is_told_with_what_to_do(service):
+    """Without source a job runs where its file is, and that may be on another machine."""
+    body = {"request_id": "0123456789abcdef", "job": {"command": ["true"]}, "base_dir": "/no/such/place"}
+    got = service.call("POST", "/api/v1/runs", body)
+    assert got.status == 400
+    assert "the master's machine has no directory '/no/such/place' to run in" in got.json["error"]["message"]
+    assert 'source = "."' in got.json["error"]["message"]
