@@ -32,7 +32,10 @@ static const struct cli_option *option_of(const struct command *cmd, struct str 
 {
 	const struct cli_option *o = find_option(cmd->options, name, letter);
 
-	return o ? o : find_option(cli_common_options, name, letter);
+	if (o)
+		return o;
+	o = find_option(cli_common_options, name, letter);
+	return o && cli_has_common(cmd, o) ? o : NULL;
 }
 
 static int unknown_option(const struct command *cmd, struct str name, struct err *err)
@@ -43,7 +46,7 @@ static int unknown_option(const struct command *cmd, struct str name, struct err
 
 	for (size_t i = 0; i < 2; i++)
 		for (const struct cli_option *o = lists[i]; o && o->name && n < MAX_NAMES; o++)
-			if (!o->hidden)
+			if (!o->hidden && (i == 0 || cli_has_common(cmd, o)))
 				names[n++] = o->name;
 	const char *near = suggest_word(names, n, name);
 	if (near)

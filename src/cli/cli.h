@@ -26,7 +26,8 @@ enum cli_words {
 	WORDS_FILE,
 	WORDS_KEY,
 	WORDS_STRATEGY,
-	WORDS_COMMAND
+	WORDS_COMMAND,
+	WORDS_CONTEXT
 };
 
 struct cli_argument {
@@ -45,6 +46,7 @@ struct cli_option {
 	int64_t min, max;
 	bool many; /* may be repeated */
 	bool hidden;
+	bool to_master; /* of the common ones: only for commands that talk to a master */
 	enum cli_words words;
 	const char *help;
 };
@@ -54,8 +56,10 @@ struct command {
 	const char *name;
 	const char *group;		      /* heading in the overview; NULL: not shown */
 	const struct cli_argument *arguments; /* ends with .name == NULL; NULL = none */
-	/* the same; --output and --help come with every command */
+	/* the same; --output and --help come with every command, --master with those that talk to
+	 * one */
 	const struct cli_option *options;
+	bool to_master;	  /* it talks to a master: the own one or another */
 	const char *rest; /* "COMMAND": words after "--" are accepted; NULL = they are arguments */
 	const char *help; /* one line */
 	const char *more; /* a paragraph; may be NULL */
@@ -65,6 +69,8 @@ struct command {
 
 extern const struct command cli_commands[]; /* ends with .name == NULL */
 extern const struct cli_option cli_common_options[];
+/* Does this command take this one of the common options? */
+bool cli_has_common(const struct command *cmd, const struct cli_option *common);
 
 const struct command *cli_find_command(struct str name); /* NULL if there is none */
 const char *cli_suggest_command(const char *name); /* what was meant; NULL if nothing is near */

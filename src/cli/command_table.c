@@ -16,18 +16,29 @@
 static const char *const outputs[] = {"table", "json", NULL};
 static const char *const scopes[] = {"read", "submit", "admin", NULL};
 static const char *const token_actions[] = {"new", "list", "revoke", NULL};
+static const char *const context_actions[] = {"add", "list", "ls", "show", "use", "remove", NULL};
 static const char *const uses[] = {"median", "mean", "last", "best", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
-static const char *const word_lists[] = {"runs", "nodes", "keys", "strategies", NULL};
+static const char *const word_lists[] = {"runs", "nodes", "keys", "strategies", "contexts", NULL};
 
 const struct cli_option cli_common_options[] = {
 	{.name = "output",
 	 .value = "FORMAT",
 	 .choices = outputs,
 	 .help = "table for people (default), json for scripts"},
+	{.name = "master",
+	 .value = "MASTER",
+	 .to_master = true,
+	 .words = WORDS_CONTEXT,
+	 .help = "talk to this one: the name of a context, a URL, or 'local' for your own"},
 	{.name = "help", .letter = 'h', .help = "show this help"},
 	{0},
 };
+
+bool cli_has_common(const struct command *cmd, const struct cli_option *common)
+{
+	return !common->to_master || cmd->to_master;
+}
 
 static const struct cli_argument optional_file[] = {{.name = "FILE", .words = WORDS_FILE}, {0}};
 static const struct cli_argument optional_run[] = {{.name = "RUN", .words = WORDS_RUN}, {0}};
@@ -46,6 +57,11 @@ static const struct cli_argument one_shell[] = {
 	{.name = "SHELL", .required = true, .choices = shells}, {0}};
 static const struct cli_argument token_action[] = {
 	{.name = "ACTION", .required = true, .choices = token_actions}, {.name = "ID"}, {0}};
+static const struct cli_argument context_action[] = {
+	{.name = "ACTION", .required = true, .choices = context_actions},
+	{.name = "NAME", .words = WORDS_CONTEXT},
+	{.name = "URL"},
+	{0}};
 static const struct cli_argument optional_command[] = {{.name = "COMMAND", .words = WORDS_COMMAND},
 						       {0}};
 static const struct cli_argument node_dir[] = {
@@ -217,6 +233,21 @@ static const struct cli_option token_options[] = {
 	{.name = "name", .value = "NAME", .help = "with new: what it is for"},
 	{0},
 };
+static const struct cli_option context_options[] = {
+	{.name = "pin",
+	 .value = "PIN",
+	 .help = "with add: the pin of the master's key, as it prints it; without, its certificate must "
+		 "be of a CA"},
+	{.name = "token-file",
+	 .value = "FILE",
+	 .words = WORDS_FILE,
+	 .help = "with add: read the token from there ('-' is standard input)"},
+	{.name = "token",
+	 .value = "TOKEN",
+	 .help = "with add: the token itself; other users of this machine may see it"},
+	{.name = "no-check", .help = "with add: do not ask the master"},
+	{0},
+};
 static const struct cli_option help_options[] = {
 	{.name = "man", .hidden = true, .help = "print the man page"}, {0}};
 
@@ -230,6 +261,7 @@ const struct command cli_commands[] = {
 	 .arguments = optional_file,
 	 .options = run_options,
 	 .rest = "COMMAND",
+	 .to_master = true,
 	 .help = "run a job file, or a command, and watch it",
 	 .more = "FILE is a job file (.toml, .yaml or .json; default job.toml).  Without a file, the command "
 		 "after '--' is the job.  Ctrl-C cancels the run, a second one hurries; the exit code says "
@@ -241,12 +273,14 @@ const struct command cli_commands[] = {
 	{.name = "ps",
 	 .group = WATCHING,
 	 .options = ps_options,
+	 .to_master = true,
 	 .help = "list the active runs",
 	 .example = "regatta ps --all --limit 10",
 	 .run = command_ps},
 	{.name = "status",
 	 .group = WATCHING,
 	 .arguments = optional_run,
+	 .to_master = true,
 	 .help = "show one run: phase, nodes, metrics, verdict",
 	 .more = "RUN is the id of a run or any unique prefix of it; without it, the latest run is meant.",
 	 .example = "regatta status quickstart",
@@ -255,6 +289,7 @@ const struct command cli_commands[] = {
 	 .group = WATCHING,
 	 .arguments = run_and_node,
 	 .options = logs_options,
+	 .to_master = true,
 	 .help = "print the output of a run's nodes",
 	 .more = "Without NODE, the only node, or all nodes with their names in front.  Without RUN, the "
 		 "latest run.  Standard output and standard error are printed in the order in which they "
@@ -267,6 +302,7 @@ const struct command cli_commands[] = {
 	 .group = WATCHING,
 	 .arguments = run_and_metric,
 	 .options = metrics_options,
+	 .to_master = true,
 	 .help = "print first, last, best and mean of a run's metrics",
 	 .more = "With NAME, that metric only and its course over time.  Without RUN, the latest run.",
 	 .example = "regatta metrics quickstart loss\n"
@@ -276,6 +312,7 @@ const struct command cli_commands[] = {
 	 .group = WATCHING,
 	 .arguments = optional_run,
 	 .options = events_options,
+	 .to_master = true,
 	 .help = "print what happened in a run, in order",
 	 .example = "regatta events quickstart -f",
 	 .run = command_events},
@@ -283,6 +320,7 @@ const struct command cli_commands[] = {
 	 .group = WATCHING,
 	 .arguments = optional_run,
 	 .options = report_options,
+	 .to_master = true,
 	 .help = "write report.html, metrics.csv and summary.json of a run",
 	 .more = "report.html is one file with its charts in it; it fetches nothing and runs no script.  "
 		 "Without RUN, the latest run.",
@@ -293,6 +331,7 @@ const struct command cli_commands[] = {
 	 .group = WATCHING,
 	 .arguments = compared_runs,
 	 .options = compare_options,
+	 .to_master = true,
 	 .help = "compare the metrics of runs with those of the first",
 	 .more = "Each of RUNS is a run, or a group of repeats: runs joined by commas, the name of a job "
 		 "(all its runs that succeeded), or name@lastN.  The first is the baseline.  With two runs "
@@ -305,6 +344,7 @@ const struct command cli_commands[] = {
 	 .group = WATCHING,
 	 .arguments = many_runs,
 	 .options = kill_options,
+	 .to_master = true,
 	 .help = "cancel runs",
 	 .more = "Every process of the run gets SIGTERM and, after the job's grace period, SIGKILL.",
 	 .example = "regatta kill quickstart --now",
@@ -312,12 +352,14 @@ const struct command cli_commands[] = {
 	{.name = "cleanup",
 	 .group = WATCHING,
 	 .arguments = many_runs,
+	 .to_master = true,
 	 .help = "cancel runs if needed and remove all their files",
 	 .example = "regatta cleanup quickstart",
 	 .run = command_cleanup},
 	{.name = "ui",
 	 .group = WATCHING,
 	 .options = ui_options,
+	 .to_master = true,
 	 .help = "open the dashboard in a browser",
 	 .more = "Prints a link that is good once, for two minutes, and opens it when there is a screen.  "
 		 "Callers without a browser use a token: 'regatta token'.",
@@ -361,10 +403,25 @@ const struct command cli_commands[] = {
 	 .example = "regatta master --listen 127.0.0.1:5436\n"
 		    "regatta master --stop",
 	 .run = command_master},
+	{.name = "context",
+	 .group = MACHINERY,
+	 .arguments = context_action,
+	 .options = context_options,
+	 .help = "name other masters and choose the one to talk to",
+	 .more = "A context is URL, pin and token of a master under a name, in "
+		 "$REGATTA_HOME/contexts.  add asks the master before it stores them; show never prints "
+		 "the token; use makes one the current context, and 'use local' goes back to your own "
+		 "master.  --master and REGATTA_MASTER come before the current context.",
+	 .example =
+		 "regatta context add lab https://10.0.0.5:5436 --pin sha256//... --token-file -\n"
+		 "regatta context use lab\n"
+		 "regatta ps --master local",
+	 .run = command_context},
 	{.name = "token",
 	 .group = MACHINERY,
 	 .arguments = token_action,
 	 .options = token_options,
+	 .to_master = true,
 	 .help = "make, list or revoke tokens for callers over HTTP",
 	 .more = "A token is printed once and kept as a hash.  Your own, for everything, is in $REGATTA_HOME/token.",
 	 .example = "regatta token new --scope read --expires 7d --name grafana\n"
@@ -395,6 +452,7 @@ const struct command cli_commands[] = {
 	 .run = command_agent},
 	{.name = "words",
 	 .arguments = word_list,
+	 .to_master = true,
 	 .help = "words for shell completion",
 	 .run = command_words},
 	{0},

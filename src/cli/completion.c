@@ -23,6 +23,8 @@ static const char *lister(enum cli_words words)
 		return "regatta words keys 2>/dev/null";
 	case WORDS_STRATEGY:
 		return "regatta words strategies 2>/dev/null";
+	case WORDS_CONTEXT:
+		return "regatta words contexts 2>/dev/null";
 	case WORDS_NONE:
 	case WORDS_FILE:
 	case WORDS_COMMAND:
@@ -60,7 +62,7 @@ static void quoted(struct buf *out, const char *text)
 	}
 }
 
-/* " 'run --count' 'run -n' ...": which options but --output take the next word with them, so that it is
+/* " 'run --count' 'run -n' ...": which options but the common ones take the next word with them, so that it is
  * not counted as an argument. */
 static void value_options(struct buf *out, char between)
 {
@@ -119,7 +121,7 @@ static void bash_options(struct buf *out, const struct command *c)
 	buf_printf(out, "\t\t%s) COMPREPLY=($(compgen -W '", c->name);
 	for (size_t i = 0; i < 2; i++) {
 		for (const struct cli_option *o = lists[i]; o && o->name; o++) {
-			if (o->hidden)
+			if (o->hidden || (i == 1 && !cli_has_common(c, o)))
 				continue;
 			buf_printf(out, "%s--%s", first ? "" : " ", o->name);
 			if (o->letter)
@@ -157,7 +159,7 @@ static void bash_script(struct buf *out)
 		      "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
 		      "\t\tw=${COMP_WORDS[i]}\n"
 		      "\t\tcase \"$cmd $w\" in\n"
-		      "\t\t*' --') compopt -o default; return ;;\n\t\t*' --output'");
+		      "\t\t*' --') compopt -o default; return ;;\n\t\t*' --output'|*' --master'");
 	value_options(out, '|');
 	buf_addz(out, ") i=$((i + 1)) ;;\n\t\t*' -'*) ;;\n"
 		      "\t\t*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;\n"
@@ -168,8 +170,11 @@ static void bash_script(struct buf *out)
 			bash_value_case(out, c->name, o);
 	buf_addz(out,
 		 "\t*' --output') COMPREPLY=($(compgen -W 'table json' -- \"$cur\")); return ;;\n"
-		 "\tesac\n"
-		 "\tif [[ $cur == -* ]]; then\n\t\tcase $cmd in\n");
+		 "\t*' --master') ");
+	bash_candidates(out, WORDS_CONTEXT, NULL);
+	buf_addz(out, "; return ;;\n"
+		      "\tesac\n"
+		      "\tif [[ $cur == -* ]]; then\n\t\tcase $cmd in\n");
 	for (const struct command *c = cli_commands; c->name; c++)
 		if (c->group)
 			bash_options(out, c);
@@ -241,7 +246,7 @@ static void zsh_command(struct buf *out, const struct command *c)
 	buf_printf(out, "\t%s)\n\t\t_arguments -S", c->name);
 	for (size_t i = 0; i < 2; i++)
 		for (const struct cli_option *o = lists[i]; o && o->name; o++)
-			if (!o->hidden)
+			if (!o->hidden && (i == 0 || cli_has_common(c, o)))
 				zsh_option(out, o);
 	for (const struct cli_argument *a = c->arguments; a && a->name; a++) {
 		buf_printf(out, " \\\n\t\t\t'%s:%s:",
@@ -344,7 +349,8 @@ static void fish_command(struct buf *out, const struct command *c)
 	for (const struct cli_option *o = c->options; o && o->name; o++)
 		fish_option(out, condition, o);
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
-		fish_option(out, condition, o);
+		if (cli_has_common(c, o))
+			fish_option(out, condition, o);
 }
 
 static void fish_script(struct buf *out)
@@ -360,7 +366,7 @@ static void fish_script(struct buf *out)
 		      "\tfor w in $words[3..]\n"
 		      "\t\tif test $skip = yes\n\t\t\tset skip no\n\t\t\tcontinue\n\t\tend\n"
 		      "\t\tswitch \"$cmd $w\"\n"
-		      "\t\t\tcase '* --output'");
+		      "\t\t\tcase '* --output' '* --master'");
 	value_options(out, ' ');
 	buf_addz(out,
 		 "\n\t\t\t\tset skip yes\n"

@@ -89,7 +89,8 @@ void help_command(const struct command *cmd, struct buf *out)
 		if (!o->hidden)
 			option_row(o, out);
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
-		option_row(o, out);
+		if (cli_has_common(cmd, o))
+			option_row(o, out);
 	if (!cmd->example)
 		return;
 	buf_addz(out, "\nexamples:\n");
@@ -129,7 +130,8 @@ void help_overview(struct buf *out)
 		out,
 		"\nRUN is the id of a run or any unique prefix of it; where it may be left out, the\n"
 		"latest run is meant.  'regatta help COMMAND' says more; --output json works with\n"
-		"every command.  State is in $REGATTA_HOME (default ~/.local/state/regatta).\n\n"
+		"every command.  State is in $REGATTA_HOME (default ~/.local/state/regatta).\n"
+		"Another master is named by --master, REGATTA_MASTER or 'regatta context use'.\n\n"
 		"start with:\n");
 	for (const struct command *c = cli_commands; c->name; c++) {
 		struct str rest = str_from(strcmp(c->name, "run") == 0 ? c->example : NULL);

@@ -121,6 +121,14 @@ void manpage_render(struct buf *out)
 		".SH ENVIRONMENT\n"
 		".TP\n.B REGATTA_HOME\n"
 		"Where the state lives; default \\fI${XDG_STATE_HOME:\\-\\(ti/.local/state}/regatta\\fR.\n"
+		".TP\n.B REGATTA_MASTER\n"
+		"The master to talk to, as \\fB\\-\\-master\\fR names it.\n"
+		"The option comes first, then this variable, then the context that 'regatta context use' chose,\n"
+		"then the user's own master on this machine.\n"
+		".TP\n.B REGATTA_TOKEN\\fR, \\fBREGATTA_PIN\n"
+		"Token and pin of a master that is given as a URL.\n"
+		".TP\n.B https_proxy\\fR, \\fBno_proxy\n"
+		"The proxy that other masters are reached through, and which of them are not.\n"
 		".TP\n.B NO_COLOR\n"
 		"When set, no colours on a terminal.\n"
 		".SH FILES\n"
@@ -129,6 +137,8 @@ void manpage_render(struct buf *out)
 		"and \\fINODE.order\\fR tells in which order the two came.\n"
 		".TP\n.I $REGATTA_HOME/master.log\n"
 		"What a master started in the background says.\n"
+		".TP\n.I $REGATTA_HOME/contexts/NAME.json\n"
+		"URL, pin and token of a master; \\fIcurrent\\fR beside them has the name of the one in use.\n"
 		".SH EXIT STATUS\n");
 	static const char *const codes[] = {
 		"ok",	     "the job failed", "usage or bad input",

@@ -15,6 +15,7 @@
 #include "base/escape.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/client/target.h"
 #include "fmt/doc.h"
 #include "fmt/url.h"
 #include "net/http_client.h"
@@ -24,20 +25,78 @@
 #define RETRY_MS 15000	  /* how long a call is repeated when its connection is lost */
 #define RETRY_PAUSE_MS 10 /* between two attempts */
 #define SLOW_S 3	  /* without an answer: the user is told */
+#define REMOTE_PAUSE_MS 250
+#define DIAL_MS 10000	   /* another master, from the name to the end of the handshake */
+#define QUICK_DIAL_MS 1500 /* for those who rather do without it */
 #define MAX_DETAILS (64 * 1024)
 #define MAX_ERROR_BODY (256 * 1024)
 
-static int ensure(struct api *api, struct err *err)
+/* A master that is stopped (SIGSTOP) takes connections and never answers: its user is told before
+ * the call's own limit ends it.  Only a signal comes in the middle of any wait. */
+static char slow_text[200];
+
+static void slow_prepare(const struct target *t)
 {
-	return api->http ? 0 : master_connect(api->home, api->start, api->stop, &api->http, err);
+	if (t->remote)
+		snprintf(
+			slow_text, sizeof(slow_text),
+			"regatta: master '%.60s' has not answered for 3 s: it is stopped, very busy or "
+			"cut off; waiting\n",
+			t->name);
+	else
+		snprintf(
+			slow_text, sizeof(slow_text),
+			"regatta: the master has not answered for 3 s: it is stopped or very busy (its "
+			"pid is in the file 'lock' of its home); waiting\n");
 }
 
-static int open_home(struct api *api, char *home, bool start, struct err *err)
+static void say_slow(int signo)
 {
-	*api = (struct api){.home = home, .start = start};
+	(void)signo;
+	if (write(STDERR_FILENO, slow_text, strlen(slow_text)) < 0)
+		return; /* nobody can be told */
+}
+
+static void slow_watch(bool on)
+{
+	struct sigaction sa = {.sa_handler = on ? say_slow : SIG_DFL, .sa_flags = SA_RESTART};
+	struct itimerval at = {.it_value = {.tv_sec = on ? SLOW_S : 0}};
+
+	if (on)
+		sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &at, NULL);
+	if (!on)
+		sigaction(SIGALRM, &sa, NULL);
+}
+
+static int ensure(struct api *api, struct err *err)
+{
+	const struct target *t = api->target;
+
+	if (api->http)
+		return 0;
+	if (!t->remote)
+		return master_connect(t->home, api->start, api->stop, &api->http, err);
+	if (!api->hushed)
+		slow_watch(true);
+	int rc = target_dial(t, api->start ? DIAL_MS : QUICK_DIAL_MS, api->stop, &api->http, err);
+	if (!api->hushed)
+		slow_watch(false);
+	return rc;
+}
+
+static void init(struct api *api, struct target *target, bool start)
+{
+	*api = (struct api){.target = target, .start = start};
 	buf_init(&api->details, MAX_DETAILS);
+}
+
+static int open_target(struct api *api, struct target *target, bool start, struct err *err)
+{
+	init(api, target, start);
+	slow_prepare(target);
 	/* Somebody else's socket must not receive the user's environment. */
-	if (home_check_owner(home, err) == 0 && ensure(api, err) == 0)
+	if (home_check_owner(target->home, err) == 0 && ensure(api, err) == 0)
 		return 0;
 	api_release(api);
 	return -1;
@@ -45,16 +104,44 @@ static int open_home(struct api *api, char *home, bool start, struct err *err)
 
 int api_open(struct api *api, bool start, struct err *err)
 {
-	char *home;
+	struct target *target;
 
-	if (home_find(&home, err) < 0)
+	return target_find_own(&target, err) < 0 ? -1 : open_target(api, target, start, err);
+}
+
+int api_open_named(struct api *api, const struct cli_call *c, bool start, struct err *err)
+{
+	struct target *target;
+
+	if (target_find(call_text(c, "master"), &target, err) < 0)
 		return -1;
-	return open_home(api, home, start, err);
+	return open_target(api, target, start, err);
+}
+
+int api_open_target(struct api *api, struct target *target, struct err *err)
+{
+	return open_target(api, target, true, err);
+}
+
+void api_init_like(struct api *ret, const struct api *api)
+{
+	init(ret, api->target, api->start);
+	ret->borrowed = ret->hushed = true;
+	ret->stop = api->stop;
 }
 
 int api_open_another(const struct api *api, struct api *ret, struct err *err)
 {
-	return open_home(ret, xstrdup(api->home), api->start, err);
+	api_init_like(ret, api);
+	if (ensure(ret, err) == 0)
+		return 0;
+	api_release(ret);
+	return -1;
+}
+
+const char *api_remote(const struct api *api)
+{
+	return api->target->remote ? api->target->name : NULL;
 }
 
 void api_drop(struct api *api)
@@ -65,8 +152,9 @@ void api_drop(struct api *api)
 void api_release(struct api *api)
 {
 	api_drop(api);
-	free(api->home);
-	api->home = NULL;
+	if (!api->borrowed)
+		target_free(api->target);
+	api->target = NULL;
 	buf_release(&api->details);
 }
 
@@ -81,9 +169,10 @@ static enum err_kind kind_of_status(int status)
 		int status;
 		enum err_kind kind;
 	} kinds[] = {
-		{400, ERR_INVALID},	{403, ERR_DENIED},   {404, ERR_NOT_FOUND},
-		{409, ERR_CONFLICT},	{413, ERR_CAPACITY}, {429, ERR_THROTTLED},
-		{503, ERR_UNAVAILABLE}, {504, ERR_TIMEOUT},  {507, ERR_CAPACITY},
+		{400, ERR_INVALID},   {401, ERR_DENIED},      {403, ERR_DENIED},
+		{404, ERR_NOT_FOUND}, {409, ERR_CONFLICT},    {413, ERR_CAPACITY},
+		{429, ERR_THROTTLED}, {503, ERR_UNAVAILABLE}, {504, ERR_TIMEOUT},
+		{507, ERR_CAPACITY},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -115,34 +204,20 @@ static int refused(struct api *api, const struct http_answer *answer, struct err
 		escape_terminal(&api->details, d->s);
 		buf_addc(&api->details, '\n');
 	}
-	if (message.n == 0)
-		return err_set(err, kind, "the master answered with status %d", answer->status);
-	return err_set(err, kind, "%.*s", STR_ARG(message));
-}
-
-/* A master that is stopped (SIGSTOP) takes connections and never answers: its user is told before
- * the call's own limit ends it.  Only a signal comes in the middle of any wait. */
-static void say_slow(int signo)
-{
-	static const char text[] =
-		"regatta: the master has not answered for 3 s: it is stopped or very "
-		"busy (its pid is in the file 'lock' of its home); waiting\n";
-
-	(void)signo;
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		return; /* nobody can be told */
-}
-
-static void slow_watch(bool on)
-{
-	struct sigaction sa = {.sa_handler = on ? say_slow : SIG_DFL, .sa_flags = SA_RESTART};
-	struct itimerval at = {.it_value = {.tv_sec = on ? SLOW_S : 0}};
-
-	if (on)
-		sigaction(SIGALRM, &sa, NULL);
-	setitimer(ITIMER_REAL, &at, NULL);
-	if (!on)
-		sigaction(SIGALRM, &sa, NULL);
+	const char *remote = api_remote(api);
+	if (message.n == 0 && answer->status == 403) /* of a HEAD, which says no more */
+		err_set(err, kind, "the scope of this token is too small for it");
+	else if (message.n == 0)
+		err_set(err, kind, "the master answered with status %d", answer->status);
+	else if (answer->status == 404 && str_is(message, "no such path"))
+		err_set(err, kind, "the master does not know this call: it is of another version");
+	else if (answer->status == 401 && remote)
+		err_set(err, kind,
+			"the token is wrong, revoked or too old: 'regatta context add' takes a new one");
+	else
+		err_set(err, kind, "%.*s", STR_ARG(message));
+	/* What is wrong with the call itself reads the same whoever says it. */
+	return remote && kind == ERR_DENIED ? err_wrap(err, "master '%.60s'", remote) : -1;
 }
 
 struct request {
@@ -158,19 +233,22 @@ static int send_once(struct api *api, const struct request *r, struct http_answe
 {
 	if (ensure(api, err) < 0)
 		return -1;
-	slow_watch(r->fd < 0); /* an upload takes its time */
+	bool watched = r->fd < 0 && !api->hushed; /* an upload takes its time */
+	if (watched)
+		slow_watch(true);
 	int rc = r->fd >= 0 ? http_upload(api->http, r->method, r->path, r->fd, r->size,
 					  r->timeout_ms, answer, err)
 			    : http_call(api->http, r->method, r->path, r->body,
 					r->body.p ? "application/json" : NULL, r->timeout_ms,
 					answer, err);
-	slow_watch(false);
+	if (watched)
+		slow_watch(false);
 	if (rc < 0)
 		api_drop(api);
 	return rc;
 }
 
-/* Send until an answer comes: a master that is leaving or was killed is replaced. */
+/* Send until an answer comes: a master that is leaving or was killed is replaced, another one dialled again. */
 static int send_request(struct api *api, const struct request *r, struct http_answer *answer,
 			struct err *err)
 {
@@ -183,13 +261,14 @@ static int send_request(struct api *api, const struct request *r, struct http_an
 		bool leaving = rc == 0 && answer->status == 503;
 		if (rc == 0 && !leaving)
 			return 0;
-		/* No master at all: connecting has already waited for one. */
+		/* No master at all: connecting has already waited for one.  Another one was reached
+		 * when the command began, and may be reached again. */
 		bool lost =
 			leaving || (api_lost(err) && (api->start || err->kind != ERR_UNAVAILABLE));
 		if (!lost || clock_boot_ms() >= deadline || (api->stop && *api->stop))
 			return rc;
 		api_drop(api);
-		poll(NULL, 0, RETRY_PAUSE_MS);
+		poll(NULL, 0, api_remote(api) ? REMOTE_PAUSE_MS : RETRY_PAUSE_MS);
 		if (r->fd >= 0 && lseek(r->fd, 0, SEEK_SET) < 0)
 			return -1;
 	}
@@ -209,7 +288,10 @@ int api_call(struct api *api, const char *method, const char *path, struct str b
 
 	http_answer_init(&answer, API_MAX_ANSWER);
 	if (send_request(api, &r, &answer, err) < 0)
-		return err->kind == ERR_TIMEOUT ? err_wrap(err, "the master does not answer") : -1;
+		return err->kind != ERR_TIMEOUT ? -1
+		       : api_remote(api)
+			       ? err_wrap(err, "master '%.60s' does not answer", api_remote(api))
+			       : err_wrap(err, "the master does not answer");
 	if (answer.status < 200 || answer.status > 299)
 		return refused(api, &answer, err);
 	if (ret_body)

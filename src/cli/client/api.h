@@ -1,9 +1,10 @@
 #pragma once
 /*
- * api - calls to the user's master, which is found on its socket or started.
+ * api - calls to a master: the user's own, which is found on its socket or started, or another one
+ * (target.h).
  *
  * Every call may be repeated (submitting is idempotent by request id), so a
- * connection that breaks is opened again, starting a master if needed, and the
+ * connection that breaks is opened again, starting the own master if needed, and the
  * call is made once more.  One struct api is used by one thread.
  */
 #include <stdbool.h>
@@ -13,8 +14,10 @@
 #include "base/str.h"
 
 struct arena;
+struct cli_call;
 struct doc;
 struct http_client;
+struct target;
 
 #define API_MAX_ANSWER (64u << 20)
 
@@ -31,17 +34,29 @@ int master_connect(const char *home, bool start, const volatile int *stop, struc
 		   struct err *err);
 
 struct api {
-	char *home;
-	bool start;		  /* start a master when there is none */
+	struct target *target;
+	bool borrowed;		  /* the target is that of another api, which outlives this one */
+	bool start;		  /* start the own master when there is none */
+	bool hushed;		  /* say nothing about a master that takes long to answer */
 	struct http_client *http; /* NULL: not connected now */
 	struct buf details;	  /* of the last refused call: one problem per line */
 	const volatile int *stop;
 };
 
+/* The own master, whatever else is named. */
 int api_open(struct api *api, bool start, struct err *err);
+/* The master that the command line, the environment or the current context names.  Only the own one
+ * is ever started. */
+int api_open_named(struct api *api, const struct cli_call *c, bool start, struct err *err);
+/* This master; the target is the api's from now on, in any outcome. */
+int api_open_target(struct api *api, struct target *target, struct err *err);
 void api_release(struct api *api);
-/* A second connection to the same master. */
+/* One more to the same master, hushed and not connected yet. */
+void api_init_like(struct api *ret, const struct api *api);
+/* The same, connected. */
 int api_open_another(const struct api *api, struct api *ret, struct err *err);
+/* The name of a master that is not the user's own; else NULL. */
+const char *api_remote(const struct api *api);
 
 /* The body of a 2xx answer is appended to *ret_body.  Another status becomes an error of the
  * kind and message in it. */

@@ -15,6 +15,7 @@
 #define READ_MS 1000
 #define NO_CONTACT_MS 60000
 #define RETRY_MS 20
+#define REMOTE_RETRY_MS 250
 #define CHUNK (16 * 1024)
 
 /* The run's object when it has ended. */
@@ -67,6 +68,6 @@ int api_await_run(struct api *api, const char *id, struct arena *a, struct str *
 		if (clock_boot_ms() - lost_at > NO_CONTACT_MS)
 			return err_set(err, ERR_UNAVAILABLE,
 				       "run %s goes on, but its master is out of reach", id);
-		poll(NULL, 0, RETRY_MS);
+		poll(NULL, 0, api_remote(api) ? REMOTE_RETRY_MS : RETRY_MS);
 	}
 }

@@ -127,10 +127,22 @@ static int open_log(const char *home, struct err *err)
 	return fd;
 }
 
-/* The environment of this process, with REGATTA_HOME as it was resolved.  Only the array and its
- * first word are owned. */
+static bool is_among(const char *pair, const char *const *names, size_t n)
+{
+	struct str rest = str_from(pair), name = str_cut(&rest, '=');
+
+	for (size_t i = 0; i < n; i++)
+		if (str_is(name, names[i]))
+			return true;
+	return false;
+}
+
+/* The environment of this process, with REGATTA_HOME as it was resolved and without what is about
+ * other masters.  Only the array and its first word are owned. */
 static char **master_environment(const char *home)
 {
+	static const char *const own[] = {"REGATTA_HOME", "REGATTA_MASTER", "REGATTA_PIN",
+					  "REGATTA_TOKEN"};
 	size_t n = 0, used = 0;
 
 	while (environ[n])
@@ -138,7 +150,7 @@ static char **master_environment(const char *home)
 	char **env = xcalloc(n + 2, sizeof(*env));
 	env[used++] = xasprintf("REGATTA_HOME=%s", home);
 	for (size_t i = 0; i < n; i++)
-		if (strncmp(environ[i], "REGATTA_HOME=", 13) != 0)
+		if (!is_among(environ[i], own, sizeof(own) / sizeof(own[0])))
 			env[used++] = environ[i];
 	return env;
 }

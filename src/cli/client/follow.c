@@ -20,6 +20,7 @@
 #define MAX_DESCRIPTORS 16384
 #define RETRY_FIRST_MS 5
 #define RETRY_MAX_MS 1000
+#define NO_CONTACT_MS 60000
 
 #define MAX_HEAD 32 /* bytes of "out 12\n" */
 
@@ -42,6 +43,7 @@ struct log_stream {
 	int64_t piece_left;
 	bool done, more, got_bytes, ended_once;
 	int64_t retry_at; /* boot time; 0 = now */
+	int64_t lost_at;  /* boot time of the first try in vain; 0: none */
 	int pause_ms;
 };
 
@@ -119,9 +121,7 @@ void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_
 	s->go_on = go_on;
 	s->more = true;
 	s->pause_ms = RETRY_FIRST_MS;
-	s->api = (struct api){
-		.home = xstrdup(f->api->home), .start = f->api->start, .stop = f->api->stop};
-	buf_init(&s->api.details, 4096);
+	api_init_like(&s->api, f->api);
 	*vec_push(&f->streams) = s;
 	f->open++;
 }
@@ -333,18 +333,27 @@ static int open_stream(struct follow *f, struct log_stream *s, struct err *err)
 	return 0;
 }
 
+/* The own master is started again as often as needed; another one may be gone for good. */
+static bool given_up(struct log_stream *s)
+{
+	int64_t now = clock_boot_ms();
+
+	s->lost_at = s->lost_at ? s->lost_at : now;
+	return api_remote(&s->api) && now - s->lost_at > NO_CONTACT_MS;
+}
+
 static int step(struct follow *f, struct log_stream *s, struct err *err)
 {
 	if (!s->api.http) {
 		if (s->retry_at > clock_boot_ms())
 			return 0;
 		if (open_stream(f, s, err) < 0) {
-			if (!api_lost(err))
+			if (!api_lost(err) || given_up(s))
 				return err_wrap(err, "log of %s", s->node);
 			try_later(s);
 			return 0;
 		}
-		s->retry_at = 0;
+		s->retry_at = s->lost_at = 0;
 	}
 	s->more = false;
 	for (int i = 0; i < CHUNKS_PER_STEP; i++) {

@@ -10,10 +10,12 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/hex.h"
 #include "base/path.h"
 #include "base/rand.h"
 #include "cli/client/api.h"
+#include "cli/client/target.h"
 #include "cli/command/job_input.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
@@ -27,13 +29,16 @@ extern char **environ;
 
 /* What of the user's environment a job needs to find its programs and libraries; a name that
  * ends with '*' is a prefix. */
-static const char *const passed[] = {
+static const char *const passed_here[] = {
 	"PATH",	  "HOME",     "USER", "LOGNAME",	 "SHELL",      "LANG",	      "LC_*",
 	"TZ",	  "TMPDIR",   "TERM", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_*",
 	"CUDA_*", "NVIDIA_*", NULL,
 };
 
-static bool is_passed(struct str name)
+/* What means the same on every machine. */
+static const char *const passed_anywhere[] = {"LANG", "LC_*", "TZ", "TERM", NULL};
+
+static bool is_passed(struct str name, const char *const *passed)
 {
 	for (size_t i = 0; passed[i]; i++) {
 		struct str p = str_from(passed[i]);
@@ -44,14 +49,15 @@ static bool is_passed(struct str name)
 	return false;
 }
 
-static void add_environment(struct jsonw *w)
+static void add_environment(struct jsonw *w, bool here)
 {
 	jsonw_key(w, "client_env");
 	jsonw_open(w, '{');
 	for (char **e = environ; *e; e++) {
 		struct str rest = str_from(*e), name = str_cut(&rest, '=');
 		/* A value that is not UTF-8 cannot be sent as JSON. */
-		if (!rest.p || !is_passed(name) || !str_is_utf8(rest))
+		if (!rest.p || !is_passed(name, here ? passed_here : passed_anywhere) ||
+		    !str_is_utf8(rest))
 			continue;
 		jsonw_key_str(w, name);
 		jsonw_str(w, rest);
@@ -84,7 +90,9 @@ static int pack(struct api *api, const struct job *job, struct submission *s, st
 	CLEANUP(freep) char *path = path_join(job->base_dir, job->source);
 	if (access(path, R_OK) < 0)
 		return err_errno(err, errno, "source '%.120s'", path);
-	s->source = open_temporary(api->home, err);
+	if (file_mkdir_p(api->target->home, 0700, err) < 0)
+		return -1;
+	s->source = open_temporary(api->target->home, err);
 	if (s->source < 0)
 		return -1;
 	if (tar_pack(path, s->source, err) < 0)
@@ -115,7 +123,7 @@ static int upload(struct api *api, const struct submission *s, struct err *err)
 }
 
 /* The body of the request, without the request id. */
-static int make_body(const struct job_input *in, struct submission *s, struct err *err)
+static int make_body(const struct job_input *in, bool here, struct submission *s, struct err *err)
 {
 	CLEANUP(buf_release) struct buf job, text;
 	struct jsonw w;
@@ -131,7 +139,7 @@ static int make_body(const struct job_input *in, struct submission *s, struct er
 	jsonw_kz(&w, "path", in->path);
 	if (s->source >= 0)
 		jsonw_kz(&w, "source_sha256", s->sha256);
-	add_environment(&w);
+	add_environment(&w, here);
 	jsonw_close(&w);
 	if (job.overflow || text.overflow)
 		return err_set(err, ERR_INVALID,
@@ -148,7 +156,7 @@ int submission_prepare(struct api *api, const struct job_input *in, struct submi
 
 	buf_init(&s.body, MAX_BODY);
 	if ((in->job->source && (pack(api, in->job, &s, err) < 0 || upload(api, &s, err) < 0)) ||
-	    make_body(in, &s, err) < 0) {
+	    make_body(in, !api_remote(api), &s, err) < 0) {
 		submission_release(&s);
 		return -1;
 	}

@@ -254,7 +254,10 @@ static int open_watch(struct watcher *w, struct err *err)
 	if (clock_boot_ms() - w->lost_at > NO_CONTACT_MS)
 		return err_wrap(err, "run %s goes on, but its master is out of reach", w->id);
 	if (!w->lost_said)
-		say(w, "the master is gone: starting it again; the run goes on");
+		say(w,
+		    api_remote(w->api)
+			    ? "the connection to the master is lost: dialling again; the run goes on"
+			    : "the master is gone: starting it again; the run goes on");
 	w->lost_said = true;
 	return 0;
 }
@@ -327,7 +330,9 @@ static void redraw(struct watcher *w)
 		return;
 	buf_init(&text, 256 * 1024);
 	w->view.elapsed_ms = doc_int(w->run, "elapsed_ms", 0) + (w->ended ? 0 : now - w->run_at);
-	w->view.notice = w->lost_at ? "(no master: starting it again)" : NULL;
+	w->view.notice = !w->lost_at	      ? NULL
+			 : api_remote(w->api) ? "(no connection: dialling again)"
+					      : "(no master: starting it again)";
 	view_render(&w->view, w->run, w->height, &w->style, &text);
 	screen_draw(&w->screen, buf_str(&text), w->style.width);
 	w->drawn_at = now;
@@ -413,8 +418,9 @@ int watch_run(struct api *api, const char *id, const struct watch_options *o,
 	};
 	int width;
 
-	w.stream = (struct api){.home = xstrdup(api->home), .start = api->start};
-	buf_init(&w.stream.details, 4096);
+	api_init_like(&w.stream, api);
+	bool hushed = api->hushed;
+	api->hushed = hushed || w.live;
 	buf_init(&w.text, API_MAX_ANSWER);
 	buf_init(&w.json, API_MAX_ANSWER);
 	buf_init(&w.out, OUT_MAX);
@@ -434,6 +440,7 @@ int watch_run(struct api *api, const char *id, const struct watch_options *o,
 	} else {
 		buf_release(&w.json);
 	}
+	api->hushed = hushed;
 	follow_free(w.follow);
 	arena_free(w.arena);
 	api_release(&w.stream);

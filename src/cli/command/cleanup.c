@@ -68,6 +68,8 @@ static int cleanup_one(struct each_run *e, const char *run, struct err *err)
 	}
 	buf_addz(&e->out, "removed ");
 	text_add_escaped(&e->out, doc_str(d, "dir", str_from(run)));
+	if (api_remote(e->api))
+		buf_printf(&e->out, " on the machine of master '%s'", api_remote(e->api));
 	buf_addc(&e->out, '\n');
 	return 0;
 }

@@ -19,6 +19,7 @@ int command_completion(const struct cli_call *c);
 int command_sim(const struct cli_call *c);
 int command_master(const struct cli_call *c);
 int command_ui(const struct cli_call *c);
+int command_context(const struct cli_call *c);
 int command_token(const struct cli_call *c);
 int command_agent(const struct cli_call *c);
 int command_version(const struct cli_call *c);

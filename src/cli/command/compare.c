@@ -60,7 +60,7 @@ int command_compare(const struct cli_call *c)
 		cli_say("compare: too many names for one request: take groups by the name of a job, or name@lastN");
 		return 2;
 	}
-	if (api_open(&api, true, &err) < 0)
+	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (api_get(&api, path, &json, &err) < 0 || reply_parse(buf_str(&json), a, &cmp, &err) < 0)
 		return api_fail(&api, &err);

@@ -19,7 +19,7 @@ int each_run_do(const struct cli_call *c,
 	struct err err;
 	int code = 0;
 
-	if (api_open(&api, true, &err) < 0)
+	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	buf_init(&e.out, CLI_MAX_TEXT);
 	for (size_t i = 0; i < c->nargs; i++) {

@@ -121,9 +121,8 @@ static int print_events(struct events *e, struct err *err)
 	for (;;) {
 		int64_t before = e->after;
 		bool ended = !e->follow;
-		if (e->follow && has_ended(e, &ended, err) < 0)
-			return -1;
-		int rc = read_stream(e, err);
+		int rc = e->follow ? has_ended(e, &ended, err) : 0;
+		rc = rc < 0 ? rc : read_stream(e, err);
 		if (rc < 0 && !api_lost(err))
 			return -1;
 		if ((rc == 0 && ended) || cli_reader_gone())
@@ -144,7 +143,7 @@ int command_events(const struct cli_call *c)
 	CLEANUP(freep) char *id = NULL;
 	struct err err;
 
-	if (api_open(&api, true, &err) < 0)
+	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (api_pick_run(&api, call_arg(c, 0), &id, &err) < 0)
 		return api_fail(&api, &err);

@@ -201,7 +201,7 @@ int command_logs(const struct cli_call *c)
 		cli_say("logs: --merge is for all nodes, '%.80s' is one", call_arg(c, 1));
 		return 2;
 	}
-	if (api_open(&api, true, &err) < 0)
+	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	return print_logs(c, &api, &err) < 0 ? api_fail(&api, &err) : 0;
 }

@@ -54,7 +54,7 @@ int command_metrics(const struct cli_call *c)
 
 	buf_init(&json, API_MAX_ANSWER);
 	buf_init(&out, CLI_MAX_TEXT);
-	if (api_open(&api, true, &err) < 0)
+	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (api_pick_run(&api, call_arg(c, 0), &id, &err) < 0)
 		return api_fail(&api, &err);

@@ -79,7 +79,7 @@ int command_ps(const struct cli_call *c)
 	struct doc *runs = doc_new(a, DOC_ARRAY);
 	struct err err;
 
-	if (api_open(&api, true, &err) < 0)
+	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (get_runs(&api, c, a, runs, &err) < 0)
 		return api_fail(&api, &err);

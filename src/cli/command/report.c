@@ -151,11 +151,15 @@ int command_report(const struct cli_call *c)
 		cli_say("report: the directory has no name");
 		return 2;
 	}
-	if (api_open(&api, true, &err) < 0)
+	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (api_pick_run(&api, call_arg(c, 0), &word, &err) < 0 ||
-	    resolve(&api, word, a, &id, &err) < 0 ||
-	    (dir ? make_in_dir(&api, id, dir, &err) : make_in_run_dir(&api, id, a, &dir, &err)) < 0)
+	    resolve(&api, word, a, &id, &err) < 0)
+		return api_fail(&api, &err);
+	/* The run's directory is on the machine of its master. */
+	if (!dir && api_remote(&api))
+		dir = id;
+	if ((dir ? make_in_dir(&api, id, dir, &err) : make_in_run_dir(&api, id, a, &dir, &err)) < 0)
 		return api_fail(&api, &err);
 	print_files(c, id, dir, &out);
 	return cli_print(&out);

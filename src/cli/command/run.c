@@ -71,6 +71,7 @@ static int print_end(const struct cli_call *c, struct api *api, const struct buf
 	buf_init(&text, CLI_MAX_TEXT);
 	if (reply_parse(buf_str(json), a, &run, &err) < 0)
 		return cli_fail(&err);
+	run_set_master(run, api_remote(api), a);
 	int code = run_exit_code(run);
 	if (c->output == OUTPUT_JSON) {
 		buf_addstr(&text, buf_str(json));
@@ -157,6 +158,16 @@ static int run_once(const struct cli_call *c, struct api *api, const struct subm
 	return detach ? print_submitted(c, id, &json) : watch_and_print(c, api, id, signals);
 }
 
+/* Without source, a job runs where its file is: on the other machine that may be another directory. */
+static void say_where(const struct api *api, const struct job *job)
+{
+	if (!api_remote(api) || job->source || job->data.n || strcmp(job->engine, "local") != 0)
+		return;
+	cli_say("no source: the job runs in '%.200s' on the machine of master '%s'; 'source = \".\"' "
+		"sends yours along",
+		job->base_dir, api_remote(api));
+}
+
 int command_run(const struct cli_call *c)
 {
 	struct job_input in;
@@ -169,9 +180,10 @@ int command_run(const struct cli_call *c)
 		code = job_input_read(c, &in);
 	if (code != 0)
 		return code;
-	if (api_open(&api, true, &err) < 0) {
+	if (api_open_named(&api, c, true, &err) < 0) {
 		code = cli_fail(&err);
 	} else {
+		say_where(&api, in.job);
 		if (submission_prepare(&api, &in, &s, &err) < 0) {
 			code = api_fail(&api, &err);
 		} else {

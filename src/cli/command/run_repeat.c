@@ -352,9 +352,8 @@ static size_t start_lanes(struct repeat *r, struct lane *lanes, size_t n)
 	for (; started < n; started++) {
 		struct lane *l = &lanes[started];
 		l->r = r;
-		l->api = (struct api){
-			.home = xstrdup(r->api->home), .start = true, .stop = &r->leave};
-		buf_init(&l->api.details, 4096);
+		api_init_like(&l->api, r->api);
+		l->api.stop = &r->leave;
 		int e = pthread_create(&l->thread, &attr, lane_main, l);
 		if (e != 0) {
 			api_release(&l->api);

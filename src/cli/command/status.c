@@ -24,7 +24,7 @@ int command_status(const struct cli_call *c)
 
 	buf_init(&json, API_MAX_ANSWER);
 	buf_init(&out, CLI_MAX_TEXT);
-	if (api_open(&api, true, &err) < 0)
+	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (api_pick_run(&api, call_arg(c, 0), &id, &err) < 0)
 		return api_fail(&api, &err);
@@ -35,6 +35,7 @@ int command_status(const struct cli_call *c)
 		buf_addstr(&out, str_trim(buf_str(&json)));
 		buf_addc(&out, '\n');
 	} else {
+		run_set_master(run, api_remote(&api), a);
 		status_render(run, &st, &out);
 	}
 	return cli_print(&out);

@@ -88,7 +88,8 @@ static int list_tokens(const struct cli_call *c, struct api *api, struct buf *ou
 	}
 	const struct doc *tokens = doc_array(d, "tokens");
 	if (!tokens || !tokens->array.n) {
-		cli_say("no tokens but your own, in $REGATTA_HOME/token");
+		cli_say("%s", api_remote(api) ? "no tokens but that of the master's own user"
+					      : "no tokens but your own, in $REGATTA_HOME/token");
 		return 0;
 	}
 	table_init(&t, a, columns, sizeof(columns) / sizeof(columns[0]));
@@ -163,7 +164,7 @@ int command_token(const struct cli_call *c)
 		}
 		if (check_options(c, actions[i].name) != 0)
 			return 2;
-		if (api_open(&api, true, &err) < 0)
+		if (api_open_named(&api, c, true, &err) < 0)
 			return cli_fail(&err);
 		if (actions[i].run(c, &api, &out, &err) < 0)
 			return api_fail(&api, &err);

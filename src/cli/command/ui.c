@@ -11,10 +11,13 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
+#include "cli/client/target.h"
 #include "cli/command/commands.h"
 #include "cli/show/render.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "net/address.h"
+#include "net/http_client.h"
 
 #define CALL_MS 10000
 #define OPENER "xdg-open"
@@ -49,6 +52,37 @@ static void open_browser(const char *url)
 	posix_spawn_file_actions_destroy(&quiet);
 }
 
+/* The master knows its page by an address that may be its own loopback: the link leads where this
+ * command went.  A pinned master knows itself by its numeric address and by no name. */
+static struct str link_from_here(const struct api *api, struct str url, struct arena *a)
+{
+	const struct http_url *to = &api->target->url;
+	const char *path = memmem(url.p, url.n, "/login?", 7);
+	struct address peer = {.len = sizeof(peer.in6)};
+	CLEANUP(buf_release) struct buf b = {0};
+	char host[ADDRESS_TEXT] = "";
+
+	if (!path)
+		return url;
+	if (api->target->pin && api->http &&
+	    getpeername(http_client_fd(api->http), &peer.sa, &peer.len) == 0 &&
+	    address_port(&peer) == to->port)
+		address_text(&peer, host);
+	buf_init(&b, 4096);
+	buf_addz(&b, to->tls ? "https://" : "http://");
+	http_url_authority(&b, host[0] ? host : to->host, to->port, to->tls, false);
+	buf_addstr(&b, (struct str){path, url.n - (size_t)(path - url.p)});
+	return arena_str(a, buf_str(&b));
+}
+
+static void write_answer(struct doc *d, struct str url, struct arena *a, struct buf *answer)
+{
+	doc_set(a, d, STR("url"), doc_new_str(a, url));
+	buf_reset(answer);
+	doc_to_json(d, answer);
+	buf_addc(answer, '\n');
+}
+
 int command_ui(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
@@ -62,12 +96,16 @@ int command_ui(const struct cli_call *c)
 	buf_init(&answer, API_MAX_ANSWER);
 	buf_init(&out, CLI_MAX_TEXT);
 	buf_printf(&out, "{\"scope\":\"%s\"}", scope ? scope : "admin");
-	if (api_open(&api, true, &err) < 0)
+	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (api_call(&api, "POST", "/api/v1/login", buf_str(&out), CALL_MS, &answer, &err) < 0 ||
 	    reply_parse(buf_str(&answer), a, &d, &err) < 0)
 		return api_fail(&api, &err);
 	struct str url = doc_str(d, "url", STR(""));
+	if (api_remote(&api)) {
+		url = link_from_here(&api, url, a);
+		write_answer(d, url, a, &answer);
+	}
 	buf_reset(&out);
 	if (c->output == OUTPUT_JSON) {
 		buf_addstr(&out, buf_str(&answer));

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
+#include "cli/client/contexts.h"
 #include "cli/command/commands.h"
 #include "cli/show/render.h"
 #include "fmt/doc.h"
@@ -50,9 +51,23 @@ static void add_from_master(const struct cli_call *c, bool nodes, struct arena *
 	CLEANUP(freep)
 	char *path = nodes ? api_run_path(call_arg(c, 1), "")
 			   : xstrdup("/api/v1/runs?state=all&limit=200");
-	if (api_open(&api, false, &err) < 0 || api_get_doc(&api, path, a, &d, &err) < 0)
+	if (api_open_named(&api, c, false, &err) < 0 || api_get_doc(&api, path, a, &d, &err) < 0)
 		return;
 	add_names(doc_array(d, nodes ? "nodes" : "runs"), nodes ? "name" : "id", out);
+}
+
+static void add_contexts(struct arena *a, struct buf *out)
+{
+	CLEANUP(freep) char *home = NULL;
+	const char **names;
+	struct err err;
+	size_t n;
+
+	buf_addz(out, CONTEXT_LOCAL "\n");
+	if (home_find(&home, &err) < 0 || context_list(home, a, &names, &n, &err) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "%s\n", names[i]);
 }
 
 int command_words(const struct cli_call *c)
@@ -67,6 +82,8 @@ int command_words(const struct cli_call *c)
 	else if (strcmp(list, "strategies") == 0)
 		for (const char *const *s = strategy_names(); *s; s++)
 			buf_printf(&out, "%s\n", *s);
+	else if (strcmp(list, "contexts") == 0)
+		add_contexts(a, &out);
 	else
 		add_from_master(c, strcmp(list, "nodes") == 0, a, &out);
 	return cli_print(&out);

@@ -23,6 +23,8 @@ int run_exit_code(const struct doc *run);
  * metrics is the answer of /metrics, or NULL: then the numbers over all nodes come from the run. */
 void summary_render(const struct doc *run, const struct doc *metrics, const struct style *st,
 		    struct buf *out);
+/* Its files are on the machine of this master and not on ours; NULL changes nothing. */
+void run_set_master(struct doc *run, const char *master, struct arena *a);
 /* One run at any time, with a row for each node. */
 void status_render(const struct doc *run, const struct style *st, struct buf *out);
 /* Array of runs; now_ms is the wall clock. */

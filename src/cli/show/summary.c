@@ -162,15 +162,29 @@ static void add_waiting(const struct doc *run, struct buf *out)
 
 static void add_places(const struct doc *run, struct buf *out)
 {
-	struct str dir = doc_str(run, "dir", STR(""));
+	struct str dir = doc_str(run, "dir", STR("")), master = doc_str(run, "master", STR(""));
 
 	if (dir.n == 0)
 		return;
+	if (master.n) {
+		buf_addz(out, "files   ");
+		text_add_escaped(out, dir);
+		buf_addz(out, " on the machine of master '");
+		text_add_escaped(out, master);
+		buf_addz(out, "'\n");
+		return;
+	}
 	buf_addz(out, "logs    ");
 	text_add_escaped(out, dir);
 	buf_addz(out, "/logs\nfiles   ");
 	text_add_escaped(out, dir);
 	buf_addc(out, '\n');
+}
+
+void run_set_master(struct doc *run, const char *master, struct arena *a)
+{
+	if (master && run->type == DOC_TABLE)
+		doc_set(a, run, STR("master"), doc_new_str(a, str_from(master)));
 }
 
 void summary_render(const struct doc *run, const struct doc *metrics, const struct style *st,

@@ -5,14 +5,14 @@ _regatta()
 	local cmd=${COMP_WORDS[1]} run= n=0 i w
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master token sim version help --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master context token sim version help --help --version' -- "$cur"))
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -36,6 +36,9 @@ _regatta()
 	'plan --name') :; return ;;
 	'init --to'|'init -o') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'master --listen') :; return ;;
+	'context --pin') :; return ;;
+	'context --token-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+	'context --token') :; return ;;
 	'token --scope') COMPREPLY=($(compgen -W 'read submit admin' -- "$cur")); return ;;
 	'token --expires') :; return ;;
 	'token --name') :; return ;;
@@ -43,26 +46,28 @@ _regatta()
 	'sim --nodes') :; return ;;
 	'sim --seed') :; return ;;
 	*' --output') COMPREPLY=($(compgen -W 'table json' -- "$cur")); return ;;
+	*' --master') COMPREPLY=($(compgen -W "$(regatta words contexts 2>/dev/null)" -- "$cur")); return ;;
 	esac
 	if [[ $cur == -* ]]; then
 		case $cmd in
-		run) COMPREPLY=($(compgen -W '--count -n --set --name --detach -d --follow -f --repeat --parallel --output --help -h' -- "$cur")) ;;
-		ps) COMPREPLY=($(compgen -W '--all -a --limit --output --help -h' -- "$cur")) ;;
-		status) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
-		logs) COMPREPLY=($(compgen -W '--follow -f --tail --merge --stdout --stderr --raw --output --help -h' -- "$cur")) ;;
-		metrics) COMPREPLY=($(compgen -W '--node --host --output --help -h' -- "$cur")) ;;
-		events) COMPREPLY=($(compgen -W '--follow -f --output --help -h' -- "$cur")) ;;
-		report) COMPREPLY=($(compgen -W '--to -o --output --help -h' -- "$cur")) ;;
-		compare) COMPREPLY=($(compgen -W '--metric --use --threshold --samples --no-test --output --help -h' -- "$cur")) ;;
-		kill) COMPREPLY=($(compgen -W '--now --output --help -h' -- "$cur")) ;;
-		cleanup) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
-		ui) COMPREPLY=($(compgen -W '--print --scope --output --help -h' -- "$cur")) ;;
+		run) COMPREPLY=($(compgen -W '--count -n --set --name --detach -d --follow -f --repeat --parallel --output --master --help -h' -- "$cur")) ;;
+		ps) COMPREPLY=($(compgen -W '--all -a --limit --output --master --help -h' -- "$cur")) ;;
+		status) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
+		logs) COMPREPLY=($(compgen -W '--follow -f --tail --merge --stdout --stderr --raw --output --master --help -h' -- "$cur")) ;;
+		metrics) COMPREPLY=($(compgen -W '--node --host --output --master --help -h' -- "$cur")) ;;
+		events) COMPREPLY=($(compgen -W '--follow -f --output --master --help -h' -- "$cur")) ;;
+		report) COMPREPLY=($(compgen -W '--to -o --output --master --help -h' -- "$cur")) ;;
+		compare) COMPREPLY=($(compgen -W '--metric --use --threshold --samples --no-test --output --master --help -h' -- "$cur")) ;;
+		kill) COMPREPLY=($(compgen -W '--now --output --master --help -h' -- "$cur")) ;;
+		cleanup) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
+		ui) COMPREPLY=($(compgen -W '--print --scope --output --master --help -h' -- "$cur")) ;;
 		plan) COMPREPLY=($(compgen -W '--count -n --set --name --output --help -h' -- "$cur")) ;;
 		init) COMPREPLY=($(compgen -W '--to -o --output --help -h' -- "$cur")) ;;
 		explain) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		completion) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		master) COMPREPLY=($(compgen -W '--listen --stop --cancel --output --help -h' -- "$cur")) ;;
-		token) COMPREPLY=($(compgen -W '--scope --expires --name --output --help -h' -- "$cur")) ;;
+		context) COMPREPLY=($(compgen -W '--pin --token-file --token --no-check --output --help -h' -- "$cur")) ;;
+		token) COMPREPLY=($(compgen -W '--scope --expires --name --output --master --help -h' -- "$cur")) ;;
 		sim) COMPREPLY=($(compgen -W '--seeds --nodes --seed --verbose -v --output --help -h' -- "$cur")) ;;
 		version) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		help) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
@@ -85,9 +90,12 @@ _regatta()
 	'init 0') COMPREPLY=($(compgen -W "$(regatta words strategies 2>/dev/null)" -- "$cur")) ;;
 	'explain 0') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")) ;;
 	'completion 0') COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
+	'context 0') COMPREPLY=($(compgen -W 'add list ls show use remove' -- "$cur")) ;;
+	'context 1') COMPREPLY=($(compgen -W "$(regatta words contexts 2>/dev/null)" -- "$cur")) ;;
+	'context 2') : ;;
 	'token 0') COMPREPLY=($(compgen -W 'new list revoke' -- "$cur")) ;;
 	'token 1') : ;;
-	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master token sim version help' -- "$cur")) ;;
+	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master context token sim version help' -- "$cur")) ;;
 	esac
 }
 complete -F _regatta regatta

@@ -20,6 +20,7 @@ _regatta()
 		'explain:explain a key of the job file, or list them all'
 		'completion:print the completion script for bash, zsh or fish'
 		'master:run the master in the foreground, or stop it'
+		'context:name other masters and choose the one to talk to'
 		'token:make, list or revoke tokens for callers over HTTP'
 		'sim:play runs against a simulated, faulty cloud and check every invariant'
 		'version:print the version'
@@ -49,6 +50,7 @@ _regatta()
 			'--repeat[run the job N times, each a run of its own]:N: ' \
 			'--parallel[with --repeat\: K runs at a time (default 1)]:K: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::FILE:_files'
 		;;
@@ -57,11 +59,13 @@ _regatta()
 			''{-a,--all}'[ended runs too]' \
 			'--limit[at most N runs (default 50; 0\: all)]:N: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]'
 		;;
 	status)
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
@@ -74,6 +78,7 @@ _regatta()
 			'--stderr[standard error only]' \
 			'--raw[raw bytes even on a terminal (control characters are escaped otherwise)]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
 			'::NODE:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}'
@@ -83,6 +88,7 @@ _regatta()
 			'--node[of this node only]:NODE:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}' \
 			'--host[samples of the nodes too\: cpu, memory, network, disk]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
 			'::NAME: '
@@ -91,6 +97,7 @@ _regatta()
 		_arguments -S \
 			''{-f,--follow}'[go on until the run has ended]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
@@ -98,6 +105,7 @@ _regatta()
 		_arguments -S \
 			''{-o,--to}'[write there instead of the run'\''s directory]:DIR:_files' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
@@ -109,6 +117,7 @@ _regatta()
 			'--samples[test the samples of the runs as if they were independent]' \
 			'--no-test[where the runs are too few to test, let the threshold decide]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'*:RUNS:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
@@ -116,12 +125,14 @@ _regatta()
 		_arguments -S \
 			'--now[SIGKILL at once, without the grace period]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'*:RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
 	cleanup)
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'*:RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
@@ -130,6 +141,7 @@ _regatta()
 			'--print[only print the link; open no browser]' \
 			'--scope[what the browser may do\: read, submit or admin (default)]:SCOPE:(read submit admin)' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]'
 		;;
 	plan)
@@ -168,12 +180,25 @@ _regatta()
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]'
 		;;
+	context)
+		_arguments -S \
+			'--pin[with add\: the pin of the master'\''s key, as it prints it; without, its certificate must be of a CA]:PIN: ' \
+			'--token-file[with add\: read the token from there ('\''-'\'' is standard input)]:FILE:_files' \
+			'--token[with add\: the token itself; other users of this machine may see it]:TOKEN: ' \
+			'--no-check[with add\: do not ask the master]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			':ACTION:(add list ls show use remove)' \
+			'::NAME:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'::URL: '
+		;;
 	token)
 		_arguments -S \
 			'--scope[with new\: what its holder may do\: read, submit (runs too) or admin]:SCOPE:(read submit admin)' \
 			'--expires[with new\: how long it is good, e.g. 7d]:TIME: ' \
 			'--name[with new\: what it is for]:NAME: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			':ACTION:(new list revoke)' \
 			'::ID: '
@@ -196,7 +221,7 @@ _regatta()
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			'::COMMAND:(run ps status logs metrics events report compare kill cleanup ui plan init explain completion master token sim version help)'
+			'::COMMAND:(run ps status logs metrics events report compare kill cleanup ui plan init explain completion master context token sim version help)'
 		;;
 	esac
 }

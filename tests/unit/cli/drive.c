@@ -37,8 +37,10 @@ void ran_release(struct ran *r)
 int drive_setup(void **state)
 {
 	/* Nothing of the surroundings may change what is printed. */
-	static const char *const unset[] = {"NO_COLOR", "COLUMNS", "LC_ALL",
-					    "LC_CTYPE", "LANG",	   "XDG_STATE_HOME"};
+	static const char *const unset[] = {"NO_COLOR",	   "COLUMNS",	    "LC_ALL",
+					    "LC_CTYPE",	   "LANG",	    "XDG_STATE_HOME",
+					    "REGATTA_PIN", "REGATTA_TOKEN", "REGATTA_MASTER",
+					    "http_proxy",  "https_proxy",   "HTTPS_PROXY"};
 
 	for (size_t i = 0; i < COUNT(unset); i++)
 		unsetenv(unset[i]);

@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "master/master.h"
 #include "net/http_server.h"
+#include "net/tls.h"
 #include "sim/sim.h"
 #include "sys/loop.h"
 
@@ -28,6 +29,7 @@ struct fake {
 	char *home;
 	struct loop *loop;
 	struct http_server *http;
+	struct tls_server *tls;
 	int submits;
 	bool cancelled;
 };
@@ -349,6 +351,17 @@ static void on_run(struct fake *f, struct http_exchange *x, struct str path)
 		reply_error(x, 404, "not_found", "no such path", NULL);
 }
 
+static bool has_token(const struct fake *f, struct http_exchange *x)
+{
+	CLEANUP(buf_release) struct buf token, want;
+
+	buf_init(&token, 4096);
+	buf_init(&want, 4096);
+	read_home(f, "token", &token);
+	buf_printf(&want, "Bearer %.*s", STR_ARG(buf_str(&token)));
+	return str_eq(http_header(x, "authorization"), buf_str(&want));
+}
+
 static void on_request(void *ctx, struct http_exchange *x)
 {
 	struct fake *f = ctx;
@@ -357,7 +370,15 @@ static void on_request(void *ctx, struct http_exchange *x)
 	char name[128];
 
 	note_request(f, r);
-	if (str_starts(r->path, runs)) {
+	if (!r->local && !has_token(f, x)) {
+		reply_error(x, 401, "denied", "the token or session is wrong, revoked or too old",
+			    NULL);
+	} else if (in_home(f, "old-api") && str_is(r->path, "/api/v1/me")) {
+		reply_error(x, 404, "not_found", "no such path", NULL);
+	} else if (str_is(r->path, "/api/v1/me")) {
+		http_reply(x, 200, "application/json",
+			   STR("{\"scope\":\"submit\",\"version\":\"9.9\"}"));
+	} else if (str_starts(r->path, runs)) {
 		on_run(f, x, (struct str){r->path.p + runs.n, r->path.n - runs.n});
 	} else if (str_is(r->path, "/api/v1/runs")) {
 		if (str_is(r->method, "POST"))
@@ -395,6 +416,27 @@ static void too_old(void *ctx)
 	loop_stop(((struct fake *)ctx)->loop);
 }
 
+/* "listen" has the port, or 0 for any; "http" gets the port and the pin. */
+static int listen_beyond(struct fake *f, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text;
+	char pin[TLS_PIN_SIZE];
+	int64_t port = 0;
+	int got;
+
+	buf_init(&text, 4096);
+	read_home(f, "listen", &text);
+	str_to_i64(buf_str(&text), &port);
+	if (tls_server_open(f->home, &f->tls, err) < 0 ||
+	    http_server_listen_tls(f->http, "127.0.0.1", (int)port, f->tls, &got, err) < 0)
+		return -1;
+	tls_server_pin(f->tls, pin);
+	buf_reset(&text);
+	buf_printf(&text, "%d %s", got, pin);
+	CLEANUP(freep) char *path = path_join(f->home, "http");
+	return file_write_atomic(path, buf_str(&text), 0600, false, err);
+}
+
 int master_main(const struct master_options *o)
 {
 	static const struct http_handler handler = {.on_request = on_request};
@@ -425,11 +467,16 @@ int master_main(const struct master_options *o)
 		fprintf(stderr, "%s\n", err.msg);
 		return 8;
 	}
+	if (in_home(&f, "listen") && listen_beyond(&f, &err) < 0) {
+		fprintf(stderr, "%s\n", err.msg);
+		return 8;
+	}
 	struct loop_timer *age = loop_timer_new(f.loop, too_old, &f);
 	loop_timer_set(age, LONGEST_LIFE_MS);
 	loop_run(f.loop);
 	loop_timer_free(age);
 	http_server_free(f.http);
+	tls_server_free(f.tls);
 	loop_free(f.loop);
 	free(f.home);
 	return 0;

@@ -16,6 +16,10 @@
  *	<node>.both	what is answered for both logs instead
  *	cancelled.json	a watcher gets one line, waits for a cancel, and then gets this
  *	fault-NAME	the fault strikes once for each byte in the file
+ *	listen		a port of 127.0.0.1, 0 for any: it listens there with TLS too, and those who
+ *			come that way need the token in `token`
+ *	http		is written then: port and pin
+ *	old-api		it knows no /api/v1/me
  *	requests.log	every request: "METHOD path body"
  *
  * Faults: start (fails with a line in the log), die-submit, die-watch, end-watch (a clean end

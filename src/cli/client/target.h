@@ -1,0 +1,37 @@
+#pragma once
+/*
+ * target - the master that a command talks to: the user's own on its socket, or one that a context
+ * or a URL names.
+ *
+ * The order: --master, REGATTA_MASTER, the current context, the own one.  A URL given directly
+ * takes its pin and token from REGATTA_PIN and REGATTA_TOKEN.  http:// is for this machine only.
+ */
+#include <stdbool.h>
+#include "net/http_url.h"
+
+struct err;
+struct http_client;
+
+struct target {
+	char *home; /* the user's own state, whichever master is meant */
+	char *name; /* of the other master, for people: a context's name or a URL */
+	char *pin;  /* NULL: the chain of a CA */
+	char *token;
+	struct http_url url; /* its views are of nothing: only host, port and tls are used */
+	bool remote;
+};
+
+/* wanted: the value of --master, or NULL.  Owned: target_free(). */
+int target_find(const char *wanted, struct target **ret, struct err *err);
+/* The own master, whatever is set. */
+int target_find_own(struct target **ret, struct err *err);
+/* Another master by its parts; pin may be NULL.  Nothing is dialled. */
+int target_new(const char *name, const char *url, const char *pin, const char *token,
+	       struct target **ret, struct err *err);
+/* NULL allowed.  Returns NULL. */
+struct target *target_free(struct target *t);
+
+/* Dial another master.  Not reached in time is ERR_UNAVAILABLE, not trusted ERR_DENIED; both name
+ * the master. */
+int target_dial(const struct target *t, int timeout_ms, const volatile int *stop,
+		struct http_client **ret, struct err *err);
