@@ -151,7 +151,7 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	struct buf text;
 
 	buf_init(&text, FRAME_MAX_PAYLOAD);
-	switch ((int)fx->kind) {
+	switch (fx->kind) {
 	case FX_PREPARE:
 		node_inputs_put(lr, fx->index, &text);
 		agent_send(lr, fx->index, FRAME_INPUTS, buf_str(&text));
@@ -169,6 +169,12 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	case FX_RELEASE:
 		agent_send(lr, fx->index, FRAME_RELEASE, STR(MESSAGE_EMPTY));
 		break;
+	case FX_CREATE:
+	case FX_FIND:
+	case FX_OBSERVE:
+	case FX_DESTROY:
+	case FX_ENDED:
+		break; /* not for an agent */
 	}
 	buf_release(&text);
 }
