@@ -188,6 +188,7 @@ def test_a_master_killed_and_restarted_is_dialled_again(regatta, lab, laptop):
         events = laptop.start("events", run, "-f")
         wait_for(lambda: (laptop.cwd / "followed").stat().st_size > 1000, what="the first lines")
         lab.kill()
+        wait_for(lambda: b"dialling again; the run goes on" in runner.stderr.readline(), what="the line about the cut")
         lab.restart()
         go.touch()
         assert runner.wait(60) == 0, runner.stderr.read()
@@ -195,7 +196,6 @@ def test_a_master_killed_and_restarted_is_dialled_again(regatta, lab, laptop):
         assert events.wait(60) == 0, events.stderr.read()
     want = b"".join(b"line %d\n" % i for i in range(1, 20001)) + b"".join(b"%d\n" % i for i in range(1, 20001))
     assert (laptop.cwd / "followed").read_bytes() == want == regatta.log(run, "worker-0")
-    assert b"dialling again; the run goes on" in runner.stderr.read()
     assert re.match(rb"far-|job-", runner.stdout.read())
     lines = [int(line.split()[0]) for line in events.stdout.read().splitlines()]
     assert lines == list(range(1, len(lines) + 1))
@@ -217,6 +217,14 @@ def test_without_source_it_is_said_where_the_job_runs(lab, laptop):
     assert f"no source: the job runs in '{laptop.cwd}' on the machine of master 'lab'" in done.err
 
 
+def test_plain_http_is_for_this_machine(regatta, service, laptop):
+    laptop("context", "add", "here", service.url, "--token", service.token)
+    assert laptop.json("ps", "--master", "here") == []
+    assert laptop("ui", "--print", "--master", "here").out.startswith(service.url + "/login?code=")
+    done = laptop("context", "add", "there", "http://192.0.2.1:5436", "--token", service.token, code=2)
+    assert "plain http is for this machine only" in done.err
+
+
 def test_a_name_of_the_master_works_with_a_token(regatta, laptop):
     """The name that a caller has for it need not be one that it knows."""
     names = [n for line in open("/etc/hosts") for n in line.split("#")[0].split()[1:]
@@ -229,4 +237,10 @@ def test_a_name_of_the_master_works_with_a_token(regatta, laptop):
     assert laptop.json("ps", "--master", "lab") == []
     env = {"REGATTA_MASTER": f"https://{names[0]}:{service.port}", "REGATTA_PIN": pin, "REGATTA_TOKEN": service.token}
     assert laptop.json("ps", env=env) == []
+    # Without a pin, the chain of a CA and the name in the certificate count.
+    laptop.env["SSL_CERT_FILE"] = str(regatta.home / "tls.crt")
+    laptop("context", "add", "ca", f"https://localhost:{service.port}", "--token", service.token)
+    assert laptop.json("ps", "--master", "ca") == []
+    done = laptop("context", "add", "b", f"https://{names[0]}:{service.port}", "--token", service.token, code=4)
+    assert "give its pin" in done.err
     assert os.stat(laptop.home / "contexts" / "lab.json").st_mode & 0o777 == 0o600
