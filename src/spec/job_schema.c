@@ -464,7 +464,7 @@ static const struct field job_fields[] = {
 const struct schema job_schema = {
 	.name = "job",
 	.help = "A job file says what to run, on how many nodes, and what to keep. TOML is its native form; "
-		"YAML and JSON with the same keys work too.",
+		"YAML and JSON work too.",
 	.size = sizeof(struct job),
 	.fields = job_fields,
 };
