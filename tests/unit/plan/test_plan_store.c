@@ -30,8 +30,8 @@ static const char *const jobs[] = {
 	"command = 'x'\nstrategy = 'roles'\n[roles.store]\nservice = true\nport = 5000\nmemory = '2GiB'\n"
 	"[roles.prep]\nready_when = 'finished'\n[roles.w]\ncount = 2\nafter = ['store', 'prep']\n"
 	"command = ['a', 'b']\nenv = {B = '2'}\ninstance_type = 'c5'\nspot = true\n",
-	"strategy = 'pserver'\n[roles.pserver]\ncount = 2\ncommand = ['p']\n[roles.trainer]\ncount = 3\n"
-	"command = ['t']\n",
+	("strategy = 'pserver'\n[roles.pserver]\ncount = 2\ncommand = ['p']\n[roles.trainer]\ncount = 3\n"
+	 "command = ['t']\n"),
 };
 #define NJOBS (sizeof(jobs) / sizeof(jobs[0]))
 
