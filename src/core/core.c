@@ -204,6 +204,7 @@ void effect_add(struct step *s, enum effect_kind kind, int index)
 		.attempt = kind == FX_START	? s->r->nodes[index].attempt
 			   : kind <= FX_DESTROY ? s->r->resources[index].ask_no
 						: 0,
+		.asked = kind <= FX_DESTROY ? s->r->resources[index].asked : ASKED_NOTHING,
 		.hurry = kind == FX_STOP && s->r->hurry,
 	};
 }
@@ -271,14 +272,7 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 	case EV_CANCEL:
 		run_cancel(&s, ev);
 		return;
-	case EV_RES_CREATED:
-	case EV_RES_REFUSED:
-	case EV_RES_UNSURE:
-	case EV_RES_ABSENT:
-	case EV_RES_ALIVE:
-	case EV_RES_BROKEN:
-	case EV_RES_DESTROYED:
-	case EV_RES_HELD:
+	case EV_RES_ANSWER:
 		if (ev->index >= 0 && ev->index < r->plan->nresources)
 			res_event(&s, ev);
 		return;

@@ -20,6 +20,7 @@
 #include "base/rand.h"
 #include "base/vec.h"
 #include "core/holds.h"
+#include "core/outcome.h"
 #include "plan/plan.h"
 
 enum run_phase {
@@ -91,9 +92,16 @@ struct core_resource {
 	enum res_question asked;
 	int ask_no; /* of that question: an answer to an older one is stale; lives as long as the master */
 	bool unsure; /* the outcome of a create is unknown */
+	/* a create was refused that may be unsure from before: it is looked for; lives as long as the master */
+	enum err_kind refused_kind;
 	/* until then a create sent earlier may still be acted on; lives as long as the master */
 	int64_t sure_at_ms;
 	int64_t asked_at_ms; /* when the effect that is out was asked for; the same */
+	/* when it was last known to exist, or may have been made; the same */
+	int64_t known_at_ms;
+	/* looks since then that did not find it, and when the last that counts was asked; the same */
+	int absent_looks;
+	int64_t absent_at_ms;
 	int64_t since_ms;
 	int64_t retry_at_ms; /* 0 = not waiting */
 	enum err_kind why_kind;
@@ -137,25 +145,18 @@ enum event_kind {
 	EV_ACCEPTED, /* seed */
 	EV_RESUME,   /* after a restart of the master: every node is unconnected */
 	EV_TICK,
-	EV_CANCEL,	/* hurry; text: who asked */
-	EV_RES_CREATED, /* index, id in text; also the answer "found" */
-	EV_RES_REFUSED, /* index, err_kind, text: surely not created */
-	EV_RES_UNSURE,	/* index, text: no answer; may or may not exist */
-	EV_RES_ABSENT,	/* index: looked for and not there (answer to FX_FIND, FX_OBSERVE) */
-	EV_RES_ALIVE,	/* index: answer to FX_OBSERVE */
-	EV_RES_BROKEN, /* index: there, but must be created again to work (its agent process is dead) */
-	EV_RES_DESTROYED, /* index: proven gone */
-	EV_RES_HELD,	  /* index, text: not gone yet, and why */
-	EV_NODE_HELLO,	  /* index, holds, attempt, text: address */
-	EV_NODE_READY,	  /* index */
-	EV_NODE_UNFIT,	  /* index, err_kind, text: cannot be made ready */
-	EV_NODE_STARTED,  /* index, attempt */
-	EV_NODE_SERVING,  /* index, attempt */
-	EV_NODE_EXITED,	  /* index, attempt, exit */
-	EV_NODE_DRAINED,  /* index: its output is stored, its files collected */
-	EV_NODE_DROPPED,  /* index: connection lost */
-	EV_NODE_NO_ROOM,  /* index: its output was refused, the master's disk is full */
-	EV_NODE_ROOM,	  /* index: its output is taken again */
+	EV_CANCEL,     /* hurry; text: who asked */
+	EV_RES_ANSWER, /* index, asked, outcome, attempt, identity_checked, err_kind, text: id or why */
+	EV_NODE_HELLO,	 /* index, holds, attempt, text: address */
+	EV_NODE_READY,	 /* index */
+	EV_NODE_UNFIT,	 /* index, err_kind, text: cannot be made ready */
+	EV_NODE_STARTED, /* index, attempt */
+	EV_NODE_SERVING, /* index, attempt */
+	EV_NODE_EXITED,	 /* index, attempt, exit */
+	EV_NODE_DRAINED, /* index: its output is stored, its files collected */
+	EV_NODE_DROPPED, /* index: connection lost */
+	EV_NODE_NO_ROOM, /* index: its output was refused, the master's disk is full */
+	EV_NODE_ROOM,	 /* index: its output is taken again */
 };
 #define EVENT_KINDS (EV_NODE_ROOM + 1)
 
@@ -165,6 +166,11 @@ struct event {
 	int attempt; /* of a node; for a resource the `attempt` of the effect that is answered */
 	bool hurry;
 	enum holds holds;
+	enum res_question asked;
+	enum outcome outcome;
+	/* The one who was asked is the one who has it (account, region, cluster): without that
+	 * "not there" says nothing. */
+	bool identity_checked;
 	enum err_kind err_kind;
 	uint64_t seed;
 	struct exit_info exit;
@@ -187,7 +193,8 @@ enum effect_kind {
 struct effect {
 	enum effect_kind kind;
 	int index;
-	int attempt; /* FX_START: the node's; for a resource: to be echoed in the answer */
+	int attempt; /* FX_START: the node's; for a resource: to be echoed in the answer, and ... */
+	enum res_question asked; /* ... so is this */
 	bool hurry;
 };
 struct effects {
@@ -217,12 +224,14 @@ const char *run_phase_name(enum run_phase p);
 const char *node_state_name(enum node_state s);
 const char *res_state_name(enum res_state s);
 const char *verdict_name(enum verdict v);
-const char *event_kind_name(enum event_kind k);
+const char *event_name(const struct event *ev); /* of an answer: what it says, "created" */
 const char *effect_kind_name(enum effect_kind k);
 int run_phase_from_name(const char *name); /* -1 if none */
 int node_state_from_name(const char *name);
 int res_state_from_name(const char *name);
 int verdict_from_name(const char *name);
+/* Is the text of the answer the provider's id?  Otherwise it says why. */
+bool core_answer_has_id(const struct event *ev);
 /* Legal edges, used by core_step itself and by the checker of the simulator. */
 bool run_edge_ok(enum run_phase from, enum run_phase to);
 bool node_edge_ok(enum node_state from, enum node_state to);

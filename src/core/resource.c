@@ -7,6 +7,7 @@
 #include "core/internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static int64_t backoff_ms(struct step *s, struct core_resource *res)
 {
@@ -21,15 +22,32 @@ static int64_t backoff_ms(struct step *s, struct core_resource *res)
 	return span / 2 + (int64_t)rng_below(&s->r->rng, (uint64_t)span / 2 + 1);
 }
 
-static void retry_later(struct step *s, int index, enum err_kind kind, const char *why)
+static void retry_after(struct step *s, int index, int64_t pause_ms, enum err_kind kind,
+			const char *why)
 {
 	struct core_resource *res = &s->r->resources[index];
 
-	res->why_kind = kind;
-	snprintf(res->why, sizeof(res->why), "%.159s", why);
-	res->retry_at_ms = s->now + backoff_ms(s, res);
+	if (!res->refused_kind) { /* that is what a person wants to know */
+		res->why_kind = kind;
+		snprintf(res->why, sizeof(res->why), "%.159s", why);
+	}
+	res->retry_at_ms = s->now + pause_ms;
 	res_touch(s, index);
 	tick_want(s, res->retry_at_ms);
+}
+
+static void retry_later(struct step *s, int index, enum err_kind kind, const char *why)
+{
+	retry_after(s, index, backoff_ms(s, &s->r->resources[index]), kind, why);
+}
+
+/* It exists, or may be made from now on: looks that did not find it no longer count. */
+static void known(struct step *s, int index)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	res->known_at_ms = s->now;
+	res->absent_looks = 0;
 }
 
 static void ask(struct step *s, enum res_question question, int index)
@@ -48,6 +66,8 @@ static void ask(struct step *s, enum res_question question, int index)
 	res->ask_no++;
 	res->asked_at_ms = s->now;
 	res->retry_at_ms = 0;
+	if (question == ASKED_CREATE)
+		known(s, index);
 	res_touch(s, index);
 	effect_add(s, effects[question], index);
 }
@@ -132,18 +152,27 @@ static void gone(struct step *s, int index)
 	run_check_clean(s);
 }
 
+static void forget_trouble(struct step *s, int index)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	res->tries = 0;
+	res->why[0] = '\0';
+	res->why_kind = ERR_NONE;
+	res_touch(s, index);
+}
+
 static void created(struct step *s, int index, const struct event *ev)
 {
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 
-	if (ev->text[0])
+	if (core_answer_has_id(ev) && ev->text[0])
 		snprintf(res->id, sizeof(res->id), "%.63s", ev->text);
 	res->unsure = false;
-	res->tries = 0;
-	res->why[0] = '\0';
-	res->why_kind = ERR_NONE;
-	res_touch(s, index);
+	res->refused_kind = ERR_NONE;
+	known(s, index);
+	forget_trouble(s, index);
 	if (res->state == RES_SENT) {
 		res_set_state(s, index, RES_LIVE);
 		for (int k = r->users_at[index]; k < r->users_at[index + 1]; k++)
@@ -179,17 +208,15 @@ static bool worth_retrying(enum err_kind kind)
 	return false;
 }
 
-static void refused(struct step *s, int index, const struct event *ev)
+/* It is certain that the create was not acted on. */
+static void not_created(struct step *s, int index, enum err_kind kind, const char *why)
 {
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 	const struct plan_resource *pr = &r->plan->resources[index];
 
-	if (res->state == RES_SENT && !asked_late_enough(res)) {
-		retry_later(s, index, ev->err_kind, ev->text); /* the earlier call may still win */
-		return;
-	}
 	res->unsure = false;
+	res->refused_kind = ERR_NONE;
 	if (res->state == RES_SENT)
 		res_set_state(s, index, RES_INTENT);
 	if (r->phase == RUN_CLEANING) {
@@ -199,49 +226,119 @@ static void refused(struct step *s, int index, const struct event *ev)
 	}
 	if (run_stopping(r) && res->state == RES_INTENT)
 		return;
-	if (worth_retrying(ev->err_kind) || run_stopping(r)) {
-		retry_later(s, index, ev->err_kind, ev->text);
+	if (worth_retrying(kind) || run_stopping(r)) {
+		retry_later(s, index, kind, why);
 		return;
 	}
-	run_end_running(s, VERDICT_FAILED, ev->err_kind, pr->node, "create %s '%s': %s", pr->kind,
-			pr->name, ev->text);
+	run_end_running(s, VERDICT_FAILED, kind, pr->node, "create %s '%s': %s", pr->kind, pr->name,
+			why);
+}
+
+/*
+ * If an earlier create with the same token got no answer, the refusal of this one says nothing
+ * about it: it is looked for, and only if it is not there was it not created.
+ */
+static void refused(struct step *s, int index, const struct event *ev)
+{
+	struct core_resource *res = &s->r->resources[index];
+	enum err_kind kind = ev->outcome == OUTCOME_ABSENT ? ERR_UNAVAILABLE : ev->err_kind;
+
+	if (res->state != RES_SENT || !res->unsure) {
+		not_created(s, index, kind, ev->text);
+		return;
+	}
+	res->refused_kind = res->why_kind = kind;
+	snprintf(res->why, sizeof(res->why), "%.159s", ev->text);
+	ask(s, ASKED_FIND, index);
 }
 
 static void mark_unsure(struct step *s, int index)
 {
 	struct core_resource *res = &s->r->resources[index];
 
-	res->unsure = true;
 	res->sure_at_ms = s->now + s->r->plan->resources[index].late_ms;
+	if (res->state != RES_SENT)
+		return;
+	res->unsure = true;
 	res_touch(s, index);
 }
 
+/* While the clean-up waited for the answer nothing could be asked: now it can. */
+static void go_on(struct step *s, int index, const struct event *ev)
+{
+	(void)ev;
+	if (s->r->phase == RUN_CLEANING)
+		res_clean(s, index);
+}
+
+/* Nothing is known but that nobody could say; the kind stays, so that people see "denied". */
 static void unsure(struct step *s, int index, const struct event *ev)
 {
-	struct core_resource *res = &s->r->resources[index];
-
-	if (res->state == RES_SENT)
+	if (ev->asked == ASKED_CREATE)
 		mark_unsure(s, index);
-	retry_later(s, index, ERR_UNAVAILABLE, ev->text);
+	retry_later(s, index, ev->err_kind ? ev->err_kind : ERR_UNAVAILABLE, ev->text);
+}
+
+/* A look that comes sooner than this after another says nothing that the other did not say. */
+static int64_t look_gap_ms(const struct plan_resource *pr)
+{
+	return pr->absent_looks > 1 ? pr->settle_ms / pr->absent_looks : 0;
+}
+
+/*
+ * Is it proof that it was not found?  It is if the right one was asked, at a time when no create
+ * could still arrive and what was made had settled, and as often as the kind wants.  Otherwise
+ * it is looked for again.
+ */
+static bool proves_absence(struct step *s, int index, const struct event *ev)
+{
+	struct core_resource *res = &s->r->resources[index];
+	const struct plan_resource *pr = &s->r->plan->resources[index];
+	int64_t gap_ms = look_gap_ms(pr);
+
+	if (!ev->identity_checked) {
+		retry_later(s, index, ERR_UNAVAILABLE,
+			    "not found, but it is not certain that the right account was asked");
+		return false;
+	}
+	if (pr->settle_ms && res->asked_at_ms > res->absent_at_ms + pr->settle_ms)
+		res->absent_looks = 0; /* in between it may have been there */
+	if (!res->absent_looks || res->asked_at_ms >= res->absent_at_ms + gap_ms) {
+		res->absent_looks++;
+		res->absent_at_ms = res->asked_at_ms;
+	}
+	if (asked_late_enough(res) && res->asked_at_ms >= res->known_at_ms + pr->settle_ms &&
+	    res->absent_looks >= pr->absent_looks)
+		return true;
+	retry_after(s, index, gap_ms ? gap_ms : backoff_ms(s, res), ERR_UNAVAILABLE,
+		    res->state == RES_SENT ? "not there yet, but it may still come"
+					   : "not found, but that is not certain yet");
+	return false;
 }
 
 static void absent(struct step *s, int index, const struct event *ev)
 {
 	struct core_run *r = s->r;
-	struct core_resource *res = &r->resources[index];
 	int node = r->plan->resources[index].node;
+	bool live = r->resources[index].state == RES_LIVE;
 
-	(void)ev;
-	if (res->state == RES_SENT && r->phase == RUN_CLEANING) {
-		if (!asked_late_enough(res))
-			retry_later(s, index, ERR_UNAVAILABLE,
-				    "not there yet, but it may still come");
-		else
-			gone(s, index);
-	} else if (res->state == RES_LIVE && node >= 0 && r->phase < RUN_CLEANING &&
-		   !r->nodes[node].settled) { /* a settled one has given all it had */
+	/* One that is settled has given all it had: nobody waits for its machine. */
+	if (live && (node < 0 || r->phase >= RUN_CLEANING || r->nodes[node].settled)) {
+		go_on(s, index, ev);
+		return;
+	}
+	if (!proves_absence(s, index, ev))
+		return;
+	if (live) {
 		node_lose(s, node, "its machine is gone");
 		run_check_collected(s);
+	} else if (r->phase == RUN_CLEANING) {
+		gone(s, index);
+	} else {
+		char why[sizeof(r->resources[index].why)];
+
+		memcpy(why, r->resources[index].why, sizeof(why));
+		not_created(s, index, r->resources[index].refused_kind, why);
 	}
 }
 
@@ -255,16 +352,17 @@ static void destroyed(struct step *s, int index, const struct event *ev)
 		gone(s, index);
 }
 
-/* While the clean-up waited for the answer nothing could be asked: now it can. */
-static void go_on(struct step *s, int index, const struct event *ev)
+static void alive(struct step *s, int index, const struct event *ev)
 {
-	(void)ev;
-	if (s->r->phase == RUN_CLEANING)
-		res_clean(s, index);
+	known(s, index);
+	if (s->r->resources[index].why_kind)
+		forget_trouble(s, index);
+	go_on(s, index, ev);
 }
 
 static void mend(struct step *s, int index, const struct event *ev)
 {
+	known(s, index);
 	if (s->r->resources[index].state == RES_LIVE && s->r->phase < RUN_CLEANING)
 		res_create(s, index);
 	else
@@ -273,27 +371,23 @@ static void mend(struct step *s, int index, const struct event *ev)
 
 static void held(struct step *s, int index, const struct event *ev)
 {
+	known(s, index);
 	retry_later(s, index, ev->err_kind, ev->text);
 }
 
 /*
- * What an answer means follows from what was asked.  A pair that is not here is one that no
- * driver gives: it proves nothing, and a clean-up asks again.
+ * What an answer means follows from what was asked; no pair is missing.  A refusal is one only of
+ * a create: who may not look or delete knows nothing of what is there.
  */
-#define ANSWER(kind) [kind - EV_RES_CREATED]
-#define ANSWERS (EV_RES_HELD - EV_RES_CREATED + 1)
 typedef void answer_fn(struct step *s, int index, const struct event *ev);
-static answer_fn *const answers[RES_QUESTIONS][ANSWERS] = {
-	[ASKED_CREATE] = {ANSWER(EV_RES_CREATED) = created, ANSWER(EV_RES_REFUSED) = refused,
-			  ANSWER(EV_RES_UNSURE) = unsure},
-	[ASKED_FIND] = {ANSWER(EV_RES_CREATED) = created, ANSWER(EV_RES_REFUSED) = refused,
-			ANSWER(EV_RES_UNSURE) = unsure, ANSWER(EV_RES_ABSENT) = absent},
-	/* ALIVE: node_tick asks again while the node stays silent */
-	[ASKED_OBSERVE] = {ANSWER(EV_RES_REFUSED) = refused, ANSWER(EV_RES_UNSURE) = unsure,
-			   ANSWER(EV_RES_ABSENT) = absent, ANSWER(EV_RES_ALIVE) = go_on,
-			   ANSWER(EV_RES_BROKEN) = mend},
-	[ASKED_DESTROY] = {ANSWER(EV_RES_UNSURE) = unsure, ANSWER(EV_RES_DESTROYED) = destroyed,
-			   ANSWER(EV_RES_HELD) = held},
+static answer_fn *const answers[RES_QUESTIONS][OUTCOMES] = {
+	/*		    done,    refused, unsure, absent, broken, held */
+	/* "Absent" after a create: what this token once made is gone, and needs a new token. */
+	[ASKED_CREATE] = {created, refused, unsure, refused, unsure, unsure},
+	[ASKED_FIND] = {created, unsure, unsure, absent, created, created},
+	/* "Alive": node_tick asks again while the node stays silent. */
+	[ASKED_OBSERVE] = {alive, unsure, unsure, absent, mend, alive},
+	[ASKED_DESTROY] = {destroyed, unsure, unsure, absent, held, held},
 };
 
 void res_event(struct step *s, const struct event *ev)
@@ -301,14 +395,14 @@ void res_event(struct step *s, const struct event *ev)
 	struct core_resource *res = &s->r->resources[ev->index];
 	enum res_question asked = res->asked;
 
-	if (!asked || ev->attempt != res->ask_no)
+	if (!asked || ev->asked != asked || ev->attempt != res->ask_no)
 		return; /* repeated, or an answer to something asked before */
 	res->asked = ASKED_NOTHING;
-	answer_fn *take = answers[asked][ev->kind - EV_RES_CREATED];
+	answer_fn *take = answers[asked][ev->outcome];
 	/* Asked before the clean-up came to it: whatever it says, it is to be deleted. */
 	if (res->state == RES_DELETING && asked != ASKED_DESTROY && take != unsure)
 		take = go_on;
-	(take ? take : go_on)(s, ev->index, ev);
+	take(s, ev->index, ev);
 }
 
 /* What the state waits for, asked again. */
@@ -326,7 +420,9 @@ static void ask_again(struct step *s, int index)
 			res_create(s, index);
 		return;
 	case RES_SENT:
-		if (!run_stopping(r))
+		if (r->resources[index].refused_kind)
+			ask(s, ASKED_FIND, index);
+		else if (!run_stopping(r))
 			res_create(s, index);
 		return;
 	case RES_LIVE: {
@@ -358,11 +454,10 @@ void res_resume(struct step *s, int index)
 	struct core_resource *res = &s->r->resources[index];
 
 	res->asked = ASKED_NOTHING;
+	known(s, index);
 	/* The master that asked is dead, its call perhaps not. */
-	if (res->state == RES_SENT)
+	if (res->state != RES_INTENT && res->state != RES_GONE)
 		mark_unsure(s, index);
-	else if (res->state == RES_LIVE || res->state == RES_DELETING)
-		res->sure_at_ms = s->now + s->r->plan->resources[index].late_ms;
 	if (res->state == RES_LIVE)
 		return; /* its node is looked at by node_tick */
 	if (res->retry_at_ms)

@@ -25,28 +25,19 @@ static const char *const verdict_names[] = {
 	[VERDICT_CANCELLED] = "cancelled",
 };
 static const char *const event_names[EVENT_KINDS] = {
-	[EV_ACCEPTED] = "accepted",
-	[EV_RESUME] = "resumed",
-	[EV_TICK] = "tick",
-	[EV_CANCEL] = "cancel",
-	[EV_RES_CREATED] = "created",
-	[EV_RES_REFUSED] = "refused",
-	[EV_RES_UNSURE] = "unsure",
-	[EV_RES_ABSENT] = "absent",
-	[EV_RES_ALIVE] = "alive",
-	[EV_RES_BROKEN] = "broken",
-	[EV_RES_DESTROYED] = "destroyed",
-	[EV_RES_HELD] = "held",
-	[EV_NODE_HELLO] = "hello",
-	[EV_NODE_READY] = "ready",
-	[EV_NODE_UNFIT] = "unfit",
-	[EV_NODE_STARTED] = "started",
-	[EV_NODE_SERVING] = "serving",
-	[EV_NODE_EXITED] = "exited",
-	[EV_NODE_DRAINED] = "drained",
-	[EV_NODE_DROPPED] = "dropped",
-	[EV_NODE_NO_ROOM] = "no_room",
-	[EV_NODE_ROOM] = "room",
+	[EV_ACCEPTED] = "accepted",    [EV_RESUME] = "resumed",	      [EV_TICK] = "tick",
+	[EV_CANCEL] = "cancel",	       [EV_RES_ANSWER] = "answer",    [EV_NODE_HELLO] = "hello",
+	[EV_NODE_READY] = "ready",     [EV_NODE_UNFIT] = "unfit",     [EV_NODE_STARTED] = "started",
+	[EV_NODE_SERVING] = "serving", [EV_NODE_EXITED] = "exited",   [EV_NODE_DRAINED] = "drained",
+	[EV_NODE_DROPPED] = "dropped", [EV_NODE_NO_ROOM] = "no_room", [EV_NODE_ROOM] = "room",
+};
+static const char *const done_names[RES_QUESTIONS] = {
+	[ASKED_NOTHING] = "done",  [ASKED_CREATE] = "created",	  [ASKED_FIND] = "created",
+	[ASKED_OBSERVE] = "alive", [ASKED_DESTROY] = "destroyed",
+};
+static const char *const outcome_names[OUTCOMES] = {
+	[OUTCOME_DONE] = "done",     [OUTCOME_REFUSED] = "refused", [OUTCOME_UNSURE] = "unsure",
+	[OUTCOME_ABSENT] = "absent", [OUTCOME_BROKEN] = "broken",   [OUTCOME_HELD] = "held",
 };
 static const char *const effect_names[EFFECT_KINDS] = {
 	[FX_CREATE] = "create",	  [FX_FIND] = "find",	    [FX_OBSERVE] = "observe",
@@ -123,13 +114,22 @@ const char *verdict_name(enum verdict v)
 {
 	return verdict_names[v];
 }
-const char *event_kind_name(enum event_kind k)
+const char *event_name(const struct event *ev)
 {
-	return event_names[k];
+	if (ev->kind != EV_RES_ANSWER)
+		return event_names[ev->kind];
+	if (ev->outcome == OUTCOME_DONE)
+		return done_names[ev->asked];
+	return outcome_names[ev->outcome];
 }
 const char *effect_kind_name(enum effect_kind k)
 {
 	return effect_names[k];
+}
+bool core_answer_has_id(const struct event *ev)
+{
+	return ev->kind == EV_RES_ANSWER && ev->outcome == OUTCOME_DONE &&
+	       (ev->asked == ASKED_CREATE || ev->asked == ASKED_FIND);
 }
 int run_phase_from_name(const char *name)
 {

@@ -11,19 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/err.h"
+#include "core/outcome.h"
 
 struct arena;
 struct deadline;
 struct doc;
-
-enum driver_outcome {
-	DRIVER_DONE,	/* created, found, alive; destroyed and proven gone */
-	DRIVER_REFUSED, /* surely not created; err says why */
-	DRIVER_UNSURE,	/* no answer */
-	DRIVER_ABSENT,	/* find, observe: not there */
-	DRIVER_BROKEN,	/* observe: there, but create must run again */
-	DRIVER_HELD,	/* destroy: not gone yet; err says why */
-};
 
 /* All a driver may know; strings are owned by the caller for the length of the call. */
 struct driver_row {
@@ -36,16 +28,18 @@ struct driver_row {
 	char id[64];	   /* in: if known; out: the provider's own */
 	const char *spec;  /* JSON: what the engine's plan wrote for this kind */
 	const char *token; /* per node */
+	/* out: asked of the one who has it (account, region, cluster), so that "absent" counts */
+	bool identity_checked;
 	struct err err;
 };
 
 struct driver {
 	const char *kind;
 	const char *pool; /* drivers that may wait for each other share the threads of this name */
-	enum driver_outcome (*create)(struct driver_row *row);
-	enum driver_outcome (*find)(struct driver_row *row);
-	enum driver_outcome (*observe)(struct driver_row *row);
-	enum driver_outcome (*destroy)(struct driver_row *row);
+	enum outcome (*create)(struct driver_row *row);
+	enum outcome (*find)(struct driver_row *row);
+	enum outcome (*observe)(struct driver_row *row);
+	enum outcome (*destroy)(struct driver_row *row);
 };
 
 extern const struct driver local_node_driver;

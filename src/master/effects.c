@@ -24,12 +24,11 @@
 
 struct driver_call {
 	struct live_run *lr;
-	int index, ask_no;
-	enum effect_kind kind;
+	struct effect fx;
 	const struct driver *driver;
 	struct driver_row row;
 	char token[65];
-	enum driver_outcome outcome;
+	enum outcome outcome;
 };
 
 static void call_run(void *arg, const struct deadline *deadline)
@@ -41,10 +40,10 @@ static void call_run(void *arg, const struct deadline *deadline)
 	if (!d) { /* a row of another version: it stays until a regatta comes that knows the kind */
 		err_set(&c->row.err, ERR_UNAVAILABLE, "this regatta has no driver for %s",
 			c->row.kind);
-		c->outcome = c->kind == FX_DESTROY ? DRIVER_HELD : DRIVER_UNSURE;
+		c->outcome = OUTCOME_UNSURE;
 		return;
 	}
-	switch (c->kind) {
+	switch (c->fx.kind) {
 	case FX_CREATE:
 		c->outcome = d->create(&c->row);
 		return;
@@ -66,39 +65,20 @@ static void call_run(void *arg, const struct deadline *deadline)
 	}
 }
 
-/* What an outcome means depends on what was asked; it is a table so that no pair is forgotten. */
-static enum event_kind answer(enum effect_kind asked, enum driver_outcome o)
-{
-	switch (o) {
-	case DRIVER_DONE:
-		return asked == FX_DESTROY   ? EV_RES_DESTROYED
-		       : asked == FX_OBSERVE ? EV_RES_ALIVE
-					     : EV_RES_CREATED;
-	case DRIVER_REFUSED:
-		return EV_RES_REFUSED;
-	case DRIVER_UNSURE:
-		return EV_RES_UNSURE;
-	case DRIVER_ABSENT:
-		return EV_RES_ABSENT;
-	case DRIVER_BROKEN:
-		return EV_RES_BROKEN;
-	case DRIVER_HELD:
-		return EV_RES_HELD;
-	}
-	return EV_RES_UNSURE;
-}
-
 static void tell_outcome(const struct driver_call *c)
 {
 	struct event ev = {
-		.kind = answer(c->kind, c->outcome),
-		.index = c->index,
-		.attempt = c->ask_no,
+		.kind = EV_RES_ANSWER,
+		.index = c->fx.index,
+		.attempt = c->fx.attempt,
+		.asked = c->fx.asked,
+		.outcome = c->outcome,
+		.identity_checked = c->row.identity_checked,
 		.err_kind = c->row.err.kind,
 	};
 
 	snprintf(ev.text, sizeof(ev.text), "%.199s",
-		 ev.kind == EV_RES_CREATED ? c->row.id : c->row.err.msg);
+		 core_answer_has_id(&ev) ? c->row.id : c->row.err.msg);
 	run_event(c->lr, &ev);
 }
 
@@ -120,9 +100,7 @@ static void call_driver(struct live_run *lr, const struct effect *fx)
 	struct driver_call *c = xcalloc(1, sizeof(*c));
 
 	c->lr = lr;
-	c->index = fx->index;
-	c->ask_no = fx->attempt;
-	c->kind = fx->kind;
+	c->fx = *fx;
 	c->driver = driver_for(pr->kind);
 	c->row = (struct driver_row){
 		.kind = pr->kind,

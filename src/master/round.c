@@ -69,7 +69,7 @@ static int event_node(const struct live_run *lr, const struct event *ev)
 {
 	if (ev->kind >= EV_NODE_HELLO)
 		return ev->index;
-	if (ev->kind >= EV_RES_CREATED && ev->index < lr->plan.nresources)
+	if (ev->kind == EV_RES_ANSWER && ev->index < lr->plan.nresources)
 		return lr->plan.resources[ev->index].node;
 	return -1;
 }
@@ -88,7 +88,7 @@ static void describe(const struct event *ev, char *out, size_t size)
 {
 	if (ev->kind == EV_NODE_EXITED)
 		describe_exit(&ev->exit, out, size);
-	else if (ev->kind == EV_RES_CREATED)
+	else if (core_answer_has_id(ev))
 		snprintf(out, size, "id %s", ev->text);
 	else if (ev->kind == EV_CANCEL)
 		snprintf(out, size, "%s%s", ev->text, ev->hurry ? " (now)" : "");
@@ -111,7 +111,7 @@ void run_event(struct live_run *lr, const struct event *ev)
 		return;
 	if (ev->kind != EV_TICK) {
 		describe(ev, text, sizeof(text));
-		add_event(lr, event_kind_name(ev->kind), event_node(lr, ev), text);
+		add_event(lr, event_name(ev), event_node(lr, ev), text);
 	}
 	if (lr->core->phase != before)
 		add_event(lr, run_phase_name(lr->core->phase), lr->core->cause.node,

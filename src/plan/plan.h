@@ -19,6 +19,10 @@ struct plan_resource {
 	int *needs;	  /* resources that must be live first */
 	int nneeds;
 	int64_t late_ms; /* a create whose caller died may still be acted on for so long; 0 on this machine */
+	/* "Not there" is believed only so long after it was last known to exist, and after so many
+	 * looks spread over that time (0 is 1): some providers forget what they have for a while. */
+	int64_t settle_ms;
+	int64_t absent_looks;
 	/* JSON that the engine wrote for the driver of this kind; nobody else reads it. */
 	const char *spec;
 };

@@ -33,7 +33,7 @@ struct stored_node {
 struct stored_resource {
 	const char *kind, *name, *spec, *node;
 	struct strs needs;
-	int64_t late_ms;
+	int64_t late_ms, settle_ms, absent_looks;
 };
 
 struct stored_plan {
@@ -106,6 +106,16 @@ static const struct field resource_fields[] = {
 	 MEMBER(stored_resource, late_ms),
 	 .min = 0,
 	 .max = INT64_MAX},
+	{.name = "settle_ms",
+	 .type = FIELD_INT,
+	 MEMBER(stored_resource, settle_ms),
+	 .min = 0,
+	 .max = INT64_MAX},
+	{.name = "absent_looks",
+	 .type = FIELD_INT,
+	 MEMBER(stored_resource, absent_looks),
+	 .min = 0,
+	 .max = INT32_MAX},
 	{.name = "spec", .type = FIELD_STR, MEMBER(stored_resource, spec), .required = true},
 	{.name = NULL},
 };
@@ -207,6 +217,8 @@ static void store_resources(const struct plan *p, struct arena *a, struct table_
 			.spec = r->spec,
 			.node = r->node >= 0 ? p->crew.members[r->node].name : NULL,
 			.late_ms = r->late_ms,
+			.settle_ms = r->settle_ms,
+			.absent_looks = r->absent_looks,
 			.needs = {arena_array(a, const char *, (size_t)r->nneeds),
 				  (size_t)r->nneeds},
 		};
@@ -348,6 +360,8 @@ static void restore_resources(struct restore *r, const struct table_list *list,
 			.spec = v[i].spec,
 			.node = v[i].node ? index_of(r, r->nodes, "node", v[i].node) : -1,
 			.late_ms = v[i].late_ms,
+			.settle_ms = v[i].settle_ms,
+			.absent_looks = v[i].absent_looks,
 			.needs = indices_of(r, r->resources, "resource", &v[i].needs),
 			.nneeds = (int)v[i].needs.n,
 		};

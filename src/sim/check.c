@@ -7,6 +7,9 @@
 
 #define GIVE_UP_MS (200 * 1000) /* grace, SIGKILL, and a master that is down for a while */
 
+#define RATE_WINDOW_MS 10000
+#define RATE_CALLS 60
+
 void sim_broken(struct world *w, const char *fmt, ...)
 {
 	char what[160];
@@ -29,6 +32,20 @@ void check_create(struct world *w, int index, int token)
 	if (row->state == RES_INTENT || row->state == RES_GONE || row->attempt != token)
 		sim_broken(w, "I1: %s was created while its row says %s, attempt %d",
 			   w->plan.resources[index].name, res_state_name(row->state), row->attempt);
+}
+
+/* I13: nobody is asked about one thing without pause. */
+void check_rate(struct world *w, int index)
+{
+	struct account *ac = &w->accounts[index];
+
+	if (w->now >= ac->window_at + RATE_WINDOW_MS) {
+		ac->window_at = w->now;
+		ac->calls = 0;
+	}
+	if (++ac->calls > RATE_CALLS)
+		sim_broken(w, "I13: %d calls about %s within %d s", ac->calls,
+			   w->plan.resources[index].name, RATE_WINDOW_MS / 1000);
 }
 
 static bool same_run(const struct core_run *m, const struct core_run *d)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define LONG_COPY_MS (10 * 60 * 1000) /* more than timeouts.collect */
+#define LAG_MS 15000		      /* less than a kind's settle_ms */
 #define CLAIM_LOST 500		      /* per mille of those that a reboot finds */
 
 static int resource_of(const struct world *w, int rank)
@@ -16,17 +17,23 @@ static int resource_of(const struct world *w, int rank)
 struct cloud_call {
 	struct effect fx;
 	uint64_t master;
+	bool right_account;
 };
 
-static void answer(struct world *w, const struct cloud_call *c, enum event_kind kind,
+static void answer(struct world *w, const struct cloud_call *c, enum outcome outcome,
 		   enum err_kind err, const char *text)
 {
 	const struct effect *fx = &c->fx;
-	struct happening h = {
-		.at = w->now + sim_delay(w, 30),
-		.kind = AT_ANSWER,
-		.epoch = c->master,
-		.ev = {.kind = kind, .index = fx->index, .attempt = fx->attempt, .err_kind = err}};
+	struct happening h = {.at = w->now + sim_delay(w, 30),
+			      .kind = AT_ANSWER,
+			      .epoch = c->master,
+			      .ev = {.kind = EV_RES_ANSWER,
+				     .index = fx->index,
+				     .attempt = fx->attempt,
+				     .asked = fx->asked,
+				     .outcome = outcome,
+				     .identity_checked = c->right_account,
+				     .err_kind = err}};
 
 	snprintf(h.ev.text, sizeof(h.ev.text), "%s", text);
 	queue_add(&w->queue, &h);
@@ -36,11 +43,35 @@ static void answer(struct world *w, const struct cloud_call *c, enum event_kind 
 	}
 }
 
+/*
+ * Does the cloud know of it now?  In the wrong account never.  A kind that settles is not known
+ * at first; later a replica that has not heard of it may answer for less than the gap between two
+ * looks that count, and then not again for the whole time over which they are spread.
+ */
+static bool visible(struct world *w, const struct cloud_call *c)
+{
+	const struct plan_resource *pr = &w->plan.resources[c->fx.index];
+	struct account *ac = &w->accounts[c->fx.index];
+
+	if (!c->right_account || w->now < w->machines[c->fx.index].visible_at)
+		return false;
+	if (pr->absent_looks > 1 && w->now >= ac->fresh_until && sim_chance(w, w->f.stale_look)) {
+		ac->stale_until = w->now + pr->settle_ms / pr->absent_looks - 1;
+		ac->fresh_until = ac->stale_until + 2 * pr->settle_ms;
+	}
+	return w->now >= ac->stale_until;
+}
+
 static void machine_new(struct world *w, int index, int token)
 {
 	struct machine *mc = &w->machines[index];
 
 	*mc = (struct machine){.exists = true, .token = token, .epoch = ++w->epochs};
+	if (w->plan.resources[index].settle_ms) {
+		mc->visible_at = w->now + (int64_t)rng_below(&w->rng, LAG_MS);
+		w->accounts[index].fresh_until =
+			mc->visible_at + 2 * w->plan.resources[index].settle_ms;
+	}
 	if (w->plan.resources[index].node < 0)
 		return;
 	if (!sim_chance(w, w->f.never_boots))
@@ -70,15 +101,15 @@ static void create(struct world *w, const struct cloud_call *c)
 	check_create(w, index, token);
 	if (!mc->exists || mc->token != token) {
 		if (sim_chance(w, w->f.refuse_capacity)) {
-			answer(w, c, EV_RES_REFUSED, ERR_CAPACITY, "no capacity");
+			answer(w, c, OUTCOME_REFUSED, ERR_CAPACITY, "no capacity");
 			return;
 		}
 		if (sim_chance(w, w->f.refuse_hard)) {
-			answer(w, c, EV_RES_REFUSED, ERR_DENIED, "not allowed");
+			answer(w, c, OUTCOME_REFUSED, ERR_DENIED, "not allowed");
 			return;
 		}
 		if (sim_chance(w, w->f.answer_lost / 2)) { /* never reached the cloud */
-			answer(w, c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+			answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
 			return;
 		}
 		machine_new(w, index, token);
@@ -90,9 +121,9 @@ static void create(struct world *w, const struct cloud_call *c)
 	}
 	snprintf(id, sizeof(id), "i-%d-%llu", index, (unsigned long long)mc->epoch);
 	if (sim_chance(w, w->f.answer_lost))
-		answer(w, c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
 	else
-		answer(w, c, EV_RES_CREATED, ERR_NONE, id);
+		answer(w, c, OUTCOME_DONE, ERR_NONE, id);
 }
 
 static void destroy(struct world *w, const struct cloud_call *c)
@@ -100,8 +131,13 @@ static void destroy(struct world *w, const struct cloud_call *c)
 	int index = c->fx.index;
 	struct machine *mc = &w->machines[index];
 
+	/* Who does not know of it cannot delete it, and says so. */
+	if (mc->exists && !visible(w, c)) {
+		answer(w, c, OUTCOME_ABSENT, ERR_NONE, "");
+		return;
+	}
 	if (mc->exists && sim_chance(w, w->f.destroy_held)) {
-		answer(w, c, EV_RES_HELD, ERR_CONFLICT, "still in use");
+		answer(w, c, OUTCOME_HELD, ERR_CONFLICT, "still in use");
 		return;
 	}
 	for (int k = 0; k < w->plan.nresources; k++)
@@ -114,16 +150,23 @@ static void destroy(struct world *w, const struct cloud_call *c)
 			}
 	*mc = (struct machine){.epoch = ++w->epochs, .heard = mc->heard};
 	if (sim_chance(w, w->f.destroy_unsure))
-		answer(w, c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
+		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
 	else
-		answer(w, c, EV_RES_DESTROYED, ERR_NONE, "");
+		answer(w, c, OUTCOME_DONE, ERR_NONE, "");
 }
 
 void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 {
 	const struct machine *mc = &w->machines[fx->index];
-	struct cloud_call c = {*fx, master};
+	struct cloud_call c = {*fx, master,
+			       fx->kind == FX_CREATE || !sim_chance(w, w->f.wrong_account)};
 	bool needs_agent = w->plan.resources[fx->index].node >= 0;
+
+	check_rate(w, fx->index);
+	if (w->now >= w->denied_from && w->now < w->denied_until) {
+		answer(w, &c, OUTCOME_REFUSED, ERR_DENIED, "the credentials have expired");
+		return;
+	}
 
 	switch (fx->kind) {
 	case FX_CREATE:
@@ -132,13 +175,13 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 	case FX_FIND:
 	case FX_OBSERVE:
 		if (sim_chance(w, w->f.answer_lost))
-			answer(w, &c, EV_RES_UNSURE, ERR_TIMEOUT, "no answer");
-		else if (!mc->exists)
-			answer(w, &c, EV_RES_ABSENT, ERR_NONE, "");
+			answer(w, &c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
+		else if (!mc->exists || !visible(w, &c))
+			answer(w, &c, OUTCOME_ABSENT, ERR_NONE, "");
 		else if (fx->kind == FX_FIND)
-			answer(w, &c, EV_RES_CREATED, ERR_NONE, "found");
+			answer(w, &c, OUTCOME_DONE, ERR_NONE, "found");
 		else
-			answer(w, &c, needs_agent && !mc->agent_up ? EV_RES_BROKEN : EV_RES_ALIVE,
+			answer(w, &c, needs_agent && !mc->agent_up ? OUTCOME_BROKEN : OUTCOME_DONE,
 			       ERR_NONE, "");
 		return;
 	case FX_DESTROY:

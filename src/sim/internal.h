@@ -15,12 +15,15 @@ struct faults {
 	int refuse_capacity, refuse_hard, answer_lost, answer_twice, slow;
 	int never_boots, agent_dies, machine_dies, conn_cut, job_fails, job_hangs, unfit;
 	int destroy_held, destroy_unsure, master_dies, reboots, long_copy;
+	int wrong_account, stale_look;
 };
 
 /* A machine as it really is. */
 struct machine {
 	bool exists;
-	int token;	/* attempt of the create that made it */
+	int token; /* attempt of the create that made it */
+	/* Eventually consistent kinds: not found before this, ... */
+	int64_t visible_at;
 	uint64_t epoch; /* of the machine: a new one has no memory */
 	bool agent_up;
 	bool prepared;			    /* has its inputs, as asked over this connection */
@@ -38,6 +41,14 @@ struct machine {
 
 #define SIM_MAX_EXECS 4
 
+/* What is kept of the calls about one resource. */
+struct account {
+	int64_t stale_until,
+		fresh_until; /* a replica that has not heard of it answers, or none does */
+	int64_t window_at;   /* I13: calls in the window that began then */
+	int calls;
+};
+
 struct world {
 	uint64_t seed;
 	int verbose;
@@ -49,8 +60,10 @@ struct world {
 	struct job *job;
 	struct plan plan;
 
-	struct machine *machines;    /* per resource */
-	int (*execs)[SIM_MAX_EXECS]; /* per rank and attempt: how often it was executed */
+	struct machine *machines;	   /* per resource */
+	struct account *accounts;	   /* per resource, whatever becomes of its machine */
+	int64_t denied_from, denied_until; /* the credentials are not valid */
+	int (*execs)[SIM_MAX_EXECS];	   /* per rank and attempt: how often it was executed */
 	uint64_t epochs;
 
 	/* The master: memory, disk, and which life of it this is. */
@@ -92,5 +105,6 @@ void master_cancel(struct world *w, bool hurry);
 
 /* check.c */
 void check_create(struct world *w, int index, int token);
+void check_rate(struct world *w, int index);
 void check_always(struct world *w);
 void check_end(struct world *w);

@@ -20,6 +20,7 @@
 #define MAX_HAPPENINGS 200000	   /* and ... */
 #define MAX_PER_RESOURCE 1000	   /* ... so many for each resource; more is a hot loop (I13) */
 #define LATE_MS 1000		   /* more than an effect of a dead master can be under way */
+#define SETTLES_MS 16000	   /* of a kind that the cloud does not know of at once */
 #define MAX_BROKEN_SHOWN 20
 
 bool sim_chance(struct world *w, int per_mille)
@@ -111,8 +112,15 @@ static void draw_job(struct world *w, int max_nodes)
 	w->job->base_dir = "/";
 	if (rng_below(&w->rng, 2))
 		add_network(w);
-	for (int i = 0; i < w->plan.nresources; i++)
+	bool settles = rng_below(&w->rng, 3) == 0;
+
+	for (int i = 0; i < w->plan.nresources; i++) {
 		w->plan.resources[i].late_ms = LATE_MS;
+		if (settles) {
+			w->plan.resources[i].settle_ms = SETTLES_MS;
+			w->plan.resources[i].absent_looks = 3;
+		}
+	}
 }
 
 static void happens(struct world *w, const struct happening *h)
@@ -186,8 +194,13 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 	draw_job(w, max_nodes);
 	draw_faults(w);
 	w->machines = arena_array(w->arena, struct machine, (size_t)w->plan.nresources);
+	w->accounts = arena_array(w->arena, struct account, (size_t)w->plan.nresources);
 	w->execs = arena_alloc(w->arena, sizeof(*w->execs) * (size_t)w->plan.crew.n);
 	w->slow_calls = rng_below(&w->rng, 3) == 0;
+	if (rng_below(&w->rng, 8) == 0) {
+		w->denied_from = (int64_t)rng_below(&w->rng, 20000);
+		w->denied_until = w->denied_from + (int64_t)rng_below(&w->rng, 120000);
+	}
 	/* Some at any time, some while the first creates are under way. */
 	for (uint64_t i = rng_below(&w->rng, 3); i > 0 && w->f.master_dies; i--) {
 		uint64_t within = rng_below(&w->rng, 2) ? 60000 : 1000;

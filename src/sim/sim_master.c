@@ -47,6 +47,9 @@ static void forget(struct core_run *r)
 		r->resources[i].asked = ASKED_NOTHING;
 		r->resources[i].ask_no = 0;
 		r->resources[i].sure_at_ms = r->resources[i].asked_at_ms = 0;
+		r->resources[i].known_at_ms = r->resources[i].absent_at_ms = 0;
+		r->resources[i].absent_looks = 0;
+		r->resources[i].refused_kind = ERR_NONE;
 	}
 }
 
@@ -175,7 +178,7 @@ void master_event(struct world *w, const struct event *ev)
 
 	if (!w->master_up)
 		return;
-	sim_trace(w, event_kind_name(ev->kind), ev->index, ev->attempt, (int64_t)ev->holds);
+	sim_trace(w, event_name(ev), ev->index, ev->attempt, (int64_t)ev->holds);
 	core_step(w->memory, ev, w->now, &rd.fx);
 	if (round_commit(&order, &rd, &err) < 0 || rd.dies)
 		master_dies(w);

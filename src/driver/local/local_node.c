@@ -281,19 +281,19 @@ static void undo_create(const struct node *n)
 	rmdir(n->dir);
 }
 
-static enum driver_outcome node_create(struct driver_row *row)
+static enum outcome node_create(struct driver_row *row)
 {
 	CLEANUP(node_release) struct node n;
 	pid_t pid;
 
 	if (node_load(row, &n, &row->err) < 0)
-		return row->err.kind == ERR_INVALID ? DRIVER_REFUSED : DRIVER_UNSURE;
+		return row->err.kind == ERR_INVALID ? OUTCOME_REFUSED : OUTCOME_UNSURE;
 	struct proc_id agent = find_agent(row, &n);
 
 	if (agent.pid > 0) {
 		set_id(row, agent.pid);
 		files_limit_restore(agent.pid);
-		return DRIVER_DONE;
+		return OUTCOME_DONE;
 	}
 	bool is_new = !n.mark[0];
 
@@ -305,33 +305,34 @@ static enum driver_outcome node_create(struct driver_row *row)
 		if (is_new && row->err.code != 0)
 			undo_create(&n);
 		err_wrap(&row->err, "node '%s'", row->name);
-		return DRIVER_REFUSED;
+		return OUTCOME_REFUSED;
 	}
 	set_id(row, pid);
 	files_limit_restore(pid);
-	return DRIVER_DONE;
+	return OUTCOME_DONE;
 }
 
-static enum driver_outcome node_observe(struct driver_row *row)
+static enum outcome node_observe(struct driver_row *row)
 {
 	CLEANUP(node_release) struct node n;
 
 	if (node_load(row, &n, &row->err) < 0)
-		return DRIVER_UNSURE;
+		return OUTCOME_UNSURE;
+	row->identity_checked = true; /* there is one machine, and this is it */
 	struct proc_id agent = find_agent(row, &n);
 
 	if (agent.pid > 0) {
 		set_id(row, agent.pid);
-		return DRIVER_DONE;
+		return OUTCOME_DONE;
 	}
-	return file_exists(n.dir) ? DRIVER_BROKEN : DRIVER_ABSENT;
+	return file_exists(n.dir) ? OUTCOME_BROKEN : OUTCOME_ABSENT;
 }
 
-static enum driver_outcome node_find(struct driver_row *row)
+static enum outcome node_find(struct driver_row *row)
 {
-	enum driver_outcome now = node_observe(row);
+	enum outcome now = node_observe(row);
 
-	return now == DRIVER_BROKEN ? DRIVER_ABSENT : now;
+	return now == OUTCOME_BROKEN ? OUTCOME_ABSENT : now;
 }
 
 /* ---- the end of it ---- */
@@ -470,31 +471,31 @@ static int put_away(const struct driver_row *row, const struct node *n, struct e
 	return file_remove_tree(n->dir, err);
 }
 
-static enum driver_outcome node_destroy(struct driver_row *row)
+static enum outcome node_destroy(struct driver_row *row)
 {
 	CLEANUP(node_release) struct node n;
 
 	if (node_load(row, &n, &row->err) < 0)
-		return DRIVER_HELD;
+		return OUTCOME_HELD;
 	if (!file_exists(n.dir))
-		return DRIVER_DONE;
+		return OUTCOME_DONE;
 	pid_t left = left_clean(&n) ? 0 : kill_everybody(row, &n);
 
 	if (left != 0) {
 		err_set(&row->err, ERR_UNAVAILABLE, "node '%s': process %d is still alive",
 			row->name, (int)left);
-		return DRIVER_HELD;
+		return OUTCOME_HELD;
 	}
 	if (!cgroup_remove(&n.cg)) {
 		err_set(&row->err, ERR_UNAVAILABLE, "node '%s': its cgroup cannot be removed yet",
 			row->name);
-		return DRIVER_HELD;
+		return OUTCOME_HELD;
 	}
 	if (put_away(row, &n, &row->err) < 0) {
 		err_wrap(&row->err, "node '%s'", row->name);
-		return DRIVER_HELD;
+		return OUTCOME_HELD;
 	}
-	return DRIVER_DONE;
+	return OUTCOME_DONE;
 }
 
 const struct driver local_node_driver = {

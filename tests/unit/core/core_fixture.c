@@ -61,11 +61,14 @@ bool effects_have(const struct fixture *f, enum effect_kind kind, int index)
 	return false;
 }
 
-void resource_answer(struct fixture *f, int index, enum event_kind kind, enum err_kind err)
+void resource_answer(struct fixture *f, int index, enum outcome outcome, enum err_kind err)
 {
-	run_give(f, (struct event){.kind = kind,
+	run_give(f, (struct event){.kind = EV_RES_ANSWER,
 				   .index = index,
 				   .attempt = f->r->resources[index].ask_no,
+				   .asked = f->r->resources[index].asked,
+				   .outcome = outcome,
+				   .identity_checked = true,
 				   .err_kind = err,
 				   .text = "x"});
 }
@@ -80,7 +83,7 @@ void run_create_all(struct fixture *f)
 {
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 7});
 	for (int i = 0; i < f->plan.nresources; i++)
-		resource_answer(f, i, EV_RES_CREATED, ERR_NONE);
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
 }
 
 void run_make_ready(struct fixture *f)
@@ -103,7 +106,7 @@ void node_exit(struct fixture *f, int rank, int code, int signo)
 void run_clean_up(struct fixture *f)
 {
 	for (int i = 0; i < f->plan.nresources; i++)
-		resource_answer(f, i, EV_RES_DESTROYED, ERR_NONE);
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
 }
 
 void run_exit_all(struct fixture *f)

@@ -23,7 +23,7 @@ void run_close(struct fixture *f);
 void run_give(struct fixture *f, struct event ev);
 int effects_count(const struct fixture *f, enum effect_kind kind);
 bool effects_have(const struct fixture *f, enum effect_kind kind, int index);
-void resource_answer(struct fixture *f, int index, enum event_kind kind, enum err_kind err);
+void resource_answer(struct fixture *f, int index, enum outcome outcome, enum err_kind err);
 void node_say(struct fixture *f, int rank, enum event_kind kind);
 void run_create_all(struct fixture *f);
 void run_make_ready(struct fixture *f);

@@ -33,9 +33,9 @@ static void a_silent_node_is_looked_at_and_its_agent_started_again(void **state)
 	f->now = f->r->nodes[0].observe_at_ms;
 	run_give(f, (struct event){.kind = EV_TICK});
 	assert_true(effects_have(f, FX_OBSERVE, 0));
-	resource_answer(f, 0, EV_RES_BROKEN, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_BROKEN, ERR_NONE);
 	assert_true(effects_have(f, FX_CREATE, 0));
-	resource_answer(f, 0, EV_RES_CREATED, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
 	run_give(f,
 		 (struct event){
 			 .kind = EV_NODE_HELLO, .index = 0, .attempt = 1, .holds = HOLDS_STARTED});
@@ -187,7 +187,7 @@ static void a_restart_does_not_shorten_the_launch(void **state)
 
 	(void)state;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	resource_answer(f, 0, EV_RES_CREATED, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
 	core_run_restored(f->r);
 	run_give(f, (struct event){.kind = EV_RESUME});
 	assert_int_equal(f->r->nodes[1].lost_at_ms, 0);
@@ -220,7 +220,7 @@ static void a_machine_that_goes_after_its_node_is_done_is_no_loss(void **state)
 			 .kind = EV_NODE_HELLO, .index = 0, .attempt = 1, .holds = HOLDS_STARTED});
 	node_exit(f, 0, 0, 0);
 	node_say(f, 0, EV_NODE_DRAINED);
-	resource_answer(f, 0, EV_RES_ABSENT, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
 	assert_int_equal(f->r->verdict, VERDICT_NONE);
 	assert_int_equal(f->r->nodes[0].state, NODE_EXITED);
 	node_exit(f, 1, 0, 0);

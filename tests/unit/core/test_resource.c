@@ -9,9 +9,9 @@ static void a_gang_that_cannot_be_completed_releases_what_it_holds(void **state)
 
 	(void)state;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	resource_answer(f, 0, EV_RES_CREATED, ERR_NONE);
-	resource_answer(f, 1, EV_RES_CREATED, ERR_NONE);
-	resource_answer(f, 2, EV_RES_REFUSED, ERR_CAPACITY);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
+	resource_answer(f, 1, OUTCOME_DONE, ERR_NONE);
+	resource_answer(f, 2, OUTCOME_REFUSED, ERR_CAPACITY);
 	assert_int_equal(f->r->verdict, VERDICT_NONE); /* worth trying again */
 	f->now += f->job.timeouts.launch_ms + 1;
 	run_give(f, (struct event){.kind = EV_TICK});
@@ -31,7 +31,7 @@ static void a_refused_create_is_tried_again_as_a_new_attempt(void **state)
 
 	(void)state;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	resource_answer(f, 0, EV_RES_REFUSED, ERR_THROTTLED);
+	resource_answer(f, 0, OUTCOME_REFUSED, ERR_THROTTLED);
 	assert_int_equal(f->r->resources[0].state, RES_INTENT);
 	assert_true(f->r->resources[0].retry_at_ms > f->now);
 	f->now = f->r->resources[0].retry_at_ms;
@@ -47,7 +47,7 @@ static void a_hard_refusal_fails_the_run_at_once(void **state)
 
 	(void)state;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	resource_answer(f, 1, EV_RES_REFUSED, ERR_DENIED);
+	resource_answer(f, 1, OUTCOME_REFUSED, ERR_DENIED);
 	assert_int_equal(f->r->verdict, VERDICT_FAILED);
 	assert_int_equal(core_exit_code(f->r->verdict, &f->r->cause), 4);
 	run_close(f);
@@ -59,7 +59,7 @@ static void an_unknown_outcome_is_replayed_with_the_same_attempt(void **state)
 
 	(void)state;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	resource_answer(f, 0, EV_RES_UNSURE, ERR_TIMEOUT);
+	resource_answer(f, 0, OUTCOME_UNSURE, ERR_TIMEOUT);
 	assert_int_equal(f->r->resources[0].state, RES_SENT);
 	f->now = f->r->resources[0].retry_at_ms;
 	run_give(f, (struct event){.kind = EV_TICK});
@@ -74,10 +74,14 @@ static void a_stale_answer_changes_nothing(void **state)
 
 	(void)state;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	run_give(f, (struct event){.kind = EV_RES_CREATED, .index = 0, .attempt = 99, .text = "x"});
+	run_give(f, (struct event){.kind = EV_RES_ANSWER,
+				   .index = 0,
+				   .asked = ASKED_CREATE,
+				   .attempt = 99,
+				   .text = "x"});
 	assert_int_equal(f->r->resources[0].state, RES_SENT);
-	resource_answer(f, 0, EV_RES_CREATED, ERR_NONE);
-	resource_answer(f, 0, EV_RES_REFUSED,
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_REFUSED,
 			ERR_DENIED); /* the same answer number, already taken */
 	assert_int_equal(f->r->resources[0].state, RES_LIVE);
 	assert_int_equal(f->r->verdict, VERDICT_NONE);
@@ -93,14 +97,14 @@ static void a_cancel_while_a_create_is_out_waits_for_its_answer_and_deletes(void
 	run_give(f, (struct event){.kind = EV_CANCEL});
 	assert_int_equal(f->r->phase, RUN_CLEANING);
 	assert_int_equal(f->fx.n, 0);
-	resource_answer(f, 0, EV_RES_CREATED, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
 	assert_true(effects_have(f, FX_DESTROY, 0));
-	resource_answer(f, 0, EV_RES_HELD, ERR_CONFLICT);
+	resource_answer(f, 0, OUTCOME_HELD, ERR_CONFLICT);
 	assert_int_equal(f->r->phase, RUN_CLEANING); /* held is not gone */
 	f->now = f->r->resources[0].retry_at_ms;
 	run_give(f, (struct event){.kind = EV_TICK});
 	assert_true(effects_have(f, FX_DESTROY, 0));
-	resource_answer(f, 0, EV_RES_DESTROYED, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
 	assert_int_equal(f->r->phase, RUN_CANCELLED);
 	run_close(f);
 }
@@ -111,7 +115,7 @@ static void a_restart_asks_again_for_everything_unanswered(void **state)
 
 	(void)state;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	resource_answer(f, 0, EV_RES_CREATED, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
 	core_run_restored(f->r);
 	run_give(f, (struct event){.kind = EV_RESUME});
 	assert_true(!effects_have(f, FX_CREATE, 0) && effects_have(f, FX_CREATE, 1) &&
@@ -132,13 +136,155 @@ static void a_refusal_is_no_proof_while_an_earlier_create_may_arrive(void **stat
 	run_give(f, (struct event){.kind = EV_RESUME});
 	assert_true(effects_have(f, FX_CREATE, 0));
 	f->now += 5000; /* a late answer to what was asked early */
-	resource_answer(f, 0, EV_RES_REFUSED, ERR_CAPACITY);
+	resource_answer(f, 0, OUTCOME_REFUSED, ERR_CAPACITY);
 	assert_int_equal(f->r->resources[0].state, RES_SENT);
+	assert_true(effects_have(f, FX_FIND, 0));
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	assert_int_equal(f->r->resources[0].state, RES_INTENT);
+	assert_int_equal(f->r->resources[0].why_kind, ERR_CAPACITY);
+	run_close(f);
+}
+
+/* An expired credential refuses the replay of a create that had been acted on. */
+static void a_create_that_is_refused_after_an_unknown_outcome_is_looked_for(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	f->plan.resources[0].late_ms = 1000;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	resource_answer(f, 0, OUTCOME_UNSURE, ERR_TIMEOUT);
 	f->now = f->r->resources[0].retry_at_ms;
 	run_give(f, (struct event){.kind = EV_TICK});
-	assert_int_equal(f->r->resources[0].attempt, 1); /* the same token */
-	resource_answer(f, 0, EV_RES_REFUSED, ERR_CAPACITY);
-	assert_int_equal(f->r->resources[0].state, RES_INTENT);
+	assert_true(effects_have(f, FX_CREATE, 0));
+	resource_answer(f, 0, OUTCOME_REFUSED, ERR_DENIED);
+	assert_true(effects_have(f, FX_FIND, 0));
+	assert_int_equal(f->r->verdict, VERDICT_NONE);
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE); /* the first may still be under way */
+	assert_int_equal(f->r->resources[0].state, RES_SENT);
+	f->now += 1000;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_true(effects_have(f, FX_FIND, 0));
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(f->r->cause.kind, ERR_DENIED); /* not what the look said */
+	run_close(f);
+}
+
+static void a_denied_look_is_no_proof_of_absence(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\n");
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	resource_answer(f, 0, OUTCOME_UNSURE, ERR_TIMEOUT);
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	assert_true(effects_have(f, FX_FIND, 0));
+	resource_answer(f, 0, OUTCOME_REFUSED, ERR_DENIED);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(f->r->resources[0].state, RES_SENT);
+	assert_int_equal(f->r->resources[0].why_kind, ERR_DENIED);
+	f->now = f->r->resources[0].retry_at_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_true(effects_have(f, FX_FIND, 0));
+	run_close(f);
+}
+
+static void a_refused_delete_is_asked_again_after_a_pause_that_grows(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\n");
+	int64_t pause = 0;
+
+	(void)state;
+	run_create_all(f);
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	for (int i = 0; i < 12; i++) {
+		assert_true(effects_have(f, FX_DESTROY, 0));
+		resource_answer(f, 0, OUTCOME_REFUSED, ERR_DENIED);
+		assert_int_equal(f->fx.n, 0); /* not at once */
+		assert_int_equal(f->r->resources[0].state, RES_DELETING);
+		assert_int_equal(f->r->resources[0].why_kind, ERR_DENIED);
+		pause = f->r->resources[0].retry_at_ms - f->now;
+		assert_true(pause > 0);
+		f->now += pause;
+		run_give(f, (struct event){.kind = EV_TICK});
+	}
+	assert_true(pause >= 15000);
+	run_close(f);
+}
+
+static void not_found_by_somebody_else_is_no_proof(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\n");
+	struct core_resource *res = &f->r->resources[0];
+
+	(void)state;
+	run_create_all(f);
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	run_give(f, (struct event){.kind = EV_RES_ANSWER,
+				   .asked = ASKED_DESTROY,
+				   .outcome = OUTCOME_ABSENT,
+				   .attempt = res->ask_no});
+	assert_int_equal(res->state, RES_DELETING);
+	f->now = res->retry_at_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	assert_int_equal(f->r->phase, RUN_CANCELLED);
+	run_close(f);
+}
+
+/* Looks for it, as often as the core wants, until it is gone; how often. */
+static int looks_until_gone(struct fixture *f, int64_t step_ms)
+{
+	int looks = 0;
+
+	while (f->r->resources[0].state != RES_GONE && looks < 100) {
+		if (f->r->resources[0].asked) {
+			resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+			looks++;
+		}
+		f->now += step_ms;
+		run_give(f, (struct event){.kind = EV_TICK});
+	}
+	return looks;
+}
+
+static void what_settles_is_gone_after_several_looks_spread_over_its_time(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\n");
+
+	(void)state;
+	f->plan.resources[0].settle_ms = 60000;
+	f->plan.resources[0].absent_looks = 3;
+	run_create_all(f);
+	f->now += 1000;
+	int64_t from = f->now;
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	int looks = looks_until_gone(f, 100);
+	assert_int_equal(f->r->resources[0].state, RES_GONE);
+	assert_in_range(looks, 3, 6);
+	assert_true(f->now >= from - 1000 + 60000);
+	run_close(f);
+}
+
+static void a_machine_that_is_seen_again_was_never_gone(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\n");
+	struct core_resource *res = &f->r->resources[0];
+
+	(void)state;
+	f->plan.resources[0].settle_ms = 6000;
+	f->plan.resources[0].absent_looks = 3;
+	run_create_all(f);
+	for (int i = 0; i < 4; i++) {
+		f->now += 3000;
+		run_give(f, (struct event){.kind = EV_TICK});
+		assert_int_equal(res->asked, ASKED_OBSERVE);
+		resource_answer(f, 0, i % 2 ? OUTCOME_DONE : OUTCOME_ABSENT, ERR_NONE);
+	}
+	assert_int_equal(f->r->verdict, VERDICT_NONE);
+	assert_int_equal(res->absent_looks, 0);
+	assert_string_equal(res->why, "");
 	run_close(f);
 }
 
@@ -153,14 +299,14 @@ static void a_deleted_resource_is_gone_when_no_earlier_create_can_make_it_again(
 	core_run_restored(f->r);
 	run_give(f, (struct event){.kind = EV_RESUME});
 	assert_true(effects_have(f, FX_DESTROY, 0));
-	resource_answer(f, 0, EV_RES_DESTROYED, ERR_NONE);
-	resource_answer(f, 1, EV_RES_DESTROYED, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
+	resource_answer(f, 1, OUTCOME_DONE, ERR_NONE);
 	assert_int_equal(f->r->resources[0].state, RES_DELETING);
 	assert_int_equal(f->r->resources[1].state, RES_GONE);
 	f->now += 1000;
 	run_give(f, (struct event){.kind = EV_TICK});
 	assert_true(effects_have(f, FX_DESTROY, 0));
-	resource_answer(f, 0, EV_RES_DESTROYED, ERR_NONE);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
 	assert_int_equal(f->r->resources[0].state, RES_GONE);
 	run_close(f);
 }
@@ -176,6 +322,12 @@ int main(void)
 		cmocka_unit_test(a_cancel_while_a_create_is_out_waits_for_its_answer_and_deletes),
 		cmocka_unit_test(a_restart_asks_again_for_everything_unanswered),
 		cmocka_unit_test(a_refusal_is_no_proof_while_an_earlier_create_may_arrive),
+		cmocka_unit_test(a_create_that_is_refused_after_an_unknown_outcome_is_looked_for),
+		cmocka_unit_test(a_denied_look_is_no_proof_of_absence),
+		cmocka_unit_test(a_refused_delete_is_asked_again_after_a_pause_that_grows),
+		cmocka_unit_test(not_found_by_somebody_else_is_no_proof),
+		cmocka_unit_test(what_settles_is_gone_after_several_looks_spread_over_its_time),
+		cmocka_unit_test(a_machine_that_is_seen_again_was_never_gone),
 		cmocka_unit_test(
 			a_deleted_resource_is_gone_when_no_earlier_create_can_make_it_again),
 	};

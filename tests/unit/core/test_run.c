@@ -12,7 +12,7 @@ static void a_run_that_goes_well_passes_every_phase(void **state)
 	assert_int_equal(f->r->phase, RUN_PROVISIONING);
 	assert_int_equal(effects_count(f, FX_CREATE), 3);
 	for (int i = 0; i < 3; i++)
-		resource_answer(f, i, EV_RES_CREATED, ERR_NONE);
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
 	assert_int_equal(f->r->phase, RUN_GATHERING);
 	for (int i = 0; i < 3; i++) {
 		node_say(f, i, EV_NODE_HELLO);
@@ -182,7 +182,7 @@ static void names_go_both_ways(void **state)
 	for (int i = 0; i < RES_STATES; i++)
 		assert_int_equal(res_state_from_name(res_state_name((enum res_state)i)), i);
 	for (int i = 0; i < EVENT_KINDS; i++)
-		assert_non_null(event_kind_name((enum event_kind)i));
+		assert_non_null(event_name(&(struct event){.kind = (enum event_kind)i}));
 	assert_int_equal(run_phase_from_name("nonsense"), -1);
 	assert_int_equal(verdict_from_name("failed"), VERDICT_FAILED);
 }

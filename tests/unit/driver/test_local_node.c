@@ -119,16 +119,16 @@ static void a_node_is_created_once(void **state)
 	struct bench *b = *state;
 	struct stat st;
 
-	assert_int_equal(local_node_driver.find(&b->row), DRIVER_ABSENT);
-	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_ABSENT);
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.find(&b->row), OUTCOME_ABSENT);
+	assert_int_equal(local_node_driver.observe(&b->row), OUTCOME_ABSENT);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = id_of(b);
 
 	assert_true(alive(pid));
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	assert_int_equal(id_of(b), pid);
-	assert_int_equal(local_node_driver.find(&b->row), DRIVER_DONE);
-	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.find(&b->row), OUTCOME_DONE);
+	assert_int_equal(local_node_driver.observe(&b->row), OUTCOME_DONE);
 	assert_int_equal(stat(b->node, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	assert_string_equal(config_value(b, a, "run"), "run-abcd");
@@ -146,20 +146,20 @@ static void a_node_whose_directory_was_lost_is_not_of_this_boot(void **state)
 	char boot[PROC_BOOT_ID];
 
 	proc_boot_id(boot);
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	assert_string_equal(config_value(b, a, "boot"), boot);
 	config = path_join(b->node, "agent.json");
 	pid_t pid = id_of(b);
 
 	kill(pid, SIGKILL);
 	wait_gone(pid);
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	assert_string_equal(config_value(b, a, "boot"), boot);
 	pid = id_of(b);
 	kill(pid, SIGKILL);
 	wait_gone(pid);
 	assert_int_equal(unlink(config), 0); /* as a crash of the machine may do */
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	assert_string_equal(config_value(b, a, "boot"), "lost");
 }
 
@@ -169,7 +169,7 @@ static void an_agent_sees_only_what_it_may(void **state)
 	char path[64];
 	struct buf text;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)id_of(b));
 	buf_init(&text, 1 << 20);
 	assert_int_equal(file_read(path, &text, NULL), 0);
@@ -185,16 +185,16 @@ static void a_node_whose_agent_was_killed_is_broken_and_can_be_mended(void **sta
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct bench *b = *state;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	const char *mark = config_value(b, a, "mark");
 	pid_t pid = id_of(b);
 
 	kill(pid, SIGKILL);
 	wait_gone(pid);
-	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_BROKEN);
-	assert_int_equal(local_node_driver.find(&b->row), DRIVER_ABSENT);
+	assert_int_equal(local_node_driver.observe(&b->row), OUTCOME_BROKEN);
+	assert_int_equal(local_node_driver.find(&b->row), OUTCOME_ABSENT);
 	b->row.token = "4567"; /* a new secret is taken over, the mark stays */
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	assert_int_not_equal(id_of(b), pid);
 	assert_string_equal(config_value(b, a, "token"), "4567");
 	assert_string_equal(config_value(b, a, "mark"), mark);
@@ -204,14 +204,14 @@ static void destroying_ends_agent_and_directory(void **state)
 {
 	struct bench *b = *state;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = id_of(b);
 
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	assert_false(alive(pid));
 	assert_false(file_exists(b->node));
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE); /* gone is gone */
-	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_ABSENT);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE); /* gone is gone */
+	assert_int_equal(local_node_driver.observe(&b->row), OUTCOME_ABSENT);
 }
 
 /* A master that leaves: whoever comes next asks again. */
@@ -221,16 +221,16 @@ static void a_destroy_that_was_stopped_is_held(void **state)
 	const volatile int stop = 1;
 	const struct deadline stopped = deadline_in(-1, &stop), over = deadline_in(0, NULL);
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = id_of(b);
 
 	b->row.deadline = &stopped;
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_HELD);
 	b->row.deadline = &over;
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_HELD);
 	assert_true(alive(pid));
 	b->row.deadline = NULL;
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	assert_false(alive(pid));
 }
 
@@ -277,10 +277,10 @@ static void destroying_finds_what_carries_the_mark(void **state)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct bench *b = *state;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = leftover(config_value(b, a, "mark"), NULL);
 
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	assert_false(alive(pid));
 	waitpid(pid, NULL, 0);
 }
@@ -290,7 +290,7 @@ static void destroying_empties_and_removes_the_cgroup(void **state)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct bench *b = *state;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	const char *unified = config_value(b, a, "cgroup");
 
 	if (!unified[0]) {
@@ -301,7 +301,7 @@ static void destroying_empties_and_removes_the_cgroup(void **state)
 	pid_t pid = leftover("unknown", unified);
 
 	assert_true(file_exists(unified));
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	assert_false(alive(pid));
 	assert_false(file_exists(unified));
 	waitpid(pid, NULL, 0);
@@ -311,7 +311,7 @@ static void destroying_finds_what_is_on_record(void **state)
 {
 	struct bench *b = *state;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = leftover("unknown", NULL), shim = leftover("its shim", NULL);
 	char *status = path_join(b->node, "status");
 	char text[240];
@@ -322,7 +322,7 @@ static void destroying_finds_what_is_on_record(void **state)
 		 (int)shim, (unsigned long long)proc_id_of(shim).start, (int)pid,
 		 (unsigned long long)proc_id_of(pid).start);
 	assert_int_equal(file_write_atomic(status, str_from(text), 0600, false, NULL), 0);
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	assert_false(alive(pid));
 	assert_false(alive(shim));
 	waitpid(shim, NULL, 0);
@@ -334,10 +334,10 @@ static void another_nodes_processes_are_left_alone(void **state)
 {
 	struct bench *b = *state;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = leftover("ffffffffffffffffffffffff", NULL);
 
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	assert_true(alive(pid));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -364,7 +364,7 @@ static void an_agent_that_has_cleaned_up_is_waited_for_not_searched(void **state
 	struct bench *b = *state;
 	char *file = path_join(b->node, "agent.json");
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = id_of(b);
 
 	/* It is on its way out. */
@@ -372,7 +372,7 @@ static void an_agent_that_has_cleaned_up_is_waited_for_not_searched(void **state
 	CLEANUP(close_fdp) int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
 	assert_int_equal(file_write_all(fd, "clean\n", 6, NULL), 0);
 	kill(pid, SIGTERM);
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	wait_gone(pid); /* it has let go of the node, and ends in its own time */
 	assert_false(alive(pid));
 	assert_false(file_exists(b->node));
@@ -384,16 +384,16 @@ static void a_forkserver_that_was_killed_is_made_anew(void **state)
 	struct bench *b = *state;
 	struct proc_info p;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	assert_true(proc_read(id_of(b), &p));
 	pid_t forkserver = p.ppid;
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	assert_int_equal(kill(forkserver, SIGKILL), 0);
 	b->row.id[0] = '\0';
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	assert_true(proc_read(id_of(b), &p));
 	assert_int_not_equal(p.ppid, forkserver);
-	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.observe(&b->row), OUTCOME_DONE);
 }
 
 static void two_agents_of_a_node_are_one(void **state)
@@ -401,14 +401,14 @@ static void two_agents_of_a_node_are_one(void **state)
 	struct bench *b = *state;
 	char *file = path_join(b->node, "agent.json");
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t first = id_of(b);
 
 	/* The answer of the first was lost. */
 	b->row.id[0] = '\0';
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	wait_for_lock(file);
-	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.observe(&b->row), OUTCOME_DONE);
 	pid_t owner = id_of(b);
 	int64_t until = clock_boot_ms() + WAIT_MS;
 
@@ -425,7 +425,7 @@ static void a_node_that_cannot_be_made_is_refused_with_the_reason(void **state)
 	struct bench *b = *state;
 
 	b->row.spec = "{\"run_dir\":\"/proc/no/such\",\"home\":\"/tmp\"}";
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_REFUSED);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_REFUSED);
 	assert_non_null(strstr(b->row.err.msg, "node 'trainer-0'"));
 	b->row.spec = b->spec;
 	b->row.err = (struct err){0};
@@ -449,22 +449,22 @@ static void without_descriptors_nothing_is_left_and_nothing_is_said_to_be_gone(v
 	struct rlimit before;
 
 	limit_descriptors(&before, 0);
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_REFUSED);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_REFUSED);
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_int_equal(b->row.err.code, EMFILE);
 	assert_false(file_exists(b->node));
 	b->row.err = (struct err){0};
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = id_of(b);
 
 	limit_descriptors(&before, 0);
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_UNSURE);
-	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_UNSURE);
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_UNSURE);
+	assert_int_equal(local_node_driver.observe(&b->row), OUTCOME_UNSURE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_HELD);
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_true(alive(pid));
-	assert_int_equal(local_node_driver.observe(&b->row), DRIVER_DONE);
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.observe(&b->row), OUTCOME_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	assert_false(file_exists(b->node));
 }
 
@@ -475,8 +475,8 @@ static void a_destroyed_node_goes_to_the_trash_whole(void **state)
 	char **names;
 	size_t n;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	assert_false(file_exists(b->node));
 	assert_int_equal(file_list_tree(trash, 100, &names, &n, NULL), 0);
 	assert_true(n > 0);
@@ -490,7 +490,7 @@ static void a_directory_that_cannot_be_removed_is_held(void **state)
 	char *busy = path_join(b->node, "busy");
 	bool mounted = false;
 
-	assert_int_equal(local_node_driver.create(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = id_of(b);
 
 	/* What a permission cannot do to root, a mount can. */
@@ -505,14 +505,14 @@ static void a_directory_that_cannot_be_removed_is_held(void **state)
 	CLEANUP(freep) char *trash = path_join(b->dir, LAYOUT_TRASH);
 	assert_int_equal(file_write_atomic(trash, STR("in the way"), 0600, false, NULL), 0);
 	chmod(b->dir, 0500);
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_HELD);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_HELD);
 	assert_non_null(strstr(b->row.err.msg, "trainer-0"));
 	assert_false(alive(pid)); /* but nobody is left */
 	chmod(b->dir, 0700);
 	if (mounted)
 		umount(busy);
 	b->row.err = (struct err){0};
-	assert_int_equal(local_node_driver.destroy(&b->row), DRIVER_DONE);
+	assert_int_equal(local_node_driver.destroy(&b->row), OUTCOME_DONE);
 	free(busy);
 }
 

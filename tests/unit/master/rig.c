@@ -285,35 +285,37 @@ static void called(const char *verb, const struct driver_row *row, enum res_stat
 		       state < 0 ? "nothing" : res_state_name((enum res_state)state));
 }
 
-static enum driver_outcome fake_create(struct driver_row *row)
+static enum outcome fake_create(struct driver_row *row)
 {
 	struct rig *r = current;
 
 	called("create", row, RES_SENT);
-	if (r->creating != DRIVER_DONE) {
+	if (r->creating != OUTCOME_DONE) {
 		err_set(&row->err, ERR_CAPACITY, "there is none left");
 		return r->creating;
 	}
 	if (!rig_exists(r, row->name))
 		*vec_push(&r->exist) = xstrdup(row->name);
 	snprintf(row->id, sizeof(row->id), "id-of-%s", row->name);
-	return DRIVER_DONE;
+	return OUTCOME_DONE;
 }
 
-static enum driver_outcome fake_find(struct driver_row *row)
+static enum outcome fake_find(struct driver_row *row)
 {
 	called("find", row, RES_SENT);
 	snprintf(row->id, sizeof(row->id), "id-of-%s", row->name);
-	return rig_exists(current, row->name) ? DRIVER_DONE : DRIVER_ABSENT;
+	row->identity_checked = true;
+	return rig_exists(current, row->name) ? OUTCOME_DONE : OUTCOME_ABSENT;
 }
 
-static enum driver_outcome fake_observe(struct driver_row *row)
+static enum outcome fake_observe(struct driver_row *row)
 {
 	called("observe", row, RES_LIVE);
-	return rig_exists(current, row->name) ? DRIVER_DONE : DRIVER_ABSENT;
+	row->identity_checked = true;
+	return rig_exists(current, row->name) ? OUTCOME_DONE : OUTCOME_ABSENT;
 }
 
-static enum driver_outcome fake_destroy(struct driver_row *row)
+static enum outcome fake_destroy(struct driver_row *row)
 {
 	struct rig *r = current;
 
@@ -324,7 +326,7 @@ static enum driver_outcome fake_destroy(struct driver_row *row)
 		free(r->exist.v[i]);
 		r->exist.v[i] = r->exist.v[--r->exist.n];
 	}
-	return DRIVER_DONE;
+	return OUTCOME_DONE;
 }
 
 const struct driver *driver_for(const char *kind)

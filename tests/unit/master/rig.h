@@ -50,8 +50,8 @@ struct rig {
 	bool up;
 	/* drivers */
 	VEC(struct rig_call) calls;
-	VEC(char *) exist;	      /* names of resources */
-	enum driver_outcome creating; /* what create answers */
+	VEC(char *) exist;     /* names of resources */
+	enum outcome creating; /* what create answers */
 	/* store */
 	int commits; /* since the first start */
 	int fail_at; /* this one fails; 0: none */

@@ -93,7 +93,7 @@ static void a_create_that_is_refused_is_not_a_create(void **state)
 {
 	struct rig *r = *state;
 
-	r->creating = DRIVER_REFUSED;
+	r->creating = OUTCOME_REFUSED;
 	rig_submit(r, RIG_JOB);
 	rig_until(r, rig_events(r, "refused") == 1);
 	assert_int_equal(rig_run(r)->core->resources[0].state, RES_INTENT);

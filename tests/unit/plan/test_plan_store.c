@@ -134,8 +134,13 @@ static void resources_keep_their_order_and_their_patience(void **state)
 	struct plan_resource *v = arena_array(arena, struct plan_resource, 3);
 	int *needs = arena_array(arena, int, 1);
 
-	v[0] = (struct plan_resource){
-		.kind = "ec2.group", .name = "net", .node = -1, .spec = "{\"x\":1}", .late_ms = 77};
+	v[0] = (struct plan_resource){.kind = "ec2.group",
+				      .name = "net",
+				      .node = -1,
+				      .spec = "{\"x\":1}",
+				      .late_ms = 77,
+				      .settle_ms = 300000,
+				      .absent_looks = 5};
 	v[1] = p.resources[0];
 	v[2] = p.resources[1];
 	needs[0] = 0;
@@ -147,6 +152,8 @@ static void resources_keep_their_order_and_their_patience(void **state)
 	p.resource_of[1] = 2;
 	struct plan q = restored(stored(&p));
 	assert_int_equal(q.resources[0].late_ms, 77);
+	assert_int_equal(q.resources[0].settle_ms, 300000);
+	assert_int_equal(q.resources[0].absent_looks, 5);
 	assert_int_equal(q.resources[0].node, -1);
 	assert_int_equal(q.resources[2].nneeds, 1);
 	assert_int_equal(q.resources[2].needs[0], 0);
