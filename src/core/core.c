@@ -33,6 +33,16 @@ static void index_users(struct core_run *r)
 	free(fill);
 }
 
+static size_t group_limit(const struct plan *p)
+{
+	int64_t most = 0;
+
+	for (int i = 0; i < p->nresources; i++)
+		if (p->resources[i].group > most)
+			most = p->resources[i].group;
+	return (size_t)most + 1;
+}
+
 struct core_run *core_run_new(const struct plan *plan)
 {
 	struct core_run *r = xcalloc(1, sizeof(*r));
@@ -43,6 +53,7 @@ struct core_run *core_run_new(const struct plan *plan)
 	r->cause.node = -1;
 	r->nodes = xcalloc(n, sizeof(*r->nodes));
 	r->resources = xcalloc(m, sizeof(*r->resources));
+	r->groups = xcalloc(group_limit(plan), sizeof(*r->groups));
 	r->role_gates_met = xcalloc(k, sizeof(*r->role_gates_met));
 	r->role_open = xcalloc(k, sizeof(*r->role_open));
 	r->needs_left = xcalloc(m, sizeof(*r->needs_left));
@@ -62,6 +73,7 @@ struct core_run *core_run_free(struct core_run *r)
 		return NULL;
 	free(r->nodes);
 	free(r->resources);
+	free(r->groups);
 	free(r->role_gates_met);
 	free(r->role_open);
 	free(r->needs_left);
@@ -81,7 +93,7 @@ void core_run_restored(struct core_run *r)
 	memset(r->role_gates_met, 0, sizeof(*r->role_gates_met) * (size_t)p->crew.nroles);
 	memset(r->role_open, 0, sizeof(*r->role_open) * (size_t)p->crew.nroles);
 	memset(r->users_left, 0, sizeof(*r->users_left) * (size_t)p->nresources);
-	r->settled = r->counted_ok = 0;
+	r->settled = r->counted_ok = r->batches = 0;
 	r->dirty = false;
 	r->next_ms = 1; /* the first tick finds the real one */
 
@@ -107,6 +119,8 @@ void core_run_restored(struct core_run *r)
 		res->dirty = false;
 		res->asked = ASKED_NOTHING;
 		r->res_count[res->state]++;
+		if (res->batch > r->batches)
+			r->batches = res->batch;
 		r->needs_left[i] = 0;
 		for (int k = 0; k < pr->nneeds; k++) {
 			enum res_state st = r->resources[pr->needs[k]].state;
@@ -205,6 +219,7 @@ void effect_add(struct step *s, enum effect_kind kind, int index)
 			   : kind <= FX_DESTROY ? s->r->resources[index].ask_no
 						: 0,
 		.asked = kind <= FX_DESTROY ? s->r->resources[index].asked : ASKED_NOTHING,
+		.batch = kind == FX_CREATE ? s->r->resources[index].batch : 0,
 		.hurry = kind == FX_STOP && s->r->hurry,
 	};
 }
@@ -254,6 +269,7 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 {
 	struct step s = {.r = r, .now = now_ms, .out = out};
 
+	r->steps++;
 	switch (ev->kind) {
 	case EV_ACCEPTED:
 		if (r->phase != RUN_ACCEPTED || r->phase_at_ms[RUN_ACCEPTED])

@@ -87,8 +87,11 @@ enum res_question { ASKED_NOTHING, ASKED_CREATE, ASKED_FIND, ASKED_OBSERVE, ASKE
 
 struct core_resource {
 	enum res_state state;
-	int attempt; /* goes into token and tags; a new one after a refused create */
-	int tries;   /* since the last success, for the back-off */
+	int attempt; /* goes into tags; a new one after a refused create */
+	/* Rows that one call creates share it.  With the run it is the token of the call, so it is
+	 * never used for another; 0 before the first create. */
+	int batch;
+	int tries; /* since the last success, for the back-off */
 	enum res_question asked;
 	int ask_no; /* of that question: an answer to an older one is stale; lives as long as the master */
 	bool unsure; /* the outcome of a create is unknown */
@@ -106,7 +109,7 @@ struct core_resource {
 	int64_t retry_at_ms; /* 0 = not waiting */
 	enum err_kind why_kind;
 	char why[160];
-	char id[64]; /* the provider's own */
+	char id[256]; /* the provider's own */
 	bool dirty;
 };
 
@@ -114,6 +117,13 @@ struct cause {
 	enum err_kind kind; /* ERR_NONE with verdict failed: the job itself failed */
 	int node;	    /* rank, -1 if none */
 	char text[200];
+};
+
+/* Resources that are asked for together: what is decided for one of them holds for all. */
+struct core_group {
+	int batch; /* of the step ... */
+	uint64_t batch_step;
+	int64_t retry_at_ms; /* when those that wait try again */
 };
 
 struct core_run {
@@ -131,13 +141,16 @@ struct core_run {
 	/* Counters, kept by the one function that changes a state. */
 	int node_count[NODE_STATES];
 	int res_count[RES_STATES];
-	int settled;	       /* nodes whose output is stored, or that have none to give */
-	int counted_ok;	       /* counted nodes that exited with success */
-	int *role_gates_met;   /* per role: nodes that satisfy its ready_when */
-	bool *role_open;       /* per role: its nodes were told to start */
-	int *needs_left;       /* per resource: those it needs that are not live yet */
-	int *users_left;       /* per resource: those that need it and are not gone yet */
-	int *users, *users_at; /* who needs resource i: users[users_at[i] .. users_at[i+1]) */
+	int settled;		   /* nodes whose output is stored, or that have none to give */
+	int counted_ok;		   /* counted nodes that exited with success */
+	int *role_gates_met;	   /* per role: nodes that satisfy its ready_when */
+	bool *role_open;	   /* per role: its nodes were told to start */
+	int *needs_left;	   /* per resource: those it needs that are not live yet */
+	int *users_left;	   /* per resource: those that need it and are not gone yet */
+	int batches;		   /* the highest number that was given to one */
+	struct core_group *groups; /* by plan_resource.group */
+	uint64_t steps;		   /* since the master began */
+	int *users, *users_at;	   /* who needs resource i: users[users_at[i] .. users_at[i+1]) */
 	bool dirty;
 };
 
@@ -174,7 +187,7 @@ struct event {
 	enum err_kind err_kind;
 	uint64_t seed;
 	struct exit_info exit;
-	char text[200];
+	char text[256];
 };
 
 enum effect_kind {
@@ -195,6 +208,7 @@ struct effect {
 	int index;
 	int attempt; /* FX_START: the node's; for a resource: to be echoed in the answer, and ... */
 	enum res_question asked; /* ... so is this */
+	int batch;		 /* FX_CREATE: those of one batch are one call */
 	bool hurry;
 };
 struct effects {

@@ -22,6 +22,21 @@ static int64_t backoff_ms(struct step *s, struct core_resource *res)
 	return span / 2 + (int64_t)rng_below(&s->r->rng, (uint64_t)span / 2 + 1);
 }
 
+/*
+ * Resources of a group that wait for another try make it together, so that it is one call again:
+ * the first of them says when.
+ */
+static int64_t with_its_group(struct step *s, int index, int64_t at)
+{
+	struct core_group *g = &s->r->groups[s->r->plan->resources[index].group];
+
+	if (s->r->plan->resources[index].group == 0)
+		return at;
+	if (g->retry_at_ms <= s->now)
+		g->retry_at_ms = at;
+	return g->retry_at_ms;
+}
+
 static void retry_after(struct step *s, int index, int64_t pause_ms, enum err_kind kind,
 			const char *why)
 {
@@ -31,7 +46,7 @@ static void retry_after(struct step *s, int index, int64_t pause_ms, enum err_ki
 		res->why_kind = kind;
 		snprintf(res->why, sizeof(res->why), "%.159s", why);
 	}
-	res->retry_at_ms = s->now + pause_ms;
+	res->retry_at_ms = with_its_group(s, index, s->now + pause_ms);
 	res_touch(s, index);
 	tick_want(s, res->retry_at_ms);
 }
@@ -81,6 +96,20 @@ static bool asked_late_enough(const struct core_resource *res)
 	return res->asked_at_ms >= res->sure_at_ms;
 }
 
+/* A new number; those of a group that are sent in one step share it. */
+static int new_batch(struct step *s, int index)
+{
+	struct core_run *r = s->r;
+	struct core_group *g = &r->groups[r->plan->resources[index].group];
+
+	if (r->plan->resources[index].group == 0)
+		return ++r->batches;
+	if (g->batch_step != r->steps)
+		g->batch = ++r->batches;
+	g->batch_step = r->steps;
+	return g->batch;
+}
+
 void res_create(struct step *s, int index)
 {
 	struct core_run *r = s->r;
@@ -88,7 +117,8 @@ void res_create(struct step *s, int index)
 	int node = r->plan->resources[index].node;
 
 	if (res->state == RES_INTENT) {
-		res->attempt++; /* a token belongs to one attempt and its exact parameters */
+		res->attempt++;
+		res->batch = new_batch(s, index);
 		res_set_state(s, index, RES_SENT);
 	}
 	if (node >= 0 && r->nodes[node].state == NODE_WANTED)
@@ -168,7 +198,7 @@ static void created(struct step *s, int index, const struct event *ev)
 	struct core_resource *res = &r->resources[index];
 
 	if (core_answer_has_id(ev) && ev->text[0])
-		snprintf(res->id, sizeof(res->id), "%.63s", ev->text);
+		snprintf(res->id, sizeof(res->id), "%.255s", ev->text);
 	res->unsure = false;
 	res->refused_kind = ERR_NONE;
 	known(s, index);

@@ -25,11 +25,15 @@ struct driver_row {
 	const char *install, *run, *role;
 	int attempt;
 	int64_t expires_ms;
-	char id[64];	   /* in: if known; out: the provider's own */
+	/* Rows of one create call share it, and with the run it is the call's token: a replay has
+	 * the same one, and another request never has. */
+	int batch;
+	char id[256];	   /* in: if known; out: the provider's own */
 	const char *spec;  /* JSON: what the engine's plan wrote for this kind */
 	const char *token; /* per node */
 	/* out: asked of the one who has it (account, region, cluster), so that "absent" counts */
 	bool identity_checked;
+	enum outcome outcome; /* out, of the functions for many */
 	struct err err;
 };
 
@@ -40,6 +44,15 @@ struct driver {
 	enum outcome (*find)(struct driver_row *row);
 	enum outcome (*observe)(struct driver_row *row);
 	enum outcome (*destroy)(struct driver_row *row);
+	/*
+	 * For providers that take many in one call; NULL: the one above, for each by itself.  The
+	 * rows are of one run and, for a create, of one batch: all of it the first time, perhaps
+	 * fewer in a replay.  Each row gets its own outcome, err, id and identity_checked.
+	 */
+	void (*create_many)(struct driver_row *rows, size_t n);
+	void (*find_many)(struct driver_row *rows, size_t n);
+	void (*observe_many)(struct driver_row *rows, size_t n);
+	void (*destroy_many)(struct driver_row *rows, size_t n);
 };
 
 extern const struct driver local_node_driver;

@@ -22,63 +22,109 @@
 #define CALL_THREADS 6 /* of each pool of drivers */
 #define CALL_MS 60000  /* for one call, from when it begins */
 
+/* One call of a driver's function: about one resource, or about many. */
 struct driver_call {
 	struct live_run *lr;
-	struct effect fx;
 	const struct driver *driver;
-	struct driver_row row;
-	char token[65];
-	enum outcome outcome;
+	enum effect_kind kind;
+	size_t n;
+	struct effect *fx; /* n of each */
+	struct driver_row *rows;
+	char (*tokens)[65];
 };
 
-static void call_run(void *arg, const struct deadline *deadline)
+static void call_free(struct driver_call *c)
 {
-	struct driver_call *c = arg;
-	const struct driver *d = c->driver;
+	free(c->fx);
+	free(c->rows);
+	free(c->tokens);
+	free(c);
+}
 
-	c->row.deadline = deadline;
-	if (!d) { /* a row of another version: it stays until a regatta comes that knows the kind */
-		err_set(&c->row.err, ERR_UNAVAILABLE, "this regatta has no driver for %s",
-			c->row.kind);
-		c->outcome = OUTCOME_UNSURE;
-		return;
-	}
-	switch (c->fx.kind) {
+typedef void many_fn(struct driver_row *rows, size_t n);
+/* NULL: it takes one resource a call. */
+static many_fn *many_of(const struct driver *d, enum effect_kind kind)
+{
+	switch (kind) {
 	case FX_CREATE:
-		c->outcome = d->create(&c->row);
-		return;
+		return d->create_many;
 	case FX_FIND:
-		c->outcome = d->find(&c->row);
-		return;
+		return d->find_many;
 	case FX_OBSERVE:
-		c->outcome = d->observe(&c->row);
-		return;
+		return d->observe_many;
 	case FX_DESTROY:
-		c->outcome = d->destroy(&c->row);
-		return;
+		return d->destroy_many;
 	case FX_PREPARE:
 	case FX_START:
 	case FX_STOP:
 	case FX_RELEASE:
 	case FX_ENDED:
+		return NULL;
+	}
+	return NULL;
+}
+
+static enum outcome call_one(const struct driver *d, enum effect_kind kind, struct driver_row *row)
+{
+	switch (kind) {
+	case FX_CREATE:
+		return d->create(row);
+	case FX_FIND:
+		return d->find(row);
+	case FX_OBSERVE:
+		return d->observe(row);
+	case FX_DESTROY:
+		return d->destroy(row);
+	case FX_PREPARE:
+	case FX_START:
+	case FX_STOP:
+	case FX_RELEASE:
+	case FX_ENDED:
+		break;
+	}
+	return OUTCOME_UNSURE;
+}
+
+static void call_run(void *arg, const struct deadline *deadline)
+{
+	struct driver_call *c = arg;
+	const struct driver *d = c->driver;
+	many_fn *many = d ? many_of(d, c->kind) : NULL;
+
+	for (size_t i = 0; i < c->n; i++)
+		c->rows[i].deadline = deadline;
+	if (many) {
+		many(c->rows, c->n);
 		return;
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		struct driver_row *row = &c->rows[i];
+
+		if (d) {
+			row->outcome = call_one(d, c->kind, row);
+			continue;
+		}
+		/* of another version: it stays until a regatta comes that knows the kind */
+		row->outcome = OUTCOME_UNSURE;
+		err_set(&row->err, ERR_UNAVAILABLE, "this regatta has no driver for %s", row->kind);
 	}
 }
 
-static void tell_outcome(const struct driver_call *c)
+static void tell_outcome(const struct driver_call *c, size_t i)
 {
+	const struct driver_row *row = &c->rows[i];
 	struct event ev = {
 		.kind = EV_RES_ANSWER,
-		.index = c->fx.index,
-		.attempt = c->fx.attempt,
-		.asked = c->fx.asked,
-		.outcome = c->outcome,
-		.identity_checked = c->row.identity_checked,
-		.err_kind = c->row.err.kind,
+		.index = c->fx[i].index,
+		.attempt = c->fx[i].attempt,
+		.asked = c->fx[i].asked,
+		.outcome = row->outcome,
+		.identity_checked = row->identity_checked,
+		.err_kind = row->err.kind,
 	};
 
-	snprintf(ev.text, sizeof(ev.text), "%.199s",
-		 core_answer_has_id(&ev) ? c->row.id : c->row.err.msg);
+	snprintf(ev.text, sizeof(ev.text), "%.255s",
+		 core_answer_has_id(&ev) ? row->id : row->err.msg);
 	run_event(c->lr, &ev);
 }
 
@@ -88,21 +134,18 @@ static void call_done(void *arg, enum err_kind how)
 
 	c->lr->busy--;
 	if (how == ERR_NONE) /* a call that was dropped is made by the next master */
-		tell_outcome(c);
+		for (size_t i = 0; i < c->n; i++)
+			tell_outcome(c, i);
 	live_run_done(c->lr);
-	free(c);
+	call_free(c);
 }
 
-static void call_driver(struct live_run *lr, const struct effect *fx)
+static void fill_row(struct live_run *lr, int index, struct driver_row *row, char token[65])
 {
-	const struct plan_resource *pr = &lr->plan.resources[fx->index];
-	const struct core_resource *res = &lr->core->resources[fx->index];
-	struct driver_call *c = xcalloc(1, sizeof(*c));
+	const struct plan_resource *pr = &lr->plan.resources[index];
+	const struct core_resource *res = &lr->core->resources[index];
 
-	c->lr = lr;
-	c->fx = *fx;
-	c->driver = driver_for(pr->kind);
-	c->row = (struct driver_row){
+	*row = (struct driver_row){
 		.kind = pr->kind,
 		.name = pr->name,
 		.install = store_install(lr->m->store),
@@ -111,17 +154,72 @@ static void call_driver(struct live_run *lr, const struct effect *fx)
 				? lr->plan.crew.roles[lr->plan.crew.members[pr->node].role].name
 				: "",
 		.attempt = res->attempt,
+		.batch = res->batch,
 		.spec = pr->spec,
-		.token = c->token,
+		.token = token,
 	};
-	memcpy(c->row.id, res->id, sizeof(c->row.id));
+	memcpy(row->id, res->id, sizeof(row->id));
 	if (pr->node >= 0)
-		node_token(lr, lr->plan.crew.members[pr->node].name, c->token);
+		node_token(lr, lr->plan.crew.members[pr->node].name, token);
+}
+
+/* The first n of fx, which are one call. */
+static void call_driver(struct live_run *lr, const struct effect *fx, size_t n)
+{
+	struct driver_call *c = xcalloc(1, sizeof(*c));
+
+	c->lr = lr;
+	c->driver = driver_for(lr->plan.resources[fx->index].kind);
+	c->kind = fx->kind;
+	c->n = n;
+	c->fx = xcalloc(n, sizeof(*c->fx));
+	c->rows = xcalloc(n, sizeof(*c->rows));
+	c->tokens = xcalloc(n, sizeof(*c->tokens));
+	memcpy(c->fx, fx, n * sizeof(*fx));
+	for (size_t i = 0; i < n; i++)
+		fill_row(lr, fx[i].index, &c->rows[i], c->tokens[i]);
 	lr->busy++;
 	struct workers *pool =
 		pools_get(lr->m->pools, c->driver ? c->driver->pool : "none", CALL_THREADS);
 
 	workers_submit(pool, call_run, call_done, c, CALL_MS);
+}
+
+/* Those that may be one call stand together, in an order that does not depend on chance. */
+static int compare_calls(const void *a, const void *b, void *run)
+{
+	const struct effect *x = a, *y = b;
+	const struct plan_resource *v = ((const struct live_run *)run)->plan.resources;
+	int by_kind = strcmp(v[x->index].kind, v[y->index].kind);
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (by_kind)
+		return by_kind;
+	if (x->batch != y->batch)
+		return x->batch < y->batch ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static bool one_call(const struct live_run *lr, const struct effect *x, const struct effect *y)
+{
+	const struct plan_resource *v = lr->plan.resources;
+
+	return x->kind == y->kind && x->batch == y->batch &&
+	       strcmp(v[x->index].kind, v[y->index].kind) == 0;
+}
+
+/* Calls of drivers that take many at once: as few as there are kinds, questions and batches. */
+static void call_many(struct live_run *lr, struct effect *fx, size_t n)
+{
+	if (n == 0)
+		return;
+	qsort_r(fx, n, sizeof(*fx), compare_calls, lr);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && one_call(lr, &fx[from], &fx[to]);)
+			to++;
+		call_driver(lr, &fx[from], to - from);
+	}
 }
 
 static void to_agent(struct live_run *lr, const struct effect *fx)
@@ -157,17 +255,14 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	buf_release(&text);
 }
 
-void effect_do(struct live_run *lr, const struct effect *fx)
+static void effect_do(struct live_run *lr, const struct effect *fx)
 {
-	/* Leaving: the next master hands it out again; only the end of a run comes once. */
-	if (!lr->m->pools && fx->kind != FX_ENDED)
-		return;
 	switch (fx->kind) {
 	case FX_CREATE:
 	case FX_FIND:
 	case FX_OBSERVE:
 	case FX_DESTROY:
-		call_driver(lr, fx);
+		call_driver(lr, fx, 1);
 		return;
 	case FX_PREPARE:
 	case FX_START:
@@ -183,4 +278,25 @@ void effect_do(struct live_run *lr, const struct effect *fx)
 		run_write_files(lr);
 		return;
 	}
+}
+
+void effects_do(struct live_run *lr, const struct effects *fx)
+{
+	VEC(struct effect) together = {0};
+
+	for (size_t i = 0; i < fx->n; i++) {
+		const struct effect *e = &fx->v[i];
+
+		/* Leaving: the next master hands it out again; only the end of a run comes once. */
+		if (!lr->m->pools && e->kind != FX_ENDED)
+			continue;
+		const struct driver *d =
+			e->asked ? driver_for(lr->plan.resources[e->index].kind) : NULL;
+		if (d && many_of(d, e->kind))
+			*vec_push(&together) = *e;
+		else
+			effect_do(lr, e);
+	}
+	call_many(lr, together.v, together.n);
+	vec_release(&together);
 }

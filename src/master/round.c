@@ -216,8 +216,7 @@ static void hand_out_one(struct live_run *lr)
 	if (lr->answer)
 		api_run_stored(lr, NULL);
 	streams_committed(lr);
-	for (size_t i = 0; i < fx.n; i++)
-		effect_do(lr, &fx.v[i]);
+	effects_do(lr, &fx);
 	effects_release(&fx);
 	watch_changed(lr->m->watch, lr);
 	lr->busy--;

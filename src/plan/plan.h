@@ -18,6 +18,9 @@ struct plan_resource {
 	int node;	  /* the rank it carries, -1 if none */
 	int *needs;	  /* resources that must be live first */
 	int nneeds;
+	/* Resources of one group have the same request but for their names, so that one call makes
+	 * many of them; 0: each is asked for alone. */
+	int64_t group;
 	int64_t late_ms; /* a create whose caller died may still be acted on for so long; 0 on this machine */
 	/* "Not there" is believed only so long after it was last known to exist, and after so many
 	 * looks spread over that time (0 is 1): some providers forget what they have for a while. */

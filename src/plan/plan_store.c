@@ -33,7 +33,7 @@ struct stored_node {
 struct stored_resource {
 	const char *kind, *name, *spec, *node;
 	struct strs needs;
-	int64_t late_ms, settle_ms, absent_looks;
+	int64_t group, late_ms, settle_ms, absent_looks;
 };
 
 struct stored_plan {
@@ -101,6 +101,11 @@ static const struct field resource_fields[] = {
 	{.name = "name", .type = FIELD_STR, MEMBER(stored_resource, name), .required = true},
 	{.name = "node", .type = FIELD_STR, MEMBER(stored_resource, node)},
 	{.name = "needs", .type = FIELD_STRS, MEMBER(stored_resource, needs)},
+	{.name = "group",
+	 .type = FIELD_INT,
+	 MEMBER(stored_resource, group),
+	 .min = 0,
+	 .max = MOST_RESOURCES},
 	{.name = "late_ms",
 	 .type = FIELD_INT,
 	 MEMBER(stored_resource, late_ms),
@@ -216,6 +221,7 @@ static void store_resources(const struct plan *p, struct arena *a, struct table_
 			.name = r->name,
 			.spec = r->spec,
 			.node = r->node >= 0 ? p->crew.members[r->node].name : NULL,
+			.group = r->group,
 			.late_ms = r->late_ms,
 			.settle_ms = r->settle_ms,
 			.absent_looks = r->absent_looks,
@@ -359,6 +365,7 @@ static void restore_resources(struct restore *r, const struct table_list *list,
 			.name = v[i].name,
 			.spec = v[i].spec,
 			.node = v[i].node ? index_of(r, r->nodes, "node", v[i].node) : -1,
+			.group = v[i].group,
 			.late_ms = v[i].late_ms,
 			.settle_ms = v[i].settle_ms,
 			.absent_looks = v[i].absent_looks,

@@ -24,14 +24,30 @@ void sim_broken(struct world *w, const char *fmt, ...)
 	snprintf(w->res->what, sizeof(w->res->what), "at %lld ms: %s", (long long)w->now, what);
 }
 
+/* A token belongs to one request: that of a group, or of one resource. */
+static void check_batch(struct world *w, int index, int batch)
+{
+	int64_t group = w->plan.resources[index].group;
+	int64_t request = group ? group : -1 - index;
+
+	while (w->requests.n <= (size_t)batch)
+		*vec_push(&w->requests) = 0;
+	if (w->requests.v[batch] && w->requests.v[batch] != request)
+		sim_broken(w, "I1: batch %d is used for two requests, now for %s", batch,
+			   w->plan.resources[index].name);
+	w->requests.v[batch] = request;
+}
+
 /* I1: the row was on disk, as sent and with this token, before the world heard of it. */
 void check_create(struct world *w, int index, int token)
 {
 	const struct core_resource *row = &w->disk->resources[index];
 
-	if (row->state == RES_INTENT || row->state == RES_GONE || row->attempt != token)
-		sim_broken(w, "I1: %s was created while its row says %s, attempt %d",
-			   w->plan.resources[index].name, res_state_name(row->state), row->attempt);
+	if (row->state == RES_INTENT || row->state == RES_GONE || row->batch != token)
+		sim_broken(w, "I1: %s was created in batch %d while its row says %s, batch %d",
+			   w->plan.resources[index].name, token, res_state_name(row->state),
+			   row->batch);
+	check_batch(w, index, token);
 }
 
 /* I13: nobody is asked about one thing without pause. */
@@ -69,8 +85,8 @@ static bool same_node(const struct core_node *m, const struct core_node *d)
 
 static bool same_resource(const struct core_resource *m, const struct core_resource *d)
 {
-	return m->state == d->state && m->attempt == d->attempt && m->tries == d->tries &&
-	       m->unsure == d->unsure && m->retry_at_ms == d->retry_at_ms &&
+	return m->state == d->state && m->attempt == d->attempt && m->batch == d->batch &&
+	       m->tries == d->tries && m->unsure == d->unsure && m->retry_at_ms == d->retry_at_ms &&
 	       m->why_kind == d->why_kind && !strcmp(m->why, d->why) && !strcmp(m->id, d->id);
 }
 
@@ -115,9 +131,9 @@ void check_always(struct world *w)
 		if (row->state == RES_INTENT || row->state == RES_GONE)
 			sim_broken(w, "I2: %s exists but its row says %s",
 				   w->plan.resources[i].name, res_state_name(row->state));
-		if (w->machines[i].token > row->attempt)
-			sim_broken(w, "I10: %s exists of attempt %d, the ledger knows %d",
-				   w->plan.resources[i].name, w->machines[i].token, row->attempt);
+		if (w->machines[i].token > row->batch)
+			sim_broken(w, "I10: %s exists of batch %d, the ledger knows %d",
+				   w->plan.resources[i].name, w->machines[i].token, row->batch);
 	}
 	check_disk(w);
 	check_cancel(w);

@@ -91,10 +91,10 @@ static void machine_new(struct world *w, int index, int token)
 							 .epoch = mc->epoch});
 }
 
-/* Idempotent by its token: the same attempt gives the same machine. */
+/* Idempotent by its token: the same batch gives the same machine. */
 static void create(struct world *w, const struct cloud_call *c)
 {
-	int index = c->fx.index, token = w->disk->resources[index].attempt;
+	int index = c->fx.index, token = c->fx.batch;
 	struct machine *mc = &w->machines[index];
 	char id[32];
 

@@ -21,7 +21,7 @@ struct faults {
 /* A machine as it really is. */
 struct machine {
 	bool exists;
-	int token; /* attempt of the create that made it */
+	int token; /* batch of the create that made it */
 	/* Eventually consistent kinds: not found before this, ... */
 	int64_t visible_at;
 	uint64_t epoch; /* of the machine: a new one has no memory */
@@ -65,6 +65,7 @@ struct world {
 	int64_t denied_from, denied_until; /* the credentials are not valid */
 	int (*execs)[SIM_MAX_EXECS];	   /* per rank and attempt: how often it was executed */
 	uint64_t epochs;
+	VEC(int64_t) requests; /* per batch: whose request it was; 0: none yet */
 
 	/* The master: memory, disk, and which life of it this is. */
 	struct core_run *memory, *disk;

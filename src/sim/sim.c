@@ -113,8 +113,13 @@ static void draw_job(struct world *w, int max_nodes)
 	if (rng_below(&w->rng, 2))
 		add_network(w);
 	bool settles = rng_below(&w->rng, 3) == 0;
+	bool grouped = rng_below(&w->rng, 2) == 0; /* the machines of a role */
 
 	for (int i = 0; i < w->plan.nresources; i++) {
+		int node = w->plan.resources[i].node;
+
+		if (grouped && node >= 0)
+			w->plan.resources[i].group = 1 + w->plan.crew.members[node].role;
 		w->plan.resources[i].late_ms = LATE_MS;
 		if (settles) {
 			w->plan.resources[i].settle_ms = SETTLES_MS;
@@ -238,6 +243,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 	core_run_free(w.memory);
 	core_run_free(w.disk);
 	queue_release(&w.queue);
+	vec_release(&w.requests);
 	arena_free(w.arena);
 }
 

@@ -121,8 +121,12 @@ static const char version_5[] =
 	"length('/regatta.db')) AS home FROM pragma_database_list WHERE name = 'main') WHERE no = resource.run) "
 	"WHERE kind = 'local.node';";
 
-const struct migration store_migrations[STORE_VERSION] = {
-	{version_1}, {version_2}, {version_3}, {version_4}, {version_5}};
+/* Which call created a resource, or will. */
+static const char version_6[] =
+	"ALTER TABLE resource ADD COLUMN batch INTEGER NOT NULL DEFAULT 0 CHECK (batch >= 0);";
+
+const struct migration store_migrations[STORE_VERSION] = {{version_1}, {version_2}, {version_3},
+							  {version_4}, {version_5}, {version_6}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

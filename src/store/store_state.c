@@ -48,12 +48,12 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[SAVE_RESOURCE] =
 		{"save resource",
 		 "REPLACE INTO resource (run, place, kind, name, state, attempt, tries, unsure, "
-		 "since_ms, retry_at_ms, why_kind, why, id, node, spec) VALUES (?1, ?2, ?3, ?4, ?5, "
-		 "?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"},
+		 "since_ms, retry_at_ms, why_kind, why, id, batch, node, spec) VALUES (?1, ?2, ?3, ?4, "
+		 "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"},
 	[LOAD_RESOURCES] =
 		{"restore resources",
 		 "SELECT place, kind, name, state, attempt, tries, unsure, since_ms, retry_at_ms, "
-		 "why_kind, why, id FROM resource WHERE run = ?1"},
+		 "why_kind, why, id, batch FROM resource WHERE run = ?1"},
 	[LEDGER] =
 		{"read ledger",
 		 "SELECT place, kind, name, node, spec FROM resource WHERE run = ?1 ORDER BY place"},
@@ -162,6 +162,7 @@ int store_resource_save(struct store *st, int64_t no, int index, const struct pl
 	query_int(&q, res->why_kind);
 	query_text(&q, res->why);
 	query_text(&q, res->id);
+	query_int(&q, res->batch);
 	query_int(&q, pr->node);
 	query_text(&q, pr->spec ? pr->spec : "{}");
 	if (query_run(&q, err) < 0)
@@ -267,6 +268,7 @@ static void read_resource(struct sql_query *q, struct core_resource *res)
 	res->why_kind = (enum err_kind)row_below(q, ERR_KINDS);
 	row_chars(q, res->why, sizeof(res->why));
 	row_chars(q, res->id, sizeof(res->id));
+	res->batch = (int)row_below(q, INT_MAX);
 }
 
 static int restore_resources(struct store *st, int64_t no, struct core_run *r, struct err *err)

@@ -311,6 +311,84 @@ static void a_deleted_resource_is_gone_when_no_earlier_create_can_make_it_again(
 	run_close(f);
 }
 
+/* The run's resources are asked for together. */
+static struct fixture *open_grouped(void)
+{
+	struct fixture *f = run_open(three_workers);
+
+	core_run_free(f->r);
+	for (int i = 0; i < f->plan.nresources; i++)
+		f->plan.resources[i].group = 1;
+	f->r = core_run_new(&f->plan);
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	return f;
+}
+
+static void a_group_is_created_as_one_batch(void **state)
+{
+	struct fixture *f = open_grouped();
+
+	(void)state;
+	assert_int_equal(effects_count(f, FX_CREATE), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(f->r->resources[i].batch, 1);
+		assert_int_equal(f->fx.v[i].batch, 1);
+	}
+	run_close(f);
+}
+
+static void those_without_a_group_have_a_batch_each(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(f->r->resources[i].batch, 1 + i);
+	run_close(f);
+}
+
+static void what_a_group_was_refused_is_tried_again_as_one_new_batch(void **state)
+{
+	struct fixture *f = open_grouped();
+
+	(void)state;
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
+	resource_answer(f, 1, OUTCOME_REFUSED, ERR_CAPACITY);
+	f->now += 50; /* each answer is a step of its own */
+	resource_answer(f, 2, OUTCOME_REFUSED, ERR_CAPACITY);
+	assert_int_equal(f->r->resources[1].retry_at_ms, f->r->resources[2].retry_at_ms);
+	f->now = f->r->resources[1].retry_at_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(effects_count(f, FX_CREATE), 2);
+	assert_int_equal(f->r->resources[0].batch, 1);
+	assert_int_equal(f->r->resources[1].batch, 2);
+	assert_int_equal(f->r->resources[2].batch, 2);
+	run_close(f);
+}
+
+static void a_replay_has_the_batch_of_the_call_that_it_repeats(void **state)
+{
+	struct fixture *f = open_grouped();
+
+	(void)state;
+	resource_answer(f, 1, OUTCOME_REFUSED, ERR_CAPACITY);
+	f->now = f->r->resources[1].retry_at_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	core_run_restored(f->r);
+	run_give(f, (struct event){.kind = EV_RESUME});
+	assert_int_equal(effects_count(f, FX_CREATE), 3);
+	for (size_t i = 0; i < f->fx.n; i++)
+		assert_int_equal(f->fx.v[i].batch, f->fx.v[i].index == 1 ? 2 : 1);
+	/* and a batch after the restart is a new one */
+	resource_answer(f, 0, OUTCOME_REFUSED, ERR_CAPACITY);
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	f->now = f->r->resources[0].retry_at_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->resources[0].batch, 3);
+	run_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +404,10 @@ int main(void)
 		cmocka_unit_test(a_denied_look_is_no_proof_of_absence),
 		cmocka_unit_test(a_refused_delete_is_asked_again_after_a_pause_that_grows),
 		cmocka_unit_test(not_found_by_somebody_else_is_no_proof),
+		cmocka_unit_test(a_group_is_created_as_one_batch),
+		cmocka_unit_test(those_without_a_group_have_a_batch_each),
+		cmocka_unit_test(what_a_group_was_refused_is_tried_again_as_one_new_batch),
+		cmocka_unit_test(a_replay_has_the_batch_of_the_call_that_it_repeats),
 		cmocka_unit_test(what_settles_is_gone_after_several_looks_spread_over_its_time),
 		cmocka_unit_test(a_machine_that_is_seen_again_was_never_gone),
 		cmocka_unit_test(

@@ -329,8 +329,38 @@ static enum outcome fake_destroy(struct driver_row *row)
 	return OUTCOME_DONE;
 }
 
+static void each(enum outcome (*one)(struct driver_row *row), struct driver_row *rows, size_t n)
+{
+	*vec_push(&current->sizes) = n;
+	for (size_t i = 0; i < n; i++)
+		rows[i].outcome = one(&rows[i]);
+}
+
+static void fake_create_many(struct driver_row *rows, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (rows[i].batch != rows[0].batch)
+			broken("%s and %s are one call, but of two batches", rows[0].name,
+			       rows[i].name);
+	each(fake_create, rows, n);
+}
+
+static void fake_destroy_many(struct driver_row *rows, size_t n)
+{
+	each(fake_destroy, rows, n);
+}
+
 const struct driver *driver_for(const char *kind)
 {
+	static const struct driver fake_many = {
+		.pool = "fake",
+		.create = fake_create,
+		.find = fake_find,
+		.observe = fake_observe,
+		.destroy = fake_destroy,
+		.create_many = fake_create_many,
+		.destroy_many = fake_destroy_many,
+	};
 	static const struct driver fake = {
 		.pool = "fake",
 		.create = fake_create,
@@ -340,7 +370,7 @@ const struct driver *driver_for(const char *kind)
 	};
 
 	(void)kind;
-	return &fake;
+	return current && current->many ? &fake_many : &fake;
 }
 
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
@@ -445,6 +475,7 @@ int rig_drop(void **state)
 		free(r->exist.v[i]);
 	vec_release(&r->exist);
 	vec_release(&r->calls);
+	vec_release(&r->sizes);
 	forget_synced();
 	int rc = unit_remove_dir((void **)&r->home);
 	free(r);

@@ -52,6 +52,8 @@ struct rig {
 	VEC(struct rig_call) calls;
 	VEC(char *) exist;     /* names of resources */
 	enum outcome creating; /* what create answers */
+	bool many;	       /* the driver takes many in one call ... */
+	VEC(size_t) sizes;     /* ... and these were the calls */
 	/* store */
 	int commits; /* since the first start */
 	int fail_at; /* this one fails; 0: none */

@@ -139,6 +139,7 @@ static void resources_keep_their_order_and_their_patience(void **state)
 				      .node = -1,
 				      .spec = "{\"x\":1}",
 				      .late_ms = 77,
+				      .group = 2,
 				      .settle_ms = 300000,
 				      .absent_looks = 5};
 	v[1] = p.resources[0];
@@ -152,6 +153,7 @@ static void resources_keep_their_order_and_their_patience(void **state)
 	p.resource_of[1] = 2;
 	struct plan q = restored(stored(&p));
 	assert_int_equal(q.resources[0].late_ms, 77);
+	assert_int_equal(q.resources[0].group, 2);
 	assert_int_equal(q.resources[0].settle_ms, 300000);
 	assert_int_equal(q.resources[0].absent_looks, 5);
 	assert_int_equal(q.resources[0].node, -1);

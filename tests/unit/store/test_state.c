@@ -63,10 +63,11 @@ static void fill_resource(struct core_resource *res, int salt)
 		.since_ms = 1700000000000 + salt,
 		.retry_at_ms = 1700000001000 + salt,
 		.why_kind = ERR_QUOTA,
-		.id = "sg-0123456789",
+		.batch = 7 + salt,
 		.dirty = true,
 	};
 	memset(res->why, 'w', sizeof(res->why) - 1); /* of the greatest length */
+	memset(res->id, 'i', sizeof(res->id) - 1);
 }
 
 static void assert_same_resource(const struct core_resource *a, const struct core_resource *b)
@@ -80,6 +81,7 @@ static void assert_same_resource(const struct core_resource *a, const struct cor
 	assert_int_equal(a->why_kind, b->why_kind);
 	assert_string_equal(a->why, b->why);
 	assert_string_equal(a->id, b->id);
+	assert_int_equal(a->batch, b->batch);
 	assert_false(a->asked);
 	assert_false(a->dirty);
 }
@@ -205,7 +207,7 @@ static void a_new_field_of_the_core_is_noticed(void **state)
 	(void)state;
 #ifdef __x86_64__
 	assert_int_equal(sizeof(struct core_node), 288);
-	assert_int_equal(sizeof(struct core_resource), 320);
+	assert_int_equal(sizeof(struct core_resource), 512);
 	assert_int_equal(offsetof(struct core_run, node_count), 368);
 #else
 	skip();

@@ -1,0 +1,68 @@
+/* What goes out in how many calls. */
+#include "rig.h"
+
+#include "master/runs.h"
+
+#define JOB_OF_FIVE "{\"name\":\"t\",\"command\":[\"true\"],\"count\":5}"
+
+/* As an engine that asks for all of them together would have planned it. */
+static void give_batches(struct live_run *lr, const int batches[5])
+{
+	assert_int_equal(lr->fx.n, 5);
+	for (size_t i = 0; i < lr->fx.n; i++) {
+		lr->fx.v[i].batch = batches[lr->fx.v[i].index];
+		lr->core->resources[lr->fx.v[i].index].batch = lr->fx.v[i].batch;
+	}
+}
+
+static void a_batch_is_created_in_one_call_and_answered_row_by_row(void **state)
+{
+	struct rig *r = *state;
+
+	r->many = true;
+	rig_submit(r, JOB_OF_FIVE);
+	give_batches(rig_run(r), (int[]){1, 2, 1, 2, 1}); /* not side by side */
+	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 5);
+	assert_int_equal(r->sizes.n, 2);
+	assert_int_equal(r->sizes.v[0], 3);
+	assert_int_equal(r->sizes.v[1], 2);
+	assert_string_equal(rig_run(r)->core->resources[3].id, "id-of-worker-3");
+	assert_int_equal(rig_stored(r, "SELECT count(DISTINCT batch) FROM resource"), 2);
+}
+
+static void all_of_a_kind_are_deleted_in_one_call(void **state)
+{
+	struct rig *r = *state;
+
+	r->many = true;
+	rig_submit(r, JOB_OF_FIVE);
+	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 5);
+	assert_int_equal(r->sizes.n, 5); /* each a batch of its own */
+	rig_cancel(r, false);
+	rig_until(r, !rig_run(r));
+	assert_int_equal(r->sizes.n, 6);
+	assert_int_equal(r->sizes.v[5], 5);
+	assert_int_equal(r->exist.n, 0);
+}
+
+static void a_driver_that_takes_one_gets_one(void **state)
+{
+	struct rig *r = *state;
+
+	rig_submit(r, JOB_OF_FIVE);
+	give_batches(rig_run(r), (int[]){1, 1, 1, 1, 1});
+	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 5);
+	assert_int_equal(rig_count(r, "create"), 5);
+	assert_int_equal(r->sizes.n, 0);
+}
+
+int main(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
+	const struct CMUnitTest tests[] = {
+		CASE(a_batch_is_created_in_one_call_and_answered_row_by_row),
+		CASE(all_of_a_kind_are_deleted_in_one_call),
+		CASE(a_driver_that_takes_one_gets_one),
+	};
+	return cmocka_run_group_tests_name("master effects", tests, NULL, NULL);
+}
