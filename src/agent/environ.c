@@ -10,11 +10,13 @@
 
 static const struct {
 	const char *name, *fallback;
+	bool pty; /* only with a terminal */
 } filled_in[] = {
-	{"PATH", ENVIRON_PATH},
-	{"HOME", "/"},
-	{"PYTHONUNBUFFERED",
-	 "1"}, /* standard output is a pipe: Python would show nothing until its end */
+	{"PATH", ENVIRON_PATH, false},
+	{"HOME", "/", false},
+	/* Standard output is a pipe: Python would show nothing until its end. */
+	{"PYTHONUNBUFFERED", "1", false},
+	{"TERM", "xterm", true},
 };
 #define FILLED_IN (sizeof(filled_in) / sizeof(filled_in[0]))
 
@@ -56,7 +58,7 @@ const char **environ_make(const struct message_start *m, const char *mark, const
 	for (size_t i = 0; i < FILLED_IN; i++) {
 		const char *own = getenv(filled_in[i].name);
 
-		if (!has(env, filled_in[i].name))
+		if (!has(env, filled_in[i].name) && (m->pty || !filled_in[i].pty))
 			env[n++] = xasprintf("%s=%s", filled_in[i].name,
 					     own ? own : filled_in[i].fallback);
 	}

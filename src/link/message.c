@@ -352,7 +352,8 @@ TABLE(start, message_start, {MEMBER(message_start, attempt), .type = WIRE_INT, .
       {MEMBER(message_start, port), .type = WIRE_INT, .max = MAX_PORT, .optional = true},
       {MEMBER(message_start, grace_ms), .type = WIRE_INT, .max = MAX_MS},
       {MEMBER(message_start, memory), .type = WIRE_INT, .optional = true},
-      {MEMBER(message_start, deadline_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true});
+      {MEMBER(message_start, deadline_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true},
+      {MEMBER(message_start, pty), .type = WIRE_BOOL, .optional = true});
 MESSAGE(start, message_start)
 
 TABLE(signal, message_signal, {MEMBER(message_signal, hurry), .type = WIRE_BOOL});

@@ -201,6 +201,7 @@ struct message_start {
 	int64_t grace_ms;
 	uint64_t memory;     /* 0: no limit */
 	int64_t deadline_ms; /* left to run; 0: no limit */
+	bool pty;	     /* the job gets a terminal */
 };
 void message_start_put(const struct message_start *m, struct buf *out);
 int message_start_get(struct str json, struct arena *a, struct message_start *ret, struct err *err);

@@ -207,6 +207,7 @@ void node_start_put(const struct live_run *lr, int rank, int attempt, struct buf
 		.grace_ms = lr->job->timeouts.grace_ms,
 		.memory = role->spec ? role->spec->memory : 0,
 		.deadline_ms = time_left(lr),
+		.pty = role->spec && role->spec->pty_set ? role->spec->pty : lr->job->pty,
 	};
 	put_env(lr, &env, a, &m);
 	message_start_put(&m, out);

@@ -32,7 +32,8 @@ struct role {
 	bool service;	/* stopped when the counted roles are done */
 	bool service_set;
 	struct env_list env;
-	uint64_t memory; /* bytes; 0 = no limit */
+	uint64_t memory;   /* bytes; 0 = no limit */
+	bool pty, pty_set; /* not set: as the job says */
 	/* Used by the AWS engines only. */
 	struct strs instance_type;
 	bool spot;
@@ -79,6 +80,7 @@ struct job {
 	struct env_list env;
 	struct strs
 		secrets; /* names of variables that are secret although they do not look like it */
+	bool pty;	 /* the commands get a terminal */
 	int64_t max_runtime_ms;	   /* 0 = no limit */
 	double max_cost;	   /* USD; 0 = no limit */
 	int64_t sample_ms;	   /* host samples; 0 = none */

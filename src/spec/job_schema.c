@@ -100,6 +100,14 @@ static const struct field role_fields[] = {
 		.example = "memory = \"2GiB\"",
 	},
 	{
+		.name = "pty",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct role, pty),
+		.set_offset = offsetof(struct role, pty_set),
+		.help = "The nodes of this role get a terminal, or get none. Without it: as the job's own pty says.",
+		.example = "pty = true",
+	},
+	{
 		.name = "instance_type",
 		.type = FIELD_STRS,
 		.offset = offsetof(struct role, instance_type),
@@ -374,6 +382,14 @@ static const struct field job_fields[] = {
 		.help = "Variables whose values are shown nowhere: the job gets them, everybody else sees ***. "
 			"Names that end with _KEY or _TOKEN, or hold PASSWORD or SECRET, need not be listed.",
 		.example = "secrets = [\"LICENSE\"]",
+	},
+	{
+		.name = "pty",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct job, pty),
+		.help = "The command gets a terminal, for programs that show progress or write line by line only "
+			"there. Standard output and standard error are one then: both arrive as standard output.",
+		.example = "pty = true",
 	},
 	{
 		.name = "max_runtime",

@@ -56,6 +56,7 @@ static int launch(struct attempt *at, const char *node_dir, const struct message
 		.argv = m->argv,
 		.env = env,
 		.cwd = cwd,
+		.pty = m->pty,
 		.cg = at->cg,
 		.grace_ms = m->grace_ms,
 		.deadline_ms = m->deadline_ms,

@@ -159,6 +159,7 @@ void attempt_take_over(struct attempt *at)
 		.status_fd = -1,
 		.attempt = at->no,
 		.job = at->st.job,
+		.terminal = at->st.terminal,
 		.cg = at->cg,
 		.grace_ms = at->st.grace_ms,
 		.deadline_ms = at->st.deadline_ms,

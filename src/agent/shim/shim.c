@@ -14,6 +14,7 @@
 
 #include "agent/shim/pipe_holder.h"
 #include "agent/shim/status.h"
+#include "agent/shim/terminal.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -43,6 +44,7 @@ struct failure {
 /* What the job's process gets from the shim. */
 struct job_start {
 	int streams[2];
+	int slave;     /* of the job's terminal; -1: it has none */
 	int report[2]; /* a pipe for struct failure */
 	pid_t shim;
 	bool inside; /* the v2 group already */
@@ -73,13 +75,15 @@ static void __attribute__((noreturn)) give_up(int report, enum stage stage, int 
 	_exit(CODE_NOT_RUN);
 }
 
-static int dup_streams(const int streams[static 2])
+static int dup_streams(const struct job_start *b)
 {
+	if (b->slave >= 0)
+		return terminal_attach(b->slave);
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	if (null < 0 || dup2(null, 0) < 0 || dup2(streams[0], 1) < 0)
+	if (null < 0 || dup2(null, 0) < 0 || dup2(b->streams[0], 1) < 0)
 		return -1;
-	return dup2(streams[1], 2);
+	return dup2(b->streams[1], 2);
 }
 
 /* A script without "#!" is run by the shell, as a shell itself would do. */
@@ -120,7 +124,7 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 	setsid();
 	if ((!b->inside && cgroup_enter_unified(&s->cg) < 0) || cgroup_enter_memory(&s->cg) < 0)
 		give_up(report, STAGE_CGROUP, errno);
-	if (dup_streams(b->streams) < 0)
+	if (dup_streams(b) < 0)
 		give_up(report, STAGE_STREAMS, errno);
 	if (chdir(s->cwd) < 0)
 		give_up(report, STAGE_CWD, errno);
@@ -182,7 +186,8 @@ static void explain_failure(const struct shim_start *s, const struct failure *f,
  * pipe stays there for the next one.  Opened before the fork, so that the pumps never see a pipe without a writer. */
 static int job_start_open(int dirfd, struct job_start *b)
 {
-	*b = (struct job_start){.streams = {-1, -1}, .report = {-1, -1}, .shim = getpid()};
+	*b = (struct job_start){
+		.streams = {-1, -1}, .slave = -1, .report = {-1, -1}, .shim = getpid()};
 	for (int s = STREAM_OUT; s <= STREAM_ERR; s++) {
 		char file[16], fifo[16];
 
@@ -200,6 +205,20 @@ static void job_start_close(struct job_start *b)
 		close_fdp(&b->streams[i]);
 		close_fdp(&b->report[i]);
 	}
+	close_fdp(&b->slave);
+}
+
+/* The reader of the terminal is on record before the job, so that whoever takes over does not take it for one of the
+ * job's processes. */
+static int open_terminal(struct shim *sh, struct job_start *b, struct err *err)
+{
+	struct proc_id *reader = &sh->supervisor.terminal;
+
+	if (!sh->start->pty)
+		return 0;
+	if (terminal_start(b->streams[STREAM_OUT], sh->start->env, &b->slave, reader, err) < 0)
+		return -1;
+	return status_add_terminal(sh->status_fd, *reader, err);
 }
 
 /* When this returns 0 the program runs. */
@@ -211,6 +230,8 @@ static int start_job(struct shim *sh, struct err *err)
 
 	if (job_start_open(sh->dirfd, &b) < 0)
 		return err_errno(err, errno, "open the job's pipes");
+	if (open_terminal(sh, &b, err) < 0)
+		return -1;
 	pid_t pid = child_fork_into(cgroup_fd, &b.inside);
 
 	if (pid < 0)

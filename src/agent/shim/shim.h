@@ -31,6 +31,7 @@ struct shim_start {
 	struct err unfit;
 	const char *const *argv, *const *env; /* NULL-terminated */
 	const char *cwd;
+	bool pty;		       /* the job gets a terminal */
 	struct cgroup cg;	       /* made and limited */
 	int64_t grace_ms, deadline_ms; /* deadline: ms from now; 0 = none */
 	struct supervisor_limits limits;

@@ -125,13 +125,23 @@ int status_add_limits(int fd, int64_t grace_ms, int64_t deadline_ms, struct err 
 }
 
 /* Without an allocation: the job's process calls it in the shim's memory, and may be killed meanwhile. */
-int status_add_job(int fd, struct proc_id job, struct err *err)
+static int add_process(int fd, const char *rec, struct proc_id id, struct err *err)
 {
 	char line[96];
-	int n = snprintf(line, sizeof(line), "{\"rec\":\"job\",\"pid\":%d,\"start\":%" PRIu64 "}",
-			 (int)job.pid, job.start);
+	int n = snprintf(line, sizeof(line), "{\"rec\":\"%s\",\"pid\":%d,\"start\":%" PRIu64 "}",
+			 rec, (int)id.pid, id.start);
 
 	return append(fd, (struct str){line, (size_t)n}, err);
+}
+
+int status_add_terminal(int fd, struct proc_id reader, struct err *err)
+{
+	return add_process(fd, "terminal", reader, err);
+}
+
+int status_add_job(int fd, struct proc_id job, struct err *err)
+{
+	return add_process(fd, "job", job, err);
 }
 
 int status_add_gap(int fd, const struct gap *g, const char *reason, struct err *err)
@@ -214,6 +224,11 @@ static void read_job(const struct doc *d, struct status *st)
 	st->job = read_proc(d);
 }
 
+static void read_terminal(const struct doc *d, struct status *st)
+{
+	st->terminal = read_proc(d);
+}
+
 static void read_gap(const struct doc *d, struct status *st)
 {
 	struct str name = doc_str(d, "stream", STR(""));
@@ -260,8 +275,9 @@ static const struct {
 	const char *name;
 	void (*read)(const struct doc *d, struct status *st);
 } records[] = {
-	{"started", read_started}, {"limits", read_limits}, {"job", read_job},
-	{"gap", read_gap},	   {"ended", read_ended},   {"exit", read_exit},
+	{"started", read_started}, {"limits", read_limits}, {"terminal", read_terminal},
+	{"job", read_job},	   {"gap", read_gap},	    {"ended", read_ended},
+	{"exit", read_exit},
 };
 
 static void read_line(struct str line, struct status *st)

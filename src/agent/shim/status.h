@@ -7,6 +7,7 @@
  *
  *	{"rec":"started","attempt":1,"boot_id":"...","pid":12,"start":345,"time_ms":...}	the claim
  *	{"rec":"limits","grace_ms":10000,"deadline_ms":0}					for whoever takes over
+ *	{"rec":"terminal","pid":12,"start":346}							with pty: the reader of the terminal
  *	{"rec":"job","pid":13,"start":346}							before exec
  *	{"rec":"gap","stream":"out","offset":9,"bytes":10,"reason":"..."}			bytes not kept
  *	{"rec":"ended","code":0,"signal":0}							before it is reaped
@@ -27,6 +28,7 @@ struct status {
 	int attempt; /* 0: there is no status */
 	char boot_id[PROC_BOOT_ID];
 	struct proc_id shim, job;      /* pid 0: not known */
+	struct proc_id terminal;       /* the reader of the job's terminal; pid 0: it has none */
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */
 	bool ended;		       /* the job's own exit is known */
 	int code, signal;	       /* if ended */
@@ -41,6 +43,7 @@ int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *re
 /* For a process that takes over.  Records are durable after an fdatasync of the descriptor. */
 int status_open(int dirfd, int *ret_fd, struct err *err);
 int status_add_limits(int fd, int64_t grace_ms, int64_t deadline_ms, struct err *err);
+int status_add_terminal(int fd, struct proc_id reader, struct err *err);
 int status_add_job(int fd, struct proc_id job, struct err *err);
 int status_add_gap(int fd, const struct gap *g, const char *reason, struct err *err);
 int status_add_ended(int fd, int code, int signal, struct err *err);

@@ -18,7 +18,8 @@
 #define BUDGET_CHECK_MS 50
 #define KILL_FIRST_MS 1
 #define KILL_MAX_MS 50
-#define FLUSH_ROUNDS 8 /* 1 MiB, the largest pipe, even where bytes are dropped */
+#define TERMINAL_MS 2000 /* for the reader of a terminal to copy the last bytes of dead processes */
+#define FLUSH_ROUNDS 8	 /* 1 MiB, the largest pipe, even where bytes are dropped */
 
 int supervisor_open(struct supervisor *sv, struct err *err)
 {
@@ -199,6 +200,19 @@ void supervisor_stop(struct supervisor *sv, enum stop_cause cause, int64_t now_m
 		signal_group(sv->job.pid, SIGTERM);
 }
 
+/* The live processes of the job that the cgroup does not show.  The reader of its terminal is none of them: it has
+ * bytes of theirs to copy when they are dead, and then ends by itself. */
+static void list_others(struct supervisor *sv, struct proc_list *out)
+{
+	size_t kept = 0;
+
+	sv->others(sv->ctx, out);
+	for (size_t i = 0; i < out->n; i++)
+		if (out->v[i].pid != sv->terminal.pid || out->v[i].start != sv->terminal.start)
+			out->v[kept++] = out->v[i];
+	out->n = kept;
+}
+
 static void kill_all(struct supervisor *sv)
 {
 	CLEANUP(proc_list_release) struct proc_list l = {0};
@@ -206,7 +220,7 @@ static void kill_all(struct supervisor *sv)
 	if (!sv->exited && sv->job.pid > 0)
 		signal_group(sv->job.pid, SIGKILL);
 	cgroup_kill(&sv->cg);
-	sv->others(sv->ctx, &l);
+	list_others(sv, &l);
 	proc_kill(&l);
 }
 
@@ -215,7 +229,7 @@ static pid_t survivor(struct supervisor *sv)
 {
 	CLEANUP(proc_list_release) struct proc_list l = {0};
 
-	sv->others(sv->ctx, &l);
+	list_others(sv, &l);
 	if (l.n == 0 && cgroup_populated(&sv->cg))
 		cgroup_procs(&sv->cg, &l);
 	return l.n > 0 ? l.v[0].pid : 0;
@@ -343,6 +357,21 @@ static void step_killing(struct supervisor *sv, int64_t now_ms)
 	sv->phase = SUPERVISOR_FLUSHING;
 }
 
+/* The reader of the terminal copies what dead processes wrote.  One that does not end has a process at its other side
+ * that could not be killed: it does not keep us here, and goes. */
+static bool terminal_is_read(struct supervisor *sv, int64_t now_ms)
+{
+	if (sv->terminal.pid == 0 || sv->spools[STREAM_OUT].eof)
+		return true;
+	if (!sv->flush_since_ms)
+		sv->flush_since_ms = now_ms;
+	if (now_ms - sv->flush_since_ms < TERMINAL_MS)
+		return false;
+	if (proc_alive(sv->terminal))
+		kill(sv->terminal.pid, SIGKILL);
+	return true;
+}
+
 /* What is still in the pipes; a full disk gets its time here too. */
 static void step_flushing(struct supervisor *sv, int64_t now_ms)
 {
@@ -350,9 +379,12 @@ static void step_flushing(struct supervisor *sv, int64_t now_ms)
 	for (int i = 0; i < FLUSH_ROUNDS && pump(sv, now_ms); i++)
 		;
 	for (int s = 0; s < STREAMS; s++)
-		if (sv->retry_ms[s])
+		if (sv->retry_ms[s]) {
+			sv->flush_since_ms = 0;
 			return;
-	finish(sv, now_ms);
+		}
+	if (terminal_is_read(sv, now_ms))
+		finish(sv, now_ms);
 }
 
 static int64_t until(int64_t at_ms, int64_t now_ms, int64_t soonest)

@@ -50,6 +50,7 @@ struct supervisor {
 	int dirfd, status_fd;
 	int attempt;
 	struct proc_id job;
+	struct proc_id terminal; /* the reader of its terminal; pid 0: it has none */
 	struct cgroup cg;
 	uint64_t oom_before;
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */
@@ -68,7 +69,8 @@ struct supervisor {
 	bool exited, killed;
 	int code, signal;
 	enum stop_cause stop;
-	int64_t kill_at_ms, drain_since_ms, kill_since_ms, next_kill_ms, finish_since_ms;
+	int64_t kill_at_ms, drain_since_ms, kill_since_ms, next_kill_ms, flush_since_ms,
+		finish_since_ms;
 	struct exit_report exit; /* whole once done */
 };
 

@@ -57,6 +57,27 @@ static void python_shows_its_output_at_once_unless_the_job_says_otherwise(void *
 	environ_freep(&env);
 }
 
+static void a_terminal_has_a_type(void **state)
+{
+	struct env_pair sent[] = {{"TERM", "vt100"}};
+	struct message_start m = {0};
+
+	(void)state;
+	unsetenv("TERM");
+	const char **env = environ_make(&m, "", "/fifo");
+
+	assert_string_equal(environ_get(env, "TERM"), "");
+	environ_freep(&env);
+	m.pty = true;
+	env = environ_make(&m, "", "/fifo");
+	assert_string_equal(environ_get(env, "TERM"), "xterm");
+	environ_freep(&env);
+	m = (struct message_start){.env = sent, .nenv = 1, .pty = true};
+	env = environ_make(&m, "", "/fifo");
+	assert_string_equal(environ_get(env, "TERM"), "vt100");
+	environ_freep(&env);
+}
+
 static void the_mark_is_the_first_entry(void **state)
 {
 	struct env_pair sent[] = {{"A", "1"}, {"B", "2"}};
@@ -75,6 +96,7 @@ int main(void)
 		cmocka_unit_test(the_masters_values_win_and_gaps_are_filled),
 		cmocka_unit_test(without_an_environment_of_our_own_there_are_defaults),
 		cmocka_unit_test(python_shows_its_output_at_once_unless_the_job_says_otherwise),
+		cmocka_unit_test(a_terminal_has_a_type),
 		cmocka_unit_test(the_mark_is_the_first_entry),
 	};
 

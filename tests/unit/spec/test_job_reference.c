@@ -107,7 +107,7 @@ static size_t check_rows(const struct schema *sc, const char *where)
 static void every_key_has_help_and_an_example_that_loads(void **state)
 {
 	(void)state;
-	assert_int_equal(check_rows(&job_schema, ""), 17 + 11 + 3 + 2 + 2 + 6);
+	assert_int_equal(check_rows(&job_schema, ""), 18 + 12 + 3 + 2 + 2 + 6);
 }
 
 static void every_key_can_be_explained(void **state)

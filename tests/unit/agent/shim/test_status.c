@@ -43,12 +43,15 @@ static void what_is_written_is_read(void **state)
 	assert_int_equal(st.job.pid, 0);
 	assert_false(st.ended || st.has_exit);
 	assert_int_equal(status_add_limits(fd, 5, 6, &err), 0);
+	assert_int_equal(status_add_terminal(fd, (struct proc_id){55, 66}, &err), 0);
 	assert_int_equal(status_add_job(fd, (struct proc_id){77, 88}, &err), 0);
 	assert_int_equal(status_add_gap(fd, &gap, "full", &err), 0);
 	assert_int_equal(status_add_ended(fd, 4, 0, &err), 0);
 	assert_int_equal(status_read(dir, &st, &err), 0);
 	assert_int_equal(st.job.pid, 77);
 	assert_int_equal(st.job.start, 88);
+	assert_int_equal(st.terminal.pid, 55);
+	assert_int_equal(st.terminal.start, 66);
 	assert_int_equal(st.grace_ms, 5);
 	assert_int_equal(st.deadline_ms, 6);
 	assert_true(st.ended && !st.has_exit);

@@ -277,6 +277,66 @@ static void a_trickle_is_gathered_for_a_moment(void **state)
 	assert_int_equal(supervisor_poll(&b->sv, p), STREAMS);
 }
 
+/* A process that the test can kill, and its place in the list of `others`. */
+static struct proc_id add_sleeper(struct bench *b)
+{
+	int closed[2];
+	char none;
+
+	assert_int_equal(pipe(closed), 0);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close_output(b);
+		close(closed[0]);
+		close(closed[1]);
+		pause();
+		_exit(0);
+	}
+	close(closed[1]);
+	assert_int_equal(read(closed[0], &none, 1), 0); /* the job's pipes are ours alone again */
+	close(closed[0]);
+	struct proc_id id = proc_id_of(pid);
+
+	*vec_push(&b->left) = (struct proc_info){.pid = pid, .state = 'S', .start = id.start};
+	return id;
+}
+
+static void the_reader_of_a_terminal_has_time_to_copy_what_the_dead_wrote(void **state)
+{
+	struct bench *b = *state;
+
+	b->sv.terminal = add_sleeper(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(0, 0), 1000);
+	supervisor_step(&b->sv,
+			6000); /* the output stays open: everything is killed but the reader */
+	assert_int_equal(b->sv.phase, SUPERVISOR_FLUSHING);
+	assert_true(proc_alive(b->sv.terminal));
+	assert_int_equal(write(b->writer[0], "last", 4), 4);
+	close_output(b);
+	supervisor_step(&b->sv, 6001);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_int_equal(b->sv.exit.streams[STREAM_OUT], 4);
+	kill(b->sv.terminal.pid, SIGKILL);
+	waitpid(b->sv.terminal.pid, NULL, 0);
+}
+
+static void a_reader_that_never_ends_is_killed(void **state)
+{
+	struct bench *b = *state;
+	int status;
+
+	b->sv.terminal = add_sleeper(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(0, 0), 1000);
+	supervisor_step(&b->sv, 6000);
+	supervisor_step(&b->sv, 7999);
+	assert_int_equal(b->sv.phase, SUPERVISOR_FLUSHING);
+	supervisor_step(&b->sv, 8000);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_int_equal(waitpid(b->sv.terminal.pid, &status, 0), b->sv.terminal.pid);
+	assert_true(WIFSIGNALED(status));
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -292,6 +352,8 @@ int main(void)
 		CASE(an_exit_that_cannot_be_recorded_is_tried_for_a_while),
 		CASE(an_exit_that_can_never_be_recorded_does_not_keep_us_for_ever),
 		CASE(a_trickle_is_gathered_for_a_moment),
+		CASE(the_reader_of_a_terminal_has_time_to_copy_what_the_dead_wrote),
+		CASE(a_reader_that_never_ends_is_killed),
 	};
 
 	return cmocka_run_group_tests_name("agent: supervisor", tests, NULL, NULL);
