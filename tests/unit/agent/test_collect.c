@@ -1,7 +1,9 @@
 /* Files to keep, by pattern. */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +27,42 @@ static void tree(void **state)
 	put(state, "w/model/deep/d.bin", "ddd");
 	assert_int_equal(symlink("/etc/passwd", unit_path(state, "w/model/link")), 0);
 	assert_int_equal(mkfifo(unit_path(state, "w/model/fifo"), 0600), 0);
+}
+
+/* ---- a file system that has no files without a name, and copies that fail ---- */
+
+static bool no_tmpfile, no_copy;
+static int refused;
+
+int __real_openat(int dir, const char *path, int flags, mode_t mode);
+int __wrap_openat(int dir, const char *path, int flags, ...);
+int __wrap_openat64(int dir, const char *path, int flags, ...)
+	__attribute__((alias("__wrap_openat")));
+int __real_file_copy_content(int from, int to, struct err *err);
+int __wrap_file_copy_content(int from, int to, struct err *err);
+
+int __wrap_openat(int dir, const char *path, int flags, ...)
+{
+	va_list ap;
+
+	va_start(ap, flags);
+	mode_t mode =
+		(flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
+
+	va_end(ap);
+	if (no_tmpfile && (flags & O_TMPFILE) == O_TMPFILE) {
+		refused++;
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return __real_openat(dir, path, flags, mode);
+}
+
+int __wrap_file_copy_content(int from, int to, struct err *err)
+{
+	if (no_copy)
+		return err_errno(err, ENOSPC, "write");
+	return __real_file_copy_content(from, to, err);
 }
 
 static struct collected last;
@@ -218,6 +256,36 @@ static void a_link_in_place_of_the_output_directory_is_not_followed(void **state
 	assert_true(file_exists(unit_path(state, "kept/model/m.bin")));
 }
 
+static void without_nameless_files_a_copy_still_appears_whole_or_not_at_all(void **state)
+{
+	static const char *const patterns[] = {"model/m.bin", "a.txt"};
+	const char *partial = "kept/.regatta-keep.tmp";
+	uint64_t files, bytes;
+	struct err err = {0};
+	struct buf text;
+
+	tree(state);
+	no_tmpfile = true;
+	refused = 0;
+	/* What a collector that was killed left behind is in nobody's way. */
+	assert_int_equal(mkdir(unit_path(state, "kept"), 0755), 0);
+	put(state, partial, "half a file that is longer than any other");
+	assert_int_equal(collect(state, patterns, 2, &files, &bytes, &err), 0);
+	assert_int_equal(files, 2);
+	assert_true(refused >= 2);
+	buf_init(&text, 100);
+	assert_int_equal(file_read(unit_path(state, "kept/model/m.bin"), &text, &err), 0);
+	assert_string_equal(text.p, "mm");
+	buf_release(&text);
+	assert_false(file_exists(unit_path(state, partial)));
+	/* A copy that fails leaves nothing. */
+	put(state, "w/a.txt", "changed");
+	no_copy = true;
+	assert_int_equal(collect(state, patterns + 1, 1, &files, &bytes, &err), -1);
+	no_copy = no_tmpfile = false;
+	assert_false(file_exists(unit_path(state, partial)));
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, unit_make_dir, unit_remove_dir)
@@ -228,6 +296,7 @@ int main(void)
 		CASE(links_to_what_is_kept_are_kept_and_others_are_named),
 		CASE(holes_stay_holes),
 		CASE(a_link_in_place_of_the_output_directory_is_not_followed),
+		CASE(without_nameless_files_a_copy_still_appears_whole_or_not_at_all),
 		CASE(a_pattern_that_leaves_the_directory_is_refused),
 		CASE(a_destination_that_cannot_be_written_is_an_error_with_the_count_so_far),
 	};
