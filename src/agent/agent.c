@@ -160,7 +160,7 @@ static void on_child(void *ctx, int signo)
 	for (;;) {
 		siginfo_t si = {0};
 
-		/* Look first: the job's status must be on record before the kernel forgets it. */
+		/* WNOWAIT: the job's exit status must be in the status file before the kernel forgets it. */
 		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0)
 			break;
 		attempt_child_ended(&a->at, si.si_pid, child_wait_status(&si));
@@ -195,7 +195,7 @@ static int take_lock(const char *dir, int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* What an agent before us said at its end is over. */
+/* Remove what an earlier agent of this node recorded when it left. */
 static void unsay_clean(struct agent *a)
 {
 	if (a->cfg.was_clean && ftruncate(a->lock, a->cfg.length) < 0)

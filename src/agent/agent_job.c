@@ -341,7 +341,7 @@ void job_drop_collect(struct agent *a)
 	collect_remove_partial(a->inputs.output_dir);
 }
 
-/* Also if it has not begun: whoever cancels does not want to wait for copies. */
+/* Stop copying kept files, also if it has not begun: a cancelled run does not wait for copies. */
 static void stop_collecting(struct agent *a)
 {
 	if (!a->at.has_exit || a->collected_known)

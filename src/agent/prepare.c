@@ -185,7 +185,7 @@ int prepare_files(const struct message_inputs *in, const char *node_dir, struct 
 	if (in->output_dir[0] && file_mkdir_p(in->output_dir, 0700, err) < 0)
 		return err_wrap(err, "make the output directory");
 	if (!prepare_is_long(in)) {
-		/* A job that runs elsewhere and brings nothing needs none. */
+		/* Without source and data the job runs in its cwd: no work directory is needed. */
 		if (!in->cwd[0] && mkdir(work, 0777) < 0 && errno != EEXIST)
 			return err_errno(err, errno, "make the work directory");
 		return 0;
@@ -193,7 +193,7 @@ int prepare_files(const struct message_inputs *in, const char *node_dir, struct 
 	inputs_digest(in, digest);
 	if (made_already(mark, work, digest))
 		return 0;
-	unlink(mark); /* it must not speak for what is made now */
+	unlink(mark); /* the digest of the old work/ must not stand for a half-made new one */
 	if (file_remove_tree(work, err) < 0 || file_remove_tree(fresh, err) < 0)
 		return err_wrap(err, "clear the work directory");
 	if (mkdir(fresh, 0777) < 0)

@@ -75,7 +75,7 @@ static void tell_shim(struct relay *r)
 		r->told = sum;
 }
 
-/* The node may forget what is stored and looked at. */
+/* Free the disk space of bytes that the master has stored and whose metrics it has taken. */
 static void punch(struct relay_stream *st)
 {
 	uint64_t done = st->acked < st->looked ? st->acked : st->looked;
@@ -131,7 +131,7 @@ static size_t push_one(struct relay_stream *st, enum stream s, struct conn *c, v
 		n = pread(st->fd, scratch, want, (off_t)st->sent);
 	} while (n < 0 && errno == EINTR);
 	if (n <= 0)
-		return 0; /* tried again at the next look */
+		return 0; /* tried again when the sizes are next refreshed */
 	data_offset_put(offset, st->sent);
 	conn_send(c, FRAME_DATA, (uint16_t)s, (struct str){(char *)offset, sizeof(offset)},
 		  (struct str){scratch, (size_t)n});

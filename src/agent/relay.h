@@ -1,6 +1,6 @@
 #pragma once
 /*
- * relay - send what is in the spools to the master, from where it stands.
+ * relay - send the spooled output to the master, from the offset up to which the master has it.
  *
  * Bytes are addressed by (stream, offset).  At most RELAY_WINDOW beyond the last
  * acknowledgement are under way, and at most RELAY_QUEUE wait in the connection,
@@ -37,7 +37,7 @@ struct relay {
 /* dirfd must outlive it. */
 void relay_open(struct relay *r, int dirfd);
 void relay_close(struct relay *r);
-/* Look at the sizes. */
+/* Read the current sizes of the spool files. */
 void relay_refresh(struct relay *r);
 /* A new connection: send again from what the master has. */
 void relay_resume(struct relay *r, const uint64_t acks[static STREAMS],

@@ -35,7 +35,7 @@ int scan_patterns(struct scan *sc, const struct message_inputs *in, struct err *
 	int rc;
 
 	sc->prefix = in->metric_prefix;
-	/* Without patterns nothing can be wrong, and a job that prints nothing needs none of it. */
+	/* Without patterns compiling cannot fail: it is put off until the first output. */
 	if (in->nmetrics == 0) {
 		sc->ex = extract_free(sc->ex);
 		return 0;
@@ -91,7 +91,7 @@ static void send_frame(struct scan *sc, enum stream s, struct conn *c)
 static struct extract *extractor(struct scan *sc)
 {
 	if (!sc->ex && extract_new(NULL, 0, sc->prefix, &sc->ex, NULL) < 0)
-		abort(); /* no pattern, no error */
+		abort(); /* compiling without patterns cannot fail */
 	return sc->ex;
 }
 

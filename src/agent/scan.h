@@ -15,7 +15,7 @@ struct conn;
 struct err;
 struct extract;
 
-#define SCAN_MS 50	       /* how long samples wait for company */
+#define SCAN_MS 50	       /* how long samples are gathered before a frame is sent */
 #define SCAN_SAMPLES 512       /* of one frame */
 #define SCAN_CHUNK (64 * 1024) /* scanned at once */
 #define SCAN_TURN (4 * 1024 * 1024)

@@ -76,7 +76,7 @@ bool attempt_is_live(const struct attempt *at);
 void attempt_stop(struct attempt *at, enum stop_cause cause);
 /* A child of ours has this status and is not reaped yet. */
 void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status);
-/* It is reaped. */
+/* The child was reaped. */
 void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status);
 /* Give back the disk space of what the master has. */
 void attempt_empty_spools(struct attempt *at);

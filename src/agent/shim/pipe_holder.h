@@ -9,5 +9,5 @@
  * empty, or when the attempt's directory is gone.
  */
 
-/* Fork one; failure is not worth a word: it is the third line of defence. */
+/* Fork a pipe holder.  A failed fork is ignored: bytes are lost only if the last reader is killed, too. */
 void pipe_holder_fork(int attempt_dirfd);

@@ -55,7 +55,7 @@ int shim_failed_code(enum err_kind kind)
 	return kind == ERR_NOT_FOUND ? CODE_NOT_FOUND : CODE_NOT_RUN;
 }
 
-/* What the shim does not want to hear of.  SIGXFSZ: a limit of the file size is an error like a full disk. */
+/* Signals that must not end the shim.  SIGXFSZ: a write beyond the file size limit then fails with EFBIG, which is handled like a full disk. */
 static void set_ignored(void (*how)(int))
 {
 	static const int signals[] = {SIGPIPE, SIGHUP, SIGINT, SIGXFSZ};
@@ -117,7 +117,7 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 	int report = b->report[1];
 	sigset_t none;
 
-	/* Without a shim it never runs: the agent says so as soon as it sees that the shim is dead. */
+	/* If the shim dies before the exec, the program must never run: the agent reports that it did not. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != b->shim)
 		_exit(CODE_NOT_RUN);
@@ -264,7 +264,7 @@ static void others(void *ctx, struct proc_list *out)
 		proc_descendants(getpid(), out);
 }
 
-/* The program never ran: that is the job's whole story. */
+/* The program could not be started: the reason becomes the job's exit report. */
 static void not_run(struct shim *sh, const struct err *why)
 {
 	sh->supervisor.exit.kind = why->kind;
@@ -277,7 +277,7 @@ static void reap(struct shim *sh)
 	for (;;) {
 		siginfo_t si = {0};
 
-		/* Look first: the status must be on record before the kernel forgets it. */
+		/* WNOWAIT: the exit status must be in the status file before the kernel forgets it. */
 		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0)
 			return;
 		if (si.si_pid == sh->supervisor.job.pid && !sh->supervisor.exited)
@@ -331,7 +331,7 @@ static void live(struct shim *sh)
 	}
 }
 
-/* Not even the spools can be opened: there is only the record to write. */
+/* The spools cannot be opened: the job is not started, and the exit record says why. */
 static void no_streams(struct shim *sh, const struct err *why)
 {
 	struct exit_report e = {.attempt = sh->start->attempt, .code = -1, .kind = why->kind};
@@ -341,13 +341,13 @@ static void no_streams(struct shim *sh, const struct err *why)
 		fdatasync(sh->status_fd);
 }
 
-/* ---- becoming one ---- */
+/* ---- the shim's process ---- */
 
 static void take_own_signals(struct shim *sh)
 {
 	sigset_t set;
 
-	/* They are blocked since before the fork: one that came meanwhile waits for the descriptor. */
+	/* All signals are blocked since before the fork: one that was sent meanwhile is read from the signalfd. */
 	child_reset_handlers();
 	set_ignored(SIG_IGN);
 	sigemptyset(&set);
@@ -388,7 +388,7 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 		.limits = s->limits,
 		.others = others,
 	};
-	/* If it cannot be written, whoever takes over has no grace to give and no limit to keep. */
+	/* Without this record an agent that takes over kills without grace and knows no time limit. */
 	status_add_limits(sh.status_fd, s->grace_ms, sh.supervisor.deadline_ms, NULL);
 	if (supervisor_open(&sh.supervisor, &err) < 0) {
 		no_streams(&sh, &err);

@@ -64,7 +64,7 @@ int spool_open(struct spool *sp, int dirfd, enum stream s, struct err *err)
 		spool_close(sp);
 		return -1;
 	}
-	/* Refused when the user has many big pipes already: smaller, not wrong. */
+	/* May be refused when the user has many large pipes; the FIFO then keeps its smaller size. */
 	fcntl(sp->fifo, F_SETPIPE_SZ, PIPE_BYTES);
 	return 0;
 }
@@ -80,7 +80,7 @@ void spool_check_left(struct spool *sp)
 {
 	int spare[2];
 
-	/* The metrics FIFO has no end; a file that is there finds the end by itself. */
+	/* The metrics FIFO has no end of file; with an open spool file, splice() finds the end. */
 	if (sp->stream == STREAM_METRICS || sp->file >= 0 || pipe2(spare, O_CLOEXEC) < 0)
 		return;
 	sp->eof = tee(sp->fifo, spare[1], 1, SPLICE_F_NONBLOCK) == 0;
@@ -88,7 +88,7 @@ void spool_check_left(struct spool *sp)
 	close(spare[1]);
 }
 
-/* Read and forget, counting. */
+/* Read bytes that cannot be written, and count them as a gap. */
 static enum spool_state drop(struct spool *sp)
 {
 	char bin[DROP_BYTES];

@@ -46,7 +46,7 @@ int spool_make(int dirfd, struct err *err);
 /* Open both ends; dirfd must outlive the spool.  The metrics FIFO is held for writing too: its writers come and go without an end of file. */
 int spool_open(struct spool *sp, int dirfd, enum stream s, struct err *err);
 void spool_close(struct spool *sp);
-/* For one who comes late: a pipe whose last writer left before it was opened says so only when asked this way. */
+/* Set eof if the last writer closed the FIFO before it was opened here: poll() does not report that. */
 void spool_check_left(struct spool *sp);
 /* Move what is there.  *ret_moved: bytes added to the file. */
 enum spool_state spool_pump(struct spool *sp, int64_t now_ms, uint64_t *ret_moved);

@@ -53,7 +53,7 @@ void supervisor_close(struct supervisor *sv)
 void supervisor_wake_agent(const struct supervisor *sv)
 {
 	if (sv->wakeup >= 0 && write(sv->wakeup, "!", 1) < 0)
-		return; /* full: nobody has looked for long, and will look when it comes back */
+		return; /* the FIFO is full: a wakeup is pending already */
 }
 
 /* ---- output ---- */
@@ -67,14 +67,14 @@ static uint64_t total_size(const struct supervisor *sv)
 	return sum;
 }
 
-/* More spooled than the master has stored, by more than this node may hold? */
+/* Are more bytes spooled than the master has acknowledged, by more than spool_bytes? */
 static bool check_budget(struct supervisor *sv)
 {
 	uint64_t acked[STREAMS] = {0}, total = total_size(sv);
 
 	if (sv->phase > SUPERVISOR_DRAINING || total - sv->acked_sum <= sv->limits.spool_bytes)
 		return false;
-	/* Made by the agent when it has something to tell. */
+	/* The agent creates the file with its first acknowledgement. */
 	if (sv->acked < 0)
 		sv->acked = openat(sv->dirfd, SUPERVISOR_ACKED, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (sv->acked >= 0 && pread(sv->acked, acked, sizeof(acked), 0) < 0)
@@ -179,7 +179,7 @@ void supervisor_lost(struct supervisor *sv, const char *reason, int64_t now_ms)
 
 static void signal_group(pid_t leader, int signo)
 {
-	/* In its first moments it does not lead a group yet. */
+	/* Before its setsid() the job does not lead a process group. */
 	if (kill(-leader, signo) < 0)
 		kill(leader, signo);
 }

@@ -236,7 +236,7 @@ static bool is_passed(const char *entry)
 	return false;
 }
 
-/* One for the whole life of the process: what it may pass on does not change. */
+/* Made once and kept: the environment that agents get does not change while the master runs. */
 static struct forkserver *the_forkserver(const struct node *n)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -272,7 +272,7 @@ static void set_id(struct driver_row *row, pid_t pid)
 	snprintf(row->id, sizeof(row->id), "%d", (int)pid);
 }
 
-/* Nobody asks for the end of a node that was never made: nothing of it may stay. */
+/* A create that failed is never followed by a destroy: nothing of the node may stay. */
 static void undo_create(const struct node *n)
 {
 	CLEANUP(freep) char *config = in_node(n, LAYOUT_AGENT_CONFIG);
