@@ -531,6 +531,17 @@ pid_t fake_pid_in(struct fake *f, const char *name)
 	return (pid_t)pid;
 }
 
+void fake_output_is_copy(struct fake *f, const char *name)
+{
+	struct buf want;
+
+	buf_init(&want, 256 * 1024 * 1024);
+	assert_int_equal(file_read(fake_below(f, name), &want, NULL), 0);
+	assert_int_equal(f->out[STREAM_OUT].n, want.n);
+	assert_memory_equal(f->out[STREAM_OUT].p, want.p, want.n);
+	buf_release(&want);
+}
+
 int64_t fake_int(const struct doc *d, const char *key)
 {
 	const struct doc *v = doc_get(d, key);

@@ -17,6 +17,12 @@
 
 #define FAKE_WAIT_MS 20000
 
+/* Parts of scripts: a daemon, one without an environment, and a wait until it has written its pid to "daemon". */
+#define FAKE_DAEMON "setsid sh -c 'echo $$ > $DIR/daemon; exec sleep 600' >/dev/null 2>&1 & "
+#define FAKE_NAMELESS                                                                              \
+	"env -i DIR=$DIR setsid sh -c 'echo $$ > $DIR/daemon; exec sleep 600' >/dev/null 2>&1 & "
+#define FAKE_UNTIL_DAEMON "while ! [ -s $DIR/daemon ]; do sleep 0.01; done; "
+
 struct fake {
 	char *dir;		/* of the test: link.sock and node/ are below */
 	char *node;		/* node directory */
@@ -91,5 +97,7 @@ char *fake_below(struct fake *f, const char *name);
 const char *fake_file(struct fake *f, const char *path);
 /* The same for a number in the test's directory. */
 pid_t fake_pid_in(struct fake *f, const char *name);
+/* Standard output is, byte for byte, this file in the test's directory: the job's own copy of what it wrote. */
+void fake_output_is_copy(struct fake *f, const char *name);
 int64_t fake_int(const struct doc *d, const char *key);
 const char *fake_str(const struct doc *d, const char *key);

@@ -31,17 +31,6 @@ static pid_t reader_of(struct fake *f)
 	return st.terminal.pid;
 }
 
-static void output_equals_copy(struct fake *f)
-{
-	struct buf want;
-
-	buf_init(&want, 8 << 20);
-	assert_int_equal(file_read(fake_below(f, "copy"), &want, NULL), 0);
-	assert_int_equal(f->out[STREAM_OUT].n, want.n);
-	assert_memory_equal(f->out[STREAM_OUT].p, want.p, want.n);
-	buf_release(&want);
-}
-
 static void a_job_with_a_terminal_sees_one_everywhere(void **state)
 {
 	struct fake *f = *state;
@@ -88,7 +77,7 @@ static void bytes_pass_the_terminal_as_they_are(void **state)
 	fake_ready(f);
 	fake_start_with(f, "head -c 3000000 /dev/urandom > $DIR/copy; cat $DIR/copy", PTY);
 	fake_end(f);
-	output_equals_copy(f);
+	fake_output_is_copy(f, "copy");
 }
 
 static void the_last_words_before_an_exit_are_whole(void **state)
@@ -99,7 +88,7 @@ static void the_last_words_before_an_exit_are_whole(void **state)
 	fake_ready(f);
 	fake_start_with(f, "head -c 300000 /dev/urandom > $DIR/copy; exec cat $DIR/copy", PTY);
 	fake_end(f);
-	output_equals_copy(f);
+	fake_output_is_copy(f, "copy");
 }
 
 static void a_daemon_that_holds_the_terminal_does_not_hold_the_end_up(void **state)
@@ -163,7 +152,7 @@ static void no_byte_of_a_terminal_is_lost_with_its_shim(void **state)
 	fake_wait_bytes(f, STREAM_OUT, 500000);
 	fake_kill(fake_shim(f));
 	assert_int_equal(fake_int(fake_end(f), "code"), 9);
-	output_equals_copy(f);
+	fake_output_is_copy(f, "copy");
 	fake_gone(reader);
 	fake_release(f);
 }

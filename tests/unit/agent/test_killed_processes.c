@@ -1,0 +1,374 @@
+/* Agents and shims that are killed: the job goes on, no byte is lost, no exit status is invented. */
+#include "unit.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "fake_master.h"
+#include "sys/proctree.h"
+
+static void a_killed_agent_is_replaced_and_the_job_goes_on(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(
+		f, "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; echo "
+		   "loss=3; exit 4");
+
+	fake_wait_bytes(f, STREAM_OUT, 4);
+	fake_kill(f->agent);
+	fake_agent(f);
+	const struct doc *h = fake_meet(f);
+
+	assert_string_equal(fake_str(h, "holds"), "started");
+	assert_int_equal(fake_int(h, "attempt"), 1);
+	assert_null(doc_get(h, "exit"));
+	struct proc_info p;
+
+	assert_true(proc_read(pid, &p));
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	const struct doc *e = fake_end(f);
+
+	assert_int_equal(fake_int(e, "code"), 4);
+	assert_string_equal(f->out[STREAM_OUT].p, "one\ntwo\nloss=3\n");
+	assert_non_null(strstr(f->samples.p, "loss=3@-1;")); /* the patterns were remembered */
+	fake_release(f);
+}
+
+static void a_job_that_ends_without_an_agent_is_reported_by_the_next(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(f, "while ! [ -e $DIR/go ]; do sleep 0.01; done; echo done; exit 6");
+	pid_t shim = fake_shim(f);
+
+	fake_kill(f->agent);
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	fake_gone(pid);
+	fake_gone(shim);
+	fake_agent(f);
+	const struct doc *h = fake_meet(f);
+
+	assert_int_equal(fake_int(doc_table(h, "exit"), "code"), 6);
+	fake_wait(f, FRAME_COLLECTED);
+	assert_string_equal(f->out[STREAM_OUT].p, "done\n");
+	assert_int_equal(f->count[FRAME_EXIT], 0); /* HELLO stands for it */
+	fake_start(f, "echo again");		   /* ... unless it is asked for */
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXIT), "code"), 6);
+}
+
+static void an_agent_that_is_asked_to_stop_says_goodbye_and_leaves_the_job_alone(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(f, "while ! [ -e $DIR/go ]; do sleep 0.01; done; exit 8");
+
+	kill(f->agent, SIGTERM);
+	assert_non_null(strstr(fake_str(fake_wait(f, FRAME_BYE), "reason"), "stop"));
+	assert_int_equal(fake_agent_gone(f), 0);
+	struct proc_info p;
+
+	assert_true(proc_read(pid, &p) && p.state != 'Z');
+	fake_agent(f);
+	fake_meet(f);
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	assert_int_equal(fake_int(fake_end(f), "code"), 8);
+}
+
+static void a_second_agent_for_the_same_node_leaves(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t first = f->agent;
+
+	fake_agent(f);
+	int status = fake_agent_gone(f);
+
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 0);
+	f->agent = first;
+	fake_release(f);
+}
+
+static void an_attempt_of_an_earlier_boot_is_said_to_be_one(void **state)
+{
+	struct fake *f = *state;
+
+	assert_int_equal(mkfifo(arena_printf(f->arena, "%s/wakeup.fifo", f->node), 0600), 0);
+	for (int i = 0; i < 3; i++) {
+		static const char *const names[] = {"out", "err", "metrics"};
+
+		file_write_atomic(arena_printf(f->arena, "%s/%s", f->node, names[i]), STR("abc"),
+				  0600, false, NULL);
+	}
+	file_write_atomic(
+		arena_printf(f->arena, "%s/status", f->node),
+		STR("{\"rec\":\"started\",\"attempt\":1,\"boot_id\":\"other\",\"pid\":1,\"start\":1}\n"),
+		0600, false, NULL);
+	fake_agent(f);
+	const struct doc *h = fake_meet(f);
+
+	assert_string_equal(fake_str(h, "holds"), "other_boot");
+	assert_int_equal(fake_int(h, "attempt"), 1);
+	assert_null(doc_get(h, "exit"));
+	assert_int_equal(doc_array(h, "streams")->array.v[0]->i, 3);
+	fake_release(f);
+}
+
+static void a_node_of_an_earlier_boot_may_have_lost_its_claim(void **state)
+{
+	struct fake *f = *state;
+
+	f->config = ",\"boot\":\"other\"";
+	fake_ready(f);
+	const struct doc *h = f->last[FRAME_HELLO];
+
+	assert_string_equal(fake_str(h, "holds"), "other_boot");
+	assert_int_equal(fake_int(h, "attempt"), 0);
+	/* If no start was ever sent there the node is as good as any, and from then on it has one. */
+	fake_start(f, "while ! [ -e $DIR/go ]; do sleep 0.01; done");
+	fake_hang_up(f);
+	assert_string_equal(fake_str(fake_meet(f), "holds"), "started");
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	assert_int_equal(fake_int(fake_end(f), "code"), 0);
+	fake_release(f);
+}
+
+/* ---- killed shims ---- */
+
+static void take_over_case(struct fake *f)
+{
+	fake_ready(f);
+	fake_start(f, FAKE_NAMELESS FAKE_UNTIL_DAEMON
+		   "echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; exit 9");
+	fake_wait_bytes(f, STREAM_OUT, 4);
+	fake_kill(fake_shim(f));
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	const struct doc *e = fake_end(f);
+
+	assert_int_equal(fake_int(e, "code"), 9);
+	assert_string_equal(fake_str(e, "kind"), "none");
+	assert_string_equal(f->out[STREAM_OUT].p, "one\ntwo\n");
+	fake_gone(fake_pid_in(f, "daemon"));
+	fake_release(f);
+}
+
+static void a_killed_shim_is_replaced_by_the_agent_which_learns_the_real_status(void **state)
+{
+	take_over_case(*state);
+}
+
+static void the_same_without_a_cgroup(void **state)
+{
+	struct fake *f = *state;
+
+	f->no_cgroup = true;
+	take_over_case(f);
+}
+
+static void a_job_without_a_shim_can_still_be_stopped(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "trap '' TERM; echo armed; while :; do sleep 0.05; done");
+	fake_wait_bytes(f, STREAM_OUT, 6);
+	fake_kill(fake_shim(f));
+	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
+	const struct doc *e = fake_end(f);
+
+	assert_int_equal(fake_int(e, "signal"), SIGKILL);
+	fake_release(f);
+}
+
+static void no_byte_is_lost_when_the_shim_is_killed_in_full_flow(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "head -c 30000000 /dev/urandom > $DIR/copy; echo ready >&2; cat $DIR/copy");
+	fake_wait_bytes(f, STREAM_ERR, 6);
+	fake_wait_bytes(f, STREAM_OUT, 2000000);
+	fake_kill(fake_shim(f));
+	assert_int_equal(fake_int(fake_end(f), "code"), 0);
+	fake_output_is_copy(f, "copy");
+}
+
+static void both_killed_case(struct fake *f)
+{
+	fake_ready(f);
+	pid_t pid = fake_start(
+		f, FAKE_DAEMON FAKE_UNTIL_DAEMON
+		"echo one; while ! [ -e $DIR/go ]; do sleep 0.01; done; echo two; exit 9");
+
+	fake_wait_bytes(f, STREAM_OUT, 4);
+	fake_kill_both(f);
+	fake_agent(f);
+	const struct doc *h = fake_meet(f);
+	struct proc_info p;
+
+	assert_string_equal(fake_str(h, "holds"), "started");
+	assert_null(doc_get(h, "exit"));
+	assert_true(proc_read(pid, &p) && p.state != 'Z'); /* it goes on */
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	const struct doc *e = fake_end(f);
+
+	assert_int_equal(fake_int(e, "code"), -1);
+	assert_string_equal(fake_str(e, "kind"), "unavailable");
+	assert_string_equal(fake_str(e, "reason"),
+			    "agent and shim were killed; exit status unknown");
+	assert_string_equal(f->out[STREAM_OUT].p, "one\ntwo\n");
+	fake_gone(fake_pid_in(f, "daemon"));
+	/* It is never executed again. */
+	fake_start(f, "echo again");
+	assert_string_equal(fake_str(fake_wait(f, FRAME_EXIT), "kind"), "unavailable");
+	fake_release(f);
+}
+
+static void a_job_outlives_agent_and_shim_and_no_status_is_invented(void **state)
+{
+	both_killed_case(*state);
+}
+
+static void the_same_by_the_mark_alone(void **state)
+{
+	struct fake *f = *state;
+
+	f->no_cgroup = true;
+	both_killed_case(f);
+}
+
+static void a_job_that_outlived_both_can_be_stopped(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(f, "trap '' TERM; echo armed; while :; do sleep 0.05; done");
+
+	fake_wait_bytes(f, STREAM_OUT, 6);
+	fake_kill_both(f);
+	fake_agent(f);
+	fake_meet(f);
+	fake_send(f, FRAME_SIGNAL, "{\"hurry\":true}");
+	assert_string_equal(fake_str(fake_end(f), "kind"), "unavailable");
+	fake_gone(pid);
+	fake_release(f);
+}
+
+static void a_job_that_outlived_both_still_has_its_grace_and_its_time_limit(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start_with(f,
+			"trap 'echo saved; exit 0' TERM; echo armed; while :; do sleep 0.01; done",
+			",\"deadline_ms\":1500");
+	fake_wait_bytes(f, STREAM_OUT, 6);
+	fake_kill_both(f);
+	fake_agent(f);
+	fake_meet(f);
+	const struct doc *e = fake_end(f); /* nobody asked: the limit did */
+
+	assert_string_equal(f->out[STREAM_OUT].p, "armed\nsaved\n");
+	assert_string_equal(fake_str(e, "kind"), "unavailable"); /* its status is still not known */
+}
+
+static void the_connection_of_a_killed_agent_closes_though_its_pipe_holder_lives(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "echo one; exec sleep 600");
+	fake_wait_bytes(f, STREAM_OUT, 4);
+	fake_kill(fake_shim(f));
+	/* Whoever takes over announces itself by going on to relay; a PONG proves that its loop has turned. */
+	fake_send(f, FRAME_PING, "{}");
+	fake_wait(f, FRAME_PONG);
+	fake_kill(f->agent);
+	fake_wait_close(f);
+}
+
+static void a_shim_killed_under_a_later_agent_leaves_no_status_either(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(f, "exec sleep 600");
+	pid_t shim = fake_shim(f);
+
+	fake_kill(f->agent);
+	fake_agent(f);
+	fake_meet(f);
+	fake_kill(shim);
+	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
+	const struct doc *e = fake_end(f);
+
+	assert_string_equal(fake_str(e, "kind"), "unavailable");
+	fake_gone(pid);
+}
+
+static void an_exit_that_was_recorded_before_both_died_counts(void **state)
+{
+	struct fake *f = *state;
+
+	f->config = ",\"settle_ms\":600000";
+	fake_ready(f);
+	/* The main process ends; a child keeps the output open, so the shim waits. */
+	pid_t pid = fake_start(
+		f, "sh -c 'echo $$ > $DIR/daemon; exec sleep 600' & " FAKE_UNTIL_DAEMON "exit 5");
+
+	fake_gone(pid);
+	pid_t shim = fake_shim(f);
+	char *status = arena_printf(f->arena, "%s/status", f->node);
+
+	while (!strstr(fake_file(f, status), "ended"))
+		poll(NULL, 0, 1);
+	kill(f->agent, SIGSTOP);
+	fake_kill(shim);
+	fake_kill(f->agent);
+	file_remove_tree(arena_printf(f->arena, "%s/agent.json", f->node), NULL);
+	f->config = ",\"settle_ms\":100";
+	fake_agent(f);
+	const struct doc *e = doc_table(fake_meet(f), "exit");
+
+	if (!e)
+		e = fake_wait(f, FRAME_EXIT);
+	assert_int_equal(fake_int(e, "code"), 5);
+	assert_string_equal(fake_str(e, "kind"), "none");
+	fake_gone(fake_pid_in(f, "daemon"));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, fake_setup, fake_teardown)
+		CASE(a_killed_agent_is_replaced_and_the_job_goes_on),
+		CASE(a_job_that_ends_without_an_agent_is_reported_by_the_next),
+		CASE(an_agent_that_is_asked_to_stop_says_goodbye_and_leaves_the_job_alone),
+		CASE(a_second_agent_for_the_same_node_leaves),
+		CASE(an_attempt_of_an_earlier_boot_is_said_to_be_one),
+		CASE(a_node_of_an_earlier_boot_may_have_lost_its_claim),
+		CASE(a_killed_shim_is_replaced_by_the_agent_which_learns_the_real_status),
+		CASE(the_same_without_a_cgroup),
+		CASE(a_job_without_a_shim_can_still_be_stopped),
+		CASE(no_byte_is_lost_when_the_shim_is_killed_in_full_flow),
+		CASE(a_job_outlives_agent_and_shim_and_no_status_is_invented),
+		CASE(the_same_by_the_mark_alone),
+		CASE(a_job_that_outlived_both_can_be_stopped),
+		CASE(a_job_that_outlived_both_still_has_its_grace_and_its_time_limit),
+		CASE(the_connection_of_a_killed_agent_closes_though_its_pipe_holder_lives),
+		CASE(a_shim_killed_under_a_later_agent_leaves_no_status_either),
+		CASE(an_exit_that_was_recorded_before_both_died_counts),
+	};
+	int role = fake_role(argc, argv);
+
+	if (role >= 0)
+		return role;
+	return cmocka_run_group_tests_name("agent: killed processes", tests, NULL, NULL);
+}
