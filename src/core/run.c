@@ -73,7 +73,8 @@ static void set_cause(struct core_run *r, enum err_kind kind, int node, const ch
 {
 	r->cause.kind = kind;
 	r->cause.node = node;
-	snprintf(r->cause.text, sizeof(r->cause.text), "%s", text);
+	snprintf(r->cause.text, sizeof(r->cause.text), "%.*s", (int)sizeof(r->cause.text) - 1,
+		 text);
 }
 
 void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int node, const char *fmt,

@@ -100,7 +100,7 @@ void run_event(struct live_run *lr, const struct event *ev)
 {
 	enum run_phase before = lr->core->phase;
 	uint64_t changes = lr->fx.changes;
-	char text[240];
+	char text[sizeof(ev->text) + sizeof(" (now)")];
 
 	if (lr->ended && ev->kind != EV_NODE_HELLO)
 		return;
