@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/exit_text.h"
 
 static const struct strategy_role *role_of(const struct core_run *r, int rank)
 {
@@ -159,20 +162,14 @@ static void serving(struct step *s, int rank)
 		meet_gate(s, rank);
 }
 
-static void describe_exit(const struct core_run *r, int rank, char *out, size_t size)
+static void fail_run(struct step *s, int rank, const struct exit_info *e)
 {
-	const struct exit_info *e = &r->nodes[rank].exit;
-	const char *name = name_of(r, rank);
+	CLEANUP(buf_release) struct buf text = {0};
 
-	if (e->reason[0])
-		snprintf(out, size, "%s: %s", name, e->reason);
-	else if (e->oom)
-		snprintf(out, size, "%s ran out of memory", name);
-	else if (e->signal)
-		snprintf(out, size, "%s was killed by signal %d (%s)", name, e->signal,
-			 strsignal(e->signal));
-	else
-		snprintf(out, size, "%s exited with code %d", name, e->code);
+	buf_init(&text, 512);
+	exit_describe(&text, e->code, e->signal, e->oom, str_from(e->reason));
+	run_end_running(s, VERDICT_FAILED, e->kind, rank, "%s: %.*s", name_of(s->r, rank),
+			STR_ARG(buf_str(&text)));
 }
 
 static void exited(struct step *s, int rank, const struct exit_info *e)
@@ -180,7 +177,6 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 	struct core_run *r = s->r;
 	struct core_node *n = &r->nodes[rank];
 	const struct strategy_role *role = role_of(r, rank);
-	char text[200];
 
 	if ((n->state != NODE_READY && n->state != NODE_RUNNING) || !n->start_sent)
 		return;
@@ -194,8 +190,7 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 
 	bool ok = e->code == 0 && e->signal == 0 && e->kind == ERR_NONE;
 	if (!ok) {
-		describe_exit(r, rank, text, sizeof(text));
-		run_end_running(s, VERDICT_FAILED, e->kind, rank, "%s", text);
+		fail_run(s, rank, e);
 		return;
 	}
 	if (role->ready_when == READY_PORT && !n->gate_met) {

@@ -9,8 +9,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/exit_text.h"
 #include "base/log.h"
 #include "core/round.h"
 #include "master/api/api.h"
@@ -76,12 +79,11 @@ static int event_node(const struct live_run *lr, const struct event *ev)
 
 static void describe_exit(const struct exit_info *e, char *out, size_t size)
 {
-	if (e->reason[0])
-		snprintf(out, size, "%s", e->reason);
-	else if (e->signal)
-		snprintf(out, size, "signal %d%s", e->signal, e->oom ? ", out of memory" : "");
-	else
-		snprintf(out, size, "code %d", e->code);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, 512);
+	exit_describe(&text, e->code, e->signal, e->oom, str_from(e->reason));
+	snprintf(out, size, "%.*s", STR_ARG(buf_str(&text)));
 }
 
 static void describe(const struct event *ev, char *out, size_t size)

@@ -76,7 +76,7 @@ pattern = 'step (?<step>\\d+)/(?<total>\\d+) loss=(?<value>\\S+)'
     regatta("kill", killed)
     regatta.wait(killed)
     whole = {run: service.get(f"/api/v1/runs/{run}").json for run in (failed, good, killed)}
-    assert whole[failed]["cause"] == "worker-0 exited with code 3"
+    assert whole[failed]["cause"] == "worker-0: exit code 3"
     assert whole[failed]["progress"] == {"step": 3, "total": 8}
     assert (whole[good]["cause"], whole[good]["progress"]) == (None, None) and whole[killed]["cause"]
 
@@ -87,7 +87,7 @@ pattern = 'step (?<step>\\d+)/(?<total>\\d+) loss=(?<value>\\S+)'
         assert not any("nodes" in r for r in listed.values())  # from the rows, not from a run in memory
     check(service)
     table = regatta("ps", "--all").out.splitlines()
-    assert next(line for line in table if line.startswith(failed)).endswith("worker-0 exited with code 3")
+    assert next(line for line in table if line.startswith(failed)).endswith("worker-0: exit code 3")
     assert next(line for line in table if line.startswith(good)).endswith(" -")
     regatta("master", "--stop")
     check(start_service(regatta))

@@ -46,9 +46,9 @@ command = ["sh", "-c", "echo last words >&2; exit 3"]
 command = ["sleep", "1000"]
 """)
     done = regatta("run", job, code=1)
-    assert "a-0 exited with code 3" in done.out and "last words" in done.out
+    assert "a-0: exit code 3" in done.out and "last words" in done.out
     got = regatta.json("status", "bad")
-    assert got["verdict"] == "failed" and got["cause"] == "a-0 exited with code 3"
+    assert got["verdict"] == "failed" and got["cause"] == "a-0: exit code 3"
     nodes = {n["name"]: n for n in got["nodes"]}
     assert nodes["a-0"]["exit_code"] == 3 and nodes["b-0"]["signal"] == signal.SIGTERM
 

@@ -39,7 +39,7 @@ void event_render(const struct doc *event, const struct style *st, struct buf *o
 /* Shared by the above: each appends to *out. */
 void text_add_escaped(struct buf *out, struct str text);
 void text_add_span(struct buf *out, int64_t ms);
-/* "exit code 3", "killed by SIGKILL (out of memory)", "lost: reason"; nothing for a node that
+/* "exit code 3", "killed by SIGKILL, out of memory", "lost: reason"; nothing for a node that
  * has not ended. */
 void node_describe_end(const struct doc *node, struct buf *out);
 /* "3 running, 2 exited" */

@@ -1,13 +1,14 @@
 /* words - small pieces of a run or node in words. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/escape.h"
+#include "base/exit_text.h"
 #include "cli/show/render.h"
 #include "fmt/doc.h"
 
@@ -52,37 +53,18 @@ void text_add_span(struct buf *out, int64_t ms)
 	buf_addz(out, text);
 }
 
-static void signal_name(int64_t number, char out[static 32])
-{
-	const char *name = number > 0 && number < NSIG ? sigabbrev_np((int)number) : NULL;
-
-	if (name)
-		snprintf(out, 32, "SIG%s", name);
-	else
-		snprintf(out, 32, "signal %" PRId64, number);
-}
-
 void node_describe_end(const struct doc *node, struct buf *out)
 {
+	CLEANUP(buf_release) struct buf text = {0};
 	int64_t sig = doc_int(node, "signal", 0), code = doc_int(node, "exit_code", -1);
-	struct str reason = doc_str(node, "reason", STR(""));
-	size_t start = out->n;
-	char name[32];
+	bool lost = sig <= 0 && code < 0 && str_is(doc_str(node, "state", STR("")), "lost");
 
-	if (sig > 0) {
-		signal_name(sig, name);
-		buf_printf(out, "killed by %s", name);
-	} else if (code >= 0) {
-		buf_printf(out, "exit code %" PRId64, code);
-	} else if (str_is(doc_str(node, "state", STR("")), "lost")) {
-		buf_addz(out, "lost");
-	}
-	if (doc_bool(node, "oom", false))
-		buf_addz(out, out->n > start ? ", out of memory" : "out of memory");
-	if (reason.n == 0)
-		return;
-	buf_addz(out, out->n > start ? ": " : "");
-	text_add_escaped(out, reason);
+	buf_init(&text, DOC_MAX_BYTES);
+	exit_describe(&text, (int)code, (int)sig, doc_bool(node, "oom", false),
+		      doc_str(node, "reason", STR("")));
+	if (lost)
+		buf_addz(out, text.n ? "lost: " : "lost");
+	text_add_escaped(out, buf_str(&text));
 }
 
 void run_describe_nodes(const struct doc *run, struct buf *out)

@@ -1,6 +1,5 @@
 #include "master/upkeep/report_facts.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/exit_text.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "fmt/doc.h"
@@ -32,27 +32,15 @@ static const char *text_of(struct arena *a, const struct buf *b)
 	return arena_strndup(a, buf_str(b).p, b->n);
 }
 
-/* "killed by SIGKILL, out of memory: reason"; "" while there is nothing to say. */
+/* How the node ended (base/exit_text.h); "" while there is nothing to say. */
 static const char *story_of(const struct core_node *n, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf b = {0};
+	bool ended = n->attempt > 0 && n->state >= NODE_EXITED;
 
 	buf_init(&b, 1024);
-	if (n->attempt > 0 && n->state >= NODE_EXITED) {
-		const char *name = n->exit.signal > 0 && n->exit.signal < NSIG
-					   ? sigabbrev_np(n->exit.signal)
-					   : NULL;
-		if (name)
-			buf_printf(&b, "killed by SIG%s", name);
-		else if (n->exit.signal)
-			buf_printf(&b, "killed by signal %d", n->exit.signal);
-		else if (n->exit.code >= 0)
-			buf_printf(&b, "exit code %d", n->exit.code);
-	}
-	if (n->exit.oom)
-		buf_addz(&b, b.n ? ", out of memory" : "out of memory");
-	if (n->exit.reason[0])
-		buf_printf(&b, "%s%s", b.n ? ": " : "", n->exit.reason);
+	exit_describe(&b, ended ? n->exit.code : -1, ended ? n->exit.signal : 0, n->exit.oom,
+		      str_from(n->exit.reason));
 	return text_of(a, &b);
 }
 

@@ -117,7 +117,7 @@ const special = {
 		Object.assign(nodes[0], { exit_code: null, signal: 15 });
 		Object.assign(nodes[2], { exit_code: 1, err_bytes: 912 });
 		return base(id, "failed", {
-			nodes, cause: "trainer-1 exited with code 1", cause_node: "trainer-1", elapsed_ms: 8400, created_ms: BEGAN - 4_000_000,
+			nodes, cause: "trainer-1: exit code 1", cause_node: "trainer-1", elapsed_ms: 8400, created_ms: BEGAN - 4_000_000,
 			phases: { accepted: 2, provisioning: 40, gathering: 60, running: 8100, collecting: 120, cleaning: 78 },
 			tail: { node: "trainer-1", stream: "err", lines: TRACE.split("\n") },
 		});
@@ -184,7 +184,7 @@ function find(id) {
 	if (!o) return null;
 	const nodes = Array.from({ length: o.counts.nodes }, (_, i) => node(`worker-${i}`, "worker", i, i, { state: "released", exit_code: o.state === "succeeded" ? 0 : 1, log_bytes: 5200 }));
 	const metrics = { loss: { first: 0.7, last: loss(STEPS, 0, 1), best: 0.05, mean: 0.2, count: 500, better: "lower" }, "examples/s": { first: 5000, last: 5400, best: 5700, mean: 5300, count: 500, better: "higher" } };
-	return { ...base(o.id, o.state), ...o, nodes, metrics, counts: counts(nodes), cause: o.state === "failed" ? "worker-0 exited with code 1" : null,
+	return { ...base(o.id, o.state), ...o, nodes, metrics, counts: counts(nodes), cause: o.state === "failed" ? "worker-0: exit code 1" : null,
 		phases: { accepted: 2, provisioning: 900, gathering: 400, running: o.elapsed_ms - 2000, collecting: 600, cleaning: 98 } };
 }
 

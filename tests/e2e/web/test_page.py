@@ -279,7 +279,7 @@ def test_who_may_only_look_is_not_offered_more(regatta, visitors):
 def test_a_failure_is_explained_at_a_glance(regatta, visitors):
     run = regatta.json("run", "--name", "bad", "--", "sh", "-c", "echo fine; echo 'Traceback: it broke here' >&2; exit 3", code=1)["id"]
     page = sign_in(regatta, visitors(), f"/run/{run}")
-    page.get_by_text("worker-0 exited with code 3").wait_for()
+    page.get_by_text("worker-0: exit code 3").wait_for()
     assert "it broke here" in page.locator(".tail").inner_text()
     page.get_by_role("link", name="Open the log of worker-0").click()
     page.locator(".row.bad").filter(has_text="it broke here").wait_for()
@@ -445,7 +445,7 @@ def test_no_script_from_outside_runs(regatta, visitors):
     page = sign_in(regatta, v)
     page.get_by_role("link", name=run).wait_for()
     seen = []
-    for path, text in [("", "exited with code 9"), ("?tab=logs", payload), ("?tab=logs&stream=out", payload), ("?tab=logs&node=*", payload),
+    for path, text in [("", "exit code 9"), ("?tab=logs", payload), ("?tab=logs&stream=out", payload), ("?tab=logs&node=*", payload),
                        ("?tab=events", "exited"), ("?tab=job", payload)]:
         page.goto(f"{v.base}/run/{run}{path}")
         page.get_by_text(text).first.wait_for(state="attached")

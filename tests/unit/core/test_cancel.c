@@ -126,7 +126,7 @@ static void a_failed_run_stays_failed_when_its_collecting_is_cancelled(void **st
 	run_give(f, (struct event){.kind = EV_CANCEL, .hurry = true});
 	assert_int_equal(f->r->phase, RUN_CLEANING);
 	assert_int_equal(f->r->verdict, VERDICT_FAILED);
-	assert_string_equal(f->r->cause.text, "worker-0 exited with code 3");
+	assert_string_equal(f->r->cause.text, "worker-0: exit code 3");
 	run_close(f);
 }
 

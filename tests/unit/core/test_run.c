@@ -117,7 +117,7 @@ static void a_failed_rank_stops_the_others_and_is_the_cause(void **state)
 	node_exit(f, 1, 3, 0);
 	assert_int_equal(f->r->verdict, VERDICT_FAILED);
 	assert_int_equal(f->r->cause.node, 1);
-	assert_string_equal(f->r->cause.text, "worker-1 exited with code 3");
+	assert_string_equal(f->r->cause.text, "worker-1: exit code 3");
 	assert_int_equal(core_exit_code(f->r->verdict, &f->r->cause), 1);
 	assert_true(effects_have(f, FX_STOP, 0) && effects_have(f, FX_STOP, 2) &&
 		    !effects_have(f, FX_STOP, 1));

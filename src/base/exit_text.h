@@ -1,0 +1,12 @@
+#pragma once
+/* exit_text - how a process ended, in the one wording that people get to read. */
+#include <stdbool.h>
+#include "base/str.h"
+
+struct buf;
+
+/*
+ * Appends "exit code 3", "killed by SIGKILL, out of memory", each with ": REASON" after it if there
+ * is one.  `code` is -1 and `signal` 0 where there is none; with neither, what is left to say.
+ */
+void exit_describe(struct buf *out, int code, int signal, bool oom, struct str reason);
