@@ -10,12 +10,6 @@
 
 #define MAX_ROLES_WITH_ENV 16
 
-static const char *const ready_names[] = {
-	[READY_STARTED] = "started",
-	[READY_PORT] = "port",
-	[READY_FINISHED] = "finished",
-};
-
 bool plan_shows_env(const struct plan *p, int rank)
 {
 	const struct member *m = &p->crew.members[rank];
@@ -88,7 +82,7 @@ static struct doc *roles_doc(const struct plan *p, struct arena *a)
 		put(a, role, "command", words(a, &r->command));
 		put_number(a, role, "port", r->port);
 		put_number(a, role, "memory", (int64_t)r->spec->memory);
-		put_text(a, role, "ready_when", ready_names[r->ready_when]);
+		put_text(a, role, "ready_when", job_ready_choices[r->ready_when]);
 		for (int k = 0; k < r->nafter; k++)
 			doc_append(a, after,
 				   doc_new_str(a, str_from(p->crew.roles[r->after[k]].name)));

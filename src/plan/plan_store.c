@@ -43,14 +43,6 @@ struct stored_plan {
 	struct table_list roles, nodes, resources;
 };
 
-static const char *const ready_choices[] = {
-	[READY_DEFAULT] = "auto",
-	[READY_STARTED] = "started",
-	[READY_PORT] = "port",
-	[READY_FINISHED] = "finished",
-	NULL,
-};
-
 #define MEMBER(s, m) .offset = offsetof(struct s, m)
 
 static const struct field role_fields[] = {
@@ -73,7 +65,7 @@ static const struct field role_fields[] = {
 	 .type = FIELD_CHOICE,
 	 MEMBER(stored_role, ready_when),
 	 .required = true,
-	 .choices = ready_choices},
+	 .choices = job_ready_choices},
 	{.name = "after", .type = FIELD_STRS, MEMBER(stored_role, after)},
 	{.name = NULL},
 };

@@ -101,6 +101,8 @@ static inline struct role *job_role(const struct job *j, size_t i)
 }
 
 extern const struct schema job_schema;
+/* The words of ready_when, by enum ready_when; NULL after the last. */
+extern const char *const job_ready_choices[];
 
 /* Checks keys, types, names, metric patterns' presence, role references, cycles of `after`, counts.
  * On problems: false, and ps holds them all. */

@@ -12,7 +12,7 @@
 #define LONGEST (366 * DAY) /* of any duration: a year is a typing error already */
 #define MOST_MEMORY (INT64_C(1) << 50)
 
-static const char *const ready_choices[] = {
+const char *const job_ready_choices[] = {
 	[READY_DEFAULT] = "auto",
 	[READY_STARTED] = "started",
 	[READY_PORT] = "port",
@@ -66,7 +66,7 @@ static const struct field role_fields[] = {
 		.type = FIELD_CHOICE,
 		.offset = offsetof(struct role, ready_when),
 		.fallback = "auto",
-		.choices = ready_choices,
+		.choices = job_ready_choices,
 		.help = "When a node of this role counts as there for the roles that wait for it: its "
 			"process was started, its port answers, or it has finished with exit code 0. auto is "
 			"port if the role has one, else started.",

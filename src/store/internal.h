@@ -111,6 +111,10 @@ void query_str(struct sql_query *q, struct str s);
 int query_run(struct sql_query *q, struct err *err);
 /* 1 a row, 0 no more, -1 poisoned. */
 int query_next(struct sql_query *q, struct err *err);
+/* The one row that must be there: without it ERR_NOT_FOUND, "MISSING NO", and the store is sound. */
+int query_row(struct sql_query *q, const char *missing, int64_t no, struct err *err);
+/* The first number of the first row, or `none` if there is no row. */
+int query_number(struct sql_query *q, int64_t none, int64_t *ret, struct err *err);
 int64_t row_int(struct sql_query *q);
 /* 0 .. n-1; anything else is read as 0 and remembered for query_sound(). */
 int64_t row_below(struct sql_query *q, int64_t n);

@@ -24,10 +24,8 @@ static int last_seq(struct store *st, int64_t no, int64_t *ret, struct err *err)
 	if (query_read(&q, st, STMT_EVENT, LAST_SEQ, defs, err) < 0)
 		return -1;
 	query_int(&q, no);
-	if (query_next(&q, err) < 0)
-		return -1;
-	*ret = row_int(&q); /* the one row is NULL, read as 0, if there are none */
-	return 0;
+	return query_number(&q, 0, ret,
+			    err); /* the one row is NULL, read as 0, if there are none */
 }
 
 int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *kind, int node,
@@ -53,6 +51,18 @@ int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *k
 	return 0;
 }
 
+static struct event_row read_event(struct sql_query *q)
+{
+	struct event_row row;
+
+	row.seq = row_int(q);
+	row.time_ms = row_int(q);
+	row.kind = row_text(q);
+	row.node = (int)row_int(q);
+	row.text = row_text(q);
+	return row;
+}
+
 int store_events_each(struct store *st, int64_t no, int64_t after_seq, int limit, event_row_fn fn,
 		      void *ctx, struct err *err)
 {
@@ -65,13 +75,8 @@ int store_events_each(struct store *st, int64_t no, int64_t after_seq, int limit
 	query_int(&q, after_seq);
 	query_int(&q, limit > 0 ? limit : -1);
 	while ((got = query_next(&q, err)) > 0) {
-		struct event_row row;
+		struct event_row row = read_event(&q);
 
-		row.seq = row_int(&q);
-		row.time_ms = row_int(&q);
-		row.kind = row_text(&q);
-		row.node = (int)row_int(&q);
-		row.text = row_text(&q);
 		if (!fn(ctx, &row))
 			return 0;
 	}
@@ -94,14 +99,9 @@ int store_all_events_each(struct store *st, int64_t after_n, int limit, any_even
 	query_int(&q, after_n);
 	query_int(&q, limit > 0 ? limit : -1);
 	while ((got = query_next(&q, err)) > 0) {
-		struct event_row row;
 		int64_t n = row_int(&q), no = row_int(&q);
+		struct event_row row = read_event(&q);
 
-		row.seq = row_int(&q);
-		row.time_ms = row_int(&q);
-		row.kind = row_text(&q);
-		row.node = (int)row_int(&q);
-		row.text = row_text(&q);
 		if (!fn(ctx, n, no, &row))
 			return 0;
 	}

@@ -8,6 +8,7 @@
  */
 #include "store/internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/arena.h"
@@ -144,6 +145,25 @@ int query_next(struct sql_query *q, struct err *err)
 	if (rc == SQLITE_DONE)
 		return 0;
 	return store_poison(q->st, rc, q->what, err);
+}
+
+int query_row(struct sql_query *q, const char *missing, int64_t no, struct err *err)
+{
+	int got = query_next(q, err);
+
+	if (got == 0)
+		return err_set(err, ERR_NOT_FOUND, "%s %" PRId64, missing, no);
+	return got < 0 ? -1 : 0;
+}
+
+int query_number(struct sql_query *q, int64_t none, int64_t *ret, struct err *err)
+{
+	int got = query_next(q, err);
+
+	if (got < 0)
+		return -1;
+	*ret = got ? row_int(q) : none;
+	return 0;
 }
 
 int64_t row_int(struct sql_query *q)

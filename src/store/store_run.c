@@ -193,26 +193,12 @@ int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row 
 	if (query_read(&q, st, STMT_RUN, GET, defs, err) < 0)
 		return -1;
 	query_int(&q, no);
-	int got = query_next(&q, err);
-	if (got < 0)
+	if (query_row(&q, "no run", no, err) < 0)
 		return -1;
-	if (got == 0)
-		return err_set(err, ERR_NOT_FOUND, "no run %" PRId64, no);
 	read_row(&q, a, ret);
 	ret->job_json = row_text_in(&q, a);
 	ret->facts = row_text_in(&q, a);
 	ret->plan = row_text_in(&q, a);
-	return 0;
-}
-
-/* One number, or `none` if there is no row. */
-static int read_one(struct sql_query *q, int64_t none, int64_t *ret, struct err *err)
-{
-	int got = query_next(q, err);
-
-	if (got < 0)
-		return -1;
-	*ret = got ? row_int(q) : none;
 	return 0;
 }
 
@@ -223,7 +209,7 @@ static int find_exact(struct store *st, struct str id, int64_t *ret_no, struct e
 	if (query_read(&q, st, STMT_RUN, EXACT, defs, err) < 0)
 		return -1;
 	query_str(&q, id);
-	return read_one(&q, 0, ret_no, err);
+	return query_number(&q, 0, ret_no, err);
 }
 
 static int several(struct str prefix, const char *const *ids, size_t n, struct err *err)
@@ -277,7 +263,7 @@ int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_
 	if (query_read(&q, st, STMT_RUN, BY_REQUEST, defs, err) < 0)
 		return -1;
 	query_text(&q, request_id);
-	return read_one(&q, 0, ret_no, err);
+	return query_number(&q, 0, ret_no, err);
 }
 
 int store_source_used(struct store *st, const char *sha256, int64_t not_this, bool *ret,
@@ -290,7 +276,7 @@ int store_source_used(struct store *st, const char *sha256, int64_t not_this, bo
 		return -1;
 	query_text(&q, sha256);
 	query_int(&q, not_this);
-	if (read_one(&q, 0, &found, err) < 0)
+	if (query_number(&q, 0, &found, err) < 0)
 		return -1;
 	*ret = found;
 	return 0;
@@ -323,7 +309,7 @@ int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err
 
 	if (query_read(&q, st, STMT_RUN, active ? COUNT_ACTIVE : COUNT, defs, err) < 0)
 		return -1;
-	return read_one(&q, 0, ret, err);
+	return query_number(&q, 0, ret, err);
 }
 
 int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct err *err)
@@ -353,7 +339,7 @@ static int check_ended(struct store *st, int64_t no, struct err *err)
 	if (query_read(&q, st, STMT_REMOVE, ENDED, removals, err) < 0)
 		return -1;
 	query_int(&q, no);
-	if (read_one(&q, -1, &ended, err) < 0)
+	if (query_number(&q, -1, &ended, err) < 0)
 		return -1;
 	if (ended < 0)
 		return err_set(err, ERR_NOT_FOUND, "no run %" PRId64, no);

@@ -105,11 +105,8 @@ static int check_room(struct store *st, int64_t no, const char *name, struct err
 	if (query_read(&q, st, STMT_SERIES, COUNT, defs, err) < 0)
 		return -1;
 	query_int(&q, no);
-	int got = query_next(&q, err);
-	if (got < 0)
+	if (query_row(&q, "add series: no run", no, err) < 0)
 		return -1;
-	if (got == 0)
-		return err_set(err, ERR_NOT_FOUND, "add series: no run %" PRId64, no);
 	if (row_int(&q) >= STORE_MAX_SERIES)
 		return err_set(err, ERR_QUOTA, "a run has at most %d series: '%s' is not kept",
 			       STORE_MAX_SERIES, name);
@@ -178,11 +175,8 @@ static int find_last(struct store *st, int64_t series, struct last_sample **ret,
 	if (query_read(&q, st, STMT_SERIES, LAST_SAMPLE, defs, err) < 0)
 		return -1;
 	query_int(&q, series);
-	int got = query_next(&q, err);
-	if (got < 0)
+	if (query_row(&q, "add sample: no series", series, err) < 0)
 		return -1;
-	if (got == 0)
-		return err_set(err, ERR_NOT_FOUND, "add sample: no series %" PRId64, series);
 	*slot = (struct last_sample){series, row_int(&q)};
 	return 0;
 }

@@ -178,11 +178,8 @@ static int restore_run(struct store *st, int64_t no, struct core_run *r, struct 
 	if (query_read(&q, st, STMT_STATE, LOAD_RUN, defs, err) < 0)
 		return -1;
 	query_int(&q, no);
-	int got = query_next(&q, err);
-	if (got < 0)
+	if (query_row(&q, "no run", no, err) < 0)
 		return -1;
-	if (got == 0)
-		return err_set(err, ERR_NOT_FOUND, "no run %" PRId64, no);
 	r->phase = (enum run_phase)row_below(&q, RUN_PHASES);
 	r->verdict = (enum verdict)row_below(&q, VERDICT_CANCELLED + 1);
 	r->cause.kind = (enum err_kind)row_below(&q, ERR_KINDS);
