@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "plan/internal.h"
+#include "spec/secret.h"
 
 static const struct engine *const table[] = {
 	&engine_local,
@@ -58,6 +59,20 @@ static const struct engine *engine_for(const struct job *job, struct arena *a, s
 	return NULL;
 }
 
+static void warn_of_secrets(const struct job *job, struct arena *a, struct problems *ps)
+{
+	const char *name = secret_unused(job);
+
+	if (name)
+		problems_warn(
+			ps, a, job->secrets_pos,
+			arena_printf(
+				a,
+				"secrets: no env of this job sets '%s': only a variable of the "
+				"submitting shell could be meant",
+				name));
+}
+
 bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct problems *ps)
 {
 	struct plan p = {.job = job};
@@ -66,6 +81,7 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 	p.strategy = strategy_for(job, a, ps);
 	bool ok = p.strategy && strategy_crew(p.strategy, job, a, &p.crew, ps);
 	const struct engine *engine = engine_for(job, a, ps);
+	warn_of_secrets(job, a, ps);
 	ok = engine && engine->check(job, a, ps) && ok;
 	if (!ok)
 		return false;

@@ -32,7 +32,7 @@ struct check {
 
 #define problem(c, pos, ...) problems_add((c)->ps, (c)->a, (pos), __VA_ARGS__)
 
-/* Where a key was written that is there. */
+/* Where the key stands in the file; where the table starts if it has no such key. */
 static struct doc_pos key_pos(const struct doc *table, const char *key)
 {
 	struct doc_pos pos = table->pos;
@@ -43,7 +43,8 @@ static struct doc_pos key_pos(const struct doc *table, const char *key)
 	return pos;
 }
 
-/* Of entry i of a list of strings that is there; a single string is a list of one. */
+/* Where entry i of a list of strings stands in the file; the key must exist.  A single string is a
+ * list of one. */
 static struct doc_pos item_pos(const struct doc *table, const char *key, size_t i)
 {
 	const struct doc *list = doc_get(table, key);
@@ -74,6 +75,12 @@ static bool is_impossible(struct str name)
 	return name.n == 0;
 }
 
+/* As a shell and POSIX take it. */
+static bool is_variable(struct str name)
+{
+	return is_word(name, "_", MAX_WORD) && !(name.p[0] >= '0' && name.p[0] <= '9');
+}
+
 /* `where` is "" or "roles.trainer.". */
 static void check_env(struct check *c, const struct doc *table, const char *where)
 {
@@ -81,11 +88,10 @@ static void check_env(struct check *c, const struct doc *table, const char *wher
 
 	for (size_t i = 0; env && i < env->table.n; i++) {
 		const struct doc_entry *e = &env->table.v[i];
-		bool digit_first = e->key.n > 0 && e->key.p[0] >= '0' && e->key.p[0] <= '9';
 
 		if (is_impossible(e->key))
 			continue;
-		if (!is_word(e->key, "_", MAX_WORD) || digit_first)
+		if (!is_variable(e->key))
 			problem(c, e->key_pos,
 				"%senv: '%.*s' is no name of a variable: use letters, digits and _, and no digit first",
 				where, STR_ARG(e->key));
@@ -99,6 +105,17 @@ static void check_env(struct check *c, const struct doc *table, const char *wher
 				"%senv: '%.*s' is longer than the %d bytes that Linux takes: put it in a file",
 				where, STR_ARG(e->key), MAX_WORD);
 	}
+}
+
+static void check_secrets(struct check *c)
+{
+	const struct strs *names = &c->job->secrets;
+
+	for (size_t i = 0; i < names->n; i++)
+		if (!is_variable(str_from(names->v[i])))
+			problem(c, item_pos(c->doc, "secrets", i),
+				"secrets: '%s' is no name of a variable: list names of env, not values",
+				names->v[i]);
 }
 
 static void check_command(struct check *c, const struct doc *table, const struct strs *command,
@@ -420,6 +437,7 @@ static void check_top(struct check *c)
 	bool has_roles = roles && !(roles->type == DOC_TABLE && roles->table.n == 0);
 
 	check_env(c, c->doc, "");
+	check_secrets(c);
 	check_command(c, c->doc, &c->job->command, "");
 	check_filled(c, c->doc, "source", "");
 	check_filled(c, c->doc, "metric_prefix", "");

@@ -73,7 +73,7 @@ struct job {
 	const char *name;
 	const char *engine;   /* "local" */
 	const char *strategy; /* "" = chosen from the file: roles given -> "roles", else "single" */
-	struct doc_pos engine_pos, strategy_pos, source_pos, max_cost_pos;
+	struct doc_pos engine_pos, strategy_pos, source_pos, max_cost_pos, secrets_pos;
 	const char *source; /* NULL and no data = run where the job file is */
 	struct strs command;
 	int64_t count;

@@ -379,6 +379,7 @@ static const struct field job_fields[] = {
 		.name = "secrets",
 		.type = FIELD_STRS,
 		.offset = offsetof(struct job, secrets),
+		.pos_offset = offsetof(struct job, secrets_pos),
 		.help = "Variables whose values are shown nowhere: the job gets them, everybody else sees ***. "
 			"Names that end with _KEY or _TOKEN, or hold PASSWORD or SECRET, need not be listed.",
 		.example = "secrets = [\"LICENSE\"]",

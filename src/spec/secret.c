@@ -42,6 +42,27 @@ bool secret_name(const struct job *job, struct str name)
 	       contains(name, "SECRET");
 }
 
+static bool env_has(const struct env_list *env, const char *name)
+{
+	for (size_t i = 0; i < env->n; i++)
+		if (strcmp(env->v[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+const char *secret_unused(const struct job *job)
+{
+	for (size_t i = 0; i < job->secrets.n; i++) {
+		bool used = env_has(&job->env, job->secrets.v[i]);
+
+		for (size_t r = 0; !used && r < job->roles.n; r++)
+			used = env_has(&job_role(job, r)->env, job->secrets.v[i]);
+		if (!used)
+			return job->secrets.v[i];
+	}
+	return NULL;
+}
+
 static struct env_list mask_env(const struct job *job, const struct env_list *env, struct arena *a)
 {
 	struct env_list to = {.v = arena_array(a, struct env_pair, env->n), .n = env->n};

@@ -9,6 +9,8 @@
 
 #define SECRET_SHOWN "***"
 
+/* A name that the job lists in `secrets` and that no env of it sets; NULL if there is none. */
+const char *secret_unused(const struct job *job);
 bool secret_name(const struct job *job, struct str name);
 /* The job with SECRET_SHOWN in the place of its secrets. */
 struct job job_masked(const struct job *job, struct arena *a);

@@ -162,6 +162,28 @@ static void a_limit_of_cost_that_cannot_act_is_warned_of(void **state)
 	assert_int_equal(ps.nwarnings, 0);
 }
 
+static void a_secret_that_no_env_sets_is_warned_of(void **state)
+{
+	struct job *job = arena_new_of(arena, struct job);
+	struct problems ps = {0};
+	struct plan p;
+	struct buf text;
+
+	(void)state;
+	*job = good_job(arena, "command = 'x'\nenv = {A = '1'}\nsecrets = ['A', 'LICENCE']\n");
+	assert_true(plan_make(job, NULL, arena, &p, &ps));
+	buf_init(&text, 4096);
+	problems_print_warnings(&ps, "job.toml", &text);
+	assert_string_equal(buf_str(&text).p,
+			    "job.toml:3:11: warning: secrets: no env of this job sets 'LICENCE': "
+			    "only a variable of the submitting shell could be meant\n");
+	buf_release(&text);
+	*job = good_job(arena, "command = 'x'\nsecrets = 'A'\n[roles.r]\nenv = {A = '1'}\n");
+	ps = (struct problems){0};
+	assert_true(plan_make(job, NULL, arena, &p, &ps));
+	assert_int_equal(ps.nwarnings, 0);
+}
+
 static void engines_of_other_versions_are_named_as_such(void **state)
 {
 	(void)state;
@@ -269,6 +291,7 @@ int main(void)
 		T(a_resource_says_what_its_driver_needs),
 		T(each_node_is_one_resource_with_an_address),
 		T(a_limit_of_cost_that_cannot_act_is_warned_of),
+		T(a_secret_that_no_env_sets_is_warned_of),
 		T(engines_of_other_versions_are_named_as_such),
 		T(an_unknown_engine_is_a_problem_with_a_suggestion),
 		T(what_this_machine_cannot_do_is_refused),

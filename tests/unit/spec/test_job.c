@@ -239,6 +239,28 @@ static void secrets_are_known_by_their_name_or_listed(void **state)
 	assert_false(secrets_put(NULL, &masked, NULL, a)); /* never "***" to the job */
 }
 
+static void a_secret_is_named_as_a_variable_is(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+
+	(void)state;
+	struct problems ps = {0};
+	struct job bad;
+	assert_false(load_toml(a, "command = 'x'\nsecrets = ['OK', 'A-B', '', '1X', 'v=w']\n", &bad,
+			       &ps));
+	assert_int_equal(ps.n, 4);
+	assert_string_equal(
+		ps.v[0].text,
+		"secrets: 'A-B' is no name of a variable: list names of env, not values");
+	assert_int_equal(ps.v[0].pos.line, 2);
+	assert_int_equal(ps.v[0].pos.col, 18);
+	struct job j = good_job(a, "command = 'x'\nsecrets = ['A', 'B', 'C']\nenv = {A = '1'}\n"
+				   "[roles.r]\nenv = {B = '2'}\n");
+	assert_string_equal(secret_unused(&j), "C");
+	j.secrets.n = 2;
+	assert_null(secret_unused(&j));
+}
+
 static void a_metric_may_be_just_its_pattern(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -672,6 +694,7 @@ int main(void)
 		cmocka_unit_test(better_has_the_values_of_metrics),
 		cmocka_unit_test(a_metric_may_be_just_its_pattern),
 		cmocka_unit_test(secrets_are_known_by_their_name_or_listed),
+		cmocka_unit_test(a_secret_is_named_as_a_variable_is),
 		cmocka_unit_test(the_short_form_of_a_metric_leaves_the_tree_as_it_was),
 		cmocka_unit_test(a_role_without_a_command_runs_the_jobs),
 		cmocka_unit_test(data_goes_to_the_last_part_of_its_source),
