@@ -1,0 +1,95 @@
+/* Runs brought back from rows that somebody changed while no master ran. */
+#include "rig.h"
+
+#include <sqlite3.h>
+#include <string.h>
+
+#include "base/path.h"
+
+/* A run whose one node is running; then no master, the rows changed, and the next master. */
+static struct live_run *doctor(struct rig *r, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	rig_submit(r, RIG_JOB);
+	agent_run(rig_agent(r, 0));
+	rig_crash(r);
+	char *path = path_join(r->home, "regatta.db");
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	free(path);
+	assert_true(rig_start(r));
+	return rig_run(r);
+}
+
+static void a_run_goes_on_by_its_plan_whatever_its_job_says(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = doctor(r, "UPDATE job SET json = '{\"engine\":\"moon\"}'");
+
+	assert_non_null(lr);
+	assert_null(lr->unreadable);
+	assert_string_equal(lr->job->engine, "local");
+	assert_int_equal(lr->core->phase, RUN_RUNNING);
+	rig_until(r,
+		  (agent_play(r->agents.v[0]), rig_stored(r, "SELECT ended_ms > 0 FROM run") == 1));
+	assert_int_equal(rig_stored(r, "SELECT verdict FROM run"), VERDICT_SUCCEEDED);
+}
+
+static void a_run_without_a_plan_is_planned_once_and_keeps_it(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = doctor(r, "UPDATE job SET plan = NULL");
+
+	assert_non_null(lr);
+	assert_null(lr->unreadable);
+	rig_until(r, rig_stored(r, "SELECT plan IS NOT NULL FROM job") == 1);
+}
+
+static void a_run_that_cannot_be_read_waits_for_its_kill(void **state)
+{
+	static const char *const damage[] = {
+		"UPDATE job SET plan = 'no JSON'",
+		"UPDATE job SET plan = '{\"version\":99}'",
+		"UPDATE job SET plan = json_set(plan, '$.nodes[0].future', 1)",
+		"UPDATE job SET facts = '['",
+		"UPDATE job SET plan = NULL, json = '{\"engine\":\"moon\"}'",
+		"UPDATE resource SET name = 'other'",
+	};
+
+	for (size_t i = 0; i < COUNT(damage); i++) {
+		if (i > 0)
+			assert_int_equal(rig_make(state), 0);
+		struct rig *r = *state;
+		struct live_run *lr = doctor(r, damage[i]);
+
+		if (!lr || !lr->unreadable)
+			fail_msg("taken as sound: %s", damage[i]);
+		rig_idle(r);
+		assert_int_equal(rig_count(r, "destroy"), 0);
+		assert_int_equal(lr->core->phase, RUN_RUNNING);
+		assert_int_equal(lr->core->nodes[0].state, NODE_LOST);
+
+		rig_cancel(r, false);
+		rig_until(r, rig_stored(r, "SELECT ended_ms > 0 FROM run") == 1);
+		assert_int_equal(rig_stored(r, "SELECT verdict FROM run"), VERDICT_CANCELLED);
+		assert_true(rig_count(r, "destroy") > 0);
+		if (i + 1 < COUNT(damage))
+			rig_drop(state);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_run_goes_on_by_its_plan_whatever_its_job_says,
+						rig_make, rig_drop),
+		cmocka_unit_test_setup_teardown(a_run_without_a_plan_is_planned_once_and_keeps_it,
+						rig_make, rig_drop),
+		cmocka_unit_test_setup_teardown(a_run_that_cannot_be_read_waits_for_its_kill,
+						rig_make, rig_drop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
