@@ -234,7 +234,7 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 		break;
 	case FX_START:
 		if (lr->core->nodes[fx->index].preparing)
-			break; /* it came back in this round: the start follows its "ready" */
+			break; /* the agent connected in this round: START is sent after its READY */
 		node_start_put(lr, fx->index, fx->attempt, &text);
 		agent_send(lr, fx->index, FRAME_START, buf_str(&text));
 		break;

@@ -108,7 +108,7 @@ void run_event(struct live_run *lr, const struct event *ev)
 		return;
 	core_step(lr->core, ev, master_now(lr->m), &lr->fx);
 
-	/* What is late, said twice or of no consequence leaves no trace. */
+	/* An event that changed nothing (it came late or twice) is not recorded. */
 	if (lr->fx.changes == changes)
 		return;
 	if (ev->kind != EV_TICK) {

@@ -43,7 +43,7 @@ struct live_run *live_run_new(struct master *m)
 	return lr;
 }
 
-/* What run_make_state() made. */
+/* Frees what run_make_state() made. */
 static void drop_state(struct live_run *lr)
 {
 	struct str key;
@@ -121,7 +121,7 @@ int run_check_job(struct live_run *lr, const char **ret_details, struct err *err
 
 /* ---- the plan ---- */
 
-/* The facts of the other active runs of this engine: what they use is not free. */
+/* The facts of the other active runs of this engine: their addresses, say, are taken. */
 static size_t taken_facts(const struct live_run *lr, struct arena *a, const struct doc ***ret)
 {
 	const struct doc **v = arena_array(a, const struct doc *, map_count(lr->m->runs));
@@ -158,7 +158,7 @@ int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
 	return 0;
 }
 
-/* Stored by a version that planned anew at every start: done once more, and kept. */
+/* A run of an older version, which stored no plan: plan it now and store the plan. */
 static int plan_old_run(struct live_run *lr, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -240,7 +240,8 @@ static void add_from_ledger(void *ctx, int index, const struct plan_resource *pr
 		size_t cap = ((size_t)index + 1) * 2;
 		struct plan_resource *v = arena_array(l->lr->arena, struct plan_resource, cap);
 
-		for (size_t i = 0; i < cap; i++) /* a place without a row was never asked for */
+		/* An index without a row: that resource was never created. */
+		for (size_t i = 0; i < cap; i++)
 			v[i] = i < (size_t)p->nresources ? p->resources[i]
 							 : (struct plan_resource){.kind = "unknown",
 										  .name = "",
@@ -259,8 +260,8 @@ static void add_from_ledger(void *ctx, int index, const struct plan_resource *pr
 	}
 }
 
-/* Nodes by number, resources as the ledger has them, all other things as a job has them that says
- * nothing. */
+/* A plan made up from the ledger: its resources, as many nodes as the row says, and the defaults of
+ * a job for all the rest. */
 static int plan_from_ledger(struct live_run *lr, struct err *err)
 {
 	struct arena *a = lr->arena;
@@ -294,7 +295,7 @@ static int plan_from_ledger(struct live_run *lr, struct err *err)
 	return store_ledger_each(lr->m->store, lr->row.no, a, add_from_ledger, &l, err);
 }
 
-/* Nobody can speak to them: what they still have to give is not waited for. */
+/* Without the plan no agent can be answered: the nodes count as lost, their output is not waited for. */
 static void lose_nodes(struct core_run *r)
 {
 	for (int i = 0; i < r->plan->crew.n; i++) {
@@ -330,7 +331,7 @@ static int load_for_cleanup(struct live_run *lr, const struct err *why, struct e
 		lr->core->cause.node = -1;
 	if (!run_phase_is_final(lr->core->phase)) {
 		lose_nodes(lr->core);
-		lr->core->deadline_ms = 0; /* it is not this master's to end the run */
+		lr->core->deadline_ms = 0; /* only a kill ends a run that this master cannot read */
 	}
 	return 0;
 }
@@ -413,7 +414,7 @@ void live_run_done(struct live_run *lr)
 		return;
 	for (int i = 0; i < lr->plan.crew.n; i++)
 		if (lr->nodes[i].agent)
-			return; /* its last words are still being said */
+			return; /* an agent is still connected */
 	if (map_get(m->runs, str_from(lr->row.id)) == lr)
 		map_del(m->runs, str_from(lr->row.id));
 	live_run_free(lr);

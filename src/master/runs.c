@@ -88,7 +88,7 @@ int runs_resume(struct master *m, struct err *err)
 			rc = -1;
 			break;
 		}
-		if (!lr) { /* the others must not wait for rows that contradict each other */
+		if (!lr) { /* its rows contradict each other: the other runs go on without it */
 			log_error("run %lld stays as it is: %s", (long long)l.nos.v[i], why.msg);
 			continue;
 		}
@@ -112,7 +112,7 @@ static void random_letters(char out[static 5])
 	out[4] = '\0';
 }
 
-/* A name that no run has; other runs do not come in between. */
+/* An id that no run has.  All of this is on the loop thread: no other run can take it meanwhile. */
 static int choose_id(struct live_run *lr, struct err *err)
 {
 	char letters[5];
@@ -207,7 +207,7 @@ static int check_source(struct live_run *lr, struct err *err)
 		       lr->job->source);
 }
 
-/* Whatever a node has to be told fits into one frame: said now, not when it is too late. */
+/* The START of a node must fit into one frame: a job for which it does not is refused at the submit. */
 static int check_start(const struct live_run *lr, struct err *err)
 {
 	const struct crew *crew = &lr->plan.crew;
@@ -219,7 +219,7 @@ static int check_start(const struct live_run *lr, struct err *err)
 		return 0;
 	for (int i = 0; i < crew->n; i++) {
 		if (i > 0 && crew->members[i].role == crew->members[i - 1].role)
-			continue; /* of a role, all have about the same to hear */
+			continue; /* the nodes of a role have START messages of about the same length */
 		struct buf text;
 		buf_init(&text, FRAME_MAX_PAYLOAD - START_SLACK);
 		node_start_put(lr, i, 1, &text);
@@ -319,7 +319,7 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	return 0;
 }
 
-/* The source's archive goes with the last run that used it. */
+/* The archive of the source is removed with the last run that used it. */
 static int remove_blob(const struct live_run *lr, struct err *err)
 {
 	const char *sha256 = lr->row.source_sha256;
@@ -333,7 +333,7 @@ static int remove_blob(const struct live_run *lr, struct err *err)
 	return used ? 0 : trash_put(lr->m->trash, path, sha256, err);
 }
 
-/* There may be a great many files: only their names' place changes here. */
+/* A run may have very many files: its directory is only moved here, the trash removes it. */
 static int remove_dir(const struct live_run *lr, struct err *err)
 {
 	CLEANUP(freep) char *name = xasprintf("%s.%lld", lr->row.id, (long long)lr->row.no);
@@ -346,7 +346,7 @@ int runs_remove(struct live_run *lr, struct err *err)
 	struct master *m = lr->m;
 	struct store *st = m->store;
 
-	/* Nobody may speak of it any more, and what others have in this round is committed whole. */
+	/* Its agents are dropped first; what other runs changed in this round is committed with it. */
 	for (int i = 0; i < lr->plan.crew.n; i++)
 		agent_drop(lr, i);
 	lr->busy++;

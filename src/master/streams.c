@@ -124,7 +124,8 @@ static void sync_done(void *arg, enum err_kind how)
 
 	st->syncing = false;
 	lr->busy--;
-	if (how != ERR_NONE) { /* leaving: what was not acknowledged is sent to the next master */
+	/* The master leaves: agents send what was not acknowledged to the next one. */
+	if (how != ERR_NONE) {
 		if (!lr->nodes[c->rank].agent)
 			streams_close(lr, c->rank);
 		live_run_done(lr);
@@ -186,7 +187,8 @@ static int note_order(struct live_run *lr, int rank, enum stream s, struct err *
 			      sizes, err);
 }
 
-/* The core hears of it once: a cancelled run does not wait for what cannot be stored. */
+/* Tells the core when the disk becomes full for a node, and when it has room again: a cancelled run
+ * does not wait for output that cannot be stored. */
 static void note_room(struct live_run *lr, int rank, bool room)
 {
 	if (lr->core->nodes[rank].no_room == room)
@@ -329,7 +331,7 @@ static int sample_add(struct live_run *lr, int rank, struct str name, double val
 	return store_sample_add(lr->m->store, row->series, wall_ms, step, value, err);
 }
 
-/* How far a node is, for people who wait; saved with the sample that said it. */
+/* The progress of a node (step of total); saved with the sample that had it. */
 static void note_progress(struct live_run *lr, int rank, struct str name, int64_t step,
 			  int64_t total)
 {
@@ -349,7 +351,7 @@ static void scan_touched(struct live_run *lr, int rank)
 	round_mark(lr);
 }
 
-/* All of a frame or nothing: what is stored and how far was looked belong together. */
+/* All samples of a frame are stored or none, together with the offset up to which it was scanned. */
 void streams_metrics(struct live_run *lr, int rank, enum stream s, const struct message_metrics *m)
 {
 	struct live_node *n = &lr->nodes[rank];
@@ -398,7 +400,7 @@ void streams_final(struct live_run *lr, int rank, const uint64_t sizes[static ST
 	streams_check_drained(lr, rank);
 }
 
-/* All of it on disk, all of it looked at, the files collected: a fact for the core. */
+/* When all output is synced and scanned and the files are collected, the core is told. */
 void streams_check_drained(struct live_run *lr, int rank)
 {
 	struct live_node *n = &lr->nodes[rank];

@@ -12,7 +12,7 @@ struct engine {
 	/* What of the job this engine cannot do.  False if it added a problem. */
 	bool (*check)(const struct job *job, struct arena *a, struct problems *ps);
 	/*
-	 * p->crew is there: fill in addresses, iface, resources with their spec, resource_of.
+	 * p->crew is already filled in.  Fill in addresses, iface, resources with their spec, resource_of.
 	 * facts is the document that the engine's resolve made; NULL for an example that is
 	 * only printed or simulated.
 	 */

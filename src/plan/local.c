@@ -90,7 +90,7 @@ static uint32_t first_address(const struct doc *facts)
 	return ntohl(at.s_addr);
 }
 
-/* The same for all nodes: their names are in their rows. */
+/* One spec for all nodes: a driver takes the name of its node from the row. */
 static const char *spec_of(const struct doc *facts, struct arena *a)
 {
 	struct doc *spec = doc_new(a, DOC_TABLE);

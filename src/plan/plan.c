@@ -77,7 +77,7 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 {
 	struct plan p = {.job = job};
 
-	/* Each checks even if the one before found something: a file shows all its problems at once. */
+	/* The engine checks even if the strategy found problems: a file shows all of them at once. */
 	p.strategy = strategy_for(job, a, ps);
 	bool ok = p.strategy && strategy_crew(p.strategy, job, a, &p.crew, ps);
 	const struct engine *engine = engine_for(job, a, ps);

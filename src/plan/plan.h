@@ -41,11 +41,12 @@ struct plan {
 	int *resource_of; /* per rank */
 };
 
-/* Strategy and engine looked at: p->job, p->strategy and p->crew.  All problems in one go. */
+/* Checks the job against its strategy and engine, and reports all problems at once.  Fills in
+ * p->job, p->strategy and p->crew. */
 bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct problems *ps);
 /* The rest of a plan that was checked, from the facts of its engine (driver_resolve). */
 void plan_complete(struct plan *p, const struct doc *facts, struct arena *a);
-/* Both. */
+/* plan_check() and plan_complete(). */
 bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, struct plan *ret,
 	       struct problems *ps);
 

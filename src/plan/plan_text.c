@@ -178,7 +178,7 @@ static void add_pair(struct buf *out, const struct env_pair *pair)
 	buf_addc(out, '\n');
 }
 
-/* What all have alike is said once. */
+/* Variables that all nodes have in common are printed once. */
 static void add_env(const struct plan *p, const char *run_id, struct arena *a, struct buf *out)
 {
 	struct env_list *envs = arena_array(a, struct env_list, (size_t)p->crew.n), common = {0};

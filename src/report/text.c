@@ -80,7 +80,7 @@ static bool is_one_of(char c, const char *set)
 
 void csv_text(struct buf *out, struct str text)
 {
-	/* How a spreadsheet knows a formula. */
+	/* The characters with which a formula begins in a spreadsheet. */
 	bool guard = text.n && is_one_of(text.p[0], "=+-@\t\r"), quote = guard;
 
 	for (size_t i = 0; i < text.n && !quote; i++)

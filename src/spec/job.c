@@ -125,7 +125,7 @@ static void check_command(struct check *c, const struct doc *table, const struct
 
 	if (!given)
 		return;
-	/* v is there when the value was read at all: what could not be read is the schema's to say. */
+	/* v is NULL if the value could not be read, which the schema has reported. */
 	if (!command->v)
 		return;
 	if (command->n == 0)
@@ -384,7 +384,7 @@ static void check_data(struct check *c)
 	}
 }
 
-/* Compiled here only to be refused here: the node would be the wrong place to learn of a typo. */
+/* Compiles the pattern only to report a bad one now, instead of on the node. */
 static void check_pattern(struct check *c, const struct metric_spec *m)
 {
 	struct metric_pattern pattern = {.name = m->name, .pattern = m->pattern};

@@ -18,7 +18,7 @@ struct err;
 #define JOB_MAX_NODES 10000
 #define JOB_DEFAULT_NAME "job"
 
-/* When a role counts as "there" for the roles that wait for it (`after`). */
+/* When the roles that wait for a role (`after`) may start. */
 enum ready_when { READY_DEFAULT, READY_STARTED, READY_PORT, READY_FINISHED };
 
 struct role {

@@ -94,7 +94,7 @@ static bool stamp_way(struct doc *d, const struct doc *value, struct doc_pos pos
 	return false;
 }
 
-/* A mistyped role must not become a new one: the last entry of roles was not there before. */
+/* A mistyped role must not become a new one: a setting that added an entry to roles is refused. */
 static void refuse_new_role(struct reading *r, struct doc *roles, struct doc_pos pos)
 {
 	struct str given = roles->table.v[--roles->table.n].key;

@@ -27,7 +27,7 @@ struct log_order {
 	bool loaded;
 };
 
-/* One log of the node is about to grow; sizes are those of before.  ENOSPC is ERR_CAPACITY, and
+/* One log of the node is about to grow; sizes are those before it does.  ENOSPC is ERR_CAPACITY, and
  * the call may be made again. */
 int log_order_grow(struct log_order *o, const char *logs_dir, const char *node, int log,
 		   const uint64_t sizes[static ORDER_LOGS], struct err *err);

@@ -75,7 +75,7 @@ static int take_lock(struct store *st, struct err *err)
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 	if (file_write_all(fd, text, (size_t)n, err) < 0)
 		return err_wrap(err, "'%s'", path);
-	/* Cut afterwards: emptied first, its block would be anybody's. */
+	/* Truncated after the write: emptied first, its block could go to another file on a full disk. */
 	if (ftruncate(fd, n) < 0)
 		return err_errno(err, errno, "shorten '%s'", path);
 	st->lock_fd = TAKE_FD(fd);
@@ -146,7 +146,7 @@ static int open_db(struct store *st, struct err *err)
 {
 	int version;
 
-	/* Counting every allocation takes a lock; too late is no harm. */
+	/* Memory statistics take a lock at every allocation.  Fails if SQLite is in use already: harmless. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	store_disk_reserve_hook(st);
 	if (find_file(st, err) < 0)

@@ -43,7 +43,7 @@ static int64_t free_bytes(const struct store *st)
 {
 	struct statvfs v;
 
-	/* As df says it: of the blocks that are not for everybody, some are for nobody. */
+	/* As df counts: f_bavail, without the blocks that the file system reserves. */
 	if (statvfs(st->home, &v) < 0 || v.f_blocks == 0 || v.f_frsize == 0)
 		return INT64_MAX; /* it does not say */
 	uint64_t most = (uint64_t)INT64_MAX / v.f_frsize;
@@ -59,7 +59,7 @@ static bool grow(struct store *st)
 		return true;
 	}
 	if (ftruncate(st->reserve_fd, st->reserve_bytes) < 0)
-		st->reserve_bytes = 0; /* some of it is there, but nobody knows how much */
+		st->reserve_bytes = 0; /* how much of it was allocated is unknown */
 	return false;
 }
 
@@ -89,8 +89,8 @@ static bool make_room(int fd, off_t offset)
 		errno = errnum;
 		return false;
 	}
-	if (offset >= 0)
-		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, CLAIM); /* a kindness only */
+	if (offset >= 0) /* without it the write itself may still succeed */
+		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, CLAIM);
 	return true;
 }
 

@@ -59,7 +59,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		 "SELECT place, kind, name, node, spec FROM resource WHERE run = ?1 ORDER BY place"},
 };
 
-/* An update of a run that is not there changes nothing: that is an answer, not a success. */
+/* An UPDATE that changed no row means that there is no such run: ERR_NOT_FOUND. */
 static int update_run(struct sql_query *q, int64_t no, struct err *err)
 {
 	struct store *st = q->st;
@@ -237,7 +237,7 @@ static int restore_nodes(struct store *st, int64_t no, struct core_run *r, struc
 	return got < 0 ? -1 : query_sound(&q, err);
 }
 
-/* The ledger speaks of real things: a plan that would take one for another must not be followed. */
+/* Rows of the ledger are resources that exist: a plan with another one at that index is refused. */
 static int check_place(int64_t no, int64_t place, const char *kind, const char *name,
 		       const struct plan *p, struct err *err)
 {

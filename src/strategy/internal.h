@@ -1,5 +1,5 @@
 #pragma once
-/* parts - what the strategies share.  Internal to strategy/. */
+/* What the files of strategy/ share. */
 #include "strategy/strategy.h"
 
 struct buf;

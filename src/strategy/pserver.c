@@ -29,8 +29,8 @@ static int role_of(const char *name)
 	return -1;
 }
 
-/* Which of the two roles are there; the others are problems.  A near miss counts as there, so that
- * one slip of the pen is one problem. */
+/* Finds the two roles; any other role is a problem.  A misspelt name counts as found, so that one
+ * typing error is one problem. */
 static bool find_roles(const struct job *job, struct arena *a, struct problems *ps)
 {
 	bool there[NROLES] = {false}, ok = true;
@@ -135,7 +135,7 @@ static bool crew(const struct job *job, struct arena *a, struct crew *ret, struc
 	return true;
 }
 
-/* PSERVERS and its twins of other ages. */
+/* The list of servers, under the names of all versions of the tool. */
 static void put_servers(const struct env_input *in, struct arena *a, struct env_list *env)
 {
 	static const char *const names[] = {"PSERVERS", "PSERVER_HOSTS",

@@ -10,7 +10,7 @@
 
 struct arena;
 
-/* One role after the strategy has had its say. */
+/* One role, with what the strategy decided. */
 struct strategy_role {
 	const char *name;
 	const struct role *spec;
