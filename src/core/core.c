@@ -43,6 +43,26 @@ static size_t group_limit(const struct plan *p)
 	return (size_t)most + 1;
 }
 
+/* There are few kinds, each known by the first resource that is of it. */
+static void number_kinds(struct core_run *r)
+{
+	const struct plan *p = r->plan;
+	VEC(const char *) kinds = {0};
+
+	r->kind_of = xcalloc((size_t)p->nresources, sizeof(*r->kind_of));
+	for (int i = 0; i < p->nresources; i++) {
+		size_t k = 0;
+
+		while (k < kinds.n && strcmp(kinds.v[k], p->resources[i].kind) != 0)
+			k++;
+		if (k == kinds.n)
+			*vec_push(&kinds) = p->resources[i].kind;
+		r->kind_of[i] = (int)k;
+	}
+	r->looks = xcalloc(kinds.n + 1, sizeof(*r->looks));
+	vec_release(&kinds);
+}
+
 struct core_run *core_run_new(const struct plan *plan)
 {
 	struct core_run *r = xcalloc(1, sizeof(*r));
@@ -53,6 +73,7 @@ struct core_run *core_run_new(const struct plan *plan)
 	r->cause.node = -1;
 	r->nodes = xcalloc(n, sizeof(*r->nodes));
 	r->resources = xcalloc(m, sizeof(*r->resources));
+	number_kinds(r);
 	r->groups = xcalloc(group_limit(plan), sizeof(*r->groups));
 	r->role_gates_met = xcalloc(k, sizeof(*r->role_gates_met));
 	r->role_open = xcalloc(k, sizeof(*r->role_open));
@@ -74,6 +95,8 @@ struct core_run *core_run_free(struct core_run *r)
 	free(r->nodes);
 	free(r->resources);
 	free(r->groups);
+	free(r->kind_of);
+	free(r->looks);
 	free(r->role_gates_met);
 	free(r->role_open);
 	free(r->needs_left);

@@ -126,6 +126,12 @@ struct core_group {
 	int64_t retry_at_ms; /* when those that wait try again */
 };
 
+/* One look at all resources of a kind that are waited for; only for those that have a group. */
+struct core_looks {
+	int64_t at_ms;	   /* the next; in the past: none is planned */
+	int64_t period_ms; /* grows from look to look */
+};
+
 struct core_run {
 	const struct plan *plan; /* not owned */
 	enum run_phase phase;
@@ -149,6 +155,8 @@ struct core_run {
 	int *users_left;	   /* per resource: those that need it and are not gone yet */
 	int batches;		   /* the highest number that was given to one */
 	struct core_group *groups; /* by plan_resource.group */
+	int *kind_of;		   /* per resource: a number for its kind */
+	struct core_looks *looks;  /* per kind */
 	uint64_t steps;		   /* since the master began */
 	int *users, *users_at;	   /* who needs resource i: users[users_at[i] .. users_at[i+1]) */
 	bool dirty;

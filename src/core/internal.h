@@ -6,7 +6,8 @@
 #define BACKOFF_FIRST_MS 200
 #define BACKOFF_MAX_MS 30000
 #define OBSERVE_FIRST_MS 100  /* a silent node's resource is looked at after this ... */
-#define OBSERVE_AGAIN_MS 2000 /* ... and then this often */
+#define OBSERVE_AGAIN_MS 2000 /* ... and then this often, ... */
+#define OBSERVE_MAX_MS 30000  /* ... or if many are looked at in one call less and less often */
 #define KILL_SLACK_MS 15000   /* beyond the grace time, for SIGKILL to do its work */
 #define HURRY_MS 1000	      /* after "--now", for what a killed job printed to be stored */
 

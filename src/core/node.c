@@ -340,13 +340,37 @@ static void hello(struct step *s, const struct event *ev)
 	take(s, rank);
 }
 
+/*
+ * When the resource of a node is looked at next: `first_ms` from now, or `again` after a look.
+ * All resources of a kind that are planned together are looked at together, and the longer it
+ * takes the less often; somebody who falls silent is worth an early look.
+ */
+static int64_t observe_at(struct step *s, int rank, int64_t first_ms, bool again)
+{
+	struct core_run *r = s->r;
+	int index = r->plan->resource_of[rank];
+	struct core_looks *l = &r->looks[r->kind_of[index]];
+
+	if (r->plan->resources[index].group == 0)
+		return s->now + first_ms;
+	if (l->at_ms > s->now && (again || l->at_ms <= s->now + first_ms))
+		return l->at_ms;
+	l->period_ms = again && l->period_ms ? l->period_ms * 3 / 2 : first_ms;
+	if (l->period_ms > OBSERVE_MAX_MS)
+		l->period_ms = OBSERVE_MAX_MS;
+	if (again && l->period_ms < OBSERVE_AGAIN_MS)
+		l->period_ms = OBSERVE_AGAIN_MS;
+	l->at_ms = s->now + l->period_ms;
+	return l->at_ms;
+}
+
 void node_silent(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
 
 	if (!expected(s->r, rank))
 		return;
-	n->observe_at_ms = s->now + OBSERVE_FIRST_MS;
+	n->observe_at_ms = observe_at(s, rank, OBSERVE_FIRST_MS, false);
 	n->lost_at_ms = s->now + s->r->plan->job->timeouts.lease_ms;
 	node_touch(s, rank);
 	tick_want(s, n->observe_at_ms);
@@ -360,7 +384,7 @@ void node_awaited(struct step *s, int rank)
 
 	if (n->connected || !expected(s->r, rank))
 		return;
-	n->observe_at_ms = s->now + OBSERVE_AGAIN_MS;
+	n->observe_at_ms = observe_at(s, rank, OBSERVE_AGAIN_MS, false);
 	node_touch(s, rank);
 	tick_want(s, n->observe_at_ms);
 }
@@ -469,7 +493,7 @@ void node_tick(struct step *s, int rank)
 			node_lose(s, rank, why);
 			run_check_collected(s);
 		} else if (n->observe_at_ms && s->now >= n->observe_at_ms) {
-			n->observe_at_ms = s->now + OBSERVE_AGAIN_MS;
+			n->observe_at_ms = observe_at(s, rank, OBSERVE_AGAIN_MS, true);
 			res_observe(s, r->plan->resource_of[rank]);
 		}
 	}

@@ -242,6 +242,82 @@ static void a_step_touches_only_its_own_node(void **state)
 	run_close(f);
 }
 
+/* Steps with looks at resources while all of them boot, for span_ms; and how many looks. */
+static int looks_while_booting(struct fixture *f, int64_t span_ms, int *ret_rows)
+{
+	int steps = 0;
+
+	*ret_rows = 0;
+	for (int64_t end = f->now + span_ms; f->r->next_ms && f->r->next_ms < end;) {
+		if (f->r->next_ms > f->now)
+			f->now = f->r->next_ms;
+		run_give(f, (struct event){.kind = EV_TICK});
+		steps += effects_count(f, FX_OBSERVE) > 0;
+		*ret_rows += effects_count(f, FX_OBSERVE);
+		for (int i = 0; i < f->plan.nresources; i++)
+			if (f->r->resources[i].asked == ASKED_OBSERVE)
+				resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+	}
+	return steps;
+}
+
+static struct fixture *open_group_of(const char *toml)
+{
+	struct fixture *f = run_open(toml);
+
+	core_run_free(f->r);
+	for (int i = 0; i < f->plan.nresources; i++)
+		f->plan.resources[i].group = 1;
+	f->r = core_run_new(&f->plan);
+	return f;
+}
+
+static void a_group_that_boots_is_looked_at_as_one_and_less_and_less_often(void **state)
+{
+	struct fixture *f = open_group_of("command = ['w']\ncount = 300\n");
+	int rows;
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 7});
+	for (int i = 0; i < 300; i++) {
+		f->now += 3; /* the answers come one by one */
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+	}
+	int looks = looks_while_booting(f, 90000, &rows);
+	assert_in_range(looks, 5, 40);
+	assert_int_equal(rows, looks * 300);
+	run_close(f);
+}
+
+static void of_a_group_somebody_who_falls_silent_is_looked_at_soon(void **state)
+{
+	struct fixture *f = open_group_of(three_workers);
+	int rows;
+
+	(void)state;
+	run_create_all(f);
+	node_say(f, 0, EV_NODE_HELLO);
+	looks_while_booting(f, 40000, &rows); /* of the others */
+	node_say(f, 0, EV_NODE_DROPPED);
+	assert_in_range(f->r->nodes[0].observe_at_ms, f->now, f->now + 100);
+	f->now += 100;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_true(effects_have(f, FX_OBSERVE, 0));
+	run_close(f);
+}
+
+static void nodes_without_a_group_are_looked_at_each_by_itself(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+	int rows;
+
+	(void)state;
+	run_create_all(f);
+	looks_while_booting(f, 20001, &rows);
+	assert_int_equal(rows, 3 * 10); /* every two seconds */
+	run_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +335,9 @@ int main(void)
 		cmocka_unit_test(a_restart_does_not_shorten_the_launch),
 		cmocka_unit_test(a_machine_that_goes_after_its_node_is_done_is_no_loss),
 		cmocka_unit_test(a_step_touches_only_its_own_node),
+		cmocka_unit_test(a_group_that_boots_is_looked_at_as_one_and_less_and_less_often),
+		cmocka_unit_test(of_a_group_somebody_who_falls_silent_is_looked_at_soon),
+		cmocka_unit_test(nodes_without_a_group_are_looked_at_each_by_itself),
 	};
 	return cmocka_run_group_tests_name("core node", tests, NULL, NULL);
 }
