@@ -133,7 +133,6 @@ static int open_partial(const struct collector *c, int dir, bool *ret_named)
 	*ret_named = fd < 0;
 	if (fd >= 0)
 		return fd;
-	unlinkat(c->to, PARTIAL, 0);
 	return openat(c->to, PARTIAL, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
