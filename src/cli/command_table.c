@@ -336,7 +336,7 @@ const struct command cli_commands[] = {
 	 .more = "Each of RUNS is a run, or a group of repeats: runs joined by commas, the name of a job "
 		 "(all its runs that succeeded), or name@lastN.  The first is the baseline.  With two runs "
 		 "or more on both sides the difference is tested; exit code 1 if a metric got worse beyond "
-		 "the threshold.",
+		 "the threshold, 3 if there was no metric to compare.",
 	 .example = "regatta compare base@last5 new@last5\n"
 		    "regatta compare ctr-abcd ctr-efgh --metric loss --threshold 2",
 	 .run = command_compare},

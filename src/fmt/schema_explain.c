@@ -15,13 +15,13 @@
 #define WORDS_MAX 128 /* keys that a suggestion is drawn from */
 
 /* What a path leads to: a field, or the root when field is NULL. */
-struct target {
+struct key_target {
 	const struct field *field;
 	const struct schema *table; /* whose keys may follow; NULL behind a plain value */
 	struct buf path;	    /* as the reference writes it: roles.NAME.count */
 };
 
-static void target_release(struct target *t)
+static void key_target_release(struct key_target *t)
 {
 	buf_release(&t->path);
 }
@@ -72,10 +72,10 @@ static void add_path(struct buf *path, const char *part)
 
 /* Follow the path; on failure *ret_bad is the part that nothing is called and t where it was
  * looked for. */
-static bool follow(const struct schema *root, struct str path, struct target *t,
+static bool follow(const struct schema *root, struct str path, struct key_target *t,
 		   struct str *ret_bad)
 {
-	*t = (struct target){.table = root};
+	*t = (struct key_target){.table = root};
 	buf_init(&t->path, PATH_MAX_BYTES);
 	while (path.p && (path.n > 0 || t->field)) {
 		struct str part = cut_part(&path);
@@ -99,7 +99,7 @@ static bool follow(const struct schema *root, struct str path, struct target *t,
 
 const struct field *schema_find(const struct schema *root, struct str path)
 {
-	CLEANUP(target_release) struct target t = {0};
+	CLEANUP(key_target_release) struct key_target t = {0};
 	struct str bad;
 
 	return follow(root, path, &t, &bad) ? t.field : NULL;
@@ -158,7 +158,7 @@ static void explain_keys(const struct schema *sc, struct buf *out)
 	}
 }
 
-static void explain_field(const struct target *t, struct buf *out)
+static void explain_field(const struct key_target *t, struct buf *out)
 {
 	const struct field *f = t->field;
 	CLEANUP(buf_release) struct buf type = {0};
@@ -204,7 +204,7 @@ static bool find_below(const struct schema *sc, struct str name, const char *pre
 	return false;
 }
 
-static int no_such_key(const struct target *t, struct str path, struct str bad, struct err *err)
+static int no_such_key(const struct key_target *t, struct str path, struct str bad, struct err *err)
 {
 	const char *words[WORDS_MAX];
 	size_t n = 0;
@@ -233,7 +233,7 @@ static int no_such_key(const struct target *t, struct str path, struct str bad, 
 
 int schema_explain(const struct schema *root, struct str path, struct buf *out, struct err *err)
 {
-	CLEANUP(target_release) struct target t = {0};
+	CLEANUP(key_target_release) struct key_target t = {0};
 	struct str bad;
 
 	if (!follow(root, path, &t, &bad))

@@ -7,6 +7,8 @@
  */
 #include "fmt/schema.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 
 static struct doc *store_table(const struct schema *sc, const char *from, struct arena *a);
@@ -35,9 +37,10 @@ static struct doc *store_int(const struct field *f, const char *member, struct a
 
 static struct doc *store_float(const struct field *f, const char *member, struct arena *a)
 {
-	double n = *(const double *)member;
+	double n;
 
 	(void)f;
+	memcpy(&n, member, sizeof(n));
 	return n < 0 || n > 0 ? doc_new_float(a, n) : NULL;
 }
 

@@ -13,7 +13,8 @@
 
 #define MAX_NAMES 40 /* of metrics; a query has 64 pairs */
 #define MAX_PATH_BYTES (15u << 10)
-#define WORSE_EXIT_CODE 1 /* as for a job that failed */
+#define WORSE_EXIT_CODE 1   /* as for a job that failed */
+#define NOTHING_EXIT_CODE 3 /* as for a run that is not found */
 
 /* Owned; NULL if it is too long for a request. */
 static char *compare_path(const struct cli_call *c)
@@ -69,5 +70,10 @@ int command_compare(const struct cli_call *c)
 	else
 		compare_render(cmp, &st, &out);
 	int code = cli_print(&out);
+	const struct doc *metrics = doc_array(cmp, "metrics");
+	if (code == 0 && (!metrics || metrics->array.n == 0)) {
+		cli_say("compare: there was no metric to compare: 'regatta metrics RUN' lists those of a run");
+		return NOTHING_EXIT_CODE;
+	}
 	return code ? code : doc_bool(cmp, "fails", false) ? WORSE_EXIT_CODE : 0;
 }
