@@ -311,6 +311,33 @@ static void a_deleted_resource_is_gone_when_no_earlier_create_can_make_it_again(
 	run_close(f);
 }
 
+/* A silent node's machine is looked at every two seconds: that is no three looks in 30 s. */
+static void looks_in_quick_succession_count_as_one(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\n");
+
+	(void)state;
+	f->plan.resources[0].settle_ms = 30000;
+	f->plan.resources[0].absent_looks = 3;
+	run_create_all(f);
+	f->now += 31000;
+	for (int i = 0; i < 4; i++) {
+		run_give(f, (struct event){.kind = EV_TICK});
+		assert_int_equal(f->r->resources[0].asked, ASKED_OBSERVE);
+		resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+		assert_int_equal(f->r->verdict, VERDICT_NONE);
+		f->now += 2000;
+	}
+	f->now += 10000;
+	run_give(f, (struct event){.kind = EV_TICK});
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	f->now += 10000;
+	run_give(f, (struct event){.kind = EV_TICK});
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	run_close(f);
+}
+
 /* The run's resources are asked for together. */
 static struct fixture *open_grouped(void)
 {
@@ -404,6 +431,7 @@ int main(void)
 		cmocka_unit_test(a_denied_look_is_no_proof_of_absence),
 		cmocka_unit_test(a_refused_delete_is_asked_again_after_a_pause_that_grows),
 		cmocka_unit_test(not_found_by_somebody_else_is_no_proof),
+		cmocka_unit_test(looks_in_quick_succession_count_as_one),
 		cmocka_unit_test(a_group_is_created_as_one_batch),
 		cmocka_unit_test(those_without_a_group_have_a_batch_each),
 		cmocka_unit_test(what_a_group_was_refused_is_tried_again_as_one_new_batch),
