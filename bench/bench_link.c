@@ -1,5 +1,8 @@
-/* bench_link - frames through a socket pair, one process, one loop: what the link itself costs. */
+/* bench_link - frames through a pair of sockets, one process, one loop: what the link itself costs,
+ * plain and over TLS (both ends' share of it). */
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -8,7 +11,12 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "link/conn.h"
+#include "net/tls.h"
+#include "net/tls_client.h"
+#include "net/tls_handshake.h"
+#include "net/transport.h"
 #include "sys/loop.h"
 
 #define BULK_FRAME (256 * 1024)
@@ -77,18 +85,63 @@ static void closed(void *ctx, const struct err *why)
 	loop_stop(e->loop);
 }
 
+static struct tls_server *tls; /* NULL: plain */
+static char pin[TLS_PIN_SIZE];
+
+static void shaken(void *ctx, struct transport *t, const struct err *why)
+{
+	struct transport *out = ctx;
+
+	if (!t) {
+		fprintf(stderr, "%s\n", why->msg);
+		exit(1);
+	}
+	*out = *t;
+}
+
+/* Both ends of a pair over TLS. */
+static void shake_hands(struct loop *l, const int fd[2], struct transport ret[2])
+{
+	struct tls_trust trust = {.mode = TLS_PIN, .pin = pin};
+	struct tls_handshake *h[2];
+	struct transport t[2];
+
+	fcntl(fd[0], F_SETFL, O_NONBLOCK);
+	tls_accept(tls, &t[0], fd[0]);
+	if (tls_client_begin(&t[1], fd[1], &trust, "localhost", NULL, NULL) < 0)
+		exit(1);
+	for (int i = 0; i < 2; i++) {
+		ret[i].ops = NULL;
+		h[i] = tls_handshake_new(l, &t[i], 10000, shaken, &ret[i]);
+	}
+	while (!ret[0].ops || !ret[1].ops)
+		loop_round(l, 100);
+	for (int i = 0; i < 2; i++)
+		tls_handshake_free(h[i]);
+}
+
 static void make_pair(struct loop *l, struct end *a, const struct conn_events *a_ev, struct end *b,
 		      const struct conn_events *b_ev)
 {
+	struct transport t[2];
 	int fd[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) < 0) {
 		perror("socketpair");
 		exit(1);
 	}
+	transport_plain(&t[0], fd[0]);
+	transport_plain(&t[1], fd[1]);
+	if (tls)
+		shake_hands(l, fd, t);
 	a->loop = b->loop = l;
-	a->conn = conn_new(l, fd[0], a_ev, a);
-	b->conn = conn_new(l, fd[1], b_ev, b);
+	a->conn = conn_new_over(l, &t[0], a_ev, a);
+	b->conn = conn_new_over(l, &t[1], b_ev, b);
+}
+
+static const char *how(void)
+{
+	return tls ? "link over TLS" : "link";
 }
 
 static void bulk(struct loop *l)
@@ -105,8 +158,8 @@ static void bulk(struct loop *l)
 	loop_run(l);
 	double s = (double)(clock_boot_us() - start) / 1e6;
 
-	printf("link bulk: %" PRIu64 " frames of %d KiB, %.2f GB/s\n", b.frames, BULK_FRAME / 1024,
-	       (double)b.bytes / s / 1e9);
+	printf("%s bulk: %" PRIu64 " frames of %d KiB, %.2f GB/s\n", how(), b.frames,
+	       BULK_FRAME / 1024, (double)b.bytes / s / 1e9);
 	conn_free(a.conn);
 	conn_free(b.conn);
 	free(a.body);
@@ -123,7 +176,7 @@ static void ping_pong(struct loop *l)
 
 	conn_send(a.conn, FRAME_PING, 0, STR("{}"), STR(""));
 	loop_run(l);
-	printf("link ping: %.2f us per round trip\n",
+	printf("%s ping: %.2f us per round trip\n", how(),
 	       (double)(clock_boot_us() - start) / SMALL_FRAMES);
 	conn_free(a.conn);
 	conn_free(b.conn);
@@ -143,7 +196,7 @@ static void idle(struct loop *l)
 	for (int i = 0; i < 100; i++)
 		loop_round(l, 0);
 	getrusage(RUSAGE_SELF, &after);
-	printf("link idle: %d connections, %ld bytes each\n", 2 * IDLE_PAIRS,
+	printf("%s idle: %d connections, %ld bytes each\n", how(), 2 * IDLE_PAIRS,
 	       (after.ru_maxrss - before.ru_maxrss) * 1024 / (2 * IDLE_PAIRS));
 	for (int i = 0; i < 2 * IDLE_PAIRS; i++)
 		conn_free(ends[i].conn);
@@ -160,14 +213,36 @@ static void raise_descriptors(void)
 	}
 }
 
-int main(void)
+static void open_tls(void)
 {
-	raise_descriptors();
-	struct loop *l = loop_new();
+	char dir[] = "/tmp/bench-link-XXXXXX";
+	struct err err = {0};
 
+	if (!mkdtemp(dir) || tls_server_open(dir, &tls, &err) < 0) {
+		fprintf(stderr, "%s\n", err.msg);
+		exit(1);
+	}
+	tls_server_pin(tls, pin);
+	file_remove_tree(dir, NULL);
+}
+
+static void all_of(struct loop *l)
+{
 	idle(l); /* first: it looks at the high-water mark of memory */
 	bulk(l);
 	ping_pong(l);
+}
+
+int main(void)
+{
+	raise_descriptors();
+	signal(SIGPIPE, SIG_IGN); /* OpenSSL writes with write() */
+	struct loop *l = loop_new();
+
+	all_of(l);
+	open_tls();
+	all_of(l);
+	tls_server_free(tls);
 	loop_free(l);
 	return 0;
 }

@@ -10,12 +10,14 @@
 
 #include <openssl/ssl.h>
 
+#include "base/clock.h"
 #include "base/rand.h"
 #include "link/conn.h"
 #include "net/address.h"
 #include "sys/loop.h"
 
 #define IDLE 1000
+#define WAIT_MS 20000
 
 struct world {
 	struct loop *loop;
@@ -72,6 +74,21 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_old(void **state)
+{
+	struct world *w = xcalloc(1, sizeof(*w));
+	struct transport t[2];
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	pair_begin(fd, t);
+	SSL_set_max_proto_version(t[1].ssl, TLS1_2_VERSION);
+	pair_finish(t);
+	begin(w, t);
+	*state = w;
+	return 0;
+}
+
 static void tcp_pair(int fd[2])
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -95,7 +112,8 @@ static int setup_tcp(void **state)
 	int fd[2];
 
 	tcp_pair(fd);
-	pair_shake(fd, t);
+	pair_begin(fd, t);
+	pair_finish(t);
 	begin(w, t);
 	*state = w;
 	return 0;
@@ -120,7 +138,9 @@ static int teardown(void **state)
 
 static void run_until(struct world *w, const int *counter, int at_least)
 {
-	for (int i = 0; i < 2000 && *counter < at_least; i++)
+	int64_t give_up = clock_boot_ms() + WAIT_MS;
+
+	while (*counter < at_least && clock_boot_ms() < give_up)
 		loop_round(w->loop, 100);
 	assert_true(*counter >= at_least);
 }
@@ -502,6 +522,30 @@ static void new_keys_on_the_way_change_nothing(void **state)
 	assert_int_equal(w->closes, 0);
 }
 
+/* TLS 1.2, where a client could ask for it again and again. */
+static void nobody_negotiates_anew(void **state)
+{
+	struct world *w = *state;
+	uint8_t wire[64];
+	size_t n = put_frame(wire, FRAME_PING, "before");
+	struct err err = {0};
+	short wait;
+
+	assert_int_equal(SSL_version(w->peer.ssl), TLS1_2_VERSION);
+	peer_write(w, wire, n);
+	run_until(w, &w->frames, 1);
+	SSL_clear_options(w->peer.ssl, SSL_OP_NO_RENEGOTIATION); /* ours would not even ask */
+	assert_int_equal(SSL_renegotiate(w->peer.ssl), 1);
+	int rc = 0;
+
+	for (int i = 0; i < 100 && rc == 0; i++) {
+		rc = tls_shake(&w->peer, &wait, &err);
+		loop_round(w->loop, 1);
+	}
+	assert_int_equal(rc, -1);
+	assert_int_equal(w->frames, 1);
+}
+
 /* Both ends are counted: what a master holds is half of it. */
 static void idle_connections_are_small(void **state)
 {
@@ -554,6 +598,7 @@ int main(void)
 		TCP(half_open_is_an_end),
 		TCP(little_is_left_to_the_kernel),
 		T(new_keys_on_the_way_change_nothing),
+		cmocka_unit_test_setup_teardown(nobody_negotiates_anew, setup_old, teardown),
 		cmocka_unit_test(idle_connections_are_small),
 	};
 
