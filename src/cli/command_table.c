@@ -15,6 +15,7 @@
 
 static const char *const outputs[] = {"table", "json", NULL};
 static const char *const scopes[] = {"read", "submit", "admin", NULL};
+static const char *const token_scopes[] = {"read", "submit", "admin", "join", NULL};
 static const char *const token_actions[] = {"new", "list", "revoke", NULL};
 static const char *const context_actions[] = {"add", "list", "ls", "show", "use", "remove", NULL};
 static const char *const uses[] = {"median", "mean", "last", "best", NULL};
@@ -227,8 +228,8 @@ static const struct cli_option ui_options[] = {
 static const struct cli_option token_options[] = {
 	{.name = "scope",
 	 .value = "SCOPE",
-	 .choices = scopes,
-	 .help = "with new: what its holder may do: read, submit (runs too) or admin"},
+	 .choices = token_scopes,
+	 .help = "with new: what its holder may do: read, submit (runs too), admin, or join (a host, and nothing else)"},
 	{.name = "expires", .value = "TIME", .help = "with new: how long it is good, e.g. 7d"},
 	{.name = "name", .value = "NAME", .help = "with new: what it is for"},
 	{0},
@@ -399,8 +400,10 @@ const struct command cli_commands[] = {
 	 .group = MACHINERY,
 	 .options = master_options,
 	 .help = "run the master in the foreground, or stop it",
-	 .more = "Every command starts a master in the background when there is none; it leaves when idle.",
+	 .more = "Every command starts a master in the background when there is none; it leaves when idle.  With "
+		 "--output json it prints one line when it is ready: url, pin, token and join (the token for hosts).",
 	 .example = "regatta master --listen 127.0.0.1:5436\n"
+		    "regatta master --listen 0.0.0.0:5436 --output json\n"
 		    "regatta master --stop",
 	 .run = command_master},
 	{.name = "context",

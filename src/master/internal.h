@@ -68,6 +68,7 @@ struct master {
 	struct trash *trash;
 	struct tls_server *tls;	     /* beyond this machine */
 	char http_url[96];	     /* "http://127.0.0.1:5436"; empty without TCP */
+	char public_url[96];	     /* the same for other machines */
 	uint64_t log_bytes, samples; /* stored since the start */
 	int64_t started_ms;	     /* wall clock */
 	bool background, stopping;

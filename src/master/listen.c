@@ -22,6 +22,7 @@
 #include "link/layout.h"
 #include "master/agents.h"
 #include "master/internal.h"
+#include "net/address.h"
 #include "net/http_server.h"
 #include "net/tls.h"
 
@@ -94,16 +95,28 @@ static bool is_loopback(const char *addr)
 	return strncmp(addr, "127.", 4) == 0 || strcmp(addr, "::1") == 0;
 }
 
-/* The URL that works on this machine. */
-static void set_url(struct master *m, const char *addr, int port)
+static void put_url(char *out, size_t size, bool tls, const char *name, int port)
 {
-	const char *name = strcmp(addr, "0.0.0.0") == 0 ? "127.0.0.1"
-			   : strcmp(addr, "::") == 0	? "::1"
-							: addr;
 	bool v6 = strchr(name, ':') != NULL;
 
-	snprintf(m->http_url, sizeof(m->http_url), "%s://%s%s%s:%d", m->tls ? "https" : "http",
-		 v6 ? "[" : "", name, v6 ? "]" : "", port);
+	snprintf(out, size, "%s://%s%s%s:%d", tls ? "https" : "http", v6 ? "[" : "", name,
+		 v6 ? "]" : "", port);
+}
+
+/* The URL that works on this machine, and the one for others. */
+static void set_url(struct master *m, const char *addr, int port)
+{
+	int any = strcmp(addr, "0.0.0.0") == 0 ? AF_INET : strcmp(addr, "::") == 0 ? AF_INET6 : 0;
+	const char *name = any == AF_INET ? "127.0.0.1" : any ? "::1" : addr;
+	char outward[ADDRESS_TEXT];
+	struct address a;
+
+	put_url(m->http_url, sizeof(m->http_url), m->tls, name, port);
+	if (any && address_outward(&a, any)) {
+		address_text(&a, outward);
+		name = outward;
+	}
+	put_url(m->public_url, sizeof(m->public_url), m->tls, name, port);
 }
 
 static int listen_where_told(struct master *m, const char *listen, struct err *err)

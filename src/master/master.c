@@ -258,6 +258,7 @@ int master_main(const struct master_options *o)
 		log_info("regatta %s on %s, pid %d", REGATTA_VERSION, m.home, (int)getpid());
 		loop_timer_set(m.idle, m.idle_ms < IDLE_CHECK_MS ? m.idle_ms : IDLE_CHECK_MS);
 		round_end(&m);
+		announce_ready(&m, o->announce);
 		loop_run(m.loop);
 	}
 	master_close(&m);

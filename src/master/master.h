@@ -1,6 +1,7 @@
 #pragma once
 /* master - the real shell around the core: store, link, drivers, API. */
 #include <stdbool.h>
+#include "master/announce.h"
 
 struct err;
 struct master;
@@ -9,6 +10,7 @@ struct master_options {
 	const char *home;
 	const char *listen; /* "ADDR:PORT" or NULL */
 	bool background;    /* started by a client: leaves when idle */
+	enum announce announce;
 };
 
 /* Runs until it is told to stop; returns the process's exit code. */

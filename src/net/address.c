@@ -1,9 +1,12 @@
 #include "net/address.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -62,4 +65,47 @@ int address_unix(struct address *ret, int dirfd, const char *dir, const char *na
 		return err_set(err, ERR_INVALID, "the socket name '%s' is too long", name);
 	ret->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
 	return 0;
+}
+
+static bool is_loopback(const struct address *a)
+{
+	return a->sa.sa_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr)
+					   : ntohl(a->in4.sin_addr.s_addr) >> 24 == 127;
+}
+
+static bool from_route(struct address *ret, int family)
+{
+	struct address far;
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	address_ip(&far, family == AF_INET6 ? "2001:db8::1" : "192.0.2.1", 9);
+	*ret = (struct address){.len = sizeof(ret->in6)};
+	bool ok = fd >= 0 && connect(fd, &far.sa, far.len) == 0 &&
+		  getsockname(fd, &ret->sa, &ret->len) == 0 && !is_loopback(ret);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+bool address_outward(struct address *ret, int family)
+{
+	socklen_t len = family == AF_INET6 ? sizeof(ret->in6) : sizeof(ret->in4);
+	struct ifaddrs *all = NULL;
+	bool found = false;
+
+	if (from_route(ret, family))
+		return true;
+	if (getifaddrs(&all) < 0)
+		return false;
+	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+		if (!i->ifa_addr || i->ifa_addr->sa_family != family || !(i->ifa_flags & IFF_UP))
+			continue;
+		*ret = (struct address){.len = len};
+		memcpy(&ret->sa, i->ifa_addr, len);
+		found = !is_loopback(ret) &&
+			!(family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&ret->in6.sin6_addr));
+	}
+	freeifaddrs(all);
+	return found;
 }

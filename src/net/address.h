@@ -33,3 +33,6 @@ void address_text(const struct address *a, char out[static ADDRESS_TEXT]);
  * address is used. */
 int address_unix(struct address *ret, int dirfd, const char *dir, const char *name,
 		 struct err *err);
+/* The address of this machine that others most likely reach: that of the way out to them, else any
+ * that is no loopback.  Nothing is sent.  False if there is none. */
+bool address_outward(struct address *ret, int family);

@@ -22,7 +22,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 6 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 7 /* of the schema; older ones are migrated, newer ones refused */
 
 /* Makes the home if needed and takes its lock.
  * ERR_CONFLICT: another master (its pid is named) has it.
@@ -180,7 +180,7 @@ int store_scan_get(struct store *st, int64_t no, int rank, uint64_t ret_offsets[
 
 /* Tokens of the HTTP service: only the SHA-256 of one is kept. */
 #define STORE_TOKEN_HASH 32
-#define STORE_TOKEN_SCOPES 3 /* 1 .. 3; what they mean is the caller's business */
+#define STORE_TOKEN_SCOPES 4 /* 1 .. 4; what they mean is the caller's business */
 struct token_row {
 	const char *id, *name;
 	uint8_t hash[STORE_TOKEN_HASH];

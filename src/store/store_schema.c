@@ -125,8 +125,16 @@ static const char version_5[] =
 static const char version_6[] =
 	"ALTER TABLE resource ADD COLUMN batch INTEGER NOT NULL DEFAULT 0 CHECK (batch >= 0);";
 
-const struct migration store_migrations[STORE_VERSION] = {{version_1}, {version_2}, {version_3},
-							  {version_4}, {version_5}, {version_6}};
+/* One scope more; a CHECK cannot be changed in place. */
+static const char version_7[] =
+	"CREATE TABLE token_7 (  id TEXT PRIMARY KEY,  hash TEXT NOT NULL UNIQUE,  name TEXT NOT NULL,  "
+	"scope INTEGER NOT NULL CHECK (scope BETWEEN 1 AND 4),  created_ms INTEGER NOT NULL,  expires_ms "
+	"INTEGER NOT NULL,  used_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+	"INSERT INTO token_7 SELECT id, hash, name, scope, created_ms, expires_ms, used_ms FROM token;"
+	"DROP TABLE token;ALTER TABLE token_7 RENAME TO token;";
+
+const struct migration store_migrations[STORE_VERSION] = {
+	{version_1}, {version_2}, {version_3}, {version_4}, {version_5}, {version_6}, {version_7}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

@@ -128,5 +128,9 @@ int command_master(const struct cli_call *c)
 		.listen = call_text(c, "listen"),
 		.background = call_flag(c, "background"),
 	};
+	if (!o.background)
+		o.announce = c->output == OUTPUT_JSON	  ? ANNOUNCE_JSON
+			     : isatty(STDOUT_FILENO) == 1 ? ANNOUNCE_LINES
+							  : ANNOUNCE_NOTHING;
 	return master_main(&o);
 }

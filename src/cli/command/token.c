@@ -32,7 +32,7 @@ static int new_token(const struct cli_call *c, struct api *api, struct buf *out,
 
 	if (!scope)
 		return err_set(err, ERR_INVALID,
-			       "token new: --scope read, submit or admin is needed");
+			       "token new: --scope read, submit, admin or join is needed");
 	if (expires && (!str_to_duration_ms(str_from(expires), &valid_ms) || valid_ms <= 0))
 		return err_set(err, ERR_INVALID,
 			       "--expires '%s': expected a duration, e.g. 7d or 12h", expires);

@@ -15,11 +15,11 @@
 #include "master/api/tokens.h"
 
 static const char *const scopes[] = {
-	[API_READ] = "read", [API_SUBMIT] = "submit", [API_ADMIN] = "admin"};
+	[API_JOIN] = "join", [API_READ] = "read", [API_SUBMIT] = "submit", [API_ADMIN] = "admin"};
 
 const char *scope_name(enum api_auth scope)
 {
-	return scope >= API_READ && scope <= API_ADMIN ? scopes[scope] : "none";
+	return scope >= API_JOIN && scope <= API_ADMIN ? scopes[scope] : "none";
 }
 
 bool scope_from(struct str name, enum api_auth *ret)

@@ -24,11 +24,13 @@ struct tokens;
  * default: a route without a class does not compile. */
 enum api_auth {
 	API_OPEN = 1, /* anybody who can connect */
+	API_JOIN,     /* a host that joins: no route is for it */
 	API_READ,
 	API_SUBMIT,
 	API_ADMIN,
 };
 const char *scope_name(enum api_auth scope);
+/* read, submit or admin: what a person may be given. */
 bool scope_from(struct str name, enum api_auth *ret);
 
 struct auth {

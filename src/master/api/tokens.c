@@ -18,6 +18,7 @@
 #include "net/digest.h"
 
 #define SAVE_USED_MS 60000
+#define JOIN_FILE "join"
 #define MIN_TOKEN 32
 #define MAX_EXPIRES_MS (INT64_C(3660) * 24 * 60 * 60 * 1000) /* ten years */
 
@@ -71,6 +72,17 @@ static uint32_t next_holder(struct tokens *t)
 	return auth_token_holder(++t->last_number);
 }
 
+/* In the store: 1 read, 2 submit, 3 admin, 4 join. */
+static int stored_scope(enum api_auth scope)
+{
+	return scope == API_JOIN ? STORE_TOKEN_SCOPES : (int)scope - API_READ + 1;
+}
+
+static enum api_auth scope_stored(int scope)
+{
+	return scope == STORE_TOKEN_SCOPES ? API_JOIN : (enum api_auth)(scope - 1 + API_READ);
+}
+
 static bool take_token(void *ctx, const struct token_row *row)
 {
 	struct tokens *all = ctx;
@@ -79,7 +91,7 @@ static bool take_token(void *ctx, const struct token_row *row)
 	snprintf(t->id, sizeof(t->id), "%s", row->id);
 	t->name = xstrdup(row->name);
 	memcpy(t->hash, row->hash, sizeof(t->hash));
-	t->scope = (enum api_auth)(row->scope - 1 + API_READ);
+	t->scope = scope_stored(row->scope);
 	t->created_ms = row->created_ms;
 	t->expires_ms = row->expires_ms;
 	t->used_ms = t->saved_ms = row->used_ms;
@@ -207,7 +219,7 @@ static int store_token(struct master *m, const struct token *t, struct err *err)
 {
 	struct token_row row = {.id = t->id,
 				.name = t->name,
-				.scope = (int)t->scope - API_READ + 1,
+				.scope = stored_scope(t->scope),
 				.created_ms = t->created_ms,
 				.expires_ms = t->expires_ms};
 
@@ -222,18 +234,51 @@ static int store_token(struct master *m, const struct token *t, struct err *err)
 	return 0;
 }
 
+/* Its text is the caller's to show or keep; `name` is copied. */
+static int make_token(struct tokens *t, enum api_auth scope, struct str name, int64_t valid_ms,
+		      const char *text, struct err *err)
+{
+	struct token made = {.scope = scope, .created_ms = clock_wall_ms()};
+	uint8_t id[4];
+
+	if (t->list.n >= TOKENS_MAX_TOKENS)
+		return err_set(err, ERR_QUOTA, "there are %d tokens: revoke some first",
+			       TOKENS_MAX_TOKENS);
+	rand_bytes(id, sizeof(id));
+	hex_encode(id, sizeof(id), made.id);
+	sha256_of(text, strlen(text), made.hash);
+	made.expires_ms = valid_ms ? made.created_ms + valid_ms : 0;
+	made.name = xasprintf("%.*s", STR_ARG(name));
+	if (store_token(t->m, &made, err) < 0) {
+		free(made.name);
+		return -1;
+	}
+	made.holder = next_holder(t);
+	*vec_push(&t->list) = made;
+	return 0;
+}
+
+/* What a caller may ask for: up to what it may do itself, or a token for hosts. */
+static int read_new_scope(const struct api_call *c, const struct doc *body, enum api_auth *ret,
+			  struct err *err)
+{
+	if (str_is(doc_str(body, "scope", STR("")), scope_name(API_JOIN))) {
+		*ret = API_JOIN; /* only an admin gets here */
+		return 0;
+	}
+	return auth_read_scope(c, body, STR(""), ret, err);
+}
+
 int api_token_new(struct api_call *c, struct err *err)
 {
 	struct tokens *t = c->m->auth->tokens;
-	struct token made = {.created_ms = clock_wall_ms()};
-	uint8_t id[4];
+	enum api_auth scope;
 	struct doc *body;
 	struct buf text;
 	struct jsonw w;
-	char token[65];
+	char token[TOKENS_TEXT];
 
-	if (api_read_body(c, &body, err) < 0 ||
-	    auth_read_scope(c, body, STR(""), &made.scope, err) < 0)
+	if (api_read_body(c, &body, err) < 0 || read_new_scope(c, body, &scope, err) < 0)
 		return -1;
 	struct str name = doc_str(body, "name", STR(""));
 	int64_t valid_ms = doc_int(body, "valid_ms", 0);
@@ -242,27 +287,51 @@ int api_token_new(struct api_call *c, struct err *err)
 	if (valid_ms < 0 || valid_ms > MAX_EXPIRES_MS)
 		return err_set(err, ERR_INVALID,
 			       "'valid_ms' must be from 0 (for ever) to ten years");
-	if (t->list.n >= TOKENS_MAX_TOKENS)
-		return err_set(err, ERR_QUOTA, "there are %d tokens: revoke some first",
-			       TOKENS_MAX_TOKENS);
-	rand_bytes(id, sizeof(id));
-	hex_encode(id, sizeof(id), made.id);
 	token_new(token);
-	sha256_of(token, strlen(token), made.hash);
-	made.expires_ms = valid_ms ? made.created_ms + valid_ms : 0;
-	made.name = xasprintf("%.*s", STR_ARG(name));
-	if (store_token(c->m, &made, err) < 0) {
-		free(made.name);
+	if (make_token(t, scope, name, valid_ms, token, err) < 0)
 		return -1;
-	}
-	made.holder = next_holder(t);
-	*vec_push(&t->list) = made;
 	api_answer_begin(&w, &text);
-	token_to_json(&w, &made);
+	token_to_json(&w, &t->list.v[t->list.n - 1]);
 	jsonw_kz(&w, "token", token);
 	api_answer_end(c, 201, &w);
 	explicit_bzero(token, sizeof(token));
 	return 0;
+}
+
+static bool is_good_join(const struct tokens *t, struct str text)
+{
+	uint8_t hash[SHA256_BYTES];
+	int64_t now = clock_wall_ms();
+
+	sha256_of(text.p, text.n, hash);
+	for (size_t i = 0; i < t->list.n; i++) {
+		const struct token *one = &t->list.v[i];
+
+		if (one->scope == API_JOIN && digest_equal(hash, one->hash, sizeof(hash)))
+			return !one->expires_ms || one->expires_ms > now;
+	}
+	return false;
+}
+
+int tokens_join(struct tokens *t, char out[static TOKENS_TEXT], struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(t->m->home, JOIN_FILE);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, 4096);
+	if (file_read(path, &text, NULL) == 0) {
+		struct str kept = str_trim(buf_str(&text));
+
+		if (kept.n == TOKENS_TEXT - 1 && is_good_join(t, kept)) {
+			snprintf(out, TOKENS_TEXT, "%.*s", STR_ARG(kept));
+			return 0;
+		}
+	}
+	token_new(out);
+	/* The file first: a row whose text nobody has would be good for ever. */
+	if (file_write_atomic(path, str_from(out), 0600, true, err) < 0)
+		return -1;
+	return make_token(t, API_JOIN, STR("hosts"), 0, out, err);
 }
 
 int api_token_revoke(struct api_call *c, struct err *err)

@@ -39,7 +39,7 @@ _regatta()
 	'context --pin') :; return ;;
 	'context --token-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'context --token') :; return ;;
-	'token --scope') COMPREPLY=($(compgen -W 'read submit admin' -- "$cur")); return ;;
+	'token --scope') COMPREPLY=($(compgen -W 'read submit admin join' -- "$cur")); return ;;
 	'token --expires') :; return ;;
 	'token --name') :; return ;;
 	'sim --seeds') :; return ;;

@@ -145,7 +145,7 @@ complete -c regatta -n '__regatta_is context' -l output -x -a 'table json' -d 't
 complete -c regatta -n '__regatta_is context' -l help -s h -d 'show this help'
 complete -c regatta -n __fish_use_subcommand -a token -d 'make, list or revoke tokens for callers over HTTP'
 complete -c regatta -n '__regatta_is token; and __regatta_args 0' -x -a 'new list revoke'
-complete -c regatta -n '__regatta_is token' -l scope -x -a 'read submit admin' -d 'with new: what its holder may do: read, submit (runs too) or admin'
+complete -c regatta -n '__regatta_is token' -l scope -x -a 'read submit admin join' -d 'with new: what its holder may do: read, submit (runs too), admin, or join (a host, and nothing else)'
 complete -c regatta -n '__regatta_is token' -l expires -x -d 'with new: how long it is good, e.g. 7d'
 complete -c regatta -n '__regatta_is token' -l name -x -d 'with new: what it is for'
 complete -c regatta -n '__regatta_is token' -l output -x -a 'table json' -d 'table for people (default), json for scripts'

@@ -194,7 +194,7 @@ _regatta()
 		;;
 	token)
 		_arguments -S \
-			'--scope[with new\: what its holder may do\: read, submit (runs too) or admin]:SCOPE:(read submit admin)' \
+			'--scope[with new\: what its holder may do\: read, submit (runs too), admin, or join (a host, and nothing else)]:SCOPE:(read submit admin join)' \
 			'--expires[with new\: how long it is good, e.g. 7d]:TIME: ' \
 			'--name[with new\: what it is for]:NAME: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
