@@ -29,10 +29,14 @@
 #define WAL_KEPT_BYTES "8388608" /* a longer log is cut back when it starts over */
 #define BUSY_MS 500		 /* another program may look into it while we open it */
 
-static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;PRAGMA synchronous = FULL;PRAGMA "
-			       "foreign_keys = ON;PRAGMA temp_store = MEMORY;PRAGMA cache_size = "
-			       "-2048;PRAGMA mmap_size = 0;PRAGMA secure_delete = FAST;PRAGMA "
-			       "journal_size_limit = " WAL_KEPT_BYTES;
+static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
+			       "PRAGMA synchronous = FULL;"
+			       "PRAGMA foreign_keys = ON;"
+			       "PRAGMA temp_store = MEMORY;"
+			       "PRAGMA cache_size = -2048;"
+			       "PRAGMA mmap_size = 0;"
+			       "PRAGMA secure_delete = FAST;"
+			       "PRAGMA journal_size_limit = " WAL_KEPT_BYTES;
 
 enum { BEGIN, COMMIT, SAVE_CLOCK, LOAD };
 static const struct stmt_def defs[STMT_SLOTS] = {
