@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/exit_text.h"
 #include "base/log.h"
-#include "core/round.h"
+#include "core/commit_round.h"
 #include "master/api/api.h"
 #include "master/api/sse.h"
 #include "master/api/watch.h"

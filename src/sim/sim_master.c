@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "core/round.h"
+#include "core/commit_round.h"
 
 #define SLOW_CALL_MS 900
 

@@ -1,4 +1,4 @@
-#include "core/round.h"
+#include "core/commit_round.h"
 
 int round_save_rows(struct core_run *r, const struct effects *fx, const struct round_rows *to,
 		    void *run, struct err *err)
