@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "base/suggest.h"
 #include "metrics/extract.h"
+#include "spec/secret.h"
 
 #define MAX_WORD 131071 /* Linux takes no longer argument or variable */
 #define MIN_SAMPLE_MS 100
@@ -104,6 +105,11 @@ static void check_env(struct check *c, const struct doc *table, const char *wher
 			problem(c, e->value->pos,
 				"%senv: '%.*s' is longer than the %d bytes that Linux takes: put it in a file",
 				where, STR_ARG(e->key), MAX_WORD);
+		else if (e->value->type == DOC_STRING && str_is(e->value->s, SECRET_SHOWN) &&
+			 secret_name(c->job, e->key))
+			problem(c, e->value->pos,
+				"%senv.%.*s: the value was masked when this file was written: set it anew",
+				where, STR_ARG(e->key));
 	}
 }
 

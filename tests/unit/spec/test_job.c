@@ -261,6 +261,30 @@ static void a_secret_is_named_as_a_variable_is(void **state)
 	assert_null(secret_unused(&j));
 }
 
+static void a_masked_value_is_no_secret(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct problems ps = {0};
+	struct job bad;
+
+	(void)state;
+	assert_false(load_toml(a,
+			       "command = 'x'\nsecrets = ['LICENSE']\n"
+			       "env = {LICENSE = '***', STARS = '***', A_KEY = '****'}\n"
+			       "[roles.r]\nenv = {HF_TOKEN = '***'}\n",
+			       &bad, &ps));
+	assert_int_equal(ps.n, 2);
+	assert_string_equal(
+		ps.v[0].text,
+		"env.LICENSE: the value was masked when this file was written: set it anew");
+	assert_int_equal(ps.v[0].pos.line, 3);
+	assert_int_equal(ps.v[0].pos.col, 18);
+	assert_string_equal(
+		ps.v[1].text,
+		"roles.r.env.HF_TOKEN: the value was masked when this file was written: set it anew");
+	assert_int_equal(ps.v[1].pos.line, 5);
+}
+
 static void a_metric_may_be_just_its_pattern(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -695,6 +719,7 @@ int main(void)
 		cmocka_unit_test(a_metric_may_be_just_its_pattern),
 		cmocka_unit_test(secrets_are_known_by_their_name_or_listed),
 		cmocka_unit_test(a_secret_is_named_as_a_variable_is),
+		cmocka_unit_test(a_masked_value_is_no_secret),
 		cmocka_unit_test(the_short_form_of_a_metric_leaves_the_tree_as_it_was),
 		cmocka_unit_test(a_role_without_a_command_runs_the_jobs),
 		cmocka_unit_test(data_goes_to_the_last_part_of_its_source),
