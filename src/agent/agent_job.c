@@ -297,23 +297,25 @@ static void collect_task(void *ctx, struct buf *out)
 	CLEANUP(freep) char *cwd = prepare_cwd(a->dir, a->inputs.cwd);
 	struct message_collected m = {0};
 	struct err err = {0};
-
 	struct collected done;
 
 	if (collect_files(cwd, a->inputs.keep, a->inputs.nkeep, a->inputs.output_dir, &done, &err) <
-	    0)
+	    0) {
 		m.error = err.msg;
-	else if (done.note[0])
+		m.kind = err.kind;
+	} else if (done.note[0]) {
 		m.error = done.note;
+	}
 	m.files = done.files;
 	m.bytes = done.bytes;
 	message_collected_put(&m, out);
 }
 
-static void set_collected(struct agent *a, const char *error)
+static void set_collected(struct agent *a, enum err_kind kind, const char *error)
 {
 	buf_reset(&a->collected);
-	message_collected_put(&(struct message_collected){.error = error}, &a->collected);
+	message_collected_put(&(struct message_collected){.error = error, .kind = kind},
+			      &a->collected);
 	a->collected_known = true;
 	agent_wake(a);
 }
@@ -324,7 +326,7 @@ static void collect_done(void *ctx, struct str text)
 
 	a->collect = forked_task_free(a->collect);
 	if (text.n == 0) {
-		set_collected(a, "collecting was interrupted");
+		set_collected(a, ERR_IO, "collecting was interrupted");
 		return;
 	}
 	buf_reset(&a->collected);
@@ -347,7 +349,7 @@ static void stop_collecting(struct agent *a)
 	if (!a->at.has_exit || a->collected_known)
 		return;
 	job_drop_collect(a);
-	set_collected(a, "keeping files was stopped");
+	set_collected(a, ERR_NONE, "keeping files was stopped");
 }
 
 void job_stop(struct agent *a, bool hurry)
@@ -364,9 +366,9 @@ static void update_collect(struct agent *a)
 	if (!a->at.has_exit || a->collected_known || a->collect || !a->inputs_arena)
 		return;
 	if (a->inputs.nkeep == 0 || !a->inputs.output_dir[0])
-		set_collected(a, NULL);
+		set_collected(a, ERR_NONE, NULL);
 	else if (forked_task_start(a->loop, collect_task, collect_done, a, &a->collect, &err) < 0)
-		set_collected(a, err.msg);
+		set_collected(a, err.kind, err.msg);
 }
 
 /* ---- telling ---- */

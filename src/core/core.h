@@ -174,7 +174,7 @@ enum event_kind {
 	EV_NODE_STARTED, /* index, attempt */
 	EV_NODE_SERVING, /* index, attempt */
 	EV_NODE_EXITED,	 /* index, attempt, exit */
-	EV_NODE_DRAINED, /* index: its output is stored, its files collected */
+	EV_NODE_DRAINED, /* index: its output is stored, its files collected; err_kind, text: but not all */
 	EV_NODE_DROPPED, /* index: connection lost */
 	EV_NODE_NO_ROOM, /* index: its output was refused, the master's disk is full */
 	EV_NODE_ROOM,	 /* index: its output is taken again */

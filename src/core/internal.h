@@ -34,6 +34,7 @@ void run_maybe_advance(struct step *s); /* provisioning -> gathering -> running 
 void run_open_gates(struct step *s);
 void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int node, const char *fmt,
 		     ...) __attribute__((format(printf, 5, 6)));
+void run_lost_output(struct step *s, enum err_kind kind, int node, const char *text);
 void run_check_collected(struct step *s);
 void run_check_clean(struct step *s);
 void run_cancel(struct step *s, const struct event *ev);

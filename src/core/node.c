@@ -425,6 +425,12 @@ static void on_drained(struct step *s, const struct event *ev)
 {
 	if (s->r->nodes[ev->index].state != NODE_EXITED)
 		return;
+	if (ev->err_kind != ERR_NONE) {
+		char text[300];
+
+		snprintf(text, sizeof(text), "%s: %s", name_of(s->r, ev->index), ev->text);
+		run_lost_output(s, ev->err_kind, ev->index, text);
+	}
 	node_settle(s, ev->index);
 	run_check_collected(s);
 }

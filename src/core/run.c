@@ -98,6 +98,20 @@ void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int nod
 	run_check_collected(s);
 }
 
+/* A success with lost output is none. */
+void run_lost_output(struct step *s, enum err_kind kind, int node, const char *text)
+{
+	struct core_run *r = s->r;
+
+	if (r->verdict == VERDICT_SUCCEEDED) {
+		r->verdict = VERDICT_FAILED;
+		set_cause(r, kind, node, text);
+		run_touch(s);
+	} else {
+		run_end_running(s, VERDICT_FAILED, kind, node, "%s", text);
+	}
+}
+
 void run_check_collected(struct step *s)
 {
 	struct core_run *r = s->r;
@@ -230,22 +244,18 @@ static void gather_too_slow(struct step *s)
 	}
 }
 
-/* What could not be stored in time is lost; a success with lost output is none. */
 static void collect_too_slow(struct step *s)
 {
 	struct core_run *r = s->r;
+	char text[sizeof(r->cause.text)];
 
 	for (int i = 0; i < r->plan->crew.n; i++) {
 		if (r->nodes[i].settled)
 			continue;
-		if (r->verdict == VERDICT_SUCCEEDED) {
-			r->verdict = VERDICT_FAILED;
-			r->cause.kind = ERR_TIMEOUT;
-			r->cause.node = i;
-			snprintf(r->cause.text, sizeof(r->cause.text),
-				 "the output of %s was not stored in time (timeouts.collect)",
-				 name_of(r, i));
-		}
+		snprintf(text, sizeof(text),
+			 "the output of %s was not stored in time (timeouts.collect)",
+			 name_of(r, i));
+		run_lost_output(s, ERR_TIMEOUT, i, text);
 		node_lose(s, i, "its output was not stored in time");
 	}
 	run_check_collected(s);

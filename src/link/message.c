@@ -144,8 +144,23 @@ MESSAGE(serving, message_serving)
 
 TABLE(collected, message_collected, {MEMBER(message_collected, files), .type = WIRE_INT},
       {MEMBER(message_collected, bytes), .type = WIRE_INT},
-      {MEMBER(message_collected, error), .type = WIRE_TEXT, .optional = true});
-MESSAGE(collected, message_collected)
+      {MEMBER(message_collected, error), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_collected, kind), .type = WIRE_KIND, .optional = true});
+
+void message_collected_put(const struct message_collected *m, struct buf *out)
+{
+	wire_put(&collected_table, m, out);
+}
+
+int message_collected_get(struct str json, struct arena *a, struct message_collected *ret,
+			  struct err *err)
+{
+	if (wire_get(&collected_table, json, a, ret, err) < 0)
+		return -1;
+	if (ret->kind != ERR_NONE && !ret->error)
+		return err_set(err, ERR_PROTOCOL, "collected: key 'error' is missing");
+	return 0;
+}
 
 /* ---- figures: lists that would be too long as objects ---- */
 

@@ -132,6 +132,8 @@ int message_sample_get(struct str json, struct arena *a, struct message_sample *
 struct message_collected {
 	uint64_t files, bytes;
 	const char *error; /* NULL: none */
+	enum err_kind
+		kind; /* of an error that lost files; ERR_NONE: the error is only worth a line */
 };
 void message_collected_put(const struct message_collected *m, struct buf *out);
 int message_collected_get(struct str json, struct arena *a, struct message_collected *ret,

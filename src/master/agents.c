@@ -381,13 +381,16 @@ static void on_exited(struct agent_conn *ac, const struct frame *f, struct arena
 static void on_collected(struct agent_conn *ac, const struct frame *f, struct arena *mem,
 			 struct err *err)
 {
+	struct live_node *n = &ac->lr->nodes[ac->rank];
 	struct message_collected m;
 
 	if (message_collected_get(f->payload, mem, &m, err) < 0)
 		return;
 	if (m.error)
 		run_note(ac->lr, "collect", ac->rank, "%s", m.error);
-	ac->lr->nodes[ac->rank].collected = true;
+	n->collected = true;
+	n->lost_kind = m.kind;
+	snprintf(n->lost, sizeof(n->lost), "%s", m.kind == ERR_NONE ? "" : m.error);
 	streams_check_drained(ac->lr, ac->rank);
 }
 

@@ -97,6 +97,8 @@ struct live_node {
 	struct log_order order; /* of the bytes of standard output and standard error */
 	uint64_t bad;
 	bool exit_told, collected, drained_told, scan_dirty;
+	enum err_kind lost_kind; /* ERR_NONE: the files that it was to keep are kept ... */
+	char lost[200];		 /* ... and otherwise why not */
 	VEC(struct live_series *) series;
 };
 

@@ -412,7 +412,10 @@ void streams_check_drained(struct live_run *lr, int rank)
 		    n->streams[s].scanned_saved < n->streams[s].final)
 			return;
 	n->drained_told = true;
-	run_event(lr, &(struct event){.kind = EV_NODE_DRAINED, .index = rank});
+	struct event drained = {.kind = EV_NODE_DRAINED, .index = rank, .err_kind = n->lost_kind};
+
+	snprintf(drained.text, sizeof(drained.text), "%s", n->lost);
+	run_event(lr, &drained);
 }
 
 int streams_save(struct live_run *lr, struct err *err)

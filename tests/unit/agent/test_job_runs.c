@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/cleanup.h"
 #include "base/path.h"
 #include "fake_master.h"
 
@@ -362,6 +363,7 @@ static void what_is_to_be_kept_is_collected(void **state)
 	assert_int_equal(fake_int(c, "files"), 3);
 	assert_int_equal(fake_int(c, "bytes"), 6);
 	assert_non_null(strstr(fake_str(c, "error"), "not kept: model/link"));
+	assert_null(doc_get(c, "kind")); /* that is no loss */
 	char *a = path_join(f->dir, "kept/model/deep/a"), *log = path_join(f->dir, "kept/c.log"),
 	     *link = path_join(f->dir, "kept/model/link");
 
@@ -372,6 +374,28 @@ static void what_is_to_be_kept_is_collected(void **state)
 	free(log);
 	free(link);
 	free(json);
+	fake_release(f);
+}
+
+static void files_that_cannot_be_kept_are_lost(void **state)
+{
+	struct fake *f = *state;
+	CLEANUP(freep)
+	char *json = xasprintf(
+		"{\"argv0\":\"sh\",\"path\":\"/bin\",\"keep\":[\"a\"],\"output_dir\":\"%s/file/kept\"}",
+		f->dir);
+	CLEANUP(freep) char *file = path_join(f->dir, "file");
+
+	assert_int_equal(file_write(file, STR("in the way"), 0600, NULL), 0);
+	fake_agent(f);
+	fake_meet(f);
+	fake_send(f, FRAME_INPUTS, json);
+	fake_wait(f, FRAME_READY);
+	fake_start(f, "echo a > a");
+	fake_wait(f, FRAME_EXIT);
+	const struct doc *c = fake_wait(f, FRAME_COLLECTED);
+
+	assert_true(fake_str(c, "error")[0] && fake_str(c, "kind")[0]);
 	fake_release(f);
 }
 
@@ -422,6 +446,7 @@ int main(int argc, char **argv)
 		CASE(a_port_that_answers_is_announced),
 		CASE(the_machine_and_the_job_are_sampled),
 		CASE(what_is_to_be_kept_is_collected),
+		CASE(files_that_cannot_be_kept_are_lost),
 		CASE(a_hostfile_is_beside_the_work_directory),
 		CASE(a_machinefile_is_beside_the_hostfile),
 	};

@@ -80,6 +80,8 @@ static const struct message {
 	{"exit", get_exit, put_exit, EXIT_TEXT, " gaps "},
 	{"collected", get_collected, put_collected, "{\"files\":1,\"bytes\":2,\"error\":\"no\"}",
 	 " error "},
+	{"collected", get_collected, put_collected,
+	 "{\"files\":1,\"bytes\":2,\"error\":\"no\",\"kind\":\"capacity\"}", " kind "},
 	{"welcome", get_welcome, put_welcome,
 	 "{\"lease_ms\":5,\"acks\":[1,2,3],\"scanned\":[4,5,6]}", ""},
 	{"refuse", get_refuse, put_refuse, "{\"kind\":\"denied\",\"reason\":\"no\"}", " reason "},

@@ -303,6 +303,39 @@ static void files_that_are_not_collected_keep_a_node(void **state)
 	agent_wait(a, FRAME_RELEASE);
 }
 
+static void a_run_whose_files_were_not_kept_has_failed(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	a->output = "";
+	agent_exit(a, 0);
+	agent_say(
+		a, FRAME_COLLECTED,
+		"{\"files\":0,\"bytes\":0,\"error\":\"keep 'm': No space left\",\"kind\":\"capacity\"}");
+	agent_wait(a, FRAME_RELEASE);
+	assert_int_equal(rig_stored(r,
+				    "SELECT count(*) FROM run WHERE verdict = 2 AND cause_kind = 5 "
+				    "AND cause_text LIKE '%: keep ''m'': No space left'"),
+			 1);
+	assert_int_equal(rig_events(r, "collect"), 1);
+}
+
+/* Such as a link that points outside. */
+static void what_was_not_worth_keeping_is_only_a_line(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	a->output = "";
+	agent_exit(a, 0);
+	agent_say(a, FRAME_COLLECTED,
+		  "{\"files\":0,\"bytes\":0,\"error\":\"1 link was not kept\"}");
+	agent_wait(a, FRAME_RELEASE);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM run WHERE verdict = 1"), 1);
+	assert_int_equal(rig_events(r, "collect"), 1);
+}
+
 static void a_released_agent_that_comes_back_is_released_again(void **state)
 {
 	struct rig *r = *state;
@@ -424,6 +457,8 @@ int main(void)
 		CASE(a_node_is_released_when_all_it_has_is_stored),
 		CASE(bytes_that_are_missing_keep_a_node),
 		CASE(files_that_are_not_collected_keep_a_node),
+		CASE(a_run_whose_files_were_not_kept_has_failed),
+		CASE(what_was_not_worth_keeping_is_only_a_line),
 		CASE(a_released_agent_that_comes_back_is_released_again),
 		CASE(a_cancel_reaches_the_agents),
 		CASE(a_node_that_cannot_be_made_ready_fails_the_run),
