@@ -56,10 +56,9 @@ static int64_t nodes_of_active_runs(const struct master *m)
 	return n;
 }
 
-int listen_check_files(const struct master *m, int nodes, struct err *err)
+static int check_files(int64_t nodes, const char *advice, struct err *err)
 {
-	int64_t active = nodes_of_active_runs(m);
-	int64_t need = FILES_OWN + FILES_PER_NODE * (active + nodes);
+	int64_t need = FILES_OWN + FILES_PER_NODE * nodes;
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || need <= (int64_t)r.rlim_cur ||
@@ -67,9 +66,21 @@ int listen_check_files(const struct master *m, int nodes, struct err *err)
 		return 0;
 	return err_set(
 		err, ERR_QUOTA,
-		"%lld nodes need %lld open files, and the master may have %lld (ulimit -n): "
+		"%lld nodes need %lld open files, and the master may have %lld (ulimit -n): %s",
+		(long long)nodes, (long long)need, (long long)r.rlim_cur, advice);
+}
+
+int listen_check_files(const struct master *m, int nodes, struct err *err)
+{
+	return check_files(
+		nodes_of_active_runs(m) + nodes,
 		"use fewer nodes, or 'regatta master --stop' and start it with a higher limit",
-		(long long)(active + nodes), (long long)need, (long long)r.rlim_cur);
+		err);
+}
+
+int listen_check_files_of_found(const struct master *m, struct err *err)
+{
+	return check_files(nodes_of_active_runs(m), "raise the limit and start it again", err);
 }
 
 static int parse_listen(const char *text, char *addr, size_t size, int *ret_port, struct err *err)

@@ -64,6 +64,7 @@ void runs_cancel_all(struct master *m, const char *why)
 
 struct resume_list {
 	VEC(int64_t) nos;
+	VEC(struct live_run *) found;
 };
 
 static bool collect_no(void *ctx, const struct run_row *row)
@@ -71,6 +72,17 @@ static bool collect_no(void *ctx, const struct run_row *row)
 	struct resume_list *l = ctx;
 	*vec_push(&l->nos) = row->no;
 	return true;
+}
+
+static void take_up(struct live_run *lr)
+{
+	if (lr->unreadable && lr->core->verdict == VERDICT_NONE) {
+		log_error("run %s cannot be read, and waits to be killed: %s", lr->row.id,
+			  lr->unreadable);
+		return;
+	}
+	log_info("run %s goes on: %s", lr->row.id, run_phase_name(lr->core->phase));
+	run_event(lr, &(struct event){.kind = EV_RESUME});
 }
 
 /* After a start: every run that has not ended goes on. */
@@ -93,15 +105,15 @@ int runs_resume(struct master *m, struct err *err)
 			continue;
 		}
 		map_put(m->runs, str_from(lr->row.id), lr);
-		if (lr->unreadable && lr->core->verdict == VERDICT_NONE) {
-			log_error("run %s cannot be read, and waits to be killed: %s", lr->row.id,
-				  lr->unreadable);
-			continue;
-		}
-		log_info("run %s goes on: %s", lr->row.id, run_phase_name(lr->core->phase));
-		run_event(lr, &(struct event){.kind = EV_RESUME});
+		*vec_push(&l.found) = lr;
 	}
+	/* An agent that cannot be accepted would wait until its lease is over, and the run with it. */
+	if (rc == 0)
+		rc = listen_check_files_of_found(m, err);
+	for (size_t i = 0; i < l.found.n && rc == 0; i++)
+		take_up(l.found.v[i]);
 	vec_release(&l.nos);
+	vec_release(&l.found);
 	return rc;
 }
 

@@ -2,6 +2,7 @@
 #include "rig.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #define WORD 65536
 #define BODY_FITS (FRAME_MAX_PAYLOAD - 4096) /* into the body of a request, but not into a START */
@@ -102,6 +103,26 @@ static void a_create_that_is_refused_is_not_a_create(void **state)
 	assert_int_equal(rig_count(r, "destroy"), 0);
 }
 
+static bool starts_with(struct rig *r, rlim_t files)
+{
+	rig_crash(r);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){files, files}), 0);
+	return rig_start(r);
+}
+
+/* Rule: a master that cannot take the agents of its runs does not take up the runs.  The last test,
+ * because a limit that was lowered stays so. */
+static void a_master_with_too_few_descriptors_does_not_start(void **state)
+{
+	struct rig *r = *state;
+
+	rig_submit(r, "{\"name\":\"t\",\"command\":[\"true\"],\"count\":16}");
+	rig_until(r, rig_run(r)->core->phase == RUN_GATHERING);
+	assert_true(starts_with(r, 64 + 16 * 4));
+	assert_int_equal(rig_run(r)->core->phase, RUN_GATHERING);
+	assert_false(starts_with(r, 64 + 16 * 4 - 1));
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
@@ -110,6 +131,7 @@ int main(void)
 		CASE(the_longest_start_that_is_accepted_arrives_whole),
 		CASE(a_full_disk_refuses_new_runs_and_ends_those_that_there_are),
 		CASE(a_create_that_is_refused_is_not_a_create),
+		CASE(a_master_with_too_few_descriptors_does_not_start),
 	};
 
 	return cmocka_run_group_tests_name("master: submit", tests, NULL, NULL);
