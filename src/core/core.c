@@ -325,6 +325,7 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 	case EV_NODE_DROPPED:
 	case EV_NODE_NO_ROOM:
 	case EV_NODE_ROOM:
+	case EV_NODE_NO_LOG:
 		if (ev->index >= 0 && ev->index < r->plan->crew.n)
 			node_event(&s, ev);
 		return;

@@ -178,8 +178,9 @@ enum event_kind {
 	EV_NODE_DROPPED, /* index: connection lost */
 	EV_NODE_NO_ROOM, /* index: its output was refused, the master's disk is full */
 	EV_NODE_ROOM,	 /* index: its output is taken again */
+	EV_NODE_NO_LOG,	 /* index, text: there is no place for its output, and never will be */
 };
-#define EVENT_KINDS (EV_NODE_ROOM + 1)
+#define EVENT_KINDS (EV_NODE_NO_LOG + 1)
 
 struct event {
 	enum event_kind kind;

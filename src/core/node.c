@@ -446,6 +446,19 @@ static void on_room(struct step *s, const struct event *ev)
 	set_room(s, ev->index, ev->kind == EV_NODE_ROOM);
 }
 
+/* Its job cannot be heard any more: it is ended with its node. */
+static void on_no_log(struct step *s, const struct event *ev)
+{
+	const struct core_node *n = &s->r->nodes[ev->index];
+	char text[300];
+
+	if (n->settled || s->r->phase >= RUN_CLEANING)
+		return;
+	snprintf(text, sizeof(text), "%s was lost: %s", name_of(s->r, ev->index), ev->text);
+	run_lost_output(s, ERR_UNAVAILABLE, ev->index, text);
+	lose_job(s, ev->index, ev->text);
+}
+
 static const struct {
 	void (*take)(struct step *s, const struct event *ev);
 	bool of_attempt; /* only of the attempt that was asked for */
@@ -461,6 +474,7 @@ static const struct {
 	[EV_NODE_DROPPED] = {on_dropped},
 	[EV_NODE_NO_ROOM] = {on_room},
 	[EV_NODE_ROOM] = {on_room},
+	[EV_NODE_NO_LOG] = {on_no_log},
 };
 
 void node_event(struct step *s, const struct event *ev)

@@ -30,6 +30,7 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EV_NODE_READY] = "ready",     [EV_NODE_UNFIT] = "unfit",     [EV_NODE_STARTED] = "started",
 	[EV_NODE_SERVING] = "serving", [EV_NODE_EXITED] = "exited",   [EV_NODE_DRAINED] = "drained",
 	[EV_NODE_DROPPED] = "dropped", [EV_NODE_NO_ROOM] = "no_room", [EV_NODE_ROOM] = "room",
+	[EV_NODE_NO_LOG] = "no_log",
 };
 static const char *const done_names[RES_QUESTIONS] = {
 	[ASKED_NOTHING] = "done",  [ASKED_CREATE] = "created",	  [ASKED_FIND] = "created",

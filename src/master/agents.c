@@ -266,7 +266,8 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	ac->lr = lr;
 	ac->rank = rank;
 	lr->nodes[rank].agent = ac;
-	if (streams_open(lr, rank, &why) < 0) {
+	/* Without a place for its logs the node is lost: it is welcomed to be released. */
+	if (streams_open(lr, rank, &why) < 0 && !streams_gone(lr, rank, &why)) {
 		log_error("logs of %s: %s", lr->row.id, why.msg);
 		refuse(ac, ERR_UNAVAILABLE, why.msg);
 		return;

@@ -7,6 +7,7 @@
  */
 #include "master/streams.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,17 @@ static void acknowledge(struct live_run *lr, int rank, enum stream s)
 
 static void sync_start(struct live_run *lr, int rank, enum stream s);
 
+bool streams_gone(struct live_run *lr, int rank, const struct err *why)
+{
+	struct event ev = {.kind = EV_NODE_NO_LOG, .index = rank};
+
+	if (why->code != ENOENT && why->code != ENOTDIR)
+		return false;
+	snprintf(ev.text, sizeof(ev.text), "its log directory is gone: %.200s", why->msg);
+	run_event(lr, &ev);
+	return true;
+}
+
 static void sync_done(void *arg, enum err_kind how)
 {
 	struct sync_call *c = arg;
@@ -126,6 +138,14 @@ static void sync_done(void *arg, enum err_kind how)
 	lr->busy--;
 	/* The master leaves: agents send what was not acknowledged to the next one. */
 	if (how != ERR_NONE) {
+		if (!lr->nodes[c->rank].agent)
+			streams_close(lr, c->rank);
+		live_run_done(lr);
+		free(c);
+		return;
+	}
+	/* Somebody removed the directory: that is the end of this run only. */
+	if (c->rc < 0 && streams_gone(lr, c->rank, &c->err)) {
 		if (!lr->nodes[c->rank].agent)
 			streams_close(lr, c->rank);
 		live_run_done(lr);

@@ -1,5 +1,6 @@
 #pragma once
 /* streams - log bytes and metrics of a node, from the agent to the disk. */
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/str.h"
 #include "link/frame.h"
@@ -14,6 +15,8 @@ void run_log_name(const struct live_run *lr, int rank, enum stream s,
 		  char out[static LOG_NAME_MAX]);
 int streams_open(struct live_run *lr, int rank, struct err *err);
 void streams_close(struct live_run *lr, int rank);
+/* If `why` says that the directory of the logs is gone, the core is told that the node is lost. */
+bool streams_gone(struct live_run *lr, int rank, const struct err *why);
 int streams_data(struct live_run *lr, int rank, enum stream st, struct str payload,
 		 struct err *err);
 void streams_metrics(struct live_run *lr, int rank, enum stream st,

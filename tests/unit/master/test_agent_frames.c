@@ -336,6 +336,54 @@ static void what_was_not_worth_keeping_is_only_a_line(void **state)
 	assert_int_equal(rig_events(r, "collect"), 1);
 }
 
+static void remove_logs(struct rig *r)
+{
+	struct err err = {0};
+
+	if (file_remove_tree(rig_run(r)->logs_dir, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+#define LOST_ITS_LOGS                                                                              \
+	"SELECT count(*) FROM run WHERE verdict = 2 AND cause_text LIKE "                          \
+	"'% was lost: its log directory is gone: %'"
+
+/* Rule: what a job does to its run's directory ends that run and nothing else. */
+static void a_job_that_removes_its_logs_ends_its_run_only(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	remove_logs(r);
+	agent_data(a, STREAM_OUT, 0, STR("hello\n"));
+	for (int64_t until = rig_deadline(); !a->released;) {
+		assert_true(rig_turn(r)); /* the master goes on */
+		if (a->closed) {	  /* as an agent does */
+			agent_hang_up(a);
+			agent_hello(a, NULL);
+		}
+		if (rig_late(until))
+			fail_msg("it is not released");
+	}
+	assert_int_equal(a->acks[STREAM_OUT].stored, 0);
+	assert_int_equal(rig_stored(r, LOST_ITS_LOGS), 1);
+	agent_hang_up(a);
+	rig_until(r, !rig_run(r) || rig_run(r)->ended);
+}
+
+static void an_agent_whose_logs_are_gone_is_released(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_hang_up(a);
+	rig_until(r, !node(a)->connected);
+	remove_logs(r);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_RELEASE);
+	assert_int_equal(rig_stored(r, LOST_ITS_LOGS), 1);
+}
+
 static void a_released_agent_that_comes_back_is_released_again(void **state)
 {
 	struct rig *r = *state;
@@ -458,6 +506,8 @@ int main(void)
 		CASE(bytes_that_are_missing_keep_a_node),
 		CASE(files_that_are_not_collected_keep_a_node),
 		CASE(a_run_whose_files_were_not_kept_has_failed),
+		CASE(a_job_that_removes_its_logs_ends_its_run_only),
+		CASE(an_agent_whose_logs_are_gone_is_released),
 		CASE(what_was_not_worth_keeping_is_only_a_line),
 		CASE(a_released_agent_that_comes_back_is_released_again),
 		CASE(a_cancel_reaches_the_agents),
