@@ -10,14 +10,17 @@
  */
 #include "master/run_load.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "driver/driver.h"
 #include "fmt/doc.h"
@@ -28,6 +31,7 @@
 #include "master/runs.h"
 #include "master/secrets.h"
 #include "master/streams.h"
+#include "master/upkeep/reports.h"
 #include "plan/plan.h"
 #include "spec/job.h"
 
@@ -88,6 +92,25 @@ void run_make_state(struct live_run *lr)
 	lr->core = core_run_new(&lr->plan);
 	lr->nodes = xcalloc((size_t)lr->plan.crew.n, sizeof(*lr->nodes));
 	lr->series = map_new();
+}
+
+static int write_file(const char *dir, const char *name, const struct buf *text, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(dir, name);
+	return file_write(path, buf_str(text), 0600, err);
+}
+
+int run_write_texts(struct live_run *lr, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, SIZE_MAX / 2);
+	doc_to_toml(lr->job_doc, &text);
+	if (write_file(lr->dir, "job.toml", &text, err) < 0)
+		return -1;
+	buf_reset(&text);
+	plan_to_json(&lr->plan, lr->row.id, lr->arena, &text);
+	return write_file(lr->dir, "plan.json", &text, err);
 }
 
 static int problems_error(struct live_run *lr, struct problems *ps, const char **ret_details,
@@ -158,6 +181,19 @@ int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
 	return 0;
 }
 
+/* The files of an older version hold the secrets: they are written again, and the report is left to
+ * be made anew. */
+static int mask_old_files(struct live_run *lr, struct err *err)
+{
+	CLEANUP(freep) char *report = path_join(lr->dir, report_file_name(REPORT_PAGE));
+
+	if (!lr->secrets || !file_exists(lr->dir))
+		return 0;
+	if (unlink(report) < 0 && errno != ENOENT)
+		return err_errno(err, errno, "remove '%s'", report);
+	return run_write_texts(lr, err);
+}
+
 /* A run of an older version, which stored no plan: plan it now and store the plan. */
 static int plan_old_run(struct live_run *lr, struct err *err)
 {
@@ -172,6 +208,8 @@ static int plan_old_run(struct live_run *lr, struct err *err)
 	if (!run_phase_is_final((enum run_phase)lr->row.phase) && run_secrets_save(lr, err) < 0)
 		return -1;
 	plan_complete(&lr->plan, lr->facts, lr->arena);
+	if (mask_old_files(lr, err) < 0) /* before the rows: they say that it is done */
+		return -1;
 	store_begin(lr->m->store);
 	lr->row.plan = doc_json_text(a, plan_to_doc(&lr->plan, a));
 	int rc = store_run_planned(lr->m->store, &lr->row, err);

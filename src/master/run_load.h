@@ -12,4 +12,6 @@ int run_check_job(struct live_run *lr, const char **ret_details, struct err *err
 void run_set_dir(struct live_run *lr); /* dir and logs_dir, from row.id */
 /* lr->facts and row.facts, as its engine finds them out; known: those of an older version. */
 int run_resolve(struct live_run *lr, const struct doc *known, struct err *err);
+/* job.toml and plan.json in its directory, secrets masked. */
+int run_write_texts(struct live_run *lr, struct err *err);
 void run_make_state(struct live_run *lr); /* for its plan: core, nodes, series */

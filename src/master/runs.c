@@ -160,32 +160,15 @@ static int add_row(struct live_run *lr, struct err *err)
 	return rc;
 }
 
-static int write_file(const char *dir, const char *name, const struct buf *text, struct err *err)
-{
-	CLEANUP(freep) char *path = path_join(dir, name);
-	return file_write(path, buf_str(text), 0600, err);
-}
-
 /* The run's directory, for people: the rows are the truth. */
 static int write_dir(struct live_run *lr, struct err *err)
 {
-	struct buf text;
-	int rc;
-
 	CLEANUP(freep) char *outputs = path_join(lr->dir, LAYOUT_OUTPUTS);
+
 	if (file_mkdir_p(lr->logs_dir, 0700, err) < 0 || file_mkdir_p(outputs, 0700, err) < 0 ||
 	    run_secrets_save(lr, err) < 0)
 		return -1;
-	buf_init(&text, SIZE_MAX / 2);
-	doc_to_toml(lr->job_doc, &text);
-	rc = write_file(lr->dir, "job.toml", &text, err);
-	buf_reset(&text);
-	if (rc == 0) {
-		plan_to_json(&lr->plan, lr->row.id, lr->arena, &text);
-		rc = write_file(lr->dir, "plan.json", &text, err);
-	}
-	buf_release(&text);
-	return rc;
+	return run_write_texts(lr, err);
 }
 
 /* Without source and data a job on this machine runs where its file is.  The file may be on the

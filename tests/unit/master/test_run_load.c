@@ -4,21 +4,29 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
 #include "base/path.h"
 
-/* A run whose one node is running; then no master, the rows changed, and the next master. */
-static struct live_run *doctor(struct rig *r, const char *sql)
+static void change_rows(struct rig *r, const char *sql)
 {
+	char *path = path_join(r->home, "regatta.db");
 	sqlite3 *db = NULL;
 
-	rig_submit(r, RIG_JOB);
-	agent_run(rig_agent(r, 0));
-	rig_crash(r);
-	char *path = path_join(r->home, "regatta.db");
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 	free(path);
+}
+
+/* A run whose one node is running; then no master, the rows changed, and the next master. */
+static struct live_run *doctor(struct rig *r, const char *sql)
+{
+	rig_submit(r, RIG_JOB);
+	agent_run(rig_agent(r, 0));
+	rig_crash(r);
+	change_rows(r, sql);
 	assert_true(rig_start(r));
 	return rig_run(r);
 }
@@ -45,6 +53,62 @@ static void a_run_without_a_plan_is_planned_once_and_keeps_it(void **state)
 	assert_non_null(lr);
 	assert_null(lr->unreadable);
 	rig_until(r, rig_stored(r, "SELECT plan IS NOT NULL FROM job") == 1);
+}
+
+#define OLD_JOB "{\"name\":\"t\",\"command\":[\"true\"],\"env\":{\"HF_TOKEN\":\"s3cret-value\"}}"
+
+static void old_file(const char *dir, const char *name)
+{
+	CLEANUP(freep) char *path = path_join(dir, name);
+
+	assert_int_equal(file_write(path, STR("HF_TOKEN = s3cret-value"), 0600, NULL), 0);
+}
+
+static void is_masked(const char *dir, const char *name)
+{
+	CLEANUP(freep) char *path = path_join(dir, name);
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	assert_int_equal(file_read(path, &text, NULL), 0);
+	assert_null(strstr(buf_str(&text).p, "s3cret-value"));
+	assert_non_null(strstr(buf_str(&text).p, "HF_TOKEN"));
+	buf_release(&text);
+}
+
+/* Its rows and files hold the secrets, as before they were masked. */
+static void the_files_of_an_old_run_are_masked_before_anybody_reads_them(void **state)
+{
+	static const char *const routes[] = {"job", "plan", "report"};
+
+	for (size_t i = 0; i < COUNT(routes); i++) {
+		if (i > 0)
+			assert_int_equal(rig_make(state), 0);
+		struct rig *r = *state;
+		struct live_run *lr = rig_submit(r, OLD_JOB);
+		CLEANUP(freep) char *dir = xstrdup(lr->dir);
+		CLEANUP(freep) char *report = path_join(dir, "report.html");
+		CLEANUP(freep)
+		char *route = xasprintf("/api/v1/runs/%s/%s", lr->row.id, routes[i]);
+
+		agent_run(rig_agent(r, 0));
+		rig_until(r, (agent_play(r->agents.v[0]),
+			      rig_stored(r, "SELECT ended_ms > 0 FROM run") == 1 &&
+				      file_exists(report)));
+		rig_crash(r);
+		change_rows(r, "UPDATE job SET plan = NULL, json = '" OLD_JOB "'");
+		old_file(dir, "job.toml");
+		old_file(dir, "plan.json");
+		old_file(dir, "report.html");
+		assert_true(rig_start(r));
+		assert_int_equal(rig_http(r, "GET", route, ""), 200);
+		is_masked(dir, "job.toml");
+		is_masked(dir, "plan.json");
+		if (file_exists(report))
+			is_masked(dir, "report.html");
+		if (i + 1 < COUNT(routes))
+			rig_drop(state);
+	}
 }
 
 static void a_run_that_cannot_be_read_waits_for_its_kill(void **state)
@@ -87,6 +151,9 @@ int main(void)
 						rig_make, rig_drop),
 		cmocka_unit_test_setup_teardown(a_run_without_a_plan_is_planned_once_and_keeps_it,
 						rig_make, rig_drop),
+		cmocka_unit_test_setup_teardown(
+			the_files_of_an_old_run_are_masked_before_anybody_reads_them, rig_make,
+			rig_drop),
 		cmocka_unit_test_setup_teardown(a_run_that_cannot_be_read_waits_for_its_kill,
 						rig_make, rig_drop),
 	};
