@@ -21,8 +21,8 @@
 #define PARTIAL ".regatta-keep.tmp" /* where the file system has no files without a name */
 
 struct collector {
-	const char *from;
-	int to; /* the output directory */
+	int from; /* the work directory */
+	int to;	  /* the output directory */
 	const char *const *patterns;
 	struct collected *done;
 	VEC(char *) links; /* that matched, by name */
@@ -30,6 +30,7 @@ struct collector {
 
 static void collector_release(struct collector *c)
 {
+	close_fdp(&c->from);
 	close_fdp(&c->to);
 	for (size_t i = 0; i < c->links.n; i++)
 		free(c->links.v[i]);
@@ -70,15 +71,70 @@ static bool matched_before(const char *const *patterns, size_t upto, const char 
 	return false;
 }
 
-/* Where to walk, with a slash at its end; NULL if the pattern is the name of one file, or of nothing. */
-static char *walk_from(const char *from, const char *pattern)
+/* ---- the work directory ---- */
+
+static bool is_link(int dir, const char *name)
 {
-	CLEANUP(freep) char *path = path_join(from, pattern);
 	struct stat st;
 
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+static void add_link(struct collector *c, const char *name)
+{
+	for (size_t i = 0; i < c->links.n; i++)
+		if (strcmp(c->links.v[i], name) == 0)
+			return;
+	*vec_push(&c->links) = xstrdup(name);
+}
+
+/* The directory `name` ("": the work directory itself), through no link: one on the way is noted.  -1 and errno. */
+static int open_dir(struct collector *c, const char *name)
+{
+	struct str rest = str_from(name);
+	CLEANUP(close_fdp) int fd = openat(c->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	while (fd >= 0 && rest.p && rest.n > 0) {
+		struct str part = str_cut(&rest, '/');
+		CLEANUP(freep) char *dir = xstrndup(part.p, part.n);
+
+		if (part.n == 0)
+			continue;
+		int below = openat(fd, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		int errnum = errno;
+
+		if (below < 0 && is_link(fd, dir)) {
+			CLEANUP(freep)
+			char *link = xstrndup(name, (size_t)(part.p + part.n - name));
+
+			add_link(c, link);
+			errnum = ENOENT;
+		}
+		close_fdp(&fd);
+		fd = below;
+		errno = errnum == ENOTDIR ? ENOENT : errnum;
+	}
+	return TAKE_FD(fd);
+}
+
+/* The directory that the file `name` is in. */
+static int open_parent(struct collector *c, const char *name)
+{
+	CLEANUP(freep) char *dir = xstrndup(name, (size_t)(path_base(name) - name));
+
+	return open_dir(c, dir);
+}
+
+/* Where to walk, with a slash at its end; NULL if the pattern is the name of one file, or of nothing. */
+static char *walk_from(struct collector *c, const char *pattern)
+{
 	if (!is_plain(pattern))
 		return literal_part(pattern);
-	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+	CLEANUP(close_fdp) int parent = open_parent(c, pattern);
+	struct stat st;
+
+	if (parent < 0 || fstatat(parent, path_base(pattern), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISDIR(st.st_mode))
 		return NULL;
 	return xasprintf("%s/", pattern);
 }
@@ -88,9 +144,7 @@ static char *walk_from(const char *from, const char *pattern)
 /* The directory `name` in `parent`, made if it is missing; a link of this name is removed.  -1 and errno. */
 static int enter_dir(int parent, const char *name)
 {
-	struct stat st;
-
-	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+	if (is_link(parent, name))
 		unlinkat(parent, name, 0);
 	if (mkdirat(parent, name, 0777) < 0 && errno != EEXIST)
 		return -1;
@@ -168,11 +222,11 @@ static int copy_into(const struct collector *c, int from, int dir, const char *n
 	return -1;
 }
 
-static int keep_file(const struct collector *c, const char *name, const struct stat *st,
+static int keep_file(const struct collector *c, int parent, const char *name, const struct stat *st,
 		     struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(c->from, name);
-	CLEANUP(close_fdp) int from = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(close_fdp)
+	int from = openat(parent, path_base(name), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 
 	if (from < 0)
 		return err_errno(err, errno, "open '%s'", name);
@@ -188,32 +242,32 @@ static int keep_file(const struct collector *c, const char *name, const struct s
 
 static int keep_name(struct collector *c, const char *name, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(c->from, name);
+	CLEANUP(close_fdp) int parent = open_parent(c, name);
 	struct stat st;
 
-	if (lstat(path, &st) < 0)
+	if (parent < 0 || fstatat(parent, path_base(name), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_errno(err, errno, "'%s'", name);
 	if (S_ISLNK(st.st_mode))
-		*vec_push(&c->links) = xstrdup(name);
-	return S_ISREG(st.st_mode) ? keep_file(c, name, &st, err) : 0;
+		add_link(c, name);
+	return S_ISREG(st.st_mode) ? keep_file(c, parent, name, &st, err) : 0;
 }
 
 static int keep_pattern(struct collector *c, size_t which, struct err *err)
 {
 	const char *pattern = c->patterns[which];
-	CLEANUP(freep) char *prefix = walk_from(c->from, pattern);
+	CLEANUP(freep) char *prefix = walk_from(c, pattern);
 
 	if (!prefix)
 		return matched_before(c->patterns, which, pattern) ? 0 : keep_name(c, pattern, err);
-	CLEANUP(freep) char *top = path_join(c->from, prefix);
+	int top = open_dir(c, prefix);
 	char **names = NULL;
 	size_t n = 0;
 	int rc = 0;
 
-	if (!file_exists(top))
-		return 0;
+	if (top < 0)
+		return errno == ENOENT ? 0 : err_errno(err, errno, "open '%s'", prefix);
 	if (file_list_tree_and_links(top, COLLECT_MAX_FILES, &names, &n, err) < 0)
-		return -1;
+		return err_wrap(err, "list '%s'", prefix);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		CLEANUP(freep) char *name = xasprintf("%s%s", prefix, names[i]);
 
@@ -226,29 +280,42 @@ static int keep_pattern(struct collector *c, size_t which, struct err *err)
 
 /* ---- links, when all files are there ---- */
 
-/* Where the link `name` leads to, below the work directory; owned.  NULL: out of it. */
-static char *link_target(const char *name, const char *text)
+/* A directory in the outputs that no link takes or will take the place of. */
+static bool is_kept_dir(const struct collector *c, const char *name)
 {
-	CLEANUP(freep)
-	char *joined = xasprintf("/%.*s%s", (int)(path_base(name) - name), name, text);
-	struct str rest = str_from(joined);
-	char *out = xcalloc(1, strlen(joined) + 1);
-	size_t n = 0;
+	struct stat st;
+
+	return !is_link(c->from, name) && fstatat(c->to, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* Where the link `name` leads to, below the work directory; owned.  NULL: out of it, or through another link, which
+ * may lead anywhere. */
+static char *link_target(const struct collector *c, const char *name, const char *text)
+{
+	struct str rest = str_from(text);
+	size_t n = (size_t)(path_base(name) - name);
+	CLEANUP(freep) char *out = xcalloc(1, n + strlen(text) + 2);
+
+	n -= n > 0; /* without the slash */
+	memcpy(out, name, n);
+	size_t own = n; /* so much of it are directories that the link itself is in */
 
 	if (text[0] == '/')
-		rest = STR("..");
+		return NULL;
 	while (rest.p && rest.n > 0) {
 		struct str part = str_cut(&rest, '/');
 
 		if (part.n == 0 || str_is(part, "."))
 			continue;
+		if (n > own && !is_kept_dir(c, out))
+			return NULL;
 		if (str_is(part, "..")) {
-			if (n == 0) {
-				free(out);
+			if (n == 0)
 				return NULL;
-			}
 			while (n > 0 && out[--n] != '/')
 				;
+			own = n < own ? n : own;
 		} else {
 			if (n > 0)
 				out[n++] = '/';
@@ -257,19 +324,19 @@ static char *link_target(const char *name, const char *text)
 		}
 		out[n] = '\0';
 	}
-	return out;
+	return TAKE_PTR(out);
 }
 
 /* False: what it points to is not kept. */
-static bool keep_link(const struct collector *c, const char *name)
+static bool keep_link(struct collector *c, const char *name)
 {
-	CLEANUP(freep) char *path = path_join(c->from, name);
+	CLEANUP(close_fdp) int parent = open_parent(c, name);
 	char text[PATH_MAX];
-	ssize_t n = readlink(path, text, sizeof(text) - 1);
+	ssize_t n = parent < 0 ? -1 : readlinkat(parent, path_base(name), text, sizeof(text) - 1);
 	struct stat st;
 
 	text[n < 0 ? 0 : n] = '\0';
-	CLEANUP(freep) char *target = link_target(name, text);
+	CLEANUP(freep) char *target = link_target(c, name, text);
 
 	if (n <= 0 || !target || !target[0] || fstatat(c->to, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
@@ -313,10 +380,15 @@ int collect_files(const char *from, const char *const *patterns, size_t n, const
 		  struct collected *ret, struct err *err)
 {
 	CLEANUP(collector_release)
-	struct collector c = {.from = from, .to = -1, .patterns = patterns, .done = ret};
+	struct collector c = {.from = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+			      .to = -1,
+			      .patterns = patterns,
+			      .done = ret};
 	CLEANUP(freep) char *parent = xstrndup(to, (size_t)(path_base(to) - to));
 
 	*ret = (struct collected){0};
+	if (c.from < 0 && errno != ENOENT)
+		return err_errno(err, errno, "open the work directory");
 	if (parent[0] && file_mkdir_p(parent, 0777, err) < 0)
 		return -1;
 	c.to = enter_dir(AT_FDCWD, to);
@@ -327,7 +399,7 @@ int collect_files(const char *from, const char *const *patterns, size_t n, const
 		if (!path_is_below(str_from(patterns[i])))
 			return err_set(err, ERR_INVALID,
 				       "keep pattern '%s' leaves the work directory", patterns[i]);
-		if (keep_pattern(&c, i, err) < 0)
+		if (c.from >= 0 && keep_pattern(&c, i, err) < 0)
 			return err_wrap(err, "keep '%s'", patterns[i]);
 	}
 	keep_links(&c);

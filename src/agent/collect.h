@@ -4,7 +4,7 @@
  *
  * Every regular file below the work directory that a pattern matches goes to the same name below the output directory;
  * doing it again overwrites.  Holes stay holes.  A symbolic link is kept as a link if what it points to is kept too, and
- * named in the note otherwise.  The output directory belongs to the job as well: a link in it, or in its place, is
+ * named in the note otherwise, as is one on the way of a pattern or of another link: none is followed.  The output directory belongs to the job as well: a link in it, or in its place, is
  * replaced and never followed.  Nothing half copied stays, also if the process is killed.
  */
 #include <stddef.h>

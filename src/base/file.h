@@ -32,6 +32,7 @@ int file_copy(const char *from, const char *to, struct err *err);
 int file_copy_content(int from, int to, struct err *err);
 /* Every regular file below dir, names relative to it, sorted; at most `max` of them. */
 int file_list_tree(const char *dir, size_t max, char ***ret_names, size_t *ret_n, struct err *err);
-int file_list_tree_and_links(const char *dir, size_t max, char ***ret_names, size_t *ret_n,
+/* The same and the symbolic links, below an open directory, which it takes. */
+int file_list_tree_and_links(int dir, size_t max, char ***ret_names, size_t *ret_n,
 			     struct err *err);
 void file_list_free(char **names, size_t n);

@@ -236,21 +236,19 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int list_tree(const char *dir, size_t max, bool links, char ***ret_names, size_t *ret_n,
+/* Takes fd. */
+static int list_tree(int fd, size_t max, bool links, char ***ret_names, size_t *ret_n,
 		     struct err *err)
 {
 	struct listing l = {.max = max, .links = links};
 
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(err, errno, "open directory '%s'", dir);
 	/* Names of 255 bytes and a slash on each level. */
 	buf_init(&l.prefix, (LIST_DEPTH_MAX + 1) * 256);
 	int rc = list_dir(fd, 0, &l, err);
 	buf_release(&l.prefix);
 	if (rc < 0) {
 		file_list_free(l.names.v, l.names.n);
-		return err_wrap(err, "list '%s'", dir);
+		return -1;
 	}
 	if (l.names.n)
 		qsort(l.names.v, l.names.n, sizeof(l.names.v[0]), by_name);
@@ -261,11 +259,16 @@ static int list_tree(const char *dir, size_t max, bool links, char ***ret_names,
 
 int file_list_tree(const char *dir, size_t max, char ***ret_names, size_t *ret_n, struct err *err)
 {
-	return list_tree(dir, max, false, ret_names, ret_n, err);
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_errno(err, errno, "open directory '%s'", dir);
+	if (list_tree(fd, max, false, ret_names, ret_n, err) < 0)
+		return err_wrap(err, "list '%s'", dir);
+	return 0;
 }
 
-int file_list_tree_and_links(const char *dir, size_t max, char ***ret_names, size_t *ret_n,
-			     struct err *err)
+int file_list_tree_and_links(int dir, size_t max, char ***ret_names, size_t *ret_n, struct err *err)
 {
 	return list_tree(dir, max, true, ret_names, ret_n, err);
 }

@@ -206,6 +206,52 @@ static void links_to_what_is_kept_are_kept_and_others_are_named(void **state)
 	assert_false(file_exists(unit_path(state, "kept/model/link2")));
 }
 
+static void no_link_on_the_way_is_followed(void **state)
+{
+	static const char *const patterns[] = {"out/s*", "out/secret", "model/in/**",
+					       "model/in/d.bin"};
+	uint64_t files, bytes;
+	struct err err = {0};
+
+	tree(state);
+	assert_int_equal(file_mkdir_p(unit_path(state, "outside"), 0755, NULL), 0);
+	put(state, "outside/secret", "s");
+	link_to(state, unit_path(state, "outside"), "w/out");
+	link_to(state, "deep", "w/model/in");
+	assert_int_equal(collect(state, patterns, COUNT(patterns), &files, &bytes, &err), 0);
+	assert_int_equal(files, 0);
+	assert_false(file_exists(unit_path(state, "kept/out")));
+	assert_string_equal(last.note,
+			    "2 symbolic links were not kept, because what they point to is "
+			    "not kept: out, ...");
+}
+
+static void a_link_that_leads_through_another_one_is_not_kept(void **state)
+{
+	static const char *const patterns[] = {"**"};
+	uint64_t files, bytes;
+	struct err err = {0};
+	struct stat st;
+
+	assert_int_equal(file_mkdir_p(unit_path(state, "w/a/b"), 0755, NULL), 0);
+	assert_int_equal(file_mkdir_p(unit_path(state, "w/x"), 0755, NULL), 0);
+	put(state, "w/x/f", "x");
+	put(state, "w/y", "y");
+	link_to(state, "../../x", "w/a/b/c");
+	/* By its letters it is "y" in here; by the file system it is out of here. */
+	link_to(state, "a/b/c/../../../y", "w/esc");
+	link_to(state, "a/b/../../y", "w/good");
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(collect(state, patterns, 1, &files, &bytes, &err), 0);
+		assert_int_equal(files, 4);
+		is_link(state, "kept/a/b/c", "../../x");
+		is_link(state, "kept/good", "a/b/../../y");
+		assert_true(lstat(unit_path(state, "kept/esc"), &st) < 0);
+		assert_string_equal(last.note, "1 symbolic link was not kept, because what it "
+					       "points to is not kept: esc");
+	}
+}
+
 static void holes_stay_holes(void **state)
 {
 	static const char *const patterns[] = {"**"};
@@ -294,6 +340,8 @@ int main(void)
 		CASE(the_name_of_a_directory_is_all_of_it),
 		CASE(a_changed_file_replaces_its_old_copy),
 		CASE(links_to_what_is_kept_are_kept_and_others_are_named),
+		CASE(no_link_on_the_way_is_followed),
+		CASE(a_link_that_leads_through_another_one_is_not_kept),
 		CASE(holes_stay_holes),
 		CASE(a_link_in_place_of_the_output_directory_is_not_followed),
 		CASE(without_nameless_files_a_copy_still_appears_whole_or_not_at_all),
