@@ -58,7 +58,7 @@ static void remove_work(const char *dir)
 static void say_clean(struct agent *a)
 {
 	if (a->at.exit.kind == ERR_UNAVAILABLE || a->at.unproven)
-		return; /* something could not be killed, or was not ours to wait for */
+		return; /* a process could not be killed, or not be waited for */
 	if (lseek(a->lock, 0, SEEK_END) < 0 ||
 	    write(a->lock, LAYOUT_AGENT_CLEAN, strlen(LAYOUT_AGENT_CLEAN)) !=
 		    (ssize_t)strlen(LAYOUT_AGENT_CLEAN))
@@ -93,13 +93,13 @@ static void update_leave(struct agent *a)
 		if (attempt_is_live(&a->at))
 			return;
 		if (a->conn && a->welcomed) {
-			a->leave = LEAVE_NOT; /* a master came back in the last moment */
+			a->leave = LEAVE_NOT; /* a master answered again in the last moment */
 			return;
 		}
 		log_info("leaving; the result stays");
 		break;
 	case LEAVE_CLEAN:
-		/* A shim that has told everything may still be on its way out. */
+		/* A shim that has written the exit record may still be running. */
 		if (attempt_is_live(&a->at) || a->at.shim > 0)
 			return;
 		a->prepare = forked_task_free(a->prepare);

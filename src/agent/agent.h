@@ -21,6 +21,5 @@
 
 /* The role's main loop; returns the process's exit code. */
 int agent_main(const char *node_dir);
-/* For one who sees the end of a process of this node that nobody of the node can see any more: if it is the job, write
- * down how it ended. */
+/* For the forkserver, which sees orphans of this node end: if the process is the job, record how it ended. */
 bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status);

@@ -170,7 +170,7 @@ void job_start(struct agent *a, struct str json, struct err *err)
 	if (message_start_get(json, mem, &m, err) < 0)
 		return;
 	if (a->at.no >= m.attempt) {
-		/* Known already: it is answered again, never executed again. */
+		/* A START that is known already is answered again, never executed again. */
 		if (a->at.no == m.attempt)
 			memset(&a->told, 0, sizeof(a->told));
 		return;
@@ -417,7 +417,7 @@ static void push_output(struct agent *a)
 		return;
 	uint64_t sent = relay_push(&a->relay, a->conn, loop_scratch(a->loop));
 
-	/* A little now and then goes at once; a trickle is gathered for a moment. */
+	/* Occasional output is sent at once; a steady trickle is gathered for a moment. */
 	if (sent > 0 && sent < QUIET_BYTES) {
 		a->is_quiet = true;
 		loop_timer_set(a->quiet, QUIET_MS);

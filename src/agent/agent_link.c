@@ -65,7 +65,7 @@ void link_bye(struct agent *a, const char *reason)
 
 static void dial_later(struct agent *a)
 {
-	/* Anywhere in the pause, so that the agents of a master that was gone do not come at once. */
+	/* A random moment in the pause, so that not all agents dial a restarted master at once. */
 	loop_timer_set(a->dial, (int64_t)rng_below(&a->rng, (uint64_t)a->backoff_ms + 1));
 	a->backoff_ms = a->backoff_ms * 2 < BACKOFF_MAX_MS ? a->backoff_ms * 2 : BACKOFF_MAX_MS;
 }

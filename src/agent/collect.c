@@ -356,7 +356,7 @@ static void note_links(const struct collector *c)
 			 c->links.n == 1 ? "" : ", ...");
 }
 
-/* A link may point to another one: again, as long as that brings something. */
+/* A link may point to another link: repeat until a pass keeps none. */
 static void keep_links(struct collector *c)
 {
 	for (bool more = true; more;) {

@@ -29,8 +29,8 @@ struct agent_config {
 	const char *mark, *boot;
 	struct cgroup cg;
 	struct supervisor_limits limits;
-	bool was_clean; /* an agent before has added that */
-	int64_t length; /* without it */
+	bool was_clean; /* an earlier agent added the line "clean" */
+	int64_t length; /* of the file without that line */
 };
 
 int config_load(const char *dir, struct arena *a, struct agent_config *ret, struct err *err);

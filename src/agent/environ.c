@@ -48,7 +48,7 @@ const char **environ_make(const struct message_start *m, const char *mark, const
 	const char **env = xcalloc(m->nenv + FILLED_IN + 3, sizeof(*env));
 	size_t n = 0;
 
-	/* First, because whoever looks for it does not read environments without end. */
+	/* The mark comes first: a search reads only the beginning of an environment. */
 	if (mark[0])
 		env[n++] = xasprintf("%s=%s", PROC_MARK, mark);
 	for (size_t i = 0; i < m->nenv; i++)

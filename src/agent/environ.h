@@ -2,7 +2,7 @@
 /* environ - the job's environment: what the master sent, and the little that only the node knows. */
 #include "link/message.h"
 
-/* Where commands are looked for if nobody says. */
+/* The PATH of a job that sets none. */
 #define ENVIRON_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* NULL-terminated, owned: environ_freep.  The mark and REGATTA_METRICS are always ours; PATH, HOME and

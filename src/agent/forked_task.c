@@ -34,7 +34,7 @@ static void __attribute__((noreturn)) work(forked_task_fn fn, void *ctx, int res
 	child_reset_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
-		_exit(1); /* it died before the line above */
+		_exit(1); /* the parent died before prctl() */
 	if (result != RESULT_FD && dup2(result, RESULT_FD) < 0)
 		_exit(1);
 	child_close_from(RESULT_FD + 1);
@@ -53,7 +53,7 @@ static void finished(struct forked_task *t)
 	t->io = loop_io_free(t->io);
 	buf_init(&t->text, FORKED_TASK_MAX_TEXT);
 	if (t->pid > 0)
-		waitpid(t->pid, NULL, 0); /* it has closed its end: it is ending */
+		waitpid(t->pid, NULL, 0); /* the child has closed its end: it is exiting */
 	t->pid = 0;
 	done(ctx, buf_str(&text));
 	buf_release(&text);

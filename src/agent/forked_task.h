@@ -22,9 +22,9 @@ typedef void (*forked_task_done_fn)(void *ctx, struct str text);
 
 int forked_task_start(struct loop *l, forked_task_fn fn, forked_task_done_fn done, void *ctx,
 		      struct forked_task **ret, struct err *err);
-/* Somebody reaped all children: tell every task, so that it does not mean a stranger by an old pid.  NULL allowed. */
+/* The agent reaped child `pid`: a task whose child it was forgets the pid, which may be reused.  NULL allowed. */
 void forked_task_reaped(struct forked_task *t, pid_t pid);
-/* Is it the child of this task?  NULL allowed. */
+/* Is pid the child of this task?  NULL allowed. */
 bool forked_task_is(const struct forked_task *t, pid_t pid);
 /* Kills the child if it still works; done is not called.  NULL allowed.  Safe inside done. */
 struct forked_task *forked_task_free(struct forked_task *t);

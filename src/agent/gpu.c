@@ -66,7 +66,7 @@ struct gpu *gpu_new(struct loop *l)
 	return g;
 }
 
-/* The question is over: answered, given up, or never asked. */
+/* The query is over: answered, given up, or never started. */
 static void settle(struct gpu *g)
 {
 	g->io = loop_io_free(g->io);
@@ -76,7 +76,7 @@ static void settle(struct gpu *g)
 	g->fd = -1;
 	if (g->pid > 0) {
 		kill(g->pid, SIGKILL);
-		/* One that hangs in the driver cannot be waited for; the agent's reaper gets it. */
+		/* An nvidia-smi that hangs in the driver cannot be waited for; the agent reaps it later. */
 		waitpid(g->pid, NULL, WNOHANG);
 	}
 	g->pid = 0;

@@ -12,7 +12,7 @@
 #include "sys/proctree.h"
 
 #define PROC_MAX (256 * 1024)
-#define SECTOR 512 /* of /proc/diskstats, whatever the disk has */
+#define SECTOR 512 /* unit of /proc/diskstats, whatever the disk's own is */
 
 /* The next word of a line, blanks skipped; empty at its end. */
 static struct str next_word(struct str *line)
@@ -188,7 +188,7 @@ static double rate(uint64_t now, uint64_t before, double seconds)
 #define VALUES_MAX (8 + 2 * GPU_MAX)
 #define VALUE_NAME 24
 
-/* A sample while it is made; names that are made here too have their place in it. */
+/* A sample being built, with space for the names that are composed here. */
 struct making {
 	struct message_value v[VALUES_MAX];
 	size_t n;

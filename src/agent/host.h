@@ -48,7 +48,7 @@ struct gpu_value {
 #define GPU_MAX 16
 struct gpu *gpu_new(struct loop *l); /* NULL if there is no nvidia-smi in PATH */
 struct gpu *gpu_free(struct gpu *g);
-/* The last answer (count of GPUs); asks again for the next time. */
+/* The last answer (count of GPUs); starts the next query. */
 size_t gpu_sample(struct gpu *g, struct gpu_value out[static GPU_MAX]);
 /* Lines "index, utilisation, MiB". */
 size_t gpu_parse(struct str text, struct gpu_value out[static GPU_MAX]);

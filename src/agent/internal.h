@@ -42,7 +42,7 @@ struct agent {
 	enum leave leave;
 	bool awake; /* an update is due */
 	struct loop_timer *bye;
-	struct loop_timer *quiet; /* small pieces of output wait for company */
+	struct loop_timer *quiet; /* small pieces of output are being gathered */
 	bool is_quiet;
 
 	/* The connection. */
@@ -104,5 +104,5 @@ void job_stop(struct agent *a, bool hurry);
 void job_drop_collect(struct agent *a);
 void job_hello(struct agent *a, struct buf *out);
 void job_welcomed(struct agent *a, const struct message_welcome *m);
-/* Bring what follows from the state: tasks, probe, samples; and tell what is new. */
+/* Start what the state asks for (tasks, probe, samples) and send the master what is new. */
 void job_update(struct agent *a);

@@ -23,4 +23,4 @@ int prepare_memory(const struct message_inputs *in, struct cgroup *cg, struct er
 /* cwd, or the work directory if it is "".  Owned. */
 char *prepare_cwd(const char *node_dir, const char *cwd);
 
-#define WORK_NEW_DIR "work.new" /* until it is complete */
+#define WORK_NEW_DIR "work.new" /* the name of work/ until it is complete */

@@ -11,7 +11,7 @@
 #include "sys/loop.h"
 
 #define PROBE_MS 20
-#define PROBE_SLOW_MS 200 /* for a job that takes its time */
+#define PROBE_SLOW_MS 200 /* for a job that does not listen soon */
 #define PROBE_FAST_FOR_MS (10 * 1000)
 #define CONNECT_MS 1000 /* a connection that hangs is given up */
 

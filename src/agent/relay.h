@@ -30,11 +30,11 @@ struct relay_stream {
 struct relay {
 	struct relay_stream s[STREAMS];
 	int dirfd;     /* of the attempt; borrowed */
-	int acked_fd;  /* tells the shim; made when there is something to tell */
+	int acked_fd;  /* file that tells the shim; made by the first acknowledgement */
 	uint64_t told; /* sum of what acked_fd says */
 };
 
-/* dirfd must outlive it. */
+/* dirfd must outlive the relay. */
 void relay_open(struct relay *r, int dirfd);
 void relay_close(struct relay *r);
 /* Read the current sizes of the spool files. */

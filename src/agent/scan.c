@@ -14,7 +14,7 @@
 
 #define ITEMS_MAX (768 * 1024) /* a frame holds 1 MiB */
 #define PIECE (8 * 1024)
-#define QUEUE_MAX (256 * 1024) /* of the connection: then the output goes first */
+#define QUEUE_MAX (256 * 1024) /* with a longer send queue, output goes before samples */
 
 void scan_init(struct scan *sc)
 {

@@ -27,5 +27,5 @@ struct round_order {
 	int (*commit)(void *shell, struct err *err);
 	void (*hand_out)(void *shell); /* the effects, to drivers and agents */
 };
-/* -1: nothing was handed out, and nobody may know of what was stepped. */
+/* -1: no effect was handed out, and the stepped state must not be shown. */
 int round_commit(const struct round_order *order, void *shell, struct err *err);

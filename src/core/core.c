@@ -43,7 +43,7 @@ static size_t group_limit(const struct plan *p)
 	return (size_t)most + 1;
 }
 
-/* There are few kinds, each known by the first resource that is of it. */
+/* There are few kinds; each is represented by its first resource. */
 static void number_kinds(struct core_run *r)
 {
 	const struct plan *p = r->plan;
@@ -118,7 +118,7 @@ void core_run_restored(struct core_run *r)
 	memset(r->users_left, 0, sizeof(*r->users_left) * (size_t)p->nresources);
 	r->settled = r->counted_ok = r->batches = 0;
 	r->dirty = false;
-	r->next_ms = 1; /* the first tick finds the real one */
+	r->next_ms = 1; /* due at once; the first tick sets the real time */
 
 	for (int i = 0; i < p->crew.n; i++) {
 		struct core_node *n = &r->nodes[i];

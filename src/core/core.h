@@ -68,7 +68,7 @@ struct core_node {
 	bool start_sent, stop_sent, connected, serving;
 	bool settled;	/* its output is stored, or it has none to give */
 	bool gate_met;	/* satisfies its role's ready_when */
-	bool preparing; /* asked to, and not ready since; lives as long as its connection */
+	bool preparing; /* asked to prepare, and not ready since; lives as long as its connection */
 	bool no_room; /* the master's disk is full, so its output waits; lives as long as the master */
 	struct exit_info exit;
 	int64_t since_ms;      /* of the state */
@@ -93,16 +93,16 @@ struct core_resource {
 	int batch;
 	int tries; /* since the last success, for the back-off */
 	enum res_question asked;
-	int ask_no; /* of that question: an answer to an older one is stale; lives as long as the master */
+	int ask_no; /* number of that question: an answer to an older one is stale; lives as long as the master */
 	bool unsure; /* the outcome of a create is unknown */
-	/* a create was refused that may be unsure from before: it is looked for; lives as long as the master */
+	/* a create was refused after one that got no answer: the resource is looked for; lives as long as the master */
 	enum err_kind refused_kind;
 	/* until then a create sent earlier may still be acted on; lives as long as the master */
 	int64_t sure_at_ms;
-	int64_t asked_at_ms; /* when the effect that is out was asked for; the same */
-	/* when it was last known to exist, or may have been made; the same */
+	int64_t asked_at_ms; /* when the open question was asked; lives as long as the master */
+	/* when the resource was last known to exist, or may have been made; lives as long as the master */
 	int64_t known_at_ms;
-	/* looks since then that did not find it, and when the last that counts was asked; the same */
+	/* looks since then that did not find it, and when the last that counts was asked; lives as long as the master */
 	int absent_looks;
 	int64_t absent_at_ms;
 	int64_t since_ms;
@@ -123,7 +123,7 @@ struct cause {
 struct core_group {
 	int batch; /* of the step ... */
 	uint64_t batch_step;
-	int64_t retry_at_ms; /* when those that wait try again */
+	int64_t retry_at_ms; /* when its waiting resources try again */
 };
 
 /* One look at all resources of a kind that are waited for; only for those that have a group. */
@@ -153,7 +153,7 @@ struct core_run {
 	bool *role_open;	   /* per role: its nodes were told to start */
 	int *needs_left;	   /* per resource: those it needs that are not live yet */
 	int *users_left;	   /* per resource: those that need it and are not gone yet */
-	int batches;		   /* the highest number that was given to one */
+	int batches;		   /* the highest batch number in use */
 	struct core_group *groups; /* by plan_resource.group */
 	int *kind_of;		   /* per resource: a number for its kind */
 	struct core_looks *looks;  /* per kind */
@@ -190,8 +190,7 @@ struct event {
 	enum holds holds;
 	enum res_question asked;
 	enum outcome outcome;
-	/* The one who was asked is the one who has it (account, region, cluster): without that
-	 * "not there" says nothing. */
+	/* The account, region or cluster that answered is the resource's own: otherwise "not there" proves nothing. */
 	bool identity_checked;
 	enum err_kind err_kind;
 	uint64_t seed;

@@ -19,7 +19,7 @@ static const char *name_of(const struct core_run *r, int rank)
 	return r->plan->crew.members[rank].name;
 }
 
-/* May still do or give something: silence matters. */
+/* The node may still run or deliver something, so its silence matters. */
 static bool expected(const struct core_run *r, int rank)
 {
 	const struct core_node *n = &r->nodes[rank];
@@ -88,7 +88,7 @@ void node_start(struct step *s, int rank)
 void node_stop(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
-	/* One that came back with nothing and prepares again has not been told to start. */
+	/* A node that reconnected holding nothing and prepares again has not been told to start. */
 	bool waits = n->state == NODE_READY && n->connected && n->preparing;
 
 	switch (n->state) {
@@ -152,7 +152,7 @@ static void serving(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
 
-	started(s, rank); /* the word "started" may have been lost with a connection */
+	started(s, rank); /* the message "started" may have been lost with a connection */
 	if (n->state != NODE_RUNNING || n->serving)
 		return;
 	n->serving = true;
@@ -199,7 +199,7 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 				role->port);
 		return;
 	}
-	/* Whoever has ended well has surely started, even if the word was lost. */
+	/* A node that ended well has started, even if its message "started" was lost. */
 	meet_gate(s, rank);
 	if (role->counted && ++r->counted_ok == r->plan->crew.ncounted)
 		run_end_running(s, VERDICT_SUCCEEDED, ERR_NONE, -1, "%s", "");
@@ -219,7 +219,7 @@ static void prepare_or_start(struct step *s, int rank)
 	}
 }
 
-/* It says so instead of "ready": nothing runs there, and no start is on its way to it. */
+/* The agent reports "unfit" instead of "ready": nothing runs there, and no start is on its way. */
 static void unfit(struct step *s, const struct event *ev)
 {
 	struct core_node *n = &s->r->nodes[ev->index];
@@ -239,7 +239,7 @@ enum held { HELD_NOTHING, HELD_THIS, HELD_OTHER, HELD_OTHER_BOOT };
 static enum held held_of(const struct core_node *n, const struct event *ev)
 {
 	if (!n->start_sent)
-		return HELD_NOTHING; /* whatever it is, it is not ours */
+		return HELD_NOTHING; /* whatever the agent holds, this run did not start it */
 	switch (ev->holds) {
 	case HOLDS_NOTHING:
 		return HELD_NOTHING;
@@ -257,7 +257,7 @@ static void prepare(struct step *s, int rank)
 	effect_add(s, FX_PREPARE, rank);
 }
 
-/* Nothing of ours was ever started there. */
+/* No attempt of this run was ever started on the node. */
 static void join(struct step *s, int rank)
 {
 	if (s->r->nodes[rank].state == NODE_LAUNCHING)
@@ -302,11 +302,11 @@ static void release(struct step *s, int rank)
 
 static void wait_for_cleaning(struct step *s, int rank)
 {
-	(void)s; /* which releases it */
+	(void)s; /* the cleaning phase releases the node */
 	(void)rank;
 }
 
-/* What it holds decides whether a start was ever acted on. */
+/* What the agent holds decides whether a start was ever acted on. */
 typedef void hello_fn(struct step *s, int rank);
 static hello_fn *const hellos[NODE_STATES][HELDS] = {
 	/*		    nothing,	       this attempt,	another,	other boot */
@@ -336,14 +336,14 @@ static void hello(struct step *s, const struct event *ev)
 	if (r->phase >= RUN_CLEANING)
 		take = release;
 	else if (n->settled && n->state < NODE_EXITED)
-		take = wait_for_cleaning; /* it has given all that it had */
+		take = wait_for_cleaning; /* the node has handed over everything */
 	take(s, rank);
 }
 
 /*
  * When the resource of a node is looked at next: `first_ms` from now, or `again` after a look.
  * All resources of a kind that are planned together are looked at together, and the longer it
- * takes the less often; somebody who falls silent is worth an early look.
+ * takes the less often; a node that falls silent is worth an early look.
  */
 static int64_t observe_at(struct step *s, int rank, int64_t first_ms, bool again)
 {
@@ -377,7 +377,7 @@ void node_silent(struct step *s, int rank)
 	tick_want(s, n->lost_at_ms);
 }
 
-/* Its machine is there; an agent that dies before its first word must not cost the whole deadline. */
+/* Its machine is there; an agent that dies before its hello must not cost the whole deadline. */
 void node_awaited(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
@@ -461,7 +461,7 @@ static void on_no_log(struct step *s, const struct event *ev)
 
 static const struct {
 	void (*take)(struct step *s, const struct event *ev);
-	bool of_attempt; /* only of the attempt that was asked for */
+	bool of_attempt; /* only for the node's current attempt */
 	bool when_ended; /* also when the run has ended */
 } node_events[EVENT_KINDS] = {
 	[EV_NODE_HELLO] = {hello, .when_ended = true},
@@ -533,7 +533,7 @@ void node_resume(struct step *s, int rank)
 	n->connected = false;
 	tick_want(s, n->serve_by_ms);
 	node_give_up(s, rank);
-	/* One that never said a word has its phase's deadline, not the lease. */
+	/* A node that never said hello has its phase's deadline, not the lease. */
 	if (n->state != NODE_LAUNCHING)
 		node_silent(s, rank);
 	else if (s->r->resources[s->r->plan->resource_of[rank]].state == RES_LIVE)

@@ -42,7 +42,7 @@ static void retry_after(struct step *s, int index, int64_t pause_ms, enum err_ki
 {
 	struct core_resource *res = &s->r->resources[index];
 
-	if (!res->refused_kind) { /* that is what a person wants to know */
+	if (!res->refused_kind) { /* a refusal's reason stays: people want to see it */
 		res->why_kind = kind;
 		snprintf(res->why, sizeof(res->why), "%.159s", why);
 	}
@@ -96,7 +96,7 @@ static bool asked_late_enough(const struct core_resource *res)
 	return res->asked_at_ms >= res->sure_at_ms;
 }
 
-/* A new number; those of a group that are sent in one step share it. */
+/* A new batch number; creates of a group that are sent in one step share it. */
 static int new_batch(struct step *s, int index)
 {
 	struct core_run *r = s->r;
@@ -138,7 +138,7 @@ static void destroy(struct step *s, int index)
 	struct core_resource *res = &r->resources[index];
 
 	if (r->users_left[index] > 0)
-		return; /* comes again when the last of them is gone */
+		return; /* called again when its last user is gone */
 	if (res->state == RES_LIVE) {
 		res->tries = 0;
 		res_set_state(s, index, RES_DELETING);
@@ -293,7 +293,7 @@ static void mark_unsure(struct step *s, int index)
 	res_touch(s, index);
 }
 
-/* While the clean-up waited for the answer nothing could be asked: now it can. */
+/* The answer is here, so a clean-up that waited for it can ask its own question. */
 static void go_on(struct step *s, int index, const struct event *ev)
 {
 	(void)ev;
@@ -301,7 +301,7 @@ static void go_on(struct step *s, int index, const struct event *ev)
 		res_clean(s, index);
 }
 
-/* Nothing is known but that nobody could say; the kind stays, so that people see "denied". */
+/* The driver could not tell; the error's kind is kept, so that people see "denied". */
 static void unsure(struct step *s, int index, const struct event *ev)
 {
 	if (ev->asked == ASKED_CREATE)
@@ -332,7 +332,7 @@ static bool proves_absence(struct step *s, int index, const struct event *ev)
 		return false;
 	}
 	if (pr->settle_ms && res->asked_at_ms > res->absent_at_ms + pr->settle_ms)
-		res->absent_looks = 0; /* in between it may have been there */
+		res->absent_looks = 0; /* between two looks so far apart it may have existed */
 	if (!res->absent_looks || res->asked_at_ms >= res->absent_at_ms + gap_ms) {
 		res->absent_looks++;
 		res->absent_at_ms = res->asked_at_ms;
@@ -352,7 +352,7 @@ static void absent(struct step *s, int index, const struct event *ev)
 	int node = r->plan->resources[index].node;
 	bool live = r->resources[index].state == RES_LIVE;
 
-	/* One that is settled has given all it had: nobody waits for its machine. */
+	/* A settled node has handed over everything: its machine is not waited for. */
 	if (live && (node < 0 || r->phase >= RUN_CLEANING || r->nodes[node].settled)) {
 		go_on(s, index, ev);
 		return;
@@ -426,16 +426,16 @@ void res_event(struct step *s, const struct event *ev)
 	enum res_question asked = res->asked;
 
 	if (!asked || ev->asked != asked || ev->attempt != res->ask_no)
-		return; /* repeated, or an answer to something asked before */
+		return; /* a repeated answer, or one to an earlier question */
 	res->asked = ASKED_NOTHING;
 	answer_fn *take = answers[asked][ev->outcome];
-	/* Asked before the clean-up came to it: whatever it says, it is to be deleted. */
+	/* Asked before the clean-up: whatever the answer says, the resource is to be deleted. */
 	if (res->state == RES_DELETING && asked != ASKED_DESTROY && take != unsure)
 		take = go_on;
 	take(s, ev->index, ev);
 }
 
-/* What the state waits for, asked again. */
+/* Ask again for what the state waits for. */
 static void ask_again(struct step *s, int index)
 {
 	struct core_run *r = s->r;
@@ -485,7 +485,7 @@ void res_resume(struct step *s, int index)
 
 	res->asked = ASKED_NOTHING;
 	known(s, index);
-	/* The master that asked is dead, its call perhaps not. */
+	/* The master that asked is dead, but its call may still arrive. */
 	if (res->state != RES_INTENT && res->state != RES_GONE)
 		mark_unsure(s, index);
 	if (res->state == RES_LIVE)

@@ -191,7 +191,7 @@ void run_cancel(struct step *s, const struct event *ev)
 
 	if (run_phase_is_final(r->phase))
 		return;
-	if (!r->phase_at_ms[RUN_ACCEPTED]) /* ended before it was begun: its time counts from now */
+	if (!r->phase_at_ms[RUN_ACCEPTED]) /* cancelled before it began: its time counts from now */
 		r->phase_at_ms[RUN_ACCEPTED] = s->now;
 	r->hurry |= ev->hurry;
 	r->cancel_asked = true;

@@ -34,7 +34,7 @@
 #include "sys/loop.h"
 
 #define SOCKET_BUFFER (1024 * 1024)
-#define UNSENT_MAX (128 * 1024) /* in the kernel: what has left us cannot be overtaken */
+#define UNSENT_MAX (128 * 1024) /* in the kernel, where a control frame cannot overtake them */
 #define READS_PER_ROUND 4	/* then the others get their turn */
 #define CHUNKS_PER_WRITE 16
 #define MIN_CHUNK 2048 /* small frames share a chunk */
@@ -91,7 +91,7 @@ static void tune_socket(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0)
 		return;
 	if (domain != AF_UNIX) {
-		/* The size of its buffers TCP finds itself, and better when it is left alone. */
+		/* TCP tunes its buffer sizes itself, better than a fixed setting would. */
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 		return;
@@ -415,7 +415,7 @@ void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct st
 
 void conn_cork(struct conn *c)
 {
-	/* What waits already waits for the peer. */
+	/* With frames queued already, the peer is what is waited for: no cork needed. */
 	c->corked = c->queued == 0;
 }
 

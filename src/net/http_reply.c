@@ -318,7 +318,7 @@ void http_reply(struct http_exchange *x, int status, const char *type, struct st
 		begin_answer(c);
 		send_whole(c, status, type, body, x->is_head);
 	}
-	/* The answer may have been cut out of the request: only now it is gone. */
+	/* The answer may point into the request, so the request is freed only now. */
 	http_exchange_free(x);
 	if (c && !c->dead)
 		finish_answer(c);

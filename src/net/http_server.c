@@ -172,7 +172,7 @@ static bool make_room(struct http_server *s, bool local)
 	return true;
 }
 
-/* It has shaken hands: whose is it? */
+/* The TLS handshake is over: hand the connection to HTTP or to the other protocol. */
 static void shaken(void *ctx, struct transport *t, const struct err *why)
 {
 	struct http_shaking *k = ctx;
@@ -193,7 +193,7 @@ static void shaken(void *ctx, struct transport *t, const struct err *why)
 	}
 }
 
-/* When too many are at it the oldest goes: whoever means it is done in a moment. */
+/* When too many handshakes are open the oldest is closed: an honest client needs a moment only. */
 static void shake_hands(const struct http_front *f, int fd)
 {
 	struct http_server *s = f->server;

@@ -36,7 +36,7 @@ void http_wire_hang_up(struct http_wire *w);
 /* Is it connected, and can it carry another request?  If not it is hung up. */
 bool http_wire_is_ready(struct http_wire *w);
 
-/* Before each request: forget the answer before. */
+/* Before each request: forget the previous answer. */
 void http_wire_begin(struct http_wire *w);
 /* 1: sent.  0: the answer came before all was sent, or the server hung up: read it.  -1: error. */
 int http_wire_send(struct http_wire *w, struct str bytes, const struct deadline *d,

@@ -284,7 +284,7 @@ static void resolved(int result, struct evutil_addrinfo *list, void *ctx)
 	}
 	if (list)
 		evutil_freeaddrinfo(list);
-	if (!r->fn) /* evdns is above us: not now */
+	if (!r->fn) /* evdns is on the call stack: free r later */
 		loop_soon(r->loop, resolving_release, r);
 }
 

@@ -22,8 +22,8 @@ int tls_server_open(const char *dir, struct tls_server **ret, struct err *err);
 /* NULL allowed.  Returns NULL. */
 struct tls_server *tls_server_free(struct tls_server *s);
 void tls_server_pin(const struct tls_server *s, char out[static TLS_PIN_SIZE]);
-/* Chosen (ALPN) for clients that ask for it, before "http/1.1".  Who asks for nothing that is known
- * here, or for nothing, gets no protocol.  `protocol` is kept as it is, not copied. */
+/* Chosen (ALPN) for clients that ask for it, before "http/1.1".  A client that asks for no protocol known here
+ * gets none.  `protocol` is kept as it is, not copied. */
 void tls_server_offer(struct tls_server *s, const char *protocol);
 /* Takes over fd, which is non-blocking; the handshake happens in the first reads, or see
  * tls_handshake.h. */

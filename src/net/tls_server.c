@@ -184,7 +184,7 @@ int tls_server_open(const char *dir, struct tls_server **ret, struct err *err)
 		return -1;
 	if (tls_context_new(TLS_server_method(), &ctx, err) < 0)
 		return -1;
-	/* Clients of ours that leave without a goodbye end nothing that a length does not tell. */
+	/* A client may close without close_notify: the length of each message shows if it is cut. */
 	SSL_CTX_set_options(ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
 	SSL_CTX_set_num_tickets(ctx, 0); /* nobody resumes a session */
 	if (load_identity(ctx, key_path, cert_path, pin, err) < 0)

@@ -1,4 +1,4 @@
-/* The invariants, looked at while it happens and at the end. */
+/* The invariants, checked during a history and at its end. */
 #include "sim/internal.h"
 
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static void check_batch(struct world *w, int index, int batch)
 	w->requests.v[batch] = request;
 }
 
-/* I1: the row was on disk, as sent and with this token, before the world heard of it. */
+/* I1: the row was on disk, as sent and with this token, before the call reached the cloud. */
 void check_create(struct world *w, int index, int token)
 {
 	const struct core_resource *row = &w->disk->resources[index];
@@ -50,7 +50,7 @@ void check_create(struct world *w, int index, int token)
 	check_batch(w, index, token);
 }
 
-/* I13: nobody is asked about one thing without pause. */
+/* I13: no resource is asked about without pause. */
 void check_rate(struct world *w, int index)
 {
 	struct account *ac = &w->accounts[index];

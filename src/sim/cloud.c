@@ -6,7 +6,7 @@
 
 #define LONG_COPY_MS (10 * 60 * 1000) /* more than timeouts.collect */
 #define LAG_MS 15000		      /* less than a kind's settle_ms */
-#define CLAIM_LOST 500		      /* per mille of those that a reboot finds */
+#define CLAIM_LOST 500		      /* per mille of the claims on a machine that reboots */
 
 static int resource_of(const struct world *w, int rank)
 {
@@ -131,7 +131,7 @@ static void destroy(struct world *w, const struct cloud_call *c)
 	int index = c->fx.index;
 	struct machine *mc = &w->machines[index];
 
-	/* Who does not know of it cannot delete it, and says so. */
+	/* A replica that does not know the machine answers "absent" and deletes nothing. */
 	if (mc->exists && !visible(w, c)) {
 		answer(w, c, OUTCOME_ABSENT, ERR_NONE, "");
 		return;
@@ -266,7 +266,7 @@ void connections_drop(struct world *w)
 		cut(w, i, false);
 }
 
-/* An agent that came back begins again to copy what there is. */
+/* A restarted agent copies the kept files again from the beginning. */
 static void copy_files(struct world *w, int rank)
 {
 	struct machine *mc = &w->machines[resource_of(w, rank)];
@@ -459,7 +459,7 @@ static void machine_dies(struct world *w, int index)
 		(struct machine){.epoch = ++w->epochs, .heard = w->machines[index].heard};
 }
 
-/* What ran is no more, and nobody knows how it ended.  Even that it ran may be forgotten: a claim is not synced. */
+/* The job is dead, and nobody knows how it ended.  Even its start may be forgotten: a claim is not synced. */
 static void reboot(struct world *w, int index)
 {
 	struct machine *mc = &w->machines[index];

@@ -8,9 +8,9 @@
 enum happening_kind {
 	AT_EFFECT,   /* an effect reaches the world */
 	AT_ANSWER,   /* an event reaches the master that asked (epoch) */
-	AT_WORD,     /* a node's word reaches the master over a connection */
+	AT_WORD,     /* a node's message reaches the master over a connection */
 	AT_DROPPED,  /* the master sees that a connection is gone */
-	AT_TOLD,     /* a word of the master reaches a node over a connection */
+	AT_TOLD,     /* a message of the master reaches a node over a connection */
 	AT_AGENT_UP, /* a node's agent starts (again) */
 	AT_DIAL,     /* an agent connects */
 	AT_PREPARED, /* an agent has done what a prepare asked for */

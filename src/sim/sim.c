@@ -150,7 +150,7 @@ static void happens(struct world *w, const struct happening *h)
 		master_event(w, &h->ev);
 		return;
 	}
-	case AT_DROPPED: /* of a connection that a newer one has replaced, nobody hears */
+	case AT_DROPPED: /* the end of a connection that was replaced is not reported */
 		if (w->machines[h->index].heard != h->epoch)
 			return;
 		w->machines[h->index].heard = 0;

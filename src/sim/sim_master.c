@@ -196,7 +196,7 @@ void master_dies(struct world *w)
 	w->memory = core_run_free(w->memory);
 	connections_drop(w);
 	sim_trace(w, "master dies", 0, 0, 0);
-	/* It may be back before what it asked for last has reached the world. */
+	/* The master may be back before its last calls have reached the cloud. */
 	int64_t usual_ms = rng_below(&w->rng, 2) ? 1500 : 100;
 	queue_add(&w->queue,
 		  &(struct happening){.at = w->now + sim_delay(w, usual_ms), .kind = AT_MASTER_UP});

@@ -329,7 +329,7 @@ int cgroup_enter_unified(const struct cgroup *cg)
 	return cg->unified[0] ? write_in(cg->unified, "cgroup.procs", "0") : 0;
 }
 
-/* ---- who is inside, and the end of them ---- */
+/* ---- list and kill the processes of a group ---- */
 
 static void list_part(const char *dir, struct proc_list *out)
 {
@@ -384,7 +384,7 @@ void cgroup_kill(const struct cgroup *cg)
 
 #define REMOVE_DEPTH 16
 
-/* A job may have made groups inside its own; they go first. */
+/* A job may have made child groups; they are removed first. */
 static bool remove_part(const char *path, int depth)
 {
 	CLEANUP(closedirp) DIR *d = NULL;

@@ -42,12 +42,12 @@ int cgroup_enter_unified(const struct cgroup *cg);
 bool cgroup_populated(const struct cgroup *cg);
 /* SIGKILL to everything inside, forks included. */
 void cgroup_kill(const struct cgroup *cg);
-/* Everything inside, for messages and sums. */
+/* Every process inside, for messages and sums. */
 void cgroup_procs(const struct cgroup *cg, struct proc_list *out);
 /* true when no directory is left (also if there never was one). */
 bool cgroup_remove(const struct cgroup *cg);
 
 uint64_t cgroup_oom_kills(const struct cgroup *cg);
-/* false when the group cannot tell. */
+/* false when the kernel gives no such figure for the group. */
 bool cgroup_cpu_us(const struct cgroup *cg, uint64_t *ret);
 bool cgroup_memory_bytes(const struct cgroup *cg, uint64_t *ret);

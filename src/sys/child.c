@@ -37,7 +37,7 @@ static int set_attributes(posix_spawnattr_t *attr, const struct child_spec *spec
 
 	sigemptyset(&none);
 	sigfillset(&all);
-	/* glibc refuses its own two and the two that cannot be caught. */
+	/* glibc refuses its own two signals, and SIGKILL and SIGSTOP. */
 	sigdelset(&all, SIGKILL);
 	sigdelset(&all, SIGSTOP);
 	if (spec->session)
@@ -147,7 +147,7 @@ void child_close_from(int first)
 
 void child_reset_handlers(void)
 {
-	/* The kernel's own form and call: libc refuses the two it keeps for itself, which posix_spawn sets to be ignored. */
+	/* The raw system call: libc refuses the two signals that it keeps for itself, which posix_spawn sets to be ignored. */
 	static const struct {
 		void *handler, *flags, *restorer;
 		uint64_t mask;
@@ -166,7 +166,7 @@ void child_reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* 0: may be run.  Else an errno: ENOENT not there, EACCES there but no. */
+/* 0: the file may be run.  Else an errno: ENOENT no such file, EACCES not executable. */
 static int check_program(const char *file)
 {
 	struct stat st;

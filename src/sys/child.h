@@ -22,13 +22,13 @@ struct child_spec {
 };
 /* Signals are reset, descriptors above 2 must be close-on-exec already. */
 int child_spawn(const struct child_spec *spec, pid_t *ret_pid, struct err *err);
-/* The same, but the program becomes nobody's descendant of ours, even if we are a subreaper. */
+/* The same, but the program does not become our descendant, even if we are a subreaper. */
 int child_spawn_detached(const struct child_spec *spec, struct err *err);
 
 /* fork().  The child starts inside the cgroup of cgroup_fd if that is >= 0 and the kernel can; *ret_inside says so, in
  * the parent and in the child. */
 pid_t child_fork_into(int cgroup_fd, bool *ret_inside);
-/* What wait() would have said of the child that waitid() tells of. */
+/* The wait() status of the child that waitid() described. */
 int child_wait_status(const siginfo_t *si);
 /* Close every descriptor from `first` on. */
 void child_close_from(int first);

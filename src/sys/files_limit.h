@@ -10,5 +10,5 @@
 
 /* Up to `most`, as far as the hard limit allows.  Returns what it is now; 0 if that is unknown. */
 uint64_t files_limit_raise(uint64_t most);
-/* Of another process: what this one had before files_limit_raise(); nothing if that was not called. */
+/* Give another process the limit from before files_limit_raise(); does nothing if that was not called. */
 void files_limit_restore(pid_t pid);

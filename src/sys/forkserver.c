@@ -71,7 +71,7 @@ static int start(struct forkserver *f, struct err *err)
 	return 0;
 }
 
-/* It ends by itself when the socket closes; one that does not answer is helped. */
+/* The forkserver ends by itself when the socket closes; one that is still alive is killed. */
 static void stop(struct forkserver *f)
 {
 	if (!f->id.pid)
@@ -110,7 +110,7 @@ int forkserver_fork(struct forkserver *f, const struct forkserver_child *c, pid_
 	int rc;
 
 	pthread_mutex_lock(&f->lock);
-	/* Once more with a new one: the old one may have been killed since it was last asked. */
+	/* Retry with a new forkserver: the old one may have been killed since the last request. */
 	for (int i = 0; i < 2; i++) {
 		struct err first = *err;
 
@@ -119,7 +119,7 @@ int forkserver_fork(struct forkserver *f, const struct forkserver_child *c, pid_
 		if (rc == 0)
 			break;
 		stop(f);
-		/* An error without a number means that it may have forked: that is what the caller must know. */
+		/* An error without an errno means that the old one may have forked: the caller must know. */
 		if (i == 1 && first.code == 0)
 			*err = first;
 	}

@@ -19,7 +19,7 @@ struct err;
 
 struct forkserver_role {
 	int (*run)(const char *arg); /* in each forked process, which exits with its result */
-	/* A process that is nobody's child any more has ended, and is not reaped yet.  Is it one of this arg's? */
+	/* An orphan has ended and is not reaped yet.  Does it belong to the node of this arg? */
 	bool (*orphan_ended)(const char *arg, pid_t pid, int wait_status);
 };
 /* Serve requests that come in on descriptor 0 until it is closed and no child is left.  title_init() must have been

@@ -27,7 +27,7 @@
 
 #define REQUEST_MAX (16 * 1024)
 #define LOG_MAX_BYTES (8 * 1024 * 1024)
-#define CHECKS 8 /* of dead children's directories, at each end of a child */
+#define CHECKS 8 /* directories of dead children checked when a child ends */
 
 struct forked_child {
 	pid_t pid; /* 0: it has ended */
@@ -111,7 +111,7 @@ static int64_t fork_child(struct fork_service *s, const struct forkserver_child 
 
 /* ---- the dead ---- */
 
-/* What a dead child was made for may still have processes, until its directory is gone. */
+/* The node of a dead agent may still have processes, until its directory is gone. */
 static void forget_some(struct fork_service *s)
 {
 	size_t checked = 0;
@@ -130,7 +130,7 @@ static void forget_some(struct fork_service *s)
 	}
 }
 
-/* Whoever is not ours by birth has lost all that stood between us and it: if we do not say how it ended, nobody can. */
+/* A child that was not forked here is an orphan whose shim and agent are dead: only we can record how it ended. */
 static void ended(struct fork_service *s, pid_t pid, int wait_status)
 {
 	for (size_t i = 0; i < s->children.n; i++)
@@ -194,7 +194,7 @@ static bool serve_one(struct fork_service *s, char *text)
 
 static int begin(struct fork_service *s, const char *name)
 {
-	CLEANUP(freep) char *own = xstrdup(name); /* it stands where the title goes */
+	CLEANUP(freep) char *own = xstrdup(name); /* the title overwrites `name` */
 	sigset_t set;
 
 	s->fd = take_socket();

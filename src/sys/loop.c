@@ -68,7 +68,7 @@ static void timer_fd_ready(evutil_socket_t fd, short what, void *ctx)
 	uint64_t times;
 
 	(void)what;
-	/* Whatever it says, the heap decides; the read only quiets the descriptor. */
+	/* The count does not matter, the heap decides; the read only clears the descriptor. */
 	if (read(fd, &times, sizeof(times)) == (ssize_t)sizeof(times))
 		l->armed_us = 0;
 }

@@ -2,7 +2,7 @@
 /*
  * pools - sets of workers by name, each made at first use.
  *
- * What must not wait for each other has pools of its own: calls to a cloud that does not answer
+ * Jobs that must not wait for each other use different pools: calls to a cloud that does not answer
  * fill the threads of that cloud only.
  */
 struct loop;
@@ -10,10 +10,10 @@ struct pools;
 struct workers;
 
 struct pools *pools_new(struct loop *l);
-/* Of nthreads if this is the first use of the name. */
+/* The pool of this name, made with nthreads at its first use. */
 struct workers *pools_get(struct pools *p, const char *name, int nthreads);
-/* Of all together, see worker.h. */
+/* The sum over all pools, see worker.h. */
 int pools_pending(const struct pools *p);
-/* What has not begun is dropped, what runs is asked to stop and waited for (worker.h).  All pools
+/* Jobs that have not begun are dropped, running ones are asked to stop and waited for (worker.h).  All pools
  * are drained before the first is freed: a done() may submit to any of them.  NULL allowed.  Returns NULL. */
 struct pools *pools_free(struct pools *p);

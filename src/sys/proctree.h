@@ -30,7 +30,7 @@ struct proc_info {
 
 /* false if there is no such process. */
 bool proc_read(pid_t pid, struct proc_info *ret);
-/* The same process as then, and not a zombie. */
+/* Is it still the same process, and not a zombie? */
 bool proc_alive(struct proc_id id);
 /* The calling or another process by pid; start is 0 if it is not there. */
 struct proc_id proc_id_of(pid_t pid);

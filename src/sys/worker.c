@@ -41,7 +41,7 @@ struct workers {
 	pthread_cond_t wake;
 	struct list todo, done;
 	bool quit;
-	volatile int stop; /* what work looks at; set once, on the loop thread */
+	volatile int stop; /* polled by running work; set once, on the loop thread */
 
 	int wake_fd;
 	struct loop_io *io;

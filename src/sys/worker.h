@@ -13,7 +13,7 @@ struct deadline;
 struct loop;
 struct workers;
 
-/* d: when it is to be over, and the pool's stop flag; whatever waits looks at both. */
+/* d: the deadline of the work, and the pool's stop flag; every wait checks both. */
 typedef void (*work_fn)(void *arg, const struct deadline *d);
 /* how: ERR_NONE: the work has run.  ERR_CANCELLED: it was dropped before it began; whoever is told
  * so submits nothing more. */
@@ -25,7 +25,7 @@ struct workers *workers_new(struct loop *l, const char *name, int nthreads);
 void workers_submit(struct workers *w, work_fn work, work_done_fn done, void *arg, int timeout_ms);
 /* Jobs submitted and whose done() has not yet run. */
 int workers_pending(const struct workers *w);
-/* Drop what has not begun, and whatever is submitted from now on; ask what runs to stop.  Does not
+/* Drop jobs that have not begun or are submitted from now on; ask running ones to stop.  Does not
  * wait. */
 void workers_stop(struct workers *w);
 /* Wait until nothing is pending; every done() is called. */

@@ -238,9 +238,9 @@ int attempt_open_dir(struct attempt *at, const char *node_dir, int no, struct er
 	return at->dirfd < 0 ? err_errno(err, errno, "open '%s'", at->dir) : 0;
 }
 
-/* ---- finding an earlier one ---- */
+/* ---- finding an earlier attempt ---- */
 
-/* 0: none.  Each follows the one before. */
+/* 0: none.  Attempts are numbered from 1 without gaps. */
 static int newest_attempt(const char *node_dir)
 {
 	for (int no = 1;; no++) {
@@ -273,7 +273,7 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 {
 	int no = newest_attempt(node_dir);
 
-	/* In a directory of another boot a claim may have been lost with what was not yet on disk. */
+	/* After a reboot a claim that was not yet on disk may be lost. */
 	if (no == 0) {
 		at->other_boot = at->cfg->boot[0] && strcmp(at->cfg->boot, at->boot_id) != 0;
 		return 0;
@@ -308,7 +308,7 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 
 	if (!attempt_is_live(at))
 		return;
-	/* Remembered, because a shim that is being killed does not act on it any more. */
+	/* The request is remembered, because a shim that is being killed does not act on it. */
 	if (at->stop == STOP_NONE || cause == STOP_HURRY)
 		at->stop = cause;
 	if (at->supervising) {

@@ -32,7 +32,7 @@ struct attempt {
 	struct status st;
 	int64_t status_size;
 	bool has_exit;	   /* `exit` is final */
-	int64_t zombie_ms; /* since when the job waits for its parent */
+	int64_t zombie_ms; /* since when the dead job waits to be reaped */
 	bool unproven;	   /* ... but nobody saw to it that the job is gone */
 	struct exit_report exit;
 
@@ -42,15 +42,15 @@ struct attempt {
 	const char *boot_id;
 	int wakeup;
 	struct loop_io *wakeup_io;
-	pid_t shim;  /* our child, alive; 0 if it is not */
-	bool parent; /* it was our child: its orphans are ours */
+	pid_t shim;  /* pid of the shim if it is our child and alive; else 0 */
+	bool parent; /* the shim was our child: its orphans are ours */
 	int shim_fd;
 	struct loop_io *shim_io;
 	struct loop_timer *shim_timer; /* where the kernel has no pidfd */
 	int hold[STREAMS];	       /* read ends: what is in a pipe survives a dead shim */
 	struct cgroup cg;
-	bool no_groups;	      /* they are removed */
-	enum stop_cause stop; /* asked for in this life of the agent */
+	bool no_groups;	      /* the cgroups are removed */
+	enum stop_cause stop; /* asked for since this agent started */
 	char *mark;
 
 	/* Supervising, after the shim's death. */

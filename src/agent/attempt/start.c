@@ -52,7 +52,8 @@ static int launch(struct attempt *at, const char *node_dir, const struct message
 		.dir = at->dir,
 		.attempt = m->attempt,
 		.boot_id = at->boot_id,
-		.sync = !at->cfg->boot[0], /* otherwise its loss is noticed: see attempt_find */
+		.sync = !at->cfg->boot
+				 [0], /* with a boot id a lost claim is noticed: see attempt_find */
 		.argv = m->argv,
 		.env = env,
 		.cwd = cwd,

@@ -21,7 +21,7 @@
 #include "sys/loop.h"
 
 #define JOB_CHECK_MS 20
-#define ZOMBIE_MS 2000 /* how long its parent has to say how it ended */
+#define ZOMBIE_MS 2000 /* how long the job's parent has to record its exit */
 
 void attempt_stop_supervising(struct attempt *at)
 {

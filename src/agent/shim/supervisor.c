@@ -31,7 +31,7 @@ int supervisor_open(struct supervisor *sv, struct err *err)
 			return -1;
 		sv->spools[s].full_ms = sv->limits.full_ms;
 	}
-	/* Not needed for correctness: without it the watcher is slow. */
+	/* The wakeup FIFO is not needed for correctness: without it the watcher is slow. */
 	sv->wakeup =
 		openat(sv->dirfd, SUPERVISOR_WAKEUP, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	sv->phase = SUPERVISOR_RUNNING;
@@ -95,7 +95,7 @@ static void take_gap(struct supervisor *sv, struct spool *sp, bool at_end)
 		sv->exit.gaps[sv->exit.ngaps++] = g;
 		status_add_gap(sv->status_fd, &g, strerror(sp->why), NULL);
 	} else {
-		/* No more places: the last one says how much is missing from there on. */
+		/* No free slot: the last gap counts all bytes missing from there on. */
 		sv->exit.gaps[MESSAGE_MAX_GAPS - 1].bytes += g.bytes;
 	}
 }

@@ -61,7 +61,7 @@ struct supervisor {
 	/* Its own state. */
 	enum supervisor_phase phase;
 	struct spool spools[STREAMS];
-	int64_t retry_ms[STREAMS]; /* not before; 0 = now */
+	int64_t retry_ms[STREAMS]; /* earliest next try; 0 = now */
 	int wakeup, acked;
 	uint64_t acked_sum;
 	bool over_budget;
@@ -88,9 +88,9 @@ int64_t supervisor_step(struct supervisor *sv, int64_t now_ms);
 void supervisor_stop(struct supervisor *sv, enum stop_cause cause, int64_t now_ms);
 /* The main process has ended and is not reaped yet: its status goes to disk first. */
 void supervisor_main_ended(struct supervisor *sv, int wait_status, int64_t now_ms);
-/* It ended in an earlier life of the owner; the record says how. */
+/* The main process ended under an earlier owner; the status file says how. */
 void supervisor_main_known(struct supervisor *sv, int code, int signal, int64_t now_ms);
-/* Nobody can tell how it ended, or never will: kill what is left and report that. */
+/* How the job ended cannot be learned: kill what is left and report that. */
 void supervisor_lost(struct supervisor *sv, const char *reason, int64_t now_ms);
 /* The main process is gone, and nobody could see how. */
 void supervisor_main_unknown(struct supervisor *sv, const char *reason, int64_t now_ms);
