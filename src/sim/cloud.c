@@ -55,7 +55,7 @@ static bool visible(struct world *w, const struct cloud_call *c)
 
 	if (!c->right_account || w->now < w->machines[c->fx.index].visible_at)
 		return false;
-	if (pr->absent_looks > 1 && w->now >= ac->fresh_until && sim_chance(w, w->f.stale_look)) {
+	if (pr->absent_looks > 1 && w->now >= ac->fresh_until && sim_chance(w, w->f.stale_answer)) {
 		ac->stale_until = w->now + pr->settle_ms / pr->absent_looks - 1;
 		ac->fresh_until = ac->stale_until + 2 * pr->settle_ms;
 	}

@@ -15,7 +15,7 @@ struct faults {
 	int refuse_capacity, refuse_hard, answer_lost, answer_twice, slow;
 	int never_boots, agent_dies, machine_dies, conn_cut, job_fails, job_hangs, unfit;
 	int destroy_held, destroy_unsure, master_dies, reboots, long_copy;
-	int wrong_account, stale_look;
+	int wrong_account, stale_answer;
 };
 
 /* A machine as it really is. */
