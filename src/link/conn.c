@@ -325,32 +325,33 @@ static void drop_sent(struct conn *c, size_t sent)
 		k->begun = true;
 }
 
-/* The first chunks in the order in which they go out. */
-static size_t gather(const struct conn *c, struct iovec iov[static CHUNKS_PER_WRITE])
+/* Chunks of one queue behind the n that are there, but for `ahead`, which went first. */
+static size_t gather_from(struct list *queue, const struct chunk *ahead, struct iovec *iov,
+			  size_t n)
 {
-	const struct chunk *ahead = first_of(&c->bulk);
-	const struct list *const queues[] = {&c->steering, &c->bulk};
+	for (struct list *pos = queue->next; pos != queue && n < CHUNKS_PER_WRITE;
+	     pos = pos->next) {
+		struct chunk *k = list_item(pos, struct chunk, link);
+
+		if (ahead && k == ahead)
+			continue;
+		iov[n++] = (struct iovec){k->bytes + k->sent, k->n - k->sent};
+	}
+	return n;
+}
+
+/* The first chunks in the order in which they go out. */
+static size_t gather(struct conn *c, struct iovec iov[static CHUNKS_PER_WRITE])
+{
+	struct chunk *ahead = first_of(&c->bulk);
 	size_t n = 0;
 
 	if (ahead && !ahead->begun)
 		ahead = NULL;
 	if (ahead)
-		iov[n++] = (struct iovec){(uint8_t *)(uintptr_t)ahead->bytes + ahead->sent,
-					  ahead->n - ahead->sent};
-	for (int q = 0; q < 2; q++) {
-		struct list *pos;
-
-		list_each (pos, queues[q]) {
-			struct chunk *k = list_item(pos, struct chunk, link);
-
-			if (k == ahead)
-				continue;
-			if (n == CHUNKS_PER_WRITE)
-				return n;
-			iov[n++] = (struct iovec){k->bytes + k->sent, k->n - k->sent};
-		}
-	}
-	return n;
+		iov[n++] = (struct iovec){ahead->bytes + ahead->sent, ahead->n - ahead->sent};
+	n = gather_from(&c->steering, ahead, iov, n);
+	return gather_from(&c->bulk, ahead, iov, n);
 }
 
 static void send_queue(struct conn *c)
