@@ -18,10 +18,11 @@ def peer(name):
 
 
 @pytest.mark.skipif(not peer("promtool"), reason="promtool (Debian: prometheus) is not installed")
-def test_metrics_pass_promtool_with_any_name(regatta, service):
+def test_metrics_pass_promtool_with_every_name_that_is_taken(regatta, service):
     regatta.script(r"""
 import os, time
-print('**metrics_data: we"ird\\x{y}=0.25', flush=True)
+print('**metrics_data: we"ird\\x{y}=0.5', flush=True)
+print('**metrics_data: Aa_9./-z=0.25', flush=True)
 while not os.path.exists(os.environ["DONE"]):
     time.sleep(0.02)
 """)
@@ -31,8 +32,9 @@ command = ["python3", "{regatta.cwd}/job.py"]
 env = {{DONE = "{regatta.cwd}/done"}}
 """)
     run = regatta.submit(regatta.cwd / "job.toml")
-    text = wait_for(lambda: (lambda t: t if 'metric="we\\"ird\\\\x{y}"} 0.25' in t else None)(service.get("/metrics").text),
+    text = wait_for(lambda: (lambda t: t if 'metric="Aa_9./-z"} 0.25' in t else None)(service.get("/metrics").text),
                     what="the metric")
+    assert "x{y}" not in text  # printed before the other one, and refused
     assert f'run="{run}",node="worker-0"' in text
     assert 'regatta_runs{state="running"} 1' in text and 'regatta_nodes{state="running"} 1' in text
     done = subprocess.run([peer("promtool"), "check", "metrics"], input=text.encode(), capture_output=True)
