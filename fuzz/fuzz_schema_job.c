@@ -53,7 +53,7 @@ static void check_again(const struct job *was, struct str text, struct arena *a,
 	struct doc *doc;
 	struct job j;
 
-	if (read(text, a, &doc, NULL) < 0 || !job_load(doc, a, &j, &ps))
+	if (read(text, a, &doc, NULL) < 0 || !job_load(doc, NULL, a, &j, &ps))
 		abort();
 	if (strcmp(j.name, was->name) != 0 || nodes(&j) != nodes(was) ||
 	    j.command.n != was->command.n || j.env.n != was->env.n ||
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size > INPUT_MAX || parse(text, a, &doc) < 0)
 		return 0;
-	if (!job_load(doc, a, &j, &ps)) {
+	if (!job_load(doc, NULL, a, &j, &ps)) {
 		check_problems(&ps);
 		return 0;
 	}

@@ -31,6 +31,7 @@ enum field_type {
 	FIELD_TABLE, /* embedded struct of `sub` */
 	FIELD_MAP,   /* struct table_list: named sub-tables; the key goes to sub->name_offset */
 	FIELD_LIST,  /* struct table_list: array of tables */
+	FIELD_BOX,   /* void *: a struct of `sub` in the arena; NULL if the table is absent */
 };
 
 struct strs {
@@ -72,7 +73,7 @@ struct field {
 	 * length in bytes, of everything else the number of items. */
 	int64_t min, max;
 	const char *const *choices; /* FIELD_CHOICE, NULL-terminated */
-	const struct schema *sub;   /* FIELD_TABLE, FIELD_MAP, FIELD_LIST */
+	const struct schema *sub;   /* FIELD_TABLE, FIELD_MAP, FIELD_LIST, FIELD_BOX */
 	const char *help;	    /* one or two sentences for people */
 	const char *example;	    /* as TOML */
 	enum field_keys keys;	    /* FIELD_MAP */

@@ -93,6 +93,13 @@ static struct doc *store_sub(const struct field *f, const char *member, struct a
 	return store_table(f->sub, member, a);
 }
 
+static struct doc *store_box(const struct field *f, const char *member, struct arena *a)
+{
+	const char *box = *(const char *const *)member;
+
+	return box ? store_table(f->sub, box, a) : NULL;
+}
+
 static struct doc *store_map(const struct field *f, const char *member, struct arena *a)
 {
 	const struct table_list *list = (const struct table_list *)member;
@@ -125,7 +132,7 @@ static struct doc *(*const storers[])(const struct field *f, const char *member,
 	[FIELD_INT] = store_int,   [FIELD_FLOAT] = store_float,	  [FIELD_DURATION] = store_duration,
 	[FIELD_SIZE] = store_size, [FIELD_CHOICE] = store_choice, [FIELD_STRS] = store_strs,
 	[FIELD_ARGV] = store_strs, [FIELD_ENV] = store_env,	  [FIELD_TABLE] = store_sub,
-	[FIELD_MAP] = store_map,   [FIELD_LIST] = store_list,
+	[FIELD_MAP] = store_map,   [FIELD_LIST] = store_list,	  [FIELD_BOX] = store_box,
 };
 
 /* What a zero looks like where it must be written. */
@@ -147,6 +154,7 @@ static struct doc *zero_of(const struct field *f, struct arena *a)
 	case FIELD_ENV:
 	case FIELD_TABLE:
 	case FIELD_MAP:
+	case FIELD_BOX:
 		return doc_new(a, DOC_TABLE);
 	case FIELD_STR:
 	case FIELD_NAME:

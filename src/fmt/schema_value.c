@@ -370,6 +370,17 @@ static bool load_sub(struct load *l, const struct field *f, const struct place *
 	return true;
 }
 
+static bool load_box(struct load *l, const struct field *f, const struct place *at,
+		     const struct doc *d, void *out)
+{
+	void *box = arena_alloc(l->a, f->sub->size);
+
+	if (!load_sub(l, f, at, d, box))
+		return false;
+	*(void **)out = box;
+	return true;
+}
+
 static bool check_count(struct load *l, const struct field *f, const struct place *at,
 			const struct doc *d, size_t n)
 {
@@ -479,7 +490,7 @@ static bool (*const loaders[])(struct load *l, const struct field *f, const stru
 	[FIELD_INT] = load_int,	  [FIELD_FLOAT] = load_float,	[FIELD_DURATION] = load_duration,
 	[FIELD_SIZE] = load_size, [FIELD_CHOICE] = load_choice, [FIELD_STRS] = load_strs,
 	[FIELD_ARGV] = load_argv, [FIELD_ENV] = load_env,	[FIELD_TABLE] = load_sub,
-	[FIELD_MAP] = load_map,	  [FIELD_LIST] = load_list,
+	[FIELD_MAP] = load_map,	  [FIELD_LIST] = load_list,	[FIELD_BOX] = load_box,
 };
 
 bool schema_load_value(struct load *l, const struct field *f, const struct place *at,

@@ -23,6 +23,7 @@ static const struct {
 	[FIELD_TABLE] = {"a table", "table", "entries"},
 	[FIELD_MAP] = {"a table of tables", "tables by name", "entries"},
 	[FIELD_LIST] = {"a list of tables", "list of tables", "tables"},
+	[FIELD_BOX] = {"a table", "table", "entries"},
 };
 
 const char *words_expected(enum field_type type)

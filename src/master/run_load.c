@@ -130,10 +130,11 @@ int run_check_job(struct live_run *lr, const char **ret_details, struct err *err
 {
 	struct problems *ps = arena_new_of(lr->arena, struct problems);
 	struct job *job = arena_new_of(lr->arena, struct job);
+	const struct job_rules rules = plan_job_rules();
 
 	if (json_parse(str_from(lr->row.job_json), lr->arena, &lr->job_doc, err) < 0)
 		return err_wrap(err, "the job");
-	if (!job_load(lr->job_doc, lr->arena, job, ps))
+	if (!job_load(lr->job_doc, &rules, lr->arena, job, ps))
 		return problems_error(lr, ps, ret_details, err);
 	job->base_dir = lr->row.base_dir;
 	lr->job = job;
@@ -311,7 +312,7 @@ static int plan_from_ledger(struct live_run *lr, struct err *err)
 
 	if (json_parse(STR("{\"command\":[\"unknown\"]}"), a, &d, err) < 0)
 		return -1;
-	job_load(d, a, job, ps);
+	job_load(d, NULL, a, job, ps);
 	job->name = lr->row.name;
 	job->engine = lr->row.engine;
 	job->base_dir = lr->row.base_dir;

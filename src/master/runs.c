@@ -177,7 +177,7 @@ static int check_base_dir(const struct live_run *lr, struct err *err)
 {
 	struct stat st;
 
-	if (lr->job->data.n || strcmp(lr->job->engine, "local") != 0 ||
+	if (!plan_runs_in_place(lr->job) ||
 	    (stat(lr->row.base_dir, &st) == 0 && S_ISDIR(st.st_mode)))
 		return 0;
 	return err_set(

@@ -9,6 +9,14 @@
 
 struct engine {
 	const char *name, *help;
+	/*
+	 * Its own table of the job file: a row of type FIELD_BOX with name, sub, help and example, or
+	 * NULL.  Engines may share one.  engine_table() gives its value.
+	 */
+	const struct field *schema;
+	/* Its nodes have the directories of the master's machine: without source and data a job runs
+	 * where its file is. */
+	bool in_place;
 	/* What of the job this engine cannot do.  False if it added a problem. */
 	bool (*check)(const struct job *job, struct arena *a, struct problems *ps);
 	/*
@@ -18,3 +26,7 @@ struct engine {
 	 */
 	void (*plan)(const struct doc *facts, struct arena *a, struct plan *p);
 };
+
+/* What the job has in the engine's table, a struct of schema->sub: the defaults if the file has no
+ * such table. */
+const void *engine_table(const struct engine *engine, const struct job *job, struct arena *a);

@@ -131,6 +131,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 const struct engine engine_local = {
 	.name = "local",
 	.help = "processes on this machine, each with a loopback address of its own",
+	.in_place = true,
 	.check = check,
 	.plan = plan,
 };

@@ -59,6 +59,78 @@ static const struct engine *engine_for(const struct job *job, struct arena *a, s
 	return NULL;
 }
 
+/* The place of the engine's table in the rules and in job->engine_tables. */
+static size_t table_index(const struct job_rules *rules, const struct engine *engine)
+{
+	size_t i = 0;
+
+	while (rules->tables[i] && rules->tables[i] != engine->schema)
+		i++;
+	return i;
+}
+
+struct job_rules plan_job_rules(void)
+{
+	struct job_rules rules = {0};
+
+	for (size_t i = 0; i < NENGINES; i++)
+		if (table[i]->schema)
+			rules.tables[table_index(&rules, table[i])] = table[i]->schema;
+	return rules;
+}
+
+const struct schema *plan_job_schema(struct arena *a)
+{
+	const struct job_rules rules = plan_job_rules();
+
+	return job_schema_with(&rules, a);
+}
+
+const void *engine_table(const struct engine *engine, const struct job *job, struct arena *a)
+{
+	const struct job_rules rules = plan_job_rules();
+	void *value = job->engine_tables[table_index(&rules, engine)];
+	struct problems *none = arena_new_of(a, struct problems);
+
+	if (!value) {
+		value = arena_alloc(a, engine->schema->sub->size);
+		schema_load(engine->schema->sub, NULL, value, a, none);
+	}
+	return value;
+}
+
+bool plan_runs_in_place(const struct job *job)
+{
+	const struct engine *engine = engine_named(job->engine);
+
+	return engine && engine->in_place && !job->source && !job->data.n;
+}
+
+static struct doc_pos table_pos(const struct field *f, const void *value, struct doc_pos otherwise)
+{
+	if (!f->sub->pos_offset)
+		return otherwise;
+	return *(const struct doc_pos *)((const char *)value + f->sub->pos_offset);
+}
+
+/* A table of another engine would be ignored. */
+static void check_tables(const struct job *job, const struct engine *engine, struct arena *a,
+			 struct problems *ps)
+{
+	const struct job_rules rules = plan_job_rules();
+
+	for (size_t i = 0; rules.tables[i]; i++) {
+		const struct field *f = rules.tables[i];
+
+		if (!job->engine_tables[i] || f == engine->schema)
+			continue;
+		problems_add(
+			ps, a, table_pos(f, job->engine_tables[i], job->engine_pos),
+			"the table [%s] is not for engine %s: leave it out, or name its engine",
+			f->name, engine->name);
+	}
+}
+
 static void warn_of_secrets(const struct job *job, struct arena *a, struct problems *ps)
 {
 	const char *name = secret_unused(job);
@@ -82,7 +154,10 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 	bool ok = p.strategy && strategy_crew(p.strategy, job, a, &p.crew, ps);
 	const struct engine *engine = engine_for(job, a, ps);
 	warn_of_secrets(job, a, ps);
-	ok = engine && engine->check(job, a, ps) && ok;
+	size_t before = ps->n + ps->more;
+	if (engine)
+		check_tables(job, engine, a, ps);
+	ok = engine && engine->check(job, a, ps) && ps->n + ps->more == before && ok;
 	if (!ok)
 		return false;
 	*ret = p;

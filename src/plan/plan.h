@@ -41,6 +41,13 @@ struct plan {
 	int *resource_of; /* per rank */
 };
 
+/* What the engines add to the job file, for job_load() and job_read(). */
+struct job_rules plan_job_rules(void);
+/* Every key of a job file. */
+const struct schema *plan_job_schema(struct arena *a);
+/* The job runs where its file is, in a directory of the master's machine. */
+bool plan_runs_in_place(const struct job *job);
+
 /* Checks the job against its strategy and engine, and reports all problems at once.  Fills in
  * p->job, p->strategy and p->crew. */
 bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct problems *ps);

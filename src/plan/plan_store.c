@@ -132,7 +132,7 @@ static const struct field plan_fields[] = {
 	 .type = FIELD_TABLE,
 	 MEMBER(stored_plan, job),
 	 .required = true,
-	 .sub = &job_schema},
+	 .sub = &job_schema}, /* with the tables of the engines: schema_of_plan() */
 	{.name = "roles",
 	 .type = FIELD_LIST,
 	 MEMBER(stored_plan, roles),
@@ -158,6 +158,25 @@ static const struct field plan_fields[] = {
 };
 static const struct schema plan_schema = {
 	.name = "plan", .size = sizeof(struct stored_plan), .fields = plan_fields};
+
+/* The rows above, with the tables of the engines among the keys of the job. */
+static const struct schema *schema_of_plan(struct arena *a)
+{
+	const struct schema *job = plan_job_schema(a);
+	struct schema *all = arena_new_of(a, struct schema);
+	struct field *fields;
+
+	if (job == &job_schema)
+		return &plan_schema;
+	fields = arena_alloc(a, sizeof(plan_fields));
+	memcpy(fields, plan_fields, sizeof(plan_fields));
+	for (struct field *f = fields; f->name; f++)
+		if (f->sub == &job_schema)
+			f->sub = job;
+	*all = plan_schema;
+	all->fields = fields;
+	return all;
+}
 
 /* ---- to a document ---- */
 
@@ -238,7 +257,7 @@ struct doc *plan_to_doc(const struct plan *p, struct arena *a)
 	store_roles(p, a, &sp.roles);
 	store_nodes(p, a, &sp.nodes);
 	store_resources(p, a, &sp.resources);
-	return schema_to_doc(&plan_schema, &sp, a);
+	return schema_to_doc(schema_of_plan(a), &sp, a);
 }
 
 /* ---- from a document ---- */
@@ -385,7 +404,7 @@ bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, str
 		.resources = map_new(),
 	};
 
-	if (!schema_load(&plan_schema, doc, &sp, a, ps))
+	if (!schema_load(schema_of_plan(a), doc, &sp, a, ps))
 		return false;
 	struct job *job = arena_new_of(a, struct job);
 	*job = sp.job;

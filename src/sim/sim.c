@@ -104,7 +104,7 @@ static void draw_job(struct world *w, int max_nodes)
 		 1 + (int)rng_below(&w->rng, (uint64_t)max_nodes), strstr(form, "%d") + 2);
 	w->job = arena_new_of(w->arena, struct job);
 	if (toml_parse(str_from(text), w->arena, &doc, &err) < 0 ||
-	    !job_load(doc, w->arena, w->job, ps) ||
+	    !job_load(doc, NULL, w->arena, w->job, ps) ||
 	    !plan_make(w->job, NULL, w->arena, &w->plan, ps)) {
 		fprintf(stderr, "sim: its own job is wrong: %s\n", ps->n ? ps->v[0].text : err.msg);
 		abort();

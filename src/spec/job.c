@@ -497,7 +497,8 @@ static const struct doc *widen_metrics(const struct doc *doc, struct arena *a)
 	return root;
 }
 
-bool job_load(const struct doc *doc, struct arena *a, struct job *ret_job, struct problems *ps)
+bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena *a,
+	      struct job *ret_job, struct problems *ps)
 {
 	size_t before = ps->n + ps->more;
 
@@ -509,7 +510,7 @@ bool job_load(const struct doc *doc, struct arena *a, struct job *ret_job, struc
 	doc = widen_metrics(doc, a);
 	struct job job;
 	struct check c = {.doc = doc, .job = &job, .a = a, .ps = ps};
-	schema_load(&job_schema, doc, &job, a, ps);
+	schema_load(job_schema_with(rules, a), doc, &job, a, ps);
 	if (!job.strategy)
 		job.strategy = "";
 	check_top(&c);

@@ -16,6 +16,7 @@ struct arena;
 struct err;
 
 #define JOB_MAX_NODES 10000
+#define JOB_ENGINE_TABLES 8 /* different tables that engines have in the job file */
 #define JOB_DEFAULT_NAME "job"
 
 /* When the roles that wait for a role (`after`) may start. */
@@ -90,6 +91,7 @@ struct job {
 	struct table_list metrics; /* struct metric_spec */
 	struct output_spec output;
 	struct timeouts timeouts;
+	void *engine_tables[JOB_ENGINE_TABLES]; /* as in struct job_rules; NULL: not in the file */
 
 	const char *
 		base_dir; /* absolute: what relative paths are relative to; set by the caller after loading */
@@ -100,22 +102,40 @@ static inline struct role *job_role(const struct job *j, size_t i)
 	return &((struct role *)j->roles.v)[i];
 }
 
+/*
+ * What the engines add to a job file.  They are above this folder: plan_job_rules() makes it.
+ * A table is a row of type FIELD_BOX with name, sub, help and example; its value goes to the same
+ * place of engine_tables.
+ */
+struct job_rules {
+	const struct field *tables[JOB_ENGINE_TABLES + 1]; /* ends with NULL */
+};
+
+/* The keys of a job file without those of the engines, and with them. */
 extern const struct schema job_schema;
+const struct schema *job_schema_with(const struct job_rules *rules, struct arena *a);
 /* The words of ready_when, by enum ready_when; NULL after the last. */
 extern const char *const job_ready_choices[];
 
 /* Checks keys, types, names, metric patterns' presence, role references, cycles of `after`, counts.
  * On problems: false, and ps holds them all. */
-bool job_load(const struct doc *doc, struct arena *a, struct job *ret_job, struct problems *ps);
-/* Read a file by its extension, apply "--set key.path=value" words (value read as TOML, else as a string), load it.
+bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena *a,
+	      struct job *ret_job, struct problems *ps);
+
+struct job_options {
+	const char *const *sets; /* the words after --set: "key.path=value" */
+	size_t nsets;
+	const struct job_rules *rules; /* NULL: no engine adds anything */
+};
+/* Read a file by its extension, apply the words after --set (value read as TOML, else as a string), load it.
  * ERR_INVALID: msg is a summary ("job.toml has 3 problems"), *ret_text the "file:line:col: message" lines (owned by the arena).
  * A problem that a setting brought in is a line "--set key.path: message".  *ret_text is "" where msg says it all.
  * *ret_doc is the tree with the settings applied: what is sent to the master. */
-int job_read(const char *path, const char *const *sets, size_t nsets, struct arena *a,
-	     struct job *ret_job, struct doc **ret_doc, const char **ret_text, struct err *err);
+int job_read(const char *path, const struct job_options *opts, struct arena *a, struct job *ret_job,
+	     struct doc **ret_doc, const char **ret_text, struct err *err);
 /* The same from argv: `regatta run -n 4 -- python3 train.py`. */
 int job_from_argv(const char *name, int64_t count, const char *const *argv, size_t argc,
-		  const char *const *sets, size_t nsets, struct arena *a, struct job *ret_job,
+		  const struct job_options *opts, struct arena *a, struct job *ret_job,
 		  struct doc **ret_doc, const char **ret_text, struct err *err);
 /* A commented starting job file for `regatta init [strategy]`; NULL if there is none of that name. */
 const char *job_template(const char *strategy);

@@ -25,8 +25,7 @@
 
 struct reading {
 	const char *name; /* of the file, in messages */
-	const char *const *sets;
-	size_t nsets;
+	const struct job_options *opts;
 	struct arena *a;
 	struct problems ps;
 };
@@ -122,12 +121,12 @@ static struct doc *roles_of(struct doc *root)
 
 static void apply_set(struct reading *r, struct doc *root, size_t i)
 {
-	struct str rest = str_from(r->sets[i]), path = str_trim(str_cut(&rest, '='));
+	struct str rest = str_from(r->opts->sets[i]), path = str_trim(str_cut(&rest, '='));
 	struct doc *roles = roles_of(root);
 	size_t nroles = roles ? roles->table.n : 0;
 	struct err err = {0};
 
-	if (!str_is_utf8(str_from(r->sets[i]))) {
+	if (!str_is_utf8(str_from(r->opts->sets[i]))) {
 		problems_add(&r->ps, r->a, set_pos(i), "the text is not UTF-8");
 		return;
 	}
@@ -172,7 +171,7 @@ static const char *report(struct reading *r)
 			of_file.v[of_file.n++] = *p;
 			continue;
 		}
-		struct str rest = str_from(r->sets[-(p->pos.line + 1)]);
+		struct str rest = str_from(r->opts->sets[-(p->pos.line + 1)]);
 		struct str path = str_trim(str_cut(&rest, '='));
 		buf_addz(&text, "--set ");
 		escape_terminal(&text, path);
@@ -198,18 +197,18 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 {
 	struct job job;
 
-	if (r->nsets > MAX_SETS)
+	if (r->opts->nsets > MAX_SETS)
 		return err_set(err, ERR_INVALID, "%zu times --set: at most %d; write a file",
-			       r->nsets, MAX_SETS);
-	for (size_t i = 0; doc->type == DOC_TABLE && i < r->nsets; i++)
+			       r->opts->nsets, MAX_SETS);
+	for (size_t i = 0; doc->type == DOC_TABLE && i < r->opts->nsets; i++)
 		apply_set(r, doc, i);
-	job_load(doc, r->a, &job, &r->ps);
+	job_load(doc, r->opts->rules, r->a, &job, &r->ps);
 	if (r->ps.n > 0)
 		return fail(r, ret_text, err);
-	if (r->nsets > 0) {
+	if (r->opts->nsets > 0) {
 		/* Again without the stamps, so that no position in the job is one. */
 		stamp(doc, place_of_set, (struct doc_pos){0});
-		job_load(doc, r->a, &job, &r->ps);
+		job_load(doc, r->opts->rules, r->a, &job, &r->ps);
 	}
 	*ret_job = job;
 	*ret_doc = doc;
@@ -259,11 +258,11 @@ static int directory_of(const char *path, struct arena *a, const char **ret_dir,
 	return 0;
 }
 
-int job_read(const char *path, const char *const *sets, size_t nsets, struct arena *a,
-	     struct job *ret_job, struct doc **ret_doc, const char **ret_text, struct err *err)
+int job_read(const char *path, const struct job_options *opts, struct arena *a, struct job *ret_job,
+	     struct doc **ret_doc, const char **ret_text, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	struct reading r = {.name = path, .sets = sets, .nsets = nsets, .a = a};
+	struct reading r = {.name = path, .opts = opts, .a = a};
 	struct err own = {0};
 	struct doc *doc;
 	struct job job;
@@ -305,10 +304,10 @@ static struct doc *argv_doc(struct reading *r, const char *name, int64_t count,
 }
 
 int job_from_argv(const char *name, int64_t count, const char *const *argv, size_t argc,
-		  const char *const *sets, size_t nsets, struct arena *a, struct job *ret_job,
+		  const struct job_options *opts, struct arena *a, struct job *ret_job,
 		  struct doc **ret_doc, const char **ret_text, struct err *err)
 {
-	struct reading r = {.name = "command line", .sets = sets, .nsets = nsets, .a = a};
+	struct reading r = {.name = "command line", .opts = opts, .a = a};
 	const char *dir = NULL;
 	struct job job;
 

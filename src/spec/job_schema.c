@@ -7,6 +7,8 @@
  */
 #include "spec/job.h"
 
+#include "base/arena.h"
+
 #define SECOND INT64_C(1000)
 #define DAY (24 * 3600 * SECOND)
 #define LONGEST (366 * DAY) /* of any duration: a year is a typing error already */
@@ -485,3 +487,31 @@ const struct schema job_schema = {
 	.size = sizeof(struct job),
 	.fields = job_fields,
 };
+
+static size_t count_fields(const struct field *fields)
+{
+	size_t n = 0;
+
+	while (fields[n].name)
+		n++;
+	return n;
+}
+
+const struct schema *job_schema_with(const struct job_rules *rules, struct arena *a)
+{
+	size_t n = count_fields(job_fields);
+	struct schema *all = arena_new_of(a, struct schema);
+	struct field *fields;
+
+	if (!rules || !rules->tables[0])
+		return &job_schema;
+	fields = arena_array(a, struct field, n + JOB_ENGINE_TABLES + 1);
+	memcpy(fields, job_fields, n * sizeof(fields[0]));
+	for (size_t i = 0; rules->tables[i]; i++) {
+		fields[n + i] = *rules->tables[i];
+		fields[n + i].offset = offsetof(struct job, engine_tables) + i * sizeof(void *);
+	}
+	*all = job_schema;
+	all->fields = fields;
+	return all;
+}

@@ -1,6 +1,7 @@
 /* regatta explain - the meaning of a key of the job file. */
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -8,7 +9,7 @@
 #include "cli/command/commands.h"
 #include "fmt/jsonw.h"
 #include "fmt/schema.h"
-#include "spec/job.h"
+#include "plan/plan.h"
 
 static const char *type_name(enum field_type t)
 {
@@ -36,6 +37,7 @@ static const char *type_name(enum field_type t)
 	case FIELD_ENV:
 		return "environment";
 	case FIELD_TABLE:
+	case FIELD_BOX:
 		return "table";
 	case FIELD_MAP:
 		return "named tables";
@@ -71,16 +73,16 @@ static void field_json(struct jsonw *w, const struct field *f)
 	jsonw_close(w);
 }
 
-static void explain_json(struct str key, struct buf *out)
+static void explain_json(const struct schema *job, struct str key, struct buf *out)
 {
 	struct jsonw w;
 
 	jsonw_init(&w, out);
 	if (key.n) {
-		field_json(&w, schema_find(&job_schema, key));
+		field_json(&w, schema_find(job, key));
 	} else {
 		jsonw_open(&w, '[');
-		for (const struct field *f = job_schema.fields; f->name; f++)
+		for (const struct field *f = job->fields; f->name; f++)
 			field_json(&w, f);
 		jsonw_close(&w);
 	}
@@ -91,16 +93,18 @@ int command_explain(const struct cli_call *c)
 {
 	struct str key = str_from(call_arg(c, 0) ? call_arg(c, 0) : "");
 	CLEANUP(buf_release) struct buf text, json;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const struct schema *job = plan_job_schema(a);
 	struct err err;
 
 	buf_init(&text, CLI_MAX_TEXT);
 	buf_init(&json, CLI_MAX_TEXT);
-	if (schema_explain(&job_schema, key, &text, &err) < 0)
+	if (schema_explain(job, key, &text, &err) < 0)
 		return cli_fail(&err);
 	if (c->output == OUTPUT_TABLE)
 		return cli_print(&text);
 	/* "roles.trainer" names a table, not a field: its text is all there is. */
-	if (key.n && !schema_find(&job_schema, key)) {
+	if (key.n && !schema_find(job, key)) {
 		struct jsonw w;
 		jsonw_init(&w, &json);
 		jsonw_open(&w, '{');
@@ -109,7 +113,7 @@ int command_explain(const struct cli_call *c)
 		jsonw_close(&w);
 		buf_addc(&json, '\n');
 	} else {
-		explain_json(key, &json);
+		explain_json(job, key, &json);
 	}
 	return cli_print(&json);
 }

@@ -69,7 +69,12 @@ static int read_job(const struct cli_call *c, struct job_input *in, const char *
 		    struct err *err)
 {
 	const char **sets = arena_array(in->a, const char *, c->nvalues + 2);
-	size_t nsets = collect_sets(c, !c->has_rest, in->a, sets);
+	const struct job_rules rules = plan_job_rules();
+	const struct job_options opts = {
+		.sets = sets,
+		.nsets = collect_sets(c, !c->has_rest, in->a, sets),
+		.rules = &rules,
+	};
 
 	*ret_text = "";
 	if (c->has_rest) {
@@ -81,13 +86,12 @@ static int read_job(const struct cli_call *c, struct job_input *in, const char *
 		if (c->nrest == 0)
 			return err_set(err, ERR_INVALID, "the command after '--' is missing");
 		return job_from_argv(call_text(c, "name"), call_number(c, "count", 1), c->rest,
-				     c->nrest, sets, nsets, in->a, in->job, &in->doc, ret_text,
-				     err);
+				     c->nrest, &opts, in->a, in->job, &in->doc, ret_text, err);
 	}
 	in->path = choose_file(c, err);
 	if (!in->path)
 		return -1;
-	return job_read(in->path, sets, nsets, in->a, in->job, &in->doc, ret_text, err);
+	return job_read(in->path, &opts, in->a, in->job, &in->doc, ret_text, err);
 }
 
 static int make_plan(struct job_input *in)

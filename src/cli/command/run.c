@@ -161,7 +161,7 @@ static int run_once(const struct cli_call *c, struct api *api, const struct subm
 /* Without source, a job runs where its file is: on the other machine that may be another directory. */
 static void say_where(const struct api *api, const struct job *job)
 {
-	if (!api_remote(api) || job->source || job->data.n || strcmp(job->engine, "local") != 0)
+	if (!api_remote(api) || !plan_runs_in_place(job))
 		return;
 	cli_say("no source: the job runs in '%.200s' on the machine of master '%s'; 'source = \".\"' "
 		"sends yours along",

@@ -13,7 +13,7 @@
 #include "cli/show/render.h"
 #include "fmt/doc.h"
 #include "fmt/schema.h"
-#include "spec/job.h"
+#include "plan/plan.h"
 #include "strategy/strategy.h"
 
 #define MAX_DEPTH 4
@@ -78,7 +78,7 @@ int command_words(const struct cli_call *c)
 
 	buf_init(&out, CLI_MAX_TEXT);
 	if (strcmp(list, "keys") == 0)
-		add_keys(&job_schema, "", 0, a, &out);
+		add_keys(plan_job_schema(a), "", 0, a, &out);
 	else if (strcmp(list, "strategies") == 0)
 		for (const char *const *s = strategy_names(); *s; s++)
 			buf_printf(&out, "%s\n", *s);

@@ -18,7 +18,7 @@ struct fixture *run_open(const char *toml)
 	f->a = arena_new();
 	f->now = 1000;
 	assert_int_equal(toml_parse(str_from(toml), f->a, &doc, &err), 0);
-	assert_true(job_load(doc, f->a, &f->job, ps));
+	assert_true(job_load(doc, NULL, f->a, &f->job, ps));
 	f->job.base_dir = "/";
 	assert_true(plan_make(&f->job, NULL, f->a, &f->plan, ps));
 	f->r = core_run_new(&f->plan);

@@ -230,6 +230,26 @@ static void keys_of_other_engines_do_no_harm_here(void **state)
 	plan_of("command = 'x'\nmax_cost = 3\nsource = './s3'\n[roles.a]\ninstance_type = 'c5.large'\nspot = true\n");
 }
 
+static void only_a_job_without_files_of_its_own_runs_where_its_file_is(void **state)
+{
+	static const struct {
+		const char *text;
+		bool in_place;
+	} cases[] = {
+		{"command = 'x'\n", true},
+		{"command = 'x'\nsource = '.'\n", false},
+		{"command = 'x'\n[[data]]\nsrc = 'd'\n", false},
+		{"command = 'x'\nengine = 'elsewhere'\n", false},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct job job = good_job(arena, cases[i].text);
+
+		assert_int_equal(plan_runs_in_place(&job), cases[i].in_place);
+	}
+}
+
 static void strategy_and_engine_report_together(void **state)
 {
 	(void)state;
@@ -296,6 +316,7 @@ int main(void)
 		T(an_unknown_engine_is_a_problem_with_a_suggestion),
 		T(what_this_machine_cannot_do_is_refused),
 		T(keys_of_other_engines_do_no_harm_here),
+		T(only_a_job_without_files_of_its_own_runs_where_its_file_is),
 		T(strategy_and_engine_report_together),
 		T(the_same_job_gives_the_same_plan_byte_for_byte),
 		T(ten_thousand_nodes_are_planned),

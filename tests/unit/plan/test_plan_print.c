@@ -75,7 +75,7 @@ static void the_plans_of_the_examples_are_as_in_the_golden_files(void **state)
 		struct doc *doc;
 		const char *text, *path = arena_printf(arena, "%s/examples/%s.toml",
 						       golden_env("REGATTA_SOURCE_ROOT"), names[i]);
-		if (job_read(path, NULL, 0, arena, job, &doc, &text, &err) < 0)
+		if (job_read(path, &(struct job_options){0}, arena, job, &doc, &text, &err) < 0)
 			fail_msg("%s\n%s", err.msg, text);
 		struct plan p = plan_of(job);
 		check_golden(&p, arena_printf(arena, "%s-abcd", names[i]), names[i]);

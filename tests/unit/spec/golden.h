@@ -67,7 +67,7 @@ static inline bool load_toml(struct arena *a, const char *text, struct job *ret_
 	if (toml_parse(str_from(text), a, &doc, &err) < 0)
 		fail_msg("%s\n%s", err.msg, text);
 	*ps = (struct problems){0};
-	return job_load(doc, a, ret_job, ps);
+	return job_load(doc, NULL, a, ret_job, ps);
 }
 
 /* A job that must be good. */

@@ -191,7 +191,7 @@ static void the_three_formats_give_the_same_job(void **state)
 			 0);
 	for (size_t i = 0; i < COUNT(docs); i++) {
 		struct job j;
-		assert_true(job_load(docs[i], a, &j, &ps));
+		assert_true(job_load(docs[i], NULL, a, &j, &ps));
 		assert_string_equal(j.name, "x");
 		assert_int_equal(j.roles.n, 1);
 		assert_int_equal(job_role(&j, 0)->count, 2);
@@ -313,7 +313,7 @@ static void the_short_form_of_a_metric_leaves_the_tree_as_it_was(void **state)
 	assert_int_equal(toml_parse(STR("command = 'x'\nmetrics.loss = 'l(.)'\n"), a, &doc, NULL),
 			 0);
 	doc_to_json(doc, &before);
-	assert_true(job_load(doc, a, &j, &ps));
+	assert_true(job_load(doc, NULL, a, &j, &ps));
 	doc_to_json(doc, &after);
 	assert_string_equal(before.p, after.p);
 }
@@ -374,7 +374,7 @@ static void a_job_that_is_no_table_is_refused(void **state)
 	(void)state;
 
 	assert_int_equal(json_parse(STR("[1]"), a, &doc, NULL), 0);
-	assert_false(job_load(doc, a, &j, &ps));
+	assert_false(job_load(doc, NULL, a, &j, &ps));
 	assert_string_equal(ps.v[0].text, "a job file is a table of keys, not a list");
 }
 
@@ -389,6 +389,85 @@ static void on_problems_the_job_is_not_touched(void **state)
 	assert_string_equal(j.name, "untouched");
 }
 
+/* The table of an engine that only this test has. */
+
+struct fleet {
+	struct strs names;
+	struct doc_pos pos;
+	int64_t slots;
+};
+static const struct field fleet_fields[] = {
+	{.name = "names", .type = FIELD_STRS, .offset = offsetof(struct fleet, names)},
+	{.name = "slots",
+	 .type = FIELD_INT,
+	 .offset = offsetof(struct fleet, slots),
+	 .fallback = "1",
+	 .min = 1,
+	 .max = 9},
+	{.name = NULL},
+};
+static const struct schema fleet_schema = {
+	.name = "fleet",
+	.size = sizeof(struct fleet),
+	.pos_offset = offsetof(struct fleet, pos),
+	.fields = fleet_fields,
+};
+static const struct field fleet_row = {
+	.name = "fleet", .type = FIELD_BOX, .sub = &fleet_schema, .help = "Ships."};
+static const struct field port_row = {
+	.name = "port", .type = FIELD_BOX, .sub = &fleet_schema, .help = "Where they lie."};
+static const struct job_rules fleet_rules = {.tables = {&port_row, &fleet_row}};
+
+static bool load_fleet(struct arena *a, const char *text, struct job *ret, struct problems *ps)
+{
+	struct doc *doc;
+
+	assert_int_equal(toml_parse(str_from(text), a, &doc, NULL), 0);
+	*ps = (struct problems){0};
+	return job_load(doc, &fleet_rules, a, ret, ps);
+}
+
+static void an_engine_has_a_table_of_its_own(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct problems ps;
+	struct job j;
+	(void)state;
+
+	assert_true(load_fleet(a, "command = 'x'\n[fleet]\nnames = ['a', 'b']\n", &j, &ps));
+	assert_null(j.engine_tables[0]);
+	const struct fleet *fleet = j.engine_tables[1];
+	assert_non_null(fleet);
+	assert_int_equal(fleet->names.n, 2);
+	assert_int_equal(fleet->slots, 1);
+	assert_int_equal(fleet->pos.line, 2);
+
+	/* What is stored says the same, and nothing of a table that the file does not have. */
+	struct doc *stored = schema_to_doc(job_schema_with(&fleet_rules, a), &j, a);
+	assert_null(doc_get(stored, "port"));
+	assert_true(job_load(stored, &fleet_rules, a, &j, &ps));
+	fleet = j.engine_tables[1];
+	assert_string_equal(fleet->names.v[1], "b");
+}
+
+static void the_problems_of_an_engines_table_are_those_of_the_file(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct problems ps;
+	struct job j;
+	(void)state;
+
+	assert_false(
+		load_fleet(a, "command = 'x'\n[fleet]\nslots = 10\nnmes = 'a'\n[flet]\n", &j, &ps));
+	assert_int_equal(ps.n, 3);
+	assert_string_equal(ps.v[0].text, "unknown key 'flet': did you mean 'fleet'?");
+	assert_string_equal(ps.v[1].text, "unknown key 'nmes' in fleet: did you mean 'names'?");
+	assert_string_equal(ps.v[2].text, "fleet.slots: expected a whole number from 1 to 9, got "
+					  "the whole number 10");
+	assert_false(load_toml(a, "command = 'x'\n[fleet]\n", &j, &ps));
+	assert_non_null(schema_find(job_schema_with(&fleet_rules, a), STR("fleet.slots")));
+}
+
 static void problems_of_an_earlier_file_do_not_count(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -399,7 +478,7 @@ static void problems_of_an_earlier_file_do_not_count(void **state)
 
 	problems_add(&ps, a, (struct doc_pos){1, 1}, "of another file");
 	assert_int_equal(toml_parse(STR("command = 'x'"), a, &doc, NULL), 0);
-	assert_true(job_load(doc, a, &j, &ps));
+	assert_true(job_load(doc, NULL, a, &j, &ps));
 }
 
 static void a_wrong_type_is_one_problem_not_two(void **state)
@@ -726,6 +805,8 @@ int main(void)
 		cmocka_unit_test(nothing_to_run_is_a_problem),
 		cmocka_unit_test(a_job_that_is_no_table_is_refused),
 		cmocka_unit_test(on_problems_the_job_is_not_touched),
+		cmocka_unit_test(an_engine_has_a_table_of_its_own),
+		cmocka_unit_test(the_problems_of_an_engines_table_are_those_of_the_file),
 		cmocka_unit_test(problems_of_an_earlier_file_do_not_count),
 		cmocka_unit_test(a_wrong_type_is_one_problem_not_two),
 		cmocka_unit_test(what_was_written_empty_is_a_problem),

@@ -36,8 +36,9 @@ static const char *write_file(void **state, const char *name, const char *text)
 static struct result read_with(const char *path, const char *const *sets, size_t nsets)
 {
 	struct result r = {0};
+	const struct job_options opts = {.sets = sets, .nsets = nsets};
 
-	r.rc = job_read(path, sets, nsets, arena, &r.job, &r.doc, &r.text, &r.err);
+	r.rc = job_read(path, &opts, arena, &r.job, &r.doc, &r.text, &r.err);
 	assert_non_null(r.text);
 	return r;
 }
@@ -51,8 +52,9 @@ static struct result from_argv(const char *name, int64_t count, const char *cons
 			       size_t argc, const char *const *sets, size_t nsets)
 {
 	struct result r = {0};
+	const struct job_options opts = {.sets = sets, .nsets = nsets};
 
-	r.rc = job_from_argv(name, count, argv, argc, sets, nsets, arena, &r.job, &r.doc, &r.text,
+	r.rc = job_from_argv(name, count, argv, argc, &opts, arena, &r.job, &r.doc, &r.text,
 			     &r.err);
 	return r;
 }
@@ -203,10 +205,11 @@ static void an_error_needs_no_place_to_go(void **state)
 	struct job job;
 	struct doc *doc;
 
-	assert_int_equal(
-		job_read(unit_path(state, "no.toml"), NULL, 0, arena, &job, &doc, &text, NULL), -1);
-	assert_int_equal(job_read(write_file(state, "job.toml", "x"), NULL, 0, arena, &job, &doc,
-				  &text, NULL),
+	assert_int_equal(job_read(unit_path(state, "no.toml"), &(struct job_options){0}, arena,
+				  &job, &doc, &text, NULL),
+			 -1);
+	assert_int_equal(job_read(write_file(state, "job.toml", "x"), &(struct job_options){0},
+				  arena, &job, &doc, &text, NULL),
 			 -1);
 	assert_string_not_equal(text, "");
 }
@@ -251,7 +254,8 @@ static void on_failure_the_outputs_are_not_touched(void **state)
 	const char *text;
 
 	const char *path = write_file(state, "job.toml", "cuont = 2\n");
-	assert_int_equal(job_read(path, NULL, 0, arena, &job, &doc, &text, NULL), -1);
+	assert_int_equal(job_read(path, &(struct job_options){0}, arena, &job, &doc, &text, NULL),
+			 -1);
 	assert_string_equal(job.name, "untouched");
 	assert_null(doc);
 }
