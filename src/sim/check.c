@@ -163,6 +163,9 @@ void check_end(struct world *w)
 	if (w->gave_up_success && w->disk->verdict != VERDICT_CANCELLED)
 		sim_broken(w, "I15: its output was given up, and it ended as %s",
 			   run_phase_name(w->disk->phase));
+	if (w->lost_output && w->disk->verdict == VERDICT_SUCCEEDED)
+		sim_broken(w, "I16: files or a log were lost, and it ended as %s",
+			   run_phase_name(w->disk->phase));
 	for (int i = 0; i < w->plan.nresources; i++) {
 		if (w->machines[i].exists)
 			sim_broken(w, "I3: %s is left behind", w->plan.resources[i].name);

@@ -279,12 +279,31 @@ static void copy_files(struct world *w, int rank)
 						 .epoch = mc->conn});
 }
 
+static void say_drained(struct world *w, int rank)
+{
+	struct event ev = {.kind = EV_NODE_DRAINED};
+
+	if (sim_chance(w, w->f.lose_files)) {
+		ev.err_kind = ERR_CAPACITY;
+		snprintf(ev.text, sizeof(ev.text), "keep 'm': No space left");
+	}
+	node_say(w, rank, &ev);
+}
+
+/* The master finds it out, when bytes come: the job has removed the directory of its logs. */
+static void lose_log(struct world *w, int rank)
+{
+	if (sim_chance(w, w->f.lose_log))
+		node_say(w, rank,
+			 &(struct event){.kind = EV_NODE_NO_LOG, .text = "its log is gone"});
+}
+
 static void copied(struct world *w, int rank)
 {
 	struct machine *mc = &w->machines[resource_of(w, rank)];
 
 	if (mc->ended && !mc->copied)
-		node_say(w, rank, &(struct event){.kind = EV_NODE_DRAINED});
+		say_drained(w, rank);
 	mc->copied = mc->ended;
 }
 
@@ -301,6 +320,7 @@ static void job_end(struct world *w, int rank, struct exit_info e)
 		return;
 	node_say(w, rank,
 		 &(struct event){.kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = e});
+	lose_log(w, rank);
 	copy_files(w, rank);
 }
 
@@ -420,6 +440,7 @@ static void dial(struct world *w, int index)
 							 : HOLDS_NOTHING});
 	if (mc->serving)
 		node_say(w, rank, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
+	lose_log(w, rank);
 	if (mc->ended) {
 		node_say(w, rank,
 			 &(struct event){

@@ -16,6 +16,7 @@ struct faults {
 	int never_boots, agent_dies, machine_dies, conn_cut, job_fails, job_hangs, unfit;
 	int destroy_held, destroy_unsure, master_dies, reboots, long_copy;
 	int wrong_account, stale_answer;
+	int lose_files, lose_log;
 };
 
 /* A machine as it really is. */
@@ -78,6 +79,7 @@ struct world {
 	/* A cancel that was taken while collecting: when, and of a run that had succeeded. */
 	int64_t gave_up_at;
 	bool gave_up_success;
+	bool lost_output; /* of a node that the run still waited for: files, or its log */
 
 	struct sim_result *res;
 	uint64_t hash;

@@ -170,6 +170,15 @@ static void hand_out_round(void *ctx)
 		hand_out_one(w, &rd->fx.v[i]);
 }
 
+/* Will the run never have something that it still waits for? */
+static bool loses_output(const struct core_run *r, const struct event *ev)
+{
+	if (ev->kind == EV_NODE_NO_LOG)
+		return r->phase < RUN_CLEANING && !r->nodes[ev->index].settled;
+	return ev->kind == EV_NODE_DRAINED && ev->err_kind != ERR_NONE &&
+	       r->nodes[ev->index].state == NODE_EXITED && !r->nodes[ev->index].settled;
+}
+
 void master_event(struct world *w, const struct event *ev)
 {
 	static const struct round_order order = {save_round, commit_round, hand_out_round};
@@ -179,8 +188,13 @@ void master_event(struct world *w, const struct event *ev)
 	if (!w->master_up)
 		return;
 	sim_trace(w, event_name(ev), ev->index, ev->attempt, (int64_t)ev->holds);
+	bool loses = loses_output(w->memory, ev);
+
 	core_step(w->memory, ev, w->now, &rd.fx);
-	if (round_commit(&order, &rd, &err) < 0 || rd.dies)
+	bool stored = round_commit(&order, &rd, &err) == 0;
+
+	w->lost_output |= stored && loses;
+	if (!stored || rd.dies)
 		master_dies(w);
 	else
 		rearm(w);

@@ -43,6 +43,37 @@ static void a_run_that_goes_well_passes_every_phase(void **state)
 	run_close(f);
 }
 
+static void a_success_that_loses_a_log_is_none(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\ncount = 2\n");
+	struct event lost = {.kind = EV_NODE_NO_LOG, .index = 1, .text = "its log is gone"};
+
+	(void)state;
+	run_make_ready(f);
+	node_exit(f, 0, 0, 0);
+	node_exit(f, 1, 0, 0);
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	run_give(f, lost);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(f->r->cause.kind, ERR_UNAVAILABLE);
+	assert_int_equal(f->r->cause.node, 1);
+	assert_non_null(strstr(f->r->cause.text, " was lost: its log is gone"));
+	assert_true(effects_have(f, FX_RELEASE, 1));
+	assert_int_equal(f->r->phase, RUN_COLLECTING); /* the other one still hands over */
+	node_say(f, 0, EV_NODE_DRAINED);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	run_close(f);
+	/* A node that has handed over everything needs its log no more. */
+	f = run_open("command = ['w']\ncount = 2\n");
+	run_make_ready(f);
+	node_exit(f, 0, 0, 0);
+	node_exit(f, 1, 0, 0);
+	node_say(f, 1, EV_NODE_DRAINED);
+	run_give(f, lost);
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	run_close(f);
+}
+
 static void a_success_with_lost_files_is_none(void **state)
 {
 	struct fixture *f = run_open("command = ['w']\ncount = 2\n");
@@ -230,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_run_that_goes_well_passes_every_phase),
 		cmocka_unit_test(a_success_with_lost_files_is_none),
+		cmocka_unit_test(a_success_that_loses_a_log_is_none),
 		cmocka_unit_test(trainers_start_when_every_server_answers),
 		cmocka_unit_test(servers_are_stopped_when_the_trainers_are_done),
 		cmocka_unit_test(a_server_that_ends_before_it_answers_fails_the_run),
