@@ -202,6 +202,7 @@ void job_hello(struct agent *a, struct buf *out)
 		.run = a->cfg.run,
 		.node = a->cfg.node,
 		.token = a->cfg.token,
+		.incarnation = a->cfg.incarnation,
 		.boot_id = a->boot_id,
 		.pid = getpid(),
 		.version = REGATTA_VERSION,

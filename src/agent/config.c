@@ -1,6 +1,7 @@
 #include "agent/config.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +71,11 @@ static int read_keys(const struct doc *d, struct arena *a, struct agent_config *
 	if (doc_int(d, "proto", 0) != LINK_PROTO)
 		return err_set(err, ERR_INVALID, "protocol %" PRId64 " is not known, only %d",
 			       doc_int(d, "proto", 0), LINK_PROTO);
+	int64_t incarnation = doc_int(d, "incarnation", 0);
+
+	if (incarnation < 0 || incarnation > INT_MAX)
+		return err_set(err, ERR_INVALID, "key 'incarnation' is out of its range");
+	c->incarnation = (int)incarnation;
 	c->home = doc_str(d, "home", STR("")).p;
 	c->revive = doc_bool(d, "revive", false) && c->home[0] && !c->url;
 	c->mark = doc_str(d, "mark", STR("")).p;

@@ -5,7 +5,7 @@
  * Required: run, node, token, proto, and where the master is: link_dir and
  * link_name (a unix socket on this machine), or master and pin ("https://host:port"
  * and the pin of its key).  Optional: home and revive (start a master there when
- * none answers on its socket), mark (what every process
+ * none answers on its socket), incarnation (which machine of its node this is), mark (what every process
  * of this node carries in its environment), cgroup and cgroup_memory (where
  * the job's groups go), boot (the boot in which the node was made; who writes it
  * sees to it that a node directory that was lost is not of this boot), and the
@@ -20,6 +20,7 @@ struct err;
 
 struct agent_config {
 	const char *run, *node, *token;
+	int incarnation;		  /* of the node; 0: none is given */
 	const char *link_dir, *link_name; /* NULL with a URL */
 	const char *url, *pin;		  /* NULL without */
 	const char *host;		  /* of the URL */

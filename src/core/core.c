@@ -80,6 +80,8 @@ struct core_run *core_run_new(const struct plan *plan)
 	r->needs_left = xcalloc(m, sizeof(*r->needs_left));
 	r->users_left = xcalloc(m, sizeof(*r->users_left));
 	for (size_t i = 0; i < n; i++)
+		r->nodes[i].incarnation = 1;
+	for (size_t i = 0; i < n; i++)
 		if (plan->addresses[i])
 			snprintf(r->nodes[i].address, sizeof(r->nodes[i].address), "%s",
 				 plan->addresses[i]);

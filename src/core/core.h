@@ -62,9 +62,24 @@ struct exit_info {
 	char reason[160];
 };
 
+/* What becomes of a node when its attempt is over and its output stored. */
+enum node_after {
+	AFTER_END,   /* nothing more, or what the run's verdict says */
+	AFTER_AGAIN, /* the next attempt, where it is */
+	AFTER_SLEEP, /* it is not wanted any more: its machine is given back */
+};
+
 struct core_node {
 	enum node_state state;
 	int attempt; /* from 1 once a start was asked for */
+	/* Which machine carries the node, or will: from 1, and one more whenever it is given up for another.  It is in
+	 * the node's token and in its hello.  0: of a version that had none. */
+	int incarnation;
+	char identity[65];     /* of that machine, if it enrolled */
+	int retried;	       /* attempts after its own failure */
+	enum node_after after; /* of the attempt */
+	bool asleep;	       /* not wanted: beyond the number of nodes that its role has now */
+	int64_t by_ms; /* a node on its way to its next attempt, or to sleep, must be there by then; 0 = none */
 	bool start_sent, stop_sent, connected, serving;
 	bool settled;	/* its output is stored, or it has none to give */
 	bool gate_met;	/* satisfies its role's ready_when */
@@ -168,14 +183,14 @@ enum event_kind {
 	EV_TICK,
 	EV_CANCEL,     /* hurry; text: who asked */
 	EV_RES_ANSWER, /* index, asked, outcome, attempt, identity_checked, err_kind, text: id or why */
-	EV_NODE_HELLO,	 /* index, holds, attempt, text: address */
+	EV_NODE_HELLO,	 /* index, incarnation, holds, attempt, conn, text: address */
 	EV_NODE_READY,	 /* index */
 	EV_NODE_UNFIT,	 /* index, err_kind, text: cannot be made ready */
 	EV_NODE_STARTED, /* index, attempt */
 	EV_NODE_SERVING, /* index, attempt */
 	EV_NODE_EXITED,	 /* index, attempt, exit */
 	EV_NODE_DRAINED, /* index: its output is stored, its files collected; err_kind, text: but not all */
-	EV_NODE_DROPPED, /* index: connection lost */
+	EV_NODE_DROPPED, /* index, heard_ms: connection lost */
 	EV_NODE_NO_ROOM, /* index: its output was refused, the master's disk is full */
 	EV_NODE_ROOM,	 /* index: its output is taken again */
 	EV_NODE_NO_LOG,	 /* index, text: there is no place for its output, and never will be */
@@ -188,6 +203,9 @@ struct event {
 	int attempt; /* of a node; for a resource the `attempt` of the effect that is answered */
 	bool hurry;
 	enum holds holds;
+	int incarnation;
+	uint64_t conn;	  /* the shell's number of the connection that spoke */
+	int64_t heard_ms; /* when the last word of the node came; 0 = now */
 	enum res_question asked;
 	enum outcome outcome;
 	/* The account, region or cluster that answered is the resource's own: otherwise "not there" proves nothing. */
@@ -206,8 +224,8 @@ enum effect_kind {
 	FX_PREPARE, /* node: pull inputs, check command and port */
 	FX_START,   /* node, attempt */
 	FX_STOP, /* node: end the job (hurry: kill at once), or if it has ended the copying of its files */
-	FX_RELEASE, /* node: nothing more to do, leave */
-	FX_ENDED,   /* run */
+	FX_RELEASE, /* node: nothing more to do, leave; conn: only that one, which is of an earlier incarnation */
+	FX_ENDED, /* run */
 };
 #define EFFECT_KINDS (FX_ENDED + 1)
 
@@ -218,6 +236,7 @@ struct effect {
 	enum res_question asked; /* ... so is this */
 	int batch;		 /* FX_CREATE: those of one batch are one call */
 	bool hurry;
+	uint64_t conn; /* FX_RELEASE: 0 = the node's own connection */
 };
 struct effects {
 	struct effect *v;
@@ -240,6 +259,9 @@ void core_run_restored(struct core_run *r);
  * shell saves them and clears it; the run's own row: r->dirty).  An
  * event that does not fit the state (late, repeated, of another attempt) changes nothing. */
 void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struct effects *out);
+
+/* Does this incarnation of the node count for nothing any more?  Its connection is not the node's. */
+bool core_incarnation_is_past(const struct core_run *r, int rank, int incarnation);
 
 bool run_phase_is_final(enum run_phase p);
 const char *run_phase_name(enum run_phase p);

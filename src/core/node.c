@@ -321,12 +321,41 @@ static hello_fn *const hellos[NODE_STATES][HELDS] = {
 	[NODE_LOST] = {release, release, release, release},
 };
 
+bool core_incarnation_is_past(const struct core_run *r, int rank, int incarnation)
+{
+	return incarnation < r->nodes[rank].incarnation;
+}
+
+/* A machine that was given up is back: it must not touch what its successor does. */
+static void release_past(struct step *s, const struct event *ev)
+{
+	effect_add(s, FX_RELEASE, ev->index);
+	s->out->v[s->out->n - 1].conn = ev->conn;
+}
+
+/* Another machine has taken the place of the node's, and so of what was started there. */
+static void take_newer(struct step *s, const struct event *ev)
+{
+	struct core_node *n = &s->r->nodes[ev->index];
+
+	if (n->start_sent)
+		node_lose(s, ev->index, "another machine has taken its place");
+	n->incarnation = ev->incarnation;
+	node_touch(s, ev->index);
+}
+
 static void hello(struct step *s, const struct event *ev)
 {
 	const struct core_run *r = s->r;
 	int rank = ev->index;
 	struct core_node *n = &r->nodes[rank];
 
+	if (core_incarnation_is_past(r, rank, ev->incarnation)) {
+		release_past(s, ev);
+		return;
+	}
+	if (ev->incarnation > n->incarnation)
+		take_newer(s, ev);
 	n->connected = true;
 	n->lost_at_ms = n->observe_at_ms = 0;
 	node_touch(s, rank);

@@ -30,7 +30,10 @@ struct driver_row {
 	int batch;
 	char id[256];	   /* in: if known; out: the provider's own */
 	const char *spec;  /* JSON: what the engine's plan wrote for this kind */
-	const char *token; /* per node */
+	const char *token; /* per node and incarnation */
+	/* Which machine of its node it is: grows with each; 0: not of a node.  Goes with the token to
+	 * the agent's configuration. */
+	int incarnation;
 	/* out: asked of the one who has it (account, region, cluster), so that "absent" counts */
 	bool identity_checked;
 	enum outcome outcome; /* out, of the functions for many */

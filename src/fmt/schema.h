@@ -26,6 +26,7 @@ enum field_type {
 	FIELD_SIZE,	/* uint64_t bytes; "2GiB"; a bare whole number is bytes */
 	FIELD_CHOICE,	/* int: index into choices */
 	FIELD_STRS,	/* struct strs: list of strings; a single string is a list of one */
+	FIELD_INTS, /* struct ints: list of whole numbers, each within min..max; a single one is a list of one */
 	FIELD_ARGV, /* struct strs: list of strings; a string is split like a shell would, no expansion */
 	FIELD_ENV,   /* struct env_list: table of strings (numbers and booleans become text) */
 	FIELD_TABLE, /* embedded struct of `sub` */
@@ -36,6 +37,10 @@ enum field_type {
 
 struct strs {
 	const char **v;
+	size_t n;
+};
+struct ints {
+	int64_t *v;
 	size_t n;
 };
 struct env_pair {
@@ -69,7 +74,7 @@ struct field {
 	bool required;
 	/* Default, as the text one would write (of a single string without its quotes); NULL = zero. */
 	const char *fallback;
-	/* Both 0 = no limit.  Of a number itself, of a duration in ms, of a size in bytes, of a string the
+	/* Both 0 = no limit.  Of a number (each of FIELD_INTS) itself, of a duration in ms, of a size in bytes, of a string the
 	 * length in bytes, of everything else the number of items. */
 	int64_t min, max;
 	const char *const *choices; /* FIELD_CHOICE, NULL-terminated */

@@ -76,6 +76,17 @@ static struct doc *store_strs(const struct field *f, const char *member, struct 
 	return s->n ? list : NULL;
 }
 
+static struct doc *store_ints(const struct field *f, const char *member, struct arena *a)
+{
+	const struct ints *list = (const struct ints *)member;
+	struct doc *array = doc_new(a, DOC_ARRAY);
+
+	(void)f;
+	for (size_t i = 0; i < list->n; i++)
+		doc_append(a, array, doc_new_int(a, list->v[i]));
+	return list->n ? array : NULL;
+}
+
 static struct doc *store_env(const struct field *f, const char *member, struct arena *a)
 {
 	const struct env_list *env = (const struct env_list *)member;
@@ -133,6 +144,7 @@ static struct doc *(*const storers[])(const struct field *f, const char *member,
 	[FIELD_SIZE] = store_size, [FIELD_CHOICE] = store_choice, [FIELD_STRS] = store_strs,
 	[FIELD_ARGV] = store_strs, [FIELD_ENV] = store_env,	  [FIELD_TABLE] = store_sub,
 	[FIELD_MAP] = store_map,   [FIELD_LIST] = store_list,	  [FIELD_BOX] = store_box,
+	[FIELD_INTS] = store_ints,
 };
 
 /* What a zero looks like where it must be written. */
@@ -148,6 +160,7 @@ static struct doc *zero_of(const struct field *f, struct arena *a)
 	case FIELD_FLOAT:
 		return doc_new_float(a, 0);
 	case FIELD_STRS:
+	case FIELD_INTS:
 	case FIELD_ARGV:
 	case FIELD_LIST:
 		return doc_new(a, DOC_ARRAY);

@@ -265,6 +265,28 @@ static bool load_strs(struct load *l, const struct field *f, const struct place 
 	return true;
 }
 
+static bool load_ints(struct load *l, const struct field *f, const struct place *at,
+		      const struct doc *d, void *out)
+{
+	struct doc *const *items = d->type == DOC_ARRAY ? d->array.v : NULL;
+	size_t n = items ? d->array.n : 1;
+	struct ints list = {.v = arena_array(l->a, int64_t, n + 1), .n = n};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct doc *item = items ? items[i] : d;
+		struct place in_list = {.up = at, .index = i};
+		const struct place *where = items ? &in_list : at;
+
+		if (item->type != DOC_INT)
+			return bad_value(l, where, item, "a whole number");
+		if (!field_allows(f, item->i))
+			return bad_range(l, f, where, item);
+		list.v[i] = item->i;
+	}
+	*(struct ints *)out = list;
+	return true;
+}
+
 static bool load_argv(struct load *l, const struct field *f, const struct place *at,
 		      const struct doc *d, void *out)
 {
@@ -491,6 +513,7 @@ static bool (*const loaders[])(struct load *l, const struct field *f, const stru
 	[FIELD_SIZE] = load_size, [FIELD_CHOICE] = load_choice, [FIELD_STRS] = load_strs,
 	[FIELD_ARGV] = load_argv, [FIELD_ENV] = load_env,	[FIELD_TABLE] = load_sub,
 	[FIELD_MAP] = load_map,	  [FIELD_LIST] = load_list,	[FIELD_BOX] = load_box,
+	[FIELD_INTS] = load_ints,
 };
 
 bool schema_load_value(struct load *l, const struct field *f, const struct place *at,

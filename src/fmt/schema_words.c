@@ -18,6 +18,7 @@ static const struct {
 	[FIELD_SIZE] = {"a size such as \"512MiB\" or \"2GiB\"", "size", ""},
 	[FIELD_CHOICE] = {"one of the known words", "choice", ""},
 	[FIELD_STRS] = {"a string or a list of strings", "string or list of strings", "items"},
+	[FIELD_INTS] = {"whole numbers", "list of whole numbers", ""},
 	[FIELD_ARGV] = {"a command as a list of strings or one string", "command", "words"},
 	[FIELD_ENV] = {"a table of names and strings", "table of strings", "entries"},
 	[FIELD_TABLE] = {"a table", "table", "entries"},

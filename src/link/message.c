@@ -75,7 +75,8 @@ TABLE(hello, message_hello, {MEMBER(message_hello, proto), .type = WIRE_INT},
       {MEMBER(message_hello, streams), .type = WIRE_OFFSETS},
       {MEMBER(message_hello, exit), .type = WIRE_TABLE, .sub = &exit_table, .optional = true},
       {MEMBER(message_hello, address), .type = WIRE_TEXT, .optional = true},
-      {MEMBER(message_hello, interface), .type = WIRE_TEXT, .optional = true});
+      {MEMBER(message_hello, interface), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_hello, incarnation), .type = WIRE_INT, .optional = true});
 
 bool message_interface_ok(const char *name)
 {

@@ -63,6 +63,7 @@ struct message_hello {
 	/* Of the agent's end of a connection over the network: its numeric address and the name of the
 	 * interface that has it.  NULL: not known. */
 	const char *address, *interface;
+	int incarnation; /* of the node: from its configuration; 0: made before there were any */
 };
 /* A name that is safe in an environment: letters, digits, "._:@-", at most 15. */
 bool message_interface_ok(const char *name);

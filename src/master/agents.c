@@ -48,11 +48,13 @@ struct agents {
 	struct list strangers; /* those without an accepted hello, oldest first */
 	int nstrangers, max_strangers;
 	int64_t warned_ms; /* that there are too many */
+	uint64_t last_no;  /* of a connection */
 };
 
 struct agent_conn {
 	struct agents *as;
 	struct conn *conn;
+	uint64_t no;	     /* by which the core names it; never used twice */
 	struct live_run *lr; /* NULL before the hello */
 	int rank;
 	bool stranger;
@@ -162,6 +164,20 @@ static void refuse(struct agent_conn *ac, enum err_kind kind, const char *reason
 	buf_release(&text);
 }
 
+void agent_release_past(struct live_run *lr, uint64_t conn)
+{
+	struct list *pos;
+
+	list_each (pos, &lr->m->agents->strangers) {
+		struct agent_conn *ac = list_item(pos, struct agent_conn, in_list);
+
+		if (ac->no != conn)
+			continue;
+		refuse(ac, ERR_DENIED, "another machine has taken the place of this one");
+		return;
+	}
+}
+
 static void protocol_error(struct agent_conn *ac, const char *what)
 {
 	struct buf text;
@@ -220,12 +236,12 @@ static void node_exited(struct agent_conn *ac, const struct exit_report *e)
 	streams_final(ac->lr, ac->rank, e->streams);
 }
 
-static bool token_ok(const struct live_run *lr, const char *node, const char *token)
+static bool token_ok(const struct live_run *lr, const struct message_hello *m)
 {
 	char want[65];
 
-	node_token(lr, node, want);
-	return strlen(token) == 64 && digest_equal(token, want, 64);
+	node_token(lr, m->node, m->incarnation, want);
+	return strlen(m->token) == 64 && digest_equal(m->token, want, 64);
 }
 
 /* ---- frames ---- */
@@ -251,12 +267,26 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	int rank = lr ? rank_of(lr, str_from(m.node)) : -1;
 
 	/* One answer for all: whoever has no token of a run does not learn whether the run exists. */
-	if (!lr || (rank < 0 && !lr->unreadable) || !token_ok(lr, m.node, m.token)) {
+	if (!lr || (rank < 0 && !lr->unreadable) || !token_ok(lr, &m)) {
 		refuse(ac, ERR_DENIED, "no such run or node here, or not with this token");
 		return;
 	}
 	if (lr->unreadable) {
 		refuse(ac, ERR_UNAVAILABLE, "this master cannot read the run: come again later");
+		return;
+	}
+	struct event hello = {
+		.kind = EV_NODE_HELLO,
+		.index = rank,
+		.incarnation = m.incarnation,
+		.attempt = m.attempt,
+		.holds = m.holds,
+		.conn = ac->no,
+	};
+
+	snprintf(hello.text, sizeof(hello.text), "%s", m.address ? m.address : "");
+	if (core_incarnation_is_past(lr->core, rank, m.incarnation)) {
+		run_event(lr, &hello); /* it stays a stranger, until it is sent away */
 		return;
 	}
 	agent_drop(lr, rank); /* replaced, not lost */
@@ -273,10 +303,6 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 		return;
 	}
 	welcome(ac);
-	struct event hello = {
-		.kind = EV_NODE_HELLO, .index = rank, .attempt = m.attempt, .holds = m.holds};
-
-	snprintf(hello.text, sizeof(hello.text), "%s", m.address ? m.address : "");
 	snprintf(lr->nodes[rank].interface, sizeof(lr->nodes[rank].interface), "%s",
 		 m.interface ? m.interface : "");
 	run_event(lr, &hello);
@@ -514,6 +540,7 @@ void agent_accept_over(void *ctx, struct transport *t)
 	if (as->nstrangers >= as->max_strangers)
 		drop_oldest_stranger(as);
 	ac->as = as;
+	ac->no = ++as->last_no;
 	ac->since_ms = ac->heard_ms = clock_boot_ms();
 	ac->stranger = true;
 	list_append(&as->strangers, &ac->in_list);

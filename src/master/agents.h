@@ -18,4 +18,6 @@ void agent_accept_over(void *agents, struct transport *t);
 void agent_send(struct live_run *lr, int rank, enum frame_type type, struct str payload);
 void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s,
 		       struct str payload);
+/* Sends away a connection whose hello named a machine that was given up. */
+void agent_release_past(struct live_run *lr, uint64_t conn);
 void agent_drop(struct live_run *lr, int rank); /* its node is not told */

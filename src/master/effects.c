@@ -159,8 +159,10 @@ static void fill_row(struct live_run *lr, int index, struct driver_row *row, cha
 		.token = token,
 	};
 	memcpy(row->id, res->id, sizeof(row->id));
-	if (pr->node >= 0)
-		node_token(lr, lr->plan.crew.members[pr->node].name, token);
+	if (pr->node < 0)
+		return;
+	row->incarnation = lr->core->nodes[pr->node].incarnation;
+	node_token(lr, lr->plan.crew.members[pr->node].name, row->incarnation, token);
 }
 
 /* The first n of fx, which are one call. */
@@ -243,7 +245,10 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 		agent_send(lr, fx->index, FRAME_SIGNAL, buf_str(&text));
 		break;
 	case FX_RELEASE:
-		agent_send(lr, fx->index, FRAME_RELEASE, STR(MESSAGE_EMPTY));
+		if (fx->conn)
+			agent_release_past(lr, fx->conn);
+		else
+			agent_send(lr, fx->index, FRAME_RELEASE, STR(MESSAGE_EMPTY));
 		break;
 	case FX_CREATE:
 	case FX_FIND:

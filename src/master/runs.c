@@ -369,13 +369,20 @@ int rank_of(const struct live_run *lr, struct str node)
 	return -1;
 }
 
-void node_token(const struct live_run *lr, const char *node, char out[static 65])
+/* Nodes that earlier versions made have incarnation 0, and their token is as it was. */
+void node_token(const struct live_run *lr, const char *node, int incarnation, char out[static 65])
 {
 	uint8_t digest[SHA256_BYTES];
 	struct sha256 *s = sha256_new();
 
 	sha256_add(s, lr->row.secret, strlen(lr->row.secret));
 	sha256_add(s, node, strlen(node));
+	if (incarnation > 0) {
+		char text[16];
+		int n = snprintf(text, sizeof(text), "/%d", incarnation);
+
+		sha256_add(s, text, (size_t)n);
+	}
 	sha256_end(s, digest);
 	hex_encode(digest, sizeof(digest), out);
 }

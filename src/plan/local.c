@@ -43,6 +43,17 @@ static bool is_remote(const char *src)
 	return false;
 }
 
+/* Its nodes are lost with this machine only, and so is who would replace them. */
+static void check_lost(const struct policy *p, const char *where, struct arena *a,
+		       struct problems *ps)
+{
+	if (p->on_lost != LOST_FAIL)
+		problems_add(ps, a, p->on_lost_pos,
+			     "%son_lost = \"%s\": engine local has no other machine to go on with: "
+			     "leave it out, or use engine = \"hosts\"",
+			     where, job_lost_choices[p->on_lost]);
+}
+
 static bool check(const struct job *job, struct arena *a, struct problems *ps)
 {
 	const struct data_spec *data = job->data.v;
@@ -69,8 +80,10 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 		problems_add(
 			ps, a, job->output.s3_pos,
 			"engine local writes nothing to S3: leave out output.s3; the files are in outputs/ of the run");
+	check_lost(&job->policy, "", a, ps);
 	for (size_t i = 0; i < job->roles.n; i++) {
 		const struct role *r = job_role(job, i);
+		check_lost(&r->policy, arena_printf(a, "roles.%s.", r->name), a, ps);
 		if (r->image)
 			problems_add(
 				ps, a, r->pos,

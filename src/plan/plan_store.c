@@ -313,7 +313,8 @@ static const struct role *role_spec(struct restore *r, const struct stored_role 
 			return job_role(r->p->job, i);
 	struct role *made = arena_new_of(r->a, struct role);
 
-	*made = (struct role){.name = from->name, .count = from->count, .command = from->command};
+	*made = job_worker(r->p->job);
+	made->name = from->name;
 	return made;
 }
 
@@ -389,6 +390,15 @@ static void restore_resources(struct restore *r, const struct table_list *list,
 					     ((const struct stored_node *)nodes->v)[i].resource);
 }
 
+/* Plans of earlier versions have none. */
+static void fill_bounds(struct policy *policy, int64_t count)
+{
+	if (!policy->min)
+		policy->min = count;
+	if (!policy->max)
+		policy->max = count;
+}
+
 bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, struct problems *ps)
 {
 	size_t before = ps->n + ps->more;
@@ -410,6 +420,10 @@ bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, str
 	*job = sp.job;
 	if (!job->strategy)
 		job->strategy = "";
+	if (job->roles.n == 0)
+		fill_bounds(&job->policy, job->count);
+	for (size_t i = 0; i < job->roles.n; i++)
+		fill_bounds(&job_role(job, i)->policy, job_role(job, i)->count);
 	p.job = job;
 	p.iface = sp.iface;
 	p.strategy = strategy_named(sp.strategy);

@@ -80,7 +80,10 @@ static bool same_node(const struct core_node *m, const struct core_node *d)
 	       m->settled == d->settled && m->gate_met == d->gate_met &&
 	       m->exit.code == d->exit.code && m->exit.signal == d->exit.signal &&
 	       m->exit.kind == d->exit.kind && m->serve_by_ms == d->serve_by_ms &&
-	       m->lost_at_ms == d->lost_at_ms && !strcmp(m->address, d->address);
+	       m->lost_at_ms == d->lost_at_ms && !strcmp(m->address, d->address) &&
+	       m->incarnation == d->incarnation && m->retried == d->retried &&
+	       m->after == d->after && m->asleep == d->asleep && m->by_ms == d->by_ms &&
+	       !strcmp(m->identity, d->identity);
 }
 
 static bool same_resource(const struct core_resource *m, const struct core_resource *d)

@@ -66,7 +66,12 @@ static void machine_new(struct world *w, int index, int token)
 {
 	struct machine *mc = &w->machines[index];
 
-	*mc = (struct machine){.exists = true, .token = token, .epoch = ++w->epochs};
+	int node = w->plan.resources[index].node;
+
+	*mc = (struct machine){.exists = true,
+			       .token = token,
+			       .epoch = ++w->epochs,
+			       .incarnation = node < 0 ? 0 : w->disk->nodes[node].incarnation};
 	if (w->plan.resources[index].settle_ms) {
 		mc->visible_at = w->now + (int64_t)rng_below(&w->rng, LAG_MS);
 		w->accounts[index].fresh_until =
@@ -434,6 +439,8 @@ static void dial(struct world *w, int index)
 	mc->last_word_at = mc->last_told_at = w->now;
 	node_say(w, rank,
 		 &(struct event){.kind = EV_NODE_HELLO,
+				 .incarnation = mc->incarnation,
+				 .conn = mc->conn,
 				 .attempt = mc->started ? mc->attempt : 0,
 				 .holds = mc->other_boot ? HOLDS_OTHER_BOOT
 					  : mc->started	 ? HOLDS_STARTED

@@ -25,7 +25,8 @@ struct machine {
 	int token; /* batch of the create that made it */
 	/* Eventually consistent kinds: not found before this, ... */
 	int64_t visible_at;
-	uint64_t epoch; /* of the machine: a new one has no memory */
+	uint64_t epoch;	 /* of the machine: a new one has no memory */
+	int incarnation; /* of its node, as its configuration says */
 	bool agent_up;
 	bool prepared;			    /* has its inputs, as asked over this connection */
 	uint64_t agent;			    /* number of the agent's life */

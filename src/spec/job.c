@@ -283,6 +283,33 @@ static void check_cycle(struct check *c, const struct waits *w)
 		STR_ARG(buf_str(&text)), name);
 }
 
+/* Settles count, min and max; `where` is "" or "roles.trainer.". */
+static void check_bounds(struct check *c, const struct doc *table, int64_t *count, struct policy *p,
+			 const char *where)
+{
+	bool has_min = doc_get(table, "min"), has_max = doc_get(table, "max");
+
+	if (has_min && !doc_get(table, "count"))
+		*count = p->min;
+	if (!p->min)
+		p->min = *count;
+	if (!p->max)
+		p->max = *count;
+	if (has_min && has_max && p->min > p->max)
+		problem(c, key_pos(table, "min"), "%smin is %lld, and %smax only %lld", where,
+			(long long)p->min, where, (long long)p->max);
+	else if (*count < p->min)
+		problem(c, key_pos(table, "count"), "%scount is %lld, and %smin already %lld",
+			where, (long long)*count, where, (long long)p->min);
+	else if (*count > p->max)
+		problem(c, key_pos(table, "count"), "%scount is %lld, and %smax only %lld", where,
+			(long long)*count, where, (long long)p->max);
+	if (p->retry_on.n > 0 && p->retries == 0)
+		problem(c, key_pos(table, "retry_on"),
+			"%sretry_on says when to try again, but not how often: add retries = 1, say",
+			where);
+}
+
 static void check_role(struct check *c, const struct doc *table, struct role *r)
 {
 	char *where = arena_printf(c->a, "roles.%s.", r->name);
@@ -290,6 +317,7 @@ static void check_role(struct check *c, const struct doc *table, struct role *r)
 	check_env(c, table, where);
 	check_command(c, table, &r->command, where);
 	check_filled(c, table, "image", where);
+	check_bounds(c, table, &r->count, &r->policy, where);
 	if (!doc_get(table, "command")) {
 		if (!doc_get(c->doc, "command"))
 			problem(c, r->pos,
@@ -315,6 +343,18 @@ static void find_tables(struct check *c, const struct doc *roles)
 			c->tables[n++] = roles->table.v[i].value;
 }
 
+/* Keys that a role has of its own. */
+static void refuse_beside_roles(struct check *c)
+{
+	static const char *const keys[] = {"count", "min", "max", "retries", "retry_on", "on_lost"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (doc_get(c->doc, keys[i]))
+			problem(c, key_pos(c->doc, keys[i]),
+				"%s says nothing beside roles: write it in the role, as in roles.%s.%s",
+				keys[i], job_role(c->job, 0)->name, keys[i]);
+}
+
 static void check_roles(struct check *c)
 {
 	size_t n = c->job->roles.n;
@@ -323,15 +363,12 @@ static void check_roles(struct check *c)
 
 	if (n == 0)
 		return;
-	if (doc_get(c->doc, "count"))
-		problem(c, key_pos(c->doc, "count"),
-			"count says nothing beside roles: write it in the role, as in roles.%s.count",
-			job_role(c->job, 0)->name);
+	refuse_beside_roles(c);
 	find_tables(c, doc_table(c->doc, "roles"));
 	for (size_t i = 0; i < n; i++) {
 		struct role *r = job_role(c->job, i);
 		check_role(c, c->tables[i], r);
-		total += r->count;
+		total += r->policy.max;
 	}
 	if (total > JOB_MAX_NODES)
 		problem(c, key_pos(c->doc, "roles"),
@@ -447,6 +484,8 @@ static void check_top(struct check *c)
 	check_command(c, c->doc, &c->job->command, "");
 	check_filled(c, c->doc, "source", "");
 	check_filled(c, c->doc, "metric_prefix", "");
+	if (!has_roles)
+		check_bounds(c, c->doc, &c->job->count, &c->job->policy, "");
 	if (!has_roles && !doc_get(c->doc, "command"))
 		problem(c, c->doc->pos,
 			"nothing to run: write command = [\"program\", \"argument\"], or a table "
@@ -495,6 +534,12 @@ static const struct doc *widen_metrics(const struct doc *doc, struct arena *a)
 	}
 	doc_set(a, root, STR("metrics"), wide);
 	return root;
+}
+
+struct role job_worker(const struct job *j)
+{
+	return (struct role){
+		.name = "worker", .count = j->count, .command = j->command, .policy = j->policy};
 }
 
 bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena *a,

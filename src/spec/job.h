@@ -22,6 +22,20 @@ struct err;
 /* When the roles that wait for a role (`after`) may start. */
 enum ready_when { READY_DEFAULT, READY_STARTED, READY_PORT, READY_FINISHED };
 
+/* What happens when a node is lost: its machine is gone, or silent for too long. */
+enum on_lost { LOST_FAIL, LOST_REPLACE, LOST_SHRINK, LOST_RESTART };
+
+/* What a role does about failed and lost nodes, and how many it may have. */
+struct policy {
+	int64_t retries;      /* attempts of a node after its own failure */
+	struct ints retry_on; /* exit codes; none: any failure */
+	int on_lost;	      /* enum on_lost */
+	struct doc_pos on_lost_pos;
+	int64_t min, max; /* how many nodes; after job_load never 0 */
+};
+/* A job that was killed by signal N has, for retry_on, the code of a shell: 128 + N. */
+#define JOB_SIGNAL_CODE 128
+
 struct role {
 	const char *name;
 	struct doc_pos pos;
@@ -35,6 +49,7 @@ struct role {
 	struct env_list env;
 	uint64_t memory;   /* bytes; 0 = no limit */
 	bool pty, pty_set; /* not set: as the job says */
+	struct policy policy;
 	/* Used by the AWS engines only. */
 	struct strs instance_type;
 	bool spot;
@@ -68,6 +83,7 @@ struct timeouts {
 	int64_t grace_ms;   /* between SIGTERM and SIGKILL */
 	int64_t collect_ms; /* output stored after the last exit */
 	int64_t lease_ms;   /* how long a node goes on without a master */
+	int64_t lost_ms;    /* the same unless on_lost is fail: then it is lost */
 };
 
 struct job {
@@ -78,6 +94,7 @@ struct job {
 	const char *source; /* NULL and no data = run where the job file is */
 	struct strs command;
 	int64_t count;
+	struct policy policy; /* of a job without roles */
 	struct env_list env;
 	struct strs
 		secrets; /* names of variables that are secret although they do not look like it */
@@ -102,6 +119,9 @@ static inline struct role *job_role(const struct job *j, size_t i)
 	return &((struct role *)j->roles.v)[i];
 }
 
+/* The role of the nodes of a job without roles, as it would have been written. */
+struct role job_worker(const struct job *j);
+
 /*
  * What the engines add to a job file.  They are above this folder: plan_job_rules() makes it.
  * A table is a row of type FIELD_BOX with name, sub, help and example; its value goes to the same
@@ -116,6 +136,8 @@ extern const struct schema job_schema;
 const struct schema *job_schema_with(const struct job_rules *rules, struct arena *a);
 /* The words of ready_when, by enum ready_when; NULL after the last. */
 extern const char *const job_ready_choices[];
+/* The words of on_lost, by enum on_lost; NULL after the last. */
+extern const char *const job_lost_choices[];
 
 /* Checks keys, types, names, metric patterns' presence, role references, cycles of `after`, counts.
  * On problems: false, and ps holds them all. */

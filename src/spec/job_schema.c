@@ -13,6 +13,7 @@
 #define DAY (24 * 3600 * SECOND)
 #define LONGEST (366 * DAY) /* of any duration: a year is a typing error already */
 #define MOST_MEMORY (INT64_C(1) << 50)
+#define MOST_RETRIES 1000
 
 const char *const job_ready_choices[] = {
 	[READY_DEFAULT] = "auto",
@@ -22,8 +23,73 @@ const char *const job_ready_choices[] = {
 	NULL,
 };
 
+const char *const job_lost_choices[] = {
+	[LOST_FAIL] = "fail",
+	[LOST_REPLACE] = "replace",
+	[LOST_SHRINK] = "shrink",
+	[LOST_RESTART] = "restart",
+	NULL,
+};
+
 /* In the order of metrics' enum better. */
 static const char *const better_choices[] = {"auto", "lower", "higher", NULL};
+
+/* Of a role, and of a job without roles: `s` is the struct that has the policy. */
+#define POLICY_FIELDS(s)                                                                                   \
+	{                                                                                                  \
+		.name = "min",                                                                             \
+		.type = FIELD_INT,                                                                         \
+		.offset = offsetof(struct s, policy.min),                                                  \
+		.min = 1,                                                                                  \
+		.max = JOB_MAX_NODES,                                                                      \
+		.help = "The fewest nodes with which the run goes on, when some are lost "                 \
+			"(on_lost = \"shrink\") or sent away (regatta resize). Without it: count.",        \
+		.example = "min = 2",                                                                      \
+	},                                                                                                 \
+		{                                                                                          \
+			.name = "max",                                                                     \
+			.type = FIELD_INT,                                                                 \
+			.offset = offsetof(struct s, policy.max),                                          \
+			.min = 1,                                                                          \
+			.max = JOB_MAX_NODES,                                                              \
+			.help = "The most nodes that regatta resize may ask for. Without it: count.",      \
+			.example = "max = 8",                                                              \
+		},                                                                                         \
+		{                                                                                          \
+			.name = "retries",                                                                 \
+			.type = FIELD_INT,                                                                 \
+			.offset = offsetof(struct s, policy.retries),                                      \
+			.min = 0,                                                                          \
+			.max = MOST_RETRIES,                                                               \
+			.help = "How often a node that failed by itself is started again, as its next "    \
+				"attempt, where it is. The others go on. Logs and outputs are kept per "   \
+				"attempt; REGATTA_ATTEMPT is its number, REGATTA_PREVIOUS the outputs of " \
+				"the one before. Without it, or with 0: a failure ends the run.",          \
+			.example = "retries = 2",                                                          \
+		},                                                                                         \
+		{                                                                                          \
+			.name = "retry_on",                                                                \
+			.type = FIELD_INTS,                                                                \
+			.offset = offsetof(struct s, policy.retry_on),                                     \
+			.min = 1,                                                                          \
+			.max = 255,                                                                        \
+			.help = "The exit codes after which retries apply; 128 + N for a job that was "    \
+				"killed by signal N. Without it: any failure.",                            \
+			.example = "retry_on = [75, 137]",                                                 \
+		},                                                                                         \
+	{                                                                                                  \
+		.name = "on_lost", .type = FIELD_CHOICE,                                                   \
+		.offset = offsetof(struct s, policy.on_lost),                                              \
+		.pos_offset = offsetof(struct s, policy.on_lost_pos), .fallback = "fail",                  \
+		.choices = job_lost_choices,                                                               \
+		.help = "What happens when a node is lost: its machine is gone, or silent for "            \
+			"timeouts.lost. fail: the run fails (a silent node has timeouts.lease). "          \
+			"replace: its rank starts again elsewhere while the others go on. "                \
+			"shrink: the run goes on without it, unless fewer than min are left. "             \
+			"restart: all nodes are stopped and start again. Engine local loses no "           \
+			"node without this machine, and refuses all but fail.",                            \
+		.example = "on_lost = \"replace\"",                                                        \
+	}
 
 static const struct field role_fields[] = {
 	{
@@ -33,9 +99,11 @@ static const struct field role_fields[] = {
 		.fallback = "1",
 		.min = 1,
 		.max = JOB_MAX_NODES,
-		.help = "How many nodes of this role. They are named <role>-0, <role>-1, and so on.",
+		.help = "How many nodes of this role. They are named <role>-0, <role>-1, and so on. "
+			"Without it: min, or else 1.",
 		.example = "count = 4",
 	},
+	POLICY_FIELDS(role),
 	{
 		.name = "command",
 		.type = FIELD_ARGV,
@@ -302,6 +370,18 @@ static const struct field timeout_fields[] = {
 		.help = "How long a node goes on without its master before it stops the job, and in a cloud itself.",
 		.example = "lease = \"2h\"",
 	},
+	{
+		.name = "lost",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, lost_ms),
+		.fallback = "15s",
+		.min = SECOND,
+		.max = LONGEST,
+		.help = "How long a node may be silent before it counts as lost, unless on_lost is fail. The "
+			"node stops its job by itself when its master has not answered for so long; "
+			"grace and two seconds later its rank starts again.",
+		.example = "lost = \"1m\"",
+	},
 	{.name = NULL},
 };
 
@@ -366,9 +446,11 @@ static const struct field job_fields[] = {
 		.fallback = "1",
 		.min = 1,
 		.max = JOB_MAX_NODES,
-		.help = "How many nodes run the command. With roles, each role has its own count.",
+		.help = "How many nodes run the command. With roles, each role has its own count, and "
+			"its own of the five keys below.",
 		.example = "count = 4",
 	},
+	POLICY_FIELDS(job),
 	{
 		.name = "env",
 		.type = FIELD_ENV,

@@ -19,6 +19,7 @@
 _Static_assert(RUN_CANCELLED == 8 && RUN_PHASES == 9, "run.phase and the columns of its times");
 _Static_assert(VERDICT_CANCELLED == 3, "run.verdict");
 _Static_assert(NODE_LOST == 7 && NODE_STATES == 8, "node.state");
+_Static_assert(AFTER_SLEEP == 2, "node.after");
 _Static_assert(RES_GONE == 4 && RES_STATES == 5, "resource.state");
 _Static_assert(ERR_CANCELLED == 12 && ERR_KINDS == 13, "columns that hold a kind of error");
 
@@ -231,8 +232,18 @@ static const char version_7[] =
 	"INSERT INTO token_7 SELECT id, hash, name, scope, created_ms, expires_ms, used_ms FROM token;"
 	"DROP TABLE token;ALTER TABLE token_7 RENAME TO token;";
 
-const struct migration store_migrations[STORE_VERSION] = {
-	{version_1}, {version_2}, {version_3}, {version_4}, {version_5}, {version_6}, {version_7}};
+/* Which machine carries a node, and what becomes of it after its attempt. */
+static const char version_8[] =
+	"ALTER TABLE node ADD COLUMN incarnation INTEGER NOT NULL DEFAULT 0 CHECK (incarnation >= 0);"
+	"ALTER TABLE node ADD COLUMN identity TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE node ADD COLUMN retried INTEGER NOT NULL DEFAULT 0 CHECK (retried >= 0);"
+	"ALTER TABLE node ADD COLUMN after INTEGER NOT NULL DEFAULT 0 CHECK (after BETWEEN 0 AND 2);"
+	"ALTER TABLE node ADD COLUMN asleep INTEGER NOT NULL DEFAULT 0 CHECK (asleep IN (0, 1));"
+	"ALTER TABLE node ADD COLUMN by_ms INTEGER NOT NULL DEFAULT 0;";
+
+const struct migration store_migrations[STORE_VERSION] = {{version_1}, {version_2}, {version_3},
+							  {version_4}, {version_5}, {version_6},
+							  {version_7}, {version_8}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

@@ -38,13 +38,15 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		{"save node",
 		 "REPLACE INTO node (run, rank, state, attempt, start_sent, stop_sent, serving, settled, "
 		 "there, exit_code, exit_signal, exit_oom, exit_kind, exit_reason, since_ms, serve_by_ms, "
-		 "lost_at_ms, look_at_ms, address) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-		 "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)"},
+		 "lost_at_ms, look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms) "
+		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
+		 "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)"},
 	[LOAD_NODES] =
 		{"restore nodes",
 		 "SELECT rank, state, attempt, start_sent, stop_sent, serving, settled, there, exit_code, "
 		 "exit_signal, exit_oom, exit_kind, exit_reason, since_ms, serve_by_ms, lost_at_ms, "
-		 "look_at_ms, address FROM node WHERE run = ?1"},
+		 "look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms FROM node "
+		 "WHERE run = ?1"},
 	[SAVE_RESOURCE] =
 		{"save resource",
 		 "REPLACE INTO resource (run, place, kind, name, state, attempt, tries, unsure, "
@@ -136,6 +138,12 @@ int store_node_save(struct store *st, int64_t no, int rank, const struct core_no
 	query_int(&q, n->lost_at_ms);
 	query_int(&q, n->observe_at_ms);
 	query_text(&q, n->address);
+	query_int(&q, n->incarnation);
+	query_text(&q, n->identity);
+	query_int(&q, n->retried);
+	query_int(&q, n->after);
+	query_int(&q, n->asleep);
+	query_int(&q, n->by_ms);
 	if (query_run(&q, err) < 0)
 		return -1;
 	store_saw_ms(st, n->since_ms);
@@ -214,6 +222,12 @@ static void read_node(struct sql_query *q, struct core_node *n)
 	n->lost_at_ms = row_int(q);
 	n->observe_at_ms = row_int(q);
 	row_chars(q, n->address, sizeof(n->address));
+	n->incarnation = (int)row_below(q, INT_MAX);
+	row_chars(q, n->identity, sizeof(n->identity));
+	n->retried = (int)row_below(q, INT_MAX);
+	n->after = (enum node_after)row_below(q, AFTER_SLEEP + 1);
+	n->asleep = row_int(q) != 0;
+	n->by_ms = row_int(q);
 }
 
 static int restore_nodes(struct store *st, int64_t no, struct core_run *r, struct err *err)

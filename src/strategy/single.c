@@ -14,7 +14,7 @@ static bool crew(const struct job *job, struct arena *a, struct crew *ret, struc
 	}
 	/* A role as it would have been written, so that nobody has to ask whether there is one. */
 	struct role *worker = arena_new_of(a, struct role);
-	*worker = (struct role){.name = "worker", .count = job->count, .command = job->command};
+	*worker = job_worker(job);
 
 	ret->nroles = 1;
 	ret->roles = arena_new_of(a, struct strategy_role);

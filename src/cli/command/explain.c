@@ -32,6 +32,8 @@ static const char *type_name(enum field_type t)
 		return "choice";
 	case FIELD_STRS:
 		return "strings";
+	case FIELD_INTS:
+		return "integers";
 	case FIELD_ARGV:
 		return "command";
 	case FIELD_ENV:

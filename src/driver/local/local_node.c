@@ -153,6 +153,7 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 	jsonw_kz(&w, "run", row->run);
 	jsonw_kz(&w, "node", row->name);
 	jsonw_kz(&w, "token", row->token);
+	jsonw_kint(&w, "incarnation", row->incarnation);
 	jsonw_kz(&w, "link_dir", n->home);
 	jsonw_kz(&w, "link_name", LAYOUT_LINK_SOCKET);
 	jsonw_kz(&w, "home", n->home);

@@ -20,6 +20,7 @@ extern const char *const pserver;
 
 struct fixture *run_open(const char *toml);
 void run_close(struct fixture *f);
+/* A hello that names no incarnation is of the one that its node has now. */
 void run_give(struct fixture *f, struct event ev);
 int effects_count(const struct fixture *f, enum effect_kind kind);
 bool effects_have(const struct fixture *f, enum effect_kind kind, int index);

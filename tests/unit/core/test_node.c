@@ -318,9 +318,72 @@ static void nodes_without_a_group_are_looked_at_each_by_itself(void **state)
 	run_close(f);
 }
 
+/* Rule: a machine that was given up is released, and never mistaken for its successor. */
+
+static void hello_of(struct fixture *f, int rank, int incarnation, enum holds holds)
+{
+	run_give(f, (struct event){.kind = EV_NODE_HELLO,
+				   .index = rank,
+				   .incarnation = incarnation,
+				   .conn = 77,
+				   .attempt = holds == HOLDS_NOTHING ? 0 : 1,
+				   .holds = holds});
+}
+
+static void an_earlier_incarnation_is_released_and_nothing_else_happens(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_make_ready(f);
+	node_say(f, 0, EV_NODE_STARTED);
+	f->r->nodes[0].incarnation = 3;
+	f->r->nodes[0].connected = false;
+	hello_of(f, 0, 2, HOLDS_STARTED);
+	assert_int_equal(f->fx.n, 1);
+	assert_int_equal(f->fx.v[0].kind, FX_RELEASE);
+	assert_int_equal(f->fx.v[0].conn, 77);
+	assert_false(f->r->nodes[0].connected);
+	assert_int_equal(f->r->nodes[0].state, NODE_RUNNING);
+	run_close(f);
+}
+
+static void a_newer_incarnation_before_the_start_takes_its_place(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_create_all(f);
+	hello_of(f, 0, 2, HOLDS_NOTHING);
+	assert_int_equal(f->r->nodes[0].incarnation, 2);
+	assert_int_equal(f->r->nodes[0].state, NODE_HERE);
+	assert_true(effects_have(f, FX_PREPARE, 0));
+	hello_of(f, 0, 1, HOLDS_NOTHING);
+	assert_int_equal(effects_count(f, FX_PREPARE), 0);
+	assert_int_equal(f->fx.v[0].conn, 77);
+	run_close(f);
+}
+
+/* It holds nothing, but what was started on the machine before it may still run. */
+static void a_newer_incarnation_after_a_start_is_a_lost_attempt(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_make_ready(f);
+	hello_of(f, 0, 2, HOLDS_NOTHING);
+	assert_int_equal(effects_count(f, FX_START), 0);
+	assert_int_equal(f->r->nodes[0].state, NODE_LOST);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	run_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_earlier_incarnation_is_released_and_nothing_else_happens),
+		cmocka_unit_test(a_newer_incarnation_before_the_start_takes_its_place),
+		cmocka_unit_test(a_newer_incarnation_after_a_start_is_a_lost_attempt),
 		cmocka_unit_test(an_unfit_node_fails_the_run_before_anything_starts),
 		cmocka_unit_test(a_silent_node_is_looked_at_and_its_agent_started_again),
 		cmocka_unit_test(a_start_that_never_arrived_is_sent_again),

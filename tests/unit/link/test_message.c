@@ -65,8 +65,8 @@ static const struct message {
 } messages[] = {
 	{"hello", get_hello, put_hello,
 	 "{\"proto\":1,\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"boot_id\":\"b\",\"pid\":5,\"version\":\"0.1\",\"attempt\":1,\"holds\":\"other_boot\",\"streams\":[4,5,6],\"exit\":" EXIT_TEXT
-	 ",\"address\":\"10.0.0.7\",\"interface\":\"eth0\"}",
-	 " exit gaps address interface "},
+	 ",\"address\":\"10.0.0.7\",\"interface\":\"eth0\",\"incarnation\":3}",
+	 " exit gaps address interface incarnation "},
 	{"ready", get_ready, put_ready, "{\"ok\":true}", ""},
 	{"ready", get_ready, put_ready, "{\"ok\":false,\"kind\":\"conflict\",\"reason\":\"taken\"}",
 	 ""},

@@ -654,13 +654,16 @@ void agent_hello(struct rig_agent *a, const char *token)
 	assert_non_null(lr);
 	a->name = lr->plan.crew.members[a->rank].name;
 	snprintf(a->log, sizeof(a->log), "%s/%s.log", lr->logs_dir, a->name);
-	node_token(lr, a->name, right);
+	int incarnation = a->incarnation ? a->incarnation : lr->core->nodes[a->rank].incarnation;
+
+	node_token(lr, a->name, incarnation, right);
 	agent_dial(a);
 	struct message_hello m = {
 		.proto = LINK_PROTO,
 		.run = lr->row.id,
 		.node = a->name,
 		.token = token ? token : right,
+		.incarnation = incarnation,
 		.boot_id = "b",
 		.pid = 1,
 		.version = "0",

@@ -120,6 +120,7 @@ struct rig_agent {
 	struct message_ack acks[STREAMS];
 	size_t start_bytes;		 /* of the last START */
 	const char *address, *interface; /* that it says in its hello; NULL: none */
+	int incarnation;		 /* the same; 0: that of its node */
 	/* what it has done */
 	int attempt, starts, said;
 	bool ended, released;

@@ -38,7 +38,7 @@ static void an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing(vo
 	assert_int_equal(a->seen[FRAME_WELCOME] + a->seen[FRAME_INPUTS], 0);
 	assert_non_null(strstr(a->last[FRAME_REFUSE], "\"denied\""));
 	/* The token of a node is good for that node only. */
-	node_token(rig_run(r), rig_run(r)->plan.crew.members[0].name, token);
+	node_token(rig_run(r), rig_run(r)->plan.crew.members[0].name, 1, token);
 	agent_hello(other, token);
 	agent_wait_closed(other);
 	assert_int_equal(other->seen[FRAME_REFUSE], 1);
@@ -51,6 +51,38 @@ static void an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing(vo
 	agent_hello(a, NULL);
 	agent_wait(a, FRAME_INPUTS);
 	assert_int_equal(a->seen[FRAME_WELCOME], 1);
+}
+
+/* A machine that was given up is told to leave; its successor's connection stays. */
+static void an_earlier_incarnation_is_sent_away_and_the_node_stays_connected(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *past = rig_agent(r, 1);
+	char token[65];
+
+	rig_submit(r, RIG_JOB_OF_TWO);
+	rig_until(r, rig_run(r)->core->phase == RUN_GATHERING);
+	rig_run(r)->core->nodes[0].incarnation = 2;
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_INPUTS);
+	const struct agent_conn *conn = rig_run(r)->nodes[0].agent;
+
+	past->rank = 0;
+	past->incarnation = 1;
+	agent_hello(past, NULL);
+	agent_wait_closed(past);
+	assert_int_equal(past->seen[FRAME_REFUSE], 1);
+	assert_int_equal(past->seen[FRAME_WELCOME], 0);
+	assert_non_null(strstr(past->last[FRAME_REFUSE], "\"denied\""));
+	assert_ptr_equal(rig_run(r)->nodes[0].agent, conn);
+	assert_true(rig_run(r)->core->nodes[0].connected);
+	/* The token of one incarnation is no other's. */
+	node_token(rig_run(r), rig_run(r)->plan.crew.members[0].name, 1, token);
+	past->incarnation = 2;
+	agent_hello(past, token);
+	agent_wait_closed(past);
+	assert_int_equal(past->seen[FRAME_WELCOME], 0);
+	assert_ptr_equal(rig_run(r)->nodes[0].agent, conn);
 }
 
 /* A node of another machine: only it knows where it is. */
@@ -491,6 +523,7 @@ int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
+		CASE(an_earlier_incarnation_is_sent_away_and_the_node_stays_connected),
 		CASE(an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing),
 		CASE(a_node_without_a_planned_address_has_the_one_it_says),
 		CASE(a_hello_with_an_address_that_is_none_is_refused),

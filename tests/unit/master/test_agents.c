@@ -197,7 +197,7 @@ static void without_a_token_nobody_learns_whether_a_run_exists(void **state)
 	/* A token that only begins right is wrong. */
 	char token[66];
 
-	node_token(&r->lr, "worker-0", token);
+	node_token(&r->lr, "worker-0", 1, token);
 	token[64] = 'x';
 	token[65] = '\0';
 	assert_int_equal(hello(r, 9, "run-a", "worker-0", token, other, sizeof(other)), n);

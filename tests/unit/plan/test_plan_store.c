@@ -197,7 +197,7 @@ static void what_is_not_understood_is_refused(void **state)
 	refused("\"version\":1,", "\"version\":1,\"new\":1,", "unknown key 'new'");
 	refused("\"strategy\":\"roles\",\"interface\"", "\"strategy\":\"moon\",\"interface\"",
 		"no strategy 'moon'");
-	refused("\"job\":{", "\"job\":{\"retries\":3,", "unknown key 'retries'");
+	refused("\"job\":{", "\"job\":{\"moons\":3,", "unknown key 'moons'");
 	refused("\"after\":[\"store\",\"prep\"]}", "\"after\":[\"store\",\"nobody\"]}",
 		"no role 'nobody'");
 	refused("\"node\":\"w-0\"", "\"node\":\"w-9\"", "no node 'w-9'");

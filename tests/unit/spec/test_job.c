@@ -44,6 +44,56 @@ static void limits_that_were_not_written_have_their_defaults(void **state)
 	assert_int_equal(j.timeouts.grace_ms, 10000);
 	assert_int_equal(j.timeouts.collect_ms, 300000);
 	assert_int_equal(j.timeouts.lease_ms, 1800000);
+	assert_int_equal(j.timeouts.lost_ms, 15000);
+	assert_int_equal(j.policy.retries, 0);
+	assert_int_equal(j.policy.retry_on.n, 0);
+	assert_int_equal(j.policy.on_lost, LOST_FAIL);
+	assert_int_equal(j.policy.min, 1);
+	assert_int_equal(j.policy.max, 1);
+}
+
+static void what_to_do_about_failed_and_lost_nodes_arrives(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j =
+		good_job(a, "command = 'x'\ncount = 4\nmin = 2\nmax = 8\nretries = 3\n"
+			    "retry_on = [75, 137]\non_lost = 'shrink'\ntimeouts.lost = '1m'\n");
+	assert_int_equal(j.policy.min, 2);
+	assert_int_equal(j.policy.max, 8);
+	assert_int_equal(j.policy.retries, 3);
+	assert_int_equal(j.policy.retry_on.n, 2);
+	assert_int_equal(j.policy.retry_on.v[1], 137);
+	assert_int_equal(j.policy.on_lost, LOST_SHRINK);
+	assert_int_equal(j.timeouts.lost_ms, 60000);
+	/* One code needs no list; a role has its own; count follows min. */
+	j = good_job(a, "command = 'x'\n[roles.a]\nmin = 3\nmax = 5\nretries = 1\nretry_on = 7\n"
+			"on_lost = 'replace'\n[roles.b]\ncount = 2\n");
+	assert_int_equal(job_role(&j, 0)->count, 3);
+	assert_int_equal(job_role(&j, 0)->policy.retry_on.v[0], 7);
+	assert_int_equal(job_role(&j, 0)->policy.on_lost, LOST_REPLACE);
+	assert_int_equal(job_role(&j, 1)->policy.min, 2);
+	assert_int_equal(job_role(&j, 1)->policy.max, 2);
+}
+
+static void bounds_that_leave_no_room_are_problems(void **state)
+{
+	(void)state;
+	one_problem("command = 'x'\nmin = 5\nmax = 3\n", 2, 1, "min is 5, and max only 3");
+	one_problem("command = 'x'\ncount = 2\nmin = 3\nmax = 5\n", 2, 1,
+		    "count is 2, and min already 3");
+	one_problem("command = 'x'\n[roles.a]\ncount = 9\nmax = 5\n", 3, 1,
+		    "roles.a.count is 9, and roles.a.max only 5");
+	one_problem("command = 'x'\nretry_on = [1]\n", 2, 1,
+		    "retry_on says when to try again, but not how often: add retries = 1, say");
+	one_problem("command = 'x'\nretries = 1\nretry_on = [1, 300]\n", 3, 16,
+		    "retry_on[1]: expected whole numbers from 1 to 255, got the whole number 300");
+	one_problem("command = 'x'\nretries = 1\nretry_on = ['1']\n", 3, 13,
+		    "retry_on[0]: expected a whole number, got the string \"1\"");
+	one_problem(
+		"command = 'x'\nretries = 1\n[roles.a]\n", 2, 1,
+		"retries says nothing beside roles: write it in the role, as in roles.a.retries");
 }
 
 static const char full[] = "name = 'ctr-ps'\n"
@@ -790,6 +840,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_is_all_a_job_needs),
 		cmocka_unit_test(limits_that_were_not_written_have_their_defaults),
+		cmocka_unit_test(what_to_do_about_failed_and_lost_nodes_arrives),
+		cmocka_unit_test(bounds_that_leave_no_room_are_problems),
 		cmocka_unit_test(every_key_of_the_job_arrives),
 		cmocka_unit_test(every_key_of_a_role_arrives),
 		cmocka_unit_test(every_key_of_data_and_metrics_arrives),

@@ -226,14 +226,19 @@ static void refused_and_unchanged(void **state, enum err_kind kind, const char *
 
 static void a_newer_version_is_refused(void **state)
 {
+	char sql[64], text[160];
+
 	close_home(fixture_open(*state));
-	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 9");
-	refused_and_unchanged(
-		state, ERR_UNAVAILABLE,
-		"is of version 9, this regatta knows up to 7: use a newer regatta or another "
-		"REGATTA_HOME");
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_VERSION + 1);
+	alter(unit_path(state, "regatta.db"), sql);
+	snprintf(text, sizeof(text),
+		 "is of version %d, this regatta knows up to %d: use a newer regatta or another "
+		 "REGATTA_HOME",
+		 STORE_VERSION + 1, STORE_VERSION);
+	refused_and_unchanged(state, ERR_UNAVAILABLE, text);
 	/* Nothing was lost: with its version back it opens. */
-	alter(unit_path(state, "regatta.db"), "PRAGMA user_version = 7");
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_VERSION);
+	alter(unit_path(state, "regatta.db"), sql);
 	close_home(fixture_open(*state));
 }
 

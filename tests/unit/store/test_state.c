@@ -25,6 +25,12 @@ static void fill_node(struct core_node *n, int salt)
 		.lost_at_ms = 31 + salt,
 		.observe_at_ms = INT64_MAX - salt,
 		.address = "127.1.0.1",
+		.incarnation = 2 + salt,
+		.identity = "i-0123456789abcdef0/3",
+		.retried = 1 + salt,
+		.after = (enum node_after)salt,
+		.asleep = salt == 1,
+		.by_ms = 51 + salt,
 		.dirty = true,
 	};
 }
@@ -48,6 +54,12 @@ static void assert_same_node(const struct core_node *a, const struct core_node *
 	assert_int_equal(a->lost_at_ms, b->lost_at_ms);
 	assert_int_equal(a->observe_at_ms, b->observe_at_ms);
 	assert_string_equal(a->address, b->address);
+	assert_int_equal(a->incarnation, b->incarnation);
+	assert_string_equal(a->identity, b->identity);
+	assert_int_equal(a->retried, b->retried);
+	assert_int_equal(a->after, b->after);
+	assert_int_equal(a->asleep, b->asleep);
+	assert_int_equal(a->by_ms, b->by_ms);
 	assert_false(a->connected);
 	assert_false(a->dirty);
 }
@@ -206,7 +218,7 @@ static void a_new_field_of_the_core_is_noticed(void **state)
 {
 	(void)state;
 #ifdef __x86_64__
-	assert_int_equal(sizeof(struct core_node), 288);
+	assert_int_equal(sizeof(struct core_node), 384);
 	assert_int_equal(sizeof(struct core_resource), 512);
 	assert_int_equal(offsetof(struct core_run, node_count), 368);
 #else
