@@ -72,3 +72,38 @@ def test_a_stopped_master_is_told_of(regatta):
     finally:
         os.kill(pid, signal.SIGCONT)
     assert asking.wait(30) == 0
+
+
+def submit_to_stopped(regatta, pid):
+    """`regatta run` that waits for the answer of a master that is stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    child = regatta.start("run", "--", "sleep", "100")
+    assert b"has not answered for 3 s" in child.stderr.readline()
+    return child
+
+
+def test_an_interrupt_ends_the_wait_for_a_stopped_master(regatta):
+    regatta("ps")
+    pid = master_pid(regatta)
+    child = submit_to_stopped(regatta, pid)
+    try:
+        child.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        assert child.wait(20) == 7
+        assert time.monotonic() - asked < 10  # the call itself would wait for thirty seconds
+        assert b"the run may still start; 'regatta ps' shows it" in child.stderr.read()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_an_interrupt_while_submitting_cancels_once_the_master_answers(regatta):
+    regatta("ps")
+    pid = master_pid(regatta)
+    child = submit_to_stopped(regatta, pid)
+    try:
+        child.send_signal(signal.SIGINT)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert child.wait(30) == 7
+    runs = regatta.json("ps", "-a")
+    assert [run["verdict"] for run in runs] == ["cancelled"]

@@ -233,6 +233,7 @@ static int send_once(struct api *api, const struct request *r, struct http_answe
 {
 	if (ensure(api, err) < 0)
 		return -1;
+	http_client_set_stop(api->http, api->stop);
 	bool watched = r->fd < 0 && !api->hushed; /* an upload takes its time */
 	if (watched)
 		slow_watch(true);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
+#include "cli/client/interrupt.h"
 #include "cli/client/submit.h"
 #include "cli/client/watch.h"
 #include "cli/command/commands.h"
@@ -137,6 +138,23 @@ static int watch_and_print(const struct cli_call *c, struct api *api, const char
 	return print_end(c, api, &end.json);
 }
 
+/* An interrupt ends the wait for a master that does not answer. */
+static int send_interruptible(struct api *api, const struct submission *s, const char *request,
+			      struct buf *ret_json, struct err *err)
+{
+	if (interrupt_begin(err) < 0)
+		return -1;
+	api->stop = interrupt_flag;
+	int rc = submission_send(api, s, request, ret_json, err);
+	interrupt_end();
+	api->stop = NULL;
+	if (rc < 0 && err->kind == ERR_CANCELLED)
+		err_set(err, ERR_CANCELLED,
+			"interrupted before the master answered: the run may still start; 'regatta ps' "
+			"shows it, 'regatta kill RUN' ends it");
+	return rc;
+}
+
 static int run_once(const struct cli_call *c, struct api *api, const struct submission *s)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -150,7 +168,9 @@ static int run_once(const struct cli_call *c, struct api *api, const struct subm
 	request_id_new(request);
 	if (!detach && (signals = watch_signals(&err)) < 0)
 		return cli_fail(&err);
-	if (submission_send(api, s, request, &json, &err) < 0)
+	int rc = detach ? submission_send(api, s, request, &json, &err)
+			: send_interruptible(api, s, request, &json, &err);
+	if (rc < 0)
 		return api_fail(api, &err);
 	const char *id = id_of(&json, a, &err);
 	if (!id)

@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * interrupt - SIGINT and SIGTERM while a call waits for the master.
+ *
+ * The signals are blocked for the rest of the command (watch_signals), which reads them when it can
+ * act on them.  Between begin and end the first one gives the master a second to answer, so that
+ * what was asked for can be cancelled in order; then, or at the second signal, the flag is set and
+ * the call ends.  One user at a time, in the main thread.
+ */
+struct err;
+
+int interrupt_begin(struct err *err);
+/* For the stop flag of an api. */
+extern const volatile int *const interrupt_flag;
+/* Blocks the signals again.  One that came and did not set the flag is pending afterwards. */
+void interrupt_end(void);
