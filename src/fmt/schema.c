@@ -146,6 +146,7 @@ void schema_load_table(struct load *l, const struct schema *sc, const struct pla
 
 		if (find_field(sc, e->key))
 			continue;
+		l->ps->unknown++;
 		/* The text of a problem that nobody will see costs time. */
 		if (l->ps->n == PROBLEMS_MAX)
 			l->ps->more++;

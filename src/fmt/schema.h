@@ -104,7 +104,8 @@ struct problem {
 struct problems {
 	struct problem v[PROBLEMS_MAX];
 	size_t n;
-	size_t more; /* found beyond the array */
+	size_t more;	/* found beyond the array */
+	size_t unknown; /* of all of these, unknown keys: the rest of the document was read */
 	/* What is no problem, but probably not what was meant. */
 	struct problem warnings[WARNINGS_MAX];
 	size_t nwarnings;

@@ -11,10 +11,6 @@ static const struct engine *const table[] = {
 };
 #define NENGINES (sizeof(table) / sizeof(table[0]))
 
-/* Engines that other versions have: a job file that names one is not misspelt. */
-static const char *const elsewhere[] = {"aws.ec2", "aws.asg", "kubernetes", "aws.eks"};
-#define NELSEWHERE (sizeof(elsewhere) / sizeof(elsewhere[0]))
-
 static const char *join_names(struct arena *a)
 {
 	const char *all = "";
@@ -34,28 +30,18 @@ static const struct engine *engine_named(const char *name)
 
 static const struct engine *engine_for(const struct job *job, struct arena *a, struct problems *ps)
 {
-	const char *words[NENGINES + NELSEWHERE];
+	const struct engine *engine = engine_named(job->engine);
+	const char *words[NENGINES];
 
-	if (engine_named(job->engine))
-		return engine_named(job->engine);
+	if (engine)
+		return engine;
 	for (size_t i = 0; i < NENGINES; i++)
 		words[i] = table[i]->name;
-	for (size_t i = 0; i < NELSEWHERE; i++) {
-		words[NENGINES + i] = elsewhere[i];
-		if (strcmp(elsewhere[i], job->engine) == 0) {
-			problems_add(ps, a, job->engine_pos,
-				     "engine '%s' is not in this version: engines here are %s",
-				     job->engine, join_names(a));
-			return NULL;
-		}
-	}
-	const char *near = suggest_word(words, NENGINES + NELSEWHERE, str_from(job->engine));
-	if (near)
-		problems_add(ps, a, job->engine_pos, "there is no engine '%s': did you mean '%s'?",
-			     job->engine, near);
-	else
-		problems_add(ps, a, job->engine_pos, "there is no engine '%s': engines here are %s",
-			     job->engine, join_names(a));
+	const char *near = suggest_word(words, NENGINES, str_from(job->engine));
+	const char *hint = near ? arena_printf(a, "did you mean '%s'?", near)
+				: arena_printf(a, "engines here are %s", join_names(a));
+	problems_add(ps, a, job->engine_pos, "engine '%s' is not in this version: %s", job->engine,
+		     hint);
 	return NULL;
 }
 
@@ -69,9 +55,16 @@ static size_t table_index(const struct job_rules *rules, const struct engine *en
 	return i;
 }
 
+static void check_for_job_load(const struct job *job, struct arena *a, struct problems *ps)
+{
+	struct plan unused;
+
+	plan_check(job, a, &unused, ps);
+}
+
 struct job_rules plan_job_rules(void)
 {
-	struct job_rules rules = {0};
+	struct job_rules rules = {.check = check_for_job_load};
 
 	for (size_t i = 0; i < NENGINES; i++)
 		if (table[i]->schema)

@@ -545,7 +545,7 @@ struct role job_worker(const struct job *j)
 bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena *a,
 	      struct job *ret_job, struct problems *ps)
 {
-	size_t before = ps->n + ps->more;
+	size_t before = ps->n + ps->more, unknown = ps->unknown;
 
 	if (doc->type != DOC_TABLE) {
 		problems_add(ps, a, doc->pos, "a job file is a table of keys, not a %s",
@@ -563,7 +563,10 @@ bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena
 	check_data(&c);
 	check_metrics(&c);
 	check_output(&c);
-	if (ps->n + ps->more != before)
+	size_t found = ps->n + ps->more - before;
+	if (found > 0 && found == ps->unknown - unknown && rules && rules->check)
+		rules->check(&job, a, ps);
+	if (found > 0)
 		return false;
 	*ret_job = job;
 	return true;

@@ -21,7 +21,9 @@ static void say_what_is_wrong(const char *file, struct arena *a, struct buf *out
 	struct job job;
 	struct doc *doc;
 
-	if (job_read(file, &(struct job_options){0}, a, &job, &doc, &text, &err) < 0)
+	const struct job_rules rules = plan_job_rules();
+
+	if (job_read(file, &(struct job_options){.rules = &rules}, a, &job, &doc, &text, &err) < 0)
 		buf_printf(out, "%s%s\n", text, err.msg);
 	else
 		add_plan_problems(&job, file, a, out);
