@@ -368,10 +368,8 @@ static int load_for_cleanup(struct live_run *lr, const struct err *why, struct e
 		return -1;
 	if (lr->core->cause.node >= lr->plan.crew.n)
 		lr->core->cause.node = -1;
-	if (!run_phase_is_final(lr->core->phase)) {
+	if (!run_phase_is_final(lr->core->phase))
 		lose_nodes(lr->core);
-		lr->core->deadline_ms = 0; /* only a kill ends a run that this master cannot read */
-	}
 	return 0;
 }
 
@@ -418,6 +416,7 @@ struct live_run *live_run_load(struct master *m, int64_t no, struct err *err)
 	if (store_run_get(m->store, no, lr->arena, &lr->row, err) < 0 || load(lr, err) < 0)
 		return live_run_free(lr);
 	core_run_restored(lr->core);
+	/* Only a kill ends a run that this master cannot read: no deadline, and no retry of a create. */
 	if (lr->unreadable && lr->core->verdict == VERDICT_NONE)
 		lr->core->next_ms = 0;
 	lr->ended = run_phase_is_final(lr->core->phase);

@@ -48,6 +48,7 @@ static void broken(const char *fmt, ...)
 struct synced {
 	char *path;
 	uint64_t bytes;
+	ino_t ino;
 };
 static VEC(struct synced) synced;
 
@@ -59,13 +60,18 @@ static struct synced *synced_of(const char *path)
 	return NULL;
 }
 
-/* Instead of libc's.  Nobody cuts the power here: that it was asked for is enough. */
-int fsync(int fd)
+bool rig_is_synced(const char *path)
 {
-	(void)fd;
-	return 0;
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	for (size_t i = 0; i < synced.n; i++)
+		if (synced.v[i].ino == st.st_ino && synced.v[i].bytes >= (uint64_t)st.st_size)
+			return true;
+	return false;
 }
 
+/* Instead of libc's.  Nobody cuts the power here: that it was asked for is enough. */
 int fdatasync(int fd)
 {
 	char link[64], path[512];
@@ -82,8 +88,14 @@ int fdatasync(int fd)
 			s->path = xstrdup(path);
 		}
 		s->bytes = (uint64_t)st.st_size;
+		s->ino = st.st_ino;
 	}
 	return 0;
+}
+
+int fsync(int fd)
+{
+	return fdatasync(fd);
 }
 
 static void forget_synced(void)
@@ -188,6 +200,15 @@ struct workers {
 	int stop;
 };
 
+struct waiting {
+	struct workers *w;
+	work_fn work;
+	work_done_fn done;
+	void *arg;
+	int timeout_ms;
+};
+static VEC(struct waiting) waiting;
+
 struct workers *workers_new(struct loop *l, const char *name, int nthreads)
 {
 	struct workers *w = xcalloc(1, sizeof(*w));
@@ -216,10 +237,23 @@ void workers_submit(struct workers *w, work_fn work, work_done_fn done, void *ar
 {
 	struct deadline d = deadline_in(timeout_ms, &w->stop);
 
+	if (current->work_waits) {
+		*vec_push(&waiting) = (struct waiting){w, work, done, arg, timeout_ms};
+		return;
+	}
 	if (!w->stop)
 		work(arg, &d);
 	*vec_push(&w->ready) = (struct work){done, arg, w->stop ? ERR_CANCELLED : ERR_NONE};
 	loop_soon(w->loop, deliver, w);
+}
+
+void rig_let_work_go(struct rig *r)
+{
+	r->work_waits = false;
+	for (size_t i = 0; i < waiting.n; i++)
+		workers_submit(waiting.v[i].w, waiting.v[i].work, waiting.v[i].done,
+			       waiting.v[i].arg, waiting.v[i].timeout_ms);
+	vec_release(&waiting);
 }
 
 int workers_pending(const struct workers *w)
@@ -401,6 +435,7 @@ bool rig_start(struct rig *r)
 
 void rig_stop(struct rig *r)
 {
+	rig_let_work_go(r);
 	if (r->up)
 		master_close(&r->m);
 	r->up = false;

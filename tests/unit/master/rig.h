@@ -7,10 +7,11 @@
  *
  *   driver_for()   one driver for all kinds: a list of what exists, and of every call
  *   workers_*()    no threads: the work is done before workers_submit() returns, as by the fastest
- *                  of threads, and done() comes later from the loop
+ *                  of threads, and done() comes later from the loop; or none of it, until the test
+ *                  lets it go
  *   store_commit() fails when told to (--wrap)
  *   store_disk_*() the disk is full when told to be (--wrap)
- *   fdatasync()    which bytes of which log are on disk
+ *   fsync(), fdatasync()   which bytes of which file are on disk
  *
  * What goes out is checked as it goes, in every test: no driver is called whose row is not
  * committed; an agent hears START only when that is committed, and an ACK only for bytes that are
@@ -59,6 +60,7 @@ struct rig {
 	int fail_at; /* this one fails; 0: none */
 	enum rig_commit how;
 	bool disk_full, disk_tight;
+	bool work_waits; /* what workers get is not begun until rig_let_work_go() */
 	VEC(struct rig_agent *) agents;
 };
 
@@ -85,6 +87,9 @@ bool rig_late(int64_t deadline);
 void rig_until_it_gives_up(struct rig *r);
 /* Some turns in which nothing is to happen. */
 void rig_idle(struct rig *r);
+void rig_let_work_go(struct rig *r);
+/* All bytes of this file, or the names in this directory, have been synced, under whatever name. */
+bool rig_is_synced(const char *path);
 
 /* A run of one or two nodes called "node-0" ...: its job is never run.  NULL and *err if refused. */
 struct live_run *rig_try_submit(struct rig *r, const char *request_id, const char *job,

@@ -149,17 +149,21 @@ static void bytes_are_acknowledged_when_they_are_synced(void **state)
 		agent_data(a, STREAM_OUT, at, STR("a line\n"));
 		rig_until(r, a->acks[STREAM_OUT].stored == at + 7);
 	}
+	/* Those that come while others are synced are not synced with them. */
+	agent_data(a, STREAM_OUT, 35, STR("a line\n"));
+	agent_data(a, STREAM_OUT, 42, STR("a line\n"));
+	rig_until(r, a->acks[STREAM_OUT].stored == 49);
 	/* The same bytes again change nothing and are acknowledged again. */
 	a->seen[FRAME_ACK] = 0;
 	agent_data(a, STREAM_OUT, 7, STR("a line\n"));
 	agent_wait(a, FRAME_ACK);
-	assert_int_equal(a->acks[STREAM_OUT].stored, 35);
+	assert_int_equal(a->acks[STREAM_OUT].stored, 49);
 	/* The next master says how far it is. */
 	rig_crash(r);
 	assert_true(rig_start(r));
 	agent_hello(a, NULL);
 	agent_wait(a, FRAME_WELCOME);
-	assert_int_equal(a->acks[STREAM_OUT].stored, 35);
+	assert_int_equal(a->acks[STREAM_OUT].stored, 49);
 }
 
 static void bytes_that_leave_a_hole_are_refused(void **state)
@@ -303,6 +307,21 @@ static void a_node_is_released_when_all_it_has_is_stored(void **state)
 	rig_idle(r);
 	assert_int_equal(a->seen[FRAME_RELEASE], 0); /* its metrics are not looked for */
 	agent_say(a, FRAME_METRICS, "{\"from\":0,\"to\":6,\"bad\":0,\"samples\":[]}");
+	agent_wait(a, FRAME_RELEASE);
+}
+
+static void bytes_that_are_not_on_disk_keep_a_node(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	r->work_waits = true; /* a slow disk */
+	agent_hand_over(a);
+	rig_until(r, node(a)->state == NODE_EXITED && a->acks[STREAM_OUT].looked == 6);
+	rig_idle(r);
+	assert_int_equal(a->seen[FRAME_RELEASE], 0);
+	assert_int_equal(a->acks[STREAM_OUT].stored, 0);
+	rig_let_work_go(r);
 	agent_wait(a, FRAME_RELEASE);
 }
 
@@ -536,6 +555,7 @@ int main(void)
 		CASE(an_exit_that_is_reported_twice_counts_once),
 		CASE(an_exit_of_another_attempt_counts_for_nothing),
 		CASE(a_node_is_released_when_all_it_has_is_stored),
+		CASE(bytes_that_are_not_on_disk_keep_a_node),
 		CASE(bytes_that_are_missing_keep_a_node),
 		CASE(files_that_are_not_collected_keep_a_node),
 		CASE(a_run_whose_files_were_not_kept_has_failed),

@@ -144,6 +144,24 @@ static void a_run_that_cannot_be_read_waits_for_its_kill(void **state)
 	}
 }
 
+static void the_deadline_of_a_run_that_cannot_be_read_does_not_end_it(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr =
+		doctor(r, "UPDATE job SET plan = 'no JSON'; UPDATE run SET deadline_ms = 1");
+	struct err err = {0};
+
+	assert_non_null(lr->unreadable);
+	/* The clock goes on for the others. */
+	struct live_run *other = rig_try_submit(r, "request-of-another", RIG_JOB, &err);
+
+	rig_until(r, other->core->phase == RUN_GATHERING);
+	rig_idle(r);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM run WHERE verdict > 0"), 0);
+	assert_int_equal(lr->core->phase, RUN_RUNNING);
+	assert_int_equal(rig_count(r, "destroy"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +174,9 @@ int main(void)
 			rig_drop),
 		cmocka_unit_test_setup_teardown(a_run_that_cannot_be_read_waits_for_its_kill,
 						rig_make, rig_drop),
+		cmocka_unit_test_setup_teardown(
+			the_deadline_of_a_run_that_cannot_be_read_does_not_end_it, rig_make,
+			rig_drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The record of an attempt: claimed once, readable after every crash. */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,21 @@
 #include "agent/shim/status.h"
 #include "base/buf.h"
 #include "base/err.h"
+
+static int syncs;	      /* of a file that is linked as "status" */
+static const char *status_at; /* where that is */
+static int sync_errno;
+
+/* Instead of libc's. */
+int fsync(int fd)
+{
+	struct stat file, named;
+
+	if (status_at && fstat(fd, &file) == 0 && stat(status_at, &named) == 0)
+		syncs += file.st_ino == named.st_ino && file.st_size > 0;
+	errno = sync_errno;
+	return sync_errno ? -1 : 0;
+}
 
 static int open_dir(void **state)
 {
@@ -88,6 +104,26 @@ static void an_attempt_is_claimed_once(void **state)
 	assert_string_equal(names[0], "status");
 	file_list_free(names, n);
 	close(fd);
+	close(dir);
+}
+
+/* Text and name: what a crash of the machine loses was not claimed. */
+static void a_claim_is_on_disk_when_it_has_to_be(void **state)
+{
+	int dir = open_dir(state), fd;
+	struct err err = {0};
+
+	syncs = 0;
+	status_at = unit_path(state, "status");
+	assert_int_equal(status_claim(dir, 1, "boot", true, &fd, &err), 0);
+	assert_int_equal(syncs, 1);
+	close(fd);
+	assert_int_equal(unlink(status_at), 0);
+	sync_errno = EIO;
+	assert_int_equal(status_claim(dir, 1, "boot", true, &fd, &err), -1);
+	assert_int_equal(err.kind, ERR_IO);
+	sync_errno = 0;
+	status_at = NULL;
 	close(dir);
 }
 
@@ -242,6 +278,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		CASE(what_is_written_is_read),
 		CASE(an_attempt_is_claimed_once),
+		CASE(a_claim_is_on_disk_when_it_has_to_be),
 		CASE(of_many_that_claim_at_the_same_time_one_wins),
 		CASE(a_claim_in_a_directory_that_is_gone_fails),
 		CASE(a_torn_last_line_does_not_count),
