@@ -148,11 +148,11 @@ void core_run_restored(struct core_run *r)
 			r->batches = res->batch;
 		r->needs_left[i] = 0;
 		for (int k = 0; k < pr->nneeds; k++) {
-			enum res_state st = r->resources[pr->needs[k]].state;
-			r->needs_left[i] += st == RES_INTENT || st == RES_SENT;
-			r->users_left[pr->needs[k]] += res->state != RES_GONE;
+			r->needs_left[i] += r->resources[pr->needs[k]].state != RES_LIVE;
+			r->users_left[pr->needs[k]] += res_may_exist(res->state);
 		}
 	}
+	ladder_restored(r);
 }
 
 void effects_reset(struct effects *fx)
@@ -221,17 +221,20 @@ void res_set_state(struct step *s, int index, enum res_state to)
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 	const struct plan_resource *pr = &r->plan->resources[index];
+	int lives = (to == RES_LIVE) - (res->state == RES_LIVE);
+	int exists = res_may_exist(to) - res_may_exist(res->state);
 
 	assert(res_edge_ok(res->state, to));
 	r->res_count[res->state]--;
 	r->res_count[to]++;
+	for (int k = r->users_at[index]; lives && k < r->users_at[index + 1]; k++)
+		r->needs_left[r->users[k]] -= lives;
+	for (int k = 0; exists && k < pr->nneeds; k++)
+		r->users_left[pr->needs[k]] += exists;
 	res->state = to;
 	res->since_ms = s->now;
 	res->retry_at_ms = 0;
 	res_touch(s, index);
-	if (to == RES_GONE)
-		for (int k = 0; k < pr->nneeds; k++)
-			r->users_left[pr->needs[k]]--;
 }
 
 void effect_add(struct step *s, enum effect_kind kind, int index)
@@ -245,6 +248,7 @@ void effect_add(struct step *s, enum effect_kind kind, int index)
 						: 0,
 		.asked = kind <= FX_DESTROY ? s->r->resources[index].asked : ASKED_NOTHING,
 		.batch = kind == FX_CREATE ? s->r->resources[index].batch : 0,
+		.choice = kind <= FX_DESTROY ? s->r->resources[index].choice : 0,
 		.hurry = kind == FX_STOP && s->r->hurry,
 	};
 }

@@ -106,6 +106,9 @@ struct core_resource {
 	/* Rows that one call creates share it.  With the run it is the token of the call, so it is
 	 * never used for another; 0 before the first create. */
 	int batch;
+	/* Its step on the ladder of plan_resource.choices: that of the last create, or of the next if none
+	 * is out.  Grows; after the last choice comes the first again. */
+	int choice;
 	int tries; /* since the last success, for the back-off */
 	enum res_question asked;
 	int ask_no; /* number of that question: an answer to an older one is stale; lives as long as the master */
@@ -139,6 +142,10 @@ struct core_group {
 	int batch; /* of the step ... */
 	uint64_t batch_step;
 	int64_t retry_at_ms; /* when its waiting resources try again */
+	/* If they have choices, all of them are of one: ... */
+	int choice;	  /* ... the highest step of the ladder, ... */
+	int older;	  /* ... and until none of an earlier step is left ... */
+	int64_t go_at_ms; /* ... and it is this late nothing is asked for. */
 };
 
 /* One look at all resources of a kind that are waited for; only for those that have a group. */
@@ -166,14 +173,16 @@ struct core_run {
 	int counted_ok;		   /* counted nodes that exited with success */
 	int *role_gates_met;	   /* per role: nodes that satisfy its ready_when */
 	bool *role_open;	   /* per role: its nodes were told to start */
-	int *needs_left;	   /* per resource: those it needs that are not live yet */
-	int *users_left;	   /* per resource: those that need it and are not gone yet */
+	int *needs_left;	   /* per resource: those it needs that are not live */
+	int *users_left;	   /* per resource: those that need it and may exist */
 	int batches;		   /* the highest batch number in use */
 	struct core_group *groups; /* by plan_resource.group */
 	int *kind_of;		   /* per resource: a number for its kind */
 	struct core_looks *looks;  /* per kind */
-	uint64_t steps;		   /* since the master began */
-	int *users, *users_at;	   /* who needs resource i: users[users_at[i] .. users_at[i+1]) */
+	/* The provider wants fewer calls: none before next_call_ms; lives as long as the master */
+	int64_t slow_ms, slowed_at_ms, next_call_ms;
+	uint64_t steps;	       /* since the master began */
+	int *users, *users_at; /* who needs resource i: users[users_at[i] .. users_at[i+1]) */
 	bool dirty;
 };
 
@@ -235,6 +244,7 @@ struct effect {
 	int attempt; /* FX_START: the node's; for a resource: to be echoed in the answer, and ... */
 	enum res_question asked; /* ... so is this */
 	int batch;		 /* FX_CREATE: those of one batch are one call */
+	int choice;		 /* of a resource: its step on the ladder */
 	bool hurry;
 	uint64_t conn; /* FX_RELEASE: 0 = the node's own connection */
 };

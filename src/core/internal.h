@@ -3,8 +3,6 @@
  * dirty marks and legal edges are kept in one place. */
 #include "core/core.h"
 
-#define BACKOFF_FIRST_MS 200
-#define BACKOFF_MAX_MS 30000
 #define OBSERVE_FIRST_MS 100  /* a silent node's resource is looked at after this ... */
 #define OBSERVE_AGAIN_MS 2000 /* ... and then this often, ... */
 #define OBSERVE_MAX_MS 30000  /* ... or if many are looked at in one call less and less often */
@@ -52,10 +50,41 @@ void node_awaited(struct step *s, int rank);
 void node_tick(struct step *s, int rank);
 void node_resume(struct step *s, int rank);
 
+void node_unbind(struct step *s, int rank);
+
+/* ladder.c */
+/* A create refused for this reason is not worth another try. */
+bool kind_is_fatal(enum err_kind kind);
+/* It is asked for again later, as the kind of the trouble says. */
+void retry_later(struct step *s, int index, enum err_kind kind, const char *why);
+void retry_after(struct step *s, int index, int64_t pause_ms, enum err_kind kind, const char *why);
+/* A pause that grows with each of the resource's tries. */
+int64_t retry_backoff_ms(struct step *s, int index, enum err_kind kind);
+/* Every call of the run waits a while, as the provider asks; if so, the resource is asked for then. */
+bool calls_wait(struct step *s, int index);
+void calls_answered(struct step *s, const struct event *ev);
+/* Its create was refused, and nothing of it exists: on with the next choice, or the same again. */
+void ladder_refused(struct step *s, int index, enum err_kind kind, const char *why);
+/* Nothing of it exists any more: it takes the step of its group, which goes on when it was the last. */
+void ladder_follow(struct step *s, int index);
+/* Its group has moved on to another choice: whatever there is of it is to go. */
+bool ladder_left_behind(const struct core_run *r, int index);
+/* It must not be asked for yet: some of its group's last choice may be left. */
+bool ladder_waits(const struct core_run *r, int index);
+/* " (7 tries of 3 choices, the last ...)", or nothing. */
+void ladder_describe(const struct core_run *r, int index, char *out, size_t size);
+/* After a restart: where its group is. */
+void ladder_restored(struct core_run *r);
+
 /* resource.c */
 void res_event(struct step *s, const struct event *ev);
 void res_create(struct step *s, int index);
 void res_observe(struct step *s, int index);
 void res_clean(struct step *s, int index); /* towards gone, as its state asks */
+/* The run goes on without this one: it goes, with all that needs it, and is asked for anew. */
+void res_release(struct step *s, int index);
+/* It is to be had now: nothing of it exists, and all that it needs does. */
+bool res_wanted(const struct core_run *r, int index);
+bool res_may_exist(enum res_state state);
 void res_tick(struct step *s, int index);
 void res_resume(struct step *s, int index);

@@ -73,6 +73,21 @@ void node_lose(struct step *s, int rank, const char *why)
 				name_of(s->r, rank), why);
 }
 
+/* Its machine is given back before anything was started there: it waits for the next. */
+void node_unbind(struct step *s, int rank)
+{
+	struct core_node *n = &s->r->nodes[rank];
+
+	if (n->state != NODE_LAUNCHING && n->state != NODE_HERE && n->state != NODE_READY)
+		return;
+	if (n->connected)
+		effect_add(s, FX_RELEASE, rank);
+	n->connected = n->preparing = false;
+	n->lost_at_ms = n->observe_at_ms = 0;
+	n->incarnation++;
+	node_set_state(s, rank, NODE_WANTED);
+}
+
 void node_start(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
@@ -466,6 +481,8 @@ static void on_drained(struct step *s, const struct event *ev)
 
 static void on_dropped(struct step *s, const struct event *ev)
 {
+	if (!s->r->nodes[ev->index].connected)
+		return; /* its machine was given back */
 	s->r->nodes[ev->index].connected = false;
 	node_silent(s, ev->index);
 }

@@ -9,53 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t backoff_ms(struct step *s, struct core_resource *res)
-{
-	int64_t span = BACKOFF_FIRST_MS;
-
-	for (int i = 0; i < res->tries && span < BACKOFF_MAX_MS; i++)
-		span *= 2;
-	if (span > BACKOFF_MAX_MS)
-		span = BACKOFF_MAX_MS;
-	res->tries++;
-	run_touch(s); /* the generator's state */
-	return span / 2 + (int64_t)rng_below(&s->r->rng, (uint64_t)span / 2 + 1);
-}
-
-/*
- * Resources of a group that wait for another try make it together, so that it is one call again:
- * the first of them says when.
- */
-static int64_t with_its_group(struct step *s, int index, int64_t at)
-{
-	struct core_group *g = &s->r->groups[s->r->plan->resources[index].group];
-
-	if (s->r->plan->resources[index].group == 0)
-		return at;
-	if (g->retry_at_ms <= s->now)
-		g->retry_at_ms = at;
-	return g->retry_at_ms;
-}
-
-static void retry_after(struct step *s, int index, int64_t pause_ms, enum err_kind kind,
-			const char *why)
-{
-	struct core_resource *res = &s->r->resources[index];
-
-	if (!res->refused_kind) { /* a refusal's reason stays: people want to see it */
-		res->why_kind = kind;
-		snprintf(res->why, sizeof(res->why), "%.159s", why);
-	}
-	res->retry_at_ms = with_its_group(s, index, s->now + pause_ms);
-	res_touch(s, index);
-	tick_want(s, res->retry_at_ms);
-}
-
-static void retry_later(struct step *s, int index, enum err_kind kind, const char *why)
-{
-	retry_after(s, index, backoff_ms(s, &s->r->resources[index]), kind, why);
-}
-
 /* It exists, or may be made from now on: looks that did not find it no longer count. */
 static void known(struct step *s, int index)
 {
@@ -75,7 +28,7 @@ static void ask(struct step *s, enum res_question question, int index)
 	};
 	struct core_resource *res = &s->r->resources[index];
 
-	if (res->asked)
+	if (res->asked || calls_wait(s, index))
 		return;
 	res->asked = question;
 	res->ask_no++;
@@ -110,6 +63,17 @@ static int new_batch(struct step *s, int index)
 	return g->batch;
 }
 
+bool res_may_exist(enum res_state state)
+{
+	return state == RES_SENT || state == RES_LIVE || state == RES_DELETING;
+}
+
+bool res_wanted(const struct core_run *r, int index)
+{
+	return r->phase >= RUN_PROVISIONING && r->phase <= RUN_RUNNING &&
+	       r->resources[index].state == RES_INTENT && r->needs_left[index] == 0;
+}
+
 void res_create(struct step *s, int index)
 {
 	struct core_run *r = s->r;
@@ -117,6 +81,8 @@ void res_create(struct step *s, int index)
 	int node = r->plan->resources[index].node;
 
 	if (res->state == RES_INTENT) {
+		if (ladder_waits(r, index) || calls_wait(s, index))
+			return;
 		res->attempt++;
 		res->batch = new_batch(s, index);
 		res_set_state(s, index, RES_SENT);
@@ -146,15 +112,25 @@ static void destroy(struct step *s, int index)
 	ask(s, ASKED_DESTROY, index);
 }
 
-void res_clean(struct step *s, int index)
+/* It does not exist any more: what it needed may go, if it is to. */
+static void clean_needs(struct step *s, int index)
 {
-	struct core_run *r = s->r;
+	const struct core_run *r = s->r;
 	const struct plan_resource *pr = &r->plan->resources[index];
 
-	switch (r->resources[index].state) {
+	for (int k = 0; k < pr->nneeds; k++)
+		if (r->users_left[pr->needs[k]] == 0 &&
+		    (r->phase == RUN_CLEANING || r->resources[pr->needs[k]].state == RES_DELETING))
+			res_clean(s, pr->needs[k]);
+}
+
+void res_clean(struct step *s, int index)
+{
+	switch (s->r->resources[index].state) {
 	case RES_INTENT:
 		res_set_state(s, index, RES_GONE);
-		break;
+		clean_needs(s, index);
+		return;
 	case RES_SENT:
 		ask(s, ASKED_FIND, index);
 		return;
@@ -165,21 +141,50 @@ void res_clean(struct step *s, int index)
 	case RES_GONE:
 		return;
 	}
-	for (int k = 0; k < pr->nneeds; k++)
-		if (r->users_left[pr->needs[k]] == 0)
-			res_clean(s, pr->needs[k]);
+}
+
+/* Nothing of it exists, and the run goes on: it is asked for again when that makes sense. */
+static void to_intent(struct step *s, int index)
+{
+	res_set_state(s, index, RES_INTENT);
+	clean_needs(s, index);
+	ladder_follow(s, index);
+}
+
+void res_release(struct step *s, int index)
+{
+	struct core_run *r = s->r;
+	struct core_resource *res = &r->resources[index];
+
+	for (int k = r->users_at[index]; k < r->users_at[index + 1]; k++)
+		res_release(s, r->users[k]);
+	if (res->state != RES_LIVE)
+		return; /* not there, or going; or `created` finds that it is not wanted any more */
+	if (r->plan->resources[index].node >= 0)
+		node_unbind(s, r->plan->resources[index].node);
+	res->tries = 0;
+	res_set_state(s, index, RES_DELETING);
+	destroy(s, index);
+}
+
+/* What it needs is going, or its group has made another choice: it goes as soon as it is there. */
+static bool withdrawn(const struct core_run *r, int index)
+{
+	return !run_stopping(r) && (r->needs_left[index] > 0 || ladder_left_behind(r, index));
 }
 
 static void gone(struct step *s, int index)
 {
-	struct core_run *r = s->r;
-	const struct plan_resource *pr = &r->plan->resources[index];
-
-	res_set_state(s, index, RES_GONE);
-	for (int k = 0; k < pr->nneeds; k++)
-		if (r->users_left[pr->needs[k]] == 0)
-			res_clean(s, pr->needs[k]);
-	run_check_clean(s);
+	if (s->r->phase == RUN_CLEANING) {
+		res_set_state(s, index, RES_GONE);
+		clean_needs(s, index);
+		run_check_clean(s);
+		return;
+	}
+	s->r->resources[index].id[0] = '\0';
+	to_intent(s, index);
+	if (res_wanted(s->r, index) && !s->r->resources[index].retry_at_ms)
+		res_create(s, index);
 }
 
 static void forget_trouble(struct step *s, int index)
@@ -202,11 +207,16 @@ static void created(struct step *s, int index, const struct event *ev)
 	res->unsure = false;
 	res->refused_kind = ERR_NONE;
 	known(s, index);
+	if (res->state == RES_SENT && withdrawn(r, index)) {
+		res_set_state(s, index, RES_LIVE);
+		res_release(s, index);
+		return;
+	}
 	forget_trouble(s, index);
 	if (res->state == RES_SENT) {
 		res_set_state(s, index, RES_LIVE);
 		for (int k = r->users_at[index]; k < r->users_at[index + 1]; k++)
-			if (--r->needs_left[r->users[k]] == 0 && r->phase == RUN_PROVISIONING)
+			if (res_wanted(r, r->users[k]))
 				res_create(s, r->users[k]);
 		if (r->plan->resources[index].node >= 0)
 			node_awaited(s, r->plan->resources[index].node);
@@ -216,39 +226,18 @@ static void created(struct step *s, int index, const struct event *ev)
 		res_clean(s, index);
 }
 
-static bool worth_retrying(enum err_kind kind)
-{
-	switch (kind) {
-	case ERR_CAPACITY:
-	case ERR_THROTTLED:
-	case ERR_TIMEOUT:
-	case ERR_UNAVAILABLE:
-	case ERR_IO:
-		return true;
-	case ERR_NONE:
-	case ERR_INVALID:
-	case ERR_NOT_FOUND:
-	case ERR_CONFLICT:
-	case ERR_DENIED:
-	case ERR_QUOTA:
-	case ERR_PROTOCOL:
-	case ERR_CANCELLED:
-		return false;
-	}
-	return false;
-}
-
 /* It is certain that the create was not acted on. */
 static void not_created(struct step *s, int index, enum err_kind kind, const char *why)
 {
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 	const struct plan_resource *pr = &r->plan->resources[index];
+	bool waits = withdrawn(r, index); /* nobody asked for it to be there now */
 
 	res->unsure = false;
 	res->refused_kind = ERR_NONE;
 	if (res->state == RES_SENT)
-		res_set_state(s, index, RES_INTENT);
+		to_intent(s, index);
 	if (r->phase == RUN_CLEANING) {
 		res_clean(s, index);
 		run_check_clean(s);
@@ -256,8 +245,10 @@ static void not_created(struct step *s, int index, enum err_kind kind, const cha
 	}
 	if (run_stopping(r) && res->state == RES_INTENT)
 		return;
-	if (worth_retrying(kind) || run_stopping(r)) {
-		retry_later(s, index, kind, why);
+	if (waits && (kind == ERR_NONE || !kind_is_fatal(kind)))
+		return; /* asked for when its group goes on, or what it needs is there */
+	if (!kind_is_fatal(kind) || run_stopping(r)) {
+		ladder_refused(s, index, kind, why);
 		return;
 	}
 	run_end_running(s, VERDICT_FAILED, kind, pr->node, "create %s '%s': %s", pr->kind, pr->name,
@@ -297,7 +288,7 @@ static void mark_unsure(struct step *s, int index)
 static void go_on(struct step *s, int index, const struct event *ev)
 {
 	(void)ev;
-	if (s->r->phase == RUN_CLEANING)
+	if (s->r->phase == RUN_CLEANING || s->r->resources[index].state == RES_DELETING)
 		res_clean(s, index);
 }
 
@@ -340,7 +331,8 @@ static bool proves_absence(struct step *s, int index, const struct event *ev)
 	if (asked_late_enough(res) && res->asked_at_ms >= res->known_at_ms + pr->settle_ms &&
 	    res->absent_looks >= pr->absent_looks)
 		return true;
-	retry_after(s, index, gap_ms ? gap_ms : backoff_ms(s, res), ERR_UNAVAILABLE,
+	retry_after(s, index, gap_ms ? gap_ms : retry_backoff_ms(s, index, ERR_UNAVAILABLE),
+		    ERR_UNAVAILABLE,
 		    res->state == RES_SENT ? "not there yet, but it may still come"
 					   : "not found, but that is not certain yet");
 	return false;
@@ -362,7 +354,7 @@ static void absent(struct step *s, int index, const struct event *ev)
 	if (live) {
 		node_lose(s, node, "its machine is gone");
 		run_check_collected(s);
-	} else if (r->phase == RUN_CLEANING) {
+	} else if (r->phase == RUN_CLEANING || r->resources[index].state == RES_DELETING) {
 		gone(s, index);
 	} else {
 		char why[sizeof(r->resources[index].why)];
@@ -428,6 +420,7 @@ void res_event(struct step *s, const struct event *ev)
 	if (!asked || ev->asked != asked || ev->attempt != res->ask_no)
 		return; /* a repeated answer, or one to an earlier question */
 	res->asked = ASKED_NOTHING;
+	calls_answered(s, ev);
 	answer_fn *take = answers[asked][ev->outcome];
 	/* Asked before the clean-up: whatever the answer says, the resource is to be deleted. */
 	if (res->state == RES_DELETING && asked != ASKED_DESTROY && take != unsure)
@@ -446,11 +439,11 @@ static void ask_again(struct step *s, int index)
 	}
 	switch (r->resources[index].state) {
 	case RES_INTENT:
-		if (r->phase == RUN_PROVISIONING && r->needs_left[index] == 0)
+		if (res_wanted(r, index))
 			res_create(s, index);
 		return;
 	case RES_SENT:
-		if (r->resources[index].refused_kind)
+		if (r->resources[index].refused_kind || withdrawn(r, index))
 			ask(s, ASKED_FIND, index);
 		else if (!run_stopping(r))
 			res_create(s, index);
@@ -462,6 +455,8 @@ static void ask_again(struct step *s, int index)
 		return;
 	}
 	case RES_DELETING:
+		destroy(s, index);
+		return;
 	case RES_GONE:
 		return;
 	}

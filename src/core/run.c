@@ -213,7 +213,7 @@ static const char *name_of(const struct core_run *r, int rank)
 static void launch_too_slow(struct step *s)
 {
 	struct core_run *r = s->r;
-	char span[32];
+	char span[32], tried[120];
 
 	clock_format_span(limits(s)->launch_ms, span);
 	for (int i = 0; i < r->plan->nresources; i++) {
@@ -221,9 +221,13 @@ static void launch_too_slow(struct step *s)
 		const struct plan_resource *pr = &r->plan->resources[i];
 		if (res->state == RES_LIVE)
 			continue;
-		run_end_running(s, VERDICT_FAILED, res->why_kind ? res->why_kind : ERR_TIMEOUT,
-				pr->node, "%s '%s' was not there within %s (timeouts.launch)%s%s",
-				pr->kind, pr->name, span, res->why[0] ? ": " : "", res->why);
+		/* A provider that did not answer in time is not there: that is no time-out of ours. */
+		enum err_kind kind = res->why_kind == ERR_TIMEOUT ? ERR_UNAVAILABLE : res->why_kind;
+
+		ladder_describe(r, i, tried, sizeof(tried));
+		run_end_running(s, VERDICT_FAILED, kind ? kind : ERR_TIMEOUT, pr->node,
+				"%s '%s' was not there within %s (timeouts.launch)%s%s%s", pr->kind,
+				pr->name, span, res->why[0] ? ": " : "", res->why, tried);
 		return;
 	}
 }

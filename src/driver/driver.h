@@ -28,8 +28,10 @@ struct driver_row {
 	/* Rows of one create call share it, and with the run it is the call's token: a replay has
 	 * the same one, and another request never has. */
 	int batch;
-	char id[256];	   /* in: if known; out: the provider's own */
-	const char *spec;  /* JSON: what the engine's plan wrote for this kind */
+	char id[256];	  /* in: if known; out: the provider's own */
+	const char *spec; /* JSON: what the engine's plan wrote for this kind */
+	/* JSON: the choice that is asked for, or was made (plan_resource.choices); NULL: there are none */
+	const char *choice;
 	const char *token; /* per node and incarnation */
 	/* Which machine of its node it is: grows with each; 0: not of a node.  Goes with the token to
 	 * the agent's configuration. */

@@ -140,8 +140,10 @@ static void call_done(void *arg, enum err_kind how)
 	call_free(c);
 }
 
-static void fill_row(struct live_run *lr, int index, struct driver_row *row, char token[65])
+static void fill_row(struct live_run *lr, const struct effect *fx, struct driver_row *row,
+		     char token[65])
 {
+	int index = fx->index;
 	const struct plan_resource *pr = &lr->plan.resources[index];
 	const struct core_resource *res = &lr->core->resources[index];
 
@@ -156,6 +158,7 @@ static void fill_row(struct live_run *lr, int index, struct driver_row *row, cha
 		.attempt = res->attempt,
 		.batch = res->batch,
 		.spec = pr->spec,
+		.choice = plan_choice(pr, fx->choice),
 		.token = token,
 	};
 	memcpy(row->id, res->id, sizeof(row->id));
@@ -179,7 +182,7 @@ static void call_driver(struct live_run *lr, const struct effect *fx, size_t n)
 	c->tokens = xcalloc(n, sizeof(*c->tokens));
 	memcpy(c->fx, fx, n * sizeof(*fx));
 	for (size_t i = 0; i < n; i++)
-		fill_row(lr, fx[i].index, &c->rows[i], c->tokens[i]);
+		fill_row(lr, &fx[i], &c->rows[i], c->tokens[i]);
 	lr->busy++;
 	struct workers *pool =
 		pools_get(lr->m->pools, c->driver ? c->driver->pool : "none", CALL_THREADS);

@@ -173,3 +173,8 @@ bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, 
 	*ret = p;
 	return true;
 }
+
+const char *plan_choice(const struct plan_resource *pr, int step)
+{
+	return pr->nchoices ? pr->choices[step % pr->nchoices] : NULL;
+}

@@ -28,7 +28,14 @@ struct plan_resource {
 	int64_t absent_looks;
 	/* JSON that the engine wrote for the driver of this kind; nobody else reads it. */
 	const char *spec;
+	/* The same, of what may be chosen (type, zone, ...), in the order of preference; 0: nothing.  Of
+	 * a group all resources are of one choice: what came of another is given back first. */
+	const char **choices;
+	int nchoices;
 };
+
+/* The choice of this step of the ladder; NULL if there are none. */
+const char *plan_choice(const struct plan_resource *pr, int step);
 
 struct plan {
 	const struct job *job;

@@ -32,7 +32,7 @@ struct stored_node {
 
 struct stored_resource {
 	const char *kind, *name, *spec, *node;
-	struct strs needs;
+	struct strs needs, choices;
 	int64_t group, late_ms, settle_ms, absent_looks;
 };
 
@@ -114,6 +114,7 @@ static const struct field resource_fields[] = {
 	 .min = 0,
 	 .max = INT32_MAX},
 	{.name = "spec", .type = FIELD_STR, MEMBER(stored_resource, spec), .required = true},
+	{.name = "choices", .type = FIELD_STRS, MEMBER(stored_resource, choices)},
 	{.name = NULL},
 };
 static const struct schema resource_schema = {
@@ -236,6 +237,7 @@ static void store_resources(const struct plan *p, struct arena *a, struct table_
 			.late_ms = r->late_ms,
 			.settle_ms = r->settle_ms,
 			.absent_looks = r->absent_looks,
+			.choices = {r->choices, (size_t)r->nchoices},
 			.needs = {arena_array(a, const char *, (size_t)r->nneeds),
 				  (size_t)r->nneeds},
 		};
@@ -381,6 +383,8 @@ static void restore_resources(struct restore *r, const struct table_list *list,
 			.late_ms = v[i].late_ms,
 			.settle_ms = v[i].settle_ms,
 			.absent_looks = v[i].absent_looks,
+			.choices = v[i].choices.v,
+			.nchoices = (int)v[i].choices.n,
 			.needs = indices_of(r, r->resources, "resource", &v[i].needs),
 			.nneeds = (int)v[i].needs.n,
 		};

@@ -64,6 +64,43 @@ void check_rate(struct world *w, int index)
 			   w->plan.resources[index].name, RATE_WINDOW_MS / 1000);
 }
 
+#define QUIET_MS 250 /* at least half of the core's first pause */
+
+/* I13: throttled, the whole run asks nothing for a while. */
+void check_throttled(struct world *w, const struct event *ev)
+{
+	const struct core_resource *res;
+
+	if (ev->kind != EV_RES_ANSWER || ev->err_kind != ERR_THROTTLED)
+		return;
+	res = &w->memory->resources[ev->index];
+	if (res->asked != ev->asked || res->ask_no != ev->attempt)
+		return; /* a repeated answer */
+	if (res->asked_at_ms + QUIET_MS <= w->quiet_until)
+		return; /* asked before the pause that was the last */
+	w->quiet_until = w->now + QUIET_MS;
+}
+
+void check_quiet(struct world *w, int index)
+{
+	if (w->now < w->quiet_until)
+		sim_broken(w, "I13: a call about %s while the provider throttles the run",
+			   w->plan.resources[index].name);
+}
+
+/* Of a group with choices there are never two of different ones. */
+void check_gang(struct world *w, int index, int choice)
+{
+	const struct plan_resource *v = w->plan.resources;
+
+	for (int i = 0; i < w->plan.nresources && v[index].group && v[index].nchoices; i++)
+		if (v[i].group == v[index].group && w->machines[i].exists &&
+		    w->machines[i].choice != choice)
+			sim_broken(w,
+				   "gang: %s is made of choice %d while there is %s of choice %d",
+				   v[index].name, choice, v[i].name, w->machines[i].choice);
+}
+
 static bool same_run(const struct core_run *m, const struct core_run *d)
 {
 	return m->phase == d->phase && m->verdict == d->verdict &&
@@ -89,8 +126,9 @@ static bool same_node(const struct core_node *m, const struct core_node *d)
 static bool same_resource(const struct core_resource *m, const struct core_resource *d)
 {
 	return m->state == d->state && m->attempt == d->attempt && m->batch == d->batch &&
-	       m->tries == d->tries && m->unsure == d->unsure && m->retry_at_ms == d->retry_at_ms &&
-	       m->why_kind == d->why_kind && !strcmp(m->why, d->why) && !strcmp(m->id, d->id);
+	       m->choice == d->choice && m->tries == d->tries && m->unsure == d->unsure &&
+	       m->retry_at_ms == d->retry_at_ms && m->why_kind == d->why_kind &&
+	       !strcmp(m->why, d->why) && !strcmp(m->id, d->id);
 }
 
 /* I11: a restart would find what the master knows: no change of a row was left unmarked. */

@@ -1,11 +1,10 @@
-/* The faulty world: machines that are made, boot, run jobs, die and are deleted. */
+/* The faulty world: machines that boot, run jobs and die. */
 #include "sim/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define LONG_COPY_MS (10 * 60 * 1000) /* more than timeouts.collect */
-#define LAG_MS 15000		      /* less than a kind's settle_ms */
 #define CLAIM_LOST 500		      /* per mille of the claims on a machine that reboots */
 
 static int resource_of(const struct world *w, int rank)
@@ -13,56 +12,7 @@ static int resource_of(const struct world *w, int rank)
 	return w->plan.resource_of[rank];
 }
 
-/* An effect as it reaches the cloud, and who waits for the answer. */
-struct cloud_call {
-	struct effect fx;
-	uint64_t master;
-	bool right_account;
-};
-
-static void answer(struct world *w, const struct cloud_call *c, enum outcome outcome,
-		   enum err_kind err, const char *text)
-{
-	const struct effect *fx = &c->fx;
-	struct happening h = {.at = w->now + sim_delay(w, 30),
-			      .kind = AT_ANSWER,
-			      .epoch = c->master,
-			      .ev = {.kind = EV_RES_ANSWER,
-				     .index = fx->index,
-				     .attempt = fx->attempt,
-				     .asked = fx->asked,
-				     .outcome = outcome,
-				     .identity_checked = c->right_account,
-				     .err_kind = err}};
-
-	snprintf(h.ev.text, sizeof(h.ev.text), "%s", text);
-	queue_add(&w->queue, &h);
-	if (sim_chance(w, w->f.answer_twice)) {
-		h.at += sim_delay(w, 200);
-		queue_add(&w->queue, &h);
-	}
-}
-
-/*
- * Does the cloud know of it now?  In the wrong account never.  A kind that settles is not known
- * at first; later a replica that has not heard of it may answer for less than the gap between two
- * looks that count, and then not again for the whole time over which they are spread.
- */
-static bool visible(struct world *w, const struct cloud_call *c)
-{
-	const struct plan_resource *pr = &w->plan.resources[c->fx.index];
-	struct account *ac = &w->accounts[c->fx.index];
-
-	if (!c->right_account || w->now < w->machines[c->fx.index].visible_at)
-		return false;
-	if (pr->absent_looks > 1 && w->now >= ac->fresh_until && sim_chance(w, w->f.stale_answer)) {
-		ac->stale_until = w->now + pr->settle_ms / pr->absent_looks - 1;
-		ac->fresh_until = ac->stale_until + 2 * pr->settle_ms;
-	}
-	return w->now >= ac->stale_until;
-}
-
-static void machine_new(struct world *w, int index, int token)
+void machine_new(struct world *w, int index, int token, int choice)
 {
 	struct machine *mc = &w->machines[index];
 
@@ -70,13 +20,9 @@ static void machine_new(struct world *w, int index, int token)
 
 	*mc = (struct machine){.exists = true,
 			       .token = token,
+			       .choice = choice,
 			       .epoch = ++w->epochs,
 			       .incarnation = node < 0 ? 0 : w->disk->nodes[node].incarnation};
-	if (w->plan.resources[index].settle_ms) {
-		mc->visible_at = w->now + (int64_t)rng_below(&w->rng, LAG_MS);
-		w->accounts[index].fresh_until =
-			mc->visible_at + 2 * w->plan.resources[index].settle_ms;
-	}
 	if (w->plan.resources[index].node < 0)
 		return;
 	if (!sim_chance(w, w->f.never_boots))
@@ -94,111 +40,6 @@ static void machine_new(struct world *w, int index, int token)
 							 .kind = AT_REBOOT,
 							 .index = index,
 							 .epoch = mc->epoch});
-}
-
-/* Idempotent by its token: the same batch gives the same machine. */
-static void create(struct world *w, const struct cloud_call *c)
-{
-	int index = c->fx.index, token = c->fx.batch;
-	struct machine *mc = &w->machines[index];
-	char id[32];
-
-	check_create(w, index, token);
-	if (!mc->exists || mc->token != token) {
-		if (sim_chance(w, w->f.refuse_capacity)) {
-			answer(w, c, OUTCOME_REFUSED, ERR_CAPACITY, "no capacity");
-			return;
-		}
-		if (sim_chance(w, w->f.refuse_hard)) {
-			answer(w, c, OUTCOME_REFUSED, ERR_DENIED, "not allowed");
-			return;
-		}
-		if (sim_chance(w, w->f.answer_lost / 2)) { /* never reached the cloud */
-			answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
-			return;
-		}
-		machine_new(w, index, token);
-	} else if (!mc->agent_up && w->plan.resources[index].node >= 0) {
-		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 50),
-							 .kind = AT_AGENT_UP,
-							 .index = index,
-							 .epoch = mc->epoch});
-	}
-	snprintf(id, sizeof(id), "i-%d-%llu", index, (unsigned long long)mc->epoch);
-	if (sim_chance(w, w->f.answer_lost))
-		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
-	else
-		answer(w, c, OUTCOME_DONE, ERR_NONE, id);
-}
-
-static void destroy(struct world *w, const struct cloud_call *c)
-{
-	int index = c->fx.index;
-	struct machine *mc = &w->machines[index];
-
-	/* A replica that does not know the machine answers "absent" and deletes nothing. */
-	if (mc->exists && !visible(w, c)) {
-		answer(w, c, OUTCOME_ABSENT, ERR_NONE, "");
-		return;
-	}
-	if (mc->exists && sim_chance(w, w->f.destroy_held)) {
-		answer(w, c, OUTCOME_HELD, ERR_CONFLICT, "still in use");
-		return;
-	}
-	for (int k = 0; k < w->plan.nresources; k++)
-		for (int n = 0; n < w->plan.resources[k].nneeds; n++)
-			if (w->plan.resources[k].needs[n] == index && w->machines[k].exists) {
-				sim_broken(w, "graph: %s is deleted while %s needs it",
-					   w->plan.resources[index].name,
-					   w->plan.resources[k].name);
-				return;
-			}
-	*mc = (struct machine){.epoch = ++w->epochs, .heard = mc->heard};
-	if (sim_chance(w, w->f.destroy_unsure))
-		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
-	else
-		answer(w, c, OUTCOME_DONE, ERR_NONE, "");
-}
-
-void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
-{
-	const struct machine *mc = &w->machines[fx->index];
-	struct cloud_call c = {*fx, master,
-			       fx->kind == FX_CREATE || !sim_chance(w, w->f.wrong_account)};
-	bool needs_agent = w->plan.resources[fx->index].node >= 0;
-
-	check_rate(w, fx->index);
-	if (w->now >= w->denied_from && w->now < w->denied_until) {
-		answer(w, &c, OUTCOME_REFUSED, ERR_DENIED, "the credentials have expired");
-		return;
-	}
-
-	switch (fx->kind) {
-	case FX_CREATE:
-		create(w, &c);
-		return;
-	case FX_FIND:
-	case FX_OBSERVE:
-		if (sim_chance(w, w->f.answer_lost))
-			answer(w, &c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
-		else if (!mc->exists || !visible(w, &c))
-			answer(w, &c, OUTCOME_ABSENT, ERR_NONE, "");
-		else if (fx->kind == FX_FIND)
-			answer(w, &c, OUTCOME_DONE, ERR_NONE, "found");
-		else
-			answer(w, &c, needs_agent && !mc->agent_up ? OUTCOME_BROKEN : OUTCOME_DONE,
-			       ERR_NONE, "");
-		return;
-	case FX_DESTROY:
-		destroy(w, &c);
-		return;
-	case FX_PREPARE:
-	case FX_START:
-	case FX_STOP:
-	case FX_RELEASE:
-	case FX_ENDED:
-		return; /* not for the cloud */
-	}
 }
 
 void node_say(struct world *w, int rank, const struct event *ev)
@@ -246,7 +87,7 @@ static void dial_later(struct world *w, int index, int64_t usual)
 						 .epoch = mc->agent});
 }
 
-static void cut(struct world *w, int index, bool master_sees)
+void machine_cut(struct world *w, int index, bool master_sees)
 {
 	struct machine *mc = &w->machines[index];
 
@@ -268,7 +109,7 @@ static void cut(struct world *w, int index, bool master_sees)
 void connections_drop(struct world *w)
 {
 	for (int i = 0; i < w->plan.nresources; i++)
-		cut(w, i, false);
+		machine_cut(w, i, false);
 }
 
 /* A restarted agent copies the kept files again from the beginning. */
@@ -482,7 +323,7 @@ static void agent_up(struct world *w, int index)
 static void machine_dies(struct world *w, int index)
 {
 	w->res->faults++;
-	cut(w, index, true);
+	machine_cut(w, index, true);
 	w->machines[index] =
 		(struct machine){.epoch = ++w->epochs, .heard = w->machines[index].heard};
 }
@@ -497,7 +338,7 @@ static void reboot(struct world *w, int index)
 	if (mc->running && sim_chance(w, CLAIM_LOST))
 		mc->started = false;
 	mc->running = mc->serving = mc->agent_up = false;
-	cut(w, index, true);
+	machine_cut(w, index, true);
 	queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 3000),
 						 .kind = AT_AGENT_UP,
 						 .index = index,
@@ -555,7 +396,7 @@ void machine_happens(struct world *w, const struct happening *h)
 			return;
 		w->res->faults++;
 		mc->agent_up = false;
-		cut(w, index, true);
+		machine_cut(w, index, true);
 		return;
 	case AT_MACHINE_DIES:
 		if (h->epoch == mc->epoch)
@@ -568,7 +409,7 @@ void machine_happens(struct world *w, const struct happening *h)
 	case AT_CONN_CUT:
 		if (h->epoch == mc->conn) {
 			w->res->faults++;
-			cut(w, index, true);
+			machine_cut(w, index, true);
 		}
 		return;
 	case AT_EFFECT:

@@ -22,7 +22,8 @@ struct faults {
 /* A machine as it really is. */
 struct machine {
 	bool exists;
-	int token; /* batch of the create that made it */
+	int token;  /* batch of the create that made it */
+	int choice; /* step of the ladder that it is of */
 	/* Eventually consistent kinds: not found before this, ... */
 	int64_t visible_at;
 	uint64_t epoch;	 /* of the machine: a new one has no memory */
@@ -42,11 +43,13 @@ struct machine {
 };
 
 #define SIM_MAX_EXECS 4
+#define SIM_CHOICES 4
 
 /* What is kept of the calls about one resource. */
 struct account {
 	int64_t stale_until,
 		fresh_until; /* a replica that has not heard of it answers, or none does */
+	int made;	     /* the last token that made one */
 	int64_t window_at;   /* I13: calls in the window that began then */
 	int calls;
 };
@@ -65,7 +68,13 @@ struct world {
 	struct machine *machines;	   /* per resource */
 	struct account *accounts;	   /* per resource, whatever becomes of its machine */
 	int64_t denied_from, denied_until; /* the credentials are not valid */
-	int (*execs)[SIM_MAX_EXECS];	   /* per rank and attempt: how often it was executed */
+	int64_t throttled_from, throttled_until;
+	int64_t throttle_free_ms; /* calls that came so fast that the next are refused until then */
+	int64_t quiet_until;	  /* the master knows that the provider wants no calls */
+	int rooms[SIM_CHOICES];	  /* how many machines of each choice there are; -1: enough */
+	/* A token that has made something makes nothing else, even when that is gone; names do. */
+	bool tokens_last;
+	int (*execs)[SIM_MAX_EXECS]; /* per rank and attempt: how often it was executed */
 	uint64_t epochs;
 	VEC(int64_t) requests; /* per batch: whose request it was; 0: none yet */
 
@@ -91,9 +100,13 @@ int64_t sim_delay(struct world *w, int64_t usual_ms);
 void sim_trace(struct world *w, const char *what, int index, int64_t a, int64_t b);
 void sim_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* cloud.c: resources and machines */
+/* cloud_calls.c: the provider */
 /* `master`: the life of it that asked, and that alone hears the answer. */
 void cloud_effect(struct world *w, const struct effect *fx, uint64_t master);
+
+/* cloud.c: machines */
+void machine_new(struct world *w, int index, int token, int choice);
+void machine_cut(struct world *w, int index, bool master_sees);
 void machine_happens(struct world *w, const struct happening *h);
 void node_tell(struct world *w, const struct effect *fx);
 void node_say(struct world *w, int rank, const struct event *ev);
@@ -110,5 +123,8 @@ void master_cancel(struct world *w, bool hurry);
 /* check.c */
 void check_create(struct world *w, int index, int token);
 void check_rate(struct world *w, int index);
+void check_gang(struct world *w, int index, int choice);
+void check_quiet(struct world *w, int index);
+void check_throttled(struct world *w, const struct event *ev);
 void check_always(struct world *w);
 void check_end(struct world *w);

@@ -92,6 +92,24 @@ static void add_network(struct world *w)
 	w->plan.nresources = n + 1;
 }
 
+/* A ladder for the machines, and how many there are of each choice. */
+static void draw_choices(struct world *w)
+{
+	static const char *choices[SIM_CHOICES] = {"{\"type\":0}", "{\"type\":1}", "{\"type\":2}",
+						   "{\"type\":3}"};
+	int n = rng_below(&w->rng, 2) ? 1 + (int)rng_below(&w->rng, SIM_CHOICES) : 0;
+
+	for (int i = 0; i < w->plan.nresources; i++)
+		if (w->plan.resources[i].node >= 0) {
+			w->plan.resources[i].choices = choices;
+			w->plan.resources[i].nchoices = n;
+		}
+	for (int i = 0; i < SIM_CHOICES; i++)
+		w->rooms[i] = rng_below(&w->rng, 2)
+				      ? -1
+				      : (int)rng_below(&w->rng, (uint64_t)w->plan.crew.n + 2);
+}
+
 static void draw_job(struct world *w, int max_nodes)
 {
 	struct problems *ps = arena_new_of(w->arena, struct problems);
@@ -126,6 +144,8 @@ static void draw_job(struct world *w, int max_nodes)
 			w->plan.resources[i].absent_looks = 3;
 		}
 	}
+	draw_choices(w);
+	w->tokens_last = rng_below(&w->rng, 2);
 }
 
 static void happens(struct world *w, const struct happening *h)
@@ -205,6 +225,10 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 	if (rng_below(&w->rng, 8) == 0) {
 		w->denied_from = (int64_t)rng_below(&w->rng, 20000);
 		w->denied_until = w->denied_from + (int64_t)rng_below(&w->rng, 120000);
+	}
+	if (rng_below(&w->rng, 6) == 0) {
+		w->throttled_from = (int64_t)rng_below(&w->rng, 20000);
+		w->throttled_until = w->throttled_from + (int64_t)rng_below(&w->rng, 120000);
 	}
 	/* Some at any time, some while the first creates are under way. */
 	for (uint64_t i = rng_below(&w->rng, 3); i > 0 && w->f.master_dies; i--) {

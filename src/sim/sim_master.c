@@ -146,6 +146,8 @@ static int64_t call_delay(struct world *w)
 static void hand_out_one(struct world *w, const struct effect *e)
 {
 	sim_trace(w, effect_kind_name(e->kind), e->index, e->attempt, e->hurry);
+	if (e->kind <= FX_DESTROY)
+		check_quiet(w, e->index);
 	if (e->kind == FX_ENDED)
 		w->ended = true;
 	else if (e->kind <= FX_DESTROY)
@@ -188,6 +190,7 @@ void master_event(struct world *w, const struct event *ev)
 	if (!w->master_up)
 		return;
 	sim_trace(w, event_name(ev), ev->index, ev->attempt, (int64_t)ev->holds);
+	check_throttled(w, ev);
 	bool loses = loses_output(w->memory, ev);
 
 	core_step(w->memory, ev, w->now, &rd.fx);
@@ -207,6 +210,7 @@ void master_dies(struct world *w)
 {
 	w->res->crashes++;
 	w->master_up = false;
+	w->quiet_until = 0;
 	w->memory = core_run_free(w->memory);
 	connections_drop(w);
 	sim_trace(w, "master dies", 0, 0, 0);

@@ -241,9 +241,14 @@ static const char version_8[] =
 	"ALTER TABLE node ADD COLUMN asleep INTEGER NOT NULL DEFAULT 0 CHECK (asleep IN (0, 1));"
 	"ALTER TABLE node ADD COLUMN by_ms INTEGER NOT NULL DEFAULT 0;";
 
+/* The step of the ladder and what it says, for a driver that has nothing but the row. */
+static const char version_9[] =
+	"ALTER TABLE resource ADD COLUMN choice INTEGER NOT NULL DEFAULT 0 CHECK (choice >= 0);"
+	"ALTER TABLE resource ADD COLUMN choice_spec TEXT NOT NULL DEFAULT '';";
+
 const struct migration store_migrations[STORE_VERSION] = {{version_1}, {version_2}, {version_3},
 							  {version_4}, {version_5}, {version_6},
-							  {version_7}, {version_8}};
+							  {version_7}, {version_8}, {version_9}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

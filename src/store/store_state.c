@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <limits.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
 
 enum { SAVE_RUN, END_RUN, SAVE_NODE, SAVE_RESOURCE, LOAD_RUN, LOAD_NODES, LOAD_RESOURCES, LEDGER };
@@ -50,15 +51,16 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[SAVE_RESOURCE] =
 		{"save resource",
 		 "REPLACE INTO resource (run, place, kind, name, state, attempt, tries, unsure, "
-		 "since_ms, retry_at_ms, why_kind, why, id, batch, node, spec) VALUES (?1, ?2, ?3, ?4, "
-		 "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"},
+		 "since_ms, retry_at_ms, why_kind, why, id, batch, choice, node, spec, choice_spec) "
+		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
+		 "?18)"},
 	[LOAD_RESOURCES] =
 		{"restore resources",
 		 "SELECT place, kind, name, state, attempt, tries, unsure, since_ms, retry_at_ms, "
-		 "why_kind, why, id, batch FROM resource WHERE run = ?1"},
+		 "why_kind, why, id, batch, choice FROM resource WHERE run = ?1"},
 	[LEDGER] =
 		{"read ledger",
-		 "SELECT place, kind, name, node, spec FROM resource WHERE run = ?1 ORDER BY place"},
+		 "SELECT place, kind, name, node, spec, choice_spec FROM resource WHERE run = ?1 ORDER BY place"},
 };
 
 /* An UPDATE that changed no row means that there is no such run: ERR_NOT_FOUND. */
@@ -154,6 +156,7 @@ int store_resource_save(struct store *st, int64_t no, int index, const struct pl
 			const struct core_resource *res, struct err *err)
 {
 	CLEANUP(query_end) struct sql_query q;
+	const char *choice = plan_choice(pr, res->choice);
 
 	if (query_write(&q, st, STMT_STATE, SAVE_RESOURCE, defs, err) < 0)
 		return -1;
@@ -171,8 +174,10 @@ int store_resource_save(struct store *st, int64_t no, int index, const struct pl
 	query_text(&q, res->why);
 	query_text(&q, res->id);
 	query_int(&q, res->batch);
+	query_int(&q, res->choice);
 	query_int(&q, pr->node);
 	query_text(&q, pr->spec ? pr->spec : "{}");
+	query_text(&q, choice ? choice : "");
 	if (query_run(&q, err) < 0)
 		return -1;
 	store_saw_ms(st, res->since_ms);
@@ -280,6 +285,7 @@ static void read_resource(struct sql_query *q, struct core_resource *res)
 	row_chars(q, res->why, sizeof(res->why));
 	row_chars(q, res->id, sizeof(res->id));
 	res->batch = (int)row_below(q, INT_MAX);
+	res->choice = (int)row_below(q, INT_MAX);
 }
 
 static int restore_resources(struct store *st, int64_t no, struct core_run *r, struct err *err)
@@ -319,6 +325,12 @@ int store_ledger_each(struct store *st, int64_t no, struct arena *a, ledger_fn f
 
 		pr.node = (int)row_int(&q);
 		pr.spec = row_text_in(&q, a);
+		const char **choice = arena_array(a, const char *, 1);
+
+		*choice = row_text_in(&q, a);
+		pr.choices = choice;
+		pr.nchoices =
+			choice[0][0] != '\0'; /* whatever its number, there is only this one */
 		fn(ctx, (int)index, &pr);
 	}
 	return got < 0 ? -1 : query_sound(&q, err);

@@ -324,6 +324,7 @@ static enum outcome fake_create(struct driver_row *row)
 	struct rig *r = current;
 
 	called("create", row, RES_SENT);
+	snprintf(r->choice, sizeof(r->choice), "%s", row->choice ? row->choice : "none");
 	if (r->creating != OUTCOME_DONE) {
 		err_set(&row->err, ERR_CAPACITY, "there is none left");
 		return r->creating;

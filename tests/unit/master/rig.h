@@ -55,6 +55,7 @@ struct rig {
 	enum outcome creating; /* what create answers */
 	bool many;	       /* the driver takes many in one call ... */
 	VEC(size_t) sizes;     /* ... and these were the calls */
+	char choice[64];       /* of the last create */
 	/* store */
 	int commits; /* since the first start */
 	int fail_at; /* this one fails; 0: none */

@@ -56,6 +56,26 @@ static void a_driver_that_takes_one_gets_one(void **state)
 	assert_int_equal(r->sizes.n, 0);
 }
 
+static void a_driver_is_told_which_choice_is_asked_for(void **state)
+{
+	static const char *choices[] = {"{\"type\":\"a\"}", "{\"type\":\"b\"}"};
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+
+	lr->plan.resources[0].choices = choices;
+	lr->plan.resources[0].nchoices = 2;
+	r->creating = OUTCOME_REFUSED; /* no capacity */
+	rig_until(r, rig_count(r, "create") == 2);
+	assert_string_equal(r->choice, choices[1]);
+	assert_int_equal(rig_stored(r, "SELECT choice FROM resource"), 1);
+	assert_int_equal(
+		rig_stored(r,
+			   "SELECT count(*) FROM resource WHERE choice_spec = '{\"type\":\"b\"}'"),
+		1);
+	r->creating = OUTCOME_DONE;
+	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 1);
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
@@ -63,6 +83,7 @@ int main(void)
 		CASE(a_batch_is_created_in_one_call_and_answered_row_by_row),
 		CASE(all_of_a_kind_are_deleted_in_one_call),
 		CASE(a_driver_that_takes_one_gets_one),
+		CASE(a_driver_is_told_which_choice_is_asked_for),
 	};
 	return cmocka_run_group_tests_name("master effects", tests, NULL, NULL);
 }

@@ -133,6 +133,7 @@ static void resources_keep_their_order_and_their_patience(void **state)
 	struct plan p = plan_of("command = 'x'\ncount = 2\n");
 	struct plan_resource *v = arena_array(arena, struct plan_resource, 3);
 	int *needs = arena_array(arena, int, 1);
+	static const char *choices[] = {"{\"type\":\"a\"}", "{\"type\":\"b\"}"};
 
 	v[0] = (struct plan_resource){.kind = "ec2.group",
 				      .name = "net",
@@ -141,7 +142,9 @@ static void resources_keep_their_order_and_their_patience(void **state)
 				      .late_ms = 77,
 				      .group = 2,
 				      .settle_ms = 300000,
-				      .absent_looks = 5};
+				      .absent_looks = 5,
+				      .choices = choices,
+				      .nchoices = 2};
 	v[1] = p.resources[0];
 	v[2] = p.resources[1];
 	needs[0] = 0;
@@ -156,6 +159,8 @@ static void resources_keep_their_order_and_their_patience(void **state)
 	assert_int_equal(q.resources[0].group, 2);
 	assert_int_equal(q.resources[0].settle_ms, 300000);
 	assert_int_equal(q.resources[0].absent_looks, 5);
+	assert_string_equal(plan_choice(&q.resources[0], 3), choices[1]);
+	assert_null(plan_choice(&q.resources[1], 3));
 	assert_int_equal(q.resources[0].node, -1);
 	assert_int_equal(q.resources[2].nneeds, 1);
 	assert_int_equal(q.resources[2].needs[0], 0);

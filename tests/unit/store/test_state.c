@@ -76,6 +76,7 @@ static void fill_resource(struct core_resource *res, int salt)
 		.retry_at_ms = 1700000001000 + salt,
 		.why_kind = ERR_QUOTA,
 		.batch = 7 + salt,
+		.choice = 2 + salt,
 		.dirty = true,
 	};
 	memset(res->why, 'w', sizeof(res->why) - 1); /* of the greatest length */
@@ -94,6 +95,7 @@ static void assert_same_resource(const struct core_resource *a, const struct cor
 	assert_string_equal(a->why, b->why);
 	assert_string_equal(a->id, b->id);
 	assert_int_equal(a->batch, b->batch);
+	assert_int_equal(a->choice, b->choice);
 	assert_false(a->asked);
 	assert_false(a->dirty);
 }
@@ -219,7 +221,7 @@ static void a_new_field_of_the_core_is_noticed(void **state)
 	(void)state;
 #ifdef __x86_64__
 	assert_int_equal(sizeof(struct core_node), 384);
-	assert_int_equal(sizeof(struct core_resource), 512);
+	assert_int_equal(sizeof(struct core_resource), 520);
 	assert_int_equal(offsetof(struct core_run, node_count), 368);
 #else
 	skip();

@@ -1,0 +1,216 @@
+/* The provider: how it takes the calls about resources, and what it answers. */
+#include "sim/internal.h"
+
+#include <stdio.h>
+
+#define LAG_MS 15000	     /* less than a kind's settle_ms */
+#define THROTTLE_CALLS 2     /* at once, while it throttles ... */
+#define THROTTLE_EACH_MS 300 /* ... and one more each time that this has passed */
+
+/* An effect as it reaches the cloud, and who waits for the answer. */
+struct cloud_call {
+	struct effect fx;
+	uint64_t master;
+	bool right_account;
+};
+
+static void answer(struct world *w, const struct cloud_call *c, enum outcome outcome,
+		   enum err_kind err, const char *text)
+{
+	const struct effect *fx = &c->fx;
+	struct happening h = {.at = w->now + sim_delay(w, 30),
+			      .kind = AT_ANSWER,
+			      .epoch = c->master,
+			      .ev = {.kind = EV_RES_ANSWER,
+				     .index = fx->index,
+				     .attempt = fx->attempt,
+				     .asked = fx->asked,
+				     .outcome = outcome,
+				     .identity_checked = c->right_account,
+				     .err_kind = err}};
+
+	snprintf(h.ev.text, sizeof(h.ev.text), "%s", text);
+	queue_add(&w->queue, &h);
+	if (sim_chance(w, w->f.answer_twice)) {
+		h.at += sim_delay(w, 200);
+		queue_add(&w->queue, &h);
+	}
+}
+
+/*
+ * Does the cloud know of it now?  In the wrong account never.  A kind that settles is not known
+ * at first; later a replica that has not heard of it may answer for less than the gap between two
+ * looks that count, and then not again for the whole time over which they are spread.
+ */
+static bool visible(struct world *w, const struct cloud_call *c)
+{
+	const struct plan_resource *pr = &w->plan.resources[c->fx.index];
+	struct account *ac = &w->accounts[c->fx.index];
+
+	if (!c->right_account || w->now < w->machines[c->fx.index].visible_at)
+		return false;
+	if (pr->absent_looks > 1 && w->now >= ac->fresh_until && sim_chance(w, w->f.stale_answer)) {
+		ac->stale_until = w->now + pr->settle_ms / pr->absent_looks - 1;
+		ac->fresh_until = ac->stale_until + 2 * pr->settle_ms;
+	}
+	return w->now >= ac->stale_until;
+}
+
+static bool has_room(const struct world *w, int index, int choice)
+{
+	int n = w->plan.resources[index].nchoices, used = 0;
+
+	if (n == 0 || w->now >= w->heal_at || w->rooms[choice % n] < 0)
+		return true;
+	for (int i = 0; i < w->plan.nresources; i++)
+		used += w->machines[i].exists && w->plan.resources[i].nchoices &&
+			w->machines[i].choice % n == choice % n;
+	return used < w->rooms[choice % n];
+}
+
+/* Says no, if it does. */
+static bool refuses(struct world *w, const struct cloud_call *c)
+{
+	if (sim_chance(w, w->f.refuse_capacity) || !has_room(w, c->fx.index, c->fx.choice))
+		answer(w, c, OUTCOME_REFUSED, ERR_CAPACITY, "no capacity");
+	else if (sim_chance(w, w->f.refuse_hard))
+		answer(w, c, OUTCOME_REFUSED, rng_below(&w->rng, 2) ? ERR_DENIED : ERR_QUOTA,
+		       "not allowed");
+	else if (sim_chance(w, w->f.answer_lost / 2)) /* never reached the cloud */
+		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
+	else
+		return false;
+	return true;
+}
+
+static void make(struct world *w, const struct cloud_call *c)
+{
+	int index = c->fx.index;
+	int64_t settle_ms = w->plan.resources[index].settle_ms;
+
+	check_gang(w, index, c->fx.choice);
+	machine_new(w, index, c->fx.batch, c->fx.choice);
+	w->accounts[index].made = c->fx.batch;
+	if (!settle_ms)
+		return;
+	w->machines[index].visible_at = w->now + (int64_t)rng_below(&w->rng, LAG_MS);
+	w->accounts[index].fresh_until = w->machines[index].visible_at + 2 * settle_ms;
+}
+
+/* Idempotent by its token: the same batch gives the same machine. */
+static void create(struct world *w, const struct cloud_call *c)
+{
+	int index = c->fx.index, token = c->fx.batch;
+	struct machine *mc = &w->machines[index];
+	char id[32];
+
+	check_create(w, index, token);
+	if (!mc->exists || mc->token != token) {
+		if (w->tokens_last && w->accounts[index].made == token) {
+			answer(w, c, OUTCOME_ABSENT, ERR_NONE, "what it made is gone");
+			return;
+		}
+		if (refuses(w, c))
+			return;
+		make(w, c);
+	} else if (!mc->agent_up && w->plan.resources[index].node >= 0) {
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 50),
+							 .kind = AT_AGENT_UP,
+							 .index = index,
+							 .epoch = mc->epoch});
+	}
+	snprintf(id, sizeof(id), "i-%d-%llu", index, (unsigned long long)mc->epoch);
+	if (sim_chance(w, w->f.answer_lost))
+		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
+	else
+		answer(w, c, OUTCOME_DONE, ERR_NONE, id);
+}
+
+static void destroy(struct world *w, const struct cloud_call *c)
+{
+	int index = c->fx.index;
+	struct machine *mc = &w->machines[index];
+
+	/* A replica that does not know the machine answers "absent" and deletes nothing. */
+	if (mc->exists && !visible(w, c)) {
+		answer(w, c, OUTCOME_ABSENT, ERR_NONE, "");
+		return;
+	}
+	if (mc->exists && sim_chance(w, w->f.destroy_held)) {
+		answer(w, c, OUTCOME_HELD, ERR_CONFLICT, "still in use");
+		return;
+	}
+	for (int k = 0; k < w->plan.nresources; k++)
+		for (int n = 0; n < w->plan.resources[k].nneeds; n++)
+			if (w->plan.resources[k].needs[n] == index && w->machines[k].exists) {
+				sim_broken(w, "graph: %s is deleted while %s needs it",
+					   w->plan.resources[index].name,
+					   w->plan.resources[k].name);
+				return;
+			}
+	machine_cut(w, index, true);
+	*mc = (struct machine){.epoch = ++w->epochs, .heard = mc->heard};
+	if (sim_chance(w, w->f.destroy_unsure))
+		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
+	else
+		answer(w, c, OUTCOME_DONE, ERR_NONE, "");
+}
+
+/* A bucket of calls that fills slowly. */
+static bool throttles(struct world *w)
+{
+	if (w->now < w->throttled_from || w->now >= w->throttled_until)
+		return false;
+	if (w->throttle_free_ms < w->now)
+		w->throttle_free_ms = w->now;
+	if (w->throttle_free_ms > w->now + THROTTLE_CALLS * THROTTLE_EACH_MS)
+		return true;
+	w->throttle_free_ms += THROTTLE_EACH_MS;
+	return false;
+}
+
+void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
+{
+	const struct machine *mc = &w->machines[fx->index];
+	struct cloud_call c = {*fx, master,
+			       fx->kind == FX_CREATE || !sim_chance(w, w->f.wrong_account)};
+	bool needs_agent = w->plan.resources[fx->index].node >= 0;
+
+	check_rate(w, fx->index);
+	if (w->now >= w->denied_from && w->now < w->denied_until) {
+		answer(w, &c, OUTCOME_REFUSED, ERR_DENIED, "the credentials have expired");
+		return;
+	}
+
+	if (throttles(w)) {
+		answer(w, &c, OUTCOME_REFUSED, ERR_THROTTLED, "too many calls");
+		return;
+	}
+
+	switch (fx->kind) {
+	case FX_CREATE:
+		create(w, &c);
+		return;
+	case FX_FIND:
+	case FX_OBSERVE:
+		if (sim_chance(w, w->f.answer_lost))
+			answer(w, &c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
+		else if (!mc->exists || !visible(w, &c))
+			answer(w, &c, OUTCOME_ABSENT, ERR_NONE, "");
+		else if (fx->kind == FX_FIND)
+			answer(w, &c, OUTCOME_DONE, ERR_NONE, "found");
+		else
+			answer(w, &c, needs_agent && !mc->agent_up ? OUTCOME_BROKEN : OUTCOME_DONE,
+			       ERR_NONE, "");
+		return;
+	case FX_DESTROY:
+		destroy(w, &c);
+		return;
+	case FX_PREPARE:
+	case FX_START:
+	case FX_STOP:
+	case FX_RELEASE:
+	case FX_ENDED:
+		return; /* not for the cloud */
+	}
+}
