@@ -298,10 +298,15 @@ static void collect_task(void *ctx, struct buf *out)
 	CLEANUP(freep) char *cwd = prepare_cwd(a->dir, a->inputs.cwd);
 	struct message_collected m = {0};
 	struct err err = {0};
+	const struct collect_options o = {
+		.patterns = a->inputs.keep,
+		.n = a->inputs.nkeep,
+		/* A directory that is not the node's own has files of before. */
+		.since_ms = prepare_is_long(&a->inputs) ? 0 : a->at.st.claimed_ms,
+	};
 	struct collected done;
 
-	if (collect_files(cwd, a->inputs.keep, a->inputs.nkeep, a->inputs.output_dir, &done, &err) <
-	    0) {
+	if (collect_files(cwd, &o, a->inputs.output_dir, &done, &err) < 0) {
 		m.error = err.msg;
 		m.kind = err.kind;
 	} else if (done.note[0]) {

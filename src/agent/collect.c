@@ -18,14 +18,20 @@
 #include "base/vec.h"
 
 #define WILDCARDS "*?[\\"
+#define JOBS_OWN                                                                                   \
+	3 /* directories at the end of the output directory's path that a job could replace */
+#define CLOCK_STEP_MS 20	    /* a file may be stamped with a time that is so old */
 #define PARTIAL ".regatta-keep.tmp" /* where the file system has no files without a name */
 
 struct collector {
 	int from; /* the work directory */
 	int to;	  /* the output directory */
-	const char *const *patterns;
+	const struct collect_options *o;
 	struct collected *done;
 	VEC(char *) links; /* that matched, by name */
+	size_t unmatched;
+	const char *first_unmatched; /* pattern */
+	bool matched;		     /* the pattern at hand */
 };
 
 static void collector_release(struct collector *c)
@@ -82,6 +88,7 @@ static bool is_link(int dir, const char *name)
 
 static void add_link(struct collector *c, const char *name)
 {
+	c->matched = true; /* the note will name the link: the pattern itself is not to blame */
 	for (size_t i = 0; i < c->links.n; i++)
 		if (strcmp(c->links.v[i], name) == 0)
 			return;
@@ -240,6 +247,14 @@ static int keep_file(const struct collector *c, int parent, const char *name, co
 	return 0;
 }
 
+/* Changed since the job's start, as far as the clock of the file system can tell. */
+static bool is_new(const struct collector *c, const struct stat *st)
+{
+	int64_t changed_ms = (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
+
+	return c->o->since_ms == 0 || changed_ms + CLOCK_STEP_MS >= c->o->since_ms;
+}
+
 static int keep_name(struct collector *c, const char *name, struct err *err)
 {
 	CLEANUP(close_fdp) int parent = open_parent(c, name);
@@ -247,18 +262,23 @@ static int keep_name(struct collector *c, const char *name, struct err *err)
 
 	if (parent < 0 || fstatat(parent, path_base(name), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_errno(err, errno, "'%s'", name);
+	if (!is_new(c, &st))
+		return 0;
+	c->matched = true;
 	if (S_ISLNK(st.st_mode))
 		add_link(c, name);
 	return S_ISREG(st.st_mode) ? keep_file(c, parent, name, &st, err) : 0;
 }
 
-static int keep_pattern(struct collector *c, size_t which, struct err *err)
+static int walk_pattern(struct collector *c, size_t which, struct err *err)
 {
-	const char *pattern = c->patterns[which];
+	const char *pattern = c->o->patterns[which];
 	CLEANUP(freep) char *prefix = walk_from(c, pattern);
 
-	if (!prefix)
-		return matched_before(c->patterns, which, pattern) ? 0 : keep_name(c, pattern, err);
+	if (!prefix) {
+		c->matched = matched_before(c->o->patterns, which, pattern);
+		return c->matched ? 0 : keep_name(c, pattern, err);
+	}
 	int top = open_dir(c, prefix);
 	char **names = NULL;
 	size_t n = 0;
@@ -271,11 +291,38 @@ static int keep_pattern(struct collector *c, size_t which, struct err *err)
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		CLEANUP(freep) char *name = xasprintf("%s%s", prefix, names[i]);
 
-		if (matches(pattern, name) && !matched_before(c->patterns, which, name))
+		if (!matches(pattern, name))
+			continue;
+		if (matched_before(c->o->patterns, which, name))
+			c->matched = true;
+		else
 			rc = keep_name(c, name, err);
 	}
 	file_list_free(names, n);
 	return rc;
+}
+
+static int keep_pattern(struct collector *c, size_t which, struct err *err)
+{
+	c->matched = false;
+	if (walk_pattern(c, which, err) < 0)
+		return err_wrap(err, "keep '%s'", c->o->patterns[which]);
+	if (!c->matched && c->unmatched++ == 0)
+		c->first_unmatched = c->o->patterns[which];
+	return 0;
+}
+
+static void note_unmatched(const struct collector *c)
+{
+	const char *what = c->o->since_ms ? "file that changed since the job's start" : "file";
+
+	if (c->unmatched == 1)
+		snprintf(c->done->note, sizeof(c->done->note), "keep: '%.100s' matches no %s",
+			 c->first_unmatched, what);
+	else if (c->unmatched > 1)
+		snprintf(c->done->note, sizeof(c->done->note),
+			 "keep: %zu patterns match no %s: '%.100s', ...", c->unmatched, what,
+			 c->first_unmatched);
 }
 
 /* ---- links, when all files are there ---- */
@@ -348,10 +395,12 @@ static bool keep_link(struct collector *c, const char *name)
 
 static void note_links(const struct collector *c)
 {
+	size_t used = strlen(c->done->note);
+
 	if (c->links.n > 0)
-		snprintf(c->done->note, sizeof(c->done->note),
-			 "%zu symbolic link%s not kept, because what %s to is not kept: %.100s%s",
-			 c->links.n, c->links.n == 1 ? " was" : "s were",
+		snprintf(c->done->note + used, sizeof(c->done->note) - used,
+			 "%s%zu symbolic link%s not kept, because what %s to is not kept: %.100s%s",
+			 used ? "; " : "", c->links.n, c->links.n == 1 ? " was" : "s were",
 			 c->links.n == 1 ? "it points" : "they point", c->links.v[0],
 			 c->links.n == 1 ? "" : ", ...");
 }
@@ -376,32 +425,61 @@ static void keep_links(struct collector *c)
 	note_links(c);
 }
 
-int collect_files(const char *from, const char *const *patterns, size_t n, const char *to,
+/* The output directory, through no link that the job could have put in the place of one of the last
+ * directories on the way to it: the run's, "outputs" and the node's. */
+static int open_output(const char *to, struct err *err)
+{
+	const char *below = to + strlen(to);
+
+	for (int depth = 0; depth < JOBS_OWN && below > to; depth++)
+		do
+			below--;
+		while (below > to && below[-1] != '/');
+	CLEANUP(freep) char *top = xstrndup(to, (size_t)(below - to));
+	struct str rest = str_from(below);
+
+	if (top[0] && file_mkdir_p(top, 0777, err) < 0)
+		return -1;
+	CLEANUP(close_fdp)
+	int fd = open(top[0] ? top : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (fd >= 0 && rest.p && rest.n > 0) {
+		struct str part = str_cut(&rest, '/');
+		CLEANUP(freep) char *name = xstrndup(part.p, part.n);
+		int next = enter_dir(fd, name);
+
+		close_fdp(&fd);
+		fd = next;
+	}
+	if (fd < 0)
+		return err_errno(err, errno, "open the output directory");
+	return TAKE_FD(fd);
+}
+
+int collect_files(const char *from, const struct collect_options *o, const char *to,
 		  struct collected *ret, struct err *err)
 {
 	CLEANUP(collector_release)
 	struct collector c = {.from = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 			      .to = -1,
-			      .patterns = patterns,
+			      .o = o,
 			      .done = ret};
-	CLEANUP(freep) char *parent = xstrndup(to, (size_t)(path_base(to) - to));
 
 	*ret = (struct collected){0};
 	if (c.from < 0 && errno != ENOENT)
 		return err_errno(err, errno, "open the work directory");
-	if (parent[0] && file_mkdir_p(parent, 0777, err) < 0)
-		return -1;
-	c.to = enter_dir(AT_FDCWD, to);
+	c.to = open_output(to, err);
 	if (c.to < 0)
-		return err_errno(err, errno, "open the output directory");
+		return -1;
 	unlinkat(c.to, PARTIAL, 0);
-	for (size_t i = 0; i < n; i++) {
-		if (!path_is_below(str_from(patterns[i])))
+	for (size_t i = 0; i < o->n; i++) {
+		if (!path_is_below(str_from(o->patterns[i])))
 			return err_set(err, ERR_INVALID,
-				       "keep pattern '%s' leaves the work directory", patterns[i]);
+				       "keep pattern '%s' leaves the work directory",
+				       o->patterns[i]);
 		if (c.from >= 0 && keep_pattern(&c, i, err) < 0)
-			return err_wrap(err, "keep '%s'", patterns[i]);
+			return -1;
 	}
+	note_unmatched(&c);
 	keep_links(&c);
 	return 0;
 }

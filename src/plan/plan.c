@@ -124,6 +124,17 @@ static void check_tables(const struct job *job, const struct engine *engine, str
 	}
 }
 
+/* In a directory that nodes share no file belongs to one of them. */
+static void check_keep(const struct plan *p, struct arena *a, struct problems *ps)
+{
+	if (p->crew.n > 1 && p->job->output.keep.n && plan_runs_in_place(p->job))
+		problems_add(
+			ps, a, p->job->output.keep_pos,
+			"output.keep: the %d nodes would share the directory of the job file, so that no file "
+			"is one node's: write source = \".\", or have the job write to $REGATTA_OUTPUT",
+			p->crew.n);
+}
+
 static void warn_of_secrets(const struct job *job, struct arena *a, struct problems *ps)
 {
 	const char *name = secret_unused(job);
@@ -150,6 +161,8 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 	size_t before = ps->n + ps->more;
 	if (engine)
 		check_tables(job, engine, a, ps);
+	if (ok)
+		check_keep(&p, a, ps);
 	ok = engine && engine->check(job, a, ps) && ps->n + ps->more == before && ok;
 	if (!ok)
 		return false;

@@ -72,6 +72,7 @@ struct data_spec {
 
 struct output_spec {
 	struct strs keep; /* globs below the work directory, copied to outputs/<node>/ */
+	struct doc_pos keep_pos;
 	const char *s3;
 	struct doc_pos s3_pos;
 };

@@ -286,9 +286,11 @@ static const struct field output_fields[] = {
 		.name = "keep",
 		.type = FIELD_STRS,
 		.offset = offsetof(struct output_spec, keep),
+		.pos_offset = offsetof(struct output_spec, keep_pos),
 		.help = "Files to keep, as globs below the work directory (** is any depth; the name of a "
 			"directory is all of it). They are copied to outputs/<node>/ of the run, beside what "
-			"the job wrote to $REGATTA_OUTPUT.",
+			"the job wrote to $REGATTA_OUTPUT. Where the job runs in the directory of its file, "
+			"only files that changed since the start are kept, and only for a job of one node.",
 		.example = "keep = [\"model/**\", \"*.json\"]",
 	},
 	{

@@ -178,6 +178,16 @@ def test_outputs_are_kept(regatta):
     assert sorted(str(p.relative_to(kept)) for p in kept.rglob("*") if p.is_file()) == ["model/x/w.bin", "o"]
 
 
+def test_without_source_only_new_files_are_kept(regatta):
+    (regatta.cwd / "old.json").write_text("{}")
+    job = regatta.job('name = "here"\ncommand = ["sh", "-c", "echo > new.json"]\n'
+                      '[output]\nkeep = ["*.json", "*.bin"]\n')
+    run = regatta.json("run", job)["id"]
+    kept = regatta.home / "runs" / run / "outputs" / "worker-0"
+    assert [p.name for p in kept.iterdir()] == ["new.json"]
+    assert "keep: '*.bin' matches no file that changed since the job's start" in regatta("events", run).out
+
+
 def test_data_is_shared_out(regatta):
     data = regatta.cwd / "data"
     data.mkdir()

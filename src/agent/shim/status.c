@@ -208,6 +208,7 @@ static void read_started(const struct doc *d, struct status *st)
 	st->attempt = attempt > 0 && attempt < INT32_MAX ? (int)attempt : 0;
 	st->exit.attempt = st->attempt;
 	st->shim = read_proc(d);
+	st->claimed_ms = doc_int(d, "time_ms", 0);
 	copy_text(st->boot_id, sizeof(st->boot_id), doc_str(d, "boot_id", STR("")));
 }
 

@@ -27,6 +27,7 @@
 struct status {
 	int attempt; /* 0: there is no status */
 	char boot_id[PROC_BOOT_ID];
+	int64_t claimed_ms;	       /* wall clock; before the job's start */
 	struct proc_id shim, job;      /* pid 0: not known */
 	struct proc_id terminal;       /* the reader of the job's terminal; pid 0: it has none */
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */

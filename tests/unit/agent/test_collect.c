@@ -66,12 +66,13 @@ int __wrap_file_copy_content(int from, int to, struct err *err)
 }
 
 static struct collected last;
+static int64_t since_ms; /* of the next collect() */
 
 static int collect(void **state, const char *const *patterns, size_t n, uint64_t *files,
 		   uint64_t *bytes, struct err *err)
 {
-	int rc = collect_files(unit_path(state, "w"), patterns, n, unit_path(state, "kept"), &last,
-			       err);
+	const struct collect_options o = {.patterns = patterns, .n = n, .since_ms = since_ms};
+	int rc = collect_files(unit_path(state, "w"), &o, unit_path(state, "kept"), &last, err);
 
 	*files = last.files;
 	*bytes = last.bytes;
@@ -97,6 +98,77 @@ static void only_regular_files_that_match_are_copied_once(void **state)
 	assert_false(file_exists(unit_path(state, "kept/b.log")));
 	assert_false(file_exists(unit_path(state, "kept/model/link")));
 	assert_false(file_exists(unit_path(state, "kept/model/fifo")));
+}
+
+static void patterns_that_match_nothing_are_named(void **state)
+{
+	static const char *const patterns[] = {"*.txt", "missing", "a.txt", "nothing/*"};
+	static const char *const both[] = {"*.json", "model/**"};
+	uint64_t files, bytes;
+	struct err err = {0};
+
+	tree(state);
+	assert_int_equal(collect(state, patterns, 1, &files, &bytes, &err), 0);
+	assert_string_equal(last.note, "");
+	assert_int_equal(collect(state, patterns, 3, &files, &bytes, &err), 0);
+	assert_string_equal(last.note, "keep: 'missing' matches no file");
+	assert_int_equal(collect(state, patterns, 4, &files, &bytes, &err), 0);
+	assert_string_equal(last.note, "keep: 2 patterns match no file: 'missing', ...");
+	assert_int_equal(collect(state, both, 2, &files, &bytes, &err), 0);
+	assert_string_equal(last.note,
+			    "keep: '*.json' matches no file; 1 symbolic link was not kept, "
+			    "because what it points to is not kept: model/link");
+}
+
+static int64_t changed_ms(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return (int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000;
+}
+
+static void what_did_not_change_since_the_start_is_not_the_jobs(void **state)
+{
+	static const char *const patterns[] = {"*.txt"};
+	uint64_t files, bytes;
+	struct err err = {0};
+
+	tree(state);
+	since_ms = changed_ms(unit_path(state, "w/a.txt")) + 100;
+	assert_int_equal(collect(state, patterns, 1, &files, &bytes, &err), 0);
+	assert_int_equal(files, 0);
+	assert_string_equal(last.note,
+			    "keep: '*.txt' matches no file that changed since the job's start");
+	/* The time stamps of files lag a little behind the clock. */
+	since_ms = changed_ms(unit_path(state, "w/a.txt")) + 5;
+	assert_int_equal(collect(state, patterns, 1, &files, &bytes, &err), 0);
+	since_ms = 0;
+	assert_int_equal(files, 1);
+	assert_string_equal(last.note, "");
+}
+
+static void no_link_on_the_way_to_the_outputs_is_followed(void **state)
+{
+	static const char *const patterns[] = {"a.txt"};
+	const struct collect_options o = {.patterns = patterns, .n = 1};
+	static const char *const replaced[] = {"run/outputs", "run"};
+	struct err err = {0};
+
+	tree(state);
+	for (size_t i = 0; i < COUNT(replaced); i++) {
+		assert_int_equal(file_mkdir_p(unit_path(state, "elsewhere"), 0755, NULL), 0);
+		assert_int_equal(file_mkdir_p(unit_path(state, "run"), 0755, NULL), 0);
+		assert_int_equal(file_remove_tree(unit_path(state, replaced[i]), NULL), 0);
+		assert_int_equal(
+			symlink(unit_path(state, "elsewhere"), unit_path(state, replaced[i])), 0);
+		assert_int_equal(collect_files(unit_path(state, "w"), &o,
+					       unit_path(state, "run/outputs/n-0"), &last, &err),
+				 0);
+		assert_true(file_exists(unit_path(state, "run/outputs/n-0/a.txt")));
+		assert_false(file_exists(unit_path(state, "elsewhere/n-0")));
+		assert_false(file_exists(unit_path(state, "elsewhere/outputs")));
+	}
 }
 
 static void the_name_of_a_directory_is_all_of_it(void **state)
@@ -337,6 +409,9 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, unit_make_dir, unit_remove_dir)
 	static const struct CMUnitTest tests[] = {
 		CASE(only_regular_files_that_match_are_copied_once),
+		CASE(patterns_that_match_nothing_are_named),
+		CASE(what_did_not_change_since_the_start_is_not_the_jobs),
+		CASE(no_link_on_the_way_to_the_outputs_is_followed),
 		CASE(the_name_of_a_directory_is_all_of_it),
 		CASE(a_changed_file_replaces_its_old_copy),
 		CASE(links_to_what_is_kept_are_kept_and_others_are_named),

@@ -248,6 +248,16 @@ static void only_a_job_without_files_of_its_own_runs_where_its_file_is(void **st
 	}
 }
 
+static void nodes_that_share_a_directory_keep_no_files_of_it(void **state)
+{
+	(void)state;
+	refused("command = 'x'\ncount = 2\n[output]\nkeep = ['*.json']\n", 4,
+		"output.keep: the 2 nodes would share the directory of the job file, so that no file is "
+		"one node's: write source = \".\", or have the job write to $REGATTA_OUTPUT");
+	plan_of("command = 'x'\n[output]\nkeep = ['*.json']\n");
+	plan_of("command = 'x'\ncount = 2\nsource = '.'\n[output]\nkeep = ['*.json']\n");
+}
+
 static void strategy_and_engine_report_together(void **state)
 {
 	(void)state;
@@ -315,6 +325,7 @@ int main(void)
 		T(what_this_machine_cannot_do_is_refused),
 		T(keys_of_other_engines_do_no_harm_here),
 		T(only_a_job_without_files_of_its_own_runs_where_its_file_is),
+		T(nodes_that_share_a_directory_keep_no_files_of_it),
 		T(strategy_and_engine_report_together),
 		T(the_same_job_gives_the_same_plan_byte_for_byte),
 		T(ten_thousand_nodes_are_planned),
