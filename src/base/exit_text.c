@@ -25,8 +25,8 @@ void exit_describe(struct buf *out, int code, int signal, bool oom, struct str r
 		add_signal(out, signal);
 	else if (code >= 0)
 		buf_printf(out, "exit code %d", code);
-	/* The agent's own reason begins with the same words. */
-	if (oom && !str_starts(reason, STR(OOM)))
+	/* The agent's own reason has the same words. */
+	if (oom && (!reason.n || !memmem(reason.p, reason.n, OOM, strlen(OOM))))
 		buf_addz(out, out->n > start ? ", " OOM : OOM);
 	if (reason.n == 0)
 		return;

@@ -443,6 +443,24 @@ struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
 	return lr ? lr : live_run_load(m, no, err);
 }
 
+struct live_run *live_run_active_named(struct master *m, struct str name)
+{
+	struct live_run *found = NULL;
+	struct str id;
+	void *value;
+
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);) {
+		struct live_run *lr = value;
+
+		if (lr->ended || !str_is(name, lr->row.name))
+			continue;
+		if (found)
+			return NULL;
+		found = lr;
+	}
+	return found;
+}
+
 /* A run that was loaded for reading, or has ended and is watched by nobody, leaves the memory. */
 void live_run_done(struct live_run *lr)
 {

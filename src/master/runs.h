@@ -24,6 +24,8 @@ struct live_run *live_run_free(struct live_run *lr);
 /* By id or unique prefix.  Not active: loaded for reading; give it back with live_run_done(). */
 struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
 			       const char ***ret_ids, size_t *ret_n, struct err *err);
+/* The only active run of the job of this name; NULL if there is none, or another one. */
+struct live_run *live_run_active_named(struct master *m, struct str name);
 void live_run_done(struct live_run *lr);
 int runs_resume(struct master *m, struct err *err);
 int runs_submit(struct master *m, const struct doc *body, struct arena *a, struct live_run **ret,

@@ -38,3 +38,16 @@ def test_cleanup_ends_collecting(regatta):
     run = collecting(regatta, "2s")
     regatta("cleanup", run, timeout=30)
     assert not (regatta.home / "runs" / run).exists()
+
+
+def test_kill_by_name_means_the_run_that_is_active(regatta):
+    text = 'name = "same"\ncommand = ["sh", "-c", "sleep $N"]\n[env]\nN = "{}"\n'
+    for _ in range(2):
+        regatta("run", regatta.job(text.format(0)))
+    run = regatta.submit(regatta.job(text.format(100)))
+    assert regatta("kill", "same").out.startswith(f"{run} is being cancelled")
+    assert regatta.wait(run)["verdict"] == "cancelled"
+    second = [regatta.submit(regatta.job(text.format(100))) for _ in range(2)]
+    refused = regatta("kill", "same", code=None)
+    assert refused.returncode != 0 and all(r in refused.err for r in second)
+    regatta("kill", *second)

@@ -151,3 +151,14 @@ def test_a_run_that_waits_for_room_goes_on_when_there_is_room(regatta, tmp_path)
         ended = regatta.wait(run, 60)
         assert ended["verdict"] == "succeeded"
         assert regatta.log(run, "worker-0") == bytes(96 * MB) + b"end\n"
+
+
+@needs_root
+def test_an_upload_that_does_not_fit_says_that_the_disk_is_full(regatta, tmp_path):
+    (regatta.cwd / "big").mkdir()
+    (regatta.cwd / "big" / "file").write_bytes(os.urandom(30 * MB))
+    with small_home(regatta, tmp_path, "64m") as home:
+        regatta("ps")
+        wait_for(lambda: reserve(home) == 16 * MB, 20, "the disk reserve")
+        job = regatta.job('source = "big"\ncommand = "true"\n')
+        assert "upload the source: the disk where the master keeps its files is full" in regatta("run", job, code=5).err

@@ -212,7 +212,8 @@ def test_ten_percent_slower_is_found(regatta):
     assert metric(compare(regatta, "after", "before"), "speed")["verdict"] == "better"
     compare(regatta, "before", "after", "--threshold", "20")
     # A misspelt metric must not pass for "nothing got worse".
-    assert "no metric to compare" in regatta("compare", "before", "after", "--metric", "sped", code=3).err
+    said = regatta("compare", "before", "after", "--metric", "sped", code=3).err
+    assert "no metric to compare: 'regatta metrics before-" in said
     # One run each: no alarm, unless it is asked for.
     one, two = answer["arms"][0]["runs"][0], answer["arms"][1]["runs"][0]
     compare(regatta, one, two)

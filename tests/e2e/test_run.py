@@ -1,6 +1,7 @@
 """A run from the outside: what a script may rely on."""
 import json
 import os
+import pathlib
 import re
 import signal
 
@@ -176,6 +177,18 @@ def test_outputs_are_kept(regatta):
     got = regatta.json("run", job)
     kept = regatta.home / "runs" / got["id"] / "outputs" / "worker-0"
     assert sorted(str(p.relative_to(kept)) for p in kept.rglob("*") if p.is_file()) == ["model/x/w.bin", "o"]
+
+
+def test_the_packed_source_is_not_held_while_the_job_runs(regatta):
+    (regatta.cwd / "code").mkdir()
+    (regatta.cwd / "code" / "file").write_text("x")
+    child = regatta.start("run", regatta.job('source = "code"\ncommand = ["sleep", "1000"]\n'))
+    run = wait_for(lambda: regatta.json("ps"), what="the run")[0]["id"]
+    regatta.wait(run, state="running")
+    held = [os.readlink(fd) for fd in pathlib.Path(f"/proc/{child.pid}/fd").iterdir()]
+    assert not [path for path in held if "(deleted)" in path and str(regatta.home) in path]
+    regatta("kill", run)
+    assert child.wait(30) == 7
 
 
 def test_without_source_only_new_files_are_kept(regatta):

@@ -164,12 +164,17 @@ int submission_prepare(struct api *api, const struct job_input *in, struct submi
 	return 0;
 }
 
-void submission_release(struct submission *s)
+void submission_drop_source(struct submission *s)
 {
-	buf_release(&s->body);
 	if (s->source >= 0)
 		close(s->source);
 	s->source = -1;
+}
+
+void submission_release(struct submission *s)
+{
+	buf_release(&s->body);
+	submission_drop_source(s);
 }
 
 void request_id_new(char out[static REQUEST_ID_SIZE])

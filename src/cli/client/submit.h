@@ -19,6 +19,8 @@ struct submission {
 int submission_prepare(struct api *api, const struct job_input *in, struct submission *ret,
 		       struct err *err);
 void submission_release(struct submission *s);
+/* When it is sent and will not be sent again: the packed source takes as much disk as it is long. */
+void submission_drop_source(struct submission *s);
 void request_id_new(char out[static REQUEST_ID_SIZE]);
 /* The run object is appended to *ret_json.  The same id always gives the same run. */
 int submission_send(struct api *api, const struct submission *s, const char *request_id,

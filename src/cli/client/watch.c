@@ -166,7 +166,8 @@ static void start_following(struct watcher *w)
 	if (w->follow || !nodes || (!w->live && !w->o->follow))
 		return;
 	if (w->o->follow && nodes->array.n > max)
-		say(w, "printing the output of the first 1000 nodes; 'regatta logs' has all");
+		cli_say("printing the output of the first %d nodes; 'regatta logs %s' has all",
+			FOLLOW_NODES, w->id);
 	w->follow = follow_new(w->api, w->id, &sink, w);
 	for (size_t i = 0; i < nodes->array.n && i < max; i++) {
 		const struct doc *n = nodes->array.v[i];

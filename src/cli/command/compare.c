@@ -36,6 +36,16 @@ static char *compare_path(const struct cli_call *c)
 	return b.overflow ? NULL : buf_take(&b);
 }
 
+/* Of the first arm, the id of its first run. */
+static struct str first_run(const struct doc *cmp)
+{
+	const struct doc *arms = doc_array(cmp, "arms");
+	const struct doc *runs = arms && arms->array.n ? doc_array(arms->array.v[0], "runs") : NULL;
+	const struct doc *id = runs && runs->array.n ? runs->array.v[0] : NULL;
+
+	return id && id->type == DOC_STRING ? id->s : STR("RUN");
+}
+
 int command_compare(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -72,7 +82,9 @@ int command_compare(const struct cli_call *c)
 	int code = cli_print(&out);
 	const struct doc *metrics = doc_array(cmp, "metrics");
 	if (code == 0 && (!metrics || metrics->array.n == 0)) {
-		cli_say("compare: there was no metric to compare: 'regatta metrics RUN' lists those of a run");
+		struct str first = first_run(cmp);
+		cli_say("compare: there was no metric to compare: 'regatta metrics %.*s' lists those of a run",
+			STR_ARG(first));
 		return NOTHING_EXIT_CODE;
 	}
 	return code ? code : doc_bool(cmp, "fails", false) ? WORSE_EXIT_CODE : 0;

@@ -125,15 +125,18 @@ static const struct doc *find_node(const struct doc *nodes, const char *name)
 }
 
 /* The node that was named, or all nodes. */
-static int choose(const struct cli_call *c, const struct doc *nodes, const struct doc **out,
+static int choose(const struct cli_call *c, const struct doc *run, const struct doc **out,
 		  size_t *ret_n, struct err *err)
 {
+	const struct doc *nodes = doc_array(run, "nodes");
+	struct str id = doc_str(run, "id", STR(""));
 	const char *name = call_arg(c, 1);
 	const struct doc *one = name ? find_node(nodes, name) : NULL;
 
 	if (name && !one)
 		return err_set(err, ERR_NOT_FOUND,
-			       "the run has no node '%.80s': 'regatta status' lists them", name);
+			       "run '%.*s' has no node '%.80s': 'regatta status %.*s' lists them",
+			       STR_ARG(id), name, STR_ARG(id));
 	if (one) {
 		*out = one;
 		*ret_n = 1;
@@ -169,7 +172,7 @@ static int print_logs(const struct cli_call *c, struct api *api, struct err *err
 	if (!nodes)
 		return err_set(err, ERR_PROTOCOL, "the master's answer has no nodes");
 	const struct doc **chosen = arena_array(a, const struct doc *, nodes->array.n + 1);
-	if (choose(c, nodes, chosen, &n, err) < 0)
+	if (choose(c, run, chosen, &n, err) < 0)
 		return -1;
 	struct logs l = {
 		.api = api,

@@ -27,18 +27,24 @@ static char *metrics_path(const struct cli_call *c, const char *id)
 	return buf_take(&b);
 }
 
-static int check_known(const struct cli_call *c, const struct doc *metrics, struct err *err)
+static int check_known(const struct cli_call *c, const char *id, const struct doc *metrics,
+		       struct err *err)
 {
 	const struct doc *m = doc_table(metrics, "metrics");
 
 	if (m && m->table.n)
 		return 0;
 	if (call_arg(c, 1))
-		return err_set(err, ERR_NOT_FOUND,
-			       "the run has no metric '%.80s': 'regatta metrics --host' lists them",
-			       call_arg(c, 1));
-	cli_say("the run has no metrics%s",
-		call_flag(c, "host") ? "" : "; --host shows those of its nodes");
+		return err_set(
+			err, ERR_NOT_FOUND,
+			"run '%.60s' has no metric '%.80s': 'regatta metrics %.60s --host' lists them",
+			id, call_arg(c, 1), id);
+	if (call_flag(c, "host"))
+		cli_say("run '%.60s' has no metrics", id);
+	else
+		cli_say("run '%.60s' has no metrics of its own: 'regatta metrics %.60s --host' shows those of "
+			"its nodes",
+			id, id);
 	return 0;
 }
 
@@ -60,7 +66,8 @@ int command_metrics(const struct cli_call *c)
 		return api_fail(&api, &err);
 	CLEANUP(freep) char *path = metrics_path(c, id);
 	if (api_get(&api, path, &json, &err) < 0 ||
-	    reply_parse(buf_str(&json), a, &metrics, &err) < 0 || check_known(c, metrics, &err) < 0)
+	    reply_parse(buf_str(&json), a, &metrics, &err) < 0 ||
+	    check_known(c, id, metrics, &err) < 0)
 		return api_fail(&api, &err);
 	const struct doc *m = doc_table(metrics, "metrics");
 	if (c->output == OUTPUT_JSON) {

@@ -155,7 +155,7 @@ static int send_interruptible(struct api *api, const struct submission *s, const
 	return rc;
 }
 
-static int run_once(const struct cli_call *c, struct api *api, const struct submission *s)
+static int run_once(const struct cli_call *c, struct api *api, struct submission *s)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf json = {0};
@@ -172,6 +172,7 @@ static int run_once(const struct cli_call *c, struct api *api, const struct subm
 			: send_interruptible(api, s, request, &json, &err);
 	if (rc < 0)
 		return api_fail(api, &err);
+	submission_drop_source(s);
 	const char *id = id_of(&json, a, &err);
 	if (!id)
 		return cli_fail(&err);

@@ -222,10 +222,11 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 	if (doc_bool(run, "cancel_asked", false) && !run_ended(run))
 		buf_addz(out, "cancel  asked for\n");
 	if (doc_bool(run, "disk_full", false))
-		buf_addz(
+		buf_printf(
 			out,
 			"disk    full where the master keeps its files: output waits until there is "
-			"room, or end the run with 'regatta kill'\n");
+			"room, or end the run with 'regatta kill %.*s'\n",
+			STR_ARG(doc_str(run, "id", STR(""))));
 	add_cause(run, out);
 	add_unreadable(run, out);
 	add_waiting(run, out);

@@ -443,6 +443,9 @@ int api_run_cancel(struct api_call *c, struct err *err)
 		return -1;
 	ev.hurry = doc_bool(body, "hurry", false);
 	struct live_run *lr = api_run(c, err);
+	/* Of the runs of one name, only one that is active can be meant. */
+	if (!lr && err->kind == ERR_CONFLICT)
+		lr = live_run_active_named(c->m, c->params[0]);
 	if (!lr)
 		return -1;
 	run_event(lr, &ev);

@@ -20,6 +20,8 @@ static void the_end_of_a_process_has_one_wording(void **state)
 		{-1, 1000, false, "", "killed by signal 1000"},
 		{-1, 9, true, "out of memory: the memory limit was reached",
 		 "killed by SIGKILL: out of memory: the memory limit was reached"},
+		{-1, 9, true, "stopped: too late; out of memory: the memory limit was reached",
+		 "killed by SIGKILL: stopped: too late; out of memory: the memory limit was reached"},
 		{-1, 0, true, "", "out of memory"},
 		{-1, 0, false, "not started", "not started"},
 		{-1, 0, false, "", ""},

@@ -319,13 +319,15 @@ static void metrics_are_asked_for_as_the_options_say(void **state)
 	ran_release(&r);
 	assert_int_equal(home_count(state, "requests.log", "/metrics?host=1 "), 1);
 	home_put(state, "metrics.json", "{\"metrics\":{}}");
-	REFUSED(state, 3, "the run has no metric 'x'", "metrics", "job", "x");
+	REFUSED(state, 3, "run 'job' has no metric 'x': 'regatta metrics job --host' lists them",
+		"metrics", "job", "x");
 	r = DRIVE(state, "metrics", "job");
 	assert_int_equal(r.code, 0);
-	assert_has(&r.err, "the run has no metrics; --host");
+	assert_has(&r.err,
+		   "run 'job' has no metrics of its own: 'regatta metrics job --host' shows");
 	ran_release(&r);
 	r = DRIVE(state, "metrics", "job", "--host");
-	assert_has(&r.err, "the run has no metrics\n");
+	assert_has(&r.err, "run 'job' has no metrics\n");
 	ran_release(&r);
 }
 

@@ -211,7 +211,7 @@ static void what_is_not_there_is_not_found(void **state)
 	home_put(state, "run.json", ONE);
 	struct ran r = DRIVE(state, "logs", "job", "job-7");
 	assert_int_equal(r.code, 3);
-	assert_has(&r.err, "the run has no node 'job-7'");
+	assert_has(&r.err, "has no node 'job-7': 'regatta status");
 	ran_release(&r);
 	r = DRIVE(state, "logs", "nothing");
 	assert_int_equal(r.code, 3);
