@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/attempt/expand_start.h"
 #include "agent/collect.h"
 #include "agent/prepare.h"
 #include "agent/probe.h"
@@ -161,11 +162,38 @@ static void close_streams(struct agent *a)
 	a->relaying = false;
 }
 
+/* What the templates of a START name on this node. */
+static int make_texts(struct agent *a, struct message_start *m, struct arena *mem,
+		      struct start_files *ret, struct err *err)
+{
+	CLEANUP(freep) char *at_dir = attempt_dir(a->dir, m->attempt);
+	CLEANUP(freep) char *cwd = prepare_cwd(a->dir, m->cwd);
+	CLEANUP(freep) char *hostfile = path_join(a->dir, LAYOUT_HOSTFILE);
+	CLEANUP(freep) char *machinefile = path_join(a->dir, LAYOUT_MACHINEFILE);
+	CLEANUP(freep) char *metrics = path_join(at_dir, LAYOUT_METRICS_FIFO);
+	const struct expand_here here = {
+		.members = &a->members.table,
+		.rank = m->rank,
+		.attempt = m->attempt,
+		.interface = m->interface,
+		.output = a->inputs.output_dir,
+		.work = cwd,
+		.hostfile = hostfile,
+		.machinefile = machinefile,
+		.metrics = metrics,
+	};
+
+	if (m->rank >= 0 && !members_have(&a->members, m->rank))
+		return err_set(err, ERR_PROTOCOL, "start: the table of members is not whole");
+	return expand_start(m, m->rank >= 0 ? &here : NULL, a->dir, mem, ret, err);
+}
+
 void job_start(struct agent *a, struct str json, struct err *err)
 {
 	static const uint64_t zeros[STREAMS];
 	CLEANUP(arena_freep) struct arena *mem = arena_new();
 	struct message_start m;
+	struct start_files files;
 
 	if (message_start_get(json, mem, &m, err) < 0)
 		return;
@@ -179,6 +207,8 @@ void job_start(struct agent *a, struct str json, struct err *err)
 		err_set(err, ERR_PROTOCOL, "start: attempt %d still runs", a->at.no);
 		return;
 	}
+	if (make_texts(a, &m, mem, &files, err) < 0)
+		return;
 	close_streams(a);
 	a->probe = probe_free(a->probe);
 	a->serving = a->collected_known = false;
@@ -187,7 +217,7 @@ void job_start(struct agent *a, struct str json, struct err *err)
 	free(a->address);
 	a->address = xstrdup(m.address);
 	a->port = m.port;
-	attempt_start(&a->at, a->dir, &m);
+	attempt_start(&a->at, a->dir, &m, &files);
 	open_streams(a);
 	scan_resume(&a->scan, zeros);
 }
@@ -206,6 +236,7 @@ void job_hello(struct agent *a, struct buf *out)
 		.boot_id = a->boot_id,
 		.pid = getpid(),
 		.version = REGATTA_VERSION,
+		.templates = true,
 		.attempt = at->no,
 		.holds = at->other_boot ? HOLDS_OTHER_BOOT
 			 : at->no == 0	? HOLDS_NOTHING
@@ -570,6 +601,7 @@ void job_release(struct agent *a)
 	a->scan_timer = loop_timer_free(a->scan_timer);
 	a->sample_timer = loop_timer_free(a->sample_timer);
 	arena_free(a->inputs_arena);
+	members_release(&a->members);
 	buf_release(&a->ready);
 	buf_release(&a->collected);
 	free(a->address);

@@ -201,6 +201,7 @@ static void hang_up(struct agent *a)
 	if (a->welcomed && a->lease_ms > 0)
 		loop_timer_set(a->lease, a->lease_ms - (clock_boot_ms() - a->heard_ms));
 	a->conn = conn_free(a->conn);
+	members_release(&a->members);
 	a->welcomed = false;
 	loop_timer_cancel(a->silence);
 	if (a->leave == LEAVE_NOW)
@@ -277,6 +278,13 @@ static void on_start(struct agent *a, const struct frame *f, struct arena *mem, 
 {
 	(void)mem;
 	job_start(a, f->payload, err);
+	members_release(&a->members);
+}
+
+static void on_members(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)mem;
+	members_take(&a->members, f->payload, err);
 }
 
 static void on_ack(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
@@ -346,6 +354,7 @@ static const struct {
 	[FRAME_ACK] = {on_ack, false},	       [FRAME_SIGNAL] = {on_signal, false},
 	[FRAME_RELEASE] = {on_release, false}, [FRAME_PING] = {on_ping, true},
 	[FRAME_PONG] = {on_pong, true},	       [FRAME_BYE] = {on_bye, true},
+	[FRAME_MEMBERS] = {on_members, false},
 };
 
 static void on_frame(void *ctx, const struct frame *f)

@@ -12,6 +12,7 @@
 #include "agent/attempt/attempt.h"
 #include "agent/config.h"
 #include "agent/host.h"
+#include "agent/members.h"
 #include "agent/relay.h"
 #include "agent/scan.h"
 #include "base/buf.h"
@@ -65,6 +66,7 @@ struct agent {
 	struct forked_task *prepare;
 
 	/* The job. */
+	struct members members; /* for the next START */
 	struct attempt at;
 	bool relaying;
 	bool grown; /* the shim woke us: check the spools */

@@ -77,6 +77,8 @@ struct core_run *core_run_new(const struct plan *plan)
 	r->groups = xcalloc(group_limit(plan), sizeof(*r->groups));
 	r->role_gates_met = xcalloc(k, sizeof(*r->role_gates_met));
 	r->role_open = xcalloc(k, sizeof(*r->role_open));
+	r->role_next = xcalloc(k, sizeof(*r->role_next));
+	r->start_slice = CORE_START_SLICE;
 	r->needs_left = xcalloc(m, sizeof(*r->needs_left));
 	r->users_left = xcalloc(m, sizeof(*r->users_left));
 	for (size_t i = 0; i < n; i++)
@@ -101,6 +103,7 @@ struct core_run *core_run_free(struct core_run *r)
 	free(r->looks);
 	free(r->role_gates_met);
 	free(r->role_open);
+	free(r->role_next);
 	free(r->needs_left);
 	free(r->users_left);
 	free(r->users);
@@ -118,8 +121,9 @@ void core_run_restored(struct core_run *r)
 	memset(r->role_gates_met, 0, sizeof(*r->role_gates_met) * (size_t)p->crew.nroles);
 	memset(r->role_open, 0, sizeof(*r->role_open) * (size_t)p->crew.nroles);
 	memset(r->users_left, 0, sizeof(*r->users_left) * (size_t)p->nresources);
+	memset(r->role_next, 0, sizeof(*r->role_next) * (size_t)p->crew.nroles);
 	r->settled = r->counted_ok = r->batches = 0;
-	r->dirty = false;
+	r->dirty = r->starting = false;
 	r->next_ms = 1; /* due at once; the first tick sets the real time */
 
 	for (int i = 0; i < p->crew.n; i++) {
@@ -269,6 +273,8 @@ static void tick(struct step *s)
 	if (r->deadline_ms && s->now >= r->deadline_ms)
 		run_deadline(s);
 	tick_want(s, r->deadline_ms);
+	if (r->starting)
+		run_start_slice(s);
 	for (int i = 0; i < r->plan->crew.n; i++)
 		node_tick(s, i);
 	for (int i = 0; i < r->plan->nresources; i++)
@@ -290,6 +296,7 @@ static void resume(struct step *s)
 		node_resume(s, i);
 	for (int i = 0; i < r->plan->nresources; i++)
 		res_resume(s, i);
+	run_start_slice(s); /* the last master may have stopped between two of them */
 	run_check_collected(s);
 	run_check_clean(s);
 }

@@ -154,6 +154,9 @@ struct core_looks {
 	int64_t period_ms; /* grows from look to look */
 };
 
+/* A step that started ten thousand nodes would hold up the loop: they start in slices, one a tick. */
+#define CORE_START_SLICE 200
+
 struct core_run {
 	const struct plan *plan; /* not owned */
 	enum run_phase phase;
@@ -172,7 +175,10 @@ struct core_run {
 	int settled;		   /* nodes whose output is stored, or that have none to give */
 	int counted_ok;		   /* counted nodes that exited with success */
 	int *role_gates_met;	   /* per role: nodes that satisfy its ready_when */
-	bool *role_open;	   /* per role: its nodes were told to start */
+	bool *role_open;	   /* per role: its nodes are told to start */
+	int *role_next;		   /* per role: from this rank on they have not been told yet */
+	bool starting;		   /* some role has such nodes */
+	int start_slice;	   /* how many are told in one step: CORE_START_SLICE */
 	int *needs_left;	   /* per resource: those it needs that are not live */
 	int *users_left;	   /* per resource: those that need it and may exist */
 	int batches;		   /* the highest batch number in use */

@@ -30,6 +30,7 @@ bool run_stopping(const struct core_run *r); /* a verdict stands */
 void run_start(struct step *s);
 void run_maybe_advance(struct step *s); /* provisioning -> gathering -> running */
 void run_open_gates(struct step *s);
+void run_start_slice(struct step *s); /* tell the next nodes of open roles to start */
 void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int node, const char *fmt,
 		     ...) __attribute__((format(printf, 5, 6)));
 void run_lost_output(struct step *s, enum err_kind kind, int node, const char *text);

@@ -52,10 +52,49 @@ static bool gate_is_open(const struct core_run *r, const struct strategy_role *r
 	return true;
 }
 
+/* Of one role; returns what is left of the slice. */
+static int start_nodes(struct step *s, int role, int left)
+{
+	struct core_run *r = s->r;
+	const struct crew *crew = &r->plan->crew;
+	int i = r->role_next[role];
+
+	for (; i < crew->n && left > 0; i++) {
+		const struct core_node *n = &r->nodes[i];
+
+		if (crew->members[i].role != role || n->start_sent || n->state != NODE_READY)
+			continue;
+		node_start(s, i);
+		left--;
+	}
+	r->role_next[role] = i;
+	return left;
+}
+
+void run_start_slice(struct step *s)
+{
+	struct core_run *r = s->r;
+	const struct crew *crew = &r->plan->crew;
+	int left = r->start_slice;
+
+	r->starting = false;
+	if (r->phase != RUN_RUNNING)
+		return;
+	for (int k = 0; k < crew->nroles; k++) {
+		if (!r->role_open[k])
+			continue;
+		left = start_nodes(s, k, left);
+		r->starting |= r->role_next[k] < crew->n;
+	}
+	if (r->starting)
+		tick_want(s, s->now);
+}
+
 void run_open_gates(struct step *s)
 {
 	struct core_run *r = s->r;
 	const struct crew *crew = &r->plan->crew;
+	bool opened = false;
 
 	if (r->phase != RUN_RUNNING)
 		return;
@@ -63,10 +102,12 @@ void run_open_gates(struct step *s)
 		if (r->role_open[k] || !gate_is_open(r, &crew->roles[k]))
 			continue;
 		r->role_open[k] = true;
-		for (int i = 0; i < crew->n; i++)
-			if (crew->members[i].role == k)
-				node_start(s, i);
+		r->role_next[k] = 0;
+		opened = true;
 	}
+	/* One slice a step; what other gates opened waits for its turn. */
+	if (opened && !r->starting)
+		run_start_slice(s);
 }
 
 static void set_cause(struct core_run *r, enum err_kind kind, int node, const char *text)

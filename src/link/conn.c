@@ -47,10 +47,19 @@ enum conn_state {
 	CONN_CLOSED,   /* the descriptor is gone */
 };
 
+/* A whole frame, header and all. */
+struct conn_shared {
+	size_t refs, n;
+	uint8_t bytes[];
+};
+
 struct chunk {
 	struct list link;
 	size_t n, cap, sent;
 	bool begun; /* nothing may overtake it any more */
+	/* Where the n bytes are: its own, or those of a frame for many peers, to which nothing is added. */
+	const uint8_t *p;
+	struct conn_shared *shared;
 	uint8_t bytes[];
 };
 
@@ -78,6 +87,23 @@ struct conn {
 	struct list steering, bulk; /* of struct chunk */
 	size_t queued;		    /* bytes in both */
 };
+
+struct conn_shared *conn_shared_new(enum frame_type type, struct str payload)
+{
+	struct conn_shared *s = xmalloc(sizeof(*s) + FRAME_HEADER + payload.n);
+
+	*s = (struct conn_shared){.refs = 1, .n = FRAME_HEADER + payload.n};
+	frame_header(s->bytes, (uint8_t)type, 0, 0, (uint32_t)payload.n);
+	memcpy(s->bytes + FRAME_HEADER, payload.p, payload.n);
+	return s;
+}
+
+struct conn_shared *conn_shared_free(struct conn_shared *s)
+{
+	if (s && --s->refs == 0)
+		free(s);
+	return NULL;
+}
 
 static void io_ready(void *ctx, int fd, int events);
 
@@ -150,6 +176,7 @@ static struct chunk *next_chunk(const struct conn *c)
 static void drop_chunk(struct chunk *k)
 {
 	list_remove(&k->link);
+	conn_shared_free(k->shared);
 	free(k);
 }
 
@@ -284,7 +311,7 @@ static struct chunk *chunk_for(struct list *queue, size_t n)
 	size_t cap = n > MIN_CHUNK ? n : MIN_CHUNK;
 	struct chunk *k = xmalloc(sizeof(*k) + cap);
 
-	*k = (struct chunk){.cap = cap};
+	*k = (struct chunk){.cap = cap, .p = k->bytes};
 	list_append(queue, &k->link);
 	return k;
 }
@@ -309,6 +336,21 @@ static void enqueue(struct conn *c, struct list *queue, const struct iovec *iov,
 	}
 }
 
+static void enqueue_shared(struct conn *c, struct conn_shared *s, size_t skip)
+{
+	struct chunk *k = xmalloc(sizeof(*k));
+
+	*k = (struct chunk){.n = s->n,
+			    .cap = s->n,
+			    .sent = skip,
+			    .begun = skip > 0,
+			    .p = s->bytes,
+			    .shared = s};
+	s->refs++;
+	c->queued += s->n - skip;
+	list_append(&c->steering, &k->link);
+}
+
 static void drop_sent(struct conn *c, size_t sent)
 {
 	struct chunk *k;
@@ -325,6 +367,11 @@ static void drop_sent(struct conn *c, size_t sent)
 		k->begun = true;
 }
 
+static struct iovec chunk_rest(const struct chunk *k)
+{
+	return (struct iovec){(void *)(uintptr_t)(k->p + k->sent), k->n - k->sent};
+}
+
 /* Chunks of one queue behind the n that are there, but for `ahead`, which went first. */
 static size_t gather_from(struct list *queue, const struct chunk *ahead, struct iovec *iov,
 			  size_t n)
@@ -335,7 +382,7 @@ static size_t gather_from(struct list *queue, const struct chunk *ahead, struct 
 
 		if (ahead && k == ahead)
 			continue;
-		iov[n++] = (struct iovec){k->bytes + k->sent, k->n - k->sent};
+		iov[n++] = chunk_rest(k);
 	}
 	return n;
 }
@@ -349,7 +396,7 @@ static size_t gather(struct conn *c, struct iovec iov[static CHUNKS_PER_WRITE])
 	if (ahead && !ahead->begun)
 		ahead = NULL;
 	if (ahead)
-		iov[n++] = (struct iovec){ahead->bytes + ahead->sent, ahead->n - ahead->sent};
+		iov[n++] = chunk_rest(ahead);
 	n = gather_from(&c->steering, ahead, iov, n);
 	return gather_from(&c->bulk, ahead, iov, n);
 }
@@ -371,26 +418,16 @@ static void send_queue(struct conn *c)
 	watch(c);
 }
 
-void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct str head,
-	       struct str body)
+/* Send the parts of one frame, or queue what the socket does not take of it. */
+static void transmit(struct conn *c, struct list *queue, struct iovec *iov, size_t parts,
+		     size_t total, struct conn_shared *shared)
 {
-	uint8_t header[FRAME_HEADER];
-	size_t payload = head.n + body.n, total = sizeof(header) + payload;
 	ssize_t sent = 0;
 
 	if (c->state != CONN_OPEN || c->send_failed)
 		return;
-	if (payload > FRAME_MAX_PAYLOAD)
-		abort(); /* a bug of the caller: the peer would have to hang up */
-	frame_header(header, (uint8_t)type, 0, channel, (uint32_t)payload);
-	struct iovec iov[] = {
-		{header, sizeof(header)},
-		{(void *)(uintptr_t)head.p, head.n},
-		{(void *)(uintptr_t)body.p, body.n},
-	};
-
 	if (c->queued == 0 && !c->corked && !c->t.ssl)
-		sent = send_now(c, iov, 3);
+		sent = send_now(c, iov, parts);
 	if (sent < 0 || (size_t)sent == total)
 		return;
 	if (c->queued + total - (size_t)sent > CONN_MAX_QUEUE) {
@@ -405,13 +442,41 @@ void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct st
 	}
 	bool waited = c->queued > 0;
 
-	enqueue(c, is_bulk(type) ? &c->bulk : &c->steering, iov, 3, (size_t)sent, total);
+	if (shared)
+		enqueue_shared(c, shared, (size_t)sent);
+	else
+		enqueue(c, queue, iov, parts, (size_t)sent, total);
 	if (c->corked)
 		return;
 	if (c->t.ssl && !waited)
 		send_queue(c);
 	else
 		watch(c);
+}
+
+void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct str head,
+	       struct str body)
+{
+	uint8_t header[FRAME_HEADER];
+	size_t payload = head.n + body.n;
+
+	if (payload > FRAME_MAX_PAYLOAD)
+		abort(); /* a bug of the caller: the peer would have to hang up */
+	frame_header(header, (uint8_t)type, 0, channel, (uint32_t)payload);
+	struct iovec iov[] = {
+		{header, sizeof(header)},
+		{(void *)(uintptr_t)head.p, head.n},
+		{(void *)(uintptr_t)body.p, body.n},
+	};
+	transmit(c, is_bulk(type) ? &c->bulk : &c->steering, iov, 3, sizeof(header) + payload,
+		 NULL);
+}
+
+void conn_send_shared(struct conn *c, struct conn_shared *s)
+{
+	struct iovec iov = {s->bytes, s->n};
+
+	transmit(c, &c->steering, &iov, 1, s->n, s);
 }
 
 void conn_cork(struct conn *c)

@@ -53,6 +53,12 @@ void conn_close(struct conn *c);
  * once. */
 void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct str head,
 	       struct str body);
+/* A frame for many peers: its bytes are there once, in however many queues they wait. */
+struct conn_shared;
+struct conn_shared *conn_shared_new(enum frame_type type, struct str payload);
+/* Gives up the caller's share.  NULL allowed.  Returns NULL. */
+struct conn_shared *conn_shared_free(struct conn_shared *s);
+void conn_send_shared(struct conn *c, struct conn_shared *s);
 /* Between these two small frames are gathered, to be sent at once.  No return to the loop in between. */
 void conn_cork(struct conn *c);
 void conn_uncork(struct conn *c);

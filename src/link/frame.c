@@ -7,7 +7,7 @@ static const char *const type_names[FRAME_TYPE_MAX + 1] = {
 	[FRAME_ACK] = "ack",	     [FRAME_METRICS] = "metrics", [FRAME_SAMPLE] = "sample",
 	[FRAME_SIGNAL] = "signal",   [FRAME_EXIT] = "exit",	  [FRAME_COLLECTED] = "collected",
 	[FRAME_RELEASE] = "release", [FRAME_PING] = "ping",	  [FRAME_PONG] = "pong",
-	[FRAME_BYE] = "bye",
+	[FRAME_BYE] = "bye",	     [FRAME_MEMBERS] = "members",
 };
 
 const char *const stream_names[STREAMS + 1] = {

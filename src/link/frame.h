@@ -32,9 +32,10 @@ enum frame_type {
 	FRAME_RELEASE,	 /* master: clean up and leave */
 	FRAME_PING,
 	FRAME_PONG,
-	FRAME_BYE, /* either: a wanted end, with a reason */
+	FRAME_BYE,     /* either: a wanted end, with a reason */
+	FRAME_MEMBERS, /* master: a part of the table of members, before START */
 };
-#define FRAME_TYPE_MAX FRAME_BYE
+#define FRAME_TYPE_MAX FRAME_MEMBERS
 
 struct frame {
 	uint8_t type, flags;

@@ -33,6 +33,7 @@
 #define LAYOUT_WORK "work"
 #define LAYOUT_HOSTFILE "hostfile"
 #define LAYOUT_MACHINEFILE "machinefile"
+#define LAYOUT_LONG_VALUES "env" /* <variable>: values that are too long for an exec */
 
 /* In an attempt's directory: the node's own for the first attempt, LAYOUT_ATTEMPT for later ones. */
 #define LAYOUT_ATTEMPT "a%d"

@@ -74,6 +74,7 @@ TABLE(hello, message_hello, {MEMBER(message_hello, proto), .type = WIRE_INT},
       {MEMBER(message_hello, holds), .type = WIRE_CHOICE, .choices = holds_names},
       {MEMBER(message_hello, streams), .type = WIRE_OFFSETS},
       {MEMBER(message_hello, exit), .type = WIRE_TABLE, .sub = &exit_table, .optional = true},
+      {MEMBER(message_hello, templates), .type = WIRE_BOOL, .optional = true},
       {MEMBER(message_hello, address), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_hello, interface), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_hello, incarnation), .type = WIRE_INT, .optional = true});
@@ -359,7 +360,46 @@ int message_inputs_get(struct str json, struct arena *a, struct message_inputs *
 	return 0;
 }
 
+TABLE(role, message_role, {MEMBER(message_role, name), .type = WIRE_TEXT},
+      {MEMBER(message_role, first), .type = WIRE_INT, .max = MESSAGE_MAX_MEMBERS},
+      {MEMBER(message_role, count), .type = WIRE_INT, .min = 1, .max = MESSAGE_MAX_MEMBERS},
+      {MEMBER(message_role, port), .type = WIRE_INT, .max = MAX_PORT, .optional = true},
+      {MEMBER(message_role, counted), .type = WIRE_BOOL, .optional = true});
+
+TABLE(members, message_members,
+      {MEMBER(message_members, first), .type = WIRE_INT, .max = MESSAGE_MAX_MEMBERS},
+      {MEMBER(message_members, total), .type = WIRE_INT, .min = 1, .max = MESSAGE_MAX_MEMBERS},
+      {MEMBER(message_members, roles), COUNT(message_members, nroles), .type = WIRE_LIST,
+       .sub = &role_table},
+      {MEMBER(message_members, addresses), .type = WIRE_TEXT});
+
+void message_members_put(const struct message_members *m, struct buf *out)
+{
+	wire_put(&members_table, m, out);
+}
+
+int message_members_get(struct str json, struct arena *a, struct message_members *ret,
+			struct err *err)
+{
+	int next = 0;
+
+	if (wire_get(&members_table, json, a, ret, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ret->nroles; i++) {
+		if (ret->roles[i].first != next)
+			return err_set(err, ERR_PROTOCOL,
+				       "members: roles[%zu]: key 'first' must be %d", i, next);
+		next += ret->roles[i].count;
+	}
+	if (next != ret->total)
+		return err_set(err, ERR_PROTOCOL, "members: key 'total' must be %d", next);
+	return 0;
+}
+
 TABLE(start, message_start, {MEMBER(message_start, attempt), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_start, rank), .type = WIRE_INT, .max = MESSAGE_MAX_MEMBERS, .optional = true,
+       .fallback = -1},
+      {MEMBER(message_start, interface), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_start, argv), COUNT(message_start, argc), .type = WIRE_TEXTS, .min = 1},
       {MEMBER(message_start, env), COUNT(message_start, nenv), .type = WIRE_ENV},
       {MEMBER(message_start, cwd), OPTIONAL_TEXT}, {MEMBER(message_start, hostfile), OPTIONAL_TEXT},

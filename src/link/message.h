@@ -60,6 +60,8 @@ struct message_hello {
 	enum holds holds;
 	uint64_t streams[STREAMS];	/* bytes spooled so far */
 	const struct exit_report *exit; /* NULL: has not ended */
+	/* It takes MEMBERS, and templates in START. */
+	bool templates;
 	/* Of the agent's end of a connection over the network: its numeric address and the name of the
 	 * interface that has it.  NULL: not known. */
 	const char *address, *interface;
@@ -190,14 +192,37 @@ void message_inputs_put(const struct message_inputs *m, struct buf *out);
 int message_inputs_get(struct str json, struct arena *a, struct message_inputs *ret,
 		       struct err *err);
 
+/* A part of the table of members: the addresses of ranks first, first + 1, ... */
+#define MESSAGE_MAX_MEMBERS 100000
+#define MESSAGE_NO_ADDRESS "-"
+struct message_role {
+	const char *name;
+	int first, count; /* its ranks */
+	int port;	  /* 0: none */
+	bool counted;
+};
+struct message_members {
+	int first, total;
+	struct message_role *roles; /* all of the run, in the order of their ranks */
+	size_t nroles;
+	const char *addresses; /* separated by spaces; MESSAGE_NO_ADDRESS: not known */
+};
+void message_members_put(const struct message_members *m, struct buf *out);
+int message_members_get(struct str json, struct arena *a, struct message_members *ret,
+			struct err *err);
+
 struct message_start {
 	int attempt;
-	const char **argv; /* NULL-terminated, at least one */
+	/* In the table of MEMBERS, which came before.  env, hostfile and machinefile are templates then
+	 * (base/expand.h); -1: they are texts, and there was no table. */
+	int rank;
+	const char *interface; /* that has the node's address; NULL: not known */
+	const char **argv;     /* NULL-terminated, at least one */
 	size_t argc;
 	struct env_pair *env;
 	size_t nenv;
 	const char *cwd;	 /* "": the work directory */
-	const char *hostfile;	 /* text; "": none */
+	const char *hostfile;	 /* "": none */
 	const char *machinefile; /* the same for MPICH and Intel MPI */
 	const char *address;
 	int port;

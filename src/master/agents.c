@@ -28,6 +28,7 @@
 #include "master/messages.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/start_table.h"
 #include "master/streams.h"
 #include "net/digest.h"
 #include "net/transport.h"
@@ -206,6 +207,24 @@ void agent_send(struct live_run *lr, int rank, enum frame_type type, struct str 
 	agent_send_stream(lr, rank, type, STREAM_OUT, payload);
 }
 
+void agent_send_shared(struct live_run *lr, int rank, struct conn_shared *frame)
+{
+	struct agent_conn *ac = lr->nodes[rank].agent;
+
+	if (ac && !ac->closing)
+		conn_send_shared(ac->conn, frame);
+}
+
+void agent_cork(struct live_run *lr, int rank, bool cork)
+{
+	struct agent_conn *ac = lr->nodes[rank].agent;
+
+	if (ac && cork)
+		conn_cork(ac->conn);
+	else if (ac)
+		conn_uncork(ac->conn);
+}
+
 static void welcome(struct agent_conn *ac)
 {
 	const struct live_node *n = &ac->lr->nodes[ac->rank];
@@ -303,9 +322,15 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 		return;
 	}
 	welcome(ac);
+	lr->nodes[rank].templates = m.templates;
 	snprintf(lr->nodes[rank].interface, sizeof(lr->nodes[rank].interface), "%s",
 		 m.interface ? m.interface : "");
+	char before[sizeof(lr->core->nodes[rank].address)];
+
+	memcpy(before, lr->core->nodes[rank].address, sizeof(before));
 	run_event(lr, &hello);
+	if (strcmp(before, lr->core->nodes[rank].address) != 0)
+		start_forget(lr);
 	if (m.exit)
 		node_exited(ac, m.exit);
 }

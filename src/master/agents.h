@@ -4,6 +4,7 @@
 #include "link/frame.h"
 
 struct agents;
+struct conn_shared;
 struct live_run;
 struct master;
 struct transport;
@@ -20,4 +21,7 @@ void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum
 		       struct str payload);
 /* Sends away a connection whose hello named a machine that was given up. */
 void agent_release_past(struct live_run *lr, uint64_t conn);
+void agent_send_shared(struct live_run *lr, int rank, struct conn_shared *frame);
+/* What is sent in between goes to the agent at once. */
+void agent_cork(struct live_run *lr, int rank, bool cork);
 void agent_drop(struct live_run *lr, int rank); /* its node is not told */

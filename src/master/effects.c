@@ -14,6 +14,7 @@
 #include "master/messages.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/start_table.h"
 #include "master/upkeep/finish.h"
 #include "master/upkeep/trash.h"
 #include "sys/pools.h"
@@ -240,8 +241,7 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	case FX_START:
 		if (lr->core->nodes[fx->index].preparing)
 			break; /* the agent connected in this round: START is sent after its READY */
-		node_start_put(lr, fx->index, fx->attempt, &text);
-		agent_send(lr, fx->index, FRAME_START, buf_str(&text));
+		start_send(lr, fx->index, fx->attempt);
 		break;
 	case FX_STOP:
 		message_signal_put(&(struct message_signal){fx->hurry}, &text);

@@ -35,6 +35,7 @@ struct reports;
 struct slices;
 struct space;
 struct sse;
+struct start_table;
 struct tls_server;
 struct trash;
 struct watch;
@@ -93,6 +94,7 @@ struct live_series {
 struct live_node {
 	struct agent_conn *agent; /* NULL while it is not connected */
 	char interface[16];	  /* that has its address, as it said itself; "" if it did not */
+	bool templates;		  /* its agent takes MEMBERS, and templates in START */
 	struct live_stream streams[STREAMS];
 	struct log_order order; /* of the bytes of standard output and standard error */
 	uint64_t bad;
@@ -117,7 +119,8 @@ struct live_run {
 	struct core_run *core;
 	struct effects fx; /* of this round */
 	struct live_node *nodes;
-	struct map *series; /* "<rank> <name>" -> struct live_series */
+	struct start_table *start; /* what every START needs; NULL: not made yet */
+	struct map *series;	   /* "<rank> <name>" -> struct live_series */
 	VEC(struct live_series *) dirty_series;
 	VEC(int) dirty_scans;
 	struct list in_round;

@@ -12,6 +12,7 @@
 #include "link/message.h"
 #include "master/internal.h"
 #include "master/runs.h"
+#include "master/start_table.h"
 #include "spec/job.h"
 #include "strategy/strategy.h"
 
@@ -110,44 +111,6 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 	message_inputs_put(&m, out);
 }
 
-static bool env_has(const struct env_list *env, struct str name)
-{
-	for (size_t i = 0; i < env->n; i++)
-		if (str_is(name, env->v[i].name))
-			return true;
-	return false;
-}
-
-/* What the submitting shell had comes first; the run's own names win. */
-static void put_env(const struct live_run *lr, const struct env_list *env, struct arena *a,
-		    struct message_start *m)
-{
-	struct doc *client = NULL;
-	size_t n = 0;
-
-	if (json_parse(str_from(lr->client_env), a, &client, NULL) == 0 &&
-	    client->type == DOC_TABLE)
-		n = client->table.n;
-	m->env = arena_array(a, struct env_pair, n + env->n + 1);
-	for (size_t i = 0; i < n; i++) {
-		const struct doc_entry *e = &client->table.v[i];
-
-		if (e->value->type == DOC_STRING && !env_has(env, e->key))
-			m->env[m->nenv++] =
-				(struct env_pair){arena_str(a, e->key).p, e->value->s.p};
-	}
-	for (size_t i = 0; i < env->n; i++)
-		m->env[m->nenv++] = env->v[i];
-}
-
-/* The host and port of the HTTP service, "127.0.0.1:5436"; "" if the master listens on no TCP port. */
-static const char *http_endpoint(const struct master *m)
-{
-	const char *scheme_end = strstr(m->http_url, "://");
-
-	return scheme_end ? scheme_end + strlen("://") : "";
-}
-
 /* How long the node may run without hearing from a master: its run's deadline and a little more, so that the master
  * comes first.  0: no limit. */
 static int64_t time_left(const struct live_run *lr)
@@ -160,55 +123,76 @@ static int64_t time_left(const struct live_run *lr)
 	return left > 0 ? left : 1;
 }
 
-static const char *node_interface(const struct live_node *n)
+static const char *node_interface(const struct live_run *lr, int rank)
 {
-	return n->interface[0] ? n->interface : NULL;
+	const struct live_node *n = &lr->nodes[rank];
+
+	return lr->plan.iface ? lr->plan.iface : n->interface[0] ? n->interface : NULL;
 }
 
-void node_start_put(const struct live_run *lr, int rank, int attempt, struct buf *out)
+/* For an agent of an earlier version: what this one would expand. */
+static void expand_for(struct live_run *lr, int rank, struct arena *a, struct message_start *m)
+{
+	const char *nd = node_dir(lr, rank, a);
+	const struct expand_here here = {
+		.members = start_members(lr),
+		.rank = rank,
+		.attempt = m->attempt,
+		.interface = m->interface,
+		.output = output_dir(lr, rank, a),
+		.work = m->cwd,
+		.hostfile = arena_printf(a, "%s/" LAYOUT_HOSTFILE, nd),
+		.machinefile = arena_printf(a, "%s/" LAYOUT_MACHINEFILE, nd),
+		.metrics = m->attempt > 1
+				   ? arena_printf(a, "%s/" LAYOUT_ATTEMPT "/" LAYOUT_METRICS_FIFO,
+						  nd, m->attempt)
+				   : arena_printf(a, "%s/" LAYOUT_METRICS_FIFO, nd),
+	};
+	const struct env_list templates = {m->env, m->nenv};
+	struct env_list env;
+	const char **texts[] = {&m->hostfile, &m->machinefile};
+
+	strategy_env_expand(&templates, &here, NULL, a, &env);
+	m->env = env.v;
+	m->nenv = env.n;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		CLEANUP(buf_release) struct buf text = {0};
+
+		buf_init(&text, FRAME_MAX_PAYLOAD / 2);
+		expand_text(*texts[i], &here, &text, NULL);
+		*texts[i] = arena_str(a, buf_str(&text)).p;
+	}
+	m->rank = -1;
+	m->interface = NULL;
+}
+
+void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, struct buf *out)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	const struct crew *crew = &lr->plan.crew;
 	const struct strategy_role *role = &crew->roles[crew->members[rank].role];
-	const char *nd = node_dir(lr, rank, a);
-	const char **addresses = arena_array(a, const char *, (size_t)crew->n);
-	struct env_list env = {0};
-
-	for (int i = 0; i < crew->n; i++)
-		addresses[i] = lr->core->nodes[i].address[0] ? lr->core->nodes[i].address : NULL;
-	struct env_input in = {
-		.job = lr->job,
-		.crew = crew,
-		.run_id = lr->row.id,
-		.addresses = addresses,
-		.iface = lr->plan.iface ? lr->plan.iface : node_interface(&lr->nodes[rank]),
-		.output_dir = output_dir(lr, rank, a),
-		.work_dir = work_dir(lr, rank, a),
-		.hostfile = arena_printf(a, "%s/" LAYOUT_HOSTFILE, nd),
-		.metrics_fifo =
-			attempt > 1 ? arena_printf(a, "%s/" LAYOUT_ATTEMPT "/" LAYOUT_METRICS_FIFO,
-						   nd, attempt)
-				    : arena_printf(a, "%s/" LAYOUT_METRICS_FIFO, nd),
-		.master_endpoint = http_endpoint(lr->m),
-		.attempt = attempt,
-		.machinefile = arena_printf(a, "%s/" LAYOUT_MACHINEFILE, nd),
-	};
-	strategy_env(lr->plan.strategy, &in, rank, a, &env);
-
+	const struct env_list *env = start_templates(lr, crew->members[rank].role);
+	const char *address = lr->core->nodes[rank].address;
 	struct message_start m = {
 		.attempt = attempt,
+		.rank = rank,
+		.interface = node_interface(lr, rank),
 		.argv = role->command.v,
 		.argc = role->command.n,
-		.cwd = in.work_dir,
-		.hostfile = strategy_hostfile(crew, addresses, a),
-		.machinefile = strategy_machinefile(crew, addresses, a),
-		.address = addresses[rank],
+		.env = env->v,
+		.nenv = env->n,
+		.cwd = work_dir(lr, rank, a),
+		.hostfile = strategy_hostfile(crew),
+		.machinefile = strategy_machinefile(crew),
+		.address = address[0] ? address : NULL,
 		.port = role->port,
 		.grace_ms = lr->job->timeouts.grace_ms,
 		.memory = role->spec ? role->spec->memory : 0,
 		.deadline_ms = time_left(lr),
 		.pty = role->spec && role->spec->pty_set ? role->spec->pty : lr->job->pty,
 	};
-	put_env(lr, &env, a, &m);
+
+	if (!templates)
+		expand_for(lr, rank, a, &m);
 	message_start_put(&m, out);
 }

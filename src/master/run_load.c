@@ -29,6 +29,7 @@
 #include "master/internal.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/start_table.h"
 #include "master/secrets.h"
 #include "master/streams.h"
 #include "master/upkeep/reports.h"
@@ -60,6 +61,7 @@ static void drop_state(struct live_run *lr)
 	for (size_t i = 0; lr->series && map_at(lr->series, &i, &key, &value);)
 		free(value);
 	lr->series = map_free(lr->series);
+	start_forget(lr);
 	lr->core = core_run_free(lr->core);
 	free(lr->nodes);
 	lr->nodes = NULL;

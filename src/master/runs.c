@@ -28,6 +28,7 @@
 #include "master/round.h"
 #include "master/run_load.h"
 #include "master/secrets.h"
+#include "master/start_table.h"
 #include "master/streams.h"
 #include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
@@ -38,7 +39,6 @@
 
 #define NAME_TRIES 50
 #define START_SLACK (16 * 1024) /* the id, other addresses and the rank are longer than assumed */
-#define START_PER_NODE 512	/* bytes, at most, in all the lists that name every node */
 
 size_t runs_active(const struct master *m)
 {
@@ -203,12 +203,12 @@ static int check_source(struct live_run *lr, struct err *err)
 }
 
 /* The START of a node must fit into one frame: a job for which it does not is refused at the submit. */
-static int check_start(const struct live_run *lr, struct err *err)
+static int check_start(struct live_run *lr, struct err *err)
 {
 	const struct crew *crew = &lr->plan.crew;
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	size_t about = strlen(lr->row.job_json) + strlen(lr->client_env) +
-		       strlen(doc_json_text(a, lr->secrets)) + (size_t)crew->n * START_PER_NODE;
+		       strlen(doc_json_text(a, lr->secrets));
 
 	if (about < FRAME_MAX_PAYLOAD / 4)
 		return 0;
@@ -217,15 +217,15 @@ static int check_start(const struct live_run *lr, struct err *err)
 			continue; /* the nodes of a role have START messages of about the same length */
 		struct buf text;
 		buf_init(&text, FRAME_MAX_PAYLOAD - START_SLACK);
-		node_start_put(lr, i, 1, &text);
+		node_start_put(lr, i, 1, true, &text);
 		bool fits = !text.overflow;
 		buf_release(&text);
+		start_forget(lr); /* addresses may not be known yet */
 		if (!fits)
 			return err_set(
 				err, ERR_INVALID,
-				"role '%s': its command and environment, with the addresses of %d nodes, "
-				"take more than %d KiB",
-				crew->roles[crew->members[i].role].name, crew->n,
+				"role '%s': its command and environment take more than %d KiB",
+				crew->roles[crew->members[i].role].name,
 				(FRAME_MAX_PAYLOAD - START_SLACK) / 1024);
 	}
 	return 0;

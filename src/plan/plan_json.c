@@ -27,18 +27,25 @@ void plan_env(const struct plan *p, const char *run_id, int rank, struct arena *
 		.job = p->job,
 		.crew = &p->crew,
 		.run_id = run_id,
-		.addresses = p->addresses,
-		.iface = p->iface,
-		.output_dir = "<output directory>",
-		.work_dir = "<work directory>",
-		.hostfile = "<hostfile>",
-		.metrics_fifo = "<metrics fifo>",
 		.master_endpoint = "<master>",
-		.attempt = 1,
-		.machinefile = "<machinefile>",
 	};
+	struct expand_members members;
+	const struct expand_here here = {
+		.members = &members,
+		.rank = rank,
+		.attempt = 1,
+		.interface = p->iface,
+		.output = "<output directory>",
+		.work = "<work directory>",
+		.hostfile = "<hostfile>",
+		.machinefile = "<machinefile>",
+		.metrics = "<metrics fifo>",
+	};
+	struct env_list templates;
 
-	strategy_env(p->strategy, &in, rank, a, ret_env);
+	strategy_members(&p->crew, p->addresses, a, &members);
+	strategy_env(p->strategy, &in, p->crew.members[rank].role, a, &templates);
+	strategy_env_expand(&templates, &here, "<long values>", a, ret_env);
 	for (size_t i = 0; i < ret_env->n; i++)
 		if (secret_name(p->job, str_from(ret_env->v[i].name)))
 			ret_env->v[i].value = SECRET_SHOWN;

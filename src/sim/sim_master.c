@@ -220,12 +220,21 @@ void master_dies(struct world *w)
 		  &(struct happening){.at = w->now + sim_delay(w, usual_ms), .kind = AT_MASTER_UP});
 }
 
+/* Few nodes make a slice here, so that masters die between two. */
+static struct core_run *new_run(const struct world *w)
+{
+	struct core_run *r = core_run_new(&w->plan);
+
+	r->start_slice = 1 + (int)(w->seed % 3);
+	return r;
+}
+
 void master_comes_up(struct world *w)
 {
 	w->master++;
 	w->master_up = true;
 	w->tick_at = 0;
-	w->memory = core_run_new(&w->plan);
+	w->memory = new_run(w);
 	copy_rows(w->memory, w->disk);
 	forget(w->memory);
 	core_run_restored(w->memory);
@@ -238,7 +247,7 @@ void master_comes_up(struct world *w)
 void master_start(struct world *w)
 {
 	w->disk = core_run_new(&w->plan);
-	w->memory = core_run_new(&w->plan);
+	w->memory = new_run(w);
 	w->master = 1;
 	w->master_up = true;
 	/* The accept itself is one transaction; a crash before it means that there is no run. */

@@ -1,5 +1,5 @@
 /*
- * env - the environment of one rank: the contracts of many launchers at once,
+ * env - the environment of a role's nodes as templates: the contracts of many launchers at once,
  * so that a script written for another one runs unchanged.
  *
  * Each group is one function that appends; the table below says which there
@@ -18,14 +18,14 @@
 #define JAX_PORT 8476
 #define ANUBIS_FIFO_WAIT_S 60
 
-static void (*const groups[])(const struct env_input *in, int rank, struct arena *a,
+static void (*const groups[])(const struct env_input *in, int role, struct arena *a,
 			      struct env_list *env) = {
 	env_regatta, env_torch, env_jax, env_mpi, env_tf, env_paddle, env_anubis, env_network,
 };
 
 #define FIRST_CAP 128
 
-void env_put(struct env_list *env, struct arena *a, const char *name, const char *value)
+void env_put(struct env_list *env, struct arena *a, const char *name, const char *template)
 {
 	/* The list has no capacity of its own: it is full at FIRST_CAP and at every doubling of it. */
 	if (env->n == 0 || (env->n >= FIRST_CAP && (env->n & (env->n - 1)) == 0)) {
@@ -35,7 +35,20 @@ void env_put(struct env_list *env, struct arena *a, const char *name, const char
 			memcpy(v, env->v, env->n * sizeof(*v));
 		env->v = v;
 	}
-	env->v[env->n++] = (struct env_pair){.name = name, .value = value};
+	env->v[env->n++] = (struct env_pair){.name = name, .value = template};
+}
+
+void env_put_text(struct env_list *env, struct arena *a, const char *name, const char *text)
+{
+	CLEANUP(buf_release) struct buf quoted = {0};
+
+	if (!strchr(text, '{')) {
+		env_put(env, a, name, text);
+		return;
+	}
+	buf_init(&quoted, 2 * strlen(text) + 1);
+	expand_quote(text, &quoted);
+	env_put(env, a, name, arena_strndup(a, quoted.p, quoted.n));
 }
 
 void env_put_int(struct env_list *env, struct arena *a, const char *name, int64_t value)
@@ -43,171 +56,116 @@ void env_put_int(struct env_list *env, struct arena *a, const char *name, int64_
 	env_put(env, a, name, arena_printf(a, "%" PRId64, value));
 }
 
-void env_put_endpoint(struct env_list *env, struct arena *a, const char *name, const char *address,
-		      int port)
+void env_put_first(struct env_list *env, struct arena *a, const char *name, int port)
 {
-	env_put(env, a, name, arena_printf(a, "%s:%d", address, port));
+	env_put(env, a, name, arena_printf(a, "{address:0}:%d", port));
 }
 
-void env_put_buf(struct env_list *env, struct arena *a, const char *name, const struct buf *value)
+static void put_table(struct env_list *env, struct arena *a, const struct env_pair *table, size_t n)
 {
-	struct str text = buf_str(value);
-
-	if (!value->overflow)
-		env_put(env, a, name, arena_strndup(a, text.p, text.n));
+	for (size_t i = 0; i < n; i++)
+		env_put(env, a, table[i].name, table[i].value);
 }
+#define PUT_TABLE(env, a, table) put_table(env, a, table, sizeof(table) / sizeof((table)[0]))
 
-const char *env_address(const struct env_input *in, int rank)
+void env_regatta(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
-	return in->addresses[rank] ? in->addresses[rank] : in->crew->members[rank].name;
-}
-
-int env_port(const struct env_input *in, int rank, int fallback)
-{
-	int port = in->crew->roles[in->crew->members[rank].role].port;
-
-	return port ? port : fallback;
-}
-
-/* printf would be most of the time that ten thousand nodes cost. */
-void env_add_port(struct buf *out, int port)
-{
-	char text[12], *p = text + sizeof(text);
-
-	for (; port > 0; port /= 10)
-		*--p = (char)('0' + port % 10);
-	*--p = ':';
-	buf_add(out, p, (size_t)(text + sizeof(text) - p));
-}
-
-void env_endpoints(const struct env_input *in, int from, int to, int fallback_port, struct buf *out)
-{
-	for (int i = from; i < to && !out->overflow; i++) {
-		if (i > from)
-			buf_addc(out, ',');
-		buf_addz(out, env_address(in, i));
-		env_add_port(out, env_port(in, i, fallback_port));
-	}
-}
-
-void env_regatta(const struct env_input *in, int rank, struct arena *a, struct env_list *env)
-{
-	const struct crew *c = in->crew;
-	const struct member *m = &c->members[rank];
-	CLEANUP(buf_release) struct buf members = {0};
-
-	env_put(env, a, "REGATTA_RUN", in->run_id);
-	env_put(env, a, "REGATTA_NODE", m->name);
-	env_put(env, a, "REGATTA_ROLE", c->roles[m->role].name);
-	env_put_int(env, a, "REGATTA_INDEX", m->index);
-	env_put_int(env, a, "REGATTA_RANK", rank);
-	env_put_int(env, a, "REGATTA_NODES", c->n);
-	env_put_int(env, a, "REGATTA_ATTEMPT", in->attempt);
-	env_put(env, a, "REGATTA_ADDRESS", env_address(in, rank));
-
-	buf_init(&members, ENV_MAX_VALUE);
-	for (int i = 0; i < c->n && !members.overflow; i++) {
-		int port = env_port(in, i, 0);
-
-		if (i > 0)
-			buf_addc(&members, ',');
-		buf_addz(&members, c->members[i].name);
-		buf_addc(&members, '=');
-		buf_addz(&members, env_address(in, i));
-		if (port)
-			env_add_port(&members, port);
-	}
-	env_put_buf(env, a, "REGATTA_MEMBERS", &members);
-
-	const struct env_pair places[] = {
-		{"REGATTA_OUTPUT", in->output_dir},
-		{"REGATTA_WORK", in->work_dir},
-		{"REGATTA_HOSTFILE", strategy_has_hosts(c) ? in->hostfile : NULL},
-		{"REGATTA_METRICS", in->metrics_fifo},
+	static const struct env_pair own[] = {
+		{"REGATTA_NODE", "{name}"},
+		{"REGATTA_INDEX", "{index}"},
+		{"REGATTA_RANK", "{rank}"},
+		{"REGATTA_ATTEMPT", "{attempt}"},
+		{"REGATTA_ADDRESS", "{address}"},
+		{"REGATTA_MEMBERS", "{list:*|,|{name}={address}{:port}}"},
+		{"REGATTA_OUTPUT", "{output}"},
+		{"REGATTA_WORK", "{work}"},
+		{"REGATTA_METRICS", "{metrics}"},
 	};
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (places[i].value)
-			env_put(env, a, places[i].name, places[i].value);
+
+	env_put_text(env, a, "REGATTA_RUN", in->run_id);
+	env_put_text(env, a, "REGATTA_ROLE", in->crew->roles[role].name);
+	env_put_int(env, a, "REGATTA_NODES", in->crew->n);
+	PUT_TABLE(env, a, own);
+	if (strategy_has_hosts(in->crew))
+		env_put(env, a, "REGATTA_HOSTFILE", "{hostfile}");
 }
 
 /* One process per node, so a node's rank is its process's rank.  Services are not in the group. */
-void env_torch(const struct env_input *in, int rank, struct arena *a, struct env_list *env)
+void env_torch(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
+	static const struct env_pair own[] = {
+		{"RANK", "{rank}"},
+		{"LOCAL_RANK", "0"},
+		{"LOCAL_WORLD_SIZE", "1"},
+		{"GROUP_RANK", "{rank}"},
+		{"NODE_RANK", "{rank}"},
+		{"MASTER_ADDR", "{address:0}"},
+		{"PET_NPROC_PER_NODE", "1"},
+		{"PET_NODE_RANK", "{rank}"},
+		{"PET_MASTER_ADDR", "{address:0}"},
+	};
 	int world = in->crew->ncounted;
-	const char *master = env_address(in, 0);
 
-	if (rank >= world)
+	if (!in->crew->roles[role].counted)
 		return;
-	env_put_int(env, a, "RANK", rank);
-	env_put_int(env, a, "LOCAL_RANK", 0);
+	PUT_TABLE(env, a, own);
 	env_put_int(env, a, "WORLD_SIZE", world);
-	env_put_int(env, a, "LOCAL_WORLD_SIZE", 1);
-	env_put_int(env, a, "GROUP_RANK", rank);
-	env_put_int(env, a, "NODE_RANK", rank);
-	env_put(env, a, "MASTER_ADDR", master);
 	env_put_int(env, a, "MASTER_PORT", TORCH_PORT);
 	env_put_int(env, a, "PET_NNODES", world);
-	env_put_int(env, a, "PET_NPROC_PER_NODE", 1);
-	env_put_int(env, a, "PET_NODE_RANK", rank);
-	env_put_endpoint(env, a, "PET_RDZV_ENDPOINT", master, TORCH_PORT);
-	env_put(env, a, "PET_RDZV_ID", in->run_id);
-	env_put(env, a, "PET_MASTER_ADDR", master);
+	env_put_first(env, a, "PET_RDZV_ENDPOINT", TORCH_PORT);
+	env_put_text(env, a, "PET_RDZV_ID", in->run_id);
 	env_put_int(env, a, "PET_MASTER_PORT", TORCH_PORT);
 }
 
-void env_jax(const struct env_input *in, int rank, struct arena *a, struct env_list *env)
+void env_jax(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
-	if (rank >= in->crew->ncounted)
+	if (!in->crew->roles[role].counted)
 		return;
-	env_put_endpoint(env, a, "JAX_COORDINATOR_ADDRESS", env_address(in, 0), JAX_PORT);
+	env_put_first(env, a, "JAX_COORDINATOR_ADDRESS", JAX_PORT);
 	env_put_int(env, a, "JAX_NUM_PROCESSES", in->crew->ncounted);
-	env_put_int(env, a, "JAX_PROCESS_ID", rank);
-	env_put_endpoint(env, a, "COORDINATOR_ADDRESS", env_address(in, 0), JAX_PORT);
+	env_put(env, a, "JAX_PROCESS_ID", "{rank}");
+	env_put_first(env, a, "COORDINATOR_ADDRESS", JAX_PORT);
 	env_put_int(env, a, "NUM_PROCESSES", in->crew->ncounted);
-	env_put_int(env, a, "PROCESS_ID", rank);
+	env_put(env, a, "PROCESS_ID", "{rank}");
 }
 
-void env_mpi(const struct env_input *in, int rank, struct arena *a, struct env_list *env)
+void env_mpi(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
-	(void)rank;
-	if (!strategy_has_hosts(in->crew))
-		return;
-	if (in->hostfile) {
-		env_put(env, a, "OMPI_MCA_orte_default_hostfile", in->hostfile);
-		env_put(env, a, "PRTE_MCA_prte_default_hostfile", in->hostfile);
-	}
-	/* Hydra stops at "slots=1" ("token slots not supported"): it needs a file of its own. */
-	if (in->machinefile) {
-		env_put(env, a, "HYDRA_HOST_FILE", in->machinefile);
-		env_put(env, a, "I_MPI_HYDRA_HOST_FILE", in->machinefile);
-	}
+	static const struct env_pair files[] = {
+		{"OMPI_MCA_orte_default_hostfile", "{hostfile}"},
+		{"PRTE_MCA_prte_default_hostfile", "{hostfile}"},
+		/* Hydra stops at "slots=1" ("token slots not supported"): it needs a file of its own. */
+		{"HYDRA_HOST_FILE", "{machinefile}"},
+		{"I_MPI_HYDRA_HOST_FILE", "{machinefile}"},
+	};
+
+	(void)role;
+	if (strategy_has_hosts(in->crew))
+		PUT_TABLE(env, a, files);
 }
 
-void env_anubis(const struct env_input *in, int rank, struct arena *a, struct env_list *env)
+void env_anubis(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
-	(void)rank;
-	if (in->metrics_fifo) {
-		env_put(env, a, "BENCHMARK_AI", "fifo");
-		env_put(env, a, "BENCHMARK_AI_FIFO_FILEPATH", in->metrics_fifo);
-		env_put_int(env, a, "BENCHMARK_AI_FIFO_MAX_WAIT_TIME", ANUBIS_FIFO_WAIT_S);
-	}
-	if (in->work_dir)
-		env_put(env, a, "BAI_SCRIPTS_PATH", in->work_dir);
+	(void)in;
+	(void)role;
+	env_put(env, a, "BENCHMARK_AI", "fifo");
+	env_put(env, a, "BENCHMARK_AI_FIFO_FILEPATH", "{metrics}");
+	env_put_int(env, a, "BENCHMARK_AI_FIFO_MAX_WAIT_TIME", ANUBIS_FIFO_WAIT_S);
+	env_put(env, a, "BAI_SCRIPTS_PATH", "{work}");
 }
 
-void env_network(const struct env_input *in, int rank, struct arena *a, struct env_list *env)
+void env_network(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
-	(void)rank;
-	if (!in->iface)
-		return;
-	env_put(env, a, "NCCL_SOCKET_IFNAME", in->iface);
-	env_put(env, a, "GLOO_SOCKET_IFNAME", in->iface);
+	(void)in;
+	(void)role;
+	env_put(env, a, "NCCL_SOCKET_IFNAME", "{interface}");
+	env_put(env, a, "GLOO_SOCKET_IFNAME", "{interface}");
 }
 
 static void put_all(struct env_list *env, struct arena *a, const struct env_list *more)
 {
 	for (size_t i = 0; i < more->n; i++)
-		env_put(env, a, more->v[i].name, more->v[i].value);
+		env_put_text(env, a, more->v[i].name, more->v[i].value);
 }
 
 /* By name, and what came first in front: pairs lie in one array, so addresses tell. */
@@ -239,18 +197,45 @@ static void sort_and_drop_doubles(struct env_list *env, struct arena *a)
 	*env = (struct env_list){.v = sorted, .n = n};
 }
 
-void strategy_env(const struct strategy *s, const struct env_input *in, int rank, struct arena *a,
+void strategy_env(const struct strategy *s, const struct env_input *in, int role, struct arena *a,
 		  struct env_list *out)
 {
-	const struct member *m = &in->crew->members[rank];
 	struct env_list env = {0};
 
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-		groups[i](in, rank, a, &env);
+		groups[i](in, role, a, &env);
 	if (s->env)
-		s->env(in, rank, a, &env);
+		s->env(in, role, a, &env);
 	put_all(&env, a, &in->job->env);
-	put_all(&env, a, &in->crew->roles[m->role].spec->env);
+	put_all(&env, a, &in->crew->roles[role].spec->env);
+	sort_and_drop_doubles(&env, a);
+	*out = env;
+}
+
+void strategy_env_expand(const struct env_list *templates, const struct expand_here *here,
+			 const char *long_dir, struct arena *a, struct env_list *out)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct env_list env = {0};
+
+	buf_init(&text, EXPAND_MAX_TEXT);
+	for (size_t i = 0; i < templates->n; i++) {
+		const char *name = templates->v[i].name;
+
+		switch (expand_variable(name, templates->v[i].value, here, &text, NULL)) {
+		case EXPAND_OK:
+			env_put(&env, a, name, arena_str(a, buf_str(&text)).p);
+			break;
+		case EXPAND_LONG:
+			if (long_dir)
+				env_put(&env, a, arena_printf(a, "%s" EXPAND_FILE_SUFFIX, name),
+					arena_printf(a, "%s/%s", long_dir, name));
+			break;
+		case EXPAND_NONE:
+		case EXPAND_BAD: /* not one of ours */
+			break;
+		}
+	}
 	sort_and_drop_doubles(&env, a);
 	*out = env;
 }

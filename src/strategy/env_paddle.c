@@ -4,26 +4,24 @@
  */
 #include "strategy/internal.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/arena.h"
 
 #define PADDLE_PORT 6170
 #define PADDLE_MASTER_PORT 6070
 
-void env_paddle(const struct env_input *in, int rank, struct arena *a, struct env_list *env)
+void env_paddle(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
-	int trainers = in->crew->ncounted, port = env_port(in, rank, PADDLE_PORT);
-	CLEANUP(buf_release) struct buf endpoints = {0};
+	const struct strategy_role *r = &in->crew->roles[role];
+	int port = r->port ? r->port : PADDLE_PORT;
 
-	buf_init(&endpoints, ENV_MAX_VALUE);
-	env_endpoints(in, 0, trainers, PADDLE_PORT, &endpoints);
-	env_put_buf(env, a, "PADDLE_TRAINER_ENDPOINTS", &endpoints);
-	env_put_int(env, a, "PADDLE_TRAINERS_NUM", trainers);
-	env_put_endpoint(env, a, "PADDLE_CURRENT_ENDPOINT", env_address(in, rank), port);
+	env_put(env, a, "PADDLE_TRAINER_ENDPOINTS",
+		arena_printf(a, "{list:+|,|{address}:{port:%d}}", PADDLE_PORT));
+	env_put_int(env, a, "PADDLE_TRAINERS_NUM", in->crew->ncounted);
+	env_put(env, a, "PADDLE_CURRENT_ENDPOINT", arena_printf(a, "{address}:%d", port));
 	env_put_int(env, a, "PADDLE_PORT", port);
-	if (rank >= trainers)
+	if (!r->counted)
 		return;
-	env_put_int(env, a, "PADDLE_TRAINER_ID", rank);
-	env_put_int(env, a, "PADDLE_NNODES", trainers);
-	env_put_endpoint(env, a, "PADDLE_MASTER", env_address(in, 0), PADDLE_MASTER_PORT);
+	env_put(env, a, "PADDLE_TRAINER_ID", "{rank}");
+	env_put_int(env, a, "PADDLE_NNODES", in->crew->ncounted);
+	env_put_first(env, a, "PADDLE_MASTER", PADDLE_MASTER_PORT);
 }

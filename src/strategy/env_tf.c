@@ -1,10 +1,12 @@
 /* env_tf - TF_CONFIG: the cluster by role, and which of it this node is. */
 #include "strategy/internal.h"
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 
 #define TF_PORT 2222
+#define TEMPLATE_MAX (4 * 1024 * 1024) /* a hundred bytes and two names for each role */
 
 /* TensorFlow's own words for the roles. */
 static const struct {
@@ -33,30 +35,27 @@ static const char *tf_name(const struct crew *c, int role)
 	return name;
 }
 
-/* Names of roles and addresses hold nothing that JSON would want escaped. */
-void env_tf(const struct env_input *in, int rank, struct arena *a, struct env_list *env)
+/* In the order of the ranks.  Names of roles and addresses hold nothing that JSON would want escaped. */
+static void put_cluster(const struct crew *c, struct buf *out)
 {
-	const struct crew *c = in->crew;
-	const struct member *me = &c->members[rank];
-	CLEANUP(buf_release) struct buf text = {0};
-	int role = -1;
+	for (int i = 0; i < c->n; i++) {
+		int role = c->members[i].role;
 
-	buf_init(&text, ENV_MAX_VALUE);
-	buf_addz(&text, "{\"cluster\":{");
-	for (int i = 0; i < c->n && !text.overflow; i++) {
-		const struct member *m = &c->members[i];
-
-		if (m->role != role)
-			buf_printf(&text, "%s\"%s\":[", role >= 0 ? "]," : "", tf_name(c, m->role));
-		else
-			buf_addc(&text, ',');
-		role = m->role;
-		buf_addc(&text, '"');
-		buf_addz(&text, env_address(in, i));
-		env_add_port(&text, env_port(in, i, TF_PORT));
-		buf_addc(&text, '"');
+		if (i == 0 || role != c->members[i - 1].role)
+			buf_printf(out, "%s\"%s\":[\"{list:%s|\",\"|{address}:{port:%d}}\"]",
+				   i > 0 ? "," : "", tf_name(c, role), c->roles[role].name,
+				   TF_PORT);
 	}
-	buf_printf(&text, "]},\"task\":{\"type\":\"%s\",\"index\":%d}}", tf_name(c, me->role),
-		   me->index);
-	env_put_buf(env, a, "TF_CONFIG", &text);
+}
+
+void env_tf(const struct env_input *in, int role, struct arena *a, struct env_list *env)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, TEMPLATE_MAX);
+	buf_addz(&text, "{{\"cluster\":{{");
+	put_cluster(in->crew, &text);
+	buf_printf(&text, "},\"task\":{{\"type\":\"%s\",\"index\":{index}}}",
+		   tf_name(in->crew, role));
+	env_put(env, a, "TF_CONFIG", arena_strndup(a, text.p, text.n));
 }

@@ -9,12 +9,10 @@
 #include "strategy/internal.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/suggest.h"
 
 #define DEFAULT_PORT 5436
-/* The list of them must fit in one variable: see ENV_MAX_VALUE. */
+/* The list of them fits in one variable: see EXPAND_MAX_VARIABLE. */
 #define MAX_PSERVERS 5000
 
 enum { PSERVER, TRAINER };
@@ -136,54 +134,53 @@ static bool crew(const struct job *job, struct arena *a, struct crew *ret, struc
 }
 
 /* The list of servers, under the names of all versions of the tool. */
-static void put_servers(const struct env_input *in, struct arena *a, struct env_list *env)
+static void put_servers(struct arena *a, struct env_list *env)
 {
 	static const char *const names[] = {"PSERVERS", "PSERVER_HOSTS",
 					    "PADDLE_PSERVERS_IP_PORT_LIST"};
-	CLEANUP(buf_release) struct buf list = {0};
+	const char *list = arena_printf(a, "{list:%s|,|{address}:{port:%d}}", role_names[PSERVER],
+					DEFAULT_PORT);
 
-	/* Trainers are the counted ones, so the servers are all ranks behind them. */
-	buf_init(&list, ENV_MAX_VALUE);
-	env_endpoints(in, in->crew->ncounted, in->crew->n, DEFAULT_PORT, &list);
-	if (list.overflow)
-		return;
-	const char *text = arena_strndup(a, buf_str(&list).p, list.n);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		env_put(env, a, names[i], text);
+		env_put(env, a, names[i], list);
 }
 
-static void env(const struct env_input *in, int rank, struct arena *a, struct env_list *out)
+static int server_port(const struct crew *c)
 {
-	const struct member *m = &in->crew->members[rank];
-	bool trainer = rank < in->crew->ncounted;
-	int trainers = in->crew->ncounted;
-	int server_port = env_port(in, in->crew->ncounted, DEFAULT_PORT);
+	for (int i = 0; i < c->nroles; i++)
+		if (role_of(c->roles[i].name) == PSERVER)
+			return c->roles[i].port;
+	return DEFAULT_PORT;
+}
 
-	put_servers(in, a, out);
-	env_put(out, a, "TASK_NAME", in->run_id);
+static void env(const struct env_input *in, int role, struct arena *a, struct env_list *out)
+{
+	bool trainer = in->crew->roles[role].counted;
+	int trainers = in->crew->ncounted, port = server_port(in->crew);
+
+	put_servers(a, out);
+	env_put_text(out, a, "TASK_NAME", in->run_id);
 	env_put(out, a, "TRAINING_ROLE", trainer ? "TRAINER" : "PSERVER");
 	env_put_int(out, a, "TRAINER_COUNT", trainers);
 	env_put_int(out, a, "TRAINERS", trainers);
-	env_put_int(out, a, "TRAINER_INDEX", trainer ? m->index : 0);
+	env_put(out, a, "TRAINER_INDEX", trainer ? "{index}" : "0");
 	if (in->master_endpoint && in->master_endpoint[0])
-		env_put(out, a, "MASTER_ENDPOINT", in->master_endpoint);
+		env_put_text(out, a, "MASTER_ENDPOINT", in->master_endpoint);
 	if (trainer)
-		env_put_int(out, a, "PADDLE_INIT_TRAINER_ID", m->index);
+		env_put(out, a, "PADDLE_INIT_TRAINER_ID", "{index}");
 	else
-		env_put_endpoint(out, a, "SERVER_ENDPOINT", env_address(in, rank), server_port);
+		env_put(out, a, "SERVER_ENDPOINT", arena_printf(a, "{address}:%d", port));
 
 	/* Of the Kubernetes form; JOB_NAMESPACE and TRAIN_CONFIG_DIR have no counterpart here. */
-	env_put(out, a, "JOB_NAME", in->job->name);
-	if (in->work_dir)
-		env_put(out, a, "JOB_PATH", in->work_dir);
-	if (in->iface)
-		env_put(out, a, "CONF_PADDLE_NIC", in->iface);
-	env_put_int(out, a, "CONF_PADDLE_PORT", server_port);
+	env_put_text(out, a, "JOB_NAME", in->job->name);
+	env_put(out, a, "JOB_PATH", "{work}");
+	env_put(out, a, "CONF_PADDLE_NIC", "{interface}");
+	env_put_int(out, a, "CONF_PADDLE_PORT", port);
 	env_put_int(out, a, "CONF_PADDLE_PORTS_NUM", 1);
 	env_put_int(out, a, "CONF_PADDLE_PORTS_NUM_SPARSE", 0);
 	env_put_int(out, a, "CONF_PADDLE_GRADIENT_NUM", trainers);
 	/* Today's servers put their endpoint together from this and PADDLE_PORT. */
-	env_put(out, a, "POD_IP", env_address(in, rank));
+	env_put(out, a, "POD_IP", "{address}");
 }
 
 const struct strategy strategy_pserver = {

@@ -2,12 +2,8 @@
 #include "strategy/strategy.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/suggest.h"
 #include "strategy/internal.h"
-
-#define HOSTFILE_LINE 64 /* an address and " slots=1\n" */
 
 static const struct strategy *const table[] = {
 	&strategy_single,
@@ -88,28 +84,34 @@ bool strategy_has_hosts(const struct crew *crew)
 	return crew->ncounted > 1;
 }
 
-static const char *host_lines(const struct crew *crew, const char *const *addresses,
-			      const char *after_address, struct arena *a)
+const char *strategy_hostfile(const struct crew *crew)
 {
-	CLEANUP(buf_release) struct buf text = {0};
+	return strategy_has_hosts(crew) ? "{list:+||{address} slots=1\n}" : "";
+}
 
-	buf_init(&text, (size_t)JOB_MAX_NODES * HOSTFILE_LINE);
-	for (int i = 0; strategy_has_hosts(crew) && i < crew->ncounted; i++) {
-		buf_addz(&text, addresses[i] ? addresses[i] : crew->members[i].name);
-		buf_addz(&text, after_address);
+const char *strategy_machinefile(const struct crew *crew)
+{
+	return strategy_has_hosts(crew) ? "{list:+||{address}:1\n}" : "";
+}
+
+void strategy_members(const struct crew *crew, const char *const *addresses, struct arena *a,
+		      struct expand_members *ret)
+{
+	struct expand_role *roles = arena_array(a, struct expand_role, (size_t)crew->nroles + 1);
+	size_t n = 0;
+
+	for (int i = 0; i < crew->n; i++) {
+		const struct strategy_role *r = &crew->roles[crew->members[i].role];
+
+		if (i == 0 || crew->members[i].role != crew->members[i - 1].role)
+			roles[n++] = (struct expand_role){
+				.name = r->name,
+				.first = i,
+				.port = r->port,
+				.counted = r->counted,
+			};
+		roles[n - 1].count++;
 	}
-	struct str all = buf_str(&text);
-	return arena_strndup(a, all.p, all.n);
-}
-
-const char *strategy_hostfile(const struct crew *crew, const char *const *addresses,
-			      struct arena *a)
-{
-	return host_lines(crew, addresses, " slots=1\n", a);
-}
-
-const char *strategy_machinefile(const struct crew *crew, const char *const *addresses,
-				 struct arena *a)
-{
-	return host_lines(crew, addresses, ":1\n", a);
+	*ret = (struct expand_members){
+		.roles = roles, .nroles = n, .addresses = addresses, .n = crew->n};
 }

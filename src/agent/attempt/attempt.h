@@ -18,6 +18,7 @@
 
 struct err;
 struct loop;
+struct start_files;
 
 struct attempt_events {
 	void (*changed)(void *ctx);		 /* something is new: status, sizes, the end */
@@ -64,13 +65,16 @@ struct attempt {
 	void *ctx;
 };
 
+/* The directory of attempt `no`; owned.  The first one, mostly the only one, is in the node's directory itself. */
+char *attempt_dir(const char *node_dir, int no);
 void attempt_init(struct attempt *at, struct loop *l, const struct agent_config *cfg,
 		  const char *boot_id, const struct attempt_events *ev, void *ctx);
 void attempt_release(struct attempt *at);
 /* Look for the newest claimed attempt below node_dir and take it up.  None is fine. */
 int attempt_find(struct attempt *at, const char *node_dir, struct err *err);
 /* Start a new one.  A failure before the shim is reported by at->exit, like every other end. */
-void attempt_start(struct attempt *at, const char *node_dir, const struct message_start *m);
+void attempt_start(struct attempt *at, const char *node_dir, const struct message_start *m,
+		   const struct start_files *files);
 /* Is something of the job running? */
 bool attempt_is_live(const struct attempt *at);
 void attempt_stop(struct attempt *at, enum stop_cause cause);

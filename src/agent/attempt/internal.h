@@ -8,8 +8,6 @@ struct exit_report;
 
 #define NEVER_STARTED "the shim was killed before the job had started"
 
-/* The directory of attempt `no`; owned.  The first one, mostly the only one, is in the node's directory itself. */
-char *attempt_dir(const char *node_dir, int no);
 /* Open the directory of attempt `no` and set what follows from it. */
 int attempt_open_dir(struct attempt *at, const char *node_dir, int no, struct err *err);
 /* Listen to the FIFO that tells of new output and new records. */

@@ -1,8 +1,10 @@
 /* start - make what an attempt needs on disk and fork its shim. */
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "agent/attempt/attempt.h"
+#include "agent/attempt/expand_start.h"
 #include "agent/attempt/internal.h"
 #include "agent/environ.h"
 #include "agent/prepare.h"
@@ -69,25 +71,35 @@ static int launch(struct attempt *at, const char *node_dir, const struct message
 	return shim_fork(&s, &at->shim, err);
 }
 
-static int write_hosts(const char *node_dir, const char *name, const char *text, struct err *err)
+/* Of a value too long for an exec; all other files are in the node's own directory. */
+static int make_dir_of(const char *node_dir, const char *name, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(node_dir, name);
+	CLEANUP(freep) char *dir = path_join(node_dir, LAYOUT_LONG_VALUES);
 
-	if (!text[0])
-		return 0;
-	return file_write(path, str_from(text), 0600, err);
+	return strchr(name, '/') ? file_mkdir_p(dir, 0700, err) : 0;
 }
 
-void attempt_start(struct attempt *at, const char *node_dir, const struct message_start *m)
+static int write_files(const char *node_dir, const struct start_files *files, struct err *err)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		CLEANUP(freep) char *path = path_join(node_dir, files->v[i].name);
+
+		if (make_dir_of(node_dir, files->v[i].name, err) < 0 ||
+		    file_write(path, str_from(files->v[i].text), 0600, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void attempt_start(struct attempt *at, const char *node_dir, const struct message_start *m,
+		   const struct start_files *files)
 {
 	struct err err = {0};
 
 	attempt_release(at);
 	at->no = m->attempt;
 	if (make_dir(at, node_dir, m->attempt, &err) < 0 ||
-	    write_hosts(node_dir, LAYOUT_HOSTFILE, m->hostfile, &err) < 0 ||
-	    write_hosts(node_dir, LAYOUT_MACHINEFILE, m->machinefile, &err) < 0 ||
-	    make_groups(at, m->memory, &err) < 0) {
+	    write_files(node_dir, files, &err) < 0 || make_groups(at, m->memory, &err) < 0) {
 		attempt_give_up(at, &err);
 		return;
 	}

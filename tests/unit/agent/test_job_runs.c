@@ -25,6 +25,7 @@ static void a_node_introduces_itself_with_what_it_holds(void **state)
 	assert_int_equal(fake_int(h, "attempt"), 0);
 	assert_int_equal(fake_int(h, "pid"), f->agent);
 	assert_null(doc_get(h, "exit"));
+	assert_true(doc_bool(h, "templates", false));
 	fake_release(f);
 }
 
@@ -420,6 +421,73 @@ static void a_machinefile_is_beside_the_hostfile(void **state)
 	assert_string_equal(f->out[STREAM_OUT].p, "h slots=1\nh:1\n");
 }
 
+#define TABLE_HEAD(first)                                                                          \
+	"{\"first\":" #first                                                                       \
+	",\"total\":3,\"roles\":[{\"name\":\"t\",\"first\":0,\"count\":2,\"counted\":true},{\"name\":\"ps\",\"first\":2,\"count\":1,\"port\":5}],\"addresses\":"
+
+static void templates_are_expanded_with_the_table_that_came_in_parts(void **state)
+{
+	struct fake *f = *state;
+
+	f->env =
+		",\"R\":\"{rank} {name} {attempt} {interface}\",\"L\":\"{list:*|,|{name}={address}{:port}}\",\"NONE\":\"{output}\",\"Q\":\"{{x}\"";
+	fake_ready(f);
+	fake_send(f, FRAME_MEMBERS, TABLE_HEAD(0) "\"10.0.0.1 -\"}");
+	fake_send(f, FRAME_MEMBERS, TABLE_HEAD(2) "\"10.0.0.3\"}");
+	fake_start_with(
+		f, "echo \"$R|$L|${NONE-unset}|$Q\"; cat ../hostfile",
+		",\"rank\":1,\"interface\":\"eth7\",\"hostfile\":\"{list:+||{address} slots=1\\n}\"");
+	fake_end(f);
+	assert_string_equal(
+		f->out[STREAM_OUT].p,
+		"1 t-1 1 eth7|t-0=10.0.0.1,t-1=t-1,ps-0=10.0.0.3:5|unset|{x}\n10.0.0.1 slots=1\nt-1 slots=1\n");
+	fake_release(f);
+}
+
+static void a_value_too_long_for_an_exec_is_in_a_file(void **state)
+{
+	struct fake *f = *state;
+	CLEANUP(freep) char *item = xcalloc(1, 60001);
+	CLEANUP(freep) char *env = NULL;
+
+	memset(item, 'x', 60000);
+	env = xasprintf(",\"LONG\":\"{list:*|,|%s}\",\"SHORT\":\"{list:*|,|y}\"", item);
+	f->env = env;
+	fake_ready(f);
+	fake_send(f, FRAME_MEMBERS, TABLE_HEAD(0) "\"10.0.0.1 - -\"}");
+	fake_start_with(f, "echo ${LONG-unset} ${SHORT_FILE-unset} $SHORT; wc -c < $LONG_FILE",
+			",\"rank\":0");
+	fake_end(f);
+	assert_string_equal(f->out[STREAM_OUT].p, "unset unset y,y,y\n180002\n");
+	fake_release(f);
+}
+
+/* Nothing is started with half of a table. */
+static void a_start_without_its_table_is_refused(void **state)
+{
+	static const char *const tables[][2] = {
+		{NULL, NULL},
+		{TABLE_HEAD(0) "\"10.0.0.1 -\"}", NULL},
+		{TABLE_HEAD(0) "\"10.0.0.1 -\"}", TABLE_HEAD(1) "\"10.0.0.1\"}"},
+		{TABLE_HEAD(2) "\"10.0.0.1\"}", NULL},
+		{TABLE_HEAD(0) "\"10.0.0.1 - - -\"}", NULL},
+	};
+	struct fake *f = *state;
+
+	fake_ready(f);
+	for (size_t i = 0; i < COUNT(tables); i++) {
+		for (int k = 0; k < 2 && tables[i][k]; k++)
+			fake_send(f, FRAME_MEMBERS, tables[i][k]);
+		fake_send(
+			f, FRAME_START,
+			"{\"attempt\":1,\"rank\":0,\"argv\":[\"true\"],\"env\":{},\"grace_ms\":1}");
+		fake_wait_close(f);
+		fake_hang_up(f);
+		const struct doc *h = fake_meet(f);
+		assert_string_equal(fake_str(h, "holds"), "nothing");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -449,6 +517,9 @@ int main(int argc, char **argv)
 		CASE(files_that_cannot_be_kept_are_lost),
 		CASE(a_hostfile_is_beside_the_work_directory),
 		CASE(a_machinefile_is_beside_the_hostfile),
+		CASE(templates_are_expanded_with_the_table_that_came_in_parts),
+		CASE(a_value_too_long_for_an_exec_is_in_a_file),
+		CASE(a_start_without_its_table_is_refused),
 	};
 	int role = fake_role(argc, argv);
 

@@ -74,6 +74,76 @@ static void a_success_that_loses_a_log_is_none(void **state)
 	run_close(f);
 }
 
+/* Ten thousand at once would hold up the loop. */
+static void nodes_start_in_slices_one_a_tick(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\ncount = 7\n");
+
+	(void)state;
+	f->r->start_slice = 3;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	for (int i = 0; i < 7; i++)
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+	for (int i = 0; i < 7; i++)
+		node_say(f, i, EV_NODE_HELLO);
+	for (int i = 0; i < 7; i++)
+		node_say(f, i, EV_NODE_READY);
+	assert_int_equal(effects_count(f, FX_START), 3);
+	node_say(f, 0, EV_NODE_STARTED); /* no other event starts the next */
+	assert_int_equal(effects_count(f, FX_START), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_true(f->r->next_ms && f->r->next_ms <= f->now);
+		run_give(f, (struct event){.kind = EV_TICK});
+		assert_int_equal(effects_count(f, FX_START), i == 0 ? 3 : 1);
+	}
+	assert_false(f->r->starting);
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(effects_count(f, FX_START), 0);
+	run_close(f);
+}
+
+static void a_master_that_died_between_two_slices_starts_the_rest(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\ncount = 4\n");
+
+	(void)state;
+	f->r->start_slice = 3;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	for (int i = 0; i < 4; i++)
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+	for (int i = 0; i < 4; i++)
+		node_say(f, i, EV_NODE_HELLO);
+	for (int i = 0; i < 4; i++)
+		node_say(f, i, EV_NODE_READY);
+	assert_false(f->r->nodes[3].start_sent);
+	core_run_restored(f->r);
+	run_give(f, (struct event){.kind = EV_RESUME});
+	assert_true(f->r->nodes[3].start_sent);
+	assert_int_equal(f->r->nodes[3].attempt, 1);
+	assert_int_equal(f->r->nodes[0].attempt, 1);
+	run_close(f);
+}
+
+static void a_run_that_ends_between_two_slices_starts_nobody_more(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\ncount = 4\n");
+
+	(void)state;
+	f->r->start_slice = 2;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	for (int i = 0; i < 4; i++)
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+	for (int i = 0; i < 4; i++)
+		node_say(f, i, EV_NODE_HELLO);
+	for (int i = 0; i < 4; i++)
+		node_say(f, i, EV_NODE_READY);
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(effects_count(f, FX_START), 0);
+	assert_int_equal(f->r->nodes[3].attempt, 0);
+	run_close(f);
+}
+
 static void a_success_with_lost_files_is_none(void **state)
 {
 	struct fixture *f = run_open("command = ['w']\ncount = 2\n");
@@ -260,6 +330,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_run_that_goes_well_passes_every_phase),
+		cmocka_unit_test(nodes_start_in_slices_one_a_tick),
+		cmocka_unit_test(a_master_that_died_between_two_slices_starts_the_rest),
+		cmocka_unit_test(a_run_that_ends_between_two_slices_starts_nobody_more),
 		cmocka_unit_test(a_success_with_lost_files_is_none),
 		cmocka_unit_test(a_success_that_loses_a_log_is_none),
 		cmocka_unit_test(trainers_start_when_every_server_answers),

@@ -277,6 +277,49 @@ static void many_waiting_frames_keep_their_order(void **state)
 	free(body);
 }
 
+/* One frame for many: sent at once, queued whole and queued in part, between frames of one peer only. */
+static void a_shared_frame_arrives_in_its_place_and_outlives_its_maker(void **state)
+{
+	struct world *w = *state;
+	size_t n = 700 * 1024;
+	char *body = xcalloc(1, n);
+	uint8_t steer = FRAME_PING, members = FRAME_MEMBERS;
+	uint32_t want = 0;
+
+	memset(body, 'm', n);
+	struct conn_shared *s = conn_shared_new(FRAME_MEMBERS, (struct str){body, n});
+
+	for (int i = 0; i < 4; i++) {
+		char text[2] = {(char)('0' + i), '\0'};
+
+		conn_send_shared(w->a.conn, s);
+		conn_send(w->a.conn, FRAME_PING, 0, str_from(text), STR(""));
+		want = mix(mix(want, &members, 1), body, n);
+		want = mix(mix(want, &steer, 1), text, 1);
+	}
+	assert_true(conn_queued(w->a.conn) > 0);
+	assert_null(conn_shared_free(s)); /* the queue has its own share */
+	run_until(w, &w->b.frames, 8);
+	assert_true(w->b.sum == want);
+	assert_int_equal(conn_queued(w->a.conn), 0);
+	free(body);
+}
+
+static void a_connection_that_ends_gives_its_share_back(void **state)
+{
+	struct world *w = *state;
+	char *body = xcalloc(1, FRAME_MAX_PAYLOAD);
+	struct conn_shared *s =
+		conn_shared_new(FRAME_MEMBERS, (struct str){body, FRAME_MAX_PAYLOAD});
+
+	for (int i = 0; i < 4; i++)
+		conn_send_shared(w->a.conn, s);
+	assert_true(conn_queued(w->a.conn) > 0);
+	w->a.conn = conn_free(w->a.conn);
+	conn_shared_free(s); /* the last one: the leak checker tells */
+	free(body);
+}
+
 static void the_largest_frame_passes(void **state)
 {
 	struct world *w = *state;
@@ -556,6 +599,8 @@ int main(void)
 		RAW(frames_survive_every_cut),
 		PAIR(what_the_socket_does_not_take_is_queued_in_order),
 		PAIR(many_waiting_frames_keep_their_order),
+		PAIR(a_shared_frame_arrives_in_its_place_and_outlives_its_maker),
+		PAIR(a_connection_that_ends_gives_its_share_back),
 		PAIR(the_largest_frame_passes),
 		PAIR(close_flushes_first),
 		PAIR(closing_an_idle_connection_is_told_later),

@@ -24,6 +24,7 @@ union any {
 	struct message_sample sample;
 	struct message_serving serving;
 	struct message_signal signal;
+	struct message_members members;
 	struct message_start start;
 	struct message_started started;
 	struct message_welcome welcome;
@@ -49,6 +50,7 @@ TYPE(refuse)
 TYPE(sample)
 TYPE(serving)
 TYPE(signal)
+TYPE(members)
 TYPE(start)
 TYPE(started)
 TYPE(welcome)
@@ -65,8 +67,8 @@ static const struct message {
 } messages[] = {
 	{"hello", get_hello, put_hello,
 	 "{\"proto\":1,\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"boot_id\":\"b\",\"pid\":5,\"version\":\"0.1\",\"attempt\":1,\"holds\":\"other_boot\",\"streams\":[4,5,6],\"exit\":" EXIT_TEXT
-	 ",\"address\":\"10.0.0.7\",\"interface\":\"eth0\",\"incarnation\":3}",
-	 " exit gaps address interface incarnation "},
+	 ",\"templates\":true,\"address\":\"10.0.0.7\",\"interface\":\"eth0\",\"incarnation\":3}",
+	 " exit gaps templates address interface incarnation "},
 	{"ready", get_ready, put_ready, "{\"ok\":true}", ""},
 	{"ready", get_ready, put_ready, "{\"ok\":false,\"kind\":\"conflict\",\"reason\":\"taken\"}",
 	 ""},
@@ -88,9 +90,12 @@ static const struct message {
 	{"inputs", get_inputs, put_inputs,
 	 "{\"source\":{\"path\":\"/s\",\"sha256\":\"ab\"},\"data\":[{\"src\":\"/d\",\"path\":\"x\",\"shard_index\":1,\"shard_count\":3}],\"cwd\":\"/w\",\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"output_dir\":\"/o\"}",
 	 " source data shard_index cwd address port memory metrics name metric_prefix sample_ms keep output_dir "},
+	{"members", get_members, put_members,
+	 "{\"first\":1,\"total\":3,\"roles\":[{\"name\":\"t\",\"first\":0,\"count\":3,\"port\":5,\"counted\":true}],\"addresses\":\"10.0.0.1 -\"}",
+	 " port counted "},
 	{"start", get_start, put_start,
-	 "{\"attempt\":2,\"argv\":[\"a\",\"\",\"c\"],\"env\":{\"A\":\"1\",\"B\":\"x=y\"},\"cwd\":\"/w\",\"hostfile\":\"h\",\"machinefile\":\"m\",\"address\":\"127.0.0.1\",\"port\":80,\"grace_ms\":3,\"memory\":9,\"deadline_ms\":11,\"pty\":true}",
-	 " cwd hostfile machinefile address port memory deadline_ms pty "},
+	 "{\"attempt\":2,\"rank\":7,\"interface\":\"eth0\",\"argv\":[\"a\",\"\",\"c\"],\"env\":{\"A\":\"1\",\"B\":\"x=y\"},\"cwd\":\"/w\",\"hostfile\":\"h\",\"machinefile\":\"m\",\"address\":\"127.0.0.1\",\"port\":80,\"grace_ms\":3,\"memory\":9,\"deadline_ms\":11,\"pty\":true}",
+	 " rank interface cwd hostfile machinefile address port memory deadline_ms pty "},
 	{"signal", get_signal, put_signal, "{\"hurry\":true}", ""},
 	{"bye", get_bye, put_bye, "{\"reason\":\"end\"}", " reason "},
 };
@@ -275,6 +280,14 @@ static void a_value_out_of_its_range_is_named(void **state)
 		 "shard_index"},
 		{"inputs", "{\"argv0\":\"a\",\"port\":65536}", "port"},
 		{"inputs", "{\"argv0\":\"a\",\"keep\":[1]}", "keep"},
+		{"members",
+		 "{\"first\":0,\"total\":2,\"roles\":[{\"name\":\"t\",\"first\":1,\"count\":2}],\"addresses\":\"\"}",
+		 "first"},
+		{"members",
+		 "{\"first\":0,\"total\":2,\"roles\":[{\"name\":\"t\",\"first\":0,\"count\":1}],\"addresses\":\"\"}",
+		 "total"},
+		{"members", "{\"first\":0,\"total\":100001,\"roles\":[],\"addresses\":\"\"}",
+		 "total"},
 		{"start", "{\"attempt\":0,\"argv\":[\"a\"],\"env\":{},\"grace_ms\":1}", "attempt"},
 		{"start", "{\"attempt\":3000000000,\"argv\":[\"a\"],\"env\":{},\"grace_ms\":1}",
 		 "attempt"},

@@ -504,6 +504,7 @@ int rig_drop(void **state)
 	for (size_t i = 0; i < r->agents.n; i++) {
 		agent_hang_up(r->agents.v[i]);
 		buf_release(&r->agents.v[i]->rx);
+		buf_release(&r->agents.v[i]->start);
 		free(r->agents.v[i]);
 	}
 	vec_release(&r->agents);
@@ -620,6 +621,7 @@ struct rig_agent *rig_agent(struct rig *r, int rank)
 	a->fd = -1;
 	a->output = "hello\n";
 	buf_init(&a->rx, RX_MAX);
+	buf_init(&a->start, FRAME_MAX_PAYLOAD);
 	*vec_push(&r->agents) = a;
 	return a;
 }
@@ -709,6 +711,7 @@ void agent_hello(struct rig_agent *a, const char *token)
 		.exit = a->ended ? &e : NULL,
 		.address = a->address,
 		.interface = a->interface,
+		.templates = a->templates,
 	};
 	buf_init(&b, MESSAGE_HELLO_MAX);
 	message_hello_put(&m, &b);
@@ -808,6 +811,8 @@ static void on_start(struct rig_agent *a, struct str payload)
 	char sql[200];
 
 	a->start_bytes = payload.n;
+	buf_reset(&a->start);
+	buf_addstr(&a->start, payload);
 	if (message_start_get(payload, mem, &m, &err) < 0) {
 		broken("the START cannot be read: %s", err.msg);
 		return;

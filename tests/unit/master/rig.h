@@ -124,9 +124,11 @@ struct rig_agent {
 	char last[FRAME_TYPE_MAX + 1]
 		 [RIG_TEXT]; /* the beginning of the last payload of each type */
 	struct message_ack acks[STREAMS];
-	size_t start_bytes;		 /* of the last START */
+	size_t start_bytes;		 /* of the last START ... */
+	struct buf start;		 /* ... and all of it */
 	const char *address, *interface; /* that it says in its hello; NULL: none */
 	int incarnation;		 /* the same; 0: that of its node */
+	bool templates;			 /* ... and that it expands them */
 	/* what it has done */
 	int attempt, starts, said;
 	bool ended, released;

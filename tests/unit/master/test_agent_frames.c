@@ -96,7 +96,7 @@ static void a_node_without_a_planned_address_has_the_one_it_says(void **state)
 	rig_run(r)->plan.iface = NULL;
 	node(a)->address[0] = '\0';
 	buf_init(&start, FRAME_MAX_PAYLOAD);
-	node_start_put(rig_run(r), 0, 1, &start);
+	node_start_put(rig_run(r), 0, 1, false, &start);
 	buf_add(&start, "", 1);
 	assert_null(strstr(start.p, "\"MASTER_ADDR\":\"\"")); /* its name, until it is known */
 	a->address = "10.0.0.7";
@@ -107,7 +107,7 @@ static void a_node_without_a_planned_address_has_the_one_it_says(void **state)
 	assert_string_equal(node(a)->address, "10.0.0.7");
 	assert_int_equal(rig_stored(r, "SELECT count(*) FROM node WHERE address = '10.0.0.7'"), 1);
 	start.n = 0;
-	node_start_put(rig_run(r), 0, 1, &start);
+	node_start_put(rig_run(r), 0, 1, false, &start);
 	buf_add(&start, "", 1);
 	assert_non_null(strstr(start.p, "\"MASTER_ADDR\":\"10.0.0.7\""));
 	assert_non_null(strstr(start.p, "\"NCCL_SOCKET_IFNAME\":\"eth7\""));

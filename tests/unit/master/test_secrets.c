@@ -33,7 +33,7 @@ static bool start_has(struct rig *r, const char *text)
 	struct buf b;
 
 	buf_init(&b, FRAME_MAX_PAYLOAD);
-	node_start_put(rig_run(r), 0, 1, &b);
+	node_start_put(rig_run(r), 0, 1, true, &b);
 	buf_addc(&b, '\0');
 	bool has = strstr(b.p, text) != NULL;
 

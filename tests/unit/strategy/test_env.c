@@ -7,6 +7,8 @@ struct fixture {
 	const struct strategy *strategy;
 	struct crew crew;
 	struct env_input in;
+	struct expand_members members;
+	struct expand_here here;
 };
 
 static struct arena *arena;
@@ -41,24 +43,29 @@ static struct fixture *make(const char *text)
 		.job = &f->job,
 		.crew = &f->crew,
 		.run_id = "ctr-abcd",
-		.addresses = addresses,
-		.iface = "lo",
-		.output_dir = "/run/out",
-		.work_dir = "/run/work",
-		.hostfile = "/run/hostfile",
-		.metrics_fifo = "/run/metrics",
 		.master_endpoint = "127.0.0.1:5436",
+	};
+	strategy_members(&f->crew, addresses, arena, &f->members);
+	f->here = (struct expand_here){
+		.members = &f->members,
 		.attempt = 1,
+		.interface = "lo",
+		.output = "/run/out",
+		.work = "/run/work",
+		.hostfile = "/run/hostfile",
 		.machinefile = "/run/machinefile",
+		.metrics = "/run/metrics",
 	};
 	return f;
 }
 
 static struct env_list env_of(struct fixture *f, int rank)
 {
-	struct env_list env;
+	struct env_list templates, env;
 
-	strategy_env(f->strategy, &f->in, rank, arena, &env);
+	f->here.rank = rank;
+	strategy_env(f->strategy, &f->in, f->crew.members[rank].role, arena, &templates);
+	strategy_env_expand(&templates, &f->here, "/run/long", arena, &env);
 	return env;
 }
 
@@ -181,14 +188,15 @@ static void what_is_not_there_is_not_named(void **state)
 {
 	(void)state;
 	struct fixture *f = make(ctr);
-	f->in.output_dir = f->in.work_dir = f->in.hostfile = f->in.metrics_fifo = NULL;
-	f->in.iface = f->in.machinefile = NULL;
+	f->here.output = f->here.work = f->here.hostfile = f->here.metrics = NULL;
+	f->here.interface = "";
+	f->here.machinefile = NULL;
 	f->in.master_endpoint = "";
 	struct env_list e = env_of(f, 0);
 	static const char *const names[] = {
 		"REGATTA_OUTPUT",     "REGATTA_WORK",
 		"REGATTA_HOSTFILE",   "REGATTA_METRICS",
-		"BAI_SCRIPTS_PATH",   "BENCHMARK_AI",
+		"BAI_SCRIPTS_PATH",   "BENCHMARK_AI_FIFO_FILEPATH",
 		"HYDRA_HOST_FILE",    "OMPI_MCA_orte_default_hostfile",
 		"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME",
 		"MASTER_ENDPOINT",    "JOB_PATH",
@@ -205,7 +213,7 @@ static void an_address_that_only_the_node_knows_is_its_name(void **state)
 {
 	(void)state;
 	struct fixture *f = make("command = 'x'\ncount = 2\n");
-	f->in.addresses = (const char *const[]){NULL, "10.0.0.2"};
+	f->members.addresses = (const char *const[]){NULL, "10.0.0.2"};
 	struct env_list e = env_of(f, 1);
 	is(e, "MASTER_ADDR", "worker-0");
 	is(e, "REGATTA_MEMBERS", "worker-0=worker-0,worker-1=10.0.0.2");
@@ -251,13 +259,22 @@ static void mpi_finds_its_hostfile(void **state)
 	is(e, "I_MPI_HYDRA_HOST_FILE", "/run/machinefile");
 }
 
+static const char *text_of(struct fixture *f, const char *template)
+{
+	CLEANUP(buf_release) struct buf out;
+
+	buf_init(&out, GOLDEN_MAX);
+	assert_int_equal(expand_text(template, &f->here, &out, NULL), EXPAND_OK);
+	return arena_str(arena, buf_str(&out)).p;
+}
+
 static void the_hostfiles_list_the_counted_ranks(void **state)
 {
 	(void)state;
 	struct fixture *f = make(ctr);
-	assert_string_equal(strategy_hostfile(&f->crew, f->in.addresses, arena),
+	assert_string_equal(text_of(f, strategy_hostfile(&f->crew)),
 			    "127.1.0.1 slots=1\n127.1.0.2 slots=1\n127.1.0.3 slots=1\n");
-	assert_string_equal(strategy_machinefile(&f->crew, f->in.addresses, arena),
+	assert_string_equal(text_of(f, strategy_machinefile(&f->crew)),
 			    "127.1.0.1:1\n127.1.0.2:1\n127.1.0.3:1\n");
 }
 
@@ -271,19 +288,20 @@ static void a_single_rank_needs_no_hostfile(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		none(env_of(f, 0), names[i]);
-	assert_string_equal(strategy_hostfile(&f->crew, f->in.addresses, arena), "");
-	assert_string_equal(strategy_machinefile(&f->crew, f->in.addresses, arena), "");
+	assert_string_equal(text_of(f, strategy_hostfile(&f->crew)), "");
+	assert_string_equal(text_of(f, strategy_machinefile(&f->crew)), "");
 }
 
 static void a_host_without_an_address_is_listed_by_its_name(void **state)
 {
 	(void)state;
 	struct fixture *f = make(ctr);
-	const char *const addresses[] = {"127.1.0.1", NULL, "127.1.0.3"};
+	const char *const addresses[] = {"127.1.0.1", NULL, "127.1.0.3", NULL, NULL};
 
-	assert_string_equal(strategy_hostfile(&f->crew, addresses, arena),
+	f->members.addresses = addresses;
+	assert_string_equal(text_of(f, strategy_hostfile(&f->crew)),
 			    "127.1.0.1 slots=1\ntrainer-1 slots=1\n127.1.0.3 slots=1\n");
-	assert_string_equal(strategy_machinefile(&f->crew, addresses, arena),
+	assert_string_equal(text_of(f, strategy_machinefile(&f->crew)),
 			    "127.1.0.1:1\ntrainer-1:1\n127.1.0.3:1\n");
 }
 
@@ -402,11 +420,49 @@ static void no_variable_is_too_long_for_an_exec(void **state)
 		assert_true(strlen(e.v[i].name) + strlen(e.v[i].value) + 2 < 131072);
 	none(e, "REGATTA_MEMBERS");
 	none(e, "TF_CONFIG");
+	is(e, "REGATTA_MEMBERS_FILE", "/run/long/REGATTA_MEMBERS");
+	is(e, "TF_CONFIG_FILE", "/run/long/TF_CONFIG");
 	is(e, "REGATTA_RANK", "9999");
 	f = make("command = 'x'\ncount = 2000\n");
 	e = env_of(f, 0);
 	assert_true(strlen(get(e, "REGATTA_MEMBERS")) > 40000);
 	assert_true(strlen(get(e, "TF_CONFIG")) > 30000);
+	none(e, "TF_CONFIG_FILE");
+}
+
+static void a_file_that_the_job_names_itself_stays(void **state)
+{
+	(void)state;
+	struct fixture *f =
+		make("command = 'x'\ncount = 10000\nenv = { TF_CONFIG_FILE = 'mine' }\n");
+	is(env_of(f, 0), "TF_CONFIG_FILE", "mine");
+}
+
+static void what_the_job_file_says_is_no_template(void **state)
+{
+	(void)state;
+	struct fixture *f = make("name = 'a'\ncommand = 'x'\nenv = { A = '{rank}', B = '{{' }\n"
+				 "[roles.w]\nenv = { C = '${HOME} {nothing}' }\n");
+	struct env_list e = env_of(f, 0);
+	is(e, "A", "{rank}");
+	is(e, "B", "{{");
+	is(e, "C", "${HOME} {nothing}");
+}
+
+static void the_templates_of_a_role_do_not_grow_with_its_nodes(void **state)
+{
+	(void)state;
+	size_t bytes[2] = {0};
+	for (int i = 0; i < 2; i++) {
+		struct fixture *f =
+			make(i ? "command = 'x'\ncount = 9999\n" : "command = 'x'\ncount = 1000\n");
+		struct env_list templates;
+
+		strategy_env(f->strategy, &f->in, 0, arena, &templates);
+		for (size_t k = 0; k < templates.n; k++)
+			bytes[i] += strlen(templates.v[k].value);
+	}
+	assert_int_equal(bytes[0], bytes[1]);
 }
 
 static void the_most_pservers_still_fit_in_their_variable(void **state)
@@ -418,15 +474,17 @@ static void the_most_pservers_still_fit_in_their_variable(void **state)
 	const char **addresses = arena_array(arena, const char *, 10000);
 	for (int i = 0; i < 10000; i++)
 		addresses[i] = "255.255.255.255";
-	f->in.addresses = addresses;
+	f->members.addresses = addresses;
 	struct env_list e = env_of(f, 0);
 	assert_int_equal(strlen(get(e, "PSERVERS")), 5000 * 22 - 1);
 	assert_non_null(get(e, "PADDLE_TRAINER_ENDPOINTS"));
-	/* Names may be longer than addresses: then no list, rather than half of one. */
+	/* Names may be longer than addresses: then the list is in a file, whole. */
 	for (int i = 0; i < 10000; i++)
 		addresses[i] = "a-node-with-a-long-name.example";
-	none(env_of(f, 0), "PSERVERS");
-	none(env_of(f, 0), "PADDLE_TRAINER_ENDPOINTS");
+	e = env_of(f, 0);
+	none(e, "PSERVERS");
+	none(e, "PADDLE_TRAINER_ENDPOINTS");
+	is(e, "PSERVERS_FILE", "/run/long/PSERVERS");
 }
 
 static void a_job_may_have_many_variables_of_its_own(void **state)
@@ -470,6 +528,9 @@ int main(int argc, char **argv)
 		T(other_strategies_do_not_speak_of_pservers),
 		T(anubis_and_the_network_are_served),
 		T(no_variable_is_too_long_for_an_exec),
+		T(a_file_that_the_job_names_itself_stays),
+		T(what_the_job_file_says_is_no_template),
+		T(the_templates_of_a_role_do_not_grow_with_its_nodes),
 		T(the_most_pservers_still_fit_in_their_variable),
 		T(a_job_may_have_many_variables_of_its_own),
 	};

@@ -1,0 +1,69 @@
+#pragma once
+/*
+ * expand - texts with places that only a node can fill in.
+ *
+ * What a job sees is the same for all nodes of a role but for a few words, and some of it lists every
+ * node of the run.  So a strategy writes templates, the table of members goes to each node once, and
+ * the node expands them.  A template is text with these placeholders:
+ *
+ *   {{                        a brace
+ *   {rank} {index} {name}     of the node: in the run, in its role, "<role>-<index>"
+ *   {address} {address:RANK}  the node's address, and that of another; its name where none is known
+ *   {port:5436}               the port of the node's role, or the number if it has none
+ *   {:port}                   the same with a colon in front; nothing if it has none
+ *   {attempt}                 of this start
+ *   {interface} {output} {work} {hostfile} {machinefile} {metrics}    what and where they are here
+ *   {list:WHO|BETWEEN|ITEM}   ITEM, a template, for each node of the role WHO ("*": of all, "+": of
+ *                             those that count for the finish) in the order of their ranks
+ *
+ * Everything else, also a closing brace, stands for itself; in an ITEM the closing brace ends it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+struct err;
+
+/* The nodes of a role have the ranks first .. first+count-1. */
+struct expand_role {
+	const char *name;
+	int first, count;
+	int port; /* 0: none */
+	bool counted;
+};
+
+struct expand_members {
+	const struct expand_role *roles; /* in the order of their ranks */
+	size_t nroles;
+	const char *const *addresses; /* per rank; NULL: not known */
+	int n;
+};
+
+/* The node for which something is expanded.  NULL and "": there is none here. */
+struct expand_here {
+	const struct expand_members *members;
+	int rank, attempt;
+	const char *interface, *output, *work, *hostfile, *machinefile, *metrics;
+};
+
+/* Linux takes so many bytes for a variable: name, '=', value and NUL.  An exec with a longer one fails as a whole. */
+#define EXPAND_MAX_VARIABLE (128 * 1024)
+/* What a list of all members may come to. */
+#define EXPAND_MAX_TEXT (8 * 1024 * 1024)
+
+enum expanded {
+	EXPAND_OK,
+	EXPAND_NONE, /* something that it names is not here: the variable is not set */
+	EXPAND_LONG, /* of a variable: whole, but too long for an exec */
+	EXPAND_BAD,  /* no template, or too long for the buffer */
+};
+/* The text is appended to *out; of use only with EXPAND_OK.  Only EXPAND_BAD sets *err. */
+enum expanded expand_text(const char *template, const struct expand_here *here, struct buf *out,
+			  struct err *err);
+/* The same for the value of a variable, which replaces what is in *out. */
+enum expanded expand_variable(const char *name, const char *template,
+			      const struct expand_here *here, struct buf *out, struct err *err);
+/* Append a text so that expanding gives it back. */
+void expand_quote(const char *text, struct buf *out);
+/* The name of the variable that says in which file the value is that was EXPAND_LONG. */
+#define EXPAND_FILE_SUFFIX "_FILE"

@@ -1,0 +1,245 @@
+#include "master/start_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "fmt/doc.h"
+#include "link/conn.h"
+#include "link/message.h"
+#include "master/agents.h"
+#include "master/internal.h"
+#include "master/messages.h"
+#include "master/round.h"
+#include "strategy/strategy.h"
+
+#define PART_BYTES (512 * 1024) /* of addresses in one MEMBERS */
+#define PARTS_MAX_BYTES (8 * 1024 * 1024)
+#define LONG_NAMES 400 /* of the text of an event */
+
+struct start_table {
+	struct arena *arena;
+	struct expand_members members;
+	VEC(struct conn_shared *) parts; /* MEMBERS, as they are sent */
+	struct env_list *templates;	 /* per role; n == 0: not made yet */
+	bool *noted;			 /* per role: that some of them come to too long values */
+};
+
+void start_forget(struct live_run *lr)
+{
+	struct start_table *t = lr->start;
+
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->parts.n; i++)
+		conn_shared_free(t->parts.v[i]);
+	vec_release(&t->parts);
+	arena_free(t->arena);
+	free(t);
+	lr->start = NULL;
+}
+
+static void copy_members(const struct live_run *lr, struct start_table *t)
+{
+	int n = lr->plan.crew.n;
+	const char **addresses = arena_array(t->arena, const char *, (size_t)n);
+
+	for (int i = 0; i < n; i++) {
+		const char *address = lr->core->nodes[i].address;
+
+		addresses[i] = address[0] ? arena_strdup(t->arena, address) : NULL;
+	}
+	strategy_members(&lr->plan.crew, addresses, t->arena, &t->members);
+}
+
+static struct start_table *table_of(struct live_run *lr)
+{
+	if (lr->start)
+		return lr->start;
+	struct start_table *t = xcalloc(1, sizeof(*t));
+
+	t->arena = arena_new();
+	t->templates = arena_array(t->arena, struct env_list, (size_t)lr->plan.crew.nroles);
+	t->noted = arena_array(t->arena, bool, (size_t)lr->plan.crew.nroles);
+	copy_members(lr, t);
+	lr->start = t;
+	return t;
+}
+
+const struct expand_members *start_members(struct live_run *lr)
+{
+	return &table_of(lr)->members;
+}
+
+/* ---- the environment of a role ---- */
+
+/* The host and port of the HTTP service, "127.0.0.1:5436"; "" if the master listens on no TCP port. */
+static const char *http_endpoint(const struct master *m)
+{
+	const char *scheme_end = strstr(m->http_url, "://");
+
+	return scheme_end ? scheme_end + strlen("://") : "";
+}
+
+static bool env_has(const struct env_list *env, struct str name)
+{
+	for (size_t i = 0; i < env->n; i++)
+		if (str_is(name, env->v[i].name))
+			return true;
+	return false;
+}
+
+static const char *quoted(const char *text, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf out = {0};
+
+	buf_init(&out, 2 * strlen(text) + 1);
+	expand_quote(text, &out);
+	return arena_str(a, buf_str(&out)).p;
+}
+
+/* What the submitting shell had comes first; the run's own names win. */
+static struct env_list with_client_env(const struct live_run *lr, const struct env_list *env,
+				       struct arena *a)
+{
+	struct doc *client = NULL;
+	size_t n = 0;
+
+	if (json_parse(str_from(lr->client_env), a, &client, NULL) == 0 &&
+	    client->type == DOC_TABLE)
+		n = client->table.n;
+	struct env_list all = {.v = arena_array(a, struct env_pair, n + env->n + 1)};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct doc_entry *e = &client->table.v[i];
+
+		if (e->value->type == DOC_STRING && !env_has(env, e->key))
+			all.v[all.n++] =
+				(struct env_pair){arena_str(a, e->key).p, quoted(e->value->s.p, a)};
+	}
+	for (size_t i = 0; i < env->n; i++)
+		all.v[all.n++] = env->v[i];
+	return all;
+}
+
+/* The lists are the same on all nodes of the role: the first that starts tells for all. */
+static void note_long(struct live_run *lr, int rank)
+{
+	CLEANUP(buf_release) struct buf text = {0}, names = {0};
+	int role = lr->plan.crew.members[rank].role;
+	const struct env_list *env = start_templates(lr, role);
+	const struct expand_here here = {.members = start_members(lr), .rank = rank};
+
+	if (lr->start->noted[role])
+		return;
+	lr->start->noted[role] = true;
+	buf_init(&text, EXPAND_MAX_TEXT);
+	buf_init(&names, LONG_NAMES);
+	for (size_t i = 0; i < env->n; i++)
+		if (expand_variable(env->v[i].name, env->v[i].value, &here, &text, NULL) ==
+		    EXPAND_LONG)
+			buf_printf(&names, "%s%s", names.n ? ", " : "", env->v[i].name);
+	if (names.n > 0)
+		run_note(
+			lr, "long_values", -1,
+			"nodes of %s: too long for a variable, in a file that NAME" EXPAND_FILE_SUFFIX
+			" names instead: %s",
+			lr->plan.crew.roles[role].name, names.p);
+}
+
+const struct env_list *start_templates(struct live_run *lr, int role)
+{
+	struct start_table *t = table_of(lr);
+	const struct env_input in = {
+		.job = lr->job,
+		.crew = &lr->plan.crew,
+		.run_id = lr->row.id,
+		.master_endpoint = http_endpoint(lr->m),
+	};
+	struct env_list own;
+
+	if (t->templates[role].n > 0)
+		return &t->templates[role];
+	strategy_env(lr->plan.strategy, &in, role, t->arena, &own);
+	t->templates[role] = with_client_env(lr, &own, t->arena);
+	return &t->templates[role];
+}
+
+/* ---- the members ---- */
+
+static struct message_role *roles_of(const struct expand_members *m, struct arena *a)
+{
+	struct message_role *v = arena_array(a, struct message_role, m->nroles);
+
+	for (size_t i = 0; i < m->nroles; i++)
+		v[i] = (struct message_role){
+			.name = m->roles[i].name,
+			.first = m->roles[i].first,
+			.count = m->roles[i].count,
+			.port = m->roles[i].port,
+			.counted = m->roles[i].counted,
+		};
+	return v;
+}
+
+/* The addresses of one part, from rank *next on. */
+static const char *take_addresses(const struct expand_members *m, int *next, struct buf *text)
+{
+	buf_reset(text);
+	for (; *next < m->n && text->n < PART_BYTES; (*next)++) {
+		const char *address = m->addresses[*next];
+
+		if (text->n > 0)
+			buf_addc(text, ' ');
+		buf_addz(text, address ? address : MESSAGE_NO_ADDRESS);
+	}
+	return text->p;
+}
+
+static void encode_parts(struct start_table *t)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf text = {0}, out = {0};
+	struct message_members m = {
+		.total = t->members.n,
+		.roles = roles_of(&t->members, a),
+		.nroles = t->members.nroles,
+	};
+
+	buf_init(&text, PARTS_MAX_BYTES);
+	buf_init(&out, FRAME_MAX_PAYLOAD);
+	for (int next = 0; next < t->members.n;) {
+		m.first = next;
+		m.addresses = take_addresses(&t->members, &next, &text);
+		buf_reset(&out);
+		message_members_put(&m, &out);
+		*vec_push(&t->parts) = conn_shared_new(FRAME_MEMBERS, buf_str(&out));
+	}
+}
+
+static void send_members(struct live_run *lr, int rank)
+{
+	struct start_table *t = table_of(lr);
+
+	if (t->parts.n == 0)
+		encode_parts(t);
+	for (size_t i = 0; i < t->parts.n; i++)
+		agent_send_shared(lr, rank, t->parts.v[i]);
+}
+
+void start_send(struct live_run *lr, int rank, int attempt)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	bool templates = lr->nodes[rank].templates;
+
+	note_long(lr, rank);
+	buf_init(&text, FRAME_MAX_PAYLOAD);
+	node_start_put(lr, rank, attempt, templates, &text);
+	agent_cork(lr, rank, true);
+	if (templates)
+		send_members(lr, rank);
+	agent_send(lr, rank, FRAME_START, buf_str(&text));
+	agent_cork(lr, rank, false);
+}

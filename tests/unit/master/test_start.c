@@ -1,0 +1,133 @@
+/* START: the table of members before it, for agents that expand templates and for those of an earlier version. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "fmt/doc.h"
+#include "link/message.h"
+#include "master/start_table.h"
+#include "rig.h"
+
+#define TWO "{\"name\":\"t\",\"command\":[\"true\"],\"count\":2,\"env\":{\"BRACE\":\"{rank}\"}}"
+
+/* Both are ready, and their STARTs have come.  Returns the second. */
+static struct rig_agent *start_two(struct rig *r, bool templates)
+{
+	struct rig_agent *a[2] = {rig_agent(r, 0), rig_agent(r, 1)};
+
+	rig_submit(r, TWO);
+	for (int i = 0; i < 2; i++) {
+		a[i]->templates = templates;
+		rig_until(r, rig_run(r)->core->resources[i].state == RES_LIVE);
+		agent_hello(a[i], NULL);
+		agent_wait(a[i], FRAME_INPUTS);
+		agent_say(a[i], FRAME_READY, "{\"ok\":true}");
+	}
+	for (int i = 0; i < 2; i++)
+		agent_wait(a[i], FRAME_START);
+	return a[1];
+}
+
+static const struct doc *parsed(struct str json, struct arena *mem)
+{
+	struct doc *d = NULL;
+
+	assert_int_equal(json_parse(json, mem, &d, NULL), 0);
+	return d;
+}
+
+static const char *env_of(const struct doc *start, const char *name)
+{
+	return doc_str(doc_get(start, "env"), name, STR("")).p;
+}
+
+static void the_table_comes_before_a_start_of_templates(void **state)
+{
+	CLEANUP(arena_freep) struct arena *mem = arena_new();
+	struct rig *r = *state;
+	struct rig_agent *a = start_two(r, true);
+
+	assert_int_equal(a->seen[FRAME_MEMBERS], 1);
+	const struct doc *members = parsed(str_from(a->last[FRAME_MEMBERS]), mem);
+
+	assert_int_equal(doc_int(members, "first", -1), 0);
+	assert_int_equal(doc_int(members, "total", -1), 2);
+	assert_non_null(strchr(doc_str(members, "addresses", STR("")).p, ' '));
+	const struct doc *start = parsed(buf_str(&a->start), mem);
+
+	assert_int_equal(doc_int(start, "rank", -1), 1);
+	assert_string_equal(env_of(start, "RANK"), "{rank}");
+	assert_string_equal(env_of(start, "BRACE"), "{{rank}");
+	assert_non_null(strstr(doc_str(start, "hostfile", STR("")).p, "{list:+|"));
+	/* No path of this machine but the directory in which the job runs. */
+	assert_string_equal(env_of(start, "REGATTA_HOSTFILE"), "{hostfile}");
+}
+
+static void an_agent_of_an_earlier_version_gets_texts(void **state)
+{
+	CLEANUP(arena_freep) struct arena *mem = arena_new();
+	struct rig *r = *state;
+	struct rig_agent *a = start_two(r, false);
+
+	assert_int_equal(a->seen[FRAME_MEMBERS], 0);
+	const struct doc *start = parsed(buf_str(&a->start), mem);
+
+	assert_null(doc_get(start, "rank"));
+	assert_string_equal(env_of(start, "RANK"), "1");
+	assert_string_equal(env_of(start, "WORLD_SIZE"), "2");
+	assert_string_equal(env_of(start, "BRACE"), "{rank}");
+	assert_non_null(strstr(env_of(start, "REGATTA_HOSTFILE"), "worker-1.node/hostfile"));
+	assert_non_null(strstr(doc_str(start, "hostfile", STR("")).p, " slots=1\n"));
+	assert_int_equal(rig_events(r, "long_values"), 0);
+}
+
+/* The names of two nodes make the list as long as thousands of addresses would. */
+static void a_value_too_long_for_a_variable_is_an_event(void **state)
+{
+	struct rig *r = *state;
+	char *name = xcalloc(1, 70001);
+
+	start_two(r, true);
+	struct live_run *lr = rig_run(r);
+
+	assert_int_equal(rig_events(r, "long_values"), 0);
+	memset(name, 'n', 70000);
+	lr->plan.crew.roles[0].name = name;
+	start_forget(lr);
+	for (int rank = 0; rank < 2; rank++)
+		start_send(lr, rank, 1);
+	rig_until(r, rig_events(r, "long_values") > 0);
+	assert_int_equal(rig_events(r, "long_values"), 1); /* one for the role, not for each node */
+	rig_crash(r);
+	free(name);
+}
+
+static void an_address_that_changed_is_in_the_next_table(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = start_two(r, true);
+	struct live_run *lr = rig_run(r);
+
+	lr->plan.addresses[1] = NULL;
+	lr->core->nodes[1].address[0] = '\0';
+	agent_hang_up(a);
+	a->address = "10.9.8.7";
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_WELCOME);
+	rig_until(r, strcmp(start_members(lr)->addresses[1], "10.9.8.7") == 0);
+}
+
+int main(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
+	static const struct CMUnitTest tests[] = {
+		CASE(the_table_comes_before_a_start_of_templates),
+		CASE(an_agent_of_an_earlier_version_gets_texts),
+		CASE(a_value_too_long_for_a_variable_is_an_event),
+		CASE(an_address_that_changed_is_in_the_next_table),
+	};
+
+	return cmocka_run_group_tests_name("start", tests, NULL, NULL);
+}
