@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/exit_text.h"
 #include "base/file.h"
 #include "fmt/jsonw.h"
 #include "master/internal.h"
@@ -167,6 +168,21 @@ int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
 	return logfile_exists(lr->logs_dir, name, &size) ? (int64_t)size : 0;
 }
 
+/* How the node ended, in the words of causes and events; null while it has not. */
+static void put_end(const struct core_node *n, bool over, struct jsonw *w)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	bool has_exit = over && (n->exit.signal || n->exit.code >= 0);
+
+	buf_init(&text, 1024);
+	if (!has_exit && n->state == NODE_LOST)
+		buf_addz(&text, n->exit.reason[0] ? "lost: " : "lost");
+	if (n->state >= NODE_EXITED)
+		exit_describe(&text, has_exit ? n->exit.code : -1, has_exit ? n->exit.signal : 0,
+			      n->exit.oom, str_from(n->exit.reason));
+	jsonw_kz(w, "end", text.n ? buf_str(&text).p : NULL);
+}
+
 static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 {
 	const struct core_node *n = &lr->core->nodes[rank];
@@ -193,6 +209,7 @@ static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 		jsonw_null(w);
 	jsonw_kbool(w, "oom", n->exit.oom);
 	jsonw_kz(w, "reason", n->exit.reason[0] ? n->exit.reason : NULL);
+	put_end(n, over, w);
 	jsonw_kint(w, "log_bytes", run_log_size(lr, rank, STREAM_OUT));
 	jsonw_kint(w, "err_bytes", run_log_size(lr, rank, STREAM_ERR));
 	jsonw_kint(w, "bad_values", (int64_t)lr->nodes[rank].bad);

@@ -210,11 +210,12 @@ static void add_track(const struct chart_frame *f, const struct track *t, const 
 {
 	if (!t->n)
 		return;
-	buf_printf(out, "<path class=\"l s%zu\" d=\"", number % CHART_COLOURS);
+	buf_printf(out, "<path class=\"l%s s%zu\" d=\"", t->n == 1 ? " lone" : "",
+		   number % CHART_COLOURS);
 	for (size_t i = 0; i < t->n; i++)
 		buf_printf(out, "%c%.1f %.1f", i ? 'L' : 'M', x_of(f, t->spots[i].x),
 			   y_of(f, t->spots[i].v));
-	/* A path of one point shows by its round end. */
+	/* A path of one point shows by its round end, which is as wide as the line. */
 	buf_addz(out, t->n == 1 ? "h0\"><title>" : "\"><title>");
 	html_z(out, label);
 	buf_addz(out, "</title></path>");

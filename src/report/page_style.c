@@ -28,6 +28,7 @@ const char report_style[] =
 	"svg text{fill:var(--dim);font:11px system-ui,sans-serif}\n"
 	".g{stroke:var(--line);stroke-width:1;fill:none}\n"
 	".l{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\n"
+	".lone{stroke-width:9}\n"
 	".s0{stroke:#2f6fdb;color:#2f6fdb}\n"
 	".s1{stroke:#d9730d;color:#d9730d}\n"
 	".s2{stroke:#2a9d4a;color:#2a9d4a}\n"

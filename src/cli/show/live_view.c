@@ -1,6 +1,7 @@
 #include "cli/show/live_view.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 
 #define MAX_NODE_ROWS 10
 #define MAX_TRACKED 1000 /* nodes whose steps are read from their output */
-#define BAR 20
+#define BAR 20		 /* cells */
+#define SHORTEST_BAR 4
 #define NAME_COLUMNS 24
 #define MAX_VIEW (256 * 1024)
 
@@ -118,16 +120,42 @@ static bool node_step(const struct view *v, const struct doc *node, struct view_
 	return s != NULL;
 }
 
-static void add_bar(struct buf *out, const struct view_step *s, const struct style *st)
+static void add_bar(struct buf *out, const struct view_step *s, int cells, const struct style *st)
 {
 	int64_t done = s->step < s->total ? s->step : s->total;
-	int filled = (int)(done * BAR / s->total);
+	int filled = (int)(done * cells / s->total);
 
 	buf_addc(out, '[');
-	for (int i = 0; i < BAR; i++)
+	for (int i = 0; i < cells; i++)
 		buf_addz(out, i < filled ? (st->unicode ? "█" : "#") : (st->unicode ? "░" : "-"));
-	buf_printf(out, "] %3d%% %" PRId64 "/%" PRId64, (int)(done * 100 / s->total), s->step,
-		   s->total);
+	buf_addz(out, "] ");
+}
+
+/* How far the node is goes to the end of the line.  Where there is little room the bar gets shorter,
+ * then goes, then what stands before it is cut: the figures are what counts. */
+static void add_progress(struct buf *line, const struct view_step *s, const struct style *st)
+{
+	CLEANUP(buf_release) struct buf before = {0};
+	int64_t done = s->step < s->total ? s->step : s->total;
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%3d%% %" PRId64 "/%" PRId64,
+			 (int)(done * 100 / s->total), s->step, s->total);
+	int room = st->width > 0 ? st->width - 1 - n - 2 : INT_MAX;
+
+	buf_init(&before, RENDER_MAX_LINE);
+	if (line->n && line->p[line->n - 1] == ' ')
+		line->n--;
+	buf_addstr(&before, buf_str(line));
+	/* The columns of the nodes' figures stay in line while there is room. */
+	while (room - text_width(buf_str(&before)) < BAR + 3 && before.n &&
+	       before.p[before.n - 1] == ' ')
+		before.n--;
+	buf_reset(line);
+	room -= text_clip(line, buf_str(&before), room > 0 ? room : 0, st);
+	buf_addz(line, "  ");
+	if (room >= SHORTEST_BAR + 3)
+		add_bar(line, s, room - 3 < BAR ? room - 3 : BAR, st);
+	buf_addz(line, text);
 }
 
 static void finish_line(struct buf *out, const struct buf *line, enum tint tint,
@@ -190,10 +218,8 @@ static void add_node(const struct view *v, const struct doc *node, int name_widt
 		text_add_escaped(&line, e->key);
 		buf_printf(&line, " %-9s ", number);
 	}
-	if (has_step) {
-		buf_addz(&line, line.p[line.n - 1] == ' ' ? " " : "  ");
-		add_bar(&line, &step, st);
-	}
+	if (has_step)
+		add_progress(&line, &step, st);
 	finish_line(out, &line, TINT_NONE, st);
 }
 

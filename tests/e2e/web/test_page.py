@@ -306,6 +306,32 @@ def test_no_p_value_stands_where_nothing_was_tested(regatta, visitors):
     assert cell.all_inner_texts() == ["–"]
 
 
+def test_the_interval_is_in_percent_like_the_difference(regatta, visitors):
+    for name, values in (("slow", (100, 101, 103)), ("fast", (200, 203, 207))):
+        for v in values:
+            regatta("run", "--name", name, "--", "echo", f"**metrics_data: speed={v}")
+    page = sign_in(regatta, visitors(), "/compare?run=slow&run=fast")
+    cell = page.locator(".compare td[title^='in figures: +']")
+    cell.wait_for()
+    low, high = (float(part) for part in cell.inner_text().replace("\u2212", "-").removesuffix(" %").split(" … "))
+    assert 90 < low < high < 110
+
+
+def test_a_single_point_is_seen(regatta, visitors):
+    run = regatta.json("run", "--name", "lone", "--", "echo", "**metrics_data: speed=5")["id"]
+    page = sign_in(regatta, visitors(), f"/run/{run}")
+    page.locator("[data-chart=speed] canvas").wait_for()
+    coloured = """() => {
+        const c = document.querySelector('[data-chart=speed] canvas');
+        const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+        let n = 0;
+        for (let i = 0; i < d.length; i += 4)
+            n += d[i + 3] > 128 && Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 60;
+        return n > 40 && n;
+    }"""
+    assert until(page, coloured) > 40
+
+
 def test_runs_are_compared(regatta, visitors):
     a, b = Training(regatta, "base"), Training(regatta, "next")
     a.ended(30)

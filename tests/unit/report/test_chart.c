@@ -132,6 +132,7 @@ static void one_sample_is_a_dot_and_none_is_said(void **state)
 
 	(void)state;
 	draw(v, NULL, 1, &one);
+	assert_non_null(strstr(one.p, "<path class=\"l lone s0\""));
 	assert_non_null(strstr(one.p, "h0\">"));
 	draw(bad, NULL, 1, &none);
 	assert_non_null(strstr(none.p, "no finite values"));

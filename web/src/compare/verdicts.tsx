@@ -31,6 +31,16 @@ function PValue({ d }: { d: Difference }): JSX.Element {
 	);
 }
 
+/* Of the difference, as it stands to the left of it: in percent, unless the baseline is 0. */
+function Interval({ d }: { d: Difference }): JSX.Element {
+	const text = ([a, b]: [number, number]): string => `${signed(a)} … ${signed(b)}`;
+	return (
+		<td class="r num" title={d.ci ? `in figures: ${text(d.ci)}` : undefined}>
+			{d.ci_pct ? `${text(d.ci_pct)} %` : d.ci ? `${text(d.ci)} in figures` : "–"}
+		</td>
+	);
+}
+
 /* With two runs the figures stand beside the metric, with more beside each row. */
 function figures(m: CompareMetric, row: CompareRow): Difference {
 	return row.verdict !== undefined || row.diff !== undefined ? row : m;
@@ -74,7 +84,7 @@ function VerdictTable({ c }: { c: Comparison }): JSX.Element {
 						<th scope="col" class="r">
 							%
 						</th>
-						<th scope="col" class="r">
+						<th scope="col" class="r" title="Of the difference, in percent of the baseline">
 							95 % interval
 						</th>
 						<th scope="col" class="r" title="By the rank test, corrected for the number of metrics (Holm)">
@@ -116,7 +126,7 @@ function VerdictTable({ c }: { c: Comparison }): JSX.Element {
 										<>
 											<td class="r num">{signed(f.diff)}</td>
 											<td class="r num">{typeof f.diff_pct === "number" ? `${signed(f.diff_pct)} %` : "–"}</td>
-											<td class="r num">{f.ci ? `${signed(f.ci[0])} … ${signed(f.ci[1])}` : "–"}</td>
+											<Interval d={f} />
 											<PValue d={f} />
 											<td>
 												<VerdictBadge verdict={f.verdict} />

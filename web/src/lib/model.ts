@@ -103,13 +103,9 @@ export function nodeLook(n: Node, run: Run): NodeLook {
 }
 
 export function nodeText(n: Node, look: NodeLook): string {
-	if (n.oom) return "out of memory";
-	if (n.reason) return n.reason;
-	if (look === "failed" || look === "stopped") {
-		if (n.signal !== null) return `signal ${n.signal}`;
-		if (n.exit_code !== null) return `exit ${n.exit_code}`;
-	}
-	return look;
+	/* In the words of the service, as everywhere else. */
+	const ended = look === "failed" || look === "stopped" || look === "lost";
+	return (ended && n.end) || look;
 }
 
 export function logBytes(run: Run): number {

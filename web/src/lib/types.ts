@@ -28,6 +28,7 @@ export interface Node {
 	signal: number | null;
 	oom: boolean;
 	reason: string | null;
+	end?: string | null; /* how it ended, in words; older services have none */
 	log_bytes: number;
 	err_bytes: number;
 	metrics: Record<string, number>;
@@ -95,6 +96,7 @@ export interface Difference {
 	diff?: number | null;
 	diff_pct?: number | null;
 	ci?: [number, number] | null;
+	ci_pct?: [number, number] | null; /* of the baseline; null if that is 0 */
 	p?: number | null;
 	p_holm?: number | null;
 	verdict?: string | null;

@@ -29,6 +29,7 @@ export interface ChartProps {
 
 const HEIGHT = 210;
 const DASHES: number[][] = [[], [6, 3], [2, 3], [10, 3, 2, 3]];
+const LONE_SIZE = 9;
 const MIN_DRAG = 5;
 const FEW = 4; /* lines that may be thick */
 const AXIS_FONT = "11px system-ui, sans-serif";
@@ -68,6 +69,10 @@ function tick(axis: XAxis, v: number): string {
 	return duration(v * 1000);
 }
 
+function isLone(t: Track): boolean {
+	return t.xs.length === 1;
+}
+
 function seriesOptions(tracks: Track[], banded: boolean): uPlot.Series[] {
 	const lines = tracks.map((t, i): uPlot.Series => ({
 		label: t.label,
@@ -75,7 +80,8 @@ function seriesOptions(tracks: Track[], banded: boolean): uPlot.Series[] {
 		width: tracks.length > FEW ? 1 : 1.5,
 		dash: dash(i),
 		spanGaps: true,
-		points: { size: 4 },
+		/* A line of one point is only that: it must be seen. */
+		points: isLone(t) ? { show: true, size: LONE_SIZE, fill: () => lineColour(i) } : { size: 4 },
 	}));
 	if (!banded) return lines;
 	const edge = (label: string): uPlot.Series => ({
@@ -137,7 +143,7 @@ export function Chart(p: ChartProps): JSX.Element {
 	}, [p.tracks, p.band, p.log, view?.[0], view?.[1], size.width]);
 
 	/* A new picture only when its parts change; otherwise new figures in the old one. */
-	const shape = `${p.axis} ${p.log} ${p.band ? "band" : ""} ${p.tracks.map((t) => t.label).join("\n")}`;
+	const shape = `${p.axis} ${p.log} ${p.band ? "band" : ""} ${p.tracks.map((t) => (isLone(t) ? "• " : "") + t.label).join("\n")}`;
 	const ready = size.width > 0 && range !== null;
 	useEffect(() => {
 		if (!box.current || !ready) return;
