@@ -96,7 +96,7 @@ static void update_leave(struct agent *a)
 			a->leave = LEAVE_NOT; /* a master answered again in the last moment */
 			return;
 		}
-		log_info("leaving; the result stays");
+		log_info("the agent leaves; the job's result stays on disk");
 		break;
 	case LEAVE_CLEAN:
 		/* A shim that has written the exit record may still be running. */

@@ -362,7 +362,7 @@ const struct command cli_commands[] = {
 	 .options = ui_options,
 	 .to_master = true,
 	 .help = "open the dashboard in a browser",
-	 .more = "Prints a link that is good once, for two minutes, and opens it when there is a screen.  "
+	 .more = "Prints a link that works once, within two minutes, and opens it when there is a screen.  "
 		 "Callers without a browser use a token: 'regatta token'.",
 	 .example = "regatta ui\n"
 		    "regatta ui --print --scope read",

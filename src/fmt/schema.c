@@ -110,7 +110,7 @@ static void load_fallback(struct load *l, const struct field *f, const struct pl
 	/* A default that its own row refuses is a bug of the row; it must not go unseen. */
 	if (!d)
 		problems_add(l->ps, l->a, (struct doc_pos){0},
-			     "the default of '%s' is no value: %s", f->name, f->fallback);
+			     "the default of '%s' is not a value: %s", f->name, f->fallback);
 	else
 		schema_load_value(l, f, at, d, out);
 }

@@ -145,7 +145,7 @@ static int use_record(struct unpack *u, struct str key, struct str value)
 		return set_next_path(u, value);
 	if (str_is(key, "size")) {
 		if (!str_to_u64(value, &u->next_size))
-			return refuse(u, "a pax size that is no number");
+			return refuse(u, "a pax size that is not a number");
 		u->has_size = true;
 	}
 	if (str_starts(key, STR("GNU.sparse.")))
@@ -253,7 +253,7 @@ static int enter_dir(struct unpack *u, int *dir_fd, struct str part)
 	int fd = openat(*dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
-		return refuse(u, "something that is no directory is in its way");
+		return refuse(u, "something that is not a directory is in its way");
 	if (fd < 0)
 		return refuse_errno(u, errno, "open the directory of");
 	if (*dir_fd != u->root_fd)
@@ -370,7 +370,7 @@ static int unpack_entry(struct unpack *u, const struct tar_block *b, uint64_t si
 		size = u->next_size;
 	u->has_path = u->has_size = false;
 	if (!tar_read_number(b->mode, sizeof(b->mode), &mode))
-		return refuse(u, "a mode that is no number");
+		return refuse(u, "a mode that is not a number");
 	if (is_dir) {
 		if (size > 0)
 			return refuse(u, "a directory with content");
@@ -410,11 +410,12 @@ static int unpack_block(struct unpack *u, bool *ret_end)
 		return err_set(u->err, ERR_CAPACITY, "more than %d entries", TAR_MAX_ENTRIES);
 	if (!tar_read_number(b.checksum, sizeof(b.checksum), &sum) || sum != tar_checksum(&b))
 		return err_set(u->err, ERR_INVALID,
-			       "header %zu: the checksum is wrong, this is no tar", u->blocks);
+			       "header %zu: the checksum is wrong: this is not a tar archive",
+			       u->blocks);
 	if (memcmp(b.magic, "ustar", 5) != 0)
 		return refuse(u, "not of the ustar format");
 	if (!tar_read_number(b.size, sizeof(b.size), &size))
-		return refuse(u, "a size that is no number");
+		return refuse(u, "a size that is not a number");
 	if (b.type == 'x' || b.type == 'g' || b.type == 'L')
 		return read_extension(u, b.type, size);
 	return unpack_entry(u, &b, size);

@@ -536,7 +536,8 @@ static bool take_bytes(struct conn *c, const uint8_t *p, size_t n)
 		n -= used;
 	}
 	if (r < 0) {
-		err_set(&c->why, ERR_PROTOCOL, "the peer sent no frame, or one that is too long");
+		err_set(&c->why, ERR_PROTOCOL,
+			"the peer sent something that is not a frame, or one that is too long");
 		return false;
 	}
 	if (n < FRAME_HEADER) {

@@ -109,9 +109,10 @@ int message_hello_get(struct str json, struct arena *a, struct message_hello *re
 	struct address ip;
 
 	if (ret->address && !address_ip(&ip, ret->address, 0))
-		return err_set(err, ERR_PROTOCOL, "hello: key 'address' is no numeric address");
+		return err_set(err, ERR_PROTOCOL, "hello: key 'address' is not a numeric address");
 	if (ret->interface && !message_interface_ok(ret->interface))
-		return err_set(err, ERR_PROTOCOL, "hello: key 'interface' is no name of one");
+		return err_set(err, ERR_PROTOCOL,
+			       "hello: key 'interface' is not the name of an interface");
 	return 0;
 }
 

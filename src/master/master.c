@@ -201,7 +201,7 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	if (!m->auth)
 		return -1;
 	if (runs_resume(m, err) < 0)
-		return err_wrap(err, "take up the runs of '%s'", m->home);
+		return err_wrap(err, "load the active runs of '%s'", m->home);
 	if (listen_all(m, o, err) < 0)
 		return -1;
 	records_check(m->records);

@@ -27,7 +27,7 @@
 
 void master_fatal(struct master *m, const struct err *err)
 {
-	log_error("cannot go on: %s", err->msg);
+	log_error("the master cannot go on: %s", err->msg);
 	m->exit_code = err_exit_code(err->kind);
 	m->stopping = true;
 	loop_stop(m->loop);

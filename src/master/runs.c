@@ -101,7 +101,8 @@ int runs_resume(struct master *m, struct err *err)
 			break;
 		}
 		if (!lr) { /* its rows contradict each other: the other runs go on without it */
-			log_error("run %lld stays as it is: %s", (long long)l.nos.v[i], why.msg);
+			log_error("run number %lld is left as it is: %s", (long long)l.nos.v[i],
+				  why.msg);
 			continue;
 		}
 		map_put(m->runs, str_from(lr->row.id), lr);

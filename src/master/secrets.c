@@ -61,7 +61,7 @@ int run_secrets_load(struct live_run *lr, struct job *job, struct err *err)
 		return -1;
 	}
 	if (!secrets_put(lr->secrets, job, client, lr->arena))
-		return err_set(err, ERR_NOT_FOUND, "the values of its secrets are gone");
+		return err_set(err, ERR_NOT_FOUND, "the values of the run's secrets are missing");
 	lr->client_env =
 		lr->secrets && client ? doc_json_text(lr->arena, client) : lr->row.client_env;
 	return 0;

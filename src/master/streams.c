@@ -123,7 +123,8 @@ bool streams_gone(struct live_run *lr, int rank, const struct err *why)
 
 	if (why->code != ENOENT && why->code != ENOTDIR)
 		return false;
-	snprintf(ev.text, sizeof(ev.text), "its log directory is gone: %.200s", why->msg);
+	snprintf(ev.text, sizeof(ev.text), "the log directory of the run is missing: %.200s",
+		 why->msg);
 	run_event(lr, &ev);
 	return true;
 }
@@ -225,7 +226,7 @@ static int append(struct live_run *lr, int rank, enum stream s, uint64_t offset,
 	if (!st->file && open_one(lr, rank, s, err) < 0)
 		return -1;
 	if (store_disk_tight(lr->m->store))
-		return err_set(err, ERR_CAPACITY, "the disk is full: its output has to wait");
+		return err_set(err, ERR_CAPACITY, "the disk is full: the job's output has to wait");
 	uint64_t before = logfile_size(st->file);
 	bool grows = offset + bytes.n > before;
 	if ((grows && note_order(lr, rank, s, err) < 0) ||

@@ -395,7 +395,8 @@ static void store_body(struct http_conn *c, struct str data)
 	bool full = err.kind == ERR_CAPACITY || err.kind == ERR_QUOTA;
 
 	http_conn_refuse(c, full ? 507 : 500,
-			 full ? "no space left for the body" : "the body could not be stored");
+			 full ? "the disk is full: no room for the body"
+			      : "the body could not be stored");
 }
 
 static size_t take_body(struct http_conn *c, struct str bytes)

@@ -260,7 +260,7 @@ static int usable_context(const struct tls_trust *trust, SSL_CTX **ret, struct e
 	switch (trust->mode) {
 	case TLS_UNDECIDED:
 	case TLS_OFF:
-		return err_set(err, ERR_INVALID, "TLS: nobody is trusted");
+		return err_set(err, ERR_INVALID, "TLS: no certificate of a CA is trusted");
 	case TLS_PIN:
 		if (!trust->pin)
 			return err_set(err, ERR_INVALID, "TLS: there is no pin");

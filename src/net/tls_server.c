@@ -138,7 +138,7 @@ static int load_identity(SSL_CTX *ctx, const char *key_path, const char *cert_pa
 
 	if (!key || !cert || SSL_CTX_use_certificate(ctx, cert) != 1 ||
 	    SSL_CTX_use_PrivateKey(ctx, key) != 1 || SSL_CTX_check_private_key(ctx) != 1) {
-		tls_fail(err, ERR_INVALID, "the key and the certificate are no pair");
+		tls_fail(err, ERR_INVALID, "the key does not belong to the certificate");
 		return err_wrap(err, "'%s' and '%s' (remove both to get new ones)", key_path,
 				cert_path);
 	}

@@ -94,7 +94,7 @@ static void check_env(struct check *c, const struct doc *table, const char *wher
 			continue;
 		if (!is_variable(e->key))
 			problem(c, e->key_pos,
-				"%senv: '%.*s' is no name of a variable: use letters, digits and _, and no digit first",
+				"%senv: '%.*s' cannot be the name of a variable: use letters, digits and _, and no digit first",
 				where, STR_ARG(e->key));
 		else if (str_starts(e->key, STR("REGATTA_")))
 			problem(c, e->key_pos,
@@ -120,7 +120,7 @@ static void check_secrets(struct check *c)
 	for (size_t i = 0; i < names->n; i++)
 		if (!is_variable(str_from(names->v[i])))
 			problem(c, item_pos(c->doc, "secrets", i),
-				"secrets: '%s' is no name of a variable: list names of env, not values",
+				"secrets: '%s' cannot be the name of a variable: list names of env, not values",
 				names->v[i]);
 }
 
@@ -452,7 +452,7 @@ static void check_metrics(struct check *c)
 		const struct doc_entry *e = &metrics->table.v[i];
 		if (!metric_name_ok(e->key))
 			problem(c, e->key_pos,
-				"metrics: '%.*s' is no name of a metric: use up to %d letters, digits and _ . / -",
+				"metrics: '%.*s' cannot be the name of a metric: use up to %d letters, digits and _ . / -",
 				STR_ARG(e->key), EXTRACT_MAX_NAME);
 	}
 	for (size_t i = 0; i < c->job->metrics.n; i++)

@@ -44,7 +44,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[COMMIT] = {"commit", "COMMIT"},
 	[SAVE_CLOCK] = {"save the clock", "UPDATE install SET last_ms = ?1"},
 	[LOAD] =
-		{"read who it is",
+		{"read the identity of this home",
 		 "SELECT install, last_ms, max(last_event, coalesce((SELECT max(n) FROM event), 0)) FROM install"},
 };
 

@@ -214,7 +214,7 @@ static int find_exact(struct store *st, struct str id, int64_t *ret_no, struct e
 
 static int several(struct str prefix, const char *const *ids, size_t n, struct err *err)
 {
-	return err_set(err, ERR_CONFLICT, "'%.*s' fits several runs: %s, %s%s", STR_ARG(prefix),
+	return err_set(err, ERR_CONFLICT, "'%.*s' matches several runs: %s, %s%s", STR_ARG(prefix),
 		       ids[0], ids[1], n > 2 ? ", ..." : "");
 }
 

@@ -279,7 +279,7 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 		return 0;
 	}
 	if (attempt_open_dir(at, node_dir, no, err) < 0 || attempt_watch_wakeup(at, err) < 0)
-		return err_wrap(err, "take up attempt %d", no);
+		return err_wrap(err, "take over attempt %d", no);
 	attempt_hold_pipes(at);
 	attempt_refresh(at);
 	if (at->has_exit)

@@ -206,7 +206,7 @@ static int refused(struct api *api, const struct http_answer *answer, struct err
 	}
 	const char *remote = api_remote(api);
 	if (message.n == 0 && answer->status == 403) /* of a HEAD, which says no more */
-		err_set(err, kind, "the scope of this token is too small for it");
+		err_set(err, kind, "the scope of this token does not allow this call");
 	else if (message.n == 0 && answer->status == 507) /* in the middle of an upload */
 		err_set(err, kind,
 			"the disk where the master keeps its files is full: make room there; 'regatta "

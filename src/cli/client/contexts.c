@@ -44,9 +44,10 @@ int context_check_name(const char *name, struct err *err)
 {
 	if (is_name(str_from(name)))
 		return 0;
-	return err_set(err, ERR_INVALID,
-		       "'%.60s' is no name for a context: a-z, 0-9 and, inside, - _ . (at most %d)",
-		       name, MAX_NAME);
+	return err_set(
+		err, ERR_INVALID,
+		"'%.60s' cannot be the name of a context: use a-z, 0-9 and, inside, - _ . (at most %d)",
+		name, MAX_NAME);
 }
 
 static char *directory(const char *home)

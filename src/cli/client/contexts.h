@@ -2,7 +2,7 @@
 /*
  * contexts - names of masters, as files of the user's home.
  *
- * contexts/<name>.json has url, pin (none: the chain of a CA counts) and token, mode 0600;
+ * contexts/<name>.json has url, pin (none: the certificate must be of a CA that is trusted here) and token, mode 0600;
  * a file that others can read is refused.  contexts/current has the name of the one in use.
  * The name "local" is the user's own master on its socket and has no file.
  */

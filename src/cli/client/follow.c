@@ -248,7 +248,7 @@ static int read_head(struct log_stream *s, struct err *err)
 
 	if ((!is_err && !str_is(log, "out")) || !str_to_i64(number, &s->piece_left) ||
 	    s->piece_left < 0 || s->head.overflow)
-		return err_set(err, ERR_PROTOCOL, "the master's answer is no log");
+		return err_set(err, ERR_PROTOCOL, "the master's answer is not a log");
 	s->piece = is_err ? FOLLOW_ERR : FOLLOW_OUT;
 	buf_reset(&s->head);
 	return 0;

@@ -194,7 +194,9 @@ static int failed(const struct target *t, struct err *err)
 		err->kind = ERR_UNAVAILABLE;
 	if (err->kind == ERR_DENIED && t->pin) {
 		struct err why = *err;
-		err_set(err, ERR_DENIED, "%.180s: an impostor, or a new key", why.msg);
+		err_set(err, ERR_DENIED,
+			"%.180s: another server answers there, or the master has a new key",
+			why.msg);
 	} else if (err->kind == ERR_DENIED && strstr(err->msg, "TLS: ")) {
 		err_set(err, ERR_DENIED,
 			"its certificate is not of a CA that is trusted here: give its pin ('regatta "

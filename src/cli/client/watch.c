@@ -301,8 +301,8 @@ static void interrupted(struct watcher *w)
 	}
 	bool hurry = w->interrupts == 2;
 	say(w,
-	    hurry ? "killing what is left; once more leaves at once"
-		  : "cancelling: SIGTERM to the job, SIGKILL after its grace period; once more hurries");
+	    hurry ? "killing what is left; Ctrl-C again leaves at once"
+		  : "cancelling: SIGTERM to the job, SIGKILL after its grace period; Ctrl-C again kills it at once");
 	if (api_cancel_run(w->api, w->id, hurry, NULL, &err) < 0)
 		cli_say("cancel %s: %s", w->id, err.msg);
 }

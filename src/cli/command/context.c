@@ -122,7 +122,7 @@ static void put_added(const struct contexts *x, const char *name, const struct c
 			name, arena_str(x->a, doc_str(me, "version", STR("?"))).p, ctx->url,
 			arena_str(x->a, doc_str(me, "scope", STR("?"))).p, name);
 	} else {
-		cli_say("%s: added without a look at %s", name, ctx->url);
+		cli_say("%s was added without asking %s", name, ctx->url);
 	}
 }
 
@@ -245,7 +245,10 @@ static int show(const struct contexts *x, struct err *err)
 	buf_addz(x->out, "url     ");
 	text_add_escaped(x->out, str_from(ctx.url));
 	buf_addz(x->out, "\npin     ");
-	text_add_escaped(x->out, str_from(ctx.pin ? ctx.pin : "none: the chain of a CA counts"));
+	text_add_escaped(
+		x->out,
+		str_from(ctx.pin ? ctx.pin
+				 : "none: the certificate must be of a CA that is trusted here"));
 	buf_addz(x->out, "\ntoken   kept, never shown\n");
 	return 0;
 }
@@ -270,7 +273,7 @@ static int use(const struct contexts *x, struct err *err)
 	if (!name)
 		return err_set(
 			err, ERR_INVALID,
-			"context use: which? 'regatta context list' names them, '" CONTEXT_LOCAL
+			"context use: NAME is missing: 'regatta context list' names them, '" CONTEXT_LOCAL
 			"' is your own master");
 	if (context_use(x->home, name, err) < 0)
 		return -1;
@@ -285,8 +288,9 @@ static int drop(const struct contexts *x, struct err *err)
 	const char *name = call_arg(x->c, 1), *current = NULL;
 
 	if (!name)
-		return err_set(err, ERR_INVALID,
-			       "context remove: which? 'regatta context list' names them");
+		return err_set(
+			err, ERR_INVALID,
+			"context remove: NAME is missing: 'regatta context list' names them");
 	if (not_local(name, err) < 0 || context_remove(x->home, name, err) < 0)
 		return -1;
 	if (context_current(x->home, x->a, &current, err) < 0)
@@ -336,7 +340,7 @@ int command_context(const struct cli_call *c)
 		if (strcmp(actions[i].name, call_arg(c, 0)) != 0)
 			continue;
 		if (c->nargs > actions[i].max_args) {
-			cli_say("context %s: '%s' is one word too many", actions[i].name,
+			cli_say("context %s: '%s' is an unexpected argument", actions[i].name,
 				c->args[actions[i].max_args]);
 			return 2;
 		}

@@ -66,7 +66,7 @@ static int print_lines(struct events *e, struct err *err)
 	buf_drop_front(&e->text, used);
 	int code = cli_print(&e->out);
 	buf_reset(&e->out);
-	return code ? err_set(err, ERR_IO, "the output is gone") : 0;
+	return code ? err_set(err, ERR_IO, "nobody reads the output any more") : 0;
 }
 
 static int read_stream(struct events *e, struct err *err)

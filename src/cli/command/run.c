@@ -132,7 +132,7 @@ static int watch_and_print(const struct cli_call *c, struct api *api, const char
 	if (watch_run(api, id, &o, &end, &err) < 0)
 		return api_fail(api, &err);
 	if (end.left) {
-		cli_say("%s goes on without this terminal: 'regatta status %s'", id, id);
+		cli_say("%s goes on without this terminal: 'regatta status %s' shows it", id, id);
 		return 0;
 	}
 	return print_end(c, api, &end.json);

@@ -261,9 +261,10 @@ static int wait_for_lanes(struct repeat *r, struct lane *lanes, size_t n, int si
 				r->leave = 1;
 				continue;
 			}
-			cli_say("%s", interrupts == 1
-					      ? "cancelling the active runs; once more hurries"
-					      : "killing what is left; once more leaves at once");
+			cli_say("%s",
+				interrupts == 1
+					? "cancelling the active runs; Ctrl-C again kills them at once"
+					: "killing what is left; Ctrl-C again leaves at once");
 			cancel_all(r, lanes, n, interrupts == 2);
 		}
 	}
@@ -358,7 +359,7 @@ static size_t start_lanes(struct repeat *r, struct lane *lanes, size_t n)
 		if (e != 0) {
 			api_release(&l->api);
 			if (started == 0)
-				err_errno(&r->err, e, "start a lane");
+				err_errno(&r->err, e, "start a thread for the runs");
 			break;
 		}
 	}
@@ -410,7 +411,7 @@ int run_repeat(const struct cli_call *c, struct api *api, const struct submissio
 	print_totals(&r, clock_boot_ms() - start);
 	int code = r.exit_code == 0 && interrupts ? 7 : r.exit_code;
 	if (r.err.kind == ERR_CANCELLED)
-		cli_say("left: runs that were active go on");
+		cli_say("left: the active runs go on");
 	else if (r.err.kind != ERR_NONE)
 		code = cli_fail(&r.err);
 	close(r.finished);

@@ -53,7 +53,7 @@ static int new_token(const struct cli_call *c, struct api *api, struct buf *out,
 	}
 	text_add_escaped(out, doc_str(d, "token", STR("")));
 	buf_addc(out, '\n');
-	cli_say("token %s, scope %s: it is shown this once",
+	cli_say("token %s, scope %s: it is shown only this once",
 		arena_str(a, doc_str(d, "id", STR("?"))).p, scope);
 	return 0;
 }
@@ -88,8 +88,10 @@ static int list_tokens(const struct cli_call *c, struct api *api, struct buf *ou
 	}
 	const struct doc *tokens = doc_array(d, "tokens");
 	if (!tokens || !tokens->array.n) {
-		cli_say("%s", api_remote(api) ? "no tokens but that of the master's own user"
-					      : "no tokens but your own, in $REGATTA_HOME/token");
+		cli_say("%s",
+			api_remote(api)
+				? "there are no tokens besides that of the master's own user"
+				: "there are no tokens besides your own, in $REGATTA_HOME/token");
 		return 0;
 	}
 	table_init(&t, a, columns, sizeof(columns) / sizeof(columns[0]));
@@ -114,7 +116,7 @@ static int revoke_token(const struct cli_call *c, struct api *api, struct buf *o
 
 	if (!id || !*id)
 		return err_set(err, ERR_INVALID,
-			       "token revoke: which? 'regatta token list' names them");
+			       "token revoke: ID is missing: 'regatta token list' names them");
 	buf_init(&path, 8192);
 	buf_init(&answer, API_MAX_ANSWER);
 	buf_addz(&path, PATH "/");
@@ -158,7 +160,7 @@ int command_token(const struct cli_call *c)
 		if (strcmp(actions[i].name, call_arg(c, 0)) != 0)
 			continue;
 		if (c->nargs > actions[i].max_args) {
-			cli_say("token %s: '%s' is one word too many", actions[i].name,
+			cli_say("token %s: '%s' is an unexpected argument", actions[i].name,
 				c->args[actions[i].max_args]);
 			return 2;
 		}

@@ -115,7 +115,7 @@ int command_ui(const struct cli_call *c)
 	buf_addc(&out, '\n');
 	int code = cli_print(&out);
 	if (isatty(STDOUT_FILENO)) {
-		cli_say("this link is good once, for two minutes");
+		cli_say("this link works once, within two minutes");
 		if (!call_flag(c, "print"))
 			open_browser(arena_str(a, url).p);
 	}

@@ -221,7 +221,8 @@ int auth_read_scope(const struct api_call *c, const struct doc *body, struct str
 	if (!scope_from(name, ret))
 		return err_set(err, ERR_INVALID, "'scope' must be read, submit or admin");
 	if (*ret > c->scope)
-		return err_set(err, ERR_DENIED, "nobody can give more than they have");
+		return err_set(err, ERR_DENIED,
+			       "a token cannot have a wider scope than the caller");
 	return 0;
 }
 

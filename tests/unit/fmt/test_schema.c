@@ -510,7 +510,7 @@ static void a_default_that_its_row_refuses_is_seen(void **state)
 	assert_false(schema_load(&sc, NULL, &f->out, f->a, &f->ps));
 	problems_print(&f->ps, "f", &out);
 	assert_string_equal(buf_str(&out).p,
-			    "f: the default of 'a' is no value: x\n"
+			    "f: the default of 'a' is not a value: x\n"
 			    "f: b: expected a whole number from 1 to 2, got the whole number 5\n");
 }
 

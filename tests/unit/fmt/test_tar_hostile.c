@@ -286,7 +286,7 @@ static void a_link_that_is_there_already_is_not_followed(void **state)
 	add_entry(&below, "way/evil", '0', "evil");
 	add_end(&below);
 	assert_refused_tar(state, &below, ERR_INVALID,
-			   "something that is no directory is in its way");
+			   "something that is not a directory is in its way");
 	add_entry(&over, "file", '0', "evil");
 	add_end(&over);
 	assert_refused_tar(state, &over, ERR_CONFLICT,
@@ -294,7 +294,7 @@ static void a_link_that_is_there_already_is_not_followed(void **state)
 	add_entry(&dir, "way", '5', "");
 	add_end(&dir);
 	assert_refused_tar(state, &dir, ERR_INVALID,
-			   "something that is no directory is in its way");
+			   "something that is not a directory is in its way");
 }
 
 static void a_name_cannot_come_twice(void **state)
@@ -314,7 +314,7 @@ static void a_name_cannot_come_twice(void **state)
 	add_entry(&mixed, "y/z", '0', "two");
 	add_end(&mixed);
 	assert_refused_tar(state, &mixed, ERR_INVALID,
-			   "entry 2 'y/z': something that is no directory is in its way");
+			   "entry 2 'y/z': something that is not a directory is in its way");
 	/* A directory may: it is there, and that is all it says. */
 	add_entry(&dirs, "./", '5', "");
 	add_entry(&dirs, "d/", '5', "");
@@ -368,7 +368,7 @@ static void huge_sizes_are_refused_before_anything_is_read(void **state)
 			   "entry 1 'y': more than 68719476736 bytes in all");
 	memset(b.size + 1, 0xff, sizeof(b.size) - 1);
 	add_block(&over, b);
-	assert_refused_tar(state, &over, ERR_INVALID, "a size that is no number");
+	assert_refused_tar(state, &over, ERR_INVALID, "a size that is not a number");
 	add_pax(&pax, 'x', "size", "18446744073709551615");
 	add_entry(&pax, "z", '0', "");
 	assert_refused_tar(state, &pax, ERR_CAPACITY,
@@ -399,17 +399,17 @@ static void numbers_that_are_none_are_refused(void **state)
 
 	memcpy(b.size, "0000009z000", 11);
 	add_block(&size, b);
-	assert_refused_tar(state, &size, ERR_INVALID, "a size that is no number");
+	assert_refused_tar(state, &size, ERR_INVALID, "a size that is not a number");
 	memset(b.size, 0xff, sizeof(b.size)); /* -1 for GNU */
 	add_block(&negative, b);
-	assert_refused_tar(state, &negative, ERR_INVALID, "a size that is no number");
+	assert_refused_tar(state, &negative, ERR_INVALID, "a size that is not a number");
 	memset(b.size, ' ', sizeof(b.size));
 	add_block(&empty, b);
-	assert_refused_tar(state, &empty, ERR_INVALID, "a size that is no number");
+	assert_refused_tar(state, &empty, ERR_INVALID, "a size that is not a number");
 	b = block_of("x", '0', 0);
 	memcpy(b.mode, "rwxr-xr", 7);
 	add_block(&mode, b);
-	assert_refused_tar(state, &mode, ERR_INVALID, "a mode that is no number");
+	assert_refused_tar(state, &mode, ERR_INVALID, "a mode that is not a number");
 }
 
 static void a_directory_has_no_content(void **state)
@@ -481,11 +481,11 @@ static void a_wrong_checksum_is_refused(void **state)
 	add_end(&a);
 	a.bytes.p[0] = 'y';
 	assert_refused_tar(state, &a, ERR_INVALID,
-			   "header 1: the checksum is wrong, this is no tar");
+			   "header 1: the checksum is wrong: this is not a tar archive");
 	for (int i = 0; i < 100; i++)
 		buf_addz(&garbage.bytes, "this is not a tar archive at all. ");
 	assert_refused_tar(state, &garbage, ERR_INVALID,
-			   "header 1: the checksum is wrong, this is no tar");
+			   "header 1: the checksum is wrong: this is not a tar archive");
 }
 
 static void another_format_is_refused(void **state)
@@ -552,8 +552,8 @@ static void broken_pax_records_are_refused(void **state)
 		{"4 a\n", "a pax record that is not well formed"},
 		{"18446744073709551615 path=a\n", "a pax record that is not well formed"},
 		{"10 path=a\n10 path=", "a pax record that is not well formed"},
-		{"10 size=x\n", "a pax size that is no number"},
-		{"11 size=-1\n", "a pax size that is no number"},
+		{"10 size=x\n", "a pax size that is not a number"},
+		{"11 size=-1\n", "a pax size that is not a number"},
 		{"22 GNU.sparse.major=1\n", "a sparse file: pack it without holes"},
 	};
 

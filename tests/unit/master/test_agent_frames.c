@@ -397,7 +397,7 @@ static void remove_logs(struct rig *r)
 
 #define LOST_ITS_LOGS                                                                              \
 	"SELECT count(*) FROM run WHERE verdict = 2 AND cause_text LIKE "                          \
-	"'% was lost: its log directory is gone: %'"
+	"'% was lost: the log directory of the run is missing: %'"
 
 /* Rule: what a job does to its run's directory ends that run and nothing else. */
 static void a_job_that_removes_its_logs_ends_its_run_only(void **state)

@@ -301,7 +301,7 @@ static void a_secret_is_named_as_a_variable_is(void **state)
 	assert_int_equal(ps.n, 4);
 	assert_string_equal(
 		ps.v[0].text,
-		"secrets: 'A-B' is no name of a variable: list names of env, not values");
+		"secrets: 'A-B' cannot be the name of a variable: list names of env, not values");
 	assert_int_equal(ps.v[0].pos.line, 2);
 	assert_int_equal(ps.v[0].pos.col, 18);
 	struct job j = good_job(a, "command = 'x'\nsecrets = ['A', 'B', 'C']\nenv = {A = '1'}\n"
@@ -663,10 +663,10 @@ static void reserved_and_bad_names_of_variables_are_refused(void **state)
 		"choose another");
 	one_problem(
 		"command = 'x'\nenv.9A = 'y'\n", 2, 5,
-		"env: '9A' is no name of a variable: use letters, digits and _, and no digit first");
+		"env: '9A' cannot be the name of a variable: use letters, digits and _, and no digit first");
 	one_problem(
 		"command = 'x'\nenv.A-B = 'y'\n", 2, 5,
-		"env: 'A-B' is no name of a variable: use letters, digits and _, and no digit first");
+		"env: 'A-B' cannot be the name of a variable: use letters, digits and _, and no digit first");
 }
 
 static void good_names_of_variables_are_taken(void **state)
@@ -724,13 +724,13 @@ static void metric_names_are_checked(void **state)
 		    "a234567890123456789012345678901234567890123456789012345678901234 = '(x)'\n");
 	one_problem(
 		"command = 'x'\n[metrics]\n'a b' = '(x)'\n", 3, 1,
-		"metrics: 'a b' is no name of a metric: use up to 64 letters, digits and _ . / -");
+		"metrics: 'a b' cannot be the name of a metric: use up to 64 letters, digits and _ . / -");
 	one_problem(
 		"command = 'x'\n[metrics]\n"
 		"a2345678901234567890123456789012345678901234567890123456789012345 = '(x)'\n",
 		3, 1,
-		"metrics: 'a2345678901234567890123456789012345678901234567890123456789012345' is no name "
-		"of a metric: use up to 64 letters, digits and _ . / -");
+		"metrics: 'a2345678901234567890123456789012345678901234567890123456789012345' cannot be "
+		"the name of a metric: use up to 64 letters, digits and _ . / -");
 	one_problem("command = 'x'\n[metrics]\nloss = ''\n", 3, 8,
 		    "metrics.loss: the pattern is empty");
 }

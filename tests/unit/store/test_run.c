@@ -309,7 +309,7 @@ static void a_prefix_of_several_names_them(void **state)
 	fixture_add(h->st, "job-b");
 	fixture_add(h->st, "job-a");
 	assert_fails(find(h, "job", &no, &ids, &n), &h->err, ERR_CONFLICT,
-		     "'job' fits several runs: job-a, job-b");
+		     "'job' matches several runs: job-a, job-b");
 	assert_int_equal(n, 2);
 	assert_string_equal(ids[0], "job-a");
 	assert_string_equal(ids[1], "job-b");

@@ -131,8 +131,8 @@ static void a_master_that_is_not_right_is_not_added(void **state)
 {
 	struct stat st;
 
-	EXPECT(state, 4, "an impostor, or a new key", "context", "add", "lab", url, "--pin",
-	       OTHER_PIN, "--token", TOKEN);
+	EXPECT(state, 4, "another server answers there, or the master has a new key", "context",
+	       "add", "lab", url, "--pin", OTHER_PIN, "--token", TOKEN);
 	EXPECT(state, 4, pin, "context", "add", "lab", url, "--pin", OTHER_PIN, "--token", TOKEN);
 	EXPECT(state, 4, "is not of a CA that is trusted here: give its pin", "context", "add",
 	       "lab", url, "--token", TOKEN);
@@ -146,8 +146,8 @@ static void a_master_that_is_not_right_is_not_added(void **state)
 	EXPECT(state, 3, "does not know this call: it is of another version", "context", "add",
 	       "lab", url, "--pin", pin, "--token", TOKEN);
 	assert_int_equal(stat(unit_path(state, "mine/contexts/lab.json"), &st), -1);
-	EXPECT(state, 0, "added without a look", "context", "add", "lab", url, "--pin", OTHER_PIN,
-	       "--token", TOKEN, "--no-check");
+	EXPECT(state, 0, "was added without asking", "context", "add", "lab", url, "--pin",
+	       OTHER_PIN, "--token", TOKEN, "--no-check");
 	EXPECT(state, 4, "master 'lab': TLS: the server's key is", "ps", "--master", "lab");
 	no_master_was_started(state);
 }
@@ -157,11 +157,11 @@ static void bad_words_are_refused_before_anything_is_dialled(void **state)
 	static const struct {
 		const char *name, *url, *pin, *token, *why;
 	} cases[] = {
-		{"Lab", "https://a:1", OTHER_PIN, "t", "is no name for a context"},
-		{"../lab", "https://a:1", OTHER_PIN, "t", "is no name for a context"},
-		{"a/b", "https://a:1", OTHER_PIN, "t", "is no name for a context"},
+		{"Lab", "https://a:1", OTHER_PIN, "t", "cannot be the name of a context"},
+		{"../lab", "https://a:1", OTHER_PIN, "t", "cannot be the name of a context"},
+		{"a/b", "https://a:1", OTHER_PIN, "t", "cannot be the name of a context"},
 		{"-lab", "https://a:1", OTHER_PIN, "t", "unknown option"},
-		{"", "https://a:1", OTHER_PIN, "t", "is no name for a context"},
+		{"", "https://a:1", OTHER_PIN, "t", "cannot be the name of a context"},
 		{"local", "https://a:1", OTHER_PIN, "t", "is your own master"},
 		{"lab", "a:1", OTHER_PIN, "t", "is no URL of a master"},
 		{"lab", "ftp://a:1", OTHER_PIN, "t", "is no URL of a master"},
@@ -186,8 +186,8 @@ static void bad_words_are_refused_before_anything_is_dialled(void **state)
 	       "--token-file", "/nowhere");
 	EXPECT(state, 2, "--pin goes with add", "context", "list", "--pin", "x");
 	EXPECT(state, 2, "did you mean 'remove'?", "context", "remov");
-	EXPECT(state, 2, "one word too many", "context", "use", "a", "b");
-	EXPECT(state, 2, "which?", "context", "use");
+	EXPECT(state, 2, "is an unexpected argument", "context", "use", "a", "b");
+	EXPECT(state, 2, "NAME is missing", "context", "use");
 	EXPECT(state, 2, "unknown option '--master'", "plan", "--master", "lab", "--", "true");
 }
 

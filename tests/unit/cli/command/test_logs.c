@@ -110,7 +110,7 @@ static void an_answer_that_is_no_log_is_refused(void **state)
 		home_put(state, "job-0.both", answers[i]);
 		struct ran r = DRIVE(state, "logs", "job");
 		assert_int_equal(r.code, 8);
-		assert_has(&r.err, "the master's answer is no log");
+		assert_has(&r.err, "the master's answer is not a log");
 		ran_release(&r);
 	}
 }

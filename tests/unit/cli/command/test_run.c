@@ -494,7 +494,7 @@ static void interrupted_repeats_cancel_what_is_active(void **state)
 	kill(d.pid, SIGHUP);
 	r = drive_end(d);
 	assert_int_equal(r.code, 0);
-	assert_has(&r.err, "left: runs that were active go on");
+	assert_has(&r.err, "left: the active runs go on");
 	assert_string_equal(r.out.p, "[]\n");
 	ran_release(&r);
 	assert_int_equal(home_count(state, "requests.log", "/cancel"), 0);
