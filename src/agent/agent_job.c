@@ -57,8 +57,9 @@ static void set_ready(struct agent *a, const struct err *why)
 
 static int prepare_rest(struct agent *a, struct err *err)
 {
-	return prepare_files(&a->inputs, a->dir, err) < 0 ? -1
-							  : prepare_check(&a->inputs, a->dir, err);
+	if (prepare_files(&a->inputs, a->dir, err) < 0)
+		return -1;
+	return prepare_check(&a->inputs, a->dir, a->cfg.netns, err);
 }
 
 static void prepare_task(void *ctx, struct buf *out)
@@ -284,7 +285,7 @@ static void update_probe(struct agent *a)
 	bool want = attempt_is_live(&a->at) && a->at.st.job.pid > 0 && a->port > 0 && !a->serving;
 
 	if (want && !a->probe)
-		a->probe = probe_new(a->loop, a->address, a->port, answered, a);
+		a->probe = probe_new(a->loop, a->cfg.netns, a->address, a->port, answered, a);
 	else if (!want && a->probe)
 		a->probe = probe_free(a->probe);
 }
@@ -306,7 +307,8 @@ static void sample_now(void *ctx)
 		host_init(&a->host, a->loop);
 	a->has_host = true;
 	buf_init(&b, PAYLOAD_MAX);
-	host_sample(&a->host, clock_wall_ms(), &a->at.cg, (int)a->at.st.job.pid, &b);
+	host_sample(&a->host, clock_wall_ms(), &a->at.cg, (int)a->at.st.job.pid,
+		    a->cfg.netns != NULL, &b);
 	if (a->welcomed)
 		link_send(a, FRAME_SAMPLE, &b);
 	buf_release(&b);

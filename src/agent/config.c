@@ -63,6 +63,15 @@ static int read_master(const struct doc *d, struct arena *a, struct agent_config
 	return 0;
 }
 
+static void read_isolation(const struct doc *d, const char *dir, struct arena *a,
+			   struct agent_config *c)
+{
+	if (!doc_bool(d, "netns", false))
+		return;
+	c->netns = arena_printf(a, "%s/" LAYOUT_NETNS, dir);
+	c->hosts = arena_printf(a, "%s/" LAYOUT_HOSTS, dir);
+}
+
 static int read_keys(const struct doc *d, struct arena *a, struct agent_config *c, struct err *err)
 {
 	if (want(d, "run", &c->run, err) < 0 || want(d, "node", &c->node, err) < 0 ||
@@ -107,6 +116,8 @@ int config_load(const char *dir, struct arena *a, struct agent_config *ret, stru
 		rc = json_parse(str_cut(&rest, '\n'), a, &d, err);
 		if (rc == 0)
 			rc = read_keys(d, a, ret, err);
+		if (rc == 0)
+			read_isolation(d, dir, a, ret);
 		ret->was_clean = rest.p && rest.n > 0;
 		ret->length = (int64_t)(text.n - rest.n);
 		if (rc < 0)

@@ -8,8 +8,9 @@
  * none answers on its socket), incarnation (which machine of its node this is), mark (what every process
  * of this node carries in its environment), cgroup and cgroup_memory (where
  * the job's groups go), boot (the boot in which the node was made; who writes it
- * sees to it that a node directory that was lost is not of this boot), and the
- * limits settle_ms, unkill_ms, full_ms, spool_bytes.
+ * sees to it that a node directory that was lost is not of this boot), netns (the job and its
+ * probes belong into the namespace that the node's directory holds), and the limits
+ * settle_ms, unkill_ms, full_ms, spool_bytes.
  */
 #include <stdbool.h>
 #include "agent/shim/supervisor.h"
@@ -29,6 +30,7 @@ struct agent_config {
 	bool revive;
 	const char *mark, *boot;
 	struct cgroup cg;
+	const char *netns, *hosts; /* where they are; NULL: the job shares the machine's */
 	struct supervisor_limits limits;
 	bool was_clean; /* an earlier agent added the line "clean" */
 	int64_t length; /* of the file without that line */

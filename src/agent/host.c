@@ -247,16 +247,20 @@ void host_release(struct host *h)
 	h->gpu = gpu_free(h->gpu);
 }
 
-void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int job, struct buf *out)
+void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int job, bool own_net,
+		 struct buf *out)
 {
 	struct host_counters n = {.at_us = clock_boot_us()};
+	char net_path[32] = "/proc/net/dev";
 	uint64_t used = 0, job_memory = 0;
 	struct making mk = {0};
 	struct buf b;
 
+	if (own_net)
+		snprintf(net_path, sizeof(net_path), "/proc/%d/net/dev", job);
 	buf_init(&b, PROC_MAX);
 	n.has_cpu = host_read_cpu(load("/proc/stat", &b), &n.cpu_busy, &n.cpu_all);
-	n.has_net = host_read_net(load("/proc/net/dev", &b), &n.net_rx, &n.net_tx);
+	n.has_net = host_read_net(load(net_path, &b), &n.net_rx, &n.net_tx);
 	n.has_disk =
 		host_read_disk(load("/proc/diskstats", &b), is_disk, &n.disk_read, &n.disk_write);
 	bool has_memory = host_read_memory(load("/proc/meminfo", &b), &used);

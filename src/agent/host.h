@@ -30,8 +30,9 @@ struct host {
 
 void host_init(struct host *h, struct loop *l);
 void host_release(struct host *h);
-/* A SAMPLE payload.  job: pid of the main process, 0 if none runs; cg: its groups. */
-void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int job,
+/* A SAMPLE payload.  job: pid of the main process, 0 if none runs; cg: its groups; own_net: the job has
+ * a network of its own. */
+void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int job, bool own_net,
 		 struct buf *out);
 
 /* From the text of /proc/stat, /proc/net/dev, /proc/diskstats, /proc/meminfo; false if it is not there. */

@@ -24,6 +24,7 @@
 #include "net/digest.h"
 #include "sys/cgroup.h"
 #include "sys/child.h"
+#include "sys/netns.h"
 
 #define DATA_MAX_FILES 1000000
 #define MARK_FILE "prepared" /* digest of what work/ was made from */
@@ -207,7 +208,7 @@ int prepare_files(const struct message_inputs *in, const char *node_dir, struct 
 
 /* ---- checks ---- */
 
-static int check_port(const char *address, int port, struct err *err)
+static int check_port(const char *netns, const char *address, int port, struct err *err)
 {
 	CLEANUP(close_fdp) int fd = -1;
 	struct sockaddr_storage sa;
@@ -216,7 +217,7 @@ static int check_port(const char *address, int port, struct err *err)
 
 	if (!probe_address(address, port, &sa, &len))
 		return err_set(err, ERR_INVALID, "'%s' is not an address", address);
-	fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = netns_socket(netns, sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC);
 	if (fd < 0)
 		return err_errno(err, errno, "make a socket");
 	/* As servers do: only a listener counts, not the remains of old connections. */
@@ -232,7 +233,8 @@ static int check_port(const char *address, int port, struct err *err)
 		       strerror(errno));
 }
 
-int prepare_check(const struct message_inputs *in, const char *node_dir, struct err *err)
+int prepare_check(const struct message_inputs *in, const char *node_dir, const char *netns,
+		  struct err *err)
 {
 	CLEANUP(freep) char *cwd = prepare_cwd(node_dir, in->cwd);
 	CLEANUP(freep) char *file = NULL;
@@ -245,7 +247,7 @@ int prepare_check(const struct message_inputs *in, const char *node_dir, struct 
 	if (child_find_command(in->argv0, in->path[0] ? in->path : ENVIRON_PATH, cwd, &file, err) <
 	    0)
 		return -1;
-	return in->port ? check_port(in->address, in->port, err) : 0;
+	return in->port ? check_port(netns, in->address, in->port, err) : 0;
 }
 
 int prepare_memory(const struct message_inputs *in, struct cgroup *cg, struct err *err)

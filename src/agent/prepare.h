@@ -16,8 +16,9 @@ struct err;
 bool prepare_is_long(const struct message_inputs *in);
 /* work/ with source and data below node_dir. */
 int prepare_files(const struct message_inputs *in, const char *node_dir, struct err *err);
-/* Can the command be found, is the port free? */
-int prepare_check(const struct message_inputs *in, const char *node_dir, struct err *err);
+/* Can the command be found, is the port free in the network namespace at `netns` (NULL: ours)? */
+int prepare_check(const struct message_inputs *in, const char *node_dir, const char *netns,
+		  struct err *err);
 /* Can memory be limited?  Makes the groups. */
 int prepare_memory(const struct message_inputs *in, struct cgroup *cg, struct err *err);
 /* cwd, or the work directory if it is "".  Owned. */

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "sys/loop.h"
+#include "sys/netns.h"
 
 #define PROBE_MS 20
 #define PROBE_SLOW_MS 200 /* for a job that does not listen soon */
@@ -20,6 +21,7 @@ struct probe {
 	struct loop_timer *timer;
 	struct loop_io *io;
 	int fd;
+	const char *netns;
 	struct sockaddr_storage sa;
 	socklen_t len;
 	int64_t since_ms;
@@ -90,7 +92,7 @@ static void try_now(void *ctx)
 	struct probe *p = ctx;
 
 	drop(p); /* a connection that hangs */
-	p->fd = socket(p->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	p->fd = netns_socket(p->netns, p->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (p->fd < 0)
 		later(p);
 	else if (connect(p->fd, (struct sockaddr *)&p->sa, p->len) == 0)
@@ -103,7 +105,8 @@ static void try_now(void *ctx)
 	}
 }
 
-struct probe *probe_new(struct loop *l, const char *address, int port, probe_fn answered, void *ctx)
+struct probe *probe_new(struct loop *l, const char *netns, const char *address, int port,
+			probe_fn answered, void *ctx)
 {
 	struct sockaddr_storage sa;
 	socklen_t len;
@@ -113,6 +116,7 @@ struct probe *probe_new(struct loop *l, const char *address, int port, probe_fn 
 	struct probe *p = xcalloc(1, sizeof(*p));
 
 	*p = (struct probe){.loop = l,
+			    .netns = netns,
 			    .fd = -1,
 			    .sa = sa,
 			    .len = len,

@@ -15,8 +15,9 @@ typedef void (*probe_fn)(void *ctx);
 
 /* IPv4 or IPv6 in figures; false if it is neither. */
 bool probe_address(const char *address, int port, struct sockaddr_storage *ret, socklen_t *ret_len);
-/* NULL if the address is none.  The first try is made at once. */
-struct probe *probe_new(struct loop *l, const char *address, int port, probe_fn answered,
-			void *ctx);
+/* NULL if the address is none.  The first try is made at once, in the network namespace at `netns`
+ * (NULL: in ours), which must outlive the probe. */
+struct probe *probe_new(struct loop *l, const char *netns, const char *address, int port,
+			probe_fn answered, void *ctx);
 /* NULL allowed.  Safe inside `answered`.  Returns NULL. */
 struct probe *probe_free(struct probe *p);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 static const struct driver *const drivers[] = {
+	&local_bridge_driver,
 	&local_node_driver,
 };
 
@@ -27,4 +28,14 @@ int driver_resolve(const char *engine, const struct resolve_input *in, struct ar
 		if (strcmp(resolvers[i]->engine, engine) == 0)
 			return resolvers[i]->resolve(in, a, ret_facts, err);
 	return err_set(err, ERR_NOT_FOUND, "engine '%s' has no driver in this version", engine);
+}
+
+size_t driver_sweep(const struct sweep_input *in, struct err *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(resolvers) / sizeof(resolvers[0]); i++)
+		if (resolvers[i]->sweep)
+			n += resolvers[i]->sweep(in, err);
+	return n;
 }

@@ -60,6 +60,7 @@ struct driver {
 	void (*destroy_many)(struct driver_row *rows, size_t n);
 };
 
+extern const struct driver local_bridge_driver;
 extern const struct driver local_node_driver;
 /* NULL if there is none. */
 const struct driver *driver_for(const char *kind);
@@ -69,10 +70,18 @@ struct resolve_input {
 	const char *home;    /* of the master */
 	const char *run_dir; /* of the run, on the master */
 	int nodes;
+	bool netns; /* the nodes get network namespaces */
 	/* Facts of an older version, to be kept and completed; NULL if there are none. */
 	const struct doc *known;
 	const struct doc *const *taken; /* the facts of this engine's other active runs */
 	size_t ntaken;
+};
+
+/* Whose leftovers a sweep removes: those of this install that belong to no active run. */
+struct sweep_input {
+	const char *home, *install;
+	bool (*is_active)(void *ctx, const char *run);
+	void *ctx;
 };
 
 /*
@@ -84,9 +93,14 @@ struct resolver {
 	const char *engine;
 	int (*resolve)(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
 		       struct err *err);
+	/* What was left of runs that no ledger knows any more; NULL: nothing can be left.  Returns how
+	 * many it removed; err is the last failure. */
+	size_t (*sweep)(const struct sweep_input *in, struct err *err);
 };
 
 extern const struct resolver local_resolver;
 /* ERR_NOT_FOUND if no driver belongs to the engine. */
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
 		   struct doc **ret_facts, struct err *err);
+/* Of all engines, once when a master starts. */
+size_t driver_sweep(const struct sweep_input *in, struct err *err);

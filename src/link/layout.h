@@ -26,6 +26,7 @@
 #define LAYOUT_LOGS "logs"	   /* <node><stream_suffix> of every node */
 #define LAYOUT_OUTPUTS "outputs"   /* <node>/ with what the node kept */
 #define LAYOUT_NODE_SUFFIX ".node" /* <node>.node: the directory of a node on this machine */
+#define LAYOUT_HOSTS "hosts" /* the names of isolated nodes; a copy in each node's directory */
 
 /* In a node's directory.  agent/agent.h says who writes what, and when. */
 #define LAYOUT_AGENT_CONFIG "agent.json"
@@ -33,7 +34,9 @@
 #define LAYOUT_WORK "work"
 #define LAYOUT_HOSTFILE "hostfile"
 #define LAYOUT_MACHINEFILE "machinefile"
-#define LAYOUT_LONG_VALUES "env" /* <variable>: values that are too long for an exec */
+#define LAYOUT_LONG_VALUES "env"  /* <variable>: values that are too long for an exec */
+#define LAYOUT_NETNS "netns"	  /* holds the network namespace of an isolated node ... */
+#define LAYOUT_NETNS_IFACE "eth0" /* ... and this is its interface, beside lo */
 
 /* In an attempt's directory: the node's own for the first attempt, LAYOUT_ATTEMPT for later ones. */
 #define LAYOUT_ATTEMPT "a%d"

@@ -36,6 +36,7 @@
 #include "master/round.h"
 #include "master/runs.h"
 #include "master/upkeep/feed.h"
+#include "master/upkeep/leftovers.h"
 #include "master/upkeep/records.h"
 #include "master/upkeep/reports.h"
 #include "master/upkeep/space.h"
@@ -202,6 +203,7 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 		return -1;
 	if (runs_resume(m, err) < 0)
 		return err_wrap(err, "load the active runs of '%s'", m->home);
+	leftovers_sweep(m);
 	if (listen_all(m, o, err) < 0)
 		return -1;
 	records_check(m->records);

@@ -173,6 +173,7 @@ int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
 		.home = lr->m->home,
 		.run_dir = lr->dir,
 		.nodes = lr->plan.crew.n,
+		.netns = lr->job->isolate == ISOLATE_NETNS,
 		.known = known,
 		.taken = taken,
 		.ntaken = n,

@@ -17,6 +17,7 @@ struct engine {
 	/* Its nodes have the directories of the master's machine: without source and data a job runs
 	 * where its file is. */
 	bool in_place;
+	bool isolates; /* it can put nodes into network namespaces */
 	/* What of the job this engine cannot do.  False if it added a problem. */
 	bool (*check)(const struct job *job, struct arena *a, struct problems *ps);
 	/*

@@ -1,19 +1,29 @@
 /*
  * local - the engine of this machine: each node is an agent process with a
- * loopback address of its own, so that every node may use the same ports.
+ * loopback address of its own, so that every node may use the same ports.  With
+ * isolate = "netns" it has a network namespace instead, and the run has a bridge
+ * that joins them.
  *
  * Facts (driver/local/local_resolve.c): first_address, that of rank 0; home, the master's;
- * run_dir.  Spec of a local.node: home and run_dir.
+ * run_dir; bridge, the address and prefix of the bridge, "10.3.4.1/24".  Spec of a local.node: home
+ * and run_dir; with a namespace also address and prefix.  Spec of a local.bridge: the same, and
+ * hosts, the lines for /etc/hosts.
  */
 #include "plan/internal.h"
 
 #include <arpa/inet.h>
+#include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "fmt/doc.h"
 
 #define HOSTS_PER_NET 254 /* .1 to .254 */
 #define EXAMPLE_ADDRESS "127.1.0.1"
+#define EXAMPLE_ISOLATED "10.1.0.2"
+#define EXAMPLE_BRIDGE "10.1.0.1/24"
+#define MOST_ISOLATED 1000    /* a bridge of Linux has 1023 ports */
+#define ISOLATED_IFACE "eth0" /* as link/layout.h has it for those who make it */
 
 /* The address as a number of usable ones: 254 for each value of the upper three bytes. */
 static uint64_t usable_index(uint32_t address)
@@ -54,6 +64,16 @@ static void check_lost(const struct policy *p, const char *where, struct arena *
 			     where, job_lost_choices[p->on_lost]);
 }
 
+/* As many as it may come to have. */
+static int64_t count_nodes(const struct job *job)
+{
+	int64_t n = job->roles.n ? 0 : job->policy.max;
+
+	for (size_t i = 0; i < job->roles.n; i++)
+		n += job_role(job, i)->policy.max;
+	return n;
+}
+
 static bool check(const struct job *job, struct arena *a, struct problems *ps)
 {
 	const struct data_spec *data = job->data.v;
@@ -81,6 +101,11 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 			ps, a, job->output.s3_pos,
 			"engine local writes nothing to S3: leave out output.s3; the files are in outputs/ of the run");
 	check_lost(&job->policy, "", a, ps);
+	if (job->isolate == ISOLATE_NETNS && count_nodes(job) > MOST_ISOLATED)
+		problems_add(
+			ps, a, job->isolate_pos,
+			"isolate = \"netns\" takes at most %d nodes, and this job has %lld: leave out isolate",
+			MOST_ISOLATED, (long long)count_nodes(job));
 	for (size_t i = 0; i < job->roles.n; i++) {
 		const struct role *r = job_role(job, i);
 		check_lost(&r->policy, arena_printf(a, "roles.%s.", r->name), a, ps);
@@ -94,57 +119,129 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	return ps->n + ps->more == before;
 }
 
-static uint32_t first_address(const struct doc *facts)
+static uint32_t first_address(const struct doc *facts, const char *example)
 {
 	struct in_addr at;
 
-	if (inet_pton(AF_INET, doc_str(facts, "first_address", STR(EXAMPLE_ADDRESS)).p, &at) != 1)
-		inet_pton(AF_INET, EXAMPLE_ADDRESS, &at);
+	if (inet_pton(AF_INET, doc_str(facts, "first_address", str_from(example)).p, &at) != 1)
+		inet_pton(AF_INET, example, &at);
 	return ntohl(at.s_addr);
 }
 
-/* One spec for all nodes: a driver takes the name of its node from the row. */
-static const char *spec_of(const struct doc *facts, struct arena *a)
+static struct doc *spec_new(const struct doc *facts, struct arena *a)
 {
 	struct doc *spec = doc_new(a, DOC_TABLE);
 
-	if (!facts)
-		return "{}";
 	doc_set(a, spec, STR("home"), doc_new_str(a, doc_str(facts, "home", STR(""))));
 	doc_set(a, spec, STR("run_dir"), doc_new_str(a, doc_str(facts, "run_dir", STR(""))));
+	return spec;
+}
+
+static void set_address(struct doc *spec, struct str address, int64_t prefix, struct arena *a)
+{
+	doc_set(a, spec, STR("address"), doc_new_str(a, address));
+	doc_set(a, spec, STR("prefix"), doc_new_int(a, prefix));
+}
+
+/* One spec for all nodes that share the machine's network: a driver takes the name of its node from
+ * the row. */
+static const char *node_spec(const struct doc *facts, struct arena *a)
+{
+	return facts ? doc_json_text(a, spec_new(facts, a)) : "{}";
+}
+
+static const char *isolated_spec(const struct doc *facts, const char *address, int64_t prefix,
+				 struct arena *a)
+{
+	struct doc *spec = spec_new(facts, a);
+
+	set_address(spec, str_from(address), prefix, a);
 	return doc_json_text(a, spec);
+}
+
+static const char *hosts_lines(const struct plan *p, struct arena *a)
+{
+	struct buf text;
+
+	buf_init(&text, SIZE_MAX);
+	for (int i = 0; i < p->crew.n; i++)
+		buf_printf(&text, "%s %s\n", p->addresses[i], p->crew.members[i].name);
+	const char *lines = arena_strndup(a, buf_str(&text).p, text.n);
+
+	buf_release(&text);
+	return lines;
+}
+
+static const char *bridge_spec(const struct doc *facts, const struct plan *p, struct str address,
+			       int64_t prefix, struct arena *a)
+{
+	struct doc *spec = spec_new(facts, a);
+
+	set_address(spec, address, prefix, a);
+	doc_set(a, spec, STR("hosts"), doc_new_str(a, str_from(hosts_lines(p, a))));
+	return doc_json_text(a, spec);
+}
+
+/* The bridge, which each node needs. */
+static void isolate_nodes(const struct doc *facts, struct arena *a, struct plan *p)
+{
+	struct str prefix = doc_str(facts, "bridge", STR(EXAMPLE_BRIDGE));
+	struct str address = str_cut(&prefix, '/');
+	int64_t bits = 0;
+
+	if (prefix.p)
+		str_to_i64(prefix, &bits);
+	p->iface = ISOLATED_IFACE;
+	p->resources[0] = (struct plan_resource){
+		.kind = "local.bridge",
+		.name = "bridge",
+		.node = -1,
+		.spec = bridge_spec(facts, p, address, bits, a),
+	};
+	for (int i = 0; i < p->crew.n; i++) {
+		struct plan_resource *r = &p->resources[p->resource_of[i]];
+
+		r->needs = arena_array(a, int, 1); /* resource 0 */
+		r->nneeds = 1;
+		r->spec = isolated_spec(facts, p->addresses[i], bits, a);
+	}
 }
 
 static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 {
+	bool isolated = p->job->isolate == ISOLATE_NETNS;
 	size_t n = (size_t)p->crew.n;
-	uint32_t base = first_address(facts);
-	const char *spec = spec_of(facts, a);
+	int before = isolated ? 1 : 0; /* resources that stand before those of the nodes */
+	uint32_t base = first_address(facts, isolated ? EXAMPLE_ISOLATED : EXAMPLE_ADDRESS);
+	const char *spec = node_spec(facts, a);
 
 	p->iface = "lo";
 	p->addresses = arena_array(a, const char *, n);
-	p->resources = arena_array(a, struct plan_resource, n);
+	p->nresources = p->crew.n + before;
+	p->resources = arena_array(a, struct plan_resource, (size_t)p->nresources);
 	p->resource_of = arena_array(a, int, n);
-	p->nresources = p->crew.n;
 	for (int i = 0; i < p->crew.n; i++) {
 		uint32_t at = address_of(base, i);
 
 		p->addresses[i] = arena_printf(a, "%u.%u.%u.%u", at >> 24, at >> 16 & 255,
 					       at >> 8 & 255, at & 255);
-		p->resources[i] = (struct plan_resource){
+		p->resources[i + before] = (struct plan_resource){
 			.kind = "local.node",
 			.name = p->crew.members[i].name,
 			.node = i,
 			.spec = spec,
 		};
-		p->resource_of[i] = i;
+		p->resource_of[i] = i + before;
 	}
+	if (isolated)
+		isolate_nodes(facts, a, p);
 }
 
 const struct engine engine_local = {
 	.name = "local",
 	.help = "processes on this machine, each with a loopback address of its own",
 	.in_place = true,
+	.isolates = true,
 	.check = check,
 	.plan = plan,
 };

@@ -149,6 +149,16 @@ static void warn_of_secrets(const struct job *job, struct arena *a, struct probl
 				name));
 }
 
+static void check_isolation(const struct engine *engine, const struct job *job, struct arena *a,
+			    struct problems *ps)
+{
+	if (job->isolate != ISOLATE_NONE && !engine->isolates)
+		problems_add(
+			ps, a, job->isolate_pos,
+			"engine %s gives each node a machine of its own: leave out isolate, or use engine local",
+			engine->name);
+}
+
 bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct problems *ps)
 {
 	struct plan p = {.job = job};
@@ -159,8 +169,10 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 	const struct engine *engine = engine_for(job, a, ps);
 	warn_of_secrets(job, a, ps);
 	size_t before = ps->n + ps->more;
-	if (engine)
+	if (engine) {
 		check_tables(job, engine, a, ps);
+		check_isolation(engine, job, a, ps);
+	}
 	if (ok)
 		check_keep(&p, a, ps);
 	ok = engine && engine->check(job, a, ps) && ps->n + ps->more == before && ok;

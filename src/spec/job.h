@@ -36,6 +36,9 @@ struct policy {
 /* A job that was killed by signal N has, for retry_on, the code of a shell: 128 + N. */
 #define JOB_SIGNAL_CODE 128
 
+/* How far the nodes of one machine are kept apart. */
+enum isolate { ISOLATE_NONE, ISOLATE_NETNS };
+
 struct role {
 	const char *name;
 	struct doc_pos pos;
@@ -91,7 +94,7 @@ struct job {
 	const char *name;
 	const char *engine;   /* "local" */
 	const char *strategy; /* "" = chosen from the file: roles given -> "roles", else "single" */
-	struct doc_pos engine_pos, strategy_pos, source_pos, max_cost_pos, secrets_pos;
+	struct doc_pos engine_pos, strategy_pos, source_pos, max_cost_pos, secrets_pos, isolate_pos;
 	const char *source; /* NULL and no data = run where the job file is */
 	struct strs command;
 	int64_t count;
@@ -100,6 +103,7 @@ struct job {
 	struct strs
 		secrets; /* names of variables that are secret although they do not look like it */
 	bool pty;	 /* the commands get a terminal */
+	int isolate;	 /* enum isolate */
 	int64_t max_runtime_ms;	   /* 0 = no limit */
 	double max_cost;	   /* USD; 0 = no limit */
 	int64_t sample_ms;	   /* host samples; 0 = none */

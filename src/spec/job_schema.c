@@ -31,6 +31,8 @@ const char *const job_lost_choices[] = {
 	NULL,
 };
 
+/* In the order of enum isolate. */
+static const char *const isolate_choices[] = {"none", "netns", NULL};
 /* In the order of metrics' enum better. */
 static const char *const better_choices[] = {"auto", "lower", "higher", NULL};
 
@@ -477,6 +479,19 @@ static const struct field job_fields[] = {
 		.help = "The command gets a terminal, for programs that show progress or write line by line only "
 			"there. Standard output and standard error are one then: both arrive as standard output.",
 		.example = "pty = true",
+	},
+	{
+		.name = "isolate",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct job, isolate),
+		.pos_offset = offsetof(struct job, isolate_pos),
+		.fallback = "none",
+		.choices = isolate_choices,
+		.help = "How far the nodes of engine local are kept apart. netns: each node has a network "
+			"namespace with an address, a host name and an /etc/hosts of its own, behind a bridge; "
+			"every node may listen on any port, and they reach each other by name. It takes a "
+			"master that runs as root. The nodes reach this machine, and nothing beyond it.",
+		.example = "isolate = \"netns\"",
 	},
 	{
 		.name = "max_runtime",

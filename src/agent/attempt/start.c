@@ -59,6 +59,7 @@ static int launch(struct attempt *at, const char *node_dir, const struct message
 		.argv = m->argv,
 		.env = env,
 		.cwd = cwd,
+		.isolation = {at->cfg->netns, at->cfg->hosts, at->cfg->node},
 		.pty = m->pty,
 		.cg = at->cg,
 		.grace_ms = m->grace_ms,

@@ -33,7 +33,7 @@ struct shim {
 };
 
 /* What the job's process could not do before its program ran. */
-enum stage { STAGE_STREAMS, STAGE_CGROUP, STAGE_CWD, STAGE_RECORD, STAGE_EXEC };
+enum stage { STAGE_STREAMS, STAGE_CGROUP, STAGE_ISOLATION, STAGE_CWD, STAGE_RECORD, STAGE_EXEC };
 
 /* The only message from the job's process to the shim.  None comes if the program runs: the exec closes the pipe. */
 struct failure {
@@ -124,6 +124,8 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 	setsid();
 	if ((!b->inside && cgroup_enter_unified(&s->cg) < 0) || cgroup_enter_memory(&s->cg) < 0)
 		give_up(report, STAGE_CGROUP, errno);
+	if (isolation_enter(&s->isolation) < 0)
+		give_up(report, STAGE_ISOLATION, errno);
 	if (dup_streams(b) < 0)
 		give_up(report, STAGE_STREAMS, errno);
 	if (chdir(s->cwd) < 0)
@@ -159,6 +161,9 @@ static void explain_failure(const struct shim_start *s, const struct failure *f,
 		break;
 	case STAGE_CGROUP:
 		err_set(err, ERR_UNAVAILABLE, "enter the job's cgroup: %s", strerror(f->errnum));
+		break;
+	case STAGE_ISOLATION:
+		err_errno(err, f->errnum, "put the job into the node's namespaces");
 		break;
 	case STAGE_CWD:
 		err_errno(err, f->errnum, "enter the directory '%s'", s->cwd);

@@ -11,6 +11,7 @@
  * Signals to the shim: SIGTERM stops the job (SIGTERM, grace, SIGKILL), SIGUSR1
  * kills it now, SIGUSR2 stops it because the lease ran out.
  */
+#include "agent/shim/isolation.h"
 #include "agent/shim/supervisor.h"
 #include "link/message.h"
 #include "sys/cgroup.h"
@@ -31,6 +32,7 @@ struct shim_start {
 	struct err unfit;
 	const char *const *argv, *const *env; /* NULL-terminated */
 	const char *cwd;
+	struct isolation isolation;
 	bool pty;		       /* the job gets a terminal */
 	struct cgroup cg;	       /* made and limited */
 	int64_t grace_ms, deadline_ms; /* deadline: ms from now; 0 = none */

@@ -4,7 +4,7 @@
  * create makes what is missing: the directory, its agent.json, a living agent.  It
  * is the same call for a new node and for one whose agent was killed.  destroy is
  * done only when nothing of the node can be found: no agent, no shim, nobody in the
- * job's groups, nobody who carries the node's mark, no directory.
+ * job's groups, nobody who carries the node's mark, no network, no directory.
  */
 #include "driver/driver.h"
 
@@ -31,6 +31,7 @@
 #include "base/path.h"
 #include "base/rand.h"
 #include "base/vec.h"
+#include "driver/local/internal.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "link/layout.h"
@@ -57,16 +58,19 @@ static const char *const passed[] = {
 };
 
 struct node {
-	char *dir;  /* of the node */
+	char *dir; /* of the node */
+	char *run_dir;
 	char *home; /* of the master: where its link socket is */
 	char mark[2 * MARK_BYTES + 1];
 	char boot[PROC_BOOT_ID]; /* in which it was made, or LOST */
 	struct cgroup cg;
+	struct local_net net;
 };
 
 static void node_release(struct node *n)
 {
 	free(n->dir);
+	free(n->run_dir);
 	free(n->home);
 }
 
@@ -107,7 +111,9 @@ static int node_load(const struct driver_row *row, struct node *n, struct err *e
 		return err_set(err, ERR_INVALID, "the spec of node '%s' has no run_dir or no home",
 			       row->name);
 	n->dir = xasprintf("%s/%s" LAYOUT_NODE_SUFFIX, run_dir.p, row->name);
+	n->run_dir = xstrdup(run_dir.p);
 	n->home = xstrdup(home.p);
+	local_net_read(d, &n->net);
 	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 
 	buf_init(&text, CONFIG_MAX);
@@ -144,6 +150,11 @@ static void make_identity(const struct driver_row *row, struct node *n)
 		proc_boot_id(n->boot);
 }
 
+static bool is_isolated(const struct node *n)
+{
+	return n->net.address[0];
+}
+
 static void put_config(const struct driver_row *row, const struct node *n, struct buf *out)
 {
 	struct jsonw w;
@@ -162,6 +173,8 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 	jsonw_kz(&w, "boot", n->boot);
 	jsonw_kz(&w, "cgroup", n->cg.unified);
 	jsonw_kz(&w, "cgroup_memory", n->cg.memory);
+	if (is_isolated(n))
+		jsonw_kbool(&w, "netns", true);
 	jsonw_kint(&w, "proto", LINK_PROTO);
 	jsonw_close(&w);
 	buf_addc(out, '\n');
@@ -273,13 +286,33 @@ static void set_id(struct driver_row *row, pid_t pid)
 	snprintf(row->id, sizeof(row->id), "%d", (int)pid);
 }
 
+static int make_network(const struct driver_row *row, const struct node *n, struct err *err)
+{
+	return is_isolated(n) ? local_net_make(row, &n->net, n->dir, n->run_dir, err) : 0;
+}
+
+static int remove_network(const struct driver_row *row, const struct node *n, struct err *err)
+{
+	return is_isolated(n) ? local_net_remove(row, n->dir, err) : 0;
+}
+
 /* A create that failed is never followed by a destroy: nothing of the node may stay. */
 static void undo_create(const struct node *n)
 {
 	CLEANUP(freep) char *config = in_node(n, LAYOUT_AGENT_CONFIG);
+	CLEANUP(freep) char *hosts = in_node(n, LAYOUT_HOSTS);
 
 	unlink(config);
+	unlink(hosts);
 	rmdir(n->dir);
+}
+
+/* All that an agent finds when it begins. */
+static int make_place(const struct driver_row *row, const struct node *n, struct err *err)
+{
+	if (file_mkdir_p(n->dir, 0700, err) < 0 || write_config(row, n, err) < 0)
+		return -1;
+	return make_network(row, n, err);
 }
 
 static enum outcome node_create(struct driver_row *row)
@@ -300,13 +333,15 @@ static enum outcome node_create(struct driver_row *row)
 
 	if (is_new)
 		make_identity(row, &n);
-	if (file_mkdir_p(n.dir, 0700, &row->err) < 0 || write_config(row, &n, &row->err) < 0 ||
-	    spawn_agent(&n, &pid, &row->err) < 0) {
+	bool has_place = make_place(row, &n, &row->err) == 0;
+
+	if (!has_place || spawn_agent(&n, &pid, &row->err) < 0) {
+		bool undone = !is_new || remove_network(row, &n, NULL) == 0;
 		/* An error without a number: the forkserver did not answer, and may have forked. */
-		if (is_new && row->err.code != 0)
+		if (is_new && (!has_place || row->err.code != 0))
 			undo_create(&n);
 		err_wrap(&row->err, "node '%s'", row->name);
-		return OUTCOME_REFUSED;
+		return undone ? OUTCOME_REFUSED : OUTCOME_UNSURE;
 	}
 	set_id(row, pid);
 	files_limit_restore(pid);
@@ -331,9 +366,15 @@ static enum outcome node_observe(struct driver_row *row)
 
 static enum outcome node_find(struct driver_row *row)
 {
+	CLEANUP(node_release) struct node n;
 	enum outcome now = node_observe(row);
 
-	return now == OUTCOME_BROKEN ? OUTCOME_ABSENT : now;
+	if (now != OUTCOME_BROKEN && now != OUTCOME_ABSENT)
+		return now;
+	/* A create that was killed in the middle may have left a network, which a destroy removes. */
+	if (node_load(row, &n, &row->err) < 0)
+		return OUTCOME_UNSURE;
+	return is_isolated(&n) && local_net_is_there(row, n.dir) ? OUTCOME_DONE : OUTCOME_ABSENT;
 }
 
 /* ---- the end of it ---- */
@@ -472,6 +513,14 @@ static int put_away(const struct driver_row *row, const struct node *n, struct e
 	return file_remove_tree(n->dir, err);
 }
 
+static enum outcome without_network(struct driver_row *row, const struct node *n)
+{
+	if (remove_network(row, n, &row->err) == 0)
+		return OUTCOME_DONE;
+	err_wrap(&row->err, "node '%s'", row->name);
+	return OUTCOME_HELD;
+}
+
 static enum outcome node_destroy(struct driver_row *row)
 {
 	CLEANUP(node_release) struct node n;
@@ -479,7 +528,7 @@ static enum outcome node_destroy(struct driver_row *row)
 	if (node_load(row, &n, &row->err) < 0)
 		return OUTCOME_HELD;
 	if (!file_exists(n.dir))
-		return OUTCOME_DONE;
+		return without_network(row, &n);
 	pid_t left = left_clean(&n) ? 0 : kill_everybody(row, &n);
 
 	if (left != 0) {
@@ -492,6 +541,8 @@ static enum outcome node_destroy(struct driver_row *row)
 			row->name);
 		return OUTCOME_HELD;
 	}
+	if (without_network(row, &n) != OUTCOME_DONE)
+		return OUTCOME_HELD;
 	if (put_away(row, &n, &row->err) < 0) {
 		err_wrap(&row->err, "node '%s'", row->name);
 		return OUTCOME_HELD;

@@ -1,6 +1,7 @@
 /*
- * The facts of engine local: where the nodes' directories are, and a range of loopback addresses
- * that no other active run of this master uses.  plan/local.c says what it makes of them.
+ * The facts of engine local: where the nodes' directories are, and a range of addresses: loopback
+ * ones, or a network of its own for nodes in network namespaces.  plan/local.c says what it makes of
+ * them.
  */
 #include "driver/driver.h"
 
@@ -11,17 +12,16 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/alloc.h"
+#include "base/err.h"
 #include "base/rand.h"
+#include "driver/local/internal.h"
 #include "fmt/doc.h"
+#include "sys/netns.h"
 
 #define FIRST 0x7f010001u  /* 127.1.0.1 */
 #define LAST 0x7ffdffffu   /* 127.253.255.255 */
 #define SPREAD 0x00fc0000u /* where masters of one machine begin differs by up to this */
 #define MAX_TRIES 100000
-
-struct range {
-	uint32_t first, last;
-};
 
 static bool address_of(const struct doc *facts, const char *key, uint32_t *ret)
 {
@@ -33,26 +33,21 @@ static bool address_of(const struct doc *facts, const char *key, uint32_t *ret)
 	return true;
 }
 
+static const char *address_text(uint32_t address, struct arena *a)
+{
+	return arena_printf(a, "%u.%u.%u.%u", address >> 24, address >> 16 & 255,
+			    address >> 8 & 255, address & 255);
+}
+
 static void put_address(struct doc *facts, const char *key, uint32_t address, struct arena *a)
 {
-	const char *text = arena_printf(a, "%u.%u.%u.%u", address >> 24, address >> 16 & 255,
-					address >> 8 & 255, address & 255);
-
-	doc_set(a, facts, str_from(key), doc_new_str(a, str_from(text)));
+	doc_set(a, facts, str_from(key), doc_new_str(a, str_from(address_text(address, a))));
 }
 
 /* At most so many addresses lie from the first node's to the last one's: .0 and .255 are not used. */
 static uint32_t span_of(int nodes)
 {
 	return (uint32_t)nodes + 2 * ((uint32_t)nodes / 254 + 1);
-}
-
-static bool is_free(struct range r, const struct range *taken, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (r.first <= taken[i].last && taken[i].first <= r.last)
-			return false;
-	return true;
 }
 
 /* Goes on from run to run, so that an address is not used again at once. */
@@ -68,22 +63,20 @@ static struct range choose(const struct range *taken, size_t n, uint32_t span)
 			next = FIRST;
 		r = (struct range){next, next + span - 1};
 		next += span;
-		if (is_free(r, taken, n))
+		if (range_is_free(r, taken, n))
 			break;
 	}
 	return r;
 }
 
-static int resolve(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
-		   struct err *err)
+/* A range of loopback addresses that no other active run of this master uses. */
+static struct range loopback_range(const struct resolve_input *in)
 {
 	CLEANUP(freep) struct range *taken = xcalloc(in->ntaken + 1, sizeof(*taken));
-	struct doc *facts = doc_new(a, DOC_TABLE);
 	uint32_t span = span_of(in->nodes);
 	struct range r;
 	size_t n = 0;
 
-	(void)err;
 	for (size_t i = 0; i < in->ntaken; i++)
 		if (address_of(in->taken[i], "first_address", &taken[n].first) &&
 		    address_of(in->taken[i], "last_address", &taken[n].last))
@@ -92,6 +85,39 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 		r.last = r.first + span - 1;
 	else
 		r = choose(taken, n, span);
+	return r;
+}
+
+/* The first address of the network is its name, the second the bridge's, and the last is for all. */
+static int network_range(const struct resolve_input *in, struct doc *facts, struct arena *a,
+			 struct range *ret, struct err *err)
+{
+	struct range r;
+
+	if (netns_check_allowed(err) < 0)
+		return err_set(
+			err, ERR_DENIED,
+			"isolate = \"netns\": %s; start the master as root, or leave out isolate",
+			err->msg);
+	if (range_resolve(in, &r, err) < 0)
+		return err_wrap(err, "isolate = \"netns\"");
+	doc_set(a, facts, STR("bridge"),
+		doc_new_str(a, str_from(arena_printf(a, "%s/%d", address_text(r.first + 1, a),
+						     range_prefix(r)))));
+	*ret = (struct range){r.first + 2, r.last - 1};
+	return 0;
+}
+
+static int resolve(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
+		   struct err *err)
+{
+	struct doc *facts = doc_new(a, DOC_TABLE);
+	struct range r;
+
+	if (!in->netns)
+		r = loopback_range(in);
+	else if (network_range(in, facts, a, &r, err) < 0)
+		return -1;
 	put_address(facts, "first_address", r.first, a);
 	put_address(facts, "last_address", r.last, a);
 	doc_set(a, facts, STR("home"), doc_new_str(a, str_from(in->home)));
@@ -100,4 +126,8 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 	return 0;
 }
 
-const struct resolver local_resolver = {.engine = "local", .resolve = resolve};
+const struct resolver local_resolver = {
+	.engine = "local",
+	.resolve = resolve,
+	.sweep = local_sweep,
+};

@@ -86,7 +86,7 @@ static void the_second_sample_has_rates(void **state)
 	(void)state;
 	buf_init(&b, 10000);
 	host_init(&h, l);
-	host_sample(&h, 42, &cg, getpid(), &b);
+	host_sample(&h, 42, &cg, getpid(), false, &b);
 	assert_int_equal(json_parse(buf_str(&b), a, &d, NULL), 0);
 	assert_int_equal(doc_int(d, "time_ms", 0), 42);
 	assert_true(doc_num(doc_table(d, "values"), "host.memory", -1) > 0);
@@ -95,7 +95,7 @@ static void the_second_sample_has_rates(void **state)
 	/* The kernel counts cpu time in hundredths of a second. */
 	for (int64_t until = clock_boot_ms() + 5000; clock_boot_ms() < until;) {
 		buf_reset(&b);
-		host_sample(&h, 43, &cg, getpid(), &b);
+		host_sample(&h, 43, &cg, getpid(), false, &b);
 		assert_int_equal(json_parse(buf_str(&b), a, &d, NULL), 0);
 		if (doc_get(doc_table(d, "values"), "host.cpu"))
 			break;
@@ -119,7 +119,7 @@ static void without_a_job_there_are_no_figures_of_one(void **state)
 	(void)state;
 	buf_init(&b, 10000);
 	host_init(&h, l);
-	host_sample(&h, 1, &cg, 0, &b);
+	host_sample(&h, 1, &cg, 0, false, &b);
 	assert_null(strstr(b.p, "job."));
 	host_release(&h);
 	buf_release(&b);

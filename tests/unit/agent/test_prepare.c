@@ -160,20 +160,20 @@ static void checks_name_the_command_and_the_directory(void **state)
 	struct message_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "", .output_dir = ""};
 
 	snprintf(node, sizeof(node), "%s", (char *)*state);
-	assert_int_equal(prepare_check(&in, node, &err), -1); /* no work directory yet */
+	assert_int_equal(prepare_check(&in, node, NULL, &err), -1); /* no work directory yet */
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	assert_int_equal(prepare_files(&in, node, &err), 0);
-	assert_int_equal(prepare_check(&in, node, &err), 0);
+	assert_int_equal(prepare_check(&in, node, NULL, &err), 0);
 	in.path = "";
-	assert_int_equal(prepare_check(&in, node, &err), 0); /* the usual places */
+	assert_int_equal(prepare_check(&in, node, NULL, &err), 0); /* the usual places */
 	in.argv0 = "pyhton3";
-	assert_int_equal(prepare_check(&in, node, &err), -1);
+	assert_int_equal(prepare_check(&in, node, NULL, &err), -1);
 	assert_string_equal(err.msg, "command 'pyhton3' not found in PATH");
 	in.cwd = "/etc/passwd";
-	assert_int_equal(prepare_check(&in, node, &err), -1);
+	assert_int_equal(prepare_check(&in, node, NULL, &err), -1);
 	assert_non_null(strstr(err.msg, "not a directory"));
 	in.cwd = "/no/such";
-	assert_int_equal(prepare_check(&in, node, &err), -1);
+	assert_int_equal(prepare_check(&in, node, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
@@ -192,16 +192,16 @@ static void a_port_must_be_free(void **state)
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
 	in.port = ntohs(((struct sockaddr_in *)&sa)->sin_port);
 	assert_int_equal(listen(fd, 1), 0);
-	assert_int_equal(prepare_check(&in, "/tmp", &err), -1);
+	assert_int_equal(prepare_check(&in, "/tmp", NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_CONFLICT);
 	assert_non_null(strstr(err.msg, "127.66.5.4"));
 	close(fd);
-	assert_int_equal(prepare_check(&in, "/tmp", &err), 0);
+	assert_int_equal(prepare_check(&in, "/tmp", NULL, &err), 0);
 	in.address = "somewhere";
-	assert_int_equal(prepare_check(&in, "/tmp", &err), -1);
+	assert_int_equal(prepare_check(&in, "/tmp", NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_INVALID);
 	in.address = "203.0.113.7"; /* not ours */
-	assert_int_equal(prepare_check(&in, "/tmp", &err), -1);
+	assert_int_equal(prepare_check(&in, "/tmp", NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_UNAVAILABLE);
 	assert_true(probe_address("::1", 80, &sa, &len));
 	assert_int_equal(sa.ss_family, AF_INET6);

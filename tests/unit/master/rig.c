@@ -415,6 +415,14 @@ int driver_resolve(const char *engine, const struct resolve_input *in, struct ar
 	return local_resolver.resolve(in, a, ret_facts, err);
 }
 
+size_t driver_sweep(const struct sweep_input *in, struct err *err)
+{
+	(void)err;
+	current->sweep_spares =
+		in->is_active(in->ctx, current->active) && !in->is_active(in->ctx, "other");
+	return 0;
+}
+
 /* ---- the master ---- */
 
 bool rig_start(struct rig *r)

@@ -56,6 +56,8 @@ struct rig {
 	bool many;	       /* the driver takes many in one call ... */
 	VEC(size_t) sizes;     /* ... and these were the calls */
 	char choice[64];       /* of the last create */
+	char active[64];       /* a run that a sweep of leftovers must spare ... */
+	bool sweep_spares;     /* ... and the last sweep did so, and spared no other */
 	/* store */
 	int commits; /* since the first start */
 	int fail_at; /* this one fails; 0: none */

@@ -162,6 +162,28 @@ static void the_deadline_of_a_run_that_cannot_be_read_does_not_end_it(void **sta
 	assert_int_equal(rig_count(r, "destroy"), 0);
 }
 
+/* Also one whose rows contradict each other, so that it is not taken up. */
+static void a_sweep_of_leftovers_spares_every_run_that_has_not_ended(void **state)
+{
+	static const char *const rows[] = {"SELECT 1", "UPDATE job SET plan = 'x'",
+					   "DELETE FROM node"};
+	struct rig *r = *state;
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct live_run *lr = rig_submit(r, RIG_JOB);
+
+		snprintf(r->active, sizeof(r->active), "%s", lr->row.id);
+		agent_run(rig_agent(r, 0));
+		rig_crash(r);
+		change_rows(r, rows[i]);
+		assert_true(rig_start(r));
+		assert_true(r->sweep_spares);
+		rig_drop(state);
+		assert_int_equal(rig_make(state), 0);
+		r = *state;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +193,9 @@ int main(void)
 						rig_make, rig_drop),
 		cmocka_unit_test_setup_teardown(
 			the_files_of_an_old_run_are_masked_before_anybody_reads_them, rig_make,
+			rig_drop),
+		cmocka_unit_test_setup_teardown(
+			a_sweep_of_leftovers_spares_every_run_that_has_not_ended, rig_make,
 			rig_drop),
 		cmocka_unit_test_setup_teardown(a_run_that_cannot_be_read_waits_for_its_kill,
 						rig_make, rig_drop),

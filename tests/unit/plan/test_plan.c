@@ -138,6 +138,46 @@ static void each_node_is_one_resource_with_an_address(void **state)
 	}
 }
 
+static void isolated_nodes_need_a_bridge_that_names_them_all(void **state)
+{
+	struct doc *facts;
+	struct job *job = arena_new_of(arena, struct job);
+	struct problems ps = {0};
+	struct plan p;
+
+	(void)state;
+	assert_int_equal(json_parse(STR("{\"home\":\"/h\",\"run_dir\":\"/h/x\",\"bridge\":"
+					"\"10.3.4.1/24\",\"first_address\":\"10.3.4.2\"}"),
+				    arena, &facts, NULL),
+			 0);
+	*job = good_job(arena, "command = 'x'\ncount = 2\nisolate = 'netns'\n");
+	assert_true(plan_make(job, facts, arena, &p, &ps));
+	assert_string_equal(p.iface, "eth0");
+	assert_int_equal(p.nresources, 3);
+	assert_string_equal(p.resources[0].kind, "local.bridge");
+	assert_int_equal(p.resources[0].node, -1);
+	assert_string_equal(
+		p.resources[0].spec,
+		"{\"home\":\"/h\",\"run_dir\":\"/h/x\",\"address\":\"10.3.4.1\","
+		"\"prefix\":24,\"hosts\":\"10.3.4.2 worker-0\\n10.3.4.3 worker-1\\n\"}");
+	for (int i = 0; i < 2; i++) {
+		const struct plan_resource *r = &p.resources[p.resource_of[i]];
+
+		assert_string_equal(r->kind, "local.node");
+		assert_int_equal(r->node, i);
+		assert_int_equal(r->nneeds, 1);
+		assert_int_equal(r->needs[0], 0);
+	}
+	assert_string_equal(p.resources[2].spec,
+			    "{\"home\":\"/h\",\"run_dir\":\"/h/x\",\"address\":\"10.3.4.3\","
+			    "\"prefix\":24}");
+	p = plan_of("command = 'x'\nisolate = 'netns'\n");
+	assert_string_equal(p.addresses[0], "10.1.0.2");
+	refused("command = 'x'\ncount = 1001\nisolate = 'netns'\n", 3,
+		"isolate = \"netns\" takes at most 1000 nodes, and this job has 1001: leave out "
+		"isolate");
+}
+
 static void a_limit_of_cost_that_cannot_act_is_warned_of(void **state)
 {
 	struct job *job = arena_new_of(arena, struct job);
@@ -318,6 +358,7 @@ int main(void)
 		T(no_two_ranks_share_an_address),
 		T(a_resource_says_what_its_driver_needs),
 		T(each_node_is_one_resource_with_an_address),
+		T(isolated_nodes_need_a_bridge_that_names_them_all),
 		T(a_limit_of_cost_that_cannot_act_is_warned_of),
 		T(a_secret_that_no_env_sets_is_warned_of),
 		T(an_engine_that_is_not_here_is_refused_in_one_wording),
