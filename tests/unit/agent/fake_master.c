@@ -511,6 +511,23 @@ char *fake_below(struct fake *f, const char *name)
 	return arena_printf(f->arena, "%s/%s", f->dir, name);
 }
 
+char *fake_in_node(struct fake *f, const char *name)
+{
+	return arena_printf(f->arena, "%s/%s", f->node, name);
+}
+
+void fake_touch(const char *path)
+{
+	assert_int_equal(file_write_atomic(path, STR("x\n"), 0600, false, NULL), 0);
+}
+
+bool fake_alive(pid_t pid)
+{
+	struct proc_info p;
+
+	return proc_read(pid, &p) && p.state != 'Z';
+}
+
 const char *fake_file(struct fake *f, const char *path)
 {
 	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;

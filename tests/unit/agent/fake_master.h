@@ -21,7 +21,8 @@
 #define FAKE_DAEMON "setsid sh -c 'echo $$ > $DIR/daemon; exec sleep 600' >/dev/null 2>&1 & "
 #define FAKE_NAMELESS                                                                              \
 	"env -i DIR=$DIR setsid sh -c 'echo $$ > $DIR/daemon; exec sleep 600' >/dev/null 2>&1 & "
-#define FAKE_UNTIL_DAEMON "while ! [ -s $DIR/daemon ]; do sleep 0.01; done; "
+#define FAKE_UNTIL(name) "while ! [ -s $DIR/" name " ]; do sleep 0.01; done; "
+#define FAKE_UNTIL_DAEMON FAKE_UNTIL("daemon")
 
 struct fake {
 	char *dir;		/* of the test: link.sock and node/ are below */
@@ -91,8 +92,13 @@ void fake_gone(pid_t pid);
 void fake_kill(pid_t pid);
 /* Agent and shim are gone at the same moment: nobody could take over in between. */
 void fake_kill_both(struct fake *f);
-/* A path in the test's directory (in the arena). */
+/* A path in the test's directory, or in that of the node (in the arena). */
 char *fake_below(struct fake *f, const char *name);
+char *fake_in_node(struct fake *f, const char *name);
+/* Make a small file. */
+void fake_touch(const char *path);
+/* It has not ended, and is no zombie. */
+bool fake_alive(pid_t pid);
 /* Wait until the file exists; returns its text (in the arena). */
 const char *fake_file(struct fake *f, const char *path);
 /* The same for a number in the test's directory. */

@@ -2,9 +2,13 @@
 #include "unit.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include "base/clock.h"
 #include "base/rand.h"
 #include "fake_master.h"
 
@@ -216,6 +220,46 @@ static void when_nobody_listens_a_master_is_started(void **state)
 	assert_string_equal(fake_file(f, fake_below(f, "revived")), "--background");
 }
 
+/* A listener that takes nobody; returns who fills its backlog. */
+static int listen_but_be_busy(struct fake *f)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int filler = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int next = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/link.sock", f->dir);
+	close(f->listener);
+	assert_int_equal(unlink(sa.sun_path), 0);
+	f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(f->listener, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(listen(f->listener, 0), 0);
+	assert_int_equal(connect(filler, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(connect(next, (struct sockaddr *)&sa, sizeof(sa)), -1);
+	close(next);
+	return filler;
+}
+
+static void a_busy_master_is_not_replaced_by_another(void **state)
+{
+	struct fake *f = *state;
+
+	f->config = ",\"revive\":true";
+	fake_ready(f);
+	int filler = listen_but_be_busy(f);
+
+	fake_hang_up(f);
+	int64_t until = clock_boot_ms() + 3500; /* one that is missing is replaced after a second */
+
+	while (clock_boot_ms() < until) {
+		assert_false(file_exists(fake_below(f, "revived")));
+		poll(NULL, 0, 20);
+	}
+	close(accept4(f->listener, NULL, NULL, SOCK_CLOEXEC));
+	close(filler);
+	fake_meet(f);
+	fake_release(f);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -229,6 +273,7 @@ int main(int argc, char **argv)
 		CASE(a_message_that_cannot_be_used_ends_the_connection_with_the_reason),
 		CASE(a_start_before_the_welcome_is_not_acted_on),
 		CASE(a_ping_is_answered),
+		CASE(a_busy_master_is_not_replaced_by_another),
 		CASE(when_nobody_listens_a_master_is_started),
 	};
 	int role = fake_role(argc, argv);

@@ -488,6 +488,39 @@ static void a_start_without_its_table_is_refused(void **state)
 	}
 }
 
+static void the_jobs_umask_is_022_whatever_ours_is(void **state)
+{
+	struct fake *f = *state;
+	mode_t before = umask(077);
+
+	fake_ready(f);
+	umask(before);
+	fake_start(f, "umask");
+	fake_end(f);
+	assert_string_equal(f->out[STREAM_OUT].p, "0022\n");
+}
+
+/* Also not 32 and 33, which libc keeps for itself: posix_spawn leaves them ignored. */
+static void the_job_has_no_ignored_signals(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "exec grep SigIgn: /proc/self/status");
+	fake_end(f);
+	assert_string_equal(f->out[STREAM_OUT].p, "SigIgn:\t0000000000000000\n");
+}
+
+static void the_job_has_no_blocked_signals(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "exec grep SigBlk: /proc/self/status");
+	fake_end(f);
+	assert_string_equal(f->out[STREAM_OUT].p, "SigBlk:\t0000000000000000\n");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -519,6 +552,9 @@ int main(int argc, char **argv)
 		CASE(a_machinefile_is_beside_the_hostfile),
 		CASE(templates_are_expanded_with_the_table_that_came_in_parts),
 		CASE(a_value_too_long_for_an_exec_is_in_a_file),
+		CASE(the_jobs_umask_is_022_whatever_ours_is),
+		CASE(the_job_has_no_ignored_signals),
+		CASE(the_job_has_no_blocked_signals),
 		CASE(a_start_without_its_table_is_refused),
 	};
 	int role = fake_role(argc, argv);

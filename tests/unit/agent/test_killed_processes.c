@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "fake_master.h"
 #include "sys/proctree.h"
 
@@ -344,6 +345,63 @@ static void an_exit_that_was_recorded_before_both_died_counts(void **state)
 	fake_gone(fake_pid_in(f, "daemon"));
 }
 
+/* Its mark is the last entry, behind everything else. */
+#define DAEMON                                                                                     \
+	"setsid sh -c 'echo $$ > $DIR/daemon; exec env -u " PROC_MARK " " PROC_MARK "=$" PROC_MARK \
+	" sleep 600' >/dev/null 2>&1 & "
+
+static void give_big_environment(struct fake *f)
+{
+	char *big = arena_alloc(f->arena, 100001);
+
+	memset(big, 'x', 100000);
+	big[100000] = '\0';
+	f->env = arena_printf(f->arena, ",\"A\":\"%s\",\"B\":\"%s\",\"C\":\"%s\"", big, big, big);
+	f->no_cgroup = true;
+}
+
+static void daemon_is_found_by_its_mark(struct fake *f, pid_t job)
+{
+	pid_t pid = fake_pid_in(f, "daemon");
+
+	fake_kill_both(f);
+	fake_agent(f);
+	fake_meet(f);
+	assert_true(fake_alive(pid));
+	fake_touch(fake_below(f, "go"));
+	fake_gone(job);
+	fake_wait(f, FRAME_EXIT);
+	assert_false(fake_alive(pid));
+}
+
+static void a_big_environment_does_not_hide_the_mark(void **state)
+{
+	struct fake *f = *state;
+
+	give_big_environment(f);
+	fake_ready(f);
+	pid_t job = fake_start(f, DAEMON FAKE_UNTIL("daemon") FAKE_UNTIL("go"));
+
+	daemon_is_found_by_its_mark(f, job);
+}
+
+static void a_big_environment_does_not_hide_the_mark_of_an_orphan(void **state)
+{
+	struct fake *f = *state;
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+	struct proc_info p;
+
+	give_big_environment(f);
+	fake_ready(f);
+	pid_t job = fake_start(f, "( " DAEMON "); " FAKE_UNTIL("daemon") FAKE_UNTIL("go"));
+	pid_t pid = fake_pid_in(f, "daemon"), shim = fake_shim(f);
+
+	do {
+		assert_true(proc_read(pid, &p) && clock_boot_ms() < until);
+	} while (p.ppid != shim);
+	daemon_is_found_by_its_mark(f, job);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -365,6 +423,8 @@ int main(int argc, char **argv)
 		CASE(the_connection_of_a_killed_agent_closes_though_its_pipe_holder_lives),
 		CASE(a_shim_killed_under_a_later_agent_leaves_no_status_either),
 		CASE(an_exit_that_was_recorded_before_both_died_counts),
+		CASE(a_big_environment_does_not_hide_the_mark),
+		CASE(a_big_environment_does_not_hide_the_mark_of_an_orphan),
 	};
 	int role = fake_role(argc, argv);
 

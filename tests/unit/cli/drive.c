@@ -262,3 +262,15 @@ void assert_has_not(const struct buf *b, const char *text)
 	if (b->n && memmem(b->p, b->n, text, strlen(text)))
 		fail_msg("'%s' is in:\n%.*s", text, STR_ARG(buf_str(b)));
 }
+
+void assert_refused(void **state, int code, const char *message, const char *const *argv)
+{
+	struct ran r = drive(state, argv);
+
+	assert_int_equal(r.code, code);
+	assert_has(&r.err, message);
+	assert_int_equal(r.out.n, 0);
+	/* One line, or the details below it. */
+	assert_true(r.err.n > 0 && r.err.p[r.err.n - 1] == '\n');
+	ran_release(&r);
+}

@@ -49,3 +49,7 @@ struct ran drive_tty(void **state, int columns, int rows, const char *const *arg
 
 void assert_has(const struct buf *b, const char *text);
 void assert_has_not(const struct buf *b, const char *text);
+/* Ends with this code, says this on stderr and nothing on stdout. */
+void assert_refused(void **state, int code, const char *message, const char *const *argv);
+#define REFUSED(state, code, message, ...)                                                         \
+	assert_refused((state), (code), (message), (const char *const[]){__VA_ARGS__, NULL})

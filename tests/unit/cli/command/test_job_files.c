@@ -1,0 +1,118 @@
+/* Commands about job files: init, plan, explain. */
+#include "unit.h"
+
+#include <unistd.h>
+
+#include "cli/drive.h"
+#include "cli/fake_master.h"
+
+static void init_writes_a_job_file_that_plan_accepts(void **state)
+{
+	const char *file = unit_path(state, "job.toml");
+	struct ran r = DRIVE(state, "init", "-o", file);
+	assert_int_equal(r.code, 0);
+	assert_has(&r.err, "wrote ");
+	ran_release(&r);
+	r = DRIVE(state, "plan", file);
+	if (r.code != 0)
+		fail_msg("%s", r.err.p);
+	assert_true(r.out.n > 0);
+	ran_release(&r);
+	/* Never overwritten. */
+	REFUSED(state, 2, "exists and is not overwritten", "init", "pserver", "-o", file);
+	r = DRIVE(state, "init", "pserver", "-o", unit_path(state, "ps.toml"), "--output", "json");
+	assert_has(&r.out, "\"strategy\":\"pserver\"}\n");
+	ran_release(&r);
+	r = DRIVE(state, "init", "pserver", "-o", "-");
+	assert_has(&r.out, "pserver");
+	ran_release(&r);
+	r = DRIVE(state, "init", "pserver", "-o", "-", "--output", "json");
+	assert_has(&r.out, "{\"job\":\"");
+	ran_release(&r);
+	REFUSED(state, 2, "no strategy 'psever': did you mean 'pserver'?", "init", "psever");
+	REFUSED(state, 2, "no strategy 'qqqqqqq': choose from single", "init", "qqqqqqq");
+	REFUSED(state, 3, "create '", "init", "-o", unit_path(state, "no/such/dir/job.toml"));
+}
+
+static void plan_reads_files_and_command_lines(void **state)
+{
+	struct ran r =
+		DRIVE(state, "plan", "-n", "3", "--name", "demo", "--", "python3", "train.py");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "demo-xxxx");
+	ran_release(&r);
+	r = DRIVE(state, "plan", "--output", "json", "--", "true");
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.out.p[0], '{');
+	assert_int_equal(r.out.p[r.out.n - 1], '\n');
+	ran_release(&r);
+	home_put(state, "bad.toml", "comand = [\"true\"]\ncount = 0\n");
+	const char *bad = unit_path(state, "bad.toml");
+	r = DRIVE(state, "plan", bad);
+	assert_int_equal(r.code, 2);
+	assert_has(&r.err, "bad.toml:1:");
+	assert_has(&r.err, "did you mean 'command'?");
+	assert_has(&r.err, "bad.toml:2:");
+	ran_release(&r);
+	home_put(state, "engine.toml", "engine = \"moon\"\ncommand = [\"true\"]\n");
+	REFUSED(state, 2, "engine.toml:1:", "plan", unit_path(state, "engine.toml"));
+	REFUSED(state, 3, "does not exist", "plan", unit_path(state, "none.toml"));
+	REFUSED(state, 2, "give one of them", "plan", "x.toml", "--", "true");
+	REFUSED(state, 2, "the command after '--' is missing", "plan", "--");
+	assert_int_equal(chdir(*state), 0);
+	REFUSED(state, 2, "no job: give a FILE", "plan");
+	home_put(state, "job.toml", "command = [\"true\"]\n");
+	r = DRIVE(state, "plan", "--name", "a-b", "-n", "2");
+	if (r.code != 0)
+		fail_msg("%s", r.err.p);
+	assert_has(&r.out, "a-b-xxxx");
+	ran_release(&r);
+	/* A name is a text, whatever it looks like. */
+	r = DRIVE(state, "plan", "--name", "true");
+	if (r.code != 0)
+		fail_msg("%s", r.err.p);
+	assert_has(&r.out, "true-xxxx");
+	ran_release(&r);
+	assert_int_equal(chdir("/"), 0);
+}
+
+static void explain_prints_keys_and_refuses_unknown_ones(void **state)
+{
+	struct ran r = DRIVE(state, "explain");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "command");
+	ran_release(&r);
+	r = DRIVE(state, "explain", "--output", "json");
+	assert_int_equal(r.out.p[0], '[');
+	assert_has(&r.out, "\"key\":\"command\"");
+	ran_release(&r);
+	r = DRIVE(state, "explain", "roles.trainer.count", "--output", "json");
+	assert_has(&r.out, "{\"key\":\"count\",\"type\":\"integer\"");
+	ran_release(&r);
+	r = DRIVE(state, "explain", "roles", "--output", "json");
+	assert_has(&r.out, "\"keys\":[");
+	ran_release(&r);
+	r = DRIVE(state, "explain", "roles.trainer", "--output", "json");
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.out.p[0], '{');
+	ran_release(&r);
+	r = DRIVE(state, "explain", "comand");
+	assert_int_equal(r.code, 3);
+	assert_has(&r.err, "command");
+	ran_release(&r);
+}
+
+int main(int argc, char **argv)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, drive_setup, drive_teardown)
+	const struct CMUnitTest tests[] = {
+		T(init_writes_a_job_file_that_plan_accepts),
+		T(plan_reads_files_and_command_lines),
+		T(explain_prints_keys_and_refuses_unknown_ones),
+	};
+	int code;
+
+	if (fake_role(argc, argv, &code))
+		return code;
+	return cmocka_run_group_tests_name("job files", tests, NULL, NULL);
+}
