@@ -186,6 +186,16 @@ bool __wrap_store_disk_tight(struct store *st)
 	return current->disk_tight;
 }
 
+/* ---- users ---- */
+
+int64_t __real_socket_peer_uid(int fd);
+int64_t __wrap_socket_peer_uid(int fd);
+
+int64_t __wrap_socket_peer_uid(int fd)
+{
+	return current->peer_uid ? current->peer_uid : __real_socket_peer_uid(fd);
+}
+
 /* ---- workers ---- */
 
 struct work {

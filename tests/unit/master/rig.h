@@ -11,6 +11,7 @@
  *                  lets it go
  *   store_commit() fails when told to (--wrap)
  *   store_disk_*() the disk is full when told to be (--wrap)
+ *   socket_peer_uid()  another user's, when told so (--wrap)
  *   fsync(), fdatasync()   which bytes of which file are on disk
  *
  * What goes out is checked as it goes, in every test: no driver is called whose row is not
@@ -63,7 +64,8 @@ struct rig {
 	int fail_at; /* this one fails; 0: none */
 	enum rig_commit how;
 	bool disk_full, disk_tight;
-	bool work_waits; /* what workers get is not begun until rig_let_work_go() */
+	int64_t peer_uid; /* of whoever dials a socket; 0: who it really is */
+	bool work_waits;  /* what workers get is not begun until rig_let_work_go() */
 	VEC(struct rig_agent *) agents;
 };
 
