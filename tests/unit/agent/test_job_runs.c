@@ -175,6 +175,53 @@ static void a_second_start_while_the_job_runs_is_answered_with_the_same_process(
 	assert_int_equal(fake_int(fake_end(f), "code"), 0);
 }
 
+/* One that leaves a file if it is executed. */
+static void send_start(struct fake *f, int attempt, const char *file)
+{
+	fake_send(f, FRAME_START,
+		  arena_printf(f->arena,
+			       "{\"attempt\":%d,\"argv\":[\"/bin/sh\",\"-c\",\"echo x > %s/%s\"],"
+			       "\"env\":{},\"cwd\":\"\",\"grace_ms\":300}",
+			       attempt, f->dir, file));
+}
+
+static void another_attempt_while_the_job_runs_is_refused(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(f, FAKE_UNTIL("go") "exit 4");
+
+	send_start(f, 2, "second");
+	assert_non_null(
+		strstr(fake_str(fake_wait(f, FRAME_BYE), "reason"), "attempt 1 still runs"));
+	fake_wait_close(f);
+	fake_hang_up(f);
+	assert_int_equal(fake_int(fake_meet(f), "attempt"), 1);
+	assert_true(fake_alive(pid));
+	fake_touch(fake_below(f, "go"));
+	assert_int_equal(fake_int(fake_end(f), "code"), 4);
+	assert_false(file_exists(fake_below(f, "second")));
+}
+
+static void an_attempt_older_than_the_last_is_never_executed(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	send_start(f, 2, "second");
+	fake_end(f);
+	assert_true(file_exists(fake_below(f, "second")));
+	send_start(f, 1, "first");
+	for (int i = 0; i < 20; i++) { /* it has its time */
+		fake_send(f, FRAME_PING, "{}");
+		fake_wait(f, FRAME_PONG);
+		usleep(10000);
+	}
+	assert_false(file_exists(fake_below(f, "first")));
+	fake_release(f);
+}
+
 static void the_environment_is_what_the_master_sent_and_little_more(void **state)
 {
 	struct fake *f = *state;
@@ -536,6 +583,8 @@ int main(int argc, char **argv)
 		CASE(nobody_on_the_other_side_sends_nothing_beyond_the_window),
 		CASE(a_second_start_of_the_same_attempt_is_answered_but_not_executed),
 		CASE(a_second_start_while_the_job_runs_is_answered_with_the_same_process),
+		CASE(another_attempt_while_the_job_runs_is_refused),
+		CASE(an_attempt_older_than_the_last_is_never_executed),
 		CASE(the_environment_is_what_the_master_sent_and_little_more),
 		CASE(a_command_that_does_not_exist_is_127_and_says_so),
 		CASE(a_directory_that_does_not_exist_is_named),

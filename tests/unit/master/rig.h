@@ -65,6 +65,7 @@ struct rig {
 	enum rig_commit how;
 	bool disk_full, disk_tight;
 	int64_t peer_uid; /* of whoever dials a socket; 0: who it really is */
+	bool sync_fails;  /* of a log */
 	bool work_waits;  /* what workers get is not begun until rig_let_work_go() */
 	VEC(struct rig_agent *) agents;
 };

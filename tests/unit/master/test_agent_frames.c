@@ -166,6 +166,23 @@ static void bytes_are_acknowledged_when_they_are_synced(void **state)
 	assert_int_equal(a->acks[STREAM_OUT].stored, 49);
 }
 
+/* The kernel may have thrown the bytes away: only what a new master finds is there. */
+static void a_log_that_cannot_be_synced_ends_the_master(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	r->sync_fails = true;
+	agent_data(a, STREAM_OUT, 0, STR("a line\n"));
+	rig_until_it_gives_up(r);
+	assert_int_equal(a->acks[STREAM_OUT].stored, 0);
+	r->sync_fails = false;
+	rig_crash(r);
+	assert_true(rig_start(r));
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_WELCOME);
+}
+
 static void bytes_that_leave_a_hole_are_refused(void **state)
 {
 	struct rig *r = *state;
@@ -547,6 +564,7 @@ int main(void)
 		CASE(a_node_without_a_planned_address_has_the_one_it_says),
 		CASE(a_hello_with_an_address_that_is_none_is_refused),
 		CASE(bytes_are_acknowledged_when_they_are_synced),
+		CASE(a_log_that_cannot_be_synced_ends_the_master),
 		CASE(bytes_that_leave_a_hole_are_refused),
 		CASE(a_stream_that_does_not_exist_ends_the_connection),
 		CASE(a_figure_counts_once),

@@ -63,6 +63,25 @@ static void a_secret_is_in_no_row_and_in_one_file(void **state)
 	assert_int_equal(st.st_mode & 07777, 0600);
 }
 
+/* Such as those of package managers, which a job on this machine inherits. */
+static void a_secret_of_the_clients_environment_is_no_less_secret(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(rig_http(r, "POST", "/api/v1/runs",
+				  "{\"request_id\":\"request-0123456789\",\"job\":" RIG_JOB
+				  ",\"base_dir\":\"/\",\"client_env\":{\"PATH\":\"/bin\","
+				  "\"CONDA_TOKEN\":\"" VALUE "\"}}"),
+			 201);
+	assert_int_equal(
+		rig_stored(r, "SELECT count(*) FROM job WHERE client_env LIKE '%CONDA_TOKEN%'"), 1);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM job WHERE json || plan || client_env "
+				       "LIKE '%" VALUE "%'"),
+			 0);
+	assert_true(file_has(rig_run(r)->dir, SECRETS_FILE, VALUE));
+	assert_true(start_has(r, VALUE));
+}
+
 /* The row says that there are secrets: without them the next master could not start the job. */
 static void secrets_are_on_disk_before_their_run_is(void **state)
 {
@@ -95,6 +114,7 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
 		CASE(a_secret_is_in_no_row_and_in_one_file),
+		CASE(a_secret_of_the_clients_environment_is_no_less_secret),
 		CASE(secrets_are_on_disk_before_their_run_is),
 		CASE(secrets_end_with_their_run),
 	};

@@ -42,6 +42,19 @@ static void a_start_that_does_not_fit_is_refused_and_never_sent(void **state)
 	free(job);
 }
 
+static void a_source_that_was_not_uploaded_is_refused(void **state)
+{
+	struct rig *r = *state;
+	struct err err = {0};
+
+	assert_null(rig_try_submit(r, "request-0123456789",
+				   "{\"name\":\"t\",\"command\":[\"true\"],\"source\":\".\"}",
+				   &err));
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	rig_idle(r);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM run"), 0);
+}
+
 static void the_longest_start_that_is_accepted_arrives_whole(void **state)
 {
 	struct rig *r = *state;
@@ -128,6 +141,7 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
 		CASE(a_start_that_does_not_fit_is_refused_and_never_sent),
+		CASE(a_source_that_was_not_uploaded_is_refused),
 		CASE(the_longest_start_that_is_accepted_arrives_whole),
 		CASE(a_full_disk_refuses_new_runs_and_ends_those_that_there_are),
 		CASE(a_create_that_is_refused_is_not_a_create),
