@@ -106,6 +106,7 @@ struct core_resource {
 	/* Rows that one call creates share it.  With the run it is the token of the call, so it is
 	 * never used for another; 0 before the first create. */
 	int batch;
+	int batch_place; /* in that call: 0, 1, ...; a replay gives each the same */
 	/* Its step on the ladder of plan_resource.choices: that of the last create, or of the next if none
 	 * is out.  Grows; after the last choice comes the first again. */
 	int choice;
@@ -141,6 +142,7 @@ struct cause {
 struct core_group {
 	int batch; /* of the step ... */
 	uint64_t batch_step;
+	int batch_size;
 	int64_t retry_at_ms; /* when its waiting resources try again */
 	/* If they have choices, all of them are of one: ... */
 	int choice;	  /* ... the highest step of the ladder, ... */
@@ -150,8 +152,12 @@ struct core_group {
 
 /* One look at all resources of a kind that are waited for; only for those that have a group. */
 struct core_looks {
-	int64_t at_ms;	   /* the next; in the past: none is planned */
-	int64_t period_ms; /* grows from look to look */
+	int64_t at_ms;	 /* the next; in the past: none is planned */
+	int64_t last_ms; /* and the last */
+	/* between them: grows from look to look, until none was needed for a while */
+	int64_t period_ms;
+	/* the same of those that were early, because somebody fell silent */
+	int64_t early_at_ms, early_ms;
 };
 
 /* A step that started ten thousand nodes would hold up the loop: they start in slices, one a tick. */

@@ -384,28 +384,73 @@ static void hello(struct step *s, const struct event *ev)
 	take(s, rank);
 }
 
-/*
- * When the resource of a node is looked at next: `first_ms` from now, or `again` after a look.
- * All resources of a kind that are planned together are looked at together, and the longer it
- * takes the less often; a node that falls silent is worth an early look.
- */
-static int64_t observe_at(struct step *s, int rank, int64_t first_ms, bool again)
+static struct core_looks *looks_of(const struct core_run *r, int rank)
 {
-	struct core_run *r = s->r;
-	int index = r->plan->resource_of[rank];
-	struct core_looks *l = &r->looks[r->kind_of[index]];
+	return &r->looks[r->kind_of[r->plan->resource_of[rank]]];
+}
 
-	if (r->plan->resources[index].group == 0)
-		return s->now + first_ms;
-	if (l->at_ms > s->now && (again || l->at_ms <= s->now + first_ms))
-		return l->at_ms;
-	l->period_ms = again && l->period_ms ? l->period_ms * 3 / 2 : first_ms;
-	if (l->period_ms > OBSERVE_MAX_MS)
-		l->period_ms = OBSERVE_MAX_MS;
-	if (again && l->period_ms < OBSERVE_AGAIN_MS)
-		l->period_ms = OBSERVE_AGAIN_MS;
-	l->at_ms = s->now + l->period_ms;
+static bool looked_at_alone(const struct core_run *r, int rank)
+{
+	return r->plan->resources[r->plan->resource_of[rank]].group == 0;
+}
+
+/* A period grows with its use, and begins anew when it was not used for long. */
+static int64_t longer_period(int64_t period_ms, int64_t idle_ms)
+{
+	int64_t next = idle_ms > 2 * OBSERVE_MAX_MS ? 0 : period_ms * 3 / 2;
+
+	if (next < OBSERVE_AGAIN_MS)
+		return OBSERVE_AGAIN_MS;
+	return next < OBSERVE_MAX_MS ? next : OBSERVE_MAX_MS;
+}
+
+/* After a look. */
+static int64_t observe_again(struct step *s, int rank)
+{
+	struct core_looks *l = looks_of(s->r, rank);
+
+	if (looked_at_alone(s->r, rank))
+		return s->now + OBSERVE_AGAIN_MS;
+	if (l->last_ms < s->now) { /* the first of those that this look is about */
+		l->period_ms = longer_period(l->period_ms, s->now - l->last_ms);
+		l->last_ms = s->now;
+	}
+	if (l->at_ms <= s->now)
+		l->at_ms = s->now + l->period_ms;
 	return l->at_ms;
+}
+
+/*
+ * When the resource of a node is looked at next: `first_ms` from now.  All resources of a kind
+ * that are planned together are looked at together, and the longer it takes the less often.  A
+ * node that falls silent (`early`) is worth a look of its own, but they too get rarer: a thousand
+ * hosts that are restarted one after the other must not cost a thousand looks.
+ */
+static int64_t observe_at(struct step *s, int rank, int64_t first_ms, bool early)
+{
+	struct core_looks *l = looks_of(s->r, rank);
+	int64_t at = s->now + first_ms;
+
+	if (looked_at_alone(s->r, rank))
+		return at;
+	if (early && at < l->early_at_ms + l->early_ms)
+		at = l->early_at_ms + l->early_ms;
+	if (l->at_ms > s->now && (!early || l->at_ms <= at))
+		return l->at_ms;
+	if (early) {
+		l->early_ms = longer_period(l->early_ms, at - l->early_at_ms);
+		l->early_at_ms = at;
+	}
+	l->at_ms = at;
+	return at;
+}
+
+/* Those that wait for a look which another has had meanwhile wait for the next. */
+static bool look_is_due(const struct step *s, int rank)
+{
+	const struct core_looks *l = looks_of(s->r, rank);
+
+	return looked_at_alone(s->r, rank) || l->last_ms == s->now || l->at_ms <= s->now;
 }
 
 void node_silent(struct step *s, int rank)
@@ -414,7 +459,7 @@ void node_silent(struct step *s, int rank)
 
 	if (!expected(s->r, rank))
 		return;
-	n->observe_at_ms = observe_at(s, rank, OBSERVE_FIRST_MS, false);
+	n->observe_at_ms = observe_at(s, rank, OBSERVE_FIRST_MS, true);
 	n->lost_at_ms = s->now + s->r->plan->job->timeouts.lease_ms;
 	node_touch(s, rank);
 	tick_want(s, n->observe_at_ms);
@@ -559,8 +604,11 @@ void node_tick(struct step *s, int rank)
 			node_lose(s, rank, why);
 			run_check_collected(s);
 		} else if (n->observe_at_ms && s->now >= n->observe_at_ms) {
-			n->observe_at_ms = observe_at(s, rank, OBSERVE_AGAIN_MS, true);
-			res_observe(s, r->plan->resource_of[rank]);
+			bool due = look_is_due(s, rank);
+
+			n->observe_at_ms = due ? observe_again(s, rank) : looks_of(r, rank)->at_ms;
+			if (due)
+				res_observe(s, r->plan->resource_of[rank]);
 		}
 	}
 	tick_want(s, n->serve_by_ms);

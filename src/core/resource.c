@@ -55,11 +55,15 @@ static int new_batch(struct step *s, int index)
 	struct core_run *r = s->r;
 	struct core_group *g = &r->groups[r->plan->resources[index].group];
 
+	r->resources[index].batch_place = 0;
 	if (r->plan->resources[index].group == 0)
 		return ++r->batches;
-	if (g->batch_step != r->steps)
+	if (g->batch_step != r->steps) {
 		g->batch = ++r->batches;
+		g->batch_size = 0;
+	}
 	g->batch_step = r->steps;
+	r->resources[index].batch_place = g->batch_size++;
 	return g->batch;
 }
 

@@ -14,6 +14,7 @@
 #include "core/outcome.h"
 
 struct arena;
+struct buf;
 struct deadline;
 struct doc;
 
@@ -28,6 +29,9 @@ struct driver_row {
 	/* Rows of one create call share it, and with the run it is the call's token: a replay has
 	 * the same one, and another request never has. */
 	int batch;
+	int batch_place; /* of this row in its batch, whoever of the others is in the call: 0, 1, ... */
+	/* Of a create, if the driver renders: the bytes to send, and no others. */
+	const char *request;
 	char id[256];	  /* in: if known; out: the provider's own */
 	const char *spec; /* JSON: what the engine's plan wrote for this kind */
 	/* JSON: the choice that is asked for, or was made (plan_resource.choices); NULL: there are none */
@@ -49,6 +53,12 @@ struct driver {
 	enum outcome (*find)(struct driver_row *row);
 	enum outcome (*observe)(struct driver_row *row);
 	enum outcome (*destroy)(struct driver_row *row);
+	/*
+	 * NULL, or: the exact bytes (without NUL) of the call that creates a whole batch, made from
+	 * its rows and nothing else, without waiting.  They are stored before anything is sent; a
+	 * create gets them back, and so does its replay, whatever this would render by then.
+	 */
+	void (*render)(const struct driver_row *rows, size_t n, struct buf *out);
 	/*
 	 * For providers that take many in one call; NULL: the one above, for each by itself.  The
 	 * rows are of one run and, for a create, of one batch: all of it the first time, perhaps

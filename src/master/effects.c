@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/err.h"
 #include "driver/driver.h"
 #include "link/message.h"
 #include "master/agents.h"
 #include "master/internal.h"
 #include "master/messages.h"
+#include "master/requests.h"
 #include "master/round.h"
 #include "master/runs.h"
 #include "master/start_table.h"
@@ -32,6 +34,8 @@ struct driver_call {
 	struct effect *fx; /* n of each */
 	struct driver_row *rows;
 	char (*tokens)[65];
+	struct arena *arena; /* of the request; NULL if there is none */
+	struct err spoilt;   /* kind != ERR_NONE: it must not be made, and this is why */
 };
 
 static void call_free(struct driver_call *c)
@@ -39,6 +43,7 @@ static void call_free(struct driver_call *c)
 	free(c->fx);
 	free(c->rows);
 	free(c->tokens);
+	arena_free(c->arena);
 	free(c);
 }
 
@@ -92,8 +97,13 @@ static void call_run(void *arg, const struct deadline *deadline)
 	const struct driver *d = c->driver;
 	many_fn *many = d ? many_of(d, c->kind) : NULL;
 
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; i < c->n; i++) {
 		c->rows[i].deadline = deadline;
+		c->rows[i].outcome = OUTCOME_REFUSED;
+		c->rows[i].err = c->spoilt;
+	}
+	if (c->spoilt.kind)
+		return;
 	if (many) {
 		many(c->rows, c->n);
 		return;
@@ -141,8 +151,8 @@ static void call_done(void *arg, enum err_kind how)
 	call_free(c);
 }
 
-static void fill_row(struct live_run *lr, const struct effect *fx, struct driver_row *row,
-		     char token[65])
+void effect_row(struct live_run *lr, const struct effect *fx, struct driver_row *row,
+		char token[static 65])
 {
 	int index = fx->index;
 	const struct plan_resource *pr = &lr->plan.resources[index];
@@ -158,6 +168,7 @@ static void fill_row(struct live_run *lr, const struct effect *fx, struct driver
 				: "",
 		.attempt = res->attempt,
 		.batch = res->batch,
+		.batch_place = res->batch_place,
 		.spec = pr->spec,
 		.choice = plan_choice(pr, fx->choice),
 		.token = token,
@@ -167,6 +178,18 @@ static void fill_row(struct live_run *lr, const struct effect *fx, struct driver
 		return;
 	row->incarnation = lr->core->nodes[pr->node].incarnation;
 	node_token(lr, lr->plan.crew.members[pr->node].name, row->incarnation, token);
+}
+
+/* A request that is lost or damaged is never sent: the core looks for what it may have made. */
+static void add_request(struct driver_call *c)
+{
+	const char *bytes = NULL;
+
+	c->arena = arena_new();
+	if (request_load(c->lr, c->fx->batch, c->arena, &bytes, &c->spoilt) < 0)
+		return;
+	for (size_t i = 0; i < c->n; i++)
+		c->rows[i].request = bytes;
 }
 
 /* The first n of fx, which are one call. */
@@ -183,7 +206,9 @@ static void call_driver(struct live_run *lr, const struct effect *fx, size_t n)
 	c->tokens = xcalloc(n, sizeof(*c->tokens));
 	memcpy(c->fx, fx, n * sizeof(*fx));
 	for (size_t i = 0; i < n; i++)
-		fill_row(lr, &fx[i], &c->rows[i], c->tokens[i]);
+		effect_row(lr, &fx[i], &c->rows[i], c->tokens[i]);
+	if (c->kind == FX_CREATE && c->driver && c->driver->render)
+		add_request(c);
 	lr->busy++;
 	struct workers *pool =
 		pools_get(lr->m->pools, c->driver ? c->driver->pool : "none", CALL_THREADS);
@@ -191,8 +216,7 @@ static void call_driver(struct live_run *lr, const struct effect *fx, size_t n)
 	workers_submit(pool, call_run, call_done, c, CALL_MS);
 }
 
-/* Those that may be one call stand together, in an order that does not depend on chance. */
-static int compare_calls(const void *a, const void *b, void *run)
+int effects_compare(const void *a, const void *b, void *run)
 {
 	const struct effect *x = a, *y = b;
 	const struct plan_resource *v = ((const struct live_run *)run)->plan.resources;
@@ -207,7 +231,7 @@ static int compare_calls(const void *a, const void *b, void *run)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-static bool one_call(const struct live_run *lr, const struct effect *x, const struct effect *y)
+bool effects_one_call(const struct live_run *lr, const struct effect *x, const struct effect *y)
 {
 	const struct plan_resource *v = lr->plan.resources;
 
@@ -220,9 +244,9 @@ static void call_many(struct live_run *lr, struct effect *fx, size_t n)
 {
 	if (n == 0)
 		return;
-	qsort_r(fx, n, sizeof(*fx), compare_calls, lr);
+	qsort_r(fx, n, sizeof(*fx), effects_compare, lr);
 	for (size_t from = 0, to; from < n; from = to) {
-		for (to = from + 1; to < n && one_call(lr, &fx[from], &fx[to]);)
+		for (to = from + 1; to < n && effects_one_call(lr, &fx[from], &fx[to]);)
 			to++;
 		call_driver(lr, &fx[from], to - from);
 	}

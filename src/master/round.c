@@ -21,6 +21,7 @@
 #include "master/api/watch.h"
 #include "master/effects.h"
 #include "master/internal.h"
+#include "master/requests.h"
 #include "master/runs.h"
 #include "master/streams.h"
 #include "sys/loop.h"
@@ -149,7 +150,8 @@ static int save_one(struct live_run *lr, struct err *err)
 	struct store *st = lr->m->store;
 
 	store_begin(st);
-	if (round_save_rows(lr->core, &lr->fx, &rows, lr, err) < 0 || streams_save(lr, err) < 0)
+	if (round_save_rows(lr->core, &lr->fx, &rows, lr, err) < 0 || requests_save(lr, err) < 0 ||
+	    streams_save(lr, err) < 0)
 		return -1;
 	if (!run_phase_is_final(lr->core->phase) || lr->ended)
 		return 0;

@@ -18,9 +18,10 @@ enum stmt_group {
 	STMT_STATE,
 	STMT_EVENT,
 	STMT_SERIES,
-	STMT_TOKEN
+	STMT_TOKEN,
+	STMT_REQUEST
 };
-#define STMT_GROUPS (STMT_TOKEN + 1)
+#define STMT_GROUPS (STMT_REQUEST + 1)
 #define STMT_SLOTS 16
 
 /* The number of a series' last sample, so that adding one need not look for it. */

@@ -22,7 +22,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 9 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 10 /* of the schema; older ones are migrated, newer ones refused */
 
 /* Makes the home if needed and takes its lock.
  * ERR_CONFLICT: another master (its pid is named) has it.
@@ -177,6 +177,15 @@ int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t
 		    uint64_t bad, struct err *err);
 int store_scan_get(struct store *st, int64_t no, int rank, uint64_t ret_offsets[static 3],
 		   uint64_t *ret_bad, struct err *err);
+
+/*
+ * The exact bytes (without NUL) of the call that makes the resources of a batch, and their SHA-256
+ * in hex; what was stored for a batch stays.  Loading one that is not there is ERR_NOT_FOUND.
+ */
+int store_request_save(struct store *st, int64_t no, int batch, struct str bytes,
+		       const char *sha256, struct err *err);
+int store_request_load(struct store *st, int64_t no, int batch, struct arena *a,
+		       const char **ret_bytes, const char **ret_sha256, struct err *err);
 
 /* Tokens of the HTTP service: only the SHA-256 of one is kept. */
 #define STORE_TOKEN_HASH 32

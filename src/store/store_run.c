@@ -70,6 +70,7 @@ enum {
 	DROP_SCAN,
 	DROP_EVENTS,
 	DROP_RESOURCES,
+	DROP_REQUESTS,
 	DROP_NODES,
 	DROP_JOB,
 	DROP_RUN
@@ -84,6 +85,7 @@ static const struct stmt_def removals[STMT_SLOTS] = {
 	[DROP_SCAN] = {"remove scans", "DELETE FROM scan WHERE run = ?1"},
 	[DROP_EVENTS] = {"remove events", "DELETE FROM event WHERE run = ?1"},
 	[DROP_RESOURCES] = {"remove resources", "DELETE FROM resource WHERE run = ?1"},
+	[DROP_REQUESTS] = {"remove requests", "DELETE FROM request WHERE run = ?1"},
 	[DROP_NODES] = {"remove nodes", "DELETE FROM node WHERE run = ?1"},
 	[DROP_JOB] = {"remove job", "DELETE FROM job WHERE run = ?1"},
 	[DROP_RUN] = {"remove run", "DELETE FROM run WHERE no = ?1"},

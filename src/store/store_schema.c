@@ -246,9 +246,20 @@ static const char version_9[] =
 	"ALTER TABLE resource ADD COLUMN choice INTEGER NOT NULL DEFAULT 0 CHECK (choice >= 0);"
 	"ALTER TABLE resource ADD COLUMN choice_spec TEXT NOT NULL DEFAULT '';";
 
-const struct migration store_migrations[STORE_VERSION] = {{version_1}, {version_2}, {version_3},
-							  {version_4}, {version_5}, {version_6},
-							  {version_7}, {version_8}, {version_9}};
+/* The exact bytes of a call that creates resources, so that a replay sends the same. */
+static const char version_10[] =
+	"ALTER TABLE resource ADD COLUMN batch_place INTEGER NOT NULL DEFAULT 0 CHECK (batch_place >= 0);"
+	"CREATE TABLE request ("
+	"  run INTEGER NOT NULL REFERENCES run (no),"
+	"  batch INTEGER NOT NULL CHECK (batch > 0),"
+	"  bytes TEXT NOT NULL,"
+	"  sha256 TEXT NOT NULL,"
+	"  PRIMARY KEY (run, batch)"
+	") STRICT, WITHOUT ROWID;";
+
+const struct migration store_migrations[STORE_VERSION] = {
+	{version_1}, {version_2}, {version_3}, {version_4}, {version_5},
+	{version_6}, {version_7}, {version_8}, {version_9}, {version_10}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

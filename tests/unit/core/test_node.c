@@ -306,6 +306,31 @@ static void of_a_group_somebody_who_falls_silent_is_looked_at_soon(void **state)
 	run_close(f);
 }
 
+/* A thousand that come one by one over half the time, and whose agents are restarted meanwhile. */
+static void however_a_group_boots_few_looks_are_enough(void **state)
+{
+	struct fixture *f = open_group_of("command = ['w']\ncount = 1000\n");
+	int looks = 0, done = 0;
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 7});
+	for (int64_t until = f->now + 90000; f->now < until; f->now += 45) {
+		run_give(f, (struct event){.kind = EV_TICK});
+		looks += effects_count(f, FX_OBSERVE) > 0;
+		for (int i = 0; i < 1000; i++)
+			if (f->r->resources[i].asked == ASKED_OBSERVE)
+				resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+		if (done < 1000)
+			resource_answer(f, done++, OUTCOME_DONE, ERR_NONE);
+		if (done % 3 == 0) {
+			node_say(f, done / 3, EV_NODE_HELLO);
+			node_say(f, done / 3, EV_NODE_DROPPED);
+		}
+	}
+	assert_in_range(looks, 5, 40);
+	run_close(f);
+}
+
 static void nodes_without_a_group_are_looked_at_each_by_itself(void **state)
 {
 	struct fixture *f = run_open(three_workers);
@@ -400,6 +425,7 @@ int main(void)
 		cmocka_unit_test(a_step_touches_only_its_own_node),
 		cmocka_unit_test(a_group_that_boots_is_looked_at_as_one_and_less_and_less_often),
 		cmocka_unit_test(of_a_group_somebody_who_falls_silent_is_looked_at_soon),
+		cmocka_unit_test(however_a_group_boots_few_looks_are_enough),
 		cmocka_unit_test(nodes_without_a_group_are_looked_at_each_by_itself),
 	};
 	return cmocka_run_group_tests_name("core node", tests, NULL, NULL);

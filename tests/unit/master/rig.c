@@ -150,6 +150,17 @@ static int64_t stored(struct rig *r, const char *sql, const char *a, const char 
 	return value;
 }
 
+void rig_damage(struct rig *r, const char *sql)
+{
+	CLEANUP(freep) char *path = xasprintf("%s/regatta.db", r->home);
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_true(sqlite3_changes(db) > 0);
+	sqlite3_close(db);
+}
+
 int64_t rig_stored(struct rig *r, const char *sql)
 {
 	return stored(r, sql, NULL, NULL);
@@ -339,6 +350,7 @@ static enum outcome fake_create(struct driver_row *row)
 
 	called("create", row, RES_SENT);
 	snprintf(r->choice, sizeof(r->choice), "%s", row->choice ? row->choice : "none");
+	snprintf(r->request, sizeof(r->request), "%s", row->request ? row->request : "none");
 	if (r->creating != OUTCOME_DONE) {
 		err_set(&row->err, ERR_CAPACITY, "there is none left");
 		return r->creating;
@@ -399,8 +411,24 @@ static void fake_destroy_many(struct driver_row *rows, size_t n)
 	each(fake_destroy, rows, n);
 }
 
+static void fake_render(const struct driver_row *rows, size_t n, struct buf *out)
+{
+	buf_addz(out, current->renders);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, " %s/%d", rows[i].name, rows[i].batch_place);
+}
+
 const struct driver *driver_for(const char *kind)
 {
+	static const struct driver fake_rendering = {
+		.pool = "fake",
+		.create = fake_create,
+		.find = fake_find,
+		.observe = fake_observe,
+		.destroy = fake_destroy,
+		.render = fake_render,
+		.create_many = fake_create_many,
+	};
 	static const struct driver fake_many = {
 		.pool = "fake",
 		.create = fake_create,
@@ -419,6 +447,8 @@ const struct driver *driver_for(const char *kind)
 	};
 
 	(void)kind;
+	if (current && current->renders)
+		return &fake_rendering;
 	return current && current->many ? &fake_many : &fake;
 }
 

@@ -59,6 +59,8 @@ struct rig {
 	char choice[64];       /* of the last create */
 	char active[64];       /* a run that a sweep of leftovers must spare ... */
 	bool sweep_spares;     /* ... and the last sweep did so, and spared no other */
+	const char *renders;   /* the driver renders this, and the names; NULL: it does not */
+	char request[128];     /* of the last create; "none" */
 	/* store */
 	int commits; /* since the first start */
 	int fail_at; /* this one fails; 0: none */
@@ -109,6 +111,8 @@ void rig_cancel(struct rig *r, bool hurry);
 int rig_count(const struct rig *r, const char *verb); /* calls of the driver */
 bool rig_exists(const struct rig *r, const char *name);
 
+/* Changes what is on disk, while no master runs. */
+void rig_damage(struct rig *r, const char *sql);
 /* One number out of the committed rows; -1 if there is no row. */
 int64_t rig_stored(struct rig *r, const char *sql);
 /* The same of events: how many of this kind are stored. */

@@ -76,6 +76,71 @@ static void a_driver_is_told_which_choice_is_asked_for(void **state)
 	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 1);
 }
 
+/* ---- the bytes of a request ---- */
+
+/* The rows are committed, and the master dies before it can send anything. */
+static void die_before_sending(struct rig *r)
+{
+	r->fail_at = r->commits + 1;
+	r->how = COMMIT_LOST;
+	rig_submit(r, RIG_JOB);
+	rig_until_it_gives_up(r);
+	assert_int_equal(rig_count(r, "create"), 0);
+	r->fail_at = 0;
+	rig_crash(r);
+}
+
+static void what_is_sent_is_stored_before(void **state)
+{
+	struct rig *r = *state;
+
+	r->renders = "make";
+	rig_submit(r, JOB_OF_FIVE);
+	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 5);
+	assert_string_equal(r->request, "make worker-4/0");
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM request WHERE length(sha256) = 64"),
+			 5);
+	assert_int_equal(
+		rig_stored(r, "SELECT count(*) FROM request WHERE bytes = 'make worker-2/0'"), 1);
+}
+
+static void a_replay_sends_the_stored_bytes_whatever_would_be_rendered_now(void **state)
+{
+	struct rig *r = *state;
+
+	r->renders = "old";
+	die_before_sending(r);
+	r->renders = "new";
+	assert_true(rig_start(r));
+	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 1);
+	assert_int_equal(rig_count(r, "create"), 1);
+	assert_string_equal(r->request, "old worker-0/0");
+}
+
+static void look_for_it_then_send_anew(struct rig *r, const char *damage)
+{
+	r->renders = "old";
+	die_before_sending(r);
+	rig_damage(r, damage);
+	r->renders = "new";
+	assert_true(rig_start(r));
+	rig_until(r, rig_count(r, "find") == 1);
+	assert_int_equal(rig_count(r, "create"), 0);
+	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 1);
+	assert_string_equal(r->request, "new worker-0/0"); /* with another token */
+	assert_int_equal(rig_stored(r, "SELECT batch FROM resource"), 2);
+}
+
+static void damaged_bytes_are_never_sent(void **state)
+{
+	look_for_it_then_send_anew(*state, "UPDATE request SET bytes = 'old worker-1/0'");
+}
+
+static void lost_bytes_are_not_rendered_again_for_the_same_token(void **state)
+{
+	look_for_it_then_send_anew(*state, "DELETE FROM request");
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
@@ -84,6 +149,10 @@ int main(void)
 		CASE(all_of_a_kind_are_deleted_in_one_call),
 		CASE(a_driver_that_takes_one_gets_one),
 		CASE(a_driver_is_told_which_choice_is_asked_for),
+		CASE(what_is_sent_is_stored_before),
+		CASE(a_replay_sends_the_stored_bytes_whatever_would_be_rendered_now),
+		CASE(damaged_bytes_are_never_sent),
+		CASE(lost_bytes_are_not_rendered_again_for_the_same_token),
 	};
 	return cmocka_run_group_tests_name("master effects", tests, NULL, NULL);
 }

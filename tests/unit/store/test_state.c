@@ -76,6 +76,7 @@ static void fill_resource(struct core_resource *res, int salt)
 		.retry_at_ms = 1700000001000 + salt,
 		.why_kind = ERR_QUOTA,
 		.batch = 7 + salt,
+		.batch_place = 3 + salt,
 		.choice = 2 + salt,
 		.dirty = true,
 	};
@@ -95,6 +96,7 @@ static void assert_same_resource(const struct core_resource *a, const struct cor
 	assert_string_equal(a->why, b->why);
 	assert_string_equal(a->id, b->id);
 	assert_int_equal(a->batch, b->batch);
+	assert_int_equal(a->batch_place, b->batch_place);
 	assert_int_equal(a->choice, b->choice);
 	assert_false(a->asked);
 	assert_false(a->dirty);
