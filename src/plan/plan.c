@@ -99,31 +99,6 @@ bool plan_runs_in_place(const struct job *job)
 	return engine && engine->in_place && !job->source && !job->data.n;
 }
 
-static struct doc_pos table_pos(const struct field *f, const void *value, struct doc_pos otherwise)
-{
-	if (!f->sub->pos_offset)
-		return otherwise;
-	return *(const struct doc_pos *)((const char *)value + f->sub->pos_offset);
-}
-
-/* A table of another engine would be ignored. */
-static void check_tables(const struct job *job, const struct engine *engine, struct arena *a,
-			 struct problems *ps)
-{
-	const struct job_rules rules = plan_job_rules();
-
-	for (size_t i = 0; rules.tables[i]; i++) {
-		const struct field *f = rules.tables[i];
-
-		if (!job->engine_tables[i] || f == engine->schema)
-			continue;
-		problems_add(
-			ps, a, table_pos(f, job->engine_tables[i], job->engine_pos),
-			"the table [%s] is not for engine %s: leave it out, or name its engine",
-			f->name, engine->name);
-	}
-}
-
 /* In a directory that nodes share no file belongs to one of them. */
 static void check_keep(const struct plan *p, struct arena *a, struct problems *ps)
 {
@@ -169,10 +144,8 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 	const struct engine *engine = engine_for(job, a, ps);
 	warn_of_secrets(job, a, ps);
 	size_t before = ps->n + ps->more;
-	if (engine) {
-		check_tables(job, engine, a, ps);
+	if (engine)
 		check_isolation(engine, job, a, ps);
-	}
 	if (ok)
 		check_keep(&p, a, ps);
 	ok = engine && engine->check(job, a, ps) && ps->n + ps->more == before && ok;
