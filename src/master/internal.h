@@ -99,6 +99,7 @@ struct live_node {
 	struct log_order order; /* of the bytes of standard output and standard error */
 	uint64_t bad;
 	bool exit_told, collected, drained_told, scan_dirty;
+	uint64_t changed; /* number of the last change that the API shows: see live_run.changes */
 	enum err_kind lost_kind; /* ERR_NONE: the files that it was to keep are kept ... */
 	char lost[200];		 /* ... and otherwise why not */
 	VEC(struct live_series *) series;
@@ -120,19 +121,30 @@ struct live_run {
 	struct effects fx; /* of this round */
 	struct live_node *nodes;
 	struct start_table *start; /* what every START needs; NULL: not made yet */
+	struct map *ranks;	   /* name -> struct member; NULL: not made yet */
 	struct map *series;	   /* "<rank> <name>" -> struct live_series */
+	int nseries[2]; /* of figures, of samples of machines: each kind has its own limit */
 	VEC(struct live_series *) dirty_series;
 	VEC(int) dirty_scans;
 	struct list in_round;
 	struct http_exchange *answer; /* whoever submitted it waits until it is stored */
 	int64_t last_seq;	      /* of its events */
+	uint64_t changes;	      /* of its nodes, counted */
+	uint64_t deltas_upto;	      /* whoever watches it by deltas knows these ... */
+	int64_t deltas_ms;	      /* ... since then, on the clock of the boot */
 	int watchers, busy;	      /* effects out with workers */
-	bool ended, series_full;
+	bool ended, series_full[2];
 	int names_opened, names_synced; /* logs opened, and of those, with their names on disk */
 };
 
 /* The threads for work on this disk: syncs of logs, checks of uploads, the trash. */
 struct workers *master_disk(struct master *m);
+
+/* Something of the node that the API shows is another than before. */
+static inline void node_changed(struct live_run *lr, int rank)
+{
+	lr->nodes[rank].changed = ++lr->changes;
+}
 
 /* clock.c: monotone over restarts; until the next boot a change of the wall clock does not move it */
 int64_t master_now(const struct master *m);

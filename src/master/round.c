@@ -219,6 +219,8 @@ static void hand_out_one(struct live_run *lr)
 	lr->busy++;
 	if (lr->answer)
 		api_run_stored(lr, NULL);
+	for (size_t i = 0; i < fx.nodes.n; i++)
+		node_changed(lr, fx.nodes.v[i]);
 	streams_committed(lr);
 	effects_do(lr, &fx);
 	effects_release(&fx);

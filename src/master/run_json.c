@@ -370,53 +370,76 @@ static void progress_to_json(struct jsonw *w, int64_t step, int64_t total)
 	jsonw_close(w);
 }
 
-void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
+static void run_members(struct live_run *lr, struct jsonw *w)
 {
 	const struct core_run *r = lr->core;
-	struct jsonw w;
 	int64_t step, total;
+
+	jsonw_kz(w, "id", lr->row.id);
+	jsonw_kz(w, "name", lr->row.name);
+	jsonw_kz(w, "state", run_phase_name(r->phase));
+	jsonw_kz(w, "engine", lr->row.engine);
+	jsonw_kz(w, "strategy", lr->row.strategy);
+	cause_to_json(lr, w);
+	jsonw_kz(w, "dir", lr->dir);
+	jsonw_kint(w, "created_ms", lr->row.created_ms);
+	jsonw_key(w, "ended_ms");
+	if (lr->row.ended_ms)
+		jsonw_int(w, lr->row.ended_ms);
+	else
+		jsonw_null(w);
+	jsonw_kint(w, "elapsed_ms", run_end_ms(lr) - r->phase_at_ms[RUN_ACCEPTED]);
+	phases_to_json(lr, w);
+	jsonw_key(w, "deadline_ms");
+	if (r->deadline_ms && !run_phase_is_final(r->phase))
+		jsonw_int(w, r->deadline_ms - master_now(lr->m));
+	else
+		jsonw_null(w);
+	jsonw_kbool(w, "cancel_asked", r->cancel_asked);
+	jsonw_kbool(w, "disk_full", space_missed_by(lr->m->space, lr));
+	jsonw_kz(w, "unreadable", lr->unreadable);
+	counts_to_json(lr, w);
+	progress_of(lr, &step, &total);
+	progress_to_json(w, step, total);
+	jsonw_key(w, "metrics");
+	jsonw_open(w, '{');
+	overall_each(lr, false, put_overall, w);
+	jsonw_close(w);
+}
+
+static void put_nodes(struct live_run *lr, uint64_t since, struct jsonw *w)
+{
+	jsonw_key(w, "nodes");
+	jsonw_open(w, '[');
+	for (int i = 0; i < lr->plan.crew.n; i++)
+		if (!since || lr->nodes[i].changed > since)
+			node_to_json(lr, i, w);
+	jsonw_close(w);
+	waiting_to_json(lr, w);
+	tail_to_json(lr, w);
+}
+
+void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out)
+{
+	struct jsonw w;
 
 	jsonw_init(&w, out);
 	jsonw_open(&w, '{');
-	jsonw_kz(&w, "id", lr->row.id);
-	jsonw_kz(&w, "name", lr->row.name);
-	jsonw_kz(&w, "state", run_phase_name(r->phase));
-	jsonw_kz(&w, "engine", lr->row.engine);
-	jsonw_kz(&w, "strategy", lr->row.strategy);
-	cause_to_json(lr, &w);
-	jsonw_kz(&w, "dir", lr->dir);
-	jsonw_kint(&w, "created_ms", lr->row.created_ms);
-	jsonw_key(&w, "ended_ms");
-	if (lr->row.ended_ms)
-		jsonw_int(&w, lr->row.ended_ms);
-	else
-		jsonw_null(&w);
-	jsonw_kint(&w, "elapsed_ms", run_end_ms(lr) - r->phase_at_ms[RUN_ACCEPTED]);
-	phases_to_json(lr, &w);
-	jsonw_key(&w, "deadline_ms");
-	if (r->deadline_ms && !run_phase_is_final(r->phase))
-		jsonw_int(&w, r->deadline_ms - master_now(lr->m));
-	else
-		jsonw_null(&w);
-	jsonw_kbool(&w, "cancel_asked", r->cancel_asked);
-	jsonw_kbool(&w, "disk_full", space_missed_by(lr->m->space, lr));
-	jsonw_kz(&w, "unreadable", lr->unreadable);
-	counts_to_json(lr, &w);
-	progress_of(lr, &step, &total);
-	progress_to_json(&w, step, total);
-	jsonw_key(&w, "metrics");
-	jsonw_open(&w, '{');
-	overall_each(lr, false, put_overall, &w);
+	run_members(lr, &w);
+	if (with_nodes)
+		put_nodes(lr, 0, &w);
 	jsonw_close(&w);
-	if (with_nodes) {
-		jsonw_key(&w, "nodes");
-		jsonw_open(&w, '[');
-		for (int i = 0; i < lr->plan.crew.n; i++)
-			node_to_json(lr, i, &w);
-		jsonw_close(&w);
-		waiting_to_json(lr, &w);
-		tail_to_json(lr, &w);
-	}
+}
+
+void run_delta_to_json(struct live_run *lr, uint64_t since, struct buf *out)
+{
+	struct jsonw w;
+
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	jsonw_kbool(&w, "delta", true);
+	run_members(lr, &w);
+	put_nodes(lr, since, &w);
 	jsonw_close(&w);
 }
 

@@ -17,6 +17,8 @@ struct series_row;
 #define FAILED_TAIL_LINES 10 /* of the failed node, in the run object */
 
 void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out);
+/* The same with "delta":true in front, and of the nodes only those that changed after change `since`. */
+void run_delta_to_json(struct live_run *lr, uint64_t since, struct buf *out);
 void row_to_json(const struct run_row *row, struct buf *out); /* the little that a list shows */
 void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host,
 		     int64_t limit, struct buf *out);

@@ -61,6 +61,7 @@ static void drop_state(struct live_run *lr)
 	for (size_t i = 0; lr->series && map_at(lr->series, &i, &key, &value);)
 		free(value);
 	lr->series = map_free(lr->series);
+	lr->ranks = map_free(lr->ranks);
 	start_forget(lr);
 	lr->core = core_run_free(lr->core);
 	free(lr->nodes);

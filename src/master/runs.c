@@ -362,12 +362,18 @@ int runs_remove(struct live_run *lr, struct err *err)
 	return rc;
 }
 
-int rank_of(const struct live_run *lr, struct str node)
+int rank_of(struct live_run *lr, struct str node)
 {
-	for (int i = 0; i < lr->plan.crew.n; i++)
-		if (str_is(node, lr->plan.crew.members[i].name))
-			return i;
-	return -1;
+	const struct crew *crew = &lr->plan.crew;
+
+	if (!lr->ranks) {
+		lr->ranks = map_new();
+		for (int i = 0; i < crew->n; i++)
+			map_put(lr->ranks, str_from(crew->members[i].name), &crew->members[i]);
+	}
+	const struct member *m = map_get(lr->ranks, node);
+
+	return m ? (int)(m - crew->members) : -1;
 }
 
 /* Nodes that earlier versions made have incarnation 0, and their token is as it was. */

@@ -33,6 +33,6 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 int runs_remove(struct live_run *lr, struct err *err);
 size_t runs_active(const struct master *m);
 void runs_cancel_all(struct master *m, const char *why);
-int rank_of(const struct live_run *lr, struct str node); /* -1 if there is none */
+int rank_of(struct live_run *lr, struct str node); /* -1 if there is none */
 /* What the agent of this incarnation of the node of this name must show. */
 void node_token(const struct live_run *lr, const char *node, int incarnation, char out[static 65]);

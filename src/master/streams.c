@@ -233,6 +233,7 @@ static int append(struct live_run *lr, int rank, enum stream s, uint64_t offset,
 	    logfile_append(st->file, offset, bytes, err) < 0)
 		return -1;
 	lr->m->log_bytes += logfile_size(st->file) - before;
+	node_changed(lr, rank);
 	return 0;
 }
 
@@ -272,6 +273,7 @@ static struct live_series *series_add(struct live_run *lr, const struct series_r
 	ls->row = *row;
 	ls->row.name = arena_strdup(lr->arena, row->name);
 	ls->host = is_host_name(row->name);
+	lr->nseries[ls->host]++;
 	snprintf(key, sizeof(key), "%d %s", row->rank, row->name);
 	map_put(lr->series, str_from(key), ls);
 	*vec_push(&lr->nodes[row->rank].series) = ls;
@@ -292,7 +294,22 @@ int series_restore(struct live_run *lr, struct err *err)
 	return store_series_each(lr->m->store, lr->row.no, restore_one, lr, err);
 }
 
-/* NULL when the run has as many series as it may have: said once, counted as bad from then on. */
+/* Each node has a dozen samples of its machine: of many nodes they would leave no room for a loss. */
+static bool has_room(struct live_run *lr, int rank, const char *name)
+{
+	static const char *const kinds[] = {"metrics", "samples of machines"};
+	bool host = is_host_name(name);
+
+	if (lr->nseries[host] < STREAMS_MAX_SERIES && !lr->series_full[host])
+		return true;
+	if (!lr->series_full[host])
+		run_note(lr, "metrics", rank, "a run has at most %d series of %s: '%s' is not kept",
+			 STREAMS_MAX_SERIES, kinds[host], name);
+	lr->series_full[host] = true;
+	return false;
+}
+
+/* NULL when the run has as many series of this kind as it may have: said once. */
 static struct live_series *series_get(struct live_run *lr, int rank, struct str name)
 {
 	char key[SERIES_NAME_MAX + 16], text[SERIES_NAME_MAX + 1];
@@ -306,16 +323,14 @@ static struct live_series *series_get(struct live_run *lr, int rank, struct str 
 	struct live_series *ls = map_get(lr->series, str_from(key));
 	if (ls)
 		return ls;
-	if (lr->series_full)
+	if (!has_room(lr, rank, text))
 		return NULL;
 	store_begin(lr->m->store);
 	if (store_series_open(lr->m->store, lr->row.no, rank, text, &row, &err) < 0) {
-		if (err.kind == ERR_QUOTA) {
-			lr->series_full = true;
-			run_note(lr, "metrics", rank, "%s", err.msg);
-		} else {
+		/* Rows of another version may take up more than is known here. */
+		lr->series_full[is_host_name(text)] = true;
+		if (err.kind != ERR_QUOTA)
 			master_fatal(lr->m, &err);
-		}
 		return NULL;
 	}
 	row.name = text;
@@ -393,6 +408,7 @@ void streams_metrics(struct live_run *lr, int rank, enum stream s, const struct 
 	}
 	n->bad += m->bad;
 	n->streams[s].scanned = m->to;
+	node_changed(lr, rank);
 	scan_touched(lr, rank);
 }
 

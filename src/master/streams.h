@@ -10,6 +10,8 @@ struct live_run;
 struct message_metrics;
 struct message_sample;
 
+/* Of a run: of figures, and as many of samples of its machines, which cannot crowd the figures out. */
+#define STREAMS_MAX_SERIES 10000
 #define LOG_NAME_MAX 96
 void run_log_name(const struct live_run *lr, int rank, enum stream s,
 		  char out[static LOG_NAME_MAX]);

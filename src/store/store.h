@@ -156,7 +156,7 @@ struct series_row {
 	int64_t step, total; /* of its last sample that said both; total 0 = none did */
 };
 /* Finds or makes it; at most STORE_MAX_SERIES a run (ERR_QUOTA).  ret->name is `name`. */
-#define STORE_MAX_SERIES 10000
+#define STORE_MAX_SERIES 20000
 int store_series_open(struct store *st, int64_t no, int rank, const char *name,
 		      struct series_row *ret, struct err *err);
 int store_series_save(struct store *st, const struct series_row *row, struct err *err);

@@ -151,3 +151,46 @@ env = {{DONE = "{regatta.cwd}/done"}}
     assert objects[-1]["metrics"]["m0"] == end["metrics"]["m0"]
     counts = [o["metrics"]["m0"]["count"] for o in objects]
     assert counts == sorted(counts) and counts[-1] - counts[-2] > 20, counts  # the last waited for the one before
+
+
+def test_deltas_are_the_run_again(regatta, service):
+    """Whole at first and at the end; in between what changed, for everybody who watches."""
+    regatta.script("""
+import os, time
+rank = int(os.environ["RANK"])
+print("loss=1", flush=True)
+for name in ("ONE", "TWO"):
+    while not os.path.exists(os.environ[name]):
+        time.sleep(0.01)
+    if rank == 1:
+        print("a line", flush=True)
+""")
+    run = regatta.submit(regatta.job(f'''
+name = "deltas"
+count = 3
+command = ["python3", "{regatta.cwd}/job.py"]
+env = {{ONE = "{regatta.cwd}/one", TWO = "{regatta.cwd}/two"}}
+[metrics.loss]
+pattern = 'loss=(?<value>[0-9]+)'
+'''))
+
+    def now():
+        return service.get(f"/api/v1/runs/{run}").json
+
+    wait_for(lambda: all(n["log_bytes"] == 7 and n["metrics"] for n in now()["nodes"]), what="the first lines")
+    both = [ask(service, f"/api/v1/runs/{run}/watch?deltas=1") for _ in range(2)]
+    (regatta.cwd / "one").touch()
+    wait_for(lambda: now()["nodes"][1]["log_bytes"] == 14, what="the line of rank 1")
+    (regatta.cwd / "two").touch()
+    end = regatta.wait(run)
+    for s in both:
+        lines = lines_of(s)
+        assert "delta" not in lines[0] and len(lines[0]["nodes"]) == 3
+        assert "delta" not in lines[-1] and lines[-1]["state"] == "succeeded"
+        deltas = lines[1:-1]
+        assert any(d.get("delta") for d in deltas)
+        nodes = lines[0]["nodes"]
+        for d in deltas:
+            for n in d["nodes"]:
+                nodes[n["rank"]] = n
+        assert [n["log_bytes"] for n in nodes] == [n["log_bytes"] for n in end["nodes"]]

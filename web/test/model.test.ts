@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { cost, elapsed, matches, mergeRuns, nodeLook, nodeText, progress, updateRuns, words } from "../src/lib/model";
+import { cost, elapsed, matches, mergeRuns, nodeLook, nodeText, progress, updateRuns, withDelta, words } from "../src/lib/model";
 import type { Node, Run } from "../src/lib/types";
 import { reveal, slice } from "../src/lib/virtual";
 
@@ -21,6 +21,27 @@ function node(more: Partial<Node>): Node {
 function last(v: number) {
 	return { first: 0, last: v, best: v, mean: v, count: 1 };
 }
+
+describe("a watched run", () => {
+	const whole = run("a", { nodes: [node({ rank: 0 }), node({ rank: 1, name: "a-1" })] });
+
+	it("takes what changed and keeps the rest", () => {
+		const now = withDelta(whole, run("a", { delta: true, state: "collecting", nodes: [node({ rank: 1, name: "a-1", state: "exited" })] }));
+		assert.equal(now?.state, "collecting");
+		assert.deepEqual(now?.nodes?.map((n) => n.state), ["running", "exited"]);
+		assert.equal(now?.delta, undefined);
+		assert.equal(whole.nodes?.[1]?.state, "running");
+	});
+	it("is replaced by a whole one", () => {
+		assert.equal(withDelta(run("b"), whole), whole);
+	});
+	it("is not known by its changes alone", () => {
+		assert.equal(withDelta(null, run("a", { delta: true })), null);
+	});
+	it("has no node more than it had", () => {
+		assert.equal(withDelta(whole, run("a", { delta: true, nodes: [node({ rank: 7 })] }))?.nodes?.length, 2);
+	});
+});
 
 describe("how far a run is", () => {
 	it("as it says itself", () => {

@@ -34,6 +34,7 @@
 #define VIEW_NODES 8	    /* whose output the view shows */
 #define FOLLOW_NODES 1000   /* whose output -f prints */
 #define CANCEL_MS 30000
+#define DELTAS_MAX (1u << 20) /* bytes of deltas that are kept, beyond those of the run itself */
 #define CHUNK (64 * 1024)
 #define FLUSH_BYTES (256 * 1024) /* of the job's lines on their way out */
 #define OUT_MAX (2u << 20)	 /* one line more, however it is escaped */
@@ -43,10 +44,11 @@ struct watcher {
 	struct api stream; /* for the stream of run objects */
 	const char *id;
 	const struct watch_options *o;
-	struct buf text; /* objects as they come; the last may be incomplete */
+	struct buf text; /* objects and deltas as they come; the last may be incomplete */
 	struct buf json; /* the last whole one */
 	struct arena *arena;
-	struct doc *run; /* the same, read */
+	struct doc *run; /* the same, read, with the deltas that came since */
+	size_t deltas;	 /* bytes of those */
 	int64_t run_at;	 /* boot time when it came */
 	char state[40];	 /* last one said */
 	int64_t lost_at, retry_at;
@@ -191,6 +193,15 @@ static void say_state(struct watcher *w)
 		cli_say("%s: %s", w->id, w->state);
 }
 
+static void run_is_new(struct watcher *w)
+{
+	w->run_at = clock_boot_ms();
+	w->ended = run_ended(w->run);
+	w->dirty = true;
+	say_state(w);
+	start_following(w);
+}
+
 /* A new run object. */
 static int take_object(struct watcher *w, struct str line, struct err *err)
 {
@@ -206,30 +217,90 @@ static int take_object(struct watcher *w, struct str line, struct err *err)
 	arena_free(w->arena);
 	w->arena = a;
 	w->run = run;
-	w->run_at = clock_boot_ms();
+	w->deltas = 0;
 	buf_reset(&w->json);
 	buf_addstr(&w->json, line);
-	w->ended = run_ended(run);
-	w->dirty = true;
-	say_state(w);
-	start_following(w);
+	run_is_new(w);
 	return 0;
 }
 
-/* Only the newest whole object counts. */
+/* The text of the run with its deltas. */
+static void write_json(struct watcher *w)
+{
+	if (w->deltas == 0)
+		return;
+	buf_reset(&w->json);
+	doc_to_json(w->run, &w->json);
+}
+
+static void merge_nodes(struct watcher *w, const struct doc *changed)
+{
+	const struct doc *nodes = doc_array(w->run, "nodes");
+
+	for (size_t i = 0; nodes && changed && i < changed->array.n; i++) {
+		int64_t rank = doc_int(changed->array.v[i], "rank", -1);
+
+		if (rank >= 0 && (size_t)rank < nodes->array.n)
+			nodes->array.v[rank] = changed->array.v[i];
+	}
+}
+
+/* What changed of the run: all its members are there, but of the nodes only some. */
+static int take_delta(struct watcher *w, struct str line, struct err *err)
+{
+	struct doc *delta;
+
+	if (!w->run)
+		return 0; /* a whole one comes first */
+	if (reply_parse(arena_str(w->arena, line), w->arena, &delta, err) < 0)
+		return err_wrap(err, "watch %s", w->id);
+	merge_nodes(w, doc_array(delta, "nodes"));
+	for (size_t i = 0; delta->type == DOC_TABLE && i < delta->table.n; i++) {
+		const struct doc_entry *e = &delta->table.v[i];
+
+		if (!str_is(e->key, "nodes") && !str_is(e->key, "delta"))
+			doc_set(w->arena, w->run, e->key, e->value);
+	}
+	w->deltas += line.n;
+	run_is_new(w);
+	if (w->deltas <= DELTAS_MAX + 2 * w->json.n)
+		return 0;
+	/* What was replaced is still in the arena: begin a new one. */
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, API_MAX_ANSWER);
+	doc_to_json(w->run, &text);
+	return take_object(w, buf_str(&text), err);
+}
+
+static bool is_delta(struct str line)
+{
+	return str_starts(line, STR("{\"delta\":true"));
+}
+
+/* Nothing before the newest whole object counts. */
 static int take_text(struct watcher *w, struct err *err)
 {
 	const char *end = w->text.n ? memrchr(w->text.p, '\n', w->text.n) : NULL;
+	struct str rest, line, from;
 
 	if (!end)
 		return 0;
-	size_t n = (size_t)(end - w->text.p);
-	const char *before = n ? memrchr(w->text.p, '\n', n) : NULL;
-	const char *start = before ? before + 1 : w->text.p;
-	struct str line = {start, (size_t)(end - start)};
-	int rc = line.n ? take_object(w, line, err) : 0;
-	buf_drop_front(&w->text, n + 1);
-	return rc;
+	rest = from = (struct str){w->text.p, (size_t)(end - w->text.p)};
+	for (struct str all = rest; all.n > 0;) {
+		struct str here = all;
+
+		if (!is_delta(str_cut(&all, '\n')))
+			from = here;
+	}
+	while (from.n > 0) {
+		line = str_cut(&from, '\n');
+		if (line.n &&
+		    (is_delta(line) ? take_delta(w, line, err) : take_object(w, line, err)) < 0)
+			return -1;
+	}
+	buf_drop_front(&w->text, rest.n + 1);
+	return 0;
 }
 
 static void lose_contact(struct watcher *w)
@@ -245,7 +316,7 @@ static void lose_contact(struct watcher *w)
 
 static int open_watch(struct watcher *w, struct err *err)
 {
-	CLEANUP(freep) char *path = api_run_path(w->id, "/watch");
+	CLEANUP(freep) char *path = api_run_path(w->id, "/watch?deltas=1");
 
 	if (api_stream(&w->stream, path, err) == 0)
 		return 0;
@@ -436,6 +507,7 @@ int watch_run(struct api *api, const char *id, const struct watch_options *o,
 	if (w.live)
 		screen_clear(&w.screen, w.style.width);
 	if (rc == 0) {
+		write_json(&w);
 		ret->left = w.left;
 		ret->json = w.json;
 	} else {

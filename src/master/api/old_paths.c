@@ -95,7 +95,7 @@ int old_list_logs(struct api_call *c, struct err *err)
 }
 
 /* "trainer-0.err.log" -> rank and stream; -1 if the run has no such log. */
-static int log_of(const struct live_run *lr, struct str file, enum stream *ret_stream)
+static int log_of(struct live_run *lr, struct str file, enum stream *ret_stream)
 {
 	/* ".err.log" ends with ".log", too: the longest suffix that leaves a node counts. */
 	for (int s = STREAMS - 1; s >= 0; s--) {

@@ -218,15 +218,19 @@ int api_run_get(struct api_call *c, struct err *err)
 
 int api_run_watch(struct api_call *c, struct err *err)
 {
-	int64_t last;
+	int64_t last, deltas;
 
-	if (query_int(c, "last", 0, 1, &last, err) < 0 || api_stream_allowed(c, err) < 0)
+	if (query_int(c, "last", 0, 1, &last, err) < 0 ||
+	    query_int(c, "deltas", 0, 1, &deltas, err) < 0 || api_stream_allowed(c, err) < 0)
 		return -1;
 	struct live_run *lr = api_run(c, err);
 
 	if (!lr)
 		return -1;
-	watch_object(c->m->watch, lr, c->x, last);
+	if (deltas && !last)
+		watch_deltas(c->m->watch, lr, c->x);
+	else
+		watch_object(c->m->watch, lr, c->x, last);
 	return 0;
 }
 

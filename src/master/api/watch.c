@@ -22,10 +22,11 @@
 #define OBJECT_MAX_BYTES (64u << 20)
 #define LOG_CHUNK (64 * 1024)
 #define EVENTS_AT_ONCE 500
-#define OBJECT_EVERY_MS 50 /* at most one object per run and watcher in this time */
+#define OBJECT_EVERY_MS 50 /* at most one object per run and watcher in this time, ... */
+#define NODES_PER_MS 20	   /* ... and more in a run of thousands of nodes */
 #define FOLLOW_EVERY_MS 50
 
-enum watch_kind { WATCH_OBJECT, WATCH_EVENTS, WATCH_LOG, WATCH_BOTH_LOGS };
+enum watch_kind { WATCH_OBJECT, WATCH_DELTAS, WATCH_EVENTS, WATCH_LOG, WATCH_BOTH_LOGS };
 
 struct watch {
 	struct loop *loop;
@@ -42,6 +43,7 @@ struct run_watcher {
 	struct loop_timer *timer;
 	int64_t sent_ms;
 	bool follow, only_last;
+	bool behind;   /* of deltas: the whole object is sent when there is room */
 	int64_t after; /* event number */
 	int rank;
 	int fd;
@@ -97,8 +99,39 @@ static void send_object(void *ctx)
 	bool ok = http_stream_write(wt->x, buf_str(&text));
 	buf_release(&text);
 	wt->sent_ms = clock_boot_ms();
+	wt->behind = false;
 	if (ok && wt->lr->ended)
 		finish(wt);
+}
+
+/*
+ * What changed since the last time, made once for all who watch the run this way.  Somebody who came
+ * in between is told some of it twice, which changes nothing; who has not taken the last one yet gets the whole
+ * object when he has.
+ */
+static void send_deltas(struct watch *w, struct live_run *lr)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct list *pos, *tmp;
+
+	buf_init(&text, OBJECT_MAX_BYTES);
+	run_delta_to_json(lr, lr->deltas_upto, &text);
+	buf_addc(&text, '\n');
+	lr->deltas_upto = lr->changes;
+	lr->deltas_ms = clock_boot_ms();
+	list_each_safe (pos, tmp, &w->watchers) {
+		struct run_watcher *wt = list_item(pos, struct run_watcher, in_watchers);
+
+		if (wt->lr != lr || wt->kind != WATCH_DELTAS)
+			continue;
+		loop_timer_cancel(wt->timer);
+		if (!wt->behind && http_stream_queued(wt->x) > 0) {
+			wt->behind = true;
+			http_stream_when_empty(wt->x, send_object, wt);
+		} else if (!wt->behind) {
+			http_stream_write(wt->x, buf_str(&text));
+		}
+	}
 }
 
 struct watch_out {
@@ -224,6 +257,9 @@ static void on_timer(void *ctx)
 	case WATCH_OBJECT:
 		send_object(wt);
 		return;
+	case WATCH_DELTAS:
+		send_deltas(wt->watch, wt->lr);
+		return;
 	case WATCH_EVENTS:
 		send_events(wt);
 		return;
@@ -262,6 +298,14 @@ void watch_object(struct watch *w, struct live_run *lr, struct http_exchange *x,
 	wt->only_last = only_last;
 	if (!only_last || lr->ended)
 		send_object(wt);
+}
+
+void watch_deltas(struct watch *w, struct live_run *lr, struct http_exchange *x)
+{
+	/* Changes from before the first of them are in its whole object. */
+	if (!lr->deltas_upto)
+		lr->deltas_upto = ++lr->changes;
+	send_object(watcher_new(w, lr, x, WATCH_DELTAS, "application/x-ndjson"));
 }
 
 void watch_events(struct watch *w, struct live_run *lr, struct http_exchange *x, int64_t after,
@@ -316,7 +360,12 @@ bool watch_has_run(const struct watch *w, int64_t no)
 	return false;
 }
 
-/* After a commit: at once for the end, otherwise not more often than OBJECT_EVERY_MS. */
+static int64_t every_ms(const struct live_run *lr)
+{
+	return OBJECT_EVERY_MS + lr->plan.crew.n / NODES_PER_MS;
+}
+
+/* After a commit: at once for the end, otherwise not more often than every_ms(). */
 void watch_changed(struct watch *w, struct live_run *lr)
 {
 	struct list *pos, *tmp;
@@ -328,13 +377,14 @@ void watch_changed(struct watch *w, struct live_run *lr)
 		struct run_watcher *wt = list_item(pos, struct run_watcher, in_watchers);
 		if (wt->lr != lr || wt->kind == WATCH_LOG || wt->kind == WATCH_BOTH_LOGS)
 			continue;
-		int64_t wait = wt->sent_ms + OBJECT_EVERY_MS - now;
+		bool deltas = wt->kind == WATCH_DELTAS;
+		int64_t wait = (deltas ? lr->deltas_ms : wt->sent_ms) + every_ms(lr) - now;
 		if (wt->kind == WATCH_EVENTS)
 			send_events(wt);
-		else if (lr->ended || (wait <= 0 && !wt->only_last))
+		else if (lr->ended || (wait <= 0 && !wt->only_last && !deltas))
 			send_object(wt);
 		else if (!wt->only_last)
-			loop_timer_set(wt->timer, wait);
+			loop_timer_set(wt->timer, wait > 0 ? wait : 0);
 	}
 }
 

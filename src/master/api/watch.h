@@ -28,6 +28,8 @@ void watch_changed(struct watch *w, struct live_run *lr);
 
 /* These take over the run (live_run_done) and answer the exchange. */
 void watch_object(struct watch *w, struct live_run *lr, struct http_exchange *x, bool only_last);
+/* The object, and from then on what changes of it (run_delta_to_json); the last is the whole object again. */
+void watch_deltas(struct watch *w, struct live_run *lr, struct http_exchange *x);
 void watch_events(struct watch *w, struct live_run *lr, struct http_exchange *x, int64_t after,
 		  bool follow);
 /* Takes over fd, the log opened for reading. */

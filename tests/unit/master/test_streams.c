@@ -182,6 +182,32 @@ static void a_bad_sample_at_the_end_leaves_nothing_of_its_frame(void **state)
 	assert_true(r->lr->nodes[0].streams[STREAM_OUT].scanned == 40);
 }
 
+/* Rule: machines and jobs have series of their own, so that a dozen samples a node leave room for a loss. */
+static void samples_of_machines_do_not_crowd_out_a_loss(void **state)
+{
+	struct message_value value = {STR("host.cpu"), 1};
+	struct message_sample sample = {.time_ms = 1, .values = &value, .nvalues = 1};
+	struct rig *r = *state;
+
+	r->lr->nseries[1] = STREAMS_MAX_SERIES;
+	for (int i = 0; i < 3; i++)
+		streams_sample(r->lr, 0, &sample);
+	assert_null(map_get(r->lr->series, STR("0 host.cpu")));
+	assert_int_equal(
+		metrics(r, "{\"from\":0,\"to\":10,\"bad\":0,\"samples\":[[\"loss\",1,0,1]]}"), 0);
+	assert_non_null(map_get(r->lr->series, STR("0 loss")));
+	assert_int_equal(r->lr->last_seq, 1); /* said once */
+
+	r->lr->nseries[0] = STREAMS_MAX_SERIES;
+	assert_int_equal(
+		metrics(r, "{\"from\":10,\"to\":20,\"bad\":0,\"samples\":[[\"acc\",1,0,1]]}"), 0);
+	assert_null(map_get(r->lr->series, STR("0 acc")));
+	r->lr->nseries[1] = 0;
+	r->lr->series_full[1] = false;
+	streams_sample(r->lr, 0, &sample);
+	assert_non_null(map_get(r->lr->series, STR("0 host.cpu")));
+}
+
 static void send_bytes(struct rig *r, int rank, enum stream s, const char *text)
 {
 	struct live_stream *st = &r->lr->nodes[rank].streams[s];
@@ -300,6 +326,7 @@ int main(void)
 #define test(t) cmocka_unit_test_setup_teardown(t, make, drop)
 	const struct CMUnitTest tests[] = {
 		test(a_bad_sample_at_the_end_leaves_nothing_of_its_frame),
+		test(samples_of_machines_do_not_crowd_out_a_loss),
 		test(before_the_first_acknowledgement_the_way_to_the_log_is_on_disk),
 		test(a_removed_run_is_moved_into_the_trash),
 		test(a_run_that_cannot_be_moved_is_removed),

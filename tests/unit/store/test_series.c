@@ -249,7 +249,7 @@ static void a_run_has_a_bounded_number_of_series(void **state)
 	reopen(h);
 	row.series = 77;
 	assert_fails(store_series_open(h->st, h->no, 0, "more", &row, &h->err), &h->err, ERR_QUOTA,
-		     "at most 10000 series: 'more' is not kept");
+		     "at most 20000 series: 'more' is not kept");
 	assert_int_equal(row.series, 77);
 	assert_ok(store_series_open(h->st, h->no, 0, "m9999", &row, &h->err), &h->err);
 	assert_ok(store_series_open(h->st, other, 0, "more", &row, &h->err), &h->err);

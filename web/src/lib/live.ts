@@ -3,7 +3,7 @@
  * come back by themselves; what state they are in is told, so that nobody takes an old figure for a new one.
  */
 import { API, ApiError, getJson, isAbort, readLines, request, runPath } from "./api";
-import { isOver } from "./model";
+import { isOver, withDelta } from "./model";
 import type { Me, Run, WorldEvent } from "./types";
 
 export type LinkState =
@@ -123,14 +123,14 @@ export class RunStream extends Stream {
 			this.silence = window.setTimeout(() => this.lost(), SILENCE_MS);
 		};
 		try {
-			const r = await request(runPath(this.id, "/watch"), { signal: abort.signal });
+			const r = await request(runPath(this.id, "/watch?deltas=1"), { signal: abort.signal });
 			heard();
-			await readLines(r, true, (value) => {
+			await readLines(r, false, (value) => {
 				if (abort.signal.aborted) return;
 				if (!last) this.live();
 				heard();
-				last = value as Run;
-				this.onRun(last);
+				last = withDelta(last, value as Run);
+				if (last) this.onRun(last);
 			});
 		} catch (e) {
 			if (isAbort(e)) return;

@@ -8,6 +8,15 @@ export function isOver(state: string): boolean {
 	return FINAL.has(state);
 }
 
+/* The run with what changed of it; a line that is no delta is the whole run. Nothing is known before the first of those. */
+export function withDelta(known: Run | null, next: Run): Run | null {
+	if (!next.delta) return next;
+	if (!known) return null;
+	const nodes = (known.nodes ?? []).slice();
+	for (const n of next.nodes ?? []) if (n.rank < nodes.length) nodes[n.rank] = n;
+	return { ...known, ...next, delta: undefined, nodes };
+}
+
 /* Where the duration of a living run is now: the object said elapsed_ms when it came. */
 export function elapsed(run: Run, receivedMs: number, nowMs: number): number {
 	return isOver(run.state) ? run.elapsed_ms : run.elapsed_ms + Math.max(0, nowMs - receivedMs);

@@ -43,6 +43,7 @@ export interface Waiting {
 
 /* A run in a list has no nodes; one that ended long ago has little more than its name. */
 export interface Run {
+	delta?: boolean; /* of a watched run: `nodes` has only those that changed */
 	id: string;
 	name: string;
 	state: string;

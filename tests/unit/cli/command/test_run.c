@@ -54,6 +54,27 @@ static void a_run_ends_with_a_summary_and_its_exit_code(void **state)
 	ran_release(&r);
 }
 
+/* What changed of a run, after the run. */
+static void a_run_is_its_last_object_and_what_changed_since(void **state)
+{
+	home_put(
+		state, "watch.jsonl",
+		RUNNING
+		"\n{\"delta\":true,\"state\":\"collecting\",\"nodes\":[]}\n"
+		"{\"delta\":true,\"state\":\"succeeded\",\"verdict\":\"succeeded\",\"exit_code\":0,\"elapsed_ms\":13,\"nodes\":[{\"name\":\"job-1\",\"rank\":1,\"state\":\"released\",\"metrics\":{}},{\"rank\":2},{\"rank\":-1}]}\n");
+	struct ran r = DRIVE(state, "run", "--output", "json", "--", "true");
+	assert_int_equal(r.code, 0);
+	assert_has(
+		&r.out,
+		"\"state\":\"succeeded\",\"verdict\":\"succeeded\",\"exit_code\":0,\"elapsed_ms\":13,");
+	assert_has(&r.out, "{\"name\":\"job-0\",\"state\":\"running\",");
+	assert_has(&r.out,
+		   "{\"name\":\"job-1\",\"rank\":1,\"state\":\"released\",\"metrics\":{}}]");
+	assert_null(strstr(r.out.p, "delta"));
+	assert_has(&r.err, "job-abcd: collecting");
+	ran_release(&r);
+}
+
 static void json_is_the_object_as_it_came(void **state)
 {
 	put_good_run(state);
@@ -515,6 +536,7 @@ int main(int argc, char **argv)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, drive_setup, drive_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_run_ends_with_a_summary_and_its_exit_code),
+		T(a_run_is_its_last_object_and_what_changed_since),
 		T(json_is_the_object_as_it_came),
 		T(detached_prints_the_id_and_leaves),
 		T(the_request_carries_the_job_and_the_environment),

@@ -1,0 +1,64 @@
+/* What somebody who watches a run by its deltas is told. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "master/run_json.h"
+#include "rig.h"
+
+static bool tells_of(struct live_run *lr, uint64_t since, const char *text)
+{
+	CLEANUP(buf_release) struct buf out = {0};
+
+	buf_init(&out, 1 << 20);
+	run_delta_to_json(lr, since, &out);
+	assert_true(str_starts(buf_str(&out), STR("{\"delta\":true,\"id\":\"")));
+	return strstr(out.p, text) != NULL;
+}
+
+static void a_delta_has_the_nodes_that_changed(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, RIG_JOB_OF_TWO);
+
+	rig_until(r, lr->core->phase == RUN_GATHERING);
+	uint64_t since = ++lr->changes;
+
+	assert_true(tells_of(lr, since, "\"nodes\":[]"));
+	assert_true(
+		tells_of(lr, since, "\"state\":\"gathering\"")); /* the run itself is all there */
+	node_changed(lr, 1);
+	assert_true(tells_of(lr, since, "\"rank\":1,"));
+	assert_false(tells_of(lr, since, "\"rank\":0,"));
+	assert_true(tells_of(lr, lr->changes, "\"nodes\":[]"));
+}
+
+static void what_a_node_does_is_a_change(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	rig_submit(r, RIG_JOB);
+	struct live_run *lr = rig_run(r);
+	uint64_t since = ++lr->changes;
+
+	agent_run(a);
+	rig_until(r, lr->core->nodes[0].state == NODE_RUNNING);
+	rig_until(r, tells_of(lr, since, "\"state\":\"running\",\"attempt\":1"));
+	since = ++lr->changes;
+	assert_true(tells_of(lr, since, "\"nodes\":[]"));
+	agent_data(a, STREAM_OUT, 0, STR("12345"));
+	rig_until(r, tells_of(lr, since, "\"log_bytes\":5"));
+}
+
+int main(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
+	static const struct CMUnitTest tests[] = {
+		CASE(a_delta_has_the_nodes_that_changed),
+		CASE(what_a_node_does_is_a_change),
+	};
+
+	return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+}
