@@ -77,12 +77,17 @@ struct core_run *core_run_new(const struct plan *plan)
 	r->groups = xcalloc(group_limit(plan), sizeof(*r->groups));
 	r->role_gates_met = xcalloc(k, sizeof(*r->role_gates_met));
 	r->role_open = xcalloc(k, sizeof(*r->role_open));
+	r->role_awake = xcalloc(k, sizeof(*r->role_awake));
 	r->role_next = xcalloc(k, sizeof(*r->role_next));
 	r->start_slice = CORE_START_SLICE;
 	r->needs_left = xcalloc(m, sizeof(*r->needs_left));
 	r->users_left = xcalloc(m, sizeof(*r->users_left));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		const struct member *who = &plan->crew.members[i];
+
 		r->nodes[i].incarnation = 1;
+		r->nodes[i].asleep = who->index >= plan->crew.roles[who->role].count;
+	}
 	for (size_t i = 0; i < n; i++)
 		if (plan->addresses[i])
 			snprintf(r->nodes[i].address, sizeof(r->nodes[i].address), "%s",
@@ -103,6 +108,7 @@ struct core_run *core_run_free(struct core_run *r)
 	free(r->looks);
 	free(r->role_gates_met);
 	free(r->role_open);
+	free(r->role_awake);
 	free(r->role_next);
 	free(r->needs_left);
 	free(r->users_left);
@@ -120,9 +126,10 @@ void core_run_restored(struct core_run *r)
 	memset(r->res_count, 0, sizeof(r->res_count));
 	memset(r->role_gates_met, 0, sizeof(*r->role_gates_met) * (size_t)p->crew.nroles);
 	memset(r->role_open, 0, sizeof(*r->role_open) * (size_t)p->crew.nroles);
+	memset(r->role_awake, 0, sizeof(*r->role_awake) * (size_t)p->crew.nroles);
 	memset(r->users_left, 0, sizeof(*r->users_left) * (size_t)p->nresources);
 	memset(r->role_next, 0, sizeof(*r->role_next) * (size_t)p->crew.nroles);
-	r->settled = r->counted_ok = r->batches = 0;
+	r->settled = r->counted = r->counted_ok = r->awake = r->res_idle = r->batches = 0;
 	r->dirty = r->starting = false;
 	r->next_ms = 1; /* due at once; the first tick sets the real time */
 
@@ -134,13 +141,20 @@ void core_run_restored(struct core_run *r)
 		r->node_count[n->state]++;
 		r->settled += n->settled;
 		r->role_gates_met[role] += n->gate_met;
-		if (n->start_sent)
+		if (n->start_sent && r->phase >= RUN_RUNNING)
 			r->role_open[role] = true;
-		if (p->crew.roles[role].counted && n->exit.code == 0 && n->exit.signal == 0 &&
-		    n->exit.kind == ERR_NONE &&
-		    (n->state == NODE_EXITED || n->state == NODE_RELEASED) && n->attempt > 0)
-			r->counted_ok++;
+		r->counted_ok += node_ended_well(r, i);
+		if (n->asleep) {
+			r->res_idle += p->resources[p->resource_of[i]].node == i;
+			continue;
+		}
+		r->awake++;
+		r->role_awake[role]++;
+		r->counted += p->crew.roles[role].counted;
 	}
+	for (int i = 0; i < p->crew.n; i++) /* run_open_gates() looks again who may start */
+		if (r->nodes[i].state == NODE_READY && !r->nodes[i].start_sent)
+			r->role_open[p->crew.members[i].role] = false;
 	for (int i = 0; i < p->nresources; i++) {
 		struct core_resource *res = &r->resources[i];
 		const struct plan_resource *pr = &p->resources[i];
@@ -203,7 +217,8 @@ void run_set_phase(struct step *s, enum run_phase to)
 
 	assert(run_edge_ok(r->phase, to));
 	r->phase = to;
-	r->phase_at_ms[to] = s->now;
+	if (!r->phase_at_ms[to]) /* of a gang that starts again: the first time */
+		r->phase_at_ms[to] = s->now;
 	r->deadline_ms = 0;
 	run_touch(s);
 }
@@ -296,6 +311,7 @@ static void resume(struct step *s)
 		node_resume(s, i);
 	for (int i = 0; i < r->plan->nresources; i++)
 		res_resume(s, i);
+	run_open_gates(s);
 	run_start_slice(s); /* the last master may have stopped between two of them */
 	run_check_collected(s);
 	run_check_clean(s);
@@ -323,6 +339,10 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 		return;
 	case EV_CANCEL:
 		run_cancel(&s, ev);
+		return;
+	case EV_RESIZE:
+		if (ev->index >= 0 && ev->index < r->plan->crew.nroles)
+			policy_resize(&s, ev->index, ev->want);
 		return;
 	case EV_RES_ANSWER:
 		if (ev->index >= 0 && ev->index < r->plan->nresources)

@@ -62,11 +62,11 @@ struct exit_info {
 	char reason[160];
 };
 
-/* What becomes of a node when its attempt is over and its output stored. */
+/* What becomes of a node when its attempt is over and its output stored; one that is asleep is given
+ * back whatever this says. */
 enum node_after {
-	AFTER_END,   /* nothing more, or what the run's verdict says */
+	AFTER_END,   /* nothing more: its end counts */
 	AFTER_AGAIN, /* the next attempt, where it is */
-	AFTER_SLEEP, /* it is not wanted any more: its machine is given back */
 };
 
 struct core_node {
@@ -179,9 +179,13 @@ struct core_run {
 	int node_count[NODE_STATES];
 	int res_count[RES_STATES];
 	int settled;		   /* nodes whose output is stored, or that have none to give */
-	int counted_ok;		   /* counted nodes that exited with success */
+	int counted;		   /* counted nodes that are awake ... */
+	int counted_ok;		   /* ... and those of them that exited with success */
+	int awake;		   /* nodes that are wanted */
+	int *role_awake;	   /* per role: the same */
+	int res_idle;		   /* resources of nodes that are asleep */
 	int *role_gates_met;	   /* per role: nodes that satisfy its ready_when */
-	bool *role_open;	   /* per role: its nodes are told to start */
+	bool *role_open;	   /* per role: its nodes are told to start when they are ready */
 	int *role_next;		   /* per role: from this rank on they have not been told yet */
 	bool starting;		   /* some role has such nodes */
 	int start_slice;	   /* how many are told in one step: CORE_START_SLICE */
@@ -203,6 +207,7 @@ enum event_kind {
 	EV_RESUME,   /* after a restart of the master: every node is unconnected */
 	EV_TICK,
 	EV_CANCEL,     /* hurry; text: who asked */
+	EV_RESIZE,     /* index: role; want; text: who asked */
 	EV_RES_ANSWER, /* index, asked, outcome, attempt, identity_checked, err_kind, text: id or why */
 	EV_NODE_HELLO,	 /* index, incarnation, holds, attempt, conn, text: address */
 	EV_NODE_READY,	 /* index */
@@ -225,6 +230,7 @@ struct event {
 	bool hurry;
 	enum holds holds;
 	int incarnation;
+	int want;	  /* so many nodes of the role */
 	uint64_t conn;	  /* the shell's number of the connection that spoke */
 	int64_t heard_ms; /* when the last word of the node came; 0 = now */
 	enum res_question asked;
@@ -282,6 +288,8 @@ void core_run_restored(struct core_run *r);
  * event that does not fit the state (late, repeated, of another attempt) changes nothing. */
 void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struct effects *out);
 
+/* Can the role have so many nodes, now?  If not, the error says why in one line. */
+int core_resize_check(const struct core_run *r, int role, int want, struct err *err);
 /* Does this incarnation of the node count for nothing any more?  Its connection is not the node's. */
 bool core_incarnation_is_past(const struct core_run *r, int rank, int incarnation);
 

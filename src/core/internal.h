@@ -7,7 +7,9 @@
 #define OBSERVE_AGAIN_MS 2000 /* ... and then this often, ... */
 #define OBSERVE_MAX_MS 30000  /* ... or if many are looked at in one call less and less often */
 #define KILL_SLACK_MS 15000   /* beyond the grace time, for SIGKILL to do its work */
-#define HURRY_MS 1000	      /* after "--now", for what a killed job printed to be stored */
+#define FENCE_SLACK_MS                                                                             \
+	2000	      /* beyond lost and grace, before the rank of a silent node starts again */
+#define HURRY_MS 1000 /* after "--now", for what a killed job printed to be stored */
 
 struct step {
 	struct core_run *r;
@@ -36,6 +38,9 @@ void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int nod
 void run_lost_output(struct step *s, enum err_kind kind, int node, const char *text);
 void run_check_collected(struct step *s);
 void run_check_clean(struct step *s);
+void run_check_success(struct step *s);
+void run_regather(struct step *s, int64_t span_ms);
+void run_start_late(struct step *s, int rank); /* it is ready after the others of its role */
 void run_cancel(struct step *s, const struct event *ev);
 void run_deadline(struct step *s);
 
@@ -46,11 +51,23 @@ void node_settle(struct step *s, int rank);
 void node_give_up(struct step *s, int rank);
 void node_lose(struct step *s, int rank, const char *why);
 void node_start(struct step *s, int rank);
-void node_silent(struct step *s, int rank);
+void node_silent(struct step *s, int rank, int64_t heard_ms);
+void node_gate_left(struct step *s, int rank);
+bool node_ended_well(const struct core_run *r, int rank); /* and it counts */
+void node_prepare(struct step *s, int rank);
 void node_awaited(struct step *s, int rank);
 void node_tick(struct step *s, int rank);
 void node_resume(struct step *s, int rank);
 
+/* policy.c */
+bool policy_try_again(struct step *s, int rank, const struct exit_info *e);
+void policy_attempt_over(struct step *s, int rank);
+void policy_lost(struct step *s, int rank, const char *why);
+void policy_late(struct step *s, int rank); /* its by_ms has passed */
+void policy_resize(struct step *s, int role, int want);
+/* When a silent node is given up. */
+int64_t policy_lost_after_ms(const struct core_run *r, int rank);
+/* Its machine is given back before anything was started there: it waits for the next. */
 void node_unbind(struct step *s, int rank);
 
 /* ladder.c */
@@ -84,6 +101,10 @@ void res_observe(struct step *s, int index);
 void res_clean(struct step *s, int index); /* towards gone, as its state asks */
 /* The run goes on without this one: it goes, with all that needs it, and is asked for anew. */
 void res_release(struct step *s, int index);
+/* Its node was taken back to `wanted`: the machine goes, and another comes unless the node is asleep. */
+void res_renew(struct step *s, int index);
+/* Of a node that is awake, or of none. */
+bool res_is_needed(const struct core_run *r, int index);
 /* It is to be had now: nothing of it exists, and all that it needs does. */
 bool res_wanted(const struct core_run *r, int index);
 bool res_may_exist(enum res_state state);

@@ -19,12 +19,28 @@ static const char *name_of(const struct core_run *r, int rank)
 	return r->plan->crew.members[rank].name;
 }
 
+/* Its attempt is ended for another, or because the node is not wanted: how it ends is no news. */
+static bool is_leaving(const struct core_node *n)
+{
+	return n->asleep || n->after == AFTER_AGAIN;
+}
+
 /* The node may still run or deliver something, so its silence matters. */
 static bool expected(const struct core_run *r, int rank)
 {
 	const struct core_node *n = &r->nodes[rank];
 	return r->phase < RUN_CLEANING && !n->settled && n->state >= NODE_LAUNCHING &&
 	       n->state <= NODE_EXITED;
+}
+
+bool node_ended_well(const struct core_run *r, int rank)
+{
+	const struct core_node *n = &r->nodes[rank];
+	const struct exit_info *e = &n->exit;
+
+	return role_of(r, rank)->counted && !is_leaving(n) && n->attempt > 0 &&
+	       (n->state == NODE_EXITED || n->state == NODE_RELEASED) && e->code == 0 &&
+	       e->signal == 0 && e->kind == ERR_NONE;
 }
 
 void node_settle(struct step *s, int rank)
@@ -65,27 +81,13 @@ void node_lose(struct step *s, int rank, const char *why)
 		n->exit = (struct exit_info){.code = -1, .kind = ERR_UNAVAILABLE};
 		snprintf(n->exit.reason, sizeof(n->exit.reason), "%s", why);
 	}
+	if (node_ended_well(s->r, rank)) /* but its output is not stored */
+		s->r->counted_ok--;
 	node_set_state(s, rank, NODE_LOST);
-	n->lost_at_ms = n->observe_at_ms = n->serve_by_ms = 0;
+	n->lost_at_ms = n->observe_at_ms = n->serve_by_ms = n->by_ms = 0;
 	node_settle(s, rank);
 	if (!run_stopping(s->r))
-		run_end_running(s, VERDICT_FAILED, ERR_UNAVAILABLE, rank, "%s was lost: %s",
-				name_of(s->r, rank), why);
-}
-
-/* Its machine is given back before anything was started there: it waits for the next. */
-void node_unbind(struct step *s, int rank)
-{
-	struct core_node *n = &s->r->nodes[rank];
-
-	if (n->state != NODE_LAUNCHING && n->state != NODE_HERE && n->state != NODE_READY)
-		return;
-	if (n->connected)
-		effect_add(s, FX_RELEASE, rank);
-	n->connected = n->preparing = false;
-	n->lost_at_ms = n->observe_at_ms = 0;
-	n->incarnation++;
-	node_set_state(s, rank, NODE_WANTED);
+		policy_lost(s, rank, why);
 }
 
 void node_start(struct step *s, int rank)
@@ -143,6 +145,18 @@ static void meet_gate(struct step *s, int rank)
 	run_open_gates(s);
 }
 
+/* It no longer satisfies its role's ready_when, if it did. */
+void node_gate_left(struct step *s, int rank)
+{
+	struct core_node *n = &s->r->nodes[rank];
+
+	if (!n->gate_met)
+		return;
+	n->gate_met = false;
+	s->r->role_gates_met[s->r->plan->crew.members[rank].role]--;
+	node_touch(s, rank);
+}
+
 static void started(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
@@ -151,7 +165,7 @@ static void started(struct step *s, int rank)
 	if (n->state != NODE_READY || !n->start_sent)
 		return;
 	node_set_state(s, rank, NODE_RUNNING);
-	if (run_stopping(s->r)) {
+	if (run_stopping(s->r) || is_leaving(n)) {
 		node_stop(s, rank);
 		return;
 	}
@@ -168,7 +182,7 @@ static void serving(struct step *s, int rank)
 	struct core_node *n = &s->r->nodes[rank];
 
 	started(s, rank); /* the message "started" may have been lost with a connection */
-	if (n->state != NODE_RUNNING || n->serving)
+	if (n->state != NODE_RUNNING || n->serving || is_leaving(n))
 		return;
 	n->serving = true;
 	n->serve_by_ms = 0;
@@ -187,6 +201,13 @@ static void fail_run(struct step *s, int rank, const struct exit_info *e)
 			STR_ARG(buf_str(&text)));
 }
 
+static void lose_job(struct step *s, int rank, const char *why)
+{
+	node_lose(s, rank, why);
+	run_check_collected(s);
+	effect_add(s, FX_RELEASE, rank);
+}
+
 static void exited(struct step *s, int rank, const struct exit_info *e)
 {
 	struct core_run *r = s->r;
@@ -202,10 +223,18 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 		node_give_up(s, rank);
 		return;
 	}
+	if (is_leaving(n))
+		return;
+	/* Its agent has ended the job, because it had not heard of its master for too long. */
+	if (e->kind == ERR_UNAVAILABLE && role->spec->policy.on_lost != LOST_FAIL) {
+		lose_job(s, rank, e->reason);
+		return;
+	}
 
 	bool ok = e->code == 0 && e->signal == 0 && e->kind == ERR_NONE;
 	if (!ok) {
-		fail_run(s, rank, e);
+		if (!policy_try_again(s, rank, e))
+			fail_run(s, rank, e);
 		return;
 	}
 	if (role->ready_when == READY_PORT && !n->gate_met) {
@@ -216,8 +245,10 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 	}
 	/* A node that ended well has started, even if its message "started" was lost. */
 	meet_gate(s, rank);
-	if (role->counted && ++r->counted_ok == r->plan->crew.ncounted)
-		run_end_running(s, VERDICT_SUCCEEDED, ERR_NONE, -1, "%s", "");
+	if (role->counted) {
+		r->counted_ok++;
+		run_check_success(s);
+	}
 }
 
 static void prepare_or_start(struct step *s, int rank)
@@ -227,8 +258,10 @@ static void prepare_or_start(struct step *s, int rank)
 
 	n->preparing = false;
 	if (n->state == NODE_HERE) {
+		n->by_ms = 0;
 		node_set_state(s, rank, NODE_READY);
 		run_maybe_advance(s);
+		run_start_late(s, rank);
 	} else if (n->state == NODE_READY && n->start_sent && !run_stopping(r)) {
 		effect_add(s, FX_START, rank); /* a new agent, ready again */
 	}
@@ -259,6 +292,8 @@ static enum held held_of(const struct core_node *n, const struct event *ev)
 	case HOLDS_NOTHING:
 		return HELD_NOTHING;
 	case HOLDS_STARTED:
+		if (ev->attempt < n->attempt)
+			return HELD_NOTHING; /* an attempt before, which has ended */
 		return ev->attempt == n->attempt ? HELD_THIS : HELD_OTHER;
 	case HOLDS_OTHER_BOOT:
 		return HELD_OTHER_BOOT;
@@ -266,7 +301,7 @@ static enum held held_of(const struct core_node *n, const struct event *ev)
 	return HELD_OTHER;
 }
 
-static void prepare(struct step *s, int rank)
+void node_prepare(struct step *s, int rank)
 {
 	s->r->nodes[rank].preparing = true;
 	effect_add(s, FX_PREPARE, rank);
@@ -275,10 +310,15 @@ static void prepare(struct step *s, int rank)
 /* No attempt of this run was ever started on the node. */
 static void join(struct step *s, int rank)
 {
-	if (s->r->nodes[rank].state == NODE_LAUNCHING)
+	struct core_node *n = &s->r->nodes[rank];
+
+	if (n->state == NODE_LAUNCHING)
 		node_set_state(s, rank, NODE_HERE);
 	if (!run_stopping(s->r)) {
-		prepare(s, rank); /* a start follows when it is ready */
+		if (is_leaving(n)) /* the start was never acted on */
+			policy_attempt_over(s, rank);
+		else
+			node_prepare(s, rank); /* a start follows when it is ready */
 		return;
 	}
 	node_settle(s, rank); /* never started, and never will be */
@@ -288,16 +328,9 @@ static void join(struct step *s, int rank)
 static void rejoin(struct step *s, int rank)
 {
 	started(s, rank);
-	prepare(s, rank);
+	node_prepare(s, rank);
 	if (s->r->nodes[rank].stop_sent)
 		effect_add(s, FX_STOP, rank);
-}
-
-static void lose_job(struct step *s, int rank, const char *why)
-{
-	node_lose(s, rank, why);
-	run_check_collected(s);
-	effect_add(s, FX_RELEASE, rank);
 }
 
 static void lost_job(struct step *s, int rank)
@@ -325,13 +358,12 @@ static void wait_for_cleaning(struct step *s, int rank)
 typedef void hello_fn(struct step *s, int rank);
 static hello_fn *const hellos[NODE_STATES][HELDS] = {
 	/*		    nothing,	       this attempt,	another,	other boot */
-	[NODE_WANTED] = {wait_for_cleaning, wait_for_cleaning, wait_for_cleaning,
-			 wait_for_cleaning},
+	[NODE_WANTED] = {release, release, release, release},
 	[NODE_LAUNCHING] = {join, join, join, join},
 	[NODE_HERE] = {join, join, join, join},
 	[NODE_READY] = {join, rejoin, lost_job, rebooted},
 	[NODE_RUNNING] = {lost_job, rejoin, lost_job, rebooted},
-	[NODE_EXITED] = {prepare, prepare, prepare, prepare},
+	[NODE_EXITED] = {node_prepare, node_prepare, node_prepare, node_prepare},
 	[NODE_RELEASED] = {release, release, release, release},
 	[NODE_LOST] = {release, release, release, release},
 };
@@ -353,10 +385,10 @@ static void take_newer(struct step *s, const struct event *ev)
 {
 	struct core_node *n = &s->r->nodes[ev->index];
 
-	if (n->start_sent)
-		node_lose(s, ev->index, "another machine has taken its place");
 	n->incarnation = ev->incarnation;
 	node_touch(s, ev->index);
+	if (n->start_sent)
+		node_lose(s, ev->index, "another machine has taken its place");
 }
 
 static void hello(struct step *s, const struct event *ev)
@@ -365,12 +397,12 @@ static void hello(struct step *s, const struct event *ev)
 	int rank = ev->index;
 	struct core_node *n = &r->nodes[rank];
 
+	if (ev->incarnation > n->incarnation)
+		take_newer(s, ev);
 	if (core_incarnation_is_past(r, rank, ev->incarnation)) {
 		release_past(s, ev);
 		return;
 	}
-	if (ev->incarnation > n->incarnation)
-		take_newer(s, ev);
 	n->connected = true;
 	n->lost_at_ms = n->observe_at_ms = 0;
 	node_touch(s, rank);
@@ -453,14 +485,14 @@ static bool look_is_due(const struct step *s, int rank)
 	return looked_at_alone(s->r, rank) || l->last_ms == s->now || l->at_ms <= s->now;
 }
 
-void node_silent(struct step *s, int rank)
+void node_silent(struct step *s, int rank, int64_t heard_ms)
 {
 	struct core_node *n = &s->r->nodes[rank];
 
 	if (!expected(s->r, rank))
 		return;
 	n->observe_at_ms = observe_at(s, rank, OBSERVE_FIRST_MS, true);
-	n->lost_at_ms = s->now + s->r->plan->job->timeouts.lease_ms;
+	n->lost_at_ms = (heard_ms ? heard_ms : s->now) + policy_lost_after_ms(s->r, rank);
 	node_touch(s, rank);
 	tick_want(s, n->observe_at_ms);
 	tick_want(s, n->lost_at_ms);
@@ -512,13 +544,19 @@ static void on_exited(struct step *s, const struct event *ev)
 
 static void on_drained(struct step *s, const struct event *ev)
 {
-	if (s->r->nodes[ev->index].state != NODE_EXITED)
+	const struct core_node *n = &s->r->nodes[ev->index];
+
+	if (n->state != NODE_EXITED)
 		return;
 	if (ev->err_kind != ERR_NONE) {
 		char text[300];
 
 		snprintf(text, sizeof(text), "%s: %s", name_of(s->r, ev->index), ev->text);
 		run_lost_output(s, ev->err_kind, ev->index, text);
+	}
+	if (is_leaving(n) && !run_stopping(s->r)) {
+		policy_attempt_over(s, ev->index);
+		return;
 	}
 	node_settle(s, ev->index);
 	run_check_collected(s);
@@ -529,7 +567,7 @@ static void on_dropped(struct step *s, const struct event *ev)
 	if (!s->r->nodes[ev->index].connected)
 		return; /* its machine was given back */
 	s->r->nodes[ev->index].connected = false;
-	node_silent(s, ev->index);
+	node_silent(s, ev->index, ev->heard_ms);
 }
 
 static void on_room(struct step *s, const struct event *ev)
@@ -561,7 +599,7 @@ static const struct {
 	[EV_NODE_STARTED] = {on_started, .of_attempt = true},
 	[EV_NODE_SERVING] = {on_serving, .of_attempt = true},
 	[EV_NODE_EXITED] = {on_exited, .of_attempt = true},
-	[EV_NODE_DRAINED] = {on_drained},
+	[EV_NODE_DRAINED] = {on_drained, .of_attempt = true},
 	[EV_NODE_DROPPED] = {on_dropped},
 	[EV_NODE_NO_ROOM] = {on_room},
 	[EV_NODE_ROOM] = {on_room},
@@ -592,13 +630,15 @@ void node_tick(struct step *s, int rank)
 				"%s: port %d did not answer within %s (timeouts.serve)",
 				name_of(r, rank), role_of(r, rank)->port, span);
 	}
+	if (n->by_ms && s->now >= n->by_ms)
+		policy_late(s, rank);
 	if (n->give_up_ms && s->now >= n->give_up_ms && !n->settled) {
 		node_settle(s, rank);
 		run_check_collected(s);
 	}
 	if (!n->connected && expected(r, rank)) {
 		if (n->lost_at_ms && s->now >= n->lost_at_ms) {
-			clock_format_span(r->plan->job->timeouts.lease_ms, span);
+			clock_format_span(policy_lost_after_ms(r, rank), span);
 			char why[80];
 			snprintf(why, sizeof(why), "no word from its agent for %s", span);
 			node_lose(s, rank, why);
@@ -612,6 +652,7 @@ void node_tick(struct step *s, int rank)
 		}
 	}
 	tick_want(s, n->serve_by_ms);
+	tick_want(s, n->by_ms);
 	if (!n->settled)
 		tick_want(s, n->give_up_ms);
 	if (!n->connected && expected(r, rank)) {
@@ -626,10 +667,11 @@ void node_resume(struct step *s, int rank)
 
 	n->connected = false;
 	tick_want(s, n->serve_by_ms);
+	tick_want(s, n->by_ms);
 	node_give_up(s, rank);
 	/* A node that never said hello has its phase's deadline, not the lease. */
 	if (n->state != NODE_LAUNCHING)
-		node_silent(s, rank);
+		node_silent(s, rank, 0);
 	else if (s->r->resources[s->r->plan->resource_of[rank]].state == RES_LIVE)
 		node_awaited(s, rank);
 }

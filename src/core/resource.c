@@ -72,10 +72,27 @@ bool res_may_exist(enum res_state state)
 	return state == RES_SENT || state == RES_LIVE || state == RES_DELETING;
 }
 
+bool res_is_needed(const struct core_run *r, int index)
+{
+	int node = r->plan->resources[index].node;
+
+	return node < 0 || !r->nodes[node].asleep;
+}
+
+/* Its node was taken back and has no use for this one. */
+static bool taken_back(const struct core_run *r, int index)
+{
+	int node = r->plan->resources[index].node;
+
+	return node >= 0 && r->nodes[node].state == NODE_WANTED &&
+	       res_may_exist(r->resources[index].state);
+}
+
 bool res_wanted(const struct core_run *r, int index)
 {
 	return r->phase >= RUN_PROVISIONING && r->phase <= RUN_RUNNING &&
-	       r->resources[index].state == RES_INTENT && r->needs_left[index] == 0;
+	       r->resources[index].state == RES_INTENT && r->needs_left[index] == 0 &&
+	       res_is_needed(r, index);
 }
 
 void res_create(struct step *s, int index)
@@ -171,10 +188,20 @@ void res_release(struct step *s, int index)
 	destroy(s, index);
 }
 
-/* What it needs is going, or its group has made another choice: it goes as soon as it is there. */
+void res_renew(struct step *s, int index)
+{
+	if (s->r->resources[index].state == RES_LIVE)
+		res_release(s, index);
+	else if (res_wanted(s->r, index))
+		res_create(s, index);
+}
+
+/* What it needs is going, its group has made another choice, or its node was taken back: it goes as
+ * soon as it is there. */
 static bool withdrawn(const struct core_run *r, int index)
 {
-	return !run_stopping(r) && (r->needs_left[index] > 0 || ladder_left_behind(r, index));
+	return !run_stopping(r) &&
+	       (r->needs_left[index] > 0 || ladder_left_behind(r, index) || taken_back(r, index));
 }
 
 static void gone(struct step *s, int index)
@@ -236,7 +263,8 @@ static void not_created(struct step *s, int index, enum err_kind kind, const cha
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 	const struct plan_resource *pr = &r->plan->resources[index];
-	bool waits = withdrawn(r, index); /* nobody asked for it to be there now */
+	bool waits = withdrawn(r, index);    /* nobody asked for it to be there now ... */
+	bool renewed = taken_back(r, index); /* ... but its node may ask for another */
 
 	res->unsure = false;
 	res->refused_kind = ERR_NONE;
@@ -249,8 +277,11 @@ static void not_created(struct step *s, int index, enum err_kind kind, const cha
 	}
 	if (run_stopping(r) && res->state == RES_INTENT)
 		return;
-	if (waits && (kind == ERR_NONE || !kind_is_fatal(kind)))
+	if (waits && (kind == ERR_NONE || !kind_is_fatal(kind))) {
+		if (renewed && res_wanted(r, index) && !res->retry_at_ms)
+			res_create(s, index);
 		return; /* asked for when its group goes on, or what it needs is there */
+	}
 	if (!kind_is_fatal(kind) || run_stopping(r)) {
 		ladder_refused(s, index, kind, why);
 		return;

@@ -28,18 +28,46 @@ void run_start(struct step *s)
 {
 	phase_until(s, RUN_PROVISIONING, limits(s)->launch_ms);
 	for (int i = 0; i < s->r->plan->nresources; i++)
-		if (s->r->needs_left[i] == 0)
+		if (res_wanted(s->r, i))
 			res_create(s, i);
+}
+
+/* The time that is left of max_runtime; 0: there is no limit. */
+static int64_t runtime_left(const struct step *s)
+{
+	int64_t max = s->r->plan->job->max_runtime_ms, from = s->r->phase_at_ms[RUN_RUNNING];
+
+	if (max == 0 || from == 0)
+		return max;
+	return from + max > s->now ? from + max - s->now : 1;
+}
+
+static bool may_start(const struct core_node *n)
+{
+	return n->state == NODE_READY && !n->start_sent && !n->asleep;
+}
+
+/* When a gang starts again some are ready for it, and some still on their way out. */
+static bool everybody_may_start(const struct core_run *r)
+{
+	int ready = 0;
+
+	if (r->node_count[NODE_READY] < r->awake)
+		return false;
+	for (int i = 0; i < r->plan->crew.n; i++)
+		ready += may_start(&r->nodes[i]);
+	return ready == r->awake;
 }
 
 void run_maybe_advance(struct step *s)
 {
 	struct core_run *r = s->r;
 
-	if (r->phase == RUN_PROVISIONING && r->res_count[RES_LIVE] == r->plan->nresources)
+	if (r->phase == RUN_PROVISIONING &&
+	    r->res_count[RES_LIVE] == r->plan->nresources - r->res_idle)
 		phase_until(s, RUN_GATHERING, limits(s)->gather_ms);
-	if (r->phase == RUN_GATHERING && r->node_count[NODE_READY] == r->plan->crew.n) {
-		phase_until(s, RUN_RUNNING, r->plan->job->max_runtime_ms);
+	if (r->phase == RUN_GATHERING && everybody_may_start(r)) {
+		phase_until(s, RUN_RUNNING, runtime_left(s));
 		run_open_gates(s);
 	}
 }
@@ -47,7 +75,7 @@ void run_maybe_advance(struct step *s)
 static bool gate_is_open(const struct core_run *r, const struct strategy_role *role)
 {
 	for (int k = 0; k < role->nafter; k++)
-		if (r->role_gates_met[role->after[k]] < r->plan->crew.roles[role->after[k]].count)
+		if (r->role_gates_met[role->after[k]] < r->role_awake[role->after[k]])
 			return false;
 	return true;
 }
@@ -60,9 +88,7 @@ static int start_nodes(struct step *s, int role, int left)
 	int i = r->role_next[role];
 
 	for (; i < crew->n && left > 0; i++) {
-		const struct core_node *n = &r->nodes[i];
-
-		if (crew->members[i].role != role || n->start_sent || n->state != NODE_READY)
+		if (crew->members[i].role != role || !may_start(&r->nodes[i]))
 			continue;
 		node_start(s, i);
 		left--;
@@ -108,6 +134,35 @@ void run_open_gates(struct step *s)
 	/* One slice a step; what other gates opened waits for its turn. */
 	if (opened && !r->starting)
 		run_start_slice(s);
+}
+
+void run_start_late(struct step *s, int rank)
+{
+	struct core_run *r = s->r;
+	int role = r->plan->crew.members[rank].role;
+
+	if (r->phase != RUN_RUNNING || !may_start(&r->nodes[rank]))
+		return;
+	r->role_open[role] &= gate_is_open(r, &r->plan->crew.roles[role]);
+	if (!r->role_open[role])
+		run_open_gates(s);
+	else if (r->role_next[role] > rank) /* otherwise the slices will come to it */
+		node_start(s, rank);
+}
+
+void run_regather(struct step *s, int64_t span_ms)
+{
+	phase_until(s, RUN_GATHERING, span_ms);
+	for (int k = 0; k < s->r->plan->crew.nroles; k++)
+		s->r->role_open[k] = false;
+}
+
+void run_check_success(struct step *s)
+{
+	const struct core_run *r = s->r;
+
+	if (r->phase == RUN_RUNNING && r->counted_ok == r->counted)
+		run_end_running(s, VERDICT_SUCCEEDED, ERR_NONE, -1, "%s", "");
 }
 
 static void set_cause(struct core_run *r, enum err_kind kind, int node, const char *text)
@@ -260,7 +315,7 @@ static void launch_too_slow(struct step *s)
 	for (int i = 0; i < r->plan->nresources; i++) {
 		const struct core_resource *res = &r->resources[i];
 		const struct plan_resource *pr = &r->plan->resources[i];
-		if (res->state == RES_LIVE)
+		if (res->state == RES_LIVE || !res_is_needed(r, i))
 			continue;
 		/* A provider that did not answer in time is not there: that is no time-out of ours. */
 		enum err_kind kind = res->why_kind == ERR_TIMEOUT ? ERR_UNAVAILABLE : res->why_kind;
@@ -280,7 +335,7 @@ static void gather_too_slow(struct step *s)
 
 	clock_format_span(limits(s)->gather_ms, span);
 	for (int i = 0; i < r->plan->crew.n; i++) {
-		if (r->nodes[i].state == NODE_READY)
+		if (r->nodes[i].state == NODE_READY || r->nodes[i].asleep)
 			continue;
 		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, i,
 				"%s was not ready within %s (timeouts.gather): it is still '%s'",

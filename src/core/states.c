@@ -26,11 +26,11 @@ static const char *const verdict_names[] = {
 };
 static const char *const event_names[EVENT_KINDS] = {
 	[EV_ACCEPTED] = "accepted",    [EV_RESUME] = "resumed",	      [EV_TICK] = "tick",
-	[EV_CANCEL] = "cancel",	       [EV_RES_ANSWER] = "answer",    [EV_NODE_HELLO] = "hello",
-	[EV_NODE_READY] = "ready",     [EV_NODE_UNFIT] = "unfit",     [EV_NODE_STARTED] = "started",
-	[EV_NODE_SERVING] = "serving", [EV_NODE_EXITED] = "exited",   [EV_NODE_DRAINED] = "drained",
-	[EV_NODE_DROPPED] = "dropped", [EV_NODE_NO_ROOM] = "no_room", [EV_NODE_ROOM] = "room",
-	[EV_NODE_NO_LOG] = "no_log",
+	[EV_CANCEL] = "cancel",	       [EV_RESIZE] = "resize",	      [EV_RES_ANSWER] = "answer",
+	[EV_NODE_HELLO] = "hello",     [EV_NODE_READY] = "ready",     [EV_NODE_UNFIT] = "unfit",
+	[EV_NODE_STARTED] = "started", [EV_NODE_SERVING] = "serving", [EV_NODE_EXITED] = "exited",
+	[EV_NODE_DRAINED] = "drained", [EV_NODE_DROPPED] = "dropped", [EV_NODE_NO_ROOM] = "no_room",
+	[EV_NODE_ROOM] = "room",       [EV_NODE_NO_LOG] = "no_log",
 };
 static const char *const done_names[RES_QUESTIONS] = {
 	[ASKED_NOTHING] = "done",  [ASKED_CREATE] = "created",	  [ASKED_FIND] = "created",
@@ -52,18 +52,25 @@ static const unsigned run_edges[RUN_PHASES] = {
 	[RUN_ACCEPTED] = BIT(RUN_PROVISIONING) | BIT(RUN_COLLECTING),
 	[RUN_PROVISIONING] = BIT(RUN_GATHERING) | BIT(RUN_COLLECTING),
 	[RUN_GATHERING] = BIT(RUN_RUNNING) | BIT(RUN_COLLECTING),
-	[RUN_RUNNING] = BIT(RUN_COLLECTING),
+	[RUN_RUNNING] = BIT(RUN_COLLECTING) | BIT(RUN_GATHERING), /* the whole gang starts again */
 	[RUN_COLLECTING] = BIT(RUN_CLEANING),
 	[RUN_CLEANING] = BIT(RUN_SUCCEEDED) | BIT(RUN_FAILED) | BIT(RUN_CANCELLED),
 };
 static const unsigned node_edges[NODE_STATES] = {
 	[NODE_WANTED] = BIT(NODE_LAUNCHING) | BIT(NODE_RELEASED),
-	[NODE_LAUNCHING] = BIT(NODE_HERE) | BIT(NODE_LOST) | BIT(NODE_RELEASED) | BIT(NODE_WANTED),
-	[NODE_HERE] = BIT(NODE_READY) | BIT(NODE_LOST) | BIT(NODE_RELEASED) | BIT(NODE_WANTED),
-	[NODE_READY] = BIT(NODE_RUNNING) | BIT(NODE_EXITED) | BIT(NODE_LOST) | BIT(NODE_RELEASED) |
-		       BIT(NODE_WANTED),
+	[NODE_LAUNCHING] = BIT(NODE_HERE) | BIT(NODE_LOST) | BIT(NODE_RELEASED),
+	[NODE_HERE] = BIT(NODE_READY) | BIT(NODE_LOST) | BIT(NODE_RELEASED),
+	[NODE_READY] = BIT(NODE_RUNNING) | BIT(NODE_EXITED) | BIT(NODE_LOST) | BIT(NODE_RELEASED),
 	[NODE_RUNNING] = BIT(NODE_EXITED) | BIT(NODE_LOST),
 	[NODE_EXITED] = BIT(NODE_RELEASED) | BIT(NODE_LOST),
+};
+/* The way back to another attempt: where it is, or on another machine.  Only policy.c takes it. */
+static const unsigned node_back_edges[NODE_STATES] = {
+	[NODE_LAUNCHING] = BIT(NODE_WANTED),
+	[NODE_HERE] = BIT(NODE_WANTED),
+	[NODE_READY] = BIT(NODE_WANTED) | BIT(NODE_READY),
+	[NODE_EXITED] = BIT(NODE_WANTED) | BIT(NODE_READY),
+	[NODE_LOST] = BIT(NODE_WANTED),
 };
 static const unsigned res_edges[RES_STATES] = {
 	[RES_INTENT] = BIT(RES_SENT) | BIT(RES_GONE),
@@ -79,7 +86,7 @@ bool run_edge_ok(enum run_phase from, enum run_phase to)
 
 bool node_edge_ok(enum node_state from, enum node_state to)
 {
-	return node_edges[from] & BIT(to);
+	return (node_edges[from] | node_back_edges[from]) & BIT(to);
 }
 
 bool res_edge_ok(enum res_state from, enum res_state to)

@@ -330,7 +330,8 @@ static int plan_from_ledger(struct live_run *lr, struct err *err)
 	};
 	strategy_crew(lr->plan.strategy, job, a, &lr->plan.crew, ps);
 	lr->plan.crew.roles[0].name = "unknown";
-	lr->plan.crew.n = lr->plan.crew.ncounted = lr->plan.crew.roles[0].count = (int)n;
+	lr->plan.crew.n = lr->plan.crew.ncounted = lr->plan.crew.roles[0].count =
+		lr->plan.crew.roles[0].max = (int)n;
 	lr->plan.crew.members = arena_array(a, struct member, n);
 	for (size_t i = 0; i < n; i++)
 		lr->plan.crew.members[i] = (struct member){

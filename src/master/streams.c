@@ -449,7 +449,10 @@ void streams_check_drained(struct live_run *lr, int rank)
 		    n->streams[s].scanned_saved < n->streams[s].final)
 			return;
 	n->drained_told = true;
-	struct event drained = {.kind = EV_NODE_DRAINED, .index = rank, .err_kind = n->lost_kind};
+	struct event drained = {.kind = EV_NODE_DRAINED,
+				.index = rank,
+				.attempt = lr->core->nodes[rank].attempt,
+				.err_kind = n->lost_kind};
 
 	snprintf(drained.text, sizeof(drained.text), "%s", n->lost);
 	run_event(lr, &drained);

@@ -334,6 +334,7 @@ static void restore_roles(struct restore *r, const struct table_list *list)
 			.name = v[i].name,
 			.spec = role_spec(r, &v[i]),
 			.count = (int)v[i].count,
+			.max = (int)role_spec(r, &v[i])->policy.max,
 			.command = v[i].command,
 			.port = (int)v[i].port,
 			.counted = v[i].counted,

@@ -7,6 +7,8 @@
 
 #define GIVE_UP_MS (200 * 1000) /* grace, SIGKILL, and a master that is down for a while */
 
+#define COUNT_EVERY 4 /* events: a recount costs as much as a step */
+
 #define RATE_WINDOW_MS 10000
 #define RATE_CALLS 60
 
@@ -50,6 +52,51 @@ void check_create(struct world *w, int index, int token)
 	check_batch(w, index, token);
 }
 
+/* I6: an attempt is executed once, and not while another of the rank may run. */
+void check_start(struct world *w, int rank, int attempt)
+{
+	const char *name = w->plan.crew.members[rank].name;
+
+	if (attempt < SIM_MAX_EXECS && ++w->execs[rank][attempt] > 1)
+		sim_broken(w, "I6: %s executed attempt %d twice", name, attempt);
+	if (w->machines[w->plan.resource_of[rank]].running)
+		sim_broken(w, "I6: attempt %d of %s starts while another runs there", attempt,
+			   name);
+	if (w->ghosts[rank].run_until > w->now)
+		sim_broken(w, "I6: attempt %d of %s starts while the one before may run elsewhere",
+			   attempt, name);
+}
+
+/* The counters are what the rows say: a node that was taken back has undone all of its own. */
+static void check_counters(struct world *w)
+{
+	const struct core_run *m = w->memory;
+	struct core_run *c = w->recount;
+	size_t roles = (size_t)w->plan.crew.nroles, n = (size_t)w->plan.nresources;
+
+	if (!w->master_up)
+		return;
+	copy_rows(c, m);
+	core_run_restored(c);
+	if (memcmp(m->node_count, c->node_count, sizeof(m->node_count)) ||
+	    memcmp(m->res_count, c->res_count, sizeof(m->res_count)) || m->settled != c->settled ||
+	    m->counted != c->counted || m->awake != c->awake ||
+	    (m->verdict == VERDICT_NONE && m->counted_ok != c->counted_ok) ||
+	    m->res_idle != c->res_idle ||
+	    memcmp(m->role_gates_met, c->role_gates_met, roles * sizeof(*m->role_gates_met)) ||
+	    memcmp(m->role_awake, c->role_awake, roles * sizeof(*m->role_awake)))
+		sim_broken(w, "I11: a counter of the nodes is not what their rows say");
+	if ((m->verdict == VERDICT_NONE &&
+	     memcmp(m->needs_left, c->needs_left, n * sizeof(*m->needs_left))) ||
+	    memcmp(m->users_left, c->users_left, n * sizeof(*m->users_left)))
+		sim_broken(w, "I11: a counter of the resources is not what their rows say");
+	for (size_t k = 0; k < roles; k++)
+		if (m->role_awake[k] < w->plan.crew.roles[k].spec->policy.min ||
+		    m->role_awake[k] > w->plan.crew.roles[k].spec->policy.max)
+			sim_broken(w, "I10: role %s has %d nodes", w->plan.crew.roles[k].name,
+				   m->role_awake[k]);
+}
+
 /* I13: no resource is asked about without pause. */
 void check_rate(struct world *w, int index)
 {
@@ -88,11 +135,14 @@ void check_quiet(struct world *w, int index)
 			   w->plan.resources[index].name);
 }
 
-/* Of a group with choices there are never two of different ones. */
+/* Of a group with choices there are never two of different ones, until the run has all of them: whoever
+ * is replaced or added later takes what there is. */
 void check_gang(struct world *w, int index, int choice)
 {
 	const struct plan_resource *v = w->plan.resources;
 
+	if (w->disk->phase != RUN_PROVISIONING)
+		return;
 	for (int i = 0; i < w->plan.nresources && v[index].group && v[index].nchoices; i++)
 		if (v[i].group == v[index].group && w->machines[i].exists &&
 		    w->machines[i].choice != choice)
@@ -177,9 +227,26 @@ void check_always(struct world *w)
 				   w->plan.resources[i].name, w->machines[i].token, row->batch);
 	}
 	check_disk(w);
+	if (w->res->events % COUNT_EVERY == 0)
+		check_counters(w);
 	check_cancel(w);
 	if (w->memory && w->memory->phase == RUN_RUNNING && w->memory->verdict != VERDICT_NONE)
 		sim_broken(w, "I5: running with a verdict");
+}
+
+/* Each node that counts was executed as its last attempt, and that one ended well. */
+static void check_success(struct world *w)
+{
+	for (int i = 0; i < w->plan.crew.ncounted; i++) {
+		const struct core_node *n = &w->disk->nodes[i];
+
+		if (n->asleep || n->attempt >= SIM_MAX_EXECS)
+			continue;
+		if (n->attempt == 0 || w->execs[i][n->attempt] != 1 || n->exit.code != 0)
+			sim_broken(w, "I6: success, but %s ran %d times as attempt %d, exit %d",
+				   w->plan.crew.members[i].name, w->execs[i][n->attempt],
+				   n->attempt, n->exit.code);
+	}
 }
 
 /* I5, I11, I12: one final state, on disk as in memory, in time, and nothing left. */
@@ -216,8 +283,5 @@ void check_end(struct world *w)
 				   res_state_name(w->disk->resources[i].state));
 	}
 	if (w->disk->verdict == VERDICT_SUCCEEDED)
-		for (int i = 0; i < w->plan.crew.ncounted; i++)
-			if (w->execs[i][1] != 1)
-				sim_broken(w, "I6: success, but %s ran %d times",
-					   w->plan.crew.members[i].name, w->execs[i][1]);
+		check_success(w);
 }

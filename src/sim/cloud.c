@@ -5,7 +5,9 @@
 #include <string.h>
 
 #define LONG_COPY_MS (10 * 60 * 1000) /* more than timeouts.collect */
-#define CLAIM_LOST 500		      /* per mille of the claims on a machine that reboots */
+#define SILENCE_MS 15000	      /* after which the master drops a connection */
+#define PARTITION_MS 90000
+#define CLAIM_LOST 500 /* per mille of the claims on a machine that reboots */
 
 static int resource_of(const struct world *w, int rank)
 {
@@ -87,6 +89,46 @@ static void dial_later(struct world *w, int index, int64_t usual)
 						 .epoch = mc->agent});
 }
 
+static const struct policy *policy_of(const struct world *w, int rank)
+{
+	return &w->plan.crew.roles[w->plan.crew.members[rank].role].spec->policy;
+}
+
+/* From now on nobody answers; if that lasts, the job is stopped whatever becomes of the agent. */
+static void silent(struct world *w, int index)
+{
+	struct machine *mc = &w->machines[index];
+	int rank = w->plan.resources[index].node;
+
+	if (mc->heard != mc->conn && mc->silent_since)
+		return; /* the hello of this connection was never taken */
+	mc->silent_since = w->now;
+	if (rank >= 0 && policy_of(w, rank)->on_lost != LOST_FAIL)
+		queue_add(&w->queue, &(struct happening){.at = w->now + w->job->timeouts.lost_ms,
+							 .kind = AT_LOST,
+							 .index = index,
+							 .epoch = mc->epoch});
+}
+
+/* As the shim does it. */
+static void lost(struct world *w, int index)
+{
+	struct machine *mc = &w->machines[index];
+
+	if ((mc->conn && mc->heard == mc->conn) || !mc->running ||
+	    w->now - mc->silent_since < w->job->timeouts.lost_ms)
+		return;
+	mc->lost = mc->stop_asked = true;
+	queue_add(&w->queue,
+		  &(struct happening){
+			  .at = w->now + (int64_t)rng_below(
+						 &w->rng, (uint64_t)w->job->timeouts.grace_ms + 1),
+			  .kind = AT_JOB_EXITS,
+			  .index = w->plan.resources[index].node,
+			  .ev = {.attempt = mc->attempt},
+			  .epoch = mc->epoch});
+}
+
 void machine_cut(struct world *w, int index, bool master_sees)
 {
 	struct machine *mc = &w->machines[index];
@@ -100,8 +142,29 @@ void machine_cut(struct world *w, int index, bool master_sees)
 							 .epoch = mc->conn});
 	else
 		mc->heard = 0;
+	silent(w, index);
 	mc->conn = 0;
 	mc->alone_since = w->now;
+	if (mc->agent_up)
+		dial_later(w, index, 200);
+}
+
+/* Both directions, and no end of the connection is seen: the master notices the silence. */
+static void partition(struct world *w, int index)
+{
+	struct machine *mc = &w->machines[index];
+	struct happening seen = {.at = w->now + SILENCE_MS,
+				 .kind = AT_DROPPED,
+				 .index = index,
+				 .epoch = mc->conn,
+				 .ev = {.heard_ms = w->now}};
+
+	w->res->faults++;
+	mc->cut_off_until = w->now + (int64_t)rng_below(&w->rng, PARTITION_MS);
+	silent(w, index);
+	mc->conn = 0;
+	mc->alone_since = w->now;
+	queue_add(&w->queue, &seen);
 	if (mc->agent_up)
 		dial_later(w, index, 200);
 }
@@ -127,7 +190,8 @@ static void copy_files(struct world *w, int rank)
 
 static void say_drained(struct world *w, int rank)
 {
-	struct event ev = {.kind = EV_NODE_DRAINED};
+	struct event ev = {.kind = EV_NODE_DRAINED,
+			   .attempt = w->machines[resource_of(w, rank)].attempt};
 
 	if (sim_chance(w, w->f.lose_files)) {
 		ev.err_kind = ERR_CAPACITY;
@@ -180,17 +244,17 @@ static void job_start(struct world *w, int rank, int attempt)
 		if (!mc->prepared)
 			sim_broken(w, "gang: %s was started before it was ready",
 				   w->plan.crew.members[rank].name);
+		check_start(w, rank, attempt);
 		mc->started = mc->running = true;
-		mc->other_boot = false;
 		mc->attempt = attempt;
-		mc->ended = mc->serving = false;
-		if (attempt < SIM_MAX_EXECS && ++w->execs[rank][attempt] > 1)
-			sim_broken(w, "I6: %s executed attempt %d twice",
-				   w->plan.crew.members[rank].name, attempt);
+		mc->other_boot = mc->ended = mc->serving = mc->copied = mc->lost = mc->stop_asked =
+			false;
+		mc->exit = (struct exit_info){0};
 		if (role->port)
 			queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 300),
 								 .kind = AT_JOB_SERVES,
 								 .index = rank,
+								 .ev = {.attempt = attempt},
 								 .epoch = mc->epoch});
 		bool hangs = role->counted && sim_chance(w, w->f.job_hangs);
 
@@ -199,6 +263,7 @@ static void job_start(struct world *w, int rank, int attempt)
 			queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 10000),
 								 .kind = AT_JOB_EXITS,
 								 .index = rank,
+								 .ev = {.attempt = attempt},
 								 .epoch = mc->epoch});
 	}
 	node_say(w, rank, &(struct event){.kind = EV_NODE_STARTED, .attempt = attempt});
@@ -210,8 +275,10 @@ static void told(struct world *w, int rank, const struct effect *fx)
 
 	switch (fx->kind) {
 	case FX_PREPARE:
-		if (mc->started)
+		if (mc->started) { /* it has its inputs */
+			node_say(w, rank, &(struct event){.kind = EV_NODE_READY});
 			return;
+		}
 		mc->prepared = false;
 		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 100),
 							 .kind = AT_PREPARED,
@@ -231,6 +298,7 @@ static void told(struct world *w, int rank, const struct effect *fx)
 			  &(struct happening){.at = w->now + sim_delay(w, fx->hurry ? 10 : 2000),
 					      .kind = AT_JOB_EXITS,
 					      .index = rank,
+					      .ev = {.attempt = mc->attempt},
 					      .epoch = mc->epoch});
 		return;
 	case FX_RELEASE:
@@ -267,7 +335,7 @@ static void dial(struct world *w, int index)
 
 	if (mc->conn || !mc->agent_up)
 		return;
-	if (!w->master_up || run_phase_is_final(w->memory->phase)) {
+	if (!w->master_up || run_phase_is_final(w->memory->phase) || w->now < mc->cut_off_until) {
 		if (mc->alone_since && w->now - mc->alone_since > w->job->timeouts.lease_ms &&
 		    mc->running)
 			job_end(w, rank,
@@ -296,9 +364,11 @@ static void dial(struct world *w, int index)
 		mc->copied = false;
 		copy_files(w, rank);
 	}
-	if (sim_chance(w, w->f.conn_cut))
+	bool apart = sim_chance(w, w->f.partition);
+
+	if (apart || sim_chance(w, w->f.conn_cut))
 		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 3000),
-							 .kind = AT_CONN_CUT,
+							 .kind = apart ? AT_PARTITION : AT_CONN_CUT,
 							 .index = index,
 							 .epoch = mc->conn});
 }
@@ -372,7 +442,7 @@ void machine_happens(struct world *w, const struct happening *h)
 			prepared(w, h->index);
 		return;
 	case AT_JOB_SERVES:
-		if (h->epoch != mc->epoch || !mc->running)
+		if (h->epoch != mc->epoch || !mc->running || h->ev.attempt != mc->attempt)
 			return;
 		mc->serving = true;
 		if (mc->agent_up)
@@ -380,12 +450,15 @@ void machine_happens(struct world *w, const struct happening *h)
 				 &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
 		return;
 	case AT_JOB_EXITS:
-		if (h->epoch != mc->epoch)
+		if (h->epoch != mc->epoch || h->ev.attempt != mc->attempt)
 			return;
 		job_end(w, h->index,
-			mc->stop_asked ? (struct exit_info){.code = -1, .signal = 15}
-				       : (struct exit_info){
-						 .code = sim_chance(w, w->f.job_fails) ? 3 : 0});
+			mc->lost	 ? (struct exit_info){.code = -1,
+							      .signal = 15,
+							      .kind = ERR_UNAVAILABLE}
+			: mc->stop_asked ? (struct exit_info){.code = -1, .signal = 15}
+					 : (struct exit_info){
+						   .code = sim_chance(w, w->f.job_fails) ? 3 : 0});
 		return;
 	case AT_COPIED:
 		if (h->epoch == mc->conn)
@@ -412,6 +485,16 @@ void machine_happens(struct world *w, const struct happening *h)
 			machine_cut(w, index, true);
 		}
 		return;
+	case AT_PARTITION:
+		if (h->epoch == mc->conn)
+			partition(w, index);
+		return;
+	case AT_LOST:
+		if (h->epoch == mc->epoch)
+			lost(w, index);
+		return;
+	case AT_GHOST:
+	case AT_RESIZE:
 	case AT_EFFECT:
 	case AT_ANSWER:
 	case AT_WORD:

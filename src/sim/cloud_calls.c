@@ -126,6 +126,30 @@ static void create(struct world *w, const struct cloud_call *c)
 		answer(w, c, OUTCOME_DONE, ERR_NONE, id);
 }
 
+/* It goes on by itself until its own deadline, and is heard of again later. */
+static void give_up(struct world *w, int index)
+{
+	const struct machine *mc = &w->machines[index];
+	int rank = w->plan.resources[index].node;
+	struct ghost *g = &w->ghosts[rank];
+
+	g->conn = ++w->epochs;
+	g->run_until = mc->running ? mc->silent_since + w->job->timeouts.lost_ms +
+					     w->job->timeouts.grace_ms
+				   : 0;
+	queue_add(&w->queue, &(struct happening){
+				     .at = mc->cut_off_until + sim_delay(w, 2000),
+				     .kind = AT_GHOST,
+				     .index = rank,
+				     .epoch = g->conn,
+				     .ev = {.kind = EV_NODE_HELLO,
+					    .index = rank,
+					    .conn = g->conn,
+					    .incarnation = mc->incarnation,
+					    .attempt = mc->attempt,
+					    .holds = mc->started ? HOLDS_STARTED : HOLDS_NOTHING}});
+}
+
 static void destroy(struct world *w, const struct cloud_call *c)
 {
 	int index = c->fx.index;
@@ -149,6 +173,8 @@ static void destroy(struct world *w, const struct cloud_call *c)
 				return;
 			}
 	machine_cut(w, index, true);
+	if (w->hosts && mc->agent_up && w->now < mc->cut_off_until && w->disk->phase < RUN_CLEANING)
+		give_up(w, index);
 	*mc = (struct machine){.epoch = ++w->epochs, .heard = mc->heard};
 	if (sim_chance(w, w->f.destroy_unsure))
 		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");

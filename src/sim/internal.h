@@ -17,6 +17,7 @@ struct faults {
 	int destroy_held, destroy_unsure, master_dies, reboots, long_copy;
 	int wrong_account, stale_answer;
 	int lose_files, lose_log;
+	int partition;
 };
 
 /* A machine as it really is. */
@@ -37,12 +38,14 @@ struct machine {
 	int64_t alone_since;
 	/* The job's marker on the machine's disk. */
 	int attempt;
-	bool started, running, serving, ended, copied, other_boot;
+	bool started, running, serving, ended, copied, other_boot, lost;
+	int64_t silent_since;  /* nothing of its was answered since then */
+	int64_t cut_off_until; /* a partition */
 	struct exit_info exit;
 	bool stop_asked;
 };
 
-#define SIM_MAX_EXECS 4
+#define SIM_MAX_EXECS 64
 #define SIM_CHOICES 4
 
 /* What is kept of the calls about one resource. */
@@ -52,6 +55,12 @@ struct account {
 	int made;	     /* the last token that made one */
 	int64_t window_at;   /* I13: calls in the window that began then */
 	int calls;
+};
+
+/* A machine that its driver gave up because it could not be reached (engine hosts). */
+struct ghost {
+	uint64_t conn;	   /* its next connection */
+	int64_t run_until; /* its job has ended by then */
 };
 
 struct world {
@@ -66,6 +75,10 @@ struct world {
 	struct plan plan;
 
 	struct machine *machines;	   /* per resource */
+	struct ghost *ghosts;		   /* per rank */
+	bool hosts;			   /* a machine that cannot be reached counts as gone */
+	uint64_t released_conn;		   /* the last that was sent away alone */
+	struct core_run *recount;	   /* the rows again, counted anew */
 	struct account *accounts;	   /* per resource, whatever becomes of its machine */
 	int64_t denied_from, denied_until; /* the credentials are not valid */
 	int64_t throttled_from, throttled_until;
@@ -118,9 +131,12 @@ void master_event(struct world *w, const struct event *ev);
 void master_dies(struct world *w);
 void master_comes_up(struct world *w);
 void master_tick(struct world *w);
+void copy_rows(struct core_run *to, const struct core_run *from);
 void master_cancel(struct world *w, bool hurry);
+void master_resize(struct world *w, int role, int want);
 
 /* check.c */
+void check_start(struct world *w, int rank, int attempt);
 void check_create(struct world *w, int index, int token);
 void check_rate(struct world *w, int index);
 void check_gang(struct world *w, int index, int choice);

@@ -21,6 +21,10 @@ enum happening_kind {
 	AT_MACHINE_DIES,
 	AT_REBOOT,
 	AT_CONN_CUT,
+	AT_PARTITION, /* the same, and its machine cannot be reached for a while */
+	AT_LOST,      /* a machine has heard nothing of its master for timeouts.lost */
+	AT_GHOST,     /* a machine that was given up dials again */
+	AT_RESIZE,
 	AT_MASTER_DIES,
 	AT_MASTER_UP,
 	AT_TICK,

@@ -110,6 +110,30 @@ static void draw_choices(struct world *w)
 				      : (int)rng_below(&w->rng, (uint64_t)w->plan.crew.n + 2);
 }
 
+static void draw_policy(struct world *w, struct policy *p)
+{
+	p->retries = (int64_t)rng_below(&w->rng, 3);
+	if (rng_below(&w->rng, 2))
+		return;
+	p->min = 1 + (int64_t)rng_below(&w->rng, (uint64_t)p->min);
+	p->max += (int64_t)rng_below(&w->rng, 3);
+}
+
+static bool draw_policies(struct world *w)
+{
+	if (w->job->roles.n == 0)
+		draw_policy(w, &w->job->policy);
+	for (size_t i = 0; i < w->job->roles.n; i++)
+		draw_policy(w, &job_role(w->job, i)->policy);
+	return true;
+}
+
+/* The plan's own, which nobody else has. */
+static struct policy *policy_at(struct world *w, int role)
+{
+	return &((struct role *)w->plan.crew.roles[role].spec)->policy;
+}
+
 static void draw_job(struct world *w, int max_nodes)
 {
 	struct problems *ps = arena_new_of(w->arena, struct problems);
@@ -122,12 +146,14 @@ static void draw_job(struct world *w, int max_nodes)
 		 1 + (int)rng_below(&w->rng, (uint64_t)max_nodes), strstr(form, "%d") + 2);
 	w->job = arena_new_of(w->arena, struct job);
 	if (toml_parse(str_from(text), w->arena, &doc, &err) < 0 ||
-	    !job_load(doc, NULL, w->arena, w->job, ps) ||
+	    !job_load(doc, NULL, w->arena, w->job, ps) || !draw_policies(w) ||
 	    !plan_make(w->job, NULL, w->arena, &w->plan, ps)) {
 		fprintf(stderr, "sim: its own job is wrong: %s\n", ps->n ? ps->v[0].text : err.msg);
 		abort();
 	}
 	w->job->base_dir = "/";
+	for (int k = 0; k < w->plan.crew.nroles; k++) /* engine local has no other to choose */
+		policy_at(w, k)->on_lost = (int)rng_below(&w->rng, 4);
 	if (rng_below(&w->rng, 2))
 		add_network(w);
 	bool settles = rng_below(&w->rng, 3) == 0;
@@ -146,6 +172,16 @@ static void draw_job(struct world *w, int max_nodes)
 	}
 	draw_choices(w);
 	w->tokens_last = rng_below(&w->rng, 2);
+}
+
+/* What was given up and comes again is sent away, whatever else goes on. */
+static void ghost_speaks(struct world *w, const struct happening *h)
+{
+	w->released_conn = 0;
+	master_event(w, &h->ev);
+	if (w->master_up && w->released_conn != h->epoch)
+		sim_broken(w, "I6: a machine of %s that was given up was not sent away",
+			   w->plan.crew.members[h->index].name);
 }
 
 static void happens(struct world *w, const struct happening *h)
@@ -175,7 +211,14 @@ static void happens(struct world *w, const struct happening *h)
 			return;
 		w->machines[h->index].heard = 0;
 		master_event(w, &(struct event){.kind = EV_NODE_DROPPED,
+						.heard_ms = h->ev.heard_ms,
 						.index = w->plan.resources[h->index].node});
+		return;
+	case AT_GHOST:
+		ghost_speaks(w, h);
+		return;
+	case AT_RESIZE:
+		master_resize(w, h->index, h->ev.want);
 		return;
 	case AT_TICK:
 		if (h->epoch == w->master && w->master_up && h->at == w->tick_at)
@@ -203,6 +246,8 @@ static void happens(struct world *w, const struct happening *h)
 	case AT_MACHINE_DIES:
 	case AT_REBOOT:
 	case AT_CONN_CUT:
+	case AT_PARTITION:
+	case AT_LOST:
 		machine_happens(w, h);
 		return;
 	}
@@ -219,6 +264,8 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 	draw_job(w, max_nodes);
 	draw_faults(w);
 	w->machines = arena_array(w->arena, struct machine, (size_t)w->plan.nresources);
+	w->ghosts = arena_array(w->arena, struct ghost, (size_t)w->plan.crew.n);
+	w->hosts = rng_below(&w->rng, 3) == 0;
 	w->accounts = arena_array(w->arena, struct account, (size_t)w->plan.nresources);
 	w->execs = arena_alloc(w->arena, sizeof(*w->execs) * (size_t)w->plan.crew.n);
 	w->slow_calls = rng_below(&w->rng, 3) == 0;
@@ -235,6 +282,17 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 		uint64_t within = rng_below(&w->rng, 2) ? 60000 : 1000;
 		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, within),
 							 .kind = AT_MASTER_DIES});
+	}
+	for (uint64_t i = rng_below(&w->rng, 4); i > 0; i--) {
+		int role = (int)rng_below(&w->rng, (uint64_t)w->plan.crew.nroles);
+
+		queue_add(&w->queue,
+			  &(struct happening){
+				  .at = (int64_t)rng_below(&w->rng, 30000),
+				  .kind = AT_RESIZE,
+				  .index = role,
+				  .ev.want = (int)rng_below(
+					  &w->rng, (uint64_t)policy_at(w, role)->max + 2)});
 	}
 	if (rng_below(&w->rng, 5) == 0)
 		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 30000),
@@ -266,6 +324,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 	ret->sim_ms = w.now;
 	core_run_free(w.memory);
 	core_run_free(w.disk);
+	core_run_free(w.recount);
 	queue_release(&w.queue);
 	vec_release(&w.requests);
 	arena_free(w.arena);

@@ -27,7 +27,7 @@ static void copy_run(struct core_run *to, const struct core_run *from)
 	to->rng = from->rng;
 }
 
-static void copy_rows(struct core_run *to, const struct core_run *from)
+void copy_rows(struct core_run *to, const struct core_run *from)
 {
 	const struct plan *p = from->plan;
 
@@ -148,6 +148,10 @@ static void hand_out_one(struct world *w, const struct effect *e)
 	sim_trace(w, effect_kind_name(e->kind), e->index, e->attempt, e->hurry);
 	if (e->kind <= FX_DESTROY)
 		check_quiet(w, e->index);
+	if (e->kind == FX_RELEASE && e->conn) {
+		w->released_conn = e->conn;
+		return;
+	}
 	if (e->kind == FX_ENDED)
 		w->ended = true;
 	else if (e->kind <= FX_DESTROY)
@@ -248,6 +252,7 @@ void master_start(struct world *w)
 {
 	w->disk = core_run_new(&w->plan);
 	w->memory = new_run(w);
+	w->recount = new_run(w);
 	w->master = 1;
 	w->master_up = true;
 	/* The accept itself is one transaction; a crash before it means that there is no run. */
@@ -261,6 +266,11 @@ void master_tick(struct world *w)
 {
 	w->tick_at = 0;
 	master_event(w, &(struct event){.kind = EV_TICK});
+}
+
+void master_resize(struct world *w, int role, int want)
+{
+	master_event(w, &(struct event){.kind = EV_RESIZE, .index = role, .want = want});
 }
 
 void master_cancel(struct world *w, bool hurry)

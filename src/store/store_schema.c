@@ -19,7 +19,7 @@
 _Static_assert(RUN_CANCELLED == 8 && RUN_PHASES == 9, "run.phase and the columns of its times");
 _Static_assert(VERDICT_CANCELLED == 3, "run.verdict");
 _Static_assert(NODE_LOST == 7 && NODE_STATES == 8, "node.state");
-_Static_assert(AFTER_SLEEP == 2, "node.after");
+_Static_assert(AFTER_AGAIN == 1, "node.after");
 _Static_assert(RES_GONE == 4 && RES_STATES == 5, "resource.state");
 _Static_assert(ERR_CANCELLED == 12 && ERR_KINDS == 13, "columns that hold a kind of error");
 

@@ -231,7 +231,7 @@ static void read_node(struct sql_query *q, struct core_node *n)
 	n->incarnation = (int)row_below(q, INT_MAX);
 	row_chars(q, n->identity, sizeof(n->identity));
 	n->retried = (int)row_below(q, INT_MAX);
-	n->after = (enum node_after)row_below(q, AFTER_SLEEP + 1);
+	n->after = (enum node_after)row_below(q, AFTER_AGAIN + 1);
 	n->asleep = row_int(q) != 0;
 	n->by_ms = row_int(q);
 }

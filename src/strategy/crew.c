@@ -25,6 +25,7 @@ void crew_roles(const struct job *job, struct arena *a, struct crew *c)
 			.name = r->name,
 			.spec = r,
 			.count = (int)r->count,
+			.max = (int)r->policy.max,
 			.command = r->command,
 			.port = (int)r->port,
 			.counted = !r->service,
@@ -49,7 +50,7 @@ void crew_members(struct crew *c, struct arena *a)
 {
 	c->n = c->ncounted = 0;
 	for (int i = 0; i < c->nroles; i++)
-		c->n += c->roles[i].count;
+		c->n += c->roles[i].max;
 	c->members = arena_array(a, struct member, (size_t)c->n);
 
 	int rank = 0;
@@ -59,7 +60,7 @@ void crew_members(struct crew *c, struct arena *a)
 
 			if (r->counted != (pass == 0))
 				continue;
-			for (int k = 0; k < r->count; k++, rank++)
+			for (int k = 0; k < r->max; k++, rank++)
 				c->members[rank] = (struct member){
 					.name = arena_printf(a, "%s-%d", r->name, k),
 					.role = i,

@@ -82,9 +82,10 @@ static bool check_server(const struct role *r, struct arena *a, struct problems 
 		problems_add(
 			ps, a, r->pos,
 			"roles.pserver does not finish by itself: ready_when is \"port\" or \"started\"");
-	if (r->count > MAX_PSERVERS)
-		problems_add(ps, a, r->pos, "roles.pserver.count is %lld: at most %d",
-			     (long long)r->count, MAX_PSERVERS);
+	if (r->policy.max > MAX_PSERVERS)
+		problems_add(ps, a, r->pos, "roles.pserver.%s is %lld: at most %d",
+			     r->policy.max > r->count ? "max" : "count", (long long)r->policy.max,
+			     MAX_PSERVERS);
 	return ps->n + ps->more == before;
 }
 

@@ -22,6 +22,7 @@ static bool crew(const struct job *job, struct arena *a, struct crew *ret, struc
 		.name = worker->name,
 		.spec = worker,
 		.count = (int)job->count,
+		.max = (int)job->policy.max,
 		.command = job->command,
 		.counted = true,
 		.ready_when = READY_STARTED,

@@ -15,7 +15,8 @@ struct arena;
 struct strategy_role {
 	const char *name;
 	const struct role *spec;
-	int count;
+	int count; /* nodes that it has at first ... */
+	int max;   /* ... and may have: so many members are planned */
 	struct strs command;
 	int port;	/* 0 = none */
 	bool counted;	/* its nodes decide the finish */

@@ -92,9 +92,11 @@ void run_make_ready(struct fixture *f)
 {
 	run_create_all(f);
 	for (int i = 0; i < f->plan.crew.n; i++)
-		node_say(f, i, EV_NODE_HELLO);
+		if (!f->r->nodes[i].asleep)
+			node_say(f, i, EV_NODE_HELLO);
 	for (int i = 0; i < f->plan.crew.n; i++)
-		node_say(f, i, EV_NODE_READY);
+		if (!f->r->nodes[i].asleep)
+			node_say(f, i, EV_NODE_READY);
 }
 
 void node_exit(struct fixture *f, int rank, int code, int signo)

@@ -147,8 +147,11 @@ static void a_run_that_ends_between_two_slices_starts_nobody_more(void **state)
 static void a_success_with_lost_files_is_none(void **state)
 {
 	struct fixture *f = run_open("command = ['w']\ncount = 2\n");
-	struct event lost = {
-		.kind = EV_NODE_DRAINED, .index = 1, .err_kind = ERR_CAPACITY, .text = "keep 'm'"};
+	struct event lost = {.kind = EV_NODE_DRAINED,
+			     .index = 1,
+			     .attempt = 1,
+			     .err_kind = ERR_CAPACITY,
+			     .text = "keep 'm'"};
 
 	(void)state;
 	run_make_ready(f);

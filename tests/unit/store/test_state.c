@@ -28,7 +28,7 @@ static void fill_node(struct core_node *n, int salt)
 		.incarnation = 2 + salt,
 		.identity = "i-0123456789abcdef0/3",
 		.retried = 1 + salt,
-		.after = (enum node_after)salt,
+		.after = (enum node_after)(salt & 1),
 		.asleep = salt == 1,
 		.by_ms = 51 + salt,
 		.dirty = true,
