@@ -65,9 +65,7 @@ void link_bye(struct agent *a, const char *reason)
 
 static void dial_later(struct agent *a)
 {
-	/* A random moment in the pause, so that not all agents dial a restarted master at once. */
-	loop_timer_set(a->dial, (int64_t)rng_below(&a->rng, (uint64_t)a->backoff_ms + 1));
-	a->backoff_ms = a->backoff_ms * 2 < BACKOFF_MAX_MS ? a->backoff_ms * 2 : BACKOFF_MAX_MS;
+	loop_timer_set(a->dial, backoff_next(&a->backoff));
 }
 
 /* The environment for a new master: that of the agent, without the mark by which the processes of this node
@@ -106,7 +104,7 @@ static void start_master(struct agent *a)
 	log_info("nobody listens in %s: starting a master", a->cfg.link_dir);
 	if (child_spawn_detached(&spec, &err) < 0)
 		log_warn("%s", err.msg);
-	a->backoff_ms = BACKOFF_MIN_MS;
+	backoff_reset(&a->backoff);
 	while (env[last + 1])
 		last++;
 	free((char *)(uintptr_t)env[last]);
@@ -249,7 +247,7 @@ static void on_welcome(struct agent *a, const struct frame *f, struct arena *mem
 		return;
 	a->lease_ms = m.lease_ms;
 	loop_timer_cancel(a->lease);
-	a->backoff_ms = BACKOFF_MIN_MS;
+	backoff_reset(&a->backoff);
 	a->said_bye = false;
 	a->welcomed = true;
 	job_welcomed(a, &m);
@@ -399,9 +397,8 @@ void link_init(struct agent *a)
 	a->dial = loop_timer_new(a->loop, dial_now, a);
 	a->silence = loop_timer_new(a->loop, silence, a);
 	a->lease = loop_timer_new(a->loop, lease_over, a);
-	a->backoff_ms = BACKOFF_MIN_MS;
+	backoff_init(&a->backoff, BACKOFF_MIN_MS, BACKOFF_MAX_MS);
 	a->lease_ms = LEASE_DEFAULT_MS;
-	rng_seed(&a->rng, rand_u64());
 	loop_timer_set(a->lease, a->lease_ms);
 	dial_now(a);
 }

@@ -15,8 +15,8 @@
 #include "agent/members.h"
 #include "agent/relay.h"
 #include "agent/scan.h"
+#include "base/backoff.h"
 #include "base/buf.h"
-#include "base/rand.h"
 
 struct conn;
 struct dialer;
@@ -52,8 +52,8 @@ struct agent {
 	char dial_why[240];    /* why the last call failed: said once, not every time */
 	bool welcomed, said_bye, pinged;
 	struct loop_timer *dial, *silence, *lease;
-	struct rng rng;
-	int64_t backoff_ms, heard_ms, nobody_since_ms, revived_ms, lease_ms;
+	struct backoff backoff;
+	int64_t heard_ms, nobody_since_ms, revived_ms, lease_ms;
 	struct {
 		bool started, serving, exit, collected;
 	} told;
