@@ -35,7 +35,7 @@ static const struct {
 } roles[] = {
 	{"--version", 2, version_role},
 	{"version", 2, version_role},
-	{"agent", 3, agent_role},
+	{"node-agent", 3, agent_role},
 	{"forkserver", 4, forkserver_role},
 };
 

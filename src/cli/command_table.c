@@ -88,10 +88,17 @@ static const struct cli_argument word_list[] = {
 		.help = "the job's name; the run is called NAME-xxxx"                              \
 	}
 
+#define OPTION_ENGINE                                                                              \
+	{                                                                                          \
+		.name = "engine", .value = "ENGINE",                                               \
+		.help = "where the nodes are: local (default) or hosts; the job's engine"          \
+	}
+
 static const struct cli_option run_options[] = {
 	OPTION_COUNT,
 	OPTION_SET,
 	OPTION_NAME,
+	OPTION_ENGINE,
 	{.name = "detach", .letter = 'd', .help = "print the run's id and return; the run goes on"},
 	{.name = "follow",
 	 .letter = 'f',
@@ -110,7 +117,8 @@ static const struct cli_option run_options[] = {
 	 .help = "with --repeat: K runs at a time (default 1)"},
 	{0},
 };
-static const struct cli_option plan_options[] = {OPTION_COUNT, OPTION_SET, OPTION_NAME, {0}};
+static const struct cli_option plan_options[] = {
+	OPTION_COUNT, OPTION_SET, OPTION_NAME, OPTION_ENGINE, {0}};
 static const struct cli_option ps_options[] = {
 	{.name = "all", .letter = 'a', .help = "ended runs too"},
 	{.name = "limit",
@@ -215,6 +223,27 @@ static const struct cli_option master_options[] = {
 	{.name = "background",
 	 .hidden = true,
 	 .help = "leave when idle; how 'regatta run' starts it"},
+	{0},
+};
+static const struct cli_option agent_options[] = {
+	{.name = "join", .value = "URL", .help = "the master: https://HOST:PORT"},
+	{.name = "pin", .value = "PIN", .help = "the pin of the master's key, as it prints it"},
+	{.name = "token",
+	 .value = "TOKEN",
+	 .help = "the token for hosts; other users of this machine may see it"},
+	{.name = "token-file",
+	 .value = "FILE",
+	 .words = WORDS_FILE,
+	 .help = "read the token from there ('-' is standard input)"},
+	{.name = "name", .value = "NAME", .help = "the host's name (default: that of the machine)"},
+	{.name = "labels",
+	 .value = "K=V,...",
+	 .many = true,
+	 .help = "what jobs may ask for, e.g. gpu=a100,room=2"},
+	{.name = "dir",
+	 .value = "DIR",
+	 .words = WORDS_FILE,
+	 .help = "where it keeps its nodes (default: $REGATTA_HOME/joined/NAME)"},
 	{0},
 };
 static const struct cli_option ui_options[] = {
@@ -406,6 +435,24 @@ const struct command cli_commands[] = {
 		    "regatta master --listen 0.0.0.0:5436 --output json\n"
 		    "regatta master --stop",
 	 .run = command_master},
+	{.name = "agent",
+	 .group = MACHINERY,
+	 .options = agent_options,
+	 .help = "let this machine join a master as a host",
+	 .more = "Stays in the foreground and makes nodes here when the master asks for them (engine = "
+		 "\"hosts\").  'regatta master --listen' prints the line to type.  Jobs go on when it is "
+		 "stopped; it finds them again when it is started.  A refusal ends it.",
+	 .example =
+		 "regatta agent --join https://10.0.0.5:5436 --pin sha256//... --token-file join",
+	 .run = command_agent},
+	{.name = "hosts",
+	 .group = MACHINERY,
+	 .to_master = true,
+	 .help = "list the hosts that have joined the master",
+	 .more = "A host is free, busy (a run has it) or gone (not connected).",
+	 .example = "regatta hosts\n"
+		    "regatta hosts --output json",
+	 .run = command_hosts},
 	{.name = "context",
 	 .group = MACHINERY,
 	 .arguments = context_action,
@@ -449,10 +496,10 @@ const struct command cli_commands[] = {
 	 .help = "show help for a command",
 	 .example = "regatta help run",
 	 .run = command_help},
-	{.name = "agent",
+	{.name = "node-agent",
 	 .arguments = node_dir,
 	 .help = "the agent of one node",
-	 .run = command_agent},
+	 .run = command_node_agent},
 	{.name = "words",
 	 .arguments = word_list,
 	 .to_master = true,

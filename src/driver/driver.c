@@ -7,6 +7,7 @@
 static const struct driver *const drivers[] = {
 	&local_bridge_driver,
 	&local_node_driver,
+	&hosts_node_driver,
 };
 
 const struct driver *driver_for(const char *kind)
@@ -19,6 +20,7 @@ const struct driver *driver_for(const char *kind)
 
 static const struct resolver *const resolvers[] = {
 	&local_resolver,
+	&hosts_resolver,
 };
 
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,

@@ -17,6 +17,12 @@ struct arena;
 struct buf;
 struct deadline;
 struct doc;
+struct host_table;
+
+/* What the master keeps for the drivers of some engine; each looks at its own only. */
+struct driver_services {
+	struct host_table *hosts; /* driver/hosts/host_table.h */
+};
 
 /* All a driver may know; strings are owned by the caller for the length of the call. */
 struct driver_row {
@@ -40,6 +46,9 @@ struct driver_row {
 	/* Which machine of its node it is: grows with each; 0: not of a node.  Goes with the token to
 	 * the agent's configuration. */
 	int incarnation;
+	/* When the node's agent was last heard by this master, on clock_boot_ms(); 0: never. */
+	int64_t heard_ms;
+	const struct driver_services *services;
 	/* out: asked of the one who has it (account, region, cluster), so that "absent" counts */
 	bool identity_checked;
 	enum outcome outcome; /* out, of the functions for many */
@@ -70,8 +79,7 @@ struct driver {
 	void (*destroy_many)(struct driver_row *rows, size_t n);
 };
 
-extern const struct driver local_bridge_driver;
-extern const struct driver local_node_driver;
+extern const struct driver local_bridge_driver, local_node_driver, hosts_node_driver;
 /* NULL if there is none. */
 const struct driver *driver_for(const char *kind);
 
@@ -81,10 +89,12 @@ struct resolve_input {
 	const char *run_dir; /* of the run, on the master */
 	int nodes;
 	bool netns; /* the nodes get network namespaces */
+	const struct doc *options; /* the engine's own table of the job file; NULL: it has none */
 	/* Facts of an older version, to be kept and completed; NULL if there are none. */
 	const struct doc *known;
 	const struct doc *const *taken; /* the facts of this engine's other active runs */
 	size_t ntaken;
+	const struct driver_services *services;
 };
 
 /* Whose leftovers a sweep removes: those of this install that belong to no active run. */
@@ -108,7 +118,7 @@ struct resolver {
 	size_t (*sweep)(const struct sweep_input *in, struct err *err);
 };
 
-extern const struct resolver local_resolver;
+extern const struct resolver local_resolver, hosts_resolver;
 /* ERR_NOT_FOUND if no driver belongs to the engine. */
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
 		   struct doc **ret_facts, struct err *err);

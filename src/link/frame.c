@@ -1,13 +1,31 @@
 #include "link/frame.h"
 
 static const char *const type_names[FRAME_TYPE_MAX + 1] = {
-	[FRAME_HELLO] = "hello",     [FRAME_WELCOME] = "welcome", [FRAME_REFUSE] = "refuse",
-	[FRAME_INPUTS] = "inputs",   [FRAME_READY] = "ready",	  [FRAME_START] = "start",
-	[FRAME_STARTED] = "started", [FRAME_SERVING] = "serving", [FRAME_DATA] = "data",
-	[FRAME_ACK] = "ack",	     [FRAME_METRICS] = "metrics", [FRAME_SAMPLE] = "sample",
-	[FRAME_SIGNAL] = "signal",   [FRAME_EXIT] = "exit",	  [FRAME_COLLECTED] = "collected",
-	[FRAME_RELEASE] = "release", [FRAME_PING] = "ping",	  [FRAME_PONG] = "pong",
-	[FRAME_BYE] = "bye",	     [FRAME_MEMBERS] = "members",
+	[FRAME_HELLO] = "hello",
+	[FRAME_WELCOME] = "welcome",
+	[FRAME_REFUSE] = "refuse",
+	[FRAME_INPUTS] = "inputs",
+	[FRAME_READY] = "ready",
+	[FRAME_START] = "start",
+	[FRAME_STARTED] = "started",
+	[FRAME_SERVING] = "serving",
+	[FRAME_DATA] = "data",
+	[FRAME_ACK] = "ack",
+	[FRAME_METRICS] = "metrics",
+	[FRAME_SAMPLE] = "sample",
+	[FRAME_SIGNAL] = "signal",
+	[FRAME_EXIT] = "exit",
+	[FRAME_COLLECTED] = "collected",
+	[FRAME_RELEASE] = "release",
+	[FRAME_PING] = "ping",
+	[FRAME_PONG] = "pong",
+	[FRAME_BYE] = "bye",
+	[FRAME_MEMBERS] = "members",
+	[FRAME_JOIN] = "join",
+	[FRAME_JOINED] = "joined",
+	[FRAME_HOST_NODES] = "host_nodes",
+	[FRAME_HOST_ASK] = "host_ask",
+	[FRAME_HOST_ANSWER] = "host_answer",
 };
 
 const char *const stream_names[STREAMS + 1] = {

@@ -32,10 +32,15 @@ enum frame_type {
 	FRAME_RELEASE,	 /* master: clean up and leave */
 	FRAME_PING,
 	FRAME_PONG,
-	FRAME_BYE,     /* either: a wanted end, with a reason */
-	FRAME_MEMBERS, /* master: a part of the table of members, before START */
+	FRAME_BYE,	   /* either: a wanted end, with a reason */
+	FRAME_MEMBERS,	   /* master: a part of the table of members, before START */
+	FRAME_JOIN,	   /* host: who I am, what I have */
+	FRAME_JOINED,	   /* master */
+	FRAME_HOST_NODES,  /* host: the nodes that are on it */
+	FRAME_HOST_ASK,	   /* master: create, find, observe or destroy a node */
+	FRAME_HOST_ANSWER, /* host */
 };
-#define FRAME_TYPE_MAX FRAME_MEMBERS
+#define FRAME_TYPE_MAX FRAME_HOST_ANSWER
 
 struct frame {
 	uint8_t type, flags;

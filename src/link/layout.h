@@ -20,7 +20,9 @@
 #define LAYOUT_AGENTS_LOG "agents.log" /* that of all agents of this machine */
 #define LAYOUT_BLOBS "blobs"	       /* source archives, by sha256 */
 #define LAYOUT_RUNS "runs"	       /* one directory per run, by id */
-#define LAYOUT_TRASH "trash"	       /* what was taken out of its place and is not removed yet */
+#define LAYOUT_HOSTS "hosts"	       /* hosts that have joined, and which node has which */
+#define LAYOUT_JOINED "joined" /* <name>/: what a host of this machine keeps, see host/host.h */
+#define LAYOUT_TRASH "trash"   /* what was taken out of its place and is not removed yet */
 
 /* In runs/<id>. */
 #define LAYOUT_LOGS "logs"	   /* <node><stream_suffix> of every node */

@@ -93,18 +93,23 @@ void message_hello_put(const struct message_hello *m, struct buf *out)
 	wire_put(&hello_table, m, out);
 }
 
-int message_hello_get(struct str json, struct arena *a, struct message_hello *ret, struct err *err)
+/* Before any other key is read: another version may have others. */
+static int check_proto(const struct doc *d, struct err *err)
 {
-	const struct doc *d;
-
-	if (wire_parse(&hello_table, json, a, &d, err) < 0)
-		return -1;
 	const struct doc *proto = doc_get(d, "proto");
 
 	if (proto && proto->type == DOC_INT && proto->i != LINK_PROTO)
 		return err_set(err, ERR_UNAVAILABLE, "another protocol version: %d is spoken here",
 			       LINK_PROTO);
-	if (wire_read(&hello_table, d, a, ret, err) < 0)
+	return 0;
+}
+
+int message_hello_get(struct str json, struct arena *a, struct message_hello *ret, struct err *err)
+{
+	const struct doc *d;
+
+	if (wire_parse(&hello_table, json, a, &d, err) < 0 || check_proto(d, err) < 0 ||
+	    wire_read(&hello_table, d, a, ret, err) < 0)
 		return -1;
 	struct address ip;
 
@@ -431,6 +436,91 @@ int message_ack_get(struct str payload, struct message_ack *ret, struct err *err
 		return err_set(err, ERR_PROTOCOL, "ack: must be two offsets");
 	return 0;
 }
+
+/* ---- hosts ---- */
+
+bool message_host_name_ok(const char *name)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t n = strlen(name);
+
+	return n > 0 && n < MESSAGE_HOST_NAME_MAX && strspn(name, allowed) == n && name[0] != '.' &&
+	       name[0] != '-';
+}
+
+TABLE(join, message_join, {MEMBER(message_join, proto), .type = WIRE_INT},
+      {MEMBER(message_join, id), .type = WIRE_TEXT},
+      {MEMBER(message_join, name), .type = WIRE_TEXT},
+      {MEMBER(message_join, token), .type = WIRE_TEXT},
+      {MEMBER(message_join, boot_id), .type = WIRE_TEXT},
+      {MEMBER(message_join, version), .type = WIRE_TEXT},
+      {MEMBER(message_join, address), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_join, time_ms), .type = WIRE_INT, .max = MAX_MS},
+      {MEMBER(message_join, cpus), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_join, gpus), .type = WIRE_INT},
+      {MEMBER(message_join, memory), .type = WIRE_INT},
+      {MEMBER(message_join, labels), COUNT(message_join, nlabels), .type = WIRE_ENV});
+
+void message_join_put(const struct message_join *m, struct buf *out)
+{
+	wire_put(&join_table, m, out);
+}
+
+int message_join_get(struct str json, struct arena *a, struct message_join *ret, struct err *err)
+{
+	const struct doc *d;
+	struct address ip;
+
+	if (wire_parse(&join_table, json, a, &d, err) < 0 || check_proto(d, err) < 0 ||
+	    wire_read(&join_table, d, a, ret, err) < 0)
+		return -1;
+	if (!message_host_name_ok(ret->name))
+		return err_set(err, ERR_PROTOCOL, "join: key 'name' is no name of a host");
+	if (ret->address && !address_ip(&ip, ret->address, 0))
+		return err_set(err, ERR_PROTOCOL, "join: key 'address' is no numeric address");
+	return 0;
+}
+
+TABLE(host_node, message_host_node, {MEMBER(message_host_node, run), .type = WIRE_TEXT},
+      {MEMBER(message_host_node, node), .type = WIRE_TEXT},
+      {MEMBER(message_host_node, incarnation), .type = WIRE_INT});
+TABLE(host_nodes, message_host_nodes,
+      {MEMBER(message_host_nodes, nodes), COUNT(message_host_nodes, nnodes), .type = WIRE_LIST,
+       .sub = &host_node_table});
+MESSAGE(host_nodes, message_host_nodes)
+
+static const char *const host_op_names[] = {[HOST_CREATE] = "create",
+					    [HOST_FIND] = "find",
+					    [HOST_OBSERVE] = "observe",
+					    [HOST_DESTROY] = "destroy",
+					    NULL};
+
+TABLE(host_ask, message_host_ask, {MEMBER(message_host_ask, no), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_host_ask, op), .type = WIRE_CHOICE, .choices = host_op_names},
+      {MEMBER(message_host_ask, run), .type = WIRE_TEXT},
+      {MEMBER(message_host_ask, node), .type = WIRE_TEXT},
+      {MEMBER(message_host_ask, incarnation), .type = WIRE_INT},
+      {MEMBER(message_host_ask, token), OPTIONAL_TEXT},
+      {MEMBER(message_host_ask, id), OPTIONAL_TEXT},
+      {MEMBER(message_host_ask, limit_ms), .type = WIRE_INT, .max = MAX_MS});
+MESSAGE(host_ask, message_host_ask)
+
+static const char *const outcome_names[] = {[OUTCOME_DONE] = "done",
+					    [OUTCOME_REFUSED] = "refused",
+					    [OUTCOME_UNSURE] = "unsure",
+					    [OUTCOME_ABSENT] = "absent",
+					    [OUTCOME_BROKEN] = "broken",
+					    [OUTCOME_HELD] = "held",
+					    NULL};
+
+TABLE(host_answer, message_host_answer,
+      {MEMBER(message_host_answer, no), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_host_answer, outcome), .type = WIRE_CHOICE, .choices = outcome_names},
+      {MEMBER(message_host_answer, kind), .type = WIRE_KIND, .optional = true},
+      {MEMBER(message_host_answer, text), OPTIONAL_TEXT},
+      {MEMBER(message_host_answer, id), OPTIONAL_TEXT});
+MESSAGE(host_answer, message_host_answer)
 
 /* ---- what both say ---- */
 

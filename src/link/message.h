@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "core/holds.h"
+#include "core/outcome.h"
 #include "fmt/schema.h"
 #include "link/frame.h"
 
@@ -248,6 +249,68 @@ struct message_ack {
 };
 void message_ack_put(const struct message_ack *m, uint8_t out[static MESSAGE_ACK_BYTES]);
 int message_ack_get(struct str payload, struct message_ack *ret, struct err *err);
+
+/* ---- a host that joins, and the nodes that the master has it make ---- */
+
+#define MESSAGE_HOST_NAME_MAX 64
+/* A name that is safe in files and in tables: letters, digits, "._-", not beginning with a dot or dash. */
+bool message_host_name_ok(const char *name);
+
+/* No longer than MESSAGE_HELLO_MAX. */
+struct message_join {
+	int64_t proto; /* LINK_PROTO */
+	const char *
+		id; /* of the host's directory, random: the same name with another id is another host */
+	const char *name, *token, *boot_id, *version;
+	const char *address; /* numeric, of the host's end of the connection; NULL: not known */
+	int64_t time_ms;     /* its wall clock */
+	int64_t cpus, gpus;
+	uint64_t memory; /* bytes */
+	struct env_pair *labels;
+	size_t nlabels;
+};
+void message_join_put(const struct message_join *m, struct buf *out);
+/* Another protocol version is ERR_UNAVAILABLE, whatever its other keys are. */
+int message_join_get(struct str json, struct arena *a, struct message_join *ret, struct err *err);
+
+struct message_host_node {
+	const char *run, *node;
+	int incarnation;
+};
+struct message_host_nodes {
+	struct message_host_node *nodes;
+	size_t nnodes;
+};
+void message_host_nodes_put(const struct message_host_nodes *m, struct buf *out);
+int message_host_nodes_get(struct str json, struct arena *a, struct message_host_nodes *ret,
+			   struct err *err);
+
+enum host_op { HOST_CREATE, HOST_FIND, HOST_OBSERVE, HOST_DESTROY };
+#define HOST_OPS (HOST_DESTROY + 1)
+
+struct message_host_ask {
+	int64_t no; /* echoed in the answer */
+	enum host_op op;
+	const char *run, *node;
+	int incarnation;
+	const char *token; /* the node's; of a create */
+	const char *id;	   /* what the host last said of it; "": nothing */
+	int64_t limit_ms;  /* for its answer */
+};
+void message_host_ask_put(const struct message_host_ask *m, struct buf *out);
+int message_host_ask_get(struct str json, struct arena *a, struct message_host_ask *ret,
+			 struct err *err);
+
+struct message_host_answer {
+	int64_t no;
+	enum outcome outcome;
+	enum err_kind kind; /* ERR_NONE: no error */
+	const char *text;   /* of the error; "": none */
+	const char *id;	    /* the host's own for the node; "": none */
+};
+void message_host_answer_put(const struct message_host_answer *m, struct buf *out);
+int message_host_answer_get(struct str json, struct arena *a, struct message_host_answer *ret,
+			    struct err *err);
 
 /* ---- from either ---- */
 

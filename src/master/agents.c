@@ -5,7 +5,9 @@
  * An agent is believed about its own node only: the run and node that it named in its hello and
  * proved with the node's token.  A newer connection of the same node replaces the older one.
  *
- * Until its hello is accepted a peer is a stranger: it may send frames of MESSAGE_HELLO_MAX
+ * A host that joins is on a connection of its own; hosts.c deals with what it says.
+ *
+ * Until its hello or join is accepted a peer is a stranger: it may send frames of MESSAGE_HELLO_MAX
  * bytes, has HELLO_MS, and shares with all other strangers a small number of connections; when
  * there are more, the oldest is dropped.
  */
@@ -23,6 +25,7 @@
 #include "base/log.h"
 #include "link/conn.h"
 #include "link/message.h"
+#include "master/hosts.h"
 #include "master/internal.h"
 #include "master/listen.h"
 #include "master/messages.h"
@@ -58,6 +61,7 @@ struct agent_conn {
 	uint64_t no;	     /* by which the core names it; never used twice */
 	struct live_run *lr; /* NULL before the hello */
 	int rank;
+	struct host_conn *host; /* of a host that has joined; NULL otherwise */
 	bool stranger;
 	struct list in_list; /* known or strangers */
 	struct loop_timer *silence;
@@ -77,6 +81,8 @@ static void leave_list(struct agent_conn *ac)
 static void agent_free(struct agent_conn *ac)
 {
 	leave_list(ac);
+	if (ac->host)
+		host_left(ac->host);
 	loop_timer_free(ac->silence);
 	conn_free(ac->conn);
 	free(ac);
@@ -89,6 +95,7 @@ static void agent_lost(struct agent_conn *ac)
 
 	if (lr && lr->nodes[ac->rank].agent == ac) {
 		int rank = ac->rank;
+		lr->nodes[rank].heard_ms = ac->heard_ms;
 		lr->nodes[rank].agent = NULL;
 		streams_close(lr, rank);
 		/* A released agent hangs up as it was told to: that is no news for the core. */
@@ -101,12 +108,20 @@ static void agent_lost(struct agent_conn *ac)
 	agent_free(ac);
 }
 
+int64_t agent_heard_ms(const struct live_run *lr, int rank)
+{
+	const struct agent_conn *ac = lr->nodes[rank].agent;
+
+	return ac ? ac->heard_ms : lr->nodes[rank].heard_ms;
+}
+
 void agent_drop(struct live_run *lr, int rank)
 {
 	struct agent_conn *ac = lr->nodes[rank].agent;
 
 	if (!ac)
 		return;
+	lr->nodes[rank].heard_ms = ac->heard_ms;
 	lr->nodes[rank].agent = NULL;
 	ac->lr = NULL;
 	ac->closing = true;
@@ -185,6 +200,8 @@ static void protocol_error(struct agent_conn *ac, const char *what)
 
 	if (ac->lr)
 		log_warn("agent of %s: %s", ac->lr->row.id, what);
+	else if (ac->host)
+		log_warn("host '%s': %s", host_conn_name(ac->host), what);
 	else /* anybody could fill the log */
 		log_debug("a peer of the link: %s", what);
 	buf_init(&text, PAYLOAD_MAX);
@@ -265,21 +282,52 @@ static bool token_ok(const struct live_run *lr, const struct message_hello *m)
 
 /* ---- frames ---- */
 
+/* A peer that breaks the protocol is told so; any other error is an answer. */
+static void refuse_unless_broken(struct agent_conn *ac, struct err *err)
+{
+	if (err->kind == ERR_PROTOCOL)
+		return;
+	refuse(ac, err->kind, err->msg);
+	*err = (struct err){0};
+}
+
+static void no_stranger(struct agent_conn *ac)
+{
+	leave_list(ac);
+	list_append(&ac->as->known, &ac->in_list);
+	conn_set_max(ac->conn, FRAME_MAX_PAYLOAD);
+}
+
+static void on_join(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		    struct err *err)
+{
+	ac->host = hosts_join(ac->as->m->hosts, ac->conn, f->payload, mem, err);
+	if (ac->host)
+		no_stranger(ac);
+	else
+		refuse_unless_broken(ac, err);
+}
+
+static void on_host_nodes(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+			  struct err *err)
+{
+	host_take_nodes(ac->host, f->payload, mem, err);
+}
+
+static void on_host_answer(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+			   struct err *err)
+{
+	host_take_answer(ac->host, f->payload, mem, err);
+}
+
 static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena *mem,
 		     struct err *err)
 {
 	struct message_hello m;
 	struct err why = {0};
 
-	if (ac->lr) {
-		err_set(err, ERR_PROTOCOL, "hello: this connection has said hello already");
-		return;
-	}
 	if (message_hello_get(f->payload, mem, &m, err) < 0) {
-		if (err->kind == ERR_PROTOCOL)
-			return;
-		refuse(ac, err->kind, err->msg);
-		*err = (struct err){0};
+		refuse_unless_broken(ac, err);
 		return;
 	}
 	struct live_run *lr = m.run[0] ? map_get(ac->as->m->runs, str_from(m.run)) : NULL;
@@ -309,9 +357,7 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 		return;
 	}
 	agent_drop(lr, rank); /* replaced, not lost */
-	leave_list(ac);
-	list_append(&ac->as->known, &ac->in_list);
-	conn_set_max(ac->conn, FRAME_MAX_PAYLOAD);
+	no_stranger(ac);
 	ac->lr = lr;
 	ac->rank = rank;
 	lr->nodes[rank].agent = ac;
@@ -474,25 +520,49 @@ static void on_bye(struct agent_conn *ac, const struct frame *f, struct arena *m
 	conn_close(ac->conn);
 }
 
+/* What has been said on a connection decides which frames may come next. */
+enum peer_kind { PEER_STRANGER = 1, PEER_NODE = 2, PEER_HOST = 4 };
+#define PEER_ANY (PEER_STRANGER | PEER_NODE | PEER_HOST)
+
+static enum peer_kind peer_of(const struct agent_conn *ac)
+{
+	return ac->lr ? PEER_NODE : ac->host ? PEER_HOST : PEER_STRANGER;
+}
+
 /* A frame that only a master sends has no row. */
 static const struct {
 	void (*take)(struct agent_conn *ac, const struct frame *f, struct arena *mem,
 		     struct err *err);
-	bool before_hello;
+	unsigned from; /* enum peer_kind, one or more */
 } frames[FRAME_TYPE_MAX + 1] = {
-	[FRAME_HELLO] = {on_hello, true},
-	[FRAME_READY] = {on_ready, false},
-	[FRAME_STARTED] = {on_started, false},
-	[FRAME_SERVING] = {on_serving, false},
-	[FRAME_DATA] = {on_data, false},
-	[FRAME_METRICS] = {on_metrics, false},
-	[FRAME_SAMPLE] = {on_sample, false},
-	[FRAME_EXIT] = {on_exited, false},
-	[FRAME_COLLECTED] = {on_collected, false},
-	[FRAME_PING] = {on_ping, true},
-	[FRAME_PONG] = {on_pong, true},
-	[FRAME_BYE] = {on_bye, true},
+	[FRAME_HELLO] = {on_hello, PEER_STRANGER},
+	[FRAME_READY] = {on_ready, PEER_NODE},
+	[FRAME_STARTED] = {on_started, PEER_NODE},
+	[FRAME_SERVING] = {on_serving, PEER_NODE},
+	[FRAME_DATA] = {on_data, PEER_NODE},
+	[FRAME_METRICS] = {on_metrics, PEER_NODE},
+	[FRAME_SAMPLE] = {on_sample, PEER_NODE},
+	[FRAME_EXIT] = {on_exited, PEER_NODE},
+	[FRAME_COLLECTED] = {on_collected, PEER_NODE},
+	[FRAME_PING] = {on_ping, PEER_ANY},
+	[FRAME_PONG] = {on_pong, PEER_ANY},
+	[FRAME_BYE] = {on_bye, PEER_ANY},
+	[FRAME_JOIN] = {on_join, PEER_STRANGER},
+	[FRAME_HOST_NODES] = {on_host_nodes, PEER_HOST},
+	[FRAME_HOST_ANSWER] = {on_host_answer, PEER_HOST},
 };
+
+static void not_expected(const struct agent_conn *ac, uint8_t type, struct err *err)
+{
+	static const char *const why[] = {
+		[PEER_STRANGER] = "sent before the hello was accepted",
+		[PEER_NODE] = "not from a node that has said hello already",
+		[PEER_HOST] = "not from a host that has joined",
+	};
+
+	err_set(err, ERR_PROTOCOL, "%s: %s", frame_type_name(type),
+		frames[type].take ? why[peer_of(ac)] : "only a master sends this frame");
+}
 
 static void on_frame(void *ctx, const struct frame *f)
 {
@@ -503,12 +573,10 @@ static void on_frame(void *ctx, const struct frame *f)
 	if (ac->closing)
 		return;
 	ac->heard_ms = clock_boot_ms();
-	if (!frames[f->type].take) {
-		err_set(&err, ERR_PROTOCOL, "%s: only a master sends this frame",
-			frame_type_name(f->type));
-	} else if (!ac->lr && !frames[f->type].before_hello) {
-		err_set(&err, ERR_PROTOCOL, "%s: sent before the hello was accepted",
-			frame_type_name(f->type));
+	if (ac->host)
+		host_heard(ac->host);
+	if (!(frames[f->type].from & (unsigned)peer_of(ac))) {
+		not_expected(ac, f->type, &err);
 	} else {
 		mem = arena_new();
 		frames[f->type].take(ac, f, mem, &err);

@@ -1,5 +1,6 @@
 #pragma once
 /* agents - the connections of agents: hello, frames in both directions, silence. */
+#include <stdint.h>
 #include "base/str.h"
 #include "link/frame.h"
 
@@ -24,4 +25,6 @@ void agent_release_past(struct live_run *lr, uint64_t conn);
 void agent_send_shared(struct live_run *lr, int rank, struct conn_shared *frame);
 /* What is sent in between goes to the agent at once. */
 void agent_cork(struct live_run *lr, int rank, bool cork);
+/* When this master last heard the node's agent, on clock_boot_ms(); 0: never. */
+int64_t agent_heard_ms(const struct live_run *lr, int rank);
 void agent_drop(struct live_run *lr, int rank); /* its node is not told */

@@ -11,6 +11,7 @@
 #include "driver/driver.h"
 #include "link/message.h"
 #include "master/agents.h"
+#include "master/hosts.h"
 #include "master/internal.h"
 #include "master/messages.h"
 #include "master/requests.h"
@@ -172,12 +173,14 @@ void effect_row(struct live_run *lr, const struct effect *fx, struct driver_row 
 		.spec = pr->spec,
 		.choice = plan_choice(pr, fx->choice),
 		.token = token,
+		.services = hosts_services(lr->m->hosts),
 	};
 	memcpy(row->id, res->id, sizeof(row->id));
 	if (pr->node < 0)
 		return;
 	row->incarnation = lr->core->nodes[pr->node].incarnation;
 	node_token(lr, lr->plan.crew.members[pr->node].name, row->incarnation, token);
+	row->heard_ms = agent_heard_ms(lr, pr->node);
 }
 
 /* A request that is lost or damaged is never sent: the core looks for what it may have made. */

@@ -23,6 +23,7 @@ struct arena;
 struct auth;
 struct doc;
 struct feeder;
+struct hosts;
 struct http_exchange;
 struct http_server;
 struct listener;
@@ -53,6 +54,7 @@ struct master {
 	struct http_server *http;
 	struct map *runs; /* id -> struct live_run: active ones, and ended ones still watched */
 	struct agents *agents;
+	struct hosts *hosts;
 	struct list rounds; /* struct live_run with something to commit */
 	struct loop_timer *tick, *idle;
 	int64_t clock_base; /* master time = clock_base + boot time */
@@ -93,6 +95,7 @@ struct live_series {
 
 struct live_node {
 	struct agent_conn *agent; /* NULL while it is not connected */
+	int64_t heard_ms;	  /* of the last agent that has left: its last word; 0: none */
 	char interface[16];	  /* that has its address, as it said itself; "" if it did not */
 	bool templates;		  /* its agent takes MEMBERS, and templates in START */
 	struct live_stream streams[STREAMS];

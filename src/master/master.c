@@ -29,6 +29,7 @@
 #include "master/api/api.h"
 #include "master/api/auth.h"
 #include "master/api/watch.h"
+#include "master/hosts.h"
 #include "master/internal.h"
 #include "master/listen.h"
 #include "master/api/slices.h"
@@ -78,9 +79,10 @@ static void on_idle_check(void *ctx)
 	trash_sweep(m->trash, !active);
 	space_check(m->space);
 	if (active || watch_streams(m->watch) || sse_viewers(m->sse) || pools_pending(m->pools) ||
-	    reports_waiting(m->reports))
+	    reports_waiting(m->reports) || hosts_connected(m->hosts))
 		m->last_busy_ms = master_now(m);
 	auth_tick(m->auth);
+	hosts_tick(m->hosts);
 	if (!active && m->stopping) {
 		loop_stop(m->loop);
 		return;
@@ -180,6 +182,7 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 
 	m->loop = loop_new();
 	m->pools = pools_new(m->loop);
+	m->hosts = hosts_new(m);
 	struct http_limits limits = {.max_connections = listen_max_connections()};
 	m->http = http_server_new(m->loop, &limits, &api_handler, m);
 	m->slices = slices_new(m->loop);
@@ -204,6 +207,8 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	if (runs_resume(m, err) < 0)
 		return err_wrap(err, "load the active runs of '%s'", m->home);
 	leftovers_sweep(m);
+	if (hosts_load(m->hosts, err) < 0)
+		return err_wrap(err, "load the hosts of '%s'", m->home);
 	if (listen_all(m, o, err) < 0)
 		return -1;
 	records_check(m->records);
@@ -230,6 +235,7 @@ void master_close(struct master *m)
 			live_run_free(value);
 		map_free(m->runs);
 	}
+	m->hosts = hosts_free(m->hosts);
 	reports_free(m->reports);
 	records_free(m->records);
 	space_free(m->space);

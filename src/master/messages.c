@@ -13,6 +13,7 @@
 #include "master/internal.h"
 #include "master/runs.h"
 #include "master/start_table.h"
+#include "plan/plan.h"
 #include "spec/job.h"
 #include "strategy/strategy.h"
 
@@ -45,7 +46,7 @@ static const char *work_dir(const struct live_run *lr, int rank, struct arena *a
 {
 	if (lr->job->source || lr->job->data.n)
 		return arena_printf(a, "%s/" LAYOUT_WORK, node_dir(lr, rank, a));
-	return lr->row.base_dir;
+	return plan_runs_in_place(lr->job) ? lr->row.base_dir : "";
 }
 
 /* Data is sharded by a node's place among the counted nodes, which come first. */

@@ -26,6 +26,7 @@
 #include "fmt/doc.h"
 #include "fmt/schema.h"
 #include "link/layout.h"
+#include "master/hosts.h"
 #include "master/internal.h"
 #include "master/round.h"
 #include "master/runs.h"
@@ -175,9 +176,11 @@ int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
 		.run_dir = lr->dir,
 		.nodes = lr->plan.crew.n,
 		.netns = lr->job->isolate == ISOLATE_NETNS,
+		.options = plan_engine_options(lr->job, a),
 		.known = known,
 		.taken = taken,
 		.ntaken = n,
+		.services = hosts_services(lr->m->hosts),
 	};
 
 	if (driver_resolve(lr->job->engine, &in, lr->arena, &lr->facts, err) < 0)

@@ -2,7 +2,12 @@
 /* What the files of plan/ share. */
 #include "plan/engine.h"
 
-extern const struct engine engine_local;
+extern const struct engine engine_local, engine_hosts;
+
+/* What engines cannot do whose nodes are processes on machines that are there already.  False if it
+ * added a problem. */
+bool plan_check_own_machines(const struct job *job, const char *engine, struct arena *a,
+			     struct problems *ps);
 
 /* A run of up to so many nodes is printed with every node's environment, a larger one with the
  * first node's of each role. */

@@ -43,16 +43,6 @@ static uint32_t address_of(uint32_t base, int rank)
 	return (uint32_t)((at / HOSTS_PER_NET) << 8 | (at % HOSTS_PER_NET + 1));
 }
 
-static bool is_remote(const char *src)
-{
-	static const char *const schemes[] = {"s3://", "docker://", "git+", "http://", "https://"};
-
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-		if (strncmp(src, schemes[i], strlen(schemes[i])) == 0)
-			return true;
-	return false;
-}
-
 /* Its nodes are lost with this machine only, and so is who would replace them. */
 static void check_lost(const struct policy *p, const char *where, struct arena *a,
 		       struct problems *ps)
@@ -76,30 +66,9 @@ static int64_t count_nodes(const struct job *job)
 
 static bool check(const struct job *job, struct arena *a, struct problems *ps)
 {
-	const struct data_spec *data = job->data.v;
 	size_t before = ps->n + ps->more;
+	bool ok = plan_check_own_machines(job, "local", a, ps);
 
-	if (job->max_cost > 0)
-		problems_warn(
-			ps, a, job->max_cost_pos,
-			"max_cost stops nothing here: engine local costs nothing; max_runtime limits the time");
-	if (job->source && is_remote(job->source))
-		problems_add(
-			ps, a, job->source_pos,
-			"engine local takes a file or directory as source, not '%s': fetch it first and "
-			"name the copy",
-			job->source);
-	for (size_t i = 0; i < job->data.n; i++)
-		if (is_remote(data[i].src))
-			problems_add(
-				ps, a, data[i].pos,
-				"engine local takes a file or directory as src of data, not '%s': fetch it "
-				"first and name the copy",
-				data[i].src);
-	if (job->output.s3)
-		problems_add(
-			ps, a, job->output.s3_pos,
-			"engine local writes nothing to S3: leave out output.s3; the files are in outputs/ of the run");
 	check_lost(&job->policy, "", a, ps);
 	if (job->isolate == ISOLATE_NETNS && count_nodes(job) > MOST_ISOLATED)
 		problems_add(
@@ -108,15 +77,10 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 			MOST_ISOLATED, (long long)count_nodes(job));
 	for (size_t i = 0; i < job->roles.n; i++) {
 		const struct role *r = job_role(job, i);
+
 		check_lost(&r->policy, arena_printf(a, "roles.%s.", r->name), a, ps);
-		if (r->image)
-			problems_add(
-				ps, a, r->pos,
-				"roles.%s: engine local runs no containers: leave out image, or put "
-				"docker run in the command",
-				r->name);
 	}
-	return ps->n + ps->more == before;
+	return ok && ps->n + ps->more == before;
 }
 
 static uint32_t first_address(const struct doc *facts, const char *example)

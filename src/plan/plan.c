@@ -8,6 +8,7 @@
 
 static const struct engine *const table[] = {
 	&engine_local,
+	&engine_hosts,
 };
 #define NENGINES (sizeof(table) / sizeof(table[0]))
 
@@ -90,6 +91,15 @@ const void *engine_table(const struct engine *engine, const struct job *job, str
 		schema_load(engine->schema->sub, NULL, value, a, none);
 	}
 	return value;
+}
+
+const struct doc *plan_engine_options(const struct job *job, struct arena *a)
+{
+	const struct engine *engine = engine_named(job->engine);
+
+	return engine && engine->schema
+		       ? schema_to_doc(engine->schema->sub, engine_table(engine, job, a), a)
+		       : NULL;
 }
 
 bool plan_runs_in_place(const struct job *job)

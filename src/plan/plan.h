@@ -52,6 +52,8 @@ struct plan {
 struct job_rules plan_job_rules(void);
 /* Every key of a job file. */
 const struct schema *plan_job_schema(struct arena *a);
+/* What the job has in the table of its engine, with the defaults; NULL if that has no table. */
+const struct doc *plan_engine_options(const struct job *job, struct arena *a);
 /* The job runs where its file is, in a directory of the master's machine. */
 bool plan_runs_in_place(const struct job *job);
 

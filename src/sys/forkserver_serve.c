@@ -64,7 +64,7 @@ child_main(const struct fork_service *s, const struct forkserver_child *c, int l
 {
 	setsid();
 	child_reset_signals();
-	title_words("agent", c->arg);
+	title_words("node-agent", c->arg);
 	if (dup2(log, 1) < 0 || dup2(log, 2) < 0)
 		_exit(errno);
 	child_close_from(3);

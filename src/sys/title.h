@@ -8,7 +8,7 @@
 
 /* Remember where the arguments are; call once, first thing in main. */
 void title_init(int argc, char **argv);
-/* The second word becomes `role`, the others stay: "regatta agent DIR" -> "regatta shim DIR". */
+/* The second word becomes `role`, the others stay: "regatta node-agent DIR" -> "regatta shim DIR". */
 void title_role(const char *role);
-/* All but the first word: "regatta forkserver ....." -> "regatta agent DIR". */
+/* All but the first word: "regatta forkserver ....." -> "regatta node-agent DIR". */
 void title_words(const char *role, const char *arg);

@@ -102,7 +102,7 @@ class Regatta:
         return (self.home / "runs" / run / "logs" / f"{node}{'.err' if err else ''}.log").read_bytes()
 
     def pids(self, kind):
-        """Of this home: 'master', 'agent', 'shim' or 'forkserver'."""
+        """Of this home: 'master', 'agent' (of a host), 'node-agent', 'shim' or 'forkserver'."""
         found = []
         for pid, (cmd, env) in processes().items():
             args = cmd.split(b"\0")
@@ -170,6 +170,18 @@ def service(regatta):
     """The HTTP service of a master in the foreground."""
     from service import start_service  # which needs this file
     return start_service(regatta)
+
+
+@pytest.fixture
+def fleet(regatta):
+    """A master that hosts can join."""
+    from hosts_fleet import Fleet  # which needs this file
+    f = Fleet(regatta)
+    yield f
+    regatta("master", "--stop", "--cancel", code=None, timeout=30)
+    left = {n: f.nodes(n) for n in f.daemons if f.nodes(n) and f.daemons[n].poll() is None}
+    f.close()
+    assert not left, f"nodes left on hosts: {left}"
 
 
 DEMO_JOB = """

@@ -17,7 +17,7 @@ def collecting(regatta, grace):
     (regatta.cwd / "code" / "readme").write_text("x")
     run = regatta.submit(job)
     regatta.wait(run, state="collecting")
-    for pid in regatta.pids("agent"):
+    for pid in regatta.pids("node-agent"):
         os.kill(pid, signal.SIGSTOP)
     assert regatta.status(run)["state"] == "collecting"
     return run

@@ -37,7 +37,7 @@ while time.monotonic() < end:
 
 
 def kill_one(rng, regatta, clients):
-    kind = rng.choice(["master", "agent", "agent", "agent", "shim", "shim", "client", "forkserver"])
+    kind = rng.choice(["master", "node-agent", "node-agent", "node-agent", "shim", "shim", "client", "forkserver"])
     if kind == "client":
         pids = [c.pid for c in clients if c.poll() is None]
     else:
@@ -113,11 +113,11 @@ def test_the_exit_code_is_known_though_agent_and_shim_were_killed(regatta, tmp_p
         go = tmp_path / f"go-{code}"
         run = regatta.submit("--", "sh", "-c", f"while ! [ -e {go} ]; do sleep 0.02; done; exit {code}")
         regatta.wait(run, state="running")
-        for kind in ("agent", "shim"):
+        for kind in ("node-agent", "shim"):
             for pid in regatta.pids(kind):
                 os.kill(pid, signal.SIGKILL)
         if restart:
-            wait_for(lambda: regatta.pids("agent"), what="another agent")
+            wait_for(lambda: regatta.pids("node-agent"), what="another agent")
         go.touch()
         got = regatta.wait(run)
         assert got["nodes"][0]["exit_code"] == code, got

@@ -63,7 +63,7 @@ def move_agents(regatta, run, count, master):
     """The agents of a run come back as agents of another machine would: by URL and pin.  The log of each."""
     logs = []
     with stopped(int((regatta.home / "lock").read_text())):  # else it would start them again itself
-        for pid in regatta.pids("agent"):
+        for pid in regatta.pids("node-agent"):
             os.kill(pid, signal.SIGKILL)
         for path in configs(regatta, run, count):
             config = json.loads(path.read_text().splitlines()[0])
@@ -73,7 +73,7 @@ def move_agents(regatta, run, count, master):
             path.write_text(json.dumps(config) + "\n")
             logs.append(open(path.parent / "own.log", "wb+"))
             regatta.children.append(subprocess.Popen(
-                [BINARY, "agent", path.parent], stderr=logs[-1], stdout=subprocess.DEVNULL,
+                [BINARY, "node-agent", path.parent], stderr=logs[-1], stdout=subprocess.DEVNULL,
                 env={**regatta.env, "REGATTA_NODE_TOKEN": config["mark"]}))
     return logs
 
@@ -102,7 +102,7 @@ def test_a_run_over_tls_survives_the_master(regatta, tmp_path):
     run = regatta.submit("-n", "2", "--", "python3", regatta.script(WRITER), tmp_path / "go")
     regatta.wait(run, state="running")
     move_agents(regatta, run, 2, master)
-    wait_for(lambda: [peers(p, port) for p in regatta.pids("agent")] == [1, 1], what="agents on the TLS port")
+    wait_for(lambda: [peers(p, port) for p in regatta.pids("node-agent")] == [1, 1], what="agents on the TLS port")
     (tmp_path / "go").touch()
     first = configs(regatta, run, 2)[0].parent.name[:-len(".node")]
     for _ in range(2):

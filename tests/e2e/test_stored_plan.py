@@ -18,7 +18,7 @@ print("done", flush=True)
 @contextlib.contextmanager
 def master_away(regatta):
     """No master, and no agent that starts one, until the end of the block."""
-    agents = regatta.pids("agent")
+    agents = regatta.pids("node-agent")
     for pid in agents:
         os.kill(pid, signal.SIGSTOP)
     for pid in regatta.pids("master"):

@@ -90,7 +90,7 @@ for i in range(200):
     for pid in regatta.pids("shim"):
         os.kill(pid, signal.SIGKILL)
     wait_for(lambda: log.stat().st_size > 300000, what="more output")
-    for pid in regatta.pids("agent"):
+    for pid in regatta.pids("node-agent"):
         os.kill(pid, signal.SIGKILL)
     status = regatta.wait(run)
     assert log.read_text() == "".join(f"line {i} " + "x" * 5000 + "\n" for i in range(200))

@@ -22,6 +22,8 @@ int command_ui(const struct cli_call *c);
 int command_context(const struct cli_call *c);
 int command_token(const struct cli_call *c);
 int command_agent(const struct cli_call *c);
+int command_hosts(const struct cli_call *c);
+int command_node_agent(const struct cli_call *c);
 int command_version(const struct cli_call *c);
 int command_help(const struct cli_call *c);
 int command_words(const struct cli_call *c);

@@ -15,13 +15,12 @@
 #include "cli/client/contexts.h"
 #include "cli/client/target.h"
 #include "cli/command/commands.h"
+#include "cli/command/token_input.h"
 #include "cli/show/render.h"
 #include "cli/show/table.h"
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
-
-#define MAX_TOKEN 4096
 
 /* What a command needs, and where its result goes. */
 struct contexts {
@@ -44,48 +43,6 @@ static int not_local(const char *name, struct err *err)
 	return err_set(err, ERR_INVALID,
 		       "'" CONTEXT_LOCAL
 		       "' is your own master on this machine and has no settings");
-}
-
-/* A token as a file or standard input has it: one line. */
-static int read_token(const char *path, struct arena *a, const char **ret, struct err *err)
-{
-	CLEANUP(buf_release) struct buf text = {0};
-	bool from_stdin = strcmp(path, "-") == 0;
-
-	buf_init(&text, MAX_TOKEN);
-	CLEANUP(close_fdp)
-	int fd = from_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(err, errno, "read the token from '%.120s'", path);
-	for (;;) {
-		char *p = buf_reserve(&text, MAX_TOKEN / 4);
-		ssize_t n = p ? read(fd, p, MAX_TOKEN / 4) : 0;
-		if (n < 0)
-			return err_errno(err, errno, "read the token from '%.120s'", path);
-		if (n == 0)
-			break;
-		buf_commit(&text, (size_t)n);
-	}
-	*ret = arena_str(a, str_trim(buf_str(&text))).p;
-	explicit_bzero(text.p, text.n);
-	return 0;
-}
-
-static int choose_token(const struct contexts *x, const char **ret, struct err *err)
-{
-	const char *token = call_text(x->c, "token"), *file = call_text(x->c, "token-file");
-
-	if (token && file)
-		return err_set(err, ERR_INVALID, "--token and --token-file exclude each other");
-	if (file || (token && strcmp(token, "-") == 0))
-		return read_token(file ? file : "-", x->a, ret, err);
-	if (!token)
-		return err_set(
-			err, ERR_INVALID,
-			"a token is needed: --token-file FILE, --token-file - or --token TOKEN "
-			"(that master's user makes one with 'regatta token new')");
-	*ret = token;
-	return 0;
 }
 
 /* Is it there, is it the right one, and what may the token do?  *ret_me: the answer. */
@@ -138,7 +95,7 @@ static int add(const struct contexts *x, struct err *err)
 			err, ERR_INVALID,
 			"context add: NAME and URL are needed, e.g. lab https://10.0.0.5:5436");
 	if (not_local(name, err) < 0 || context_check_name(name, err) < 0 ||
-	    choose_token(x, &ctx.token, err) < 0 ||
+	    token_input(x->c, x->a, &ctx.token, err) < 0 ||
 	    target_new(name, url, ctx.pin, ctx.token, &t, err) < 0)
 		return -1;
 	if (call_flag(x->c, "no-check")) {

@@ -49,6 +49,8 @@ static size_t collect_sets(const struct cli_call *c, bool from_file, struct aren
 	}
 	if (from_file && call_flag(c, "count"))
 		sets[n++] = arena_printf(a, "count=%s", call_text(c, "count"));
+	if (call_flag(c, "engine"))
+		sets[n++] = arena_printf(a, "engine=\"%s\"", call_text(c, "engine"));
 	return n + call_texts(c, "set", sets + n, c->nvalues);
 }
 
@@ -68,7 +70,7 @@ static const char *choose_file(const struct cli_call *c, struct err *err)
 static int read_job(const struct cli_call *c, struct job_input *in, const char **ret_text,
 		    struct err *err)
 {
-	const char **sets = arena_array(in->a, const char *, c->nvalues + 2);
+	const char **sets = arena_array(in->a, const char *, c->nvalues + 3);
 	const struct job_rules rules = plan_job_rules();
 	const struct job_options opts = {
 		.sets = sets,

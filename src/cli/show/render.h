@@ -27,6 +27,8 @@ void summary_render(const struct doc *run, const struct doc *metrics, const stru
 void run_set_master(struct doc *run, const char *master, struct arena *a);
 /* One run at any time, with a row for each node. */
 void status_render(const struct doc *run, const struct style *st, struct buf *out);
+/* Array of hosts. */
+void hosts_render(const struct doc *hosts, const struct style *st, struct buf *out);
 /* Array of runs; now_ms is the wall clock. */
 void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st, struct buf *out);
 /* The answer of /metrics; with the course over time where the answer has series. */

@@ -58,9 +58,10 @@ static const char *const passed[] = {
 };
 
 struct node {
-	char *dir; /* of the node */
+	char *dir;	    /* of the node */
 	char *run_dir;
-	char *home; /* of the master: where its link socket is */
+	char *home;	    /* of the master or host: its link socket, log and trash are there */
+	char *master, *pin; /* of a master elsewhere; NULL: it is at home */
 	char mark[2 * MARK_BYTES + 1];
 	char boot[PROC_BOOT_ID]; /* in which it was made, or LOST */
 	struct cgroup cg;
@@ -72,6 +73,8 @@ static void node_release(struct node *n)
 	free(n->dir);
 	free(n->run_dir);
 	free(n->home);
+	free(n->master);
+	free(n->pin);
 }
 
 /* ---- what is written down ---- */
@@ -114,6 +117,10 @@ static int node_load(const struct driver_row *row, struct node *n, struct err *e
 	n->run_dir = xstrdup(run_dir.p);
 	n->home = xstrdup(home.p);
 	local_net_read(d, &n->net);
+	if (doc_get(d, "master")) {
+		n->master = xstrdup(doc_str(d, "master", STR("")).p);
+		n->pin = xstrdup(doc_str(d, "pin", STR("")).p);
+	}
 	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 
 	buf_init(&text, CONFIG_MAX);
@@ -165,10 +172,15 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 	jsonw_kz(&w, "node", row->name);
 	jsonw_kz(&w, "token", row->token);
 	jsonw_kint(&w, "incarnation", row->incarnation);
-	jsonw_kz(&w, "link_dir", n->home);
-	jsonw_kz(&w, "link_name", LAYOUT_LINK_SOCKET);
-	jsonw_kz(&w, "home", n->home);
-	jsonw_kbool(&w, "revive", true);
+	if (n->master) {
+		jsonw_kz(&w, "master", n->master);
+		jsonw_kz(&w, "pin", n->pin);
+	} else {
+		jsonw_kz(&w, "link_dir", n->home);
+		jsonw_kz(&w, "link_name", LAYOUT_LINK_SOCKET);
+		jsonw_kz(&w, "home", n->home);
+		jsonw_kbool(&w, "revive", true);
+	}
 	jsonw_kz(&w, "mark", n->mark);
 	jsonw_kz(&w, "boot", n->boot);
 	jsonw_kz(&w, "cgroup", n->cg.unified);

@@ -5,14 +5,14 @@ _regatta()
 	local cmd=${COMP_WORDS[1]} run= n=0 i w
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master context token sim version help --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master agent hosts context token sim version help --help --version' -- "$cur"))
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'init --to'|'init -o'|'master --listen'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -21,6 +21,7 @@ _regatta()
 	'run --count'|'run -n') :; return ;;
 	'run --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
 	'run --name') :; return ;;
+	'run --engine') :; return ;;
 	'run --repeat') :; return ;;
 	'run --parallel') :; return ;;
 	'ps --limit') :; return ;;
@@ -34,8 +35,16 @@ _regatta()
 	'plan --count'|'plan -n') :; return ;;
 	'plan --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
 	'plan --name') :; return ;;
+	'plan --engine') :; return ;;
 	'init --to'|'init -o') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'master --listen') :; return ;;
+	'agent --join') :; return ;;
+	'agent --pin') :; return ;;
+	'agent --token') :; return ;;
+	'agent --token-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+	'agent --name') :; return ;;
+	'agent --labels') :; return ;;
+	'agent --dir') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'context --pin') :; return ;;
 	'context --token-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'context --token') :; return ;;
@@ -50,7 +59,7 @@ _regatta()
 	esac
 	if [[ $cur == -* ]]; then
 		case $cmd in
-		run) COMPREPLY=($(compgen -W '--count -n --set --name --detach -d --follow -f --repeat --parallel --output --master --help -h' -- "$cur")) ;;
+		run) COMPREPLY=($(compgen -W '--count -n --set --name --engine --detach -d --follow -f --repeat --parallel --output --master --help -h' -- "$cur")) ;;
 		ps) COMPREPLY=($(compgen -W '--all -a --limit --output --master --help -h' -- "$cur")) ;;
 		status) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
 		logs) COMPREPLY=($(compgen -W '--follow -f --tail --merge --stdout --stderr --raw --output --master --help -h' -- "$cur")) ;;
@@ -61,11 +70,13 @@ _regatta()
 		kill) COMPREPLY=($(compgen -W '--now --output --master --help -h' -- "$cur")) ;;
 		cleanup) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
 		ui) COMPREPLY=($(compgen -W '--print --scope --output --master --help -h' -- "$cur")) ;;
-		plan) COMPREPLY=($(compgen -W '--count -n --set --name --output --help -h' -- "$cur")) ;;
+		plan) COMPREPLY=($(compgen -W '--count -n --set --name --engine --output --help -h' -- "$cur")) ;;
 		init) COMPREPLY=($(compgen -W '--to -o --output --help -h' -- "$cur")) ;;
 		explain) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		completion) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		master) COMPREPLY=($(compgen -W '--listen --stop --cancel --output --help -h' -- "$cur")) ;;
+		agent) COMPREPLY=($(compgen -W '--join --pin --token --token-file --name --labels --dir --output --help -h' -- "$cur")) ;;
+		hosts) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
 		context) COMPREPLY=($(compgen -W '--pin --token-file --token --no-check --output --help -h' -- "$cur")) ;;
 		token) COMPREPLY=($(compgen -W '--scope --expires --name --output --master --help -h' -- "$cur")) ;;
 		sim) COMPREPLY=($(compgen -W '--seeds --nodes --seed --verbose -v --output --help -h' -- "$cur")) ;;
@@ -95,7 +106,7 @@ _regatta()
 	'context 2') : ;;
 	'token 0') COMPREPLY=($(compgen -W 'new list revoke' -- "$cur")) ;;
 	'token 1') : ;;
-	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master context token sim version help' -- "$cur")) ;;
+	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master agent hosts context token sim version help' -- "$cur")) ;;
 	esac
 }
 complete -F _regatta regatta

@@ -20,6 +20,8 @@ _regatta()
 		'explain:explain a key of the job file, or list them all'
 		'completion:print the completion script for bash, zsh or fish'
 		'master:run the master in the foreground, or stop it'
+		'agent:let this machine join a master as a host'
+		'hosts:list the hosts that have joined the master'
 		'context:name other masters and choose the one to talk to'
 		'token:make, list or revoke tokens for callers over HTTP'
 		'sim:play runs against a simulated, faulty cloud and check every invariant'
@@ -45,6 +47,7 @@ _regatta()
 			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
+			'--engine[where the nodes are\: local (default) or hosts; the job'\''s engine]:ENGINE: ' \
 			''{-d,--detach}'[print the run'\''s id and return; the run goes on]' \
 			''{-f,--follow}'[print the job'\''s output while it runs, as '\''node | line'\'']' \
 			'--repeat[run the job N times, each a run of its own]:N: ' \
@@ -149,6 +152,7 @@ _regatta()
 			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
+			'--engine[where the nodes are\: local (default) or hosts; the job'\''s engine]:ENGINE: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
 			'::FILE:_files'
@@ -178,6 +182,24 @@ _regatta()
 			'--stop[stop the running master; its runs go on and are taken up again by the next one]' \
 			'--cancel[with --stop\: cancel the active runs first]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
+	agent)
+		_arguments -S \
+			'--join[the master\: https\://HOST\:PORT]:URL: ' \
+			'--pin[the pin of the master'\''s key, as it prints it]:PIN: ' \
+			'--token[the token for hosts; other users of this machine may see it]:TOKEN: ' \
+			'--token-file[read the token from there ('\''-'\'' is standard input)]:FILE:_files' \
+			'--name[the host'\''s name (default\: that of the machine)]:NAME: ' \
+			'*--labels[what jobs may ask for, e.g. gpu=a100,room=2]:K=V,...: ' \
+			'--dir[where it keeps its nodes (default\: $REGATTA_HOME/joined/NAME)]:DIR:_files' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
+	hosts)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]'
 		;;
 	context)
@@ -221,7 +243,7 @@ _regatta()
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			'::COMMAND:(run ps status logs metrics events report compare kill cleanup ui plan init explain completion master context token sim version help)'
+			'::COMMAND:(run ps status logs metrics events report compare kill cleanup ui plan init explain completion master agent hosts context token sim version help)'
 		;;
 	esac
 }

@@ -32,7 +32,7 @@ extern char **environ;
 
 int fake_role(int argc, char **argv)
 {
-	if (argc >= 3 && strcmp(argv[1], "agent") == 0)
+	if (argc >= 3 && strcmp(argv[1], "node-agent") == 0)
 		return agent_main(argv[2]);
 	if (argc >= 3 && strcmp(argv[1], "master") == 0) {
 		/* What revive starts: leave a sign. */
@@ -159,7 +159,7 @@ void fake_agent(struct fake *f)
 	mark = xasprintf("%s=%s", PROC_MARK, f->mark);
 	path = xasprintf("PATH=%s", getenv("PATH"));
 	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	const char *const argv[] = {"regatta", "agent", f->node, NULL};
+	const char *const argv[] = {"regatta", "node-agent", f->node, NULL};
 	const char *const env[] = {path, mark, "HOME=/root", "ASAN_OPTIONS=detect_leaks=1", NULL};
 	struct child_spec spec = {.file = f->exe ? f->exe : "/proc/self/exe",
 				  .argv = argv,

@@ -16,6 +16,8 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "cli/cli.h"
+#include "fmt/schema.h"
+#include "host/host.h"
 #include "master/master.h"
 #include "net/http_server.h"
 #include "net/tls.h"
@@ -486,6 +488,17 @@ int master_main(const struct master_options *o)
 int agent_main(const char *dir)
 {
 	printf("agent %s\n", dir);
+	fflush(stdout);
+	return 0;
+}
+
+int host_main(const struct host_options *o)
+{
+	printf("host %s pin=%s token=%s name=%s dir=%s", o->url, o->pin, o->token,
+	       o->name ? o->name : "-", o->dir);
+	for (size_t i = 0; i < o->nlabels; i++)
+		printf(" %s=%s", o->labels[i].name, o->labels[i].value);
+	printf("\n");
 	fflush(stdout);
 	return 0;
 }

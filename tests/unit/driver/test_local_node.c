@@ -540,7 +540,7 @@ int main(int argc, char **argv)
 		CASE(a_directory_that_cannot_be_removed_is_held),
 	};
 
-	if (argc == 3 && strcmp(argv[1], "agent") == 0)
+	if (argc == 3 && strcmp(argv[1], "node-agent") == 0)
 		return agent_main(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "forkserver") == 0) {
 		static const struct forkserver_role role = {agent_main, agent_orphan_ended};

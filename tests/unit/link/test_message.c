@@ -17,7 +17,11 @@ union any {
 	struct message_bye bye;
 	struct message_collected collected;
 	struct message_hello hello;
+	struct message_host_answer host_answer;
+	struct message_host_ask host_ask;
+	struct message_host_nodes host_nodes;
 	struct message_inputs inputs;
+	struct message_join join;
 	struct message_metrics metrics;
 	struct message_ready ready;
 	struct message_refuse refuse;
@@ -43,7 +47,11 @@ TYPE(exit)
 TYPE(bye)
 TYPE(collected)
 TYPE(hello)
+TYPE(host_answer)
+TYPE(host_ask)
+TYPE(host_nodes)
 TYPE(inputs)
+TYPE(join)
 TYPE(metrics)
 TYPE(ready)
 TYPE(refuse)
@@ -69,6 +77,17 @@ static const struct message {
 	 "{\"proto\":1,\"run\":\"r\",\"node\":\"n\",\"token\":\"t\",\"boot_id\":\"b\",\"pid\":5,\"version\":\"0.1\",\"attempt\":1,\"holds\":\"other_boot\",\"streams\":[4,5,6],\"exit\":" EXIT_TEXT
 	 ",\"templates\":true,\"address\":\"10.0.0.7\",\"interface\":\"eth0\",\"incarnation\":3}",
 	 " exit gaps templates address interface incarnation "},
+	{"join", get_join, put_join,
+	 "{\"proto\":1,\"id\":\"i\",\"name\":\"n1\",\"token\":\"t\",\"boot_id\":\"b\",\"version\":\"0.1\",\"address\":\"10.0.0.7\",\"time_ms\":5,\"cpus\":2,\"gpus\":1,\"memory\":1024,\"labels\":{}}",
+	 " address "},
+	{"host_nodes", get_host_nodes, put_host_nodes,
+	 "{\"nodes\":[{\"run\":\"r\",\"node\":\"n\",\"incarnation\":2}]}", ""},
+	{"host_ask", get_host_ask, put_host_ask,
+	 "{\"no\":1,\"op\":\"create\",\"run\":\"r\",\"node\":\"n\",\"incarnation\":2,\"token\":\"t\",\"id\":\"77\",\"limit_ms\":100}",
+	 " token id "},
+	{"host_answer", get_host_answer, put_host_answer,
+	 "{\"no\":1,\"outcome\":\"held\",\"kind\":\"io\",\"text\":\"why\",\"id\":\"77\"}",
+	 " kind text id "},
 	{"ready", get_ready, put_ready, "{\"ok\":true}", ""},
 	{"ready", get_ready, put_ready, "{\"ok\":false,\"kind\":\"conflict\",\"reason\":\"taken\"}",
 	 ""},

@@ -117,7 +117,7 @@ static void a_child_is_shown_by_its_own_name_and_outlives_the_forkserver(void **
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	buf_init(&text, 1 << 16);
 	assert_int_equal(file_read(path, &text, NULL), 0);
-	assert_memory_equal(text.p, "regatta\0agent\0stay\0", 19);
+	assert_memory_equal(text.p, "regatta\0node-agent\0stay\0", 24);
 	buf_release(&text);
 	assert_true(proc_carries(pid, PROC_MARK "=" MARK));
 	assert_true(proc_read(pid, &p));

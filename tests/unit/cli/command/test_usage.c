@@ -139,7 +139,7 @@ static void roles_get_their_options(void **state)
 	r = DRIVE(state, "sim");
 	assert_string_equal(r.out.p, "sim first=1 seeds=100 nodes=3 verbose=0 json=0\n");
 	ran_release(&r);
-	r = DRIVE(state, "agent", "/node/dir");
+	r = DRIVE(state, "node-agent", "/node/dir");
 	assert_string_equal(r.out.p, "agent /node/dir\n");
 	ran_release(&r);
 }

@@ -1,0 +1,663 @@
+#include "driver/hosts/host_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "driver/hosts/internal.h"
+#include "fmt/doc.h"
+
+#define STRAY_LIMIT_MS 20000
+#define STRAY_AGAIN_MS 2000
+
+/* A destroy that nobody waits for. */
+struct stray_ask {
+	struct pending_ask pending;
+	struct host_ask ask;
+	char *run, *node;
+	struct list in_list;
+};
+
+/* ---- what is on a host ---- */
+
+static bool is_node(const struct held_node *held, const struct host_node *n)
+{
+	return held->incarnation == n->incarnation && strcmp(held->run, n->run) == 0 &&
+	       strcmp(held->node, n->node) == 0;
+}
+
+struct held_node *held_find(const struct known_host *h, const struct host_node *n)
+{
+	for (size_t i = 0; i < h->held.n; i++)
+		if (is_node(&h->held.v[i], n))
+			return &h->held.v[i];
+	return NULL;
+}
+
+struct held_node *held_add(struct known_host *h, const struct host_node *n)
+{
+	struct held_node *held = vec_push(&h->held);
+
+	held->run = xstrdup(n->run);
+	held->node = xstrdup(n->node);
+	held->incarnation = n->incarnation;
+	return held;
+}
+
+void held_remove(struct known_host *h, struct held_node *held)
+{
+	free(held->run);
+	free(held->node);
+	*held = h->held.v[--h->held.n];
+}
+
+static struct known_host *holder_of(const struct host_table *t, const struct host_node *n,
+				    struct held_node **ret_held)
+{
+	struct str name;
+	void *value;
+
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
+		struct held_node *held = held_find(value, n);
+
+		if (held && !held->stray) {
+			if (ret_held)
+				*ret_held = held;
+			return value;
+		}
+	}
+	return NULL;
+}
+
+static struct known_host *host_on(const struct host_table *t, const void *conn)
+{
+	struct str name;
+	void *value;
+
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);)
+		if (((struct known_host *)value)->conn == conn)
+			return value;
+	return NULL;
+}
+
+/* ---- its life ---- */
+
+struct known_host *known_host_add(struct host_table *t, const char *name)
+{
+	struct known_host *h = xcalloc(1, sizeof(*h));
+
+	h->heard_ms = clock_boot_ms();
+	map_put(t->hosts, str_from(name), h);
+	return h;
+}
+
+static void known_host_free(struct known_host *h)
+{
+	while (h->held.n)
+		held_remove(h, &h->held.v[0]);
+	vec_release(&h->held);
+	arena_free(h->arena);
+	free(h->saved);
+	free(h);
+}
+
+static void stray_free(struct stray_ask *s)
+{
+	list_remove(&s->in_list);
+	list_remove(&s->pending.in_list);
+	free(s->run);
+	free(s->node);
+	free(s);
+}
+
+struct host_table *host_table_new(const char *dir, void (*wake)(void *ctx), void *ctx)
+{
+	struct host_table *t = xcalloc(1, sizeof(*t));
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_mutex_init(&t->disk, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	t->dir = xstrdup(dir);
+	t->hosts = map_new();
+	list_init(&t->asks);
+	list_init(&t->strays);
+	t->wake = wake;
+	t->ctx = ctx;
+	return t;
+}
+
+struct host_table *host_table_free(struct host_table *t)
+{
+	struct list *pos, *tmp;
+	struct str name;
+	void *value;
+
+	if (!t)
+		return NULL;
+	list_each_safe (pos, tmp, &t->strays)
+		stray_free(list_item(pos, struct stray_ask, in_list));
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);)
+		known_host_free(value);
+	map_free(t->hosts);
+	pthread_cond_destroy(&t->changed);
+	pthread_mutex_destroy(&t->lock);
+	pthread_mutex_destroy(&t->disk);
+	free(t->dir);
+	free(t);
+	return NULL;
+}
+
+/* ---- the loop ---- */
+
+static void no_answer(struct pending_ask *p, enum err_kind kind, const char *why)
+{
+	p->ask->outcome = OUTCOME_UNSURE;
+	err_set(&p->ask->err, kind, "host '%s' %s", p->host->facts.name, why);
+	p->state = ASK_OVER;
+}
+
+static struct stray_ask *stray_of(const struct host_table *t, const struct pending_ask *p)
+{
+	struct list *pos;
+
+	list_each (pos, &t->strays)
+		if (&list_item(pos, struct stray_ask, in_list)->pending == p)
+			return list_item(pos, struct stray_ask, in_list);
+	return NULL;
+}
+
+/* Whoever waits for the answer is woken; the answer of a stray is dealt with at once. */
+static void ask_over(struct host_table *t, struct pending_ask *p)
+{
+	struct stray_ask *s = stray_of(t, p);
+
+	pthread_cond_broadcast(&t->changed);
+	if (!s)
+		return;
+	struct held_node *held = held_find(p->host, &s->ask.node);
+
+	if (held && held->stray &&
+	    (s->ask.outcome == OUTCOME_DONE || s->ask.outcome == OUTCOME_ABSENT))
+		held_remove(p->host, held);
+	stray_free(s);
+}
+
+/* Questions on a connection that is over stay without an answer. */
+static void disconnect(struct host_table *t, struct known_host *h)
+{
+	struct list *pos, *tmp;
+
+	h->conn = NULL;
+	h->ready = false;
+	list_each_safe (pos, tmp, &t->asks) {
+		struct pending_ask *p = list_item(pos, struct pending_ask, in_list);
+
+		if (p->host != h || p->state == ASK_OVER)
+			continue;
+		no_answer(p, ERR_UNAVAILABLE, "left before it answered");
+		ask_over(t, p);
+	}
+}
+
+static const struct held_node *first_reserved(const struct known_host *h)
+{
+	for (size_t i = 0; i < h->held.n; i++)
+		if (!h->held.v[i].stray)
+			return &h->held.v[i];
+	return NULL;
+}
+
+static int check_name(const struct known_host *h, const struct host_facts *f, struct err *err)
+{
+	const struct held_node *held = first_reserved(h);
+
+	if (strcmp(h->facts.id, f->id) == 0)
+		return 0;
+	if (h->conn)
+		return err_set(
+			err, ERR_CONFLICT,
+			"another host named '%s' has joined from %s: give this one another name "
+			"(--name)",
+			f->name, h->facts.address);
+	if (held)
+		return err_set(
+			err, ERR_CONFLICT,
+			"a host named '%s' with another directory has node '%s' of run '%s': "
+			"give this one another name (--name)",
+			f->name, held->node, held->run);
+	return 0;
+}
+
+int host_table_join(struct host_table *t, const struct host_facts *f, void *conn, void **ret_old,
+		    struct err *err)
+{
+	int rc = 0;
+
+	*ret_old = NULL;
+	pthread_mutex_lock(&t->lock);
+	struct known_host *h = map_get(t->hosts, str_from(f->name));
+
+	if (h)
+		rc = check_name(h, f, err);
+	else
+		h = known_host_add(t, f->name);
+	if (rc == 0) {
+		*ret_old = h->conn;
+		disconnect(t, h);
+		host_set_facts(h, f);
+		h->conn = conn;
+		h->heard_ms = clock_boot_ms();
+		host_store_facts(t, h);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return rc;
+}
+
+static void sweep_host(struct host_table *t, struct known_host *h)
+{
+	int64_t now = clock_boot_ms();
+
+	for (size_t i = 0; i < h->held.n; i++) {
+		struct held_node *held = &h->held.v[i];
+
+		if (!held->stray || (held->asked_ms && now - held->asked_ms < STRAY_AGAIN_MS))
+			continue;
+		held->asked_ms = now;
+		struct stray_ask *s = xcalloc(1, sizeof(*s));
+
+		s->run = xstrdup(held->run);
+		s->node = xstrdup(held->node);
+		s->ask = (struct host_ask){.question = HOST_ASK_DESTROY,
+					   .node = {s->run, s->node, held->incarnation},
+					   .token = "",
+					   .id = "",
+					   .limit_ms = STRAY_LIMIT_MS,
+					   .no = ++t->last_no};
+		s->pending = (struct pending_ask){.ask = &s->ask, .host = h};
+		list_append(&t->strays, &s->in_list);
+		list_append(&t->asks, &s->pending.in_list);
+	}
+}
+
+void host_table_has(struct host_table *t, const void *conn, const struct host_node *nodes, size_t n)
+{
+	pthread_mutex_lock(&t->lock);
+	struct known_host *h = host_on(t, conn);
+
+	for (size_t i = 0; h && i < h->held.n;)
+		if (h->held.v[i].stray)
+			held_remove(h, &h->held.v[i]);
+		else
+			i++;
+	for (size_t i = 0; h && i < n; i++)
+		if (!held_find(h, &nodes[i]))
+			held_add(h, &nodes[i])->stray = true;
+	if (h) {
+		h->ready = true;
+		sweep_host(t, h);
+	}
+	pthread_mutex_unlock(&t->lock);
+	t->wake(t->ctx);
+}
+
+void host_table_sweep(struct host_table *t)
+{
+	struct str name;
+	void *value;
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
+		struct known_host *h = value;
+
+		if (h->conn && h->ready)
+			sweep_host(t, h);
+	}
+	pthread_mutex_unlock(&t->lock);
+	t->wake(t->ctx);
+}
+
+void host_table_heard(struct host_table *t, const void *conn)
+{
+	pthread_mutex_lock(&t->lock);
+	struct known_host *h = host_on(t, conn);
+
+	if (h)
+		h->heard_ms = clock_boot_ms();
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool host_table_left(struct host_table *t, const void *conn)
+{
+	pthread_mutex_lock(&t->lock);
+	struct known_host *h = host_on(t, conn);
+
+	if (h)
+		disconnect(t, h);
+	pthread_mutex_unlock(&t->lock);
+	return h != NULL;
+}
+
+void host_table_send(struct host_table *t, void (*send)(void *conn, const struct host_ask *ask))
+{
+	struct list *pos;
+
+	pthread_mutex_lock(&t->lock);
+	list_each (pos, &t->asks) {
+		struct pending_ask *p = list_item(pos, struct pending_ask, in_list);
+
+		if (p->state != ASK_WAITS || !p->host->conn)
+			continue;
+		p->state = ASK_SENT;
+		send(p->host->conn, p->ask);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+void host_table_answer(struct host_table *t, const void *conn, int64_t no, enum outcome outcome,
+		       const struct err *err, const char *id)
+{
+	struct list *pos;
+
+	pthread_mutex_lock(&t->lock);
+	list_each (pos, &t->asks) {
+		struct pending_ask *p = list_item(pos, struct pending_ask, in_list);
+
+		if (p->ask->no != no || p->state != ASK_SENT || p->host->conn != conn)
+			continue;
+		p->ask->outcome = outcome;
+		p->ask->err = *err;
+		snprintf(p->ask->ret_id, sizeof(p->ask->ret_id), "%s", id);
+		p->state = ASK_OVER;
+		ask_over(t, p);
+		break;
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+static struct doc *host_doc(const struct known_host *h, struct arena *a)
+{
+	const struct host_facts *f = &h->facts;
+	struct doc *d = doc_new(a, DOC_TABLE), *labels = doc_new(a, DOC_TABLE);
+	const char *state = !h->conn ? "gone" : h->held.n ? "busy" : "free";
+	struct doc *run =
+		h->held.n ? doc_new_str(a, str_from(h->held.v[0].run)) : doc_new(a, DOC_NULL);
+
+	for (size_t i = 0; f->labels && i < f->labels->table.n; i++)
+		doc_set(a, labels, arena_str(a, f->labels->table.v[i].key),
+			doc_new_str(a, f->labels->table.v[i].value->s));
+	doc_set(a, d, STR("name"), doc_new_str(a, str_from(f->name)));
+	doc_set(a, d, STR("address"), doc_new_str(a, str_from(f->address)));
+	doc_set(a, d, STR("state"), doc_new_str(a, str_from(state)));
+	doc_set(a, d, STR("cpus"), doc_new_int(a, f->cpus));
+	doc_set(a, d, STR("memory"), doc_new_int(a, (int64_t)f->memory));
+	doc_set(a, d, STR("gpus"), doc_new_int(a, f->gpus));
+	doc_set(a, d, STR("labels"), labels);
+	doc_set(a, d, STR("version"), doc_new_str(a, str_from(f->version)));
+	doc_set(a, d, STR("run"), run);
+	return d;
+}
+
+static int by_name(const void *x, const void *y)
+{
+	const struct known_host *a = *(struct known_host *const *)x;
+	const struct known_host *b = *(struct known_host *const *)y;
+
+	return strcmp(a->facts.name, b->facts.name);
+}
+
+struct doc *host_table_list(struct host_table *t, struct arena *a)
+{
+	struct doc *list = doc_new(a, DOC_ARRAY);
+	struct str name;
+	void *value;
+	size_t n = 0;
+
+	pthread_mutex_lock(&t->lock);
+	struct known_host **all = arena_array(a, struct known_host *, map_count(t->hosts) + 1);
+
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);)
+		all[n++] = value;
+	qsort(all, n, sizeof(struct known_host *), by_name);
+	for (size_t i = 0; i < n; i++)
+		doc_append(a, list, host_doc(all[i], a));
+	pthread_mutex_unlock(&t->lock);
+	return list;
+}
+
+/* ---- reservations ---- */
+
+static bool has_labels(const struct known_host *h, const struct doc *labels)
+{
+	for (size_t i = 0; labels && i < labels->table.n; i++) {
+		const struct doc_entry *e = &labels->table.v[i];
+
+		if (!str_eq(doc_str(h->facts.labels, e->key.p, (struct str){0}), e->value->s))
+			return false;
+	}
+	return true;
+}
+
+static bool is_wanted(const struct known_host *h, const struct host_want *want)
+{
+	size_t n = want->names ? want->names->array.n : 0;
+	bool named = n == 0;
+
+	for (size_t i = 0; i < n && !named; i++)
+		named = str_is(want->names->array.v[i]->s, h->facts.name);
+	return named && has_labels(h, want->labels);
+}
+
+/* Nodes of one run may share a host; nobody shares it with another run. */
+static bool has_room(const struct known_host *h, const char *run, int64_t slots)
+{
+	if (!h->conn || !h->ready || (int64_t)h->held.n >= slots)
+		return false;
+	for (size_t i = 0; i < h->held.n; i++)
+		if (h->held.v[i].stray || strcmp(h->held.v[i].run, run) != 0)
+			return false;
+	return true;
+}
+
+static struct host_count count(const struct host_table *t, const struct host_want *want)
+{
+	struct host_count c = {0};
+	struct str name;
+	void *value;
+
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
+		const struct known_host *h = value;
+
+		if (!is_wanted(h, want))
+			continue;
+		c.known++;
+		c.gone += !h->conn;
+		c.free += h->conn && h->held.n == 0;
+	}
+	return c;
+}
+
+struct host_count host_table_count(struct host_table *t, const struct host_want *want)
+{
+	pthread_mutex_lock(&t->lock);
+	struct host_count c = count(t, want);
+
+	pthread_mutex_unlock(&t->lock);
+	return c;
+}
+
+/* The first by name, so that the same job gets the same hosts. */
+static struct known_host *choose(const struct host_table *t, const char *run,
+				 const struct host_want *want)
+{
+	struct known_host *first = NULL;
+	struct str name;
+	void *value;
+
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
+		struct known_host *h = value;
+
+		if (is_wanted(h, want) && has_room(h, run, want->slots) &&
+		    (!first || strcmp(h->facts.name, first->facts.name) < 0))
+			first = h;
+	}
+	return first;
+}
+
+static void unreserve(struct host_table *t, const struct host_node *nodes, size_t n,
+		      const bool *which)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct held_node *held = NULL;
+		struct known_host *h = !which || which[i] ? holder_of(t, &nodes[i], &held) : NULL;
+
+		if (h)
+			held_remove(h, held);
+	}
+}
+
+/* `added` says which nodes got a place now. */
+static int reserve_all(struct host_table *t, const struct host_node *nodes, size_t n,
+		       const struct host_want *want, bool *added, struct err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (holder_of(t, &nodes[i], NULL))
+			continue;
+		struct known_host *h = choose(t, nodes[i].run, want);
+
+		if (!h) {
+			unreserve(t, nodes, n, added);
+			struct host_count c = count(t, want);
+
+			return err_set(
+				err, ERR_CAPACITY,
+				"no host for %zu node%s: %zu fit%s, of which %zu free, %zu busy, "
+				"%zu gone",
+				n, n == 1 ? "" : "s", c.known, c.known == 1 ? "s" : "", c.free,
+				c.known - c.free - c.gone, c.gone);
+		}
+		held_add(h, &nodes[i]);
+		added[i] = true;
+	}
+	return 0;
+}
+
+int host_table_reserve(struct host_table *t, const struct host_node *nodes, size_t n,
+		       const struct host_want *want, struct err *err)
+{
+	bool *added = xcalloc(n, sizeof(*added));
+	bool any = false;
+
+	pthread_mutex_lock(&t->disk);
+	pthread_mutex_lock(&t->lock);
+	int rc = reserve_all(t, nodes, n, want, added, err);
+
+	pthread_mutex_unlock(&t->lock);
+	for (size_t i = 0; i < n; i++)
+		any = any || added[i];
+	if (rc == 0 && any && host_store_held(t, true, err) < 0) {
+		pthread_mutex_lock(&t->lock);
+		unreserve(t, nodes, n, added);
+		pthread_mutex_unlock(&t->lock);
+		rc = -1;
+	}
+	pthread_mutex_unlock(&t->disk);
+	free(added);
+	return rc;
+}
+
+/* Not synced: a reservation that comes back after a crash is one of a run that is over, or it is
+ * asked about again. */
+void host_table_release(struct host_table *t, const struct host_node *nodes, size_t n)
+{
+	if (n == 0)
+		return;
+	pthread_mutex_lock(&t->disk);
+	pthread_mutex_lock(&t->lock);
+	unreserve(t, nodes, n, NULL);
+	pthread_mutex_unlock(&t->lock);
+	host_store_held(t, false, NULL);
+	pthread_mutex_unlock(&t->disk);
+}
+
+enum host_place host_table_place(struct host_table *t, const struct host_node *node,
+				 char name[static HOST_NAME_MAX_LEN], int64_t *ret_heard_ms)
+{
+	enum host_place place = HOST_NONE;
+
+	pthread_mutex_lock(&t->lock);
+	const struct known_host *h = holder_of(t, node, NULL);
+
+	if (h) {
+		place = h->conn && h->ready ? HOST_CONNECTED : HOST_SILENT;
+		snprintf(name, HOST_NAME_MAX_LEN, "%s", h->facts.name);
+		*ret_heard_ms = h->heard_ms;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return place;
+}
+
+/* ---- questions ---- */
+
+static bool all_over(const struct pending_ask *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].state != ASK_OVER)
+			return false;
+	return true;
+}
+
+static void wait_a_while(struct host_table *t, int ms)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (int64_t)ms % 1000 * 1000000;
+	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&t->changed, &t->lock, &until);
+}
+
+static void put_ask(struct host_table *t, struct pending_ask *p, struct host_ask *ask)
+{
+	*p = (struct pending_ask){.ask = ask, .host = holder_of(t, &ask->node, NULL)};
+	ask->no = ++t->last_no;
+	list_init(&p->in_list);
+	if (p->host && p->host->conn && p->host->ready) {
+		list_append(&t->asks, &p->in_list);
+		return;
+	}
+	p->state = ASK_OVER;
+	ask->outcome = OUTCOME_UNSURE;
+	err_set(&ask->err, ERR_UNAVAILABLE, "host '%s' is not connected",
+		p->host ? p->host->facts.name : "?");
+}
+
+void host_table_ask(struct host_table *t, struct host_ask *asks, size_t n, const struct deadline *d)
+{
+	struct pending_ask *v = xcalloc(n + 1, sizeof(*v));
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < n; i++)
+		put_ask(t, &v[i], &asks[i]);
+	pthread_mutex_unlock(&t->lock);
+	t->wake(t->ctx);
+	pthread_mutex_lock(&t->lock);
+	while (!all_over(v, n) && deadline_check(d, "", NULL) == 0)
+		wait_a_while(t, deadline_slice_ms(d));
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].state != ASK_OVER)
+			no_answer(&v[i], ERR_TIMEOUT, "did not answer in time");
+		list_remove(&v[i].in_list);
+	}
+	pthread_mutex_unlock(&t->lock);
+	free(v);
+}

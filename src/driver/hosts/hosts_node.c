@@ -1,0 +1,277 @@
+/*
+ * hosts.node - a node on a host that has joined: the host's daemon makes it, as the local driver
+ * makes nodes here.
+ *
+ * Which host is decided and written down before the host is asked (host_table.h).  A host that is not
+ * connected cannot be asked: what it has is not known until it is fenced, that is, until
+ * nothing was heard of host and node for as long as the node's lease and the end of its job take.
+ * Then the job has ended by itself, and the node counts as gone; what is left of it the host
+ * removes when it joins again.
+ *
+ * Id: the host's name, a slash, and what the host itself calls the node.
+ * Spec: names and labels of the hosts that may be taken, slots (nodes of a run on one host),
+ * fence_ms.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "driver/driver.h"
+#include "driver/hosts/host_table.h"
+#include "fmt/doc.h"
+
+#define ASK_MS 30000 /* for all answers of one call */
+
+struct node_spec {
+	struct host_want want;
+	int64_t fence_ms;
+};
+
+static struct host_node node_of(const struct driver_row *row)
+{
+	return (struct host_node){row->run, row->name, row->incarnation};
+}
+
+static int read_spec(const struct driver_row *row, struct arena *a, struct node_spec *ret)
+{
+	struct doc *d = NULL;
+
+	if (json_parse(str_from(row->spec), a, &d, NULL) < 0)
+		return -1;
+	*ret = (struct node_spec){.want = {.names = doc_array(d, "names"),
+					   .labels = doc_table(d, "labels"),
+					   .slots = doc_int(d, "slots", 1)},
+				  .fence_ms = doc_int(d, "fence_ms", INT64_MAX)};
+	return 0;
+}
+
+static void answer_all(struct driver_row *rows, size_t n, enum outcome outcome,
+		       const struct err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		rows[i].outcome = outcome;
+		rows[i].err = *err;
+	}
+}
+
+/* What the host called it is behind its name. */
+static const char *id_on_host(const struct driver_row *row)
+{
+	const char *slash = strchr(row->id, '/');
+
+	return slash ? slash + 1 : "";
+}
+
+static void set_id(struct driver_row *row, const char *host, const char *id)
+{
+	snprintf(row->id, sizeof(row->id), "%s/%s", host, id);
+}
+
+/* Nothing was heard of host and node for so long that the job has ended by itself. */
+static bool is_fenced(const struct driver_row *row, int64_t host_heard_ms)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	int64_t heard = row->heard_ms > host_heard_ms ? row->heard_ms : host_heard_ms;
+	struct node_spec spec;
+
+	return read_spec(row, a, &spec) == 0 && clock_boot_ms() - heard >= spec.fence_ms;
+}
+
+/*
+ * A node whose host cannot be asked, or that has none.  True: row->outcome says what that means.
+ * ABSENT counts: the table knows each host that was ever asked for the node.
+ */
+static bool answer_without_host(struct driver_row *row, struct host_table *t)
+{
+	struct host_node node = node_of(row);
+	char name[HOST_NAME_MAX_LEN];
+	int64_t heard_ms;
+
+	switch (host_table_place(t, &node, name, &heard_ms)) {
+	case HOST_CONNECTED:
+		return false;
+	case HOST_NONE:
+		break;
+	case HOST_SILENT:
+		if (!is_fenced(row, heard_ms)) {
+			char span[32];
+
+			clock_format_span(clock_boot_ms() - heard_ms, span);
+			row->outcome = OUTCOME_UNSURE;
+			err_set(&row->err, ERR_UNAVAILABLE,
+				"host '%s' has not been heard for %s: waiting until its job must "
+				"have ended",
+				name, span);
+			return true;
+		}
+		host_table_release(t, &node, 1);
+		break;
+	}
+	row->outcome = OUTCOME_ABSENT;
+	row->identity_checked = true;
+	err_set(&row->err, ERR_UNAVAILABLE, "no host has node '%s'", row->name);
+	return true;
+}
+
+/* What the host said.  A node that it does not have needs no place there. */
+static void take_answer(struct driver_row *row, struct host_table *t, const struct host_ask *ask)
+{
+	struct host_node node = node_of(row);
+	char name[HOST_NAME_MAX_LEN] = "";
+	int64_t heard_ms;
+
+	host_table_place(t, &node, name, &heard_ms);
+	row->outcome = ask->outcome;
+	row->err = ask->err;
+	if (row->err.kind != ERR_NONE && ask->outcome != OUTCOME_UNSURE)
+		err_wrap(&row->err, "host '%s'", name);
+	row->identity_checked = ask->outcome == OUTCOME_ABSENT;
+	if (ask->ret_id[0])
+		set_id(row, name, ask->ret_id);
+}
+
+static bool place_is_free(enum host_question question, enum outcome outcome)
+{
+	switch (question) {
+	case HOST_ASK_CREATE:
+		return outcome == OUTCOME_REFUSED;
+	case HOST_ASK_FIND:
+	case HOST_ASK_OBSERVE:
+		return outcome == OUTCOME_ABSENT;
+	case HOST_ASK_DESTROY:
+		return outcome == OUTCOME_DONE || outcome == OUTCOME_ABSENT;
+	}
+	return false;
+}
+
+/* Ask the hosts of all rows, in one go. */
+static void ask_hosts(struct driver_row *rows, size_t n, enum host_question question)
+{
+	struct host_table *t = rows[0].services->hosts;
+	CLEANUP(freep) struct host_ask *asks = xcalloc(n, sizeof(*asks));
+	CLEANUP(freep) struct host_node *leave = xcalloc(n, sizeof(*leave));
+	CLEANUP(freep) size_t *of = xcalloc(n, sizeof(*of));
+	struct deadline none = deadline_in(ASK_MS, NULL);
+	struct deadline d = rows[0].deadline ? deadline_within(rows[0].deadline, ASK_MS) : none;
+	size_t asked = 0, left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (answer_without_host(&rows[i], t))
+			continue;
+		asks[asked] = (struct host_ask){.question = question,
+						.node = node_of(&rows[i]),
+						.token = rows[i].token,
+						.id = id_on_host(&rows[i]),
+						.limit_ms = deadline_left_ms(&d)};
+		of[asked++] = i;
+	}
+	host_table_ask(t, asks, asked, &d);
+	for (size_t i = 0; i < asked; i++) {
+		struct driver_row *row = &rows[of[i]];
+
+		take_answer(row, t, &asks[i]);
+		if (place_is_free(question, row->outcome))
+			leave[left++] = node_of(row);
+	}
+	host_table_release(t, leave, left);
+}
+
+static bool has_table(struct driver_row *rows, size_t n)
+{
+	struct err err = {0};
+
+	if (rows[0].services && rows[0].services->hosts)
+		return true;
+	err_set(&err, ERR_UNAVAILABLE, "this master takes no hosts");
+	answer_all(rows, n, OUTCOME_UNSURE, &err);
+	return false;
+}
+
+/* All of them get a place, or none: a gang that cannot be complete holds nothing. */
+static int reserve(struct driver_row *rows, size_t n, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(freep) struct host_node *nodes = xcalloc(n, sizeof(*nodes));
+	struct node_spec spec;
+
+	if (read_spec(&rows[0], a, &spec) < 0)
+		return err_set(err, ERR_INVALID, "the spec of node '%s' cannot be read",
+			       rows[0].name);
+	for (size_t i = 0; i < n; i++)
+		nodes[i] = node_of(&rows[i]);
+	return host_table_reserve(rows[0].services->hosts, nodes, n, &spec.want, err);
+}
+
+static void create_many(struct driver_row *rows, size_t n)
+{
+	struct err err = {0};
+
+	if (!has_table(rows, n))
+		return;
+	if (reserve(rows, n, &err) < 0) {
+		answer_all(rows, n, OUTCOME_REFUSED, &err);
+		return;
+	}
+	ask_hosts(rows, n, HOST_ASK_CREATE);
+}
+
+static void find_many(struct driver_row *rows, size_t n)
+{
+	if (has_table(rows, n))
+		ask_hosts(rows, n, HOST_ASK_FIND);
+}
+
+static void observe_many(struct driver_row *rows, size_t n)
+{
+	if (has_table(rows, n))
+		ask_hosts(rows, n, HOST_ASK_OBSERVE);
+}
+
+static void destroy_many(struct driver_row *rows, size_t n)
+{
+	if (has_table(rows, n))
+		ask_hosts(rows, n, HOST_ASK_DESTROY);
+}
+
+static enum outcome create(struct driver_row *row)
+{
+	create_many(row, 1);
+	return row->outcome;
+}
+
+static enum outcome find(struct driver_row *row)
+{
+	find_many(row, 1);
+	return row->outcome;
+}
+
+static enum outcome observe(struct driver_row *row)
+{
+	observe_many(row, 1);
+	return row->outcome;
+}
+
+static enum outcome destroy(struct driver_row *row)
+{
+	destroy_many(row, 1);
+	return row->outcome;
+}
+
+const struct driver hosts_node_driver = {
+	.kind = "hosts.node",
+	.pool = "hosts",
+	.create = create,
+	.find = find,
+	.observe = observe,
+	.destroy = destroy,
+	.create_many = create_many,
+	.find_many = find_many,
+	.observe_many = observe_many,
+	.destroy_many = destroy_many,
+};

@@ -1,0 +1,62 @@
+#pragma once
+/* What the files of host/ share. */
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/backoff.h"
+#include "base/list.h"
+#include "host/host.h"
+#include "link/message.h"
+#include "sys/proctree.h"
+
+struct conn;
+struct dialer;
+struct loop;
+struct loop_timer;
+struct workers;
+
+struct host_daemon {
+	const struct host_options *o;
+	char *name;
+	char id[33];
+	char boot_id[PROC_BOOT_ID];
+	char *dir;
+	int lock, exit_code;
+	struct loop *loop;
+	/* One thread: questions are answered in the order in which they came. */
+	struct workers *worker;
+	struct list asks; /* struct node_ask that have not been answered */
+
+	/* The connection. */
+	char host[256]; /* of the URL */
+	int port;
+	struct conn *conn;
+	struct dialer *dialer;
+	char dial_why[240]; /* why the last call failed: said once, not every time */
+	bool joined;	    /* on this connection */
+	bool was_joined;    /* ever */
+	bool pinged, leaving;
+	int64_t heard_ms;
+	struct backoff backoff;
+	struct loop_timer *dial, *silence, *bye;
+};
+
+/* host_link.c */
+int host_link_init(struct host_daemon *h, struct err *err);
+void host_link_release(struct host_daemon *h);
+/* Say goodbye, then call loop_stop(). */
+void host_link_leave(struct host_daemon *h, const char *reason);
+void host_link_send(struct host_daemon *h, enum frame_type type, const struct buf *payload);
+
+/* host_nodes.c */
+void host_nodes_ask(struct host_daemon *h, const struct message_host_ask *m);
+/* The connection is over: nobody waits for answers, and what has not begun is not done. */
+void host_nodes_drop(struct host_daemon *h);
+/* What is on this host. */
+void host_nodes_list(struct host_daemon *h, struct arena *a, struct message_host_nodes *ret);
+/* Empty the trash. */
+void host_nodes_tidy(struct host_daemon *h);
+
+/* host_facts.c */
+int64_t host_cpus(void);
+uint64_t host_memory(void);
+int64_t host_gpus(void);

@@ -1,0 +1,286 @@
+/*
+ * The loop's side of the hosts.
+ *
+ * Workers of the driver put questions into the table and wait there; a descriptor wakes the loop,
+ * which sends them on the connections of the hosts and brings the answers back.
+ */
+#include "master/hosts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "driver/hosts/host_table.h"
+#include "fmt/doc.h"
+#include "link/conn.h"
+#include "link/layout.h"
+#include "link/message.h"
+#include "master/api/auth.h"
+#include "master/api/tokens.h"
+#include "master/internal.h"
+#include "sys/loop.h"
+
+#define CLOCK_OFF_MS (15 * 60 * 1000) /* a host whose clock differs by more is refused */
+#define ASK_MAX (16 * 1024)
+
+struct hosts {
+	struct master *m;
+	struct host_table *table;
+	struct driver_services services;
+	int wakeup; /* eventfd: the table has something to send */
+	struct loop_io *io;
+};
+
+struct host_conn {
+	struct hosts *hs;
+	struct conn *conn;
+	char *name;
+};
+
+/* ---- questions ---- */
+
+/* Any thread. */
+static void wake(void *ctx)
+{
+	struct hosts *hs = ctx;
+
+	while (eventfd_write(hs->wakeup, 1) < 0 && errno == EINTR)
+		;
+}
+
+static void send_ask(void *conn, const struct host_ask *ask)
+{
+	static const enum host_op ops[] = {
+		[HOST_ASK_CREATE] = HOST_CREATE,
+		[HOST_ASK_FIND] = HOST_FIND,
+		[HOST_ASK_OBSERVE] = HOST_OBSERVE,
+		[HOST_ASK_DESTROY] = HOST_DESTROY,
+	};
+	struct message_host_ask m = {
+		.no = ask->no,
+		.op = ops[ask->question],
+		.run = ask->node.run,
+		.node = ask->node.node,
+		.incarnation = ask->node.incarnation,
+		.token = ask->question == HOST_ASK_CREATE ? ask->token : "",
+		.id = ask->id,
+		.limit_ms = ask->limit_ms,
+	};
+	struct host_conn *hc = conn;
+	struct buf text;
+
+	buf_init(&text, ASK_MAX);
+	message_host_ask_put(&m, &text);
+	conn_send(hc->conn, FRAME_HOST_ASK, 0, STR(""), buf_str(&text));
+	buf_release(&text);
+}
+
+static void on_wakeup(void *ctx, int fd, int events)
+{
+	struct hosts *hs = ctx;
+	eventfd_t n;
+
+	(void)events;
+	eventfd_read(fd, &n);
+	host_table_send(hs->table, send_ask);
+}
+
+/* ---- life ---- */
+
+struct hosts *hosts_new(struct master *m)
+{
+	CLEANUP(freep) char *dir = path_join(m->home, LAYOUT_HOSTS);
+	struct hosts *hs = xcalloc(1, sizeof(*hs));
+
+	hs->m = m;
+	hs->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	hs->io = loop_io_new(m->loop, hs->wakeup, LOOP_READ, on_wakeup, hs);
+	hs->table = host_table_new(dir, wake, hs);
+	hs->services.hosts = hs->table;
+	return hs;
+}
+
+struct hosts *hosts_free(struct hosts *hs)
+{
+	if (!hs)
+		return NULL;
+	loop_io_free(hs->io);
+	close(hs->wakeup);
+	host_table_free(hs->table);
+	free(hs);
+	return NULL;
+}
+
+static bool run_is_active(void *ctx, const char *run)
+{
+	struct master *m = ctx;
+	const struct live_run *lr = map_get(m->runs, str_from(run));
+
+	return lr && !lr->ended;
+}
+
+int hosts_load(struct hosts *hs, struct err *err)
+{
+	return host_table_load(hs->table, run_is_active, hs->m, err);
+}
+
+const struct driver_services *hosts_services(struct hosts *hs)
+{
+	return &hs->services;
+}
+
+void hosts_tick(struct hosts *hs)
+{
+	host_table_sweep(hs->table);
+}
+
+bool hosts_connected(struct hosts *hs)
+{
+	struct host_count c = host_table_count(hs->table, &(struct host_want){0});
+
+	return c.known > c.gone;
+}
+
+struct doc *hosts_list(struct hosts *hs, struct arena *a)
+{
+	return host_table_list(hs->table, a);
+}
+
+/* ---- joining ---- */
+
+static int check_token(struct hosts *hs, const char *token, struct err *err)
+{
+	uint32_t holder = 0;
+
+	if (tokens_scope(hs->m->auth->tokens, str_from(token), &holder) == API_JOIN)
+		return 0;
+	return err_set(
+		err, ERR_DENIED,
+		"the token is wrong, revoked or too old: 'regatta token new --scope join' on the "
+		"master makes another");
+}
+
+static int check_clock(int64_t time_ms, struct err *err)
+{
+	int64_t ahead = time_ms - clock_wall_ms(), off = ahead < 0 ? -ahead : ahead;
+	char span[32];
+
+	if (off <= CLOCK_OFF_MS)
+		return 0;
+	clock_format_span(off, span);
+	return err_set(
+		err, ERR_INVALID,
+		"the clock of this host is %s %s the master's: set it (timedatectl set-ntp true) "
+		"and join again",
+		span, ahead > 0 ? "ahead of" : "behind");
+}
+
+static const struct doc *labels_doc(const struct message_join *m, struct arena *a)
+{
+	struct doc *d = doc_new(a, DOC_TABLE);
+
+	for (size_t i = 0; i < m->nlabels; i++)
+		doc_set(a, d, str_from(m->labels[i].name),
+			doc_new_str(a, str_from(m->labels[i].value)));
+	return d;
+}
+
+static struct host_conn *join(struct hosts *hs, struct conn *conn, const struct message_join *m,
+			      struct arena *mem, struct err *err)
+{
+	const struct host_facts facts = {.name = m->name,
+					 .id = m->id,
+					 .address = m->address ? m->address : "",
+					 .version = m->version,
+					 .cpus = m->cpus,
+					 .gpus = m->gpus,
+					 .memory = m->memory,
+					 .labels = labels_doc(m, mem)};
+	struct host_conn *hc = xcalloc(1, sizeof(*hc));
+	void *old = NULL;
+
+	*hc = (struct host_conn){.hs = hs, .conn = conn, .name = xstrdup(m->name)};
+	if (host_table_join(hs->table, &facts, hc, &old, err) < 0) {
+		free(hc->name);
+		free(hc);
+		return NULL;
+	}
+	if (old) /* the host dialled again; the end of the old connection is no news */
+		conn_close(((struct host_conn *)old)->conn);
+	return hc;
+}
+
+struct host_conn *hosts_join(struct hosts *hs, struct conn *conn, struct str payload,
+			     struct arena *mem, struct err *err)
+{
+	struct message_join m;
+
+	if (message_join_get(payload, mem, &m, err) < 0 || check_token(hs, m.token, err) < 0 ||
+	    check_clock(m.time_ms, err) < 0)
+		return NULL;
+	struct host_conn *hc = join(hs, conn, &m, mem, err);
+
+	if (!hc) {
+		log_warn("host '%s' may not join: %s", m.name, err->msg);
+		return NULL;
+	}
+	log_info("host '%s' has joined from %s", m.name, m.address ? m.address : "?");
+	conn_send(conn, FRAME_JOINED, 0, STR(""), STR(MESSAGE_EMPTY));
+	return hc;
+}
+
+const char *host_conn_name(const struct host_conn *hc)
+{
+	return hc->name;
+}
+
+/* ---- frames ---- */
+
+void host_take_nodes(struct host_conn *hc, struct str payload, struct arena *mem, struct err *err)
+{
+	struct message_host_nodes m;
+
+	if (message_host_nodes_get(payload, mem, &m, err) < 0)
+		return;
+	struct host_node *nodes = arena_array(mem, struct host_node, m.nnodes + 1);
+
+	for (size_t i = 0; i < m.nnodes; i++)
+		nodes[i] =
+			(struct host_node){m.nodes[i].run, m.nodes[i].node, m.nodes[i].incarnation};
+	host_table_has(hc->hs->table, hc, nodes, m.nnodes);
+}
+
+void host_take_answer(struct host_conn *hc, struct str payload, struct arena *mem, struct err *err)
+{
+	struct message_host_answer m;
+	struct err why = {0};
+
+	if (message_host_answer_get(payload, mem, &m, err) < 0)
+		return;
+	if (m.kind != ERR_NONE)
+		err_set(&why, m.kind, "%s", m.text);
+	host_table_answer(hc->hs->table, hc, m.no, m.outcome, &why, m.id);
+}
+
+void host_heard(struct host_conn *hc)
+{
+	host_table_heard(hc->hs->table, hc);
+}
+
+void host_left(struct host_conn *hc)
+{
+	if (host_table_left(hc->hs->table, hc))
+		log_info("host '%s' has left", hc->name);
+	free(hc->name);
+	free(hc);
+}

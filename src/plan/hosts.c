@@ -1,0 +1,118 @@
+/*
+ * hosts - the engine of one's own machines: each node is made by the daemon of a host that has joined
+ * the master (`regatta agent --join`).
+ *
+ * Which host a node gets is decided when it is created (driver/hosts/hosts_node.c), so addresses are
+ * known with the node's hello.  Spec of a hosts.node: names, labels and slots of the job's
+ * [hosts], and fence_ms: how long after the last word of host and node the job has ended by itself.
+ */
+#include "base/arena.h"
+#include "fmt/doc.h"
+#include "plan/internal.h"
+
+#define MAX_SLOTS 1024
+#define FENCE_SLACK_MS 2000
+#define GROUP 1 /* all nodes are created, looked at and destroyed together */
+
+struct hosts_table {
+	struct doc_pos pos;
+	struct strs names;
+	struct env_list labels;
+	int64_t slots;
+};
+
+static const struct field fields[] = {
+	{
+		.name = "names",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct hosts_table, names),
+		.help = "Only these hosts may be taken. Without it, any that has joined.",
+		.example = "names = [\"node1\", \"node2\"]",
+	},
+	{
+		.name = "labels",
+		.type = FIELD_ENV,
+		.offset = offsetof(struct hosts_table, labels),
+		.help = "Only hosts that joined with all of these labels (`regatta agent --labels`) may be "
+			"taken.",
+		.example = "labels = { gpu = \"a100\" }",
+	},
+	{
+		.name = "slots",
+		.type = FIELD_INT,
+		.offset = offsetof(struct hosts_table, slots),
+		.fallback = "1",
+		.min = 1,
+		.max = MAX_SLOTS,
+		.help = "How many nodes of the run may share a host. Nodes of two runs never do.",
+		.example = "slots = 2",
+	},
+	{.name = NULL},
+};
+static const struct schema hosts_schema = {
+	.name = "hosts",
+	.size = sizeof(struct hosts_table),
+	.pos_offset = offsetof(struct hosts_table, pos),
+	.fields = fields,
+};
+static const struct field row = {
+	.name = "hosts",
+	.type = FIELD_BOX,
+	.sub = &hosts_schema,
+	.help = "Which of the hosts that have joined the master engine `hosts` may take.",
+	.example = "[hosts]\nlabels = { gpu = \"a100\" }",
+};
+
+static bool check(const struct job *job, struct arena *a, struct problems *ps)
+{
+	return plan_check_own_machines(job, "hosts", a, ps);
+}
+
+/* Without its master a node stops its job after `lost`, or `lease` if nobody is to replace it. */
+static int64_t fence_ms(const struct job *job, const struct role *role)
+{
+	const struct timeouts *t = &job->timeouts;
+	const struct policy *p = role ? &role->policy : &job->policy;
+
+	return (p->on_lost == LOST_FAIL ? t->lease_ms : t->lost_ms) + t->grace_ms + FENCE_SLACK_MS;
+}
+
+static const char *spec_of(const struct job *job, const struct role *role, struct arena *a)
+{
+	struct doc *spec = schema_to_doc(&hosts_schema, engine_table(&engine_hosts, job, a), a);
+
+	doc_set(a, spec, STR("fence_ms"), doc_new_int(a, fence_ms(job, role)));
+	return doc_json_text(a, spec);
+}
+
+static void plan(const struct doc *facts, struct arena *a, struct plan *p)
+{
+	size_t n = (size_t)p->crew.n;
+	const char **specs = arena_array(a, const char *, (size_t)p->crew.nroles);
+
+	(void)facts;
+	for (int i = 0; i < p->crew.nroles; i++)
+		specs[i] = spec_of(p->job, p->crew.roles[i].spec, a);
+	p->addresses = arena_array(a, const char *, n);
+	p->resources = arena_array(a, struct plan_resource, n);
+	p->resource_of = arena_array(a, int, n);
+	p->nresources = p->crew.n;
+	for (int i = 0; i < p->crew.n; i++) {
+		p->resources[i] = (struct plan_resource){
+			.kind = "hosts.node",
+			.name = p->crew.members[i].name,
+			.node = i,
+			.group = GROUP,
+			.spec = specs[p->crew.members[i].role],
+		};
+		p->resource_of[i] = i;
+	}
+}
+
+const struct engine engine_hosts = {
+	.name = "hosts",
+	.help = "one's own machines that have joined the master, one node each",
+	.schema = &row,
+	.check = check,
+	.plan = plan,
+};

@@ -1,0 +1,524 @@
+/* hosts.node with hosts that the test plays: who gets which, what silence means, what survives a restart. */
+#include "unit.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "base/err.h"
+#include "driver/driver.h"
+#include "driver/hosts/host_table.h"
+#include "fmt/doc.h"
+
+#define ANSWER_MS 5000
+#define FENCE "\"fence_ms\":1000"
+#define SPEC "{" FENCE "}"
+#define FENCED_LONG_AGO "{\"fence_ms\":0}"
+
+/* A host whose answers are one outcome; it counts the questions. */
+struct played_host {
+	const char *name, *labels;
+	enum outcome outcome;
+	bool mute;
+	int asked[HOST_ASK_DESTROY + 1];
+	char last_node[64];
+};
+
+struct world {
+	char *dir;
+	struct host_table *t;
+	struct driver_services services;
+};
+
+static bool all_active = true;
+
+struct reply {
+	struct played_host *host;
+	int64_t no;
+};
+static struct reply replies[64];
+static size_t nreplies;
+
+static void play(void *conn, const struct host_ask *ask)
+{
+	struct played_host *h = conn;
+
+	h->asked[ask->question]++;
+	snprintf(h->last_node, sizeof(h->last_node), "%s", ask->node.node);
+	if (!h->mute)
+		replies[nreplies++] = (struct reply){h, ask->no};
+}
+
+/* On whichever thread asks: sends, and answers at once. */
+static void wake(void *ctx)
+{
+	struct world *w = ctx;
+	struct err none = {0}, why = {0};
+
+	err_set(&why, ERR_IO, "the disk is on fire");
+	nreplies = 0;
+	host_table_send(w->t, play);
+	for (size_t i = 0; i < nreplies; i++) {
+		struct played_host *h = replies[i].host;
+
+		host_table_answer(w->t, h, replies[i].no, h->outcome,
+				  h->outcome == OUTCOME_DONE ? &none : &why, "77");
+	}
+}
+
+static bool is_active(void *ctx, const char *run)
+{
+	(void)ctx;
+	(void)run;
+	return all_active;
+}
+
+static void open_table(struct world *w)
+{
+	w->t = host_table_new(w->dir, wake, w);
+	w->services.hosts = w->t;
+	assert_int_equal(host_table_load(w->t, is_active, NULL, NULL), 0);
+}
+
+static int make(void **state)
+{
+	struct world *w = xcalloc(1, sizeof(*w));
+	void *dir;
+
+	if (unit_make_dir(&dir) < 0)
+		return -1;
+	w->dir = dir;
+	all_active = true;
+	open_table(w);
+	*state = w;
+	return 0;
+}
+
+static int drop(void **state)
+{
+	struct world *w = *state;
+	void *dir = w->dir;
+
+	host_table_free(w->t);
+	free(w);
+	return unit_remove_dir(&dir);
+}
+
+static int try_join(struct world *w, struct played_host *h, const char *id, struct err *err)
+{
+	struct arena *a = arena_new();
+	struct doc *labels = NULL;
+	void *old;
+
+	if (h->labels)
+		assert_int_equal(json_parse(str_from(h->labels), a, &labels, NULL), 0);
+	struct host_facts f = {.name = h->name,
+			       .id = id,
+			       .address = "10.0.0.1",
+			       .version = "1",
+			       .cpus = 4,
+			       .labels = labels};
+	int rc = host_table_join(w->t, &f, h, &old, err);
+
+	if (rc == 0)
+		host_table_has(w->t, h, NULL, 0);
+	arena_free(a);
+	return rc;
+}
+
+static void join(struct world *w, struct played_host *h)
+{
+	assert_int_equal(try_join(w, h, h->name, NULL), 0);
+}
+
+static struct driver_row row_of(struct world *w, const char *run, const char *node,
+				const struct deadline *d, const char *spec)
+{
+	return (struct driver_row){.kind = "hosts.node",
+				   .name = node,
+				   .run = run,
+				   .incarnation = 1,
+				   .token = "t",
+				   .spec = spec,
+				   .deadline = d,
+				   .services = &w->services};
+}
+
+#define ROW(w, run, node)                                                                          \
+	row_of(w, run, node, &(struct deadline){clock_boot_ms() + ANSWER_MS, NULL}, SPEC)
+#define ROW_SPEC(w, run, node, spec)                                                               \
+	row_of(w, run, node, &(struct deadline){clock_boot_ms() + ANSWER_MS, NULL}, spec)
+
+static const struct driver *d = &hosts_node_driver;
+
+static const char *state_of(struct world *w, const char *host, struct arena *a,
+			    const char **ret_run)
+{
+	const struct doc *l = host_table_list(w->t, a);
+
+	for (size_t i = 0; i < l->array.n; i++)
+		if (str_is(doc_str(l->array.v[i], "name", STR("")), host)) {
+			if (ret_run)
+				*ret_run = doc_str(l->array.v[i], "run", STR("-")).p;
+			return doc_str(l->array.v[i], "state", STR("")).p;
+		}
+	return "unknown";
+}
+
+static void assert_state(struct world *w, const char *host, const char *state, const char *run)
+{
+	struct arena *a = arena_new();
+	const char *got = "-";
+
+	assert_string_equal(state_of(w, host, a, &got), state);
+	assert_string_equal(got, run);
+	arena_free(a);
+}
+
+/* ---- who gets which ---- */
+
+static void a_node_takes_a_free_host_and_gives_it_back(void **state)
+{
+	struct played_host h = {.name = "a"};
+	struct driver_row row = ROW(*state, "r", "n");
+
+	join(*state, &h);
+	assert_state(*state, "a", "free", "-");
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_string_equal(row.id, "a/77");
+	assert_state(*state, "a", "busy", "r");
+	assert_int_equal(d->observe(&row), OUTCOME_DONE);
+	assert_int_equal(d->destroy(&row), OUTCOME_DONE);
+	assert_state(*state, "a", "free", "-");
+}
+
+static void one_host_is_not_given_twice(void **state)
+{
+	struct played_host h = {.name = "a"};
+	struct driver_row first = ROW(*state, "r", "n"), second = ROW(*state, "q", "n"),
+			  same_run = ROW(*state, "r", "m");
+
+	join(*state, &h);
+	assert_int_equal(d->create(&first), OUTCOME_DONE);
+	assert_int_equal(d->create(&second), OUTCOME_REFUSED);
+	assert_int_equal(second.err.kind, ERR_CAPACITY);
+	assert_non_null(strstr(second.err.msg, "1 fits, of which 0 free, 1 busy, 0 gone"));
+	assert_int_equal(d->create(&same_run), OUTCOME_REFUSED);
+	assert_int_equal(h.asked[HOST_ASK_CREATE], 1);
+}
+
+static void slots_let_nodes_of_one_run_share_a_host(void **state)
+{
+	struct played_host h = {.name = "a"};
+	const char *spec = "{\"slots\":2," FENCE "}";
+	struct driver_row one = ROW_SPEC(*state, "r", "n", spec),
+			  two = ROW_SPEC(*state, "r", "m", spec),
+			  three = ROW_SPEC(*state, "r", "l", spec),
+			  other = ROW_SPEC(*state, "q", "n", spec);
+
+	join(*state, &h);
+	assert_int_equal(d->create(&one), OUTCOME_DONE);
+	assert_int_equal(d->create(&other), OUTCOME_REFUSED);
+	assert_int_equal(d->create(&two), OUTCOME_DONE);
+	assert_int_equal(d->create(&three), OUTCOME_REFUSED);
+}
+
+static void a_gang_that_cannot_be_complete_holds_nothing(void **state)
+{
+	struct played_host a = {.name = "a"}, b = {.name = "b"};
+	struct driver_row rows[] = {ROW(*state, "r", "0"), ROW(*state, "r", "1"),
+				    ROW(*state, "r", "2")};
+
+	join(*state, &a);
+	join(*state, &b);
+	d->create_many(rows, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(rows[i].outcome, OUTCOME_REFUSED);
+		assert_int_equal(rows[i].err.kind, ERR_CAPACITY);
+	}
+	assert_state(*state, "a", "free", "-");
+	assert_state(*state, "b", "free", "-");
+	assert_int_equal(a.asked[HOST_ASK_CREATE] + b.asked[HOST_ASK_CREATE], 0);
+	d->create_many(rows, 2);
+	assert_int_equal(rows[0].outcome, OUTCOME_DONE);
+	assert_int_equal(rows[1].outcome, OUTCOME_DONE);
+	assert_string_not_equal(rows[0].id, rows[1].id);
+}
+
+static void names_and_labels_choose(void **state)
+{
+	struct played_host a = {.name = "a", .labels = "{\"gpu\":\"a100\",\"room\":\"1\"}"},
+			   b = {.name = "b", .labels = "{\"gpu\":\"h100\"}"}, c = {.name = "c"};
+	struct driver_row named = ROW_SPEC(*state, "r", "0", "{\"names\":[\"x\",\"c\"]," FENCE "}"),
+			  labelled = ROW_SPEC(*state, "s", "0",
+					      "{\"labels\":{\"gpu\":\"h100\"}," FENCE "}"),
+			  nobody = ROW_SPEC(*state, "q", "0",
+					    "{\"labels\":{\"gpu\":\"a100\",\"room\":\"2\"}," FENCE
+					    "}");
+
+	join(*state, &a);
+	join(*state, &b);
+	join(*state, &c);
+	assert_int_equal(d->create(&named), OUTCOME_DONE);
+	assert_string_equal(named.id, "c/77");
+	assert_int_equal(d->create(&labelled), OUTCOME_DONE);
+	assert_string_equal(labelled.id, "b/77");
+	assert_int_equal(d->create(&nobody), OUTCOME_REFUSED);
+	assert_non_null(strstr(nobody.err.msg, "0 fit"));
+}
+
+static void a_host_that_refuses_gets_its_place_back(void **state)
+{
+	struct played_host h = {.name = "a", .outcome = OUTCOME_REFUSED};
+	struct driver_row row = ROW(*state, "r", "n");
+
+	join(*state, &h);
+	assert_int_equal(d->create(&row), OUTCOME_REFUSED);
+	assert_string_equal(row.err.msg, "host 'a': the disk is on fire");
+	assert_state(*state, "a", "free", "-");
+}
+
+/* ---- silence ---- */
+
+static void a_create_without_an_answer_asks_the_same_host_again(void **state)
+{
+	struct played_host a = {.name = "a", .mute = true}, b = {.name = "b"};
+	struct driver_row row = row_of(*state, "r", "n",
+				       &(struct deadline){clock_boot_ms() + 50, NULL}, SPEC),
+			  again = ROW(*state, "r", "n");
+
+	join(*state, &a);
+	assert_int_equal(d->create(&row), OUTCOME_UNSURE);
+	assert_string_equal(row.err.msg, "host 'a' did not answer in time");
+	join(*state, &b);
+	a.mute = false;
+	assert_int_equal(d->create(&again), OUTCOME_DONE);
+	assert_string_equal(again.id, "a/77");
+	assert_int_equal(b.asked[HOST_ASK_CREATE], 0);
+}
+
+static void a_silent_host_is_not_gone_until_it_is_fenced(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row row = ROW(w, "r", "n"), fenced = ROW_SPEC(w, "r", "n", FENCED_LONG_AGO);
+
+	join(w, &h);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_true(host_table_left(w->t, &h));
+	assert_state(w, "a", "gone", "r");
+	assert_int_equal(d->observe(&row), OUTCOME_UNSURE);
+	assert_int_equal(d->find(&row), OUTCOME_UNSURE);
+	assert_int_equal(d->destroy(&row), OUTCOME_UNSURE);
+	assert_false(row.identity_checked);
+	assert_non_null(strstr(row.err.msg, "host 'a' has not been heard"));
+	assert_int_equal(d->destroy(&fenced), OUTCOME_ABSENT);
+	assert_true(fenced.identity_checked);
+	assert_state(w, "a", "gone", "-");
+}
+
+static void a_node_that_was_heard_later_than_its_host_counts_from_there(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row row = ROW_SPEC(w, "r", "n", "{\"fence_ms\":40}");
+
+	join(w, &h);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	host_table_left(w->t, &h);
+	poll(NULL, 0, 60);
+	row.heard_ms = clock_boot_ms();
+	assert_int_equal(d->observe(&row), OUTCOME_UNSURE);
+	row.heard_ms = 1;
+	assert_int_equal(d->observe(&row), OUTCOME_ABSENT);
+}
+
+static void what_a_host_was_told_in_vain_is_unsure_when_it_leaves(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row row = ROW(w, "r", "n");
+
+	join(w, &h);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	h.outcome = OUTCOME_HELD;
+	assert_int_equal(d->destroy(&row), OUTCOME_HELD);
+	assert_state(w, "a", "busy", "r");
+	h.outcome = OUTCOME_ABSENT;
+	assert_int_equal(d->find(&row), OUTCOME_ABSENT);
+	assert_true(row.identity_checked);
+	assert_state(w, "a", "free", "-");
+}
+
+static void a_node_that_was_never_reserved_is_absent(void **state)
+{
+	struct driver_row row = ROW(*state, "r", "n");
+
+	assert_int_equal(d->find(&row), OUTCOME_ABSENT);
+	assert_true(row.identity_checked);
+}
+
+/* ---- joining ---- */
+
+static void two_hosts_of_one_name_are_told_apart(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"}, impostor = {.name = "a"}, again = {.name = "a"};
+	struct driver_row row = ROW(w, "r", "n");
+	struct err err = {0};
+
+	join(w, &h);
+	assert_int_equal(try_join(w, &impostor, "another", &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	assert_non_null(strstr(err.msg, "another host named 'a' has joined from 10.0.0.1"));
+	/* The same one may dial again before its old connection is known to be dead. */
+	join(w, &again);
+	assert_false(host_table_left(w->t, &h));
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(again.asked[HOST_ASK_CREATE], 1);
+	/* Gone, with a node of a run: nobody else takes its name. */
+	host_table_left(w->t, &again);
+	assert_int_equal(try_join(w, &impostor, "another", &err), -1);
+	assert_non_null(strstr(err.msg, "has node 'n' of run 'r'"));
+}
+
+static void what_nobody_reserved_is_swept(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct host_node had[] = {{"old", "n", 1}, {"r", "n", 1}};
+	struct driver_row row = ROW(w, "r", "n"), other = ROW(w, "q", "n");
+
+	join(w, &h);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	h.outcome = OUTCOME_HELD;
+	host_table_has(w->t, &h, had, 2);
+	assert_int_equal(h.asked[HOST_ASK_DESTROY], 1);
+	h.outcome = OUTCOME_DONE;
+	assert_int_equal(d->destroy(&row), OUTCOME_DONE);
+	/* The stray is still there: the host is not free. */
+	assert_state(w, "a", "busy", "old");
+	assert_int_equal(d->create(&other), OUTCOME_REFUSED);
+	host_table_has(w->t, &h, had, 1);
+	assert_string_equal(h.last_node, "n");
+	assert_state(w, "a", "free", "-");
+}
+
+static void an_older_incarnation_is_a_stray(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct host_node had[] = {{"r", "n", 1}};
+	struct driver_row row = ROW(w, "r", "n");
+
+	row.incarnation = 2;
+	join(w, &h);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	host_table_has(w->t, &h, had, 1);
+	assert_int_equal(h.asked[HOST_ASK_DESTROY], 1);
+	assert_state(w, "a", "busy", "r");
+}
+
+/* ---- a restart of the master ---- */
+
+static void a_reservation_survives_a_restart(void **state)
+{
+	struct world *w = *state;
+	struct played_host a = {.name = "a", .labels = "{\"gpu\":\"x\"}"}, b = {.name = "b"};
+	struct driver_row row = ROW(w, "r", "n"), other = ROW(w, "q", "n");
+	struct host_node had[] = {{"r", "n", 1}};
+
+	join(w, &a);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	host_table_free(w->t);
+	open_table(w);
+	assert_state(w, "a", "gone", "r");
+	assert_int_equal(d->find(&row), OUTCOME_UNSURE);
+	join(w, &b);
+	join(w, &a);
+	host_table_has(w->t, &a, had, 1);
+	assert_int_equal(a.asked[HOST_ASK_DESTROY], 0);
+	assert_int_equal(d->find(&row), OUTCOME_DONE);
+	assert_int_equal(d->create(&other), OUTCOME_DONE);
+	assert_string_equal(other.id, "b/77");
+}
+
+static void the_reservation_of_a_run_that_is_over_does_not(void **state)
+{
+	struct world *w = *state;
+	struct played_host a = {.name = "a"};
+	struct driver_row row = ROW(w, "r", "n");
+
+	join(w, &a);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	host_table_free(w->t);
+	all_active = false;
+	open_table(w);
+	assert_state(w, "a", "gone", "-");
+}
+
+/* ---- before a run is planned ---- */
+
+static int resolve(struct world *w, int nodes, const char *options, struct err *err)
+{
+	struct arena *a = arena_new();
+	struct doc *o = NULL, *facts;
+
+	assert_int_equal(json_parse(str_from(options), a, &o, NULL), 0);
+	struct resolve_input in = {.nodes = nodes, .options = o, .services = &w->services};
+	int rc = driver_resolve("hosts", &in, a, &facts, err);
+
+	arena_free(a);
+	return rc;
+}
+
+static void a_job_that_can_never_run_is_refused_when_it_is_submitted(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a", .labels = "{\"gpu\":\"x\"}"};
+	struct err err = {0};
+
+	assert_int_equal(resolve(w, 1, "{}", &err), -1);
+	assert_non_null(strstr(err.msg, "no host has joined"));
+	join(w, &h);
+	assert_int_equal(resolve(w, 1, "{}", &err), 0);
+	assert_int_equal(resolve(w, 1, "{\"labels\":{\"gpu\":\"y\"}}", &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_non_null(strstr(err.msg, "'regatta hosts' lists them"));
+	assert_int_equal(resolve(w, 1, "{\"names\":[\"b\"]}", &err), -1);
+	assert_int_equal(resolve(w, 2, "{}", &err), -1);
+	assert_int_equal(err.kind, ERR_CAPACITY);
+	assert_non_null(strstr(err.msg, "2 nodes do not fit on 1 host with 1 node each"));
+	assert_int_equal(resolve(w, 2, "{\"slots\":2}", &err), 0);
+	host_table_left(w->t, &h); /* it may come back: the run waits */
+	assert_int_equal(resolve(w, 1, "{}", &err), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_node_takes_a_free_host_and_gives_it_back),
+		TEST(one_host_is_not_given_twice),
+		TEST(slots_let_nodes_of_one_run_share_a_host),
+		TEST(a_gang_that_cannot_be_complete_holds_nothing),
+		TEST(names_and_labels_choose),
+		TEST(a_host_that_refuses_gets_its_place_back),
+		TEST(a_create_without_an_answer_asks_the_same_host_again),
+		TEST(a_silent_host_is_not_gone_until_it_is_fenced),
+		TEST(a_node_that_was_heard_later_than_its_host_counts_from_there),
+		TEST(what_a_host_was_told_in_vain_is_unsure_when_it_leaves),
+		TEST(a_node_that_was_never_reserved_is_absent),
+		TEST(two_hosts_of_one_name_are_told_apart),
+		TEST(what_nobody_reserved_is_swept),
+		TEST(an_older_incarnation_is_a_stray),
+		TEST(a_reservation_survives_a_restart),
+		TEST(the_reservation_of_a_run_that_is_over_does_not),
+		TEST(a_job_that_can_never_run_is_refused_when_it_is_submitted),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
