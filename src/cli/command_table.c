@@ -244,6 +244,8 @@ static const struct cli_option agent_options[] = {
 	 .value = "DIR",
 	 .words = WORDS_FILE,
 	 .help = "where it keeps its nodes (default: $REGATTA_HOME/joined/NAME)"},
+	{.name = "install",
+	 .help = "run it as a systemd unit instead: of the machine for root, else of the user"},
 	{0},
 };
 static const struct cli_option ui_options[] = {

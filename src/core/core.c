@@ -348,6 +348,10 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 		if (ev->index >= 0 && ev->index < r->plan->nresources)
 			res_event(&s, ev);
 		return;
+	case EV_CAPACITY:
+		for (int i = 0; i < r->plan->nresources; i++)
+			res_capacity(&s, i);
+		return;
 	case EV_NODE_HELLO:
 	case EV_NODE_READY:
 	case EV_NODE_UNFIT:

@@ -209,9 +209,10 @@ enum event_kind {
 	EV_CANCEL,     /* hurry; text: who asked */
 	EV_RESIZE,     /* index: role; want; text: who asked */
 	EV_RES_ANSWER, /* index, asked, outcome, attempt, identity_checked, err_kind, text: id or why */
-	EV_NODE_HELLO,	 /* index, incarnation, holds, attempt, conn, text: address */
-	EV_NODE_READY,	 /* index */
-	EV_NODE_UNFIT,	 /* index, err_kind, text: cannot be made ready */
+	EV_CAPACITY,   /* something was given back: what waits for capacity is asked for at once */
+	EV_NODE_HELLO, /* index, incarnation, holds, attempt, conn, text: address */
+	EV_NODE_READY, /* index */
+	EV_NODE_UNFIT, /* index, err_kind, text: cannot be made ready */
 	EV_NODE_STARTED, /* index, attempt */
 	EV_NODE_SERVING, /* index, attempt */
 	EV_NODE_EXITED,	 /* index, attempt, exit */

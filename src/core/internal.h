@@ -109,4 +109,5 @@ bool res_is_needed(const struct core_run *r, int index);
 bool res_wanted(const struct core_run *r, int index);
 bool res_may_exist(enum res_state state);
 void res_tick(struct step *s, int index);
+void res_capacity(struct step *s, int index); /* what it waits for may be had now */
 void res_resume(struct step *s, int index);

@@ -509,6 +509,18 @@ void res_tick(struct step *s, int index)
 	tick_want(s, res->retry_at_ms);
 }
 
+void res_capacity(struct step *s, int index)
+{
+	struct core_run *r = s->r;
+	struct core_resource *res = &r->resources[index];
+
+	if (res->state != RES_INTENT || res->why_kind != ERR_CAPACITY || !res->retry_at_ms)
+		return;
+	r->groups[r->plan->resources[index].group].retry_at_ms = s->now;
+	res->retry_at_ms = s->now;
+	res_tick(s, index);
+}
+
 void res_resume(struct step *s, int index)
 {
 	struct core_resource *res = &s->r->resources[index];

@@ -91,25 +91,20 @@ static int load_id(struct host_daemon *h, struct err *err)
 	return file_write_atomic(path, str_from(h->id), 0600, true, err);
 }
 
-static int choose_name(struct host_daemon *h, struct err *err)
+int host_check_name(const char *name, struct err *err)
 {
-	char own[256] = "";
-
-	if (!h->o->name && gethostname(own, sizeof(own) - 1) < 0)
-		return err_errno(err, errno, "the name of this machine");
-	h->name = xstrdup(h->o->name ? h->o->name : own);
-	if (message_host_name_ok(h->name))
+	if (message_host_name_ok(name))
 		return 0;
 	return err_set(
 		err, ERR_INVALID,
-		"'%s' cannot be the name of a host (at most %d letters, digits, '.', '_' and "
+		"'%.80s' cannot be the name of a host (at most %d letters, digits, '.', '_' and "
 		"'-'): choose one with --name",
-		h->name, MESSAGE_HOST_NAME_MAX - 1);
+		name, MESSAGE_HOST_NAME_MAX - 1);
 }
 
 static int begin(struct host_daemon *h, struct err *err)
 {
-	if (choose_name(h, err) < 0 || file_mkdir_p(h->dir, 0700, err) < 0 ||
+	if (host_check_name(h->o->name, err) < 0 || file_mkdir_p(h->dir, 0700, err) < 0 ||
 	    take_lock(h, err) < 0 || load_id(h, err) < 0)
 		return -1;
 	proc_boot_id(h->boot_id);
@@ -128,7 +123,6 @@ static void end(struct host_daemon *h)
 	host_link_release(h);
 	h->loop = loop_free(h->loop);
 	close_fdp(&h->lock);
-	free(h->name);
 	free(h->dir);
 }
 

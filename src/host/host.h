@@ -17,14 +17,17 @@
 #include <stddef.h>
 
 struct env_pair;
+struct err;
 
 struct host_options {
 	const char *url, *pin, *token;
-	const char *name; /* NULL: that of the machine */
+	const char *name;
 	const struct env_pair *labels;
 	size_t nlabels;
 	const char *dir;
 };
 
+/* ERR_INVALID: no host can be called so. */
+int host_check_name(const char *name, struct err *err);
 /* Until a signal or a refusal; returns the process's exit code. */
 int host_main(const struct host_options *o);

@@ -32,6 +32,8 @@
 #define SILENCE_MS 15000
 #define BYE_MS 500 /* how long a leaving daemon waits for its goodbye to be read */
 #define NODES_MAX FRAME_MAX_PAYLOAD
+#define KEEP_MS (7LL * 24 * 3600 * 1000)
+#define EXPIRE_CHECK_MS (3600 * 1000)
 
 void host_link_send(struct host_daemon *h, enum frame_type type, const struct buf *payload)
 {
@@ -84,7 +86,7 @@ static void say_join(struct host_daemon *h)
 	struct message_join m = {
 		.proto = LINK_PROTO,
 		.id = h->id,
-		.name = h->name,
+		.name = h->o->name,
 		.token = h->o->token,
 		.boot_id = h->boot_id,
 		.version = REGATTA_VERSION,
@@ -168,6 +170,8 @@ static void dial_now(void *ctx)
 
 static void hang_up(struct host_daemon *h)
 {
+	if (h->joined)
+		h->last_joined_ms = clock_boot_ms();
 	h->conn = conn_free(h->conn);
 	h->joined = false;
 	host_nodes_drop(h);
@@ -207,9 +211,10 @@ static void on_joined(struct host_daemon *h, const struct frame *f, struct arena
 	(void)mem;
 	(void)err;
 	if (!h->was_joined || h->dial_why[0])
-		log_info("joined %s as '%s'", h->o->url, h->name);
+		log_info("joined %s as '%s'", h->o->url, h->o->name);
 	h->joined = h->was_joined = true;
 	h->dial_why[0] = '\0';
+	h->last_joined_ms = clock_boot_ms();
 	backoff_reset(&h->backoff);
 	say_nodes(h);
 }
@@ -302,6 +307,16 @@ static void on_close(void *ctx, const struct err *why)
 
 static const struct conn_events events = {.on_frame = on_frame, .on_close = on_close};
 
+/* Results of jobs are kept for a master that may still come, but not for ever. */
+static void on_expire(void *ctx)
+{
+	struct host_daemon *h = ctx;
+
+	if (!h->joined && clock_boot_ms() - h->last_joined_ms >= KEEP_MS)
+		host_nodes_expire(h);
+	loop_timer_set(h->expire, EXPIRE_CHECK_MS);
+}
+
 int host_link_init(struct host_daemon *h, struct err *err)
 {
 	struct http_url u;
@@ -315,6 +330,9 @@ int host_link_init(struct host_daemon *h, struct err *err)
 	h->port = u.port;
 	h->dial = loop_timer_new(h->loop, dial_now, h);
 	h->silence = loop_timer_new(h->loop, silence, h);
+	h->expire = loop_timer_new(h->loop, on_expire, h);
+	h->last_joined_ms = clock_boot_ms();
+	loop_timer_set(h->expire, EXPIRE_CHECK_MS);
 	backoff_init(&h->backoff, BACKOFF_MIN_MS, BACKOFF_MAX_MS);
 	dial_now(h);
 	return 0;
@@ -327,4 +345,5 @@ void host_link_release(struct host_daemon *h)
 	h->dial = loop_timer_free(h->dial);
 	h->silence = loop_timer_free(h->silence);
 	h->bye = loop_timer_free(h->bye);
+	h->expire = loop_timer_free(h->expire);
 }

@@ -29,6 +29,7 @@
 #define ANSWER_MAX (4 * 1024)
 #define NAME_MAX_LEN 128
 #define KIND "local.node"
+#define EXPIRE_MS 60000 /* for one node */
 
 struct node_ask {
 	struct host_daemon *h;
@@ -150,12 +151,14 @@ static void answered(void *arg, enum err_kind how)
 	free(q);
 }
 
-void host_nodes_ask(struct host_daemon *h, const struct message_host_ask *m)
+static struct node_ask *new_ask(struct host_daemon *h, const struct message_host_ask *m)
 {
 	struct node_ask *q = xcalloc(1, sizeof(*q));
 	struct arena *a = arena_new();
 
-	*q = (struct node_ask){.h = h, .arena = a, .m = *m};
+	q->h = h;
+	q->arena = a;
+	q->m = *m;
 	q->m.run = arena_strdup(a, m->run);
 	q->m.node = arena_strdup(a, m->node);
 	q->row = (struct driver_row){
@@ -170,9 +173,16 @@ void host_nodes_ask(struct host_daemon *h, const struct message_host_ask *m)
 	};
 	snprintf(q->row.id, sizeof(q->row.id), "%s", m->id);
 	list_append(&h->asks, &q->in_list);
+	return q;
+}
+
+void host_nodes_ask(struct host_daemon *h, const struct message_host_ask *m)
+{
+	struct node_ask *q = new_ask(h, m);
+
 	if (name_ok(m->run) && name_ok(m->node)) {
 		workers_submit(h->worker, answer, answered, q,
-			       (int)(m->limit_ms < INT32_MAX ? m->limit_ms : INT32_MAX));
+			       m->limit_ms < INT32_MAX ? (int)m->limit_ms : INT32_MAX);
 		return;
 	}
 	q->row.outcome = OUTCOME_REFUSED;
@@ -258,6 +268,41 @@ void host_nodes_list(struct host_daemon *h, struct arena *a, struct message_host
 	if (l.nodes.n)
 		memcpy(ret->nodes, l.nodes.v, l.nodes.n * sizeof(*l.nodes.v));
 	vec_release(&l.nodes);
+}
+
+/* ---- what nobody asks for ---- */
+
+/* On the worker. */
+static void expire(void *arg, const struct deadline *deadline)
+{
+	struct node_ask *q = arg;
+
+	q->row.deadline = deadline;
+	if (call(driver_for(KIND), HOST_OBSERVE, &q->row) != OUTCOME_BROKEN)
+		return; /* its agent lives, and has a lease of its own */
+	log_warn("node '%s' of run '%s' was kept for a master that did not come back: removed",
+		 q->m.node, q->m.run);
+	if (call(driver_for(KIND), HOST_DESTROY, &q->row) == OUTCOME_DONE)
+		remove_parents(q);
+}
+
+void host_nodes_expire(struct host_daemon *h)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct message_host_nodes all;
+
+	host_nodes_list(h, a, &all);
+	for (size_t i = 0; i < all.nnodes; i++) {
+		struct message_host_ask m = {.run = all.nodes[i].run,
+					     .node = all.nodes[i].node,
+					     .incarnation = all.nodes[i].incarnation,
+					     .token = "",
+					     .id = ""};
+		struct node_ask *q = new_ask(h, &m);
+
+		q->dropped = true; /* there is nobody to answer */
+		workers_submit(h->worker, expire, answered, q, EXPIRE_MS);
+	}
 }
 
 /* ---- the trash ---- */

@@ -16,7 +16,6 @@ struct workers;
 
 struct host_daemon {
 	const struct host_options *o;
-	char *name;
 	char id[33];
 	char boot_id[PROC_BOOT_ID];
 	char *dir;
@@ -35,9 +34,9 @@ struct host_daemon {
 	bool joined;	    /* on this connection */
 	bool was_joined;    /* ever */
 	bool pinged, leaving;
-	int64_t heard_ms;
+	int64_t heard_ms, last_joined_ms;
 	struct backoff backoff;
-	struct loop_timer *dial, *silence, *bye;
+	struct loop_timer *dial, *silence, *bye, *expire;
 };
 
 /* host_link.c */
@@ -55,6 +54,8 @@ void host_nodes_drop(struct host_daemon *h);
 void host_nodes_list(struct host_daemon *h, struct arena *a, struct message_host_nodes *ret);
 /* Empty the trash. */
 void host_nodes_tidy(struct host_daemon *h);
+/* No master has been heard for very long: nodes whose agent has left are removed. */
+void host_nodes_expire(struct host_daemon *h);
 
 /* host_facts.c */
 int64_t host_cpus(void);

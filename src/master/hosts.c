@@ -28,6 +28,7 @@
 #include "master/api/auth.h"
 #include "master/api/tokens.h"
 #include "master/internal.h"
+#include "master/round.h"
 #include "sys/loop.h"
 
 #define CLOCK_OFF_MS (15 * 60 * 1000) /* a host whose clock differs by more is refused */
@@ -85,6 +86,16 @@ static void send_ask(void *conn, const struct host_ask *ask)
 	buf_release(&text);
 }
 
+/* Runs that wait for a host need not wait for their next try. */
+static void tell_runs(struct master *m)
+{
+	struct str id;
+	void *value;
+
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
+		run_event(value, &(struct event){.kind = EV_CAPACITY});
+}
+
 static void on_wakeup(void *ctx, int fd, int events)
 {
 	struct hosts *hs = ctx;
@@ -93,6 +104,8 @@ static void on_wakeup(void *ctx, int fd, int events)
 	(void)events;
 	eventfd_read(fd, &n);
 	host_table_send(hs->table, send_ask);
+	if (host_table_freed(hs->table))
+		tell_runs(hs->m);
 }
 
 /* ---- life ---- */

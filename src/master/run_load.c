@@ -166,6 +166,19 @@ static size_t taken_facts(const struct live_run *lr, struct arena *a, const stru
 	return n;
 }
 
+/* A role that may shrink counts with its least number of nodes. */
+static int least_nodes(const struct plan *p)
+{
+	int n = 0;
+
+	for (int i = 0; i < p->crew.nroles; i++) {
+		const struct strategy_role *r = &p->crew.roles[i];
+
+		n += r->spec && r->spec->policy.min ? (int)r->spec->policy.min : r->count;
+	}
+	return n;
+}
+
 int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -175,6 +188,7 @@ int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
 		.home = lr->m->home,
 		.run_dir = lr->dir,
 		.nodes = lr->plan.crew.n,
+		.least = least_nodes(&lr->plan),
 		.netns = lr->job->isolate == ISOLATE_NETNS,
 		.options = plan_engine_options(lr->job, a),
 		.known = known,

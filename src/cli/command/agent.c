@@ -1,19 +1,23 @@
 /* regatta agent - this machine joins a master as a host. */
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/vec.h"
+#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/command/token_input.h"
 #include "fmt/schema.h"
 #include "host/host.h"
+#include "host/install.h"
 #include "link/layout.h"
 
 #define MAX_LABELS 32
@@ -59,21 +63,36 @@ static int read_labels(const struct cli_call *c, struct arena *a, struct label_l
 	return 0;
 }
 
-/* By its name, so that several hosts may be on one machine. */
+/* By its name, so that several hosts may be on one machine.  Absolute: a unit runs elsewhere. */
 static int choose_dir(const struct cli_call *c, struct arena *a, struct host_options *o,
 		      struct err *err)
 {
 	CLEANUP(freep) char *home = NULL;
+	CLEANUP(freep) char *cwd = getcwd(NULL, 0);
+	const char *dir = call_text(c, "dir");
+
+	if (!dir && home_find(&home, err) < 0)
+		return -1;
+	if (!dir)
+		dir = arena_printf(a, "%s/" LAYOUT_JOINED "/%s", home, o->name);
+	CLEANUP(freep) char *path = path_join(cwd ? cwd : "/", dir);
+
+	o->dir = arena_strdup(a, path);
+	return 0;
+}
+
+static int choose_name(const struct cli_call *c, struct arena *a, struct host_options *o,
+		       struct err *err)
+{
 	char own[256] = "";
 
-	o->dir = call_text(c, "dir");
-	if (o->dir)
-		return 0;
-	if (home_find(&home, err) < 0)
-		return -1;
-	gethostname(own, sizeof(own) - 1);
-	o->dir = arena_printf(a, "%s/" LAYOUT_JOINED "/%s", home, o->name ? o->name : own);
-	return 0;
+	o->name = call_text(c, "name");
+	if (!o->name) {
+		if (gethostname(own, sizeof(own) - 1) < 0)
+			return err_errno(err, errno, "the name of this machine");
+		o->name = arena_strdup(a, own);
+	}
+	return host_check_name(o->name, err);
 }
 
 static int read_options(const struct cli_call *c, struct arena *a, struct label_list *labels,
@@ -81,30 +100,54 @@ static int read_options(const struct cli_call *c, struct arena *a, struct label_
 {
 	o->url = call_text(c, "join");
 	o->pin = call_text(c, "pin");
-	o->name = call_text(c, "name");
 	if (!o->url || !o->pin)
 		return err_set(
 			err, ERR_INVALID,
 			"agent: --join URL and --pin PIN are needed; 'regatta master --listen "
 			"0.0.0.0:5436' prints the line to type");
-	if (o->name && strchr(o->name, '/'))
-		return err_set(err, ERR_INVALID, "--name '%.80s' cannot be the name of a host",
-			       o->name);
-	if (token_input(c, a, &o->token, err) < 0 || read_labels(c, a, labels, err) < 0)
+	if (choose_name(c, a, o, err) < 0 || token_input(c, a, &o->token, err) < 0 ||
+	    read_labels(c, a, labels, err) < 0)
 		return -1;
 	o->labels = labels->v;
 	o->nlabels = labels->n;
 	return choose_dir(c, a, o, err);
 }
 
+/* As root for the machine, else for the user. */
+static int install(const struct host_options *o, struct arena *a, struct buf *told, struct err *err)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	char program[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	if (n < 0)
+		return err_errno(err, errno, "find this program");
+	program[n] = '\0';
+	struct install_places p = {.running = "/run/systemd/system",
+				   .unit_dir = "/etc/systemd/system",
+				   .systemctl = "systemctl",
+				   .program = program,
+				   .user = geteuid() != 0};
+
+	if (p.user && config && config[0] == '/')
+		p.unit_dir = arena_printf(a, "%s/systemd/user", config);
+	else if (p.user)
+		p.unit_dir = arena_printf(a, "%s/.config/systemd/user", home ? home : "");
+	return install_host(o, &p, told, err);
+}
+
 int command_agent(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf told = {0};
 	struct label_list labels = {0};
 	struct host_options o = {0};
 	struct err err;
 
 	if (read_options(c, a, &labels, &o, &err) < 0)
 		return cli_fail(&err);
-	return host_main(&o);
+	if (!call_flag(c, "install"))
+		return host_main(&o);
+	buf_init(&told, CLI_MAX_TEXT);
+	return install(&o, a, &told, &err) < 0 ? cli_fail(&err) : cli_print(&told);
 }

@@ -56,6 +56,17 @@ void held_remove(struct known_host *h, struct held_node *held)
 	*held = h->held.v[--h->held.n];
 }
 
+/* Connected, and it has said what is on it. */
+static bool is_here(const struct known_host *h)
+{
+	return h->conn && h->ready;
+}
+
+static void note_free(struct host_table *t, const struct known_host *h)
+{
+	t->freed = t->freed || (is_here(h) && h->held.n == 0);
+}
+
 static struct known_host *holder_of(const struct host_table *t, const struct host_node *n,
 				    struct held_node **ret_held)
 {
@@ -186,8 +197,10 @@ static void ask_over(struct host_table *t, struct pending_ask *p)
 	struct held_node *held = held_find(p->host, &s->ask.node);
 
 	if (held && held->stray &&
-	    (s->ask.outcome == OUTCOME_DONE || s->ask.outcome == OUTCOME_ABSENT))
+	    (s->ask.outcome == OUTCOME_DONE || s->ask.outcome == OUTCOME_ABSENT)) {
 		held_remove(p->host, held);
+		note_free(t, p->host);
+	}
 	stray_free(s);
 }
 
@@ -303,6 +316,7 @@ void host_table_has(struct host_table *t, const void *conn, const struct host_no
 			held_add(h, &nodes[i])->stray = true;
 	if (h) {
 		h->ready = true;
+		note_free(t, h);
 		sweep_host(t, h);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -318,7 +332,7 @@ void host_table_sweep(struct host_table *t)
 	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
 		struct known_host *h = value;
 
-		if (h->conn && h->ready)
+		if (is_here(h))
 			sweep_host(t, h);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -362,6 +376,16 @@ void host_table_send(struct host_table *t, void (*send)(void *conn, const struct
 	pthread_mutex_unlock(&t->lock);
 }
 
+bool host_table_freed(struct host_table *t)
+{
+	pthread_mutex_lock(&t->lock);
+	bool freed = t->freed;
+
+	t->freed = false;
+	pthread_mutex_unlock(&t->lock);
+	return freed;
+}
+
 void host_table_answer(struct host_table *t, const void *conn, int64_t no, enum outcome outcome,
 		       const struct err *err, const char *id)
 {
@@ -387,7 +411,7 @@ static struct doc *host_doc(const struct known_host *h, struct arena *a)
 {
 	const struct host_facts *f = &h->facts;
 	struct doc *d = doc_new(a, DOC_TABLE), *labels = doc_new(a, DOC_TABLE);
-	const char *state = !h->conn ? "gone" : h->held.n ? "busy" : "free";
+	const char *state = !is_here(h) ? "gone" : h->held.n ? "busy" : "free";
 	struct doc *run =
 		h->held.n ? doc_new_str(a, str_from(h->held.v[0].run)) : doc_new(a, DOC_NULL);
 
@@ -459,7 +483,7 @@ static bool is_wanted(const struct known_host *h, const struct host_want *want)
 /* Nodes of one run may share a host; nobody shares it with another run. */
 static bool has_room(const struct known_host *h, const char *run, int64_t slots)
 {
-	if (!h->conn || !h->ready || (int64_t)h->held.n >= slots)
+	if (!is_here(h) || (int64_t)h->held.n >= slots)
 		return false;
 	for (size_t i = 0; i < h->held.n; i++)
 		if (h->held.v[i].stray || strcmp(h->held.v[i].run, run) != 0)
@@ -479,8 +503,8 @@ static struct host_count count(const struct host_table *t, const struct host_wan
 		if (!is_wanted(h, want))
 			continue;
 		c.known++;
-		c.gone += !h->conn;
-		c.free += h->conn && h->held.n == 0;
+		c.gone += !is_here(h);
+		c.free += is_here(h) && h->held.n == 0;
 	}
 	return c;
 }
@@ -519,8 +543,10 @@ static void unreserve(struct host_table *t, const struct host_node *nodes, size_
 		struct held_node *held = NULL;
 		struct known_host *h = !which || which[i] ? holder_of(t, &nodes[i], &held) : NULL;
 
-		if (h)
+		if (h) {
 			held_remove(h, held);
+			note_free(t, h);
+		}
 	}
 }
 
@@ -586,6 +612,7 @@ void host_table_release(struct host_table *t, const struct host_node *nodes, siz
 	pthread_mutex_unlock(&t->lock);
 	host_store_held(t, false, NULL);
 	pthread_mutex_unlock(&t->disk);
+	t->wake(t->ctx);
 }
 
 enum host_place host_table_place(struct host_table *t, const struct host_node *node,
@@ -597,7 +624,7 @@ enum host_place host_table_place(struct host_table *t, const struct host_node *n
 	const struct known_host *h = holder_of(t, node, NULL);
 
 	if (h) {
-		place = h->conn && h->ready ? HOST_CONNECTED : HOST_SILENT;
+		place = is_here(h) ? HOST_CONNECTED : HOST_SILENT;
 		snprintf(name, HOST_NAME_MAX_LEN, "%s", h->facts.name);
 		*ret_heard_ms = h->heard_ms;
 	}
@@ -631,7 +658,7 @@ static void put_ask(struct host_table *t, struct pending_ask *p, struct host_ask
 	*p = (struct pending_ask){.ask = ask, .host = holder_of(t, &ask->node, NULL)};
 	ask->no = ++t->last_no;
 	list_init(&p->in_list);
-	if (p->host && p->host->conn && p->host->ready) {
+	if (p->host && is_here(p->host)) {
 		list_append(&t->asks, &p->in_list);
 		return;
 	}

@@ -78,6 +78,8 @@ void host_table_heard(struct host_table *t, const void *conn);
 bool host_table_left(struct host_table *t, const void *conn);
 /* Hand out each question that waits: send() must not block nor call back into the table. */
 void host_table_send(struct host_table *t, void (*send)(void *conn, const struct host_ask *ask));
+/* Can a host be had that could not be had before the last call? */
+bool host_table_freed(struct host_table *t);
 void host_table_answer(struct host_table *t, const void *conn, int64_t no, enum outcome outcome,
 		       const struct err *err, const char *id);
 /* All hosts, by name: an array of tables as GET /api/v1/hosts gives them. */

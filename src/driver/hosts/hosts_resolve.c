@@ -36,12 +36,12 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 
 	if (c.known == 0)
 		return refuse_empty(t, err);
-	if (in->nodes > (int64_t)c.known * want.slots)
+	if (in->least > (int64_t)c.known * want.slots)
 		return err_set(
 			err, ERR_CAPACITY,
 			"%d nodes do not fit on %zu host%s with %lld node%s each: let more hosts "
 			"join, or raise 'slots' in [hosts]",
-			in->nodes, c.known, c.known == 1 ? "" : "s", (long long)want.slots,
+			in->least, c.known, c.known == 1 ? "" : "s", (long long)want.slots,
 			want.slots == 1 ? "" : "s");
 	*ret_facts = doc_new(a, DOC_TABLE);
 	return 0;

@@ -46,6 +46,7 @@ struct host_table {
 	struct list asks;   /* struct pending_ask of all who wait */
 	struct list strays; /* struct stray_ask */
 	int64_t last_no;
+	bool freed; /* a host can be had that could not; until host_table_freed() */
 	void (*wake)(void *ctx);
 	void *ctx;
 };

@@ -75,7 +75,7 @@ _regatta()
 		explain) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		completion) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		master) COMPREPLY=($(compgen -W '--listen --stop --cancel --output --help -h' -- "$cur")) ;;
-		agent) COMPREPLY=($(compgen -W '--join --pin --token --token-file --name --labels --dir --output --help -h' -- "$cur")) ;;
+		agent) COMPREPLY=($(compgen -W '--join --pin --token --token-file --name --labels --dir --install --output --help -h' -- "$cur")) ;;
 		hosts) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
 		context) COMPREPLY=($(compgen -W '--pin --token-file --token --no-check --output --help -h' -- "$cur")) ;;
 		token) COMPREPLY=($(compgen -W '--scope --expires --name --output --master --help -h' -- "$cur")) ;;

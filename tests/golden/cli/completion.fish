@@ -144,6 +144,7 @@ complete -c regatta -n '__regatta_is agent' -l token-file -r -F -d 'read the tok
 complete -c regatta -n '__regatta_is agent' -l name -x -d 'the host'\''s name (default: that of the machine)'
 complete -c regatta -n '__regatta_is agent' -l labels -x -d 'what jobs may ask for, e.g. gpu=a100,room=2'
 complete -c regatta -n '__regatta_is agent' -l dir -r -F -d 'where it keeps its nodes (default: $REGATTA_HOME/joined/NAME)'
+complete -c regatta -n '__regatta_is agent' -l install -d 'run it as a systemd unit instead: of the machine for root, else of the user'
 complete -c regatta -n '__regatta_is agent' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__regatta_is agent' -l help -s h -d 'show this help'
 complete -c regatta -n __fish_use_subcommand -a hosts -d 'list the hosts that have joined the master'

@@ -193,6 +193,7 @@ _regatta()
 			'--name[the host'\''s name (default\: that of the machine)]:NAME: ' \
 			'*--labels[what jobs may ask for, e.g. gpu=a100,room=2]:K=V,...: ' \
 			'--dir[where it keeps its nodes (default\: $REGATTA_HOME/joined/NAME)]:DIR:_files' \
+			'--install[run it as a systemd unit instead\: of the machine for root, else of the user]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]'
 		;;

@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "fmt/schema.h"
 #include "host/host.h"
+#include "host/install.h"
 #include "master/master.h"
 #include "net/http_server.h"
 #include "net/tls.h"
@@ -494,12 +495,24 @@ int agent_main(const char *dir)
 
 int host_main(const struct host_options *o)
 {
-	printf("host %s pin=%s token=%s name=%s dir=%s", o->url, o->pin, o->token,
-	       o->name ? o->name : "-", o->dir);
+	printf("host %s pin=%s token=%s name=%s dir=%s", o->url, o->pin, o->token, o->name, o->dir);
 	for (size_t i = 0; i < o->nlabels; i++)
 		printf(" %s=%s", o->labels[i].name, o->labels[i].value);
 	printf("\n");
 	fflush(stdout);
+	return 0;
+}
+
+int host_check_name(const char *name, struct err *err)
+{
+	return *name ? 0 : err_set(err, ERR_INVALID, "no name");
+}
+
+int install_host(const struct host_options *o, const struct install_places *p, struct buf *told,
+		 struct err *err)
+{
+	(void)err;
+	buf_printf(told, "install %s in %s, user %d\n", o->name, p->unit_dir, p->user);
 	return 0;
 }
 

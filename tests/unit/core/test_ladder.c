@@ -68,6 +68,24 @@ static void after_the_last_choice_comes_a_pause_that_grows(void **state)
 	run_close(f);
 }
 
+/* A host was given back, or one has joined. */
+static void what_waits_for_capacity_is_asked_for_at_once_when_there_is_some(void **state)
+{
+	struct fixture *f = open_ladder(1, false);
+
+	(void)state;
+	resource_answer(f, 0, OUTCOME_REFUSED, ERR_CAPACITY);
+	resource_answer(f, 1, OUTCOME_REFUSED, ERR_UNAVAILABLE);
+	assert_true(f->r->resources[0].retry_at_ms > f->now);
+	run_give(f, (struct event){.kind = EV_CAPACITY});
+	assert_string_equal(asked_for(f, 0), choices[0]);
+	assert_string_equal(asked_for(f, 1), "nothing"); /* it waits for something else */
+	assert_int_equal(effects_count(f, FX_CREATE), 1);
+	run_give(f, (struct event){.kind = EV_CAPACITY}); /* it is asked for already */
+	assert_int_equal(effects_count(f, FX_CREATE), 0);
+	run_close(f);
+}
+
 static void only_no_capacity_makes_another_choice(void **state)
 {
 	struct fixture *f = open_ladder(3, false);
@@ -282,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_capacity_moves_on_to_the_next_choice_at_once),
 		cmocka_unit_test(after_the_last_choice_comes_a_pause_that_grows),
+		cmocka_unit_test(what_waits_for_capacity_is_asked_for_at_once_when_there_is_some),
 		cmocka_unit_test(only_no_capacity_makes_another_choice),
 		cmocka_unit_test(quota_denied_and_invalid_end_the_run_with_the_provider_s_words),
 		cmocka_unit_test(endless_want_of_capacity_ends_with_what_was_tried),

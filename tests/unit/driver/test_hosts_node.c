@@ -285,18 +285,19 @@ static void a_host_that_refuses_gets_its_place_back(void **state)
 
 static void a_create_without_an_answer_asks_the_same_host_again(void **state)
 {
-	struct played_host a = {.name = "a", .mute = true}, b = {.name = "b"};
+	/* The other one comes first by name. */
+	struct played_host a = {.name = "x", .mute = true}, b = {.name = "b"};
 	struct driver_row row = row_of(*state, "r", "n",
 				       &(struct deadline){clock_boot_ms() + 50, NULL}, SPEC),
 			  again = ROW(*state, "r", "n");
 
 	join(*state, &a);
 	assert_int_equal(d->create(&row), OUTCOME_UNSURE);
-	assert_string_equal(row.err.msg, "host 'a' did not answer in time");
+	assert_string_equal(row.err.msg, "host 'x' did not answer in time");
 	join(*state, &b);
 	a.mute = false;
 	assert_int_equal(d->create(&again), OUTCOME_DONE);
-	assert_string_equal(again.id, "a/77");
+	assert_string_equal(again.id, "x/77");
 	assert_int_equal(b.asked[HOST_ASK_CREATE], 0);
 }
 
@@ -390,7 +391,8 @@ static void what_nobody_reserved_is_swept(void **state)
 	struct world *w = *state;
 	struct played_host h = {.name = "a"};
 	struct host_node had[] = {{"old", "n", 1}, {"r", "n", 1}};
-	struct driver_row row = ROW(w, "r", "n"), other = ROW(w, "q", "n");
+	struct driver_row row = ROW(w, "r", "n"),
+			  other = ROW_SPEC(w, "old", "m", "{\"slots\":2," FENCE "}");
 
 	join(w, &h);
 	assert_int_equal(d->create(&row), OUTCOME_DONE);
@@ -468,7 +470,8 @@ static int resolve(struct world *w, int nodes, const char *options, struct err *
 	struct doc *o = NULL, *facts;
 
 	assert_int_equal(json_parse(str_from(options), a, &o, NULL), 0);
-	struct resolve_input in = {.nodes = nodes, .options = o, .services = &w->services};
+	struct resolve_input in = {
+		.nodes = nodes + 5, .least = nodes, .options = o, .services = &w->services};
 	int rc = driver_resolve("hosts", &in, a, &facts, err);
 
 	arena_free(a);

@@ -144,6 +144,25 @@ static void roles_get_their_options(void **state)
 	ran_release(&r);
 }
 
+static void a_host_joins_with_the_options_it_is_given(void **state)
+{
+	struct ran r = DRIVE(state, "agent", "--join", "https://h:1", "--pin", "p", "--token", "t",
+			     "--name", "n1", "--dir", "/d", "--labels", "gpu=a100,room=2",
+			     "--labels", "x=");
+	assert_string_equal(r.out.p, "host https://h:1 pin=p token=t name=n1 dir=/d gpu=a100 "
+				     "room=2 x=\n");
+	ran_release(&r);
+	r = DRIVE(state, "agent", "--join", "https://h:1", "--pin", "p", "--token", "t", "--name",
+		  "n1", "--install");
+	assert_non_null(strstr(r.out.p, "install n1 in "));
+	ran_release(&r);
+	REFUSED(state, 2, "agent: --join URL and --pin PIN are needed; ", "agent", "--join",
+		"https://h:1");
+	REFUSED(state, 2, "--labels: 'gpu' is not NAME=VALUE", "agent", "--join", "https://h:1",
+		"--pin", "p", "--token", "t", "--labels", "gpu");
+	assert_false(file_exists(unit_path(state, "master.log")));
+}
+
 static void options_of_new_tokens_are_refused_elsewhere(void **state)
 {
 	REFUSED(state, 2, "token list: --scope goes with new\n", "token", "list", "--scope",
@@ -182,6 +201,7 @@ int main(int argc, char **argv)
 		T(completion_is_printed_for_the_three_shells),
 		T(words_for_completion_never_start_a_master),
 		T(roles_get_their_options),
+		T(a_host_joins_with_the_options_it_is_given),
 		T(options_of_new_tokens_are_refused_elsewhere),
 		T(more_runs_than_a_request_holds_are_refused),
 		T(output_that_cannot_be_written_is_an_error),

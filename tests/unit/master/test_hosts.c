@@ -1,0 +1,259 @@
+/* The master and a host that says the right thing or the wrong thing. */
+#include "rig.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "base/err.h"
+#include "driver/hosts/host_table.h"
+#include "fmt/doc.h"
+#include "master/api/auth.h"
+#include "master/api/tokens.h"
+#include "master/hosts.h"
+
+#define WRONG_TOKEN "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define HOUR_MS (60 * 60 * 1000)
+
+struct join {
+	const char *name, *id, *token;
+	int proto;
+	int64_t ahead_ms;
+};
+
+static void right_token(struct rig *r, char out[static TOKENS_TEXT])
+{
+	assert_int_equal(tokens_join(r->m.auth->tokens, out, NULL), 0);
+}
+
+static void say_join(struct rig_agent *a, const struct join *j)
+{
+	char token[TOKENS_TEXT], text[1024];
+
+	right_token(a->r, token);
+	snprintf(
+		text, sizeof(text),
+		"{\"proto\":%d,\"id\":\"%s\",\"name\":\"%s\",\"token\":\"%s\",\"boot_id\":\"b\","
+		"\"version\":\"1\",\"address\":\"10.0.0.9\",\"time_ms\":%lld,\"cpus\":2,\"gpus\":1,"
+		"\"memory\":1024,\"labels\":{\"gpu\":\"x\"}}",
+		j->proto ? j->proto - 1 : 1, j->id ? j->id : "i", j->name ? j->name : "a",
+		j->token ? j->token : token, (long long)(clock_wall_ms() + j->ahead_ms));
+	agent_dial(a);
+	agent_say(a, FRAME_JOIN, text);
+}
+
+static void join(struct rig_agent *a, const struct join *j)
+{
+	say_join(a, j);
+	agent_wait(a, FRAME_JOINED);
+	agent_say(a, FRAME_HOST_NODES, "{\"nodes\":[]}");
+}
+
+static void assert_refused(struct rig_agent *a, const char *kind, const char *words)
+{
+	agent_wait_closed(a);
+	assert_int_equal(a->seen[FRAME_JOINED], 0);
+	assert_int_equal(a->seen[FRAME_REFUSE], 1);
+	assert_non_null(strstr(a->last[FRAME_REFUSE], kind));
+	assert_non_null(strstr(a->last[FRAME_REFUSE], words));
+}
+
+/* "a free, b gone" */
+static const char *hosts_text(struct rig *r)
+{
+	static char text[256];
+	struct arena *a = arena_new();
+	const struct doc *l = hosts_list(r->m.hosts, a);
+
+	text[0] = '\0';
+	for (size_t i = 0; i < l->array.n; i++) {
+		size_t n = strlen(text);
+
+		snprintf(text + n, sizeof(text) - n, "%s%s %s", i ? ", " : "",
+			 doc_str(l->array.v[i], "name", STR("")).p,
+			 doc_str(l->array.v[i], "state", STR("")).p);
+	}
+	arena_free(a);
+	return text;
+}
+
+static bool hosts_are(struct rig *r, const char *text)
+{
+	return strcmp(hosts_text(r), text) == 0;
+}
+
+static void a_host_joins_and_leaves(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *b = rig_agent(r, 1);
+
+	join(a, &(struct join){.name = "a"});
+	join(b, &(struct join){.name = "b", .id = "j"});
+	rig_until(r, hosts_are(r, "a free, b free"));
+	agent_hang_up(a);
+	rig_until(r, hosts_are(r, "a gone, b free"));
+	assert_int_equal(rig_http(r, "GET", "/api/v1/hosts", ""), 200);
+}
+
+static void a_host_with_a_token_that_is_not_for_hosts_is_refused(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	say_join(a, &(struct join){.token = WRONG_TOKEN});
+	assert_refused(a, "\"denied\"", "the token is wrong, revoked or too old");
+	say_join(a, &(struct join){.token = ""});
+	assert_refused(a, "\"denied\"", "regatta token new --scope join");
+	assert_string_equal(hosts_text(r), "");
+}
+
+static void another_protocol_and_a_wrong_clock_are_refused(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	say_join(a, &(struct join){.proto = 1}); /* 0: the version before */
+	assert_refused(a, "\"unavailable\"", "another protocol version: 1 is spoken here");
+	say_join(a, &(struct join){.ahead_ms = HOUR_MS});
+	assert_refused(a, "\"invalid\"", "ahead of the master's: set it");
+	say_join(a, &(struct join){.ahead_ms = -HOUR_MS});
+	assert_refused(a, "\"invalid\"", "behind the master's: set it");
+	assert_string_equal(hosts_text(r), "");
+	join(a, &(struct join){.ahead_ms = 60000});
+	rig_until(r, hosts_are(r, "a free"));
+}
+
+static void a_name_belongs_to_the_host_that_has_it(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *b = rig_agent(r, 1);
+
+	join(a, &(struct join){.id = "first"});
+	say_join(b, &(struct join){.id = "second"});
+	assert_refused(b, "\"conflict\"", "another host named 'a' has joined from 10.0.0.9");
+	/* The same host dials again: its old connection is closed. */
+	join(b, &(struct join){.id = "first"});
+	agent_wait_closed(a);
+	rig_until(r, hosts_are(r, "a free"));
+}
+
+static void each_says_only_what_is_its_own(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	agent_dial(a);
+	agent_say(a, FRAME_HOST_NODES, "{\"nodes\":[]}");
+	agent_wait_closed(a);
+	assert_non_null(strstr(a->last[FRAME_BYE], "host_nodes: sent before the hello"));
+	join(a, &(struct join){0});
+	agent_say(a, FRAME_READY, "{\"ok\":true}");
+	agent_wait_closed(a);
+	assert_non_null(strstr(a->last[FRAME_BYE], "ready: not from a host"));
+	say_join(a, &(struct join){.name = "../../etc"});
+	agent_wait_closed(a);
+	assert_non_null(strstr(a->last[FRAME_BYE], "'name' is no name of a host"));
+	agent_dial(a);
+	agent_say(a, FRAME_HOST_ASK, "{}");
+	agent_wait_closed(a);
+	assert_non_null(strstr(a->last[FRAME_BYE], "only a master sends this frame"));
+}
+
+/* ---- questions ---- */
+
+struct question {
+	struct host_table *t;
+	struct host_ask ask;
+	bool over;
+};
+
+static void *ask(void *arg)
+{
+	struct question *q = arg;
+	struct deadline d = deadline_in(RIG_WAIT_MS, NULL);
+
+	host_table_ask(q->t, &q->ask, 1, &d);
+	__atomic_store_n(&q->over, true, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static bool is_over(struct question *q)
+{
+	return __atomic_load_n(&q->over, __ATOMIC_SEQ_CST);
+}
+
+static struct question question_of(struct rig *r)
+{
+	struct host_table *t = hosts_services(r->m.hosts)->hosts;
+	struct host_node node = {"r", "n", 1};
+
+	assert_int_equal(host_table_reserve(t, &node, 1, &(struct host_want){.slots = 1}, NULL), 0);
+	return (struct question){.t = t,
+				 .ask = {.question = HOST_ASK_CREATE,
+					 .node = node,
+					 .token = "secret",
+					 .id = "",
+					 .limit_ms = 1000}};
+}
+
+static void a_question_goes_out_and_its_answer_comes_back(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	pthread_t thread;
+
+	join(a, &(struct join){0});
+	rig_until(r, hosts_are(r, "a free"));
+	struct question q = question_of(r);
+
+	assert_int_equal(pthread_create(&thread, NULL, ask, &q), 0);
+	agent_wait(a, FRAME_HOST_ASK);
+	assert_non_null(strstr(a->last[FRAME_HOST_ASK], "\"op\":\"create\",\"run\":\"r\""));
+	assert_non_null(strstr(a->last[FRAME_HOST_ASK], "\"token\":\"secret\""));
+	agent_say(a, FRAME_HOST_ANSWER, "{\"no\":9999,\"outcome\":\"refused\"}"); /* to nobody */
+	agent_say(a, FRAME_HOST_ANSWER,
+		  "{\"no\":1,\"outcome\":\"held\",\"kind\":\"io\",\"text\":\"why\",\"id\":\"5\"}");
+	rig_until(r, is_over(&q));
+	pthread_join(thread, NULL);
+	assert_int_equal(q.ask.outcome, OUTCOME_HELD);
+	assert_int_equal(q.ask.err.kind, ERR_IO);
+	assert_string_equal(q.ask.err.msg, "why");
+	assert_string_equal(q.ask.ret_id, "5");
+}
+
+static void a_host_that_leaves_owes_no_answer(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	pthread_t thread;
+
+	join(a, &(struct join){0});
+	rig_until(r, hosts_are(r, "a free"));
+	struct question q = question_of(r);
+
+	assert_int_equal(pthread_create(&thread, NULL, ask, &q), 0);
+	agent_wait(a, FRAME_HOST_ASK);
+	agent_hang_up(a);
+	rig_until(r, is_over(&q));
+	pthread_join(thread, NULL);
+	assert_int_equal(q.ask.outcome, OUTCOME_UNSURE);
+	assert_string_equal(q.ask.err.msg, "host 'a' left before it answered");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_make, rig_drop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_host_joins_and_leaves),
+		TEST(a_host_with_a_token_that_is_not_for_hosts_is_refused),
+		TEST(another_protocol_and_a_wrong_clock_are_refused),
+		TEST(a_name_belongs_to_the_host_that_has_it),
+		TEST(each_says_only_what_is_its_own),
+		TEST(a_question_goes_out_and_its_answer_comes_back),
+		TEST(a_host_that_leaves_owes_no_answer),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
