@@ -101,6 +101,32 @@ static void use_hello(const struct message_hello *m)
 	need(!m->exit || (m->exit->attempt > 0 && m->exit->ngaps <= MESSAGE_MAX_GAPS));
 }
 
+static void use_join(const struct message_join *m)
+{
+	need(m->cpus > 0 && message_host_name_ok(m->name));
+	touch(m->token);
+	for (size_t i = 0; i < m->nlabels; i++)
+		touch(m->labels[i].value);
+}
+
+static void use_host_nodes(const struct message_host_nodes *m)
+{
+	for (size_t i = 0; i < m->nnodes; i++)
+		touch(m->nodes[i].node);
+}
+
+static void use_host_ask(const struct message_host_ask *m)
+{
+	need(m->no > 0 && m->op <= HOST_DESTROY && m->limit_ms >= 0);
+	touch(m->run);
+}
+
+static void use_host_answer(const struct message_host_answer *m)
+{
+	need(m->no > 0 && m->outcome < OUTCOMES);
+	touch(m->text);
+}
+
 static void use_ready(const struct message_ready *m)
 {
 	need(m->ok || (m->kind != ERR_NONE && m->reason));
@@ -166,6 +192,10 @@ FUZZ(start, message_start)
 FUZZ(signal, message_signal)
 FUZZ(bye, message_bye)
 FUZZ(hello, message_hello)
+FUZZ(join, message_join)
+FUZZ(host_nodes, message_host_nodes)
+FUZZ(host_ask, message_host_ask)
+FUZZ(host_answer, message_host_answer)
 FUZZ(ready, message_ready)
 FUZZ(started, message_started)
 FUZZ(serving, message_serving)
@@ -188,10 +218,13 @@ static void fuzz_ack(struct str payload, struct arena *a)
 }
 
 static void (*const targets[256])(struct str json, struct arena *a) = {
-	['w'] = fuzz_welcome, ['r'] = fuzz_refuse,    ['i'] = fuzz_inputs,  ['s'] = fuzz_start,
-	['g'] = fuzz_signal,  ['b'] = fuzz_bye,	      ['h'] = fuzz_hello,   ['y'] = fuzz_ready,
-	['d'] = fuzz_started, ['v'] = fuzz_serving,   ['m'] = fuzz_metrics, ['p'] = fuzz_sample,
-	['e'] = fuzz_exit,    ['c'] = fuzz_collected, ['a'] = fuzz_ack,
+	['w'] = fuzz_welcome,	  ['r'] = fuzz_refuse,	   ['i'] = fuzz_inputs,
+	['s'] = fuzz_start,	  ['g'] = fuzz_signal,	   ['b'] = fuzz_bye,
+	['h'] = fuzz_hello,	  ['y'] = fuzz_ready,	   ['d'] = fuzz_started,
+	['v'] = fuzz_serving,	  ['m'] = fuzz_metrics,	   ['p'] = fuzz_sample,
+	['e'] = fuzz_exit,	  ['c'] = fuzz_collected,  ['a'] = fuzz_ack,
+	['j'] = fuzz_join,	  ['n'] = fuzz_host_nodes, ['q'] = fuzz_host_ask,
+	['o'] = fuzz_host_answer,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

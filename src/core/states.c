@@ -27,11 +27,10 @@ static const char *const verdict_names[] = {
 static const char *const event_names[EVENT_KINDS] = {
 	[EV_ACCEPTED] = "accepted",    [EV_RESUME] = "resumed",	      [EV_TICK] = "tick",
 	[EV_CANCEL] = "cancel",	       [EV_RESIZE] = "resize",	      [EV_RES_ANSWER] = "answer",
-	[EV_CAPACITY] = "capacity",
-	[EV_NODE_HELLO] = "hello",     [EV_NODE_READY] = "ready",     [EV_NODE_UNFIT] = "unfit",
-	[EV_NODE_STARTED] = "started", [EV_NODE_SERVING] = "serving", [EV_NODE_EXITED] = "exited",
-	[EV_NODE_DRAINED] = "drained", [EV_NODE_DROPPED] = "dropped", [EV_NODE_NO_ROOM] = "no_room",
-	[EV_NODE_ROOM] = "room",       [EV_NODE_NO_LOG] = "no_log",
+	[EV_CAPACITY] = "capacity",    [EV_NODE_HELLO] = "hello",     [EV_NODE_READY] = "ready",
+	[EV_NODE_UNFIT] = "unfit",     [EV_NODE_STARTED] = "started", [EV_NODE_SERVING] = "serving",
+	[EV_NODE_EXITED] = "exited",   [EV_NODE_DRAINED] = "drained", [EV_NODE_DROPPED] = "dropped",
+	[EV_NODE_NO_ROOM] = "no_room", [EV_NODE_ROOM] = "room",	      [EV_NODE_NO_LOG] = "no_log",
 };
 static const char *const done_names[RES_QUESTIONS] = {
 	[ASKED_NOTHING] = "done",  [ASKED_CREATE] = "created",	  [ASKED_FIND] = "created",

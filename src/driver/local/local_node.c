@@ -58,7 +58,7 @@ static const char *const passed[] = {
 };
 
 struct node {
-	char *dir;	    /* of the node */
+	char *dir; /* of the node */
 	char *run_dir;
 	char *home;	    /* of the master or host: its link socket, log and trash are there */
 	char *master, *pin; /* of a master elsewhere; NULL: it is at home */

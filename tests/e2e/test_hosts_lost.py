@@ -1,0 +1,69 @@
+"""Engine hosts when a host or the master is away for longer than a job may go on alone."""
+import os
+import signal
+
+from conftest import processes, wait_for
+
+JOB = """
+name = "alone"
+engine = "hosts"
+command = ["sh", "-c", "echo begin; sleep 1000"]
+[timeouts]
+lease = "8s"
+grace = "1s"
+"""
+
+
+def of_host(fleet, name):
+    """Every process of a host: the daemon, and what belongs to its nodes."""
+    mark = str(fleet.dir(name)).encode()
+    nodes = [p for p, (cmd, env) in processes().items() if mark in cmd or mark in env]
+    return {fleet.daemons[name].pid, *nodes}
+
+
+def kill_host(fleet, name):
+    """As if its power had gone: nothing of it is left but its disk."""
+    for _ in range(20):  # a process may start another one meanwhile
+        for pid in of_host(fleet, name):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        fleet.daemons[name].wait()
+    wait_for(lambda: not of_host(fleet, name) - {fleet.daemons[name].pid}, 10, "the end of the host")
+
+
+def test_a_host_that_dies_is_believed_gone_after_its_lease_only(regatta, fleet):
+    fleet.join("a", "b")
+    run = regatta.submit(regatta.job(JOB))
+    regatta.wait(run, state="running")
+    kill_host(fleet, "a")
+    fleet.wait(["a"], "gone")
+    assert fleet.list()["a"]["run"] == run  # it cannot be given to another run
+    got = regatta.wait(run, 60)
+    assert got["verdict"] == "failed" and got["exit_code"] != 0
+    assert "lost" in got["cause"], got["cause"]
+    assert regatta.log(run, "worker-0") == b"begin\n"
+    assert fleet.list()["a"] == {**fleet.list()["a"], "state": "gone", "run": None}
+    # It comes back, with the directory of a node that nobody wants any more.
+    assert fleet.nodes("a")
+    fleet.start("a")
+    fleet.wait(["a"], "free")
+    assert not fleet.nodes("a")
+
+
+def test_without_a_master_a_job_ends_with_its_lease_and_its_output_is_kept(regatta, fleet):
+    fleet.join("a")
+    run = regatta.submit(regatta.job(JOB))
+    regatta.wait(run, state="running")
+    wait_for(lambda: regatta.log(run, "worker-0") == b"begin\n", what="output")
+    fleet.kill_master()
+    wait_for(lambda: not regatta.pids("node-agent") and not regatta.pids("shim"), 30, "the lease to be over")
+    assert fleet.nodes("a")
+    fleet.start_master()
+    got = regatta.wait(run, 60)
+    assert got["verdict"] == "failed", got
+    assert "lease" in got["cause"] or "lease" in str(got["nodes"]), got
+    assert regatta.log(run, "worker-0") == b"begin\n"
+    fleet.wait(["a"], "free")
+    assert not fleet.nodes("a")
