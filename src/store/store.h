@@ -46,8 +46,8 @@ int store_commit(struct store *st, struct err *err);
  */
 #define DISK_RESERVE_BYTES (16 << 20)
 #define DISK_RESERVE_MARGIN (4 << 20) /* free beside it before it is made again */
-/* Once in the life of a home; again where there was no room before.  It takes microseconds on a
- * disk, but milliseconds in memory (tmpfs): not while somebody waits. */
+/* Once in the life of a home, before its first run; again where there was no room before.  It takes
+ * microseconds on a disk, and milliseconds in memory (tmpfs). */
 void store_disk_reserve_make(struct store *st);
 /* Made again if there is room by now; a home that never had one is never without. */
 bool store_disk_reserve_is_out(struct store *st);

@@ -56,6 +56,8 @@ void space_check(struct space *s)
 
 int space_for_run(const struct space *s, struct err *err)
 {
+	/* Now: a run can fill the disk before the next check. */
+	store_disk_reserve_make(s->m->store);
 	if (!store_disk_full(s->m->store))
 		return 0;
 	return err_set(err, ERR_CAPACITY,

@@ -16,7 +16,8 @@ struct space *space_new(struct master *m);
 struct space *space_free(struct space *s); /* NULL is allowed */
 /* From the loop, every second or so: notices that the disk is full, or has room again. */
 void space_check(struct space *s);
-/* ERR_CAPACITY: there is no room for a new run. */
+/* Before a run is accepted; from then on there is a reserve, where there is room for one.
+ * ERR_CAPACITY: there is no room for a new run. */
 int space_for_run(const struct space *s, struct err *err);
 /* As the last check found it. */
 bool space_is_full(const struct space *s);

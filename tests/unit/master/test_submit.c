@@ -4,6 +4,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/cleanup.h"
+#include "base/path.h"
+
 #define WORD 65536
 #define BODY_FITS (FRAME_MAX_PAYLOAD - 4096) /* into the body of a request, but not into a START */
 
@@ -103,6 +106,20 @@ static void a_full_disk_refuses_new_runs_and_ends_those_that_there_are(void **st
 	assert_non_null(rig_try_submit(r, "request-9999999999", RIG_JOB, &err));
 }
 
+static void the_disk_reserve_is_there_before_the_first_run(void **state)
+{
+	struct rig *r = *state;
+	CLEANUP(freep) char *reserve = path_join(r->home, "disk_reserve");
+
+	rig_submit(r, RIG_JOB);
+	bool there = file_exists(reserve);
+
+	store_disk_reserve_make(r->m.store);
+	if (!file_exists(reserve))
+		skip(); /* this file system cannot, or is full */
+	assert_true(there);
+}
+
 static void a_create_that_is_refused_is_not_a_create(void **state)
 {
 	struct rig *r = *state;
@@ -144,6 +161,7 @@ int main(void)
 		CASE(a_source_that_was_not_uploaded_is_refused),
 		CASE(the_longest_start_that_is_accepted_arrives_whole),
 		CASE(a_full_disk_refuses_new_runs_and_ends_those_that_there_are),
+		CASE(the_disk_reserve_is_there_before_the_first_run),
 		CASE(a_create_that_is_refused_is_not_a_create),
 		CASE(a_master_with_too_few_descriptors_does_not_start),
 	};
