@@ -56,11 +56,17 @@ static size_t table_index(const struct job_rules *rules, const struct engine *en
 	return i;
 }
 
-static void check_for_job_load(const struct job *job, struct arena *a, struct problems *ps)
+static void check_for_job_load(const struct job *job, bool names_only, struct arena *a,
+			       struct problems *ps)
 {
 	struct plan unused;
 
-	plan_check(job, a, &unused, ps);
+	if (!names_only) {
+		plan_check(job, a, &unused, ps);
+		return;
+	}
+	strategy_for(job, a, ps);
+	engine_for(job, a, ps);
 }
 
 struct job_rules plan_job_rules(void)

@@ -564,8 +564,8 @@ bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena
 	check_metrics(&c);
 	check_output(&c);
 	size_t found = ps->n + ps->more - before;
-	if (found > 0 && found == ps->unknown - unknown && rules && rules->check)
-		rules->check(&job, a, ps);
+	if (found > 0 && rules && rules->check)
+		rules->check(&job, found > ps->unknown - unknown, a, ps);
 	if (found > 0)
 		return false;
 	*ret_job = job;

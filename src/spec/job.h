@@ -135,8 +135,9 @@ struct role job_worker(const struct job *j);
 struct job_rules {
 	const struct field *tables[JOB_ENGINE_TABLES + 1]; /* ends with NULL */
 	/* Adds the problems that strategy and engine have with the job: called by job_load() when it
-	 * found unknown keys but read all else, so that the file shows all its problems at once. */
-	void (*check)(const struct job *job, struct arena *a, struct problems *ps);
+	 * found problems, so that the file shows all of them at once.  With more than unknown keys
+	 * among them the rest of the job cannot be trusted: names_only. */
+	void (*check)(const struct job *job, bool names_only, struct arena *a, struct problems *ps);
 };
 
 /* The keys of a job file without those of the engines, and with them. */
