@@ -10,11 +10,11 @@
 #include "base/err.h"
 #include "link/conn.h"
 #include "metrics/extract.h"
-#include "metrics/lines.h"
 
 #define ITEMS_MAX (768 * 1024) /* a frame holds 1 MiB */
 #define PIECE (8 * 1024)
-#define QUEUE_MAX (256 * 1024) /* with a longer send queue, output goes before samples */
+#define LINE_MAX_BYTES (64 * 1024) /* a longer line is looked at in pieces */
+#define QUEUE_MAX (256 * 1024)	   /* with a longer send queue, output goes before samples */
 
 void scan_init(struct scan *sc)
 {

@@ -301,10 +301,6 @@ const char *res_state_name(enum res_state s);
 const char *verdict_name(enum verdict v);
 const char *event_name(const struct event *ev); /* of an answer: what it says, "created" */
 const char *effect_kind_name(enum effect_kind k);
-int run_phase_from_name(const char *name); /* -1 if none */
-int node_state_from_name(const char *name);
-int res_state_from_name(const char *name);
-int verdict_from_name(const char *name);
 /* Is the text of the answer the provider's id?  Otherwise it says why. */
 bool core_answer_has_id(const struct event *ev);
 /* Legal edges, used by core_step itself and by the checker of the simulator. */

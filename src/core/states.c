@@ -99,14 +99,6 @@ bool run_phase_is_final(enum run_phase p)
 	return p >= RUN_SUCCEEDED;
 }
 
-static int from_name(const char *const *names, int n, const char *name)
-{
-	for (int i = 0; i < n; i++)
-		if (!strcmp(names[i], name))
-			return i;
-	return -1;
-}
-
 const char *run_phase_name(enum run_phase p)
 {
 	return phase_names[p];
@@ -139,22 +131,6 @@ bool core_answer_has_id(const struct event *ev)
 {
 	return ev->kind == EV_RES_ANSWER && ev->outcome == OUTCOME_DONE &&
 	       (ev->asked == ASKED_CREATE || ev->asked == ASKED_FIND);
-}
-int run_phase_from_name(const char *name)
-{
-	return from_name(phase_names, RUN_PHASES, name);
-}
-int node_state_from_name(const char *name)
-{
-	return from_name(node_names, NODE_STATES, name);
-}
-int res_state_from_name(const char *name)
-{
-	return from_name(res_names, RES_STATES, name);
-}
-int verdict_from_name(const char *name)
-{
-	return from_name(verdict_names, 4, name);
 }
 
 int core_exit_code(enum verdict v, const struct cause *c)

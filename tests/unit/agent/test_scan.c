@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "fmt/doc.h"
 #include "link/conn.h"
-#include "metrics/lines.h"
 #include "sys/loop.h"
 
 struct bench {

@@ -314,19 +314,17 @@ static void a_success_whose_output_cannot_be_stored_is_a_failure(void **state)
 	run_close(f);
 }
 
-static void names_go_both_ways(void **state)
+static void every_state_and_event_has_a_name(void **state)
 {
 	(void)state;
 	for (int i = 0; i < RUN_PHASES; i++)
-		assert_int_equal(run_phase_from_name(run_phase_name((enum run_phase)i)), i);
+		assert_non_null(run_phase_name((enum run_phase)i));
 	for (int i = 0; i < NODE_STATES; i++)
-		assert_int_equal(node_state_from_name(node_state_name((enum node_state)i)), i);
+		assert_non_null(node_state_name((enum node_state)i));
 	for (int i = 0; i < RES_STATES; i++)
-		assert_int_equal(res_state_from_name(res_state_name((enum res_state)i)), i);
+		assert_non_null(res_state_name((enum res_state)i));
 	for (int i = 0; i < EVENT_KINDS; i++)
 		assert_non_null(event_name(&(struct event){.kind = (enum event_kind)i}));
-	assert_int_equal(run_phase_from_name("nonsense"), -1);
-	assert_int_equal(verdict_from_name("failed"), VERDICT_FAILED);
 }
 
 int main(void)
@@ -346,7 +344,7 @@ int main(void)
 		cmocka_unit_test(max_runtime_ends_the_run),
 		cmocka_unit_test(a_node_that_is_never_ready_is_named),
 		cmocka_unit_test(a_success_whose_output_cannot_be_stored_is_a_failure),
-		cmocka_unit_test(names_go_both_ways),
+		cmocka_unit_test(every_state_and_event_has_a_name),
 	};
 	return cmocka_run_group_tests_name("core run", tests, NULL, NULL);
 }
