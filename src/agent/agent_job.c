@@ -334,7 +334,7 @@ static void collect_task(void *ctx, struct buf *out)
 	const struct collect_options o = {
 		.patterns = a->inputs.keep,
 		.n = a->inputs.nkeep,
-		/* A directory that is not the node's own has files of before. */
+		/* A directory that the node does not own may hold files that are older than the attempt. */
 		.since_ms = prepare_is_long(&a->inputs) ? 0 : a->at.st.claimed_ms,
 	};
 	struct collected done;

@@ -25,7 +25,8 @@
 #include "sys/loop.h"
 
 #define DIAL_TIMEOUT_MS 500
-#define CALL_TIMEOUT_MS 10000 /* to another machine, all its addresses and the handshake */
+#define CALL_TIMEOUT_MS                                                                            \
+	10000 /* for a master on another machine: resolving, dialling every address, TLS */
 #define BACKOFF_MIN_MS 50
 #define BACKOFF_MAX_MS 5000
 #define PING_MS 5000

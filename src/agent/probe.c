@@ -12,7 +12,7 @@
 #include "sys/netns.h"
 
 #define PROBE_MS 20
-#define PROBE_SLOW_MS 200 /* for a job that does not listen soon */
+#define PROBE_SLOW_MS 200 /* after PROBE_FAST_FOR_MS without an answer */
 #define PROBE_FAST_FOR_MS (10 * 1000)
 #define CONNECT_MS 1000 /* a connection that hangs is given up */
 

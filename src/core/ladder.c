@@ -89,7 +89,7 @@ static void set_why(struct core_resource *res, enum err_kind kind, const char *w
 	snprintf(res->why, sizeof(res->why), "%.159s", why);
 }
 
-/* People want to see what was refused, not the trouble of finding out or of giving it back. */
+/* `why` shows the refusal itself: later trouble of a find or a destroy must not replace it. */
 static bool keeps_why(const struct core_run *r, const struct core_resource *res)
 {
 	return res->refused_kind ||

@@ -133,7 +133,7 @@ static void destroy(struct step *s, int index)
 	ask(s, ASKED_DESTROY, index);
 }
 
-/* It does not exist any more: what it needed may go, if it is to. */
+/* The resource is gone: those it needed are destroyed too, if they are being cleaned up and nobody else needs them. */
 static void clean_needs(struct step *s, int index)
 {
 	const struct core_run *r = s->r;

@@ -373,7 +373,7 @@ static int unpack_entry(struct unpack *u, const struct tar_block *b, uint64_t si
 		return refuse(u, "a mode that is not a number");
 	if (is_dir) {
 		if (size > 0)
-			return refuse(u, "a directory with content");
+			return refuse(u, "a directory entry that has bytes of its own");
 		if (slash)
 			u->path.p[--u->path.n] = '\0';
 		return str_is(buf_str(&u->path), ".") ? 0 : make_entry(u, true, 0, 0);

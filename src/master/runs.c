@@ -38,7 +38,9 @@
 #include "store/logfile.h"
 
 #define NAME_TRIES 50
-#define START_SLACK (16 * 1024) /* the id, other addresses and the rank are longer than assumed */
+#define START_SLACK                                                                                \
+	(16 *                                                                                      \
+	 1024) /* by which the real id, addresses and rank may be longer than those of the estimate */
 
 size_t runs_active(const struct master *m)
 {

@@ -137,7 +137,7 @@ static void take_byte(struct pattern_reader *r, struct branch *b, unsigned char 
 		add_byte(b, c);
 	if (min >= 0)
 		end_run(b);
-	if (min == 1) /* its last repetition touches what follows */
+	if (min == 1) /* the last repetition is next to what follows */
 		add_byte(b, c);
 }
 

@@ -186,6 +186,6 @@ int http_redirect(const struct http_origin *from, const char *path, struct str l
 	*ret_to = *from;
 	join_path(path, relative, ret_path);
 	if (ret_path->overflow || !http1_is_target(buf_str(ret_path)))
-		return err_set(err, ERR_PROTOCOL, "a redirect to a malformed place");
+		return err_set(err, ERR_PROTOCOL, "a redirect to a malformed URL");
 	return 0;
 }

@@ -88,7 +88,7 @@ static void run_later(void *ctx)
 			http_conn_process_pending(c);
 		if (!c->dead)
 			http_conn_check_empty(c);
-		/* If it died just now it stands in `later` again. */
+		/* A connection that died in this pass is in `later` again and is freed by the next one. */
 		if (c->dead && list_empty(&c->later))
 			http_conn_free(c);
 	}

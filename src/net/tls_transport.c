@@ -34,7 +34,8 @@ int tls_fail(struct err *err, int kind, const char *what)
 		       why ? why : "");
 }
 
-/* -1 with errno, or 0 at the end of input.  `crossed`: that what the call did not want itself. */
+/* -1 with errno, or 0 at the end of input.  *crossed is set when a
+ * read waits to write, or a write to read. */
 static ssize_t stopped(SSL *ssl, int rc, int crossing, bool *crossed)
 {
 	int why = SSL_get_error(ssl, rc);

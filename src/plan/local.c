@@ -54,7 +54,7 @@ static void check_lost(const struct policy *p, const char *where, struct arena *
 			     where, job_lost_choices[p->on_lost]);
 }
 
-/* As many as it may come to have. */
+/* The most nodes that the job may grow to. */
 static int64_t count_nodes(const struct job *job)
 {
 	int64_t n = job->roles.n ? 0 : job->policy.max;

@@ -7,7 +7,7 @@
 #include "fmt/jsonw.h"
 #include "report/comparison_internal.h"
 
-#define MOST_RUNS 100 /* looked for when saying how many are needed */
+#define MOST_RUNS 100 /* the most that the advice on how many runs are needed considers */
 
 static const char *label_of(const struct compare_arm *arm)
 {

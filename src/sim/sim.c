@@ -200,7 +200,7 @@ static void happens(struct world *w, const struct happening *h)
 			return;
 		if (h->ev.kind == EV_NODE_HELLO) {
 			if (mc->heard == h->epoch)
-				return; /* one a connection: the link refuses a second */
+				return; /* the link refuses a second HELLO of one connection */
 			mc->heard = h->epoch;
 		}
 		master_event(w, &h->ev);

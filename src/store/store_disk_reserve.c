@@ -157,7 +157,7 @@ static void open_old(struct store *st)
 
 	if (fstat(st->reserve_fd, &sb) < 0 || !S_ISREG(sb.st_mode))
 		sb = (struct stat){0};
-	/* A copy with holes keeps nothing back. */
+	/* A sparse file (a home that was copied, say) reserves nothing. */
 	bool solid = sb.st_blocks * 512 >= sb.st_size && sb.st_size <= DISK_RESERVE_BYTES;
 	st->reserve_bytes = solid ? sb.st_size : 0;
 	if (!solid && ftruncate(st->reserve_fd, 0) < 0)

@@ -241,7 +241,7 @@ static const char version_8[] =
 	"ALTER TABLE node ADD COLUMN asleep INTEGER NOT NULL DEFAULT 0 CHECK (asleep IN (0, 1));"
 	"ALTER TABLE node ADD COLUMN by_ms INTEGER NOT NULL DEFAULT 0;";
 
-/* The step of the ladder and what it says, for a driver that has nothing but the row. */
+/* Which of the resource's choices is in use, and its document: a clean-up may have nothing but the row. */
 static const char version_9[] =
 	"ALTER TABLE resource ADD COLUMN choice INTEGER NOT NULL DEFAULT 0 CHECK (choice >= 0);"
 	"ALTER TABLE resource ADD COLUMN choice_spec TEXT NOT NULL DEFAULT '';";

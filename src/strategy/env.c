@@ -168,7 +168,7 @@ static void put_all(struct env_list *env, struct arena *a, const struct env_list
 		env_put_text(env, a, more->v[i].name, more->v[i].value);
 }
 
-/* By name, and what came first in front: pairs lie in one array, so addresses tell. */
+/* By name; of pairs with one name the earlier in the array first. */
 static int compare(const void *x, const void *y)
 {
 	const struct env_pair *p = *(const struct env_pair *const *)x;

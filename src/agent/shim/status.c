@@ -84,7 +84,7 @@ int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *re
 	int rc = 0;
 
 	snprintf(name, sizeof(name), LAYOUT_STATUS ".%d", (int)getpid());
-	unlinkat(dirfd, name, 0); /* of a dead process with our pid */
+	unlinkat(dirfd, name, 0); /* left by a process that had the same pid and died */
 	fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
 	if (fd < 0)

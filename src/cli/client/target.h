@@ -17,7 +17,7 @@ struct target {
 	char *name; /* of the other master, for people: a context's name or a URL */
 	char *pin;  /* NULL: the chain of a CA */
 	char *token;
-	struct http_url url; /* its views are of nothing: only host, port and tls are used */
+	struct http_url url; /* only host, port and tls are set */
 	bool remote;
 };
 

@@ -175,7 +175,7 @@ bool local_net_is_there(const struct driver_row *row, const char *node_dir)
 	bool there = false;
 
 	cable_of(row, node_dir, &c);
-	/* What cannot be asked may be there. */
+	/* Without an answer from the kernel the cable counts as there, so that nothing is forgotten. */
 	if (nl < 0 || netlink_find(nl, c.name, &there, alias, NULL) < 0)
 		return true;
 	return there || netns_is_at(c.netns);

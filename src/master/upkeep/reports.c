@@ -134,7 +134,7 @@ static void tell(struct report_task *t)
 	t->done(t->ctx, &result);
 }
 
-/* The files of a run that went on while they were made must not stay as its last. */
+/* A report that was begun before its run ended is not the last: it is made again. */
 static void make_again_if_ended(const struct report_task *t)
 {
 	struct err err = {0};

@@ -418,7 +418,7 @@ static void a_directory_has_no_content(void **state)
 
 	add_entry(&a, "d/", '5', "content");
 	add_end(&a);
-	assert_refused_tar(state, &a, ERR_INVALID, "a directory with content");
+	assert_refused_tar(state, &a, ERR_INVALID, "a directory entry that has bytes of its own");
 }
 
 static void a_pax_size_wins_over_the_header(void **state)

@@ -31,7 +31,7 @@ function PValue({ d }: { d: Difference }): JSX.Element {
 	);
 }
 
-/* Of the difference, as it stands to the left of it: in percent, unless the baseline is 0. */
+/* The interval of the difference, in the unit of the cell to its left: percent, unless the baseline is 0. */
 function Interval({ d }: { d: Difference }): JSX.Element {
 	const text = ([a, b]: [number, number]): string => `${signed(a)} … ${signed(b)}`;
 	return (
