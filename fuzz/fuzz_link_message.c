@@ -31,19 +31,27 @@ static void need(bool ok)
 		abort();
 }
 
+static void use_blob(const struct message_blob *b)
+{
+	need(b->url || b->sha256);
+	need(!b->sha256 || strlen(b->sha256) == 64);
+	touch(b->url);
+}
+
 static void use_inputs(const struct message_inputs *m)
 {
-	need(m->argv0 && m->cwd && m->path && m->address && m->output_dir);
+	need(m->argv0 && m->path && m->address);
 	need(m->port >= 0 && m->port <= 65535 && m->sample_ms >= 0);
-	if (m->source) {
-		touch(m->source->path);
-		touch(m->source->sha256);
-	}
+	if (m->source)
+		use_blob(m->source);
 	touch(m->metric_prefix);
 	for (size_t i = 0; i < m->ndata; i++) {
 		touch(m->data[i].src);
 		touch(m->data[i].path);
 		need(m->data[i].shard_index < m->data[i].shard_count);
+		need(m->data[i].src || m->data[i].nblobs);
+		for (size_t k = 0; k < m->data[i].nblobs; k++)
+			use_blob(&m->data[i].blobs[k]);
 	}
 	for (size_t i = 0; i < m->nmetrics; i++) {
 		need(m->metrics[i].pattern != NULL);

@@ -43,7 +43,7 @@ void agent_wake(struct agent *a)
 /* The directories that may be large go at once; what else is left of the node is the driver's. */
 static void remove_work(const char *dir)
 {
-	static const char *const names[] = {LAYOUT_WORK, WORK_NEW_DIR};
+	static const char *const names[] = {LAYOUT_WORK, WORK_NEW_DIR, LAYOUT_OUTPUT};
 	struct err err = {0};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -10,6 +10,7 @@
  *			adds the line "clean" when it was released and nothing of this node is alive
  *	hostfile	START's hostfile, if it had one; machinefile the same
  *	work/		work directory: source and data; the job's cwd unless START names another
+ *	output/		what is kept of the job, unless agent.json names another place (agent/places.h)
  *	status		of the first attempt (claimed once by the shim, see agent/status.h); out, err, metrics: its spools;
  *			*.fifo: the job's pipes; wakeup.fifo, acked: small words between agent and shim (agent/shim/supervisor.h)
  *	a<attempt>/	the same of later attempts

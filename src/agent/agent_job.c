@@ -12,6 +12,7 @@
 
 #include "agent/attempt/expand_start.h"
 #include "agent/collect.h"
+#include "agent/places.h"
 #include "agent/prepare.h"
 #include "agent/probe.h"
 #include "agent/forked_task.h"
@@ -57,9 +58,11 @@ static void set_ready(struct agent *a, const struct err *why)
 
 static int prepare_rest(struct agent *a, struct err *err)
 {
-	if (prepare_files(&a->inputs, a->dir, err) < 0)
+	CLEANUP(freep) char *cwd = place_cwd(&a->cfg, a->dir, &a->inputs);
+
+	if (prepare_files(&a->inputs, &a->cfg, a->dir, err) < 0)
 		return -1;
-	return prepare_check(&a->inputs, a->dir, a->cfg.netns, err);
+	return prepare_check(&a->inputs, cwd, a->cfg.netns, err);
 }
 
 static void prepare_task(void *ctx, struct buf *out)
@@ -168,17 +171,21 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 		      struct start_files *ret, struct err *err)
 {
 	CLEANUP(freep) char *at_dir = attempt_dir(a->dir, m->attempt);
-	CLEANUP(freep) char *cwd = prepare_cwd(a->dir, m->cwd);
+	CLEANUP(freep) char *cwd = place_cwd(&a->cfg, a->dir, &a->inputs);
+	CLEANUP(freep) char *output = place_output(&a->cfg, a->dir, m->attempt);
 	CLEANUP(freep) char *hostfile = path_join(a->dir, LAYOUT_HOSTFILE);
 	CLEANUP(freep) char *machinefile = path_join(a->dir, LAYOUT_MACHINEFILE);
 	CLEANUP(freep) char *metrics = path_join(at_dir, LAYOUT_METRICS_FIFO);
+
+	if (!m->cwd[0])
+		m->cwd = arena_strdup(mem, cwd);
 	const struct expand_here here = {
 		.members = &a->members.table,
 		.rank = m->rank,
 		.attempt = m->attempt,
 		.interface = m->interface,
-		.output = a->inputs.output_dir,
-		.work = cwd,
+		.output = output,
+		.work = m->cwd,
 		.hostfile = hostfile,
 		.machinefile = machinefile,
 		.metrics = metrics,
@@ -328,18 +335,20 @@ static void update_sampling(struct agent *a)
 static void collect_task(void *ctx, struct buf *out)
 {
 	struct agent *a = ctx;
-	CLEANUP(freep) char *cwd = prepare_cwd(a->dir, a->inputs.cwd);
+	CLEANUP(freep) char *cwd = place_cwd(&a->cfg, a->dir, &a->inputs);
+	CLEANUP(freep) char *output = place_output(&a->cfg, a->dir, a->at.no);
 	struct message_collected m = {0};
 	struct err err = {0};
 	const struct collect_options o = {
 		.patterns = a->inputs.keep,
 		.n = a->inputs.nkeep,
 		/* A directory that the node does not own may hold files that are older than the attempt. */
-		.since_ms = prepare_is_long(&a->inputs) ? 0 : a->at.st.claimed_ms,
+		.since_ms =
+			prepare_is_long(&a->inputs) || !a->cfg.base_dir ? 0 : a->at.st.claimed_ms,
 	};
 	struct collected done;
 
-	if (collect_files(cwd, &o, a->inputs.output_dir, &done, &err) < 0) {
+	if (collect_files(cwd, &o, output, &done, &err) < 0) {
 		m.error = err.msg;
 		m.kind = err.kind;
 	} else if (done.note[0]) {
@@ -376,10 +385,12 @@ static void collect_done(void *ctx, struct str text)
 
 void job_drop_collect(struct agent *a)
 {
+	CLEANUP(freep) char *output = place_output(&a->cfg, a->dir, a->at.no);
+
 	if (!a->collect)
 		return;
 	a->collect = forked_task_free(a->collect);
-	collect_remove_partial(a->inputs.output_dir);
+	collect_remove_partial(output);
 }
 
 /* Stop copying kept files, also if it has not begun: a cancelled run does not wait for copies. */
@@ -404,7 +415,7 @@ static void update_collect(struct agent *a)
 	/* Without inputs nobody knows what to keep; the master sends them again after every hello. */
 	if (!a->at.has_exit || a->collected_known || a->collect || !a->inputs_arena)
 		return;
-	if (a->inputs.nkeep == 0 || !a->inputs.output_dir[0])
+	if (a->inputs.nkeep == 0)
 		set_collected(a, ERR_NONE, NULL);
 	else if (forked_task_start(a->loop, collect_task, collect_done, a, &a->collect, &err) < 0)
 		set_collected(a, err.kind, err.msg);

@@ -72,6 +72,14 @@ static void read_isolation(const struct doc *d, const char *dir, struct arena *a
 	c->hosts = arena_printf(a, "%s/" LAYOUT_HOSTS, dir);
 }
 
+/* A path; NULL if there is none. */
+static const char *path_of(const struct doc *d, const char *key)
+{
+	struct str s = doc_str(d, key, STR(""));
+
+	return s.n > 0 ? s.p : NULL;
+}
+
 static int read_keys(const struct doc *d, struct arena *a, struct agent_config *c, struct err *err)
 {
 	if (want(d, "run", &c->run, err) < 0 || want(d, "node", &c->node, err) < 0 ||
@@ -89,6 +97,9 @@ static int read_keys(const struct doc *d, struct arena *a, struct agent_config *
 	c->revive = doc_bool(d, "revive", false) && c->home[0] && !c->url;
 	c->mark = doc_str(d, "mark", STR("")).p;
 	c->boot = doc_str(d, "boot", STR("")).p;
+	c->base_dir = path_of(d, "base_dir");
+	c->blobs = path_of(d, "blobs");
+	c->output_dir = path_of(d, "output_dir");
 	copy_path(c->cg.unified, doc_str(d, "cgroup", STR("")));
 	copy_path(c->cg.memory, doc_str(d, "cgroup_memory", STR("")));
 	c->limits = (struct supervisor_limits){

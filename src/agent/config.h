@@ -10,7 +10,8 @@
  * the job's groups go), boot (the boot in which the node was made; who writes it
  * sees to it that a node directory that was lost is not of this boot), netns (the job and its
  * probes belong into the namespace that the node's directory holds), and the limits
- * settle_ms, unkill_ms, full_ms, spool_bytes.
+ * settle_ms, unkill_ms, full_ms, spool_bytes.  Only on the master's machine: base_dir (of
+ * the job file), blobs (the master's archives, by SHA-256) and output_dir (of the first attempt).
  */
 #include <stdbool.h>
 #include "agent/shim/supervisor.h"
@@ -29,6 +30,7 @@ struct agent_config {
 	const char *home;
 	bool revive;
 	const char *mark, *boot;
+	const char *base_dir, *blobs, *output_dir; /* NULL: not on this machine */
 	struct cgroup cg;
 	const char *netns, *hosts; /* where they are; NULL: the job shares the machine's */
 	struct supervisor_limits limits;

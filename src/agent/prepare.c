@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/config.h"
 #include "agent/environ.h"
+#include "agent/places.h"
 #include "agent/probe.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -34,36 +36,44 @@ bool prepare_is_long(const struct message_inputs *in)
 	return in->source || in->ndata > 0;
 }
 
-char *prepare_cwd(const char *node_dir, const char *cwd)
-{
-	CLEANUP(freep) char *work = path_join(node_dir, LAYOUT_WORK);
-
-	return path_join(work, cwd);
-}
-
 /* ---- files ---- */
 
-static int unpack_source(const struct message_source *source, const char *dest, struct err *err)
+/* The digest of an open file is this one; reading begins at its start again. */
+static int check_digest(int fd, const char *sha256, struct err *err)
 {
-	CLEANUP(close_fdp) int fd = open(source->path, O_RDONLY | O_CLOEXEC);
 	uint8_t digest[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
 	uint64_t size;
 
-	if (fd < 0)
-		return err_errno(err, errno, "open source '%s'", source->path);
 	if (sha256_fd(fd, digest, &size, err) < 0)
-		return err_wrap(err, "read source '%s'", source->path);
+		return -1;
 	hex_encode(digest, sizeof(digest), hex);
-	if (strcmp(hex, source->sha256) != 0)
-		return err_set(err, ERR_INVALID,
-			       "source '%s' is not what was sent: its sha256 is %s", source->path,
-			       hex);
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return err_errno(err, errno, "rewind source '%s'", source->path);
-	if (tar_unpack(fd, dest, err) < 0)
-		return err_wrap(err, "unpack source");
-	return 0;
+	if (strcmp(hex, sha256) != 0)
+		return err_set(err, ERR_INVALID, "these are other bytes: their sha256 is %s", hex);
+	return lseek(fd, 0, SEEK_SET) < 0 ? err_errno(err, errno, "rewind") : 0;
+}
+
+/* The bytes of a blob, checked; a descriptor. */
+static int open_blob(const struct message_blob *b, const struct agent_config *cfg, struct err *err)
+{
+	if (!cfg->blobs || !b->sha256)
+		return err_set(err, ERR_UNAVAILABLE, "the master's files are not on this machine");
+	CLEANUP(freep) char *path = path_join(cfg->blobs, b->sha256);
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", path);
+	if (check_digest(fd, b->sha256, err) < 0)
+		return err_wrap(err, "'%s'", path);
+	return TAKE_FD(fd);
+}
+
+static int unpack_blob(const struct message_blob *b, const struct agent_config *cfg,
+		       const char *dest, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = open_blob(b, cfg, err);
+
+	return fd < 0 || tar_unpack(fd, dest, err) < 0 ? -1 : 0;
 }
 
 static int copy_one(const char *from, const char *to, struct err *err)
@@ -79,19 +89,20 @@ static int copy_one(const char *from, const char *to, struct err *err)
 	return file_copy(from, to, err);
 }
 
-static int copy_tree(const struct message_data *d, const char *dest, struct err *err)
+static int copy_tree(const struct message_data *d, const char *src, const char *dest,
+		     struct err *err)
 {
 	char **names;
 	size_t n;
 	int rc = 0;
 
 	if (file_mkdir_p(dest, 0777, err) < 0 ||
-	    file_list_tree(d->src, DATA_MAX_FILES, &names, &n, err) < 0)
+	    file_list_tree(src, DATA_MAX_FILES, &names, &n, err) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		if ((int64_t)(i % (size_t)d->shard_count) != d->shard_index)
 			continue;
-		CLEANUP(freep) char *from = path_join(d->src, names[i]);
+		CLEANUP(freep) char *from = path_join(src, names[i]);
 		CLEANUP(freep) char *to = path_join(dest, names[i]);
 
 		rc = copy_one(from, to, err);
@@ -100,32 +111,52 @@ static int copy_tree(const struct message_data *d, const char *dest, struct err 
 	return rc;
 }
 
-static int copy_data(const struct message_data *d, const char *work, struct err *err)
+static int copy_file(const struct message_data *d, const char *src, const char *dest,
+		     struct err *err)
 {
+	if (d->shard_count > 1)
+		return err_set(err, ERR_INVALID,
+			       "it is one file and cannot be sharded; give a directory");
+	if (copy_one(src, dest, err) < 0)
+		return -1;
+	CLEANUP(close_fdp) int fd = d->sha256 ? open(dest, O_RDONLY | O_CLOEXEC) : -1;
+
+	return d->sha256 ? check_digest(fd, d->sha256, err) : 0;
+}
+
+/* Files of this machine, which is the master's. */
+static int copy_src(const struct message_data *d, const struct agent_config *cfg, const char *dest,
+		    struct err *err)
+{
+	CLEANUP(freep) char *src = path_join(cfg->base_dir ? cfg->base_dir : "/", d->src);
 	struct stat st;
 
+	if (!cfg->base_dir)
+		return err_set(err, ERR_UNAVAILABLE, "the master's files are not on this machine");
+	if (stat(src, &st) < 0)
+		return err_errno(err, errno, "open '%s'", src);
+	return S_ISDIR(st.st_mode) ? copy_tree(d, src, dest, err) : copy_file(d, src, dest, err);
+}
+
+static int unpack_all(const struct message_data *d, const struct agent_config *cfg,
+		      const char *dest, struct err *err)
+{
+	for (size_t i = 0; i < d->nblobs; i++)
+		if (unpack_blob(&d->blobs[i], cfg, dest, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int put_data(const struct message_data *d, const struct agent_config *cfg, const char *work,
+		    struct err *err)
+{
 	if (!path_is_below(str_from(d->path)))
 		return err_set(err, ERR_INVALID, "data path '%s' leaves the work directory",
 			       d->path);
-	if (strstr(d->src, "://"))
-		return err_set(err, ERR_INVALID,
-			       "data '%s' cannot be fetched on this engine; give a local path",
-			       d->src);
-	if (stat(d->src, &st) < 0)
-		return err_errno(err, errno, "data '%s'", d->src);
 	CLEANUP(freep) char *dest = path_join(work, d->path);
 
-	if (S_ISDIR(st.st_mode)) {
-		if (copy_tree(d, dest, err) < 0)
-			return err_wrap(err, "data '%s'", d->src);
-		return 0;
-	}
-	if (d->shard_count > 1)
-		return err_set(err, ERR_INVALID,
-			       "data '%s' is one file and cannot be sharded; give a directory",
-			       d->src);
-	if (copy_one(d->src, dest, err) < 0)
-		return err_wrap(err, "data '%s'", d->src);
+	if ((d->src ? copy_src(d, cfg, dest, err) : unpack_all(d, cfg, dest, err)) < 0)
+		return err_wrap(err, "data '%s'", d->path);
 	return 0;
 }
 
@@ -134,21 +165,31 @@ static void put_field(struct sha256 *s, const char *text)
 	sha256_add(s, text, strlen(text) + 1);
 }
 
+static void put_blob(struct sha256 *s, const struct message_blob *b)
+{
+	put_field(s, b->url ? b->url : "");
+	put_field(s, b->sha256 ? b->sha256 : "");
+}
+
 /* What work/ is made from, as one digest. */
 static void inputs_digest(const struct message_inputs *in, char out[static 2 * SHA256_BYTES + 1])
 {
 	struct sha256 *s = sha256_new();
 	uint8_t digest[SHA256_BYTES];
 
-	put_field(s, in->source ? in->source->sha256 : "");
+	if (in->source)
+		put_blob(s, in->source);
 	for (size_t i = 0; i < in->ndata; i++) {
+		const struct message_data *d = &in->data[i];
 		char shard[64];
 
-		snprintf(shard, sizeof(shard), "%d/%d", (int)in->data[i].shard_index,
-			 (int)in->data[i].shard_count);
-		put_field(s, in->data[i].src);
-		put_field(s, in->data[i].path);
+		snprintf(shard, sizeof(shard), "%d/%d %d", (int)d->shard_index, (int)d->shard_count,
+			 d->tar);
+		put_field(s, d->src ? d->src : "");
+		put_field(s, d->path);
 		put_field(s, shard);
+		for (size_t k = 0; k < d->nblobs; k++)
+			put_blob(s, &d->blobs[k]);
 	}
 	sha256_end(s, digest);
 	hex_encode(digest, sizeof(digest), out);
@@ -166,31 +207,25 @@ static bool made_already(const char *mark, const char *work, const char *digest)
 	return same;
 }
 
-static int fill(const struct message_inputs *in, const char *dir, struct err *err)
+static int fill(const struct message_inputs *in, const struct agent_config *cfg, const char *dir,
+		struct err *err)
 {
-	if (in->source && unpack_source(in->source, dir, err) < 0)
-		return -1;
+	if (in->source && unpack_blob(in->source, cfg, dir, err) < 0)
+		return err_wrap(err, "source");
 	for (size_t i = 0; i < in->ndata; i++)
-		if (copy_data(&in->data[i], dir, err) < 0)
+		if (put_data(&in->data[i], cfg, dir, err) < 0)
 			return -1;
 	return 0;
 }
 
-int prepare_files(const struct message_inputs *in, const char *node_dir, struct err *err)
+static int make_work(const struct message_inputs *in, const struct agent_config *cfg,
+		     const char *node_dir, struct err *err)
 {
-	CLEANUP(freep) char *work = path_join(node_dir, LAYOUT_WORK);
+	CLEANUP(freep) char *work = place_work(node_dir);
 	CLEANUP(freep) char *fresh = path_join(node_dir, WORK_NEW_DIR);
 	CLEANUP(freep) char *mark = path_join(node_dir, MARK_FILE);
 	char digest[2 * SHA256_BYTES + 1];
 
-	if (in->output_dir[0] && file_mkdir_p(in->output_dir, 0700, err) < 0)
-		return err_wrap(err, "make the output directory");
-	if (!prepare_is_long(in)) {
-		/* Without source and data the job runs in its cwd: no work directory is needed. */
-		if (!in->cwd[0] && mkdir(work, 0777) < 0 && errno != EEXIST)
-			return err_errno(err, errno, "make the work directory");
-		return 0;
-	}
 	inputs_digest(in, digest);
 	if (made_already(mark, work, digest))
 		return 0;
@@ -199,11 +234,27 @@ int prepare_files(const struct message_inputs *in, const char *node_dir, struct 
 		return err_wrap(err, "clear the work directory");
 	if (mkdir(fresh, 0777) < 0)
 		return err_errno(err, errno, "make the work directory");
-	if (fill(in, fresh, err) < 0)
+	if (fill(in, cfg, fresh, err) < 0)
 		return -1;
 	if (rename(fresh, work) < 0)
 		return err_errno(err, errno, "put the work directory in place");
 	return file_write_atomic(mark, str_from(digest), 0600, false, err);
+}
+
+int prepare_files(const struct message_inputs *in, const struct agent_config *cfg,
+		  const char *node_dir, struct err *err)
+{
+	CLEANUP(freep) char *output = place_output(cfg, node_dir, 1);
+	CLEANUP(freep) char *work = place_work(node_dir);
+
+	if (file_mkdir_p(output, 0700, err) < 0)
+		return err_wrap(err, "make the output directory");
+	if (prepare_is_long(in))
+		return make_work(in, cfg, node_dir, err);
+	/* A job that runs where its file is needs no work directory. */
+	if (!cfg->base_dir && mkdir(work, 0777) < 0 && errno != EEXIST)
+		return err_errno(err, errno, "make the work directory");
+	return 0;
 }
 
 /* ---- checks ---- */
@@ -233,10 +284,9 @@ static int check_port(const char *netns, const char *address, int port, struct e
 		       strerror(errno));
 }
 
-int prepare_check(const struct message_inputs *in, const char *node_dir, const char *netns,
+int prepare_check(const struct message_inputs *in, const char *cwd, const char *netns,
 		  struct err *err)
 {
-	CLEANUP(freep) char *cwd = prepare_cwd(node_dir, in->cwd);
 	CLEANUP(freep) char *file = NULL;
 	struct stat st;
 

@@ -9,19 +9,19 @@
 #include <stdbool.h>
 #include "link/message.h"
 
+struct agent_config;
 struct cgroup;
 struct err;
 
 /* Is there anything that takes long? */
 bool prepare_is_long(const struct message_inputs *in);
-/* work/ with source and data below node_dir. */
-int prepare_files(const struct message_inputs *in, const char *node_dir, struct err *err);
-/* Can the command be found, is the port free in the network namespace at `netns` (NULL: ours)? */
-int prepare_check(const struct message_inputs *in, const char *node_dir, const char *netns,
+/* work/ with source and data below node_dir, and the output directory of the first attempt. */
+int prepare_files(const struct message_inputs *in, const struct agent_config *cfg,
+		  const char *node_dir, struct err *err);
+/* Can the command be found from cwd, is the port free in the network namespace at `netns` (NULL: ours)? */
+int prepare_check(const struct message_inputs *in, const char *cwd, const char *netns,
 		  struct err *err);
 /* Can memory be limited?  Makes the groups. */
 int prepare_memory(const struct message_inputs *in, struct cgroup *cg, struct err *err);
-/* cwd, or the work directory if it is "".  Owned. */
-char *prepare_cwd(const char *node_dir, const char *cwd);
 
 #define WORK_NEW_DIR "work.new" /* the name of work/ until it is complete */

@@ -85,10 +85,12 @@ const struct driver *driver_for(const char *kind);
 
 /* What is known of a run before it is planned. */
 struct resolve_input {
-	const char *home;	   /* of the master */
-	const char *run_dir;	   /* of the run, on the master */
-	int nodes, least;	   /* how many it has, and how many of them it cannot do without */
-	bool netns;		   /* the nodes get network namespaces */
+	const char *home;    /* of the master */
+	const char *run_dir; /* of the run, on the master */
+	const char
+		*base_dir; /* of the job file, on the client's machine, which may be the master's */
+	int nodes, least;  /* how many it has, and how many of them it cannot do without */
+	bool netns;	   /* the nodes get network namespaces */
 	const struct doc *options; /* the engine's own table of the job file; NULL: it has none */
 	/* Facts of an older version, to be kept and completed; NULL if there are none. */
 	const struct doc *known;

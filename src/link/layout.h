@@ -19,6 +19,7 @@
 #define LAYOUT_MASTER_LOG "master.log" /* the master's own log */
 #define LAYOUT_AGENTS_LOG "agents.log" /* that of all agents of this machine */
 #define LAYOUT_BLOBS "blobs"	       /* source archives, by sha256 */
+#define LAYOUT_CACHE "cache"	       /* of a host: what its nodes have fetched, by sha256 */
 #define LAYOUT_RUNS "runs"	       /* one directory per run, by id */
 #define LAYOUT_HOSTS "hosts"	       /* hosts that have joined, and which node has which */
 #define LAYOUT_JOINED "joined" /* <name>/: what a host of this machine keeps, see host/host.h */
@@ -29,11 +30,13 @@
 #define LAYOUT_OUTPUTS "outputs"   /* <node>/ with what the node kept */
 #define LAYOUT_NODE_SUFFIX ".node" /* <node>.node: the directory of a node on this machine */
 #define LAYOUT_HOSTS "hosts" /* the names of isolated nodes; a copy in each node's directory */
+#define LAYOUT_ATTEMPT_SUFFIX ".a%d" /* outputs/<node>.a2/: those of later attempts */
 
 /* In a node's directory.  agent/agent.h says who writes what, and when. */
 #define LAYOUT_AGENT_CONFIG "agent.json"
 #define LAYOUT_AGENT_CLEAN "clean\n" /* last line of agent.json: nothing of the node is alive */
 #define LAYOUT_WORK "work"
+#define LAYOUT_OUTPUT "output" /* what is kept of the job, on a machine that is not the master's */
 #define LAYOUT_HOSTFILE "hostfile"
 #define LAYOUT_MACHINEFILE "machinefile"
 #define LAYOUT_LONG_VALUES "env"  /* <variable>: values that are too long for an exec */

@@ -316,25 +316,28 @@ TABLE(refuse, message_refuse, {MEMBER(message_refuse, kind), .type = WIRE_KIND_O
       {MEMBER(message_refuse, reason), .type = WIRE_TEXT, .optional = true, .default_text = ""});
 MESSAGE(refuse, message_refuse)
 
-TABLE(source, message_source, {MEMBER(message_source, path), .type = WIRE_TEXT},
-      {MEMBER(message_source, sha256), .type = WIRE_TEXT});
+#define OPTIONAL_TEXT .type = WIRE_TEXT, .optional = true, .default_text = ""
 
-TABLE(data, message_data, {MEMBER(message_data, src), .type = WIRE_TEXT},
-      {MEMBER(message_data, path), .type = WIRE_TEXT},
+TABLE(blob, message_blob, {MEMBER(message_blob, url), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_blob, sha256), .type = WIRE_TEXT, .optional = true});
+
+TABLE(data, message_data, {MEMBER(message_data, path), .type = WIRE_TEXT},
+      {MEMBER(message_data, src), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_data, sha256), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_data, shard_index), .type = WIRE_INT, .max = MAX_SHARDS, .optional = true},
       {MEMBER(message_data, shard_count), .type = WIRE_INT, .min = 1, .max = MAX_SHARDS,
-       .optional = true, .fallback = 1});
+       .optional = true, .fallback = 1},
+      {MEMBER(message_data, blobs), COUNT(message_data, nblobs), .type = WIRE_LIST,
+       .sub = &blob_table, .optional = true},
+      {MEMBER(message_data, tar), .type = WIRE_BOOL, .optional = true});
 
 TABLE(metric, message_metric, {MEMBER(message_metric, name), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_metric, pattern), .type = WIRE_TEXT});
 
-#define OPTIONAL_TEXT .type = WIRE_TEXT, .optional = true, .default_text = ""
-
 TABLE(inputs, message_inputs,
-      {MEMBER(message_inputs, source), .type = WIRE_TABLE, .sub = &source_table, .optional = true},
+      {MEMBER(message_inputs, source), .type = WIRE_TABLE, .sub = &blob_table, .optional = true},
       {MEMBER(message_inputs, data), COUNT(message_inputs, ndata), .type = WIRE_LIST,
        .sub = &data_table, .optional = true},
-      {MEMBER(message_inputs, cwd), OPTIONAL_TEXT},
       {MEMBER(message_inputs, argv0), .type = WIRE_TEXT},
       {MEMBER(message_inputs, path), OPTIONAL_TEXT},
       {MEMBER(message_inputs, address), OPTIONAL_TEXT},
@@ -345,12 +348,48 @@ TABLE(inputs, message_inputs,
       {MEMBER(message_inputs, metric_prefix), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_inputs, sample_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true},
       {MEMBER(message_inputs, keep), COUNT(message_inputs, nkeep), .type = WIRE_TEXTS,
-       .optional = true},
-      {MEMBER(message_inputs, output_dir), OPTIONAL_TEXT});
+       .optional = true});
 
 void message_inputs_put(const struct message_inputs *m, struct buf *out)
 {
 	wire_put(&inputs_table, m, out);
+}
+
+static bool is_sha256(const char *text)
+{
+	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
+/* A digest may become the name of a file. */
+static int check_blob(const struct message_blob *b, const char *what, struct err *err)
+{
+	if (!b->url && !b->sha256)
+		return err_set(err, ERR_PROTOCOL, "inputs: %s: one of 'url' and 'sha256' is needed",
+			       what);
+	if (b->sha256 && !is_sha256(b->sha256))
+		return err_set(err, ERR_PROTOCOL, "inputs: %s: key 'sha256' must be 64 hex digits",
+			       what);
+	return 0;
+}
+
+static int check_data(const struct message_data *d, const char *what, struct err *err)
+{
+	if (d->shard_index >= d->shard_count)
+		return err_set(err, ERR_PROTOCOL, "inputs: %s: key 'shard_index' must be below %d",
+			       what, (int)d->shard_count);
+	if (!d->src == !d->nblobs)
+		return err_set(err, ERR_PROTOCOL, "inputs: %s: one of 'src' and 'blobs' is needed",
+			       what);
+	if (d->nblobs > 1 && !d->tar)
+		return err_set(err, ERR_PROTOCOL,
+			       "inputs: %s: key 'blobs' must be one file without 'tar'", what);
+	if (d->sha256 && !is_sha256(d->sha256))
+		return err_set(err, ERR_PROTOCOL, "inputs: %s: key 'sha256' must be 64 hex digits",
+			       what);
+	for (size_t i = 0; i < d->nblobs; i++)
+		if (check_blob(&d->blobs[i], what, err) < 0)
+			return -1;
+	return 0;
 }
 
 int message_inputs_get(struct str json, struct arena *a, struct message_inputs *ret,
@@ -358,11 +397,15 @@ int message_inputs_get(struct str json, struct arena *a, struct message_inputs *
 {
 	if (wire_get(&inputs_table, json, a, ret, err) < 0)
 		return -1;
-	for (size_t i = 0; i < ret->ndata; i++)
-		if (ret->data[i].shard_index >= ret->data[i].shard_count)
-			return err_set(err, ERR_PROTOCOL,
-				       "inputs: data[%zu]: key 'shard_index' must be below %d", i,
-				       (int)ret->data[i].shard_count);
+	if (ret->source && check_blob(ret->source, "source", err) < 0)
+		return -1;
+	for (size_t i = 0; i < ret->ndata; i++) {
+		char what[32];
+
+		snprintf(what, sizeof(what), "data[%zu]", i);
+		if (check_data(&ret->data[i], what, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 

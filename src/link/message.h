@@ -161,22 +161,31 @@ void message_refuse_put(const struct message_refuse *m, struct buf *out);
 int message_refuse_get(struct str json, struct arena *a, struct message_refuse *ret,
 		       struct err *err);
 
-struct message_source {
-	const char *path, *sha256;
+/* Bytes to be fetched: from a URL, or, without one, from the master by their SHA-256.  At least one of the two is there. */
+struct message_blob {
+	const char *url;    /* https://...; NULL: the master has it */
+	const char *sha256; /* 64 hex digits; NULL: whatever comes is taken */
 };
 struct message_data {
-	const char *src, *path;
-	int64_t shard_index, shard_count; /* count 1: everything */
+	const char *path; /* below the work directory */
+	/* Either files of a machine that agent and master share: what the job file says, relative to the
+	 * base_dir of agent.json.  NULL: not so. */
+	const char *src;
+	const char *sha256;		  /* of a src that is one file; NULL: not checked */
+	int64_t shard_index, shard_count; /* of a src that is a directory; count 1: everything */
+	/* Or these, one after the other. */
+	struct message_blob *blobs;
+	size_t nblobs;
+	bool tar; /* each is an archive to be unpacked at path; else there is one, the file itself */
 };
 struct message_metric {
 	const char *name; /* NULL: a group of the pattern gives it */
 	const char *pattern;
 };
 struct message_inputs {
-	const struct message_source *source; /* NULL: none */
+	const struct message_blob *source; /* a tar; NULL: none */
 	struct message_data *data;
 	size_t ndata;
-	const char *cwd; /* "": the work directory */
 	const char *argv0, *path;
 	const char *address;
 	int port;	 /* 0: none */
@@ -187,7 +196,6 @@ struct message_inputs {
 	int64_t sample_ms;	   /* 0: none */
 	const char **keep;
 	size_t nkeep;
-	const char *output_dir; /* "": nowhere */
 };
 void message_inputs_put(const struct message_inputs *m, struct buf *out);
 int message_inputs_get(struct str json, struct arena *a, struct message_inputs *ret,

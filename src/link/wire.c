@@ -304,7 +304,10 @@ static void write_int(const struct wire_key *k, const void *msg, struct jsonw *w
 
 static void write_bool(const struct wire_key *k, const void *msg, struct jsonw *w)
 {
-	jsonw_kbool(w, k->key, *(const bool *)at_const(msg, k->offset));
+	bool v = *(const bool *)at_const(msg, k->offset);
+
+	if (!k->optional || v)
+		jsonw_kbool(w, k->key, v);
 }
 
 static void write_kind(const struct wire_key *k, const void *msg, struct jsonw *w)

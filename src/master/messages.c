@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/path.h"
 #include "fmt/doc.h"
 #include "link/layout.h"
 #include "link/message.h"
@@ -59,11 +58,10 @@ static void put_data(const struct live_run *lr, int rank, struct arena *a, struc
 	m->data = arena_array(a, struct message_data, m->ndata + 1);
 	for (size_t i = 0; i < m->ndata; i++) {
 		const struct data_spec *d = &((struct data_spec *)lr->job->data.v)[i];
-		CLEANUP(freep) char *src = path_join(lr->row.base_dir, d->src);
 		bool sharded = d->shard && counted;
 
 		m->data[i] = (struct message_data){
-			.src = arena_strdup(a, src),
+			.src = d->src,
 			.path = d->path,
 			.shard_index = sharded ? rank : 0,
 			.shard_count = sharded ? crew->ncounted : 1,
@@ -87,14 +85,9 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	const struct job *job = lr->job;
 	const struct strategy_role *role = &lr->plan.crew.roles[lr->plan.crew.members[rank].role];
-	struct message_source source = {
-		.path = arena_printf(a, "%s/" LAYOUT_BLOBS "/%s", lr->m->home,
-				     lr->row.source_sha256),
-		.sha256 = lr->row.source_sha256,
-	};
+	struct message_blob source = {.sha256 = lr->row.source_sha256};
 	struct message_inputs m = {
 		.source = job->source ? &source : NULL,
-		.cwd = work_dir(lr, rank, a),
 		.argv0 = role->command.v[0],
 		.path = client_path(lr, a),
 		.address = lr->core->nodes[rank].address,
@@ -104,7 +97,6 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 		.sample_ms = job->sample_ms,
 		.keep = job->output.keep.v,
 		.nkeep = job->output.keep.n,
-		.output_dir = output_dir(lr, rank, a),
 	};
 
 	put_data(lr, rank, a, &m);
@@ -182,7 +174,7 @@ void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, 
 		.argc = role->command.n,
 		.env = env->v,
 		.nenv = env->n,
-		.cwd = work_dir(lr, rank, a),
+		.cwd = templates ? NULL : work_dir(lr, rank, a),
 		.hostfile = strategy_hostfile(crew),
 		.machinefile = strategy_machinefile(crew),
 		.address = address[0] ? address : NULL,

@@ -187,6 +187,7 @@ int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
 	const struct resolve_input in = {
 		.home = lr->m->home,
 		.run_dir = lr->dir,
+		.base_dir = lr->row.base_dir,
 		.nodes = lr->plan.crew.n,
 		.least = least_nodes(&lr->plan),
 		.netns = lr->job->isolate == ISOLATE_NETNS,

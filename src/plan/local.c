@@ -5,8 +5,8 @@
  * that joins them.
  *
  * Facts (driver/local/local_resolve.c): first_address, that of rank 0; home, the master's;
- * run_dir; bridge, the address and prefix of the bridge, "10.3.4.1/24".  Spec of a local.node: home
- * and run_dir; with a namespace also address and prefix.  Spec of a local.bridge: the same, and
+ * run_dir; base_dir; bridge, the address and prefix of the bridge, "10.3.4.1/24".  Spec of a local.node: home,
+ * run_dir and base_dir; with a namespace also address and prefix.  Spec of a local.bridge: the same, and
  * hosts, the lines for /etc/hosts.
  */
 #include "plan/internal.h"
@@ -94,10 +94,12 @@ static uint32_t first_address(const struct doc *facts, const char *example)
 
 static struct doc *spec_new(const struct doc *facts, struct arena *a)
 {
+	static const char *const keys[] = {"home", "run_dir", "base_dir"};
 	struct doc *spec = doc_new(a, DOC_TABLE);
 
-	doc_set(a, spec, STR("home"), doc_new_str(a, doc_str(facts, "home", STR(""))));
-	doc_set(a, spec, STR("run_dir"), doc_new_str(a, doc_str(facts, "run_dir", STR(""))));
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		doc_set(a, spec, str_from(keys[i]),
+			doc_new_str(a, doc_str(facts, keys[i], STR(""))));
 	return spec;
 }
 

@@ -7,7 +7,6 @@
 #include "agent/attempt/expand_start.h"
 #include "agent/attempt/internal.h"
 #include "agent/environ.h"
-#include "agent/prepare.h"
 #include "agent/shim/shim.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -43,10 +42,8 @@ static int make_groups(struct attempt *at, uint64_t memory, struct err *err)
 	return memory > 0 ? cgroup_limit_memory(&at->cg, memory, err) : 0;
 }
 
-static int launch(struct attempt *at, const char *node_dir, const struct message_start *m,
-		  struct err *err)
+static int launch(struct attempt *at, const struct message_start *m, struct err *err)
 {
-	CLEANUP(freep) char *cwd = prepare_cwd(node_dir, m->cwd);
 	CLEANUP(freep) char *file = NULL;
 	CLEANUP(freep) char *fifo = path_join(at->dir, LAYOUT_METRICS_FIFO);
 	CLEANUP(environ_freep) const char **env = environ_make(m, at->mark, fifo);
@@ -58,7 +55,7 @@ static int launch(struct attempt *at, const char *node_dir, const struct message
 				 [0], /* with a boot id a lost claim is noticed: see attempt_find */
 		.argv = m->argv,
 		.env = env,
-		.cwd = cwd,
+		.cwd = m->cwd,
 		.isolation = {at->cfg->netns, at->cfg->hosts, at->cfg->node},
 		.pty = m->pty,
 		.cg = at->cg,
@@ -67,7 +64,7 @@ static int launch(struct attempt *at, const char *node_dir, const struct message
 		.limits = at->cfg->limits,
 	};
 
-	if (child_find_command(m->argv[0], environ_get(env, "PATH"), cwd, &file, &s.unfit) == 0)
+	if (child_find_command(m->argv[0], environ_get(env, "PATH"), m->cwd, &file, &s.unfit) == 0)
 		s.file = file;
 	return shim_fork(&s, &at->shim, err);
 }
@@ -105,6 +102,6 @@ void attempt_start(struct attempt *at, const char *node_dir, const struct messag
 		return;
 	}
 	attempt_hold_pipes(at);
-	if (launch(at, node_dir, m, &err) < 0)
+	if (launch(at, m, &err) < 0)
 		attempt_give_up(at, &err);
 }

@@ -62,6 +62,8 @@ struct node {
 	char *run_dir;
 	char *home;	    /* of the master or host: its link socket, log and trash are there */
 	char *master, *pin; /* of a master elsewhere; NULL: it is at home */
+	char *base_dir;	    /* of the job file */
+	char *output_dir;
 	char mark[2 * MARK_BYTES + 1];
 	char boot[PROC_BOOT_ID]; /* in which it was made, or LOST */
 	struct cgroup cg;
@@ -75,6 +77,8 @@ static void node_release(struct node *n)
 	free(n->home);
 	free(n->master);
 	free(n->pin);
+	free(n->base_dir);
+	free(n->output_dir);
 }
 
 /* ---- what is written down ---- */
@@ -121,6 +125,8 @@ static int node_load(const struct driver_row *row, struct node *n, struct err *e
 		n->master = xstrdup(doc_str(d, "master", STR("")).p);
 		n->pin = xstrdup(doc_str(d, "pin", STR("")).p);
 	}
+	n->base_dir = xstrdup(doc_str(d, "base_dir", STR("/")).p); /* an older plan has none */
+	n->output_dir = xasprintf("%s/" LAYOUT_OUTPUTS "/%s", run_dir.p, row->name);
 	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 
 	buf_init(&text, CONFIG_MAX);
@@ -162,6 +168,20 @@ static bool is_isolated(const struct node *n)
 	return n->net.address[0];
 }
 
+/* What of the master's files is on this machine; else where this one keeps what it fetches. */
+static void put_places(const struct node *n, struct jsonw *w)
+{
+	CLEANUP(freep) char *blobs = path_join(n->home, n->master ? LAYOUT_CACHE : LAYOUT_BLOBS);
+
+	if (n->master) {
+		jsonw_kz(w, "cache", blobs);
+		return;
+	}
+	jsonw_kz(w, "base_dir", n->base_dir);
+	jsonw_kz(w, "blobs", blobs);
+	jsonw_kz(w, "output_dir", n->output_dir);
+}
+
 static void put_config(const struct driver_row *row, const struct node *n, struct buf *out)
 {
 	struct jsonw w;
@@ -187,6 +207,7 @@ static void put_config(const struct driver_row *row, const struct node *n, struc
 	jsonw_kz(&w, "cgroup_memory", n->cg.memory);
 	if (is_isolated(n))
 		jsonw_kbool(&w, "netns", true);
+	put_places(n, &w);
 	jsonw_kint(&w, "proto", LINK_PROTO);
 	jsonw_close(&w);
 	buf_addc(out, '\n');

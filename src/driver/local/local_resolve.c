@@ -1,5 +1,5 @@
 /*
- * The facts of engine local: where the nodes' directories are, and a range of addresses: loopback
+ * The facts of engine local: where the nodes' directories and the job file are, and a range of addresses: loopback
  * ones, or a network of its own for nodes in network namespaces.  plan/local.c says what it makes of
  * them.
  */
@@ -122,6 +122,7 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 	put_address(facts, "last_address", r.last, a);
 	doc_set(a, facts, STR("home"), doc_new_str(a, str_from(in->home)));
 	doc_set(a, facts, STR("run_dir"), doc_new_str(a, str_from(in->run_dir)));
+	doc_set(a, facts, STR("base_dir"), doc_new_str(a, str_from(in->base_dir)));
 	*ret_facts = facts;
 	return 0;
 }

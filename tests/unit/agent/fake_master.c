@@ -385,7 +385,7 @@ void fake_ready(struct fake *f)
 	fake_meet(f);
 	fake_send(
 		f, FRAME_INPUTS,
-		"{\"data\":[],\"cwd\":\"\",\"argv0\":\"sh\",\"path\":\"/usr/bin:/bin\",\"address\":\"127.0.0.1\",\"metrics\":[{\"name\":\"loss\",\"pattern\":\"loss=(?<value>[-+.0-9eE]+)\"}],\"sample_ms\":0,\"keep\":[],\"output_dir\":\"\"}");
+		"{\"data\":[],\"argv0\":\"sh\",\"path\":\"/usr/bin:/bin\",\"address\":\"127.0.0.1\",\"metrics\":[{\"name\":\"loss\",\"pattern\":\"loss=(?<value>[-+.0-9eE]+)\"}],\"sample_ms\":0,\"keep\":[]}");
 	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
 }
 

@@ -393,13 +393,12 @@ static void the_machine_and_the_job_are_sampled(void **state)
 static void what_is_to_be_kept_is_collected(void **state)
 {
 	struct fake *f = *state;
-	char *json = xasprintf(
-		"{\"argv0\":\"sh\",\"path\":\"/bin\",\"keep\":[\"model/**\",\"*.txt\",\"one\"],\"output_dir\":\"%s/kept\"}",
-		f->dir);
 
+	f->config = arena_printf(f->arena, ",\"output_dir\":\"%s/kept\"", f->dir);
 	fake_agent(f);
 	fake_meet(f);
-	fake_send(f, FRAME_INPUTS, json);
+	fake_send(f, FRAME_INPUTS,
+		  "{\"argv0\":\"sh\",\"path\":\"/bin\",\"keep\":[\"model/**\",\"*.txt\",\"one\"]}");
 	fake_wait(f, FRAME_READY);
 	fake_start(
 		f,
@@ -421,25 +420,19 @@ static void what_is_to_be_kept_is_collected(void **state)
 	free(a);
 	free(log);
 	free(link);
-	free(json);
 	fake_release(f);
 }
 
 static void files_that_cannot_be_kept_are_lost(void **state)
 {
 	struct fake *f = *state;
-	CLEANUP(freep)
-	char *json = xasprintf(
-		"{\"argv0\":\"sh\",\"path\":\"/bin\",\"keep\":[\"a\"],\"output_dir\":\"%s/file/kept\"}",
-		f->dir);
-	CLEANUP(freep) char *file = path_join(f->dir, "file");
 
-	assert_int_equal(file_write(file, STR("in the way"), 0600, NULL), 0);
+	f->config = arena_printf(f->arena, ",\"output_dir\":\"%s/file/kept\"", f->dir);
 	fake_agent(f);
 	fake_meet(f);
-	fake_send(f, FRAME_INPUTS, json);
+	fake_send(f, FRAME_INPUTS, "{\"argv0\":\"sh\",\"path\":\"/bin\",\"keep\":[\"a\"]}");
 	fake_wait(f, FRAME_READY);
-	fake_start(f, "echo a > a");
+	fake_start(f, "echo a > a; rm -r $DIR/file; echo in the way > $DIR/file");
 	fake_wait(f, FRAME_EXIT);
 	const struct doc *c = fake_wait(f, FRAME_COLLECTED);
 

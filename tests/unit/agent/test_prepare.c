@@ -8,8 +8,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "agent/config.h"
+#include "agent/places.h"
 #include "agent/prepare.h"
 #include "agent/probe.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/hex.h"
 #include "fake_master.h"
@@ -33,13 +36,18 @@ static void make_source(void **state, char sha[static 65])
 	assert_int_equal(file_mkdir_p(unit_path(state, "src/lib"), 0755, NULL), 0);
 	put(state, "src/run.sh", "#!/bin/sh\ncat lib/x data/part/* one.csv\n", 0755);
 	put(state, "src/lib/x", "from source\n", 0644);
-	int fd = open(unit_path(state, "src.tar"), O_RDWR | O_CREAT, 0600);
+	assert_int_equal(file_mkdir_p(unit_path(state, "blobs"), 0755, NULL), 0);
+	int fd = open(unit_path(state, "blobs/new"), O_RDWR | O_CREAT, 0600);
 
 	assert_int_equal(tar_pack(unit_path(state, "src"), fd, &err), 0);
 	lseek(fd, 0, SEEK_SET);
 	assert_int_equal(sha256_fd(fd, digest, &size, &err), 0);
 	hex_encode(digest, sizeof(digest), sha);
 	close(fd);
+	CLEANUP(freep) char *from = xstrdup(unit_path(state, "blobs/new"));
+	CLEANUP(freep) char *to = xasprintf("%s/blobs/%s", (char *)*state, sha);
+
+	assert_int_equal(rename(from, to), 0);
 }
 
 static void make_data(void **state)
@@ -51,75 +59,91 @@ static void make_data(void **state)
 	put(state, "one.csv", "1\n", 0644);
 }
 
+/* The machine of the master, whose archives are in blobs/; the job file is in the test's directory. */
+struct place {
+	char node[512], blobs[512], output[512];
+	struct agent_config cfg;
+};
+
+static struct place *place(void **state, struct place *p)
+{
+	snprintf(p->node, sizeof(p->node), "%s", unit_path(state, "node"));
+	snprintf(p->blobs, sizeof(p->blobs), "%s", unit_path(state, "blobs"));
+	snprintf(p->output, sizeof(p->output), "%s", unit_path(state, "outputs/n-0"));
+	p->cfg = (struct agent_config){
+		.base_dir = *state, .blobs = p->blobs, .output_dir = p->output};
+	assert_int_equal(mkdir(p->node, 0700), 0);
+	return p;
+}
+
 static void source_and_data_are_put_in_place_once(void **state)
 {
 	char sha[65];
 	struct err err = {0};
-	struct message_data data[2] = {{.path = "data", .shard_index = 1, .shard_count = 2},
-				       {.path = "one.csv", .shard_count = 1}};
-	struct message_source source = {.sha256 = sha};
-	struct message_inputs in = {
-		.source = &source, .data = data, .ndata = 2, .cwd = "", .output_dir = ""};
+	struct message_data data[3] = {
+		{.src = "data", .path = "data", .shard_index = 1, .shard_count = 2},
+		{.src = "one.csv", .path = "one.csv", .shard_count = 1},
+		{.path = "again", .shard_count = 1, .tar = true, .nblobs = 1}};
+	struct message_blob source = {.sha256 = sha};
+	struct message_inputs in = {.source = &source, .data = data, .ndata = 3};
+	struct place p;
 
+	place(state, &p);
 	make_source(state, sha);
 	make_data(state);
-	assert_int_equal(mkdir(unit_path(state, "node"), 0700), 0);
-	char path[512], dir[512], one[512], node[512];
-
-	snprintf(path, sizeof(path), "%s", unit_path(state, "src.tar"));
-	snprintf(dir, sizeof(dir), "%s", unit_path(state, "data"));
-	snprintf(one, sizeof(one), "%s", unit_path(state, "one.csv"));
-	snprintf(node, sizeof(node), "%s", unit_path(state, "node"));
-	source.path = path;
-	data[0].src = dir;
-	data[1].src = one;
+	data[2].blobs = &source;
 	assert_true(prepare_is_long(&in));
-	if (prepare_files(&in, node, &err) < 0)
+	if (prepare_files(&in, &p.cfg, p.node, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_true(file_exists(unit_path(state, "node/work/lib/x")));
 	assert_true(file_exists(unit_path(state, "node/work/one.csv")));
+	assert_true(file_exists(unit_path(state, "node/work/again/lib/x")));
 	/* The second of two shards of three files: the middle one. */
 	assert_false(file_exists(unit_path(state, "node/work/data/part/a")));
 	assert_true(file_exists(unit_path(state, "node/work/data/part/b")));
 	assert_false(file_exists(unit_path(state, "node/work/data/part/c")));
 	/* Again: nothing is touched. */
 	put(state, "node/work/mine", "x", 0644);
-	assert_int_equal(prepare_files(&in, node, &err), 0);
+	assert_int_equal(prepare_files(&in, &p.cfg, p.node, &err), 0);
 	assert_true(file_exists(unit_path(state, "node/work/mine")));
 	/* Other inputs: everything is new. */
 	data[0].shard_count = 1;
 	data[0].shard_index = 0;
-	assert_int_equal(prepare_files(&in, node, &err), 0);
+	assert_int_equal(prepare_files(&in, &p.cfg, p.node, &err), 0);
 	assert_false(file_exists(unit_path(state, "node/work/mine")));
 	assert_true(file_exists(unit_path(state, "node/work/data/part/c")));
 }
 
 static void what_cannot_be_put_in_place_is_said(void **state)
 {
-	char sha[65], node[512], tar[512], dir[512], one[512];
+	char sha[65], none[65], wrong[65], spoiled[80];
+	struct place p;
+
+	place(state, &p);
 	make_source(state, sha);
 	make_data(state);
-	assert_int_equal(mkdir(unit_path(state, "node"), 0700), 0);
-	snprintf(node, sizeof(node), "%s", unit_path(state, "node"));
-	snprintf(tar, sizeof(tar), "%s", unit_path(state, "src.tar"));
-	snprintf(dir, sizeof(dir), "%s", unit_path(state, "data"));
-	snprintf(one, sizeof(one), "%s", unit_path(state, "one.csv"));
-	struct message_source nowhere = {"/no/source", sha}, other = {tar, "00"},
-			      no_tar = {one, "x"};
+	memset(none, 'a', 64);
+	memset(wrong, 'b', 64);
+	none[64] = wrong[64] = '\0';
+	snprintf(spoiled, sizeof(spoiled), "blobs/%s", wrong);
+	put(state, spoiled, "no tar", 0644);
+	struct message_blob nowhere = {.sha256 = none}, other = {.sha256 = wrong};
 	struct {
 		struct message_inputs in;
 		struct message_data data;
 		enum err_kind kind;
 		const char *says;
 	} bad[] = {
-		{{.source = &nowhere}, {0}, ERR_NOT_FOUND, "/no/source"},
+		{{.source = &nowhere}, {0}, ERR_NOT_FOUND, "source: open"},
 		{{.source = &other}, {0}, ERR_INVALID, "sha256"},
-		{{.source = &no_tar}, {0}, ERR_INVALID, "sha256"},
-		{{.ndata = 1}, {.src = "/no/data", .path = "d"}, ERR_NOT_FOUND, "/no/data"},
-		{{.ndata = 1}, {.src = dir, .path = "../out"}, ERR_INVALID, "leaves"},
-		{{.ndata = 1}, {.src = "s3://bucket/x", .path = "d"}, ERR_INVALID, "local path"},
+		{{.ndata = 1}, {.src = "no/data", .path = "d"}, ERR_NOT_FOUND, "no/data"},
+		{{.ndata = 1}, {.src = "data", .path = "../out"}, ERR_INVALID, "leaves"},
 		{{.ndata = 1},
-		 {.src = one, .path = "d", .shard_count = 2},
+		 {.src = "one.csv", .path = "d", .sha256 = none},
+		 ERR_INVALID,
+		 "other bytes"},
+		{{.ndata = 1},
+		 {.src = "one.csv", .path = "d", .shard_count = 2},
 		 ERR_INVALID,
 		 "one file"},
 	};
@@ -128,10 +152,9 @@ static void what_cannot_be_put_in_place_is_said(void **state)
 		struct err err = {0};
 
 		bad[i].in.data = &bad[i].data;
-		bad[i].in.cwd = bad[i].in.output_dir = "";
 		if (!bad[i].data.shard_count)
 			bad[i].data.shard_count = 1;
-		assert_int_equal(prepare_files(&bad[i].in, node, &err), -1);
+		assert_int_equal(prepare_files(&bad[i].in, &p.cfg, p.node, &err), -1);
 		if (err.kind != bad[i].kind || !strstr(err.msg, bad[i].says))
 			fail_msg("%zu: %s", i, err.msg);
 		assert_false(file_exists(unit_path(state, "node/work")));
@@ -140,47 +163,64 @@ static void what_cannot_be_put_in_place_is_said(void **state)
 
 static void the_output_directory_is_there_before_the_job(void **state)
 {
-	char out[512];
 	struct err err = {0};
-	struct message_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "/", .output_dir = out};
+	struct message_inputs in = {.argv0 = "sh", .path = "/bin"};
+	struct place p;
 
-	snprintf(out, sizeof(out), "%s", unit_path(state, "outputs/n-0"));
-	assert_int_equal(prepare_files(&in, *state, &err), 0);
-	assert_true(file_exists(out));
-	assert_false(file_exists(unit_path(state, "work"))); /* nobody needs one */
-	in.output_dir = "/proc/no/such";
-	assert_int_equal(prepare_files(&in, *state, &err), -1);
+	place(state, &p);
+	assert_int_equal(prepare_files(&in, &p.cfg, p.node, &err), 0);
+	assert_true(file_exists(p.output));
+	assert_false(file_exists(unit_path(state, "node/work"))); /* nobody needs one */
+	p.cfg.output_dir = "/proc/no/such";
+	assert_int_equal(prepare_files(&in, &p.cfg, p.node, &err), -1);
 	assert_non_null(strstr(err.msg, "output directory"));
+}
+
+/* On another machine there is no directory of the job file, and outputs wait in the node's own. */
+static void places_depend_on_the_machine(void **state)
+{
+	struct message_inputs none = {0}, some = {.ndata = 1};
+	struct agent_config here = {.base_dir = "/job", .output_dir = "/out/n"}, there = {0};
+	struct {
+		char *path;
+		const char *want;
+	} all[] = {
+		{place_cwd(&here, "/n", &none), "/job"},
+		{place_cwd(&here, "/n", &some), "/n/work"},
+		{place_cwd(&there, "/n", &none), "/n/work"},
+		{place_output(&here, "/n", 1), "/out/n"},
+		{place_output(&here, "/n", 2), "/out/n.a2"},
+		{place_output(&there, "/n", 1), "/n/output"},
+		{place_output(&there, "/n", 3), "/n/output.a3"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(all); i++) {
+		assert_string_equal(all[i].path, all[i].want);
+		free(all[i].path);
+	}
 }
 
 static void checks_name_the_command_and_the_directory(void **state)
 {
-	char node[512];
 	struct err err = {0};
-	struct message_inputs in = {.argv0 = "sh", .path = "/bin", .cwd = "", .output_dir = ""};
+	struct message_inputs in = {.argv0 = "sh", .path = "/bin"};
 
-	snprintf(node, sizeof(node), "%s", (char *)*state);
-	assert_int_equal(prepare_check(&in, node, NULL, &err), -1); /* no work directory yet */
+	assert_int_equal(prepare_check(&in, unit_path(state, "work"), NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	assert_int_equal(prepare_files(&in, node, &err), 0);
-	assert_int_equal(prepare_check(&in, node, NULL, &err), 0);
+	assert_int_equal(prepare_check(&in, *state, NULL, &err), 0);
 	in.path = "";
-	assert_int_equal(prepare_check(&in, node, NULL, &err), 0); /* the usual places */
+	assert_int_equal(prepare_check(&in, *state, NULL, &err), 0); /* the usual places */
 	in.argv0 = "pyhton3";
-	assert_int_equal(prepare_check(&in, node, NULL, &err), -1);
+	assert_int_equal(prepare_check(&in, *state, NULL, &err), -1);
 	assert_string_equal(err.msg, "command 'pyhton3' not found in PATH");
-	in.cwd = "/etc/passwd";
-	assert_int_equal(prepare_check(&in, node, NULL, &err), -1);
+	assert_int_equal(prepare_check(&in, "/etc/passwd", NULL, &err), -1);
 	assert_non_null(strstr(err.msg, "not a directory"));
-	in.cwd = "/no/such";
-	assert_int_equal(prepare_check(&in, node, NULL, &err), -1);
-	assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
 static void a_port_must_be_free(void **state)
 {
-	struct message_inputs in = {
-		.argv0 = "sh", .path = "/bin", .cwd = "/", .address = "127.66.5.4"};
+	struct message_inputs in = {.argv0 = "sh", .path = "/bin", .address = "127.66.5.4"};
 	struct err err = {0};
 	struct sockaddr_storage sa;
 	socklen_t len;
@@ -218,12 +258,14 @@ static void a_source_and_its_data_run(void **state)
 
 	make_source(&dir, sha);
 	make_data(&dir);
+	f->config = arena_printf(f->arena, ",\"base_dir\":\"%s\",\"blobs\":\"%s/blobs\"", f->dir,
+				 f->dir);
 	fake_agent(f);
 	fake_meet(f);
 	const char *json = arena_printf(
 		f->arena,
-		"{\"source\":{\"path\":\"%s/src.tar\",\"sha256\":\"%s\"},\"data\":[{\"src\":\"%s/data\",\"path\":\"data\"},{\"src\":\"%s/one.csv\",\"path\":\"one.csv\"}],\"argv0\":\"./run.sh\",\"path\":\"/bin\"}",
-		f->dir, sha, f->dir, f->dir);
+		"{\"source\":{\"sha256\":\"%s\"},\"data\":[{\"src\":\"data\",\"path\":\"data\"},{\"src\":\"%s/one.csv\",\"path\":\"one.csv\"}],\"argv0\":\"./run.sh\",\"path\":\"/bin\"}",
+		sha, f->dir);
 
 	fake_send(f, FRAME_INPUTS, json);
 	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
@@ -248,13 +290,12 @@ static void an_unfit_node_says_why(void **state)
 		 "command 'pyhton3' not found in PATH"},
 		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"metrics\":[{\"name\":\"loss\",\"pattern\":\"(\"}]}",
 		 "invalid", "loss"},
-		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"source\":{\"path\":\"/no/tar\",\"sha256\":\"x\"}}",
-		 "not_found", "/no/tar"},
-		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"cwd\":\"/no/dir\"}", "not_found",
-		 "/no/dir"},
+		{"{\"argv0\":\"sh\",\"path\":\"/bin\",\"data\":[{\"src\":\"no/data\",\"path\":\"d\"}]}",
+		 "not_found", "no/data"},
 	};
 	struct fake *f = *state;
 
+	f->config = arena_printf(f->arena, ",\"base_dir\":\"%s\"", f->dir);
 	fake_agent(f);
 	fake_meet(f);
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -301,6 +342,7 @@ int main(int argc, char **argv)
 		CASE(source_and_data_are_put_in_place_once),
 		CASE(what_cannot_be_put_in_place_is_said),
 		CASE(the_output_directory_is_there_before_the_job),
+		CASE(places_depend_on_the_machine),
 		CASE(checks_name_the_command_and_the_directory),
 		CASE(a_port_must_be_free),
 		LINK_CASE(a_source_and_its_data_run),

@@ -63,6 +63,7 @@ TYPE(start)
 TYPE(started)
 TYPE(welcome)
 
+#define SHA "abababababababababababababababababababababababababababababababab"
 #define EXIT_TEXT                                                                                  \
 	"{\"attempt\":1,\"code\":-1,\"signal\":9,\"oom\":false,\"kind\":\"timeout\",\"reason\":\"late\",\"streams\":[1,2,3],\"gaps\":[{\"stream\":\"err\",\"offset\":7,\"bytes\":8}]}"
 
@@ -107,8 +108,11 @@ static const struct message {
 	 "{\"lease_ms\":5,\"acks\":[1,2,3],\"scanned\":[4,5,6]}", ""},
 	{"refuse", get_refuse, put_refuse, "{\"kind\":\"denied\",\"reason\":\"no\"}", " reason "},
 	{"inputs", get_inputs, put_inputs,
-	 "{\"source\":{\"path\":\"/s\",\"sha256\":\"ab\"},\"data\":[{\"src\":\"/d\",\"path\":\"x\",\"shard_index\":1,\"shard_count\":3}],\"cwd\":\"/w\",\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"output_dir\":\"/o\"}",
-	 " source data shard_index cwd address port memory metrics name metric_prefix sample_ms keep output_dir "},
+	 "{\"source\":{\"sha256\":\"" SHA
+	 "\"},\"data\":[{\"path\":\"x\",\"src\":\"d\",\"sha256\":\"" SHA
+	 "\",\"shard_index\":1,\"shard_count\":3},{\"path\":\"y\",\"blobs\":[{\"sha256\":\"" SHA
+	 "\"},{\"url\":\"https://h/x\"}],\"tar\":true}],\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"]}",
+	 " source data shard_index address port memory metrics name metric_prefix sample_ms keep "},
 	{"members", get_members, put_members,
 	 "{\"first\":1,\"total\":3,\"roles\":[{\"name\":\"t\",\"first\":0,\"count\":3,\"port\":5,\"counted\":true}],\"addresses\":\"10.0.0.1 -\"}",
 	 " port counted "},
@@ -192,6 +196,9 @@ static bool is_optional(const struct walk *w, const struct doc *table, const cha
 	/* Required in source and data, and not in inputs itself. */
 	if (strcmp(key, "path") == 0)
 		return table == w->root;
+	/* What is fetched from the master has one; a file of this machine may have one. */
+	if (strcmp(key, "sha256") == 0)
+		return doc_get(table, "src") != NULL;
 	snprintf(word, sizeof(word), " %s ", key);
 	return strstr(w->m->optional, word) != NULL;
 }
@@ -297,6 +304,20 @@ static void a_value_out_of_its_range_is_named(void **state)
 		{"inputs",
 		 "{\"argv0\":\"a\",\"data\":[{\"src\":\"x\",\"path\":\"y\",\"shard_index\":2,\"shard_count\":2}]}",
 		 "shard_index"},
+		/* a digest becomes the name of a file */
+		{"inputs", "{\"argv0\":\"a\",\"source\":{\"sha256\":\"../../etc/passwd\"}}",
+		 "source: key 'sha256'"},
+		{"inputs", "{\"argv0\":\"a\",\"source\":{}}", "source"},
+		{"inputs",
+		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"blobs\":[{\"sha256\":\"AB\"}]}]}",
+		 "data[0]: key 'sha256'"},
+		{"inputs", "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\"}]}", "'src' and 'blobs'"},
+		{"inputs",
+		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"src\":\"x\",\"blobs\":[{\"url\":\"u\"}]}]}",
+		 "'src' and 'blobs'"},
+		{"inputs",
+		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"blobs\":[{\"url\":\"u\"},{\"url\":\"v\"}]}]}",
+		 "blobs"},
 		{"inputs", "{\"argv0\":\"a\",\"port\":65536}", "port"},
 		{"inputs", "{\"argv0\":\"a\",\"keep\":[1]}", "keep"},
 		{"members",
@@ -371,8 +392,6 @@ static void inputs_have_defaults_for_all_but_the_command(void **state)
 	assert_int_equal(message_inputs_get(STR("{\"argv0\":\"true\"}"), *state, &m, &err), 0);
 	assert_null(m.source);
 	assert_int_equal(m.ndata + m.nmetrics + m.nkeep, 0);
-	assert_string_equal(m.cwd, "");
-	assert_string_equal(m.output_dir, "");
 	assert_null(m.metric_prefix);
 	assert_int_equal(m.port, 0);
 	assert_int_equal(m.sample_ms, 0);

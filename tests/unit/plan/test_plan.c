@@ -107,13 +107,16 @@ static void a_resource_says_what_its_driver_needs(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(json_parse(STR("{\"home\":\"/h \\\"q\",\"run_dir\":\"/h/runs/x\"}"), arena,
-				    &facts, &err),
-			 0);
+	assert_int_equal(
+		json_parse(
+			STR("{\"home\":\"/h \\\"q\",\"run_dir\":\"/h/runs/x\",\"base_dir\":\"/job\"}"),
+			arena, &facts, &err),
+		0);
 	*job = good_job(arena, "command = 'x'\ncount = 2\n");
 	assert_true(plan_make(job, facts, arena, &p, &ps));
-	assert_string_equal(p.resources[1].spec,
-			    "{\"home\":\"/h \\\"q\",\"run_dir\":\"/h/runs/x\"}");
+	assert_string_equal(
+		p.resources[1].spec,
+		"{\"home\":\"/h \\\"q\",\"run_dir\":\"/h/runs/x\",\"base_dir\":\"/job\"}");
 }
 
 /* Plans. */

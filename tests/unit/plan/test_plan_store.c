@@ -44,7 +44,7 @@ static struct plan plan_of(const char *text)
 
 	assert_int_equal(
 		json_parse(
-			STR("{\"first_address\":\"127.7.0.250\",\"home\":\"/h\",\"run_dir\":\"/h/runs/r\"}"),
+			STR("{\"first_address\":\"127.7.0.250\",\"home\":\"/h\",\"run_dir\":\"/h/runs/r\",\"base_dir\":\"/job\"}"),
 			arena, &facts, NULL),
 		0);
 	*job = good_job(arena, text);
