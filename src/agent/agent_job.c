@@ -16,6 +16,7 @@
 #include "agent/prepare.h"
 #include "agent/probe.h"
 #include "agent/forked_task.h"
+#include "agent/upload.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -347,8 +348,13 @@ static void collect_task(void *ctx, struct buf *out)
 			prepare_is_long(&a->inputs) || !a->cfg.base_dir ? 0 : a->at.st.claimed_ms,
 	};
 	struct collected done;
+	int rc = collect_files(cwd, &o, output, &done, &err);
 
-	if (collect_files(cwd, &o, output, &done, &err) < 0) {
+	/* What is there goes to the master also if something could not be copied. */
+	if (!a->cfg.output_dir &&
+	    upload_files(&a->cfg, output, a->at.no, &done, rc < 0 ? NULL : &err) < 0)
+		rc = -1;
+	if (rc < 0) {
 		m.error = err.msg;
 		m.kind = err.kind;
 	} else if (done.note[0]) {
@@ -415,7 +421,7 @@ static void update_collect(struct agent *a)
 	/* Without inputs nobody knows what to keep; the master sends them again after every hello. */
 	if (!a->at.has_exit || a->collected_known || a->collect || !a->inputs_arena)
 		return;
-	if (a->inputs.nkeep == 0)
+	if (a->inputs.nkeep == 0 && a->cfg.output_dir)
 		set_collected(a, ERR_NONE, NULL);
 	else if (forked_task_start(a->loop, collect_task, collect_done, a, &a->collect, &err) < 0)
 		set_collected(a, err.kind, err.msg);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/below.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -79,13 +80,6 @@ static bool matched_before(const char *const *patterns, size_t upto, const char 
 
 /* ---- the work directory ---- */
 
-static bool is_link(int dir, const char *name)
-{
-	struct stat st;
-
-	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
-}
-
 static void add_link(struct collector *c, const char *name)
 {
 	c->matched = true; /* the note will name the link: the pattern itself is not to blame */
@@ -110,7 +104,7 @@ static int open_dir(struct collector *c, const char *name)
 		int below = openat(fd, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		int errnum = errno;
 
-		if (below < 0 && is_link(fd, dir)) {
+		if (below < 0 && below_is_link(fd, dir)) {
 			CLEANUP(freep)
 			char *link = xstrndup(name, (size_t)(part.p + part.n - name));
 
@@ -147,44 +141,6 @@ static char *walk_from(struct collector *c, const char *pattern)
 }
 
 /* ---- the output directory ---- */
-
-/* The directory `name` in `parent`, made if it is missing; a link of this name is removed.  -1 and errno. */
-static int enter_dir(int parent, const char *name)
-{
-	if (is_link(parent, name))
-		unlinkat(parent, name, 0);
-	if (mkdirat(parent, name, 0777) < 0 && errno != EEXIST)
-		return -1;
-	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-/* The directory that `name` goes to, below the output directory. */
-static int enter_parent(const struct collector *c, const char *name, struct err *err)
-{
-	struct str rest = {name, (size_t)(path_base(name) - name)};
-	CLEANUP(close_fdp) int fd = fcntl(c->to, F_DUPFD_CLOEXEC, 3);
-
-	while (fd >= 0 && rest.p && rest.n > 0) {
-		struct str part = str_cut(&rest, '/');
-		CLEANUP(freep) char *dir = xstrndup(part.p, part.n);
-		int below = part.n > 0 ? enter_dir(fd, dir) : fcntl(fd, F_DUPFD_CLOEXEC, 3);
-
-		close_fdp(&fd);
-		fd = below;
-	}
-	if (fd < 0)
-		return err_errno(err, errno, "make the directory of '%s'", name);
-	return TAKE_FD(fd);
-}
-
-static int remove_at(int dir, const char *name, struct err *err)
-{
-	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	CLEANUP(freep) char *path = xasprintf("/proc/self/fd/%d/%s", dir, name);
-
-	return file_remove_tree(path, err);
-}
 
 /* A file without a name, so that nobody finds it if we are killed. */
 static int open_partial(const struct collector *c, int dir, bool *ret_named)
@@ -237,9 +193,9 @@ static int keep_file(const struct collector *c, int parent, const char *name, co
 
 	if (from < 0)
 		return err_errno(err, errno, "open '%s'", name);
-	CLEANUP(close_fdp) int dir = enter_parent(c, name, err);
+	CLEANUP(close_fdp) int dir = below_enter_parent(c->to, name, err);
 
-	if (dir < 0 || remove_at(dir, path_base(name), err) < 0 ||
+	if (dir < 0 || below_remove(dir, path_base(name), err) < 0 ||
 	    copy_into(c, from, dir, path_base(name), st->st_mode, err) < 0)
 		return -1;
 	c->done->files++;
@@ -332,8 +288,8 @@ static bool is_kept_dir(const struct collector *c, const char *name)
 {
 	struct stat st;
 
-	return !is_link(c->from, name) && fstatat(c->to, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISDIR(st.st_mode);
+	return !below_is_link(c->from, name) &&
+	       fstatat(c->to, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Where the link `name` leads to, below the work directory; owned.  NULL: out of it, or through another link, which
@@ -387,9 +343,9 @@ static bool keep_link(struct collector *c, const char *name)
 
 	if (n <= 0 || !target || !target[0] || fstatat(c->to, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
-	CLEANUP(close_fdp) int dir = enter_parent(c, name, NULL);
+	CLEANUP(close_fdp) int dir = below_enter_parent(c->to, name, NULL);
 
-	return dir >= 0 && remove_at(dir, path_base(name), NULL) == 0 &&
+	return dir >= 0 && below_remove(dir, path_base(name), NULL) == 0 &&
 	       symlinkat(text, dir, path_base(name)) == 0;
 }
 
@@ -445,7 +401,7 @@ static int open_output(const char *to, struct err *err)
 	while (fd >= 0 && rest.p && rest.n > 0) {
 		struct str part = str_cut(&rest, '/');
 		CLEANUP(freep) char *name = xstrndup(part.p, part.n);
-		int next = enter_dir(fd, name);
+		int next = below_enter(fd, name);
 
 		close_fdp(&fd);
 		fd = next;

@@ -17,6 +17,7 @@
 #include "net/http_url.h"
 
 #define CONFIG_MAX (64 * 1024)
+#define CACHE_BYTES (INT64_C(32) << 30)
 
 static int want(const struct doc *d, const char *key, const char **ret, struct err *err)
 {
@@ -100,6 +101,8 @@ static int read_keys(const struct doc *d, struct arena *a, struct agent_config *
 	c->base_dir = path_of(d, "base_dir");
 	c->blobs = path_of(d, "blobs");
 	c->output_dir = path_of(d, "output_dir");
+	c->cache = path_of(d, "cache");
+	c->cache_bytes = (uint64_t)limit(d, "cache_bytes", CACHE_BYTES);
 	copy_path(c->cg.unified, doc_str(d, "cgroup", STR("")));
 	copy_path(c->cg.memory, doc_str(d, "cgroup_memory", STR("")));
 	c->limits = (struct supervisor_limits){

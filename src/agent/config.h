@@ -11,7 +11,8 @@
  * sees to it that a node directory that was lost is not of this boot), netns (the job and its
  * probes belong into the namespace that the node's directory holds), and the limits
  * settle_ms, unkill_ms, full_ms, spool_bytes.  Only on the master's machine: base_dir (of
- * the job file), blobs (the master's archives, by SHA-256) and output_dir (of the first attempt).
+ * the job file), blobs (the master's archives, by SHA-256) and output_dir (of the first attempt).  Elsewhere: cache
+ * (a directory that the nodes of a host may share, see fetch.h) and cache_bytes (of all files in it).
  */
 #include <stdbool.h>
 #include "agent/shim/supervisor.h"
@@ -31,6 +32,8 @@ struct agent_config {
 	bool revive;
 	const char *mark, *boot;
 	const char *base_dir, *blobs, *output_dir; /* NULL: not on this machine */
+	const char *cache;			   /* NULL: one of its own */
+	uint64_t cache_bytes;
 	struct cgroup cg;
 	const char *netns, *hosts; /* where they are; NULL: the job shares the machine's */
 	struct supervisor_limits limits;

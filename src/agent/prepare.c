@@ -12,6 +12,7 @@
 
 #include "agent/config.h"
 #include "agent/environ.h"
+#include "agent/fetch.h"
 #include "agent/places.h"
 #include "agent/probe.h"
 #include "base/alloc.h"
@@ -53,40 +54,35 @@ static int check_digest(int fd, const char *sha256, struct err *err)
 	return lseek(fd, 0, SEEK_SET) < 0 ? err_errno(err, errno, "rewind") : 0;
 }
 
-/* The bytes of a blob, checked; a descriptor. */
-static int open_blob(const struct message_blob *b, const struct agent_config *cfg, struct err *err)
-{
-	if (!cfg->blobs || !b->sha256)
-		return err_set(err, ERR_UNAVAILABLE, "the master's files are not on this machine");
-	CLEANUP(freep) char *path = path_join(cfg->blobs, b->sha256);
-	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_CLOEXEC);
+/* What a node is made from, and where. */
+struct supply {
+	const struct message_inputs *in;
+	const struct agent_config *cfg;
+	const char *node_dir;
+};
 
-	if (fd < 0)
-		return err_errno(err, errno, "open '%s'", path);
-	if (check_digest(fd, b->sha256, err) < 0)
-		return err_wrap(err, "'%s'", path);
-	return TAKE_FD(fd);
-}
-
-static int unpack_blob(const struct message_blob *b, const struct agent_config *cfg,
-		       const char *dest, struct err *err)
+static int unpack_blob(const struct supply *p, const struct message_blob *b, const char *dest,
+		       struct err *err)
 {
-	CLEANUP(close_fdp) int fd = open_blob(b, cfg, err);
+	CLEANUP(close_fdp) int fd = fetch_open(p->cfg, p->node_dir, b, err);
 
 	return fd < 0 || tar_unpack(fd, dest, err) < 0 ? -1 : 0;
 }
 
-static int copy_one(const char *from, const char *to, struct err *err)
+static int make_parent(const char *path, struct err *err)
 {
-	CLEANUP(freep) char *dir = xstrdup(to);
+	CLEANUP(freep) char *dir = xstrdup(path);
 	char *slash = strrchr(dir, '/');
 
-	if (slash && slash != dir) {
-		*slash = '\0';
-		if (file_mkdir_p(dir, 0777, err) < 0)
-			return -1;
-	}
-	return file_copy(from, to, err);
+	if (!slash || slash == dir)
+		return 0;
+	*slash = '\0';
+	return file_mkdir_p(dir, 0777, err);
+}
+
+static int copy_one(const char *from, const char *to, struct err *err)
+{
+	return make_parent(to, err) < 0 ? -1 : file_copy(from, to, err);
 }
 
 static int copy_tree(const struct message_data *d, const char *src, const char *dest,
@@ -125,39 +121,59 @@ static int copy_file(const struct message_data *d, const char *src, const char *
 }
 
 /* Files of this machine, which is the master's. */
-static int copy_src(const struct message_data *d, const struct agent_config *cfg, const char *dest,
+static int copy_src(const struct message_data *d, const char *base_dir, const char *dest,
 		    struct err *err)
 {
-	CLEANUP(freep) char *src = path_join(cfg->base_dir ? cfg->base_dir : "/", d->src);
 	struct stat st;
 
-	if (!cfg->base_dir)
+	if (!base_dir)
 		return err_set(err, ERR_UNAVAILABLE, "the master's files are not on this machine");
+	CLEANUP(freep) char *src = path_join(base_dir, d->src);
+
 	if (stat(src, &st) < 0)
 		return err_errno(err, errno, "open '%s'", src);
 	return S_ISDIR(st.st_mode) ? copy_tree(d, src, dest, err) : copy_file(d, src, dest, err);
 }
 
-static int unpack_all(const struct message_data *d, const struct agent_config *cfg,
-		      const char *dest, struct err *err)
+/* A copy: the job may change it, and the cache is not its own. */
+static int copy_blob(const struct supply *p, const struct message_blob *b, const char *dest,
+		     struct err *err)
+{
+	CLEANUP(close_fdp) int from = fetch_open(p->cfg, p->node_dir, b, err);
+
+	if (from < 0 || make_parent(dest, err) < 0)
+		return -1;
+	CLEANUP(close_fdp)
+	int to = open(dest, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+	if (to < 0)
+		return err_errno(err, errno, "create it");
+	return file_copy_content(from, to, err);
+}
+
+static int unpack_all(const struct supply *p, const struct message_data *d, const char *dest,
+		      struct err *err)
 {
 	for (size_t i = 0; i < d->nblobs; i++)
-		if (unpack_blob(&d->blobs[i], cfg, dest, err) < 0)
+		if (unpack_blob(p, &d->blobs[i], dest, err) < 0)
 			return -1;
 	return 0;
 }
 
-static int put_data(const struct message_data *d, const struct agent_config *cfg, const char *work,
+static int put_data(const struct supply *p, const struct message_data *d, const char *work,
 		    struct err *err)
 {
+	CLEANUP(freep) char *dest = path_join(work, d->path);
+	int rc;
+
 	if (!path_is_below(str_from(d->path)))
 		return err_set(err, ERR_INVALID, "data path '%s' leaves the work directory",
 			       d->path);
-	CLEANUP(freep) char *dest = path_join(work, d->path);
-
-	if ((d->src ? copy_src(d, cfg, dest, err) : unpack_all(d, cfg, dest, err)) < 0)
-		return err_wrap(err, "data '%s'", d->path);
-	return 0;
+	if (d->src)
+		rc = copy_src(d, p->cfg->base_dir, dest, err);
+	else
+		rc = d->tar ? unpack_all(p, d, dest, err) : copy_blob(p, d->blobs, dest, err);
+	return rc < 0 ? err_wrap(err, "data '%s'", d->path) : 0;
 }
 
 static void put_field(struct sha256 *s, const char *text)
@@ -207,26 +223,25 @@ static bool made_already(const char *mark, const char *work, const char *digest)
 	return same;
 }
 
-static int fill(const struct message_inputs *in, const struct agent_config *cfg, const char *dir,
-		struct err *err)
+static int fill(const struct supply *p, const char *dir, struct err *err)
 {
-	if (in->source && unpack_blob(in->source, cfg, dir, err) < 0)
+	const struct message_inputs *in = p->in;
+
+	if (in->source && unpack_blob(p, in->source, dir, err) < 0)
 		return err_wrap(err, "source");
 	for (size_t i = 0; i < in->ndata; i++)
-		if (put_data(&in->data[i], cfg, dir, err) < 0)
+		if (put_data(p, &in->data[i], dir, err) < 0)
 			return -1;
 	return 0;
 }
 
-static int make_work(const struct message_inputs *in, const struct agent_config *cfg,
-		     const char *node_dir, struct err *err)
+static int make_work(const struct supply *p, const char *work, struct err *err)
 {
-	CLEANUP(freep) char *work = place_work(node_dir);
-	CLEANUP(freep) char *fresh = path_join(node_dir, WORK_NEW_DIR);
-	CLEANUP(freep) char *mark = path_join(node_dir, MARK_FILE);
+	CLEANUP(freep) char *fresh = path_join(p->node_dir, WORK_NEW_DIR);
+	CLEANUP(freep) char *mark = path_join(p->node_dir, MARK_FILE);
 	char digest[2 * SHA256_BYTES + 1];
 
-	inputs_digest(in, digest);
+	inputs_digest(p->in, digest);
 	if (made_already(mark, work, digest))
 		return 0;
 	unlink(mark); /* the digest of the old work/ must not stand for a half-made new one */
@@ -234,7 +249,7 @@ static int make_work(const struct message_inputs *in, const struct agent_config 
 		return err_wrap(err, "clear the work directory");
 	if (mkdir(fresh, 0777) < 0)
 		return err_errno(err, errno, "make the work directory");
-	if (fill(in, cfg, fresh, err) < 0)
+	if (fill(p, fresh, err) < 0)
 		return -1;
 	if (rename(fresh, work) < 0)
 		return err_errno(err, errno, "put the work directory in place");
@@ -250,7 +265,7 @@ int prepare_files(const struct message_inputs *in, const struct agent_config *cf
 	if (file_mkdir_p(output, 0700, err) < 0)
 		return err_wrap(err, "make the output directory");
 	if (prepare_is_long(in))
-		return make_work(in, cfg, node_dir, err);
+		return make_work(&(struct supply){in, cfg, node_dir}, work, err);
 	/* A job that runs where its file is needs no work directory. */
 	if (!cfg->base_dir && mkdir(work, 0777) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make the work directory");

@@ -33,7 +33,6 @@
 #include "master/runs.h"
 #include "master/start_table.h"
 #include "master/streams.h"
-#include "net/digest.h"
 #include "net/transport.h"
 #include "spec/job.h"
 #include "sys/loop.h"
@@ -272,14 +271,6 @@ static void node_exited(struct agent_conn *ac, const struct exit_report *e)
 	streams_final(ac->lr, ac->rank, e->streams);
 }
 
-static bool token_ok(const struct live_run *lr, const struct message_hello *m)
-{
-	char want[65];
-
-	node_token(lr, m->node, m->incarnation, want);
-	return strlen(m->token) == 64 && digest_equal(m->token, want, 64);
-}
-
 /* ---- frames ---- */
 
 /* A peer that breaks the protocol is told so; any other error is an answer. */
@@ -334,7 +325,8 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	int rank = lr ? rank_of(lr, str_from(m.node)) : -1;
 
 	/* One answer for all: whoever has no token of a run does not learn whether the run exists. */
-	if (!lr || (rank < 0 && !lr->unreadable) || !token_ok(lr, &m)) {
+	if (!lr || (rank < 0 && !lr->unreadable) ||
+	    !node_token_ok(lr, str_from(m.node), m.incarnation, str_from(m.token))) {
 		refuse(ac, ERR_DENIED, "no such run or node here, or not with this token");
 		return;
 	}

@@ -11,6 +11,7 @@
 #include "driver/driver.h"
 #include "link/message.h"
 #include "master/agents.h"
+#include "master/api/outputs.h"
 #include "master/hosts.h"
 #include "master/internal.h"
 #include "master/messages.h"
@@ -310,6 +311,7 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 		trash_run_ended(lr->m->trash);
 		store_disk_reserve_ease(
 			lr->m->store); /* its records are small, and are the last of it */
+		outputs_forget(lr);
 		run_write_files(lr);
 		return;
 	}

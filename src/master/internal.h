@@ -136,6 +136,10 @@ struct live_run {
 	uint64_t deltas_upto;	      /* whoever watches it by deltas knows these ... */
 	int64_t deltas_ms;	      /* ... since then, on the clock of the boot */
 	int watchers, busy;	      /* effects out with workers */
+	struct {
+		bool known; /* since this master has begun */
+		uint64_t files, bytes;
+	} uploads; /* by nodes of other machines */
 	bool ended, series_full[2];
 	int names_opened, names_synced; /* logs opened, and of those, with their names on disk */
 };

@@ -395,3 +395,17 @@ void node_token(const struct live_run *lr, const char *node, int incarnation, ch
 	sha256_end(s, digest);
 	hex_encode(digest, sizeof(digest), out);
 }
+
+bool node_token_ok(const struct live_run *lr, struct str node, int incarnation, struct str token)
+{
+	CLEANUP(freep) char *name = xstrndup(node.p, node.n);
+	char want[65];
+
+	node_token(lr, name, incarnation, want);
+	return token.n == 64 && digest_equal(token.p, want, 64);
+}
+
+bool run_has_blob(const struct live_run *lr, struct str sha256)
+{
+	return lr->job->source && str_is(sha256, lr->row.source_sha256);
+}

@@ -117,7 +117,7 @@ struct http_download {
 	int fd;		    /* written at its offset, never truncated */
 	uint64_t offset;    /* in: how much is there already; out: how much is there now */
 	uint64_t max_bytes; /* of the whole; more is ERR_CAPACITY */
-	int stall_ms;	    /* longest wait for the next bytes; 0: only timeout_ms counts */
+	int stall_ms; /* longest wait for the head and for the next bytes; 0: only timeout_ms counts */
 };
 /* 0: ret->status is 200 or 206 and the file is complete up to d->offset, or it is another and its
  * body in ret.  -1: what came so far is in the file, and a next call goes on at d->offset.  A server

@@ -118,6 +118,8 @@ int http_download(struct http_client *c, struct http_download *d, struct http_an
 	r.method = "GET";
 	r.body = (struct str){0};
 	r.from_fd = false;
+	if (d->stall_ms > 0 && (r.timeout_ms < 0 || r.timeout_ms > d->stall_ms))
+		r.timeout_ms = d->stall_ms; /* this is for the head of the answer */
 	if (http_send_stream(c, &r, ret, err) < 0)
 		return -1;
 	int rc = 0;

@@ -58,7 +58,8 @@ def test_every_answer_is_as_described(regatta, service, run):
         "cleanupRun": ("POST", f"/api/v1/runs/{second}/cleanup", None),
         "oldCleanup": ("POST", "/cleanup", None), "shutdown": ("POST", "/api/v1/shutdown", {"cancel": True}),
     }
-    assert set(calls) | {"events"} == set(OPERATIONS)  # the stream has tests of its own
+    # The stream and what is for nodes alone have tests of their own.
+    assert set(calls) | {"events", "nodeBlob", "outputState", "outputPut"} == set(OPERATIONS)
     for operation, (method, path, body) in calls.items():
         answer = check_answer(operation, service.call(method, path, body))
         assert answer.status < 400, (operation, answer)

@@ -16,6 +16,7 @@
 #include "fmt/jsonw.h"
 #include "link/layout.h"
 #include "master/api/login.h"
+#include "master/api/outputs.h"
 #include "master/api/sse.h"
 #include "master/api/tokens.h"
 #include "master/runs.h"
@@ -56,7 +57,12 @@ static const struct api_route routes[] = {
 	ROUTE("POST", "/api/v1/runs/:run/cancel", API_SUBMIT, api_run_cancel),
 	ROUTE("POST", "/api/v1/runs/:run/cleanup", API_ADMIN, api_run_cleanup),
 	ROUTE("HEAD", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_head),
-	ROUTE("PUT", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_put),
+	ROUTE("PUT", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_put, .open = api_blob_open,
+	      .abort = api_blob_abort),
+	ROUTE("GET", "/api/v1/runs/:run/nodes/:node/blobs/:sha256", API_NODE, api_node_blob),
+	ROUTE("GET", "/api/v1/runs/:run/nodes/:node/outputs", API_NODE, api_output_state),
+	ROUTE("PUT", "/api/v1/runs/:run/nodes/:node/outputs", API_NODE, api_output_put,
+	      .open = api_output_open),
 	ROUTE("POST", "/api/v1/shutdown", API_ADMIN, shutdown_master),
 	ROUTE("POST", "/api/v1/login", API_ADMIN, api_login_code),
 	ROUTE("POST", "/api/v1/logout", API_READ, api_logout),
@@ -360,9 +366,10 @@ static int on_headers(void *ctx, struct http_exchange *x)
 		return -2;
 	}
 	http_set_user(x, auth_user(scope, c.holder));
-	if (r->fn != api_blob_put)
+	if (!r->open)
 		return -1;
-	int fd = api_blob_open(m, x, c.params[0], &err);
+	int fd = r->open(&c, &err);
+
 	if (fd >= 0)
 		return fd;
 	reply_error(&c, status_of(err.kind), &err);
@@ -378,7 +385,9 @@ static void on_request(void *ctx, struct http_exchange *x)
 	const struct api_route *r = find_route(&c, &status, &err);
 
 	c.scope = auth_user_scope(http_user(x));
-	if (!r || c.scope < r->auth) { /* on_headers has decided this already */
+	if (!r || c.scope < r->auth ||
+	    (c.scope == API_NODE &&
+	     r->auth != API_NODE)) { /* on_headers has decided this already */
 		reply_error(&c, status, &err);
 		return;
 	}
@@ -396,8 +405,8 @@ static void on_abort(void *ctx, struct http_exchange *x)
 	int status;
 	const struct api_route *r = find_route(&c, &status, NULL);
 
-	if (r && r->fn == api_blob_put)
-		api_blob_abort(ctx, x, c.params[0]);
+	if (r && r->abort)
+		r->abort(&c);
 }
 
 const struct http_handler api_handler = {

@@ -9,7 +9,7 @@ struct jsonw;
 
 extern const struct http_handler api_handler;
 
-#define API_MAX_PARAMS 2
+#define API_MAX_PARAMS 3
 
 struct api_call {
 	struct master *m;
@@ -30,10 +30,14 @@ struct api_route {
 		*path; /* "/api/v1/runs/:run": a part that begins with ':' is a parameter */
 	enum api_auth auth;
 	api_fn fn;
+	api_fn open; /* of an upload: the descriptor for its body */
+	void (*abort)(
+		struct api_call *c); /* ... and it did not come; NULL: nothing is to be done */
 };
-#define ROUTE(method_, path_, auth_, fn_)                                                          \
+/* Behind the handler: .open and .abort of an upload. */
+#define ROUTE(method_, path_, auth_, ...)                                                          \
 	{                                                                                          \
-		.method = (method_), .path = (path_), .fn = (fn_),                                 \
+		.method = (method_), .path = (path_), .fn = __VA_ARGS__,                           \
 		.auth = (auth_) + 0 * sizeof(char[(auth_) ? 1 : -1])                               \
 	}
 
@@ -85,6 +89,8 @@ int api_compare(struct api_call *c, struct err *err);
 /* blobs.c */
 int api_blob_head(struct api_call *c, struct err *err);
 int api_blob_put(struct api_call *c, struct err *err);
-int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256,
-		  struct err *err); /* descriptor or -1 */
-void api_blob_abort(struct master *m, const struct http_exchange *x, struct str sha256);
+int api_blob_open(struct api_call *c, struct err *err); /* descriptor or -1 */
+void api_blob_abort(struct api_call *c);
+/* For a node: those of its run, from an offset on if it asks so. */
+int api_node_blob(struct api_call *c, struct err *err);
+bool blob_name_ok(struct str sha256);

@@ -13,6 +13,7 @@
 #include "master/api/login.h"
 #include "master/api/origin.h"
 #include "master/api/tokens.h"
+#include "master/runs.h"
 
 static const char *const scopes[] = {
 	[API_JOIN] = "join", [API_READ] = "read", [API_SUBMIT] = "submit", [API_ADMIN] = "admin"};
@@ -153,17 +154,41 @@ static bool cookie_is_meant(const struct api_call *c)
 	       str_is(mode, "navigate");
 }
 
-static enum api_auth tcp_caller(struct api_call *c, int *ret_status, struct err *err)
+/* What is behind "Bearer"; p == NULL if there is none. */
+static struct str bearer_token(const struct api_call *c)
 {
 	struct str bearer = http_header(c->x, "authorization"), prefix = STR("Bearer ");
-	struct str cookie = login_cookie(c);
+
+	if (!bearer.p || !str_starts(bearer, prefix))
+		return (struct str){0};
+	return (struct str){bearer.p + prefix.n, bearer.n - prefix.n};
+}
+
+/* One answer for all: whoever has no token of a run does not learn whether the run exists. */
+static enum api_auth node_caller(struct api_call *c, int *ret_status, struct err *err)
+{
+	struct live_run *lr = map_get(c->m->runs, c->params[0]);
+	int rank = lr && !lr->ended ? rank_of(lr, c->params[1]) : -1;
+	struct str token = bearer_token(c);
+
+	if (rank < 0 || !token.p ||
+	    !node_token_ok(lr, c->params[1], lr->core->nodes[rank].incarnation, token))
+		return not_known(c, token.p != NULL, ret_status, err);
+	if (lr->unreadable)
+		return refuse(503, ret_status, err, ERR_UNAVAILABLE,
+			      "this master cannot read the run: come again later");
+	c->holder = AUTH_NODE;
+	return API_NODE;
+}
+
+static enum api_auth tcp_caller(struct api_call *c, int *ret_status, struct err *err)
+{
+	struct str token = bearer_token(c), cookie = login_cookie(c);
 	enum api_auth scope = 0;
 
-	if (bearer.p) {
-		if (str_starts(bearer, prefix))
-			scope = tokens_scope(c->m->auth->tokens,
-					     (struct str){bearer.p + prefix.n, bearer.n - prefix.n},
-					     &c->holder);
+	if (http_header(c->x, "authorization").p) {
+		if (token.p)
+			scope = tokens_scope(c->m->auth->tokens, token, &c->holder);
 		return scope ? scope : not_known(c, true, ret_status, err);
 	}
 	if (!cookie.n)
@@ -183,6 +208,8 @@ enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status
 	struct str host = http_header(c->x, "host"), origin = http_header(c->x, "origin");
 	char own[64];
 
+	if (need == API_NODE)
+		return node_caller(c, ret_status, err);
 	if (c->req->local) {
 		c->holder = AUTH_LOCAL;
 		if (c->req->peer_uid == (int64_t)geteuid() || c->req->peer_uid == 0)

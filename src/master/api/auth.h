@@ -28,6 +28,7 @@ enum api_auth {
 	API_READ,
 	API_SUBMIT,
 	API_ADMIN,
+	API_NODE, /* the node that the path names, by its own token: nobody else, and nothing else */
 };
 const char *scope_name(enum api_auth scope);
 /* read, submit or admin: what a person may be given. */
@@ -52,6 +53,7 @@ bool auth_failed(const struct api_call *c);
 /* Holders: the user's own token is 0, other tokens have even numbers, sessions odd ones.  All who
  * come over the unix socket are one. */
 #define AUTH_LOCAL 1 /* no session has the serial 0 */
+#define AUTH_NODE UINT32_MAX
 uint32_t auth_token_holder(uint32_t number);
 uint32_t auth_session_holder(uint32_t serial);
 /* A stream is not to outlive what it was opened with. */

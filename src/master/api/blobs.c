@@ -1,5 +1,5 @@
 /*
- * Source archives, addressed by their SHA-256.  An upload goes to a file of its
+ * Archives of source and data, addressed by their SHA-256.  An upload goes to a file of its
  * own, named after its exchange, and gets its name only after its digest was
  * checked: several may bring the same archive at once.
  */
@@ -20,10 +20,11 @@
 #include "base/hex.h"
 #include "base/path.h"
 #include "link/layout.h"
+#include "master/runs.h"
 #include "net/digest.h"
 #include "sys/worker.h"
 
-static bool is_sha256(struct str s)
+bool blob_name_ok(struct str s)
 {
 	return s.n == 64 && strspn(s.p, "0123456789abcdef") == 64;
 }
@@ -57,7 +58,7 @@ static void remove_old_parts(const struct master *m, const char *dir_path)
 
 int api_blob_head(struct api_call *c, struct err *err)
 {
-	if (!is_sha256(c->params[0]))
+	if (!blob_name_ok(c->params[0]))
 		return err_set(err, ERR_INVALID, "a blob's name is 64 hex digits");
 	CLEANUP(freep) char *path = blob_path(c->m, c->params[0]);
 	if (!file_exists(path))
@@ -66,12 +67,15 @@ int api_blob_head(struct api_call *c, struct err *err)
 	return 0;
 }
 
-int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256, struct err *err)
+int api_blob_open(struct api_call *c, struct err *err)
 {
-	if (!is_sha256(sha256))
+	struct master *m = c->m;
+	struct str sha256 = c->params[0];
+
+	if (!blob_name_ok(sha256))
 		return err_set(err, ERR_INVALID, "a blob's name is 64 hex digits");
 	CLEANUP(freep) char *dir = path_join(m->home, LAYOUT_BLOBS);
-	CLEANUP(freep) char *path = part_path(m, x, sha256);
+	CLEANUP(freep) char *path = part_path(m, c->x, sha256);
 	if (file_mkdir_p(dir, 0700, err) < 0)
 		return -1;
 	remove_old_parts(m, dir);
@@ -79,9 +83,9 @@ int api_blob_open(struct master *m, struct http_exchange *x, struct str sha256, 
 	return fd >= 0 ? fd : err_errno(err, errno, "create '%s'", path);
 }
 
-void api_blob_abort(struct master *m, const struct http_exchange *x, struct str sha256)
+void api_blob_abort(struct api_call *c)
 {
-	CLEANUP(freep) char *path = part_path(m, x, sha256);
+	CLEANUP(freep) char *path = part_path(c->m, c->x, c->params[0]);
 
 	unlink(path);
 }
@@ -144,10 +148,54 @@ int api_blob_put(struct api_call *c, struct err *err)
 
 	(void)err;
 	b->x = c->x;
-	b->dir = path_join(c->m->home, "blobs");
+	b->dir = path_join(c->m->home, LAYOUT_BLOBS);
 	b->part = part_path(c->m, c->x, c->params[0]);
 	b->path = blob_path(c->m, c->params[0]);
 	snprintf(b->sha256, sizeof(b->sha256), "%.*s", STR_ARG(c->params[0]));
 	workers_submit(master_disk(c->m), check_work, check_done, b, -1);
+	return 0;
+}
+
+/* "bytes=N-"; every other form is as good as none. */
+static bool range_from(struct str range, uint64_t *ret_from)
+{
+	struct str prefix = STR("bytes=");
+
+	if (!range.p || !str_starts(range, prefix) || range.p[range.n - 1] != '-')
+		return false;
+	return str_to_u64((struct str){range.p + prefix.n, range.n - prefix.n - 1}, ret_from);
+}
+
+int api_node_blob(struct api_call *c, struct err *err)
+{
+	const struct live_run *lr = map_get(c->m->runs, c->params[0]);
+	struct str sha256 = c->params[2];
+	uint64_t from = 0;
+	struct stat st;
+	char range[80];
+
+	if (!lr || !blob_name_ok(sha256) || !run_has_blob(lr, sha256))
+		return err_set(err, ERR_NOT_FOUND, "no such blob of this run");
+	CLEANUP(freep) char *path = blob_path(c->m, sha256);
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, errno, "open blob '%.*s'", STR_ARG(sha256));
+	bool part = range_from(http_header(c->x, "range"), &from);
+
+	http_add_header(c->x, "Accept-Ranges", "bytes");
+	if (part && from >= (uint64_t)st.st_size) {
+		snprintf(range, sizeof(range), "bytes */%lld", (long long)st.st_size);
+		http_add_header(c->x, "Content-Range", range);
+		http_reply(c->x, 416, "application/octet-stream", STR(""));
+		return 0;
+	}
+	if (part) {
+		snprintf(range, sizeof(range), "bytes %llu-%lld/%lld", (unsigned long long)from,
+			 (long long)st.st_size - 1, (long long)st.st_size);
+		http_add_header(c->x, "Content-Range", range);
+	}
+	http_reply_file(c->x, part ? 206 : 200, "application/octet-stream", TAKE_FD(fd),
+			(int64_t)from, (int64_t)st.st_size - (int64_t)from);
 	return 0;
 }

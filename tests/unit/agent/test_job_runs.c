@@ -470,17 +470,17 @@ static void templates_are_expanded_with_the_table_that_came_in_parts(void **stat
 	struct fake *f = *state;
 
 	f->env =
-		",\"R\":\"{rank} {name} {attempt} {interface}\",\"L\":\"{list:*|,|{name}={address}{:port}}\",\"NONE\":\"{output}\",\"Q\":\"{{x}\"";
+		",\"R\":\"{rank} {name} {attempt} {interface}\",\"L\":\"{list:*|,|{name}={address}{:port}}\",\"OUT\":\"{output}\",\"Q\":\"{{x}\"";
 	fake_ready(f);
 	fake_send(f, FRAME_MEMBERS, TABLE_HEAD(0) "\"10.0.0.1 -\"}");
 	fake_send(f, FRAME_MEMBERS, TABLE_HEAD(2) "\"10.0.0.3\"}");
 	fake_start_with(
-		f, "echo \"$R|$L|${NONE-unset}|$Q\"; cat ../hostfile",
+		f, "echo \"$R|$L|${OUT##*/}|$Q\"; cat ../hostfile",
 		",\"rank\":1,\"interface\":\"eth7\",\"hostfile\":\"{list:+||{address} slots=1\\n}\"");
 	fake_end(f);
 	assert_string_equal(
 		f->out[STREAM_OUT].p,
-		"1 t-1 1 eth7|t-0=10.0.0.1,t-1=t-1,ps-0=10.0.0.3:5|unset|{x}\n10.0.0.1 slots=1\nt-1 slots=1\n");
+		"1 t-1 1 eth7|t-0=10.0.0.1,t-1=t-1,ps-0=10.0.0.3:5|output|{x}\n10.0.0.1 slots=1\nt-1 slots=1\n");
 	fake_release(f);
 }
 

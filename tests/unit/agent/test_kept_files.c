@@ -28,8 +28,7 @@ int __wrap_file_copy_content(int from, int to, struct err *err)
 static void what_to_keep_is_asked_for_again_after_a_crash(void **state)
 {
 	struct fake *f = *state;
-	const char *inputs =
-		"{\"argv0\":\"sh\",\"path\":\"/bin:/usr/bin\",\"keep\":[\"model\"]}";
+	const char *inputs = "{\"argv0\":\"sh\",\"path\":\"/bin:/usr/bin\",\"keep\":[\"model\"]}";
 
 	f->config = arena_printf(f->arena, ",\"output_dir\":\"%s/kept\"", f->dir);
 

@@ -149,10 +149,12 @@ static void isolated_nodes_need_a_bridge_that_names_them_all(void **state)
 	struct plan p;
 
 	(void)state;
-	assert_int_equal(json_parse(STR("{\"home\":\"/h\",\"run_dir\":\"/h/x\",\"bridge\":"
-					"\"10.3.4.1/24\",\"first_address\":\"10.3.4.2\"}"),
-				    arena, &facts, NULL),
-			 0);
+	assert_int_equal(
+		json_parse(
+			STR("{\"home\":\"/h\",\"run_dir\":\"/h/x\",\"base_dir\":\"/b\",\"bridge\":"
+			    "\"10.3.4.1/24\",\"first_address\":\"10.3.4.2\"}"),
+			arena, &facts, NULL),
+		0);
 	*job = good_job(arena, "command = 'x'\ncount = 2\nisolate = 'netns'\n");
 	assert_true(plan_make(job, facts, arena, &p, &ps));
 	assert_string_equal(p.iface, "eth0");
@@ -161,7 +163,7 @@ static void isolated_nodes_need_a_bridge_that_names_them_all(void **state)
 	assert_int_equal(p.resources[0].node, -1);
 	assert_string_equal(
 		p.resources[0].spec,
-		"{\"home\":\"/h\",\"run_dir\":\"/h/x\",\"address\":\"10.3.4.1\","
+		"{\"home\":\"/h\",\"run_dir\":\"/h/x\",\"base_dir\":\"/b\",\"address\":\"10.3.4.1\","
 		"\"prefix\":24,\"hosts\":\"10.3.4.2 worker-0\\n10.3.4.3 worker-1\\n\"}");
 	for (int i = 0; i < 2; i++) {
 		const struct plan_resource *r = &p.resources[p.resource_of[i]];
@@ -171,9 +173,10 @@ static void isolated_nodes_need_a_bridge_that_names_them_all(void **state)
 		assert_int_equal(r->nneeds, 1);
 		assert_int_equal(r->needs[0], 0);
 	}
-	assert_string_equal(p.resources[2].spec,
-			    "{\"home\":\"/h\",\"run_dir\":\"/h/x\",\"address\":\"10.3.4.3\","
-			    "\"prefix\":24}");
+	assert_string_equal(
+		p.resources[2].spec,
+		"{\"home\":\"/h\",\"run_dir\":\"/h/x\",\"base_dir\":\"/b\",\"address\":\"10.3.4.3\","
+		"\"prefix\":24}");
 	p = plan_of("command = 'x'\nisolate = 'netns'\n");
 	assert_string_equal(p.addresses[0], "10.1.0.2");
 	refused("command = 'x'\ncount = 1001\nisolate = 'netns'\n", 3,

@@ -1,0 +1,259 @@
+#include "agent/fetch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/config.h"
+#include "agent/transfer.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/vec.h"
+#include "link/message.h"
+#include "net/digest.h"
+#include "net/http_url.h"
+
+#define OWN_CACHE "cache" /* below the node's directory, if it has no other */
+#define PART ".part"
+#define MAX_TRIES 3 /* with bytes that are not the right ones */
+
+/* ---- digests ---- */
+
+/* 0: these are the bytes, and reading begins at the first.  1: they are others. */
+static int check_digest(int fd, const char *sha256, struct err *err)
+{
+	uint8_t digest[SHA256_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return err_errno(err, errno, "rewind");
+	if (sha256_fd(fd, digest, NULL, err) < 0)
+		return -1;
+	hex_encode(digest, sizeof(digest), hex);
+	if (strcmp(hex, sha256) != 0)
+		return 1;
+	return lseek(fd, 0, SEEK_SET) < 0 ? err_errno(err, errno, "rewind") : 0;
+}
+
+static int other_bytes(const char *what, const char *sha256, struct err *err)
+{
+	return err_set(err, ERR_INVALID, "%s are other bytes than those of sha256 %s", what,
+		       sha256);
+}
+
+/* ---- the master's own store ---- */
+
+static int open_here(const char *blobs, const char *sha256, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(blobs, sha256);
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", path);
+	int rc = check_digest(fd, sha256, err);
+
+	if (rc > 0)
+		return other_bytes(path, sha256, err);
+	return rc < 0 ? err_wrap(err, "read '%s'", path) : TAKE_FD(fd);
+}
+
+/* ---- from elsewhere ---- */
+
+static int download(const struct agent_config *cfg, const struct message_blob *b, int fd,
+		    struct err *err)
+{
+	CLEANUP(transfer_release) struct transfer t;
+	CLEANUP(freep) char *rest = xasprintf("blobs/%s", b->sha256 ? b->sha256 : "");
+	struct http_url u;
+
+	transfer_init(&t, cfg, b->url);
+	if (b->url && http_url_parse(&u, str_from(b->url), false, err) < 0)
+		return -1;
+	CLEANUP(freep)
+	char *path = !b->url	    ? transfer_path(&t, rest)
+		     : u.path.n > 0 ? xstrndup(u.path.p, u.path.n)
+				    : xstrdup("/");
+
+	return transfer_download(&t, path, fd, err);
+}
+
+/* Nobody can tell whether a file without a digest is the same another time: it is not kept. */
+static int open_unnamed(const struct agent_config *cfg, const char *node_dir,
+			const struct message_blob *b, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(node_dir, "fetched" PART);
+	CLEANUP(close_fdp)
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_errno(err, errno, "create '%s'", path);
+	unlink(path);
+	if (download(cfg, b, fd, err) < 0)
+		return -1;
+	return lseek(fd, 0, SEEK_SET) < 0 ? err_errno(err, errno, "rewind") : TAKE_FD(fd);
+}
+
+/* ---- the cache ---- */
+
+struct cached {
+	char *path;
+	struct timespec used;
+	uint64_t bytes;
+};
+
+static int compare_use(const void *a, const void *b)
+{
+	const struct cached *x = a, *y = b;
+
+	if (x->used.tv_sec != y->used.tv_sec)
+		return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
+	return (x->used.tv_nsec > y->used.tv_nsec) - (x->used.tv_nsec < y->used.tv_nsec);
+}
+
+/* A download is under way, perhaps; a part that nobody works at may go. */
+static bool in_use(const char *path)
+{
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+}
+
+/* Remove what was not used for the longest time until the rest fits.  Whoever has one open may go on reading. */
+static void make_room(const char *cache, uint64_t limit, const char *keep)
+{
+	VEC(struct cached) all = {0};
+	DIR *dir = opendir(cache);
+	const struct dirent *e;
+	uint64_t sum = 0;
+	struct stat st;
+
+	while (dir && (e = readdir(dir))) {
+		if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		*vec_push(&all) = (struct cached){path_join(cache, e->d_name), st.st_mtim,
+						  (uint64_t)st.st_size};
+		sum += (uint64_t)st.st_size;
+	}
+	if (dir)
+		closedir(dir);
+	if (all.n > 0)
+		qsort(all.v, all.n, sizeof(all.v[0]), compare_use);
+	for (size_t i = 0; i < all.n; i++) {
+		if (sum > limit && strcmp(path_base(all.v[i].path), keep) != 0 &&
+		    !in_use(all.v[i].path) && unlink(all.v[i].path) == 0)
+			sum -= all.v[i].bytes;
+		free(all.v[i].path);
+	}
+	vec_release(&all);
+}
+
+/* The part of this name, locked; it may be waited for.  0: somebody else has completed it meanwhile. */
+static int lock_part(const char *part, const char *path, int *ret_fd, struct err *err)
+{
+	for (;;) {
+		CLEANUP(close_fdp)
+		int fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		struct stat st;
+
+		if (fd < 0)
+			return err_errno(err, errno, "create '%s'", part);
+		while (flock(fd, LOCK_EX) < 0)
+			if (errno != EINTR)
+				return err_errno(err, errno, "lock '%s'", part);
+		if (file_exists(path))
+			return 0;
+		if (fstat(fd, &st) == 0 &&
+		    st.st_nlink > 0) { /* else it was removed while we waited */
+			*ret_fd = TAKE_FD(fd);
+			return 1;
+		}
+	}
+}
+
+static int fill_cache(const struct agent_config *cfg, const char *cache,
+		      const struct message_blob *b, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(cache, b->sha256);
+	CLEANUP(freep) char *part = xasprintf("%s" PART, path);
+	CLEANUP(close_fdp) int fd = -1;
+	int rc = lock_part(part, path, &fd, err);
+
+	if (rc <= 0)
+		return rc;
+	if (download(cfg, b, fd, err) < 0)
+		return -1;
+	rc = check_digest(fd, b->sha256, err);
+	if (rc > 0) {
+		unlink(part);
+		return other_bytes("what was sent", b->sha256, err);
+	}
+	if (rc < 0 || rename(part, path) < 0)
+		return rc < 0 ? -1 : err_errno(err, errno, "create '%s'", path);
+	if (cfg->cache)
+		make_room(cache, cfg->cache_bytes, b->sha256);
+	return 0;
+}
+
+/* As check_digest(); 1 also if it is not there. */
+static int open_cached(const char *path, const char *sha256, int *ret_fd, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 1 : err_errno(err, errno, "open '%s'", path);
+	int rc = check_digest(fd, sha256, err);
+
+	if (rc > 0) {
+		log_warn("'%s' in the cache is damaged: it is fetched again", path);
+		unlink(path);
+	}
+	if (rc == 0) {
+		futimens(fd, NULL); /* used now */
+		*ret_fd = TAKE_FD(fd);
+	}
+	return rc;
+}
+
+static int open_by_cache(const struct agent_config *cfg, const char *node_dir,
+			 const struct message_blob *b, struct err *err)
+{
+	CLEANUP(freep)
+	char *cache = cfg->cache ? xstrdup(cfg->cache) : path_join(node_dir, OWN_CACHE);
+	CLEANUP(freep) char *path = path_join(cache, b->sha256);
+	int fd = -1;
+
+	if (file_mkdir_p(cache, 0700, err) < 0)
+		return -1;
+	for (int i = 0; i < MAX_TRIES; i++) {
+		int rc = open_cached(path, b->sha256, &fd, err);
+
+		if (rc <= 0)
+			return rc < 0 ? -1 : fd;
+		*err = (struct err){0};
+		if (fill_cache(cfg, cache, b, err) < 0 && err->kind != ERR_INVALID)
+			return -1;
+	}
+	return err->kind == ERR_NONE ? other_bytes("what came", b->sha256, err) : -1;
+}
+
+int fetch_open(const struct agent_config *cfg, const char *node_dir, const struct message_blob *b,
+	       struct err *err)
+{
+	if (cfg->blobs && !b->url)
+		return open_here(cfg->blobs, b->sha256, err);
+	return b->sha256 ? open_by_cache(cfg, node_dir, b, err)
+			 : open_unnamed(cfg, node_dir, b, err);
+}
