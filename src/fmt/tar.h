@@ -7,6 +7,7 @@
  * "..", no links; every file is created with O_EXCL|O_NOFOLLOW below the
  * destination's own dirfd.
  */
+#include <stddef.h>
 #include <stdint.h>
 #include "base/str.h"
 
@@ -20,6 +21,8 @@ struct err;
  * the same tree gives the same bytes.  Symlinks to regular files inside are stored as files;
  * others are refused by name. */
 int tar_pack(const char *path, int out_fd, struct err *err);
+/* The same with these files of a directory only, in their order; names are relative to it. */
+int tar_pack_files(const char *dir, char *const *names, size_t n, int out_fd, struct err *err);
 /* Reads in_fd up to the archive's end mark, perhaps a little further.  dest_dir is made if it is
  * not there.  On an error what was written before it stays: the caller removes dest_dir. */
 int tar_unpack(int in_fd, const char *dest_dir, struct err *err);

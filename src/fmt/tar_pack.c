@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/below.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -368,5 +369,36 @@ int tar_pack(const char *path, int out_fd, struct err *err)
 	}
 	if (ret < 0)
 		return err_wrap(err, "pack '%s'", quote(str_from(path), text));
+	return pack_end(&p);
+}
+
+static int pack_named(struct pack *p, int top, const char *name)
+{
+	CLEANUP(close_fdp) int fd = below_open(top, name);
+	char text[QUOTE_MAX];
+	struct stat st;
+
+	buf_reset(&p->path);
+	buf_addz(&p->path, name);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(p->err, errno, "open '%s'", shown(p, text));
+	if (p->path.overflow || !S_ISREG(st.st_mode))
+		return err_set(p->err, ERR_INVALID, "'%s' cannot be packed", shown(p, text));
+	return pack_file(p, fd);
+}
+
+int tar_pack_files(const char *dir, char *const *names, size_t n, int out_fd, struct err *err)
+{
+	CLEANUP(pack_release) struct pack p = {.out_fd = out_fd, .err = err};
+	CLEANUP(close_fdp) int top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char text[QUOTE_MAX];
+
+	buf_init(&p.path, TAR_MAX_PATH - 1);
+	buf_init(&p.out, TAR_COPY_BYTES);
+	if (top < 0)
+		return err_errno(err, errno, "open '%s'", quote(str_from(dir), text));
+	for (size_t i = 0; i < n; i++)
+		if (pack_named(&p, top, names[i]) < 0)
+			return err_wrap(err, "pack '%s'", quote(str_from(dir), text));
 	return pack_end(&p);
 }

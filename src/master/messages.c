@@ -9,6 +9,7 @@
 #include "fmt/doc.h"
 #include "link/layout.h"
 #include "link/message.h"
+#include "master/data_blobs.h"
 #include "master/internal.h"
 #include "master/runs.h"
 #include "master/start_table.h"
@@ -60,12 +61,15 @@ static void put_data(const struct live_run *lr, int rank, struct arena *a, struc
 		const struct data_spec *d = &((struct data_spec *)lr->job->data.v)[i];
 		bool sharded = d->shard && counted;
 
-		m->data[i] = (struct message_data){
-			.src = d->src,
-			.path = d->path,
-			.shard_index = sharded ? rank : 0,
-			.shard_count = sharded ? crew->ncounted : 1,
-		};
+		m->data[i] = (struct message_data){.path = d->path, .shard_count = 1};
+		if (!plan_shares_files(lr->job)) {
+			data_blobs_put(lr, i, rank, a, &m->data[i]);
+			continue;
+		}
+		m->data[i].src = d->src;
+		m->data[i].sha256 = d->sha256;
+		m->data[i].shard_index = sharded ? rank : 0;
+		m->data[i].shard_count = sharded ? crew->ncounted : 1;
 	}
 }
 

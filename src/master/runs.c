@@ -22,6 +22,7 @@
 #include "fmt/schema.h"
 #include "link/layout.h"
 #include "master/agents.h"
+#include "master/data_blobs.h"
 #include "master/internal.h"
 #include "master/listen.h"
 #include "master/messages.h"
@@ -298,7 +299,7 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	const char *details = NULL;
 	if (fill_row(lr, body, &details, err) < 0 ||
 	    listen_check_files(m, lr->row.nodes, err) < 0 || check_source(lr, err) < 0 ||
-	    add_row(lr, err) < 0) {
+	    data_blobs_take(lr, doc_get(body, "data"), err) < 0 || add_row(lr, err) < 0) {
 		*ret_details = details ? arena_strdup(a, details) : NULL;
 		live_run_free(lr);
 		return -1;
@@ -317,18 +318,27 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	return 0;
 }
 
-/* The archive of the source is removed with the last run that used it. */
-static int remove_blob(const struct live_run *lr, struct err *err)
+struct blob_removal {
+	const struct live_run *lr;
+	struct err *err;
+};
+
+static int remove_blob(void *ctx, const char *sha256)
 {
-	const char *sha256 = lr->row.source_sha256;
+	const struct blob_removal *r = ctx;
+	struct master *m = r->lr->m;
 	bool used;
 
-	if (!sha256 || !sha256[0])
-		return 0;
-	if (store_source_used(lr->m->store, sha256, lr->row.no, &used, err) < 0)
+	if (store_source_used(m->store, sha256, r->lr->row.no, &used, r->err) < 0)
 		return -1;
-	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_BLOBS "/%s", lr->m->home, sha256);
-	return used ? 0 : trash_put(lr->m->trash, path, sha256, err);
+	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_BLOBS "/%s", m->home, sha256);
+	return used || !file_exists(path) ? 0 : trash_put(m->trash, path, sha256, r->err);
+}
+
+/* The archives of source and data are removed with the last run that used them. */
+static int remove_blobs(const struct live_run *lr, struct err *err)
+{
+	return run_each_blob(lr, remove_blob, &(struct blob_removal){lr, err});
 }
 
 /* A run may have very many files: its directory is only moved here, the trash removes it. */
@@ -354,7 +364,7 @@ int runs_remove(struct live_run *lr, struct err *err)
 		return err_set(err, ERR_IO, "the master cannot go on");
 	if (map_get(m->runs, str_from(lr->row.id)) == lr)
 		map_del(m->runs, str_from(lr->row.id));
-	if (remove_blob(lr, err) < 0 || remove_dir(lr, err) < 0)
+	if (remove_blobs(lr, err) < 0 || remove_dir(lr, err) < 0)
 		return -1;
 	store_begin(st);
 	if (store_run_remove(st, lr->row.no, err) < 0)
@@ -403,9 +413,4 @@ bool node_token_ok(const struct live_run *lr, struct str node, int incarnation, 
 
 	node_token(lr, name, incarnation, want);
 	return token.n == 64 && digest_equal(token.p, want, 64);
-}
-
-bool run_has_blob(const struct live_run *lr, struct str sha256)
-{
-	return lr->job->source && str_is(sha256, lr->row.source_sha256);
 }

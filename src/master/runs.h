@@ -37,5 +37,3 @@ int rank_of(struct live_run *lr, struct str node); /* -1 if there is none */
 /* What the agent of this incarnation of the node of this name must show. */
 void node_token(const struct live_run *lr, const char *node, int incarnation, char out[static 65]);
 bool node_token_ok(const struct live_run *lr, struct str node, int incarnation, struct str token);
-/* May the nodes of this run fetch it? */
-bool run_has_blob(const struct live_run *lr, struct str sha256);

@@ -108,11 +108,16 @@ const struct doc *plan_engine_options(const struct job *job, struct arena *a)
 		       : NULL;
 }
 
-bool plan_runs_in_place(const struct job *job)
+bool plan_shares_files(const struct job *job)
 {
 	const struct engine *engine = engine_named(job->engine);
 
-	return engine && engine->in_place && !job->source && !job->data.n;
+	return engine && engine->in_place;
+}
+
+bool plan_runs_in_place(const struct job *job)
+{
+	return plan_shares_files(job) && !job->source && !job->data.n;
 }
 
 /* In a directory that nodes share no file belongs to one of them. */

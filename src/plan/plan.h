@@ -56,6 +56,8 @@ const struct schema *plan_job_schema(struct arena *a);
 const struct doc *plan_engine_options(const struct job *job, struct arena *a);
 /* The job runs where its file is, in a directory of the master's machine. */
 bool plan_runs_in_place(const struct job *job);
+/* Do its nodes see the files of the master's machine?  If not, source, data and outputs are sent. */
+bool plan_shares_files(const struct job *job);
 
 /* Checks the job against its strategy and engine, and reports all problems at once.  Fills in
  * p->job, p->strategy and p->crew. */

@@ -394,6 +394,19 @@ static bool is_place(struct str path)
 	return path_is_below(path) && !str_is(path, ".");
 }
 
+bool data_is_url(const struct data_spec *d)
+{
+	return str_starts(str_from(d->src), STR("https://"));
+}
+
+static void check_digest(struct check *c, const struct data_spec *d)
+{
+	if (d->sha256 && (strlen(d->sha256) != 64 || strspn(d->sha256, "0123456789abcdef") != 64))
+		problem(c, d->pos, "data: sha256 must be 64 digits 0-9 and a-f");
+	else if (d->sha256 && d->shard)
+		problem(c, d->pos, "data: sha256 is for one file, and a file cannot be sharded");
+}
+
 static void check_data(struct check *c)
 {
 	CLEANUP(map_freep) struct map *paths = map_new();
@@ -408,6 +421,7 @@ static void check_data(struct check *c)
 			problem(c, d->pos, "data: src is empty");
 			continue;
 		}
+		check_digest(c, d);
 		if (!d->path) {
 			struct str name = last_part(str_from(d->src));
 			d->path = arena_strndup(c->a, name.p, name.n);

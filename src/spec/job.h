@@ -70,8 +70,11 @@ struct data_spec {
 	const char *src;
 	struct doc_pos pos;
 	const char *path;
-	bool shard; /* each node of the counted roles gets its part of the files */
+	bool shard;	    /* each node of the counted roles gets its part of the files */
+	const char *sha256; /* of a src that is one file; NULL: not checked */
 };
+/* Fetched by the node itself. */
+bool data_is_url(const struct data_spec *d);
 
 struct output_spec {
 	struct strs keep; /* globs below the work directory, copied to outputs/<node>/ */

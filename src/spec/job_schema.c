@@ -221,7 +221,8 @@ static const struct field data_fields[] = {
 		.type = FIELD_STR,
 		.offset = offsetof(struct data_spec, src),
 		.required = true,
-		.help = "A file or directory, relative to the job file. On AWS also s3://bucket/prefix/.",
+		.help = "A file or directory, relative to the job file. Where nodes are other machines it is packed and "
+			"sent to them, and https://... is fetched by each node itself. On AWS also s3://bucket/prefix/.",
 		.example = "src = \"./criteo\"",
 	},
 	{
@@ -238,6 +239,14 @@ static const struct field data_fields[] = {
 		.help = "Each node that counts for the finish gets its part of the files: the files are "
 			"sorted by name and dealt out by rank. Services get none.",
 		.example = "shard = true",
+	},
+	{
+		.name = "sha256",
+		.type = FIELD_STR,
+		.offset = offsetof(struct data_spec, sha256),
+		.help = "The SHA-256 of a src that is one file, as 64 hex digits: other bytes are refused.",
+		.example =
+			"sha256 = \"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\"",
 	},
 	{.name = NULL},
 };

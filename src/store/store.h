@@ -22,7 +22,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 10 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 11 /* of the schema; older ones are migrated, newer ones refused */
 
 /* Makes the home if needed and takes its lock.
  * ERR_CONFLICT: another master (its pid is named) has it.
@@ -64,6 +64,7 @@ struct run_row {
 	const char *id, *name, *request_id;
 	const char *job_json; /* the tree, settings applied */
 	const char *base_dir, *source_sha256;
+	const char *data;	/* JSON: archives of its data; NULL: none */
 	const char *client_env; /* JSON object of passed-through names */
 	const char *secret;	/* hex; node tokens derive from it */
 	const char *engine, *strategy;

@@ -37,20 +37,21 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		 "?11)"},
 	[ADD_JOB] =
 		{"add job",
-		 "INSERT INTO job (run, base_dir, source_sha256, client_env, secret, json, facts, plan) "
-		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
+		 "INSERT INTO job (run, base_dir, source_sha256, client_env, secret, json, facts, plan, data) "
+		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"},
 	[PLANNED] =
 		{"add plan",
 		 "UPDATE job SET facts = ?2, plan = ?3, json = ?4, client_env = ?5 WHERE run = ?1"},
 	[GET] = {"read run",
-		 "SELECT " ROW ", json, facts, plan FROM run" WITH_JOB " WHERE no = ?1"},
+		 "SELECT " ROW ", json, facts, plan, data FROM run" WITH_JOB " WHERE no = ?1"},
 	[EXACT] = {"find run", "SELECT no FROM run WHERE id = ?1"},
 	[PREFIX] =
 		{"find run",
 		 "SELECT no, id FROM run WHERE id >= ?1 AND id < ?1 || x'ff' ORDER BY id LIMIT ?2"},
 	[BY_REQUEST] = {"find request", "SELECT no FROM run WHERE request_id = ?1"},
-	[BY_SOURCE] = {"find source",
-		       "SELECT 1 FROM job WHERE source_sha256 = ?1 AND run <> ?2 LIMIT 1"},
+	[BY_SOURCE] =
+		{"find source",
+		 "SELECT 1 FROM job WHERE (source_sha256 = ?1 OR instr(data, ?1) > 0) AND run <> ?2 LIMIT 1"},
 	[LIST] = {"list runs",
 		  "SELECT " ROW " FROM run" WITH_JOB " WHERE no < ?1 ORDER BY no DESC LIMIT ?2"},
 	[LIST_ACTIVE] = {"list runs", "SELECT " ROW " FROM run INDEXED BY run_active" WITH_JOB
@@ -125,6 +126,7 @@ static int add_job(struct store *st, int64_t no, const struct run_row *row, stru
 	query_text(&q, row->job_json);
 	query_text(&q, row->facts);
 	query_text(&q, row->plan);
+	query_text(&q, row->data);
 	return query_run(&q, err);
 }
 
@@ -201,6 +203,7 @@ int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row 
 	ret->job_json = row_text_in(&q, a);
 	ret->facts = row_text_in(&q, a);
 	ret->plan = row_text_in(&q, a);
+	ret->data = row_text_in(&q, a);
 	return 0;
 }
 

@@ -257,9 +257,12 @@ static const char version_10[] =
 	"  PRIMARY KEY (run, batch)"
 	") STRICT, WITHOUT ROWID;";
 
+/* The archives of a run's data, for nodes that do not share the master's files. */
+static const char version_11[] = "ALTER TABLE job ADD COLUMN data TEXT;";
+
 const struct migration store_migrations[STORE_VERSION] = {
-	{version_1}, {version_2}, {version_3}, {version_4}, {version_5},
-	{version_6}, {version_7}, {version_8}, {version_9}, {version_10}};
+	{version_1}, {version_2}, {version_3}, {version_4},  {version_5}, {version_6},
+	{version_7}, {version_8}, {version_9}, {version_10}, {version_11}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

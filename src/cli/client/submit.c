@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "base/rand.h"
 #include "cli/client/api.h"
+#include "cli/client/data_upload.h"
 #include "cli/client/target.h"
 #include "cli/command/job_input.h"
 #include "fmt/doc.h"
@@ -65,18 +66,26 @@ static void add_environment(struct jsonw *w, bool here)
 	jsonw_close(w);
 }
 
-static int open_temporary(const char *dir, struct err *err)
+/* Nodes of other machines without source have an empty work directory: a command that counts on a
+ * file beside the job file cannot run there. */
+static int check_commands(const struct job_input *in, struct err *err)
 {
-	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	const struct crew *crew = &in->plan.crew;
 
-	if (fd >= 0)
-		return fd;
-	CLEANUP(freep) char *name = path_join(dir, "source-XXXXXX");
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(err, errno, "make a temporary file in '%s'", dir);
-	unlink(name);
-	return fd;
+	for (int r = 0; !in->job->source && r < crew->nroles; r++)
+		for (size_t i = 0; i < crew->roles[r].command.n; i++) {
+			const char *word = crew->roles[r].command.v[i];
+			CLEANUP(freep) char *path = path_join(in->job->base_dir, word);
+			struct stat st;
+
+			if (word[0] != '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+				return err_set(
+					err, ERR_INVALID,
+					"role '%s': the nodes do not have '%.80s', which is beside the job "
+					"file: source = \".\" (or --set source=.) sends it along",
+					crew->roles[r].name, word);
+		}
+	return 0;
 }
 
 static int pack(struct api *api, const struct job *job, struct submission *s, struct err *err)
@@ -90,9 +99,7 @@ static int pack(struct api *api, const struct job *job, struct submission *s, st
 	CLEANUP(freep) char *path = path_join(job->base_dir, job->source);
 	if (access(path, R_OK) < 0)
 		return err_errno(err, errno, "source '%.120s'", path);
-	if (file_mkdir_p(api->target->home, 0700, err) < 0)
-		return -1;
-	s->source = open_temporary(api->target->home, err);
+	s->source = blob_temporary(api, err);
 	if (s->source < 0)
 		return -1;
 	if (tar_pack(path, s->source, err) < 0)
@@ -105,21 +112,9 @@ static int pack(struct api *api, const struct job *job, struct submission *s, st
 
 static int upload(struct api *api, const struct submission *s, struct err *err)
 {
-	char path[128], own[64];
-
-	snprintf(path, sizeof(path), "/api/v1/blobs/%s", s->sha256);
-	if (api_call(api, "HEAD", path, (struct str){0}, SUBMIT_MS, NULL, err) == 0)
-		return 0;
-	if (err->kind != ERR_NOT_FOUND)
-		return err_wrap(err, "upload the source");
-	/* A file offset of our own: several threads may be doing this. */
-	snprintf(own, sizeof(own), "/proc/self/fd/%d", s->source);
-	CLEANUP(close_fdp) int fd = open(own, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(err, errno, "read the packed source");
-	if (api_upload(api, path, fd, s->size, err) < 0)
-		return err_wrap(err, "upload the source");
-	return 0;
+	return blob_upload(api, s->source, s->sha256, s->size, err) < 0
+		       ? err_wrap(err, "upload the source")
+		       : 0;
 }
 
 /* The body of the request, without the request id. */
@@ -139,6 +134,10 @@ static int make_body(const struct job_input *in, bool here, struct submission *s
 	jsonw_kz(&w, "path", in->path);
 	if (s->source >= 0)
 		jsonw_kz(&w, "source_sha256", s->sha256);
+	if (s->data.n > 0) {
+		jsonw_key(&w, "data");
+		jsonw_raw(&w, buf_str(&s->data));
+	}
 	add_environment(&w, here);
 	jsonw_close(&w);
 	if (job.overflow || text.overflow)
@@ -155,8 +154,12 @@ int submission_prepare(struct api *api, const struct job_input *in, struct submi
 	struct submission s = {.source = -1};
 
 	buf_init(&s.body, MAX_BODY);
+	buf_init(&s.data, MAX_BODY);
+	bool shares = plan_shares_files(in->job);
+
 	if ((in->job->source && (pack(api, in->job, &s, err) < 0 || upload(api, &s, err) < 0)) ||
-	    make_body(in, !api_remote(api), &s, err) < 0) {
+	    (!shares && (check_commands(in, err) < 0 || data_upload(api, in, &s.data, err) < 0)) ||
+	    make_body(in, shares && !api_remote(api), &s, err) < 0) {
 		submission_release(&s);
 		return -1;
 	}
@@ -174,6 +177,7 @@ void submission_drop_source(struct submission *s)
 void submission_release(struct submission *s)
 {
 	buf_release(&s->body);
+	buf_release(&s->data);
 	submission_drop_source(s);
 }
 

@@ -9,6 +9,7 @@ struct job_input;
 #define REQUEST_ID_SIZE 33 /* 128 random bits as hex, and the NUL */
 
 struct submission {
+	struct buf data; /* the archives of its data, as JSON */
 	struct buf body; /* the request without its id */
 	int source;	 /* descriptor of the packed source, -1 = none */
 	char sha256[65];

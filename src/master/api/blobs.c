@@ -20,7 +20,7 @@
 #include "base/hex.h"
 #include "base/path.h"
 #include "link/layout.h"
-#include "master/runs.h"
+#include "master/data_blobs.h"
 #include "net/digest.h"
 #include "sys/worker.h"
 

@@ -443,6 +443,28 @@ static void we_read_what_tar_packs(void **state)
 	}
 }
 
+static void chosen_files_are_packed_without_the_rest(void **state)
+{
+	char a[] = "deep/er/a", b[] = "b", link[] = "link", none[] = "none";
+	char *const good[] = {a, b};
+	char *const bad[] = {link, none};
+	CLEANUP(close_fdp) int fd = open(unit_path(state, "x.tar"), O_RDWR | O_CREAT, 0600);
+
+	assert_int_equal(file_mkdir_p(unit_path(state, "src/deep/er"), 0755, NULL), 0);
+	assert_int_equal(file_write(unit_path(state, "src/deep/er/a"), STR("a"), 0644, NULL), 0);
+	assert_int_equal(file_write(unit_path(state, "src/b"), STR("b"), 0644, NULL), 0);
+	assert_int_equal(file_write(unit_path(state, "src/c"), STR("c"), 0644, NULL), 0);
+	assert_int_equal(symlink("/etc/passwd", unit_path(state, "src/link")), 0);
+	assert_int_equal(tar_pack_files(unit_path(state, "src"), good, 2, fd, NULL), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	unpacked(state, fd, "dst");
+	assert_true(file_exists(unit_path(state, "dst/deep/er/a")));
+	assert_true(file_exists(unit_path(state, "dst/b")));
+	assert_false(file_exists(unit_path(state, "dst/c")));
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(tar_pack_files(unit_path(state, "src"), &bad[i], 1, fd, NULL), -1);
+}
+
 int main(void)
 {
 #define rule(fn) cmocka_unit_test_setup_teardown(fn, unit_make_dir, unit_remove_dir)
@@ -460,6 +482,7 @@ int main(void)
 		rule(directories_too_deep_are_refused),
 		rule(a_name_too_long_is_refused),
 		rule(a_destination_that_cannot_be_made_is_an_error),
+		rule(chosen_files_are_packed_without_the_rest),
 		rule(tar_reads_what_we_pack),
 		rule(we_read_what_tar_packs),
 	};

@@ -22,6 +22,8 @@
 #include "link/layout.h"
 #include "link/message.h"
 #include "master/api/outputs.h"
+#include "master/data_blobs.h"
+#include "master/messages.h"
 #include "master/runs.h"
 #include "net/digest.h"
 #include "net/http_client.h"
@@ -29,6 +31,15 @@
 #include "sys/child.h"
 
 #define CALL_MS 20000
+
+static bool far; /* the nodes are other machines */
+
+bool __wrap_plan_shares_files(const struct job *job);
+bool __wrap_plan_shares_files(const struct job *job)
+{
+	(void)job;
+	return !far;
+}
 #define BIG (24u << 20)
 
 static char *in_home(struct rig *r, const char *name)
@@ -325,6 +336,110 @@ static void a_token_is_for_its_own_node_alone(void **state)
 	snprintf(path, sizeof(path), "/api/v1/runs/%s/nodes/%s/blobs/%s", other.run, other.name,
 		 n.sha256);
 	assert_int_equal(get(&n, path), STATUS(401)); /* another run */
+}
+
+/* ---- data ---- */
+
+static struct live_run *submit_data(struct rig *r, const char *request, const char *data,
+				    struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(freep)
+	char *json = xasprintf(
+		"{\"request_id\":\"%s\",\"job\":{\"name\":\"t\",\"roles\":{"
+		"\"w\":{\"count\":2,\"command\":[\"true\"]},\"ps\":{\"command\":[\"true\"],\"service\":true}},"
+		"\"data\":[{\"src\":\"parts\",\"shard\":true},{\"src\":\"one.csv\"}]},"
+		"\"client_env\":{},\"base_dir\":\"/\",\"data\":%s}",
+		request, data);
+	const char *details = NULL;
+	struct live_run *lr = NULL;
+	struct doc *body;
+	bool fresh;
+
+	assert_int_equal(json_parse(str_from(json), a, &body, err), 0);
+	return runs_submit(&r->m, body, a, &lr, &fresh, &details, err) < 0 ? NULL : lr;
+}
+
+static void inputs_of(struct live_run *lr, int rank, struct arena *a, struct message_inputs *ret)
+{
+	struct err err = {0};
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	node_inputs_put(lr, rank, &text);
+	if (message_inputs_get(buf_str(&text), a, ret, &err) < 0)
+		fail_msg("%s", err.msg);
+	buf_release(&text);
+}
+
+static void each_node_is_told_of_its_own_shard(void **state)
+{
+	struct rig *r = *state;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	char one[65], two[65], file[65];
+	struct message_inputs in;
+	struct err err = {0};
+
+	far = true;
+	put_blob(r, STR("first"), one);
+	put_blob(r, STR("second"), two);
+	put_blob(r, STR("file"), file);
+	CLEANUP(freep)
+	char *good = xasprintf(
+		"[{\"tar\":true,\"sha256\":[\"%s\",\"%s\"]},{\"tar\":false,\"sha256\":[\"%s\"]}]",
+		one, two, file);
+	struct live_run *lr = submit_data(r, "request-0123456789", good, &err);
+
+	assert_non_null(lr);
+	for (int rank = 0; rank < 2; rank++) {
+		inputs_of(lr, rank, a, &in);
+		assert_null(in.data[0].src);
+		assert_int_equal(in.data[0].nblobs, 1);
+		assert_true(in.data[0].tar);
+		assert_string_equal(in.data[0].blobs[0].sha256, rank ? two : one);
+		assert_int_equal(in.data[1].nblobs, 1);
+		assert_false(in.data[1].tar);
+		assert_string_equal(in.data[1].blobs[0].sha256, file);
+	}
+	inputs_of(lr, 2, a, &in); /* a service has everything */
+	assert_int_equal(in.data[0].nblobs, 2);
+	assert_true(run_has_blob(lr, str_from(two)));
+	far = false;
+}
+
+static void data_that_was_not_sent_along_is_refused(void **state)
+{
+	struct rig *r = *state;
+	char one[65], none[65];
+
+	far = true;
+	put_blob(r, STR("first"), one);
+	digest_of(STR("nobody has this"), none);
+	CLEANUP(freep)
+	char *few =
+		xasprintf("[{\"tar\":true,\"sha256\":[\"%s\"]},{\"sha256\":[\"%s\"]}]", one, one);
+	CLEANUP(freep)
+	char *gone = xasprintf("[{\"tar\":true,\"sha256\":[\"%s\",\"%s\"]},{\"sha256\":[\"%s\"]}]",
+			       one, none, one);
+	const struct {
+		const char *data;
+		enum err_kind kind;
+	} bad[] = {
+		{"null", ERR_INVALID},
+		{"[]", ERR_INVALID},
+		{few, ERR_INVALID},
+		{gone, ERR_NOT_FOUND},
+		{"[{\"sha256\":[\"../x\",\"../y\"]},{}]", ERR_INVALID},
+		{"[{\"sha256\":[1,2]},{}]", ERR_INVALID},
+	};
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct err err = {0};
+
+		assert_null(submit_data(r, "request-0123456789", bad[i].data, &err));
+		assert_int_equal(err.kind, bad[i].kind);
+	}
+	far = false;
 }
 
 /* ---- the agent's own fetch ---- */
@@ -740,6 +855,8 @@ int main(void)
 		CASE(only_blobs_of_its_own_run_are_served),
 		CASE(a_part_is_served_from_an_offset),
 		CASE(a_token_is_for_its_own_node_alone),
+		CASE(each_node_is_told_of_its_own_shard),
+		CASE(data_that_was_not_sent_along_is_refused),
 		CASE(a_blob_is_fetched_once_and_found_in_the_cache),
 		CASE(nodes_of_a_host_share_one_download),
 		CASE(a_damaged_file_in_the_cache_is_fetched_again),

@@ -215,6 +215,8 @@ static void every_key_of_data_and_metrics_arrives(void **state)
 	assert_string_equal(data[0].src, "s3://bucket/criteo/");
 	assert_string_equal(data[0].path, "criteo");
 	assert_true(data[0].shard);
+	assert_null(data[0].sha256);
+	assert_false(data_is_url(&data[0]));
 	assert_int_equal(j.metrics.n, 2);
 	assert_string_equal(metrics[0].name, "loss");
 	assert_string_equal(metrics[0].pattern, "loss=(?<value>[-+.0-9eE]+)");

@@ -53,6 +53,7 @@ static struct run_row full_row(void)
 				.job_json = "{\"name\":\"ctr\"}",
 				.base_dir = "/home/u",
 				.source_sha256 = "ab12",
+				.data = "[{\"tar\":true,\"sha256\":[\"cd34\"]}]",
 				.client_env = "{\"A\":\"é\"}",
 				.secret = "5ec7e7",
 				.engine = "local",
@@ -82,6 +83,7 @@ static void assert_same_row(const struct run_row *a, const struct run_row *b)
 	same_text(a->job_json, b->job_json);
 	same_text(a->base_dir, b->base_dir);
 	same_text(a->source_sha256, b->source_sha256);
+	same_text(a->data, b->data);
 	same_text(a->client_env, b->client_env);
 	same_text(a->secret, b->secret);
 	same_text(a->engine, b->engine);
@@ -115,7 +117,8 @@ static void what_was_not_given_stays_not_given(void **state)
 	struct home *h = *state;
 	struct run_row row = full_row(), got;
 
-	row.request_id = row.base_dir = row.source_sha256 = row.client_env = row.secret = NULL;
+	row.request_id = row.base_dir = row.source_sha256 = row.data = row.client_env = row.secret =
+		NULL;
 	assert_ok(store_run_add(h->st, &row, &h->err), &h->err);
 	assert_ok(store_run_get(h->st, row.no, h->a, &got, &h->err), &h->err);
 	assert_same_row(&row, &got);
@@ -409,7 +412,7 @@ static void a_listed_run_is_whole_but_for_its_job(void **state)
 
 	assert_ok(store_run_add(h->st, &row, &h->err), &h->err);
 	assert_ok(store_runs_each(h->st, true, 0, 0, h->a, keep_row, &got, &h->err), &h->err);
-	row.job_json = row.facts = row.plan = NULL;
+	row.job_json = row.facts = row.plan = row.data = NULL;
 	assert_same_row(&row, &got);
 }
 
