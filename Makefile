@@ -5,6 +5,7 @@
 #	make test       everything that is checked: see tools/run-tests
 #	make check      build, unit tests, lint: the loop of daily work
 #	make mutants    deliberate faults in the code, each of which a test must notice
+#	make chaos      [KILLS=2000] kill -9 of masters, agents, shims and whole hosts, as root
 #	make bench      figures, beside what is installed
 #	make asan       the unit tests under ASan and UBSan
 #	make fuzz       [SECONDS=60] [TARGET=name] let libFuzzer look for trouble
@@ -16,8 +17,9 @@
 PREFIX ?= /usr/local
 SECONDS ?= 60
 TARGET ?=
+KILLS ?= 2000
 
-.PHONY: all run test check mutants bench asan fuzz lint format install clean
+.PHONY: all run test check mutants chaos bench asan fuzz lint format install clean
 
 all:
 	@tools/build
@@ -38,6 +40,10 @@ check:
 mutants:
 	@tools/setup test
 	@tools/run-tests build mutants
+
+chaos:
+	@tools/setup test
+	@REGATTA_HOST_KILLS=$(KILLS) REGATTA_HOSTS_SECONDS=14400 tools/run-tests build hosts
 
 bench:
 	@tools/setup test

@@ -155,7 +155,7 @@ def test_kills_leave_nothing(regatta):
     runs = [regatta.submit(peers(regatta, 2, 3)) for _ in range(3)]
     killed = 0
     while killed < 15:
-        pids = regatta.pids(rng.choice(["master", "agent", "shim", "forkserver"]))
+        pids = regatta.pids(rng.choice(["master", "node-agent", "shim", "forkserver"]))
         if pids:
             try:
                 os.kill(rng.choice(pids), signal.SIGKILL)
