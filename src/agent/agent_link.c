@@ -31,6 +31,12 @@
 #define BACKOFF_MAX_MS 5000
 #define PING_MS 5000
 #define SILENCE_MS 15000
+/* A node that may be carried elsewhere must know soon that it is cut off, and be back before that. */
+#define LOST_PINGS 15	/* in lost_ms */
+#define LOST_SILENCES 5 /* so often in lost_ms it can hang up and dial again */
+#define LOST_PING_MIN_MS 100
+#define LOST_SILENCE_MIN_MS 500
+#define LOST_BACKOFF_MAX_MS 500
 #define REVIVE_AFTER_MS 1000
 #define REVIVE_EVERY_MS 2000
 #define LEASE_DEFAULT_MS (30 * 60 * 1000) /* until a master has said something else */
@@ -64,9 +70,33 @@ void link_bye(struct agent *a, const char *reason)
 
 /* ---- dialling ---- */
 
+static int64_t within(int64_t v, int64_t least, int64_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
+
+static int64_t ping_ms(const struct agent *a)
+{
+	return a->lost_ms ? within(a->lost_ms / LOST_PINGS, LOST_PING_MIN_MS, PING_MS) : PING_MS;
+}
+
+static int64_t silence_ms(const struct agent *a)
+{
+	return a->lost_ms ? within(a->lost_ms / LOST_SILENCES, LOST_SILENCE_MIN_MS, SILENCE_MS)
+			  : SILENCE_MS;
+}
+
+static int64_t call_ms(const struct agent *a)
+{
+	return a->lost_ms ? within(silence_ms(a), 2 * LOST_SILENCE_MIN_MS, CALL_TIMEOUT_MS)
+			  : CALL_TIMEOUT_MS;
+}
+
 static void dial_later(struct agent *a)
 {
-	loop_timer_set(a->dial, backoff_next(&a->backoff));
+	int64_t pause = backoff_next(&a->backoff);
+
+	loop_timer_set(a->dial, a->lost_ms ? within(pause, 0, LOST_BACKOFF_MAX_MS) : pause);
 }
 
 /* The environment for a new master: that of the agent, without the mark by which the processes of this node
@@ -149,7 +179,8 @@ static void connected(struct agent *a, const struct transport *t)
 	a->heard_ms = clock_boot_ms();
 	a->pinged = false;
 	a->conn = conn_new_over(a->loop, t, &events, a);
-	loop_timer_set(a->silence, PING_MS);
+	loop_timer_set(a->silence, ping_ms(a));
+	a->asked_at_ms = a->heard_ms;
 	say_hello(a);
 }
 
@@ -175,7 +206,7 @@ static void dial_now(void *ctx)
 				      .port = a->cfg.port,
 				      .trust = {.mode = TLS_PIN, .pin = a->cfg.pin},
 				      .protocol = LINK_ALPN,
-				      .limit_ms = CALL_TIMEOUT_MS};
+				      .limit_ms = (int)call_ms(a)};
 	struct err err = {0};
 	struct transport t;
 	int fd;
@@ -210,14 +241,37 @@ static void hang_up(struct agent *a)
 	agent_wake(a);
 }
 
+/* The master knew of this node when what it has answered now was sent. */
+static void answered(struct agent *a)
+{
+	if (a->asked_at_ms && a->lost_ms)
+		attempt_fence(&a->at, a->asked_at_ms + a->lost_ms);
+	a->asked_at_ms = 0;
+}
+
+/* Whatever else is sent and heard: only the answer to a question proves when it was asked. */
+static void ping_for_proof(struct agent *a, int64_t now)
+{
+	if (a->welcomed && !a->asked_at_ms) {
+		a->asked_at_ms = now;
+		send_empty(a, FRAME_PING);
+	}
+	loop_timer_set(a->silence, ping_ms(a));
+}
+
 static void silence(void *ctx)
 {
 	struct agent *a = ctx;
-	int64_t quiet = clock_boot_ms() - a->heard_ms;
+	int64_t now = clock_boot_ms(), quiet = now - a->heard_ms;
 
-	if (quiet >= SILENCE_MS) {
-		log_warn("the master has been silent for %d s: dialling again", SILENCE_MS / 1000);
+	if (quiet >= silence_ms(a)) {
+		log_warn("the master has been silent for %lld ms: dialling again",
+			 (long long)silence_ms(a));
 		hang_up(a);
+		return;
+	}
+	if (a->lost_ms) {
+		ping_for_proof(a, now);
 		return;
 	}
 	if (quiet < PING_MS) {
@@ -247,10 +301,13 @@ static void on_welcome(struct agent *a, const struct frame *f, struct arena *mem
 	if (message_welcome_get(f->payload, mem, &m, err) < 0)
 		return;
 	a->lease_ms = m.lease_ms;
+	a->lost_ms = m.lost_ms;
 	loop_timer_cancel(a->lease);
+	answered(a);
 	backoff_reset(&a->backoff);
 	a->said_bye = false;
 	a->welcomed = true;
+	loop_timer_set(a->silence, ping_ms(a));
 	job_welcomed(a, &m);
 }
 
@@ -325,10 +382,10 @@ static void on_ping(struct agent *a, const struct frame *f, struct arena *mem, s
 
 static void on_pong(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
 {
-	(void)a;
 	(void)f;
 	(void)mem;
 	(void)err;
+	answered(a);
 }
 
 static void on_bye(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)

@@ -308,6 +308,7 @@ int message_sample_get(struct str json, struct arena *a, struct message_sample *
 
 TABLE(welcome, message_welcome,
       {MEMBER(message_welcome, lease_ms), .type = WIRE_INT, .max = MAX_MS},
+      {MEMBER(message_welcome, lost_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true},
       {MEMBER(message_welcome, acks), .type = WIRE_OFFSETS},
       {MEMBER(message_welcome, scanned), .type = WIRE_OFFSETS});
 MESSAGE(welcome, message_welcome)

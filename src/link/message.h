@@ -147,6 +147,9 @@ int message_collected_get(struct str json, struct arena *a, struct message_colle
 
 struct message_welcome {
 	int64_t lease_ms; /* 0: no lease */
+	/* Another may carry the node when it was silent for longer: its job is stopped by then.
+	 * 0: nobody will. */
+	int64_t lost_ms;
 	uint64_t acks[STREAMS], scanned[STREAMS];
 };
 void message_welcome_put(const struct message_welcome *m, struct buf *out);

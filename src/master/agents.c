@@ -241,10 +241,21 @@ void agent_cork(struct live_run *lr, int rank, bool cork)
 		conn_uncork(ac->conn);
 }
 
+/* When a node that is silent for so long may be carried elsewhere; 0: it will not be. */
+static int64_t lost_ms(const struct live_run *lr, int rank)
+{
+	const struct crew *crew = &lr->plan.crew;
+	const struct role *role = crew->roles[crew->members[rank].role].spec;
+	const struct policy *policy = role ? &role->policy : &lr->job->policy;
+
+	return policy->on_lost == LOST_FAIL ? 0 : lr->job->timeouts.lost_ms;
+}
+
 static void welcome(struct agent_conn *ac)
 {
 	const struct live_node *n = &ac->lr->nodes[ac->rank];
-	struct message_welcome m = {.lease_ms = ac->lr->job->timeouts.lease_ms};
+	struct message_welcome m = {.lease_ms = ac->lr->job->timeouts.lease_ms,
+				    .lost_ms = lost_ms(ac->lr, ac->rank)};
 	struct buf text;
 
 	for (int s = 0; s < STREAMS; s++) {

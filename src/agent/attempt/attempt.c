@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "base/vec.h"
 #include "link/layout.h"
@@ -65,6 +66,7 @@ static void let_go_of_pipes(struct attempt *at)
 void attempt_release(struct attempt *at)
 {
 	struct attempt_events ev = at->ev;
+	int64_t fence_ms = at->fence_ms;
 
 	attempt_stop_supervising(at);
 	unwatch_shim(at);
@@ -75,6 +77,7 @@ void attempt_release(struct attempt *at)
 	free(at->dir);
 	free(at->mark);
 	attempt_init(at, at->loop, at->cfg, at->boot_id, &ev, at->ctx);
+	at->fence_ms = fence_ms;
 }
 
 bool attempt_is_live(const struct attempt *at)
@@ -319,6 +322,20 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 	} else if (proc_alive(at->st.shim)) {
 		kill(at->st.shim.pid, signals[cause]);
 	}
+}
+
+void attempt_fence(struct attempt *at, int64_t boot_ms)
+{
+	at->fence_ms = boot_ms;
+	if (at->dirfd < 0 || !boot_ms)
+		return;
+	CLEANUP(close_fdp)
+	int fd = openat(at->dirfd, SUPERVISOR_FENCE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+			0600);
+
+	/* If it cannot be moved on the job ends too soon, and never too late. */
+	if (fd >= 0 && pwrite(fd, &boot_ms, sizeof(boot_ms), 0) < 0)
+		log_warn("the fence of attempt %d cannot be moved on: %s", at->no, strerror(errno));
 }
 
 void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)

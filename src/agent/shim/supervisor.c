@@ -21,9 +21,17 @@
 #define TERMINAL_MS 2000 /* for the reader of a terminal to copy the last bytes of dead processes */
 #define FLUSH_ROUNDS 8	 /* 1 MiB, the largest pipe, even where bytes are dropped */
 
+static void read_fence(struct supervisor *sv)
+{
+	int64_t at;
+
+	if (sv->fence >= 0 && pread(sv->fence, &at, sizeof(at), 0) == (ssize_t)sizeof(at))
+		sv->fence_ms = at;
+}
+
 int supervisor_open(struct supervisor *sv, struct err *err)
 {
-	sv->wakeup = sv->acked = -1;
+	sv->wakeup = sv->acked = sv->fence = -1;
 	for (int s = 0; s < STREAMS; s++)
 		sv->spools[s].fifo = sv->spools[s].file = -1;
 	for (int s = 0; s < STREAMS; s++) {
@@ -34,6 +42,8 @@ int supervisor_open(struct supervisor *sv, struct err *err)
 	/* The wakeup FIFO is not needed for correctness: without it the watcher is slow. */
 	sv->wakeup =
 		openat(sv->dirfd, SUPERVISOR_WAKEUP, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	sv->fence = openat(sv->dirfd, SUPERVISOR_FENCE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	read_fence(sv);
 	sv->phase = SUPERVISOR_RUNNING;
 	sv->exit = (struct exit_report){.attempt = sv->attempt, .code = -1};
 	return 0;
@@ -47,7 +57,9 @@ void supervisor_close(struct supervisor *sv)
 		close(sv->wakeup);
 	if (sv->acked >= 0)
 		close(sv->acked);
-	sv->wakeup = sv->acked = -1;
+	if (sv->fence >= 0)
+		close(sv->fence);
+	sv->wakeup = sv->acked = sv->fence = -1;
 }
 
 void supervisor_wake_agent(const struct supervisor *sv)
@@ -292,6 +304,15 @@ static void finish(struct supervisor *sv, int64_t now_ms)
 	fdatasync(sv->status_fd); /* after the wakeup: the master need not wait for our disk */
 }
 
+/* Has the master not answered for so long that another may carry this node? */
+static bool fence_reached(struct supervisor *sv, int64_t now_ms)
+{
+	if (!sv->fence_ms || now_ms < sv->fence_ms)
+		return false;
+	read_fence(sv); /* it may have been moved on */
+	return now_ms >= sv->fence_ms;
+}
+
 static void step_running(struct supervisor *sv, int64_t now_ms)
 {
 	if (sv->exited) {
@@ -300,6 +321,8 @@ static void step_running(struct supervisor *sv, int64_t now_ms)
 	}
 	if (sv->deadline_ms && now_ms >= sv->deadline_ms && sv->stop == STOP_NONE)
 		supervisor_stop(sv, STOP_DEADLINE, now_ms);
+	if (sv->stop == STOP_NONE && fence_reached(sv, now_ms))
+		supervisor_stop(sv, STOP_LEASE, now_ms);
 	if (sv->stop == STOP_NONE || now_ms < sv->kill_at_ms || now_ms < sv->next_kill_ms)
 		return;
 	if (!sv->killed)
@@ -330,6 +353,8 @@ static void step_draining(struct supervisor *sv, int64_t now_ms)
 	/* What a full disk keeps in the pipe is not the job's doing: that time does not count. */
 	if (output_blocked(sv))
 		sv->drain_since_ms = now_ms;
+	if (sv->stop == STOP_NONE && fence_reached(sv, now_ms))
+		supervisor_stop(sv, STOP_LEASE, now_ms);
 	bool hurried = sv->stop != STOP_NONE && now_ms >= sv->kill_at_ms;
 
 	if (!output_closed(sv) && !hurried && now_ms - sv->drain_since_ms < sv->limits.settle_ms)
@@ -409,11 +434,15 @@ static int64_t next_wait(const struct supervisor *sv, int64_t now_ms)
 	case SUPERVISOR_RUNNING:
 		if (sv->deadline_ms && sv->stop == STOP_NONE)
 			wait = until(sv->deadline_ms, now_ms, wait);
+		if (sv->fence_ms && sv->stop == STOP_NONE)
+			wait = until(sv->fence_ms, now_ms, wait);
 		if (sv->stop != STOP_NONE)
 			wait = until(sv->killed ? sv->next_kill_ms : sv->kill_at_ms, now_ms, wait);
 		break;
 	case SUPERVISOR_DRAINING:
 		wait = until(sv->drain_since_ms + sv->limits.settle_ms, now_ms, wait);
+		if (sv->fence_ms && sv->stop == STOP_NONE)
+			wait = until(sv->fence_ms, now_ms, wait);
 		if (sv->stop != STOP_NONE)
 			wait = until(sv->kill_at_ms, now_ms, wait);
 		break;

@@ -62,7 +62,8 @@ struct supervisor {
 	enum supervisor_phase phase;
 	struct spool spools[STREAMS];
 	int64_t retry_ms[STREAMS]; /* earliest next try; 0 = now */
-	int wakeup, acked;
+	int wakeup, acked, fence;
+	int64_t fence_ms; /* as read last; 0: there is none */
 	uint64_t acked_sum;
 	bool over_budget;
 	int64_t pace_ms;
@@ -78,6 +79,9 @@ struct supervisor {
 #define SUPERVISOR_WAKEUP                                                                          \
 	"wakeup.fifo"		 /* a byte comes whenever there is something new to look at */
 #define SUPERVISOR_ACKED "acked" /* three u64: how far the master has stored each stream */
+/* An i64: the boot time at which the job is stopped, which the agent moves on whenever the master
+ * has answered.  Not there: another never carries this node. */
+#define SUPERVISOR_FENCE "fence"
 
 int supervisor_open(struct supervisor *sv, struct err *err);
 void supervisor_close(struct supervisor *sv);

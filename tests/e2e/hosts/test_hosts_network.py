@@ -1,5 +1,7 @@
 """Engine hosts when the network fails: cut one way and both, reset, slow, moved. The job does not notice, or ends once."""
 import hashlib
+import os
+import signal
 import time
 
 import pytest
@@ -151,6 +153,27 @@ def test_when_the_lease_is_over_the_job_ends_on_its_host_and_the_run_on_the_mast
     wait_for(lab.is_clean, what="the host to sweep itself")
     for node in ("worker-0", "worker-1"):
         assert (regatta.cwd / f"execs-{run}-{node}-1").read_text() == "x"
+
+
+def test_a_node_that_may_be_carried_elsewhere_ends_its_job_in_time(regatta, lab):
+    """lost + grace + 2 s after the last word its next attempt may begin; nobody on the host but the shim is alive."""
+    lab.join("a")
+    run = submit(regatta, 1, 120, "--set", "on_lost=replace", "--set", "timeouts.lost=3s", "--set", "timeouts.grace=1s")
+    regatta.wait(run, state="running")
+    wait_for(lambda: (regatta.cwd / f"copy-{run}-worker-0-1").exists(), what="the job")
+    lab.cut("a")
+    begin = time.monotonic()
+    for kind in ("agent", "node-agent", "forkserver"):
+        for pid in lab.pids(kind, ["a"]):
+            os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not lab.jobs("a"), 30, "the job to end")
+    assert time.monotonic() - begin < 3 + 1 + 2
+    lab.daemons["a"].wait()
+    lab.heal("a")
+    lab.rejoin("a")
+    regatta("kill", "--now", run)
+    regatta.wait(run)
+    wait_for(lab.is_clean, what="the host to be empty")
 
 
 def test_a_host_whose_clock_counts_from_another_boot(regatta, lab):

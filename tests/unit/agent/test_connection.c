@@ -103,6 +103,34 @@ static void the_lease_ends_a_job_that_nobody_asks_for(void **state)
 	f->listener = -1;
 }
 
+#define LOST_MS 2000
+
+/* A node that may be carried elsewhere: the master's answers keep its job alive, nothing else does. */
+static void a_job_ends_when_no_ping_is_answered_even_without_an_agent(void **state)
+{
+	struct fake *f = *state;
+
+	fake_agent(f);
+	fake_accept(f);
+	fake_send(f, FRAME_WELCOME,
+		  "{\"lease_ms\":60000,\"lost_ms\":2000,\"acks\":[0,0,0],\"scanned\":[0,0,0]}");
+	fake_send(f, FRAME_INPUTS, "{\"argv0\":\"sh\",\"path\":\"/bin\"}");
+	fake_wait(f, FRAME_READY);
+	pid_t pid = fake_start(f, "exec sleep 600"), shim = fake_shim(f);
+	int64_t from = clock_boot_ms();
+
+	while (clock_boot_ms() - from < 2 * LOST_MS)
+		fake_wait(f, FRAME_PING); /* which is answered */
+	assert_true(fake_alive(pid));
+	fake_kill(f->agent);
+	from = clock_boot_ms();
+	fake_gone(pid);
+	/* Its grace is 0.3 s; the master waits two seconds more. */
+	assert_in_range(clock_boot_ms() - from, 0, LOST_MS + 300 + 2000);
+	fake_gone(shim);
+	assert_non_null(strstr(fake_file(f, fake_in_node(f, "status")), "\"reason\":\"lease\""));
+}
+
 static void a_refused_node_cleans_up_and_leaves(void **state)
 {
 	struct fake *f = *state;
@@ -267,6 +295,7 @@ int main(int argc, char **argv)
 		CASE(a_lost_connection_is_resumed_where_it_was),
 		CASE(killed_agents_and_lost_connections_never_cost_a_byte_or_a_second_run),
 		CASE(the_lease_ends_a_job_that_nobody_asks_for),
+		CASE(a_job_ends_when_no_ping_is_answered_even_without_an_agent),
 		CASE(a_refused_node_cleans_up_and_leaves),
 		CASE(a_node_refused_for_now_comes_again),
 		CASE(a_job_goes_on_while_its_node_is_told_to_come_later),

@@ -105,7 +105,7 @@ static const struct message {
 	{"collected", get_collected, put_collected,
 	 "{\"files\":1,\"bytes\":2,\"error\":\"no\",\"kind\":\"capacity\"}", " kind "},
 	{"welcome", get_welcome, put_welcome,
-	 "{\"lease_ms\":5,\"acks\":[1,2,3],\"scanned\":[4,5,6]}", ""},
+	 "{\"lease_ms\":5,\"lost_ms\":7,\"acks\":[1,2,3],\"scanned\":[4,5,6]}", " lost_ms "},
 	{"refuse", get_refuse, put_refuse, "{\"kind\":\"denied\",\"reason\":\"no\"}", " reason "},
 	{"inputs", get_inputs, put_inputs,
 	 "{\"source\":{\"sha256\":\"" SHA

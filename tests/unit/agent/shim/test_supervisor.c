@@ -198,6 +198,50 @@ static void the_first_cause_of_a_stop_is_the_cause(void **state)
 	}
 }
 
+static void set_fence(struct bench *b, int64_t at)
+{
+	int fd = openat(b->sv.dirfd, SUPERVISOR_FENCE, O_WRONLY | O_CREAT, 0600);
+
+	assert_int_equal(pwrite(fd, &at, sizeof(at), 0), sizeof(at));
+	close(fd);
+}
+
+/* Nobody else need be alive: neither the agent that moves the fence on, nor the master. */
+static void the_fence_stops_a_job_unless_it_is_moved_on(void **state)
+{
+	struct bench *b = *state;
+	struct err err = {0};
+
+	supervisor_close(&b->sv);
+	set_fence(b, 1500);
+	assert_int_equal(supervisor_open(&b->sv, &err), 0);
+	assert_int_equal(supervisor_step(&b->sv, 1000), 500);
+	set_fence(b, 2500);
+	assert_int_equal(supervisor_step(&b->sv, 1500), 1000);
+	assert_int_equal(b->sv.stop, STOP_NONE);
+	supervisor_step(&b->sv, 2500);
+	assert_int_equal(b->sv.stop, STOP_LEASE);
+	assert_int_equal(b->sv.kill_at_ms, 3500);
+}
+
+/* What the main process left behind is the job, too. */
+static void the_fence_ends_what_the_main_process_left(void **state)
+{
+	struct bench *b = *state;
+	struct err err = {0};
+
+	supervisor_close(&b->sv);
+	set_fence(b, 1500);
+	assert_int_equal(supervisor_open(&b->sv, &err), 0);
+	supervisor_main_known(&b->sv, 0, 0, 1400);
+	assert_int_equal(supervisor_step(&b->sv, 1400), 100);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DRAINING);
+	supervisor_step(&b->sv, 1500);
+	assert_int_equal(b->sv.stop, STOP_LEASE);
+	supervisor_step(&b->sv, 2500);
+	assert_true(b->sv.phase > SUPERVISOR_DRAINING);
+}
+
 static void a_deadline_stops_by_itself(void **state)
 {
 	struct bench *b = *state;
@@ -347,6 +391,8 @@ int main(void)
 		CASE(a_main_process_that_does_not_die_is_given_up),
 		CASE(a_hurry_cuts_the_grace_of_an_earlier_stop_short),
 		CASE(the_first_cause_of_a_stop_is_the_cause),
+		CASE(the_fence_stops_a_job_unless_it_is_moved_on),
+		CASE(the_fence_ends_what_the_main_process_left),
 		CASE(a_deadline_stops_by_itself),
 		CASE(a_lost_job_has_no_status),
 		CASE(an_exit_that_cannot_be_recorded_is_tried_for_a_while),
