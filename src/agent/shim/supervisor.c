@@ -19,7 +19,8 @@
 #define KILL_FIRST_MS 1
 #define KILL_MAX_MS 50
 #define TERMINAL_MS 2000 /* for the reader of a terminal to copy the last bytes of dead processes */
-#define FLUSH_ROUNDS 8	 /* 1 MiB, the largest pipe, even where bytes are dropped */
+#define STOPPED_FULL_MS 2000 /* for the last bytes of a stopped job on a full disk */
+#define FLUSH_ROUNDS 8	     /* 1 MiB, the largest pipe, even where bytes are dropped */
 
 static void read_fence(struct supervisor *sv)
 {
@@ -112,6 +113,18 @@ static void take_gap(struct supervisor *sv, struct spool *sp, bool at_end)
 	}
 }
 
+/* The last bytes of a job that was told to stop have a moment to find room, in which the master gives some up if it has
+ * some left; then they are dropped and counted as a gap: who ends a run on a full disk must not wait for it. */
+static void limit_wait_of_stopped(struct supervisor *sv, int64_t now_ms)
+{
+	if (!sv->exited || (sv->stop != STOP_ASKED && sv->stop != STOP_HURRY))
+		return;
+	if (!sv->room_by_ms)
+		sv->room_by_ms = now_ms + STOPPED_FULL_MS;
+	for (int s = 0; now_ms >= sv->room_by_ms && s < STREAMS; s++)
+		sv->spools[s].full_ms = 0;
+}
+
 /* True if some stream could take more at once. */
 static bool pump(struct supervisor *sv, int64_t now_ms)
 {
@@ -121,6 +134,7 @@ static bool pump(struct supervisor *sv, int64_t now_ms)
 	sv->over_budget = check_budget(sv);
 	if (sv->over_budget)
 		return false;
+	limit_wait_of_stopped(sv, now_ms);
 	for (int s = 0; s < STREAMS; s++) {
 		struct spool *sp = &sv->spools[s];
 		uint64_t moved;

@@ -72,6 +72,7 @@ struct supervisor {
 	enum stop_cause stop;
 	int64_t kill_at_ms, drain_since_ms, kill_since_ms, next_kill_ms, flush_since_ms,
 		finish_since_ms;
+	int64_t room_by_ms; /* stopped and ended: from then on bytes without room are dropped */
 	struct exit_report exit; /* whole once done */
 };
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "agent/shim/status.h"
@@ -307,6 +308,43 @@ static void an_exit_that_can_never_be_recorded_does_not_keep_us_for_ever(void **
 	b->sv.status_fd = fd;
 }
 
+/* Its last bytes are in the pipe, and the spool takes none: its name is taken. */
+static void end_on_a_full_disk(struct bench *b)
+{
+	assert_int_equal(mkdirat(b->sv.dirfd, "out", 0700), 0);
+	assert_int_equal(write(b->writer[0], "last", 4), 4);
+	close_output(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(0, SIGTERM), 1000);
+	for (int64_t now = 1000; now < 3000; now += 200)
+		supervisor_step(&b->sv, now);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DRAINING);
+	supervisor_step(&b->sv, 3000);
+}
+
+static void a_stopped_job_does_not_wait_long_for_room(void **state)
+{
+	struct bench *b = *state;
+
+	b->sv.grace_ms = 60000;
+	supervisor_stop(&b->sv, STOP_ASKED, 900);
+	end_on_a_full_disk(b);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_int_equal(b->sv.exit.ngaps, 1);
+	assert_int_equal(b->sv.exit.gaps[0].bytes, 4);
+}
+
+static void a_job_that_nobody_stopped_waits_for_room(void **state)
+{
+	struct bench *b = *state;
+
+	end_on_a_full_disk(b);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DRAINING);
+	assert_int_equal(unlinkat(b->sv.dirfd, "out", AT_REMOVEDIR), 0);
+	supervisor_step(&b->sv, 9000);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_int_equal(b->sv.exit.streams[STREAM_OUT], 4);
+}
+
 static void a_trickle_is_gathered_for_a_moment(void **state)
 {
 	struct bench *b = *state;
@@ -397,6 +435,8 @@ int main(void)
 		CASE(a_lost_job_has_no_status),
 		CASE(an_exit_that_cannot_be_recorded_is_tried_for_a_while),
 		CASE(an_exit_that_can_never_be_recorded_does_not_keep_us_for_ever),
+		CASE(a_stopped_job_does_not_wait_long_for_room),
+		CASE(a_job_that_nobody_stopped_waits_for_room),
 		CASE(a_trickle_is_gathered_for_a_moment),
 		CASE(the_reader_of_a_terminal_has_time_to_copy_what_the_dead_wrote),
 		CASE(a_reader_that_never_ends_is_killed),
