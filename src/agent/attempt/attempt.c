@@ -345,12 +345,21 @@ void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)
 	supervisor_main_ended(&at->supervisor, wait_status, clock_boot_ms());
 }
 
-/* The shim exits with an errno when it could not claim the attempt. */
+/*
+ * There is no record.  A shim that could not claim the attempt exits with an errno; one that exits
+ * with 0 has claimed it, so the record was removed.  Of one that was killed nobody knows if the
+ * directory is gone: then the job may have run.
+ */
+static bool was_claimed(const struct attempt *at, int wait_status)
+{
+	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) == 0 : !file_exists(at->dir);
+}
+
 static void never_claimed(struct attempt *at, int wait_status)
 {
 	struct err err = {0};
 
-	if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0)
+	if (WIFEXITED(wait_status))
 		err_errno(&err, WEXITSTATUS(wait_status), "start attempt %d", at->no);
 	else
 		err_set(&err, ERR_UNAVAILABLE, NEVER_STARTED);
@@ -366,10 +375,12 @@ void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status)
 	if (pid != at->shim || at->shim == 0)
 		return;
 	attempt_refresh(at);
-	if (at->st.attempt == 0 && !at->has_exit) {
+	bool no_record = at->st.attempt == 0 && !at->has_exit;
+
+	if (no_record && !was_claimed(at, wait_status)) {
 		at->shim = 0;
 		never_claimed(at, wait_status);
-	} else if (at->st.shim.pid != pid && !at->has_exit) {
+	} else if (!no_record && at->st.shim.pid != pid && !at->has_exit) {
 		/* Another shim, of an agent that was killed, had the attempt already. */
 		at->shim = 0;
 		watch_stranger(at);

@@ -113,7 +113,8 @@ static enum spool_state cannot_write(struct spool *sp, int errnum, int64_t now_m
 	sp->why = errnum;
 	if (!sp->full_since_ms)
 		sp->full_since_ms = now_ms;
-	if (now_ms - sp->full_since_ms < sp->full_ms)
+	/* The directory was removed: it will not come back. */
+	if (errnum != ENOENT && now_ms - sp->full_since_ms < sp->full_ms)
 		return SPOOL_FULL;
 	return drop(sp);
 }

@@ -9,7 +9,8 @@
  *
  * When the file cannot take them (full disk) the pipe is left alone, which blocks
  * the job; after full_ms the bytes are dropped and counted as a gap, because
- * logging must not stop a job for ever.  The gap is the caller's to record.
+ * logging must not stop a job for ever.  The same at once when the directory was
+ * removed before the file was made.  The gap is the caller's to record.
  */
 #include <stdbool.h>
 #include <stdint.h>

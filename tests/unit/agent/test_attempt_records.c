@@ -21,11 +21,12 @@
 
 /* ---- what seldom happens to a shim: a file in the node directory asks for it ---- */
 
-#define DIE "die"	      /* before the job's record */
-#define DIE_BOTH "die-both"   /* the same, and the agent first */
-#define DIE_LATER "die-later" /* between the job's record and its program */
-#define NO_RECORD "no-record" /* the job's record cannot be written */
-#define LINGER "linger"	      /* when everything is told */
+#define DIE "die"		/* before the job's record */
+#define DIE_BOTH "die-both"	/* the same, and the agent first */
+#define DIE_LATER "die-later"	/* between the job's record and its program */
+#define NO_RECORD "no-record"	/* the job's record cannot be written */
+#define STOP_AGENT "stop-agent" /* the agent sees nothing of the attempt until it goes on */
+#define LINGER "linger"		/* when everything is told */
 
 static bool is_asked(int dirfd, const char *name)
 {
@@ -42,6 +43,14 @@ static void kill_shim(bool agent_too)
 	kill(getppid(), SIGKILL);
 	for (;;)
 		pause(); /* it does not outlive the shim */
+}
+
+static void stop_agent(void)
+{
+	struct proc_info shim;
+
+	if (proc_read(getppid(), &shim))
+		kill(shim.ppid, SIGSTOP);
 }
 
 int __real_status_add_job(int fd, struct proc_id job, struct err *err);
@@ -61,6 +70,8 @@ int __wrap_status_add_job(int fd, struct proc_id job, struct err *err)
 
 	if (both || is_asked(dirfd, DIE))
 		kill_shim(both);
+	if (is_asked(dirfd, STOP_AGENT))
+		stop_agent();
 	if (is_asked(dirfd, NO_RECORD))
 		return err_errno(err, ENOSPC, "write the status file");
 	int rc = __real_status_add_job(fd, job, err);
@@ -290,20 +301,67 @@ static void a_silent_job_ends_at_once_after_its_shim_was_killed(void **state)
 	assert_string_equal(fake_str(e, "kind"), "none");
 }
 
+/* It removes the directory of this test and nothing else, wherever it runs; then it does more. */
+static void start_removing(struct fake *f, const char *more)
+{
+	assert_non_null(strstr(f->node, "/regatta-unit-"));
+	assert_string_equal(f->node, fake_below(f, "node"));
+	fake_send(f, FRAME_START,
+		  arena_printf(f->arena,
+			       "{\"attempt\":1,\"argv\":[\"/bin/sh\",\"-c\",\"case $DIR in "
+			       "/*/regatta-unit-*) cd / && rm -rf \\\"$DIR/node\\\";; esac; %s\"],"
+			       "\"env\":{\"DIR\":\"%s\"},\"cwd\":\"\",\"grace_ms\":300}",
+			       more, f->dir));
+}
+
+static void is_told_that_its_directory_is_gone(struct fake *f)
+{
+	assert_string_equal(fake_str(fake_wait(f, FRAME_EXIT), "reason"),
+			    "the node's directory was removed while the job ran, "
+			    "perhaps by the job itself: how it ended is unknown");
+}
+
 static void a_job_that_removes_its_own_node_directory_is_told_so(void **state)
 {
 	struct fake *f = *state;
 
 	fake_ready(f);
-	/* It removes the directory of this test and nothing else, wherever it runs. */
-	assert_non_null(strstr(f->node, "/regatta-unit-"));
-	assert_string_equal(f->node, fake_below(f, "node"));
-	fake_start(f, "case $DIR in /*/regatta-unit-*) cd / && rm -rf \"$DIR/node\";; esac");
-	const struct doc *e = fake_wait(f, FRAME_EXIT);
+	start_removing(f, "true");
+	is_told_that_its_directory_is_gone(f);
+}
 
-	assert_string_equal(fake_str(e, "reason"),
-			    "the node's directory was removed while the job ran, "
-			    "perhaps by the job itself: how it ended is unknown");
+static void a_job_whose_claim_the_agent_never_saw_is_not_said_never_to_have_started(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_touch(fake_in_node(f, STOP_AGENT));
+	start_removing(f, "echo x > $DIR/removed");
+	fake_file(f, fake_below(f, "removed"));
+	kill(f->agent, SIGCONT);
+	is_told_that_its_directory_is_gone(f);
+}
+
+static void a_shim_that_is_killed_without_its_directory_may_have_run_the_job(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_touch(fake_in_node(f, STOP_AGENT));
+	start_removing(f, "kill -9 $PPID; echo x > $DIR/removed");
+	fake_file(f, fake_below(f, "removed"));
+	kill(f->agent, SIGCONT);
+	is_told_that_its_directory_is_gone(f);
+}
+
+static void output_without_a_directory_does_not_keep_the_job(void **state)
+{
+	struct fake *f = *state;
+
+	f->config = ",\"full_ms\":600000";
+	fake_ready(f);
+	start_removing(f, "echo late");
+	is_told_that_its_directory_is_gone(f);
 }
 
 int main(int argc, char **argv)
@@ -321,6 +379,9 @@ int main(int argc, char **argv)
 		CASE(a_job_that_cannot_be_recorded_does_not_run),
 		CASE(a_silent_job_ends_at_once_after_its_shim_was_killed),
 		CASE(a_job_that_removes_its_own_node_directory_is_told_so),
+		CASE(a_job_whose_claim_the_agent_never_saw_is_not_said_never_to_have_started),
+		CASE(a_shim_that_is_killed_without_its_directory_may_have_run_the_job),
+		CASE(output_without_a_directory_does_not_keep_the_job),
 	};
 	int role = fake_role(argc, argv);
 
