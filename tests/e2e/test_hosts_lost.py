@@ -22,14 +22,14 @@ def of_host(fleet, name):
 
 
 def kill_host(fleet, name):
-    """As if its power had gone: nothing of it is left but its disk."""
-    for _ in range(20):  # a process may start another one meanwhile
+    """As if its power had gone: nobody sees another one end, and nothing of it is left but its disk."""
+    for sign in [signal.SIGSTOP] * 5 + [signal.SIGKILL] * 5:  # a process may start another one meanwhile
         for pid in of_host(fleet, name):
             try:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, sign)
             except ProcessLookupError:
                 pass
-        fleet.daemons[name].wait()
+    fleet.daemons[name].wait()
     wait_for(lambda: not of_host(fleet, name) - {fleet.daemons[name].pid}, 10, "the end of the host")
 
 
@@ -67,3 +67,31 @@ def test_without_a_master_a_job_ends_with_its_lease_and_its_output_is_kept(regat
     assert regatta.log(run, "worker-0") == b"begin\n"
     fleet.wait(["a"], "free")
     assert not fleet.nodes("a")
+
+
+REPLACED = """
+name = "again"
+engine = "hosts"
+count = 2
+on_lost = "replace"
+command = ["sh", "-c", "echo attempt $REGATTA_ATTEMPT; until [ -e {go} ]; do sleep 0.05; done"]
+[timeouts]
+lost = "3s"
+grace = "1s"
+"""
+
+
+def test_the_node_of_a_host_that_dies_goes_on_elsewhere(regatta, fleet, tmp_path):
+    fleet.join("a", "b", "c")
+    run = regatta.submit(regatta.job(REPLACED.format(go=tmp_path / "go")))
+    regatta.wait(run, state="running")
+    assert [h["run"] for h in regatta.json("hosts")] == [run, run, None]
+    kill_host(fleet, "a")
+    wait_for(lambda: fleet.list()["c"]["run"] == run, 40, "the spare host to be taken")
+    wait_for(lambda: [n["attempt"] for n in regatta.status(run)["nodes"]] == [2, 1], 40, "the second attempt")
+    (tmp_path / "go").touch()
+    assert regatta.wait(run, 60)["verdict"] == "succeeded"
+    assert regatta.log(run, "worker-0").startswith(b"attempt 1")
+    fleet.start("a")
+    fleet.wait(["a", "b", "c"], "free")
+    assert not fleet.nodes("a") and not fleet.nodes("c")

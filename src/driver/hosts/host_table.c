@@ -25,10 +25,14 @@ struct stray_ask {
 
 /* ---- what is on a host ---- */
 
+static bool same_name(const struct held_node *held, const struct host_node *n)
+{
+	return strcmp(held->run, n->run) == 0 && strcmp(held->node, n->node) == 0;
+}
+
 static bool is_node(const struct held_node *held, const struct host_node *n)
 {
-	return held->incarnation == n->incarnation && strcmp(held->run, n->run) == 0 &&
-	       strcmp(held->node, n->node) == 0;
+	return held->incarnation == n->incarnation && same_name(held, n);
 }
 
 struct held_node *held_find(const struct known_host *h, const struct host_node *n)
@@ -550,6 +554,24 @@ static void unreserve(struct host_table *t, const struct host_node *nodes, size_
 	}
 }
 
+/* The place of an earlier incarnation: the core wants another, so what is there is a stray. */
+static void give_up_earlier(struct host_table *t, const struct host_node *n)
+{
+	struct str name;
+	void *value;
+
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
+		const struct known_host *h = value;
+
+		for (size_t k = 0; k < h->held.n; k++) {
+			struct held_node *held = &h->held.v[k];
+
+			if (held->incarnation < n->incarnation && same_name(held, n))
+				held->stray = true;
+		}
+	}
+}
+
 /* `added` says which nodes got a place now. */
 static int reserve_all(struct host_table *t, const struct host_node *nodes, size_t n,
 		       const struct host_want *want, bool *added, struct err *err)
@@ -557,6 +579,7 @@ static int reserve_all(struct host_table *t, const struct host_node *nodes, size
 	for (size_t i = 0; i < n; i++) {
 		if (holder_of(t, &nodes[i], NULL))
 			continue;
+		give_up_earlier(t, &nodes[i]);
 		struct known_host *h = choose(t, nodes[i].run, want);
 
 		if (!h) {
@@ -613,6 +636,22 @@ void host_table_release(struct host_table *t, const struct host_node *nodes, siz
 	host_store_held(t, false, NULL);
 	pthread_mutex_unlock(&t->disk);
 	t->wake(t->ctx);
+}
+
+void host_table_incarnation(struct host_table *t, struct host_node *node)
+{
+	struct str name;
+	void *value;
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
+		const struct known_host *h = value;
+
+		for (size_t k = 0; k < h->held.n; k++)
+			if (!h->held.v[k].stray && same_name(&h->held.v[k], node))
+				node->incarnation = h->held.v[k].incarnation;
+	}
+	pthread_mutex_unlock(&t->lock);
 }
 
 enum host_place host_table_place(struct host_table *t, const struct host_node *node,
