@@ -35,3 +35,26 @@ def test_the_list_of_hosts(regatta, fleet):
     regatta("kill", "--now", run)
     regatta.wait(run)
     fleet.wait(["alpha"], "free")
+
+
+WITH_FILES = """
+name = "files"
+engine = "hosts"
+count = 2
+source = "src"
+command = ["sh", "-c", "cat hello.txt; mkdir model; echo $REGATTA_RANK > model/weights"]
+[output]
+keep = ["model/**"]
+"""
+
+
+def test_source_and_kept_files_travel(regatta, fleet):
+    fleet.join("alpha", "beta")
+    (regatta.cwd / "src").mkdir()
+    (regatta.cwd / "src" / "hello.txt").write_text("from the source\n")
+    run = regatta.submit(regatta.job(WITH_FILES))
+    assert regatta.wait(run)["verdict"] == "succeeded"
+    for rank, node in enumerate(regatta.status(run)["nodes"]):
+        assert regatta.log(run, node["name"]) == b"from the source\n"
+        kept = regatta.home / "runs" / run / "outputs" / node["name"] / "model" / "weights"
+        assert kept.read_text() == f"{rank}\n"
