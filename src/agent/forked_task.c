@@ -32,6 +32,7 @@ static void __attribute__((noreturn)) work(forked_task_fn fn, void *ctx, int res
 	struct buf out;
 
 	child_reset_signals();
+	signal(SIGPIPE, SIG_IGN); /* a server that hangs up is an error of the call */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1); /* the parent died before prctl() */
