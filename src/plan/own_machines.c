@@ -23,13 +23,19 @@ static void check_inputs(const struct job *job, const char *engine, struct arena
 			"engine %s takes a file or directory as source, not '%s': fetch it first and "
 			"name the copy",
 			engine, job->source);
-	for (size_t i = 0; i < job->data.n; i++)
-		if (is_remote(data[i].src))
+	for (size_t i = 0; i < job->data.n; i++) {
+		bool fetched = data_is_url(&data[i]) && !plan_shares_files(job); /* by the node */
+
+		if (fetched && data[i].shard)
+			problems_add(ps, a, data[i].pos,
+				     "data: '%s' is one file and cannot be sharded", data[i].src);
+		if (!fetched && is_remote(data[i].src))
 			problems_add(
 				ps, a, data[i].pos,
 				"engine %s takes a file or directory as src of data, not '%s': fetch it "
 				"first and name the copy",
 				engine, data[i].src);
+	}
 }
 
 bool plan_check_own_machines(const struct job *job, const char *engine, struct arena *a,

@@ -264,6 +264,11 @@ static void what_this_machine_cannot_do_is_refused(void **state)
 	refused("command = 'x'\n[[data]]\nsrc = 's3://b/c'\n", 2,
 		"engine local takes a file or directory as src of data, not 's3://b/c': fetch it first and "
 		"name the copy");
+	refused("command = 'x'\n[[data]]\nsrc = 'https://h/c'\n", 2,
+		"engine local takes a file or directory as src of data, not 'https://h/c': fetch it first and "
+		"name the copy");
+	refused("command = 'x'\nengine = 'hosts'\n[[data]]\nsrc = 'https://h/c'\nshard = true\n", 3,
+		"data: 'https://h/c' is one file and cannot be sharded");
 	refused("command = 'x'\noutput.s3 = 's3://b/c'\n", 2,
 		"engine local writes nothing to S3: leave out output.s3; the files are in outputs/ of the run");
 }
@@ -271,6 +276,7 @@ static void what_this_machine_cannot_do_is_refused(void **state)
 static void keys_of_other_engines_do_no_harm_here(void **state)
 {
 	(void)state;
+	plan_of("command = 'x'\nengine = 'hosts'\n[[data]]\nsrc = 'https://h/c'\n");
 	plan_of("command = 'x'\nmax_cost = 3\nsource = './s3'\n[roles.a]\ninstance_type = 'c5.large'\nspot = true\n");
 }
 
