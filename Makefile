@@ -6,6 +6,7 @@
 #	make check      build, unit tests, lint: the loop of daily work
 #	make mutants    deliberate faults in the code, each of which a test must notice
 #	make chaos      [KILLS=2000] kill -9 of masters, agents, shims and whole hosts, as root
+#	make sim        [SEEDS=1000000] histories full of faults; what holds in all of them
 #	make bench      figures, beside what is installed
 #	make asan       the unit tests under ASan and UBSan
 #	make fuzz       [SECONDS=60] [TARGET=name] let libFuzzer look for trouble
@@ -18,8 +19,9 @@ PREFIX ?= /usr/local
 SECONDS ?= 60
 TARGET ?=
 KILLS ?= 2000
+SEEDS ?= 1000000
 
-.PHONY: all run test check mutants chaos bench asan fuzz lint format install clean
+.PHONY: all run test check mutants sim chaos bench asan fuzz lint format install clean
 
 all:
 	@tools/build
@@ -44,6 +46,10 @@ mutants:
 chaos:
 	@tools/setup test
 	@REGATTA_HOST_KILLS=$(KILLS) REGATTA_HOSTS_SECONDS=14400 tools/run-tests build hosts
+
+sim:
+	@tools/build
+	@build/regatta sim --seeds $(SEEDS) --nodes 8
 
 bench:
 	@tools/setup test

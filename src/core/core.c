@@ -129,7 +129,7 @@ void core_run_restored(struct core_run *r)
 	memset(r->role_awake, 0, sizeof(*r->role_awake) * (size_t)p->crew.nroles);
 	memset(r->users_left, 0, sizeof(*r->users_left) * (size_t)p->nresources);
 	memset(r->role_next, 0, sizeof(*r->role_next) * (size_t)p->crew.nroles);
-	r->settled = r->counted = r->counted_ok = r->awake = r->res_idle = r->batches = 0;
+	r->settled = r->counted = r->counted_ok = r->awake = r->res_idle = r->batches = r->kept = 0;
 	r->dirty = r->starting = false;
 	r->next_ms = 1; /* due at once; the first tick sets the real time */
 
@@ -162,6 +162,7 @@ void core_run_restored(struct core_run *r)
 		res->dirty = false;
 		res->asked = ASKED_NOTHING;
 		r->res_count[res->state]++;
+		r->kept += pr->shared && res->state == RES_LIVE;
 		if (res->batch > r->batches)
 			r->batches = res->batch;
 		r->needs_left[i] = 0;
@@ -246,6 +247,8 @@ void res_set_state(struct step *s, int index, enum res_state to)
 	assert(res_edge_ok(res->state, to));
 	r->res_count[res->state]--;
 	r->res_count[to]++;
+	if (pr->shared)
+		r->kept += lives;
 	for (int k = r->users_at[index]; lives && k < r->users_at[index + 1]; k++)
 		r->needs_left[r->users[k]] -= lives;
 	for (int k = 0; exists && k < pr->nneeds; k++)
@@ -268,6 +271,7 @@ void effect_add(struct step *s, enum effect_kind kind, int index)
 		.asked = kind <= FX_DESTROY ? s->r->resources[index].asked : ASKED_NOTHING,
 		.batch = kind == FX_CREATE ? s->r->resources[index].batch : 0,
 		.choice = kind <= FX_DESTROY ? s->r->resources[index].choice : 0,
+		.lifetime_ms = kind == FX_CREATE ? plan_lifetime_ms(s->r->plan) : 0,
 		.hurry = kind == FX_STOP && s->r->hurry,
 	};
 }
@@ -345,6 +349,7 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 			policy_resize(&s, ev->index, ev->want);
 		return;
 	case EV_RES_ANSWER:
+	case EV_RES_MEMBER:
 		if (ev->index >= 0 && ev->index < r->plan->nresources)
 			res_event(&s, ev);
 		return;

@@ -191,6 +191,7 @@ struct core_run {
 	int start_slice;	   /* how many are told in one step: CORE_START_SLICE */
 	int *needs_left;	   /* per resource: those it needs that are not live */
 	int *users_left;	   /* per resource: those that need it and may exist */
+	int kept;		   /* shared resources that are live: they stay */
 	int batches;		   /* the highest batch number in use */
 	struct core_group *groups; /* by plan_resource.group */
 	int *kind_of;		   /* per resource: a number for its kind */
@@ -209,6 +210,7 @@ enum event_kind {
 	EV_CANCEL,     /* hurry; text: who asked */
 	EV_RESIZE,     /* index: role; want; text: who asked */
 	EV_RES_ANSWER, /* index, asked, outcome, attempt, identity_checked, err_kind, text: id or why */
+	EV_RES_MEMBER, /* index, text: identity; a machine of those that it carries is gone */
 	EV_CAPACITY,   /* something was given back: what waits for capacity is asked for at once */
 	EV_NODE_HELLO, /* index, incarnation, holds, attempt, conn, text: address */
 	EV_NODE_READY, /* index */
@@ -264,6 +266,7 @@ struct effect {
 	enum res_question asked; /* ... so is this */
 	int batch;		 /* FX_CREATE: those of one batch are one call */
 	int choice;		 /* of a resource: its step on the ladder */
+	int64_t lifetime_ms;	 /* FX_CREATE: what costs must end by itself after this */
 	bool hurry;
 	uint64_t conn; /* FX_RELEASE: 0 = the node's own connection */
 };

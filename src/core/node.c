@@ -423,7 +423,9 @@ static struct core_looks *looks_of(const struct core_run *r, int rank)
 
 static bool looked_at_alone(const struct core_run *r, int rank)
 {
-	return r->plan->resources[r->plan->resource_of[rank]].group == 0;
+	const struct plan_resource *pr = &r->plan->resources[r->plan->resource_of[rank]];
+
+	return pr->group == 0 && !pr->carries_many;
 }
 
 /* A period grows with its use, and begins anew when it was not used for long. */

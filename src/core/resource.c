@@ -67,6 +67,19 @@ static int new_batch(struct step *s, int index)
 	return g->batch;
 }
 
+/* The nodes that a resource carries, one after the other: the first after `rank`, -1 if none. */
+static int next_node(const struct core_run *r, int index, int rank)
+{
+	const struct plan_resource *pr = &r->plan->resources[index];
+
+	if (!pr->carries_many)
+		return rank < 0 ? pr->node : -1;
+	while (++rank < r->plan->crew.n)
+		if (r->plan->resource_of[rank] == index)
+			return rank;
+	return -1;
+}
+
 bool res_may_exist(enum res_state state)
 {
 	return state == RES_SENT || state == RES_LIVE || state == RES_DELETING;
@@ -99,7 +112,6 @@ void res_create(struct step *s, int index)
 {
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
-	int node = r->plan->resources[index].node;
 
 	if (res->state == RES_INTENT) {
 		if (ladder_waits(r, index) || calls_wait(s, index))
@@ -108,8 +120,9 @@ void res_create(struct step *s, int index)
 		res->batch = new_batch(s, index);
 		res_set_state(s, index, RES_SENT);
 	}
-	if (node >= 0 && r->nodes[node].state == NODE_WANTED)
-		node_set_state(s, node, NODE_LAUNCHING);
+	for (int rank = next_node(r, index, -1); rank >= 0; rank = next_node(r, index, rank))
+		if (r->nodes[rank].state == NODE_WANTED && !r->nodes[rank].asleep)
+			node_set_state(s, rank, NODE_LAUNCHING);
 	ask(s, ASKED_CREATE, index);
 }
 
@@ -156,6 +169,11 @@ void res_clean(struct step *s, int index)
 		ask(s, ASKED_FIND, index);
 		return;
 	case RES_LIVE:
+		if (s->r->plan->resources[index].shared)
+			run_check_clean(s); /* it stays */
+		else
+			destroy(s, index);
+		return;
 	case RES_DELETING:
 		destroy(s, index);
 		return;
@@ -181,8 +199,8 @@ void res_release(struct step *s, int index)
 		res_release(s, r->users[k]);
 	if (res->state != RES_LIVE)
 		return; /* not there, or going; or `created` finds that it is not wanted any more */
-	if (r->plan->resources[index].node >= 0)
-		node_unbind(s, r->plan->resources[index].node);
+	for (int rank = next_node(r, index, -1); rank >= 0; rank = next_node(r, index, rank))
+		node_unbind(s, rank);
 	res->tries = 0;
 	res_set_state(s, index, RES_DELETING);
 	destroy(s, index);
@@ -249,8 +267,9 @@ static void created(struct step *s, int index, const struct event *ev)
 		for (int k = r->users_at[index]; k < r->users_at[index + 1]; k++)
 			if (res_wanted(r, r->users[k]))
 				res_create(s, r->users[k]);
-		if (r->plan->resources[index].node >= 0)
-			node_awaited(s, r->plan->resources[index].node);
+		for (int rank = next_node(r, index, -1); rank >= 0;
+		     rank = next_node(r, index, rank))
+			node_awaited(s, rank);
 		run_maybe_advance(s);
 	}
 	if (r->phase == RUN_CLEANING)
@@ -373,21 +392,32 @@ static bool proves_absence(struct step *s, int index, const struct event *ev)
 	return false;
 }
 
+/* Does it carry a node that has not handed over everything? */
+static bool carries_expected(const struct core_run *r, int index)
+{
+	for (int rank = next_node(r, index, -1); rank >= 0; rank = next_node(r, index, rank))
+		if (!r->nodes[rank].settled)
+			return true;
+	return false;
+}
+
 static void absent(struct step *s, int index, const struct event *ev)
 {
 	struct core_run *r = s->r;
-	int node = r->plan->resources[index].node;
 	bool live = r->resources[index].state == RES_LIVE;
 
 	/* A settled node has handed over everything: its machine is not waited for. */
-	if (live && (node < 0 || r->phase >= RUN_CLEANING || r->nodes[node].settled)) {
+	if (live && (r->phase >= RUN_CLEANING || !carries_expected(r, index))) {
 		go_on(s, index, ev);
 		return;
 	}
 	if (!proves_absence(s, index, ev))
 		return;
 	if (live) {
-		node_lose(s, node, "its machine is gone");
+		for (int rank = next_node(r, index, -1); rank >= 0;
+		     rank = next_node(r, index, rank))
+			if (!r->nodes[rank].settled)
+				node_lose(s, rank, "its machine is gone");
 		run_check_collected(s);
 	} else if (r->phase == RUN_CLEANING || r->resources[index].state == RES_DELETING) {
 		gone(s, index);
@@ -447,7 +477,23 @@ static answer_fn *const answers[RES_QUESTIONS][OUTCOMES] = {
 	[ASKED_DESTROY] = {destroyed, unsure, unsure, absent, held, held},
 };
 
-void res_event(struct step *s, const struct event *ev)
+/* One of the machines that it carries is gone: the node that was bound to it is lost, nothing else. */
+static void member_gone(struct step *s, const struct event *ev)
+{
+	struct core_run *r = s->r;
+
+	if (!ev->text[0] || r->phase >= RUN_CLEANING)
+		return;
+	for (int rank = next_node(r, ev->index, -1); rank >= 0;
+	     rank = next_node(r, ev->index, rank))
+		if (!strcmp(r->nodes[rank].identity, ev->text) && !r->nodes[rank].settled) {
+			node_lose(s, rank, "its machine is gone");
+			run_check_collected(s);
+			return;
+		}
+}
+
+static void answered(struct step *s, const struct event *ev)
 {
 	struct core_resource *res = &s->r->resources[ev->index];
 	enum res_question asked = res->asked;
@@ -461,6 +507,14 @@ void res_event(struct step *s, const struct event *ev)
 	if (res->state == RES_DELETING && asked != ASKED_DESTROY && take != unsure)
 		take = go_on;
 	take(s, ev->index, ev);
+}
+
+void res_event(struct step *s, const struct event *ev)
+{
+	if (ev->kind == EV_RES_MEMBER)
+		member_gone(s, ev);
+	else
+		answered(s, ev);
 }
 
 /* Ask again for what the state waits for. */
@@ -483,12 +537,14 @@ static void ask_again(struct step *s, int index)
 		else if (!run_stopping(r))
 			res_create(s, index);
 		return;
-	case RES_LIVE: {
-		int node = r->plan->resources[index].node;
-		if (node >= 0 && !r->nodes[node].connected && !r->nodes[node].settled)
-			res_observe(s, index);
+	case RES_LIVE:
+		for (int rank = next_node(r, index, -1); rank >= 0;
+		     rank = next_node(r, index, rank))
+			if (!r->nodes[rank].connected && !r->nodes[rank].settled) {
+				res_observe(s, index);
+				return;
+			}
 		return;
-	}
 	case RES_DELETING:
 		destroy(s, index);
 		return;

@@ -235,7 +235,7 @@ void run_check_clean(struct step *s)
 	};
 	struct core_run *r = s->r;
 
-	if (r->phase != RUN_CLEANING || r->res_count[RES_GONE] < r->plan->nresources)
+	if (r->phase != RUN_CLEANING || r->res_count[RES_GONE] + r->kept < r->plan->nresources)
 		return;
 	run_set_phase(s, end[r->verdict]);
 	r->next_ms = 0;

@@ -24,6 +24,12 @@ struct driver_services {
 	struct host_table *hosts; /* driver/hosts/host_table.h */
 };
 
+/* One of the machines of a resource that carries many nodes. */
+struct driver_member {
+	const char *identity; /* as it enrolled */
+	bool gone;	      /* out, of an observe: surely so */
+};
+
 /* All a driver may know; strings are owned by the caller for the length of the call. */
 struct driver_row {
 	/* Of this call; whatever waits looks at it.  A call that was stopped says unsure or held. */
@@ -31,7 +37,7 @@ struct driver_row {
 	const char *kind, *name;	 /* "local.node", "trainer-0" */
 	const char *install, *run, *role;
 	int attempt;
-	int64_t expires_ms;
+	int64_t expires_ms; /* wall clock: what costs must end by itself then */
 	/* Rows of one create call share it, and with the run it is the call's token: a replay has
 	 * the same one, and another request never has. */
 	int batch;
@@ -42,6 +48,9 @@ struct driver_row {
 	const char *spec; /* JSON: what the engine's plan wrote for this kind */
 	/* JSON: the choice that is asked for, or was made (plan_resource.choices); NULL: there are none */
 	const char *choice;
+	/* Of a resource that carries many nodes: the machines that are bound to one. */
+	struct driver_member *members;
+	size_t nmembers;
 	const char *token; /* per node and incarnation */
 	/* Which machine of its node it is: grows with each; 0: not of a node.  Goes with the token to
 	 * the agent's configuration. */

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "driver/driver.h"
 #include "link/message.h"
@@ -36,7 +37,7 @@ struct driver_call {
 	struct effect *fx; /* n of each */
 	struct driver_row *rows;
 	char (*tokens)[65];
-	struct arena *arena; /* of the request; NULL if there is none */
+	struct arena *arena; /* of the request and of members; NULL if there are none */
 	struct err spoilt;   /* kind != ERR_NONE: it must not be made, and this is why */
 };
 
@@ -123,6 +124,20 @@ static void call_run(void *arg, const struct deadline *deadline)
 	}
 }
 
+/* A node whose machine is gone is lost, whatever becomes of the resource that carried it. */
+static void tell_members(const struct driver_call *c, size_t i)
+{
+	const struct driver_row *row = &c->rows[i];
+
+	for (size_t k = 0; k < row->nmembers && row->identity_checked; k++) {
+		struct event ev = {.kind = EV_RES_MEMBER, .index = c->fx[i].index};
+
+		snprintf(ev.text, sizeof(ev.text), "%.255s", row->members[k].identity);
+		if (row->members[k].gone)
+			run_event(c->lr, &ev);
+	}
+}
+
 static void tell_outcome(const struct driver_call *c, size_t i)
 {
 	const struct driver_row *row = &c->rows[i];
@@ -147,8 +162,10 @@ static void call_done(void *arg, enum err_kind how)
 
 	c->lr->busy--;
 	if (how == ERR_NONE) /* a call that was dropped is made by the next master */
-		for (size_t i = 0; i < c->n; i++)
+		for (size_t i = 0; i < c->n; i++) {
+			tell_members(c, i);
 			tell_outcome(c, i);
+		}
 	live_run_done(c->lr);
 	call_free(c);
 }
@@ -169,6 +186,7 @@ void effect_row(struct live_run *lr, const struct effect *fx, struct driver_row 
 				? lr->plan.crew.roles[lr->plan.crew.members[pr->node].role].name
 				: "",
 		.attempt = res->attempt,
+		.expires_ms = clock_wall_ms() + plan_lifetime_ms(&lr->plan),
 		.batch = res->batch,
 		.batch_place = res->batch_place,
 		.spec = pr->spec,
@@ -189,11 +207,28 @@ static void add_request(struct driver_call *c)
 {
 	const char *bytes = NULL;
 
-	c->arena = arena_new();
+	if (!c->arena)
+		c->arena = arena_new();
 	if (request_load(c->lr, c->fx->batch, c->arena, &bytes, &c->spoilt) < 0)
 		return;
 	for (size_t i = 0; i < c->n; i++)
 		c->rows[i].request = bytes;
+}
+
+static void add_members(struct driver_call *c, size_t i)
+{
+	const struct live_run *lr = c->lr;
+	struct driver_row *row = &c->rows[i];
+
+	if (!lr->plan.resources[c->fx[i].index].carries_many)
+		return;
+	if (!c->arena)
+		c->arena = arena_new();
+	row->members = arena_array(c->arena, struct driver_member, (size_t)lr->plan.crew.n);
+	for (int k = 0; k < lr->plan.crew.n; k++)
+		if (lr->plan.resource_of[k] == c->fx[i].index && lr->core->nodes[k].identity[0])
+			row->members[row->nmembers++].identity =
+				arena_strdup(c->arena, lr->core->nodes[k].identity);
 }
 
 /* The first n of fx, which are one call. */
@@ -209,8 +244,10 @@ static void call_driver(struct live_run *lr, const struct effect *fx, size_t n)
 	c->rows = xcalloc(n, sizeof(*c->rows));
 	c->tokens = xcalloc(n, sizeof(*c->tokens));
 	memcpy(c->fx, fx, n * sizeof(*fx));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		effect_row(lr, &fx[i], &c->rows[i], c->tokens[i]);
+		add_members(c, i);
+	}
 	if (c->kind == FX_CREATE && c->driver && c->driver->render)
 		add_request(c);
 	lr->busy++;

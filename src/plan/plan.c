@@ -10,6 +10,7 @@ static const struct engine *const table[] = {
 	&engine_local,
 	&engine_hosts,
 };
+#define HOUR_MS (60LL * 60 * 1000)
 #define NENGINES (sizeof(table) / sizeof(table[0]))
 
 static const char *join_names(struct arena *a)
@@ -196,4 +197,10 @@ bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, 
 const char *plan_choice(const struct plan_resource *pr, int step)
 {
 	return pr->nchoices ? pr->choices[step % pr->nchoices] : NULL;
+}
+
+/* As long as the run may take and an hour; without a limit a day, which the master extends. */
+int64_t plan_lifetime_ms(const struct plan *p)
+{
+	return p->job->max_runtime_ms ? p->job->max_runtime_ms + HOUR_MS : 24 * HOUR_MS;
 }

@@ -16,7 +16,12 @@ struct plan_resource {
 	const char *kind; /* "local.node" */
 	const char *name; /* unique in the run */
 	int node;	  /* the rank it carries, -1 if none */
-	int *needs;	  /* resources that must be live first */
+	/* It carries all nodes whose resource_of it is: machines that come and go by themselves (an
+	 * Auto Scaling group, an indexed Job).  node is -1. */
+	bool carries_many;
+	/* It belongs to the install: made if it is not there, used by many runs, deleted by none. */
+	bool shared;
+	int *needs; /* resources that must be live first */
 	int nneeds;
 	/* Resources of one group have the same request but for their names, so that one call makes
 	 * many of them; 0: each is asked for alone. */
@@ -33,9 +38,6 @@ struct plan_resource {
 	const char **choices;
 	int nchoices;
 };
-
-/* The choice of this step of the ladder; NULL if there are none. */
-const char *plan_choice(const struct plan_resource *pr, int step);
 
 struct plan {
 	const struct job *job;
@@ -58,6 +60,11 @@ const struct doc *plan_engine_options(const struct job *job, struct arena *a);
 bool plan_runs_in_place(const struct job *job);
 /* Do its nodes see the files of the master's machine?  If not, source, data and outputs are sent. */
 bool plan_shares_files(const struct job *job);
+
+/* What costs ends by itself so long after it was made, even if nobody is left to end it. */
+int64_t plan_lifetime_ms(const struct plan *p);
+/* The choice of this step of the ladder; NULL if there are none. */
+const char *plan_choice(const struct plan_resource *pr, int step);
 
 /* Checks the job against its strategy and engine, and reports all problems at once.  Fills in
  * p->job, p->strategy and p->crew. */

@@ -34,6 +34,7 @@ struct stored_resource {
 	const char *kind, *name, *spec, *node;
 	struct strs needs, choices;
 	int64_t group, late_ms, settle_ms, absent_looks;
+	bool carries_many, shared;
 };
 
 struct stored_plan {
@@ -115,6 +116,8 @@ static const struct field resource_fields[] = {
 	 .max = INT32_MAX},
 	{.name = "spec", .type = FIELD_STR, MEMBER(stored_resource, spec), .required = true},
 	{.name = "choices", .type = FIELD_STRS, MEMBER(stored_resource, choices)},
+	{.name = "carries_many", .type = FIELD_BOOL, MEMBER(stored_resource, carries_many)},
+	{.name = "shared", .type = FIELD_BOOL, MEMBER(stored_resource, shared)},
 	{.name = NULL},
 };
 static const struct schema resource_schema = {
@@ -238,6 +241,8 @@ static void store_resources(const struct plan *p, struct arena *a, struct table_
 			.settle_ms = r->settle_ms,
 			.absent_looks = r->absent_looks,
 			.choices = {r->choices, (size_t)r->nchoices},
+			.carries_many = r->carries_many,
+			.shared = r->shared,
 			.needs = {arena_array(a, const char *, (size_t)r->nneeds),
 				  (size_t)r->nneeds},
 		};
@@ -385,6 +390,8 @@ static void restore_resources(struct restore *r, const struct table_list *list,
 			.settle_ms = v[i].settle_ms,
 			.absent_looks = v[i].absent_looks,
 			.choices = v[i].choices.v,
+			.carries_many = v[i].carries_many,
+			.shared = v[i].shared,
 			.nchoices = (int)v[i].choices.n,
 			.needs = indices_of(r, r->resources, "resource", &v[i].needs),
 			.nneeds = (int)v[i].needs.n,

@@ -217,7 +217,7 @@ void check_always(struct world *w)
 {
 	for (int i = 0; i < w->plan.nresources; i++) {
 		const struct core_resource *row = &w->disk->resources[i];
-		if (!w->machines[i].exists)
+		if (!w->machines[i].exists || w->plan.resources[i].shared)
 			continue;
 		if (row->state == RES_INTENT || row->state == RES_GONE)
 			sim_broken(w, "I2: %s exists but its row says %s",
@@ -249,11 +249,43 @@ static void check_success(struct world *w)
 	}
 }
 
+/* I4: whatever has become of the master, nothing costs any more. */
+static void check_costs(struct world *w)
+{
+	for (int i = 0; i < w->plan.nresources; i++)
+		if (w->machines[i].exists && w->plan.resources[i].node >= 0)
+			sim_broken(w, "I4: %s still costs, long after the master has gone",
+				   w->plan.resources[i].name);
+}
+
+/* A resource of the install stays, and its row says so; of the others nothing is left. */
+static void check_left(struct world *w, int i)
+{
+	enum res_state state = w->disk->resources[i].state;
+	const char *name = w->plan.resources[i].name;
+
+	if (w->plan.resources[i].shared) {
+		if (state != RES_GONE && !(state == RES_LIVE && w->machines[i].exists))
+			sim_broken(w, "I3: the ledger of an ended run has %s as %s", name,
+				   res_state_name(state));
+		return;
+	}
+	if (w->machines[i].exists)
+		sim_broken(w, "I3: %s is left behind", name);
+	if (state != RES_GONE)
+		sim_broken(w, "I3: the ledger of an ended run still has %s as %s", name,
+			   res_state_name(state));
+}
+
 /* I5, I11, I12: one final state, on disk as in memory, in time, and nothing left. */
 void check_end(struct world *w)
 {
 	if (w->res->broken)
 		return;
+	if (!w->ended && sim_master_is_gone(w)) {
+		check_costs(w);
+		return;
+	}
 	if (!w->ended || !run_phase_is_final(w->disk->phase)) {
 		sim_broken(w, "I12: still '%s' long after the last fault",
 			   run_phase_name(w->disk->phase));
@@ -274,14 +306,8 @@ void check_end(struct world *w)
 	if (w->lost_output && w->disk->verdict == VERDICT_SUCCEEDED)
 		sim_broken(w, "I16: files or a log were lost, and it ended as %s",
 			   run_phase_name(w->disk->phase));
-	for (int i = 0; i < w->plan.nresources; i++) {
-		if (w->machines[i].exists)
-			sim_broken(w, "I3: %s is left behind", w->plan.resources[i].name);
-		if (w->disk->resources[i].state != RES_GONE)
-			sim_broken(w, "I3: the ledger of an ended run still has %s as %s",
-				   w->plan.resources[i].name,
-				   res_state_name(w->disk->resources[i].state));
-	}
+	for (int i = 0; i < w->plan.nresources; i++)
+		check_left(w, i);
 	if (w->disk->verdict == VERDICT_SUCCEEDED)
 		check_success(w);
 }

@@ -328,6 +328,14 @@ static void prepared(struct world *w, int rank)
 	node_say(w, rank, &(struct event){.kind = EV_NODE_READY});
 }
 
+static void machine_dies(struct world *w, int index)
+{
+	w->res->faults++;
+	machine_cut(w, index, true);
+	w->machines[index] =
+		(struct machine){.epoch = ++w->epochs, .heard = w->machines[index].heard};
+}
+
 static void dial(struct world *w, int index)
 {
 	struct machine *mc = &w->machines[index];
@@ -340,7 +348,12 @@ static void dial(struct world *w, int index)
 		    mc->running)
 			job_end(w, rank,
 				(struct exit_info){.code = -1, .signal = 9, .kind = ERR_TIMEOUT});
-		dial_later(w, index, 2000);
+		if (sim_master_is_gone(w) && mc->alone_since &&
+		    w->now - mc->alone_since > w->job->timeouts.lease_ms) {
+			machine_dies(w, index); /* the agent switches it off */
+			return;
+		}
+		dial_later(w, index, sim_master_is_gone(w) ? 60000 : 2000);
 		return;
 	}
 	mc->conn = ++w->epochs;
@@ -388,14 +401,6 @@ static void agent_up(struct world *w, int index)
 							 .kind = AT_AGENT_DIES,
 							 .index = index,
 							 .epoch = mc->agent});
-}
-
-static void machine_dies(struct world *w, int index)
-{
-	w->res->faults++;
-	machine_cut(w, index, true);
-	w->machines[index] =
-		(struct machine){.epoch = ++w->epochs, .heard = w->machines[index].heard};
 }
 
 /* The job is dead, and nobody knows how it ended.  Even its start may be forgotten: a claim is not synced. */
@@ -472,6 +477,10 @@ void machine_happens(struct world *w, const struct happening *h)
 		machine_cut(w, index, true);
 		return;
 	case AT_MACHINE_DIES:
+		if (h->epoch == mc->epoch)
+			machine_dies(w, index);
+		return;
+	case AT_EXPIRES:
 		if (h->epoch == mc->epoch)
 			machine_dies(w, index);
 		return;

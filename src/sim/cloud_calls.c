@@ -91,6 +91,11 @@ static void make(struct world *w, const struct cloud_call *c)
 	check_gang(w, index, c->fx.choice);
 	machine_new(w, index, c->fx.batch, c->fx.choice);
 	w->accounts[index].made = c->fx.batch;
+	if (w->gone_at && w->plan.resources[index].node >= 0 && c->fx.lifetime_ms)
+		queue_add(&w->queue, &(struct happening){.at = w->now + c->fx.lifetime_ms,
+							 .kind = AT_EXPIRES,
+							 .index = index,
+							 .epoch = w->machines[index].epoch});
 	if (!settle_ms)
 		return;
 	w->machines[index].visible_at = w->now + (int64_t)rng_below(&w->rng, LAG_MS);
@@ -104,8 +109,10 @@ static void create(struct world *w, const struct cloud_call *c)
 	struct machine *mc = &w->machines[index];
 	char id[32];
 
+	bool other = mc->token != token && !w->plan.resources[index].shared;
+
 	check_create(w, index, token);
-	if (!mc->exists || mc->token != token) {
+	if (!mc->exists || other) {
 		if (w->tokens_last && w->accounts[index].made == token) {
 			answer(w, c, OUTCOME_ABSENT, ERR_NONE, "what it made is gone");
 			return;
@@ -155,6 +162,11 @@ static void destroy(struct world *w, const struct cloud_call *c)
 	int index = c->fx.index;
 	struct machine *mc = &w->machines[index];
 
+	if (w->plan.resources[index].shared) {
+		sim_broken(w, "I9: %s belongs to the install and is deleted",
+			   w->plan.resources[index].name);
+		return;
+	}
 	/* A replica that does not know the machine answers "absent" and deletes nothing. */
 	if (mc->exists && !visible(w, c)) {
 		answer(w, c, OUTCOME_ABSENT, ERR_NONE, "");

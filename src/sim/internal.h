@@ -80,6 +80,7 @@ struct world {
 	uint64_t released_conn;		   /* the last that was sent away alone */
 	struct core_run *recount;	   /* the rows again, counted anew */
 	struct account *accounts;	   /* per resource, whatever becomes of its machine */
+	int64_t gone_at;		   /* the master is gone for ever then; 0: never */
 	int64_t denied_from, denied_until; /* the credentials are not valid */
 	int64_t throttled_from, throttled_until;
 	int64_t throttle_free_ms; /* calls that came so fast that the next are refused until then */
@@ -116,6 +117,9 @@ void sim_broken(struct world *w, const char *fmt, ...) __attribute__((format(pri
 /* cloud_calls.c: the provider */
 /* `master`: the life of it that asked, and that alone hears the answer. */
 void cloud_effect(struct world *w, const struct effect *fx, uint64_t master);
+
+/* The master has died and will not come back. */
+bool sim_master_is_gone(const struct world *w);
 
 /* cloud.c: machines */
 void machine_new(struct world *w, int index, int token, int choice);

@@ -20,6 +20,7 @@ enum happening_kind {
 	AT_AGENT_DIES,
 	AT_MACHINE_DIES,
 	AT_REBOOT,
+	AT_EXPIRES, /* a machine is ended because nobody has done it in time */
 	AT_CONN_CUT,
 	AT_PARTITION, /* the same, and its machine cannot be reached for a while */
 	AT_LOST,      /* a machine has heard nothing of its master for timeouts.lost */

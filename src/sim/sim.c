@@ -75,21 +75,26 @@ static const char *const jobs[] = {
 	"[roles.work]\ncount = %d\ncommand = ['w']\nafter = ['db', 'prepare']\n",
 };
 
-/* Beside the machines there is one thing that all of them need, so that the order of the graph matters. */
-static void add_network(struct world *w)
+/*
+ * Beside the machines there is a network that all of them need, and a role that the network needs,
+ * so that the order of the graph matters.  The role may be one of the install.
+ */
+static void add_graph(struct world *w)
 {
 	int n = w->plan.nresources;
-	struct plan_resource *v = arena_array(w->arena, struct plan_resource, (size_t)n + 1);
+	struct plan_resource *v = arena_array(w->arena, struct plan_resource, (size_t)n + 2);
 
 	memcpy(v, w->plan.resources, sizeof(*v) * (size_t)n);
-	for (int i = 0; i < n; i++) {
+	v[n] = (struct plan_resource){.kind = "sim.network", .name = "network", .node = -1};
+	v[n + 1] = (struct plan_resource){
+		.kind = "sim.role", .name = "role", .node = -1, .shared = rng_below(&w->rng, 2)};
+	for (int i = 0; i <= n; i++) {
 		v[i].needs = arena_array(w->arena, int, 1);
-		v[i].needs[0] = n;
+		v[i].needs[0] = i < n ? n : n + 1;
 		v[i].nneeds = 1;
 	}
-	v[n] = (struct plan_resource){.kind = "sim.network", .name = "network", .node = -1};
 	w->plan.resources = v;
-	w->plan.nresources = n + 1;
+	w->plan.nresources = n + 2;
 }
 
 /* A ladder for the machines, and how many there are of each choice. */
@@ -155,7 +160,7 @@ static void draw_job(struct world *w, int max_nodes)
 	for (int k = 0; k < w->plan.crew.nroles; k++) /* engine local has no other to choose */
 		policy_at(w, k)->on_lost = (int)rng_below(&w->rng, 4);
 	if (rng_below(&w->rng, 2))
-		add_network(w);
+		add_graph(w);
 	bool settles = rng_below(&w->rng, 3) == 0;
 	bool grouped = rng_below(&w->rng, 2) == 0; /* the machines of a role */
 
@@ -232,7 +237,7 @@ static void happens(struct world *w, const struct happening *h)
 			master_dies(w);
 		return;
 	case AT_MASTER_UP:
-		if (!w->master_up)
+		if (!w->master_up && !sim_master_is_gone(w))
 			master_comes_up(w);
 		return;
 	case AT_TOLD:
@@ -245,6 +250,7 @@ static void happens(struct world *w, const struct happening *h)
 	case AT_AGENT_DIES:
 	case AT_MACHINE_DIES:
 	case AT_REBOOT:
+	case AT_EXPIRES:
 	case AT_CONN_CUT:
 	case AT_PARTITION:
 	case AT_LOST:
@@ -268,7 +274,13 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 	w->hosts = rng_below(&w->rng, 3) == 0;
 	w->accounts = arena_array(w->arena, struct account, (size_t)w->plan.nresources);
 	w->execs = arena_alloc(w->arena, sizeof(*w->execs) * (size_t)w->plan.crew.n);
+	for (int i = 0; i < w->plan.nresources; i++) /* another run may have made it */
+		w->machines[i].exists = w->plan.resources[i].shared && rng_below(&w->rng, 2);
 	w->slow_calls = rng_below(&w->rng, 3) == 0;
+	if (rng_below(&w->rng, 20) == 0) {
+		w->gone_at = 1 + (int64_t)rng_below(&w->rng, 40000);
+		queue_add(&w->queue, &(struct happening){.at = w->gone_at, .kind = AT_MASTER_DIES});
+	}
 	if (rng_below(&w->rng, 8) == 0) {
 		w->denied_from = (int64_t)rng_below(&w->rng, 20000);
 		w->denied_until = w->denied_from + (int64_t)rng_below(&w->rng, 120000);
@@ -300,6 +312,19 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 							 .index = (int)rng_below(&w->rng, 2)});
 }
 
+bool sim_master_is_gone(const struct world *w)
+{
+	return w->gone_at && w->now >= w->gone_at;
+}
+
+/* When it must all be over. */
+static int64_t last_moment(const struct world *w)
+{
+	if (sim_master_is_gone(w))
+		return w->gone_at + SETTLE_MS + plan_lifetime_ms(&w->plan);
+	return w->end_at + (w->hung ? HANG_MS : 0);
+}
+
 void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 {
 	struct world w = {.seed = seed, .verbose = verbose, .res = ret};
@@ -309,7 +334,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 	world_open(&w, seed, max_nodes);
 	master_start(&w);
 	while (!ret->broken && queue_next(&w.queue, &h)) {
-		if (h.at > w.end_at + (w.hung ? HANG_MS : 0) || (w.ended && w.master_up))
+		if (h.at > last_moment(&w) || (w.ended && w.master_up))
 			break;
 		if (h.at > w.now)
 			w.now = h.at;
@@ -321,6 +346,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 	check_end(&w);
 	ret->hash = w.hash;
 	ret->verdict = (int)w.disk->verdict;
+	ret->gone = !w.ended && sim_master_is_gone(&w);
 	ret->sim_ms = w.now;
 	core_run_free(w.memory);
 	core_run_free(w.disk);
@@ -331,7 +357,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 }
 
 struct totals {
-	int64_t runs, broken, events, crashes, faults, verdicts[4], sim_ms;
+	int64_t runs, broken, gone, events, crashes, faults, verdicts[4], sim_ms;
 	uint64_t hash;
 };
 
@@ -339,6 +365,7 @@ static void add_up(struct totals *t, const struct sim_result *r)
 {
 	t->runs++;
 	t->broken += r->broken;
+	t->gone += r->gone;
 	t->events += r->events;
 	t->crashes += r->crashes;
 	t->faults += r->faults;
@@ -362,6 +389,7 @@ static void print_json(const struct totals *t, double seconds)
 	jsonw_kint(&w, "events", t->events);
 	jsonw_kint(&w, "faults", t->faults);
 	jsonw_kint(&w, "master_crashes", t->crashes);
+	jsonw_kint(&w, "masters_gone", t->gone);
 	jsonw_kint(&w, "succeeded", t->verdicts[VERDICT_SUCCEEDED]);
 	jsonw_kint(&w, "failed", t->verdicts[VERDICT_FAILED]);
 	jsonw_kint(&w, "cancelled", t->verdicts[VERDICT_CANCELLED]);
@@ -385,6 +413,7 @@ static void print_text(const struct totals *t, double seconds)
 	       (long long)t->verdicts[VERDICT_SUCCEEDED], (long long)t->verdicts[VERDICT_FAILED],
 	       (long long)t->verdicts[VERDICT_CANCELLED], (long long)t->faults,
 	       (long long)t->crashes, (long long)t->events, span);
+	printf("%lld masters never came back\n", (long long)t->gone);
 	printf("%lld broken invariants; trace hash %016llx\n", (long long)t->broken,
 	       (unsigned long long)t->hash);
 }

@@ -27,6 +27,7 @@ struct sim_result {
 	bool broken;
 	char what[200]; /* the invariant and the moment */
 	int verdict;	/* enum verdict */
+	bool gone;	/* its master never came back: there may be no verdict */
 	int64_t sim_ms;
 	int events, crashes, faults;
 };

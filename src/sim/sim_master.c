@@ -220,8 +220,10 @@ void master_dies(struct world *w)
 	sim_trace(w, "master dies", 0, 0, 0);
 	/* The master may be back before its last calls have reached the cloud. */
 	int64_t usual_ms = rng_below(&w->rng, 2) ? 1500 : 100;
-	queue_add(&w->queue,
-		  &(struct happening){.at = w->now + sim_delay(w, usual_ms), .kind = AT_MASTER_UP});
+	int64_t up_at = w->now + sim_delay(w, usual_ms);
+
+	if (!sim_master_is_gone(w))
+		queue_add(&w->queue, &(struct happening){.at = up_at, .kind = AT_MASTER_UP});
 }
 
 /* Few nodes make a slice here, so that masters die between two. */

@@ -260,9 +260,13 @@ static const char version_10[] =
 /* The archives of a run's data, for nodes that do not share the master's files. */
 static const char version_11[] = "ALTER TABLE job ADD COLUMN data TEXT;";
 
+/* A resource of the install is not to be deleted by a run, even by one whose plan cannot be read. */
+static const char version_12[] =
+	"ALTER TABLE resource ADD COLUMN shared INTEGER NOT NULL DEFAULT 0 CHECK (shared IN (0, 1));";
+
 const struct migration store_migrations[STORE_VERSION] = {
-	{version_1}, {version_2}, {version_3}, {version_4},  {version_5}, {version_6},
-	{version_7}, {version_8}, {version_9}, {version_10}, {version_11}};
+	{version_1}, {version_2}, {version_3}, {version_4},  {version_5},  {version_6},
+	{version_7}, {version_8}, {version_9}, {version_10}, {version_11}, {version_12}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

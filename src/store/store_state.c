@@ -51,16 +51,16 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[SAVE_RESOURCE] =
 		{"save resource",
 		 "REPLACE INTO resource (run, place, kind, name, state, attempt, tries, unsure, "
-		 "since_ms, retry_at_ms, why_kind, why, id, batch, batch_place, choice, node, spec, choice_spec) "
+		 "since_ms, retry_at_ms, why_kind, why, id, batch, batch_place, choice, node, spec, choice_spec, shared) "
 		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-		 "?18, ?19)"},
+		 "?18, ?19, ?20)"},
 	[LOAD_RESOURCES] =
 		{"restore resources",
 		 "SELECT place, kind, name, state, attempt, tries, unsure, since_ms, retry_at_ms, "
 		 "why_kind, why, id, batch, batch_place, choice FROM resource WHERE run = ?1"},
 	[LEDGER] =
 		{"read ledger",
-		 "SELECT place, kind, name, node, spec, choice_spec FROM resource WHERE run = ?1 ORDER BY place"},
+		 "SELECT place, kind, name, node, spec, choice_spec, shared FROM resource WHERE run = ?1 ORDER BY place"},
 };
 
 /* An UPDATE that changed no row means that there is no such run: ERR_NOT_FOUND. */
@@ -179,6 +179,7 @@ int store_resource_save(struct store *st, int64_t no, int index, const struct pl
 	query_int(&q, pr->node);
 	query_text(&q, pr->spec ? pr->spec : "{}");
 	query_text(&q, choice ? choice : "");
+	query_int(&q, pr->shared);
 	if (query_run(&q, err) < 0)
 		return -1;
 	store_saw_ms(st, res->since_ms);
@@ -333,6 +334,7 @@ int store_ledger_each(struct store *st, int64_t no, struct arena *a, ledger_fn f
 		pr.choices = choice;
 		pr.nchoices =
 			choice[0][0] != '\0'; /* whatever its number, there is only this one */
+		pr.shared = row_int(&q) != 0;
 		fn(ctx, (int)index, &pr);
 	}
 	return got < 0 ? -1 : query_sound(&q, err);

@@ -171,6 +171,27 @@ static void a_create_that_is_refused_after_an_unknown_outcome_is_looked_for(void
 	run_close(f);
 }
 
+/* The replay of a create whose machine has been terminated meanwhile is answered with that one. */
+static void a_token_whose_machine_is_gone_is_not_used_again(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	resource_answer(f, 0, OUTCOME_UNSURE, ERR_TIMEOUT);
+	f->now = f->r->resources[0].retry_at_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	assert_true(effects_have(f, FX_FIND, 0));
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	assert_int_equal(f->r->resources[0].state, RES_INTENT);
+	f->now = f->r->resources[0].retry_at_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_true(effects_have(f, FX_CREATE, 0));
+	assert_int_equal(f->r->resources[0].batch, 4);
+	run_close(f);
+}
+
 static void a_denied_look_is_no_proof_of_absence(void **state)
 {
 	struct fixture *f = run_open("command = ['w']\n");
@@ -428,6 +449,7 @@ int main(void)
 		cmocka_unit_test(a_restart_asks_again_for_everything_unanswered),
 		cmocka_unit_test(a_refusal_is_no_proof_while_an_earlier_create_may_arrive),
 		cmocka_unit_test(a_create_that_is_refused_after_an_unknown_outcome_is_looked_for),
+		cmocka_unit_test(a_token_whose_machine_is_gone_is_not_used_again),
 		cmocka_unit_test(a_denied_look_is_no_proof_of_absence),
 		cmocka_unit_test(a_refused_delete_is_asked_again_after_a_pause_that_grows),
 		cmocka_unit_test(not_found_by_somebody_else_is_no_proof),

@@ -372,6 +372,8 @@ static enum outcome fake_find(struct driver_row *row)
 static enum outcome fake_observe(struct driver_row *row)
 {
 	called("observe", row, RES_LIVE);
+	for (size_t i = 0; i < row->nmembers && current->gone_member; i++)
+		row->members[i].gone = !strcmp(row->members[i].identity, current->gone_member);
 	row->identity_checked = true;
 	return rig_exists(current, row->name) ? OUTCOME_DONE : OUTCOME_ABSENT;
 }

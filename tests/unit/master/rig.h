@@ -52,15 +52,16 @@ struct rig {
 	bool up;
 	/* drivers */
 	VEC(struct rig_call) calls;
-	VEC(char *) exist;     /* names of resources */
-	enum outcome creating; /* what create answers */
-	bool many;	       /* the driver takes many in one call ... */
-	VEC(size_t) sizes;     /* ... and these were the calls */
-	char choice[64];       /* of the last create */
-	char active[64];       /* a run that a sweep of leftovers must spare ... */
-	bool sweep_spares;     /* ... and the last sweep did so, and spared no other */
-	const char *renders;   /* the driver renders this, and the names; NULL: it does not */
-	char request[128];     /* of the last create; "none" */
+	VEC(char *) exist;	 /* names of resources */
+	enum outcome creating;	 /* what create answers */
+	bool many;		 /* the driver takes many in one call ... */
+	VEC(size_t) sizes;	 /* ... and these were the calls */
+	char choice[64];	 /* of the last create */
+	char active[64];	 /* a run that a sweep of leftovers must spare ... */
+	bool sweep_spares;	 /* ... and the last sweep did so, and spared no other */
+	const char *gone_member; /* what observe says of the machines that a resource carries */
+	const char *renders;	 /* the driver renders this, and the names; NULL: it does not */
+	char request[128];	 /* of the last create; "none" */
 	/* store */
 	int commits; /* since the first start */
 	int fail_at; /* this one fails; 0: none */

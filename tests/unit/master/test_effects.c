@@ -76,6 +76,23 @@ static void a_driver_is_told_which_choice_is_asked_for(void **state)
 	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 1);
 }
 
+static void a_machine_that_its_resource_has_no_longer_is_a_lost_node(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+	struct rig_agent *a = rig_agent(r, 0);
+
+	lr->plan.resources[0].carries_many = true;
+	lr->plan.resources[0].node = -1;
+	agent_run(a);
+	snprintf(lr->core->nodes[0].identity, sizeof(lr->core->nodes[0].identity), "i-1");
+	r->gone_member = "i-1";
+	agent_hang_up(a);
+	rig_until(r, rig_events(r, "member_gone") == 1);
+	rig_until(r, !rig_run(r));
+	assert_int_equal(rig_stored(r, "SELECT state FROM node"), NODE_LOST);
+}
+
 /* ---- the bytes of a request ---- */
 
 /* The rows are committed, and the master dies before it can send anything. */
@@ -149,6 +166,7 @@ int main(void)
 		CASE(all_of_a_kind_are_deleted_in_one_call),
 		CASE(a_driver_that_takes_one_gets_one),
 		CASE(a_driver_is_told_which_choice_is_asked_for),
+		CASE(a_machine_that_its_resource_has_no_longer_is_a_lost_node),
 		CASE(what_is_sent_is_stored_before),
 		CASE(a_replay_sends_the_stored_bytes_whatever_would_be_rendered_now),
 		CASE(damaged_bytes_are_never_sent),

@@ -144,7 +144,9 @@ static void resources_keep_their_order_and_their_patience(void **state)
 				      .settle_ms = 300000,
 				      .absent_looks = 5,
 				      .choices = choices,
-				      .nchoices = 2};
+				      .nchoices = 2,
+				      .carries_many = true,
+				      .shared = true};
 	v[1] = p.resources[0];
 	v[2] = p.resources[1];
 	needs[0] = 0;
@@ -161,6 +163,8 @@ static void resources_keep_their_order_and_their_patience(void **state)
 	assert_int_equal(q.resources[0].absent_looks, 5);
 	assert_string_equal(plan_choice(&q.resources[0], 3), choices[1]);
 	assert_null(plan_choice(&q.resources[1], 3));
+	assert_true(q.resources[0].carries_many && q.resources[0].shared);
+	assert_false(q.resources[1].carries_many || q.resources[1].shared);
 	assert_int_equal(q.resources[0].node, -1);
 	assert_int_equal(q.resources[2].nneeds, 1);
 	assert_int_equal(q.resources[2].needs[0], 0);
