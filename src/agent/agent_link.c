@@ -245,7 +245,8 @@ static void hang_up(struct agent *a)
 static void answered(struct agent *a)
 {
 	if (a->asked_at_ms && a->lost_ms)
-		attempt_fence(&a->at, a->asked_at_ms + a->lost_ms);
+		attempt_fence(&a->at,
+			      (struct supervisor_fence){a->asked_at_ms + a->lost_ms, a->lost_ms});
 	a->asked_at_ms = 0;
 }
 

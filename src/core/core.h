@@ -294,6 +294,9 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 
 /* Can the role have so many nodes, now?  If not, the error says why in one line. */
 int core_resize_check(const struct core_run *r, int role, int want, struct err *err);
+/* After how long without an answer of its master a node stops its job, so that its rank can go on elsewhere; 0: it has
+ * the lease. */
+int64_t core_lost_ms(const struct core_run *r, int rank);
 /* Does this incarnation of the node count for nothing any more?  Its connection is not the node's. */
 bool core_incarnation_is_past(const struct core_run *r, int rank, int incarnation);
 

@@ -34,13 +34,16 @@ static const struct timeouts *limits(const struct core_run *r)
 	return &r->plan->job->timeouts;
 }
 
+int64_t core_lost_ms(const struct core_run *r, int rank)
+{
+	return policy_of(r, rank)->on_lost == LOST_FAIL ? 0 : limits(r)->lost_ms;
+}
+
 int64_t policy_lost_after_ms(const struct core_run *r, int rank)
 {
-	const struct timeouts *t = limits(r);
+	int64_t lost_ms = core_lost_ms(r, rank);
 
-	if (policy_of(r, rank)->on_lost == LOST_FAIL)
-		return t->lease_ms;
-	return t->lost_ms + t->grace_ms + FENCE_SLACK_MS;
+	return lost_ms ? lost_ms + limits(r)->grace_ms + FENCE_SLACK_MS : limits(r)->lease_ms;
 }
 
 static void be_there_within(struct step *s, int rank, int64_t span_ms)

@@ -65,6 +65,7 @@ struct agent_conn {
 	struct list in_list; /* known or strangers */
 	struct loop_timer *silence;
 	int64_t since_ms, heard_ms;
+	int64_t lost_ms; /* of its WELCOME: it asks all the time; 0: it need not */
 	bool closing;
 	bool no_room; /* bytes could not be stored: no more are taken on this connection */
 };
@@ -87,6 +88,12 @@ static void agent_free(struct agent_conn *ac)
 	free(ac);
 }
 
+/* As the core counts, for a node that ends its job by itself so long after; 0: now is as good. */
+static int64_t last_word_ms(const struct agent_conn *ac)
+{
+	return ac->lost_ms ? ac->as->m->clock_base + ac->heard_ms : 0;
+}
+
 /* Forget the connection; the core hears of it only if it was the current one of its node. */
 static void agent_lost(struct agent_conn *ac)
 {
@@ -99,7 +106,9 @@ static void agent_lost(struct agent_conn *ac)
 		streams_close(lr, rank);
 		/* A released agent hangs up as it was told to: that is no news for the core. */
 		if (lr->core->phase < RUN_CLEANING)
-			run_event(lr, &(struct event){.kind = EV_NODE_DROPPED, .index = rank});
+			run_event(lr, &(struct event){.kind = EV_NODE_DROPPED,
+						      .index = rank,
+						      .heard_ms = last_word_ms(ac)});
 		agent_free(ac);
 		live_run_done(lr);
 		return;
@@ -241,23 +250,16 @@ void agent_cork(struct live_run *lr, int rank, bool cork)
 		conn_uncork(ac->conn);
 }
 
-/* When a node that is silent for so long may be carried elsewhere; 0: it will not be. */
-static int64_t lost_ms(const struct live_run *lr, int rank)
-{
-	const struct crew *crew = &lr->plan.crew;
-	const struct role *role = crew->roles[crew->members[rank].role].spec;
-	const struct policy *policy = role ? &role->policy : &lr->job->policy;
-
-	return policy->on_lost == LOST_FAIL ? 0 : lr->job->timeouts.lost_ms;
-}
-
 static void welcome(struct agent_conn *ac)
 {
 	const struct live_node *n = &ac->lr->nodes[ac->rank];
 	struct message_welcome m = {.lease_ms = ac->lr->job->timeouts.lease_ms,
-				    .lost_ms = lost_ms(ac->lr, ac->rank)};
+				    .lost_ms = core_lost_ms(ac->lr->core, ac->rank)};
 	struct buf text;
 
+	ac->lost_ms = m.lost_ms;
+	if (ac->lost_ms && ac->lost_ms < PING_AFTER_MS)
+		loop_timer_set(ac->silence, ac->lost_ms);
 	for (int s = 0; s < STREAMS; s++) {
 		m.acks[s] = n->streams[s].acked;
 		m.scanned[s] = n->streams[s].scanned;
@@ -601,9 +603,10 @@ static void on_silence(void *ctx)
 {
 	struct agent_conn *ac = ctx;
 	int64_t now = clock_boot_ms(), quiet = now - ac->heard_ms;
+	int64_t most = ac->lost_ms && ac->lost_ms < SILENT_MS ? ac->lost_ms : SILENT_MS;
 
 	/* What a stranger sends instead of a hello gains it no time. */
-	if (quiet >= SILENT_MS || (ac->stranger && now - ac->since_ms >= HELLO_MS)) {
+	if (quiet >= most || (ac->stranger && now - ac->since_ms >= HELLO_MS)) {
 		agent_lost(ac);
 		return;
 	}
@@ -611,7 +614,7 @@ static void on_silence(void *ctx)
 		protocol_error(ac, "the disk of the master is full");
 	if (quiet >= PING_AFTER_MS && !ac->closing)
 		conn_send(ac->conn, FRAME_PING, 0, STR(""), STR(MESSAGE_EMPTY));
-	loop_timer_set(ac->silence, PING_AFTER_MS);
+	loop_timer_set(ac->silence, most < PING_AFTER_MS ? most : PING_AFTER_MS);
 }
 
 /* The oldest, because an agent says hello at once and is not among the oldest for long. */

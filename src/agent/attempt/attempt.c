@@ -66,7 +66,7 @@ static void let_go_of_pipes(struct attempt *at)
 void attempt_release(struct attempt *at)
 {
 	struct attempt_events ev = at->ev;
-	int64_t fence_ms = at->fence_ms;
+	struct supervisor_fence fence = at->fence;
 
 	attempt_stop_supervising(at);
 	unwatch_shim(at);
@@ -77,7 +77,7 @@ void attempt_release(struct attempt *at)
 	free(at->dir);
 	free(at->mark);
 	attempt_init(at, at->loop, at->cfg, at->boot_id, &ev, at->ctx);
-	at->fence_ms = fence_ms;
+	at->fence = fence;
 }
 
 bool attempt_is_live(const struct attempt *at)
@@ -324,18 +324,29 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 	}
 }
 
-void attempt_fence(struct attempt *at, int64_t boot_ms)
+int attempt_write_fence(const struct attempt *at, struct err *err)
 {
-	at->fence_ms = boot_ms;
-	if (at->dirfd < 0 || !boot_ms)
-		return;
+	const struct supervisor_fence *f = &at->fence;
+
+	if (!f->at_ms)
+		return 0;
 	CLEANUP(close_fdp)
 	int fd = openat(at->dirfd, SUPERVISOR_FENCE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 			0600);
 
+	if (fd < 0 || pwrite(fd, f, sizeof(*f), 0) < 0)
+		return err_errno(err, errno, "write '%s' of attempt %d", SUPERVISOR_FENCE, at->no);
+	return 0;
+}
+
+void attempt_fence(struct attempt *at, struct supervisor_fence fence)
+{
+	struct err err = {0};
+
+	at->fence = fence;
 	/* If it cannot be moved on the job ends too soon, and never too late. */
-	if (fd >= 0 && pwrite(fd, &boot_ms, sizeof(boot_ms), 0) < 0)
-		log_warn("the fence of attempt %d cannot be moved on: %s", at->no, strerror(errno));
+	if (at->dirfd >= 0 && attempt_write_fence(at, &err) < 0)
+		log_warn("%s", err.msg);
 }
 
 void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)

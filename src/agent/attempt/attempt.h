@@ -50,9 +50,9 @@ struct attempt {
 	struct loop_timer *shim_timer; /* where the kernel has no pidfd */
 	int hold[STREAMS];	       /* read ends: what is in a pipe survives a dead shim */
 	struct cgroup cg;
-	bool no_groups;	      /* the cgroups are removed */
-	int64_t fence_ms;     /* see attempt_fence(); 0: none */
-	enum stop_cause stop; /* asked for since this agent started */
+	bool no_groups;		       /* the cgroups are removed */
+	struct supervisor_fence fence; /* see attempt_fence(); at_ms 0: none */
+	enum stop_cause stop;	       /* asked for since this agent started */
 	char *mark;
 
 	/* Supervising, after the shim's death. */
@@ -79,9 +79,9 @@ void attempt_start(struct attempt *at, const char *node_dir, const struct messag
 /* Is something of the job running? */
 bool attempt_is_live(const struct attempt *at);
 void attempt_stop(struct attempt *at, enum stop_cause cause);
-/* The job is stopped at this boot time, by whoever supervises it, unless it is moved on before.  Also
- * for attempts that start later. */
-void attempt_fence(struct attempt *at, int64_t boot_ms);
+/* The job is stopped then, by whoever supervises it, unless that is moved on before.  Also for attempts that start
+ * later. */
+void attempt_fence(struct attempt *at, struct supervisor_fence fence);
 /* A child of ours has this status and is not reaped yet. */
 void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status);
 /* The child was reaped. */

@@ -21,6 +21,9 @@ void attempt_ended(struct attempt *at, const struct exit_report *e);
 /* Nothing can be done about the attempt: say so, without a record. */
 void attempt_give_up(struct attempt *at, const struct err *why);
 
+/* Write at->fence, if there is one. */
+int attempt_write_fence(const struct attempt *at, struct err *err);
+
 /* takeover.c: the shim is dead and there is no exit record. */
 void attempt_take_over(struct attempt *at);
 void attempt_stop_supervising(struct attempt *at);

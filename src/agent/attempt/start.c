@@ -30,9 +30,8 @@ static int make_dir(struct attempt *at, const char *node_dir, int no, struct err
 	if (no > 1 && mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make '%s'", dir);
 	if (attempt_open_dir(at, node_dir, no, err) < 0 || spool_make(at->dirfd, err) < 0 ||
-	    make_wakeup(at->dirfd, err) < 0)
+	    make_wakeup(at->dirfd, err) < 0 || attempt_write_fence(at, err) < 0)
 		return -1;
-	attempt_fence(at, at->fence_ms);
 	return attempt_watch_wakeup(at, err);
 }
 

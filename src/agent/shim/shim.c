@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,8 @@
 struct shim {
 	const struct shim_start *start;
 	int dirfd, status_fd, signals;
+	int fence;	   /* a timer that counts while the machine sleeps, too; -1: not needed */
+	int64_t fenced_ms; /* what it is set to; 0: nothing */
 	struct supervisor supervisor;
 };
 
@@ -318,17 +321,33 @@ static void take_signals(struct shim *sh)
 	reap(sh);
 }
 
+/* poll() does not count the time in which the machine sleeps, and the master elsewhere does. */
+static void set_fence(struct shim *sh, int64_t at_ms)
+{
+	struct itimerspec at = {
+		.it_value = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000}};
+
+	if (at_ms == sh->fenced_ms)
+		return;
+	if (sh->fence < 0)
+		sh->fence = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	sh->fenced_ms = at_ms;
+	timerfd_settime(sh->fence, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
 static void live(struct shim *sh)
 {
 	struct supervisor *sv = &sh->supervisor;
 
 	while (sv->phase != SUPERVISOR_DONE) {
-		struct pollfd p[1 + STREAMS] = {{.fd = sh->signals, .events = POLLIN}};
 		int64_t wait = supervisor_step(sv, clock_boot_ms());
 
 		if (sv->phase == SUPERVISOR_DONE)
 			break;
-		nfds_t n = 1 + supervisor_poll(sv, p + 1);
+		set_fence(sh, supervisor_fence_ms(sv));
+		struct pollfd p[2 + STREAMS] = {{.fd = sh->signals, .events = POLLIN},
+						{.fd = sh->fence, .events = POLLIN}};
+		nfds_t n = 2 + supervisor_poll(sv, p + 2);
 
 		poll(p, n, wait < 0 || wait > 60000 ? 60000 : (int)wait);
 		if (p[0].revents)
@@ -367,7 +386,7 @@ static void take_own_signals(struct shim *sh)
 
 static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 {
-	struct shim sh = {.start = s, .dirfd = -1, .status_fd = -1};
+	struct shim sh = {.start = s, .dirfd = -1, .status_fd = -1, .fence = -1};
 	struct err err = {0};
 
 	setsid();

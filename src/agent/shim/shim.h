@@ -5,7 +5,7 @@
  * Forked by the agent (no exec), in a session of its own, and a subreaper: every
  * orphan of the job becomes its child, so "no children" proves that nothing is left.
  * It claims the attempt, starts the job, pumps its pipes to the spools, enforces
- * the time limit, ends the whole tree and records the exit, whether or not an
+ * the time limit and the fence, ends the whole tree and records the exit, whether or not an
  * agent or a master is alive.
  *
  * Signals to the shim: SIGTERM stops the job (SIGTERM, grace, SIGKILL), SIGUSR1

@@ -11,6 +11,7 @@
 
 #include "agent/shim/status.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 #define PACE_BYTES 4096 /* a step that moved less is followed by a short pause: */
@@ -24,10 +25,10 @@
 
 static void read_fence(struct supervisor *sv)
 {
-	int64_t at;
+	struct supervisor_fence at;
 
 	if (sv->fence >= 0 && pread(sv->fence, &at, sizeof(at), 0) == (ssize_t)sizeof(at))
-		sv->fence_ms = at;
+		sv->until = at;
 }
 
 int supervisor_open(struct supervisor *sv, struct err *err)
@@ -274,7 +275,7 @@ static void explain(struct supervisor *sv)
 {
 	struct exit_report *e = &sv->exit;
 	uint64_t missing = 0;
-	char text[80];
+	char text[100], span[32];
 
 	e->code = sv->code;
 	e->signal = sv->signal;
@@ -287,6 +288,12 @@ static void explain(struct supervisor *sv)
 	} else if (e->kind == ERR_NONE && sv->stop == STOP_LEASE) {
 		e->kind = ERR_UNAVAILABLE;
 		exit_add_reason(e, "lease");
+	} else if (e->kind == ERR_NONE && sv->stop == STOP_LOST) {
+		e->kind = ERR_UNAVAILABLE;
+		clock_format_span(sv->until.lost_ms, span);
+		snprintf(text, sizeof(text),
+			 "no master for %s: stopped so that another host can go on", span);
+		exit_add_reason(e, text);
 	} else if (sv->stop == STOP_ASKED && sv->killed) {
 		exit_add_reason(e, "killed: it did not stop within the grace period");
 	}
@@ -321,10 +328,19 @@ static void finish(struct supervisor *sv, int64_t now_ms)
 /* Has the master not answered for so long that another may carry this node? */
 static bool fence_reached(struct supervisor *sv, int64_t now_ms)
 {
-	if (!sv->fence_ms || now_ms < sv->fence_ms)
+	if (!sv->until.at_ms || now_ms < sv->until.at_ms)
 		return false;
 	read_fence(sv); /* it may have been moved on */
-	return now_ms >= sv->fence_ms;
+	return now_ms >= sv->until.at_ms;
+}
+
+int64_t supervisor_fence_ms(const struct supervisor *sv)
+{
+	if (sv->killed || sv->phase > SUPERVISOR_DRAINING)
+		return 0;
+	if (sv->stop == STOP_NONE)
+		return sv->until.at_ms;
+	return sv->until.at_ms ? sv->kill_at_ms : 0;
 }
 
 static void step_running(struct supervisor *sv, int64_t now_ms)
@@ -336,7 +352,7 @@ static void step_running(struct supervisor *sv, int64_t now_ms)
 	if (sv->deadline_ms && now_ms >= sv->deadline_ms && sv->stop == STOP_NONE)
 		supervisor_stop(sv, STOP_DEADLINE, now_ms);
 	if (sv->stop == STOP_NONE && fence_reached(sv, now_ms))
-		supervisor_stop(sv, STOP_LEASE, now_ms);
+		supervisor_stop(sv, STOP_LOST, now_ms);
 	if (sv->stop == STOP_NONE || now_ms < sv->kill_at_ms || now_ms < sv->next_kill_ms)
 		return;
 	if (!sv->killed)
@@ -367,8 +383,9 @@ static void step_draining(struct supervisor *sv, int64_t now_ms)
 	/* What a full disk keeps in the pipe is not the job's doing: that time does not count. */
 	if (output_blocked(sv))
 		sv->drain_since_ms = now_ms;
+	/* The main process has ended by itself, and that is what is reported. */
 	if (sv->stop == STOP_NONE && fence_reached(sv, now_ms))
-		supervisor_stop(sv, STOP_LEASE, now_ms);
+		supervisor_stop(sv, STOP_ASKED, now_ms);
 	bool hurried = sv->stop != STOP_NONE && now_ms >= sv->kill_at_ms;
 
 	if (!output_closed(sv) && !hurried && now_ms - sv->drain_since_ms < sv->limits.settle_ms)
@@ -444,19 +461,17 @@ static int64_t next_wait(const struct supervisor *sv, int64_t now_ms)
 	for (int s = 0; s < STREAMS; s++)
 		if (sv->retry_ms[s])
 			wait = until(sv->retry_ms[s], now_ms, wait);
+	if (supervisor_fence_ms(sv))
+		wait = until(supervisor_fence_ms(sv), now_ms, wait);
 	switch (sv->phase) {
 	case SUPERVISOR_RUNNING:
 		if (sv->deadline_ms && sv->stop == STOP_NONE)
 			wait = until(sv->deadline_ms, now_ms, wait);
-		if (sv->fence_ms && sv->stop == STOP_NONE)
-			wait = until(sv->fence_ms, now_ms, wait);
 		if (sv->stop != STOP_NONE)
 			wait = until(sv->killed ? sv->next_kill_ms : sv->kill_at_ms, now_ms, wait);
 		break;
 	case SUPERVISOR_DRAINING:
 		wait = until(sv->drain_since_ms + sv->limits.settle_ms, now_ms, wait);
-		if (sv->fence_ms && sv->stop == STOP_NONE)
-			wait = until(sv->fence_ms, now_ms, wait);
 		if (sv->stop != STOP_NONE)
 			wait = until(sv->kill_at_ms, now_ms, wait);
 		break;

@@ -32,7 +32,13 @@ struct supervisor_limits {
 #define SUPERVISOR_UNKILL_MS 10000
 #define SUPERVISOR_SPOOL_BYTES (UINT64_C(1) << 30)
 
-enum stop_cause { STOP_NONE, STOP_ASKED, STOP_HURRY, STOP_LEASE, STOP_DEADLINE };
+/* When a job is stopped whose node another may carry then. */
+struct supervisor_fence {
+	int64_t at_ms;	 /* boot time */
+	int64_t lost_ms; /* so long after what the master answered last was sent */
+};
+
+enum stop_cause { STOP_NONE, STOP_ASKED, STOP_HURRY, STOP_LEASE, STOP_DEADLINE, STOP_LOST };
 
 enum supervisor_phase {
 	SUPERVISOR_RUNNING,
@@ -63,7 +69,7 @@ struct supervisor {
 	struct spool spools[STREAMS];
 	int64_t retry_ms[STREAMS]; /* earliest next try; 0 = now */
 	int wakeup, acked, fence;
-	int64_t fence_ms; /* as read last; 0: there is none */
+	struct supervisor_fence until; /* as read last; at_ms 0: there is none */
 	uint64_t acked_sum;
 	bool over_budget;
 	int64_t pace_ms;
@@ -80,14 +86,16 @@ struct supervisor {
 #define SUPERVISOR_WAKEUP                                                                          \
 	"wakeup.fifo"		 /* a byte comes whenever there is something new to look at */
 #define SUPERVISOR_ACKED "acked" /* three u64: how far the master has stored each stream */
-/* An i64: the boot time at which the job is stopped, which the agent moves on whenever the master
- * has answered.  Not there: another never carries this node. */
+/* A struct supervisor_fence, which the agent moves on whenever the master has answered.  Not there: another never
+ * carries this node. */
 #define SUPERVISOR_FENCE "fence"
 
 int supervisor_open(struct supervisor *sv, struct err *err);
 void supervisor_close(struct supervisor *sv);
 /* Fills p[0..n) with what to wait for; n <= STREAMS. */
 size_t supervisor_poll(const struct supervisor *sv, struct pollfd *p);
+/* When a step is due even if the machine sleeps until then: boot time; 0: never. */
+int64_t supervisor_fence_ms(const struct supervisor *sv);
 /* Milliseconds until the next step is due; -1: only events. */
 int64_t supervisor_step(struct supervisor *sv, int64_t now_ms);
 void supervisor_stop(struct supervisor *sv, enum stop_cause cause, int64_t now_ms);

@@ -261,7 +261,7 @@ static void take(struct fake *f, const struct frame *fr)
 		fail_msg("frame %s is not JSON: %s", frame_type_name(fr->type), err.msg);
 	if (fr->type == FRAME_METRICS)
 		take_metrics(f, fr, f->last[fr->type]);
-	if (fr->type == FRAME_PING)
+	if (fr->type == FRAME_PING && !f->hold_pongs)
 		fake_send(f, FRAME_PONG, "{}");
 }
 

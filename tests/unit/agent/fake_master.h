@@ -39,7 +39,8 @@ struct fake {
 	uint64_t scanned[STREAMS]; /* how far METRICS went */
 	struct buf samples;	   /* "name=value@step;" of each sample */
 	uint64_t bad;
-	bool hold_acks; /* do not acknowledge */
+	bool hold_acks;	 /* do not acknowledge */
+	bool hold_pongs; /* do not answer a PING */
 	bool no_cgroup;
 	int count[FRAME_TYPE_MAX + 1];
 	struct doc *last[FRAME_TYPE_MAX + 1]; /* the last one of each JSON type */

@@ -128,7 +128,8 @@ static void a_job_ends_when_no_ping_is_answered_even_without_an_agent(void **sta
 	/* Its grace is 0.3 s; the master waits two seconds more. */
 	assert_in_range(clock_boot_ms() - from, 0, LOST_MS + 300 + 2000);
 	fake_gone(shim);
-	assert_non_null(strstr(fake_file(f, fake_in_node(f, "status")), "\"reason\":\"lease\""));
+	assert_non_null(
+		strstr(fake_file(f, fake_in_node(f, "status")), "\"reason\":\"no master for "));
 }
 
 static void a_refused_node_cleans_up_and_leaves(void **state)

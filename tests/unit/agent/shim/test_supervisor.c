@@ -199,8 +199,9 @@ static void the_first_cause_of_a_stop_is_the_cause(void **state)
 	}
 }
 
-static void set_fence(struct bench *b, int64_t at)
+static void set_fence(struct bench *b, int64_t at_ms)
 {
+	struct supervisor_fence at = {at_ms, 15000};
 	int fd = openat(b->sv.dirfd, SUPERVISOR_FENCE, O_WRONLY | O_CREAT, 0600);
 
 	assert_int_equal(pwrite(fd, &at, sizeof(at), 0), sizeof(at));
@@ -221,8 +222,16 @@ static void the_fence_stops_a_job_unless_it_is_moved_on(void **state)
 	assert_int_equal(supervisor_step(&b->sv, 1500), 1000);
 	assert_int_equal(b->sv.stop, STOP_NONE);
 	supervisor_step(&b->sv, 2500);
-	assert_int_equal(b->sv.stop, STOP_LEASE);
+	assert_int_equal(b->sv.stop, STOP_LOST);
 	assert_int_equal(b->sv.kill_at_ms, 3500);
+	assert_int_equal(supervisor_fence_ms(&b->sv), 3500);
+	close_output(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(0, 0), 2600);
+	while (b->sv.phase != SUPERVISOR_DONE)
+		supervisor_step(&b->sv, 2600);
+	assert_int_equal(b->sv.exit.kind, ERR_UNAVAILABLE);
+	assert_string_equal(b->sv.exit.reason,
+			    "no master for 15.0 s: stopped so that another host can go on");
 }
 
 /* What the main process left behind is the job, too. */
@@ -238,9 +247,11 @@ static void the_fence_ends_what_the_main_process_left(void **state)
 	assert_int_equal(supervisor_step(&b->sv, 1400), 100);
 	assert_int_equal(b->sv.phase, SUPERVISOR_DRAINING);
 	supervisor_step(&b->sv, 1500);
-	assert_int_equal(b->sv.stop, STOP_LEASE);
-	supervisor_step(&b->sv, 2500);
-	assert_true(b->sv.phase > SUPERVISOR_DRAINING);
+	assert_int_equal(b->sv.kill_at_ms, 2500);
+	while (b->sv.phase != SUPERVISOR_DONE)
+		supervisor_step(&b->sv, 2500);
+	assert_int_equal(b->sv.exit.kind, ERR_NONE); /* it had ended before, by itself */
+	assert_int_equal(b->sv.exit.code, 0);
 }
 
 static void a_deadline_stops_by_itself(void **state)
