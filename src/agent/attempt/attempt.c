@@ -150,7 +150,7 @@ static void shim_gone(struct attempt *at)
 	attempt_refresh(at);
 	if (at->has_exit || at->supervising)
 		return;
-	pipe_holder_fork(at->dirfd); /* we are the only reader now */
+	pipe_holder_fork(at->dirfd, at->hold); /* we are the only reader now */
 	attempt_take_over(at);
 }
 
@@ -226,6 +226,44 @@ void attempt_hold_pipes(struct attempt *at)
 	}
 }
 
+/* On record before we hold the pipes: an agent after us finds us, or whom we forked, as their holder. */
+static void remember_cut(struct attempt *at)
+{
+	CLEANUP(close_fdp) int fd = -1;
+	struct err err = {0};
+
+	at->cut = true;
+	if (!at->st.cut && (status_open(at->dirfd, &fd, &err) < 0 || status_add_cut(fd, &err) < 0))
+		log_warn("attempt %d: %s", at->no, err.msg);
+}
+
+/*
+ * Hold the pipes of a job that was started under another agent.  What is in a pipe is gone when nobody has it open, and
+ * this must not pass for a job that wrote less.  A pipe can be opened for writing alone only if somebody reads it; as
+ * long as we write, its bytes stay.
+ */
+static void take_up_pipes(struct attempt *at)
+{
+	int writers[] = {[STREAM_OUT] = -1, [STREAM_ERR] = -1};
+	bool held = true;
+
+	for (int s = STREAM_OUT; s <= STREAM_ERR; s++) {
+		char file[16], fifo[16];
+
+		if (s == STREAM_ERR && at->st.terminal.pid > 0)
+			continue; /* nobody writes there */
+		spool_names((enum stream)s, file, fifo);
+		writers[s] =
+			openat(at->dirfd, fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+		held &= writers[s] >= 0 || errno != ENXIO;
+	}
+	if (!held && at->st.job.pid > 0)
+		remember_cut(at);
+	attempt_hold_pipes(at);
+	for (int s = STREAM_OUT; s <= STREAM_ERR; s++)
+		close_fd(&writers[s]);
+}
+
 char *attempt_dir(const char *node_dir, int no)
 {
 	return no > 1 ? xasprintf("%s/" LAYOUT_ATTEMPT, node_dir, no) : xstrdup(node_dir);
@@ -283,18 +321,18 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 	}
 	if (attempt_open_dir(at, node_dir, no, err) < 0 || attempt_watch_wakeup(at, err) < 0)
 		return err_wrap(err, "take over attempt %d", no);
-	attempt_hold_pipes(at);
 	attempt_refresh(at);
 	if (at->has_exit)
 		return 0;
 	/* A claim that cannot be read is a claim all the same: it is never executed again. */
 	at->other_boot = at->st.boot_id[0] && strcmp(at->st.boot_id, at->boot_id) != 0;
 	if (at->other_boot)
-		let_go_of_pipes(at);
-	else if (proc_alive(at->st.shim))
+		return 0;
+	take_up_pipes(at);
+	if (proc_alive(at->st.shim))
 		watch_stranger(at);
 	else
-		attempt_take_over(at);
+		shim_gone(at);
 	return 0;
 }
 

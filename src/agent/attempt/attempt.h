@@ -34,6 +34,7 @@ struct attempt {
 	int64_t status_size;
 	bool has_exit;	   /* `exit` is final */
 	int64_t zombie_ms; /* since when the dead job waits to be reaped */
+	bool cut;	   /* nobody held the pipes of the job when this agent came */
 	bool unproven;	   /* `exit` is final, but no process of the job was proven to be gone */
 	struct exit_report exit;
 

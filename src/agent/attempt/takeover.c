@@ -160,6 +160,7 @@ void attempt_take_over(struct attempt *at)
 		.attempt = at->no,
 		.job = at->st.job,
 		.terminal = at->st.terminal,
+		.cut = at->cut || at->st.cut,
 		.cg = at->cg,
 		.grace_ms = at->st.grace_ms,
 		.deadline_ms = at->st.deadline_ms,

@@ -295,6 +295,16 @@ static void reap(struct shim *sh)
 	}
 }
 
+/* Until there is an agent again, we are the only reader. */
+static void hold_pipes(const struct shim *sh)
+{
+	int pipes[STREAMS];
+
+	for (int s = 0; s < STREAMS; s++)
+		pipes[s] = sh->supervisor.spools[s].fifo;
+	pipe_holder_fork(sh->dirfd, pipes);
+}
+
 static void take_signals(struct shim *sh)
 {
 	struct signalfd_siginfo si;
@@ -311,8 +321,7 @@ static void take_signals(struct shim *sh)
 			supervisor_stop(&sh->supervisor, STOP_LEASE, clock_boot_ms());
 			break;
 		case SHIM_ORPHAN:
-			pipe_holder_fork(
-				sh->dirfd); /* until there is an agent again, we are the only reader */
+			hold_pipes(sh);
 			break;
 		default: /* SIGCHLD: reap() looks anyway */
 			break;

@@ -168,6 +168,11 @@ int status_add_ended(int fd, int code, int signal, struct err *err)
 	return end_record(&w, &b, fd, err);
 }
 
+int status_add_cut(int fd, struct err *err)
+{
+	return append(fd, STR("{\"rec\":\"cut\"}"), err);
+}
+
 int status_add_exit(int fd, const struct exit_report *e, struct err *err)
 {
 	struct jsonw w;
@@ -249,6 +254,12 @@ static void read_ended(const struct doc *d, struct status *st)
 	st->signal = (int)doc_int(d, "signal", 0);
 }
 
+static void read_cut(const struct doc *d, struct status *st)
+{
+	(void)d;
+	st->cut = true;
+}
+
 static void read_exit(const struct doc *d, struct status *st)
 {
 	const struct doc *sizes = doc_array(d, "streams");
@@ -278,7 +289,7 @@ static const struct {
 } records[] = {
 	{"started", read_started}, {"limits", read_limits}, {"terminal", read_terminal},
 	{"job", read_job},	   {"gap", read_gap},	    {"ended", read_ended},
-	{"exit", read_exit},
+	{"cut", read_cut},	   {"exit", read_exit},
 };
 
 static void read_line(struct str line, struct status *st)

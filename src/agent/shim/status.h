@@ -11,6 +11,7 @@
  *	{"rec":"job","pid":13,"start":346}							before exec
  *	{"rec":"gap","stream":"out","offset":9,"bytes":10,"reason":"..."}			bytes not kept
  *	{"rec":"ended","code":0,"signal":0}							before it is reaped
+ *	{"rec":"cut"}										nobody held its pipes for a while
  *	{"rec":"exit","code":0,"signal":0,"oom":false,"kind":"none","reason":"","streams":[...]}	the last
  *
  * The file appears whole: it is written under another name and linked, and
@@ -33,6 +34,7 @@ struct status {
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */
 	bool ended;		       /* the job's own exit is known */
 	int code, signal;	       /* if ended */
+	bool cut;		       /* bytes that waited in a pipe may be lost */
 	bool has_exit;
 	struct exit_report exit; /* gaps are filled in even without has_exit */
 };
@@ -48,6 +50,7 @@ int status_add_terminal(int fd, struct proc_id reader, struct err *err);
 int status_add_job(int fd, struct proc_id job, struct err *err);
 int status_add_gap(int fd, const struct gap *g, const char *reason, struct err *err);
 int status_add_ended(int fd, int code, int signal, struct err *err);
+int status_add_cut(int fd, struct err *err);
 int status_add_exit(int fd, const struct exit_report *e, struct err *err);
 
 /* ret->attempt is 0 when there is no file. */

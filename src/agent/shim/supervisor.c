@@ -21,7 +21,8 @@
 #define KILL_MAX_MS 50
 #define TERMINAL_MS 2000 /* for the reader of a terminal to copy the last bytes of dead processes */
 #define STOPPED_FULL_MS 2000 /* for the last bytes of a stopped job on a full disk */
-#define FLUSH_ROUNDS 8	     /* 1 MiB, the largest pipe, even where bytes are dropped */
+#define OUTPUT_CUT "its output may be cut: the processes that held it were killed"
+#define FLUSH_ROUNDS 8 /* 1 MiB, the largest pipe, even where bytes are dropped */
 
 static void read_fence(struct supervisor *sv)
 {
@@ -296,6 +297,11 @@ static void explain(struct supervisor *sv)
 		exit_add_reason(e, text);
 	} else if (sv->stop == STOP_ASKED && sv->killed) {
 		exit_add_reason(e, "killed: it did not stop within the grace period");
+	}
+	/* Whatever its exit code says: who reads what is stored must not take it for the whole. */
+	if (sv->cut) {
+		e->kind = e->kind == ERR_NONE ? ERR_UNAVAILABLE : e->kind;
+		exit_add_reason(e, OUTPUT_CUT);
 	}
 	for (size_t i = 0; i < e->ngaps; i++)
 		missing += e->gaps[i].bytes;

@@ -57,6 +57,7 @@ struct supervisor {
 	int attempt;
 	struct proc_id job;
 	struct proc_id terminal; /* the reader of its terminal; pid 0: it has none */
+	bool cut;		 /* bytes that waited in a pipe may be lost */
 	struct cgroup cg;
 	uint64_t oom_before;
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "agent/agent.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "fake_master.h"
 #include "sys/proctree.h"
 
@@ -345,6 +347,149 @@ static void an_exit_that_was_recorded_before_both_died_counts(void **state)
 	fake_gone(fake_pid_in(f, "daemon"));
 }
 
+/* ---- the bytes that wait in the pipes ---- */
+
+#define CUT "its output may be cut: the processes that held it were killed"
+#define UNTIL_GO "while ! [ -e $DIR/go ]; do sleep 0.01; done; "
+
+/* A living pipe holder of this node; 0: there is none. */
+static pid_t pipe_holder(struct fake *f)
+{
+	struct proc_list l = {0};
+	pid_t found = 0;
+
+	proc_with_env(arena_printf(f->arena, "%s=%s", PROC_MARK, f->mark), true, &l);
+	for (size_t i = 0; i < l.n; i++) {
+		char *path = arena_printf(f->arena, "/proc/%d/comm", (int)l.v[i].pid);
+		struct buf comm;
+
+		buf_init(&comm, 64);
+		if (file_read(path, &comm, NULL) == 0 && str_is(buf_str(&comm), "regatta-pipes\n"))
+			found = l.v[i].pid;
+		buf_release(&comm);
+	}
+	proc_list_release(&l);
+	return found;
+}
+
+/* The job ends, and what its parent, the forkserver, would record is on record. */
+static void let_end(struct fake *f, pid_t job)
+{
+	fake_touch(fake_below(f, "go"));
+	fake_gone(job);
+	assert_true(agent_orphan_ended(f->node, job, 0));
+}
+
+/* The shim is killed, then the agent that has taken over: the pipe holder alone is left. */
+static pid_t leave_to_the_pipe_holder(struct fake *f, const char *script)
+{
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+
+	fake_ready(f);
+	pid_t job = fake_start(f, script);
+
+	fake_wait_bytes(f, STREAM_OUT, 4);
+	fake_kill(fake_shim(f));
+	while (!pipe_holder(f))
+		assert_true(clock_boot_ms() < until);
+	fake_kill(f->agent);
+	return job;
+}
+
+static const struct doc *exit_by_the_next_agent(struct fake *f)
+{
+	fake_agent(f);
+	const struct doc *e = doc_table(fake_meet(f), "exit");
+
+	if (!e)
+		e = fake_wait(f, FRAME_EXIT);
+	fake_wait(f, FRAME_COLLECTED);
+	return e;
+}
+
+static void the_pipe_holder_keeps_the_last_bytes_of_a_job(void **state)
+{
+	struct fake *f = *state;
+	pid_t job = leave_to_the_pipe_holder(f, "echo one; " UNTIL_GO "echo two");
+
+	let_end(f, job);
+	const struct doc *e = exit_by_the_next_agent(f);
+
+	assert_int_equal(fake_int(e, "code"), 0);
+	assert_string_equal(fake_str(e, "kind"), "none");
+	assert_string_equal(f->out[STREAM_OUT].p, "one\ntwo\n");
+	fake_release(f);
+	assert_int_equal(pipe_holder(f), 0);
+}
+
+static void the_pipe_holder_stays_until_the_end_is_on_record(void **state)
+{
+	struct fake *f = *state;
+	pid_t job = leave_to_the_pipe_holder(f, "echo one; " UNTIL_GO);
+
+	let_end(f, job);
+	poll(NULL, 0, 1000); /* it looks every 400 ms */
+	const struct doc *e = exit_by_the_next_agent(f);
+
+	assert_int_equal(fake_int(e, "code"), 0);
+	assert_string_equal(fake_str(e, "kind"), "none");
+}
+
+static void a_job_whose_last_bytes_may_be_lost_has_not_succeeded(void **state)
+{
+	struct fake *f = *state;
+	pid_t job = leave_to_the_pipe_holder(f, "echo one; " UNTIL_GO "echo two");
+
+	let_end(f, job);
+	for (pid_t pid; (pid = pipe_holder(f)) > 0;)
+		fake_kill(pid);
+	const struct doc *e = exit_by_the_next_agent(f);
+
+	assert_int_equal(fake_int(e, "code"), 0);
+	assert_string_equal(fake_str(e, "kind"), "unavailable");
+	assert_string_equal(fake_str(e, "reason"), CUT);
+	assert_string_equal(f->out[STREAM_OUT].p, "one\n");
+	fake_release(f);
+}
+
+static void the_same_when_agent_and_shim_die_at_once(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t job = fake_start(f, "echo one; " UNTIL_GO "echo two");
+
+	fake_wait_bytes(f, STREAM_OUT, 4);
+	fake_kill_both(f);
+	let_end(f, job);
+	const struct doc *e = exit_by_the_next_agent(f);
+
+	assert_string_equal(fake_str(e, "kind"), "unavailable");
+	assert_string_equal(fake_str(e, "reason"), CUT);
+}
+
+/* The second agent finds that nobody held the pipes; the third one finds the second one's pipe holder. */
+static void lost_bytes_are_not_forgotten_by_the_agent_after_the_next(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t job = fake_start(f, "echo one; exec >&- 2>&-; echo x > $DIR/closed; " UNTIL_GO);
+
+	fake_wait_bytes(f, STREAM_OUT, 4);
+	fake_file(f, fake_below(f, "closed"));
+	fake_kill_both(f);
+	fake_agent(f);
+	fake_meet(f);
+	assert_true(pipe_holder(f) > 0);
+	fake_kill(f->agent);
+	let_end(f, job);
+	const struct doc *e = exit_by_the_next_agent(f);
+
+	assert_string_equal(fake_str(e, "kind"), "unavailable");
+	assert_string_equal(fake_str(e, "reason"), CUT);
+}
+
 /* Its mark is the last entry, behind everything else. */
 #define DAEMON                                                                                     \
 	"setsid sh -c 'echo $$ > $DIR/daemon; exec env -u " PROC_MARK " " PROC_MARK "=$" PROC_MARK \
@@ -423,6 +568,11 @@ int main(int argc, char **argv)
 		CASE(the_connection_of_a_killed_agent_closes_though_its_pipe_holder_lives),
 		CASE(a_shim_killed_under_a_later_agent_leaves_no_status_either),
 		CASE(an_exit_that_was_recorded_before_both_died_counts),
+		CASE(the_pipe_holder_keeps_the_last_bytes_of_a_job),
+		CASE(the_pipe_holder_stays_until_the_end_is_on_record),
+		CASE(a_job_whose_last_bytes_may_be_lost_has_not_succeeded),
+		CASE(the_same_when_agent_and_shim_die_at_once),
+		CASE(lost_bytes_are_not_forgotten_by_the_agent_after_the_next),
 		CASE(a_big_environment_does_not_hide_the_mark),
 		CASE(a_big_environment_does_not_hide_the_mark_of_an_orphan),
 	};
