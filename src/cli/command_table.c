@@ -137,6 +137,12 @@ static const struct cli_option logs_options[] = {
 	 .min = 0,
 	 .max = 1000000,
 	 .help = "only the last N lines"},
+	{.name = "attempt",
+	 .value = "N",
+	 .number = true,
+	 .min = 1,
+	 .max = 1000000,
+	 .help = "only this attempt of a node that was started again"},
 	{.name = "merge", .help = "all nodes, each line as 'node | line'"},
 	{.name = "stdout", .help = "standard output only"},
 	{.name = "stderr", .help = "standard error only"},
@@ -324,7 +330,7 @@ const struct command cli_commands[] = {
 	 .to_master = true,
 	 .help = "print the output of a run's nodes",
 	 .more = "Without NODE, the only node, or all nodes with their names in front.  Without RUN, the "
-		 "latest run.  Standard output and standard error are printed in the order in which they "
+		 "latest run.  The attempts of a node that was started again follow each other.  Standard output and standard error are printed in the order in which they "
 		 "came, both on standard output; lines stay whole.  Bytes are printed as the job wrote "
 		 "them, except on a terminal, where control characters are escaped.",
 	 .example = "regatta logs quickstart trainer-0 --tail 20\n"

@@ -184,6 +184,7 @@ struct core_run {
 	int awake;		   /* nodes that are wanted */
 	int *role_awake;	   /* per role: the same */
 	int res_idle;		   /* resources of nodes that are asleep */
+	int members_no;		   /* grows with each change of who is awake and where */
 	int *role_gates_met;	   /* per role: nodes that satisfy its ready_when */
 	bool *role_open;	   /* per role: its nodes are told to start when they are ready */
 	int *role_next;		   /* per role: from this rank on they have not been told yet */

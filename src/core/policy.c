@@ -90,6 +90,7 @@ static void take_back(struct step *s, int rank, enum node_state to)
 	node_set_state(s, rank, to);
 	if (to != NODE_WANTED)
 		return;
+	r->members_no++;
 	n->incarnation++;
 	n->identity[0] = '\0';
 	n->connected = n->preparing = false;
@@ -141,6 +142,7 @@ static void count_awake(struct core_run *r, int rank, int by)
 {
 	int role = r->plan->crew.members[rank].role;
 
+	r->members_no++;
 	r->awake += by;
 	r->role_awake[role] += by;
 	if (r->plan->crew.roles[role].counted)

@@ -218,6 +218,14 @@ static void protocol_error(struct agent_conn *ac, const char *what)
 	buf_release(&text);
 }
 
+void agent_fail(struct live_run *lr, int rank, const struct err *why)
+{
+	struct agent_conn *ac = lr->nodes[rank].agent;
+
+	if (ac && !ac->closing)
+		protocol_error(ac, why->msg);
+}
+
 void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s,
 		       struct str payload)
 {
@@ -281,7 +289,16 @@ static void node_exited(struct agent_conn *ac, const struct exit_report *e)
 
 	snprintf(ev.exit.reason, sizeof(ev.exit.reason), "%s", e->reason);
 	run_event(ac->lr, &ev);
-	streams_final(ac->lr, ac->rank, e->streams);
+	streams_final(ac->lr, ac->rank, e->attempt, e->streams);
+}
+
+/* Whose streams an agent will send: those of the attempt that it holds, or of the one that it will
+ * be told to start. */
+static int attempt_of(const struct core_node *n, int held)
+{
+	if (held > 0 && n->attempt > 0)
+		return held < n->attempt ? held : n->attempt;
+	return n->start_sent ? n->attempt : n->attempt + 1;
 }
 
 /* ---- frames ---- */
@@ -367,7 +384,8 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	ac->rank = rank;
 	lr->nodes[rank].agent = ac;
 	/* Without a place for its logs the node is lost: it is welcomed to be released. */
-	if (streams_open(lr, rank, &why) < 0 && !streams_gone(lr, rank, &why)) {
+	if (streams_open(lr, rank, attempt_of(&lr->core->nodes[rank], m.attempt), &why) < 0 &&
+	    !streams_gone(lr, rank, &why)) {
 		log_error("logs of %s: %s", lr->row.id, why.msg);
 		refuse(ac, ERR_UNAVAILABLE, why.msg);
 		return;

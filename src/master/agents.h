@@ -5,6 +5,7 @@
 #include "link/frame.h"
 
 struct agents;
+struct err;
 struct conn_shared;
 struct live_run;
 struct master;
@@ -20,6 +21,8 @@ void agent_accept_over(void *agents, struct transport *t);
 void agent_send(struct live_run *lr, int rank, enum frame_type type, struct str payload);
 void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s,
 		       struct str payload);
+/* Ends the connection of the node; its agent dials again. */
+void agent_fail(struct live_run *lr, int rank, const struct err *why);
 /* Sends away a connection whose hello named a machine that was given up. */
 void agent_release_past(struct live_run *lr, uint64_t conn);
 void agent_send_shared(struct live_run *lr, int rank, struct conn_shared *frame);

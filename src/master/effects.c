@@ -20,6 +20,7 @@
 #include "master/round.h"
 #include "master/runs.h"
 #include "master/start_table.h"
+#include "master/streams.h"
 #include "master/upkeep/finish.h"
 #include "master/upkeep/trash.h"
 #include "sys/pools.h"
@@ -295,6 +296,7 @@ static void call_many(struct live_run *lr, struct effect *fx, size_t n)
 
 static void to_agent(struct live_run *lr, const struct effect *fx)
 {
+	struct err err = {0};
 	struct buf text;
 
 	buf_init(&text, FRAME_MAX_PAYLOAD);
@@ -306,7 +308,11 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	case FX_START:
 		if (lr->core->nodes[fx->index].preparing)
 			break; /* the agent connected in this round: START is sent after its READY */
-		start_send(lr, fx->index, fx->attempt);
+		if (streams_open(lr, fx->index, fx->attempt, &err) < 0 &&
+		    !streams_gone(lr, fx->index, &err))
+			agent_fail(lr, fx->index, &err); /* it comes again, and so does the start */
+		else
+			start_send(lr, fx->index, fx->attempt);
 		break;
 	case FX_STOP:
 		message_signal_put(&(struct message_signal){fx->hurry}, &text);

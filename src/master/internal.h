@@ -81,6 +81,8 @@ struct master {
 /* One stream of one node, as it arrives. */
 struct live_stream {
 	struct logfile *file;
+	uint64_t base;		/* bytes of the stream in earlier attempts */
+	uint64_t restored;	/* with those: metrics were taken up to here before the restart */
 	uint64_t scanned;	/* metrics taken up to here, perhaps in the open transaction */
 	uint64_t scanned_saved; /* ... and committed */
 	uint64_t acked;		/* last told to the agent */
@@ -98,6 +100,7 @@ struct live_node {
 	int64_t heard_ms;	  /* of the last agent that has left: its last word; 0: none */
 	char interface[16];	  /* that has its address, as it said itself; "" if it did not */
 	bool templates;		  /* its agent takes MEMBERS, and templates in START */
+	int attempt;		  /* whose streams these are; 0: none yet */
 	struct live_stream streams[STREAMS];
 	struct log_order order; /* of the bytes of standard output and standard error */
 	uint64_t bad;

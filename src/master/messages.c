@@ -13,6 +13,7 @@
 #include "master/internal.h"
 #include "master/runs.h"
 #include "master/start_table.h"
+#include "master/streams.h"
 #include "plan/plan.h"
 #include "spec/job.h"
 #include "strategy/strategy.h"
@@ -30,10 +31,12 @@ static const char *client_path(const struct live_run *lr, struct arena *a)
 	return doc_str(env, "PATH", STR(DEFAULT_PATH)).p;
 }
 
-static const char *output_dir(const struct live_run *lr, int rank, struct arena *a)
+static const char *output_dir(const struct live_run *lr, int rank, int attempt, struct arena *a)
 {
-	return arena_printf(a, "%s/" LAYOUT_OUTPUTS "/%s", lr->dir,
-			    lr->plan.crew.members[rank].name);
+	char base[LOG_NAME_MAX];
+
+	run_log_base(lr, rank, attempt, base);
+	return arena_printf(a, "%s/" LAYOUT_OUTPUTS "/%s", lr->dir, base);
 }
 
 static const char *node_dir(const struct live_run *lr, int rank, struct arena *a)
@@ -47,6 +50,15 @@ static const char *work_dir(const struct live_run *lr, int rank, struct arena *a
 	if (lr->job->source || lr->job->data.n)
 		return arena_printf(a, "%s/" LAYOUT_WORK, node_dir(lr, rank, a));
 	return plan_runs_in_place(lr->job) ? lr->row.base_dir : "";
+}
+
+static int place_of(const struct live_run *lr, int rank)
+{
+	int n = 0;
+
+	for (int i = 0; i < rank; i++)
+		n += !lr->core->nodes[i].asleep;
+	return n;
 }
 
 /* Data is sharded by a node's place among the counted nodes, which come first. */
@@ -68,8 +80,8 @@ static void put_data(const struct live_run *lr, int rank, struct arena *a, struc
 		}
 		m->data[i].src = d->src;
 		m->data[i].sha256 = d->sha256;
-		m->data[i].shard_index = sharded ? rank : 0;
-		m->data[i].shard_count = sharded ? crew->ncounted : 1;
+		m->data[i].shard_index = sharded ? place_of(lr, rank) : 0;
+		m->data[i].shard_count = sharded ? lr->core->counted : 1;
 	}
 }
 
@@ -133,10 +145,10 @@ static void expand_for(struct live_run *lr, int rank, struct arena *a, struct me
 	const char *nd = node_dir(lr, rank, a);
 	const struct expand_here here = {
 		.members = start_members(lr),
-		.rank = rank,
+		.rank = start_rank(lr, rank),
 		.attempt = m->attempt,
 		.interface = m->interface,
-		.output = output_dir(lr, rank, a),
+		.output = output_dir(lr, rank, m->attempt, a),
 		.work = m->cwd,
 		.hostfile = arena_printf(a, "%s/" LAYOUT_HOSTFILE, nd),
 		.machinefile = arena_printf(a, "%s/" LAYOUT_MACHINEFILE, nd),
@@ -163,6 +175,19 @@ static void expand_for(struct live_run *lr, int rank, struct arena *a, struct me
 	m->interface = NULL;
 }
 
+/* What the attempt before has left, for those who go on from there. */
+static void put_previous(const char *dir, struct arena *a, struct message_start *m)
+{
+	struct env_pair *all = arena_array(a, struct env_pair, m->nenv + 1);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, 2 * strlen(dir) + 1);
+	expand_quote(dir, &text);
+	memcpy(all, m->env, m->nenv * sizeof(*all));
+	all[m->nenv++] = (struct env_pair){"REGATTA_PREVIOUS", arena_str(a, buf_str(&text)).p};
+	m->env = all;
+}
+
 void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, struct buf *out)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -172,15 +197,15 @@ void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, 
 	const char *address = lr->core->nodes[rank].address;
 	struct message_start m = {
 		.attempt = attempt,
-		.rank = rank,
+		.rank = start_rank(lr, rank),
 		.interface = node_interface(lr, rank),
 		.argv = role->command.v,
 		.argc = role->command.n,
 		.env = env->v,
 		.nenv = env->n,
 		.cwd = templates ? NULL : work_dir(lr, rank, a),
-		.hostfile = strategy_hostfile(crew),
-		.machinefile = strategy_machinefile(crew),
+		.hostfile = strategy_hostfile(start_crew(lr)),
+		.machinefile = strategy_machinefile(start_crew(lr)),
 		.address = address[0] ? address : NULL,
 		.port = role->port,
 		.grace_ms = lr->job->timeouts.grace_ms,
@@ -189,6 +214,8 @@ void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, 
 		.pty = role->spec && role->spec->pty_set ? role->spec->pty : lr->job->pty,
 	};
 
+	if (attempt > 1 && plan_shares_files(lr->job))
+		put_previous(output_dir(lr, rank, attempt - 1, a), a, &m);
 	if (!templates)
 		expand_for(lr, rank, a, &m);
 	message_start_put(&m, out);

@@ -158,14 +158,20 @@ static void phases_to_json(const struct live_run *lr, struct jsonw *w)
 
 int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
 {
-	const struct live_stream *st = &lr->nodes[rank].streams[s];
-	uint64_t size = 0;
-	char name[LOG_NAME_MAX];
+	const struct live_node *n = &lr->nodes[rank];
+	int64_t sum = 0;
 
-	if (st->file)
-		return (int64_t)logfile_size(st->file);
-	run_log_name(lr, rank, s, name);
-	return logfile_exists(lr->logs_dir, name, &size) ? (int64_t)size : 0;
+	for (int i = 1; i <= run_attempts(lr, rank); i++) {
+		char name[LOG_NAME_MAX];
+		uint64_t size = 0;
+
+		run_log_name(lr, rank, i, s, name);
+		if (n->attempt == i && n->streams[s].file)
+			sum += (int64_t)logfile_size(n->streams[s].file);
+		else if (logfile_exists(lr->logs_dir, name, &size))
+			sum += (int64_t)size;
+	}
+	return sum;
 }
 
 /* How the node ended, in the words of causes and events; null while it has not. */
@@ -231,7 +237,7 @@ static bool tail_of(const struct live_run *lr, int rank, enum stream s, struct b
 	uint64_t size, from;
 	size_t n;
 
-	run_log_name(lr, rank, s, name);
+	run_log_name(lr, rank, run_attempts(lr, rank), s, name);
 	if (logfile_open_read(lr->logs_dir, name, &fd, &size, NULL) < 0 || size == 0 ||
 	    logfile_tail_offset(fd, FAILED_TAIL_LINES, &from, NULL) < 0)
 		return false;

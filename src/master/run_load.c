@@ -406,8 +406,7 @@ static int restore_scans(struct live_run *lr, struct err *err)
 		    0)
 			return -1;
 		for (int s = 0; s < STREAMS; s++)
-			lr->nodes[i].streams[s].scanned = lr->nodes[i].streams[s].scanned_saved =
-				scanned[s];
+			lr->nodes[i].streams[s].restored = scanned[s];
 	}
 	return 0;
 }

@@ -21,6 +21,9 @@
 
 struct start_table {
 	struct arena *arena;
+	int members_no;	  /* of the core: it is good for these members only */
+	struct crew crew; /* those who are awake ... */
+	int *ranks;	  /* ... and their places there, by rank */
 	struct expand_members members;
 	VEC(struct conn_shared *) parts; /* MEMBERS, as they are sent */
 	struct env_list *templates;	 /* per role; n == 0: not made yet */
@@ -43,21 +46,29 @@ void start_forget(struct live_run *lr)
 
 static void copy_members(const struct live_run *lr, struct start_table *t)
 {
-	int n = lr->plan.crew.n;
-	const char **addresses = arena_array(t->arena, const char *, (size_t)n);
+	size_t n = (size_t)lr->plan.crew.n;
+	const char **addresses = arena_array(t->arena, const char *, n);
+	bool *asleep = arena_array(t->arena, bool, n);
 
-	for (int i = 0; i < n; i++) {
+	t->members_no = lr->core->members_no;
+	t->ranks = arena_array(t->arena, int, n);
+	for (size_t i = 0; i < n; i++)
+		asleep[i] = lr->core->nodes[i].asleep;
+	strategy_awake(&lr->plan.crew, asleep, t->arena, &t->crew, t->ranks);
+	for (size_t i = 0; i < n; i++) {
 		const char *address = lr->core->nodes[i].address;
 
-		addresses[i] = address[0] ? arena_strdup(t->arena, address) : NULL;
+		if (t->ranks[i] >= 0 && address[0])
+			addresses[t->ranks[i]] = arena_strdup(t->arena, address);
 	}
-	strategy_members(&lr->plan.crew, addresses, t->arena, &t->members);
+	strategy_members(&t->crew, addresses, t->arena, &t->members);
 }
 
 static struct start_table *table_of(struct live_run *lr)
 {
-	if (lr->start)
+	if (lr->start && lr->start->members_no == lr->core->members_no)
 		return lr->start;
+	start_forget(lr);
 	struct start_table *t = xcalloc(1, sizeof(*t));
 
 	t->arena = arena_new();
@@ -66,6 +77,18 @@ static struct start_table *table_of(struct live_run *lr)
 	copy_members(lr, t);
 	lr->start = t;
 	return t;
+}
+
+const struct crew *start_crew(struct live_run *lr)
+{
+	return &table_of(lr)->crew;
+}
+
+int start_rank(struct live_run *lr, int rank)
+{
+	int at = table_of(lr)->ranks[rank];
+
+	return at < 0 ? rank : at;
 }
 
 const struct expand_members *start_members(struct live_run *lr)
@@ -130,7 +153,8 @@ static void note_long(struct live_run *lr, int rank)
 	CLEANUP(buf_release) struct buf text = {0}, names = {0};
 	int role = lr->plan.crew.members[rank].role;
 	const struct env_list *env = start_templates(lr, role);
-	const struct expand_here here = {.members = start_members(lr), .rank = rank};
+	const struct expand_here here = {.members = start_members(lr),
+					 .rank = start_rank(lr, rank)};
 
 	if (lr->start->noted[role])
 		return;
@@ -154,7 +178,7 @@ const struct env_list *start_templates(struct live_run *lr, int role)
 	struct start_table *t = table_of(lr);
 	const struct env_input in = {
 		.job = lr->job,
-		.crew = &lr->plan.crew,
+		.crew = &t->crew,
 		.run_id = lr->row.id,
 		.master_endpoint = http_endpoint(lr->m),
 	};

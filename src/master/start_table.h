@@ -9,8 +9,12 @@
 #include "base/expand.h"
 #include "fmt/schema.h"
 
+struct crew;
 struct live_run;
 
+/* Who takes part now: nodes that sleep are left out, and ranks have no holes. */
+const struct crew *start_crew(struct live_run *lr);
+int start_rank(struct live_run *lr, int rank); /* of a node's rank in the plan */
 const struct expand_members *start_members(struct live_run *lr);
 /* Of a role: the environment of whoever submitted, and the run's own names, which win. */
 const struct env_list *start_templates(struct live_run *lr, int role);

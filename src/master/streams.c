@@ -35,9 +35,77 @@
 #define SERIES_NAME_MAX 128
 #define MAX_TOTAL (INT64_MAX / 65536) /* of steps, so that those of all nodes can be added up */
 
-void run_log_name(const struct live_run *lr, int rank, enum stream s, char out[static LOG_NAME_MAX])
+void run_log_base(const struct live_run *lr, int rank, int attempt, char out[static LOG_NAME_MAX])
 {
-	snprintf(out, LOG_NAME_MAX, "%s%s", lr->plan.crew.members[rank].name, stream_suffix(s));
+	const char *node = lr->plan.crew.members[rank].name;
+
+	if (attempt > 1)
+		snprintf(out, LOG_NAME_MAX, "%s." LAYOUT_ATTEMPT, node, attempt);
+	else
+		snprintf(out, LOG_NAME_MAX, "%s", node);
+}
+
+void run_log_name(const struct live_run *lr, int rank, int attempt, enum stream s,
+		  char out[static LOG_NAME_MAX])
+{
+	run_log_base(lr, rank, attempt, out);
+	size_t n = strlen(out);
+
+	snprintf(out + n, LOG_NAME_MAX - n, "%s", stream_suffix(s));
+}
+
+int run_attempts(const struct live_run *lr, int rank)
+{
+	int n = lr->core->nodes[rank].attempt;
+
+	return n > 1 ? n : 1;
+}
+
+/* The lengths of a stream's logs in the attempts before this one; they grow no more. */
+static uint64_t bytes_before(const struct live_run *lr, int rank, int attempt, enum stream s)
+{
+	char name[LOG_NAME_MAX];
+	uint64_t sum = 0, size;
+
+	for (int i = 1; i < attempt; i++) {
+		run_log_name(lr, rank, i, s, name);
+		if (logfile_exists(lr->logs_dir, name, &size))
+			sum += size;
+	}
+	return sum;
+}
+
+/*
+ * Offsets up to which metrics were taken are stored as if the logs of all attempts were one.  An
+ * attempt that has a successor is over: all of it was looked at that ever will be.
+ */
+static int begin_attempt(struct live_run *lr, int rank, int attempt, struct err *err)
+{
+	struct live_node *n = &lr->nodes[rank];
+	char name[LOG_NAME_MAX];
+
+	for (int s = 0; s < STREAMS; s++)
+		if (n->streams[s].syncing)
+			return err_set(err, ERR_UNAVAILABLE, "an earlier attempt is being stored");
+	streams_close(lr, rank);
+	for (int s = 0; s < STREAMS; s++) {
+		uint64_t base = bytes_before(lr, rank, attempt, (enum stream)s), taken = 0;
+		uint64_t restored = n->streams[s].restored;
+
+		run_log_name(lr, rank, attempt, (enum stream)s, name);
+		if (attempt < lr->core->nodes[rank].attempt)
+			logfile_exists(lr->logs_dir, name, &taken);
+		else
+			taken = restored > base ? restored - base : 0;
+		n->streams[s] = (struct live_stream){
+			.base = base, .scanned = taken, .scanned_saved = taken};
+	}
+	n->attempt = attempt;
+	n->order = (struct log_order){0};
+	n->exit_told = n->collected = n->drained_told = false;
+	n->lost_kind = ERR_NONE;
+	n->lost[0] = '\0';
+	return 0;
 }
 
 static int open_one(struct live_run *lr, int rank, enum stream s, struct err *err)
@@ -46,7 +114,7 @@ static int open_one(struct live_run *lr, int rank, enum stream s, struct err *er
 	char name[LOG_NAME_MAX];
 
 	if (!st->file) {
-		run_log_name(lr, rank, s, name);
+		run_log_name(lr, rank, lr->nodes[rank].attempt, s, name);
 		if (logfile_open(lr->logs_dir, name, &st->file, err) < 0)
 			return -1;
 		lr->names_opened++; /* it may be new */
@@ -55,13 +123,15 @@ static int open_one(struct live_run *lr, int rank, enum stream s, struct err *er
 	return 0;
 }
 
-int streams_open(struct live_run *lr, int rank, struct err *err)
+int streams_open(struct live_run *lr, int rank, int attempt, struct err *err)
 {
 	char name[LOG_NAME_MAX];
 	uint64_t size;
 
+	if (lr->nodes[rank].attempt != attempt && begin_attempt(lr, rank, attempt, err) < 0)
+		return -1;
 	/* The log of the metrics pipe is for those who use it: its first byte makes it. */
-	run_log_name(lr, rank, STREAM_METRICS, name);
+	run_log_name(lr, rank, attempt, STREAM_METRICS, name);
 	if (logfile_exists(lr->logs_dir, name, &size) &&
 	    open_one(lr, rank, STREAM_METRICS, err) < 0)
 		return -1;
@@ -199,13 +269,14 @@ static int note_order(struct live_run *lr, int rank, enum stream s, struct err *
 {
 	struct live_node *n = &lr->nodes[rank];
 	uint64_t sizes[ORDER_LOGS];
+	char base[LOG_NAME_MAX];
 
 	if (s == STREAM_METRICS)
 		return 0;
 	for (int log = 0; log < ORDER_LOGS; log++)
 		sizes[log] = n->streams[log].file ? logfile_size(n->streams[log].file) : 0;
-	return log_order_grow(&n->order, lr->logs_dir, lr->plan.crew.members[rank].name, (int)s,
-			      sizes, err);
+	run_log_base(lr, rank, n->attempt, base);
+	return log_order_grow(&n->order, lr->logs_dir, base, (int)s, sizes, err);
 }
 
 /* Tells the core when the disk becomes full for a node, and when it has room again: a cancelled run
@@ -427,10 +498,12 @@ void streams_sample(struct live_run *lr, int rank, const struct message_sample *
 	}
 }
 
-void streams_final(struct live_run *lr, int rank, const uint64_t sizes[static STREAMS])
+void streams_final(struct live_run *lr, int rank, int attempt, const uint64_t sizes[static STREAMS])
 {
 	struct live_node *n = &lr->nodes[rank];
 
+	if (attempt != n->attempt)
+		return;
 	n->exit_told = true;
 	for (int s = 0; s < STREAMS; s++)
 		n->streams[s].final = sizes[s];
@@ -451,7 +524,7 @@ void streams_check_drained(struct live_run *lr, int rank)
 	n->drained_told = true;
 	struct event drained = {.kind = EV_NODE_DRAINED,
 				.index = rank,
-				.attempt = lr->core->nodes[rank].attempt,
+				.attempt = n->attempt,
 				.err_kind = n->lost_kind};
 
 	snprintf(drained.text, sizeof(drained.text), "%s", n->lost);
@@ -471,7 +544,8 @@ int streams_save(struct live_run *lr, struct err *err)
 		struct live_node *n = &lr->nodes[rank];
 		for (int s = 0; s < STREAMS; s++)
 			if (store_scan_save(lr->m->store, lr->row.no, rank, s,
-					    n->streams[s].scanned, s == 0 ? n->bad : 0, err) < 0)
+					    n->streams[s].base + n->streams[s].scanned,
+					    s == 0 ? n->bad : 0, err) < 0)
 				return -1;
 	}
 	return 0;

@@ -46,6 +46,33 @@ void crew_roles(const struct job *job, struct arena *a, struct crew *c)
 	}
 }
 
+void strategy_awake(const struct crew *crew, const bool *asleep, struct arena *a, struct crew *ret,
+		    int *ret_ranks)
+{
+	struct crew c = {.nroles = crew->nroles};
+
+	c.roles = arena_array(a, struct strategy_role, (size_t)c.nroles);
+	c.members = arena_array(a, struct member, (size_t)crew->n);
+	for (int i = 0; i < c.nroles; i++) {
+		c.roles[i] = crew->roles[i];
+		c.roles[i].count = 0;
+	}
+	for (int i = 0; i < crew->n; i++) {
+		struct member m = crew->members[i];
+
+		ret_ranks[i] = asleep[i] ? -1 : c.n;
+		if (asleep[i])
+			continue;
+		m.rank = c.n;
+		c.members[c.n++] = m;
+		c.roles[m.role].count++;
+		c.ncounted += c.roles[m.role].counted;
+	}
+	for (int i = 0; i < c.nroles; i++)
+		c.roles[i].max = c.roles[i].count;
+	*ret = c;
+}
+
 void crew_members(struct crew *c, struct arena *a)
 {
 	c->n = c->ncounted = 0;

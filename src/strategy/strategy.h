@@ -78,5 +78,9 @@ bool strategy_has_hosts(const struct crew *crew);
 const char *strategy_hostfile(const struct crew *crew);
 /* The same for Hydra (MPICH, Intel MPI), which does not take "slots=1": "address:1" lines. */
 const char *strategy_machinefile(const struct crew *crew);
+/* The same crew without those for whom asleep[rank] is set; ranks have no holes.  ret_ranks[rank] is
+ * a member's place there, -1 if it has none. */
+void strategy_awake(const struct crew *crew, const bool *asleep, struct arena *a, struct crew *ret,
+		    int *ret_ranks);
 /* NULL-terminated names, for messages. */
 const char *const *strategy_names(void);

@@ -34,7 +34,8 @@ struct log_stream {
 	char *node;
 	enum follow_logs logs;
 	bool go_on;
-	int64_t tail;	/* >= 0: the offsets are not known yet */
+	int64_t tail; /* >= 0: the offsets are not known yet */
+	int64_t attempt;
 	struct api api; /* http != NULL: the stream is open */
 	struct part parts[FOLLOW_BOTH];
 	/* of both logs: the piece that is coming */
@@ -55,6 +56,7 @@ struct follow {
 	VEC(struct log_stream *) streams;
 	size_t open;
 	char *chunk;
+	int64_t attempt; /* of streams that are added */
 };
 
 /* Every stream has a connection of its own. */
@@ -105,6 +107,11 @@ struct follow *follow_free(struct follow *f)
 	return NULL;
 }
 
+void follow_attempt(struct follow *f, int64_t attempt)
+{
+	f->attempt = attempt;
+}
+
 void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_t offset,
 		int64_t tail, bool go_on)
 {
@@ -118,6 +125,7 @@ void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_
 	}
 	buf_init(&s->head, MAX_HEAD);
 	s->tail = tail;
+	s->attempt = f->attempt;
 	s->go_on = go_on;
 	s->more = true;
 	s->pause_ms = RETRY_FIRST_MS;
@@ -170,6 +178,8 @@ static char *log_path(const struct follow *f, const struct log_stream *s)
 			   s->parts[s->logs == FOLLOW_ERR ? FOLLOW_ERR : FOLLOW_OUT].offset);
 	if (s->tail < 0 && s->logs == FOLLOW_BOTH)
 		buf_printf(&b, "&err_offset=%" PRId64, s->parts[FOLLOW_ERR].offset);
+	if (s->attempt)
+		buf_printf(&b, "&attempt=%" PRId64, s->attempt);
 	if (s->go_on)
 		buf_addz(&b, "&follow=1");
 	return buf_take(&b);

@@ -28,6 +28,8 @@ struct follow_sink { /* one of the two */
 struct follow *follow_new(const struct api *api, const char *run, const struct follow_sink *sink,
 			  void *ctx);
 struct follow *follow_free(struct follow *f);
+/* Only this attempt of each node that is added from now on; 0: all, one after the other. */
+void follow_attempt(struct follow *f, int64_t attempt);
 /* From the offset on or, with tail >= 0, the last lines.  go_on: wait for more at the end of the
  * log until the node has ended. */
 void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_t offset,

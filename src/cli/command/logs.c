@@ -28,7 +28,8 @@ struct logs {
 	const char *id; /* the full id of the run */
 	enum follow_logs which;
 	bool go_on, prefix, escape, json;
-	int64_t tail; /* -1 = everything */
+	int64_t tail;	 /* -1 = everything */
+	int64_t attempt; /* 0 = all */
 	struct buf out;
 	struct err write_err;
 };
@@ -106,6 +107,7 @@ static int print_nodes(struct logs *l, const struct doc **nodes, size_t n, struc
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		if (!f)
 			f = follow_new(l->api, l->id, &sink, l);
+		follow_attempt(f, l->attempt);
 		follow_add(f, doc_str(nodes[i], "name", STR("")), l->which, 0, l->tail, l->go_on);
 		if (!l->go_on || i + 1 == n) {
 			rc = pump(l, f, err);
@@ -183,6 +185,7 @@ static int print_logs(const struct cli_call *c, struct api *api, struct err *err
 		.escape = isatty(STDOUT_FILENO) && !call_flag(c, "raw"),
 		.json = c->output == OUTPUT_JSON,
 		.tail = call_number(c, "tail", -1),
+		.attempt = call_number(c, "attempt", 0),
 	};
 	buf_init(&l.out, OUT_MAX);
 	int rc = print_nodes(&l, chosen, n, err);

@@ -18,6 +18,7 @@
 #include "master/round.h"
 #include "master/run_json.h"
 #include "master/runs.h"
+#include "master/streams.h"
 #include "store/logfile.h"
 
 #define ANSWER_MAX_BYTES (64u << 20)
@@ -261,7 +262,7 @@ static int stream_from(struct str name, enum stream *ret, struct err *err)
 struct log_request {
 	bool both;
 	enum stream stream;
-	int64_t offset, err_offset, limit, tail, follow;
+	int64_t offset, err_offset, limit, tail, follow, attempt;
 };
 
 static int log_request(struct api_call *c, struct log_request *r, struct err *err)
@@ -274,6 +275,7 @@ static int log_request(struct api_call *c, struct log_request *r, struct err *er
 	    query_int(c, "err_offset", 0, INT64_MAX, &r->err_offset, err) < 0 ||
 	    query_int(c, "limit", INT64_MAX, INT64_MAX, &r->limit, err) < 0 ||
 	    query_int(c, "tail", -1, 1000000000, &r->tail, err) < 0 ||
+	    query_int(c, "attempt", 0, INT32_MAX, &r->attempt, err) < 0 ||
 	    query_int(c, "follow", 0, 1, &r->follow, err) < 0)
 		return -1;
 	if (r->both && r->limit != INT64_MAX)
@@ -282,13 +284,13 @@ static int log_request(struct api_call *c, struct log_request *r, struct err *er
 }
 
 /* A log that does not exist yet is empty. */
-static int open_log(const struct live_run *lr, int rank, enum stream s, int *ret_fd,
+static int open_log(const struct live_run *lr, int rank, int attempt, enum stream s, int *ret_fd,
 		    uint64_t *ret_size, struct err *err)
 {
-	char name[96];
+	char name[LOG_NAME_MAX];
 	struct err why = {0};
 
-	snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name, stream_suffix(s));
+	run_log_name(lr, rank, attempt, s, name);
 	if (logfile_open_read(lr->logs_dir, name, ret_fd, ret_size, &why) == 0)
 		return 0;
 	if (why.kind == ERR_NOT_FOUND && !lr->ended) {
@@ -303,24 +305,83 @@ static int open_log(const struct live_run *lr, int rank, enum stream s, int *ret
 	return -1;
 }
 
+/*
+ * Offsets of a node's log count the bytes of all attempts, unless one is chosen.  Where an offset
+ * is: of both logs in the first attempt in which one of them has bytes beyond it.
+ */
+struct log_place {
+	struct watch_at at;
+	uint64_t base[ORDER_LOGS], from[ORDER_LOGS];
+};
+
+static uint64_t log_bytes(const struct live_run *lr, int rank, int attempt, enum stream s)
+{
+	char name[LOG_NAME_MAX];
+	uint64_t size;
+
+	run_log_name(lr, rank, attempt, s, name);
+	return logfile_exists(lr->logs_dir, name, &size) ? size : 0;
+}
+
+static void find_place(const struct live_run *lr, int rank, const struct log_request *r,
+		       struct log_place *ret)
+{
+	const uint64_t wanted[ORDER_LOGS] = {(uint64_t)r->offset, (uint64_t)r->err_offset};
+	int last = run_attempts(lr, rank);
+
+	*ret = (struct log_place){.at = {.rank = rank,
+					 .attempt = r->attempt ? (int)r->attempt : 1,
+					 .all = !r->attempt,
+					 .follow = r->follow}};
+	for (; !r->attempt && ret->at.attempt < last; ret->at.attempt++) {
+		uint64_t size[ORDER_LOGS];
+		bool here = false;
+
+		for (int log = 0; log < ORDER_LOGS; log++) {
+			enum stream s = r->both ? (enum stream)log : r->stream;
+
+			size[log] = log_bytes(lr, rank, ret->at.attempt, s);
+			here |= wanted[log] < ret->base[log] + size[log] && (r->both || log == 0);
+		}
+		if (here && r->tail < 0) /* the last lines are those of the last attempt */
+			break;
+		for (int log = 0; log < ORDER_LOGS; log++)
+			ret->base[log] += size[log];
+	}
+	for (int log = 0; log < ORDER_LOGS; log++)
+		ret->from[log] = wanted[log] > ret->base[log] ? wanted[log] - ret->base[log] : 0;
+}
+
+static void put_offset(struct api_call *c, const char *header, uint64_t offset)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)offset);
+	http_add_header(c->x, header, text);
+}
+
 /* Standard output and standard error in the order of arrival. */
-static int reply_both_logs(struct api_call *c, struct live_run *lr, int rank,
-			   const struct log_request *r, struct err *err)
+static int reply_both_logs(struct api_call *c, struct live_run *lr, const struct log_request *r,
+			   struct log_place *p, struct err *err)
 {
 	uint64_t sizes[ORDER_LOGS] = {0};
-	uint64_t from[ORDER_LOGS] = {(uint64_t)r->offset, (uint64_t)r->err_offset};
 	int fds[ORDER_LOGS] = {-1, -1};
+	char base[LOG_NAME_MAX];
 	int rc = 0;
 
+	run_log_base(lr, p->at.rank, p->at.attempt, base);
 	for (int log = 0; log < ORDER_LOGS && rc == 0; log++)
-		if (open_log(lr, rank, (enum stream)log, &fds[log], &sizes[log], err) < 0 &&
+		if (open_log(lr, p->at.rank, p->at.attempt, (enum stream)log, &fds[log],
+			     &sizes[log], err) < 0 &&
 		    err->kind != ERR_NOT_FOUND)
 			rc = -1;
 	if (rc == 0 && r->tail >= 0)
-		rc = log_order_tail(lr->logs_dir, lr->plan.crew.members[rank].name, fds, sizes,
-				    (uint64_t)r->tail, from, err);
+		rc = log_order_tail(lr->logs_dir, base, fds, sizes, (uint64_t)r->tail, p->from,
+				    err);
 	if (rc == 0) {
-		watch_both_logs(c->m->watch, lr, c->x, rank, fds, from, r->follow);
+		put_offset(c, "Regatta-Offset", p->base[ORDER_OUT] + p->from[ORDER_OUT]);
+		put_offset(c, "Regatta-Err-Offset", p->base[ORDER_ERR] + p->from[ORDER_ERR]);
+		watch_both_logs(c->m->watch, lr, c->x, &p->at, fds, p->from);
 		return 0;
 	}
 	for (int log = 0; log < ORDER_LOGS; log++)
@@ -330,27 +391,13 @@ static int reply_both_logs(struct api_call *c, struct live_run *lr, int rank,
 	return -1;
 }
 
-int api_run_log(struct api_call *c, struct err *err)
+static int reply_log(struct api_call *c, struct live_run *lr, const struct log_request *r,
+		     struct log_place *p, struct err *err)
 {
-	struct log_request r;
-	struct live_run *lr;
-	uint64_t size = 0, from;
-	char text[32];
+	uint64_t size = 0, from = p->from[0];
 	int fd = -1;
 
-	if (log_request(c, &r, err) < 0 || (r.follow && api_stream_allowed(c, err) < 0) ||
-	    !(lr = api_run(c, err)))
-		return -1;
-	int rank = rank_of(lr, c->params[1]);
-	if (rank < 0) {
-		err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id,
-			STR_ARG(c->params[1]));
-		live_run_done(lr);
-		return -1;
-	}
-	if (r.both)
-		return reply_both_logs(c, lr, rank, &r, err);
-	if (open_log(lr, rank, r.stream, &fd, &size, err) < 0) {
+	if (open_log(lr, p->at.rank, p->at.attempt, r->stream, &fd, &size, err) < 0) {
 		if (err->kind != ERR_NOT_FOUND) {
 			live_run_done(lr);
 			return -1;
@@ -360,23 +407,48 @@ int api_run_log(struct api_call *c, struct err *err)
 		live_run_done(lr);
 		return 0;
 	}
-	from = (uint64_t)r.offset < size ? (uint64_t)r.offset : size;
-	if (r.tail >= 0 && logfile_tail_offset(fd, (uint64_t)r.tail, &from, err) < 0) {
+	from = from < size ? from : size;
+	if (r->tail >= 0 && logfile_tail_offset(fd, (uint64_t)r->tail, &from, err) < 0) {
 		close(fd);
 		live_run_done(lr);
 		return -1;
 	}
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)from);
-	http_add_header(c->x, "Regatta-Offset", text);
-	if (r.follow) {
-		watch_log(c->m->watch, lr, c->x, rank, fd, from);
+	put_offset(c, "Regatta-Offset", p->base[0] + from);
+	bool more = p->at.all && p->at.attempt < run_attempts(lr, p->at.rank);
+	if (r->follow || (more && r->limit == INT64_MAX)) {
+		watch_log(c->m->watch, lr, c->x, &p->at, r->stream, fd, from);
 		return 0;
 	}
 	int64_t len = (int64_t)(size - from);
 	http_reply_file(c->x, 200, "application/octet-stream", fd, (int64_t)from,
-			len < r.limit ? len : r.limit);
+			len < r->limit ? len : r->limit);
 	live_run_done(lr);
 	return 0;
+}
+
+int api_run_log(struct api_call *c, struct err *err)
+{
+	struct log_request r;
+	struct log_place place;
+	struct live_run *lr;
+
+	if (log_request(c, &r, err) < 0 || (r.follow && api_stream_allowed(c, err) < 0) ||
+	    !(lr = api_run(c, err)))
+		return -1;
+	int rank = rank_of(lr, c->params[1]);
+	if (rank < 0 || r.attempt > run_attempts(lr, rank)) {
+		if (rank < 0)
+			err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id,
+				STR_ARG(c->params[1]));
+		else
+			err_set(err, ERR_NOT_FOUND, "%.*s has had %d attempt%s, not %lld",
+				STR_ARG(c->params[1]), run_attempts(lr, rank),
+				run_attempts(lr, rank) == 1 ? "" : "s", (long long)r.attempt);
+		live_run_done(lr);
+		return -1;
+	}
+	find_place(lr, rank, &r, &place);
+	return r.both ? reply_both_logs(c, lr, &r, &place, err) : reply_log(c, lr, &r, &place, err);
 }
 
 int api_run_metrics(struct api_call *c, struct err *err)

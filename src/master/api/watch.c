@@ -15,6 +15,7 @@
 #include "master/internal.h"
 #include "master/run_json.h"
 #include "master/runs.h"
+#include "master/streams.h"
 #include "net/http_server.h"
 #include "store/logfile.h"
 #include "sys/loop.h"
@@ -43,9 +44,10 @@ struct run_watcher {
 	struct loop_timer *timer;
 	int64_t sent_ms;
 	bool follow, only_last;
-	bool behind;   /* of deltas: the whole object is sent when there is room */
-	int64_t after; /* event number */
-	int rank;
+	bool behind;	    /* of deltas: the whole object is sent when there is room */
+	struct watch_at at; /* of a log */
+	enum stream stream; /* of one */
+	int64_t after;	    /* event number */
 	int fd;
 	uint64_t offset;
 	int fds[ORDER_LOGS]; /* of both logs */
@@ -173,9 +175,56 @@ static void send_events(void *ctx)
 		finish(wt);
 }
 
+static void open_both(struct run_watcher *wt)
+{
+	static const uint64_t start[ORDER_LOGS];
+	char name[LOG_NAME_MAX];
+	uint64_t size;
+
+	for (int log = 0; log < ORDER_LOGS; log++) {
+		if (wt->fds[log] >= 0)
+			close(wt->fds[log]);
+		wt->fds[log] = -1;
+		run_log_name(wt->lr, wt->at.rank, wt->at.attempt, (enum stream)log, name);
+		logfile_open_read(wt->lr->logs_dir, name, &wt->fds[log], &size, NULL);
+	}
+	log_order_reader_release(&wt->order);
+	run_log_base(wt->lr, wt->at.rank, wt->at.attempt, name);
+	log_order_reader_init(&wt->order, wt->lr->logs_dir, name, start);
+}
+
+/* On to the log of the next attempt, if there is one: this one grows no more. */
+static bool next_attempt(struct run_watcher *wt)
+{
+	char name[LOG_NAME_MAX];
+	uint64_t size;
+
+	if (!wt->at.all || wt->at.attempt >= run_attempts(wt->lr, wt->at.rank))
+		return false;
+	run_log_name(wt->lr, wt->at.rank, wt->at.attempt + 1, STREAM_OUT, name);
+	if (!wt->lr->ended && !logfile_exists(wt->lr->logs_dir, name, &size))
+		return false; /* it is about to be made */
+	wt->at.attempt++;
+	if (wt->kind == WATCH_BOTH_LOGS) {
+		open_both(wt);
+		return true;
+	}
+	close(wt->fd);
+	wt->fd = -1;
+	wt->offset = 0;
+	run_log_name(wt->lr, wt->at.rank, wt->at.attempt, wt->stream, name);
+	logfile_open_read(wt->lr->logs_dir, name, &wt->fd, &size, NULL);
+	return true;
+}
+
 static void at_end_of_log(struct run_watcher *wt)
 {
-	if (!wt->follow || wt->lr->ended || wt->lr->core->nodes[wt->rank].settled)
+	bool over = !wt->at.all && wt->at.attempt < run_attempts(wt->lr, wt->at.rank);
+
+	if (next_attempt(wt))
+		loop_timer_set(wt->timer, 0);
+	else if (!wt->at.follow || over || wt->lr->ended ||
+		 wt->lr->core->nodes[wt->at.rank].settled)
 		finish(wt);
 	else
 		loop_timer_set(wt->timer, FOLLOW_EVERY_MS);
@@ -215,8 +264,10 @@ static size_t next_piece(struct run_watcher *wt, char chunk[static LOG_CHUNK])
 		bool known = wt->fds[log] >= 0 && fstat(wt->fds[log], &st) == 0;
 		sizes[log] = known ? (uint64_t)st.st_size : 0;
 	}
-	int log = log_order_next(&wt->order, wt->lr->logs_dir,
-				 wt->lr->plan.crew.members[wt->rank].name, sizes, &end);
+	char base[LOG_NAME_MAX];
+
+	run_log_base(wt->lr, wt->at.rank, wt->at.attempt, base);
+	int log = log_order_next(&wt->order, wt->lr->logs_dir, base, sizes, &end);
 	if (log < 0)
 		return 0;
 	uint64_t from = wt->order.pos[log], want = end - from;
@@ -318,34 +369,30 @@ void watch_events(struct watch *w, struct live_run *lr, struct http_exchange *x,
 	send_events(wt);
 }
 
-void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x, int rank, int fd,
-	       uint64_t offset)
+void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x,
+	       const struct watch_at *at, enum stream s, int fd, uint64_t offset)
 {
 	struct run_watcher *wt = watcher_new(w, lr, x, WATCH_LOG, "application/octet-stream");
 
-	wt->rank = rank;
+	wt->at = *at;
+	wt->stream = s;
 	wt->fd = fd;
 	wt->offset = offset;
-	wt->follow = true;
 	send_log(wt);
 }
 
-void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange *x, int rank,
-		     const int fds[static ORDER_LOGS], const uint64_t from[static ORDER_LOGS],
-		     bool follow)
+void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange *x,
+		     const struct watch_at *at, const int fds[static ORDER_LOGS],
+		     const uint64_t from[static ORDER_LOGS])
 {
-	struct run_watcher *wt;
-	char text[32];
+	struct run_watcher *wt =
+		watcher_new(w, lr, x, WATCH_BOTH_LOGS, "application/vnd.regatta.log");
+	char base[LOG_NAME_MAX];
 
-	snprintf(text, sizeof(text), "%" PRIu64, from[ORDER_OUT]);
-	http_add_header(x, "Regatta-Offset", text);
-	snprintf(text, sizeof(text), "%" PRIu64, from[ORDER_ERR]);
-	http_add_header(x, "Regatta-Err-Offset", text);
-	wt = watcher_new(w, lr, x, WATCH_BOTH_LOGS, "application/vnd.regatta.log");
-	wt->rank = rank;
-	wt->follow = follow;
+	wt->at = *at;
 	memcpy(wt->fds, fds, sizeof(wt->fds));
-	log_order_reader_init(&wt->order, lr->logs_dir, lr->plan.crew.members[rank].name, from);
+	run_log_base(lr, at->rank, at->attempt, base);
+	log_order_reader_init(&wt->order, lr->logs_dir, base, from);
 	send_both_logs(wt);
 }
 

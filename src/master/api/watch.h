@@ -32,11 +32,19 @@ void watch_object(struct watch *w, struct live_run *lr, struct http_exchange *x,
 void watch_deltas(struct watch *w, struct live_run *lr, struct http_exchange *x);
 void watch_events(struct watch *w, struct live_run *lr, struct http_exchange *x, int64_t after,
 		  bool follow);
-/* Takes over fd, the log opened for reading. */
-void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x, int rank, int fd,
-	       uint64_t offset);
+/*
+ * A node's logs are one attempt after the other: with at.all those of all attempts from this one
+ * on, as if they were one log, otherwise those of this attempt only.
+ */
+struct watch_at {
+	int rank, attempt;
+	bool all, follow;
+};
+/* Takes over fd, the log of that attempt opened for reading. */
+void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x,
+	       const struct watch_at *at, enum stream s, int fd, uint64_t offset);
 /* Both logs in the order of arrival, in pieces: "out 12\n" or "err 12\n", then so many bytes.
  * Takes over the descriptors; -1 = there is no such log. */
-void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange *x, int rank,
-		     const int fds[static ORDER_LOGS], const uint64_t from[static ORDER_LOGS],
-		     bool follow);
+void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange *x,
+		     const struct watch_at *at, const int fds[static ORDER_LOGS],
+		     const uint64_t from[static ORDER_LOGS]);

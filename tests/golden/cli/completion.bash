@@ -12,7 +12,7 @@ _regatta()
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'logs --attempt'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -26,6 +26,7 @@ _regatta()
 	'run --parallel') :; return ;;
 	'ps --limit') :; return ;;
 	'logs --tail') :; return ;;
+	'logs --attempt') :; return ;;
 	'metrics --node') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")); return ;;
 	'report --to'|'report -o') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'compare --metric') :; return ;;
@@ -62,7 +63,7 @@ _regatta()
 		run) COMPREPLY=($(compgen -W '--count -n --set --name --engine --detach -d --follow -f --repeat --parallel --output --master --help -h' -- "$cur")) ;;
 		ps) COMPREPLY=($(compgen -W '--all -a --limit --output --master --help -h' -- "$cur")) ;;
 		status) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
-		logs) COMPREPLY=($(compgen -W '--follow -f --tail --merge --stdout --stderr --raw --output --master --help -h' -- "$cur")) ;;
+		logs) COMPREPLY=($(compgen -W '--follow -f --tail --attempt --merge --stdout --stderr --raw --output --master --help -h' -- "$cur")) ;;
 		metrics) COMPREPLY=($(compgen -W '--node --host --output --master --help -h' -- "$cur")) ;;
 		events) COMPREPLY=($(compgen -W '--follow -f --output --master --help -h' -- "$cur")) ;;
 		report) COMPREPLY=($(compgen -W '--to -o --output --master --help -h' -- "$cur")) ;;

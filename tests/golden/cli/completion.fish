@@ -13,7 +13,7 @@ function __regatta_words
 			continue
 		end
 		switch "$cmd $w"
-			case '* --output' '* --master' 'run --count' 'run -n' 'run --set' 'run --name' 'run --engine' 'run --repeat' 'run --parallel' 'ps --limit' 'logs --tail' 'metrics --node' 'report --to' 'report -o' 'compare --metric' 'compare --use' 'compare --threshold' 'ui --scope' 'plan --count' 'plan -n' 'plan --set' 'plan --name' 'plan --engine' 'init --to' 'init -o' 'master --listen' 'agent --join' 'agent --pin' 'agent --token' 'agent --token-file' 'agent --name' 'agent --labels' 'agent --dir' 'context --pin' 'context --token-file' 'context --token' 'token --scope' 'token --expires' 'token --name' 'sim --seeds' 'sim --nodes' 'sim --seed'
+			case '* --output' '* --master' 'run --count' 'run -n' 'run --set' 'run --name' 'run --engine' 'run --repeat' 'run --parallel' 'ps --limit' 'logs --tail' 'logs --attempt' 'metrics --node' 'report --to' 'report -o' 'compare --metric' 'compare --use' 'compare --threshold' 'ui --scope' 'plan --count' 'plan -n' 'plan --set' 'plan --name' 'plan --engine' 'init --to' 'init -o' 'master --listen' 'agent --join' 'agent --pin' 'agent --token' 'agent --token-file' 'agent --name' 'agent --labels' 'agent --dir' 'context --pin' 'context --token-file' 'context --token' 'token --scope' 'token --expires' 'token --name' 'sim --seeds' 'sim --nodes' 'sim --seed'
 				set skip yes
 			case '* -*'
 			case '*'
@@ -56,6 +56,7 @@ complete -c regatta -n '__regatta_is logs; and __regatta_args 0' -x -a '(regatta
 complete -c regatta -n '__regatta_is logs; and __regatta_args 1' -x -a '(regatta words nodes (__regatta_words)[1] 2>/dev/null)'
 complete -c regatta -n '__regatta_is logs' -l follow -s f -d 'go on until the node has ended'
 complete -c regatta -n '__regatta_is logs' -l tail -x -d 'only the last N lines'
+complete -c regatta -n '__regatta_is logs' -l attempt -x -d 'only this attempt of a node that was started again'
 complete -c regatta -n '__regatta_is logs' -l merge -d 'all nodes, each line as '\''node | line'\'''
 complete -c regatta -n '__regatta_is logs' -l stdout -d 'standard output only'
 complete -c regatta -n '__regatta_is logs' -l stderr -d 'standard error only'

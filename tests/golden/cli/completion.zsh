@@ -76,6 +76,7 @@ _regatta()
 		_arguments -S \
 			''{-f,--follow}'[go on until the node has ended]' \
 			'--tail[only the last N lines]:N: ' \
+			'--attempt[only this attempt of a node that was started again]:N: ' \
 			'--merge[all nodes, each line as '\''node | line'\'']' \
 			'--stdout[standard output only]' \
 			'--stderr[standard error only]' \

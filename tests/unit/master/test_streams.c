@@ -239,7 +239,7 @@ static void before_the_first_acknowledgement_the_way_to_the_log_is_on_disk(void 
 
 	/* Once is enough. */
 	r->lr->nodes[1].agent = NULL;
-	assert_int_equal(streams_open(r->lr, 1, NULL), 0);
+	assert_int_equal(streams_open(r->lr, 1, 1, NULL), 0);
 	send_bytes(r, 1, STREAM_OUT, "later\n"); /* a new name */
 	assert_int_equal(times_synced(r->lr->logs_dir), 2);
 	assert_int_equal(times_synced(r->lr->dir), 1);
