@@ -47,6 +47,10 @@ static const struct cli_argument run_and_node[] = {
 	{.name = "RUN", .words = WORDS_RUN}, {.name = "NODE", .words = WORDS_NODE}, {0}};
 static const struct cli_argument run_and_metric[] = {
 	{.name = "RUN", .words = WORDS_RUN}, {.name = "NAME"}, {0}};
+static const struct cli_argument run_and_sizes[] = {
+	{.name = "RUN", .required = true, .words = WORDS_RUN},
+	{.name = "ROLE=N", .required = true, .many = true},
+	{0}};
 static const struct cli_argument many_runs[] = {
 	{.name = "RUN", .required = true, .many = true, .words = WORDS_RUN}, {0}};
 static const struct cli_argument compared_runs[] = {
@@ -378,6 +382,16 @@ const struct command cli_commands[] = {
 	 .example = "regatta compare base@last5 new@last5\n"
 		    "regatta compare ctr-abcd ctr-efgh --metric loss --threshold 2",
 	 .run = command_compare},
+	{.name = "resize",
+	 .group = WATCHING,
+	 .arguments = run_and_sizes,
+	 .to_master = true,
+	 .help = "change how many nodes of a role a run has",
+	 .more = "Between min and max of the job file.  Those with the highest index are stopped and given "
+		 "back, their output is kept; others are made and start when they are ready.  The role of a "
+		 "job without roles is called worker.",
+	 .example = "regatta resize ctr trainer=6",
+	 .run = command_resize},
 	{.name = "kill",
 	 .group = WATCHING,
 	 .arguments = many_runs,

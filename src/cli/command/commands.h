@@ -11,6 +11,7 @@ int command_metrics(const struct cli_call *c);
 int command_events(const struct cli_call *c);
 int command_report(const struct cli_call *c);
 int command_compare(const struct cli_call *c);
+int command_resize(const struct cli_call *c);
 int command_kill(const struct cli_call *c);
 int command_cleanup(const struct cli_call *c);
 int command_init(const struct cli_call *c);

@@ -55,6 +55,7 @@ static const struct api_route routes[] = {
 	ROUTE("GET", "/api/v1/runs/:run/job", API_READ, api_run_job),
 	ROUTE("GET", "/api/v1/runs/:run/plan", API_READ, api_run_plan),
 	ROUTE("POST", "/api/v1/runs/:run/cancel", API_SUBMIT, api_run_cancel),
+	ROUTE("POST", "/api/v1/runs/:run/resize", API_SUBMIT, api_run_resize),
 	ROUTE("POST", "/api/v1/runs/:run/cleanup", API_ADMIN, api_run_cleanup),
 	ROUTE("HEAD", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_head),
 	ROUTE("PUT", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_put, .open = api_blob_open,

@@ -67,6 +67,7 @@ int api_run_log(struct api_call *c, struct err *err);
 int api_run_metrics(struct api_call *c, struct err *err);
 int api_run_job(struct api_call *c, struct err *err);
 int api_run_plan(struct api_call *c, struct err *err);
+int api_run_resize(struct api_call *c, struct err *err);
 int api_run_cancel(struct api_call *c, struct err *err);
 int api_run_cleanup(struct api_call *c, struct err *err);
 /* hosts.c */

@@ -531,6 +531,52 @@ int api_run_cancel(struct api_call *c, struct err *err)
 	return reply_run(c, 200, lr);
 }
 
+static int role_named(const struct crew *c, struct str name)
+{
+	for (int k = 0; k < c->nroles; k++)
+		if (str_is(name, c->roles[k].name))
+			return k;
+	return -1;
+}
+
+static int resize_event(const struct live_run *lr, const struct doc *body, struct event *ret,
+			struct err *err)
+{
+	struct str name = doc_str(body, "role", STR(""));
+	int64_t want = doc_int(body, "want", -1);
+	int role = role_named(&lr->plan.crew, name);
+
+	if (role < 0)
+		return err_set(err, ERR_NOT_FOUND, "run '%s' has no role '%.*s'", lr->row.id,
+			       STR_ARG(name));
+	if (want < 0 || want > JOB_MAX_NODES)
+		return err_set(err, ERR_INVALID, "'want' must be a number of nodes");
+	*ret = (struct event){.kind = EV_RESIZE, .index = role, .want = (int)want};
+	snprintf(ret->text, sizeof(ret->text), "%.*s=%d", STR_ARG(name), (int)want);
+	return core_resize_check(lr->core, role, (int)want, err);
+}
+
+int api_run_resize(struct api_call *c, struct err *err)
+{
+	struct doc *body = NULL;
+	struct event ev;
+
+	if (json_parse(c->req->body, c->arena, &body, err) < 0)
+		return -1;
+	struct live_run *lr = api_run(c, err);
+	if (!lr)
+		return -1;
+	if (resize_event(lr, body, &ev, err) < 0) {
+		live_run_done(lr);
+		return -1;
+	}
+	run_event(lr, &ev);
+	lr->busy++; /* the commit may end it */
+	round_end(c->m);
+	lr->busy--;
+	return reply_run(c, 200, lr);
+}
+
 /* Removes a run that has ended.  For an active one a client cancels it, watches it to its end, and
  * asks again. */
 int api_run_cleanup(struct api_call *c, struct err *err)

@@ -5,7 +5,7 @@ _regatta()
 	local cmd=${COMP_WORDS[1]} run= n=0 i w
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master agent hosts context token sim version help --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare resize kill cleanup ui plan init explain completion master agent hosts context token sim version help --help --version' -- "$cur"))
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -68,6 +68,7 @@ _regatta()
 		events) COMPREPLY=($(compgen -W '--follow -f --output --master --help -h' -- "$cur")) ;;
 		report) COMPREPLY=($(compgen -W '--to -o --output --master --help -h' -- "$cur")) ;;
 		compare) COMPREPLY=($(compgen -W '--metric --use --threshold --samples --no-test --output --master --help -h' -- "$cur")) ;;
+		resize) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
 		kill) COMPREPLY=($(compgen -W '--now --output --master --help -h' -- "$cur")) ;;
 		cleanup) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
 		ui) COMPREPLY=($(compgen -W '--print --scope --output --master --help -h' -- "$cur")) ;;
@@ -96,6 +97,8 @@ _regatta()
 	'events 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'report 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'compare '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'resize 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'resize '*) : ;;
 	'kill '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'cleanup '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'plan 0') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
@@ -107,7 +110,7 @@ _regatta()
 	'context 2') : ;;
 	'token 0') COMPREPLY=($(compgen -W 'new list revoke' -- "$cur")) ;;
 	'token 1') : ;;
-	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare kill cleanup ui plan init explain completion master agent hosts context token sim version help' -- "$cur")) ;;
+	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare resize kill cleanup ui plan init explain completion master agent hosts context token sim version help' -- "$cur")) ;;
 	esac
 }
 complete -F _regatta regatta

@@ -12,6 +12,7 @@ _regatta()
 		'events:print what happened in a run, in order'
 		'report:write report.html, metrics.csv and summary.json of a run'
 		'compare:compare the metrics of runs with those of the first'
+		'resize:change how many nodes of a role a run has'
 		'kill:cancel runs'
 		'cleanup:cancel runs if needed and remove all their files'
 		'ui:open the dashboard in a browser'
@@ -124,6 +125,14 @@ _regatta()
 			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'*:RUNS:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	resize)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			':RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
+			'*:ROLE=N: '
 		;;
 	kill)
 		_arguments -S \
@@ -245,7 +254,7 @@ _regatta()
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			'::COMMAND:(run ps status logs metrics events report compare kill cleanup ui plan init explain completion master agent hosts context token sim version help)'
+			'::COMMAND:(run ps status logs metrics events report compare resize kill cleanup ui plan init explain completion master agent hosts context token sim version help)'
 		;;
 	esac
 }

@@ -1,0 +1,58 @@
+/* regatta resize - how many nodes of a role a run has, while it runs. */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "cli/client/api.h"
+#include "cli/command/commands.h"
+#include "fmt/jsonw.h"
+#include "spec/job.h"
+
+#define ANSWER_MS 30000
+
+static int resize_one(struct api *api, const char *path, const char *word, struct buf *answer,
+		      struct err *err)
+{
+	CLEANUP(buf_release) struct buf body = {0};
+	struct str rest = str_from(word), role = str_cut(&rest, '=');
+	struct jsonw w;
+	int64_t want;
+
+	if (!rest.p || role.n == 0 || !str_to_i64(rest, &want) || want < 0 || want > JOB_MAX_NODES)
+		return err_set(err, ERR_INVALID,
+			       "'%.80s' is no size: write ROLE=N, as in trainer=6", word);
+	buf_init(&body, 4096);
+	jsonw_init(&w, &body);
+	jsonw_open(&w, '{');
+	jsonw_kstr(&w, "role", role);
+	jsonw_kint(&w, "want", want);
+	jsonw_close(&w);
+	buf_reset(answer);
+	return api_call(api, "POST", path, buf_str(&body), ANSWER_MS, answer, err);
+}
+
+int command_resize(const struct cli_call *c)
+{
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(freep) char *id = NULL;
+	CLEANUP(buf_release) struct buf answer = {0};
+	struct err err = {0};
+
+	if (api_open_named(&api, c, true, &err) < 0)
+		return cli_fail(&err);
+	if (api_pick_run(&api, call_arg(c, 0), &id, &err) < 0)
+		return api_fail(&api, &err);
+	CLEANUP(freep) char *path = api_run_path(id, "/resize");
+
+	buf_init(&answer, API_MAX_ANSWER);
+	for (size_t i = 1; call_arg(c, i); i++)
+		if (resize_one(&api, path, call_arg(c, i), &answer, &err) < 0)
+			return api_fail(&api, &err);
+	if (c->output == OUTPUT_JSON)
+		printf("%s", answer.p);
+	return 0;
+}
