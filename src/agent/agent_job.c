@@ -194,6 +194,9 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 
 	if (m->rank >= 0 && !members_have(&a->members, m->rank))
 		return err_set(err, ERR_PROTOCOL, "start: the table of members is not whole");
+	/* The first attempt's was made with its inputs. */
+	if (m->attempt > 1 && file_mkdir_p(output, 0700, err) < 0)
+		return err_wrap(err, "make the output directory");
 	return expand_start(m, m->rank >= 0 ? &here : NULL, a->dir, mem, ret, err);
 }
 
