@@ -272,6 +272,7 @@ void effect_add(struct step *s, enum effect_kind kind, int index)
 		.batch = kind == FX_CREATE ? s->r->resources[index].batch : 0,
 		.choice = kind <= FX_DESTROY ? s->r->resources[index].choice : 0,
 		.lifetime_ms = kind == FX_CREATE ? plan_lifetime_ms(s->r->plan) : 0,
+		.incarnation = kind <= FX_DESTROY ? s->r->resources[index].incarnation : 0,
 		.hurry = kind == FX_STOP && s->r->hurry,
 	};
 }

@@ -107,6 +107,9 @@ struct core_resource {
 	 * never used for another; 0 before the first create. */
 	int batch;
 	int batch_place; /* in that call: 0, 1, ...; a replay gives each the same */
+	/* Of its node, that the last create was for.  The node counts its next one as soon as it is taken back, while
+	 * this one still has to go. */
+	int incarnation;
 	/* Its step on the ladder of plan_resource.choices: that of the last create, or of the next if none
 	 * is out.  Grows; after the last choice comes the first again. */
 	int choice;
@@ -266,7 +269,8 @@ struct effect {
 	int attempt; /* FX_START: the node's; for a resource: to be echoed in the answer, and ... */
 	enum res_question asked; /* ... so is this */
 	int batch;		 /* FX_CREATE: those of one batch are one call */
-	int choice;		 /* of a resource: its step on the ladder */
+	int choice;		 /* of a resource: its step on the ladder ... */
+	int incarnation;	 /* ... and which machine of its node it is */
 	int64_t lifetime_ms;	 /* FX_CREATE: what costs must end by itself after this */
 	bool hurry;
 	uint64_t conn; /* FX_RELEASE: 0 = the node's own connection */

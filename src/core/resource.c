@@ -118,6 +118,8 @@ void res_create(struct step *s, int index)
 			return;
 		res->attempt++;
 		res->batch = new_batch(s, index);
+		if (r->plan->resources[index].node >= 0)
+			res->incarnation = r->nodes[r->plan->resources[index].node].incarnation;
 		res_set_state(s, index, RES_SENT);
 	}
 	for (int rank = next_node(r, index, -1); rank >= 0; rank = next_node(r, index, rank))

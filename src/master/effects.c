@@ -198,7 +198,7 @@ void effect_row(struct live_run *lr, const struct effect *fx, struct driver_row 
 	memcpy(row->id, res->id, sizeof(row->id));
 	if (pr->node < 0)
 		return;
-	row->incarnation = lr->core->nodes[pr->node].incarnation;
+	row->incarnation = fx->incarnation;
 	node_token(lr, lr->plan.crew.members[pr->node].name, row->incarnation, token);
 	row->heard_ms = agent_heard_ms(lr, pr->node);
 }

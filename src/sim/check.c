@@ -176,9 +176,9 @@ static bool same_node(const struct core_node *m, const struct core_node *d)
 static bool same_resource(const struct core_resource *m, const struct core_resource *d)
 {
 	return m->state == d->state && m->attempt == d->attempt && m->batch == d->batch &&
-	       m->choice == d->choice && m->tries == d->tries && m->unsure == d->unsure &&
-	       m->retry_at_ms == d->retry_at_ms && m->why_kind == d->why_kind &&
-	       !strcmp(m->why, d->why) && !strcmp(m->id, d->id);
+	       m->choice == d->choice && m->incarnation == d->incarnation && m->tries == d->tries &&
+	       m->unsure == d->unsure && m->retry_at_ms == d->retry_at_ms &&
+	       m->why_kind == d->why_kind && !strcmp(m->why, d->why) && !strcmp(m->id, d->id);
 }
 
 /* I11: a restart would find what the master knows: no change of a row was left unmarked. */

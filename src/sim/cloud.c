@@ -14,17 +14,16 @@ static int resource_of(const struct world *w, int rank)
 	return w->plan.resource_of[rank];
 }
 
-void machine_new(struct world *w, int index, int token, int choice)
+void machine_new(struct world *w, const struct effect *fx)
 {
+	int index = fx->index;
 	struct machine *mc = &w->machines[index];
 
-	int node = w->plan.resources[index].node;
-
 	*mc = (struct machine){.exists = true,
-			       .token = token,
-			       .choice = choice,
+			       .token = fx->batch,
+			       .choice = fx->choice,
 			       .epoch = ++w->epochs,
-			       .incarnation = node < 0 ? 0 : w->disk->nodes[node].incarnation};
+			       .incarnation = fx->incarnation};
 	if (w->plan.resources[index].node < 0)
 		return;
 	if (!sim_chance(w, w->f.never_boots))

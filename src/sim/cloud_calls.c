@@ -37,6 +37,14 @@ static void answer(struct world *w, const struct cloud_call *c, enum outcome out
 	}
 }
 
+/* Is it there, and the one that is asked about?  It is marked with the incarnation of its node. */
+static bool is_there(const struct world *w, const struct effect *fx)
+{
+	const struct machine *mc = &w->machines[fx->index];
+
+	return mc->exists && mc->incarnation == fx->incarnation;
+}
+
 /*
  * Does the cloud know of it now?  In the wrong account never.  A kind that settles is not known
  * at first; later a replica that has not heard of it may answer for less than the gap between two
@@ -89,7 +97,7 @@ static void make(struct world *w, const struct cloud_call *c)
 	int64_t settle_ms = w->plan.resources[index].settle_ms;
 
 	check_gang(w, index, c->fx.choice);
-	machine_new(w, index, c->fx.batch, c->fx.choice);
+	machine_new(w, &c->fx);
 	w->accounts[index].made = c->fx.batch;
 	if (w->gone_at && w->plan.resources[index].node >= 0 && c->fx.lifetime_ms)
 		queue_add(&w->queue, &(struct happening){.at = w->now + c->fx.lifetime_ms,
@@ -168,7 +176,7 @@ static void destroy(struct world *w, const struct cloud_call *c)
 		return;
 	}
 	/* A replica that does not know the machine answers "absent" and deletes nothing. */
-	if (mc->exists && !visible(w, c)) {
+	if (mc->exists && (!is_there(w, &c->fx) || !visible(w, c))) {
 		answer(w, c, OUTCOME_ABSENT, ERR_NONE, "");
 		return;
 	}
@@ -233,7 +241,7 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 	case FX_OBSERVE:
 		if (sim_chance(w, w->f.answer_lost))
 			answer(w, &c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
-		else if (!mc->exists || !visible(w, &c))
+		else if (!is_there(w, fx) || !visible(w, &c))
 			answer(w, &c, OUTCOME_ABSENT, ERR_NONE, "");
 		else if (fx->kind == FX_FIND)
 			answer(w, &c, OUTCOME_DONE, ERR_NONE, "found");

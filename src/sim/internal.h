@@ -122,7 +122,7 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master);
 bool sim_master_is_gone(const struct world *w);
 
 /* cloud.c: machines */
-void machine_new(struct world *w, int index, int token, int choice);
+void machine_new(struct world *w, const struct effect *fx);
 void machine_cut(struct world *w, int index, bool master_sees);
 void machine_happens(struct world *w, const struct happening *h);
 void node_tell(struct world *w, const struct effect *fx);

@@ -264,9 +264,20 @@ static const char version_11[] = "ALTER TABLE job ADD COLUMN data TEXT;";
 static const char version_12[] =
 	"ALTER TABLE resource ADD COLUMN shared INTEGER NOT NULL DEFAULT 0 CHECK (shared IN (0, 1));";
 
+/*
+ * Which machine of its node a resource is.  A node that is wanted again (state 0) has counted its next
+ * one, and what is left (sent, live, deleting: 1 to 3) is of the one before.
+ */
+static const char version_13[] =
+	"ALTER TABLE resource ADD COLUMN incarnation INTEGER NOT NULL DEFAULT 0 CHECK (incarnation >= 0);"
+	"UPDATE resource SET incarnation = coalesce((SELECT node.incarnation -"
+	" (node.state = 0 AND node.incarnation > 1 AND resource.state BETWEEN 1 AND 3)"
+	" FROM node WHERE node.run = resource.run AND node.rank = resource.node), 0);";
+
 const struct migration store_migrations[STORE_VERSION] = {
-	{version_1}, {version_2}, {version_3}, {version_4},  {version_5},  {version_6},
-	{version_7}, {version_8}, {version_9}, {version_10}, {version_11}, {version_12}};
+	{version_1},  {version_2},  {version_3}, {version_4}, {version_5},
+	{version_6},  {version_7},  {version_8}, {version_9}, {version_10},
+	{version_11}, {version_12}, {version_13}};
 
 /* By primary result code.  `next` says what a person can do. */
 static const struct {

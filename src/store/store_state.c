@@ -51,13 +51,13 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[SAVE_RESOURCE] =
 		{"save resource",
 		 "REPLACE INTO resource (run, place, kind, name, state, attempt, tries, unsure, "
-		 "since_ms, retry_at_ms, why_kind, why, id, batch, batch_place, choice, node, spec, choice_spec, shared) "
+		 "since_ms, retry_at_ms, why_kind, why, id, batch, batch_place, choice, incarnation, node, spec, choice_spec, shared) "
 		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-		 "?18, ?19, ?20)"},
+		 "?18, ?19, ?20, ?21)"},
 	[LOAD_RESOURCES] =
 		{"restore resources",
 		 "SELECT place, kind, name, state, attempt, tries, unsure, since_ms, retry_at_ms, "
-		 "why_kind, why, id, batch, batch_place, choice FROM resource WHERE run = ?1"},
+		 "why_kind, why, id, batch, batch_place, choice, incarnation FROM resource WHERE run = ?1"},
 	[LEDGER] =
 		{"read ledger",
 		 "SELECT place, kind, name, node, spec, choice_spec, shared FROM resource WHERE run = ?1 ORDER BY place"},
@@ -176,6 +176,7 @@ int store_resource_save(struct store *st, int64_t no, int index, const struct pl
 	query_int(&q, res->batch);
 	query_int(&q, res->batch_place);
 	query_int(&q, res->choice);
+	query_int(&q, res->incarnation);
 	query_int(&q, pr->node);
 	query_text(&q, pr->spec ? pr->spec : "{}");
 	query_text(&q, choice ? choice : "");
@@ -289,6 +290,7 @@ static void read_resource(struct sql_query *q, struct core_resource *res)
 	res->batch = (int)row_below(q, INT_MAX);
 	res->batch_place = (int)row_below(q, INT_MAX);
 	res->choice = (int)row_below(q, INT_MAX);
+	res->incarnation = (int)row_below(q, INT_MAX);
 }
 
 static int restore_resources(struct store *st, int64_t no, struct core_run *r, struct err *err)

@@ -638,22 +638,6 @@ void host_table_release(struct host_table *t, const struct host_node *nodes, siz
 	t->wake(t->ctx);
 }
 
-void host_table_incarnation(struct host_table *t, struct host_node *node)
-{
-	struct str name;
-	void *value;
-
-	pthread_mutex_lock(&t->lock);
-	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
-		const struct known_host *h = value;
-
-		for (size_t k = 0; k < h->held.n; k++)
-			if (!h->held.v[k].stray && same_name(&h->held.v[k], node))
-				node->incarnation = h->held.v[k].incarnation;
-	}
-	pthread_mutex_unlock(&t->lock);
-}
-
 enum host_place host_table_place(struct host_table *t, const struct host_node *node,
 				 char name[static HOST_NAME_MAX_LEN], int64_t *ret_heard_ms)
 {

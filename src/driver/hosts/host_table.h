@@ -107,10 +107,6 @@ int host_table_reserve(struct host_table *t, const struct host_node *nodes, size
 /* The place of a node is free again. */
 void host_table_release(struct host_table *t, const struct host_node *nodes, size_t n);
 
-/* The incarnation of a node that has a place: a node has one machine at a time, and until it is given
- * back its core may already count the next one.  Not touched if it has no place. */
-void host_table_incarnation(struct host_table *t, struct host_node *node);
-
 enum host_place { HOST_NONE, HOST_CONNECTED, HOST_SILENT };
 /* Has the node a place, what is the host's name, and when was its last word (clock_boot_ms)? */
 #define HOST_NAME_MAX_LEN 64

@@ -33,19 +33,9 @@ struct node_spec {
 	int64_t fence_ms;
 };
 
-/* The machine that is to be made. */
-static struct host_node next_node(const struct driver_row *row)
-{
-	return (struct host_node){row->run, row->name, row->incarnation};
-}
-
-/* The machine that there is. */
 static struct host_node node_of(const struct driver_row *row)
 {
-	struct host_node n = next_node(row);
-
-	host_table_incarnation(row->services->hosts, &n);
-	return n;
+	return (struct host_node){row->run, row->name, row->incarnation};
 }
 
 static int read_spec(const struct driver_row *row, struct arena *a, struct node_spec *ret)
@@ -214,7 +204,7 @@ static int reserve(struct driver_row *rows, size_t n, struct err *err)
 		return err_set(err, ERR_INVALID, "the spec of node '%s' cannot be read",
 			       rows[0].name);
 	for (size_t i = 0; i < n; i++)
-		nodes[i] = next_node(&rows[i]);
+		nodes[i] = node_of(&rows[i]);
 	return host_table_reserve(rows[0].services->hosts, nodes, n, &spec.want, err);
 }
 

@@ -163,7 +163,10 @@ static void a_lost_node_is_replaced_while_the_others_go_on(void **state)
 	assert_int_equal(f->r->nodes[1].state, NODE_WANTED);
 	assert_int_equal(f->r->nodes[1].incarnation, 2);
 	assert_int_equal(effects_count(f, FX_STOP), 0);
+	assert_int_equal(effects_count(f, FX_DESTROY), 1);
+	assert_int_equal(f->fx.v[0].incarnation, 1); /* which is the one that there is */
 	come_back(f, 1);
+	assert_int_equal(f->r->resources[1].incarnation, 2);
 	assert_int_equal(start_of(f, 1)->attempt, 2);
 	say_of(f, 1, 2, EV_NODE_STARTED);
 	exit_of(f, 0, 1, 0, 0);

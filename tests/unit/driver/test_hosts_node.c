@@ -424,25 +424,13 @@ static void an_older_incarnation_is_a_stray(void **state)
 	assert_state(w, "a", "busy", "r");
 }
 
-/* A lost node counts its next incarnation before its old machine is given back. */
-static void a_destroy_is_about_the_machine_that_there_is(void **state)
+static void a_place_that_nobody_gave_back_is_swept_when_the_next_is_asked_for(void **state)
 {
 	struct world *w = *state;
 	struct played_host a = {.name = "a"}, b = {.name = "b"};
 	struct driver_row row = ROW(w, "r", "n");
 
 	join(w, &a);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
-	row.incarnation = 2;
-	host_table_left(w->t, &a);
-	assert_int_equal(d->destroy(&row), OUTCOME_UNSURE); /* silent, and not fenced */
-	join(w, &a);
-	host_table_has(w->t, &a, (struct host_node[]){{"r", "n", 1}}, 1);
-	assert_int_equal(d->destroy(&row), OUTCOME_DONE);
-	assert_int_equal(a.asked[HOST_ASK_DESTROY], 1);
-	assert_state(w, "a", "free", "-");
-	/* A place that nobody gave back is swept when the next machine is asked for. */
-	row.incarnation = 1;
 	assert_int_equal(d->create(&row), OUTCOME_DONE);
 	join(w, &b);
 	row.incarnation = 2;
@@ -547,7 +535,7 @@ int main(void)
 		TEST(two_hosts_of_one_name_are_told_apart),
 		TEST(what_nobody_reserved_is_swept),
 		TEST(an_older_incarnation_is_a_stray),
-		TEST(a_destroy_is_about_the_machine_that_there_is),
+		TEST(a_place_that_nobody_gave_back_is_swept_when_the_next_is_asked_for),
 		TEST(a_reservation_survives_a_restart),
 		TEST(the_reservation_of_a_run_that_is_over_does_not),
 		TEST(a_job_that_can_never_run_is_refused_when_it_is_submitted),

@@ -326,6 +326,14 @@ int rig_count(const struct rig *r, const char *verb)
 	return n;
 }
 
+const struct rig_call *rig_last(const struct rig *r, const char *verb)
+{
+	for (size_t i = r->calls.n; i-- > 0;)
+		if (!strcmp(r->calls.v[i].verb, verb))
+			return &r->calls.v[i];
+	return NULL;
+}
+
 /* Rule: what is asked of a provider is in the ledger first, whatever becomes of the master. */
 static void called(const char *verb, const struct driver_row *row, enum res_state wanted)
 {
@@ -334,6 +342,8 @@ static void called(const char *verb, const struct driver_row *row, enum res_stat
 
 	snprintf(c->verb, sizeof(c->verb), "%s", verb);
 	snprintf(c->name, sizeof(c->name), "%s", row->name);
+	snprintf(c->token, sizeof(c->token), "%s", row->token);
+	c->incarnation = row->incarnation;
 	int64_t state = stored(r,
 			       "SELECT resource.state FROM resource JOIN run ON run.no = "
 			       "resource.run WHERE run.id = ?1 AND resource.name = ?2",
@@ -375,7 +385,7 @@ static enum outcome fake_observe(struct driver_row *row)
 	for (size_t i = 0; i < row->nmembers && current->gone_member; i++)
 		row->members[i].gone = !strcmp(row->members[i].identity, current->gone_member);
 	row->identity_checked = true;
-	return rig_exists(current, row->name) ? OUTCOME_DONE : OUTCOME_ABSENT;
+	return rig_exists(current, row->name) && !current->hidden ? OUTCOME_DONE : OUTCOME_ABSENT;
 }
 
 static enum outcome fake_destroy(struct driver_row *row)

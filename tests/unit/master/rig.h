@@ -44,6 +44,8 @@ enum rig_commit {
 struct rig_call {
 	char verb[8]; /* "create", "find", "observe", "destroy" */
 	char name[64];
+	int incarnation;
+	char token[65];
 };
 
 struct rig {
@@ -53,6 +55,7 @@ struct rig {
 	/* drivers */
 	VEC(struct rig_call) calls;
 	VEC(char *) exist;	 /* names of resources */
+	bool hidden;		 /* a look does not find them */
 	enum outcome creating;	 /* what create answers */
 	bool many;		 /* the driver takes many in one call ... */
 	VEC(size_t) sizes;	 /* ... and these were the calls */
@@ -109,7 +112,8 @@ struct live_run *rig_submit(struct rig *r, const char *job);
 /* The one run that is in memory; NULL if there is none. */
 struct live_run *rig_run(struct rig *r);
 void rig_cancel(struct rig *r, bool hurry);
-int rig_count(const struct rig *r, const char *verb); /* calls of the driver */
+int rig_count(const struct rig *r, const char *verb);			/* calls of the driver */
+const struct rig_call *rig_last(const struct rig *r, const char *verb); /* NULL: none yet */
 bool rig_exists(const struct rig *r, const char *name);
 
 /* Changes what is on disk, while no master runs. */

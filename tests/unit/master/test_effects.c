@@ -1,7 +1,10 @@
 /* What goes out in how many calls. */
 #include "rig.h"
 
+#include <string.h>
+
 #include "master/runs.h"
+#include "spec/job.h"
 
 #define JOB_OF_FIVE "{\"name\":\"t\",\"command\":[\"true\"],\"count\":5}"
 
@@ -93,6 +96,61 @@ static void a_machine_that_its_resource_has_no_longer_is_a_lost_node(void **stat
 	assert_int_equal(rig_stored(r, "SELECT state FROM node"), NODE_LOST);
 }
 
+/* ---- the machine of a node that was taken back ---- */
+
+static void assert_call(const struct rig_call *c, const struct live_run *lr, int incarnation)
+{
+	char token[65];
+
+	assert_non_null(c);
+	node_token(lr, c->name, incarnation, token);
+	assert_int_equal(c->incarnation, incarnation);
+	assert_string_equal(c->token, token);
+}
+
+/* A node runs and falls silent; its machine answers no look, and it is to be replaced. */
+static void lose_node_that_is_replaced(struct rig *r)
+{
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+	struct rig_agent *a = rig_agent(r, 0);
+
+	/* Engine local, which makes the plan, has no other to choose. */
+	((struct role *)lr->plan.crew.roles[0].spec)->policy.on_lost = LOST_REPLACE;
+	agent_run(a);
+	assert_call(rig_last(r, "create"), lr, 1);
+	r->hidden = true;
+	agent_hang_up(a);
+	rig_until(r, lr->core->nodes[0].incarnation == 2);
+}
+
+static void the_machine_of_a_replaced_node_is_destroyed_and_not_the_next_one(void **state)
+{
+	struct rig *r = *state;
+
+	lose_node_that_is_replaced(r);
+	rig_until(r, rig_count(r, "create") == 2);
+	assert_int_equal(rig_count(r, "destroy"), 1);
+	assert_call(rig_last(r, "observe"), rig_run(r), 1);
+	assert_call(rig_last(r, "destroy"), rig_run(r), 1);
+	assert_call(rig_last(r, "create"), rig_run(r), 2);
+	assert_int_equal(rig_stored(r, "SELECT incarnation FROM resource"), 2);
+}
+
+static void after_a_restart_it_is_still_that_one(void **state)
+{
+	struct rig *r = *state;
+
+	lose_node_that_is_replaced(r);
+	rig_crash(r);
+	assert_int_equal(rig_stored(r, "SELECT incarnation FROM resource WHERE state = 3"), 1);
+	assert_int_equal(rig_stored(r, "SELECT incarnation FROM node"), 2);
+	r->calls.n = 0;
+	assert_true(rig_start(r));
+	rig_until(r, rig_count(r, "create") == 1);
+	assert_call(rig_last(r, "destroy"), rig_run(r), 1);
+	assert_call(rig_last(r, "create"), rig_run(r), 2);
+}
+
 /* ---- the bytes of a request ---- */
 
 /* The rows are committed, and the master dies before it can send anything. */
@@ -167,6 +225,8 @@ int main(void)
 		CASE(a_driver_that_takes_one_gets_one),
 		CASE(a_driver_is_told_which_choice_is_asked_for),
 		CASE(a_machine_that_its_resource_has_no_longer_is_a_lost_node),
+		CASE(the_machine_of_a_replaced_node_is_destroyed_and_not_the_next_one),
+		CASE(after_a_restart_it_is_still_that_one),
 		CASE(what_is_sent_is_stored_before),
 		CASE(a_replay_sends_the_stored_bytes_whatever_would_be_rendered_now),
 		CASE(damaged_bytes_are_never_sent),

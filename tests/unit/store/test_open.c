@@ -618,6 +618,35 @@ static void the_runs_of_version_4_get_facts_and_specs(void **state)
 	close_home(st);
 }
 
+/* Rule: what is left of a node that is wanted again is of the machine before. */
+static void the_resources_of_version_12_know_their_incarnation(void **state)
+{
+	const char *path = unit_path(state, "regatta.db");
+	struct err err;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_ok(store_migrate(db, path, 0, store_migrations, 12, &err), &err);
+	sqlite3_close(db);
+	alter(path,
+	      "INSERT INTO run (no, id, name, engine, strategy, nodes, seed, created_ms, ended_ms, phase, verdict)"
+	      " VALUES (1, 'x', 'x', 'hosts', 'single', 4, 0, 1, 0, 3, 0);"
+	      "INSERT INTO node (run, rank, state, incarnation, attempt, start_sent, stop_sent, serving, settled, there,"
+	      " exit_code, exit_signal, exit_oom, exit_kind, exit_reason, since_ms, serve_by_ms, lost_at_ms, look_at_ms,"
+	      " address) SELECT 1, column1, column2, column3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', 0, 0, 0, 0, ''"
+	      " FROM (VALUES (0, 0, 3), (1, 0, 3), (2, 4, 2), (3, 1, 0));"
+	      "INSERT INTO resource (run, place, name, state, node, kind, attempt, tries, unsure, since_ms, retry_at_ms,"
+	      " why_kind, why, id) SELECT 1, column1, column2, column3, column4, 'k', 1, 0, 0, 0, 0, 0, '', ''"
+	      " FROM (VALUES (0, 'a', 3, 0), (1, 'b', 0, 1), (2, 'c', 2, 2), (3, 'd', 2, 3), (4, 'e', 2, -1))");
+	close_home(fixture_open(*state));
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(number(db, "SELECT incarnation FROM resource WHERE name = 'a'"), 2);
+	assert_int_equal(number(db, "SELECT incarnation FROM resource WHERE name = 'b'"), 3);
+	assert_int_equal(number(db, "SELECT incarnation FROM resource WHERE name = 'c'"), 2);
+	assert_int_equal(number(db, "SELECT sum(incarnation) FROM resource WHERE name > 'c'"), 0);
+	sqlite3_close(db);
+}
+
 #define on_dir(t) cmocka_unit_test_setup_teardown(t, unit_make_dir, unit_remove_dir)
 
 int main(void)
@@ -656,6 +685,7 @@ int main(void)
 		on_dir(an_old_database_of_ours_is_migrated_by_opening_it),
 		on_dir(the_ended_runs_of_version_3_get_their_progress),
 		on_dir(the_runs_of_version_4_get_facts_and_specs),
+		on_dir(the_resources_of_version_12_know_their_incarnation),
 	};
 
 	return cmocka_run_group_tests_name("store_open", tests, NULL, NULL);

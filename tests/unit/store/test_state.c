@@ -78,6 +78,7 @@ static void fill_resource(struct core_resource *res, int salt)
 		.batch = 7 + salt,
 		.batch_place = 3 + salt,
 		.choice = 2 + salt,
+		.incarnation = 4 + salt,
 		.dirty = true,
 	};
 	memset(res->why, 'w', sizeof(res->why) - 1); /* of the greatest length */
@@ -98,6 +99,7 @@ static void assert_same_resource(const struct core_resource *a, const struct cor
 	assert_int_equal(a->batch, b->batch);
 	assert_int_equal(a->batch_place, b->batch_place);
 	assert_int_equal(a->choice, b->choice);
+	assert_int_equal(a->incarnation, b->incarnation);
 	assert_false(a->asked);
 	assert_false(a->dirty);
 }
@@ -223,7 +225,7 @@ static void a_new_field_of_the_core_is_noticed(void **state)
 	(void)state;
 #ifdef __x86_64__
 	assert_int_equal(sizeof(struct core_node), 384);
-	assert_int_equal(sizeof(struct core_resource), 520);
+	assert_int_equal(sizeof(struct core_resource), 528);
 	assert_int_equal(offsetof(struct core_run, node_count), 368);
 #else
 	skip();
