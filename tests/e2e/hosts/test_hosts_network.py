@@ -54,6 +54,11 @@ def go(regatta):
     (regatta.cwd / "go").touch()
 
 
+def kill_kind(lab, kind):
+    for pid in lab.pids(kind):
+        os.kill(pid, signal.SIGKILL)
+
+
 def test_nodes_have_the_addresses_of_their_hosts(regatta, lab):
     lab.join("a", "b")
     done = regatta("run", "-n", "2", "--engine", "hosts", "--", "sh", "-c", "echo $REGATTA_ADDRESS $MASTER_ADDR $NCCL_SOCKET_IFNAME")
@@ -173,6 +178,34 @@ def test_a_node_that_may_be_carried_elsewhere_ends_its_job_in_time(regatta, lab)
     lab.rejoin("a")
     regatta("kill", "--now", run)
     regatta.wait(run)
+    wait_for(lab.is_clean, what="the host to be empty")
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_the_last_bytes_of_a_job_are_stored_or_said_to_be_missing(regatta, lab, killed):
+    """It ends while its pipes are held by nobody but the pipe holder; then that one is killed too, or not."""
+    lab.join("a")
+    run = submit(regatta, 1, 60)
+    regatta.wait(run, state="running")
+    wait_for(lambda: len(regatta.log(run, "worker-0")) > 1000, what="output")
+    kill_kind(lab, "agent")
+    kill_kind(lab, "shim")
+    wait_for(lambda: lab.pids("hold"), what="the pipe holder")
+    kill_kind(lab, "node-agent")
+    time.sleep(0.2)
+    go(regatta)
+    status = lab.nodes("a")[0] / "status"
+    wait_for(lambda: "ended" in status.read_text(), what="the end of the job")
+    if killed:
+        lab.kill_host("a")
+    lab.daemons["a"].wait()
+    lab.rejoin("a")
+    got = regatta.wait(run, 60)
+    if killed:
+        assert got["verdict"] == "failed" and "its output may be cut" in got["cause"], got
+    else:
+        assert got["verdict"] == "succeeded"
+        check_exact(regatta, run)
     wait_for(lab.is_clean, what="the host to be empty")
 
 
