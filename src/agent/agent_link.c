@@ -188,15 +188,16 @@ static void dialed(void *ctx, const struct transport *t, const struct err *why)
 {
 	struct agent *a = ctx;
 
-	a->dialer = dialer_free(a->dialer);
-	if (t) {
-		connected(a, t);
-		return;
+	if (!t) { /* `why` is a part of the dialer */
+		if (strcmp(a->dial_why, why->msg) != 0)
+			log_warn("master %s: %s; trying again", a->cfg.url, why->msg);
+		snprintf(a->dial_why, sizeof(a->dial_why), "%s", why->msg);
 	}
-	if (strcmp(a->dial_why, why->msg) != 0)
-		log_warn("master %s: %s; trying again", a->cfg.url, why->msg);
-	snprintf(a->dial_why, sizeof(a->dial_why), "%s", why->msg);
-	dial_later(a);
+	a->dialer = dialer_free(a->dialer);
+	if (t)
+		connected(a, t);
+	else
+		dial_later(a);
 }
 
 static void dial_now(void *ctx)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/rand.h"
@@ -226,6 +227,26 @@ static void a_start_before_the_welcome_is_not_acted_on(void **state)
 	assert_string_equal(fake_str(fake_meet(f), "holds"), "nothing");
 }
 
+/* Under the sanitizers, too: what the dialer says is gone with the dialer. */
+static void an_agent_that_cannot_reach_another_machine_says_why_and_goes_on(void **state)
+{
+	struct fake *f = *state;
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+	char *log = fake_below(f, "agent.log");
+
+	f->raw_config = "{\"run\":\"r\",\"node\":\"n-0\",\"token\":\"t\",\"proto\":1,"
+			"\"master\":\"https://127.0.0.1:1\",\"pin\":\"sha256//"
+			"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"}";
+	fake_agent(f);
+	while (!strstr(fake_file(f, log), "nobody listens on port 1 of 127.0.0.1; trying again"))
+		assert_true(clock_boot_ms() < until);
+	poll(NULL, 0, 200); /* some more dials */
+	assert_int_equal(kill(f->agent, 0), 0);
+	assert_int_equal(waitpid(f->agent, NULL, WNOHANG), 0);
+	assert_null(strstr(fake_file(f, log), "Sanitizer"));
+	fake_kill(f->agent);
+}
+
 static void a_ping_is_answered(void **state)
 {
 	struct fake *f = *state;
@@ -302,6 +323,7 @@ int main(int argc, char **argv)
 		CASE(a_job_goes_on_while_its_node_is_told_to_come_later),
 		CASE(a_message_that_cannot_be_used_ends_the_connection_with_the_reason),
 		CASE(a_start_before_the_welcome_is_not_acted_on),
+		CASE(an_agent_that_cannot_reach_another_machine_says_why_and_goes_on),
 		CASE(a_ping_is_answered),
 		CASE(a_busy_master_is_not_replaced_by_another),
 		CASE(when_nobody_listens_a_master_is_started),
