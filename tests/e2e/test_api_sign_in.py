@@ -21,7 +21,7 @@ def test_tokens_are_made_listed_and_revoked(regatta, service):
     assert "no token" in regatta("token", "revoke", listed[0]["id"], code=3).err
     assert "--scope" in regatta("token", "new", code=2).err
     assert "duration" in regatta("token", "new", "--scope", "read", "--expires", "soon", code=2).err
-    assert "which" in regatta("token", "revoke", code=2).err
+    assert "token list" in regatta("token", "revoke", code=2).err
 
 
 def test_ui_prints_a_link_that_leads_in_once(regatta, service):

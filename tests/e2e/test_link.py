@@ -23,11 +23,12 @@ def frame(kind, payload):
     return struct.pack("<IBBH", len(payload), kind, 0, 0) + payload
 
 
-def hello(regatta, run, node, token):
+def hello(regatta, run, node, token, incarnation=1):
     """The type and the payload of the answer."""
     with dial(regatta) as s:
         s.sendall(frame(HELLO, json.dumps({"proto": 1, "run": run, "node": node, "token": token, "boot_id": "b", "pid": 1,
-                                           "version": "0", "attempt": 0, "holds": "nothing", "streams": [0, 0, 0]}).encode()))
+                                           "version": "0", "attempt": 0, "holds": "nothing", "streams": [0, 0, 0],
+                                           "incarnation": incarnation}).encode()))
         data = b""
         while len(data) < 8 or len(data) < 8 + struct.unpack("<I", data[:4])[0]:
             part = s.recv(65536)
@@ -68,8 +69,9 @@ def test_without_a_token_nobody_learns_whether_a_run_exists(regatta):
     config = wait_for(lambda: next(iter((regatta.home / "runs" / run).glob("*.node/agent.json")), None), what="the node")
     text = json.loads(config.read_text().splitlines()[0])
     node, token = text["node"], text["token"]
+    assert text["incarnation"] == 1
     answers = [hello(regatta, *who) for who in [(run, node, "0" * 64), ("nothing-abcd", node, "0" * 64), (run, "nobody-0", "0" * 64),
-                                               (run, node, ""), ("nothing-abcd", node, token)]]
+                                               (run, node, ""), ("nothing-abcd", node, token), (run, node, token, 2)]]
     assert answers[0][0] == REFUSE and answers[0][1]["kind"] == "denied"
     assert all(a == answers[0] for a in answers), answers
     assert hello(regatta, run, node, token)[0] == WELCOME

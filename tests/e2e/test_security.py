@@ -17,7 +17,7 @@ from conftest import BINARY, ROOT, processes, wait_for
 from service import Service
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"]
-CLASSES = ["open", "read", "submit", "admin"]
+CLASSES = ["open", "read", "submit", "admin"]  # beside these "node": for a node's own token only
 ROUTES = [(m, p, c.lower()) for m, p, c in
           re.findall(r'ROUTE\("([A-Z]+)", "([^"]+)", API_([A-Z]+),', (ROOT / "src/master/api/api.c").read_text())]
 PATHS = sorted({p for _, p, _ in ROUTES})
@@ -33,7 +33,7 @@ def concrete(path):
 # Who may call what.
 
 def test_the_table_has_a_class_for_each_route():
-    assert len(ROUTES) > 35 and {c for _, _, c in ROUTES} == set(CLASSES)
+    assert len(ROUTES) > 35 and {c for _, _, c in ROUTES} == {*CLASSES, "node"}
     assert {p for _, p, c in ROUTES if c == "open"} == {"/", "/run/:run", "/compare", "/assets/:name", "/login", "/healthz"}
 
 
@@ -71,7 +71,9 @@ def test_a_scope_reaches_its_own_routes_and_no_more(regatta, service, scope):
         if path == "/api/v1/shutdown" and scope == "admin" or path.endswith("/events") or path == "/login":
             continue
         got = service.call(method, concrete(path), token=token)
-        if CLASSES.index(scope) >= CLASSES.index(need):
+        if need == "node":
+            assert got.status == 401, (method, path, got)
+        elif CLASSES.index(scope) >= CLASSES.index(need):
             assert got.status not in (401, 403), (method, path, got)
         else:
             assert got.status == 403, (method, path, got)
@@ -160,12 +162,12 @@ def test_a_cookie_alone_changes_nothing(regatta, service):
     run = regatta.submit("--", "sleep", "1000")
     regatta.wait(run, state="running")
     own = f"http://{service.own}"
-    for method, path in [(m, p.replace(":run", run)) for m, p, _ in ROUTES if m not in ("GET", "HEAD")]:
+    for method, path, need in [(m, p.replace(":run", run), c) for m, p, c in ROUTES if m not in ("GET", "HEAD")]:
         for headers in ({}, {"Origin": own}, {"Regatta-Request": "0"}, {"Regatta-Request": "1", "Origin": "http://evil.example"},
                         {"Regatta-Request": "1", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"},
                         {"Content-Type": "text/plain"}, {"Content-Type": "application/x-www-form-urlencoded"}):
             got = service.call(method, concrete(path), "{}", token=None, headers={"Cookie": cookie, **headers})
-            assert got.status == 403, (method, path, headers, got)
+            assert got.status == (401 if need == "node" else 403), (method, path, headers, got)
     assert regatta.status(run)["state"] == "running" and not regatta.status(run)["cancel_asked"]
     good = {"Cookie": f"other=1; {cookie}", "Regatta-Request": "1", "Origin": own, "Sec-Fetch-Site": "same-origin"}
     assert service.call("POST", f"/api/v1/runs/{run}/cancel", '{"hurry":true}', token=None, headers=good).status == 200
