@@ -23,7 +23,8 @@ struct collected {
 struct collect_options {
 	const char *const *patterns;
 	size_t n;
-	int64_t since_ms; /* wall clock: what did not change since then stays; 0: everything is kept */
+	/* wall clock: what did not change since then stays; 0: everything is kept */
+	int64_t since_ms;
 };
 
 /* With an error *ret still says how far it came. */

@@ -54,8 +54,9 @@ struct agent {
 	struct loop_timer *dial, *silence, *lease;
 	struct backoff backoff;
 	int64_t heard_ms, nobody_since_ms, revived_ms, lease_ms;
-	int64_t lost_ms;     /* of the last WELCOME: see docs/protocol.md; 0: none */
-	int64_t asked_at_ms; /* when the HELLO or PING was sent that is not answered yet; 0: none is */
+	int64_t lost_ms; /* of the last WELCOME: see docs/protocol.md; 0: none */
+	/* when the HELLO or PING was sent that is not answered yet; 0: none is */
+	int64_t asked_at_ms;
 	struct {
 		bool started, serving, exit, collected;
 	} told;

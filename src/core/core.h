@@ -79,12 +79,14 @@ struct core_node {
 	int retried;	       /* attempts after its own failure */
 	enum node_after after; /* of the attempt */
 	bool asleep;	       /* not wanted: beyond the number of nodes that its role has now */
-	int64_t by_ms; /* a node on its way to its next attempt, or to sleep, must be there by then; 0 = none */
+	/* a node on its way to its next attempt, or to sleep, must be there by then; 0 = none */
+	int64_t by_ms;
 	bool start_sent, stop_sent, connected, serving;
 	bool settled;	/* its output is stored, or it has none to give */
 	bool gate_met;	/* satisfies its role's ready_when */
 	bool preparing; /* asked to prepare, and not ready since; lives as long as its connection */
-	bool no_room; /* the master's disk is full, so its output waits; lives as long as the master */
+	/* the master's disk is full, so its output waits; lives as long as the master */
+	bool no_room;
 	struct exit_info exit;
 	int64_t since_ms;      /* of the state */
 	int64_t serve_by_ms;   /* its port must answer by then; 0 = none */
@@ -115,7 +117,8 @@ struct core_resource {
 	int choice;
 	int tries; /* since the last success, for the back-off */
 	enum res_question asked;
-	int ask_no; /* number of that question: an answer to an older one is stale; lives as long as the master */
+	/* number of that question: an answer to an older one is stale; lives as long as the master */
+	int ask_no;
 	bool unsure; /* the outcome of a create is unknown */
 	/* a create was refused after one that got no answer: the resource is looked for; lives as long as the master */
 	enum err_kind refused_kind;

@@ -41,7 +41,8 @@ struct driver_row {
 	/* Rows of one create call share it, and with the run it is the call's token: a replay has
 	 * the same one, and another request never has. */
 	int batch;
-	int batch_place; /* of this row in its batch, whoever of the others is in the call: 0, 1, ... */
+	/* of this row in its batch, whoever of the others is in the call: 0, 1, ... */
+	int batch_place;
 	/* Of a create, if the driver renders: the bytes to send, and no others. */
 	const char *request;
 	char id[256];	  /* in: if known; out: the provider's own */

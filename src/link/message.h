@@ -136,8 +136,8 @@ int message_sample_get(struct str json, struct arena *a, struct message_sample *
 struct message_collected {
 	uint64_t files, bytes;
 	const char *error; /* NULL: none */
-	enum err_kind
-		kind; /* of an error that lost files; ERR_NONE: the error is only worth a line */
+	/* of an error that lost files; ERR_NONE: the error is only worth a line */
+	enum err_kind kind;
 };
 void message_collected_put(const struct message_collected *m, struct buf *out);
 int message_collected_get(struct str json, struct arena *a, struct message_collected *ret,
@@ -179,7 +179,8 @@ struct message_data {
 	/* Or these, one after the other. */
 	struct message_blob *blobs;
 	size_t nblobs;
-	bool tar; /* each is an archive to be unpacked at path; else there is one, the file itself */
+	/* each is an archive to be unpacked at path; else there is one, the file itself */
+	bool tar;
 };
 struct message_metric {
 	const char *name; /* NULL: a group of the pattern gives it */
@@ -270,8 +271,8 @@ bool message_host_name_ok(const char *name);
 /* No longer than MESSAGE_HELLO_MAX. */
 struct message_join {
 	int64_t proto; /* LINK_PROTO */
-	const char *
-		id; /* of the host's directory, random: the same name with another id is another host */
+	/* of the host's directory, random: the same name with another id is another host */
+	const char *id;
 	const char *name, *token, *boot_id, *version;
 	const char *address; /* numeric, of the host's end of the connection; NULL: not known */
 	int64_t time_ms;     /* its wall clock */

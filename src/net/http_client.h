@@ -112,12 +112,13 @@ int http_stream_open(struct http_client *c, const char *method, const char *path
 
 /* A body that goes to a file, from some offset on. */
 struct http_download {
-	struct http_outgoing
-		get;	    /* method and body are not looked at; timeout_ms is for all of it */
+	/* method and body are not looked at; timeout_ms is for all of it */
+	struct http_outgoing get;
 	int fd;		    /* written at its offset, never truncated */
 	uint64_t offset;    /* in: how much is there already; out: how much is there now */
 	uint64_t max_bytes; /* of the whole; more is ERR_CAPACITY */
-	int stall_ms; /* longest wait for the head and for the next bytes; 0: only timeout_ms counts */
+	/* longest wait for the head and for the next bytes; 0: only timeout_ms counts */
+	int stall_ms;
 };
 /* 0: ret->status is 200 or 206 and the file is complete up to d->offset, or it is another and its
  * body in ret.  -1: what came so far is in the file, and a next call goes on at d->offset.  A server

@@ -34,10 +34,12 @@ struct http_limits {		 /* zero = the default in brackets */
 	int idle_ms;		 /* [60 s] between requests */
 	int stall_ms;		 /* [30 s] without the client taking a byte of the answer */
 	int min_rate;		 /* [4 KiB] of a whole answer that a client must take a second */
-	int max_connections; /* [4096] the longest idle one is closed for a new one; the unix socket
-				has HTTP_LOCAL_RESERVE more */
-	size_t max_queue;    /* [1 MiB] answer bytes waiting in a stream; a client that is behind is
-				cut past it */
+	/* [4096] the longest idle one is closed for a new one; the unix socket
+	 * has HTTP_LOCAL_RESERVE more */
+	int max_connections;
+	/* [1 MiB] answer bytes waiting in a stream; a client that is behind is
+	 * cut past it */
+	size_t max_queue;
 };
 
 struct http_request {

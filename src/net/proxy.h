@@ -13,8 +13,9 @@ struct err;
 struct proxy_settings {
 	const char *http_proxy;	 /* of plain connections: "http://[user:password@]host[:port]" */
 	const char *https_proxy; /* of TLS connections; the proxy itself is spoken to without TLS */
-	const char *no_proxy;	 /* "*", or a list of names (their subdomains too), addresses and
-				  * networks (10.0.0.0/8), each with or without a port */
+	/* "*", or a list of names (their subdomains too), addresses and
+	 * networks (10.0.0.0/8), each with or without a port */
+	const char *no_proxy;
 };
 
 /* *ret_used: is there one?  This host itself (localhost, loopback addresses) is never reached

@@ -18,8 +18,8 @@ struct err;
 
 struct resolve_options {
 	const char *hosts_file; /* NULL: /etc/hosts */
-	const char *
-		resolv_conf; /* NULL: /etc/resolv.conf; a server may have a port here: 127.0.0.1:5353 */
+	/* NULL: /etc/resolv.conf; a server may have a port here: 127.0.0.1:5353 */
+	const char *resolv_conf;
 };
 
 /*

@@ -26,7 +26,8 @@ struct plan_resource {
 	/* Resources of one group have the same request but for their names, so that one call makes
 	 * many of them; 0: each is asked for alone. */
 	int64_t group;
-	int64_t late_ms; /* a create whose caller died may still be acted on for so long; 0 on this machine */
+	/* a create whose caller died may still be acted on for so long; 0 on this machine */
+	int64_t late_ms;
 	/* "Not there" is believed only so long after it was last known to exist, and after so many
 	 * looks spread over that time (0 is 1): some providers forget what they have for a while. */
 	int64_t settle_ms;

@@ -103,10 +103,10 @@ struct job {
 	int64_t count;
 	struct policy policy; /* of a job without roles */
 	struct env_list env;
-	struct strs
-		secrets; /* names of variables that are secret although they do not look like it */
-	bool pty;	 /* the commands get a terminal */
-	int isolate;	 /* enum isolate */
+	/* names of variables that are secret although they do not look like it */
+	struct strs secrets;
+	bool pty;		   /* the commands get a terminal */
+	int isolate;		   /* enum isolate */
 	int64_t max_runtime_ms;	   /* 0 = no limit */
 	double max_cost;	   /* USD; 0 = no limit */
 	int64_t sample_ms;	   /* host samples; 0 = none */
@@ -118,8 +118,8 @@ struct job {
 	struct timeouts timeouts;
 	void *engine_tables[JOB_ENGINE_TABLES]; /* as in struct job_rules; NULL: not in the file */
 
-	const char *
-		base_dir; /* absolute: what relative paths are relative to; set by the caller after loading */
+	/* absolute: what relative paths are relative to; set by the caller after loading */
+	const char *base_dir;
 };
 
 static inline struct role *job_role(const struct job *j, size_t i)
