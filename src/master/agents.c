@@ -280,6 +280,11 @@ static void welcome(struct agent_conn *ac)
 
 static void node_exited(struct agent_conn *ac, const struct exit_report *e)
 {
+	const struct core_node *n = &ac->lr->core->nodes[ac->rank];
+
+	/* The core passes over an exit of another attempt, whose lengths say nothing about this one. */
+	if (!n->start_sent || e->attempt != n->attempt)
+		return;
 	struct event ev = {
 		.kind = EV_NODE_EXITED,
 		.index = ac->rank,
@@ -505,8 +510,8 @@ static void on_collected(struct agent_conn *ac, const struct frame *f, struct ar
 	struct live_node *n = &ac->lr->nodes[ac->rank];
 	struct message_collected m;
 
-	if (message_collected_get(f->payload, mem, &m, err) < 0)
-		return;
+	if (message_collected_get(f->payload, mem, &m, err) < 0 || !n->exit_told)
+		return; /* files are collected after the exit: these are of another attempt */
 	if (m.error)
 		run_note(ac->lr, "collect", ac->rank, "%s", m.error);
 	n->collected = true;

@@ -309,6 +309,25 @@ static void an_exit_of_another_attempt_counts_for_nothing(void **state)
 	assert_int_equal(rig_events(r, "exited"), 0);
 }
 
+static void an_exit_of_another_attempt_does_not_hide_the_right_one(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_say(a, FRAME_EXIT,
+		  "{\"attempt\":7,\"code\":0,\"signal\":0,\"oom\":false,\"kind\":\"none\","
+		  "\"reason\":\"\",\"streams\":[0,0,0]}");
+	agent_say(a, FRAME_COLLECTED, "{\"files\":0,\"bytes\":0}");
+	rig_idle(r);
+	assert_int_equal(node(a)->state, NODE_RUNNING);
+	agent_exit(a, 0);
+	rig_until(r, node(a)->state == NODE_EXITED);
+	rig_idle(r);
+	assert_int_equal(a->seen[FRAME_RELEASE], 0); /* neither its bytes nor its files have come */
+	agent_hand_over(a);
+	agent_wait(a, FRAME_RELEASE);
+}
+
 static void a_node_is_released_when_all_it_has_is_stored(void **state)
 {
 	struct rig *r = *state;
@@ -572,6 +591,7 @@ int main(void)
 		CASE(a_connection_says_hello_once),
 		CASE(an_exit_that_is_reported_twice_counts_once),
 		CASE(an_exit_of_another_attempt_counts_for_nothing),
+		CASE(an_exit_of_another_attempt_does_not_hide_the_right_one),
 		CASE(a_node_is_released_when_all_it_has_is_stored),
 		CASE(bytes_that_are_not_on_disk_keep_a_node),
 		CASE(bytes_that_are_missing_keep_a_node),
