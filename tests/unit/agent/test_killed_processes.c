@@ -316,6 +316,24 @@ static void a_shim_killed_under_a_later_agent_leaves_no_status_either(void **sta
 	fake_gone(pid);
 }
 
+static void a_stop_that_a_killed_shim_never_acted_on_is_made_good(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t pid = fake_start(f, "exec sleep 600");
+	pid_t shim = fake_shim(f);
+
+	assert_int_equal(kill(shim, SIGSTOP), 0);
+	fake_send(f, FRAME_SIGNAL, "{\"hurry\":false}");
+	fake_send(f, FRAME_PING, "{}");
+	fake_wait(f, FRAME_PONG); /* the shim has been told */
+	assert_true(fake_alive(pid));
+	fake_kill(shim);
+	fake_end(f);
+	fake_gone(pid);
+}
+
 static void an_exit_that_was_recorded_before_both_died_counts(void **state)
 {
 	struct fake *f = *state;
@@ -567,6 +585,7 @@ int main(int argc, char **argv)
 		CASE(a_job_that_outlived_both_still_has_its_grace_and_its_time_limit),
 		CASE(the_connection_of_a_killed_agent_closes_though_its_pipe_holder_lives),
 		CASE(a_shim_killed_under_a_later_agent_leaves_no_status_either),
+		CASE(a_stop_that_a_killed_shim_never_acted_on_is_made_good),
 		CASE(an_exit_that_was_recorded_before_both_died_counts),
 		CASE(the_pipe_holder_keeps_the_last_bytes_of_a_job),
 		CASE(the_pipe_holder_stays_until_the_end_is_on_record),

@@ -138,6 +138,17 @@ static void a_node_is_created_once(void **state)
 	assert_int_equal(strlen(config_value(b, a, "mark")), 24);
 }
 
+static void only_its_owner_reads_the_token_of_a_node(void **state)
+{
+	struct bench *b = *state;
+	CLEANUP(freep) char *config = path_join(b->node, "agent.json");
+	struct stat sb;
+
+	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
+	assert_int_equal(stat(config, &sb), 0);
+	assert_int_equal(sb.st_mode & 0777, 0600);
+}
+
 static void a_node_whose_directory_was_lost_is_not_of_this_boot(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -522,6 +533,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		CASE(the_table_knows_its_drivers),
 		CASE(a_node_is_created_once),
+		CASE(only_its_owner_reads_the_token_of_a_node),
 		CASE(a_node_whose_directory_was_lost_is_not_of_this_boot),
 		CASE(an_agent_sees_only_what_it_may),
 		CASE(a_node_whose_agent_was_killed_is_broken_and_can_be_mended),

@@ -328,6 +328,20 @@ static void an_exit_of_another_attempt_does_not_hide_the_right_one(void **state)
 	agent_wait(a, FRAME_RELEASE);
 }
 
+/* An agent that comes back says so there and sends no EXIT again. */
+static void an_exit_in_a_hello_counts(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_hang_up(a);
+	a->ended = true;
+	agent_dial(a);
+	agent_hello(a, NULL);
+	rig_until(r, node(a)->state == NODE_EXITED);
+	assert_int_equal(rig_events(r, "exited"), 1);
+}
+
 static void a_node_is_released_when_all_it_has_is_stored(void **state)
 {
 	struct rig *r = *state;
@@ -592,6 +606,7 @@ int main(void)
 		CASE(an_exit_that_is_reported_twice_counts_once),
 		CASE(an_exit_of_another_attempt_counts_for_nothing),
 		CASE(an_exit_of_another_attempt_does_not_hide_the_right_one),
+		CASE(an_exit_in_a_hello_counts),
 		CASE(a_node_is_released_when_all_it_has_is_stored),
 		CASE(bytes_that_are_not_on_disk_keep_a_node),
 		CASE(bytes_that_are_missing_keep_a_node),
