@@ -398,18 +398,23 @@ static void let_end(struct fake *f, pid_t job)
 	assert_true(agent_orphan_ended(f->node, job, 0));
 }
 
-/* The shim is killed, then the agent that has taken over: the pipe holder alone is left. */
-static pid_t leave_to_the_pipe_holder(struct fake *f, const char *script)
+static void wait_for_pipe_holder(struct fake *f)
 {
 	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
 
+	while (!pipe_holder(f))
+		assert_true(clock_boot_ms() < until);
+}
+
+/* The shim is killed, then the agent that has taken over: the pipe holder alone is left. */
+static pid_t leave_to_the_pipe_holder(struct fake *f, const char *script)
+{
 	fake_ready(f);
 	pid_t job = fake_start(f, script);
 
 	fake_wait_bytes(f, STREAM_OUT, 4);
 	fake_kill(fake_shim(f));
-	while (!pipe_holder(f))
-		assert_true(clock_boot_ms() < until);
+	wait_for_pipe_holder(f);
 	fake_kill(f->agent);
 	return job;
 }
@@ -499,7 +504,7 @@ static void lost_bytes_are_not_forgotten_by_the_agent_after_the_next(void **stat
 	fake_kill_both(f);
 	fake_agent(f);
 	fake_meet(f);
-	assert_true(pipe_holder(f) > 0);
+	wait_for_pipe_holder(f);
 	fake_kill(f->agent);
 	let_end(f, job);
 	const struct doc *e = exit_by_the_next_agent(f);
