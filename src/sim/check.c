@@ -78,17 +78,17 @@ static void check_counters(struct world *w)
 		return;
 	copy_rows(c, m);
 	core_run_restored(c);
-	if (memcmp(m->node_count, c->node_count, sizeof(m->node_count)) ||
-	    memcmp(m->res_count, c->res_count, sizeof(m->res_count)) || m->settled != c->settled ||
-	    m->counted != c->counted || m->awake != c->awake ||
+	if (memcmp(m->node_count, c->node_count, sizeof(m->node_count)) != 0 ||
+	    memcmp(m->res_count, c->res_count, sizeof(m->res_count)) != 0 ||
+	    m->settled != c->settled || m->counted != c->counted || m->awake != c->awake ||
 	    (m->verdict == VERDICT_NONE && m->counted_ok != c->counted_ok) ||
 	    m->res_idle != c->res_idle ||
-	    memcmp(m->role_gates_met, c->role_gates_met, roles * sizeof(*m->role_gates_met)) ||
-	    memcmp(m->role_awake, c->role_awake, roles * sizeof(*m->role_awake)))
+	    memcmp(m->role_gates_met, c->role_gates_met, roles * sizeof(*m->role_gates_met)) != 0 ||
+	    memcmp(m->role_awake, c->role_awake, roles * sizeof(*m->role_awake)) != 0)
 		sim_broken(w, "I11: a counter of the nodes is not what their rows say");
 	if ((m->verdict == VERDICT_NONE &&
-	     memcmp(m->needs_left, c->needs_left, n * sizeof(*m->needs_left))) ||
-	    memcmp(m->users_left, c->users_left, n * sizeof(*m->users_left)))
+	     memcmp(m->needs_left, c->needs_left, n * sizeof(*m->needs_left)) != 0) ||
+	    memcmp(m->users_left, c->users_left, n * sizeof(*m->users_left)) != 0)
 		sim_broken(w, "I11: a counter of the resources is not what their rows say");
 	for (size_t k = 0; k < roles; k++)
 		if (m->role_awake[k] < w->plan.crew.roles[k].spec->policy.min ||

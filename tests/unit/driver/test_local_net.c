@@ -249,7 +249,6 @@ static void a_complete_network_stays_and_a_half_made_one_is_made_again(void **st
 {
 	struct bench *b = *state;
 	CLEANUP(freep) char *netns = path_join(b->node, LAYOUT_NETNS);
-	CLEANUP(close_fdp) int nl = netlink_open(NULL);
 	struct stat before, after;
 	char alias[LINK_ALIAS_SIZE];
 	struct err err = {0};

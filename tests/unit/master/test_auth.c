@@ -19,7 +19,7 @@ static int dial(const struct rig *r)
 {
 	const char *port = strrchr(r->m.http_url, ':');
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int64_t number;
+	int64_t number = 0;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(port && str_to_i64(str_from(port + 1), &number));

@@ -720,8 +720,6 @@ static void a_node_cannot_reach_out_of_its_outputs(void **state)
 		if (put_whole(&n, bad[i], STR("1")) != STATUS(400))
 			fail_msg("'%s' is taken", bad[i]);
 	/* A link that somebody put there is replaced, not followed. */
-	CLEANUP(freep) char *top = path_join(output(&n, "."), "..");
-
 	assert_int_equal(file_mkdir_p(output(&n, ""), 0700, NULL), 0);
 	assert_int_equal(symlink(in_home(r, "there"), output(&n, "link")), 0);
 	assert_int_equal(put_whole(&n, "link%2fx", STR("1")), STATUS(200));
