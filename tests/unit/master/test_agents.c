@@ -60,6 +60,7 @@ static int drop(void **state)
 		if (r->peers[i] >= 0)
 			close(r->peers[i]);
 	r->m.agents = agents_free(r->m.agents);
+	map_free(r->lr.ranks);
 	map_free(r->m.runs);
 	loop_free(r->m.loop);
 	free(r);
