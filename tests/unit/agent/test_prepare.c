@@ -17,6 +17,7 @@
 #include "base/hex.h"
 #include "fake_master.h"
 #include "fmt/tar.h"
+#include "link/layout.h"
 #include "net/digest.h"
 #include "sys/cgroup.h"
 
@@ -95,23 +96,23 @@ static void source_and_data_are_put_in_place_once(void **state)
 	assert_true(prepare_is_long(&in));
 	if (prepare_files(&in, &p.cfg, p.node, &err) < 0)
 		fail_msg("%s", err.msg);
-	assert_true(file_exists(unit_path(state, "node/work/lib/x")));
-	assert_true(file_exists(unit_path(state, "node/work/one.csv")));
-	assert_true(file_exists(unit_path(state, "node/work/again/lib/x")));
+	assert_true(file_exists(unit_path(state, "node/" LAYOUT_WORK "/lib/x")));
+	assert_true(file_exists(unit_path(state, "node/" LAYOUT_WORK "/one.csv")));
+	assert_true(file_exists(unit_path(state, "node/" LAYOUT_WORK "/again/lib/x")));
 	/* The second of two shards of three files: the middle one. */
-	assert_false(file_exists(unit_path(state, "node/work/data/part/a")));
-	assert_true(file_exists(unit_path(state, "node/work/data/part/b")));
-	assert_false(file_exists(unit_path(state, "node/work/data/part/c")));
+	assert_false(file_exists(unit_path(state, "node/" LAYOUT_WORK "/data/part/a")));
+	assert_true(file_exists(unit_path(state, "node/" LAYOUT_WORK "/data/part/b")));
+	assert_false(file_exists(unit_path(state, "node/" LAYOUT_WORK "/data/part/c")));
 	/* Again: nothing is touched. */
-	put(state, "node/work/mine", "x", 0644);
+	put(state, "node/" LAYOUT_WORK "/mine", "x", 0644);
 	assert_int_equal(prepare_files(&in, &p.cfg, p.node, &err), 0);
-	assert_true(file_exists(unit_path(state, "node/work/mine")));
+	assert_true(file_exists(unit_path(state, "node/" LAYOUT_WORK "/mine")));
 	/* Other inputs: everything is new. */
 	data[0].shard_count = 1;
 	data[0].shard_index = 0;
 	assert_int_equal(prepare_files(&in, &p.cfg, p.node, &err), 0);
-	assert_false(file_exists(unit_path(state, "node/work/mine")));
-	assert_true(file_exists(unit_path(state, "node/work/data/part/c")));
+	assert_false(file_exists(unit_path(state, "node/" LAYOUT_WORK "/mine")));
+	assert_true(file_exists(unit_path(state, "node/" LAYOUT_WORK "/data/part/c")));
 }
 
 static void what_cannot_be_put_in_place_is_said(void **state)
@@ -157,7 +158,7 @@ static void what_cannot_be_put_in_place_is_said(void **state)
 		assert_int_equal(prepare_files(&bad[i].in, &p.cfg, p.node, &err), -1);
 		if (err.kind != bad[i].kind || !strstr(err.msg, bad[i].says))
 			fail_msg("%zu: %s", i, err.msg);
-		assert_false(file_exists(unit_path(state, "node/work")));
+		assert_false(file_exists(unit_path(state, "node/" LAYOUT_WORK)));
 	}
 }
 
@@ -170,7 +171,7 @@ static void the_output_directory_is_there_before_the_job(void **state)
 	place(state, &p);
 	assert_int_equal(prepare_files(&in, &p.cfg, p.node, &err), 0);
 	assert_true(file_exists(p.output));
-	assert_false(file_exists(unit_path(state, "node/work"))); /* nobody needs one */
+	assert_false(file_exists(unit_path(state, "node/" LAYOUT_WORK))); /* nobody needs one */
 	p.cfg.output_dir = "/proc/no/such";
 	assert_int_equal(prepare_files(&in, &p.cfg, p.node, &err), -1);
 	assert_non_null(strstr(err.msg, "output directory"));
