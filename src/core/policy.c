@@ -85,7 +85,7 @@ static void take_back(struct step *s, int rank, enum node_state to)
 		r->settled--;
 	n->settled = n->start_sent = n->stop_sent = n->serving = n->no_room = false;
 	n->after = AFTER_END;
-	n->exit = (struct exit_info){0};
+	n->exit = (struct exit_info){.code = -1};
 	n->serve_by_ms = n->give_up_ms = n->by_ms = 0;
 	node_set_state(s, rank, to);
 	if (to != NODE_WANTED)

@@ -207,6 +207,7 @@ static void a_lost_node_is_done_without_if_enough_are_left(void **state)
 	run_all(f);
 	lose(f, 1);
 	assert_true(f->r->nodes[1].asleep);
+	assert_int_equal(f->r->nodes[1].exit.code, -1); /* it was lost, it did not exit with 0 */
 	assert_true(effects_have(f, FX_DESTROY, 1));
 	resource_answer(f, 1, OUTCOME_DONE, ERR_NONE);
 	assert_int_equal(effects_count(f, FX_CREATE), 0);
