@@ -70,7 +70,7 @@ static void read_isolation(const struct doc *d, const char *dir, struct arena *a
 	if (!doc_bool(d, "netns", false))
 		return;
 	c->netns = arena_printf(a, "%s/" LAYOUT_NETNS, dir);
-	c->hosts = arena_printf(a, "%s/" LAYOUT_HOSTS, dir);
+	c->hosts = arena_printf(a, "%s/" LAYOUT_HOSTS_FILE, dir);
 }
 
 /* A path; NULL if there is none. */

@@ -29,7 +29,7 @@
 #define LAYOUT_LOGS "logs"	   /* <node><stream_suffix> of every node */
 #define LAYOUT_OUTPUTS "outputs"   /* <node>/ with what the node kept */
 #define LAYOUT_NODE_SUFFIX ".node" /* <node>.node: the directory of a node on this machine */
-#define LAYOUT_HOSTS "hosts" /* the names of isolated nodes; a copy in each node's directory */
+#define LAYOUT_HOSTS_FILE "hosts" /* the names of isolated nodes; a copy in each node's directory */
 #define LAYOUT_ATTEMPT_SUFFIX ".a%d" /* outputs/<node>.a2/: those of later attempts */
 
 /* In a node's directory.  agent/agent.h says who writes what, and when. */

@@ -52,7 +52,7 @@ static int bridge_load(const struct driver_row *row, struct bridge *b, struct er
 	if (!b->net.address[0] || !run_dir.n)
 		return err_set(err, ERR_INVALID, "the spec of '%s' has no address or no run_dir",
 			       row->name);
-	b->hosts_path = path_join(run_dir.p, LAYOUT_HOSTS);
+	b->hosts_path = path_join(run_dir.p, LAYOUT_HOSTS_FILE);
 	local_net_alias(row->install, row->run, NULL, b->alias);
 	local_net_bridge_name(row, b->name);
 	b->nl = netlink_open(err);

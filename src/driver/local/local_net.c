@@ -132,8 +132,8 @@ static int make_cable(int nl, const struct driver_row *row, const struct local_n
 /* Each node has a copy of its own: a job may change its /etc/hosts. */
 static int copy_hosts(const char *run_dir, const char *node_dir, struct err *err)
 {
-	CLEANUP(freep) char *from = path_join(run_dir, LAYOUT_HOSTS);
-	CLEANUP(freep) char *to = path_join(node_dir, LAYOUT_HOSTS);
+	CLEANUP(freep) char *from = path_join(run_dir, LAYOUT_HOSTS_FILE);
+	CLEANUP(freep) char *to = path_join(node_dir, LAYOUT_HOSTS_FILE);
 
 	if (unlink(to) < 0 && errno != ENOENT)
 		return err_errno(err, errno, "remove '%s'", to);

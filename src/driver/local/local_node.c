@@ -333,7 +333,7 @@ static int remove_network(const struct driver_row *row, const struct node *n, st
 static void undo_create(const struct node *n)
 {
 	CLEANUP(freep) char *config = in_node(n, LAYOUT_AGENT_CONFIG);
-	CLEANUP(freep) char *hosts = in_node(n, LAYOUT_HOSTS);
+	CLEANUP(freep) char *hosts = in_node(n, LAYOUT_HOSTS_FILE);
 
 	unlink(config);
 	unlink(hosts);

@@ -178,7 +178,7 @@ static void make_bridge(struct bench *b)
 static void a_bridge_is_made_once_and_removed(void **state)
 {
 	struct bench *b = *state;
-	CLEANUP(freep) char *hosts = path_join(b->dir, "runs/run-abcd/" LAYOUT_HOSTS);
+	CLEANUP(freep) char *hosts = path_join(b->dir, "runs/run-abcd/" LAYOUT_HOSTS_FILE);
 	struct buf text;
 
 	if (!has_root())
