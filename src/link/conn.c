@@ -1,16 +1,15 @@
 /*
  * One framed connection.
  *
- * Reading goes to the loop's scratch buffer and frames are handed out of it without a
- * copy; only the frame that is cut off at its end gets a buffer of its own, of exactly
- * its size, for as long as it is incomplete.  Sending goes straight to the socket; what
- * it does not take is copied to a queue of chunks.
+ * Reads go to the loop's scratch buffer, and frames are delivered out of it without a copy.  Only an
+ * incomplete frame at its end gets a buffer of its own, of exactly the frame's size.  Frames are
+ * written to the socket at once; what the socket does not take is copied to a queue of chunks.
  *
- * There are two queues, one for frames that steer and one for the bulk.  A chunk holds whole
- * frames, so the border between two chunks is one between frames: there the steering queue is
- * served first.  A chunk of which bytes have gone out, or which OpenSSL has seen (it may have made a
- * record of its bytes, which must come again), is finished before any other.  Over TLS
- * everything goes through the queues, so that a frame is not cut into records of header and body.
+ * There are two queues, `steering` for control frames and `bulk` for the others.  A chunk holds whole
+ * frames, so the queue can change between two chunks; `steering` is sent first.  A chunk is finished
+ * before any other once some of its bytes are sent, or once it was passed to OpenSSL (a repeated
+ * SSL_write must pass the same bytes).  Over TLS every frame goes through a queue, so that header and
+ * body get into one record.
  */
 #include "link/conn.h"
 
@@ -34,8 +33,9 @@
 #include "sys/loop.h"
 
 #define SOCKET_BUFFER (1024 * 1024)
-#define UNSENT_MAX (128 * 1024) /* in the kernel, where a control frame cannot overtake them */
-#define READS_PER_ROUND 4	/* then the others get their turn */
+#define UNSENT_MAX                                                                                 \
+	(128 * 1024)	  /* bytes in the kernel, where a control frame cannot overtake them */
+#define READS_PER_ROUND 4 /* then other connections are served */
 #define CHUNKS_PER_WRITE 16
 #define MIN_CHUNK 2048 /* small frames share a chunk */
 #define DISCARD_READS 64
@@ -56,8 +56,8 @@ struct conn_shared {
 struct chunk {
 	struct list link;
 	size_t n, cap, sent;
-	bool begun; /* nothing may overtake it any more */
-	/* Where the n bytes are: its own, or those of a frame for many peers, to which nothing is added. */
+	bool begun; /* must be finished before any other chunk is sent */
+	/* The n bytes: the chunk's own, or those of `shared` (then no frame is appended). */
 	const uint8_t *p;
 	struct conn_shared *shared;
 	uint8_t bytes[];
@@ -66,8 +66,8 @@ struct chunk {
 struct conn {
 	struct loop *loop;
 	struct loop_io *io;
-	struct loop_timer *later; /* made when needed: a deferred or late end */
-	struct loop_timer *more;  /* made when needed: to read what the socket does not tell of */
+	struct loop_timer *later; /* made when needed: calls finish from the loop */
+	struct loop_timer *more;  /* made when needed: reads bytes that OpenSSL holds */
 	struct transport t;
 	enum conn_state state;
 	struct conn_events ev;
@@ -75,7 +75,7 @@ struct conn {
 	int64_t peer_uid;
 
 	bool paused, corked, delivering, freed;
-	bool send_failed; /* `why` says how; only reading goes on */
+	bool send_failed; /* `why` is the error; reading goes on */
 	struct err why;
 	size_t max_payload; /* of a frame from the peer */
 
@@ -165,7 +165,7 @@ static struct chunk *first_of(const struct list *l)
 	return list_empty(l) ? NULL : list_item(l->next, struct chunk, link);
 }
 
-/* What goes out next. */
+/* The chunk to be sent next. */
 static struct chunk *next_chunk(const struct conn *c)
 {
 	struct chunk *bulk = first_of(&c->bulk), *steering = first_of(&c->steering);
@@ -188,8 +188,8 @@ static void drop_queue(struct conn *c)
 }
 
 /*
- * Unread bytes would turn our orderly end into a reset at the peer.  Not into the
- * scratch buffer: another connection may be handing out a frame from it.
+ * Closing a socket with unread bytes would send the peer a reset.  Not read into the scratch buffer:
+ * another connection may be delivering a frame from it.
  */
 static void discard_input(int fd)
 {
@@ -200,14 +200,14 @@ static void discard_input(int fd)
 			break;
 }
 
-/* Let go of the descriptor and of every buffer.  No callback. */
+/* Close the descriptor and free all buffers, without a callback. */
 static void shut(struct conn *c)
 {
 	if (c->state == CONN_CLOSED)
 		return;
 	c->state = CONN_CLOSED;
 	c->io = loop_io_free(c->io);
-	/* Only a whole last frame may be followed by TLS's goodbye. */
+	/* close_notify only after a whole frame: it tells the peer that nothing was cut off. */
 	if (c->t.ssl && !c->send_failed && c->queued == 0)
 		c->t.ops->end_output(&c->t);
 	discard_input(c->t.fd);
@@ -231,7 +231,7 @@ struct conn *conn_free(struct conn *c)
 	return NULL;
 }
 
-/* The end, from the loop: c may be freed when this returns. */
+/* Close and call on_close, from the loop: c may be freed when this returns. */
 static void finish(struct conn *c)
 {
 	struct err why = c->why;
@@ -270,7 +270,7 @@ static void watch(struct conn *c)
 	loop_io_set(c->io, events);
 }
 
-/* Sending is over.  What the peer sent before it left is still read, up to its end of file. */
+/* Sending failed: drop the queue.  What the peer sent is still read, up to its end of file. */
 static void send_broke(struct conn *c, int errnum)
 {
 	c->send_failed = true;
@@ -279,7 +279,7 @@ static void send_broke(struct conn *c, int errnum)
 	finish_within(c, c->state == CONN_FLUSHING ? 0 : CONN_FLUSH_MS);
 }
 
-/* Bytes that the socket took (0: none now), or -1 when sending is over. */
+/* Bytes that the socket took (0: none now), or -1 when sending failed. */
 static ssize_t send_now(struct conn *c, struct iovec *iov, size_t n)
 {
 	ssize_t sent = c->t.ops->writev(&c->t, iov, n);
@@ -294,12 +294,12 @@ static ssize_t send_now(struct conn *c, struct iovec *iov, size_t n)
 
 static bool is_bulk(enum frame_type type)
 {
-	/* A goodbye comes last. */
+	/* BYE is bulk, because it must come last. */
 	return type == FRAME_DATA || type == FRAME_METRICS || type == FRAME_SAMPLE ||
 	       type == FRAME_BYE;
 }
 
-/* The chunk at the end of a queue, with room for n bytes. */
+/* The last chunk of a queue, a new one if it has no room for n bytes. */
 static struct chunk *chunk_for(struct list *queue, size_t n)
 {
 	if (!list_empty(queue)) {
@@ -316,14 +316,14 @@ static struct chunk *chunk_for(struct list *queue, size_t n)
 	return k;
 }
 
-/* Queue what is left of the parts after the first `skip` bytes. */
+/* Queue the parts without their first `skip` bytes, which are sent. */
 static void enqueue(struct conn *c, struct list *queue, const struct iovec *iov, size_t parts,
 		    size_t skip, size_t total)
 {
 	struct chunk *k = chunk_for(queue, total - skip);
 
 	if (skip > 0)
-		k->begun = true; /* nothing else was queued */
+		k->begun = true; /* the queues were empty: k holds only this frame */
 	c->queued += total - skip;
 	for (size_t i = 0; i < parts; i++) {
 		size_t cut = skip < iov[i].iov_len ? skip : iov[i].iov_len;
@@ -372,7 +372,7 @@ static struct iovec chunk_rest(const struct chunk *k)
 	return (struct iovec){(void *)(uintptr_t)(k->p + k->sent), k->n - k->sent};
 }
 
-/* Chunks of one queue behind the n that are there, but for `ahead`, which went first. */
+/* Append the chunks of one queue to iov[n..], except `ahead`, which is in iov already. */
 static size_t gather_from(struct list *queue, const struct chunk *ahead, struct iovec *iov,
 			  size_t n)
 {
@@ -387,7 +387,7 @@ static size_t gather_from(struct list *queue, const struct chunk *ahead, struct 
 	return n;
 }
 
-/* The first chunks in the order in which they go out. */
+/* The first chunks, in the order of sending. */
 static size_t gather(struct conn *c, struct iovec iov[static CHUNKS_PER_WRITE])
 {
 	struct chunk *ahead = first_of(&c->bulk);
@@ -413,7 +413,7 @@ static void send_queue(struct conn *c)
 		if (sent == 0)
 			break;
 		if (c->state == CONN_FLUSHING)
-			finish_within(c, CONN_FLUSH_MS); /* it does read */
+			finish_within(c, CONN_FLUSH_MS); /* the peer reads: wait on */
 	}
 	watch(c);
 }
@@ -461,7 +461,7 @@ void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct st
 	size_t payload = head.n + body.n;
 
 	if (payload > FRAME_MAX_PAYLOAD)
-		abort(); /* a bug of the caller: the peer would have to hang up */
+		abort(); /* a bug of the caller: the peer would close the connection */
 	frame_header(header, (uint8_t)type, 0, channel, (uint32_t)payload);
 	struct iovec iov[] = {
 		{header, sizeof(header)},
@@ -481,7 +481,7 @@ void conn_send_shared(struct conn *c, struct conn_shared *s)
 
 void conn_cork(struct conn *c)
 {
-	/* With frames queued already, the peer is what is waited for: no cork needed. */
+	/* While frames are queued, conn_send only appends to the queue: no cork needed. */
 	c->corked = c->queued == 0;
 }
 
@@ -506,14 +506,14 @@ static void writable(struct conn *c)
 		c->ev.on_drained(c->ctx);
 }
 
-/* False when c takes no more frames; c itself stays. */
+/* False when on_frame closed c; c is not freed yet. */
 static bool deliver(struct conn *c, const struct frame *f)
 {
 	c->ev.on_frame(c->ctx, f);
 	return c->state == CONN_OPEN;
 }
 
-/* As frame_decode, and -1 for a frame that is longer than this peer may send. */
+/* As frame_decode, and -1 for a frame longer than c->max_payload. */
 static int next_frame(const struct conn *c, const uint8_t *p, size_t n, struct frame *ret,
 		      size_t *ret_used)
 {
@@ -522,7 +522,7 @@ static int next_frame(const struct conn *c, const uint8_t *p, size_t n, struct f
 	return frame_decode((struct str){(const char *)p, n}, ret, ret_used);
 }
 
-/* Hand out every frame in p[0..n) and keep what is cut off.  False when c takes no more. */
+/* Deliver every frame in p[0..n) and keep an incomplete one.  False when c takes no more. */
 static bool take_bytes(struct conn *c, const uint8_t *p, size_t n)
 {
 	struct frame f;
@@ -556,7 +556,7 @@ static bool take_bytes(struct conn *c, const uint8_t *p, size_t n)
 static bool take_read(struct conn *c, uint8_t *scratch, size_t n)
 {
 	if (!c->rx) {
-		n += c->head_n; /* the header's first bytes stand in front of the new ones */
+		n += c->head_n; /* read_some put the header's first bytes before the new ones */
 		c->head_n = 0;
 		return take_bytes(c, scratch, n);
 	}
@@ -613,12 +613,12 @@ static bool read_some(struct conn *c)
 		if (!take_read(c, scratch, (size_t)n))
 			return false;
 		if ((size_t)n < LOOP_SCRATCH / 2)
-			return true; /* most likely empty now; level-triggered tells if not */
+			return true; /* the socket is likely empty; if not, the loop calls again */
 	}
 	return true;
 }
 
-/* OpenSSL holds bytes that were not asked for yet: no readiness tells of them. */
+/* OpenSSL holds decrypted bytes, for which the socket never becomes readable. */
 static void read_soon(struct conn *c)
 {
 	if (c->state != CONN_OPEN || c->paused || !c->t.ops->pending(&c->t))
@@ -663,7 +663,7 @@ static void io_ready(void *ctx, int fd, int events)
 	bool writes = c->t.write_wants_read ? events & LOOP_READ : events & LOOP_WRITE;
 
 	(void)fd;
-	/* The other direction is level-triggered: its turn comes. */
+	/* One direction per call: events are level-triggered, the other one is reported again. */
 	if (writes && c->queued > 0)
 		writable(c);
 	else if (!c->paused)

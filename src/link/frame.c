@@ -92,8 +92,7 @@ int frame_decode(struct str in, struct frame *ret, size_t *ret_used)
 	size_t length = (size_t)get_le(in.p, 4);
 	uint8_t type = (uint8_t)in.p[4];
 
-	/* Judged before the payload is there: a bad header must not make anybody wait or
-	 * allocate. */
+	/* Refuse a bad header before waiting for its payload or allocating memory for it. */
 	if (length > FRAME_MAX_PAYLOAD || !frame_type_name(type))
 		return -1;
 	if (in.n - FRAME_HEADER < length)

@@ -14,31 +14,31 @@
 #define FRAME_MAX_PAYLOAD (1024 * 1024)
 
 enum frame_type {
-	FRAME_HELLO = 1, /* agent: who I am, what I hold */
+	FRAME_HELLO = 1, /* agent: its identity and the state of its job */
 	FRAME_WELCOME,	 /* master: lease, acknowledged offsets */
-	FRAME_REFUSE,	 /* master: go away, and why */
-	FRAME_INPUTS,	 /* master: prepare */
-	FRAME_READY,	 /* agent: prepared, or why not */
-	FRAME_START,	 /* master: run this */
-	FRAME_STARTED,	 /* agent */
-	FRAME_SERVING,	 /* agent: the port answers */
+	FRAME_REFUSE,	 /* master: the hello or join is refused, and why */
+	FRAME_INPUTS,	 /* master: files to fetch before the start */
+	FRAME_READY,	 /* agent: the inputs are in place, or why not */
+	FRAME_START,	 /* master: start the job's command */
+	FRAME_STARTED,	 /* agent: its pid */
+	FRAME_SERVING,	 /* agent: the job listens on its port */
 	FRAME_DATA,	 /* agent: bytes of a stream (channel) at an offset */
 	FRAME_ACK,	 /* master: stream stored up to an offset */
-	FRAME_METRICS,	 /* agent: samples found in a range of a stream */
-	FRAME_SAMPLE,	 /* agent: host samples */
+	FRAME_METRICS,	 /* agent: metrics found in a range of a stream */
+	FRAME_SAMPLE,	 /* agent: CPU, memory and GPU usage */
 	FRAME_SIGNAL,	 /* master: stop the job */
-	FRAME_EXIT,	 /* agent: how it ended, and how long each stream is */
+	FRAME_EXIT,	 /* agent: how the job ended, and the length of each stream */
 	FRAME_COLLECTED, /* agent: kept files are in place */
-	FRAME_RELEASE,	 /* master: clean up and leave */
+	FRAME_RELEASE,	 /* master: clean up and exit */
 	FRAME_PING,
 	FRAME_PONG,
-	FRAME_BYE,	   /* either: a wanted end, with a reason */
-	FRAME_MEMBERS,	   /* master: a part of the table of members, before START */
-	FRAME_JOIN,	   /* host: who I am, what I have */
-	FRAME_JOINED,	   /* master */
-	FRAME_HOST_NODES,  /* host: the nodes that are on it */
+	FRAME_BYE,	   /* either: closing on purpose, with a reason */
+	FRAME_MEMBERS,	   /* master: a part of the table of the run's nodes, before START */
+	FRAME_JOIN,	   /* host: its identity and its capacity */
+	FRAME_JOINED,	   /* master: the join is accepted */
+	FRAME_HOST_NODES,  /* host: the nodes that exist on it */
 	FRAME_HOST_ASK,	   /* master: create, find, observe or destroy a node */
-	FRAME_HOST_ANSWER, /* host */
+	FRAME_HOST_ANSWER, /* host: the answer to a HOST_ASK */
 };
 #define FRAME_TYPE_MAX FRAME_HOST_ANSWER
 
@@ -59,11 +59,11 @@ const char *stream_suffix(enum stream s);
 const char *frame_type_name(uint8_t type); /* NULL if unknown */
 void frame_header(uint8_t out[static FRAME_HEADER], uint8_t type, uint8_t flags, uint16_t channel,
 		  uint32_t length);
-/* Bytes of the whole frame that a header announces (not judged). */
+/* Size of the whole frame, as its header announces it, unchecked. */
 size_t frame_size(const uint8_t header[static FRAME_HEADER]);
-/* 1: a frame was taken, *ret_used bytes are spent (payload points into the input).  0: more
- * bytes needed. -1: not a frame (too long, unknown type). */
+/* 1: *ret is a frame of *ret_used bytes, its payload points into `in`.  0: more bytes are needed.
+ * -1: not a frame (too long, unknown type). */
 int frame_decode(struct str in, struct frame *ret, size_t *ret_used);
-/* DATA payloads. */
+/* A DATA payload: the offset, then the bytes. */
 void data_offset_put(uint8_t out[static 8], uint64_t offset);
 bool data_payload(struct str payload, uint64_t *ret_offset, struct str *ret_bytes);

@@ -23,7 +23,7 @@
 #define TABLE(n, s, ...)                                                                           \
 	static const struct wire_table n##_table = {#n, sizeof(struct s),                          \
 						    (const struct wire_key[]){__VA_ARGS__, {0}}}
-/* message_X_put and message_X_get of a struct whose table says it all. */
+/* message_X_put and message_X_get of a message that needs no checks beyond its table. */
 #define MESSAGE(n, s)                                                                              \
 	void message_##n##_put(const struct s *m, struct buf *out)                                 \
 	{                                                                                          \
@@ -93,13 +93,14 @@ void message_hello_put(const struct message_hello *m, struct buf *out)
 	wire_put(&hello_table, m, out);
 }
 
-/* Before any other key is read: another version may have others. */
+/* Checked before any other key: another version may have other keys. */
 static int check_proto(const struct doc *d, struct err *err)
 {
 	const struct doc *proto = doc_get(d, "proto");
 
 	if (proto && proto->type == DOC_INT && proto->i != LINK_PROTO)
-		return err_set(err, ERR_UNAVAILABLE, "another protocol version: %d is spoken here",
+		return err_set(err, ERR_UNAVAILABLE,
+			       "protocol version not supported: this master speaks version %d",
 			       LINK_PROTO);
 	return 0;
 }
@@ -121,7 +122,7 @@ int message_hello_get(struct str json, struct arena *a, struct message_hello *re
 	return 0;
 }
 
-/* ---- what else an agent says ---- */
+/* ---- other messages of the agent ---- */
 
 TABLE(ready, message_ready, {MEMBER(message_ready, ok), .type = WIRE_BOOL},
       {MEMBER(message_ready, kind), .type = WIRE_KIND, .optional = true},
@@ -170,13 +171,13 @@ int message_collected_get(struct str json, struct arena *a, struct message_colle
 	return 0;
 }
 
-/* ---- figures: lists that would be too long as objects ---- */
+/* ---- metrics and samples: encoded as arrays, because objects would be too long ---- */
 
 TABLE(metrics, message_metrics, {MEMBER(message_metrics, from), .type = WIRE_INT},
       {MEMBER(message_metrics, to), .type = WIRE_INT},
       {MEMBER(message_metrics, bad), .type = WIRE_INT});
 
-/* What is no finite number is written as null. */
+/* NaN and infinity are written as null. */
 static bool number_of(const struct doc *d, double *ret)
 {
 	*ret = d->type == DOC_FLOAT ? d->f : d->type == DOC_INT ? (double)d->i : (double)NAN;
@@ -304,7 +305,7 @@ int message_sample_get(struct str json, struct arena *a, struct message_sample *
 	return 0;
 }
 
-/* ---- what a master says ---- */
+/* ---- messages of the master ---- */
 
 TABLE(welcome, message_welcome,
       {MEMBER(message_welcome, lease_ms), .type = WIRE_INT, .max = MAX_MS},
@@ -361,7 +362,7 @@ static bool is_sha256(const char *text)
 	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
-/* A digest may become the name of a file. */
+/* The digest is checked strictly, because it becomes a file name. */
 static int check_blob(const struct message_blob *b, const char *what, struct err *err)
 {
 	if (!b->url && !b->sha256)
@@ -520,9 +521,9 @@ int message_join_get(struct str json, struct arena *a, struct message_join *ret,
 	    wire_read(&join_table, d, a, ret, err) < 0)
 		return -1;
 	if (!message_host_name_ok(ret->name))
-		return err_set(err, ERR_PROTOCOL, "join: key 'name' is no name of a host");
+		return err_set(err, ERR_PROTOCOL, "join: key 'name' is not a valid host name");
 	if (ret->address && !address_ip(&ip, ret->address, 0))
-		return err_set(err, ERR_PROTOCOL, "join: key 'address' is no numeric address");
+		return err_set(err, ERR_PROTOCOL, "join: key 'address' is not a numeric address");
 	return 0;
 }
 
@@ -566,7 +567,7 @@ TABLE(host_answer, message_host_answer,
       {MEMBER(message_host_answer, id), OPTIONAL_TEXT});
 MESSAGE(host_answer, message_host_answer)
 
-/* ---- what both say ---- */
+/* ---- messages of both ---- */
 
 TABLE(bye, message_bye,
       {MEMBER(message_bye, reason), .type = WIRE_TEXT, .optional = true, .default_text = ""});

@@ -2,11 +2,11 @@
 /*
  * message - the payloads of the link, one struct per frame, for both ends.
  *
- * message_X_put writes a payload, message_X_get reads it.  The tables of message.c say which keys a
- * message has; docs/protocol.md says what they mean.  Reading is strict about the keys that it
- * knows (ERR_PROTOCOL, naming frame and key) and ignores all others, so a key can be added
- * without a new protocol version if it may be missing.  Everything that was read lives in the
- * arena.  RELEASE, PING and PONG say nothing: MESSAGE_EMPTY.  DATA is in link/frame.h.
+ * message_X_put writes a payload, message_X_get reads it.  The tables of message.c list the keys of a
+ * message; docs/protocol.md says what they mean.  Known keys are checked strictly (ERR_PROTOCOL,
+ * naming frame and key), others are ignored, so an optional key can be added without a new protocol
+ * version.  Everything read lives in the arena.  RELEASE, PING and PONG are MESSAGE_EMPTY.  DATA is
+ * in link/frame.h.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,15 +22,15 @@ struct arena;
 struct buf;
 
 #define MESSAGE_EMPTY "{}"
-#define MESSAGE_REASON 160 /* of the reason of an exit, NUL included */
+#define MESSAGE_REASON 160 /* size of exit_report.reason, NUL included */
 #define MESSAGE_MAX_GAPS 8
-/* The longest HELLO.  Until its hello is accepted a peer may send no longer frame. */
+/* The longest HELLO or JOIN, and the longest frame that is accepted before one of them is. */
 #define MESSAGE_HELLO_MAX 4096
 
-/* A hole in a stream: bytes that could not be kept. */
+/* A gap in a stream: bytes of the job that could not be stored. */
 struct gap {
 	enum stream stream;
-	uint64_t offset, bytes; /* offset counts what was kept */
+	uint64_t offset, bytes; /* offset counts stored bytes only */
 };
 
 /* How an attempt ended: EXIT, HELLO.exit and the last record of the status file. */
@@ -39,7 +39,7 @@ struct exit_report {
 	int code;   /* -1: did not exit by itself */
 	int signal; /* 0: none */
 	bool oom;
-	enum err_kind kind; /* ERR_NONE: the job's own doing */
+	enum err_kind kind; /* ERR_NONE: the job ended by itself */
 	char reason[MESSAGE_REASON];
 	uint64_t streams[STREAMS]; /* final lengths */
 	struct gap gaps[MESSAGE_MAX_GAPS];
@@ -47,7 +47,7 @@ struct exit_report {
 };
 void message_exit_put(const struct exit_report *m, struct buf *out);
 int message_exit_get(struct str json, struct arena *a, struct exit_report *ret, struct err *err);
-/* Joined with "; "; what does not fit is cut. */
+/* Append "; " and text to e->reason, cut to its size. */
 void exit_add_reason(struct exit_report *e, const char *text);
 
 /* ---- from the agent ---- */
@@ -61,14 +61,14 @@ struct message_hello {
 	enum holds holds;
 	uint64_t streams[STREAMS];	/* bytes spooled so far */
 	const struct exit_report *exit; /* NULL: has not ended */
-	/* It takes MEMBERS, and templates in START. */
+	/* This agent understands MEMBERS, and templates in START. */
 	bool templates;
-	/* Of the agent's end of a connection over the network: its numeric address and the name of the
-	 * interface that has it.  NULL: not known. */
+	/* Numeric local address of the agent's connection, and the interface that has it.  NULL: not
+	 * known, or not a network connection. */
 	const char *address, *interface;
-	int incarnation; /* of the node: from its configuration; 0: made before there were any */
+	int incarnation; /* of the node, from agent.json; 0: written by a version without it */
 };
-/* A name that is safe in an environment: letters, digits, "._:@-", at most 15. */
+/* An interface name: letters, digits and "._:@-", at most 15. */
 bool message_interface_ok(const char *name);
 void message_hello_put(const struct message_hello *m, struct buf *out);
 /* Another protocol version is ERR_UNAVAILABLE, whatever its other keys are. */
@@ -84,7 +84,7 @@ int message_ready_get(struct str json, struct arena *a, struct message_ready *re
 
 struct message_started {
 	int attempt;
-	int64_t pid; /* 0: it ended before its pid was known */
+	int64_t pid; /* 0: the job ended before its pid was known */
 };
 void message_started_put(const struct message_started *m, struct buf *out);
 int message_started_get(struct str json, struct arena *a, struct message_started *ret,
@@ -97,23 +97,23 @@ void message_serving_put(const struct message_serving *m, struct buf *out);
 int message_serving_get(struct str json, struct arena *a, struct message_serving *ret,
 			struct err *err);
 
-/* One figure of METRICS.  The name may be anything that a job prints: whoever stores it judges it. */
+/* One value of METRICS.  The name is unchecked: the master checks it before it stores the value. */
 struct message_point {
 	struct str name;
-	double value;	 /* NAN: was no finite number */
+	double value;	 /* NAN: not a finite number */
 	int64_t step;	 /* -1: none */
 	int64_t time_ms; /* wall clock */
-	int64_t total;	 /* steps in all; 0: not known */
+	int64_t total;	 /* number of all steps; 0: not known */
 };
-/* Append one figure to the text that message_metrics.encoded points to. */
+/* Append one value to the text for message_metrics.encoded. */
 void message_point_put(const struct message_point *p, struct buf *encoded);
 
 struct message_metrics {
 	uint64_t from, to; /* of the stream */
-	uint64_t bad;	   /* figures that were none */
+	uint64_t bad;	   /* values that could not be parsed */
 	struct message_point *samples;
 	size_t nsamples;
-	/* For writing, instead of samples: what message_point_put made. */
+	/* Only for writing, instead of samples: text made by message_point_put. */
 	struct str encoded;
 };
 void message_metrics_put(const struct message_metrics *m, struct buf *out);
@@ -122,7 +122,7 @@ int message_metrics_get(struct str json, struct arena *a, struct message_metrics
 
 struct message_value {
 	struct str name;
-	double value; /* NAN: was no finite number */
+	double value; /* NAN: not a finite number */
 };
 struct message_sample {
 	int64_t time_ms; /* wall clock */
@@ -136,7 +136,7 @@ int message_sample_get(struct str json, struct arena *a, struct message_sample *
 struct message_collected {
 	uint64_t files, bytes;
 	const char *error; /* NULL: none */
-	/* of an error that lost files; ERR_NONE: the error is only worth a line */
+	/* of an error by which files were lost; ERR_NONE: `error` is only a warning */
 	enum err_kind kind;
 };
 void message_collected_put(const struct message_collected *m, struct buf *out);
@@ -147,8 +147,8 @@ int message_collected_get(struct str json, struct arena *a, struct message_colle
 
 struct message_welcome {
 	int64_t lease_ms; /* 0: no lease */
-	/* Another may carry the node when it was silent for longer: its job is stopped by then.
-	 * 0: nobody will. */
+	/* The node may be replaced when its agent was silent for longer; the agent stops the job
+	 * before.  0: it is never replaced. */
 	int64_t lost_ms;
 	uint64_t acks[STREAMS], scanned[STREAMS];
 };
@@ -157,29 +157,29 @@ int message_welcome_get(struct str json, struct arena *a, struct message_welcome
 			struct err *err);
 
 struct message_refuse {
-	enum err_kind kind; /* ERR_NONE: one that is not known here */
+	enum err_kind kind; /* ERR_NONE: a kind that this version does not know */
 	const char *reason;
 };
 void message_refuse_put(const struct message_refuse *m, struct buf *out);
 int message_refuse_get(struct str json, struct arena *a, struct message_refuse *ret,
 		       struct err *err);
 
-/* Bytes to be fetched: from a URL, or, without one, from the master by their SHA-256.  At least one of the two is there. */
+/* A file to be fetched: from url, or, without one, from the master by its sha256. */
 struct message_blob {
-	const char *url;    /* https://...; NULL: the master has it */
-	const char *sha256; /* 64 hex digits; NULL: whatever comes is taken */
+	const char *url;    /* https://...; NULL: fetch from the master */
+	const char *sha256; /* 64 hex digits; NULL: the content is not checked */
 };
 struct message_data {
 	const char *path; /* below the work directory */
-	/* Either files of a machine that agent and master share: what the job file says, relative to the
-	 * base_dir of agent.json.  NULL: not so. */
+	/* A path on the machine that agent and master share, relative to the base_dir of agent.json.
+	 * NULL: `blobs` is given instead. */
 	const char *src;
 	const char *sha256;		  /* of a src that is one file; NULL: not checked */
 	int64_t shard_index, shard_count; /* of a src that is a directory; count 1: everything */
-	/* Or these, one after the other. */
+	/* Instead of src: files to be fetched, in this order. */
 	struct message_blob *blobs;
 	size_t nblobs;
-	/* each is an archive to be unpacked at path; else there is one, the file itself */
+	/* each blob is an archive to be unpacked at path; otherwise one blob is the file at path */
 	bool tar;
 };
 struct message_metric {
@@ -205,7 +205,7 @@ void message_inputs_put(const struct message_inputs *m, struct buf *out);
 int message_inputs_get(struct str json, struct arena *a, struct message_inputs *ret,
 		       struct err *err);
 
-/* A part of the table of members: the addresses of ranks first, first + 1, ... */
+/* A part of the table of the run's nodes: the addresses of ranks first, first + 1, ... */
 #define MESSAGE_MAX_MEMBERS 100000
 #define MESSAGE_NO_ADDRESS "-"
 struct message_role {
@@ -226,8 +226,8 @@ int message_members_get(struct str json, struct arena *a, struct message_members
 
 struct message_start {
 	int attempt;
-	/* In the table of MEMBERS, which came before.  env, hostfile and machinefile are templates then
-	 * (base/expand.h); -1: they are texts, and there was no table. */
+	/* In the table that MEMBERS sent before; env, hostfile and machinefile are templates then
+	 * (base/expand.h).  -1: they are final texts, and no MEMBERS was sent. */
 	int rank;
 	const char *interface; /* that has the node's address; NULL: not known */
 	const char **argv;     /* NULL-terminated, at least one */
@@ -236,12 +236,12 @@ struct message_start {
 	size_t nenv;
 	const char *cwd;	 /* "": the work directory */
 	const char *hostfile;	 /* "": none */
-	const char *machinefile; /* the same for MPICH and Intel MPI */
+	const char *machinefile; /* hostfile in the format of MPICH and Intel MPI */
 	const char *address;
 	int port;
 	int64_t grace_ms;
 	uint64_t memory;     /* 0: no limit */
-	int64_t deadline_ms; /* left to run; 0: no limit */
+	int64_t deadline_ms; /* time left to run; 0: no limit */
 	bool pty;	     /* the job gets a terminal */
 };
 void message_start_put(const struct message_start *m, struct buf *out);
@@ -257,21 +257,21 @@ int message_signal_get(struct str json, struct arena *a, struct message_signal *
 /* ACK is not JSON. */
 #define MESSAGE_ACK_BYTES 16
 struct message_ack {
-	uint64_t stored, looked; /* bytes on disk; bytes whose metrics are taken */
+	uint64_t stored, looked; /* bytes on disk; bytes whose metrics are stored */
 };
 void message_ack_put(const struct message_ack *m, uint8_t out[static MESSAGE_ACK_BYTES]);
 int message_ack_get(struct str payload, struct message_ack *ret, struct err *err);
 
-/* ---- a host that joins, and the nodes that the master has it make ---- */
+/* ---- hosts ---- */
 
 #define MESSAGE_HOST_NAME_MAX 64
-/* A name that is safe in files and in tables: letters, digits, "._-", not beginning with a dot or dash. */
+/* A host name: letters, digits and "._-", not beginning with a dot or dash. */
 bool message_host_name_ok(const char *name);
 
 /* No longer than MESSAGE_HELLO_MAX. */
 struct message_join {
 	int64_t proto; /* LINK_PROTO */
-	/* of the host's directory, random: the same name with another id is another host */
+	/* random, of the host's directory: the same name with another id is another host */
 	const char *id;
 	const char *name, *token, *boot_id, *version;
 	const char *address; /* numeric, of the host's end of the connection; NULL: not known */
@@ -305,9 +305,9 @@ struct message_host_ask {
 	enum host_op op;
 	const char *run, *node;
 	int incarnation;
-	const char *token; /* the node's; of a create */
-	const char *id;	   /* what the host last said of it; "": nothing */
-	int64_t limit_ms;  /* for its answer */
+	const char *token; /* of the node; only for HOST_CREATE */
+	const char *id;	   /* the node's id from the host's last answer; "": none */
+	int64_t limit_ms;  /* time for the answer */
 };
 void message_host_ask_put(const struct message_host_ask *m, struct buf *out);
 int message_host_ask_get(struct str json, struct arena *a, struct message_host_ask *ret,
@@ -318,7 +318,7 @@ struct message_host_answer {
 	enum outcome outcome;
 	enum err_kind kind; /* ERR_NONE: no error */
 	const char *text;   /* of the error; "": none */
-	const char *id;	    /* the host's own for the node; "": none */
+	const char *id;	    /* the host's id for the node; "": none */
 };
 void message_host_answer_put(const struct message_host_answer *m, struct buf *out);
 int message_host_answer_get(struct str json, struct arena *a, struct message_host_answer *ret,
@@ -327,7 +327,7 @@ int message_host_answer_get(struct str json, struct arena *a, struct message_hos
 /* ---- from either ---- */
 
 struct message_bye {
-	const char *reason; /* "": none was given */
+	const char *reason; /* "": none */
 };
 void message_bye_put(const struct message_bye *m, struct buf *out);
 int message_bye_get(struct str json, struct arena *a, struct message_bye *ret, struct err *err);

@@ -12,7 +12,7 @@
 #include "fmt/schema.h"
 #include "link/frame.h"
 
-/* ---- members, whatever their type ---- */
+/* ---- access to the members of a message ---- */
 
 static void *at(void *msg, size_t offset)
 {
@@ -239,7 +239,7 @@ static int read_table(const struct wire_key *k, const struct doc *v, struct aren
 	return 0;
 }
 
-/* The items of a list, one after the other from `items` on. */
+/* Read the items of a list into the array at `items`. */
 static int read_items(const struct wire_key *k, const struct doc *v, struct arena *a, char *items,
 		      struct err *err)
 {
@@ -417,7 +417,7 @@ static const struct {
 	[WIRE_ARRAY] = {read_array, write_array},
 };
 
-/* What stands in the struct for a key that is missing; all else is zero already. */
+/* The value of a missing key.  The struct was zeroed before. */
 static void set_default(const struct wire_key *k, void *msg)
 {
 	if (k->type == WIRE_INT)
