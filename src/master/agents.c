@@ -1,15 +1,15 @@
 /*
- * The master's end of the link: which node a connection belongs to, and its frames turned into
- * events of the core.
+ * The master's end of the link: finds the node that a connection belongs to, and turns its
+ * frames into events of the core.
  *
- * An agent is believed about its own node only: the run and node that it named in its hello and
- * proved with the node's token.  A newer connection of the same node replaces the older one.
+ * An agent may speak for one node only: the run and node that it named in its hello and proved
+ * with the node's token.  A newer connection of the same node replaces the older one.
  *
- * A host that joins is on a connection of its own; hosts.c deals with what it says.
+ * A host that joins has a connection of its own; hosts.c handles its frames.
  *
- * Until its hello or join is accepted a peer is a stranger: it may send frames of MESSAGE_HELLO_MAX
- * bytes, has HELLO_MS, and shares with all other strangers a small number of connections; when
- * there are more, the oldest is dropped.
+ * Until its hello or join is accepted a peer is a stranger: its frames have at most
+ * MESSAGE_HELLO_MAX bytes, it must be accepted within HELLO_MS, and the number of strangers is
+ * limited: when there are too many, the oldest is dropped.
  */
 #include "master/agents.h"
 
@@ -39,35 +39,38 @@
 
 #define PING_AFTER_MS 5000
 #define SILENT_MS 15000
-#define HELLO_MS 10000 /* from the connection to an accepted hello */
+#define HELLO_MS 10000 /* limit from accepting the connection to accepting its hello */
 #define STRANGERS_MAX 256
 #define WARN_EVERY_MS 60000
 #define PAYLOAD_MAX 4096
-#define NO_ROOM_MS 2000 /* until an agent may try again to store bytes on a full disk */
+#define NO_ROOM_MS 2000 /* pause before the agent may send bytes again after the disk was full */
 
 struct agents {
 	struct master *m;
-	struct list known;     /* struct agent_conn of nodes */
-	struct list strangers; /* those without an accepted hello, oldest first */
+	struct list known; /* struct agent_conn whose hello or join was accepted */
+	/* struct agent_conn without an accepted hello or join, oldest first */
+	struct list strangers;
 	int nstrangers, max_strangers;
-	int64_t warned_ms; /* that there are too many */
-	uint64_t last_no;  /* of a connection */
+	int64_t warned_ms; /* last warning about too many strangers; 0: none yet */
+	uint64_t last_no;  /* number of the newest connection */
 };
 
 struct agent_conn {
 	struct agents *as;
 	struct conn *conn;
-	uint64_t no;	     /* by which the core names it; never used twice */
+	uint64_t no;	     /* identifies the connection in events of the core; never used twice */
 	struct live_run *lr; /* NULL before the hello */
 	int rank;
-	struct host_conn *host; /* of a host that has joined; NULL otherwise */
+	struct host_conn *host; /* NULL unless a host has joined on this connection */
 	bool stranger;
-	struct list in_list; /* known or strangers */
+	struct list in_list; /* in agents.known or agents.strangers */
 	struct loop_timer *silence;
 	int64_t since_ms, heard_ms;
-	int64_t lost_ms; /* of its WELCOME: it asks all the time; 0: it need not */
+	/* as sent in WELCOME: after so long without the master the agent ends its job; 0: after the
+	 * lease */
+	int64_t lost_ms;
 	bool closing;
-	bool no_room; /* bytes could not be stored: no more are taken on this connection */
+	bool no_room; /* the disk was full: further bytes on this connection are ignored */
 };
 
 static void leave_list(struct agent_conn *ac)
@@ -88,13 +91,14 @@ static void agent_free(struct agent_conn *ac)
 	free(ac);
 }
 
-/* As the core counts, for a node that ends its job by itself so long after; 0: now is as good. */
+/* When the agent was last heard, on the master's clock: an agent with a lost_ms counts it from
+ * there.  0: the core takes the current time. */
 static int64_t last_word_ms(const struct agent_conn *ac)
 {
 	return ac->lost_ms ? ac->as->m->clock_base + ac->heard_ms : 0;
 }
 
-/* Forget the connection; the core hears of it only if it was the current one of its node. */
+/* Frees the connection.  The core is told only if it was the current connection of its node. */
 static void agent_lost(struct agent_conn *ac)
 {
 	struct live_run *lr = ac->lr;
@@ -104,7 +108,7 @@ static void agent_lost(struct agent_conn *ac)
 		lr->nodes[rank].heard_ms = ac->heard_ms;
 		lr->nodes[rank].agent = NULL;
 		streams_close(lr, rank);
-		/* A released agent hangs up as it was told to: that is no news for the core. */
+		/* A released agent closes its connection as it was told to: no event. */
 		if (lr->core->phase < RUN_CLEANING)
 			run_event(lr, &(struct event){.kind = EV_NODE_DROPPED,
 						      .index = rank,
@@ -197,7 +201,7 @@ void agent_release_past(struct live_run *lr, uint64_t conn)
 
 		if (ac->no != conn)
 			continue;
-		refuse(ac, ERR_DENIED, "another machine has taken the place of this one");
+		refuse(ac, ERR_DENIED, "this machine was given up: another one has its place");
 		return;
 	}
 }
@@ -210,7 +214,7 @@ static void protocol_error(struct agent_conn *ac, const char *what)
 		log_warn("agent of %s: %s", ac->lr->row.id, what);
 	else if (ac->host)
 		log_warn("host '%s': %s", host_conn_name(ac->host), what);
-	else /* anybody could fill the log */
+	else /* a stranger must not be able to fill the log */
 		log_debug("a peer of the link: %s", what);
 	buf_init(&text, PAYLOAD_MAX);
 	message_bye_put(&(struct message_bye){what}, &text);
@@ -282,7 +286,8 @@ static void node_exited(struct agent_conn *ac, const struct exit_report *e)
 {
 	const struct core_node *n = &ac->lr->core->nodes[ac->rank];
 
-	/* The core passes over an exit of another attempt, whose lengths say nothing about this one. */
+	/* An exit of another attempt is ignored by the core, and its stream lengths must not be
+	 * used for this attempt. */
 	if (!n->start_sent || e->attempt != n->attempt)
 		return;
 	struct event ev = {
@@ -297,7 +302,7 @@ static void node_exited(struct agent_conn *ac, const struct exit_report *e)
 	streams_final(ac->lr, ac->rank, e->attempt, e->streams);
 }
 
-/* Whose streams an agent will send: those of the attempt that it holds, or of the one that it will
+/* The attempt whose streams the agent will send: the one that it holds, or the one that it will
  * be told to start. */
 static int attempt_of(const struct core_node *n, int held)
 {
@@ -308,7 +313,8 @@ static int attempt_of(const struct core_node *n, int held)
 
 /* ---- frames ---- */
 
-/* A peer that breaks the protocol is told so; any other error is an answer. */
+/* A protocol error stays in err, and ends the connection with BYE; any other error is answered
+ * with REFUSE. */
 static void refuse_unless_broken(struct agent_conn *ac, struct err *err)
 {
 	if (err->kind == ERR_PROTOCOL)
@@ -359,14 +365,15 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	struct live_run *lr = m.run[0] ? map_get(ac->as->m->runs, str_from(m.run)) : NULL;
 	int rank = lr ? rank_of(lr, str_from(m.node)) : -1;
 
-	/* One answer for all: whoever has no token of a run does not learn whether the run exists. */
+	/* The same answer in every case: without a token of the run a peer must not learn
+	 * whether the run exists. */
 	if (!lr || (rank < 0 && !lr->unreadable) ||
 	    !node_token_ok(lr, str_from(m.node), m.incarnation, str_from(m.token))) {
-		refuse(ac, ERR_DENIED, "no such run or node here, or not with this token");
+		refuse(ac, ERR_DENIED, "no such run or node, or a wrong token");
 		return;
 	}
 	if (lr->unreadable) {
-		refuse(ac, ERR_UNAVAILABLE, "this master cannot read the run: come again later");
+		refuse(ac, ERR_UNAVAILABLE, "this master cannot read the run: try again later");
 		return;
 	}
 	struct event hello = {
@@ -380,15 +387,17 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 
 	snprintf(hello.text, sizeof(hello.text), "%s", m.address ? m.address : "");
 	if (core_incarnation_is_past(lr->core, rank, m.incarnation)) {
-		run_event(lr, &hello); /* it stays a stranger, until it is sent away */
+		/* A machine that was given up stays a stranger until the core releases it. */
+		run_event(lr, &hello);
 		return;
 	}
-	agent_drop(lr, rank); /* replaced, not lost */
+	agent_drop(lr, rank); /* a newer connection of the same node: no EV_NODE_DROPPED */
 	no_stranger(ac);
 	ac->lr = lr;
 	ac->rank = rank;
 	lr->nodes[rank].agent = ac;
-	/* Without a place for its logs the node is lost: it is welcomed to be released. */
+	/* If the log directory is missing the node is lost: the agent is still welcomed, so that
+	 * it can be released. */
 	if (streams_open(lr, rank, attempt_of(&lr->core->nodes[rank], m.attempt), &why) < 0 &&
 	    !streams_gone(lr, rank, &why)) {
 		log_error("logs of %s: %s", lr->row.id, why.msg);
@@ -448,8 +457,9 @@ static void on_serving(struct agent_conn *ac, const struct frame *f, struct aren
 }
 
 /*
- * On a full disk the agent keeps what is not acknowledged.  It is sent away after a pause only:
- * it comes back at once and sends the same again, and each time costs a few rows.
+ * On a full disk the agent keeps the bytes that were not acknowledged.  Its connection is closed
+ * only after a pause: it reconnects at once and sends the same bytes again, and each
+ * reconnection writes a few rows.
  */
 static void on_data(struct agent_conn *ac, const struct frame *f, struct arena *mem,
 		    struct err *err)
@@ -478,8 +488,9 @@ static void on_metrics(struct agent_conn *ac, const struct frame *f, struct aren
 {
 	struct message_metrics m;
 
+	/* The bytes that these metrics were found in were not stored either. */
 	if (ac->no_room)
-		return; /* nor were the bytes taken in which they were found */
+		return;
 	if (f->channel >= STREAMS)
 		err_set(err, ERR_PROTOCOL, "metrics: stream %d does not exist", f->channel);
 	else if (message_metrics_get(f->payload, mem, &m, err) == 0)
@@ -510,8 +521,9 @@ static void on_collected(struct agent_conn *ac, const struct frame *f, struct ar
 	struct live_node *n = &ac->lr->nodes[ac->rank];
 	struct message_collected m;
 
+	/* Files are collected after the exit: this frame is of another attempt. */
 	if (message_collected_get(f->payload, mem, &m, err) < 0 || !n->exit_told)
-		return; /* files are collected after the exit: these are of another attempt */
+		return;
 	if (m.error)
 		run_note(ac->lr, "collect", ac->rank, "%s", m.error);
 	n->collected = true;
@@ -538,7 +550,7 @@ static void on_pong(struct agent_conn *ac, const struct frame *f, struct arena *
 	(void)err;
 }
 
-/* Its reason stands in the agent's own log. */
+/* The reason in the frame is not needed here: the agent has logged it. */
 static void on_bye(struct agent_conn *ac, const struct frame *f, struct arena *mem, struct err *err)
 {
 	(void)f;
@@ -548,7 +560,7 @@ static void on_bye(struct agent_conn *ac, const struct frame *f, struct arena *m
 	conn_close(ac->conn);
 }
 
-/* What has been said on a connection decides which frames may come next. */
+/* The kind of a peer decides which frames it may send. */
 enum peer_kind { PEER_STRANGER = 1, PEER_NODE = 2, PEER_HOST = 4 };
 #define PEER_ANY (PEER_STRANGER | PEER_NODE | PEER_HOST)
 
@@ -557,11 +569,11 @@ static enum peer_kind peer_of(const struct agent_conn *ac)
 	return ac->lr ? PEER_NODE : ac->host ? PEER_HOST : PEER_STRANGER;
 }
 
-/* A frame that only a master sends has no row. */
+/* Frames that only a master sends have no row. */
 static const struct {
 	void (*take)(struct agent_conn *ac, const struct frame *f, struct arena *mem,
 		     struct err *err);
-	unsigned from; /* enum peer_kind, one or more */
+	unsigned from; /* bits of enum peer_kind */
 } frames[FRAME_TYPE_MAX + 1] = {
 	[FRAME_HELLO] = {on_hello, PEER_STRANGER},
 	[FRAME_READY] = {on_ready, PEER_NODE},
@@ -628,7 +640,7 @@ static void on_silence(void *ctx)
 	int64_t now = clock_boot_ms(), quiet = now - ac->heard_ms;
 	int64_t most = ac->lost_ms && ac->lost_ms < SILENT_MS ? ac->lost_ms : SILENT_MS;
 
-	/* What a stranger sends instead of a hello gains it no time. */
+	/* Frames other than a hello do not extend a stranger's time limit. */
 	if (quiet >= most || (ac->stranger && now - ac->since_ms >= HELLO_MS)) {
 		agent_lost(ac);
 		return;
@@ -640,7 +652,7 @@ static void on_silence(void *ctx)
 	loop_timer_set(ac->silence, most < PING_AFTER_MS ? most : PING_AFTER_MS);
 }
 
-/* The oldest, because an agent says hello at once and is not among the oldest for long. */
+/* The oldest one, because an agent sends its hello at once. */
 static void drop_oldest_stranger(struct agents *as)
 {
 	int64_t now = clock_boot_ms();

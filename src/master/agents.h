@@ -15,19 +15,21 @@ struct transport;
 struct agents *agents_new(struct master *m);
 /* NULL is allowed.  Returns NULL. */
 struct agents *agents_free(struct agents *as);
-/* A peer of the unix socket (fd is non-blocking), or one of the TLS port: a stranger until its hello. */
+/* Accepts a peer, a stranger until its hello: one of the unix socket (fd is non-blocking), and
+ * one of the TLS port. */
 void agent_accept(void *agents, int fd);
 void agent_accept_over(void *agents, struct transport *t);
 void agent_send(struct live_run *lr, int rank, enum frame_type type, struct str payload);
 void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum stream s,
 		       struct str payload);
-/* Ends the connection of the node; its agent dials again. */
+/* Closes the node's connection with `why` as the reason; its agent dials again. */
 void agent_fail(struct live_run *lr, int rank, const struct err *why);
-/* Sends away a connection whose hello named a machine that was given up. */
+/* Refuses the connection (event.conn) whose hello named a machine that was given up. */
 void agent_release_past(struct live_run *lr, uint64_t conn);
 void agent_send_shared(struct live_run *lr, int rank, struct conn_shared *frame);
-/* What is sent in between goes to the agent at once. */
+/* Frames sent between cork == true and cork == false are gathered and go out together. */
 void agent_cork(struct live_run *lr, int rank, bool cork);
-/* When this master last heard the node's agent, on clock_boot_ms(); 0: never. */
+/* When this master last heard from the node's agent, on clock_boot_ms(); 0: never. */
 int64_t agent_heard_ms(const struct live_run *lr, int rank);
-void agent_drop(struct live_run *lr, int rank); /* its node is not told */
+/* Closes the node's connection without an event for the core. */
+void agent_drop(struct live_run *lr, int rank);

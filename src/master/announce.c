@@ -54,7 +54,7 @@ void announce_ready(struct master *m, enum announce how)
 	buf_init(&own, sizeof(token));
 	if (m->tls)
 		tls_server_pin(m->tls, pin);
-	/* Only the TLS port takes agents. */
+	/* A join token is of use with TLS only: agents of other machines dial the TLS port. */
 	if ((m->tls && tokens_join(m->auth->tokens, join, &err) < 0) ||
 	    file_read(path, &own, &err) < 0)
 		log_warn("%s", err.msg);

@@ -1,10 +1,10 @@
 /*
- * The master's clock: boot time and a base.
+ * The master's clock: boot time plus a base.
  *
- * The base is the wall clock's at the first start of this boot and is kept in the
- * home, because the wall clock may jump while no master runs, and every deadline with
- * it.  The file is of use until the next boot only, so nobody waits for it to be on
- * disk; without it (a full disk) the wall clock is asked again.
+ * The base is the wall clock minus boot time at the first start of a master in this boot.  It is
+ * kept in a file of the home, because the wall clock may jump while no master runs, and would
+ * move every deadline.  The file is valid until the next boot only, so it is not synced; if it
+ * cannot be read (it could not be written on a full disk) the base is computed again.
  */
 #include "master/internal.h"
 
@@ -26,7 +26,7 @@ int64_t master_now(const struct master *m)
 	return m->clock_base + clock_boot_ms();
 }
 
-/* "<boot id> <base>" */
+/* The file has "<boot id> <base>". */
 static bool read_base(const char *path, const char *boot_id, int64_t *ret)
 {
 	CLEANUP(buf_release) struct buf text;
@@ -50,8 +50,9 @@ int64_t clock_base_for(const char *home, const char *boot_id, int64_t boot_ms, i
 	bool have = read_base(path, boot_id, &kept);
 
 	base = have ? kept : wall_ms - boot_ms;
+	/* Never earlier than the latest time in the store. */
 	if (base + boot_ms < last_ms)
-		base = last_ms - boot_ms; /* never behind what is written */
+		base = last_ms - boot_ms;
 	if (*boot_id && !(have && base == kept)) {
 		snprintf(text, sizeof(text), "%s %lld\n", boot_id, (long long)base);
 		(void)file_write_atomic(path, str_from(text), 0600, false, NULL);

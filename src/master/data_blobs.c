@@ -29,7 +29,7 @@ static int check_blob(const struct live_run *lr, const struct doc *sha, struct e
 	return file_exists(path)
 		       ? 0
 		       : err_set(err, ERR_NOT_FOUND,
-				 "an archive of the data is not here any more: submit it again");
+				 "an archive of the data is missing on the master: submit the job again");
 }
 
 static int check_entry(const struct live_run *lr, size_t i, const struct doc *entry,
@@ -44,7 +44,7 @@ static int check_entry(const struct live_run *lr, size_t i, const struct doc *en
 	if (!list || list->array.n != want)
 		return err_set(
 			err, ERR_INVALID,
-			"data '%.80s': %zu archives of it are needed: submit it with a regatta "
+			"data '%.80s': %zu archives are needed: submit the job with a regatta "
 			"of this version",
 			d->src, want);
 	for (size_t k = 0; k < want; k++)
@@ -66,7 +66,7 @@ int data_blobs_take(struct live_run *lr, const struct doc *list, struct err *err
 	return 0;
 }
 
-/* ---- later ---- */
+/* ---- after the submit ---- */
 
 static const struct doc *parse(const struct live_run *lr, struct arena *a)
 {
@@ -89,7 +89,7 @@ static void put_shas(const struct doc *list, size_t from, size_t to, struct aren
 			(struct message_blob){.sha256 = arena_str(a, list->array.v[k]->s).p};
 }
 
-/* A counted node has its own shard, every other all of them. */
+/* A counted node gets its own shard, every other node all shards. */
 void data_blobs_put(const struct live_run *lr, size_t i, int rank, struct arena *a,
 		    struct message_data *m)
 {
@@ -106,7 +106,7 @@ void data_blobs_put(const struct live_run *lr, size_t i, int rank, struct arena 
 		return;
 	}
 	if (!list || (own && (size_t)rank >= list->array.n))
-		return; /* the agent refuses an entry without bytes */
+		return; /* without blobs: the agent refuses the entry */
 	m->tar = doc_bool(entry, "tar", false);
 	put_shas(list, own ? (size_t)rank : 0, own ? (size_t)rank + 1 : list->array.n, a, m);
 }

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * data_blobs - the data of a run as archives of the master: what its client packed and uploaded, for nodes that do not
- * share the machine's files.
+ * data_blobs - the data of a run as archives on the master, which the client packed and
+ * uploaded, for nodes that do not share the files of this machine.
  *
- * In the submission and in the row: a list with one entry per [[data]], null or {"tar", "sha256": [...]}: one archive,
- * or one per counted node if the data is sharded.
+ * The submission and the row of the run have a list with one entry per [[data]]: null or {"tar",
+ * "sha256": [...]}, with one archive, or one per counted node if the data is sharded.
  */
 #include <stdbool.h>
 #include "base/str.h"
@@ -15,12 +15,13 @@ struct err;
 struct live_run;
 struct message_data;
 
-/* Of a submission: as many as the job needs, all of them here; sets lr->row.data. */
+/* Checks the list of a submission (as many archives as the job needs, all uploaded) and sets
+ * lr->row.data. */
 int data_blobs_take(struct live_run *lr, const struct doc *list, struct err *err);
-/* What of entry `i` this node fetches. */
+/* Fills in the archives or the URL of [[data]] entry `i` that the node fetches. */
 void data_blobs_put(const struct live_run *lr, size_t i, int rank, struct arena *a,
 		    struct message_data *m);
-/* May the nodes of this run fetch it? */
+/* True if the archive belongs to this run: its nodes may fetch it. */
 bool run_has_blob(const struct live_run *lr, struct str sha256);
-/* Each of the run, its source too, until fn says -1. */
+/* Calls fn for each archive of the run, its source included, until fn returns -1. */
 int run_each_blob(const struct live_run *lr, int (*fn)(void *ctx, const char *sha256), void *ctx);

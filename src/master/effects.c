@@ -1,4 +1,5 @@
-/* Effects out: resources to their driver on a worker, nodes to their agent. */
+/* Carries out effects: those on resources by a driver on a worker thread, those on nodes by a
+ * frame to the agent. */
 #include "master/effects.h"
 
 #include <stdio.h>
@@ -26,20 +27,20 @@
 #include "sys/pools.h"
 #include "sys/worker.h"
 
-#define CALL_THREADS 6 /* of each pool of drivers */
-#define CALL_MS 60000  /* for one call, from when it begins */
+#define CALL_THREADS 6 /* per driver pool */
+#define CALL_MS 60000  /* limit of one call, from when a worker begins it */
 
-/* One call of a driver's function: about one resource, or about many. */
+/* One call of a driver's function, about one or many resources. */
 struct driver_call {
 	struct live_run *lr;
 	const struct driver *driver;
 	enum effect_kind kind;
 	size_t n;
-	struct effect *fx; /* n of each */
+	struct effect *fx; /* n effects; rows and tokens have n entries too */
 	struct driver_row *rows;
 	char (*tokens)[65];
-	struct arena *arena; /* of the request and of members; NULL if there are none */
-	struct err spoilt;   /* kind != ERR_NONE: it must not be made, and this is why */
+	struct arena *arena; /* owns the request and the members; NULL if there are none */
+	struct err spoilt;   /* kind != ERR_NONE: the call must not be made, for this reason */
 };
 
 static void call_free(struct driver_call *c)
@@ -52,7 +53,7 @@ static void call_free(struct driver_call *c)
 }
 
 typedef void many_fn(struct driver_row *rows, size_t n);
-/* NULL: it takes one resource a call. */
+/* NULL: the driver handles one resource per call. */
 static many_fn *many_of(const struct driver *d, enum effect_kind kind)
 {
 	switch (kind) {
@@ -119,13 +120,16 @@ static void call_run(void *arg, const struct deadline *deadline)
 			row->outcome = call_one(d, c->kind, row);
 			continue;
 		}
-		/* of another version: it stays until a regatta comes that knows the kind */
+		/* Stored by another version: the resource stays until a version that knows its
+		 * kind handles it. */
 		row->outcome = OUTCOME_UNSURE;
-		err_set(&row->err, ERR_UNAVAILABLE, "this regatta has no driver for %s", row->kind);
+		err_set(&row->err, ERR_UNAVAILABLE, "this version of regatta has no driver for %s",
+			row->kind);
 	}
 }
 
-/* A node whose machine is gone is lost, whatever becomes of the resource that carried it. */
+/* Tells the core which machines of the resource are gone: their nodes are lost, whatever happens
+ * to the resource. */
 static void tell_members(const struct driver_call *c, size_t i)
 {
 	const struct driver_row *row = &c->rows[i];
@@ -162,7 +166,8 @@ static void call_done(void *arg, enum err_kind how)
 	struct driver_call *c = arg;
 
 	c->lr->busy--;
-	if (how == ERR_NONE) /* a call that was dropped is made by the next master */
+	/* A call that was dropped because the master leaves is made by the next master. */
+	if (how == ERR_NONE)
 		for (size_t i = 0; i < c->n; i++) {
 			tell_members(c, i);
 			tell_outcome(c, i);
@@ -203,7 +208,8 @@ void effect_row(struct live_run *lr, const struct effect *fx, struct driver_row 
 	row->heard_ms = agent_heard_ms(lr, pr->node);
 }
 
-/* A request that is lost or damaged is never sent: the core looks for what it may have made. */
+/* A stored request that is missing or damaged is not sent: the core searches for resources that
+ * an earlier send may have created. */
 static void add_request(struct driver_call *c)
 {
 	const char *bytes = NULL;
@@ -232,7 +238,7 @@ static void add_members(struct driver_call *c, size_t i)
 				arena_strdup(c->arena, lr->core->nodes[k].identity);
 }
 
-/* The first n of fx, which are one call. */
+/* Makes one call for the first n effects of fx. */
 static void call_driver(struct live_run *lr, const struct effect *fx, size_t n)
 {
 	struct driver_call *c = xcalloc(1, sizeof(*c));
@@ -281,7 +287,7 @@ bool effects_one_call(const struct live_run *lr, const struct effect *x, const s
 	       strcmp(v[x->index].kind, v[y->index].kind) == 0;
 }
 
-/* Calls of drivers that take many at once: as few as there are kinds, questions and batches. */
+/* Groups the effects into one call per effect kind, resource kind and batch. */
 static void call_many(struct live_run *lr, struct effect *fx, size_t n)
 {
 	if (n == 0)
@@ -306,11 +312,13 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 		agent_send(lr, fx->index, FRAME_INPUTS, buf_str(&text));
 		break;
 	case FX_START:
+		/* The agent connected in this round: START is sent after its READY. */
 		if (lr->core->nodes[fx->index].preparing)
-			break; /* the agent connected in this round: START is sent after its READY */
+			break;
+		/* The agent dials again, and the core starts the node again. */
 		if (streams_open(lr, fx->index, fx->attempt, &err) < 0 &&
 		    !streams_gone(lr, fx->index, &err))
-			agent_fail(lr, fx->index, &err); /* it comes again, and so does the start */
+			agent_fail(lr, fx->index, &err);
 		else
 			start_send(lr, fx->index, fx->attempt);
 		break;
@@ -352,8 +360,8 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 	case FX_ENDED:
 		lr->ended = true;
 		trash_run_ended(lr->m->trash);
-		store_disk_reserve_ease(
-			lr->m->store); /* its records are small, and are the last of it */
+		/* The records of the run are small, and the last files that it writes. */
+		store_disk_reserve_ease(lr->m->store);
 		outputs_forget(lr);
 		run_write_files(lr);
 		return;
@@ -367,7 +375,8 @@ void effects_do(struct live_run *lr, const struct effects *fx)
 	for (size_t i = 0; i < fx->n; i++) {
 		const struct effect *e = &fx->v[i];
 
-		/* Leaving: the next master hands it out again; only the end of a run comes once. */
+		/* The master leaves: the next one carries out the effect.  The end of a run is
+		 * reported only once, so it is handled now. */
 		if (!lr->m->pools && e->kind != FX_ENDED)
 			continue;
 		const struct driver *d =

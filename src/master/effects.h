@@ -1,5 +1,6 @@
 #pragma once
-/* effects - hands what the core asks for to drivers, agents and the files of an ended run. */
+/* effects - carries out the effects that the core asks for: calls of drivers, frames to agents,
+ * the files of an ended run. */
 #include <stdbool.h>
 
 struct driver_row;
@@ -7,13 +8,13 @@ struct effect;
 struct effects;
 struct live_run;
 
-/* All effects of a round: what a driver can do in one call is one call. */
+/* Carries out all effects of a round.  Effects that a driver can handle together are one call. */
 void effects_do(struct live_run *lr, const struct effects *fx);
 
-/* What a driver is told about the resource of an effect. */
+/* Fills in what a driver is told about the resource of an effect. */
 void effect_row(struct live_run *lr, const struct effect *fx, struct driver_row *row,
 		char token[static 65]);
-/* For qsort_r, with the run: those that may be one call stand together, in an order that does not
- * depend on chance. */
+/* Compares for qsort_r(), with the run as argument: effects that may be one call become
+ * neighbours, and the order is always the same. */
 int effects_compare(const void *a, const void *b, void *run);
 bool effects_one_call(const struct live_run *lr, const struct effect *x, const struct effect *y);

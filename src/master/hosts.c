@@ -1,8 +1,9 @@
 /*
- * The loop's side of the hosts.
+ * The loop thread's side of the hosts.
  *
- * Workers of the driver put questions into the table and wait there; a descriptor wakes the loop,
- * which sends them on the connections of the hosts and brings the answers back.
+ * Workers of the driver put questions into the table and wait for the answers.  An eventfd wakes
+ * the loop, which sends the questions on the connections of the hosts and puts the answers into
+ * the table.
  */
 #include "master/hosts.h"
 
@@ -50,7 +51,7 @@ struct host_conn {
 
 /* ---- questions ---- */
 
-/* Any thread. */
+/* Called on any thread. */
 static void wake(void *ctx)
 {
 	struct hosts *hs = ctx;
@@ -86,7 +87,7 @@ static void send_ask(void *conn, const struct host_ask *ask)
 	buf_release(&text);
 }
 
-/* Runs that wait for a host need not wait for their next try. */
+/* A host has free capacity: runs that wait for it try again now. */
 static void tell_runs(struct master *m)
 {
 	struct str id;
@@ -228,7 +229,8 @@ static struct host_conn *join(struct hosts *hs, struct conn *conn, const struct 
 		free(hc);
 		return NULL;
 	}
-	if (old) /* the host dialled again; the end of the old connection is no news */
+	/* The host dialled again: close its old connection. */
+	if (old)
 		conn_close(((struct host_conn *)old)->conn);
 	return hc;
 }

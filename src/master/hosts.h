@@ -1,7 +1,7 @@
 #pragma once
 /*
- * hosts - the hosts that join this master: their connections, and the questions that the driver of
- * hosts.node has for them (driver/hosts/host_table.h).
+ * hosts - the hosts that have joined this master: their connections, and the questions that the
+ * driver of hosts.node asks them (driver/hosts/host_table.h).
  */
 #include <stdbool.h>
 #include "base/str.h"
@@ -19,21 +19,21 @@ struct master;
 struct hosts *hosts_new(struct master *m);
 /* NULL is allowed.  Returns NULL. */
 struct hosts *hosts_free(struct hosts *hs);
-/* The hosts and reservations of an earlier master; the runs are there already. */
+/* Loads the hosts and reservations that an earlier master stored.  Call it after runs_resume(). */
 int hosts_load(struct hosts *hs, struct err *err);
 const struct driver_services *hosts_services(struct hosts *hs);
-/* From the loop, every second or so. */
+/* The loop calls this about every second. */
 void hosts_tick(struct hosts *hs);
 bool hosts_connected(struct hosts *hs);
 struct doc *hosts_list(struct hosts *hs, struct arena *a);
 
-/* A JOIN of a peer.  NULL: it is refused, and err says why. */
+/* Handles a JOIN.  NULL: refused, and err says why. */
 struct host_conn *hosts_join(struct hosts *hs, struct conn *conn, struct str payload,
 			     struct arena *mem, struct err *err);
 const char *host_conn_name(const struct host_conn *hc);
-/* Frames of a host that has joined; err is set if one cannot be used. */
+/* Handle frames of a host that has joined; err is set if the frame is invalid. */
 void host_take_nodes(struct host_conn *hc, struct str payload, struct arena *mem, struct err *err);
 void host_take_answer(struct host_conn *hc, struct str payload, struct arena *mem, struct err *err);
 void host_heard(struct host_conn *hc);
-/* Its connection is over; frees it. */
+/* The connection has ended.  Frees hc. */
 void host_left(struct host_conn *hc);

@@ -1,10 +1,10 @@
 /*
  * The TCP side of the master.
  *
- * Without --listen it takes the port that the last master of this home had, else the first
- * free one from HTTP_PORT on, of the loopback address only; without a free port jobs run all
- * the same.  Beyond this machine there is TLS with the master's own key, which callers know by
- * its pin; agents dial the same port and say so in the handshake (docs/adr/0012).
+ * Without --listen it listens on the loopback address only: on the port of the previous master
+ * of this home, else on the first free port from HTTP_PORT on.  If no port is free the master
+ * runs without TCP.  Beyond this machine it uses TLS with its own key, which clients know by its
+ * pin; agents dial the same port, with an ALPN name of their own (docs/adr/0012).
  */
 #include "master/listen.h"
 
@@ -26,12 +26,12 @@
 #include "net/http_server.h"
 #include "net/tls.h"
 
-#define HTTP_PORT 5436 /* the old tool's */
+#define HTTP_PORT 5436 /* the port of the tool that regatta replaced */
 #define HTTP_LAST_PORT 5499
 #define PORT_FILE "port"
 #define MAX_CONNECTIONS 4096
 #define FILES_PER_NODE 4 /* its connection and the logs of its three streams */
-#define FILES_OWN 64	 /* database, sockets, what workers open for a moment, some clients */
+#define FILES_OWN 64	 /* database, sockets, files that workers open briefly, some clients */
 
 int listen_max_connections(void)
 {
@@ -74,13 +74,14 @@ int listen_check_files(const struct master *m, int nodes, struct err *err)
 {
 	return check_files(
 		nodes_of_active_runs(m) + nodes,
-		"use fewer nodes, or 'regatta master --stop' and start it with a higher limit",
+		"use fewer nodes, or 'regatta master --stop' and start the master with a higher limit",
 		err);
 }
 
 int listen_check_files_of_found(const struct master *m, struct err *err)
 {
-	return check_files(nodes_of_active_runs(m), "raise the limit and start it again", err);
+	return check_files(nodes_of_active_runs(m), "raise the limit and start the master again",
+			   err);
 }
 
 static int parse_listen(const char *text, char *addr, size_t size, int *ret_port, struct err *err)
@@ -114,7 +115,7 @@ static void put_url(char *out, size_t size, bool tls, const char *name, int port
 		 v6 ? "]" : "", port);
 }
 
-/* The URL that works on this machine, and the one for others. */
+/* Sets the URL for this machine and the one for other machines. */
 static void set_url(struct master *m, const char *addr, int port)
 {
 	int any = strcmp(addr, "0.0.0.0") == 0 ? AF_INET : strcmp(addr, "::") == 0 ? AF_INET6 : 0;
@@ -151,7 +152,7 @@ static int listen_where_told(struct master *m, const char *listen, struct err *e
 	return 0;
 }
 
-/* The port that the last master of this home had: open pages and their cookies know it. */
+/* The port of the previous master of this home: open pages and their cookies depend on it. */
 static int last_port(const struct master *m)
 {
 	CLEANUP(freep) char *path = path_join(m->home, PORT_FILE);
@@ -200,8 +201,8 @@ static int listen_next_free(struct master *m)
 		if (err.kind != ERR_CONFLICT)
 			break;
 	}
-	log_warn("no HTTP port between %d and %d (%s): going on without", HTTP_PORT, HTTP_LAST_PORT,
-		 err.msg);
+	log_warn("no HTTP port between %d and %d (%s): the master runs without HTTP over TCP",
+		 HTTP_PORT, HTTP_LAST_PORT, err.msg);
 	return 0;
 }
 

@@ -1,15 +1,17 @@
 #pragma once
-/* listen - where the master can be reached: unix sockets always, TCP where a port is free. */
+/* listen - the addresses of the master: unix sockets always, TCP if a port is free. */
 struct err;
 struct master;
 
-/* Connections of the API: at most half of the open files; agents, logs and the store have the rest. */
+/* Limit of API connections: half of the files that may be open; agents, logs and the store share
+ * the other half. */
 int listen_max_connections(void);
-/* ERR_QUOTA, with the limit named: so many more nodes would need more files than may be open. */
+/* ERR_QUOTA, and the limit named, if the active runs and `nodes` more nodes need too many open
+ * files. */
 int listen_check_files(const struct master *m, int nodes, struct err *err);
-/* The same of the runs that a master finds when it starts. */
+/* The same check for the active runs alone, when a master starts. */
 int listen_check_files_of_found(const struct master *m, struct err *err);
-/* listen: "ADDR:PORT" or NULL for the next free port of 127.0.0.1.  On success m->http_url says
- * where, and so does the file `http` in the home; empty if no port was free. */
+/* listen: "ADDR:PORT", or NULL for the next free port of 127.0.0.1.  On success m->http_url and
+ * the file `http` in the home have the URL; without a free port it is empty. */
 int listen_http(struct master *m, const char *listen, struct err *err);
 void listen_close(struct master *m);

@@ -1,4 +1,4 @@
-/* Start, stop, and the idle end of a master. */
+/* Start and stop of a master; it also stops when it is idle. */
 #include "master/master.h"
 
 #include <errno.h>
@@ -105,7 +105,8 @@ static void on_stop_signal(void *ctx, int signo)
 	loop_stop(m->loop);
 }
 
-/* Our only child is the forkserver, which is started again when it is needed; the end of an agent is seen on the link. */
+/* Reaps children.  The only child is the forkserver, which is started again when it is needed;
+ * the end of an agent is seen on its connection. */
 static void on_child(void *ctx, int signo)
 {
 	(void)ctx;
@@ -114,7 +115,7 @@ static void on_child(void *ctx, int signo)
 		;
 }
 
-/* The sockets that clients look for come last: what is behind them is ready. */
+/* The unix socket of the API is opened last: clients that find it find a master that is ready. */
 static int listen_all(struct master *m, const struct master_options *o, struct err *err)
 {
 	if (listen_http(m, o->listen, err) < 0)
@@ -133,7 +134,8 @@ static int64_t idle_ms(void)
 	return text && str_to_duration_ms(str_from(text), &ms) && ms > 0 ? ms : MASTER_IDLE_MS;
 }
 
-/* The standard error of a master in the background is master.log; one in the foreground writes to both. */
+/* For a master in the foreground: log lines go to master.log as well as to standard error.  (The
+ * standard error of a master in the background is master.log already.) */
 static void keep_log(struct master *m)
 {
 	CLEANUP(freep) char *path = path_join(m->home, LAYOUT_MASTER_LOG);
@@ -145,8 +147,9 @@ static void keep_log(struct master *m)
 		log_warn("cannot write '%s'", path);
 }
 
-/* Runs come and go by the thousand.  On ext4 a directory marked like this has its children spread over the disk; side
- * by side, the inodes that one run has just freed would slow down the next, since ext4 searches for older ones. */
+/* Marks the directory with FS_TOPDIR_FL: ext4 then spreads its children over the disk.  Side by
+ * side, the inodes that a removed run has just freed would slow down the next run, because ext4
+ * avoids recently freed inodes. */
 static int make_runs_dir(const struct master *m, struct err *err)
 {
 	CLEANUP(freep) char *dir = path_join(m->home, LAYOUT_RUNS);
@@ -158,7 +161,7 @@ static int make_runs_dir(const struct master *m, struct err *err)
 	if (fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && !(flags & FS_TOPDIR_FL)) {
 		flags |= FS_TOPDIR_FL;
 		ioctl(fd, FS_IOC_SETFLAGS,
-		      &flags); /* other file systems refuse, and do not need it */
+		      &flags); /* other file systems refuse the flag and do not need it */
 	}
 	return 0;
 }
@@ -220,7 +223,7 @@ void master_close(struct master *m)
 	struct str id;
 	void *value;
 
-	/* Every answer is in; calls that were not begun are the next master's. */
+	/* Waits for the calls that workers have begun; the next master makes the others. */
 	m->pools = pools_free(m->pools);
 	m->feeder = feeder_free(m->feeder);
 	if (m->loop && !m->exit_code)
@@ -256,7 +259,7 @@ int master_main(const struct master_options *o)
 	struct err err = {0};
 
 	umask(077);
-	prctl(PR_SET_NAME, "regatta-master"); /* "exe" would say little in a list of processes */
+	prctl(PR_SET_NAME, "regatta-master"); /* by default the name is that of the file, "exe" */
 	signal(SIGPIPE, SIG_IGN);
 	log_setup(2, "master", LOG_INFO);
 	if (master_open(&m, o, &err) < 0) {

@@ -21,7 +21,7 @@
 #define DEADLINE_SLACK_MS 5000
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* The client's PATH decides where the command is found. */
+/* The client's PATH: the command is searched there. */
 static const char *client_path(const struct live_run *lr, struct arena *a)
 {
 	struct doc *env = NULL;
@@ -61,7 +61,7 @@ static int place_of(const struct live_run *lr, int rank)
 	return n;
 }
 
-/* Data is sharded by a node's place among the counted nodes, which come first. */
+/* Data is sharded by the node's place among the counted nodes, which come first in the crew. */
 static void put_data(const struct live_run *lr, int rank, struct arena *a, struct message_inputs *m)
 {
 	const struct crew *crew = &lr->plan.crew;
@@ -120,8 +120,8 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 	message_inputs_put(&m, out);
 }
 
-/* How long the node may run without hearing from a master: its run's deadline and a little more, so that the master
- * comes first.  0: no limit. */
+/* How long the node may run without hearing from a master: until the deadline of the run, plus
+ * the grace period and some slack, so that the master normally acts first.  0: no limit. */
 static int64_t time_left(const struct live_run *lr)
 {
 	if (!lr->core->deadline_ms || lr->core->phase != RUN_RUNNING)
@@ -139,7 +139,7 @@ static const char *node_interface(const struct live_run *lr, int rank)
 	return lr->plan.iface ? lr->plan.iface : n->interface[0] ? n->interface : NULL;
 }
 
-/* For an agent of an earlier version: what this one would expand. */
+/* For an agent of an earlier version, which does not expand templates: expands them here. */
 static void expand_for(struct live_run *lr, int rank, struct arena *a, struct message_start *m)
 {
 	const char *nd = node_dir(lr, rank, a);
@@ -175,7 +175,7 @@ static void expand_for(struct live_run *lr, int rank, struct arena *a, struct me
 	m->interface = NULL;
 }
 
-/* What the attempt before has left, for those who go on from there. */
+/* Adds REGATTA_PREVIOUS, the output directory of the previous attempt. */
 static void put_previous(const char *dir, struct arena *a, struct message_start *m)
 {
 	struct env_pair *all = arena_array(a, struct env_pair, m->nenv + 1);

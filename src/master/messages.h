@@ -1,11 +1,11 @@
 #pragma once
-/* messages - INPUTS and START of a node, made from job, plan and strategy.  What all STARTs of a run share is
- * in start_table.h. */
+/* messages - the INPUTS and START frames of a node, made from job, plan and strategy.  The parts
+ * that all STARTs of a run share are in start_table.h. */
 #include <stdbool.h>
 
 struct buf;
 struct live_run;
 
 void node_inputs_put(const struct live_run *lr, int rank, struct buf *out);
-/* With templates, for an agent that expands them; without, for one of an earlier version. */
+/* `templates`: the agent expands them; false for an agent of an earlier version. */
 void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, struct buf *out);

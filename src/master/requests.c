@@ -25,7 +25,7 @@ static void hash_of(struct str bytes, char out[static HEX_BYTES])
 	hex_encode(hash, sizeof(hash), out);
 }
 
-/* A create that nobody has sent yet, of a driver that renders. */
+/* True for a create that was not sent before, of a driver that renders requests. */
 static bool is_new(const struct live_run *lr, const struct effect *fx)
 {
 	const struct core_resource *res = &lr->core->resources[fx->index];
@@ -48,8 +48,9 @@ static int save_batch(struct live_run *lr, const struct effect *fx, size_t n, st
 	for (size_t i = 0; i < n; i++)
 		effect_row(lr, &fx[i], &rows[i], tokens[i]);
 	driver_for(rows[0].kind)->render(rows, n, &bytes);
+	/* too large: nothing is stored, so request_load() fails and nothing is sent */
 	if (bytes.overflow)
-		return 0; /* it is not sent either: request_load() finds none */
+		return 0;
 	hash_of(buf_str(&bytes), hash);
 	return store_request_save(lr->m->store, lr->row.no, fx->batch, buf_str(&bytes), hash, err);
 }
@@ -80,7 +81,7 @@ int request_load(struct live_run *lr, int batch, struct arena *a, const char **r
 	char hash[HEX_BYTES];
 
 	if (store_request_load(lr->m->store, lr->row.no, batch, a, &bytes, &stored, err) < 0) {
-		/* not found is no answer of the provider */
+		/* ERR_IO, since ERR_NOT_FOUND would be taken for an answer of the provider. */
 		return err_set(err, ERR_IO, "the request of batch %d is not stored: it is not sent",
 			       batch);
 	}

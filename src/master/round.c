@@ -1,8 +1,8 @@
 /*
- * One event, one step; one round, one transaction.
+ * Steps the core for each event, and commits all changes of a round in one transaction.
  *
- * Rows that change several times in a round are written once.  If the commit
- * fails nothing is handed out and the master leaves: a restart re-reads the truth.
+ * Rows that change several times in a round are written once.  If the commit fails no effect is
+ * carried out and the master leaves: the next one reads the committed state.
  */
 #include "master/round.h"
 
@@ -68,7 +68,7 @@ void run_note(struct live_run *lr, const char *kind, int node, const char *fmt, 
 	add_event(lr, kind, node, text);
 }
 
-/* Which node an event is about, for the record; -1 for the run itself. */
+/* The node that an event is recorded for; -1 for the run itself. */
 static int event_node(const struct live_run *lr, const struct event *ev)
 {
 	if (ev->kind >= EV_NODE_HELLO)
@@ -215,7 +215,7 @@ static void hand_out_one(struct live_run *lr)
 	struct effects fx = lr->fx;
 
 	list_remove(&lr->in_round);
-	lr->fx = (struct effects){0}; /* what the effects cause belongs to the next round */
+	lr->fx = (struct effects){0}; /* events caused by the effects belong to the next round */
 	lr->busy++;
 	if (lr->answer)
 		api_run_stored(lr, NULL);
@@ -234,7 +234,7 @@ static void hand_out_round(void *ctx)
 	struct master *m = ctx;
 	struct list done;
 
-	/* What the effects cause joins m->rounds, and so the next commit. */
+	/* Events caused by the effects mark runs in m->rounds again, for the next commit. */
 	list_init(&done);
 	while (!list_empty(&m->rounds)) {
 		struct list *pos = m->rounds.next;

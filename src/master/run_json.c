@@ -20,9 +20,9 @@
 #include "store/logfile.h"
 
 #define TAIL_MAX_BYTES (16 * 1024)
-#define LIVE_PHASES RUN_SUCCEEDED /* phases before the end */
+#define LIVE_PHASES RUN_SUCCEEDED /* number of the phases before the final ones */
 
-/* One metric over all nodes. */
+/* One metric, aggregated over all nodes. */
 struct overall {
 	const char *name;
 	enum better better;
@@ -60,7 +60,8 @@ static void stats_to_json(struct jsonw *w, const struct stats *st, enum better b
 	jsonw_close(w);
 }
 
-/* first and last are means over the nodes, best is the best of any, mean that of all samples. */
+/* first and last are means over the nodes, best is the best value of any node, mean is that of
+ * all samples. */
 static void add_to_overall(struct overall *o, const struct series_row *row)
 {
 	struct stats st = series_stats(row);
@@ -87,7 +88,7 @@ static void overall_to_json(struct jsonw *w, const struct overall *o)
 	jsonw_close(w);
 }
 
-/* Every metric once, in the order of its first appearance. */
+/* Calls fn once per metric, in the order of first appearance. */
 static void overall_each(struct live_run *lr, bool host, void (*fn)(void *, const struct overall *),
 			 void *ctx)
 {
@@ -174,7 +175,7 @@ int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
 	return sum;
 }
 
-/* How the node ended, in the words of causes and events; null while it has not. */
+/* How the node ended, in the wording of causes and events; null while it runs. */
 static void put_end(const struct core_node *n, bool over, struct jsonw *w)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -318,7 +319,7 @@ static void cause_to_json(const struct live_run *lr, struct jsonw *w)
 		jsonw_null(w);
 }
 
-/* What stands in the way of the end, so that a slow clean-up is never a silent one. */
+/* The resources that delay the end of the run, and why. */
 static void waiting_to_json(const struct live_run *lr, struct jsonw *w)
 {
 	jsonw_key(w, "waiting");
@@ -337,9 +338,9 @@ static void waiting_to_json(const struct live_run *lr, struct jsonw *w)
 	jsonw_close(w);
 }
 
-/* A run is as far as the rank that is least far, of those that say how many steps there will be; a
- * rank is as far as that of its series which is furthest on.  (store_state.c says the same of ended
- * runs.) */
+/* The progress of a run is that of its slowest rank, among the ranks that reported a total.  The
+ * progress of a rank is that of its series with the highest step.  (store_state.c computes the
+ * same for ended runs.) */
 static void progress_of(const struct live_run *lr, int64_t *ret_step, int64_t *ret_total)
 {
 	double least = 0;

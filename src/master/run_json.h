@@ -1,5 +1,5 @@
 #pragma once
-/* run_json - a run as the API and its records show it.  These shapes only grow. */
+/* run_json - the JSON of a run in the API and in its records.  Keys are only ever added. */
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/str.h"
@@ -14,23 +14,26 @@ struct live_run;
 struct run_row;
 struct series_row;
 
-#define FAILED_TAIL_LINES 10 /* of the failed node, in the run object */
+#define FAILED_TAIL_LINES 10 /* of the failed node's log, in the run object */
 
 void run_to_json(struct live_run *lr, bool with_nodes, struct buf *out);
-/* The same with "delta":true in front, and of the nodes only those that changed after change `since`. */
+/* The same with "delta":true, and with only the nodes whose `changed` is above `since`. */
 void run_delta_to_json(struct live_run *lr, uint64_t since, struct buf *out);
-void row_to_json(const struct run_row *row, struct buf *out); /* the little that a list shows */
+/* The short form that lists show. */
+void row_to_json(const struct run_row *row, struct buf *out);
 void metrics_to_json(struct live_run *lr, struct str name, struct str node, bool host,
 		     int64_t limit, struct buf *out);
 /* One event and its newline. */
 void event_to_json(const struct live_run *lr, const struct event_row *row, struct buf *out);
-/* The members of an event, in an object that is open. */
+/* Writes the members of an event into an object that is open. */
 void event_members(const struct live_run *lr, const struct event_row *row, struct jsonw *w);
 
 enum better run_better(const struct live_run *lr, const char *metric);
 struct stats series_stats(const struct series_row *row);
-int64_t run_end_ms(const struct live_run *lr); /* of the core's clock; now if it has not ended */
-int64_t run_phase_ms(const struct live_run *lr, enum run_phase p); /* -1: not entered */
+/* On the master's clock; the current time if the run has not ended. */
+int64_t run_end_ms(const struct live_run *lr);
+/* -1: the phase was not entered. */
+int64_t run_phase_ms(const struct live_run *lr, enum run_phase p);
 int64_t run_log_size(const struct live_run *lr, int rank, enum stream s);
-/* The last lines of the node that failed the run. */
+/* Appends the last lines of the node that failed the run; false if there are none. */
 bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_stream);

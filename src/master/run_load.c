@@ -1,12 +1,13 @@
 /*
- * A run brought back from its rows: job and plan as they were decided at the submit, state, series.
+ * Loads a run from its rows: job and plan as decided at the submit, state, series.
  *
- * The plan is read from the row, never made again: another version might decide otherwise while the
- * nodes are running.  A run of an older version that was stored without a plan is planned once.
+ * The plan is read from the row and never made again, because another version might decide
+ * differently while the nodes are running.  Only a run that an older version stored without a
+ * plan is planned here, once.
  *
- * A run that cannot be read (it was stored by a newer version, or its rows are damaged) is loaded
- * for clean-up only: a plan is made up from the ledger, the nodes count as lost to this master, and
- * nothing happens to the run until somebody kills it.  Its agents are told to come again later.
+ * A run that cannot be read (stored by a newer version, or with damaged rows) is loaded for
+ * clean-up only: its plan is made from the ledger, its nodes count as lost, and nothing happens
+ * to it until it is killed.  Its agents are told to try again later.
  */
 #include "master/run_load.h"
 
@@ -149,7 +150,8 @@ int run_check_job(struct live_run *lr, const char **ret_details, struct err *err
 
 /* ---- the plan ---- */
 
-/* The facts of the other active runs of this engine: their addresses, say, are taken. */
+/* The facts of the other active runs of this engine; they contain, for instance, addresses in
+ * use. */
 static size_t taken_facts(const struct live_run *lr, struct arena *a, const struct doc ***ret)
 {
 	const struct doc **v = arena_array(a, const struct doc *, map_count(lr->m->runs));
@@ -166,7 +168,7 @@ static size_t taken_facts(const struct live_run *lr, struct arena *a, const stru
 	return n;
 }
 
-/* A role that may shrink counts with its least number of nodes. */
+/* Number of nodes, with a role that may shrink counted at its minimum. */
 static int least_nodes(const struct plan *p)
 {
 	int n = 0;
@@ -204,8 +206,8 @@ int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
 	return 0;
 }
 
-/* The files of an older version hold the secrets: they are written again, and the report is left to
- * be made anew. */
+/* job.toml, plan.json and the report of an older version contain the secrets: the texts are
+ * written again, the report is removed and made again later. */
 static int mask_old_files(struct live_run *lr, struct err *err)
 {
 	CLEANUP(freep) char *report = path_join(lr->dir, report_file_name(REPORT_PAGE));
@@ -217,7 +219,7 @@ static int mask_old_files(struct live_run *lr, struct err *err)
 	return run_write_texts(lr, err);
 }
 
-/* A run of an older version, which stored no plan: plan it now and store the plan. */
+/* Plans a run that an older version stored without a plan, and stores the plan. */
 static int plan_old_run(struct live_run *lr, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -231,7 +233,8 @@ static int plan_old_run(struct live_run *lr, struct err *err)
 	if (!run_phase_is_final((enum run_phase)lr->row.phase) && run_secrets_save(lr, err) < 0)
 		return -1;
 	plan_complete(&lr->plan, lr->facts, lr->arena);
-	if (mask_old_files(lr, err) < 0) /* before the rows: they say that it is done */
+	/* Before the rows are saved: they record that the files are masked. */
+	if (mask_old_files(lr, err) < 0)
 		return -1;
 	store_begin(lr->m->store);
 	lr->row.plan = doc_json_text(a, plan_to_doc(&lr->plan, a));
@@ -267,7 +270,8 @@ static int check_kinds(const struct live_run *lr, struct err *err)
 {
 	for (int i = 0; i < lr->plan.nresources; i++)
 		if (!driver_for(lr->plan.resources[i].kind))
-			return err_set(err, ERR_INVALID, "there is no driver for %s here",
+			return err_set(err, ERR_INVALID,
+				       "this version of regatta has no driver for %s",
 				       lr->plan.resources[i].kind);
 	return 0;
 }
@@ -280,7 +284,7 @@ static int read_run(struct live_run *lr, struct err *err)
 	if ((lr->row.plan ? read_plan(lr, err) : plan_old_run(lr, err)) < 0 ||
 	    check_kinds(lr, err) < 0)
 		return -1;
-	lr->row.plan = NULL; /* large, and of no use in memory */
+	lr->row.plan = NULL; /* large, and not needed in memory */
 	run_make_state(lr);
 	return store_run_restore(lr->m->store, lr->row.no, lr->core, err);
 }
@@ -321,8 +325,8 @@ static void add_from_ledger(void *ctx, int index, const struct plan_resource *pr
 	}
 }
 
-/* A plan made up from the ledger: its resources, as many nodes as the row says, and the defaults of
- * a job for all the rest. */
+/* Makes a plan from the ledger: its resources, as many nodes as the row says, and the defaults
+ * of a job. */
 static int plan_from_ledger(struct live_run *lr, struct err *err)
 {
 	struct arena *a = lr->arena;
@@ -357,7 +361,8 @@ static int plan_from_ledger(struct live_run *lr, struct err *err)
 	return store_ledger_each(lr->m->store, lr->row.no, a, add_from_ledger, &l, err);
 }
 
-/* Without the plan no agent can be answered: the nodes count as lost, their output is not waited for. */
+/* Without the plan no agent can be answered: the nodes count as lost, and their output is not
+ * awaited. */
 static void lose_nodes(struct core_run *r)
 {
 	for (int i = 0; i < r->plan->crew.n; i++) {
@@ -370,7 +375,7 @@ static void lose_nodes(struct core_run *r)
 		n->state = NODE_LOST;
 		n->exit = (struct exit_info){.code = -1, .kind = ERR_UNAVAILABLE};
 		snprintf(n->exit.reason, sizeof(n->exit.reason),
-			 "this regatta cannot read the run");
+			 "this version of regatta cannot read the run");
 	}
 	for (int i = 0; i < r->plan->nresources; i++)
 		if (!r->plan->resources[i].name[0])
@@ -396,7 +401,7 @@ static int load_for_cleanup(struct live_run *lr, const struct err *why, struct e
 	return 0;
 }
 
-/* ---- in memory ---- */
+/* ---- loading ---- */
 
 static int restore_scans(struct live_run *lr, struct err *err)
 {
@@ -438,7 +443,8 @@ struct live_run *live_run_load(struct master *m, int64_t no, struct err *err)
 	if (store_run_get(m->store, no, lr->arena, &lr->row, err) < 0 || load(lr, err) < 0)
 		return live_run_free(lr);
 	core_run_restored(lr->core);
-	/* Only a kill ends a run that this master cannot read: no deadline, and no retry of a create. */
+	/* Only a kill ends a run that this master cannot read: no deadline, no retry of a
+	 * create. */
 	if (lr->unreadable && lr->core->verdict == VERDICT_NONE)
 		lr->core->next_ms = 0;
 	lr->ended = run_phase_is_final(lr->core->phase);
@@ -483,7 +489,7 @@ struct live_run *live_run_active_named(struct master *m, struct str name)
 	return found;
 }
 
-/* A run that was loaded for reading, or has ended and is watched by nobody, leaves the memory. */
+/* Frees a run that was loaded for reading, or has ended, when nothing uses it any more. */
 void live_run_done(struct live_run *lr)
 {
 	struct master *m = lr->m;
@@ -492,7 +498,7 @@ void live_run_done(struct live_run *lr)
 		return;
 	for (int i = 0; i < lr->plan.crew.n; i++)
 		if (lr->nodes[i].agent)
-			return; /* an agent is still connected */
+			return;
 	if (map_get(m->runs, str_from(lr->row.id)) == lr)
 		map_del(m->runs, str_from(lr->row.id));
 	live_run_free(lr);

@@ -1,4 +1,4 @@
-/* The runs of this master: submitted, resumed after a start, removed.  run_load.c brings one back
+/* The runs of this master: submitting, resuming after a start, removing.  run_load.c loads a run
  * from its rows. */
 #include "master/runs.h"
 
@@ -39,9 +39,8 @@
 #include "store/logfile.h"
 
 #define NAME_TRIES 50
-#define START_SLACK                                                                                \
-	(16 *                                                                                      \
-	 1024) /* by which the real id, addresses and rank may be longer than those of the estimate */
+/* By so much the real id, addresses and rank may be longer than in the estimate. */
+#define START_SLACK (16 * 1024)
 
 size_t runs_active(const struct master *m)
 {
@@ -80,15 +79,15 @@ static bool collect_no(void *ctx, const struct run_row *row)
 static void take_up(struct live_run *lr)
 {
 	if (lr->unreadable && lr->core->verdict == VERDICT_NONE) {
-		log_error("run %s cannot be read, and waits to be killed: %s", lr->row.id,
+		log_error("run %s cannot be read and waits for 'regatta kill': %s", lr->row.id,
 			  lr->unreadable);
 		return;
 	}
-	log_info("run %s goes on: %s", lr->row.id, run_phase_name(lr->core->phase));
+	log_info("run %s is resumed: %s", lr->row.id, run_phase_name(lr->core->phase));
 	run_event(lr, &(struct event){.kind = EV_RESUME});
 }
 
-/* After a start: every run that has not ended goes on. */
+/* When the master starts: resumes every run that has not ended. */
 int runs_resume(struct master *m, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -103,15 +102,17 @@ int runs_resume(struct master *m, struct err *err)
 			rc = -1;
 			break;
 		}
-		if (!lr) { /* its rows contradict each other: the other runs go on without it */
-			log_error("run number %lld is left as it is: %s", (long long)l.nos.v[i],
+		/* Its rows contradict each other: the other runs are resumed without it. */
+		if (!lr) {
+			log_error("run number %lld is not resumed: %s", (long long)l.nos.v[i],
 				  why.msg);
 			continue;
 		}
 		map_put(m->runs, str_from(lr->row.id), lr);
 		*vec_push(&l.found) = lr;
 	}
-	/* An agent that cannot be accepted would wait until its lease is over, and the run with it. */
+	/* Too few descriptors: an agent that cannot be accepted would wait until its lease ends,
+	 * and its run with it. */
 	if (rc == 0)
 		rc = listen_check_files_of_found(m, err);
 	for (size_t i = 0; i < l.found.n && rc == 0; i++)
@@ -128,7 +129,8 @@ static void random_letters(char out[static 5])
 	out[4] = '\0';
 }
 
-/* An id that no run has.  All of this is on the loop thread: no other run can take it meanwhile. */
+/* Chooses an id that no run has.  Only the loop thread does this, so no other run can take the
+ * id meanwhile. */
 static int choose_id(struct live_run *lr, struct err *err)
 {
 	char letters[5];
@@ -160,11 +162,11 @@ static int add_row(struct live_run *lr, struct err *err)
 	lr->row.plan = doc_json_text(a, plan_to_doc(&lr->plan, a));
 	store_begin(lr->m->store);
 	int rc = store_run_add(lr->m->store, &lr->row, err);
-	lr->row.plan = NULL; /* large, and of no use in memory */
+	lr->row.plan = NULL; /* large, and not needed in memory */
 	return rc;
 }
 
-/* The run's directory, for people: the rows are the truth. */
+/* Makes the run's directory.  job.toml and plan.json are for people; the master reads the rows. */
 static int write_dir(struct live_run *lr, struct err *err)
 {
 	CLEANUP(freep) char *outputs = path_join(lr->dir, LAYOUT_OUTPUTS);
@@ -175,8 +177,8 @@ static int write_dir(struct live_run *lr, struct err *err)
 	return run_write_texts(lr, err);
 }
 
-/* Without source and data a job on this machine runs where its file is.  The file may be on the
- * machine of a client far away. */
+/* Without source and data a job on this machine runs in the directory of its job file, which
+ * does not exist here if the client is on another machine. */
 static int check_base_dir(const struct live_run *lr, struct err *err)
 {
 	struct stat st;
@@ -206,7 +208,7 @@ static int check_source(struct live_run *lr, struct err *err)
 		       lr->job->source);
 }
 
-/* The START of a node must fit into one frame: a job for which it does not is refused at the submit. */
+/* Refuses a job whose START does not fit into one frame. */
 static int check_start(struct live_run *lr, struct err *err)
 {
 	const struct crew *crew = &lr->plan.crew;
@@ -217,8 +219,9 @@ static int check_start(struct live_run *lr, struct err *err)
 	if (about < FRAME_MAX_PAYLOAD / 4)
 		return 0;
 	for (int i = 0; i < crew->n; i++) {
+		/* The nodes of a role have START messages of about the same length. */
 		if (i > 0 && crew->members[i].role == crew->members[i - 1].role)
-			continue; /* the nodes of a role have START messages of about the same length */
+			continue;
 		struct buf text;
 		buf_init(&text, FRAME_MAX_PAYLOAD - START_SLACK);
 		node_start_put(lr, i, 1, true, &text);
@@ -306,7 +309,7 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 	}
 	map_put(m->runs, str_from(lr->row.id), lr);
 	if (write_dir(lr, err) < 0) {
-		/* The row is in the open transaction: end the run at once instead of half accepting it. */
+		/* The row is in the open transaction: the run is ended at once. */
 		struct event ev = {.kind = EV_CANCEL};
 		snprintf(ev.text, sizeof(ev.text), "%.199s", err->msg);
 		run_event(lr, &ev);
@@ -335,13 +338,13 @@ static int remove_blob(void *ctx, const char *sha256)
 	return used || !file_exists(path) ? 0 : trash_put(m->trash, path, sha256, r->err);
 }
 
-/* The archives of source and data are removed with the last run that used them. */
+/* Removes the archives of source and data that no other run uses. */
 static int remove_blobs(const struct live_run *lr, struct err *err)
 {
 	return run_each_blob(lr, remove_blob, &(struct blob_removal){lr, err});
 }
 
-/* A run may have very many files: its directory is only moved here, the trash removes it. */
+/* Moves the run's directory to the trash, which removes its many files later. */
 static int remove_dir(const struct live_run *lr, struct err *err)
 {
 	CLEANUP(freep) char *name = xasprintf("%s.%lld", lr->row.id, (long long)lr->row.no);
@@ -354,7 +357,7 @@ int runs_remove(struct live_run *lr, struct err *err)
 	struct master *m = lr->m;
 	struct store *st = m->store;
 
-	/* Its agents are dropped first; what other runs changed in this round is committed with it. */
+	/* Drops its agents, and commits the round, which may have changes of other runs. */
 	for (int i = 0; i < lr->plan.crew.n; i++)
 		agent_drop(lr, i);
 	lr->busy++;
@@ -388,7 +391,8 @@ int rank_of(struct live_run *lr, struct str node)
 	return m ? (int)(m - crew->members) : -1;
 }
 
-/* Nodes that earlier versions made have incarnation 0, and their token is as it was. */
+/* The token of incarnation 0 has no "/0": nodes of earlier versions have this incarnation and
+ * that token. */
 void node_token(const struct live_run *lr, const char *node, int incarnation, char out[static 65])
 {
 	uint8_t digest[SHA256_BYTES];

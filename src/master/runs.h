@@ -1,10 +1,9 @@
 #pragma once
 /*
- * runs - the runs in memory: submitted, taken up again after a restart, loaded for reading,
- * removed.
+ * runs - the runs in memory: submitted, resumed after a restart, loaded for reading, removed.
  *
- * An active run is in m->runs.  One that has ended and is still read or watched may be in memory
- * more than once; live_run_done() frees it when nobody needs it any more.
+ * An active run is in m->runs.  A run that has ended may be in memory more than once, for
+ * several readers; live_run_done() frees it when nothing uses it any more.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,14 +16,15 @@ struct err;
 struct live_run;
 struct master;
 
-/* From its rows; for clean-up only (lr->unreadable) if they cannot be read.  The live_run_*() are
- * in run_load.c. */
+/* Loads a run from its rows; if they cannot be read, for clean-up only (lr->unreadable).  The
+ * functions live_run_*() are in run_load.c. */
 struct live_run *live_run_load(struct master *m, int64_t no, struct err *err);
 struct live_run *live_run_free(struct live_run *lr);
-/* By id or unique prefix.  Not active: loaded for reading; give it back with live_run_done(). */
+/* Finds a run by id or unique prefix.  One that is not active is loaded for reading: give it
+ * back with live_run_done(). */
 struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
 			       const char ***ret_ids, size_t *ret_n, struct err *err);
-/* The only active run of the job of this name; NULL if there is none, or another one. */
+/* The active run of the job of this name; NULL if there is none, or more than one. */
 struct live_run *live_run_active_named(struct master *m, struct str name);
 void live_run_done(struct live_run *lr);
 int runs_resume(struct master *m, struct err *err);
@@ -33,7 +33,8 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 int runs_remove(struct live_run *lr, struct err *err);
 size_t runs_active(const struct master *m);
 void runs_cancel_all(struct master *m, const char *why);
-int rank_of(struct live_run *lr, struct str node); /* -1 if there is none */
-/* What the agent of this incarnation of the node of this name must show. */
+/* -1 if the run has no node of this name. */
+int rank_of(struct live_run *lr, struct str node);
+/* The token that the agent of this incarnation of the node must present. */
 void node_token(const struct live_run *lr, const char *node, int incarnation, char out[static 65]);
 bool node_token_ok(const struct live_run *lr, struct str node, int incarnation, struct str token);

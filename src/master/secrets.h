@@ -2,8 +2,8 @@
 /*
  * secrets - the secret variables of a run (spec/secret.h), in one file of its directory.
  *
- * Rows, job.toml and plan.json have them masked.  The file is 0600, written before the run is
- * committed and removed when the run has ended; no route serves it.
+ * They are masked in rows, job.toml and plan.json.  The file has mode 0600, is written before
+ * the run is committed and removed when the run has ended; no route serves it.
  */
 struct err;
 struct job;
@@ -11,11 +11,12 @@ struct live_run;
 
 #define SECRETS_FILE "secrets.json"
 
-/* Of a job that was just checked: out of lr->job_doc, row.job_json and row.client_env, into
- * lr->secrets; lr->client_env keeps the real values. */
+/* Moves the secrets of a job that was just checked out of lr->job_doc, row.job_json and
+ * row.client_env into lr->secrets; lr->client_env keeps the real values. */
 void run_secrets_take(struct live_run *lr);
-int run_secrets_save(const struct live_run *lr,
-		     struct err *err); /* durable; nothing if there are none */
-/* Back into the masked job of an active run, and lr->client_env.  ERR_NOT_FOUND: they are gone. */
+/* Stores lr->secrets durably; does nothing if the run has none. */
+int run_secrets_save(const struct live_run *lr, struct err *err);
+/* Puts the secrets of an active run back into its masked job and into lr->client_env.
+ * ERR_NOT_FOUND: the file is missing. */
 int run_secrets_load(struct live_run *lr, struct job *job, struct err *err);
 void run_secrets_remove(const struct live_run *lr);

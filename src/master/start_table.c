@@ -15,19 +15,20 @@
 #include "master/round.h"
 #include "strategy/strategy.h"
 
-#define PART_BYTES (512 * 1024) /* of addresses in one MEMBERS */
+#define PART_BYTES (512 * 1024) /* of addresses in one MEMBERS frame */
 #define PARTS_MAX_BYTES (8 * 1024 * 1024)
-#define LONG_NAMES 400 /* of the text of an event */
+#define LONG_NAMES 400 /* bytes of names in the text of an event */
 
 struct start_table {
 	struct arena *arena;
-	int members_no;	  /* of the core: it is good for these members only */
-	struct crew crew; /* those who are awake ... */
-	int *ranks;	  /* ... and their places there, by rank */
+	int members_no;	  /* core_run.members_no that the table was made for */
+	struct crew crew; /* the nodes that are not asleep */
+	int *ranks;	  /* rank in the plan -> rank in `crew`, -1: asleep */
 	struct expand_members members;
-	VEC(struct conn_shared *) parts; /* MEMBERS, as they are sent */
+	VEC(struct conn_shared *) parts; /* encoded MEMBERS frames */
 	struct env_list *templates;	 /* per role; n == 0: not made yet */
-	bool *noted;			 /* per role: that some of them come to too long values */
+	/* per role: the event about too long values was recorded */
+	bool *noted;
 };
 
 void start_forget(struct live_run *lr)
@@ -123,7 +124,7 @@ static const char *quoted(const char *text, struct arena *a)
 	return arena_str(a, buf_str(&out)).p;
 }
 
-/* What the submitting shell had comes first; the run's own names win. */
+/* The variables of the submitting shell, then those of the run, which override them. */
 static struct env_list with_client_env(const struct live_run *lr, const struct env_list *env,
 				       struct arena *a)
 {
@@ -147,7 +148,8 @@ static struct env_list with_client_env(const struct live_run *lr, const struct e
 	return all;
 }
 
-/* The lists are the same on all nodes of the role: the first that starts tells for all. */
+/* Records which variables are too long.  They are the same on all nodes of a role, so the first
+ * node that starts records them. */
 static void note_long(struct live_run *lr, int rank)
 {
 	CLEANUP(buf_release) struct buf text = {0}, names = {0};
@@ -208,7 +210,7 @@ static struct message_role *roles_of(const struct expand_members *m, struct aren
 	return v;
 }
 
-/* The addresses of one part, from rank *next on. */
+/* Joins the addresses of one part, from rank *next on. */
 static const char *take_addresses(const struct expand_members *m, int *next, struct buf *text)
 {
 	buf_reset(text);

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * start_table - what the STARTs of a run have in common: the table of its members, encoded once for
- * all nodes, and the environment of each role as templates.
+ * start_table - the parts that all STARTs of a run share: the table of its members, encoded
+ * once, and the environment of each role as templates.
  *
- * Made when the first node starts, and again after an address has changed; a START costs no more in a
- * run of 10,000 nodes than in one of two, but for sending the table.
+ * It is made when the first node starts, and again after an address has changed.  So a START
+ * costs the same in a run of 10,000 nodes as in one of two, except for sending the table.
  */
 #include "base/expand.h"
 #include "fmt/schema.h"
@@ -12,14 +12,17 @@
 struct crew;
 struct live_run;
 
-/* Who takes part now: nodes that sleep are left out, and ranks have no holes. */
+/* The nodes that take part now: without those that are asleep, with ranks renumbered without
+ * gaps. */
 const struct crew *start_crew(struct live_run *lr);
-int start_rank(struct live_run *lr, int rank); /* of a node's rank in the plan */
+/* The renumbered rank of the node with this rank in the plan. */
+int start_rank(struct live_run *lr, int rank);
 const struct expand_members *start_members(struct live_run *lr);
-/* Of a role: the environment of whoever submitted, and the run's own names, which win. */
+/* The environment of a role: the variables of the submitting shell, and those of the run, which
+ * override them. */
 const struct env_list *start_templates(struct live_run *lr, int role);
-/* The table and START to the agent of one node.  Values that are too long for an exec are noted as an event, once for
- * each role. */
+/* Sends the table and START to the agent of one node.  Values that are too long for an exec are
+ * recorded as an event, once per role. */
 void start_send(struct live_run *lr, int rank, int attempt);
-/* An address has changed, or the run is freed. */
+/* Frees the table: after an address has changed, or with the run. */
 void start_forget(struct live_run *lr);

@@ -1,9 +1,9 @@
 /*
- * A node's bytes and figures as they arrive.
+ * The log bytes and metrics of a node as they arrive.
  *
- * Bytes go straight to the end of the node's log file; a worker syncs it and only
- * then are they acknowledged.  Samples ride in the round's transaction together
- * with how far the stream has been looked at, so that each counts once.
+ * Bytes are appended to the node's log file and acknowledged only after a worker has synced it.
+ * Samples are stored in the transaction of the round, together with the offset up to which the
+ * stream was scanned, so that each sample counts once.
  */
 #include "master/streams.h"
 
@@ -33,7 +33,8 @@
 #include "sys/worker.h"
 
 #define SERIES_NAME_MAX 128
-#define MAX_TOTAL (INT64_MAX / 65536) /* of steps, so that those of all nodes can be added up */
+/* limit of steps: the totals of all nodes can be added without overflow */
+#define MAX_TOTAL (INT64_MAX / 65536)
 
 void run_log_base(const struct live_run *lr, int rank, int attempt, char out[static LOG_NAME_MAX])
 {
@@ -61,7 +62,7 @@ int run_attempts(const struct live_run *lr, int rank)
 	return n > 1 ? n : 1;
 }
 
-/* The lengths of a stream's logs in the attempts before this one; they grow no more. */
+/* The lengths of the stream's logs in the earlier attempts, which do not grow any more. */
 static uint64_t bytes_before(const struct live_run *lr, int rank, int attempt, enum stream s)
 {
 	char name[LOG_NAME_MAX];
@@ -76,8 +77,8 @@ static uint64_t bytes_before(const struct live_run *lr, int rank, int attempt, e
 }
 
 /*
- * Offsets up to which metrics were taken are stored as if the logs of all attempts were one.  An
- * attempt that has a successor is over: all of it was looked at that ever will be.
+ * The stored offset up to which metrics were taken counts the logs of all attempts as one.  A
+ * log of an attempt that has a successor counts as scanned to its end.
  */
 static int begin_attempt(struct live_run *lr, int rank, int attempt, struct err *err)
 {
@@ -86,7 +87,8 @@ static int begin_attempt(struct live_run *lr, int rank, int attempt, struct err 
 
 	for (int s = 0; s < STREAMS; s++)
 		if (n->streams[s].syncing)
-			return err_set(err, ERR_UNAVAILABLE, "an earlier attempt is being stored");
+			return err_set(err, ERR_UNAVAILABLE,
+				       "the output of an earlier attempt is still being stored");
 	streams_close(lr, rank);
 	for (int s = 0; s < STREAMS; s++) {
 		uint64_t base = bytes_before(lr, rank, attempt, (enum stream)s), taken = 0;
@@ -117,7 +119,7 @@ static int open_one(struct live_run *lr, int rank, enum stream s, struct err *er
 		run_log_name(lr, rank, lr->nodes[rank].attempt, s, name);
 		if (logfile_open(lr->logs_dir, name, &st->file, err) < 0)
 			return -1;
-		lr->names_opened++; /* it may be new */
+		lr->names_opened++; /* its name may be new in the directory */
 	}
 	st->acked = logfile_synced(st->file);
 	return 0;
@@ -130,7 +132,8 @@ int streams_open(struct live_run *lr, int rank, int attempt, struct err *err)
 
 	if (lr->nodes[rank].attempt != attempt && begin_attempt(lr, rank, attempt, err) < 0)
 		return -1;
-	/* The log of the metrics pipe is for those who use it: its first byte makes it. */
+	/* The log of the metrics pipe is created with its first byte: most jobs do not use the
+	 * pipe. */
 	run_log_name(lr, rank, attempt, STREAM_METRICS, name);
 	if (logfile_exists(lr->logs_dir, name, &size) &&
 	    open_one(lr, rank, STREAM_METRICS, err) < 0)
@@ -142,7 +145,7 @@ void streams_close(struct live_run *lr, int rank)
 {
 	for (int s = 0; s < STREAMS; s++) {
 		struct live_stream *st = &lr->nodes[rank].streams[s];
-		if (!st->syncing) /* the worker's answer closes it otherwise */
+		if (!st->syncing) /* otherwise sync_done() closes it */
 			st->file = logfile_close(st->file);
 	}
 }
@@ -153,9 +156,9 @@ struct sync_call {
 	enum stream stream;
 	int fd;
 	uint64_t size;
-	int names;	   /* logs whose names are in the directory by now ... */
-	bool sync_names;   /* ... and may not be on disk yet */
-	bool sync_parents; /* nor the directory itself: the first time only */
+	int names;	   /* names_opened when the sync began */
+	bool sync_names;   /* the directory may have names that are not on disk */
+	bool sync_parents; /* nor may its parents: the first time only */
 	int rc;
 	struct err err;
 };
@@ -164,7 +167,7 @@ static void sync_run(void *arg, const struct deadline *d)
 {
 	struct sync_call *c = arg;
 
-	(void)d; /* nobody can stop an fsync */
+	(void)d; /* an fsync cannot be stopped */
 	c->rc = logfile_sync_fd(c->fd, &c->err);
 	if (c->rc == 0 && c->sync_names)
 		c->rc = file_sync_dir(c->lr->logs_dir, &c->err);
@@ -207,7 +210,7 @@ static void sync_done(void *arg, enum err_kind how)
 
 	st->syncing = false;
 	lr->busy--;
-	/* The master leaves: agents send what was not acknowledged to the next one. */
+	/* The master leaves: agents send the next one what was not acknowledged. */
 	if (how != ERR_NONE) {
 		if (!lr->nodes[c->rank].agent)
 			streams_close(lr, c->rank);
@@ -215,7 +218,7 @@ static void sync_done(void *arg, enum err_kind how)
 		free(c);
 		return;
 	}
-	/* Somebody removed the directory: that is the end of this run only. */
+	/* The log directory was removed: this ends the run, not the master. */
 	if (c->rc < 0 && streams_gone(lr, c->rank, &c->err)) {
 		if (!lr->nodes[c->rank].agent)
 			streams_close(lr, c->rank);
@@ -224,7 +227,8 @@ static void sync_done(void *arg, enum err_kind how)
 		return;
 	}
 	if (c->rc < 0) {
-		/* An fsync that failed once is not to be trusted later: leave, and re-read the truth. */
+		/* After a failed fsync the state of the file is unknown: the master leaves, and
+		 * the next one reads the file. */
 		master_fatal(lr->m, &c->err);
 		free(c);
 		return;
@@ -264,7 +268,8 @@ static void sync_start(struct live_run *lr, int rank, enum stream s)
 	workers_submit(master_disk(lr->m), sync_run, sync_done, c, -1);
 }
 
-/* Remembers which of the two logs that people read together grows now. */
+/* Records which of standard output and standard error grows now, so that they can be shown in
+ * order of arrival. */
 static int note_order(struct live_run *lr, int rank, enum stream s, struct err *err)
 {
 	struct live_node *n = &lr->nodes[rank];
@@ -279,8 +284,8 @@ static int note_order(struct live_run *lr, int rank, enum stream s, struct err *
 	return log_order_grow(&n->order, lr->logs_dir, base, (int)s, sizes, err);
 }
 
-/* Tells the core when the disk becomes full for a node, and when it has room again: a cancelled run
- * does not wait for output that cannot be stored. */
+/* Tells the core when the disk becomes full for a node, and when it has room again: a cancelled
+ * run does not wait for output that cannot be stored. */
 static void note_room(struct live_run *lr, int rank, bool room)
 {
 	if (lr->core->nodes[rank].no_room == room)
@@ -288,7 +293,7 @@ static void note_room(struct live_run *lr, int rank, bool room)
 					      .index = rank});
 }
 
-/* ERR_CAPACITY, ERR_QUOTA: there is no room now. */
+/* ERR_CAPACITY, ERR_QUOTA: the disk is full. */
 static int append(struct live_run *lr, int rank, enum stream s, uint64_t offset, struct str bytes,
 		  struct err *err)
 {
@@ -325,11 +330,11 @@ int streams_data(struct live_run *lr, int rank, enum stream s, struct str payloa
 	if (logfile_size(st->file) > st->acked)
 		sync_start(lr, rank, s);
 	else
-		acknowledge(lr, rank, s); /* sent again after a lost answer */
+		acknowledge(lr, rank, s); /* sent again because an acknowledgement was lost */
 	return 0;
 }
 
-/* Samples of the machine itself, as agents name them. */
+/* True for samples of the machine, by the names that agents give them. */
 static bool is_host_name(const char *name)
 {
 	return !strncmp(name, "host.", 5) || !strncmp(name, "job.", 4) ||
@@ -365,7 +370,8 @@ int series_restore(struct live_run *lr, struct err *err)
 	return store_series_each(lr->m->store, lr->row.no, restore_one, lr, err);
 }
 
-/* Each node has a dozen samples of its machine: of many nodes they would leave no room for a loss. */
+/* Metrics and samples of machines have separate limits: a dozen samples of each of many nodes
+ * would leave no room for metrics. */
 static bool has_room(struct live_run *lr, int rank, const char *name)
 {
 	static const char *const kinds[] = {"metrics", "samples of machines"};
@@ -380,7 +386,8 @@ static bool has_room(struct live_run *lr, int rank, const char *name)
 	return false;
 }
 
-/* NULL when the run has as many series of this kind as it may have: said once. */
+/* NULL if the name is invalid or the run has as many series of this kind as it may have
+ * (recorded as an event once). */
 static struct live_series *series_get(struct live_run *lr, int rank, struct str name)
 {
 	char key[SERIES_NAME_MAX + 16], text[SERIES_NAME_MAX + 1];
@@ -398,7 +405,8 @@ static struct live_series *series_get(struct live_run *lr, int rank, struct str 
 		return NULL;
 	store_begin(lr->m->store);
 	if (store_series_open(lr->m->store, lr->row.no, rank, text, &row, &err) < 0) {
-		/* Rows of another version may take up more than is known here. */
+		/* The store may count more series than this master: rows of another version,
+		 * say. */
 		lr->series_full[is_host_name(text)] = true;
 		if (err.kind != ERR_QUOTA)
 			master_fatal(lr->m, &err);
@@ -438,7 +446,7 @@ static int sample_add(struct live_run *lr, int rank, struct str name, double val
 	return store_sample_add(lr->m->store, row->series, wall_ms, step, value, err);
 }
 
-/* The progress of a node (step of total); saved with the sample that had it. */
+/* Sets the progress of a node (step of total); it is saved with the sample of the same series. */
 static void note_progress(struct live_run *lr, int rank, struct str name, int64_t step,
 			  int64_t total)
 {
@@ -458,14 +466,15 @@ static void scan_touched(struct live_run *lr, int rank)
 	round_mark(lr);
 }
 
-/* All samples of a frame are stored or none, together with the offset up to which it was scanned. */
+/* All samples of a frame are stored or none, together with the offset up to which the stream was
+ * scanned. */
 void streams_metrics(struct live_run *lr, int rank, enum stream s, const struct message_metrics *m)
 {
 	struct live_node *n = &lr->nodes[rank];
 	struct err err = {0};
 
 	if (m->from != n->streams[s].scanned)
-		return; /* seen before */
+		return; /* a repeated frame */
 	store_begin(lr->m->store);
 	for (size_t i = 0; i < m->nsamples; i++) {
 		const struct message_point *p = &m->samples[i];
@@ -510,7 +519,7 @@ void streams_final(struct live_run *lr, int rank, int attempt, const uint64_t si
 	streams_check_drained(lr, rank);
 }
 
-/* When all output is synced and scanned and the files are collected, the core is told. */
+/* Tells the core when all output is synced and scanned and the files are collected. */
 void streams_check_drained(struct live_run *lr, int rank)
 {
 	struct live_node *n = &lr->nodes[rank];
@@ -551,7 +560,7 @@ int streams_save(struct live_run *lr, struct err *err)
 	return 0;
 }
 
-/* The samples are on disk: the agent may forget the bytes they came from. */
+/* The samples are on disk: the agent may discard the bytes that they came from. */
 void streams_committed(struct live_run *lr)
 {
 	VEC(int) ranks = {lr->dirty_scans.v, lr->dirty_scans.n, lr->dirty_scans.cap};

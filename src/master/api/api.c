@@ -1,6 +1,7 @@
 /*
- * The route table and what every request goes through: who asks, what for, how an
- * error looks.  Callers that may not read are refused before they learn whether a path exists.
+ * The route table and the checks that every request goes through: the caller, the scope that the
+ * route needs, the shape of errors.  Callers without the scope `read` are refused before they
+ * can learn whether a path exists.
  */
 #include "master/api/api.h"
 
@@ -225,8 +226,8 @@ static void stop_now(void *ctx)
 	loop_stop(m->loop);
 }
 
-/* With {"cancel":true} every run is cancelled, and the master leaves when the last has ended
- * (on_idle_check in master.c). */
+/* With {"cancel":true} every run is cancelled, and the master stops when the last one has ended
+ * (on_idle_check() in master.c). */
 static int shutdown_master(struct api_call *c, struct err *err)
 {
 	struct doc *body = NULL;
@@ -244,7 +245,7 @@ static int shutdown_master(struct api_call *c, struct err *err)
 	return 0;
 }
 
-/* Splits a path at '/' and decodes its parts, which are never used as names of files. */
+/* Splits a path at '/' and decodes its parts, which are never used as file names. */
 static int path_parts(struct str path, struct arena *a, struct str parts[static PATH_MAX_PARTS])
 {
 	int n = 0;
@@ -284,14 +285,14 @@ static bool route_matches(const struct api_route *r, const struct str *parts, in
 	return i == n;
 }
 
-/* HEAD works where GET does (http_reply leaves the body out), except for a login link, which a HEAD
- * would use up. */
+/* A route with GET answers HEAD as well (http_reply() leaves the body out), except a login link,
+ * which a HEAD would use up. */
 static bool has_head(const struct api_route *r)
 {
 	return !strcmp(r->method, "GET") && r->fn != api_login;
 }
 
-/* The route of a request, or NULL with *ret_status. */
+/* The route of a request; NULL: none, and *ret_status and err are set. */
 static const struct api_route *find_route(struct api_call *c, int *ret_status, struct err *err)
 {
 	struct str parts[PATH_MAX_PARTS];
@@ -315,7 +316,7 @@ static const struct api_route *find_route(struct api_call *c, int *ret_status, s
 	*ret_status = allow.n ? 405 : 404;
 	if (allow.n) {
 		http_add_header(c->x, "Allow", allow.p);
-		err_set(err, ERR_INVALID, "that method is not for this path");
+		err_set(err, ERR_INVALID, "this path does not take that method");
 	} else {
 		err_set(err, ERR_NOT_FOUND, "no such path");
 	}
@@ -323,7 +324,7 @@ static const struct api_route *find_route(struct api_call *c, int *ret_status, s
 	return NULL;
 }
 
-/* Headers of every answer: what a browser must not do with it. */
+/* Security and cache headers, added to every answer. */
 static void add_headers(struct http_exchange *x, bool is_page, bool is_report)
 {
 	http_add_header(x, "Content-Security-Policy", is_report ? REPORT_CSP : PAGE_CSP);
@@ -333,7 +334,7 @@ static void add_headers(struct http_exchange *x, bool is_page, bool is_report)
 	http_add_header(x, "Cache-Control", is_page ? "no-cache" : "no-store");
 }
 
-/* No handler of a GET reads a body: it is refused before it takes memory. */
+/* No handler of a GET reads a body: a GET with one is refused before the body takes memory. */
 static bool has_needless_body(const struct http_exchange *x, const struct api_route *r)
 {
 	struct str length = http_header(x, "content-length");
@@ -341,7 +342,7 @@ static bool has_needless_body(const struct http_exchange *x, const struct api_ro
 	return !strcmp(r->method, "GET") && length.p && !str_is(length, "0");
 }
 
-/* Called before a body is read: who calls, whether they may, and into which file an upload goes. */
+/* Called before a body is read: checks the caller, and opens the file that an upload goes to. */
 static int on_headers(void *ctx, struct http_exchange *x)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -387,8 +388,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 
 	c.scope = auth_user_scope(http_user(x));
 	if (!r || c.scope < r->auth ||
-	    (c.scope == API_NODE &&
-	     r->auth != API_NODE)) { /* on_headers has decided this already */
+	    (c.scope == API_NODE && r->auth != API_NODE)) { /* on_headers() refused these already */
 		reply_error(&c, status, &err);
 		return;
 	}
@@ -398,7 +398,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 		reply_error(&c, status_of(err.kind), &err);
 }
 
-/* The client left, or was too slow, in the middle of a body. */
+/* The client closed the connection, or was too slow, in the middle of a body. */
 static void on_abort(void *ctx, struct http_exchange *x)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();

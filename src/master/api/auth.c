@@ -141,8 +141,9 @@ static bool changes_state(struct str method)
 	return !str_is(method, "GET") && !str_is(method, "HEAD");
 }
 
-/* A page of another port of this host can make a browser send our cookie (SameSite ignores ports),
- * but it can neither set this header nor change what the browser says about the request's site. */
+/* False for a request that another page may have made the browser send.  A page on another port
+ * of this host can make a browser send our cookie (SameSite ignores ports), but it can neither
+ * set the header Regatta-Request nor change Sec-Fetch-Site. */
 static bool cookie_is_meant(const struct api_call *c)
 {
 	struct str site = http_header(c->x, "sec-fetch-site"),
@@ -154,7 +155,7 @@ static bool cookie_is_meant(const struct api_call *c)
 	       str_is(mode, "navigate");
 }
 
-/* What is behind "Bearer"; p == NULL if there is none. */
+/* The token after "Bearer "; p == NULL if there is none. */
 static struct str bearer_token(const struct api_call *c)
 {
 	struct str bearer = http_header(c->x, "authorization"), prefix = STR("Bearer ");
@@ -164,7 +165,8 @@ static struct str bearer_token(const struct api_call *c)
 	return (struct str){bearer.p + prefix.n, bearer.n - prefix.n};
 }
 
-/* One answer for all: whoever has no token of a run does not learn whether the run exists. */
+/* The same answer in every case: without a token of the run a caller must not learn whether the
+ * run exists. */
 static enum api_auth node_caller(struct api_call *c, int *ret_status, struct err *err)
 {
 	struct live_run *lr = map_get(c->m->runs, c->params[0]);
@@ -176,7 +178,7 @@ static enum api_auth node_caller(struct api_call *c, int *ret_status, struct err
 		return not_known(c, token.p != NULL, ret_status, err);
 	if (lr->unreadable)
 		return refuse(503, ret_status, err, ERR_UNAVAILABLE,
-			      "this master cannot read the run: come again later");
+			      "this master cannot read the run: try again later");
 	c->holder = AUTH_NODE;
 	return API_NODE;
 }
@@ -218,8 +220,9 @@ enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status
 			      "this master belongs to another user");
 	}
 	http_own_address(c->x, own);
-	/* Host and Origin guard against web pages that use what a browser sends by itself.  A caller
-	 * from another machine who shows a token may know us by a name or behind another address. */
+	/* Checks of Host and Origin protect against web pages that make use of cookies, which a
+	 * browser sends by itself.  A caller from another machine that sends a token may use any
+	 * name or address for this master. */
 	bool by_token = c->req->tls && http_header(c->x, "authorization").p;
 	if (!by_token && !host_is_own(host, str_from(own), c->req->tls))
 		return refuse(403, ret_status, err, ERR_DENIED, "unknown Host");
@@ -238,7 +241,7 @@ enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status
 	return scope;
 }
 
-/* What handlers about callers share. */
+/* ---- shared by handlers about callers ---- */
 
 int auth_read_scope(const struct api_call *c, const struct doc *body, struct str fallback,
 		    enum api_auth *ret, struct err *err)

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * auth - who calls, and what they may do.
+ * auth - identifies the caller of the API and what it may do.
  *
- * Over the unix socket the caller is the user who owns the master: admin.  Over TCP
- * a caller shows a token (of the user, in $REGATTA_HOME/token, or one made for a
- * purpose, with a scope and perhaps an end: tokens.h) or the cookie of a session (login.h).  A
- * wrong one costs its address one of a few tries a second.
+ * Over the unix socket the caller is the user who owns the master, with the scope admin.  Over
+ * TCP a caller sends a token (the user's own, in $REGATTA_HOME/token, or one made for a purpose,
+ * with a scope and perhaps an end: tokens.h) or the cookie of a session (login.h).  Wrong tokens
+ * are limited per address (limiter.h).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,18 +20,18 @@ struct logins;
 struct master;
 struct tokens;
 
-/* Who may call a route, and what a caller may do: each includes those before it.  There is no
- * default: a route without a class does not compile. */
+/* Who may call a route, and what a caller may do.  Each scope includes those before it.  There
+ * is no default: a route without a scope does not compile. */
 enum api_auth {
 	API_OPEN = 1, /* anybody who can connect */
-	API_JOIN,     /* a host that joins: no route is for it */
+	API_JOIN,     /* a host that joins: no route needs this scope */
 	API_READ,
 	API_SUBMIT,
 	API_ADMIN,
-	API_NODE, /* the node that the path names, by its own token: nobody else, and nothing else */
+	API_NODE, /* the node that the path names, with its own token; includes no other scope */
 };
 const char *scope_name(enum api_auth scope);
-/* read, submit or admin: what a person may be given. */
+/* Parses read, submit or admin: the scopes for people. */
 bool scope_from(struct str name, enum api_auth *ret);
 
 struct auth {
@@ -41,32 +41,32 @@ struct auth {
 };
 
 struct auth *auth_new(struct master *m, struct err *err);
-struct auth *auth_free(struct auth *a); /* NULL is allowed */
-/* From the loop, every second or so. */
+struct auth *auth_free(struct auth *a);
+/* The loop calls this about every second. */
 void auth_tick(struct auth *a);
-/* What the caller may do, of a route that needs `need`.  0: refused; err and *ret_status say
- * why.  c->holder tells which token or session it was. */
+/* The scope of the caller of a route that needs `need`; c->holder is set.  0: refused; err and
+ * *ret_status are set. */
 enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status, struct err *err);
-/* A wrong secret came from the caller's address; false: too many did. */
+/* Counts a wrong token from the caller's address; false: there were too many. */
 bool auth_failed(const struct api_call *c);
 
-/* Holders: the user's own token is 0, other tokens have even numbers, sessions odd ones.  All who
- * come over the unix socket are one. */
-#define AUTH_LOCAL 1 /* no session has the serial 0 */
+/* A holder is a token or a session: 0 is the user's own token, other tokens have even numbers,
+ * sessions odd ones.  All callers over the unix socket are one holder. */
+#define AUTH_LOCAL 1 /* free, because no session has the serial 0 */
 #define AUTH_NODE UINT32_MAX
 uint32_t auth_token_holder(uint32_t number);
 uint32_t auth_session_holder(uint32_t serial);
-/* A stream is not to outlive what it was opened with. */
+/* Closes the streams that were opened with a token or session that has ended. */
 void auth_cut_streams(struct master *m, uint32_t holder);
-/* Scope and holder in one pointer, kept with the exchange. */
+/* Scope and holder packed into one pointer, which is kept with the exchange. */
 void *auth_user(enum api_auth scope, uint32_t holder);
 enum api_auth auth_user_scope(const void *user);
-/* The holder that an exchange was allowed for. */
+/* The holder that sent the request of this exchange. */
 uint32_t auth_client(const struct http_exchange *x);
-/* Streams that this holder has open. */
+/* Number of open streams of this holder. */
 int auth_count_streams(const struct master *m, uint32_t holder);
 
-/* The member "scope" of a request: at most what the caller has. */
+/* Reads the member "scope" of a request body; refuses more than the caller has. */
 int auth_read_scope(const struct api_call *c, const struct doc *body, struct str fallback,
 		    enum api_auth *ret, struct err *err);
 int api_me(struct api_call *c, struct err *err);

@@ -1,7 +1,7 @@
 /*
- * Archives of source and data, addressed by their SHA-256.  An upload goes to a file of its
- * own, named after its exchange, and gets its name only after its digest was
- * checked: several may bring the same archive at once.
+ * Archives of source and data, named by their SHA-256.  An upload goes to a temporary file named
+ * after its exchange, and gets its final name after its digest was checked: several clients may
+ * upload the same archive at once.
  */
 #include "master/api/api.h"
 
@@ -40,7 +40,7 @@ static char *part_path(const struct master *m, const struct http_exchange *x, st
 			 (const void *)x);
 }
 
-/* Partial uploads that an earlier master left when it was killed. */
+/* Removes partial uploads that an earlier master left when it was killed. */
 static void remove_old_parts(const struct master *m, const char *dir_path)
 {
 	DIR *dir = opendir(dir_path);
@@ -105,7 +105,7 @@ static void check_work(void *arg, const struct deadline *d)
 	uint8_t digest[SHA256_BYTES];
 	char hex[65];
 
-	(void)d; /* as long as the bytes take */
+	(void)d; /* no time limit: the archive may be large */
 	if (fd < 0) {
 		err_errno(&b->err, errno, "open '%s'", b->part);
 		return;
@@ -116,8 +116,9 @@ static void check_work(void *arg, const struct deadline *d)
 	if (strcmp(b->sha256, hex) != 0)
 		err_set(&b->err, ERR_INVALID,
 			"the bytes have another SHA-256 than their name says");
-	/* The bytes first: whoever finds the name believes that they are there.  Then the name: the
-	 * client does not send them again. */
+	/* The bytes are synced before the name exists, because a name promises the whole
+	 * archive.  The directory is synced before the answer, because the client will not
+	 * upload the archive again. */
 	else if (fsync(fd) < 0 || rename(b->part, b->path) < 0)
 		err_errno(&b->err, errno, "store '%s'", b->path);
 	else
@@ -129,7 +130,7 @@ static void check_done(void *arg, enum err_kind how)
 	struct blob_check *b = arg;
 
 	if (how != ERR_NONE)
-		err_set(&b->err, ERR_UNAVAILABLE, "the master is leaving");
+		err_set(&b->err, ERR_UNAVAILABLE, "the master is about to stop");
 	if (b->err.kind == ERR_NONE) {
 		http_reply(b->x, 201, "application/json", STR("{}\n"));
 	} else {
@@ -156,7 +157,7 @@ int api_blob_put(struct api_call *c, struct err *err)
 	return 0;
 }
 
-/* "bytes=N-"; every other form is as good as none. */
+/* Parses "bytes=N-"; any other form of Range is ignored. */
 static bool range_from(struct str range, uint64_t *ret_from)
 {
 	struct str prefix = STR("bytes=");

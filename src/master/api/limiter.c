@@ -11,7 +11,7 @@
 struct failing {
 	char address[64];
 	int64_t last_ms;
-	int64_t spent_ms; /* of the time that failures cost, not yet won back */
+	int64_t spent_ms; /* sum of what the failures cost, reduced as time passes */
 };
 
 struct limiter {

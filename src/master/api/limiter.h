@@ -1,19 +1,20 @@
 #pragma once
 /*
- * limiter - how often an address may fail to prove who it is.  Pure.
+ * limiter - limits how often an address may send a wrong token.  Pure.
  *
- * Each address has LIMITER_BURST failures and gets as many back each second.  What
- * is right always passes: a stranger on the same address cannot lock anybody out.
+ * Each address may fail LIMITER_BURST times at once, and as often again in each further second.
+ * A right token always passes, so nobody can lock out another user of the same address.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/str.h"
 
 #define LIMITER_BURST 10
-#define LIMITER_ADDRESSES 1024 /* remembered; the one that failed longest ago is forgotten */
+/* remembered addresses; the one that failed longest ago is replaced */
+#define LIMITER_ADDRESSES 1024
 
 struct limiter;
 struct limiter *limiter_new(void);
 struct limiter *limiter_free(struct limiter *l);
-/* One more failure; false when it is one too many. */
+/* Counts one failure; false: too many. */
 bool limiter_failed(struct limiter *l, struct str address, int64_t now_ms);

@@ -18,15 +18,15 @@
 #include "master/api/session.h"
 
 #define SESSIONS_FILE "sessions"
-#define SESSIONS_MAX_BYTES (16 * 1024) /* SESSION_MAX lines are less */
+#define SESSIONS_MAX_BYTES (16 * 1024) /* more than SESSION_MAX lines */
 
 struct logins {
 	struct master *m;
 	struct sessions *sessions;
 };
 
-/* The file `sessions` of the home: one line for each, "<sha256> <scope> <until, Unix ms>".  A line
- * that cannot be read, or a file that is lost, costs a new login and nothing else. */
+/* Writes one line of the file `sessions` of the home: "<sha256> <scope> <end, Unix ms>".  If a
+ * line cannot be read, or the file is lost, the user must log in again. */
 static void put_session(void *ctx, const struct session *one)
 {
 	char hex[2 * SHA256_BYTES + 1];
@@ -44,7 +44,7 @@ static void save(const struct logins *l)
 	buf_init(&text, SESSIONS_MAX_BYTES);
 	sessions_each(l->sessions, put_session, &text);
 	if (file_write_atomic(path, buf_str(&text), 0600, false, &err) < 0)
-		log_warn("sessions will not outlive this master: %s", err.msg);
+		log_warn("sessions will end with this master: %s", err.msg);
 }
 
 static void load(struct logins *l)
@@ -109,7 +109,8 @@ enum api_auth logins_scope(const struct logins *l, struct str cookie, uint32_t *
 	return scope;
 }
 
-/* A browser sends cookies to every port of a host: each master has its port in its cookie's name. */
+/* A browser sends cookies to every port of a host: the port in the cookie's name tells masters
+ * apart. */
 static void cookie_name(const struct api_call *c, char out[static 32])
 {
 	char own[64];
@@ -183,7 +184,8 @@ int api_login(struct api_call *c, struct err *err)
 	if (forgotten)
 		auth_cut_streams(c->m, auth_session_holder(forgotten));
 	save(c->m->auth->logins);
-	c->m->last_busy_ms = master_now(c->m); /* its page is about to ask */
+	/* the page will send requests soon: the master must not stop as idle */
+	c->m->last_busy_ms = master_now(c->m);
 	set_cookie(c, secret, SESSION_MS / 1000);
 	explicit_bzero(secret, sizeof(secret));
 	http_add_header(c->x, "Location", "/");

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * login - browsers: one-time links, the cookie that they become, and its end.
+ * login - access for browsers: one-time links, the session cookies that they give, logout.
  *
- * What a session is, and how long it is good, is session.h's business.
+ * session.h has the sessions themselves and their time limits.
  */
 #include <stdint.h>
 #include "base/str.h"
@@ -11,12 +11,12 @@
 struct logins;
 
 struct logins *logins_new(struct master *m);
-struct logins *logins_free(struct logins *l); /* NULL is allowed */
-/* Cuts the streams of sessions whose time is over. */
+struct logins *logins_free(struct logins *l);
+/* Closes the streams of sessions that have expired. */
 void logins_tick(struct logins *l);
-/* The value of our cookie in the request; empty if there is none. */
+/* The value of the session cookie in the request; empty if there is none. */
 struct str login_cookie(const struct api_call *c);
-/* What the holder of this cookie may do; 0: nothing. */
+/* The scope of the session with this cookie; 0: no such session. */
 enum api_auth logins_scope(const struct logins *l, struct str cookie, uint32_t *ret_holder);
 
 int api_login_code(struct api_call *c, struct err *err);

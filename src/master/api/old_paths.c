@@ -1,7 +1,7 @@
 /*
- * The paths of the old tool's web service, with the same shapes: text in, text out.
- * A log's name is "<run>/<node>.log"; it is looked up (run in the store, node in the
- * run's plan) and never used as a path.
+ * The paths of the web service of the tool that regatta replaced, in the same format: plain
+ * text.  A log's name is "<run>/<node>.log"; it is looked up (the run in the store, the node in
+ * the run's plan) and never used as a path.
  */
 #include "master/api/api.h"
 
@@ -23,7 +23,7 @@
 #include "store/logfile.h"
 
 #define TEXT "text/plain; charset=utf-8"
-#define LIST_MAX_RUNS 1000 /* at once; where more follow, the Link header says how to ask */
+#define LIST_MAX_RUNS 1000 /* per answer; the Link header has the URL of the next page */
 #define LIST_MAX_BYTES (16u << 20)
 
 int old_status(struct api_call *c, struct err *err)
@@ -42,10 +42,10 @@ struct log_list {
 	const struct master *m;
 	struct buf text;
 	int runs;
-	const char *last; /* of the runs whose logs are in the text */
+	const char *last; /* id of the last run in the text */
 };
 
-/* Lists the directory of logs: loading a run costs much more, and there may be a thousand. */
+/* Lists the log directory of the run: loading up to a thousand runs would take much longer. */
 static bool list_run(void *ctx, const struct run_row *row)
 {
 	struct log_list *l = ctx;
@@ -62,7 +62,8 @@ static bool list_run(void *ctx, const struct run_row *row)
 	}
 	if (n >= 0)
 		free(names);
-	if (l->text.overflow) { /* whole runs only: the next page begins with this one */
+	/* Only whole runs: the next page begins with this one. */
+	if (l->text.overflow) {
 		l->text.n = before;
 		return false;
 	}
@@ -97,7 +98,8 @@ int old_list_logs(struct api_call *c, struct err *err)
 /* "trainer-0.err.log" -> rank and stream; -1 if the run has no such log. */
 static int log_of(struct live_run *lr, struct str file, enum stream *ret_stream)
 {
-	/* ".err.log" ends with ".log", too: the longest suffix that leaves a node counts. */
+	/* ".err.log" ends with ".log" as well: the longest suffix that leaves the name of a node
+	 * is the right one. */
 	for (int s = STREAMS - 1; s >= 0; s--) {
 		struct str suffix = str_from(stream_suffix((enum stream)s));
 		if (file.n <= suffix.n || !str_ends(file, suffix))
@@ -119,7 +121,8 @@ int old_log(struct api_call *c, struct err *err)
 	char name[96];
 	int fd = -1, rc = -1;
 
-	if (!file.p) { /* the name as one part, its '/' percent-coded */
+	/* The name is one part of the path, with its '/' percent-encoded. */
+	if (!file.p) {
 		file = run;
 		run = str_cut(&file, '/');
 		c->params[0] = run;

@@ -30,7 +30,7 @@ bool host_is_own(struct str host, struct str own, bool tls)
 		return false;
 	if (str_ends(host, port))
 		name.n -= port.n;
-	else if (!str_is(port, tls ? ":443" : ":80")) /* left out when it is the usual one */
+	else if (!str_is(port, tls ? ":443" : ":80")) /* browsers leave out the default port */
 		return false;
 	if (same_name(name, address))
 		return true;

@@ -1,20 +1,20 @@
 #pragma once
 /*
- * origin - what a request over TCP may say about where it comes from.  Pure.
+ * origin - checks the Host and Origin of a request over TCP.  Pure.
  *
- * A page of another origin can make a browser send requests here, and a name that
- * resolves to us for a moment can make such a page look like ours: the Host must
- * be an address of ours, and an Origin must be the one our own page has.
+ * A page of another origin can make a browser send requests to this master, and DNS rebinding
+ * can make such a page look like ours.  So the Host must be an address of this master, and an
+ * Origin must be that of its own page.
  */
 #include <stdbool.h>
 #include "base/str.h"
 
-/* `own` is the address and port that the client reached, "127.0.0.1:5436" or "[::1]:5436".  On
- * this machine localhost and the other loopback address are as good. */
+/* `own`: address and port that the client connected to, "127.0.0.1:5436" or "[::1]:5436".  If
+ * that is a loopback address, localhost and the other loopback address are accepted as well. */
 bool host_is_own(struct str host, struct str own, bool tls);
-/* Is it the origin of a page that this Host serves? */
+/* True if `origin` is that of a page served by this Host. */
 bool origin_is_own(struct str origin, struct str host, bool tls);
-/* The value of a cookie in a Cookie header; n == 0 if it is not there. */
+/* The value of a cookie in a Cookie header; n == 0 if the cookie is missing. */
 struct str cookie_get(struct str header, const char *name);
 /* "127.0.0.1:4711" -> "127.0.0.1". */
 struct str address_without_port(struct str peer);

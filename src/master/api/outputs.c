@@ -1,11 +1,13 @@
 /*
- * Files that a node of another machine brings: what its job left for the user.
+ * Output files that nodes of other machines upload.
  *
- * A file comes in pieces.  They gather in uploads/ of the run, under node, digest and size, whatever happens to
- * connections and masters meanwhile; when all bytes are there and have the digest that was promised, the file gets
- * its name in outputs/<node>/, once.  Only then is the node told that it may forget it.
+ * A file arrives in pieces, which are gathered in uploads/ of the run, in a file named by node,
+ * digest and size; the pieces survive lost connections and restarts of the master.  When all
+ * bytes have arrived and have the promised digest, the file is renamed into outputs/<node>/, and
+ * only then is the node told that it may delete its own copy.
  *
- * A node is not trusted: names stay below its own directory, no link is made or followed, and a run has limits.
+ * Nodes are not trusted: names stay below the node's directory, no link is made or followed, and
+ * a run has limits.
  */
 #include "master/api/outputs.h"
 
@@ -38,13 +40,13 @@
 #include "sys/pools.h"
 #include "sys/worker.h"
 
-#define UPLOADS "uploads"  /* of a run, until it has ended */
-#define TOTAL_FILE "total" /* how much has come so far: "FILES BYTES" */
-#define UPLOAD_THREADS 2   /* that compute digests */
+#define UPLOADS "uploads"  /* directory in that of the run, until the run has ended */
+#define TOTAL_FILE "total" /* "FILES BYTES" uploaded so far */
+#define UPLOAD_THREADS 2   /* threads that compute digests */
 #define OUTPUT_PATH_MAX 2048
 #define OUTPUT_PATH_DEPTH 64
 
-/* What a request is about. */
+/* The file that a request is about. */
 struct output {
 	struct live_run *lr;
 	int rank;
@@ -55,7 +57,7 @@ struct output {
 	int64_t attempt;
 };
 
-/* ---- what is asked for ---- */
+/* ---- reading the request ---- */
 
 static bool has_control(struct str s)
 {
@@ -92,12 +94,13 @@ static int read_numbers(const struct url_query *q, struct output *o, struct err 
 		return err_set(err, ERR_INVALID, "'mode' must be permissions, as a number");
 	if (!str_to_u64(query_get(q, "attempt", STR("1")), &attempt) || attempt < 1 ||
 	    attempt > (uint64_t)o->lr->core->nodes[o->rank].attempt)
-		return err_set(err, ERR_INVALID, "'attempt' must be one that was started");
+		return err_set(err, ERR_INVALID,
+			       "'attempt' must be the number of an attempt that was started");
 	o->attempt = (int64_t)attempt;
 	return 0;
 }
 
-/* The caller is the node that the path names: auth_node() has seen to that. */
+/* The caller is the node that the path names: node_caller() in auth.c has checked it. */
 static int read_output(struct api_call *c, struct output *o, struct err *err)
 {
 	const struct url_query *q = &c->req->query;
@@ -105,7 +108,7 @@ static int read_output(struct api_call *c, struct output *o, struct err *err)
 	*o = (struct output){.lr = map_get(c->m->runs, c->params[0])};
 	o->rank = o->lr ? rank_of(o->lr, c->params[1]) : -1;
 	if (o->rank < 0)
-		return err_set(err, ERR_DENIED, "no such run or node here");
+		return err_set(err, ERR_DENIED, "no such run or node");
 	o->path = query_get(q, "path", STR(""));
 	o->sha256 = query_get(q, "sha256", STR(""));
 	if (!path_ok(o->path))
@@ -116,9 +119,9 @@ static int read_output(struct api_call *c, struct output *o, struct err *err)
 	return read_numbers(q, o, err);
 }
 
-/* ---- where it goes ---- */
+/* ---- paths ---- */
 
-/* The node's name, of later attempts with their number. */
+/* The node's name, with the number of the attempt if it is not the first. */
 static const char *label(const struct output *o, struct arena *a)
 {
 	const char *name = o->lr->plan.crew.members[o->rank].name;
@@ -138,7 +141,7 @@ static char *part_path(const struct output *o, struct arena *a)
 			 STR_ARG(o->sha256), o->size);
 }
 
-/* ---- how much there is ---- */
+/* ---- limits ---- */
 
 static void load_total(struct live_run *lr)
 {
@@ -158,7 +161,7 @@ static void load_total(struct live_run *lr)
 		lr->uploads.files = lr->uploads.bytes = 0;
 }
 
-/* A part is counted with the size that it will have, from its first piece on. */
+/* Adds an upload to the totals, with its full size at its first piece, or takes it away again. */
 static void count(struct live_run *lr, bool more, uint64_t size)
 {
 	CLEANUP(freep) char *path = xasprintf("%s/" UPLOADS "/" TOTAL_FILE, lr->dir);
@@ -172,7 +175,8 @@ static void count(struct live_run *lr, bool more, uint64_t size)
 		lr->uploads.bytes -= size < lr->uploads.bytes ? size : lr->uploads.bytes;
 	}
 	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64, lr->uploads.files, lr->uploads.bytes);
-	file_write_atomic(path, str_from(text), 0600, false, NULL); /* only a limit depends on it */
+	/* not synced: only the limits depend on it */
+	file_write_atomic(path, str_from(text), 0600, false, NULL);
 }
 
 static int check_limits(const struct output *o, struct err *err)
@@ -186,7 +190,7 @@ static int check_limits(const struct output *o, struct err *err)
 	return 0;
 }
 
-/* The run says that the node waits for room, and that it does not any more. */
+/* Tells the core that the node waits for room on the disk, or does not any more. */
 static void tell_room(const struct output *o, bool room)
 {
 	if (o->lr->core->nodes[o->rank].no_room == room)
@@ -203,7 +207,7 @@ static int check_room(const struct output *o, struct err *err)
 		    : 0;
 }
 
-/* ---- a piece ---- */
+/* ---- one piece ---- */
 
 static int open_part(const struct output *o, const char *path, struct err *err)
 {
@@ -230,16 +234,17 @@ static int check_piece(const struct api_call *c, const struct output *o, int fd,
 	str_to_u64(http_header(c->x, "content-length"), &length);
 	if (length > o->size - o->offset)
 		return err_set(err, ERR_INVALID, "the piece is longer than the file");
-	/* Two connections of one node: the older one is about to be noticed as dead. */
+	/* The node may have a newer connection while the older one is not yet known to be dead. */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return err_set(err, ERR_UNAVAILABLE, "another piece of this file is under way");
+		return err_set(err, ERR_UNAVAILABLE,
+			       "another piece of this file is being received");
 	if (fstat(fd, &st) < 0)
-		return err_errno(err, errno, "look at a part");
+		return err_errno(err, errno, "stat a partial upload");
 	if ((uint64_t)st.st_size != o->offset)
 		return err_set(err, ERR_CONFLICT,
-			       "%lld bytes are here, and the piece begins at %" PRIu64,
+			       "%lld bytes have arrived, and the piece begins at %" PRIu64,
 			       (long long)st.st_size, o->offset);
-	return lseek(fd, 0, SEEK_END) < 0 ? err_errno(err, errno, "seek in a part") : 0;
+	return lseek(fd, 0, SEEK_END) < 0 ? err_errno(err, errno, "seek in a partial upload") : 0;
 }
 
 int api_output_open(struct api_call *c, struct err *err)
@@ -257,20 +262,20 @@ int api_output_open(struct api_call *c, struct err *err)
 	return fd < 0 || check_piece(c, &o, fd, err) < 0 ? -1 : TAKE_FD(fd);
 }
 
-/* ---- all pieces ---- */
+/* ---- the complete file ---- */
 
-/* A digest over gigabytes: threads of their own do it. */
+/* The digest of a large file takes long: threads of the pool "uploads" compute it. */
 struct output_work {
 	struct http_exchange *x;
 	struct live_run *lr;
-	char *outputs; /* of all nodes */
-	char *node;    /* the directory in it */
-	char *path;    /* below that */
+	char *outputs; /* directory of the outputs of all nodes */
+	char *node;    /* name of the node's directory in it */
+	char *path;    /* path of the file below that */
 	char *part;
 	char sha256[65];
 	uint64_t size, have;
 	mode_t mode;
-	bool done, same; /* it has its name; it had it before */
+	bool done, same; /* done: the file has its final name; same: it had it before */
 	struct err err;
 };
 
@@ -304,7 +309,7 @@ static void work_free(struct output_work *w)
 	live_run_done(lr);
 }
 
-/* The directory of the node's outputs; -1 if there is none and it is not to be made. */
+/* Opens the directory of the node's outputs; -1 if it is missing and `make` is false. */
 static int node_dir(const struct output_work *w, bool make)
 {
 	CLEANUP(close_fdp)
@@ -337,7 +342,7 @@ static bool is_there(const struct output_work *w)
 	return fd >= 0 && has_digest(fd, w);
 }
 
-/* The directories on the way, too: they may be new. */
+/* Syncs the directories of the file, which may be new. */
 static int sync_names(const struct output_work *w, struct err *err)
 {
 	CLEANUP(freep) char *path = xasprintf("%s/%s/%s", w->outputs, w->node, w->path);
@@ -363,7 +368,7 @@ static int give_name(struct output_work *w, int part, struct err *err)
 		return err_errno(err, errno, "open the outputs of '%s'", w->node);
 	if (dir < 0)
 		return -1;
-	/* The bytes first: whoever finds the name believes that they are there. */
+	/* The bytes are synced before the name exists, because a name promises the whole file. */
 	if (fchmod(part, w->mode) < 0 || fsync(part) < 0 ||
 	    renameat(AT_FDCWD, w->part, dir, path_base(w->path)) < 0)
 		return err_errno(err, errno, "store '%s'", w->path);
@@ -375,7 +380,7 @@ static void put_work(void *arg, const struct deadline *d)
 	struct output_work *w = arg;
 	CLEANUP(close_fdp) int part = open(w->part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	(void)d; /* as long as the bytes take */
+	(void)d; /* no time limit: the file may be large */
 	if (part < 0) {
 		err_errno(&w->err, errno, "open '%s'", w->part);
 		return;
@@ -386,7 +391,7 @@ static void put_work(void *arg, const struct deadline *d)
 		unlink(w->part);
 		return;
 	}
-	/* An answer was lost and the file was sent again: it stays as it is. */
+	/* The file was sent again because an answer was lost: the first one stays. */
 	w->same = is_there(w);
 	if (w->same)
 		unlink(w->part);
@@ -409,7 +414,7 @@ static void put_done(void *arg, enum err_kind how)
 	struct output_work *w = arg;
 
 	if (how != ERR_NONE)
-		err_set(&w->err, ERR_UNAVAILABLE, "the master is leaving");
+		err_set(&w->err, ERR_UNAVAILABLE, "the master is about to stop");
 	else if (!file_exists(w->part) && (w->same || !w->done))
 		count(w->lr, false, w->size);
 	if (w->err.kind != ERR_NONE)
@@ -444,7 +449,7 @@ int api_output_put(struct api_call *c, struct err *err)
 	return 0;
 }
 
-/* ---- how far it came ---- */
+/* ---- how much has arrived ---- */
 
 static void state_work(void *arg, const struct deadline *d)
 {
@@ -464,7 +469,7 @@ static void state_done(void *arg, enum err_kind how)
 	if (how == ERR_NONE) {
 		answer(w);
 	} else {
-		err_set(&w->err, ERR_UNAVAILABLE, "the master is leaving");
+		err_set(&w->err, ERR_UNAVAILABLE, "the master is about to stop");
 		api_reply_error(w->x, &w->err);
 	}
 	work_free(w);

@@ -1,18 +1,18 @@
 #pragma once
-/* outputs - files that nodes of other machines bring. */
+/* outputs - output files that nodes of other machines upload. */
 
 struct api_call;
 struct err;
 struct live_run;
 
-/* Of a run, all nodes and attempts together; more is ERR_QUOTA. */
+/* Limits of a run, over all nodes and attempts; above them: ERR_QUOTA. */
 #define OUTPUT_MAX_FILES 1000000
 #define OUTPUT_MAX_BYTES (4ull << 40)
 
-/* PUT: the descriptor that a piece goes to, then what becomes of it. */
+/* PUT: open returns the descriptor for a piece; put handles the piece when it has arrived. */
 int api_output_open(struct api_call *c, struct err *err);
 int api_output_put(struct api_call *c, struct err *err);
-/* GET: how much of a file is here. */
+/* GET: how many bytes of a file have arrived. */
 int api_output_state(struct api_call *c, struct err *err);
-/* The run has ended: nothing more comes. */
+/* To be called when the run has ended: removes uploads that are not complete. */
 void outputs_forget(struct live_run *lr);

@@ -1,4 +1,5 @@
-/* The dashboard's files are part of the binary and open to everybody; the data they show needs a token. */
+/* The files of the dashboard.  They are part of the binary and served to everybody; the data
+ * that they show needs a token. */
 #include "master/api/api.h"
 #include "web/page.h"
 

@@ -64,7 +64,7 @@ static void report_made(void *ctx, const struct report_result *r)
 		reply_file(x, r->want, r->fd, r->size);
 }
 
-/* Answers with the file that was made when the run ended, if there is one. */
+/* Answers with the file that was made at the end of the run, if it exists. */
 static bool reply_made(struct api_call *c, const struct live_run *lr, enum report_want want)
 {
 	CLEANUP(freep) char *path = path_join(lr->dir, report_file_name(want));
@@ -162,7 +162,7 @@ static int query_flag(const struct url_query *q, const char *name, bool *ret, st
 	return err_set(err, ERR_INVALID, "'%s' must be 0 or 1", name);
 }
 
-/* Strings are copied, because the query is freed with the call. */
+/* Copies the strings into the arena, because the query is freed with the call. */
 static int read_options(const struct url_query *q, struct arena *a, struct comparison_options *o,
 			struct err *err)
 {
@@ -200,7 +200,7 @@ int api_compare(struct api_call *c, struct err *err)
 	buf_init(&t->text, ANSWER_MAX_BYTES);
 	if (read_options(&c->req->query, t->a, &o, err) < 0 ||
 	    comparison_open(c->m->store, &o, t->a, &t->c, &ids, &nids, err) < 0) {
-		/* The candidates must outlive the arena of the task. */
+		/* The candidates must outlive the task's arena. */
 		c->ids = nids ? arena_array(c->arena, const char *, nids) : NULL;
 		for (c->nids = 0; c->nids < nids; c->nids++)
 			c->ids[c->nids] = arena_strdup(c->arena, ids[c->nids]);

@@ -24,8 +24,8 @@
 #define ANSWER_MAX_BYTES (64u << 20)
 #define LIST_DEFAULT 100
 #define LIST_MAX 10000
-#define LIST_MAX_FULL 200 /* each is loaded whole */
-#define LIST_PIECE 128	  /* rows in one slice */
+#define LIST_MAX_FULL 200 /* each run is loaded completely */
+#define LIST_PIECE 128	  /* rows per slice */
 #define LIST_PIECE_FULL 8
 
 static int reply_run(struct api_call *c, int status, struct live_run *lr)
@@ -60,9 +60,9 @@ struct run_list {
 	struct http_exchange *x;
 	struct buf text;
 	bool active, full;
-	int64_t before_no; /* the last one that is in the text; 0: none yet */
-	int64_t left;	   /* how many may follow; -1: all */
-	int got;	   /* in this piece */
+	int64_t before_no; /* the last run that is in the text; 0: none yet */
+	int64_t left;	   /* how many runs may follow; -1: all */
+	int got;	   /* runs in this slice */
 	bool first;
 };
 
@@ -141,7 +141,8 @@ int api_runs_list(struct api_call *c, struct err *err)
 	if (query_int(c, "limit", LIST_DEFAULT, LIST_MAX, &limit, err) < 0 ||
 	    query_int(c, "full", 0, 1, &full, err) < 0)
 		return -1;
-	if (full && (limit == 0 || limit > LIST_MAX_FULL)) /* 0 is all of them */
+	/* A limit of 0 means all. */
+	if (full && (limit == 0 || limit > LIST_MAX_FULL))
 		return err_set(
 			err, ERR_INVALID,
 			"with 'full', 'limit' must be a whole number from 1 to %d: go on with 'before'",
@@ -160,7 +161,7 @@ int api_runs_list(struct api_call *c, struct err *err)
 	l->first = true;
 	buf_init(&l->text, ANSWER_MAX_BYTES);
 	buf_addz(&l->text, "{\"runs\":[");
-	/* A short list is answered at once. */
+	/* A short list is complete after the first slice. */
 	if (run_list_piece(l))
 		slices_add(c->m->slices, auth_client(c->x), &l->job);
 	return 0;
@@ -180,12 +181,12 @@ int api_run_submit(struct api_call *c, struct err *err)
 		return err_set(err, ERR_INVALID, "request body: a JSON object is expected");
 	if (runs_submit(c->m, body, c->arena, &lr, &is_new, &c->details, err) < 0)
 		return -1;
-	/* The answer must not come before the run is on disk. */
+	/* The answer must not be sent before the run is on disk. */
 	if (is_new) {
-		lr->answer = c->x; /* the round that stores it answers */
+		lr->answer = c->x; /* round_end() answers when the run is stored */
 		return 0;
 	}
-	lr->busy++; /* it may end in this round */
+	lr->busy++; /* keeps it in memory: it may end in this round */
 	round_end(c->m);
 	lr->busy--;
 	if (c->m->exit_code)
@@ -283,7 +284,7 @@ static int log_request(struct api_call *c, struct log_request *r, struct err *er
 	return 0;
 }
 
-/* A log that does not exist yet is empty. */
+/* A log that does not exist yet counts as empty. */
 static int open_log(const struct live_run *lr, int rank, int attempt, enum stream s, int *ret_fd,
 		    uint64_t *ret_size, struct err *err)
 {
@@ -306,8 +307,9 @@ static int open_log(const struct live_run *lr, int rank, int attempt, enum strea
 }
 
 /*
- * Offsets of a node's log count the bytes of all attempts, unless one is chosen.  Where an offset
- * is: of both logs in the first attempt in which one of them has bytes beyond it.
+ * The place of an offset.  Offsets count the bytes of all attempts, unless the request names one
+ * attempt.  For both logs the place is in the first attempt in which one of them has bytes
+ * beyond its offset.
  */
 struct log_place {
 	struct watch_at at;
@@ -343,7 +345,8 @@ static void find_place(const struct live_run *lr, int rank, const struct log_req
 			size[log] = log_bytes(lr, rank, ret->at.attempt, s);
 			here |= wanted[log] < ret->base[log] + size[log] && (r->both || log == 0);
 		}
-		if (here && r->tail < 0) /* the last lines are those of the last attempt */
+		/* `tail` counts lines of the last attempt only. */
+		if (here && r->tail < 0)
 			break;
 		for (int log = 0; log < ORDER_LOGS; log++)
 			ret->base[log] += size[log];
@@ -360,7 +363,7 @@ static void put_offset(struct api_call *c, const char *header, uint64_t offset)
 	http_add_header(c->x, header, text);
 }
 
-/* Standard output and standard error in the order of arrival. */
+/* Replies with standard output and standard error in the order of arrival. */
 static int reply_both_logs(struct api_call *c, struct live_run *lr, const struct log_request *r,
 			   struct log_place *p, struct err *err)
 {
@@ -519,13 +522,13 @@ int api_run_cancel(struct api_call *c, struct err *err)
 		return -1;
 	ev.hurry = doc_bool(body, "hurry", false);
 	struct live_run *lr = api_run(c, err);
-	/* Of the runs of one name, only one that is active can be meant. */
+	/* If several runs have this name, the only active one is meant. */
 	if (!lr && err->kind == ERR_CONFLICT)
 		lr = live_run_active_named(c->m, c->params[0]);
 	if (!lr)
 		return -1;
 	run_event(lr, &ev);
-	lr->busy++; /* the commit may end it */
+	lr->busy++; /* keeps it in memory: the commit may end it */
 	round_end(c->m);
 	lr->busy--;
 	return reply_run(c, 200, lr);
@@ -571,14 +574,14 @@ int api_run_resize(struct api_call *c, struct err *err)
 		return -1;
 	}
 	run_event(lr, &ev);
-	lr->busy++; /* the commit may end it */
+	lr->busy++; /* keeps it in memory: the commit may end it */
 	round_end(c->m);
 	lr->busy--;
 	return reply_run(c, 200, lr);
 }
 
-/* Removes a run that has ended.  For an active one a client cancels it, watches it to its end, and
- * asks again. */
+/* Removes a run that has ended.  A client that wants an active run removed cancels it, watches
+ * it to its end, and asks again. */
 int api_run_cleanup(struct api_call *c, struct err *err)
 {
 	struct live_run *lr = api_run(c, err);

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-struct secret { /* scope 0: free */
+struct secret { /* scope 0: the slot is free */
 	uint8_t hash[SHA256_BYTES];
 	enum api_auth scope;
 	int64_t until_ms;
@@ -28,7 +28,7 @@ struct sessions *sessions_free(struct sessions *s)
 	return NULL;
 }
 
-/* A free slot, or the slot of the one that ends first. */
+/* A free slot, or the one that expires first. */
 static struct secret *place(struct secret *v, int64_t now_ms)
 {
 	struct secret *first = v;
@@ -42,7 +42,7 @@ static struct secret *place(struct secret *v, int64_t now_ms)
 	return first;
 }
 
-/* Returns the serial of the session that was in the slot, or 0. */
+/* Returns the serial of the session that was overwritten, or 0. */
 static uint32_t add(struct secret *v, enum api_auth scope, int64_t now_ms, int64_t for_ms,
 		    uint32_t serial, char text[static 65])
 {
@@ -55,7 +55,7 @@ static uint32_t add(struct secret *v, enum api_auth scope, int64_t now_ms, int64
 	return before;
 }
 
-/* Compares all of them, so that the time it takes does not tell which one matched. */
+/* Compares all of them, so that the duration does not tell which one matched. */
 static const struct secret *find(const struct secret *v, struct str text, int64_t now_ms)
 {
 	uint8_t hash[SHA256_BYTES];

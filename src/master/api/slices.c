@@ -14,7 +14,7 @@ struct slice_client {
 
 struct slices {
 	struct loop_timer *timer; /* set while there are clients */
-	struct list clients;	  /* the first is served next */
+	struct list clients;	  /* the first one is served next */
 };
 
 void slice_job_init(struct slice_job *j, bool (*piece)(void *ctx), void (*drop)(void *ctx),
@@ -37,14 +37,15 @@ static void client_free(struct slice_client *c)
 	free(c);
 }
 
-/* One piece of the first job of this client. */
+/* Does one piece of the client's first job. */
 static void serve(struct slice_client *c)
 {
 	struct slice_job *j = list_item(c->jobs.next, struct slice_job, in_queue);
 
 	list_remove(&j->in_queue);
+	/* in front, so that it stays the first job */
 	if (j->piece(j->ctx))
-		list_append(c->jobs.next, &j->in_queue); /* before the first: it stays the first */
+		list_append(c->jobs.next, &j->in_queue);
 }
 
 static void turn(void *ctx)

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * slices - long answers made piece by piece, so that a short one never waits long.
+ * slices - long answers made piece by piece, so that short ones do not wait for them.
  *
- * Everything runs on one thread.  A job that would hold it for many milliseconds (a long list, the
- * past of an event stream) is a function that does one small piece and is called again.  In one
- * turn of the loop all jobs together get SLICES_TURN_MS.  Clients take turns, whatever number of
- * jobs each has; the jobs of one client follow each other.
+ * Everything runs on the loop thread.  A job that would block it for many milliseconds (a long
+ * list, the past of an event stream) is a function that does one small piece and is called
+ * again.  In one turn of the loop all jobs together get SLICES_TURN_MS.  Clients take turns,
+ * however many jobs each has; the jobs of one client run one after the other.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,10 +17,11 @@ struct slices;
 #define SLICES_TURN_MS 4
 
 struct slice_job {
-	struct list in_queue; /* of slices.c */
-	/* One piece.  True: there is more.  With false the job is over, and may have been freed. */
+	struct list in_queue; /* belongs to slices.c */
+	/* Does one piece.  True: there is more.  False: the job is done, and may have been
+	 * freed. */
 	bool (*piece)(void *ctx);
-	/* Instead of the next piece when the slices are freed; may be NULL. */
+	/* Called instead of the next piece when the slices are freed; may be NULL. */
 	void (*drop)(void *ctx);
 	void *ctx;
 };
@@ -28,9 +29,9 @@ void slice_job_init(struct slice_job *j, bool (*piece)(void *ctx), void (*drop)(
 		    void *ctx);
 
 struct slices *slices_new(struct loop *l);
-/* Drops what is queued.  NULL is allowed. */
+/* Drops all queued jobs.  NULL is allowed. */
 struct slices *slices_free(struct slices *s);
-/* Queues the job behind the others of this client; the job stays the caller's. */
+/* Queues the job after the others of this client; the caller keeps the job. */
 void slices_add(struct slices *s, uint32_t client, struct slice_job *j);
-/* A job that is not queued is fine. */
+/* Does nothing if the job is not queued. */
 void slice_job_remove(struct slice_job *j);

@@ -15,17 +15,17 @@
 
 #define FLUSH_MS 100
 #define BEAT_MS 15000
-#define PENDING_MAX (1u << 20) /* more at once: viewers read it from the store */
-#define CATCH_UP_EVENTS 100    /* in one piece: each may need its run loaded */
+#define PENDING_MAX (1u << 20) /* above it viewers read the events from the store */
+#define CATCH_UP_EVENTS 100    /* per piece: each event may need its run loaded */
 #define CATCH_UP_MAX (16u << 20)
-#define KNOWN_RUNS 8 /* kept while a chunk is read */
+#define KNOWN_RUNS 8 /* runs kept loaded while a piece is read */
 
 struct viewer {
 	struct sse *sse;
 	struct http_exchange *x;
 	struct list in_viewers;
-	int64_t after; /* last event sent */
-	bool live;     /* gets what is pending; else it reads the past */
+	int64_t after; /* number of the last event sent */
+	bool live;     /* gets `pending` directly; else it reads the store */
 	struct slice_job past;
 };
 
@@ -34,11 +34,11 @@ struct sse {
 	struct list viewers;
 	int n;
 	struct loop_timer *flush, *beat;
-	struct buf pending; /* events after `told` */
+	struct buf pending; /* text of the events after `told` */
 	size_t committed_bytes;
 	int64_t told, committed;
 	int64_t flushed_ms;
-	bool flush_set, lost; /* pending has a hole: the store has it all */
+	bool flush_set, lost; /* lost: `pending` has a gap: viewers must read the store */
 };
 
 static void event_json(const struct live_run *lr, int64_t n, const struct event_row *row,
@@ -56,7 +56,7 @@ static void event_json(const struct live_run *lr, int64_t n, const struct event_
 	buf_addz(out, "\n\n");
 }
 
-/* Viewers that catch up from the store. */
+/* ---- viewers that catch up from the store ---- */
 
 struct known_run {
 	int64_t no;
@@ -116,7 +116,7 @@ static void queue_past(void *ctx)
 	slices_add(v->sse->m->slices, auth_client(v->x), &v->past);
 }
 
-/* One piece; the next one when the client has taken it. */
+/* Sends one piece; the next one follows when the client has taken it. */
 static bool send_past(void *ctx)
 {
 	struct viewer *v = ctx;
@@ -128,12 +128,12 @@ static bool send_past(void *ctx)
 	for (int i = 0; i < KNOWN_RUNS; i++)
 		forget(&cu.known[i]);
 	if (cu.n < CATCH_UP_EVENTS && v->after < s->told)
-		v->after = s->told; /* the rest were removed with their runs */
+		v->after = s->told; /* the other events were removed with their runs */
 	bool ok = http_stream_write(v->x, buf_str(&cu.text));
 	buf_release(&cu.text);
 	if (!ok)
 		return false;
-	/* flush() sends what is pending to everybody: a viewer has caught up when it has all up to `told`. */
+	/* flush() sends `pending`, which begins after `told`, to all viewers that are live. */
 	if (v->after >= s->told)
 		v->live = true;
 	else
@@ -141,7 +141,7 @@ static bool send_past(void *ctx)
 	return false;
 }
 
-/* Viewers that are up to date. */
+/* ---- viewers that are up to date ---- */
 
 static void reset_pending(struct sse *s)
 {
@@ -169,7 +169,8 @@ static void flush(void *ctx)
 			http_stream_write(v->x, text);
 		} else if (v->after < s->committed) {
 			v->live =
-				false; /* it has a part of what is pending, or pending has a hole */
+				/* It has a part of `pending` already, or `pending` has a gap. */
+				false;
 			http_stream_when_empty(v->x, queue_past, v);
 		}
 	}
@@ -214,7 +215,7 @@ static void beat(void *ctx)
 
 	list_each_safe (pos, tmp, &s->viewers)
 		http_stream_write(list_item(pos, struct viewer, in_viewers)->x,
-				  STR(": still here\n\n"));
+				  STR(": keep-alive\n\n"));
 	if (s->n)
 		loop_timer_set(s->beat, BEAT_MS);
 }
@@ -239,8 +240,9 @@ static int start_number(const struct api_call *c, int64_t *ret, struct err *err)
 	const struct sse *s = c->m->sse;
 
 	*ret = s->committed;
+	/* a browser that reconnects repeats its query, but the header is current */
 	if (last.p && last.n)
-		after = last; /* a browser repeats its query when it reconnects; the header is newer */
+		after = last;
 	if (!after.n)
 		return 0;
 	if (!str_to_i64(after, ret) || *ret < 0)
@@ -266,7 +268,7 @@ int api_events(struct api_call *c, struct err *err)
 		s->told = s->committed;
 		reset_pending(s);
 		s->lost = store_last_event(c->m->store) !=
-			  s->committed; /* added while nobody watched */
+			  s->committed; /* events were added while nobody watched */
 		loop_timer_set(s->beat, BEAT_MS);
 	}
 	list_append(&s->viewers, &v->in_viewers);

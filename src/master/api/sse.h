@@ -1,10 +1,10 @@
 #pragma once
 /*
- * sse - the events of all runs as server-sent events, for as many viewers as there are.
+ * sse - the events of all runs as server-sent events, for any number of viewers.
  *
- * What happens is written down once and handed to everybody every FLUSH_MS; a viewer that begins
- * in the past reads the store in pieces until it has caught up.  One that does not read is cut by
- * the server when its queue is full; it comes back with the number of the last event it saw.
+ * Events are encoded once and sent to all viewers every FLUSH_MS.  A viewer that begins in the
+ * past reads the store in pieces until it has caught up.  The server closes a viewer that does
+ * not read when its queue is full; it reconnects with the number of the last event that it got.
  */
 #include <stdint.h>
 
@@ -16,11 +16,12 @@ struct master;
 struct sse;
 
 struct sse *sse_new(struct master *m);
-struct sse *sse_free(struct sse *s); /* ends every stream; NULL is allowed */
+/* Ends every stream.  NULL is allowed. */
+struct sse *sse_free(struct sse *s);
 int sse_viewers(const struct sse *s);
-/* NULL is allowed in both.  An event with the number n was added to the open transaction ... */
+/* In both, s may be NULL.  Event number n was added to the open transaction. */
 void sse_event(struct sse *s, struct live_run *lr, int64_t n, const struct event_row *row);
-/* ... which is now on disk. */
+/* The transaction is committed. */
 void sse_committed(struct sse *s);
 
 int api_events(struct api_call *c, struct err *err);

@@ -29,7 +29,7 @@ struct token {
 	enum api_auth scope;
 	int64_t created_ms, expires_ms, used_ms, saved_ms;
 	uint32_t holder;
-	bool over; /* its streams were cut */
+	bool over; /* it has ended, and its streams were closed */
 };
 
 struct tokens {
@@ -39,8 +39,8 @@ struct tokens {
 	uint32_t last_number;
 };
 
-/* The user's own token is made once, in a file that only the user can read.  If a crash loses the
- * file, another one is made. */
+/* The user's own token is made once, in a file that only the user can read.  If the file is
+ * lost, a new token is made. */
 static int load_user_token(struct tokens *t, struct err *err)
 {
 	CLEANUP(freep) char *path = path_join(t->m->home, "token");
@@ -72,7 +72,7 @@ static uint32_t next_holder(struct tokens *t)
 	return auth_token_holder(++t->last_number);
 }
 
-/* In the store: 1 read, 2 submit, 3 admin, 4 join. */
+/* Scopes in the store: 1 read, 2 submit, 3 admin, 4 join. */
 static int stored_scope(enum api_auth scope)
 {
 	return scope == API_JOIN ? STORE_TOKEN_SCOPES : (int)scope - API_READ + 1;
@@ -119,11 +119,11 @@ static void save_used(struct tokens *all, int64_t older_than_ms)
 		if (t->used_ms <= t->saved_ms + older_than_ms)
 			continue;
 		if (!begun)
-			round_end(m); /* what waits for its own commit goes first */
+			round_end(m); /* commit the changes of runs first */
 		begun = true;
 		store_begin(m->store);
 		if (store_token_used(m->store, t->id, t->used_ms, NULL) < 0)
-			return; /* the store is poisoned: the next round says so and leaves */
+			return; /* the store has failed: the next round_end() stops the master */
 		t->saved_ms = t->used_ms;
 	}
 	if (begun)
@@ -214,7 +214,7 @@ int api_tokens_list(struct api_call *c, struct err *err)
 	return 0;
 }
 
-/* Committed before the token is shown to anybody. */
+/* Commits the token before it is shown to anybody. */
 static int store_token(struct master *m, const struct token *t, struct err *err)
 {
 	struct token_row row = {.id = t->id,
@@ -234,7 +234,7 @@ static int store_token(struct master *m, const struct token *t, struct err *err)
 	return 0;
 }
 
-/* Its text is the caller's to show or keep; `name` is copied. */
+/* Adds a token with this text; `name` is copied. */
 static int make_token(struct tokens *t, enum api_auth scope, struct str name, int64_t valid_ms,
 		      const char *text, struct err *err)
 {
@@ -258,12 +258,12 @@ static int make_token(struct tokens *t, enum api_auth scope, struct str name, in
 	return 0;
 }
 
-/* What a caller may ask for: up to what it may do itself, or a token for hosts. */
+/* Reads the scope of a new token: at most that of the caller, or join. */
 static int read_new_scope(const struct api_call *c, const struct doc *body, enum api_auth *ret,
 			  struct err *err)
 {
 	if (str_is(doc_str(body, "scope", STR("")), scope_name(API_JOIN))) {
-		*ret = API_JOIN; /* only an admin gets here */
+		*ret = API_JOIN; /* the route needs the scope admin */
 		return 0;
 	}
 	return auth_read_scope(c, body, STR(""), ret, err);
@@ -328,7 +328,7 @@ int tokens_join(struct tokens *t, char out[static TOKENS_TEXT], struct err *err)
 		}
 	}
 	token_new(out);
-	/* The file first: a row whose text nobody has would be good for ever. */
+	/* The file is written first: a row whose text is lost would be valid for ever. */
 	if (file_write_atomic(path, str_from(out), 0600, true, err) < 0)
 		return -1;
 	return make_token(t, API_JOIN, STR("hosts"), 0, out, err);

@@ -2,9 +2,10 @@
 /*
  * tokens - the user's own token ($REGATTA_HOME/token) and those made for a purpose.
  *
- * They are few and live in memory beside the store; all are compared, in constant time.  Secrets are
- * written to two files that only the user can read: the user's own token, and the one with which
- * hosts join ($REGATTA_HOME/join), because a master shows it whenever it starts.
+ * There are few: they are kept in memory and in the store, and a given token is compared with
+ * all of them in constant time.  The texts of two tokens are in files that only the user can
+ * read: the user's own, and the one with which hosts join ($REGATTA_HOME/join), which a master
+ * prints when it starts.
  */
 #include <stdint.h>
 #include "base/str.h"
@@ -15,17 +16,17 @@
 
 struct tokens;
 
-/* Reads the tokens; makes the user's own if there is none. */
+/* Loads the tokens; makes the user's own token if there is none. */
 struct tokens *tokens_new(struct master *m, struct err *err);
-/* Writes down when they were used last.  NULL is allowed. */
+/* Stores when the tokens were last used.  NULL is allowed. */
 struct tokens *tokens_free(struct tokens *t);
-/* What the holder of this token may do; 0: nothing.  *ret_holder stays 0 for the user's own. */
+/* The scope of this token; 0: no such token.  *ret_holder stays 0 for the user's own. */
 enum api_auth tokens_scope(struct tokens *t, struct str text, uint32_t *ret_holder);
-/* The token with which hosts join, which no route of the API takes.  Made at the first call, and anew
- * when it was revoked or is over. */
+/* The token with which hosts join; no route of the API takes it.  It is made at the first call,
+ * and again after it was revoked or has expired. */
 #define TOKENS_TEXT 65
 int tokens_join(struct tokens *t, char out[static TOKENS_TEXT], struct err *err);
-/* Cuts the streams of tokens that are over; writes down when tokens were used. */
+/* Closes the streams of tokens that have ended; stores when tokens were last used. */
 void tokens_tick(struct tokens *t);
 
 int api_tokens_list(struct api_call *c, struct err *err);

@@ -23,8 +23,8 @@
 #define OBJECT_MAX_BYTES (64u << 20)
 #define LOG_CHUNK (64 * 1024)
 #define EVENTS_AT_ONCE 500
-#define OBJECT_EVERY_MS 50 /* at most one object per run and watcher in this time, ... */
-#define NODES_PER_MS 20	   /* ... and more in a run of thousands of nodes */
+#define OBJECT_EVERY_MS 50 /* at most one object per run and watcher in this time ... */
+#define NODES_PER_MS 20	   /* ... which is longer for a run of thousands of nodes */
 #define FOLLOW_EVERY_MS 50
 
 enum watch_kind { WATCH_OBJECT, WATCH_DELTAS, WATCH_EVENTS, WATCH_LOG, WATCH_BOTH_LOGS };
@@ -44,13 +44,14 @@ struct run_watcher {
 	struct loop_timer *timer;
 	int64_t sent_ms;
 	bool follow, only_last;
-	bool behind;	    /* of deltas: the whole object is sent when there is room */
-	struct watch_at at; /* of a log */
-	enum stream stream; /* of one */
-	int64_t after;	    /* event number */
+	/* for deltas: a delta was left out, the whole object follows when there is room */
+	bool behind;
+	struct watch_at at; /* for logs */
+	enum stream stream; /* for one log */
+	int64_t after;	    /* number of the last event sent */
 	int fd;
 	uint64_t offset;
-	int fds[ORDER_LOGS]; /* of both logs */
+	int fds[ORDER_LOGS]; /* for both logs */
 	struct log_order_reader order;
 };
 
@@ -83,8 +84,8 @@ static void finish(struct run_watcher *wt)
 	watcher_free(wt);
 }
 
-/* Sends the run as it is now, once the client has taken the object before.  The last object is that
- * of the ended run. */
+/* Sends the current run object, after the client has taken the previous one.  The last object is
+ * that of the ended run. */
 static void send_object(void *ctx)
 {
 	struct run_watcher *wt = ctx;
@@ -107,9 +108,9 @@ static void send_object(void *ctx)
 }
 
 /*
- * What changed since the last time, made once for all who watch the run this way.  Somebody who came
- * in between is told some of it twice, which changes nothing; who has not taken the last one yet gets the whole
- * object when he has.
+ * Sends the changes since the last delta, encoded once for all watchers of the run.  A watcher
+ * that began in between gets some changes twice, which is harmless.  One that has not taken its
+ * last delta yet gets the whole object when it has.
  */
 static void send_deltas(struct watch *w, struct live_run *lr)
 {
@@ -152,7 +153,7 @@ static bool put_event(void *ctx, const struct event_row *row)
 	return true;
 }
 
-/* One piece; the next one when the client has taken it. */
+/* Sends one piece; the next one follows when the client has taken it. */
 static void send_events(void *ctx)
 {
 	struct run_watcher *wt = ctx;
@@ -193,7 +194,8 @@ static void open_both(struct run_watcher *wt)
 	log_order_reader_init(&wt->order, wt->lr->logs_dir, name, start);
 }
 
-/* On to the log of the next attempt, if there is one: this one grows no more. */
+/* Goes on to the log of the next attempt, if there is one; the current log does not grow any
+ * more. */
 static bool next_attempt(struct run_watcher *wt)
 {
 	char name[LOG_NAME_MAX];
@@ -203,7 +205,7 @@ static bool next_attempt(struct run_watcher *wt)
 		return false;
 	run_log_name(wt->lr, wt->at.rank, wt->at.attempt + 1, STREAM_OUT, name);
 	if (!wt->lr->ended && !logfile_exists(wt->lr->logs_dir, name, &size))
-		return false; /* it is about to be made */
+		return false; /* it will exist soon */
 	wt->at.attempt++;
 	if (wt->kind == WATCH_BOTH_LOGS) {
 		open_both(wt);
@@ -230,7 +232,7 @@ static void at_end_of_log(struct run_watcher *wt)
 		loop_timer_set(wt->timer, FOLLOW_EVERY_MS);
 }
 
-/* As much as there is and the client takes; more when its queue is empty. */
+/* Sends as much as there is and the client takes; more when its queue is empty. */
 static void send_log(void *ctx)
 {
 	struct run_watcher *wt = ctx;
@@ -252,7 +254,8 @@ static void send_log(void *ctx)
 	http_stream_when_empty(wt->x, send_log, wt);
 }
 
-/* The next piece of one of the two logs, behind its head; its bytes, 0 at the end. */
+/* Reads the next piece of one of the two logs, after a head line.  Returns its length, 0 at the
+ * end. */
 static size_t next_piece(struct run_watcher *wt, char chunk[static LOG_CHUNK])
 {
 	uint64_t sizes[ORDER_LOGS], end;
@@ -353,7 +356,7 @@ void watch_object(struct watch *w, struct live_run *lr, struct http_exchange *x,
 
 void watch_deltas(struct watch *w, struct live_run *lr, struct http_exchange *x)
 {
-	/* Changes from before the first of them are in its whole object. */
+	/* The whole object that the first watcher gets contains all earlier changes. */
 	if (!lr->deltas_upto)
 		lr->deltas_upto = ++lr->changes;
 	send_object(watcher_new(w, lr, x, WATCH_DELTAS, "application/x-ndjson"));
@@ -396,7 +399,7 @@ void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange 
 	send_both_logs(wt);
 }
 
-/* An ended run may be in memory more than once: each reader has its own. */
+/* An ended run may be in memory more than once, once per reader: so compare the number. */
 bool watch_has_run(const struct watch *w, int64_t no)
 {
 	const struct list *pos;
@@ -412,7 +415,8 @@ static int64_t every_ms(const struct live_run *lr)
 	return OBJECT_EVERY_MS + lr->plan.crew.n / NODES_PER_MS;
 }
 
-/* After a commit: at once for the end, otherwise not more often than every_ms(). */
+/* Called after a commit.  The end of a run is sent at once, other changes at most every
+ * every_ms(). */
 void watch_changed(struct watch *w, struct live_run *lr)
 {
 	struct list *pos, *tmp;

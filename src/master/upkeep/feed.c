@@ -10,20 +10,20 @@
 struct feeder {
 	struct loop *loop;
 	struct store *store;
-	struct workers *reporter; /* one thread: pieces stay in order */
+	struct workers *reporter; /* one thread, so that pieces stay in order */
 };
 
 struct feed {
 	struct feeder *feeder;
 	struct feed_job job;
-	size_t at;     /* series being read ... */
-	int64_t after; /* ... and how many of its samples were */
+	size_t at;     /* index of the series that is being read */
+	int64_t after; /* how many samples of it were read */
 	int ahead;
-	bool ended; /* the last piece is out */
+	bool ended; /* the last piece was submitted */
 	struct err err;
 };
 
-/* Samples of one series after another. */
+/* Samples of one series; a piece has several such parts. */
 struct feed_part {
 	size_t series, n;
 };
@@ -62,7 +62,7 @@ static void work_end(void *arg, const struct deadline *d)
 	f->job.end(f->job.ctx);
 }
 
-/* Feeds are finished, never stopped: nothing of them is dropped. */
+/* `how` is always ERR_NONE: the reporter finishes all its work before it is freed. */
 static void end_done(void *arg, enum err_kind how)
 {
 	struct feed *f = arg;

@@ -46,7 +46,7 @@ static void write_text(struct live_run *lr, const char *name, const struct buf *
 	}
 }
 
-/* The summary last: a run that has one has the rest (records.c). */
+/* The summary is written last: records.c takes a run that has it for complete. */
 void run_write_records(struct live_run *lr)
 {
 	struct buf text;

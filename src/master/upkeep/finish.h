@@ -1,8 +1,9 @@
 #pragma once
-/* finish - the files at the end of a run.  They are copies for people; the rows are the truth. */
+/* finish - the files written at the end of a run.  They are copies for people; the master reads
+ * the rows. */
 struct live_run;
 
-/* summary.json, events.jsonl, and the report in the background. */
+/* Writes summary.json and events.jsonl, and starts the report in the background. */
 void run_write_files(struct live_run *lr);
-/* Of them, summary.json and events.jsonl. */
+/* Writes summary.json and events.jsonl only. */
 void run_write_records(struct live_run *lr);

@@ -34,14 +34,15 @@ void leftovers_sweep(struct master *m)
 		.ctx = active,
 	};
 
-	/* From the rows: a run that could not be taken up is active all the same. */
+	/* The active runs by their rows: a run that could not be resumed is in no map, and is
+	 * active nevertheless. */
 	if (store_runs_each(m->store, true, 0, 0, a, add_active, active, &err) == 0) {
 		size_t n = driver_sweep(&in, &err);
 
 		if (n > 0)
-			log_info("removed %zu links and mounts that no run has any more", n);
+			log_info("removed %zu links and mounts that belong to no active run", n);
 	}
 	if (err.kind != ERR_NONE)
-		log_warn("leftovers of runs: %s", err.msg);
+		log_warn("cannot remove leftovers of runs: %s", err.msg);
 	map_free(active);
 }

@@ -1,6 +1,6 @@
 #pragma once
-/* leftovers - what engines find of this install that belongs to no active run. */
+/* leftovers - removes what engines find of this install that belongs to no active run. */
 struct master;
 
-/* Once, when a master starts and knows its runs. */
+/* To be called once, when a master starts, after runs_resume(). */
 void leftovers_sweep(struct master *m);

@@ -67,9 +67,9 @@ static void write_next(void *ctx)
 	struct live_run *lr = live_run_load(r->m, r->missing.v[--r->missing.n], &err);
 	if (lr && file_exists(lr->dir)) {
 		run_write_records(lr);
-		log_info("run %s: its records were missing and are written", lr->row.id);
+		log_info("run %s: its records were missing and were written now", lr->row.id);
 	} else if (!lr && err.kind != ERR_NOT_FOUND) {
-		log_warn("records of a run: %s", err.msg);
+		log_warn("cannot write the missing records of a run: %s", err.msg);
 	}
 	if (lr)
 		live_run_done(lr);

@@ -20,7 +20,7 @@
 #define JOB_MAX_BYTES (2u << 20)
 #define TAIL_MAX_BYTES (64u << 10)
 #define MAX_FACTS 16
-#define LIVE_PHASES RUN_SUCCEEDED /* phases before the end */
+#define LIVE_PHASES RUN_SUCCEEDED /* number of the phases before the final ones */
 
 static const char *copy(struct arena *a, const char *z)
 {
@@ -32,7 +32,7 @@ static const char *text_of(struct arena *a, const struct buf *b)
 	return arena_strndup(a, buf_str(b).p, b->n);
 }
 
-/* How the node ended (base/exit_text.h); "" while there is nothing to say. */
+/* How the node ended (base/exit_text.h); "" while it runs. */
 static const char *story_of(const struct core_node *n, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -141,7 +141,7 @@ static void add_fact(struct report_fact *facts, size_t *n, const char *name, con
 		facts[(*n)++] = (struct report_fact){name, value};
 }
 
-/* The names only: what the caller passed on may be secret. */
+/* Names only: the values may be secret. */
 static const char *passed_names(const struct live_run *lr, struct arena *a)
 {
 	CLEANUP(arena_freep) struct arena *mine = arena_new();

@@ -1,8 +1,8 @@
 #pragma once
-/* report_facts - what a report says about a run, as values that another thread may read. */
+/* report_facts - the facts about a run in a report, as values that another thread may read. */
 struct arena;
 struct live_run;
 struct report_run;
 
-/* Everything lives in the arena; nothing points into the run. */
+/* All values are in the arena; none points into the run. */
 void report_facts(struct live_run *lr, struct arena *a, struct report_run *ret);

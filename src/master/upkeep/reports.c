@@ -34,9 +34,9 @@ static const struct {
 
 struct reports {
 	struct master *m;
-	VEC(int64_t) due; /* ended runs that wait for a quiet moment */
+	VEC(int64_t) due; /* ended runs whose report is made when no run is active */
 	struct loop_timer *timer;
-	bool busy; /* one of them is being made */
+	bool busy; /* the report of one of them is being made */
 };
 
 struct report_task {
@@ -45,14 +45,15 @@ struct report_task {
 	struct report_run run;
 	struct report *report;
 	enum report_want want;
-	report_done_fn done; /* NULL: nobody waits */
+	report_done_fn done; /* NULL: nobody waits for the result */
 	void *ctx;
 	char *dir;
 	char *temporary[FILES];
 	int fds[FILES];
-	bool keep; /* the run has ended, or its files are what was asked for */
+	/* Keep the files: the run has ended, or the caller asked for files. */
+	bool keep;
 	bool ended;
-	bool due; /* the next one waits for it */
+	bool due; /* it is one of reports.due, and the next one waits for it */
 	struct err err;
 };
 
@@ -134,7 +135,7 @@ static void tell(struct report_task *t)
 	t->done(t->ctx, &result);
 }
 
-/* A report that was begun before its run ended is not the last: it is made again. */
+/* A report that was begun before its run ended is not final: it is made again. */
 static void make_again_if_ended(const struct report_task *t)
 {
 	struct err err = {0};
@@ -240,8 +241,8 @@ static int start_due(struct reports *r, struct live_run *lr, struct err *err)
 }
 
 /*
- * Most such runs are short, there are many of them, and a page costs as much as a run: their pages are made one
- * after the other when no run is active, or when very many wait.
+ * Runs without samples are mostly short and many, and a page takes as long as such a run: their
+ * pages are made one after the other when no run is active, or when very many wait.
  */
 static void next_due(void *ctx)
 {
@@ -254,12 +255,12 @@ static void next_due(void *ctx)
 		loop_timer_set(r->timer, DUE_CHECK_MS);
 		return;
 	}
-	/* The newest first: it is the one that somebody may look for. */
+	/* The newest first: a user is most likely to look at it. */
 	struct live_run *lr = live_run_load(r->m, r->due.v[--r->due.n], &err);
 
 	r->busy = lr && start_due(r, lr, &err) == 0;
 	if (!r->busy) {
-		if (err.kind != ERR_NOT_FOUND) /* removed meanwhile */
+		if (err.kind != ERR_NOT_FOUND) /* the run was removed meanwhile */
 			log_warn("report: %s", err.msg);
 		loop_timer_set(r->timer, 0);
 	}
@@ -284,7 +285,7 @@ void reports_run_ended(struct reports *r, struct live_run *lr)
 	struct err err = {0};
 
 	if (!r->m->pools)
-		return; /* leaving: the next master finds that it is missing */
+		return; /* the master stops: the next one finds that the report is missing */
 	if (!has_samples(lr))
 		reports_add(r, lr->row.no);
 	else if (reports_start(r, lr, REPORT_BOTH, NULL, NULL, &err) < 0)

@@ -9,7 +9,7 @@
 
 struct space {
 	struct master *m;
-	bool full; /* and the log says so */
+	bool full; /* as the last check found it, and logged */
 };
 
 struct space *space_new(struct master *m)
@@ -50,13 +50,13 @@ void space_check(struct space *s)
 	if (full && !s->full)
 		log_warn("the disk of '%s' is full: no new runs until there is room", m->home);
 	if (!full && s->full)
-		log_info("there is room again on the disk of '%s'", m->home);
+		log_info("the disk of '%s' has room again", m->home);
 	s->full = full;
 }
 
 int space_for_run(const struct space *s, struct err *err)
 {
-	/* Now: a run can fill the disk before the next check. */
+	/* A run can fill the disk before the next space_check(), so the reserve is made now. */
 	store_disk_reserve_make(s->m->store);
 	if (!store_disk_full(s->m->store))
 		return 0;

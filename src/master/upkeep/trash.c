@@ -19,15 +19,16 @@
 #include "master/upkeep/space.h"
 #include "sys/worker.h"
 
-#define TRASH_RUNS 5000 /* more ended runs than this do not wait for a quiet moment */
-#define PUT_TRIES 3	/* the trash may be removed between two steps */
+/* with more ended runs than this the sweep does not wait until no run is active */
+#define TRASH_RUNS 5000
+#define PUT_TRIES 3 /* the directory may be removed between two steps */
 
 struct trash {
 	struct master *m;
 	char *dir;
-	int runs; /* ended since the last sweep */
+	int runs; /* runs ended since the last sweep */
 	bool busy, wanted;
-	struct err err; /* of the worker */
+	struct err err; /* set by the worker */
 };
 
 struct trash *trash_new(struct master *m)
@@ -36,7 +37,7 @@ struct trash *trash_new(struct master *m)
 
 	t->m = m;
 	t->dir = path_join(m->home, LAYOUT_TRASH);
-	t->runs = 1; /* an earlier master may have left something */
+	t->runs = 1; /* an earlier master may have left files */
 	return t;
 }
 
@@ -49,7 +50,7 @@ struct trash *trash_free(struct trash *t)
 	return NULL;
 }
 
-/* One node or run after the other, so that a master that leaves need not wait for all. */
+/* Removes one entry after the other, so that a master that stops need not wait for all of them. */
 static void empty_work(void *arg, const struct deadline *d)
 {
 	struct trash *t = arg;
