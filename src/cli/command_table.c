@@ -225,8 +225,8 @@ static const struct cli_option sim_options[] = {
 static const struct cli_option master_options[] = {
 	{.name = "listen",
 	 .value = "ADDR:PORT",
-	 .help = "serve HTTP there (default: the next free port of 127.0.0.1 from 5436 on); with TLS beyond "
-		 "this machine"},
+	 .help = "serve HTTPS, hosts and other clients there; on 127.0.0.1 also plain HTTP (default: plain "
+		 "HTTP on the next free port of 127.0.0.1 from 5436 on)"},
 	{.name = "stop",
 	 .help = "stop the running master; its runs go on and are taken up again by the next one"},
 	{.name = "cancel", .help = "with --stop: cancel the active runs first"},

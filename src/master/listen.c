@@ -1,10 +1,11 @@
 /*
  * The TCP side of the master.
  *
- * Without --listen it listens on the loopback address only: on the port of the previous master
- * of this home, else on the first free port from HTTP_PORT on.  If no port is free the master
- * runs without TCP.  Beyond this machine it uses TLS with its own key, which clients know by its
- * pin; agents dial the same port, with an ALPN name of their own (docs/adr/0012).
+ * Without --listen it listens on the loopback address only, with plain HTTP: on the port of the
+ * previous master of this home, else on the first free port from HTTP_PORT on.  If no port is free
+ * the master runs without TCP.  With --listen it uses TLS with its own key, which clients know by
+ * its pin; agents dial the same port, with an ALPN name of their own (docs/adr/0012).  On a loopback
+ * address it speaks plain HTTP as well, for browsers (docs/adr/0013).
  */
 #include "master/listen.h"
 
@@ -115,7 +116,7 @@ static void put_url(char *out, size_t size, bool tls, const char *name, int port
 		 v6 ? "]" : "", port);
 }
 
-/* Sets the URL for this machine and the one for other machines. */
+/* Sets the URL for browsers of this machine and the one for hosts and other machines. */
 static void set_url(struct master *m, const char *addr, int port)
 {
 	int any = strcmp(addr, "0.0.0.0") == 0 ? AF_INET : strcmp(addr, "::") == 0 ? AF_INET6 : 0;
@@ -123,7 +124,7 @@ static void set_url(struct master *m, const char *addr, int port)
 	char outward[ADDRESS_TEXT];
 	struct address a;
 
-	put_url(m->http_url, sizeof(m->http_url), m->tls, name, port);
+	put_url(m->http_url, sizeof(m->http_url), m->tls && !is_loopback(addr), name, port);
 	if (any && address_outward(&a, any)) {
 		address_text(&a, outward);
 		name = outward;
@@ -138,15 +139,11 @@ static int listen_where_told(struct master *m, const char *listen, struct err *e
 
 	if (parse_listen(listen, addr, sizeof(addr), &port, err) < 0)
 		return -1;
-	if (is_loopback(addr)) {
-		if (http_server_listen_tcp(m->http, addr, port, &port, err) < 0)
-			return -1;
-		set_url(m, addr, port);
-		return 0;
-	}
 	http_server_other(m->http, LINK_ALPN, agent_accept_over, m->agents);
-	if (tls_server_open(m->home, &m->tls, err) < 0 ||
-	    http_server_listen_tls(m->http, addr, port, m->tls, &port, err) < 0)
+	if (tls_server_open(m->home, &m->tls, err) < 0)
+		return -1;
+	if ((is_loopback(addr) ? http_server_listen_both : http_server_listen_tls)(
+		    m->http, addr, port, m->tls, &port, err) < 0)
 		return -1;
 	set_url(m, addr, port);
 	return 0;

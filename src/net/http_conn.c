@@ -26,6 +26,7 @@
 
 #define PIPELINE_MAX (16 * 1024)
 #define LINGER_MS 1000
+#define TLS_HANDSHAKE 0x16	    /* the first byte of a TLS connection */
 #define UPLOAD_MIN_RATE (64 * 1024) /* bytes per second, on the whole */
 
 static void io_ready(void *ctx, int fd, int events);
@@ -85,6 +86,8 @@ void http_conn_accept(const struct http_front *f, const struct transport *t)
 
 	*c = (struct http_conn){
 		.server = s, .transport = *t, .local = f->local, .upload_fd = -1, .file_fd = -1};
+	if (f->plain_too && !t->ssl)
+		c->undecided = f;
 	if (!f->local)
 		setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	describe_peer(c);
@@ -479,9 +482,31 @@ static void saw_eof(struct http_conn *c)
 	}
 }
 
+/* A client whose first byte is that of a TLS handshake, which no method of HTTP begins with, is taken
+ * away from this connection, which is over then.  True if so. */
+static bool left_for_tls(struct http_conn *c)
+{
+	const struct http_front *f = c->undecided;
+	int fd = c->transport.fd;
+	unsigned char first;
+
+	if (!f || recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+		return false;
+	c->undecided = NULL;
+	if (first != TLS_HANDSHAKE)
+		return false;
+	c->transport.fd = -1;
+	http_conn_kill(c);
+	http_front_shake_hands(f, fd);
+	return true;
+}
+
 static void readable(struct http_conn *c)
 {
 	char *scratch = loop_scratch(c->server->loop);
+
+	if (left_for_tls(c))
+		return;
 
 	http_conn_process_pending(c);
 	if (c->dead || c->eof || c->in.n >= PIPELINE_MAX)

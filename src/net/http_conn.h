@@ -33,6 +33,7 @@ struct http_front { /* one listener */
 	struct http_server *server;
 	struct listener *listener;
 	struct tls_server *tls; /* NULL: plain */
+	bool plain_too;		/* clients that do not begin with TLS speak plain HTTP */
 	bool local;
 	struct http_front *next;
 };
@@ -75,6 +76,9 @@ struct http_conn {
 	struct loop_timer *timer; /* what it means depends on the state */
 	enum http_state state;
 	bool local, eof, close_after, processing, dead;
+	/* The port of a client that has said nothing yet and may turn out to speak TLS; such a connection
+	 * does not outlive its port. */
+	const struct http_front *undecided;
 
 	struct http1 head;
 	struct http1_body body;
@@ -108,6 +112,10 @@ struct http_exchange {
 	void (*when_empty)(void *ctx);
 	void *when_empty_ctx;
 };
+
+/* http_server.c */
+/* Takes over fd, whose client begins with TLS. */
+void http_front_shake_hands(const struct http_front *f, int fd);
 
 /* http_conn.c */
 /* Takes over a connection, which has shaken hands if it is TLS. */

@@ -194,7 +194,7 @@ static void shaken(void *ctx, struct transport *t, const struct err *why)
 }
 
 /* When too many handshakes are open the oldest is closed: an honest client needs a moment only. */
-static void shake_hands(const struct http_front *f, int fd)
+void http_front_shake_hands(const struct http_front *f, int fd)
 {
 	struct http_server *s = f->server;
 	struct http_shaking *k = xcalloc(1, sizeof(*k));
@@ -218,8 +218,8 @@ static void accepted(void *ctx, int fd)
 	struct iovec iov = {(void *)(uintptr_t)full, sizeof(full) - 1};
 	struct transport t;
 
-	if (f->tls) {
-		shake_hands(f, fd);
+	if (f->tls && !f->plain_too) {
+		http_front_shake_hands(f, fd);
 		return;
 	}
 	transport_plain(&t, fd);
@@ -275,16 +275,29 @@ void http_server_other(struct http_server *s, const char *protocol, http_other_f
 	s->other_ctx = ctx;
 }
 
-int http_server_listen_tls(struct http_server *s, const char *addr, int port,
-			   struct tls_server *tls, int *ret_port, struct err *err)
+static int listen_tls(struct http_server *s, const char *addr, int port, struct tls_server *tls,
+		      bool plain_too, int *ret_port, struct err *err)
 {
 	struct http_front *f = front_new(s, false);
 
 	f->tls = tls;
+	f->plain_too = plain_too;
 	if (s->other)
 		tls_server_offer(tls, s->other);
 	return front_add(s, f,
 			 listen_tcp(s->loop, addr, port, accepted, f, ret_port, &f->listener, err));
+}
+
+int http_server_listen_tls(struct http_server *s, const char *addr, int port,
+			   struct tls_server *tls, int *ret_port, struct err *err)
+{
+	return listen_tls(s, addr, port, tls, false, ret_port, err);
+}
+
+int http_server_listen_both(struct http_server *s, const char *addr, int port,
+			    struct tls_server *tls, int *ret_port, struct err *err)
+{
+	return listen_tls(s, addr, port, tls, true, ret_port, err);
 }
 
 uint64_t http_server_answers(const struct http_server *s, int hundreds)

@@ -90,6 +90,9 @@ void http_server_other(struct http_server *s, const char *protocol, http_other_f
  * to shake hands, and at most 512 are at it at once: then the oldest goes. */
 int http_server_listen_tls(struct http_server *s, const char *addr, int port,
 			   struct tls_server *tls, int *ret_port, struct err *err);
+/* The same, and clients that do not begin with TLS speak plain HTTP; for addresses of this machine. */
+int http_server_listen_both(struct http_server *s, const char *addr, int port,
+			    struct tls_server *tls, int *ret_port, struct err *err);
 int http_server_connections(const struct http_server *s);
 /* Answers begun so far whose status is in 100 * hundreds .. 100 * hundreds + 99. */
 uint64_t http_server_answers(const struct http_server *s, int hundreds);

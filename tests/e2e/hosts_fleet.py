@@ -21,12 +21,12 @@ def free_port():
 class Fleet:
     """Of one user: the master, and the daemons of its hosts by name."""
 
-    def __init__(self, regatta):
-        self.regatta, self.port, self.daemons = regatta, free_port(), {}
+    def __init__(self, regatta, address="0.0.0.0"):
+        self.regatta, self.address, self.port, self.daemons = regatta, address, free_port(), {}
         self.start_master()
 
     def start_master(self):
-        self.master = self.regatta.start("master", "--listen", f"0.0.0.0:{self.port}", "--output", "json",
+        self.master = self.regatta.start("master", "--listen", f"{self.address}:{self.port}", "--output", "json",
                                          stderr=subprocess.DEVNULL)
         self.said = json.loads(self.master.stdout.readline())
         # This machine's own address may be one that it cannot be reached by.

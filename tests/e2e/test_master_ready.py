@@ -50,12 +50,24 @@ def test_one_line_says_where_it_is_and_who_may_come_in(regatta):
     stop(regatta, child)
 
 
-def test_a_plain_port_of_this_machine_takes_no_hosts(regatta):
-    child, said = start(regatta, "127.0.0.1:0")
-    assert said["url"].startswith("http://127.0.0.1:") and said["pin"] is None and said["join"] is None
-    assert get(said["url"], "/api/v1/me", said["token"])[0] == 200
-    assert not (regatta.home / "join").exists()
+@pytest.mark.parametrize("listen, host", [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "[::1]")])
+def test_a_loopback_address_is_as_good_and_speaks_plain_http_too(regatta, listen, host):
+    child, said = start(regatta, listen)
+    assert said["url"].startswith(f"https://{host}:") and HEX64.match(said["join"])
+    plain, pin = (regatta.home / "http").read_text().split()
+    assert pin == said["pin"] and plain == said["url"].replace("https", "http")
+    assert regatta("ui", "--print").out.startswith(plain)
+    for url in (said["url"], plain):
+        assert get(url, "/api/v1/me", said["token"])[0] == 200
+        assert get(url, "/api/v1/me", said["join"])[0] == 403
     stop(regatta, child)
+
+
+def test_a_port_that_nobody_asked_for_is_plain_and_takes_no_hosts(regatta):
+    regatta("run", "--", "true")
+    lines = (regatta.home / "http").read_text().split()
+    assert len(lines) == 1 and lines[0].startswith("http://127.0.0.1:")
+    assert not (regatta.home / "join").exists() and not (regatta.home / "tls.key").exists()
 
 
 def test_a_join_token_opens_no_route(regatta):

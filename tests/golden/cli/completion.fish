@@ -137,7 +137,7 @@ complete -c regatta -n '__regatta_is completion; and __regatta_args 0' -x -a 'ba
 complete -c regatta -n '__regatta_is completion' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__regatta_is completion' -l help -s h -d 'show this help'
 complete -c regatta -n __fish_use_subcommand -a master -d 'run the master in the foreground, or stop it'
-complete -c regatta -n '__regatta_is master' -l listen -x -d 'serve HTTP there (default: the next free port of 127.0.0.1 from 5436 on); with TLS beyond this machine'
+complete -c regatta -n '__regatta_is master' -l listen -x -d 'serve HTTPS, hosts and other clients there; on 127.0.0.1 also plain HTTP (default: plain HTTP on the next free port of 127.0.0.1 from 5436 on)'
 complete -c regatta -n '__regatta_is master' -l stop -d 'stop the running master; its runs go on and are taken up again by the next one'
 complete -c regatta -n '__regatta_is master' -l cancel -d 'with --stop: cancel the active runs first'
 complete -c regatta -n '__regatta_is master' -l output -x -a 'table json' -d 'table for people (default), json for scripts'

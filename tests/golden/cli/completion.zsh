@@ -188,7 +188,7 @@ _regatta()
 		;;
 	master)
 		_arguments -S \
-			'--listen[serve HTTP there (default\: the next free port of 127.0.0.1 from 5436 on); with TLS beyond this machine]:ADDR\:PORT: ' \
+			'--listen[serve HTTPS, hosts and other clients there; on 127.0.0.1 also plain HTTP (default\: plain HTTP on the next free port of 127.0.0.1 from 5436 on)]:ADDR\:PORT: ' \
 			'--stop[stop the running master; its runs go on and are taken up again by the next one]' \
 			'--cancel[with --stop\: cancel the active runs first]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \

@@ -28,7 +28,7 @@ struct port {
 	struct http_server *http;
 	struct tls_server *tls;
 	char *dir, pin[TLS_PIN_SIZE];
-	int number, requests;
+	int number, requests, of_tls;
 	int others; /* connections of the other protocol, and the last one */
 	struct transport other;
 };
@@ -47,6 +47,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 	struct port *p = ctx;
 
 	p->requests++;
+	p->of_tls += http_request(x)->tls;
 	http_reply(x, 200, "text/plain", STR("http"));
 }
 
@@ -139,7 +140,7 @@ static bool speaks_http(struct port *p, struct call *c)
 {
 	static const char get[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 	struct iovec iov = {(void *)(uintptr_t)get, sizeof(get) - 1};
-	char text[64] = "";
+	char text[1024] = "";
 
 	assert_int_equal(c->t.ops->writev(&c->t, &iov, 1), sizeof(get) - 1);
 	for (int i = 0; i < 200; i++) {
@@ -175,6 +176,76 @@ static void the_protocol_says_whose_a_connection_is(void **state)
 	hang_up(&c);
 	assert_int_equal(p->others, 1);
 	assert_int_equal(p->requests, 1);
+}
+
+/* A plain connection to a port. */
+static void connect_plain(int port, struct call *c)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	*c = (struct call){.connected = true};
+	transport_plain(&c->t, fd);
+}
+
+static void a_port_for_both_takes_plain_http_and_tls(void **state)
+{
+	struct port *p = *state;
+	struct dialer_target t = target_of(p, OTHER);
+	struct call c;
+	int both;
+
+	assert_int_equal(http_server_listen_both(p->http, "127.0.0.1", 0, p->tls, &both, NULL), 0);
+	connect_plain(both, &c);
+	assert_true(speaks_http(p, &c));
+	assert_true(speaks_http(p, &c)); /* the next request of the same connection */
+	assert_int_equal(p->of_tls, 0);
+	hang_up(&c);
+	t.port = both;
+	dial(p, &t, &c);
+	assert_true(c.connected);
+	turn_until(p, &p->others, 1);
+	hang_up(&c);
+	t.protocol = "http/1.1";
+	dial(p, &t, &c);
+	assert_true(speaks_http(p, &c));
+	assert_int_equal(p->of_tls, 1);
+	hang_up(&c);
+	/* The other port is for TLS only. */
+	connect_plain(p->number, &c);
+	assert_false(speaks_http(p, &c));
+	hang_up(&c);
+	assert_int_equal(p->requests, 3);
+}
+
+static void who_has_said_nothing_is_let_go_with_the_port(void **state)
+{
+	struct port *p = *state;
+	struct call silent, late;
+	char byte = 0x16;
+	struct iovec iov = {&byte, 1};
+	int both;
+
+	assert_int_equal(http_server_listen_both(p->http, "127.0.0.1", 0, p->tls, &both, NULL), 0);
+	connect_plain(both, &silent);
+	for (int i = 0; i < 100 && http_server_connections(p->http) < 1; i++)
+		loop_round(p->loop, 10);
+	assert_int_equal(http_server_connections(p->http), 1);
+	connect_plain(both, &late);
+	for (int i = 0; i < 100 && http_server_connections(p->http) < 2; i++)
+		loop_round(p->loop, 10);
+	assert_int_equal(late.t.ops->writev(&late.t, &iov, 1), 1);
+	http_server_drain(
+		p->http); /* the first byte of TLS is on its way to a port that is closed */
+	for (int i = 0; i < 10; i++)
+		loop_round(p->loop, 10);
+	assert_int_equal(http_server_connections(p->http), 0);
+	hang_up(&silent);
+	hang_up(&late);
 }
 
 static void a_protocol_that_nobody_speaks_is_told(void **state)
@@ -398,6 +469,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(the_protocol_says_whose_a_connection_is),
+		T(a_port_for_both_takes_plain_http_and_tls),
+		T(who_has_said_nothing_is_let_go_with_the_port),
 		T(a_protocol_that_nobody_speaks_is_told),
 		T(a_wrong_key_is_denied),
 		T(nobody_there_is_unavailable),
