@@ -1,6 +1,6 @@
 /*
- * The entry: one event is applied to one run.  Which file decides follows from
- * what the event is about: the run (run.c), a node (node.c) or a resource (resource.c).
+ * The entry: applies one event to one run.  The subject of the event decides which file handles
+ * it: the run (run.c), a node (node.c) or a resource (resource.c).
  */
 #include "core/core.h"
 
@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "core/internal.h"
 
-/* The arrows of the graph turned round, so that a step finds a resource's users without a search. */
+/* Inverts the needs of the plan, so that a step finds the users of a resource without a search. */
 static void index_users(struct core_run *r)
 {
 	const struct plan *p = r->plan;
@@ -43,7 +43,7 @@ static size_t group_limit(const struct plan *p)
 	return (size_t)most + 1;
 }
 
-/* There are few kinds; each is represented by its first resource. */
+/* Numbers the kinds of resources, which are few; a kind is represented by its first resource. */
 static void number_kinds(struct core_run *r)
 {
 	const struct plan *p = r->plan;
@@ -152,7 +152,8 @@ void core_run_restored(struct core_run *r)
 		r->role_awake[role]++;
 		r->counted += p->crew.roles[role].counted;
 	}
-	for (int i = 0; i < p->crew.n; i++) /* run_open_gates() looks again who may start */
+	/* run_open_gates() opens the role again and starts these nodes. */
+	for (int i = 0; i < p->crew.n; i++)
 		if (r->nodes[i].state == NODE_READY && !r->nodes[i].start_sent)
 			r->role_open[p->crew.members[i].role] = false;
 	for (int i = 0; i < p->nresources; i++) {
@@ -218,7 +219,7 @@ void run_set_phase(struct step *s, enum run_phase to)
 
 	assert(run_edge_ok(r->phase, to));
 	r->phase = to;
-	if (!r->phase_at_ms[to]) /* of a gang that starts again: the first time */
+	if (!r->phase_at_ms[to]) /* a gang that starts again keeps the time of its first start */
 		r->phase_at_ms[to] = s->now;
 	r->deadline_ms = 0;
 	run_touch(s);
@@ -317,7 +318,7 @@ static void resume(struct step *s)
 	for (int i = 0; i < r->plan->nresources; i++)
 		res_resume(s, i);
 	run_open_gates(s);
-	run_start_slice(s); /* the last master may have stopped between two of them */
+	run_start_slice(s); /* the previous master may have stopped between two slices */
 	run_check_collected(s);
 	run_check_clean(s);
 }

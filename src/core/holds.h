@@ -1,8 +1,8 @@
 #pragma once
-/* What an agent says it holds when it (re)connects.  A header of its own, because the link sends it and
- * may see nothing else of the core. */
+/* What an agent says that it holds when it (re)connects.  In a header of its own, because link/
+ * uses it and may include nothing else of the core. */
 enum holds {
-	HOLDS_NOTHING,	  /* no start was ever acted on here */
-	HOLDS_STARTED,	  /* an attempt was started on this boot; it runs or has ended */
-	HOLDS_OTHER_BOOT, /* an attempt was started, or may have been, before the node rebooted */
+	HOLDS_NOTHING,	  /* it never acted on a start */
+	HOLDS_STARTED,	  /* it started an attempt during this boot, which runs or has ended */
+	HOLDS_OTHER_BOOT, /* it started an attempt, or may have, before the machine rebooted */
 };

@@ -1,12 +1,12 @@
 /*
- * What follows from trouble with a provider, by its kind: a pause that grows, the next choice, the
+ * What follows from an error of a provider, by its kind: a growing pause, the next choice, the
  * end of the run, or fewer calls of the whole run.
  *
- * The choices of a resource are a ladder (instance types and zones in the order of preference).
- * "No capacity" moves on to the next choice at once, and after the last to the first, with a pause
- * that grows from round to round.  Resources of one group with choices are a gang: they are of one
- * choice, so when one of them cannot be had, those that came are given back and proven gone before
- * the next choice is tried for all.
+ * The choices of a resource (instance types and zones, in order of preference) are a ladder.
+ * "No capacity" moves on to the next choice at once, and from the last to the first with a pause
+ * that grows from round to round.  The resources of a group with choices are a gang: all have
+ * the same choice.  When one of them cannot be created, the others are destroyed and proven gone
+ * before the next choice is tried for all.
  */
 #include "core/internal.h"
 
@@ -19,7 +19,7 @@
 
 struct kind_rule {
 	bool fatal;	  /* a create is not tried again */
-	bool next_choice; /* another choice may be had */
+	bool next_choice; /* another choice may have capacity */
 	bool slows_all;	  /* every call of the run waits */
 	int64_t first_ms, max_ms;
 };
@@ -46,14 +46,15 @@ bool kind_is_fatal(enum err_kind kind)
 	return rules[kind].fatal;
 }
 
-/* By chance up to a half shorter, so that not everybody comes back at the same moment. */
+/* Shortens the pause by a random part of up to one half, so that many callers do not retry at
+ * the same moment. */
 static int64_t jitter(struct step *s, int64_t ms)
 {
-	run_touch(s); /* the generator's state */
+	run_touch(s); /* the state of the generator changes */
 	return ms / 2 + (int64_t)rng_below(&s->r->rng, (uint64_t)ms / 2 + 1);
 }
 
-/* Doubled `times` times. */
+/* The first pause of the rule, doubled `times` times. */
 static int64_t pause_ms(struct step *s, const struct kind_rule *rule, int times)
 {
 	int64_t span = rule->first_ms;
@@ -69,8 +70,8 @@ int64_t retry_backoff_ms(struct step *s, int index, enum err_kind kind)
 }
 
 /*
- * Resources of a group that wait for another try make it together, so that it is one call again:
- * the first of them says when.
+ * Waiting resources of a group are retried together, with one call: the first one of them
+ * decides when.
  */
 static int64_t with_its_group(struct step *s, int index, int64_t at)
 {
@@ -89,7 +90,8 @@ static void set_why(struct core_resource *res, enum err_kind kind, const char *w
 	snprintf(res->why, sizeof(res->why), "%.159s", why);
 }
 
-/* `why` shows the refusal itself: later trouble of a find or a destroy must not replace it. */
+/* True while `why` has the reason of a refused create: a later error of a find or a destroy must
+ * not replace it. */
 static bool keeps_why(const struct core_run *r, const struct core_resource *res)
 {
 	return res->refused_kind ||
@@ -115,7 +117,7 @@ void retry_later(struct step *s, int index, enum err_kind kind, const char *why)
 	retry_after(s, index, retry_backoff_ms(s, index, kind), kind, why);
 }
 
-/* ---- fewer calls ---- */
+/* ---- throttling ---- */
 
 bool calls_wait(struct step *s, int index)
 {
@@ -137,8 +139,9 @@ void calls_answered(struct step *s, const struct event *ev)
 		r->slow_ms = r->slow_ms > SLOW_FIRST_MS ? r->slow_ms / 2 : 0;
 		return;
 	}
+	/* Asked before the run slowed down. */
 	if (r->resources[ev->index].asked_at_ms <= r->slowed_at_ms)
-		return; /* asked before the run slowed down */
+		return;
 	r->slowed_at_ms = s->now;
 	r->slow_ms = r->slow_ms ? r->slow_ms * 2 : SLOW_FIRST_MS;
 	if (r->slow_ms > SLOW_MAX_MS)
@@ -158,7 +161,7 @@ static struct core_group *group_of(const struct core_run *r, int index)
 	return &r->groups[r->plan->resources[index].group];
 }
 
-/* Together they are asked for, and have a choice in common, only until the run has all of them. */
+/* True while the gang must have one choice in common: only until the run has all its resources. */
 static bool gathers(const struct core_run *r, int index)
 {
 	return r->phase == RUN_PROVISIONING && is_gang(&r->plan->resources[index]);
@@ -194,7 +197,7 @@ static void ask_at(struct step *s, int index, int64_t at)
 	tick_want(s, at);
 }
 
-/* Nothing of an earlier choice is left: all are asked for, in one call. */
+/* No resource of an earlier choice is left: creates all of the gang, with one call. */
 static void gang_go(struct step *s, int64_t group)
 {
 	struct core_run *r = s->r;
@@ -248,8 +251,9 @@ void ladder_refused(struct step *s, int index, enum err_kind kind, const char *w
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 
+	/* Its group is moving on to another choice, which the resource has taken over already. */
 	if (ladder_waits(r, index))
-		return; /* its group moves on; it has followed */
+		return;
 	if (!rules[kind].next_choice || !r->plan->resources[index].nchoices ||
 	    res->state != RES_INTENT) {
 		retry_later(s, index, kind, why);

@@ -1,4 +1,4 @@
-/* A node: from wanted to released, and what its agent says on the way. */
+/* The life of a node, from wanted to released, and the events that its agent causes. */
 #include "core/internal.h"
 
 #include <stdio.h>
@@ -19,13 +19,14 @@ static const char *name_of(const struct core_run *r, int rank)
 	return r->plan->crew.members[rank].name;
 }
 
-/* Its attempt is ended for another, or because the node is not wanted: how it ends is no news. */
+/* True if the node ends its attempt to start another, or because it is not wanted: its exit does
+ * not count. */
 static bool is_leaving(const struct core_node *n)
 {
 	return n->asleep || n->after == AFTER_AGAIN;
 }
 
-/* The node may still run or deliver something, so its silence matters. */
+/* True if the node may still run or hand over output, so that its silence matters. */
 static bool expected(const struct core_run *r, int rank)
 {
 	const struct core_node *n = &r->nodes[rank];
@@ -54,7 +55,8 @@ void node_settle(struct step *s, int rank)
 	node_touch(s, rank);
 }
 
-/* Its job has ended.  After a cancel, is it worth waiting for what it has not handed over yet? */
+/* After a cancel: gives up the output of a node whose job has ended, at once if the disk is
+ * full, after HURRY_MS with "--now". */
 void node_give_up(struct step *s, int rank)
 {
 	const struct core_run *r = s->r;
@@ -81,7 +83,7 @@ void node_lose(struct step *s, int rank, const char *why)
 		n->exit = (struct exit_info){.code = -1, .kind = ERR_UNAVAILABLE};
 		snprintf(n->exit.reason, sizeof(n->exit.reason), "%s", why);
 	}
-	if (node_ended_well(s->r, rank)) /* but its output is not stored */
+	if (node_ended_well(s->r, rank)) /* its output is not stored */
 		s->r->counted_ok--;
 	node_set_state(s, rank, NODE_LOST);
 	n->lost_at_ms = n->observe_at_ms = n->serve_by_ms = n->by_ms = 0;
@@ -98,14 +100,15 @@ void node_start(struct step *s, int rank)
 		n->attempt++;
 	n->start_sent = true;
 	node_touch(s, rank);
-	if (n->connected && !n->preparing) /* otherwise when it is ready */
+	if (n->connected && !n->preparing) /* otherwise FX_START follows when it is ready */
 		effect_add(s, FX_START, rank);
 }
 
 void node_stop(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
-	/* A node that reconnected holding nothing and prepares again has not been told to start. */
+	/* A node that reconnected holding nothing, and prepares again, has not been told to
+	 * start. */
 	bool waits = n->state == NODE_READY && n->connected && n->preparing;
 
 	switch (n->state) {
@@ -145,7 +148,7 @@ static void meet_gate(struct step *s, int rank)
 	run_open_gates(s);
 }
 
-/* It no longer satisfies its role's ready_when, if it did. */
+/* The node no longer satisfies its role's ready_when. */
 void node_gate_left(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
@@ -225,7 +228,7 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 	}
 	if (is_leaving(n))
 		return;
-	/* Its agent has ended the job, because it had not heard of its master for too long. */
+	/* The agent ended the job because it had not heard from its master for too long. */
 	if (e->kind == ERR_UNAVAILABLE && role->spec->policy.on_lost != LOST_FAIL) {
 		lose_job(s, rank, e->reason);
 		return;
@@ -263,11 +266,12 @@ static void prepare_or_start(struct step *s, int rank)
 		run_maybe_advance(s);
 		run_start_late(s, rank);
 	} else if (n->state == NODE_READY && n->start_sent && !run_stopping(r)) {
-		effect_add(s, FX_START, rank); /* a new agent, ready again */
+		effect_add(s, FX_START, rank); /* a new agent of the node is ready */
 	}
 }
 
-/* The agent reports "unfit" instead of "ready": nothing runs there, and no start is on its way. */
+/* The agent reports "unfit" instead of "ready": nothing runs on the node, and no start was sent
+ * to it. */
 static void unfit(struct step *s, const struct event *ev)
 {
 	struct core_node *n = &s->r->nodes[ev->index];
@@ -280,7 +284,7 @@ static void unfit(struct step *s, const struct event *ev)
 			name_of(s->r, ev->index), ev->text);
 }
 
-/* What an agent that (re)connects holds, seen from the attempt that it was told to start. */
+/* What an agent that (re)connects holds, compared with the attempt that it was told to start. */
 enum held { HELD_NOTHING, HELD_THIS, HELD_OTHER, HELD_OTHER_BOOT };
 #define HELDS (HELD_OTHER_BOOT + 1)
 
@@ -293,7 +297,7 @@ static enum held held_of(const struct core_node *n, const struct event *ev)
 		return HELD_NOTHING;
 	case HOLDS_STARTED:
 		if (ev->attempt < n->attempt)
-			return HELD_NOTHING; /* an attempt before, which has ended */
+			return HELD_NOTHING; /* an earlier attempt, which has ended */
 		return ev->attempt == n->attempt ? HELD_THIS : HELD_OTHER;
 	case HOLDS_OTHER_BOOT:
 		return HELD_OTHER_BOOT;
@@ -307,7 +311,7 @@ void node_prepare(struct step *s, int rank)
 	effect_add(s, FX_PREPARE, rank);
 }
 
-/* No attempt of this run was ever started on the node. */
+/* The agent has started no attempt that the node waits for. */
 static void join(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
@@ -321,7 +325,7 @@ static void join(struct step *s, int rank)
 			node_prepare(s, rank); /* a start follows when it is ready */
 		return;
 	}
-	node_settle(s, rank); /* never started, and never will be */
+	node_settle(s, rank); /* it will not be started any more */
 	run_check_collected(s);
 }
 
@@ -335,7 +339,7 @@ static void rejoin(struct step *s, int rank)
 
 static void lost_job(struct step *s, int rank)
 {
-	lose_job(s, rank, "the node no longer has the job that it started");
+	lose_job(s, rank, "its agent no longer has the job that it started");
 }
 
 static void rebooted(struct step *s, int rank)
@@ -354,7 +358,7 @@ static void wait_for_cleaning(struct step *s, int rank)
 	(void)rank;
 }
 
-/* What the agent holds decides whether a start was ever acted on. */
+/* What the agent holds shows whether the start was acted on. */
 typedef void hello_fn(struct step *s, int rank);
 static hello_fn *const hellos[NODE_STATES][HELDS] = {
 	/*		    nothing,	       this attempt,	another,	other boot */
@@ -373,14 +377,14 @@ bool core_incarnation_is_past(const struct core_run *r, int rank, int incarnatio
 	return incarnation < r->nodes[rank].incarnation;
 }
 
-/* A machine that was given up is back: it must not touch what its successor does. */
+/* A machine that was given up is back: it is released, because another one has its place. */
 static void release_past(struct step *s, const struct event *ev)
 {
 	effect_add(s, FX_RELEASE, ev->index);
 	s->out->v[s->out->n - 1].conn = ev->conn;
 }
 
-/* Another machine has taken the place of the node's, and so of what was started there. */
+/* A newer machine carries the node: an attempt that was started on the earlier one is lost. */
 static void take_newer(struct step *s, const struct event *ev)
 {
 	struct core_node *n = &s->r->nodes[ev->index];
@@ -412,7 +416,8 @@ static void hello(struct step *s, const struct event *ev)
 	if (r->phase >= RUN_CLEANING)
 		take = release;
 	else if (n->settled && n->state < NODE_EXITED)
-		take = wait_for_cleaning; /* the node has handed over everything */
+		/* The node has handed over everything. */
+		take = wait_for_cleaning;
 	take(s, rank);
 }
 
@@ -428,7 +433,7 @@ static bool looked_at_alone(const struct core_run *r, int rank)
 	return pr->group == 0 && !pr->carries_many;
 }
 
-/* A period grows with its use, and begins anew when it was not used for long. */
+/* A period grows each time it is used, and starts again at its minimum after a long idle time. */
 static int64_t longer_period(int64_t period_ms, int64_t idle_ms)
 {
 	int64_t next = idle_ms > 2 * OBSERVE_MAX_MS ? 0 : period_ms * 3 / 2;
@@ -438,14 +443,14 @@ static int64_t longer_period(int64_t period_ms, int64_t idle_ms)
 	return next < OBSERVE_MAX_MS ? next : OBSERVE_MAX_MS;
 }
 
-/* After a look. */
+/* When to observe the node's resource again, after an observation. */
 static int64_t observe_again(struct step *s, int rank)
 {
 	struct core_looks *l = looks_of(s->r, rank);
 
 	if (looked_at_alone(s->r, rank))
 		return s->now + OBSERVE_AGAIN_MS;
-	if (l->last_ms < s->now) { /* the first of those that this look is about */
+	if (l->last_ms < s->now) { /* the first node of those that this observation is for */
 		l->period_ms = longer_period(l->period_ms, s->now - l->last_ms);
 		l->last_ms = s->now;
 	}
@@ -455,10 +460,10 @@ static int64_t observe_again(struct step *s, int rank)
 }
 
 /*
- * When the resource of a node is looked at next: `first_ms` from now.  All resources of a kind
- * that are planned together are looked at together, and the longer it takes the less often.  A
- * node that falls silent (`early`) is worth a look of its own, but they too get rarer: a thousand
- * hosts that are restarted one after the other must not cost a thousand looks.
+ * When to observe the resource of a node first: `first_ms` from now.  Resources of a kind that
+ * are observed together share one observation, at growing intervals.  A node that falls silent
+ * (`early`) causes an observation of its own, but these become rarer too: a thousand hosts that
+ * are restarted one after the other must not cause a thousand observations.
  */
 static int64_t observe_at(struct step *s, int rank, int64_t first_ms, bool early)
 {
@@ -479,7 +484,7 @@ static int64_t observe_at(struct step *s, int rank, int64_t first_ms, bool early
 	return at;
 }
 
-/* Those that wait for a look which another has had meanwhile wait for the next. */
+/* False if another node has caused the observation meanwhile: this one waits for the next. */
 static bool look_is_due(const struct step *s, int rank)
 {
 	const struct core_looks *l = looks_of(s->r, rank);
@@ -500,7 +505,8 @@ void node_silent(struct step *s, int rank, int64_t heard_ms)
 	tick_want(s, n->lost_at_ms);
 }
 
-/* Its machine is there; an agent that dies before its hello must not cost the whole deadline. */
+/* The node's machine exists and its agent is awaited: observes it, so that an agent that dies
+ * before its hello is noticed before the deadline. */
 void node_awaited(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
@@ -512,7 +518,8 @@ void node_awaited(struct step *s, int rank)
 	tick_want(s, n->observe_at_ms);
 }
 
-/* Output that finds no room waits, and its job with it, until there is room or somebody cancels. */
+/* While the master's disk is full the node's output waits, and its job with it, until there is
+ * room or the run is cancelled. */
 static void set_room(struct step *s, int rank, bool room)
 {
 	struct core_node *n = &s->r->nodes[rank];
@@ -566,8 +573,9 @@ static void on_drained(struct step *s, const struct event *ev)
 
 static void on_dropped(struct step *s, const struct event *ev)
 {
+	/* Its machine was given back. */
 	if (!s->r->nodes[ev->index].connected)
-		return; /* its machine was given back */
+		return;
 	s->r->nodes[ev->index].connected = false;
 	node_silent(s, ev->index, ev->heard_ms);
 }
@@ -577,7 +585,7 @@ static void on_room(struct step *s, const struct event *ev)
 	set_room(s, ev->index, ev->kind == EV_NODE_ROOM);
 }
 
-/* Its job cannot be heard any more: it is ended with its node. */
+/* The log directory is missing: the output of the job cannot be stored, so the node is lost. */
 static void on_no_log(struct step *s, const struct event *ev)
 {
 	const struct core_node *n = &s->r->nodes[ev->index];
@@ -671,7 +679,8 @@ void node_resume(struct step *s, int rank)
 	tick_want(s, n->serve_by_ms);
 	tick_want(s, n->by_ms);
 	node_give_up(s, rank);
-	/* A node that never said hello has its phase's deadline, not the lease. */
+	/* A node that never sent its hello is subject to the deadline of the phase, not to the
+	 * lease. */
 	if (n->state != NODE_LAUNCHING)
 		node_silent(s, rank, 0);
 	else if (s->r->resources[s->r->plan->resource_of[rank]].state == RES_LIVE)

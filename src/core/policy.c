@@ -1,16 +1,17 @@
 /*
- * What becomes of nodes that fail, are lost, or are not wanted any more: the rules of
- * their role (spec/job.h, struct policy), and the way back to another attempt.
+ * What happens to nodes that fail, are lost, or are not wanted any more: the policy of their
+ * role (spec/job.h, struct policy), and the way back to another attempt.
  *
- *	failed by itself, retries left	stored, then the next attempt where it is
- *	lost, replace			another machine; the others go on
- *	lost, shrink			asleep, if at least min are left
- *	lost, restart			everybody: stopped, stored, ready, started together
- *	resized				those with the highest index go to sleep, or wake
+ * job failed, retries left   output stored, then the next attempt on the same machine
+ * lost, replace              another machine; the other nodes go on
+ * lost, shrink               the node falls asleep, if at least min nodes are left
+ * lost, restart              all nodes are stopped, stored, made ready and started together
+ * resized                    nodes with the highest index fall asleep, or wake
  *
- * Two attempts of a rank never overlap: on one machine the next starts when the one before has
- * ended and is stored; another machine is made when the one before is proven gone, which for a
- * silent one is asked only when its agent has stopped the job by itself (policy_lost_after_ms).
+ * Two attempts of a rank never overlap.  On one machine the next attempt starts when the one
+ * before has ended and its output is stored.  Another machine is created when the one before is
+ * proven gone; for a silent one this begins only after its agent must have ended the job by
+ * itself (policy_lost_after_ms()).
  */
 #include "core/internal.h"
 
@@ -63,7 +64,8 @@ static int64_t going_ms(const struct core_run *r)
 	return limits(r)->grace_ms + KILL_SLACK_MS + limits(r)->collect_ms;
 }
 
-/* Its end no longer counts for the verdict, nor its service for those who wait for it. */
+/* The node no longer counts: neither its exit for the verdict, nor its service for the gates of
+ * other roles. */
 static void uncount(struct step *s, int rank)
 {
 	if (node_ended_well(s->r, rank))
@@ -72,8 +74,9 @@ static void uncount(struct step *s, int rank)
 }
 
 /*
- * The one way back: the node is as if its attempt had never been, but for the attempt's number.
- * To `ready`: the next attempt is on the same machine.  To `wanted`: on another, or none.
+ * Resets the node as if its attempt had not been made, except for the attempt's number.  To
+ * `ready`: the next attempt is on the same machine.  To `wanted`: it is on another machine, or
+ * there is none.
  */
 static void take_back(struct step *s, int rank, enum node_state to)
 {
@@ -99,7 +102,7 @@ static void take_back(struct step *s, int rank, enum node_state to)
 		 r->plan->addresses[rank] ? r->plan->addresses[rank] : "");
 }
 
-/* From here on its machine is another's business, or nobody's. */
+/* Gives up the node's machine: the node becomes `wanted`. */
 static void release(struct step *s, int rank)
 {
 	if (s->r->nodes[rank].connected)
@@ -121,9 +124,10 @@ static void give_back(struct step *s, int rank)
 	int index = r->plan->resource_of[rank];
 
 	release(s, rank);
+	/* A resource that carries many nodes replaces the machine by itself. */
 	if (r->plan->resources[index].node == rank)
 		res_renew(s, index);
-	else if (!r->nodes[rank].asleep) /* what carries many makes another by itself */
+	else if (!r->nodes[rank].asleep)
 		node_set_state(s, rank, NODE_LAUNCHING);
 }
 
@@ -151,7 +155,7 @@ static void count_awake(struct core_run *r, int rank, int by)
 		r->res_idle -= by;
 }
 
-/* Those who waited for it, or for its end, need not any more. */
+/* One node fewer is awake: checks what waited for it. */
 static void one_fewer(struct step *s)
 {
 	run_maybe_advance(s);
@@ -164,7 +168,7 @@ static bool is_started(const struct core_node *n)
 	return n->start_sent && (n->state == NODE_READY || n->state == NODE_RUNNING);
 }
 
-/* Stops what runs.  False: policy_attempt_over() follows when its output is stored. */
+/* Ends the node's attempt.  False: policy_attempt_over() follows when its output is stored. */
 static bool end_attempt(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
@@ -199,7 +203,8 @@ static void wake_node(struct step *s, int rank)
 	count_awake(s->r, rank, 1);
 	node_touch(s, rank);
 	if (n->state != NODE_WANTED) {
-		n->after = AFTER_AGAIN; /* on its way out: where it is, when it is stored */
+		/* it is ending its attempt, and starts again on the same machine */
+		n->after = AFTER_AGAIN;
 		return;
 	}
 	n->settled = false;
@@ -242,7 +247,7 @@ void policy_attempt_over(struct step *s, int rank)
 		return;
 	}
 	take_back(s, rank, NODE_READY);
-	if (r->nodes[rank].connected) /* where its outputs go is another place now */
+	if (r->nodes[rank].connected) /* its outputs go to another directory now */
 		node_prepare(s, rank);
 	else
 		node_silent(s, rank, 0);
@@ -265,7 +270,7 @@ static void restart_one(struct step *s, int rank)
 	}
 }
 
-/* Everybody: those who were started end first, and nobody starts before all are ready again. */
+/* Restarts the whole gang: started nodes end first, and none starts before all are ready again. */
 static void restart(struct step *s, int lost)
 {
 	struct core_run *r = s->r;
@@ -361,9 +366,10 @@ int core_resize_check(const struct core_run *r, int role, int want, struct err *
 	const struct policy *p = &sr->spec->policy;
 
 	if (r->phase >= RUN_COLLECTING || r->verdict != VERDICT_NONE)
-		return err_set(err, ERR_CONFLICT,
-			       "the run is %s already: only one that goes on can be resized",
-			       run_phase_name(r->phase));
+		return err_set(
+			err, ERR_CONFLICT,
+			"the run is %s already: it can be resized only until its job has ended",
+			run_phase_name(r->phase));
 	if (p->min == p->max)
 		return err_set(
 			err, ERR_CONFLICT,

@@ -1,15 +1,16 @@
 /*
  * A resource of the ledger: intent -> sent -> live -> deleting -> gone.
  *
- * "Sent" means that a create may have been acted on; only a clear refusal takes it
- * back to intent, and only proof makes it gone.
+ * `sent` means that a create may have been acted on.  Only a clear refusal takes it back to
+ * `intent`, and only proof makes it `gone`.
  */
 #include "core/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* It exists, or may be made from now on: looks that did not find it no longer count. */
+/* The resource exists, or may be created from now on: earlier observations that did not find it
+ * do not count any more. */
 static void known(struct step *s, int index)
 {
 	struct core_resource *res = &s->r->resources[index];
@@ -41,8 +42,8 @@ static void ask(struct step *s, enum res_question question, int index)
 }
 
 /*
- * "It is not there" proves something only if it was asked when no create that was sent earlier
- * could still arrive.  When the answer came does not matter: it may have been slow.
+ * An answer "absent" proves something only if it was asked when no create sent earlier could
+ * still arrive.  The time of the answer does not matter: it may have been slow.
  */
 static bool asked_late_enough(const struct core_resource *res)
 {
@@ -67,7 +68,7 @@ static int new_batch(struct step *s, int index)
 	return g->batch;
 }
 
-/* The nodes that a resource carries, one after the other: the first after `rank`, -1 if none. */
+/* Iterates over the nodes that a resource carries: the first one after `rank`, -1 if none. */
 static int next_node(const struct core_run *r, int index, int rank)
 {
 	const struct plan_resource *pr = &r->plan->resources[index];
@@ -92,7 +93,7 @@ bool res_is_needed(const struct core_run *r, int index)
 	return node < 0 || !r->nodes[node].asleep;
 }
 
-/* Its node was taken back and has no use for this one. */
+/* True if the node of the resource became `wanted` while this machine may still exist. */
 static bool taken_back(const struct core_run *r, int index)
 {
 	int node = r->plan->resources[index].node;
@@ -148,7 +149,8 @@ static void destroy(struct step *s, int index)
 	ask(s, ASKED_DESTROY, index);
 }
 
-/* The resource is gone: those it needed are destroyed too, if they are being cleaned up and nobody else needs them. */
+/* The resource is gone: destroys its needs too, if they are being cleaned up and have no other
+ * user. */
 static void clean_needs(struct step *s, int index)
 {
 	const struct core_run *r = s->r;
@@ -172,7 +174,7 @@ void res_clean(struct step *s, int index)
 		return;
 	case RES_LIVE:
 		if (s->r->plan->resources[index].shared)
-			run_check_clean(s); /* it stays */
+			run_check_clean(s); /* a shared resource stays */
 		else
 			destroy(s, index);
 		return;
@@ -184,7 +186,7 @@ void res_clean(struct step *s, int index)
 	}
 }
 
-/* Nothing of it exists, and the run goes on: it is asked for again when that makes sense. */
+/* Nothing of the resource exists, and the run goes on: back to `intent`. */
 static void to_intent(struct step *s, int index)
 {
 	res_set_state(s, index, RES_INTENT);
@@ -199,8 +201,10 @@ void res_release(struct step *s, int index)
 
 	for (int k = r->users_at[index]; k < r->users_at[index + 1]; k++)
 		res_release(s, r->users[k]);
+	/* It does not exist, is being destroyed, or is `sent`: created() then finds that it is
+	 * withdrawn. */
 	if (res->state != RES_LIVE)
-		return; /* not there, or going; or `created` finds that it is not wanted any more */
+		return;
 	for (int rank = next_node(r, index, -1); rank >= 0; rank = next_node(r, index, rank))
 		node_unbind(s, rank);
 	res->tries = 0;
@@ -216,8 +220,8 @@ void res_renew(struct step *s, int index)
 		res_create(s, index);
 }
 
-/* What it needs is going, its group has made another choice, or its node was taken back: it goes as
- * soon as it is there. */
+/* True if the resource is to be destroyed as soon as it is live: a resource that it needs is
+ * going, its group has another choice, or its node became `wanted`. */
 static bool withdrawn(const struct core_run *r, int index)
 {
 	return !run_stopping(r) &&
@@ -284,8 +288,8 @@ static void not_created(struct step *s, int index, enum err_kind kind, const cha
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 	const struct plan_resource *pr = &r->plan->resources[index];
-	bool waits = withdrawn(r, index);    /* nobody asked for it to be there now ... */
-	bool renewed = taken_back(r, index); /* ... but its node may ask for another */
+	bool waits = withdrawn(r, index);    /* it is not to be created again now, */
+	bool renewed = taken_back(r, index); /* unless its node needs another machine */
 
 	res->unsure = false;
 	res->refused_kind = ERR_NONE;
@@ -301,7 +305,8 @@ static void not_created(struct step *s, int index, enum err_kind kind, const cha
 	if (waits && (kind == ERR_NONE || !kind_is_fatal(kind))) {
 		if (renewed && res_wanted(r, index) && !res->retry_at_ms)
 			res_create(s, index);
-		return; /* asked for when its group goes on, or what it needs is there */
+		/* It is created when its group moves on, or when what it needs is live. */
+		return;
 	}
 	if (!kind_is_fatal(kind) || run_stopping(r)) {
 		ladder_refused(s, index, kind, why);
@@ -312,8 +317,8 @@ static void not_created(struct step *s, int index, enum err_kind kind, const cha
 }
 
 /*
- * If an earlier create with the same token got no answer, the refusal of this one says nothing
- * about it: it is looked for, and only if it is not there was it not created.
+ * If an earlier create with the same token got no answer, the refusal of this one proves nothing
+ * about it: the resource is searched for, and counts as not created only if it is not found.
  */
 static void refused(struct step *s, int index, const struct event *ev)
 {
@@ -340,7 +345,7 @@ static void mark_unsure(struct step *s, int index)
 	res_touch(s, index);
 }
 
-/* The answer is here, so a clean-up that waited for it can ask its own question. */
+/* The open question is answered: a clean-up that waited for it goes on. */
 static void go_on(struct step *s, int index, const struct event *ev)
 {
 	(void)ev;
@@ -348,7 +353,7 @@ static void go_on(struct step *s, int index, const struct event *ev)
 		res_clean(s, index);
 }
 
-/* The driver could not tell; the error's kind is kept, so that people see "denied". */
+/* The driver does not know; the kind of its error is kept, so that users see "denied". */
 static void unsure(struct step *s, int index, const struct event *ev)
 {
 	if (ev->asked == ASKED_CREATE)
@@ -356,16 +361,16 @@ static void unsure(struct step *s, int index, const struct event *ev)
 	retry_later(s, index, ev->err_kind ? ev->err_kind : ERR_UNAVAILABLE, ev->text);
 }
 
-/* A look that comes sooner than this after another says nothing that the other did not say. */
+/* Observations closer together than this count as one. */
 static int64_t look_gap_ms(const struct plan_resource *pr)
 {
 	return pr->absent_looks > 1 ? pr->settle_ms / pr->absent_looks : 0;
 }
 
 /*
- * Is it proof that it was not found?  It is if the right one was asked, at a time when no create
- * could still arrive and what was made had settled, and as often as the kind wants.  Otherwise
- * it is looked for again.
+ * True if "absent" is proof: the right account answered, when no create could still arrive and a
+ * created resource would be visible, and as often as the kind demands.  Otherwise the resource
+ * is searched for again.
  */
 static bool proves_absence(struct step *s, int index, const struct event *ev)
 {
@@ -374,12 +379,12 @@ static bool proves_absence(struct step *s, int index, const struct event *ev)
 	int64_t gap_ms = look_gap_ms(pr);
 
 	if (!ev->identity_checked) {
-		retry_later(s, index, ERR_UNAVAILABLE,
-			    "not found, but it is not certain that the right account was asked");
+		retry_later(s, index, ERR_UNAVAILABLE, "not found, but perhaps in another account");
 		return false;
 	}
+	/* Between two observations so far apart it may have existed. */
 	if (pr->settle_ms && res->asked_at_ms > res->absent_at_ms + pr->settle_ms)
-		res->absent_looks = 0; /* between two looks so far apart it may have existed */
+		res->absent_looks = 0;
 	if (!res->absent_looks || res->asked_at_ms >= res->absent_at_ms + gap_ms) {
 		res->absent_looks++;
 		res->absent_at_ms = res->asked_at_ms;
@@ -389,12 +394,12 @@ static bool proves_absence(struct step *s, int index, const struct event *ev)
 		return true;
 	retry_after(s, index, gap_ms ? gap_ms : retry_backoff_ms(s, index, ERR_UNAVAILABLE),
 		    ERR_UNAVAILABLE,
-		    res->state == RES_SENT ? "not there yet, but it may still come"
-					   : "not found, but that is not certain yet");
+		    res->state == RES_SENT ? "not found, but the create may still take effect"
+					   : "not found, but not often enough to be certain");
 	return false;
 }
 
-/* Does it carry a node that has not handed over everything? */
+/* True if the resource carries a node that has not handed over everything. */
 static bool carries_expected(const struct core_run *r, int index)
 {
 	for (int rank = next_node(r, index, -1); rank >= 0; rank = next_node(r, index, rank))
@@ -408,7 +413,7 @@ static void absent(struct step *s, int index, const struct event *ev)
 	struct core_run *r = s->r;
 	bool live = r->resources[index].state == RES_LIVE;
 
-	/* A settled node has handed over everything: its machine is not waited for. */
+	/* A settled node has handed over everything: the loss of its machine does not matter. */
 	if (live && (r->phase >= RUN_CLEANING || !carries_expected(r, index))) {
 		go_on(s, index, ev);
 		return;
@@ -431,12 +436,14 @@ static void absent(struct step *s, int index, const struct event *ev)
 	}
 }
 
-/* A create that was sent before the master's restart may still make it again. */
+/* A create that was sent before the master's restart may still arrive, and create the resource
+ * again. */
 static void destroyed(struct step *s, int index, const struct event *ev)
 {
 	(void)ev;
 	if (!asked_late_enough(&s->r->resources[index]))
-		retry_later(s, index, ERR_UNAVAILABLE, "deleted, but it may still come again");
+		retry_later(s, index, ERR_UNAVAILABLE,
+			    "deleted, but an earlier create may still take effect");
 	else
 		gone(s, index);
 }
@@ -465,21 +472,23 @@ static void held(struct step *s, int index, const struct event *ev)
 }
 
 /*
- * What an answer means follows from what was asked; no pair is missing.  A refusal is one only of
- * a create: who may not look or delete knows nothing of what is there.
+ * What an answer means depends on the question; every pair is in the table.  "Refused" is an
+ * answer to a create only: a driver that may not search or delete does not know whether the
+ * resource exists.
  */
 typedef void answer_fn(struct step *s, int index, const struct event *ev);
 static answer_fn *const answers[RES_QUESTIONS][OUTCOMES] = {
 	/*		    done,    refused, unsure, absent, broken, held */
-	/* "Absent" after a create: what this token once made is gone, and needs a new token. */
+	/* "absent" after a create: the resource that this token created earlier is gone, and a
+	 * new token is needed. */
 	[ASKED_CREATE] = {created, refused, unsure, refused, unsure, unsure},
 	[ASKED_FIND] = {created, unsure, unsure, absent, created, created},
-	/* "Alive": node_tick asks again while the node stays silent. */
+	/* "done": node_tick() asks again while the node stays silent. */
 	[ASKED_OBSERVE] = {alive, unsure, unsure, absent, mend, alive},
 	[ASKED_DESTROY] = {destroyed, unsure, unsure, absent, held, held},
 };
 
-/* One of the machines that it carries is gone: the node that was bound to it is lost, nothing else. */
+/* One of the machines that the resource carries is gone: only the node on it is lost. */
 static void member_gone(struct step *s, const struct event *ev)
 {
 	struct core_run *r = s->r;
@@ -500,12 +509,13 @@ static void answered(struct step *s, const struct event *ev)
 	struct core_resource *res = &s->r->resources[ev->index];
 	enum res_question asked = res->asked;
 
+	/* A repeated answer, or one to an earlier question. */
 	if (!asked || ev->asked != asked || ev->attempt != res->ask_no)
-		return; /* a repeated answer, or one to an earlier question */
+		return;
 	res->asked = ASKED_NOTHING;
 	calls_answered(s, ev);
 	answer_fn *take = answers[asked][ev->outcome];
-	/* Asked before the clean-up: whatever the answer says, the resource is to be deleted. */
+	/* Asked before the clean-up: whatever the answer says, the resource is to be destroyed. */
 	if (res->state == RES_DELETING && asked != ASKED_DESTROY && take != unsure)
 		take = go_on;
 	take(s, ev->index, ev);
@@ -519,7 +529,7 @@ void res_event(struct step *s, const struct event *ev)
 		answered(s, ev);
 }
 
-/* Ask again for what the state waits for. */
+/* Asks the question that the state of the resource needs. */
 static void ask_again(struct step *s, int index)
 {
 	struct core_run *r = s->r;
@@ -585,11 +595,11 @@ void res_resume(struct step *s, int index)
 
 	res->asked = ASKED_NOTHING;
 	known(s, index);
-	/* The master that asked is dead, but its call may still arrive. */
+	/* The master that asked is gone, but its call may still arrive. */
 	if (res->state != RES_INTENT && res->state != RES_GONE)
 		mark_unsure(s, index);
 	if (res->state == RES_LIVE)
-		return; /* its node is looked at by node_tick */
+		return; /* node_tick() observes the resource of a silent node */
 	if (res->retry_at_ms)
 		tick_want(s, res->retry_at_ms);
 	else

@@ -1,4 +1,4 @@
-/* The run: its phases, the gang, the gates, the verdict, the end. */
+/* The run: its phases, the gang, the gates of roles, the verdict, the end. */
 #include "core/internal.h"
 
 #include <stdarg.h>
@@ -32,7 +32,7 @@ void run_start(struct step *s)
 			res_create(s, i);
 }
 
-/* The time that is left of max_runtime; 0: there is no limit. */
+/* What is left of max_runtime; 0: no limit. */
 static int64_t runtime_left(const struct step *s)
 {
 	int64_t max = s->r->plan->job->max_runtime_ms, from = s->r->phase_at_ms[RUN_RUNNING];
@@ -47,7 +47,8 @@ static bool may_start(const struct core_node *n)
 	return n->state == NODE_READY && !n->start_sent && !n->asleep;
 }
 
-/* When a gang starts again some are ready for it, and some still on their way out. */
+/* True if all nodes that are awake are ready.  When a gang starts again, some may be ready for
+ * it while others are still ending their attempt. */
 static bool everybody_may_start(const struct core_run *r)
 {
 	int ready = 0;
@@ -80,7 +81,7 @@ static bool gate_is_open(const struct core_run *r, const struct strategy_role *r
 	return true;
 }
 
-/* Of one role; returns what is left of the slice. */
+/* Starts up to `left` nodes of one role; returns what is left of the slice. */
 static int start_nodes(struct step *s, int role, int left)
 {
 	struct core_run *r = s->r;
@@ -131,7 +132,7 @@ void run_open_gates(struct step *s)
 		r->role_next[k] = 0;
 		opened = true;
 	}
-	/* One slice a step; what other gates opened waits for its turn. */
+	/* One slice per step: nodes of other gates wait for a later step. */
 	if (opened && !r->starting)
 		run_start_slice(s);
 }
@@ -146,7 +147,8 @@ void run_start_late(struct step *s, int rank)
 	r->role_open[role] &= gate_is_open(r, &r->plan->crew.roles[role]);
 	if (!r->role_open[role])
 		run_open_gates(s);
-	else if (r->role_next[role] > rank) /* otherwise the slices will come to it */
+	/* Otherwise one of the next slices starts it. */
+	else if (r->role_next[role] > rank)
 		node_start(s, rank);
 }
 
@@ -194,7 +196,7 @@ void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int nod
 	run_check_collected(s);
 }
 
-/* A success with lost output is none. */
+/* A run that succeeded but lost output has failed. */
 void run_lost_output(struct step *s, enum err_kind kind, int node, const char *text)
 {
 	struct core_run *r = s->r;
@@ -243,15 +245,16 @@ void run_check_clean(struct step *s)
 }
 
 /*
- * A cancel while the job runs ends the job, and what it leaves is collected as after any other
- * end.  A cancel while `collecting` ends that too.  What is stored stays; the rest is given up:
+ * A cancel while the job runs ends the job, and its output is collected as after any other end.
+ * A cancel while `collecting` ends the collecting too: what is stored stays, the rest is given
+ * up.
  *
- * - cancel: agents stop copying files, and have the grace time to hand over what the job printed.
- * - "now": nodes whose job has ended are done at once; the others HURRY_MS after their job was
- *   killed (node.c).
+ * With a plain cancel agents stop copying files, and have the grace time to hand over what the
+ * job printed.  With "--now" nodes whose job has ended are done at once, the others HURRY_MS
+ * after their job was killed (node.c).
  *
- * A job that succeeded but whose output was given up has not succeeded: the verdict becomes
- * `cancelled`.  One that failed has failed.
+ * If the job succeeded but its output was given up, the verdict becomes `cancelled`; if it
+ * failed, it stays `failed`.
  */
 static void cancel_collecting(struct step *s, const struct event *ev)
 {
@@ -287,7 +290,8 @@ void run_cancel(struct step *s, const struct event *ev)
 
 	if (run_phase_is_final(r->phase))
 		return;
-	if (!r->phase_at_ms[RUN_ACCEPTED]) /* cancelled before it began: its time counts from now */
+	/* Cancelled before it began: its time counts from now. */
+	if (!r->phase_at_ms[RUN_ACCEPTED])
 		r->phase_at_ms[RUN_ACCEPTED] = s->now;
 	r->hurry |= ev->hurry;
 	r->cancel_asked = true;
@@ -317,12 +321,13 @@ static void launch_too_slow(struct step *s)
 		const struct plan_resource *pr = &r->plan->resources[i];
 		if (res->state == RES_LIVE || !res_is_needed(r, i))
 			continue;
-		/* A provider that did not answer in time is not there: that is no time-out of ours. */
+		/* A provider that did not answer in time is unavailable: this is not a time-out
+		 * of the run. */
 		enum err_kind kind = res->why_kind == ERR_TIMEOUT ? ERR_UNAVAILABLE : res->why_kind;
 
 		ladder_describe(r, i, tried, sizeof(tried));
 		run_end_running(s, VERDICT_FAILED, kind ? kind : ERR_TIMEOUT, pr->node,
-				"%s '%s' was not there within %s (timeouts.launch)%s%s%s", pr->kind,
+				"%s '%s' was not live within %s (timeouts.launch)%s%s%s", pr->kind,
 				pr->name, span, res->why[0] ? ": " : "", res->why, tried);
 		return;
 	}

@@ -77,7 +77,7 @@ static const unsigned node_edges[NODE_STATES] = {
 	[NODE_RUNNING] = BIT(NODE_EXITED) | BIT(NODE_LOST),
 	[NODE_EXITED] = BIT(NODE_RELEASED) | BIT(NODE_LOST),
 };
-/* The way back to another attempt: where it is, or on another machine.  Only policy.c takes it. */
+/* The way back to another attempt, on the same or another machine.  Only policy.c takes it. */
 static const unsigned node_back_edges[NODE_STATES] = {
 	[NODE_LAUNCHING] = BIT(NODE_WANTED),
 	[NODE_HERE] = BIT(NODE_WANTED),

@@ -40,4 +40,4 @@ def test_a_size_out_of_bounds_is_one_line(regatta):
     assert "write ROLE=N" in regatta("resize", run, "worker", code=2).err
     (regatta.cwd / "done").write_text("")
     regatta.wait(run)
-    assert "only one that goes on can be resized" in regatta("resize", run, "worker=2", code=None).err
+    assert "it can be resized only until its job has ended" in regatta("resize", run, "worker=2", code=None).err
