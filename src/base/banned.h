@@ -1,11 +1,11 @@
 #pragma once
 /*
- * banned - force-included everywhere: what must not be called.
+ * banned - functions that must not be called; force-included in every file.
  *
- * Bounded copies are buf_* and snprintf; numbers are str_to_*; time is clock_*;
- * randomness is rand_* and rng_*; processes are sys/'s; names are resolved by
- * net/ (a static glibc cannot do it).  The headers that declare the poisoned
- * names come first, because poison also bites declarations.
+ * Use buf_* and snprintf for copies, str_to_* for numbers, clock_* for time,
+ * rand_* and rng_* for randomness, sys/ for processes and net/ to resolve names
+ * (a static glibc cannot do it).  The headers that declare the poisoned
+ * names come first, because a declaration of a poisoned name is an error too.
  */
 #include <netdb.h>
 #include <pwd.h>

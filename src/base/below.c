@@ -34,7 +34,7 @@ int below_enter(int parent, const char *name)
 	return open_dir(parent, name);
 }
 
-/* The directory of the file `name`, step by step. */
+/* Opens the directory of the file `name`, one part at a time by step(). */
 static int walk(int top, const char *name, int (*step)(int parent, const char *name))
 {
 	struct str rest = {name, (size_t)(path_base(name) - name)};

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * below - files below a directory in which somebody else may have put links.
+ * below - files below a directory in which a job may have put links.
  *
- * Names are relative, without ".." (path_is_below).  No link is followed, also not one on the way.
+ * Names are relative, without ".." (path_is_below).  No link is followed, neither at the end of the path nor on the way.
  */
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-/* clock - BOOTTIME for everything that waits; the wall clock only for people. */
+/* clock - CLOCK_BOOTTIME for everything that waits; the wall clock only for times that are shown. */
 #include <stddef.h>
 #include <stdint.h>
 

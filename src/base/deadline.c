@@ -58,7 +58,7 @@ int deadline_poll(const struct deadline *d, int fd, short events, const char *wh
 			return p.revents;
 		if (n < 0 && errno != EINTR)
 			return err_errno(err, errno, "wait for a socket");
-		/* After the poll: what was there already is seen even when no time is left. */
+		/* Only after the poll: an event that is already pending counts even when no time is left. */
 		if (n == 0 && deadline_check(d, what, err) < 0)
 			return -1;
 	}

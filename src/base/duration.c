@@ -1,4 +1,4 @@
-/* Durations and sizes as people write them.  Integer arithmetic only: what is not exact is refused. */
+/* Durations and sizes as people write them.  Integer arithmetic only: a value that is not a whole number of milliseconds or bytes is refused. */
 #include "base/str.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* err.h wraps these in macros that tell the compiler about the -1; here are the functions
+/* err.h wraps these in macros that tell the compiler that the result is -1; this file defines the functions
  * themselves. */
 #undef err_set
 #undef err_errno

@@ -35,7 +35,7 @@ int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 /* The kind follows from errnum (ENOENT: not found, EACCES: denied, ENOSPC: capacity, ...). */
 int err_errno(struct err *err, int errnum, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Put context in front: "context: what was there". */
+/* Put context in front: "context: old text". */
 int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* "denied", "capacity", ...; stable names, used in the database and the API. */
@@ -45,7 +45,7 @@ enum err_kind err_kind_from_name(const char *name);
 /* The exit code of the command line for an error of this kind (2..8). */
 int err_exit_code(enum err_kind kind);
 
-/* Compilers look at one file at a time: this is how they learn that the answer is always -1. */
+/* Tells the compiler, which sees one file at a time, that the result is always -1. */
 static inline int err_minus_one(int answer)
 {
 	(void)answer;

@@ -43,7 +43,7 @@ void escape_terminal(struct buf *out, struct str bytes)
 {
 	size_t clean = 0, i = 0;
 
-	/* What needs no change is copied in runs, from `clean` up to i. */
+	/* Bytes that need no change are copied in runs, from `clean` up to i. */
 	while (i < bytes.n) {
 		unsigned char c = (unsigned char)bytes.p[i];
 		uint32_t cp;

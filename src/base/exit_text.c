@@ -25,7 +25,7 @@ void exit_describe(struct buf *out, int code, int signal, bool oom, struct str r
 		add_signal(out, signal);
 	else if (code >= 0)
 		buf_printf(out, "exit code %d", code);
-	/* The agent's own reason has the same words. */
+	/* The agent's reason may already say "out of memory". */
 	if (oom && (!reason.n || !memmem(reason.p, reason.n, OOM, strlen(OOM))))
 		buf_addz(out, out->n > start ? ", " OOM : OOM);
 	if (reason.n == 0)

@@ -20,7 +20,7 @@ struct pass {
 
 static enum expanded expand_part(const struct pass *p, struct str text);
 
-/* printf would be most of the time that ten thousand nodes cost. */
+/* By hand: with ten thousand nodes printf would take most of the time. */
 static void add_int(struct buf *out, int value)
 {
 	char text[12], *p = text + sizeof(text);
@@ -80,7 +80,7 @@ static void put_address(const struct pass *p, const struct expand_role *role, in
 		put_name(p, role, rank);
 }
 
-/* ---- the placeholders; arg is what stands behind the colon ---- */
+/* ---- the placeholders; arg is the text after the colon ---- */
 
 static enum expanded put_rank(const struct pass *p, struct str arg)
 {
@@ -184,7 +184,7 @@ static enum expanded put_list(const struct pass *p, struct str arg)
 			if (how != EXPAND_OK)
 				return how;
 			if (p->out->overflow)
-				return EXPAND_OK; /* told at the end */
+				return EXPAND_OK; /* expand_text reports the overflow */
 		}
 	}
 	return EXPAND_OK;
@@ -193,7 +193,7 @@ static enum expanded put_list(const struct pass *p, struct str arg)
 static const struct {
 	const char *name;
 	enum expanded (*put)(const struct pass *p, struct str arg);
-	size_t here; /* or the member of expand_here that has the text */
+	size_t here; /* put == NULL: offset of the member of expand_here that has the text */
 } places[] = {
 	{"rank", put_rank, 0},
 	{"index", put_index, 0},
@@ -234,7 +234,7 @@ static enum expanded expand_place(const struct pass *p, struct str what)
 	return bad(p, what);
 }
 
-/* The closing brace of a placeholder whose text begins at p, with those of its items skipped. */
+/* The closing brace of a placeholder whose text begins at p; braces of nested placeholders are skipped. */
 static const char *place_end(const char *p, const char *end)
 {
 	for (int open = 1; p < end; p++) {

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * expand - texts with places that only a node can fill in.
+ * expand - texts with placeholders that only a node can fill in.
  *
- * What a job sees is the same for all nodes of a role but for a few words, and some of it lists every
+ * The environment of a job is the same for all nodes of a role but for a few words, and some of it lists every
  * node of the run.  So a strategy writes templates, the table of members goes to each node once, and
  * the node expands them.  A template is text with these placeholders:
  *
@@ -12,7 +12,7 @@
  *   {port:5436}               the port of the node's role, or the number if it has none
  *   {:port}                   the same with a colon in front; nothing if it has none
  *   {attempt}                 of this start
- *   {interface} {output} {work} {hostfile} {machinefile} {metrics}    what and where they are here
+ *   {interface} {output} {work} {hostfile} {machinefile} {metrics}    the names and paths on this node
  *   {list:WHO|BETWEEN|ITEM}   ITEM, a template, for each node of the role WHO ("*": of all, "+": of
  *                             those that count for the finish) in the order of their ranks
  *
@@ -39,31 +39,31 @@ struct expand_members {
 	int n;
 };
 
-/* The node for which something is expanded.  NULL and "": there is none here. */
+/* The node for which a template is expanded.  NULL or "": the node has no such file or interface. */
 struct expand_here {
 	const struct expand_members *members;
 	int rank, attempt;
 	const char *interface, *output, *work, *hostfile, *machinefile, *metrics;
 };
 
-/* Linux takes so many bytes for a variable: name, '=', value and NUL.  An exec with a longer one fails as a whole. */
+/* The longest variable that Linux takes: name, '=', value and NUL.  An exec with a longer one fails. */
 #define EXPAND_MAX_VARIABLE (128 * 1024)
-/* What a list of all members may come to. */
+/* Most bytes of an expanded text: a list of all members can be long. */
 #define EXPAND_MAX_TEXT (8 * 1024 * 1024)
 
 enum expanded {
 	EXPAND_OK,
-	EXPAND_NONE, /* something that it names is not here: the variable is not set */
-	EXPAND_LONG, /* of a variable: whole, but too long for an exec */
-	EXPAND_BAD,  /* no template, or too long for the buffer */
+	EXPAND_NONE, /* the node has no value for a placeholder: the variable is not set */
+	EXPAND_LONG, /* a variable: expanded, but too long for an exec */
+	EXPAND_BAD,  /* not a valid template, or too long for the buffer */
 };
-/* The text is appended to *out; of use only with EXPAND_OK.  Only EXPAND_BAD sets *err. */
+/* Appends the text to *out, which is valid only with EXPAND_OK.  Only EXPAND_BAD sets *err. */
 enum expanded expand_text(const char *template, const struct expand_here *here, struct buf *out,
 			  struct err *err);
-/* The same for the value of a variable, which replaces what is in *out. */
+/* The same for the value of a variable, which replaces the content of *out. */
 enum expanded expand_variable(const char *name, const char *template,
 			      const struct expand_here *here, struct buf *out, struct err *err);
 /* Append a text so that expanding gives it back. */
 void expand_quote(const char *text, struct buf *out);
-/* The name of the variable that says in which file the value is that was EXPAND_LONG. */
+/* Appended to the name of a variable that is EXPAND_LONG: NAME_FILE holds the path of the file with the value. */
 #define EXPAND_FILE_SUFFIX "_FILE"

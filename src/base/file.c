@@ -17,7 +17,7 @@
 #include "base/rand.h"
 
 #define READ_STEP ((size_t)64 * 1024)
-#define COPY_STEP (16 << 20) /* a process that is killed meanwhile ends soon */
+#define COPY_STEP (16 << 20) /* bytes per system call, so that a killed process ends soon */
 
 /* Retries EINTR; -1 with errno otherwise. */
 static ssize_t read_some(int fd, void *p, size_t n)
@@ -50,7 +50,7 @@ static int read_to_end(int fd, const char *name, struct buf *out, struct err *er
 	}
 }
 
-/* All or nothing: on failure the buffer is what it was. */
+/* All or nothing: on failure the buffer is unchanged. */
 static int read_open_file(int fd, const char *name, struct buf *out, struct err *err)
 {
 	size_t before = out->n;
@@ -74,7 +74,7 @@ int file_read(const char *path, struct buf *out, struct err *err)
 
 int file_read_at(int dirfd, const char *name, struct buf *out, struct err *err)
 {
-	/* O_NONBLOCK: a fifo that somebody put there must not stop us. */
+	/* O_NONBLOCK: opening a fifo that a job left there must not block. */
 	CLEANUP(close_fdp)
 	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -136,7 +136,7 @@ static char *parent_of(const char *path)
 	return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* A new file beside path that takes its place by commit_beside, or leaves no trace. */
+/* A new file beside path: beside_commit() renames it to path, otherwise it is removed. */
 struct beside {
 	const char *path;
 	char *tmp; /* NULL once committed */
@@ -230,7 +230,7 @@ static int copy_by_hand(int from, int to, struct err *err)
 	}
 }
 
-/* Copy [*at, end), as far as the kernel does it by itself. */
+/* Copies [*at, end) as far as copy_file_range() can; *at is where it stopped. */
 static void copy_range(int from, int to, off_t *at, off_t end)
 {
 	off_t to_at = *at;
@@ -243,7 +243,7 @@ static void copy_range(int from, int to, off_t *at, off_t end)
 	} while (*at < end && (done > 0 || (done < 0 && errno == EINTR)));
 }
 
-/* Piece by piece, so that holes stay holes.  Whatever the kernel cannot do is read by hand, to the end of the file. */
+/* Extent by extent, so that holes stay holes.  Where copy_file_range() stops, the rest is read and written. */
 int file_copy_content(int from, int to, struct err *err)
 {
 	off_t size = lseek(from, 0, SEEK_END), at = 0;

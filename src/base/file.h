@@ -1,5 +1,5 @@
 #pragma once
-/* file - whole files, directories and trees.  Never follows a link it was not given. */
+/* file - whole files, directories and trees.  Only the given path itself may be a link. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,7 +15,7 @@ int file_read_at(int dirfd, const char *name, struct buf *out, struct err *err);
 /* Temporary file, fsync if durable, rename: the old or the new content, never half. */
 int file_write_atomic(const char *path, struct str content, mode_t mode, bool durable,
 		      struct err *err);
-/* In place, what was there is lost first: for a file that nobody reads until it is complete. */
+/* In place, the old content is lost first: for a file that no other process reads before it is complete. */
 int file_write(const char *path, struct str content, mode_t mode, struct err *err);
 /* Retries EINTR and short writes. */
 int file_write_all(int fd, const void *p, size_t n, struct err *err);
@@ -32,7 +32,7 @@ int file_copy(const char *from, const char *to, struct err *err);
 int file_copy_content(int from, int to, struct err *err);
 /* Every regular file below dir, names relative to it, sorted; at most `max` of them. */
 int file_list_tree(const char *dir, size_t max, char ***ret_names, size_t *ret_n, struct err *err);
-/* The same and the symbolic links, below an open directory, which it takes. */
+/* The same, symbolic links included, below an open directory; closes dir. */
 int file_list_tree_and_links(int dir, size_t max, char ***ret_names, size_t *ret_n,
 			     struct err *err);
 void file_list_free(char **names, size_t n);

@@ -82,7 +82,7 @@ static int b64_value(char c)
 	return c == '/' ? 63 : -1;
 }
 
-/* Strict: full groups, padding only at the end, unused bits zero; so each text has one meaning and back. */
+/* Strict: full groups, padding only at the end, unused bits zero; so each byte sequence has exactly one text. */
 bool b64_decode(struct buf *out, struct str s)
 {
 	size_t pad = 0;

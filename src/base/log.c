@@ -65,7 +65,7 @@ void log_at(enum log_level level, const char *fmt, ...)
 	if (n >= (int)sizeof(text))
 		buf_addz(&line, "...");
 	buf_addc(&line, '\n');
-	/* One write: lines of several threads do not mix.  There is nobody to tell of a failure. */
+	/* One write, so that lines of several threads do not mix.  A failed write is ignored. */
 	write_line(out.fd, buf_str(&line));
 	if (out.also >= 0)
 		write_line(out.also, buf_str(&line));

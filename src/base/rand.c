@@ -65,7 +65,7 @@ uint64_t rng_next(struct rng *r)
 
 uint64_t rng_below(struct rng *r, uint64_t n)
 {
-	/* Draws under 2^64 mod n would favour the small answers. */
+	/* Draws below 2^64 mod n are rejected: they would favour the small results. */
 	uint64_t unfair = (0 - n) % n, x;
 
 	do {

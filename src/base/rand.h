@@ -1,9 +1,9 @@
 #pragma once
-/* rand - real randomness for secrets and names; a seeded generator for everything replayable. */
+/* rand - getrandom() for secrets and names; a seeded generator for everything that must be repeatable. */
 #include <stddef.h>
 #include <stdint.h>
 
-/* getrandom; aborts rather than being weak. */
+/* From getrandom(); aborts if it fails. */
 void rand_bytes(void *p, size_t n);
 uint64_t rand_u64(void);
 

@@ -9,7 +9,7 @@
 
 /* A decimal longer than this is not a measurement; it is refused as text. */
 #define DOUBLE_TEXT_MAX 1023
-/* Words for "did you mean" are names of keys and commands. */
+/* Longer words are not compared: they are names of keys and commands. */
 #define DISTANCE_WORD_MAX 128
 
 bool str_eq(struct str a, struct str b)
@@ -108,7 +108,7 @@ bool str_to_i64(struct str s, int64_t *ret)
 	return true;
 }
 
-/* What a decimal text says: mantissa * 10^exponent, exact while `exact`. */
+/* A decimal text as mantissa * 10^exponent; `exact` is false when digits were dropped. */
 struct decimal {
 	uint64_t mantissa;
 	int exponent;
@@ -204,7 +204,7 @@ bool str_to_double(struct str s, double *ret)
 
 	if (s.n == 0 || !scan_decimal(s, &d)) /* an empty text may have no address either */
 		return false;
-	/* Two exact operands and one rounding give the nearest double: nearly all numbers take this
+	/* With two exact operands and one rounding the result is the nearest double: nearly all numbers take this
 	 * path. */
 	if (!d.exact || d.mantissa > (UINT64_C(1) << 53) || d.exponent < -22 || d.exponent > 22)
 		return slow_double(s, ret);

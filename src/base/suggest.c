@@ -2,7 +2,7 @@
 
 #define WORD_MAX 48 /* bytes of a word that are compared */
 
-/* Lower case and '_' for '-': what people confuse without noticing. */
+/* Lower case, and '_' for '-': these differences do not count. */
 static struct str fold(struct str s, char out[static WORD_MAX])
 {
 	size_t n = s.n < WORD_MAX ? s.n : WORD_MAX;
@@ -19,7 +19,7 @@ const char *suggest_word(const char *const *words, size_t n, struct str given)
 {
 	char given_room[WORD_MAX], word_room[WORD_MAX];
 	struct str wanted = fold(given, given_room);
-	/* One letter of a short word may be wrong, never more than three of any. */
+	/* One wrong letter is allowed in a short word, at most three in a long one. */
 	size_t best = 1 + (wanted.n < 4 ? 1u : wanted.n < 8 ? 2u : 3u);
 	const char *nearest = NULL, *longer = NULL;
 

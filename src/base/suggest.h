@@ -1,5 +1,5 @@
 #pragma once
-/* suggest - the word somebody probably meant, for "did you mean". */
+/* suggest - the known word nearest to a mistyped one, for "did you mean". */
 #include <stddef.h>
 #include "base/str.h"
 

@@ -25,7 +25,7 @@
 
 /* Directories open at once; deeper ones are first moved to the top of the tree. */
 #define REMOVE_DEPTH_MAX 48
-/* A process that is still dying may add files while we remove them. */
+/* A process of the job that has not ended yet may add files while we remove them. */
 #define REMOVE_PASSES_MAX 8
 #define LIST_DEPTH_MAX 128
 
@@ -36,10 +36,10 @@ static bool is_dots(const char *name)
 
 struct removal {
 	int top_fd;
-	bool moved; /* something deep now waits at the top: another pass */
+	bool moved; /* a deep directory was moved to the top: another pass is needed */
 };
 
-/* A directory without permissions is still ours to remove. */
+/* A directory of ours without permissions gets them, so that it can be emptied. */
 static int open_dir_to_empty(int parent, const char *name)
 {
 	int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -59,7 +59,8 @@ static int open_dir_to_empty(int parent, const char *name)
 	}
 	struct stat st;
 	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
-		(void)fchmod(fd, 0700); /* the unlink that needs it reports the failure */
+		(void)fchmod(fd,
+			     0700); /* a failure shows in the unlink that needs the permission */
 	return fd;
 }
 
@@ -75,10 +76,10 @@ static int remove_entry(int parent, const char *name, int depth, struct removal 
 
 	if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
-	/* EPERM above was a refusal and not "it is a directory". */
+	/* Not a directory: EPERM of the first unlink was a real refusal. */
 	if (errno == ENOTDIR)
 		return err_errno(err, unlink_errno, "remove '%s'", name);
-	/* Opened before it is moved: a directory that we may not write cannot get another parent. */
+	/* Opened, and so made writable, before the move: rename() refuses a directory that we may not write. */
 	int fd = open_dir_to_empty(parent, name);
 	if (fd < 0)
 		return err_errno(err, errno, "open directory '%s' to remove it", name);
@@ -99,7 +100,7 @@ static int remove_entry(int parent, const char *name, int depth, struct removal 
 	return 0;
 }
 
-/* Takes fd.  One entry that stays does not save the others; the first error is reported. */
+/* Closes fd.  Goes on after an entry that cannot be removed; the first error is reported. */
 static int empty_dir(int fd, int depth, struct removal *r, struct err *err)
 {
 	CLEANUP(closedirp) DIR *dir = fdopendir(fd);
@@ -162,7 +163,7 @@ int file_remove_tree(const char *path, struct err *err)
 	CLEANUP(freep) char *clean = xstrdup(path);
 	size_t n = strlen(clean);
 
-	/* "link/" would mean the directory behind the link. */
+	/* Without trailing slashes: "link/" would be the directory that the link points to. */
 	while (n > 1 && clean[n - 1] == '/')
 		clean[--n] = '\0';
 	const char *base = path_base(clean);

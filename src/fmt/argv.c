@@ -15,7 +15,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Take what is in quotes, the cursor behind the opening one; false if they stay open. */
+/* Take quoted text; the cursor is behind the opening quote.  False without a closing quote. */
 static bool take_quoted(struct str text, size_t *i, char quote, struct buf *word)
 {
 	for (; *i < text.n; (*i)++) {
@@ -25,7 +25,7 @@ static bool take_quoted(struct str text, size_t *i, char quote, struct buf *word
 			(*i)++;
 			return true;
 		}
-		/* Within "..." a backslash keeps its meaning before these only. */
+		/* Within "..." a backslash quotes only these four bytes. */
 		if (c == '\\' && quote == '"' && *i + 1 < text.n &&
 		    strchr("$`\"\\\n", text.p[*i + 1]) && text.p[*i + 1] != '\0') {
 			c = text.p[++*i];
@@ -64,7 +64,7 @@ static bool take_word(struct str text, size_t *i, struct buf *word, const char *
 	return true;
 }
 
-/* Blanks, and a backslash with a line end: it joins two lines and is no word of its own. */
+/* Blanks, and a backslash with a line end, which joins two lines. */
 static void skip_blank(struct str text, size_t *i)
 {
 	for (;;) {

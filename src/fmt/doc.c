@@ -96,7 +96,7 @@ struct doc *doc_new_float(struct arena *a, double f)
 	return d;
 }
 
-/* Room for one more of n: doubled, so that the arena holds at most twice what is used. */
+/* Room for one item more than n.  The capacity doubles, so that the arena holds at most twice what is used. */
 static void *grow(struct arena *a, void *v, size_t n, size_t *cap, size_t size)
 {
 	if (n < *cap)

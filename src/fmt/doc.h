@@ -4,7 +4,7 @@
  *
  * Everything lives in the arena given to the parser.  Keys keep the order of
  * the text; a duplicate key is an error in every format.  Values are read by
- * typed accessors only: a value of another type is "not there", never a cast.
+ * typed accessors only: a value of another type counts as absent and is never converted.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ struct doc {
 		int64_t i;
 		struct {
 			double f;
-			/* As it was written, where JSON can hold that; p NULL otherwise. */
+			/* The number as it was written, if that is valid JSON; p NULL otherwise. */
 			struct str f_text;
 		};
 		struct str s; /* STRING, TIME; NUL-terminated too */
@@ -67,7 +67,7 @@ struct doc {
 int toml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
 int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
 int json_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
-/* With limits of the caller's own, for what was written by this program and may be large. */
+/* With the caller's own limits, for large texts that this program wrote itself. */
 int json_parse_limited(struct str text, size_t max_bytes, size_t max_nodes, struct arena *a,
 		       struct doc **ret_doc, struct err *err);
 /* By the file's name: .toml, .yaml/.yml, .json; anything else is an error that lists these. */
@@ -88,7 +88,7 @@ void doc_set(struct arena *a, struct doc *table, struct str key, struct doc *val
 /*
  * "roles.trainer.count" = value: makes tables on the way.  A part with other characters than
  * A-Z a-z 0-9 _ - is quoted as in TOML.  ERR_INVALID if a part on the way is not a table or the
- * path is not one; the tree is then as it was.
+ * path is malformed; the tree is then unchanged.
  */
 int doc_set_path(struct arena *a, struct doc *root, struct str path, struct doc *value,
 		 struct err *err);

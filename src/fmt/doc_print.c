@@ -177,7 +177,7 @@ static bool has_header(const struct doc *d)
 	return d->type == DOC_TABLE || is_table_list(d);
 }
 
-/* The way from the root to a table, for its header. */
+/* The keys from the root to a table, for its header. */
 struct way {
 	const struct way *up;
 	struct str key;
@@ -201,7 +201,7 @@ static void add_header(struct buf *out, const struct way *w, const char *open, c
 	buf_addz(out, close);
 }
 
-/* Values first: what follows a header would belong to that header. */
+/* Plain values first: after a [header] they would belong to that table. */
 static void toml_table(struct buf *out, const struct doc *d, const struct way *w);
 
 static void toml_section(struct buf *out, const struct doc *d, const struct way *w)
@@ -213,7 +213,7 @@ static void toml_section(struct buf *out, const struct doc *d, const struct way 
 		}
 		return;
 	}
-	/* [a] says nothing when [a.b] follows and a has no value of its own. */
+	/* [a] is not needed when [a.b] follows and a has no plain value. */
 	bool only_sections = d->table.n > 0;
 
 	for (size_t i = 0; i < d->table.n; i++)

@@ -35,7 +35,7 @@ void jsonw_close(struct jsonw *w)
 	w->need_comma = true;
 }
 
-/* A byte that may not stand as it is, or starts a sequence that must be checked. */
+/* A byte that must be escaped, or that starts a UTF-8 sequence, which must be checked. */
 static bool is_special(char c)
 {
 	unsigned char u = (unsigned char)c;

@@ -53,8 +53,8 @@ const char *num_text(double d, char out[static NUM_TEXT_MAX])
 		snprintf(out, NUM_TEXT_MAX, d < 0 ? "-inf" : "inf");
 		return out;
 	}
-	/* A normal double holds any 15 digits, so fewer are found by %g's own trimming;
-	 * a subnormal one holds fewer and must be searched. */
+	/* A normal double holds any 15 digits, and %g drops trailing zeros of shorter ones;
+	 * a subnormal double holds fewer digits, so the precision is searched from 1. */
 	int precision = d != 0 && fabs(d) < DBL_MIN ? 1 : 15;
 
 	for (; precision <= 17; precision++) {

@@ -8,7 +8,7 @@ enum num_shape {
 	NUM_FLOAT,
 };
 
-/* What RFC 8259's grammar says the whole text is. */
+/* What the whole text is by the grammar of RFC 8259. */
 enum num_shape num_shape(struct str s);
 
 #define NUM_TEXT_MAX 32

@@ -38,7 +38,7 @@ static bool comes_after(struct doc_pos a, struct doc_pos b)
 
 void problems_print(struct problems *ps, const char *filename, struct buf *out)
 {
-	/* Insertion keeps the order of problems at one place, and there are few. */
+	/* Insertion sort: it is stable, and there are few problems. */
 	for (size_t i = 1; i < ps->n; i++) {
 		struct problem p = ps->v[i];
 		size_t j = i;

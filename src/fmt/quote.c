@@ -12,7 +12,7 @@ const char *quote(struct str s, char out[static QUOTE_MAX])
 	buf_init(&b, QUOTE_MAX - 1);
 	if (cut) {
 		s.n = QUOTE_TEXT;
-		/* Not in the middle of a character. */
+		/* Do not cut in the middle of a UTF-8 character. */
 		for (int i = 0; i < 3 && s.n > 0 && ((unsigned char)s.p[s.n] & 0xC0) == 0x80; i++)
 			s.n--;
 	}

@@ -11,7 +11,7 @@
 #include "fmt/number.h"
 #include "fmt/quote.h"
 
-#define SCANNED_KEYS 16 /* of one table, before an index is worth its cost */
+#define SCANNED_KEYS 16 /* keys of one table that are compared one by one; more get an index */
 
 /* Where the text stops being UTF-8; only called when it does. */
 static int fail_utf8(struct reader *r)
@@ -192,7 +192,7 @@ bool reader_add_char(struct reader *r, uint32_t c)
 	return n > 0;
 }
 
-/* The table's address and the key's bytes make one key for the map. */
+/* The map's key is the address of the table followed by the bytes of the key. */
 static struct str map_key(struct reader *r, const struct doc *table, struct str key)
 {
 	buf_reset(&r->key_buf);
@@ -220,7 +220,7 @@ int reader_duplicate(struct reader *r, struct str key, struct doc_pos key_pos, s
 			   quote(key, shown), first.line, first.col);
 }
 
-/* Is the key there?  Few are compared one by one, many are looked up by their index. */
+/* The entry of the key, or NULL.  In a table of few keys by comparing, in a larger one by the index. */
 static const struct doc_entry *find_entry(struct reader *r, const struct doc *table, struct str key)
 {
 	if (table->table.n > SCANNED_KEYS) {
@@ -249,7 +249,7 @@ int reader_put(struct reader *r, struct doc *table, struct str key, struct doc_p
 	};
 	size_t n = table->table.n;
 
-	/* At the border all that were only compared so far are remembered, then each new one. */
+	/* Index every key when the table outgrows SCANNED_KEYS, then each new one. */
 	for (size_t i = n == SCANNED_KEYS + 1 ? 0 : n - 1; n > SCANNED_KEYS && i < n; i++)
 		reader_remember(r, table, table->table.v[i].key, (void *)(uintptr_t)(i + 1));
 	return 0;

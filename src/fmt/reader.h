@@ -19,11 +19,11 @@ struct reader {
 	const char *line_start;
 	int line;
 	int depth;	    /* containers that are open */
-	size_t nodes;	    /* made so far ... */
+	size_t nodes;	    /* nodes made so far ... */
 	size_t max_nodes;   /* ... and at most */
-	struct arena *a;    /* the tree's */
+	struct arena *a;    /* of the tree */
 	struct buf scratch; /* text being decoded; as large as any text may be */
-	struct map *keys;   /* table and key -> what the parser put */
+	struct map *keys;   /* (table, key) -> value of reader_remember() */
 	struct buf key_buf;
 	struct err *err;
 };
@@ -39,7 +39,7 @@ void reader_release(struct reader *r);
 struct doc_pos reader_pos(const struct reader *r);
 /* Call after the cursor has passed a line feed. */
 void reader_newline(struct reader *r);
-/* What stands at the cursor, in words: "'x'", "the end of the line".  Returns out. */
+/* The text at the cursor, in words: "'x'", "the end of the line".  Returns out. */
 #define FOUND_MAX 48
 const char *reader_found(const struct reader *r, char out[static FOUND_MAX]);
 /* ERR_INVALID with the position in front; -1. */
@@ -60,13 +60,13 @@ bool reader_hex(struct reader *r, int n, uint32_t *ret_value);
 /* A Unicode scalar value, as UTF-8, to the end of scratch; false if it is none. */
 bool reader_add_char(struct reader *r, uint32_t c);
 
-/* What was remembered under this key of this table, or NULL. */
+/* The value that reader_remember() stored for this key of this table, or NULL. */
 void *reader_recall(struct reader *r, const struct doc *table, struct str key);
 void reader_remember(struct reader *r, const struct doc *table, struct str key, void *what);
 /* Put an entry into a table (the key is kept, not copied); a second one of that key is refused. */
 int reader_put(struct reader *r, struct doc *table, struct str key, struct doc_pos key_pos,
 	       struct doc *value);
-/* The error for it. */
+/* The error for a second entry of one key. */
 int reader_duplicate(struct reader *r, struct str key, struct doc_pos key_pos,
 		     struct doc_pos first);
 

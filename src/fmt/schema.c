@@ -94,7 +94,7 @@ static struct doc *fallback_value(struct load *l, const struct field *f)
 	if (toml_parse(str_from(toml), l->a, &d, NULL) < 0 || d->table.n != 1)
 		return NULL;
 	d = d->table.v[0].value;
-	d->pos = (struct doc_pos){0}; /* it stands in no file */
+	d->pos = (struct doc_pos){0}; /* no position: it is in no file */
 	return d;
 }
 
@@ -107,7 +107,7 @@ static void load_fallback(struct load *l, const struct field *f, const struct pl
 	}
 	const struct doc *d = fallback_value(l, f);
 
-	/* A default that its own row refuses is a bug of the row; it must not go unseen. */
+	/* A default that its own row refuses is a bug in the table: report it. */
 	if (!d)
 		problems_add(l->ps, l->a, (struct doc_pos){0},
 			     "the default of '%s' is not a value: %s", f->name, f->fallback);
@@ -147,7 +147,7 @@ void schema_load_table(struct load *l, const struct schema *sc, const struct pla
 		if (find_field(sc, e->key))
 			continue;
 		l->ps->unknown++;
-		/* The text of a problem that nobody will see costs time. */
+		/* The list is full: do not spend time on a text that will not be shown. */
 		if (l->ps->n == PROBLEMS_MAX)
 			l->ps->more++;
 		else

@@ -59,7 +59,7 @@ struct table_list {
 enum field_keys {
 	KEYS_NAME,   /* as FIELD_NAME */
 	KEYS_METRIC, /* [A-Za-z0-9_.-], at most 64 */
-	KEYS_ANY,    /* any text without a NUL: whoever loads the table checks them */
+	KEYS_ANY,    /* any text without a NUL; the caller of schema_load() checks them */
 };
 
 #define SCHEMA_MAX_ITEMS 4096 /* of a FIELD_MAP or FIELD_LIST that has no max of its own */
@@ -68,14 +68,14 @@ struct field {
 	const char *name;
 	enum field_type type;
 	size_t offset; /* of the member */
-	/* Of a bool member "was given in the text"; 0 = none, so put no such bool first. */
+	/* Of a bool member that is set when the key is in the document; 0 = none, so it cannot be the first member. */
 	size_t set_offset;
-	size_t pos_offset; /* of a struct doc_pos member, not the first; 0 = none */
+	size_t pos_offset; /* of a struct doc_pos member for the value's position; 0 = none, so it cannot be the first */
 	bool required;
-	/* Default, as the text one would write (of a single string without its quotes); NULL = zero. */
+	/* Default as TOML text (a single string without its quotes); NULL = zero. */
 	const char *fallback;
-	/* Both 0 = no limit.  Of a number (each of FIELD_INTS) itself, of a duration in ms, of a size in bytes, of a string the
-	 * length in bytes, of everything else the number of items. */
+	/* Both 0 = no limit.  For numbers (each of FIELD_INTS) the value, for durations ms, for sizes bytes, for strings the
+	 * length in bytes, for everything else the number of items. */
 	int64_t min, max;
 	const char *const *choices; /* FIELD_CHOICE, NULL-terminated */
 	const struct schema *sub;   /* FIELD_TABLE, FIELD_MAP, FIELD_LIST, FIELD_BOX */
@@ -90,7 +90,7 @@ struct schema {
 	size_t size;
 	/* Of the const char * member that receives the key of a FIELD_MAP; 0 = the first, or unused. */
 	size_t name_offset;
-	/* Of a struct doc_pos member: where the table starts; not the first, 0 = none. */
+	/* Of a struct doc_pos member for the start of the table; 0 = none, so it cannot be the first member. */
 	size_t pos_offset;
 	const struct field *fields; /* ends with .name == NULL */
 };
@@ -104,9 +104,9 @@ struct problem {
 struct problems {
 	struct problem v[PROBLEMS_MAX];
 	size_t n;
-	size_t more;	/* found beyond the array */
-	size_t unknown; /* of all of these, unknown keys: the rest of the document was read */
-	/* What is no problem, but probably not what was meant. */
+	size_t more; /* found beyond the array */
+	size_t unknown; /* how many of all problems are unknown keys, which leave the rest of the document usable */
+	/* Accepted, but probably not what the user meant. */
 	struct problem warnings[WARNINGS_MAX];
 	size_t nwarnings;
 };
@@ -120,14 +120,14 @@ void problems_print(struct problems *ps, const char *filename, struct buf *out);
 
 /*
  * Fill *out (zeroed by the callee, sc->size bytes) from a table.  Problems are added; returns false
- * if any were.  A table that is absent, NULL here too, gets its defaults and misses nothing.  A
- * value with a problem is as if absent; an entry of FIELD_MAP or FIELD_LIST that is no table is
+ * if any were.  A table that is absent (NULL) gets its defaults, and no key of it is reported as missing.  A
+ * value with a problem counts as absent; an entry of FIELD_MAP or FIELD_LIST that is no table is
  * left out.  Positions (pos_offset) are those of the value, or of its key if the value has none.
  */
 bool schema_load(const struct schema *sc, const struct doc *table, void *out, struct arena *a,
 		 struct problems *ps);
-/* The struct as a table: schema_load() of it gives the same members, whatever the defaults are by
- * then.  Positions are not kept.  Strings are copied. */
+/* The struct as a table: schema_load() of it gives the same members, even if the defaults have
+ * changed since.  Positions are not kept.  Strings are copied. */
 struct doc *schema_to_doc(const struct schema *sc, const void *from, struct arena *a);
 /*
  * The field behind "roles.trainer.spot", or NULL.  Any key of a map is skipped: "roles.trainer" is

@@ -12,12 +12,12 @@
 
 #define TEXT_COLUMNS 80
 #define PATH_MAX_BYTES 1024
-#define WORDS_MAX 128 /* keys that a suggestion is drawn from */
+#define WORDS_MAX 128 /* most keys that are compared for a suggestion */
 
 /* What a path leads to: a field, or the root when field is NULL. */
 struct key_target {
 	const struct field *field;
-	const struct schema *table; /* whose keys may follow; NULL behind a plain value */
+	const struct schema *table; /* the table whose keys may follow; NULL after a plain value */
 	struct buf path;	    /* as the reference writes it: roles.NAME.count */
 };
 
@@ -70,8 +70,8 @@ static void add_path(struct buf *path, const char *part)
 	buf_printf(path, "%s%s", path->n ? "." : "", part);
 }
 
-/* Follow the path; on failure *ret_bad is the part that nothing is called and t where it was
- * looked for. */
+/* Follow the path; on failure *ret_bad is the unknown part, and t the table where it was
+ * looked up. */
 static bool follow(const struct schema *root, struct str path, struct key_target *t,
 		   struct str *ret_bad)
 {
@@ -215,7 +215,7 @@ static int no_such_key(const struct key_target *t, struct str path, struct str b
 			       quote(path, shown), buf_str(&t->path).p);
 	CLEANUP(buf_release) struct buf elsewhere = {0};
 	buf_init(&elsewhere, PATH_MAX_BYTES);
-	/* The right word in the wrong place says more than a similar one in this place. */
+	/* A key of exactly this name in another table is a better hint than a similar name in this one. */
 	if (!t->field && find_below(t->table, without_index(bad), "", &elsewhere))
 		return err_set(err, ERR_NOT_FOUND, "no key '%s': did you mean '%s'?",
 			       quote(path, shown), buf_str(&elsewhere).p);

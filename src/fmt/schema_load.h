@@ -1,10 +1,10 @@
 #pragma once
-/* schema_load - what loading a table and loading a value need of each other.  Internal to fmt/. */
+/* schema_load - shared by schema.c (tables) and schema_value.c (values).  Internal to fmt/. */
 #include "fmt/schema.h"
 
-#define PROBLEM_MAX (64 * 1024) /* bytes of one message's parts */
+#define PROBLEM_MAX (64 * 1024) /* bytes of one part of a message */
 
-/* Where a value stands: made on the stack, written out only when there is a problem. */
+/* The path of a value: a chain on the stack, made into text only when there is a problem. */
 struct place {
 	const struct place *up; /* NULL at the root */
 	struct str key;		/* p NULL: an item of a list */
@@ -21,6 +21,6 @@ struct load {
 /* Sets the member at out and returns true, or adds the problems and leaves it. */
 bool schema_load_value(struct load *l, const struct field *f, const struct place *at,
 		       const struct doc *d, void *out);
-/* Fills the struct at out.  table NULL gives the defaults, and nothing is missing then. */
+/* Fills the struct at out.  table NULL gives the defaults, and no key is reported as missing. */
 void schema_load_table(struct load *l, const struct schema *sc, const struct place *at,
 		       const struct doc *table, void *out);

@@ -15,7 +15,7 @@ struct page {
 	size_t n;
 };
 
-/* Prose in a cell or paragraph: nothing in it may start markup. */
+/* Prose in a cell or paragraph, with the characters of Markdown escaped. */
 static void add_prose(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
@@ -31,7 +31,7 @@ static void add_prose(struct buf *out, const char *text)
 	}
 }
 
-/* Code in a cell; nothing gives nothing. */
+/* Code in a table cell; nothing for an empty text. */
 static void add_code(struct buf *out, const char *text)
 {
 	const char *fence = strchr(text, '`') ? "``" : "`";
@@ -98,7 +98,7 @@ static void add_row(struct page *p, const struct field *f, const char *path)
 	buf_addz(p->out, " | ");
 	add_prose(p->out, f->help ? f->help : "");
 	buf_addz(p->out, " | ");
-	/* The example of a table has lines of its own, in its section. */
+	/* The example of a table has several lines and is shown in its own section. */
 	if (f->example && !f->sub)
 		add_code(p->out, f->example);
 	buf_addz(p->out, " |\n");

@@ -2,7 +2,7 @@
  * schema_store - a struct back into a table, by the rows of its schema.
  *
  * schema_load() of the result gives the same struct, also when a default has changed meanwhile:
- * a member with a default is always written.  A member that is zero and has none is left out, so
+ * a member with a default is always written.  A zero member without a default is left out, so
  * that a program that does not know the key can still read the table.
  */
 #include "fmt/schema.h"
@@ -147,7 +147,7 @@ static struct doc *(*const storers[])(const struct field *f, const char *member,
 	[FIELD_INTS] = store_ints,
 };
 
-/* What a zero looks like where it must be written. */
+/* The value of a zero member that must be written because it has a default. */
 static struct doc *zero_of(const struct field *f, struct arena *a)
 {
 	switch (f->type) {
@@ -172,7 +172,7 @@ static struct doc *zero_of(const struct field *f, struct arena *a)
 	case FIELD_STR:
 	case FIELD_NAME:
 	case FIELD_CHOICE:
-		return NULL; /* a text that is not there cannot be written */
+		return NULL; /* a NULL string cannot be written */
 	}
 	return NULL;
 }

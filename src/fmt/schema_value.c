@@ -1,7 +1,7 @@
 /*
  * schema_value - one function per type of field.
  *
- * A function reports its problem itself and says whether the member was set,
+ * Each function reports its own problem and returns whether the member was set,
  * so that one bad value never hides another.
  */
 #include "fmt/schema_load.h"
@@ -321,7 +321,7 @@ static bool env_value(struct load *l, const struct place *at, const struct doc *
 		*ret_value = arena_printf(l->a, "%lld", (long long)d->i);
 		return true;
 	case DOC_FLOAT:
-		/* The job goes to the master as JSON, which has no others. */
+		/* The job goes to the master as JSON, which has only finite numbers. */
 		if (!isfinite(d->f))
 			return bad_value(l, at, d, "a string, a finite number or true or false");
 		*ret_value = d->f_text.p ? d->f_text.p : arena_strdup(l->a, num_text(d->f, number));

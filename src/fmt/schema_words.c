@@ -6,7 +6,7 @@
 
 static const struct {
 	const char *expected, *type;
-	const char *unit; /* what min and max count, if not the value itself */
+	const char *unit; /* what min and max count; NULL: they limit the value itself */
 } kinds[] = {
 	[FIELD_STR] = {"a string", "string", "bytes"},
 	[FIELD_NAME] = {"a name of a-z, 0-9 and - (at most 40, a letter or digit at both ends)",

@@ -13,16 +13,16 @@
 
 struct err;
 
-/* Of one archive, packed or unpacked. */
+/* Limits of one archive, packed or unpacked. */
 #define TAR_MAX_ENTRIES 200000
 #define TAR_MAX_BYTES (64ull << 30)
 
 /* path is a file or a directory (its contents).  Order is sorted, owner and times are zero:
  * the same tree gives the same bytes.  Symlinks to regular files inside are stored as files;
- * others are refused by name. */
+ * other links are refused with their name. */
 int tar_pack(const char *path, int out_fd, struct err *err);
-/* The same with these files of a directory only, in their order; names are relative to it. */
+/* The same, but only the given files of a directory, in the given order; names are relative to dir. */
 int tar_pack_files(const char *dir, char *const *names, size_t n, int out_fd, struct err *err);
 /* Reads in_fd up to the archive's end mark, perhaps a little further.  dest_dir is made if it is
- * not there.  On an error what was written before it stays: the caller removes dest_dir. */
+ * missing.  After an error the files unpacked so far stay: the caller removes dest_dir. */
 int tar_unpack(int in_fd, const char *dest_dir, struct err *err);

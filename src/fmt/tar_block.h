@@ -1,5 +1,5 @@
 #pragma once
-/* tar_block - the 512 bytes that tar is made of.  Internal to fmt/. */
+/* tar_block - the 512-byte block of a tar archive.  Internal to fmt/. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,7 +28,7 @@ struct tar_block {
 };
 _Static_assert(sizeof(struct tar_block) == TAR_BLOCK, "a tar header is one block");
 
-/* The sum over the block with blanks in place of the checksum. */
+/* The sum of the block's bytes, with the checksum field taken as blanks. */
 uint32_t tar_checksum(const struct tar_block *b);
 bool tar_is_zero(const struct tar_block *b);
 /* A number: octal between blanks, or GNU's base 256.  False if neither, or above 2^63-1. */

@@ -30,7 +30,7 @@
 struct pack {
 	int out_fd;
 	char *root;	 /* real path of the directory; links must stay below it */
-	struct buf path; /* name of the entry at hand, relative to the root */
+	struct buf path; /* name of the current entry, relative to the root */
 	struct buf out;	 /* to be written */
 	uint64_t bytes;	 /* of content, so far */
 	size_t entries;
@@ -83,7 +83,7 @@ static int emit_padding(struct pack *p, uint64_t size)
 	return emit(p, zeros, tar_padding(size));
 }
 
-/* Split "prefix/name" so that both parts fit; false if no '/' stands right. */
+/* Split "prefix/name" so that both parts fit; false if there is no such '/'. */
 static bool split_name(struct str path, struct tar_block *b)
 {
 	if (path.n <= sizeof(b->name)) {
@@ -91,7 +91,7 @@ static bool split_name(struct str path, struct tar_block *b)
 		return true;
 	}
 	for (size_t i = path.n - 1; i > 0 && path.n - i - 1 <= sizeof(b->name); i--) {
-		/* A directory's own last '/' does not count: the name may not be empty. */
+		/* Not at the trailing '/' of a directory: the name would be empty. */
 		if (path.p[i] != '/' || i > sizeof(b->prefix) || i + 1 == path.n)
 			continue;
 		memcpy(b->prefix, path.p, i);
@@ -164,7 +164,7 @@ static int emit_header(struct pack *p, char type, mode_t mode, uint64_t size)
 			       shown(p, text), TAR_MAX_BYTES);
 	p->bytes += size;
 	if (!named) {
-		/* The pax record has the name; the old field keeps its end, for old readers. */
+		/* The pax record has the whole name; readers without pax get its last bytes. */
 		struct str path = buf_str(&p->path);
 
 		memcpy(b.name, path.p + path.n - sizeof(b.name), sizeof(b.name));
@@ -199,7 +199,7 @@ static int pack_content(struct pack *p, int fd, uint64_t size)
 	return emit_padding(p, size);
 }
 
-/* An open file; its kind is looked at again, now that it cannot be exchanged. */
+/* Packs an open file; its type is checked again, because the name may have been replaced before the open. */
 static int pack_file(struct pack *p, int fd)
 {
 	char text[QUOTE_MAX];
@@ -244,7 +244,7 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Takes the directory's descriptor. */
+/* Closes fd. */
 static int list_names(struct pack *p, int fd, struct names *ret_names)
 {
 	char text[QUOTE_MAX];
@@ -280,7 +280,7 @@ static int list_names(struct pack *p, int fd, struct names *ret_names)
 
 static int pack_dir(struct pack *p, int dir_fd, int level);
 
-/* One name of a directory; p->path has it already. */
+/* Packs one entry of a directory; p->path ends with its name already. */
 static int pack_entry(struct pack *p, int dir_fd, const char *name, int level)
 {
 	CLEANUP(close_fdp) int fd = -1;
@@ -361,7 +361,7 @@ int tar_pack(const char *path, int out_fd, struct err *err)
 	if (S_ISDIR(st.st_mode)) {
 		ret = pack_dir(&p, fd, 0);
 	} else {
-		/* The name that was given, not the one a link leads to. */
+		/* The entry has the given name, not that of the link's target. */
 		CLEANUP(freep) char *clean = path_clean(path);
 
 		buf_addz(&p.path, path_base(clean));

@@ -1,10 +1,10 @@
 /*
- * tar_unpack - an archive that anybody may have written, below one directory.
+ * tar_unpack - unpacks an untrusted archive below one directory.
  *
  * Only regular files and directories are made, each by openat() from the
  * destination's own descriptor, part by part, following nothing; a name that
  * leaves the destination, a link, a device or a second file of the same name
- * ends the work.  Sizes are believed only while the limits allow.
+ * is an error.  Sizes are checked against the limits.
  */
 #include "fmt/tar.h"
 
@@ -33,8 +33,8 @@ struct unpack {
 	size_t pos, len;
 	uint64_t bytes;	 /* of content, so far */
 	size_t blocks;	 /* headers of every kind, so far */
-	struct buf path; /* name of the entry at hand */
-	/* What extension headers said about the next entry. */
+	struct buf path; /* name of the current entry */
+	/* From extension headers, for the next entry. */
 	bool has_path, has_size;
 	struct buf next_path;
 	uint64_t next_size;
@@ -49,7 +49,7 @@ static void unpack_release(struct unpack *u)
 	buf_release(&u->next_path);
 }
 
-/* An error about the entry at hand. */
+/* An error about the current entry. */
 static int refuse(struct unpack *u, const char *why)
 {
 	char text[QUOTE_MAX];
@@ -66,7 +66,7 @@ static int refuse_errno(struct unpack *u, int errnum, const char *what)
 			 quote(buf_str(&u->path), text));
 }
 
-/* Some bytes of the archive, at most want; none left is an error. */
+/* The next bytes of the archive, at most `want`; the end of the file is an error. */
 static int take(struct unpack *u, size_t want, const char **ret_bytes, size_t *ret_n)
 {
 	while (u->pos == u->len) {
@@ -170,7 +170,7 @@ static int read_pax(struct unpack *u, struct str records, bool global)
 			return refuse(u, "a pax record that is not well formed");
 		records.p += len;
 		records.n -= (size_t)len;
-		/* A global header is a comment for us: one name or size for all would be nonsense. */
+		/* A global header is ignored, but one name or size for all entries makes no sense. */
 		if (global && (str_is(key, "path") || str_is(key, "size")))
 			return refuse(u, "a global pax header with a name or size");
 		if (!global && use_record(u, key, value) < 0)
@@ -190,7 +190,7 @@ static int read_extension(struct unpack *u, char type, uint64_t size)
 		return read_pax(u, buf_str(&text), type == 'g');
 	struct str name = buf_str(&text);
 
-	/* GNU counts the NUL at its end. */
+	/* GNU counts the NUL at the end of the name. */
 	if (name.n > 0 && name.p[name.n - 1] == '\0')
 		name.n--;
 	return set_next_path(u, name);
@@ -206,7 +206,7 @@ static void find_path(struct unpack *u, const struct tar_block *b)
 	if (u->has_path) {
 		buf_addstr(&u->path, buf_str(&u->next_path));
 	} else {
-		/* GNU keeps other things where POSIX has the prefix. */
+		/* The GNU format has other fields in the place of the prefix. */
 		if (prefix.n > 0 && memcmp(b->magic, "ustar\0", 6) == 0) {
 			buf_addstr(&u->path, prefix);
 			buf_addc(&u->path, '/');
@@ -220,7 +220,7 @@ static void find_path(struct unpack *u, const struct tar_block *b)
 	}
 }
 
-/* Below the destination, by its text alone. */
+/* Does the text of the path stay below the destination? */
 static int check_path(struct unpack *u)
 {
 	struct str path = buf_str(&u->path);
@@ -239,7 +239,7 @@ static int check_path(struct unpack *u)
 	return 0;
 }
 
-/* Go one directory down, make it if it is not there; takes *dir_fd and replaces it. */
+/* Enter the directory `part`, made if it is missing; closes *dir_fd and replaces it. */
 static int enter_dir(struct unpack *u, int *dir_fd, struct str part)
 {
 	char name[NAME_MAX + 1];
@@ -262,7 +262,7 @@ static int enter_dir(struct unpack *u, int *dir_fd, struct str part)
 	return 0;
 }
 
-/* Every directory of the path but the last part, which is *ret_name.  *dir_fd is the caller's on
+/* Enter every directory of the path; *ret_name is its last part.  *dir_fd is the caller's on
  * failure too. */
 static int enter_parents(struct unpack *u, int *dir_fd, struct str *ret_name)
 {
@@ -324,7 +324,7 @@ static int make_entry(struct unpack *u, bool is_dir, mode_t mode, uint64_t size)
 		return -1;
 	ret = enter_parents(u, &dir_fd, &name);
 	if (ret == 0)
-		/* The last part ends where the path does, so it is a C string too. */
+		/* name is the end of the path, so it is NUL-terminated. */
 		ret = is_dir ? enter_dir(u, &dir_fd, name)
 			     : make_file(u, dir_fd, name.p, mode, size);
 	if (dir_fd != u->root_fd)
@@ -385,7 +385,7 @@ static int unpack_entry(struct unpack *u, const struct tar_block *b, uint64_t si
 	return make_entry(u, false, (mode_t)(mode & 0777), size);
 }
 
-/* One header and what belongs to it; *ret_end at the end of the archive. */
+/* Reads one header and its content; sets *ret_end at the end of the archive. */
 static int unpack_block(struct unpack *u, bool *ret_end)
 {
 	struct tar_block b;

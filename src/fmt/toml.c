@@ -1,8 +1,8 @@
 /*
  * toml - strict TOML 1.0: statements, tables, arrays.
  *
- * The rules about who may extend a table need to know how each one came to be;
- * that is kept beside the tree, in a slot per key, and thrown away at the end.
+ * Whether a table may be extended depends on how it was defined;
+ * that is kept beside the tree, in a slot per key, and dropped at the end.
  */
 #include "fmt/doc.h"
 
@@ -85,7 +85,7 @@ static int enter_header_part(struct reader *r, struct doc **table, const struct 
 	*table = s->value;
 	if (s->origin == BY_LIST) {
 		*table = s->value->array.v[s->value->array.n - 1];
-		r->depth++; /* it was counted against the limit when it was made */
+		r->depth++; /* the depth was checked when the list was made */
 	}
 	return 0;
 }

@@ -131,7 +131,7 @@ static bool read_based(struct str s, int64_t *ret_value)
 	return after_digit;
 }
 
-/* The decimal without its '_' and '+', into scratch; false if one stands where it may not. */
+/* The decimal without '_' and '+', into scratch; false if one is at a place where TOML forbids it. */
 static bool clean_decimal(struct reader *r, struct str s)
 {
 	buf_reset(&r->scratch);

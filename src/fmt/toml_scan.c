@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 
-/* How many times in a row does c stand at the cursor, at most max? */
+/* How many times in a row c is at the cursor, at most max. */
 static int run_of(const struct reader *r, char c, int max)
 {
 	int n = 0;
@@ -24,7 +24,7 @@ static void take_newline(struct reader *r)
 	reader_newline(r);
 }
 
-/* Control characters but the tab may stand nowhere. */
+/* Control characters other than the tab are forbidden everywhere. */
 static bool is_forbidden(char c)
 {
 	unsigned char u = (unsigned char)c;
@@ -136,7 +136,7 @@ static int read_single(struct reader *r, char quote)
 	}
 }
 
-/* The same in triple quotes.  A line end becomes LF; up to two quotes may stand before the last
+/* The same in triple quotes.  A line end becomes LF; up to two quotes may come before the closing
  * three. */
 static int read_multi(struct reader *r, char quote)
 {

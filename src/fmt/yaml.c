@@ -2,8 +2,8 @@
  * yaml - the part of YAML that is plain data: block and flow style, and the
  * scalars of the 1.2 core schema.
  *
- * libyaml's events become the tree.  Anchors, aliases, tags, merge keys and
- * further documents are refused where they stand: nothing in a file may mean
+ * The tree is built from libyaml's events.  Anchors, aliases, tags, merge keys and
+ * further documents are refused with their position: nothing in a file may mean
  * something else than it shows.  Plain yes, no, on and off are strings.
  *
  * libyaml counts characters, doc.h counts bytes; the events come in the order
@@ -22,7 +22,7 @@
 #include "fmt/reader.h"
 #include "fmt/yaml_scalar.h"
 
-#define TAG_LINES_MAX 16 /* more lines that may be %TAG directives are not even shown to libyaml */
+#define TAG_LINES_MAX 16 /* a text with more lines that look like %TAG directives is refused */
 
 struct source {
 	struct reader r;
@@ -46,7 +46,7 @@ static bool is_continuation(char c)
 	return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* The cursor to this character; the cost is the way it goes. */
+/* Moves the cursor to this character; linear in the distance. */
 static void move_to(struct source *s, size_t index)
 {
 	struct reader *r = &s->r;
@@ -85,14 +85,14 @@ static struct doc_pos pos_of(struct source *s, yaml_mark_t mark)
 	return reader_pos(&s->r);
 }
 
-/* What libyaml did not like, in its words, behind what stands there. */
+/* Reports libyaml's own message after the text at its position. */
 static int fail_parser(struct source *s)
 {
 	const yaml_parser_t *p = &s->parser;
 	char found[FOUND_MAX];
 
 	if (p->error == YAML_READER_ERROR) {
-		/* The only mark it gives is in bytes, and it reads ahead of the events. */
+		/* libyaml gives this position in bytes, and it reads ahead of the events. */
 		move_to(s, 0);
 		while ((size_t)(s->r.p - s->text) < p->problem_offset && s->r.p < s->r.end)
 			move_to(s, s->index + 1);
@@ -112,7 +112,7 @@ static int next(struct source *s, yaml_event_t *ev)
 	return fail_parser(s);
 }
 
-/* Nothing that points elsewhere or renames a type. */
+/* Refuses aliases, anchors and tags. */
 static int check_plain_data(struct source *s, const yaml_event_t *ev)
 {
 	const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -274,7 +274,7 @@ static int read_stream(struct source *s, struct doc **ret_doc)
 	if (next(s, &stream) < 0 || next(s, &first) < 0)
 		return -1;
 	if (first.type == YAML_STREAM_END_EVENT) {
-		/* Nothing but comments is null, as an empty document is. */
+		/* A text of comments only is null, like an empty document. */
 		*ret_doc = reader_node(&s->r, DOC_NULL, (struct doc_pos){1, 1});
 		return 0;
 	}
@@ -287,9 +287,9 @@ static int read_stream(struct source *s, struct doc **ret_doc)
 }
 
 /*
- * libyaml compares every %TAG directive with all before it: a text of nothing
- * else would cost minutes before the first event.  A line that only looks like
- * one, in a string over many lines, is no reason to refuse; many are.
+ * libyaml compares every %TAG directive with all previous ones: a text of nothing
+ * else would take minutes before the first event.  A few lines that only look like
+ * directives, inside a long string, are accepted.
  */
 static int check_tag_lines(struct source *s)
 {

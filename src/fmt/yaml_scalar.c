@@ -4,7 +4,7 @@
 
 #include "base/hex.h"
 
-/* Words with a meaning.  Nothing else is one: yes, no, on and off are text. */
+/* All words with a meaning: yes, no, on and off are strings. */
 static const struct {
 	const char *word;
 	struct doc value;
@@ -43,7 +43,7 @@ static size_t digits(struct str s, size_t i)
 	return n;
 }
 
-/* 0o and 0x with at least one digit of theirs, and no others. */
+/* 0o or 0x followed by one or more digits of that base and nothing else. */
 static bool is_based(struct str s, char letter, const char *alphabet)
 {
 	if (s.n < 3 || s.p[0] != '0' || s.p[1] != letter)
