@@ -1,4 +1,4 @@
-/* main - one file for every role: which one, by its first word. */
+/* main - the first argument says which role of the program runs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,10 +27,10 @@ static int forkserver_role(char **argv)
 	return forkserver_serve(&role, argv[2]);
 }
 
-/* These do not pay for the command table; everything else is a row of it. */
+/* Started without the command table, for speed; all other commands are rows of it. */
 static const struct {
 	const char *name;
-	int argc; /* exactly */
+	int argc; /* exact number of arguments */
 	int (*run)(char **argv);
 } roles[] = {
 	{"--version", 2, version_role},

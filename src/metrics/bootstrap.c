@@ -43,7 +43,7 @@ static double draw_median(struct arm *arm, struct rng *rng)
 	size_t seen = 0, i = 0, lower = (arm->n - 1) / 2, upper = arm->n / 2;
 
 	memset(arm->count, 0, arm->n * sizeof(*arm->count));
-	/* Two draws from one number.  The bias, under n / 2^32, is far below that of any bootstrap. */
+	/* Two draws from one random number.  Their bias, below n / 2^32, is negligible. */
 	for (size_t k = 0; k < arm->n; k += 2) {
 		uint64_t x = rng_next(rng);
 
@@ -59,7 +59,7 @@ static double draw_median(struct arm *arm, struct rng *rng)
 	return low / 2 + arm->v[i] / 2;
 }
 
-/* The median without one value, by how that value lies to the middle. */
+/* The median of the arm without its value `out`: the indices from there on are one higher. */
 static double median_without(const struct arm *arm, size_t out)
 {
 	size_t n = arm->n - 1, lower = (n - 1) / 2, upper = n / 2;

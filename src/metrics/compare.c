@@ -71,7 +71,7 @@ double values_quantile(struct values v, double q)
 	return values_quantile_sorted((struct values){s, v.n}, q);
 }
 
-/* Twice U of b, whole although ties count one half; and the sum of t^3 - t over the ties of both arms. */
+/* Twice the U of b (a whole number, as ties count one half), and the sum of t^3 - t over the ties of both arms. */
 static uint64_t count_wins(const double *a, size_t na, const double *b, size_t nb, double *ret_ties)
 {
 	uint64_t twice = 0;
@@ -154,7 +154,7 @@ int mann_whitney(struct values a, struct values b, struct mann_whitney *ret, str
 	return 0;
 }
 
-/* Doubles in the order of their values as whole numbers in the order of theirs, and back. */
+/* Doubles mapped to whole numbers so that the order is the same, and back. */
 static uint64_t double_key(double v)
 {
 	uint64_t bits;
@@ -283,8 +283,8 @@ size_t values_warm_up(struct values series)
 
 	if (series.n < 8)
 		return 0;
-	/* From the end: the figures of the last k batches, k growing; a tie keeps more values.  Taken from
-	 * the last value on, so that a large offset does not eat the digits. */
+	/* From the end: mean and error of the last k batches, with growing k; a tie keeps more values.  Relative to
+	 * the last value, so that a large offset costs no precision. */
 	double offset = series.v[n * size - 1];
 	for (size_t d = n; d-- > 0;) {
 		double batch = 0;

@@ -15,7 +15,7 @@ struct err;
 
 #define COMPARE_MAX_VALUES 100000 /* of one arm */
 #define COMPARE_EXACT_MAX 400	  /* exact p-value up to this n_a * n_b */
-#define COMPARE_RESAMPLES 2000	  /* a sensible number for the bootstrap */
+#define COMPARE_RESAMPLES 2000	  /* of the bootstrap, usually */
 #define COMPARE_MAX_RESAMPLES 100000
 
 struct values {

@@ -30,7 +30,7 @@ double normal_quantile(double p)
 	if (p == 0 || p == 1)
 		return p == 0 ? -INFINITY : INFINITY;
 
-	/* The smaller tail keeps its digits; Halley's method triples them each time. */
+	/* Solved for the smaller tail, which keeps precision; each step of Halley's method triples the correct digits. */
 	bool upper = p > 0.5;
 	double tail = upper ? 1 - p : p;
 	double z = rough_tail_quantile(tail);
@@ -104,7 +104,7 @@ double student_quantile(double p, double df)
 	if (!(p > 0 && p < 1))
 		return normal_quantile(p);
 
-	/* The tail falls steadily: widen until it is enclosed, then halve to the last digit. */
+	/* The tail is monotonic: widen the interval until it encloses the quantile, then bisect to the last digit. */
 	double tail = p > 0.5 ? 1 - p : p;
 	double low = 0, high = 1;
 	while (student_cdf(-high, df) > tail && high < 1e300)

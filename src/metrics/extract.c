@@ -1,6 +1,6 @@
 /*
  * The fast path is extract_block(): the prefilter runs over the whole block and
- * only where a literal of some pattern ends is a line looked for at all.  Patterns
+ * a line is cut out only where a literal of some pattern ends.  Patterns
  * without a literal force the slow path: every line is cut out and tried.
  */
 #include "metrics/extract.h"
@@ -120,7 +120,8 @@ static void give_pairs(struct str text, const struct sink *sink)
 
 		if (value.p)
 			sink_text(sink, key, value, step);
-		else if (str_trim(key).n > 0) /* a comma at the end is no pair */
+		else if (str_trim(key).n >
+			 0) /* text without '='; an empty part after a last comma is ignored */
 			++*sink->bad;
 	}
 }
@@ -154,7 +155,7 @@ static size_t behind_last(const char *p, size_t n, char c)
 	return n;
 }
 
-/* A piece ends behind the last return (a progress bar's) or blank, so that no figure is cut. */
+/* A piece ends after the last carriage return (of a progress bar) or blank, so that no number is cut. */
 static size_t piece_length(const char *p, size_t n)
 {
 	if (n <= EXTRACT_PIECE_BYTES)
@@ -205,7 +206,7 @@ static const char *line_end(const char *p, const char *end)
 	return nl ? nl : end;
 }
 
-/* Only lines where the prefilter sees something. */
+/* Runs the patterns only on lines in which the prefilter finds a literal. */
 static void run_filtered(struct extract *ex, struct str block, const struct sink *sink)
 {
 	const char *start = block.p, *end = block.p + block.n;
@@ -279,7 +280,7 @@ static void give_json(const struct sink *sink, struct str name, const struct doc
 	}
 }
 
-/* A whole number from 0 on, 3.0 included; anything else is bad and means none. */
+/* A whole number from 0 on, 3.0 included; anything else counts as bad and gives no step. */
 static int64_t json_step(const struct doc *d, const struct sink *sink)
 {
 	if (!d)

@@ -43,7 +43,7 @@ int extract_new(const struct metric_pattern *pats, size_t n, const char *data_pr
 struct extract *extract_free(struct extract *ex);
 /* A block of whole lines (each ending in \n, the last may lack it).  The fast path: one prefilter pass
  * over the block.  Samples come line by line, in a line by the order of the patterns; a pattern gives
- * all its matches.  One that runs into PCRE2's limits counts as bad and is rested if it goes on. */
+ * all its matches.  A match that hits PCRE2's limits counts as bad; a pattern that keeps hitting them is skipped on most lines. */
 void extract_block(struct extract *ex, struct str block, sample_fn fn, void *ctx);
 /* One JSON line of the metrics stream: {"loss":0.5,"step":3}, {"name":"loss","value":0.5,"step":3} or
  * {"metrics":{"loss":0.5},"step":3}. */

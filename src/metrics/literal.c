@@ -3,7 +3,7 @@
  * pattern and keeps, for each, the best set of alternatives that any match must
  * hold.  Whatever it does not know for certain sets `lost`, and the whole
  * pattern then has no literal.  Only patterns that PCRE2 has accepted come here,
- * so malformed text needs no message, merely a safe way out.
+ * so malformed text needs no message: it sets `lost`.
  */
 #include "metrics/literal.h"
 
@@ -18,7 +18,7 @@ struct pattern_reader {
 	bool lost;
 };
 
-/* What one branch has shown so far: `run` is text that the match holds unbroken. */
+/* One branch, as far as it was read: `run` is text that every match holds in one piece. */
 struct branch {
 	struct literal run;
 	struct literal_set best;
@@ -68,7 +68,7 @@ static void end_run(struct branch *b)
 
 static void add_byte(struct branch *b, unsigned char c)
 {
-	if (c == '\n') { /* no line holds one: nothing is gained by saying so */
+	if (c == '\n') { /* no line holds a newline: useless as a literal */
 		end_run(b);
 		return;
 	}
@@ -77,7 +77,7 @@ static void add_byte(struct branch *b, unsigned char c)
 	b->run.b[b->run.n++] = literal_fold(c);
 }
 
-/* "{2}", "{2,}" or "{2,5}" at p: its length, and the minimum; 0 if it is none. */
+/* "{2}", "{2,}" or "{2,5}" at p: its length, and the minimum; 0 if it is no quantifier. */
 static size_t brace_quantifier(struct pattern_reader *r, int *ret_min)
 {
 	const char *p = r->p + 1;
@@ -316,7 +316,7 @@ static void take_class(struct pattern_reader *r, struct branch *b)
 }
 
 enum group_kind {
-	GROUP_PLAIN,  /* its contents must match where it stands */
+	GROUP_PLAIN,  /* its contents are part of every match */
 	GROUP_DENIED, /* negative assertion */
 	GROUP_CALL,   /* recursion or back reference: read to its end already */
 	GROUP_FLAGS,  /* (?i): read to its end already */

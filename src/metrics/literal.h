@@ -4,7 +4,7 @@
  *
  * A pattern like 'loss=(\S+)' matches no line without "loss=", so a scan for
  * that text spares the regular expression on nearly every line.  The answer is
- * conservative: what is not understood gives "nothing can be said", never a
+ * conservative: a construct that is not understood gives no literal, never a
  * literal that a match might lack.  Letters are folded to lower case and are to
  * be searched without regard to case, so case flags need no care.
  */
@@ -27,7 +27,7 @@ struct literal_set {
 };
 
 /* The pattern must compile in PCRE2 without PCRE2_EXTENDED, PCRE2_LITERAL or UTF.
- * n == 0 in the answer: nothing can be said, the pattern is to be tried on every line. */
+ * n == 0 in the answer: no literal is known, so the pattern must be tried on every line. */
 struct literal_set literal_required(const char *pattern);
 /* A set of one, from text taken as it is.  Empty text, or text with a newline, gives n == 0. */
 struct literal_set literal_exactly(const char *text, size_t n);

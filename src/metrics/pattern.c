@@ -6,15 +6,15 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
-/* About a millisecond of backtracking each on a machine of today. */
+/* Each is about a millisecond of backtracking. */
 #define MATCH_LIMIT 100000
 #define DEPTH_LIMIT 20000
 #define HEAP_LIMIT_KIB 4096
 #define JIT_STACK_MIN (32 * 1024)
 #define JIT_STACK_MAX (512 * 1024)
 
-/* A match that ran into a limit costs a pattern this much, any other result gives one
- * back; above the maximum it is not tried at all.  So a pattern that blows up on every
+/* A match that hits a limit adds this much to a pattern's strain, any other result takes one
+ * off; above the maximum the pattern is not tried.  So a pattern that hits a limit on every
  * line is tried on one line in STRAIN_COST. */
 #define STRAIN_COST 64
 #define STRAIN_MAX (32 * STRAIN_COST)
@@ -83,9 +83,9 @@ static bool find_groups(struct pattern *p)
 }
 
 /*
- * PCRE2 10.42 remembers where a repeat has failed and looks for places where a match may begin; with
- * alternatives, atomic groups, assertions or items repeated zero times it loses matches that way
- * ('(?:..|=)\w\d*l' on "=1l").  Such patterns run without; the prefilter makes up for most of it.
+ * PCRE2 10.42 remembers where a repeat has failed and searches for possible starts of a match; with
+ * alternatives, atomic groups, assertions or items repeated zero times these optimisations lose matches
+ * ('(?:..|=)\w\d*l' on "=1l").  Such patterns run without them; the prefilter makes up for most of the cost.
  */
 static bool start_is_tricky(const char *pattern)
 {
@@ -144,7 +144,7 @@ int pattern_compile(struct pattern *p, const struct metric_pattern *from, size_t
 		return refuse(from, number, err, what);
 	}
 	p->name = from->name ? xstrdup(from->name) : NULL;
-	/* Without JIT (a kernel that forbids it, a pattern that asks not to) the interpreter serves. */
+	/* Without JIT (the kernel or the pattern forbids it) PCRE2 uses its interpreter. */
 	size_t jit_bytes = 0;
 	if (pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0)
 		pcre2_pattern_info(p->code, PCRE2_INFO_JITSIZE, &jit_bytes);
@@ -174,7 +174,7 @@ void pattern_room_init(struct pattern_room *room, const struct pattern *pats, si
 	room->limits = pcre2_match_context_create(NULL);
 	room->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
 	if (!room->match || !room->limits)
-		abort(); /* a small allocation, made once: out of memory aborts, as everywhere */
+		abort(); /* out of memory */
 	pcre2_set_match_limit(room->limits, MATCH_LIMIT);
 	pcre2_set_depth_limit(room->limits, DEPTH_LIMIT);
 	pcre2_set_heap_limit(room->limits, HEAP_LIMIT_KIB);
@@ -234,7 +234,7 @@ static struct str captured(const struct pattern_room *room, struct str line, uin
 	return (struct str){line.p + at[0], at[1] - at[0]};
 }
 
-/* What the group caught, p == NULL if nothing.  Of several groups of one name, the one that took part. */
+/* The text that the group captured, p == NULL if none.  Of several groups of one name, the one that matched. */
 static struct str capture(const struct pattern_room *room, const struct pattern_group *g,
 			  struct str line, uint32_t groups)
 {
@@ -256,7 +256,7 @@ static void give_match(const struct pattern *p, const struct pattern_room *room,
 	struct str value = capture(room, &p->value_group, line, groups);
 
 	if (value.n == 0 && at[0] >= at[1])
-		return; /* nothing was found: not even a bad value */
+		return; /* the value's group did not take part: not counted as bad */
 
 	struct str name = p->name ? str_from(p->name) : capture(room, &p->name_group, line, groups);
 	struct str step_text = capture(room, &p->step_group, line, groups);

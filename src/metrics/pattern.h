@@ -3,7 +3,7 @@
  * pattern - one named regular expression, compiled, and its run over a line.
  *
  * Bytes, not UTF-8.  A match is bounded by PCRE2's limits; a pattern that keeps
- * hitting them is rested, so that it cannot stall the stream it looks at.
+ * hitting them is skipped on most lines, so that it cannot stall the stream.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ struct err;
 struct pattern_group {
 	PCRE2_SPTR first, last; /* NULL: no such group */
 	uint32_t row_bytes;
-	uint32_t number; /* when not by name; 0: none */
+	uint32_t number; /* of a group without a name; 0: none */
 };
 
 struct pattern {
@@ -39,15 +39,15 @@ struct pattern_room {
 	pcre2_jit_stack *stack;
 };
 
-/* Who gets the samples, and the count of what was no sample. */
+/* Receives the samples, and counts values that are none. */
 struct sink {
 	sample_fn fn;
 	void *ctx;
 	uint64_t *bad;
-	int64_t total; /* of the sample at hand; 0 = unknown */
+	int64_t total; /* of the current sample; 0 = unknown */
 };
 
-/* `number` (from 1) names a pattern without a name in messages.  On failure *p is as pattern_release leaves it. */
+/* `number` (from 1) is for messages about a pattern without a name.  On failure *p is empty, as after pattern_release(). */
 int pattern_compile(struct pattern *p, const struct metric_pattern *from, size_t number,
 		    struct err *err);
 void pattern_release(struct pattern *p);
@@ -55,7 +55,7 @@ void pattern_release(struct pattern *p);
 void pattern_run(struct pattern *p, const struct pattern_room *room, struct str line,
 		 uint32_t options, const struct sink *sink);
 
-/* Room for the largest of the patterns. */
+/* Large enough for all patterns. */
 void pattern_room_init(struct pattern_room *room, const struct pattern *pats, size_t n);
 void pattern_room_release(struct pattern_room *room);
 

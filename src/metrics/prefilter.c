@@ -4,7 +4,7 @@
  * its row, and states that end a literal are numbered last, so that the inner
  * loop is one load, one add, one load and one comparison per byte.
  *
- * The start state is where a log spends nearly all its bytes.  Where the
+ * Nearly all bytes of a log are read in the start state.  Where the
  * processor has SSSE3, 16 positions at a time are skipped there by the first
  * two bytes of the literals; see skip().
  */
@@ -23,7 +23,7 @@
 
 struct prefilter {
 	uint32_t *next;		     /* states x classes */
-	struct prefilter_hits *hits; /* of the states from first_hit on */
+	struct prefilter_hits *hits; /* by state, from first_hit on */
 	uint32_t classes;
 	uint32_t first_hit; /* row offset */
 	uint8_t class_of[256];
@@ -227,7 +227,7 @@ struct prefilter *prefilter_new(const struct literal_set *sets, size_t n)
 {
 	struct prefilter *pf = xcalloc(1, sizeof(*pf));
 	size_t states =
-		number_classes(pf, sets, n) + 1; /* at most: literals may share beginnings */
+		number_classes(pf, sets, n) + 1; /* an upper bound: literals may share beginnings */
 	struct trie t = {0};
 
 	trie_init(&t, states, pf->classes);
@@ -259,7 +259,7 @@ const char *prefilter_next(const struct prefilter *pf, struct prefilter_scan *sc
 
 	while (p < end) {
 		if (s == 0 && pf->can_skip)
-			p = skip(pf, p, end); /* short of the end */
+			p = skip(pf, p, end); /* never reaches the end */
 		s = next[s + pf->class_of[(unsigned char)*p++]];
 		if (s >= pf->first_hit) {
 			const struct prefilter_hits *h =

@@ -20,7 +20,7 @@ struct prefilter_hits {
 
 struct prefilter;
 
-/* Sets with n == 0 take a number and are never found.  n <= PREFILTER_MAX_SETS. */
+/* A set with n == 0 keeps its number and is never found.  n <= PREFILTER_MAX_SETS. */
 struct prefilter *prefilter_new(const struct literal_set *sets, size_t n);
 /* NULL is allowed.  Returns NULL. */
 struct prefilter *prefilter_free(struct prefilter *pf);

@@ -1,5 +1,5 @@
 #pragma once
-/* stats - running figures of one series, and "better" by rule. */
+/* stats - running figures of one series, and which direction of a metric is better. */
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/str.h"
@@ -16,6 +16,6 @@ void stats_merge(struct stats *into, const struct stats *from);
 /* BETTER_UNKNOWN gives the last; NaN when there are no values. */
 double stats_best(const struct stats *s, enum better b);
 double stats_stddev(const struct stats *s); /* of the sample (n - 1); 0 below two values */
-/* When the job file does not say: names with loss, err, time, latency, or ending in _ms, _s are better
+/* For a metric whose direction is not in the job file: names with loss, err, time, latency, or ending in _ms, _s are better
  * lower, others (and rates: per_s) higher. */
 enum better better_guess(struct str name);

@@ -72,7 +72,7 @@ static struct spot spot_of(const struct chart_point *p, const struct chart_style
 	return (struct spot){x, p->value};
 }
 
-/* Where steps went back, drop the spots whose steps come again: those left have rising steps. */
+/* Where steps went back, drop the earlier spots of repeated steps: the steps that are left rise. */
 static void drop_overtaken(struct track *t)
 {
 	size_t to = t->n;
@@ -163,7 +163,7 @@ static size_t choose_ticks(double low, double high, double least, double *ret)
 	double step = fmax(round_step(high - low), least);
 	size_t n = 0;
 
-	if (step == 0) /* too wide or too narrow for round numbers: the edges must do */
+	if (step == 0) /* too wide or too narrow for round numbers: half of the range */
 		step = high / 2 - low / 2;
 	for (int i = 0; i < MOST_TICKS; i++) {
 		double v = ceil(low / step) * step + i * step;

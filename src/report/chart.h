@@ -1,6 +1,6 @@
 #pragma once
 /*
- * chart - the course of a metric as an inline drawing, whatever its length.
+ * chart - a metric over time or steps as an inline SVG, for series of any length.
  *
  * A line is thinned while it is read: its samples are put in buckets by their number, and each
  * bucket keeps its lowest and its highest, so that no peak is lost and the memory is bounded.
@@ -26,7 +26,7 @@ struct chart_line {
 	const char *label;
 	struct chart_bucket *buckets;
 	size_t nbuckets;
-	uint64_t count, seen; /* samples expected and met */
+	uint64_t count, seen; /* samples expected, and samples seen so far */
 	bool stepped;	      /* a sample has a step */
 };
 

@@ -46,7 +46,7 @@ static bool wanted(const struct comparison *c, const char *name)
 	return c->o.nmetrics == 0 && !is_host(name);
 }
 
-/* What the job file of a run says about a metric. */
+/* The direction that the job file of a run gives for a metric; false if none. */
 static bool better_in_job(const struct doc *job, const char *name, enum better *ret)
 {
 	struct str word = doc_str(doc_table(doc_table(job, "metrics"), name), "better", STR(""));
@@ -187,7 +187,7 @@ int comparison_open(struct store *st, const struct comparison_options *o, struct
 size_t comparison_series(const struct comparison *c, const int64_t **ret)
 {
 	*ret = c->series.v;
-	/* The last and the best stand beside the series. */
+	/* The last and the best value are stored with the series: no samples are needed. */
 	return c->o.use == USE_LAST || c->o.use == USE_BEST ? 0 : c->series.n;
 }
 
@@ -201,7 +201,7 @@ void comparison_points(struct comparison *c, size_t series, const struct report_
 			*vec_push(&it->values) = p[i].value;
 }
 
-/* All items of one run and metric: the run's figure, and its samples into the side. */
+/* Adds the figure of one run for one metric, and its samples, from its items (one per node). */
 static void add_figure(struct comparison *c, struct compare_side *s, const struct compare_metric *m,
 		       size_t first, size_t end)
 {
@@ -255,7 +255,7 @@ static int by_place(const void *x, const void *y)
 	return a->run < b->run ? -1 : a->run > b->run;
 }
 
-/* The samples of many runs together, evenly down to what one test takes. */
+/* Thins the samples of all runs of an arm evenly to the maximum of one test. */
 static void thin(struct compare_side *s)
 {
 	size_t stride = (s->samples.n + COMPARISON_MAX_VALUES - 1) / COMPARISON_MAX_VALUES, n = 0;

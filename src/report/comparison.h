@@ -27,7 +27,7 @@ struct comparison;
 
 #define COMPARISON_MAX_ARMS 16
 #define COMPARISON_MAX_RUNS 1000    /* of one arm */
-#define COMPARISON_MAX_METRICS 500  /* more must be chosen by name */
+#define COMPARISON_MAX_METRICS 500  /* with more, metrics must be chosen by name */
 #define COMPARISON_MAX_VALUES 20000 /* of one run and metric; longer series are thinned evenly */
 #define COMPARISON_THRESHOLD_PCT 5.0
 
@@ -41,15 +41,15 @@ const char *compare_verdict_name(enum compare_verdict v);
 struct comparison_options {
 	const struct str *arms; /* "run", "name", "name@last5", and several of them joined by ',' */
 	size_t narms;
-	const struct str *metrics; /* none: all of the job's own */
+	const struct str *metrics; /* empty: all metrics of the job */
 	size_t nmetrics;
 	enum compare_use use;
 	double threshold_pct;
-	bool samples; /* believe the samples of single runs */
+	bool samples; /* test the samples of single runs as if they were independent */
 	bool no_test; /* where there are too few runs to test, the threshold alone decides */
 };
 
-/* ERR_INVALID, ERR_NOT_FOUND, ERR_CONFLICT (several runs begin so: *ret_ids, in the arena). */
+/* ERR_INVALID, ERR_NOT_FOUND, ERR_CONFLICT (a prefix of several run ids: *ret_ids, in the arena). */
 int comparison_open(struct store *st, const struct comparison_options *o, struct arena *a,
 		    struct comparison **ret, const char ***ret_ids, size_t *ret_nids,
 		    struct err *err);
@@ -60,7 +60,7 @@ void comparison_points(struct comparison *c, size_t series, const struct report_
 int comparison_end(struct comparison *c, struct buf *out, struct err *err);
 struct comparison *comparison_free(struct comparison *c);
 
-/* The verdict's rule, pure. */
+/* The facts from which compare_verdict() decides; a pure function. */
 struct compare_facts {
 	bool tested;	  /* there is a p-value that could have reached alpha ... */
 	bool alone;	  /* ... but it is of samples that are not independent */
@@ -71,5 +71,5 @@ struct compare_facts {
 	double diff;
 };
 enum compare_verdict compare_judge(const struct compare_facts *f);
-/* Does it fail the comparison (exit code 1)? */
+/* Do these facts fail the comparison (exit code 1)? */
 bool compare_fails(const struct compare_facts *f);

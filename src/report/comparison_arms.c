@@ -62,7 +62,7 @@ static int split_last(struct str word, struct str *ret_name, int64_t *ret_last, 
 	if (str_starts(tail, STR("last")) &&
 	    str_to_i64((struct str){tail.p + 4, tail.n - 4}, ret_last) && *ret_last > 0)
 		return 0;
-	return err_set(err, ERR_INVALID, "'%.*s': after '@' stands lastN, e.g. name@last5",
+	return err_set(err, ERR_INVALID, "'%.*s': expected lastN after '@', e.g. name@last5",
 		       STR_ARG(word));
 }
 
@@ -78,7 +78,7 @@ static int find_one(struct store *st, struct str word, struct arena *a, struct c
 	if (split_last(word, &bn.name, &last, err) < 0)
 		return -1;
 	bn.last = last;
-	/* A whole id before a name before the beginning of an id. */
+	/* In this order: a whole id, a name, the beginning of an id. */
 	int rc = last ? -1 : store_run_find(st, word, a, &no, ret_ids, ret_nids, &why);
 	if (rc == 0) {
 		if (store_run_get(st, no, a, &row, err) < 0)

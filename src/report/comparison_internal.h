@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of the comparison share. */
+/* Shared by the comparison*.c files. */
 #include "base/vec.h"
 #include "metrics/compare.h"
 #include "report/comparison.h"
@@ -21,11 +21,11 @@ struct compare_item {
 	double last, min, max;
 	VEC(double) values;
 };
-/* What one arm knows of one metric. */
+/* The values of one metric in one arm. */
 struct compare_side {
 	VEC(double) figures; /* one of each run that has the metric */
 	VEC(double) samples; /* of all its runs, warm-up dropped */
-	size_t dropped;	     /* samples taken for warm-up */
+	size_t dropped;	     /* samples dropped as warm-up */
 };
 struct compare_row {
 	size_t n;
@@ -40,7 +40,7 @@ struct compare_row {
 struct compare_metric {
 	const char *name;
 	enum better better;
-	bool better_known; /* by a job file */
+	bool better_known; /* better comes from a job file, not from the name */
 	struct compare_side sides[COMPARISON_MAX_ARMS];
 	struct compare_row rows[COMPARISON_MAX_ARMS];
 };
@@ -51,7 +51,7 @@ struct comparison {
 	struct compare_arm arms[COMPARISON_MAX_ARMS];
 	VEC(struct compare_metric) metrics;
 	VEC(struct compare_item) items;
-	VEC(int64_t) series; /* beside items */
+	VEC(int64_t) series; /* key in the store of each item */
 	size_t tests;	     /* p-values under Holm's correction */
 };
 

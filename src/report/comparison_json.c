@@ -7,7 +7,7 @@
 #include "fmt/jsonw.h"
 #include "report/comparison_internal.h"
 
-#define MOST_RUNS 100 /* the most that the advice on how many runs are needed considers */
+#define MOST_RUNS 100 /* the most runs per arm that the advice names */
 
 static const char *label_of(const struct compare_arm *arm)
 {
@@ -50,7 +50,7 @@ static void pair(struct jsonw *w, const char *key, double low, double high)
 	jsonw_close(w);
 }
 
-/* The keys that a row has, and the metric has of its worst row. */
+/* The keys of a row; a metric has them too, from its worst row. */
 static void difference_to_json(const struct compare_metric *m, const struct compare_row *r,
 			       struct jsonw *w)
 {

@@ -192,12 +192,12 @@ static void judge_row(struct comparison *c, struct compare_metric *m, size_t arm
 		f.tested = false;
 	r->verdict = compare_judge(&f);
 	r->fails = compare_fails(&f);
-	/* A p-value that could not have reached alpha says nothing: it is not told. */
+	/* A p-value that could not have reached alpha is not reported. */
 	if (r->too_few)
 		r->p = r->p_holm = (double)NAN;
 }
 
-/* What stands in the table of an arm: its figures, or the samples where these are tested. */
+/* The summary of an arm: of its figures, or of its samples where these are tested. */
 static void describe(struct comparison *c, struct compare_metric *m, size_t arm)
 {
 	const struct compare_side *s = &m->sides[arm];

@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of the report share. */
+/* Shared by the files of the report. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "report/chart.h"
@@ -7,7 +7,7 @@
 #include "report/text.h"
 
 #define OUT_BYTES (256u << 10) /* buffered before a write */
-#define OUT_MAX (16u << 20)    /* one piece between two flushes */
+#define OUT_MAX (16u << 20)    /* most bytes of one piece between two flushes */
 
 /* A file that is written in pieces; the first failure is kept. */
 struct out {
@@ -28,9 +28,9 @@ struct report {
 	struct out html, csv;
 	struct chart_line *lines; /* of each series; buckets == NULL: not drawn */
 	struct time_text time;
-	/* The columns between the time and the step, coded once per series. */
+	/* The CSV columns between the time and the step, encoded once per series. */
 	struct buf before;
-	size_t at; /* the series these are of */
+	size_t at; /* the series of `before` */
 };
 
 /* page.c */

@@ -51,7 +51,7 @@ static void page_title(const struct report_run *run, struct buf *b)
 	html_z(b, run->id);
 	buf_printf(b, "<span class=\"badge %s\">", tone_of(run->state));
 	html_z(b, run->state);
-	/* Decided when the job is over, while the clean-up still goes on. */
+	/* The verdict is known before the clean-up is done: show both. */
 	if (run->verdict && run->state && strcmp(run->verdict, run->state) != 0) {
 		buf_printf(b, "</span><span class=\"badge %s\">", tone_of(run->verdict));
 		html_z(b, run->verdict);
@@ -145,7 +145,7 @@ static void td(struct buf *b, const char *text)
 	buf_addz(b, "</td>");
 }
 
-/* Of any length: it wraps, where other cells keep their words whole and the table scrolls. */
+/* A cell of free text, which wraps; other cells do not, and the table scrolls. */
 static void td_text(struct buf *b, const char *text)
 {
 	buf_addz(b, "<td class=\"t\">");

@@ -13,7 +13,7 @@ struct metric {
 	VEC(size_t) series;
 };
 
-/* In the order of first appearance; returns their number. */
+/* Groups the series by metric, in the order of first appearance; returns the number of metrics. */
 static size_t group(const struct report_run *run, bool host, struct metric **ret)
 {
 	struct map *seen = map_new();
@@ -101,7 +101,7 @@ static void add_chart(struct buf *b, const struct chart_line *lines, size_t n,
 	buf_addz(b, "</div>\n");
 }
 
-/* Over steps where there are any, with the course over time folded away; else over time. */
+/* Over steps where there are any, with the chart over time folded away; else over time. */
 static void charts(struct report *r, const struct report_series *s, const struct chart_line *lines,
 		   size_t n)
 {

@@ -1,4 +1,4 @@
-/* The style sheet of the page: light and dark by the reader's own setting, and on paper. */
+/* The style sheet of report.html: light and dark by the browser's setting, and print. */
 #include "report/internal.h"
 
 const char report_style[] =

@@ -1,4 +1,4 @@
-/* Takes the samples: each is a row of metrics.csv and goes into a bucket of its chart. */
+/* Takes the samples: writes each as a row of metrics.csv and puts it into a bucket of its chart. */
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "report/internal.h"
 
 #define MIN_BUCKETS 16
-#define EXACT_STEPS (INT64_C(1) << 50) /* below, a step is exact as a double */
+#define EXACT_STEPS (INT64_C(1) << 50) /* a smaller step is exact as a double */
 
 void out_init(struct out *o, int fd)
 {

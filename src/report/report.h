@@ -1,11 +1,11 @@
 #pragma once
 /*
- * report - the files that tell a run: report.html and metrics.csv.
+ * report - report.html and metrics.csv of a run.
  *
- * Made from values: whoever has the store reads the facts of the run into a struct report_run and
+ * Made from values: the caller reads the facts of the run from the store into a struct report_run and
  * then hands over the samples in pieces, series by series in order, perhaps on another thread.
- * What is kept of the samples is bounded (see chart.h), so is every list on the page; what is left
- * out is said.  Everything that came from outside is escaped; the page runs no script and fetches nothing.
+ * The samples kept for the charts are bounded (see chart.h), and so is every list on the page; what is left
+ * out is counted on the page.  Text from outside is escaped; the page runs no script and fetches nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,11 +67,11 @@ struct report_run {
 	size_t nenvironment;
 };
 
-#define REPORT_MAX_EVENTS 2000 /* worth collecting */
+#define REPORT_MAX_EVENTS 2000 /* more events need not be collected */
 
 /* Descriptors are the caller's; -1: that file is not wanted. */
 struct report *report_new(const struct report_run *run, int html_fd, int csv_fd);
-/* A failed write is remembered and told by report_end(). */
+/* A failed write is remembered and reported by report_end(). */
 void report_points(struct report *r, size_t series, const struct report_point *p, size_t n);
 /* Writes what is left: the page, and the end of the table. */
 int report_end(struct report *r, struct err *err);

@@ -118,8 +118,8 @@ static const char *decimal(char text[static DECIMAL_MAX], bool negative, uint64_
 	return p;
 }
 
-/* What jobs print: w / 10^k with w below 2^53 is rounded once, as reading the decimal would be, so
- * where it gives the number it is exact. */
+/* Short decimals, as jobs print them: w / 10^k with w below 2^53 is rounded once, as reading the decimal would be, so
+ * if the quotient equals the number, the text reads back exactly. */
 static bool add_few_digits(struct buf *out, bool negative, double size)
 {
 	static const double powers[MAX_PLACES + 1] = {1,   1e1, 1e2, 1e3, 1e4,
@@ -136,7 +136,7 @@ static bool add_few_digits(struct buf *out, bool negative, double size)
 	return false;
 }
 
-/* What programs print of a double: 15 digits to 17, found by a multiplication, and read again. */
+/* 15 to 17 digits, as programs print a double: found by a multiplication, and checked by reading them back. */
 static bool add_many_digits(struct buf *out, bool negative, double size)
 {
 	static const long double powers[] = {1e0L,  1e1L,  1e2L,  1e3L,	 1e4L,	1e5L,  1e6L,  1e7L,
@@ -167,7 +167,7 @@ static bool add_many_digits(struct buf *out, bool negative, double size)
 	return false;
 }
 
-/* A million of these make a file: the usual numbers must not cost a printf. */
+/* A file may have a million numbers: the usual ones are written without printf. */
 void number_exact(struct buf *out, double v)
 {
 	double size = fabs(v);

@@ -20,7 +20,7 @@ void csv_text(struct buf *out, struct str text);
 void number_exact(struct buf *out, double v);
 /* For people: 5 significant digits. */
 void number_short(struct buf *out, double v);
-/* "2026-01-31T23:59:59.123Z" of a time that may be in the same second as the one before. */
+/* "2026-01-31T23:59:59.123Z"; the text of a second is reused while the second stays the same. */
 struct time_text {
 	int64_t second;
 	char text[32]; /* of that second */

@@ -40,7 +40,7 @@ void crew_roles(const struct job *job, struct arena *a, struct crew *c)
 		for (size_t k = 0; k < r->spec->after.n; k++) {
 			const struct strategy_role *other =
 				map_get(index, str_from(r->spec->after.v[k]));
-			if (other) /* job_load has refused the others */
+			if (other) /* never NULL: job_load() has refused unknown roles */
 				r->after[r->nafter++] = (int)(other - c->roles);
 		}
 	}

@@ -2,9 +2,9 @@
  * env - the environment of a role's nodes as templates: the contracts of many launchers at once,
  * so that a script written for another one runs unchanged.
  *
- * Each group is one function that appends; the table below says which there
- * are.  A name that comes twice keeps the later value, so the job's own env
- * wins over ours, and the role's over the job's.
+ * Each group of variables is one function that appends; the table below lists
+ * them.  A name that comes twice keeps the later value, so the job's env
+ * overrides Regatta's, and the role's env overrides the job's.
  */
 #include "strategy/internal.h"
 
@@ -27,7 +27,7 @@ static void (*const groups[])(const struct env_input *in, int role, struct arena
 
 void env_put(struct env_list *env, struct arena *a, const char *name, const char *template)
 {
-	/* The list has no capacity of its own: it is full at FIRST_CAP and at every doubling of it. */
+	/* The list stores no capacity: it is full at FIRST_CAP and at every doubling of it. */
 	if (env->n == 0 || (env->n >= FIRST_CAP && (env->n & (env->n - 1)) == 0)) {
 		struct env_pair *v =
 			arena_array(a, struct env_pair, env->n ? env->n * 2 : FIRST_CAP);
@@ -232,7 +232,7 @@ void strategy_env_expand(const struct env_list *templates, const struct expand_h
 					arena_printf(a, "%s/%s", long_dir, name));
 			break;
 		case EXPAND_NONE:
-		case EXPAND_BAD: /* not one of ours */
+		case EXPAND_BAD: /* no template of a strategy is bad */
 			break;
 		}
 	}

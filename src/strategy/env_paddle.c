@@ -1,6 +1,6 @@
 /*
- * env_paddle - the names that Paddle reads today.  Trainers are the counted
- * ranks of whatever strategy; servers are the pserver strategy's own matter.
+ * env_paddle - the names that Paddle 2 and 3 read.  Trainers are the counted
+ * ranks of any strategy; pserver.c adds the names of the servers.
  */
 #include "strategy/internal.h"
 

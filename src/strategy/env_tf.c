@@ -1,4 +1,4 @@
-/* env_tf - TF_CONFIG: the cluster by role, and which of it this node is. */
+/* env_tf - TF_CONFIG: the cluster by role, and this node's role and index. */
 #include "strategy/internal.h"
 
 #include "base/arena.h"
@@ -24,7 +24,7 @@ static bool has_role(const struct crew *c, const char *name)
 	return false;
 }
 
-/* A crew that has a role "worker" besides "trainer" keeps both names: the cluster has each once. */
+/* With a role "worker" besides "trainer" both keep their names: a name of TF_CONFIG must be unique. */
 static const char *tf_name(const struct crew *c, int role)
 {
 	const char *name = c->roles[role].name;
@@ -35,7 +35,7 @@ static const char *tf_name(const struct crew *c, int role)
 	return name;
 }
 
-/* In the order of the ranks.  Names of roles and addresses hold nothing that JSON would want escaped. */
+/* In the order of the ranks.  Names of roles and addresses need no JSON escapes. */
 static void put_cluster(const struct crew *c, struct buf *out)
 {
 	for (int i = 0; i < c->n; i++) {

@@ -1,7 +1,7 @@
 /*
- * pserver - parameter servers and trainers, as the Paddle benchmark tool had them.
+ * pserver - parameter servers and trainers, as in the Paddle benchmark tool.
  *
- * The servers are services and are there when their port answers; the trainers
+ * The servers are services and are ready when their port answers; the trainers
  * start then and decide the finish.  Besides the common environment every node
  * gets the names of that tool and of its form on Kubernetes, so that its
  * scripts run unchanged.
@@ -12,7 +12,7 @@
 #include "base/suggest.h"
 
 #define DEFAULT_PORT 5436
-/* The list of them fits in one variable: see EXPAND_MAX_VARIABLE. */
+/* So many fit in one variable: see EXPAND_MAX_VARIABLE. */
 #define MAX_PSERVERS 5000
 
 enum { PSERVER, TRAINER };
@@ -172,7 +172,7 @@ static void env(const struct env_input *in, int role, struct arena *a, struct en
 	else
 		env_put(out, a, "SERVER_ENDPOINT", arena_printf(a, "{address}:%d", port));
 
-	/* Of the Kubernetes form; JOB_NAMESPACE and TRAIN_CONFIG_DIR have no counterpart here. */
+	/* From the tool on Kubernetes; its JOB_NAMESPACE and TRAIN_CONFIG_DIR have no counterpart here. */
 	env_put_text(out, a, "JOB_NAME", in->job->name);
 	env_put(out, a, "JOB_PATH", "{work}");
 	env_put(out, a, "CONF_PADDLE_NIC", "{interface}");
@@ -180,7 +180,7 @@ static void env(const struct env_input *in, int role, struct arena *a, struct en
 	env_put_int(out, a, "CONF_PADDLE_PORTS_NUM", 1);
 	env_put_int(out, a, "CONF_PADDLE_PORTS_NUM_SPARSE", 0);
 	env_put_int(out, a, "CONF_PADDLE_GRADIENT_NUM", trainers);
-	/* Today's servers put their endpoint together from this and PADDLE_PORT. */
+	/* Newer Paddle servers make their endpoint of POD_IP and PADDLE_PORT. */
 	env_put(out, a, "POD_IP", "{address}");
 }
 

@@ -12,7 +12,7 @@ static bool crew(const struct job *job, struct arena *a, struct crew *ret, struc
 			"and count at the top of the file");
 		return false;
 	}
-	/* A role as it would have been written, so that nobody has to ask whether there is one. */
+	/* The job's own keys as a role, so that the rest of the code finds a role in every job. */
 	struct role *worker = arena_new_of(a, struct role);
 	*worker = job_worker(job);
 

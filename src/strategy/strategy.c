@@ -1,4 +1,4 @@
-/* strategy - the table, and what a job asks for of it. */
+/* strategy - the table of strategies, and the one that a job names. */
 #include "strategy/strategy.h"
 
 #include "base/arena.h"
@@ -12,7 +12,7 @@ static const struct strategy *const table[] = {
 };
 #define NSTRATEGIES (sizeof(table) / sizeof(table[0]))
 
-/* Names that a job file may well hold, of strategies that other versions have. */
+/* Strategies that may exist in other versions: the message for them differs from that for a typing error. */
 static const char *const elsewhere[] = {"paddle", "torch", "elastic", "mpi", "tf", "mxnet"};
 
 const char *const *strategy_names(void)

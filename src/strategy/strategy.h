@@ -1,7 +1,7 @@
 #pragma once
 /*
- * strategy - what the roles are, which of them count for the finish, who starts
- * after whom, and the environment of each role's nodes as templates (base/expand.h).  One file per
+ * strategy - which roles a job has, which of them count for the finish, which start
+ * after which, and the environment of each role's nodes as templates (base/expand.h).  One file per
  * strategy, one row in the table.  Pure: no I/O, no clock.
  */
 #include <stdbool.h>
@@ -15,8 +15,8 @@ struct arena;
 struct strategy_role {
 	const char *name;
 	const struct role *spec;
-	int count; /* nodes that it has at first ... */
-	int max;   /* ... and may have: so many members are planned */
+	int count; /* nodes at the start ... */
+	int max;   /* ... and at most: so many members are planned */
 	struct strs command;
 	int port;	/* 0 = none */
 	bool counted;	/* its nodes decide the finish */
@@ -38,7 +38,7 @@ struct crew {
 	int n, ncounted;
 };
 
-/* What is the same for all nodes of a run. */
+/* The part of the environment's input that is the same for all nodes of a run. */
 struct env_input {
 	const struct job *job;
 	const struct crew *crew;
@@ -54,9 +54,9 @@ struct strategy {
 	void (*env)(const struct env_input *in, int role, struct arena *a, struct env_list *out);
 };
 
-/* The strategy that a job asks for; a problem if there is none of that name. */
+/* The strategy of a job; a problem if its name is unknown. */
 const struct strategy *strategy_for(const struct job *job, struct arena *a, struct problems *ps);
-/* NULL if there is none of that name. */
+/* NULL if the name is unknown. */
 const struct strategy *strategy_named(const char *name);
 bool strategy_crew(const struct strategy *s, const struct job *job, struct arena *a,
 		   struct crew *ret, struct problems *ps);
@@ -71,15 +71,15 @@ void strategy_members(const struct crew *crew, const char *const *addresses, str
  * file below long_dir instead (NAME_FILE; docs/environment.md). */
 void strategy_env_expand(const struct env_list *templates, const struct expand_here *here,
 			 const char *long_dir, struct arena *a, struct env_list *out);
-/* Are there others to name?  mpirun on a single node needs no hostfile, and is better off without: it takes all of its
- * cores, and does not try to log in. */
+/* Does the crew get a hostfile?  Not with a single node: without one mpirun uses all of its
+ * cores and does not try to log in. */
 bool strategy_has_hosts(const struct crew *crew);
-/* The template of the hostfile: one "address slots=1" line per counted rank.  "" if there are no others. */
+/* The template of the hostfile: one "address slots=1" line per counted rank.  "" without strategy_has_hosts(). */
 const char *strategy_hostfile(const struct crew *crew);
 /* The same for Hydra (MPICH, Intel MPI), which does not take "slots=1": "address:1" lines. */
 const char *strategy_machinefile(const struct crew *crew);
-/* The same crew without those for whom asleep[rank] is set; ranks have no holes.  ret_ranks[rank] is
- * a member's place there, -1 if it has none. */
+/* The crew without the members whose asleep[rank] is set; ranks are renumbered without holes.  ret_ranks[rank] is
+ * the new rank of a member, -1 if it is asleep. */
 void strategy_awake(const struct crew *crew, const bool *asleep, struct arena *a, struct crew *ret,
 		    int *ret_ranks);
 /* NULL-terminated names, for messages. */

@@ -1,5 +1,5 @@
 #pragma once
-/* assets - what web/build.mjs writes; use page.h. */
+/* assets - the table that web/build.mjs writes; other folders use page.h. */
 #include <stddef.h>
 #include "web/page.h"
 

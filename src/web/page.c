@@ -4,7 +4,7 @@
 
 #include "web/assets.h"
 
-/* One address for each run: one part, whatever it says. */
+/* "/run/ANYTHING", without a further '/'. */
 static bool is_run_page(struct str path)
 {
 	struct str prefix = STR("/run/");

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include "base/str.h"
 
-/* What the page needs and no more; for every answer with a page. */
+/* Content-Security-Policy of every answer with a page: only what the page needs. */
 #define PAGE_CSP                                                                                   \
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "            \
 	"img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -24,7 +24,7 @@ struct page_asset {
 };
 
 /*
- * What is at a path (without the query), NULL if nothing.  "/", "/compare" and "/run/<anything>" are all the one
- * page: it looks at its own address.  The path is compared, never used as a file's name.
+ * The file at a path (without the query), NULL if none.  "/", "/compare" and "/run/<anything>" are all the same
+ * page, which reads its own address.  The path is compared, never used as the name of a file.
  */
 const struct page_asset *page_find(struct str path);
