@@ -1,6 +1,6 @@
 /*
- * job - load a document into struct job and check what the schema's rows
- * cannot say: names, references between roles, sums.
+ * job - load a document into struct job and check what the rows of the schema
+ * cannot express: names, references between roles, sums.
  *
  * Every check runs even when an earlier one found something, so that a file
  * shows all its problems at once.  A check therefore asks the document whether
@@ -19,7 +19,7 @@
 #include "metrics/extract.h"
 #include "spec/secret.h"
 
-#define MAX_WORD 131071 /* Linux takes no longer argument or variable */
+#define MAX_WORD 131071 /* longest argument or variable that Linux takes */
 #define MIN_SAMPLE_MS 100
 #define MAX_CYCLE_SHOWN 8
 
@@ -67,7 +67,7 @@ static bool is_word(struct str s, const char *others, size_t max)
 	return true;
 }
 
-/* What the schema itself says of a name: nobody could set such a variable. */
+/* The schema has reported such a name already. */
 static bool is_impossible(struct str name)
 {
 	for (size_t i = 0; i < name.n; i++)
@@ -76,7 +76,7 @@ static bool is_impossible(struct str name)
 	return name.n == 0;
 }
 
-/* As a shell and POSIX take it. */
+/* A name that POSIX and shells accept. */
 static bool is_variable(struct str name)
 {
 	return is_word(name, "_", MAX_WORD) && !(name.p[0] >= '0' && name.p[0] <= '9');
@@ -145,7 +145,7 @@ static void check_command(struct check *c, const struct doc *table, const struct
 				where, i + 1, MAX_WORD);
 }
 
-/* A string that was written must not be empty. */
+/* A string that is in the file must not be empty. */
 static void check_filled(struct check *c, const struct doc *table, const char *key,
 			 const char *where)
 {
@@ -155,7 +155,7 @@ static void check_filled(struct check *c, const struct doc *table, const char *k
 		problem(c, given->pos, "%s%s is empty", where, key);
 }
 
-/* What waits for what, as indices: after of role i is v[first[i]] .. v[first[i + 1] - 1]. */
+/* Which role waits for which: `after` of role i is v[first[i]] .. v[first[i + 1] - 1]. */
 struct waits {
 	size_t *first, *v;
 	size_t n;
@@ -173,7 +173,7 @@ static const char *nearest_role(const struct job *job, struct arena *a, const ch
 static void unknown_role(struct check *c, const struct role *r, struct doc_pos pos,
 			 const char *given)
 {
-	/* A search over all roles for a line that will not be shown would let a bad file cost seconds. */
+	/* Search for a suggestion only if it will be shown: a bad file with many roles would take seconds. */
 	const char *near = c->ps->n < PROBLEMS_MAX ? nearest_role(c->job, c->a, given) : NULL;
 
 	if (near)
@@ -214,8 +214,8 @@ static void read_waits(struct check *c, struct waits *ret)
 	ret->first[n] = at;
 }
 
-/* Roles that can start, one after the other, are struck out; what is left waits in a circle, or for
- * one.  left[i] is how many roles i still waits for. */
+/* Strikes out the roles that can start, one after the other; the roles left are in a circle, or wait for
+ * one in a circle.  left[i] is how many roles i still waits for. */
 static size_t *strike_out(struct arena *a, const struct waits *w, size_t *ret_struck)
 {
 	size_t *left = arena_array(a, size_t, w->n + 1), *queue = arena_array(a, size_t, w->n + 1);
@@ -223,7 +223,7 @@ static size_t *strike_out(struct arena *a, const struct waits *w, size_t *ret_st
 	       *waiters = arena_array(a, size_t, w->first[w->n] + 1);
 	size_t in = 0, out = 0;
 
-	/* The arrows turned round: who waits for i is waiters[head[i]] .. waiters[head[i + 1] - 1]. */
+	/* The reverse: the roles that wait for i are waiters[head[i]] .. waiters[head[i + 1] - 1]. */
 	for (size_t k = 0; k < w->first[w->n]; k++)
 		head[w->v[k] + 2]++;
 	for (size_t i = 2; i < w->n + 2; i++)
@@ -296,14 +296,14 @@ static void check_bounds(struct check *c, const struct doc *table, int64_t *coun
 	if (!p->max)
 		p->max = *count;
 	if (has_min && has_max && p->min > p->max)
-		problem(c, key_pos(table, "min"), "%smin is %lld, and %smax only %lld", where,
+		problem(c, key_pos(table, "min"), "%smin is %lld, but %smax is only %lld", where,
 			(long long)p->min, where, (long long)p->max);
 	else if (*count < p->min)
-		problem(c, key_pos(table, "count"), "%scount is %lld, and %smin already %lld",
-			where, (long long)*count, where, (long long)p->min);
+		problem(c, key_pos(table, "count"), "%scount is %lld, but %smin is %lld", where,
+			(long long)*count, where, (long long)p->min);
 	else if (*count > p->max)
-		problem(c, key_pos(table, "count"), "%scount is %lld, and %smax only %lld", where,
-			(long long)*count, where, (long long)p->max);
+		problem(c, key_pos(table, "count"), "%scount is %lld, but %smax is only %lld",
+			where, (long long)*count, where, (long long)p->max);
 	if (p->retry_on.n > 0 && p->retries == 0)
 		problem(c, key_pos(table, "retry_on"),
 			"%sretry_on says when to try again, but not how often: add retries = 1, say",
@@ -332,7 +332,7 @@ static void check_role(struct check *c, const struct doc *table, struct role *r)
 			r->name);
 }
 
-/* The schema leaves out what is no table and keeps the order. */
+/* job->roles has the entries that are tables, in the order of the document. */
 static void find_tables(struct check *c, const struct doc *roles)
 {
 	size_t n = 0;
@@ -343,7 +343,7 @@ static void find_tables(struct check *c, const struct doc *roles)
 			c->tables[n++] = roles->table.v[i].value;
 }
 
-/* Keys that a role has of its own. */
+/* Keys of the job that have no effect in a job with roles. */
 static void refuse_beside_roles(struct check *c)
 {
 	static const char *const keys[] = {"count", "min", "max", "retries", "retry_on", "on_lost"};
@@ -351,7 +351,7 @@ static void refuse_beside_roles(struct check *c)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (doc_get(c->doc, keys[i]))
 			problem(c, key_pos(c->doc, keys[i]),
-				"%s says nothing beside roles: write it in the role, as in roles.%s.%s",
+				"%s has no effect beside roles: write it in the role, as in roles.%s.%s",
 				keys[i], job_role(c->job, 0)->name, keys[i]);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * job - what the user wrote, checked and with defaults.
+ * job - the job file, checked and with defaults.
  *
  * job_load() takes a document tree (TOML, YAML, JSON: same keys) and reports
  * every problem of it in one go.  The struct and all it points to live in the
@@ -16,7 +16,7 @@ struct arena;
 struct err;
 
 #define JOB_MAX_NODES 10000
-#define JOB_ENGINE_TABLES 8 /* different tables that engines have in the job file */
+#define JOB_ENGINE_TABLES 8 /* most tables that engines add to the job file */
 #define JOB_DEFAULT_NAME "job"
 
 /* When the roles that wait for a role (`after`) may start. */
@@ -33,7 +33,7 @@ struct policy {
 	struct doc_pos on_lost_pos;
 	int64_t min, max; /* how many nodes; after job_load never 0 */
 };
-/* A job that was killed by signal N has, for retry_on, the code of a shell: 128 + N. */
+/* For retry_on, a job that was killed by signal N has the exit code 128 + N, as in a shell. */
 #define JOB_SIGNAL_CODE 128
 
 /* How far the nodes of one machine are kept apart. */
@@ -73,7 +73,7 @@ struct data_spec {
 	bool shard;	    /* each node of the counted roles gets its part of the files */
 	const char *sha256; /* of a src that is one file; NULL: not checked */
 };
-/* Fetched by the node itself. */
+/* Is src an address that the node itself fetches? */
 bool data_is_url(const struct data_spec *d);
 
 struct output_spec {
@@ -85,25 +85,25 @@ struct output_spec {
 
 struct timeouts {
 	int64_t launch_ms;  /* all resources live */
-	int64_t gather_ms;  /* all agents here and ready */
+	int64_t gather_ms;  /* all agents connected and ready */
 	int64_t serve_ms;   /* a port answers after its start */
 	int64_t grace_ms;   /* between SIGTERM and SIGKILL */
 	int64_t collect_ms; /* output stored after the last exit */
 	int64_t lease_ms;   /* how long a node goes on without a master */
-	int64_t lost_ms;    /* the same unless on_lost is fail: then it is lost */
+	int64_t lost_ms; /* how long a node may be silent before it counts as lost; not used with on_lost = fail */
 };
 
 struct job {
 	const char *name;
 	const char *engine;   /* "local" */
-	const char *strategy; /* "" = chosen from the file: roles given -> "roles", else "single" */
+	const char *strategy; /* "" = "roles" if the file has roles, else "single" */
 	struct doc_pos engine_pos, strategy_pos, source_pos, max_cost_pos, secrets_pos, isolate_pos;
 	const char *source; /* NULL and no data = run where the job file is */
 	struct strs command;
 	int64_t count;
 	struct policy policy; /* of a job without roles */
 	struct env_list env;
-	/* names of variables that are secret although they do not look like it */
+	/* names of variables that are secret whatever their name is */
 	struct strs secrets;
 	bool pty;		   /* the commands get a terminal */
 	int isolate;		   /* enum isolate */
@@ -127,7 +127,7 @@ static inline struct role *job_role(const struct job *j, size_t i)
 	return &((struct role *)j->roles.v)[i];
 }
 
-/* The role of the nodes of a job without roles, as it would have been written. */
+/* The keys of a job without roles as a role. */
 struct role job_worker(const struct job *j);
 
 /*
@@ -137,9 +137,9 @@ struct role job_worker(const struct job *j);
  */
 struct job_rules {
 	const struct field *tables[JOB_ENGINE_TABLES + 1]; /* ends with NULL */
-	/* Adds the problems that strategy and engine have with the job: called by job_load() when it
-	 * found problems, so that the file shows all of them at once.  With more than unknown keys
-	 * among them the rest of the job cannot be trusted: names_only. */
+	/* Adds the problems that strategy and engine find in the job: called by job_load() when it
+	 * found problems, so that all problems are shown at once.  names_only: there are problems other than
+	 * unknown keys, so only the names of strategy and engine can be checked. */
 	void (*check)(const struct job *job, bool names_only, struct arena *a, struct problems *ps);
 };
 
@@ -163,13 +163,13 @@ struct job_options {
 };
 /* Read a file by its extension, apply the words after --set (value read as TOML, else as a string), load it.
  * ERR_INVALID: msg is a summary ("job.toml has 3 problems"), *ret_text the "file:line:col: message" lines (owned by the arena).
- * A problem that a setting brought in is a line "--set key.path: message".  *ret_text is "" where msg says it all.
- * *ret_doc is the tree with the settings applied: what is sent to the master. */
+ * A problem of a setting is a line "--set key.path: message".  *ret_text is "" if msg is the whole error.
+ * *ret_doc is the tree with the settings applied, which is sent to the master. */
 int job_read(const char *path, const struct job_options *opts, struct arena *a, struct job *ret_job,
 	     struct doc **ret_doc, const char **ret_text, struct err *err);
 /* The same from argv: `regatta run -n 4 -- python3 train.py`. */
 int job_from_argv(const char *name, int64_t count, const char *const *argv, size_t argc,
 		  const struct job_options *opts, struct arena *a, struct job *ret_job,
 		  struct doc **ret_doc, const char **ret_text, struct err *err);
-/* A commented starting job file for `regatta init [strategy]`; NULL if there is none of that name. */
+/* A commented starting job file for `regatta init [strategy]`; NULL if the strategy is unknown. */
 const char *job_template(const char *strategy);

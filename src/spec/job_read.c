@@ -1,8 +1,8 @@
 /*
  * job_read - a job from a file or from the command line, with --set applied.
  *
- * A problem that a --set brought in is reported by that --set, not by a place
- * in the file: everything that setting i put into the tree carries the line
+ * A problem of a value from --set is reported with that --set, not with a place
+ * in the file: everything that setting i put into the tree has the line
  * -(i + 1) until the tree is loaded, and 0 (unknown) afterwards.
  */
 #include "spec/job.h"
@@ -21,7 +21,7 @@
 
 #define MAX_SETS 256
 #define MAX_TEXT 500		 /* bytes of one problem shown */
-#define MAX_REPORT (1024 * 1024) /* of all of them */
+#define MAX_REPORT (1024 * 1024) /* bytes of all problems shown */
 
 struct reading {
 	const char *name; /* of the file, in messages */
@@ -35,7 +35,7 @@ static struct doc_pos set_pos(size_t i)
 	return (struct doc_pos){.line = -(int)i - 1};
 }
 
-/* Give every place of the tree that `from` matches this position instead. */
+/* Replaces every position of the tree that `from` matches by pos. */
 static void stamp(struct doc *d, bool (*from)(struct doc_pos pos), struct doc_pos pos)
 {
 	if (from(d->pos))
@@ -70,14 +70,14 @@ static struct doc *set_value(struct str text, struct arena *a)
 	buf_init(&line, DOC_MAX_BYTES);
 	buf_addz(&line, "v = ");
 	buf_addstr(&line, text);
-	/* More than one key: the text holds a line break and would smuggle in others. */
+	/* More than one key: the text holds a line break and would set other keys. */
 	if (line.overflow || toml_parse(buf_str(&line), a, &root, NULL) < 0 || root->table.n != 1 ||
 	    !str_is(root->table.v[0].key, "v"))
 		return doc_new_str(a, text);
 	return root->table.v[0].value;
 }
 
-/* New keys and tables on the way to the value belong to the setting too. */
+/* New keys and tables on the path to the value get the position of the setting too. */
 static bool stamp_way(struct doc *d, const struct doc *value, struct doc_pos pos)
 {
 	for (size_t i = 0; d->type == DOC_TABLE && i < d->table.n; i++) {
@@ -206,7 +206,7 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 	if (r->ps.n > 0)
 		return fail(r, ret_text, err);
 	if (r->opts->nsets > 0) {
-		/* Again without the stamps, so that no position in the job is one. */
+		/* Loaded again without the stamps, so that the job has no positions of settings. */
 		stamp(doc, place_of_set, (struct doc_pos){0});
 		job_load(doc, r->opts->rules, r->a, &job, &r->ps);
 	}
@@ -215,7 +215,7 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 	return 0;
 }
 
-/* What a parser said starts with "line:col: " if it is about a place. */
+/* The error of a parser starts with "line:col: " if it is about a place. */
 static int bad_text(struct reading *r, const char **ret_text, struct err *err)
 {
 	bool placed = err->msg[0] >= '0' && err->msg[0] <= '9';
@@ -238,7 +238,7 @@ static int read_text(const char *path, struct buf *text, struct err *err)
 			       path);
 	if (file_read(path, text, err) == 0)
 		return 0;
-	/* Too large is bad input, not a want of capacity. */
+	/* A file that is too large is invalid input; exit code 2, not that of a full machine. */
 	if (err->kind == ERR_CAPACITY)
 		err->kind = ERR_INVALID;
 	return err_wrap(err, "job file");

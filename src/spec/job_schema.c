@@ -2,7 +2,7 @@
  * job_schema - every key of a job file, once.
  *
  * Loading, defaults, limits, `regatta explain` and docs/job-file.md read these
- * rows; what a row cannot say (references between roles, names, sums) is
+ * rows; what a row cannot express (references between roles, names, sums) is
  * checked in job.c.
  */
 #include "spec/job.h"
@@ -11,7 +11,7 @@
 
 #define SECOND INT64_C(1000)
 #define DAY (24 * 3600 * SECOND)
-#define LONGEST (366 * DAY) /* of any duration: a year is a typing error already */
+#define LONGEST (366 * DAY) /* most of any duration: more is a typing error */
 #define MOST_MEMORY (INT64_C(1) << 50)
 #define MOST_RETRIES 1000
 
@@ -37,60 +37,60 @@ static const char *const isolate_choices[] = {"none", "netns", NULL};
 static const char *const better_choices[] = {"auto", "lower", "higher", NULL};
 
 /* Of a role, and of a job without roles: `s` is the struct that has the policy. */
-#define POLICY_FIELDS(s)                                                                                   \
-	{                                                                                                  \
-		.name = "min",                                                                             \
-		.type = FIELD_INT,                                                                         \
-		.offset = offsetof(struct s, policy.min),                                                  \
-		.min = 1,                                                                                  \
-		.max = JOB_MAX_NODES,                                                                      \
-		.help = "The fewest nodes with which the run goes on, when some are lost "                 \
-			"(on_lost = \"shrink\") or sent away (regatta resize). Without it: count.",        \
-		.example = "min = 2",                                                                      \
-	},                                                                                                 \
-		{                                                                                          \
-			.name = "max",                                                                     \
-			.type = FIELD_INT,                                                                 \
-			.offset = offsetof(struct s, policy.max),                                          \
-			.min = 1,                                                                          \
-			.max = JOB_MAX_NODES,                                                              \
-			.help = "The most nodes that regatta resize may ask for. Without it: count.",      \
-			.example = "max = 8",                                                              \
-		},                                                                                         \
-		{                                                                                          \
-			.name = "retries",                                                                 \
-			.type = FIELD_INT,                                                                 \
-			.offset = offsetof(struct s, policy.retries),                                      \
-			.min = 0,                                                                          \
-			.max = MOST_RETRIES,                                                               \
-			.help = "How often a node that failed by itself is started again, as its next "    \
-				"attempt, where it is. The others go on. Logs and outputs are kept per "   \
-				"attempt; REGATTA_ATTEMPT is its number, REGATTA_PREVIOUS the outputs of " \
-				"the one before. Without it, or with 0: a failure ends the run.",          \
-			.example = "retries = 2",                                                          \
-		},                                                                                         \
-		{                                                                                          \
-			.name = "retry_on",                                                                \
-			.type = FIELD_INTS,                                                                \
-			.offset = offsetof(struct s, policy.retry_on),                                     \
-			.min = 1,                                                                          \
-			.max = 255,                                                                        \
-			.help = "The exit codes after which retries apply; 128 + N for a job that was "    \
-				"killed by signal N. Without it: any failure.",                            \
-			.example = "retry_on = [75, 137]",                                                 \
-		},                                                                                         \
-	{                                                                                                  \
-		.name = "on_lost", .type = FIELD_CHOICE,                                                   \
-		.offset = offsetof(struct s, policy.on_lost),                                              \
-		.pos_offset = offsetof(struct s, policy.on_lost_pos), .fallback = "fail",                  \
-		.choices = job_lost_choices,                                                               \
-		.help = "What happens when a node is lost: its machine is gone, or silent for "            \
-			"timeouts.lost. fail: the run fails (a silent node has timeouts.lease). "          \
-			"replace: its rank starts again elsewhere while the others go on. "                \
-			"shrink: the run goes on without it, unless fewer than min are left. "             \
-			"restart: all nodes are stopped and start again. Engine local loses no "           \
-			"node without this machine, and refuses all but fail.",                            \
-		.example = "on_lost = \"replace\"",                                                        \
+#define POLICY_FIELDS(s)                                                                                      \
+	{                                                                                                     \
+		.name = "min",                                                                                \
+		.type = FIELD_INT,                                                                            \
+		.offset = offsetof(struct s, policy.min),                                                     \
+		.min = 1,                                                                                     \
+		.max = JOB_MAX_NODES,                                                                         \
+		.help = "The fewest nodes with which the run goes on, when some are lost "                    \
+			"(on_lost = \"shrink\") or removed (regatta resize). Without it: count.",             \
+		.example = "min = 2",                                                                         \
+	},                                                                                                    \
+		{                                                                                             \
+			.name = "max",                                                                        \
+			.type = FIELD_INT,                                                                    \
+			.offset = offsetof(struct s, policy.max),                                             \
+			.min = 1,                                                                             \
+			.max = JOB_MAX_NODES,                                                                 \
+			.help = "The most nodes that regatta resize may ask for. Without it: count.",         \
+			.example = "max = 8",                                                                 \
+		},                                                                                            \
+		{                                                                                             \
+			.name = "retries",                                                                    \
+			.type = FIELD_INT,                                                                    \
+			.offset = offsetof(struct s, policy.retries),                                         \
+			.min = 0,                                                                             \
+			.max = MOST_RETRIES,                                                                  \
+			.help = "How often a node that failed by itself is started again, as its next "       \
+				"attempt, on the same machine. The others go on. Logs and outputs are "       \
+				"kept per attempt; REGATTA_ATTEMPT is its number, REGATTA_PREVIOUS the "      \
+				"outputs of the previous one. Without it or with 0: a failure ends the run.", \
+			.example = "retries = 2",                                                             \
+		},                                                                                            \
+		{                                                                                             \
+			.name = "retry_on",                                                                   \
+			.type = FIELD_INTS,                                                                   \
+			.offset = offsetof(struct s, policy.retry_on),                                        \
+			.min = 1,                                                                             \
+			.max = 255,                                                                           \
+			.help = "The exit codes after which retries apply; 128 + N for a job that was "       \
+				"killed by signal N. Without it: any failure.",                               \
+			.example = "retry_on = [75, 137]",                                                    \
+		},                                                                                            \
+	{                                                                                                     \
+		.name = "on_lost", .type = FIELD_CHOICE,                                                      \
+		.offset = offsetof(struct s, policy.on_lost),                                                 \
+		.pos_offset = offsetof(struct s, policy.on_lost_pos), .fallback = "fail",                     \
+		.choices = job_lost_choices,                                                                  \
+		.help = "What happens when a node is lost: its machine is gone, or silent for "               \
+			"timeouts.lost. fail: the run fails (a silent node has timeouts.lease). "             \
+			"replace: its rank starts again elsewhere while the others go on. "                   \
+			"shrink: the run goes on without it, unless fewer than min are left. "                \
+			"restart: all nodes are stopped and start again. Engine local takes only "            \
+			"fail: its nodes are lost only together with this machine.",                          \
+		.example = "on_lost = \"replace\"",                                                           \
 	}
 
 static const struct field role_fields[] = {
@@ -130,7 +130,7 @@ static const struct field role_fields[] = {
 		.name = "after",
 		.type = FIELD_STRS,
 		.offset = offsetof(struct role, after),
-		.help = "Roles that must be there before this one starts: see their ready_when.",
+		.help = "Roles that must be ready before this one starts: see their ready_when.",
 		.example = "after = [\"store\"]",
 	},
 	{
@@ -139,7 +139,7 @@ static const struct field role_fields[] = {
 		.offset = offsetof(struct role, ready_when),
 		.fallback = "auto",
 		.choices = job_ready_choices,
-		.help = "When a node of this role counts as there for the roles that wait for it: its "
+		.help = "When a node of this role is ready for the roles that wait for it: its "
 			"process was started, its port answers, or it has finished with exit code 0. auto is "
 			"port if the role has one, else started.",
 		.example = "ready_when = \"finished\"",
@@ -158,7 +158,7 @@ static const struct field role_fields[] = {
 		.type = FIELD_ENV,
 		.offset = offsetof(struct role, env),
 		.help = "Environment of this role's nodes, on top of the job's env. Names that start with "
-			"REGATTA_ are taken.",
+			"REGATTA_ are reserved.",
 		.example = "env = { OMP_NUM_THREADS = \"4\" }",
 	},
 	{
@@ -340,7 +340,7 @@ static const struct field timeout_fields[] = {
 		.fallback = "2m",
 		.min = SECOND,
 		.max = LONGEST,
-		.help = "All nodes must be there and have their inputs within this time; until then nobody starts.",
+		.help = "All nodes must be connected and have their inputs within this time; no command starts before.",
 		.example = "gather = \"10m\"",
 	},
 	{
@@ -420,7 +420,7 @@ static const struct field job_fields[] = {
 		.offset = offsetof(struct job, engine),
 		.pos_offset = offsetof(struct job, engine_pos),
 		.fallback = "local",
-		.help = "Where the nodes live. local: processes on this machine, each with an address of its own.",
+		.help = "Where the nodes run. local: processes on this machine, each with an address of its own. hosts: machines that have joined the master.",
 		.example = "engine = \"local\"",
 	},
 	{
@@ -439,8 +439,8 @@ static const struct field job_fields[] = {
 		.offset = offsetof(struct job, source),
 		.pos_offset = offsetof(struct job, source_pos),
 		.help = "A file or directory, relative to the job file, that every node gets its own copy of "
-			"as its work directory. Without it and without data the commands run where the job "
-			"file is.",
+			"as its work directory. Without it and without data the commands of engine local run where the job "
+			"file is; on other machines the work directory is empty.",
 		.example = "source = \"./ctr\"",
 	},
 	{
@@ -469,7 +469,7 @@ static const struct field job_fields[] = {
 		.type = FIELD_ENV,
 		.offset = offsetof(struct job, env),
 		.help = "Environment of every node. It wins over what Regatta sets for torch, TensorFlow, "
-			"JAX, MPI and Paddle. Names that start with REGATTA_ are taken.",
+			"JAX, MPI and Paddle. Names that start with REGATTA_ are reserved.",
 		.example = "env = { BATCH = \"512\" }",
 	},
 	{
@@ -562,7 +562,7 @@ static const struct field job_fields[] = {
 		.type = FIELD_MAP,
 		.offset = offsetof(struct job, metrics),
 		.sub = &metric_schema,
-		.keys = KEYS_ANY, /* '/' too: checked in job.c */
+		.keys = KEYS_ANY, /* names of metrics may have '/': checked in job.c */
 		.min = 0,
 		.max = 64, /* patterns tried on every line of output */
 		.help = "Figures to read from the output, by name (letters, digits and any of _./-).",

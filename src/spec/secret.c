@@ -135,7 +135,7 @@ struct doc *secrets_take(const struct job *job, struct doc *job_doc, struct doc 
 	return with(a, taken, STR("client_env"), take_table(job, client_env, a));
 }
 
-/* A value as schema_load() would make a variable's of it. */
+/* The text that schema_load() makes of the value of a variable. */
 static const char *value_text(const struct doc *d, struct arena *a)
 {
 	return d->type == DOC_STRING ? arena_str(a, d->s).p : doc_json_text(a, d);

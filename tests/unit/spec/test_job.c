@@ -80,11 +80,11 @@ static void what_to_do_about_failed_and_lost_nodes_arrives(void **state)
 static void bounds_that_leave_no_room_are_problems(void **state)
 {
 	(void)state;
-	one_problem("command = 'x'\nmin = 5\nmax = 3\n", 2, 1, "min is 5, and max only 3");
+	one_problem("command = 'x'\nmin = 5\nmax = 3\n", 2, 1, "min is 5, but max is only 3");
 	one_problem("command = 'x'\ncount = 2\nmin = 3\nmax = 5\n", 2, 1,
-		    "count is 2, and min already 3");
+		    "count is 2, but min is 3");
 	one_problem("command = 'x'\n[roles.a]\ncount = 9\nmax = 5\n", 3, 1,
-		    "roles.a.count is 9, and roles.a.max only 5");
+		    "roles.a.count is 9, but roles.a.max is only 5");
 	one_problem("command = 'x'\nretry_on = [1]\n", 2, 1,
 		    "retry_on says when to try again, but not how often: add retries = 1, say");
 	one_problem("command = 'x'\nretries = 1\nretry_on = [1, 300]\n", 3, 16,
@@ -93,7 +93,7 @@ static void bounds_that_leave_no_room_are_problems(void **state)
 		    "retry_on[0]: expected a whole number, got the string \"1\"");
 	one_problem(
 		"command = 'x'\nretries = 1\n[roles.a]\n", 2, 1,
-		"retries says nothing beside roles: write it in the role, as in roles.a.retries");
+		"retries has no effect beside roles: write it in the role, as in roles.a.retries");
 }
 
 static const char full[] = "name = 'ctr-ps'\n"
@@ -650,7 +650,7 @@ static void a_count_beside_roles_is_a_problem(void **state)
 {
 	(void)state;
 	one_problem("command = 'x'\ncount = 2\n[roles.a]\n", 2, 1,
-		    "count says nothing beside roles: write it in the role, as in roles.a.count");
+		    "count has no effect beside roles: write it in the role, as in roles.a.count");
 }
 
 static void reserved_and_bad_names_of_variables_are_refused(void **state)
