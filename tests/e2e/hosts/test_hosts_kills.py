@@ -24,7 +24,7 @@ SECONDS = max(200, 2 * KILLS)
 HOSTS = "abcdef"
 CUT_SECONDS = 9  # at most; a node that is silent for 3 + 1 + 2 s is given up
 WHAT = ["daemon"] * 2 + ["node-agent"] * 4 + ["shim"] * 4 + ["forkserver"] + ["host"] * 2 + ["master"]
-POLICIES = ["fail"]
+POLICIES = ["replace", "restart", "shrink", "fail"]
 CUT = "its output may be cut"  # whoever held it was killed after the job had ended
 
 # Holds a lock that no other attempt of its rank may hold; writes the same bytes to its copy and to its output.
@@ -129,7 +129,7 @@ def check_run(regatta, run, policy):
             assert stored == wrote[:len(stored)], f"{run} {name} attempt {attempt}: other bytes are stored"
             if CUT in (node["reason"] or ""):
                 assert got["verdict"] != "succeeded", f"{run} {name} attempt {attempt} succeeded without its last bytes"
-            elif attempt == len(attempts) and node["exit_code"] == 0:
+            elif attempt == node["attempt"] and node["exit_code"] == 0:
                 assert stored == wrote, f"{run} {name} attempt {attempt}: {len(wrote) - len(stored)} bytes are missing"
     return got
 
