@@ -1,7 +1,6 @@
 /*
- * The agent's life: become the only agent of its node directory, take up what an
- * earlier one left, serve the link, and leave when told, when the lease is over or
- * when a signal says so.
+ * The agent's main program: lock the node's directory, go on with the attempt of an earlier agent,
+ * serve the link, and leave when it is released or refused, when the lease is over or at a signal.
  */
 #include "agent/agent.h"
 
@@ -30,8 +29,8 @@
 #include "sys/child.h"
 #include "sys/loop.h"
 
-#define UPDATES 8  /* in one round of the loop */
-#define BYE_MS 500 /* how long a leaving agent waits for its goodbye to be read */
+#define UPDATES 8  /* per round of the loop */
+#define BYE_MS 500 /* how long a leaving agent waits until its BYE is sent */
 
 void agent_wake(struct agent *a)
 {
@@ -40,7 +39,7 @@ void agent_wake(struct agent *a)
 
 /* ---- leaving ---- */
 
-/* The directories that may be large go at once; what else is left of the node is the driver's. */
+/* Remove the directories that may be large; the driver removes the rest of the node. */
 static void remove_work(const char *dir)
 {
 	static const char *const names[] = {LAYOUT_WORK, WORK_NEW_DIR, LAYOUT_OUTPUT};
@@ -54,15 +53,15 @@ static void remove_work(const char *dir)
 	}
 }
 
-/* Nothing of this node is alive but us: the driver need not search for it. */
+/* No other process of this node is alive: the driver need not search for any. */
 static void say_clean(struct agent *a)
 {
 	if (a->at.exit.kind == ERR_UNAVAILABLE || a->at.unproven)
-		return; /* a process could not be killed, or not be waited for */
+		return; /* a process could not be killed, or its end is not proven */
 	if (lseek(a->lock, 0, SEEK_END) < 0 ||
 	    write(a->lock, LAYOUT_AGENT_CLEAN, strlen(LAYOUT_AGENT_CLEAN)) !=
 		    (ssize_t)strlen(LAYOUT_AGENT_CLEAN))
-		log_warn("cannot say that node '%s' is clean: %s", a->cfg.node, strerror(errno));
+		log_warn("cannot mark node '%s' as clean: %s", a->cfg.node, strerror(errno));
 }
 
 static void late(void *ctx)
@@ -93,7 +92,7 @@ static void update_leave(struct agent *a)
 		if (attempt_is_live(&a->at))
 			return;
 		if (a->conn && a->welcomed) {
-			a->leave = LEAVE_NOT; /* a master answered again in the last moment */
+			a->leave = LEAVE_NOT; /* a master answered after the lease was over */
 			return;
 		}
 		log_info("the agent leaves; the job's result stays on disk");
@@ -123,7 +122,7 @@ static void after_round(void *ctx)
 {
 	struct agent *a = ctx;
 
-	/* An update may find more to do, but it must not keep the loop from its other duties. */
+	/* An update may request another one; the bound lets the loop handle other events. */
 	for (int i = 0; a->awake && i < UPDATES; i++) {
 		a->awake = false;
 		if (a->leave != LEAVE_CLEAN)
@@ -174,10 +173,10 @@ static void on_child(void *ctx, int signo)
 	agent_wake(a);
 }
 
-/* ---- beginning ---- */
+/* ---- starting ---- */
 
-/* A POSIX lock: it belongs to this process alone, not to the shims it forks, and ends when any descriptor of the
- * file is closed: from here on nobody opens it again. */
+/* A POSIX lock: forked shims do not have it.  It ends when this process closes any descriptor of the
+ * file, so the file must not be opened again. */
 static int take_lock(const char *dir, int *ret_fd, struct err *err)
 {
 	CLEANUP(freep) char *path = path_join(dir, LAYOUT_AGENT_CONFIG);
@@ -188,14 +187,14 @@ static int take_lock(const char *dir, int *ret_fd, struct err *err)
 		return err_errno(err, errno, "open '%s'", path);
 	if (fcntl(fd, F_SETLK, &whole) < 0) {
 		if (errno == EAGAIN || errno == EACCES)
-			return err_set(err, ERR_CONFLICT, "another agent has this node");
+			return err_set(err, ERR_CONFLICT, "another agent of this node is running");
 		return err_errno(err, errno, "lock '%s'", path);
 	}
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
-/* Remove what an earlier agent of this node recorded when it left. */
+/* Remove the line "clean" of an earlier agent. */
 static void unsay_clean(struct agent *a)
 {
 	if (a->cfg.was_clean && ftruncate(a->lock, a->cfg.length) < 0)
@@ -217,10 +216,10 @@ static int begin(struct agent *a, struct err *err)
 		return -1;
 	proc_boot_id(a->boot_id);
 	if (!a->boot_id[0])
-		return err_set(err, ERR_UNAVAILABLE, "the kernel does not tell its boot id");
+		return err_set(err, ERR_UNAVAILABLE, "cannot read the kernel's boot id");
 	unsay_clean(a);
 	log_as(a);
-	/* Orphans of a killed shim come to us. */
+	/* Orphans of a killed shim become children of the agent. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return err_errno(err, errno, "become a subreaper");
 	a->loop = loop_new();
@@ -263,7 +262,7 @@ int agent_main(const char *node_dir)
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGHUP, &ignore, NULL);
 	sigaction(SIGXFSZ, &ignore,
-		  NULL); /* a limit of the file size is an error like a full disk */
+		  NULL); /* a write beyond the file size limit then fails, as on a full disk */
 	if (begin(&a, &err) < 0) {
 		log_error("%s", err.msg);
 		rc = err_exit_code(err.kind);

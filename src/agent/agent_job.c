@@ -1,8 +1,7 @@
 /*
- * What the agent does for its job: prepare, start, relay, scan, probe, sample,
- * collect.  job_update() is level-triggered: it looks at the whole state and does
- * what is missing, so it does not matter in which order things became known or
- * how often the connection was lost meanwhile.
+ * The agent's work for its job: prepare, start, relay, scan, probe, sample, collect.
+ * job_update() is level-triggered: it compares the whole state with what was done and does the
+ * rest, so the order of events and lost connections do not matter.
  */
 #include "agent/internal.h"
 
@@ -91,7 +90,7 @@ static void prepare_done(void *ctx, struct str text)
 	agent_wake(a);
 }
 
-/* Take over decoded inputs; the arena is ours from here on. */
+/* Use decoded inputs.  Takes the arena, which holds them. */
 static int adopt_inputs(struct agent *a, struct arena *mem, const struct message_inputs *in,
 			struct err *err)
 {
@@ -112,7 +111,7 @@ static void prepare(struct agent *a)
 
 	a->ready_known = false;
 	a->prepare = forked_task_free(a->prepare);
-	/* A job that has started has its inputs; nothing below it may change now. */
+	/* The job has started: its inputs are in place and must not change. */
 	if (a->at.no > 0) {
 		set_ready(a, &err);
 		return;
@@ -167,7 +166,7 @@ static void close_streams(struct agent *a)
 	a->relaying = false;
 }
 
-/* What the templates of a START name on this node. */
+/* Expand the templates of a START for this node. */
 static int make_texts(struct agent *a, struct message_start *m, struct arena *mem,
 		      struct start_files *ret, struct err *err)
 {
@@ -193,8 +192,8 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 	};
 
 	if (m->rank >= 0 && !members_have(&a->members, m->rank))
-		return err_set(err, ERR_PROTOCOL, "start: the table of members is not whole");
-	/* The first attempt's was made with its inputs. */
+		return err_set(err, ERR_PROTOCOL, "start: the table of members is incomplete");
+	/* That of the first attempt was made by prepare_files. */
 	if (m->attempt > 1 && file_mkdir_p(output, 0700, err) < 0)
 		return err_wrap(err, "make the output directory");
 	return expand_start(m, m->rank >= 0 ? &here : NULL, a->dir, mem, ret, err);
@@ -210,7 +209,7 @@ void job_start(struct agent *a, struct str json, struct err *err)
 	if (message_start_get(json, mem, &m, err) < 0)
 		return;
 	if (a->at.no >= m.attempt) {
-		/* A START that is known already is answered again, never executed again. */
+		/* A repeated START is answered again, but not executed again. */
 		if (a->at.no == m.attempt)
 			memset(&a->told, 0, sizeof(a->told));
 		return;
@@ -280,7 +279,7 @@ void job_welcomed(struct agent *a, const struct message_welcome *m)
 	scan_resume(&a->scan, m->scanned);
 }
 
-/* ---- beside the job ---- */
+/* ---- probe, samples, collecting ---- */
 
 static void answered(void *ctx)
 {
@@ -346,14 +345,14 @@ static void collect_task(void *ctx, struct buf *out)
 	const struct collect_options o = {
 		.patterns = a->inputs.keep,
 		.n = a->inputs.nkeep,
-		/* A directory that the node does not own may hold files that are older than the attempt. */
+		/* A work directory that is not the node's own may hold files from before the attempt. */
 		.since_ms =
 			prepare_is_long(&a->inputs) || !a->cfg.base_dir ? 0 : a->at.st.claimed_ms,
 	};
 	struct collected done;
 	int rc = collect_files(cwd, &o, output, &done, &err);
 
-	/* What is there goes to the master also if something could not be copied. */
+	/* Upload the files that were copied even if others could not be. */
 	if (!a->cfg.output_dir &&
 	    upload_files(&a->cfg, output, a->at.no, &done, rc < 0 ? NULL : &err) < 0)
 		rc = -1;
@@ -402,7 +401,7 @@ void job_drop_collect(struct agent *a)
 	collect_remove_partial(output);
 }
 
-/* Stop copying kept files, also if it has not begun: a cancelled run does not wait for copies. */
+/* Stop collecting, or do not begin: a cancelled run does not wait for copies. */
 static void stop_collecting(struct agent *a)
 {
 	if (!a->at.has_exit || a->collected_known)
@@ -421,7 +420,7 @@ static void update_collect(struct agent *a)
 {
 	struct err err = {0};
 
-	/* Without inputs nobody knows what to keep; the master sends them again after every hello. */
+	/* The patterns come with the inputs, which the master sends after every hello. */
 	if (!a->at.has_exit || a->collected_known || a->collect || !a->inputs_arena)
 		return;
 	if (a->inputs.nkeep == 0 && a->cfg.output_dir)
@@ -430,7 +429,7 @@ static void update_collect(struct agent *a)
 		set_collected(a, err.kind, err.msg);
 }
 
-/* ---- telling ---- */
+/* ---- sending what is new ---- */
 
 static void tell_small(struct agent *a)
 {
@@ -476,7 +475,7 @@ static void push_output(struct agent *a)
 		return;
 	uint64_t sent = relay_push(&a->relay, a->conn, loop_scratch(a->loop));
 
-	/* Occasional output is sent at once; a steady trickle is gathered for a moment. */
+	/* After a small piece of output, gather for QUIET_MS before the next is sent. */
 	if (sent > 0 && sent < QUIET_BYTES) {
 		a->is_quiet = true;
 		loop_timer_set(a->quiet, QUIET_MS);
@@ -494,7 +493,7 @@ static void scan_output(struct agent *a)
 		all &= scan_stream(&a->scan, (enum stream)s, st->fd, st->size, a->at.has_exit,
 				   a->conn, loop_scratch(a->loop));
 	}
-	/* A long queue wakes us when it has drained; only a long scan goes on by itself. */
+	/* A long queue calls on_drained; a scan that was only too long is continued by a timer. */
 	if (!all && conn_queued(a->conn) < CONN_LOW_WATER) {
 		a->scan_waits = true;
 		loop_timer_set(a->scan_timer, 0);
@@ -556,13 +555,13 @@ void job_update(struct agent *a)
 		a->grown = false;
 		relay_refresh(&a->relay);
 	}
-	/* Output goes straight from its buffer to the socket; news of a few bytes each go together. */
+	/* Without output to send, gather the small frames into one write. */
 	if (!a->relaying || relay_waiting(&a->relay) == 0)
 		conn_cork(a->conn);
 	tell_small(a);
 	if (a->relaying) {
 		push_output(a);
-		/* After a crash the patterns come with the inputs, which follow every welcome. */
+		/* Before the inputs arrive, which follow every WELCOME, the patterns are unknown. */
 		if (a->inputs_arena)
 			scan_soon(a);
 	}
@@ -570,7 +569,7 @@ void job_update(struct agent *a)
 	conn_uncork(a->conn);
 }
 
-/* ---- beginning and end ---- */
+/* ---- init and release ---- */
 
 static void changed(void *ctx)
 {
@@ -580,7 +579,7 @@ static void changed(void *ctx)
 	agent_wake(a);
 }
 
-/* Tasks and nvidia-smi are forked by us and carry our name, not the job's. */
+/* Forked tasks and nvidia-smi are children of the agent that do not belong to the job. */
 static bool is_helper(void *ctx, pid_t pid)
 {
 	struct agent *a = ctx;
@@ -596,7 +595,7 @@ int job_init(struct agent *a, struct err *err)
 	buf_init(&a->ready, PAYLOAD_MAX);
 	buf_init(&a->collected, PAYLOAD_MAX);
 	scan_init(&a->scan);
-	/* Until the patterns are known, or if they never are: the prefix and the FIFO need none. */
+	/* Before the inputs arrive: the metric prefix and the FIFO work without patterns. */
 	if (scan_patterns(&a->scan, &a->inputs, err) < 0)
 		return -1;
 	a->quiet = loop_timer_new(a->loop, quiet_over, a);

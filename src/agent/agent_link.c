@@ -1,8 +1,8 @@
 /*
- * The agent's end of the link: dial, say hello, take messages, notice silence,
- * dial again with a growing pause.  The master is on a unix socket of this machine, or behind a URL
- * and known by the pin of its key.  When nobody listens on the unix socket and the last master did
- * not say goodbye, start one.
+ * The agent's end of the link: connect, send HELLO, handle frames, detect a silent master, connect
+ * again with a growing pause.  The master is on a unix socket of this machine, or at a URL, with its
+ * key checked against a pin.  When no process listens on the unix socket and the last master did not
+ * send BYE, start a master.
  */
 #include "agent/internal.h"
 
@@ -26,20 +26,21 @@
 
 #define DIAL_TIMEOUT_MS 500
 #define CALL_TIMEOUT_MS                                                                            \
-	10000 /* for a master on another machine: resolving, dialling every address, TLS */
+	10000 /* to connect to another machine: resolving, trying every address, TLS */
 #define BACKOFF_MIN_MS 50
 #define BACKOFF_MAX_MS 5000
 #define PING_MS 5000
 #define SILENCE_MS 15000
-/* A node that may be carried elsewhere must know soon that it is cut off, and be back before that. */
-#define LOST_PINGS 15	/* in lost_ms */
-#define LOST_SILENCES 5 /* so often in lost_ms it can hang up and dial again */
+/* With lost_ms set the node may be replaced: its agent must notice a lost master early, so that it can
+ * connect again before lost_ms is over. */
+#define LOST_PINGS 15	/* pings per lost_ms */
+#define LOST_SILENCES 5 /* reconnects that fit into lost_ms */
 #define LOST_PING_MIN_MS 100
 #define LOST_SILENCE_MIN_MS 500
 #define LOST_BACKOFF_MAX_MS 500
 #define REVIVE_AFTER_MS 1000
 #define REVIVE_EVERY_MS 2000
-#define LEASE_DEFAULT_MS (30 * 60 * 1000) /* until a master has said something else */
+#define LEASE_DEFAULT_MS (30 * 60 * 1000) /* until the first WELCOME */
 #define PAYLOAD_MAX (256 * 1024)
 
 extern char **environ;
@@ -99,8 +100,8 @@ static void dial_later(struct agent *a)
 	loop_timer_set(a->dial, a->lost_ms ? within(pause, 0, LOST_BACKOFF_MAX_MS) : pause);
 }
 
-/* The environment for a new master: that of the agent, without the mark by which the processes of this node
- * are found and killed. */
+/* The environment for a new master: the agent's, without the mark by which processes of this node are
+ * found and killed. */
 static const char **master_env(const char *home)
 {
 	size_t n = 0, kept = 0;
@@ -132,7 +133,7 @@ static void start_master(struct agent *a)
 	size_t last = 0;
 
 	a->revived_ms = clock_boot_ms();
-	log_info("nobody listens in %s: starting a master", a->cfg.link_dir);
+	log_info("no master listens in %s: starting one", a->cfg.link_dir);
 	if (child_spawn_detached(&spec, &err) < 0)
 		log_warn("%s", err.msg);
 	backoff_reset(&a->backoff);
@@ -146,7 +147,7 @@ static void dial_failed(struct agent *a, enum err_kind why)
 {
 	int64_t now = clock_boot_ms();
 
-	/* A master listens and is busy, or the fault is on this side: no reason to start another one. */
+	/* A master listens and is busy, or the error is local: do not start another master. */
 	if (why != ERR_UNAVAILABLE) {
 		a->nobody_since_ms = 0;
 		dial_later(a);
@@ -188,7 +189,7 @@ static void dialed(void *ctx, const struct transport *t, const struct err *why)
 {
 	struct agent *a = ctx;
 
-	if (!t) { /* `why` is a part of the dialer */
+	if (!t) { /* copy `why`: it is a part of the dialer, which is freed */
 		if (strcmp(a->dial_why, why->msg) != 0)
 			log_warn("master %s: %s; trying again", a->cfg.url, why->msg);
 		snprintf(a->dial_why, sizeof(a->dial_why), "%s", why->msg);
@@ -242,7 +243,7 @@ static void hang_up(struct agent *a)
 	agent_wake(a);
 }
 
-/* The master knew of this node when what it has answered now was sent. */
+/* The master answered HELLO or PING: at asked_at_ms it had not given up this node. */
 static void answered(struct agent *a)
 {
 	if (a->asked_at_ms && a->lost_ms)
@@ -251,7 +252,7 @@ static void answered(struct agent *a)
 	a->asked_at_ms = 0;
 }
 
-/* Whatever else is sent and heard: only the answer to a question proves when it was asked. */
+/* Send a PING even when other frames arrive: only its answer moves the fence. */
 static void ping_for_proof(struct agent *a, int64_t now)
 {
 	if (a->welcomed && !a->asked_at_ms) {
@@ -355,7 +356,7 @@ static void on_ack(struct agent *a, const struct frame *f, struct arena *mem, st
 		return;
 	}
 	if (message_ack_get(f->payload, &m, err) == 0 && a->relaying)
-		relay_ack(&a->relay, (enum stream)f->channel, m.stored, m.looked);
+		relay_ack(&a->relay, (enum stream)f->channel, m.stored, m.scanned);
 }
 
 static void on_signal(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
@@ -395,10 +396,10 @@ static void on_bye(struct agent *a, const struct frame *f, struct arena *mem, st
 	struct message_bye m = {""};
 
 	(void)err;
-	/* A BYE whose payload cannot be read is a goodbye all the same. */
+	/* A BYE with an unreadable payload counts. */
 	if (message_bye_get(f->payload, mem, &m, NULL) < 0)
 		m.reason = "";
-	log_info("the master says goodbye: %s", m.reason);
+	log_info("the master closes the connection: %s", m.reason);
 	a->said_bye = true;
 	conn_close(a->conn);
 }
@@ -430,7 +431,7 @@ static void on_frame(void *ctx, const struct frame *f)
 		messages[f->type].take(a, f, mem, &err);
 	}
 	if (err.kind != ERR_NONE) {
-		log_error("the master sent a message that cannot be used: %s", err.msg);
+		log_error("the master sent an invalid message: %s", err.msg);
 		link_bye(a, err.msg);
 	}
 	agent_wake(a);

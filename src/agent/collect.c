@@ -19,20 +19,19 @@
 #include "base/vec.h"
 
 #define WILDCARDS "*?[\\"
-#define JOBS_OWN                                                                                   \
-	3 /* directories at the end of the output directory's path that a job could replace */
-#define CLOCK_STEP_MS 20	    /* a file may be stamped with a time that is so old */
-#define PARTIAL ".regatta-keep.tmp" /* where the file system has no files without a name */
+#define JOBS_OWN 3 /* last directories of the output directory's path, which a job could replace */
+#define CLOCK_STEP_MS 20	    /* the file system's clock may lag by this */
+#define PARTIAL ".regatta-keep.tmp" /* for file systems without O_TMPFILE */
 
 struct collector {
 	int from; /* the work directory */
 	int to;	  /* the output directory */
 	const struct collect_options *o;
 	struct collected *done;
-	VEC(char *) links; /* that matched, by name */
+	VEC(char *) links; /* names of links that matched */
 	size_t unmatched;
 	const char *first_unmatched; /* pattern */
-	bool matched;		     /* the pattern at hand */
+	bool matched;		     /* a file matched the current pattern */
 };
 
 static void collector_release(struct collector *c)
@@ -46,7 +45,7 @@ static void collector_release(struct collector *c)
 
 /* ---- patterns ---- */
 
-/* The directories in front of the first wildcard: nothing above them needs to be walked. */
+/* The directories before the first wildcard: only they need to be walked. */
 static char *literal_part(const char *pattern)
 {
 	size_t n = strcspn(pattern, WILDCARDS);
@@ -82,14 +81,15 @@ static bool matched_before(const char *const *patterns, size_t upto, const char 
 
 static void add_link(struct collector *c, const char *name)
 {
-	c->matched = true; /* the note will name the link: the pattern itself is not to blame */
+	c->matched = true; /* the note names the link; the pattern needs no note of its own */
 	for (size_t i = 0; i < c->links.n; i++)
 		if (strcmp(c->links.v[i], name) == 0)
 			return;
 	*vec_push(&c->links) = xstrdup(name);
 }
 
-/* The directory `name` ("": the work directory itself), through no link: one on the way is noted.  -1 and errno. */
+/* Open the directory `name` ("": the work directory) without following links; a link in its path is
+ * noted.  -1: errno is set. */
 static int open_dir(struct collector *c, const char *name)
 {
 	struct str rest = str_from(name);
@@ -118,7 +118,7 @@ static int open_dir(struct collector *c, const char *name)
 	return TAKE_FD(fd);
 }
 
-/* The directory that the file `name` is in. */
+/* Open the directory that contains the file `name`. */
 static int open_parent(struct collector *c, const char *name)
 {
 	CLEANUP(freep) char *dir = xstrndup(name, (size_t)(path_base(name) - name));
@@ -126,7 +126,7 @@ static int open_parent(struct collector *c, const char *name)
 	return open_dir(c, dir);
 }
 
-/* Where to walk, with a slash at its end; NULL if the pattern is the name of one file, or of nothing. */
+/* The directory to walk, ending with a slash; NULL if the pattern names one file or nothing. */
 static char *walk_from(struct collector *c, const char *pattern)
 {
 	if (!is_plain(pattern))
@@ -142,7 +142,7 @@ static char *walk_from(struct collector *c, const char *pattern)
 
 /* ---- the output directory ---- */
 
-/* A file without a name, so that nobody finds it if we are killed. */
+/* A file without a name, so that a killed process leaves nothing. */
 static int open_partial(const struct collector *c, int dir, bool *ret_named)
 {
 	int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -163,7 +163,7 @@ static int give_name(const struct collector *c, int fd, bool named, int dir, con
 	return linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW);
 }
 
-/* ---- what is kept ---- */
+/* ---- copying ---- */
 
 static int copy_into(const struct collector *c, int from, int dir, const char *name, mode_t mode,
 		     struct err *err)
@@ -173,7 +173,7 @@ static int copy_into(const struct collector *c, int from, int dir, const char *n
 
 	if (fd < 0)
 		return err_errno(err, errno, "create '%s'", name);
-	/* The copy is ours: a set-id bit would now lend our rights, not those of its owner. */
+	/* Without set-id bits: the copy belongs to the agent's user, whose rights they would give away. */
 	if (file_copy_content(from, fd, err) < 0)
 		err_wrap(err, "copy '%s'", name);
 	else if (fchmod(fd, mode & 0777) < 0 || give_name(c, fd, named, dir, name) < 0)
@@ -203,7 +203,7 @@ static int keep_file(const struct collector *c, int parent, const char *name, co
 	return 0;
 }
 
-/* Changed since the job's start, as far as the clock of the file system can tell. */
+/* Did the file change since the job's start, within the precision of the file system's clock? */
 static bool is_new(const struct collector *c, const struct stat *st)
 {
 	int64_t changed_ms = (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
@@ -281,9 +281,9 @@ static void note_unmatched(const struct collector *c)
 			 c->first_unmatched);
 }
 
-/* ---- links, when all files are there ---- */
+/* ---- links, after all files ---- */
 
-/* A directory in the outputs that no link takes or will take the place of. */
+/* Is `name` a directory in the outputs that no kept link replaces? */
 static bool is_kept_dir(const struct collector *c, const char *name)
 {
 	struct stat st;
@@ -292,8 +292,8 @@ static bool is_kept_dir(const struct collector *c, const char *name)
 	       fstatat(c->to, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Where the link `name` leads to, below the work directory; owned.  NULL: out of it, or through another link, which
- * may lead anywhere. */
+/* The target of the link `name`, relative to the work directory; the caller frees it.  NULL: it is
+ * outside, or its path has another link. */
 static char *link_target(const struct collector *c, const char *name, const char *text)
 {
 	struct str rest = str_from(text);
@@ -302,7 +302,7 @@ static char *link_target(const struct collector *c, const char *name, const char
 
 	n -= n > 0; /* without the slash */
 	memcpy(out, name, n);
-	size_t own = n; /* so much of it are directories that the link itself is in */
+	size_t own = n; /* length of the part that is the link's own directory */
 
 	if (text[0] == '/')
 		return NULL;
@@ -330,7 +330,7 @@ static char *link_target(const struct collector *c, const char *name, const char
 	return TAKE_PTR(out);
 }
 
-/* False: what it points to is not kept. */
+/* False: the target is not kept. */
 static bool keep_link(struct collector *c, const char *name)
 {
 	CLEANUP(close_fdp) int parent = open_parent(c, name);
@@ -381,8 +381,8 @@ static void keep_links(struct collector *c)
 	note_links(c);
 }
 
-/* The output directory, through no link that the job could have put in the place of one of the last
- * directories on the way to it: the run's, "outputs" and the node's. */
+/* Open the output directory without following links in the last JOBS_OWN directories of its path (the
+ * run's, "outputs" and the node's), which the job could have replaced. */
 static int open_output(const char *to, struct err *err)
 {
 	const char *below = to + strlen(to);

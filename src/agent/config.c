@@ -42,7 +42,7 @@ static int64_t limit(const struct doc *d, const char *key, int64_t fallback)
 	return v >= 0 ? v : fallback;
 }
 
-/* Where the master is. */
+/* The master's address. */
 static int read_master(const struct doc *d, struct arena *a, struct agent_config *c,
 		       struct err *err)
 {
@@ -73,7 +73,7 @@ static void read_isolation(const struct doc *d, const char *dir, struct arena *a
 	c->hosts = arena_printf(a, "%s/" LAYOUT_HOSTS_FILE, dir);
 }
 
-/* A path; NULL if there is none. */
+/* A path; NULL if the key is missing. */
 static const char *path_of(const struct doc *d, const char *key)
 {
 	struct str s = doc_str(d, key, STR(""));
@@ -87,12 +87,13 @@ static int read_keys(const struct doc *d, struct arena *a, struct agent_config *
 	    want(d, "token", &c->token, err) < 0 || read_master(d, a, c, err) < 0)
 		return -1;
 	if (doc_int(d, "proto", 0) != LINK_PROTO)
-		return err_set(err, ERR_INVALID, "protocol %" PRId64 " is not known, only %d",
+		return err_set(err, ERR_INVALID,
+			       "protocol version %" PRId64 " is not supported, only %d",
 			       doc_int(d, "proto", 0), LINK_PROTO);
 	int64_t incarnation = doc_int(d, "incarnation", 0);
 
 	if (incarnation < 0 || incarnation > INT_MAX)
-		return err_set(err, ERR_INVALID, "key 'incarnation' is out of its range");
+		return err_set(err, ERR_INVALID, "key 'incarnation' is out of range");
 	c->incarnation = (int)incarnation;
 	c->home = doc_str(d, "home", STR("")).p;
 	c->revive = doc_bool(d, "revive", false) && c->home[0] && !c->url;

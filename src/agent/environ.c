@@ -14,7 +14,7 @@ static const struct {
 } filled_in[] = {
 	{"PATH", ENVIRON_PATH, false},
 	{"HOME", "/", false},
-	/* Standard output is a pipe: Python would show nothing until its end. */
+	/* Standard output is a pipe: Python would buffer it until the end. */
 	{"PYTHONUNBUFFERED", "1", false},
 	{"TERM", "xterm", true},
 };
@@ -48,7 +48,7 @@ const char **environ_make(const struct message_start *m, const char *mark, const
 	const char **env = xcalloc(m->nenv + FILLED_IN + 3, sizeof(*env));
 	size_t n = 0;
 
-	/* The mark comes first: a search reads only the beginning of an environment. */
+	/* The mark is first, because the search reads only the beginning of an environment. */
 	if (mark[0])
 		env[n++] = xasprintf("%s=%s", PROC_MARK, mark);
 	for (size_t i = 0; i < m->nenv; i++)

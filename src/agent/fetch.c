@@ -25,13 +25,13 @@
 #include "net/digest.h"
 #include "net/http_url.h"
 
-#define OWN_CACHE "cache" /* below the node's directory, if it has no other */
+#define OWN_CACHE "cache" /* in the node's directory, if agent.json names no cache */
 #define PART ".part"
-#define MAX_TRIES 3 /* with bytes that are not the right ones */
+#define MAX_TRIES 3 /* for downloads with a wrong digest */
 
 /* ---- digests ---- */
 
-/* 0: these are the bytes, and reading begins at the first.  1: they are others. */
+/* 0: the digest is right, and the offset of fd is 0.  1: it is wrong. */
 static int check_digest(int fd, const char *sha256, struct err *err)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -49,7 +49,7 @@ static int check_digest(int fd, const char *sha256, struct err *err)
 
 static int other_bytes(const char *what, const char *sha256, struct err *err)
 {
-	return err_set(err, ERR_INVALID, "%s are other bytes than those of sha256 %s", what,
+	return err_set(err, ERR_INVALID, "wrong content: %s does not have the sha256 %s", what,
 		       sha256);
 }
 
@@ -69,7 +69,7 @@ static int open_here(const char *blobs, const char *sha256, struct err *err)
 	return rc < 0 ? err_wrap(err, "read '%s'", path) : TAKE_FD(fd);
 }
 
-/* ---- from elsewhere ---- */
+/* ---- downloads ---- */
 
 static int download(const struct agent_config *cfg, const struct message_blob *b, int fd,
 		    struct err *err)
@@ -89,7 +89,7 @@ static int download(const struct agent_config *cfg, const struct message_blob *b
 	return transfer_download(&t, path, fd, err);
 }
 
-/* Nobody can tell whether a file without a digest is the same another time: it is not kept. */
+/* A blob without a digest is not cached: the URL may have another content next time. */
 static int open_unnamed(const struct agent_config *cfg, const char *node_dir,
 			const struct message_blob *b, struct err *err)
 {
@@ -122,7 +122,7 @@ static int compare_use(const void *a, const void *b)
 	return (x->used.tv_nsec > y->used.tv_nsec) - (x->used.tv_nsec < y->used.tv_nsec);
 }
 
-/* A download is under way, perhaps; a part that nobody works at may go. */
+/* Is a download to this file in progress (then it is locked)? */
 static bool in_use(const char *path)
 {
 	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -130,7 +130,7 @@ static bool in_use(const char *path)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
 }
 
-/* Remove what was not used for the longest time until the rest fits.  Whoever has one open may go on reading. */
+/* Remove the least recently used files until the rest fits.  A process that has one open can go on reading. */
 static void make_room(const char *cache, uint64_t limit, const char *keep)
 {
 	VEC(struct cached) all = {0};
@@ -160,7 +160,7 @@ static void make_room(const char *cache, uint64_t limit, const char *keep)
 	vec_release(&all);
 }
 
-/* The part of this name, locked; it may be waited for.  0: somebody else has completed it meanwhile. */
+/* Open and lock the partial download; waits for another node's download.  0: that one completed the file. */
 static int lock_part(const char *part, const char *path, int *ret_fd, struct err *err)
 {
 	for (;;) {
@@ -176,7 +176,7 @@ static int lock_part(const char *part, const char *path, int *ret_fd, struct err
 		if (file_exists(path))
 			return 0;
 		if (fstat(fd, &st) == 0 &&
-		    st.st_nlink > 0) { /* else it was removed while we waited */
+		    st.st_nlink > 0) { /* else make_room removed it while we waited */
 			*ret_fd = TAKE_FD(fd);
 			return 1;
 		}
@@ -198,7 +198,7 @@ static int fill_cache(const struct agent_config *cfg, const char *cache,
 	rc = check_digest(fd, b->sha256, err);
 	if (rc > 0) {
 		unlink(part);
-		return other_bytes("what was sent", b->sha256, err);
+		return other_bytes("the download", b->sha256, err);
 	}
 	if (rc < 0 || rename(part, path) < 0)
 		return rc < 0 ? -1 : err_errno(err, errno, "create '%s'", path);
@@ -207,7 +207,7 @@ static int fill_cache(const struct agent_config *cfg, const char *cache,
 	return 0;
 }
 
-/* As check_digest(); 1 also if it is not there. */
+/* As check_digest(); 1 also if the file does not exist. */
 static int open_cached(const char *path, const char *sha256, int *ret_fd, struct err *err)
 {
 	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -217,11 +217,11 @@ static int open_cached(const char *path, const char *sha256, int *ret_fd, struct
 	int rc = check_digest(fd, sha256, err);
 
 	if (rc > 0) {
-		log_warn("'%s' in the cache is damaged: it is fetched again", path);
+		log_warn("cached file '%s' is damaged: downloading it again", path);
 		unlink(path);
 	}
 	if (rc == 0) {
-		futimens(fd, NULL); /* used now */
+		futimens(fd, NULL); /* for make_room */
 		*ret_fd = TAKE_FD(fd);
 	}
 	return rc;
@@ -246,7 +246,7 @@ static int open_by_cache(const struct agent_config *cfg, const char *node_dir,
 		if (fill_cache(cfg, cache, b, err) < 0 && err->kind != ERR_INVALID)
 			return -1;
 	}
-	return err->kind == ERR_NONE ? other_bytes("what came", b->sha256, err) : -1;
+	return err->kind == ERR_NONE ? other_bytes("the download", b->sha256, err) : -1;
 }
 
 int fetch_open(const struct agent_config *cfg, const char *node_dir, const struct message_blob *b,

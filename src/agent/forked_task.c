@@ -32,7 +32,7 @@ static void __attribute__((noreturn)) work(forked_task_fn fn, void *ctx, int res
 	struct buf out;
 
 	child_reset_signals();
-	signal(SIGPIPE, SIG_IGN); /* a server that hangs up is an error of the call */
+	signal(SIGPIPE, SIG_IGN); /* a closed connection is an error of write() */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1); /* the parent died before prctl() */
@@ -46,7 +46,7 @@ static void __attribute__((noreturn)) work(forked_task_fn fn, void *ctx, int res
 
 static void finished(struct forked_task *t)
 {
-	/* A copy of what is needed: done may free t. */
+	/* Copied, because `done` may free t. */
 	forked_task_done_fn done = t->done;
 	void *ctx = t->ctx;
 	struct buf text = t->text;

@@ -16,7 +16,7 @@
 #include "sys/loop.h"
 
 #define ANSWER_MAX (16 * 1024)
-#define ANSWER_MS 5000 /* nvidia-smi hangs when the driver does */
+#define ANSWER_MS 5000 /* nvidia-smi may hang with the driver */
 
 extern char **environ;
 
@@ -25,7 +25,7 @@ struct gpu {
 	struct loop_timer *timer;
 	struct loop_io *io;
 	char *file;
-	pid_t pid; /* 0: not asked */
+	pid_t pid; /* 0: no query runs */
 	int fd;
 	struct buf text;
 	struct gpu_value v[GPU_MAX];

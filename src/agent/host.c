@@ -12,9 +12,9 @@
 #include "sys/proctree.h"
 
 #define PROC_MAX (256 * 1024)
-#define SECTOR 512 /* unit of /proc/diskstats, whatever the disk's own is */
+#define SECTOR 512 /* unit of /proc/diskstats, independent of the disk's sector size */
 
-/* The next word of a line, blanks skipped; empty at its end. */
+/* The next word of a line; empty at its end. */
 static struct str next_word(struct str *line)
 {
 	while (line->n > 0 && (line->p[0] == ' ' || line->p[0] == '\t')) {
@@ -125,7 +125,7 @@ bool host_read_memory(struct str text, uint64_t *ret_used)
 	return true;
 }
 
-/* Whole devices that carry data: not partitions, which would count twice, nor layers above a disk. */
+/* Is it a whole disk?  Partitions and layers above a disk would count its bytes twice. */
 static bool is_disk(struct str name)
 {
 	static const char *const layers[] = {"loop", "ram", "dm-", "md", "zram", "sr"};
@@ -147,7 +147,7 @@ static struct str load(const char *path, struct buf *b)
 	return buf_str(b);
 }
 
-/* The job's own use, from its group or from the tree below its main process. */
+/* CPU and memory of the job, from its cgroup or from the process tree below its main process. */
 static bool job_use(const struct cgroup *cg, int job, uint64_t *ret_cpu_us, uint64_t *ret_memory)
 {
 	CLEANUP(proc_list_release) struct proc_list l = {0};
@@ -188,7 +188,7 @@ static double rate(uint64_t now, uint64_t before, double seconds)
 #define VALUES_MAX (8 + 2 * GPU_MAX)
 #define VALUE_NAME 24
 
-/* A sample being built, with space for the names that are composed here. */
+/* A sample being built, with space for the names of GPU values. */
 struct making {
 	struct message_value v[VALUES_MAX];
 	size_t n;

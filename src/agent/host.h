@@ -1,9 +1,9 @@
 #pragma once
 /*
- * host - what the machine and the job use: cpu, memory, network, disk, GPU.
+ * host - usage of the machine and of the job: CPU, memory, network, disk, GPU.
  *
- * Rates are between two samples, so the first sample of a rate is left out.
- * What the system does not tell is left out, never an error.
+ * A rate is computed from two samples, so the first sample has none.  Values that the system does
+ * not provide are left out; that is no error.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,26 +30,26 @@ struct host {
 
 void host_init(struct host *h, struct loop *l);
 void host_release(struct host *h);
-/* A SAMPLE payload.  job: pid of the main process, 0 if none runs; cg: its groups; own_net: the job has
- * a network of its own. */
+/* Write a SAMPLE payload.  job: pid of the main process, 0 if none runs; cg: its groups; own_net: the job
+ * has a network namespace of its own. */
 void host_sample(struct host *h, int64_t wall_ms, const struct cgroup *cg, int job, bool own_net,
 		 struct buf *out);
 
-/* From the text of /proc/stat, /proc/net/dev, /proc/diskstats, /proc/meminfo; false if it is not there. */
+/* Parse /proc/stat, /proc/net/dev, /proc/diskstats, /proc/meminfo; false if the value is not in the text. */
 bool host_read_cpu(struct str text, uint64_t *ret_busy, uint64_t *ret_all);
 bool host_read_net(struct str text, uint64_t *ret_rx, uint64_t *ret_tx);
 bool host_read_disk(struct str text, bool (*is_disk)(struct str name), uint64_t *ret_read,
 		    uint64_t *ret_write);
 bool host_read_memory(struct str text, uint64_t *ret_used);
 
-/* gpu - nvidia-smi, asked without ever waiting for it. */
+/* gpu - the output of nvidia-smi, which runs in the background. */
 struct gpu_value {
 	double util, memory_bytes;
 };
 #define GPU_MAX 16
 struct gpu *gpu_new(struct loop *l); /* NULL if there is no nvidia-smi in PATH */
 struct gpu *gpu_free(struct gpu *g);
-/* The last answer (count of GPUs); starts the next query. */
+/* The values of the last query and their number; starts the next query. */
 size_t gpu_sample(struct gpu *g, struct gpu_value out[static GPU_MAX]);
 /* Lines "index, utilisation, MiB". */
 size_t gpu_parse(struct str text, struct gpu_value out[static GPU_MAX]);

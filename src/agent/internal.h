@@ -3,9 +3,8 @@
  * internal - the agent's state, shared by agent.c (life), agent_link.c (the
  * connection) and agent_job.c (inputs, attempt, streams).
  *
- * What has to be told to the master follows from the state: job_update() compares
- * what is known with what was told on this connection and sends the difference.
- * Every event only changes the state and calls agent_wake().
+ * Events only change the state and call agent_wake().  job_update() compares the state with `told`,
+ * which lists the messages sent on this connection, and sends the missing ones.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,19 +42,19 @@ struct agent {
 	enum leave leave;
 	bool awake; /* an update is due */
 	struct loop_timer *bye;
-	struct loop_timer *quiet; /* small pieces of output are being gathered */
+	struct loop_timer *quiet; /* runs while small pieces of output are gathered */
 	bool is_quiet;
 
 	/* The connection. */
 	struct conn *conn;
-	struct dialer *dialer; /* a call to another machine is under way */
-	char dial_why[240];    /* why the last call failed: said once, not every time */
+	struct dialer *dialer; /* connecting to a master on another machine; else NULL */
+	char dial_why[240];    /* the last error of the dialer, logged only when it changes */
 	bool welcomed, said_bye, pinged;
 	struct loop_timer *dial, *silence, *lease;
 	struct backoff backoff;
 	int64_t heard_ms, nobody_since_ms, revived_ms, lease_ms;
 	int64_t lost_ms; /* of the last WELCOME: see docs/protocol.md; 0: none */
-	/* when the HELLO or PING was sent that is not answered yet; 0: none is */
+	/* when the unanswered HELLO or PING was sent; 0: all are answered */
 	int64_t asked_at_ms;
 	struct {
 		bool started, serving, exit, collected;
@@ -103,11 +102,11 @@ int job_init(struct agent *a, struct err *err);
 void job_release(struct agent *a);
 void job_inputs(struct agent *a, struct str json, struct err *err); /* err set: the frame is bad */
 void job_start(struct agent *a, struct str json, struct err *err);
-/* Stop the job, or the copying of what it left. */
+/* Stop the job, or, if it has ended, stop collecting its files. */
 void job_stop(struct agent *a, bool hurry);
-/* Stop copying, and leave nothing half copied. */
+/* Stop collecting and remove the partial copy. */
 void job_drop_collect(struct agent *a);
 void job_hello(struct agent *a, struct buf *out);
 void job_welcomed(struct agent *a, const struct message_welcome *m);
-/* Start what the state asks for (tasks, probe, samples) and send the master what is new. */
+/* Start what the state requires (tasks, probe, samples) and send the master what is new. */
 void job_update(struct agent *a);

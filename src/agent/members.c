@@ -39,7 +39,7 @@ static void begin(struct members *m, const struct message_members *part)
 					   .n = part->total};
 }
 
-/* Cuts the text, which is the arena's own, at its spaces. */
+/* Split the text, a copy in m->arena, at its spaces. */
 static int add_addresses(struct members *m, char *text, struct err *err)
 {
 	for (char *next; text; text = next) {
@@ -65,6 +65,6 @@ int members_take(struct members *m, struct str json, struct err *err)
 		begin(m, &part);
 	if (!m->arena || part.first != m->next || part.total != m->table.n)
 		return err_set(err, ERR_PROTOCOL,
-			       "members: key 'first' does not follow the part before");
+			       "members: key 'first' does not continue the previous part");
 	return add_addresses(m, arena_strdup(m->arena, part.addresses), err);
 }

@@ -1,18 +1,18 @@
 #pragma once
 /*
- * places - where the files of a node are, on the machine of its agent.
+ * places - paths of a node's files on the agent's machine.
  *
- * No message says so: the node's directory is the agent's own, and on the master's machine agent.json
- * (config.h) adds where the job file is, where archives are and where outputs go.  All paths are owned by the
- * caller.
+ * Messages of the master contain no paths.  They follow from the node's directory and, on the
+ * master's machine, from base_dir, blobs and output_dir of agent.json (config.h).  The caller owns
+ * the results.
  */
 struct agent_config;
 struct message_inputs;
 
-/* Source and data are put here. */
+/* The directory of source and data. */
 char *place_work(const char *node_dir);
-/* Where the job runs: the work directory, or, with nothing to put into it, where the job file is. */
+/* The job's working directory: place_work, or, without source and data, the directory of the job file. */
 char *place_cwd(const struct agent_config *cfg, const char *node_dir,
 		const struct message_inputs *in);
-/* What the job leaves for its user. */
+/* The directory of the files kept of an attempt. */
 char *place_output(const struct agent_config *cfg, const char *node_dir, int attempt);

@@ -39,7 +39,7 @@ bool prepare_is_long(const struct message_inputs *in)
 
 /* ---- files ---- */
 
-/* The digest of an open file is this one; reading begins at its start again. */
+/* Check the digest of an open file; its offset is 0 afterwards. */
 static int check_digest(int fd, const char *sha256, struct err *err)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -50,11 +50,11 @@ static int check_digest(int fd, const char *sha256, struct err *err)
 		return -1;
 	hex_encode(digest, sizeof(digest), hex);
 	if (strcmp(hex, sha256) != 0)
-		return err_set(err, ERR_INVALID, "these are other bytes: their sha256 is %s", hex);
+		return err_set(err, ERR_INVALID, "wrong content: its sha256 is %s", hex);
 	return lseek(fd, 0, SEEK_SET) < 0 ? err_errno(err, errno, "rewind") : 0;
 }
 
-/* What a node is made from, and where. */
+/* The inputs of a node, and where they go. */
 struct supply {
 	const struct message_inputs *in;
 	const struct agent_config *cfg;
@@ -112,7 +112,7 @@ static int copy_file(const struct message_data *d, const char *src, const char *
 {
 	if (d->shard_count > 1)
 		return err_set(err, ERR_INVALID,
-			       "it is one file and cannot be sharded; give a directory");
+			       "a single file cannot be sharded; give a directory");
 	if (copy_one(src, dest, err) < 0)
 		return -1;
 	CLEANUP(close_fdp) int fd = d->sha256 ? open(dest, O_RDONLY | O_CLOEXEC) : -1;
@@ -120,7 +120,7 @@ static int copy_file(const struct message_data *d, const char *src, const char *
 	return d->sha256 ? check_digest(fd, d->sha256, err) : 0;
 }
 
-/* Files of this machine, which is the master's. */
+/* Copy files of the master's machine, on which this agent runs too. */
 static int copy_src(const struct message_data *d, const char *base_dir, const char *dest,
 		    struct err *err)
 {
@@ -135,7 +135,7 @@ static int copy_src(const struct message_data *d, const char *base_dir, const ch
 	return S_ISDIR(st.st_mode) ? copy_tree(d, src, dest, err) : copy_file(d, src, dest, err);
 }
 
-/* A copy: the job may change it, and the cache is not its own. */
+/* Copied, not linked: the job may change the file, and other nodes share the cache. */
 static int copy_blob(const struct supply *p, const struct message_blob *b, const char *dest,
 		     struct err *err)
 {
@@ -147,7 +147,7 @@ static int copy_blob(const struct supply *p, const struct message_blob *b, const
 	int to = open(dest, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 
 	if (to < 0)
-		return err_errno(err, errno, "create it");
+		return err_errno(err, errno, "create '%s'", dest);
 	return file_copy_content(from, to, err);
 }
 
@@ -187,7 +187,7 @@ static void put_blob(struct sha256 *s, const struct message_blob *b)
 	put_field(s, b->sha256 ? b->sha256 : "");
 }
 
-/* What work/ is made from, as one digest. */
+/* A digest of everything that work/ is made from. */
 static void inputs_digest(const struct message_inputs *in, char out[static 2 * SHA256_BYTES + 1])
 {
 	struct sha256 *s = sha256_new();
@@ -244,7 +244,7 @@ static int make_work(const struct supply *p, const char *work, struct err *err)
 	inputs_digest(p->in, digest);
 	if (made_already(mark, work, digest))
 		return 0;
-	unlink(mark); /* the digest of the old work/ must not stand for a half-made new one */
+	unlink(mark); /* the old digest must not vouch for an incomplete new work/ */
 	if (file_remove_tree(work, err) < 0 || file_remove_tree(fresh, err) < 0)
 		return err_wrap(err, "clear the work directory");
 	if (mkdir(fresh, 0777) < 0)
@@ -266,7 +266,7 @@ int prepare_files(const struct message_inputs *in, const struct agent_config *cf
 		return err_wrap(err, "make the output directory");
 	if (prepare_is_long(in))
 		return make_work(&(struct supply){in, cfg, node_dir}, work, err);
-	/* A job that runs where its file is needs no work directory. */
+	/* With base_dir and without inputs the job runs in the directory of its job file. */
 	if (!cfg->base_dir && mkdir(work, 0777) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make the work directory");
 	return 0;
@@ -286,7 +286,7 @@ static int check_port(const char *netns, const char *address, int port, struct e
 	fd = netns_socket(netns, sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC);
 	if (fd < 0)
 		return err_errno(err, errno, "make a socket");
-	/* As servers do: only a listener counts, not the remains of old connections. */
+	/* As servers do: connections in TIME_WAIT do not make the port busy. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
 		return 0;

@@ -91,7 +91,7 @@ static void try_now(void *ctx)
 {
 	struct probe *p = ctx;
 
-	drop(p); /* a connection that hangs */
+	drop(p); /* the last connection, if it hangs */
 	p->fd = netns_socket(p->netns, p->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (p->fd < 0)
 		later(p);

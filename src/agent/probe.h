@@ -1,9 +1,9 @@
 #pragma once
 /*
- * probe - does the job's port answer yet?
+ * probe - wait until the job listens on its port.
  *
- * Connects, without blocking, every few milliseconds until it succeeds once; then it
- * says so and stops.
+ * Connects, without blocking, every few milliseconds until it succeeds; then it calls `answered`
+ * once and stops.
  */
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -13,10 +13,10 @@ struct probe;
 
 typedef void (*probe_fn)(void *ctx);
 
-/* IPv4 or IPv6 in figures; false if it is neither. */
+/* A numeric IPv4 or IPv6 address; false if it is neither. */
 bool probe_address(const char *address, int port, struct sockaddr_storage *ret, socklen_t *ret_len);
-/* NULL if the address is none.  The first try is made at once, in the network namespace at `netns`
- * (NULL: in ours), which must outlive the probe. */
+/* NULL if the address is not numeric.  The first try is made at once, in the network namespace at
+ * `netns` (NULL: the agent's), a text that must outlive the probe. */
 struct probe *probe_new(struct loop *l, const char *netns, const char *address, int port,
 			probe_fn answered, void *ctx);
 /* NULL allowed.  Safe inside `answered`.  Returns NULL. */

@@ -10,7 +10,7 @@
 #include "agent/shim/supervisor.h"
 #include "link/conn.h"
 
-#define TELL_BYTES (1024 * 1024) /* how far the shim's knowledge of acknowledgements may lag */
+#define TELL_BYTES (1024 * 1024) /* acknowledged bytes between two updates of SUPERVISOR_ACKED */
 
 void relay_open(struct relay *r, int dirfd)
 {
@@ -26,7 +26,7 @@ static int open_spool(const struct relay *r, enum stream s)
 	char file[16], fifo[16];
 
 	spool_names(s, file, fifo);
-	/* Writable, because holes are made in it. */
+	/* Writable, for punch(). */
 	return openat(r->dirfd, file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 }
 
@@ -75,10 +75,10 @@ static void tell_shim(struct relay *r)
 		r->told = sum;
 }
 
-/* Free the disk space of bytes that the master has stored and whose metrics it has taken. */
+/* Free the disk space of bytes that are stored and whose metrics are stored. */
 static void punch(struct relay_stream *st)
 {
-	uint64_t done = st->acked < st->looked ? st->acked : st->looked;
+	uint64_t done = st->acked < st->scanned ? st->acked : st->scanned;
 
 	if (st->fd < 0 || done < st->punched + RELAY_PUNCH)
 		return;
@@ -91,22 +91,22 @@ static void punch(struct relay_stream *st)
 }
 
 void relay_resume(struct relay *r, const uint64_t acks[static STREAMS],
-		  const uint64_t looked[static STREAMS])
+		  const uint64_t scanned[static STREAMS])
 {
 	for (int s = 0; s < STREAMS; s++) {
 		r->s[s].sent = r->s[s].acked = acks[s];
-		r->s[s].looked = looked[s];
+		r->s[s].scanned = scanned[s];
 	}
 	tell_shim(r);
 }
 
-void relay_ack(struct relay *r, enum stream s, uint64_t acked, uint64_t looked)
+void relay_ack(struct relay *r, enum stream s, uint64_t acked, uint64_t scanned)
 {
 	struct relay_stream *st = &r->s[s];
 
-	if (looked > st->looked)
-		st->looked = looked;
-	/* An acknowledgement of what was never sent would move the window over bytes not stored. */
+	if (scanned > st->scanned)
+		st->scanned = scanned;
+	/* An acknowledgement beyond `sent` is wrong: it would skip bytes that the master does not have. */
 	if (acked > st->acked && acked <= st->sent) {
 		st->acked = acked;
 		tell_shim(r);

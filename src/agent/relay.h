@@ -1,11 +1,11 @@
 #pragma once
 /*
- * relay - send the spooled output to the master, from the offset up to which the master has it.
+ * relay - send the spooled output to the master.
  *
- * Bytes are addressed by (stream, offset).  At most RELAY_WINDOW beyond the last
- * acknowledgement are under way, and at most RELAY_QUEUE wait in the connection,
- * so memory does not depend on the volume.  What the master has stored, and
- * whose samples it has taken, is punched out of the spool.
+ * Bytes are addressed by (stream, offset).  At most RELAY_WINDOW bytes are sent beyond the last
+ * acknowledgement, and at most RELAY_QUEUE bytes are queued in the connection, so memory does not
+ * depend on the volume.  Bytes that the master has stored, and whose metrics it has stored, are
+ * punched out of the spool files.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,23 +15,23 @@
 struct conn;
 
 #define RELAY_WINDOW (4 * 1024 * 1024)
-/* of at most 256 KiB: larger ones are not faster, only larger in memory */
+/* bytes per frame; up to 256 KiB would do, but larger frames are not faster */
 #define RELAY_FRAME (64 * 1024)
 #define RELAY_QUEUE                                                                                \
 	(256 *                                                                                     \
-	 1024) /* no frame is added to a longer queue; it must reach the connection's low water mark */
-#define RELAY_PUNCH (16 * 1024 * 1024) /* freed in steps of this */
+	 1024) /* no frame is added to a longer queue; at least CONN_LOW_WATER, so that on_drained comes */
+#define RELAY_PUNCH (16 * 1024 * 1024) /* spool space is freed in steps of this */
 
 struct relay_stream {
 	int fd;
-	uint64_t size, sent, acked, looked, punched;
+	uint64_t size, sent, acked, scanned, punched;
 };
 
 struct relay {
 	struct relay_stream s[STREAMS];
 	int dirfd;     /* of the attempt; borrowed */
-	int acked_fd;  /* file that tells the shim; made by the first acknowledgement */
-	uint64_t told; /* sum of what acked_fd says */
+	int acked_fd;  /* SUPERVISOR_ACKED, made by the first acknowledgement */
+	uint64_t told; /* sum of the offsets in that file */
 };
 
 /* dirfd must outlive the relay. */
@@ -39,14 +39,14 @@ void relay_open(struct relay *r, int dirfd);
 void relay_close(struct relay *r);
 /* Read the current sizes of the spool files. */
 void relay_refresh(struct relay *r);
-/* A new connection: send again from what the master has. */
+/* A new connection: send from the offsets up to which the master has stored the streams. */
 void relay_resume(struct relay *r, const uint64_t acks[static STREAMS],
-		  const uint64_t looked[static STREAMS]);
-/* Bytes below `acked` are on the master's disk, samples below `looked` are in its database. */
-void relay_ack(struct relay *r, enum stream s, uint64_t acked, uint64_t looked);
+		  const uint64_t scanned[static STREAMS]);
+/* Bytes below `acked` are on the master's disk, samples below `scanned` are in its database. */
+void relay_ack(struct relay *r, enum stream s, uint64_t acked, uint64_t scanned);
 /* Send what the window and the queue allow, with `scratch` of RELAY_FRAME bytes.  Returns the bytes sent. */
 uint64_t relay_push(struct relay *r, struct conn *c, void *scratch);
-/* Everything up to the given lengths was handed to the connection. */
+/* Were the streams handed to the connection up to these lengths? */
 bool relay_sent_all(const struct relay *r, const uint64_t lengths[static STREAMS]);
-/* Bytes that wait for a connection or the window. */
+/* Bytes that are not handed to a connection yet. */
 uint64_t relay_waiting(const struct relay *r);

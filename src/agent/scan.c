@@ -11,10 +11,10 @@
 #include "link/conn.h"
 #include "metrics/extract.h"
 
-#define ITEMS_MAX (768 * 1024) /* a frame holds 1 MiB */
+#define ITEMS_MAX (768 * 1024) /* bytes of samples per frame, below FRAME_MAX_PAYLOAD */
 #define PIECE (8 * 1024)
-#define LINE_MAX_BYTES (64 * 1024) /* a longer line is looked at in pieces */
-#define QUEUE_MAX (256 * 1024)	   /* with a longer send queue, output goes before samples */
+#define LINE_MAX_BYTES (64 * 1024) /* a longer line is scanned in pieces */
+#define QUEUE_MAX (256 * 1024)	   /* no scanning while the send queue is longer */
 
 void scan_init(struct scan *sc)
 {
@@ -35,7 +35,7 @@ int scan_patterns(struct scan *sc, const struct message_inputs *in, struct err *
 	int rc;
 
 	sc->prefix = in->metric_prefix;
-	/* Without patterns compiling cannot fail: it is put off until the first output. */
+	/* Without patterns compiling cannot fail, so it can wait until the first output. */
 	if (in->nmetrics == 0) {
 		sc->ex = extract_free(sc->ex);
 		return 0;
@@ -121,7 +121,7 @@ static size_t half(struct str block)
 	return nl ? (size_t)(nl - block.p) + 1 : block.n;
 }
 
-/* Samples of a block that do not fit in a frame: send what was there before, then try with less. */
+/* Scan a block.  If its samples do not fit into the frame, send the earlier ones and try a smaller block. */
 static void take_block(struct scan *sc, enum stream s, struct str block, struct conn *c)
 {
 	size_t before = sc->items.n, count = sc->nitems;
@@ -137,7 +137,7 @@ static void take_block(struct scan *sc, enum stream s, struct str block, struct 
 	size_t part = half(block);
 
 	if (count == 0 && part == block.n) {
-		/* One line with more than a frame of figures: none of them counts. */
+		/* One line whose samples do not fit into a frame: count them as bad. */
 		sc->bad += sc->nitems;
 		sc->items.n = sc->nitems = 0;
 		sc->s[s].pos += block.n;
@@ -156,7 +156,7 @@ static void take_block(struct scan *sc, enum stream s, struct str block, struct 
 	take_block(sc, s, (struct str){block.p + part, block.n - part}, c);
 }
 
-/* In pieces of some whole lines, so that a frame does not grow much beyond its wanted size. */
+/* Scan in small blocks of whole lines, so that a frame does not exceed SCAN_SAMPLES by much. */
 static void take_lines(struct scan *sc, enum stream s, struct str lines, struct conn *c)
 {
 	while (lines.p && lines.n > 0) {
@@ -174,7 +174,7 @@ static void take_lines(struct scan *sc, enum stream s, struct str lines, struct 
 	}
 }
 
-/* How much of what was read can be looked at: whole lines, a piece of an overlong one, or the rest at the end. */
+/* How many of the n bytes can be scanned: whole lines, a piece of an overlong line, or all at the stream's end. */
 static size_t usable(const char *p, size_t n, bool at_end)
 {
 	const char *nl = p ? memrchr(p, '\n', n) : NULL;

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * scan - look for figures in the spools and report the range that was looked at.
+ * scan - extract metrics from the spool files and report them with the scanned range.
  *
- * Only whole lines are looked at, until the stream has ended.  A METRICS frame
- * says [from,to) and all samples in it; the master counts a range once.
+ * Until the stream has ended only whole lines are scanned.  A METRICS frame has the range [from,to)
+ * and all samples in it; the master counts a range once.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,11 +15,11 @@ struct conn;
 struct err;
 struct extract;
 
-#define SCAN_MS 50	       /* how long samples are gathered before a frame is sent */
-#define SCAN_SAMPLES 512       /* of one frame */
-#define SCAN_CHUNK (64 * 1024) /* scanned at once */
-#define SCAN_TURN (4 * 1024 * 1024)
-#define SCAN_REPORT (1024 * 1024) /* a range without samples is reported in steps of this */
+#define SCAN_MS 50		    /* how long samples are gathered before a frame is sent */
+#define SCAN_SAMPLES 512	    /* per frame */
+#define SCAN_CHUNK (64 * 1024)	    /* bytes per read */
+#define SCAN_TURN (4 * 1024 * 1024) /* bytes per call of scan_stream */
+#define SCAN_REPORT (1024 * 1024)   /* a range without samples is reported in steps of this */
 
 struct scan_stream {
 	uint64_t pos;	   /* scanned so far */
@@ -38,12 +38,12 @@ struct scan {
 
 void scan_init(struct scan *sc);
 void scan_release(struct scan *sc);
-/* Compile; what was compiled before is replaced.  The prefix of `in` must live on. */
+/* Compile the patterns of `in`, replacing earlier ones.  in->metric_prefix must outlive sc. */
 int scan_patterns(struct scan *sc, const struct message_inputs *in, struct err *err);
 void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS]);
 /* Scan [pos, size) of a stream from fd and send frames; `ended`: size is final.  scratch has SCAN_CHUNK bytes.  Stops
  * early when the connection's queue is long or SCAN_TURN bytes were scanned: false, call again. */
 bool scan_stream(struct scan *sc, enum stream s, int fd, uint64_t size, bool ended, struct conn *c,
 		 void *scratch);
-/* Everything up to these lengths was reported. */
+/* Were the streams reported up to these lengths? */
 bool scan_done(const struct scan *sc, const uint64_t lengths[static STREAMS]);

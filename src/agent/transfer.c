@@ -24,7 +24,7 @@
 #define STALL_MS 30000
 #define PAUSE_MIN_MS 100
 #define PAUSE_MAX_MS 5000
-#define MAX_FAULTS 5 /* 500s in a row */
+#define MAX_FAULTS 5 /* answers 5xx in a row */
 #define MAX_DOWNLOAD (UINT64_C(1) << 40)
 #define MAX_REDIRECTS 5
 #define ANSWER_MAX (64 * 1024)
@@ -52,7 +52,7 @@ char *transfer_path(const struct transfer *t, const char *rest)
 	return xstrndup(buf_str(&b).p, b.n);
 }
 
-/* ---- whom to call ---- */
+/* ---- connecting ---- */
 
 static const char *variable(const char *lower, const char *upper)
 {
@@ -68,7 +68,8 @@ static int open_url(struct transfer *t, struct err *err)
 	if (http_url_parse(&u, str_from(t->url), false, err) < 0)
 		return -1;
 	if (!u.tls)
-		return err_set(err, ERR_INVALID, "'%.100s': only https:// is fetched", t->url);
+		return err_set(err, ERR_INVALID, "'%.100s': only https:// URLs can be fetched",
+			       t->url);
 	struct http_target there = {
 		.host = u.host,
 		.port = u.port,
@@ -80,7 +81,7 @@ static int open_url(struct transfer *t, struct err *err)
 	return http_client_open(&there, CONNECT_MS, &t->client, err);
 }
 
-/* Over the network its TLS port, which agents know by its pin; on this machine its socket for clients. */
+/* Over the network use the master's TLS port with its pin, on this machine its API socket. */
 static int open_master(struct transfer *t, struct err *err)
 {
 	const struct agent_config *cfg = t->cfg;
@@ -104,7 +105,7 @@ static int be_connected(struct transfer *t, struct err *err)
 	return t->url ? open_url(t, err) : open_master(t, err);
 }
 
-/* ---- patience ---- */
+/* ---- trying again ---- */
 
 static void rest(struct transfer *t)
 {
@@ -122,11 +123,11 @@ static void went_well(struct transfer *t)
 	t->waited_for_room = false;
 }
 
-/* A call that got no answer. */
+/* After a call without an answer.  Returns as transfer_call(). */
 static int judge_failure(struct transfer *t, const struct err *why)
 {
 	t->client = http_client_free(t->client);
-	/* A wrong pin may be a master that is being moved: the lease decides, as for the link. */
+	/* A wrong pin is tried again, because a master may be moving; the lease ends it, as for the link. */
 	bool hopeless = why->kind == ERR_INVALID || why->kind == ERR_CAPACITY ||
 			why->kind == ERR_CANCELLED || why->kind == ERR_IO;
 
@@ -136,7 +137,7 @@ static int judge_failure(struct transfer *t, const struct err *why)
 	return 1;
 }
 
-/* The kind and the words of an answer that is an error. */
+/* Kind and message of an error answer. */
 static void read_error(const struct http_answer *a, struct err *ret)
 {
 	CLEANUP(arena_freep) struct arena *mem = arena_new();
@@ -172,7 +173,7 @@ static int judge_answer(struct transfer *t, const struct http_answer *a, struct 
 		     a->status == 504 || a->status == 502 || a->status == 408;
 
 	if (room && !t->waited_for_room)
-		log_warn("the master has no room: %s; trying again", err->msg);
+		log_warn("the master has no disk space: %s; trying again", err->msg);
 	t->waited_for_room |= room;
 	if (!later && (a->status != 500 || ++t->faults >= MAX_FAULTS))
 		return -1;
@@ -191,7 +192,7 @@ int transfer_call(struct transfer *t, const struct http_outgoing *r, struct http
 
 /* ---- downloads ---- */
 
-/* One try; as transfer_call(). */
+/* One try.  Returns as transfer_call(). */
 static int download_more(struct transfer *t, struct http_download *d, struct http_answer *a,
 			 struct err *err)
 {
@@ -204,7 +205,7 @@ static int download_more(struct transfer *t, struct http_download *d, struct htt
 
 	if (d->offset > before)
 		went_well(t);
-	/* What the server has now is not what we have a part of. */
+	/* The file changed on the server: the part downloaded before is useless. */
 	if (rc < 0 && err->kind == ERR_CONFLICT)
 		d->offset = 0;
 	return rc < 0 ? judge_failure(t, err) : judge_answer(t, a, err);
@@ -217,7 +218,7 @@ int transfer_download(struct transfer *t, const char *path, int fd, struct err *
 	int rc;
 
 	if (fstat(fd, &st) < 0)
-		return err_errno(err, errno, "look at what is there");
+		return err_errno(err, errno, "read the size of the partial download");
 	struct http_download d = {
 		.get = {.path = path,
 			.timeout_ms = -1,
@@ -234,6 +235,6 @@ int transfer_download(struct transfer *t, const char *path, int fd, struct err *
 	while (rc > 0);
 	http_answer_release(&a);
 	if (rc == 0 && ftruncate(fd, (off_t)d.offset) < 0)
-		return err_errno(err, errno, "cut what is there");
+		return err_errno(err, errno, "truncate the download");
 	return rc;
 }

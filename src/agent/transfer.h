@@ -1,10 +1,10 @@
 #pragma once
 /*
- * transfer - the agent's HTTPS calls to its master, and to servers that a job file names.
+ * transfer - the agent's HTTPS calls to the master, and to servers that a job file names.
  *
- * Blocking, with patience: for forked tasks (forked_task.h), which are killed when nobody wants their
- * work any more.  A connection that was cut, a master that is away or has no room is tried again with
- * a growing pause, for as long as it takes; what an answer forbids is an error.
+ * Calls block without a limit: they are for forked tasks (forked_task.h), which are killed when their
+ * work is not needed any more.  A lost connection, a master that does not answer or has no disk space
+ * is tried again with a growing pause; an answer that refuses the call is an error.
  */
 #include <stdint.h>
 #include "base/buf.h"
@@ -18,18 +18,18 @@ struct transfer {
 	const char *url; /* NULL: the master */
 	struct http_client *client;
 	int64_t pause_ms;
-	int faults; /* of the server, in a row */
+	int faults; /* server errors in a row */
 	bool waited_for_room;
 };
 
-/* To the master, or to the server of a URL.  Connects when it is needed. */
+/* For the master (url NULL) or the server of a URL.  Connects at the first call. */
 void transfer_init(struct transfer *t, const struct agent_config *cfg, const char *url);
 void transfer_release(struct transfer *t);
-/* The path of this node's part of the master's API: "/api/v1/runs/RUN/nodes/NODE/REST"; owned. */
+/* A path of the master's API: "/api/v1/runs/RUN/nodes/NODE/REST"; the caller frees it. */
 char *transfer_path(const struct transfer *t, const char *rest);
 
-/* All of it into fd, which may have a part already. */
+/* Download to fd.  The content of fd is the beginning of the file, from an earlier try. */
 int transfer_download(struct transfer *t, const char *path, int fd, struct err *err);
-/* One call.  0: it was answered with 2xx.  1: try again (the pause is over).  -1: that is no use. */
+/* One call.  0: the answer was 2xx.  1: call again (the pause is over).  -1: the call was refused. */
 int transfer_call(struct transfer *t, const struct http_outgoing *r, struct http_answer *ret,
 		  struct err *err);

@@ -25,17 +25,17 @@
 #include "net/digest.h"
 
 #define PIECE (16u << 20)
-#define ASK_FIRST (256u << 10) /* a smaller file is sent without asking how much of it is there */
+#define ASK_FIRST (256u << 10) /* a smaller file is sent without asking how much the master has */
 #define CALL_MS 120000
 #define MAX_ANSWER (64 * 1024)
-#define MAX_TRIES 3 /* of a file whose bytes arrived wrong */
+#define MAX_TRIES 3 /* for a file that arrives damaged */
 
 struct upload {
 	struct transfer *t;
 	struct http_answer answer;
 	int fd;
 	uint64_t size;
-	char *query; /* that names the file */
+	char *query; /* names the file */
 	bool done;
 	uint64_t have; /* bytes that the master has */
 };
@@ -63,12 +63,12 @@ static int read_answer(struct upload *u, struct err *err)
 
 	u->done = doc_bool(d, "done", false);
 	if (!u->done && (have < 0 || (uint64_t)have > u->size))
-		return err_set(err, ERR_PROTOCOL, "the master's answer makes no sense");
+		return err_set(err, ERR_PROTOCOL, "the master's answer has an invalid key 'have'");
 	u->have = (uint64_t)have;
 	return 0;
 }
 
-/* As transfer_call(). */
+/* Returns as transfer_call(). */
 static int call(struct upload *u, const struct http_outgoing *r, struct err *err)
 {
 	int rc = transfer_call(u->t, r, &u->answer, err);
@@ -107,13 +107,13 @@ static int send_piece(struct upload *u, struct err *err)
 
 static int send_file(struct upload *u, struct err *err)
 {
-	bool sure = u->size <= ASK_FIRST; /* of how much the master has */
+	bool sure = u->size <= ASK_FIRST; /* u->have is known */
 	int tries = 0;
 
 	while (!u->done) {
 		int rc = sure ? send_piece(u, err) : ask(u, err);
 
-		/* Its bytes were damaged on the way, or by an earlier end of the master: from the start. */
+		/* 400: the bytes were damaged in transit or by a crash of the master; send the file again. */
 		if (rc < 0 && (!sure || u->answer.status != 400 || ++tries >= MAX_TRIES))
 			return -1;
 		sure = rc == 0;
@@ -150,7 +150,7 @@ static int upload_fd(struct transfer *t, const char *name, int attempt, int fd,
 	return 0;
 }
 
-/* The file that a link leads to, if that is below the directory too. */
+/* Open the target of a link, if it is below the directory too. */
 static int open_link(const char *dir, const char *name)
 {
 	CLEANUP(freep) char *path = path_join(dir, name);

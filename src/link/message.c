@@ -469,7 +469,7 @@ MESSAGE(signal, message_signal)
 void message_ack_put(const struct message_ack *m, uint8_t out[static MESSAGE_ACK_BYTES])
 {
 	data_offset_put(out, m->stored);
-	data_offset_put(out + 8, m->looked);
+	data_offset_put(out + 8, m->scanned);
 }
 
 int message_ack_get(struct str payload, struct message_ack *ret, struct err *err)
@@ -477,7 +477,7 @@ int message_ack_get(struct str payload, struct message_ack *ret, struct err *err
 	struct str rest;
 
 	if (payload.n != MESSAGE_ACK_BYTES || !data_payload(payload, &ret->stored, &rest) ||
-	    !data_payload(rest, &ret->looked, &rest))
+	    !data_payload(rest, &ret->scanned, &rest))
 		return err_set(err, ERR_PROTOCOL, "ack: must be two offsets");
 	return 0;
 }

@@ -257,7 +257,7 @@ int message_signal_get(struct str json, struct arena *a, struct message_signal *
 /* ACK is not JSON. */
 #define MESSAGE_ACK_BYTES 16
 struct message_ack {
-	uint64_t stored, looked; /* bytes on disk; bytes whose metrics are stored */
+	uint64_t stored, scanned; /* bytes on disk; bytes whose metrics are stored */
 };
 void message_ack_put(const struct message_ack *m, uint8_t out[static MESSAGE_ACK_BYTES]);
 int message_ack_get(struct str payload, struct message_ack *ret, struct err *err);

@@ -150,11 +150,11 @@ static void shim_gone(struct attempt *at)
 	attempt_refresh(at);
 	if (at->has_exit || at->supervising)
 		return;
-	pipe_holder_fork(at->dirfd, at->hold); /* we are the only reader now */
+	pipe_holder_fork(at->dirfd, at->hold); /* the agent is the only reader now */
 	attempt_take_over(at);
 }
 
-/* The shim that was our child has ended. */
+/* The shim was a child of this agent and has ended. */
 static void shim_left(struct attempt *at)
 {
 	at->shim = 0;
@@ -203,8 +203,8 @@ static void woken(void *ctx, int fd, int events)
 	at->ev.changed(at->ctx);
 }
 
-/* A FIFO and not inotify: it costs less per wakeup, and to close an inotify descriptor costs a
- * grace period of the kernel (15 ms measured) at the end of every job. */
+/* A FIFO and not inotify: it costs less per wakeup, and closing an inotify descriptor waits for an RCU
+ * grace period (15 ms measured) at the end of every job. */
 int attempt_watch_wakeup(struct attempt *at, struct err *err)
 {
 	at->wakeup =
@@ -226,7 +226,7 @@ void attempt_hold_pipes(struct attempt *at)
 	}
 }
 
-/* On record before we hold the pipes: an agent after us finds us, or whom we forked, as their holder. */
+/* Recorded before this agent holds the pipes: a later agent would find them held and see no cut. */
 static void remember_cut(struct attempt *at)
 {
 	CLEANUP(close_fdp) int fd = -1;
@@ -238,9 +238,9 @@ static void remember_cut(struct attempt *at)
 }
 
 /*
- * Hold the pipes of a job that was started under another agent.  What is in a pipe is gone when nobody has it open, and
- * this must not pass for a job that wrote less.  A pipe can be opened for writing alone only if somebody reads it; as
- * long as we write, its bytes stay.
+ * Hold the pipes of a job that was started under another agent.  If no process had a pipe open, its
+ * bytes are lost, which must be reported.  Opening a FIFO for writing fails with ENXIO if no process
+ * reads it; while it is open for writing, its bytes stay.
  */
 static void take_up_pipes(struct attempt *at)
 {
@@ -251,7 +251,7 @@ static void take_up_pipes(struct attempt *at)
 		char file[16], fifo[16];
 
 		if (s == STREAM_ERR && at->st.terminal.pid > 0)
-			continue; /* nobody writes there */
+			continue; /* a job with a terminal has no writer of standard error */
 		spool_names((enum stream)s, file, fifo);
 		writers[s] =
 			openat(at->dirfd, fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
@@ -281,7 +281,7 @@ int attempt_open_dir(struct attempt *at, const char *node_dir, int no, struct er
 
 /* ---- finding an earlier attempt ---- */
 
-/* 0: none.  Attempts are numbered from 1 without gaps. */
+/* The number of the newest claimed attempt; 0: none.  Attempts are numbered from 1 without gaps. */
 static int newest_attempt(const char *node_dir)
 {
 	for (int no = 1;; no++) {
@@ -314,7 +314,7 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 {
 	int no = newest_attempt(node_dir);
 
-	/* After a reboot a claim that was not yet on disk may be lost. */
+	/* After a crash of the machine a claim that was not on disk yet may be lost. */
 	if (no == 0) {
 		at->other_boot = at->cfg->boot[0] && strcmp(at->cfg->boot, at->boot_id) != 0;
 		return 0;
@@ -324,7 +324,7 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 	attempt_refresh(at);
 	if (at->has_exit)
 		return 0;
-	/* A claim that cannot be read is a claim all the same: it is never executed again. */
+	/* An unreadable claim counts as a claim: the attempt is not executed again. */
 	at->other_boot = at->st.boot_id[0] && strcmp(at->st.boot_id, at->boot_id) != 0;
 	if (at->other_boot)
 		return 0;
@@ -336,7 +336,7 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 	return 0;
 }
 
-/* ---- stopping, and children ---- */
+/* ---- stopping and reaping ---- */
 
 void attempt_stop(struct attempt *at, enum stop_cause cause)
 {
@@ -349,7 +349,7 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 
 	if (!attempt_is_live(at))
 		return;
-	/* The request is remembered, because a shim that is being killed does not act on it. */
+	/* Remembered for a takeover: a shim that is being killed does not handle the signal. */
 	if (at->stop == STOP_NONE || cause == STOP_HURRY)
 		at->stop = cause;
 	if (at->supervising) {
@@ -382,7 +382,7 @@ void attempt_fence(struct attempt *at, struct supervisor_fence fence)
 	struct err err = {0};
 
 	at->fence = fence;
-	/* If it cannot be moved on the job ends too soon, and never too late. */
+	/* If the file cannot be written the job is stopped too early, but not too late. */
 	if (at->dirfd >= 0 && attempt_write_fence(at, &err) < 0)
 		log_warn("%s", err.msg);
 }
@@ -395,9 +395,9 @@ void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)
 }
 
 /*
- * There is no record.  A shim that could not claim the attempt exits with an errno; one that exits
- * with 0 has claimed it, so the record was removed.  Of one that was killed nobody knows if the
- * directory is gone: then the job may have run.
+ * Was the attempt claimed by a shim that left no status file?  A shim that cannot claim exits with an
+ * errno; one that exits with 0 has claimed, so the file was removed.  If the shim was killed and the
+ * directory is gone, the job may have run.
  */
 static bool was_claimed(const struct attempt *at, int wait_status)
 {
@@ -430,7 +430,7 @@ void attempt_child_reaped(struct attempt *at, pid_t pid, int wait_status)
 		at->shim = 0;
 		never_claimed(at, wait_status);
 	} else if (!no_record && at->st.shim.pid != pid && !at->has_exit) {
-		/* Another shim, of an agent that was killed, had the attempt already. */
+		/* The shim of an earlier agent has claimed the attempt. */
 		at->shim = 0;
 		watch_stranger(at);
 	} else {

@@ -24,7 +24,7 @@ static void add_file(struct start_files *files, const char *name, const char *te
 		files->v[files->n++] = (struct start_file){name, text};
 }
 
-/* Variables that are whole stay in front; those that are not set here and those in files leave the list. */
+/* Expand the variables in place.  Those that expand to nothing and those moved to files are removed. */
 static int expand_env(struct message_start *m, const struct expand_here *here, const char *node_dir,
 		      struct arena *a, struct start_files *files, struct err *err)
 {

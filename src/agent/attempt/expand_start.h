@@ -1,5 +1,5 @@
 #pragma once
-/* expand_start - the templates of a START made texts, and the files that the job finds its hosts in. */
+/* expand_start - expand the templates of a START, and list the files to be written for the job. */
 #include <stddef.h>
 
 struct arena;
@@ -16,7 +16,7 @@ struct start_files {
 	size_t n;
 };
 
-/* Replace env, hostfile and machinefile of *m by what they expand to (here NULL: they are texts already), and list the
- * files.  A value that is too long for an exec is in a file of its own, which NAME_FILE names. */
+/* Expand env, hostfile and machinefile of *m in place (here NULL: they are no templates), and list the
+ * files.  A value too long for execve goes to a file; the variable NAME_FILE has its path. */
 int expand_start(struct message_start *m, const struct expand_here *here, const char *node_dir,
 		 struct arena *a, struct start_files *ret, struct err *err);

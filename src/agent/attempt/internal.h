@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of this folder share, beside struct attempt. */
+/* Functions shared by the files of this folder. */
 #include <stdbool.h>
 
 struct attempt;
@@ -8,20 +8,20 @@ struct exit_report;
 
 #define NEVER_STARTED "the shim was killed before the job had started"
 
-/* Open the directory of attempt `no` and set what follows from it. */
+/* Open the directory of attempt `no` and set no, dir, dirfd, cg and mark. */
 int attempt_open_dir(struct attempt *at, const char *node_dir, int no, struct err *err);
-/* Listen to the FIFO that tells of new output and new records. */
+/* Watch the FIFO that signals new output and new records. */
 int attempt_watch_wakeup(struct attempt *at, struct err *err);
-/* Open the read ends of the job's pipes, so that what is in them survives a dead shim. */
+/* Open the read ends of the job's pipes, so that their bytes outlive the shim. */
 void attempt_hold_pipes(struct attempt *at);
-/* Read the status file again if it grew. */
+/* Read the status file if it grew. */
 void attempt_refresh(struct attempt *at);
-/* The attempt is over, and this is how. */
+/* The attempt is over; e is its final report. */
 void attempt_ended(struct attempt *at, const struct exit_report *e);
-/* Nothing can be done about the attempt: say so, without a record. */
+/* The attempt cannot be supervised: end it with `why` as the report, without a record. */
 void attempt_give_up(struct attempt *at, const struct err *why);
 
-/* Write at->fence, if there is one. */
+/* Write at->fence, if it is set. */
 int attempt_write_fence(const struct attempt *at, struct err *err);
 
 /* takeover.c: the shim is dead and there is no exit record. */

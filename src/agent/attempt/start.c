@@ -1,4 +1,4 @@
-/* start - make what an attempt needs on disk and fork its shim. */
+/* start - make the files of an attempt and fork its shim. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,8 +51,7 @@ static int launch(struct attempt *at, const struct message_start *m, struct err 
 		.dir = at->dir,
 		.attempt = m->attempt,
 		.boot_id = at->boot_id,
-		.sync = !at->cfg->boot
-				 [0], /* with a boot id a lost claim is noticed: see attempt_find */
+		.sync = !at->cfg->boot[0], /* with a boot id attempt_find notices a lost claim */
 		.argv = m->argv,
 		.env = env,
 		.cwd = m->cwd,
@@ -69,7 +68,7 @@ static int launch(struct attempt *at, const struct message_start *m, struct err 
 	return shim_fork(&s, &at->shim, err);
 }
 
-/* Of a value too long for an exec; all other files are in the node's own directory. */
+/* Make the directory of files for long values; all other files are in the node's directory. */
 static int make_dir_of(const char *node_dir, const char *name, struct err *err)
 {
 	CLEANUP(freep) char *dir = path_join(node_dir, LAYOUT_LONG_VALUES);

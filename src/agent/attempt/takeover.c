@@ -1,9 +1,9 @@
 /*
  * takeover - the agent supervises a job whose shim was killed.
  *
- * It does what the shim would have done, from its own loop: pump the pipes, keep the time limit, end the whole tree and
- * record the exit.  If the shim was our child, the job is our child now and its exit status is known; otherwise only
- * the forkserver may have seen it.
+ * It does the shim's work from its own loop: copy the pipes, enforce the time limit, kill the whole
+ * process tree and record the exit.  If the shim was a child of this agent, the job is now, and its
+ * exit status is known; otherwise only the forkserver may have seen it.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "sys/loop.h"
 
 #define JOB_CHECK_MS 20
-#define ZOMBIE_MS 2000 /* how long the job's parent has to record its exit */
+#define ZOMBIE_MS 2000 /* how long to wait for the forkserver to record the job's exit */
 
 void attempt_stop_supervising(struct attempt *at)
 {
@@ -42,9 +42,9 @@ static bool is_helper(const struct attempt *at, const struct proc_info *p)
 }
 
 /*
- * The job's processes.  If the shim was our child, its orphans are ours: everything below us
- * that is not a helper.  Otherwise only the mark in their environment tells, and the main
- * process's pid; there the shim's and the old agent's remains carry the same mark.
+ * List the job's processes.  If the shim was a child of this agent, they are all descendants of the
+ * agent except helpers.  Otherwise they are the main process and all processes with the mark in their
+ * environment, except the shim's and the old agent's, which have the same mark.
  */
 static void others(void *ctx, struct proc_list *out)
 {
@@ -112,8 +112,9 @@ static bool is_zombie(struct proc_id id)
 }
 
 /*
- * Not our child: we see that it ended, but not how.  Its parent may be the forkserver, which writes that down before it reaps;
- * another one, init for example, only reaps.
+ * Check a job that is not a child of this agent, whose exit status the agent cannot read.  If its
+ * parent is the forkserver, that records the status before it reaps the job; others, such as init,
+ * only reap.
  */
 static void check_job(void *ctx)
 {

@@ -11,9 +11,9 @@
 #include "base/cleanup.h"
 
 /*
- * /sys shows the interfaces of the namespace in which it was mounted, and libraries look there for
- * the speed of eth0.  The groups below it are taken along.  Where it cannot be mounted it stays
- * as it was: the network works all the same.
+ * /sys shows the interfaces of the namespace in which it was mounted, and libraries read the speed of
+ * eth0 from it.  /sys/fs/cgroup is moved to the new mount.  If mounting fails /sys stays as it was;
+ * the network works without it.
  */
 static void remount_sys(void)
 {
@@ -36,7 +36,7 @@ int isolation_enter(const struct isolation *i)
 	if (netns < 0 || setns(netns, CLONE_NEWNET) < 0 ||
 	    unshare(CLONE_NEWNS | CLONE_NEWUTS) < 0 || sethostname(i->name, strlen(i->name)) < 0)
 		return -1;
-	/* Mounts of the machine still come and go here; ours do not show there. */
+	/* Slave: mounts of the machine appear in this namespace, but not the other way round. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
 	    mount(i->hosts, "/etc/hosts", NULL, MS_BIND, NULL) < 0)
 		return -1;

@@ -22,7 +22,7 @@ static bool closed_and_empty(const struct pollfd p[static STREAMS])
 	for (int s = 0; s < STREAMS; s++) {
 		int waiting = 0;
 
-		/* The metrics pipe has no last writer that could be waited for. */
+		/* The metrics pipe has no end of file: its reader has it open for writing. */
 		if (s != STREAM_METRICS && p[s].fd >= 0 && !(p[s].revents & POLLHUP))
 			return false;
 		if (p[s].fd >= 0 && ioctl(p[s].fd, FIONREAD, &waiting) == 0 && waiting > 0)
@@ -38,7 +38,7 @@ static bool end_is_recorded(int dirfd)
 	return status_read(dirfd, &st, NULL) == 0 && st.has_exit;
 }
 
-/* All are moved out of the way first: they may have each other's number. */
+/* Moved to high numbers first: one may have the number that another is to get. */
 static void take_descriptors(int dirfd, const int pipes[static STREAMS],
 			     struct pollfd p[static STREAMS])
 {
@@ -52,7 +52,7 @@ static void take_descriptors(int dirfd, const int pipes[static STREAMS],
 		close(PIPES_FD + s);
 		p[s] = (struct pollfd){.fd = moved[s] < 0 ? -1 : dup2(moved[s], PIPES_FD + s)};
 	}
-	/* Above all the agent's connection: the master must see it close when the agent dies. */
+	/* In particular the agent's connection: the master must see it close when the agent dies. */
 	child_close_from(END_FD);
 }
 

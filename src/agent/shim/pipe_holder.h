@@ -2,12 +2,11 @@
 /*
  * pipe_holder - holds the read ends of an attempt's pipes and does nothing else.
  *
- * What is in a pipe is lost when the last descriptor of it is closed.  Agent and
- * shim both hold them; whoever of the two sees the other die forks a pipe holder at
- * once, so that the bytes of a job that ends while the second is killed too still
- * wait for the next agent.  It has the very descriptors of who forked it: there is no moment in which nobody
- * holds them.  A pipe holder leaves by itself when the attempt's end is on record or its directory is gone; not
- * before, for an agent that finds the pipes without a reader has to say that their bytes may be lost.
+ * The bytes in a pipe are lost when its last descriptor is closed.  Agent and shim both hold the
+ * pipes.  When one of them sees the other die it forks a pipe holder at once, which inherits its
+ * descriptors: if the survivor is killed too, the bytes still wait for the next agent.  A pipe holder
+ * exits when the attempt's end is recorded or its directory is gone.  It must not exit earlier: an
+ * agent that finds the pipes without a reader reports that output may be lost.
  */
 #include "link/frame.h"
 

@@ -25,32 +25,32 @@
 
 #define CODE_NOT_FOUND 127
 #define CODE_NOT_RUN 126
-#define JOB_UMASK 022 /* the master's own, 077, is for its files and not for the job's */
+#define JOB_UMASK 022 /* the inherited 077 is for Regatta's own files */
 
 struct shim {
 	const struct shim_start *start;
 	int dirfd, status_fd, signals;
-	int fence;	   /* a timer that counts while the machine sleeps, too; -1: not needed */
-	int64_t fenced_ms; /* what it is set to; 0: nothing */
+	int fence;	   /* timerfd that also counts time in suspend; -1: not needed */
+	int64_t fenced_ms; /* boot time to which `fence` is set; 0: not set */
 	struct supervisor supervisor;
 };
 
-/* What the job's process could not do before its program ran. */
+/* The step before exec at which the job's process failed. */
 enum stage { STAGE_STREAMS, STAGE_CGROUP, STAGE_ISOLATION, STAGE_CWD, STAGE_RECORD, STAGE_EXEC };
 
-/* The only message from the job's process to the shim.  None comes if the program runs: the exec closes the pipe. */
+/* The only message from the job's process to the shim.  A successful exec closes the pipe without one. */
 struct failure {
 	enum stage stage;
 	int errnum;
 };
 
-/* What the job's process gets from the shim. */
+/* What the job's process inherits from the shim. */
 struct job_start {
 	int streams[2];
 	int slave;     /* of the job's terminal; -1: it has none */
 	int report[2]; /* a pipe for struct failure */
 	pid_t shim;
-	bool inside; /* the v2 group already */
+	bool inside; /* it was forked into the v2 group */
 };
 
 int shim_failed_code(enum err_kind kind)
@@ -58,7 +58,8 @@ int shim_failed_code(enum err_kind kind)
 	return kind == ERR_NOT_FOUND ? CODE_NOT_FOUND : CODE_NOT_RUN;
 }
 
-/* Signals that must not end the shim.  SIGXFSZ: a write beyond the file size limit then fails with EFBIG, which is handled like a full disk. */
+/* Signals that must not end the shim.  With SIGXFSZ ignored, a write beyond the file size limit fails with
+ * EFBIG, which is handled like a full disk. */
 static void set_ignored(void (*how)(int))
 {
 	static const int signals[] = {SIGPIPE, SIGHUP, SIGINT, SIGXFSZ};
@@ -89,7 +90,7 @@ static int dup_streams(const struct job_start *b)
 	return dup2(b->streams[1], 2);
 }
 
-/* A script without "#!" is run by the shell, as a shell itself would do. */
+/* Run a script without "#!" by /bin/sh, as a shell does. */
 static void exec_by_shell(const struct shim_start *s)
 {
 	size_t n = 0;
@@ -105,7 +106,7 @@ static void exec_by_shell(const struct shim_start *s)
 	execve(argv[0], (char *const *)argv, (char *const *)s->env);
 }
 
-/* Nothing of the job's runs before its pid is on record. */
+/* The job's pid is recorded before its program runs. */
 static void record_job(int status_fd, int report)
 {
 	struct err err = {0};
@@ -120,7 +121,7 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 	int report = b->report[1];
 	sigset_t none;
 
-	/* If the shim dies before the exec, the program must never run: the agent reports that it did not. */
+	/* If the shim dies before the exec the program must not run: the agent reports that it did not. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != b->shim)
 		_exit(CODE_NOT_RUN);
@@ -134,7 +135,7 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 	if (chdir(s->cwd) < 0)
 		give_up(report, STAGE_CWD, errno);
 	record_job(sh->status_fd, report);
-	set_ignored(SIG_DFL); /* handlers end with the exec; only what is ignored would stay so */
+	set_ignored(SIG_DFL); /* exec resets handlers, but not ignored signals */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(JOB_UMASK);
@@ -145,7 +146,7 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 	give_up(report, STAGE_EXEC, errno);
 }
 
-/* ---- starting it ---- */
+/* ---- starting the job ---- */
 
 static size_t total_bytes(const char *const *v)
 {
@@ -180,7 +181,7 @@ static void explain_failure(const struct shim_start *s, const struct failure *f,
 				"command and environment are too long for this system (%zu bytes)",
 				total_bytes(s->argv) + total_bytes(s->env));
 		else if (f->errnum == ENOENT)
-			/* The file is there; what is missing is what its first line names. */
+			/* The file exists, so its interpreter (the "#!" line) is missing. */
 			err_set(err, ERR_NOT_FOUND,
 				"command '%s' cannot be run: its interpreter is missing",
 				s->argv[0]);
@@ -190,8 +191,8 @@ static void explain_failure(const struct shim_start *s, const struct failure *f,
 	}
 }
 
-/* The job holds its pipes for reading too: when the reader is killed there is no SIGPIPE, and what is in the
- * pipe stays there for the next one.  Opened before the fork, so that the pumps never see a pipe without a writer. */
+/* The job has its pipes open for reading too: when the reader is killed the job gets no SIGPIPE, and the
+ * bytes stay in the pipe.  Opened before the fork, so that the spools never see a pipe without a writer. */
 static int job_start_open(int dirfd, struct job_start *b)
 {
 	*b = (struct job_start){
@@ -216,8 +217,8 @@ static void job_start_close(struct job_start *b)
 	close_fdp(&b->slave);
 }
 
-/* The reader of the terminal is on record before the job, so that whoever takes over does not take it for one of the
- * job's processes. */
+/* The terminal's reader is recorded before the job, so that an agent that takes over does not kill it as
+ * one of the job's processes. */
 static int open_terminal(struct shim *sh, struct job_start *b, struct err *err)
 {
 	struct proc_id *reader = &sh->supervisor.terminal;
@@ -229,7 +230,7 @@ static int open_terminal(struct shim *sh, struct job_start *b, struct err *err)
 	return status_add_terminal(sh->status_fd, *reader, err);
 }
 
-/* When this returns 0 the program runs. */
+/* 0: the program runs. */
 static int start_job(struct shim *sh, struct err *err)
 {
 	CLEANUP(close_fdp) int cgroup_fd = cgroup_open(&sh->start->cg);
@@ -255,7 +256,7 @@ static int start_job(struct shim *sh, struct err *err)
 	return err->kind == ERR_NONE ? 0 : -1;
 }
 
-/* ---- its life ---- */
+/* ---- while the job runs ---- */
 
 static bool have_children(void)
 {
@@ -264,7 +265,7 @@ static bool have_children(void)
 	return waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Every descendant is below us, because orphans come to us. */
+/* All processes of the job are descendants of the shim, a subreaper. */
 static void others(void *ctx, struct proc_list *out)
 {
 	(void)ctx;
@@ -295,7 +296,7 @@ static void reap(struct shim *sh)
 	}
 }
 
-/* Until there is an agent again, we are the only reader. */
+/* The agent is dead and the shim the only reader: fork a pipe holder. */
 static void hold_pipes(const struct shim *sh)
 {
 	int pipes[STREAMS];
@@ -323,14 +324,14 @@ static void take_signals(struct shim *sh)
 		case SHIM_ORPHAN:
 			hold_pipes(sh);
 			break;
-		default: /* SIGCHLD: reap() looks anyway */
+		default: /* SIGCHLD: reap() follows */
 			break;
 		}
 	}
 	reap(sh);
 }
 
-/* poll() does not count the time in which the machine sleeps, and the master elsewhere does. */
+/* A timerfd, because the timeout of poll() does not count time in suspend, which passes for the master. */
 static void set_fence(struct shim *sh, int64_t at_ms)
 {
 	struct itimerspec at = {
@@ -380,7 +381,7 @@ static void take_own_signals(struct shim *sh)
 {
 	sigset_t set;
 
-	/* All signals are blocked since before the fork: one that was sent meanwhile is read from the signalfd. */
+	/* All signals are blocked since before the fork; those sent meanwhile are read from the signalfd. */
 	child_reset_handlers();
 	set_ignored(SIG_IGN);
 	sigemptyset(&set);
@@ -421,7 +422,7 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 		.limits = s->limits,
 		.others = others,
 	};
-	/* Without this record an agent that takes over kills without grace and knows no time limit. */
+	/* Without this record an agent that takes over has no grace period and no time limit. */
 	status_add_limits(sh.status_fd, s->grace_ms, sh.supervisor.deadline_ms, NULL);
 	if (supervisor_open(&sh.supervisor, &err) < 0) {
 		no_streams(&sh, &err);

@@ -11,9 +11,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-#define PIPE_BYTES (256 * 1024) /* a wish; the system may have a smaller limit for users */
+#define PIPE_BYTES (256 * 1024) /* wanted; the system's limit may be smaller */
 #define STEP_BYTES (1024 * 1024)
-#define STEPS 8 /* then the other streams get their turn */
+#define STEPS 8 /* per call, then other streams are served */
 #define DROP_BYTES 16384
 
 void spool_names(enum stream s, char file[static 16], char fifo[static 16])
@@ -34,7 +34,7 @@ int spool_make(int dirfd, struct err *err)
 	return 0;
 }
 
-/* The file, if there is one already. */
+/* Open the spool file and set its size; `extra` may have O_CREAT. */
 static int open_file(struct spool *sp, int extra)
 {
 	char file[16], fifo[16];
@@ -113,13 +113,13 @@ static enum spool_state cannot_write(struct spool *sp, int errnum, int64_t now_m
 	sp->why = errnum;
 	if (!sp->full_since_ms)
 		sp->full_since_ms = now_ms;
-	/* The directory was removed: it will not come back. */
+	/* ENOENT: the directory was removed, so waiting is useless. */
 	if (errnum != ENOENT && now_ms - sp->full_since_ms < sp->full_ms)
 		return SPOOL_FULL;
 	return drop(sp);
 }
 
-/* No file yet: is one needed?  Many jobs write nothing to most of their streams. */
+/* Make the file when the first bytes arrive: many jobs write nothing to most of their streams. */
 static enum spool_state first_bytes(struct spool *sp, int64_t now_ms)
 {
 	struct pollfd p = {.fd = sp->fifo, .events = POLLIN};

@@ -23,7 +23,7 @@
 
 /* ---- writing ---- */
 
-/* One write, so that a reader sees the line or not; a torn line before it is closed first. */
+/* One write, so that a reader sees the whole line or nothing.  A torn last line is ended first. */
 static int append(int fd, struct str line, struct err *err)
 {
 	char last = '\n', newline[] = "\n";
@@ -38,7 +38,7 @@ static int append(int fd, struct str line, struct err *err)
 	do {
 		done = writev(fd, parts, 3);
 	} while (done < 0 && errno == EINTR);
-	if (done != (ssize_t)want) /* a part of it: the disk is full */
+	if (done != (ssize_t)want) /* a short write: the disk is full */
 		return err_errno(err, done < 0 ? errno : ENOSPC, "write the status file");
 	return 0;
 }
@@ -96,7 +96,7 @@ int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *re
 	unlinkat(dirfd, name, 0);
 	if (rc < 0)
 		return -1;
-	/* After the link: the name must be as durable as the text. */
+	/* After the link, so that the name is durable too. */
 	if (sync && fsync(fd) < 0)
 		return err_errno(err, errno, "store the status file");
 	*ret_fd = TAKE_FD(fd);
@@ -124,7 +124,7 @@ int status_add_limits(int fd, int64_t grace_ms, int64_t deadline_ms, struct err 
 	return end_record(&w, &b, fd, err);
 }
 
-/* Without an allocation: the job's process calls it in the shim's memory, and may be killed meanwhile. */
+/* Without allocation: the job's process calls it in the shim's memory, and may be killed in it. */
 static int add_process(int fd, const char *rec, struct proc_id id, struct err *err)
 {
 	char line[96];
@@ -298,7 +298,7 @@ static void read_line(struct str line, struct status *st)
 	struct doc *d;
 
 	if (json_parse(line, a, &d, NULL) < 0)
-		return; /* torn, then closed by the next writer */
+		return; /* a torn line, ended by the next writer */
 	struct str rec = doc_str(d, "rec", STR(""));
 
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
@@ -313,7 +313,7 @@ void status_parse(struct str text, struct status *ret)
 	while (text.p) {
 		struct str line = str_cut(&text, '\n');
 
-		if (text.p && line.n > 0) /* without its newline it does not count */
+		if (text.p && line.n > 0) /* a last line without newline does not count */
 			read_line(line, ret);
 	}
 }

@@ -1,24 +1,23 @@
 #pragma once
 /*
- * status - what happened to one attempt, on disk.
+ * status - the record of one attempt, on disk.
  *
  * One JSON object per line, appended by one process at a time (the shim; the
  * agent when the shim is dead):
  *
  *	{"rec":"started","attempt":1,"boot_id":"...","pid":12,"start":345,"time_ms":...}	the claim
- *	{"rec":"limits","grace_ms":10000,"deadline_ms":0}					for whoever takes over
+ *	{"rec":"limits","grace_ms":10000,"deadline_ms":0}					for an agent that takes over
  *	{"rec":"terminal","pid":12,"start":346}							with pty: the reader of the terminal
  *	{"rec":"job","pid":13,"start":346}							before exec
- *	{"rec":"gap","stream":"out","offset":9,"bytes":10,"reason":"..."}			bytes not kept
- *	{"rec":"ended","code":0,"signal":0}							before it is reaped
- *	{"rec":"cut"}										nobody held its pipes for a while
+ *	{"rec":"gap","stream":"out","offset":9,"bytes":10,"reason":"..."}			bytes not stored
+ *	{"rec":"ended","code":0,"signal":0}							before the job is reaped
+ *	{"rec":"cut"}										no process held the job's pipes for a while
  *	{"rec":"exit","code":0,"signal":0,"oom":false,"kind":"none","reason":"","streams":[...]}	the last
  *
- * The file appears whole: it is written under another name and linked, and
- * link(2) fails if the name is taken, so an attempt is claimed at most once and
- * a claim always says by whom.  A torn last line (a killed writer, a full disk)
- * counts as not written.  All records together stay below one disk block, which
- * the first one has allocated: a full disk does not keep the end from being recorded.
+ * The file is written under another name and then linked.  link(2) fails if the name exists, so an
+ * attempt is claimed at most once, and the file always has the claiming process in it.  A torn last
+ * line (a killed writer, a full disk) counts as not written.  All records together are smaller than a
+ * disk block, which the first one has allocated, so the end can be recorded on a full disk.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,18 +31,18 @@ struct status {
 	struct proc_id shim, job;      /* pid 0: not known */
 	struct proc_id terminal;       /* the reader of the job's terminal; pid 0: it has none */
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */
-	bool ended;		       /* the job's own exit is known */
+	bool ended;		       /* the exit status of the job's main process is known */
 	int code, signal;	       /* if ended */
-	bool cut;		       /* bytes that waited in a pipe may be lost */
+	bool cut;		       /* bytes in a pipe may be lost */
 	bool has_exit;
-	struct exit_report exit; /* gaps are filled in even without has_exit */
+	struct exit_report exit; /* its gaps are valid even without has_exit */
 };
 
-/* Claim the attempt for the calling process, with `sync` durably; *ret_fd takes further records.  ERR_CONFLICT: it is
- * taken. */
+/* Claim the attempt for the calling process, with `sync` durably; *ret_fd is for further records.
+ * ERR_CONFLICT: it is claimed already. */
 int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *ret_fd,
 		 struct err *err);
-/* For a process that takes over.  Records are durable after an fdatasync of the descriptor. */
+/* Open the file for further records, to take over.  Records are durable after fdatasync. */
 int status_open(int dirfd, int *ret_fd, struct err *err);
 int status_add_limits(int fd, int64_t grace_ms, int64_t deadline_ms, struct err *err);
 int status_add_terminal(int fd, struct proc_id reader, struct err *err);

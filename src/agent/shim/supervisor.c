@@ -14,15 +14,15 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-#define PACE_BYTES 4096 /* a step that moved less is followed by a short pause: */
-#define PACE_MS 1	/* a job that writes byte by byte must not cost a wake-up each */
+#define PACE_BYTES 4096 /* a step that moved less is followed by a pause of PACE_MS, */
+#define PACE_MS 1	/* so that a job that writes single bytes does not cause a step for each */
 #define BUDGET_CHECK_MS 50
 #define KILL_FIRST_MS 1
 #define KILL_MAX_MS 50
-#define TERMINAL_MS 2000 /* for the reader of a terminal to copy the last bytes of dead processes */
-#define STOPPED_FULL_MS 2000 /* for the last bytes of a stopped job on a full disk */
+#define TERMINAL_MS 2000     /* how long the terminal's reader may copy after the job's end */
+#define STOPPED_FULL_MS 2000 /* how long the last bytes of a stopped job wait on a full disk */
 #define OUTPUT_CUT "its output may be cut: the processes that held it were killed"
-#define FLUSH_ROUNDS 8 /* 1 MiB, the largest pipe, even where bytes are dropped */
+#define FLUSH_ROUNDS 8 /* enough for 1 MiB, the largest pipe, even when bytes are dropped */
 
 static void read_fence(struct supervisor *sv)
 {
@@ -42,7 +42,7 @@ int supervisor_open(struct supervisor *sv, struct err *err)
 			return -1;
 		sv->spools[s].full_ms = sv->limits.full_ms;
 	}
-	/* The wakeup FIFO is not needed for correctness: without it the watcher is slow. */
+	/* Errors are ignored: without the wakeup FIFO the agent is only slower. */
 	sv->wakeup =
 		openat(sv->dirfd, SUPERVISOR_WAKEUP, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	sv->fence = openat(sv->dirfd, SUPERVISOR_FENCE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -82,7 +82,7 @@ static uint64_t total_size(const struct supervisor *sv)
 	return sum;
 }
 
-/* Are more bytes spooled than the master has acknowledged, by more than spool_bytes? */
+/* Are more than spool_bytes bytes not acknowledged by the master? */
 static bool check_budget(struct supervisor *sv)
 {
 	uint64_t acked[STREAMS] = {0}, total = total_size(sv);
@@ -110,13 +110,14 @@ static void take_gap(struct supervisor *sv, struct spool *sp, bool at_end)
 		sv->exit.gaps[sv->exit.ngaps++] = g;
 		status_add_gap(sv->status_fd, &g, strerror(sp->why), NULL);
 	} else {
-		/* No free slot: the last gap counts all bytes missing from there on. */
+		/* The list is full: the last gap counts the bytes of all later ones. */
 		sv->exit.gaps[MESSAGE_MAX_GAPS - 1].bytes += g.bytes;
 	}
 }
 
-/* The last bytes of a job that was told to stop have a moment to find room, in which the master gives some up if it has
- * some left; then they are dropped and counted as a gap: who ends a run on a full disk must not wait for it. */
+/* After a stop request the job's last bytes wait STOPPED_FULL_MS for disk space, which the master may
+ * free from its reserve.  Then they are dropped and counted as a gap, so that a user who ends a run on a
+ * full disk need not wait. */
 static void limit_wait_of_stopped(struct supervisor *sv, int64_t now_ms)
 {
 	if (!sv->exited || (sv->stop != STOP_ASKED && sv->stop != STOP_HURRY))
@@ -127,7 +128,7 @@ static void limit_wait_of_stopped(struct supervisor *sv, int64_t now_ms)
 		sv->spools[s].full_ms = 0;
 }
 
-/* True if some stream could take more at once. */
+/* True if a stream may have more bytes. */
 static bool pump(struct supervisor *sv, int64_t now_ms)
 {
 	uint64_t moved_sum = 0;
@@ -175,7 +176,7 @@ void supervisor_main_ended(struct supervisor *sv, int wait_status, int64_t now_m
 	int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
 	int sig = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
 
-	/* If this fails the exit record still comes; it only matters if we are killed in between. */
+	/* A failure is ignored: the exit record has the status too, unless this process is killed before. */
 	status_add_ended(sv->status_fd, code, sig, NULL);
 	supervisor_main_known(sv, code, sig, now_ms);
 }
@@ -228,8 +229,8 @@ void supervisor_stop(struct supervisor *sv, enum stop_cause cause, int64_t now_m
 		signal_group(sv->job.pid, SIGTERM);
 }
 
-/* The live processes of the job that the cgroup does not show.  The reader of its terminal is none of them: it has
- * bytes of theirs to copy when they are dead, and then ends by itself. */
+/* The live processes of the job that the cgroup does not list, without the terminal's reader, which has
+ * to copy the last bytes of dead processes and then exits. */
 static void list_others(struct supervisor *sv, struct proc_list *out)
 {
 	size_t kept = 0;
@@ -298,7 +299,7 @@ static void explain(struct supervisor *sv)
 	} else if (sv->stop == STOP_ASKED && sv->killed) {
 		exit_add_reason(e, "killed: it did not stop within the grace period");
 	}
-	/* Whatever its exit code says: who reads what is stored must not take it for the whole. */
+	/* Even with exit code 0: the stored output must not pass for the whole output. */
 	if (sv->cut) {
 		e->kind = e->kind == ERR_NONE ? ERR_UNAVAILABLE : e->kind;
 		exit_add_reason(e, OUTPUT_CUT);
@@ -312,7 +313,7 @@ static void explain(struct supervisor *sv)
 	}
 }
 
-/* The record may not fit on a full disk yet: then the step is made again, for as long as bytes may wait. */
+/* Write the exit record.  On a full disk the step is repeated, as long as output may wait for space. */
 static void finish(struct supervisor *sv, int64_t now_ms)
 {
 	if (!sv->finish_since_ms) {
@@ -328,15 +329,16 @@ static void finish(struct supervisor *sv, int64_t now_ms)
 		return;
 	sv->phase = SUPERVISOR_DONE;
 	supervisor_wake_agent(sv);
-	fdatasync(sv->status_fd); /* after the wakeup: the master need not wait for our disk */
+	/* After the wakeup, so that the report does not wait for the disk. */
+	fdatasync(sv->status_fd);
 }
 
-/* Has the master not answered for so long that another may carry this node? */
+/* Has the master not answered for so long that the node may be replaced? */
 static bool fence_reached(struct supervisor *sv, int64_t now_ms)
 {
 	if (!sv->until.at_ms || now_ms < sv->until.at_ms)
 		return false;
-	read_fence(sv); /* it may have been moved on */
+	read_fence(sv); /* the agent may have updated it */
 	return now_ms >= sv->until.at_ms;
 }
 
@@ -386,10 +388,10 @@ static bool output_blocked(const struct supervisor *sv)
 
 static void step_draining(struct supervisor *sv, int64_t now_ms)
 {
-	/* What a full disk keeps in the pipe is not the job's doing: that time does not count. */
+	/* settle_ms does not count while a full disk keeps bytes in the pipe. */
 	if (output_blocked(sv))
 		sv->drain_since_ms = now_ms;
-	/* The main process has ended by itself, and that is what is reported. */
+	/* STOP_ASKED, not STOP_LOST: the report is the exit of the main process, which ended by itself. */
 	if (sv->stop == STOP_NONE && fence_reached(sv, now_ms))
 		supervisor_stop(sv, STOP_ASKED, now_ms);
 	bool hurried = sv->stop != STOP_NONE && now_ms >= sv->kill_at_ms;
@@ -419,8 +421,8 @@ static void step_killing(struct supervisor *sv, int64_t now_ms)
 	sv->phase = SUPERVISOR_FLUSHING;
 }
 
-/* The reader of the terminal copies what dead processes wrote.  One that does not end has a process at its other side
- * that could not be killed: it does not keep us here, and goes. */
+/* Has the terminal's reader copied everything?  If it does not exit within TERMINAL_MS, a process that
+ * could not be killed has the terminal open: the reader is killed. */
 static bool terminal_is_read(struct supervisor *sv, int64_t now_ms)
 {
 	if (sv->terminal.pid == 0 || sv->spools[STREAM_OUT].eof)
@@ -434,10 +436,10 @@ static bool terminal_is_read(struct supervisor *sv, int64_t now_ms)
 	return true;
 }
 
-/* What is still in the pipes; a full disk gets its time here too. */
+/* Store the bytes left in the pipes; a full disk is waited for here too. */
 static void step_flushing(struct supervisor *sv, int64_t now_ms)
 {
-	/* Everybody is dead, so this empties the pipes; one that could not be killed must not keep us here. */
+	/* The writers are dead, so this empties the pipes.  Bounded, because one may have survived. */
 	for (int i = 0; i < FLUSH_ROUNDS && pump(sv, now_ms); i++)
 		;
 	for (int s = 0; s < STREAMS; s++)

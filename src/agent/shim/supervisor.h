@@ -1,17 +1,16 @@
 #pragma once
 /*
- * supervisor - looks after one running job: its output, its limits, its end.
+ * supervisor - the output, the limits and the end of one running job.
  *
- * One implementation for the two processes that may do it: the shim (its own
- * poll loop) and, when the shim was killed, the agent (its event loop).  The
- * owner calls supervisor_step() when a descriptor of supervisor_poll() is ready, when a child was
- * reaped and when the time returned by the last step has passed.
+ * It runs in the shim (with a poll loop) or, when the shim was killed, in the agent (with its event
+ * loop).  The owner calls supervisor_step() when a descriptor of supervisor_poll() is ready, when a
+ * child was reaped and when the time returned by the last step has passed.
  *
  *	running -> draining -> killing -> flushing -> done
  *
- * draining: the main process has exited; wait until its output is closed, or
- * settle_ms.  killing: everything that the job started dies, until nobody is
- * left.  flushing: the last bytes of the pipes.  done: the exit record is on disk.
+ * draining: the main process has exited; wait until its output is closed, at most settle_ms.
+ * killing: kill all processes of the job, until none is left.  flushing: store the last bytes of the
+ * pipes.  done: the exit record is on disk.
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -23,8 +22,8 @@
 #include "sys/proctree.h"
 
 struct supervisor_limits {
-	int64_t settle_ms;    /* output still open after the main process's exit */
-	int64_t unkill_ms;    /* how long to try to kill before saying that it cannot be done */
+	int64_t settle_ms;    /* how long output may stay open after the main process's exit */
+	int64_t unkill_ms;    /* how long to try to kill before reporting a failure */
 	int64_t full_ms;      /* how long a full disk blocks the job before bytes are dropped */
 	uint64_t spool_bytes; /* unacknowledged bytes before the job is blocked */
 };
@@ -32,10 +31,10 @@ struct supervisor_limits {
 #define SUPERVISOR_UNKILL_MS 10000
 #define SUPERVISOR_SPOOL_BYTES (UINT64_C(1) << 30)
 
-/* When a job is stopped whose node another may carry then. */
+/* The time at which the job is stopped, because its node may be replaced from then on. */
 struct supervisor_fence {
-	int64_t at_ms;	 /* boot time */
-	int64_t lost_ms; /* so long after what the master answered last was sent */
+	int64_t at_ms; /* boot time */
+	int64_t lost_ms; /* at_ms is so long after the sending of the last message that the master answered */
 };
 
 enum stop_cause { STOP_NONE, STOP_ASKED, STOP_HURRY, STOP_LEASE, STOP_DEADLINE, STOP_LOST };
@@ -56,8 +55,8 @@ struct supervisor {
 	int dirfd, status_fd;
 	int attempt;
 	struct proc_id job;
-	struct proc_id terminal; /* the reader of its terminal; pid 0: it has none */
-	bool cut;		 /* bytes that waited in a pipe may be lost */
+	struct proc_id terminal; /* the reader of the job's terminal; pid 0: it has none */
+	bool cut;		 /* bytes in a pipe may be lost */
 	struct cgroup cg;
 	uint64_t oom_before;
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */
@@ -65,12 +64,12 @@ struct supervisor {
 	supervisor_others_fn others;
 	void *ctx;
 
-	/* Its own state. */
+	/* Private. */
 	enum supervisor_phase phase;
 	struct spool spools[STREAMS];
 	int64_t retry_ms[STREAMS]; /* earliest next try; 0 = now */
 	int wakeup, acked, fence;
-	struct supervisor_fence until; /* as read last; at_ms 0: there is none */
+	struct supervisor_fence until; /* as read last; at_ms 0: none */
 	uint64_t acked_sum;
 	bool over_budget;
 	int64_t pace_ms;
@@ -79,34 +78,33 @@ struct supervisor {
 	enum stop_cause stop;
 	int64_t kill_at_ms, drain_since_ms, kill_since_ms, next_kill_ms, flush_since_ms,
 		finish_since_ms;
-	int64_t room_by_ms; /* stopped and ended: from then on bytes without room are dropped */
-	struct exit_report exit; /* whole once done */
+	int64_t room_by_ms; /* job stopped and ended, disk full: bytes are dropped from then on */
+	struct exit_report exit; /* complete in SUPERVISOR_DONE */
 };
 
-/* The names of the small files beside the spools. */
-#define SUPERVISOR_WAKEUP                                                                          \
-	"wakeup.fifo"		 /* a byte comes whenever there is something new to look at */
-#define SUPERVISOR_ACKED "acked" /* three u64: how far the master has stored each stream */
-/* A struct supervisor_fence, which the agent moves on whenever the master has answered.  Not there: another never
- * carries this node. */
+/* The files beside the spools. */
+#define SUPERVISOR_WAKEUP "wakeup.fifo" /* a byte is written to it at each new record or output */
+#define SUPERVISOR_ACKED "acked" /* three u64: bytes of each stream that the master has stored */
+/* A struct supervisor_fence, updated by the agent at each answer of the master.  Without the file the
+ * node is never replaced. */
 #define SUPERVISOR_FENCE "fence"
 
 int supervisor_open(struct supervisor *sv, struct err *err);
 void supervisor_close(struct supervisor *sv);
-/* Fills p[0..n) with what to wait for; n <= STREAMS. */
+/* Fills p[0..n) with the descriptors to wait for; n <= STREAMS. */
 size_t supervisor_poll(const struct supervisor *sv, struct pollfd *p);
-/* When a step is due even if the machine sleeps until then: boot time; 0: never. */
+/* Boot time of the fence, at which a step is due even after a suspend of the machine; 0: none. */
 int64_t supervisor_fence_ms(const struct supervisor *sv);
-/* Milliseconds until the next step is due; -1: only events. */
+/* Returns the milliseconds until the next step is due; -1: only at an event. */
 int64_t supervisor_step(struct supervisor *sv, int64_t now_ms);
 void supervisor_stop(struct supervisor *sv, enum stop_cause cause, int64_t now_ms);
-/* The main process has ended and is not reaped yet: its status goes to disk first. */
+/* The main process has ended and is not reaped yet: record its status. */
 void supervisor_main_ended(struct supervisor *sv, int wait_status, int64_t now_ms);
 /* The main process ended under an earlier owner; the status file says how. */
 void supervisor_main_known(struct supervisor *sv, int code, int signal, int64_t now_ms);
-/* How the job ended cannot be learned: kill what is left and report that. */
+/* The job's exit status is lost: kill its remaining processes and report `reason`. */
 void supervisor_lost(struct supervisor *sv, const char *reason, int64_t now_ms);
-/* The main process is gone, and nobody could see how. */
+/* The main process has ended, and its exit status is unknown. */
 void supervisor_main_unknown(struct supervisor *sv, const char *reason, int64_t now_ms);
-/* Something was written: wake whoever watches. */
+/* Write to the wakeup FIFO: there is new output or a new record. */
 void supervisor_wake_agent(const struct supervisor *sv);

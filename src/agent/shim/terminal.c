@@ -42,7 +42,7 @@ static void __attribute__((noreturn)) reader_main(int master, int fifo)
 	setsid();
 	prctl(PR_SET_NAME, "regatta-term");
 	title_role("term");
-	/* Both are moved out of the way first: they may have each other's number. */
+	/* Moved to high numbers first: each may have the other's target number. */
 	if ((master = fcntl(master, F_DUPFD, FIFO_FD + 1)) < 0 ||
 	    (fifo = fcntl(fifo, F_DUPFD, FIFO_FD + 1)) < 0 || dup2(master, MASTER_FD) < 0 ||
 	    dup2(fifo, FIFO_FD) < 0)
@@ -53,13 +53,13 @@ static void __attribute__((noreturn)) reader_main(int master, int fifo)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* EIO is the end: the slave side is closed, and what was written to it has been read. */
+		/* EIO: the slave side is closed, and everything written to it was read. */
 		if (n <= 0 || !write_all(FIFO_FD, bytes, (size_t)n))
 			_exit(0);
 	}
 }
 
-/* ---- opening it ---- */
+/* ---- opening the terminal ---- */
 
 static unsigned short size_from(const char *const *env, const char *name, unsigned short fallback)
 {
@@ -68,7 +68,7 @@ static unsigned short size_from(const char *const *env, const char *name, unsign
 	return n > 0 && n <= UINT16_MAX ? (unsigned short)n : fallback;
 }
 
-/* Every byte passes as it is; a read finds an end of file instead of waiting for keys (VMIN and VTIME 0). */
+/* Raw mode: bytes are not changed.  VMIN and VTIME 0: a read returns end of file. */
 static int set_modes(int slave, const char *const *env)
 {
 	struct winsize size = {.ws_row = size_from(env, "LINES", HEIGHT),

@@ -142,11 +142,11 @@ static void what_cannot_be_put_in_place_is_said(void **state)
 		{{.ndata = 1},
 		 {.src = "one.csv", .path = "d", .sha256 = none},
 		 ERR_INVALID,
-		 "other bytes"},
+		 "wrong content"},
 		{{.ndata = 1},
 		 {.src = "one.csv", .path = "d", .shard_count = 2},
 		 ERR_INVALID,
-		 "one file"},
+		 "a single file"},
 	};
 
 	for (size_t i = 0; i < COUNT(bad); i++) {

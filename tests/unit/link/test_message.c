@@ -535,7 +535,7 @@ static void an_acknowledgement_is_two_offsets(void **state)
 	assert_int_equal(out[0], 8);
 	assert_int_equal(message_ack_get((struct str){(char *)out, MESSAGE_ACK_BYTES}, &back, &err),
 			 0);
-	assert_true(back.stored == m.stored && back.looked == 9);
+	assert_true(back.stored == m.stored && back.scanned == 9);
 	for (size_t n = 0; n <= sizeof(out); n++)
 		if (n != MESSAGE_ACK_BYTES) {
 			assert_int_equal(message_ack_get((struct str){(char *)out, n}, &back, &err),

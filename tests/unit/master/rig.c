@@ -817,12 +817,12 @@ static void say_output(struct rig_agent *a)
 	if (a->acks[STREAM_OUT].stored < n)
 		agent_data(a, STREAM_OUT, a->acks[STREAM_OUT].stored,
 			   str_from(a->output + a->acks[STREAM_OUT].stored));
-	if (a->acks[STREAM_OUT].looked < n)
-		say_metrics(a, a->acks[STREAM_OUT].looked, n);
+	if (a->acks[STREAM_OUT].scanned < n)
+		say_metrics(a, a->acks[STREAM_OUT].scanned, n);
 }
 
 /* Rule: what an agent may forget is on disk. */
-static void check_ack(struct rig_agent *a, int s, uint64_t stored_bytes, uint64_t looked)
+static void check_ack(struct rig_agent *a, int s, uint64_t stored_bytes, uint64_t scanned)
 {
 	struct live_run *lr = rig_run(a->r);
 	char sql[200];
@@ -839,9 +839,9 @@ static void check_ack(struct rig_agent *a, int s, uint64_t stored_bytes, uint64_
 		       (unsigned long long)(on_disk ? on_disk->bytes : 0));
 	snprintf(sql, sizeof(sql), "SELECT offset FROM scan WHERE rank = %d AND stream = %d",
 		 a->rank, s);
-	if (looked > 0 && (int64_t)looked > rig_stored(a->r, sql))
+	if (scanned > 0 && (int64_t)scanned > rig_stored(a->r, sql))
 		broken("metrics up to %llu are acknowledged, and not committed",
-		       (unsigned long long)looked);
+		       (unsigned long long)scanned);
 }
 
 static void on_welcome(struct rig_agent *a, struct str payload)
@@ -862,7 +862,7 @@ static void on_ack(struct rig_agent *a, const struct frame *f)
 
 	assert_true(f->channel < STREAMS);
 	assert_int_equal(message_ack_get(f->payload, &m, NULL), 0);
-	check_ack(a, f->channel, m.stored, m.looked);
+	check_ack(a, f->channel, m.stored, m.scanned);
 	a->acks[f->channel] = m;
 }
 

@@ -224,7 +224,7 @@ static void a_figure_counts_once(void **state)
 	agent_data(a, STREAM_OUT, 0, STR("hello\n"));
 	agent_say(a, FRAME_METRICS, frame);
 	agent_say(a, FRAME_METRICS, frame);
-	rig_until(r, a->acks[STREAM_OUT].looked == 6);
+	rig_until(r, a->acks[STREAM_OUT].scanned == 6);
 	agent_say(a, FRAME_METRICS, frame);
 	rig_idle(r);
 	assert_int_equal(rig_stored(r, "SELECT count(*) FROM sample"), 1);
@@ -234,7 +234,7 @@ static void a_figure_counts_once(void **state)
 	assert_true(rig_start(r));
 	agent_hello(a, NULL);
 	agent_wait(a, FRAME_WELCOME);
-	assert_int_equal(a->acks[STREAM_OUT].looked, 6);
+	assert_int_equal(a->acks[STREAM_OUT].scanned, 6);
 	agent_say(a, FRAME_METRICS, frame);
 	rig_idle(r);
 	assert_int_equal(rig_stored(r, "SELECT count(*) FROM sample"), 1);
@@ -355,7 +355,7 @@ static void a_node_is_released_when_all_it_has_is_stored(void **state)
 	agent_data(a, STREAM_OUT, 0, STR("hello\n"));
 	rig_until(r, a->acks[STREAM_OUT].stored == 6);
 	rig_idle(r);
-	assert_int_equal(a->seen[FRAME_RELEASE], 0); /* its metrics are not looked for */
+	assert_int_equal(a->seen[FRAME_RELEASE], 0); /* its metrics are not scanned for */
 	agent_say(a, FRAME_METRICS, "{\"from\":0,\"to\":6,\"bad\":0,\"samples\":[]}");
 	agent_wait(a, FRAME_RELEASE);
 }
@@ -367,7 +367,7 @@ static void bytes_that_are_not_on_disk_keep_a_node(void **state)
 
 	r->work_waits = true; /* a slow disk */
 	agent_hand_over(a);
-	rig_until(r, node(a)->state == NODE_EXITED && a->acks[STREAM_OUT].looked == 6);
+	rig_until(r, node(a)->state == NODE_EXITED && a->acks[STREAM_OUT].scanned == 6);
 	rig_idle(r);
 	assert_int_equal(a->seen[FRAME_RELEASE], 0);
 	assert_int_equal(a->acks[STREAM_OUT].stored, 0);
@@ -583,7 +583,7 @@ static void on_a_full_disk_bytes_wait_and_nothing_is_acknowledged(void **state)
 	agent_hello(a, NULL);
 	agent_wait(a, FRAME_WELCOME);
 	assert_int_equal(a->acks[STREAM_OUT].stored, 3);
-	assert_int_equal(a->acks[STREAM_OUT].looked, 0);
+	assert_int_equal(a->acks[STREAM_OUT].scanned, 0);
 	agent_data(a, STREAM_OUT, 3, STR("lo\n"));
 	rig_until(r, !node(a)->no_room);
 }
