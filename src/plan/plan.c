@@ -9,6 +9,7 @@
 static const struct engine *const table[] = {
 	&engine_local,
 	&engine_hosts,
+	&engine_aws_ec2,
 };
 #define HOUR_MS (60LL * 60 * 1000)
 #define NENGINES (sizeof(table) / sizeof(table[0]))

@@ -38,6 +38,9 @@ struct plan_resource {
 	 * a group all resources are of one choice: what came of another is given back first. */
 	const char **choices;
 	int nchoices;
+	/* What an hour costs, in millionths of a US dollar: of each choice, or one without choices; none:
+	 * nothing.  People know a choice by its "type". */
+	struct ints prices;
 };
 
 struct plan {
@@ -49,6 +52,10 @@ struct plan {
 	struct plan_resource *resources;
 	int nresources;
 	int *resource_of; /* per rank */
+	/* No nodes of its own: when its resources are live the run is handed to the master that they are. */
+	bool hands_over;
+	const char *
+		prices_as_of; /* date and place of the prices of resources; NULL: it costs nothing */
 };
 
 /* What the engines add to the job file, for job_load() and job_read(). */

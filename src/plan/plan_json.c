@@ -182,6 +182,9 @@ void plan_to_json(const struct plan *p, const char *run_id, struct arena *a, str
 	put(a, root, "roles", roles_doc(p, a));
 	put(a, root, "nodes", nodes_doc(p, run_id, a));
 	put(a, root, "limits", limits_doc(p->job, a));
+	struct doc *cost = plan_cost_doc(p, a);
+	if (cost)
+		put(a, root, "cost", cost);
 	doc_to_json(root, out);
 	buf_addc(out, '\n');
 }

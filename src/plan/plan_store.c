@@ -34,14 +34,16 @@ struct stored_resource {
 	const char *kind, *name, *spec, *node;
 	struct strs needs, choices;
 	int64_t group, late_ms, settle_ms, absent_looks;
+	struct ints prices;
 	bool carries_many, shared;
 };
 
 struct stored_plan {
 	int64_t version;
-	const char *strategy, *iface;
+	const char *strategy, *iface, *prices_as_of;
 	struct job job;
 	struct table_list roles, nodes, resources;
+	bool hands_over;
 };
 
 #define MEMBER(s, m) .offset = offsetof(struct s, m)
@@ -116,6 +118,11 @@ static const struct field resource_fields[] = {
 	 .max = INT32_MAX},
 	{.name = "spec", .type = FIELD_STR, MEMBER(stored_resource, spec), .required = true},
 	{.name = "choices", .type = FIELD_STRS, MEMBER(stored_resource, choices)},
+	{.name = "prices",
+	 .type = FIELD_INTS,
+	 MEMBER(stored_resource, prices),
+	 .min = 0,
+	 .max = INT64_MAX},
 	{.name = "carries_many", .type = FIELD_BOOL, MEMBER(stored_resource, carries_many)},
 	{.name = "shared", .type = FIELD_BOOL, MEMBER(stored_resource, shared)},
 	{.name = NULL},
@@ -132,6 +139,7 @@ static const struct field plan_fields[] = {
 	 .max = VERSION},
 	{.name = "strategy", .type = FIELD_STR, MEMBER(stored_plan, strategy), .required = true},
 	{.name = "interface", .type = FIELD_STR, MEMBER(stored_plan, iface)},
+	{.name = "prices_as_of", .type = FIELD_STR, MEMBER(stored_plan, prices_as_of)},
 	{.name = "job",
 	 .type = FIELD_TABLE,
 	 MEMBER(stored_plan, job),
@@ -148,7 +156,7 @@ static const struct field plan_fields[] = {
 	 .type = FIELD_LIST,
 	 MEMBER(stored_plan, nodes),
 	 .required = true,
-	 .min = 1,
+	 .min = 0,
 	 .max = JOB_MAX_NODES,
 	 .sub = &node_schema},
 	{.name = "resources",
@@ -158,6 +166,7 @@ static const struct field plan_fields[] = {
 	 .min = 1,
 	 .max = MOST_RESOURCES,
 	 .sub = &resource_schema},
+	{.name = "hands_over", .type = FIELD_BOOL, MEMBER(stored_plan, hands_over)},
 	{.name = NULL},
 };
 static const struct schema plan_schema = {
@@ -241,6 +250,7 @@ static void store_resources(const struct plan *p, struct arena *a, struct table_
 			.settle_ms = r->settle_ms,
 			.absent_looks = r->absent_looks,
 			.choices = {r->choices, (size_t)r->nchoices},
+			.prices = r->prices,
 			.carries_many = r->carries_many,
 			.shared = r->shared,
 			.needs = {arena_array(a, const char *, (size_t)r->nneeds),
@@ -258,6 +268,8 @@ struct doc *plan_to_doc(const struct plan *p, struct arena *a)
 		.version = VERSION,
 		.strategy = p->strategy->name,
 		.iface = p->iface,
+		.prices_as_of = p->prices_as_of,
+		.hands_over = p->hands_over,
 		.job = job_masked(p->job, a),
 	};
 
@@ -390,6 +402,7 @@ static void restore_resources(struct restore *r, const struct table_list *list,
 			.settle_ms = v[i].settle_ms,
 			.absent_looks = v[i].absent_looks,
 			.choices = v[i].choices.v,
+			.prices = v[i].prices,
 			.carries_many = v[i].carries_many,
 			.shared = v[i].shared,
 			.nchoices = (int)v[i].choices.n,
@@ -438,6 +451,8 @@ bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, str
 		fill_bounds(&job_role(job, i)->policy, job_role(job, i)->count);
 	p.job = job;
 	p.iface = sp.iface;
+	p.prices_as_of = sp.prices_as_of;
+	p.hands_over = sp.hands_over;
 	p.strategy = strategy_named(sp.strategy);
 	if (!p.strategy)
 		problems_add(ps, a, (struct doc_pos){0}, "stored plan: there is no strategy '%s'",
@@ -445,6 +460,8 @@ bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, str
 	restore_roles(&r, &sp.roles);
 	restore_nodes(&r, &sp.nodes);
 	restore_resources(&r, &sp.resources, &sp.nodes);
+	if (!p.crew.n && !p.hands_over)
+		problems_add(ps, a, (struct doc_pos){0}, "stored plan: it has no nodes");
 	if (ps->n + ps->more != before)
 		return false;
 	*ret = p;

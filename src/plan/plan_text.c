@@ -238,5 +238,6 @@ void plan_to_text(const struct plan *p, const char *run_id, struct arena *a, str
 	add_nodes(p, out);
 	add_roles(p, out);
 	add_limits(p->job, out);
+	plan_cost_text(p, a, out);
 	add_env(p, run_id, a, out);
 }

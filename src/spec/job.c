@@ -552,8 +552,11 @@ static const struct doc *widen_metrics(const struct doc *doc, struct arena *a)
 
 struct role job_worker(const struct job *j)
 {
-	return (struct role){
-		.name = "worker", .count = j->count, .command = j->command, .policy = j->policy};
+	return (struct role){.name = "worker",
+			     .count = j->count,
+			     .command = j->command,
+			     .policy = j->policy,
+			     .machine = j->machine};
 }
 
 bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena *a,

@@ -36,6 +36,16 @@ struct policy {
 /* For retry_on, a job that was killed by signal N has the exit code 128 + N, as in a shell. */
 #define JOB_SIGNAL_CODE 128
 
+/* The machine of a node where one is rented: used by the AWS engines only.  What a role does not say is
+ * as the job says it. */
+struct machine_spec {
+	struct strs instance_type; /* in the order of preference */
+	struct doc_pos instance_type_pos;
+	bool spot, spot_set;
+	const char *ami, *instance_profile;
+	int64_t volume_gb; /* 0: not given */
+};
+
 /* How far the nodes of one machine are kept apart. */
 enum isolate { ISOLATE_NONE, ISOLATE_NETNS };
 
@@ -53,9 +63,7 @@ struct role {
 	uint64_t memory;   /* bytes; 0 = no limit */
 	bool pty, pty_set; /* not set: as the job says */
 	struct policy policy;
-	/* Used by the AWS engines only. */
-	struct strs instance_type;
-	bool spot;
+	struct machine_spec machine;
 	const char *image;
 };
 
@@ -91,6 +99,7 @@ struct timeouts {
 	int64_t collect_ms; /* output stored after the last exit */
 	int64_t lease_ms;   /* how long a node goes on without a master */
 	int64_t lost_ms; /* how long a node may be silent before it counts as lost; not used with on_lost = fail */
+	int64_t boot_ms; /* how long a rented machine may take until its agent speaks */
 };
 
 struct job {
@@ -102,6 +111,9 @@ struct job {
 	struct strs command;
 	int64_t count;
 	struct policy policy; /* of a job without roles */
+	struct machine_spec machine;
+	const char *master; /* "auto", "here", "context:NAME": where the master lives */
+	struct doc_pos master_pos;
 	struct env_list env;
 	/* names of variables that are secret whatever their name is */
 	struct strs secrets;

@@ -13,6 +13,7 @@
 #define DAY (24 * 3600 * SECOND)
 #define LONGEST (366 * DAY) /* most of any duration: more is a typing error */
 #define MOST_MEMORY (INT64_C(1) << 50)
+#define MOST_VOLUME_GB 65536
 #define MOST_RETRIES 1000
 
 const char *const job_ready_choices[] = {
@@ -91,6 +92,50 @@ static const char *const better_choices[] = {"auto", "lower", "higher", NULL};
 			"restart: all nodes are stopped and start again. Engine local takes only "            \
 			"fail: its nodes are lost only together with this machine.",                          \
 		.example = "on_lost = \"replace\"",                                                           \
+	}
+
+/* The machine of a node, of a role and of a job. */
+#define MACHINE_FIELDS(s)                                                                                              \
+	{                                                                                                              \
+		.name = "instance_type",                                                                               \
+		.type = FIELD_STRS,                                                                                    \
+		.offset = offsetof(struct s, machine.instance_type),                                                   \
+		.pos_offset = offsetof(struct s, machine.instance_type_pos),                                           \
+		.help = "Machine types to try, in this order. Used by the AWS engines; others take the "               \
+			"machines as they are.",                                                                       \
+		.example = "instance_type = [\"c5.2xlarge\", \"c5a.2xlarge\"]",                                        \
+	},                                                                                                             \
+		{                                                                                                      \
+			.name = "spot",                                                                                \
+			.type = FIELD_BOOL,                                                                            \
+			.offset = offsetof(struct s, machine.spot),                                                    \
+			.set_offset = offsetof(struct s, machine.spot_set),                                            \
+			.help = "Take spot capacity: cheaper, and may be taken away. Used by the AWS engines.",        \
+			.example = "spot = true",                                                                      \
+		},                                                                                                     \
+		{                                                                                                      \
+			.name = "ami",                                                                                 \
+			.type = FIELD_STR,                                                                             \
+			.offset = offsetof(struct s, machine.ami),                                                     \
+			.help = "Machine image: an id, ssm:NAME, OWNER/name pattern, or one of al2023, ecs, "          \
+				"ubuntu-24.04, debian-12, dlami. Without it: as [aws] says. Used by the AWS engines.", \
+			.example = "ami = \"ubuntu-24.04\"",                                                           \
+		},                                                                                                     \
+		{                                                                                                      \
+			.name = "volume_gb",                                                                           \
+			.type = FIELD_INT,                                                                             \
+			.offset = offsetof(struct s, machine.volume_gb),                                               \
+			.min = 1,                                                                                      \
+			.max = MOST_VOLUME_GB,                                                                         \
+			.help = "Size of the root volume. Without it: as [aws] says. Used by the AWS engines.",        \
+			.example = "volume_gb = 200",                                                                  \
+		},                                                                                                     \
+	{                                                                                                              \
+		.name = "instance_profile", .type = FIELD_STR,                                                         \
+		.offset = offsetof(struct s, machine.instance_profile),                                                \
+		.help = "Instance profile of the machines, for jobs that call AWS themselves. Without it: "            \
+			"as [aws] says, or none. Used by the AWS engines.",                                            \
+		.example = "instance_profile = \"reads-my-bucket\"",                                                   \
 	}
 
 static const struct field role_fields[] = {
@@ -179,22 +224,7 @@ static const struct field role_fields[] = {
 		.help = "The nodes of this role get a terminal, or get none. Without it: as the job's own pty says.",
 		.example = "pty = true",
 	},
-	{
-		.name = "instance_type",
-		.type = FIELD_STRS,
-		.offset = offsetof(struct role, instance_type),
-		.help = "Machine types to try, in this order. Used by the AWS engines; engine local takes "
-			"the machine as it is.",
-		.example = "instance_type = [\"c5.2xlarge\", \"c5a.2xlarge\"]",
-	},
-	{
-		.name = "spot",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct role, spot),
-		.help = "Take spot capacity: cheaper, and may be taken away. Used by the AWS engines; engine "
-			"local takes the machine as it is.",
-		.example = "spot = true",
-	},
+	MACHINE_FIELDS(role),
 	{
 		.name = "image",
 		.type = FIELD_STR,
@@ -395,6 +425,17 @@ static const struct field timeout_fields[] = {
 			"grace and two seconds later its rank starts again.",
 		.example = "lost = \"1m\"",
 	},
+	{
+		.name = "boot",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, boot_ms),
+		.fallback = "10m",
+		.min = SECOND,
+		.max = LONGEST,
+		.help = "How long a rented machine may take from its creation to the first word of its agent. "
+			"timeouts.gather counts from the first word of the last one. Used by the AWS engines.",
+		.example = "boot = \"20m\"",
+	},
 	{.name = NULL},
 };
 
@@ -464,6 +505,7 @@ static const struct field job_fields[] = {
 		.example = "count = 4",
 	},
 	POLICY_FIELDS(job),
+	MACHINE_FIELDS(job),
 	{
 		.name = "env",
 		.type = FIELD_ENV,
@@ -501,6 +543,17 @@ static const struct field job_fields[] = {
 			"every node may listen on any port, and they reach each other by name. It takes a "
 			"master that runs as root. The nodes reach this machine, and nothing beyond it.",
 		.example = "isolate = \"netns\"",
+	},
+	{
+		.name = "master",
+		.type = FIELD_STR,
+		.offset = offsetof(struct job, master),
+		.pos_offset = offsetof(struct job, master_pos),
+		.fallback = "auto",
+		.help = "Where the master of the run lives. auto: here for the engines local and hosts, on an "
+			"instance of its own on AWS. here: in the calling process's own master, which the nodes "
+			"must reach. context:NAME: that of `regatta context`.",
+		.example = "master = \"here\"",
 	},
 	{
 		.name = "max_runtime",

@@ -33,7 +33,7 @@ def test_all_problems_of_a_file_in_one_go(regatta):
 @pytest.mark.parametrize("text,words", [
     ('name = "x"\ncommand = ["true"]\ncount = "many"\n', ["job.toml:3:", "whole number"]),
     ('name = "x"\ncommand = [\n', ["job.toml:", "expected"]),
-    ('name = "x"\ncommand = ["true"]\nengine = "aws.ec2"\n', ["job.toml:3:", "aws.ec2", "local"]),
+    ('name = "x"\ncommand = ["true"]\nengine = "aws.batch"\n', ["job.toml:3:", "aws.batch", "local"]),
     ('name = "x"\ncommand = ["true"]\nstrategy = "rols"\n', ["job.toml:3:", "roles"]),
     ('name = "x"\n[roles.a]\ncommand = ["true"]\nafter = "b"\n', ["'b'"]),
     ('name = "x"\ncommand = ["true"]\n[metrics.m]\npattern = "(unclosed"\n', ["m"]),

@@ -233,12 +233,10 @@ static void a_secret_that_no_env_sets_is_warned_of(void **state)
 static void an_engine_that_is_not_here_is_refused_in_one_wording(void **state)
 {
 	(void)state;
-	refused("engine = 'aws.ec2'\ncommand = 'x'\n", 1,
-		"engine 'aws.ec2' is not in this version: engines here are local, hosts");
 	refused("engine = 'kubernetes'\ncommand = 'x'\n", 1,
-		"engine 'kubernetes' is not in this version: engines here are local, hosts");
+		"engine 'kubernetes' is not in this version: engines here are local, hosts, aws.ec2");
 	refused("engine = 'mainframe'\ncommand = 'x'\n", 1,
-		"engine 'mainframe' is not in this version: engines here are local, hosts");
+		"engine 'mainframe' is not in this version: engines here are local, hosts, aws.ec2");
 }
 
 static void an_unknown_engine_is_a_problem_with_a_suggestion(void **state)

@@ -186,8 +186,8 @@ static void every_key_of_a_role_arrives(void **state)
 	assert_int_equal(ps->port, 5436);
 	assert_true(ps->service && ps->service_set);
 	assert_int_equal(ps->ready_when, READY_DEFAULT);
-	assert_int_equal(ps->instance_type.n, 2);
-	assert_false(ps->spot);
+	assert_int_equal(ps->machine.instance_type.n, 2);
+	assert_false(ps->machine.spot);
 	assert_null(ps->image);
 	assert_int_equal(ps->memory, 0);
 	assert_string_equal(tr->name, "trainer");
@@ -197,8 +197,8 @@ static void every_key_of_a_role_arrives(void **state)
 	assert_int_equal(tr->ready_when, READY_FINISHED);
 	assert_false(tr->service || tr->service_set);
 	assert_string_equal(tr->image, "myrepo/ctr:1");
-	assert_string_equal(tr->instance_type.v[0], "g5.xlarge");
-	assert_true(tr->spot);
+	assert_string_equal(tr->machine.instance_type.v[0], "g5.xlarge");
+	assert_true(tr->machine.spot);
 	assert_int_equal(tr->memory, 2147483648u);
 	assert_string_equal(tr->env.v[0].name, "X");
 }

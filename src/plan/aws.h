@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * aws - what the AWS engines share: the table [aws] of the job file, and what a node of a role is
+ * made of.
+ */
+#include "fmt/schema.h"
+#include "plan/engine.h"
+
+#define AWS_DEFAULT_TYPE "m5.large"
+#define AWS_MASTER_TYPE "t3.micro"
+
+enum aws_placement { AWS_SPREAD, AWS_CLUSTER };
+
+struct aws_table {
+	struct doc_pos pos;
+	const char *region, *profile, *assume_role, *endpoint_url;
+	const char *vpc, *key_name, *instance_profile, *ami, *bucket, *reservation, *client_cidr;
+	struct doc_pos client_cidr_pos;
+	struct strs subnets, zones, security_groups;
+	int64_t volume_gb; /* 0: as large as image, source and data need */
+	const char *volume_type;
+	struct env_list tags;
+	int placement; /* enum aws_placement */
+	bool public_ip;
+};
+
+/* The row of the job file for [aws]. */
+extern const struct field aws_field;
+
+/* Machine of the nodes of a role, or of a job without roles. */
+struct aws_machine {
+	struct strs types; /* in the order of preference */
+	bool spot;
+	const char *ami, *instance_profile;
+	int64_t volume_gb;
+};
+struct aws_machine aws_machine_of(const struct job *job, const struct role *role,
+				  const struct aws_table *t, struct arena *a);
+/* Adds the problems that every AWS engine has with a job. */
+void aws_check(const struct job *job, const struct aws_table *t, const char *engine,
+	       struct arena *a, struct problems *ps);

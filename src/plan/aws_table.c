@@ -1,0 +1,268 @@
+/* aws_table - the keys of [aws] in a job file, and the machines of its roles. */
+#include "plan/aws.h"
+
+#include <arpa/inet.h>
+
+#include "base/arena.h"
+#include "plan/ec2_types.h"
+
+#define MOST_VOLUME_GB 65536
+
+static const char *const placement_choices[] = {"spread", "cluster", NULL};
+
+#define MEMBER(m) .offset = offsetof(struct aws_table, m)
+
+static const struct field fields[] = {
+	{
+		.name = "region",
+		.type = FIELD_STR,
+		MEMBER(region),
+		.help = "Region. Without it: AWS_REGION, AWS_DEFAULT_REGION, or that of the profile.",
+		.example = "region = \"us-east-2\"",
+	},
+	{
+		.name = "profile",
+		.type = FIELD_STR,
+		MEMBER(profile),
+		.help = "Profile of the shared configuration files whose credentials are used. Without it: the "
+			"usual chain of credentials.",
+		.example = "profile = \"benchmarks\"",
+	},
+	{
+		.name = "assume_role",
+		.type = FIELD_STR,
+		MEMBER(assume_role),
+		.help = "ARN of a role that is assumed with those credentials.",
+		.example = "assume_role = \"arn:aws:iam::123456789012:role/bench\"",
+	},
+	{
+		.name = "endpoint_url",
+		.type = FIELD_STR,
+		MEMBER(endpoint_url),
+		.help = "Address of the service, for tests and private clouds. Without it: AWS_ENDPOINT_URL and "
+			"its forms for single services, or AWS itself.",
+		.example = "endpoint_url = \"http://127.0.0.1:5000\"",
+	},
+	{
+		.name = "vpc",
+		.type = FIELD_STR,
+		MEMBER(vpc),
+		.help = "VPC of the nodes. Without it: that of `subnets`, or the default VPC of the region.",
+		.example = "vpc = \"vpc-0a1b2c3d\"",
+	},
+	{
+		.name = "subnets",
+		.type = FIELD_STRS,
+		MEMBER(subnets),
+		.help = "Subnets that the nodes may be in. Without it the run gets subnets of its own, just large "
+			"enough, in free ranges of the VPC; they are deleted at its end.",
+		.example = "subnets = [\"subnet-0a1b2c3d\"]",
+	},
+	{
+		.name = "zones",
+		.type = FIELD_STRS,
+		MEMBER(zones),
+		.help = "Availability zones to try, in this order. Without it: those that offer the machine type.",
+		.example = "zones = [\"us-east-2a\", \"us-east-2b\"]",
+	},
+	{
+		.name = "security_groups",
+		.type = FIELD_STRS,
+		MEMBER(security_groups),
+		.help = "Security groups that the nodes are in besides the run's own.",
+		.example = "security_groups = [\"sg-0a1b2c3d\"]",
+	},
+	{
+		.name = "key_name",
+		.type = FIELD_STR,
+		MEMBER(key_name),
+		.help = "Key pair for logging in to the machines. Nothing here needs one.",
+		.example = "key_name = \"my-key\"",
+	},
+	{
+		.name = "instance_profile",
+		.type = FIELD_STR,
+		MEMBER(instance_profile),
+		.help = "Instance profile of the nodes. Without it they have no credentials.",
+		.example = "instance_profile = \"reads-my-bucket\"",
+	},
+	{
+		.name = "ami",
+		.type = FIELD_STR,
+		MEMBER(ami),
+		.help = "Machine image: an id, ssm:NAME, OWNER/name pattern, or one of al2023, ecs, ubuntu-24.04, "
+			"debian-12, dlami. The newest that fits is found once, at the submit. Without it: ecs if "
+			"the role has a container image, else al2023.",
+		.example = "ami = \"ubuntu-24.04\"",
+	},
+	{
+		.name = "volume_gb",
+		.type = FIELD_INT,
+		MEMBER(volume_gb),
+		.min = 1,
+		.max = MOST_VOLUME_GB,
+		.help = "Size of the root volumes. Without it: that of the image and 1.2 times source and data.",
+		.example = "volume_gb = 200",
+	},
+	{
+		.name = "volume_type",
+		.type = FIELD_STR,
+		MEMBER(volume_type),
+		.fallback = "gp3",
+		.help = "Type of the root volumes.",
+		.example = "volume_type = \"io2\"",
+	},
+	{
+		.name = "bucket",
+		.type = FIELD_STR,
+		MEMBER(bucket),
+		.help = "Bucket for the program, inputs and results. Without it: regatta-<account>-<region>, which "
+			"is made at first use.",
+		.example = "bucket = \"my-results\"",
+	},
+	{
+		.name = "tags",
+		.type = FIELD_ENV,
+		MEMBER(tags),
+		.help = "Tags of everything that is made, besides those of Regatta.",
+		.example = "tags = { team = \"ads\" }",
+	},
+	{
+		.name = "placement",
+		.type = FIELD_CHOICE,
+		MEMBER(placement),
+		.fallback = "spread",
+		.choices = placement_choices,
+		.help = "cluster: the nodes are put close together, in a placement group of the run.",
+		.example = "placement = \"cluster\"",
+	},
+	{
+		.name = "reservation",
+		.type = FIELD_STR,
+		MEMBER(reservation),
+		.help = "Capacity reservation that the nodes are taken from.",
+		.example = "reservation = \"cr-0a1b2c3d\"",
+	},
+	{
+		.name = "public_ip",
+		.type = FIELD_BOOL,
+		MEMBER(public_ip),
+		.fallback = "true",
+		.help = "The nodes get public addresses, which they need to fetch anything in a VPC without NAT. "
+			"Their security group lets nobody in.",
+		.example = "public_ip = false",
+	},
+	{
+		.name = "client_cidr",
+		.type = FIELD_STR,
+		MEMBER(client_cidr),
+		.pos_offset = offsetof(struct aws_table, client_cidr_pos),
+		.help = "Addresses that may reach the master's port. Without it: the public address of this machine.",
+		.example = "client_cidr = \"203.0.113.0/24\"",
+	},
+	{.name = NULL},
+};
+
+static const struct schema aws_schema = {
+	.name = "aws",
+	.size = sizeof(struct aws_table),
+	.pos_offset = offsetof(struct aws_table, pos),
+	.fields = fields,
+};
+
+const struct field aws_field = {
+	.name = "aws",
+	.type = FIELD_BOX,
+	.sub = &aws_schema,
+	.help = "Account, network and machines of the AWS engines.",
+	.example = "[aws]\nregion = \"us-east-2\"",
+};
+
+static const char *default_ami(const struct role *role)
+{
+	return role->image ? "ecs" : "al2023";
+}
+
+static const char *first_of(const char *a, const char *b, const char *c)
+{
+	return a ? a : b ? b : c;
+}
+
+struct aws_machine aws_machine_of(const struct job *job, const struct role *role,
+				  const struct aws_table *t, struct arena *a)
+{
+	const struct machine_spec *own = &role->machine, *shared = &job->machine;
+	struct aws_machine m = {
+		.types = own->instance_type.n ? own->instance_type : shared->instance_type,
+		.spot = own->spot_set ? own->spot : shared->spot,
+		.ami = first_of(first_of(own->ami, shared->ami, t->ami), default_ami(role), NULL),
+		.instance_profile = first_of(own->instance_profile, shared->instance_profile,
+					     t->instance_profile),
+		.volume_gb = own->volume_gb	 ? own->volume_gb
+			     : shared->volume_gb ? shared->volume_gb
+						 : t->volume_gb,
+	};
+
+	if (!m.types.n) {
+		m.types.v = arena_array(a, const char *, 1);
+		m.types.v[0] = AWS_DEFAULT_TYPE;
+		m.types.n = 1;
+	}
+	return m;
+}
+
+static void check_types(const struct machine_spec *m, const char *where, struct arena *a,
+			struct problems *ps)
+{
+	for (size_t i = 0; i < m->instance_type.n; i++) {
+		const char *type = m->instance_type.v[i];
+		const char *near = ec2_type_suggest(type);
+
+		if (!ec2_type_find(type))
+			problems_add(ps, a, m->instance_type_pos,
+				     "%sinstance_type: '%s' is none of the types of %s%s%s%s",
+				     where, type, EC2_PRICES_AS_OF, near ? ": did you mean '" : "",
+				     near ? near : "", near ? "'?" : "");
+	}
+}
+
+/* "203.0.113.0/24": who may reach the master.  Everybody is never meant. */
+static bool cidr_is_fine(const char *text, struct arena *a)
+{
+	struct str rest = str_from(text), address = str_cut(&rest, '/');
+	struct in_addr at;
+	int64_t bits;
+
+	return rest.p && inet_pton(AF_INET, arena_strndup(a, address.p, address.n), &at) == 1 &&
+	       str_to_i64(rest, &bits) && bits >= 1 && bits <= 32;
+}
+
+static void check_master(const struct job *job, const char *engine, struct arena *a,
+			 struct problems *ps)
+{
+	const char *m = job->master;
+
+	if (strcmp(m, "auto") != 0 && strcmp(m, "here") != 0 && strncmp(m, "context:", 8) != 0)
+		problems_add(
+			ps, a, job->master_pos,
+			"master = \"%s\": engine %s knows \"auto\", \"here\" and \"context:NAME\"",
+			m, engine);
+}
+
+void aws_check(const struct job *job, const struct aws_table *t, const char *engine,
+	       struct arena *a, struct problems *ps)
+{
+	check_types(&job->machine, "", a, ps);
+	for (size_t i = 0; i < job->roles.n; i++) {
+		const struct role *r = job_role(job, i);
+
+		check_types(&r->machine, arena_printf(a, "roles.%s.", r->name), a, ps);
+	}
+	if (t->client_cidr && !cidr_is_fine(t->client_cidr, a))
+		problems_add(
+			ps, a, t->client_cidr_pos,
+			"aws.client_cidr: '%s' is no range of addresses such as 203.0.113.0/24 (and "
+			"not the whole world)",
+			t->client_cidr);
+	check_master(job, engine, a, ps);
+}
