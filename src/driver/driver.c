@@ -1,4 +1,4 @@
-/* driver - the tables: kinds of resources, and engines that have facts to find. */
+/* driver - the tables of drivers and of resolvers. */
 #include "driver/driver.h"
 
 #include <stddef.h>

@@ -2,10 +2,9 @@
 /*
  * driver - one kind of resource: create, find, observe, destroy.
  *
- * Plain blocking functions that run on a worker: values in, values out, with a
- * deadline.  All are idempotent: create for the same row gives the same resource,
- * destroy of something gone says gone.  Order, retries, back-off and proof are
- * the core's.
+ * Plain blocking functions that run on a worker, with a deadline.  All are idempotent: create for
+ * the same row gives the same resource, destroy of an absent resource succeeds.  Order, retries,
+ * back-off and the proof that a resource is gone belong to the core.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,69 +18,69 @@ struct deadline;
 struct doc;
 struct host_table;
 
-/* What the master keeps for the drivers of some engine; each looks at its own only. */
+/* Objects of the master that drivers use; a driver uses only those of its own engine. */
 struct driver_services {
 	struct host_table *hosts; /* driver/hosts/host_table.h */
 };
 
 /* One of the machines of a resource that carries many nodes. */
 struct driver_member {
-	const char *identity; /* as it enrolled */
-	bool gone;	      /* out, of an observe: surely so */
+	const char *identity; /* with which the machine enrolled */
+	bool gone;	      /* out, from observe: the machine does not exist any more */
 };
 
-/* All a driver may know; strings are owned by the caller for the length of the call. */
+/* Input and output of a driver call.  The caller owns the strings during the call. */
 struct driver_row {
-	/* Of this call; whatever waits looks at it.  A call that was stopped says unsure or held. */
+	/* Of this call; every wait in it must observe it.  A call that is cut off answers unsure or held. */
 	const struct deadline *deadline; /* NULL: none */
 	const char *kind, *name;	 /* "local.node", "trainer-0" */
 	const char *install, *run, *role;
 	int attempt;
-	int64_t expires_ms; /* wall clock: what costs must end by itself then */
-	/* Rows of one create call share it, and with the run it is the call's token: a replay has
-	 * the same one, and another request never has. */
+	int64_t expires_ms; /* wall clock: a resource that costs money must end by itself then */
+	/* Number of the create call, the same for all its rows.  With the run it is the idempotency token:
+	 * a replay has the same one, another request never has. */
 	int batch;
-	/* of this row in its batch, whoever of the others is in the call: 0, 1, ... */
+	/* index of this row in its batch (0, 1, ...), also if a replay has only some of the rows */
 	int batch_place;
-	/* Of a create, if the driver renders: the bytes to send, and no others. */
+	/* For a create, if the driver has render(): exactly the bytes to send. */
 	const char *request;
-	char id[256];	  /* in: if known; out: the provider's own */
-	const char *spec; /* JSON: what the engine's plan wrote for this kind */
-	/* JSON: the choice that is asked for, or was made (plan_resource.choices); NULL: there are none */
+	char id[256];	  /* the provider's id.  in: if known; out: set by create and find */
+	const char *spec; /* JSON that the engine's plan wrote for this kind */
+	/* JSON: the current entry of plan_resource.choices; NULL: it has none */
 	const char *choice;
-	/* Of a resource that carries many nodes: the machines that are bound to one. */
+	/* Of a resource that carries many nodes: the machines that are bound to a node. */
 	struct driver_member *members;
 	size_t nmembers;
 	const char *token; /* per node and incarnation */
-	/* Which machine of its node it is: grows with each; 0: not of a node.  Goes with the token to
-	 * the agent's configuration. */
+	/* Counts the machines made for the node; 0: the resource has no node.  Written to the agent's
+	 * configuration with the token. */
 	int incarnation;
 	/* When the node's agent was last heard by this master, on clock_boot_ms(); 0: never. */
 	int64_t heard_ms;
 	const struct driver_services *services;
-	/* out: asked of the one who has it (account, region, cluster), so that "absent" counts */
+	/* out: the right account, region or cluster was asked, so that "absent" can be believed */
 	bool identity_checked;
-	enum outcome outcome; /* out, of the functions for many */
+	enum outcome outcome; /* out, only of the *_many functions */
 	struct err err;
 };
 
 struct driver {
 	const char *kind;
-	const char *pool; /* drivers that may wait for each other share the threads of this name */
+	const char *pool; /* name of its worker threads; drivers may share a pool */
 	enum outcome (*create)(struct driver_row *row);
 	enum outcome (*find)(struct driver_row *row);
 	enum outcome (*observe)(struct driver_row *row);
 	enum outcome (*destroy)(struct driver_row *row);
 	/*
-	 * NULL, or: the exact bytes (without NUL) of the call that creates a whole batch, made from
-	 * its rows and nothing else, without waiting.  They are stored before anything is sent; a
-	 * create gets them back, and so does its replay, whatever this would render by then.
+	 * May be NULL.  Writes the request (without NUL) that creates a whole batch, from its rows alone
+	 * and without waiting.  It is stored before it is sent; create, and its replay by any version,
+	 * gets the stored bytes in row->request.
 	 */
 	void (*render)(const struct driver_row *rows, size_t n, struct buf *out);
 	/*
-	 * For providers that take many in one call; NULL: the one above, for each by itself.  The
-	 * rows are of one run and, for a create, of one batch: all of it the first time, perhaps
-	 * fewer in a replay.  Each row gets its own outcome, err, id and identity_checked.
+	 * For providers that take many resources in one call; NULL: the function above is called for each
+	 * row.  The rows are of one run and, for a create, of one batch: all of it in the first call,
+	 * perhaps fewer in a replay.  Each row gets its own outcome, err, id and identity_checked.
 	 */
 	void (*create_many)(struct driver_row *rows, size_t n);
 	void (*find_many)(struct driver_row *rows, size_t n);
@@ -90,26 +89,27 @@ struct driver {
 };
 
 extern const struct driver local_bridge_driver, local_node_driver, hosts_node_driver;
-/* NULL if there is none. */
+/* NULL if no driver has this kind. */
 const struct driver *driver_for(const char *kind);
 
-/* What is known of a run before it is planned. */
+/* Input of resolve: the run before it is planned. */
 struct resolve_input {
 	const char *home;    /* of the master */
 	const char *run_dir; /* of the run, on the master */
 	const char
 		*base_dir; /* of the job file, on the client's machine, which may be the master's */
-	int nodes, least;  /* how many it has, and how many of them it cannot do without */
-	bool netns;	   /* the nodes get network namespaces */
-	const struct doc *options; /* the engine's own table of the job file; NULL: it has none */
-	/* Facts of an older version, to be kept and completed; NULL if there are none. */
+	int nodes,
+		least; /* number of nodes, and the smallest number with which the run can start */
+	bool netns;    /* the nodes get network namespaces */
+	const struct doc *options; /* the engine's table of the job file; NULL: it has none */
+	/* Facts stored by an older version, to be kept and completed; NULL: none. */
 	const struct doc *known;
 	const struct doc *const *taken; /* the facts of this engine's other active runs */
 	size_t ntaken;
 	const struct driver_services *services;
 };
 
-/* Whose leftovers a sweep removes: those of this install that belong to no active run. */
+/* Input of sweep, which removes resources of this install that belong to no active run. */
 struct sweep_input {
 	const char *home, *install;
 	bool (*is_active)(void *ctx, const char *run);
@@ -117,22 +117,22 @@ struct sweep_input {
 };
 
 /*
- * The part of an engine that may ask the outside: everything that its plan needs and the job does
- * not say, as one document.  plan/engine.h has the pure part of the same name.  The facts are
- * stored with the run and never asked for again.
+ * The part of an engine that may do I/O; plan/engine.h has the pure part of the same name.  resolve
+ * finds the facts that the plan needs and the job file does not have.  They are stored with the run
+ * and not resolved again.
  */
 struct resolver {
 	const char *engine;
 	int (*resolve)(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
 		       struct err *err);
-	/* What was left of runs that no ledger knows any more; NULL: nothing can be left.  Returns how
-	 * many it removed; err is the last failure. */
+	/* Removes resources of runs that are in no ledger; NULL: there cannot be any.  Returns the number
+	 * removed; err is the last failure. */
 	size_t (*sweep)(const struct sweep_input *in, struct err *err);
 };
 
 extern const struct resolver local_resolver, hosts_resolver;
-/* ERR_NOT_FOUND if no driver belongs to the engine. */
+/* ERR_NOT_FOUND if this version has no resolver for the engine. */
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
 		   struct doc **ret_facts, struct err *err);
-/* Of all engines, once when a master starts. */
+/* The sweep of all engines, once when a master starts. */
 size_t driver_sweep(const struct sweep_input *in, struct err *err);

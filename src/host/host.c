@@ -1,5 +1,5 @@
-/* The daemon's life: become the only one of its directory, serve the link, and leave when a signal or
- * the master says so.  The nodes stay. */
+/* The daemon's main program: lock its directory, serve the link, and leave at a signal or a refusal of
+ * the master.  The nodes stay. */
 #include "host/host.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void on_stop_signal(void *ctx, int signo)
 	host_link_leave(h, "the host's daemon was asked to stop");
 }
 
-/* Our only child is the forkserver. */
+/* The daemon's only child is the forkserver. */
 static void on_child(void *ctx, int signo)
 {
 	(void)ctx;
@@ -71,7 +71,7 @@ static int take_lock(struct host_daemon *h, struct err *err)
 	return 0;
 }
 
-/* Made once: with it the master knows this host again. */
+/* Made once: the master recognises the host by it. */
 static int load_id(struct host_daemon *h, struct err *err)
 {
 	CLEANUP(freep) char *path = path_join(h->dir, ID_FILE);

@@ -2,17 +2,17 @@
 /*
  * host - the daemon of a machine that has joined a master: `regatta agent --join`.
  *
- * It dials the master, says what the machine has, and makes, looks at and destroys nodes when it
- * is asked to, with the functions of the local driver.  A node is an agent process of its own with
- * a connection of its own: whatever happens to the daemon, the jobs go on.
+ * It connects to the master, reports the machine's capacity, and makes, observes and destroys nodes on
+ * request, with the local driver.  Each node is an agent process with its own connection: jobs do not
+ * depend on the daemon.
  *
- * All it needs is in its directory (mode 0700):
+ * Its files, all in its directory (mode 0700):
  *
- *	lock		locked by the living daemon; holds its pid
+ *	lock		locked by the running daemon; holds its pid
  *	id		a random identity; a name with another identity is another host
  *	runs/RUN/INCARNATION/NODE.node	the directory of a node, see agent/agent.h
- *	agents.log	what the nodes' agents say
- *	trash/		what is being removed
+ *	agents.log	the log of the nodes' agents
+ *	trash/		directories to be removed
  */
 #include <stddef.h>
 
@@ -27,7 +27,7 @@ struct host_options {
 	const char *dir;
 };
 
-/* ERR_INVALID: no host can be called so. */
+/* ERR_INVALID: not a valid host name. */
 int host_check_name(const char *name, struct err *err);
-/* Until a signal or a refusal; returns the process's exit code. */
+/* Runs until a signal or a refusal; returns the process's exit code. */
 int host_main(const struct host_options *o);

@@ -1,4 +1,4 @@
-/* What this machine has. */
+/* The capacity of this machine. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ uint64_t host_memory(void)
 	return sysinfo(&si) == 0 ? (uint64_t)si.totalram * si.mem_unit : 0;
 }
 
-/* As the kernel's driver counts them: nvidia-smi takes seconds. */
+/* Counted in /proc, because nvidia-smi takes seconds. */
 int64_t host_gpus(void)
 {
 	DIR *d = opendir(NVIDIA_DIR);

@@ -1,10 +1,9 @@
 /*
- * The host's end of the link: dial, join, take questions, notice silence, dial again with a growing
- * pause.
+ * The host's end of the link: connect, join, take questions, detect a silent master, connect again
+ * with a growing pause.
  *
- * A refusal ends the daemon: whoever started it reads why.  A master that does not answer is dialled
- * for ever.  The wrong key is a refusal when the daemon has not joined yet; later it
- * is one more reason to try again.
+ * A refusal ends the daemon with an error.  A master that does not answer is tried for ever.  A wrong
+ * key ends the daemon if it has never joined; later it is tried again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,12 +24,12 @@
 #include "net/transport.h"
 #include "sys/loop.h"
 
-#define CALL_TIMEOUT_MS 10000 /* all addresses of the master and the handshake */
+#define CALL_TIMEOUT_MS 10000 /* to try all addresses of the master, with the handshake */
 #define BACKOFF_MIN_MS 50
 #define BACKOFF_MAX_MS 5000
 #define PING_MS 5000
 #define SILENCE_MS 15000
-#define BYE_MS 500 /* how long a leaving daemon waits for its goodbye to be read */
+#define BYE_MS 500 /* how long a leaving daemon waits until its BYE is sent */
 #define NODES_MAX FRAME_MAX_PAYLOAD
 #define KEEP_MS (7LL * 24 * 3600 * 1000)
 #define EXPIRE_CHECK_MS (3600 * 1000)
@@ -263,7 +262,7 @@ static void on_bye(struct host_daemon *h, const struct frame *f, struct arena *m
 	(void)err;
 	if (message_bye_get(f->payload, mem, &m, NULL) < 0)
 		m.reason = "";
-	log_info("the master says goodbye: %s", m.reason);
+	log_info("the master closes the connection: %s", m.reason);
 	conn_close(h->conn);
 }
 
@@ -291,7 +290,7 @@ static void on_frame(void *ctx, const struct frame *f)
 		frames[f->type].take(h, f, mem, &err);
 	if (err.kind == ERR_NONE)
 		return;
-	log_error("the master sent a message that cannot be used: %s", err.msg);
+	log_error("the master sent an invalid message: %s", err.msg);
 	conn_close(h->conn);
 }
 
@@ -307,7 +306,7 @@ static void on_close(void *ctx, const struct err *why)
 
 static const struct conn_events events = {.on_frame = on_frame, .on_close = on_close};
 
-/* Results of jobs are kept for a master that may still come, but not for ever. */
+/* Nodes are kept for a master that may come back, but only for KEEP_MS. */
 static void on_expire(void *ctx)
 {
 	struct host_daemon *h = ctx;

@@ -1,7 +1,6 @@
 /*
- * The nodes of this host.  A question of the master becomes one call of the local driver, on a thread
- * of its own; what the driver needs to know is made here: nothing of it comes from the master
- * but names and the node's token.
+ * The nodes of this host.  A question of the master becomes one call of the local driver, on a worker
+ * thread.  The driver's row is made here; only names and the node's token come from the master.
  */
 #include <dirent.h>
 #include <stdatomic.h>
@@ -36,13 +35,13 @@ struct node_ask {
 	struct arena *arena;
 	struct message_host_ask m;
 	struct driver_row row;
-	atomic_bool dropped; /* its connection is over: nobody waits for the answer */
+	atomic_bool dropped; /* the connection is lost: do not send the answer */
 	struct list in_list;
 };
 
 /* ---- names ---- */
 
-/* A name that comes from the master and becomes part of a path here. */
+/* Is this name from the master safe as a part of a path? */
 static bool name_ok(const char *name)
 {
 	static const char allowed[] =
@@ -58,7 +57,7 @@ static const char *run_dir(const struct host_daemon *h, const char *run, int inc
 	return arena_printf(a, "%s/" LAYOUT_RUNS "/%s/%d", h->dir, run, incarnation);
 }
 
-/* The spec of a node of this machine whose master is elsewhere; driver/local reads it. */
+/* The spec for driver/local of a node whose master is on another machine. */
 static const char *spec_of(const struct host_daemon *h, const char *dir, struct arena *a)
 {
 	struct jsonw w;
@@ -95,7 +94,7 @@ static enum outcome call(const struct driver *d, enum host_op op, struct driver_
 	return OUTCOME_UNSURE;
 }
 
-/* The directories above a node that is gone, if it was their last. */
+/* Remove the directories above a destroyed node, if they are empty. */
 static void remove_parents(const struct node_ask *q)
 {
 	const char *dir = run_dir(q->h, q->m.run, q->m.incarnation, q->arena);
@@ -186,7 +185,7 @@ void host_nodes_ask(struct host_daemon *h, const struct message_host_ask *m)
 		return;
 	}
 	q->row.outcome = OUTCOME_REFUSED;
-	err_set(&q->row.err, ERR_INVALID, "a run or node of that name cannot be here");
+	err_set(&q->row.err, ERR_INVALID, "the name of the run or node is not valid");
 	answered(q, ERR_NONE);
 }
 
@@ -198,7 +197,7 @@ void host_nodes_drop(struct host_daemon *h)
 		list_item(pos, struct node_ask, in_list)->dropped = true;
 }
 
-/* ---- what is here ---- */
+/* ---- listing ---- */
 
 typedef void each_fn(void *ctx, const char *path, const char *name);
 
@@ -270,7 +269,7 @@ void host_nodes_list(struct host_daemon *h, struct arena *a, struct message_host
 	vec_release(&l.nodes);
 }
 
-/* ---- what nobody asks for ---- */
+/* ---- expired nodes ---- */
 
 /* On the worker. */
 static void expire(void *arg, const struct deadline *deadline)
@@ -279,7 +278,7 @@ static void expire(void *arg, const struct deadline *deadline)
 
 	q->row.deadline = deadline;
 	if (call(driver_for(KIND), HOST_OBSERVE, &q->row) != OUTCOME_BROKEN)
-		return; /* its agent lives, and has a lease of its own */
+		return; /* its agent is alive, and has a lease */
 	log_warn("node '%s' of run '%s' was kept for a master that did not come back: removed",
 		 q->m.node, q->m.run);
 	if (call(driver_for(KIND), HOST_DESTROY, &q->row) == OUTCOME_DONE)
@@ -300,7 +299,7 @@ void host_nodes_expire(struct host_daemon *h)
 					     .id = ""};
 		struct node_ask *q = new_ask(h, &m);
 
-		q->dropped = true; /* there is nobody to answer */
+		q->dropped = true; /* no answer is to be sent */
 		workers_submit(h->worker, expire, answered, q, EXPIRE_MS);
 	}
 }

@@ -28,7 +28,7 @@ char *install_unit_name(const char *host)
 	return xasprintf("regatta-agent-%s.service", host);
 }
 
-/* One word of ExecStart: quoted, and nothing in it is expanded. */
+/* One word of ExecStart, quoted so that systemd expands nothing in it. */
 static void put_word(struct buf *out, const char *word)
 {
 	buf_addz(out, " \"");
@@ -74,7 +74,7 @@ void install_unit_text(const struct host_options *o, const struct install_places
 
 		put_option(out, "--labels", label);
 	}
-	/* Jobs are not the daemon's to stop: only the daemon itself is killed. */
+	/* KillMode=process: stopping the unit must not kill the jobs. */
 	buf_printf(out,
 		   "\nRestart=always\n"
 		   "RestartSec=5\n"
@@ -116,7 +116,7 @@ static int systemctl(const struct install_places *p, const char *verb, const cha
 		if (errno != EINTR)
 			return err_errno(err, errno, "wait for systemctl");
 	if (status != 0)
-		return err_set(err, ERR_UNAVAILABLE, "systemctl %s failed: it says why above",
+		return err_set(err, ERR_UNAVAILABLE, "systemctl %s failed: see its message above",
 			       verb);
 	return 0;
 }

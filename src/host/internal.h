@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of host/ share. */
+/* The daemon's state, for the files of host/. */
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/backoff.h"
@@ -21,16 +21,16 @@ struct host_daemon {
 	char *dir;
 	int lock, exit_code;
 	struct loop *loop;
-	/* One thread: questions are answered in the order in which they came. */
+	/* One thread: questions are answered in the order of arrival. */
 	struct workers *worker;
-	struct list asks; /* struct node_ask that have not been answered */
+	struct list asks; /* struct node_ask, not answered yet */
 
 	/* The connection. */
 	char host[256]; /* of the URL */
 	int port;
 	struct conn *conn;
 	struct dialer *dialer;
-	char dial_why[240]; /* why the last call failed: said once, not every time */
+	char dial_why[240]; /* the last error of the dialer, logged only when it changes */
 	bool joined;	    /* on this connection */
 	bool was_joined;    /* ever */
 	bool pinged, leaving;
@@ -42,19 +42,19 @@ struct host_daemon {
 /* host_link.c */
 int host_link_init(struct host_daemon *h, struct err *err);
 void host_link_release(struct host_daemon *h);
-/* Say goodbye, then call loop_stop(). */
+/* Send BYE, then call loop_stop(). */
 void host_link_leave(struct host_daemon *h, const char *reason);
 void host_link_send(struct host_daemon *h, enum frame_type type, const struct buf *payload);
 
 /* host_nodes.c */
 void host_nodes_ask(struct host_daemon *h, const struct message_host_ask *m);
-/* The connection is over: nobody waits for answers, and what has not begun is not done. */
+/* The connection is lost: answers are not sent, and questions that wait are not executed. */
 void host_nodes_drop(struct host_daemon *h);
-/* What is on this host. */
+/* The nodes that exist on this host. */
 void host_nodes_list(struct host_daemon *h, struct arena *a, struct message_host_nodes *ret);
 /* Empty the trash. */
 void host_nodes_tidy(struct host_daemon *h);
-/* No master has been heard for very long: nodes whose agent has left are removed. */
+/* The master was silent for KEEP_MS: remove nodes whose agent has exited. */
 void host_nodes_expire(struct host_daemon *h);
 
 /* host_facts.c */

@@ -1,33 +1,32 @@
 #pragma once
 /*
- * engine - where nodes live: one row of the table in plan.c, one file of plan/.
+ * engine - a kind of machines for nodes: one row of the table in plan.c, one file of plan/.
  *
- * This is the pure part of an engine.  What it may ask of the outside (its facts)
- * and what it makes (its kinds of resources) is in driver/: see driver.h.
+ * This is the pure part of an engine.  Its I/O, finding facts and making resources, is in driver/:
+ * see driver.h.
  */
 #include "plan/plan.h"
 
 struct engine {
 	const char *name, *help;
 	/*
-	 * Its own table of the job file: a row of type FIELD_BOX with name, sub, help and example, or
-	 * NULL.  Engines may share one.  engine_table() gives its value.
+	 * The engine's table of the job file: a row of type FIELD_BOX with name, sub, help and example, or
+	 * NULL.  Engines may share one.  engine_table() returns its value.
 	 */
 	const struct field *schema;
-	/* Its nodes have the directories of the master's machine: without source and data a job runs
-	 * where its file is. */
+	/* Nodes are on the master's machine: without source and data a job runs in the directory of its
+	 * job file. */
 	bool in_place;
 	bool isolates; /* it can put nodes into network namespaces */
-	/* What of the job this engine cannot do.  False if it added a problem. */
+	/* Report what this engine cannot do for the job.  False if it added a problem. */
 	bool (*check)(const struct job *job, struct arena *a, struct problems *ps);
 	/*
-	 * p->crew is already filled in.  Fill in addresses, iface, resources with their spec, resource_of.
-	 * facts is the document that the engine's resolve made; NULL for an example that is
-	 * only printed or simulated.
+	 * Set addresses, iface, resources with their spec, and resource_of; p->crew is set already.
+	 * facts is the document made by the engine's resolve; NULL for a plan that is only printed or
+	 * simulated.
 	 */
 	void (*plan)(const struct doc *facts, struct arena *a, struct plan *p);
 };
 
-/* What the job has in the engine's table, a struct of schema->sub: the defaults if the file has no
- * such table. */
+/* The engine's table of the job file, a struct of schema->sub; defaults if the file has no such table. */
 const void *engine_table(const struct engine *engine, const struct job *job, struct arena *a);

@@ -1,10 +1,10 @@
 /*
- * hosts - the engine of one's own machines: each node is made by the daemon of a host that has joined
- * the master (`regatta agent --join`).
+ * hosts - the engine for machines that have joined the master (`regatta agent --join`): each node is
+ * made by the daemon of a host.
  *
- * Which host a node gets is decided when it is created (driver/hosts/hosts_node.c), so addresses are
- * known with the node's hello.  Spec of a hosts.node: names, labels and slots of the job's
- * [hosts], and fence_ms: how long after the last word of host and node the job has ended by itself.
+ * The host of a node is chosen when the node is created (driver/hosts/hosts_node.c), so its address
+ * comes with its HELLO.  Spec of a hosts.node: names, labels and slots of the job's [hosts], and
+ * fence_ms: when host and node were silent for so long, the job has ended by itself.
  */
 #include "base/arena.h"
 #include "fmt/doc.h"
@@ -12,7 +12,7 @@
 
 #define MAX_SLOTS 1024
 #define FENCE_SLACK_MS 2000
-#define GROUP 1 /* all nodes are created, looked at and destroyed together */
+#define GROUP 1 /* all nodes are created, observed and destroyed together */
 
 struct hosts_table {
 	struct doc_pos pos;
@@ -68,7 +68,7 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	return plan_check_own_machines(job, "hosts", a, ps);
 }
 
-/* Without its master a node stops its job after `lost`, or `lease` if nobody is to replace it. */
+/* A node without its master stops its job after `lost`, or after `lease` if it is not to be replaced. */
 static int64_t fence_ms(const struct job *job, const struct role *role)
 {
 	const struct timeouts *t = &job->timeouts;

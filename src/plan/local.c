@@ -4,10 +4,10 @@
  * isolate = "netns" it has a network namespace instead, and the run has a bridge
  * that joins them.
  *
- * Facts (driver/local/local_resolve.c): first_address, that of rank 0; home, the master's;
- * run_dir; base_dir; bridge, the address and prefix of the bridge, "10.3.4.1/24".  Spec of a local.node: home,
- * run_dir and base_dir; with a namespace also address and prefix.  Spec of a local.bridge: the same, and
- * hosts, the lines for /etc/hosts.
+ * Facts (driver/local/local_resolve.c): first_address, of rank 0; home, of the master; run_dir;
+ * base_dir; bridge, its address and prefix, "10.3.4.1/24".  Spec of a local.node: home, run_dir and
+ * base_dir; with a namespace also address and prefix.  Spec of a local.bridge: the same, and hosts,
+ * the lines for /etc/hosts.
  */
 #include "plan/internal.h"
 
@@ -23,9 +23,9 @@
 #define EXAMPLE_ISOLATED "10.1.0.2"
 #define EXAMPLE_BRIDGE "10.1.0.1/24"
 #define MOST_ISOLATED 1000    /* a bridge of Linux has 1023 ports */
-#define ISOLATED_IFACE "eth0" /* as link/layout.h has it for those who make it */
+#define ISOLATED_IFACE "eth0" /* LAYOUT_NETNS_IFACE of link/layout.h */
 
-/* The address as a number of usable ones: 254 for each value of the upper three bytes. */
+/* The index of an address among those that do not end in .0 or .255. */
 static uint64_t usable_index(uint32_t address)
 {
 	uint64_t net = address >> 8, host = address & 255;
@@ -35,7 +35,7 @@ static uint64_t usable_index(uint32_t address)
 	return net * HOSTS_PER_NET + (host ? host - 1 : 0);
 }
 
-/* Rank r lives at base + r, without .0 and .255, so that every tool takes the address. */
+/* The address of a rank: base + rank, skipping .0 and .255, which some tools refuse. */
 static uint32_t address_of(uint32_t base, int rank)
 {
 	uint64_t at = usable_index(base) + (uint64_t)rank;
@@ -43,15 +43,16 @@ static uint32_t address_of(uint32_t base, int rank)
 	return (uint32_t)((at / HOSTS_PER_NET) << 8 | (at % HOSTS_PER_NET + 1));
 }
 
-/* Its nodes are lost with this machine only, and so is who would replace them. */
+/* A local node can only be lost with the whole machine, so there is nothing to replace it with. */
 static void check_lost(const struct policy *p, const char *where, struct arena *a,
 		       struct problems *ps)
 {
 	if (p->on_lost != LOST_FAIL)
-		problems_add(ps, a, p->on_lost_pos,
-			     "%son_lost = \"%s\": engine local has no other machine to go on with: "
-			     "leave it out, or use engine = \"hosts\"",
-			     where, job_lost_choices[p->on_lost]);
+		problems_add(
+			ps, a, p->on_lost_pos,
+			"%son_lost = \"%s\": engine local has no other machine to move a node to: "
+			"leave it out, or use engine = \"hosts\"",
+			where, job_lost_choices[p->on_lost]);
 }
 
 /* The most nodes that the job may grow to. */
@@ -109,8 +110,7 @@ static void set_address(struct doc *spec, struct str address, int64_t prefix, st
 	doc_set(a, spec, STR("prefix"), doc_new_int(a, prefix));
 }
 
-/* One spec for all nodes that share the machine's network: a driver takes the name of its node from
- * the row. */
+/* One spec for all nodes that share the machine's network; the name of the node is in the row. */
 static const char *node_spec(const struct doc *facts, struct arena *a)
 {
 	return facts ? doc_json_text(a, spec_new(facts, a)) : "{}";
@@ -148,7 +148,7 @@ static const char *bridge_spec(const struct doc *facts, const struct plan *p, st
 	return doc_json_text(a, spec);
 }
 
-/* The bridge, which each node needs. */
+/* Add the bridge as resource 0, which each node needs. */
 static void isolate_nodes(const struct doc *facts, struct arena *a, struct plan *p)
 {
 	struct str prefix = doc_str(facts, "bridge", STR(EXAMPLE_BRIDGE));
@@ -177,7 +177,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 {
 	bool isolated = p->job->isolate == ISOLATE_NETNS;
 	size_t n = (size_t)p->crew.n;
-	int before = isolated ? 1 : 0; /* resources that stand before those of the nodes */
+	int before = isolated ? 1 : 0; /* resources before those of the nodes */
 	uint32_t base = first_address(facts, isolated ? EXAMPLE_ISOLATED : EXAMPLE_ADDRESS);
 	const char *spec = node_spec(facts, a);
 

@@ -1,4 +1,4 @@
-/* What an engine cannot do whose nodes are processes on machines that are there already. */
+/* Checks for engines that use existing machines: what they cannot do. */
 #include "base/arena.h"
 #include "plan/internal.h"
 

@@ -1,4 +1,4 @@
-/* plan - the engine table, and a job turned into a plan. */
+/* plan - the engine table, and making a plan from a job. */
 #include "plan/plan.h"
 
 #include "base/arena.h"
@@ -48,7 +48,7 @@ static const struct engine *engine_for(const struct job *job, struct arena *a, s
 	return NULL;
 }
 
-/* The place of the engine's table in the rules and in job->engine_tables. */
+/* The index of the engine's table in the rules and in job->engine_tables. */
 static size_t table_index(const struct job_rules *rules, const struct engine *engine)
 {
 	size_t i = 0;
@@ -122,7 +122,7 @@ bool plan_runs_in_place(const struct job *job)
 	return plan_shares_files(job) && !job->source && !job->data.n;
 }
 
-/* In a directory that nodes share no file belongs to one of them. */
+/* If nodes share a directory, its files cannot be assigned to one node. */
 static void check_keep(const struct plan *p, struct arena *a, struct problems *ps)
 {
 	if (p->crew.n > 1 && p->job->output.keep.n && plan_runs_in_place(p->job))
@@ -161,7 +161,7 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 {
 	struct plan p = {.job = job};
 
-	/* The engine checks even if the strategy found problems: a file shows all of them at once. */
+	/* The engine checks even if the strategy found problems, so that all are shown at once. */
 	p.strategy = strategy_for(job, a, ps);
 	bool ok = p.strategy && strategy_crew(p.strategy, job, a, &p.crew, ps);
 	const struct engine *engine = engine_for(job, a, ps);
@@ -200,7 +200,7 @@ const char *plan_choice(const struct plan_resource *pr, int step)
 	return pr->nchoices ? pr->choices[step % pr->nchoices] : NULL;
 }
 
-/* As long as the run may take and an hour; without a limit a day, which the master extends. */
+/* max_runtime plus an hour; without a limit a day, which the master extends. */
 int64_t plan_lifetime_ms(const struct plan *p)
 {
 	return p->job->max_runtime_ms ? p->job->max_runtime_ms + HOUR_MS : 24 * HOUR_MS;

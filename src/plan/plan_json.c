@@ -1,6 +1,6 @@
 /*
  * plan_json - a plan for programs: `regatta plan --output json` and plan.json
- * of a run.  The keys are a promise: they may only grow.
+ * of a run.  Programs depend on the keys: they may be added to, but not removed.
  */
 #include "plan/internal.h"
 
@@ -16,7 +16,7 @@ bool plan_shows_env(const struct plan *p, int rank)
 
 	if (p->crew.n <= PLAN_ENV_RANKS)
 		return true;
-	/* Each holds lists of all nodes: all of them together would grow with the square. */
+	/* Each environment lists all nodes: printing all of them would be quadratic. */
 	return m->index == 0 && m->role < MAX_ROLES_WITH_ENV;
 }
 

@@ -1,8 +1,8 @@
 /*
- * plan_store - a plan as it is stored with its run, and back.
+ * plan_store - a plan to a document, which is stored with its run, and back.
  *
- * One table of rows gives both directions, as for the job file.  The strategy is kept by name: the
- * environment of a node is made by its code when the node starts.
+ * One table of rows gives both directions, as for the job file.  The strategy is stored by name: its
+ * code makes the environment of a node when the node starts.
  */
 #include "plan/plan.h"
 
@@ -295,7 +295,7 @@ static void restore_release(struct restore *r)
 	map_free(r->resources);
 }
 
-/* -1 and a problem if there is none of that name. */
+/* The index of a name; -1 and a problem if it does not exist. */
 static int index_of(struct restore *r, const struct map *names, const char *what, const char *name)
 {
 	size_t at = (size_t)map_get(names, str_from(name));
@@ -324,7 +324,7 @@ static int *indices_of(struct restore *r, const struct map *names, const char *w
 	return v;
 }
 
-/* The role as the job has it; a strategy without roles has made one up. */
+/* The job's role of this name; for a job without roles, the one that the strategy made. */
 static const struct role *role_spec(struct restore *r, const struct stored_role *from)
 {
 	for (size_t i = 0; i < r->p->job->roles.n; i++)
@@ -415,7 +415,7 @@ static void restore_resources(struct restore *r, const struct table_list *list,
 					     ((const struct stored_node *)nodes->v)[i].resource);
 }
 
-/* Plans of earlier versions have none. */
+/* Plans of earlier versions have no bounds. */
 static void fill_bounds(struct policy *policy, int64_t count)
 {
 	if (!policy->min)

@@ -1,4 +1,4 @@
-/* plan_text - a plan for people: what would be made, who starts when, and what each node would see. */
+/* plan_text - a plan for people: resources, nodes, order of start, limits and environments. */
 #include "plan/internal.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #define MAX_NODES_SHOWN 64
 #define MAX_VALUE_SHOWN 400 /* bytes of a variable or command */
 
-/* What a job file says goes to a terminal: no control bytes, and not a page of it. */
+/* Print text of a job file to a terminal: without control bytes, cut to MAX_VALUE_SHOWN. */
 static void add_shown(struct buf *out, struct str text)
 {
 	struct str head = text;
@@ -27,7 +27,7 @@ static void add_shown(struct buf *out, struct str text)
 		buf_printf(out, "... (%zu bytes)", text.n);
 }
 
-/* As one would type it to a shell. */
+/* Quoted as for a shell. */
 static void add_command(struct buf *out, const struct strs *command)
 {
 	static const char plain[] =
@@ -95,7 +95,7 @@ static void add_gate(const struct strategy_role *other, struct buf *out)
 	const char *every = other->count > 1 ? "every " : "";
 
 	switch ((enum ready_when)other->ready_when) {
-	case READY_DEFAULT: /* a crew has resolved it */
+	case READY_DEFAULT: /* does not occur: the crew resolved it */
 	case READY_STARTED:
 		buf_printf(out, "%s%s has been started", every, other->name);
 		break;
@@ -162,7 +162,7 @@ static void add_limits(const struct job *job, struct buf *out)
 	add_span(out, "lease", job->timeouts.lease_ms, NULL);
 }
 
-/* Both are sorted: *at goes on from where it was. */
+/* Is the pair in env?  Both lists are sorted: the search continues at *at. */
 static bool has_pair(const struct env_list *env, size_t *at, const struct env_pair *pair)
 {
 	while (*at < env->n && strcmp(env->v[*at].name, pair->name) < 0)
@@ -215,7 +215,7 @@ static void add_env(const struct plan *p, const char *run_id, struct arena *a, s
 	}
 }
 
-/* "5 local.node", kinds in the order they first come. */
+/* "5 local.node", kinds in the order of the resources. */
 static void add_resources(const struct plan *p, struct buf *out)
 {
 	buf_addz(out, "resources  ");

@@ -1,6 +1,6 @@
 /*
- * What the table of hosts keeps in its directory: known/NAME.json with what each host said of
- * itself, and held.json with all reservations.
+ * The files of the host table: known/NAME.json with the facts of each host, and held.json with all
+ * reservations.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -76,7 +76,7 @@ static char *facts_text(const struct known_host *h)
 	return xasprintf("%.*s", STR_ARG(buf_str(&out)));
 }
 
-/* Only for people and for names after a restart: a host that joins again says all of it anew. */
+/* The facts are only shown until the host joins again and sends them; errors are ignored. */
 void host_store_facts(struct host_table *t, struct known_host *h)
 {
 	CLEANUP(freep) char *dir = path_join(t->dir, KNOWN_DIR);
@@ -132,11 +132,11 @@ int host_store_held(struct host_table *t, bool durable, struct err *err)
 		return err_set(err, ERR_CAPACITY, "too many reservations of hosts");
 	if (file_mkdir_p(t->dir, 0700, err) < 0 ||
 	    file_write_atomic(path, buf_str(&text), 0600, durable, err) < 0)
-		return err_wrap(err, "note which host a node has");
+		return err_wrap(err, "store the reservations of hosts");
 	return 0;
 }
 
-/* ---- after a start ---- */
+/* ---- loading ---- */
 
 static int read_json(const char *path, size_t max, struct arena *a, struct doc **ret,
 		     struct err *err)
@@ -191,7 +191,7 @@ static int load_all_known(struct host_table *t, struct err *err)
 	return rc;
 }
 
-/* A host whose facts were lost is known by the name that its reservations have. */
+/* A host whose facts were lost is added with the name in its reservations. */
 static struct known_host *find_or_add(struct host_table *t, struct str name)
 {
 	struct known_host *h = map_get(t->hosts, name);

@@ -15,7 +15,7 @@
 #define STRAY_LIMIT_MS 20000
 #define STRAY_AGAIN_MS 2000
 
-/* A destroy that nobody waits for. */
+/* The destroy of a stray, for whose answer no thread waits. */
 struct stray_ask {
 	struct pending_ask pending;
 	struct host_ask ask;
@@ -23,7 +23,7 @@ struct stray_ask {
 	struct list in_list;
 };
 
-/* ---- what is on a host ---- */
+/* ---- nodes of a host ---- */
 
 static bool same_name(const struct held_node *held, const struct host_node *n)
 {
@@ -60,7 +60,7 @@ void held_remove(struct known_host *h, struct held_node *held)
 	*held = h->held.v[--h->held.n];
 }
 
-/* Connected, and it has said what is on it. */
+/* Connected, and its list of nodes was received. */
 static bool is_here(const struct known_host *h)
 {
 	return h->conn && h->ready;
@@ -100,7 +100,7 @@ static struct known_host *host_on(const struct host_table *t, const void *conn)
 	return NULL;
 }
 
-/* ---- its life ---- */
+/* ---- the table ---- */
 
 struct known_host *known_host_add(struct host_table *t, const char *name)
 {
@@ -171,7 +171,7 @@ struct host_table *host_table_free(struct host_table *t)
 	return NULL;
 }
 
-/* ---- the loop ---- */
+/* ---- for the loop ---- */
 
 static void no_answer(struct pending_ask *p, enum err_kind kind, const char *why)
 {
@@ -190,7 +190,7 @@ static struct stray_ask *stray_of(const struct host_table *t, const struct pendi
 	return NULL;
 }
 
-/* Whoever waits for the answer is woken; the answer of a stray is dealt with at once. */
+/* Wake the thread that waits for the answer, or handle the answer to the destroy of a stray. */
 static void ask_over(struct host_table *t, struct pending_ask *p)
 {
 	struct stray_ask *s = stray_of(t, p);
@@ -208,7 +208,7 @@ static void ask_over(struct host_table *t, struct pending_ask *p)
 	stray_free(s);
 }
 
-/* Questions on a connection that is over stay without an answer. */
+/* End the questions sent on a lost connection. */
 static void disconnect(struct host_table *t, struct known_host *h)
 {
 	struct list *pos, *tmp;
@@ -484,7 +484,7 @@ static bool is_wanted(const struct known_host *h, const struct host_want *want)
 	return named && has_labels(h, want->labels);
 }
 
-/* Nodes of one run may share a host; nobody shares it with another run. */
+/* Nodes of one run may share a host; nodes of different runs never do. */
 static bool has_room(const struct known_host *h, const char *run, int64_t slots)
 {
 	if (!is_here(h) || (int64_t)h->held.n >= slots)
@@ -522,7 +522,7 @@ struct host_count host_table_count(struct host_table *t, const struct host_want 
 	return c;
 }
 
-/* The first by name, so that the same job gets the same hosts. */
+/* Choose the first host by name, so that the same job gets the same hosts. */
 static struct known_host *choose(const struct host_table *t, const char *run,
 				 const struct host_want *want)
 {
@@ -554,7 +554,7 @@ static void unreserve(struct host_table *t, const struct host_node *nodes, size_
 	}
 }
 
-/* The place of an earlier incarnation: the core wants another, so what is there is a stray. */
+/* A new incarnation replaces the node: what an earlier one left on a host is a stray. */
 static void give_up_earlier(struct host_table *t, const struct host_node *n)
 {
 	struct str name;
@@ -572,7 +572,7 @@ static void give_up_earlier(struct host_table *t, const struct host_node *n)
 	}
 }
 
-/* `added` says which nodes got a place now. */
+/* added[i] is set if node i had no host before. */
 static int reserve_all(struct host_table *t, const struct host_node *nodes, size_t n,
 		       const struct host_want *want, bool *added, struct err *err)
 {
@@ -623,8 +623,7 @@ int host_table_reserve(struct host_table *t, const struct host_node *nodes, size
 	return rc;
 }
 
-/* Not synced: a reservation that comes back after a crash is one of a run that is over, or it is
- * asked about again. */
+/* Not synced: if a crash restores a reservation, its run is over or its host is asked again. */
 void host_table_release(struct host_table *t, const struct host_node *nodes, size_t n)
 {
 	if (n == 0)

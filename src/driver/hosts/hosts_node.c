@@ -1,16 +1,13 @@
 /*
- * hosts.node - a node on a host that has joined: the host's daemon makes it, as the local driver
- * makes nodes here.
+ * hosts.node - a node on a host that has joined.  The host's daemon makes it with the local driver.
  *
- * Which host is decided and written down before the host is asked (host_table.h).  A host that is not
- * connected cannot be asked: what it has is not known until it is fenced, that is, until
- * nothing was heard of host and node for as long as the node's lease and the end of its job take.
- * Then the job has ended by itself, and the node counts as gone; what is left of it the host
- * removes when it joins again.
+ * The host is chosen and recorded before it is asked (host_table.h).  The state of a node whose host
+ * is not connected is unknown until the node is fenced: host and node were silent for fence_ms, the
+ * node's lease plus the time to stop its job.  Then the job has ended by itself, and the node counts
+ * as gone; the host removes its remains when it joins again.
  *
- * Id: the host's name, a slash, and what the host itself calls the node.
- * Spec: names and labels of the hosts that may be taken, slots (nodes of a run on one host),
- * fence_ms.
+ * Id: the host's name, a slash, and the host's own id of the node.
+ * Spec: names and labels of the allowed hosts, slots (nodes of a run per host), fence_ms.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +57,7 @@ static void answer_all(struct driver_row *rows, size_t n, enum outcome outcome,
 	}
 }
 
-/* What the host called it is behind its name. */
+/* The host's own id of the node, the part of row->id after the slash. */
 static const char *id_on_host(const struct driver_row *row)
 {
 	const char *slash = strchr(row->id, '/');
@@ -73,7 +70,7 @@ static void set_id(struct driver_row *row, const char *host, const char *id)
 	snprintf(row->id, sizeof(row->id), "%s/%s", host, id);
 }
 
-/* Nothing was heard of host and node for so long that the job has ended by itself. */
+/* Were host and node silent for so long that the job has ended by itself? */
 static bool is_fenced(const struct driver_row *row, int64_t host_heard_ms)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -84,8 +81,8 @@ static bool is_fenced(const struct driver_row *row, int64_t host_heard_ms)
 }
 
 /*
- * A node whose host cannot be asked, or that has none.  True: row->outcome says what that means.
- * ABSENT counts: the table knows each host that was ever asked for the node.
+ * Answer for a node that has no host, or whose host is not connected.  True: row->outcome is set.
+ * ABSENT is certain, because the table knows every host that was asked for the node.
  */
 static bool answer_without_host(struct driver_row *row, struct host_table *t)
 {
@@ -105,7 +102,7 @@ static bool answer_without_host(struct driver_row *row, struct host_table *t)
 			clock_format_span(clock_boot_ms() - heard_ms, span);
 			row->outcome = OUTCOME_UNSURE;
 			err_set(&row->err, ERR_UNAVAILABLE,
-				"host '%s' has not been heard for %s: waiting until its job must "
+				"host '%s' has been silent for %s: waiting until its job must "
 				"have ended",
 				name, span);
 			return true;
@@ -119,7 +116,7 @@ static bool answer_without_host(struct driver_row *row, struct host_table *t)
 	return true;
 }
 
-/* What the host said.  A node that it does not have needs no place there. */
+/* Store the host's answer.  If the host does not have the node, its reservation is removed. */
 static void take_answer(struct driver_row *row, struct host_table *t, const struct host_ask *ask)
 {
 	struct host_node node = node_of(row);
@@ -150,7 +147,7 @@ static bool place_is_free(enum host_question question, enum outcome outcome)
 	return false;
 }
 
-/* Ask the hosts of all rows, in one go. */
+/* Ask the hosts of all rows, in parallel. */
 static void ask_hosts(struct driver_row *rows, size_t n, enum host_question question)
 {
 	struct host_table *t = rows[0].services->hosts;
@@ -188,12 +185,12 @@ static bool has_table(struct driver_row *rows, size_t n)
 
 	if (rows[0].services && rows[0].services->hosts)
 		return true;
-	err_set(&err, ERR_UNAVAILABLE, "this master takes no hosts");
+	err_set(&err, ERR_UNAVAILABLE, "this master accepts no hosts");
 	answer_all(rows, n, OUTCOME_UNSURE, &err);
 	return false;
 }
 
-/* All of them get a place, or none: a gang that cannot be complete holds nothing. */
+/* Reserve a host for all rows or for none, so that an incomplete run blocks no hosts. */
 static int reserve(struct driver_row *rows, size_t n, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();

@@ -1,6 +1,6 @@
 /*
- * Engine hosts before a run is planned: can the hosts that this master knows ever carry it?  It has no
- * facts to find, because which host a node gets is decided when the node is created.
+ * Engine hosts before a run is planned: are there enough known hosts for it?  There are no facts,
+ * because the host of a node is chosen when the node is created.
  */
 #include "base/arena.h"
 #include "driver/driver.h"
@@ -31,7 +31,7 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 	struct host_table *t = in->services ? in->services->hosts : NULL;
 
 	if (!t)
-		return err_set(err, ERR_UNAVAILABLE, "this master takes no hosts");
+		return err_set(err, ERR_UNAVAILABLE, "this master accepts no hosts");
 	struct host_count c = host_table_count(t, &want);
 
 	if (c.known == 0)

@@ -1,6 +1,5 @@
 #pragma once
-/* What the files of driver/hosts/ share: the table's inside.  All of it is read and written with
- * `lock` held. */
+/* The structs of the host table, for the files of driver/hosts/.  Every access needs `lock`. */
 #include <pthread.h>
 #include "base/list.h"
 #include "base/map.h"
@@ -9,20 +8,20 @@
 
 struct arena;
 
-/* A node that is on a host, or for which it is reserved. */
+/* A node that exists on a host, or for which the host is reserved. */
 struct held_node {
 	char *run, *node;
 	int incarnation;
-	bool stray;	  /* found on the host, and not reserved */
-	int64_t asked_ms; /* of a stray: when the host was last told to destroy it */
+	bool stray;	  /* it exists on the host and is not reserved */
+	int64_t asked_ms; /* when the host was last told to destroy the stray */
 };
 
 struct known_host {
 	struct arena *arena; /* of the facts */
 	struct host_facts facts;
-	char *saved; /* the facts as they are on disk */
-	void *conn;  /* NULL: gone */
-	bool ready;  /* it has said what is on it */
+	char *saved; /* the facts on disk, as JSON */
+	void *conn;  /* NULL: not connected */
+	bool ready;  /* it has sent its list of nodes on this connection */
 	int64_t heard_ms;
 	VEC(struct held_node) held;
 };
@@ -38,15 +37,15 @@ struct pending_ask {
 
 struct host_table {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a question got its answer */
+	pthread_cond_t changed; /* a question was answered, or ended without an answer */
 	/* Held while the reservations are written; taken before `lock`. */
 	pthread_mutex_t disk;
 	char *dir;
 	struct map *hosts;  /* name -> struct known_host */
-	struct list asks;   /* struct pending_ask of all who wait */
+	struct list asks;   /* struct pending_ask */
 	struct list strays; /* struct stray_ask */
 	int64_t last_no;
-	bool freed; /* a host can be had that could not; until host_table_freed() */
+	bool freed; /* a host became free; reset by host_table_freed() */
 	void (*wake)(void *ctx);
 	void *ctx;
 };
@@ -60,5 +59,5 @@ struct known_host *known_host_add(struct host_table *t, const char *name);
 void host_store_facts(struct host_table *t, struct known_host *h);
 int host_store_held(struct host_table *t, bool durable,
 		    struct err *err); /* `disk` held, `lock` not */
-/* Copies what f points to. */
+/* Stores a deep copy of f. */
 void host_set_facts(struct known_host *h, const struct host_facts *f);

@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of driver/local/ share: the network of a run whose nodes have network namespaces. */
+/* For the files of driver/local/: the network of a run whose nodes have network namespaces. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,41 +11,41 @@ struct err;
 struct resolve_input;
 struct sweep_input;
 
-/* ---- local_net.c: a node's namespace, and the cable to the bridge ---- */
+/* ---- local_net.c: a node's namespace, and the veth pair that joins it to the bridge ---- */
 
-/* What the spec of a local.node or a local.bridge says of its network. */
+/* The network in the spec of a local.node or local.bridge. */
 struct local_net {
-	char address[16]; /* "" : the run has no network of its own */
+	char address[16]; /* "": the run has no network of its own */
 	int prefix;
 };
 void local_net_read(const struct doc *spec, struct local_net *ret);
 
-/* Whose a link is, for a sweep and for whoever reads `ip link`.  node NULL: the run's bridge. */
+/* The alias of a link: its owner, for a sweep and for people (`ip link`).  node NULL: the run's bridge. */
 void local_net_alias(const char *install, const char *run, const char *node,
 		     char out[static LINK_ALIAS_SIZE]);
-/* The names of links are short, so they are digests of that. */
+/* The name of a link is a digest of its alias, because it can only be short. */
 void local_net_bridge_name(const struct driver_row *row, char out[static LINK_NAME_SIZE]);
 
-/* Namespace, cable and hosts file in the node's directory.  What is complete stays as it is. */
+/* Make namespace, veth pair and hosts file of a node, unless they are complete. */
 int local_net_make(const struct driver_row *row, const struct local_net *net, const char *node_dir,
 		   const char *run_dir, struct err *err);
-/* Is anything of it there? */
+/* Does the link or the namespace of the node exist? */
 bool local_net_is_there(const struct driver_row *row, const char *node_dir);
 int local_net_remove(const struct driver_row *row, const char *node_dir, struct err *err);
 
-/* ---- local_range.c: which addresses a run gets ---- */
+/* ---- local_range.c: the addresses of a run ---- */
 
 struct range {
 	uint32_t first, last;
 };
 bool range_is_free(struct range r, const struct range *taken, size_t n);
-/* A network for so many nodes that meets none of `taken`; `start` is where the search begins. */
+/* Find a network for `nodes` nodes that overlaps none of `taken`; the search begins at `start`. */
 bool range_choose(const struct range *taken, size_t n, int nodes, uint64_t start,
 		  struct range *ret);
 int range_prefix(struct range r);
-/* The same with the routes of this machine and the other runs of `in`. */
+/* range_choose, with the routes of this machine and the other runs of `in` as `taken`. */
 int range_resolve(const struct resolve_input *in, struct range *ret, struct err *err);
-/* "10.3.4.1/24": the network of that address. */
+/* The network of an address with prefix, "10.3.4.1/24". */
 bool range_parse(const char *text, struct range *ret);
 
 /* ---- local_sweep.c ---- */

@@ -1,7 +1,6 @@
 /*
- * local.bridge - what joins the nodes of a run that have network namespaces: a bridge with the first
- * address of the run's network, so that this machine reaches the nodes too, and the hosts file
- * that names them all.
+ * local.bridge - the bridge of a run whose nodes have network namespaces, with the first address of
+ * the run's network, so that this machine reaches the nodes too, and the hosts file with all nodes.
  */
 #include "driver/driver.h"
 
@@ -59,7 +58,7 @@ static int bridge_load(const struct driver_row *row, struct bridge *b, struct er
 	return b->nl < 0 ? -1 : 0;
 }
 
-/* The names, beside what every hosts file has. */
+/* Write localhost and the nodes to the hosts file. */
 static int write_hosts(const struct bridge *b, struct err *err)
 {
 	CLEANUP(freep)
@@ -67,9 +66,9 @@ static int write_hosts(const struct bridge *b, struct err *err)
 
 	if (file_write(b->hosts_path, str_from(text), 0644, err) < 0)
 		return -1;
-	/* A job may run as another user: the umask of the master must not hide the names. */
+	/* Readable despite the master's umask: a job may run as another user. */
 	if (chmod(b->hosts_path, 0644) < 0)
-		return err_errno(err, errno, "open up '%s'", b->hosts_path);
+		return err_errno(err, errno, "make '%s' readable", b->hosts_path);
 	return 0;
 }
 
@@ -80,11 +79,11 @@ static int make_link(const struct bridge *b, struct err *err)
 	bool there;
 
 	if (inet_pton(AF_INET, b->net.address, &at) != 1)
-		return err_set(err, ERR_INVALID, "'%s' is no address", b->net.address);
+		return err_set(err, ERR_INVALID, "'%s' is not an IPv4 address", b->net.address);
 	if (netlink_find(b->nl, b->name, &there, alias, err) < 0)
 		return -1;
 	if (there && alias[0] && strcmp(alias, b->alias) != 0)
-		return err_set(err, ERR_CONFLICT, "the link '%s' is somebody else's: %.80s",
+		return err_set(err, ERR_CONFLICT, "the link '%s' belongs to another owner: %.80s",
 			       b->name, alias);
 	if ((!there && netlink_add_bridge(b->nl, b->name, err) < 0) ||
 	    netlink_set_alias(b->nl, b->name, b->alias, err) < 0 ||
@@ -109,7 +108,7 @@ static enum outcome bridge_create(struct driver_row *row)
 	if (bridge_load(row, &b, &row->err) < 0)
 		return OUTCOME_REFUSED;
 	if (write_hosts(&b, &row->err) < 0 || make_link(&b, &row->err) < 0) {
-		/* A refused create is never followed by a destroy: nothing of it may stay. */
+		/* A refused create is not followed by a destroy, so it must leave nothing. */
 		if (row->err.kind != ERR_CONFLICT && remove_link(&b, NULL) < 0)
 			return OUTCOME_UNSURE;
 		return OUTCOME_REFUSED;
@@ -127,7 +126,7 @@ static enum outcome bridge_observe(struct driver_row *row)
 	if (bridge_load(row, &b, &row->err) < 0 ||
 	    netlink_find(b.nl, b.name, &there, alias, &row->err) < 0)
 		return OUTCOME_UNSURE;
-	row->identity_checked = true; /* there is one machine, and this is it */
+	row->identity_checked = true; /* the resource can only be on this machine */
 	return there || file_exists(b.hosts_path) ? OUTCOME_DONE : OUTCOME_ABSENT;
 }
 

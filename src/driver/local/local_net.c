@@ -1,9 +1,9 @@
 /*
  * local_net - the network of one node: a namespace, held by a mount in the node's directory, and a
- * cable from its eth0 to the bridge of the run.
+ * veth pair ("cable") from its eth0 to the bridge of the run.
  *
- * The alias of the cable is set last: a cable that has it is complete, and may have a job at its
- * other end; one without it was left by a create that was killed, and is made again.
+ * The alias of the cable is set last.  A cable with its alias is complete and may be in use by a job;
+ * one without it was left by a create that was killed, and is made again.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "net/digest.h"
 #include "sys/netns.h"
 
-#define NAME_BYTES 6 /* of the digest in a link's name: 3 letters and 12 hex digits are 15 */
+#define NAME_BYTES 6 /* of the digest in a link's name, which has 3 letters and 12 hex digits */
 
 void local_net_read(const struct doc *spec, struct local_net *ret)
 {
@@ -66,7 +66,7 @@ void local_net_bridge_name(const struct driver_row *row, char out[static LINK_NA
 	link_name("rgb", alias, out);
 }
 
-/* The cable of a node, and where its namespace is held. */
+/* The cable of a node, and the path of its namespace. */
 struct cable {
 	char name[LINK_NAME_SIZE], alias[LINK_ALIAS_SIZE];
 	char *netns;
@@ -100,7 +100,7 @@ static int fill_inside(void *ctx, struct err *err)
 	struct in_addr at;
 
 	if (inet_pton(AF_INET, net->address, &at) != 1)
-		return err_set(err, ERR_INVALID, "'%s' is no address", net->address);
+		return err_set(err, ERR_INVALID, "'%s' is not an IPv4 address", net->address);
 	if (nl < 0 ||
 	    netlink_add_address(nl, LAYOUT_NETNS_IFACE, ntohl(at.s_addr), net->prefix, err) < 0)
 		return -1;
@@ -129,7 +129,7 @@ static int make_cable(int nl, const struct driver_row *row, const struct local_n
 	return netlink_set_alias(nl, c->name, c->alias, err);
 }
 
-/* Each node has a copy of its own: a job may change its /etc/hosts. */
+/* Each node gets its own copy, because a job may change its /etc/hosts. */
 static int copy_hosts(const char *run_dir, const char *node_dir, struct err *err)
 {
 	CLEANUP(freep) char *from = path_join(run_dir, LAYOUT_HOSTS_FILE);
@@ -175,7 +175,7 @@ bool local_net_is_there(const struct driver_row *row, const char *node_dir)
 	bool there = false;
 
 	cable_of(row, node_dir, &c);
-	/* Without an answer from the kernel the cable counts as there, so that nothing is forgotten. */
+	/* If the kernel cannot be asked the cable counts as existing, so that it is not forgotten. */
 	if (nl < 0 || netlink_find(nl, c.name, &there, alias, NULL) < 0)
 		return true;
 	return there || netns_is_at(c.netns);
@@ -190,6 +190,6 @@ int local_net_remove(const struct driver_row *row, const char *node_dir, struct 
 	if (nl < 0 || remove_cable(nl, &c, err) < 0)
 		return -1;
 	if (local_net_is_there(row, node_dir))
-		return err_set(err, ERR_UNAVAILABLE, "its link '%s' is still there", c.name);
+		return err_set(err, ERR_UNAVAILABLE, "its link '%s' still exists", c.name);
 	return 0;
 }

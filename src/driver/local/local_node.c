@@ -1,10 +1,10 @@
 /*
  * local.node - a node on this machine: a directory and an agent process.
  *
- * create makes what is missing: the directory, its agent.json, a living agent.  It
- * is the same call for a new node and for one whose agent was killed.  destroy is
- * done only when nothing of the node can be found: no agent, no shim, nobody in the
- * job's groups, nobody who carries the node's mark, no network, no directory.
+ * create makes what is missing: the directory, its agent.json, a running agent.  It is the same call
+ * for a new node and for one whose agent was killed.  destroy is done only when nothing of the node
+ * is found: no agent, no shim, no process in the job's groups or with the node's mark, no network, no
+ * directory.
  */
 #include "driver/driver.h"
 
@@ -43,14 +43,14 @@
 #define CONFIG_MAX (64 * 1024)
 #define STATUS_MAX (64 * 1024)
 #define MARK_BYTES (FORKSERVER_MARK_LEN / 2)
-#define LOST "lost"    /* instead of a boot: its directory was made again */
-#define LEAVING_MS 500 /* an agent that has cleaned up is about to leave */
-#define KILL_MS 2000   /* then the node is held, and the core asks again */
+#define LOST "lost"    /* instead of a boot id: the node's directory was lost and made again */
+#define LEAVING_MS 500 /* how long an agent that has cleaned up may take to exit */
+#define KILL_MS 2000   /* after that the outcome is HELD, and the core calls destroy again */
 #define KILL_PAUSE_MS 2
 
 extern char **environ;
 
-/* What of the master's environment an agent may see; a prefix ends with '*'. */
+/* Variables of the master's environment that agents get; a prefix ends with '*'. */
 static const char *const passed[] = {
 	"PATH",	       "HOME",	  "USER",   "LOGNAME",	"SHELL",	   "LANG",
 	"LC_*",	       "TZ",	  "TMPDIR", "TERM",	"LD_LIBRARY_PATH", "PYTHONPATH",
@@ -60,12 +60,12 @@ static const char *const passed[] = {
 struct node {
 	char *dir; /* of the node */
 	char *run_dir;
-	char *home;	    /* of the master or host: its link socket, log and trash are there */
-	char *master, *pin; /* of a master elsewhere; NULL: it is at home */
+	char *home;	    /* of the master or host, with its link socket, log and trash */
+	char *master, *pin; /* URL and pin of a master on another machine; NULL: it is in home */
 	char *base_dir;	    /* of the job file */
 	char *output_dir;
 	char mark[2 * MARK_BYTES + 1];
-	char boot[PROC_BOOT_ID]; /* in which it was made, or LOST */
+	char boot[PROC_BOOT_ID]; /* id of the boot in which it was made, or LOST */
 	struct cgroup cg;
 	struct local_net net;
 };
@@ -81,7 +81,7 @@ static void node_release(struct node *n)
 	free(n->output_dir);
 }
 
-/* ---- what is written down ---- */
+/* ---- agent.json ---- */
 
 static char *in_node(const struct node *n, const char *name)
 {
@@ -101,9 +101,9 @@ static struct str first_line(const struct buf *text)
 	return str_cut(&rest, '\n');
 }
 
-/* The node as an earlier call left it; without agent.json it has no mark yet.
- * ERR_INVALID: the row does not say where it is.  Another error: agent.json is there and cannot be read (too few
- * descriptors, for example), so nobody can say what is alive. */
+/* Read the spec, and agent.json of an earlier call; without agent.json the node has no mark yet.
+ * ERR_INVALID: the spec has no directories.  Another error: agent.json exists and cannot be read (too
+ * few descriptors, for example), so that the node's processes cannot be found. */
 static int node_load(const struct driver_row *row, struct node *n, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -125,7 +125,8 @@ static int node_load(const struct driver_row *row, struct node *n, struct err *e
 		n->master = xstrdup(doc_str(d, "master", STR("")).p);
 		n->pin = xstrdup(doc_str(d, "pin", STR("")).p);
 	}
-	n->base_dir = xstrdup(doc_str(d, "base_dir", STR("/")).p); /* an older plan has none */
+	n->base_dir =
+		xstrdup(doc_str(d, "base_dir", STR("/")).p); /* plans of older versions have none */
 	n->output_dir = xasprintf("%s/" LAYOUT_OUTPUTS "/%s", run_dir.p, row->name);
 	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
 
@@ -149,13 +150,13 @@ static void make_identity(const struct driver_row *row, struct node *n)
 
 	rand_bytes(bytes, sizeof(bytes));
 	hex_encode(bytes, sizeof(bytes), n->mark);
-	/* The mark in the name: the same run on another installation is another group. */
+	/* With the mark in its name, because another installation may have the same run. */
 	snprintf(name, sizeof(name), "regatta.%.80s.%.80s.%.8s", row->run, row->name, n->mark);
 	cgroup_place(name, &n->cg);
 	/*
-	 * With the boot on record a job's claim need not be synced: after a crash of the machine this node is
-	 * one of another boot, and a job that may have run is not started again.  The same must hold if
-	 * agent.json was lost too, which shows in an id that is already known.
+	 * With the boot id stored, a job's claim need not be synced: after a crash of the machine the
+	 * node has another boot id, and a job that may have run is not started again.  If agent.json was
+	 * lost too (the row has an id already), LOST gives the same result.
 	 */
 	if (row->id[0])
 		snprintf(n->boot, sizeof(n->boot), "%s", LOST);
@@ -168,7 +169,7 @@ static bool is_isolated(const struct node *n)
 	return n->net.address[0];
 }
 
-/* What of the master's files is on this machine; else where this one keeps what it fetches. */
+/* Paths of the master's files if the master is on this machine, else of this host's cache. */
 static void put_places(const struct node *n, struct jsonw *w)
 {
 	CLEANUP(freep) char *blobs = path_join(n->home, n->master ? LAYOUT_CACHE : LAYOUT_BLOBS);
@@ -227,16 +228,16 @@ static int write_config(const struct driver_row *row, const struct node *n, stru
 	else if (file_read(path, &before, NULL) < 0)
 		rc = file_write(path, buf_str(&now), 0600, err);
 	else if (!str_eq(first_line(&before), first_line(&now)))
-		/* Never half: the mark in it may be all that leads to the old agent's processes. */
+		/* Atomic: the old agent's processes can only be found by the mark in this file. */
 		rc = file_write_atomic(path, buf_str(&now), 0600, false, err);
 	buf_release(&before);
 	buf_release(&now);
 	return rc;
 }
 
-/* ---- its agent ---- */
+/* ---- the agent ---- */
 
-/* Its agent, if it lives; pid 0 otherwise.  The lock ends with the process, so the pid is never an old one. */
+/* The running agent, pid 0 if there is none.  The lock ends with the process, so the pid is not stale. */
 static struct proc_id living_agent(const struct node *n)
 {
 	CLEANUP(freep) char *path = in_node(n, LAYOUT_AGENT_CONFIG);
@@ -250,7 +251,7 @@ static struct proc_id living_agent(const struct node *n)
 	return proc_alive(id) ? id : (struct proc_id){0};
 }
 
-/* The one that was started for this row, if it has not come to its lock yet. */
+/* The agent that was started for this row, if it has not taken its lock yet. */
 static struct proc_id newborn_agent(const struct driver_row *row, const struct node *n)
 {
 	CLEANUP(freep) char *entry = xasprintf("%s=%s", PROC_MARK, n->mark);
@@ -283,7 +284,7 @@ static bool is_passed(const char *entry)
 	return false;
 }
 
-/* Made once and kept: the environment that agents get does not change while the master runs. */
+/* Made once: the environment of agents does not change while the master runs. */
 static struct forkserver *the_forkserver(const struct node *n)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -329,7 +330,7 @@ static int remove_network(const struct driver_row *row, const struct node *n, st
 	return is_isolated(n) ? local_net_remove(row, n->dir, err) : 0;
 }
 
-/* A create that failed is never followed by a destroy: nothing of the node may stay. */
+/* A refused create is not followed by a destroy, so it must leave nothing. */
 static void undo_create(const struct node *n)
 {
 	CLEANUP(freep) char *config = in_node(n, LAYOUT_AGENT_CONFIG);
@@ -340,7 +341,7 @@ static void undo_create(const struct node *n)
 	rmdir(n->dir);
 }
 
-/* All that an agent finds when it begins. */
+/* Make everything that an agent needs at its start. */
 static int make_place(const struct driver_row *row, const struct node *n, struct err *err)
 {
 	if (file_mkdir_p(n->dir, 0700, err) < 0 || write_config(row, n, err) < 0)
@@ -370,7 +371,7 @@ static enum outcome node_create(struct driver_row *row)
 
 	if (!has_place || spawn_agent(&n, &pid, &row->err) < 0) {
 		bool undone = !is_new || remove_network(row, &n, NULL) == 0;
-		/* An error without a number: the forkserver did not answer, and may have forked. */
+		/* Code 0: the forkserver did not answer, and may have forked an agent. */
 		if (is_new && (!has_place || row->err.code != 0))
 			undo_create(&n);
 		err_wrap(&row->err, "node '%s'", row->name);
@@ -387,7 +388,7 @@ static enum outcome node_observe(struct driver_row *row)
 
 	if (node_load(row, &n, &row->err) < 0)
 		return OUTCOME_UNSURE;
-	row->identity_checked = true; /* there is one machine, and this is it */
+	row->identity_checked = true; /* the node can only be on this machine */
 	struct proc_id agent = find_agent(row, &n);
 
 	if (agent.pid > 0) {
@@ -404,15 +405,15 @@ static enum outcome node_find(struct driver_row *row)
 
 	if (now != OUTCOME_BROKEN && now != OUTCOME_ABSENT)
 		return now;
-	/* A create that was killed in the middle may have left a network, which a destroy removes. */
+	/* A create that was killed may have left a network, which needs a destroy. */
 	if (node_load(row, &n, &row->err) < 0)
 		return OUTCOME_UNSURE;
 	return is_isolated(&n) && local_net_is_there(row, n.dir) ? OUTCOME_DONE : OUTCOME_ABSENT;
 }
 
-/* ---- the end of it ---- */
+/* ---- destroy ---- */
 
-/* Shim and job of each attempt, as far as they are on record and alive. */
+/* The recorded processes (shim, job) of an attempt that are alive. */
 static void recorded_procs(const char *path, struct proc_list *out)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -438,7 +439,7 @@ static void recorded_procs(const char *path, struct proc_list *out)
 	buf_release(&text);
 }
 
-/* The first attempt is in the node's directory itself, the next ones below: see agent/agent.h. */
+/* The first attempt is in the node's directory, later ones have subdirectories: see agent/agent.h. */
 static void recorded_attempts(const struct node *n, struct proc_list *out)
 {
 	CLEANUP(freep) char *first = in_node(n, LAYOUT_STATUS);
@@ -454,7 +455,7 @@ static void recorded_attempts(const struct node *n, struct proc_list *out)
 	}
 }
 
-/* Everybody who belongs to the node. */
+/* All processes of the node. */
 static void list_procs(const struct node *n, struct proc_list *out)
 {
 	struct proc_id agent = living_agent(n);
@@ -484,7 +485,7 @@ static bool said_clean(const struct node *n)
 	return clean;
 }
 
-/* A released agent proves that the job is gone, and leaves; it may not have come to that yet. */
+/* Has a released agent recorded that the job is gone, and exited?  Waits LEAVING_MS for it. */
 static bool left_clean(const struct node *n)
 {
 	struct proc_id agent = living_agent(n);
@@ -511,8 +512,8 @@ static void pause_ms(int ms)
 }
 
 /*
- * 0: nobody is left.  Otherwise one that is.  Twice in a row nobody must be found: a
- * process in the middle of an exec has no environment for a moment, and so no mark.
+ * Kill all processes of the node.  0: none is left; otherwise the pid of a survivor.  No process must
+ * be found twice in a row, because a process in execve has no environment, and so no mark.
  */
 static pid_t kill_everybody(const struct driver_row *row, const struct node *n)
 {
@@ -534,8 +535,8 @@ static pid_t kill_everybody(const struct driver_row *row, const struct node *n)
 	}
 }
 
-/* Out of its place in one step; the master empties the trash when it has nothing better to do.  Removing
- * files at once would make the next runs slow: ext4 searches long for an inode that was not freed just now. */
+/* Move the directory to the trash, which the master empties when it is idle.  Removing files at once would
+ * slow down the next runs: ext4 takes long to find an inode that was not just freed. */
 static int put_away(const struct driver_row *row, const struct node *n, struct err *err)
 {
 	CLEANUP(freep) char *trash = path_join(n->home, LAYOUT_TRASH);

@@ -1,8 +1,8 @@
 /*
  * local_range - a network of private addresses for a run whose nodes have network namespaces.
  *
- * From 10.0.0.0/8, and if that is taken from 100.64.0.0/10.  It must not meet a route of this
- * machine, or the machine would lose its way to somebody, nor the network of another active run.
+ * From 10.0.0.0/8, and if that is taken from 100.64.0.0/10.  It must not overlap a route of this
+ * machine, which would be cut off, nor the network of another active run.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 #define BLOCK 256	  /* a network is 1, 2, 4 ... blocks: /24, /23, /22 */
 #define USED_IN_BLOCK 254 /* .0 and .255 are not given to nodes */
-#define DEFAULT_ROUTE 8 /* a route with a shorter prefix is a way out, not a network of the site */
+#define DEFAULT_ROUTE 8 /* a route with a shorter prefix counts as a default route and is ignored */
 
 static const struct range pools[] = {
 	{0x0a000000, 0x0affffff}, /* 10.0.0.0/8 */
@@ -35,7 +35,7 @@ bool range_is_free(struct range r, const struct range *taken, size_t n)
 	return true;
 }
 
-/* The bridge has an address too. */
+/* Addresses for the nodes and the bridge. */
 static uint32_t size_for(int nodes)
 {
 	uint32_t size = BLOCK;

@@ -1,7 +1,6 @@
 /*
- * The facts of engine local: where the nodes' directories and the job file are, and a range of addresses: loopback
- * ones, or a network of its own for nodes in network namespaces.  plan/local.c says what it makes of
- * them.
+ * The facts of engine local: directories of the run and the job file, and the run's addresses (loopback
+ * addresses, or a network of its own for nodes in network namespaces).  plan/local.c lists them.
  */
 #include "driver/driver.h"
 
@@ -20,7 +19,7 @@
 
 #define FIRST 0x7f010001u  /* 127.1.0.1 */
 #define LAST 0x7ffdffffu   /* 127.253.255.255 */
-#define SPREAD 0x00fc0000u /* where masters of one machine begin differs by up to this */
+#define SPREAD 0x00fc0000u /* masters of one machine begin at addresses that differ by up to this */
 #define MAX_TRIES 100000
 
 static bool address_of(const struct doc *facts, const char *key, uint32_t *ret)
@@ -44,13 +43,13 @@ static void put_address(struct doc *facts, const char *key, uint32_t address, st
 	doc_set(a, facts, str_from(key), doc_new_str(a, str_from(address_text(address, a))));
 }
 
-/* At most so many addresses lie from the first node's to the last one's: .0 and .255 are not used. */
+/* Size of a range for this many nodes, at most: .0 and .255 are not used. */
 static uint32_t span_of(int nodes)
 {
 	return (uint32_t)nodes + 2 * ((uint32_t)nodes / 254 + 1);
 }
 
-/* Goes on from run to run, so that an address is not used again at once. */
+/* Continues after the last run's range, so that an address is not used again at once. */
 static struct range choose(const struct range *taken, size_t n, uint32_t span)
 {
 	static uint32_t next;
@@ -88,7 +87,7 @@ static struct range loopback_range(const struct resolve_input *in)
 	return r;
 }
 
-/* The first address of the network is its name, the second the bridge's, and the last is for all. */
+/* The first address is the network's, the second the bridge's, the last is broadcast. */
 static int network_range(const struct resolve_input *in, struct doc *facts, struct arena *a,
 			 struct range *ret, struct err *err)
 {

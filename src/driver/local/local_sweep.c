@@ -1,8 +1,8 @@
 /*
  * local_sweep - links and mounts of this install that belong to no active run.
  *
- * The ledger knows of everything that it made; what is found here was left when a ledger was lost
- * or put back from a copy.  Whose a link is stands in its alias.
+ * The ledger has everything that the master makes; this finds what remains after a ledger was lost or
+ * restored from a backup.  The alias of a link names its owner.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,13 +40,13 @@ static bool is_active(const struct sweep_input *in, struct str run)
 	char text[RUN_MAX];
 
 	if (run.n == 0 || run.n >= sizeof(text))
-		return true; /* not one of ours */
+		return true; /* not made by Regatta: leave it */
 	memcpy(text, run.p, run.n);
 	text[run.n] = '\0';
 	return in->is_active(in->ctx, text);
 }
 
-/* "regatta INSTALL RUN [NODE]" */
+/* Collect the link if its alias is "regatta INSTALL RUN [NODE]" of this install and an inactive run. */
 static void take_link(void *ctx, const char *name, const char *alias)
 {
 	struct found_names *f = ctx;
@@ -70,7 +70,7 @@ static size_t sweep_links(const struct sweep_input *in, struct err *err)
 	return n;
 }
 
-/* The mount point of a line of mountinfo, owned: "\040" is a blank. */
+/* The mount point in a line of mountinfo, with "\040" decoded to a space; the caller frees it. */
 static char *mount_point(struct str line)
 {
 	for (int i = 0; i < 4; i++)
@@ -92,7 +92,7 @@ static char *mount_point(struct str line)
 	return out;
 }
 
-/* A namespace that a node's directory of a run that is over holds, or that a directory in the trash does. */
+/* Is the mount point in the directory of an inactive run's node, or in the trash? */
 static bool is_left(const struct sweep_input *in, const char *home, const char *point)
 {
 	struct str rest = str_from(point);
@@ -132,7 +132,7 @@ static size_t sweep_mounts(const struct sweep_input *in, struct err *err)
 
 size_t local_sweep(const struct sweep_input *in, struct err *err)
 {
-	/* Who may not make them has left none. */
+	/* Without the privilege to make links, none can be left. */
 	if (netns_check_allowed(NULL) < 0)
 		return 0;
 	return sweep_links(in, err) + sweep_mounts(in, err);

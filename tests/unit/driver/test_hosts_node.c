@@ -315,7 +315,7 @@ static void a_silent_host_is_not_gone_until_it_is_fenced(void **state)
 	assert_int_equal(d->find(&row), OUTCOME_UNSURE);
 	assert_int_equal(d->destroy(&row), OUTCOME_UNSURE);
 	assert_false(row.identity_checked);
-	assert_non_null(strstr(row.err.msg, "host 'a' has not been heard"));
+	assert_non_null(strstr(row.err.msg, "host 'a' has been silent"));
 	assert_int_equal(d->destroy(&fenced), OUTCOME_ABSENT);
 	assert_true(fenced.identity_checked);
 	assert_state(w, "a", "gone", "-");

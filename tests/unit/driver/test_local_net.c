@@ -212,7 +212,7 @@ static void a_link_of_somebody_else_is_not_taken(void **state)
 	assert_int_equal(netlink_add_bridge(nl, name, NULL), 0);
 	assert_int_equal(netlink_set_alias(nl, name, "the office", NULL), 0);
 	assert_int_equal(local_bridge_driver.create(&b->bridge), OUTCOME_REFUSED);
-	assert_non_null(strstr(b->bridge.err.msg, "somebody else's: the office"));
+	assert_non_null(strstr(b->bridge.err.msg, "another owner: the office"));
 	assert_int_equal(links(), 1);
 }
 
@@ -286,7 +286,7 @@ static void a_network_that_cannot_be_made_leaves_nothing(void **state)
 	make_bridge(b);
 	snprintf(b->net.address, sizeof(b->net.address), "10.3.4");
 	assert_int_equal(make_node(b, &err), -1);
-	assert_non_null(strstr(err.msg, "'10.3.4' is no address"));
+	assert_non_null(strstr(err.msg, "'10.3.4' is not an IPv4 address"));
 	assert_false(local_net_is_there(&b->row, b->node));
 	assert_int_equal(links(), 1);
 }

@@ -124,7 +124,7 @@ static void a_systemctl_that_fails_is_told(void **state)
 
 	buf_init(&told, 8192);
 	assert_int_equal(install_host(&o, &p, &told, &err), -1);
-	assert_string_equal(err.msg, "systemctl daemon-reload failed: it says why above");
+	assert_string_equal(err.msg, "systemctl daemon-reload failed: see its message above");
 	assert_int_equal(told.n, 0);
 	buf_release(&told);
 }
