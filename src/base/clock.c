@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define MS_PER_DAY INT64_C(86400000)
@@ -72,6 +73,119 @@ void clock_format(int64_t wall_ms, char out[static 32])
 	/* The remainders change nothing; they tell the compiler how long the text can be. */
 	snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", year % 10000, month % 100,
 		 day % 100, ms / 3600000 % 24, ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
+}
+
+/* The other way round. */
+static int64_t days_from_civil(int64_t year, int64_t month, int64_t day)
+{
+	year -= month <= 2;
+	int64_t era = (year >= 0 ? year : year - 399) / 400;
+	int64_t yoe = year - era * 400;
+	int64_t doy = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+
+	return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+}
+
+/* What a text may say of a moment. */
+struct moment {
+	int64_t year, month, day, hour, minute, second, ms, offset_min;
+};
+
+/* Takes n digits from the front. */
+static bool take_digits(struct str *s, size_t n, int64_t *ret)
+{
+	if (s->n < n || !str_to_i64((struct str){s->p, n}, ret) || *ret < 0 || s->p[0] == '+')
+		return false;
+	*s = (struct str){s->p + n, s->n - n};
+	return true;
+}
+
+static bool take_char(struct str *s, char c)
+{
+	if (s->n == 0 || s->p[0] != c)
+		return false;
+	*s = (struct str){s->p + 1, s->n - 1};
+	return true;
+}
+
+static void take_fraction(struct str *s, struct moment *m)
+{
+	int64_t digit, weight = 100;
+
+	if (!take_char(s, '.'))
+		return;
+	for (; take_digits(s, 1, &digit); weight /= 10)
+		m->ms += digit * weight;
+}
+
+static bool take_offset(struct str *s, struct moment *m)
+{
+	int64_t hours, minutes, sign = take_char(s, '-') ? -1 : take_char(s, '+') ? 1 : 0;
+
+	if (!sign)
+		return take_char(s, 'Z') || take_char(s, 'z');
+	if (!take_digits(s, 2, &hours))
+		return false;
+	take_char(s, ':');
+	if (!take_digits(s, 2, &minutes) || hours > 23 || minutes > 59)
+		return false;
+	m->offset_min = sign * (hours * 60 + minutes);
+	return true;
+}
+
+static bool take_time(struct str *s, struct moment *m, bool colons)
+{
+	return take_digits(s, 2, &m->hour) && (!colons || take_char(s, ':')) &&
+	       take_digits(s, 2, &m->minute) && (!colons || take_char(s, ':')) &&
+	       take_digits(s, 2, &m->second);
+}
+
+static bool parse_rfc3339(struct str s, struct moment *m)
+{
+	bool dashes = s.n > 4 && s.p[4] == '-';
+
+	if (!take_digits(&s, 4, &m->year) || (dashes && !take_char(&s, '-')) ||
+	    !take_digits(&s, 2, &m->month) || (dashes && !take_char(&s, '-')) ||
+	    !take_digits(&s, 2, &m->day))
+		return false;
+	if (!take_char(&s, 'T') && !take_char(&s, 't') && !take_char(&s, ' '))
+		return false;
+	if (!take_time(&s, m, dashes))
+		return false;
+	take_fraction(&s, m);
+	return take_offset(&s, m) && s.n == 0;
+}
+
+static bool parse_http(struct str s, struct moment *m)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	struct str rest = s, name;
+
+	str_cut(&rest, ',');
+	rest = str_trim(rest);
+	if (!rest.p || !take_digits(&rest, 2, &m->day) || !take_char(&rest, ' '))
+		return false;
+	name = str_cut(&rest, ' ');
+	const char *at = name.n == 3 ? memmem(months, sizeof(months) - 1, name.p, 3) : NULL;
+
+	if (!at || (at - months) % 3)
+		return false;
+	m->month = (at - months) / 3 + 1;
+	return take_digits(&rest, 4, &m->year) && take_char(&rest, ' ') &&
+	       take_time(&rest, m, true) && str_is(str_trim(rest), "GMT");
+}
+
+bool clock_parse(struct str text, int64_t *ret_wall_ms)
+{
+	struct moment a = {0}, b = {0};
+	const struct moment *m = parse_rfc3339(text, &a) ? &a : parse_http(text, &b) ? &b : NULL;
+
+	if (!m || m->month < 1 || m->month > 12 || m->day < 1 || m->day > 31 || m->hour > 23 ||
+	    m->minute > 59 || m->second > 60)
+		return false;
+	*ret_wall_ms = days_from_civil(m->year, m->month, m->day) * MS_PER_DAY +
+		       ((m->hour * 60 + m->minute - m->offset_min) * 60 + m->second) * 1000 + m->ms;
+	return true;
 }
 
 void clock_format_span(int64_t ms, char out[static 32])

@@ -6,6 +6,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -55,6 +56,20 @@ void sha256_of(const void *p, size_t n, uint8_t out[static SHA256_BYTES])
 
 	sha256_add(s, p, n);
 	sha256_end(s, out);
+}
+
+void hmac_sha256(const void *key, size_t key_n, const void *p, size_t n,
+		 uint8_t out[static SHA256_BYTES])
+{
+	unsigned size = 0;
+
+	must(key_n <= INT32_MAX && HMAC(EVP_sha256(), key, (int)key_n, p, n, out, &size) != NULL &&
+	     size == SHA256_BYTES);
+}
+
+void sha1_of(const void *p, size_t n, uint8_t out[static SHA1_BYTES])
+{
+	must(EVP_Digest(p, n, out, NULL, EVP_sha1(), NULL));
 }
 
 int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err)

@@ -1,5 +1,5 @@
 #pragma once
-/* digest - SHA-256 (OpenSSL), random tokens, and comparison in constant time. */
+/* digest - SHA-256, HMAC and SHA-1 (OpenSSL), random tokens, and comparison in constant time. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +12,11 @@ struct sha256 *sha256_new(void);
 void sha256_add(struct sha256 *s, const void *p, size_t n);
 void sha256_end(struct sha256 *s, uint8_t out[static SHA256_BYTES]); /* frees s */
 void sha256_of(const void *p, size_t n, uint8_t out[static SHA256_BYTES]);
+void hmac_sha256(const void *key, size_t key_n, const void *p, size_t n,
+		 uint8_t out[static SHA256_BYTES]);
+/* For names that others derive with it; it protects nothing. */
+#define SHA1_BYTES 20
+void sha1_of(const void *p, size_t n, uint8_t out[static SHA1_BYTES]);
 /* Whole file from offset 0. */
 int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err);
 bool digest_equal(const void *a, const void *b, size_t n);

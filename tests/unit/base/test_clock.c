@@ -125,12 +125,64 @@ static void spans_are_written_for_people(void **state)
 	}
 }
 
+static void moments_are_read_as_services_write_them(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ms;
+	} good[] = {
+		{"1970-01-01T00:00:00Z", 0},
+		{"2026-01-02T03:04:05.678Z", INT64_C(1767323045678)},
+		{"2026-01-02T03:04:05.6789123Z", INT64_C(1767323045678)},
+		{"2026-01-02T05:04:05.678+02:00", INT64_C(1767323045678)},
+		{"2026-01-01T21:34:05.678-0530", INT64_C(1767323045678)},
+		{"20150830T123600Z", INT64_C(1440938160000)},
+		{"2000-02-29T00:00:00Z", INT64_C(951782400000)},
+		{"Sun, 06 Nov 1994 08:49:37 GMT", INT64_C(784111777000)},
+	};
+	static const char *const bad[] = {
+		"",
+		"2026-01-02",
+		"2026-01-02T03:04:05",
+		"2026-13-02T03:04:05Z",
+		"2026-01-02T24:04:05Z",
+		"2026-01-02T03:04:05Zx",
+		"2026-01-02T03:04:05+2",
+		"+026-01-02T03:04:05Z",
+		"Sun, 06 Nox 1994 08:49:37 GMT",
+		"Sun, 06 anF 1994 08:49:37 GMT",
+		"Sun, 06 Nov 1994 08:49:37 CET",
+		"06 Nov 1994",
+	};
+	int64_t ms = 7;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++) {
+		assert_true(clock_parse(str_from(good[i].text), &ms));
+		assert_int_equal(ms, good[i].ms);
+	}
+	ms = 7;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (clock_parse(str_from(bad[i]), &ms))
+			fail_msg("%s", bad[i]);
+	assert_int_equal(ms, 7);
+	for (int64_t day = -700000; day < 2900000; day += 997) {
+		char text[32];
+		int64_t wall = day * 86400000 + 12345;
+
+		clock_format(wall, text);
+		assert_true(clock_parse(str_from(text), &ms));
+		assert_int_equal(ms, wall);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_clocks_are_those_of_the_kernel),
 		cmocka_unit_test(the_boot_clock_never_goes_back),
 		cmocka_unit_test(moments_are_written_as_rfc_3339),
+		cmocka_unit_test(moments_are_read_as_services_write_them),
 		cmocka_unit_test(every_day_agrees_with_libc),
 		cmocka_unit_test(spans_are_written_for_people),
 	};

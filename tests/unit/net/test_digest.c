@@ -27,6 +27,21 @@ static void the_hash_is_sha256(void **state)
 	expect_hex(out, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+static void the_keyed_hash_is_hmac_sha256(void **state)
+{
+	uint8_t out[SHA256_BYTES];
+	char hex[2 * SHA1_BYTES + 1];
+
+	(void)state;
+	/* RFC 4231, case 2. */
+	hmac_sha256("Jefe", 4, "what do ya want for nothing?", 28, out);
+	expect_hex(out, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+	/* FIPS 180-4 example of SHA-1. */
+	sha1_of("abc", 3, out);
+	hex_encode(out, SHA1_BYTES, hex);
+	assert_string_equal(hex, "a9993e364706816aba3e25717850c26c9cd0d89d");
+}
+
 static void pieces_hash_like_the_whole(void **state)
 {
 	struct sha256 *s = sha256_new();
@@ -96,6 +111,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_hash_is_sha256),
+		cmocka_unit_test(the_keyed_hash_is_hmac_sha256),
 		cmocka_unit_test(pieces_hash_like_the_whole),
 		cmocka_unit_test_setup_teardown(a_file_is_hashed_from_its_beginning, unit_make_dir,
 						unit_remove_dir),
