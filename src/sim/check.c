@@ -7,7 +7,7 @@
 
 #define GIVE_UP_MS (200 * 1000) /* grace, SIGKILL, and a master that is down for a while */
 
-#define COUNT_EVERY 4 /* events: a recount costs as much as a step */
+#define COUNT_EVERY 4 /* events: a recount takes as long as a step */
 
 #define RATE_WINDOW_MS 10000
 #define RATE_CALLS 60
@@ -40,7 +40,7 @@ static void check_batch(struct world *w, int index, int batch)
 	w->requests.v[batch] = request;
 }
 
-/* I1: the row was on disk, as sent and with this token, before the call reached the cloud. */
+/* I1: the row was on disk, as `sent` and with this token, before the call reached the cloud. */
 void check_create(struct world *w, int index, int token)
 {
 	const struct core_resource *row = &w->disk->resources[index];
@@ -52,7 +52,7 @@ void check_create(struct world *w, int index, int token)
 	check_batch(w, index, token);
 }
 
-/* I6: an attempt is executed once, and not while another of the rank may run. */
+/* I6: an attempt is executed once, and not while another attempt of the rank may run. */
 void check_start(struct world *w, int rank, int attempt)
 {
 	const char *name = w->plan.crew.members[rank].name;
@@ -67,7 +67,7 @@ void check_start(struct world *w, int rank, int attempt)
 			   attempt, name);
 }
 
-/* The counters are what the rows say: a node that was taken back has undone all of its own. */
+/* The counters agree with the rows: a node that was taken back has undone all its counts. */
 static void check_counters(struct world *w)
 {
 	const struct core_run *m = w->memory;
@@ -97,7 +97,7 @@ static void check_counters(struct world *w)
 				   m->role_awake[k]);
 }
 
-/* I13: no resource is asked about without pause. */
+/* I13: calls about a resource have pauses between them. */
 void check_rate(struct world *w, int index)
 {
 	struct account *ac = &w->accounts[index];
@@ -113,7 +113,7 @@ void check_rate(struct world *w, int index)
 
 #define QUIET_MS 250 /* at least half of the core's first pause */
 
-/* I13: throttled, the whole run asks nothing for a while. */
+/* I13: after a throttled call the whole run makes no call for a while. */
 void check_throttled(struct world *w, const struct event *ev)
 {
 	const struct core_resource *res;
@@ -124,7 +124,7 @@ void check_throttled(struct world *w, const struct event *ev)
 	if (res->asked != ev->asked || res->ask_no != ev->attempt)
 		return; /* a repeated answer */
 	if (res->asked_at_ms + QUIET_MS <= w->quiet_until)
-		return; /* asked before the pause that was the last */
+		return; /* asked before the current pause began */
 	w->quiet_until = w->now + QUIET_MS;
 }
 
@@ -135,8 +135,8 @@ void check_quiet(struct world *w, int index)
 			   w->plan.resources[index].name);
 }
 
-/* Of a group with choices there are never two of different ones, until the run has all of them: whoever
- * is replaced or added later takes what there is. */
+/* The machines of a group with choices never have different ones until the run has all of them;
+ * a machine that is replaced or added later takes any choice. */
 void check_gang(struct world *w, int index, int choice)
 {
 	const struct plan_resource *v = w->plan.resources;
@@ -181,7 +181,7 @@ static bool same_resource(const struct core_resource *m, const struct core_resou
 	       m->why_kind == d->why_kind && !strcmp(m->why, d->why) && !strcmp(m->id, d->id);
 }
 
-/* I11: a restart would find what the master knows: no change of a row was left unmarked. */
+/* I11: a restart would find what the master knows: every changed row was marked. */
 static void check_disk(struct world *w)
 {
 	const struct core_run *m = w->memory, *d = w->disk;
@@ -212,7 +212,7 @@ static void check_cancel(struct world *w)
 			   (long long)(w->now - w->gave_up_at));
 }
 
-/* I2 and I10: whatever exists is in the ledger, and there is one of each. */
+/* I2 and I10: everything that exists is in the ledger, and only once. */
 void check_always(struct world *w)
 {
 	for (int i = 0; i < w->plan.nresources; i++) {
@@ -234,7 +234,7 @@ void check_always(struct world *w)
 		sim_broken(w, "I5: running with a verdict");
 }
 
-/* Each node that counts was executed as its last attempt, and that one ended well. */
+/* Each node that counts was executed as its last attempt, and that attempt ended well. */
 static void check_success(struct world *w)
 {
 	for (int i = 0; i < w->plan.crew.ncounted; i++) {
@@ -249,7 +249,7 @@ static void check_success(struct world *w)
 	}
 }
 
-/* I4: whatever has become of the master, nothing costs any more. */
+/* I4: whatever happens to the master, no machine costs money in the end. */
 static void check_costs(struct world *w)
 {
 	for (int i = 0; i < w->plan.nresources; i++)
@@ -258,7 +258,7 @@ static void check_costs(struct world *w)
 				   w->plan.resources[i].name);
 }
 
-/* A resource of the install stays, and its row says so; of the others nothing is left. */
+/* A shared resource stays, and its row says so; nothing is left of the others. */
 static void check_left(struct world *w, int i)
 {
 	enum res_state state = w->disk->resources[i].state;
@@ -271,13 +271,13 @@ static void check_left(struct world *w, int i)
 		return;
 	}
 	if (w->machines[i].exists)
-		sim_broken(w, "I3: %s is left behind", name);
+		sim_broken(w, "I3: %s still exists after the run has ended", name);
 	if (state != RES_GONE)
 		sim_broken(w, "I3: the ledger of an ended run still has %s as %s", name,
 			   res_state_name(state));
 }
 
-/* I5, I11, I12: one final state, on disk as in memory, in time, and nothing left. */
+/* I5, I11, I12: one final state, the same on disk and in memory, in time, with nothing left. */
 void check_end(struct world *w)
 {
 	if (w->res->broken)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #define LONG_COPY_MS (10 * 60 * 1000) /* more than timeouts.collect */
-#define SILENCE_MS 15000	      /* after which the master drops a connection */
+#define SILENCE_MS 15000	      /* after this the master drops a connection */
 #define PARTITION_MS 90000
-#define CLAIM_LOST 500 /* per mille of the claims on a machine that reboots */
+#define CLAIM_LOST 500 /* per mille: the claim of a started job is lost in a reboot */
 
 static int resource_of(const struct world *w, int rank)
 {
@@ -93,14 +93,15 @@ static const struct policy *policy_of(const struct world *w, int rank)
 	return &w->plan.crew.roles[w->plan.crew.members[rank].role].spec->policy;
 }
 
-/* From now on nobody answers; if that lasts, the job is stopped whatever becomes of the agent. */
+/* From now on the machine hears nothing; if that lasts, its job is stopped, whether its agent
+ * lives or not. */
 static void silent(struct world *w, int index)
 {
 	struct machine *mc = &w->machines[index];
 	int rank = w->plan.resources[index].node;
 
 	if (mc->heard != mc->conn && mc->silent_since)
-		return; /* the hello of this connection was never taken */
+		return; /* the master never took the hello of this connection */
 	mc->silent_since = w->now;
 	if (rank >= 0 && policy_of(w, rank)->on_lost != LOST_FAIL)
 		queue_add(&w->queue, &(struct happening){.at = w->now + w->job->timeouts.lost_ms,
@@ -109,7 +110,7 @@ static void silent(struct world *w, int index)
 							 .epoch = mc->epoch});
 }
 
-/* As the shim does it. */
+/* Does what the shim does: ends the job after timeouts.lost without the master. */
 static void lost(struct world *w, int index)
 {
 	struct machine *mc = &w->machines[index];
@@ -148,7 +149,7 @@ void machine_cut(struct world *w, int index, bool master_sees)
 		dial_later(w, index, 200);
 }
 
-/* Both directions, and no end of the connection is seen: the master notices the silence. */
+/* Cuts both directions without closing the connection: the master notices the silence. */
 static void partition(struct world *w, int index)
 {
 	struct machine *mc = &w->machines[index];
@@ -199,7 +200,7 @@ static void say_drained(struct world *w, int rank)
 	node_say(w, rank, &ev);
 }
 
-/* The master finds it out, when bytes come: the job has removed the directory of its logs. */
+/* The job has removed its log directory; the master notices it when bytes arrive. */
 static void lose_log(struct world *w, int rank)
 {
 	if (sim_chance(w, w->f.lose_log))
@@ -233,7 +234,8 @@ static void job_end(struct world *w, int rank, struct exit_info e)
 	copy_files(w, rank);
 }
 
-/* As the shim does it: the marker decides, and it survives the agent but not the machine. */
+/* Does what the shim does: the marker, which survives the agent but not the machine, decides
+ * whether the job was started. */
 static void job_start(struct world *w, int rank, int attempt)
 {
 	struct machine *mc = &w->machines[resource_of(w, rank)];
@@ -274,7 +276,7 @@ static void told(struct world *w, int rank, const struct effect *fx)
 
 	switch (fx->kind) {
 	case FX_PREPARE:
-		if (mc->started) { /* it has its inputs */
+		if (mc->started) { /* it has its inputs already */
 			node_say(w, rank, &(struct event){.kind = EV_NODE_READY});
 			return;
 		}
@@ -402,7 +404,8 @@ static void agent_up(struct world *w, int index)
 							 .epoch = mc->agent});
 }
 
-/* The job is dead, and nobody knows how it ended.  Even its start may be forgotten: a claim is not synced. */
+/* The job is dead, and how it ended is unknown.  Even its start may be forgotten, because the
+ * claim is not synced. */
 static void reboot(struct world *w, int index)
 {
 	struct machine *mc = &w->machines[index];
@@ -511,6 +514,6 @@ void machine_happens(struct world *w, const struct happening *h)
 	case AT_MASTER_UP:
 	case AT_TICK:
 	case AT_CANCEL:
-		return; /* sim.c takes them */
+		return; /* handled in sim.c */
 	}
 }

@@ -1,13 +1,13 @@
-/* The provider: how it takes the calls about resources, and what it answers. */
+/* The provider: how it handles calls about resources. */
 #include "sim/internal.h"
 
 #include <stdio.h>
 
-#define LAG_MS 15000	     /* less than a kind's settle_ms */
-#define THROTTLE_CALLS 2     /* at once, while it throttles ... */
-#define THROTTLE_EACH_MS 300 /* ... and one more each time that this has passed */
+#define LAG_MS 15000	     /* less than the settle_ms of a kind */
+#define THROTTLE_CALLS 2     /* calls allowed at once while it throttles, */
+#define THROTTLE_EACH_MS 300 /* and one more after each such time */
 
-/* An effect as it reaches the cloud, and who waits for the answer. */
+/* An effect that has reached the cloud, and the master that waits for the answer. */
 struct cloud_call {
 	struct effect fx;
 	uint64_t master;
@@ -37,7 +37,8 @@ static void answer(struct world *w, const struct cloud_call *c, enum outcome out
 	}
 }
 
-/* Is it there, and the one that is asked about?  It is marked with the incarnation of its node. */
+/* True if the machine exists and is the one that is asked about: it is marked with the
+ * incarnation of its node. */
 static bool is_there(const struct world *w, const struct effect *fx)
 {
 	const struct machine *mc = &w->machines[fx->index];
@@ -46,9 +47,9 @@ static bool is_there(const struct world *w, const struct effect *fx)
 }
 
 /*
- * Does the cloud know of it now?  In the wrong account never.  A kind that settles is not known
- * at first; later a replica that has not heard of it may answer for less than the gap between two
- * looks that count, and then not again for the whole time over which they are spread.
+ * True if the cloud finds the resource now.  Never in the wrong account.  A kind with settle_ms
+ * is not found at first; later a stale replica may answer for less than the gap between two
+ * observations that count, and then not again for the whole time over which they are spread.
  */
 static bool visible(struct world *w, const struct cloud_call *c)
 {
@@ -76,7 +77,7 @@ static bool has_room(const struct world *w, int index, int choice)
 	return used < w->rooms[choice % n];
 }
 
-/* Says no, if it does. */
+/* Refuses the call, by chance or for lack of room; false: it does not. */
 static bool refuses(struct world *w, const struct cloud_call *c)
 {
 	if (sim_chance(w, w->f.refuse_capacity) || !has_room(w, c->fx.index, c->fx.choice))
@@ -84,7 +85,7 @@ static bool refuses(struct world *w, const struct cloud_call *c)
 	else if (sim_chance(w, w->f.refuse_hard))
 		answer(w, c, OUTCOME_REFUSED, rng_below(&w->rng, 2) ? ERR_DENIED : ERR_QUOTA,
 		       "not allowed");
-	else if (sim_chance(w, w->f.answer_lost / 2)) /* never reached the cloud */
+	else if (sim_chance(w, w->f.answer_lost / 2)) /* the call never reached the cloud */
 		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
 	else
 		return false;
@@ -141,7 +142,7 @@ static void create(struct world *w, const struct cloud_call *c)
 		answer(w, c, OUTCOME_DONE, ERR_NONE, id);
 }
 
-/* It goes on by itself until its own deadline, and is heard of again later. */
+/* The machine goes on by itself until its own deadline, and dials again later. */
 static void give_up(struct world *w, int index)
 {
 	const struct machine *mc = &w->machines[index];
@@ -202,7 +203,7 @@ static void destroy(struct world *w, const struct cloud_call *c)
 		answer(w, c, OUTCOME_DONE, ERR_NONE, "");
 }
 
-/* A bucket of calls that fills slowly. */
+/* A bucket of calls that refills slowly. */
 static bool throttles(struct world *w)
 {
 	if (w->now < w->throttled_from || w->now >= w->throttled_until)

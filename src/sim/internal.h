@@ -1,7 +1,7 @@
 #pragma once
 /*
- * world - one simulated history: the truth about machines and jobs, the master's
- * memory and its disk, and what is on its way between them.
+ * world - one simulated history: the real state of machines and jobs, the master's memory and
+ * disk, and the messages between them.
  */
 #include "base/rand.h"
 #include "core/core.h"
@@ -10,7 +10,7 @@
 
 struct arena;
 
-/* Chances in 1/1000, drawn anew for each seed; all zero after the faults cease. */
+/* Chances in 1/1000, drawn for each seed; all zero after the faults have ceased. */
 struct faults {
 	int refuse_capacity, refuse_hard, answer_lost, answer_twice, slow;
 	int never_boots, agent_dies, machine_dies, conn_cut, job_fails, job_hangs, unfit;
@@ -20,27 +20,27 @@ struct faults {
 	int partition;
 };
 
-/* A machine as it really is. */
+/* The real state of a machine. */
 struct machine {
 	bool exists;
 	int token;  /* batch of the create that made it */
-	int choice; /* step of the ladder that it is of */
-	/* Eventually consistent kinds: not found before this, ... */
+	int choice; /* its index in the choices */
+	/* eventually consistent kinds: it is not found before this time */
 	int64_t visible_at;
-	uint64_t epoch;	 /* of the machine: a new one has no memory */
-	int incarnation; /* of its node, as its configuration says */
+	uint64_t epoch;	 /* identifies the machine: a new one has no memory of the old */
+	int incarnation; /* of its node, in the machine's configuration */
 	bool agent_up;
-	bool prepared;			    /* has its inputs, as asked over this connection */
-	uint64_t agent;			    /* number of the agent's life */
+	bool prepared;			    /* it has its inputs, as asked over this connection */
+	uint64_t agent;			    /* number of the agent's process */
 	uint64_t heard;			    /* the connection whose hello the master has taken */
 	uint64_t conn;			    /* number of its connection, 0 = none */
-	int64_t last_word_at, last_told_at; /* order within a connection is kept */
+	int64_t last_word_at, last_told_at; /* messages within a connection keep their order */
 	int64_t alone_since;
 	/* The job's marker on the machine's disk. */
 	int attempt;
 	bool started, running, serving, ended, copied, other_boot, lost;
-	int64_t silent_since;  /* nothing of its was answered since then */
-	int64_t cut_off_until; /* a partition */
+	int64_t silent_since;  /* the master has answered nothing since then */
+	int64_t cut_off_until; /* end of a partition */
 	struct exit_info exit;
 	bool stop_asked;
 };
@@ -48,12 +48,12 @@ struct machine {
 #define SIM_MAX_EXECS 64
 #define SIM_CHOICES 4
 
-/* What is kept of the calls about one resource. */
+/* Bookkeeping of the calls about one resource. */
 struct account {
-	int64_t stale_until,
-		fresh_until; /* a replica that has not heard of it answers, or none does */
-	int made;	     /* the last token that made one */
-	int64_t window_at;   /* I13: calls in the window that began then */
+	int64_t stale_until; /* until then a stale replica answers */
+	int64_t fresh_until; /* until then no stale replica answers */
+	int made;	     /* the last token that created one */
+	int64_t window_at;   /* I13: start of the window in which `calls` are counted */
 	int calls;
 };
 
@@ -77,33 +77,34 @@ struct world {
 	struct machine *machines;	   /* per resource */
 	struct ghost *ghosts;		   /* per rank */
 	bool hosts;			   /* a machine that cannot be reached counts as gone */
-	uint64_t released_conn;		   /* the last that was sent away alone */
-	struct core_run *recount;	   /* the rows again, counted anew */
-	struct account *accounts;	   /* per resource, whatever becomes of its machine */
-	int64_t gone_at;		   /* the master is gone for ever then; 0: never */
+	uint64_t released_conn;		   /* the last connection that was released alone */
+	struct core_run *recount;	   /* the rows again, with the counters computed anew */
+	struct account *accounts;	   /* per resource; outlives its machine */
+	int64_t gone_at;		   /* then the master stops for ever; 0: never */
 	int64_t denied_from, denied_until; /* the credentials are not valid */
 	int64_t throttled_from, throttled_until;
-	int64_t throttle_free_ms; /* calls that came so fast that the next are refused until then */
-	int64_t quiet_until;	  /* the master knows that the provider wants no calls */
-	int rooms[SIM_CHOICES];	  /* how many machines of each choice there are; -1: enough */
-	/* A token that has made something makes nothing else, even when that is gone; names do. */
+	int64_t throttle_free_ms; /* calls are refused until then, because too many came */
+	int64_t quiet_until;	  /* the master knows until then that the provider throttles */
+	int rooms[SIM_CHOICES];	  /* number of machines of each choice; -1: no limit */
+	/* A token that has created a machine creates no other, even when the first is gone; a
+	 * name does. */
 	bool tokens_last;
 	int (*execs)[SIM_MAX_EXECS]; /* per rank and attempt: how often it was executed */
 	uint64_t epochs;
 	VEC(int64_t) requests; /* per batch: whose request it was; 0: none yet */
 
-	/* The master: memory, disk, and which life of it this is. */
+	/* The master: memory, disk, and the number of its current process. */
 	struct core_run *memory, *disk;
 	bool master_up;
 	uint64_t master;
 	int64_t tick_at;
 	bool ended;
 	bool slow_calls;
-	bool hung; /* some job never ends by itself */
-	/* A cancel that was taken while collecting: when, and of a run that had succeeded. */
+	bool hung; /* a job never ends by itself */
+	/* Time of a cancel that was taken while collecting, and whether the run had succeeded. */
 	int64_t gave_up_at;
 	bool gave_up_success;
-	bool lost_output; /* of a node that the run still waited for: files, or its log */
+	bool lost_output; /* files or the log of a node that the run still waited for */
 
 	struct sim_result *res;
 	uint64_t hash;
@@ -115,10 +116,10 @@ void sim_trace(struct world *w, const char *what, int index, int64_t a, int64_t 
 void sim_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* cloud_calls.c: the provider */
-/* `master`: the life of it that asked, and that alone hears the answer. */
+/* `master`: number of the master's process that asked; only that one gets the answer. */
 void cloud_effect(struct world *w, const struct effect *fx, uint64_t master);
 
-/* The master has died and will not come back. */
+/* True if the master has died and will not come back. */
 bool sim_master_is_gone(const struct world *w);
 
 /* cloud.c: machines */

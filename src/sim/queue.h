@@ -1,5 +1,6 @@
 #pragma once
-/* queue - what will happen, in the order of virtual time; ties in the order of asking. */
+/* queue - future happenings in the order of virtual time; at the same time, in the order of
+ * adding. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,21 +10,21 @@ enum happening_kind {
 	AT_EFFECT,   /* an effect reaches the world */
 	AT_ANSWER,   /* an event reaches the master that asked (epoch) */
 	AT_WORD,     /* a node's message reaches the master over a connection */
-	AT_DROPPED,  /* the master sees that a connection is gone */
+	AT_DROPPED,  /* the master sees that a connection has ended */
 	AT_TOLD,     /* a message of the master reaches a node over a connection */
 	AT_AGENT_UP, /* a node's agent starts (again) */
 	AT_DIAL,     /* an agent connects */
-	AT_PREPARED, /* an agent has done what a prepare asked for */
+	AT_PREPARED, /* an agent has finished a prepare */
 	AT_JOB_SERVES,
 	AT_JOB_EXITS,
 	AT_COPIED, /* an agent has copied the files to keep */
 	AT_AGENT_DIES,
 	AT_MACHINE_DIES,
 	AT_REBOOT,
-	AT_EXPIRES, /* a machine is ended because nobody has done it in time */
+	AT_EXPIRES, /* a machine ends itself because nobody ended it in time */
 	AT_CONN_CUT,
-	AT_PARTITION, /* the same, and its machine cannot be reached for a while */
-	AT_LOST,      /* a machine has heard nothing of its master for timeouts.lost */
+	AT_PARTITION, /* as AT_CONN_CUT, and its machine cannot be reached for a while */
+	AT_LOST,      /* a machine has not heard from its master for timeouts.lost */
 	AT_GHOST,     /* a machine that was given up dials again */
 	AT_RESIZE,
 	AT_MASTER_DIES,
@@ -37,7 +38,7 @@ struct happening {
 	uint64_t seq;
 	enum happening_kind kind;
 	int index;	/* resource or rank */
-	uint64_t epoch; /* of the master, machine, agent or connection it belongs to */
+	uint64_t epoch; /* number of the master, machine, agent or connection it belongs to */
 	struct effect fx;
 	struct event ev;
 };

@@ -15,12 +15,12 @@
 #include "spec/job.h"
 
 #define HEAL_MS (10 * 60 * 1000)   /* faults happen before this */
-#define SETTLE_MS (10 * 60 * 1000) /* and this long after the last of them every run has ended */
-#define HANG_MS (20 * 60 * 1000)   /* but a job that hangs has its max_runtime */
-#define MAX_HAPPENINGS 200000	   /* and ... */
-#define MAX_PER_RESOURCE 1000	   /* ... so many for each resource; more is a hot loop (I13) */
-#define LATE_MS 1000		   /* more than an effect of a dead master can be under way */
-#define SETTLES_MS 16000	   /* of a kind that the cloud does not know of at once */
+#define SETTLE_MS (10 * 60 * 1000) /* so long after the last fault every run has ended, */
+#define HANG_MS (20 * 60 * 1000)   /* except one with a job that hangs, which has its max_runtime */
+#define MAX_HAPPENINGS 200000	   /* limit of a history: this, plus */
+#define MAX_PER_RESOURCE 1000	   /* so many for each resource; more is a busy loop (I13) */
+#define LATE_MS 1000		   /* more than an effect of a dead master can take to arrive */
+#define SETTLES_MS 16000	   /* of a kind that the cloud does not find at once */
 #define MAX_BROKEN_SHOWN 20
 
 bool sim_chance(struct world *w, int per_mille)
@@ -51,7 +51,7 @@ void sim_trace(struct world *w, const char *what, int index, int64_t a, int64_t 
 		printf("%s\n", line);
 }
 
-/* Each seed has its own mix, most of them mild, some calm, some cruel. */
+/* Each seed has its own mix of faults: most are mild, some calm, some severe. */
 static void draw_faults(struct world *w)
 {
 	int *v = (int *)&w->f;
@@ -76,8 +76,8 @@ static const char *const jobs[] = {
 };
 
 /*
- * Beside the machines there is a network that all of them need, and a role that the network needs,
- * so that the order of the graph matters.  The role may be one of the install.
+ * Adds to the machines a network that all of them need, and a role that the network needs, so
+ * that the order of the graph matters.  The role may be shared.
  */
 static void add_graph(struct world *w)
 {
@@ -97,7 +97,7 @@ static void add_graph(struct world *w)
 	w->plan.nresources = n + 2;
 }
 
-/* A ladder for the machines, and how many there are of each choice. */
+/* Draws choices for the machines, and how many machines of each choice exist. */
 static void draw_choices(struct world *w)
 {
 	static const char *choices[SIM_CHOICES] = {"{\"type\":0}", "{\"type\":1}", "{\"type\":2}",
@@ -133,7 +133,7 @@ static bool draw_policies(struct world *w)
 	return true;
 }
 
-/* The plan's own, which nobody else has. */
+/* The policy in the plan, which no other plan shares. */
 static struct policy *policy_at(struct world *w, int role)
 {
 	return &((struct role *)w->plan.crew.roles[role].spec)->policy;
@@ -157,7 +157,8 @@ static void draw_job(struct world *w, int max_nodes)
 		abort();
 	}
 	w->job->base_dir = "/";
-	for (int k = 0; k < w->plan.crew.nroles; k++) /* engine local has no other to choose */
+	/* The engine local does not let a job choose on_lost. */
+	for (int k = 0; k < w->plan.crew.nroles; k++)
 		policy_at(w, k)->on_lost = (int)rng_below(&w->rng, 4);
 	if (rng_below(&w->rng, 2))
 		add_graph(w);
@@ -179,7 +180,7 @@ static void draw_job(struct world *w, int max_nodes)
 	w->tokens_last = rng_below(&w->rng, 2);
 }
 
-/* What was given up and comes again is sent away, whatever else goes on. */
+/* A machine that was given up and dials again must be released, in any state of the run. */
 static void ghost_speaks(struct world *w, const struct happening *h)
 {
 	w->released_conn = 0;
@@ -192,7 +193,7 @@ static void ghost_speaks(struct world *w, const struct happening *h)
 static void happens(struct world *w, const struct happening *h)
 {
 	switch (h->kind) {
-	case AT_EFFECT: /* a worker does it even if its master has died meanwhile: the call is out */
+	case AT_EFFECT: /* a worker makes the call even if its master has died meanwhile */
 		cloud_effect(w, &h->fx, h->epoch);
 		return;
 	case AT_ANSWER:
@@ -274,7 +275,8 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 	w->hosts = rng_below(&w->rng, 3) == 0;
 	w->accounts = arena_array(w->arena, struct account, (size_t)w->plan.nresources);
 	w->execs = arena_alloc(w->arena, sizeof(*w->execs) * (size_t)w->plan.crew.n);
-	for (int i = 0; i < w->plan.nresources; i++) /* another run may have made it */
+	/* Another run may have created a shared resource. */
+	for (int i = 0; i < w->plan.nresources; i++)
 		w->machines[i].exists = w->plan.resources[i].shared && rng_below(&w->rng, 2);
 	w->slow_calls = rng_below(&w->rng, 3) == 0;
 	if (rng_below(&w->rng, 20) == 0) {
@@ -289,7 +291,7 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 		w->throttled_from = (int64_t)rng_below(&w->rng, 20000);
 		w->throttled_until = w->throttled_from + (int64_t)rng_below(&w->rng, 120000);
 	}
-	/* Some at any time, some while the first creates are under way. */
+	/* Some at any time, some while the first creates are being sent. */
 	for (uint64_t i = rng_below(&w->rng, 3); i > 0 && w->f.master_dies; i--) {
 		uint64_t within = rng_below(&w->rng, 2) ? 60000 : 1000;
 		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, within),
@@ -317,7 +319,7 @@ bool sim_master_is_gone(const struct world *w)
 	return w->gone_at && w->now >= w->gone_at;
 }
 
-/* When it must all be over. */
+/* The time by which everything must have ended. */
 static int64_t last_moment(const struct world *w)
 {
 	if (sim_master_is_gone(w))

@@ -1,12 +1,11 @@
 #pragma once
 /*
- * sim - the other shell around the core: virtual time and a faulty world.
+ * sim - runs the core with virtual time in a faulty world.
  *
- * One seed is one history: it draws the faults (machines that never come up, die,
- * restart or hang, lost, late and repeated answers, refusals, slow or failing deletion, a
- * master that crashes at any point) and everything that happens.  The same seed
- * gives the same trace hash.  After a while the faults cease, and the run must
- * end within bounded time with nothing left.
+ * One seed is one history: it draws the faults (machines that never come up, die, restart or
+ * hang; lost, late and repeated answers; refusals; slow or failing deletion; a master that
+ * crashes at any point) and everything that happens.  The same seed gives the same trace hash.
+ * After a while the faults cease, and the run must end within bounded time with nothing left.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,22 +13,22 @@
 struct sim_options {
 	uint64_t first_seed;
 	int64_t seeds;
-	int nodes;   /* per run, at most; each seed draws its own number */
-	int verbose; /* 1: a line a seed, 2: the whole history */
+	int nodes;   /* at most, per run; each seed draws its own number */
+	int verbose; /* 1: a line per seed, 2: the whole history */
 	bool json;
 };
 
-/* 0, or 1 if an invariant was broken (each with its seed). */
+/* 0, or 1 if an invariant was broken (each is printed with its seed). */
 int sim_main(const struct sim_options *o);
 
 struct sim_result {
 	uint64_t seed, hash;
 	bool broken;
-	char what[200]; /* the invariant and the moment */
+	char what[200]; /* the invariant and the time */
 	int verdict;	/* enum verdict */
-	bool gone;	/* its master never came back: there may be no verdict */
+	bool gone;	/* the master never came back: there may be no verdict */
 	int64_t sim_ms;
 	int events, crashes, faults;
 };
-/* One lifecycle. */
+/* Runs one history. */
 void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret);

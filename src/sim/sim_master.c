@@ -1,6 +1,6 @@
 /*
- * The master in the simulation: memory, a disk that keeps what was committed, and
- * a crash at any point between the two.
+ * The simulated master: memory, a disk that keeps what was committed, and a crash at any point
+ * between the two.
  */
 #include "sim/internal.h"
 
@@ -14,7 +14,7 @@
 
 #define SLOW_CALL_MS 900
 
-/* What a commit writes: the rows, not the counters. */
+/* Copies what a commit writes: the rows, not the counters. */
 static void copy_run(struct core_run *to, const struct core_run *from)
 {
 	to->phase = from->phase;
@@ -36,7 +36,7 @@ void copy_rows(struct core_run *to, const struct core_run *from)
 	memcpy(to->resources, from->resources, sizeof(*to->resources) * (size_t)p->nresources);
 }
 
-/* What no row keeps is gone with the master. */
+/* Resets what is not stored in rows: it is lost with the master. */
 static void forget(struct core_run *r)
 {
 	for (int i = 0; i < r->plan->crew.n; i++) {
@@ -57,10 +57,10 @@ static void forget(struct core_run *r)
 struct sim_round {
 	struct world *w;
 	struct effects fx;
-	VEC(int) nodes;	    /* rows in the transaction ... */
-	VEC(int) resources; /* ... which are on the disk after the commit */
+	VEC(int) nodes;	    /* rows in the transaction, */
+	VEC(int) resources; /* which are on the disk after the commit */
 	bool run;
-	bool dies; /* after the commit, with some effects handed out */
+	bool dies; /* the master dies after the commit, with some effects carried out */
 };
 
 static int save_node(void *round, int rank, const struct core_node *n, struct err *err)
@@ -101,14 +101,15 @@ static int save_round(void *ctx, struct err *err)
 	return round_save_rows(rd->w->memory, &rd->fx, &rows, rd, err);
 }
 
-/* Only what the core said has changed may reach the disk: a forgotten mark shows up as lost state. */
+/* Only rows that the core has marked as changed reach the disk: a missing mark shows up as lost
+ * state. */
 static int commit_round(void *ctx, struct err *err)
 {
 	struct sim_round *rd = ctx;
 	struct world *w = rd->w;
 	struct core_run *m = w->memory, *d = w->disk;
 
-	if (sim_chance(w, w->f.master_dies)) /* before the commit: it never happened */
+	if (sim_chance(w, w->f.master_dies)) /* before the commit: the round is lost */
 		return err_set(err, ERR_IO, "the master died");
 	for (size_t i = 0; i < rd->nodes.n; i++)
 		d->nodes[rd->nodes.v[i]] = m->nodes[rd->nodes.v[i]];
@@ -133,7 +134,7 @@ static void rearm(struct world *w)
 		at = w->now;
 	if (w->tick_at && w->tick_at <= at)
 		return;
-	w->tick_at = at; /* one that was set for later is no tick any more */
+	w->tick_at = at; /* replaces a later tick */
 	queue_add(&w->queue, &(struct happening){.at = at, .kind = AT_TICK, .epoch = w->master});
 }
 
@@ -170,13 +171,13 @@ static void hand_out_round(void *ctx)
 	size_t handed = rd->fx.n;
 
 	rd->dies = sim_chance(w, w->f.master_dies);
-	if (rd->dies) /* some effects are out, some are not */
+	if (rd->dies) /* only some effects are carried out */
 		handed = rd->fx.n ? rng_below(&w->rng, rd->fx.n + 1) : 0;
 	for (size_t i = 0; i < handed; i++)
 		hand_out_one(w, &rd->fx.v[i]);
 }
 
-/* Will the run never have something that it still waits for? */
+/* True if the event means that output is lost which the run still waits for. */
 static bool loses_output(const struct core_run *r, const struct event *ev)
 {
 	if (ev->kind == EV_NODE_NO_LOG)
@@ -226,7 +227,7 @@ void master_dies(struct world *w)
 		queue_add(&w->queue, &(struct happening){.at = up_at, .kind = AT_MASTER_UP});
 }
 
-/* Few nodes make a slice here, so that masters die between two. */
+/* Start slices are small here, so that masters die between two of them. */
 static struct core_run *new_run(const struct world *w)
 {
 	struct core_run *r = core_run_new(&w->plan);
@@ -257,7 +258,7 @@ void master_start(struct world *w)
 	w->recount = new_run(w);
 	w->master = 1;
 	w->master_up = true;
-	/* The accept itself is one transaction; a crash before it means that there is no run. */
+	/* Accepting a run is one transaction; after a crash before it there is no run. */
 	int keep = w->f.master_dies;
 	w->f.master_dies = 0;
 	master_event(w, &(struct event){.kind = EV_ACCEPTED, .seed = w->seed});

@@ -32,7 +32,7 @@ static bool get_number(const char *p, uint64_t *ret)
 	return true;
 }
 
-/* false: there is no such record, or it is damaged. */
+/* False if the record does not exist or is damaged. */
 static bool get_record(int fd, uint64_t i, uint64_t ret[static ORDER_LOGS])
 {
 	char text[RECORD];
@@ -58,8 +58,8 @@ static uint64_t count_records(int fd)
 	return size > 0 ? (uint64_t)size / RECORD : 0;
 }
 
-/* Records that say more than the logs have are about bytes that were lost with the power, and that
- * come again. */
+/* Records with sizes beyond those of the logs are about bytes that were lost in a power failure
+ * and are sent again: they are dropped. */
 static int load(struct log_order *o, int fd, const uint64_t sizes[static ORDER_LOGS])
 {
 	for (o->records = count_records(fd); o->records; o->records--)
@@ -80,7 +80,7 @@ int log_order_grow(struct log_order *o, const char *logs_dir, const char *node, 
 	char text[RECORD + 1];
 
 	if (sizes[other] <= o->last[other])
-		return 0; /* the same log goes on */
+		return 0; /* the same log as before grows */
 	CLEANUP(close_fdp) int fd = open_order(logs_dir, node, O_RDWR | O_CREAT);
 	if (fd < 0)
 		return err_errno(err, errno, "open the order of the logs of '%s'", node);
@@ -90,7 +90,7 @@ int log_order_grow(struct log_order *o, const char *logs_dir, const char *node, 
 		return 0;
 	snprintf(text, sizeof(text), "%020" PRIu64 " %020" PRIu64 "\n", sizes[ORDER_OUT],
 		 sizes[ORDER_ERR]);
-	/* Half a record is overwritten by the next try. */
+	/* An incomplete record is overwritten by the next one. */
 	ssize_t n = pwrite(fd, text, RECORD, (off_t)(o->records * RECORD));
 	if (n != RECORD)
 		return err_errno(err, n < 0 ? errno : ENOSPC, "write the order of the logs of '%s'",
@@ -100,7 +100,7 @@ int log_order_grow(struct log_order *o, const char *logs_dir, const char *node, 
 	return 0;
 }
 
-/* The first record that lies beyond a position. */
+/* The first record beyond a position. */
 static uint64_t find_record(int fd, const uint64_t pos[static ORDER_LOGS])
 {
 	uint64_t low = 0, high = count_records(fd), at[ORDER_LOGS];
@@ -154,7 +154,7 @@ int log_order_next(struct log_order_reader *r, const char *logs_dir, const char 
 	return -1;
 }
 
-/* Newlines from the end of a part of a log backwards, at most *left of them. */
+/* Counts newlines in a part of a log, backwards from its end, at most *left of them. */
 static int count_lines(int fd, uint64_t begin, uint64_t end, uint64_t *left, uint64_t *ret_lines,
 		       struct err *err)
 {
@@ -175,7 +175,8 @@ static int count_lines(int fd, uint64_t begin, uint64_t end, uint64_t *left, uin
 	return 0;
 }
 
-/* A line without its end comes last, that of standard error behind that of standard output. */
+/* Counts last lines that have no newline; that of standard error counts as later than that of
+ * standard output. */
 static void count_open_lines(const int fds[static ORDER_LOGS],
 			     const uint64_t sizes[static ORDER_LOGS], uint64_t *left,
 			     uint64_t lines[static ORDER_LOGS])
@@ -198,10 +199,11 @@ int log_order_tail(const char *logs_dir, const char *node, const int fds[static 
 {
 	CLEANUP(close_fdp) int fd = open_order(logs_dir, node, O_RDONLY);
 	uint64_t end[ORDER_LOGS] = {sizes[ORDER_OUT], sizes[ORDER_ERR]};
-	uint64_t mine[ORDER_LOGS] = {0}; /* of the last lines */
+	uint64_t mine[ORDER_LOGS] = {0}; /* last lines per log */
 	uint64_t i = count_records(fd), left = lines;
 
-	/* Lines are told apart by log, backwards from the end; each log then knows its own tail. */
+	/* Counts, backwards from the end, how many of the last lines are in each log; then finds
+	 * the tail of each. */
 	count_open_lines(fds, sizes, &left, mine);
 	while (left && (end[ORDER_OUT] || end[ORDER_ERR])) {
 		uint64_t begin[ORDER_LOGS] = {0};

@@ -1,13 +1,12 @@
 #pragma once
 /*
- * log_order - in which order the bytes of a node's two logs came.
+ * log_order - the order in which the bytes of a node's two logs arrived.
  *
- * A text file beside the logs, "<node>.order".  Each record is one line of fixed
- * length with the sizes of the two logs, standard output first, at a moment when
- * one of them was about to grow after the other one had.  So between two records
- * one log has grown, and a job that uses only one of the two has no such file.
- * Where nothing is known (a run of an older version, records that were lost with
- * the power) standard output comes first: a reader always gets every byte.
+ * A text file beside the logs, "<node>.order".  Each record is a line of fixed length with the
+ * sizes of the two logs, standard output first, at the time when one of them was about to grow
+ * after the other one had grown.  So between two records one log has grown, and a job that uses
+ * only one of the logs has no such file.  If the order is not known (a run of an older version,
+ * records lost in a power failure) standard output comes first: a reader always gets every byte.
  *
  * Records are written before the bytes that they are about, and are not synced.
  */
@@ -16,38 +15,38 @@
 
 struct err;
 
-/* The two logs, as the streams of a node are numbered. */
+/* The two logs, numbered as the streams of a node. */
 enum { ORDER_OUT, ORDER_ERR, ORDER_LOGS };
 
-/* The writer's knowledge of one node.  Zero is a good start: the file is looked at when both logs
- * have bytes. */
+/* State of the writer for one node.  Zero is a valid start: the file is read when both logs have
+ * bytes. */
 struct log_order {
-	uint64_t records;	   /* complete ones in the file */
-	uint64_t last[ORDER_LOGS]; /* the sizes that the last one says */
+	uint64_t records;	   /* complete records in the file */
+	uint64_t last[ORDER_LOGS]; /* sizes in the last record */
 	bool loaded;
 };
 
-/* One log of the node is about to grow; sizes are those before it does.  ENOSPC is ERR_CAPACITY, and
- * the call may be made again. */
+/* To be called before one log of the node grows, with the sizes before it does.  ENOSPC is
+ * ERR_CAPACITY, and the call may be repeated. */
 int log_order_grow(struct log_order *o, const char *logs_dir, const char *node, int log,
 		   const uint64_t sizes[static ORDER_LOGS], struct err *err);
 
 /* A reader of both logs in the order of arrival. */
 struct log_order_reader {
-	int fd;			  /* of the order file; -1 = there is none (yet) */
-	uint64_t next;		  /* record */
-	uint64_t pos[ORDER_LOGS]; /* bytes of each log that were taken */
+	int fd;			  /* the order file; -1 = it does not exist (yet) */
+	uint64_t next;		  /* the next record */
+	uint64_t pos[ORDER_LOGS]; /* bytes of each log that were read */
 };
 
 /* pos: where to begin in each log. */
 void log_order_reader_init(struct log_order_reader *r, const char *logs_dir, const char *node,
 			   const uint64_t pos[static ORDER_LOGS]);
 void log_order_reader_release(struct log_order_reader *r);
-/* Which log goes on now, and up to which offset; -1 when all of both is taken.  The caller
+/* Which log comes next, and up to which offset; -1 when both are read to their end.  The caller
  * advances r->pos. */
 int log_order_next(struct log_order_reader *r, const char *logs_dir, const char *node,
 		   const uint64_t sizes[static ORDER_LOGS], uint64_t *ret_end);
-/* Where the last `lines` lines of both logs together begin in each of them.  fds may be -1 for an
+/* Where the last `lines` lines of both logs together begin in each log.  fds may be -1 for an
  * empty log. */
 int log_order_tail(const char *logs_dir, const char *node, const int fds[static ORDER_LOGS],
 		   const uint64_t sizes[static ORDER_LOGS], uint64_t lines,

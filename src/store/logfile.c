@@ -1,10 +1,9 @@
 /*
- * One open log file of the loop thread.
+ * One open log file, used by the loop thread.
  *
- * The file grows by whole appends: an append that fails is cut off again.  If
- * even that fails, nothing more may be appended through this handle, because the
- * size we know is not the file's.  The bytes beyond it are the right ones for
- * their place, so opening the file again is enough.
+ * The file grows by whole appends: an append that fails is cut off again.  If even that fails,
+ * nothing more may be appended through this handle, because the known size is not that of the
+ * file.  The bytes beyond it are correct, so opening the file again is enough.
  */
 #include "store/logfile.h"
 
@@ -27,13 +26,13 @@ struct logfile {
 	char name[]; /* for messages */
 };
 
-/* One part of a path: a log's name never leads anywhere else. */
+/* The name is one part of a path, so it cannot lead out of the directory. */
 static bool name_is_plain(const char *name)
 {
 	return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* O_NONBLOCK: a FIFO that somebody put there must not stop us. */
+/* O_NONBLOCK: the open must not block on a FIFO in place of the log. */
 int logfile_open_below(const char *logs_dir, const char *name, int flags)
 {
 	CLEANUP(close_fdp)
@@ -59,7 +58,7 @@ int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, s
 	if (!S_ISREG(sb.st_mode))
 		return err_set(err, ERR_INVALID, "log '%s/%s' is not a regular file", logs_dir,
 			       name);
-	/* What a predecessor wrote may not be on disk yet. */
+	/* Bytes that an earlier process wrote may not be on disk yet. */
 	if (sb.st_size && logfile_sync_fd(fd, err) < 0)
 		return err_wrap(err, "log '%s/%s'", logs_dir, name);
 
@@ -152,8 +151,8 @@ void logfile_mark_synced(struct logfile *lf, uint64_t size)
 }
 
 /*
- * The lines begin after the (lines)th newline from the end, not counting one
- * that is the last byte: that one ends the last line.
+ * The lines begin after the (lines)th newline from the end, not counting one that is the last
+ * byte of the file: it ends the last line.
  */
 int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err *err)
 {
@@ -168,14 +167,14 @@ int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err
 	}
 	CLEANUP(freep) char *block = xmalloc(TAIL_BLOCK);
 	while (end > 0) {
-		/* Blocks lie on multiples of their size, as the page cache likes it. */
+		/* Blocks begin at multiples of their size, to match the pages of the cache. */
 		uint64_t start = (end - 1) / TAIL_BLOCK * TAIL_BLOCK;
 		size_t n;
 
 		if (file_pread_full(fd, block, (size_t)(end - start), (int64_t)start, &n, err) < 0)
 			return err_wrap(err, "log");
 		if (n && start + n == size)
-			n--; /* whatever the last byte is, no line begins after it */
+			n--; /* no line begins after the last byte */
 		for (const char *nl; (nl = memrchr(block, '\n', n)); n = (size_t)(nl - block))
 			if (--lines == 0) {
 				*ret_offset = start + (uint64_t)(nl - block) + 1;
@@ -210,7 +209,8 @@ int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint6
 		errno = ENOENT;
 	if (fd < 0 && (errno == EACCES || errno == EMFILE || errno == ENFILE || errno == ENOMEM))
 		return err_errno(err, errno, "open log '%s'", name);
-	/* A link, a FIFO without writer, a socket, a missing directory: no log of that name. */
+	/* A link, a FIFO without a writer, a socket or a missing directory counts as a missing
+	 * log. */
 	if (fd < 0 || fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode))
 		return err_set(err, ERR_NOT_FOUND, "no log '%s'", name);
 	*ret_size = (uint64_t)sb.st_size;

@@ -1,10 +1,9 @@
 #pragma once
 /*
- * logfile - a node's output as a plain file that less can read.
+ * logfile - the output of a node as a plain text file.
  *
- * Appended at its end only; opened below the run's logs directory by dirfd with
- * O_NOFOLLOW.  The file's size is the truth about what has arrived; what was
- * synced may be acknowledged.
+ * It is only appended to, and opened below the run's logs directory by dirfd with O_NOFOLLOW.
+ * The size of the file says how much has arrived; what is synced may be acknowledged.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,29 +12,29 @@
 struct err;
 struct logfile;
 
-/* Finds or makes it.  What is in it is synced first, so that all of it may be acknowledged.
- * The name of a new file is on disk after file_sync_dir(logs_dir), once for all files of a run. */
+/* Opens or creates the file.  Existing bytes are synced first, so that all of them may be
+ * acknowledged.  The name of a new file is on disk after file_sync_dir(logs_dir), once for all
+ * files of a run. */
 int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, struct err *err);
 struct logfile *logfile_close(struct logfile *lf);
 uint64_t logfile_size(const struct logfile *lf);
 uint64_t logfile_synced(const struct logfile *lf);
 int logfile_fd(const struct logfile *lf);
-/* Bytes that belong at `offset`: what is stored already is skipped; a hole is ERR_PROTOCOL.
- * ENOSPC is ERR_CAPACITY and leaves the file at its old size (nothing half written counts). */
+/* Appends bytes that belong at `offset`: those that are stored already are skipped; a gap is
+ * ERR_PROTOCOL.  ENOSPC is ERR_CAPACITY and leaves the file at its old size. */
 int logfile_append(struct logfile *lf, uint64_t offset, struct str bytes, struct err *err);
-/* Worker thread: fdatasync of the descriptor; then, on the loop,
- * logfile_mark_synced(size at submit). */
+/* On a worker thread: fdatasync of the descriptor.  Afterwards, on the loop, call
+ * logfile_mark_synced() with the size at the submit. */
 int logfile_sync_fd(int fd, struct err *err);
 void logfile_mark_synced(struct logfile *lf, uint64_t size);
 
-/* Any file of the logs directory, never through a link: a descriptor, or -1 and errno. */
+/* Opens any file of the logs directory, never through a link: a descriptor, or -1 and errno. */
 int logfile_open_below(const char *logs_dir, const char *name, int flags);
 
-/* Reading, for the API: offset of the first byte of the last `lines` lines (file of any size,
- * block-wise from the end). */
+/* Offset of the first byte of the last `lines` lines; reads the file in blocks from its end. */
 int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err *err);
-/* Is there one, and how long is it?  false if not a regular file is there. */
+/* True if the log exists, with its size; false also if it is not a regular file. */
 bool logfile_exists(const char *logs_dir, const char *name, uint64_t *ret_size);
-/* Opens read-only below logs_dir; ERR_NOT_FOUND if it is not a regular file there. */
+/* Opens the log read-only; ERR_NOT_FOUND if it is not a regular file. */
 int logfile_open_read(const char *logs_dir, const char *name, int *ret_fd, uint64_t *ret_size,
 		      struct err *err);

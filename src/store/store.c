@@ -1,15 +1,14 @@
 /*
  * The home, its lock, the connection and its transactions.
  *
- * One master owns a home: it holds flock() on `lock` for as long as the store is
- * open, and the connection is exclusive, so that nobody else's transaction can
- * stand in the way of ours (and the index of the write-ahead log needs no shared
- * memory).
+ * One master owns a home: it holds flock() on `lock` while the store is open.  The connection is
+ * exclusive, so that no transaction of another program can block ours (and the index of the
+ * write-ahead log needs no shared memory).
  *
- * A commit is one fdatasync of the write-ahead log.  Pages move from the log to
- * the database after the commit that made it WAL_PAGES long, so its length is
- * bounded by that and the largest transaction.  A move that fails does not undo the
- * commit, which is on disk, but poisons the store for what comes after.
+ * A commit is one fdatasync of the write-ahead log.  Pages are moved from the log to the
+ * database after the commit that made it WAL_PAGES long, so its length is bounded by that and
+ * the largest transaction.  If the move fails, the commit is still on disk, but the store is
+ * poisoned.
  */
 #include "store/internal.h"
 
@@ -26,8 +25,8 @@
 #include "link/layout.h"
 
 #define WAL_PAGES 1000		 /* of 4 KiB */
-#define WAL_KEPT_BYTES "8388608" /* a longer log is cut back when it starts over */
-#define BUSY_MS 500		 /* another program may look into it while we open it */
+#define WAL_KEPT_BYTES "8388608" /* a longer log is truncated when it starts again */
+#define BUSY_MS 500		 /* another program may read the database while it is opened */
 
 static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA synchronous = FULL;"
@@ -48,7 +47,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		 "SELECT install, last_ms, max(last_event, coalesce((SELECT max(n) FROM event), 0)) FROM install"},
 };
 
-/* Who holds the lock, as far as it has said so. */
+/* Names the master that holds the lock, if it has written its pid. */
 static int lock_taken(int fd, const char *home, struct err *err)
 {
 	char text[24] = "";
@@ -75,11 +74,13 @@ static int take_lock(struct store *st, struct err *err)
 			return lock_taken(fd, st->home, err);
 		return err_errno(err, errno, "lock '%s'", path);
 	}
-	store_disk_reserve_open(st); /* now ours; the next write may need it */
+	/* the home is locked, and the next write may need the reserve */
+	store_disk_reserve_open(st);
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 	if (file_write_all(fd, text, (size_t)n, err) < 0)
 		return err_wrap(err, "'%s'", path);
-	/* Truncated after the write: emptied first, its block could go to another file on a full disk. */
+	/* Truncated after the write: if the file were emptied first, its block could go to
+	 * another file on a full disk. */
 	if (ftruncate(fd, n) < 0)
 		return err_errno(err, errno, "shorten '%s'", path);
 	st->lock_fd = TAKE_FD(fd);
@@ -121,7 +122,7 @@ static int after_commit(void *ctx, sqlite3 *db, const char *name, int pages)
 	return SQLITE_OK;
 }
 
-/* There, or made; never through a link. */
+/* Finds or makes the database; never follows a link. */
 static int find_file(struct store *st, struct err *err)
 {
 	struct stat sb;
@@ -150,7 +151,8 @@ static int open_db(struct store *st, struct err *err)
 {
 	int version;
 
-	/* Memory statistics take a lock at every allocation.  Fails if SQLite is in use already: harmless. */
+	/* Memory statistics take a lock at every allocation.  The call fails, harmlessly, if
+	 * SQLite is in use already. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	store_disk_reserve_hook(st);
 	if (find_file(st, err) < 0)
@@ -167,8 +169,8 @@ static int open_db(struct store *st, struct err *err)
 		return -1;
 	sqlite3_wal_hook(st->db, after_commit, st);
 	/*
-	 * What a predecessor left in the log may be in the page cache only (its sync may
-	 * have failed): it goes into the database, synced, before anything is built on it.
+	 * What an earlier master left in the log may be in the page cache only (its sync may
+	 * have failed): it is moved into the database and synced before anything is built on it.
 	 */
 	rc = sqlite3_wal_checkpoint_v2(st->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	if (rc != SQLITE_OK)
@@ -222,7 +224,7 @@ int store_open(const char *home, struct store **ret, struct err *err)
 	return 0;
 }
 
-/* What was not committed is undone; the log is moved into the database and removed. */
+/* Rolls back what was not committed; moves the log into the database and removes it. */
 struct store *store_close(struct store *st)
 {
 	if (!st)
@@ -302,7 +304,7 @@ static void shorten_log(struct store *st)
 		return;
 	st->wal_pages = 0;
 	int rc = sqlite3_wal_checkpoint_v2(st->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	/* Locked: a statement is still reading; the next commit tries again. */
+	/* SQLITE_LOCKED: a statement is still reading; the next commit tries again. */
 	if (rc != SQLITE_OK && rc != SQLITE_LOCKED)
 		store_poison(st, rc, "move the log into the database", NULL);
 }

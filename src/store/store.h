@@ -1,17 +1,16 @@
 #pragma once
 /*
- * store - what must survive: runs, nodes, the ledger of resources, events, samples.
+ * store - the durable state: runs, nodes, the ledger of resources, events, samples.
  *
- * SQLite in WAL mode with synchronous=FULL, one connection, on the loop thread.
- * Writes happen between store_begin() and store_commit(); the shell opens one
- * transaction for all events of a round and hands out effects only after the
- * commit.  A failed write or commit poisons the store: every later call fails
- * with the same error, and the master leaves (a restart re-reads the truth).
- * Of a commit that failed, the restart finds all or nothing.  What harms nothing is
- * answered and does not poison: a key that exists, a run that does not, a quota, a
- * write outside a transaction.
+ * SQLite in WAL mode with synchronous=FULL, one connection, on the loop thread.  Writes are made
+ * between store_begin() and store_commit(); the master uses one transaction for all events of a
+ * round and carries out effects only after the commit.  A failed write or commit poisons the
+ * store: every later call fails with the same error, the master leaves, and the next one reads
+ * the committed state.  Of a commit that failed it finds all or nothing.  Some errors are
+ * returned and do not poison the store: a key that exists, a run that does not, a quota, a write
+ * outside a transaction.
  *
- * Home (0700): regatta.db, lock, disk_reserve, blobs/, runs/<id>/{job.toml,plan.json,logs/,outputs/,<node>.node/}: link/layout.h.
+ * Files of the home (0700): link/layout.h.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,109 +23,117 @@ struct store;
 
 #define STORE_VERSION 13 /* of the schema; older ones are migrated, newer ones refused */
 
-/* Makes the home if needed and takes its lock.
- * ERR_CONFLICT: another master (its pid is named) has it.
- * ERR_UNAVAILABLE: written by a newer regatta, or not a database; the text says what to do. */
+/*
+ * Makes the home if needed and takes its lock.
+ *
+ * ERR_CONFLICT: another master has it (its pid is named).
+ *
+ * ERR_UNAVAILABLE: written by a newer regatta, or not a database; the text says what to do.
+ */
 int store_open(const char *home, struct store **ret, struct err *err);
 struct store *store_close(struct store *st);
 const char *store_home(const struct store *st);
-const char *store_install(const struct store *st); /* 16 hex digits, made at first open */
-/* Latest time of the core's clock that a row was written with (now_ms, since_ms), also of runs
- * that were removed: the master's clock never goes behind it.  Wall times do not count. */
+/* 16 hex digits, made when the database is created. */
+const char *store_install(const struct store *st);
+/* The latest time of the core's clock in any row written (now_ms, since_ms), also of removed
+ * runs: the master's clock never goes behind it.  Wall times do not count. */
 int64_t store_last_ms(const struct store *st);
 
-void store_begin(struct store *st); /* no-op inside a transaction */
+/* Does nothing inside a transaction. */
+void store_begin(struct store *st);
 bool store_dirty(const struct store *st);
 int store_commit(struct store *st, struct err *err);
 
 /*
- * The disk reserve: space kept back in the home, where there is room for it.
- * A write of the database that finds the disk full takes from it, unseen.  While it is out,
- * nothing new is to be begun; what there is can be taken down.
+ * The disk reserve: space kept back in the home, if there is room for it.  A write of the
+ * database that finds the disk full takes from the reserve without an error.  While the reserve
+ * is smaller than DISK_RESERVE_BYTES it is "out": no new run may begin, but active runs can be
+ * taken down.
  */
 #define DISK_RESERVE_BYTES (16 << 20)
-#define DISK_RESERVE_MARGIN (4 << 20) /* free beside it before it is made again */
-/* Once in the life of a home, before its first run; again where there was no room before.  It takes
- * microseconds on a disk, and milliseconds in memory (tmpfs). */
+#define DISK_RESERVE_MARGIN (4 << 20) /* free space needed beside it before it is made again */
+/* Makes the reserve, once in the life of a home, before its first run; tries again if there was
+ * no room before.  It takes microseconds on a disk and milliseconds on tmpfs. */
 void store_disk_reserve_make(struct store *st);
-/* Made again if there is room by now; a home that never had one is never without. */
+/* True while the reserve is out; makes it again if there is room now.  Always false for a home
+ * without a reserve. */
 bool store_disk_reserve_is_out(struct store *st);
-/* It is out, or would be with the next page.  Always false without a reserve. */
+/* True if the reserve is out, or would be with the next page.  Always false without a reserve. */
 bool store_disk_full(struct store *st);
-/* What is free was given up for teardown: logs must wait. */
+/* True if the free space was given up by the reserve for teardown: logs must wait. */
 bool store_disk_tight(struct store *st);
-/* Gives a part of it to other files of the home, if the disk is full; never all of it. */
+/* If the disk is full, gives a part of the reserve, never all of it, to other files of the home. */
 void store_disk_reserve_ease(struct store *st);
 
-/* A run as submitted; never changes.  Strings are copied in, and live in the arena when read. */
+/* A run as submitted.  Strings are copied when written, and live in the arena when read. */
 struct run_row {
-	int64_t no; /* the key everywhere below */
+	int64_t no; /* key of the run in all functions below */
 	const char *id, *name, *request_id;
-	const char *job_json; /* the tree, settings applied */
+	const char *job_json; /* the job with all settings applied */
 	const char *base_dir, *source_sha256;
-	const char *data;	/* JSON: archives of its data; NULL: none */
-	const char *client_env; /* JSON object of passed-through names */
-	const char *secret;	/* hex; node tokens derive from it */
+	const char *data;	/* JSON: archives of its data (master/data_blobs.h); NULL: none */
+	const char *client_env; /* JSON object: variables of the client's environment */
+	const char *secret;	/* hex; the tokens of nodes are derived from it */
 	const char *engine, *strategy;
-	/* JSON, as decided at the submit: what the engine found out, and the plan.  NULL in a run that an
-	 * older regatta stored, until store_run_planned(). */
+	/* JSON, as decided at the submit: facts of the engine, and the plan.  NULL for a run
+	 * that an older regatta stored, until store_run_planned(). */
 	const char *facts, *plan;
 	int nodes;
 	uint64_t seed;
 	int64_t created_ms; /* wall clock */
-	/* Change with the run: */
+	/* These change during the run: */
 	int phase, verdict;
 	int64_t ended_ms;    /* wall clock, 0 = not ended */
 	const char *cause;   /* never NULL when read */
-	int64_t step, total; /* its progress when it ended; total 0 = unknown */
+	int64_t step, total; /* progress when it ended; total 0 = unknown */
 };
 
-/* row->no is set.  ERR_CONFLICT if id or request_id exists. */
+/* Sets row->no.  ERR_CONFLICT if id or request_id exists. */
 int store_run_add(struct store *st, struct run_row *row, struct err *err);
-/* The plan of a run that was stored without one: plan, facts, job_json and client_env of the row. */
+/* Stores plan, facts, job_json and client_env of a run that was stored without a plan. */
 int store_run_planned(struct store *st, const struct run_row *row, struct err *err);
 int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64_t now_ms,
 		   struct err *err);
-/* Also keeps its progress, from its series as they are saved by now. */
+/* Also stores its progress, computed from its saved series. */
 int store_run_ended(struct store *st, int64_t no, int64_t wall_ms, struct err *err);
 int store_node_save(struct store *st, int64_t no, int rank, const struct core_node *n,
 		    struct err *err);
 int store_resource_save(struct store *st, int64_t no, int index, const struct plan_resource *pr,
 			const struct core_resource *res, struct err *err);
-/* What the ledger itself says of a run's resources: kind, name, node and spec, in the order of their
- * index.  For a run whose plan cannot be read.  Strings live in the arena. */
+/* The resources of a run according to the ledger: kind, name, node and spec, in the order of
+ * their index.  For a run whose plan cannot be read.  Strings live in the arena. */
 typedef void (*ledger_fn)(void *ctx, int index, const struct plan_resource *pr);
 int store_ledger_each(struct store *st, int64_t no, struct arena *a, ledger_fn fn, void *ctx,
 		      struct err *err);
-/* Fill a core_run made by core_run_new() from the rows (core_run_restored() does the counters).
- * ERR_CONFLICT: the plan has other nodes or resources than the ledger. */
+/* Fills a core_run made by core_run_new() from the rows (core_run_restored() computes the
+ * counters).  ERR_CONFLICT: the plan has other nodes or resources than the ledger. */
 int store_run_restore(struct store *st, int64_t no, struct core_run *r, struct err *err);
 
 int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row *ret,
 		  struct err *err);
-/* By exact id, else by unique prefix.  ERR_NOT_FOUND; ERR_CONFLICT with up to 10 ids in *ret_ids
- * (arena). */
+/* Finds a run by exact id, else by unique prefix.  ERR_NOT_FOUND; ERR_CONFLICT with up to 10 ids
+ * in *ret_ids (arena). */
 int store_run_find(struct store *st, struct str prefix, struct arena *a, int64_t *ret_no,
 		   const char ***ret_ids, size_t *ret_nids, struct err *err);
-/* Is this archive the source of another run, too? */
+/* True if a run other than `not_this` uses this archive as source or data. */
 int store_source_used(struct store *st, const char *sha256, int64_t not_this, bool *ret,
 		      struct err *err);
-/* 0 and *ret_no = 0 when there is none. */
+/* *ret_no is 0 if there is no such run. */
 int store_run_by_request(struct store *st, const char *request_id, int64_t *ret_no,
 			 struct err *err);
-/* false stops; job_json, facts and plan are NULL here */
+/* Returning false stops; job_json, facts and plan are NULL here. */
 typedef bool (*run_row_fn)(void *ctx, const struct run_row *row);
-/* Newest first.  before_no 0 = from the newest; limit 0 = all; active: only those not ended.
- * fn may use the store. */
+/* Newest first.  before_no 0 = from the newest; limit 0 = all; active: only runs that have not
+ * ended.  fn may use the store. */
 int store_runs_each(struct store *st, bool active, int64_t before_no, int limit, struct arena *a,
 		    run_row_fn fn, void *ctx, struct err *err);
 int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err);
-/* How many are in each phase. */
+/* Number of runs per phase. */
 int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct err *err);
-/* Rows of a run that has ended (ERR_CONFLICT if not), all tables. */
+/* Removes the rows of a run in all tables.  ERR_CONFLICT if it has not ended. */
 int store_run_remove(struct store *st, int64_t no, struct err *err);
 
-/* Events: numbered from 1 in each run, without gaps. */
+/* Events are numbered from 1 in each run, without gaps. */
 struct event_row {
 	int64_t seq, time_ms; /* wall clock */
 	const char *kind;
@@ -135,28 +142,28 @@ struct event_row {
 };
 int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *kind, int node,
 		    const char *text, int64_t *ret_seq, struct err *err);
-/* Here and below: false stops; texts are valid during the call; fn must not begin the same
- * listing. */
+/* Here and below: returning false stops; texts are valid during the call; fn must not start the
+ * same listing. */
 typedef bool (*event_row_fn)(void *ctx, const struct event_row *row);
 int store_events_each(struct store *st, int64_t no, int64_t after_seq, int limit, event_row_fn fn,
 		      void *ctx, struct err *err);
-/* The events of all runs have one order, too: numbers that only grow (with gaps where runs were
- * removed), also over restarts.  The newest one's, counting what is not committed yet: */
+/* Number of the newest event of all runs, including those not committed yet.  These numbers only
+ * grow, also over restarts (with gaps where runs were removed). */
 int64_t store_last_event(const struct store *st);
 typedef bool (*any_event_fn)(void *ctx, int64_t n, int64_t no, const struct event_row *row);
 int store_all_events_each(struct store *st, int64_t after_n, int limit, any_event_fn fn, void *ctx,
 			  struct err *err);
 
-/* Samples.  A series is (run, node, name); its running figures are kept beside the points. */
+/* Samples.  A series is (run, node, name); its statistics are stored beside the points. */
 struct series_row {
-	int64_t series; /* key, set by store_series_open */
+	int64_t series; /* key, set by store_series_open() */
 	int rank;
 	const char *name;
 	uint64_t count;
 	double first, last, min, max, mean, m2;
-	int64_t step, total; /* of its last sample that said both; total 0 = none did */
+	int64_t step, total; /* of its last sample that had both; total 0 = none had */
 };
-/* Finds or makes it; at most STORE_MAX_SERIES a run (ERR_QUOTA).  ret->name is `name`. */
+/* Finds or makes the series; at most STORE_MAX_SERIES per run (ERR_QUOTA).  ret->name is `name`. */
 #define STORE_MAX_SERIES 20000
 int store_series_open(struct store *st, int64_t no, int rank, const char *name,
 		      struct series_row *ret, struct err *err);
@@ -169,28 +176,28 @@ typedef bool (*sample_row_fn)(void *ctx, int64_t wall_ms, int64_t step, double v
 /* In the order of arrival; limit 0 = all. */
 int store_samples_each(struct store *st, int64_t series, int64_t limit, sample_row_fn fn, void *ctx,
 		       struct err *err);
-/* The same without the first `after` ones, so that a long series can be read in pieces. */
+/* The same without the first `after` samples, so that a long series can be read in pieces. */
 int store_samples_after(struct store *st, int64_t series, int64_t after, int64_t limit,
 			sample_row_fn fn, void *ctx, struct err *err);
-/* How far a stream (0 to 2) was looked at for metrics, and how many bad values were met in it;
- * store_scan_get() adds up those of the node's streams. */
+/* Offset up to which a stream (0 to 2) was scanned for metrics, and the number of bad values in
+ * it; store_scan_get() returns the sum of bad values over the node's streams. */
 int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t offset,
 		    uint64_t bad, struct err *err);
 int store_scan_get(struct store *st, int64_t no, int rank, uint64_t ret_offsets[static 3],
 		   uint64_t *ret_bad, struct err *err);
 
 /*
- * The exact bytes (without NUL) of the call that makes the resources of a batch, and their SHA-256
- * in hex; what was stored for a batch stays.  Loading one that is not there is ERR_NOT_FOUND.
+ * The exact bytes (without NUL) of the call that creates the resources of a batch, and their
+ * SHA-256 in hex.  A stored request is never replaced.  Loading a missing one is ERR_NOT_FOUND.
  */
 int store_request_save(struct store *st, int64_t no, int batch, struct str bytes,
 		       const char *sha256, struct err *err);
 int store_request_load(struct store *st, int64_t no, int batch, struct arena *a,
 		       const char **ret_bytes, const char **ret_sha256, struct err *err);
 
-/* Tokens of the HTTP service: only the SHA-256 of one is kept. */
+/* Tokens of the HTTP service.  Only the SHA-256 of a token is stored. */
 #define STORE_TOKEN_HASH 32
-#define STORE_TOKEN_SCOPES 4 /* 1 .. 4; what they mean is the caller's business */
+#define STORE_TOKEN_SCOPES 4 /* 1 .. 4; the caller defines their meaning */
 struct token_row {
 	const char *id, *name;
 	uint8_t hash[STORE_TOKEN_HASH];
@@ -200,6 +207,7 @@ struct token_row {
 /* ERR_CONFLICT if the id or the token exists. */
 int store_token_add(struct store *st, const struct token_row *row, struct err *err);
 int store_token_used(struct store *st, const char *id, int64_t wall_ms, struct err *err);
-int store_token_remove(struct store *st, const char *id, struct err *err); /* absent is fine */
+/* Does nothing if the token does not exist. */
+int store_token_remove(struct store *st, const char *id, struct err *err);
 typedef bool (*token_row_fn)(void *ctx, const struct token_row *row);
 int store_tokens_each(struct store *st, token_row_fn fn, void *ctx, struct err *err);

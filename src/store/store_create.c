@@ -1,7 +1,7 @@
 /*
- * A new database is built beside its place and moved there when it is whole and
- * on disk.  So nobody ever finds half of one, and three syncs are enough where
- * SQLite, which must be ready for a crash at every step, needs eight.
+ * A new database is built under a temporary name and renamed when it is complete and synced.  So
+ * nobody ever finds an incomplete one, and three syncs are enough, while SQLite, which must be
+ * able to recover at every step, needs eight.
  */
 #include "store/internal.h"
 
@@ -21,7 +21,7 @@ static int forget(const char *path, const char *suffix, struct err *err)
 	return 0;
 }
 
-/* Empty and private; what a crashed predecessor left is of no use. */
+/* Makes an empty file that only the user can read; removes what a crashed master left. */
 static int make_empty(const char *path, struct err *err)
 {
 	if (forget(path, "", err) < 0 || forget(path, "-wal", err) < 0 ||
@@ -73,7 +73,7 @@ int store_create(const char *home, const char *path, struct err *err)
 
 	if (make_empty(beside, err) < 0 || build_at(beside, err) < 0)
 		return -1;
-	/* The log of a database that was taken away must not be played into this one. */
+	/* The log of a database that was moved away must not be replayed into the new one. */
 	if (forget(path, "-wal", err) < 0 || forget(path, "-journal", err) < 0)
 		return -1;
 	if (rename(beside, path) < 0)

@@ -1,17 +1,17 @@
 /*
- * The disk reserve: space that is kept back so that a full disk does not keep us from
- * taking down what runs, and from writing down that it is gone.
+ * The disk reserve: space kept back so that on a full disk active runs can still be taken down,
+ * and recorded as gone.
  *
- * A preallocated file in the home.  A write of the database that finds the disk full
- * takes a step from its end and is made again; the step is claimed for the database's
- * file at once, because whatever filled the disk may still be hungry.  What teardown
- * writes beside the database gets the first half only, on request.
+ * It is a preallocated file in the home.  A write of the database that finds the disk full takes
+ * a step from its end and is repeated.  The step is claimed for the file of the database at
+ * once, because the program that filled the disk may take the space otherwise.  Files that
+ * teardown writes beside the database get the first half only, on request.
  *
- * The file's length is the state: shorter than DISK_RESERVE_BYTES means that it is out, also
- * after a restart.  A home without room for it has none, and works as far as it can.
+ * The length of the file is the state: shorter than DISK_RESERVE_BYTES means that the reserve is
+ * out, also after a restart.  A home without room for it has no reserve.
  *
- * SQLite's system calls belong to the process, and so does `hooked`: of several stores
- * in one process the reserve of the one that was opened last is used.
+ * SQLite's system calls belong to the process, and so does `hooked`: with several stores in one
+ * process, the reserve of the one that was opened last is used.
  */
 #include "store/internal.h"
 
@@ -24,12 +24,13 @@
 #include "base/path.h"
 
 #define NAME "disk_reserve"
-#define OLD_NAME "ballast"		/* in homes made before 0.2: taken over */
-#define STEP (2 << 20)			/* given up at a time ... */
-#define CLAIM (STEP - 65536)		/* ... and of that kept for the file that asked */
+#define OLD_NAME "ballast" /* in homes made before 0.2: taken over */
+#define STEP (2 << 20)	   /* bytes given up at a time */
+/* part of a step that is claimed for the file that needed it */
+#define CLAIM (STEP - 65536)
 #define KEPT (DISK_RESERVE_BYTES / 2)	/* for the database alone */
-#define FIRST_ROOM (DISK_RESERVE_BYTES) /* free beside it before it is first made */
-#define LOW (1 << 20)			/* less than this is a full disk */
+#define FIRST_ROOM (DISK_RESERVE_BYTES) /* free space needed beside it before it is first made */
+#define LOW (1 << 20)			/* less free space than this is a full disk */
 
 typedef ssize_t (*pwrite_fn)(int fd, const void *p, size_t n, off_t offset);
 typedef ssize_t (*write_fn)(int fd, const void *p, size_t n);
@@ -43,14 +44,14 @@ static int64_t free_bytes(const struct store *st)
 {
 	struct statvfs v;
 
-	/* As df counts: f_bavail, without the blocks that the file system reserves. */
+	/* f_bavail, as df counts: without the blocks that the file system reserves. */
 	if (statvfs(st->home, &v) < 0 || v.f_blocks == 0 || v.f_frsize == 0)
-		return INT64_MAX; /* it does not say */
+		return INT64_MAX; /* the file system does not say */
 	uint64_t most = (uint64_t)INT64_MAX / v.f_frsize;
 	return (int64_t)((v.f_bavail < most ? v.f_bavail : most) * v.f_frsize);
 }
 
-/* Not posix_fallocate: where the file system cannot, that one writes all of it. */
+/* Not posix_fallocate(): on a file system without fallocate it would write all blocks. */
 static bool grow(struct store *st)
 {
 	if (fallocate(st->reserve_fd, 0, st->reserve_bytes,
@@ -63,7 +64,7 @@ static bool grow(struct store *st)
 	return false;
 }
 
-/* One step less, as long as more than `keep` is left. */
+/* Shortens the reserve by one step, if more than `keep` is left. */
 static bool give(struct store *st, int64_t keep)
 {
 	int64_t left = st->reserve_bytes - STEP;
@@ -75,12 +76,12 @@ static bool give(struct store *st, int64_t keep)
 	if (ftruncate(st->reserve_fd, left) < 0)
 		return false;
 	st->reserve_bytes = left;
-	/* Some file systems hand out again only what a commit of theirs has freed. */
+	/* Some file systems reuse freed blocks only after their next commit. */
 	fsync(st->reserve_fd);
 	return true;
 }
 
-/* The write failed: is it worth another try? */
+/* Called after a failed write; true if it should be repeated. */
 static bool make_room(int fd, off_t offset)
 {
 	int errnum = errno;
@@ -89,7 +90,7 @@ static bool make_room(int fd, off_t offset)
 		errno = errnum;
 		return false;
 	}
-	if (offset >= 0) /* without it the write itself may still succeed */
+	if (offset >= 0) /* even if this fails, the write may succeed */
 		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, CLAIM);
 	return true;
 }
@@ -157,7 +158,7 @@ static void open_old(struct store *st)
 
 	if (fstat(st->reserve_fd, &sb) < 0 || !S_ISREG(sb.st_mode))
 		sb = (struct stat){0};
-	/* A sparse file (a home that was copied, say) reserves nothing. */
+	/* A sparse file (of a copied home, say) reserves nothing. */
 	bool solid = sb.st_blocks * 512 >= sb.st_size && sb.st_size <= DISK_RESERVE_BYTES;
 	st->reserve_bytes = solid ? sb.st_size : 0;
 	if (!solid && ftruncate(st->reserve_fd, 0) < 0)

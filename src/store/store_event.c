@@ -1,4 +1,4 @@
-/* Events of a run: appended, numbered from 1 without gaps; and those of all runs, in one order. */
+/* Events of a run, numbered from 1 without gaps; and the events of all runs, in one order. */
 #include "store/internal.h"
 
 #include "base/cleanup.h"
@@ -24,8 +24,8 @@ static int last_seq(struct store *st, int64_t no, int64_t *ret, struct err *err)
 	if (query_read(&q, st, STMT_EVENT, LAST_SEQ, defs, err) < 0)
 		return -1;
 	query_int(&q, no);
-	return query_number(&q, 0, ret,
-			    err); /* the one row is NULL, read as 0, if there are none */
+	/* max(seq) is NULL, read as 0, if there are no events. */
+	return query_number(&q, 0, ret, err);
 }
 
 int store_event_add(struct store *st, int64_t no, int64_t wall_ms, const char *kind, int node,

@@ -1,10 +1,10 @@
 /*
- * One use of a prepared statement, and what a failure of it does to the store.
+ * One use of a prepared statement, and the effect of a failure on the store.
  *
- * A failure of SQLite leaves the transaction in doubt, so it poisons the store:
- * the transaction is rolled back and every later call fails with the same
- * error.  Only two answers are the caller's business and harm nothing, because
- * the one statement was undone: a key that exists and a run that does not.
+ * A failure of SQLite leaves the transaction in doubt, so it poisons the store: the transaction
+ * is rolled back and every later call fails with the same error.  Only two errors are returned
+ * to the caller without this, because they undo just the one statement: a key that exists and a
+ * run that does not.
  */
 #include "store/internal.h"
 

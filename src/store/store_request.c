@@ -1,4 +1,4 @@
-/* The exact bytes of calls that create resources, one row for each batch. */
+/* The exact bytes of calls that create resources, one row per batch. */
 #include "store/internal.h"
 
 #include "base/cleanup.h"

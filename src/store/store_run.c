@@ -8,11 +8,11 @@
 
 #define FOUND_IDS 10
 
-/* In the order of read_row(). */
+/* Columns, in the order of read_row(). */
 #define ROW                                                                                        \
 	"no, id, name, request_id, engine, strategy, nodes, seed, created_ms, phase, "             \
 	"verdict, ended_ms, cause_text, step, total, base_dir, source_sha256, client_env, secret"
-/* The runs decide the order, and each looks up its job. */
+/* CROSS JOIN makes SQLite read the runs in their order, and look up the job of each. */
 #define WITH_JOB " CROSS JOIN job ON job.run = no"
 
 enum {
@@ -62,7 +62,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[PHASES] = {"count runs", "SELECT phase, count(*) FROM run GROUP BY phase"},
 };
 
-/* Children first: a table that is forgotten here breaks a foreign key. */
+/* Children first: a table that is missing here breaks a foreign key. */
 enum {
 	ENDED,
 	KEEP_ORDER,
@@ -287,7 +287,7 @@ int store_source_used(struct store *st, const char *sha256, int64_t not_this, bo
 	return 0;
 }
 
-/* Rows are gathered before the first call, so that `fn` may use the store as it likes. */
+/* Rows are collected before the first call of fn, so that fn may use the store. */
 int store_runs_each(struct store *st, bool active, int64_t before_no, int limit, struct arena *a,
 		    run_row_fn fn, void *ctx, struct err *err)
 {
@@ -357,7 +357,7 @@ int store_run_remove(struct store *st, int64_t no, struct err *err)
 {
 	if (check_ended(st, no, err) < 0)
 		return -1;
-	/* Its events may be the newest of all: their numbers are not to be given out again. */
+	/* Its events may be the newest of all runs: their numbers must not be used again. */
 	struct sql_query order;
 
 	if (query_write(&order, st, STMT_REMOVE, KEEP_ORDER, removals, err) < 0)

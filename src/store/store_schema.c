@@ -1,13 +1,13 @@
 /*
  * The schema and its versions.
  *
- * Version n is reached from n-1 by one step that is never edited once it was
- * released; all missing steps run in one transaction, so that a crash leaves the
- * old version or the new one.  `application_id` says that the file is ours,
- * `user_version` which schema it has.
+ * Version n is reached from n-1 by one step, which is never edited after its release.  All
+ * missing steps run in one transaction, so that a crash leaves the old version or the new one.
+ * `application_id` says that the file is a database of regatta, `user_version` which schema it
+ * has.
  *
- * States are the numbers of core.h's enums, checked by the tables; a new state
- * is appended to its enum and needs a step that widens the check.
+ * States are the numbers of the enums in core.h, checked by the tables; a new state is appended
+ * to its enum and needs a step that widens the check.
  */
 #include "store/internal.h"
 
@@ -15,7 +15,7 @@
 
 #define APPLICATION_ID 0x52656761 /* "Rega" */
 
-/* The numbers are in people's databases: an enum only grows at its end. */
+/* The numbers are in databases of users: an enum only grows at its end. */
 _Static_assert(RUN_CANCELLED == 8 && RUN_PHASES == 9, "run.phase and the columns of its times");
 _Static_assert(VERDICT_CANCELLED == 3, "run.verdict");
 _Static_assert(NODE_LOST == 7 && NODE_STATES == 8, "node.state");
@@ -24,13 +24,16 @@ _Static_assert(RES_GONE == 4 && RES_STATES == 5, "resource.state");
 _Static_assert(ERR_CANCELLED == 12 && ERR_KINDS == 13, "columns that hold a kind of error");
 
 /*
- * run is narrow, because each event rewrites its row; what never changes and is
- * large is in job, the largest at its end.  Numbers of runs are not used twice (AUTOINCREMENT).
- * Tables that are read by run, or by series, are stored in that order (WITHOUT
- * ROWID), so that reading and removing one touches only its own pages.
- * sample has no foreign key: it is checked when a series' first sample of a while
- * comes, and removing millions of rows would look each of them up.
- * Figures of a series may overflow to "not a number", which SQLite keeps as NULL.
+ * run is narrow, because each event rewrites its row; data that is large and never changes is in
+ * job, the largest column last.  Numbers of runs are not used twice (AUTOINCREMENT).
+ *
+ * Tables that are read by run or by series are stored in that order (WITHOUT ROWID), so that
+ * reading and removing one touches only its own pages.
+ *
+ * sample has no foreign key: the series is checked when its last sample is not known, and
+ * removing millions of rows would look up each of them.
+ *
+ * Statistics of a series may overflow to "not a number", which SQLite stores as NULL.
  */
 static const char version_1[] =
 	"CREATE TABLE install ("
@@ -157,9 +160,10 @@ static const char version_1[] =
 	") STRICT, WITHOUT ROWID;";
 
 /*
- * event.n orders the events of all runs: it only grows, so that a reader can go on where it
+ * event.n orders the events of all runs: it only grows, so that a reader can continue where it
  * stopped; install.last_event keeps it growing when the newest events are removed.
- * A token is kept as the SHA-256 of its text.
+ *
+ * A token is stored as the SHA-256 of its text.
  */
 static const char version_2[] =
 	"ALTER TABLE event ADD COLUMN n INTEGER NOT NULL DEFAULT 0;"
@@ -179,12 +183,12 @@ static const char version_2[] =
 	"  used_ms INTEGER NOT NULL"
 	") STRICT, WITHOUT ROWID;";
 
-/* How far a series is: its last sample that said the number of steps. */
+/* Progress of a series: step and total of its last sample that had both. */
 static const char version_3[] = "ALTER TABLE series ADD COLUMN step INTEGER NOT NULL DEFAULT 0;"
 				"ALTER TABLE series ADD COLUMN total INTEGER NOT NULL DEFAULT 0;";
 
-/* How far an ended run was, for lists: that of its ranks which is least far, and of each rank the
- * series furthest on. */
+/* Progress of an ended run, for lists: that of its slowest rank, where a rank counts with its
+ * series of the highest step. */
 static const char version_4[] =
 	"ALTER TABLE run ADD COLUMN step INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE run ADD COLUMN total INTEGER NOT NULL DEFAULT 0;"
@@ -198,10 +202,10 @@ static const char version_4[] =
 	" WHERE ended_ms > 0;";
 
 /*
- * Facts and plan are kept with the run, and each resource says what its driver needs, so that a run
- * can be taken down from its rows alone.  Runs of older versions were all of engine local: their
- * facts follow from the address they began with, their nodes' directories from the home.  Their plan
- * is made when they are first loaded.
+ * Facts and plan are stored with the run, and each resource has the document that its driver
+ * needs, so that a run can be taken down from its rows alone.  Runs of older versions were all
+ * of the engine local: their facts follow from their first address, the directories of their
+ * nodes from the home.  Their plan is made when they are first loaded.
  */
 static const char version_5[] =
 	"ALTER TABLE job ADD COLUMN facts TEXT;"
@@ -220,11 +224,11 @@ static const char version_5[] =
 	" WHERE no = resource.run)"
 	" WHERE kind = 'local.node';";
 
-/* Which call created a resource, or will. */
+/* Number of the call that creates a resource. */
 static const char version_6[] =
 	"ALTER TABLE resource ADD COLUMN batch INTEGER NOT NULL DEFAULT 0 CHECK (batch >= 0);";
 
-/* One scope more; a CHECK cannot be changed in place. */
+/* A fourth scope; a CHECK cannot be changed in place. */
 static const char version_7[] =
 	"CREATE TABLE token_7 (  id TEXT PRIMARY KEY,  hash TEXT NOT NULL UNIQUE,  name TEXT NOT NULL,  "
 	"scope INTEGER NOT NULL CHECK (scope BETWEEN 1 AND 4),  created_ms INTEGER NOT NULL,  expires_ms "
@@ -232,7 +236,7 @@ static const char version_7[] =
 	"INSERT INTO token_7 SELECT id, hash, name, scope, created_ms, expires_ms, used_ms FROM token;"
 	"DROP TABLE token;ALTER TABLE token_7 RENAME TO token;";
 
-/* Which machine carries a node, and what becomes of it after its attempt. */
+/* Which machine carries a node, and what follows its current attempt. */
 static const char version_8[] =
 	"ALTER TABLE node ADD COLUMN incarnation INTEGER NOT NULL DEFAULT 0 CHECK (incarnation >= 0);"
 	"ALTER TABLE node ADD COLUMN identity TEXT NOT NULL DEFAULT '';"
@@ -241,12 +245,12 @@ static const char version_8[] =
 	"ALTER TABLE node ADD COLUMN asleep INTEGER NOT NULL DEFAULT 0 CHECK (asleep IN (0, 1));"
 	"ALTER TABLE node ADD COLUMN by_ms INTEGER NOT NULL DEFAULT 0;";
 
-/* Which of the resource's choices is in use, and its document: a clean-up may have nothing but the row. */
+/* The choice of a resource that is in use, and its document: a clean-up may have only the row. */
 static const char version_9[] =
 	"ALTER TABLE resource ADD COLUMN choice INTEGER NOT NULL DEFAULT 0 CHECK (choice >= 0);"
 	"ALTER TABLE resource ADD COLUMN choice_spec TEXT NOT NULL DEFAULT '';";
 
-/* The exact bytes of a call that creates resources, so that a replay sends the same. */
+/* The exact bytes of a call that creates resources, so that a repeated call sends the same. */
 static const char version_10[] =
 	"ALTER TABLE resource ADD COLUMN batch_place INTEGER NOT NULL DEFAULT 0 CHECK (batch_place >= 0);"
 	"CREATE TABLE request ("
@@ -260,13 +264,14 @@ static const char version_10[] =
 /* The archives of a run's data, for nodes that do not share the master's files. */
 static const char version_11[] = "ALTER TABLE job ADD COLUMN data TEXT;";
 
-/* A resource of the install is not to be deleted by a run, even by one whose plan cannot be read. */
+/* A shared resource must not be deleted by a run, even by one whose plan cannot be read. */
 static const char version_12[] =
 	"ALTER TABLE resource ADD COLUMN shared INTEGER NOT NULL DEFAULT 0 CHECK (shared IN (0, 1));";
 
 /*
- * Which machine of its node a resource is.  A node that is wanted again (state 0) has counted its next
- * one, and what is left (sent, live, deleting: 1 to 3) is of the one before.
+ * The incarnation of its node that a resource belongs to.  A node that is wanted again (state 0)
+ * has counted its next one, so a resource that may still exist (sent, live, deleting: 1 to 3)
+ * belongs to the one before.
  */
 static const char version_13[] =
 	"ALTER TABLE resource ADD COLUMN incarnation INTEGER NOT NULL DEFAULT 0 CHECK (incarnation >= 0);"
@@ -279,7 +284,7 @@ const struct migration store_migrations[STORE_VERSION] = {
 	{version_6},  {version_7},  {version_8}, {version_9}, {version_10},
 	{version_11}, {version_12}, {version_13}};
 
-/* By primary result code.  `next` says what a person can do. */
+/* By primary result code.  `next` says what a user can do. */
 static const struct {
 	int rc;
 	enum err_kind kind;
@@ -296,7 +301,8 @@ static const struct {
 	{SQLITE_PERM, ERR_DENIED, "it may not be used: check its owner and mode"},
 };
 
-/* The errno behind a result code.  SQLite notes it, for a failed COMMIT only in the log's file. */
+/* The errno behind a result code.  SQLite records it; for a failed COMMIT only in the file of
+ * the log. */
 static int errno_of(sqlite3 *db)
 {
 	int errnum = sqlite3_system_errno(db);
@@ -320,7 +326,7 @@ int store_sqlite_error(sqlite3 *db, const char *path, int rc, const char *what, 
 			return err_set(err, meanings[i].kind, "database '%s': %s: %s", path, what,
 				       meanings[i].next);
 	err_errno(&os, errnum, "database '%s': %s", path, what);
-	/* An I/O error may come with the number of something older: only some are believed. */
+	/* The errno of an I/O error may be that of an older failure: only some values are used. */
 	bool told = os.kind == ERR_CAPACITY || os.kind == ERR_QUOTA || os.kind == ERR_DENIED;
 	if (errnum && (primary == SQLITE_CANTOPEN || (primary == SQLITE_IOERR && told))) {
 		if (err)
@@ -406,7 +412,7 @@ int store_migrate(sqlite3 *db, const char *path, int version, const struct migra
 		return 0;
 	if (run_steps(db, path, version, steps, n, err) == 0)
 		return 0;
-	/* The error is known; undoing is the best that is left, and closing does it too. */
+	/* The transaction is undone; closing the database would do it too. */
 	if (!sqlite3_get_autocommit(db))
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	return -1;

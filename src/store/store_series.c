@@ -1,8 +1,8 @@
 /*
- * Samples by series, and how far each stream was searched for them.
+ * Samples by series, and how far each stream was scanned for them.
  *
- * A series' points are stored side by side, numbered in the order of arrival.
- * A value that is no number (a mean that overflowed) is kept as such.
+ * The points of a series are stored side by side, numbered in the order of arrival.  A value
+ * that is not a number (a mean that overflowed) is stored as NULL.
  */
 #include "store/internal.h"
 
@@ -62,7 +62,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		       "SELECT stream, offset, bad FROM scan WHERE run = ?1 AND rank = ?2"},
 };
 
-/* The name stays SQLite's: valid until the next row. */
+/* The name belongs to SQLite and is valid until the next row. */
 static void read_series(struct sql_query *q, struct series_row *row)
 {
 	row->series = row_int(q);
@@ -79,7 +79,7 @@ static void read_series(struct sql_query *q, struct series_row *row)
 	row->total = row_int(q);
 }
 
-/* 1 found, 0 not there. */
+/* 1: found, 0: it does not exist. */
 static int find_series(struct store *st, int64_t no, int rank, const char *name,
 		       struct series_row *ret, struct err *err)
 {

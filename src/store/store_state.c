@@ -1,9 +1,8 @@
 /*
  * The state of a run, its nodes and its resources, as the core keeps it.
  *
- * Each reader below takes the columns in the order in which its writer binds
- * them.  What a restart makes anew is not stored: connections, effects that are
- * out, counters.
+ * Each reader takes the columns in the order in which its writer binds them.  Connections, open
+ * effects and counters are not stored: a restart makes them again.
  */
 #include "store/internal.h"
 
@@ -28,7 +27,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		 "deadline_ms, rng_0, rng_1, rng_2, rng_3, accepted_at_ms, provisioning_at_ms, "
 		 "gathering_at_ms, running_at_ms, collecting_at_ms, cleaning_at_ms, succeeded_at_ms, "
 		 "failed_at_ms, cancelled_at_ms FROM run WHERE no = ?1"},
-	/* As far as the rank that is least far; of each rank the series furthest on. */
+	/* Progress of the slowest rank, where a rank counts with its series of the highest step. */
 	[END_RUN] =
 		{"end run",
 		 "UPDATE run SET ended_ms = ?2, (step, total) = (SELECT s, t FROM (SELECT step AS s, "
@@ -63,7 +62,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		 "SELECT place, kind, name, node, spec, choice_spec, shared FROM resource WHERE run = ?1 ORDER BY place"},
 };
 
-/* An UPDATE that changed no row means that there is no such run: ERR_NOT_FOUND. */
+/* ERR_NOT_FOUND if the UPDATE changed no row, because the run does not exist. */
 static int update_run(struct sql_query *q, int64_t no, struct err *err)
 {
 	struct store *st = q->st;
@@ -259,7 +258,8 @@ static int restore_nodes(struct store *st, int64_t no, struct core_run *r, struc
 	return got < 0 ? -1 : query_sound(&q, err);
 }
 
-/* Rows of the ledger are resources that exist: a plan with another one at that index is refused. */
+/* The rows of the ledger are resources that exist: a plan with another resource at the same
+ * index is refused. */
 static int check_place(int64_t no, int64_t place, const char *kind, const char *name,
 		       const struct plan *p, struct err *err)
 {
@@ -334,8 +334,8 @@ int store_ledger_each(struct store *st, int64_t no, struct arena *a, ledger_fn f
 
 		*choice = row_text_in(&q, a);
 		pr.choices = choice;
-		pr.nchoices =
-			choice[0][0] != '\0'; /* whatever its number, there is only this one */
+		/* The row has one choice only, whatever its number. */
+		pr.nchoices = choice[0][0] != '\0';
 		pr.shared = row_int(&q) != 0;
 		fn(ctx, (int)index, &pr);
 	}

@@ -1,4 +1,4 @@
-/* Tokens: the hash of each, what it may do, and until when. */
+/* Tokens: hash, scope and expiry of each. */
 #include "store/internal.h"
 
 #include "base/cleanup.h"
@@ -22,7 +22,7 @@ int store_token_add(struct store *st, const struct token_row *row, struct err *e
 	char hash[2 * STORE_TOKEN_HASH + 1];
 
 	if (row->scope < 1 || row->scope > STORE_TOKEN_SCOPES)
-		return err_set(err, ERR_INVALID, "add token: there is no scope %d", row->scope);
+		return err_set(err, ERR_INVALID, "add token: scope %d does not exist", row->scope);
 	hex_encode(row->hash, sizeof(row->hash), hash);
 	if (query_write(&q, st, STMT_TOKEN, ADD, defs, err) < 0)
 		return -1;

@@ -112,9 +112,9 @@ static void what_cannot_be_is_refused_and_harms_nothing(void **state)
 	assert_fails(store_token_add(st, &same_id, &err), &err, ERR_CONFLICT, "add token");
 	assert_fails(store_token_add(st, &same_hash, &err), &err, ERR_CONFLICT, "add token");
 	odd.scope = 0;
-	assert_fails(store_token_add(st, &odd, &err), &err, ERR_INVALID, "no scope 0");
+	assert_fails(store_token_add(st, &odd, &err), &err, ERR_INVALID, "scope 0");
 	odd.scope = 5;
-	assert_fails(store_token_add(st, &odd, &err), &err, ERR_INVALID, "no scope 5");
+	assert_fails(store_token_add(st, &odd, &err), &err, ERR_INVALID, "scope 5");
 	fixture_commit(st);
 	expect_tokens(st, "aa 0101 for a test 2 10 20 0\n");
 	store_close(st);
