@@ -363,7 +363,7 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 		return;
 	}
 	struct live_run *lr = m.run[0] ? map_get(ac->as->m->runs, str_from(m.run)) : NULL;
-	int rank = lr ? rank_of(lr, str_from(m.node)) : -1;
+	int rank = lr ? run_find_rank(lr, str_from(m.node)) : -1;
 
 	/* The same answer in every case: without a token of the run a peer must not learn
 	 * whether the run exists. */

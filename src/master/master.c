@@ -68,7 +68,7 @@ static void on_tick(void *ctx)
 		if (!lr->ended && lr->core->next_ms && lr->core->next_ms <= now)
 			run_event(lr, &(struct event){.kind = EV_TICK});
 	}
-	tick_rearm(m);
+	master_set_tick(m);
 }
 
 static void on_idle_check(void *ctx)

@@ -159,7 +159,7 @@ static int save_one(struct live_run *lr, struct err *err)
 	return store_run_ended(st, lr->row.no, lr->row.ended_ms, err);
 }
 
-void tick_rearm(struct master *m)
+void master_set_tick(struct master *m)
 {
 	int64_t next = 0;
 	struct str id;
@@ -244,7 +244,7 @@ static void hand_out_round(void *ctx)
 	sse_committed(m->sse);
 	while (!list_empty(&done))
 		hand_out_one(list_item(done.next, struct live_run, in_round));
-	tick_rearm(m);
+	master_set_tick(m);
 }
 
 void round_end(void *ctx)

@@ -19,6 +19,7 @@ void run_note(struct live_run *lr, const char *kind, int node, const char *fmt, 
 void round_mark(struct live_run *lr);
 /* A loop_fn. */
 void round_end(void *m);
-void tick_rearm(struct master *m);
+/* Sets the timer of EV_TICK to the earliest next_ms of all active runs. */
+void master_set_tick(struct master *m);
 /* Stops the master after a failure to store: the next one reads the committed state. */
 void master_fatal(struct master *m, const struct err *err);

@@ -377,7 +377,7 @@ int runs_remove(struct live_run *lr, struct err *err)
 	return rc;
 }
 
-int rank_of(struct live_run *lr, struct str node)
+int run_find_rank(struct live_run *lr, struct str node)
 {
 	const struct crew *crew = &lr->plan.crew;
 

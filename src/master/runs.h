@@ -33,8 +33,8 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 int runs_remove(struct live_run *lr, struct err *err);
 size_t runs_active(const struct master *m);
 void runs_cancel_all(struct master *m, const char *why);
-/* -1 if the run has no node of this name. */
-int rank_of(struct live_run *lr, struct str node);
+/* The rank of the node of this name; -1 if the run has none. */
+int run_find_rank(struct live_run *lr, struct str node);
 /* The token that the agent of this incarnation of the node must present. */
 void node_token(const struct live_run *lr, const char *node, int incarnation, char out[static 65]);
 bool node_token_ok(const struct live_run *lr, struct str node, int incarnation, struct str token);

@@ -76,7 +76,7 @@ static void check_counters(struct world *w)
 
 	if (!w->master_up)
 		return;
-	copy_rows(c, m);
+	rows_copy(c, m);
 	core_run_restored(c);
 	if (memcmp(m->node_count, c->node_count, sizeof(m->node_count)) != 0 ||
 	    memcmp(m->res_count, c->res_count, sizeof(m->res_count)) != 0 ||

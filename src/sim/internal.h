@@ -136,7 +136,7 @@ void master_event(struct world *w, const struct event *ev);
 void master_dies(struct world *w);
 void master_comes_up(struct world *w);
 void master_tick(struct world *w);
-void copy_rows(struct core_run *to, const struct core_run *from);
+void rows_copy(struct core_run *to, const struct core_run *from);
 void master_cancel(struct world *w, bool hurry);
 void master_resize(struct world *w, int role, int want);
 

@@ -27,7 +27,7 @@ static void copy_run(struct core_run *to, const struct core_run *from)
 	to->rng = from->rng;
 }
 
-void copy_rows(struct core_run *to, const struct core_run *from)
+void rows_copy(struct core_run *to, const struct core_run *from)
 {
 	const struct plan *p = from->plan;
 
@@ -242,7 +242,7 @@ void master_comes_up(struct world *w)
 	w->master_up = true;
 	w->tick_at = 0;
 	w->memory = new_run(w);
-	copy_rows(w->memory, w->disk);
+	rows_copy(w->memory, w->disk);
 	forget(w->memory);
 	core_run_restored(w->memory);
 	w->ended = run_phase_is_final(w->memory->phase);

@@ -170,7 +170,7 @@ static struct str bearer_token(const struct api_call *c)
 static enum api_auth node_caller(struct api_call *c, int *ret_status, struct err *err)
 {
 	struct live_run *lr = map_get(c->m->runs, c->params[0]);
-	int rank = lr && !lr->ended ? rank_of(lr, c->params[1]) : -1;
+	int rank = lr && !lr->ended ? run_find_rank(lr, c->params[1]) : -1;
 	struct str token = bearer_token(c);
 
 	if (rank < 0 || !token.p ||

@@ -104,7 +104,7 @@ static int log_of(struct live_run *lr, struct str file, enum stream *ret_stream)
 		struct str suffix = str_from(stream_suffix((enum stream)s));
 		if (file.n <= suffix.n || !str_ends(file, suffix))
 			continue;
-		int rank = rank_of(lr, (struct str){file.p, file.n - suffix.n});
+		int rank = run_find_rank(lr, (struct str){file.p, file.n - suffix.n});
 		if (rank < 0)
 			continue;
 		*ret_stream = (enum stream)s;

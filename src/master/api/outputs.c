@@ -106,7 +106,7 @@ static int read_output(struct api_call *c, struct output *o, struct err *err)
 	const struct url_query *q = &c->req->query;
 
 	*o = (struct output){.lr = map_get(c->m->runs, c->params[0])};
-	o->rank = o->lr ? rank_of(o->lr, c->params[1]) : -1;
+	o->rank = o->lr ? run_find_rank(o->lr, c->params[1]) : -1;
 	if (o->rank < 0)
 		return err_set(err, ERR_DENIED, "no such run or node");
 	o->path = query_get(q, "path", STR(""));

@@ -438,7 +438,7 @@ int api_run_log(struct api_call *c, struct err *err)
 	if (log_request(c, &r, err) < 0 || (r.follow && api_stream_allowed(c, err) < 0) ||
 	    !(lr = api_run(c, err)))
 		return -1;
-	int rank = rank_of(lr, c->params[1]);
+	int rank = run_find_rank(lr, c->params[1]);
 	if (rank < 0 || r.attempt > run_attempts(lr, rank)) {
 		if (rank < 0)
 			err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id,
@@ -466,7 +466,7 @@ int api_run_metrics(struct api_call *c, struct err *err)
 	if (!lr)
 		return -1;
 	struct str node = query_get(&c->req->query, "node", STR(""));
-	if (node.n && rank_of(lr, node) < 0) {
+	if (node.n && run_find_rank(lr, node) < 0) {
 		err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id,
 			STR_ARG(node));
 		live_run_done(lr);
