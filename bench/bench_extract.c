@@ -97,7 +97,7 @@ static void plain_line(struct buf *b, struct rng *r)
 static void metric_line(struct buf *b, struct rng *r)
 {
 	unsigned n = (unsigned)rng_below(r, 100000);
-	double v = rng_unit(r) * 3;
+	double v = (double)rng_below(r, 3000000) / 1e6;
 
 	switch (rng_below(r, 6)) {
 	case 0:

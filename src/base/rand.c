@@ -73,8 +73,3 @@ uint64_t rng_below(struct rng *r, uint64_t n)
 	} while (x < unfair);
 	return x % n;
 }
-
-double rng_unit(struct rng *r)
-{
-	return (double)(rng_next(r) >> 11) * 0x1.0p-53;
-}

@@ -14,4 +14,3 @@ void rng_seed(struct rng *r, uint64_t seed);
 uint64_t rng_next(struct rng *r);
 /* 0 .. n-1, without bias; n > 0. */
 uint64_t rng_below(struct rng *r, uint64_t n);
-double rng_unit(struct rng *r); /* [0,1) */

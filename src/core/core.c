@@ -175,11 +175,6 @@ void core_run_restored(struct core_run *r)
 	ladder_restored(r);
 }
 
-void effects_reset(struct effects *fx)
-{
-	fx->n = fx->nodes.n = fx->resources.n = 0;
-}
-
 void effects_release(struct effects *fx)
 {
 	free(fx->v);

@@ -304,7 +304,7 @@ struct effects {
 	/* grows with every change, so that a caller can tell whether a step changed something */
 	uint64_t changes;
 };
-void effects_reset(struct effects *fx); /* empties it and keeps its memory */
+/* Frees the memory; fx is empty and can be used again. */
 void effects_release(struct effects *fx);
 
 /* Makes a run in RUN_ACCEPTED, with nodes `wanted` and resources `intent`.  The plan must

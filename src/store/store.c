@@ -242,11 +242,6 @@ struct store *store_close(struct store *st)
 	return NULL;
 }
 
-const char *store_home(const struct store *st)
-{
-	return st->home;
-}
-
 const char *store_install(const struct store *st)
 {
 	return st->install;
@@ -260,11 +255,6 @@ int64_t store_last_ms(const struct store *st)
 void store_begin(struct store *st)
 {
 	st->wanted = st->broken.kind == ERR_NONE;
-}
-
-bool store_dirty(const struct store *st)
-{
-	return st->dirty;
 }
 
 static int simple(struct store *st, int slot, struct err *err)

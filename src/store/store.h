@@ -32,7 +32,6 @@ struct store;
  */
 int store_open(const char *home, struct store **ret, struct err *err);
 struct store *store_close(struct store *st);
-const char *store_home(const struct store *st);
 /* 16 hex digits, made when the database is created. */
 const char *store_install(const struct store *st);
 /* The latest time of the core's clock in any row written (now_ms, since_ms), also of removed
@@ -41,7 +40,6 @@ int64_t store_last_ms(const struct store *st);
 
 /* Does nothing inside a transaction. */
 void store_begin(struct store *st);
-bool store_dirty(const struct store *st);
 int store_commit(struct store *st, struct err *err);
 
 /*
@@ -127,7 +125,6 @@ typedef bool (*run_row_fn)(void *ctx, const struct run_row *row);
  * ended.  fn may use the store. */
 int store_runs_each(struct store *st, bool active, int64_t before_no, int limit, struct arena *a,
 		    run_row_fn fn, void *ctx, struct err *err);
-int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err);
 /* Number of runs per phase. */
 int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct err *err);
 /* Removes the rows of a run in all tables.  ERR_CONFLICT if it has not ended. */

@@ -26,8 +26,6 @@ enum {
 	BY_SOURCE,
 	LIST,
 	LIST_ACTIVE,
-	COUNT,
-	COUNT_ACTIVE,
 	PHASES
 };
 static const struct stmt_def defs[STMT_SLOTS] = {
@@ -56,9 +54,6 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		  "SELECT " ROW " FROM run" WITH_JOB " WHERE no < ?1 ORDER BY no DESC LIMIT ?2"},
 	[LIST_ACTIVE] = {"list runs", "SELECT " ROW " FROM run INDEXED BY run_active" WITH_JOB
 				      " WHERE ended_ms = 0 AND no < ?1 ORDER BY no DESC LIMIT ?2"},
-	[COUNT] = {"count runs", "SELECT count(*) FROM run"},
-	[COUNT_ACTIVE] = {"count runs",
-			  "SELECT count(*) FROM run INDEXED BY run_active WHERE ended_ms = 0"},
 	[PHASES] = {"count runs", "SELECT phase, count(*) FROM run GROUP BY phase"},
 };
 
@@ -306,15 +301,6 @@ int store_runs_each(struct store *st, bool active, int64_t before_no, int limit,
 		;
 	vec_release(&rows);
 	return got;
-}
-
-int store_run_count(struct store *st, bool active, int64_t *ret, struct err *err)
-{
-	CLEANUP(query_end) struct sql_query q;
-
-	if (query_read(&q, st, STMT_RUN, active ? COUNT_ACTIVE : COUNT, defs, err) < 0)
-		return -1;
-	return query_number(&q, 0, ret, err);
 }
 
 int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct err *err)

@@ -36,7 +36,7 @@ void run_close(struct fixture *f)
 
 void run_give(struct fixture *f, struct event ev)
 {
-	effects_reset(&f->fx);
+	effects_release(&f->fx);
 	if (ev.kind == EV_NODE_HELLO && !ev.incarnation && ev.index < f->plan.crew.n)
 		ev.incarnation = f->r->nodes[ev.index].incarnation;
 	core_step(f->r, &ev, f->now, &f->fx);

@@ -15,3 +15,9 @@ static inline void seed_rng(struct rng *rng)
 	print_message("# REGATTA_SEED=%llu\n", (unsigned long long)seed);
 	rng_seed(rng, seed);
 }
+
+/* A number in [0, 1). */
+static inline double random_unit(struct rng *r)
+{
+	return (double)(rng_next(r) >> 11) * 0x1.0p-53;
+}

@@ -159,10 +159,11 @@ static void random_shifts_equal_a_table_of_all_pairs(void **state)
 		size_t na = 1 + rng_below(&rng, 12), nb = 1 + rng_below(&rng, 12), n = 0;
 
 		for (size_t i = 0; i < na; i++)
-			a[i] = round % 2 ? rng_unit(&rng) * 100 - 50
+			a[i] = round % 2 ? random_unit(&rng) * 100 - 50
 					 : (double)rng_below(&rng, 5) - 2;
 		for (size_t i = 0; i < nb; i++)
-			b[i] = round % 2 ? rng_unit(&rng) * 1e-3 : (double)rng_below(&rng, 5) - 2;
+			b[i] = round % 2 ? random_unit(&rng) * 1e-3
+					 : (double)rng_below(&rng, 5) - 2;
 		for (size_t i = 0; i < na; i++)
 			for (size_t j = 0; j < nb; j++)
 				d[n++] = b[j] - a[i];
@@ -286,7 +287,7 @@ static double noise(struct rng *rng)
 	double sum = -6;
 
 	for (int i = 0; i < 12; i++)
-		sum += rng_unit(rng);
+		sum += random_unit(rng);
 	return sum;
 }
 
@@ -487,7 +488,7 @@ static void warm_up_is_dropped_and_steady_series_are_kept(void **state)
 		size_t n = 8 + rng_below(&rng, 193);
 
 		for (size_t i = 0; i < n; i++)
-			v[i] = noise(&rng) + 30 * exp(-(double)i / (1 + 10 * rng_unit(&rng)));
+			v[i] = noise(&rng) + 30 * exp(-(double)i / (1 + 10 * random_unit(&rng)));
 		size_t got = values_warm_up((struct values){v, n});
 		assert_int_equal(got, warm_up_slowly(v, n));
 		assert_true(got <= n / 2);

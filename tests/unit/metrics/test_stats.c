@@ -81,7 +81,7 @@ static void merging_equals_adding_all(void **state)
 		size_t n = rng_below(&rng, COUNT(v) + 1), cut = rng_below(&rng, n + 1);
 
 		for (size_t i = 0; i < n; i++)
-			v[i] = (rng_unit(&rng) - 0.5) * 1000;
+			v[i] = (random_unit(&rng) - 0.5) * 1000;
 		struct stats all = of(v, n), left = of(v, cut), right = of(v + cut, n - cut);
 		stats_merge(&left, &right);
 		assert_int_equal(left.count, all.count);

@@ -14,6 +14,7 @@ static void near(double got, double want, double absolute)
 }
 
 struct home {
+	char *dir;
 	struct store *st;
 	struct arena *a;
 	int number;
@@ -30,7 +31,7 @@ static int set_up(void **state)
 	h->st = fixture_open(dir);
 	h->a = arena_new();
 	store_begin(h->st);
-	free(dir);
+	h->dir = dir;
 	*state = h;
 	return 0;
 }
@@ -38,11 +39,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct home *h = *state;
-	char *dir = xstrdup(store_home(h->st));
 
 	store_close(h->st);
-	int rc = file_remove_tree(dir, NULL);
-	free(dir);
+	int rc = file_remove_tree(h->dir, NULL);
+	free(h->dir);
 	arena_free(h->a);
 	free(h);
 	return rc;

@@ -1,6 +1,7 @@
 #include "store_fixture.h"
 
 #include "base/str.h"
+#include "store/internal.h"
 
 struct store *fixture_open(const char *home)
 {
@@ -16,6 +17,33 @@ void fixture_commit(struct store *st)
 	struct err err = {0};
 
 	assert_ok(store_commit(st, &err), &err);
+}
+
+const char *fixture_home(const struct store *st)
+{
+	return st->home;
+}
+
+bool fixture_dirty(const struct store *st)
+{
+	return st->dirty;
+}
+
+static bool count_run(void *ctx, const struct run_row *row)
+{
+	(void)row;
+	++*(int *)ctx;
+	return true;
+}
+
+int fixture_count(struct store *st, bool active)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct err err = {0};
+	int n = 0;
+
+	assert_ok(store_runs_each(st, active, 0, 0, a, count_run, &n, &err), &err);
+	return n;
 }
 
 int64_t fixture_add(struct store *st, const char *id)

@@ -18,6 +18,10 @@
 /* Opens a store that must open. */
 struct store *fixture_open(const char *home);
 void fixture_commit(struct store *st);
+const char *fixture_home(const struct store *st);
+/* True if something was written since store_begin(). */
+bool fixture_dirty(const struct store *st);
+int fixture_count(struct store *st, bool active);
 /* A run added inside the open transaction; its number. */
 int64_t fixture_add(struct store *st, const char *id);
 

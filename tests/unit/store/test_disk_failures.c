@@ -64,16 +64,16 @@ static void assert_poisoned(struct store *st, const struct err *why)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct run_row row;
 	struct err again;
-	int64_t n;
+	int64_t n[RUN_PHASES];
 
-	assert_false(store_dirty(st));
+	assert_false(fixture_dirty(st));
 	store_begin(st);
 	assert_fails(store_event_add(st, 1, 1, "k", 0, "", NULL, &again), &again, why->kind,
 		     why->msg);
 	assert_fails(store_run_get(st, 1, a, &row, &again), &again, why->kind, why->msg);
-	assert_fails(store_run_count(st, true, &n, &again), &again, why->kind, why->msg);
+	assert_fails(store_run_phases(st, n, &again), &again, why->kind, why->msg);
 	assert_fails(store_commit(st, &again), &again, why->kind, why->msg);
-	assert_false(store_dirty(st));
+	assert_false(fixture_dirty(st));
 }
 
 /* Tells the story from the start; the number of commits that were confirmed.
@@ -331,7 +331,7 @@ static bool commit_then_break(const char *home, uint64_t n, bool *ret_hit)
 {
 	struct store *st = fixture_open(home);
 	struct err err, again;
-	int64_t count;
+	int64_t count[RUN_PHASES];
 
 	st->wal_limit = 1;
 	store_begin(st);
@@ -340,8 +340,7 @@ static bool commit_then_break(const char *home, uint64_t n, bool *ret_hit)
 	bool confirmed = store_commit(st, &err) == 0;
 	*ret_hit = faulty_disarm();
 	if (confirmed && *ret_hit)
-		assert_fails(store_run_count(st, false, &count, &again), &again, ERR_IO,
-			     "move the log");
+		assert_fails(store_run_phases(st, count, &again), &again, ERR_IO, "move the log");
 	store_close(st);
 	return confirmed;
 }

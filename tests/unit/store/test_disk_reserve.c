@@ -53,7 +53,7 @@ static void commit_events(struct store *st, int64_t no, int n, bool hungry)
 		assert_ok(store_event_add(st, no, i, "k", -1, text, &seq, &err), &err);
 		fixture_commit(st);
 		if (hungry)
-			fill(store_home(st));
+			fill(fixture_home(st));
 	}
 }
 

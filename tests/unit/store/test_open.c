@@ -51,7 +51,7 @@ static void a_fresh_home_has_its_parts_and_is_private(void **state)
 	const char *home = unit_path(state, "a/b");
 	struct store *st = fixture_open(home);
 
-	assert_string_equal(store_home(st), home);
+	assert_string_equal(fixture_home(st), home);
 	assert_int_equal(mode_of(home), 0700);
 	assert_int_equal(mode_of(unit_path(state, "a/b/runs")), 0700);
 	assert_int_equal(mode_of(unit_path(state, "a/b/blobs")), 0700);
@@ -77,7 +77,7 @@ static void a_relative_home_is_made_absolute(void **state)
 	assert_non_null(getcwd(was, sizeof(was)));
 	assert_int_equal(chdir(*state), 0);
 	struct store *st = fixture_open("./h");
-	assert_string_equal(store_home(st), unit_path(state, "h"));
+	assert_string_equal(fixture_home(st), unit_path(state, "h"));
 	assert_int_equal(chdir(was), 0);
 	close_home(st);
 }
@@ -291,8 +291,6 @@ static void an_empty_file_is_a_fresh_database(void **state)
 static void the_log_of_a_database_that_was_taken_away_is_not_played_into_a_new_one(void **state)
 {
 	struct store *st = fixture_open(*state);
-	struct err err;
-	int64_t n;
 
 	store_begin(st);
 	fixture_add(st, "a");
@@ -307,8 +305,7 @@ static void the_log_of_a_database_that_was_taken_away_is_not_played_into_a_new_o
 			spoil(unit_path(state, "regatta.db"), STR(""));
 		spoil(unit_path(state, "regatta.db-wal"), buf_str(&log));
 		st = fixture_open(*state);
-		assert_ok(store_run_count(st, false, &n, &err), &err);
-		assert_int_equal(n, 0);
+		assert_int_equal(fixture_count(st, false), 0);
 		close_home(st);
 	}
 	buf_release(&log);
@@ -511,14 +508,10 @@ static void what_cannot_be_begun_or_read_is_told(void **state)
 
 static void an_old_database_of_ours_is_migrated_by_opening_it(void **state)
 {
-	struct err err;
-	int64_t n;
-
 	/* Version 0 with our mark: what a crash before the first step could leave. */
 	alter(unit_path(state, "regatta.db"), "PRAGMA application_id = 1382377313");
 	struct store *st = fixture_open(*state);
-	assert_ok(store_run_count(st, false, &n, &err), &err);
-	assert_int_equal(n, 0);
+	assert_int_equal(fixture_count(st, false), 0);
 	close_home(st);
 }
 
@@ -600,7 +593,7 @@ static void the_runs_of_version_4_get_facts_and_specs(void **state)
 	assert_null(row.plan);
 	buf_init(&got, 4096);
 	assert_ok(store_ledger_each(st, 1, a, note_facts, &got, &err), &err);
-	const char *home = store_home(st);
+	const char *home = fixture_home(st);
 	assert_string_equal(
 		got.p,
 		arena_printf(

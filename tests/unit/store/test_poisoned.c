@@ -115,9 +115,9 @@ static int call_runs(struct store *st, struct err *err)
 
 static int call_count(struct store *st, struct err *err)
 {
-	int64_t n;
+	int64_t n[RUN_PHASES];
 
-	return store_run_count(st, false, &n, err);
+	return store_run_phases(st, n, err);
 }
 
 static int call_remove(struct store *st, struct err *err)
@@ -267,7 +267,7 @@ static void assert_poisoned(struct store *st, const struct err *why)
 		assert_int_equal(calls[i].fn(st, NULL), -1);
 	}
 	assert_fails(store_commit(st, &err), &err, why->kind, why->msg);
-	assert_false(store_dirty(st));
+	assert_false(fixture_dirty(st));
 }
 
 /* Rule: whatever SQLite cannot do poisons the store. */
@@ -392,7 +392,7 @@ static void every_write_needs_a_transaction_and_no_read_does(void **state)
 				     "outside a transaction");
 		else
 			assert_ok(calls[i].fn(st, &err), &err);
-	assert_false(store_dirty(st));
+	assert_false(fixture_dirty(st));
 	store_close(st);
 }
 

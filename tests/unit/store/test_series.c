@@ -230,7 +230,7 @@ static void finding_a_series_needs_no_transaction(void **state)
 	assert_ok(store_series_open(h->st, h->no, 0, "loss", &row, &h->err), &h->err);
 	fixture_commit(h->st);
 	assert_ok(store_series_open(h->st, h->no, 0, "loss", &row, &h->err), &h->err);
-	assert_false(store_dirty(h->st));
+	assert_false(fixture_dirty(h->st));
 	assert_fails(store_series_open(h->st, h->no, 0, "new", &row, &h->err), &h->err, ERR_INVALID,
 		     "outside a transaction");
 }

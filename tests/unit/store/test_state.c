@@ -298,7 +298,7 @@ static void an_impossible_state_poisons(void **state)
 	assert_fails(store_run_save(h->st, h->no, h->r, 1, &again), &again, ERR_INVALID,
 		     h->err.msg);
 	assert_fails(store_commit(h->st, &again), &again, ERR_INVALID, h->err.msg);
-	assert_false(store_dirty(h->st));
+	assert_false(fixture_dirty(h->st));
 }
 
 static void a_missing_name_poisons(void **state)
@@ -329,7 +329,7 @@ static void rows_of_a_run_that_is_not_there_are_refused(void **state)
 		&h->err, ERR_NOT_FOUND, "no such run");
 	assert_fails(store_run_restore(h->st, 99, h->got, &h->err), &h->err, ERR_NOT_FOUND,
 		     "no run 99");
-	assert_false(store_dirty(h->st));
+	assert_false(fixture_dirty(h->st));
 	fixture_commit(h->st);
 }
 
@@ -427,9 +427,9 @@ static void what_was_not_committed_is_not_there(void **state)
 {
 	struct home *h = *state;
 
-	assert_true(store_dirty(h->st));
+	assert_true(fixture_dirty(h->st));
 	fixture_commit(h->st);
-	assert_false(store_dirty(h->st));
+	assert_false(fixture_dirty(h->st));
 	store_begin(h->st);
 	h->r->phase = RUN_RUNNING;
 	assert_ok(store_run_save(h->st, h->no, h->r, 1, &h->err), &h->err);
@@ -444,11 +444,11 @@ static void begin_inside_a_transaction_changes_nothing(void **state)
 	struct home *h = *state;
 
 	store_begin(h->st);
-	assert_true(store_dirty(h->st));
+	assert_true(fixture_dirty(h->st));
 	fixture_commit(h->st);
 	fixture_commit(h->st); /* nothing to do is fine */
 	store_begin(h->st);
-	assert_false(store_dirty(h->st));
+	assert_false(fixture_dirty(h->st));
 	fixture_commit(h->st);
 	assert_ok(store_run_restore(h->st, h->no, h->got, &h->err), &h->err);
 }
@@ -462,7 +462,7 @@ static void an_answer_that_wrote_nothing_leaves_a_clean_transaction(void **state
 	fixture_commit(h->st);
 	store_begin(h->st);
 	assert_fails(store_run_add(h->st, &row, &h->err), &h->err, ERR_CONFLICT, "exists");
-	assert_false(store_dirty(h->st));
+	assert_false(fixture_dirty(h->st));
 	fixture_commit(h->st);
 	assert_int_not_equal(sqlite3_get_autocommit(h->st->db), 0);
 }
