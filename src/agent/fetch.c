@@ -193,8 +193,11 @@ static int fill_cache(const struct agent_config *cfg, const char *cache,
 
 	if (rc <= 0)
 		return rc;
-	if (download(cfg, b, fd, err) < 0)
+	if (download(cfg, b, fd, err) < 0) {
+		if (err->kind == ERR_CAPACITY)
+			unlink(part); /* a disk that is full must not stay so for the jobs to come */
 		return -1;
+	}
 	rc = check_digest(fd, b->sha256, err);
 	if (rc > 0) {
 		unlink(part);
@@ -256,4 +259,12 @@ int fetch_open(const struct agent_config *cfg, const char *node_dir, const struc
 		return open_here(cfg->blobs, b->sha256, err);
 	return b->sha256 ? open_by_cache(cfg, node_dir, b, err)
 			 : open_unnamed(cfg, node_dir, b, err);
+}
+
+void fetch_empty_cache(const struct agent_config *cfg)
+{
+	const char *shared = cfg->cache;
+
+	if (shared)
+		make_room(shared, 0, "");
 }

@@ -256,6 +256,18 @@ static int make_work(const struct supply *p, const char *work, struct err *err)
 	return file_write_atomic(mark, str_from(digest), 0600, false, err);
 }
 
+/* On a full disk the cache makes room, once. */
+static int make_work_with_room(const struct supply *p, const char *work, struct err *err)
+{
+	int rc = make_work(p, work, err);
+
+	if (rc == 0 || err->code != ENOSPC)
+		return rc;
+	fetch_empty_cache(p->cfg);
+	*err = (struct err){0};
+	return make_work(p, work, err);
+}
+
 int prepare_files(const struct message_inputs *in, const struct agent_config *cfg,
 		  const char *node_dir, struct err *err)
 {
@@ -265,7 +277,7 @@ int prepare_files(const struct message_inputs *in, const struct agent_config *cf
 	if (file_mkdir_p(output, 0700, err) < 0)
 		return err_wrap(err, "make the output directory");
 	if (prepare_is_long(in))
-		return make_work(&(struct supply){in, cfg, node_dir}, work, err);
+		return make_work_with_room(&(struct supply){in, cfg, node_dir}, work, err);
 	/* With base_dir and without inputs the job runs in the directory of its job file. */
 	if (!cfg->base_dir && mkdir(work, 0777) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make the work directory");

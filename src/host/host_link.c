@@ -21,6 +21,7 @@
 #include "net/address.h"
 #include "net/dialer.h"
 #include "net/http_url.h"
+#include "net/tls.h"
 #include "net/transport.h"
 #include "sys/loop.h"
 
@@ -145,7 +146,10 @@ static void dialed(void *ctx, const struct transport *t, const struct err *why)
 		return;
 	}
 	if (why->kind == ERR_DENIED && !h->was_joined) {
-		log_error("master %s: %s", h->o->url, why->msg);
+		log_error(
+			"master %s: %s: use the pin that the master prints (regatta master --listen), or find out "
+			"who answers there",
+			h->o->url, why->msg);
 		give_up(h, why->kind);
 		return;
 	}
@@ -325,6 +329,11 @@ int host_link_init(struct host_daemon *h, struct err *err)
 	if (!u.tls || u.user.n > 0 || (u.path.n > 0 && !str_is(u.path, "/")))
 		return err_set(err, ERR_INVALID, "--join must be https://HOST:PORT, not '%s'",
 			       h->o->url);
+	if (!tls_pin_ok(h->o->pin))
+		return err_set(err, ERR_INVALID,
+			       "--pin: '%.60s' is no pin: it is sha256// and 44 characters, as the "
+			       "master prints it",
+			       h->o->pin);
 	snprintf(h->host, sizeof(h->host), "%s", u.host);
 	h->port = u.port;
 	h->dial = loop_timer_new(h->loop, dial_now, h);

@@ -99,9 +99,11 @@ static int check_proto(const struct doc *d, struct err *err)
 	const struct doc *proto = doc_get(d, "proto");
 
 	if (proto && proto->type == DOC_INT && proto->i != LINK_PROTO)
-		return err_set(err, ERR_UNAVAILABLE,
-			       "protocol version not supported: this master speaks version %d",
-			       LINK_PROTO);
+		return err_set(
+			err, ERR_UNAVAILABLE,
+			"protocol version not supported: this master speaks version %d; install its "
+			"version of regatta ('regatta version')",
+			LINK_PROTO);
 	return 0;
 }
 

@@ -144,7 +144,12 @@ static int listen_where_told(struct master *m, const char *listen, struct err *e
 		return -1;
 	if ((is_loopback(addr) ? http_server_listen_both : http_server_listen_tls)(
 		    m->http, addr, port, m->tls, &port, err) < 0)
-		return -1;
+		return err->kind == ERR_CONFLICT
+			       ? err_set(err, ERR_CONFLICT,
+					 "--listen: port %d on %s is taken: choose another one, or stop "
+					 "who listens there ('ss -ltnp')",
+					 port, addr)
+			       : -1;
 	set_url(m, addr, port);
 	return 0;
 }

@@ -6,6 +6,7 @@
  * certificate once, and whoever dials has its pin, "sha256//" and the base64 of the
  * SHA-256 of the public key (as curl's --pinnedpubkey takes it).
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/str.h"
@@ -15,6 +16,9 @@ struct tls_server;
 struct transport;
 
 #define TLS_PIN_SIZE 64
+
+/* Has the text the form of a pin? */
+bool tls_pin_ok(const char *text);
 
 /* The key (P-256) and certificate in dir/tls.key and dir/tls.crt, made if they are not there;
  * 0600.  ERR_INVALID if they do not belong together. */

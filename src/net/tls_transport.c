@@ -23,6 +23,7 @@
 #define MAX_SPKI 2048	   /* DER of a public key: RSA 8192 is 1062 */
 #define RECORD (16 * 1024) /* plain bytes of one record */
 #define PIN_PREFIX "sha256//"
+#define PIN_LENGTH 52 /* with the 44 characters of 32 bytes in base64 */
 
 int tls_fail(struct err *err, int kind, const char *what)
 {
@@ -255,6 +256,11 @@ int tls_context_new(const SSL_METHOD *method, SSL_CTX **ret, struct err *err)
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	*ret = ctx;
 	return 0;
+}
+
+bool tls_pin_ok(const char *text)
+{
+	return strncmp(text, PIN_PREFIX, strlen(PIN_PREFIX)) == 0 && strlen(text) == PIN_LENGTH;
 }
 
 int tls_pin_of(X509 *cert, char out[static TLS_PIN_SIZE], struct err *err)

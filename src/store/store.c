@@ -55,9 +55,15 @@ static int lock_taken(int fd, const char *home, struct err *err)
 	int64_t pid;
 
 	if (n > 0 && str_to_i64(str_trim((struct str){text, (size_t)n}), &pid))
-		return err_set(err, ERR_CONFLICT, "a master (pid %d) is already running on '%s'",
-			       (int)pid, home);
-	return err_set(err, ERR_CONFLICT, "a master is already running on '%s'", home);
+		return err_set(
+			err, ERR_CONFLICT,
+			"a master (pid %d) is already running on '%s': 'regatta master --stop' stops "
+			"it, and its runs go on",
+			(int)pid, home);
+	return err_set(
+		err, ERR_CONFLICT,
+		"a master is already running on '%s': 'regatta master --stop' stops it, and its runs go on",
+		home);
 }
 
 static int take_lock(struct store *st, struct err *err)

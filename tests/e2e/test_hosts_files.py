@@ -1,6 +1,10 @@
 """Engine hosts: source and data come to the hosts, outputs and kept files to the master, whole, whatever is killed."""
+import contextlib
 import hashlib
 import os
+import subprocess
+
+import pytest
 
 from conftest import wait_for
 
@@ -80,3 +84,46 @@ def test_a_command_that_counts_on_a_file_beside_the_job_file_is_refused(regatta,
     done = regatta("run", "--engine", "hosts", "--", "python3", "train.py", code=2)
     assert "train.py" in done.err and "source" in done.err
     assert "succeeded" in regatta("run", "--engine", "hosts", "--set", "source=.", "--", "python3", "train.py").out
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A directory with room for 2 MiB."""
+    path = tmp_path / "small"
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "regatta-test", path], check=True)
+    yield path
+    subprocess.run(["umount", "-l", path], check=False)
+
+
+def run_with_source(regatta, megabytes):
+    (regatta.cwd / "src").mkdir(exist_ok=True)
+    (regatta.cwd / "src" / "big").write_bytes(os.urandom(int(megabytes * (1 << 20))))
+    return regatta("run", "--engine", "hosts", "--set", "source=src", "--", "true", code=None)
+
+
+@needs_root
+def test_a_host_without_room(regatta, fleet, small):
+    fleet.start("full", "--dir", str(small / "dir"))
+    fleet.wait(["full"], "free")
+    cache = small / "dir" / "cache"
+    done = run_with_source(regatta, 5)
+    assert done.returncode == 5 and "source:" in done.out and "No space left on device" in done.out
+    assert not list(cache.iterdir()) and not fleet.nodes("full")
+    # Half of it is in the cache, then: what is cached makes room.
+    for _ in range(3):
+        assert run_with_source(regatta, 0.8).returncode == 0
+    assert len(list(cache.iterdir())) == 1
+    # Not even a node can be made: another host is taken.
+    with open(small / "fill", "wb", buffering=0) as f, contextlib.suppress(OSError):
+        while f.write(b"x" * 4096):
+            pass
+    fleet.join("other")
+    run = regatta.submit("--engine", "hosts", "--", "true")
+    assert regatta.wait(run)["verdict"] == "succeeded"
+    said = regatta("events", run).out
+    assert "host 'full': node 'worker-0'" in said and "No space left on device" in said
+    assert not fleet.nodes("full")

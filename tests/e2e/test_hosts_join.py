@@ -18,6 +18,9 @@ HOUR_MS = 3600 * 1000
 def test_a_wrong_pin(regatta, fleet):
     code, line = refused(fleet, "alpha", pin="sha256//" + "A" * 43 + "=")
     assert code == 4 and "the server's key is" in line and fleet.said["pin"] in line
+    assert "use the pin that the master prints" in line
+    code, line = refused(fleet, "alpha", pin="sha256//short")
+    assert code == 2 and "--pin: 'sha256//short' is no pin: it is sha256// and 44 characters" in line
     assert regatta.json("hosts") == []
 
 
@@ -106,7 +109,7 @@ def test_another_protocol_and_a_clock_that_is_off(regatta, fleet):
     assert join_frame(fleet)[0] == JOINED
     kind, text = join_frame(fleet, proto=0)
     assert kind == REFUSE and '"unavailable"' in text
-    assert "protocol version not supported: this master speaks version 1" in text
+    assert "protocol version not supported: this master speaks version 1; install its version of regatta" in text
     for ahead, word in ((HOUR_MS, "ahead of"), (-HOUR_MS, "behind")):
         kind, text = join_frame(fleet, time_ms=int(time.time() * 1000) + ahead, name="late")
         assert kind == REFUSE and f"{word} the master's: set it" in text, text

@@ -80,3 +80,27 @@ def test_a_stopped_host_is_gone_and_the_others_go_on(regatta, hosts):
     assert regatta("run", "-n", "2", "--engine", "hosts", "--", "true").returncode == 0
     done = regatta("run", "-n", "3", "--engine", "hosts", "--set", "timeouts.launch=2s", "--", "true", code=5)
     assert "no host for 3 nodes: 3 fit, of which 2 free, 0 busy, 1 gone" in done.out
+
+
+def test_a_run_that_waits_says_for_what(regatta, hosts):
+    for name in ("alpha", "beta"):
+        hosts.daemons[name].terminate()
+        hosts.daemons[name].wait(30)
+    hosts.wait(["alpha", "beta"], "gone")
+    child = regatta.start("run", "-n", "3", "--engine", "hosts", "--", "true")
+    for line in iter(child.stderr.readline, b""):
+        if b"waiting" in line:
+            break
+    assert line.endswith(b": waiting: no host for 3 nodes: 3 fit, of which 1 free, 0 busy, 2 gone\n")
+    child.terminate()
+    child.wait(30)
+    assert child.stderr.read().count(b"waiting") == 0
+
+
+def test_a_second_master_is_told_what_to_do(regatta, loopback, tmp_path):
+    done = regatta("master", "--listen", "127.0.0.1:0", "--output", "json", code=2)
+    assert "is already running on" in done.err and "'regatta master --stop' stops it" in done.err and not done.out
+    other = Regatta(tmp_path / "other", regatta.cwd)
+    done = other("master", "--listen", f"127.0.0.1:{loopback.port}", "--output", "json", code=2)
+    assert f"port {loopback.port} on 127.0.0.1 is taken: choose another one" in done.err and not done.out
+    assert done.err.count("\n") == 1

@@ -13,9 +13,7 @@
 #include "cli/client/contexts.h"
 #include "net/address.h"
 #include "net/http_client.h"
-
-#define PIN_PREFIX "sha256//"
-#define PIN_LENGTH 52 /* with the 44 characters of 32 bytes in base64 */
+#include "net/tls.h"
 
 /* A peer that is cut off without a word is noticed after about 30 s. */
 #define KEEP_IDLE_S 15
@@ -72,11 +70,11 @@ static int check_secrets(const struct http_url *u, const char *pin, const char *
 {
 	if (pin && !u->tls)
 		return err_set(err, ERR_INVALID, "a pin is for https");
-	if (pin && (strncmp(pin, PIN_PREFIX, strlen(PIN_PREFIX)) != 0 || strlen(pin) != PIN_LENGTH))
-		return err_set(err, ERR_INVALID,
-			       "'%.60s' is no pin: it is " PIN_PREFIX
-			       " and 44 characters, as the master prints it",
-			       pin);
+	if (pin && !tls_pin_ok(pin))
+		return err_set(
+			err, ERR_INVALID,
+			"'%.60s' is no pin: it is sha256// and 44 characters, as the master prints it",
+			pin);
 	for (const char *p = token; *p; p++)
 		if (*p <= ' ' || *p > '~')
 			return err_set(err, ERR_INVALID,

@@ -51,6 +51,7 @@ struct watcher {
 	size_t deltas;	 /* bytes of those */
 	int64_t run_at;	 /* boot time when it came */
 	char state[40];	 /* last one said */
+	bool why_said;	 /* what the run waits for in this state */
 	int64_t lost_at, retry_at;
 	bool lost_said;
 	struct follow *follow;
@@ -189,8 +190,20 @@ static void say_state(struct watcher *w)
 	if (str_is(state, w->state))
 		return;
 	snprintf(w->state, sizeof(w->state), "%.*s", STR_ARG(state));
+	w->why_said = false;
 	if (!w->live && !run_ended(w->run))
 		cli_say("%s: %s", w->id, w->state);
+}
+
+/* Once in each state: the times and counts in such a text change all the time. */
+static void say_waiting(struct watcher *w)
+{
+	struct str why = run_waits_for(w->run);
+
+	if (w->live || w->why_said || why.n == 0)
+		return;
+	w->why_said = true;
+	cli_say("%s: waiting: %.*s", w->id, STR_ARG(why));
 }
 
 static void run_is_new(struct watcher *w)
@@ -199,6 +212,7 @@ static void run_is_new(struct watcher *w)
 	w->ended = run_ended(w->run);
 	w->dirty = true;
 	say_state(w);
+	say_waiting(w);
 	start_following(w);
 }
 

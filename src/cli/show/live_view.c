@@ -191,6 +191,16 @@ static void add_headline(const struct view *v, const struct doc *run, const stru
 	finish_line(out, &line, TINT_BOLD, st);
 }
 
+static void add_waiting(const struct doc *run, const struct style *st, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf line = {0};
+
+	buf_init(&line, RENDER_MAX_LINE);
+	buf_addz(&line, "  waiting: ");
+	text_add_escaped(&line, run_waits_for(run));
+	finish_line(out, &line, TINT_NONE, st);
+}
+
 static void add_node(const struct view *v, const struct doc *node, int name_width,
 		     const struct style *st, struct buf *out)
 {
@@ -295,6 +305,10 @@ void view_render(const struct view *v, const struct doc *run, int height, const 
 	if (tail > room / 2)
 		tail = room / 2;
 	add_headline(v, run, st, out);
+	if (room > tail && run_waits_for(run).n) {
+		add_waiting(run, st, out);
+		room--;
+	}
 	add_nodes(v, run, room - tail, st, out);
 	add_tail(v, tail, st, out);
 }

@@ -17,6 +17,8 @@ struct table;
 #define RENDER_MAX_LINE (64 * 1024)
 
 bool run_ended(const struct doc *run);
+/* Why the first of the resources that the run waits for is not there, or not gone; "" if it waits for none. */
+struct str run_waits_for(const struct doc *run);
 /* Exit code of `regatta run` for this run: its own, or what its final state means. */
 int run_exit_code(const struct doc *run);
 /* The end of a run: verdict, cause, last lines, time per phase, metrics, places.

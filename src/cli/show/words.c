@@ -27,6 +27,15 @@ bool run_ended(const struct doc *run)
 	return false;
 }
 
+struct str run_waits_for(const struct doc *run)
+{
+	const struct doc *waiting = doc_array(run, "waiting");
+
+	if (run_ended(run) || !waiting || waiting->array.n == 0)
+		return STR("");
+	return doc_str(waiting->array.v[0], "why", STR(""));
+}
+
 int run_exit_code(const struct doc *run)
 {
 	struct str state = doc_str(run, "state", STR(""));

@@ -14,6 +14,7 @@
 
 #define STRAY_LIMIT_MS 20000
 #define STRAY_AGAIN_MS 2000
+#define REFUSED_MS (5 * 60 * 1000)
 
 /* The destroy of a stray, for whose answer no thread waits. */
 struct stray_ask {
@@ -522,7 +523,25 @@ struct host_count host_table_count(struct host_table *t, const struct host_want 
 	return c;
 }
 
-/* Choose the first host by name, so that the same job gets the same hosts. */
+/* A host without room for one more node often has none for the next either. */
+static bool refused_lately(const struct known_host *h)
+{
+	return h->refused_ms && clock_boot_ms() - h->refused_ms < REFUSED_MS;
+}
+
+static bool comes_before(const struct known_host *a, const struct known_host *b)
+{
+	bool late_a = refused_lately(a), late_b = refused_lately(b);
+
+	if (late_a != late_b)
+		return late_b;
+	if (late_a && a->refused_ms != b->refused_ms)
+		return a->refused_ms < b->refused_ms;
+	return strcmp(a->facts.name, b->facts.name) < 0;
+}
+
+/* Choose the first host by name, so that the same job gets the same hosts; those that refused lately
+ * come last. */
 static struct known_host *choose(const struct host_table *t, const char *run,
 				 const struct host_want *want)
 {
@@ -534,7 +553,7 @@ static struct known_host *choose(const struct host_table *t, const char *run,
 		struct known_host *h = value;
 
 		if (is_wanted(h, want) && has_room(h, run, want->slots) &&
-		    (!first || strcmp(h->facts.name, first->facts.name) < 0))
+		    (!first || comes_before(h, first)))
 			first = h;
 	}
 	return first;
@@ -621,6 +640,16 @@ int host_table_reserve(struct host_table *t, const struct host_node *nodes, size
 	pthread_mutex_unlock(&t->disk);
 	free(added);
 	return rc;
+}
+
+void host_table_refused(struct host_table *t, const struct host_node *node)
+{
+	pthread_mutex_lock(&t->lock);
+	struct known_host *h = holder_of(t, node, NULL);
+
+	if (h)
+		h->refused_ms = clock_boot_ms();
+	pthread_mutex_unlock(&t->lock);
 }
 
 /* Not synced: if a crash restores a reservation, its run is over or its host is asked again. */

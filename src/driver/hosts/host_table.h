@@ -102,6 +102,8 @@ struct host_count host_table_count(struct host_table *t, const struct host_want 
 /* Reserve a host for every node, or for none (ERR_CAPACITY).  A node that has a host keeps it. */
 int host_table_reserve(struct host_table *t, const struct host_node *nodes, size_t n,
 		       const struct host_want *want, struct err *err);
+/* The host of the node refused to make it: hosts that did not refuse lately are taken before it. */
+void host_table_refused(struct host_table *t, const struct host_node *node);
 /* Remove the reservations of the nodes. */
 void host_table_release(struct host_table *t, const struct host_node *nodes, size_t n);
 

@@ -173,6 +173,8 @@ static void ask_hosts(struct driver_row *rows, size_t n, enum host_question ques
 		struct driver_row *row = &rows[of[i]];
 
 		take_answer(row, t, &asks[i]);
+		if (question == HOST_ASK_CREATE && row->outcome == OUTCOME_REFUSED)
+			host_table_refused(t, &asks[i].node);
 		if (place_is_free(question, row->outcome))
 			leave[left++] = node_of(row);
 	}

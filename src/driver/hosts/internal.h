@@ -23,6 +23,7 @@ struct known_host {
 	void *conn;  /* NULL: not connected */
 	bool ready;  /* it has sent its list of nodes on this connection */
 	int64_t heard_ms;
+	int64_t refused_ms; /* when it last refused to make a node; 0: never */
 	VEC(struct held_node) held;
 };
 

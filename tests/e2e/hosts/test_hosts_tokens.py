@@ -118,7 +118,7 @@ def test_a_join_token_of_another_master_is_refused(regatta, lab, tmp_path):
 def test_another_protocol_gets_the_documented_answer(regatta, lab, proto):
     lab.join("a")
     start(regatta, "a")
-    text = "protocol version not supported: this master speaks version 1"
+    text = "protocol version not supported: this master speaks version 1; install its version of regatta ('regatta version')"
     assert is_refused(hello(lab, config_of(lab, "a"), proto=proto), "unavailable") == text
     assert is_refused(say(lab, JOIN, proto=proto), "unavailable") == text
     assert regatta.json("hosts")[0]["state"] == "busy"

@@ -281,6 +281,25 @@ static void a_host_that_refuses_gets_its_place_back(void **state)
 	assert_state(*state, "a", "free", "-");
 }
 
+static void a_host_that_refused_is_the_last_to_be_asked_again(void **state)
+{
+	struct played_host a = {.name = "a", .outcome = OUTCOME_REFUSED}, b = {.name = "b"};
+	struct driver_row first = ROW(*state, "r", "n"), again = ROW(*state, "r", "n"),
+			  next = ROW(*state, "s", "n"), last = ROW(*state, "t", "n");
+
+	join(*state, &a);
+	join(*state, &b);
+	assert_int_equal(d->create(&first), OUTCOME_REFUSED);
+	assert_int_equal(d->create(&again), OUTCOME_DONE);
+	assert_string_equal(again.id, "b/77");
+	assert_int_equal(a.asked[HOST_ASK_CREATE], 1);
+	/* When there is no other it is asked again. */
+	assert_int_equal(d->create(&next), OUTCOME_REFUSED);
+	a.outcome = OUTCOME_DONE;
+	assert_int_equal(d->create(&last), OUTCOME_DONE);
+	assert_string_equal(last.id, "a/77");
+}
+
 /* ---- silence ---- */
 
 static void a_create_without_an_answer_asks_the_same_host_again(void **state)
@@ -527,6 +546,7 @@ int main(void)
 		TEST(a_gang_that_cannot_be_complete_holds_nothing),
 		TEST(names_and_labels_choose),
 		TEST(a_host_that_refuses_gets_its_place_back),
+		TEST(a_host_that_refused_is_the_last_to_be_asked_again),
 		TEST(a_create_without_an_answer_asks_the_same_host_again),
 		TEST(a_silent_host_is_not_gone_until_it_is_fenced),
 		TEST(a_node_that_was_heard_later_than_its_host_counts_from_there),

@@ -116,7 +116,7 @@ static void another_protocol_and_a_wrong_clock_are_refused(void **state)
 
 	say_join(a, &(struct join){.proto = 1}); /* 0: the version before */
 	assert_refused(a, "\"unavailable\"",
-		       "protocol version not supported: this master speaks version 1");
+		       "this master speaks version 1; install its version of regatta");
 	say_join(a, &(struct join){.ahead_ms = HOUR_MS});
 	assert_refused(a, "\"invalid\"", "ahead of the master's: set it");
 	say_join(a, &(struct join){.ahead_ms = -HOUR_MS});

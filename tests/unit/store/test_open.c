@@ -164,6 +164,7 @@ static void a_second_opener_is_told_who_has_it(void **state)
 	assert_fails(store_open(*state, &second, &err), &err, ERR_CONFLICT, text);
 	assert_ptr_equal(second, (void *)1);
 	assert_non_null(strstr(err.msg, *state));
+	assert_non_null(strstr(err.msg, "'regatta master --stop' stops it"));
 	close_home(st);
 	close_home(fixture_open(*state));
 }

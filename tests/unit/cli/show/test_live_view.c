@@ -75,6 +75,33 @@ static void the_live_view_fits_the_terminal(void **state)
 	view_release(&v);
 }
 
+static void what_the_run_waits_for_is_shown(void **state)
+{
+	static const char run[] = "{\"id\":\"job-a\",\"state\":\"%s\",\"nodes\":[],\"waiting\":"
+				  "[{\"why\":\"no host for 2 nodes\"},{\"why\":\"later\"}]}";
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf b;
+	struct view v;
+	struct doc *d;
+
+	(void)state;
+	view_init(&v);
+	buf_init(&b, CLI_MAX_TEXT);
+	assert_int_equal(reply_parse(str_from(arena_printf(a, run, "provisioning")), a, &d, NULL),
+			 0);
+	view_render(&v, d, 24, &plain, &b);
+	assert_non_null(strstr(b.p, "\n  waiting: no host for 2 nodes\n"));
+	assert_null(strstr(b.p, "later"));
+	buf_reset(&b);
+	view_render(&v, d, 2, &plain, &b); /* there is room for the headline only */
+	assert_null(strstr(b.p, "waiting"));
+	buf_reset(&b);
+	assert_int_equal(reply_parse(str_from(arena_printf(a, run, "failed")), a, &d, NULL), 0);
+	view_render(&v, d, 24, &plain, &b);
+	assert_null(strstr(b.p, "waiting"));
+	view_release(&v);
+}
+
 static void steps_are_found_in_lines(void **state)
 {
 	static const struct {
@@ -139,6 +166,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_live_view_fits_the_terminal),
+		cmocka_unit_test(what_the_run_waits_for_is_shown),
 		cmocka_unit_test(steps_are_found_in_lines),
 		cmocka_unit_test(a_redraw_takes_the_old_view_away),
 	};
