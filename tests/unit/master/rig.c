@@ -176,6 +176,7 @@ int64_t rig_events(struct rig *r, const char *kind)
 int __real_store_commit(struct store *st, struct err *err);
 int __wrap_store_commit(struct store *st, struct err *err);
 bool __wrap_store_disk_full(struct store *st);
+bool __wrap_store_disk_reserve_is_out(struct store *st);
 bool __wrap_store_disk_tight(struct store *st);
 
 int __wrap_store_commit(struct store *st, struct err *err)
@@ -190,6 +191,12 @@ int __wrap_store_commit(struct store *st, struct err *err)
 }
 
 bool __wrap_store_disk_full(struct store *st)
+{
+	(void)st;
+	return current->disk_full;
+}
+
+bool __wrap_store_disk_reserve_is_out(struct store *st)
 {
 	(void)st;
 	return current->disk_full;

@@ -9,6 +9,9 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "master/api/auth.h"
+#include "master/api/sse.h"
+#include "master/api/tokens.h"
 
 struct reply {
 	int status;
@@ -165,6 +168,38 @@ static void a_revoked_token_is_none_for_every_master(void **state)
 	assert_int_equal(status_of(r, "GET /api/v1/me", token), 401);
 }
 
+/* True when the server has closed the connection; what it sent before is skipped. */
+static bool has_ended(int fd)
+{
+	char text[4096];
+	ssize_t n;
+
+	do
+		n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
+	while (n > 0);
+	return n == 0;
+}
+
+static void a_stream_ends_with_its_token(void **state)
+{
+	struct rig *r = *state;
+	CLEANUP(freep) char *id = NULL, *user = admin(r);
+	CLEANUP(freep) char *token = token_of(r, "{\"scope\":\"read\"}", &id);
+	CLEANUP(freep) char *revoke = xasprintf("DELETE /api/v1/tokens/%s", id);
+	CLEANUP(freep)
+	char *request = xasprintf("GET /api/v1/events HTTP/1.1\r\nHost: %s\r\n%s\r\n",
+				  strstr(r->m.http_url, "://") + 3, token);
+	CLEANUP(close_fdp) int fd = dial(r);
+
+	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+	rig_until(r, sse_viewers(r->m.sse) == 1);
+	rig_idle(r);
+	assert_false(has_ended(fd));
+	assert_int_equal(status_of(r, revoke, user), 200);
+	rig_until(r, has_ended(fd));
+	assert_int_equal(sse_viewers(r->m.sse), 0);
+}
+
 /* Sign in by a link; returns the headers of the session. */
 static char *sign_in(struct rig *r)
 {
@@ -231,6 +266,8 @@ static void what_lets_somebody_in_is_the_users_alone(void **state)
 {
 	struct rig *r = *state;
 	CLEANUP(freep) char *path = path_join(r->home, "token");
+	char join[TOKENS_TEXT];
+	struct err err = {0};
 
 	rig_crash(r);
 	assert_int_equal(unlink(path), 0);
@@ -238,9 +275,11 @@ static void what_lets_somebody_in_is_the_users_alone(void **state)
 
 	assert_true(rig_start(r));
 	free(sign_in(r));
+	assert_int_equal(tokens_join(r->m.auth->tokens, join, &err), 0);
 	umask(before);
 	is_private(r, "token");
 	is_private(r, "sessions");
+	is_private(r, "join");
 }
 
 int main(void)
@@ -251,6 +290,7 @@ int main(void)
 		CASE(a_token_that_is_too_old_is_none),
 		CASE(a_token_is_stored_before_it_is_shown),
 		CASE(a_revoked_token_is_none_for_every_master),
+		CASE(a_stream_ends_with_its_token),
 		CASE(a_session_is_for_our_own_page),
 		CASE(a_host_that_is_not_ours_is_refused),
 		CASE(the_socket_is_for_its_user_and_root),

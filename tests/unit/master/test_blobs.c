@@ -1,6 +1,9 @@
 /* Archives of sources: what a name in blobs/ promises. */
 #include "rig.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "base/cleanup.h"
 #include "base/path.h"
 
@@ -41,12 +44,41 @@ static void an_archive_that_is_acknowledged_is_on_disk(void **state)
 	assert_int_equal(rig_http(r, "HEAD", "/api/v1/blobs/" ABC, ""), 200);
 }
 
+/* Makes blobs/NAME, last changed so long before or after the start of the master. */
+static char *make_part(struct rig *r, const char *name, int64_t after_ms)
+{
+	char *path = xasprintf("%s/blobs/%s", r->home, name);
+	int64_t at_ms = r->m.started_ms + after_ms;
+	const struct timespec times[2] = {{.tv_sec = at_ms / 1000}, {.tv_sec = at_ms / 1000}};
+
+	assert_int_equal(file_write(path, STR("ab"), 0600, NULL), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	return path;
+}
+
+static void a_partial_upload_of_an_earlier_master_is_removed(void **state)
+{
+	struct rig *r = *state;
+	CLEANUP(freep) char *blobs = path_join(r->home, "blobs");
+
+	assert_int_equal(file_mkdir_p(blobs, 0700, NULL), 0);
+	CLEANUP(freep) char *old = make_part(r, ABC ".0x1.part", -60000);
+	CLEANUP(freep) char *current = make_part(r, ABC ".0x2.part", 1000);
+	CLEANUP(freep) char *whole = make_part(r, "whole", -60000);
+
+	assert_int_equal(rig_http(r, "PUT", "/api/v1/blobs/" ABC, "abc"), 201);
+	assert_false(file_exists(old));
+	assert_true(file_exists(current));
+	assert_true(file_exists(whole));
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
 		CASE(an_archive_with_another_digest_than_its_name_is_refused),
 		CASE(an_archive_that_is_acknowledged_is_on_disk),
+		CASE(a_partial_upload_of_an_earlier_master_is_removed),
 	};
 
 	return cmocka_run_group_tests_name("master: blobs", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -184,6 +185,30 @@ static void a_sweep_of_leftovers_spares_every_run_that_has_not_ended(void **stat
 	}
 }
 
+/* Rule: the files of an ended run are written, whatever becomes of the master that ended it. */
+static void records_that_a_crash_prevented_are_written_by_the_next_master(void **state)
+{
+	static const char *const names[] = {"summary.json", "events.jsonl"};
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	CLEANUP(freep) char *dir = xstrdup(rig_submit(r, RIG_JOB)->dir);
+	char *paths[COUNT(names)];
+
+	for (size_t i = 0; i < COUNT(names); i++)
+		paths[i] = path_join(dir, names[i]);
+	agent_run(a);
+	agent_finish(a);
+	rig_until(r, file_exists(paths[0]));
+	rig_crash(r);
+	for (size_t i = 0; i < COUNT(names); i++)
+		assert_int_equal(unlink(paths[i]), 0);
+	assert_true(rig_start(r));
+	rig_until(r, file_exists(paths[0]));
+	assert_true(file_exists(paths[1]));
+	for (size_t i = 0; i < COUNT(names); i++)
+		free(paths[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +226,9 @@ int main(void)
 						rig_make, rig_drop),
 		cmocka_unit_test_setup_teardown(
 			the_deadline_of_a_run_that_cannot_be_read_does_not_end_it, rig_make,
+			rig_drop),
+		cmocka_unit_test_setup_teardown(
+			records_that_a_crash_prevented_are_written_by_the_next_master, rig_make,
 			rig_drop),
 	};
 

@@ -6,6 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "link/layout.h"
+#include "master/upkeep/space.h"
+#include "master/upkeep/trash.h"
 
 #define WORD 65536
 #define BODY_FITS (FRAME_MAX_PAYLOAD - 4096) /* into the body of a request, but not into a START */
@@ -153,6 +156,27 @@ static void a_master_with_too_few_descriptors_does_not_start(void **state)
 	assert_false(starts_with(r, 64 + 16 * 4 - 1));
 }
 
+/* Otherwise the trash waits until no run is active. */
+static void on_a_full_disk_the_trash_is_emptied_while_a_run_is_active(void **state)
+{
+	struct rig *r = *state;
+	CLEANUP(freep) char *trash = path_join(r->home, LAYOUT_TRASH);
+	CLEANUP(freep) char *file = path_join(trash, "left");
+
+	assert_int_equal(file_mkdir_p(trash, 0700, NULL), 0);
+	assert_int_equal(file_write(file, STR("x"), 0600, NULL), 0);
+	rig_submit(r, RIG_JOB);
+	space_check(r->m.space);
+	trash_sweep(r->m.trash, false);
+	rig_idle(r);
+	assert_true(file_exists(file));
+	r->disk_full = true;
+	space_check(r->m.space);
+	trash_sweep(r->m.trash, false);
+	rig_idle(r);
+	assert_false(file_exists(file));
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
@@ -164,6 +188,7 @@ int main(void)
 		CASE(the_disk_reserve_is_there_before_the_first_run),
 		CASE(a_create_that_is_refused_is_not_a_create),
 		CASE(a_master_with_too_few_descriptors_does_not_start),
+		CASE(on_a_full_disk_the_trash_is_emptied_while_a_run_is_active),
 	};
 
 	return cmocka_run_group_tests_name("master: submit", tests, NULL, NULL);
