@@ -6,6 +6,7 @@
 #	make check      build, unit tests, lint: the loop of daily work
 #	make mutants    deliberate faults in the code, each of which a test must notice
 #	make chaos      [KILLS=2000] kill -9 of masters, agents, shims and whole hosts, as root
+#	make cloud      a small AWS on this machine, to try the EC2 engine without an account; Ctrl-C removes it
 #	make sim        [SEEDS=1000000] histories full of faults; what holds in all of them
 #	make bench      figures, beside what is installed
 #	make asan       the unit tests under ASan and UBSan
@@ -21,7 +22,7 @@ TARGET ?=
 KILLS ?= 2000
 SEEDS ?= 1000000
 
-.PHONY: all run test check mutants sim chaos bench asan fuzz lint format install clean
+.PHONY: all run test check mutants sim chaos cloud bench asan fuzz lint format install clean
 
 all:
 	@tools/build
@@ -46,6 +47,12 @@ mutants:
 chaos:
 	@tools/setup test
 	@REGATTA_HOST_KILLS=$(KILLS) REGATTA_HOSTS_SECONDS=14400 tools/run-tests build hosts
+
+# As root its instances boot; otherwise they are rows in a table.
+cloud:
+	@tools/setup test
+	@tools/run-tests --venv
+	@PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 exec build/venv/bin/python -m cloud up
 
 sim:
 	@tools/build

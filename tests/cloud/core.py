@@ -3,7 +3,7 @@ import contextlib
 import heapq
 import itertools
 import json
-import pathlib
+import os
 import threading
 import time
 
@@ -12,11 +12,14 @@ from moto.iam.models import iam_backends
 from moto.s3.models import s3_backends
 from moto.sts.models import sts_backends
 
-from . import decoys, ec2, faults, identity, meter, truth
+from . import control, decoys, ec2, faults, identity, machine, meter, metadata, network, rootfs, truth
 from .api import Api, Server, listen
 
 ACCOUNT, OTHER_ACCOUNT = "123456789012", "210987654321"
 REGION = "us-east-1"
+FIREWALL_CALLS = ("AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress", "RevokeSecurityGroupIngress", "RevokeSecurityGroupEgress",
+                  "ModifyInstanceAttribute", "ModifyNetworkInterfaceAttribute")
+numbers = itertools.count()
 
 
 class Timer:
@@ -50,10 +53,11 @@ class Timer:
 
 
 class Cloud:
-    """boot: "none" (instances are only rows), "real" (guests boot, needs root), or a callable (cloud, instance) -> machine or None.
+    """boot: "none" (instances are only rows), "real" (guests boot), machine.stand_in(...) (a command instead of a boot), or
+    any callable (cloud, instance) -> something with start(), stop() and console(), or None.
 
-    A machine has start(), stop() and console().  address: "loopback", or the second number of 10.x.0.0/16 for real
-    machines (chosen when None).
+    Machines need root; with address "loopback" there is no network for them.  Otherwise address is the second number of
+    10.x.0.0/16, chosen when None; without machines the endpoint is on loopback.
     """
 
     def __init__(self, boot="none", address=None, region=REGION, port=0):
@@ -64,7 +68,7 @@ class Cloud:
         self.prices = meter.read_prices()
         self.calls, self.call_objects, self.broken = [], [], []
         self.machines, self.history, self.instances = {}, {}, {}
-        self.decoy_facts, self.baseline, self.pages, self.hooks = {}, set(), {}, []
+        self.decoy_facts, self.baseline, self.pages, self.hooks, self.services = {}, set(), {}, [], {}
         # The knobs of a test.
         self.lag = {}  # kind -> seconds until others see a new one: instance, security-group, volume, network-interface, instance-profile
         self.capacity = {}  # (type or *, zone or *, on-demand | spot | any) -> how many there can be
@@ -73,7 +77,7 @@ class Cloud:
         self.reservations = {}  # capacity reservations: id -> {type, zone, count}
         self.pending_seconds, self.shutdown_seconds, self.clock_skew = 0.05, 0.1, 0.0
         self.machines_wanted = True
-        self.network, self.port = None, port
+        self.network, self.machine_room, self.port, self.consoles, self.servers, self.timer = None, None, port, {}, [], None
 
     # ---- beginning and end ----
 
@@ -92,7 +96,7 @@ class Cloud:
         self.other_account = self.callers.make(OTHER_ACCOUNT)
         self.somebody = self.callers.make(ACCOUNT, "root", is_stage=True)
         self.api = Api(self)
-        self.servers = []
+        self.pages = {"/imds/": self.metadata_page, "/checkip": self.address_page, "/cloud/": control.Page(self)}
         try:
             self.open_endpoint()
             ec2_backends[ACCOUNT][self.region].describe_vpcs()
@@ -103,20 +107,48 @@ class Cloud:
         return self
 
     def open_endpoint(self):
+        if self.boot != "none" and self.address != "loopback":
+            self.open_network()
+            return
         self.public = (f"127.84.{i // 250}.{i % 250 + 1}" for i in itertools.count())
         server = Server(listen("127.0.0.1", self.port), self.api)
         self.servers.append(server)
         self.endpoint = f"http://127.0.0.1:{server.port}"
 
+    def open_network(self):
+        why = network.missing()
+        if why:
+            raise RuntimeError(why)
+        directory = rootfs.STORE / "run" / f"{os.getpid()}-{next(numbers)}"
+        directory.mkdir(parents=True)
+        self.network = network.Network(directory, int(self.address) if self.address else None)
+        lower = rootfs.lower(directory / "layer") if self.boot == "real" else ""
+        self.machine_room = machine.Machines(self, directory, lower)
+        if self.boot == "real":
+            self.boot = machine.guest
+        self.public = (self.network.public_address() for _ in itertools.count())
+        server = Server(self.network.listen(self.port), self.api)
+        self.servers.append(server)
+        self.endpoint = f"http://{self.network.endpoint}:{server.port}"
+
     def close(self):
+        """Everything that this cloud has made is gone afterwards."""
+        self.is_closing = True
         for server in self.servers:
             server.close()
         self.servers = []
-        for machine in list(self.machines.values()):
-            if machine:
-                machine.stop()
+        stops = [threading.Thread(target=one.stop) for one in list(self.machines.values()) if one]
+        for stop in stops:
+            stop.start()
+        for stop in stops:
+            stop.join(30)
         self.machines.clear()
-        self.timer.close()
+        if self.timer:
+            self.timer.close()
+        if self.machine_room:
+            self.machine_room.close()
+        if self.network:
+            self.network.close()
 
     # ---- for clients ----
 
@@ -162,6 +194,8 @@ class Cloud:
             self.calls.append(call.record())
 
     def after_call(self, call):
+        if self.network and call.service == "ec2" and call.action in FIREWALL_CALLS:
+            self.network.refresh()
         for hook in self.hooks:
             hook(call)
 
@@ -185,16 +219,16 @@ class Cloud:
     def launch(self, instance):
         """A new instance: pending now, running soon."""
         self.instances[instance.id] = instance
-        self.machines[instance.id] = machine = self.make_machine(instance)
-        self.timer.after(self.pending_seconds, self.run, instance, machine)
+        self.machines[instance.id] = one = self.make_machine(instance)
+        self.timer.after(self.pending_seconds, self.run, instance, one)
 
-    def run(self, instance, machine):
+    def run(self, instance, one):
         with self.lock:
             if instance.state != "pending":
                 return
             self.rules.set_state(instance, "running")
-        if machine:
-            machine.start()
+        if one:
+            one.start()
 
     def end(self, instance, code, text):
         """Shutting down now, terminated when the machine is gone."""
@@ -202,14 +236,14 @@ class Cloud:
             if instance.state in ("shutting-down", "terminated"):
                 return
             self.rules.set_state(instance, "shutting-down")
-            machine = self.machines.pop(instance.id, None)
-        if machine:
-            threading.Thread(target=self.stop_machine, args=(instance, machine, code, text), daemon=True).start()
+            one = self.machines.pop(instance.id, None)
+        if one:
+            threading.Thread(target=self.stop_machine, args=(instance, one, code, text), daemon=True).start()
         else:
             self.timer.after(self.shutdown_seconds, self.finish, instance, code, text)
 
-    def stop_machine(self, instance, machine, code, text):
-        machine.stop()
+    def stop_machine(self, instance, one, code, text):
+        one.stop()
         self.timer.after(self.shutdown_seconds, self.finish, instance, code, text)
 
     def finish(self, instance, code, text):
@@ -220,9 +254,9 @@ class Cloud:
         """Stopped, not terminated."""
         with self.lock:
             self.rules.set_state(instance, "stopped")
-            machine = self.machines.pop(instance.id, None)
-        if machine:
-            threading.Thread(target=machine.stop, daemon=True).start()
+            one = self.machines.pop(instance.id, None)
+        if one:
+            threading.Thread(target=one.stop, args=(True,), daemon=True).start()
 
     def switched_off(self, instance_id):
         """The guest has shut itself down: what its shutdown behaviour says."""
@@ -239,8 +273,28 @@ class Cloud:
         self.timer.after(seconds, self.end, instance, "Server.SpotInstanceTermination", "Instance terminated because of spot interruption")
 
     def console(self, instance_id):
-        machine = self.machines.get(instance_id)
-        return machine.console() if machine else self.old_consoles.get(instance_id, "") if hasattr(self, "old_consoles") else ""
+        one = self.machines.get(instance_id)
+        return one.console() if one else self.consoles.get(instance_id, "")
+
+    def note_console(self, instance_id, text):
+        self.consoles[instance_id] = text or self.consoles.get(instance_id, "")
+
+    def metadata_page(self, environ, start_response):
+        """For a stand-in without a namespace: AWS_EC2_METADATA_SERVICE_ENDPOINT=<endpoint>/imds/<instance>."""
+        number = environ["PATH_INFO"].split("/")[2]
+        if number not in self.services:
+            if number not in self.instances:
+                start_response("404 Not Found", [("Content-Length", "0")])
+                return [b""]
+            self.services[number] = metadata.Metadata(self, self.instances[number])
+        return self.services[number](environ, start_response)
+
+    @staticmethod
+    def address_page(environ, start_response):
+        """What AWS' public address check says."""
+        body = environ["REMOTE_ADDR"].encode() + b"\n"
+        start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+        return [body]
 
     def next_public_address(self):
         return next(self.public)
@@ -300,8 +354,3 @@ def reset_moto():
         for backend in list(known.values()):
             backend.reset()
         known.clear()
-
-
-def scratch():
-    """Where this package keeps what it makes: build/cloud of the source tree."""
-    return pathlib.Path(__file__).resolve().parents[2] / "build" / "cloud"

@@ -28,7 +28,7 @@ from moto.ec2.responses import EC2Response
 from moto.ec2.responses._base_response import EC2BaseResponse
 from moto.ec2.responses.instances import InstanceResponse
 
-from . import images, meter
+from . import images, meter, network
 
 USER_DATA_BYTES = 16384
 CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
@@ -273,6 +273,16 @@ def choose_zone(response, backend, subnet, instance_type, least, most, spot):
     refuse("InsufficientInstanceCapacity", f"We currently do not have sufficient {instance_type} capacity {where}.")
 
 
+def use_default_subnet(response, backend, zone):
+    """Where a launch goes that names no subnet; moto would give it an address of nowhere."""
+    number = backend.get_default_subnets()[zone].id
+    nics = interfaces_of(response)
+    if nics:
+        nics[0]["SubnetId"] = number
+    else:
+        response.params["SubnetId"] = number
+
+
 def make_spot_request(backend, response, instance):
     request = SpotInstanceRequest.__new__(SpotInstanceRequest)
     request.ec2_backend, request.id = backend, f"sir-{instance.id[2:10]}"
@@ -299,6 +309,7 @@ def finish_instance(response, backend, instance, index, groups, profile, group_n
     specs = {s["ResourceType"]: s for s in response._get_param("TagSpecifications", []) or []}
     asked = {int(nic.get("DeviceIndex", 0)): nic for nic in interfaces_of(response)}
     for place, nic in instance.nics.items():
+        nic.mac_address = network.mac_of(nic.private_ip_address)
         nic.delete_on_termination = asked.get(place, {}).get("DeleteOnTermination", True) is not False
         nic.add_tags({t["Key"]: t["Value"] for t in specs.get("network-interface", {}).get("Tags", [])})
     instance.security_groups = list(groups) or list(instance.nics[0].group_set)
@@ -342,7 +353,7 @@ def strict_run_instances(original):
         set_root_volume(self, image)
         self.params["MinCount"] = count
         if not subnet:
-            self.params.setdefault("Placement", {})["AvailabilityZone"] = zone
+            use_default_subnet(self, backend, zone)
         original(self)
         reservation = list(backend.reservations.values())[-1]
         for index, instance in enumerate(reservation.instances):
