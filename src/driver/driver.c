@@ -23,12 +23,21 @@ static const struct resolver *const resolvers[] = {
 	&hosts_resolver,
 };
 
-int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
-		   struct doc **ret_facts, struct err *err)
+const struct resolver *resolver_for(const char *engine)
 {
 	for (size_t i = 0; i < sizeof(resolvers) / sizeof(resolvers[0]); i++)
 		if (strcmp(resolvers[i]->engine, engine) == 0)
-			return resolvers[i]->resolve(in, a, ret_facts, err);
+			return resolvers[i];
+	return NULL;
+}
+
+int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
+		   struct doc **ret_facts, struct err *err)
+{
+	const struct resolver *r = resolver_for(engine);
+
+	if (r)
+		return r->resolve(in, a, ret_facts, err);
 	return err_set(err, ERR_NOT_FOUND, "engine '%s' has no driver in this version", engine);
 }
 

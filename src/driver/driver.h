@@ -29,6 +29,11 @@ struct driver_member {
 	bool gone;	      /* out, from observe: the machine does not exist any more */
 };
 
+/* A resource that had to be live before the row's own. */
+struct driver_need {
+	const char *kind, *name, *id;
+};
+
 /* Input and output of a driver call.  The caller owns the strings during the call. */
 struct driver_row {
 	/* Of this call; every wait in it must observe it.  A call that is cut off answers unsure or held. */
@@ -51,6 +56,11 @@ struct driver_row {
 	/* Of a resource that carries many nodes: the machines that are bound to a node. */
 	struct driver_member *members;
 	size_t nmembers;
+	/* What the row's resource needs (plan_resource.needs), in that order. */
+	const struct driver_need *needs;
+	size_t nneeds;
+	/* JSON: the credentials that came with the submission; NULL: there are none. */
+	const char *credentials;
 	const char *token; /* per node and incarnation */
 	/* Counts the machines made for the node; 0: the resource has no node.  Written to the agent's
 	 * configuration with the token. */
@@ -101,7 +111,7 @@ struct resolve_input {
 	int nodes,
 		least; /* number of nodes, and the smallest number with which the run can start */
 	bool netns;    /* the nodes get network namespaces */
-	const struct doc *options; /* the engine's table of the job file; NULL: it has none */
+	const struct doc *options; /* plan_engine_options(); NULL: the engine has none */
 	/* Facts stored by an older version, to be kept and completed; NULL: none. */
 	const struct doc *known;
 	const struct doc *const *taken; /* the facts of this engine's other active runs */
@@ -123,6 +133,12 @@ struct sweep_input {
  */
 struct resolver {
 	const char *engine;
+	/* It asks with the credentials of the caller: the client resolves, and submits facts and
+	 * credentials with the job. */
+	bool at_client;
+	/* Of such a resolver: what the master needs to act for the caller.  *ret may stay NULL. */
+	int (*credentials)(const struct resolve_input *in, struct arena *a, struct doc **ret,
+			   struct err *err);
 	int (*resolve)(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
 		       struct err *err);
 	/* Removes resources of runs that are in no ledger; NULL: there cannot be any.  Returns the number
@@ -131,6 +147,7 @@ struct resolver {
 };
 
 extern const struct resolver local_resolver, hosts_resolver;
+const struct resolver *resolver_for(const char *engine); /* NULL if there is none */
 /* ERR_NOT_FOUND if this version has no resolver for the engine. */
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
 		   struct doc **ret_facts, struct err *err);

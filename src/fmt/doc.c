@@ -109,6 +109,28 @@ static void *grow(struct arena *a, void *v, size_t n, size_t *cap, size_t size)
 	return bigger;
 }
 
+struct doc *doc_copy(struct arena *a, const struct doc *d)
+{
+	struct doc *copy = doc_new(a, d->type);
+
+	*copy = *d;
+	if (d->type == DOC_STRING || d->type == DOC_TIME)
+		copy->s = arena_str(a, d->s);
+	if (d->type == DOC_FLOAT && d->f_text.p)
+		copy->f_text = arena_str(a, d->f_text);
+	if (d->type == DOC_ARRAY) {
+		copy->array.n = copy->array.cap = 0;
+		for (size_t i = 0; i < d->array.n; i++)
+			doc_append(a, copy, doc_copy(a, d->array.v[i]));
+	}
+	if (d->type == DOC_TABLE) {
+		copy->table.n = copy->table.cap = 0;
+		for (size_t i = 0; i < d->table.n; i++)
+			doc_set(a, copy, d->table.v[i].key, doc_copy(a, d->table.v[i].value));
+	}
+	return copy;
+}
+
 void doc_append(struct arena *a, struct doc *array, struct doc *item)
 {
 	array->array.v =

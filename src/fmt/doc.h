@@ -82,6 +82,7 @@ struct doc *doc_new_str(struct arena *a, struct str s); /* copies */
 struct doc *doc_new_int(struct arena *a, int64_t i);
 struct doc *doc_new_bool(struct arena *a, bool b);
 struct doc *doc_new_float(struct arena *a, double f);
+struct doc *doc_copy(struct arena *a, const struct doc *d); /* positions too */
 void doc_append(struct arena *a, struct doc *array, struct doc *item);
 /* Replaces the value of an existing key. */
 void doc_set(struct arena *a, struct doc *table, struct str key, struct doc *value);

@@ -39,7 +39,7 @@ struct driver_call {
 	struct effect *fx; /* n effects; rows and tokens have n entries too */
 	struct driver_row *rows;
 	char (*tokens)[65];
-	struct arena *arena; /* owns the request and the members; NULL if there are none */
+	struct arena *arena; /* owns needs, members and the request */
 	struct err spoilt;   /* kind != ERR_NONE: the call must not be made, for this reason */
 };
 
@@ -176,8 +176,26 @@ static void call_done(void *arg, enum err_kind how)
 	call_free(c);
 }
 
-void effect_row(struct live_run *lr, const struct effect *fx, struct driver_row *row,
-		char token[static 65])
+static void add_needs(const struct live_run *lr, const struct plan_resource *pr, struct arena *a,
+		      struct driver_row *row)
+{
+	struct driver_need *needs = arena_array(a, struct driver_need, (size_t)pr->nneeds);
+
+	for (int i = 0; i < pr->nneeds; i++) {
+		const struct plan_resource *need = &lr->plan.resources[pr->needs[i]];
+
+		needs[i] = (struct driver_need){
+			.kind = need->kind,
+			.name = need->name,
+			.id = arena_strdup(a, lr->core->resources[pr->needs[i]].id),
+		};
+	}
+	row->needs = needs;
+	row->nneeds = (size_t)pr->nneeds;
+}
+
+void effect_row(struct live_run *lr, const struct effect *fx, struct arena *a,
+		struct driver_row *row, char token[static 65])
 {
 	int index = fx->index;
 	const struct plan_resource *pr = &lr->plan.resources[index];
@@ -197,10 +215,12 @@ void effect_row(struct live_run *lr, const struct effect *fx, struct driver_row 
 		.batch_place = res->batch_place,
 		.spec = pr->spec,
 		.choice = plan_choice(pr, fx->choice),
+		.credentials = lr->credentials,
 		.token = token,
 		.services = hosts_services(lr->m->hosts),
 	};
 	memcpy(row->id, res->id, sizeof(row->id));
+	add_needs(lr, pr, a, row);
 	if (pr->node < 0)
 		return;
 	row->incarnation = fx->incarnation;
@@ -214,8 +234,6 @@ static void add_request(struct driver_call *c)
 {
 	const char *bytes = NULL;
 
-	if (!c->arena)
-		c->arena = arena_new();
 	if (request_load(c->lr, c->fx->batch, c->arena, &bytes, &c->spoilt) < 0)
 		return;
 	for (size_t i = 0; i < c->n; i++)
@@ -229,8 +247,6 @@ static void add_members(struct driver_call *c, size_t i)
 
 	if (!lr->plan.resources[c->fx[i].index].carries_many)
 		return;
-	if (!c->arena)
-		c->arena = arena_new();
 	row->members = arena_array(c->arena, struct driver_member, (size_t)lr->plan.crew.n);
 	for (int k = 0; k < lr->plan.crew.n; k++)
 		if (lr->plan.resource_of[k] == c->fx[i].index && lr->core->nodes[k].identity[0])
@@ -250,9 +266,10 @@ static void call_driver(struct live_run *lr, const struct effect *fx, size_t n)
 	c->fx = xcalloc(n, sizeof(*c->fx));
 	c->rows = xcalloc(n, sizeof(*c->rows));
 	c->tokens = xcalloc(n, sizeof(*c->tokens));
+	c->arena = arena_new();
 	memcpy(c->fx, fx, n * sizeof(*fx));
 	for (size_t i = 0; i < n; i++) {
-		effect_row(lr, &fx[i], &c->rows[i], c->tokens[i]);
+		effect_row(lr, &fx[i], c->arena, &c->rows[i], c->tokens[i]);
 		add_members(c, i);
 	}
 	if (c->kind == FX_CREATE && c->driver && c->driver->render)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -39,6 +40,7 @@ static bool is_new(const struct live_run *lr, const struct effect *fx)
 
 static int save_batch(struct live_run *lr, const struct effect *fx, size_t n, struct err *err)
 {
+	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(freep) struct driver_row *rows = xcalloc(n, sizeof(*rows));
 	CLEANUP(freep) char(*tokens)[65] = xcalloc(n, sizeof(*tokens));
 	CLEANUP(buf_release) struct buf bytes = {0};
@@ -46,7 +48,7 @@ static int save_batch(struct live_run *lr, const struct effect *fx, size_t n, st
 
 	buf_init(&bytes, REQUEST_MAX);
 	for (size_t i = 0; i < n; i++)
-		effect_row(lr, &fx[i], &rows[i], tokens[i]);
+		effect_row(lr, &fx[i], a, &rows[i], tokens[i]);
 	driver_for(rows[0].kind)->render(rows, n, &bytes);
 	/* too large: nothing is stored, so request_load() fails and nothing is sent */
 	if (bytes.overflow)

@@ -181,7 +181,16 @@ static int least_nodes(const struct plan *p)
 	return n;
 }
 
-int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
+/* Of an engine whose client finds the facts, with credentials that only it has. */
+static bool takes_facts(const char *engine)
+{
+	const struct resolver *r = resolver_for(engine);
+
+	return r && r->at_client;
+}
+
+int run_resolve(struct live_run *lr, const struct doc *known, const struct doc *given,
+		struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	const struct doc **taken;
@@ -200,7 +209,9 @@ int run_resolve(struct live_run *lr, const struct doc *known, struct err *err)
 		.services = hosts_services(lr->m->hosts),
 	};
 
-	if (driver_resolve(lr->job->engine, &in, lr->arena, &lr->facts, err) < 0)
+	if (given && takes_facts(lr->job->engine))
+		lr->facts = doc_copy(lr->arena, given);
+	else if (driver_resolve(lr->job->engine, &in, lr->arena, &lr->facts, err) < 0)
 		return -1;
 	lr->row.facts = doc_json_text(lr->arena, lr->facts);
 	return 0;
@@ -227,8 +238,8 @@ static int plan_old_run(struct live_run *lr, struct err *err)
 
 	if (run_check_job(lr, &details, err) < 0)
 		return details ? err_set(err, ERR_INVALID, "%.200s", details) : -1;
-	run_secrets_take(lr);
-	if (run_resolve(lr, lr->facts, err) < 0)
+	run_secrets_take(lr, NULL);
+	if (run_resolve(lr, lr->facts, NULL, err) < 0)
 		return -1;
 	if (!run_phase_is_final((enum run_phase)lr->row.phase) && run_secrets_save(lr, err) < 0)
 		return -1;

@@ -13,8 +13,9 @@ int run_check_job(struct live_run *lr, const char **ret_details, struct err *err
 /* Sets dir and logs_dir from row.id. */
 void run_set_dir(struct live_run *lr);
 /* Sets lr->facts and row.facts, which the engine determines.  known: the facts stored by an
- * older version, or NULL. */
-int run_resolve(struct live_run *lr, const struct doc *known, struct err *err);
+ * older version, or NULL.  given: those that the client found, for engines that leave it to it. */
+int run_resolve(struct live_run *lr, const struct doc *known, const struct doc *given,
+		struct err *err);
 /* Writes job.toml and plan.json into the run's directory, secrets masked. */
 int run_write_texts(struct live_run *lr, struct err *err);
 /* Makes core, nodes and series for the plan. */

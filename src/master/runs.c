@@ -259,7 +259,7 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	lr->row.created_ms = clock_wall_ms();
 	if (run_check_job(lr, ret_details, err) < 0)
 		return -1;
-	run_secrets_take(lr);
+	run_secrets_take(lr, doc_table(body, "credentials"));
 	lr->row.nodes = lr->plan.crew.n;
 	lr->row.name = lr->job->name;
 	lr->row.engine = lr->job->engine;
@@ -267,7 +267,7 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	if (choose_id(lr, err) < 0)
 		return -1;
 	run_set_dir(lr);
-	if (run_resolve(lr, NULL, err) < 0)
+	if (run_resolve(lr, NULL, doc_table(body, "facts"), err) < 0)
 		return -1;
 	plan_complete(&lr->plan, lr->facts, a);
 	run_make_state(lr);

@@ -22,16 +22,33 @@ static struct doc *parse_client_env(struct live_run *lr)
 	return d;
 }
 
-void run_secrets_take(struct live_run *lr)
+/* The key of the credentials among the secrets of a run. */
+#define CREDENTIALS "credentials"
+
+static void set_credentials(struct live_run *lr)
+{
+	const struct doc *given = doc_table(lr->secrets, CREDENTIALS);
+
+	lr->credentials = given ? doc_json_text(lr->arena, given) : NULL;
+}
+
+void run_secrets_take(struct live_run *lr, const struct doc *credentials)
 {
 	struct doc *client = parse_client_env(lr);
+	struct doc *env = secrets_take(lr->job, lr->job_doc, client, lr->arena);
 
 	lr->client_env = lr->row.client_env;
-	lr->secrets = secrets_take(lr->job, lr->job_doc, client, lr->arena);
-	if (!lr->secrets)
+	lr->secrets = env;
+	if (env) {
+		lr->row.job_json = doc_json_text(lr->arena, lr->job_doc);
+		lr->row.client_env = doc_json_text(lr->arena, client);
+	}
+	if (!credentials)
 		return;
-	lr->row.job_json = doc_json_text(lr->arena, lr->job_doc);
-	lr->row.client_env = doc_json_text(lr->arena, client);
+	if (!lr->secrets)
+		lr->secrets = doc_new(lr->arena, DOC_TABLE);
+	doc_set(lr->arena, lr->secrets, STR(CREDENTIALS), doc_copy(lr->arena, credentials));
+	set_credentials(lr);
 }
 
 int run_secrets_save(const struct live_run *lr, struct err *err)
@@ -62,6 +79,7 @@ int run_secrets_load(struct live_run *lr, struct job *job, struct err *err)
 	}
 	if (!secrets_put(lr->secrets, job, client, lr->arena))
 		return err_set(err, ERR_NOT_FOUND, "the values of the run's secrets are missing");
+	set_credentials(lr);
 	lr->client_env =
 		lr->secrets && client ? doc_json_text(lr->arena, client) : lr->row.client_env;
 	return 0;

@@ -474,10 +474,17 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	return ps->n + ps->more == before;
 }
 
+/* The table, and of each role its types, its image, and how many nodes it may have. */
+static struct doc *options(const struct job *job, struct arena *a)
+{
+	return aws_options(job, engine_table(&engine_aws_ec2, job, a), a);
+}
+
 const struct engine engine_aws_ec2 = {
 	.name = "aws.ec2",
 	.help = "instances of EC2, one node each, and a master on an instance of its own",
 	.schema = &aws_field,
+	.options = options,
 	.check = check,
 	.plan = plan,
 };

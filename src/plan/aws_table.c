@@ -211,6 +211,57 @@ struct aws_machine aws_machine_of(const struct job *job, const struct role *role
 	return m;
 }
 
+static struct doc *strings_doc(const struct strs *strs, struct arena *a)
+{
+	struct doc *list = doc_new(a, DOC_ARRAY);
+
+	for (size_t i = 0; i < strs->n; i++)
+		doc_append(a, list, doc_new_str(a, str_from(strs->v[i])));
+	return list;
+}
+
+static struct doc *role_options(const struct job *job, const struct role *role,
+				const struct aws_table *t, struct arena *a)
+{
+	struct aws_machine m = aws_machine_of(job, role, t, a);
+	struct doc *d = doc_new(a, DOC_TABLE);
+
+	doc_set(a, d, STR("types"), strings_doc(&m.types, a));
+	doc_set(a, d, STR("ami"), doc_new_str(a, str_from(m.ami)));
+	doc_set(a, d, STR("max"), doc_new_int(a, role->policy.max));
+	return d;
+}
+
+/* Source and data that are on the client's machine. */
+static struct doc *input_options(const struct job *job, struct arena *a)
+{
+	const struct data_spec *data = job->data.v;
+	struct doc *list = doc_new(a, DOC_ARRAY);
+
+	if (job->source && !strstr(job->source, "://"))
+		doc_append(a, list, doc_new_str(a, str_from(job->source)));
+	for (size_t i = 0; i < job->data.n; i++)
+		if (!strstr(data[i].src, "://"))
+			doc_append(a, list, doc_new_str(a, str_from(data[i].src)));
+	return list;
+}
+
+struct doc *aws_options(const struct job *job, const struct aws_table *t, struct arena *a)
+{
+	struct doc *d = schema_to_doc(&aws_schema, t, a), *roles = doc_new(a, DOC_TABLE);
+	const struct role worker = job_worker(job);
+
+	for (size_t i = 0; i < job->roles.n; i++)
+		doc_set(a, roles, str_from(job_role(job, i)->name),
+			role_options(job, job_role(job, i), t, a));
+	if (!job->roles.n)
+		doc_set(a, roles, str_from(worker.name), role_options(job, &worker, t, a));
+	doc_set(a, d, STR("roles"), roles);
+	doc_set(a, d, STR("inputs"), input_options(job, a));
+	doc_set(a, d, STR("master"), doc_new_str(a, str_from(job->master)));
+	return d;
+}
+
 static void check_types(const struct machine_spec *m, const char *where, struct arena *a,
 			struct problems *ps)
 {

@@ -17,6 +17,8 @@ struct engine {
 	/* Nodes are on the master's machine: without source and data a job runs in the directory of its
 	 * job file. */
 	bool in_place;
+	/* What its resolver must know of a job; NULL: the keys of its table. */
+	struct doc *(*options)(const struct job *job, struct arena *a);
 	bool isolates; /* it can put nodes into network namespaces */
 	/* Report what this engine cannot do for the job.  False if it added a problem. */
 	bool (*check)(const struct job *job, struct arena *a, struct problems *ps);

@@ -105,6 +105,8 @@ const struct doc *plan_engine_options(const struct job *job, struct arena *a)
 {
 	const struct engine *engine = engine_named(job->engine);
 
+	if (engine && engine->options)
+		return engine->options(job, a);
 	return engine && engine->schema
 		       ? schema_to_doc(engine->schema->sub, engine_table(engine, job, a), a)
 		       : NULL;

@@ -62,7 +62,7 @@ struct plan {
 struct job_rules plan_job_rules(void);
 /* The schema of a job file, with the engines' tables. */
 const struct schema *plan_job_schema(struct arena *a);
-/* The engine's table of the job file, with defaults; NULL if the engine has no table. */
+/* What the resolver of its engine must know of a job; NULL if that is nothing. */
 const struct doc *plan_engine_options(const struct job *job, struct arena *a);
 /* Does the job run in the directory of its job file, on the master's machine? */
 bool plan_runs_in_place(const struct job *job);

@@ -18,6 +18,7 @@
 #include "cli/client/data_upload.h"
 #include "cli/client/target.h"
 #include "cli/command/job_input.h"
+#include "driver/driver.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "fmt/tar.h"
@@ -117,6 +118,32 @@ static int upload(struct api *api, const struct submission *s, struct err *err)
 		       : 0;
 }
 
+/* Of an engine that is asked with the caller's credentials: the facts of the plan, found here, and
+ * the credentials, which the master keeps as a secret of the run. */
+static int add_facts(const struct job_input *in, struct jsonw *w, struct err *err)
+{
+	const struct resolver *r = resolver_for(in->job->engine);
+	const struct resolve_input input = {
+		.base_dir = in->job->base_dir,
+		.nodes = in->plan.crew.n,
+		.options = plan_engine_options(in->job, in->a),
+	};
+	struct doc *facts, *credentials = NULL;
+
+	if (!r || !r->at_client)
+		return 0;
+	if (r->resolve(&input, in->a, &facts, err) < 0 ||
+	    (r->credentials && r->credentials(&input, in->a, &credentials, err) < 0))
+		return -1;
+	jsonw_key(w, "facts");
+	jsonw_raw(w, str_from(doc_json_text(in->a, facts)));
+	if (credentials) {
+		jsonw_key(w, "credentials");
+		jsonw_raw(w, str_from(doc_json_text(in->a, credentials)));
+	}
+	return 0;
+}
+
 /* The body of the request, without the request id. */
 static int make_body(const struct job_input *in, bool here, struct submission *s, struct err *err)
 {
@@ -139,6 +166,8 @@ static int make_body(const struct job_input *in, bool here, struct submission *s
 		jsonw_raw(&w, buf_str(&s->data));
 	}
 	add_environment(&w, here);
+	if (add_facts(in, &w, err) < 0)
+		return -1;
 	jsonw_close(&w);
 	if (job.overflow || text.overflow)
 		return err_set(err, ERR_INVALID,

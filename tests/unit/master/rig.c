@@ -368,6 +368,15 @@ static enum outcome fake_create(struct driver_row *row)
 	called("create", row, RES_SENT);
 	snprintf(r->choice, sizeof(r->choice), "%s", row->choice ? row->choice : "none");
 	snprintf(r->request, sizeof(r->request), "%s", row->request ? row->request : "none");
+	snprintf(r->credentials, sizeof(r->credentials), "%s",
+		 row->credentials ? row->credentials : "none");
+	r->needs[0] = '\0';
+	for (size_t i = 0; i < row->nneeds; i++) {
+		size_t n = strlen(r->needs);
+
+		snprintf(r->needs + n, sizeof(r->needs) - n, "%s=%s ", row->needs[i].name,
+			 row->needs[i].id);
+	}
 	if (r->creating != OUTCOME_DONE) {
 		err_set(&row->err, ERR_CAPACITY, "there is none left");
 		return r->creating;
@@ -469,6 +478,14 @@ const struct driver *driver_for(const char *kind)
 	if (current && current->renders)
 		return &fake_rendering;
 	return current && current->many ? &fake_many : &fake;
+}
+
+/* Those of AWS come with the submission. */
+const struct resolver *resolver_for(const char *engine)
+{
+	static const struct resolver at_client = {.engine = "aws.ec2", .at_client = true};
+
+	return strcmp(engine, at_client.engine) == 0 ? &at_client : &local_resolver;
 }
 
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,

@@ -65,6 +65,8 @@ struct rig {
 	const char *gone_member; /* what observe says of the machines that a resource carries */
 	const char *renders;	 /* the driver renders this, and the names; NULL: it does not */
 	char request[128];	 /* of the last create; "none" */
+	char needs[256];	 /* of the last create: "name=id " for each */
+	char credentials[64];	 /* the same; "none" */
 	/* store */
 	int commits; /* since the first start */
 	int fail_at; /* this one fails; 0: none */

@@ -216,10 +216,44 @@ static void lost_bytes_are_not_rendered_again_for_the_same_token(void **state)
 	look_for_it_then_send_anew(*state, "DELETE FROM request");
 }
 
+#define JOB_ELSEWHERE                                                                              \
+	"{\"name\":\"t\",\"command\":[\"true\"],\"engine\":\"aws.ec2\",\"master\":\"here\"}"       \
+	",\"facts\":{\"account\":\"1\",\"subnets\":[{\"zone\":\"z\",\"id\":\"s\"}]}"               \
+	",\"credentials\":{\"access_key\":\"AK\"}"
+
+static void a_driver_gets_the_callers_credentials_and_what_its_resource_needs(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, JOB_ELSEWHERE);
+
+	assert_string_equal(lr->row.facts,
+			    "{\"account\":\"1\",\"subnets\":[{\"zone\":\"z\",\"id\":\"s\"}]}");
+	rig_until(r, rig_last(r, "create") && !strcmp(rig_last(r, "create")->name, "worker-0"));
+	assert_string_equal(r->needs, "group=id-of-group program=id-of-program ");
+	assert_string_equal(r->credentials, "{\"access_key\":\"AK\"}");
+	/* and so does the next master's; the rows do not have them */
+	rig_crash(r);
+	assert_true(rig_start(r));
+	assert_string_equal(rig_run(r)->credentials, "{\"access_key\":\"AK\"}");
+	assert_int_equal(
+		rig_stored(r, "SELECT count(*) FROM job WHERE json || facts LIKE '%access_key%'"),
+		0);
+}
+
+static void facts_of_a_client_are_taken_only_where_it_finds_them(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, RIG_JOB ",\"facts\":{\"first_address\":\"10.9.9.9\"}");
+
+	assert_null(strstr(lr->row.facts, "10.9.9.9"));
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	const struct CMUnitTest tests[] = {
+		CASE(a_driver_gets_the_callers_credentials_and_what_its_resource_needs),
+		CASE(facts_of_a_client_are_taken_only_where_it_finds_them),
 		CASE(a_batch_is_created_in_one_call_and_answered_row_by_row),
 		CASE(all_of_a_kind_are_deleted_in_one_call),
 		CASE(a_driver_that_takes_one_gets_one),

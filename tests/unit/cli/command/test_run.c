@@ -54,6 +54,23 @@ static void a_run_ends_with_a_summary_and_its_exit_code(void **state)
 	ran_release(&r);
 }
 
+static void facts_and_credentials_go_with_the_job_where_the_client_finds_them(void **state)
+{
+	put_good_run(state);
+	struct ran r = DRIVE(state, "run", "--set", "engine=aws.ec2", "--", "true");
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
+	CLEANUP(freep) char *log = home_get(state, "requests.log");
+	assert_non_null(strstr(log, ",\"facts\":{\"account\":\"1\"},"
+				    "\"credentials\":{\"access_key\":\"AK\"}}"));
+
+	r = DRIVE(state, "run", "--set", "engine=aws.ec2", "--set", "aws.profile=nobody", "--",
+		  "true");
+	assert_int_equal(r.code, 4);
+	assert_has(&r.err, "there are no credentials");
+	ran_release(&r);
+}
+
 /* What changed of a run, after the run. */
 static void a_run_is_its_last_object_and_what_changed_since(void **state)
 {
@@ -536,6 +553,7 @@ int main(int argc, char **argv)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, drive_setup, drive_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_run_ends_with_a_summary_and_its_exit_code),
+		T(facts_and_credentials_go_with_the_job_where_the_client_finds_them),
 		T(a_run_is_its_last_object_and_what_changed_since),
 		T(json_is_the_object_as_it_came),
 		T(detached_prints_the_id_and_leaves),
