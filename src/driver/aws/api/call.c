@@ -232,6 +232,7 @@ static int try_once(struct trying *t, struct aws_answer *ret, struct aws_fault *
 	}
 	http_answer_init(&got, XML_MAX_BYTES);
 	int rc = send_once(t, client, &got, err);
+	bool whole = rc == 0;
 
 	if (rc < 0) {
 		*ret_fault = silence(t, true, err->kind);
@@ -239,7 +240,7 @@ static int try_once(struct trying *t, struct aws_answer *ret, struct aws_fault *
 		note_clock(t, client, ret_skew_ms);
 		rc = aws_answer_read(ret, t->c, &got, client, ret_fault, err);
 	}
-	aws_disconnect(t->s, client, t->host, t->at.port, t->at.tls, got.status != 0 && rc == 0);
+	aws_disconnect(t->s, client, t->host, t->at.port, t->at.tls, whole);
 	http_answer_release(&got);
 	return rc;
 }

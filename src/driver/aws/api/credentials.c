@@ -79,7 +79,9 @@ static int look(struct credentials *c, struct aws *s, struct arena *a, const str
 	} else if (provider_chain(&q, ret, err) < 0) {
 		return -1;
 	}
-	return c->assume_role ? provider_assume(&q, c->assume_role, ret, err) : 0;
+	struct role_wish w = {.arn = c->assume_role};
+
+	return w.arn ? provider_assume(&q, &w, ret, err) : 0;
 }
 
 /* Looks anew; what there is stays until something better is there. */

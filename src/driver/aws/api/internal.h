@@ -40,6 +40,7 @@ struct aws {
 enum aws_shape { AWS_XML, AWS_JSON, AWS_BYTES };
 
 #define AWS_MAX_HEADERS 24
+#define AWS_FORM "application/x-www-form-urlencoded; charset=utf-8"
 
 struct aws_call {
 	const char *service, *action; /* "s3", "PutObject" */

@@ -7,12 +7,9 @@
 
 struct arena;
 struct aws;
-struct aws_request;
 struct deadline;
 struct doc;
 struct err;
-struct sigv4_keys;
-struct xml;
 
 struct aws_found {
 	const char *access_key, *secret_key, *session_token; /* the last may be NULL */
@@ -27,6 +24,7 @@ struct aws_search {
 	const struct deadline *d;
 	const char *profile;
 	bool by_profile; /* asked for by name: the environment does not count */
+	int hops;	 /* from profile to profile */
 };
 
 /* 1: found, 0: nothing is set up here, -1: something is, and does not work. */
@@ -34,17 +32,33 @@ typedef int (*provider_fn)(const struct aws_search *q, struct aws_found *ret, st
 
 /* All in their order: 0, or -1 (ERR_DENIED if nobody has any). */
 int provider_chain(const struct aws_search *q, struct aws_found *ret, struct err *err);
-/* Take on a role with *found, and leave what comes in it. */
-int provider_assume(const struct aws_search *q, const char *role_arn, struct aws_found *found,
-		    struct err *err);
+/* Those of q's profile alone; as a provider_fn. */
+int provider_of_profile(const struct aws_search *q, struct aws_found *ret, struct err *err);
 
+int provider_environment(const struct aws_search *q, struct aws_found *ret, struct err *err);
+int provider_role(const struct aws_search *q, struct aws_found *ret, struct err *err);
+int provider_web_identity(const struct aws_search *q, struct aws_found *ret, struct err *err);
+int provider_sso(const struct aws_search *q, struct aws_found *ret, struct err *err);
+int provider_keys(const struct aws_search *q, struct aws_found *ret, struct err *err);
+int provider_process(const struct aws_search *q, struct aws_found *ret, struct err *err);
+int provider_container(const struct aws_search *q, struct aws_found *ret, struct err *err);
+int provider_instance(const struct aws_search *q, struct aws_found *ret, struct err *err);
+
+/* A role that is wanted; what is NULL is not said. */
 struct role_wish {
 	const char *arn;
-	const char *session_name, *external_id, *duration; /* NULL: not said */
+	const char *session_name, *external_id, *duration;
 };
-int provider_assume_with(const struct aws_search *q, const struct role_wish *w,
-			 struct aws_found *found, struct err *err);
-/* An AssumeRole... of STS; keys NULL: not signed. */
-int provider_sts(const struct aws_search *q, const struct aws_request *r,
-		 const struct sigv4_keys *keys, const char *role_arn, struct aws_found *ret,
-		 struct err *err);
+/* Take it on with *found, and leave what comes in it. */
+int provider_assume(const struct aws_search *q, const struct role_wish *w, struct aws_found *found,
+		    struct err *err);
+/* With the token of an identity provider, which is in a file. */
+int provider_assume_by_token(const struct aws_search *q, const struct role_wish *w,
+			     const char *token_file, struct aws_found *ret, struct err *err);
+
+/* {"AccessKeyId", "SecretAccessKey", "Token" or "SessionToken", "Expiration"} */
+int provider_read(const struct aws_search *q, const struct doc *doc, const char *source,
+		  struct aws_found *ret, struct err *err);
+/* The text of a small file, without blanks at its ends. */
+int provider_read_file(const struct aws_search *q, const char *path, const char **ret,
+		       struct err *err);

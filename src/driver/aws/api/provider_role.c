@@ -33,9 +33,9 @@ static int read_sts(const struct aws_search *q, const struct xml *result, const 
 	return 0;
 }
 
-int provider_sts(const struct aws_search *q, const struct aws_request *r,
-		 const struct sigv4_keys *keys, const char *role_arn, struct aws_found *ret,
-		 struct err *err)
+static int ask_sts(const struct aws_search *q, const struct aws_request *r,
+		   const struct sigv4_keys *keys, const char *role_arn, struct aws_found *ret,
+		   struct err *err)
 {
 	struct aws_answer ans = {0};
 	char result[96];
@@ -45,7 +45,7 @@ int provider_sts(const struct aws_search *q, const struct aws_request *r,
 		.method = "POST",
 		.path = "/",
 		.query = "",
-		.type = "application/x-www-form-urlencoded; charset=utf-8",
+		.type = AWS_FORM,
 		.body = buf_str(&r->body),
 		.keys = keys,
 		.anonymous = !keys,
@@ -57,32 +57,47 @@ int provider_sts(const struct aws_search *q, const struct aws_request *r,
 	if (rc == 0)
 		rc = read_sts(q, xml_at(ans.root, result), role_arn, ret, err);
 	aws_answer_release(&ans);
-	return rc < 0 ? err_wrap(err, "assume the role %.80s", role_arn) : 0;
+	return rc < 0 ? err_wrap(err, "role %.80s", role_arn) : 0;
 }
 
-int provider_assume_with(const struct aws_search *q, const struct role_wish *w,
-			 struct aws_found *found, struct err *err)
+static void add_role(struct aws_request *r, const struct role_wish *w)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "regatta-%08x", (unsigned)rand_u64());
+	aws_param(r, w->arn, "RoleArn");
+	aws_param(r, w->session_name ? w->session_name : name, "RoleSessionName");
+	aws_param(r, w->external_id, "ExternalId");
+	aws_param(r, w->duration, "DurationSeconds");
+}
+
+int provider_assume(const struct aws_search *q, const struct role_wish *w, struct aws_found *found,
+		    struct err *err)
 {
 	struct sigv4_keys keys = {found->access_key, found->secret_key, found->session_token};
 	struct aws_request r;
-	char name[64];
 	int rc;
 
-	snprintf(name, sizeof(name), "regatta-%08x", (unsigned)rand_u64());
 	aws_request_init(&r, "sts", "AssumeRole");
-	aws_param(&r, w->arn, "RoleArn");
-	aws_param(&r, w->session_name ? w->session_name : name, "RoleSessionName");
-	aws_param(&r, w->external_id, "ExternalId");
-	aws_param(&r, w->duration, "DurationSeconds");
-	rc = provider_sts(q, &r, &keys, w->arn, found, err);
+	add_role(&r, w);
+	rc = ask_sts(q, &r, &keys, w->arn, found, err);
 	aws_request_release(&r);
 	return rc;
 }
 
-int provider_assume(const struct aws_search *q, const char *role_arn, struct aws_found *found,
-		    struct err *err)
+int provider_assume_by_token(const struct aws_search *q, const struct role_wish *w,
+			     const char *token_file, struct aws_found *ret, struct err *err)
 {
-	struct role_wish w = {.arn = role_arn};
+	struct aws_request r;
+	const char *token;
+	int rc;
 
-	return provider_assume_with(q, &w, found, err);
+	if (provider_read_file(q, token_file, &token, err) < 0)
+		return err_wrap(err, "web identity");
+	aws_request_init(&r, "sts", "AssumeRoleWithWebIdentity");
+	add_role(&r, w);
+	aws_param(&r, token, "WebIdentityToken");
+	rc = ask_sts(q, &r, NULL, w->arn, ret, err);
+	aws_request_release(&r);
+	return rc;
 }

@@ -12,8 +12,6 @@
 #include "base/hex.h"
 #include "fmt/url.h"
 
-#define FORM "application/x-www-form-urlencoded; charset=utf-8"
-
 void aws_request_init(struct aws_request *r, const char *service, const char *action)
 {
 	const struct aws_service *known = aws_service_named(service);
@@ -148,7 +146,7 @@ static int run_query(struct aws *s, const struct aws_request *r, struct str body
 		.method = "POST",
 		.path = "/",
 		.query = "",
-		.type = FORM,
+		.type = AWS_FORM,
 		.body = body,
 		.resources = resources_of(r),
 		.once = r->once,

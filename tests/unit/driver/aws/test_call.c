@@ -74,11 +74,381 @@ static void what_is_rendered_is_what_is_sent(void **state)
 	aws_request_release(&q);
 }
 
+/* ---- what follows from an answer ---- */
+
+struct script {
+	const char *const *answers; /* "STATUS CODE", "hangup", "garbage", "" = 200 */
+	size_t n;
+	const char *date; /* header, with \r\n */
+};
+
+static bool by_script(struct fake_http *f, int fd, int nth, const struct fake_asked *asked)
+{
+	const struct script *s = f->ctx;
+	const char *line = (size_t)nth < s->n ? s->answers[nth] : "";
+	char body[512], headers[256];
+	int status;
+	char code[128];
+
+	(void)asked;
+	snprintf(headers, sizeof(headers), XML "%s", s->date ? s->date : "");
+	if (strcmp(line, "hangup") == 0)
+		return false;
+	if (strcmp(line, "html") == 0) {
+		fake_say(fd, 200, "Content-Type: text/html\r\n", "<html><p>Sign in</html>");
+		return true;
+	}
+	if (sscanf(line, "%d %127s", &status, code) != 2) {
+		fake_say(fd, 200, headers, EMPTY);
+		return true;
+	}
+	snprintf(body, sizeof(body),
+		 "<Response><Errors><Error><Code>%s</Code><Message>No.</Message></Error></Errors>"
+		 "<RequestID>req-%d</RequestID></Response>",
+		 code, nth);
+	fake_say(fd, status, headers, body);
+	return true;
+}
+
+static int scripted(struct rig *r, struct aws_answer *ans, const char *const *answers, size_t n)
+{
+	static struct script s;
+
+	s = (struct script){answers, n, NULL};
+	r->fake.ctx = &s;
+	r->fake.answer = by_script;
+	if (!r->s)
+		rig_open(r);
+	return rig_ask(r, "ec2", "DescribeVpcs", ans);
+}
+#define SCRIPT(r, ans, ...)                                                                        \
+	scripted(r, ans, (const char *const[]){__VA_ARGS__},                                       \
+		 sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static void what_may_pass_later_is_tried_again(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+
+	assert_int_equal(SCRIPT(r, &ans, "503 RequestLimitExceeded", "500 InternalError", "hangup",
+				"html", "400 RequestTimeout"),
+			 0);
+	assert_int_equal(r->fake.n, 6);
+	assert_string_equal(xml_text(ans.root, "requestId"), "r-1");
+	aws_answer_release(&ans);
+}
+
+static void what_is_refused_is_not_asked_again(void **state)
+{
+	static const struct {
+		const char *line;
+		enum err_kind kind;
+	} cases[] = {
+		{"403 UnauthorizedOperation", ERR_DENIED},
+		{"401 AuthFailure", ERR_DENIED},
+		{"400 RequestExpired", ERR_DENIED},
+		{"500 InsufficientInstanceCapacity", ERR_CAPACITY},
+		{"400 VcpuLimitExceeded", ERR_QUOTA},
+		{"400 InvalidParameterValue", ERR_INVALID},
+		{"400 InvalidGroup.NotFound", ERR_NOT_FOUND},
+		{"400 IdempotentParameterMismatch", ERR_CONFLICT},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct rig *r = *state;
+		struct aws_answer ans = {0};
+		int before = r->fake.n;
+		const char *lines[FAKE_MAX_ASKED] = {0};
+
+		for (int k = 0; k <= before; k++)
+			lines[k] = cases[i].line;
+		assert_int_equal(scripted(r, &ans, lines, (size_t)before + 1), -1);
+		assert_int_equal(r->fake.n, before + 1);
+		assert_int_equal(r->err.kind, cases[i].kind);
+		assert_true(ans.refused);
+		assert_string_equal(ans.code, strchr(cases[i].line, ' ') + 1);
+		assert_non_null(strstr(r->err.msg, ans.code));
+		assert_non_null(strstr(r->err.msg, ans.request_id));
+		aws_answer_release(&ans);
+	}
+}
+
+static void the_tries_have_an_end_and_so_has_the_time(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+	const char *lines[64];
+
+	for (size_t i = 0; i < COUNT(lines); i++)
+		lines[i] = "503 ServiceUnavailable";
+	r->d = deadline_in(300, NULL);
+	assert_int_equal(scripted(r, &ans, lines, COUNT(lines)), -1);
+	assert_int_equal(r->err.kind, ERR_UNAVAILABLE);
+	assert_false(ans.refused); /* it may have been done */
+	assert_true(r->fake.n < AWS_MAX_TRIES);
+	assert_non_null(strstr(r->err.msg, "ServiceUnavailable: No. (request id req-"));
+	aws_answer_release(&ans);
+}
+
+static void a_stop_flag_ends_the_waiting(void **state)
+{
+	static volatile int stop = 1;
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+
+	rig_open(r);
+	r->d = deadline_in(20000, &stop);
+	assert_int_equal(SCRIPT(r, &ans, "503 ServiceUnavailable"), -1);
+	assert_int_equal(r->err.kind, ERR_CANCELLED);
+	aws_answer_release(&ans);
+}
+
+static void a_lost_answer_leaves_the_outcome_open(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+
+	/* The first try may have been applied, whatever the second says. */
+	assert_int_equal(SCRIPT(r, &ans, "hangup", "400 InvalidGroup.Duplicate"), -1);
+	assert_int_equal(r->err.kind, ERR_CONFLICT);
+	assert_false(ans.refused);
+	aws_answer_release(&ans);
+}
+
+static void a_call_that_is_made_once_is_not_repeated_when_its_outcome_is_open(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+	struct aws_request q;
+	struct script s = {(const char *const[]){"503 RequestLimitExceeded", "hangup"}, 2, NULL};
+
+	r->fake.ctx = &s;
+	r->fake.answer = by_script;
+	rig_open(r);
+	aws_request_init(&q, "ec2", "CreateSubnet");
+	q.once = true;
+	assert_int_equal(aws_query(r->s, &q, &r->d, &ans, &r->err), -1);
+	assert_int_equal(r->fake.n, 2); /* throttled: again; lost: not again */
+	assert_int_equal(r->err.kind, ERR_UNAVAILABLE);
+	assert_false(ans.refused);
+	aws_request_release(&q);
+	aws_answer_release(&ans);
+}
+
+static void nobody_there_is_unavailable_and_nothing_was_done(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+
+	rig_set(r, "AWS_ENDPOINT_URL", "http://127.0.0.1:1");
+	rig_open(r);
+	r->d = deadline_in(300, NULL);
+	assert_int_equal(rig_ask(r, "ec2", "DescribeVpcs", &ans), -1);
+	assert_int_equal(r->err.kind, ERR_UNAVAILABLE);
+	assert_true(ans.refused);
+	aws_answer_release(&ans);
+}
+
+static void an_answer_that_is_not_from_aws_is_no_answer(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+	const char *lines[] = {"html", "html", "html", "html", "html",
+			       "html", "html", "html", "html"};
+
+	r->d = deadline_in(500, NULL);
+	assert_int_equal(scripted(r, &ans, lines, COUNT(lines)), -1);
+	assert_int_equal(r->err.kind, ERR_UNAVAILABLE);
+	assert_false(ans.refused);
+	assert_non_null(strstr(r->err.msg, "is not from AWS"));
+	aws_answer_release(&ans);
+}
+
+static void a_dry_run_that_would_pass_is_a_success(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+
+	assert_int_equal(SCRIPT(r, &ans, "412 DryRunOperation"), 0);
+	assert_string_equal(ans.code, "DryRunOperation");
+	aws_answer_release(&ans);
+}
+
+static void a_session_token_is_sent_and_signed(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+
+	rig_set(r, "AWS_SESSION_TOKEN", "tok+/=");
+	assert_int_equal(SCRIPT(r, &ans, ""), 0);
+	assert_string_equal(fake_header(&r->fake.asked[0], "X-Amz-Security-Token"), "tok+/=");
+	assert_non_null(strstr(fake_header(&r->fake.asked[0], "Authorization"),
+			       "SignedHeaders=host;x-amz-date;x-amz-security-token,"));
+	aws_answer_release(&ans);
+}
+
+/* ---- the clock ---- */
+
+static void a_wrong_clock_is_corrected_once(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+	struct script s = {(const char *const[]){"403 RequestTimeTooSkewed"}, 1,
+			   "Date: Tue, 01 Jan 2030 00:00:00 GMT\r\n"};
+	int64_t there;
+
+	r->fake.ctx = &s;
+	r->fake.answer = by_script;
+	rig_open(r);
+	assert_int_equal(rig_ask(r, "ec2", "DescribeVpcs", &ans), 0);
+	assert_int_equal(r->fake.n, 2);
+	assert_int_equal(strncmp(fake_header(&r->fake.asked[1], "X-Amz-Date"), "20300101T0000", 13),
+			 0);
+	assert_true(clock_parse(STR("2030-01-01T00:00:00Z"), &there));
+	assert_in_range(aws_clock_ms(r->s) - there + 5000, 0, 25000);
+	aws_answer_release(&ans);
+
+	/* A second refusal is not the clock's fault. */
+	s.answers = (const char *const[]){"", "", "403 RequestTimeTooSkewed",
+					  "403 RequestTimeTooSkewed"};
+	s.n = 4;
+	assert_int_equal(rig_ask(r, "ec2", "DescribeVpcs", &ans), -1);
+	assert_int_equal(r->err.kind, ERR_DENIED);
+	assert_int_equal(r->fake.n, 3);
+	aws_answer_release(&ans);
+}
+
+static void a_right_clock_is_left_alone(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+
+	assert_int_equal(SCRIPT(r, &ans, "403 SignatureDoesNotMatch"), -1);
+	assert_int_equal(r->fake.n, 1);
+	assert_int_equal(r->err.kind, ERR_DENIED);
+	aws_answer_release(&ans);
+}
+
+/* ---- pages ---- */
+
+static bool pages(struct fake_http *f, int fd, int nth, const struct fake_asked *asked)
+{
+	static const char *const tokens[] = {"a b", "c&d", ""};
+	char body[256];
+
+	(void)asked;
+	snprintf(body, sizeof(body), "<R><set><item/><item/></set><nextToken>%s</nextToken></R>",
+		 f->ctx	    ? "same"
+		 : nth == 1 ? "c&amp;d"
+			    : tokens[nth]);
+	fake_say(fd, 200, XML, body);
+	return true;
+}
+
+static int count_items(void *ctx, const struct xml *root, struct err *err)
+{
+	size_t *n = ctx;
+
+	(void)err;
+	*n += xml_count(root, "set/item");
+	return 0;
+}
+
+static void every_page_is_read(void **state)
+{
+	struct rig *r = *state;
+	struct aws_request q;
+	size_t n = 0;
+
+	r->fake.answer = pages;
+	rig_open(r);
+	aws_request_init(&q, "ec2", "DescribeInstances");
+	aws_param_int(&q, 5, "MaxResults");
+	if (aws_query_pages(r->s, &q, &r->d, count_items, &n, NULL, &r->err) < 0)
+		fail_msg("%s", r->err.msg);
+	assert_int_equal(n, 6);
+	assert_int_equal(r->fake.n, 3);
+	assert_string_equal(r->fake.asked[1].body, "Action=DescribeInstances&Version=2016-11-15"
+						   "&MaxResults=5&NextToken=a%20b");
+	assert_string_equal(r->fake.asked[2].body, "Action=DescribeInstances&Version=2016-11-15"
+						   "&MaxResults=5&NextToken=c%26d");
+	aws_request_release(&q);
+}
+
+static void pages_that_lead_to_themselves_end(void **state)
+{
+	struct rig *r = *state;
+	struct aws_request q;
+	size_t n = 0;
+
+	r->fake.answer = pages;
+	r->fake.ctx = r;
+	rig_open(r);
+	aws_request_init(&q, "ec2", "DescribeInstances");
+	assert_int_equal(aws_query_pages(r->s, &q, &r->d, count_items, &n, NULL, &r->err), -1);
+	assert_int_equal(r->err.kind, ERR_PROTOCOL);
+	assert_int_equal(r->fake.n, 2);
+	aws_request_release(&q);
+}
+
+/* ---- JSON ---- */
+
+static bool parameter(struct fake_http *f, int fd, int nth, const struct fake_asked *asked)
+{
+	(void)f;
+	(void)asked;
+	if (nth == 0)
+		fake_say(fd, 200, "", "{\"Parameter\":{\"Name\":\"n\",\"Value\":\"ami-1\"}}");
+	else if (nth == 1)
+		fake_say(
+			fd, 400, "x-amzn-RequestId: q-7\r\n",
+			"{\"__type\":\"com.amazonaws.ssm#ParameterNotFound\",\"message\":\"gone\"}");
+	else
+		fake_say(fd, 200, "", "{}");
+	return true;
+}
+
+static void json_services_answer_and_refuse(void **state)
+{
+	struct rig *r = *state;
+	struct buf out;
+
+	buf_init(&out, 1000);
+	r->fake.answer = parameter;
+	rig_open(r);
+	assert_int_equal(aws_ssm_parameter(r->s, "/a\"b", &r->d, &out, &r->err), 0);
+	assert_true(str_is(buf_str(&out), "ami-1"));
+	assert_string_equal(r->fake.asked[0].body, "{\"Name\":\"/a\\\"b\"}");
+	assert_string_equal(fake_header(&r->fake.asked[0], "X-Amz-Target"),
+			    "AmazonSSM.GetParameter");
+	assert_int_equal(aws_ssm_parameter(r->s, "n", &r->d, &out, &r->err), -1);
+	assert_int_equal(r->err.kind, ERR_NOT_FOUND);
+	assert_string_equal(r->err.msg, "parameter 'n': ParameterNotFound: gone (request id q-7)");
+	assert_int_equal(aws_ssm_parameter(r->s, "n", &r->d, &out, &r->err), -1);
+	assert_int_equal(r->err.kind, ERR_PROTOCOL);
+	buf_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		rig_test(the_account_is_asked_once),
 		rig_test(what_is_rendered_is_what_is_sent),
+		rig_test(what_may_pass_later_is_tried_again),
+		rig_test(what_is_refused_is_not_asked_again),
+		rig_test(the_tries_have_an_end_and_so_has_the_time),
+		rig_test(a_stop_flag_ends_the_waiting),
+		rig_test(a_lost_answer_leaves_the_outcome_open),
+		rig_test(a_call_that_is_made_once_is_not_repeated_when_its_outcome_is_open),
+		rig_test(nobody_there_is_unavailable_and_nothing_was_done),
+		rig_test(an_answer_that_is_not_from_aws_is_no_answer),
+		rig_test(a_dry_run_that_would_pass_is_a_success),
+		rig_test(a_session_token_is_sent_and_signed),
+		rig_test(a_wrong_clock_is_corrected_once),
+		rig_test(a_right_clock_is_left_alone),
+		rig_test(every_page_is_read),
+		rig_test(pages_that_lead_to_themselves_end),
+		rig_test(json_services_answer_and_refuse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
