@@ -125,7 +125,7 @@ static int missing_value(const struct cli_option *o, struct err *err)
 	return err_set(err, ERR_INVALID, "--%s needs a value: --%s %s", o->name, o->name, o->value);
 }
 
-/* One "--name", "--name=value" or "--name value"; *i moves over what was used. */
+/* Reads "--name", "--name=value" or "--name value"; *i advances past the words used. */
 static int take_long(struct cli_call *c, int argc, char *const *argv, int *i, struct err *err)
 {
 	const char *word = argv[*i] + 2;

@@ -1,4 +1,4 @@
-/* cli - the entry of the command line, and what every command uses to print. */
+/* cli - the entry of the command line, and printing for all commands. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ int cli_print(const struct buf *b)
 	if (b->n == 0 || file_write_all(STDOUT_FILENO, b->p, b->n, &err) == 0)
 		return 0;
 	if (err.code == EPIPE)
-		return 0; /* the reader has seen enough */
+		return 0; /* the reader has closed the pipe */
 	err_wrap(&err, "write the result");
 	return cli_fail(&err);
 }

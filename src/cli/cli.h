@@ -46,7 +46,7 @@ struct cli_option {
 	int64_t min, max;
 	bool many; /* may be repeated */
 	bool hidden;
-	bool to_master; /* of the common ones: only for commands that talk to a master */
+	bool to_master; /* a common option that only commands which talk to a master have */
 	enum cli_words words;
 	const char *help;
 };
@@ -56,10 +56,10 @@ struct command {
 	const char *name;
 	const char *group;		      /* heading in the overview; NULL: not shown */
 	const struct cli_argument *arguments; /* ends with .name == NULL; NULL = none */
-	/* the same; --output and --help come with every command, --master with those that talk to
+	/* the same; every command also has --output and --help, and --master if it talks to
 	 * one */
 	const struct cli_option *options;
-	bool to_master;	  /* it talks to a master: the own one or another */
+	bool to_master;	  /* it talks to a master, the user's own or another */
 	const char *rest; /* "COMMAND": words after "--" are accepted; NULL = they are arguments */
 	const char *help; /* one line */
 	const char *more; /* a paragraph; may be NULL */
@@ -69,11 +69,12 @@ struct command {
 
 extern const struct command cli_commands[]; /* ends with .name == NULL */
 extern const struct cli_option cli_common_options[];
-/* Does this command take this one of the common options? */
+/* Does this command take this common option? */
 bool cli_has_common(const struct command *cmd, const struct cli_option *common);
 
-const struct command *cli_find_command(struct str name); /* NULL if there is none */
-const char *cli_suggest_command(const char *name); /* what was meant; NULL if nothing is near */
+const struct command *cli_find_command(struct str name); /* NULL if there is no such command */
+const char *cli_suggest_command(
+	const char *name); /* the command probably meant; NULL if none is similar */
 
 enum cli_output { OUTPUT_TABLE, OUTPUT_JSON };
 
@@ -96,8 +97,8 @@ struct cli_call {
 	bool has_rest; /* "--" was given */
 };
 
-/* argv without the program and the command.  ERR_INVALID: one line that says what and, where
- * near, what was meant. */
+/* argv without the program and the command.  ERR_INVALID: one line that says what is wrong and, if a
+ * known word is similar, which. */
 int call_parse(const struct command *cmd, int argc, char *const *argv, struct cli_call *ret,
 	       struct err *err);
 void call_release(struct cli_call *c);
@@ -111,17 +112,17 @@ const char *call_arg(const struct cli_call *c, size_t i); /* NULL past the end *
 
 /* Pure renderings of the table. */
 void help_overview(struct buf *out);
-void help_usage(struct buf *out); /* the short one for `regatta` alone */
+void help_usage(struct buf *out); /* the short text of `regatta` without arguments */
 void help_command(const struct command *cmd, struct buf *out);
 void help_synopsis(const struct command *cmd, struct buf *out);
 void manpage_render(struct buf *out);
 /* shell: "bash", "zsh", "fish"; false for another. */
 bool completion_render(const char *shell, struct buf *out);
 
-/* Print to stdout.  0, or the exit code after a message when it cannot be written; a reader that
- * went away is no error. */
+/* Print to stdout.  0, or the exit code after a message when the write fails; a reader that
+ * has closed the pipe is no error. */
 int cli_print(const struct buf *b);
-/* True when the reader of stdout has closed it: there is nobody to follow a log for. */
+/* True when the reader of stdout has closed the pipe: following a log can stop. */
 bool cli_reader_gone(void);
 /* cli_print() of a text; with --output json, of an object with this one key. */
 int cli_print_text(const struct cli_call *c, const char *key, const struct buf *text);
@@ -130,5 +131,5 @@ int cli_fail(const struct err *err);
 /* A message on stderr: "regatta: ...". */
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The command line, after main() has looked for the internal roles. */
+/* The command line; main() has handled the internal roles before. */
 int cli_main(int argc, char **argv);

@@ -1,5 +1,5 @@
 /*
- * command_table - the commands: their arguments, options and words.
+ * command_table - the commands: their arguments, options and texts.
  *
  * A new command is a row here and a function in its own file.
  */
@@ -31,7 +31,7 @@ const struct cli_option cli_common_options[] = {
 	 .value = "MASTER",
 	 .to_master = true,
 	 .words = WORDS_CONTEXT,
-	 .help = "talk to this one: the name of a context, a URL, or 'local' for your own"},
+	 .help = "the master to talk to: the name of a context, a URL, or 'local' for your own"},
 	{.name = "help", .letter = 'h', .help = "show this help"},
 	{0},
 };
@@ -156,7 +156,10 @@ static const struct cli_option logs_options[] = {
 	{0},
 };
 static const struct cli_option metrics_options[] = {
-	{.name = "node", .value = "NODE", .words = WORDS_NODE, .help = "of this node only"},
+	{.name = "node",
+	 .value = "NODE",
+	 .words = WORDS_NODE,
+	 .help = "only the metrics of this node"},
 	{.name = "host", .help = "samples of the nodes too: cpu, memory, network, disk"},
 	{0},
 };
@@ -167,7 +170,7 @@ static const struct cli_option report_options[] = {
 	 .letter = 'o',
 	 .value = "DIR",
 	 .words = WORDS_FILE,
-	 .help = "write there instead of the run's directory"},
+	 .help = "write to DIR instead of the run's directory"},
 	{0},
 };
 static const struct cli_option compare_options[] = {
@@ -203,13 +206,13 @@ static const struct cli_option sim_options[] = {
 	 .number = true,
 	 .min = 1,
 	 .max = 1000000000,
-	 .help = "histories to play (default 100)"},
+	 .help = "runs to simulate (default 100)"},
 	{.name = "nodes",
 	 .value = "M",
 	 .number = true,
 	 .min = 1,
 	 .max = 10000,
-	 .help = "nodes in each (default 3)"},
+	 .help = "nodes of each run (default 3)"},
 	{.name = "seed",
 	 .value = "S",
 	 .number = true,
@@ -225,14 +228,14 @@ static const struct cli_option sim_options[] = {
 static const struct cli_option master_options[] = {
 	{.name = "listen",
 	 .value = "ADDR:PORT",
-	 .help = "serve HTTPS, hosts and other clients there; on 127.0.0.1 also plain HTTP (default: plain "
+	 .help = "serve HTTPS for hosts and other clients at ADDR:PORT; on 127.0.0.1 also plain HTTP (default: plain "
 		 "HTTP on the next free port of 127.0.0.1 from 5436 on)"},
 	{.name = "stop",
-	 .help = "stop the running master; its runs go on and are taken up again by the next one"},
+	 .help = "stop the running master; its runs go on, and the next master takes them over"},
 	{.name = "cancel", .help = "with --stop: cancel the active runs first"},
 	{.name = "background",
 	 .hidden = true,
-	 .help = "leave when idle; how 'regatta run' starts it"},
+	 .help = "exit when idle; 'regatta run' starts the master so"},
 	{0},
 };
 static const struct cli_option agent_options[] = {
@@ -244,7 +247,7 @@ static const struct cli_option agent_options[] = {
 	{.name = "token-file",
 	 .value = "FILE",
 	 .words = WORDS_FILE,
-	 .help = "read the token from there ('-' is standard input)"},
+	 .help = "read the token from FILE ('-' is standard input)"},
 	{.name = "name", .value = "NAME", .help = "the host's name (default: that of the machine)"},
 	{.name = "labels",
 	 .value = "K=V,...",
@@ -253,9 +256,9 @@ static const struct cli_option agent_options[] = {
 	{.name = "dir",
 	 .value = "DIR",
 	 .words = WORDS_FILE,
-	 .help = "where it keeps its nodes (default: $REGATTA_HOME/joined/NAME)"},
+	 .help = "directory of the host's nodes (default: $REGATTA_HOME/joined/NAME)"},
 	{.name = "install",
-	 .help = "run it as a systemd unit instead: of the machine for root, else of the user"},
+	 .help = "install and start a systemd unit instead: of the machine for root, else of the user"},
 	{0},
 };
 static const struct cli_option ui_options[] = {
@@ -270,20 +273,24 @@ static const struct cli_option token_options[] = {
 	{.name = "scope",
 	 .value = "SCOPE",
 	 .choices = token_scopes,
-	 .help = "with new: what its holder may do: read, submit (runs too), admin, or join (a host, and nothing else)"},
-	{.name = "expires", .value = "TIME", .help = "with new: how long it is good, e.g. 7d"},
-	{.name = "name", .value = "NAME", .help = "with new: what it is for"},
+	 .help = "with new: what the token allows: read, submit (read and submit runs), admin, or join (only as a host)"},
+	{.name = "expires",
+	 .value = "TIME",
+	 .help = "with new: how long the token is valid, e.g. 7d"},
+	{.name = "name",
+	 .value = "NAME",
+	 .help = "with new: a name that says what the token is for"},
 	{0},
 };
 static const struct cli_option context_options[] = {
 	{.name = "pin",
 	 .value = "PIN",
-	 .help = "with add: the pin of the master's key, as it prints it; without, its certificate must "
+	 .help = "with add: the pin of the master's key, as it prints it; without a pin, its certificate must "
 		 "be of a CA"},
 	{.name = "token-file",
 	 .value = "FILE",
 	 .words = WORDS_FILE,
-	 .help = "with add: read the token from there ('-' is standard input)"},
+	 .help = "with add: read the token from FILE ('-' is standard input)"},
 	{.name = "token",
 	 .value = "TOKEN",
 	 .help = "with add: the token itself; other users of this machine may see it"},
@@ -387,8 +394,8 @@ const struct command cli_commands[] = {
 	 .arguments = run_and_sizes,
 	 .to_master = true,
 	 .help = "change how many nodes of a role a run has",
-	 .more = "Between min and max of the job file.  Those with the highest index are stopped and given "
-		 "back, their output is kept; others are made and start when they are ready.  The role of a "
+	 .more = "Between min and max of the job file.  The nodes with the highest index are stopped and "
+		 "released, and their output is kept; new nodes start when they are ready.  The role of a "
 		 "job without roles is called worker.",
 	 .example = "regatta resize ctr trainer=6",
 	 .run = command_resize},
@@ -451,7 +458,7 @@ const struct command cli_commands[] = {
 	 .group = MACHINERY,
 	 .options = master_options,
 	 .help = "run the master in the foreground, or stop it",
-	 .more = "Every command starts a master in the background when there is none; it leaves when idle.  With "
+	 .more = "Every command starts a master in the background when there is none; it exits when idle.  With "
 		 "--output json it prints one line when it is ready: url, pin, token and join (the token for hosts).",
 	 .example = "regatta master --listen 127.0.0.1:5436\n"
 		    "regatta master --listen 0.0.0.0:5436 --output json\n"
@@ -463,7 +470,7 @@ const struct command cli_commands[] = {
 	 .help = "let this machine join a master as a host",
 	 .more = "Stays in the foreground and makes nodes here when the master asks for them (engine = "
 		 "\"hosts\").  'regatta master --listen' prints the line to type.  Jobs go on when it is "
-		 "stopped; it finds them again when it is started.  A refusal ends it.",
+		 "stopped; it finds them again when it is started.  It exits when the master refuses it.",
 	 .example =
 		 "regatta agent --join https://10.0.0.5:5436 --pin sha256//... --token-file join",
 	 .run = command_agent},
@@ -503,7 +510,7 @@ const struct command cli_commands[] = {
 	{.name = "sim",
 	 .group = MACHINERY,
 	 .options = sim_options,
-	 .help = "play runs against a simulated, faulty cloud and check every invariant",
+	 .help = "simulate runs on a faulty cloud and check every invariant",
 	 .example = "regatta sim --seeds 1000 --nodes 5",
 	 .run = command_sim},
 	{.name = "version",
@@ -538,7 +545,7 @@ const struct command *cli_find_command(struct str name)
 	return NULL;
 }
 
-/* Names of commands in other tools, and ours for the same thing. */
+/* Names of commands in other tools, and Regatta's name for the same thing. */
 static const char *const other_names[][2] = {
 	{"abort", "kill"},	{"cancel", "kill"},	 {"delete", "cleanup"},
 	{"describe", "status"}, {"exec", "run"},	 {"list", "ps"},

@@ -1,6 +1,6 @@
 /*
  * completion - completion scripts for bash, zsh and fish, rendered from the
- * command table.  Names of runs, nodes and keys are asked from
+ * command table.  Names of runs, nodes and keys come from
  * `regatta words`, which never starts a master.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/command/commands.h"
 
-/* Shell text that prints the candidates; of nodes for bash, where $run is the run already on the
+/* Shell text that prints the candidates.  That for nodes is for bash, where $run is the run already on the
  * line.  NULL: nothing to complete. */
 static const char *lister(enum cli_words words)
 {
@@ -62,7 +62,7 @@ static void quoted(struct buf *out, const char *text)
 	}
 }
 
-/* " 'run --count' 'run -n' ...": which options but the common ones take the next word with them, so that it is
+/* " 'run --count' 'run -n' ...": the options, without the common ones, that take the next word as their value: it is
  * not counted as an argument. */
 static void value_options(struct buf *out, char between)
 {

@@ -120,7 +120,7 @@ void manpage_render(struct buf *out)
 		out,
 		".SH ENVIRONMENT\n"
 		".TP\n.B REGATTA_HOME\n"
-		"Where the state lives; default \\fI${XDG_STATE_HOME:\\-\\(ti/.local/state}/regatta\\fR.\n"
+		"The directory of the state; default \\fI${XDG_STATE_HOME:\\-\\(ti/.local/state}/regatta\\fR.\n"
 		".TP\n.B REGATTA_MASTER\n"
 		"The master to talk to, as \\fB\\-\\-master\\fR names it.\n"
 		"The option comes first, then this variable, then the context that 'regatta context use' chose,\n"
@@ -136,9 +136,9 @@ void manpage_render(struct buf *out)
 		"Standard output of a node, byte by byte; standard error is in \\fINODE.err.log\\fR,\n"
 		"and \\fINODE.order\\fR tells in which order the two came.\n"
 		".TP\n.I $REGATTA_HOME/master.log\n"
-		"What a master started in the background says.\n"
+		"The log of a master that was started in the background.\n"
 		".TP\n.I $REGATTA_HOME/contexts/NAME.json\n"
-		"URL, pin and token of a master; \\fIcurrent\\fR beside them has the name of the one in use.\n"
+		"URL, pin and token of a master; \\fIcurrent\\fR beside them has the name of the current context.\n"
 		".SH EXIT STATUS\n");
 	static const char *const codes[] = {
 		"ok",	     "the job failed", "usage or bad input",

@@ -74,7 +74,7 @@ def test_a_host_that_is_stopped_may_be_replaced_by_another_of_its_name(regatta, 
     (["--join", "http://127.0.0.1:1", "--pin", "x", "--token", "t"], 2, "--join must be https://HOST:PORT"),
     (["--join", "https://127.0.0.1:1", "--pin", "x", "--token", "t", "--name", "a b"], 2, "cannot be the name of a host"),
     (["--join", "https://127.0.0.1:1", "--pin", "x", "--token", "t", "--labels", "gpu"], 2, "'gpu' is not NAME=VALUE"),
-    (["--join", "https://127.0.0.1:1", "--pin", "x", "--token", "t", "--labels", "a=1,a=2"], 2, "'a' is there twice"),
+    (["--join", "https://127.0.0.1:1", "--pin", "x", "--token", "t", "--labels", "a=1,a=2"], 2, "'a' is given twice"),
 ])
 def test_options_that_cannot_be_used(regatta, args, code, says):
     done = regatta("agent", *args, code=code)

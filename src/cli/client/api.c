@@ -24,15 +24,15 @@
 #define UPLOAD_MS (60 * 60 * 1000)
 #define RETRY_MS 15000	  /* how long a call is repeated when its connection is lost */
 #define RETRY_PAUSE_MS 10 /* between two attempts */
-#define SLOW_S 3	  /* without an answer: the user is told */
+#define SLOW_S 3	  /* without an answer for so long: the user is told */
 #define REMOTE_PAUSE_MS 250
 #define DIAL_MS 10000	   /* another master, from the name to the end of the handshake */
-#define QUICK_DIAL_MS 1500 /* for those who rather do without it */
+#define QUICK_DIAL_MS 1500 /* for commands that work without a master too */
 #define MAX_DETAILS (64 * 1024)
 #define MAX_ERROR_BODY (256 * 1024)
 
-/* A master that is stopped (SIGSTOP) takes connections and never answers: its user is told before
- * the call's own limit ends it.  Only a signal comes in the middle of any wait. */
+/* A master that is stopped (SIGSTOP) takes connections and never answers: the user is told before
+ * the call times out.  By SIGALRM, because only a signal interrupts every kind of wait. */
 static char slow_text[200];
 
 static void slow_prepare(const struct target *t)
@@ -54,7 +54,7 @@ static void say_slow(int signo)
 {
 	(void)signo;
 	if (write(STDERR_FILENO, slow_text, strlen(slow_text)) < 0)
-		return; /* nobody can be told */
+		return; /* stderr is closed: ignored */
 }
 
 static void slow_watch(bool on)
@@ -95,7 +95,7 @@ static int open_target(struct api *api, struct target *target, bool start, struc
 {
 	init(api, target, start);
 	slow_prepare(target);
-	/* Somebody else's socket must not receive the user's environment. */
+	/* The socket of another user must not receive this user's environment. */
 	if (home_check_owner(target->home, err) == 0 && ensure(api, err) == 0)
 		return 0;
 	api_release(api);
@@ -205,9 +205,9 @@ static int refused(struct api *api, const struct http_answer *answer, struct err
 		buf_addc(&api->details, '\n');
 	}
 	const char *remote = api_remote(api);
-	if (message.n == 0 && answer->status == 403) /* of a HEAD, which says no more */
+	if (message.n == 0 && answer->status == 403) /* the answer to a HEAD has no body */
 		err_set(err, kind, "the scope of this token does not allow this call");
-	else if (message.n == 0 && answer->status == 507) /* in the middle of an upload */
+	else if (message.n == 0 && answer->status == 507) /* refused in the middle of an upload */
 		err_set(err, kind,
 			"the disk where the master keeps its files is full: make room there; 'regatta "
 			"cleanup RUN' removes a run that has ended");
@@ -220,7 +220,7 @@ static int refused(struct api *api, const struct http_answer *answer, struct err
 			"the token is wrong, revoked or too old: 'regatta context add' takes a new one");
 	else
 		err_set(err, kind, "%.*s", STR_ARG(message));
-	/* What is wrong with the call itself reads the same whoever says it. */
+	/* A refusal for the token names the master; other errors are about the call and need no name. */
 	return remote && kind == ERR_DENIED ? err_wrap(err, "master '%.60s'", remote) : -1;
 }
 
@@ -238,7 +238,7 @@ static int send_once(struct api *api, const struct request *r, struct http_answe
 	if (ensure(api, err) < 0)
 		return -1;
 	http_client_set_stop(api->http, api->stop);
-	bool watched = r->fd < 0 && !api->hushed; /* an upload takes its time */
+	bool watched = r->fd < 0 && !api->hushed; /* an upload may take longer than SLOW_S */
 	if (watched)
 		slow_watch(true);
 	int rc = r->fd >= 0 ? http_upload(api->http, r->method, r->path, r->fd, r->size,
@@ -253,7 +253,7 @@ static int send_once(struct api *api, const struct request *r, struct http_answe
 	return rc;
 }
 
-/* Send until an answer comes: a master that is leaving or was killed is replaced, another one dialled again. */
+/* Send until an answer comes: the user's own master is started again if it left, another one is dialled again. */
 static int send_request(struct api *api, const struct request *r, struct http_answer *answer,
 			struct err *err)
 {
@@ -266,8 +266,8 @@ static int send_request(struct api *api, const struct request *r, struct http_an
 		bool leaving = rc == 0 && answer->status == 503;
 		if (rc == 0 && !leaving)
 			return 0;
-		/* No master at all: connecting has already waited for one.  Another one was reached
-		 * when the command began, and may be reached again. */
+		/* ERR_UNAVAILABLE from connecting: it has already waited for the own master.  Another master was reached
+		 * when the command began, and may be reachable again. */
 		bool lost =
 			leaving || (api_lost(err) && (api->start || err->kind != ERR_UNAVAILABLE));
 		if (!lost || clock_boot_ms() >= deadline || (api->stop && *api->stop))

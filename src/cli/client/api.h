@@ -28,14 +28,14 @@ int home_find(char **ret_home, struct err *err);
 /* ERR_DENIED when the directory belongs to another user; one that does not exist is accepted. */
 int home_check_owner(const char *home, struct err *err);
 
-/* Connect to the master of this home; with start, start one in the background when nobody listens.
- * ERR_UNAVAILABLE otherwise.  *stop (may be NULL) ends the waiting with ERR_CANCELLED. */
+/* Connect to the master of this home; with start, start one in the background when none listens.
+ * ERR_UNAVAILABLE if there is none.  *stop (may be NULL) ends the waiting with ERR_CANCELLED. */
 int master_connect(const char *home, bool start, const volatile int *stop, struct http_client **ret,
 		   struct err *err);
 
 struct api {
 	struct target *target;
-	bool borrowed;		  /* the target is that of another api, which outlives this one */
+	bool borrowed;		  /* the target belongs to another api, which outlives this one */
 	bool start;		  /* start the own master when there is none */
 	bool hushed;		  /* say nothing about a master that takes long to answer */
 	struct http_client *http; /* NULL: not connected now */
@@ -43,15 +43,15 @@ struct api {
 	const volatile int *stop;
 };
 
-/* The own master, whatever else is named. */
+/* The user's own master, whatever master is named. */
 int api_open(struct api *api, bool start, struct err *err);
 /* The master that the command line, the environment or the current context names.  Only the own one
  * is ever started. */
 int api_open_named(struct api *api, const struct cli_call *c, bool start, struct err *err);
-/* This master; the target is the api's from now on, in any outcome. */
+/* Takes the target, also on failure. */
 int api_open_target(struct api *api, struct target *target, struct err *err);
 void api_release(struct api *api);
-/* One more to the same master, hushed and not connected yet. */
+/* A further api for the same master, hushed and not connected yet. */
 void api_init_like(struct api *ret, const struct api *api);
 /* The same, connected. */
 int api_open_another(const struct api *api, struct api *ret, struct err *err);
@@ -82,7 +82,7 @@ int api_fail(const struct api *api, const struct err *err);
 char *api_run_path(const char *run, const char *tail);
 /* "?key=value", or "&key=value" after another one, percent-encoded; nothing when the value is NULL. */
 void api_add_query(struct buf *path, const char *key, const char *value);
-/* The run a user means: the word, or the latest run (said on stderr) when it is NULL.  Owned. */
+/* The id of the run: the word itself, or the latest run (named on stderr) when it is NULL.  Owned. */
 int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *err);
 
 /* An answer as a tree.  Unlike json_parse it takes large arrays and objects: they are split and

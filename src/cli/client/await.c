@@ -18,7 +18,7 @@
 #define REMOTE_RETRY_MS 250
 #define CHUNK (16 * 1024)
 
-/* The run's object when it has ended. */
+/* The object of a run that has ended. */
 static int read_last(struct api *api, const char *id, struct buf *text, struct err *err)
 {
 	CLEANUP(freep) char *path = api_run_path(id, "/watch?last=1");

@@ -2,10 +2,10 @@
  * connection - find the user's master, or start one.
  *
  * The master is this same program, started as `regatta master --background`,
- * detached, and logs to $REGATTA_HOME/master.log.  Two commands that start
- * one at the same moment are harmless: the second master sees that it is the
- * second and leaves, and both commands connect to the first.  A master that is
- * just leaving is waited for and then replaced.
+ * detached, and logs to $REGATTA_HOME/master.log.  Two commands may start
+ * one at the same moment: the second master finds the home locked
+ * and exits, and both commands connect to the first.  A master that is
+ * about to exit is waited for and then replaced.
  */
 #include "cli/client/api.h"
 
@@ -31,7 +31,7 @@
 #include "net/http_client.h"
 
 #define START_MS 10000 /* to wait for a master that was started */
-#define POLL_MS 1      /* between two attempts to connect meanwhile */
+#define POLL_MS 1      /* between two attempts to connect to it */
 #define AGAIN_MS 10    /* between two attempts to start one, doubled each time */
 #define AGAIN_MAX_MS 500
 #define MAX_FAILURES 2
@@ -78,7 +78,7 @@ int home_check_owner(const char *home, struct err *err)
 	return 0;
 }
 
-/* The state decides which programs are run: it must be the user's own. */
+/* The state says which programs are run: the directory must belong to the user. */
 static int make_home(const char *home, struct err *err)
 {
 	if (file_mkdir_p(home, 0700, err) < 0)
@@ -120,7 +120,7 @@ static int open_log(const char *home, struct err *err)
 	struct stat st;
 
 	if (stat(path, &st) == 0 && st.st_size > MAX_LOG)
-		(void)rename(path, old); /* a log that cannot be put aside only stays long */
+		(void)rename(path, old); /* on failure the log just stays long */
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno(err, errno, "open '%s'", path);
@@ -137,8 +137,8 @@ static bool is_among(const char *pair, const char *const *names, size_t n)
 	return false;
 }
 
-/* The environment of this process, with REGATTA_HOME as it was resolved and without what is about
- * other masters.  Only the array and its first word are owned. */
+/* The environment of this process, with REGATTA_HOME as it was resolved and without the variables for
+ * other masters.  Only the array and its first string are owned. */
 static char **master_environment(const char *home)
 {
 	static const char *const own[] = {"REGATTA_HOME", "REGATTA_MASTER", "REGATTA_PIN",
@@ -177,7 +177,7 @@ static int spawn_master(const char *home, pid_t *ret_pid, struct err *err)
 	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, log, 1);
 	posix_spawn_file_actions_adddup2(&actions, log, 2);
-	/* A pipe of our caller that the master held would keep that caller waiting. */
+	/* The master must not inherit a pipe: a reader of this command's output would wait for its end. */
 	posix_spawn_file_actions_addclosefrom_np(&actions, 3);
 	posix_spawn_file_actions_addchdir_np(&actions, "/");
 	char **env = master_environment(home);
@@ -196,16 +196,16 @@ static int start_failed(const char *home, const char *what, struct err *err)
 	char line[200];
 
 	last_log_line(home, line, sizeof(line));
-	/* The message comes after the time and the role. */
+	/* The message follows the time and the role in a line of the log. */
 	const char *said = strstr(line, "master: ");
 	said = said ? said + strlen("master: ") : line;
 	return err_set(err, ERR_UNAVAILABLE, "%s: %s", what,
 		       said[0] ? said : "see master.log in its home");
 }
 
-/* Does a process hold this home, by the pid in its lock?  In doubt yes: then a failed start is tried
- * again until the time is up.  (A lock without a pid was taken just now, or by a master that died
- * before it could say so.) */
+/* Does a process hold this home, by the pid in its lock?  True in doubt: then a failed start is tried
+ * again until START_MS is over.  (A lock without a pid was taken just now, or by a master that died
+ * before it wrote its pid.) */
 static bool is_held(const char *home)
 {
 	CLEANUP(freep) char *path = path_join(home, LAYOUT_LOCK);
@@ -233,8 +233,8 @@ struct starting {
 	pid_t pid; /* 0: none is being started */
 	int64_t spawn_at;
 	int pause_ms;
-	bool contested; /* another one held the home when ours was started */
-	int failures;	/* starts that failed in a row while nobody else held the home */
+	bool contested; /* another process held the home when this master was started */
+	int failures;	/* starts that failed in a row while no other process held the home */
 };
 
 static int spawn_next(struct starting *s, int64_t now, struct err *err)

@@ -111,7 +111,7 @@ static int unknown(const char *home, const char *name, struct arena *a, struct e
 		name);
 }
 
-/* A token that others can read is no secret, and a file of theirs may lead anywhere. */
+/* Refuses a file that others can read, because the token is no secret then, or that another user wrote. */
 static int check_private(int fd, const char *path, struct err *err)
 {
 	struct stat st;

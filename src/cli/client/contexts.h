@@ -20,7 +20,7 @@ struct context {
 
 /* [a-z0-9] and, inside, '-', '_' and '.'; at most 40.  ERR_INVALID says so. */
 int context_check_name(const char *name, struct err *err);
-/* In the arena.  ERR_NOT_FOUND: there is none of this name, with the one that may be meant. */
+/* In the arena.  ERR_NOT_FOUND names a similar context, if there is one. */
 int context_read(const char *home, const char *name, struct arena *a, struct context *ret,
 		 struct err *err);
 int context_write(const char *home, const char *name, const struct context *c, struct err *err);

@@ -51,15 +51,15 @@ int blob_upload(struct api *api, int fd, const char *sha256, uint64_t size, stru
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
-	/* A file offset of our own: several threads may be doing this. */
+	/* Opened again for a file offset of its own: several threads may read the file. */
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 	CLEANUP(close_fdp) int from = open(own, O_RDONLY | O_CLOEXEC);
 	if (from < 0)
-		return err_errno(err, errno, "read what is to be uploaded");
+		return err_errno(err, errno, "open the file to upload");
 	return api_upload(api, path, from, size, err);
 }
 
-/* Its digest is appended to the list. */
+/* Uploads the file and appends its digest to the list. */
 static int upload_fd(struct api *api, int fd, const char *want, struct jsonw *w, struct err *err)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -78,7 +78,7 @@ static int upload_fd(struct api *api, int fd, const char *want, struct jsonw *w,
 	return blob_upload(api, fd, hex, size, err);
 }
 
-/* As the local engine deals them out: the files whose place in the sorted list is `which` modulo `count`. */
+/* The files whose place in the sorted list is `which` modulo `count`, as engine local does it. */
 static int upload_shard(struct api *api, const char *dir, char **names, size_t n, size_t which,
 			size_t count, struct jsonw *w, struct err *err)
 {

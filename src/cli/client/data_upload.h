@@ -7,9 +7,9 @@ struct buf;
 struct err;
 struct job_input;
 
-/* A file without a name in the client's home. */
+/* An unlinked temporary file in the client's home. */
 int blob_temporary(struct api *api, struct err *err);
-/* Unless the master has it. */
+/* Uploads the file unless the master has it. */
 int blob_upload(struct api *api, int fd, const char *sha256, uint64_t size, struct err *err);
-/* All data of the job, and what the master is to know of it (master/data_blobs.h). */
+/* Uploads all data of the job; *ret_json describes it for the request (master/data_blobs.h). */
 int data_upload(struct api *api, const struct job_input *in, struct buf *ret_json, struct err *err);

@@ -16,7 +16,7 @@
 #include "net/http_client.h"
 
 #define CHUNK (64 * 1024)
-#define CHUNKS_PER_STEP 16 /* of one stream, before the others have their turn */
+#define CHUNKS_PER_STEP 16 /* read from one stream before the others have their turn */
 #define MAX_DESCRIPTORS 16384
 #define RETRY_FIRST_MS 5
 #define RETRY_MAX_MS 1000
@@ -24,7 +24,7 @@
 
 #define MAX_HEAD 32 /* bytes of "out 12\n" */
 
-/* One log of a node: how much of it came, and the start of a line that has not ended. */
+/* One log of a node: the bytes received, and the start of an unfinished line. */
 struct part {
 	int64_t offset;
 	struct buf line;
@@ -38,13 +38,13 @@ struct log_stream {
 	int64_t attempt;
 	struct api api; /* http != NULL: the stream is open */
 	struct part parts[FOLLOW_BOTH];
-	/* of both logs: the piece that is coming */
+	/* FOLLOW_BOTH: the piece that is being received */
 	struct buf head;
 	enum follow_logs piece;
 	int64_t piece_left;
 	bool done, more, got_bytes, ended_once;
 	int64_t retry_at; /* boot time; 0 = now */
-	int64_t lost_at;  /* boot time of the first try in vain; 0: none */
+	int64_t lost_at;  /* boot time of the first failed try; 0: none */
 	int pause_ms;
 };
 
@@ -56,10 +56,10 @@ struct follow {
 	VEC(struct log_stream *) streams;
 	size_t open;
 	char *chunk;
-	int64_t attempt; /* of streams that are added */
+	int64_t attempt; /* for streams added from now on; 0: all */
 };
 
-/* Every stream has a connection of its own. */
+/* Every stream needs a connection, and so a descriptor. */
 static void raise_descriptors(void)
 {
 	struct rlimit rl;
@@ -219,8 +219,8 @@ static void give_lines(struct follow *f, struct log_stream *s, enum follow_logs 
 	}
 }
 
-/* Bytes of both logs on one output: the lines of one do not break those of the other.  A progress
- * bar draws its line again and again with carriage returns: they end a line too. */
+/* Both logs on one output: only whole lines are passed on, so that the logs do not mix within a line.  A progress
+ * bar rewrites its line with carriage returns: they end a line too. */
 static void give_whole_lines(struct follow *f, struct log_stream *s, enum follow_logs log,
 			     struct str bytes)
 {
@@ -233,7 +233,7 @@ static void give_whole_lines(struct follow *f, struct log_stream *s, enum follow
 	if (line->n && (whole || rest > FOLLOW_MAX_LINE - line->n))
 		give_line(f, s, log);
 	if (rest > FOLLOW_MAX_LINE - line->n)
-		whole = bytes.n; /* longer than a line may be */
+		whole = bytes.n; /* the line is too long: pass on all of it */
 	if (whole)
 		f->sink.bytes(f->ctx, (struct str){bytes.p, whole});
 	buf_add(line, bytes.p + whole, bytes.n - whole);
@@ -328,7 +328,7 @@ static int open_stream(struct follow *f, struct log_stream *s, struct err *err)
 		return -1;
 	if (s->tail < 0)
 		return 0;
-	/* The last lines: from here on the offsets are known. */
+	/* The request was for the last lines: the headers say at which offsets they start. */
 	static const char *const headers[] = {"Regatta-Offset", "Regatta-Err-Offset"};
 	for (int log = 0; log < FOLLOW_BOTH; log++) {
 		bool both = s->logs == FOLLOW_BOTH;
@@ -343,7 +343,7 @@ static int open_stream(struct follow *f, struct log_stream *s, struct err *err)
 	return 0;
 }
 
-/* The own master is started again as often as needed; another one may be gone for good. */
+/* The user's own master is started again as often as needed; another one may stay unreachable. */
 static bool given_up(struct log_stream *s)
 {
 	int64_t now = clock_boot_ms();

@@ -2,8 +2,8 @@
 /*
  * follow - logs of several nodes at once, each on a connection of its own.
  *
- * Every stream knows its offset, so a master that dies and comes back costs
- * nothing: the stream goes on where it was, no byte twice, no byte lost.
+ * Every stream knows its offset, so after a restart of the master
+ * it goes on where it was, without a lost or repeated byte.
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -16,13 +16,13 @@ struct follow;
 
 #define FOLLOW_MAX_LINE (64 * 1024) /* a longer line is handed over in pieces */
 
-/* Which of a node's two logs; both come in the order of arrival. */
+/* Which of a node's two logs; FOLLOW_BOTH gives both in the order of arrival. */
 enum follow_logs { FOLLOW_OUT, FOLLOW_ERR, FOLLOW_BOTH };
 
-struct follow_sink { /* one of the two */
+struct follow_sink { /* exactly one of the two is set */
 	void (*line)(void *ctx, struct str node, bool is_err,
 		     struct str line);		    /* without its newline */
-	void (*bytes)(void *ctx, struct str bytes); /* of both logs: whole lines */
+	void (*bytes)(void *ctx, struct str bytes); /* with FOLLOW_BOTH: whole lines */
 };
 
 struct follow *follow_new(const struct api *api, const char *run, const struct follow_sink *sink,

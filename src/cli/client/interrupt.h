@@ -2,10 +2,10 @@
 /*
  * interrupt - SIGINT and SIGTERM while a call waits for the master.
  *
- * The signals are blocked for the rest of the command (watch_signals), which reads them when it can
- * act on them.  Between begin and end the first one gives the master a second to answer, so that
- * what was asked for can be cancelled in order; then, or at the second signal, the flag is set and
- * the call ends.  One user at a time, in the main thread.
+ * Outside begin and end the signals are blocked (watch_signals), and the command reads them when it can
+ * act on them.  Between begin and end the first signal gives the master a second to answer, so that
+ * the run can be cancelled afterwards; then, or at the second signal, the flag is set and
+ * the call ends.  One call at a time, in the main thread.
  */
 struct err;
 

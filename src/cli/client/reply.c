@@ -2,7 +2,7 @@
  * reply - answers of the master as a tree.
  *
  * json_parse bounds its text and its nodes, because most of what it reads comes
- * from strangers.  A run with thousands of nodes is larger than that, and it
+ * from outside.  A run with thousands of nodes is larger than that, and it
  * comes from our own master: it is split at the commas of its large arrays and
  * objects, and each piece is read by json_parse.
  */

@@ -29,7 +29,7 @@
 
 extern char **environ;
 
-/* What of the user's environment a job needs to find its programs and libraries; a name that
+/* The variables of the user's environment by which a job on this machine finds its programs and libraries; a name that
  * ends with '*' is a prefix. */
 static const char *const passed_here[] = {
 	"PATH",	  "HOME",     "USER", "LOGNAME",	 "SHELL",      "LANG",	      "LC_*",
@@ -37,7 +37,7 @@ static const char *const passed_here[] = {
 	"CUDA_*", "NVIDIA_*", NULL,
 };
 
-/* What means the same on every machine. */
+/* Variables that mean the same on every machine. */
 static const char *const passed_anywhere[] = {"LANG", "LC_*", "TZ", "TERM", NULL};
 
 static bool is_passed(struct str name, const char *const *passed)
@@ -172,7 +172,7 @@ static int make_body(const struct job_input *in, bool here, struct submission *s
 	if (job.overflow || text.overflow)
 		return err_set(err, ERR_INVALID,
 			       "the job and its environment are too large to send");
-	/* Without its opening brace: the id goes in front. */
+	/* Without its opening brace: the request id is put in front later. */
 	buf_add(&s->body, text.p + 1, text.n - 1);
 	return 0;
 }
@@ -228,7 +228,7 @@ int submission_send(struct api *api, const struct submission *s, const char *req
 	buf_addstr(&body, buf_str(&s->body));
 	if (api_call(api, "POST", "/api/v1/runs", buf_str(&body), SUBMIT_MS, ret_json, err) == 0)
 		return 0;
-	/* The archive may have been cleaned away between the question and the request. */
+	/* The master may have removed the archive between the check and the request. */
 	if (err->kind != ERR_NOT_FOUND || s->source < 0 || upload(api, s, err) < 0)
 		return -1;
 	return api_call(api, "POST", "/api/v1/runs", buf_str(&body), SUBMIT_MS, ret_json, err);

@@ -1,5 +1,5 @@
 #pragma once
-/* submit - a job handed to the master: its source packed and uploaded, then the request. */
+/* submit - pack and upload the source of a job, then send the request. */
 #include "base/buf.h"
 
 struct api;
@@ -20,7 +20,7 @@ struct submission {
 int submission_prepare(struct api *api, const struct job_input *in, struct submission *ret,
 		       struct err *err);
 void submission_release(struct submission *s);
-/* When it is sent and will not be sent again: the packed source takes as much disk as it is long. */
+/* Call when the request will not be sent again: frees the disk space of the packed source. */
 void submission_drop_source(struct submission *s);
 void request_id_new(char out[static REQUEST_ID_SIZE]);
 /* The run object is appended to *ret_json.  The same id always gives the same run. */

@@ -15,7 +15,7 @@
 #include "net/http_client.h"
 #include "net/tls.h"
 
-/* A peer that is cut off without a word is noticed after about 30 s. */
+/* TCP keepalive: a master that is cut off is noticed after about 30 s. */
 #define KEEP_IDLE_S 15
 #define KEEP_INTERVAL_S 5
 #define KEEP_COUNT 3
@@ -78,7 +78,7 @@ static int check_secrets(const struct http_url *u, const char *pin, const char *
 	for (const char *p = token; *p; p++)
 		if (*p <= ' ' || *p > '~')
 			return err_set(err, ERR_INVALID,
-				       "the token has characters that no token has");
+				       "the token has characters that no token can have");
 	return *token ? 0 : err_set(err, ERR_INVALID, "the token is empty");
 }
 

@@ -13,9 +13,9 @@ struct err;
 struct http_client;
 
 struct target {
-	char *home; /* the user's own state, whichever master is meant */
-	char *name; /* of the other master, for people: a context's name or a URL */
-	char *pin;  /* NULL: the chain of a CA */
+	char *home; /* the user's own state directory, for any master */
+	char *name; /* of another master, for messages: the name of a context or a URL */
+	char *pin;  /* NULL: checked by a trusted CA */
 	char *token;
 	struct http_url url; /* only host, port and tls are set */
 	bool remote;
@@ -23,7 +23,7 @@ struct target {
 
 /* wanted: the value of --master, or NULL.  Owned: target_free(). */
 int target_find(const char *wanted, struct target **ret, struct err *err);
-/* The own master, whatever is set. */
+/* The user's own master, whatever the environment and contexts say. */
 int target_find_own(struct target **ret, struct err *err);
 /* Another master by its parts; pin may be NULL.  Nothing is dialled. */
 int target_new(const char *name, const char *url, const char *pin, const char *token,
@@ -31,7 +31,7 @@ int target_new(const char *name, const char *url, const char *pin, const char *t
 /* NULL allowed.  Returns NULL. */
 struct target *target_free(struct target *t);
 
-/* Dial another master.  Not reached in time is ERR_UNAVAILABLE, not trusted ERR_DENIED; both name
+/* Dial another master.  ERR_UNAVAILABLE: not reached in time; ERR_DENIED: not trusted.  Both name
  * the master. */
 int target_dial(const struct target *t, int timeout_ms, const volatile int *stop,
 		struct http_client **ret, struct err *err);

@@ -31,13 +31,13 @@
 #define NO_CONTACT_MS 60000 /* without a master for so long: give up */
 #define RETRY_MS 50	    /* between two attempts to reach it */
 #define LOGS_IDLE_MS 10000  /* after the end of the run, how long to wait for more of its logs */
-#define VIEW_NODES 8	    /* whose output the view shows */
-#define FOLLOW_NODES 1000   /* whose output -f prints */
+#define VIEW_NODES 8	    /* nodes whose output the live view shows */
+#define FOLLOW_NODES 1000   /* nodes whose output -f prints */
 #define CANCEL_MS 30000
 #define DELTAS_MAX (1u << 20) /* bytes of deltas that are kept, beyond those of the run itself */
 #define CHUNK (64 * 1024)
-#define FLUSH_BYTES (256 * 1024) /* of the job's lines on their way out */
-#define OUT_MAX (2u << 20)	 /* one line more, however it is escaped */
+#define FLUSH_BYTES (256 * 1024) /* of the job's lines before they are written */
+#define OUT_MAX (2u << 20)	 /* FLUSH_BYTES and one line, fully escaped */
 
 struct watcher {
 	struct api *api;   /* for calls */
@@ -45,17 +45,17 @@ struct watcher {
 	const char *id;
 	const struct watch_options *o;
 	struct buf text; /* objects and deltas as they come; the last may be incomplete */
-	struct buf json; /* the last whole one */
+	struct buf json; /* the last complete run object */
 	struct arena *arena;
-	struct doc *run; /* the same, read, with the deltas that came since */
-	size_t deltas;	 /* bytes of those */
-	int64_t run_at;	 /* boot time when it came */
-	char state[40];	 /* last one said */
-	bool why_said;	 /* what the run waits for in this state */
+	struct doc *run; /* `json` as a tree, with the deltas received since */
+	size_t deltas;	 /* bytes of the deltas */
+	int64_t run_at;	 /* boot time when `run` was received */
+	char state[40];	 /* the last state that was printed */
+	bool why_said;	 /* the reason for waiting in this state was printed */
 	int64_t lost_at, retry_at;
 	bool lost_said;
 	struct follow *follow;
-	struct buf out, err_out; /* the job's lines on their way out */
+	struct buf out, err_out; /* the job's lines, not written yet */
 	bool out_tty, err_tty, out_dead;
 	int64_t line_at;
 	bool live, dirty, ended, left, leave_now;
@@ -106,7 +106,7 @@ int api_cancel_run(struct api *api, const char *id, bool hurry, struct buf *ret_
 			ret_json, err);
 }
 
-/* A message that leaves the live view whole. */
+/* A message on stderr; the live view is removed before and drawn again after it. */
 static void say(struct watcher *w, const char *text)
 {
 	if (w->live)
@@ -123,7 +123,7 @@ static void flush_lines(struct watcher *w)
 		return;
 	if (w->live)
 		screen_clear(&w->screen, w->style.width);
-	/* A reader that went away stops the printing, not the run. */
+	/* A closed pipe ends the printing, not the run. */
 	if (w->out.n && !w->out_dead &&
 	    file_write_all(STDOUT_FILENO, w->out.p, w->out.n, &err) < 0) {
 		w->out_dead = true;
@@ -175,7 +175,7 @@ static void start_following(struct watcher *w)
 	for (size_t i = 0; i < nodes->array.n && i < max; i++) {
 		const struct doc *n = nodes->array.v[i];
 		struct str name = doc_str(n, "name", STR(""));
-		/* The view shows what comes; -f prints everything. */
+		/* The live view shows new output only; -f prints all of it. */
 		follow_add(w->follow, name, FOLLOW_OUT,
 			   w->o->follow ? 0 : doc_int(n, "log_bytes", 0), -1, true);
 		follow_add(w->follow, name, FOLLOW_ERR,
@@ -259,13 +259,13 @@ static void merge_nodes(struct watcher *w, const struct doc *changed)
 	}
 }
 
-/* What changed of the run: all its members are there, but of the nodes only some. */
+/* A delta has all members of the run, but only the nodes that changed. */
 static int take_delta(struct watcher *w, struct str line, struct err *err)
 {
 	struct doc *delta;
 
 	if (!w->run)
-		return 0; /* a whole one comes first */
+		return 0; /* a complete object always comes first */
 	if (reply_parse(arena_str(w->arena, line), w->arena, &delta, err) < 0)
 		return err_wrap(err, "watch %s", w->id);
 	merge_nodes(w, doc_array(delta, "nodes"));
@@ -279,7 +279,7 @@ static int take_delta(struct watcher *w, struct str line, struct err *err)
 	run_is_new(w);
 	if (w->deltas <= DELTAS_MAX + 2 * w->json.n)
 		return 0;
-	/* What was replaced is still in the arena: begin a new one. */
+	/* Replaced objects still take space in the arena: parse again into a new one. */
 	CLEANUP(buf_release) struct buf text = {0};
 
 	buf_init(&text, API_MAX_ANSWER);
@@ -292,7 +292,7 @@ static bool is_delta(struct str line)
 	return str_starts(line, STR("{\"delta\":true"));
 }
 
-/* Nothing before the newest whole object counts. */
+/* Lines before the newest complete object are skipped. */
 static int take_text(struct watcher *w, struct err *err)
 {
 	const char *end = w->text.n ? memrchr(w->text.p, '\n', w->text.n) : NULL;

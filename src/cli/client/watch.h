@@ -16,10 +16,10 @@ struct doc;
 struct err;
 
 /* Block the signals of the watcher from now on, so that none is lost between the submission and
- * the watching. Those that the caller of the program ignores (nohup) stay ignored.  Returns a
+ * the watching.  Signals that were ignored at the start of the program (nohup) stay ignored.  Returns a
  * descriptor to read them from. */
 int watch_signals(struct err *err);
-/* The next one that came; 0 if none. */
+/* The next pending signal; 0 if none. */
 int watch_signal_next(int fd);
 
 struct watch_options {
@@ -29,8 +29,8 @@ struct watch_options {
 };
 
 struct watch_result {
-	struct buf json; /* the last run object, as it came */
-	bool left;	 /* the run goes on without us */
+	struct buf json; /* the last run object */
+	bool left;	 /* SIGHUP: the run goes on unwatched */
 };
 void watch_result_release(struct watch_result *r);
 

@@ -38,7 +38,7 @@ static int add_label(struct str text, struct arena *a, struct label_list *l, str
 			       STR_ARG(text), MAX_LABEL);
 	for (size_t i = 0; i < l->n; i++)
 		if (str_is(name, l->v[i].name))
-			return err_set(err, ERR_INVALID, "--labels: '%.*s' is there twice",
+			return err_set(err, ERR_INVALID, "--labels: '%.*s' is given twice",
 				       STR_ARG(name));
 	if (l->n == MAX_LABELS)
 		return err_set(err, ERR_INVALID, "--labels: at most %d", MAX_LABELS);
@@ -63,7 +63,7 @@ static int read_labels(const struct cli_call *c, struct arena *a, struct label_l
 	return 0;
 }
 
-/* By its name, so that several hosts may be on one machine.  Absolute: a unit runs elsewhere. */
+/* By the host's name, so that one machine may be several hosts.  Absolute: a systemd unit has another work directory. */
 static int choose_dir(const struct cli_call *c, struct arena *a, struct host_options *o,
 		      struct err *err)
 {
@@ -113,7 +113,7 @@ static int read_options(const struct cli_call *c, struct arena *a, struct label_
 	return choose_dir(c, a, o, err);
 }
 
-/* As root for the machine, else for the user. */
+/* Installs a systemd unit: of the machine as root, else of the user. */
 static int install(const struct host_options *o, struct arena *a, struct buf *told, struct err *err)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");

@@ -14,7 +14,7 @@
 #include "fmt/doc.h"
 
 #define CLEANUP_MS 60000
-#define WATCHED_MS 10000 /* how long another client may still watch the run */
+#define WATCHED_MS 10000 /* how long to wait for other clients that watch the run */
 #define RETRY_MS 20
 
 /* Cancel the run unless it has ended, and wait for its end.  *ret_id is its full id. */

@@ -22,13 +22,13 @@
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 
-/* What a command needs, and where its result goes. */
+/* Input and result of one action. */
 struct contexts {
 	const struct cli_call *c;
 	const char *home;
 	struct arena *a;
 	struct buf *out;
-	const char **hint; /* said below the error */
+	const char **hint; /* printed below the error */
 };
 
 static bool is_local(const char *name)
@@ -45,7 +45,7 @@ static int not_local(const char *name, struct err *err)
 		       "' is your own master on this machine and has no settings");
 }
 
-/* Is it there, is it the right one, and what may the token do?  *ret_me: the answer. */
+/* Asks the master who the token belongs to, which also checks address and pin.  *ret_me: the answer. */
 static int ask_master(struct target *t, struct arena *a, struct doc **ret_me, struct err *err)
 {
 	CLEANUP(api_release) struct api api = {0};
@@ -235,7 +235,7 @@ static int use(const struct contexts *x, struct err *err)
 	if (context_use(x->home, name, err) < 0)
 		return -1;
 	if (over && *over)
-		cli_say("REGATTA_MASTER is set to '%.80s' and comes first", over);
+		cli_say("REGATTA_MASTER is set to '%.80s' and overrides the context", over);
 	put_done(x, "current", name);
 	return 0;
 }

@@ -112,7 +112,7 @@ static int has_ended(struct events *e, bool *ret, struct err *err)
 	return 0;
 }
 
-/* A master that leaves ends the stream: it goes on behind the last event until the run itself
+/* A master that exits ends the stream: it is opened again after the last event until the run itself
  * has ended. */
 static int print_events(struct events *e, struct err *err)
 {

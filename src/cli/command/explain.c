@@ -105,7 +105,7 @@ int command_explain(const struct cli_call *c)
 		return cli_fail(&err);
 	if (c->output == OUTPUT_TABLE)
 		return cli_print(&text);
-	/* "roles.trainer" names a table, not a field: its text is all there is. */
+	/* "roles.trainer" is a table, not a field: only its text is printed. */
 	if (key.n && !schema_find(job, key)) {
 		struct jsonw w;
 		jsonw_init(&w, &json);

@@ -31,7 +31,7 @@ static void print_problems(struct str text)
 	(void)file_write_all(STDERR_FILENO, out.p, out.n, &ignored);
 }
 
-/* -n and --name on top of a file are settings of it. */
+/* With a file, -n and --name are settings like --set. */
 static size_t collect_sets(const struct cli_call *c, bool from_file, struct arena *a,
 			   const char **sets)
 {

@@ -20,8 +20,8 @@
 
 #define MAX_STREAMS 10000
 #define WAIT_MS 1000
-#define FLUSH_BYTES (256 * 1024) /* of lines on their way out */
-#define OUT_MAX (2u << 20)	 /* one line more, however it is escaped */
+#define FLUSH_BYTES (256 * 1024) /* of lines before they are written */
+#define OUT_MAX (2u << 20)	 /* FLUSH_BYTES and one line, fully escaped */
 
 struct logs {
 	struct api *api;
@@ -94,7 +94,7 @@ static int pump(struct logs *l, struct follow *f, struct err *err)
 	return 0;
 }
 
-/* Following: all at once.  Otherwise one node after the other, so that their lines stay
+/* With -f all nodes at once.  Otherwise one node after the other, so that the lines of a node stay
  * together. */
 static int print_nodes(struct logs *l, const struct doc **nodes, size_t n, struct err *err)
 {
@@ -126,7 +126,7 @@ static const struct doc *find_node(const struct doc *nodes, const char *name)
 	return NULL;
 }
 
-/* The node that was named, or all nodes. */
+/* The node named on the command line, or all nodes. */
 static int choose(const struct cli_call *c, const struct doc *run, const struct doc **out,
 		  size_t *ret_n, struct err *err)
 {
@@ -150,7 +150,7 @@ static int choose(const struct cli_call *c, const struct doc *run, const struct 
 	return 0;
 }
 
-/* Both, unless one of them is chosen. */
+/* Both logs, unless --stdout or --stderr chooses one. */
 static enum follow_logs chosen_logs(const struct cli_call *c)
 {
 	bool out = call_flag(c, "stdout"), err = call_flag(c, "stderr") || call_flag(c, "err");

@@ -21,7 +21,9 @@
 #include "fmt/jsonw.h"
 
 #define SHUTDOWN_MS 30000
-#define EXIT_MS (10 * 60 * 1000) /* with --cancel it first waits for the runs' grace periods */
+#define EXIT_MS                                                                                    \
+	(10 * 60 *                                                                                 \
+	 1000) /* for the exit: with --cancel it comes after the grace periods of the runs */
 
 static int print_stopped(const struct cli_call *c, bool stopped, int64_t pid, int64_t active)
 {
@@ -53,14 +55,14 @@ static int print_stopped(const struct cli_call *c, bool stopped, int64_t pid, in
 	return cli_print(&out);
 }
 
-/* Until the process is gone: its promise to exit is not enough. */
+/* Waits until the process is gone, not only until it has agreed to exit. */
 static int wait_for_exit(int pidfd, int64_t pid, struct err *err)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
 	int rc;
 
 	if (pidfd < 0)
-		return 0; /* it had already left when we looked */
+		return 0; /* it had exited before pidfd_open() */
 	do
 		rc = poll(&p, 1, EXIT_MS);
 	while (rc < 0 && errno == EINTR);
@@ -83,7 +85,7 @@ static int stop_master(const struct cli_call *c, struct api *api, struct err *er
 	CLEANUP(close_fdp) int pidfd = pid > 0 && pid <= INT32_MAX ? pidfd_open((pid_t)pid, 0) : -1;
 	struct str body =
 		call_flag(c, "cancel") ? STR("{\"cancel\":true}") : STR("{\"cancel\":false}");
-	/* It may be gone before its answer has come. */
+	/* The master may exit before its answer arrives. */
 	if (api_call(api, "POST", "/api/v1/shutdown", body, SHUTDOWN_MS, &json, err) < 0 &&
 	    !api_lost(err))
 		return -1;

@@ -22,7 +22,7 @@ static char *metrics_path(const struct cli_call *c, const char *id)
 	buf_addz(&b, path);
 	api_add_query(&b, "name", name);
 	api_add_query(&b, "node", call_text(c, "node"));
-	/* A metric that is asked for by name may be one of the nodes' own. */
+	/* A metric given by name may be one of the machine's. */
 	api_add_query(&b, "host", name || call_flag(c, "host") ? "1" : NULL);
 	return buf_take(&b);
 }

@@ -1,5 +1,5 @@
-/* regatta node-agent - the role that drivers start; main's own role table catches the usual form
- * before us. */
+/* regatta node-agent - the role that drivers start; main() handles the usual form
+ * before the command table. */
 #include "agent/agent.h"
 
 #include "cli/cli.h"

@@ -39,11 +39,11 @@ static int print_runs(const struct cli_call *c, const struct doc *runs)
 	return cli_print(&out);
 }
 
-/* The newest runs that are there, as one array; the master may give them in pages. */
+/* The newest runs as one array; the master answers in pages. */
 static int get_runs(struct api *api, const struct cli_call *c, struct arena *a, struct doc *ret,
 		    struct err *err)
 {
-	/* Scripts get whole run objects, as status prints them; the table needs less. */
+	/* JSON has whole run objects, as `regatta status` prints them; the table needs less. */
 	bool full = c->output == OUTPUT_JSON;
 	int64_t limit = call_number(c, "limit", DEFAULT_LIMIT),
 		at_once = full ? FULL_AT_ONCE : AT_ONCE;

@@ -44,7 +44,7 @@ static int copy_stream(struct api *api, int fd, struct err *err)
 	}
 }
 
-/* A file gets its name when all of it is there. */
+/* A file gets its name when it is complete. */
 static int fetch(struct api *api, const char *id, size_t i, const char *dir, struct err *err)
 {
 	CLEANUP(freep) char *url = api_run_path(id, files[i].path);
@@ -71,7 +71,7 @@ static int fetch(struct api *api, const char *id, size_t i, const char *dir, str
 	return 0;
 }
 
-/* Made by the master beside the run's other files. */
+/* The master writes the report into the run's directory. */
 static int make_in_run_dir(struct api *api, const char *id, struct arena *a, const char **ret_dir,
 			   struct err *err)
 {

@@ -45,7 +45,7 @@ static int check_options(const struct cli_call *c)
 	return 0;
 }
 
-/* Metrics by node for the summary; without them it says less. */
+/* Metrics by node for the summary; NULL: the summary has only those over all nodes. */
 static struct doc *ask_metrics(struct api *api, const struct doc *run, struct arena *a)
 {
 	const struct doc *m = doc_table(run, "metrics");
@@ -179,7 +179,7 @@ static int run_once(const struct cli_call *c, struct api *api, struct submission
 	return detach ? print_submitted(c, id, &json) : watch_and_print(c, api, id, signals);
 }
 
-/* Without source, a job runs where its file is: on the other machine that may be another directory. */
+/* Without source a job runs in the directory of its file, which on another machine may have other content. */
 static void say_where(const struct api *api, const struct job *job)
 {
 	if (!api_remote(api) || !plan_runs_in_place(job))

@@ -2,7 +2,7 @@
  * run_repeat - the same job N times, K at a time.
  *
  * K lanes, each a thread with a connection of its own that submits a run, waits
- * for its last object and takes the next number.  The main thread waits for
+ * for its end and takes the next number.  The main thread waits for
  * signals and for the lanes; what they share is under one lock.
  */
 #include "cli/command/run_repeat.h"
@@ -48,7 +48,7 @@ struct repeat {
 	enum cli_output output;
 	struct style style;
 	int64_t total;
-	volatile int leave; /* the lanes stop where they are */
+	volatile int leave; /* the lanes stop waiting, their runs go on */
 	int finished;	    /* eventfd: one for each lane that ended */
 
 	pthread_mutex_t lock; /* of everything below */
@@ -61,14 +61,14 @@ struct repeat {
 	struct metric_total metrics[MAX_METRICS];
 	size_t nmetrics;
 	int exit_code;
-	struct err err; /* of the first lane that broke */
+	struct err err; /* of the first lane that failed */
 };
 
 struct lane {
 	struct repeat *r;
 	pthread_t thread;
 	struct api api;
-	char id[128]; /* of the run it waits for; "" = none.  Under r->lock */
+	char id[128]; /* of the run that the lane waits for; "" = none.  Under r->lock */
 };
 
 static void flush(struct repeat *r)
@@ -178,7 +178,7 @@ static int submit_one(struct lane *l, struct err *err)
 	snprintf(l->id, sizeof(l->id), "%.*s", STR_ARG(id));
 	bool cancel = l->r->stop;
 	pthread_mutex_unlock(&l->r->lock);
-	/* An interrupt came while it was being submitted. */
+	/* An interrupt came while the run was being submitted. */
 	return cancel ? api_cancel_run(&l->api, l->id, false, NULL, err) : 0;
 }
 
@@ -212,7 +212,7 @@ static void *lane_main(void *arg)
 	}
 	uint64_t one = 1;
 	if (write(r->finished, &one, sizeof(one)) < 0)
-		abort(); /* cannot be: an eventfd counts to 2^64 */
+		abort(); /* impossible: an eventfd counts to 2^64 */
 	return NULL;
 }
 

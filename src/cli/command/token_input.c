@@ -13,7 +13,7 @@
 
 #define MAX_TOKEN 4096
 
-/* A token as a file or standard input has it: one line. */
+/* Reads a token, one line, from a file or standard input. */
 static int read_token(const char *path, struct arena *a, const char **ret, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};

@@ -1,5 +1,5 @@
 #pragma once
-/* token_input - the token that a command is given: --token, or --token-file for one that nobody sees in ps. */
+/* token_input - the token given to a command: --token, or --token-file, which keeps it out of the process list. */
 struct arena;
 struct cli_call;
 struct err;

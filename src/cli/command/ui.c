@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-/* Only for a person at a screen; the link is printed in any case, so a failure is not reported. */
+/* Only where there is a screen; the link is printed anyway, so a failure is not reported. */
 static void open_browser(const char *url)
 {
 	const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
@@ -42,7 +42,7 @@ static void open_browser(const char *url)
 	for (int fd = 0; fd <= 2; fd++)
 		posix_spawn_file_actions_addopen(&quiet, fd, "/dev/null", fd ? 1 : 0, 0);
 	posix_spawn_file_actions_addclosefrom_np(&quiet, 3);
-	/* The opener may turn into the browser: it is not waited for, and Ctrl-C here is not for it. */
+	/* xdg-open may become the browser itself: it is not waited for, and Ctrl-C here must not reach it. */
 	sigfillset(&all);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
@@ -52,8 +52,8 @@ static void open_browser(const char *url)
 	posix_spawn_file_actions_destroy(&quiet);
 }
 
-/* The master knows its page by an address that may be its own loopback: the link leads where this
- * command went.  A pinned master knows itself by its numeric address and by no name. */
+/* The master's URL may be its own loopback address: the link gets the address that this
+ * command used.  The certificate of a pinned master is for its numeric address, not for a name. */
 static struct str link_from_here(const struct api *api, struct str url, struct arena *a)
 {
 	const struct http_url *to = &api->target->url;

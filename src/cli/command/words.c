@@ -1,4 +1,4 @@
-/* regatta words - what a shell completes: never starts a master, never says why it has nothing. */
+/* regatta words - the candidates of shell completion: never starts a master and never reports an error. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* compare_table - the table of `regatta compare`, and what must be known to read it. */
+/* compare_table - the table of `regatta compare` and the notes below it. */
 #include <math.h>
 
 #include "base/arena.h"

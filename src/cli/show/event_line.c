@@ -16,7 +16,7 @@ void event_render(const struct doc *event, const struct style *st, struct buf *o
 
 	buf_init(&line, RENDER_MAX_LINE);
 	clock_format(doc_int(event, "time_ms", 0), when);
-	/* The time of day with milliseconds; the date is in the run. */
+	/* The time of day with milliseconds; `regatta status` has the date. */
 	buf_printf(&line, "%6" PRId64 "  %.12s  ", doc_int(event, "seq", 0), when + 11);
 	text_add_escaped(&line, doc_str(event, "kind", STR("?")));
 	struct str node = doc_str(event, "node", STR("")), text = doc_str(event, "text", STR(""));

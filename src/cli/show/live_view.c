@@ -104,7 +104,7 @@ void view_line(struct view *v, struct str node, struct str line)
 	*s = found;
 }
 
-/* Where a node is, from its metrics "step" and "total", else from its lines. */
+/* The progress of a node, from its metrics "step" and "total", else from its lines. */
 static bool node_step(const struct view *v, const struct doc *node, struct view_step *ret)
 {
 	const struct doc *m = doc_table(node, "metrics");
@@ -131,8 +131,8 @@ static void add_bar(struct buf *out, const struct view_step *s, int cells, const
 	buf_addz(out, "] ");
 }
 
-/* How far the node is goes to the end of the line.  Where there is little room the bar gets shorter,
- * then goes, then what stands before it is cut: the figures are what counts. */
+/* The progress is at the end of the line.  On a narrow terminal the bar gets shorter,
+ * then is left out, then the text before it is cut; the numbers stay. */
 static void add_progress(struct buf *line, const struct view_step *s, const struct style *st)
 {
 	CLEANUP(buf_release) struct buf before = {0};

@@ -1,5 +1,5 @@
 #pragma once
-/* live_view - what is shown of a run while it runs; screen.h draws it.  Pure. */
+/* live_view - the text that is shown while a run is active; screen.h draws it.  Pure. */
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/buf.h"
@@ -22,7 +22,7 @@ struct view {
 	struct map *progress; /* node -> struct view_step, from lines like "step 3/10" */
 	const char *notice;   /* shown in the headline; NULL = none */
 	int64_t elapsed_ms;   /* of the run, now */
-	bool hide_tail;	      /* the lines are printed elsewhere */
+	bool hide_tail;	      /* -f prints the lines: do not show them */
 };
 
 void view_init(struct view *v);

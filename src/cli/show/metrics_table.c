@@ -107,7 +107,7 @@ static bool point_value(const struct doc *p, double *ret)
 	return true;
 }
 
-/* The course of a series in a few characters: the mean of each stretch, lowest to highest. */
+/* A series as a few block characters: the mean of each part, scaled from the lowest to the highest. */
 static void trend(const struct doc *points, const struct style *st, struct buf *out)
 {
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

@@ -17,15 +17,15 @@ struct table;
 #define RENDER_MAX_LINE (64 * 1024)
 
 bool run_ended(const struct doc *run);
-/* Why the first of the resources that the run waits for is not there, or not gone; "" if it waits for none. */
+/* Why the first resource that the run waits for does not exist yet, or is not gone yet; "" if it waits for none. */
 struct str run_waits_for(const struct doc *run);
-/* Exit code of `regatta run` for this run: its own, or what its final state means. */
+/* Exit code of `regatta run` for this run: that of the run object, or else by its final state. */
 int run_exit_code(const struct doc *run);
 /* The end of a run: verdict, cause, last lines, time per phase, metrics, places.
  * metrics is the answer of /metrics, or NULL: then the numbers over all nodes come from the run. */
 void summary_render(const struct doc *run, const struct doc *metrics, const struct style *st,
 		    struct buf *out);
-/* Its files are on the machine of this master and not on ours; NULL changes nothing. */
+/* Notes in the object that the run's files are on the machine of this master; NULL: on this machine. */
 void run_set_master(struct doc *run, const char *master, struct arena *a);
 /* One run at any time, with a row for each node. */
 void status_render(const struct doc *run, const struct style *st, struct buf *out);
@@ -35,7 +35,7 @@ void hosts_render(const struct doc *hosts, const struct style *st, struct buf *o
 void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st, struct buf *out);
 /* The answer of /metrics; with the course over time where the answer has series. */
 void metrics_render(const struct doc *metrics, const struct style *st, struct buf *out);
-/* The answer of /compare: a table, and what must be known to read it. */
+/* The answer of /compare: a table, and the notes below it. */
 void compare_render(const struct doc *cmp, const struct style *st, struct buf *out);
 /* One event as a line. */
 void event_render(const struct doc *event, const struct style *st, struct buf *out);

@@ -20,7 +20,7 @@ void screen_release(struct screen *s)
 	buf_release(&s->shown);
 }
 
-/* Columns of a drawn line: the colours that we put there take none. */
+/* Columns of a drawn line; colour sequences take none. */
 static int drawn_width(struct str line)
 {
 	int w = 0;
@@ -38,7 +38,7 @@ static int drawn_width(struct str line)
 	return w;
 }
 
-/* Rows that what was drawn takes now: a terminal that became narrower has wrapped it. */
+/* Rows that the drawn text takes now: a terminal that became narrower has wrapped it. */
 static int shown_rows(const struct screen *s, int width)
 {
 	struct str rest = buf_str(&s->shown);

@@ -24,7 +24,7 @@ static enum tint tint_of(const struct doc *run)
 	return str_is(state, "cancelled") ? TINT_WARN : TINT_BOLD;
 }
 
-/* A piece of a wrapped line: *column is where the line is. */
+/* Adds a piece of a wrapped line; *column is the current column. */
 static void add_wrapped(struct buf *out, struct str piece, bool first, int *column,
 			const struct style *st)
 {
@@ -94,7 +94,7 @@ static const struct doc *find_node(const struct doc *run, struct str name)
 	return NULL;
 }
 
-/* Lines are not cut to the width: the part cut off may be the one that matters. */
+/* Lines are not cut to the width: their end may be the important part. */
 static void add_tail(const struct doc *tail, struct buf *out)
 {
 	const struct doc *lines = doc_array(tail, "lines");
@@ -197,7 +197,7 @@ void summary_render(const struct doc *run, const struct doc *metrics, const stru
 	add_places(run, out);
 }
 
-/* A run of another version: what can still be done with it. */
+/* A run of another version, which this one cannot read: what can still be done with it. */
 static void add_unreadable(const struct doc *run, struct buf *out)
 {
 	struct str why = doc_str(run, "unreadable", STR("")), id = doc_str(run, "id", STR(""));

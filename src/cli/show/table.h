@@ -19,7 +19,7 @@ struct buf;
 struct column {
 	const char *title;
 	bool right;
-	int min; /* columns it keeps when the terminal is narrow; 0 = 4 */
+	int min; /* least width on a narrow terminal; 0 = 4 */
 };
 
 struct cell {

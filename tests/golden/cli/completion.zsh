@@ -25,7 +25,7 @@ _regatta()
 		'hosts:list the hosts that have joined the master'
 		'context:name other masters and choose the one to talk to'
 		'token:make, list or revoke tokens for callers over HTTP'
-		'sim:play runs against a simulated, faulty cloud and check every invariant'
+		'sim:simulate runs on a faulty cloud and check every invariant'
 		'version:print the version'
 		'help:show help for a command'
 	)
@@ -54,7 +54,7 @@ _regatta()
 			'--repeat[run the job N times, each a run of its own]:N: ' \
 			'--parallel[with --repeat\: K runs at a time (default 1)]:K: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::FILE:_files'
 		;;
@@ -63,13 +63,13 @@ _regatta()
 			''{-a,--all}'[ended runs too]' \
 			'--limit[at most N runs (default 50; 0\: all)]:N: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]'
 		;;
 	status)
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
@@ -83,17 +83,17 @@ _regatta()
 			'--stderr[standard error only]' \
 			'--raw[raw bytes even on a terminal (control characters are escaped otherwise)]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
 			'::NODE:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}'
 		;;
 	metrics)
 		_arguments -S \
-			'--node[of this node only]:NODE:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}' \
+			'--node[only the metrics of this node]:NODE:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}' \
 			'--host[samples of the nodes too\: cpu, memory, network, disk]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
 			'::NAME: '
@@ -102,15 +102,15 @@ _regatta()
 		_arguments -S \
 			''{-f,--follow}'[go on until the run has ended]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
 	report)
 		_arguments -S \
-			''{-o,--to}'[write there instead of the run'\''s directory]:DIR:_files' \
+			''{-o,--to}'[write to DIR instead of the run'\''s directory]:DIR:_files' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
@@ -122,14 +122,14 @@ _regatta()
 			'--samples[test the samples of the runs as if they were independent]' \
 			'--no-test[where the runs are too few to test, let the threshold decide]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'*:RUNS:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
 	resize)
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			':RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
 			'*:ROLE=N: '
@@ -138,14 +138,14 @@ _regatta()
 		_arguments -S \
 			'--now[SIGKILL at once, without the grace period]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'*:RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
 	cleanup)
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'*:RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
@@ -154,7 +154,7 @@ _regatta()
 			'--print[only print the link; open no browser]' \
 			'--scope[what the browser may do\: read, submit or admin (default)]:SCOPE:(read submit admin)' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]'
 		;;
 	plan)
@@ -188,8 +188,8 @@ _regatta()
 		;;
 	master)
 		_arguments -S \
-			'--listen[serve HTTPS, hosts and other clients there; on 127.0.0.1 also plain HTTP (default\: plain HTTP on the next free port of 127.0.0.1 from 5436 on)]:ADDR\:PORT: ' \
-			'--stop[stop the running master; its runs go on and are taken up again by the next one]' \
+			'--listen[serve HTTPS for hosts and other clients at ADDR\:PORT; on 127.0.0.1 also plain HTTP (default\: plain HTTP on the next free port of 127.0.0.1 from 5436 on)]:ADDR\:PORT: ' \
+			'--stop[stop the running master; its runs go on, and the next master takes them over]' \
 			'--cancel[with --stop\: cancel the active runs first]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]'
@@ -199,24 +199,24 @@ _regatta()
 			'--join[the master\: https\://HOST\:PORT]:URL: ' \
 			'--pin[the pin of the master'\''s key, as it prints it]:PIN: ' \
 			'--token[the token for hosts; other users of this machine may see it]:TOKEN: ' \
-			'--token-file[read the token from there ('\''-'\'' is standard input)]:FILE:_files' \
+			'--token-file[read the token from FILE ('\''-'\'' is standard input)]:FILE:_files' \
 			'--name[the host'\''s name (default\: that of the machine)]:NAME: ' \
 			'*--labels[what jobs may ask for, e.g. gpu=a100,room=2]:K=V,...: ' \
-			'--dir[where it keeps its nodes (default\: $REGATTA_HOME/joined/NAME)]:DIR:_files' \
-			'--install[run it as a systemd unit instead\: of the machine for root, else of the user]' \
+			'--dir[directory of the host'\''s nodes (default\: $REGATTA_HOME/joined/NAME)]:DIR:_files' \
+			'--install[install and start a systemd unit instead\: of the machine for root, else of the user]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]'
 		;;
 	hosts)
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]'
 		;;
 	context)
 		_arguments -S \
-			'--pin[with add\: the pin of the master'\''s key, as it prints it; without, its certificate must be of a CA]:PIN: ' \
-			'--token-file[with add\: read the token from there ('\''-'\'' is standard input)]:FILE:_files' \
+			'--pin[with add\: the pin of the master'\''s key, as it prints it; without a pin, its certificate must be of a CA]:PIN: ' \
+			'--token-file[with add\: read the token from FILE ('\''-'\'' is standard input)]:FILE:_files' \
 			'--token[with add\: the token itself; other users of this machine may see it]:TOKEN: ' \
 			'--no-check[with add\: do not ask the master]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
@@ -227,19 +227,19 @@ _regatta()
 		;;
 	token)
 		_arguments -S \
-			'--scope[with new\: what its holder may do\: read, submit (runs too), admin, or join (a host, and nothing else)]:SCOPE:(read submit admin join)' \
-			'--expires[with new\: how long it is good, e.g. 7d]:TIME: ' \
-			'--name[with new\: what it is for]:NAME: ' \
+			'--scope[with new\: what the token allows\: read, submit (read and submit runs), admin, or join (only as a host)]:SCOPE:(read submit admin join)' \
+			'--expires[with new\: how long the token is valid, e.g. 7d]:TIME: ' \
+			'--name[with new\: a name that says what the token is for]:NAME: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
-			'--master[talk to this one\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			':ACTION:(new list revoke)' \
 			'::ID: '
 		;;
 	sim)
 		_arguments -S \
-			'--seeds[histories to play (default 100)]:N: ' \
-			'--nodes[nodes in each (default 3)]:M: ' \
+			'--seeds[runs to simulate (default 100)]:N: ' \
+			'--nodes[nodes of each run (default 3)]:M: ' \
 			'--seed[the first seed (default 1)]:S: ' \
 			'*'{-v,--verbose}'[a line for each seed; -vv\: its whole history]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \

@@ -171,7 +171,7 @@ static void bad_words_are_refused_before_anything_is_dialled(void **state)
 		{"lab", "http://localhost.evil:1", "", "t", "plain http is for this machine only"},
 		{"lab", "http://127.0.0.1:1", OTHER_PIN, "t", "a pin is for https"},
 		{"lab", "https://a:1", "sha1//x", "t", "is no pin"},
-		{"lab", "https://a:1", OTHER_PIN, "two words", "characters that no token has"},
+		{"lab", "https://a:1", OTHER_PIN, "two words", "characters that no token can have"},
 		{"lab", "https://a:1", OTHER_PIN, "", "the token is empty"},
 	};
 
@@ -249,8 +249,8 @@ static void the_flag_comes_before_the_environment_and_that_before_the_current_on
 	setenv("REGATTA_MASTER", "lab", 1);
 	EXPECT(state, 0, "", "ps");
 	EXPECT(state, 8, "master 'dead'", "ps", "--master", "dead");
-	EXPECT(state, 0, "REGATTA_MASTER is set to 'lab' and comes first", "context", "use",
-	       "dead");
+	EXPECT(state, 0, "REGATTA_MASTER is set to 'lab' and overrides the context", "context",
+	       "use", "dead");
 	setenv("REGATTA_MASTER", "nosuch", 1);
 	EXPECT(state, 3, "REGATTA_MASTER: no context 'nosuch'", "ps");
 	EXPECT(state, 0, "", "ps", "--master=lab");
