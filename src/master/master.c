@@ -128,10 +128,9 @@ static int listen_all(struct master *m, const struct master_options *o, struct e
 
 static int64_t idle_ms(void)
 {
-	const char *text = getenv("REGATTA_IDLE");
 	int64_t ms;
 
-	return text && str_to_duration_ms(str_from(text), &ms) && ms > 0 ? ms : MASTER_IDLE_MS;
+	return master_idle_time(getenv("REGATTA_IDLE"), &ms) ? ms : MASTER_IDLE_MS;
 }
 
 /* For a master in the foreground: log lines go to master.log as well as to standard error.  (The

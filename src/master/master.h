@@ -1,6 +1,8 @@
 #pragma once
 /* master - connects the core with the world: store, link, drivers, API. */
 #include <stdbool.h>
+#include <stdint.h>
+#include "base/str.h"
 #include "master/announce.h"
 
 struct err;
@@ -12,6 +14,13 @@ struct master_options {
 	bool background;    /* started by a client: stops when it is idle */
 	enum announce announce;
 };
+
+/* The value of REGATTA_IDLE: how long a master in the background stays without work.  False unless
+ * it is a duration above 0, such as "90s". */
+static inline bool master_idle_time(const char *text, int64_t *ret_ms)
+{
+	return text && str_to_duration_ms(str_from(text), ret_ms) && *ret_ms > 0;
+}
 
 /* Runs until it is told to stop, and returns the exit code of the process. */
 int master_main(const struct master_options *o);

@@ -5,6 +5,8 @@ import socket
 import stat
 import time
 
+import pytest
+
 from conftest import wait_for
 from service import Service
 
@@ -74,18 +76,30 @@ def test_a_stopped_master_is_told_of(regatta):
     assert asking.wait(30) == 0
 
 
-def submit_to_stopped(regatta, pid):
+@pytest.mark.parametrize("value", ["3000", "0s", "soon"])
+def test_an_idle_time_that_is_no_duration_is_told(regatta, value):
+    regatta.env["REGATTA_IDLE"] = value
+    told = regatta("ps").err
+    assert f"REGATTA_IDLE is '{value}' and is ignored: expected a duration such as 90s or 10m\n" in told
+    assert "REGATTA_IDLE" not in regatta("ps").err  # only the command that starts a master says so
+
+
+def submit_to_stopped(regatta, pid, how=()):
     """`regatta run` that waits for the answer of a master that is stopped."""
     os.kill(pid, signal.SIGSTOP)
-    child = regatta.start("run", "--", "sleep", "100")
-    assert b"has not answered for 3 s" in child.stderr.readline()
+    child = regatta.start("run", *how, "--", "sleep", "100")
+    if "--repeat" in how:
+        time.sleep(1)  # its threads do not say that they wait
+    else:
+        assert b"has not answered for 3 s" in child.stderr.readline()
     return child
 
 
-def test_an_interrupt_ends_the_wait_for_a_stopped_master(regatta):
+@pytest.mark.parametrize("how", [[], ["--detach"], ["--repeat", "4", "--parallel", "2"]], ids=["run", "detach", "repeat"])
+def test_an_interrupt_ends_the_wait_for_a_stopped_master(regatta, how):
     regatta("ps")
     pid = master_pid(regatta)
-    child = submit_to_stopped(regatta, pid)
+    child = submit_to_stopped(regatta, pid, how)
     try:
         child.send_signal(signal.SIGINT)
         asked = time.monotonic()
@@ -96,14 +110,15 @@ def test_an_interrupt_ends_the_wait_for_a_stopped_master(regatta):
         os.kill(pid, signal.SIGCONT)
 
 
-def test_an_interrupt_while_submitting_cancels_once_the_master_answers(regatta):
+@pytest.mark.parametrize("how", [[], ["--detach"]], ids=["run", "detach"])
+def test_an_interrupt_while_submitting_cancels_once_the_master_answers(regatta, how):
     regatta("ps")
     pid = master_pid(regatta)
-    child = submit_to_stopped(regatta, pid)
+    child = submit_to_stopped(regatta, pid, how)
     try:
         child.send_signal(signal.SIGINT)
     finally:
         os.kill(pid, signal.SIGCONT)
     assert child.wait(30) == 7
-    runs = regatta.json("ps", "-a")
-    assert [run["verdict"] for run in runs] == ["cancelled"]
+    [run] = regatta.json("ps", "-a")
+    assert regatta.wait(run["id"])["verdict"] == "cancelled"

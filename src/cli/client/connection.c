@@ -27,7 +27,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "cli/cli.h"
 #include "link/layout.h"
+#include "master/master.h"
 #include "net/http_client.h"
 
 #define START_MS 10000 /* to wait for a master that was started */
@@ -261,12 +263,24 @@ static int check_child(struct starting *s, struct err *err)
 					  : start_failed(s->home, "the master did not start", err);
 }
 
+/* The master logs to a file: a bad value is reported here, where the user sees it. */
+static void check_idle_time(void)
+{
+	const char *text = getenv("REGATTA_IDLE");
+	int64_t ms;
+
+	if (text && *text && !master_idle_time(text, &ms))
+		cli_say("REGATTA_IDLE is '%.40s' and is ignored: expected a duration such as 90s or 10m",
+			text);
+}
+
 static int start_master(const char *home, const volatile int *stop, struct http_client **ret,
 			struct err *err)
 {
 	struct starting s = {.home = home, .pause_ms = AGAIN_MS};
 	int64_t now = clock_boot_ms(), deadline = now + START_MS;
 
+	check_idle_time();
 	for (;; now = clock_boot_ms()) {
 		if (spawn_next(&s, now, err) < 0)
 			return -1;

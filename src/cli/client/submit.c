@@ -233,3 +233,13 @@ int submission_send(struct api *api, const struct submission *s, const char *req
 		return -1;
 	return api_call(api, "POST", "/api/v1/runs", buf_str(&body), SUBMIT_MS, ret_json, err);
 }
+
+int submission_interrupted(struct err *err)
+{
+	if (err->kind != ERR_CANCELLED)
+		return -1;
+	return err_set(
+		err, ERR_CANCELLED,
+		"interrupted before the master answered: the run may still start; 'regatta ps' "
+		"shows it, 'regatta kill RUN' ends it");
+}

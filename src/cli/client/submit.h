@@ -26,3 +26,6 @@ void request_id_new(char out[static REQUEST_ID_SIZE]);
 /* The run object is appended to *ret_json.  The same id always gives the same run. */
 int submission_send(struct api *api, const struct submission *s, const char *request_id,
 		    struct buf *ret_json, struct err *err);
+
+/* The error of a submission: one that the user interrupted says what may still happen.  -1. */
+int submission_interrupted(struct err *err);

@@ -1,4 +1,5 @@
 /* regatta run - submit a job and stay with it until the end. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,11 +149,26 @@ static int send_interruptible(struct api *api, const struct submission *s, const
 	int rc = submission_send(api, s, request, ret_json, err);
 	interrupt_end();
 	api->stop = NULL;
-	if (rc < 0 && err->kind == ERR_CANCELLED)
-		err_set(err, ERR_CANCELLED,
-			"interrupted before the master answered: the run may still start; 'regatta ps' "
-			"shows it, 'regatta kill RUN' ends it");
-	return rc;
+	return rc < 0 ? submission_interrupted(err) : 0;
+}
+
+static bool was_interrupted(int signals)
+{
+	for (int sig; (sig = watch_signal_next(signals)) != 0;)
+		if (sig == SIGINT || sig == SIGTERM)
+			return true;
+	return false;
+}
+
+/* The user interrupted a detached run while it was being submitted. */
+static int cancel_submitted(struct api *api, const char *id)
+{
+	struct err err;
+
+	if (api_cancel_run(api, id, false, NULL, &err) < 0)
+		return api_fail(api, &err);
+	cli_say("interrupted: %s is being cancelled", id);
+	return err_exit_code(ERR_CANCELLED);
 }
 
 static int run_once(const struct cli_call *c, struct api *api, struct submission *s)
@@ -160,23 +176,22 @@ static int run_once(const struct cli_call *c, struct api *api, struct submission
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf json = {0};
 	char request[REQUEST_ID_SIZE];
-	bool detach = call_flag(c, "detach");
 	CLEANUP(close_fdp) int signals = -1;
 	struct err err;
 
 	buf_init(&json, API_MAX_ANSWER);
 	request_id_new(request);
-	if (!detach && (signals = watch_signals(&err)) < 0)
+	if ((signals = watch_signals(&err)) < 0)
 		return cli_fail(&err);
-	int rc = detach ? submission_send(api, s, request, &json, &err)
-			: send_interruptible(api, s, request, &json, &err);
-	if (rc < 0)
+	if (send_interruptible(api, s, request, &json, &err) < 0)
 		return api_fail(api, &err);
 	submission_drop_source(s);
 	const char *id = id_of(&json, a, &err);
 	if (!id)
 		return cli_fail(&err);
-	return detach ? print_submitted(c, id, &json) : watch_and_print(c, api, id, signals);
+	if (!call_flag(c, "detach"))
+		return watch_and_print(c, api, id, signals);
+	return was_interrupted(signals) ? cancel_submitted(api, id) : print_submitted(c, id, &json);
 }
 
 /* Without source a job runs in the directory of its file, which on another machine may have other content. */

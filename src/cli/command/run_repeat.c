@@ -35,6 +35,7 @@
 #define LANE_STACK (512 * 1024)
 #define MAX_METRICS 64
 #define FLUSH_BYTES (16 * 1024)
+#define PATIENCE_MS 1000 /* for the master's answer to a submission after the first interrupt */
 
 struct metric_total {
 	char name[128];
@@ -48,8 +49,9 @@ struct repeat {
 	enum cli_output output;
 	struct style style;
 	int64_t total;
-	volatile int leave; /* the lanes stop waiting, their runs go on */
-	int finished;	    /* eventfd: one for each lane that ended */
+	volatile int abandon; /* submissions that the master has not answered end */
+	volatile int leave;   /* the lanes stop waiting, their runs go on */
+	int finished;	      /* eventfd: one for each lane that ended */
 
 	pthread_mutex_t lock; /* of everything below */
 	int64_t next, done;
@@ -153,8 +155,11 @@ static int watch_to_end(struct lane *l, struct err *err)
 	struct str json;
 	struct doc *run;
 
+	l->api.stop = &l->r->leave;
 	if (api_await_run(&l->api, l->id, a, &json, &run, err) < 0)
-		return -1;
+		return err->kind == ERR_CANCELLED
+			       ? err_set(err, ERR_CANCELLED, "left: the active runs go on")
+			       : -1;
 	record(l->r, json, run);
 	return 0;
 }
@@ -168,8 +173,10 @@ static int submit_one(struct lane *l, struct err *err)
 
 	buf_init(&json, API_MAX_ANSWER);
 	request_id_new(request);
-	if (submission_send(&l->api, l->r->s, request, &json, err) < 0 ||
-	    reply_parse(buf_str(&json), a, &run, err) < 0)
+	l->api.stop = &l->r->abandon;
+	if (submission_send(&l->api, l->r->s, request, &json, err) < 0)
+		return submission_interrupted(err);
+	if (reply_parse(buf_str(&json), a, &run, err) < 0)
 		return -1;
 	struct str id = doc_str(run, "id", STR(""));
 	if (id.n == 0 || id.n >= sizeof(l->id))
@@ -240,16 +247,28 @@ static void cancel_all(struct repeat *r, struct lane *lanes, size_t n, bool hurr
 	api_release(&api);
 }
 
+/* How long to wait for signals and lanes: until the lanes must abandon their submissions. */
+static int patience_left(struct repeat *r, int64_t first_interrupt)
+{
+	if (!first_interrupt || r->abandon)
+		return -1;
+	int64_t left = first_interrupt + PATIENCE_MS - clock_boot_ms();
+
+	r->abandon = left <= 0;
+	return left > 0 ? (int)left : -1;
+}
+
 /* Until every lane has ended; returns how often the user interrupted. */
 static int wait_for_lanes(struct repeat *r, struct lane *lanes, size_t n, int signals)
 {
 	struct pollfd fds[2] = {{.fd = r->finished, .events = POLLIN},
 				{.fd = signals, .events = POLLIN}};
 	uint64_t ended = 0, more;
+	int64_t first_interrupt = 0;
 	int interrupts = 0;
 
 	while (ended < n) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		if (poll(fds, 2, patience_left(r, first_interrupt)) < 0 && errno != EINTR)
 			abort();
 		if (read(r->finished, &more, sizeof(more)) == (ssize_t)sizeof(more))
 			ended += more;
@@ -257,10 +276,13 @@ static int wait_for_lanes(struct repeat *r, struct lane *lanes, size_t n, int si
 			if (sig == SIGWINCH)
 				continue;
 			interrupts += sig != SIGHUP;
+			r->abandon = r->abandon || sig == SIGHUP || interrupts > 1;
 			if (sig == SIGHUP || interrupts > 2) {
 				r->leave = 1;
 				continue;
 			}
+			if (!first_interrupt)
+				first_interrupt = clock_boot_ms();
 			cli_say("%s",
 				interrupts == 1
 					? "cancelling the active runs; Ctrl-C again kills them at once"
@@ -354,7 +376,6 @@ static size_t start_lanes(struct repeat *r, struct lane *lanes, size_t n)
 		struct lane *l = &lanes[started];
 		l->r = r;
 		api_init_like(&l->api, r->api);
-		l->api.stop = &r->leave;
 		int e = pthread_create(&l->thread, &attr, lane_main, l);
 		if (e != 0) {
 			api_release(&l->api);
@@ -411,7 +432,7 @@ int run_repeat(const struct cli_call *c, struct api *api, const struct submissio
 	print_totals(&r, clock_boot_ms() - start);
 	int code = r.exit_code == 0 && interrupts ? 7 : r.exit_code;
 	if (r.err.kind == ERR_CANCELLED)
-		cli_say("left: the active runs go on");
+		cli_say("%s", r.err.msg);
 	else if (r.err.kind != ERR_NONE)
 		code = cli_fail(&r.err);
 	close(r.finished);
