@@ -190,6 +190,12 @@ static void put_end(const struct core_node *n, bool over, struct jsonw *w)
 	jsonw_kz(w, "end", text.n ? buf_str(&text).p : NULL);
 }
 
+/* A member of the plan that its role does not ask for now: fewer nodes than max are in use. */
+static bool node_is_dormant(const struct core_node *n)
+{
+	return n->asleep && n->state == NODE_WANTED;
+}
+
 static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 {
 	const struct core_node *n = &lr->core->nodes[rank];
@@ -204,6 +210,7 @@ static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 	jsonw_kz(w, "address", n->address);
 	jsonw_kz(w, "state", node_state_name(n->state));
 	jsonw_kint(w, "attempt", n->attempt);
+	jsonw_kbool(w, "dormant", node_is_dormant(n));
 	jsonw_key(w, "exit_code");
 	if (over && n->exit.code >= 0 && !n->exit.signal)
 		jsonw_int(w, n->exit.code);
@@ -286,13 +293,20 @@ static void tail_to_json(const struct live_run *lr, struct jsonw *w)
 	jsonw_close(w);
 }
 
+/* Each node once: a dormant node is counted as dormant and not as wanted. */
 static void counts_to_json(const struct live_run *lr, struct jsonw *w)
 {
+	int dormant = 0;
+
+	for (int i = 0; lr->core->awake < lr->plan.crew.n && i < lr->plan.crew.n; i++)
+		dormant += node_is_dormant(&lr->core->nodes[i]);
 	jsonw_key(w, "counts");
 	jsonw_open(w, '{');
 	jsonw_kint(w, "nodes", lr->plan.crew.n);
 	for (int s = 0; s < NODE_STATES; s++)
-		jsonw_kint(w, node_state_name((enum node_state)s), lr->core->node_count[s]);
+		jsonw_kint(w, node_state_name((enum node_state)s),
+			   lr->core->node_count[s] - (s == NODE_WANTED ? dormant : 0));
+	jsonw_kint(w, "dormant", dormant);
 	jsonw_close(w);
 }
 

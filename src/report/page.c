@@ -74,7 +74,7 @@ static void page_cause(const struct report_run *run, struct buf *b)
 	if (run->cause) {
 		buf_addz(b, "<p class=\"cause\"><strong>Cause:</strong> ");
 		html_z(b, run->cause);
-		if (run->cause_node) {
+		if (run->cause_node && !strstr(run->cause, run->cause_node)) {
 			buf_addz(b, " <span class=\"dim\">(");
 			html_z(b, run->cause_node);
 			buf_addz(b, ")</span>");

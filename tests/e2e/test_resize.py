@@ -23,6 +23,9 @@ def test_a_run_grows_and_shrinks(regatta):
     wait_for(lambda: regatta.log(run, "worker-2"), what="its first line")
     regatta("resize", run, "worker=1")
     wait_for(lambda: states(regatta, run) == ["running", "wanted", "wanted"], what="one node")
+    rows = [line.split()[:2] for line in regatta("status", run).out.splitlines() if line.startswith("worker-")]
+    assert rows == [["worker-0", "running"], ["worker-1", "dormant"], ["worker-2", "dormant"]]
+    assert regatta.json("status", run)["counts"]["dormant"] == 2
     (regatta.cwd / "done").write_text("")
     assert regatta.wait(run)["verdict"] == "succeeded"
     assert regatta("logs", "--stdout", run, "worker-0").out == "rank 0 of 2\n"

@@ -61,6 +61,8 @@ describe("how far a run is", () => {
 	it("before it runs, the nodes that have come", () => {
 		const r = run("a", { state: "gathering", counts: { nodes: 4, wanted: 1, launching: 1 } });
 		assert.deepEqual(progress(r), { done: 2, total: 4, what: "nodes" });
+		const elastic = run("a", { state: "gathering", counts: { nodes: 8, wanted: 1, launching: 1, dormant: 4 } });
+		assert.deepEqual(progress(elastic), { done: 2, total: 4, what: "nodes" });
 	});
 	it("otherwise unknown", () => {
 		assert.equal(progress(run("a", { metrics: { loss: last(1), step: last(3) } })), null);
@@ -71,8 +73,9 @@ describe("what a node looks like", () => {
 	const r = run("a", { cause_node: "a-0" });
 	const cases: [Partial<Node>, string, string][] = [
 		[{ state: "wanted" }, "wanted", "wanted"],
+		[{ state: "wanted", dormant: true }, "dormant", "dormant"],
 		[{ state: "running" }, "running", "running"],
-		[{ state: "exited", exit_code: 0, end: "exit code 0" }, "done", "done"],
+		[{ state: "exited", exit_code: 0, end: "exit code 0" }, "done", "exit code 0"],
 		[{ state: "released", exit_code: 3, end: "exit code 3" }, "failed", "exit code 3"],
 		[{ state: "exited", signal: 15, name: "b-0", end: "killed by SIGTERM" }, "stopped", "killed by SIGTERM"],
 		[{ state: "exited", signal: 15, end: "killed by SIGTERM" }, "failed", "killed by SIGTERM"],

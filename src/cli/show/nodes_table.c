@@ -33,6 +33,19 @@ static enum tint node_tint(const struct doc *node)
 	return doc_int(node, "signal", 0) != 0 ? TINT_WARN : TINT_NONE;
 }
 
+/* "running", "running, attempt 2", "dormant". */
+static void add_state_cell(struct table *t, const struct doc *node)
+{
+	struct str state = doc_bool(node, "dormant", false) ? STR("dormant")
+							    : doc_str(node, "state", STR("?"));
+	int64_t attempt = doc_int(node, "attempt", 1);
+
+	if (attempt > 1)
+		table_cellf(t, "%.*s, attempt %" PRId64, STR_ARG(state), attempt);
+	else
+		table_cell(t, state);
+}
+
 static void add_node_row(struct table *t, const struct doc *node)
 {
 	CLEANUP(buf_release) struct buf story, values;
@@ -45,7 +58,7 @@ static void add_node_row(struct table *t, const struct doc *node)
 	bytes_format(doc_int(node, "log_bytes", 0) + doc_int(node, "err_bytes", 0), size);
 	t->tint = node_tint(node);
 	table_cell(t, doc_str(node, "name", STR("?")));
-	table_cell(t, doc_str(node, "state", STR("?")));
+	add_state_cell(t, node);
 	t->tint = TINT_NONE;
 	table_cellf(t, "%" PRId64, doc_int(node, "rank", 0));
 	table_cell(t, doc_str(node, "address", STR("-")));

@@ -116,7 +116,12 @@ static void add_tail(const struct doc *tail, struct buf *out)
 	}
 }
 
-/* Why it did not succeed: the cause, the node, how it ended, its last lines. */
+static bool holds(struct str text, struct str part)
+{
+	return memmem(text.p, text.n, part.p, part.n) != NULL;
+}
+
+/* Why the run did not succeed: the cause, how the node ended unless the cause says that, the node's last lines. */
 static void add_cause(const struct doc *run, struct buf *out)
 {
 	const struct doc *tail = doc_table(run, "tail");
@@ -131,11 +136,12 @@ static void add_cause(const struct doc *run, struct buf *out)
 	}
 	CLEANUP(buf_release) struct buf story = {0};
 	buf_init(&story, RENDER_MAX_LINE);
+	struct str name = doc_str(node, "name", STR("?"));
 	if (node)
 		node_describe_end(node, &story);
-	if (story.n) {
+	if (story.n && !(holds(cause, name) && holds(cause, buf_str(&story)))) {
 		buf_addz(out, "node    ");
-		text_add_escaped(out, doc_str(node, "name", STR("?")));
+		text_add_escaped(out, name);
 		buf_printf(out, ": %.*s\n", STR_ARG(buf_str(&story)));
 	}
 	add_tail(tail, out);

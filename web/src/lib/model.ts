@@ -1,4 +1,4 @@
-/* What follows from a run object: is it over, how far is it, how is each node. */
+/* Derived from a run object: whether it has ended, its progress, the state of each node. */
 import type { Node, Run } from "./types";
 
 export const PHASES = ["accepted", "provisioning", "gathering", "running", "collecting", "cleaning"] as const;
@@ -8,7 +8,7 @@ export function isOver(state: string): boolean {
 	return FINAL.has(state);
 }
 
-/* The run with what changed of it; a line that is no delta is the whole run. Nothing is known before the first of those. */
+/* Applies a delta to the run; a line that is no delta is the whole run. A delta before the first whole run is dropped. */
 export function withDelta(known: Run | null, next: Run): Run | null {
 	if (!next.delta) return next;
 	if (!known) return null;
@@ -17,7 +17,7 @@ export function withDelta(known: Run | null, next: Run): Run | null {
 	return { ...known, ...next, delta: undefined, nodes };
 }
 
-/* Where the duration of a living run is now: the object said elapsed_ms when it came. */
+/* The duration of an active run now: elapsed_ms of the object, and the time since it arrived. */
 export function elapsed(run: Run, receivedMs: number, nowMs: number): number {
 	return isOver(run.state) ? run.elapsed_ms : run.elapsed_ms + Math.max(0, nowMs - receivedMs);
 }
@@ -35,8 +35,8 @@ const COUNTERS: [string, string[]][] = [
 ];
 
 /*
- * How far the job is, as far as it tells: its own figure, else metrics that are a counter and its end. Before the
- * job runs, the nodes that have arrived.
+ * The progress of the job: its own figure, else a metric that counts and one that is its end. Before the
+ * job runs, the nodes that are connected.
  */
 export function progress(run: Run): Progress | null {
 	if (run.progress && run.progress.total > 0) {
@@ -46,7 +46,7 @@ export function progress(run: Run): Progress | null {
 	for (const [name, ends] of COUNTERS) {
 		const at = m[name];
 		const end = ends.map((e) => m[e]).find((e) => e && e.last > 0);
-		/* `last` is the mean over the nodes: a step that all have done on average. */
+		/* `last` is the mean over the nodes. */
 		if (at && end) return { done: Math.floor(Math.min(at.last, end.last)), total: end.last, what: name };
 	}
 	const share = m.progress;
@@ -57,7 +57,8 @@ export function progress(run: Run): Progress | null {
 	if (run.state === "provisioning" || run.state === "gathering") {
 		const c = run.counts;
 		const waiting = (c.wanted ?? 0) + (c.launching ?? 0);
-		return { done: Math.max(0, c.nodes - waiting), total: c.nodes, what: "nodes" };
+		const total = c.nodes - (c.dormant ?? 0);
+		return { done: Math.max(0, total - waiting), total, what: "nodes" };
 	}
 	return null;
 }
@@ -66,8 +67,9 @@ export function cost(run: Run): number | null {
 	return run.cost_usd ?? (run.engine === "local" ? 0 : null);
 }
 
-/* What a node looks like: a state, or how it ended. */
+/* How a node is shown: by its state, or by how it ended. */
 export type NodeLook =
+	| "dormant"
 	| "wanted"
 	| "launching"
 	| "here"
@@ -80,6 +82,7 @@ export type NodeLook =
 	| "released";
 
 export const LOOKS: NodeLook[] = [
+	"dormant",
 	"wanted",
 	"launching",
 	"here",
@@ -96,12 +99,13 @@ const SIGTERM = 15;
 const SIGKILL = 9;
 
 export function nodeLook(n: Node, run: Run): NodeLook {
+	if (n.dormant) return "dormant";
 	if (n.state === "lost") return "lost";
 	if (n.state === "exited" || n.state === "released") {
 		if (n.exit_code === 0) return "done";
 		if (n.oom || (n.exit_code !== null && n.exit_code > 0)) return "failed";
 		if (n.signal !== null) {
-			/* A node that regatta itself stopped is not the one to blame. */
+			/* A node that Regatta itself stopped has not failed. */
 			const told = n.signal === SIGTERM || n.signal === SIGKILL;
 			return told && run.cause_node !== n.name ? "stopped" : "failed";
 		}
@@ -112,8 +116,8 @@ export function nodeLook(n: Node, run: Run): NodeLook {
 }
 
 export function nodeText(n: Node, look: NodeLook): string {
-	/* In the words of the service, as everywhere else. */
-	const ended = look === "failed" || look === "stopped" || look === "lost";
+	/* The service words how a node ended, so that all front ends agree. */
+	const ended = look === "done" || look === "failed" || look === "stopped" || look === "lost";
 	return (ended && n.end) || look;
 }
 
@@ -122,7 +126,7 @@ export function logBytes(run: Run): number {
 }
 
 /*
- * A page of the list (newest first) laid over what is known. Rows inside the page's reach that it no longer has
+ * Merges a page of the list (newest first) into the known runs. Known rows in the range of the page that it no longer has
  * were removed; `complete`: the page reaches the oldest run.
  */
 export function mergeRuns(known: Run[], page: Run[], complete: boolean): Run[] {
@@ -137,13 +141,13 @@ export function mergeRuns(known: Run[], page: Run[], complete: boolean): Run[] {
 	return [...page, ...older.filter((r) => !ids.has(r.id))];
 }
 
-/* New rows for runs that are known already; order and the others stay. */
+/* Replaces the rows of known runs; the order and the other rows stay. */
 export function updateRuns(known: Run[], fresh: Run[]): Run[] {
 	const by = new Map(fresh.map((r) => [r.id, r]));
 	return known.map((r) => by.get(r.id) ?? r);
 }
 
-/* All words must occur, each anywhere in what the row shows. */
+/* Does every word occur somewhere in the row? */
 export function matches(run: Run, words: string[]): boolean {
 	if (!words.length) return true;
 	const text = `${run.id} ${run.name} ${run.state} ${run.engine} ${run.strategy} ${run.cause ?? ""}`.toLowerCase();

@@ -23,6 +23,7 @@ export interface Node {
 	index: number;
 	address: string | null;
 	state: string;
+	dormant?: boolean; /* not asked for now: its role has fewer nodes than max */
 	attempt: number;
 	exit_code: number | null;
 	signal: number | null;

@@ -1,6 +1,6 @@
 /*
- * The nodes as a grid that fills as they arrive: outlines first, then solid. Few nodes are tiles with their figures,
- * many are small squares; a sign in each says the state without its colour.
+ * The nodes as a grid: outlines first, solid when they are connected. Few nodes are tiles with their figures,
+ * many are small squares; a sign in each shows the state besides its colour.
  */
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -12,6 +12,7 @@ const MOST_TILES = 60;
 const TILE_METRICS = 2;
 
 const SIGNS: Record<NodeLook, string> = {
+	dormant: "",
 	wanted: "",
 	launching: "M8 5v3l2 1.4",
 	here: "M8 8h.01",
@@ -40,8 +41,8 @@ function describe(n: Node, look: NodeLook): string {
 
 interface GridProps {
 	run: Run;
-	brief: boolean; /* squares, whatever the number */
-	now?: string; /* the node that is looked at */
+	brief: boolean; /* squares for any number of nodes */
+	now?: string; /* the selected node */
 	open: (node: Node) => void;
 }
 
@@ -52,7 +53,7 @@ export function NodesGrid({ run, brief, now, open }: GridProps): JSX.Element {
 	const [focus, setFocus] = useState(0);
 	const looks = nodes.map((n) => nodeLook(n, run));
 
-	/* One stop for Tab; arrows go by position, so that up and down mean what they look like. */
+	/* One stop for Tab; arrows move by position on the screen. */
 	const onKey = (e: KeyboardEvent): void => {
 		const buttons = [...(grid.current?.querySelectorAll<HTMLElement>("[data-index]") ?? [])];
 		const at = buttons.findIndex((b) => b === document.activeElement);

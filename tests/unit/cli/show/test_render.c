@@ -83,11 +83,14 @@ static void a_summary_is_as_in_the_tree_at_every_width(void **state)
 	check_summary("failed", NULL, 0, false);
 	check_summary("hostile", NULL, 0, false);
 	check_summary("empty", NULL, 80, false);
+	check_summary("elastic", NULL, 80,
+		      false); /* the cause says how the node ended: once is enough */
 }
 
 static void a_status_is_as_in_the_tree_at_every_width(void **state)
 {
-	static const char *const names[] = {"succeeded", "failed", "hostile", "running", "empty"};
+	static const char *const names[] = {"succeeded", "failed", "hostile",
+					    "running",	 "empty",  "elastic"};
 
 	(void)state;
 	for (size_t n = 0; n < COUNT(names); n++) {
