@@ -4,7 +4,7 @@
  *	node web/build.mjs --work DIR [--c FILE [--depfile FILE]] [--verbose]
  *
  * Nothing is written outside DIR and the named files: the packages are installed in DIR (anew when the lock file has
- * changed), the page is left in DIR/site for those who serve it from there.
+ * changed), the page is left in DIR/site.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -42,7 +42,7 @@ function sha256(...parts) {
 	return h.digest("hex");
 }
 
-/* npm ci, only when what is installed is not what is wanted. */
+/* npm ci, only when the lock file has changed since the last one. */
 function installPackages() {
 	const want = sha256(...MANIFEST.map((f) => readFileSync(join(WEB, f))), process.version, String(args.dev));
 	const stamp = join(work, "packages.stamp");
@@ -108,7 +108,7 @@ const size_t page_nassets = sizeof(page_assets) / sizeof(page_assets[0]);
 `;
 }
 
-/* Beside and moved into place: nobody sees a half-written file. */
+/* Written to a temporary file and renamed, so that no reader sees half of it. */
 function writeWhole(path, data) {
 	mkdirSync(dirname(path), { recursive: true });
 	writeFileSync(`${path}.new`, data);

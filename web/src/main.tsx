@@ -1,4 +1,4 @@
-/* The shell: which page, the bar above it, light or dark, and who is looking. */
+/* The shell around the pages: routing, the bar, the theme, the session. */
 import { render, type JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { API, getJson, whenSignedOut } from "./lib/api";
@@ -143,7 +143,7 @@ function decodeId(text: string): string {
 	}
 }
 
-/* The script stands in the head, so that the theme is there before the first paint. */
+/* The script is in the head, so that the theme is set before the first paint. */
 applyTheme(keptTheme());
 systemDark.addEventListener("change", () => applyTheme(keptTheme()));
 function mount(): void {

@@ -10,9 +10,9 @@ import { aggregate, hasSteps, toTrack, type Track, type XAxis } from "../metrics
 import { AxisChoice, ResetZoom, useChartView, type ChartView } from "../metrics/view";
 
 const RETRY_MS = 3000;
-const MOST_REPEATS = 8; /* of a group, whose curves are drawn as one */
+const MOST_REPEATS = 8; /* runs of a group that are drawn, as one curve */
 
-/* Curves do not need the statistics: they are drawn for what any of the runs has. */
+/* Curves do not need the statistics: every metric that any of the runs has is drawn. */
 export function Curves({ arms, names }: { arms: CompareArm[]; names: string[] }): JSX.Element {
 	const view = useChartView();
 	const [own, setOwn] = useState<string[]>([]);
@@ -59,7 +59,7 @@ function Curve({ arms, name, view }: CurveProps): JSX.Element {
 		let timer = 0;
 		const load = (): void => {
 			const one = (id: string): Promise<Metrics> => getJson(runPath(id, "/metrics") + query({ name }), abort.signal);
-			/* A run that is gone has no curve; a service that is gone may come back. */
+			/* A run that was removed has no curve; a service that does not answer is asked again. */
 			const gone = (e: unknown): null => {
 				if (e instanceof ApiError && e.status >= 400 && e.status < 500) return null;
 				throw e;
@@ -90,14 +90,14 @@ function Curve({ arms, name, view }: CurveProps): JSX.Element {
 				zoom={axis === view.axis ? view.zoom : null}
 				setZoom={view.setZoom}
 				loading={!all}
-				empty="none of these runs told it"
+				empty="none of these runs has it"
 				note={ends(tracks)}
 			/>
 		</div>
 	);
 }
 
-/* Time starts at the first point of each run, so that runs of different days lie over each other. */
+/* Time starts at the first point of each run, so that runs of different days overlap. */
 function oneTrack(label: string, runs: (Metrics | null)[], axis: XAxis): Track {
 	const tracks = runs.flatMap((m) => {
 		const series = m?.series ?? [];

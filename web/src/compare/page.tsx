@@ -1,4 +1,4 @@
-/* Two or more runs beside each other: which metric got better or worse, how surely, and the curves over each other. */
+/* Compares two or more runs: a verdict for each metric, and the curves of all runs in one chart. */
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { API } from "../lib/api";

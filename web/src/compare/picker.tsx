@@ -10,7 +10,7 @@ import { Icon, StateBadge } from "../lib/ui";
 const PICK_LIMIT = 1000;
 const PICK_SHOWN = 12;
 
-/* A field with a list below it, as the ARIA combobox pattern has it. */
+/* A field with a list below it, by the ARIA combobox pattern. */
 export function Picker({ ids, add }: { ids: string[]; add: (id: string) => void }): JSX.Element {
 	const [open, setOpen] = useState(false);
 	const [text, setText] = useState("");
@@ -19,7 +19,7 @@ export function Picker({ ids, add }: { ids: string[]; add: (id: string) => void 
 	const all = useLoad<{ runs: Run[] }>(open ? `${API}/runs${query({ limit: PICK_LIMIT })}` : null);
 	const want = words(text);
 	const fit = (all.value?.runs ?? []).filter((r) => !ids.includes(r.id) && matches(r, want)).slice(0, PICK_SHOWN);
-	/* What fits no run may still name a group: name, name@last5. */
+	/* A text that matches no run may be the name of a group: name, name@last5. */
 	const choose = (r: Run | undefined): void => {
 		const id = r?.id ?? text.trim();
 		if (!id) return;
@@ -82,7 +82,7 @@ export function Picker({ ids, add }: { ids: string[]; add: (id: string) => void 
 							<StateBadge state={r.state} />
 						</li>
 					))}
-					{all.value && !fit.length && <li class="dim">no run fits; Enter takes it as the name of a group</li>}
+					{all.value && !fit.length && <li class="dim">no run matches; Enter takes it as the name of a group</li>}
 					{all.error && <li class="t-bad">{all.error.message}</li>}
 				</ul>
 			)}

@@ -41,7 +41,7 @@ function Interval({ d }: { d: Difference }): JSX.Element {
 	);
 }
 
-/* With two runs the figures stand beside the metric, with more beside each row. */
+/* With two runs the figures are in the row of the metric, with more in the row of each run. */
 function figures(m: CompareMetric, row: CompareRow): Difference {
 	return row.verdict !== undefined || row.diff !== undefined ? row : m;
 }

@@ -1,4 +1,4 @@
-/* Talking to the service. Every failure is an ApiError; one that means "who are you" is also told to the shell. */
+/* Calls to the service. Every failure is an ApiError; the end of the session is also reported to the shell. */
 
 export class ApiError extends Error {
 	constructor(
@@ -26,7 +26,7 @@ export function query(params: Record<string, string | number | undefined>): stri
 
 let onSignedOut: (message: string) => void = () => {};
 
-/* The shell shows the sign-in page then. */
+/* Called when the session has ended: the shell shows the sign-in page. */
 export function whenSignedOut(fn: (message: string) => void): void {
 	onSignedOut = fn;
 }
@@ -41,12 +41,12 @@ async function failure(r: Response): Promise<ApiError> {
 		message = body.error?.message ?? message;
 		details = body.error?.details ?? details;
 	} catch {
-		/* not ours: a proxy's page, or cut off */
+		/* not the service's JSON: a page of a proxy, or a cut-off answer */
 	}
 	return new ApiError(r.status, kind, message, details);
 }
 
-/* GET answers of 401 and 403 mean the session is over; a refused POST may be a matter of scope. */
+/* 401 or 403 for a GET means that the session is over; a POST may be refused for its scope. */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
 	let r: Response;
 	try {
@@ -97,7 +97,7 @@ export async function getLog(
 	return { offset: Number(r.headers.get("Regatta-Offset") ?? params.offset ?? 0), bytes };
 }
 
-/* JSON lines as they come; of lines that came together only the last is handed out if `lastOnly`. */
+/* Calls fn for each JSON line; with `lastOnly` only for the last of those that arrived together. */
 export async function readLines(r: Response, lastOnly: boolean, fn: (value: unknown) => void): Promise<void> {
 	const reader = r.body?.getReader();
 	if (!reader) return;

@@ -1,4 +1,4 @@
-/* Numbers for people: short, of one width where they stand below each other, never "NaN" or "undefined". */
+/* Numbers as text: short, of one width in a column, never "NaN" or "undefined". */
 
 const MS = 1;
 const S = 1000 * MS;
@@ -18,7 +18,7 @@ export function duration(ms: number | null | undefined): string {
 	return `${Math.floor(ms / DAY)} d ${Math.floor((ms % DAY) / H)} h`;
 }
 
-/* How long ago, coarse: a list is read at a glance. */
+/* How long ago, rounded, for lists. */
 export function age(ms: number): string {
 	if (!Number.isFinite(ms)) return "–";
 	if (ms < 5 * S) return "now";
@@ -30,7 +30,7 @@ export function age(ms: number): string {
 
 const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
 
-/* Powers of 1000, as disks are sold and as `ls --si` prints. */
+/* Powers of 1000, as `ls --si` prints. */
 export function bytes(n: number | null | undefined): string {
 	if (n === null || n === undefined || !Number.isFinite(n)) return "–";
 	let unit = 0;
@@ -41,7 +41,7 @@ export function bytes(n: number | null | undefined): string {
 	return `${unit === 0 || n >= 99.95 ? Math.round(n) : n.toFixed(n >= 9.995 ? 1 : 2)} ${BYTE_UNITS[unit]}`;
 }
 
-/* A measured value: four significant digits, no needless zeros, powers only where they help. */
+/* A measured value: four significant digits, no trailing zeros, an exponent only for very large or small values. */
 export function value(v: number | null | undefined): string {
 	if (v === null || v === undefined || Number.isNaN(v)) return "–";
 	if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
@@ -52,7 +52,7 @@ export function value(v: number | null | undefined): string {
 	return minus(String(Number(v.toPrecision(4))));
 }
 
-/* A figure that the agent took of its machine, with its unit: host.*, job.*, gpuN.*. */
+/* A sample of a machine (host.*, job.*, gpuN.*) with its unit. */
 export function machineValue(name: string, v: number | null | undefined): string {
 	if (v === null || v === undefined || !Number.isFinite(v)) return value(v);
 	const what = name.slice(name.indexOf(".") + 1);
@@ -69,7 +69,7 @@ function fineBytes(n: number): string {
 	return `${minus(String(Number(n.toPrecision(5))))} ${BYTE_UNITS[unit]}`;
 }
 
-/* 12 345 with thin spaces: no locale decides what a dot means. */
+/* 12 345 with thin spaces, the same in every locale. */
 export function count(n: number): string {
 	const [whole, rest] = String(n).split(".");
 	const grouped = (whole ?? "").replace(/\B(?=(\d{3})+(?!\d))/g, "\u2009");

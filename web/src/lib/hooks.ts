@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, getJson, isAbort } from "./api";
 import { location, onNavigate } from "./router";
 
-/* A value that grows while someone looks: the time, once a second. */
+/* The current time, updated every `everyMs` while active. */
 export function useNow(active: boolean, everyMs = 1000): number {
 	const [now, setNow] = useState(Date.now());
 	useEffect(() => {
@@ -27,7 +27,7 @@ export interface Loaded<T> {
 	again: () => void;
 }
 
-/* One answer, asked for again when `path` changes; null asks nothing. */
+/* The answer to a GET, repeated when `path` changes; null: no request. */
 export function useLoad<T>(path: string | null, get: (p: string, s: AbortSignal) => Promise<T> = getJson): Loaded<T> {
 	const [state, setState] = useState<{ path: string | null; value: T | null; error: ApiError | null }>({
 		path: null,
@@ -89,7 +89,7 @@ export function useVisible<E extends HTMLElement>(): [{ current: E | null }, boo
 	return [ref, visible];
 }
 
-/* A choice that outlives the page. */
+/* A choice that is kept in the browser's storage. */
 export function useKept<T extends string>(key: string, first: T): [T, (v: T) => void] {
 	const [value, setValue] = useState<T>(() => (read(key) as T | null) ?? first);
 	return [
@@ -105,7 +105,7 @@ export function read(key: string): string | null {
 	try {
 		return localStorage.getItem(`regatta.${key}`);
 	} catch {
-		return null; /* storage may be forbidden; then nothing is kept */
+		return null; /* storage may be forbidden: nothing is kept */
 	}
 }
 
@@ -113,6 +113,6 @@ export function keep(key: string, value: string): void {
 	try {
 		localStorage.setItem(`regatta.${key}`, value);
 	} catch {
-		/* see above */
+		/* storage may be forbidden */
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Connections that stay: one per page, because a browser gives a site six in all. They end while the page is hidden, and
- * come back by themselves; what state they are in is told, so that nobody takes an old figure for a new one.
+ * Streaming connections: one per page, because a browser allows six per site. They are closed while the page is hidden, and
+ * opened again by themselves; their state is shown, so that old figures are not taken for new ones.
  */
 import { API, ApiError, getJson, isAbort, readLines, request, runPath } from "./api";
 import { isOver, withDelta } from "./model";
@@ -15,7 +15,7 @@ export type LinkState =
 
 const HIDDEN_GRACE_MS = 15_000;
 const RETRY_MS = [500, 1000, 2000, 4000, 8000];
-/* A tunnel that died says nothing: ask again after this long without a word. */
+/* A broken tunnel gives no error: connect again after so long without data. */
 const SILENCE_MS = 45_000;
 
 /* What both kinds of stream share: when to open, when to close, when to try again. */
@@ -148,7 +148,7 @@ export class RunStream extends Stream {
 	}
 }
 
-/* Events of all runs. The browser's own reconnection cannot be seen, so it is done here; no event is lost by it. */
+/* Events of all runs. Reconnects here, because the browser's own reconnection is invisible; no event is lost. */
 export class WorldStream extends Stream {
 	private source: EventSource | null = null;
 	private after = "";
@@ -169,11 +169,11 @@ export class WorldStream extends Stream {
 			try {
 				this.onEvent(JSON.parse(m.data as string) as WorldEvent);
 			} catch {
-				/* a half-written event of a server that went away */
+				/* an event that was cut off when the server exited */
 			}
 		};
 		source.onerror = () => {
-			/* An EventSource does not say why; if it was the session, asking who we are does. */
+			/* An EventSource does not say why it failed; this request finds out if the session has ended. */
 			void getJson<Me>(`${API}/me`).catch(() => {});
 			this.lost();
 		};

@@ -1,4 +1,4 @@
-/* Addresses: /, /run/<id>, /compare. What is chosen on a page stands in the query, so that a link shows the same. */
+/* Addresses: /, /run/<id>, /compare. Choices on a page are kept in the query, so that a link shows the same. */
 
 type Listener = () => void;
 const listeners = new Set<Listener>();
@@ -35,7 +35,7 @@ export function setQuery(changes: Record<string, string | undefined>, replace = 
 	navigate(url.href, replace);
 }
 
-/* Plain clicks on links to pages stay here; everything else is the browser's. */
+/* Handles plain clicks on links to pages; all other clicks are left to the browser. */
 export function startRouter(): void {
 	window.addEventListener("popstate", tell);
 	document.addEventListener("click", (e) => {

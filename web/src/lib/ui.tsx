@@ -103,7 +103,7 @@ export function LinkBadge({ state, retry }: { state: LinkState; retry?: () => vo
 
 const LONG_MS = 3000;
 
-/* Sessions are the master's: when it has gone, so have they, and waiting does not bring them back. */
+/* The master keeps the sessions: after its exit the user must sign in again. */
 function NewLink(): JSX.Element {
 	return (
 		<p>
@@ -112,7 +112,7 @@ function NewLink(): JSX.Element {
 	);
 }
 
-/* A page that shows old figures says so, once it is more than a hiccup. */
+/* Says that the page shows old figures, once the connection has been lost for some seconds. */
 export function LostBox({ state }: { state: LinkState }): JSX.Element | null {
 	const away = state.kind === "lost" || state.kind === "connecting";
 	const [long, setLong] = useState(false);
@@ -164,7 +164,7 @@ export interface Tab {
 	note?: string;
 }
 
-/* As the ARIA pattern has it: one stop for Tab, arrows between. */
+/* By the ARIA pattern: one stop for Tab, arrows between the tabs. */
 export function Tabs(props: { tabs: Tab[]; now: string; label: string; pick: (id: string) => void }): JSX.Element {
 	const list = useRef<HTMLDivElement>(null);
 	const onKey = (e: KeyboardEvent): void => {
@@ -198,7 +198,7 @@ export function Tabs(props: { tabs: Tab[]; now: string; label: string; pick: (id
 }
 
 /*
- * The browser's own modal keeps the focus inside. It is removed before it could give the focus back, so that is done
+ * The browser's modal dialog keeps the focus inside. The element is removed before it could restore the focus, so that is done
  * here.
  */
 export function Dialog(props: { title: string; close: () => void; children: ComponentChildren }): JSX.Element {
@@ -245,7 +245,7 @@ export function SearchField(props: { label: string; hint: string; text: string; 
 	);
 }
 
-/* One node of the run; `children`: options that stand before the nodes. */
+/* Selects a node of the run; `children`: options before the nodes. */
 export function NodeSelect(props: {
 	names: string[];
 	now: string | undefined;
@@ -267,7 +267,7 @@ export function NodeSelect(props: {
 	);
 }
 
-/* The end of a dialog's form: the error, the button that leaves everything as it is, and the one that acts. */
+/* The end of a dialog's form: the error, the button that cancels, and the one that acts. */
 export function FormEnd(props: {
 	error: string;
 	back: string;
@@ -294,7 +294,7 @@ export function FormEnd(props: {
 	);
 }
 
-/* The line in front of a name that tells whose curve it is: the i-th colour. */
+/* The coloured mark in front of a name: the i-th colour of a chart. */
 export function Swatch({ i, dash }: { i: number; dash?: string }): JSX.Element {
 	return (
 		<svg class={`swatch s${i % COLOURS}`} viewBox="0 0 16 4" aria-hidden="true">
@@ -337,7 +337,7 @@ export function Toggle(props: { on: boolean; set: (on: boolean) => void; childre
 
 let say: (text: string, bad: boolean) => void = () => {};
 
-/* A sentence that goes away by itself; for what has been done, or could not be. */
+/* A message about an action that was done or failed; it disappears by itself. */
 export function toast(text: string, bad = false): void {
 	say(text, bad);
 }

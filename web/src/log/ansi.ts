@@ -1,6 +1,6 @@
 /*
- * What a terminal would make of a line: colours as class names, every other escape dropped, a carriage return goes
- * back to the start. Nothing of it reaches the page but text.
+ * A line as a terminal would show it: colours as class names, every other escape dropped, a carriage return goes
+ * back to the start. Only text reaches the page.
  */
 
 export interface Span {
@@ -14,10 +14,10 @@ export interface Plain {
 }
 
 const ESC = "\x1b";
-/* CSI, OSC (ended by BEL or ST), other strings, and two-character escapes; what is cut off by the line's end too. */
+/* CSI, OSC (ended by BEL or ST), other strings, and two-character escapes; also those cut off by the end of the line. */
 const ESCAPE =
 	/\x1b\[[0-?]*[ -/]*[@-~]?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]?|\x9b[0-?]*[ -/]*[@-~]?/g;
-/* Controls, and the marks that reorder text: a log must not look like what it is not. */
+/* Control characters, and marks that reorder text: a log must be shown as it is. */
 const UNSAFE = /[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 const TAB = 8;
 
@@ -49,7 +49,7 @@ function classes(s: Style): string {
 	return out.slice(1);
 }
 
-/* One of the sixteen that the style sheet has. */
+/* The nearest of the sixteen colours of the style sheet. */
 function nearest(r: number, g: number, b: number): number {
 	const top = Math.max(r, g, b);
 	if (top < 64) return 0;
@@ -65,7 +65,7 @@ function from256(n: number): number {
 	return nearest(Math.floor(c / 36) * 51, (Math.floor(c / 6) % 6) * 51, (c % 6) * 51);
 }
 
-/* 38 and 48 take more numbers; returns how many were eaten. */
+/* Codes 38 and 48 take more numbers; returns how many were used. */
 function extended(codes: number[], i: number, set: (colour: number) => void): number {
 	const mode = codes[i + 1];
 	const at = (k: number): number => Math.min(255, codes[i + k] ?? 0);
@@ -117,7 +117,7 @@ function clean(text: string, column: number): string {
 	return text.replace(UNSAFE, "\ufffd");
 }
 
-/* The last thing that a carriage return left visible; a bar drawn again and again is one line. */
+/* The text that is visible after carriage returns: a progress bar that is redrawn is one line. */
 function afterReturns(line: string): string {
 	if (!line.includes("\r")) return line;
 	const parts = line.split("\r");
@@ -177,7 +177,7 @@ export function pieces(line: Plain, from: number, to: number): Piece[] {
 	return out;
 }
 
-/* Marks what matches in pieces, so that a match over a change of colour is marked too. */
+/* Marks matches; one that spans a change of colour is marked in each piece. */
 export function marked(parts: Piece[], find: RegExp): (Piece & { hit: boolean })[] {
 	const whole = parts.map((p) => p.text).join("");
 	const edges: [number, number][] = [];

@@ -1,4 +1,4 @@
-/* The log panel: whose, which stream, follow, wrap, search, the next error, and where in the log we are. */
+/* The log panel: choice of node and stream, follow, wrap, search, next error, position in the log. */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { query, runPath } from "../lib/api";
@@ -25,7 +25,7 @@ function isWriting(n: Node | undefined): boolean {
 	return n !== undefined && n.state !== "exited" && n.state !== "released" && n.state !== "lost";
 }
 
-/* One reader for each choice; it reads on by itself while the page is there. */
+/* One reader for each choice of node and stream; it reads on by itself while the page is open. */
 function useReader(run: Run, node: string, stream: StreamChoice, follow: boolean): LogReader | MergedReader {
 	const [, redraw] = useState(0);
 	const latest = useRef({ run, follow });
@@ -66,14 +66,14 @@ function useReader(run: Run, node: string, stream: StreamChoice, follow: boolean
 
 type Searching = { kind: "none" } | { kind: "busy"; seen: number } | { kind: "said"; text: string };
 
-/* Whose log is shown: as the address says, else of the node to blame, else the first. */
+/* The node whose log is shown: from the address, else the node that failed, else the first. */
 export function logNode(run: Run, url: URL): string {
 	const nodes = run.nodes ?? [];
 	const asked = url.searchParams.get("node") ?? run.cause_node ?? "";
 	return asked === ALL || nodes.some((n) => n.name === asked) ? asked : (nodes[0]?.name ?? ALL);
 }
 
-/* The stream of the tail if the run failed, else the one that has bytes. */
+/* The stream of the tail if the run failed, else the stream that has bytes. */
 function likelyStream(run: Run, node: Node | undefined): StreamChoice {
 	if (!node) return "both";
 	if (run.tail?.node === node.name && run.tail.stream === "err") return "err";
@@ -242,7 +242,7 @@ export function LogsPanel({ run, url }: { run: Run; url: URL }): JSX.Element {
 						<Icon name="down" />
 					</button>
 				</form>
-				<button type="button" title="Next line that speaks of an error (e); E: the one before" onClick={() => void look(true, false)}>
+				<button type="button" title="Next line with an error (e); E: the previous one" onClick={() => void look(true, false)}>
 					<Icon name="warn" />
 					Next error
 				</button>
@@ -283,7 +283,7 @@ export function LogsPanel({ run, url }: { run: Run; url: URL }): JSX.Element {
 	);
 }
 
-/* Where the window stands in the whole log; drag or press to go elsewhere. Hidden when the whole log is loaded. */
+/* The position of the window in the whole log; drag or press to move it. Hidden when the whole log is loaded. */
 function Place({ reader, go }: { reader: LogReader; go: (offset: number) => void }): JSX.Element | null {
 	const { start, end, size } = reader.window;
 	const track = useRef<HTMLDivElement>(null);
@@ -324,7 +324,7 @@ function Status(props: { reader: LogReader | MergedReader; searching: Searching;
 	const { reader, searching } = props;
 	let where: string;
 	if (reader instanceof MergedReader) {
-		where = `${plural(reader.lines.length, "line")} of ${plural(props.nodes, "node")}: what each wrote last, then as it comes`;
+		where = `${plural(reader.lines.length, "line")} of ${plural(props.nodes, "node")}: the last lines of each, then in the order of arrival`;
 	} else {
 		const { start, end, size } = reader.window;
 		where =

@@ -1,6 +1,6 @@
 /*
- * Where the lines of the log view come from: one stream of one node, at any place of it, or all nodes as they write.
- * Both hand out lines in order, each with an `at` that only grows; what is in memory is bounded.
+ * The sources of the log view: one stream of one node, at any offset, or all nodes while they write.
+ * Both give lines in order, each with an `at` that only grows; memory is bounded.
  */
 import { ApiError, getLog, isAbort } from "../lib/api";
 import { plainLine } from "./ansi";
@@ -16,7 +16,7 @@ export interface LogLine extends Line {
 	stream?: StreamName;
 }
 
-/* What the view needs to know. */
+/* The interface of the view. */
 export interface LogModel {
 	readonly lines: readonly LogLine[];
 	readonly version: number; /* changes with the lines */
@@ -57,7 +57,7 @@ export class LogReader implements LogModel {
 		this.abort.abort();
 	}
 
-	/* The server has this much now. */
+	/* The log now has this size on the server. */
 	grow(size: number): void {
 		this.window.size = Math.max(this.window.size, size);
 	}
@@ -77,7 +77,7 @@ export class LogReader implements LogModel {
 		}
 	}
 
-	/* What was written since; a log that grows faster than it is read is followed at its end, not line by line. */
+	/* Reads new output; of a log that grows faster than it can be read only the end is followed. */
 	async next(following: boolean): Promise<void> {
 		if (following && this.window.size - this.window.end > 2 * CHUNK) return this.jump(this.window.size);
 		await this.once(async () => {
@@ -113,7 +113,7 @@ export class LogReader implements LogModel {
 		return getLog(this.run, this.node, this.stream, { offset, limit }, this.abort.signal);
 	}
 
-	/* One question at a time; the answer is laid down only if nothing happened meanwhile. */
+	/* One request at a time; the answer is used only if there was no jump in the meantime. */
 	private async once(work: () => Promise<() => boolean>): Promise<void> {
 		if (this.busy) return;
 		const turn = this.turn;
@@ -141,13 +141,13 @@ interface Place {
 	node: string;
 	stream: StreamName;
 	end: number; /* read up to here, which is a line's start */
-	asked: number; /* the size at which it was last read */
+	asked: number; /* the size of the log at the last read */
 }
 
 const AT_ONCE = 4;
 const START_BYTES = 1024 * 1024; /* of all nodes together */
 const LEAST_START = 4096;
-const SKIP_OVER = 256 * 1024; /* more than this since the last look: only its end is read */
+const SKIP_OVER = 256 * 1024; /* more new bytes than this: only the end is read */
 
 export class MergedReader implements LogModel {
 	lines: LogLine[] = [];
@@ -231,7 +231,7 @@ export class MergedReader implements LogModel {
 
 	/*
 	 * Lines that were written before the page was opened have no time. They are ordered so that the last lines of
-	 * all nodes stand together.
+	 * all nodes are next to each other.
 	 */
 	private alignEnds(): void {
 		const left = new Map<string, number>();

@@ -1,17 +1,17 @@
 /*
- * Looking for something in a log that does not fit into memory: piece by piece, forwards or backwards, from an offset, once
- * around. The bytes are looked at as Latin-1, so that an index in the text is an offset in the log.
+ * Search in a log that does not fit into memory: piece by piece, forwards or backwards, from an offset, once
+ * around. The bytes are decoded as Latin-1, so that an index in the text is an offset in the log.
  */
 export type ReadLog = (offset: number, limit: number) => Promise<Uint8Array>;
 
 export const PIECE = 4 * 1024 * 1024;
 export const OVERLAP = 4096; /* longer matches at the edge of two pieces may be missed */
-/* What a person who asks "where did it go wrong" looks for: small, Capital or LOUD, and names as languages make them. */
+/* Words of error messages in lower, title or upper case, and names of exception classes. */
 const TROUBLE =
 	"errors? exception traceback fatal panic assert(?:ion)? abort(?:ed)? segfault segmentation.fault core.dumped killed oom cannot failed failure refused".split(" ");
 const SPELT = TROUBLE.flatMap((w) => [w, w.replace(/^[a-z]/, (c) => c.toUpperCase()), w.toUpperCase()]);
 export const ERROR_PATTERN = new RegExp(`\\b(?:${SPELT.join("|")}|[oO]ut of memory)\\b|[A-Za-z](?:Error|Exception)\\b`, "g");
-/* "0 errors", "error=0.01": a figure, not a fault. */
+/* "0 errors", "error=0.01": a figure, not an error. */
 const HARMLESS = /\b(?:0|no) (?:errors?|failures?|failed)\b|\berrors?\s*[:=]\s*[-+.\d]|\b(?:failed|failures)\s*[:=]\s*0\b/i;
 
 export interface Find {
@@ -53,7 +53,7 @@ function hits(text: string, pattern: RegExp, errors: boolean): Hit[] {
 			const from = text.lastIndexOf("\n", m.index) + 1;
 			let to = text.indexOf("\n", m.index);
 			if (to < 0) to = text.length;
-			pattern.lastIndex = to; /* one for a line is enough */
+			pattern.lastIndex = to; /* one match per line is enough */
 			if (HARMLESS.test(text.slice(Math.max(from, m.index - 200), Math.min(to, m.index + 200)))) continue;
 		}
 		out.push({ at: m.index, length: m[0].length });
@@ -72,7 +72,7 @@ export interface SearchOptions {
 	seen: (bytes: number) => void;
 }
 
-/* [from, to) of the log, then what is on the other side of the start. */
+/* Searches from `from` to the end of the log in the given direction, then the rest. */
 export async function search(o: SearchOptions): Promise<Find | null> {
 	const parts: [number, number, boolean][] = o.backwards
 		? [

@@ -1,6 +1,6 @@
 /*
- * The lines on the screen. All rows are of one height: a wrapped line is several rows. Only those in sight are in the
- * document. When lines come or go above, what the reader looks at stays where it is.
+ * The lines on the screen. All rows have one height: a wrapped line is several rows. Only visible rows are in the
+ * document. When lines are added or dropped above, the visible text does not move.
  */
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -14,16 +14,16 @@ import { slice } from "../lib/virtual";
 const ROW = 18;
 const PAD = 12; /* left, and right together with the bar */
 const LEAST_COLUMNS = 20;
-const NEAR = 60; /* rows from either end at which more is asked for */
+const NEAR = 60; /* rows from either end at which more lines are requested */
 
 export interface LogViewProps {
 	model: LogModel;
-	names: string[] | null; /* nodes, when each line is to say whose it is */
+	names: string[] | null; /* names of nodes, if each line shows its node */
 	wrap: boolean;
 	follow: boolean;
 	setFollow: (on: boolean) => void;
 	find: RegExp | null;
-	target: { at: number; turn: number } | null; /* turn: the same place may be asked for twice */
+	target: { at: number; turn: number } | null; /* turn changes when the same place is requested again */
 	nearStart: () => void;
 	nearEnd: () => void;
 	topAt: { current: number };
@@ -37,7 +37,7 @@ export function LogView(p: LogViewProps): JSX.Element {
 	const [cell, setCell] = useState(7.2);
 	const [top, setTop] = useState(0);
 	const anchor = useRef<{ at: number; dy: number } | null>(null);
-	const own = useRef(0); /* where we scrolled to ourselves */
+	const own = useRef(0); /* the last position set by the program, not by the user */
 
 	useLayoutEffect(() => {
 		const width = probe.current?.getBoundingClientRect().width ?? 0;
@@ -193,7 +193,7 @@ function Row({ line, from, to, part, look, find, gutter, hue }: RowProps): JSX.E
 	);
 }
 
-/* A wrapped line is one line again, and the names of nodes stay behind. */
+/* Copies without the breaks of wrapped lines and without the names of nodes. */
 function onCopy(e: ClipboardEvent): void {
 	const selection = document.getSelection();
 	if (!selection || selection.rangeCount !== 1) return;

@@ -7,7 +7,7 @@
  */
 import { plainLine, type Plain } from "./ansi";
 
-export const CHUNK = 128 * 1024; /* asked for at once */
+export const CHUNK = 128 * 1024; /* bytes of one request */
 export const KEEP_BYTES = 1024 * 1024;
 export const KEEP_LINES = 40_000;
 export const MAX_LINE = 16 * 1024; /* a longer line is shown in pieces */
@@ -26,7 +26,7 @@ export interface Range {
 const NEWLINE = 10;
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/* Not inside a character: at most three bytes back. */
+/* The start of the UTF-8 character at `at`: at most three bytes back. */
 function charStart(b: Uint8Array, at: number): number {
 	for (let i = at; i > Math.max(0, at - 4); i--) if (((b[i] ?? 0) & 0xc0) !== 0x80) return i;
 	return at;
@@ -38,7 +38,7 @@ function makeLine(b: Uint8Array, from: number, to: number, base: number, open: b
 	return { ...plainLine(decoder.decode(b.subarray(from, text))), at: base + from, size: to - from, open };
 }
 
-/* Lines of bytes that begin at a line's start. What has no newline is the last line, and open. */
+/* Splits bytes that begin at the start of a line. A last line without a newline is open. */
 export function splitLines(b: Uint8Array, base: number): Line[] {
 	const out: Line[] = [];
 	let from = 0;
@@ -70,15 +70,15 @@ export class LogWindow {
 	size = 0; /* of the whole log, as far as known */
 	start = 0;
 	end = 0; /* covered: [start, end) */
-	private anchor = 0; /* where an empty window stands */
+	private anchor = 0; /* offset of an empty window */
 
-	/* What to ask for so that the byte at `offset` is in the middle. */
+	/* The range to request so that the byte at `offset` is in the middle. */
 	static around(offset: number, size: number): Range {
 		const from = Math.max(0, Math.min(offset - CHUNK / 2, size - CHUNK));
 		return { offset: from, limit: CHUNK };
 	}
 
-	/* Forget all lines; the next answer is laid down as it comes. */
+	/* Drops all lines; place() takes the next answer. */
 	reset(size: number): void {
 		this.lines = [];
 		this.size = size;
@@ -109,7 +109,7 @@ export class LogWindow {
 		return this.end >= this.size;
 	}
 
-	/* The answer to next(). False: it is not what was asked for, or nothing new. */
+	/* The answer to next(). False: it is not at the end of the window, or has nothing new. */
 	append(offset: number, b: Uint8Array): boolean {
 		if (offset !== this.next().offset || offset + b.length <= this.end) return false;
 		if (this.lines[this.lines.length - 1]?.open) this.lines.pop();
@@ -120,7 +120,7 @@ export class LogWindow {
 		return true;
 	}
 
-	/* The answer to before(). Returns how many lines came. */
+	/* The answer to before(). Returns how many lines were added. */
 	prepend(offset: number, b: Uint8Array): number {
 		if (offset + b.length !== this.start || !b.length) return 0;
 		const skip = offset > 0 ? firstLineStart(b) : 0;
@@ -131,7 +131,7 @@ export class LogWindow {
 		return more.length;
 	}
 
-	/* Cut at the head until it fits; returns how many lines went. */
+	/* Drops lines at the head until the window fits; returns how many. */
 	trimHead(): number {
 		let n = 0;
 		while (this.tooMuch(n)) n++;
@@ -183,7 +183,7 @@ const ASCII = /^[\x20-\x7e]*$/;
 /* Where a line is cut to fit `columns`: indexes into the text, the first is 0. */
 export function wrapPoints(text: string, columns: number): number[] {
 	const out = [0];
-	/* Blanks at the end are not worth a row. */
+	/* Trailing blanks get no row. */
 	const shown = text.trimEnd();
 	if (ASCII.test(shown)) {
 		for (let at = columns; at < shown.length; at += columns) out.push(at);

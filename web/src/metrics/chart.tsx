@@ -1,6 +1,6 @@
 /*
- * One chart: lines over a common x, a band behind them, zoom by dragging or by keys. uPlot draws; what is drawn is
- * thinned to the screen before (series.ts), anew for each zoom, so that a closer look shows more.
+ * One chart: lines over a common x, a band behind them, zoom by dragging or by keys. uPlot draws; the data is
+ * thinned to the width of the screen (series.ts), again for each zoom, so that zooming in shows more points.
  */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -20,7 +20,7 @@ export interface ChartProps {
 	band?: [Track, Track];
 	axis: XAxis;
 	log: boolean;
-	show?: Show; /* a value with its unit; else the plain number */
+	show?: Show; /* formats a value with its unit; default: the plain number */
 	zoom: Zoom;
 	setZoom: (z: Zoom) => void;
 	loading?: boolean;
@@ -80,7 +80,7 @@ function seriesOptions(tracks: Track[], banded: boolean): uPlot.Series[] {
 		width: tracks.length > FEW ? 1 : 1.5,
 		dash: dash(i),
 		spanGaps: true,
-		/* A line of one point is only that: it must be seen. */
+		/* A line of one point is drawn as a dot. */
 		points: isLone(t) ? { show: true, size: LONE_SIZE, fill: () => lineColour(i) } : { size: 4 },
 	}));
 	if (!banded) return lines;
@@ -142,7 +142,7 @@ export function Chart(p: ChartProps): JSX.Element {
 		return p.log ? positive(aligned) : aligned;
 	}, [p.tracks, p.band, p.log, view?.[0], view?.[1], size.width]);
 
-	/* A new picture only when its parts change; otherwise new figures in the old one. */
+	/* A new plot only when its lines change; otherwise the old one gets new data. */
 	const shape = `${p.axis} ${p.log} ${p.band ? "band" : ""} ${p.tracks.map((t) => (isLone(t) ? "• " : "") + t.label).join("\n")}`;
 	const ready = size.width > 0 && range !== null;
 	useEffect(() => {
@@ -251,7 +251,7 @@ function summary(tracks: Track[], show: Show): string {
 		.join(", ");
 }
 
-/* The value at the cursor, else the last one; a line without a point there shows the one before. */
+/* The value at the cursor, else the last one; a line without a point there shows its previous value. */
 function valueAt(row: (number | null)[] | undefined, idx: number): number | null {
 	for (let i = idx; row && i >= 0 && i > idx - 50; i--) {
 		const v = row[i];

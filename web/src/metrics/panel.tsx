@@ -52,7 +52,7 @@ export function ChartsPanel({ run }: { run: Run }): JSX.Element {
 			</div>
 			{!names.length && !machine && (
 				<Empty>
-					{isOver(run.state) ? "This run told no metrics." : "No metrics yet."} A pattern in the job file picks
+					{isOver(run.state) ? "This run has no metrics." : "No metrics yet."} A pattern in the job file picks
 					them from the output:
 					<pre class="command">{`[metrics.loss]\npattern = 'step (?<step>\\d+).* loss=(?<value>[-+.0-9eE]+)'`}</pre>
 				</Empty>
@@ -72,7 +72,7 @@ function MachineCharts({ run, look }: { run: Run; look: Look }): JSX.Element {
 	const own = new Set(Object.keys(run.metrics ?? {}));
 	const names = Object.keys(m?.metrics ?? {}).filter((n) => !own.has(n));
 	if (error) return <Empty>{error.message}</Empty>;
-	if (m && !names.length) return <Empty>The nodes have not told anything about their machines.</Empty>;
+	if (m && !names.length) return <Empty>There are no samples of the machines yet.</Empty>;
 	/* Samples of machines have no steps. */
 	const timed: Look = { ...look, axis: "time", zoom: look.axis === "time" ? look.zoom : null };
 	return (
@@ -92,7 +92,7 @@ interface MetricProps {
 	name: string;
 	sum?: Summary;
 	look: Look;
-	machine?: boolean; /* of the node, not of the job: it has a unit, and no count that says whether something came */
+	machine?: boolean; /* a sample of the node, not of the job: it has a unit, and no count that shows new points */
 }
 
 function MetricChart({ run, name, sum, look, machine }: MetricProps): JSX.Element {
@@ -130,7 +130,7 @@ function MetricChart({ run, name, sum, look, machine }: MetricProps): JSX.Elemen
 	);
 }
 
-/* A metric without steps is drawn over time, whatever was chosen. */
+/* A metric without steps is always drawn over time. */
 function chooseAxis(series: Series | null, wanted: XAxis): XAxis {
 	if (wanted === "time" || !series) return wanted;
 	return series.some((s) => hasSteps(s.points)) ? "step" : "time";

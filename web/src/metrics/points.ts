@@ -1,6 +1,6 @@
 /*
- * The points of one metric, kept fresh while the run lives. How often depends on what an answer costs: about a twentieth
- * of the time is spent asking, whatever the number of points.
+ * The points of one metric, updated while the run is active. The interval depends on the time of a request: about a twentieth
+ * of the time is spent on requests, for any number of points.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, getJson, isAbort, query, runPath } from "../lib/api";
@@ -14,7 +14,7 @@ export type Series = Metrics["series"];
 
 const TOO_MANY = 507;
 
-/* `version` says that there is something new; it may change at any rate. The text is why there is nothing. */
+/* A new `version` means new points; it may change at any rate. The text says why there are no points. */
 export function useSeries(run: string, name: string, version: number, wanted: boolean): [Series | null, string] {
 	const [series, setSeries] = useState<Series | null>(null);
 	const [why, setWhy] = useState("");

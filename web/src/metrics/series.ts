@@ -1,6 +1,6 @@
 /*
- * From the points that the service has to what a chart draws: one common x for all lines, no more of them than the
- * screen has columns, and no spike lost on the way.
+ * From the points of the service to the data of a chart: one common x for all lines, no more points than the
+ * screen has columns, and no lost spike.
  */
 import type { Point } from "../lib/types";
 
@@ -17,7 +17,7 @@ export type XAxis = "step" | "time";
 
 /*
  * Points of one node as x and y. Time is in seconds since `originMs`. Steps that go back (a restart from a checkpoint)
- * overwrite what was there before.
+ * replace the earlier points of these steps.
  */
 export function toTrack(label: string, points: readonly Point[], axis: XAxis, originMs: number): Track {
 	const xs: number[] = [];
@@ -62,7 +62,7 @@ export function extent(tracks: readonly Track[]): [number, number] | null {
 	return lo <= hi ? [lo, hi] : null;
 }
 
-/* The part in [lo, hi] and one point on each side, so that lines run out of the picture. */
+/* The part in [lo, hi] and one point on each side, so that lines reach the edges. */
 function clip(t: Track, lo: number, hi: number): Track {
 	const from = Math.max(0, lowerBound(t.xs, lo) - 1);
 	let to = lowerBound(t.xs, hi);
@@ -71,7 +71,7 @@ function clip(t: Track, lo: number, hi: number): Track {
 	return { label: t.label, xs: t.xs.slice(from, to), ys: t.ys.slice(from, to) };
 }
 
-/* Every x of every line: exact, for what fits. */
+/* Every x of every line: exact, for few points. */
 function join(tracks: readonly Track[]): Aligned {
 	const set = new Set<number>();
 	for (const t of tracks) for (const x of t.xs) set.add(x);
@@ -118,7 +118,7 @@ function columns(tracks: readonly Track[], lo: number, hi: number, n: number): A
 	return [xs, ...rows];
 }
 
-/* What is to be drawn of [lo, hi] with at most about `budget` points a line. */
+/* The data to draw for [lo, hi], with at most about `budget` points per line. */
 export function align(tracks: readonly Track[], lo: number, hi: number, budget: number): Aligned {
 	const parts = tracks.map((t) => clip(t, lo, hi));
 	let most = 0;
@@ -188,7 +188,7 @@ export function aggregate(tracks: readonly Track[], axis: XAxis, slices = 600): 
 	return [mean, least, most];
 }
 
-/* What cannot stand on a logarithmic scale is left out. */
+/* Without values that a logarithmic scale cannot show. */
 export function positive(data: Aligned): Aligned {
 	const [xs, ...rows] = data;
 	return [xs, ...rows.map((r) => r.map((v) => (v !== null && v > 0 ? v : null)))];

@@ -1,4 +1,4 @@
-/* How charts are looked at: the axis, the scale and the zoom that all charts of a page share, and what sets them. */
+/* Axis, scale and zoom that all charts of a page share, and their controls. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useKept } from "../lib/hooks";

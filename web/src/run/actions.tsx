@@ -1,4 +1,4 @@
-/* What can be done to a run, each after a question that says exactly what will happen. */
+/* The actions on a run, each after a dialog that says exactly what will happen. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiError, messageOf, post, runPath } from "../lib/api";
@@ -32,7 +32,7 @@ export function Actions({ run, me, leave }: Props): JSX.Element {
 					type="button"
 					class="danger"
 					disabled={!may(me, "submit")}
-					title={may(me, "submit") ? undefined : "Your link may only look: cancelling needs the scope submit"}
+					title={may(me, "submit") ? undefined : "Your link is read-only: cancelling needs the scope submit"}
 					onClick={() => setAsking("cancel")}
 				>
 					{run.cancel_asked ? "Cancel again…" : "Cancel…"}
@@ -152,7 +152,7 @@ function CleanupDialog({ run, close, leave }: { run: Run; close: () => void; lea
 	);
 }
 
-/* The service may still count our own connection, which was closed a moment ago. */
+/* The service may still count this page's connection, which was closed a moment ago. */
 async function remove(id: string): Promise<void> {
 	for (let left = RETRIES; ; left--) {
 		try {

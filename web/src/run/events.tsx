@@ -1,4 +1,4 @@
-/* What happened, in order. New ones are asked for when the run has changed. */
+/* The events of the run, in order. New ones are requested when the run has changed. */
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, isAbort, query, readLines, request, runPath } from "../lib/api";
@@ -63,7 +63,7 @@ export function EventsPanel({ run, version }: { run: Run; version: number }): JS
 			? events.filter((e) => `${e.kind} ${e.node ?? ""} ${e.text ?? ""}`.toLowerCase().includes(want))
 			: events;
 	}, [events, text]);
-	/* Who looks at the end stays at the end. */
+	/* A list that is scrolled to its end stays there. */
 	const atEnd = useRef(!isOver(run.state));
 	useLayoutEffect(() => {
 		if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -104,7 +104,7 @@ export function EventsPanel({ run, version }: { run: Run; version: number }): JS
 					))}
 				</ol>
 			</div>
-			{!shown.length && !error && <Empty>{events.length ? "No event fits." : isOver(run.state) ? "No events." : "No events yet."}</Empty>}
+			{!shown.length && !error && <Empty>{events.length ? "No event matches." : isOver(run.state) ? "No events." : "No events yet."}</Empty>}
 		</section>
 	);
 }

@@ -1,4 +1,4 @@
-/* What was asked for and what each node was given: the job file and the environment. */
+/* The job file, and the environment of each node. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { getText, runPath } from "../lib/api";

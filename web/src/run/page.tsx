@@ -18,7 +18,7 @@ import type { Me, Run } from "../lib/types";
 import { Empty, ErrorBox, Icon, LinkBadge, LostBox, ProgressBar, StateBadge, Tabs } from "../lib/ui";
 import { plainLine } from "../log/ansi";
 
-/* The service may send twenty objects a second; nobody reads faster than this. */
+/* The service may send twenty objects a second: the page is drawn less often. */
 const DRAW_MS = 200;
 /* The stream sends no object when only a log has grown: while the log tab is open the sizes are polled. */
 const SIZES_MS = 2000;
@@ -112,7 +112,7 @@ export function RunPage({ id, url, me }: { id: string; url: URL; me: Me | null }
 	}
 	const pick = (t: string): void => setQuery({ tab: t === "metrics" ? undefined : t, node: undefined, stream: undefined }, false);
 	/*
-	 * Logs and events scroll by themselves: the parts above become small, so that the last line is on the screen.
+	 * Logs and events have their own scroll bar: the parts above become small, so that the last line is visible.
 	 */
 	const tall = tab === "logs" || tab === "events";
 	return (
@@ -205,7 +205,7 @@ function Fact(props: { name: string; title?: string; wide?: boolean; children: C
 	);
 }
 
-/* Why it ended so, with the last words of the node to blame; while it lives, what it waits for. */
+/* The cause of the end, with the last lines of the failed node; for an active run, what it waits for. */
 function Verdict({ run, brief }: { run: Run; brief: boolean }): JSX.Element | null {
 	if (run.waiting?.length && !isOver(run.state)) {
 		return (
@@ -248,7 +248,7 @@ function Verdict({ run, brief }: { run: Run; brief: boolean }): JSX.Element | nu
 	);
 }
 
-/* What a program says last tells why it failed: the box shows its end. */
+/* The last lines usually say why a program failed: the box is scrolled to its end. */
 function Tail({ node, text }: { node: string; text: string }): JSX.Element {
 	const box = useRef<HTMLPreElement>(null);
 	useLayoutEffect(() => {

@@ -1,4 +1,4 @@
-/* The phases of a run as one bar: each as long as it took. */
+/* The phases of a run as one bar, each as wide as its duration. */
 import type { JSX } from "preact";
 import { duration } from "../lib/format";
 import { useNow } from "../lib/hooks";

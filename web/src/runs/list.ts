@@ -1,6 +1,6 @@
 /*
- * All runs, newest first, as far as they were asked for. The first page comes at once; older ones when the reader gets
- * there or searches; changes as the event stream tells of them.
+ * All runs, newest first, as far as they are loaded. The first page is loaded at once; older ones when the user scrolls
+ * to them or searches; changes come by the event stream.
  */
 import { API, ApiError, getJson, query, runPath } from "../lib/api";
 import { isOver, mergeRuns, updateRuns } from "../lib/model";
@@ -24,7 +24,7 @@ export class RunsList {
 	complete = false;
 	loaded = false;
 	error: ApiError | null = null;
-	/* When each object came, for durations that grow. */
+	/* When each object arrived, for the durations of active runs. */
 	readonly receivedAt = new WeakMap<Run, number>();
 	private loading: Promise<void> | null = null;
 	private dirty = new Set<string>();
@@ -75,7 +75,7 @@ export class RunsList {
 	}
 
 	/*
-	 * For a search: load pages until there are no more, or until nobody wants them. Without a first page there is
+	 * For a search: load pages until there are no more, or until `wanted` is false. Without a first page there is
 	 * none to follow.
 	 */
 	async all(wanted: () => boolean): Promise<void> {
@@ -122,7 +122,7 @@ export class RunsList {
 		}
 	}
 
-	/* Figures of living runs change without an event. */
+	/* Figures of active runs change without an event. */
 	private async poll(): Promise<void> {
 		if (document.hidden || !this.runs.some((r) => !isOver(r.state))) return;
 		await this.guard(async () => {

@@ -1,4 +1,4 @@
-/* The list of runs. Only the rows in sight are in the document, so that ten thousand are as quick as ten. */
+/* The list of runs. Only the visible rows are in the document, so that ten thousand are as fast as ten. */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { age, dateTime, duration, money, plural, count } from "../lib/format";
@@ -13,7 +13,7 @@ import { reveal, slice } from "../lib/virtual";
 
 const ROW = 36;
 const CARD = 76; /* on a phone */
-const NEAR_END = 30; /* rows from the end at which older ones are asked for */
+const NEAR_END = 30; /* rows from the end at which older runs are requested */
 
 type Filter = "all" | "active" | "succeeded" | "failed" | "cancelled";
 const FILTERS: [Filter, string][] = [
@@ -68,7 +68,7 @@ export function RunsPage(): JSX.Element {
 		() => (narrowed ? list.runs.filter((r) => fits(r, filter) && matches(r, wanted)) : list.runs),
 		[list.runs, text, filter],
 	);
-	/* A search is over all runs, not over those that happen to be here. */
+	/* A search is over all runs, not only over those loaded. */
 	useEffect(() => {
 		let here = true;
 		if (narrowed) void list.all(() => here);
@@ -137,7 +137,7 @@ export function RunsPage(): JSX.Element {
 				<Empty>
 					{narrowed ? (
 						list.full ? (
-							"No run fits."
+							"No run matches."
 						) : (
 							"Looking through older runs…"
 						)
@@ -182,7 +182,7 @@ function Table({ runs, list, live, chosen, choose }: TableProps): JSX.Element {
 	const [box, size] = useSize<HTMLDivElement>();
 	const [top, setTop] = useState(0);
 	const rowHeight = usePhone() ? CARD : ROW;
-	const focus = useRef(-1); /* the row that is to get the focus, -1: none */
+	const focus = useRef(-1); /* the row to focus, -1: none */
 	const now = useNow(live && runs.length > 0);
 	const { from, to } = slice(top, size.height || 800, rowHeight, runs.length);
 
