@@ -9,7 +9,7 @@
  *
  * Until its hello or join is accepted a peer is a stranger: its frames have at most
  * MESSAGE_HELLO_MAX bytes, it must be accepted within HELLO_MS, and the number of strangers is
- * limited: when there are too many, the oldest is dropped.
+ * limited (net/crowd.h).
  */
 #include "master/agents.h"
 
@@ -33,26 +33,27 @@
 #include "master/runs.h"
 #include "master/start_table.h"
 #include "master/streams.h"
+#include "net/crowd.h"
+#include "net/http_server.h"
 #include "net/transport.h"
 #include "spec/job.h"
 #include "sys/loop.h"
 
 #define PING_AFTER_MS 5000
 #define SILENT_MS 15000
-#define HELLO_MS 10000 /* limit from accepting the connection to accepting its hello */
-#define STRANGERS_MAX 256
+#define HELLO_MS 10000	   /* limit from accepting the connection to accepting its hello */
+#define STRANGERS_MAX 1024 /* from half of it on nobody is let in over the network */
+#define CROWDED_MS 2000	   /* for a hello, while nobody is let in */
 #define WARN_EVERY_MS 60000
 #define PAYLOAD_MAX 4096
 #define NO_ROOM_MS 2000 /* pause before the agent may send bytes again after the disk was full */
 
 struct agents {
 	struct master *m;
-	struct list known; /* struct agent_conn whose hello or join was accepted */
-	/* struct agent_conn without an accepted hello or join, oldest first */
-	struct list strangers;
-	int nstrangers, max_strangers;
-	int64_t warned_ms; /* last warning about too many strangers; 0: none yet */
-	uint64_t last_no;  /* number of the newest connection */
+	struct list known;	/* struct agent_conn whose hello or join was accepted */
+	struct crowd strangers; /* struct agent_conn without an accepted hello or join */
+	int64_t warned_ms;	/* last warning about too many strangers; 0: none yet */
+	uint64_t last_no;	/* number of the newest connection */
 };
 
 struct agent_conn {
@@ -63,7 +64,8 @@ struct agent_conn {
 	int rank;
 	struct host_conn *host; /* NULL unless a host has joined on this connection */
 	bool stranger;
-	struct list in_list; /* in agents.known or agents.strangers */
+	struct crowd_member crowd; /* in agents.strangers */
+	struct list in_list;	   /* in agents.known, otherwise */
 	struct loop_timer *silence;
 	int64_t since_ms, heard_ms;
 	/* as sent in WELCOME: after so long without the master the agent ends its job; 0: after the
@@ -75,9 +77,10 @@ struct agent_conn {
 
 static void leave_list(struct agent_conn *ac)
 {
-	list_remove(&ac->in_list);
 	if (ac->stranger)
-		ac->as->nstrangers--;
+		crowd_leave(&ac->as->strangers, &ac->crowd);
+	else
+		list_remove(&ac->in_list);
 	ac->stranger = false;
 }
 
@@ -140,37 +143,63 @@ void agent_drop(struct live_run *lr, int rank)
 	conn_close(ac->conn);
 }
 
-static void free_list(struct list *l)
+static struct agent_conn *stranger_of(struct list *link)
+{
+	return list_item(link, struct agent_conn, crowd.link);
+}
+
+/* The oldest ones, because an agent sends its hello at once. */
+static void drop_stranger(void *ctx, struct crowd_member *member)
+{
+	struct agents *as = ctx;
+	int64_t now = clock_boot_ms();
+
+	if (!as->warned_ms || now - as->warned_ms >= WARN_EVERY_MS) {
+		log_warn("%d connections of the link have not said hello: the oldest are dropped",
+			 as->strangers.n);
+		as->warned_ms = now;
+	}
+	agent_free(stranger_of(&member->link));
+}
+
+static void too_many_strangers(void *ctx, bool full)
+{
+	struct agents *as = ctx;
+
+	if (as->m->http)
+		http_server_hold(as->m->http, full);
+}
+
+struct agents *agents_new(struct master *m)
+{
+	struct agents *as = xcalloc(1, sizeof(*as));
+	static const struct crowd_events events = {too_many_strangers, drop_stranger};
+	int share = listen_max_connections() / 4;
+	int most = share < 2 ? 2 : share > STRANGERS_MAX ? STRANGERS_MAX : share;
+	struct crowd_limits limits = {most / 2, most, CROWDED_MS};
+
+	as->m = m;
+	list_init(&as->known);
+	crowd_init(&as->strangers, m->loop, &limits, &events, as);
+	return as;
+}
+
+struct agents *agents_free(struct agents *as)
 {
 	struct list *pos, *tmp;
 
-	list_each_safe (pos, tmp, l) {
+	if (!as)
+		return NULL;
+	while (!list_empty(&as->strangers.members))
+		agent_free(stranger_of(as->strangers.members.next));
+	crowd_release(&as->strangers);
+	list_each_safe (pos, tmp, &as->known) {
 		struct agent_conn *ac = list_item(pos, struct agent_conn, in_list);
 
 		if (ac->lr)
 			ac->lr->nodes[ac->rank].agent = NULL;
 		agent_free(ac);
 	}
-}
-
-struct agents *agents_new(struct master *m)
-{
-	struct agents *as = xcalloc(1, sizeof(*as));
-	int share = listen_max_connections() / 4;
-
-	as->m = m;
-	list_init(&as->known);
-	list_init(&as->strangers);
-	as->max_strangers = share < 1 ? 1 : share > STRANGERS_MAX ? STRANGERS_MAX : share;
-	return as;
-}
-
-struct agents *agents_free(struct agents *as)
-{
-	if (!as)
-		return NULL;
-	free_list(&as->strangers);
-	free_list(&as->known);
 	free(as);
 	return NULL;
 }
@@ -196,8 +225,8 @@ void agent_release_past(struct live_run *lr, uint64_t conn)
 {
 	struct list *pos;
 
-	list_each (pos, &lr->m->agents->strangers) {
-		struct agent_conn *ac = list_item(pos, struct agent_conn, in_list);
+	list_each (pos, &lr->m->agents->strangers.members) {
+		struct agent_conn *ac = stranger_of(pos);
 
 		if (ac->no != conn)
 			continue;
@@ -652,33 +681,17 @@ static void on_silence(void *ctx)
 	loop_timer_set(ac->silence, most < PING_AFTER_MS ? most : PING_AFTER_MS);
 }
 
-/* The oldest one, because an agent sends its hello at once. */
-static void drop_oldest_stranger(struct agents *as)
-{
-	int64_t now = clock_boot_ms();
-
-	if (!as->warned_ms || now - as->warned_ms >= WARN_EVERY_MS) {
-		log_warn("%d connections of the link have not said hello: the oldest are dropped",
-			 as->nstrangers);
-		as->warned_ms = now;
-	}
-	agent_free(list_item(as->strangers.next, struct agent_conn, in_list));
-}
-
 void agent_accept_over(void *ctx, struct transport *t)
 {
 	static const struct conn_events events = {.on_frame = on_frame, .on_close = on_close};
 	struct agents *as = ctx;
 	struct agent_conn *ac = xcalloc(1, sizeof(*ac));
 
-	if (as->nstrangers >= as->max_strangers)
-		drop_oldest_stranger(as);
 	ac->as = as;
 	ac->no = ++as->last_no;
 	ac->since_ms = ac->heard_ms = clock_boot_ms();
 	ac->stranger = true;
-	list_append(&as->strangers, &ac->in_list);
-	as->nstrangers++;
+	crowd_enter(&as->strangers, &ac->crowd);
 	ac->conn = conn_new_over(as->m->loop, t, &events, ac);
 	conn_set_max(ac->conn, MESSAGE_HELLO_MAX);
 	ac->silence = loop_timer_new(as->m->loop, on_silence, ac);

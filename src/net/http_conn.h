@@ -10,6 +10,7 @@
  */
 #include "base/buf.h"
 #include "base/list.h"
+#include "net/crowd.h"
 #include "net/http1.h"
 #include "net/http_server.h"
 #include "net/listener.h"
@@ -39,7 +40,7 @@ struct http_front { /* one listener */
 };
 
 struct http_shaking { /* one client of a TLS port that has not shaken hands yet */
-	struct list link;
+	struct crowd_member member;
 	const struct http_front *front;
 	struct tls_handshake *handshake;
 };
@@ -55,9 +56,9 @@ struct http_server {
 	struct list later;    /* to be handled from the loop */
 	struct list detached; /* exchanges at a handler whose client left */
 	struct list gone;     /* exchanges whose handler must be told that they are over */
-	struct list shaking;  /* struct http_shaking, the oldest first */
-	int nshaking;
-	const char *other; /* the protocol of connections that are handed over; NULL: none */
+	struct crowd shaking; /* struct http_shaking */
+	int holds;	      /* reasons to let nobody in on a TLS port */
+	const char *other;    /* the protocol of connections that are handed over; NULL: none */
 	http_other_fn other_fn;
 	void *other_ctx;
 	struct loop_timer *soon; /* handles `later` and `gone` */

@@ -17,6 +17,7 @@
 #include "sys/loop.h"
 
 #define HANDSHAKES_MAX 512 /* at once; a handshake holds some 30 KB */
+#define CROWDED_MS 2000	   /* for a handshake, while there are as many as that */
 #ifndef HANDSHAKE_MS
 #define HANDSHAKE_MS 10000
 #endif
@@ -95,6 +96,43 @@ static void run_later(void *ctx)
 	tell_gone(s);
 }
 
+static void drop_shaking(struct http_shaking *k, struct http_server *s)
+{
+	crowd_leave(&s->shaking, &k->member);
+	tls_handshake_free(k->handshake);
+	free(k);
+}
+
+static struct http_shaking *shaking_of(struct crowd_member *m)
+{
+	return list_item(&m->link, struct http_shaking, member.link);
+}
+
+static void drop_member(void *ctx, struct crowd_member *m)
+{
+	drop_shaking(shaking_of(m), ctx);
+}
+
+void http_server_hold(struct http_server *s, bool hold)
+{
+	int before = s->holds;
+
+	s->holds += hold ? 1 : -1;
+	if ((before > 0) == (s->holds > 0))
+		return;
+	for (struct http_front *f = s->fronts; f; f = f->next)
+		if (f->tls)
+			listener_pause(f->listener, hold);
+}
+
+static void too_many_shake_hands(void *ctx, bool full)
+{
+	http_server_hold(ctx, full);
+}
+
+static const struct crowd_limits shaking_limits = {HANDSHAKES_MAX, HANDSHAKES_MAX, CROWDED_MS};
+static const struct crowd_events shaking_events = {too_many_shake_hands, drop_member};
+
 struct http_server *http_server_new(struct loop *l, const struct http_limits *limits,
 				    const struct http_handler *h, void *ctx)
 {
@@ -109,23 +147,15 @@ struct http_server *http_server_new(struct loop *l, const struct http_limits *li
 	list_init(&s->later);
 	list_init(&s->detached);
 	list_init(&s->gone);
-	list_init(&s->shaking);
+	crowd_init(&s->shaking, l, &shaking_limits, &shaking_events, s);
 	s->soon = loop_timer_new(l, run_later, s);
 	return s;
 }
 
-static void drop_shaking(struct http_shaking *k, struct http_server *s)
-{
-	list_remove(&k->link);
-	s->nshaking--;
-	tls_handshake_free(k->handshake);
-	free(k);
-}
-
 static void close_fronts(struct http_server *s)
 {
-	while (!list_empty(&s->shaking))
-		drop_shaking(list_item(s->shaking.next, struct http_shaking, link), s);
+	while (!list_empty(&s->shaking.members))
+		drop_member(s, list_item(s->shaking.members.next, struct crowd_member, link));
 	while (s->fronts) {
 		struct http_front *f = s->fronts;
 
@@ -155,6 +185,7 @@ struct http_server *http_server_free(struct http_server *s)
 		list_remove(&c->later);
 		http_conn_free(c);
 	}
+	crowd_release(&s->shaking);
 	loop_timer_free(s->soon);
 	free(s);
 	return NULL;
@@ -193,20 +224,16 @@ static void shaken(void *ctx, struct transport *t, const struct err *why)
 	}
 }
 
-/* When too many handshakes are open the oldest is closed: an honest client needs a moment only. */
 void http_front_shake_hands(const struct http_front *f, int fd)
 {
 	struct http_server *s = f->server;
 	struct http_shaking *k = xcalloc(1, sizeof(*k));
 	struct transport t;
 
-	if (s->nshaking >= HANDSHAKES_MAX)
-		drop_shaking(list_item(s->shaking.next, struct http_shaking, link), s);
 	tls_accept(f->tls, &t, fd);
 	k->front = f;
 	k->handshake = tls_handshake_new(s->loop, &t, HANDSHAKE_MS, shaken, k);
-	list_append(&s->shaking, &k->link);
-	s->nshaking++;
+	crowd_enter(&s->shaking, &k->member);
 }
 
 static void accepted(void *ctx, int fd)

@@ -86,6 +86,8 @@ int http_server_listen_tcp(struct http_server *s, const char *addr, int port, in
  * once they have shaken hands; all others speak HTTP.  Before http_server_listen_tls. */
 typedef void (*http_other_fn)(void *ctx, struct transport *t);
 void http_server_other(struct http_server *s, const char *protocol, http_other_fn fn, void *ctx);
+/* Let nobody in on TLS ports until as many calls have said false as have said true. */
+void http_server_hold(struct http_server *s, bool hold);
 /* The same as http_server_listen_tcp behind TLS; `tls` outlives the server.  A client has 10 seconds
  * to shake hands, and at most 512 are at it at once: then the oldest goes. */
 int http_server_listen_tls(struct http_server *s, const char *addr, int port,

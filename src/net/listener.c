@@ -18,7 +18,7 @@
 #include "net/address.h"
 #include "sys/loop.h"
 
-#define BACKLOG 1024
+#define BACKLOG 4096 /* who waits there while accepting is paused */
 #define ACCEPTS_PER_ROUND 64
 #define FULL_PAUSE_MS 100 /* out of descriptors: let some be closed first */
 #define LOCK_WAIT_MS 200  /* it is held for a few system calls */
@@ -30,6 +30,7 @@ struct listener {
 	struct loop_timer *resume;
 	accept_fn fn;
 	void *ctx;
+	bool paused;
 	bool accepting, freed; /* the callee may free us: our memory goes after it returns */
 
 	/* Unix sockets only. */
@@ -42,7 +43,7 @@ struct listener {
 static void accept_some(struct listener *li)
 {
 	li->accepting = true;
-	for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
+	for (int i = 0; i < ACCEPTS_PER_ROUND && !li->paused; i++) {
 		int fd = accept4(li->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
@@ -76,7 +77,14 @@ static void accept_resume(void *ctx)
 {
 	struct listener *li = ctx;
 
-	loop_io_set(li->io, LOOP_READ);
+	loop_io_set(li->io, li->paused ? 0 : LOOP_READ);
+}
+
+void listener_pause(struct listener *li, bool pause)
+{
+	li->paused = pause;
+	loop_timer_cancel(li->resume);
+	loop_io_set(li->io, pause ? 0 : LOOP_READ);
 }
 
 static struct listener *listener_new(struct loop *l, int fd, accept_fn fn, void *ctx)

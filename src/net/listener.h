@@ -5,6 +5,7 @@
  * Unix sockets are named by directory and name, because their path may be longer
  * than sun_path.  Addresses are numeric: names are resolved elsewhere.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct loop;
@@ -22,6 +23,8 @@ int listen_unix(struct loop *l, const char *dir, const char *name, accept_fn fn,
 /* port 0: any.  A taken port is ERR_CONFLICT. */
 int listen_tcp(struct loop *l, const char *addr, int port, accept_fn fn, void *ctx, int *ret_port,
 	       struct listener **ret, struct err *err);
+/* Let nobody in for now: who dials waits in the kernel's queue. */
+void listener_pause(struct listener *li, bool pause);
 /* Removes the socket file if it is still ours.  NULL allowed.  Returns NULL. */
 struct listener *listener_free(struct listener *li);
 

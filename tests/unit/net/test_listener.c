@@ -320,6 +320,27 @@ static void a_full_table_of_descriptors_is_sat_out(void **state)
 	close(a.fd);
 }
 
+/* Rule: who dials while nobody is let in waits, and is let in later. */
+static void a_paused_listener_keeps_those_who_dial_waiting(void **state)
+{
+	struct place *p = *state;
+	struct accepted got = {.fd = -1};
+	struct listener *li = NULL;
+	struct err err = {0};
+	int fd = -1;
+
+	assert_int_equal(listen_unix(p->loop, p->dir, "s", on_accept, &got, &li, &err), 0);
+	listener_pause(li, true);
+	assert_int_equal(dial_unix(p->dir, "s", 1000, &fd, &err), 0);
+	quiet(p);
+	assert_int_equal(got.n, 0);
+	listener_pause(li, false);
+	run_until(p, &got.n, 1);
+	close(fd);
+	close(got.fd);
+	listener_free(li);
+}
+
 static void a_port_that_does_not_answer_times_out(void **state)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -362,6 +383,7 @@ int main(void)
 		PLACE(a_socket_of_another_kind_is_left_alone),
 		PLACE(a_locked_directory_is_waited_for_but_not_for_ever),
 		PLACE(a_full_table_of_descriptors_is_sat_out),
+		PLACE(a_paused_listener_keeps_those_who_dial_waiting),
 		cmocka_unit_test(a_port_that_does_not_answer_times_out),
 	};
 
