@@ -238,6 +238,10 @@ static const struct cli_option master_options[] = {
 	 .help = "exit when idle; 'regatta run' starts the master so"},
 	{0},
 };
+static const struct cli_option hosts_options[] = {
+	{.name = "forget", .value = "NAME", .help = "remove a host that is gone from the list"},
+	{0},
+};
 static const struct cli_option agent_options[] = {
 	{.name = "join", .value = "URL", .help = "the master: https://HOST:PORT"},
 	{.name = "pin", .value = "PIN", .help = "the pin of the master's key, as it prints it"},
@@ -477,10 +481,12 @@ const struct command cli_commands[] = {
 	{.name = "hosts",
 	 .group = MACHINERY,
 	 .to_master = true,
-	 .help = "list the hosts that have joined the master",
+	 .options = hosts_options,
+	 .help = "list the hosts that have joined the master, or forget one",
 	 .more = "A host is free, busy (a run has it) or gone (not connected).",
 	 .example = "regatta hosts\n"
-		    "regatta hosts --output json",
+		    "regatta hosts --output json\n"
+		    "regatta hosts --forget node7",
 	 .run = command_hosts},
 	{.name = "context",
 	 .group = MACHINERY,

@@ -170,6 +170,19 @@ struct doc *hosts_list(struct hosts *hs, struct arena *a)
 	return host_table_list(hs->table, a);
 }
 
+int hosts_forget(struct hosts *hs, struct str name, struct err *err)
+{
+	CLEANUP(freep) char *text = xstrndup(name.p, name.n);
+
+	/* The name becomes part of a path. */
+	if (!message_host_name_ok(text))
+		return err_set(err, ERR_NOT_FOUND, "no host has joined with that name");
+	if (host_table_forget(hs->table, text, err) < 0)
+		return -1;
+	log_info("host '%s' is forgotten", text);
+	return 0;
+}
+
 /* ---- joining ---- */
 
 static int check_token(struct hosts *hs, const char *token, struct err *err)

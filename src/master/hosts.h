@@ -26,6 +26,7 @@ const struct driver_services *hosts_services(struct hosts *hs);
 void hosts_tick(struct hosts *hs);
 bool hosts_connected(struct hosts *hs);
 struct doc *hosts_list(struct hosts *hs, struct arena *a);
+int hosts_forget(struct hosts *hs, struct str name, struct err *err);
 
 /* Handles a JOIN.  NULL: refused, and err says why. */
 struct host_conn *hosts_join(struct hosts *hs, struct conn *conn, struct str payload,

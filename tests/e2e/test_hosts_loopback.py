@@ -82,6 +82,38 @@ def test_a_stopped_host_is_gone_and_the_others_go_on(regatta, hosts):
     assert "no host for 3 nodes: 3 fit, of which 2 free, 0 busy, 1 gone" in done.out
 
 
+def test_a_host_that_is_gone_can_be_forgotten(regatta, hosts, tmp_path):
+    done = regatta("hosts", "--forget", "beta", code=2)
+    assert done.err == "regatta: host 'beta' is connected: stop its 'regatta agent' first\n"
+    assert "no host 'delta' has joined" in regatta("hosts", "--forget", "delta", code=3).err
+    assert regatta("hosts", "--forget", "../alpha", code=3).err.count("\n") == 1
+    run = regatta.submit("--engine", "hosts", "--set", 'hosts.names=["beta"]', "--", "sleep", "100")
+    regatta.wait(run, state="running")
+    hosts.daemons["beta"].terminate()
+    hosts.wait(["beta"], "gone")
+    assert f"may still have node 'worker-0' of run '{run}'" in regatta("hosts", "--forget", "beta", code=2).err
+    hosts.daemons["alpha"].terminate()
+    hosts.wait(["alpha"], "gone")
+    assert regatta.json("hosts", "--forget", "alpha") == {"forgotten": True, "name": "alpha"}
+    assert [h["name"] for h in regatta.json("hosts")] == ["beta", "gamma"]
+    hosts.kill_master()
+    hosts.start_master()
+    assert [h["name"] for h in regatta.json("hosts")] == ["beta", "gamma"]
+    # It may join again, as if it had never been here.
+    said, user = hosts.said, Regatta(tmp_path / "alpha" / "home", tmp_path / "alpha")
+    hosts.daemons["alpha"] = user.start("agent", "--join", said["url"], "--pin", said["pin"], "--token", said["join"],
+                                        "--name", "alpha", stderr=subprocess.DEVNULL)
+    hosts.wait(["alpha"], "free")
+    # The node ends on its own host when its daemon is back.
+    home = tmp_path / "beta"
+    hosts.daemons["beta"] = Regatta(home / "home", home).start(
+        "agent", "--join", said["url"], "--pin", said["pin"], "--token", said["join"], "--name", "beta",
+        stderr=subprocess.DEVNULL)
+    hosts.wait(["beta"], "busy")
+    regatta("kill", "--now", run)
+    regatta.wait(run)
+
+
 def test_a_run_that_waits_says_for_what(regatta, hosts):
     for name in ("alpha", "beta"):
         hosts.daemons[name].terminate()

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -91,6 +92,15 @@ void host_store_facts(struct host_table *t, struct known_host *h)
 	h->saved = text;
 	if (file_mkdir_p(dir, 0700, NULL) == 0)
 		file_write_atomic(path, str_from(text), 0600, false, NULL);
+}
+
+int host_remove_facts(struct host_table *t, const char *name, struct err *err)
+{
+	CLEANUP(freep) char *path = xasprintf("%s/" KNOWN_DIR "/%s" SUFFIX, t->dir, name);
+
+	if (unlink(path) < 0 && errno != ENOENT)
+		return err_errno(err, errno, "remove '%s'", path);
+	return 0;
 }
 
 static void put_held(const struct host_table *t, struct buf *out)

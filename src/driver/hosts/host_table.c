@@ -443,6 +443,41 @@ static int by_name(const void *x, const void *y)
 	return strcmp(a->facts.name, b->facts.name);
 }
 
+static int check_forget(const struct known_host *h, const char *name, struct err *err)
+{
+	const struct held_node *held = h ? first_reserved(h) : NULL;
+
+	if (!h)
+		return err_set(err, ERR_NOT_FOUND,
+			       "no host '%.60s' has joined: 'regatta hosts' lists them", name);
+	if (h->conn)
+		return err_set(err, ERR_CONFLICT,
+			       "host '%s' is connected: stop its 'regatta agent' first", name);
+	if (held)
+		return err_set(
+			err, ERR_CONFLICT,
+			"host '%s' may still have node '%s' of run '%s': wait until the run has given it "
+			"up, or 'regatta kill %s'",
+			name, held->node, held->run, held->run);
+	return 0;
+}
+
+int host_table_forget(struct host_table *t, const char *name, struct err *err)
+{
+	pthread_mutex_lock(&t->lock);
+	struct known_host *h = map_get(t->hosts, str_from(name));
+	int rc = check_forget(h, name, err);
+
+	if (rc == 0)
+		rc = host_remove_facts(t, name, err);
+	if (rc == 0) {
+		map_del(t->hosts, str_from(name));
+		known_host_free(h);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return rc;
+}
+
 struct doc *host_table_list(struct host_table *t, struct arena *a)
 {
 	struct doc *list = doc_new(a, DOC_ARRAY);

@@ -82,6 +82,9 @@ void host_table_send(struct host_table *t, void (*send)(void *conn, const struct
 bool host_table_freed(struct host_table *t);
 void host_table_answer(struct host_table *t, const void *conn, int64_t no, enum outcome outcome,
 		       const struct err *err, const char *id);
+/* Removes a host that is gone.  ERR_NOT_FOUND: no host has this name.  ERR_CONFLICT: it is connected, or a run
+ * that is not over still has a node there. */
+int host_table_forget(struct host_table *t, const char *name, struct err *err);
 /* All hosts, sorted by name, as GET /api/v1/hosts returns them. */
 struct doc *host_table_list(struct host_table *t, struct arena *a);
 

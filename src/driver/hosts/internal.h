@@ -58,6 +58,8 @@ struct known_host *known_host_add(struct host_table *t, const char *name);
 
 /* host_store.c */
 void host_store_facts(struct host_table *t, struct known_host *h);
+/* After this no later master knows the host. */
+int host_remove_facts(struct host_table *t, const char *name, struct err *err);
 int host_store_held(struct host_table *t, bool durable,
 		    struct err *err); /* `disk` held, `lock` not */
 /* Stores a deep copy of f. */

@@ -43,6 +43,7 @@ static const struct api_route routes[] = {
 	ROUTE("GET", "/api/v1/me", API_READ, api_me),
 	ROUTE("GET", "/api/v1/events", API_READ, api_events),
 	ROUTE("GET", "/api/v1/hosts", API_READ, api_hosts_list),
+	ROUTE("DELETE", "/api/v1/hosts/:host", API_ADMIN, api_host_forget),
 	ROUTE("GET", "/api/v1/runs", API_READ, api_runs_list),
 	ROUTE("POST", "/api/v1/runs", API_SUBMIT, api_run_submit),
 	ROUTE("GET", "/api/v1/runs/:run", API_READ, api_run_get),

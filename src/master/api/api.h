@@ -74,6 +74,7 @@ int api_run_cancel(struct api_call *c, struct err *err);
 int api_run_cleanup(struct api_call *c, struct err *err);
 /* hosts.c */
 int api_hosts_list(struct api_call *c, struct err *err);
+int api_host_forget(struct api_call *c, struct err *err);
 /* page.c, prometheus.c, old_paths.c */
 int api_page(struct api_call *c, struct err *err);
 int api_prometheus(struct api_call *c, struct err *err);

@@ -12,7 +12,7 @@ _regatta()
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'logs --attempt'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'logs --attempt'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -46,6 +46,7 @@ _regatta()
 	'agent --name') :; return ;;
 	'agent --labels') :; return ;;
 	'agent --dir') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+	'hosts --forget') :; return ;;
 	'context --pin') :; return ;;
 	'context --token-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'context --token') :; return ;;
@@ -78,7 +79,7 @@ _regatta()
 		completion) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		master) COMPREPLY=($(compgen -W '--listen --stop --cancel --output --help -h' -- "$cur")) ;;
 		agent) COMPREPLY=($(compgen -W '--join --pin --token --token-file --name --labels --dir --install --output --help -h' -- "$cur")) ;;
-		hosts) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
+		hosts) COMPREPLY=($(compgen -W '--forget --output --master --help -h' -- "$cur")) ;;
 		context) COMPREPLY=($(compgen -W '--pin --token-file --token --no-check --output --help -h' -- "$cur")) ;;
 		token) COMPREPLY=($(compgen -W '--scope --expires --name --output --master --help -h' -- "$cur")) ;;
 		sim) COMPREPLY=($(compgen -W '--seeds --nodes --seed --verbose -v --output --help -h' -- "$cur")) ;;

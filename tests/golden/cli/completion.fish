@@ -13,7 +13,7 @@ function __regatta_words
 			continue
 		end
 		switch "$cmd $w"
-			case '* --output' '* --master' 'run --count' 'run -n' 'run --set' 'run --name' 'run --engine' 'run --repeat' 'run --parallel' 'ps --limit' 'logs --tail' 'logs --attempt' 'metrics --node' 'report --to' 'report -o' 'compare --metric' 'compare --use' 'compare --threshold' 'ui --scope' 'plan --count' 'plan -n' 'plan --set' 'plan --name' 'plan --engine' 'init --to' 'init -o' 'master --listen' 'agent --join' 'agent --pin' 'agent --token' 'agent --token-file' 'agent --name' 'agent --labels' 'agent --dir' 'context --pin' 'context --token-file' 'context --token' 'token --scope' 'token --expires' 'token --name' 'sim --seeds' 'sim --nodes' 'sim --seed'
+			case '* --output' '* --master' 'run --count' 'run -n' 'run --set' 'run --name' 'run --engine' 'run --repeat' 'run --parallel' 'ps --limit' 'logs --tail' 'logs --attempt' 'metrics --node' 'report --to' 'report -o' 'compare --metric' 'compare --use' 'compare --threshold' 'ui --scope' 'plan --count' 'plan -n' 'plan --set' 'plan --name' 'plan --engine' 'init --to' 'init -o' 'master --listen' 'agent --join' 'agent --pin' 'agent --token' 'agent --token-file' 'agent --name' 'agent --labels' 'agent --dir' 'hosts --forget' 'context --pin' 'context --token-file' 'context --token' 'token --scope' 'token --expires' 'token --name' 'sim --seeds' 'sim --nodes' 'sim --seed'
 				set skip yes
 			case '* -*'
 			case '*'
@@ -153,7 +153,8 @@ complete -c regatta -n '__regatta_is agent' -l dir -r -F -d 'directory of the ho
 complete -c regatta -n '__regatta_is agent' -l install -d 'install and start a systemd unit instead: of the machine for root, else of the user'
 complete -c regatta -n '__regatta_is agent' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__regatta_is agent' -l help -s h -d 'show this help'
-complete -c regatta -n __fish_use_subcommand -a hosts -d 'list the hosts that have joined the master'
+complete -c regatta -n __fish_use_subcommand -a hosts -d 'list the hosts that have joined the master, or forget one'
+complete -c regatta -n '__regatta_is hosts' -l forget -x -d 'remove a host that is gone from the list'
 complete -c regatta -n '__regatta_is hosts' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__regatta_is hosts' -l master -x -a '(regatta words contexts 2>/dev/null)' -d 'the master to talk to: the name of a context, a URL, or '\''local'\'' for your own'
 complete -c regatta -n '__regatta_is hosts' -l help -s h -d 'show this help'

@@ -22,7 +22,7 @@ _regatta()
 		'completion:print the completion script for bash, zsh or fish'
 		'master:run the master in the foreground, or stop it'
 		'agent:let this machine join a master as a host'
-		'hosts:list the hosts that have joined the master'
+		'hosts:list the hosts that have joined the master, or forget one'
 		'context:name other masters and choose the one to talk to'
 		'token:make, list or revoke tokens for callers over HTTP'
 		'sim:simulate runs on a faulty cloud and check every invariant'
@@ -209,6 +209,7 @@ _regatta()
 		;;
 	hosts)
 		_arguments -S \
+			'--forget[remove a host that is gone from the list]:NAME: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]'

@@ -300,6 +300,40 @@ static void a_host_that_refused_is_the_last_to_be_asked_again(void **state)
 	assert_string_equal(last.id, "a/77");
 }
 
+static void assert_forget(struct world *w, const char *name, enum err_kind kind, const char *says)
+{
+	struct err err = {0};
+
+	assert_int_equal(host_table_forget(w->t, name, &err), -1);
+	assert_int_equal(err.kind, kind);
+	assert_non_null(strstr(err.msg, says));
+}
+
+static void a_host_that_is_gone_can_be_forgotten(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row row = ROW(*state, "r", "n");
+	struct err err = {0};
+
+	join(w, &h);
+	assert_forget(w, "b", ERR_NOT_FOUND, "no host 'b'");
+	assert_forget(w, "a", ERR_CONFLICT, "is connected");
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	host_table_left(w->t, &h);
+	assert_forget(w, "a", ERR_CONFLICT, "may still have node 'n' of run 'r'");
+	assert_state(w, "a", "gone", "r");
+	host_table_release(w->t, &(struct host_node){"r", "n", row.incarnation}, 1);
+	assert_int_equal(host_table_forget(w->t, "a", &err), 0);
+	assert_int_equal(host_table_count(w->t, &(struct host_want){0}).known, 0);
+	/* No later master knows it, and it may come back as a new one. */
+	host_table_free(w->t);
+	open_table(w);
+	assert_int_equal(host_table_count(w->t, &(struct host_want){0}).known, 0);
+	join(w, &h);
+	assert_state(w, "a", "free", "-");
+}
+
 /* ---- silence ---- */
 
 static void a_create_without_an_answer_asks_the_same_host_again(void **state)
@@ -547,6 +581,7 @@ int main(void)
 		TEST(names_and_labels_choose),
 		TEST(a_host_that_refuses_gets_its_place_back),
 		TEST(a_host_that_refused_is_the_last_to_be_asked_again),
+		TEST(a_host_that_is_gone_can_be_forgotten),
 		TEST(a_create_without_an_answer_asks_the_same_host_again),
 		TEST(a_silent_host_is_not_gone_until_it_is_fenced),
 		TEST(a_node_that_was_heard_later_than_its_host_counts_from_there),
