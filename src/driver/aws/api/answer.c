@@ -112,6 +112,14 @@ static void code_by_status(struct aws_answer *ret)
 		snprintf(ret->code, sizeof(ret->code), "HTTP %d", ret->status);
 }
 
+/* Errors without a code: of a service that is not well, and of S3 to HEAD and with 3xx. */
+static bool may_be_bare(const struct aws_answer *ret, const struct aws_call *c)
+{
+	if (ret->status == 429 || ret->status >= 500)
+		return true;
+	return *ret->request_id && strcmp(c->service, "s3") == 0;
+}
+
 static int read_error(struct aws_answer *ret, const struct aws_call *c,
 		      const struct http_answer *got, struct aws_fault *ret_fault, struct err *err)
 {
@@ -124,8 +132,9 @@ static int read_error(struct aws_answer *ret, const struct aws_call *c,
 		read_xml_error(ret, root);
 	} else if (json_parse(body, ret->arena, &doc, NULL) == 0) {
 		read_json_error(ret, doc);
-	} else if (body.n > 0 && got->status != 429 && got->status < 500) {
-		err_set(err, ERR_UNAVAILABLE, "neither XML nor JSON");
+	}
+	if (!*ret->code && !may_be_bare(ret, c)) {
+		err_set(err, ERR_UNAVAILABLE, "it has no error code");
 		return garbage(c, got, ret_fault, err);
 	}
 	if (!*ret->code)
@@ -143,6 +152,12 @@ static int read_xml(struct aws_answer *ret, const struct aws_call *c, const stru
 	if (xml_parse(buf_str(&got->body), ret->arena, &root, err) < 0)
 		return garbage(c, got, ret_fault, err);
 	ret->root = root;
+	/* A page of a proxy may be proper XML: answers of the query protocol say what they are. */
+	if (aws_service_named(c->service)->version && !error_element(root) &&
+	    !str_ends(str_from(root->name), STR("Response"))) {
+		err_set(err, ERR_UNAVAILABLE, "<%.40s>", root->name);
+		return garbage(c, got, ret_fault, err);
+	}
 	/* S3 says 200 before it knows, and may end with an error. */
 	if (read_xml_error(ret, root))
 		return tell(ret, c, ret_fault, err);

@@ -114,14 +114,20 @@ static const char *authority(const struct trying *t)
 	return arena_strndup(t->arena, text.p, text.n);
 }
 
-/* Headers of the call and of the signature, without Host, which the client says. */
+/* Headers of the call and of the signature, without those that the client says. */
 static size_t make_fields(struct trying *t, struct http_field *fields)
 {
 	const struct aws_call *c = t->c;
 	struct signing g = {0};
 	size_t n = 0;
 
+	size_t said = 1; /* by the client itself */
+
 	sign_header(&g, "Host", authority(t));
+	if (c->type) {
+		sign_header(&g, "Content-Type", c->type);
+		said++;
+	}
 	for (size_t i = 0; i < c->nheaders; i++)
 		sign_header(&g, c->headers[i].name, c->headers[i].value);
 	if (!c->anonymous) {
@@ -142,12 +148,38 @@ static size_t make_fields(struct trying *t, struct http_field *fields)
 		fields[n++] = (struct http_field){
 			"Authorization", sigv4_authorization(&t->keys, &scope, &r, t->arena)};
 	}
-	for (size_t i = 1; i < g.n; i++)
+	for (size_t i = said; i < g.n; i++)
 		fields[n++] = (struct http_field){g.headers[i].name, g.headers[i].value};
 	return n;
 }
 
 /* ---- one try ---- */
+
+/*
+ * "Not found", "no capacity" and the like are said by AWS alone.  A file of credentials that is
+ * missing, or an answer that is too long, says nothing about a resource.
+ */
+static enum err_kind own_kind(enum err_kind kind, enum err_kind otherwise)
+{
+	switch (kind) {
+	case ERR_NOT_FOUND:
+	case ERR_CONFLICT:
+	case ERR_CAPACITY:
+	case ERR_QUOTA:
+	case ERR_PROTOCOL:
+	case ERR_IO:
+		return otherwise;
+	case ERR_NONE:
+	case ERR_INVALID:
+	case ERR_DENIED:
+	case ERR_THROTTLED:
+	case ERR_TIMEOUT:
+	case ERR_UNAVAILABLE:
+	case ERR_CANCELLED:
+		break;
+	}
+	return kind;
+}
 
 static int get_keys(struct trying *t, struct err *err)
 {
@@ -199,7 +231,7 @@ static struct aws_fault silence(const struct trying *t, bool sent, enum err_kind
 	return (struct aws_fault){
 		.kind = kind,
 		.sure = !sent,
-		.again = kind == ERR_UNAVAILABLE || kind == ERR_PROTOCOL ||
+		.again = kind == ERR_UNAVAILABLE ||
 			 (kind == ERR_TIMEOUT && deadline_left_ms(t->d) > 0),
 	};
 }
@@ -223,10 +255,12 @@ static int try_once(struct trying *t, struct aws_answer *ret, struct aws_fault *
 
 	*ret_skew_ms = 0;
 	if (get_keys(t, err) < 0) {
+		err->kind = own_kind(err->kind, ERR_DENIED);
 		*ret_fault = (struct aws_fault){.kind = err->kind, .sure = true};
 		return -1;
 	}
 	if (aws_connect(t->s, t->host, t->at.port, t->at.tls, t->d, &client, err) < 0) {
+		err->kind = own_kind(err->kind, ERR_UNAVAILABLE);
 		*ret_fault = silence(t, false, err->kind);
 		return -1;
 	}
@@ -235,6 +269,8 @@ static int try_once(struct trying *t, struct aws_answer *ret, struct aws_fault *
 	bool whole = rc == 0;
 
 	if (rc < 0) {
+		if (!t->c->file) /* its own words are the caller's */
+			err->kind = own_kind(err->kind, ERR_UNAVAILABLE);
 		*ret_fault = silence(t, true, err->kind);
 	} else {
 		note_clock(t, client, ret_skew_ms);

@@ -6,6 +6,10 @@
 
 #include "base/str.h"
 
+/* The core keeps 159 bytes of a reason, and the request id is at its end. */
+#define LINE 140
+#define LEAST 48 /* of the message, whatever else there is */
+
 enum match { WHOLE, PREFIX, SUFFIX };
 
 enum {
@@ -120,6 +124,7 @@ static const struct rule rules[] = {
 	{"ConcurrentModification", PREFIX, ERR_CONFLICT, AGAIN, NULL},
 
 	/* the service itself */
+	{"TemporaryRedirect", WHOLE, ERR_UNAVAILABLE, AGAIN, NULL}, /* of a new bucket */
 	{"RequestTimeout", PREFIX, ERR_TIMEOUT, AGAIN, NULL},
 	{"Internal", PREFIX, ERR_UNAVAILABLE, AGAIN | OPEN, NULL},
 	{"ServerInternal", WHOLE, ERR_UNAVAILABLE, AGAIN | OPEN, NULL},
@@ -160,7 +165,7 @@ static struct aws_fault fault(enum err_kind kind, int flags)
 /* A code that is not in the table, or none at all. */
 static struct aws_fault by_status(int status)
 {
-	if (status >= 500 || status < 400)
+	if (status >= 500 || status < 300)
 		return fault(ERR_UNAVAILABLE, AGAIN | OPEN);
 	switch (status) {
 	case 401:
@@ -212,12 +217,15 @@ int aws_fault_err(struct err *err, const struct aws_fault *f, const char *code, 
 		  const char *request_id, const char *action)
 {
 	char text[128], id[80] = "";
+	size_t taken, room;
 
-	shorten(message, text, sizeof(text));
-	if (f->permission && !strstr(text, action))
-		snprintf(text, sizeof(text), "not authorized to perform %.90s", action);
 	if (*request_id)
 		snprintf(id, sizeof(id), " (request id %.60s)", request_id);
+	taken = strlen(code) + strlen(id);
+	room = taken + LEAST < LINE ? LINE - taken : LEAST;
+	shorten(message, text, room < sizeof(text) ? room : sizeof(text));
+	if (f->permission && !strstr(text, action))
+		snprintf(text, sizeof(text), "not authorized to perform %.90s", action);
 	return err_set(err, f->kind, "%.60s%s%s%s", *code ? code : action, *text ? ": " : "", text,
 		       id);
 }

@@ -1,7 +1,7 @@
 #include "rig.h"
 
 #define XML "Content-Type: text/xml\r\n"
-#define EMPTY "<R><requestId>r-1</requestId></R>"
+#define EMPTY "<XResponse><requestId>r-1</requestId></XResponse>"
 
 static bool identity(struct fake_http *f, int fd, int nth, const struct fake_asked *asked)
 {
@@ -30,8 +30,9 @@ static void the_account_is_asked_once(void **state)
 	assert_string_equal(r->fake.asked[0].body, "Action=GetCallerIdentity&Version=2011-06-15");
 	assert_non_null(strstr(fake_header(&r->fake.asked[0], "Authorization"),
 			       "AWS4-HMAC-SHA256 Credential=AKIDTEST/"));
-	assert_non_null(strstr(fake_header(&r->fake.asked[0], "Authorization"),
-			       "/eu-west-1/sts/aws4_request, SignedHeaders=host;x-amz-date, "));
+	assert_non_null(strstr(
+		fake_header(&r->fake.asked[0], "Authorization"),
+		"/eu-west-1/sts/aws4_request, SignedHeaders=content-type;host;x-amz-date, "));
 }
 
 static bool always_empty(struct fake_http *f, int fd, int nth, const struct fake_asked *asked)
@@ -98,6 +99,14 @@ static bool by_script(struct fake_http *f, int fd, int nth, const struct fake_as
 		fake_say(fd, 200, "Content-Type: text/html\r\n", "<html><p>Sign in</html>");
 		return true;
 	}
+	if (strcmp(line, "xhtml") == 0) {
+		fake_say(fd, 200, "Content-Type: text/html\r\n", "<html><p>Sign in</p></html>");
+		return true;
+	}
+	if (strncmp(line, "bare ", 5) == 0) {
+		fake_say(fd, (int)strtol(line + 5, NULL, 10), "", "");
+		return true;
+	}
 	if (sscanf(line, "%d %127s", &status, code) != 2) {
 		fake_say(fd, 200, headers, EMPTY);
 		return true;
@@ -131,9 +140,9 @@ static void what_may_pass_later_is_tried_again(void **state)
 	struct aws_answer ans = {0};
 
 	assert_int_equal(SCRIPT(r, &ans, "503 RequestLimitExceeded", "500 InternalError", "hangup",
-				"html", "400 RequestTimeout"),
+				"html", "xhtml", "bare 404", "bare 502"),
 			 0);
-	assert_int_equal(r->fake.n, 6);
+	assert_int_equal(r->fake.n, 8);
 	assert_string_equal(xml_text(ans.root, "requestId"), "r-1");
 	aws_answer_release(&ans);
 }
@@ -264,6 +273,36 @@ static void an_answer_that_is_not_from_aws_is_no_answer(void **state)
 	aws_answer_release(&ans);
 }
 
+static bool endless(struct fake_http *f, int fd, int nth, const struct fake_asked *asked)
+{
+	char *much = xmalloc(XML_MAX_BYTES + 1);
+
+	(void)f;
+	(void)nth;
+	(void)asked;
+	memset(much, ' ', XML_MAX_BYTES + 1);
+	fake_say_bytes(fd, 200, "", much, XML_MAX_BYTES + 1);
+	free(much);
+	return false;
+}
+
+static void an_answer_without_end_says_nothing_about_capacity(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+	struct aws_request q;
+
+	r->fake.answer = endless;
+	rig_open(r);
+	aws_request_init(&q, "ec2", "RunInstances");
+	q.once = true;
+	assert_int_equal(aws_query(r->s, &q, &r->d, &ans, &r->err), -1);
+	assert_int_equal(r->err.kind, ERR_UNAVAILABLE);
+	assert_false(ans.refused);
+	aws_request_release(&q);
+	aws_answer_release(&ans);
+}
+
 static void a_dry_run_that_would_pass_is_a_success(void **state)
 {
 	struct rig *r = *state;
@@ -283,7 +322,7 @@ static void a_session_token_is_sent_and_signed(void **state)
 	assert_int_equal(SCRIPT(r, &ans, ""), 0);
 	assert_string_equal(fake_header(&r->fake.asked[0], "X-Amz-Security-Token"), "tok+/=");
 	assert_non_null(strstr(fake_header(&r->fake.asked[0], "Authorization"),
-			       "SignedHeaders=host;x-amz-date;x-amz-security-token,"));
+			       "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token,"));
 	aws_answer_release(&ans);
 }
 
@@ -337,7 +376,8 @@ static bool pages(struct fake_http *f, int fd, int nth, const struct fake_asked 
 	char body[256];
 
 	(void)asked;
-	snprintf(body, sizeof(body), "<R><set><item/><item/></set><nextToken>%s</nextToken></R>",
+	snprintf(body, sizeof(body),
+		 "<XResponse><set><item/><item/></set><nextToken>%s</nextToken></XResponse>",
 		 f->ctx	    ? "same"
 		 : nth == 1 ? "c&amp;d"
 			    : tokens[nth]);
@@ -429,6 +469,71 @@ static void json_services_answer_and_refuse(void **state)
 	buf_release(&out);
 }
 
+/* ---- ways ---- */
+
+static void a_proxy_is_used_unless_the_host_is_exempt(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+
+	r->fake.answer = always_empty;
+	rig_set(r, "AWS_ENDPOINT_URL", "http://ec2.test:81");
+	rig_set(r, "HTTP_PROXY", r->fake.url);
+	rig_open(r);
+	assert_int_equal(rig_ask(r, "ec2", "DescribeVpcs", &ans), 0);
+	assert_true(fake_is(&r->fake.asked[0],
+			    "POST http://ec2.test:81/ HTTP/1.1\r\nHost: ec2.test:81\r\n"));
+	rig_set(r, "no_proxy", "ec2.test");
+	rig_open(r);
+	r->d = deadline_in(200, NULL);
+	assert_int_equal(rig_ask(r, "ec2", "DescribeVpcs", &ans), -1);
+	assert_int_equal(r->fake.n, 1);
+	aws_answer_release(&ans);
+}
+
+#define THREADS 8
+#define CALLS 12
+
+static void *call_often(void *ctx)
+{
+	struct rig *r = ctx;
+	intptr_t good = 0;
+
+	for (int i = 0; i < CALLS; i++) {
+		struct aws_answer ans = {0};
+		struct aws_request q;
+		char account[AWS_ACCOUNT];
+		struct err err;
+
+		aws_request_init(&q, "ec2", i % 2 ? "DescribeVpcs" : "DescribeSubnets");
+		good += aws_query(r->s, &q, &r->d, &ans, &err) == 0;
+		aws_account(r->s, &r->d, account, &err);
+		aws_request_release(&q);
+		aws_answer_release(&ans);
+	}
+	return (void *)good;
+}
+
+static void threads_share_a_session(void **state)
+{
+	struct rig *r = *state;
+	pthread_t threads[THREADS];
+	intptr_t sum = 0;
+
+	r->fake.answer = identity;
+	rig_open(r);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, call_often, r);
+	for (int i = 0; i < THREADS; i++) {
+		void *good;
+
+		pthread_join(threads[i], &good);
+		sum += (intptr_t)good;
+	}
+	assert_int_equal(sum, THREADS * CALLS);
+	assert_true(r->fake.nconns <= THREADS); /* connections are used again */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +547,7 @@ int main(void)
 		rig_test(a_call_that_is_made_once_is_not_repeated_when_its_outcome_is_open),
 		rig_test(nobody_there_is_unavailable_and_nothing_was_done),
 		rig_test(an_answer_that_is_not_from_aws_is_no_answer),
+		rig_test(an_answer_without_end_says_nothing_about_capacity),
 		rig_test(a_dry_run_that_would_pass_is_a_success),
 		rig_test(a_session_token_is_sent_and_signed),
 		rig_test(a_wrong_clock_is_corrected_once),
@@ -449,6 +555,8 @@ int main(void)
 		rig_test(every_page_is_read),
 		rig_test(pages_that_lead_to_themselves_end),
 		rig_test(json_services_answer_and_refuse),
+		rig_test(a_proxy_is_used_unless_the_host_is_exempt),
+		rig_test(threads_share_a_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static bool serve(struct fake_http *f, int fd, int nth, const struct fake_asked 
 		else
 			fake_say(fd, 200, "", STS_ANSWER("AssumeRole", "AROLE", FAR));
 	} else {
-		fake_say(fd, 200, "", "<R/>");
+		fake_say(fd, 200, "", "<XResponse/>");
 	}
 	return true;
 }
@@ -319,7 +319,8 @@ static void a_process_prints_credentials(void **state)
 	assert_int_equal(rig_try_open(r, (struct aws_config){.profile = "bad"}), 0);
 	expect_trouble(r, ERR_DENIED, "exit code 3");
 	assert_int_equal(rig_try_open(r, (struct aws_config){.profile = "none"}), 0);
-	expect_trouble(r, ERR_NOT_FOUND, "credential_process of the profile 'none'");
+	/* Not "not found": that would be said of whatever the call was about. */
+	expect_trouble(r, ERR_DENIED, "credential_process of the profile 'none'");
 	assert_int_equal(rig_try_open(r, (struct aws_config){.profile = "text"}), 0);
 	expect_trouble(r, ERR_DENIED, "it prints no JSON");
 	r->d = deadline_in(300, NULL);
@@ -476,7 +477,7 @@ static bool expired_once(struct fake_http *f, int fd, int nth, const struct fake
 			 "<Response><Errors><Error><Code>RequestExpired</Code><Message>m</Message>"
 			 "</Error></Errors></Response>");
 	} else {
-		fake_say(fd, 200, "", "<R/>");
+		fake_say(fd, 200, "", "<XResponse/>");
 	}
 	return true;
 }

@@ -68,6 +68,7 @@ static void codes_have_the_kinds_that_the_core_knows(void **state)
 		{"InternalFailure", ERR_UNAVAILABLE, true},
 		{"Unavailable", ERR_UNAVAILABLE, true},
 		{"ServiceUnavailable", ERR_UNAVAILABLE, true},
+		{"TemporaryRedirect", ERR_UNAVAILABLE, true},
 		{"RequestTimeout", ERR_TIMEOUT, true},
 		{"InvalidParameterValue", ERR_INVALID, false},
 		{"InvalidAMIID.Malformed", ERR_INVALID, false},
@@ -109,7 +110,7 @@ static void the_status_decides_without_a_known_code(void **state)
 		{408, ERR_TIMEOUT, true, true},	     {409, ERR_CONFLICT, false, true},
 		{412, ERR_CONFLICT, false, true},    {429, ERR_THROTTLED, true, true},
 		{500, ERR_UNAVAILABLE, true, false}, {503, ERR_UNAVAILABLE, true, false},
-		{200, ERR_UNAVAILABLE, true, false},
+		{200, ERR_UNAVAILABLE, true, false}, {301, ERR_INVALID, false, true},
 	};
 
 	(void)state;
