@@ -1,6 +1,6 @@
 #pragma once
 /*
- * address - where a socket is bound or dialled.
+ * address - the address to which a socket is bound or connected.
  *
  * Unix sockets are named by directory and name, because their path may be longer
  * than sun_path.  Addresses of hosts are numeric here: resolve.h turns names into them.
@@ -22,7 +22,7 @@ struct address {
 	socklen_t len;
 };
 
-/* "127.0.0.1", "::1"; false if it is no such thing or the port is none. */
+/* From "127.0.0.1" or "::1"; false if the text is not a numeric address or the port is out of range. */
 bool address_ip(struct address *ret, const char *text, int port);
 void address_set_port(struct address *a, int port);
 int address_port(const struct address *a);
@@ -33,6 +33,6 @@ void address_text(const struct address *a, char out[static ADDRESS_TEXT]);
  * address is used. */
 int address_unix(struct address *ret, int dirfd, const char *dir, const char *name,
 		 struct err *err);
-/* The address of this machine that others most likely reach: that of the way out to them, else any
- * that is no loopback.  Nothing is sent.  False if there is none. */
+/* The address of this machine that others most likely reach: that of its default route, else any that
+ * is not loopback.  Nothing is sent.  False if there is none. */
 bool address_outward(struct address *ret, int family);

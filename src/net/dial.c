@@ -14,9 +14,9 @@
 #include "net/address.h"
 #include "net/resolve.h"
 
-#define ADDRESS_MAX_MS 10000 /* for one address, while there are others */
+#define ADDRESS_MAX_MS 10000 /* for one address, if there are more to try */
 
-/* How long a connect to a unix socket blocks; there is no poll() for room in a backlog. */
+/* Limit a connect to a unix socket: poll() cannot wait for space in its backlog. */
 static void limit_connect(int fd, int ms)
 {
 	struct timeval wait = {0}; /* for ever */
@@ -82,7 +82,7 @@ int dial_unix(const char *dir, const char *name, int timeout_ms, int *ret_fd, st
 	return dial_unix_until(dir, name, &d, ret_fd, err);
 }
 
-/* Wait for the end of a connect that is under way. */
+/* Wait for the end of a non-blocking connect. */
 static int wait_connected(int fd, const struct deadline *d, int *ret_errno, struct err *err)
 {
 	socklen_t len = sizeof(*ret_errno);
@@ -114,7 +114,7 @@ static int dial_address(const struct address *a, const struct deadline *d, int *
 			       address_port(a), text);
 	if (e) {
 		err_errno(err, e, "connect to port %d of %s", address_port(a), text);
-		/* A firewall's EACCES is not a server's "denied". */
+		/* EACCES of a firewall must not become ERR_DENIED. */
 		if (err && err->kind != ERR_TIMEOUT)
 			err->kind = ERR_UNAVAILABLE;
 		return -1;

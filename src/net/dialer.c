@@ -26,7 +26,7 @@ struct dialer {
 	struct address all[RESOLVE_MAX];
 	size_t n, next;
 
-	int fd; /* being connected */
+	int fd; /* connecting; -1: none */
 	struct loop_io *io;
 	struct loop_timer *limit; /* of this address */
 	struct tls_handshake *handshake;
@@ -102,7 +102,7 @@ static void reached(struct dialer *d)
 	d->handshake = tls_handshake_new(d->loop, &t, time_left(d), shaken, d);
 }
 
-/* e: errno of the connect; 0: it is there. */
+/* e: errno of the connect; 0: connected. */
 static void connect_ended(struct dialer *d, int e)
 {
 	const struct address *a = &d->all[d->next - 1];
@@ -118,7 +118,7 @@ static void connect_ended(struct dialer *d, int e)
 			text);
 	else
 		err_errno(&d->why, e, "connect to port %d of %s", d->target.port, text);
-	/* A firewall's EACCES is not a server's "denied". */
+	/* EACCES of a firewall must not become ERR_DENIED. */
 	if (d->why.kind != ERR_TIMEOUT)
 		d->why.kind = ERR_UNAVAILABLE;
 	address_failed(d);

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * dialer - one call to a host from the loop, without ever blocking it: resolve the name, connect to
- * its addresses in turn, shake hands, check whom we reached.
+ * dialer - connect to a host without blocking the loop: resolve the name, try its addresses in turn,
+ * do the TLS handshake, check the server's key or certificate.
  *
- * Every stage has its share of the one time limit.  A server that is reached but not trusted
- * (ERR_DENIED) ends the call: another address of the name does not make it right.
+ * Each address has a share of the time limit.  A server that is not trusted (ERR_DENIED) ends the
+ * call: other addresses are not tried.
  */
 #include <stdint.h>
 #include "net/tls_client.h"
@@ -15,16 +15,16 @@ struct loop;
 struct resolve_options;
 struct transport;
 
-struct dialer_target {	  /* kept by value: what it points to outlives the dialer */
+struct dialer_target {	  /* copied; the texts it points to must outlive the dialer */
 	const char *host; /* a name or a numeric address */
 	int port;
 	struct tls_trust trust;		       /* TLS_OFF: plain */
-	const char *protocol;		       /* ALPN, insisted on; NULL: any */
+	const char *protocol;		       /* required ALPN protocol; NULL: any */
 	const struct resolve_options *resolve; /* NULL: the system's files */
 	int64_t limit_ms;
 };
 
-/* The transport (non-blocking) is the callee's; NULL: it failed, and why. */
+/* The callee owns the transport (non-blocking).  NULL: the call failed, with the error `why`. */
 typedef void (*dialed_fn)(void *ctx, const struct transport *t, const struct err *why);
 
 /* fn is called once, from the loop, never inside this call; it may free the dialer. */

@@ -17,14 +17,14 @@
 #define CHUNK (256 * 1024)
 #define TOKEN_BYTES 32
 
-/* OpenSSL fails here only when there is no memory or no SHA-256 at all. */
+/* OpenSSL fails here only without memory or without SHA-256. */
 static void must(int ok)
 {
 	if (ok != 1)
 		abort();
 }
 
-/* struct sha256 is never defined: it is OpenSSL's context under our name. */
+/* struct sha256 is never defined: it is OpenSSL's EVP_MD_CTX. */
 static EVP_MD_CTX *context(struct sha256 *s)
 {
 	return (EVP_MD_CTX *)(void *)s;

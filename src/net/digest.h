@@ -20,5 +20,5 @@ void sha1_of(const void *p, size_t n, uint8_t out[static SHA1_BYTES]);
 /* Whole file from offset 0. */
 int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err);
 bool digest_equal(const void *a, const void *b, size_t n);
-/* A new random token as 64 hex digits; stored hashed: sha256_of the text. */
+/* A new random token, 64 hex digits.  Only its SHA-256 (sha256_of the text) is stored. */
 void token_new(char out[static 65]);

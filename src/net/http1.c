@@ -65,7 +65,7 @@ const char *http1_reason(int status)
 	return "";
 }
 
-/* Characters, by hand: ctype depends on the locale. */
+/* Not <ctype.h>, which depends on the locale. */
 
 static bool is_digit(char c)
 {
@@ -197,7 +197,7 @@ static enum http1_result take_status_line(struct http1 *h, struct str line)
 	return take_version(h, (struct str){line.p, 8});
 }
 
-/* Headers that decide how messages are cut. */
+/* Headers that the parser itself uses: framing, host, connection. */
 
 static enum http1_result see_length(struct http1 *h, struct str v)
 {
@@ -321,7 +321,7 @@ static enum http1_result take_line(struct http1 *h)
 	return h->kind == HTTP1_REQUEST ? take_request_line(h, line) : take_status_line(h, line);
 }
 
-/* Judged when they arrive: a peer that speaks something else must not be waited for. */
+/* Checked on arrival, so that a peer with another protocol is refused at once. */
 static bool has_bad_byte(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -429,7 +429,7 @@ static int chunk_size_step(struct http1_body *b, char c)
 	return CHUNK_SIZE_MORE;
 }
 
-/* A byte of text that nobody reads: extensions and trailers. */
+/* A byte of an extension or trailer, which is ignored. */
 static int skip_step(struct http1_body *b, char c, size_t max, int state)
 {
 	return ++b->line_n <= max && (!is_control(c) || c == '\t') ? state : -1;
@@ -449,7 +449,7 @@ static int chunk_step(struct http1_body *b, char c)
 		b->line_n = 0;
 		return c != '\n' ? -1 : b->left > 0 ? CHUNK_DATA : CHUNK_TRAILER;
 	case CHUNK_DATA:
-		break; /* taken as a run, not here */
+		break; /* handled by take_run */
 	case CHUNK_DATA_CR:
 		return c == '\r' ? CHUNK_DATA_LF : -1;
 	case CHUNK_DATA_LF:

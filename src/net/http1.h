@@ -1,11 +1,11 @@
 #pragma once
 /*
- * http1 - the strict HTTP/1.1 parser of server and client.  Pure: bytes in, facts out.
+ * http1 - the strict HTTP/1.1 parser of server and client.  Pure.
  *
- * A head (request line or status line, headers, empty line) is fed in any pieces and
- * kept here, bounded; a body is decoded in place by http1_body_feed.  What two parsers
- * could read differently is refused: bare CR or LF, folded lines, space before the
- * colon, control characters, two lengths, a length beside a transfer coding, two Hosts.
+ * A head (request line or status line, headers, empty line) is fed in pieces and stored here, with a
+ * size limit; a body is decoded in place by http1_body_feed.  Input that two parsers could read
+ * differently is refused: bare CR or LF, folded lines, space before the colon, control characters, two
+ * lengths, a length beside a transfer coding, two Hosts.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,19 +23,19 @@ struct http1_field { /* offsets into text, which moves while it grows */
 struct http1 {
 	enum http1_kind kind;
 	size_t max_headers;
-	struct buf text; /* its maximum is that of the whole head */
+	struct buf text; /* the head; its maximum is max_bytes */
 	size_t line;	 /* where the current line begins */
 	struct http1_field *fields;
 	size_t nfields, fields_cap;
 	uint32_t target, target_n, method_n;
 
-	/* Facts; complete after HTTP1_DONE. */
+	/* Valid after HTTP1_DONE. */
 	int status; /* of a response */
 	int minor;  /* HTTP/1.<minor> */
 	bool has_length, chunked, has_host, wants_close, expects_continue;
 	uint64_t length;
 
-	/* After HTTP1_BAD: the status that a server answers, and why. */
+	/* After HTTP1_BAD: the status for the answer, and the reason. */
 	int bad_status;
 	const char *bad_why;
 };
@@ -48,8 +48,8 @@ static inline bool http1_started(const struct http1 *h)
 {
 	return h->text.n > 0;
 }
-/* Take bytes up to the end of the head; *ret_used of them are spent.  After HTTP1_DONE and
- * HTTP1_BAD: reset first. */
+/* Parse bytes up to the end of the head; *ret_used of them are consumed.  After HTTP1_DONE and
+ * HTTP1_BAD call http1_reset first. */
 enum http1_result http1_feed(struct http1 *h, struct str in, size_t *ret_used);
 
 /* Views, valid until reset. */
@@ -71,8 +71,8 @@ struct http1_body {
 /* How the body after this head is delimited. */
 void http1_body_of_request(struct http1_body *b, const struct http1 *h);
 void http1_body_of_response(struct http1_body *b, const struct http1 *h, bool was_head_request);
-/* Decode: *ret_data is the next run of body bytes inside `in` (maybe empty), *ret_used what is
- * spent with it. HTTP1_MORE: call again with what follows.  HTTP1_DONE: the body is complete. */
+/* Decode: *ret_data are the next body bytes inside `in` (maybe empty), *ret_used the bytes consumed.
+ * HTTP1_MORE: call again with the bytes that follow.  HTTP1_DONE: the body is complete. */
 enum http1_result http1_body_feed(struct http1_body *b, struct str in, struct str *ret_data,
 				  size_t *ret_used);
 

@@ -1,8 +1,6 @@
 /*
- * Blocking calls: where to, over which connection, and what comes back.
- *
- * http_wire.c moves the bytes of one connection, http_request.c writes heads; here are the target,
- * the ways to it (socket, host, proxy, TLS) and the redirects.
+ * Blocking calls: the target, connecting to it (socket, host, proxy, TLS), redirects and answers.
+ * http_wire.c moves the bytes of one connection, http_request.c writes heads.
  */
 #include "net/http_client.h"
 
@@ -29,7 +27,7 @@ struct http_client {
 	struct http_origin home;  /* of the target */
 	struct http_origin there; /* of the connection */
 	struct http_wire wire;
-	struct http_url proxy; /* of the connection, if it is spoken to in absolute form */
+	struct http_url proxy; /* of the connection, if requests have the absolute form */
 	bool through_proxy;
 };
 
@@ -93,9 +91,9 @@ static int check_target(const struct http_target *t, struct err *err)
 	return t->tls.mode == TLS_OFF ? 0 : tls_trust_check(&t->tls, err);
 }
 
-/* Ways to the server. */
+/* Connecting. */
 
-/* Whom to trust at this place; the client certificate is for the target alone. */
+/* The trust for this origin; only the target gets the client certificate. */
 static struct tls_trust trust_for(const struct http_client *c, const struct http_origin *o)
 {
 	struct tls_trust trust = c->t.tls;
@@ -164,11 +162,11 @@ static int dial_origin(struct http_client *c, const struct http_origin *o, const
 		return err_wrap(err, "proxy '%s'", proxy.host);
 	struct tls_trust trust = trust_for(c, o);
 
-	c->wire.transport.fd = -1; /* it is tls_connect's now */
+	c->wire.transport.fd = -1; /* tls_connect takes it over */
 	return tls_connect(&c->wire.transport, fd, &trust, o->host, d, err);
 }
 
-/* A connection on which a request to this origin can be sent now. */
+/* Make sure that the connection leads to this origin and is usable. */
 static int be_connected(struct http_client *c, const struct http_origin *o,
 			const struct deadline *d, struct err *err)
 {
@@ -271,12 +269,12 @@ static int send_fd(struct http_wire *w, const struct http_outgoing *r, const str
 	return 1;
 }
 
-/* As http_wire_send. */
+/* Returns as http_wire_send. */
 static int send_request(struct http_wire *w, struct buf *head, const struct http_outgoing *r,
 			const struct deadline *d, struct err *err)
 {
 	bool asks = r->expect_continue && http_request_length(r) > 0;
-	/* A small body goes out with its head; a large one is not copied for that. */
+	/* A small body is sent with its head; a large one is not copied. */
 	bool joined = !asks && !r->from_fd && r->body.n <= HTTP_WIRE_BUFFER;
 
 	if (joined)
@@ -333,7 +331,7 @@ static bool is_redirect(const struct http_client *c, const struct http_outgoing 
 	       ((status >= 301 && status <= 303) || status == 307 || status == 308);
 }
 
-/* Ask, and follow redirects as far as the caller wants. */
+/* Send the request and follow up to max_redirects redirects. */
 static int begin(struct http_client *c, const struct http_outgoing *r, const struct deadline *d,
 		 struct err *err)
 {
@@ -359,7 +357,7 @@ static int begin(struct http_client *c, const struct http_outgoing *r, const str
 			return err_wrap(err, "redirect to '%.*s'",
 					location.n < 80 ? (int)location.n : 80, location.p);
 		if (!c->wire.body.done)
-			c->wire.spoiled = true; /* nobody reads the text of a redirect */
+			c->wire.spoiled = true; /* the body of a redirect is not read */
 		o = to;
 		buf_reset(&path);
 		buf_addstr(&path, buf_str(&next));
@@ -394,7 +392,7 @@ static int read_answer(struct http_client *c, const struct deadline *d, struct h
 
 static int failed(struct http_client *c, const struct http_outgoing *r, struct err *err)
 {
-	http_wire_hang_up(&c->wire); /* half an answer may be under way */
+	http_wire_hang_up(&c->wire); /* the rest of an answer may still arrive */
 	return err_wrap(err, "%s %s", r->method, r->path);
 }
 

@@ -1,9 +1,8 @@
 /*
- * One client: read, cut into requests, hand over, time.
+ * One client: reading, parsing requests, handing them over, timeouts.
  *
- * While nothing is under way a connection holds no buffer.  What is read ahead of the
- * request at work is bounded by PIPELINE_MAX; past it reading stops until the answer
- * is out.
+ * An idle connection has no buffer.  At most PIPELINE_MAX bytes are read beyond the current request;
+ * then reading stops until the answer is sent.
  */
 #include "net/http_conn.h"
 
@@ -27,7 +26,7 @@
 #define PIPELINE_MAX (16 * 1024)
 #define LINGER_MS 1000
 #define TLS_HANDSHAKE 0x16	    /* the first byte of a TLS connection */
-#define UPLOAD_MIN_RATE (64 * 1024) /* bytes per second, on the whole */
+#define UPLOAD_MIN_RATE (64 * 1024) /* bytes per second, on average */
 
 static void io_ready(void *ctx, int fd, int events);
 static void timed_out(void *ctx);
@@ -63,7 +62,7 @@ static void describe_peer(struct http_conn *c)
 		snprintf(c->peer, sizeof(c->peer), "unix uid %lld", (long long)c->peer_uid);
 		return;
 	}
-	/* Fails when the peer has left: it has no name then. */
+	/* Fails when the peer has left; then it has no address. */
 	(void)getpeername(c->transport.fd, &a.sa, &len);
 	address_text(&a, c->peer, sizeof(c->peer));
 }
@@ -184,8 +183,8 @@ void http_conn_watch(struct http_conn *c)
 
 static void linger(struct http_conn *c)
 {
-	/* A close with unread bytes would destroy the answer on its way: end our side, let the
-	 * client read. */
+	/* Closing with unread bytes would reset the connection and lose the answer: shut down the output
+	 * and let the client read. */
 	c->transport.ops->end_output(&c->transport);
 	if (c->eof) {
 		http_conn_kill(c);
@@ -240,7 +239,7 @@ static void timed_out(void *ctx)
 	}
 }
 
-/* The whole upload has a deadline from its size, and no pause may be longer than stall_ms. */
+/* The upload has a deadline computed from its size, and no pause may be longer than stall_ms. */
 static void set_upload_timer(struct http_conn *c)
 {
 	int64_t left = c->upload_deadline_ms - clock_boot_ms();
@@ -293,7 +292,7 @@ static void deliver(struct http_conn *c)
 	c->server->handler.on_request(c->server->ctx, x);
 }
 
-/* What on_headers wants done with the body.  False: the exchange is settled. */
+/* Call on_headers, which decides about the body.  False: the handler answers without the body. */
 static bool ask_handler(struct http_conn *c)
 {
 	const struct http_handler *h = &c->server->handler;
@@ -304,7 +303,7 @@ static bool ask_handler(struct http_conn *c)
 		fd = h->on_headers(c->server->ctx, c->x);
 	if (c->state != HTTP_HEADERS || c->dead || fd == -2) {
 		if (c->state == HTTP_HEADERS && !c->dead)
-			c->state = HTTP_HANDLING; /* it keeps the exchange and answers later */
+			c->state = HTTP_HANDLING; /* the handler answers later */
 		if (fd >= 0)
 			close(fd);
 		return false;
@@ -346,8 +345,8 @@ static void head_complete(struct http_conn *c)
 	loop_timer_cancel(c->timer);
 	http1_body_of_request(&c->body, &c->head);
 	if (c->head.chunked) {
-		/* RFC 9112 allows a chunked request, but it is the usual way to smuggle one inside
-		 * another, and no client of ours sends it. */
+		/* RFC 9112 allows chunked requests, but they are the usual way of request smuggling, and
+		 * no client of Regatta sends them. */
 		http_conn_refuse(c, 411, "send a Content-Length");
 		return;
 	}
@@ -414,8 +413,8 @@ static size_t take_body(struct http_conn *c, struct str bytes)
 	return used;
 }
 
-/* Hands the bytes to the head or body parser, as the state says.  What arrives while an exchange is
- * at its handler waits in `in`. */
+/* Pass the bytes to the head or body parser, depending on the state.  Bytes that arrive while a handler
+ * has the exchange wait in `in`. */
 static void process(struct http_conn *c, struct str bytes)
 {
 	c->processing = true;
@@ -448,13 +447,13 @@ void http_conn_process_pending(struct http_conn *c)
 	buf_init(&c->in, in.max);
 	process(c, buf_str(&in));
 	buf_release(&in);
-	/* The client has ended its side and what it sent is not a whole request. */
+	/* The client has shut down its side in the middle of a request. */
 	if (!c->dead && c->eof && c->in.n == 0 &&
 	    (c->state == HTTP_WAITING || c->state == HTTP_BODY))
 		http_conn_kill(c);
 }
 
-/* How much to read now, so that what is read ahead stays small. */
+/* How many bytes to read now, so that at most PIPELINE_MAX are read ahead. */
 static size_t read_room(const struct http_conn *c)
 {
 	if (c->state == HTTP_LINGERING)
@@ -471,7 +470,7 @@ static void saw_eof(struct http_conn *c)
 	case HTTP_HEADERS:
 	case HTTP_HANDLING:
 	case HTTP_ANSWERING:
-		http_conn_watch(c); /* it may have closed one side only: the answer is still sent */
+		http_conn_watch(c); /* the client may have closed one side only: send the answer */
 		break;
 	case HTTP_WAITING:
 	case HTTP_BODY:
@@ -482,8 +481,8 @@ static void saw_eof(struct http_conn *c)
 	}
 }
 
-/* A client whose first byte is that of a TLS handshake, which no method of HTTP begins with, is taken
- * away from this connection, which is over then.  True if so. */
+/* If the client's first byte is that of a TLS handshake, with which no HTTP method begins, its socket
+ * goes to a handshake and this connection ends.  True if so. */
 static bool left_for_tls(struct http_conn *c)
 {
 	const struct http_front *f = c->undecided;

@@ -3,10 +3,9 @@
  * http_conn - one client of the HTTP server: private to net/http_*.c.
  *
  * A connection serves one exchange at a time; bytes of pipelined requests wait in `in`.
- * The exchange belongs to the connection until it is handed over (on_headers), then to
- * the handler until it answers; a connection that dies before leaves it detached
- * (conn == NULL).  Memory of a connection is given back from the loop, never inside a
- * call, so that handlers may do anything.
+ * The exchange belongs to the connection until it is handed over (on_headers), then to the handler
+ * until it answers; if the connection dies before, the exchange is detached (conn == NULL).  A
+ * connection is freed from the loop, never inside a call, so that handlers may call any function.
  */
 #include "base/buf.h"
 #include "base/list.h"
@@ -27,7 +26,7 @@ enum http_state {
 	HTTP_HANDLING,	/* the handler has the exchange */
 	HTTP_ANSWERING, /* a complete answer is being sent; the exchange is over */
 	HTTP_STREAMING, /* between http_stream_begin and http_stream_end */
-	HTTP_LINGERING, /* our output is ended; waiting for the client's end */
+	HTTP_LINGERING, /* output is shut down; waiting for the client's end of file */
 };
 
 struct http_front { /* one listener */
@@ -39,7 +38,7 @@ struct http_front { /* one listener */
 	struct http_front *next;
 };
 
-struct http_shaking { /* one client of a TLS port that has not shaken hands yet */
+struct http_shaking { /* a client of a TLS port during its handshake */
 	struct crowd_member member;
 	const struct http_front *front;
 	struct tls_handshake *handshake;
@@ -51,9 +50,9 @@ struct http_server {
 	struct http_handler handler;
 	void *ctx;
 	struct http_front *fronts;
-	struct list conns;    /* all of them */
-	struct list waiting;  /* those without a request at work, the longest waiting first */
-	struct list later;    /* to be handled from the loop */
+	struct list conns;   /* all of them */
+	struct list waiting; /* connections without a request in progress, the longest idle first */
+	struct list later;   /* to be handled from the loop */
 	struct list detached; /* exchanges at a handler whose client left */
 	struct list gone;     /* exchanges whose handler must be told that they are over */
 	struct crowd shaking; /* struct http_shaking */
@@ -74,11 +73,11 @@ struct http_conn {
 	struct http_server *server;
 	struct transport transport;
 	struct loop_io *io;
-	struct loop_timer *timer; /* what it means depends on the state */
+	struct loop_timer *timer; /* its meaning depends on the state */
 	enum http_state state;
 	bool local, eof, close_after, processing, dead;
-	/* The port of a client that has said nothing yet and may turn out to speak TLS; such a connection
-	 * does not outlive its port. */
+	/* The front of a client that has sent nothing yet and may begin with TLS; such a connection is
+	 * closed with its front. */
 	const struct http_front *undecided;
 
 	struct http1 head;
@@ -86,7 +85,7 @@ struct http_conn {
 	int upload_fd;
 	int64_t upload_deadline_ms, answer_deadline_ms;
 	struct http_exchange *x;
-	struct buf in; /* read, not yet looked at */
+	struct buf in; /* read, not parsed yet */
 
 	struct buf out; /* to be sent, from out_sent on; then the file */
 	size_t out_sent;
@@ -100,7 +99,7 @@ struct http_conn {
 
 struct http_exchange {
 	struct http_conn *conn;	    /* NULL: the client is gone */
-	struct http_server *server; /* NULL: it is gone, too */
+	struct http_server *server; /* NULL: the server is gone too */
 	struct list gone;	    /* in detached or gone of the server */
 	struct http_request request;
 	struct http1 head;
@@ -119,7 +118,7 @@ struct http_exchange {
 void http_front_shake_hands(const struct http_front *f, int fd);
 
 /* http_conn.c */
-/* Takes over a connection, which has shaken hands if it is TLS. */
+/* Takes over a transport, plain or TLS after its handshake. */
 void http_conn_accept(const struct http_front *f, const struct transport *t);
 /* Close now; a detached exchange's handler is told from the loop. */
 void http_conn_kill(struct http_conn *c);
@@ -127,7 +126,7 @@ void http_conn_free(struct http_conn *c);
 void http_conn_later(struct http_conn *c);
 /* The answer is sent: wait for the next request, or end. */
 void http_conn_answered(struct http_conn *c);
-/* Look at the bytes that wait in `in`. */
+/* Parse the bytes in `in`. */
 void http_conn_process_pending(struct http_conn *c);
 /* Set interest in the socket from the state. */
 void http_conn_watch(struct http_conn *c);

@@ -1,4 +1,4 @@
-/* A body to a file, from where an earlier try left off. */
+/* Download a body to a file, continuing an earlier try. */
 #include "net/http_client.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define CHUNK (64 * 1024)
 
-/* "bytes 100-199/200" or, of a 416, "bytes * /200"; false if it is no such thing. */
+/* Parse "bytes 100-199/200" or, of a 416, "bytes * /200"; false if it is neither. */
 static bool read_range(struct str text, uint64_t *ret_from, uint64_t *ret_total)
 {
 	struct str rest = text, unit = str_cut(&rest, ' '), range = str_cut(&rest, '/');
@@ -26,7 +26,7 @@ static bool read_range(struct str text, uint64_t *ret_from, uint64_t *ret_total)
 	return str_is(range, "*") || str_to_u64(from, ret_from);
 }
 
-/* Where the body that comes now begins. */
+/* Set d->offset to the beginning of the body. */
 static int place_body(struct http_client *c, struct http_download *d, int status, struct err *err)
 {
 	uint64_t from = 0, total;
@@ -41,7 +41,7 @@ static int place_body(struct http_client *c, struct http_download *d, int status
 	return 0;
 }
 
-/* "Not satisfiable": all of it is here already, or there is less now than we have. */
+/* 416: the file is complete already, or the server's file is shorter than d->offset. */
 static int judge_end(struct http_client *c, const struct http_download *d, struct http_answer *ret,
 		     struct err *err)
 {

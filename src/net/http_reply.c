@@ -1,4 +1,4 @@
-/* Answers: whole, from a file, or streamed; and the bytes that wait for the client. */
+/* Answers: whole, from a file, or streamed; and the queue of bytes for the client. */
 #include "net/http_conn.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include "sys/loop.h"
 
 #define MAX_ANSWER_HEAD (64 * 1024)
-#define FILE_BYTES_PER_ROUND (4 * 1024 * 1024) /* then the others get their turn */
-#define KEEP_OUT (16 * 1024) /* a larger queue gives its memory back when it is empty */
+#define FILE_BYTES_PER_ROUND (4 * 1024 * 1024) /* then other connections are served */
+#define KEEP_OUT (16 * 1024)		       /* a larger queue is freed when it is empty */
 
 struct http_exchange *http_exchange_free(struct http_exchange *x)
 {
@@ -83,7 +83,7 @@ size_t http_conn_unsent(const struct http_conn *c)
 	return c->out.n - c->out_sent + (c->file_left > 0 ? 1 : 0);
 }
 
-/* Send the parts, or queue what the socket does not take.  False when the connection died. */
+/* Send the parts, or queue the bytes that the socket does not take.  False when the connection died. */
 static bool send_parts(struct http_conn *c, struct iovec *iov, size_t n)
 {
 	size_t total = 0, skip = 0;
@@ -125,7 +125,7 @@ void http_conn_say(struct http_conn *c, struct str text)
 	send_parts(c, &iov, 1);
 }
 
-/* False when the connection died; *ret_progress: the client took something. */
+/* False when the connection died; *ret_progress: the socket took bytes. */
 static bool flush_out(struct http_conn *c, bool *ret_progress)
 {
 	while (c->out_sent < c->out.n) {
@@ -176,8 +176,8 @@ static bool flush_file(struct http_conn *c, bool *ret_progress)
 	return true;
 }
 
-/* A whole answer has a deadline from its size, and no pause may be longer than stall_ms.  A stream
- * has no size: there it is the pauses only. */
+/* A whole answer has a deadline computed from its size, and no pause may be longer than stall_ms.  A
+ * stream has no size, so only stall_ms is its limit. */
 static void set_answer_timer(struct http_conn *c)
 {
 	int64_t wait = c->server->limits.stall_ms;
@@ -190,7 +190,7 @@ static void set_answer_timer(struct http_conn *c)
 	loop_timer_set(c->timer, wait > 0 ? wait : 0);
 }
 
-/* Everything that the client is to take now is known. */
+/* The size of the answer is known: set its deadline. */
 static void begin_answer_timer(struct http_conn *c)
 {
 	int64_t bytes = (int64_t)(c->out.n - c->out_sent) + c->file_left;
@@ -246,7 +246,7 @@ static void add_line(struct buf *out, const char *name, const char *value)
 void http_add_header(struct http_exchange *x, const char *name, const char *value)
 {
 	if (!http1_is_token(str_from(name)))
-		abort(); /* names are the program's own */
+		abort(); /* a bug: header names are constants of the program */
 	add_line(&x->extra, name, value);
 }
 
@@ -280,7 +280,7 @@ static void make_head(struct http_conn *c, struct buf *out, int status, const ch
 	buf_addz(out, "\r\n");
 }
 
-/* Everything is queued and the exchange is over: send it, then go on with the next. */
+/* The whole answer is queued and the exchange is over: send it, then read the next request. */
 static void finish_answer(struct http_conn *c)
 {
 	c->state = HTTP_ANSWERING;
@@ -292,7 +292,7 @@ static void finish_answer(struct http_conn *c)
 
 static void begin_answer(struct http_conn *c)
 {
-	/* An answer before the end of the body: what is still to come is not worth reading. */
+	/* An answer before the end of the request's body: close instead of reading the rest. */
 	if (!c->body.done)
 		c->close_after = true;
 	loop_timer_cancel(c->timer);
@@ -397,7 +397,7 @@ void http_stream_begin(struct http_exchange *x, int status, const char *type,
 		http_exchange_gone(x);
 		return;
 	}
-	if (!c) { /* no server, no loop to call from */
+	if (!c) { /* the server may be gone, so on_gone cannot be called from the loop */
 		if (on_gone)
 			on_gone(ctx);
 		http_exchange_free(x);
@@ -415,7 +415,7 @@ void http_stream_begin(struct http_exchange *x, int status, const char *type,
 	buf_release(&head);
 	if (!x->is_head || c->dead)
 		return;
-	/* The head is all that was asked for: the stream is over, its owner hears of it. */
+	/* A HEAD request: the stream is over, and on_gone follows. */
 	c->x = NULL;
 	x->conn = NULL;
 	http_exchange_gone(x);
@@ -437,7 +437,7 @@ bool http_stream_write(struct http_exchange *x, struct str bytes)
 
 	if (!(x->chunked ? send_parts(c, iov, 3) : send_parts(c, iov + 1, 1)))
 		return false;
-	/* One piece may be larger than max_queue: only a client that was behind before it is cut. */
+	/* A single write may be larger than max_queue: close only a client that was behind before it. */
 	if (!behind || http_conn_unsent(c) <= c->server->limits.max_queue)
 		return true;
 	http_conn_kill(c);

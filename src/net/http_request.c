@@ -8,11 +8,11 @@
 #include "base/err.h"
 #include "net/http1.h"
 
-/* The client says these itself: they decide how messages are cut and where they go. */
+/* Set by the client itself: headers of framing and routing. */
 static const char *const own_fields[] = {"Host",       "Content-Length", "Transfer-Encoding",
 					 "Connection", "Expect",	 "Upgrade",
 					 "TE",	       "Trailer",	 "Proxy-Authorization"};
-/* What another host than the target may see. */
+/* Headers that are sent to hosts other than the target. */
 static const char *const harmless_fields[] = {
 	"Accept",   "Accept-Encoding",	 "If-Match", "If-None-Match",
 	"If-Range", "If-Modified-Since", "Range",    "User-Agent"};
@@ -141,7 +141,7 @@ static int to_url(const struct http_origin *from, struct str url, struct http_or
 	return 0;
 }
 
-/* Up to the last slash of the path, then what is relative to it. */
+/* The path up to its last slash, then `relative`. */
 static void join_path(const char *path, struct str relative, struct buf *ret_path)
 {
 	size_t query = strcspn(path, "?");
@@ -154,7 +154,7 @@ static void join_path(const char *path, struct str relative, struct buf *ret_pat
 	buf_addstr(ret_path, relative);
 }
 
-/* Has it a scheme: a colon before any slash or question mark? */
+/* Does the URL have a scheme (a colon before any slash or question mark)? */
 static bool has_scheme(struct str url)
 {
 	for (size_t i = 0; i < url.n && !strchr("/?", url.p[i]); i++)

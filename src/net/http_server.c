@@ -16,8 +16,8 @@
 #include "net/tls_handshake.h"
 #include "sys/loop.h"
 
-#define HANDSHAKES_MAX 512 /* at once; a handshake holds some 30 KB */
-#define CROWDED_MS 2000	   /* for a handshake, while there are as many as that */
+#define HANDSHAKES_MAX 512 /* at once; a handshake needs about 30 KB */
+#define CROWDED_MS 2000	   /* limit of a handshake while HANDSHAKES_MAX are in progress */
 #ifndef HANDSHAKE_MS
 #define HANDSHAKE_MS 10000
 #endif
@@ -53,7 +53,7 @@ static void fill_limits(struct http_limits *l)
 #undef FILL
 }
 
-/* Exchanges whose client left: the handler hears of it and the exchange ends. */
+/* Tell the handlers of exchanges whose client left, and end these exchanges. */
 static void tell_gone(struct http_server *s)
 {
 	while (!list_empty(&s->gone)) {
@@ -73,7 +73,7 @@ static void run_later(void *ctx)
 	struct http_server *s = ctx;
 	struct list batch;
 
-	/* What comes up meanwhile is for the next time: a connection must not hold the loop. */
+	/* Connections added meanwhile are handled in the next round, so that none blocks the loop. */
 	list_init(&batch);
 	while (!list_empty(&s->later)) {
 		struct list *item = s->later.next;
@@ -254,7 +254,7 @@ static void accepted(void *ctx, int fd)
 		http_conn_accept(f, &t);
 		return;
 	}
-	/* Every connection is at work.  The socket is new, so these bytes fit. */
+	/* All connections are busy.  The socket is new, so these bytes fit into its buffer. */
 	(void)t.ops->writev(&t, &iov, 1);
 	t.ops->close(&t);
 }

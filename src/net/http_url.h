@@ -1,6 +1,6 @@
 #pragma once
 /*
- * http_url - an absolute URL of http or https, taken apart.
+ * http_url - parsing of absolute http and https URLs.
  */
 #include <stdbool.h>
 #include "base/buf.h"
@@ -21,6 +21,6 @@ struct http_url {
 
 /* "https://host:port/path?query#fragment"; a URL without scheme is http if scheme_optional. */
 int http_url_parse(struct http_url *ret, struct str text, bool scheme_optional, struct err *err);
-/* "host", "[v6]", with ":port" unless it is the scheme's own: a Host header, the target of CONNECT
- * (always_port). */
+/* "host" or "[v6]", with ":port" unless it is the scheme's default and not always_port: for a Host
+ * header, or the target of CONNECT. */
 void http_url_authority(struct buf *out, const char *host, int port, bool tls, bool always_port);

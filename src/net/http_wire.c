@@ -11,7 +11,7 @@
 #define MAX_HEAD (64 * 1024)
 #define MAX_HEADERS 128
 #define MAX_INTERIMS 16
-#define CONTINUE_MS 1000 /* a server that knows no 100-continue says nothing */
+#define CONTINUE_MS 1000 /* a server without 100-continue does not answer */
 
 void http_wire_init(struct http_wire *w)
 {
@@ -35,7 +35,7 @@ void http_wire_hang_up(struct http_wire *w)
 	w->open_answer = w->spoiled = false;
 }
 
-/* What there is without waiting: > 0 bytes are buffered now, 0 end of input, -1 with errno. */
+/* Read without waiting: > 0 bytes are buffered now, 0 end of input, -1 with errno. */
 static ssize_t take_some(struct http_wire *w)
 {
 	ssize_t n = w->transport.ops->read(&w->transport, w->in, HTTP_WIRE_BUFFER);
@@ -49,8 +49,8 @@ bool http_wire_is_ready(struct http_wire *w)
 {
 	if (w->transport.fd < 0)
 		return false;
-	/* Nothing can be due on an idle connection but its end.  A TLS server's tickets are taken
-	 * by the read, which then finds nothing. */
+	/* An idle connection can only receive its end of file.  TLS session tickets are consumed by the
+	 * read, which then returns EAGAIN. */
 	if (w->open_answer || w->spoiled || w->at < w->n || take_some(w) >= 0 || errno != EAGAIN)
 		http_wire_hang_up(w);
 	return w->transport.fd >= 0;
@@ -64,7 +64,7 @@ void http_wire_begin(struct http_wire *w)
 	w->got_continue = false;
 }
 
-/* Feed what is buffered to the head of the answer; true when it is complete, or bad. */
+/* Parse the buffered bytes as the answer's head; true when it is complete, or bad. */
 static bool feed_head(struct http_wire *w)
 {
 	while (w->at < w->n && w->got_head == HTTP1_MORE) {
@@ -87,7 +87,7 @@ static bool feed_head(struct http_wire *w)
 	return w->got_head != HTTP1_MORE;
 }
 
-/* Take what the server says while we send; true if it is an answer or an end. */
+/* Read what the server sends during the request; true for an answer or an end of file. */
 static bool is_answered(struct http_wire *w)
 {
 	ssize_t n = take_some(w);
@@ -111,7 +111,7 @@ int http_wire_send(struct http_wire *w, struct str bytes, const struct deadline 
 		ssize_t n = w->transport.ops->writev(&w->transport, &iov, 1);
 
 		if (n < 0 && errno != EAGAIN)
-			return 0; /* what it said before it hung up may still be read */
+			return 0; /* an answer sent before the server closed may still be read */
 		if (n > 0) {
 			bytes.p += n;
 			bytes.n -= (size_t)n;

@@ -20,8 +20,8 @@
 
 #define BACKLOG 4096 /* who waits there while accepting is paused */
 #define ACCEPTS_PER_ROUND 64
-#define FULL_PAUSE_MS 100 /* out of descriptors: let some be closed first */
-#define LOCK_WAIT_MS 200  /* it is held for a few system calls */
+#define FULL_PAUSE_MS 100 /* pause when no descriptors are left */
+#define LOCK_WAIT_MS 200  /* the lock is held for a few system calls */
 #define LOCK_RETRY_MS 5
 
 struct listener {
@@ -31,7 +31,7 @@ struct listener {
 	accept_fn fn;
 	void *ctx;
 	bool paused;
-	bool accepting, freed; /* the callee may free us: our memory goes after it returns */
+	bool accepting, freed; /* freed by the callback: the memory is released after it returns */
 
 	/* Unix sockets only. */
 	int dirfd;
@@ -55,7 +55,7 @@ static void accept_some(struct listener *li)
 		if (errno == EINTR || errno == ECONNABORTED)
 			continue;
 		if (errno != EAGAIN) {
-			/* Level-triggered: without a pause a full table would spin. */
+			/* Level-triggered: without a pause the loop would spin. */
 			loop_io_set(li->io, 0);
 			loop_timer_set(li->resume, FULL_PAUSE_MS);
 		}
@@ -115,8 +115,7 @@ static int lock_dir(const char *dir, int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* The name is taken: remove it if it is a socket on which nobody listens.  The caller holds the
- * lock. */
+/* The file exists: remove it if it is a socket without a listener.  The caller holds the lock. */
 static int remove_dead(int dirfd, const char *dir, const char *name, const struct address *a,
 		       struct err *err)
 {
@@ -155,7 +154,7 @@ int listen_unix(struct loop *l, const char *dir, const char *name, accept_fn fn,
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_errno(err, errno, "make a socket");
-	/* Nobody can connect before listen(), so the mode is right from the first peer on. */
+	/* A connect before listen() fails, so the mode is set before the first peer connects. */
 	if (bind(fd, &a.sa, a.len) < 0)
 		return err_errno(err, errno, "bind '%s/%s'", dir, name);
 	if (fchmodat(dirfd, name, 0600, 0) < 0 ||
@@ -209,8 +208,7 @@ static void remove_own(struct listener *li)
 {
 	struct stat st;
 
-	/* Whoever holds the lock is replacing a dead socket, maybe ours: then it is theirs to
-	 * remove. */
+	/* The holder of the lock is replacing a dead socket, maybe this one, and removes it. */
 	if (flock(li->dirfd, LOCK_EX | LOCK_NB) < 0)
 		return;
 	if (fstatat(li->dirfd, li->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == li->dev &&

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * listener - sockets that wait for peers.
+ * listener - listening sockets on a loop.
  *
  * Unix sockets are named by directory and name, because their path may be longer
- * than sun_path.  Addresses are numeric: names are resolved elsewhere.
+ * than sun_path.  TCP addresses are numeric.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,15 +12,14 @@ struct loop;
 struct err;
 struct listener;
 
-/* The descriptor (non-blocking, close-on-exec) is the callee's.  It may free the listener. */
+/* The callee owns the descriptor (non-blocking, close-on-exec), and may free the listener. */
 typedef void (*accept_fn)(void *ctx, int fd);
 
-/* A unix socket at dir/name, mode 0600.  A dead socket file is replaced; if somebody listens
- * there, or the file is no socket: ERR_CONFLICT.  The directory is locked (flock) while this is
- * decided. */
+/* A unix socket at dir/name, mode 0600.  A socket file without a listener is replaced; ERR_CONFLICT if a
+ * process listens on it, or the file is not a socket.  The directory is locked (flock) meanwhile. */
 int listen_unix(struct loop *l, const char *dir, const char *name, accept_fn fn, void *ctx,
 		struct listener **ret, struct err *err);
-/* port 0: any.  A taken port is ERR_CONFLICT. */
+/* port 0: any.  A port in use is ERR_CONFLICT. */
 int listen_tcp(struct loop *l, const char *addr, int port, accept_fn fn, void *ctx, int *ret_port,
 	       struct listener **ret, struct err *err);
 /* Let nobody in for now: who dials waits in the kernel's queue. */

@@ -8,7 +8,7 @@
 #include "fmt/url.h"
 #include "net/address.h"
 
-#define MAX_RULES 256 /* of no_proxy; what follows is not looked at */
+#define MAX_RULES 256 /* of no_proxy; further ones are ignored */
 #define MAX_USER 1024
 
 static const uint8_t *ip_bytes(const struct address *a, int *ret_bits)
@@ -65,7 +65,7 @@ static bool name_covers(struct str rule, struct str host)
 	return host.n == rule.n || host.p[host.n - rule.n - 1] == '.';
 }
 
-/* Cut ":port" from a rule; false if it is for another port.  "::1" has none. */
+/* Cut ":port" off a rule; false if it is for another port.  "::1" has no port. */
 static bool port_fits(struct str *rule, int port)
 {
 	const char *colon = memrchr(rule->p, ':', rule->n);

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * proxy - which proxy, if any, a host is reached through.
+ * proxy - the choice of a proxy for a host.
  *
- * The settings are values, as the variables http_proxy, https_proxy and no_proxy have them;
- * the environment is the caller's to read.
+ * The settings have the syntax of the variables http_proxy, https_proxy and no_proxy; the caller reads
+ * the environment.
  */
 #include <stdbool.h>
 #include "net/http_url.h"
@@ -12,14 +12,14 @@ struct err;
 
 struct proxy_settings {
 	const char *http_proxy;	 /* of plain connections: "http://[user:password@]host[:port]" */
-	const char *https_proxy; /* of TLS connections; the proxy itself is spoken to without TLS */
+	const char *https_proxy; /* of TLS connections; the connection to the proxy has no TLS */
 	/* "*", or a list of names (their subdomains too), addresses and
 	 * networks (10.0.0.0/8), each with or without a port */
 	const char *no_proxy;
 };
 
-/* *ret_used: is there one?  This host itself (localhost, loopback addresses) is never reached
- * through one.  ERR_INVALID if the setting is no such URL. */
+/* *ret_used: is a proxy used?  Never for this machine (localhost, loopback addresses).  ERR_INVALID if
+ * the setting is not a proxy URL. */
 int proxy_for(const struct proxy_settings *s, const char *host, int port, bool tls,
 	      struct http_url *ret, bool *ret_used, struct err *err);
 /* A "Proxy-Authorization" line, if the URL has a user. */

@@ -17,17 +17,16 @@
 
 #define MAX_NAME 253
 #define MAX_LABEL 63
-#define BASE_FDS 8 /* that an event base needs, and some */
-#define LOOK_MS 20 /* between two looks at deadline and stop flag */
+#define BASE_FDS 8 /* descriptors for an event base, with some spare */
+#define LOOK_MS 20 /* between two checks of deadline and stop flag */
 
-/* One resolution: on an event base of its own, run until the answer or the deadline, or on that of a
- * loop (struct resolving). */
+/* A blocking resolution, with its own event base that runs until the answer or the deadline. */
 struct lookup {
 	struct event_base *base; /* of its own */
 	struct evdns_base *dns;
 	struct event *look;
 	const struct deadline *deadline;
-	struct err why; /* it was given up */
+	struct err why; /* why it was given up */
 	bool answered, closing;
 	int result; /* EVUTIL_EAI_* */
 	struct evutil_addrinfo *list;
@@ -44,7 +43,7 @@ static void quieten_evdns(void)
 	evdns_set_log_fn(keep_quiet); /* it would write to stderr */
 }
 
-/* A name as DNS and TLS can carry it; *ret_absolute: it ended in a dot, which is cut. */
+/* Check a name and copy it; *ret_absolute: it ended in a dot, which is removed. */
 static int take_name(const char *host, char out[static MAX_NAME + 2], bool *ret_absolute,
 		     struct err *err)
 {
@@ -69,13 +68,12 @@ static int take_name(const char *host, char out[static MAX_NAME + 2], bool *ret_
 	return 0;
 }
 
-/* How to ask, and what the files say.  Files that cannot be read leave the defaults: localhost, and
- * a server on this host. */
+/* Set the options and read the files.  Without readable files: localhost, and a server on this host. */
 static void read_files(struct evdns_base *dns, const struct resolve_options *o, bool absolute)
 {
-	/* A question is sent again after 1 s (resolv.conf may say otherwise).  A and AAAA go to
-	 * two servers at once: the first answer waits long enough for the other family's question to
-	 * reach a server that lives, else a dead one would hide IPv4 for ever. */
+	/* A query is repeated after 1 s (resolv.conf may change that).  A and AAAA may go to different
+	 * servers: after the first answer, wait long enough for the other query to be repeated to a live
+	 * server, so that a dead server does not hide all IPv4 addresses. */
 	evdns_base_set_option(dns, "timeout:", "1");
 	evdns_base_set_option(dns, "attempts:", "5");
 	evdns_base_set_option(dns, "getaddrinfo-allow-skew:", "5");
@@ -108,7 +106,7 @@ static void look_at_deadline(evutil_socket_t fd, short what, void *ctx)
 		event_base_loopbreak(l->base);
 }
 
-/* libevent ends the process when it gets no descriptors for a base. */
+/* libevent aborts the process when it cannot open descriptors for an event base. */
 static bool has_descriptors(void)
 {
 	int fds[BASE_FDS], n = 0;
@@ -145,7 +143,7 @@ static void close_lookup(struct lookup *l)
 	if (l->look)
 		event_free(l->look);
 	if (l->dns) {
-		/* What is under way fails now; its memory goes when the base has run once more. */
+		/* Running queries fail now; their memory is freed in the next round of the base. */
 		evdns_base_free(l->dns, 1);
 		event_base_loop(l->base, EVLOOP_NONBLOCK);
 	}
@@ -243,13 +241,13 @@ int resolve_host(const struct resolve_options *o, const char *host, const struct
 struct resolving {
 	struct loop *loop;
 	struct evdns_base *dns;
-	struct evdns_getaddrinfo_request *request; /* under way */
-	struct loop_timer *timer;		   /* the limit, then the answer */
+	struct evdns_getaddrinfo_request *request; /* running; else NULL */
+	struct loop_timer *timer;		   /* the time limit; then it calls fn */
 	char host[MAX_NAME + 2];
 	struct address all[RESOLVE_MAX];
 	size_t n;
 	struct err why;
-	resolved_fn fn; /* NULL: nobody wants to know any more */
+	resolved_fn fn; /* NULL: resolving_free was called */
 	void *ctx;
 };
 
@@ -328,7 +326,7 @@ struct resolving *resolving_free(struct resolving *r)
 	r->timer = loop_timer_free(r->timer);
 	r->fn = NULL;
 	if (r->request)
-		evdns_getaddrinfo_cancel(r->request); /* resolved() comes, and then r goes */
+		evdns_getaddrinfo_cancel(r->request); /* calls resolved(), which frees r */
 	else
 		loop_soon(r->loop, resolving_release, r);
 	return NULL;

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * tls - TLS 1.2 and later below a transport (OpenSSL).  The server's side; tls_client.h dials.
+ * tls - transports with TLS 1.2 and later (OpenSSL): the server's side.  tls_client.h is the client's.
  *
- * A server of ours is known by its key, not by a name: it makes a key and a self-signed
- * certificate once, and whoever dials has its pin, "sha256//" and the base64 of the
- * SHA-256 of the public key (as curl's --pinnedpubkey takes it).
+ * A Regatta server is identified by its key, not by a name: it makes a key and a self-signed
+ * certificate once.  Clients have its pin, "sha256//" and the base64 of the SHA-256 of the public key
+ * (the format of curl's --pinnedpubkey).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,20 +20,20 @@ struct transport;
 /* Has the text the form of a pin? */
 bool tls_pin_ok(const char *text);
 
-/* The key (P-256) and certificate in dir/tls.key and dir/tls.crt, made if they are not there;
- * 0600.  ERR_INVALID if they do not belong together. */
+/* Load key (P-256) and certificate from dir/tls.key and dir/tls.crt, mode 0600, or make them.
+ * ERR_INVALID if they do not belong together. */
 int tls_server_open(const char *dir, struct tls_server **ret, struct err *err);
 /* NULL allowed.  Returns NULL. */
 struct tls_server *tls_server_free(struct tls_server *s);
 void tls_server_pin(const struct tls_server *s, char out[static TLS_PIN_SIZE]);
-/* Chosen (ALPN) for clients that ask for it, before "http/1.1".  A client that asks for no protocol known here
- * gets none.  `protocol` is kept as it is, not copied. */
+/* Accept this ALPN protocol, preferred to "http/1.1".  A client that asks only for others gets none.
+ * `protocol` is not copied. */
 void tls_server_offer(struct tls_server *s, const char *protocol);
 /* Takes over fd, which is non-blocking; the handshake happens in the first reads, or see
  * tls_handshake.h. */
 void tls_accept(struct tls_server *s, struct transport *t, int fd);
 
-/* What both sides agreed on in the handshake (ALPN); "" if nothing. */
+/* The ALPN protocol chosen in the handshake; "" if none. */
 struct str tls_protocol(const struct transport *t);
-/* From now on an end without TLS's own goodbye is an error (ECONNRESET), not an end. */
+/* From now on an end of file without close_notify is an error (ECONNRESET). */
 void tls_expect_goodbye(struct transport *t);

@@ -25,7 +25,7 @@
 #include "net/transport.h"
 
 #define MAX_BUNDLE (4 * 1024 * 1024) /* bytes of a file of CAs */
-#define MAX_SHARED 16		     /* contexts kept; the one used longest ago makes room */
+#define MAX_SHARED 16		     /* contexts kept; the least recently used one is replaced */
 
 static const char *const system_bundles[] = {
 	"/etc/ssl/certs/ca-certificates.crt",		     /* Debian, Arch */
@@ -55,7 +55,7 @@ static void bio_freep(BIO **b)
 	BIO_free(*b);
 }
 
-/* The file that CAs come from; NULL if they were given as bytes. */
+/* The file of CA certificates; NULL if they are in ca_pem. */
 static const char *bundle_file(const struct tls_trust *trust)
 {
 	const char *named = getenv("SSL_CERT_FILE");
@@ -77,7 +77,7 @@ static BIO *bio_of(struct str pem)
 	return pem.n <= MAX_BUNDLE ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
 }
 
-/* A password would be asked for on the terminal. */
+/* Without this callback OpenSSL would ask for a password on the terminal. */
 static int no_password(char *out, int size, int writing, void *ctx)
 {
 	(void)out;
@@ -101,7 +101,7 @@ static int add_cas(SSL_CTX *ctx, struct str pem, struct err *err)
 		if (X509_STORE_add_cert(store, cert) != 1)
 			return tls_fail(err, ERR_INVALID, "a CA's certificate cannot be used");
 	}
-	/* The end of the text is told as an error too. */
+	/* The end of the text is reported as the error NO_START_LINE. */
 	if (n == 0 || ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
 		return tls_fail(err, ERR_INVALID, "the certificates of CAs cannot be read");
 	ERR_clear_error();
@@ -115,8 +115,9 @@ static int add_ca_file(SSL_CTX *ctx, const char *path, struct err *err)
 	buf_init(&text, MAX_BUNDLE);
 	if (file_read(path, &text, err) < 0) {
 		err_wrap(err, "certificates of CAs (set SSL_CERT_FILE)");
+		/* Not ERR_NOT_FOUND, which callers take for an absent resource. */
 		if (err)
-			err->kind = ERR_INVALID; /* a missing file is not a missing resource */
+			err->kind = ERR_INVALID;
 		return -1;
 	}
 	if (add_cas(ctx, buf_str(&text), err) < 0)
@@ -162,7 +163,7 @@ static int context_of(const struct tls_trust *trust, SSL_CTX **ret, struct err *
 	SSL_CTX_set_alpn_protos(ctx, http11, sizeof(http11) - 1);
 	if (trust->mode == TLS_CA) {
 		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-		/* An intermediate that was given is trusted as it is. */
+		/* An intermediate CA may be given instead of its root. */
 		X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
 		if ((file ? add_ca_file(ctx, file, err) : add_cas(ctx, trust->ca_pem, err)) < 0)
 			return -1;
@@ -173,7 +174,7 @@ static int context_of(const struct tls_trust *trust, SSL_CTX **ret, struct err *
 	return 0;
 }
 
-/* What tells one setting from another. */
+/* For the digest that identifies a setting. */
 
 static void add_bytes(struct sha256 *h, struct str s)
 {
@@ -212,7 +213,7 @@ static struct {
 	uint64_t clock;
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A free place, or the one used longest ago. */
+/* The index of a free slot, or of the least recently used one, which is freed. */
 static size_t place_for_new(void)
 {
 	size_t oldest = 0;
@@ -223,12 +224,12 @@ static size_t place_for_new(void)
 		if (shared.v[i].used < shared.v[oldest].used)
 			oldest = i;
 	}
-	SSL_CTX_free(shared.v[oldest].ctx); /* connections keep it as long as they need it */
+	SSL_CTX_free(shared.v[oldest].ctx); /* connections have their own references */
 	shared.v[oldest].ctx = NULL;
 	return oldest;
 }
 
-/* The caller gets a reference of its own. */
+/* The caller owns a reference to the result. */
 static int shared_context(const struct tls_trust *trust, SSL_CTX **ret, struct err *err)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -254,7 +255,7 @@ static int shared_context(const struct tls_trust *trust, SSL_CTX **ret, struct e
 	return rc;
 }
 
-/* The shared context, if the settings make sense. */
+/* Check the settings and get the shared context. */
 static int usable_context(const struct tls_trust *trust, SSL_CTX **ret, struct err *err)
 {
 	switch (trust->mode) {
@@ -307,7 +308,7 @@ static int check_pin(struct transport *t, const char *pin, struct err *err)
 	return err_set(err, ERR_DENIED, "TLS: the server's key is %s, expected %.60s", got, pin);
 }
 
-/* The name that is asked for, and that the certificate must be for. */
+/* Set the name for SNI and for the check of the certificate. */
 static int expect_name(SSL *ssl, const struct tls_trust *trust, const char *host, struct err *err)
 {
 	const char *name = trust->server_name ? trust->server_name : host;

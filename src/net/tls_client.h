@@ -1,10 +1,10 @@
 #pragma once
 /*
- * tls_client - whom a dialler trusts, and the handshake with a deadline.
+ * tls_client - the client's side of TLS: which server is trusted, and the handshake with a deadline.
  *
- * Contexts are shared: one per distinct setting, made at first use and kept, so that a
- * bundle of 140 certificates is read once and not per connection.  A file that changed is
- * another setting.  Safe on any thread.
+ * OpenSSL contexts are shared: one per distinct setting, made at first use and kept, so that a bundle
+ * of 140 certificates is not read for every connection.  A changed file is a distinct setting.  Safe
+ * on any thread.
  */
 #include "base/str.h"
 
@@ -13,10 +13,10 @@ struct err;
 struct transport;
 
 enum tls_mode {
-	TLS_UNDECIDED, /* an error: whom to trust is always said */
-	TLS_OFF,       /* plain: for http_target; nothing is shaken here */
-	TLS_PIN,       /* the server whose key has the pin, whatever its certificate says */
-	TLS_CA,	       /* a chain to a CA, not expired, for the name that was dialled */
+	TLS_UNDECIDED, /* an error: the caller must choose a mode */
+	TLS_OFF,       /* plain, for http_target and dialer_target */
+	TLS_PIN,       /* trust a server whose key has the pin; its certificate is not checked */
+	TLS_CA,	       /* trust a valid certificate of a CA for the host's name */
 };
 
 struct tls_trust {
@@ -27,22 +27,22 @@ struct tls_trust {
 	 * neither, of SSL_CERT_FILE or the system's bundle. */
 	struct str ca_pem;
 	const char *ca_file;
-	const char *server_name; /* checked and asked for (SNI) instead of the dialled host; NULL */
+	const char
+		*server_name; /* for SNI and the check of the name, instead of the host; or NULL */
 
-	/* Shown to the server if it asks; both or neither (PEM).  The certificate may bring its chain. */
+	/* Client certificate, with its chain, and key (PEM), sent if the server asks; both or neither. */
 	struct str cert_pem, key_pem;
 };
 
-/* ERR_INVALID if the settings cannot be used: what and why.  A connection finds out too; this is
- * for those who want to say it earlier. */
+/* ERR_INVALID if the settings cannot be used.  Connecting checks them too; this reports it earlier. */
 int tls_trust_check(const struct tls_trust *trust, struct err *err);
-/* Takes over fd (any outcome) and shakes hands; host is a name or a numeric address.  A server that
- * is not trusted is ERR_DENIED, one that does not speak TLS ERR_UNAVAILABLE. */
+/* Takes over fd (also on error) and does the handshake; host is a name or numeric address.  ERR_DENIED:
+ * the server is not trusted.  ERR_UNAVAILABLE: it does not speak TLS. */
 int tls_connect(struct transport *t, int fd, const struct tls_trust *trust, const char *host,
 		const struct deadline *d, struct err *err);
 
-/* The same in steps, for a loop (tls_handshake.h shakes hands in between).  `protocol` is asked for
- * and insisted on (ALPN); NULL: http/1.1 is asked for and anything is taken. */
+/* The same in steps, for a loop, with tls_handshake.h in between.  `protocol` is the required ALPN
+ * protocol; NULL: http/1.1 is requested and any is accepted. */
 int tls_client_begin(struct transport *t, int fd, const struct tls_trust *trust, const char *host,
 		     const char *protocol, struct err *err);
 int tls_client_check(struct transport *t, const struct tls_trust *trust, const char *protocol,

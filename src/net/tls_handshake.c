@@ -11,7 +11,7 @@
 
 struct tls_handshake {
 	struct transport transport;
-	struct loop_io *io; /* NULL: over */
+	struct loop_io *io; /* NULL: the handshake is over */
 	struct loop_timer *limit;
 	tls_shaken_fn fn;
 	void *ctx;
@@ -67,7 +67,7 @@ struct tls_handshake *tls_handshake_new(struct loop *l, const struct transport *
 	struct tls_handshake *h = xcalloc(1, sizeof(*h));
 
 	*h = (struct tls_handshake){.transport = *t, .fn = fn, .ctx = ctx};
-	/* A client speaks first and its socket is writable; a server is woken by what it reads. */
+	/* The client sends first, so it waits for a writable socket; the server waits for bytes. */
 	h->io = loop_io_new(l, t->fd, tls_is_server(t) ? LOOP_READ : LOOP_WRITE, step, h);
 	h->limit = loop_timer_new(l, limit_over, h);
 	loop_timer_set(h->limit, limit_ms);

@@ -1,6 +1,5 @@
 /*
- * The server's side: a key and a certificate that are made once, and connections that are
- * accepted with them.
+ * The server's side: making and loading key and certificate, and accepting connections.
  */
 #include "net/tls.h"
 
@@ -27,7 +26,7 @@
 
 struct tls_server {
 	SSL_CTX *ctx;
-	const char *offer; /* beside http/1.1; NULL: nothing */
+	const char *offer; /* ALPN protocol beside http/1.1; NULL: none */
 	char pin[TLS_PIN_SIZE];
 };
 
@@ -102,7 +101,7 @@ static int make_identity(const char *key_path, const char *cert_path, struct err
 	if (PEM_write_bio_PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL) != 1 ||
 	    PEM_write_bio_X509(cert_text, cert) != 1)
 		return tls_fail(err, ERR_IO, "the key cannot be written");
-	/* The key last: a certificate alone is made anew. */
+	/* The key last: a certificate without a key is made again. */
 	if (write_pem(cert_path, cert_text, err) < 0)
 		return -1;
 	return write_pem(key_path, key_text, err);
@@ -186,7 +185,7 @@ int tls_server_open(const char *dir, struct tls_server **ret, struct err *err)
 		return -1;
 	/* A client may close without close_notify: the length of each message shows if it is cut. */
 	SSL_CTX_set_options(ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
-	SSL_CTX_set_num_tickets(ctx, 0); /* nobody resumes a session */
+	SSL_CTX_set_num_tickets(ctx, 0); /* no session is resumed */
 	if (load_identity(ctx, key_path, cert_path, pin, err) < 0)
 		return -1;
 	struct tls_server *s = xcalloc(1, sizeof(*s));

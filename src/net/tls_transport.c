@@ -35,8 +35,8 @@ int tls_fail(struct err *err, int kind, const char *what)
 		       why ? why : "");
 }
 
-/* -1 with errno, or 0 at the end of input.  *crossed is set when a
- * read waits to write, or a write to read. */
+/* The result after a failed OpenSSL call: -1 with errno, or 0 at the end of input.  *crossed is set when
+ * a read has to wait for a writable socket, or a write for a readable one. */
 static ssize_t stopped(SSL *ssl, int rc, int crossing, bool *crossed)
 {
 	int why = SSL_get_error(ssl, rc);
@@ -53,7 +53,7 @@ static ssize_t stopped(SSL *ssl, int rc, int crossing, bool *crossed)
 		errno = errno ? errno : ECONNRESET;
 		break;
 	default:
-		/* Cut off without a goodbye: what came before may not be all of it. */
+		/* An end of file without close_notify: the input may be truncated. */
 		errno = ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING
 				? ECONNRESET
 				: EPROTO;
@@ -75,7 +75,7 @@ static ssize_t tls_read(struct transport *t, void *p, size_t n)
 		       : stopped(t->ssl, rc, SSL_ERROR_WANT_WRITE, &t->read_wants_write);
 }
 
-/* A call of OpenSSL yields one record; go on until nothing is left or the parts are full. */
+/* SSL_read returns at most one record: repeat until nothing is left or the parts are full. */
 static ssize_t tls_readv(struct transport *t, struct iovec *iov, size_t n)
 {
 	ssize_t total = 0;
@@ -85,7 +85,7 @@ static ssize_t tls_readv(struct transport *t, struct iovec *iov, size_t n)
 			ssize_t got =
 				tls_read(t, (char *)iov[i].iov_base + done, iov[i].iov_len - done);
 
-			if (got <= 0) /* what ended it is told again by the next call */
+			if (got <= 0) /* the next call returns the same error */
 				return total > 0 ? total : got;
 			done += (size_t)got;
 			total += got;
@@ -117,8 +117,8 @@ static ssize_t write_some(struct transport *t, const void *p, size_t n)
 	return -1;
 }
 
-/* A call that met a full socket is repeated by the caller with the same bytes, maybe more: that is
- * what the partial-write modes ask for. */
+/* After EAGAIN the caller repeats the call with the same bytes, maybe followed by more, as OpenSSL's
+ * partial-write modes require. */
 static ssize_t tls_writev(struct transport *t, struct iovec *iov, size_t n)
 {
 	ssize_t total = 0;
@@ -161,7 +161,7 @@ static ssize_t tls_send_file(struct transport *t, int fd, off_t *off, size_t n)
 static void tls_end_output(struct transport *t)
 {
 	ERR_clear_error();
-	SSL_shutdown(t->ssl); /* a client that does not hear it sees the end of the stream */
+	SSL_shutdown(t->ssl); /* errors are ignored: the peer sees the end of file at least */
 	ERR_clear_error();
 	shutdown(t->fd, SHUT_WR);
 }

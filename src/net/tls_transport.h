@@ -1,6 +1,6 @@
 #pragma once
 /*
- * tls_transport - what the server's and the client's side of TLS share: private to net/tls_*.c.
+ * tls_transport - functions for both sides of TLS, private to net/tls_*.c.
  */
 #include <stdbool.h>
 #include "net/tls.h"
@@ -13,12 +13,12 @@ struct x509_st;
 
 /* TLS 1.2 and later, writes in parts, no renegotiation, no compression, no sessions. */
 int tls_context_new(const struct ssl_method_st *method, struct ssl_ctx_st **ret, struct err *err);
-/* A connection of this context on fd, which it takes over.  It keeps the context.  -1: no memory
- * left; fd is closed. */
+/* A connection of this context on fd, which it takes over; it has a reference to the context.  -1: out
+ * of memory, and fd is closed. */
 int tls_transport_new(struct transport *t, struct ssl_ctx_st *ctx, int fd, struct err *err);
 /* One step of the handshake: 1 done, 0 wait for *ret_poll, -1 failed. */
 int tls_shake(struct transport *t, short *ret_poll, struct err *err);
 bool tls_is_server(const struct transport *t);
 int tls_pin_of(struct x509_st *cert, char out[static TLS_PIN_SIZE], struct err *err);
-/* "TLS: what: why", with OpenSSL's reason, whose queue is emptied.  Returns -1. */
+/* Set "TLS: what: reason", with the reason from OpenSSL's error queue, which is emptied.  Returns -1. */
 int tls_fail(struct err *err, int kind /* enum err_kind */, const char *what);

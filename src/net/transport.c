@@ -45,8 +45,7 @@ static ssize_t plain_writev(struct transport *t, struct iovec *iov, size_t n)
 	return sent;
 }
 
-/* sendfile() knows no MSG_NOSIGNAL: a SIGPIPE that it raises is taken back before anybody sees
- * it. */
+/* sendfile() has no MSG_NOSIGNAL: block SIGPIPE and consume the one that it may raise. */
 static ssize_t plain_send_file(struct transport *t, int fd, off_t *off, size_t n)
 {
 	sigset_t pipe_only, old;

@@ -25,7 +25,7 @@
 #define KNOWN_MS 1000
 #define GROUP_TEXT_MAX (256 * 1024) /* cgroup.procs and the statistics */
 
-/* ---- where ---- */
+/* ---- paths ---- */
 
 struct mount {
 	struct str root, point, fstype, super;
@@ -61,7 +61,7 @@ static bool has_option(struct str options, const char *want)
 	return false;
 }
 
-/* Our group in the hierarchy whose controllers include `controller`; "" selects v2. */
+/* The process's group in the hierarchy with `controller`; "" selects v2. */
 static bool own_group(const char *groups, const char *controller, struct str *ret)
 {
 	struct str text = str_from(groups);
@@ -92,7 +92,7 @@ static bool place(const struct mount *m, struct str group, const char *name,
 
 	if (!whole) {
 		if (!str_starts(group, m->root))
-			return false; /* our group lies outside of what is mounted here */
+			return false; /* the group is outside of what is mounted here */
 		group.p += m->root.n;
 		group.n -= m->root.n;
 	}
@@ -175,7 +175,7 @@ void cgroup_place(const char *name, struct cgroup *ret)
 	static struct cgroup known;
 	static int64_t until_ms;
 
-	/* The kernel makes those texts anew each time, which is slow on a machine with many mounts. */
+	/* Cached, because reading mountinfo is slow on a machine with many mounts. */
 	pthread_mutex_lock(&lock);
 	if (clock_boot_ms() >= until_ms) {
 		find_own_groups(&known);
@@ -225,7 +225,7 @@ static bool read_in(const char *dir, const char *name, struct buf *out)
 	return false;
 }
 
-/* The number behind `key` in "key value" lines; with key NULL the whole text. */
+/* The number after `key` in "key value" lines; with key NULL the whole text. */
 static bool number_in(const char *dir, const char *name, const char *key, uint64_t *ret)
 {
 	struct buf text;
@@ -272,7 +272,7 @@ static bool has_file(const char *dir, const char *name)
 	return fd >= 0;
 }
 
-/* The v2 memory controller reaches a group only if its parent hands it down. */
+/* A v2 group has the memory controller only if its parent enables it. */
 static bool unified_has_memory(const struct cgroup *cg)
 {
 	char parent[CGROUP_PATH_MAX];
@@ -296,7 +296,7 @@ int cgroup_limit_memory(struct cgroup *cg, uint64_t bytes, struct err *err)
 		if (write_in(cg->unified, "memory.max", text) < 0)
 			return err_set(err, ERR_UNAVAILABLE, "cannot set memory.max in %s: %s",
 				       cg->unified, strerror(errno));
-		/* Without this the limit would only push the job into swap. */
+		/* Otherwise the job would swap at the limit. */
 		write_in(cg->unified, "memory.swap.max", "0");
 		return 0;
 	}
@@ -377,7 +377,7 @@ void cgroup_kill(const struct cgroup *cg)
 
 	if (write_in(cg->unified, "cgroup.kill", "1") == 0)
 		return;
-	/* Kernels before 5.14, and v1: one by one; the caller repeats until nobody is left. */
+	/* Kernels before 5.14, and v1: kill each process; the caller repeats until none is left. */
 	cgroup_procs(cg, &l);
 	proc_kill(&l);
 }
@@ -412,7 +412,7 @@ bool cgroup_remove(const struct cgroup *cg)
 	return a && b;
 }
 
-/* ---- figures ---- */
+/* ---- measuring ---- */
 
 uint64_t cgroup_oom_kills(const struct cgroup *cg)
 {

@@ -1,12 +1,10 @@
 #pragma once
 /*
- * cgroup - a fence around a job: kill it whole, limit and measure its memory.
+ * cgroup - the control groups of a job: to kill it as a whole, to limit and measure its memory.
  *
- * Works with cgroup v2 alone, v1 alone and both side by side (v2 without
- * controllers for killing, v1 for memory).  What may not be done is not an
- * error of the fence as a whole: cg->unified or cg->memory is simply empty, and
- * the caller falls back to walking /proc.  Paths are absolute, so that any
- * later process can find and remove what an earlier one made.
+ * Works with cgroup v2 alone, v1 alone and both side by side (v2 without controllers for killing, v1
+ * for memory).  Without permission cg->unified or cg->memory is empty, and the caller falls back to
+ * walking /proc.  Paths are absolute, so that a later process can find and remove the groups.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,19 +20,19 @@ struct cgroup {
 	char memory[CGROUP_PATH_MAX];  /* directory in the v1 memory hierarchy; "" = none */
 };
 
-/* Where a group called `name` would live: below our own group, where we may write.  Makes nothing. */
+/* The paths for a group called `name`: below the calling process's groups that are writable.  Makes nothing. */
 void cgroup_place(const char *name, struct cgroup *ret);
 /* The same from given texts of /proc/self/mountinfo and /proc/self/cgroup (no check of permission). */
 void cgroup_place_from(const char *mountinfo, const char *groups, const char *name,
 		       struct cgroup *ret);
 
-/* mkdir what can be made; a part that cannot be made becomes "".  Idempotent. */
+/* Make the directories; the path of one that cannot be made becomes "".  Idempotent. */
 void cgroup_make(struct cgroup *cg, bool want_memory);
 /* ERR_UNAVAILABLE when no memory controller can be used here. */
 int cgroup_limit_memory(struct cgroup *cg, uint64_t bytes, struct err *err);
 /* A descriptor of the v2 directory for CLONE_INTO_CGROUP; -1 if there is none. */
 int cgroup_open(const struct cgroup *cg);
-/* Put the calling process in, for the parts that clone3 cannot do.  Async-signal-safe: no allocation. */
+/* Move the calling process into the group, if clone3 could not.  Async-signal-safe: no allocation. */
 int cgroup_enter_memory(const struct cgroup *cg);
 int cgroup_enter_unified(const struct cgroup *cg);
 
@@ -44,10 +42,10 @@ bool cgroup_populated(const struct cgroup *cg);
 void cgroup_kill(const struct cgroup *cg);
 /* Every process inside, for messages and sums. */
 void cgroup_procs(const struct cgroup *cg, struct proc_list *out);
-/* true when no directory is left (also if there never was one). */
+/* true when no directory is left. */
 bool cgroup_remove(const struct cgroup *cg);
 
 uint64_t cgroup_oom_kills(const struct cgroup *cg);
-/* false when the kernel gives no such figure for the group. */
+/* false when the kernel has no such value for the group. */
 bool cgroup_cpu_us(const struct cgroup *cg, uint64_t *ret);
 bool cgroup_memory_bytes(const struct cgroup *cg, uint64_t *ret);

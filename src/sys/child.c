@@ -25,7 +25,7 @@ static int add_stdio(posix_spawn_file_actions_t *fa, int fd, int as)
 	if (fd < 0)
 		return posix_spawn_file_actions_addopen(fa, as, "/dev/null",
 							as == 0 ? O_RDONLY : O_WRONLY, 0);
-	/* Also when fd == as: then it only loses close-on-exec. */
+	/* Also when fd == as: this clears close-on-exec. */
 	return posix_spawn_file_actions_adddup2(fa, fd, as);
 }
 
@@ -79,8 +79,8 @@ int child_spawn_detached(const struct child_spec *spec, struct err *err)
 	int reaper = 0, status;
 	pid_t mid;
 
-	/* The program's parent is a process that ends at once.  An orphan goes to the nearest
-	 * subreaper above, so for that moment we must not be one. */
+	/* The program's parent is a process that exits at once.  Its orphan goes to the nearest subreaper,
+	 * so the caller must not be one meanwhile. */
 	prctl(PR_GET_CHILD_SUBREAPER, &reaper);
 	mid = fork();
 	if (mid < 0)
@@ -147,7 +147,7 @@ void child_close_from(int first)
 
 void child_reset_handlers(void)
 {
-	/* The raw system call: libc refuses the two signals that it keeps for itself, which posix_spawn sets to be ignored. */
+	/* The raw system call, because libc refuses its two internal signals, which posix_spawn ignores. */
 	static const struct {
 		void *handler, *flags, *restorer;
 		uint64_t mask;

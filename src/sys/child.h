@@ -22,11 +22,11 @@ struct child_spec {
 };
 /* Signals are reset, descriptors above 2 must be close-on-exec already. */
 int child_spawn(const struct child_spec *spec, pid_t *ret_pid, struct err *err);
-/* The same, but the program does not become our descendant, even if we are a subreaper. */
+/* The same, but the program does not become a descendant of the caller, even if that is a subreaper. */
 int child_spawn_detached(const struct child_spec *spec, struct err *err);
 
-/* fork().  The child starts inside the cgroup of cgroup_fd if that is >= 0 and the kernel can; *ret_inside says so, in
- * the parent and in the child. */
+/* fork().  If cgroup_fd is >= 0 and the kernel supports it, the child starts inside that cgroup;
+ * *ret_inside is set accordingly, in the parent and in the child. */
 pid_t child_fork_into(int cgroup_fd, bool *ret_inside);
 /* The wait() status of the child that waitid() described. */
 int child_wait_status(const siginfo_t *si);
@@ -37,7 +37,8 @@ void child_reset_handlers(void);
 /* Default dispositions, empty mask. */
 void child_reset_signals(void);
 
-/* Where `command` is: with a slash, relative to cwd; else along `path` (colon-separated; relative parts from cwd).
- * Owned.  ERR_NOT_FOUND "command 'x' not found in PATH", ERR_DENIED when it is there but may not be run. */
+/* The path of `command`: with a slash it is relative to cwd, else it is searched in `path` (separated by
+ * colons; relative parts from cwd).  The caller frees it.  ERR_NOT_FOUND "command 'x' not found in PATH",
+ * ERR_DENIED when the file is not executable. */
 int child_find_command(const char *command, const char *path, const char *cwd, char **ret_file,
 		       struct err *err);

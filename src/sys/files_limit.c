@@ -24,5 +24,5 @@ void files_limit_restore(pid_t pid)
 	if (!before || prlimit(pid, RLIMIT_NOFILE, NULL, &r) < 0 || r.rlim_cur == before)
 		return;
 	r.rlim_cur = before;
-	(void)prlimit(pid, RLIMIT_NOFILE, &r, NULL); /* a process that has ended needs no limit */
+	(void)prlimit(pid, RLIMIT_NOFILE, &r, NULL); /* fails if the process has ended */
 }

@@ -17,8 +17,8 @@
 #include "sys/child.h"
 #include "sys/proctree.h"
 
-#define ANSWER_MS 5000	/* then the forkserver is given up */
-#define TITLE_ROOM 1024 /* for the arguments that a child shows */
+#define ANSWER_MS 5000	/* then the forkserver counts as hung and is killed */
+#define TITLE_ROOM 1024 /* space for the title of a child (sys/title.h) */
 
 struct forkserver {
 	pthread_mutex_t lock;
@@ -71,7 +71,7 @@ static int start(struct forkserver *f, struct err *err)
 	return 0;
 }
 
-/* The forkserver ends by itself when the socket closes; one that is still alive is killed. */
+/* Close the socket; a forkserver that is alive is killed. */
 static void stop(struct forkserver *f)
 {
 	if (!f->id.pid)
@@ -119,7 +119,7 @@ int forkserver_fork(struct forkserver *f, const struct forkserver_child *c, pid_
 		if (rc == 0)
 			break;
 		stop(f);
-		/* An error without an errno means that the old one may have forked: the caller must know. */
+		/* Code 0 means that the old forkserver may have forked: the caller must get this error. */
 		if (i == 1 && first.code == 0)
 			*err = first;
 	}

@@ -1,4 +1,4 @@
-/* The forkserver's own process: it forks when asked, and records how orphans end that nobody else can wait for. */
+/* The forkserver's process: forks on request, and records the exit status of orphans. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -37,7 +37,7 @@ struct forked_child {
 struct fork_service {
 	const struct forkserver_role *role;
 	int fd, signals; /* fd -1: the master has gone */
-	char *mark;	 /* in our environment, which each child inherits */
+	char *mark;	 /* points into the process's environment, which each child inherits */
 	VEC(struct forked_child) children;
 };
 
@@ -71,7 +71,7 @@ child_main(const struct fork_service *s, const struct forkserver_child *c, int l
 	exit(s->role->run(c->arg));
 }
 
-/* One log for all, so it must not grow for ever: the last full one is kept beside it. */
+/* One log for all children.  When it is full it is renamed, replacing the last full one. */
 static int open_log(const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
@@ -96,7 +96,7 @@ static int64_t fork_child(struct fork_service *s, const struct forkserver_child 
 
 	if (log < 0)
 		return -errno;
-	/* Before the fork: from its first moment the child can be found by its mark. */
+	/* Before the fork, so that the child can be found by its mark at any time. */
 	memcpy(s->mark, c->mark, FORKSERVER_MARK_LEN);
 	pid = fork();
 	if (pid == 0)
@@ -109,7 +109,7 @@ static int64_t fork_child(struct fork_service *s, const struct forkserver_child 
 	return answer;
 }
 
-/* ---- the dead ---- */
+/* ---- children that ended ---- */
 
 /* The node of a dead agent may still have processes, until its directory is gone. */
 static void forget_some(struct fork_service *s)
@@ -130,7 +130,7 @@ static void forget_some(struct fork_service *s)
 	}
 }
 
-/* A child that was not forked here is an orphan whose shim and agent are dead: only we can record how it ended. */
+/* A child that was not forked here is an orphan whose shim and agent are dead: record its exit status. */
 static void ended(struct fork_service *s, pid_t pid, int wait_status)
 {
 	for (size_t i = 0; i < s->children.n; i++)
@@ -153,7 +153,7 @@ static bool reap(struct fork_service *s)
 	for (;;) {
 		siginfo_t si = {0};
 
-		/* Without reaping: the status must be on record before the kernel forgets it. */
+		/* WNOWAIT: the status must be recorded before the process is reaped. */
 		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0)
 			return false;
 		if (si.si_pid == 0)
@@ -163,9 +163,9 @@ static bool reap(struct fork_service *s)
 	}
 }
 
-/* ---- life ---- */
+/* ---- main loop ---- */
 
-/* Away from descriptor 0, which the children need. */
+/* Move the socket away from descriptor 0, which becomes /dev/null for the children. */
 static int take_socket(void)
 {
 	int fd = fcntl(0, F_DUPFD_CLOEXEC, 3);

@@ -1,10 +1,9 @@
 /*
- * The event loop: libevent for descriptors and signals, our own heap for timers.
+ * The event loop: libevent for descriptors and signals, and a heap for timers.
  *
- * A round is: the "soon" calls, one pass of libevent, the timers that are due, the
- * after-round hooks.  Timers wait on CLOCK_BOOTTIME through one timerfd, so a lease
- * also runs out while a laptop sleeps; the timerfd is armed once per round at most,
- * and only when it would fire too late.
+ * A round is: the "soon" calls, one pass of libevent, the timers that are due, the after-round hooks.
+ * Timers use CLOCK_BOOTTIME through one timerfd, so that leases also expire while a laptop is
+ * suspended.  The timerfd is armed at most once per round, and only if it would fire too late.
  */
 #include "sys/loop.h"
 
@@ -38,7 +37,7 @@ struct loop {
 	struct event *timer_ev;
 	int timer_fd;
 	int64_t armed_us; /* when timer_fd fires; 0 = not armed */
-	int64_t cut_us;	  /* while timers run: what is set now fires after this round */
+	int64_t cut_us; /* while timers run: timers set now are due after this, in a later round */
 	VEC(struct loop_timer *) heap;
 	VEC(struct loop_call) soon;
 	VEC(struct loop_call) after;
@@ -68,7 +67,7 @@ static void timer_fd_ready(evutil_socket_t fd, short what, void *ctx)
 	uint64_t times;
 
 	(void)what;
-	/* The count does not matter, the heap decides; the read only clears the descriptor. */
+	/* The read only clears the descriptor; the heap knows which timers are due. */
 	if (read(fd, &times, sizeof(times)) == (ssize_t)sizeof(times))
 		l->armed_us = 0;
 }
@@ -78,7 +77,7 @@ struct loop *loop_new(void)
 	struct loop *l = xcalloc(1, sizeof(*l));
 	struct event_config *config = event_config_new();
 
-	/* Timers are not libevent's, so its cache of the time serves nobody. */
+	/* libevent has no timers here, so it need not cache the time. */
 	if (!config || event_config_set_flag(config, EVENT_BASE_FLAG_NO_CACHE_TIME) < 0)
 		abort();
 	l->base = event_base_new_with_config(config);
@@ -197,7 +196,7 @@ void loop_timer_set(struct loop_timer *t, int64_t delay_ms)
 	if (delay_ms > MAX_DELAY_MS)
 		delay_ms = MAX_DELAY_MS;
 	due = clock_boot_us() + delay_ms * 1000;
-	/* A timer that sets itself to 0 must not keep the round from ending. */
+	/* A timer that sets itself to 0 must not keep the round running. */
 	if (due <= l->cut_us)
 		due = l->cut_us + 1;
 	loop_timer_cancel(t);
@@ -240,8 +239,7 @@ static void arm(struct loop *l, int64_t due_us)
 	struct itimerspec spec = {
 		.it_value = {.tv_sec = due_us / 1000000, .tv_nsec = due_us % 1000000 * 1000}};
 
-	/* An earlier arming only wakes us once for nothing; a system call per change would cost
-	 * more. */
+	/* Armed too early costs one useless wakeup, less than a system call for every change. */
 	if (l->armed_us && l->armed_us <= due_us)
 		return;
 	if (timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) < 0)
@@ -249,7 +247,7 @@ static void arm(struct loop *l, int64_t due_us)
 	l->armed_us = due_us;
 }
 
-/* True when the round must not sleep; otherwise the timerfd is armed for the next thing to do. */
+/* True when the round must not sleep; otherwise the timerfd is armed for the next timer or max_wait_ms. */
 static bool prepare_wait(struct loop *l, int max_wait_ms)
 {
 	int64_t now, due = INT64_MAX;
@@ -276,7 +274,7 @@ static void run_soon(struct loop *l)
 
 	if (n == 0)
 		return;
-	l->soon.v = NULL; /* what these calls add belongs to the next round */
+	l->soon.v = NULL; /* calls added by these calls run in the next round */
 	l->soon.n = l->soon.cap = 0;
 	for (size_t i = 0; i < n; i++)
 		v[i].fn(v[i].ctx);

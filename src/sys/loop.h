@@ -2,9 +2,8 @@
 /*
  * loop - the one thread that owns the state: descriptors, timers, signals.
  *
- * libevent is hidden here.  Callbacks run on the loop thread only.  A hook set
- * with loop_after_round() runs once after each round of ready callbacks, before
- * the loop sleeps again: that is where a group commit belongs.
+ * libevent is hidden here.  Callbacks run on the loop thread only.  A hook set with
+ * loop_after_round() runs after each round of callbacks, before the loop sleeps; group commits use it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +24,7 @@ struct loop *loop_new(void);
 struct loop *loop_free(struct loop *l);
 void loop_run(struct loop *l); /* until loop_stop */
 void loop_stop(struct loop *l);
-/* One round: wait at most max_wait_ms (-1: as long as it takes). */
+/* One round: wait at most max_wait_ms (-1: no limit). */
 void loop_round(struct loop *l, int max_wait_ms);
 void loop_after_round(struct loop *l, loop_fn fn, void *ctx);
 /* Run fn soon, from the loop, never from inside this call.  Loop thread only. */
@@ -45,8 +44,8 @@ struct loop_io *loop_io_free(struct loop_io *io); /* safe inside its own callbac
 
 void loop_on_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx);
 
-/* A read buffer shared by everything on this loop (LOOP_SCRATCH bytes): valid inside one
- * callback only, so that an idle connection holds no buffer of its own. */
+/* A read buffer of LOOP_SCRATCH bytes shared by everything on this loop, so that idle connections need
+ * none.  Its content is valid inside one callback only. */
 #define LOOP_SCRATCH (256 * 1024)
 void *loop_scratch(struct loop *l);
 

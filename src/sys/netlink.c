@@ -18,10 +18,10 @@
 #include "base/err.h"
 
 #define REQUEST_MAX 1024
-#define ANSWER_MAX (256 * 1024) /* the kernel fills at most 32 KiB of it */
+#define ANSWER_MAX (256 * 1024) /* the kernel sends at most 32 KiB at once */
 #define WAIT_S 10		/* the kernel answers at once; this is against a hang */
 
-/* A request is a header, a body of fixed size and attributes, some with others inside. */
+/* A request is a header, a body of fixed size and attributes, which may be nested. */
 struct netlink_request {
 	union {
 		struct nlmsghdr h;
@@ -38,7 +38,7 @@ static void *request_begin(struct netlink_request *r, int type, int flags, size_
 	return NLMSG_DATA(&r->h);
 }
 
-/* The sizes of all that is put here are known and small: names of at most 15 bytes, one alias. */
+/* Not checked for overflow: all attributes are small (names of at most 15 bytes, one alias). */
 static struct rtattr *put(struct netlink_request *r, int type, const void *data, size_t n)
 {
 	size_t at = NLMSG_ALIGN(r->h.nlmsg_len);
@@ -67,11 +67,11 @@ static void put_end(struct netlink_request *r, struct rtattr *outer)
 	outer->rta_len = (unsigned short)(r->room + r->h.nlmsg_len - (char *)outer);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 typedef void message_fn(void *ctx, const struct nlmsghdr *h);
 
-/* 1: the answer is complete, 0: more is to come, -1: errno says what the kernel refused. */
+/* 1: the answer is complete.  0: more messages follow.  -1: the kernel refused, with errno. */
 static int take_message(const struct nlmsghdr *h, message_fn *fn, void *ctx)
 {
 	if (h->nlmsg_type == NLMSG_DONE)

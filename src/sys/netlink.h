@@ -1,10 +1,10 @@
 #pragma once
 /*
- * netlink - links, addresses and routes of a network namespace, asked of the kernel itself.
+ * netlink - links, addresses and routes of a network namespace.
  *
- * A socket belongs to the namespace of the thread that opened it, wherever that thread goes later.
- * IPv4 only.  Every function waits for the kernel's answer, which comes at once.  Texts name the
- * link; EPERM says which privilege is missing.
+ * A socket belongs to the namespace in which its thread was when it opened it.  IPv4 only.  Every
+ * function waits for the kernel's answer, which is immediate.  Errors name the link; EPERM names the
+ * missing privilege.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct err;
 #define LINK_NAME_SIZE 16   /* with the NUL */
 #define LINK_ALIAS_SIZE 256 /* with the NUL */
 
-/* One end of a pair of virtual cables. */
+/* A veth pair. */
 struct link_veth {
 	const char *name;   /* of the end in this namespace ... */
 	const char *bridge; /* ... which is put into this bridge */
@@ -26,12 +26,12 @@ struct link_veth {
 int netlink_open(struct err *err);
 int netlink_add_bridge(int fd, const char *name, struct err *err);
 int netlink_add_veth(int fd, const struct link_veth *v, struct err *err);
-/* Remove a link, and the other end of a pair with it.  None of that name is fine. */
+/* Remove a link, and the other end of a pair with it.  No error if the link does not exist. */
 int netlink_delete(int fd, const char *name, struct err *err);
 int netlink_set_up(int fd, const char *name, struct err *err);
-/* A text for whoever reads `ip link`; it also says whose the link is. */
+/* A text that `ip link` shows; it names the owner of the link. */
 int netlink_set_alias(int fd, const char *name, const char *alias, struct err *err);
-/* An address and the route to its network; one that is there already is fine. */
+/* Add an address and the route to its network.  No error if the address exists. */
 int netlink_add_address(int fd, const char *name, uint32_t address, int prefix, struct err *err);
 /* Is there a link of that name, and what is its alias ("" if it has none)? */
 int netlink_find(int fd, const char *name, bool *ret_there, char alias[static LINK_ALIAS_SIZE],

@@ -18,7 +18,7 @@
 
 #define OURS "/proc/thread-self/ns/net"
 
-/* The namespace of this thread, so that it can come back. */
+/* The thread's current namespace, to return to it. */
 static int own_open(struct err *err)
 {
 	int fd = open(OURS, O_RDONLY | O_CLOEXEC);
@@ -39,7 +39,7 @@ static int fill_new(void *ctx, struct err *err)
 
 	if (nl < 0 || netlink_set_up(nl, "lo", err) < 0)
 		return -1;
-	/* Last: what is mounted is complete. */
+	/* Last, so that a mounted namespace is complete. */
 	if (mount(OURS, path, NULL, MS_BIND, NULL) < 0)
 		return err_errno(err, errno, "hold a network namespace at '%s'", path);
 	return 0;
@@ -75,7 +75,7 @@ bool netns_is_at(const char *path)
 
 int netns_remove(const char *path, struct err *err)
 {
-	/* Somebody may have mounted over it; a loop without end would be worse than one that is left. */
+	/* There may be several mounts on top of each other; bounded, to avoid an endless loop. */
 	for (int i = 0; i < 16 && netns_is_at(path); i++)
 		if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
 			return err_errno(err, errno, "unmount '%s'", path);
@@ -134,7 +134,7 @@ int netns_socket(const char *path, int family, int type)
 	return s.fd;
 }
 
-/* Raw: libcap would be one library more. */
+/* A raw system call, to avoid a dependency on libcap. */
 static bool has_capability(unsigned cap)
 {
 	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};

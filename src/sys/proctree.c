@@ -21,7 +21,7 @@
 #include "base/vec.h"
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-#define ENVIRON_MAX (2 * 1024 * 1024) /* how much of an environment is looked through */
+#define ENVIRON_MAX (2 * 1024 * 1024) /* bytes of an environment that are searched */
 
 static bool stat_field(struct str *rest, struct str *ret)
 {
@@ -33,7 +33,7 @@ static bool stat_field(struct str *rest, struct str *ret)
 
 static bool parse_stat(pid_t pid, const char *text, struct proc_info *ret)
 {
-	/* The command's name may itself hold spaces and parentheses: count from behind it. */
+	/* The command's name may contain spaces and parentheses: parse after its last one. */
 	const char *close_paren = strrchr(text, ')');
 	uint64_t f[25] = {0};
 	struct str rest, word;
@@ -141,7 +141,7 @@ void proc_descendants(pid_t root, struct proc_list *out)
 	bool grew;
 
 	read_all(&all);
-	/* Zombies are kept on the way: a dead parent that nobody reaped still has children. */
+	/* Zombies are followed: an unreaped parent may still have children. */
 	do {
 		grew = false;
 		for (size_t i = 0; i < all.n; i++) {
@@ -244,7 +244,7 @@ int proc_open(struct proc_id id)
 
 	if (fd < 0)
 		return -1;
-	/* The pid may have been used again: only a matching start time makes the descriptor mean it. */
+	/* The pid may have been reused before pidfd_open: check the start time after it. */
 	if (!proc_alive(id)) {
 		errno = ESRCH;
 		return -1;
@@ -252,7 +252,7 @@ int proc_open(struct proc_id id)
 	return TAKE_FD(fd);
 }
 
-/* ---- the boot ---- */
+/* ---- boot id ---- */
 
 static char boot_id[PROC_BOOT_ID];
 

@@ -1,18 +1,18 @@
 #pragma once
 /*
- * proctree - who is alive, who descends from whom, who carries a mark.
+ * proctree - find processes in /proc: alive, descendants of a process, with a mark.
  *
- * A process is named by pid and start time, because pids are used again.  A
- * zombie counts as dead: it runs no code and holds nothing.  Reading /proc is
- * a snapshot; callers that must have nobody left repeat until a pass finds nobody.
+ * A process is identified by pid and start time, because pids are reused.  A zombie counts as dead: it
+ * runs no code and holds no resources.  A list is a snapshot; a caller that has to kill all processes
+ * repeats until it finds none.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The name of the variable by which the processes of a node are known: agent and shim carry
- * "<mark>", the job of attempt n "<mark>.n". */
+/* The variable by which the processes of a node are found: agent and shim have "<mark>", the job of
+ * attempt n "<mark>.n". */
 #define PROC_MARK "REGATTA_NODE_TOKEN"
 
 struct proc_id {
@@ -32,7 +32,7 @@ struct proc_info {
 bool proc_read(pid_t pid, struct proc_info *ret);
 /* Is it still the same process, and not a zombie? */
 bool proc_alive(struct proc_id id);
-/* The calling or another process by pid; start is 0 if it is not there. */
+/* The identity of a process; start is 0 if it does not exist. */
 struct proc_id proc_id_of(pid_t pid);
 
 /* The kernel's id of this boot; "" if it cannot be read. */
@@ -44,17 +44,17 @@ struct proc_list {
 	size_t n, cap;
 };
 void proc_list_release(struct proc_list *l);
-/* Everything below root, root itself not included, zombies not included. */
+/* All descendants of root, without root and without zombies. */
 void proc_descendants(pid_t root, struct proc_list *out);
-/* Every process of our own user whose environment at exec had the entry `entry`, e.g. "NAME=value"; with
- * `prefix` an entry that only starts so counts too.  The caller itself is left out.  Zombies are not included. */
+/* All processes of the same user whose environment at exec had `entry`, e.g. "NAME=value", or, with `prefix`,
+ * an entry that begins with it.  Without the caller and without zombies. */
 void proc_with_env(const char *entry, bool prefix, struct proc_list *out);
 
-/* The same question about one process. */
+/* Has one process this entry in its environment? */
 bool proc_carries(pid_t pid, const char *entry);
 
-/* SIGKILL to each that is still the process that was listed. */
+/* SIGKILL to each listed process, unless its pid was reused. */
 void proc_kill(const struct proc_list *l);
-/* A descriptor that becomes readable when the process has ended, also for a process that is not our child;
- * -1 if it is gone already or the kernel has no such thing (errno ESRCH or ENOSYS). */
+/* A pidfd, readable when the process has ended; it need not be a child.  -1 if the process is gone or the
+ * kernel has no pidfds (errno ESRCH or ENOSYS). */
 int proc_open(struct proc_id id);

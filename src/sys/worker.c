@@ -37,7 +37,7 @@ struct work_item {
 };
 
 struct workers {
-	pthread_mutex_t lock; /* over todo, done and quit */
+	pthread_mutex_t lock; /* protects todo, done and quit */
 	pthread_cond_t wake;
 	struct list todo, done;
 	bool quit;
@@ -52,8 +52,7 @@ struct workers {
 	pthread_t threads[];
 };
 
-/* The caller holds the lock.  The loop takes all of `done` at a time: one wake-up for the first is
- * enough. */
+/* The caller holds the lock.  The loop takes all of `done` at once, so only the first item wakes it. */
 static void put_done(struct workers *w, struct work_item *j)
 {
 	bool first = list_empty(&w->done);
@@ -93,7 +92,7 @@ static void finish_done(struct workers *w)
 	struct list batch;
 	eventfd_t n;
 
-	/* Quiet the eventfd first: a job that ends after the take below then wakes us again. */
+	/* Reset the eventfd first: a job that ends after `done` is taken below wakes the loop again. */
 	if (eventfd_read(w->wake_fd, &n) < 0 && errno != EAGAIN && errno != EINTR)
 		abort();
 	list_init(&batch);
@@ -197,7 +196,7 @@ int workers_pending(const struct workers *w)
 void workers_drain(struct workers *w)
 {
 	assert(!w->in_done);
-	/* A done() may submit more: go on until nothing is left. */
+	/* A done() may submit more work: repeat until none is left. */
 	while (w->pending > 0) {
 		struct pollfd p = {.fd = w->wake_fd, .events = POLLIN};
 
