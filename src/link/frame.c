@@ -93,7 +93,7 @@ int frame_decode(struct str in, struct frame *ret, size_t *ret_used)
 	uint8_t type = (uint8_t)in.p[4];
 
 	/* Refuse a bad header before waiting for its payload or allocating memory for it. */
-	if (length > FRAME_MAX_PAYLOAD || !frame_type_name(type))
+	if (length > FRAME_MAX_PAYLOAD || !frame_type_name(type) || in.p[5] != 0)
 		return -1;
 	if (in.n - FRAME_HEADER < length)
 		return 0;

@@ -62,7 +62,7 @@ void frame_header(uint8_t out[static FRAME_HEADER], uint8_t type, uint8_t flags,
 /* Size of the whole frame, as its header announces it, unchecked. */
 size_t frame_size(const uint8_t header[static FRAME_HEADER]);
 /* 1: *ret is a frame of *ret_used bytes, its payload points into `in`.  0: more bytes are needed.
- * -1: not a frame (too long, unknown type). */
+ * -1: not a frame (too long, unknown type, flags). */
 int frame_decode(struct str in, struct frame *ret, size_t *ret_used);
 /* A DATA payload: the offset, then the bytes. */
 void data_offset_put(uint8_t out[static 8], uint64_t offset);

@@ -51,6 +51,19 @@ static void an_empty_payload_is_a_frame(void **state)
 	assert_int_equal(f.payload.n, 0);
 }
 
+static void flags_are_refused_at_once(void **state)
+{
+	uint8_t in[FRAME_HEADER];
+	struct frame f;
+	size_t used;
+
+	(void)state;
+	for (int flag = 1; flag <= 0x80; flag <<= 1) {
+		frame_header(in, FRAME_PING, (uint8_t)flag, 0, 5);
+		assert_int_equal(frame_decode((struct str){(char *)in, sizeof(in)}, &f, &used), -1);
+	}
+}
+
 static void a_length_past_the_limit_is_refused_at_once(void **state)
 {
 	uint8_t in[FRAME_HEADER];
@@ -122,6 +135,7 @@ int main(void)
 		cmocka_unit_test(the_header_is_little_endian),
 		cmocka_unit_test(a_frame_comes_back_and_needs_every_byte),
 		cmocka_unit_test(an_empty_payload_is_a_frame),
+		cmocka_unit_test(flags_are_refused_at_once),
 		cmocka_unit_test(a_length_past_the_limit_is_refused_at_once),
 		cmocka_unit_test(only_known_types_are_frames),
 		cmocka_unit_test(data_carries_its_offset),
