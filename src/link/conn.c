@@ -72,9 +72,8 @@ struct conn {
 	enum conn_state state;
 	struct conn_events ev;
 	void *ctx;
-	int64_t peer_uid;
 
-	bool paused, corked, delivering, freed;
+	bool corked, delivering, freed;
 	bool send_failed; /* `why` is the error; reading goes on */
 	struct err why;
 	size_t max_payload; /* of a frame from the peer */
@@ -137,7 +136,6 @@ struct conn *conn_new_over(struct loop *l, const struct transport *t, const stru
 	tune_socket(t->fd);
 	*c = (struct conn){
 		.loop = l, .t = *t, .ev = *ev, .ctx = ctx, .max_payload = FRAME_MAX_PAYLOAD};
-	c->peer_uid = socket_peer_uid(t->fd);
 	list_init(&c->steering);
 	list_init(&c->bulk);
 	c->io = loop_io_new(l, t->fd, LOOP_READ, io_ready, c);
@@ -263,7 +261,7 @@ static void watch(struct conn *c)
 {
 	int events = 0;
 
-	if (c->state == CONN_OPEN && !c->paused)
+	if (c->state == CONN_OPEN)
 		events |= c->t.read_wants_write ? LOOP_READ | LOOP_WRITE : LOOP_READ;
 	if (c->queued > 0)
 		events |= c->t.write_wants_read ? LOOP_READ : LOOP_WRITE;
@@ -592,7 +590,7 @@ static void read_ended(struct conn *c, int errnum)
 /* False at the end of the connection, with c->why set. */
 static bool read_some(struct conn *c)
 {
-	for (int i = 0; i < READS_PER_ROUND && !c->paused; i++) {
+	for (int i = 0; i < READS_PER_ROUND; i++) {
 		uint8_t *scratch = loop_scratch(c->loop);
 		size_t room = LOOP_SCRATCH;
 		struct iovec iov[2];
@@ -621,7 +619,7 @@ static bool read_some(struct conn *c)
 /* OpenSSL holds decrypted bytes, for which the socket never becomes readable. */
 static void read_soon(struct conn *c)
 {
-	if (c->state != CONN_OPEN || c->paused || !c->t.ops->pending(&c->t))
+	if (c->state != CONN_OPEN || !c->t.ops->pending(&c->t))
 		return;
 	if (!c->more)
 		c->more = loop_timer_new(c->loop, read_more, c);
@@ -651,10 +649,7 @@ static void readable(struct conn *c)
 
 static void read_more(void *ctx)
 {
-	struct conn *c = ctx;
-
-	if (!c->paused)
-		readable(c);
+	readable(ctx);
 }
 
 static void io_ready(void *ctx, int fd, int events)
@@ -666,7 +661,7 @@ static void io_ready(void *ctx, int fd, int events)
 	/* One direction per call: events are level-triggered, the other one is reported again. */
 	if (writes && c->queued > 0)
 		writable(c);
-	else if (!c->paused)
+	else
 		readable(c);
 }
 
@@ -682,21 +677,6 @@ void conn_close(struct conn *c)
 size_t conn_queued(const struct conn *c)
 {
 	return c->queued;
-}
-
-void conn_pause(struct conn *c, bool pause)
-{
-	c->paused = pause;
-	if (c->state != CONN_OPEN)
-		return;
-	watch(c);
-	if (!c->delivering)
-		read_soon(c);
-}
-
-int64_t conn_peer_uid(const struct conn *c)
-{
-	return c->peer_uid;
 }
 
 bool conn_own_address(const struct conn *c, struct address *ret,

@@ -59,11 +59,6 @@ void conn_send_shared(struct conn *c, struct conn_shared *s);
 void conn_cork(struct conn *c);
 void conn_uncork(struct conn *c);
 size_t conn_queued(const struct conn *c);
-/* Stop / go on reading (back-pressure to the peer).  Frames that were read already still come:
- * at most LOOP_SCRATCH bytes of them. */
-void conn_pause(struct conn *c, bool pause);
-/* Uid of the peer of a unix socket; -1 if unknown. */
-int64_t conn_peer_uid(const struct conn *c);
 /* The local address of the connection and the interface that has it ("" if unknown).  False on a
  * unix socket. */
 #define CONN_INTERFACE 16

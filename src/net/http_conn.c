@@ -202,7 +202,7 @@ void http_conn_answered(struct http_conn *c)
 {
 	bool last = c->eof && c->in.n == 0 && !c->processing;
 
-	if (c->close_after || c->server->draining || last) {
+	if (c->close_after || last) {
 		linger(c);
 		return;
 	}

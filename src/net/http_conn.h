@@ -62,7 +62,6 @@ struct http_server {
 	void *other_ctx;
 	struct loop_timer *soon; /* handles `later` and `gone` */
 	int nconns;
-	bool draining;
 	uint64_t answers[6]; /* by the first digit of the status */
 	int64_t date_s;	     /* the second that `date` names */
 	char date[40];

@@ -271,7 +271,7 @@ static void make_head(struct http_conn *c, struct buf *out, int status, const ch
 		buf_printf(out, "Content-Length: %" PRId64 "\r\n", length);
 	if (c->x && c->x->chunked)
 		buf_addz(out, "Transfer-Encoding: chunked\r\n");
-	if (c->close_after || c->server->draining)
+	if (c->close_after)
 		buf_addz(out, "Connection: close\r\n");
 	if (c->x)
 		buf_addstr(out, buf_str(&c->x->extra));

@@ -363,17 +363,3 @@ int http_server_count_streams(const struct http_server *s,
 	}
 	return n;
 }
-
-void http_server_drain(struct http_server *s)
-{
-	struct list *pos, *next;
-
-	s->draining = true;
-	close_fronts(s);
-	list_each_safe (pos, next, &s->conns) {
-		struct http_conn *c = list_item(pos, struct http_conn, all);
-
-		if (c->state == HTTP_WAITING && !http1_started(&c->head) && c->in.n == 0)
-			http_conn_kill(c);
-	}
-}

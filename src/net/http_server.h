@@ -102,9 +102,6 @@ void http_server_cut(struct http_server *s, bool (*match)(const void *ctx, const
 		     const void *ctx);
 int http_server_count_streams(const struct http_server *s,
 			      bool (*match)(const void *ctx, const void *user), const void *ctx);
-/* Stop accepting, finish what is being answered. */
-void http_server_drain(struct http_server *s);
-
 /* Exactly one of http_reply, http_reply_file and http_stream_end ends an exchange; x must not be used
  * afterwards.  If the client left, the answer is dropped; x stays valid until then.  Control characters
  * in a header's value become '?'. */

@@ -20,7 +20,7 @@ struct end {
 	uint32_t sum; /* order-dependent, over types and payloads */
 	struct err why;
 	/* What to do in on_frame. */
-	bool close_at_frame, free_at_frame, free_at_close, pause_at_frame;
+	bool close_at_frame, free_at_frame, free_at_close;
 	char last[64];
 };
 
@@ -51,8 +51,6 @@ static void on_frame(void *ctx, const struct frame *f)
 
 	memcpy(e->last, f->payload.p, n);
 	e->last[n] = '\0';
-	if (e->pause_at_frame)
-		conn_pause(e->conn, true);
 	if (e->close_at_frame) {
 		conn_send(e->conn, FRAME_BYE, 0, STR("enough"), STR(""));
 		conn_close(e->conn);
@@ -169,7 +167,6 @@ static void head_and_body_arrive_as_one_payload(void **state)
 	run_until(w, &w->a.frames, 1);
 	assert_int_equal(w->a.bytes, 0);
 	assert_int_equal(conn_queued(w->a.conn), 0);
-	assert_int_equal(conn_peer_uid(w->a.conn), getuid());
 }
 
 static void a_peer_may_send_as_much_as_it_was_allowed_last(void **state)
@@ -409,25 +406,6 @@ static void free_says_nothing(void **state)
 	assert_int_equal(w->a.closes, 0);
 }
 
-static void a_paused_connection_reads_nothing(void **state)
-{
-	struct world *w = *state;
-	char body[1000] = {0};
-
-	conn_pause(w->b.conn, true);
-	conn_send(w->a.conn, FRAME_DATA, 0, STR(""), (struct str){body, sizeof(body)});
-	quiet(w);
-	assert_int_equal(w->b.frames, 0);
-	conn_pause(w->b.conn, false);
-	run_until(w, &w->b.frames, 1);
-	w->b.pause_at_frame = true;
-	conn_send(w->a.conn, FRAME_DATA, 0, STR(""), (struct str){body, sizeof(body)});
-	run_until(w, &w->b.frames, 2);
-	conn_send(w->a.conn, FRAME_DATA, 0, STR(""), (struct str){body, sizeof(body)});
-	quiet(w);
-	assert_int_equal(w->b.frames, 2);
-}
-
 static void a_peer_that_does_not_read_is_cut(void **state)
 {
 	struct world *w = *state;
@@ -571,7 +549,6 @@ static void it_works_over_tcp(void **state)
 	conn_send(w->a.conn, FRAME_HELLO, 0, STR("over tcp"), STR(""));
 	run_until(w, &w->b.frames, 1);
 	assert_string_equal(w->b.last, "over tcp");
-	assert_int_equal(conn_peer_uid(w->a.conn), -1);
 	listener_free(li);
 }
 
@@ -607,7 +584,6 @@ int main(void)
 		PAIR(after_close_in_on_frame_no_frame_comes),
 		PAIR(even_a_free_in_on_frame_is_survived),
 		PAIR(free_says_nothing),
-		PAIR(a_paused_connection_reads_nothing),
 		RAW(a_peer_that_does_not_read_is_cut),
 		RAW(garbage_ends_the_connection),
 		RAW(a_peer_that_leaves_inside_a_frame_is_noticed),

@@ -253,23 +253,6 @@ static void nothing_waits_inside_openssl(void **state)
 	free(all);
 }
 
-/* A pause that comes while records are handed out ends with all of them delivered. */
-static void a_pause_loses_nothing(void **state)
-{
-	struct world *w = *state;
-	uint8_t wire[64];
-	size_t n = put_frame(wire, FRAME_PING, "small");
-
-	conn_pause(w->conn, true);
-	for (int i = 0; i < 20; i++)
-		peer_write(w, wire, n);
-	for (int i = 0; i < 10; i++)
-		loop_round(w->loop, 0);
-	assert_int_equal(w->frames, 0);
-	conn_pause(w->conn, false);
-	run_until(w, &w->frames, 20);
-}
-
 static void an_orderly_end_is_told_as_one(void **state)
 {
 	struct world *w = *state;
@@ -586,7 +569,6 @@ int main(void)
 		T(frames_survive_records_cut_anywhere),
 		T(records_may_arrive_byte_by_byte),
 		T(nothing_waits_inside_openssl),
-		T(a_pause_loses_nothing),
 		T(an_orderly_end_is_told_as_one),
 		T(an_end_without_a_goodbye_is_an_error),
 		T(a_changed_byte_ends_the_connection),

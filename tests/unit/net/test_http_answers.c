@@ -399,35 +399,6 @@ static void a_half_closed_client_still_gets_its_answer(void **state)
 	hang_up(&c);
 }
 
-static void draining_finishes_what_is_at_work(void **state)
-{
-	struct rig *r = *state;
-	struct err err = {0};
-	int fd = -1;
-
-	start(r, NULL);
-	struct client idle = dialled(r), busy = dialled(r), half = dialled(r);
-
-	say(&busy, STR(GET("/async")));
-	say(&half, STR("GET /hel"));
-	pump(r);
-	http_server_drain(r->server);
-	hear(r, &idle, NULL);
-	assert_int_equal(dial_unix(r->dir, "api.sock", 100, &fd, &err), -1);
-	assert_int_equal(err.kind, ERR_UNAVAILABLE);
-	say(&half, STR("lo HTTP/1.1\r\n" HOST "\r\n"));
-	hear(r, &half, NULL);
-	assert_true(heard(&half, "hello"));
-	http_reply(r->held, 200, "text/plain", STR("done"));
-	hear(r, &busy, NULL);
-	assert_true(heard(&busy, "done"));
-	hang_up(&idle);
-	hang_up(&busy);
-	hang_up(&half);
-	pump(r);
-	assert_int_equal(http_server_connections(r->server), 0);
-}
-
 static void freeing_tells_everybody(void **state)
 {
 	struct rig *r = *state;
@@ -478,7 +449,6 @@ int main(void)
 		T(a_client_that_leaves_is_noticed),
 		T(a_reset_leaves_the_exchange_to_its_handler),
 		T(a_half_closed_client_still_gets_its_answer),
-		T(draining_finishes_what_is_at_work),
 		T(freeing_tells_everybody),
 	};
 

@@ -222,32 +222,6 @@ static void a_port_for_both_takes_plain_http_and_tls(void **state)
 	assert_int_equal(p->requests, 3);
 }
 
-static void who_has_said_nothing_is_let_go_with_the_port(void **state)
-{
-	struct port *p = *state;
-	struct call silent, late;
-	char byte = 0x16;
-	struct iovec iov = {&byte, 1};
-	int both;
-
-	assert_int_equal(http_server_listen_both(p->http, "127.0.0.1", 0, p->tls, &both, NULL), 0);
-	connect_plain(both, &silent);
-	for (int i = 0; i < 100 && http_server_connections(p->http) < 1; i++)
-		loop_round(p->loop, 10);
-	assert_int_equal(http_server_connections(p->http), 1);
-	connect_plain(both, &late);
-	for (int i = 0; i < 100 && http_server_connections(p->http) < 2; i++)
-		loop_round(p->loop, 10);
-	assert_int_equal(late.t.ops->writev(&late.t, &iov, 1), 1);
-	http_server_drain(
-		p->http); /* the first byte of TLS is on its way to a port that is closed */
-	for (int i = 0; i < 10; i++)
-		loop_round(p->loop, 10);
-	assert_int_equal(http_server_connections(p->http), 0);
-	hang_up(&silent);
-	hang_up(&late);
-}
-
 static void a_protocol_that_nobody_speaks_is_told(void **state)
 {
 	struct port *p = *state;
@@ -470,7 +444,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(the_protocol_says_whose_a_connection_is),
 		T(a_port_for_both_takes_plain_http_and_tls),
-		T(who_has_said_nothing_is_let_go_with_the_port),
 		T(a_protocol_that_nobody_speaks_is_told),
 		T(a_wrong_key_is_denied),
 		T(nobody_there_is_unavailable),
