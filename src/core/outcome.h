@@ -11,3 +11,7 @@ enum outcome {
 	OUTCOME_HELD,	 /* it still exists; the error says why */
 };
 #define OUTCOMES (OUTCOME_HELD + 1)
+
+/* What a host is asked to do with a node: a call of its driver. */
+enum host_op { HOST_CREATE, HOST_FIND, HOST_OBSERVE, HOST_DESTROY };
+#define HOST_OPS (HOST_DESTROY + 1)

@@ -297,9 +297,6 @@ void message_host_nodes_put(const struct message_host_nodes *m, struct buf *out)
 int message_host_nodes_get(struct str json, struct arena *a, struct message_host_nodes *ret,
 			   struct err *err);
 
-enum host_op { HOST_CREATE, HOST_FIND, HOST_OBSERVE, HOST_DESTROY };
-#define HOST_OPS (HOST_DESTROY + 1)
-
 struct message_host_ask {
 	int64_t no; /* echoed in the answer */
 	enum host_op op;

@@ -62,19 +62,13 @@ static void wake(void *ctx)
 
 static void send_ask(void *conn, const struct host_ask *ask)
 {
-	static const enum host_op ops[] = {
-		[HOST_ASK_CREATE] = HOST_CREATE,
-		[HOST_ASK_FIND] = HOST_FIND,
-		[HOST_ASK_OBSERVE] = HOST_OBSERVE,
-		[HOST_ASK_DESTROY] = HOST_DESTROY,
-	};
 	struct message_host_ask m = {
 		.no = ask->no,
-		.op = ops[ask->question],
+		.op = ask->op,
 		.run = ask->node.run,
 		.node = ask->node.node,
 		.incarnation = ask->node.incarnation,
-		.token = ask->question == HOST_ASK_CREATE ? ask->token : "",
+		.token = ask->op == HOST_CREATE ? ask->token : "",
 		.id = ask->id,
 		.limit_ms = ask->limit_ms,
 	};

@@ -294,7 +294,7 @@ static void sweep_host(struct host_table *t, struct known_host *h)
 
 		s->run = xstrdup(held->run);
 		s->node = xstrdup(held->node);
-		s->ask = (struct host_ask){.question = HOST_ASK_DESTROY,
+		s->ask = (struct host_ask){.op = HOST_DESTROY,
 					   .node = {s->run, s->node, held->incarnation},
 					   .token = "",
 					   .id = "",

@@ -35,11 +35,9 @@ struct host_facts {
 	const struct doc *labels; /* a table of texts; NULL: none */
 };
 
-enum host_question { HOST_ASK_CREATE, HOST_ASK_FIND, HOST_ASK_OBSERVE, HOST_ASK_DESTROY };
-
 /* One question to a host, and its answer. */
 struct host_ask {
-	enum host_question question;
+	enum host_op op;
 	struct host_node node;
 	const char *token, *id;
 	int64_t limit_ms;

@@ -133,22 +133,22 @@ static void take_answer(struct driver_row *row, struct host_table *t, const stru
 		set_id(row, name, ask->ret_id);
 }
 
-static bool place_is_free(enum host_question question, enum outcome outcome)
+static bool place_is_free(enum host_op op, enum outcome outcome)
 {
-	switch (question) {
-	case HOST_ASK_CREATE:
+	switch (op) {
+	case HOST_CREATE:
 		return outcome == OUTCOME_REFUSED;
-	case HOST_ASK_FIND:
-	case HOST_ASK_OBSERVE:
+	case HOST_FIND:
+	case HOST_OBSERVE:
 		return outcome == OUTCOME_ABSENT;
-	case HOST_ASK_DESTROY:
+	case HOST_DESTROY:
 		return outcome == OUTCOME_DONE || outcome == OUTCOME_ABSENT;
 	}
 	return false;
 }
 
 /* Ask the hosts of all rows, in parallel. */
-static void ask_hosts(struct driver_row *rows, size_t n, enum host_question question)
+static void ask_hosts(struct driver_row *rows, size_t n, enum host_op op)
 {
 	struct host_table *t = rows[0].services->hosts;
 	CLEANUP(freep) struct host_ask *asks = xcalloc(n, sizeof(*asks));
@@ -161,7 +161,7 @@ static void ask_hosts(struct driver_row *rows, size_t n, enum host_question ques
 	for (size_t i = 0; i < n; i++) {
 		if (answer_without_host(&rows[i], t))
 			continue;
-		asks[asked] = (struct host_ask){.question = question,
+		asks[asked] = (struct host_ask){.op = op,
 						.node = node_of(&rows[i]),
 						.token = rows[i].token,
 						.id = id_on_host(&rows[i]),
@@ -173,9 +173,9 @@ static void ask_hosts(struct driver_row *rows, size_t n, enum host_question ques
 		struct driver_row *row = &rows[of[i]];
 
 		take_answer(row, t, &asks[i]);
-		if (question == HOST_ASK_CREATE && row->outcome == OUTCOME_REFUSED)
+		if (op == HOST_CREATE && row->outcome == OUTCOME_REFUSED)
 			host_table_refused(t, &asks[i].node);
-		if (place_is_free(question, row->outcome))
+		if (place_is_free(op, row->outcome))
 			leave[left++] = node_of(row);
 	}
 	host_table_release(t, leave, left);
@@ -217,25 +217,25 @@ static void create_many(struct driver_row *rows, size_t n)
 		answer_all(rows, n, OUTCOME_REFUSED, &err);
 		return;
 	}
-	ask_hosts(rows, n, HOST_ASK_CREATE);
+	ask_hosts(rows, n, HOST_CREATE);
 }
 
 static void find_many(struct driver_row *rows, size_t n)
 {
 	if (has_table(rows, n))
-		ask_hosts(rows, n, HOST_ASK_FIND);
+		ask_hosts(rows, n, HOST_FIND);
 }
 
 static void observe_many(struct driver_row *rows, size_t n)
 {
 	if (has_table(rows, n))
-		ask_hosts(rows, n, HOST_ASK_OBSERVE);
+		ask_hosts(rows, n, HOST_OBSERVE);
 }
 
 static void destroy_many(struct driver_row *rows, size_t n)
 {
 	if (has_table(rows, n))
-		ask_hosts(rows, n, HOST_ASK_DESTROY);
+		ask_hosts(rows, n, HOST_DESTROY);
 }
 
 static enum outcome create(struct driver_row *row)

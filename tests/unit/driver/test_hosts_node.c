@@ -23,7 +23,7 @@ struct played_host {
 	const char *name, *labels;
 	enum outcome outcome;
 	bool mute;
-	int asked[HOST_ASK_DESTROY + 1];
+	int asked[HOST_OPS];
 	char last_node[64];
 };
 
@@ -46,7 +46,7 @@ static void play(void *conn, const struct host_ask *ask)
 {
 	struct played_host *h = conn;
 
-	h->asked[ask->question]++;
+	h->asked[ask->op]++;
 	snprintf(h->last_node, sizeof(h->last_node), "%s", ask->node.node);
 	if (!h->mute)
 		replies[nreplies++] = (struct reply){h, ask->no};
@@ -207,7 +207,7 @@ static void one_host_is_not_given_twice(void **state)
 	assert_int_equal(second.err.kind, ERR_CAPACITY);
 	assert_non_null(strstr(second.err.msg, "1 fits, of which 0 free, 1 busy, 0 gone"));
 	assert_int_equal(d->create(&same_run), OUTCOME_REFUSED);
-	assert_int_equal(h.asked[HOST_ASK_CREATE], 1);
+	assert_int_equal(h.asked[HOST_CREATE], 1);
 }
 
 static void slots_let_nodes_of_one_run_share_a_host(void **state)
@@ -241,7 +241,7 @@ static void a_gang_that_cannot_be_complete_holds_nothing(void **state)
 	}
 	assert_state(*state, "a", "free", "-");
 	assert_state(*state, "b", "free", "-");
-	assert_int_equal(a.asked[HOST_ASK_CREATE] + b.asked[HOST_ASK_CREATE], 0);
+	assert_int_equal(a.asked[HOST_CREATE] + b.asked[HOST_CREATE], 0);
 	d->create_many(rows, 2);
 	assert_int_equal(rows[0].outcome, OUTCOME_DONE);
 	assert_int_equal(rows[1].outcome, OUTCOME_DONE);
@@ -292,7 +292,7 @@ static void a_host_that_refused_is_the_last_to_be_asked_again(void **state)
 	assert_int_equal(d->create(&first), OUTCOME_REFUSED);
 	assert_int_equal(d->create(&again), OUTCOME_DONE);
 	assert_string_equal(again.id, "b/77");
-	assert_int_equal(a.asked[HOST_ASK_CREATE], 1);
+	assert_int_equal(a.asked[HOST_CREATE], 1);
 	/* When there is no other it is asked again. */
 	assert_int_equal(d->create(&next), OUTCOME_REFUSED);
 	a.outcome = OUTCOME_DONE;
@@ -351,7 +351,7 @@ static void a_create_without_an_answer_asks_the_same_host_again(void **state)
 	a.mute = false;
 	assert_int_equal(d->create(&again), OUTCOME_DONE);
 	assert_string_equal(again.id, "x/77");
-	assert_int_equal(b.asked[HOST_ASK_CREATE], 0);
+	assert_int_equal(b.asked[HOST_CREATE], 0);
 }
 
 static void a_silent_host_is_not_gone_until_it_is_fenced(void **state)
@@ -432,7 +432,7 @@ static void two_hosts_of_one_name_are_told_apart(void **state)
 	join(w, &again);
 	assert_false(host_table_left(w->t, &h));
 	assert_int_equal(d->create(&row), OUTCOME_DONE);
-	assert_int_equal(again.asked[HOST_ASK_CREATE], 1);
+	assert_int_equal(again.asked[HOST_CREATE], 1);
 	/* Gone, with a node of a run: nobody else takes its name. */
 	host_table_left(w->t, &again);
 	assert_int_equal(try_join(w, &impostor, "another", &err), -1);
@@ -451,7 +451,7 @@ static void what_nobody_reserved_is_swept(void **state)
 	assert_int_equal(d->create(&row), OUTCOME_DONE);
 	h.outcome = OUTCOME_HELD;
 	host_table_has(w->t, &h, had, 2);
-	assert_int_equal(h.asked[HOST_ASK_DESTROY], 1);
+	assert_int_equal(h.asked[HOST_DESTROY], 1);
 	h.outcome = OUTCOME_DONE;
 	assert_int_equal(d->destroy(&row), OUTCOME_DONE);
 	/* The stray is still there: the host is not free. */
@@ -473,7 +473,7 @@ static void an_older_incarnation_is_a_stray(void **state)
 	join(w, &h);
 	assert_int_equal(d->create(&row), OUTCOME_DONE);
 	host_table_has(w->t, &h, had, 1);
-	assert_int_equal(h.asked[HOST_ASK_DESTROY], 1);
+	assert_int_equal(h.asked[HOST_DESTROY], 1);
 	assert_state(w, "a", "busy", "r");
 }
 
@@ -511,7 +511,7 @@ static void a_reservation_survives_a_restart(void **state)
 	join(w, &b);
 	join(w, &a);
 	host_table_has(w->t, &a, had, 1);
-	assert_int_equal(a.asked[HOST_ASK_DESTROY], 0);
+	assert_int_equal(a.asked[HOST_DESTROY], 0);
 	assert_int_equal(d->find(&row), OUTCOME_DONE);
 	assert_int_equal(d->create(&other), OUTCOME_DONE);
 	assert_string_equal(other.id, "b/77");

@@ -192,7 +192,7 @@ static struct question question_of(struct rig *r)
 
 	assert_int_equal(host_table_reserve(t, &node, 1, &(struct host_want){.slots = 1}, NULL), 0);
 	return (struct question){.t = t,
-				 .ask = {.question = HOST_ASK_CREATE,
+				 .ask = {.op = HOST_CREATE,
 					 .node = node,
 					 .token = "secret",
 					 .id = "",
