@@ -3,23 +3,15 @@
  *
  * Reads go to the loop's scratch buffer, and frames are delivered out of it without a copy.  Only an
  * incomplete frame at its end gets a buffer of its own, of exactly the frame's size.  Frames are
- * written to the socket at once; what the socket does not take is copied to a queue of chunks.
- *
- * There are two queues, `steering` for control frames and `bulk` for the others.  A chunk holds whole
- * frames, so the queue can change between two chunks; `steering` is sent first.  A chunk is finished
- * before any other once some of its bytes are sent, or once it was passed to OpenSSL (a repeated
- * SSL_write must pass the same bytes).  Over TLS every frame goes through a queue, so that header and
- * body get into one record.
+ * written to the socket at once; what the socket does not take waits in conn_queue.c.  Over TLS every
+ * frame goes through the queue, so that header and body get into one record.
  */
 #include "link/conn.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,7 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/list.h"
+#include "link/conn_queue.h"
 #include "net/address.h"
 #include "net/transport.h"
 #include "sys/loop.h"
@@ -36,8 +28,6 @@
 #define UNSENT_MAX                                                                                 \
 	(128 * 1024)	  /* bytes in the kernel, where a control frame cannot overtake them */
 #define READS_PER_ROUND 4 /* then other connections are served */
-#define CHUNKS_PER_WRITE 16
-#define MIN_CHUNK 2048 /* small frames share a chunk */
 #define DISCARD_READS 64
 #define DISCARD_BYTES 16384
 
@@ -45,22 +35,6 @@ enum conn_state {
 	CONN_OPEN,
 	CONN_FLUSHING, /* conn_close was called; nothing is read any more */
 	CONN_CLOSED,   /* the descriptor is gone */
-};
-
-/* A whole frame, header and all. */
-struct conn_shared {
-	size_t refs, n;
-	uint8_t bytes[];
-};
-
-struct chunk {
-	struct list link;
-	size_t n, cap, sent;
-	bool begun; /* must be finished before any other chunk is sent */
-	/* The n bytes: the chunk's own, or those of `shared` (then no frame is appended). */
-	const uint8_t *p;
-	struct conn_shared *shared;
-	uint8_t bytes[];
 };
 
 struct conn {
@@ -83,26 +57,8 @@ struct conn {
 	uint8_t *rx; /* an incomplete frame */
 	size_t rx_n, rx_size;
 
-	struct list steering, bulk; /* of struct chunk */
-	size_t queued;		    /* bytes in both */
+	struct conn_queue queue;
 };
-
-struct conn_shared *conn_shared_new(enum frame_type type, struct str payload)
-{
-	struct conn_shared *s = xmalloc(sizeof(*s) + FRAME_HEADER + payload.n);
-
-	*s = (struct conn_shared){.refs = 1, .n = FRAME_HEADER + payload.n};
-	frame_header(s->bytes, (uint8_t)type, 0, 0, (uint32_t)payload.n);
-	memcpy(s->bytes + FRAME_HEADER, payload.p, payload.n);
-	return s;
-}
-
-struct conn_shared *conn_shared_free(struct conn_shared *s)
-{
-	if (s && --s->refs == 0)
-		free(s);
-	return NULL;
-}
 
 static void io_ready(void *ctx, int fd, int events);
 
@@ -136,8 +92,7 @@ struct conn *conn_new_over(struct loop *l, const struct transport *t, const stru
 	tune_socket(t->fd);
 	*c = (struct conn){
 		.loop = l, .t = *t, .ev = *ev, .ctx = ctx, .max_payload = FRAME_MAX_PAYLOAD};
-	list_init(&c->steering);
-	list_init(&c->bulk);
+	conn_queue_init(&c->queue);
 	c->io = loop_io_new(l, t->fd, LOOP_READ, io_ready, c);
 	return c;
 }
@@ -156,33 +111,6 @@ struct conn *conn_new(struct loop *l, int fd, const struct conn_events *ev, void
 void conn_set_max(struct conn *c, size_t max_payload)
 {
 	c->max_payload = max_payload;
-}
-
-static struct chunk *first_of(const struct list *l)
-{
-	return list_empty(l) ? NULL : list_item(l->next, struct chunk, link);
-}
-
-/* The chunk to be sent next. */
-static struct chunk *next_chunk(const struct conn *c)
-{
-	struct chunk *bulk = first_of(&c->bulk), *steering = first_of(&c->steering);
-
-	return steering && !(bulk && bulk->begun) ? steering : bulk;
-}
-
-static void drop_chunk(struct chunk *k)
-{
-	list_remove(&k->link);
-	conn_shared_free(k->shared);
-	free(k);
-}
-
-static void drop_queue(struct conn *c)
-{
-	for (struct chunk *k; (k = next_chunk(c));)
-		drop_chunk(k);
-	c->queued = 0;
 }
 
 /*
@@ -206,12 +134,12 @@ static void shut(struct conn *c)
 	c->state = CONN_CLOSED;
 	c->io = loop_io_free(c->io);
 	/* close_notify only after a whole frame: it tells the peer that nothing was cut off. */
-	if (c->t.ssl && !c->send_failed && c->queued == 0)
+	if (c->t.ssl && !c->send_failed && c->queue.bytes == 0)
 		c->t.ops->end_output(&c->t);
 	discard_input(c->t.fd);
 	c->t.ops->close(&c->t);
 	c->more = loop_timer_free(c->more);
-	drop_queue(c);
+	conn_queue_clear(&c->queue);
 	free(c->rx);
 	c->rx = NULL;
 	c->head_n = 0;
@@ -244,9 +172,9 @@ static void late(void *ctx)
 {
 	struct conn *c = ctx;
 
-	if (c->state == CONN_FLUSHING && c->queued > 0)
+	if (c->state == CONN_FLUSHING && c->queue.bytes > 0)
 		err_set(&c->why, ERR_TIMEOUT, "the peer did not take the last %zu bytes",
-			c->queued);
+			c->queue.bytes);
 	finish(c);
 }
 
@@ -263,7 +191,7 @@ static void watch(struct conn *c)
 
 	if (c->state == CONN_OPEN)
 		events |= c->t.read_wants_write ? LOOP_READ | LOOP_WRITE : LOOP_READ;
-	if (c->queued > 0)
+	if (c->queue.bytes > 0)
 		events |= c->t.write_wants_read ? LOOP_READ : LOOP_WRITE;
 	loop_io_set(c->io, events);
 }
@@ -273,7 +201,7 @@ static void send_broke(struct conn *c, int errnum)
 {
 	c->send_failed = true;
 	err_errno(&c->why, errnum, "send to the peer");
-	drop_queue(c);
+	conn_queue_clear(&c->queue);
 	finish_within(c, c->state == CONN_FLUSHING ? 0 : CONN_FLUSH_MS);
 }
 
@@ -297,117 +225,15 @@ static bool is_bulk(enum frame_type type)
 	       type == FRAME_BYE;
 }
 
-/* The last chunk of a queue, a new one if it has no room for n bytes. */
-static struct chunk *chunk_for(struct list *queue, size_t n)
-{
-	if (!list_empty(queue)) {
-		struct chunk *last = list_item(queue->prev, struct chunk, link);
-
-		if (last->cap - last->n >= n)
-			return last;
-	}
-	size_t cap = n > MIN_CHUNK ? n : MIN_CHUNK;
-	struct chunk *k = xmalloc(sizeof(*k) + cap);
-
-	*k = (struct chunk){.cap = cap, .p = k->bytes};
-	list_append(queue, &k->link);
-	return k;
-}
-
-/* Queue the parts without their first `skip` bytes, which are sent. */
-static void enqueue(struct conn *c, struct list *queue, const struct iovec *iov, size_t parts,
-		    size_t skip, size_t total)
-{
-	struct chunk *k = chunk_for(queue, total - skip);
-
-	if (skip > 0)
-		k->begun = true; /* the queues were empty: k holds only this frame */
-	c->queued += total - skip;
-	for (size_t i = 0; i < parts; i++) {
-		size_t cut = skip < iov[i].iov_len ? skip : iov[i].iov_len;
-		size_t n = iov[i].iov_len - cut;
-
-		if (n > 0)
-			memcpy(k->bytes + k->n, (const char *)iov[i].iov_base + cut, n);
-		k->n += n;
-		skip -= cut;
-	}
-}
-
-static void enqueue_shared(struct conn *c, struct conn_shared *s, size_t skip)
-{
-	struct chunk *k = xmalloc(sizeof(*k));
-
-	*k = (struct chunk){.n = s->n,
-			    .cap = s->n,
-			    .sent = skip,
-			    .begun = skip > 0,
-			    .p = s->bytes,
-			    .shared = s};
-	s->refs++;
-	c->queued += s->n - skip;
-	list_append(&c->steering, &k->link);
-}
-
-static void drop_sent(struct conn *c, size_t sent)
-{
-	struct chunk *k;
-
-	c->queued -= sent;
-	while ((k = next_chunk(c)) && sent >= k->n - k->sent) {
-		sent -= k->n - k->sent;
-		drop_chunk(k);
-	}
-	if (!k)
-		return;
-	k->sent += sent;
-	if (sent > 0 || c->t.ssl)
-		k->begun = true;
-}
-
-static struct iovec chunk_rest(const struct chunk *k)
-{
-	return (struct iovec){(void *)(uintptr_t)(k->p + k->sent), k->n - k->sent};
-}
-
-/* Append the chunks of one queue to iov[n..], except `ahead`, which is in iov already. */
-static size_t gather_from(struct list *queue, const struct chunk *ahead, struct iovec *iov,
-			  size_t n)
-{
-	for (struct list *pos = queue->next; pos != queue && n < CHUNKS_PER_WRITE;
-	     pos = pos->next) {
-		struct chunk *k = list_item(pos, struct chunk, link);
-
-		if (ahead && k == ahead)
-			continue;
-		iov[n++] = chunk_rest(k);
-	}
-	return n;
-}
-
-/* The first chunks, in the order of sending. */
-static size_t gather(struct conn *c, struct iovec iov[static CHUNKS_PER_WRITE])
-{
-	struct chunk *ahead = first_of(&c->bulk);
-	size_t n = 0;
-
-	if (ahead && !ahead->begun)
-		ahead = NULL;
-	if (ahead)
-		iov[n++] = chunk_rest(ahead);
-	n = gather_from(&c->steering, ahead, iov, n);
-	return gather_from(&c->bulk, ahead, iov, n);
-}
-
 static void send_queue(struct conn *c)
 {
-	while (c->queued > 0) {
-		struct iovec iov[CHUNKS_PER_WRITE];
-		ssize_t sent = send_now(c, iov, gather(c, iov));
+	while (c->queue.bytes > 0) {
+		struct iovec iov[CONN_QUEUE_PARTS];
+		ssize_t sent = send_now(c, iov, conn_queue_gather(&c->queue, iov));
 
 		if (sent < 0)
 			break;
-		drop_sent(c, (size_t)sent);
+		conn_queue_sent(&c->queue, (size_t)sent, c->t.ssl);
 		if (sent == 0)
 			break;
 		if (c->state == CONN_FLUSHING)
@@ -417,33 +243,33 @@ static void send_queue(struct conn *c)
 }
 
 /* Send the parts of one frame, or queue what the socket does not take of it. */
-static void transmit(struct conn *c, struct list *queue, struct iovec *iov, size_t parts,
-		     size_t total, struct conn_shared *shared)
+static void transmit(struct conn *c, bool bulk, struct iovec *iov, size_t parts, size_t total,
+		     struct conn_shared *shared)
 {
 	ssize_t sent = 0;
 
 	if (c->state != CONN_OPEN || c->send_failed)
 		return;
-	if (c->queued == 0 && !c->corked && !c->t.ssl)
+	if (c->queue.bytes == 0 && !c->corked && !c->t.ssl)
 		sent = send_now(c, iov, parts);
 	if (sent < 0 || (size_t)sent == total)
 		return;
-	if (c->queued + total - (size_t)sent > CONN_MAX_QUEUE) {
+	if (c->queue.bytes + total - (size_t)sent > CONN_MAX_QUEUE) {
 		err_set(&c->why, ERR_CAPACITY, "the peer does not read: %zu bytes wait for it",
-			c->queued);
+			c->queue.bytes);
 		c->send_failed = true;
 		c->state = CONN_FLUSHING;
-		drop_queue(c);
+		conn_queue_clear(&c->queue);
 		watch(c);
 		finish_within(c, 0);
 		return;
 	}
-	bool waited = c->queued > 0;
+	bool waited = c->queue.bytes > 0;
 
 	if (shared)
-		enqueue_shared(c, shared, (size_t)sent);
+		conn_queue_add_shared(&c->queue, shared, (size_t)sent);
 	else
-		enqueue(c, queue, iov, parts, (size_t)sent, total);
+		conn_queue_add(&c->queue, bulk, iov, parts, (size_t)sent, total);
 	if (c->corked)
 		return;
 	if (c->t.ssl && !waited)
@@ -466,21 +292,20 @@ void conn_send(struct conn *c, enum frame_type type, uint16_t channel, struct st
 		{(void *)(uintptr_t)head.p, head.n},
 		{(void *)(uintptr_t)body.p, body.n},
 	};
-	transmit(c, is_bulk(type) ? &c->bulk : &c->steering, iov, 3, sizeof(header) + payload,
-		 NULL);
+	transmit(c, is_bulk(type), iov, 3, sizeof(header) + payload, NULL);
 }
 
 void conn_send_shared(struct conn *c, struct conn_shared *s)
 {
 	struct iovec iov = {s->bytes, s->n};
 
-	transmit(c, &c->steering, &iov, 1, s->n, s);
+	transmit(c, false, &iov, 1, s->n, s);
 }
 
 void conn_cork(struct conn *c)
 {
 	/* While frames are queued, conn_send only appends to the queue: no cork needed. */
-	c->corked = c->queued == 0;
+	c->corked = c->queue.bytes == 0;
 }
 
 void conn_uncork(struct conn *c)
@@ -488,19 +313,19 @@ void conn_uncork(struct conn *c)
 	if (!c->corked)
 		return;
 	c->corked = false;
-	if (c->queued > 0)
+	if (c->queue.bytes > 0)
 		send_queue(c);
 }
 
 /* May free c. */
 static void writable(struct conn *c)
 {
-	bool was_high = c->queued >= CONN_LOW_WATER;
+	bool was_high = c->queue.bytes >= CONN_LOW_WATER;
 
 	send_queue(c);
-	if (c->state == CONN_FLUSHING && c->queued == 0)
+	if (c->state == CONN_FLUSHING && c->queue.bytes == 0)
 		finish(c);
-	else if (was_high && c->queued < CONN_LOW_WATER && !c->send_failed && c->ev.on_drained)
+	else if (was_high && c->queue.bytes < CONN_LOW_WATER && !c->send_failed && c->ev.on_drained)
 		c->ev.on_drained(c->ctx);
 }
 
@@ -659,7 +484,7 @@ static void io_ready(void *ctx, int fd, int events)
 
 	(void)fd;
 	/* One direction per call: events are level-triggered, the other one is reported again. */
-	if (writes && c->queued > 0)
+	if (writes && c->queue.bytes > 0)
 		writable(c);
 	else
 		readable(c);
@@ -671,41 +496,22 @@ void conn_close(struct conn *c)
 		return;
 	c->state = CONN_FLUSHING;
 	watch(c);
-	finish_within(c, c->queued > 0 ? CONN_FLUSH_MS : 0);
+	finish_within(c, c->queue.bytes > 0 ? CONN_FLUSH_MS : 0);
 }
 
 size_t conn_queued(const struct conn *c)
 {
-	return c->queued;
+	return c->queue.bytes;
 }
 
 bool conn_own_address(const struct conn *c, struct address *ret,
 		      char interface[static CONN_INTERFACE])
 {
-	struct ifaddrs *all = NULL;
-	char own[ADDRESS_TEXT], other[ADDRESS_TEXT];
-
 	*ret = (struct address){.len = sizeof(ret->in6)};
 	interface[0] = '\0';
 	if (c->state == CONN_CLOSED || getsockname(c->t.fd, &ret->sa, &ret->len) < 0 ||
 	    (ret->sa.sa_family != AF_INET && ret->sa.sa_family != AF_INET6))
 		return false;
-	address_text(ret, own);
-	if (getifaddrs(&all) < 0)
-		return true;
-	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-		struct address a = {.len = sizeof(a.in6)};
-
-		if (!i->ifa_addr || i->ifa_addr->sa_family != ret->sa.sa_family)
-			continue;
-		memcpy(&a.sa, i->ifa_addr,
-		       ret->sa.sa_family == AF_INET ? sizeof(a.in4) : sizeof(a.in6));
-		address_text(&a, other);
-		if (strcmp(own, other) != 0)
-			continue;
-		snprintf(interface, CONN_INTERFACE, "%s", i->ifa_name);
-		break;
-	}
-	freeifaddrs(all);
+	address_interface(ret, interface, CONN_INTERFACE);
 	return true;
 }

@@ -109,3 +109,28 @@ bool address_outward(struct address *ret, int family)
 	freeifaddrs(all);
 	return found;
 }
+
+void address_interface(const struct address *a, char *out, size_t size)
+{
+	struct ifaddrs *all = NULL;
+	char own[ADDRESS_TEXT], other[ADDRESS_TEXT];
+
+	out[0] = '\0';
+	address_text(a, own);
+	if (getifaddrs(&all) < 0)
+		return;
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		struct address b = {.len = sizeof(b.in6)};
+
+		if (!i->ifa_addr || i->ifa_addr->sa_family != a->sa.sa_family)
+			continue;
+		memcpy(&b.sa, i->ifa_addr,
+		       a->sa.sa_family == AF_INET ? sizeof(b.in4) : sizeof(b.in6));
+		address_text(&b, other);
+		if (strcmp(own, other) != 0)
+			continue;
+		snprintf(out, size, "%s", i->ifa_name);
+		break;
+	}
+	freeifaddrs(all);
+}

@@ -36,3 +36,5 @@ int address_unix(struct address *ret, int dirfd, const char *dir, const char *na
 /* The address of this machine that others most likely reach: that of its default route, else any that
  * is not loopback.  Nothing is sent.  False if there is none. */
 bool address_outward(struct address *ret, int family);
+/* The name of the interface that has a local IPv4 or IPv6 address; "" if unknown. */
+void address_interface(const struct address *a, char *out, size_t size);
