@@ -133,6 +133,22 @@ static void a_job_ends_when_no_ping_is_answered_even_without_an_agent(void **sta
 		strstr(fake_file(f, fake_in_node(f, "status")), "\"reason\":\"no master for "));
 }
 
+/* The connection stays open, but nothing comes: with lost_ms 2500 the agent waits for half a second. */
+static void a_silent_master_is_given_up_and_called_again(void **state)
+{
+	struct fake *f = *state;
+
+	fake_agent(f);
+	fake_accept(f);
+	fake_send(f, FRAME_WELCOME,
+		  "{\"lease_ms\":60000,\"lost_ms\":2500,\"acks\":[0,0,0],\"scanned\":[0,0,0]}");
+	f->hold_pongs = true;
+	fake_wait_close(f);
+	f->hold_pongs = false;
+	fake_meet(f);
+	fake_release(f);
+}
+
 static void a_refused_node_cleans_up_and_leaves(void **state)
 {
 	struct fake *f = *state;
@@ -318,6 +334,7 @@ int main(int argc, char **argv)
 		CASE(killed_agents_and_lost_connections_never_cost_a_byte_or_a_second_run),
 		CASE(the_lease_ends_a_job_that_nobody_asks_for),
 		CASE(a_job_ends_when_no_ping_is_answered_even_without_an_agent),
+		CASE(a_silent_master_is_given_up_and_called_again),
 		CASE(a_refused_node_cleans_up_and_leaves),
 		CASE(a_node_refused_for_now_comes_again),
 		CASE(a_job_goes_on_while_its_node_is_told_to_come_later),

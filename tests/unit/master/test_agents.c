@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "link/layout.h"
 #include "link/message.h"
 #include "master/agents.h"
@@ -256,6 +257,19 @@ static void what_a_stranger_says_wrong_is_answered_with_a_goodbye(void **state)
 	}
 }
 
+/* Any connection that is silent for 15 s is closed; a stranger has only 10 s for its hello. */
+static void a_stranger_has_ten_seconds_for_its_hello(void **state)
+{
+	struct rig *r = *state;
+	int64_t from = clock_boot_ms();
+	char out[256];
+
+	connect_peer(r, 0);
+	while (clock_boot_ms() - from < 20000 && receive(r, 0, out, sizeof(out), 100) != 0)
+		;
+	assert_in_range(clock_boot_ms() - from, 9900, 14000);
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, make, drop)
@@ -265,6 +279,7 @@ int main(void)
 		CASE(of_too_many_strangers_the_oldest_go_and_the_newest_is_heard),
 		CASE(without_a_token_nobody_learns_whether_a_run_exists),
 		CASE(another_version_is_told_to_come_later),
+		CASE(a_stranger_has_ten_seconds_for_its_hello),
 		CASE(what_a_stranger_says_wrong_is_answered_with_a_goodbye),
 	};
 
