@@ -84,6 +84,15 @@ int aws_account(struct aws *s, const struct deadline *d, char out[static AWS_ACC
 /* Where the credentials came from, for people: "environment", "profile 'x'", ...; looks for them. */
 int aws_credentials_source(struct aws *s, const struct deadline *d, struct buf *out,
 			   struct err *err);
+/* The keys themselves, for whoever acts in our place: a master that gets them with a run.  Texts of the
+ * arena. */
+struct aws_credentials {
+	const char *access_key, *secret_key;
+	const char *session_token; /* NULL: none */
+	int64_t expires_ms;	   /* wall clock; 0: never */
+};
+int aws_credentials_get(struct aws *s, struct arena *a, const struct deadline *d,
+			struct aws_credentials *ret, struct err *err);
 /* Wall clock as AWS has it. */
 int64_t aws_clock_ms(const struct aws *s);
 

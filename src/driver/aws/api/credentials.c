@@ -120,15 +120,15 @@ static int be_fresh(struct credentials *c, struct aws *s, const struct deadline 
 }
 
 int credentials_get(struct credentials *c, struct aws *s, struct arena *a, const struct deadline *d,
-		    struct sigv4_keys *ret, struct err *err)
+		    struct aws_credentials *ret, struct err *err)
 {
 	pthread_mutex_lock(&c->lock);
 	int rc = be_fresh(c, s, d, err);
 
 	if (rc == 0)
-		*ret = (struct sigv4_keys){arena_strdup(a, c->now.access_key),
-					   arena_strdup(a, c->now.secret_key),
-					   copy(a, c->now.session_token)};
+		*ret = (struct aws_credentials){arena_strdup(a, c->now.access_key),
+						arena_strdup(a, c->now.secret_key),
+						copy(a, c->now.session_token), c->now.expires_ms};
 	pthread_mutex_unlock(&c->lock);
 	return rc;
 }

@@ -8,12 +8,10 @@
  * Credentials that expire are renewed five minutes before; while that fails, the old ones are used
  * as long as they last.  Safe on any thread.
  */
-#include <stdint.h>
-#include "driver/aws/api/sigv4.h"
-
 struct arena;
 struct aws;
 struct aws_config;
+struct aws_credentials;
 struct buf;
 struct deadline;
 struct err;
@@ -24,7 +22,7 @@ struct credentials *credentials_new(const struct aws_config *c);
 struct credentials *credentials_free(struct credentials *c);
 /* Keys that are good now; their texts are copied to the arena.  ERR_DENIED if nobody has any. */
 int credentials_get(struct credentials *c, struct aws *s, struct arena *a, const struct deadline *d,
-		    struct sigv4_keys *ret, struct err *err);
+		    struct aws_credentials *ret, struct err *err);
 /* AWS says that `stale` have expired: 1 if they are looked for anew by the next get, 0 if there is no
  * way to have others. */
 int credentials_expire(struct credentials *c, const char *stale_access_key);

@@ -143,6 +143,17 @@ int64_t aws_clock_ms(const struct aws *s)
 int aws_keys(struct aws *s, struct arena *a, const struct deadline *d, struct sigv4_keys *ret,
 	     struct err *err)
 {
+	struct aws_credentials c;
+
+	if (credentials_get(s->credentials, s, a, d, &c, err) < 0)
+		return -1;
+	*ret = (struct sigv4_keys){c.access_key, c.secret_key, c.session_token};
+	return 0;
+}
+
+int aws_credentials_get(struct aws *s, struct arena *a, const struct deadline *d,
+			struct aws_credentials *ret, struct err *err)
+{
 	return credentials_get(s->credentials, s, a, d, ret, err);
 }
 

@@ -4,6 +4,7 @@
  * what it was asked.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,11 +28,11 @@ struct fake_http {
 	char url[64];
 	pthread_mutex_t lock;
 	struct fake_asked asked[FAKE_MAX_ASKED];
-	int n;
-	volatile int quit;
+	atomic_int n; /* how many */
+	atomic_int quit;
 	int fd;
 	pthread_t thread, conns[FAKE_MAX_ASKED];
-	int nconns;
+	atomic_int nconns;
 };
 
 void fake_start(struct fake_http *f);

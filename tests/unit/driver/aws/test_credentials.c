@@ -259,6 +259,21 @@ static void roles_are_assumed_with_the_source_of_a_profile(void **state)
 	expect_trouble(r, ERR_DENIED, "role arn:one: AccessDenied: ");
 }
 
+static void expect_given(struct rig *r, const char *key, const char *token, int64_t expires)
+{
+	struct arena *a = arena_new();
+	struct aws_credentials c;
+
+	assert_int_equal(aws_credentials_get(r->s, a, &r->d, &c, &r->err), 0);
+	assert_string_equal(c.access_key, key);
+	assert_int_equal(c.expires_ms, expires);
+	if (token)
+		assert_string_equal(c.session_token, token);
+	else
+		assert_null(c.session_token);
+	arena_free(a);
+}
+
 static void a_role_of_the_job_is_taken_on_with_what_was_found(void **state)
 {
 	struct rig *r = *state;
@@ -266,6 +281,9 @@ static void a_role_of_the_job_is_taken_on_with_what_was_found(void **state)
 	world_of(r);
 	assert_int_equal(rig_try_open(r, (struct aws_config){.assume_role = "arn:job"}), 0);
 	expect_key(r, "AROLE", "the role arn:job");
+	expect_given(r, "AROLE", "t2", INT64_C(4070908800000));
+	rig_open(r);
+	expect_given(r, "AKIDTEST", NULL, 0);
 	assert_non_null(strstr(fake_header(&r->fake.asked[0], "Authorization"), "AKIDTEST/"));
 }
 
