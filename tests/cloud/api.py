@@ -17,7 +17,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from moto.s3.models import s3_backends
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from . import identity, missing, policy, sigv4, truth
+from . import identity, missing, paging, policy, sigv4, truth
 from .call import Call
 from .errors import Answer, Refused, answer
 from .faults import Lost
@@ -76,7 +76,7 @@ class Api:
     def __init__(self, cloud):
         self.cloud = cloud
         self.moto = DomainDispatcherApplication(create_backend_app)
-        self.count_lock, self.count = threading.Lock(), 0
+        self.count_lock, self.count, self.tokens = threading.Lock(), 0, {}
 
     def __call__(self, environ, start_response):
         for prefix, page in self.cloud.pages.items():
@@ -96,7 +96,12 @@ class Api:
             call.seconds = time.monotonic() - started
             self.cloud.note_call(call)
         start_response(f"{done.status} {'OK' if done.status < 400 else 'Error'}", self.headers(done))
-        return [done.body]
+        return [done.body] if done.cut is None else self.part_of(done, environ)
+
+    @staticmethod
+    def part_of(done, environ):
+        yield done.body[:done.cut]
+        reset_connection(environ)
 
     def headers(self, done):
         stamp = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(self.cloud.clock()))
@@ -114,6 +119,8 @@ class Api:
                 call.applied = done.status < 400
                 self.after_apply(call, done)
                 done = self.strike(call, faults, "after") or done
+                for fault in faults:
+                    done = fault.reshape(done)
         except Refused as refused:
             done = answer(call.service, refused, call.method)
         call.status = done.status
@@ -142,9 +149,28 @@ class Api:
             if call.service == "ec2" and call.params.get("DryRun", "").lower() == "true":
                 raise Refused("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", 412)
             self.check_strict(call)
-            handler = missing.HANDLERS.get((call.service, call.action))
-            done = handler(cloud, call) if handler else None
-            return done or self.ask_moto(call)
+            return self.replayed(call, lambda: paging.paged(call, cloud.page_size, self.answer_of))
+
+    def answer_of(self, call):
+        handler = missing.HANDLERS.get((call.service, call.action))
+        done = handler(self.cloud, call) if handler else None
+        return done or self.ask_moto(call)
+
+    def replayed(self, call, make):
+        """A create that carries a token is made once; RunInstances sees to it itself."""
+        token = call.params.get("ClientToken") if call.service == "ec2" and call.action.startswith("Create") else None
+        if not token:
+            return make()
+        key, said = (call.caller.account, call.region, call.action, token), {k: v for k, v in call.params.items() if k != "ClientToken"}
+        if key in self.tokens:
+            before, done = self.tokens[key]
+            if before != said:
+                raise Refused("IdempotentParameterMismatch", "Arguments on this idempotent request are inconsistent with arguments used in previous request(s).")
+            return done
+        done = make()
+        if done.status < 400:
+            self.tokens[key] = (said, done)
+        return done
 
     @staticmethod
     def tags_of(call, number):
@@ -210,7 +236,8 @@ class Api:
 
     def ask_moto(self, call):
         environ = {key: value for key, value in call.environ.items() if key not in ("HTTP_X_MOTO_ACCOUNT_ID", "HTTP_TRANSFER_ENCODING", "wsgi.input_terminated")}
-        environ.update({"wsgi.input": io.BytesIO(call.body), "CONTENT_LENGTH": str(len(call.body)), "HTTP_X_MOTO_ACCOUNT_ID": call.caller.account})
+        body = call.moto_body if call.moto_body is not None else call.body
+        environ.update({"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body)), "HTTP_X_MOTO_ACCOUNT_ID": call.caller.account})
         seen = []
         self.cloud.enter_client_call()
         try:

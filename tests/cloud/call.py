@@ -54,7 +54,7 @@ class Call:
         self.region, self.service = (scope[1], scope[2]) if len(scope) == 4 else ("us-east-1", "s3")
         self.caller, self.status, self.code, self.applied, self.seconds = None, None, None, False, 0.0
         self.is_query, self.bucket, self.key, self.permission, self.parameter_names = False, "", "", "", []
-        self.params = {}
+        self.params, self.json, self.moto_body = {}, {}, None
         self.understand()
 
     @staticmethod
@@ -74,6 +74,10 @@ class Call:
             return
         if self.service == "s3":
             self.understand_s3()
+            return
+        operation = re.fullmatch(r"/service/\w+/operation/(\w+)", self.raw_path)
+        if operation:
+            self.action = operation[1]
             return
         form = dict(urllib.parse.parse_qsl(self.body.decode(errors="replace"), keep_blank_values=True)) if self.method == "POST" else self.query
         self.is_query = "Action" in form

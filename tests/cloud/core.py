@@ -76,6 +76,9 @@ class Cloud:
         self.vcpu_quota = {}  # (family, on-demand | spot) -> vCPUs
         self.reservations = {}  # capacity reservations: id -> {type, zone, count}
         self.pending_seconds, self.shutdown_seconds, self.clock_skew = 0.05, 0.1, 0.0
+        self.tags_vanish = False  # from terminated instances, as EC2 may do it at any time
+        self.page_size = None  # the most that a Describe answers at once
+        self.credential_seconds = 6 * 3600  # of an instance's role
         self.machines_wanted = True
         self.network, self.machine_room, self.port, self.consoles, self.servers, self.timer = None, None, port, {}, [], None
 
@@ -88,6 +91,8 @@ class Cloud:
         self.close()
 
     def start(self):
+        if ec2.Rules.now:
+            raise RuntimeError("there is a cloud in this process already; close it first")
         reset_moto()
         ec2.install()
         self.rules = ec2.Rules.now = ec2.Rules(self)
@@ -122,14 +127,15 @@ class Cloud:
         directory = rootfs.STORE / "run" / f"{os.getpid()}-{next(numbers)}"
         directory.mkdir(parents=True)
         self.network = network.Network(directory, int(self.address) if self.address else None)
-        lower = rootfs.lower(directory / "layer") if self.boot == "real" else ""
-        self.machine_room = machine.Machines(self, directory, lower)
+        self.machine_room = machine.Machines(self, directory)
         if self.boot == "real":
+            self.machine_room.make_root()
             self.boot = machine.guest
         self.public = (self.network.public_address() for _ in itertools.count())
         server = Server(self.network.listen(self.port), self.api)
         self.servers.append(server)
         self.endpoint = f"http://{self.network.endpoint}:{server.port}"
+        self.servers.append(Server(self.network.listen_for_metadata(), self.metadata_of_caller))
 
     def close(self):
         """Everything that this cloud has made is gone afterwards."""
@@ -149,6 +155,7 @@ class Cloud:
             self.machine_room.close()
         if self.network:
             self.network.close()
+        ec2.Rules.now = None
 
     # ---- for clients ----
 
@@ -171,6 +178,20 @@ class Cloud:
         backend.users[name].policies["given"] = policy if isinstance(policy, str) else json.dumps(policy)
         self.baseline.add(("user", name))
         return self.callers.make(ACCOUNT, "user", name)
+
+    def remove_default_vpc(self):
+        """An account without one."""
+        backend = ec2_backends[ACCOUNT][self.region]
+        with self.lock:
+            for vpc in backend.vpcs.values():
+                vpc.is_default = False
+            for subnets in backend.subnets.values():
+                for subnet in subnets.values():
+                    subnet.default_for_az = False
+
+    def expire(self, caller):
+        """A session ends now."""
+        caller.expires = 1.0
 
     def clock(self):
         return time.time() + self.clock_skew
@@ -281,13 +302,23 @@ class Cloud:
 
     def metadata_page(self, environ, start_response):
         """For a stand-in without a namespace: AWS_EC2_METADATA_SERVICE_ENDPOINT=<endpoint>/imds/<instance>."""
-        number = environ["PATH_INFO"].split("/")[2]
+        return self.metadata_of(environ["PATH_INFO"].split("/")[2], environ, start_response)
+
+    def metadata_of_caller(self, environ, start_response):
+        """At 169.254.169.254: who asks is told about itself."""
+        return self.metadata_of(self.network.who_has(environ["REMOTE_ADDR"]), environ, start_response)
+
+    def metadata_of(self, number, environ, start_response):
+        if number not in self.instances:
+            start_response("404 Not Found", [("Content-Length", "0")])
+            return [b""]
+        return self.service(number)(environ, start_response)
+
+    def service(self, number):
+        """The metadata service of an instance."""
         if number not in self.services:
-            if number not in self.instances:
-                start_response("404 Not Found", [("Content-Length", "0")])
-                return [b""]
             self.services[number] = metadata.Metadata(self, self.instances[number])
-        return self.services[number](environ, start_response)
+        return self.services[number]
 
     @staticmethod
     def address_page(environ, start_response):

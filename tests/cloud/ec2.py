@@ -119,11 +119,37 @@ def rules():
     return Rules.now
 
 
+def is_hidden(number):
+    return bool(rules()) and rules().is_hidden(number)
+
+
 # ---- RunInstances ----
 
 def fingerprint(response):
     items = sorted((k, v) for k, v in response.querystring.items() if k not in ("ClientToken", "Action", "Version") and not k.startswith("X-Amz"))
     return hashlib.sha256(repr(items).encode()).hexdigest()
+
+
+TEMPLATE_KEYS = ("ImageId", "InstanceType", "UserData", "SecurityGroupIds", "NetworkInterfaces", "BlockDeviceMappings", "MetadataOptions",
+                 "IamInstanceProfile", "Monitoring", "InstanceInitiatedShutdownBehavior", "Placement", "KeyName", "InstanceMarketOptions",
+                 "DisableApiTermination", "TagSpecifications")
+
+
+def use_template(response, backend):
+    """What the request does not say, its launch template does; moto takes only some of it from there."""
+    named = response._get_param("LaunchTemplate")
+    if not named:
+        return
+    data = backend._get_template_from_args(named).data
+    for key in TEMPLATE_KEYS:
+        if key in data and not response.params.get(key):
+            response.params[key] = str(data[key]) if key == "UserData" else copy.deepcopy(data[key])
+
+
+def check_key(response, backend):
+    name = response._get_param("KeyName")
+    if name and name not in [key.name for key in backend.key_pairs.values()]:
+        refuse("InvalidKeyPair.NotFound", f"The key pair '{name}' does not exist")
 
 
 def check_image(response, backend):
@@ -182,12 +208,12 @@ def check_network(response, backend):
         refuse("InvalidParameterCombination", "Network interfaces and an instance-level security groups may not be specified on the same request")
     subnet_id = next((nic["SubnetId"] for nic in nics if nic.get("SubnetId")), None) or response._get_param("SubnetId")
     subnet = backend.get_subnet(subnet_id) if subnet_id else None
-    if subnet and rules().is_hidden(subnet.id):
+    if subnet and is_hidden(subnet.id):
         refuse("InvalidSubnetID.NotFound", f"The subnet ID '{subnet.id}' does not exist")
     groups = []
     for number in names:
         group = backend.get_security_group_from_id(number)
-        if not group or rules().is_hidden(number):
+        if not group or is_hidden(number):
             refuse("InvalidGroup.NotFound", f"The security group '{number}' does not exist")
         if subnet and group.vpc_id != subnet.vpc_id:
             refuse("InvalidParameter", f"Security group {number} and subnet {subnet.id} belong to different networks.")
@@ -224,7 +250,7 @@ def check_profile(response, backend):
     if not name:
         return None
     found = [p for p in iam_backends[backend.account_id]["aws"].instance_profiles.values() if p.name == name]
-    if not found or rules().is_hidden(f"instance-profile/{name}"):
+    if not found or is_hidden(f"instance-profile/{name}"):
         refuse("InvalidParameterValue", f"Value ({name}) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name")
     return found[0]
 
@@ -333,6 +359,7 @@ def strict_run_instances(original):
     def run_instances(self):
         backend, token = self.ec2_backend, self._get_param("ClientToken")
         key, mark = (backend.account_id, backend.region_name, token), fingerprint(self)
+        use_template(self, backend)
         if token and key in rules().tokens:
             before, reservation = rules().tokens[key]
             if before != mark:
@@ -343,6 +370,7 @@ def strict_run_instances(original):
         least, most = check_counts(self)
         check_user_data(self)
         check_tags(self)
+        check_key(self, backend)
         subnet, groups = check_network(self, backend)
         group_name = check_placement(self, backend, instance_type)
         profile = check_profile(self, backend)
@@ -434,6 +462,8 @@ def finish_termination(instance, code, text):
     for name in [group.id for group in instance.security_groups] + [instance.subnet_id]:
         rules().gone_at[name] = at
     rules().set_state(instance, "terminated")
+    if rules().cloud.tags_vanish:
+        instance.ec2_backend.tags.pop(instance.id, None)
 
 
 def fast_private_address(self):
@@ -461,7 +491,7 @@ def strict_delete_group(original):
     @functools.wraps(original)
     def delete(self, vpc_id, group_id):
         group = self.get_security_group_from_id(group_id)
-        if rules().is_hidden(group_id):
+        if is_hidden(group_id):
             refuse("InvalidGroup.NotFound", f"The security group '{group_id}' does not exist")
         if group.name == "default":
             refuse("CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user" % group_id)
@@ -490,16 +520,16 @@ def hiding_reservations(original):
     def all_reservations(self, filters=None):
         found = original(self, filters)
         for reservation in found:
-            reservation.instances = [i for i in reservation.instances if not rules().is_hidden(i.id)]
+            reservation.instances = [i for i in reservation.instances if not is_hidden(i.id)]
         return [r for r in found if r.instances]
     return all_reservations
 
 
 def hiding(original):
-    """For methods that return a list of things with an id."""
+    """For methods that return a list of things with an id.  A lag in them looks like an empty list, also for an id."""
     @functools.wraps(original)
     def describe(self, *args, **kw):
-        return [thing for thing in original(self, *args, **kw) if not rules().is_hidden(thing.id)]
+        return [thing for thing in original(self, *args, **kw) if not is_hidden(thing.id)]
     return describe
 
 
@@ -507,9 +537,9 @@ def hiding_groups(original):
     @functools.wraps(original)
     def describe(self, group_ids=None, groupnames=None, filters=None):
         for number in group_ids or []:
-            if rules().is_hidden(number):
+            if is_hidden(number):
                 refuse("InvalidGroup.NotFound", f"The security group '{number}' does not exist")
-        return [group for group in original(self, group_ids, groupnames, filters) if not rules().is_hidden(group.id)]
+        return [group for group in original(self, group_ids, groupnames, filters) if not is_hidden(group.id)]
     return describe
 
 
@@ -564,6 +594,7 @@ def install():
     wrap(SecurityGroupBackend, "create_security_group", noting_birth("security-group"))
     wrap(SubnetBackend, "delete_subnet", strict_delete_subnet)
     wrap(SubnetBackend, "create_subnet", noting_birth("subnet"))
+    wrap(SubnetBackend, "describe_subnets", hiding)
     wrap(moto_interfaces.NetworkInterfaceBackend, "describe_network_interfaces", hiding)
     AmiBackend._load_amis = load_images
     EC2Response.get_console_output = console_output

@@ -20,6 +20,7 @@ class Answer:
 
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, list(headers), body
+        self.cut = None  # after how many bytes the connection is reset
 
 
 def request_id():

@@ -1,7 +1,7 @@
 """Machines of instances: guests that boot Debian with cloud-init, and stand-ins that start one command at once.
 
-Both have namespaces of their own (network, processes, mounts, host name) with the metadata service in them, and are
-gone when this process is gone, however it ends.
+Both have namespaces of their own (network, processes, mounts, host name), and are gone when this process is gone, however
+it ends.
 """
 import concurrent.futures
 import contextlib
@@ -13,8 +13,7 @@ import subprocess
 import threading
 import time
 
-from .api import Server
-from .metadata import Metadata
+from . import rootfs
 
 GUEST = pathlib.Path(__file__).resolve().parent / "guest"
 REBOOT_CODES = (42, -signal.SIGHUP)
@@ -27,12 +26,18 @@ CONSOLE_BYTES = 65536
 class Machines:
     """What the machines of one cloud share."""
 
-    def __init__(self, cloud, directory, lower):
-        self.cloud, self.directory, self.lower = cloud, directory, lower
+    def __init__(self, cloud, directory):
+        self.cloud, self.directory, self.lower, self.lock = cloud, directory, None, threading.Lock()
         self.turns = threading.Semaphore(BOOTS_AT_ONCE)
         # The kernel ends a child when the thread that made it ends: one thread makes them all, and lives as long as we do.
         self.spawner = concurrent.futures.ThreadPoolExecutor(1, "spawner")
         shutil.copytree(GUEST, directory / "guest")
+
+    def make_root(self):
+        with self.lock:
+            if not self.lower:
+                self.lower = rootfs.lower(self.directory / "layer")
+            return self.lower
 
     def spawn(self, argv, **kw):
         return self.spawner.submit(subprocess.Popen, argv, stdin=subprocess.DEVNULL, **kw).result()
@@ -47,8 +52,7 @@ class Machine:
     def __init__(self, machines, instance, base, command, env=None):
         self.machines, self.instance, self.base, self.command, self.env = machines, instance, base, command, env
         self.cloud, self.directory = machines.cloud, machines.directory / instance.id
-        self.metadata = Metadata(self.cloud, instance)
-        self.process = self.server = self.namespace = None
+        self.process = self.namespace = None
         self.is_stopping, self.has_turn, self.lock = False, False, threading.RLock()
         self.mark = self.directory / "upper/var/lib/guest-booted"
         self.seconds = {}  # phase -> when it was reached, since the start
@@ -97,8 +101,6 @@ class Machine:
         (self.directory / "upper/etc/hostname").write_text(self.name + "\n")
         (self.directory / "upper/etc/hosts").write_text(f"127.0.0.1 localhost\n{self.instance.private_ip_address} {self.instance.private_dns_name} {self.name}\n")
         self.namespace = self.cloud.network.attach(self.instance)
-        hops = self.instance.metadata_options.http_put_response_hop_limit
-        self.server = Server(self.cloud.network.metadata_socket(self.namespace, hops), self.metadata)
 
     def boot(self):
         argv = ["setpriv", "--pdeathsig", "KILL", "nsenter", f"--net=/var/run/netns/{self.namespace}", "unshare", "--mount", "--uts", "--ipc",
@@ -163,9 +165,6 @@ class Machine:
 
     def remove(self, keep_disk=False):
         self.cloud.note_console(self.instance.id, self.console())
-        if self.server:
-            self.server.close()
-            self.server = None
         if self.namespace:
             self.cloud.network.detach(self.instance)
         if not keep_disk:
@@ -183,7 +182,9 @@ class Machine:
         return self.directory / "upper" / path.lstrip("/")
 
     def kill(self):
-        """As if its power were cut; its instance is not told, as EC2 would not be."""
+        """As if its kernel had died: EC2 goes on saying that the instance runs."""
+        with self.lock:
+            self.is_stopping = True
         self.pull_plug()
 
     def exec(self, *argv, timeout=30):
@@ -193,8 +194,8 @@ class Machine:
 
 
 def guest(cloud, instance):
-    """boot="real": Debian with cloud-init."""
-    return Machine(cloud.machine_room, instance, cloud.machine_room.lower, ["/usr/lib/guest-boot"])
+    """boot="real": Debian with cloud-init.  A callable of a test may return it for some instances, and a stand-in for others."""
+    return Machine(cloud.machine_room, instance, cloud.machine_room.make_root(), ["/usr/lib/guest-boot"])
 
 
 def stand_in(command, env=None):

@@ -1,18 +1,18 @@
 """The metadata service of an instance, as it is at 169.254.169.254: IMDSv2, identity, user data, credentials, spot notice.
 
-It is a WSGI application for one instance; machines have it in their namespace, and for stand-ins without one the
-endpoint has it at /imds/INSTANCE.
+It is a WSGI application for one instance; machines reach it on their wire, and for stand-ins without one the endpoint
+has it at /imds/INSTANCE.
 """
 import base64
 import json
 import secrets
+import socket
 import time
 
 from . import identity
 
 VERSIONS = ("1.0", "2009-04-04", "2016-09-02", "2018-09-24", "2021-03-23", "2022-09-24", "latest")
 MAX_TOKEN_SECONDS = 21600
-CREDENTIAL_SECONDS = 6 * 3600
 
 
 def stamp(seconds):
@@ -34,6 +34,8 @@ class Metadata:
         headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), ("Server", "EC2ws")]
         if status == 200 and environ["REQUEST_METHOD"] == "PUT":
             headers.append(("X-aws-ec2-metadata-token-ttl-seconds", environ["HTTP_X_AWS_EC2_METADATA_TOKEN_TTL_SECONDS"]))
+            # A token does not get further than the hop limit says: a container behind a bridge is one hop more.
+            environ["werkzeug.socket"].setsockopt(socket.IPPROTO_IP, socket.IP_TTL, self.instance.metadata_options.http_put_response_hop_limit)
         start_response(f"{status} {words.get(status, 'Error')}", headers)
         return [body]
 
@@ -141,10 +143,10 @@ class Metadata:
                         "security-credentials": {role.name: self.credentials}}}
 
     def credentials(self):
-        """Of the role of the instance's profile, made anew an hour before they end."""
-        role = self.role()
-        if not self.caller or self.caller.name != role.name or self.caller.expires < time.time() + 3600:
-            self.caller = self.cloud.callers.session(self.instance.owner_id, role.name, self.instance.id, CREDENTIAL_SECONDS)
+        """Of the role of the instance's profile, made anew when half of their time is over."""
+        role, seconds = self.role(), self.cloud.credential_seconds
+        if not self.caller or self.caller.name != role.name or self.caller.expires < time.time() + seconds / 2:
+            self.caller = self.cloud.callers.session(self.instance.owner_id, role.name, self.instance.id, seconds)
         return json.dumps({"Code": "Success", "LastUpdated": stamp(time.time()), "Type": "AWS-HMAC", "AccessKeyId": self.caller.key,
                            "SecretAccessKey": self.caller.secret, "Token": self.caller.token, "Expiration": stamp(self.caller.expires)})
 

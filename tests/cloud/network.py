@@ -12,7 +12,6 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import threading
 
@@ -147,7 +146,7 @@ class Network:
     def make_switch(self):
         ip("netns", "add", self.switch)
         self.connect_caller()
-        ip_batch(self.switch, ["link set lo up", f"link add br0 address {mac_of(self.endpoint)} type bridge", "link set br0 up", f"addr add {self.endpoint}/16 dev br0",
+        ip_batch(self.switch, ["link set lo up", f"link add br0 address {mac_of(self.endpoint)} type bridge", "link set br0 up", f"addr add {self.endpoint}/16 dev br0", f"addr add {METADATA}/32 dev br0",
                                "link set caller master br0 up", "route add default dev br0"])
 
     def connect_caller(self):
@@ -187,7 +186,7 @@ class Network:
         ip("netns", "add", namespace)
         ip("link", "add", port, "netns", self.switch, "type", "veth", "peer", "eth0", "address", mac_of(addresses[0]), "netns", namespace)
         ip("-n", self.switch, "link", "set", port, "master", "br0", "up")
-        ip_batch(namespace, ["link set lo up", f"addr add {METADATA}/32 dev lo", *[f"addr add {a}/32 dev eth0" for a in addresses],
+        ip_batch(namespace, ["link set lo up", *[f"addr add {a}/32 dev eth0" for a in addresses],
                              "link set eth0 up", f"route add default dev eth0 src {addresses[0]}",
                              f"route add 10.{self.second}.0.0/16 dev eth0 src {addresses[-1]}"])
 
@@ -214,13 +213,13 @@ class Network:
         self.places[name] = (namespace, address)
         return namespace, address
 
-    def metadata_socket(self, namespace, hop_limit):
-        """Its answers live for so many hops, as EC2's do."""
-        def make():
-            s = listen(METADATA, 80)
-            s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, hop_limit)
-            return s
-        return in_namespace(namespace, make)
+    def listen_for_metadata(self):
+        return in_namespace(self.switch, lambda: listen(METADATA, 80))
+
+    def who_has(self, address):
+        """The instance with a private or public address."""
+        with self.lock:
+            return next((number for number, (_, i) in self.attached.items() if address in (i.private_ip_address, i.public_ip_address)), None)
 
     # ---- the firewall ----
 
@@ -264,12 +263,15 @@ def matches(rule, machines, here, field):
 
 def ruleset(instance, machines):
     def chain(name, field, rules, interface):
-        lines = [f"type filter hook {name} priority 0; policy drop;", "ct state established,related accept", f"{interface} lo accept"]
+        # Groups are outside of the machine: what goes between it and its own containers is none of theirs.
+        lines = [f"type filter hook {name} priority 0; policy drop;", "ct state established,related accept", f'{interface} != "eth0" accept']
+        if name == "output":
+            lines.append(f"ip daddr {METADATA} accept")
         for rule in rules:
             lines += matches(rule, machines, instance.private_ip_address, field)
         return f"chain {name} {{\n" + "\n".join(lines) + "\n}\n"
 
     ingress = [rule for group in instance.security_groups for rule in group.ingress_rules]
     egress = [rule for group in instance.security_groups for rule in group.egress_rules]
-    return ("table inet groups { }\ndelete table inet groups\ntable inet groups {\n" + chain("input", "saddr", ingress, "iif")
-            + chain("output", "daddr", egress, "oif") + "}\n")
+    return ("table inet groups { }\ndelete table inet groups\ntable inet groups {\n" + chain("input", "saddr", ingress, "iifname")
+            + chain("output", "daddr", egress, "oifname") + "}\n")

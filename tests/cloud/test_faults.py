@@ -1,12 +1,15 @@
 """The fault script, the call log, the decoys and the meter."""
+import json
 import time
+import urllib.request
 
 import pytest
-from botocore.exceptions import ConnectionClosedError
+from botocore.exceptions import ConnectionClosedError, ResponseStreamingError
 from botocore.parsers import ResponseParserError
 
 from . import images, meter
-from .conftest import refused
+from .conftest import client, refused
+from .errors import Answer
 from .test_launch import ids, launch
 
 
@@ -101,3 +104,36 @@ def test_the_meter_counts_seconds_of_running(cloud, ec2):
 
 def test_a_new_cloud_is_empty(cloud):
     assert not cloud.left() and not cloud.calls
+
+
+def test_a_bucket_of_calls_runs_empty_and_fills_again(cloud, ec2):
+    cloud.fault("DescribeVpcs", times=None, rate=(2, 5))
+    ec2.describe_vpcs()
+    ec2.describe_vpcs()
+    assert refused(ec2.describe_vpcs) == "RequestLimitExceeded"
+    time.sleep(0.5)
+    ec2.describe_vpcs()
+
+
+def test_an_answer_is_cut_off_or_changed(cloud, ec2):
+    cloud.fault("DescribeVpcs", cut=50)
+    with pytest.raises((ConnectionClosedError, ResponseStreamingError)):
+        ec2.describe_vpcs()
+    cloud.fault("DescribeVpcs", change=lambda done: Answer(done.status, done.headers, done.body[:-30]))
+    with pytest.raises(ResponseParserError):
+        ec2.describe_vpcs()
+
+
+def test_metrics_are_taken(cloud):
+    client(cloud, "cloudwatch").put_metric_data(Namespace="n", MetricData=[{"MetricName": "loss", "Value": 1.0}])
+    assert [call["status"] for call in cloud.named("PutMetricData")] == [200]
+
+
+def test_the_cloud_can_be_asked_and_scripted_over_http(cloud, ec2):
+    post = urllib.request.Request(f"{cloud.endpoint}/cloud/fault", json.dumps({"action": "DescribeVpcs", "throttle": True}).encode())
+    urllib.request.urlopen(post)
+    assert refused(ec2.describe_vpcs) == "RequestLimitExceeded"
+    launch(ec2)
+    kinds = [thing["kind"] for thing in json.load(urllib.request.urlopen(f"{cloud.endpoint}/cloud/left"))]
+    assert sorted(kinds) == ["instance", "network-interface", "volume"]
+    assert json.load(urllib.request.urlopen(f"{cloud.endpoint}/cloud/calls"))[0]["action"] == "DescribeVpcs"

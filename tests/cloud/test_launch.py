@@ -53,6 +53,7 @@ def test_a_token_with_other_parameters_is_refused(cloud, ec2):
     ({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-0123456789abcdef0"]}]}, "InvalidGroup.NotFound"),
     ({"Placement": {"GroupName": "nowhere"}}, "InvalidPlacementGroup.Unknown"),
     ({"IamInstanceProfile": {"Name": "nobody"}}, "InvalidParameterValue"),
+    ({"KeyName": "nokey"}, "InvalidKeyPair.NotFound"),
     ({"BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 4}}]}, "InvalidBlockDeviceMapping"),
     ({"TagSpecifications": [tags("instance", **{"aws:x": "1"})]}, "InvalidParameterValue"),
     ({"TagSpecifications": [tags("subnet", x="1")]}, "InvalidParameterValue"),
@@ -230,3 +231,47 @@ def test_what_is_new_is_not_seen_at_once(cloud, ec2):
     assert ("instance", made[0]) in cloud.truth() and ("security-group", group) in cloud.truth()
     time.sleep(0.7)
     assert ec2.describe_instances(InstanceIds=made)["Reservations"] and ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]
+
+
+def test_a_template_says_what_the_request_does_not(cloud, ec2):
+    data = {"ImageId": images.DEFAULT, "InstanceType": "c5.large", "InstanceInitiatedShutdownBehavior": "terminate",
+            "MetadataOptions": {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}, "UserData": base64.b64encode(b"#!/bin/sh\n").decode()}
+    made = ec2.create_launch_template(LaunchTemplateName="lt", LaunchTemplateData=data, ClientToken="t")["LaunchTemplate"]["LaunchTemplateId"]
+    again = ec2.create_launch_template(LaunchTemplateName="lt", LaunchTemplateData=data, ClientToken="t")["LaunchTemplate"]["LaunchTemplateId"]
+    assert made == again
+    other = {**data, "InstanceType": "c5.xlarge"}
+    assert refused(ec2.create_launch_template, LaunchTemplateName="lt", LaunchTemplateData=other, ClientToken="t") == "IdempotentParameterMismatch"
+    one = ec2.run_instances(LaunchTemplate={"LaunchTemplateId": made}, MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
+    facts = cloud.launched()[one]
+    assert (facts["type"], facts["shutdown"], facts["metadata_tokens"], facts["hop_limit"]) == ("c5.large", "terminate", "required", 1)
+
+
+def test_describe_comes_in_pages(cloud, ec2):
+    made = ids(launch(ec2, MinCount=7, MaxCount=7))
+    for n in range(4):
+        group_of(ec2, f"g{n}")
+
+    def pages(name, key, **kw):
+        return [page[key] for page in ec2.get_paginator(name).paginate(**kw)]
+    assert [len(page) for page in pages("describe_instances", "Reservations", PaginationConfig={"PageSize": 5})] == [5, 2]
+    cloud.page_size = 3
+    found = pages("describe_instances", "Reservations")
+    assert [len(page) for page in found] == [3, 3, 1]
+    assert [i["InstanceId"] for page in found for r in page for i in r["Instances"]] == made
+    assert [len(page) for page in pages("describe_security_groups", "SecurityGroups")] == [3, 2]
+    assert len(ec2.describe_instances()["Reservations"]) == 3
+
+
+def test_an_account_without_a_default_vpc(cloud, ec2):
+    cloud.remove_default_vpc()
+    assert not ec2.describe_vpcs(Filters=[{"Name": "is-default", "Values": ["true"]}])["Vpcs"]
+    assert refused(launch, ec2) == "VPCIdNotSpecified"
+
+
+def test_tags_may_vanish_with_an_instance(cloud, ec2):
+    cloud.tags_vanish = True
+    made = ids(launch(ec2, TagSpecifications=[tags("instance", run="r")]))
+    ec2.terminate_instances(InstanceIds=made)
+    cloud.settle()
+    assert not ec2.describe_instances(Filters=[{"Name": "tag:run", "Values": ["r"]}])["Reservations"]
+    assert ec2.describe_instances(InstanceIds=made)["Reservations"][0]["Instances"][0]["State"]["Name"] == "terminated"

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from . import Cloud, machine, network
+from . import Cloud, network
 from .conftest import client
 from .test_launch import group_of, ids, launch
 from .test_policy import TRUST, document
@@ -197,18 +197,13 @@ def test_a_reboot_keeps_the_disk_and_runs_user_data_no_more(real, api, home):
     assert one.file("/var/lib/boots").read_text() == "x\n" and real.launched()[number]["state"] == "running"
 
 
-# ---- stand-ins ----
-
-def test_a_stand_in_runs_a_command_at_once_and_cannot_switch_this_machine_off(tmp_path):
-    def command(instance):
-        return ["sh", "-c", f"curl -s http://169.254.169.254/latest/meta-data/instance-id >{tmp_path}/{instance.ami_launch_index}; poweroff"]
-
-    with Cloud(boot=machine.stand_in(command)) as cloud:
-        ec2 = client(cloud, "ec2")
-        made = ids(launch(ec2, MinCount=3, MaxCount=3, InstanceInitiatedShutdownBehavior="terminate"))
-        wait_for(lambda: all(facts["state"] == "terminated" for facts in cloud.launched().values()), 30, "their end")
-        assert [(tmp_path / str(n)).read_text() for n in range(3)] == made
-        assert not cloud.left()
+def test_a_machine_that_died_is_said_to_run(real, api):
+    number = ids(launch(api))[0]
+    one = wait_for(lambda: "booted" in real.machines[number].seconds and real.machines[number], what="the boot")
+    one.kill()
+    assert api.describe_instances(InstanceIds=[number])["Reservations"][0]["Instances"][0]["State"]["Name"] == "running"
+    api.terminate_instances(InstanceIds=[number])
+    wait_for(lambda: real.launched()[number]["state"] == "terminated", 10, "the end")
 
 
 # ---- what is left of a cloud ----
