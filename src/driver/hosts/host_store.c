@@ -231,7 +231,7 @@ int host_table_load(struct host_table *t, bool (*is_active)(void *ctx, const cha
 				      (int)doc_int(e, "incarnation", 0)};
 
 		if (host.n && is_active(ctx, n.run))
-			held_add(find_or_add(t, host), &n);
+			held_add(find_or_add(t, host), &n, false);
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "driver/hosts/internal.h"
@@ -44,18 +45,42 @@ struct held_node *held_find(const struct known_host *h, const struct host_node *
 	return NULL;
 }
 
-struct held_node *held_add(struct known_host *h, const struct host_node *n)
+/* The key of a node that a host is reserved for. */
+#define PLACE_KEY 320
+static struct str place_key(const struct host_node *n, char out[static PLACE_KEY])
+{
+	int len = snprintf(out, PLACE_KEY, "%d %s %s", n->incarnation, n->run, n->node);
+
+	return (struct str){out, len < PLACE_KEY ? (size_t)len : PLACE_KEY - 1};
+}
+
+struct held_node *held_add(struct known_host *h, const struct host_node *n, bool stray)
 {
 	struct held_node *held = vec_push(&h->held);
+	char key[PLACE_KEY];
 
-	held->run = xstrdup(n->run);
-	held->node = xstrdup(n->node);
-	held->incarnation = n->incarnation;
+	*held = (struct held_node){.run = xstrdup(n->run),
+				   .node = xstrdup(n->node),
+				   .incarnation = n->incarnation,
+				   .stray = stray};
+	if (!stray)
+		map_put(h->table->places, place_key(n, key), h);
 	return held;
+}
+
+static void held_give_up(struct known_host *h, struct held_node *held)
+{
+	struct host_node n = {held->run, held->node, held->incarnation};
+	char key[PLACE_KEY];
+
+	if (!held->stray)
+		map_del(h->table->places, place_key(&n, key));
+	held->stray = true;
 }
 
 void held_remove(struct known_host *h, struct held_node *held)
 {
+	held_give_up(h, held);
 	free(held->run);
 	free(held->node);
 	*held = h->held.v[--h->held.n];
@@ -75,30 +100,33 @@ static void note_free(struct host_table *t, const struct known_host *h)
 static struct known_host *holder_of(const struct host_table *t, const struct host_node *n,
 				    struct held_node **ret_held)
 {
-	struct str name;
-	void *value;
+	char key[PLACE_KEY];
+	struct known_host *h = map_get(t->places, place_key(n, key));
 
-	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
-		struct held_node *held = held_find(value, n);
+	if (h && ret_held)
+		*ret_held = held_find(h, n);
+	return h;
+}
 
-		if (held && !held->stray) {
-			if (ret_held)
-				*ret_held = held;
-			return value;
-		}
-	}
-	return NULL;
+static struct str conn_key(const void *const *conn)
+{
+	return (struct str){(const char *)conn, sizeof(*conn)};
 }
 
 static struct known_host *host_on(const struct host_table *t, const void *conn)
 {
-	struct str name;
-	void *value;
+	return map_get(t->conns, conn_key(&conn));
+}
 
-	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);)
-		if (((struct known_host *)value)->conn == conn)
-			return value;
-	return NULL;
+static void set_conn(struct host_table *t, struct known_host *h, void *conn)
+{
+	const void *old = h->conn, *key = conn;
+
+	if (old)
+		map_del(t->conns, conn_key(&old));
+	if (conn)
+		map_put(t->conns, conn_key(&key), h);
+	h->conn = conn;
 }
 
 /* ---- the table ---- */
@@ -107,6 +135,8 @@ struct known_host *known_host_add(struct host_table *t, const char *name)
 {
 	struct known_host *h = xcalloc(1, sizeof(*h));
 
+	h->table = t;
+	list_init(&h->sent);
 	h->heard_ms = clock_boot_ms();
 	map_put(t->hosts, str_from(name), h);
 	return h;
@@ -144,7 +174,9 @@ struct host_table *host_table_new(const char *dir, void (*wake)(void *ctx), void
 	pthread_condattr_destroy(&attr);
 	t->dir = xstrdup(dir);
 	t->hosts = map_new();
-	list_init(&t->asks);
+	t->conns = map_new();
+	t->places = map_new();
+	list_init(&t->waiting);
 	list_init(&t->strays);
 	t->wake = wake;
 	t->ctx = ctx;
@@ -164,6 +196,8 @@ struct host_table *host_table_free(struct host_table *t)
 	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);)
 		known_host_free(value);
 	map_free(t->hosts);
+	map_free(t->conns);
+	map_free(t->places);
 	pthread_cond_destroy(&t->changed);
 	pthread_mutex_destroy(&t->lock);
 	pthread_mutex_destroy(&t->disk);
@@ -174,29 +208,16 @@ struct host_table *host_table_free(struct host_table *t)
 
 /* ---- for the loop ---- */
 
-static void no_answer(struct pending_ask *p, enum err_kind kind, const char *why)
-{
-	p->ask->outcome = OUTCOME_UNSURE;
-	err_set(&p->ask->err, kind, "host '%s' %s", p->host->facts.name, why);
-	p->state = ASK_OVER;
-}
-
-static struct stray_ask *stray_of(const struct host_table *t, const struct pending_ask *p)
-{
-	struct list *pos;
-
-	list_each (pos, &t->strays)
-		if (&list_item(pos, struct stray_ask, in_list)->pending == p)
-			return list_item(pos, struct stray_ask, in_list);
-	return NULL;
-}
-
-/* Wake the thread that waits for the answer, or handle the answer to the destroy of a stray. */
+/* The question has its answer: wake the thread that waits for it when it was its last one, or handle
+ * the answer to the destroy of a stray. */
 static void ask_over(struct host_table *t, struct pending_ask *p)
 {
-	struct stray_ask *s = stray_of(t, p);
+	struct stray_ask *s = p->stray;
 
-	pthread_cond_broadcast(&t->changed);
+	p->state = ASK_OVER;
+	list_remove(&p->in_list);
+	if (p->call && --p->call->left == 0)
+		pthread_cond_broadcast(&t->changed);
 	if (!s)
 		return;
 	struct held_node *held = held_find(p->host, &s->ask.node);
@@ -209,21 +230,33 @@ static void ask_over(struct host_table *t, struct pending_ask *p)
 	stray_free(s);
 }
 
-/* End the questions sent on a lost connection. */
-static void disconnect(struct host_table *t, struct known_host *h)
+static void no_answer(struct host_table *t, struct pending_ask *p, enum err_kind kind,
+		      const char *why)
+{
+	p->ask->outcome = OUTCOME_UNSURE;
+	err_set(&p->ask->err, kind, "host '%s' %s", p->host->facts.name, why);
+	ask_over(t, p);
+}
+
+static void end_asks(struct host_table *t, struct list *asks, const struct known_host *h)
 {
 	struct list *pos, *tmp;
 
-	h->conn = NULL;
-	h->ready = false;
-	list_each_safe (pos, tmp, &t->asks) {
+	list_each_safe (pos, tmp, asks) {
 		struct pending_ask *p = list_item(pos, struct pending_ask, in_list);
 
-		if (p->host != h || p->state == ASK_OVER)
-			continue;
-		no_answer(p, ERR_UNAVAILABLE, "left before it answered");
-		ask_over(t, p);
+		if (p->host == h)
+			no_answer(t, p, ERR_UNAVAILABLE, "left before it answered");
 	}
+}
+
+/* End the questions sent on a lost connection, and those that were to be sent. */
+static void disconnect(struct host_table *t, struct known_host *h)
+{
+	set_conn(t, h, NULL);
+	h->ready = false;
+	end_asks(t, &h->sent, h);
+	end_asks(t, &t->waiting, h);
 }
 
 static const struct held_node *first_reserved(const struct known_host *h)
@@ -272,7 +305,7 @@ int host_table_join(struct host_table *t, const struct host_facts *f, void *conn
 		*ret_old = h->conn;
 		disconnect(t, h);
 		host_set_facts(h, f);
-		h->conn = conn;
+		set_conn(t, h, conn);
 		h->heard_ms = clock_boot_ms();
 		host_store_facts(t, h);
 	}
@@ -300,9 +333,9 @@ static void sweep_host(struct host_table *t, struct known_host *h)
 					   .id = "",
 					   .limit_ms = STRAY_LIMIT_MS,
 					   .no = ++t->last_no};
-		s->pending = (struct pending_ask){.ask = &s->ask, .host = h};
+		s->pending = (struct pending_ask){.ask = &s->ask, .host = h, .stray = s};
 		list_append(&t->strays, &s->in_list);
-		list_append(&t->asks, &s->pending.in_list);
+		list_append(&t->waiting, &s->pending.in_list);
 	}
 }
 
@@ -318,7 +351,7 @@ void host_table_has(struct host_table *t, const void *conn, const struct host_no
 			i++;
 	for (size_t i = 0; h && i < n; i++)
 		if (!held_find(h, &nodes[i]))
-			held_add(h, &nodes[i])->stray = true;
+			held_add(h, &nodes[i], true);
 	if (h) {
 		h->ready = true;
 		note_free(t, h);
@@ -367,15 +400,17 @@ bool host_table_left(struct host_table *t, const void *conn)
 
 void host_table_send(struct host_table *t, void (*send)(void *conn, const struct host_ask *ask))
 {
-	struct list *pos;
+	struct list *pos, *tmp;
 
 	pthread_mutex_lock(&t->lock);
-	list_each (pos, &t->asks) {
+	list_each_safe (pos, tmp, &t->waiting) {
 		struct pending_ask *p = list_item(pos, struct pending_ask, in_list);
 
-		if (p->state != ASK_WAITS || !p->host->conn)
+		if (!p->host->conn)
 			continue;
 		p->state = ASK_SENT;
+		list_remove(&p->in_list);
+		list_append(&p->host->sent, &p->in_list);
 		send(p->host->conn, p->ask);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -397,15 +432,16 @@ void host_table_answer(struct host_table *t, const void *conn, int64_t no, enum 
 	struct list *pos;
 
 	pthread_mutex_lock(&t->lock);
-	list_each (pos, &t->asks) {
+	struct known_host *h = host_on(t, conn);
+
+	for (pos = h ? h->sent.next : NULL; h && pos != &h->sent; pos = pos->next) {
 		struct pending_ask *p = list_item(pos, struct pending_ask, in_list);
 
-		if (p->ask->no != no || p->state != ASK_SENT || p->host->conn != conn)
+		if (p->ask->no != no)
 			continue;
 		p->ask->outcome = outcome;
 		p->ask->err = *err;
 		snprintf(p->ask->ret_id, sizeof(p->ask->ret_id), "%s", id);
-		p->state = ASK_OVER;
 		ask_over(t, p);
 		break;
 	}
@@ -575,23 +611,44 @@ static bool comes_before(const struct known_host *a, const struct known_host *b)
 	return strcmp(a->facts.name, b->facts.name) < 0;
 }
 
-/* Choose the first host by name, so that the same job gets the same hosts; those that refused lately
- * come last. */
-static struct known_host *choose(const struct host_table *t, const char *run,
-				 const struct host_want *want)
+static int by_turn(const void *x, const void *y)
 {
-	struct known_host *first = NULL;
+	const struct known_host *a = *(struct known_host *const *)x;
+	const struct known_host *b = *(struct known_host *const *)y;
+
+	return comes_before(a, b) ? -1 : comes_before(b, a) ? 1 : 0;
+}
+
+/* The hosts that may be taken, in the order in which they are. */
+struct choice {
+	struct known_host **v;
+	size_t n, next;
+};
+
+/* By name, so that the same job gets the same hosts; those that refused lately come last. */
+static void choice_init(struct choice *c, const struct host_table *t, const struct host_want *want)
+{
 	struct str name;
 	void *value;
 
-	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
-		struct known_host *h = value;
+	*c = (struct choice){.v = xcalloc(map_count(t->hosts) + 1, sizeof(struct known_host *))};
+	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);)
+		if (is_wanted(value, want))
+			c->v[c->n++] = value;
+	qsort(c->v, c->n, sizeof(struct known_host *), by_turn);
+}
 
-		if (is_wanted(h, want) && has_room(h, run, want->slots) &&
-		    (!first || comes_before(h, first)))
-			first = h;
-	}
-	return first;
+static void choice_release(struct choice *c)
+{
+	free(c->v);
+}
+
+/* A host that has no room does not get any while hosts are being chosen. */
+static struct known_host *choose(struct choice *c, const char *run, int64_t slots)
+{
+	while (c->next < c->n && !has_room(c->v[c->next], run, slots))
+		c->next++;
+	return c->next < c->n ? c->v[c->next] : NULL;
 }
 
 static void unreserve(struct host_table *t, const struct host_node *nodes, size_t n,
@@ -611,18 +668,14 @@ static void unreserve(struct host_table *t, const struct host_node *nodes, size_
 /* A new incarnation replaces the node: what an earlier one left on a host is a stray. */
 static void give_up_earlier(struct host_table *t, const struct host_node *n)
 {
-	struct str name;
-	void *value;
+	struct host_node earlier = *n;
 
-	for (size_t i = 0; map_at(t->hosts, &i, &name, &value);) {
-		const struct known_host *h = value;
+	while (earlier.incarnation-- > 0) {
+		struct held_node *held = NULL;
+		struct known_host *h = holder_of(t, &earlier, &held);
 
-		for (size_t k = 0; k < h->held.n; k++) {
-			struct held_node *held = &h->held.v[k];
-
-			if (held->incarnation < n->incarnation && same_name(held, n))
-				held->stray = true;
-		}
+		if (h)
+			held_give_up(h, held);
 	}
 }
 
@@ -630,11 +683,14 @@ static void give_up_earlier(struct host_table *t, const struct host_node *n)
 static int reserve_all(struct host_table *t, const struct host_node *nodes, size_t n,
 		       const struct host_want *want, bool *added, struct err *err)
 {
+	CLEANUP(choice_release) struct choice choice;
+
+	choice_init(&choice, t, want);
 	for (size_t i = 0; i < n; i++) {
 		if (holder_of(t, &nodes[i], NULL))
 			continue;
 		give_up_earlier(t, &nodes[i]);
-		struct known_host *h = choose(t, nodes[i].run, want);
+		struct known_host *h = choose(&choice, nodes[i].run, want->slots);
 
 		if (!h) {
 			unreserve(t, nodes, n, added);
@@ -647,7 +703,7 @@ static int reserve_all(struct host_table *t, const struct host_node *nodes, size
 				n, n == 1 ? "" : "s", c.known, c.known == 1 ? "s" : "", c.free,
 				c.known - c.free - c.gone, c.gone);
 		}
-		held_add(h, &nodes[i]);
+		held_add(h, &nodes[i], false);
 		added[i] = true;
 	}
 	return 0;
@@ -720,14 +776,6 @@ enum host_place host_table_place(struct host_table *t, const struct host_node *n
 
 /* ---- questions ---- */
 
-static bool all_over(const struct pending_ask *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (v[i].state != ASK_OVER)
-			return false;
-	return true;
-}
-
 static void wait_a_while(struct host_table *t, int ms)
 {
 	struct timespec until;
@@ -739,13 +787,15 @@ static void wait_a_while(struct host_table *t, int ms)
 	pthread_cond_timedwait(&t->changed, &t->lock, &until);
 }
 
-static void put_ask(struct host_table *t, struct pending_ask *p, struct host_ask *ask)
+static void put_ask(struct host_table *t, struct pending_ask *p, struct host_ask *ask,
+		    struct ask_call *call)
 {
-	*p = (struct pending_ask){.ask = ask, .host = holder_of(t, &ask->node, NULL)};
+	*p = (struct pending_ask){.ask = ask, .host = holder_of(t, &ask->node, NULL), .call = call};
 	ask->no = ++t->last_no;
 	list_init(&p->in_list);
 	if (p->host && is_here(p->host)) {
-		list_append(&t->asks, &p->in_list);
+		call->left++;
+		list_append(&t->waiting, &p->in_list);
 		return;
 	}
 	p->state = ASK_OVER;
@@ -757,20 +807,19 @@ static void put_ask(struct host_table *t, struct pending_ask *p, struct host_ask
 void host_table_ask(struct host_table *t, struct host_ask *asks, size_t n, const struct deadline *d)
 {
 	struct pending_ask *v = xcalloc(n + 1, sizeof(*v));
+	struct ask_call call = {0};
 
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < n; i++)
-		put_ask(t, &v[i], &asks[i]);
+		put_ask(t, &v[i], &asks[i], &call);
 	pthread_mutex_unlock(&t->lock);
 	t->wake(t->ctx);
 	pthread_mutex_lock(&t->lock);
-	while (!all_over(v, n) && deadline_check(d, "", NULL) == 0)
+	while (call.left > 0 && deadline_check(d, "", NULL) == 0)
 		wait_a_while(t, deadline_slice_ms(d));
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (v[i].state != ASK_OVER)
-			no_answer(&v[i], ERR_TIMEOUT, "did not answer in time");
-		list_remove(&v[i].in_list);
-	}
+			no_answer(t, &v[i], ERR_TIMEOUT, "did not answer in time");
 	pthread_mutex_unlock(&t->lock);
 	free(v);
 }

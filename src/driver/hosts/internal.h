@@ -17,6 +17,7 @@ struct held_node {
 };
 
 struct known_host {
+	struct host_table *table;
 	struct arena *arena; /* of the facts */
 	struct host_facts facts;
 	char *saved; /* the facts on disk, as JSON */
@@ -25,15 +26,23 @@ struct known_host {
 	int64_t heard_ms;
 	int64_t refused_ms; /* when it last refused to make a node; 0: never */
 	VEC(struct held_node) held;
+	struct list sent; /* struct pending_ask that wait for an answer on this connection */
 };
 
 enum ask_state { ASK_WAITS, ASK_SENT, ASK_OVER };
 
+/* The questions of one call of host_table_ask, whose worker waits until `left` is 0. */
+struct ask_call {
+	size_t left;
+};
+
 struct pending_ask {
 	struct host_ask *ask;
 	struct known_host *host;
+	struct ask_call *call;	 /* NULL: nobody waits */
+	struct stray_ask *stray; /* NULL: it is not about a stray */
 	enum ask_state state;
-	struct list in_list;
+	struct list in_list; /* host_table.waiting, then known_host.sent */
 };
 
 struct host_table {
@@ -42,16 +51,18 @@ struct host_table {
 	/* Held while the reservations are written; taken before `lock`. */
 	pthread_mutex_t disk;
 	char *dir;
-	struct map *hosts;  /* name -> struct known_host */
-	struct list asks;   /* struct pending_ask */
-	struct list strays; /* struct stray_ask */
+	struct map *hosts;   /* name -> struct known_host */
+	struct map *conns;   /* the address of a connection -> struct known_host */
+	struct map *places;  /* a node that is reserved -> its struct known_host */
+	struct list waiting; /* struct pending_ask that are not sent yet */
+	struct list strays;  /* struct stray_ask */
 	int64_t last_no;
 	bool freed; /* a host became free; reset by host_table_freed() */
 	void (*wake)(void *ctx);
 	void *ctx;
 };
 
-struct held_node *held_add(struct known_host *h, const struct host_node *n);
+struct held_node *held_add(struct known_host *h, const struct host_node *n, bool stray);
 void held_remove(struct known_host *h, struct held_node *held);
 struct held_node *held_find(const struct known_host *h, const struct host_node *n);
 struct known_host *known_host_add(struct host_table *t, const char *name);
