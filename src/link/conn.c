@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "link/conn_queue.h"
 #include "net/address.h"
+#include "net/tls.h"
 #include "net/transport.h"
 #include "sys/loop.h"
 
@@ -92,6 +93,8 @@ struct conn *conn_new_over(struct loop *l, const struct transport *t, const stru
 	tune_socket(t->fd);
 	*c = (struct conn){
 		.loop = l, .t = *t, .ev = *ev, .ctx = ctx, .max_payload = FRAME_MAX_PAYLOAD};
+	if (t->ssl)
+		tls_read_ahead(&c->t);
 	conn_queue_init(&c->queue);
 	c->io = loop_io_new(l, t->fd, LOOP_READ, io_ready, c);
 	return c;

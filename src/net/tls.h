@@ -35,5 +35,8 @@ void tls_accept(struct tls_server *s, struct transport *t, int fd);
 
 /* The ALPN protocol chosen in the handshake; "" if none. */
 struct str tls_protocol(const struct transport *t);
+/* Take as many records from the socket at once as there are: one system call and not two for each.  What waits in
+ * OpenSSL's buffer the socket does not tell: for owners that ask ops->pending. */
+void tls_read_ahead(struct transport *t);
 /* From now on an end of file without close_notify is an error (ECONNRESET). */
 void tls_expect_goodbye(struct transport *t);

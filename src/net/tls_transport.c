@@ -71,11 +71,17 @@ static ssize_t tls_read(struct transport *t, void *p, size_t n)
 	errno = 0;
 	int rc = SSL_read_ex(t->ssl, p, n, &got);
 
-	return rc == 1 ? (ssize_t)got
-		       : stopped(t->ssl, rc, SSL_ERROR_WANT_WRITE, &t->read_wants_write);
+	t->drained = false;
+	if (rc == 1)
+		return (ssize_t)got;
+	ssize_t end = stopped(t->ssl, rc, SSL_ERROR_WANT_WRITE, &t->read_wants_write);
+
+	t->drained = end < 0 && errno == EAGAIN;
+	return end;
 }
 
-/* SSL_read returns at most one record: repeat until nothing is left or the parts are full. */
+/* SSL_read returns at most one record: repeat until OpenSSL holds no more or the parts are full.  What has come to the
+ * socket meanwhile the loop reports. */
 static ssize_t tls_readv(struct transport *t, struct iovec *iov, size_t n)
 {
 	ssize_t total = 0;
@@ -89,14 +95,18 @@ static ssize_t tls_readv(struct transport *t, struct iovec *iov, size_t n)
 				return total > 0 ? total : got;
 			done += (size_t)got;
 			total += got;
+			if (!SSL_has_pending(t->ssl))
+				return total;
 		}
 	}
 	return total;
 }
 
+/* OpenSSL's buffer may hold a part of a record: it says that something is there until the rest has come. */
 static bool tls_pending(const struct transport *t)
 {
-	return SSL_pending(t->ssl) > 0 || (SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN);
+	return (SSL_has_pending(t->ssl) && !t->drained) ||
+	       (SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN);
 }
 
 static ssize_t write_some(struct transport *t, const void *p, size_t n)
@@ -234,6 +244,11 @@ struct str tls_protocol(const struct transport *t)
 
 	SSL_get0_alpn_selected(t->ssl, &p, &n);
 	return n > 0 ? (struct str){(const char *)p, n} : STR("");
+}
+
+void tls_read_ahead(struct transport *t)
+{
+	SSL_set_read_ahead(t->ssl, 1);
 }
 
 void tls_expect_goodbye(struct transport *t)

@@ -33,6 +33,7 @@ struct transport {
 	struct ssl_st *ssl; /* NULL: plain */
 	/* After EAGAIN: a read has to wait for a writable socket, or a write for a readable one. */
 	bool read_wants_write, write_wants_read;
+	bool drained; /* TLS: the last read found no whole record, in OpenSSL's buffer nor in the socket */
 };
 
 /* Plain bytes; takes over fd. */

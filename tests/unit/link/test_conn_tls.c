@@ -253,6 +253,25 @@ static void nothing_waits_inside_openssl(void **state)
 	free(all);
 }
 
+/* A record that is not whole yet lies in OpenSSL's buffer: the loop sleeps until the rest comes. */
+static void half_a_record_is_waited_for_without_turning(void **state)
+{
+	static const uint8_t head[] = {23, 3, 3};
+	struct world *w = *state;
+	uint8_t wire[64];
+
+	peer_write(w, wire, put_frame(wire, FRAME_PING, "whole"));
+	assert_int_equal(send(w->peer.fd, head, sizeof(head), 0), sizeof(head));
+	run_until(w, &w->frames, 1);
+	loop_round(w->loop, 0);
+	int64_t start = clock_boot_ms();
+
+	for (int i = 0; i < 3; i++)
+		loop_round(w->loop, 50);
+	assert_true(clock_boot_ms() - start >= 100);
+	assert_int_equal(w->closes, 0);
+}
+
 static void an_orderly_end_is_told_as_one(void **state)
 {
 	struct world *w = *state;
@@ -569,6 +588,7 @@ int main(void)
 		T(frames_survive_records_cut_anywhere),
 		T(records_may_arrive_byte_by_byte),
 		T(nothing_waits_inside_openssl),
+		T(half_a_record_is_waited_for_without_turning),
 		T(an_orderly_end_is_told_as_one),
 		T(an_end_without_a_goodbye_is_an_error),
 		T(a_changed_byte_ends_the_connection),
