@@ -1,11 +1,11 @@
 /*
  * swarm_peers - many hosts and the nodes that a master makes on them, played by one process.
  *
- *     swarm_peers HOST PORT PIN JOIN_TOKEN HOSTS FIRST
+ *     swarm_peers HOST PORT PIN JOIN_TOKEN HOSTS PING_MS
  *
  * Each host has a connection of its own over TLS and joins as the daemon of a machine does; each node that it is
  * asked for is another connection, which says and answers what a node's agent says and answers, pings and samples
- * as often as the master asks for, and runs no job.  Who loses the master dials again with the pauses of a real one.
+ * as often as the master asks for, and runs no job.  A host pings every PING_MS (a real one every 5 s).  Who loses the master dials again with the pauses of a real one.
  *
  * Five times a second a line of JSON on stdout says where all of them stand.
  */
@@ -35,7 +35,6 @@
 #include "sys/loop.h"
 
 #define SAY_MS 200
-#define HOST_PING_MS 5000   /* as host/host_link.c has it */
 #define NODE_PING_MS 5000   /* as agent/agent_link.c has it ... */
 #define LOST_PINGS 15	    /* ... of a node that may be carried elsewhere: so many in `lost` */
 #define BACKOFF_MIN_MS 50   /* of both */
@@ -75,6 +74,7 @@ static struct swarm {
 	struct map *nodes; /* id -> struct peer */
 	struct loop_timer *say;
 	struct peer *hosts;
+	int64_t host_ping_ms;
 	int nhosts, joined, welcomed, nodes_known, started, ended, dials, failed_dials, refused;
 } s;
 
@@ -293,7 +293,7 @@ static void say_ping(void *ctx)
 	struct peer *p = ctx;
 
 	conn_send(p->conn, FRAME_PING, 0, STR(""), STR(MESSAGE_EMPTY));
-	loop_timer_set(p->ping, !p->is_node  ? HOST_PING_MS
+	loop_timer_set(p->ping, !p->is_node  ? s.host_ping_ms
 				: p->lost_ms ? p->lost_ms / LOST_PINGS
 					     : NODE_PING_MS);
 }
@@ -409,7 +409,7 @@ static void dialed(void *ctx, const struct transport *t, const struct err *why)
 		say_hello(p);
 	else
 		say_join(p);
-	loop_timer_set(p->ping, p->is_node ? NODE_PING_MS : HOST_PING_MS);
+	loop_timer_set(p->ping, p->is_node ? NODE_PING_MS : s.host_ping_ms);
 }
 
 static void dial_now(void *ctx)
@@ -478,7 +478,7 @@ int main(int argc, char **argv)
 	struct rlimit files;
 
 	if (argc != 7) {
-		fprintf(stderr, "swarm_peers HOST PORT PIN JOIN_TOKEN HOSTS FIRST\n");
+		fprintf(stderr, "swarm_peers HOST PORT PIN JOIN_TOKEN HOSTS PING_MS\n");
 		return 2;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
@@ -494,13 +494,13 @@ int main(int argc, char **argv)
 					  .limit_ms = CALL_MS};
 	s.token = argv[4];
 	s.nhosts = (int)strtol(argv[5], NULL, 10);
+	s.host_ping_ms = strtol(argv[6], NULL, 10);
 	s.loop = loop_new();
 	s.nodes = map_new();
 	s.hosts = xcalloc((size_t)s.nhosts + 1, sizeof(*s.hosts));
 	for (int i = 0; i < s.nhosts; i++) {
 		peer_init(&s.hosts[i], false);
-		snprintf(s.hosts[i].id, sizeof(s.hosts[i].id), "h%05ld",
-			 strtol(argv[6], NULL, 10) + i);
+		snprintf(s.hosts[i].id, sizeof(s.hosts[i].id), "h%05d", i);
 		loop_timer_set(s.hosts[i].dial, i / DIALS_PER_MS);
 	}
 	s.say = loop_timer_new(s.loop, say_state, NULL);
