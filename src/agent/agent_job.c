@@ -13,6 +13,7 @@
 #include "agent/collect.h"
 #include "agent/places.h"
 #include "agent/prepare.h"
+#include "agent/previous.h"
 #include "agent/probe.h"
 #include "agent/forked_task.h"
 #include "agent/upload.h"
@@ -166,6 +167,24 @@ static void close_streams(struct agent *a)
 	a->relaying = false;
 }
 
+/* Add the outputs of the previous attempt: those on this machine, else the ones that were fetched. */
+static void add_previous(const struct agent *a, struct arena *mem, struct message_start *m)
+{
+	CLEANUP(freep)
+	char *dir = a->at.no > 0 ? place_output(&a->cfg, a->dir, a->at.no) : place_previous(a->dir);
+	struct env_pair *all = arena_array(mem, struct env_pair, m->nenv + 1);
+
+	if (m->attempt < 2 || !file_exists(dir))
+		return;
+	for (size_t i = 0; i < m->nenv; i++)
+		if (strcmp(m->env[i].name, "REGATTA_PREVIOUS") == 0)
+			return; /* agent and master share a machine */
+	if (m->nenv > 0)
+		memcpy(all, m->env, m->nenv * sizeof(*all));
+	all[m->nenv++] = (struct env_pair){"REGATTA_PREVIOUS", arena_strdup(mem, dir)};
+	m->env = all;
+}
+
 /* Expand the templates of a START for this node. */
 static int make_texts(struct agent *a, struct message_start *m, struct arena *mem,
 		      struct start_files *ret, struct err *err)
@@ -196,7 +215,10 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 	/* That of the first attempt was made by prepare_files. */
 	if (m->attempt > 1 && file_mkdir_p(output, 0700, err) < 0)
 		return err_wrap(err, "make the output directory");
-	return expand_start(m, m->rank >= 0 ? &here : NULL, a->dir, mem, ret, err);
+	if (expand_start(m, m->rank >= 0 ? &here : NULL, a->dir, mem, ret, err) < 0)
+		return -1;
+	add_previous(a, mem, m);
+	return 0;
 }
 
 void job_start(struct agent *a, struct str json, struct err *err)
@@ -347,7 +369,7 @@ static void collect_task(void *ctx, struct buf *out)
 		.n = a->inputs.nkeep,
 		/* A work directory that is not the node's own may hold files from before the attempt. */
 		.since_ms =
-			prepare_is_long(&a->inputs) || !a->cfg.base_dir ? 0 : a->at.st.claimed_ms,
+			prepare_has_work(&a->inputs) || !a->cfg.base_dir ? 0 : a->at.st.claimed_ms,
 	};
 	struct collected done;
 	int rc = collect_files(cwd, &o, output, &done, &err);

@@ -71,18 +71,22 @@ static int open_here(const char *blobs, const char *sha256, struct err *err)
 
 /* ---- downloads ---- */
 
-static int download(const struct agent_config *cfg, const struct message_blob *b, int fd,
-		    struct err *err)
+/* What is to be fetched: from a URL, or from the node's part of the master's API. */
+struct wanted {
+	const char *url, *rest; /* one of them */
+	const char *sha256;	/* NULL: not known */
+};
+
+static int download(const struct agent_config *cfg, const struct wanted *b, int fd, struct err *err)
 {
 	CLEANUP(transfer_release) struct transfer t;
-	CLEANUP(freep) char *rest = xasprintf("blobs/%s", b->sha256 ? b->sha256 : "");
 	struct http_url u;
 
 	transfer_init(&t, cfg, b->url);
 	if (b->url && http_url_parse(&u, str_from(b->url), false, err) < 0)
 		return -1;
 	CLEANUP(freep)
-	char *path = !b->url	    ? transfer_path(&t, rest)
+	char *path = !b->url	    ? transfer_path(&t, b->rest)
 		     : u.path.n > 0 ? xstrndup(u.path.p, u.path.n)
 				    : xstrdup("/");
 
@@ -91,7 +95,7 @@ static int download(const struct agent_config *cfg, const struct message_blob *b
 
 /* A blob without a digest is not cached: the URL may have another content next time. */
 static int open_unnamed(const struct agent_config *cfg, const char *node_dir,
-			const struct message_blob *b, struct err *err)
+			const struct wanted *b, struct err *err)
 {
 	CLEANUP(freep) char *path = path_join(node_dir, "fetched" PART);
 	CLEANUP(close_fdp)
@@ -183,8 +187,8 @@ static int lock_part(const char *part, const char *path, int *ret_fd, struct err
 	}
 }
 
-static int fill_cache(const struct agent_config *cfg, const char *cache,
-		      const struct message_blob *b, struct err *err)
+static int fill_cache(const struct agent_config *cfg, const char *cache, const struct wanted *b,
+		      struct err *err)
 {
 	CLEANUP(freep) char *path = path_join(cache, b->sha256);
 	CLEANUP(freep) char *part = xasprintf("%s" PART, path);
@@ -231,7 +235,7 @@ static int open_cached(const char *path, const char *sha256, int *ret_fd, struct
 }
 
 static int open_by_cache(const struct agent_config *cfg, const char *node_dir,
-			 const struct message_blob *b, struct err *err)
+			 const struct wanted *b, struct err *err)
 {
 	CLEANUP(freep)
 	char *cache = cfg->cache ? xstrdup(cfg->cache) : path_join(node_dir, OWN_CACHE);
@@ -257,8 +261,19 @@ int fetch_open(const struct agent_config *cfg, const char *node_dir, const struc
 {
 	if (cfg->blobs && !b->url)
 		return open_here(cfg->blobs, b->sha256, err);
-	return b->sha256 ? open_by_cache(cfg, node_dir, b, err)
-			 : open_unnamed(cfg, node_dir, b, err);
+	CLEANUP(freep) char *rest = xasprintf("blobs/%s", b->sha256 ? b->sha256 : "");
+	const struct wanted w = {b->url, rest, b->sha256};
+
+	return b->sha256 ? open_by_cache(cfg, node_dir, &w, err)
+			 : open_unnamed(cfg, node_dir, &w, err);
+}
+
+int fetch_open_path(const struct agent_config *cfg, const char *node_dir, const char *rest,
+		    const char *sha256, struct err *err)
+{
+	const struct wanted w = {NULL, rest, sha256};
+
+	return open_by_cache(cfg, node_dir, &w, err);
 }
 
 void fetch_empty_cache(const struct agent_config *cfg)

@@ -15,5 +15,8 @@ struct message_blob;
 /* A descriptor at offset 0.  Blocks (transfer.h). */
 int fetch_open(const struct agent_config *cfg, const char *node_dir, const struct message_blob *b,
 	       struct err *err);
+/* The same for a path of the node's part of the master's API ("previous?attempt=1&path=x"). */
+int fetch_open_path(const struct agent_config *cfg, const char *node_dir, const char *rest,
+		    const char *sha256, struct err *err);
 /* The disk is full: what is in the shared cache and not being fetched just now goes. */
 void fetch_empty_cache(const struct agent_config *cfg);

@@ -16,8 +16,8 @@ char *place_work(const char *node_dir)
 char *place_cwd(const struct agent_config *cfg, const char *node_dir,
 		const struct message_inputs *in)
 {
-	return cfg->base_dir && !prepare_is_long(in) ? xstrdup(cfg->base_dir)
-						     : place_work(node_dir);
+	return cfg->base_dir && !prepare_has_work(in) ? xstrdup(cfg->base_dir)
+						      : place_work(node_dir);
 }
 
 char *place_output(const struct agent_config *cfg, const char *node_dir, int attempt)

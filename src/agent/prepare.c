@@ -14,6 +14,7 @@
 #include "agent/environ.h"
 #include "agent/fetch.h"
 #include "agent/places.h"
+#include "agent/previous.h"
 #include "agent/probe.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -32,9 +33,14 @@
 #define DATA_MAX_FILES 1000000
 #define MARK_FILE "prepared" /* digest of what work/ was made from */
 
-bool prepare_is_long(const struct message_inputs *in)
+bool prepare_has_work(const struct message_inputs *in)
 {
 	return in->source || in->ndata > 0;
+}
+
+bool prepare_is_long(const struct message_inputs *in)
+{
+	return prepare_has_work(in) || in->previous > 0;
 }
 
 /* ---- files ---- */
@@ -276,7 +282,9 @@ int prepare_files(const struct message_inputs *in, const struct agent_config *cf
 
 	if (file_mkdir_p(output, 0700, err) < 0)
 		return err_wrap(err, "make the output directory");
-	if (prepare_is_long(in))
+	if (in->previous > 0 && previous_fetch(cfg, node_dir, in->previous, err) < 0)
+		return -1;
+	if (prepare_has_work(in))
 		return make_work_with_room(&(struct supply){in, cfg, node_dir}, work, err);
 	/* With base_dir and without inputs the job runs in the directory of its job file. */
 	if (!cfg->base_dir && mkdir(work, 0777) < 0 && errno != EEXIST)

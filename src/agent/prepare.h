@@ -14,6 +14,8 @@ struct cgroup;
 struct err;
 
 /* Is there source or data to be fetched or copied? */
+bool prepare_has_work(const struct message_inputs *in);
+/* Is there anything to be fetched or copied? */
 bool prepare_is_long(const struct message_inputs *in);
 /* Make work/ with source and data below node_dir, and the output directory of the first attempt. */
 int prepare_files(const struct message_inputs *in, const struct agent_config *cfg,

@@ -352,7 +352,8 @@ TABLE(inputs, message_inputs,
       {MEMBER(message_inputs, metric_prefix), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_inputs, sample_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true},
       {MEMBER(message_inputs, keep), COUNT(message_inputs, nkeep), .type = WIRE_TEXTS,
-       .optional = true});
+       .optional = true},
+      {MEMBER(message_inputs, previous), .type = WIRE_INT, .optional = true});
 
 void message_inputs_put(const struct message_inputs *m, struct buf *out)
 {

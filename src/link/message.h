@@ -200,6 +200,7 @@ struct message_inputs {
 	int64_t sample_ms;	   /* 0: none */
 	const char **keep;
 	size_t nkeep;
+	int previous; /* the attempt whose outputs are to be fetched; 0: none */
 };
 void message_inputs_put(const struct message_inputs *m, struct buf *out);
 int message_inputs_get(struct str json, struct arena *a, struct message_inputs *ret,

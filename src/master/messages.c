@@ -9,6 +9,7 @@
 #include "fmt/doc.h"
 #include "link/layout.h"
 #include "link/message.h"
+#include "master/api/previous.h"
 #include "master/data_blobs.h"
 #include "master/internal.h"
 #include "master/runs.h"
@@ -113,6 +114,7 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 		.sample_ms = job->sample_ms,
 		.keep = job->output.keep.v,
 		.nkeep = job->output.keep.n,
+		.previous = plan_shares_files(job) ? 0 : previous_attempt(lr, rank),
 	};
 
 	put_data(lr, rank, a, &m);

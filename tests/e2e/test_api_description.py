@@ -59,7 +59,7 @@ def test_every_answer_is_as_described(regatta, service, run):
         "oldCleanup": ("POST", "/cleanup", None), "shutdown": ("POST", "/api/v1/shutdown", {"cancel": True}),
     }
     # The stream, what is for nodes alone, and what needs a host or a run that goes on have tests of their own.
-    assert set(calls) | {"events", "nodeBlob", "outputState", "outputPut", "resize", "hostForget"} == set(OPERATIONS)
+    assert set(calls) | {"events", "nodeBlob", "outputState", "outputPut", "resize", "hostForget", "nodePrevious"} == set(OPERATIONS)
     for operation, (method, path, body) in calls.items():
         answer = check_answer(operation, service.call(method, path, body))
         assert answer.status < 400, (operation, answer)

@@ -2,6 +2,8 @@
 import os
 import signal
 
+import pytest
+
 from conftest import processes, wait_for
 
 JOB = """
@@ -95,3 +97,50 @@ def test_the_node_of_a_host_that_dies_goes_on_elsewhere(regatta, fleet, tmp_path
     fleet.start("a")
     fleet.wait(["a", "b", "c"], "free")
     assert not fleet.nodes("a") and not fleet.nodes("c")
+
+
+# Attempt 1 leaves a checkpoint and fails, attempt 2 is lost with its host, the last one finds the checkpoint elsewhere.
+CHECKPOINT = """
+name = "checkpoint"
+engine = "hosts"
+count = 2
+retries = 1
+on_lost = "{policy}"
+command = ["sh", "-c", '''
+echo attempt $REGATTA_ATTEMPT previous: $(cat $REGATTA_PREVIOUS/deep/state $REGATTA_PREVIOUS/model 2>/dev/null)
+if [ $REGATTA_ATTEMPT = 1 ] && [ $REGATTA_RANK = 0 ]; then
+    mkdir $REGATTA_OUTPUT/deep; echo step 7 > $REGATTA_OUTPUT/deep/state; echo weights > model; exit 3
+fi
+until [ -e {go} ]; do sleep 0.05; done
+''']
+[output]
+keep = ["model"]
+[timeouts]
+lost = "3s"
+grace = "1s"
+"""
+
+
+@pytest.mark.parametrize("policy", ["replace", "restart"])
+def test_the_next_attempt_finds_on_another_host_what_an_earlier_one_left(regatta, fleet, tmp_path, policy):
+    fleet.join("a", "b", "c")
+    run = regatta.submit(regatta.job(CHECKPOINT.format(go=tmp_path / "go", policy=policy)))
+    attempts = lambda: [n["attempt"] for n in regatta.status(run)["nodes"]]
+    logs = regatta.home / "runs" / run / "logs"
+    second, third = logs / "worker-0.a2.log", logs / "worker-0.a3.log"
+    said = b"previous: step 7 weights\n"
+    wait_for(lambda: second.exists() and second.read_bytes(), 40, "the second attempt")
+    assert second.read_bytes() == b"attempt 2 " + said  # on the same host
+    kill_host(fleet, "a")
+    wait_for(lambda: attempts()[0] == 3, 40, "the third attempt")
+    wait_for(lambda: third.exists() and third.read_bytes(), 40, "its output")
+    assert third.read_bytes() == b"attempt 3 " + said  # on another one
+    if policy == "restart":
+        wait_for(lambda: attempts() == [3, 2], 40, "the other node")
+        again = logs / "worker-1.a2.log"
+        wait_for(lambda: again.exists() and again.read_bytes(), 40, "its output")
+        assert again.read_bytes() == b"attempt 2 previous:\n"
+    (tmp_path / "go").touch()
+    assert regatta.wait(run, 60)["verdict"] == "succeeded"
+    fleet.start("a")
+    fleet.wait(["a", "b", "c"], "free")

@@ -18,6 +18,7 @@
 #include "link/layout.h"
 #include "master/api/login.h"
 #include "master/api/outputs.h"
+#include "master/api/previous.h"
 #include "master/api/sse.h"
 #include "master/api/tokens.h"
 #include "master/runs.h"
@@ -63,6 +64,7 @@ static const struct api_route routes[] = {
 	ROUTE("PUT", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_put, .open = api_blob_open,
 	      .abort = api_blob_abort),
 	ROUTE("GET", "/api/v1/runs/:run/nodes/:node/blobs/:sha256", API_NODE, api_node_blob),
+	ROUTE("GET", "/api/v1/runs/:run/nodes/:node/previous", API_NODE, api_node_previous),
 	ROUTE("GET", "/api/v1/runs/:run/nodes/:node/outputs", API_NODE, api_output_state),
 	ROUTE("PUT", "/api/v1/runs/:run/nodes/:node/outputs", API_NODE, api_output_put,
 	      .open = api_output_open),

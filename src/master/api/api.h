@@ -93,6 +93,8 @@ int api_compare(struct api_call *c, struct err *err);
 /* blobs.c */
 int api_blob_head(struct api_call *c, struct err *err);
 int api_blob_put(struct api_call *c, struct err *err);
+/* Answers with a file, which this closes, or with a part of it if the request has a Range. */
+int api_reply_part(struct api_call *c, int file, struct err *err);
 /* Returns a descriptor, or -1. */
 int api_blob_open(struct api_call *c, struct err *err);
 void api_blob_abort(struct api_call *c);

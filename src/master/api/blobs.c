@@ -167,21 +167,15 @@ static bool range_from(struct str range, uint64_t *ret_from)
 	return str_to_u64((struct str){range.p + prefix.n, range.n - prefix.n - 1}, ret_from);
 }
 
-int api_node_blob(struct api_call *c, struct err *err)
+int api_reply_part(struct api_call *c, int file, struct err *err)
 {
-	const struct live_run *lr = map_get(c->m->runs, c->params[0]);
-	struct str sha256 = c->params[2];
+	CLEANUP(close_fdp) int fd = file;
 	uint64_t from = 0;
 	struct stat st;
 	char range[80];
 
-	if (!lr || !blob_name_ok(sha256) || !run_has_blob(lr, sha256))
-		return err_set(err, ERR_NOT_FOUND, "no such blob of this run");
-	CLEANUP(freep) char *path = blob_path(c->m, sha256);
-	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(err, errno, "open blob '%.*s'", STR_ARG(sha256));
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, errno, "stat a file");
 	bool part = range_from(http_header(c->x, "range"), &from);
 
 	http_add_header(c->x, "Accept-Ranges", "bytes");
@@ -199,4 +193,19 @@ int api_node_blob(struct api_call *c, struct err *err)
 	http_reply_file(c->x, part ? 206 : 200, "application/octet-stream", TAKE_FD(fd),
 			(int64_t)from, (int64_t)st.st_size - (int64_t)from);
 	return 0;
+}
+
+int api_node_blob(struct api_call *c, struct err *err)
+{
+	const struct live_run *lr = map_get(c->m->runs, c->params[0]);
+	struct str sha256 = c->params[2];
+
+	if (!lr || !blob_name_ok(sha256) || !run_has_blob(lr, sha256))
+		return err_set(err, ERR_NOT_FOUND, "no such blob of this run");
+	CLEANUP(freep) char *path = blob_path(c->m, sha256);
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_errno(err, errno, "open blob '%.*s'", STR_ARG(sha256));
+	return api_reply_part(c, fd, err);
 }

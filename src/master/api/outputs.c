@@ -33,6 +33,7 @@
 #include "fmt/jsonw.h"
 #include "link/layout.h"
 #include "master/api/api.h"
+#include "master/api/previous.h"
 #include "master/round.h"
 #include "master/runs.h"
 #include "master/upkeep/trash.h"
@@ -67,7 +68,7 @@ static bool has_control(struct str s)
 	return false;
 }
 
-static bool path_ok(struct str path)
+bool output_path_ok(struct str path)
 {
 	struct str rest = path;
 	int depth = 0;
@@ -111,7 +112,7 @@ static int read_output(struct api_call *c, struct output *o, struct err *err)
 		return err_set(err, ERR_DENIED, "no such run or node");
 	o->path = query_get(q, "path", STR(""));
 	o->sha256 = query_get(q, "sha256", STR(""));
-	if (!path_ok(o->path))
+	if (!output_path_ok(o->path))
 		return err_set(err, ERR_INVALID,
 			       "'path' must be the name of a file below the outputs, without '..'");
 	if (!blob_name_ok(o->sha256))
@@ -130,7 +131,7 @@ static const char *label(const struct output *o, struct arena *a)
 			      : name;
 }
 
-static char *uploads_dir(const struct live_run *lr)
+char *outputs_uploads_dir(const struct live_run *lr)
 {
 	return path_join(lr->dir, UPLOADS);
 }
@@ -215,7 +216,7 @@ static int open_part(const struct output *o, const char *path, struct err *err)
 
 	if (fd >= 0 || errno != ENOENT)
 		return fd >= 0 ? fd : err_errno(err, errno, "open '%s'", path);
-	CLEANUP(freep) char *dir = uploads_dir(o->lr);
+	CLEANUP(freep) char *dir = outputs_uploads_dir(o->lr);
 
 	if (check_limits(o, err) < 0 || file_mkdir_p(dir, 0700, err) < 0)
 		return -1;
@@ -269,6 +270,7 @@ struct output_work {
 	struct http_exchange *x;
 	struct live_run *lr;
 	char *outputs; /* directory of the outputs of all nodes */
+	char *uploads; /* directory of the uploads */
 	char *node;    /* name of the node's directory in it */
 	char *path;    /* path of the file below that */
 	char *part;
@@ -286,6 +288,7 @@ static struct output_work *work_new(struct api_call *c, const struct output *o)
 	w->x = c->x;
 	w->lr = o->lr;
 	w->outputs = path_join(o->lr->dir, LAYOUT_OUTPUTS);
+	w->uploads = outputs_uploads_dir(o->lr);
 	w->node = xstrdup(label(o, c->arena));
 	w->path = xstrndup(o->path.p, o->path.n);
 	w->part = part_path(o, c->arena);
@@ -301,6 +304,7 @@ static void work_free(struct output_work *w)
 	struct live_run *lr = w->lr;
 
 	free(w->outputs);
+	free(w->uploads);
 	free(w->node);
 	free(w->path);
 	free(w->part);
@@ -375,6 +379,13 @@ static int give_name(struct output_work *w, int part, struct err *err)
 	return sync_names(w, err);
 }
 
+/* The next attempt may want the file on another machine. */
+static void add_to_list(const struct output_work *w)
+{
+	previous_add(w->uploads, w->node,
+		     &(struct previous_file){w->path, w->size, w->sha256, w->mode});
+}
+
 static void put_work(void *arg, const struct deadline *d)
 {
 	struct output_work *w = arg;
@@ -398,6 +409,7 @@ static void put_work(void *arg, const struct deadline *d)
 	else if (give_name(w, part, &w->err) < 0)
 		return;
 	w->done = true;
+	add_to_list(w);
 }
 
 static void answer(struct output_work *w)
@@ -458,6 +470,8 @@ static void state_work(void *arg, const struct deadline *d)
 
 	(void)d;
 	w->done = is_there(w);
+	if (w->done) /* the master may have stopped before it did so */
+		add_to_list(w);
 	if (!w->done && lstat(w->part, &st) == 0)
 		w->have = (uint64_t)st.st_size;
 }
@@ -487,7 +501,7 @@ int api_output_state(struct api_call *c, struct err *err)
 
 void outputs_forget(struct live_run *lr)
 {
-	CLEANUP(freep) char *dir = uploads_dir(lr);
+	CLEANUP(freep) char *dir = outputs_uploads_dir(lr);
 	CLEANUP(freep) char *name = xasprintf("%s." UPLOADS, lr->row.id);
 	struct err err = {0};
 

@@ -111,8 +111,8 @@ static const struct message {
 	 "{\"source\":{\"sha256\":\"" SHA
 	 "\"},\"data\":[{\"path\":\"x\",\"src\":\"d\",\"sha256\":\"" SHA
 	 "\",\"shard_index\":1,\"shard_count\":3},{\"path\":\"y\",\"blobs\":[{\"sha256\":\"" SHA
-	 "\"},{\"url\":\"https://h/x\"}],\"tar\":true}],\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"]}",
-	 " source data shard_index address port memory metrics name metric_prefix sample_ms keep "},
+	 "\"},{\"url\":\"https://h/x\"}],\"tar\":true}],\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"previous\":2}",
+	 " source data shard_index address port memory metrics name metric_prefix sample_ms keep previous "},
 	{"members", get_members, put_members,
 	 "{\"first\":1,\"total\":3,\"roles\":[{\"name\":\"t\",\"first\":0,\"count\":3,\"port\":5,\"counted\":true}],\"addresses\":\"10.0.0.1 -\"}",
 	 " port counted "},

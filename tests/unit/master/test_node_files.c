@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "agent/previous.h"
 #include "agent/collect.h"
 #include "agent/config.h"
 #include "agent/fetch.h"
@@ -27,6 +28,7 @@
 #include "master/runs.h"
 #include "net/digest.h"
 #include "net/http_client.h"
+#include "master/api/previous.h"
 #include "net/http_server.h"
 #include "sys/child.h"
 
@@ -846,6 +848,76 @@ static void all_that_a_job_left_is_brought_over_the_end_of_a_master(void **state
 	assert_false(file_exists(part));
 }
 
+/* ---- what the attempt before left ---- */
+
+static int do_previous(void *arg)
+{
+	const struct node *n = arg;
+	struct err err = {0};
+
+	if (previous_fetch(&n->cfg, n->dir, 1, &err) == 0)
+		return 0;
+	fprintf(stderr, "# %s\n", err.msg);
+	return (int)err.kind;
+}
+
+static void the_next_attempt_gets_what_the_one_before_left(void **state)
+{
+	struct rig *r = *state;
+	CLEANUP(freep) char *bytes = random_bytes(BIG);
+	struct str big = {bytes, BIG};
+	char sha[65], part[1000], text[2000];
+	struct stat st = {0};
+	struct node n;
+	struct live_run *lr = begin(r, STR("x"), &n);
+
+	digest_of(big, sha);
+	assert_int_equal(previous_attempt(lr, 0), 0);
+	assert_int_equal(get(&n, "previous?attempt=1"), STATUS(404));
+	assert_int_equal(file_mkdir_p(in_home(r, "there/output/deep/er"), 0755, NULL), 0);
+	assert_int_equal(
+		file_write(in_home(r, "there/output/deep/er/a b&c"), STR("small"), 0751, NULL), 0);
+	assert_int_equal(file_write(in_home(r, "there/output/big"), big, 0644, NULL), 0);
+	assert_int_equal(symlink("/etc/passwd", in_home(r, "there/output/out")), 0);
+	assert_int_equal(in_child(r, do_upload, &n), 2);
+	assert_int_equal(previous_attempt(lr, 0), 1);
+	/* On another machine, while the master comes and goes. */
+	snprintf(part, sizeof(part), "%s/%s.part", n.cache, sha);
+	int child = child_begin(do_previous, &n);
+
+	rig_until(r, stat(part, &st) == 0 && st.st_size > 0);
+	assert_false(file_exists(in_home(r, "there/previous")));
+	rig_crash(r);
+	assert_true(rig_start(r));
+	assert_int_equal(child_end(r, child), 0);
+	file_has_digest(in_home(r, "there/previous/big"), sha);
+	assert_int_equal(stat(in_home(r, "there/previous/deep/er/a b&c"), &st), 0);
+	assert_true(st.st_size == 5 && (st.st_mode & 0777) == 0751);
+	assert_false(file_exists(in_home(r, "there/previous.new")));
+	/* It is not fetched again. */
+	uint64_t before = http_server_answers(r->m.http, 2);
+
+	assert_int_equal(in_child(r, do_previous, &n), 0);
+	assert_int_equal(http_server_answers(r->m.http, 2), before);
+	/* What is asked for is below the outputs of an attempt. */
+	assert_int_equal(call(&n, "GET", "previous?attempt=1&path=deep/er/a%20b%26c", STR(""),
+			      "bytes=2-", NULL, text, sizeof(text)),
+			 STATUS(206));
+	assert_string_equal(text, "bytes 2-4/5|all");
+	assert_int_equal(get(&n, "previous?attempt=1&path=out"), STATUS(404));
+	assert_int_equal(get(&n, "previous?attempt=1&path=../../../token"), STATUS(400));
+	assert_int_equal(get(&n, "previous?attempt=2"), STATUS(400));
+	assert_int_equal(get(&n, "previous?attempt=0"), STATUS(400));
+	assert_int_equal(get(&n, "previous"), STATUS(400));
+	/* All of it or nothing. */
+	snprintf(n.dir, sizeof(n.dir), "%s/elsewhere", r->home);
+	assert_int_equal(mkdir(n.dir, 0700), 0);
+	assert_int_equal(unlink(output(&n, "deep/er/a b&c")), 0);
+	assert_int_equal(file_remove_tree(n.cache, NULL), 0);
+	assert_int_equal(in_child(r, do_previous, &n), ERR_NOT_FOUND);
+	assert_false(file_exists(in_home(r, "elsewhere/previous")));
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
@@ -869,6 +941,7 @@ int main(void)
 		CASE(a_run_may_keep_so_much),
 		CASE(a_full_disk_says_so_and_takes_it_later),
 		CASE(all_that_a_job_left_is_brought_over_the_end_of_a_master),
+		CASE(the_next_attempt_gets_what_the_one_before_left),
 	};
 
 	return cmocka_run_group_tests_name("master: files of nodes", tests, NULL, NULL);
