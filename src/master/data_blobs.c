@@ -80,35 +80,34 @@ static const struct doc *parse(const struct live_run *lr, struct arena *a)
 	return d;
 }
 
-static void put_shas(const struct doc *list, size_t from, size_t to, struct arena *a,
+/* Every step-th from the first on. */
+static void put_shas(const struct doc *list, size_t first, size_t step, struct arena *a,
 		     struct message_data *m)
 {
-	m->blobs = arena_array(a, struct message_blob, to - from + 1);
-	for (size_t k = from; k < to; k++)
+	m->blobs = arena_array(a, struct message_blob, list->array.n + 1);
+	for (size_t k = first; k < list->array.n; k += step)
 		m->blobs[m->nblobs++] =
 			(struct message_blob){.sha256 = arena_str(a, list->array.v[k]->s).p};
 }
 
-/* A counted node gets its own shard, every other node all shards. */
-void data_blobs_put(const struct live_run *lr, size_t i, int rank, struct arena *a,
+void data_blobs_put(const struct live_run *lr, size_t i, int place, struct arena *a,
 		    struct message_data *m)
 {
-	const struct crew *crew = &lr->plan.crew;
 	const struct data_spec *d = spec_of(lr, i);
 	const struct doc *all = parse(lr, a);
 	const struct doc *entry = all && i < all->array.n ? all->array.v[i] : NULL;
 	const struct doc *list = entry ? doc_array(entry, "sha256") : NULL;
-	bool own = d->shard && crew->roles[crew->members[rank].role].counted;
+	bool own = place >= 0;
 
 	if (data_is_url(d)) {
 		m->blobs = arena_array(a, struct message_blob, 1);
 		m->blobs[m->nblobs++] = (struct message_blob){.url = d->src, .sha256 = d->sha256};
 		return;
 	}
-	if (!list || (own && (size_t)rank >= list->array.n))
+	if (!list || (own && ((size_t)place >= list->array.n || lr->core->counted < 1)))
 		return; /* without blobs: the agent refuses the entry */
 	m->tar = doc_bool(entry, "tar", false);
-	put_shas(list, own ? (size_t)rank : 0, own ? (size_t)rank + 1 : list->array.n, a, m);
+	put_shas(list, own ? (size_t)place : 0, own ? (size_t)lr->core->counted : 1, a, m);
 }
 
 int run_each_blob(const struct live_run *lr, int (*fn)(void *ctx, const char *sha256), void *ctx)

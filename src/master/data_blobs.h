@@ -18,8 +18,9 @@ struct message_data;
 /* Checks the list of a submission (as many archives as the job needs, all uploaded) and sets
  * lr->row.data. */
 int data_blobs_take(struct live_run *lr, const struct doc *list, struct err *err);
-/* Fills in the archives or the URL of [[data]] entry `i` that the node fetches. */
-void data_blobs_put(const struct live_run *lr, size_t i, int rank, struct arena *a,
+/* Fills in the archives or the URL of [[data]] entry `i` that a node fetches: the shards of its place among the
+ * counted nodes that are awake, or all of them if `place` is -1. */
+void data_blobs_put(const struct live_run *lr, size_t i, int place, struct arena *a,
 		    struct message_data *m);
 /* True if the archive belongs to this run: its nodes may fetch it. */
 bool run_has_blob(const struct live_run *lr, struct str sha256);

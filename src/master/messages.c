@@ -76,7 +76,7 @@ static void put_data(const struct live_run *lr, int rank, struct arena *a, struc
 
 		m->data[i] = (struct message_data){.path = d->path, .shard_count = 1};
 		if (!plan_shares_files(lr->job)) {
-			data_blobs_put(lr, i, rank, a, &m->data[i]);
+			data_blobs_put(lr, i, sharded ? place_of(lr, rank) : -1, a, &m->data[i]);
 			continue;
 		}
 		m->data[i].src = d->src;

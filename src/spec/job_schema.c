@@ -267,7 +267,8 @@ static const struct field data_fields[] = {
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct data_spec, shard),
 		.help = "Each node that counts for the finish gets its part of the files: the files are "
-			"sorted by name and dealt out by rank. Services get none.",
+			"sorted by name and dealt out by rank. Services get all of them. A node keeps its part "
+			"when the role is resized; one that starts later gets the part that is its own by then.",
 		.example = "shard = true",
 	},
 	{

@@ -406,6 +406,13 @@ static void each_node_is_told_of_its_own_shard(void **state)
 	inputs_of(lr, 2, a, &in); /* a service has everything */
 	assert_int_equal(in.data[0].nblobs, 2);
 	assert_true(run_has_blob(lr, str_from(two)));
+	/* What was cut for a node that is asleep goes to those that are not. */
+	lr->core->nodes[1].asleep = true;
+	lr->core->counted = 1;
+	inputs_of(lr, 0, a, &in);
+	assert_int_equal(in.data[0].nblobs, 2);
+	lr->core->nodes[1].asleep = false;
+	lr->core->counted = 2;
 	far = false;
 }
 
