@@ -282,7 +282,19 @@ static void created(struct step *s, int index, const struct event *ev)
 		res_clean(s, index);
 }
 
-/* It is certain that the create was not acted on. */
+/* A create that got no answer was given up: what it may still make on a machine that was silent is no machine of the
+ * node any more. */
+static void outdate_node(struct step *s, int index)
+{
+	int rank = s->r->plan->resources[index].node;
+
+	if (rank < 0 || s->r->nodes[rank].state != NODE_LAUNCHING)
+		return;
+	s->r->nodes[rank].incarnation++;
+	node_touch(s, rank);
+}
+
+/* It is certain that the create was not acted on, or that nobody is to act on it any more. */
 static void not_created(struct step *s, int index, enum err_kind kind, const char *why)
 {
 	struct core_run *r = s->r;
@@ -291,6 +303,8 @@ static void not_created(struct step *s, int index, enum err_kind kind, const cha
 	bool waits = withdrawn(r, index);    /* it is not to be created again now, */
 	bool renewed = taken_back(r, index); /* unless its node needs another machine */
 
+	if (res->unsure)
+		outdate_node(s, index);
 	res->unsure = false;
 	res->refused_kind = ERR_NONE;
 	if (res->state == RES_SENT)

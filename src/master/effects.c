@@ -317,6 +317,17 @@ static void call_many(struct live_run *lr, struct effect *fx, size_t n)
 	}
 }
 
+static void inputs_are_too_long(struct live_run *lr, int rank)
+{
+	struct event ev = {.kind = EV_NODE_UNFIT, .index = rank, .err_kind = ERR_INVALID};
+
+	snprintf(
+		ev.text, sizeof(ev.text),
+		"the list of its inputs takes more than %d KiB: give fewer and larger shards, data and patterns",
+		FRAME_MAX_PAYLOAD / 1024);
+	run_event(lr, &ev);
+}
+
 static void to_agent(struct live_run *lr, const struct effect *fx)
 {
 	struct err err = {0};
@@ -326,7 +337,10 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	switch (fx->kind) {
 	case FX_PREPARE:
 		node_inputs_put(lr, fx->index, &text);
-		agent_send(lr, fx->index, FRAME_INPUTS, buf_str(&text));
+		if (text.overflow)
+			inputs_are_too_long(lr, fx->index);
+		else
+			agent_send(lr, fx->index, FRAME_INPUTS, buf_str(&text));
 		break;
 	case FX_START:
 		/* The agent connected in this round: START is sent after its READY. */

@@ -255,6 +255,20 @@ static void send_members(struct live_run *lr, int rank)
 		agent_send_shared(lr, rank, t->parts.v[i]);
 }
 
+/* The attempt ends before it began. */
+static void start_is_too_long(struct live_run *lr, int rank, int attempt)
+{
+	struct event ev = {.kind = EV_NODE_EXITED,
+			   .index = rank,
+			   .attempt = attempt,
+			   .exit = {.code = -1, .kind = ERR_INVALID}};
+
+	snprintf(ev.exit.reason, sizeof(ev.exit.reason),
+		 "its command and environment take more than %d KiB", FRAME_MAX_PAYLOAD / 1024);
+	run_event(lr, &ev);
+	run_event(lr, &(struct event){.kind = EV_NODE_DRAINED, .index = rank, .attempt = attempt});
+}
+
 void start_send(struct live_run *lr, int rank, int attempt)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -263,6 +277,10 @@ void start_send(struct live_run *lr, int rank, int attempt)
 	note_long(lr, rank);
 	buf_init(&text, FRAME_MAX_PAYLOAD);
 	node_start_put(lr, rank, attempt, templates, &text);
+	if (text.overflow) {
+		start_is_too_long(lr, rank, attempt);
+		return;
+	}
 	agent_cork(lr, rank, true);
 	if (templates)
 		send_members(lr, rank);

@@ -68,6 +68,34 @@ static void an_unknown_outcome_is_replayed_with_the_same_attempt(void **state)
 	run_close(f);
 }
 
+static void a_create_that_is_given_up_is_of_an_incarnation_that_is_over(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	int first = f->r->nodes[0].incarnation;
+
+	resource_answer(f, 0, OUTCOME_UNSURE, ERR_TIMEOUT);
+	/* The machine stays silent until nothing of it counts any more. */
+	for (int i = 0; i < 10 && f->r->resources[0].state == RES_SENT; i++) {
+		f->now = f->r->resources[0].retry_at_ms;
+		run_give(f, (struct event){.kind = EV_TICK});
+		resource_answer(f, 0, OUTCOME_ABSENT, ERR_UNAVAILABLE);
+		if (f->r->resources[0].asked == ASKED_FIND)
+			resource_answer(f, 0, OUTCOME_ABSENT, ERR_UNAVAILABLE);
+	}
+	assert_int_equal(f->r->nodes[0].incarnation, first + 1);
+	f->now = f->r->resources[0].retry_at_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->resources[0].state, RES_SENT);
+	assert_int_equal(f->r->resources[0].incarnation, first + 1);
+	/* A refusal is an answer: nothing was made. */
+	resource_answer(f, 1, OUTCOME_REFUSED, ERR_CAPACITY);
+	assert_int_equal(f->r->nodes[1].incarnation, first);
+	run_close(f);
+}
+
 static void a_stale_answer_changes_nothing(void **state)
 {
 	struct fixture *f = run_open(three_workers);
@@ -444,6 +472,7 @@ int main(void)
 		cmocka_unit_test(a_refused_create_is_tried_again_as_a_new_attempt),
 		cmocka_unit_test(a_hard_refusal_fails_the_run_at_once),
 		cmocka_unit_test(an_unknown_outcome_is_replayed_with_the_same_attempt),
+		cmocka_unit_test(a_create_that_is_given_up_is_of_an_incarnation_that_is_over),
 		cmocka_unit_test(a_stale_answer_changes_nothing),
 		cmocka_unit_test(a_cancel_while_a_create_is_out_waits_for_its_answer_and_deletes),
 		cmocka_unit_test(a_restart_asks_again_for_everything_unanswered),

@@ -3,9 +3,12 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+#include "master/agents.h"
 #include "master/messages.h"
 #include "master/runs.h"
 
+#define FENCE_SLACK_MS 2000 /* as docs/protocol.md says */
 #define WRONG_TOKEN "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 /* The agent's node, of the one run. */
@@ -51,6 +54,41 @@ static void an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing(vo
 	agent_hello(a, NULL);
 	agent_wait(a, FRAME_INPUTS);
 	assert_int_equal(a->seen[FRAME_WELCOME], 1);
+}
+
+/* Drivers and the core count the silence of a node from its last word, on whichever connection it came. */
+static void the_last_word_of_a_node_is_remembered_when_its_connection_is_over(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *again = rig_agent(r, 0);
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+
+	rig_until(r, lr->core->resources[0].state == RES_LIVE);
+	assert_int_equal(agent_heard_ms(lr, 0), 0);
+	((struct role *)lr->plan.crew.roles[0].spec)->policy.on_lost = LOST_REPLACE;
+	agent_run(a);
+	rig_until(r, node(a)->state == NODE_RUNNING);
+	int64_t first = agent_heard_ms(lr, 0);
+
+	assert_true(first > 0 && first <= clock_boot_ms());
+	rig_until(r, clock_boot_ms() > first + 5);
+	agent_say(a, FRAME_PING, "{}");
+	agent_wait(a, FRAME_PONG);
+	int64_t last = agent_heard_ms(lr, 0);
+
+	assert_true(last > first);
+	rig_until(r, clock_boot_ms() > last + 5);
+	agent_hang_up(a);
+	rig_until(r, !lr->nodes[0].agent);
+	assert_int_equal(agent_heard_ms(lr, 0), last);
+	/* Not from when the connection was found to be over. */
+	assert_int_equal(node(a)->lost_at_ms, r->m.clock_base + last + core_lost_ms(lr->core, 0) +
+						      lr->job->timeouts.grace_ms + FENCE_SLACK_MS);
+	rig_until(r, clock_boot_ms() > last + 5);
+	again->attempt = 1;
+	agent_hello(again, NULL);
+	agent_wait(again, FRAME_WELCOME);
+	assert_true(agent_heard_ms(lr, 0) > last);
 }
 
 /* A machine that was given up is told to leave; its successor's connection stays. */
@@ -592,6 +630,7 @@ int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
+		CASE(the_last_word_of_a_node_is_remembered_when_its_connection_is_over),
 		CASE(an_earlier_incarnation_is_sent_away_and_the_node_stays_connected),
 		CASE(an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing),
 		CASE(a_node_without_a_planned_address_has_the_one_it_says),

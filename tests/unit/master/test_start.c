@@ -104,6 +104,54 @@ static void a_value_too_long_for_a_variable_is_an_event(void **state)
 	free(name);
 }
 
+/* The command of the run's only role becomes longer than a frame. */
+static void make_command_long(struct rig *r)
+{
+	static const char *argv[3] = {"true"};
+	struct live_run *lr = rig_run(r);
+
+	argv[1] = arena_printf(lr->arena, "%0*d", FRAME_MAX_PAYLOAD, 0);
+	struct strategy_role *role = &((struct strategy_role *)(uintptr_t)lr->plan.crew.roles)[0];
+
+	role->command.v = argv;
+	role->command.n = 2;
+}
+
+static void a_start_that_does_not_fit_ends_the_run_in_words(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	rig_submit(r, "{\"name\":\"t\",\"command\":[\"true\"]}");
+	rig_until(r, rig_run(r)->core->resources[0].state == RES_LIVE);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_INPUTS);
+	make_command_long(r);
+	agent_say(a, FRAME_READY, "{\"ok\":true}");
+	rig_until(r, rig_run(r)->core->verdict != VERDICT_NONE);
+	assert_int_equal(a->seen[FRAME_START], 0);
+	assert_non_null(strstr(rig_run(r)->core->cause.text,
+			       "its command and environment take more than 1024 KiB"));
+	agent_wait(a, FRAME_RELEASE);
+}
+
+static void inputs_that_do_not_fit_end_the_run_in_words(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	rig_submit(r, "{\"name\":\"t\",\"command\":[\"true\"]}");
+	rig_until(r, rig_run(r)->core->resources[0].state == RES_LIVE);
+	((struct job *)(uintptr_t)rig_run(r)->job)->data_prefix =
+		arena_printf(rig_run(r)->arena, "%0*d", FRAME_MAX_PAYLOAD, 0);
+	agent_hello(a, NULL);
+	rig_until(r, rig_run(r)->core->verdict != VERDICT_NONE);
+	assert_int_equal(a->seen[FRAME_INPUTS], 0);
+	assert_non_null(strstr(rig_run(r)->core->cause.text,
+			       "the list of its inputs takes more than 1024 KiB"));
+	agent_wait(a, FRAME_RELEASE);
+}
+
 static void an_address_that_changed_is_in_the_next_table(void **state)
 {
 	struct rig *r = *state;
@@ -126,6 +174,8 @@ int main(void)
 		CASE(the_table_comes_before_a_start_of_templates),
 		CASE(an_agent_of_an_earlier_version_gets_texts),
 		CASE(a_value_too_long_for_a_variable_is_an_event),
+		CASE(a_start_that_does_not_fit_ends_the_run_in_words),
+		CASE(inputs_that_do_not_fit_end_the_run_in_words),
 		CASE(an_address_that_changed_is_in_the_next_table),
 	};
 
