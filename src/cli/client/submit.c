@@ -67,28 +67,6 @@ static void add_environment(struct jsonw *w, bool here)
 	jsonw_close(w);
 }
 
-/* Nodes of other machines without source have an empty work directory: a command that counts on a
- * file beside the job file cannot run there. */
-static int check_commands(const struct job_input *in, struct err *err)
-{
-	const struct crew *crew = &in->plan.crew;
-
-	for (int r = 0; !in->job->source && r < crew->nroles; r++)
-		for (size_t i = 0; i < crew->roles[r].command.n; i++) {
-			const char *word = crew->roles[r].command.v[i];
-			CLEANUP(freep) char *path = path_join(in->job->base_dir, word);
-			struct stat st;
-
-			if (word[0] != '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-				return err_set(
-					err, ERR_INVALID,
-					"role '%s': the nodes do not have '%.80s', which is beside the job "
-					"file: source = \".\" (or --set source=.) sends it along",
-					crew->roles[r].name, word);
-		}
-	return 0;
-}
-
 static int pack(struct api *api, const struct job *job, struct submission *s, struct err *err)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -187,7 +165,7 @@ int submission_prepare(struct api *api, const struct job_input *in, struct submi
 	bool shares = plan_shares_files(in->job);
 
 	if ((in->job->source && (pack(api, in->job, &s, err) < 0 || upload(api, &s, err) < 0)) ||
-	    (!shares && (check_commands(in, err) < 0 || data_upload(api, in, &s.data, err) < 0)) ||
+	    (!shares && data_upload(api, in, &s.data, err) < 0) ||
 	    make_body(in, shares && !api_remote(api), &s, err) < 0) {
 		submission_release(&s);
 		return -1;

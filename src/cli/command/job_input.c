@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -10,6 +11,7 @@
 #include "base/err.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "cli/cli.h"
 #include "fmt/jsonw.h"
 
@@ -113,6 +115,30 @@ static int make_plan(struct job_input *in)
 	return ok ? 0 : 2;
 }
 
+/* Nodes of other machines without source have an empty work directory: a command that names a
+ * file beside the job file cannot run there. */
+static int check_commands(const struct job_input *in, struct err *err)
+{
+	const struct crew *crew = &in->plan.crew;
+
+	if (in->job->source || plan_shares_files(in->job))
+		return 0;
+	for (int r = 0; r < crew->nroles; r++)
+		for (size_t i = 0; i < crew->roles[r].command.n; i++) {
+			const char *word = crew->roles[r].command.v[i];
+			CLEANUP(freep) char *path = path_join(in->job->base_dir, word);
+			struct stat st;
+
+			if (word[0] != '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+				return err_set(
+					err, ERR_INVALID,
+					"role '%s': the nodes do not have '%.80s', which is beside the job "
+					"file: source = \".\" (or --set source=.) sends it along",
+					crew->roles[r].name, word);
+		}
+	return 0;
+}
+
 int job_input_read(const struct cli_call *c, struct job_input *ret)
 {
 	struct job_input in = {.a = arena_new()};
@@ -127,6 +153,8 @@ int job_input_read(const struct cli_call *c, struct job_input *ret)
 		code = *text ? err_exit_code(err.kind) : cli_fail(&err);
 	} else {
 		code = make_plan(&in);
+		if (code == 0 && check_commands(&in, &err) < 0)
+			code = cli_fail(&err);
 	}
 	if (code != 0) {
 		job_input_release(&in);

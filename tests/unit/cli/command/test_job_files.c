@@ -46,6 +46,13 @@ static void plan_reads_files_and_command_lines(void **state)
 	assert_int_equal(r.out.p[0], '{');
 	assert_int_equal(r.out.p[r.out.n - 1], '\n');
 	ran_release(&r);
+	home_put(state, "train.py", "");
+	home_put(state, "far.toml", "engine = \"hosts\"\ncommand = [\"python3\", \"train.py\"]\n");
+	REFUSED(state, 2, "the nodes do not have 'train.py', which is beside the job file", "plan",
+		unit_path(state, "far.toml"));
+	r = DRIVE(state, "plan", unit_path(state, "far.toml"), "--set", "source=.");
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
 	home_put(state, "bad.toml", "comand = [\"true\"]\ncount = 0\n");
 	const char *bad = unit_path(state, "bad.toml");
 	r = DRIVE(state, "plan", bad);
