@@ -1,4 +1,4 @@
-"""What every end-to-end test uses: the real binary, a home of its own, and a look around afterwards.
+"""Shared by all end-to-end tests: the real binary, a home of its own, and a check for leftovers afterwards.
 
 A test that leaves a process, a cgroup or a mount behind has failed, whatever it asserted.
 """
@@ -17,7 +17,7 @@ TIMEOUT = 60
 
 
 def processes():
-    """pid -> (command line, environment) of everything we may look at."""
+    """pid -> (command line, environment) of every process that this user may read."""
     found = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():

@@ -1,4 +1,4 @@
-"""The old tool's paths."""
+"""The HTTP paths of the Paddle benchmark tool."""
 import re
 
 from database import copies

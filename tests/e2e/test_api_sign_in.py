@@ -1,4 +1,4 @@
-"""How one gets in: `regatta token` and `regatta ui`."""
+"""Signing in: `regatta token` and `regatta ui`."""
 import re
 
 from service import start_service

@@ -1,4 +1,4 @@
-"""Jobs that behave badly: what they do to themselves is theirs, what they do to us is ours."""
+"""Jobs that behave badly may harm themselves, but not the master, the agent or the machine."""
 import os
 import pty
 import signal

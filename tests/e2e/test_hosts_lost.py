@@ -24,7 +24,7 @@ def of_host(fleet, name):
 
 
 def kill_host(fleet, name):
-    """As if its power had gone: nobody sees another one end, and nothing of it is left but its disk."""
+    """Like a power cut: kills every process of the host, and none can react to the end of another."""
     for sign in [signal.SIGSTOP] * 5 + [signal.SIGKILL] * 5:  # a process may start another one meanwhile
         for pid in of_host(fleet, name):
             try:

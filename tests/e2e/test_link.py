@@ -1,4 +1,4 @@
-"""Peers of the link: what one without a token may cost and learn, and what an agent does whose run is gone."""
+"""Peers of the link: what a peer without a token may use and learn, and what an agent does whose run is gone."""
 import json
 import os
 import pathlib

@@ -36,7 +36,7 @@ for i in range(60):
 
 
 def free_port():
-    """One that is free again after a restart: below those that the kernel gives to whoever dials."""
+    """A port that is still free after a restart: below the range of the kernel's ephemeral ports."""
     while True:
         with socket.socket() as s, contextlib.suppress(OSError):
             s.bind(("0.0.0.0", random.randrange(20000, 32000)))

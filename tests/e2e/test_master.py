@@ -1,4 +1,4 @@
-"""The master between a crash and a great many files."""
+"""The master after crashes, and with very many files."""
 import os
 import signal
 

@@ -271,7 +271,7 @@ def test_what_a_job_says_is_never_html(regatta, service):
 # Paths.
 
 def traversals():
-    """500 and more spellings of a way out."""
+    """More than 500 spellings of a path that leads out of the directory."""
     dots = ["..", "%2e%2e", "%2E%2E", ".%2e", "%2e.", "%252e%252e", "..;", "%c0%ae%c0%ae", "%uff0e%uff0e", "..%00", "....", "%e0%40%ae"]
     slashes = ["/", "%2f", "%2F", "\\", "%5c", "%252f", "//", "/./", "%c0%af", "%2f%2f"]
     targets = ["etc/passwd", "token", "regatta.db", "master.log", "tls.key"]

@@ -63,7 +63,7 @@ def pids_in(ns):
 
 
 def kill_in(ns):
-    """All at once, and those that they start meanwhile."""
+    """Kills every process of a namespace, and those that they start in the meantime."""
     for _ in range(200):
         pids = pids_in(ns)
         if not pids:
@@ -79,7 +79,7 @@ def remove(ns):
 
 
 def sweep():
-    """What labs left whose process is dead."""
+    """Removes what earlier labs left whose process is dead."""
     for ns in os.listdir(NAMED) if NAMED.exists() else []:
         owner = re.fullmatch(PREFIX + r"(\d+)-.*", ns)
         if owner and not os.path.exists(f"/proc/{owner[1]}"):
@@ -222,7 +222,7 @@ class Lab:
         assert done.returncode == 0, done.stderr
 
     def cut(self, *names, ways=("input", "output")):
-        """Nothing passes any more in these ways, seen from the host."""
+        """Drops all packets in these directions, as seen from the host."""
         for name in names:
             chains = "".join(f"chain {way} {{ type filter hook {way} priority 0; policy drop; "
                              f"{'iif' if way == 'input' else 'oif'} lo accept; }}\n" for way in ways)

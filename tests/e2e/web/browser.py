@@ -112,5 +112,5 @@ def until(page, script, timeout=TIMEOUT_MS):
 
 
 def fits(page):
-    """Nothing sticks out to the right."""
+    """Is nothing wider than the window?"""
     return page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")

@@ -71,7 +71,7 @@ int fake_setup(void **state)
 	return 0;
 }
 
-/* Whatever a failed test left running. */
+/* Kills every process that carries the mark of this test: a failed test may leave some. */
 static void kill_marked(struct fake *f)
 {
 	char *entry = xasprintf("%s=%s", PROC_MARK, f->mark ? f->mark : "?");

@@ -91,14 +91,14 @@ pid_t fake_shim(struct fake *f);
 void fake_gone(pid_t pid);
 /* The same after a SIGKILL. */
 void fake_kill(pid_t pid);
-/* Agent and shim are gone at the same moment: nobody could take over in between. */
+/* Kills agent and shim at the same moment, so that neither can take over from the other. */
 void fake_kill_both(struct fake *f);
 /* A path in the test's directory, or in that of the node (in the arena). */
 char *fake_below(struct fake *f, const char *name);
 char *fake_in_node(struct fake *f, const char *name);
 /* Make a small file. */
 void fake_touch(const char *path);
-/* It has not ended, and is no zombie. */
+/* Is the process running, and no zombie? */
 bool fake_alive(pid_t pid);
 /* Wait until the file exists; returns its text (in the arena). */
 const char *fake_file(struct fake *f, const char *path);

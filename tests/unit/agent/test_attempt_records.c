@@ -1,4 +1,4 @@
-/* What is on record of an attempt, and what is said of its end when a part of that is missing. */
+/* The records of an attempt, and how its end is reported when a part of them is missing. */
 #include "unit.h"
 
 #include <errno.h>
@@ -115,7 +115,7 @@ static void note_sync(int fd)
 	(void)file_write(path, STR("x"), 0600, NULL); /* unless the directory is gone */
 }
 
-/* Instead of libc's. */
+/* Replaces the function of libc. */
 int fsync(int fd)
 {
 	note_sync(fd);

@@ -286,7 +286,7 @@ static void when_nobody_listens_a_master_is_started(void **state)
 	assert_string_equal(fake_file(f, fake_below(f, "revived")), "--background");
 }
 
-/* A listener that takes nobody; returns who fills its backlog. */
+/* A listener that never accepts; returns the connection that fills its backlog. */
 static int listen_but_be_busy(struct fake *f)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};

@@ -1,4 +1,4 @@
-/* Nodes that another may carry (lost_ms of WELCOME): when no master answers any more the job ends in time. */
+/* Nodes that may be replaced (lost_ms of WELCOME): without an answer of the master the job ends in time. */
 #include "unit.h"
 
 #include <inttypes.h>

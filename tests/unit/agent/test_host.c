@@ -1,4 +1,4 @@
-/* Figures of the machine, from texts of real ones. */
+/* Samples of the machine, from files of /proc and /sys of real machines. */
 #include "unit.h"
 
 #include <poll.h>

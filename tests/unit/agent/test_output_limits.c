@@ -1,4 +1,4 @@
-/* Output that meets a limit: of the window, of a file's size, of the spool, of time. */
+/* Output that reaches a limit: of the window, the size of a file, the spool, the time. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -106,7 +106,7 @@ static void a_file_size_limit_does_not_cost_the_agent_that_took_over(void **stat
 	file_size_limit_case(*state, true);
 }
 
-/* Nobody finds these: they have no mark, no parent of ours and no cgroup.  They end by themselves. */
+/* Processes that the agent cannot find: without mark, parent and cgroup.  They end by themselves. */
 #define FLOODS                                                                                     \
 	"for i in 1 2 3 4; do env -i DIR=$DIR setsid timeout 30 sh -c \"echo \\$\\$ > "            \
 	"$DIR/flood$i; "                                                                           \

@@ -1,4 +1,4 @@
-/* Making a node fit to run, and saying why it is not. */
+/* Preparing a node for its job, and the reason when that fails. */
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* The way of the output to the master: what it must not forget, and whom it believes. */
+/* The relay of output to the master: what it keeps until it is stored, and which acknowledgements count. */
 #include "unit.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Jobs with a terminal (`pty`): what they see, that no byte is lost, that nobody holds the end up. */
+/* Jobs with a terminal (`pty`): what they see, that no byte is lost, that no process delays the end. */
 #include "unit.h"
 
 #include <fcntl.h>

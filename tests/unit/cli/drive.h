@@ -22,20 +22,20 @@ void home_put(void **state, const char *name, const char *text);
 char *home_get(void **state, const char *name);
 /* How often a text occurs in a file of the home directory. */
 int home_count(void **state, const char *name, const char *text);
-/* Wait until it occurs so often; the test fails after 10 s. */
+/* Wait until the text occurs so often in the file; the test fails after 10 s. */
 void home_await(void **state, const char *name, const char *text, int times);
 
 /* argv without the program, NULL-terminated. */
 struct ran drive(void **state, const char *const *argv);
 #define DRIVE(state, ...) drive((state), (const char *const[]){__VA_ARGS__, NULL})
-/* Begin and end it separately, to do something meanwhile. */
+/* The same in two steps, so that the test can act while the command runs. */
 struct driven {
 	pid_t pid;
 	int out, err; /* descriptors of the files that its output goes to; tty: the master side */
 };
 struct driven drive_begin(void **state, const char *const *argv);
 #define DRIVE_BEGIN(state, ...) drive_begin((state), (const char *const[]){__VA_ARGS__, NULL})
-/* Wait until it has said this on stderr; the test fails after a while. */
+/* Wait until the command has written this text to stderr; the test fails after a while. */
 void drive_await(struct driven d, const char *text);
 struct ran drive_end(struct driven d);
 
@@ -49,7 +49,7 @@ struct ran drive_tty(void **state, int columns, int rows, const char *const *arg
 
 void assert_has(const struct buf *b, const char *text);
 void assert_has_not(const struct buf *b, const char *text);
-/* Ends with this code, says this on stderr and nothing on stdout. */
+/* The command ends with this code, this message on stderr and nothing on stdout. */
 void assert_refused(void **state, int code, const char *message, const char *const *argv);
 #define REFUSED(state, code, message, ...)                                                         \
 	assert_refused((state), (code), (message), (const char *const[]){__VA_ARGS__, NULL})

@@ -151,7 +151,7 @@ static void bash_completes_commands_options_values_and_runs(void **state)
 	bash_offers("regatta init --to", "/proc/self/cmdl", "/proc/self/cmdline");
 }
 
-/* A shell that is not installed cannot be asked. */
+/* Skips the test if the shell is not installed. */
 static void assert_done(int code)
 {
 	assert_true(code == 0 || code == 127);
@@ -188,7 +188,7 @@ static void fish_completes_commands_options_values_and_runs(void **state)
 	fish_offers("regatta help run --c", "");
 }
 
-/* With its own functions replaced by some that print what they got. */
+/* The functions of zsh are replaced by ones that print their arguments. */
 static void zsh_asks(const char *words, const char *want)
 {
 	CLEANUP(buf_release) struct buf b;

@@ -1,5 +1,5 @@
 #pragma once
-/* What the tests of the core share: a run made from a job's text, and short words for what happens to it. */
+/* Shared by the tests of the core: a run made from the text of a job, and short functions for its events. */
 #include "unit.h"
 
 #include "base/arena.h"

@@ -1,4 +1,4 @@
-/* What follows from trouble with a provider: the next choice, a pause, the end. */
+/* Errors of a provider lead to the next choice, a pause, or the end of the run. */
 #include "core_fixture.h"
 
 #include <string.h>

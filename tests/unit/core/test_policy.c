@@ -50,7 +50,7 @@ static const struct effect *start_of(const struct fixture *f, int rank)
 	return NULL;
 }
 
-/* Its machine is gone, as a look at it says. */
+/* The driver reports that the machine of the node is gone. */
 static void lose(struct fixture *f, int rank)
 {
 	say_of(f, rank, 0, EV_NODE_DROPPED);

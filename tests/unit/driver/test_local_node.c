@@ -1,4 +1,4 @@
-/* local.node: make sure that it is there, prove that it is gone. */
+/* local.node: a node is created once, and its removal is proven. */
 #include "unit.h"
 
 #include <errno.h>
@@ -354,7 +354,7 @@ static void another_nodes_processes_are_left_alone(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* Until the agent has its lock. */
+/* Waits until the agent holds its lock. */
 static void wait_for_lock(const char *path)
 {
 	int64_t until = clock_boot_ms() + WAIT_MS;

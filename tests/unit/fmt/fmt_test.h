@@ -1,5 +1,5 @@
 #pragma once
-/* fmt_test - what the tests of fmt/ share: seeds that are printed, trees that are compared. */
+/* fmt_test - shared by the tests of fmt/: seeds that are printed, trees that are compared. */
 #include "unit.h"
 
 #include "base/arena.h"
@@ -27,7 +27,7 @@ struct doc *doc_generate(struct rng *r, struct arena *a, struct doc_kinds kinds,
 /* A table. */
 struct doc *doc_generate_table(struct rng *r, struct arena *a, struct doc_kinds kinds, int depth);
 
-/* Change a text here and there. */
+/* Change a text at random places. */
 void text_mutate(struct rng *r, struct buf *text);
 
 /* The text parses; the tree. */

@@ -1,4 +1,4 @@
-/* Archives that somebody built to do harm, and archives that were damaged on their way. */
+/* Malicious archives, and damaged ones. */
 #include "tar_test.h"
 
 #include <pthread.h>

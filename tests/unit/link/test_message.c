@@ -1,4 +1,4 @@
-/* Payloads of the link, of both directions: strict about their own keys, blind to all others. */
+/* Payloads of the link in both directions: their own keys are checked strictly, unknown keys are ignored. */
 #include "unit.h"
 
 #include <math.h>

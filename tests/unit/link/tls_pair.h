@@ -1,5 +1,5 @@
 #pragma once
-/* Two ends of TLS on a pair of connected sockets, hands shaken. */
+/* Two ends of TLS on a socket pair, after the handshake. */
 #include "unit.h"
 
 #include <fcntl.h>

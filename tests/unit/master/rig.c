@@ -109,7 +109,7 @@ static void forget_synced(void)
 	vec_release(&synced);
 }
 
-/* The database's files as they are now, opened by somebody else. */
+/* Opens a copy of the database's files as they are now. */
 static sqlite3 *open_copy(struct rig *r)
 {
 	static const char *const suffix[] = {"", "-wal"};

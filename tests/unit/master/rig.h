@@ -118,9 +118,9 @@ int rig_count(const struct rig *r, const char *verb);			/* calls of the driver *
 const struct rig_call *rig_last(const struct rig *r, const char *verb); /* NULL: none yet */
 bool rig_exists(const struct rig *r, const char *name);
 
-/* Changes what is on disk, while no master runs. */
+/* Runs SQL on the stored rows while no master runs. */
 void rig_damage(struct rig *r, const char *sql);
-/* One number out of the committed rows; -1 if there is no row. */
+/* One number of the committed rows; -1 if there is no row. */
 int64_t rig_stored(struct rig *r, const char *sql);
 /* The same of events: how many of this kind are stored. */
 int64_t rig_events(struct rig *r, const char *kind);
@@ -170,5 +170,5 @@ void agent_run(struct rig_agent *a);
 void agent_hand_over(struct rig_agent *a);
 /* ... until it is released. */
 void agent_finish(struct rig_agent *a);
-/* One turn of an agent that does all of it by itself and dials again when it was left. */
+/* One step of an agent that does all this by itself and dials again after a lost connection. */
 void agent_play(struct rig_agent *a);

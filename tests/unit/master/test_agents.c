@@ -1,4 +1,4 @@
-/* Peers of the link that have not said hello: what they may cost and what they may learn. */
+/* Peers of the link before their HELLO: the memory they may use and the answers they get. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What is stored before what goes out, and a master that takes up where another stood. */
+/* What must be committed before a message or call goes out, and a master that continues after another. */
 #include "rig.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What goes out in how many calls. */
+/* How many driver calls the effects of the core become. */
 #include "rig.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Runs brought back from rows that somebody changed while no master ran. */
+/* Runs loaded from rows that were changed while no master ran. */
 #include "rig.h"
 
 #include <sqlite3.h>

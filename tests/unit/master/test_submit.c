@@ -1,4 +1,4 @@
-/* What is refused at the submit, so that it need not fail later. */
+/* Jobs that are refused at submission, so that they do not fail later. */
 #include "rig.h"
 
 #include <string.h>

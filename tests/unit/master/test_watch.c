@@ -1,4 +1,4 @@
-/* What somebody who watches a run by its deltas is told. */
+/* The deltas that a watcher of a run gets. */
 #include "unit.h"
 
 #include <string.h>

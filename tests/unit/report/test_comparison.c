@@ -1,4 +1,4 @@
-/* Which runs are meant, what is tested, and what is said about it. */
+/* Which runs an argument means, what is tested, and the verdicts. */
 #include "spec/golden.h"
 
 #include <math.h>

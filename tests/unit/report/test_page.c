@@ -1,4 +1,4 @@
-/* The whole page and the whole table, out of values. */
+/* report.html and metrics.csv from given values. */
 #include "spec/golden.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* The space that is kept back for a full disk. */
+/* The disk space that is reserved for a full disk. */
 #include "store_fixture.h"
 
 #include <errno.h>

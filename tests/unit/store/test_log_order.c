@@ -1,4 +1,4 @@
-/* What came first is printed first, whatever happened to the file that knows it. */
+/* Both logs are printed in the order of arrival, even if the file with the order is damaged. */
 #include "store_fixture.h"
 
 #include <fcntl.h>

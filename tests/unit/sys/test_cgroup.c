@@ -1,4 +1,4 @@
-/* Where groups go, and what can be done with one where that is allowed. */
+/* Where control groups are made, and what they do where they are permitted. */
 #include "unit.h"
 
 #include <poll.h>

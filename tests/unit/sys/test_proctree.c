@@ -1,4 +1,4 @@
-/* Who is alive, who descends from whom, who carries a mark. */
+/* Which processes are alive, which are descendants, which carry a mark. */
 #include "unit.h"
 
 #include <errno.h>

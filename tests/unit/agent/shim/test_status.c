@@ -15,7 +15,7 @@ static int syncs;	      /* of a file that is linked as "status" */
 static const char *status_at; /* where that is */
 static int sync_errno;
 
-/* Instead of libc's. */
+/* Replaces the function of libc. */
 int fsync(int fd)
 {
 	struct stat file, named;

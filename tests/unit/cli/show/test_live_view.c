@@ -1,4 +1,4 @@
-/* What is shown of a run while it runs fits the terminal, and can be taken away again. */
+/* The live view of a run fits the terminal, and can be removed from it. */
 #include "spec/golden.h"
 
 #include <fcntl.h>
