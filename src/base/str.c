@@ -33,16 +33,6 @@ bool str_ends(struct str s, struct str suffix)
 	       (suffix.n == 0 || str_eq((struct str){s.p + (s.n - suffix.n), suffix.n}, suffix));
 }
 
-int str_cmp(struct str a, struct str b)
-{
-	size_t n = a.n < b.n ? a.n : b.n;
-	int c = n ? memcmp(a.p, b.p, n) : 0;
-
-	if (c)
-		return c < 0 ? -1 : 1;
-	return (a.n > b.n) - (a.n < b.n);
-}
-
 static bool is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');

@@ -22,7 +22,6 @@ bool str_eq(struct str a, struct str b);
 bool str_is(struct str a, const char *z);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
-int str_cmp(struct str a, struct str b);
 struct str str_trim(struct str s);
 /* Cut at the first sep: returns what is before it and leaves the rest in *s.
  * Without sep returns all and leaves *s with p == NULL. */

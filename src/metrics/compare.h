@@ -41,9 +41,6 @@ struct mann_whitney {
  */
 int mann_whitney(struct values a, struct values b, struct mann_whitney *ret, struct err *err);
 
-/* The Hodges-Lehmann shift: the median of all differences b[j] - a[i]. */
-int hodges_lehmann(struct values a, struct values b, double *ret, struct err *err);
-
 struct interval {
 	double estimate; /* median(b) - median(a) */
 	double low, high;

@@ -158,7 +158,7 @@ static void owned_copies_are_exact(void **state)
 	free(xrealloc(NULL, 0));
 }
 
-/* Runs fn in a child with stderr in a pipe; what it said is in said.  Returns the wait status. */
+/* Runs fn in a child; `said` gets its standard error.  Returns the wait status. */
 static int run_apart(void (*fn)(void), char *said, size_t size)
 {
 	int pipe_fds[2], status;

@@ -19,7 +19,7 @@ static void expect(struct str in, const char *out)
 	buf_release(&b);
 }
 
-/* Written apart from the code under test: what may never reach a terminal. */
+/* The code points that may never reach a terminal, written independently of the code under test. */
 static bool is_forbidden(uint32_t cp)
 {
 	return (cp < 0x20 && cp != '\t') || (cp >= 0x7f && cp < 0xa0) || cp == 0x061c ||

@@ -31,20 +31,6 @@ static void prefixes_and_suffixes_are_found(void **state)
 	assert_true(str_ends(none, STR("")));
 }
 
-static void order_is_by_byte_then_by_length(void **state)
-{
-	(void)state;
-	assert_int_equal(str_cmp(STR("a"), STR("b")), -1);
-	assert_int_equal(str_cmp(STR("b"), STR("a")), 1);
-	assert_int_equal(str_cmp(STR("a"), STR("ab")), -1);
-	assert_int_equal(str_cmp(STR("ab"), STR("a")), 1);
-	assert_int_equal(str_cmp(STR("ab"), STR("ab")), 0);
-	assert_int_equal(str_cmp(none, none), 0);
-	assert_int_equal(str_cmp(none, STR("a")), -1);
-	/* Bytes are unsigned. */
-	assert_int_equal(str_cmp(STR("z"), STR("\xc3\xa9")), -1);
-}
-
 static void trimming_takes_white_space_from_both_ends(void **state)
 {
 	(void)state;
@@ -119,7 +105,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts_are_equal_by_length_and_bytes),
 		cmocka_unit_test(prefixes_and_suffixes_are_found),
-		cmocka_unit_test(order_is_by_byte_then_by_length),
 		cmocka_unit_test(trimming_takes_white_space_from_both_ends),
 		cmocka_unit_test(cutting_walks_through_the_fields),
 		cmocka_unit_test(a_separator_at_the_end_leaves_one_empty_field),

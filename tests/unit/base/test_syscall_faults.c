@@ -70,7 +70,7 @@ int __wrap_openat64(int fd, const char *name, int flags, ...)
 	return strikes(&fault_openat64) ? -1 : __real_openat64(fd, name, flags);
 }
 
-/* A failed close has closed all the same. */
+/* A close that fails has closed the descriptor anyway. */
 static struct fault fault_close;
 int __real_close(int fd);
 int __wrap_close(int fd);

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-/* An account without privileges, for what root would be allowed. */
+/* The user nobody: root would be allowed everything. */
 #define NOBODY 65534
 
 static void touch(void **state, const char *name)
