@@ -238,6 +238,28 @@ static void remember_cut(struct attempt *at)
 }
 
 /*
+ * The job does not hold the metrics FIFO as it holds its output: it opens it when it writes.  A FIFO without a
+ * reader has lost what was in it; a job that has never written to it has lost nothing that is known.
+ */
+static void check_metrics(struct attempt *at)
+{
+	CLEANUP(close_fdp) int status = -1;
+	char file[16], fifo[16];
+	struct err err = {0};
+
+	spool_names(STREAM_METRICS, file, fifo);
+	CLEANUP(close_fdp)
+	int writer = openat(at->dirfd, fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+
+	if (writer >= 0 || errno != ENXIO || faccessat(at->dirfd, file, F_OK, 0) < 0)
+		return;
+	at->metrics_cut = true;
+	if (!at->st.metrics_cut &&
+	    (status_open(at->dirfd, &status, &err) < 0 || status_add_metrics_cut(status, &err) < 0))
+		log_warn("attempt %d: %s", at->no, err.msg);
+}
+
+/*
  * Hold the pipes of a job that was started under another agent.  If no process had a pipe open, its
  * bytes are lost, which must be reported.  Opening a FIFO for writing fails with ENXIO if no process
  * reads it; while it is open for writing, its bytes stay.
@@ -259,6 +281,8 @@ static void take_up_pipes(struct attempt *at)
 	}
 	if (!held && at->st.job.pid > 0)
 		remember_cut(at);
+	if (at->st.job.pid > 0)
+		check_metrics(at);
 	attempt_hold_pipes(at);
 	for (int s = STREAM_OUT; s <= STREAM_ERR; s++)
 		close_fd(&writers[s]);

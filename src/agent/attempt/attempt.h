@@ -36,6 +36,7 @@ struct attempt {
 	bool has_exit;	   /* `exit` is final */
 	int64_t zombie_ms; /* since when the job is a zombie */
 	bool cut;	   /* no process held the job's pipes when this agent started */
+	bool metrics_cut;  /* the same of its metrics FIFO */
 	bool unproven;	   /* `exit` is final, but no process of the job was proven to be gone */
 	struct exit_report exit;
 

@@ -162,6 +162,7 @@ void attempt_take_over(struct attempt *at)
 		.job = at->st.job,
 		.terminal = at->st.terminal,
 		.cut = at->cut || at->st.cut,
+		.metrics_cut = at->metrics_cut || at->st.metrics_cut,
 		.cg = at->cg,
 		.grace_ms = at->st.grace_ms,
 		.deadline_ms = at->st.deadline_ms,

@@ -173,6 +173,11 @@ int status_add_cut(int fd, struct err *err)
 	return append(fd, STR("{\"rec\":\"cut\"}"), err);
 }
 
+int status_add_metrics_cut(int fd, struct err *err)
+{
+	return append(fd, STR("{\"rec\":\"metrics_cut\"}"), err);
+}
+
 int status_add_exit(int fd, const struct exit_report *e, struct err *err)
 {
 	struct jsonw w;
@@ -260,6 +265,12 @@ static void read_cut(const struct doc *d, struct status *st)
 	st->cut = true;
 }
 
+static void read_metrics_cut(const struct doc *d, struct status *st)
+{
+	(void)d;
+	st->metrics_cut = true;
+}
+
 static void read_exit(const struct doc *d, struct status *st)
 {
 	const struct doc *sizes = doc_array(d, "streams");
@@ -289,7 +300,7 @@ static const struct {
 } records[] = {
 	{"started", read_started}, {"limits", read_limits}, {"terminal", read_terminal},
 	{"job", read_job},	   {"gap", read_gap},	    {"ended", read_ended},
-	{"cut", read_cut},	   {"exit", read_exit},
+	{"cut", read_cut},	   {"exit", read_exit},	    {"metrics_cut", read_metrics_cut},
 };
 
 static void read_line(struct str line, struct status *st)

@@ -12,6 +12,7 @@
  *	{"rec":"gap","stream":"out","offset":9,"bytes":10,"reason":"..."}			bytes not stored
  *	{"rec":"ended","code":0,"signal":0}							before the job is reaped
  *	{"rec":"cut"}										no process held the job's pipes for a while
+ *	{"rec":"metrics_cut"}									no process held its metrics FIFO for a while
  *	{"rec":"exit","code":0,"signal":0,"oom":false,"kind":"none","reason":"","streams":[...]}	the last
  *
  * The file is written under another name and then linked.  link(2) fails if the name exists, so an
@@ -34,6 +35,7 @@ struct status {
 	bool ended;		       /* the exit status of the job's main process is known */
 	int code, signal;	       /* if ended */
 	bool cut;		       /* bytes in a pipe may be lost */
+	bool metrics_cut;	       /* the same in the metrics FIFO */
 	bool has_exit;
 	struct exit_report exit; /* its gaps are valid even without has_exit */
 };
@@ -50,6 +52,7 @@ int status_add_job(int fd, struct proc_id job, struct err *err);
 int status_add_gap(int fd, const struct gap *g, const char *reason, struct err *err);
 int status_add_ended(int fd, int code, int signal, struct err *err);
 int status_add_cut(int fd, struct err *err);
+int status_add_metrics_cut(int fd, struct err *err);
 int status_add_exit(int fd, const struct exit_report *e, struct err *err);
 
 /* ret->attempt is 0 when there is no file. */

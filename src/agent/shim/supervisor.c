@@ -22,6 +22,8 @@
 #define TERMINAL_MS 2000     /* how long the terminal's reader may copy after the job's end */
 #define STOPPED_FULL_MS 2000 /* how long the last bytes of a stopped job wait on a full disk */
 #define OUTPUT_CUT "its output may be cut: the processes that held it were killed"
+#define METRICS_CUT                                                                                \
+	"some of its metrics may be lost: the processes that held their FIFO were killed"
 #define FLUSH_ROUNDS 8 /* enough for 1 MiB, the largest pipe, even when bytes are dropped */
 
 static void read_fence(struct supervisor *sv)
@@ -304,6 +306,9 @@ static void explain(struct supervisor *sv)
 		e->kind = e->kind == ERR_NONE ? ERR_UNAVAILABLE : e->kind;
 		exit_add_reason(e, OUTPUT_CUT);
 	}
+	/* Figures are not the result of a job: it may still succeed. */
+	if (sv->metrics_cut)
+		exit_add_reason(e, METRICS_CUT);
 	for (size_t i = 0; i < e->ngaps; i++)
 		missing += e->gaps[i].bytes;
 	if (missing > 0) {

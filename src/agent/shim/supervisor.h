@@ -57,6 +57,7 @@ struct supervisor {
 	struct proc_id job;
 	struct proc_id terminal; /* the reader of the job's terminal; pid 0: it has none */
 	bool cut;		 /* bytes in a pipe may be lost */
+	bool metrics_cut;	 /* the same in the metrics FIFO */
 	struct cgroup cg;
 	uint64_t oom_before;
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */

@@ -513,6 +513,32 @@ static void lost_bytes_are_not_forgotten_by_the_agent_after_the_next(void **stat
 	assert_string_equal(fake_str(e, "reason"), CUT);
 }
 
+static void metrics_that_waited_for_both_are_said_to_be_lost(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t job = fake_start(f, "echo one; echo '{\"loss\": 1}' > $REGATTA_METRICS; " UNTIL_GO
+				  "echo two");
+
+	fake_wait_bytes(f, STREAM_OUT, 4);
+	fake_wait_bytes(f, STREAM_METRICS, 12);
+	fake_kill_both(f);
+	fake_agent(f);
+	fake_meet(f);
+	let_end(f, job);
+	const struct doc *e = fake_end(f);
+
+	/* The job held its output, and has succeeded. */
+	assert_int_equal(fake_int(e, "code"), 0);
+	assert_string_equal(fake_str(e, "kind"), "none");
+	assert_string_equal(fake_str(e, "reason"),
+			    "some of its metrics may be lost: the processes that "
+			    "held their FIFO were killed");
+	assert_string_equal(f->out[STREAM_OUT].p, "one\ntwo\n");
+	fake_release(f);
+}
+
 /* Its mark is the last entry, behind everything else. */
 #define DAEMON                                                                                     \
 	"setsid sh -c 'echo $$ > $DIR/daemon; exec env -u " PROC_MARK " " PROC_MARK "=$" PROC_MARK \
@@ -596,6 +622,7 @@ int main(int argc, char **argv)
 		CASE(the_pipe_holder_stays_until_the_end_is_on_record),
 		CASE(a_job_whose_last_bytes_may_be_lost_has_not_succeeded),
 		CASE(the_same_when_agent_and_shim_die_at_once),
+		CASE(metrics_that_waited_for_both_are_said_to_be_lost),
 		CASE(lost_bytes_are_not_forgotten_by_the_agent_after_the_next),
 		CASE(a_big_environment_does_not_hide_the_mark),
 		CASE(a_big_environment_does_not_hide_the_mark_of_an_orphan),
