@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-#define ARENA_FIRST_CHUNK (4u * 1024)
+#define ARENA_FIRST_CHUNK 1024u /* ten thousand hosts have one each */
 #define ARENA_LARGEST_CHUNK (256u * 1024)
 #define ARENA_ALIGN 16u
 
