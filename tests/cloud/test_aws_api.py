@@ -33,6 +33,9 @@ def test_ec2_iam_sts_and_ssm_answer(cloud, tool):
     assert texts(tool.query("iam", "GetRole", ("RoleName", "r"))["root"], "RoleName") == ["r"]
     client(cloud, "ssm").put_parameter(Name="/x/y", Value="42", Type="String")
     assert tool.call("ssm", name="/x/y")["value"] == "42"
+    said = tool.call("json", service="servicequotas", action="GetServiceQuota",
+                     body=json.dumps({"ServiceCode": "ec2", "QuotaCode": "L-1216C47A"}))
+    assert said["doc"]["Quota"]["QuotaCode"] == "L-1216C47A"
     with pytest.raises(Refused) as caught:
         tool.call("ssm", name="/x/z")
     assert caught.value.kind == "not_found" and "ParameterNotFound" in str(caught.value)
@@ -114,9 +117,38 @@ source_profile = base
         assert caught.value.kind == "denied" and "ec2:DescribeSubnets" in str(caught.value)
 
 
-def test_answers_that_are_lost_are_asked_for_again(cloud, tool):
-    cloud.fault("DescribeVpcs", lost="after")
-    assert tool.query("ec2", "DescribeVpcs")["root"]
+CALLS = {
+    "DescribeVpcs": lambda tool: tool.query("ec2", "DescribeVpcs"),
+    "GetCallerIdentity": lambda tool: tool.query("sts", "GetCallerIdentity"),
+    "ListRoles": lambda tool: tool.query("iam", "ListRoles"),
+    "ListObjectsV2": lambda tool: tool.call("list", bucket="our-bucket"),
+    "GetParameter": lambda tool: tool.call("ssm", name="/x"),
+}
+FAULTS = {"lost before": {"lost": "before"}, "lost after": {"lost": "after"}, "throttled": {"throttle": True},
+          "broken": {"server_error": True}, "sign-in page": {"html": True}}
+
+
+def test_what_passes_is_waited_for(cloud, tool):
+    client(cloud, "ssm").put_parameter(Name="/x", Value="42", Type="String")
+    tool.call("make_bucket", bucket="our-bucket")
+    for action, call in CALLS.items():
+        for name, fault in FAULTS.items():
+            cloud.fault(action, **fault)
+            before = len(cloud.named(action))
+            assert call(tool)["ok"], (action, name)
+            assert len(cloud.named(action)) == before + 2, (action, name)
+
+
+def test_what_is_denied_is_asked_once_and_named(cloud, tool):
+    client(cloud, "ssm").put_parameter(Name="/x", Value="42", Type="String")
+    tool.call("make_bucket", bucket="our-bucket")
+    for action, call in CALLS.items():
+        cloud.fault(action, denied=True, times=None)
+        before = len(cloud.named(action))
+        with pytest.raises(Refused) as caught:
+            call(tool)
+        assert caught.value.kind == "denied" and action in str(caught.value), str(caught.value)
+        assert len(cloud.named(action)) == before + 1, action
 
 
 def test_objects(cloud, tool):

@@ -184,6 +184,11 @@ int aws_answer_read(struct aws_answer *ret, const struct aws_call *c, const stru
 	read_headers(ret, client);
 	if (got->status / 100 != 2)
 		return read_error(ret, c, got, ret_fault, err);
+	/* The bytes of an object may be anything, so that a proxy's page could pass for one. */
+	if (!*ret->request_id && strcmp(c->service, "s3") == 0) {
+		err_set(err, ERR_UNAVAILABLE, "it has no request id");
+		return garbage(c, got, ret_fault, err);
+	}
 	switch (c->shape) {
 	case AWS_XML:
 		return read_xml(ret, c, got, ret_fault, err);

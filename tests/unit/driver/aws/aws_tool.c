@@ -192,6 +192,18 @@ static int do_ssm(struct tool *t)
 	return rc;
 }
 
+static int do_json(struct tool *t)
+{
+	int rc = aws_json(t->s, word(t, "service"), word(t, "action"),
+			  doc_str(t->in, "body", STR("{}")), &t->d, &t->ans, &t->err);
+
+	if (rc == 0) {
+		jsonw_key(t->out, "doc");
+		jsonw_raw(t->out, str_from(doc_json_text(t->a, t->ans.doc)));
+	}
+	return rc;
+}
+
 /* ---- S3 ---- */
 
 static int do_put(struct tool *t)
@@ -336,6 +348,7 @@ static const struct {
 	{"query", do_query},
 	{"pages", do_pages},
 	{"ssm", do_ssm},
+	{"json", do_json},
 	{"put", do_put},
 	{"get", do_get},
 	{"head", do_head},

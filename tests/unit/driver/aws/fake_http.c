@@ -90,8 +90,8 @@ void fake_say_bytes(int fd, int status, const char *headers, const void *body, s
 	char head[4096];
 	const char *p = body;
 
-	snprintf(head, sizeof(head), "HTTP/1.1 %d X\r\n%sContent-Length: %zu\r\n\r\n", status,
-		 headers, n);
+	snprintf(head, sizeof(head), "HTTP/1.1 %d X\r\n%s%sContent-Length: %zu\r\n\r\n", status,
+		 headers, strstr(headers, "equest") ? "" : "x-amz-request-id: R0\r\n", n);
 	fake_raw(fd, head);
 	while (n > 0) {
 		ssize_t put = send(fd, p, n, MSG_NOSIGNAL);

@@ -37,7 +37,7 @@ struct fake_http {
 
 void fake_start(struct fake_http *f);
 void fake_stop(struct fake_http *f);
-/* A whole answer; `headers` are lines with \r\n, or "". */
+/* A whole answer; `headers` are lines with \r\n, or "".  It has a request id unless they name one. */
 void fake_say(int fd, int status, const char *headers, const char *body);
 void fake_say_bytes(int fd, int status, const char *headers, const void *body, size_t n);
 void fake_raw(int fd, const char *text);

@@ -314,7 +314,8 @@ static bool piecewise(struct fake_http *f, int fd, int nth, const struct fake_as
 	char head[512];
 
 	if (fake_is(a, "HEAD")) {
-		fake_raw(fd, "HTTP/1.1 200 X\r\nETag: \"v1\"\r\nContent-Length: 20\r\n\r\n");
+		fake_raw(fd, "HTTP/1.1 200 X\r\nETag: \"v1\"\r\nx-amz-request-id: R\r\n"
+			     "Content-Length: 20\r\n\r\n");
 		return true;
 	}
 	match = fake_header(a, "If-Match");
@@ -327,7 +328,8 @@ static bool piecewise(struct fake_http *f, int fd, int nth, const struct fake_as
 		return true;
 	}
 	snprintf(head, sizeof(head),
-		 "HTTP/1.1 %d X\r\nContent-Range: bytes %zu-19/20\r\nContent-Length: %zu\r\n\r\n",
+		 "HTTP/1.1 %d X\r\nx-amz-request-id: R\r\nContent-Range: bytes %zu-19/20\r\n"
+		 "Content-Length: %zu\r\n\r\n",
 		 range ? 206 : 200, from, 20 - from);
 	fake_raw(fd, head);
 	if (s->cuts-- > 0) {
@@ -395,6 +397,31 @@ static bool hello(struct fake_http *f, int fd, int nth, const struct fake_asked 
 	return true;
 }
 
+static bool portal(struct fake_http *f, int fd, int nth, const struct fake_asked *asked)
+{
+	(void)f;
+	(void)asked;
+	if (nth == 0)
+		fake_raw(fd, "HTTP/1.1 200 X\r\nContent-Length: 7\r\n\r\nsign in");
+	else
+		fake_say(fd, 200, "", "hello");
+	return true;
+}
+
+static void a_page_of_a_proxy_is_not_the_object(void **state)
+{
+	struct rig *r = *state;
+	struct s3_place at = {"a-bucket", "k", NULL};
+	struct buf out;
+
+	buf_init(&out, 100);
+	r->fake.answer = portal;
+	rig_open(r);
+	assert_int_equal(s3_get_bytes(r->s, &at, &out, &r->d, &r->err), 0);
+	assert_true(str_is(buf_str(&out), "hello"));
+	buf_release(&out);
+}
+
 static void an_object_larger_than_the_buffer_is_refused(void **state)
 {
 	struct rig *r = *state;
@@ -422,6 +449,7 @@ int main(void)
 		rig_test(a_part_that_was_cut_off_is_sent_again),
 		rig_test(a_download_goes_on_where_it_was_cut_off),
 		rig_test(an_object_that_changes_meanwhile_is_not_mixed),
+		rig_test(a_page_of_a_proxy_is_not_the_object),
 		rig_test(an_object_larger_than_the_buffer_is_refused),
 	};
 
