@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const struct driver *const drivers[] = {
-	&local_bridge_driver,
-	&local_node_driver,
-	&hosts_node_driver,
+	&local_bridge_driver,	    &local_node_driver, &hosts_node_driver,
+	&ec2_security_group_driver, &ec2_subnet_driver, &ec2_placement_group_driver,
+	&ec2_instance_driver,	    &ec2_master_driver,
 };
 
 const struct driver *driver_for(const char *kind)

@@ -99,6 +99,8 @@ struct driver {
 };
 
 extern const struct driver local_bridge_driver, local_node_driver, hosts_node_driver;
+extern const struct driver ec2_security_group_driver, ec2_subnet_driver, ec2_placement_group_driver,
+	ec2_instance_driver, ec2_master_driver;
 /* NULL if no driver has this kind. */
 const struct driver *driver_for(const char *kind);
 
