@@ -100,7 +100,8 @@ struct driver {
 
 extern const struct driver local_bridge_driver, local_node_driver, hosts_node_driver;
 extern const struct driver ec2_security_group_driver, ec2_subnet_driver, ec2_placement_group_driver,
-	ec2_instance_driver, ec2_master_driver;
+	ec2_instance_driver, ec2_master_driver, iam_role_driver, iam_profile_driver,
+	s3_bucket_driver, s3_object_driver;
 /* NULL if no driver has this kind. */
 const struct driver *driver_for(const char *kind);
 
@@ -148,7 +149,7 @@ struct resolver {
 	size_t (*sweep)(const struct sweep_input *in, struct err *err);
 };
 
-extern const struct resolver local_resolver, hosts_resolver;
+extern const struct resolver local_resolver, hosts_resolver, aws_ec2_resolver;
 const struct resolver *resolver_for(const char *engine); /* NULL if there is none */
 /* ERR_NOT_FOUND if this version has no resolver for the engine. */
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,

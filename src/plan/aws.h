@@ -36,7 +36,7 @@ struct aws_machine {
 };
 struct aws_machine aws_machine_of(const struct job *job, const struct role *role,
 				  const struct aws_table *t, struct arena *a);
-/* What a resolver must know: the keys of [aws], and roles: {NAME: {types, ami, max}}, master, inputs:
+/* What a resolver must know: the keys of [aws], and roles: {NAME: {types, ami, max}}, master, master_type, inputs:
  * [path] source and data on the client's machine. */
 struct doc *aws_options(const struct job *job, const struct aws_table *t, struct arena *a);
 /* Adds the problems that every AWS engine has with a job. */

@@ -259,6 +259,7 @@ struct doc *aws_options(const struct job *job, const struct aws_table *t, struct
 	doc_set(a, d, STR("roles"), roles);
 	doc_set(a, d, STR("inputs"), input_options(job, a));
 	doc_set(a, d, STR("master"), doc_new_str(a, str_from(job->master)));
+	doc_set(a, d, STR("master_type"), doc_new_str(a, STR(AWS_MASTER_TYPE)));
 	return d;
 }
 

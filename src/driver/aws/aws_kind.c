@@ -118,23 +118,30 @@ static void add_old_tags(struct tag_list *l, const struct aws_work *w, const cha
 	add_tag(l, "ROLE", role);
 }
 
-size_t aws_tags(const struct aws_work *w, struct aws_tag out[static AWS_MAX_TAGS])
+static void add_run_tags(struct tag_list *l, const struct aws_work *w)
 {
 	const struct driver_row *row = w->row;
-	const struct doc *given = doc_table(w->spec, "tags");
 	const char *role = row->role && *row->role ? row->role : NULL;
-	struct tag_list l = {.v = out};
 
 	if (!role && strcmp(row->kind, "ec2.master") == 0)
 		role = "master";
-	add_tag(&l, "regatta:install", row->install);
-	add_tag(&l, "regatta:run", row->run);
-	add_tag(&l, "regatta:role", role);
-	add_tag(&l, "regatta:attempt", arena_printf(w->a, "%d", row->attempt));
-	add_tag(&l, "regatta:expires", utc(w->a, row->expires_ms));
+	add_tag(l, "regatta:run", row->run);
+	add_tag(l, "regatta:role", role);
+	add_tag(l, "regatta:attempt", arena_printf(w->a, "%d", row->attempt));
+	add_tag(l, "regatta:expires", utc(w->a, row->expires_ms));
 	if (row->batch > 0)
-		add_tag(&l, "regatta:batch", arena_printf(w->a, "%d", row->batch));
-	add_old_tags(&l, w, role);
+		add_tag(l, "regatta:batch", arena_printf(w->a, "%d", row->batch));
+	add_old_tags(l, w, role);
+}
+
+size_t aws_tags(const struct aws_work *w, bool of_run, struct aws_tag out[static AWS_MAX_TAGS])
+{
+	const struct doc *given = doc_table(w->spec, "tags");
+	struct tag_list l = {.v = out};
+
+	add_tag(&l, "regatta:install", w->row->install);
+	if (of_run)
+		add_run_tags(&l, w);
 	for (size_t i = 0; given && i < given->table.n; i++)
 		if (given->table.v[i].value->type == DOC_STRING)
 			add_tag(&l, given->table.v[i].key.p, given->table.v[i].value->s.p);
@@ -145,7 +152,7 @@ void aws_tag_specification(struct aws_request *r, const struct aws_work *w, int 
 			   const char *resource_type)
 {
 	struct aws_tag tags[AWS_MAX_TAGS];
-	size_t ntags = aws_tags(w, tags);
+	size_t ntags = aws_tags(w, true, tags);
 
 	aws_param(r, resource_type, "TagSpecification.%d.ResourceType", n);
 	for (size_t i = 0; i < ntags; i++) {

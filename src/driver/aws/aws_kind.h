@@ -35,8 +35,9 @@ struct aws_tag {
 	const char *key, *value;
 };
 #define AWS_MAX_TAGS 50
-/* Tags of a new resource: Regatta's, and the user's; those of the old tool if spec has task_name. */
-size_t aws_tags(const struct aws_work *w, struct aws_tag out[static AWS_MAX_TAGS]);
+/* Tags of a new resource: the install's and the user's; if it is of a run also the run's, and those of
+ * the old tool if spec has task_name. */
+size_t aws_tags(const struct aws_work *w, bool of_run, struct aws_tag out[static AWS_MAX_TAGS]);
 /* TagSpecification.<n> with all of them. */
 void aws_tag_specification(struct aws_request *r, const struct aws_work *w, int n,
 			   const char *resource_type);

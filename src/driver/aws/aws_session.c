@@ -18,6 +18,7 @@ struct aws_session {
 	const struct doc *env;	    /* NULL: the process's own environment */
 	struct aws *s;
 	int users;
+	pthread_mutex_t first; /* so that many calls at once ask for the account once */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list and of users */
@@ -56,6 +57,7 @@ static const char *get_given(void *ctx, const char *name)
 static void session_free(struct aws_session *k)
 {
 	aws_free(k->s);
+	pthread_mutex_destroy(&k->first);
 	arena_free(k->a);
 	free(k->region);
 	free(k->credentials);
@@ -69,6 +71,7 @@ static int session_open(const char *region, const char *credentials, const struc
 	struct aws_config c = {.region = region};
 	struct doc *given = NULL;
 
+	pthread_mutex_init(&k->first, NULL);
 	k->a = arena_new();
 	k->region = xstrdup(region);
 	k->credentials = xstrdup(credentials);
@@ -162,8 +165,12 @@ static int check_account(const struct aws_work *w, struct err *err)
 {
 	const char *owner = aws_spec(w, "account");
 	char account[AWS_ACCOUNT];
+	int rc;
 
-	if (aws_account(w->s, &w->d, account, err) < 0)
+	pthread_mutex_lock(&w->kept->first);
+	rc = aws_account(w->s, &w->d, account, err);
+	pthread_mutex_unlock(&w->kept->first);
+	if (rc < 0)
 		return -1;
 	if (!owner || strcmp(owner, account) != 0)
 		return err_set(

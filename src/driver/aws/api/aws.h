@@ -42,6 +42,7 @@
 #include "base/buf.h"
 #include "base/env.h"
 #include "base/str.h"
+#include "driver/aws/api/sigv4.h"
 #include "fmt/xml.h"
 
 struct arena;
@@ -93,6 +94,9 @@ struct aws_credentials {
 };
 int aws_credentials_get(struct aws *s, struct arena *a, const struct deadline *d,
 			struct aws_credentials *ret, struct err *err);
+/* Keys that are good now, for who acts in the caller's name elsewhere; texts of the arena. */
+int aws_keys(struct aws *s, struct arena *a, const struct deadline *d, struct sigv4_keys *ret,
+	     struct err *err);
 /* Wall clock as AWS has it. */
 int64_t aws_clock_ms(const struct aws *s);
 
@@ -157,6 +161,9 @@ int aws_query_pages(struct aws *s, const struct aws_request *r, const struct dea
 /* A call of a service that speaks JSON ("ssm", "servicequotas"); ret->doc is what it answered. */
 int aws_json(struct aws *s, const char *service, const char *action, struct str body,
 	     const struct deadline *d, struct aws_answer *ret, struct err *err);
+/* A page of somebody else: a GET that is not signed, directly.  ERR_UNAVAILABLE unless it is 200. */
+int aws_get_url(struct aws *s, const char *url, const struct deadline *d, struct buf *out,
+		struct err *err);
 /* ssm:GetParameter: its value, or ERR_NOT_FOUND. */
 int aws_ssm_parameter(struct aws *s, const char *name, const struct deadline *d, struct buf *out,
 		      struct err *err);

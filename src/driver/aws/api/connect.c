@@ -125,3 +125,13 @@ int aws_fetch(struct aws *s, const char *method, const char *url, const struct h
 	http_client_free(c);
 	return rc;
 }
+
+int aws_get_url(struct aws *s, const char *url, const struct deadline *d, struct buf *out,
+		struct err *err)
+{
+	int status;
+
+	if (aws_fetch(s, "GET", url, NULL, 0, d, out, &status, err) < 0)
+		return err_wrap(err, "%s", url);
+	return status == 200 ? 0 : err_set(err, ERR_UNAVAILABLE, "%s answers %d", url, status);
+}

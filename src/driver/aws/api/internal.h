@@ -91,6 +91,3 @@ int aws_fetch(struct aws *s, const char *method, const char *url, const struct h
 int aws_timeout_ms(const struct deadline *d, int64_t at_most);
 /* ERR_CANCELLED or ERR_TIMEOUT when it must end before. */
 int aws_nap(const struct deadline *d, int64_t ms, struct err *err);
-/* Keys that are good now; texts of the arena. */
-int aws_keys(struct aws *s, struct arena *a, const struct deadline *d, struct sigv4_keys *ret,
-	     struct err *err);

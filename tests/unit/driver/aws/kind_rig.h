@@ -19,6 +19,7 @@
 	"<tagSet><item><key>regatta:install</key><value>" install                                  \
 	"</value></item><item><key>regatta:run</key><value>" run "</value></item></tagSet>"
 #define OURS TAGS("i1", "r1")
+#define HEADERS "Content-Type: text/xml\r\nx-amz-request-id: r-1\r\n"
 #define DONE_XML "<XResponse><return>true</return></XResponse>"
 
 struct kind_step {
@@ -64,6 +65,20 @@ static inline bool kind_is(const struct fake_asked *a, const char *call)
 	       strncmp(a->body + 7, call, n) == 0 && a->body[7 + n] == '&';
 }
 
+/* The answer to a HEAD has the length of a body, and no body. */
+static inline void kind_say(int fd, const struct kind_step *s, bool head)
+{
+	char text[256];
+
+	if (!head) {
+		fake_say(fd, s->status, HEADERS, s->body);
+		return;
+	}
+	snprintf(text, sizeof(text), "HTTP/1.1 %d X\r\n%sContent-Length: %zu\r\n\r\n", s->status,
+		 HEADERS, strlen(s->body));
+	fake_raw(fd, text);
+}
+
 static inline bool kind_answer(struct fake_http *f, int fd, int nth, const struct fake_asked *asked)
 {
 	struct kind_rig *r = f->ctx;
@@ -75,7 +90,7 @@ static inline bool kind_answer(struct fake_http *f, int fd, int nth, const struc
 			 "<XResponse><GetCallerIdentityResult><Account>%s</Account>"
 			 "</GetCallerIdentityResult></XResponse>",
 			 r->account);
-		fake_say(fd, 200, "Content-Type: text/xml\r\n", identity);
+		fake_say(fd, 200, HEADERS, identity);
 		return true;
 	}
 	for (int i = 0; i < r->n; i++) {
@@ -85,10 +100,10 @@ static inline bool kind_answer(struct fake_http *f, int fd, int nth, const struc
 			continue;
 		s->used = true;
 		if (s->status)
-			fake_say(fd, s->status, "Content-Type: text/xml\r\n", s->body);
+			kind_say(fd, s, fake_is(asked, "HEAD "));
 		return s->status != 0;
 	}
-	fake_say(fd, 400, "Content-Type: text/xml\r\n",
+	fake_say(fd, 400, HEADERS,
 		 "<Response><Errors><Error><Code>NotInTheScript</Code><Message>m</Message></Error>"
 		 "</Errors></Response>");
 	return true;

@@ -1,0 +1,33 @@
+#pragma once
+/* aws_resolve - what the parts of the resolver of the AWS engines share. */
+#include "base/arena.h"
+#include "base/deadline.h"
+#include "driver/aws/api/aws.h"
+#include "driver/driver.h"
+#include "fmt/doc.h"
+
+/* A run that is being resolved. */
+struct aws_inquiry {
+	struct aws *s;
+	struct arena *a;
+	struct deadline d;
+	const struct resolve_input *in;
+	struct doc *facts;
+};
+
+/* Text of the options ([aws] of the job, and master); NULL if it has none. */
+const char *inquiry_option(const struct aws_inquiry *q, const char *key);
+void inquiry_set(const struct aws_inquiry *q, struct doc *table, const char *key,
+		 const char *value);
+bool inquiry_master_is_apart(const struct aws_inquiry *q);
+
+/* vpc, subnets, zones_of, and master if it is to have an instance. */
+int inquiry_network(struct aws_inquiry *q, struct err *err);
+/* images. */
+int inquiry_images(struct aws_inquiry *q, struct err *err);
+/* client: who may reach the master, if it is to have an instance. */
+int inquiry_client(struct aws_inquiry *q, struct err *err);
+
+/* By the type's name: "arm64" or "x86_64". */
+const char *aws_type_architecture(const char *type);
+bool aws_type_has_gpus(const char *type);

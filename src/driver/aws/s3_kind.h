@@ -1,0 +1,9 @@
+#pragma once
+/* s3_kind - what the drivers of bucket and object share. */
+#include "driver/aws/api/s3.h"
+#include "driver/aws/aws_kind.h"
+
+/* bucket and key of the spec, and the run's account as the owner that is expected. */
+struct s3_place s3_kind_place(const struct aws_work *w);
+/* What row->err means.  All calls of S3 may be repeated, so what is not certain is asked again. */
+enum outcome s3_kind_failed(enum aws_question question, struct driver_row *row);
