@@ -35,6 +35,7 @@
 #include "link/layout.h"
 #include "link/message.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/master.h"
 #include "master/runs.h"
 #include "sys/loop.h"

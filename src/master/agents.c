@@ -28,6 +28,7 @@
 #include "master/hosts.h"
 #include "master/internal.h"
 #include "master/listen.h"
+#include "master/live_run.h"
 #include "master/messages.h"
 #include "master/round.h"
 #include "master/runs.h"

@@ -6,16 +6,18 @@
  * move every deadline.  The file is valid until the next boot only, so it is not synced; if it
  * cannot be read (it could not be written on a full disk) the base is computed again.
  */
-#include "master/internal.h"
+#include "master/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "master/internal.h"
 #include "sys/proctree.h"
 
 #define CLOCK_FILE "clock"

@@ -11,6 +11,7 @@
 #include "link/layout.h"
 #include "link/message.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "plan/plan.h"
 
 static const struct data_spec *spec_of(const struct live_run *lr, size_t i)

@@ -16,6 +16,7 @@
 #include "master/api/outputs.h"
 #include "master/hosts.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/messages.h"
 #include "master/requests.h"
 #include "master/round.h"

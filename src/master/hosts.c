@@ -29,6 +29,7 @@
 #include "master/api/auth.h"
 #include "master/api/tokens.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/round.h"
 #include "sys/loop.h"
 

@@ -23,6 +23,7 @@
 #include "link/layout.h"
 #include "master/agents.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "net/address.h"
 #include "net/http_server.h"
 #include "net/tls.h"

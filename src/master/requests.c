@@ -13,6 +13,7 @@
 #include "driver/driver.h"
 #include "master/effects.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "net/digest.h"
 
 #define REQUEST_MAX (4u << 20)

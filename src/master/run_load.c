@@ -29,6 +29,7 @@
 #include "link/layout.h"
 #include "master/hosts.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/round.h"
 #include "master/runs.h"
 #include "master/start_table.h"

@@ -25,6 +25,7 @@
 #include "master/data_blobs.h"
 #include "master/internal.h"
 #include "master/listen.h"
+#include "master/live_run.h"
 #include "master/messages.h"
 #include "master/round.h"
 #include "master/run_load.h"

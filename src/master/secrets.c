@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "spec/secret.h"
 
 static struct doc *parse_client_env(struct live_run *lr)

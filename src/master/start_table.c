@@ -11,6 +11,7 @@
 #include "link/message.h"
 #include "master/agents.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/messages.h"
 #include "master/round.h"
 #include "strategy/strategy.h"

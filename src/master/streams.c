@@ -25,6 +25,7 @@
 #include "link/message.h"
 #include "master/agents.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/round.h"
 #include "master/runs.h"
 #include "metrics/stats.h"

@@ -114,13 +114,12 @@ bool sim_chance(struct world *w, int per_mille);
 int64_t sim_delay(struct world *w, int64_t usual_ms);
 void sim_trace(struct world *w, const char *what, int index, int64_t a, int64_t b);
 void sim_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* True if the master has died and will not come back. */
+bool sim_master_is_gone(const struct world *w);
 
 /* cloud_calls.c: the provider */
 /* `master`: number of the master's process that asked; only that one gets the answer. */
 void cloud_effect(struct world *w, const struct effect *fx, uint64_t master);
-
-/* True if the master has died and will not come back. */
-bool sim_master_is_gone(const struct world *w);
 
 /* cloud.c: machines */
 void machine_new(struct world *w, const struct effect *fx);

@@ -21,6 +21,7 @@
 #include "master/api/previous.h"
 #include "master/api/sse.h"
 #include "master/api/tokens.h"
+#include "master/clock.h"
 #include "master/runs.h"
 #include "sys/loop.h"
 #include "web/page.h"

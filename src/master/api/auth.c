@@ -13,6 +13,7 @@
 #include "master/api/login.h"
 #include "master/api/origin.h"
 #include "master/api/tokens.h"
+#include "master/live_run.h"
 #include "master/runs.h"
 
 static const char *const scopes[] = {

@@ -16,6 +16,7 @@
 #include "master/api/api.h"
 #include "master/api/origin.h"
 #include "master/api/session.h"
+#include "master/clock.h"
 
 #define SESSIONS_FILE "sessions"
 #define SESSIONS_MAX_BYTES (16 * 1024) /* more than SESSION_MAX lines */

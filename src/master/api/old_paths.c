@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "link/frame.h"
 #include "link/layout.h"
+#include "master/live_run.h"
 #include "master/runs.h"
 #include "store/logfile.h"
 

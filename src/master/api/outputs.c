@@ -34,6 +34,7 @@
 #include "link/layout.h"
 #include "master/api/api.h"
 #include "master/api/previous.h"
+#include "master/live_run.h"
 #include "master/round.h"
 #include "master/runs.h"
 #include "master/upkeep/trash.h"

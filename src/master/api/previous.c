@@ -16,6 +16,7 @@
 #include "link/layout.h"
 #include "master/api/api.h"
 #include "master/api/outputs.h"
+#include "master/live_run.h"
 #include "master/runs.h"
 #include "master/streams.h"
 
@@ -90,7 +91,7 @@ static int open_list(const struct live_run *lr, int rank, int attempt, struct er
 
 int api_node_previous(struct api_call *c, struct err *err)
 {
-	const struct live_run *lr = map_get(c->m->runs, c->params[0]);
+	struct live_run *lr = map_get(c->m->runs, c->params[0]);
 	int rank = lr ? run_find_rank(lr, c->params[1]) : -1;
 	struct str path = query_get(&c->req->query, "path", (struct str){0});
 	uint64_t attempt;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "master/api/sse.h"
+#include "master/live_run.h"
 
 #define TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define MAX_BYTES (32u << 20)

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "fmt/jsonw.h"
+#include "master/live_run.h"
 #include "master/runs.h"
 #include "master/upkeep/feed.h"
 #include "master/upkeep/finish.h"

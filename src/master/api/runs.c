@@ -15,6 +15,7 @@
 #include "fmt/jsonw.h"
 #include "master/api/slices.h"
 #include "master/api/watch.h"
+#include "master/live_run.h"
 #include "master/round.h"
 #include "master/run_json.h"
 #include "master/runs.h"

@@ -9,6 +9,7 @@
 #include "fmt/jsonw.h"
 #include "master/api/api.h"
 #include "master/api/slices.h"
+#include "master/live_run.h"
 #include "master/run_json.h"
 #include "master/runs.h"
 #include "sys/loop.h"

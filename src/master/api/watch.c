@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/run_json.h"
 #include "master/runs.h"
 #include "master/streams.h"

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "fmt/jsonw.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/round.h"
 #include "master/secrets.h"
 #include "master/run_json.h"

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "link/layout.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/runs.h"
 #include "master/upkeep/finish.h"
 #include "master/upkeep/reports.h"

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/run_json.h"
 #include "plan/plan.h"
 #include "report/report.h"

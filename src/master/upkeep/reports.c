@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/runs.h"
 #include "master/upkeep/feed.h"
 #include "master/upkeep/report_facts.h"

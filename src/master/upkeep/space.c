@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 
 struct space {
 	struct master *m;

@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "link/layout.h"
+#include "master/live_run.h"
 #include "master/master.h"
 #include "master/round.h"
 #include "master/runs.h"

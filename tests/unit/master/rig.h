@@ -32,6 +32,7 @@
 #include "link/frame.h"
 #include "link/message.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 
 #define RIG_WAIT_MS 10000
 #define RIG_TEXT 200

@@ -14,6 +14,7 @@
 #include "link/message.h"
 #include "master/agents.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/runs.h"
 #include "sys/loop.h"
 

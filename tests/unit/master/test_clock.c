@@ -1,7 +1,7 @@
 /* The master's clock and the wall clock. */
 #include "unit.h"
 
-#include "master/internal.h"
+#include "master/clock.h"
 
 #define HOUR INT64_C(3600000)
 #define WALL INT64_C(1700000000000)

@@ -11,6 +11,7 @@
 #include "link/frame.h"
 #include "link/message.h"
 #include "master/internal.h"
+#include "master/live_run.h"
 #include "master/runs.h"
 #include "master/streams.h"
 #include "master/upkeep/space.h"
