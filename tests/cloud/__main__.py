@@ -10,6 +10,7 @@ import argparse
 import json
 import signal
 import sys
+import time
 
 from . import Cloud, network
 
@@ -49,7 +50,7 @@ def up(options):
         with Cloud(boot=boot, address=options.address, port=options.port) as cloud:
             say(cloud, options.output)
             while True:
-                signal.pause()
+                time.sleep(0.2)  # and not pause(): a signal that another thread took would not end it
     except Stopped:
         return 0
 

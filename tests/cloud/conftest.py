@@ -1,4 +1,6 @@
 """A cloud for a test, and a look around afterwards."""
+import time
+
 import boto3
 import pytest
 from botocore.config import Config
@@ -6,7 +8,18 @@ from botocore.exceptions import ClientError
 
 from cloud import Cloud
 
-CONFIG = Config(retries={"max_attempts": 0, "mode": "standard"}, signature_version=None, connect_timeout=5, read_timeout=60)
+CONFIG = Config(retries={"max_attempts": 0, "mode": "standard"}, signature_version=None, connect_timeout=30, read_timeout=120)
+
+
+def wait_for(condition, seconds=180, what="the condition"):
+    """Poll until condition() is true; its value is returned.  A boot takes four seconds, on a busy machine many more."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.02)
 
 
 def client(cloud, service, caller=None, **config):

@@ -333,7 +333,7 @@ class Cloud:
     def note_state(self, instance, state):
         self.history.setdefault(instance.id, []).append((time.time(), state))
 
-    def settle(self, seconds=10):
+    def settle(self, seconds=60):
         """Until no instance is on its way from one state to another."""
         deadline = time.monotonic() + seconds
         while any(i.state in ("pending", "shutting-down") for i in list(self.instances.values())):

@@ -161,7 +161,7 @@ class Machine:
         for pid in (init, self.process.pid):
             with contextlib.suppress(ProcessLookupError, TypeError):
                 os.kill(pid, signal.SIGKILL)
-        self.process.wait()
+        self.process.wait(STOP_SECONDS)
 
     def remove(self, keep_disk=False):
         self.cloud.note_console(self.instance.id, self.console())

@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 
 from .api import listen
 
@@ -23,6 +24,7 @@ RECORDS = pathlib.Path("/run/regatta-cloud")
 METADATA = "169.254.169.254"
 CLONE_NEWNET = 0x40000000
 SECOND_NUMBERS = range(84, 100)
+REMOVE_SECONDS = 20
 LIBC = ctypes.CDLL(None, use_errno=True)
 numbers = itertools.count()
 
@@ -75,13 +77,15 @@ def pids_in(namespace):
 
 def remove(namespace):
     """A namespace of ours with everybody in it."""
-    for _ in range(200):
+    deadline = time.monotonic() + REMOVE_SECONDS
+    while time.monotonic() < deadline:
         pids = [pid for pid in pids_in(namespace) if pid != os.getpid()]
         if not pids:
             break
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
     ip("netns", "del", namespace, check=False)
 
 

@@ -1,11 +1,10 @@
 """RunInstances refuses what EC2 refuses, and keeps what EC2 keeps."""
 import base64
-import time
 
 import pytest
 
 from . import images
-from .conftest import refused
+from .conftest import refused, wait_for
 
 
 def launch(ec2, **more):
@@ -136,7 +135,7 @@ def test_a_data_volume_stays_unless_it_is_said_to_go(cloud, ec2):
 
 
 def test_termination_has_a_phase_in_which_everything_is_still_there(cloud, ec2):
-    cloud.shutdown_seconds = 0.5
+    cloud.shutdown_seconds = 3
     group = group_of(ec2)
     made = launch(ec2, SecurityGroupIds=[group])
     cloud.settle()
@@ -173,11 +172,11 @@ def test_a_group_or_subnet_in_use_stays(cloud, ec2):
     assert refused(ec2.delete_security_group, GroupId=two) == "DependencyViolation"
     ec2.revoke_security_group_ingress(GroupId=one, IpPermissions=pair)
     ec2.delete_security_group(GroupId=two)
-    cloud.rules.linger = 0.3
+    cloud.rules.linger = 1000
     ec2.terminate_instances(InstanceIds=ids(made))
     cloud.settle()
     assert refused(ec2.delete_subnet, SubnetId=subnet) == "DependencyViolation"
-    time.sleep(0.4)
+    cloud.rules.linger = 0
     ec2.delete_subnet(SubnetId=subnet)
     ec2.delete_security_group(GroupId=one)
     assert not cloud.left()
@@ -204,8 +203,7 @@ def test_spot_has_a_request_and_an_end(cloud, ec2):
     request = ec2.describe_spot_instance_requests(SpotInstanceRequestIds=[made["SpotInstanceRequestId"]])["SpotInstanceRequests"][0]
     assert (request["State"], request["InstanceId"], request["Tags"][0]["Value"]) == ("active", made["InstanceId"], "r")
     cloud.interrupt_spot(made["InstanceId"], seconds=0.1)
-    time.sleep(0.2)
-    cloud.settle()
+    wait_for(lambda: cloud.launched()[made["InstanceId"]]["state"] == "terminated", 30, "the end")
     seen = ec2.describe_instances(InstanceIds=[made["InstanceId"]])["Reservations"][0]["Instances"][0]
     assert seen["StateReason"]["Code"] == "Server.SpotInstanceTermination" and not cloud.left()
 
@@ -221,7 +219,7 @@ def test_filters_that_moto_lacks(cloud, ec2):
 
 
 def test_what_is_new_is_not_seen_at_once(cloud, ec2):
-    cloud.lag.update({"instance": 0.6, "security-group": 0.6})
+    cloud.lag.update({"instance": 1000, "security-group": 1000})
     group = group_of(ec2)
     assert refused(launch, ec2, SecurityGroupIds=[group]) == "InvalidGroup.NotFound"
     assert refused(ec2.describe_security_groups, GroupIds=[group]) == "InvalidGroup.NotFound"
@@ -229,7 +227,7 @@ def test_what_is_new_is_not_seen_at_once(cloud, ec2):
     assert not ec2.describe_instances()["Reservations"]
     assert refused(ec2.describe_instances, InstanceIds=made) == "InvalidInstanceID.NotFound"
     assert ("instance", made[0]) in cloud.truth() and ("security-group", group) in cloud.truth()
-    time.sleep(0.7)
+    cloud.lag.clear()
     assert ec2.describe_instances(InstanceIds=made)["Reservations"] and ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]
 
 

@@ -2,9 +2,8 @@
 import pytest
 
 from . import Cloud, machine, network
-from .conftest import client
+from .conftest import client, wait_for
 from .test_launch import ids, launch
-from .test_machines import wait_for
 
 pytestmark = pytest.mark.skipif(bool(network.missing()), reason=network.missing() or "-")
 
@@ -16,7 +15,7 @@ def test_a_stand_in_runs_a_command_at_once_and_cannot_switch_this_machine_off(tm
     with Cloud(boot=machine.stand_in(command)) as cloud:
         ec2 = client(cloud, "ec2")
         made = ids(launch(ec2, MinCount=3, MaxCount=3, InstanceInitiatedShutdownBehavior="terminate"))
-        wait_for(lambda: all(facts["state"] == "terminated" for facts in cloud.launched().values()), 30, "their end")
+        wait_for(lambda: all(facts["state"] == "terminated" for facts in cloud.launched().values()), what="their end")
         assert [(tmp_path / str(n)).read_text() for n in range(3)] == made
         assert not cloud.left()
 
@@ -28,7 +27,7 @@ def test_a_metadata_token_goes_no_further_than_the_hop_limit():
         ec2 = client(cloud, "ec2")
         for limit in (1, 2):
             number = ids(launch(ec2, MetadataOptions={"HttpPutResponseHopLimit": limit}))[0]
-            outside = wait_for(lambda number=number: cloud.network.attached.get(number), 20, "the machine")[0]
+            outside = wait_for(lambda number=number: cloud.network.attached.get(number), what="the machine")[0]
             box = f"{cloud.network.tag}-box{limit}"
             network.ip("netns", "add", box)
             network.ip("-n", outside, "link", "add", "v0", "type", "veth", "peer", "v1", "netns", box)
@@ -75,7 +74,7 @@ def test_instances_may_have_any_machine_or_none():
         ec2 = client(cloud, "ec2")
         made = ids(launch(ec2, MaxCount=2))
         cloud.settle()
-        wait_for(lambda: started == [made[1]], 5, "its start")
+        wait_for(lambda: started == [made[1]], what="its start")
         assert ec2.get_console_output(InstanceId=made[1])["Output"] == "own"
         ec2.terminate_instances(InstanceIds=made)
         cloud.settle()

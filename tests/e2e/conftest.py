@@ -7,11 +7,13 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))  # "from cloud import Cloud": a small AWS
 BINARY = pathlib.Path(os.environ.get("REGATTA_BINARY", ROOT / "build" / "regatta"))
 TIMEOUT = 60
 
