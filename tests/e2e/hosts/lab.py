@@ -175,6 +175,7 @@ class Lab:
     def kill_host(self, name):
         """As if its power were cut: every process at once."""
         kill_in(self.ns(name))
+        self.daemons[name].kill()  # it may be on its way into the namespace
         self.daemons[name].wait()
 
     def rejoin(self, *names, wait=True):
