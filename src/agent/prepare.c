@@ -166,6 +166,22 @@ static int unpack_all(const struct supply *p, const struct message_data *d, cons
 	return 0;
 }
 
+static int check_md5(const char *path, const char *md5, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	uint8_t digest[MD5_BYTES];
+	char hex[2 * MD5_BYTES + 1];
+
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", path);
+	if (md5_fd(fd, digest, err) < 0)
+		return -1;
+	hex_encode(digest, sizeof(digest), hex);
+	if (strcmp(hex, md5) != 0)
+		return err_set(err, ERR_INVALID, "wrong content: its md5 is %s", hex);
+	return 0;
+}
+
 static int put_data(const struct supply *p, const struct message_data *d, const char *work,
 		    struct err *err)
 {
@@ -179,6 +195,8 @@ static int put_data(const struct supply *p, const struct message_data *d, const 
 		rc = copy_src(d, p->cfg->base_dir, dest, err);
 	else
 		rc = d->tar ? unpack_all(p, d, dest, err) : copy_blob(p, d->blobs, dest, err);
+	if (rc == 0 && d->md5)
+		rc = check_md5(dest, d->md5, err);
 	return rc < 0 ? err_wrap(err, "data '%s'", d->path) : 0;
 }
 

@@ -328,6 +328,7 @@ TABLE(blob, message_blob, {MEMBER(message_blob, url), .type = WIRE_TEXT, .option
 TABLE(data, message_data, {MEMBER(message_data, path), .type = WIRE_TEXT},
       {MEMBER(message_data, src), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_data, sha256), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_data, md5), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_data, shard_index), .type = WIRE_INT, .max = MAX_SHARDS, .optional = true},
       {MEMBER(message_data, shard_count), .type = WIRE_INT, .min = 1, .max = MAX_SHARDS,
        .optional = true, .fallback = 1},

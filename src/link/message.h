@@ -175,6 +175,7 @@ struct message_data {
 	 * NULL: `blobs` is given instead. */
 	const char *src;
 	const char *sha256;		  /* of a src that is one file; NULL: not checked */
+	const char *md5;		  /* of data that is one file; NULL: not checked */
 	int64_t shard_index, shard_count; /* of a src that is a directory; count 1: everything */
 	/* Instead of src: files to be fetched, in this order. */
 	struct message_blob *blobs;

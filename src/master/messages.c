@@ -76,7 +76,8 @@ static void put_data(const struct live_run *lr, int rank, struct arena *a, struc
 		const struct data_spec *d = &((struct data_spec *)lr->job->data.v)[i];
 		bool sharded = d->shard && counted;
 
-		m->data[i] = (struct message_data){.path = d->path, .shard_count = 1};
+		m->data[i] =
+			(struct message_data){.path = d->path, .md5 = d->md5, .shard_count = 1};
 		if (!plan_shares_files(lr->job)) {
 			data_blobs_put(lr, i, sharded ? place_of(lr, rank) : -1, a, &m->data[i]);
 			continue;

@@ -72,30 +72,59 @@ void sha1_of(const void *p, size_t n, uint8_t out[static SHA1_BYTES])
 	must(EVP_Digest(p, n, out, NULL, EVP_sha1(), NULL));
 }
 
-int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err)
+/* All bytes of the file go to `add`. */
+static int read_all(int fd, void (*add)(void *ctx, const void *p, size_t n), void *ctx,
+		    uint64_t *ret_size, struct err *err)
 {
 	CLEANUP(freep) char *chunk = xmalloc(CHUNK);
-	struct sha256 *s = sha256_new();
-	uint8_t digest[SHA256_BYTES];
 	off_t at = 0;
 	ssize_t n;
 
 	while ((n = pread(fd, chunk, CHUNK, at)) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0) {
-			int e = errno;
-
-			sha256_end(s, digest);
-			return err_errno(err, e, "read a file to hash");
-		}
-		sha256_add(s, chunk, (size_t)n);
+		if (n < 0)
+			return err_errno(err, errno, "read a file to hash");
+		add(ctx, chunk, (size_t)n);
 		at += n;
 	}
-	sha256_end(s, out);
 	if (ret_size)
 		*ret_size = (uint64_t)at;
 	return 0;
+}
+
+static void add_sha256(void *ctx, const void *p, size_t n)
+{
+	sha256_add(ctx, p, n);
+}
+
+int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err)
+{
+	struct sha256 *s = sha256_new();
+	uint8_t digest[SHA256_BYTES];
+	int rc = read_all(fd, add_sha256, s, ret_size, err);
+
+	sha256_end(s, digest);
+	if (rc == 0)
+		memcpy(out, digest, sizeof(digest));
+	return rc;
+}
+
+static void add_md5(void *ctx, const void *p, size_t n)
+{
+	must(EVP_DigestUpdate(ctx, p, n));
+}
+
+int md5_fd(int fd, uint8_t out[static MD5_BYTES], struct err *err)
+{
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+	must(ctx && EVP_DigestInit_ex(ctx, EVP_md5(), NULL));
+	int rc = read_all(fd, add_md5, ctx, NULL, err);
+
+	must(EVP_DigestFinal_ex(ctx, out, NULL));
+	EVP_MD_CTX_free(ctx);
+	return rc;
 }
 
 bool digest_equal(const void *a, const void *b, size_t n)

@@ -17,6 +17,9 @@ void hmac_sha256(const void *key, size_t key_n, const void *p, size_t n,
 /* For names that others derive with it; it protects nothing. */
 #define SHA1_BYTES 20
 void sha1_of(const void *p, size_t n, uint8_t out[static SHA1_BYTES]);
+/* Of a whole file, for data whose publisher gives nothing better. */
+#define MD5_BYTES 16
+int md5_fd(int fd, uint8_t out[static MD5_BYTES], struct err *err);
 /* Whole file from offset 0. */
 int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err);
 bool digest_equal(const void *a, const void *b, size_t n);

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "plan/ec2_types.h"
+#include "plan/internal.h"
 
 #define MOST_VOLUME_GB 65536
 
@@ -317,4 +318,11 @@ void aws_check(const struct job *job, const struct aws_table *t, const char *eng
 			"not the whole world)",
 			t->client_cidr);
 	check_master(job, engine, a, ps);
+	if (job->max_cost > 0)
+		problems_add(
+			ps, a, job->max_cost_pos,
+			"max_cost: engine %s does not watch the cost in this version: max_runtime "
+			"limits it, see `regatta plan`",
+			engine);
+	plan_check_files(job, engine, a, ps);
 }

@@ -4,6 +4,9 @@
 
 extern const struct engine engine_local, engine_hosts, engine_aws_ec2;
 
+/* Adds a problem for each form of source, data, output and image that no engine has so far. */
+void plan_check_files(const struct job *job, const char *engine, struct arena *a,
+		      struct problems *ps);
 /* Report what engines that use existing machines cannot do.  False if it added a problem. */
 bool plan_check_own_machines(const struct job *job, const char *engine, struct arena *a,
 			     struct problems *ps);

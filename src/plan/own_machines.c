@@ -38,6 +38,39 @@ static void check_inputs(const struct job *job, const char *engine, struct arena
 	}
 }
 
+static void check_images(const struct job *job, const char *engine, struct arena *a,
+			 struct problems *ps)
+{
+	if (job->image)
+		problems_add(
+			ps, a, job->image_pos,
+			"image: engine %s runs no containers: leave out image, or put docker run in "
+			"the command",
+			engine);
+	for (size_t i = 0; i < job->roles.n; i++) {
+		const struct role *r = job_role(job, i);
+
+		if (r->image)
+			problems_add(
+				ps, a, r->pos,
+				"roles.%s: engine %s runs no containers: leave out image, or put "
+				"docker run in the command",
+				r->name, engine);
+	}
+}
+
+void plan_check_files(const struct job *job, const char *engine, struct arena *a,
+		      struct problems *ps)
+{
+	check_inputs(job, engine, a, ps);
+	if (job->output.s3)
+		problems_add(
+			ps, a, job->output.s3_pos,
+			"engine %s writes nothing to S3: leave out output.s3; the files are in outputs/ of the run",
+			engine);
+	check_images(job, engine, a, ps);
+}
+
 bool plan_check_own_machines(const struct job *job, const char *engine, struct arena *a,
 			     struct problems *ps)
 {
@@ -50,20 +83,6 @@ bool plan_check_own_machines(const struct job *job, const char *engine, struct a
 				a,
 				"max_cost stops nothing here: engine %s costs nothing; max_runtime limits the time",
 				engine));
-	check_inputs(job, engine, a, ps);
-	if (job->output.s3)
-		problems_add(
-			ps, a, job->output.s3_pos,
-			"engine %s writes nothing to S3: leave out output.s3; the files are in outputs/ of the run",
-			engine);
-	for (size_t i = 0; i < job->roles.n; i++) {
-		const struct role *r = job_role(job, i);
-		if (r->image)
-			problems_add(
-				ps, a, r->pos,
-				"roles.%s: engine %s runs no containers: leave out image, or put "
-				"docker run in the command",
-				r->name, engine);
-	}
+	plan_check_files(job, engine, a, ps);
 	return ps->n + ps->more == before;
 }

@@ -69,12 +69,10 @@ static struct lines lines_of(const struct plan *p, struct arena *a)
 	return l;
 }
 
-/* For max_runtime; with a limit of money not more than that. */
+/* For max_runtime. */
 static double upper_bound(const struct plan *p, const struct lines *l)
 {
-	double bound = (double)l->most / MICRO * (double)p->job->max_runtime_ms / HOUR_MS;
-
-	return p->job->max_cost > 0 && p->job->max_cost < bound ? p->job->max_cost : bound;
+	return (double)l->most / MICRO * (double)p->job->max_runtime_ms / HOUR_MS;
 }
 
 /* The "type" of a choice, by which people know it. */

@@ -399,12 +399,13 @@ bool data_is_url(const struct data_spec *d)
 	return str_starts(str_from(d->src), STR("https://"));
 }
 
-static void check_digest(struct check *c, const struct data_spec *d)
+static void check_digest(struct check *c, const struct data_spec *d, const char *key,
+			 const char *digest, size_t digits)
 {
-	if (d->sha256 && (strlen(d->sha256) != 64 || strspn(d->sha256, "0123456789abcdef") != 64))
-		problem(c, d->pos, "data: sha256 must be 64 digits 0-9 and a-f");
-	else if (d->sha256 && d->shard)
-		problem(c, d->pos, "data: sha256 is for one file, and a file cannot be sharded");
+	if (digest && (strlen(digest) != digits || strspn(digest, "0123456789abcdef") != digits))
+		problem(c, d->pos, "data: %s must be %zu digits 0-9 and a-f", key, digits);
+	else if (digest && d->shard)
+		problem(c, d->pos, "data: %s is for one file, and a file cannot be sharded", key);
 }
 
 static void check_data(struct check *c)
@@ -421,7 +422,8 @@ static void check_data(struct check *c)
 			problem(c, d->pos, "data: src is empty");
 			continue;
 		}
-		check_digest(c, d);
+		check_digest(c, d, "sha256", d->sha256, 64);
+		check_digest(c, d, "md5", d->md5, 32);
 		if (!d->path) {
 			struct str name = last_part(str_from(d->src));
 			d->path = arena_strndup(c->a, name.p, name.n);
@@ -498,6 +500,7 @@ static void check_top(struct check *c)
 	check_command(c, c->doc, &c->job->command, "");
 	check_filled(c, c->doc, "source", "");
 	check_filled(c, c->doc, "metric_prefix", "");
+	check_filled(c, c->doc, "image", "");
 	if (!has_roles)
 		check_bounds(c, c->doc, &c->job->count, &c->job->policy, "");
 	if (!has_roles && !doc_get(c->doc, "command"))
@@ -556,7 +559,8 @@ struct role job_worker(const struct job *j)
 			     .count = j->count,
 			     .command = j->command,
 			     .policy = j->policy,
-			     .machine = j->machine};
+			     .machine = j->machine,
+			     .image = j->image};
 }
 
 bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena *a,

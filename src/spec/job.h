@@ -80,6 +80,7 @@ struct data_spec {
 	const char *path;
 	bool shard;	    /* each node of the counted roles gets its part of the files */
 	const char *sha256; /* of a src that is one file; NULL: not checked */
+	const char *md5;    /* the same, where that is all that is known */
 };
 /* Is src an address that the node itself fetches? */
 bool data_is_url(const struct data_spec *d);
@@ -112,6 +113,8 @@ struct job {
 	int64_t count;
 	struct policy policy; /* of a job without roles */
 	struct machine_spec machine;
+	const char *image; /* of roles that have none */
+	struct doc_pos image_pos;
 	const char *master; /* "auto", "here", "context:NAME": where the master lives */
 	struct doc_pos master_pos;
 	struct env_list env;
@@ -172,11 +175,14 @@ struct job_options {
 	const char *const *sets; /* the words after --set: "key.path=value" */
 	size_t nsets;
 	const struct job_rules *rules; /* NULL: no engine adds anything */
+	/* Turns a file of another system into a native tree; NULL: there are none. */
+	struct doc *(*convert)(struct doc *doc, struct arena *a, struct problems *ps);
 };
 /* Read a file by its extension, apply the words after --set (value read as TOML, else as a string), load it.
  * ERR_INVALID: msg is a summary ("job.toml has 3 problems"), *ret_text the "file:line:col: message" lines (owned by the arena).
  * A problem of a setting is a line "--set key.path: message".  *ret_text is "" if msg is the whole error.
- * *ret_doc is the tree with the settings applied, which is sent to the master. */
+ * *ret_doc is the tree with the settings applied, which is sent to the master.  Warnings of a conversion are
+ * lines of *ret_text although it succeeds. */
 int job_read(const char *path, const struct job_options *opts, struct arena *a, struct job *ret_job,
 	     struct doc **ret_doc, const char **ret_text, struct err *err);
 /* The same from argv: `regatta run -n 4 -- python3 train.py`. */

@@ -184,6 +184,15 @@ static const char *report(struct reading *r)
 	return arena_strndup(r->a, all.p, all.n);
 }
 
+static const char *warnings(struct reading *r)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, MAX_REPORT);
+	problems_print_warnings(&r->ps, r->name, &text);
+	return arena_strndup(r->a, buf_str(&text).p, text.n);
+}
+
 static int fail(struct reading *r, const char **ret_text, struct err *err)
 {
 	size_t n = r->ps.n + r->ps.more;
@@ -200,6 +209,8 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 	if (r->opts->nsets > MAX_SETS)
 		return err_set(err, ERR_INVALID, "%zu times --set: at most %d; write a file",
 			       r->opts->nsets, MAX_SETS);
+	if (r->opts->convert && doc->type == DOC_TABLE)
+		doc = r->opts->convert(doc, r->a, &r->ps);
 	for (size_t i = 0; doc->type == DOC_TABLE && i < r->opts->nsets; i++)
 		apply_set(r, doc, i);
 	job_load(doc, r->opts->rules, r->a, &job, &r->ps);
@@ -210,6 +221,7 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 		stamp(doc, place_of_set, (struct doc_pos){0});
 		job_load(doc, r->opts->rules, r->a, &job, &r->ps);
 	}
+	*ret_text = warnings(r);
 	*ret_job = job;
 	*ret_doc = doc;
 	return 0;

@@ -279,6 +279,14 @@ static const struct field data_fields[] = {
 		.example =
 			"sha256 = \"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\"",
 	},
+	{
+		.name = "md5",
+		.type = FIELD_STR,
+		.offset = offsetof(struct data_spec, md5),
+		.help = "The MD5 of a src that is one file, as 32 hex digits: other bytes are refused. It finds "
+			"damage, not forgery: prefer sha256.",
+		.example = "md5 = \"098f6bcd4621d373cade4e832627b4f6\"",
+	},
 	{.name = NULL},
 };
 
@@ -544,6 +552,15 @@ static const struct field job_fields[] = {
 			"every node may listen on any port, and they reach each other by name. It takes a "
 			"master that runs as root. The nodes reach this machine, and nothing beyond it.",
 		.example = "isolate = \"netns\"",
+	},
+	{
+		.name = "image",
+		.type = FIELD_STR,
+		.offset = offsetof(struct job, image),
+		.pos_offset = offsetof(struct job, image_pos),
+		.help = "Container image to run the commands in. Without it they run on the host. No engine of "
+			"this version runs containers: it is refused.",
+		.example = "image = \"myrepo/ctr:1\"",
 	},
 	{
 		.name = "master",

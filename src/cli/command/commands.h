@@ -3,6 +3,7 @@
 struct cli_call;
 
 int command_run(const struct cli_call *c);
+int command_convert(const struct cli_call *c);
 int command_plan(const struct cli_call *c);
 int command_ps(const struct cli_call *c);
 int command_status(const struct cli_call *c);

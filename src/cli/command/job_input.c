@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "cli/cli.h"
+#include "dialect/dialect.h"
 #include "fmt/jsonw.h"
 
 #define DEFAULT_FILE "job.toml"
@@ -78,6 +79,7 @@ static int read_job(const struct cli_call *c, struct job_input *in, const char *
 		.sets = sets,
 		.nsets = collect_sets(c, !c->has_rest, in->a, sets),
 		.rules = &rules,
+		.convert = dialect_convert,
 	};
 
 	*ret_text = "";
@@ -152,6 +154,7 @@ int job_input_read(const struct cli_call *c, struct job_input *ret)
 			print_problems(str_from(text));
 		code = *text ? err_exit_code(err.kind) : cli_fail(&err);
 	} else {
+		print_problems(str_from(text));
 		code = make_plan(&in);
 		if (code == 0 && check_commands(&in, &err) < 0)
 			code = cli_fail(&err);

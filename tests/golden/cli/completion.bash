@@ -5,14 +5,14 @@ _regatta()
 	local cmd=${COMP_WORDS[1]} run= n=0 i w
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare resize kill cleanup ui plan init explain completion master agent hosts context token sim version help --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare resize kill cleanup ui plan convert init explain completion master agent hosts context token sim version help --help --version' -- "$cur"))
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'logs --attempt'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'logs --attempt'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -37,6 +37,10 @@ _regatta()
 	'plan --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
 	'plan --name') :; return ;;
 	'plan --engine') :; return ;;
+	'convert --count'|'convert -n') :; return ;;
+	'convert --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
+	'convert --name') :; return ;;
+	'convert --engine') :; return ;;
 	'init --to'|'init -o') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'master --listen') :; return ;;
 	'agent --join') :; return ;;
@@ -74,6 +78,7 @@ _regatta()
 		cleanup) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
 		ui) COMPREPLY=($(compgen -W '--print --scope --output --master --help -h' -- "$cur")) ;;
 		plan) COMPREPLY=($(compgen -W '--count -n --set --name --engine --output --help -h' -- "$cur")) ;;
+		convert) COMPREPLY=($(compgen -W '--count -n --set --name --engine --output --help -h' -- "$cur")) ;;
 		init) COMPREPLY=($(compgen -W '--to -o --output --help -h' -- "$cur")) ;;
 		explain) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		completion) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
@@ -103,6 +108,7 @@ _regatta()
 	'kill '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'cleanup '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'plan 0') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	'convert 0') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	'init 0') COMPREPLY=($(compgen -W "$(regatta words strategies 2>/dev/null)" -- "$cur")) ;;
 	'explain 0') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")) ;;
 	'completion 0') COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
@@ -111,7 +117,7 @@ _regatta()
 	'context 2') : ;;
 	'token 0') COMPREPLY=($(compgen -W 'new list revoke' -- "$cur")) ;;
 	'token 1') : ;;
-	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare resize kill cleanup ui plan init explain completion master agent hosts context token sim version help' -- "$cur")) ;;
+	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare resize kill cleanup ui plan convert init explain completion master agent hosts context token sim version help' -- "$cur")) ;;
 	esac
 }
 complete -F _regatta regatta

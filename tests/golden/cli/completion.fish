@@ -13,7 +13,7 @@ function __regatta_words
 			continue
 		end
 		switch "$cmd $w"
-			case '* --output' '* --master' 'run --count' 'run -n' 'run --set' 'run --name' 'run --engine' 'run --repeat' 'run --parallel' 'ps --limit' 'logs --tail' 'logs --attempt' 'metrics --node' 'report --to' 'report -o' 'compare --metric' 'compare --use' 'compare --threshold' 'ui --scope' 'plan --count' 'plan -n' 'plan --set' 'plan --name' 'plan --engine' 'init --to' 'init -o' 'master --listen' 'agent --join' 'agent --pin' 'agent --token' 'agent --token-file' 'agent --name' 'agent --labels' 'agent --dir' 'hosts --forget' 'context --pin' 'context --token-file' 'context --token' 'token --scope' 'token --expires' 'token --name' 'sim --seeds' 'sim --nodes' 'sim --seed'
+			case '* --output' '* --master' 'run --count' 'run -n' 'run --set' 'run --name' 'run --engine' 'run --repeat' 'run --parallel' 'ps --limit' 'logs --tail' 'logs --attempt' 'metrics --node' 'report --to' 'report -o' 'compare --metric' 'compare --use' 'compare --threshold' 'ui --scope' 'plan --count' 'plan -n' 'plan --set' 'plan --name' 'plan --engine' 'convert --count' 'convert -n' 'convert --set' 'convert --name' 'convert --engine' 'init --to' 'init -o' 'master --listen' 'agent --join' 'agent --pin' 'agent --token' 'agent --token-file' 'agent --name' 'agent --labels' 'agent --dir' 'hosts --forget' 'context --pin' 'context --token-file' 'context --token' 'token --scope' 'token --expires' 'token --name' 'sim --seeds' 'sim --nodes' 'sim --seed'
 				set skip yes
 			case '* -*'
 			case '*'
@@ -123,6 +123,14 @@ complete -c regatta -n '__regatta_is plan' -l name -x -d 'the job'\''s name; the
 complete -c regatta -n '__regatta_is plan' -l engine -x -d 'where the nodes are: local (default) or hosts; the job'\''s engine'
 complete -c regatta -n '__regatta_is plan' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__regatta_is plan' -l help -s h -d 'show this help'
+complete -c regatta -n __fish_use_subcommand -a convert -d 'print a job file in the native form, also one of another system'
+complete -c regatta -n '__regatta_is convert; and __regatta_args 0' -r -F
+complete -c regatta -n '__regatta_is convert' -l count -s n -x -d 'number of nodes: the job'\''s count'
+complete -c regatta -n '__regatta_is convert' -l set -x -a '(regatta words keys 2>/dev/null)' -d 'change a key of the job, e.g. roles.trainer.count=8; may be repeated'
+complete -c regatta -n '__regatta_is convert' -l name -x -d 'the job'\''s name; the run is called NAME-xxxx'
+complete -c regatta -n '__regatta_is convert' -l engine -x -d 'where the nodes are: local (default) or hosts; the job'\''s engine'
+complete -c regatta -n '__regatta_is convert' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
+complete -c regatta -n '__regatta_is convert' -l help -s h -d 'show this help'
 complete -c regatta -n __fish_use_subcommand -a init -d 'write a commented job file to start from'
 complete -c regatta -n '__regatta_is init; and __regatta_args 0' -x -a '(regatta words strategies 2>/dev/null)'
 complete -c regatta -n '__regatta_is init' -l to -s o -r -F -d 'write to this file (default job.toml; '\''-'\'' is standard output)'
@@ -186,6 +194,6 @@ complete -c regatta -n __fish_use_subcommand -a version -d 'print the version'
 complete -c regatta -n '__regatta_is version' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__regatta_is version' -l help -s h -d 'show this help'
 complete -c regatta -n __fish_use_subcommand -a help -d 'show help for a command'
-complete -c regatta -n '__regatta_is help; and __regatta_args 0' -x -a 'run ps status logs metrics events report compare resize kill cleanup ui plan init explain completion master agent hosts context token sim version help'
+complete -c regatta -n '__regatta_is help; and __regatta_args 0' -x -a 'run ps status logs metrics events report compare resize kill cleanup ui plan convert init explain completion master agent hosts context token sim version help'
 complete -c regatta -n '__regatta_is help' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__regatta_is help' -l help -s h -d 'show this help'

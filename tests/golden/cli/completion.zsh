@@ -17,6 +17,7 @@ _regatta()
 		'cleanup:cancel runs if needed and remove all their files'
 		'ui:open the dashboard in a browser'
 		'plan:show what a run would use\: resources, nodes, environment, limits'
+		'convert:print a job file in the native form, also one of another system'
 		'init:write a commented job file to start from'
 		'explain:explain a key of the job file, or list them all'
 		'completion:print the completion script for bash, zsh or fish'
@@ -167,6 +168,16 @@ _regatta()
 			''{-h,--help}'[show this help]' \
 			'::FILE:_files'
 		;;
+	convert)
+		_arguments -S \
+			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
+			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
+			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
+			'--engine[where the nodes are\: local (default) or hosts; the job'\''s engine]:ENGINE: ' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::FILE:_files'
+		;;
 	init)
 		_arguments -S \
 			''{-o,--to}'[write to this file (default job.toml; '\''-'\'' is standard output)]:FILE:_files' \
@@ -255,7 +266,7 @@ _regatta()
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			'::COMMAND:(run ps status logs metrics events report compare resize kill cleanup ui plan init explain completion master agent hosts context token sim version help)'
+			'::COMMAND:(run ps status logs metrics events report compare resize kill cleanup ui plan convert init explain completion master agent hosts context token sim version help)'
 		;;
 	esac
 }
