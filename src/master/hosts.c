@@ -217,6 +217,27 @@ static const struct doc *labels_doc(const struct message_join *m, struct arena *
 	return d;
 }
 
+/*
+ * The host joins on another connection, so the old one is over.  If its daemon only dialled again,
+ * nobody reads the words.  Else two daemons have one identity, and would take the connection from
+ * each other for ever.
+ */
+static void send_away(struct host_conn *old)
+{
+	char why[256];
+	struct buf text;
+
+	snprintf(why, sizeof(why),
+		 "another 'regatta agent' has joined as '%s' with a copy of this one's directory: "
+		 "give one of them another directory (--dir) and name (--name)",
+		 old->name);
+	buf_init(&text, MESSAGE_HELLO_MAX);
+	message_refuse_put(&(struct message_refuse){ERR_CONFLICT, why}, &text);
+	conn_send(old->conn, FRAME_REFUSE, 0, STR(""), buf_str(&text));
+	buf_release(&text);
+	conn_close(old->conn);
+}
+
 static struct host_conn *join(struct hosts *hs, struct conn *conn, const struct message_join *m,
 			      struct arena *mem, struct err *err)
 {
@@ -237,9 +258,8 @@ static struct host_conn *join(struct hosts *hs, struct conn *conn, const struct 
 		free(hc);
 		return NULL;
 	}
-	/* The host dialled again: close its old connection. */
 	if (old)
-		conn_close(((struct host_conn *)old)->conn);
+		send_away(old);
 	return hc;
 }
 

@@ -140,6 +140,22 @@ static void a_name_belongs_to_the_host_that_has_it(void **state)
 	rig_until(r, hosts_are(r, "a free"));
 }
 
+/* A copied directory: without a refusal both would dial again for ever. */
+static void one_of_two_daemons_with_one_identity_is_sent_away(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *b = rig_agent(r, 1);
+
+	join(a, &(struct join){.id = "same"});
+	join(b, &(struct join){.id = "same"});
+	agent_wait_closed(a);
+	assert_int_equal(a->seen[FRAME_REFUSE], 1);
+	assert_non_null(strstr(a->last[FRAME_REFUSE], "\"conflict\""));
+	assert_non_null(strstr(a->last[FRAME_REFUSE], "has joined as 'a' with a copy"));
+	rig_until(r, hosts_are(r, "a free"));
+	assert_int_equal(b->seen[FRAME_REFUSE], 0);
+}
+
 static void each_says_only_what_is_its_own(void **state)
 {
 	struct rig *r = *state;
@@ -252,6 +268,7 @@ int main(void)
 		TEST(a_host_with_a_token_that_is_not_for_hosts_is_refused),
 		TEST(another_protocol_and_a_wrong_clock_are_refused),
 		TEST(a_name_belongs_to_the_host_that_has_it),
+		TEST(one_of_two_daemons_with_one_identity_is_sent_away),
 		TEST(each_says_only_what_is_its_own),
 		TEST(a_question_goes_out_and_its_answer_comes_back),
 		TEST(a_host_that_leaves_owes_no_answer),
