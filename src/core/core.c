@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "core/internal.h"
 
 /* Inverts the needs of the plan, so that a step finds the users of a resource without a search. */
@@ -79,12 +80,16 @@ struct core_run *core_run_new(const struct plan *plan)
 	r->role_open = xcalloc(k, sizeof(*r->role_open));
 	r->role_awake = xcalloc(k, sizeof(*r->role_awake));
 	r->role_next = xcalloc(k, sizeof(*r->role_next));
+	r->role_first = xcalloc(k, sizeof(*r->role_first));
+	r->role_free = xcalloc(k, sizeof(*r->role_free));
 	r->start_slice = CORE_START_SLICE;
 	r->needs_left = xcalloc(m, sizeof(*r->needs_left));
 	r->users_left = xcalloc(m, sizeof(*r->users_left));
 	for (size_t i = 0; i < n; i++) {
 		const struct member *who = &plan->crew.members[i];
 
+		if (who->index == 0)
+			r->role_first[who->role] = (int)i;
 		r->nodes[i].incarnation = 1;
 		r->nodes[i].asleep = who->index >= plan->crew.roles[who->role].count;
 	}
@@ -110,6 +115,9 @@ struct core_run *core_run_free(struct core_run *r)
 	free(r->role_open);
 	free(r->role_awake);
 	free(r->role_next);
+	free(r->role_first);
+	free(r->role_free);
+	map_free(r->machines);
 	free(r->needs_left);
 	free(r->users_left);
 	free(r->users);
@@ -173,6 +181,7 @@ void core_run_restored(struct core_run *r)
 		}
 	}
 	ladder_restored(r);
+	enrol_restored(r);
 }
 
 void effects_release(struct effects *fx)
@@ -349,6 +358,10 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 	case EV_RES_MEMBER:
 		if (ev->index >= 0 && ev->index < r->plan->nresources)
 			res_event(&s, ev);
+		return;
+	case EV_ENROL:
+		if (ev->index >= 0 && ev->index < r->plan->crew.nroles)
+			enrol_event(&s, ev);
 		return;
 	case EV_CAPACITY:
 		for (int i = 0; i < r->plan->nresources; i++)

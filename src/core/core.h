@@ -21,6 +21,8 @@
 #include "core/outcome.h"
 #include "plan/plan.h"
 
+struct map;
+
 enum run_phase {
 	RUN_ACCEPTED,
 	RUN_PROVISIONING,
@@ -78,6 +80,7 @@ struct core_node {
 	int retried;	       /* attempts made after failures of the job itself */
 	enum node_after after; /* what follows the current attempt */
 	bool asleep;	       /* not wanted: the role has fewer nodes now */
+	bool shrunk;	       /* asleep because its machine was lost; another that enrols wakes it */
 	/* time limit of a node that is ending its attempt, or coming up for the next; 0 = none */
 	int64_t by_ms;
 	bool start_sent, stop_sent, connected, serving;
@@ -113,6 +116,7 @@ struct core_resource {
 	/* Incarnation of its node that the last create was for.  It lags behind node.incarnation
 	 * while this machine is still being destroyed. */
 	int incarnation;
+	int enrolled; /* machines of this batch that were bound to a node by enrolment */
 	/* Index into plan_resource.choices, modulo their number: of the last create, or of the
 	 * next one if no create was sent.  It only grows. */
 	int choice;
@@ -196,6 +200,13 @@ struct core_run {
 	int counted_ok;	 /* of those, the ones that exited with success */
 	int awake;	 /* nodes that are not asleep */
 	int *role_awake; /* per role: nodes that are not asleep */
+	int *role_first; /* per role: its first rank */
+	/* per role: no node of a lower rank waits for a machine to enrol */
+	int *role_free;
+	int enrolments; /* sum of `enrolled` of all resources */
+	/* Provider's id of a machine -> struct core_node.  Made by the first enrolment, NULL before.
+	 * Entries may be out of date. */
+	struct map *machines;
 	int res_idle;	 /* resources of nodes that are asleep */
 	/* grows when a node falls asleep, wakes or gets another machine */
 	int members_no;
@@ -228,6 +239,8 @@ enum event_kind {
 	/* index, asked, outcome, attempt, identity_checked, err_kind, text: id or error */
 	EV_RES_ANSWER,
 	EV_RES_MEMBER,	 /* index, text: identity; one of the machines of the resource is gone */
+	/* index: role; batch, want, place, conn, text: identity of the machine */
+	EV_ENROL,
 	EV_CAPACITY,	 /* capacity was freed: creates that wait for it are sent at once */
 	EV_NODE_HELLO,	 /* index, incarnation, holds, attempt, conn, text: address */
 	EV_NODE_READY,	 /* index */
@@ -253,7 +266,9 @@ struct event {
 	bool hurry;
 	enum holds holds;
 	int incarnation;
-	int want;	  /* EV_RESIZE: number of nodes */
+	int want;	  /* EV_RESIZE: number of nodes; EV_ENROL: uses of the token */
+	int batch;	  /* EV_ENROL: the batch that the token is of */
+	int place;	  /* EV_ENROL: the machine's place in its batch; -1: not known */
 	uint64_t conn;	  /* the shell's number of the connection */
 	int64_t heard_ms; /* when the agent was last heard; 0 = now */
 	enum res_question asked;
@@ -279,9 +294,23 @@ enum effect_kind {
 	/* node: its agent leaves; with conn, only the agent of that connection, which is of an
 	 * earlier incarnation */
 	FX_RELEASE,
+	/* the answer to EV_ENROL: conn, enrolled; index: the node, -1 if none; incarnation */
+	FX_ENROLLED,
 	FX_ENDED, /* run */
 };
 #define EFFECT_KINDS (FX_ENDED + 1)
+
+/* What becomes of a machine that enrols. */
+enum enrolled {
+	ENROLLED_BOUND,	  /* it carries the node from now on */
+	ENROLLED_AGAIN,	  /* it carries the node already: the answer was lost */
+	ENROLLED_LATER,	  /* all nodes have a machine, but one of those may be gone: ask again */
+	ENROLLED_SURPLUS, /* all nodes have a machine */
+	ENROLLED_USED_UP, /* as many machines as the token is for have enrolled */
+	ENROLLED_PAST,	  /* the machine, or its batch, was given up */
+	ENROLLED_OVER,	  /* the run needs no machines any more */
+};
+#define ENROLLED_ANSWERS (ENROLLED_OVER + 1)
 
 struct effect {
 	enum effect_kind kind;
@@ -290,11 +319,13 @@ struct effect {
 	enum res_question asked; /* event.asked of the answer */
 	int batch;		 /* FX_CREATE: effects with the same batch are one call */
 	int choice;		 /* of a resource: its choice */
-	int incarnation;	 /* of a resource: incarnation of its node */
+	int incarnation;	 /* of a resource, or FX_ENROLLED: incarnation of the node */
+	enum enrolled enrolled;	 /* FX_ENROLLED */
 	/* FX_CREATE: a machine that costs money must end by itself after this time */
 	int64_t lifetime_ms;
 	bool hurry;
-	uint64_t conn; /* FX_RELEASE: 0 = the node's own connection */
+	/* FX_RELEASE: 0 = the node's own connection; FX_ENROLLED: the connection that asked */
+	uint64_t conn;
 };
 struct effects {
 	struct effect *v;
@@ -326,6 +357,12 @@ int core_resize_check(const struct core_run *r, int role, int want, struct err *
 int64_t core_lost_ms(const struct core_run *r, int rank);
 /* True if the machine of this incarnation was given up: its connection is not the node's. */
 bool core_incarnation_is_past(const struct core_run *r, int rank, int incarnation);
+
+/* How often the enrol token of the resource's batch may be used. */
+int core_enrol_uses(const struct core_run *r, int index);
+/* The answer in one line, and its kind of error; ERR_NONE: the machine carries a node. */
+const char *enrolled_text(enum enrolled e);
+enum err_kind enrolled_kind(enum enrolled e);
 
 bool run_phase_is_final(enum run_phase p);
 const char *run_phase_name(enum run_phase p);

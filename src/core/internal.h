@@ -78,6 +78,18 @@ int64_t policy_lost_after_ms(const struct core_run *r, int rank);
 /* The machine of a node on which nothing was started is given back: the node becomes `wanted`. */
 void node_unbind(struct step *s, int rank);
 
+/* Wakes a node that sleeps because its machine was lost. */
+void policy_wake(struct step *s, int rank);
+
+/* enrol.c */
+void enrol_event(struct step *s, const struct event *ev);
+/* Takes the provider's id of a resource from the answer to a create or a find. */
+void enrol_take_id(struct step *s, int index, const char *id);
+/* Nothing of the resource exists: unbinds the machine of its node, if one has enrolled. */
+void enrol_machine_gone(struct step *s, int index);
+/* Computes the counters of enrolment after a restart. */
+void enrol_restored(struct core_run *r);
+
 /* ladder.c */
 /* True if a create that failed with this kind of error is not tried again. */
 bool kind_is_fatal(enum err_kind kind);
@@ -109,6 +121,11 @@ void ladder_restored(struct core_run *r);
 void res_event(struct step *s, const struct event *ev);
 void res_create(struct step *s, int index);
 void res_observe(struct step *s, int index);
+/* The resource exists, or may be created from now on: earlier observations that did not find it
+ * do not count any more. */
+void res_known(struct step *s, int index);
+/* Iterates over the nodes that a resource carries: the first one after `rank`, -1 if none. */
+int res_next_node(const struct core_run *r, int index, int rank);
 /* Takes the next step towards `gone`. */
 void res_clean(struct step *s, int index);
 /* Destroys the resource and all its users while the run goes on; they are created again if they

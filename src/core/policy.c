@@ -94,6 +94,7 @@ static void take_back(struct step *s, int rank, enum node_state to)
 	if (to != NODE_WANTED)
 		return;
 	r->members_no++;
+	r->role_free[r->plan->crew.members[rank].role] = 0;
 	n->incarnation++;
 	n->identity[0] = '\0';
 	n->connected = n->preparing = false;
@@ -199,7 +200,8 @@ static void wake_node(struct step *s, int rank)
 {
 	struct core_node *n = &s->r->nodes[rank];
 
-	n->asleep = false;
+	n->asleep = n->shrunk = false;
+	s->r->role_free[s->r->plan->crew.members[rank].role] = 0;
 	count_awake(s->r, rank, 1);
 	node_touch(s, rank);
 	if (n->state != NODE_WANTED) {
@@ -213,6 +215,11 @@ static void wake_node(struct step *s, int rank)
 		res_renew(s, s->r->plan->resource_of[rank]);
 	else
 		node_set_state(s, rank, NODE_LAUNCHING);
+}
+
+void policy_wake(struct step *s, int rank)
+{
+	wake_node(s, rank);
 }
 
 static bool code_is_listed(const struct policy *p, const struct exit_info *e)
@@ -296,6 +303,14 @@ static bool can_shrink(const struct core_run *r, int rank)
 	return r->role_awake[r->plan->crew.members[rank].role] > policy_of(r, rank)->min;
 }
 
+/* The role goes on without the node; should a machine come by itself, it is welcome. */
+static void shrink_by(struct step *s, int rank)
+{
+	s->r->nodes[rank].shrunk = true;
+	sleep_node(s, rank);
+	one_fewer(s);
+}
+
 static void shrink(struct step *s, int rank, const char *why)
 {
 	char text[260];
@@ -306,8 +321,7 @@ static void shrink(struct step *s, int rank, const char *why)
 		fail(s, rank, ERR_UNAVAILABLE, text);
 		return;
 	}
-	sleep_node(s, rank);
-	one_fewer(s);
+	shrink_by(s, rank);
 }
 
 void policy_lost(struct step *s, int rank, const char *why)
@@ -349,8 +363,7 @@ void policy_late(struct step *s, int rank)
 		return;
 	}
 	if (can_shrink(s->r, rank)) {
-		sleep_node(s, rank);
-		one_fewer(s);
+		shrink_by(s, rank);
 		return;
 	}
 	clock_format_span(coming_ms(s->r), span);
@@ -384,6 +397,18 @@ int core_resize_check(const struct core_run *r, int role, int want, struct err *
 	return 0;
 }
 
+/* How many there are is somebody's decision now. */
+static void forget_shrunk(struct step *s, int role)
+{
+	const struct crew *c = &s->r->plan->crew;
+
+	for (int i = 0; i < c->n; i++)
+		if (c->members[i].role == role && s->r->nodes[i].shrunk) {
+			s->r->nodes[i].shrunk = false;
+			node_touch(s, i);
+		}
+}
+
 void policy_resize(struct step *s, int role, int want)
 {
 	struct core_run *r = s->r;
@@ -392,6 +417,7 @@ void policy_resize(struct step *s, int role, int want)
 	if (core_resize_check(r, role, want, NULL) < 0)
 		return;
 	run_touch(s);
+	forget_shrunk(s, role);
 	for (int i = c->n - 1; i >= 0 && r->role_awake[role] > want; i--)
 		if (c->members[i].role == role && !r->nodes[i].asleep)
 			sleep_node(s, i);

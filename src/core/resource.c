@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The resource exists, or may be created from now on: earlier observations that did not find it
- * do not count any more. */
-static void known(struct step *s, int index)
+void res_known(struct step *s, int index)
 {
 	struct core_resource *res = &s->r->resources[index];
 
@@ -36,7 +34,7 @@ static void ask(struct step *s, enum res_question question, int index)
 	res->asked_at_ms = s->now;
 	res->retry_at_ms = 0;
 	if (question == ASKED_CREATE)
-		known(s, index);
+		res_known(s, index);
 	res_touch(s, index);
 	effect_add(s, effects[question], index);
 }
@@ -68,8 +66,7 @@ static int new_batch(struct step *s, int index)
 	return g->batch;
 }
 
-/* Iterates over the nodes that a resource carries: the first one after `rank`, -1 if none. */
-static int next_node(const struct core_run *r, int index, int rank)
+int res_next_node(const struct core_run *r, int index, int rank)
 {
 	const struct plan_resource *pr = &r->plan->resources[index];
 
@@ -119,11 +116,13 @@ void res_create(struct step *s, int index)
 			return;
 		res->attempt++;
 		res->batch = new_batch(s, index);
+		r->enrolments -= res->enrolled;
+		res->enrolled = 0;
 		if (r->plan->resources[index].node >= 0)
 			res->incarnation = r->nodes[r->plan->resources[index].node].incarnation;
 		res_set_state(s, index, RES_SENT);
 	}
-	for (int rank = next_node(r, index, -1); rank >= 0; rank = next_node(r, index, rank))
+	for (int rank = res_next_node(r, index, -1); rank >= 0; rank = res_next_node(r, index, rank))
 		if (r->nodes[rank].state == NODE_WANTED && !r->nodes[rank].asleep)
 			node_set_state(s, rank, NODE_LAUNCHING);
 	ask(s, ASKED_CREATE, index);
@@ -205,7 +204,7 @@ void res_release(struct step *s, int index)
 	 * withdrawn. */
 	if (res->state != RES_LIVE)
 		return;
-	for (int rank = next_node(r, index, -1); rank >= 0; rank = next_node(r, index, rank))
+	for (int rank = res_next_node(r, index, -1); rank >= 0; rank = res_next_node(r, index, rank))
 		node_unbind(s, rank);
 	res->tries = 0;
 	res_set_state(s, index, RES_DELETING);
@@ -258,10 +257,10 @@ static void created(struct step *s, int index, const struct event *ev)
 	struct core_resource *res = &r->resources[index];
 
 	if (core_answer_has_id(ev) && ev->text[0])
-		snprintf(res->id, sizeof(res->id), "%.255s", ev->text);
+		enrol_take_id(s, index, ev->text);
 	res->unsure = false;
 	res->refused_kind = ERR_NONE;
-	known(s, index);
+	res_known(s, index);
 	if (res->state == RES_SENT && withdrawn(r, index)) {
 		res_set_state(s, index, RES_LIVE);
 		res_release(s, index);
@@ -273,8 +272,8 @@ static void created(struct step *s, int index, const struct event *ev)
 		for (int k = r->users_at[index]; k < r->users_at[index + 1]; k++)
 			if (res_wanted(r, r->users[k]))
 				res_create(s, r->users[k]);
-		for (int rank = next_node(r, index, -1); rank >= 0;
-		     rank = next_node(r, index, rank))
+		for (int rank = res_next_node(r, index, -1); rank >= 0;
+		     rank = res_next_node(r, index, rank))
 			node_awaited(s, rank);
 		run_maybe_advance(s);
 	}
@@ -300,6 +299,9 @@ static void not_created(struct step *s, int index, enum err_kind kind, const cha
 	struct core_run *r = s->r;
 	struct core_resource *res = &r->resources[index];
 	const struct plan_resource *pr = &r->plan->resources[index];
+
+	if (res->state == RES_SENT)
+		enrol_machine_gone(s, index);
 	bool waits = withdrawn(r, index);    /* it is not to be created again now, */
 	bool renewed = taken_back(r, index); /* unless its node needs another machine */
 
@@ -416,7 +418,7 @@ static bool proves_absence(struct step *s, int index, const struct event *ev)
 /* True if the resource carries a node that has not handed over everything. */
 static bool carries_expected(const struct core_run *r, int index)
 {
-	for (int rank = next_node(r, index, -1); rank >= 0; rank = next_node(r, index, rank))
+	for (int rank = res_next_node(r, index, -1); rank >= 0; rank = res_next_node(r, index, rank))
 		if (!r->nodes[rank].settled)
 			return true;
 	return false;
@@ -435,8 +437,8 @@ static void absent(struct step *s, int index, const struct event *ev)
 	if (!proves_absence(s, index, ev))
 		return;
 	if (live) {
-		for (int rank = next_node(r, index, -1); rank >= 0;
-		     rank = next_node(r, index, rank))
+		for (int rank = res_next_node(r, index, -1); rank >= 0;
+		     rank = res_next_node(r, index, rank))
 			if (!r->nodes[rank].settled)
 				node_lose(s, rank, "its machine is gone");
 		run_check_collected(s);
@@ -464,7 +466,7 @@ static void destroyed(struct step *s, int index, const struct event *ev)
 
 static void alive(struct step *s, int index, const struct event *ev)
 {
-	known(s, index);
+	res_known(s, index);
 	if (s->r->resources[index].why_kind)
 		forget_trouble(s, index);
 	go_on(s, index, ev);
@@ -472,7 +474,7 @@ static void alive(struct step *s, int index, const struct event *ev)
 
 static void mend(struct step *s, int index, const struct event *ev)
 {
-	known(s, index);
+	res_known(s, index);
 	if (s->r->resources[index].state == RES_LIVE && s->r->phase < RUN_CLEANING)
 		res_create(s, index);
 	else
@@ -481,7 +483,7 @@ static void mend(struct step *s, int index, const struct event *ev)
 
 static void held(struct step *s, int index, const struct event *ev)
 {
-	known(s, index);
+	res_known(s, index);
 	retry_later(s, index, ev->err_kind, ev->text);
 }
 
@@ -509,8 +511,8 @@ static void member_gone(struct step *s, const struct event *ev)
 
 	if (!ev->text[0] || r->phase >= RUN_CLEANING)
 		return;
-	for (int rank = next_node(r, ev->index, -1); rank >= 0;
-	     rank = next_node(r, ev->index, rank))
+	for (int rank = res_next_node(r, ev->index, -1); rank >= 0;
+	     rank = res_next_node(r, ev->index, rank))
 		if (!strcmp(r->nodes[rank].identity, ev->text) && !r->nodes[rank].settled) {
 			node_lose(s, rank, "its machine is gone");
 			run_check_collected(s);
@@ -564,8 +566,8 @@ static void ask_again(struct step *s, int index)
 			res_create(s, index);
 		return;
 	case RES_LIVE:
-		for (int rank = next_node(r, index, -1); rank >= 0;
-		     rank = next_node(r, index, rank))
+		for (int rank = res_next_node(r, index, -1); rank >= 0;
+		     rank = res_next_node(r, index, rank))
 			if (!r->nodes[rank].connected && !r->nodes[rank].settled) {
 				res_observe(s, index);
 				return;
@@ -608,7 +610,7 @@ void res_resume(struct step *s, int index)
 	struct core_resource *res = &s->r->resources[index];
 
 	res->asked = ASKED_NOTHING;
-	known(s, index);
+	res_known(s, index);
 	/* The master that asked is gone, but its call may still arrive. */
 	if (res->state != RES_INTENT && res->state != RES_GONE)
 		mark_unsure(s, index);

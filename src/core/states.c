@@ -32,6 +32,7 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EV_RESIZE] = "resize",
 	[EV_RES_ANSWER] = "answer",
 	[EV_RES_MEMBER] = "member_gone",
+	[EV_ENROL] = "enrol",
 	[EV_CAPACITY] = "capacity",
 	[EV_NODE_HELLO] = "hello",
 	[EV_NODE_READY] = "ready",
@@ -56,7 +57,8 @@ static const char *const outcome_names[OUTCOMES] = {
 static const char *const effect_names[EFFECT_KINDS] = {
 	[FX_CREATE] = "create",	  [FX_FIND] = "find",	    [FX_OBSERVE] = "observe",
 	[FX_DESTROY] = "destroy", [FX_PREPARE] = "prepare", [FX_START] = "start",
-	[FX_STOP] = "stop",	  [FX_RELEASE] = "release", [FX_ENDED] = "ended",
+	[FX_STOP] = "stop",	  [FX_RELEASE] = "release", [FX_ENROLLED] = "enrolled",
+	[FX_ENDED] = "ended",
 };
 
 /* Legal edges as bit sets: edges[from] has bit `to`. */

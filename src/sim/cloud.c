@@ -311,6 +311,7 @@ static void told(struct world *w, int rank, const struct effect *fx)
 	case FX_FIND:
 	case FX_OBSERVE:
 	case FX_DESTROY:
+	case FX_ENROLLED:
 	case FX_ENDED:
 		return; /* not for an agent */
 	}

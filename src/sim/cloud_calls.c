@@ -257,6 +257,7 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 	case FX_START:
 	case FX_STOP:
 	case FX_RELEASE:
+	case FX_ENROLLED:
 	case FX_ENDED:
 		return; /* not for the cloud */
 	}

@@ -279,10 +279,15 @@ static const char version_13[] =
 	" (node.state = 0 AND node.incarnation > 1 AND resource.state BETWEEN 1 AND 3)"
 	" FROM node WHERE node.run = resource.run AND node.rank = resource.node), 0);";
 
+/* Machines that enrolled with the token of a resource's batch; nodes that sleep because theirs was lost. */
+static const char version_14[] =
+	"ALTER TABLE resource ADD COLUMN enrolled INTEGER NOT NULL DEFAULT 0 CHECK (enrolled >= 0);"
+	"ALTER TABLE node ADD COLUMN shrunk INTEGER NOT NULL DEFAULT 0 CHECK (shrunk IN (0, 1));";
+
 const struct migration store_migrations[STORE_VERSION] = {
-	{version_1},  {version_2},  {version_3}, {version_4}, {version_5},
-	{version_6},  {version_7},  {version_8}, {version_9}, {version_10},
-	{version_11}, {version_12}, {version_13}};
+	{version_1},  {version_2},  {version_3},  {version_4}, {version_5},
+	{version_6},  {version_7},  {version_8},  {version_9}, {version_10},
+	{version_11}, {version_12}, {version_13}, {version_14}};
 
 /* By primary result code.  `next` says what a user can do. */
 static const struct {

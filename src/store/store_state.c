@@ -38,25 +38,25 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		{"save node",
 		 "REPLACE INTO node (run, rank, state, attempt, start_sent, stop_sent, serving, settled, "
 		 "there, exit_code, exit_signal, exit_oom, exit_kind, exit_reason, since_ms, serve_by_ms, "
-		 "lost_at_ms, look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms) "
+		 "lost_at_ms, look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms, shrunk) "
 		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-		 "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)"},
+		 "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"},
 	[LOAD_NODES] =
 		{"restore nodes",
 		 "SELECT rank, state, attempt, start_sent, stop_sent, serving, settled, there, exit_code, "
 		 "exit_signal, exit_oom, exit_kind, exit_reason, since_ms, serve_by_ms, lost_at_ms, "
-		 "look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms FROM node "
+		 "look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms, shrunk FROM node "
 		 "WHERE run = ?1"},
 	[SAVE_RESOURCE] =
 		{"save resource",
 		 "REPLACE INTO resource (run, place, kind, name, state, attempt, tries, unsure, "
-		 "since_ms, retry_at_ms, why_kind, why, id, batch, batch_place, choice, incarnation, node, spec, choice_spec, shared) "
+		 "since_ms, retry_at_ms, why_kind, why, id, batch, batch_place, choice, incarnation, node, spec, choice_spec, shared, enrolled) "
 		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-		 "?18, ?19, ?20, ?21)"},
+		 "?18, ?19, ?20, ?21, ?22)"},
 	[LOAD_RESOURCES] =
 		{"restore resources",
 		 "SELECT place, kind, name, state, attempt, tries, unsure, since_ms, retry_at_ms, "
-		 "why_kind, why, id, batch, batch_place, choice, incarnation FROM resource WHERE run = ?1"},
+		 "why_kind, why, id, batch, batch_place, choice, incarnation, enrolled FROM resource WHERE run = ?1"},
 	[LEDGER] =
 		{"read ledger",
 		 "SELECT place, kind, name, node, spec, choice_spec, shared FROM resource WHERE run = ?1 ORDER BY place"},
@@ -145,6 +145,7 @@ int store_node_save(struct store *st, int64_t no, int rank, const struct core_no
 	query_int(&q, n->after);
 	query_int(&q, n->asleep);
 	query_int(&q, n->by_ms);
+	query_int(&q, n->shrunk);
 	if (query_run(&q, err) < 0)
 		return -1;
 	store_saw_ms(st, n->since_ms);
@@ -180,6 +181,7 @@ int store_resource_save(struct store *st, int64_t no, int index, const struct pl
 	query_text(&q, pr->spec ? pr->spec : "{}");
 	query_text(&q, choice ? choice : "");
 	query_int(&q, pr->shared);
+	query_int(&q, res->enrolled);
 	if (query_run(&q, err) < 0)
 		return -1;
 	store_saw_ms(st, res->since_ms);
@@ -235,6 +237,7 @@ static void read_node(struct sql_query *q, struct core_node *n)
 	n->after = (enum node_after)row_below(q, AFTER_AGAIN + 1);
 	n->asleep = row_int(q) != 0;
 	n->by_ms = row_int(q);
+	n->shrunk = row_int(q) != 0;
 }
 
 static int restore_nodes(struct store *st, int64_t no, struct core_run *r, struct err *err)
@@ -291,6 +294,7 @@ static void read_resource(struct sql_query *q, struct core_resource *res)
 	res->batch_place = (int)row_below(q, INT_MAX);
 	res->choice = (int)row_below(q, INT_MAX);
 	res->incarnation = (int)row_below(q, INT_MAX);
+	res->enrolled = (int)row_below(q, INT_MAX);
 }
 
 static int restore_resources(struct store *st, int64_t no, struct core_run *r, struct err *err)
