@@ -117,6 +117,21 @@ static void use_join(const struct message_join *m)
 		touch(m->labels[i].value);
 }
 
+static void use_enrol(const struct message_enrol *m)
+{
+	need(message_identity_ok(m->identity) && m->place >= -1);
+	touch(m->run);
+	touch(m->role);
+	touch(m->token);
+}
+
+static void use_enrolled(const struct message_enrolled *m)
+{
+	need(m->incarnation > 0);
+	touch(m->node);
+	touch(m->token);
+}
+
 static void use_host_nodes(const struct message_host_nodes *m)
 {
 	for (size_t i = 0; i < m->nnodes; i++)
@@ -201,6 +216,8 @@ FUZZ(signal, message_signal)
 FUZZ(bye, message_bye)
 FUZZ(hello, message_hello)
 FUZZ(join, message_join)
+FUZZ(enrol, message_enrol)
+FUZZ(enrolled, message_enrolled)
 FUZZ(host_nodes, message_host_nodes)
 FUZZ(host_ask, message_host_ask)
 FUZZ(host_answer, message_host_answer)
@@ -232,7 +249,7 @@ static void (*const targets[256])(struct str json, struct arena *a) = {
 	['v'] = fuzz_serving,	  ['m'] = fuzz_metrics,	   ['p'] = fuzz_sample,
 	['e'] = fuzz_exit,	  ['c'] = fuzz_collected,  ['a'] = fuzz_ack,
 	['j'] = fuzz_join,	  ['n'] = fuzz_host_nodes, ['q'] = fuzz_host_ask,
-	['o'] = fuzz_host_answer,
+	['o'] = fuzz_host_answer, ['l'] = fuzz_enrol,	   ['L'] = fuzz_enrolled,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -26,6 +26,8 @@ static const char *const type_names[FRAME_TYPE_MAX + 1] = {
 	[FRAME_HOST_NODES] = "host_nodes",
 	[FRAME_HOST_ASK] = "host_ask",
 	[FRAME_HOST_ANSWER] = "host_answer",
+	[FRAME_ENROL] = "enrol",
+	[FRAME_ENROLLED] = "enrolled",
 };
 
 const char *const stream_names[STREAMS + 1] = {

@@ -39,8 +39,10 @@ enum frame_type {
 	FRAME_HOST_NODES,  /* host: the nodes that exist on it */
 	FRAME_HOST_ASK,	   /* master: create, find, observe or destroy a node */
 	FRAME_HOST_ANSWER, /* host: the answer to a HOST_ASK */
+	FRAME_ENROL,	   /* agent of a machine that has no node yet: which one is it? */
+	FRAME_ENROLLED,	   /* master: the node that the machine carries, and its credential */
 };
-#define FRAME_TYPE_MAX FRAME_HOST_ANSWER
+#define FRAME_TYPE_MAX FRAME_ENROLLED
 
 struct frame {
 	uint8_t type, flags;

@@ -486,6 +486,49 @@ int message_ack_get(struct str payload, struct message_ack *ret, struct err *err
 	return 0;
 }
 
+/* ---- enrolment ---- */
+
+TABLE(enrol, message_enrol, {MEMBER(message_enrol, proto), .type = WIRE_INT},
+      {MEMBER(message_enrol, run), .type = WIRE_TEXT},
+      {MEMBER(message_enrol, role), .type = WIRE_TEXT},
+      {MEMBER(message_enrol, token), .type = WIRE_TEXT},
+      {MEMBER(message_enrol, identity), .type = WIRE_TEXT},
+      {MEMBER(message_enrol, place), .type = WIRE_INT, .max = MESSAGE_MAX_MEMBERS, .optional = true,
+       .fallback = -1},
+      {MEMBER(message_enrol, version), .type = WIRE_TEXT});
+
+bool message_identity_ok(const char *identity)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@-";
+	size_t n = strlen(identity);
+
+	return n > 0 && n < MESSAGE_IDENTITY_MAX && strspn(identity, allowed) == n;
+}
+
+void message_enrol_put(const struct message_enrol *m, struct buf *out)
+{
+	wire_put(&enrol_table, m, out);
+}
+
+int message_enrol_get(struct str json, struct arena *a, struct message_enrol *ret, struct err *err)
+{
+	const struct doc *d;
+
+	if (wire_parse(&enrol_table, json, a, &d, err) < 0 || check_proto(d, err) < 0 ||
+	    wire_read(&enrol_table, d, a, ret, err) < 0)
+		return -1;
+	if (!message_identity_ok(ret->identity))
+		return err_set(err, ERR_PROTOCOL,
+			       "enrol: key 'identity' is not the identity of a machine");
+	return 0;
+}
+
+TABLE(enrolled, message_enrolled, {MEMBER(message_enrolled, node), .type = WIRE_TEXT},
+      {MEMBER(message_enrolled, token), .type = WIRE_TEXT},
+      {MEMBER(message_enrolled, incarnation), .type = WIRE_INT, .min = 1});
+MESSAGE(enrolled, message_enrolled)
+
 /* ---- hosts ---- */
 
 bool message_host_name_ok(const char *name)

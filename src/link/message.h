@@ -264,6 +264,34 @@ struct message_ack {
 void message_ack_put(const struct message_ack *m, uint8_t out[static MESSAGE_ACK_BYTES]);
 int message_ack_get(struct str payload, struct message_ack *ret, struct err *err);
 
+/* ---- a machine that does not know which node it is ---- */
+
+#define MESSAGE_IDENTITY_MAX 65 /* of the identity of a machine, NUL included */
+/* What tells a machine from all others, as its provider names it: letters, digits, "._:/@-". */
+bool message_identity_ok(const char *identity);
+
+/* No longer than MESSAGE_HELLO_MAX. */
+struct message_enrol {
+	int64_t proto; /* LINK_PROTO */
+	const char *run, *role;
+	const char *token; /* of all machines that were asked for together */
+	const char *identity;
+	int place; /* of the machine among those: 0, 1, ...; -1: not known */
+	const char *version;
+};
+void message_enrol_put(const struct message_enrol *m, struct buf *out);
+/* Another protocol version is ERR_UNAVAILABLE, whatever its other keys are. */
+int message_enrol_get(struct str json, struct arena *a, struct message_enrol *ret, struct err *err);
+
+/* What a node's configuration says otherwise. */
+struct message_enrolled {
+	const char *node, *token;
+	int incarnation;
+};
+void message_enrolled_put(const struct message_enrolled *m, struct buf *out);
+int message_enrolled_get(struct str json, struct arena *a, struct message_enrolled *ret,
+			 struct err *err);
+
 /* ---- hosts ---- */
 
 #define MESSAGE_HOST_NAME_MAX 64

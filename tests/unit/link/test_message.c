@@ -16,6 +16,8 @@ union any {
 	struct exit_report exit;
 	struct message_bye bye;
 	struct message_collected collected;
+	struct message_enrol enrol;
+	struct message_enrolled enrolled;
 	struct message_hello hello;
 	struct message_host_answer host_answer;
 	struct message_host_ask host_ask;
@@ -46,6 +48,8 @@ union any {
 TYPE(exit)
 TYPE(bye)
 TYPE(collected)
+TYPE(enrol)
+TYPE(enrolled)
 TYPE(hello)
 TYPE(host_answer)
 TYPE(host_ask)
@@ -81,6 +85,11 @@ static const struct message {
 	{"join", get_join, put_join,
 	 "{\"proto\":1,\"id\":\"i\",\"name\":\"n1\",\"token\":\"t\",\"boot_id\":\"b\",\"version\":\"0.1\",\"address\":\"10.0.0.7\",\"time_ms\":5,\"cpus\":2,\"gpus\":1,\"memory\":1024,\"labels\":{}}",
 	 " address "},
+	{"enrol", get_enrol, put_enrol,
+	 "{\"proto\":1,\"run\":\"r\",\"role\":\"trainer\",\"token\":\"1.2.3.x\",\"identity\":\"i-0abc\",\"place\":4,\"version\":\"0.1\"}",
+	 " place "},
+	{"enrolled", get_enrolled, put_enrolled,
+	 "{\"node\":\"trainer-3\",\"token\":\"t\",\"incarnation\":2}", ""},
 	{"host_nodes", get_host_nodes, put_host_nodes,
 	 "{\"nodes\":[{\"run\":\"r\",\"node\":\"n\",\"incarnation\":2}]}", ""},
 	{"host_ask", get_host_ask, put_host_ask,
