@@ -80,7 +80,7 @@ struct core_node {
 	int retried;	       /* attempts made after failures of the job itself */
 	enum node_after after; /* what follows the current attempt */
 	bool asleep;	       /* not wanted: the role has fewer nodes now */
-	bool shrunk;	       /* asleep because its machine was lost; another that enrols wakes it */
+	bool shrunk; /* asleep because its machine was lost; another that enrols wakes it */
 	/* time limit of a node that is ending its attempt, or coming up for the next; 0 = none */
 	int64_t by_ms;
 	bool start_sent, stop_sent, connected, serving;
@@ -207,7 +207,7 @@ struct core_run {
 	/* Provider's id of a machine -> struct core_node.  Made by the first enrolment, NULL before.
 	 * Entries may be out of date. */
 	struct map *machines;
-	int res_idle;	 /* resources of nodes that are asleep */
+	int res_idle; /* resources of nodes that are asleep */
 	/* grows when a node falls asleep, wakes or gets another machine */
 	int members_no;
 	int *role_gates_met; /* per role: nodes with `gate_met` */
@@ -238,7 +238,7 @@ enum event_kind {
 	EV_RESIZE, /* index: role; want; text: the cause */
 	/* index, asked, outcome, attempt, identity_checked, err_kind, text: id or error */
 	EV_RES_ANSWER,
-	EV_RES_MEMBER,	 /* index, text: identity; one of the machines of the resource is gone */
+	EV_RES_MEMBER, /* index, text: identity; one of the machines of the resource is gone */
 	/* index: role; batch, want, place, conn, text: identity of the machine */
 	EV_ENROL,
 	EV_CAPACITY,	 /* capacity was freed: creates that wait for it are sent at once */

@@ -122,7 +122,8 @@ void res_create(struct step *s, int index)
 			res->incarnation = r->nodes[r->plan->resources[index].node].incarnation;
 		res_set_state(s, index, RES_SENT);
 	}
-	for (int rank = res_next_node(r, index, -1); rank >= 0; rank = res_next_node(r, index, rank))
+	for (int rank = res_next_node(r, index, -1); rank >= 0;
+	     rank = res_next_node(r, index, rank))
 		if (r->nodes[rank].state == NODE_WANTED && !r->nodes[rank].asleep)
 			node_set_state(s, rank, NODE_LAUNCHING);
 	ask(s, ASKED_CREATE, index);
@@ -204,7 +205,8 @@ void res_release(struct step *s, int index)
 	 * withdrawn. */
 	if (res->state != RES_LIVE)
 		return;
-	for (int rank = res_next_node(r, index, -1); rank >= 0; rank = res_next_node(r, index, rank))
+	for (int rank = res_next_node(r, index, -1); rank >= 0;
+	     rank = res_next_node(r, index, rank))
 		node_unbind(s, rank);
 	res->tries = 0;
 	res_set_state(s, index, RES_DELETING);
@@ -418,7 +420,8 @@ static bool proves_absence(struct step *s, int index, const struct event *ev)
 /* True if the resource carries a node that has not handed over everything. */
 static bool carries_expected(const struct core_run *r, int index)
 {
-	for (int rank = res_next_node(r, index, -1); rank >= 0; rank = res_next_node(r, index, rank))
+	for (int rank = res_next_node(r, index, -1); rank >= 0;
+	     rank = res_next_node(r, index, rank))
 		if (!r->nodes[rank].settled)
 			return true;
 	return false;

@@ -62,6 +62,9 @@ struct driver_row {
 	/* JSON: the credentials that came with the submission; NULL: there are none. */
 	const char *credentials;
 	const char *token; /* per node and incarnation */
+	/* Of a create: the token with which machines of this batch, all booted with one configuration, ask
+	 * which node they are; "": the resource carries no node. */
+	const char *enrol;
 	/* Counts the machines made for the node; 0: the resource has no node.  Written to the agent's
 	 * configuration with the token. */
 	int incarnation;

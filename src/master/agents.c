@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "link/conn.h"
 #include "link/message.h"
+#include "master/enrol.h"
 #include "master/hosts.h"
 #include "master/internal.h"
 #include "master/listen.h"
@@ -73,6 +74,7 @@ struct agent_conn {
 	 * lease */
 	int64_t lost_ms;
 	bool closing;
+	bool enrols;  /* has sent its ENROL */
 	bool no_room; /* the disk was full: further bytes on this connection are ignored */
 };
 
@@ -222,18 +224,34 @@ static void refuse(struct agent_conn *ac, enum err_kind kind, const char *reason
 	buf_release(&text);
 }
 
-void agent_release_past(struct live_run *lr, uint64_t conn)
+/* NULL: it has hung up. */
+static struct agent_conn *stranger_no(const struct agents *as, uint64_t no)
 {
 	struct list *pos;
 
-	list_each (pos, &lr->m->agents->strangers.members) {
+	list_each (pos, &as->strangers.members) {
 		struct agent_conn *ac = stranger_of(pos);
 
-		if (ac->no != conn)
-			continue;
-		refuse(ac, ERR_DENIED, "this machine was given up: another one has its place");
-		return;
+		if (ac->no == no)
+			return ac->closing ? NULL : ac;
 	}
+	return NULL;
+}
+
+void agent_refuse_stranger(struct master *m, uint64_t conn, enum err_kind kind, const char *reason)
+{
+	struct agent_conn *ac = stranger_no(m->agents, conn);
+
+	if (ac)
+		refuse(ac, kind, reason);
+}
+
+void agent_tell_stranger(struct master *m, uint64_t conn, enum frame_type type, struct str payload)
+{
+	struct agent_conn *ac = stranger_no(m->agents, conn);
+
+	if (ac)
+		conn_send(ac->conn, type, 0, STR(""), payload);
 }
 
 static void protocol_error(struct agent_conn *ac, const char *what)
@@ -367,6 +385,19 @@ static void on_join(struct agent_conn *ac, const struct frame *f, struct arena *
 	if (ac->host)
 		no_stranger(ac);
 	else
+		refuse_unless_broken(ac, err);
+}
+
+/* One question per connection: the answer comes when it is stored. */
+static void on_enrol(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		     struct err *err)
+{
+	if (ac->enrols) {
+		err_set(err, ERR_PROTOCOL, "enrol: sent twice");
+		return;
+	}
+	ac->enrols = true;
+	if (enrol_ask(ac->as->m, ac->no, f->payload, mem, err) < 0)
 		refuse_unless_broken(ac, err);
 }
 
@@ -618,6 +649,7 @@ static const struct {
 	[FRAME_PONG] = {on_pong, PEER_ANY},
 	[FRAME_BYE] = {on_bye, PEER_ANY},
 	[FRAME_JOIN] = {on_join, PEER_STRANGER},
+	[FRAME_ENROL] = {on_enrol, PEER_STRANGER},
 	[FRAME_HOST_NODES] = {on_host_nodes, PEER_HOST},
 	[FRAME_HOST_ANSWER] = {on_host_answer, PEER_HOST},
 };

@@ -1,11 +1,11 @@
 #pragma once
 /* agents - the connections of agents: hello, frames in both directions, silence. */
 #include <stdint.h>
+#include "base/err.h"
 #include "base/str.h"
 #include "link/frame.h"
 
 struct agents;
-struct err;
 struct conn_shared;
 struct live_run;
 struct master;
@@ -24,8 +24,10 @@ void agent_send_stream(struct live_run *lr, int rank, enum frame_type type, enum
 		       struct str payload);
 /* Closes the node's connection with `why` as the reason; its agent dials again. */
 void agent_fail(struct live_run *lr, int rank, const struct err *why);
-/* Refuses the connection (event.conn) whose hello named a machine that was given up. */
-void agent_release_past(struct live_run *lr, uint64_t conn);
+/* Answers a connection that has not said hello, by its number (event.conn).  Nothing happens if it
+ * is gone. */
+void agent_refuse_stranger(struct master *m, uint64_t conn, enum err_kind kind, const char *reason);
+void agent_tell_stranger(struct master *m, uint64_t conn, enum frame_type type, struct str payload);
 void agent_send_shared(struct live_run *lr, int rank, struct conn_shared *frame);
 /* Frames sent between cork == true and cork == false are gathered and go out together. */
 void agent_cork(struct live_run *lr, int rank, bool cork);

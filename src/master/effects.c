@@ -14,6 +14,7 @@
 #include "link/message.h"
 #include "master/agents.h"
 #include "master/api/outputs.h"
+#include "master/enrol.h"
 #include "master/hosts.h"
 #include "master/internal.h"
 #include "master/live_run.h"
@@ -70,6 +71,7 @@ static many_fn *many_of(const struct driver *d, enum effect_kind kind)
 	case FX_START:
 	case FX_STOP:
 	case FX_RELEASE:
+	case FX_ENROLLED:
 	case FX_ENDED:
 		return NULL;
 	}
@@ -91,6 +93,7 @@ static enum outcome call_one(const struct driver *d, enum effect_kind kind, stru
 	case FX_START:
 	case FX_STOP:
 	case FX_RELEASE:
+	case FX_ENROLLED:
 	case FX_ENDED:
 		break;
 	}
@@ -218,10 +221,17 @@ void effect_row(struct live_run *lr, const struct effect *fx, struct arena *a,
 		.choice = plan_choice(pr, fx->choice),
 		.credentials = lr->credentials,
 		.token = token,
+		.enrol = "",
 		.services = hosts_services(lr->m->hosts),
 	};
 	memcpy(row->id, res->id, sizeof(row->id));
 	add_needs(lr, pr, a, row);
+	if (fx->kind == FX_CREATE) {
+		char enrol[ENROL_TOKEN_MAX];
+
+		enrol_token(lr, index, enrol);
+		row->enrol = arena_strdup(a, enrol);
+	}
 	if (pr->node < 0)
 		return;
 	row->incarnation = fx->incarnation;
@@ -360,7 +370,9 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 		break;
 	case FX_RELEASE:
 		if (fx->conn)
-			agent_release_past(lr, fx->conn);
+			agent_refuse_stranger(
+				lr->m, fx->conn, ERR_DENIED,
+				"this machine was given up: another one has its place");
 		else
 			agent_send(lr, fx->index, FRAME_RELEASE, STR(MESSAGE_EMPTY));
 		break;
@@ -368,6 +380,7 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	case FX_FIND:
 	case FX_OBSERVE:
 	case FX_DESTROY:
+	case FX_ENROLLED:
 	case FX_ENDED:
 		break; /* not for an agent */
 	}
@@ -388,6 +401,9 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 	case FX_STOP:
 	case FX_RELEASE:
 		to_agent(lr, fx);
+		return;
+	case FX_ENROLLED:
+		enrol_answer(lr, fx);
 		return;
 	case FX_ENDED:
 		lr->ended = true;

@@ -21,6 +21,7 @@
 #include "master/api/watch.h"
 #include "master/clock.h"
 #include "master/effects.h"
+#include "master/enrol.h"
 #include "master/internal.h"
 #include "master/live_run.h"
 #include "master/requests.h"
@@ -107,14 +108,16 @@ void run_event(struct live_run *lr, const struct event *ev)
 	uint64_t changes = lr->fx.changes;
 	char text[sizeof(ev->text) + sizeof(" (now)")];
 
-	if (lr->ended && ev->kind != EV_NODE_HELLO)
+	if (lr->ended && ev->kind != EV_NODE_HELLO && ev->kind != EV_ENROL)
 		return;
 	core_step(lr->core, ev, master_now(lr->m), &lr->fx);
 
 	/* An event that changed nothing (it came late or twice) is not recorded. */
 	if (lr->fx.changes == changes)
 		return;
-	if (ev->kind != EV_TICK) {
+	if (ev->kind == EV_ENROL)
+		enrol_record(lr, ev, &lr->fx.v[lr->fx.n - 1]);
+	else if (ev->kind != EV_TICK) {
 		describe(ev, text, sizeof(text));
 		add_event(lr, event_name(ev), event_node(lr, ev), text);
 	}

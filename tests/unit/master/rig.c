@@ -351,6 +351,7 @@ static void called(const char *verb, const struct driver_row *row, enum res_stat
 	snprintf(c->verb, sizeof(c->verb), "%s", verb);
 	snprintf(c->name, sizeof(c->name), "%s", row->name);
 	snprintf(c->token, sizeof(c->token), "%s", row->token);
+	snprintf(c->enrol, sizeof(c->enrol), "%s", row->enrol);
 	c->incarnation = row->incarnation;
 	int64_t state = stored(r,
 			       "SELECT resource.state FROM resource JOIN run ON run.no = "
@@ -915,6 +916,13 @@ static void on_start(struct rig_agent *a, struct str payload)
 	a->attempt = m.attempt;
 }
 
+/* Rule: a machine that knows its node is in the rows. */
+static void on_enrolled(struct rig_agent *a)
+{
+	if (stored(a->r, "SELECT count(*) FROM node WHERE identity = ?1", a->identity, NULL) != 1)
+		broken("%s was enrolled, but no stored row has it", a->identity);
+}
+
 static void take(struct rig_agent *a, const struct frame *f)
 {
 	a->seen[f->type]++;
@@ -926,6 +934,8 @@ static void take(struct rig_agent *a, const struct frame *f)
 		on_ack(a, f);
 	else if (f->type == FRAME_START)
 		on_start(a, f->payload);
+	else if (f->type == FRAME_ENROLLED)
+		on_enrolled(a);
 	else if (f->type == FRAME_RELEASE)
 		a->released = true;
 }

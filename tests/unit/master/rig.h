@@ -15,7 +15,7 @@
  *   fsync(), fdatasync()   which bytes of which file are on disk
  *
  * What goes out is checked as it goes, in every test: no driver is called whose row is not
- * committed; an agent hears START only when that is committed, and an ACK only for bytes that are
+ * committed; an agent hears START, and a machine which node it is, only when that is committed, and an ACK only for bytes that are
  * synced and metrics that are committed.  "Committed" is what another program finds in the
  * database's files at this moment.
  *
@@ -47,6 +47,7 @@ struct rig_call {
 	char name[64];
 	int incarnation;
 	char token[65];
+	char enrol[128];
 };
 
 struct rig {
@@ -146,6 +147,7 @@ struct rig_agent {
 	const char *address, *interface; /* that it says in its hello; NULL: none */
 	int incarnation;		 /* the same; 0: that of its node */
 	bool templates;			 /* ... and that it expands them */
+	const char *identity;		 /* of its machine, if it enrols */
 	/* what it has done */
 	int attempt, starts, said;
 	bool ended, released;
