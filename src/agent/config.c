@@ -42,12 +42,24 @@ static int64_t limit(const struct doc *d, const char *key, int64_t fallback)
 	return v >= 0 ? v : fallback;
 }
 
+int config_master_url(const char *url, struct arena *a, const char **ret_host, int *ret_port,
+		      struct err *err)
+{
+	struct http_url u;
+
+	if (http_url_parse(&u, str_from(url), false, err) < 0)
+		return -1;
+	if (!u.tls || u.user.n > 0 || (u.path.n > 0 && !str_is(u.path, "/")))
+		return err_set(err, ERR_INVALID, "it must be https://HOST:PORT");
+	*ret_host = arena_str(a, str_from(u.host)).p;
+	*ret_port = u.port;
+	return 0;
+}
+
 /* The master's address. */
 static int read_master(const struct doc *d, struct arena *a, struct agent_config *c,
 		       struct err *err)
 {
-	struct http_url u;
-
 	if (!doc_get(d, "master"))
 		return want(d, "link_dir", &c->link_dir, err) < 0 ||
 				       want(d, "link_name", &c->link_name, err) < 0
@@ -55,12 +67,8 @@ static int read_master(const struct doc *d, struct arena *a, struct agent_config
 			       : 0;
 	if (want(d, "master", &c->url, err) < 0 || want(d, "pin", &c->pin, err) < 0)
 		return -1;
-	if (http_url_parse(&u, str_from(c->url), false, err) < 0)
+	if (config_master_url(c->url, a, &c->host, &c->port, err) < 0)
 		return err_wrap(err, "key 'master'");
-	if (!u.tls || u.user.n > 0 || (u.path.n > 0 && !str_is(u.path, "/")))
-		return err_set(err, ERR_INVALID, "key 'master' must be https://HOST:PORT");
-	c->host = arena_str(a, str_from(u.host)).p;
-	c->port = u.port;
 	return 0;
 }
 

@@ -45,3 +45,6 @@ struct agent_config {
 };
 
 int config_load(const char *dir, struct arena *a, struct agent_config *ret, struct err *err);
+/* Host and port of a master's URL, https://HOST:PORT. */
+int config_master_url(const char *url, struct arena *a, const char **ret_host, int *ret_port,
+		      struct err *err);

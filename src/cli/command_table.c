@@ -69,8 +69,7 @@ static const struct cli_argument context_action[] = {
 	{0}};
 static const struct cli_argument optional_command[] = {{.name = "COMMAND", .words = WORDS_COMMAND},
 						       {0}};
-static const struct cli_argument node_dir[] = {
-	{.name = "NODE_DIR", .required = true, .words = WORDS_FILE}, {0}};
+static const struct cli_argument node_dir[] = {{.name = "NODE_DIR", .words = WORDS_FILE}, {0}};
 static const struct cli_argument word_list[] = {
 	{.name = "LIST", .required = true, .choices = word_lists},
 	{.name = "RUN", .words = WORDS_RUN},
@@ -240,6 +239,13 @@ static const struct cli_option master_options[] = {
 };
 static const struct cli_option hosts_options[] = {
 	{.name = "forget", .value = "NAME", .help = "remove a host that is gone from the list"},
+	{0},
+};
+static const struct cli_option node_agent_options[] = {
+	{.name = "enrol",
+	 .value = "FILE",
+	 .words = WORDS_FILE,
+	 .help = "ask the master which node this machine is, if it has none yet"},
 	{0},
 };
 static const struct cli_option agent_options[] = {
@@ -542,6 +548,7 @@ const struct command cli_commands[] = {
 	 .run = command_help},
 	{.name = "node-agent",
 	 .arguments = node_dir,
+	 .options = node_agent_options,
 	 .help = "the agent of one node",
 	 .run = command_node_agent},
 	{.name = "words",

@@ -526,7 +526,8 @@ int message_enrol_get(struct str json, struct arena *a, struct message_enrol *re
 
 TABLE(enrolled, message_enrolled, {MEMBER(message_enrolled, node), .type = WIRE_TEXT},
       {MEMBER(message_enrolled, token), .type = WIRE_TEXT},
-      {MEMBER(message_enrolled, incarnation), .type = WIRE_INT, .min = 1});
+      {MEMBER(message_enrolled, incarnation), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_enrolled, again), .type = WIRE_BOOL, .optional = true});
 MESSAGE(enrolled, message_enrolled)
 
 /* ---- hosts ---- */

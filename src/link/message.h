@@ -287,6 +287,8 @@ int message_enrol_get(struct str json, struct arena *a, struct message_enrol *re
 struct message_enrolled {
 	const char *node, *token;
 	int incarnation;
+	/* The machine was told so before: what it had then may be lost, with a job that has run. */
+	bool again;
 };
 void message_enrolled_put(const struct message_enrolled *m, struct buf *out);
 int message_enrolled_get(struct str json, struct arena *a, struct message_enrolled *ret,

@@ -180,7 +180,9 @@ void enrol_answer(struct live_run *lr, const struct effect *fx)
 
 	node_token(lr, node, fx->incarnation, token);
 	buf_init(&text, ANSWER_MAX);
-	message_enrolled_put(&(struct message_enrolled){node, token, fx->incarnation}, &text);
+	message_enrolled_put(&(struct message_enrolled){node, token, fx->incarnation,
+							fx->enrolled == ENROLLED_AGAIN},
+			     &text);
 	agent_tell_stranger(lr->m, fx->conn, FRAME_ENROLLED, buf_str(&text));
 	buf_release(&text);
 }

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "agent/agent.h"
+#include "agent/enrol.h"
 #include "agent/shim/status.h"
 #include "base/clock.h"
 #include "base/hex.h"
@@ -32,6 +33,8 @@ extern char **environ;
 
 int fake_role(int argc, char **argv)
 {
+	if (argc >= 4 && strcmp(argv[2], "--enrol") == 0)
+		return agent_enrol_main(argv[3]);
 	if (argc >= 3 && strcmp(argv[1], "node-agent") == 0)
 		return agent_main(argv[2]);
 	if (argc >= 3 && strcmp(argv[1], "master") == 0) {
@@ -155,11 +158,17 @@ void fake_agent(struct fake *f)
 	char *mark, *path;
 	struct err err = {0};
 
-	write_config(f);
-	mark = xasprintf("%s=%s", PROC_MARK, f->mark);
+	char *file = path_join(f->dir, "enrol.json");
+
+	if (f->enrol)
+		assert_int_equal(file_write(file, str_from(f->enrol), 0600, NULL), 0);
+	else
+		write_config(f);
+	mark = xasprintf("%s=%s", PROC_MARK, f->mark ? f->mark : "");
 	path = xasprintf("PATH=%s", getenv("PATH"));
 	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	const char *const argv[] = {"regatta", "node-agent", f->node, NULL};
+	const char *const argv[] = {"regatta", "node-agent", f->enrol ? "--enrol" : f->node,
+				    f->enrol ? file : NULL, NULL};
 	const char *const env[] = {path, mark, "HOME=/root", "ASAN_OPTIONS=detect_leaks=1", NULL};
 	struct child_spec spec = {.file = f->exe ? f->exe : "/proc/self/exe",
 				  .argv = argv,
@@ -174,6 +183,7 @@ void fake_agent(struct fake *f)
 	free(mark);
 	free(path);
 	free(log);
+	free(file);
 }
 
 static bool readable(int fd, int64_t until)
@@ -347,14 +357,24 @@ void fake_hang_up(struct fake *f)
 	memset(f->last, 0, sizeof(f->last));
 }
 
-const struct doc *fake_accept(struct fake *f)
+static const struct doc *accept_first(struct fake *f, enum frame_type type)
 {
 	fake_hang_up(f);
 	if (!readable(f->listener, clock_boot_ms() + FAKE_WAIT_MS))
 		fail_msg("no agent dialled");
 	f->fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
 	assert_true(f->fd >= 0);
-	return fake_wait(f, FRAME_HELLO);
+	return fake_wait(f, type);
+}
+
+const struct doc *fake_accept(struct fake *f)
+{
+	return accept_first(f, FRAME_HELLO);
+}
+
+const struct doc *fake_accept_enrol(struct fake *f)
+{
+	return accept_first(f, FRAME_ENROL);
 }
 
 void fake_welcome(struct fake *f, int64_t lease_ms)

@@ -29,8 +29,9 @@ struct fake {
 	char *node;		/* node directory */
 	const char *config;	/* more members of agent.json, each with a leading comma */
 	const char *raw_config; /* the whole of agent.json instead */
-	const char *env;	/* more members of the job's env, each with a leading comma */
-	const char *exe;	/* NULL: this program */
+	const char *enrol; /* the agent enrols with this file (its text), and has no agent.json */
+	const char *env;   /* more members of the job's env, each with a leading comma */
+	const char *exe;   /* NULL: this program */
 	int listener, fd;
 	pid_t agent;
 	struct arena *arena;
@@ -60,6 +61,8 @@ void fake_agent(struct fake *f);
 /* Accept, take HELLO, answer WELCOME with what is stored, and INPUTS.  Returns HELLO. */
 const struct doc *fake_meet(struct fake *f);
 const struct doc *fake_accept(struct fake *f); /* without the answer */
+/* The same of an agent that enrols: returns ENROL. */
+const struct doc *fake_accept_enrol(struct fake *f);
 void fake_welcome(struct fake *f, int64_t lease_ms);
 void fake_ack(struct fake *f, enum stream s); /* what is there */
 void fake_send(struct fake *f, enum frame_type type, const char *json);

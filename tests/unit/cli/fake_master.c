@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/enrol.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -491,6 +492,13 @@ int master_main(const struct master_options *o)
 int agent_main(const char *dir)
 {
 	printf("agent %s\n", dir);
+	fflush(stdout);
+	return 0;
+}
+
+int agent_enrol_main(const char *file)
+{
+	printf("enrol %s\n", file);
 	fflush(stdout);
 	return 0;
 }

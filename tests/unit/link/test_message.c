@@ -89,7 +89,7 @@ static const struct message {
 	 "{\"proto\":1,\"run\":\"r\",\"role\":\"trainer\",\"token\":\"1.2.3.x\",\"identity\":\"i-0abc\",\"place\":4,\"version\":\"0.1\"}",
 	 " place "},
 	{"enrolled", get_enrolled, put_enrolled,
-	 "{\"node\":\"trainer-3\",\"token\":\"t\",\"incarnation\":2}", ""},
+	 "{\"node\":\"trainer-3\",\"token\":\"t\",\"incarnation\":2,\"again\":true}", " again "},
 	{"host_nodes", get_host_nodes, put_host_nodes,
 	 "{\"nodes\":[{\"run\":\"r\",\"node\":\"n\",\"incarnation\":2}]}", ""},
 	{"host_ask", get_host_ask, put_host_ask,

@@ -39,15 +39,25 @@ static void ask(struct rig_agent *a, const struct ask *q)
 	agent_say(a, FRAME_ENROL, text);
 }
 
-static void assert_enrolled(struct rig_agent *a, const char *node, int incarnation)
+static void assert_told(struct rig_agent *a, const char *node, int incarnation, const char *more)
 {
 	char want[RIG_TEXT], token[65];
 
 	agent_wait(a, FRAME_ENROLLED);
 	node_token(rig_run(a->r), node, incarnation, token);
-	snprintf(want, sizeof(want), "{\"node\":\"%s\",\"token\":\"%s\",\"incarnation\":%d}", node,
-		 token, incarnation);
+	snprintf(want, sizeof(want), "{\"node\":\"%s\",\"token\":\"%s\",\"incarnation\":%d%s}",
+		 node, token, incarnation, more);
 	assert_string_equal(a->last[FRAME_ENROLLED], want);
+}
+
+static void assert_enrolled(struct rig_agent *a, const char *node, int incarnation)
+{
+	assert_told(a, node, incarnation, "");
+}
+
+static void assert_again(struct rig_agent *a, const char *node, int incarnation)
+{
+	assert_told(a, node, incarnation, ",\"again\":true");
 }
 
 static void assert_refused(struct rig_agent *a, const char *kind, const char *words)
@@ -93,11 +103,11 @@ static void the_same_machine_is_told_the_same_also_by_the_next_master(void **sta
 	ask(a, &(struct ask){.identity = "id-of-worker-0", .token = token});
 	assert_enrolled(a, "worker-0", 1);
 	ask(a, &(struct ask){.identity = "id-of-worker-0", .token = token});
-	assert_enrolled(a, "worker-0", 1);
+	assert_again(a, "worker-0", 1);
 	rig_crash(r);
 	assert_true(rig_start(r));
 	ask(a, &(struct ask){.identity = "id-of-worker-0", .token = token});
-	assert_enrolled(a, "worker-0", 1);
+	assert_again(a, "worker-0", 1);
 	assert_int_equal(rig_events(r, "enrol"), 1); /* which is no news */
 	ask(a, &(struct ask){.identity = "id-of-another", .token = token});
 	assert_refused(a, "denied", "used up");
