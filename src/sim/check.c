@@ -53,18 +53,68 @@ void check_create(struct world *w, int index, int token)
 }
 
 /* I6: an attempt is executed once, and not while another attempt of the rank may run. */
-void check_start(struct world *w, int rank, int attempt)
+void check_start(struct world *w, int slot, int attempt)
 {
+	int rank = w->machines[slot].rank;
 	const char *name = w->plan.crew.members[rank].name;
 
 	if (attempt < SIM_MAX_EXECS && ++w->execs[rank][attempt] > 1)
 		sim_broken(w, "I6: %s executed attempt %d twice", name, attempt);
-	if (w->machines[w->plan.resource_of[rank]].running)
-		sim_broken(w, "I6: attempt %d of %s starts while another runs there", attempt,
-			   name);
+	for (int i = 0; i < w->nslots; i++)
+		if (w->machines[i].running && w->machines[i].rank == rank)
+			sim_broken(w, "I6: attempt %d of %s starts while another runs%s", attempt,
+				   name, i == slot ? " there" : " elsewhere");
 	if (w->ghosts[rank].run_until > w->now)
 		sim_broken(w, "I6: attempt %d of %s starts while the one before may run elsewhere",
 			   attempt, name);
+}
+
+/* I6: a machine is told who it is for good, and no two are told the same. */
+void check_binding(struct world *w, int slot, const struct effect *fx)
+{
+	struct machine *mc = &w->machines[slot];
+
+	for (size_t i = 0; i < w->bindings.n; i++) {
+		const struct binding *b = &w->bindings.v[i];
+
+		if (b->rank == fx->index && b->incarnation == fx->incarnation &&
+		    b->epoch != mc->epoch)
+			sim_broken(w, "I6: two machines were told that they are %s, incarnation %d",
+				   w->plan.crew.members[fx->index].name, fx->incarnation);
+		if (b->epoch == mc->epoch && mc->res < w->plan.nresources &&
+		    w->plan.resources[mc->res].node >= 0 && b->rank != fx->index)
+			sim_broken(w, "I6: %s was told that it is two nodes", mc->identity);
+	}
+	*vec_push(&w->bindings) = (struct binding){fx->index, fx->incarnation, mc->epoch};
+}
+
+/* I17: what a commit has shown to people as finished does not change any more. */
+void check_final(struct world *w, const struct core_run *shown, const struct core_run *next)
+{
+	bool better = next->verdict == VERDICT_SUCCEEDED || next->verdict == VERDICT_NONE;
+
+	if (shown->verdict != VERDICT_NONE && shown->verdict != next->verdict &&
+	    (better || shown->verdict != VERDICT_SUCCEEDED))
+		sim_broken(w, "I17: the verdict was %s and is %s", verdict_name(shown->verdict),
+			   verdict_name(next->verdict));
+	if (shown->phase >= RUN_COLLECTING && next->phase < shown->phase)
+		sim_broken(w, "I17: the run was %s and is %s", run_phase_name(shown->phase),
+			   run_phase_name(next->phase));
+	for (int i = 0; i < w->plan.crew.n; i++) {
+		const struct core_node *a = &shown->nodes[i], *b = &next->nodes[i];
+
+		if (a->attempt > b->attempt || a->incarnation > b->incarnation)
+			sim_broken(w, "I17: %s counts backwards", w->plan.crew.members[i].name);
+		if (a->state == NODE_EXITED && b->state == NODE_EXITED &&
+		    a->attempt == b->attempt &&
+		    (a->exit.code != b->exit.code || a->exit.signal != b->exit.signal))
+			sim_broken(w, "I17: attempt %d of %s has ended twice", a->attempt,
+				   w->plan.crew.members[i].name);
+	}
+	for (int i = 0; i < w->plan.nresources; i++)
+		if (shown->resources[i].state == RES_GONE && next->resources[i].state != RES_GONE)
+			sim_broken(w, "I17: %s was gone and is %s", w->plan.resources[i].name,
+				   res_state_name(next->resources[i].state));
 }
 
 /* The counters agree with the rows: a node that was taken back has undone all its counts. */
@@ -82,7 +132,7 @@ static void check_counters(struct world *w)
 	    memcmp(m->res_count, c->res_count, sizeof(m->res_count)) != 0 ||
 	    m->settled != c->settled || m->counted != c->counted || m->awake != c->awake ||
 	    (m->verdict == VERDICT_NONE && m->counted_ok != c->counted_ok) ||
-	    m->res_idle != c->res_idle ||
+	    m->res_idle != c->res_idle || m->enrolments != c->enrolments ||
 	    memcmp(m->role_gates_met, c->role_gates_met, roles * sizeof(*m->role_gates_met)) != 0 ||
 	    memcmp(m->role_awake, c->role_awake, roles * sizeof(*m->role_awake)) != 0)
 		sim_broken(w, "I11: a counter of the nodes is not what their rows say");
@@ -170,15 +220,16 @@ static bool same_node(const struct core_node *m, const struct core_node *d)
 	       m->lost_at_ms == d->lost_at_ms && !strcmp(m->address, d->address) &&
 	       m->incarnation == d->incarnation && m->retried == d->retried &&
 	       m->after == d->after && m->asleep == d->asleep && m->by_ms == d->by_ms &&
-	       !strcmp(m->identity, d->identity);
+	       m->shrunk == d->shrunk && !strcmp(m->identity, d->identity);
 }
 
 static bool same_resource(const struct core_resource *m, const struct core_resource *d)
 {
 	return m->state == d->state && m->attempt == d->attempt && m->batch == d->batch &&
-	       m->choice == d->choice && m->incarnation == d->incarnation && m->tries == d->tries &&
-	       m->unsure == d->unsure && m->retry_at_ms == d->retry_at_ms &&
-	       m->why_kind == d->why_kind && !strcmp(m->why, d->why) && !strcmp(m->id, d->id);
+	       m->enrolled == d->enrolled && m->choice == d->choice &&
+	       m->incarnation == d->incarnation && m->tries == d->tries && m->unsure == d->unsure &&
+	       m->retry_at_ms == d->retry_at_ms && m->why_kind == d->why_kind &&
+	       !strcmp(m->why, d->why) && !strcmp(m->id, d->id);
 }
 
 /* I11: a restart would find what the master knows: every changed row was marked. */
@@ -252,10 +303,12 @@ static void check_success(struct world *w)
 /* I4: whatever happens to the master, no machine costs money in the end. */
 static void check_costs(struct world *w)
 {
-	for (int i = 0; i < w->plan.nresources; i++)
-		if (w->machines[i].exists && w->plan.resources[i].node >= 0)
+	for (int i = 0; i < w->nslots; i++)
+		if (w->machines[i].exists &&
+		    (i >= w->plan.nresources || w->plan.resources[i].node >= 0 ||
+		     w->plan.resources[i].carries_many))
 			sim_broken(w, "I4: %s still costs, long after the master has gone",
-				   w->plan.resources[i].name);
+				   w->plan.resources[w->machines[i].res].name);
 }
 
 /* A shared resource stays, and its row says so; nothing is left of the others. */

@@ -4,48 +4,76 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/enrol.h"
+
 #define LONG_COPY_MS (10 * 60 * 1000) /* more than timeouts.collect */
 #define SILENCE_MS 15000	      /* after this the master drops a connection */
 #define PARTITION_MS 90000
+#define DISK_LOST 200  /* per mille of the disks of machines that reboot */
 #define CLAIM_LOST 500 /* per mille: the claim of a started job is lost in a reboot */
 
-static int resource_of(const struct world *w, int rank)
+/* What may happen to a machine from now on. */
+static void machine_boot(struct world *w, int slot)
 {
-	return w->plan.resource_of[rank];
+	uint64_t epoch = w->machines[slot].epoch;
+	struct happening up = {.at = w->now + sim_delay(w, 400),
+			       .kind = AT_AGENT_UP,
+			       .index = slot,
+			       .epoch = epoch};
+
+	if (!sim_chance(w, w->f.never_boots))
+		queue_add(&w->queue, &up);
+	if (sim_chance(w, w->f.machine_dies))
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 20000),
+							 .kind = AT_MACHINE_DIES,
+							 .index = slot,
+							 .epoch = epoch});
+	if (sim_chance(w, w->f.reboots))
+		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 8000),
+							 .kind = AT_REBOOT,
+							 .index = slot,
+							 .epoch = epoch});
+}
+
+static void machine_put(struct world *w, int slot, struct machine m)
+{
+	m.exists = true;
+	m.epoch = ++w->epochs;
+	m.heard = w->machines[slot].heard; /* the end of that connection may not be seen yet */
+	snprintf(m.identity, sizeof(m.identity), "i-%d-%llu", slot, (unsigned long long)m.epoch);
+	w->machines[slot] = m;
 }
 
 void machine_new(struct world *w, const struct effect *fx)
 {
-	int index = fx->index;
-	struct machine *mc = &w->machines[index];
+	int index = fx->index, node = w->plan.resources[index].node;
 
-	*mc = (struct machine){.exists = true,
-			       .token = fx->batch,
-			       .choice = fx->choice,
-			       .epoch = ++w->epochs,
-			       .incarnation = fx->incarnation};
-	if (w->plan.resources[index].node < 0)
-		return;
-	if (!sim_chance(w, w->f.never_boots))
-		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 400),
-							 .kind = AT_AGENT_UP,
-							 .index = index,
-							 .epoch = mc->epoch});
-	if (sim_chance(w, w->f.machine_dies))
-		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 20000),
-							 .kind = AT_MACHINE_DIES,
-							 .index = index,
-							 .epoch = mc->epoch});
-	if (sim_chance(w, w->f.reboots))
-		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 8000),
-							 .kind = AT_REBOOT,
-							 .index = index,
-							 .epoch = mc->epoch});
+	machine_put(w, index,
+		    (struct machine){.token = fx->batch,
+				     .choice = fx->choice,
+				     .incarnation = fx->incarnation,
+				     .res = index,
+				     .rank = w->enrols ? -1 : node,
+				     .place = w->disk->resources[index].batch_place});
+	if (node >= 0)
+		machine_boot(w, index);
+	else if (w->plan.resources[index].carries_many)
+		group_check(w, index, 10);
 }
 
-void node_say(struct world *w, int rank, const struct event *ev)
+void machine_new_member(struct world *w, int slot, int index)
 {
-	struct machine *mc = &w->machines[resource_of(w, rank)];
+	machine_put(w, slot,
+		    (struct machine){.token = w->machines[index].token,
+				     .res = index,
+				     .rank = -1,
+				     .place = 0}); /* all of a group say so */
+	machine_boot(w, slot);
+}
+
+void node_say(struct world *w, int slot, const struct event *ev)
+{
+	struct machine *mc = &w->machines[slot];
 
 	if (!mc->conn)
 		return;
@@ -54,16 +82,17 @@ void node_say(struct world *w, int rank, const struct event *ev)
 		at = mc->last_word_at;
 	mc->last_word_at = at;
 	struct happening h = {
-		.at = at, .kind = AT_WORD, .index = rank, .epoch = mc->conn, .ev = *ev};
-	h.ev.index = rank;
+		.at = at, .kind = AT_WORD, .index = slot, .epoch = mc->conn, .ev = *ev};
+	if (ev->kind != EV_ENROL)
+		h.ev.index = mc->rank;
 	queue_add(&w->queue, &h);
 	if (sim_chance(w, w->f.answer_twice))
 		queue_add(&w->queue, &h);
 }
 
-void node_tell(struct world *w, const struct effect *fx)
+void machine_tell(struct world *w, int slot, const struct effect *fx)
 {
-	struct machine *mc = &w->machines[resource_of(w, fx->index)];
+	struct machine *mc = &w->machines[slot];
 
 	if (!mc->conn)
 		return;
@@ -71,20 +100,18 @@ void node_tell(struct world *w, const struct effect *fx)
 	if (at < mc->last_told_at)
 		at = mc->last_told_at;
 	mc->last_told_at = at;
-	queue_add(&w->queue, &(struct happening){.at = at,
-						 .kind = AT_TOLD,
-						 .index = fx->index,
-						 .epoch = mc->conn,
-						 .fx = *fx});
+	queue_add(&w->queue,
+		  &(struct happening){
+			  .at = at, .kind = AT_TOLD, .index = slot, .epoch = mc->conn, .fx = *fx});
 }
 
-static void dial_later(struct world *w, int index, int64_t usual)
+void machine_dial(struct world *w, int slot, int64_t usual_ms)
 {
-	struct machine *mc = &w->machines[index];
+	struct machine *mc = &w->machines[slot];
 
-	queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, usual),
+	queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, usual_ms),
 						 .kind = AT_DIAL,
-						 .index = index,
+						 .index = slot,
 						 .epoch = mc->agent});
 }
 
@@ -95,10 +122,10 @@ static const struct policy *policy_of(const struct world *w, int rank)
 
 /* From now on the machine hears nothing; if that lasts, its job is stopped, whether its agent
  * lives or not. */
-static void silent(struct world *w, int index)
+static void silent(struct world *w, int slot)
 {
-	struct machine *mc = &w->machines[index];
-	int rank = w->plan.resources[index].node;
+	struct machine *mc = &w->machines[slot];
+	int rank = mc->rank;
 
 	if (mc->heard != mc->conn && mc->silent_since)
 		return; /* the master never took the hello of this connection */
@@ -106,14 +133,14 @@ static void silent(struct world *w, int index)
 	if (rank >= 0 && policy_of(w, rank)->on_lost != LOST_FAIL)
 		queue_add(&w->queue, &(struct happening){.at = w->now + w->job->timeouts.lost_ms,
 							 .kind = AT_LOST,
-							 .index = index,
+							 .index = slot,
 							 .epoch = mc->epoch});
 }
 
 /* Does what the shim does: ends the job after timeouts.lost without the master. */
-static void lost(struct world *w, int index)
+static void lost(struct world *w, int slot)
 {
-	struct machine *mc = &w->machines[index];
+	struct machine *mc = &w->machines[slot];
 
 	if ((mc->conn && mc->heard == mc->conn) || !mc->running ||
 	    w->now - mc->silent_since < w->job->timeouts.lost_ms)
@@ -124,102 +151,102 @@ static void lost(struct world *w, int index)
 			  .at = w->now + (int64_t)rng_below(
 						 &w->rng, (uint64_t)w->job->timeouts.grace_ms + 1),
 			  .kind = AT_JOB_EXITS,
-			  .index = w->plan.resources[index].node,
+			  .index = slot,
 			  .ev = {.attempt = mc->attempt},
 			  .epoch = mc->epoch});
 }
 
-void machine_cut(struct world *w, int index, bool master_sees)
+void machine_cut(struct world *w, int slot, bool master_sees)
 {
-	struct machine *mc = &w->machines[index];
+	struct machine *mc = &w->machines[slot];
 
 	if (!mc->conn)
 		return;
+	silent(w, slot);
 	if (master_sees)
 		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 10),
 							 .kind = AT_DROPPED,
-							 .index = index,
+							 .index = slot,
+							 .ev = {.index = mc->rank},
 							 .epoch = mc->conn});
 	else
 		mc->heard = 0;
-	silent(w, index);
 	mc->conn = 0;
 	mc->alone_since = w->now;
 	if (mc->agent_up)
-		dial_later(w, index, 200);
+		machine_dial(w, slot, 200);
 }
 
 /* Cuts both directions without closing the connection: the master notices the silence. */
-static void partition(struct world *w, int index)
+static void partition(struct world *w, int slot)
 {
-	struct machine *mc = &w->machines[index];
+	struct machine *mc = &w->machines[slot];
 	struct happening seen = {.at = w->now + SILENCE_MS,
 				 .kind = AT_DROPPED,
-				 .index = index,
+				 .index = slot,
 				 .epoch = mc->conn,
-				 .ev = {.heard_ms = w->now}};
+				 .ev = {.index = mc->rank, .heard_ms = w->now}};
 
 	w->res->faults++;
 	mc->cut_off_until = w->now + (int64_t)rng_below(&w->rng, PARTITION_MS);
-	silent(w, index);
+	silent(w, slot);
 	mc->conn = 0;
 	mc->alone_since = w->now;
 	queue_add(&w->queue, &seen);
 	if (mc->agent_up)
-		dial_later(w, index, 200);
+		machine_dial(w, slot, 200);
 }
 
 void connections_drop(struct world *w)
 {
-	for (int i = 0; i < w->plan.nresources; i++)
+	for (int i = 0; i < w->nslots; i++)
 		machine_cut(w, i, false);
 }
 
 /* A restarted agent copies the kept files again from the beginning. */
-static void copy_files(struct world *w, int rank)
+static void copy_files(struct world *w, int slot)
 {
-	struct machine *mc = &w->machines[resource_of(w, rank)];
+	struct machine *mc = &w->machines[slot];
 
 	queue_add(&w->queue, &(struct happening){.at = w->now + (sim_chance(w, w->f.long_copy)
 									 ? LONG_COPY_MS
 									 : sim_delay(w, 50)),
 						 .kind = AT_COPIED,
-						 .index = rank,
+						 .index = slot,
 						 .epoch = mc->conn});
 }
 
-static void say_drained(struct world *w, int rank)
+static void say_drained(struct world *w, int slot)
 {
-	struct event ev = {.kind = EV_NODE_DRAINED,
-			   .attempt = w->machines[resource_of(w, rank)].attempt};
+	struct event ev = {.kind = EV_NODE_DRAINED, .attempt = w->machines[slot].attempt};
 
 	if (sim_chance(w, w->f.lose_files)) {
 		ev.err_kind = ERR_CAPACITY;
 		snprintf(ev.text, sizeof(ev.text), "keep 'm': No space left");
 	}
-	node_say(w, rank, &ev);
+	node_say(w, slot, &ev);
 }
 
 /* The job has removed its log directory; the master notices it when bytes arrive. */
-static void lose_log(struct world *w, int rank)
+static void lose_log(struct world *w, int slot)
 {
 	if (sim_chance(w, w->f.lose_log))
-		node_say(w, rank,
+		node_say(w, slot,
 			 &(struct event){.kind = EV_NODE_NO_LOG, .text = "its log is gone"});
 }
 
-static void copied(struct world *w, int rank)
+static void copied(struct world *w, int slot)
 {
-	struct machine *mc = &w->machines[resource_of(w, rank)];
+	struct machine *mc = &w->machines[slot];
 
 	if (mc->ended && !mc->copied)
-		say_drained(w, rank);
+		say_drained(w, slot);
 	mc->copied = mc->ended;
 }
 
-static void job_end(struct world *w, int rank, struct exit_info e)
+static void job_end(struct world *w, int slot, struct exit_info e)
 {
-	struct machine *mc = &w->machines[resource_of(w, rank)];
+	struct machine *mc = &w->machines[slot];
 
 	if (!mc->running)
 		return;
@@ -228,24 +255,24 @@ static void job_end(struct world *w, int rank, struct exit_info e)
 	mc->exit = e;
 	if (!mc->agent_up)
 		return;
-	node_say(w, rank,
+	node_say(w, slot,
 		 &(struct event){.kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = e});
-	lose_log(w, rank);
-	copy_files(w, rank);
+	lose_log(w, slot);
+	copy_files(w, slot);
 }
 
 /* Does what the shim does: the marker, which survives the agent but not the machine, decides
  * whether the job was started. */
-static void job_start(struct world *w, int rank, int attempt)
+static void job_start(struct world *w, int slot, int attempt)
 {
-	struct machine *mc = &w->machines[resource_of(w, rank)];
-	const struct strategy_role *role = &w->plan.crew.roles[w->plan.crew.members[rank].role];
+	struct machine *mc = &w->machines[slot];
+	const struct strategy_role *role = &w->plan.crew.roles[w->plan.crew.members[mc->rank].role];
 
 	if (!mc->started || mc->attempt != attempt) {
 		if (!mc->prepared)
 			sim_broken(w, "gang: %s was started before it was ready",
-				   w->plan.crew.members[rank].name);
-		check_start(w, rank, attempt);
+				   w->plan.crew.members[mc->rank].name);
+		check_start(w, slot, attempt);
 		mc->started = mc->running = true;
 		mc->attempt = attempt;
 		mc->other_boot = mc->ended = mc->serving = mc->copied = mc->lost = mc->stop_asked =
@@ -254,7 +281,7 @@ static void job_start(struct world *w, int rank, int attempt)
 		if (role->port)
 			queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 300),
 								 .kind = AT_JOB_SERVES,
-								 .index = rank,
+								 .index = slot,
 								 .ev = {.attempt = attempt},
 								 .epoch = mc->epoch});
 		bool hangs = role->counted && sim_chance(w, w->f.job_hangs);
@@ -263,42 +290,56 @@ static void job_start(struct world *w, int rank, int attempt)
 		if (role->counted && !hangs)
 			queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 10000),
 								 .kind = AT_JOB_EXITS,
-								 .index = rank,
+								 .index = slot,
 								 .ev = {.attempt = attempt},
 								 .epoch = mc->epoch});
 	}
-	node_say(w, rank, &(struct event){.kind = EV_NODE_STARTED, .attempt = attempt});
+	node_say(w, slot, &(struct event){.kind = EV_NODE_STARTED, .attempt = attempt});
 }
 
-static void told(struct world *w, int rank, const struct effect *fx)
+void machine_dies(struct world *w, int slot)
 {
-	struct machine *mc = &w->machines[resource_of(w, rank)];
+	struct machine *mc = &w->machines[slot];
+
+	w->res->faults++;
+	machine_cut(w, slot, true);
+	if (slot >= w->plan.nresources)
+		group_check(w, mc->res, 3000);
+	else if (w->plan.resources[slot].carries_many)
+		group_end(w, slot);
+	*mc = (struct machine){
+		.epoch = ++w->epochs, .heard = mc->heard, .rank = mc->rank, .res = mc->res};
+}
+
+static void told(struct world *w, int slot, const struct effect *fx)
+{
+	struct machine *mc = &w->machines[slot];
 
 	switch (fx->kind) {
 	case FX_PREPARE:
 		if (mc->started) { /* it has its inputs already */
-			node_say(w, rank, &(struct event){.kind = EV_NODE_READY});
+			node_say(w, slot, &(struct event){.kind = EV_NODE_READY});
 			return;
 		}
 		mc->prepared = false;
 		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 100),
 							 .kind = AT_PREPARED,
-							 .index = rank,
+							 .index = slot,
 							 .epoch = mc->conn});
 		return;
 	case FX_START:
-		job_start(w, rank, fx->attempt);
+		job_start(w, slot, fx->attempt);
 		return;
 	case FX_STOP:
 		if (!mc->running) {
-			copied(w, rank); /* stops copying */
+			copied(w, slot); /* stops copying */
 			return;
 		}
 		mc->stop_asked = true;
 		queue_add(&w->queue,
 			  &(struct happening){.at = w->now + sim_delay(w, fx->hurry ? 10 : 2000),
 					      .kind = AT_JOB_EXITS,
-					      .index = rank,
+					      .index = slot,
 					      .ev = {.attempt = mc->attempt},
 					      .epoch = mc->epoch});
 		return;
@@ -306,6 +347,9 @@ static void told(struct world *w, int rank, const struct effect *fx)
 		mc->running = mc->agent_up = false; /* kills what may be left, and leaves */
 		mc->agent++;
 		mc->conn = 0;
+		if (slot >= w->plan.nresources)
+			machine_dies(w,
+				     slot); /* switches itself off, and its group makes another */
 		return;
 	case FX_CREATE:
 	case FX_FIND:
@@ -317,51 +361,47 @@ static void told(struct world *w, int rank, const struct effect *fx)
 	}
 }
 
-static void prepared(struct world *w, int rank)
+static void prepared(struct world *w, int slot)
 {
 	if (sim_chance(w, w->f.unfit)) {
-		node_say(w, rank,
+		node_say(w, slot,
 			 &(struct event){.kind = EV_NODE_UNFIT,
 					 .err_kind = ERR_NOT_FOUND,
 					 .text = "command not found"});
 		return;
 	}
-	w->machines[resource_of(w, rank)].prepared = true;
-	node_say(w, rank, &(struct event){.kind = EV_NODE_READY});
+	w->machines[slot].prepared = true;
+	node_say(w, slot, &(struct event){.kind = EV_NODE_READY});
 }
 
-static void machine_dies(struct world *w, int index)
+static void dial(struct world *w, int slot)
 {
-	w->res->faults++;
-	machine_cut(w, index, true);
-	w->machines[index] =
-		(struct machine){.epoch = ++w->epochs, .heard = w->machines[index].heard};
-}
-
-static void dial(struct world *w, int index)
-{
-	struct machine *mc = &w->machines[index];
-	int rank = w->plan.resources[index].node;
+	struct machine *mc = &w->machines[slot];
+	int rank = mc->rank;
 
 	if (mc->conn || !mc->agent_up)
 		return;
 	if (!w->master_up || run_phase_is_final(w->memory->phase) || w->now < mc->cut_off_until) {
 		if (mc->alone_since && w->now - mc->alone_since > w->job->timeouts.lease_ms &&
 		    mc->running)
-			job_end(w, rank,
+			job_end(w, slot,
 				(struct exit_info){.code = -1, .signal = 9, .kind = ERR_TIMEOUT});
 		if (sim_master_is_gone(w) && mc->alone_since &&
 		    w->now - mc->alone_since > w->job->timeouts.lease_ms) {
-			machine_dies(w, index); /* the agent switches it off */
+			machine_dies(w, slot); /* the agent switches it off */
 			return;
 		}
-		dial_later(w, index, sim_master_is_gone(w) ? 60000 : 2000);
+		machine_dial(w, slot, sim_master_is_gone(w) ? 60000 : 2000);
 		return;
 	}
 	mc->conn = ++w->epochs;
 	mc->alone_since = 0;
 	mc->last_word_at = mc->last_told_at = w->now;
-	node_say(w, rank,
+	if (rank < 0) {
+		machine_enrols(w, slot);
+		return;
+	}
+	node_say(w, slot,
 		 &(struct event){.kind = EV_NODE_HELLO,
 				 .incarnation = mc->incarnation,
 				 .conn = mc->conn,
@@ -370,97 +410,99 @@ static void dial(struct world *w, int index)
 					  : mc->started	 ? HOLDS_STARTED
 							 : HOLDS_NOTHING});
 	if (mc->serving)
-		node_say(w, rank, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
-	lose_log(w, rank);
+		node_say(w, slot, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
+	lose_log(w, slot);
 	if (mc->ended) {
-		node_say(w, rank,
+		node_say(w, slot,
 			 &(struct event){
 				 .kind = EV_NODE_EXITED, .attempt = mc->attempt, .exit = mc->exit});
 		mc->copied = false;
-		copy_files(w, rank);
+		copy_files(w, slot);
 	}
 	bool apart = sim_chance(w, w->f.partition);
 
 	if (apart || sim_chance(w, w->f.conn_cut))
 		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 3000),
 							 .kind = apart ? AT_PARTITION : AT_CONN_CUT,
-							 .index = index,
+							 .index = slot,
 							 .epoch = mc->conn});
 }
 
-static void agent_up(struct world *w, int index)
+static void agent_up(struct world *w, int slot)
 {
-	struct machine *mc = &w->machines[index];
+	struct machine *mc = &w->machines[slot];
 
 	if (mc->agent_up)
 		return;
 	mc->agent_up = true;
 	mc->agent = ++w->epochs;
 	mc->alone_since = w->now;
-	dial_later(w, index, 5);
+	machine_dial(w, slot, 5);
 	if (sim_chance(w, w->f.agent_dies))
 		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 8000),
 							 .kind = AT_AGENT_DIES,
-							 .index = index,
+							 .index = slot,
 							 .epoch = mc->agent});
 }
 
 /* The job is dead, and how it ended is unknown.  Even its start may be forgotten, because the
  * claim is not synced. */
-static void reboot(struct world *w, int index)
+static void reboot(struct world *w, int slot)
 {
-	struct machine *mc = &w->machines[index];
+	struct machine *mc = &w->machines[slot];
 
 	w->res->faults++;
 	mc->other_boot = !mc->ended;
 	if (mc->running && sim_chance(w, CLAIM_LOST))
 		mc->started = false;
 	mc->running = mc->serving = mc->agent_up = false;
-	machine_cut(w, index, true);
+	machine_cut(w, slot, true);
+	if (w->enrols && sim_chance(w, DISK_LOST)) { /* with its credential */
+		mc->rank = -1;
+		mc->started = false;
+	}
 	queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 3000),
 						 .kind = AT_AGENT_UP,
-						 .index = index,
+						 .index = slot,
 						 .epoch = mc->epoch});
 }
 
 void machine_happens(struct world *w, const struct happening *h)
 {
-	bool by_rank = h->kind == AT_TOLD || h->kind == AT_PREPARED || h->kind == AT_JOB_SERVES ||
-		       h->kind == AT_JOB_EXITS || h->kind == AT_COPIED;
-	int index = by_rank ? resource_of(w, h->index) : h->index;
-	struct machine *mc = &w->machines[index];
+	int slot = h->index;
+	struct machine *mc = &w->machines[slot];
 
 	if (!mc->exists)
 		return;
 	switch (h->kind) {
 	case AT_AGENT_UP:
 		if (h->epoch == mc->epoch)
-			agent_up(w, index);
+			agent_up(w, slot);
 		return;
 	case AT_DIAL:
 		if (h->epoch == mc->agent)
-			dial(w, index);
+			dial(w, slot);
 		return;
 	case AT_TOLD:
 		if (h->epoch == mc->conn)
-			told(w, h->index, &h->fx);
+			told(w, slot, &h->fx);
 		return;
 	case AT_PREPARED:
 		if (h->epoch == mc->conn)
-			prepared(w, h->index);
+			prepared(w, slot);
 		return;
 	case AT_JOB_SERVES:
 		if (h->epoch != mc->epoch || !mc->running || h->ev.attempt != mc->attempt)
 			return;
 		mc->serving = true;
 		if (mc->agent_up)
-			node_say(w, h->index,
+			node_say(w, slot,
 				 &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
 		return;
 	case AT_JOB_EXITS:
 		if (h->epoch != mc->epoch || h->ev.attempt != mc->attempt)
 			return;
-		job_end(w, h->index,
+		job_end(w, slot,
 			mc->lost	 ? (struct exit_info){.code = -1,
 							      .signal = 15,
 							      .kind = ERR_UNAVAILABLE}
@@ -470,42 +512,65 @@ void machine_happens(struct world *w, const struct happening *h)
 		return;
 	case AT_COPIED:
 		if (h->epoch == mc->conn)
-			copied(w, h->index);
+			copied(w, slot);
 		return;
 	case AT_AGENT_DIES:
 		if (h->epoch != mc->agent || !mc->agent_up)
 			return;
 		w->res->faults++;
 		mc->agent_up = false;
-		machine_cut(w, index, true);
+		machine_cut(w, slot, true);
+		if (slot >=
+		    w->plan.nresources) /* nobody mends it from outside: it is started again */
+			queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 1000),
+								 .kind = AT_AGENT_UP,
+								 .index = slot,
+								 .epoch = mc->epoch});
 		return;
 	case AT_MACHINE_DIES:
 		if (h->epoch == mc->epoch)
-			machine_dies(w, index);
+			machine_dies(w, slot);
+		return;
+	case AT_UNANSWERED:
+		if (h->epoch == mc->conn && mc->rank < 0)
+			machine_cut(w, slot, false);
+		return;
+	case AT_ENROLLED:
+		if (h->epoch == mc->conn)
+			machine_enrolled(w, slot, &h->fx);
+		return;
+	case AT_UNHEALTHY:
+		if (h->epoch == mc->epoch && !mc->agent)
+			machine_dies(w, slot);
+		return;
+	case AT_GROUP:
+		if (h->epoch == mc->epoch)
+			group_renew(w, slot);
 		return;
 	case AT_EXPIRES:
 		if (h->epoch == mc->epoch)
-			machine_dies(w, index);
+			machine_dies(w, slot);
 		return;
 	case AT_REBOOT:
 		if (h->epoch == mc->epoch)
-			reboot(w, index);
+			reboot(w, slot);
 		return;
 	case AT_CONN_CUT:
 		if (h->epoch == mc->conn) {
 			w->res->faults++;
-			machine_cut(w, index, true);
+			machine_cut(w, slot, true);
 		}
 		return;
 	case AT_PARTITION:
 		if (h->epoch == mc->conn)
-			partition(w, index);
+			partition(w, slot);
 		return;
 	case AT_LOST:
 		if (h->epoch == mc->epoch)
-			lost(w, index);
+			lost(w, slot);
 		return;
 	case AT_GHOST:
+	case AT_CAPACITY:
 	case AT_RESIZE:
 	case AT_EFFECT:
 	case AT_ANSWER:

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "sim/enrol.h"
+
 #define LAG_MS 15000	     /* less than the settle_ms of a kind */
 #define THROTTLE_CALLS 2     /* calls allowed at once while it throttles, */
 #define THROTTLE_EACH_MS 300 /* and one more after each such time */
@@ -100,7 +102,9 @@ static void make(struct world *w, const struct cloud_call *c)
 	check_gang(w, index, c->fx.choice);
 	machine_new(w, &c->fx);
 	w->accounts[index].made = c->fx.batch;
-	if (w->gone_at && w->plan.resources[index].node >= 0 && c->fx.lifetime_ms)
+	bool costs = w->plan.resources[index].node >= 0 || w->plan.resources[index].carries_many;
+
+	if (w->gone_at && costs && c->fx.lifetime_ms)
 		queue_add(&w->queue, &(struct happening){.at = w->now + c->fx.lifetime_ms,
 							 .kind = AT_EXPIRES,
 							 .index = index,
@@ -116,8 +120,6 @@ static void create(struct world *w, const struct cloud_call *c)
 {
 	int index = c->fx.index, token = c->fx.batch;
 	struct machine *mc = &w->machines[index];
-	char id[32];
-
 	bool other = mc->token != token && !w->plan.resources[index].shared;
 
 	check_create(w, index, token);
@@ -135,11 +137,10 @@ static void create(struct world *w, const struct cloud_call *c)
 							 .index = index,
 							 .epoch = mc->epoch});
 	}
-	snprintf(id, sizeof(id), "i-%d-%llu", index, (unsigned long long)mc->epoch);
 	if (sim_chance(w, w->f.answer_lost))
 		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
 	else
-		answer(w, c, OUTCOME_DONE, ERR_NONE, id);
+		answer(w, c, OUTCOME_DONE, ERR_NONE, mc->identity);
 }
 
 /* The machine goes on by itself until its own deadline, and dials again later. */
@@ -196,7 +197,10 @@ static void destroy(struct world *w, const struct cloud_call *c)
 	machine_cut(w, index, true);
 	if (w->hosts && mc->agent_up && w->now < mc->cut_off_until && w->disk->phase < RUN_CLEANING)
 		give_up(w, index);
-	*mc = (struct machine){.epoch = ++w->epochs, .heard = mc->heard};
+	if (w->plan.resources[index].carries_many)
+		group_end(w, index);
+	*mc = (struct machine){
+		.epoch = ++w->epochs, .heard = mc->heard, .rank = mc->rank, .res = index};
 	if (sim_chance(w, w->f.destroy_unsure))
 		answer(w, c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
 	else
@@ -244,8 +248,11 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 			answer(w, &c, OUTCOME_UNSURE, ERR_TIMEOUT, "no answer");
 		else if (!is_there(w, fx) || !visible(w, &c))
 			answer(w, &c, OUTCOME_ABSENT, ERR_NONE, "");
-		else if (fx->kind == FX_FIND)
-			answer(w, &c, OUTCOME_DONE, ERR_NONE, "found");
+		else if (fx->kind == FX_OBSERVE && w->plan.resources[fx->index].carries_many) {
+			group_tell_members(w, fx->index, master);
+			answer(w, &c, OUTCOME_DONE, ERR_NONE, "");
+		} else if (fx->kind == FX_FIND)
+			answer(w, &c, OUTCOME_DONE, ERR_NONE, mc->identity);
 		else
 			answer(w, &c, needs_agent && !mc->agent_up ? OUTCOME_BROKEN : OUTCOME_DONE,
 			       ERR_NONE, "");

@@ -5,8 +5,10 @@
  */
 #include "base/rand.h"
 #include "core/core.h"
+#include "sim/check.h"
 #include "sim/queue.h"
 #include "sim/sim.h"
+#include "sim/sim_master.h"
 
 struct arena;
 
@@ -18,11 +20,16 @@ struct faults {
 	int wrong_account, stale_answer;
 	int lose_files, lose_log;
 	int partition;
+	int surplus;
 };
 
 /* The real state of a machine. */
 struct machine {
 	bool exists;
+	int res;   /* the resource that it belongs to */
+	int rank;  /* of the node that it carries; -1: none, or it does not know yet */
+	int place; /* in its batch, as it says itself */
+	char identity[32];
 	int token;  /* batch of the create that made it */
 	int choice; /* its index in the choices */
 	/* eventually consistent kinds: it is not found before this time */
@@ -74,13 +81,18 @@ struct world {
 	struct job *job;
 	struct plan plan;
 
-	struct machine *machines;	   /* per resource */
-	struct ghost *ghosts;		   /* per rank */
-	bool hosts;			   /* a machine that cannot be reached counts as gone */
-	uint64_t released_conn;		   /* the last connection that was released alone */
-	struct core_run *recount;	   /* the rows again, with the counters computed anew */
-	struct account *accounts;	   /* per resource; outlives its machine */
-	int64_t gone_at;		   /* then the master stops for ever; 0: never */
+	/* First one per resource, which is the machine or whatever else it is; then those of groups. */
+	struct machine *machines;
+	int nslots;
+	int *slot_of;		      /* per rank: the machine whose connection is the node's */
+	bool enrols;		      /* machines ask which node they are */
+	VEC(struct binding) bindings; /* all that machines were ever told */
+	struct ghost *ghosts;	      /* per rank */
+	bool hosts;		      /* a machine that cannot be reached counts as gone */
+	uint64_t released_conn;	      /* the last connection that was released alone */
+	struct core_run *recount;     /* the rows again, with the counters computed anew */
+	struct account *accounts;     /* per resource; outlives its machine */
+	int64_t gone_at;	      /* then the master stops for ever; 0: never */
 	int64_t denied_from, denied_until; /* the credentials are not valid */
 	int64_t throttled_from, throttled_until;
 	int64_t throttle_free_ms; /* calls are refused until then, because too many came */
@@ -123,28 +135,11 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master);
 
 /* cloud.c: machines */
 void machine_new(struct world *w, const struct effect *fx);
-void machine_cut(struct world *w, int index, bool master_sees);
+void machine_new_member(struct world *w, int slot, int index);
+void machine_dies(struct world *w, int slot);
+void machine_dial(struct world *w, int slot, int64_t usual_ms);
+void machine_tell(struct world *w, int slot, const struct effect *fx);
+void machine_cut(struct world *w, int slot, bool master_sees);
 void machine_happens(struct world *w, const struct happening *h);
-void node_tell(struct world *w, const struct effect *fx);
-void node_say(struct world *w, int rank, const struct event *ev);
+void node_say(struct world *w, int slot, const struct event *ev);
 void connections_drop(struct world *w);
-
-/* sim_master.c: the master */
-void master_start(struct world *w);
-void master_event(struct world *w, const struct event *ev);
-void master_dies(struct world *w);
-void master_comes_up(struct world *w);
-void master_tick(struct world *w);
-void rows_copy(struct core_run *to, const struct core_run *from);
-void master_cancel(struct world *w, bool hurry);
-void master_resize(struct world *w, int role, int want);
-
-/* check.c */
-void check_start(struct world *w, int rank, int attempt);
-void check_create(struct world *w, int index, int token);
-void check_rate(struct world *w, int index);
-void check_gang(struct world *w, int index, int choice);
-void check_quiet(struct world *w, int index);
-void check_throttled(struct world *w, const struct event *ev);
-void check_always(struct world *w);
-void check_end(struct world *w);

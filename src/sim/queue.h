@@ -23,9 +23,14 @@ enum happening_kind {
 	AT_REBOOT,
 	AT_EXPIRES, /* a machine ends itself because nobody ended it in time */
 	AT_CONN_CUT,
-	AT_PARTITION, /* as AT_CONN_CUT, and its machine cannot be reached for a while */
-	AT_LOST,      /* a machine has not heard from its master for timeouts.lost */
-	AT_GHOST,     /* a machine that was given up dials again */
+	AT_PARTITION,  /* as AT_CONN_CUT, and its machine cannot be reached for a while */
+	AT_LOST,       /* a machine has not heard from its master for timeouts.lost */
+	AT_GHOST,      /* a machine that was given up dials again */
+	AT_UNANSWERED, /* a machine has waited long enough for the answer to its enrolment */
+	AT_ENROLLED,   /* the answer to an enrolment reaches its machine */
+	AT_UNHEALTHY,  /* a group looks whether the agent of a machine has come */
+	AT_GROUP,      /* a group looks whether it has as many machines as it should */
+	AT_CAPACITY,   /* another run gives back what this one may wait for */
 	AT_RESIZE,
 	AT_MASTER_DIES,
 	AT_MASTER_UP,
@@ -37,7 +42,7 @@ struct happening {
 	int64_t at;
 	uint64_t seq;
 	enum happening_kind kind;
-	int index;	/* resource or rank */
+	int index;	/* machine, resource, rank or role */
 	uint64_t epoch; /* number of the master, machine, agent or connection it belongs to */
 	struct effect fx;
 	struct event ev;

@@ -11,6 +11,7 @@
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "plan/plan.h"
+#include "sim/enrol.h"
 #include "sim/internal.h"
 #include "spec/job.h"
 
@@ -160,6 +161,9 @@ static void draw_job(struct world *w, int max_nodes)
 	/* The engine local does not let a job choose on_lost. */
 	for (int k = 0; k < w->plan.crew.nroles; k++)
 		policy_at(w, k)->on_lost = (int)rng_below(&w->rng, 4);
+	w->enrols = rng_below(&w->rng, 2);
+	if (w->enrols)
+		draw_groups(w);
 	if (rng_below(&w->rng, 2))
 		add_graph(w);
 	bool settles = rng_below(&w->rng, 3) == 0;
@@ -187,7 +191,44 @@ static void ghost_speaks(struct world *w, const struct happening *h)
 	master_event(w, &h->ev);
 	if (w->master_up && w->released_conn != h->epoch)
 		sim_broken(w, "I6: a machine of %s that was given up was not sent away",
-			   w->plan.crew.members[h->index].name);
+			   w->plan.crew.members[h->ev.index].name);
+}
+
+/* The first word of a connection that the master takes for its node's. */
+static void take_connection(struct world *w, int slot)
+{
+	struct machine *mc = &w->machines[slot];
+	struct machine *before = &w->machines[w->slot_of[mc->rank]];
+
+	if (before != mc && before->rank == mc->rank)
+		before->heard = 0; /* replaced, not lost */
+	w->slot_of[mc->rank] = slot;
+	mc->heard = mc->conn;
+}
+
+static void word(struct world *w, const struct happening *h)
+{
+	struct machine *mc = &w->machines[h->index];
+
+	if (h->ev.kind == EV_ENROL) { /* also when it has hung up meanwhile */
+		master_event(w, &h->ev);
+		return;
+	}
+	if (mc->conn != h->epoch)
+		return;
+	if (h->ev.kind == EV_NODE_HELLO) {
+		if (mc->heard == h->epoch)
+			return; /* the link refuses a second HELLO of one connection */
+		if (w->master_up &&
+		    core_incarnation_is_past(w->memory, mc->rank, h->ev.incarnation)) {
+			ghost_speaks(w, h);
+			return;
+		}
+		take_connection(w, h->index);
+	} else if (mc->heard != h->epoch) {
+		return; /* its hello was not accepted */
+	}
+	master_event(w, &h->ev);
 }
 
 static void happens(struct world *w, const struct happening *h)
@@ -200,28 +241,24 @@ static void happens(struct world *w, const struct happening *h)
 		if (h->epoch == w->master)
 			master_event(w, &h->ev);
 		return;
-	case AT_WORD: {
-		struct machine *mc = &w->machines[w->plan.resource_of[h->index]];
-		if (mc->conn != h->epoch)
-			return;
-		if (h->ev.kind == EV_NODE_HELLO) {
-			if (mc->heard == h->epoch)
-				return; /* the link refuses a second HELLO of one connection */
-			mc->heard = h->epoch;
-		}
-		master_event(w, &h->ev);
+	case AT_WORD:
+		word(w, h);
 		return;
-	}
 	case AT_DROPPED: /* the end of a connection that was replaced is not reported */
 		if (w->machines[h->index].heard != h->epoch)
 			return;
 		w->machines[h->index].heard = 0;
 		master_event(w, &(struct event){.kind = EV_NODE_DROPPED,
 						.heard_ms = h->ev.heard_ms,
-						.index = w->plan.resources[h->index].node});
+						.index = h->ev.index});
 		return;
 	case AT_GHOST:
 		ghost_speaks(w, h);
+		return;
+	case AT_CAPACITY:
+		for (int i = 0; i < SIM_CHOICES; i++)
+			w->rooms[i] += w->rooms[i] >= 0;
+		master_event(w, &(struct event){.kind = EV_CAPACITY});
 		return;
 	case AT_RESIZE:
 		master_resize(w, h->index, h->ev.want);
@@ -255,6 +292,10 @@ static void happens(struct world *w, const struct happening *h)
 	case AT_CONN_CUT:
 	case AT_PARTITION:
 	case AT_LOST:
+	case AT_UNANSWERED:
+	case AT_ENROLLED:
+	case AT_UNHEALTHY:
+	case AT_GROUP:
 		machine_happens(w, h);
 		return;
 	}
@@ -270,7 +311,16 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 	w->arena = arena_new();
 	draw_job(w, max_nodes);
 	draw_faults(w);
-	w->machines = arena_array(w->arena, struct machine, (size_t)w->plan.nresources);
+	w->nslots = w->plan.nresources + group_slots(w);
+	w->machines = arena_array(w->arena, struct machine, (size_t)w->nslots);
+	w->slot_of = arena_array(w->arena, int, (size_t)w->plan.crew.n);
+	for (int i = 0; i < w->nslots; i++)
+		w->machines[i] = (struct machine){.res = i, .rank = -1};
+	for (int i = 0; i < w->plan.crew.n; i++) {
+		w->slot_of[i] = w->plan.resource_of[i];
+		if (w->plan.resources[w->slot_of[i]].node == i)
+			w->machines[w->slot_of[i]].rank = i;
+	}
 	w->ghosts = arena_array(w->arena, struct ghost, (size_t)w->plan.crew.n);
 	w->hosts = rng_below(&w->rng, 3) == 0;
 	w->accounts = arena_array(w->arena, struct account, (size_t)w->plan.nresources);
@@ -297,6 +347,9 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, within),
 							 .kind = AT_MASTER_DIES});
 	}
+	for (uint64_t i = rng_below(&w->rng, 3); i > 0; i--)
+		queue_add(&w->queue, &(struct happening){.at = (int64_t)rng_below(&w->rng, 60000),
+							 .kind = AT_CAPACITY});
 	for (uint64_t i = rng_below(&w->rng, 4); i > 0; i--) {
 		int role = (int)rng_below(&w->rng, (uint64_t)w->plan.crew.nroles);
 
@@ -355,6 +408,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 	core_run_free(w.recount);
 	queue_release(&w.queue);
 	vec_release(&w.requests);
+	vec_release(&w.bindings);
 	arena_free(w.arena);
 }
 

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "core/commit_round.h"
+#include "sim/enrol.h"
 
 #define SLOW_CALL_MS 900
 
@@ -111,6 +112,7 @@ static int commit_round(void *ctx, struct err *err)
 
 	if (sim_chance(w, w->f.master_dies)) /* before the commit: the round is lost */
 		return err_set(err, ERR_IO, "the master died");
+	check_final(w, d, m);
 	for (size_t i = 0; i < rd->nodes.n; i++)
 		d->nodes[rd->nodes.v[i]] = m->nodes[rd->nodes.v[i]];
 	for (size_t i = 0; i < rd->resources.n; i++)
@@ -146,11 +148,22 @@ static int64_t call_delay(struct world *w)
 
 static void hand_out_one(struct world *w, const struct effect *e)
 {
-	sim_trace(w, effect_kind_name(e->kind), e->index, e->attempt, e->hurry);
+	bool of_machine = e->kind == FX_ENROLLED;
+
+	sim_trace(w, effect_kind_name(e->kind), e->index,
+		  of_machine ? (int64_t)e->enrolled : e->attempt,
+		  of_machine ? e->incarnation : e->hurry);
 	if (e->kind <= FX_DESTROY)
 		check_quiet(w, e->index);
+	if (e->kind == FX_ENROLLED) {
+		enrolment_answer(w, e);
+		return;
+	}
 	if (e->kind == FX_RELEASE && e->conn) {
 		w->released_conn = e->conn;
+		for (int i = 0; i < w->nslots; i++)
+			if (w->machines[i].conn == e->conn)
+				machine_tell(w, i, e);
 		return;
 	}
 	if (e->kind == FX_ENDED)
@@ -161,7 +174,7 @@ static void hand_out_one(struct world *w, const struct effect *e)
 							 .fx = *e,
 							 .epoch = w->master});
 	else
-		node_tell(w, e);
+		machine_tell(w, w->slot_of[e->index], e);
 }
 
 static void hand_out_round(void *ctx)
@@ -274,6 +287,7 @@ void master_tick(struct world *w)
 void master_resize(struct world *w, int role, int want)
 {
 	master_event(w, &(struct event){.kind = EV_RESIZE, .index = role, .want = want});
+	groups_resized(w);
 }
 
 void master_cancel(struct world *w, bool hurry)
