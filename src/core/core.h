@@ -223,7 +223,7 @@ struct core_run {
 	struct core_group *groups; /* by plan_resource.group */
 	int *kind_of;		   /* per resource: number of its kind */
 	struct core_looks *looks;  /* per kind */
-	/* The provider throttles: no call before next_call_ms; not stored. */
+	/* The provider throttles: no call before next_call_ms.  slowed_at_ms is not stored. */
 	int64_t slow_ms, slowed_at_ms, next_call_ms;
 	uint64_t steps;	       /* since the master started */
 	int *users, *users_at; /* users of resource i: users[users_at[i] .. users_at[i+1]) */

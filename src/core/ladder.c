@@ -136,7 +136,10 @@ void calls_answered(struct step *s, const struct event *ev)
 	struct core_run *r = s->r;
 
 	if (!rules[ev->err_kind].slows_all) {
+		if (r->slow_ms == 0)
+			return;
 		r->slow_ms = r->slow_ms > SLOW_FIRST_MS ? r->slow_ms / 2 : 0;
+		run_touch(s);
 		return;
 	}
 	/* Asked before the run slowed down. */

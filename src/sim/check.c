@@ -207,6 +207,7 @@ static bool same_run(const struct core_run *m, const struct core_run *d)
 	       m->deadline_ms == d->deadline_ms && m->hurry == d->hurry &&
 	       m->cancel_asked == d->cancel_asked && m->cause.kind == d->cause.kind &&
 	       m->cause.node == d->cause.node && !strcmp(m->cause.text, d->cause.text) &&
+	       m->slow_ms == d->slow_ms && m->next_call_ms == d->next_call_ms &&
 	       !memcmp(&m->rng, &d->rng, sizeof(m->rng));
 }
 

@@ -26,6 +26,8 @@ static void copy_run(struct core_run *to, const struct core_run *from)
 	memcpy(to->phase_at_ms, from->phase_at_ms, sizeof(to->phase_at_ms));
 	to->deadline_ms = from->deadline_ms;
 	to->rng = from->rng;
+	to->slow_ms = from->slow_ms;
+	to->next_call_ms = from->next_call_ms;
 }
 
 void rows_copy(struct core_run *to, const struct core_run *from)
@@ -208,6 +210,8 @@ void master_event(struct world *w, const struct event *ev)
 	if (!w->master_up)
 		return;
 	sim_trace(w, event_name(ev), ev->index, ev->attempt, (int64_t)ev->holds);
+	int64_t quiet_until = w->quiet_until;
+
 	check_throttled(w, ev);
 	bool loses = loses_output(w->memory, ev);
 
@@ -215,6 +219,8 @@ void master_event(struct world *w, const struct event *ev)
 	bool stored = round_commit(&order, &rd, &err) == 0;
 
 	w->lost_output |= stored && loses;
+	if (!stored) /* nobody has heard that the provider throttles */
+		w->quiet_until = quiet_until;
 	if (!stored || rd.dies)
 		master_dies(w);
 	else
@@ -228,7 +234,6 @@ void master_dies(struct world *w)
 {
 	w->res->crashes++;
 	w->master_up = false;
-	w->quiet_until = 0;
 	w->memory = core_run_free(w->memory);
 	connections_drop(w);
 	sim_trace(w, "master dies", 0, 0, 0);

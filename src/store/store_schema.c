@@ -284,10 +284,15 @@ static const char version_14[] =
 	"ALTER TABLE resource ADD COLUMN enrolled INTEGER NOT NULL DEFAULT 0 CHECK (enrolled >= 0);"
 	"ALTER TABLE node ADD COLUMN shrunk INTEGER NOT NULL DEFAULT 0 CHECK (shrunk IN (0, 1));";
 
+/* How long the calls of a run pause because its provider throttles them. */
+static const char version_15[] =
+	"ALTER TABLE run ADD COLUMN slow_ms INTEGER NOT NULL DEFAULT 0 CHECK (slow_ms >= 0);"
+	"ALTER TABLE run ADD COLUMN next_call_ms INTEGER NOT NULL DEFAULT 0;";
+
 const struct migration store_migrations[STORE_VERSION] = {
-	{version_1},  {version_2},  {version_3},  {version_4}, {version_5},
-	{version_6},  {version_7},  {version_8},  {version_9}, {version_10},
-	{version_11}, {version_12}, {version_13}, {version_14}};
+	{version_1},  {version_2},  {version_3},  {version_4},	{version_5},
+	{version_6},  {version_7},  {version_8},  {version_9},	{version_10},
+	{version_11}, {version_12}, {version_13}, {version_14}, {version_15}};
 
 /* By primary result code.  `next` says what a user can do. */
 static const struct {

@@ -20,13 +20,14 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		 "= ?6, cancel_asked = ?7, hurry = ?8, deadline_ms = ?9, rng_0 = ?10, rng_1 = ?11, "
 		 "rng_2 = ?12, rng_3 = ?13, accepted_at_ms = ?14, provisioning_at_ms = ?15, "
 		 "gathering_at_ms = ?16, running_at_ms = ?17, collecting_at_ms = ?18, cleaning_at_ms = "
-		 "?19, succeeded_at_ms = ?20, failed_at_ms = ?21, cancelled_at_ms = ?22 WHERE no = ?1"},
+		 "?19, succeeded_at_ms = ?20, failed_at_ms = ?21, cancelled_at_ms = ?22, slow_ms = ?23, "
+		 "next_call_ms = ?24 WHERE no = ?1"},
 	[LOAD_RUN] =
 		{"restore run",
 		 "SELECT phase, verdict, cause_kind, cause_node, cause_text, cancel_asked, hurry, "
 		 "deadline_ms, rng_0, rng_1, rng_2, rng_3, accepted_at_ms, provisioning_at_ms, "
 		 "gathering_at_ms, running_at_ms, collecting_at_ms, cleaning_at_ms, succeeded_at_ms, "
-		 "failed_at_ms, cancelled_at_ms FROM run WHERE no = ?1"},
+		 "failed_at_ms, cancelled_at_ms, slow_ms, next_call_ms FROM run WHERE no = ?1"},
 	/* Progress of the slowest rank, where a rank counts with its series of the highest step. */
 	[END_RUN] =
 		{"end run",
@@ -96,6 +97,8 @@ int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64
 		query_int(&q, (int64_t)r->rng.s[i]);
 	for (int i = 0; i < RUN_PHASES; i++)
 		query_int(&q, r->phase_at_ms[i]);
+	query_int(&q, r->slow_ms);
+	query_int(&q, r->next_call_ms);
 	if (update_run(&q, no, err) < 0)
 		return -1;
 	store_saw_ms(st, now_ms);
@@ -209,6 +212,8 @@ static int restore_run(struct store *st, int64_t no, struct core_run *r, struct 
 		r->rng.s[i] = (uint64_t)row_int(&q);
 	for (int i = 0; i < RUN_PHASES; i++)
 		r->phase_at_ms[i] = row_int(&q);
+	r->slow_ms = row_int(&q);
+	r->next_call_ms = row_int(&q);
 	return query_sound(&q, err);
 }
 

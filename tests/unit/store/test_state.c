@@ -31,6 +31,7 @@ static void fill_node(struct core_node *n, int salt)
 		.after = (enum node_after)(salt & 1),
 		.asleep = salt == 1,
 		.by_ms = 51 + salt,
+		.shrunk = salt == 1,
 		.dirty = true,
 	};
 }
@@ -60,6 +61,7 @@ static void assert_same_node(const struct core_node *a, const struct core_node *
 	assert_int_equal(a->after, b->after);
 	assert_int_equal(a->asleep, b->asleep);
 	assert_int_equal(a->by_ms, b->by_ms);
+	assert_int_equal(a->shrunk, b->shrunk);
 	assert_false(a->connected);
 	assert_false(a->dirty);
 }
@@ -79,6 +81,7 @@ static void fill_resource(struct core_resource *res, int salt)
 		.batch_place = 3 + salt,
 		.choice = 2 + salt,
 		.incarnation = 4 + salt,
+		.enrolled = 5 + salt,
 		.dirty = true,
 	};
 	memset(res->why, 'w', sizeof(res->why) - 1); /* of the greatest length */
@@ -100,6 +103,7 @@ static void assert_same_resource(const struct core_resource *a, const struct cor
 	assert_int_equal(a->batch_place, b->batch_place);
 	assert_int_equal(a->choice, b->choice);
 	assert_int_equal(a->incarnation, b->incarnation);
+	assert_int_equal(a->enrolled, b->enrolled);
 	assert_false(a->asked);
 	assert_false(a->dirty);
 }
@@ -111,6 +115,8 @@ static void fill_run(struct core_run *r)
 	r->cause = (struct cause){.kind = ERR_CAPACITY, .node = -1, .text = "trainer-1 was lost"};
 	r->cancel_asked = r->hurry = true;
 	r->deadline_ms = 1700000009999;
+	r->slow_ms = 4000;
+	r->next_call_ms = 1700000008888;
 	for (int i = 0; i < RUN_PHASES; i++)
 		r->phase_at_ms[i] = 1000 + i;
 	for (int i = 0; i < 4; i++)
@@ -127,6 +133,8 @@ static void assert_same_run(const struct core_run *a, const struct core_run *b)
 	assert_int_equal(a->cancel_asked, b->cancel_asked);
 	assert_int_equal(a->hurry, b->hurry);
 	assert_int_equal(a->deadline_ms, b->deadline_ms);
+	assert_int_equal(a->slow_ms, b->slow_ms);
+	assert_int_equal(a->next_call_ms, b->next_call_ms);
 	assert_memory_equal(a->phase_at_ms, b->phase_at_ms, sizeof(a->phase_at_ms));
 	assert_memory_equal(&a->rng, &b->rng, sizeof(a->rng));
 	for (int i = 0; i < FIXTURE_NODES; i++)
