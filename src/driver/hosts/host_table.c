@@ -757,6 +757,21 @@ void host_table_release(struct host_table *t, const struct host_node *nodes, siz
 	t->wake(t->ctx);
 }
 
+void host_table_give_up(struct host_table *t, const struct host_node *node)
+{
+	struct held_node *held = NULL;
+
+	pthread_mutex_lock(&t->disk);
+	pthread_mutex_lock(&t->lock);
+	struct known_host *h = holder_of(t, node, &held);
+
+	if (h)
+		held_give_up(h, held);
+	pthread_mutex_unlock(&t->lock);
+	host_store_held(t, false, NULL);
+	pthread_mutex_unlock(&t->disk);
+}
+
 enum host_place host_table_place(struct host_table *t, const struct host_node *node,
 				 char name[static HOST_NAME_MAX_LEN], int64_t *ret_heard_ms)
 {

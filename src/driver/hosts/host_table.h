@@ -108,6 +108,9 @@ void host_table_refused(struct host_table *t, const struct host_node *node);
 /* Remove the reservations of the nodes. */
 void host_table_release(struct host_table *t, const struct host_node *nodes, size_t n);
 
+/* Remove the reservation of a node that may still exist on its host: it is a stray there. */
+void host_table_give_up(struct host_table *t, const struct host_node *node);
+
 enum host_place { HOST_NONE, HOST_CONNECTED, HOST_SILENT };
 /* Is a host reserved for the node, what is its name, and when was it last heard (clock_boot_ms)? */
 #define HOST_NAME_MAX_LEN 64

@@ -4,7 +4,8 @@
  * The host is chosen and recorded before it is asked (host_table.h).  The state of a node whose host
  * is not connected is unknown until the node is fenced: host and node were silent for fence_ms, the
  * node's lease plus the time to stop its job.  Then the job has ended by itself, and the node counts
- * as gone; the host removes its remains when it joins again.
+ * as gone; the host removes its remains when it joins again.  A host that died without a word stays
+ * connected for a while: there, an observation without an answer tells the same.
  *
  * Id: the host's name, a slash, and the host's own id of the node.
  * Spec: names and labels of the allowed hosts, slots (nodes of a run per host), fence_ms.
@@ -23,7 +24,8 @@
 #include "driver/hosts/host_table.h"
 #include "fmt/doc.h"
 
-#define ASK_MS 30000 /* for all answers of one call */
+#define ASK_MS 30000	/* for all answers of one call */
+#define OBSERVE_MS 1000 /* at least, for the answers to an observation */
 
 struct node_spec {
 	struct host_want want;
@@ -70,14 +72,28 @@ static void set_id(struct driver_row *row, const char *host, const char *id)
 	snprintf(row->id, sizeof(row->id), "%s/%s", host, id);
 }
 
-/* Were host and node silent for so long that the job has ended by itself? */
-static bool is_fenced(const struct driver_row *row, int64_t host_heard_ms)
+/* How long host and node must go on to be silent until the job has ended by itself. */
+static int64_t until_fenced_ms(const struct driver_row *row, int64_t host_heard_ms)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	int64_t heard = row->heard_ms > host_heard_ms ? row->heard_ms : host_heard_ms;
 	struct node_spec spec;
 
-	return read_spec(row, a, &spec) == 0 && clock_boot_ms() - heard >= spec.fence_ms;
+	if (read_spec(row, a, &spec) < 0)
+		return INT64_MAX;
+	return spec.fence_ms - (clock_boot_ms() - heard);
+}
+
+static bool is_fenced(const struct driver_row *row, int64_t host_heard_ms)
+{
+	return until_fenced_ms(row, host_heard_ms) <= 0;
+}
+
+static void set_absent(struct driver_row *row)
+{
+	row->outcome = OUTCOME_ABSENT;
+	row->identity_checked = true;
+	err_set(&row->err, ERR_UNAVAILABLE, "no host has node '%s'", row->name);
 }
 
 /*
@@ -110,10 +126,42 @@ static bool answer_without_host(struct driver_row *row, struct host_table *t)
 		host_table_release(t, &node, 1);
 		break;
 	}
-	row->outcome = OUTCOME_ABSENT;
-	row->identity_checked = true;
-	err_set(&row->err, ERR_UNAVAILABLE, "no host has node '%s'", row->name);
+	set_absent(row);
 	return true;
+}
+
+/* An observation waits for its answer until it can be told without one. */
+static int64_t observe_ms(const struct driver_row *rows, size_t n, struct host_table *t)
+{
+	int64_t least = ASK_MS;
+
+	for (size_t i = 0; i < n; i++) {
+		struct host_node node = node_of(&rows[i]);
+		char name[HOST_NAME_MAX_LEN];
+		int64_t heard_ms, left;
+
+		if (!rows[i].heard_ms ||
+		    host_table_place(t, &node, name, &heard_ms) != HOST_CONNECTED)
+			continue;
+		left = until_fenced_ms(&rows[i], heard_ms);
+		least = left < least ? left : least;
+	}
+	return least > OBSERVE_MS ? least : OBSERVE_MS;
+}
+
+/* A host that is connected does not answer, and was silent for as long as a node that was here. */
+static void tell_without_answer(struct driver_row *row, struct host_table *t)
+{
+	struct host_node node = node_of(row);
+	char name[HOST_NAME_MAX_LEN];
+	int64_t heard_ms;
+
+	if (row->outcome != OUTCOME_UNSURE || row->err.kind != ERR_TIMEOUT || !row->heard_ms ||
+	    host_table_place(t, &node, name, &heard_ms) != HOST_CONNECTED ||
+	    !is_fenced(row, heard_ms))
+		return;
+	host_table_give_up(t, &node);
+	set_absent(row);
 }
 
 /* Store the host's answer.  If the host does not have the node, its reservation is removed. */
@@ -154,8 +202,9 @@ static void ask_hosts(struct driver_row *rows, size_t n, enum host_op op)
 	CLEANUP(freep) struct host_ask *asks = xcalloc(n, sizeof(*asks));
 	CLEANUP(freep) struct host_node *leave = xcalloc(n, sizeof(*leave));
 	CLEANUP(freep) size_t *of = xcalloc(n, sizeof(*of));
-	struct deadline none = deadline_in(ASK_MS, NULL);
-	struct deadline d = rows[0].deadline ? deadline_within(rows[0].deadline, ASK_MS) : none;
+	int64_t most_ms = op == HOST_OBSERVE ? observe_ms(rows, n, t) : ASK_MS;
+	struct deadline none = deadline_in((int)most_ms, NULL);
+	struct deadline d = rows[0].deadline ? deadline_within(rows[0].deadline, most_ms) : none;
 	size_t asked = 0, left = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -177,6 +226,8 @@ static void ask_hosts(struct driver_row *rows, size_t n, enum host_op op)
 			host_table_refused(t, &asks[i].node);
 		if (place_is_free(op, row->outcome))
 			leave[left++] = node_of(row);
+		if (op == HOST_OBSERVE)
+			tell_without_answer(row, t);
 	}
 	host_table_release(t, leave, left);
 }

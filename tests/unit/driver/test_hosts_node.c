@@ -390,6 +390,48 @@ static void a_node_that_was_heard_later_than_its_host_counts_from_there(void **s
 	assert_int_equal(d->observe(&row), OUTCOME_ABSENT);
 }
 
+/* A machine that died without a word: its connection is not known to be dead yet. */
+static void a_host_that_does_not_answer_is_not_waited_for_when_its_node_is_fenced(void **state)
+{
+	struct world *w = *state;
+	struct played_host a = {.name = "a"}, b = {.name = "b"};
+	struct driver_row row = ROW(w, "r", "n"), next = ROW(w, "r", "n");
+
+	join(w, &a);
+	join(w, &b);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_string_equal(row.id, "a/77");
+	a.mute = true;
+	row.heard_ms = clock_boot_ms();
+	assert_int_equal(d->observe(&row), OUTCOME_ABSENT);
+	assert_true(row.identity_checked);
+	assert_true(clock_boot_ms() - row.heard_ms >= 1000);
+	/* What may be left there is a stray, and the host is not free. */
+	assert_state(w, "a", "busy", "r");
+	next.incarnation = 2;
+	assert_int_equal(d->create(&next), OUTCOME_DONE);
+	assert_string_equal(next.id, "b/77");
+	a.mute = false;
+	host_table_sweep(w->t);
+	assert_int_equal(a.asked[HOST_DESTROY], 1);
+	assert_state(w, "a", "free", "-");
+}
+
+static void a_node_that_was_never_heard_is_waited_for(void **state)
+{
+	struct world *w = *state;
+	struct played_host a = {.name = "a"};
+	struct driver_row row =
+		row_of(w, "r", "n", &(struct deadline){clock_boot_ms() + 1500, NULL}, SPEC);
+
+	join(w, &a);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	a.mute = true;
+	assert_int_equal(d->observe(&row), OUTCOME_UNSURE);
+	assert_string_equal(row.err.msg, "host 'a' did not answer in time");
+	assert_state(w, "a", "busy", "r");
+}
+
 static void what_a_host_was_told_in_vain_is_unsure_when_it_leaves(void **state)
 {
 	struct world *w = *state;
@@ -585,6 +627,8 @@ int main(void)
 		TEST(a_create_without_an_answer_asks_the_same_host_again),
 		TEST(a_silent_host_is_not_gone_until_it_is_fenced),
 		TEST(a_node_that_was_heard_later_than_its_host_counts_from_there),
+		TEST(a_host_that_does_not_answer_is_not_waited_for_when_its_node_is_fenced),
+		TEST(a_node_that_was_never_heard_is_waited_for),
 		TEST(what_a_host_was_told_in_vain_is_unsure_when_it_leaves),
 		TEST(a_node_that_was_never_reserved_is_absent),
 		TEST(two_hosts_of_one_name_are_told_apart),
