@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/vec.h"
 #include "core/core.h"
 
 enum happening_kind {
@@ -40,7 +41,6 @@ enum happening_kind {
 
 struct happening {
 	int64_t at;
-	uint64_t seq;
 	enum happening_kind kind;
 	int index;	/* machine, resource, rank or role */
 	uint64_t epoch; /* number of the master, machine, agent or connection it belongs to */
@@ -48,10 +48,19 @@ struct happening {
 	struct event ev;
 };
 
+/* A heap of small keys; what happens is large and stays where it is. */
+struct queue_key {
+	int64_t at;
+	uint64_t seq;
+	size_t place; /* in `all` */
+};
+
 struct queue {
-	struct happening *v;
+	struct queue_key *v;
 	size_t n, cap;
 	uint64_t seq;
+	VEC(struct happening) all;
+	VEC(size_t) unused; /* places of `all` */
 };
 
 void queue_add(struct queue *q, const struct happening *h);
