@@ -1,6 +1,6 @@
 #pragma once
 /*
- * xml - a small tree of elements and texts, read by expat (docs/adr/0013).
+ * xml - a small tree of elements and texts, read by expat (docs/adr/0014).
  *
  * For answers of services, which are hostile until they are parsed: a text with a document type,
  * deeper than XML_MAX_DEPTH or with more than XML_MAX_NODES elements is refused.  Attributes,

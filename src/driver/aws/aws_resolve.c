@@ -199,6 +199,7 @@ static int credentials(const struct resolve_input *in, struct arena *a, struct d
 
 const struct resolver aws_ec2_resolver = {
 	.engine = "aws.ec2",
+	.not_yet = "its machines do not start agents yet",
 	.at_client = true,
 	.credentials = credentials,
 	.resolve = resolve,
