@@ -136,7 +136,7 @@ static struct doc *store_list(const struct field *f, const char *member, struct 
 	return list->n ? array : NULL;
 }
 
-/* NULL: the member is zero. */
+/* One function per type of field.  It returns NULL for a member that is zero, which is not stored. */
 static struct doc *(*const storers[])(const struct field *f, const char *member,
 				      struct arena *a) = {
 	[FIELD_STR] = store_str,   [FIELD_NAME] = store_str,	  [FIELD_BOOL] = store_bool,

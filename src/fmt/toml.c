@@ -90,7 +90,7 @@ static int enter_header_part(struct reader *r, struct doc **table, const struct 
 	return 0;
 }
 
-/* [a.b]: its last part. */
+/* Enters the table of the last part of a header such as [a.b]. */
 static int open_table(struct reader *r, struct doc **table, const struct toml_part *part,
 		      struct doc_pos pos)
 {

@@ -27,7 +27,7 @@ struct http_client {
 	struct http_origin home;  /* of the target */
 	struct http_origin there; /* of the connection */
 	struct http_wire wire;
-	struct http_url proxy; /* of the connection, if requests have the absolute form */
+	struct http_url proxy; /* of the connection, if requests to it name the whole URL */
 	bool through_proxy;
 };
 
@@ -131,7 +131,7 @@ static int ask_proxy(struct http_client *c, const struct http_origin *o, const s
 			       "it refuses to connect: %d %s", w->head.status,
 			       http1_reason(w->head.status));
 	if (w->at < w->n)
-		return err_set(err, ERR_PROTOCOL, "it speaks before it was asked");
+		return err_set(err, ERR_PROTOCOL, "it sent bytes before it was asked");
 	return 0;
 }
 

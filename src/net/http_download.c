@@ -119,7 +119,7 @@ int http_download(struct http_client *c, struct http_download *d, struct http_an
 	r.body = (struct str){0};
 	r.from_fd = false;
 	if (d->stall_ms > 0 && (r.timeout_ms < 0 || r.timeout_ms > d->stall_ms))
-		r.timeout_ms = d->stall_ms; /* this is for the head of the answer */
+		r.timeout_ms = d->stall_ms; /* http_send_stream() waits so long for the head */
 	if (http_send_stream(c, &r, ret, err) < 0)
 		return -1;
 	int rc = 0;

@@ -35,8 +35,8 @@ const COUNTERS: [string, string[]][] = [
 ];
 
 /*
- * The progress of the job: its own figure, else a metric that counts and one that is its end. Before the
- * job runs, the nodes that are connected.
+ * The progress of the job: its own figure, else a metric that counts steps or epochs with the metric
+ * that is their total (COUNTERS). Before the job runs, the number of nodes that are connected.
  */
 export function progress(run: Run): Progress | null {
 	if (run.progress && run.progress.total > 0) {

@@ -112,7 +112,7 @@ static void code_by_status(struct aws_answer *ret)
 		snprintf(ret->code, sizeof(ret->code), "HTTP %d", ret->status);
 }
 
-/* Errors without a code: of a service that is not well, and of S3 to HEAD and with 3xx. */
+/* True if an error may come without a code: 429, 5xx, and all of S3, whose HEAD has no body. */
 static bool may_be_bare(const struct aws_answer *ret, const struct aws_call *c)
 {
 	if (ret->status == 429 || ret->status >= 500)
@@ -152,13 +152,13 @@ static int read_xml(struct aws_answer *ret, const struct aws_call *c, const stru
 	if (xml_parse(buf_str(&got->body), ret->arena, &root, err) < 0)
 		return garbage(c, got, ret_fault, err);
 	ret->root = root;
-	/* A page of a proxy may be proper XML: answers of the query protocol say what they are. */
+	/* The page of a proxy may be valid XML: the root element of a real answer has its name. */
 	if (aws_service_named(c->service)->version && !error_element(root) &&
 	    !str_ends(str_from(root->name), STR("Response"))) {
 		err_set(err, ERR_UNAVAILABLE, "<%.40s>", root->name);
 		return garbage(c, got, ret_fault, err);
 	}
-	/* S3 says 200 before it knows, and may end with an error. */
+	/* S3 may send status 200 before the work is done, and an error in the body. */
 	if (read_xml_error(ret, root))
 		return tell(ret, c, ret_fault, err);
 	return 0;

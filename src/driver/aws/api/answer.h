@@ -9,6 +9,6 @@ struct err;
 struct http_answer;
 struct http_client;
 
-/* 0: a success.  -1: an error that AWS told, or an answer that is none; *ret_fault says what follows. */
+/* 0: a success.  -1: an error that AWS told, or a body that cannot be read; *ret_fault says whether to try again. */
 int aws_answer_read(struct aws_answer *ret, const struct aws_call *c, const struct http_answer *got,
 		    const struct http_client *client, struct aws_fault *ret_fault, struct err *err);

@@ -18,9 +18,9 @@
 
 #define FIRST_PAUSE_MS 200
 #define MAX_PAUSE_MS 20000
-#define TRY_MS 30000		     /* for one try, and ... */
-#define BYTES_PER_MS 64		     /* ... its body at 64 KB/s */
-#define SKEW_MS (INT64_C(4) * 60000) /* less is no reason to be refused */
+#define TRY_MS 30000		     /* for one try without a body */
+#define BYTES_PER_MS 64		     /* a try with a body gets more time: at least 64 KB/s */
+#define SKEW_MS (INT64_C(4) * 60000) /* AWS accepts clocks that differ by less */
 
 /* What is the same in all tries of a call. */
 struct trying {
@@ -32,7 +32,7 @@ struct trying {
 	char path[4096];	  /* with the endpoint's base, and the query */
 	struct backoff backoff;
 	bool open;		  /* a try was sent whose outcome nobody knows */
-	bool set_clock, new_keys; /* each is done once */
+	bool set_clock, new_keys; /* the clock was set, the keys were read again: once per call */
 	/* of the last try */
 	struct arena *arena;
 	struct sigv4_keys keys;
@@ -121,7 +121,8 @@ static size_t make_fields(struct trying *t, struct http_field *fields)
 	struct signing g = {0};
 	size_t n = 0;
 
-	size_t said = 1; /* by the client itself */
+	/* Headers that the HTTP client writes itself: they are signed, not added. */
+	size_t said = 1;
 
 	sign_header(&g, "Host", authority(t));
 	if (c->type) {
@@ -225,7 +226,7 @@ static int send_once(struct trying *t, struct http_client *client, struct http_a
 	return http_download(client, c->file, got, err);
 }
 
-/* Nothing came back: what does that say? */
+/* The fault of a try without an answer.  sent: the request may have reached the service. */
 static struct aws_fault silence(const struct trying *t, bool sent, enum err_kind kind)
 {
 	return (struct aws_fault){
@@ -236,7 +237,7 @@ static struct aws_fault silence(const struct trying *t, bool sent, enum err_kind
 	};
 }
 
-/* AWS' clock, by the answer's own words. */
+/* The difference between AWS' clock and ours, by the answer's Date. */
 static void note_clock(struct trying *t, const struct http_client *client, int64_t *ret_skew_ms)
 {
 	int64_t there = 0;
@@ -269,7 +270,8 @@ static int try_once(struct trying *t, struct aws_answer *ret, struct aws_fault *
 	bool whole = rc == 0;
 
 	if (rc < 0) {
-		if (!t->c->file) /* its own words are the caller's */
+		/* A download has kinds of its own (ERR_CONFLICT, say) for its caller. */
+		if (!t->c->file)
 			err->kind = own_kind(err->kind, ERR_UNAVAILABLE);
 		*ret_fault = silence(t, true, err->kind);
 	} else {
@@ -281,7 +283,7 @@ static int try_once(struct trying *t, struct aws_answer *ret, struct aws_fault *
 	return rc;
 }
 
-/* ---- what follows ---- */
+/* ---- pace and retries ---- */
 
 /* Wait until the pace allows a call. */
 static int keep_pace(struct trying *t, struct err *err)
@@ -305,7 +307,8 @@ static int keep_pace(struct trying *t, struct err *err)
 	}
 }
 
-/* Can something be mended at once, so that the same call may pass?  Each is tried once. */
+/* True if the call should be sent again at once: our clock was corrected, or the expired keys were
+ * dropped.  Each is done once per call. */
 static bool mend(struct trying *t, const struct aws_fault *f, int64_t skew_ms)
 {
 	int64_t error = skew_ms - atomic_load(&t->s->skew_ms);

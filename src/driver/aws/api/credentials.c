@@ -84,7 +84,7 @@ static int look(struct credentials *c, struct aws *s, struct arena *a, const str
 	return w.arn ? provider_assume(&q, &w, ret, err) : 0;
 }
 
-/* Looks anew; what there is stays until something better is there. */
+/* Looks for credentials again; those that we have stay in use until new ones are found. */
 static int renew(struct credentials *c, struct aws *s, const struct deadline *d, struct err *err)
 {
 	struct arena *a = arena_new();
@@ -115,7 +115,7 @@ static int be_fresh(struct credentials *c, struct aws *s, const struct deadline 
 	if (!c->now.access_key || c->now.expires_ms <= now)
 		return renew(c, s, d, err);
 	if (renew(c, s, d, &own) < 0)
-		c->renew_at_ms = now + RETRY_MS; /* they are good for a while */
+		c->renew_at_ms = now + RETRY_MS; /* the old ones have not expired yet */
 	return 0;
 }
 

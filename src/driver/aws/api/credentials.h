@@ -23,8 +23,8 @@ struct credentials *credentials_free(struct credentials *c);
 /* Keys that are good now; their texts are copied to the arena.  ERR_DENIED if nobody has any. */
 int credentials_get(struct credentials *c, struct aws *s, struct arena *a, const struct deadline *d,
 		    struct aws_credentials *ret, struct err *err);
-/* AWS says that `stale` have expired: 1 if they are looked for anew by the next get, 0 if there is no
- * way to have others. */
+/* AWS says that these keys have expired: 1 if the next get looks for new ones, 0 if there is no way to
+ * get others. */
 int credentials_expire(struct credentials *c, const char *stale_access_key);
 /* Where they came from; "" before the first get. */
 void credentials_source(struct credentials *c, struct buf *out);

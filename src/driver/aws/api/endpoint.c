@@ -23,7 +23,7 @@ static const struct aws_service services[] = {
 	{"portal.sso", "SSO", "sso", NULL, NULL, false},
 };
 
-/* The last one is for all that is not of another. */
+/* The last row is for regions of no other partition. */
 static const struct aws_partition partitions[] = {
 	{"aws-cn", "cn-", "amazonaws.com.cn", "cn-north-1"},
 	{"aws-us-gov", "us-gov-", "amazonaws.com", "us-gov-west-1"},
@@ -59,7 +59,7 @@ bool aws_region_is_proper(const char *region)
 	       strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
 }
 
-/* The variables and files say nothing when they are to be ignored. */
+/* True if endpoint URLs in variables and files are to be ignored. */
 static bool ignores(const struct aws_places *p)
 {
 	const char *word = env_get(&p->env, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
@@ -69,7 +69,7 @@ static bool ignores(const struct aws_places *p)
 	return word && strcasecmp(word, "true") == 0;
 }
 
-/* The address that was given for it, and by what; NULL: none. */
+/* The URL that was given for the service, and by which setting; NULL: none. */
 static const char *given_url(const struct aws_places *p, const struct aws_service *service,
 			     const char **ret_by)
 {

@@ -30,7 +30,7 @@ struct aws_partition {
 };
 const struct aws_partition *aws_partition_of(const char *region);
 
-/* What decides. */
+/* The settings that decide where a service is. */
 struct aws_places {
 	const char *region, *profile, *endpoint_url;
 	struct env_lookup env;

@@ -8,7 +8,7 @@
 
 /* The core keeps 159 bytes of a reason, and the request id is at its end. */
 #define LINE 140
-#define LEAST 48 /* of the message, whatever else there is */
+#define LEAST 48 /* bytes that the message always gets */
 
 enum match { WHOLE, PREFIX, SUFFIX };
 
@@ -28,7 +28,7 @@ struct rule {
 	const char *message; /* only if the message has this in it */
 };
 
-/* The first that fits counts. */
+/* The first row that matches counts. */
 static const struct rule rules[] = {
 	/* too fast */
 	{"RequestLimitExceeded", WHOLE, ERR_THROTTLED, AGAIN, NULL},
@@ -194,7 +194,7 @@ struct aws_fault aws_fault_of(int status, const char *code, const char *message)
 	return by_status(status);
 }
 
-/* What is of use to people: nothing of the encoded message that follows, no line ends. */
+/* The message on one line, without the encoded authorization message at its end. */
 static void shorten(const char *message, char *out, size_t size)
 {
 	const char *end = strstr(message, " Encoded authorization failure message");

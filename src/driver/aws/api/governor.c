@@ -107,7 +107,8 @@ static void refill(struct bucket *b, int64_t now_ms)
 	b->at_ms = now_ms;
 }
 
-/* More than the bucket holds can be had when it is full. */
+/* How long until the bucket has n tokens.  A call that needs more than it can hold waits until it
+ * is full. */
 static int64_t wait_ms(const struct bucket *b, double n)
 {
 	double lacks = (n < b->size ? n : b->size) - b->tokens;

@@ -19,6 +19,6 @@ struct governor *governor_free(struct governor *g);
  * until it can be had (nothing was taken). */
 int64_t governor_take(struct governor *g, const char *service, const char *action,
 		      int64_t resources, int64_t now_ms);
-/* The service said that it was too fast. */
+/* The service answered that calls come too fast. */
 void governor_throttled(struct governor *g, const char *service, const char *action,
 			int64_t now_ms);

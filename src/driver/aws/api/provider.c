@@ -32,7 +32,7 @@ int provider_environment(const struct aws_search *q, struct aws_found *ret, stru
 	return 1;
 }
 
-/* As pods of Kubernetes have it. */
+/* Web identity by variables, as in pods of Kubernetes. */
 static int environment_web_identity(const struct aws_search *q, struct aws_found *ret,
 				    struct err *err)
 {
@@ -106,7 +106,7 @@ int provider_read_file(const struct aws_search *q, const char *path, const char 
 
 	buf_init(&text, 64 * 1024);
 	if (file_read(profile_path(&q->s->places.env, q->a, path), &text, err) < 0) {
-		err->kind = ERR_DENIED; /* a missing file is no missing resource */
+		err->kind = ERR_DENIED; /* not ERR_NOT_FOUND, which would mean a missing resource */
 		return -1;
 	}
 	struct str inside = str_trim(buf_str(&text));

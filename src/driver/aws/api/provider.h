@@ -14,7 +14,7 @@ struct err;
 struct aws_found {
 	const char *access_key, *secret_key, *session_token; /* the last may be NULL */
 	int64_t expires_ms;				     /* wall clock; 0: never */
-	bool renewable;					     /* looking again may give others */
+	bool renewable;					     /* a later search may find new ones */
 	const char *source;				     /* for people */
 };
 
@@ -30,9 +30,9 @@ struct aws_search {
 /* 1: found, 0: nothing is set up here, -1: something is, and does not work. */
 typedef int (*provider_fn)(const struct aws_search *q, struct aws_found *ret, struct err *err);
 
-/* All in their order: 0, or -1 (ERR_DENIED if nobody has any). */
+/* Asks all providers in their order.  ERR_DENIED if none has credentials. */
 int provider_chain(const struct aws_search *q, struct aws_found *ret, struct err *err);
-/* Those of q's profile alone; as a provider_fn. */
+/* Asks only the providers that q's profile names; returns what a provider_fn does. */
 int provider_of_profile(const struct aws_search *q, struct aws_found *ret, struct err *err);
 
 int provider_environment(const struct aws_search *q, struct aws_found *ret, struct err *err);
@@ -44,15 +44,15 @@ int provider_process(const struct aws_search *q, struct aws_found *ret, struct e
 int provider_container(const struct aws_search *q, struct aws_found *ret, struct err *err);
 int provider_instance(const struct aws_search *q, struct aws_found *ret, struct err *err);
 
-/* A role that is wanted; what is NULL is not said. */
+/* The parameters of AssumeRole; those that are NULL are not sent. */
 struct role_wish {
 	const char *arn;
 	const char *session_name, *external_id, *duration;
 };
-/* Take it on with *found, and leave what comes in it. */
+/* Assumes the role with the credentials in *found, and replaces them by those of the role. */
 int provider_assume(const struct aws_search *q, const struct role_wish *w, struct aws_found *found,
 		    struct err *err);
-/* With the token of an identity provider, which is in a file. */
+/* Assumes the role with the token of an identity provider, which is in a file. */
 int provider_assume_by_token(const struct aws_search *q, const struct role_wish *w,
 			     const char *token_file, struct aws_found *ret, struct err *err);
 

@@ -110,7 +110,8 @@ static int read_output(int fd, const struct deadline *d, struct buf *out, struct
 	}
 }
 
-/* Its end; a program that closed its output and goes on is killed when the time is over. */
+/* Waits for the exit of the program; one that has closed its output and goes on is killed at the
+ * deadline. */
 static int reap(pid_t pid, const struct deadline *d, bool kill_it, int *ret_status, struct err *err)
 {
 	if (kill_it)

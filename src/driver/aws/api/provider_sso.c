@@ -43,7 +43,7 @@ static int again(struct err *err, const struct aws_search *q, const char *why)
 		       q->profile, why, q->profile);
 }
 
-/* Named by the SHA-1 of the session, or of the start URL. */
+/* The file is named by the SHA-1 of the session's name, or of the start URL. */
 static int read_token(const struct aws_search *q, const struct sso *o, const char **ret_token,
 		      struct err *err)
 {

@@ -129,7 +129,7 @@ static int64_t count_of(struct str body, struct str prefix)
 	return n;
 }
 
-/* How many instances it is about. */
+/* The number of instances that the request names or creates. */
 static int64_t resources_of(const struct aws_request *r)
 {
 	if (strcmp(r->action, "RunInstances") == 0)

@@ -27,7 +27,7 @@ int s3_put_bytes(struct aws *s, const struct s3_place *at, struct str body,
 	return rc;
 }
 
-/* A call that has nothing but its name. */
+/* A call without query, headers and body. */
 static int plain(struct aws *s, const struct s3_place *at, const char *method, const char *action,
 		 struct buf *sink, const struct deadline *d, struct aws_answer *ret,
 		 struct err *err)
@@ -84,7 +84,8 @@ int s3_delete(struct aws *s, const struct s3_place *at, const struct deadline *d
 int s3_presign(struct aws *s, const struct s3_place *at, const char *method, int64_t seconds,
 	       const struct deadline *d, struct buf *out, struct err *err)
 {
-	struct s3_place open = {at->bucket, at->key, NULL}; /* who fetches it sends no headers */
+	struct s3_place open = {at->bucket, at->key,
+				NULL}; /* the user of the URL sends no header for the owner */
 	struct s3_call x;
 	int rc = s3_call_init(&x, s, &open, true, method, "GetObject", err);
 

@@ -48,7 +48,7 @@ int s3_get_bytes(struct aws *s, const struct s3_place *at, struct buf *out,
 /* ERR_NOT_FOUND if there is none. */
 int s3_head(struct aws *s, const struct s3_place *at, const struct deadline *d,
 	    struct s3_object *ret, struct err *err);
-/* One that is not there is deleted already. */
+/* Deleting an object that does not exist is a success. */
 int s3_delete(struct aws *s, const struct s3_place *at, const struct deadline *d, struct err *err);
 /* All keys that begin with at->key (NULL: all), page by page, in their order. */
 typedef int (*s3_list_fn)(void *ctx, const struct s3_object *o, struct err *err);

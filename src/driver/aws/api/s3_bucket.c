@@ -74,13 +74,15 @@ static int put_setting(struct aws *s, const struct s3_place *at, const char *wha
 int s3_bucket_create(struct aws *s, const struct s3_place *at, const struct deadline *d,
 		     struct err *err)
 {
-	struct s3_place anybody = {.bucket = at->bucket}; /* it has no owner to expect yet */
+	struct s3_place anybody = {
+		.bucket = at->bucket}; /* a bucket that does not exist has no owner to check */
 	CLEANUP(buf_release) struct buf body = {0};
 	struct aws_answer ans = {0};
 	int rc;
 
 	buf_init(&body, MAX_BODY);
-	if (strcmp(aws_region(s), "us-east-1") != 0) /* which has no name here */
+	if (strcmp(aws_region(s), "us-east-1") !=
+	    0) /* us-east-1 is not a valid LocationConstraint */
 		buf_printf(
 			&body,
 			"<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"

@@ -1,5 +1,5 @@
 #pragma once
-/* What s3.c, s3_upload.c and s3_bucket.c share. */
+/* What s3.c, s3_transfer.c and s3_bucket.c share. */
 #include "driver/aws/api/internal.h"
 #include "driver/aws/api/s3.h"
 

@@ -66,7 +66,7 @@ static int begin_upload(struct uploading *u, struct err *err)
 	struct s3_call x;
 	int rc = s3_call_init(&x, u->s, u->at, true, "POST", "CreateMultipartUpload", err);
 
-	o.if_absent = false; /* that is asked when it is completed */
+	o.if_absent = false; /* CompleteMultipartUpload checks it */
 	if (rc == 0) {
 		s3_call_query(&x, "uploads", NULL);
 		s3_call_options(&x, &o);
@@ -162,7 +162,7 @@ static int list_parts(struct uploading *u, struct err *err)
 	return 0;
 }
 
-/* An upload that was begun before, and what is there of it. */
+/* Continues an earlier upload of the key, with the parts that it has; begins one if there is none. */
 static int resume(struct uploading *u, struct err *err)
 {
 	if (each_upload(u, take_last, u, err) < 0)
@@ -192,7 +192,7 @@ static int send_part(struct uploading *u, int index, struct err *err)
 		rc = s3_call_hash(&x, &sha256, err);
 	if (rc == 0 && *p->etag && p->size == x.c.size && strcmp(p->sha256, sha256) == 0) {
 		s3_call_release(&x);
-		return 0; /* these bytes are there */
+		return 0; /* the part was uploaded before, with the same bytes */
 	}
 	if (rc == 0) {
 		s3_call_query(&x, "partNumber", number);
@@ -322,7 +322,7 @@ int s3_download(struct aws *s, const struct s3_place *at, int fd, uint64_t *offs
 	if (rc == 0 && (o.size > max || o.size < *offset))
 		rc = err_set(&own, o.size > max ? ERR_CAPACITY : ERR_CONFLICT,
 			     "s3://%s/%.80s has %" PRIu64 " bytes", at->bucket, at->key, o.size);
-	/* Each time that it came further it may try as often again. */
+	/* Tried again as long as each try brings more bytes. */
 	do {
 		before = file.offset;
 		if (rc < 0 || o.size == file.offset)

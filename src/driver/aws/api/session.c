@@ -24,7 +24,7 @@ static const char *either(const struct env_lookup *env, const char *name, const 
 	return value ? value : env_get(env, other);
 }
 
-/* The profile that counts, by name or variable; one that was asked for must be there. */
+/* Sets the profile: from the settings, else from a variable.  A profile that is named must exist. */
 static int choose_profile(struct aws *s, const struct aws_config *c, struct err *err)
 {
 	const char *name = c->profile && *c->profile
