@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/vec.h"
@@ -34,14 +33,10 @@
 /* 0: the digest is right, and the offset of fd is 0.  1: it is wrong. */
 static int check_digest(int fd, const char *sha256, struct err *err)
 {
-	uint8_t digest[SHA256_BYTES];
-	char hex[2 * SHA256_BYTES + 1];
+	char hex[SHA256_TEXT];
 
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return err_errno(err, errno, "rewind");
-	if (sha256_fd(fd, digest, NULL, err) < 0)
+	if (sha256_fd_hex(fd, hex, NULL, err) < 0)
 		return -1;
-	hex_encode(digest, sizeof(digest), hex);
 	if (strcmp(hex, sha256) != 0)
 		return 1;
 	return lseek(fd, 0, SEEK_SET) < 0 ? err_errno(err, errno, "rewind") : 0;

@@ -45,19 +45,18 @@ bool prepare_is_long(const struct message_inputs *in)
 
 /* ---- files ---- */
 
-/* Check the digest of an open file; its offset is 0 afterwards. */
-static int check_digest(int fd, const char *sha256, struct err *err)
+static int check_digest(const char *path, const char *sha256, struct err *err)
 {
-	uint8_t digest[SHA256_BYTES];
-	char hex[2 * SHA256_BYTES + 1];
-	uint64_t size;
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char hex[SHA256_TEXT];
 
-	if (sha256_fd(fd, digest, &size, err) < 0)
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", path);
+	if (sha256_fd_hex(fd, hex, NULL, err) < 0)
 		return -1;
-	hex_encode(digest, sizeof(digest), hex);
 	if (strcmp(hex, sha256) != 0)
 		return err_set(err, ERR_INVALID, "wrong content: its sha256 is %s", hex);
-	return lseek(fd, 0, SEEK_SET) < 0 ? err_errno(err, errno, "rewind") : 0;
+	return 0;
 }
 
 /* The inputs of a node, and where they go. */
@@ -121,9 +120,7 @@ static int copy_file(const struct message_data *d, const char *src, const char *
 			       "a single file cannot be sharded; give a directory");
 	if (copy_one(src, dest, err) < 0)
 		return -1;
-	CLEANUP(close_fdp) int fd = d->sha256 ? open(dest, O_RDONLY | O_CLOEXEC) : -1;
-
-	return d->sha256 ? check_digest(fd, d->sha256, err) : 0;
+	return d->sha256 ? check_digest(dest, d->sha256, err) : 0;
 }
 
 /* Copy files of the master's machine, on which this agent runs too. */

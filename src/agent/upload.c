@@ -18,7 +18,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "fmt/url.h"
@@ -124,13 +123,11 @@ static int send_file(struct upload *u, struct err *err)
 static int upload_fd(struct transfer *t, const char *name, int attempt, int fd,
 		     struct collected *ret, struct err *err)
 {
-	uint8_t digest[SHA256_BYTES];
-	char hex[65];
+	char hex[SHA256_TEXT];
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || sha256_fd(fd, digest, NULL, err) < 0)
+	if (fstat(fd, &st) < 0 || sha256_fd_hex(fd, hex, NULL, err) < 0)
 		return err_wrap(err, "read '%s'", name);
-	hex_encode(digest, sizeof(digest), hex);
 	struct upload u = {.t = t,
 			   .fd = fd,
 			   .size = (uint64_t)st.st_size,

@@ -127,6 +127,16 @@ int md5_fd(int fd, uint8_t out[static MD5_BYTES], struct err *err)
 	return rc;
 }
 
+int sha256_fd_hex(int fd, char out[static SHA256_TEXT], uint64_t *ret_size, struct err *err)
+{
+	uint8_t digest[SHA256_BYTES];
+
+	if (sha256_fd(fd, digest, ret_size, err) < 0)
+		return -1;
+	hex_encode(digest, sizeof(digest), out);
+	return 0;
+}
+
 bool digest_equal(const void *a, const void *b, size_t n)
 {
 	return CRYPTO_memcmp(a, b, n) == 0;

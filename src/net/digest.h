@@ -22,6 +22,9 @@ void sha1_of(const void *p, size_t n, uint8_t out[static SHA1_BYTES]);
 int md5_fd(int fd, uint8_t out[static MD5_BYTES], struct err *err);
 /* Whole file from offset 0. */
 int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err);
+/* The same as hex digits. */
+#define SHA256_TEXT (2 * SHA256_BYTES + 1)
+int sha256_fd_hex(int fd, char out[static SHA256_TEXT], uint64_t *ret_size, struct err *err);
 bool digest_equal(const void *a, const void *b, size_t n);
 /* A new random token, 64 hex digits.  Only its SHA-256 (sha256_of the text) is stored. */
 void token_new(char out[static 65]);

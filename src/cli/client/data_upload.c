@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "base/path.h"
 #include "cli/client/api.h"
 #include "cli/client/target.h"
@@ -62,15 +61,13 @@ int blob_upload(struct api *api, int fd, const char *sha256, uint64_t size, stru
 /* Uploads the file and appends its digest to the list. */
 static int upload_fd(struct api *api, int fd, const char *want, struct jsonw *w, struct err *err)
 {
-	uint8_t digest[SHA256_BYTES];
-	char hex[65];
+	char hex[SHA256_TEXT];
 	uint64_t size;
 
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return err_errno(err, errno, "rewind");
-	if (sha256_fd(fd, digest, &size, err) < 0)
+	if (sha256_fd_hex(fd, hex, &size, err) < 0)
 		return -1;
-	hex_encode(digest, sizeof(digest), hex);
 	if (want && strcmp(want, hex) != 0)
 		return err_set(err, ERR_INVALID, "its sha256 is %s, not what the job file says",
 			       hex);

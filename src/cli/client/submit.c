@@ -69,7 +69,6 @@ static void add_environment(struct jsonw *w, bool here)
 
 static int pack(struct api *api, const struct job *job, struct submission *s, struct err *err)
 {
-	uint8_t digest[SHA256_BYTES];
 
 	if (strstr(job->source, "://"))
 		return err_set(err, ERR_INVALID,
@@ -83,9 +82,8 @@ static int pack(struct api *api, const struct job *job, struct submission *s, st
 		return -1;
 	if (tar_pack(path, s->source, err) < 0)
 		return err_wrap(err, "pack source '%.80s'", job->source);
-	if (sha256_fd(s->source, digest, &s->size, err) < 0)
+	if (sha256_fd_hex(s->source, s->sha256, &s->size, err) < 0)
 		return err_wrap(err, "read the packed source");
-	hex_encode(digest, sizeof(digest), s->sha256);
 	return 0;
 }
 

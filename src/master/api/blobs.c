@@ -17,7 +17,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "base/path.h"
 #include "link/layout.h"
 #include "master/data_blobs.h"
@@ -102,17 +101,15 @@ static void check_work(void *arg, const struct deadline *d)
 {
 	struct blob_check *b = arg;
 	CLEANUP(close_fdp) int fd = open(b->part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	uint8_t digest[SHA256_BYTES];
-	char hex[65];
+	char hex[SHA256_TEXT];
 
 	(void)d; /* no time limit: the archive may be large */
 	if (fd < 0) {
 		err_errno(&b->err, errno, "open '%s'", b->part);
 		return;
 	}
-	if (sha256_fd(fd, digest, NULL, &b->err) < 0)
+	if (sha256_fd_hex(fd, hex, NULL, &b->err) < 0)
 		return;
-	hex_encode(digest, sizeof(digest), hex);
 	if (strcmp(b->sha256, hex) != 0)
 		err_set(&b->err, ERR_INVALID,
 			"the bytes have another SHA-256 than their name says");

@@ -27,7 +27,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "fmt/jsonw.h"
@@ -328,14 +327,12 @@ static int node_dir(const struct output_work *w, bool make)
 
 static bool has_digest(int fd, const struct output_work *w)
 {
-	uint8_t digest[SHA256_BYTES];
-	char hex[65];
+	char hex[SHA256_TEXT];
 	struct stat st;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != w->size ||
-	    sha256_fd(fd, digest, NULL, NULL) < 0)
+	    sha256_fd_hex(fd, hex, NULL, NULL) < 0)
 		return false;
-	hex_encode(digest, sizeof(digest), hex);
 	return strcmp(hex, w->sha256) == 0;
 }
 
