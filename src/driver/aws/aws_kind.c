@@ -55,7 +55,7 @@ enum outcome aws_kind_foreign(struct driver_row *row, const char *what)
 
 bool aws_code_is(const struct aws_answer *ans, const char *code)
 {
-	return ans->refused && strcmp(ans->code, code) == 0;
+	return strcmp(ans->code, code) == 0;
 }
 
 int aws_kind_call(const struct aws_work *w, struct aws_request *r, struct aws_answer *ret,

@@ -18,6 +18,7 @@ enum outcome aws_kind_failed(enum aws_question question, const struct aws_answer
 			     struct driver_row *row);
 /* The resource is not there. */
 enum outcome aws_kind_absent(struct driver_row *row);
+/* Is it AWS' word for the last try?  Also if an earlier one got no answer. */
 bool aws_code_is(const struct aws_answer *ans, const char *code);
 
 /* One request; it is released. */

@@ -16,6 +16,8 @@
 
 #define IDS_PER_CALL 200 /* values that a filter takes */
 #define UNKNOWN (-1)
+#define MOST_TRIES 10 /* of a destroy for instances that are not there yet */
+#define TRY_MS 500
 
 struct instance {
 	char id[64], state[24];
@@ -80,7 +82,7 @@ static int describe(const struct aws_work *w, struct aws_request *r, struct inst
 }
 
 /* Those that EC2 shows; by a filter, because one unknown id would fail a list of ids. */
-static int describe_ids(const struct aws_work *w, const struct driver_row *rows, size_t n,
+static int describe_ids(const struct aws_work *w, struct driver_row *const *rows, size_t n,
 			struct instances *l, struct aws_answer *ans, struct err *err)
 {
 	for (size_t from = 0; from < n;) {
@@ -90,8 +92,8 @@ static int describe_ids(const struct aws_work *w, const struct driver_row *rows,
 		aws_request_init(&r, "ec2", "DescribeInstances");
 		aws_param(&r, "instance-id", "Filter.1.Name");
 		for (; from < n && k < IDS_PER_CALL; from++)
-			if (rows[from].id[0])
-				aws_param(&r, rows[from].id, "Filter.1.Value.%d", ++k);
+			if (rows[from]->id[0])
+				aws_param(&r, rows[from]->id, "Filter.1.Value.%d", ++k);
 		if (k == 0)
 			aws_request_release(&r);
 		else if (describe(w, &r, l, ans, err) < 0)
@@ -126,6 +128,15 @@ static int describe_tags(const struct aws_work *w, struct instances *l, struct a
 	aws_param(&r, "tag:regatta:batch", "Filter.3.Name");
 	aws_param(&r, arena_printf(w->a, "%d", w->row->batch), "Filter.3.Value.1");
 	return describe(w, &r, l, ans, err);
+}
+
+static struct driver_row **pointers(struct arena *a, struct driver_row *rows, size_t n)
+{
+	struct driver_row **all = arena_array(a, struct driver_row *, n);
+
+	for (size_t i = 0; i < n; i++)
+		all[i] = &rows[i];
+	return all;
 }
 
 static const struct instance *by_id(const struct instances *l, const char *id)
@@ -307,9 +318,10 @@ static void do_create(struct aws_work *w, struct driver_row *rows, size_t n, str
 static void do_observe(struct aws_work *w, struct driver_row *rows, size_t n, struct instances *l,
 		       struct aws_answer *ans)
 {
+	struct driver_row **all = pointers(w->a, rows, n);
 	struct err err = {0};
 
-	if (describe_ids(w, rows, n, l, ans, &err) < 0) {
+	if (describe_ids(w, all, n, l, ans, &err) < 0) {
 		fail_all(rows, n, OUTCOME_UNSURE, &err);
 		return;
 	}
@@ -393,38 +405,62 @@ static bool is_to_end(struct driver_row *row, const struct instance *it)
 	return it->ours;
 }
 
-static void do_destroy(struct aws_work *w, struct driver_row *rows, size_t n, struct instances *l,
-		       struct aws_answer *ans)
+/* One look, and the end of those that are there. */
+static void destroy_seen(const struct aws_work *w, struct driver_row *const *rows, size_t n,
+			 struct instances *l, struct aws_answer *ans)
 {
-	CLEANUP(freep) struct driver_row **to_end = xcalloc(n, sizeof(struct driver_row *));
+	struct driver_row **to_end = arena_array(w->a, struct driver_row *, n);
 	struct err err = {0};
 	size_t k = 0;
 
+	l->n = 0;
 	if (describe_ids(w, rows, n, l, ans, &err) < 0) {
 		for (size_t i = 0; i < n; i++) {
-			rows[i].err = err;
-			rows[i].outcome = aws_kind_failed(AWS_DESTROY, ans, &rows[i]);
+			rows[i]->err = err;
+			rows[i]->outcome = aws_kind_failed(AWS_DESTROY, ans, rows[i]);
 		}
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].id[0] && is_to_end(&rows[i], by_id(l, rows[i].id)))
-			to_end[k++] = &rows[i];
+		if (is_to_end(rows[i], by_id(l, rows[i]->id)))
+			to_end[k++] = rows[i];
 	terminate_all(w, to_end, k, ans);
 }
 
-/* A row without an id is looked for first; if it is not found, that is the answer. */
-static void find_ids(struct aws_work *w, struct driver_row *rows, size_t n, struct instances *l,
-		     struct aws_answer *ans)
+/* Those that are not there, at the front; returns how many. */
+static size_t keep_absent(struct driver_row **rows, size_t n)
 {
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (rows[i]->outcome == OUTCOME_ABSENT)
+			rows[k++] = rows[i];
+	return k;
+}
+
+/*
+ * A row without an id is looked for first; if it is not found, that is the answer.  An instance that
+ * was just made may not be known everywhere: one that is not there is looked for again for some
+ * seconds, so that a run which is killed at its beginning does not wait for the core's next look.
+ */
+static void do_destroy(struct aws_work *w, struct driver_row *rows, size_t n, struct instances *l,
+		       struct aws_answer *ans)
+{
+	struct driver_row **left = pointers(w->a, rows, n);
 	bool missing = false;
+	size_t k = 0;
 
 	for (size_t i = 0; i < n; i++)
 		missing |= !rows[i].id[0];
 	if (missing)
 		look_for(w, rows, n, l, ans);
-	l->n = 0;
-	do_destroy(w, rows, n, l, ans);
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].id[0])
+			left[k++] = &rows[i];
+	for (int tries = 0; k > 0 && (tries == 0 || aws_nap(&w->d, TRY_MS, NULL) == 0);) {
+		destroy_seen(w, left, k, l, ans);
+		k = ++tries < MOST_TRIES ? keep_absent(left, k) : 0;
+	}
 }
 
 static void create_many(struct driver_row *rows, size_t n)
@@ -444,7 +480,7 @@ static void observe_many(struct driver_row *rows, size_t n)
 
 static void destroy_many(struct driver_row *rows, size_t n)
 {
-	ask(rows, n, AWS_DESTROY, find_ids);
+	ask(rows, n, AWS_DESTROY, do_destroy);
 }
 
 static enum outcome create(struct driver_row *row)

@@ -12,6 +12,9 @@
 #include "driver/aws/aws_kind.h"
 #include "fmt/doc.h"
 
+#define MOST_TRIES 20 /* of a rule for a new group */
+#define TRY_MS 250
+
 static int describe(const struct aws_work *w, struct aws_request *r, struct aws_answer *ret,
 		    const struct xml **ret_group, struct err *err)
 {
@@ -155,6 +158,19 @@ static int delete_group(const struct aws_work *w, const char *id, struct aws_ans
 	return aws_kind_call(w, &r, ans, err);
 }
 
+/* A group that was just made may not be known everywhere at once. */
+static int add_rule_soon(struct aws_work *w, struct driver_row *row, const struct group_rule *rule,
+			 struct aws_answer *ans)
+{
+	for (int tries = 1;; tries++) {
+		if (add_rule(w, row->id, rule, ans, &row->err) == 0)
+			return 0;
+		if (row->err.kind != ERR_NOT_FOUND || tries == MOST_TRIES ||
+		    aws_nap(&w->d, TRY_MS, &row->err) < 0)
+			return -1;
+	}
+}
+
 /* A group whose rules are refused is removed again: "refused" means that nothing is there. */
 static enum outcome add_rules(struct aws_work *w, struct driver_row *row, struct aws_answer *ans)
 {
@@ -166,9 +182,9 @@ static enum outcome add_rules(struct aws_work *w, struct driver_row *row, struct
 		struct err ignored;
 		enum outcome outcome;
 
-		if (add_rule(w, row->id, &rules[i], ans, &row->err) == 0)
+		if (add_rule_soon(w, row, &rules[i], ans) == 0)
 			continue;
-		/* a group that is not visible yet; the create is repeated */
+		/* still not visible: the create is repeated */
 		if (!ans->refused || row->err.kind == ERR_NOT_FOUND)
 			return OUTCOME_UNSURE;
 		outcome = delete_group(w, row->id, &removal, &ignored) == 0 ? OUTCOME_REFUSED

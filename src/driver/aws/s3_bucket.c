@@ -41,14 +41,11 @@ static bool is_complete(struct aws_work *w, const struct s3_place *at)
 	       strstr(tags.p, MARK);
 }
 
-/* What a bucket of that name that is not ours looks like. */
-static void tell_why(const struct s3_place *at, struct err *err)
+/* A bucket that is there and not ours cannot be looked at. */
+static void tell_why(const struct s3_place *at, bool seen, struct err *err)
 {
-	if (err->kind == ERR_DENIED)
-		err_wrap(err,
-			 "bucket '%s' is not to be had: it belongs to another account, or a "
-			 "permission is missing; name another with `bucket` in [aws]",
-			 at->bucket);
+	if (err->kind == ERR_DENIED && !seen)
+		err_wrap(err, "of another account, or without permission; see `bucket` in [aws]");
 	else if (err->kind == ERR_CONFLICT)
 		err_wrap(err,
 			 "the name '%s' is taken: name a bucket of yours with `bucket` in [aws]",
@@ -56,15 +53,17 @@ static void tell_why(const struct s3_place *at, struct err *err)
 	else if (err->kind == ERR_NOT_FOUND)
 		err_wrap(err, "there is no bucket '%s': make it, or leave out `bucket` in [aws]",
 			 at->bucket);
-	else
-		err_wrap(err, "bucket '%s'", at->bucket);
 }
 
-static int make(struct aws_work *w, const struct s3_place *at, bool given, struct err *err)
+/* *ret_seen: the bucket could be looked at, so that it is not somebody else's. */
+static int make(struct aws_work *w, const struct s3_place *at, bool given, bool *ret_seen,
+		struct err *err)
 {
+	*ret_seen = true;
 	if (s3_bucket_check(w->s, at, &w->d, err) == 0)
 		return given || is_complete(w, at) ? 0 : make_complete(w, at, err);
-	if (err->kind != ERR_NOT_FOUND || given)
+	*ret_seen = err->kind == ERR_NOT_FOUND;
+	if (!*ret_seen || given)
 		return -1;
 	*err = (struct err){0};
 	if (s3_bucket_create(w->s, at, &w->d, err) < 0)
@@ -75,9 +74,10 @@ static int make(struct aws_work *w, const struct s3_place *at, bool given, struc
 static enum outcome do_create(struct aws_work *w, struct driver_row *row)
 {
 	struct s3_place at = s3_kind_place(w);
+	bool seen;
 
-	if (make(w, &at, doc_bool(w->spec, "given", false), &row->err) < 0) {
-		tell_why(&at, &row->err);
+	if (make(w, &at, doc_bool(w->spec, "given", false), &seen, &row->err) < 0) {
+		tell_why(&at, seen, &row->err);
 		return s3_kind_failed(AWS_CREATE, row);
 	}
 	aws_take_id(row, at.bucket);

@@ -70,10 +70,8 @@ static enum outcome do_create(struct aws_work *w, struct driver_row *row)
 		row->err = (struct err){0};
 		rc = upload(w, &at, &row->err);
 	}
-	if (rc < 0) {
-		err_wrap(&row->err, "the program in bucket '%s'", at.bucket);
+	if (rc < 0)
 		return s3_kind_failed(AWS_CREATE, row);
-	}
 	aws_take_id(row, at.key);
 	return OUTCOME_DONE;
 }

@@ -161,6 +161,8 @@ int aws_query_pages(struct aws *s, const struct aws_request *r, const struct dea
 /* A call of a service that speaks JSON ("ssm", "servicequotas"); ret->doc is what it answered. */
 int aws_json(struct aws *s, const char *service, const char *action, struct str body,
 	     const struct deadline *d, struct aws_answer *ret, struct err *err);
+/* Waits; ERR_CANCELLED or ERR_TIMEOUT when it must end before. */
+int aws_nap(const struct deadline *d, int64_t ms, struct err *err);
 /* A page of somebody else: a GET that is not signed, directly.  ERR_UNAVAILABLE unless it is 200. */
 int aws_get_url(struct aws *s, const char *url, const struct deadline *d, struct buf *out,
 		struct err *err);

@@ -89,5 +89,3 @@ int aws_fetch(struct aws *s, const char *method, const char *url, const struct h
 
 /* Milliseconds of an http_outgoing's timeout. */
 int aws_timeout_ms(const struct deadline *d, int64_t at_most);
-/* ERR_CANCELLED or ERR_TIMEOUT when it must end before. */
-int aws_nap(const struct deadline *d, int64_t ms, struct err *err);

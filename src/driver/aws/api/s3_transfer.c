@@ -259,7 +259,7 @@ int s3_upload(struct aws *s, const struct s3_place *at, int fd, uint64_t size,
 	struct uploading u = {.s = s, .at = at, .o = o, .d = d, .fd = fd, .size = size};
 	int rc = size <= S3_PART ? put_whole(&u, err) : put_in_parts(&u, err);
 
-	return rc < 0 ? err_wrap(err, "upload of %.60s", at->key) : 0;
+	return rc < 0 ? err_wrap(err, "upload of %.24s", at->key) : 0;
 }
 
 static int abort_one(void *ctx, const char *id, struct err *err)

@@ -23,7 +23,7 @@
 #define DONE_XML "<XResponse><return>true</return></XResponse>"
 
 struct kind_step {
-	const char *call; /* "CreateSubnet", or of S3 and files "PUT /bucket" */
+	const char *call; /* "CreateSubnet", "GetParameter", or of S3 "PUT /bucket" */
 	int status;	  /* 0: the connection is cut */
 	const char *body;
 	bool used;
@@ -58,7 +58,10 @@ static inline const char *kind_param(const struct fake_asked *a, const char *nam
 static inline bool kind_is(const struct fake_asked *a, const char *call)
 {
 	size_t n = strlen(call);
+	const char *target = a->head ? fake_header(a, "X-Amz-Target") : NULL;
 
+	if (target)
+		return strstr(target, call) != NULL;
 	if (strchr(call, ' '))
 		return fake_is(a, call);
 	return a->body && strncmp(a->body, "Action=", 7) == 0 &&

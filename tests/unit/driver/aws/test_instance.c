@@ -468,12 +468,29 @@ static void one_bad_id_does_not_keep_the_others(void **state)
 	kind_expect(r, "TerminateInstances", OK(LAUNCHED(CHANGE("i-0", SHUTTING))));
 	kind_expect(r, "TerminateInstances", NO("InvalidInstanceID.NotFound", "i-1"));
 	kind_expect(r, "TerminateInstances", NO("OperationNotPermitted", "is protected"));
+	/* the one that was too new to be seen is asked for again */
+	kind_expect(r, "DescribeInstances", OK(SEEN(INSTANCE("i-1", "1", "running", ""))));
+	kind_expect(r, "TerminateInstances", OK(LAUNCHED(CHANGE("i-1", "terminated"))));
 	ec2_instance_driver.destroy_many(rows, ROWS);
 	assert_int_equal(rows[0].outcome, OUTCOME_HELD);
-	assert_int_equal(rows[1].outcome, OUTCOME_ABSENT);
-	assert_true(rows[1].identity_checked);
+	assert_int_equal(rows[1].outcome, OUTCOME_DONE);
 	assert_int_equal(rows[2].outcome, OUTCOME_HELD);
 	assert_non_null(strstr(rows[2].err.msg, "is protected"));
+	kind_done(r);
+}
+
+static void an_instance_that_stays_unknown_is_absent(void **state)
+{
+	struct kind_rig *r = *state;
+
+	make_rows(r, SPEC);
+	set_ids();
+	for (int i = 0; i < 10; i++) {
+		kind_expect(r, "DescribeInstances", OK(SEEN("")));
+		kind_expect(r, "TerminateInstances", NO("InvalidInstanceID.NotFound", "i-0"));
+	}
+	assert_int_equal(ec2_instance_driver.destroy(&rows[0]), OUTCOME_ABSENT);
+	assert_true(rows[0].identity_checked);
 	kind_done(r);
 }
 
@@ -560,6 +577,7 @@ int main(void)
 		kind_test(a_machine_that_is_stopping_is_lost),
 		kind_test(gone_is_what_was_seen_terminated),
 		kind_test(one_bad_id_does_not_keep_the_others),
+		kind_test(an_instance_that_stays_unknown_is_absent),
 		kind_test(what_may_not_be_looked_at_or_ended_is_held),
 		kind_test(an_instance_without_our_tag_is_not_ended),
 		kind_test(a_row_without_an_id_is_looked_for_before_it_is_gone),

@@ -169,6 +169,22 @@ static void a_group_of_an_unanswered_create_is_adopted_by_its_tags(void **state)
 	kind_done(r);
 }
 
+static void a_lost_answer_and_a_duplicate_are_one_group(void **state)
+{
+	struct kind_rig *r = *state;
+
+	r->row.spec = GROUP;
+	kind_expect(r, "CreateSecurityGroup", 0, NULL);
+	kind_expect(r, "CreateSecurityGroup", NO("InvalidGroup.Duplicate", "exists"));
+	kind_expect(r, "DescribeSecurityGroups", OK(GROUPS(GROUP_ITEM(OURS, ""))));
+	kind_expect(r, "AuthorizeSecurityGroupIngress", 0, NULL);
+	kind_expect(r, "AuthorizeSecurityGroupIngress",
+		    NO("InvalidPermission.Duplicate", "exists"));
+	assert_int_equal(ec2_security_group_driver.create(&r->row), OUTCOME_DONE);
+	assert_string_equal(r->row.id, "sg-1");
+	kind_done(r);
+}
+
 static void a_group_without_our_tags_is_not_taken(void **state)
 {
 	struct kind_rig *r = *state;
@@ -213,7 +229,8 @@ static void a_group_whose_rules_are_refused_is_removed(void **state)
 	assert_int_equal(ec2_security_group_driver.create(&r->row), OUTCOME_UNSURE);
 	kind_expect(r, "CreateSecurityGroup", OK("<XResponse><groupId>sg-1</groupId></XResponse>"));
 	kind_expect(r, "AuthorizeSecurityGroupIngress", NO("InvalidGroup.NotFound", "not yet"));
-	assert_int_equal(ec2_security_group_driver.create(&r->row), OUTCOME_UNSURE);
+	kind_expect(r, "AuthorizeSecurityGroupIngress", OK(DONE_XML));
+	assert_int_equal(ec2_security_group_driver.create(&r->row), OUTCOME_DONE);
 	kind_done(r);
 }
 
@@ -440,6 +457,7 @@ int main(void)
 		kind_test(the_masters_port_is_open_to_one_range),
 		kind_test(no_group_is_open_to_the_world),
 		kind_test(a_group_of_an_unanswered_create_is_adopted_by_its_tags),
+		kind_test(a_lost_answer_and_a_duplicate_are_one_group),
 		kind_test(a_group_without_our_tags_is_not_taken),
 		kind_test(a_group_that_exists_and_is_not_seen_is_unsure),
 		kind_test(a_group_whose_rules_are_refused_is_removed),
