@@ -359,6 +359,40 @@ static void those_with_the_highest_index_go_first(void **state)
 	run_close(f);
 }
 
+static void a_node_that_is_wanted_again_while_it_stops_starts_again_where_it_is(void **state)
+{
+	struct fixture *f = run_open("command = 'w'\ncount = 2\nmin = 1\nmax = 2\n");
+
+	(void)state;
+	run_all(f);
+	resize(f, 1);
+	assert_true(effects_have(f, FX_STOP, 1));
+	resize(f, 2);
+	/* The end that it was told to come to is no failure. */
+	exit_of(f, 1, 1, -1, 15);
+	assert_int_equal(f->r->verdict, VERDICT_NONE);
+	drain(f, 1, 1);
+	assert_false(effects_have(f, FX_DESTROY, 1));
+	assert_int_equal(start_of(f, 1)->attempt, 2);
+	run_close(f);
+}
+
+static void a_node_whose_output_is_not_stored_in_time_is_replaced(void **state)
+{
+	struct fixture *f = open_with(twice, LOST_REPLACE);
+
+	(void)state;
+	run_all(f);
+	exit_of(f, 0, 1, 3, 0);
+	f->now = f->r->nodes[0].by_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->verdict, VERDICT_NONE);
+	assert_true(effects_have(f, FX_RELEASE, 0));
+	come_back(f, 0);
+	assert_int_equal(start_of(f, 0)->attempt, 2);
+	run_close(f);
+}
+
 static void a_machine_that_comes_too_late_is_given_back(void **state)
 {
 	struct fixture *f = run_open(elastic);
@@ -415,6 +449,9 @@ int main(void)
 		cmocka_unit_test(a_replacement_that_does_not_come_ends_the_run),
 		cmocka_unit_test(nodes_beyond_the_count_sleep_until_they_are_asked_for),
 		cmocka_unit_test(those_with_the_highest_index_go_first),
+		cmocka_unit_test(
+			a_node_that_is_wanted_again_while_it_stops_starts_again_where_it_is),
+		cmocka_unit_test(a_node_whose_output_is_not_stored_in_time_is_replaced),
 		cmocka_unit_test(a_machine_that_comes_too_late_is_given_back),
 		cmocka_unit_test(a_size_out_of_bounds_is_refused_in_one_line),
 	};

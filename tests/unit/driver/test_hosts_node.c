@@ -210,6 +210,22 @@ static void one_host_is_not_given_twice(void **state)
 	assert_int_equal(h.asked[HOST_CREATE], 1);
 }
 
+/* It may still have the node of a run that is over. */
+static void a_host_that_has_not_said_what_it_has_is_not_taken(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct host_facts f = {.name = "a", .id = "a", .address = "10.0.0.1", .version = "1"};
+	struct driver_row row = ROW(w, "r", "n");
+	void *old;
+
+	assert_int_equal(host_table_join(w->t, &f, &h, &old, NULL), 0);
+	assert_int_equal(d->create(&row), OUTCOME_REFUSED);
+	assert_int_equal(row.err.kind, ERR_CAPACITY);
+	host_table_has(w->t, &h, NULL, 0);
+	assert_int_equal(d->create(&row), OUTCOME_DONE);
+}
+
 static void slots_let_nodes_of_one_run_share_a_host(void **state)
 {
 	struct played_host h = {.name = "a"};
@@ -618,6 +634,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_node_takes_a_free_host_and_gives_it_back),
 		TEST(one_host_is_not_given_twice),
+		TEST(a_host_that_has_not_said_what_it_has_is_not_taken),
 		TEST(slots_let_nodes_of_one_run_share_a_host),
 		TEST(a_gang_that_cannot_be_complete_holds_nothing),
 		TEST(names_and_labels_choose),

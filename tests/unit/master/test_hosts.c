@@ -156,6 +156,28 @@ static void one_of_two_daemons_with_one_identity_is_sent_away(void **state)
 	assert_int_equal(b->seen[FRAME_REFUSE], 0);
 }
 
+/* A node is fenced only when its host was silent as well. */
+static void every_word_of_a_host_is_heard(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	struct host_table *t = hosts_services(r->m.hosts)->hosts;
+	struct host_node node = {"r", "n", 1};
+	char name[HOST_NAME_MAX_LEN];
+	int64_t joined, heard;
+
+	join(a, &(struct join){0});
+	rig_until(r, hosts_are(r, "a free"));
+	assert_int_equal(host_table_reserve(t, &node, 1, &(struct host_want){.slots = 1}, NULL), 0);
+	assert_int_equal(host_table_place(t, &node, name, &joined), HOST_CONNECTED);
+	while (clock_boot_ms() <= joined + 1)
+		;
+	agent_say(a, FRAME_PING, "{}");
+	agent_wait(a, FRAME_PONG);
+	assert_int_equal(host_table_place(t, &node, name, &heard), HOST_CONNECTED);
+	assert_true(heard > joined);
+}
+
 static void each_says_only_what_is_its_own(void **state)
 {
 	struct rig *r = *state;
@@ -269,6 +291,7 @@ int main(void)
 		TEST(another_protocol_and_a_wrong_clock_are_refused),
 		TEST(a_name_belongs_to_the_host_that_has_it),
 		TEST(one_of_two_daemons_with_one_identity_is_sent_away),
+		TEST(every_word_of_a_host_is_heard),
 		TEST(each_says_only_what_is_its_own),
 		TEST(a_question_goes_out_and_its_answer_comes_back),
 		TEST(a_host_that_leaves_owes_no_answer),
