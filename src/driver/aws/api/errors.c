@@ -213,6 +213,21 @@ static void shorten(const char *message, char *out, size_t size)
 			*p = ' ';
 }
 
+/* A call may need more than its own action (tags, a role that is passed): AWS says which is missing. */
+static void name_action(const char *message, const char *action, char *text, size_t size)
+{
+	static const char words[] = "not authorized to perform: ";
+	const char *missing = strstr(message, words);
+
+	if (missing) {
+		missing += strlen(words);
+		snprintf(text, size, "not authorized to perform %.*s", (int)strcspn(missing, " ,"),
+			 missing);
+	} else if (!strstr(text, action)) {
+		snprintf(text, size, "not authorized to perform %.90s", action);
+	}
+}
+
 int aws_fault_err(struct err *err, const struct aws_fault *f, const char *code, const char *message,
 		  const char *request_id, const char *action)
 {
@@ -224,8 +239,8 @@ int aws_fault_err(struct err *err, const struct aws_fault *f, const char *code, 
 	taken = strlen(code) + strlen(id);
 	room = taken + LEAST < LINE ? LINE - taken : LEAST;
 	shorten(message, text, room < sizeof(text) ? room : sizeof(text));
-	if (f->permission && !strstr(text, action))
-		snprintf(text, sizeof(text), "not authorized to perform %.90s", action);
+	if (f->permission)
+		name_action(message, action, text, sizeof(text));
 	return err_set(err, f->kind, "%.60s%s%s%s", *code ? code : action, *text ? ": " : "", text,
 		       id);
 }

@@ -140,6 +140,13 @@ static void the_text_has_code_message_and_the_whole_request_id(void **state)
 	assert_string_equal(err.msg, "UnauthorizedOperation: not authorized to perform "
 				     "ec2:RunInstances (request id 1234-5678)");
 	assert_int_equal(err.kind, ERR_DENIED);
+	aws_fault_err(&err, &f, "UnauthorizedOperation",
+		      "User: arn:aws:iam::123456789012:user/u is not authorized to perform: "
+		      "ec2:CreateTags on resource: arn:aws:ec2:us-east-1:123456789012:instance/* "
+		      "because no identity-based policy allows the ec2:CreateTags action",
+		      "r", "ec2:RunInstances");
+	assert_string_equal(err.msg, "UnauthorizedOperation: not authorized to perform "
+				     "ec2:CreateTags (request id r)");
 
 	f = aws_fault_of(400, "InvalidParameterValue", "");
 	aws_fault_err(&err, &f, "InvalidParameterValue", "Value (x)\nis invalid", "r", "ec2:A");
