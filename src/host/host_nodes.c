@@ -94,31 +94,37 @@ static enum outcome call(const struct driver *d, enum host_op op, struct driver_
 	return OUTCOME_UNSURE;
 }
 
-/* Remove the directories above a destroyed node, if they are empty. */
+/* Remove the directories above a node that is not there, if they are empty. */
 static void remove_parents(const struct node_ask *q)
 {
 	const char *dir = run_dir(q->h, q->m.run, q->m.incarnation, q->arena);
 	CLEANUP(freep) char *above = xasprintf("%s/" LAYOUT_RUNS "/%s", q->h->dir, q->m.run);
 
-	if (rmdir(dir) == 0)
-		rmdir(above);
+	rmdir(dir);
+	rmdir(above);
+}
+
+static void act(struct node_ask *q)
+{
+	const char *dir = run_dir(q->h, q->m.run, q->m.incarnation, q->arena);
+
+	if (q->m.op == HOST_CREATE && file_mkdir_p(dir, 0700, &q->row.err) < 0)
+		q->row.outcome = OUTCOME_REFUSED;
+	else
+		q->row.outcome = call(driver_for(KIND), q->m.op, &q->row);
 }
 
 /* On the worker. */
 static void answer(void *arg, const struct deadline *deadline)
 {
 	struct node_ask *q = arg;
-	const char *dir = run_dir(q->h, q->m.run, q->m.incarnation, q->arena);
 
 	if (q->dropped)
 		return;
 	q->row.deadline = deadline;
-	if (q->m.op == HOST_CREATE && file_mkdir_p(dir, 0700, &q->row.err) < 0) {
-		q->row.outcome = OUTCOME_REFUSED;
-		return;
-	}
-	q->row.outcome = call(driver_for(KIND), q->m.op, &q->row);
-	if (q->row.outcome == OUTCOME_ABSENT || q->m.op == HOST_DESTROY)
+	act(q);
+	if (q->row.outcome == OUTCOME_ABSENT || q->row.outcome == OUTCOME_REFUSED ||
+	    q->m.op == HOST_DESTROY)
 		remove_parents(q);
 }
 

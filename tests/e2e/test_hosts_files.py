@@ -127,3 +127,4 @@ def test_a_host_without_room(regatta, fleet, small):
     said = regatta("events", run).out
     assert "host 'full': node 'worker-0'" in said and "No space left on device" in said
     assert not fleet.nodes("full")
+    assert not list((small / "dir" / "runs").iterdir())
