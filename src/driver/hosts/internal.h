@@ -62,10 +62,20 @@ struct host_table {
 	void *ctx;
 };
 
+/* host_table.c */
+struct known_host *known_host_add(struct host_table *t, const char *name);
+/* Connected, and its list of nodes was received. */
+bool host_is_here(const struct known_host *h);
+/* Sets `freed` if the host has become free. */
+void host_note_free(struct host_table *t, const struct known_host *h);
+
+/* host_reservations.c */
 struct held_node *held_add(struct known_host *h, const struct host_node *n, bool stray);
 void held_remove(struct known_host *h, struct held_node *held);
 struct held_node *held_find(const struct known_host *h, const struct host_node *n);
-struct known_host *known_host_add(struct host_table *t, const char *name);
+/* The host that is reserved for the node, or NULL.  ret_held may be NULL. */
+struct known_host *held_holder(const struct host_table *t, const struct host_node *n,
+			       struct held_node **ret_held);
 
 /* host_store.c */
 void host_store_facts(struct host_table *t, struct known_host *h);
