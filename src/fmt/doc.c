@@ -28,7 +28,7 @@ int doc_parse_named(const char *filename, struct str text, struct arena *a, stru
 	}
 	return err_set(err, ERR_INVALID,
 		       "'%s': expected a name that ends in .toml, .yaml, .yml or .json",
-		       quote(str_from(filename), shown));
+		       str_quote(str_from(filename), shown));
 }
 
 const char *doc_type_name(enum doc_type t)
@@ -196,7 +196,7 @@ static int read_set_path(struct arena *a, struct str path, struct toml_path *ret
 
 	if (reader_open(&r, path, a, err) < 0 || toml_read_path(&r, ret_parts) < 0 ||
 	    (r.p < r.end && reader_expected(&r, "'.' or the end of the key") < 0))
-		return err_wrap(err, "key '%s'", quote(path, shown));
+		return err_wrap(err, "key '%s'", str_quote(path, shown));
 	return 0;
 }
 
@@ -212,12 +212,13 @@ int doc_set_path(struct arena *a, struct doc *root, struct str path, struct doc 
 		return -1;
 	if ((int)parts.n + levels(value) > DOC_MAX_DEPTH)
 		return err_set(err, ERR_INVALID, "key '%s': more than %d levels",
-			       quote(path, shown), DOC_MAX_DEPTH);
+			       str_quote(path, shown), DOC_MAX_DEPTH);
 	for (;; i++) {
 		if (table->type != DOC_TABLE)
 			return err_set(err, ERR_INVALID, "key '%s': '%s' is a %s, not a table",
-				       quote(path, shown),
-				       i ? quote(parts.v[i - 1].key, shown_part) : "the document",
+				       str_quote(path, shown),
+				       i ? str_quote(parts.v[i - 1].key, shown_part)
+					 : "the document",
 				       doc_type_name(table->type));
 		struct doc_entry *e = find(table, parts.v[i].key);
 

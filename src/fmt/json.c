@@ -131,7 +131,7 @@ static int read_word(struct reader *r, struct doc **ret_doc)
 		d = reader_node(r, DOC_NULL, pos);
 	} else {
 		return reader_fail(r, pos, "found '%s', expected a value (a string needs quotes)",
-				   quote(word, shown));
+				   str_quote(word, shown));
 	}
 	if (!d)
 		return -1;

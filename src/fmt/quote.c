@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/escape.h"
 
-const char *quote(struct str s, char out[static QUOTE_MAX])
+const char *str_quote(struct str s, char out[static QUOTE_MAX])
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	bool cut = s.n > QUOTE_TEXT;

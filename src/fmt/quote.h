@@ -6,4 +6,4 @@
 #define QUOTE_MAX 400 /* room for them when every one is escaped */
 
 /* The text, cut at QUOTE_TEXT bytes with "...", control and bad bytes escaped.  Returns out. */
-const char *quote(struct str s, char out[static QUOTE_MAX]);
+const char *str_quote(struct str s, char out[static QUOTE_MAX]);

@@ -103,7 +103,7 @@ const char *reader_found(const struct reader *r, char out[static FOUND_MAX])
 		uint32_t decoded;
 		size_t len = utf8_decode(r->p, (size_t)(r->end - r->p), &decoded);
 
-		snprintf(out, FOUND_MAX, "'%.32s'", quote((struct str){r->p, len}, shown));
+		snprintf(out, FOUND_MAX, "'%.32s'", str_quote((struct str){r->p, len}, shown));
 	}
 	return out;
 }
@@ -163,7 +163,7 @@ struct doc *reader_number(struct reader *r, struct str text, struct doc_pos pos)
 	}
 	if (shape == NUM_INT && str_to_i64(text, &d->i))
 		return d;
-	reader_fail(r, pos, "found %s, expected a number within %s", quote(text, shown),
+	reader_fail(r, pos, "found %s, expected a number within %s", str_quote(text, shown),
 		    shape == NUM_FLOAT ? "a 64-bit float" : "64 bits (-2^63 to 2^63-1)");
 	return NULL;
 }
@@ -217,7 +217,7 @@ int reader_duplicate(struct reader *r, struct str key, struct doc_pos key_pos, s
 
 	return reader_fail(r, key_pos,
 			   "found the key '%s' again, expected it once (first at %d:%d)",
-			   quote(key, shown), first.line, first.col);
+			   str_quote(key, shown), first.line, first.col);
 }
 
 /* The entry of the key, or NULL.  In a table of few keys by comparing, in a larger one by the index. */

@@ -54,7 +54,7 @@ static void unknown_key(struct load *l, const struct schema *sc, const struct pl
 	const char *near = suggest_word(words, n, e->key);
 
 	buf_init(&text, PROBLEM_MAX);
-	buf_printf(&text, "unknown key '%s'", quote(e->key, shown));
+	buf_printf(&text, "unknown key '%s'", str_quote(e->key, shown));
 	if (at->up) {
 		buf_addz(&text, " in ");
 		place_text(at, &text);

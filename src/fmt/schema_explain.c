@@ -212,23 +212,23 @@ static int no_such_key(const struct key_target *t, struct str path, struct str b
 
 	if (!t->table)
 		return err_set(err, ERR_NOT_FOUND, "no key '%s': '%s' has no keys of its own",
-			       quote(path, shown), buf_str(&t->path).p);
+			       str_quote(path, shown), buf_str(&t->path).p);
 	CLEANUP(buf_release) struct buf elsewhere = {0};
 	buf_init(&elsewhere, PATH_MAX_BYTES);
 	/* A key of exactly this name in another table is a better hint than a similar name in this one. */
 	if (!t->field && find_below(t->table, without_index(bad), "", &elsewhere))
 		return err_set(err, ERR_NOT_FOUND, "no key '%s': did you mean '%s'?",
-			       quote(path, shown), buf_str(&elsewhere).p);
+			       str_quote(path, shown), buf_str(&elsewhere).p);
 	for (const struct field *f = t->table->fields; f->name && n < WORDS_MAX; f++)
 		words[n++] = f->name;
 	const char *near = suggest_word(words, n, without_index(bad));
 
 	if (!near)
 		return err_set(err, ERR_NOT_FOUND, "no key '%s' (there is no '%s' in %s)",
-			       quote(path, shown), quote(bad, shown_bad),
+			       str_quote(path, shown), str_quote(bad, shown_bad),
 			       t->path.n ? buf_str(&t->path).p : t->table->name);
 	return err_set(err, ERR_NOT_FOUND, "no key '%s': did you mean '%s%s%s'?",
-		       quote(path, shown), buf_str(&t->path).p, t->path.n ? "." : "", near);
+		       str_quote(path, shown), buf_str(&t->path).p, t->path.n ? "." : "", near);
 }
 
 int schema_explain(const struct schema *root, struct str path, struct buf *out, struct err *err)

@@ -28,7 +28,7 @@ void place_text(const struct place *at, struct buf *out)
 		return;
 	place_text(at->up, out);
 	if (at->key.p)
-		buf_printf(out, "%s%s", at->up->up ? "." : "", quote(at->key, shown));
+		buf_printf(out, "%s%s", at->up->up ? "." : "", str_quote(at->key, shown));
 	else
 		buf_printf(out, "[%zu]", at->index);
 }
@@ -225,7 +225,7 @@ static bool load_choice(struct load *l, const struct field *f, const struct plac
 	place_text(at, &where);
 	problems_add(l->ps, l->a, d->pos,
 		     "%s: expected one of %s, got the string \"%s\": did you mean '%s'?",
-		     buf_str(&where).p, buf_str(&expected).p, quote(d->s, shown), near);
+		     buf_str(&where).p, buf_str(&expected).p, str_quote(d->s, shown), near);
 	return false;
 }
 
@@ -450,7 +450,7 @@ static void check_key(struct load *l, const struct field *f, const struct place 
 	buf_init(&where, PROBLEM_MAX);
 	place_text(at, &where);
 	problems_add(l->ps, l->a, e->key_pos, "%s: expected %s, got '%s'", buf_str(&where).p,
-		     expected, quote(e->key, shown));
+		     expected, str_quote(e->key, shown));
 }
 
 static bool load_map(struct load *l, const struct field *f, const struct place *at,

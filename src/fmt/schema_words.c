@@ -55,10 +55,10 @@ void words_value(const struct doc *d, struct buf *out)
 		buf_printf(out, "the number %s", num_text(d->f, number));
 		break;
 	case DOC_STRING:
-		buf_printf(out, "the string \"%s\"", quote(d->s, shown));
+		buf_printf(out, "the string \"%s\"", str_quote(d->s, shown));
 		break;
 	case DOC_TIME:
-		buf_printf(out, "the date or time %s", quote(d->s, shown));
+		buf_printf(out, "the date or time %s", str_quote(d->s, shown));
 		break;
 	case DOC_ARRAY:
 	case DOC_TABLE:

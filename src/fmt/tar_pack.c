@@ -57,7 +57,7 @@ static void pack_release(struct pack *p)
 
 static const char *shown(const struct pack *p, char out[static QUOTE_MAX])
 {
-	return quote(buf_str(&p->path), out);
+	return str_quote(buf_str(&p->path), out);
 }
 
 static int flush(struct pack *p)
@@ -357,7 +357,7 @@ int tar_pack(const char *path, int out_fd, struct err *err)
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	p.root = fd < 0 ? NULL : realpath(path, NULL);
 	if (!p.root || fstat(fd, &st) < 0)
-		return err_errno(err, errno, "open '%s'", quote(str_from(path), text));
+		return err_errno(err, errno, "open '%s'", str_quote(str_from(path), text));
 	if (S_ISDIR(st.st_mode)) {
 		ret = pack_dir(&p, fd, 0);
 	} else {
@@ -368,7 +368,7 @@ int tar_pack(const char *path, int out_fd, struct err *err)
 		ret = pack_file(&p, fd);
 	}
 	if (ret < 0)
-		return err_wrap(err, "pack '%s'", quote(str_from(path), text));
+		return err_wrap(err, "pack '%s'", str_quote(str_from(path), text));
 	return pack_end(&p);
 }
 
@@ -396,9 +396,9 @@ int tar_pack_files(const char *dir, char *const *names, size_t n, int out_fd, st
 	buf_init(&p.path, TAR_MAX_PATH - 1);
 	buf_init(&p.out, TAR_COPY_BYTES);
 	if (top < 0)
-		return err_errno(err, errno, "open '%s'", quote(str_from(dir), text));
+		return err_errno(err, errno, "open '%s'", str_quote(str_from(dir), text));
 	for (size_t i = 0; i < n; i++)
 		if (pack_named(&p, top, names[i]) < 0)
-			return err_wrap(err, "pack '%s'", quote(str_from(dir), text));
+			return err_wrap(err, "pack '%s'", str_quote(str_from(dir), text));
 	return pack_end(&p);
 }

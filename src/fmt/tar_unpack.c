@@ -55,7 +55,7 @@ static int refuse(struct unpack *u, const char *why)
 	char text[QUOTE_MAX];
 
 	return err_set(u->err, ERR_INVALID, "entry %zu '%s': %s", u->blocks,
-		       quote(buf_str(&u->path), text), why);
+		       str_quote(buf_str(&u->path), text), why);
 }
 
 static int refuse_errno(struct unpack *u, int errnum, const char *what)
@@ -63,7 +63,7 @@ static int refuse_errno(struct unpack *u, int errnum, const char *what)
 	char text[QUOTE_MAX];
 
 	return err_errno(u->err, errnum, "%s entry %zu '%s'", what, u->blocks,
-			 quote(buf_str(&u->path), text));
+			 str_quote(buf_str(&u->path), text));
 }
 
 /* The next bytes of the archive, at most `want`; the end of the file is an error. */
@@ -293,7 +293,7 @@ static int write_content(struct unpack *u, int fd, uint64_t size)
 			return -1;
 		if (file_write_all(fd, bytes, n, u->err) < 0)
 			return err_wrap(u->err, "entry %zu '%s'", u->blocks,
-					quote(buf_str(&u->path), text));
+					str_quote(buf_str(&u->path), text));
 		left -= n;
 	}
 	return skip_padding(u, size);
@@ -309,7 +309,7 @@ static int make_file(struct unpack *u, int dir_fd, const char *name, mode_t mode
 	if (fd < 0 && errno == EEXIST)
 		return err_set(u->err, ERR_CONFLICT,
 			       "entry %zu '%s': there is one of that name already", u->blocks,
-			       quote(buf_str(&u->path), text));
+			       str_quote(buf_str(&u->path), text));
 	if (fd < 0)
 		return refuse_errno(u, errno, "create");
 	return write_content(u, fd, size);
@@ -380,7 +380,7 @@ static int unpack_entry(struct unpack *u, const struct tar_block *b, uint64_t si
 	}
 	if (size > TAR_MAX_BYTES - u->bytes)
 		return err_set(u->err, ERR_CAPACITY, "entry %zu '%s': more than %llu bytes in all",
-			       u->blocks, quote(buf_str(&u->path), text), TAR_MAX_BYTES);
+			       u->blocks, str_quote(buf_str(&u->path), text), TAR_MAX_BYTES);
 	u->bytes += size;
 	return make_entry(u, false, (mode_t)(mode & 0777), size);
 }
@@ -434,10 +434,10 @@ int tar_unpack(int in_fd, const char *dest_dir, struct err *err)
 	u.chunk = xmalloc(TAR_COPY_BYTES);
 	u.root_fd = open(dest_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (u.root_fd < 0)
-		return err_errno(err, errno, "open '%s'", quote(str_from(dest_dir), text));
+		return err_errno(err, errno, "open '%s'", str_quote(str_from(dest_dir), text));
 	while (!end) {
 		if (unpack_block(&u, &end) < 0)
-			return err_wrap(err, "unpack to '%s'", quote(str_from(dest_dir), text));
+			return err_wrap(err, "unpack to '%s'", str_quote(str_from(dest_dir), text));
 	}
 	return 0;
 }

@@ -66,7 +66,7 @@ static int cannot_extend(struct reader *r, const struct toml_part *part, const s
 
 	return reader_fail(r, part->pos,
 			   "found the key '%s' again, expected it once (first at %d:%d, as %s)",
-			   quote(part->key, shown), s->pos.line, s->pos.col, what[s->origin]);
+			   str_quote(part->key, shown), s->pos.line, s->pos.col, what[s->origin]);
 }
 
 /* One step of a header's path, not the last. */

@@ -210,7 +210,7 @@ int toml_read_plain(struct reader *r, struct doc **ret_doc)
 		bool numeric =
 			is_digit(*word.p) || *word.p == '+' || *word.p == '-' || *word.p == '.';
 
-		return reader_fail(r, pos, "found '%s', expected a value%s", quote(word, shown),
+		return reader_fail(r, pos, "found '%s', expected a value%s", str_quote(word, shown),
 				   numeric ? " (not a valid number, date or time)"
 					   : " (a string needs quotes)");
 	}

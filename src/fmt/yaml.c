@@ -160,7 +160,7 @@ static int read_scalar(struct source *s, const yaml_event_t *ev, struct doc **re
 		return reader_fail(
 			&s->r, pos,
 			"found the number %s, expected one that fits 64 bits (a string needs quotes)",
-			quote(text, shown));
+			str_quote(text, shown));
 	struct doc *d = reader_node(&s->r, value.type, pos);
 
 	if (!d)
