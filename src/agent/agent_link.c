@@ -41,7 +41,6 @@
 #define REVIVE_AFTER_MS 1000
 #define REVIVE_EVERY_MS 2000
 #define LEASE_DEFAULT_MS (30 * 60 * 1000) /* until the first WELCOME */
-#define PAYLOAD_MAX (256 * 1024)
 
 extern char **environ;
 
@@ -165,7 +164,7 @@ static void say_hello(struct agent *a)
 {
 	struct buf b;
 
-	buf_init(&b, PAYLOAD_MAX);
+	buf_init(&b, AGENT_PAYLOAD_MAX);
 	job_hello(a, &b);
 	link_send(a, FRAME_HELLO, &b);
 	buf_release(&b);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * internal - the agent's state, shared by agent.c (life), agent_link.c (the
- * connection) and agent_job.c (inputs, attempt, streams).
+ * internal - the agent's state, shared by agent.c (life), agent_link.c (the connection), agent_job.c
+ * (inputs, attempt) and agent_update.c (what follows from the state: samples, collecting, sending).
  *
  * Events only change the state and call agent_wake().  job_update() compares the state with `told`,
  * which lists the messages sent on this connection, and sends the missing ones.
@@ -24,6 +24,9 @@ struct loop;
 struct loop_timer;
 struct probe;
 struct forked_task;
+
+/* The limit of a buffer into which a message to the master is written. */
+#define AGENT_PAYLOAD_MAX (256 * 1024)
 
 enum leave {
 	LEAVE_NOT,
@@ -102,11 +105,15 @@ int job_init(struct agent *a, struct err *err);
 void job_release(struct agent *a);
 void job_inputs(struct agent *a, struct str json, struct err *err); /* err set: the frame is bad */
 void job_start(struct agent *a, struct str json, struct err *err);
+void job_hello(struct agent *a, struct buf *out);
+void job_welcomed(struct agent *a, const struct message_welcome *m);
+
+/* agent_update.c */
+/* Start what the state requires (tasks, probe, samples) and send the master what is new. */
+void job_update(struct agent *a);
 /* Stop the job, or, if it has ended, stop collecting its files. */
 void job_stop(struct agent *a, bool hurry);
 /* Stop collecting and remove the partial copy. */
 void job_drop_collect(struct agent *a);
-void job_hello(struct agent *a, struct buf *out);
-void job_welcomed(struct agent *a, const struct message_welcome *m);
-/* Start what the state requires (tasks, probe, samples) and send the master what is new. */
-void job_update(struct agent *a);
+void job_timers_init(struct agent *a);
+void job_timers_release(struct agent *a);
