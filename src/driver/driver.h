@@ -139,9 +139,6 @@ struct sweep_input {
  */
 struct resolver {
 	const char *engine;
-	/* What keeps jobs of this engine from being run in this version, although they can be planned;
-	 * NULL: nothing. */
-	const char *not_yet;
 	/* It asks with the credentials of the caller: the client resolves, and submits facts and
 	 * credentials with the job. */
 	bool at_client;
@@ -157,17 +154,6 @@ struct resolver {
 
 extern const struct resolver local_resolver, hosts_resolver, aws_ec2_resolver;
 const struct resolver *resolver_for(const char *engine); /* NULL if there is none */
-/* ERR_INVALID if jobs of the engine can only be planned.  NULL is allowed. */
-static inline int resolver_check(const struct resolver *r, struct err *err)
-{
-	if (!r || !r->not_yet)
-		return 0;
-	return err_set(
-		err, ERR_INVALID,
-		"engine %s runs no jobs in this version (%s): `regatta plan` shows what it would make "
-		"and what that costs",
-		r->engine, r->not_yet);
-}
 /* ERR_NOT_FOUND if this version has no resolver for the engine. */
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,
 		   struct doc **ret_facts, struct err *err);

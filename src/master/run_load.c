@@ -210,8 +210,6 @@ int run_resolve(struct live_run *lr, const struct doc *known, const struct doc *
 		.services = hosts_services(lr->m->hosts),
 	};
 
-	if (resolver_check(resolver_for(lr->job->engine), err) < 0)
-		return -1;
 	if (given && takes_facts(lr->job->engine))
 		lr->facts = doc_copy(lr->arena, given);
 	else if (driver_resolve(lr->job->engine, &in, lr->arena, &lr->facts, err) < 0)

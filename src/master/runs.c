@@ -271,6 +271,11 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	if (run_resolve(lr, NULL, doc_table(body, "facts"), err) < 0)
 		return -1;
 	plan_complete(&lr->plan, lr->facts, a);
+	if (lr->plan.hands_over)
+		return err_set(
+			err, ERR_INVALID,
+			"a master on a machine of its own is not in this version: write master = "
+			"\"here\"");
 	run_make_state(lr);
 	return check_start(lr, err);
 }

@@ -162,8 +162,6 @@ int submission_prepare(struct api *api, const struct job_input *in, struct submi
 	buf_init(&s.data, MAX_BODY);
 	bool shares = plan_shares_files(in->job);
 
-	if (resolver_check(resolver_for(in->job->engine), err) < 0)
-		return -1;
 	if ((in->job->source && (pack(api, in->job, &s, err) < 0 || upload(api, &s, err) < 0)) ||
 	    (!shares && data_upload(api, in, &s.data, err) < 0) ||
 	    make_body(in, shares && !api_remote(api), &s, err) < 0) {

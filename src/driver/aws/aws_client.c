@@ -32,7 +32,7 @@ static bool own_address(const struct address *to, char out[static ADDRESS_TEXT])
 	return true;
 }
 
-static const char *given_endpoint(const struct aws_inquiry *q)
+const char *inquiry_endpoint(const struct aws_inquiry *q)
 {
 	const char *url = inquiry_option(q, "endpoint_url");
 
@@ -44,7 +44,7 @@ static const char *given_endpoint(const struct aws_inquiry *q)
 /* A cloud on a private network sees the address that this machine has there. */
 static bool seen_privately(const struct aws_inquiry *q, char out[static ADDRESS_TEXT])
 {
-	const char *url = given_endpoint(q);
+	const char *url = inquiry_endpoint(q);
 	struct http_url u;
 	struct address to;
 

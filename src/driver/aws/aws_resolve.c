@@ -132,6 +132,17 @@ static int open_session(const struct resolve_input *in, const struct deadline *d
 	return aws_open(&c, d, ret, err);
 }
 
+/* In this version no agent starts on the machines: on AWS itself they would only cost money. */
+static int check_endpoint(const struct aws_inquiry *q, struct err *err)
+{
+	if (inquiry_endpoint(q))
+		return 0;
+	return err_set(
+		err, ERR_INVALID,
+		"engine aws.ec2 runs no jobs on AWS in this version: `regatta plan` shows what it would "
+		"make and what that costs");
+}
+
 static int ask_all(struct aws_inquiry *q, struct err *err)
 {
 	if (add_account(q, err) < 0 || inquiry_network(q, err) < 0 || inquiry_images(q, err) < 0 ||
@@ -154,7 +165,7 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 		.facts = doc_new(a, DOC_TABLE),
 	};
 
-	if (open_session(in, &q.d, &s, err) < 0)
+	if (check_endpoint(&q, err) < 0 || open_session(in, &q.d, &s, err) < 0)
 		return -1;
 	q.s = s;
 	if (ask_all(&q, err) < 0)
@@ -199,7 +210,6 @@ static int credentials(const struct resolve_input *in, struct arena *a, struct d
 
 const struct resolver aws_ec2_resolver = {
 	.engine = "aws.ec2",
-	.not_yet = "its machines do not start agents yet",
 	.at_client = true,
 	.credentials = credentials,
 	.resolve = resolve,

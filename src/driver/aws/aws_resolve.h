@@ -19,6 +19,8 @@ struct aws_inquiry {
 const char *inquiry_option(const struct aws_inquiry *q, const char *key);
 void inquiry_set(const struct aws_inquiry *q, struct doc *table, const char *key,
 		 const char *value);
+/* The address of EC2 that was given instead of AWS' own; NULL: none. */
+const char *inquiry_endpoint(const struct aws_inquiry *q);
 bool inquiry_master_is_apart(const struct aws_inquiry *q);
 
 /* vpc, subnets, zones_of, and master if it is to have an instance. */

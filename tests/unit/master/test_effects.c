@@ -240,6 +240,19 @@ static void a_driver_gets_the_callers_credentials_and_what_its_resource_needs(vo
 		0);
 }
 
+static void a_run_for_another_master_is_refused(void **state)
+{
+	struct rig *r = *state;
+	struct err err = {0};
+
+	assert_null(rig_try_submit(r, "request-0123456789",
+				   "{\"command\":[\"true\"],\"engine\":\"aws.ec2\"},"
+				   "\"facts\":{\"at\":\"client\"}",
+				   &err));
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_non_null(strstr(err.msg, "write master = \"here\""));
+}
+
 static void facts_of_a_client_are_taken_only_where_it_finds_them(void **state)
 {
 	struct rig *r = *state;
@@ -253,6 +266,7 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	const struct CMUnitTest tests[] = {
 		CASE(a_driver_gets_the_callers_credentials_and_what_its_resource_needs),
+		CASE(a_run_for_another_master_is_refused),
 		CASE(facts_of_a_client_are_taken_only_where_it_finds_them),
 		CASE(a_batch_is_created_in_one_call_and_answered_row_by_row),
 		CASE(all_of_a_kind_are_deleted_in_one_call),

@@ -71,17 +71,6 @@ static void facts_and_credentials_go_with_the_job_where_the_client_finds_them(vo
 	ran_release(&r);
 }
 
-static void an_engine_that_only_plans_runs_nothing(void **state)
-{
-	struct ran r = DRIVE(state, "run", "--set", "engine=hosts", "--", "true");
-	assert_int_equal(r.code, 2);
-	assert_has(
-		&r.err,
-		"engine hosts runs no jobs in this version (it is Sunday): `regatta plan` shows");
-	ran_release(&r);
-	assert_int_equal(home_count(state, "requests.log", "POST"), 0);
-}
-
 /* What changed of a run, after the run. */
 static void a_run_is_its_last_object_and_what_changed_since(void **state)
 {
@@ -564,7 +553,6 @@ int main(int argc, char **argv)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, drive_setup, drive_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_run_ends_with_a_summary_and_its_exit_code),
-		T(an_engine_that_only_plans_runs_nothing),
 		T(facts_and_credentials_go_with_the_job_where_the_client_finds_them),
 		T(a_run_is_its_last_object_and_what_changed_since),
 		T(json_is_the_object_as_it_came),
