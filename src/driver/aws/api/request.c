@@ -51,7 +51,8 @@ struct str aws_request_bytes(const struct aws_request *r)
 	return buf_str(&r->body);
 }
 
-static void add_name(struct aws_request *r, const char *name, va_list args)
+__attribute__((format(printf, 2, 0))) static void add_name(struct aws_request *r, const char *name,
+							   va_list args)
 {
 	char text[256];
 

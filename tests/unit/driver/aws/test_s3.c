@@ -338,7 +338,7 @@ static bool piecewise(struct fake_http *f, int fd, int nth, const struct fake_as
 		fake_raw(fd, piece);
 		return false;
 	}
-	fake_raw(fd, TEXT + from);
+	fake_raw(fd, &TEXT[from]);
 	return true;
 }
 

@@ -158,7 +158,7 @@ static void each(void (*fn)(struct vector *))
 {
 	struct arena *a = arena_new();
 	struct buf text;
-	struct doc *all;
+	struct doc *all = NULL;
 	struct err err = {0};
 	char path[512];
 
