@@ -35,7 +35,7 @@ static bool is_anubis(const struct doc *doc)
 
 /* ---- the tree that is made ---- */
 
-/* The entry of a table, with the place of its key. */
+/* The entry with this key; NULL if the table has none. */
 static const struct doc_entry *entry_of(const struct doc *table, const char *key)
 {
 	for (size_t i = 0; table && table->type == DOC_TABLE && i < table->table.n; i++)
@@ -52,7 +52,7 @@ static void place_key(struct doc *table, const char *key, struct doc_pos pos)
 		e->key_pos = pos;
 }
 
-/* to.key = a copy of from.name, with its places. */
+/* Sets to.key to a copy of from.name, with the positions in the file. */
 static void move(struct anubis *x, const struct doc *from, const char *name, struct doc *to,
 		 const char *key)
 {
@@ -64,7 +64,7 @@ static void move(struct anubis *x, const struct doc *from, const char *name, str
 	place_key(to, key, e->key_pos);
 }
 
-/* A table of the native file; made when it is first needed. */
+/* The table with this key in the native tree; makes it if it is missing. */
 static struct doc *table_of(struct anubis *x, const char *key, struct doc_pos pos)
 {
 	const struct doc_entry *e = entry_of(x->to, key);
@@ -86,7 +86,7 @@ static void refuse(struct anubis *x, const struct doc_entry *e, const char *what
 		     next);
 }
 
-/* Keys of a table that are not in the list (NULL at its end) change nothing here. */
+/* Warns of each key of the table that is not in `known`, which ends with NULL. */
 static void warn_of_others(struct anubis *x, const struct doc *table, const char *name,
 			   const char *const *known)
 {
@@ -189,7 +189,7 @@ static void take_hardware(struct anubis *x)
 	warn_of_others(x, hardware, "hardware", known);
 }
 
-/* A machine image on EC2; elsewhere an image is one of a container. */
+/* An image is a machine image on EC2, and a container image on other engines. */
 static void take_image(struct anubis *x)
 {
 	const struct doc *env = doc_table(x->from, "env");
@@ -217,7 +217,7 @@ static void take_env(struct anubis *x)
 	warn_of_others(x, env, "env", known);
 }
 
-/* benchmark_code is a line for a shell, and args are the rest of it. */
+/* benchmark_code is a command line for a shell; args are appended to it. */
 static void take_command(struct anubis *x, const struct doc *ml)
 {
 	const struct doc_entry *code = entry_of(ml, "benchmark_code");
@@ -294,7 +294,7 @@ static void take_metrics(struct anubis *x)
 	}
 }
 
-/* What a native file has for which the descriptor has no word may stand beside its own parts. */
+/* Copies native keys that have no counterpart in a descriptor; they may stand beside its own. */
 static void take_native(struct anubis *x)
 {
 	static const char *const native[] = {"max_runtime", "max_cost", "timeouts", "master", NULL};
@@ -303,7 +303,7 @@ static void take_native(struct anubis *x)
 		move(x, x->from, native[i], x->to, native[i]);
 }
 
-/* [aws] holds [aws.ec2] there; other keys of it are native. */
+/* Copies the native keys of [aws]; the table [aws.ec2] in it belongs to the descriptor. */
 static void take_aws(struct anubis *x)
 {
 	const struct doc_entry *aws = entry_of(x->from, "aws");

@@ -32,7 +32,8 @@
 #define DEFAULT_IMAGE_GB 8
 #define MASTER_VOLUME_GB 10
 #define MASTER_PORT 5436
-/* EC2 may forget what it has for minutes: gone is what was missed by five looks over five minutes. */
+/* EC2 may not show an existing instance for minutes: it counts as gone after five looks over five
+ * minutes that did not find it. */
 #define SETTLE_MS 300000
 #define ABSENT_LOOKS 5
 #define LATE_MS 60000
@@ -41,7 +42,7 @@
 #define BEFORE_NODES 8 /* resources besides nodes and subnets, at most */
 
 struct subnet {
-	const char *zone, *id, *cidr; /* either it is there, or it is made in this range */
+	const char *zone, *id, *cidr; /* id of an existing subnet, or the range of one to make */
 };
 
 struct ec2_plan {
@@ -49,9 +50,9 @@ struct ec2_plan {
 	const struct aws_table *t;
 	struct arena *a;
 	struct plan *p;
-	int group, placement, binary, profile; /* resources; -1: not made here */
+	int group, placement, binary, profile; /* indices of resources; -1: not in this plan */
 	struct subnet *subnets;
-	int *made_subnets; /* per subnet: its resource; -1: it is there */
+	int *made_subnets; /* per subnet: index of its resource; -1: it exists already */
 	int nsubnets;
 };
 
@@ -188,7 +189,7 @@ static void add_group(struct ec2_plan *m, bool master)
 	m->group = add(m, "ec2.security_group", "group", spec);
 }
 
-/* What the master's instance is made of.  Role and profile are the install's. */
+/* The role and the instance profile of master instances, shared by all runs of the install. */
 static void add_role(struct ec2_plan *m)
 {
 	struct doc *spec = spec_new(m);
@@ -200,7 +201,7 @@ static void add_role(struct ec2_plan *m)
 	add_need(m, m->profile, role);
 }
 
-/* One in each zone that may be tried; at least one. */
+/* Lists one subnet for each zone that may be tried; at least one. */
 static void list_subnets(struct ec2_plan *m)
 {
 	const struct doc *known = doc_array(m->facts, "subnets");
@@ -242,7 +243,7 @@ static void add_subnets(struct ec2_plan *m)
 	}
 }
 
-/* Is the type offered there?  Without facts: yes. */
+/* Does the zone offer the type?  True if the facts do not say. */
 static bool zone_offers(const struct ec2_plan *m, const char *type, const char *zone)
 {
 	const struct doc *zones = doc_array(doc_table(m->facts, "zones_of"), type);
@@ -253,7 +254,7 @@ static bool zone_offers(const struct ec2_plan *m, const char *type, const char *
 	return !zones;
 }
 
-/* An hour of the type, in millionths of a dollar. */
+/* Price of an hour of the type, in millionths of a US dollar. */
 static int64_t price_of(const struct ec2_plan *m, const char *type)
 {
 	const struct ec2_type *known = ec2_type_find(type);
@@ -270,7 +271,7 @@ static const char *choice_of(struct ec2_plan *m, const char *type, const char *z
 	return doc_json_text(m->a, choice);
 }
 
-/* The ladder: the first type in each zone, then the next. */
+/* The choices of a role: its first type in each zone, then its second type, and so on. */
 struct ladder {
 	const char **choices;
 	struct ints prices;
@@ -294,7 +295,7 @@ static struct ladder ladder_of(struct ec2_plan *m, const struct strs *types)
 	return l;
 }
 
-/* Of an instance: it needs the network, and in a launch of a master the profile. */
+/* Adds what the instance of a node needs: group, placement group, program and subnets. */
 static void add_needs(struct ec2_plan *m, int resource)
 {
 	add_need(m, resource, m->group);
@@ -386,7 +387,8 @@ static void add_nodes(struct ec2_plan *m)
 	}
 }
 
-/* The instance of the master, in a subnet that is there already: the run's own go before it. */
+/* The instance of the master.  It is put into a subnet that exists already, because the subnets of
+ * the run are deleted before it. */
 static void add_master(struct ec2_plan *m)
 {
 	static const char *types[] = {AWS_MASTER_TYPE};
@@ -421,7 +423,8 @@ static bool master_is_apart(const struct plan *p)
 	return strcmp(p->job->master, "auto") == 0;
 }
 
-/* What the master's own instance took with it, or what a client makes before it hands the run over. */
+/* The resources that exist before any node: made by the client before it hands the run over, or by the
+ * master if the run stays with it. */
 static void add_before(struct ec2_plan *m)
 {
 	bool apart = master_is_apart(m->p);
@@ -474,7 +477,7 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	return ps->n + ps->more == before;
 }
 
-/* The table, and of each role its types, its image, and how many nodes it may have. */
+/* What the resolver must know of a job. */
 static struct doc *options(const struct job *job, struct arena *a)
 {
 	return aws_options(job, engine_table(&engine_aws_ec2, job, a), a);

@@ -279,7 +279,7 @@ static void check_types(const struct machine_spec *m, const char *where, struct 
 	}
 }
 
-/* "203.0.113.0/24": who may reach the master.  Everybody is never meant. */
+/* Is it a range such as "203.0.113.0/24"?  A range of all addresses is refused. */
 static bool cidr_is_fine(const char *text, struct arena *a)
 {
 	struct str rest = str_from(text), address = str_cut(&rest, '/');

@@ -12,7 +12,7 @@
 #define MICRO 1000000
 #define HOUR_MS (60LL * 60 * 1000)
 
-/* Resources that cost and are alike: the nodes of a role, or one that carries none. */
+/* One line of the cost table: the nodes of a role, or one resource without a node. */
 struct line {
 	const char *name;
 	const struct plan_resource *first;
@@ -22,7 +22,8 @@ struct line {
 struct lines {
 	struct line *v;
 	int n;
-	int64_t per_hour, most; /* with the first choice of each, and with the dearest */
+	int64_t per_hour,
+		most; /* sums with the first choice of each resource, and with its most expensive choice */
 };
 
 static int64_t dearest(const struct plan_resource *r)
@@ -40,7 +41,7 @@ static const char *line_name(const struct plan *p, const struct plan_resource *r
 	return r->node >= 0 ? p->crew.roles[p->crew.members[r->node].role].name : r->name;
 }
 
-/* A node beyond the count of its role is only made when somebody asks for it. */
+/* A node beyond the count of its role is only made by `regatta resize`. */
 static bool is_dormant(const struct plan *p, const struct plan_resource *r)
 {
 	const struct member *m = r->node >= 0 ? &p->crew.members[r->node] : NULL;
@@ -69,13 +70,13 @@ static struct lines lines_of(const struct plan *p, struct arena *a)
 	return l;
 }
 
-/* For max_runtime. */
+/* USD for max_runtime with the most expensive choices. */
 static double upper_bound(const struct plan *p, const struct lines *l)
 {
 	return (double)l->most / MICRO * (double)p->job->max_runtime_ms / HOUR_MS;
 }
 
-/* The "type" of a choice, by which people know it. */
+/* The name of a choice for people: its key "type". */
 static struct str type_of(const struct plan_resource *r, int choice, struct arena *a)
 {
 	struct doc *doc = NULL;
@@ -97,7 +98,7 @@ static const char *dollars(int64_t micro, struct arena *a)
 	return text;
 }
 
-/* Another type at this place, not another zone of the same? */
+/* Is the type of choice i another than that of the choice before?  (Choices may differ in the zone only.) */
 static bool is_new_type(const struct plan_resource *r, int i, struct arena *a)
 {
 	return i == 0 || !str_eq(type_of(r, i, a), type_of(r, i - 1, a));

@@ -8,7 +8,7 @@
 #define MASTER_IMAGE "al2023"
 #define MAX_PARAMETER 4096
 
-/* "is4gen.large": letters after the generation tell; "g" is Graviton. */
+/* A "g" after the digit of the generation ("c7g", "is4gen") names a Graviton (arm64) type. */
 const char *aws_type_architecture(const char *type)
 {
 	size_t family = strcspn(type, "."), digit = strcspn(type, "0123456789");
@@ -34,7 +34,8 @@ bool aws_type_has_gpus(const char *type)
 /* {a} is x86_64 or arm64, {d} amd64 or arm64. */
 struct image_name {
 	const char *name, *parameter;
-	const char *gpu, *arm; /* other ones for such types; NULL: the same */
+	const char *gpu,
+		*arm; /* parameters for GPU and for arm64 types; NULL: the same as for others */
 };
 
 static const struct image_name image_names[] = {
@@ -69,7 +70,7 @@ static const char *parameter_of(const struct image_name *i, const char *type, st
 			    at[1] == 'd' && !arm ? "amd64" : architecture, at + 3);
 }
 
-/* A parameter is the id, or a document with it. */
+/* The value of an SSM parameter is the image id itself, or a JSON document that contains it. */
 static int by_parameter(struct aws_inquiry *q, const char *name, const char **ret_id,
 			struct err *err)
 {

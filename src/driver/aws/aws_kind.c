@@ -105,7 +105,7 @@ static void add_tag(struct tag_list *l, const char *key, const char *value)
 		l->v[l->n++] = (struct aws_tag){key, value};
 }
 
-/* Both spellings that the old tool's scripts look for; IAM's keys do not tell them apart. */
+/* The tags of the old tool, in both of its spellings.  IAM ignores case in tag keys, so IAM resources get one. */
 static void add_old_tags(struct tag_list *l, const struct aws_work *w, const char *role)
 {
 	const char *task = aws_spec(w, "task_name");

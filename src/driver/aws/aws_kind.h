@@ -18,10 +18,10 @@ enum outcome aws_kind_failed(enum aws_question question, const struct aws_answer
 			     struct driver_row *row);
 /* The resource is not there. */
 enum outcome aws_kind_absent(struct driver_row *row);
-/* Is it AWS' word for the last try?  Also if an earlier one got no answer. */
+/* Did AWS answer the last try with this error code?  An earlier try may have got no answer. */
 bool aws_code_is(const struct aws_answer *ans, const char *code);
 
-/* One request; it is released. */
+/* Sends one request and releases it. */
 int aws_kind_call(const struct aws_work *w, struct aws_request *r, struct aws_answer *ret,
 		  struct err *err);
 
@@ -44,7 +44,7 @@ void aws_tag_specification(struct aws_request *r, const struct aws_work *w, int 
 			   const char *resource_type);
 /* Does an element with a tagSet have the tags of this install, and of this run? */
 bool aws_is_ours(const struct xml *x, const struct driver_row *row, bool of_run);
-/* HELD: there is something of that id, but it is not ours any more. */
+/* Answers HELD: a resource with that id exists, but without the tags of this install. */
 enum outcome aws_kind_foreign(struct driver_row *row, const char *what);
 
 /* A driver of one row per call, made of do_create, do_find, do_observe and do_destroy of its file. */

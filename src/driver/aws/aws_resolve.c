@@ -84,7 +84,8 @@ static int64_t size_of_file(const char *path)
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
 }
 
-/* A file, or a directory with all that is in it; what cannot be read is another's concern. */
+/* Bytes of a file, or of all files below a directory.  A file that cannot be read counts as 0: packing
+ * it reports the error. */
 static int64_t size_of(const char *path)
 {
 	char **names = NULL;
@@ -184,7 +185,7 @@ static struct doc *variables(struct arena *a)
 	return env;
 }
 
-/* aws_session.c reads them. */
+/* The credentials document that aws_session.c reads. */
 static int credentials(const struct resolve_input *in, struct arena *a, struct doc **ret,
 		       struct err *err)
 {

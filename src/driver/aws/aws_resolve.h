@@ -23,13 +23,13 @@ void inquiry_set(const struct aws_inquiry *q, struct doc *table, const char *key
 const char *inquiry_endpoint(const struct aws_inquiry *q);
 bool inquiry_master_is_apart(const struct aws_inquiry *q);
 
-/* vpc, subnets, zones_of, and master if it is to have an instance. */
+/* Sets the facts vpc, subnets and zones_of; also master, if the master gets an instance. */
 int inquiry_network(struct aws_inquiry *q, struct err *err);
-/* images. */
+/* Sets the fact images. */
 int inquiry_images(struct aws_inquiry *q, struct err *err);
-/* client: who may reach the master, if it is to have an instance. */
+/* Sets the fact client, the addresses that may reach the master, if the master gets an instance. */
 int inquiry_client(struct aws_inquiry *q, struct err *err);
 
-/* By the type's name: "arm64" or "x86_64". */
+/* The architecture of an instance type, told from its name: "arm64" or "x86_64". */
 const char *aws_type_architecture(const char *type);
 bool aws_type_has_gpus(const char *type);

@@ -68,7 +68,7 @@ static const struct cidr *meets(struct cidr c, const struct cidr *taken, size_t 
 	return NULL;
 }
 
-/* Downwards from the end; what is taken is jumped over as a whole. */
+/* Searches downwards from the end of the space; a taken range is skipped as a whole. */
 static bool free_in(struct cidr space, const struct cidr *taken, size_t n, int bits,
 		    struct cidr *ret)
 {

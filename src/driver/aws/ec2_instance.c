@@ -405,7 +405,7 @@ static bool is_to_end(struct driver_row *row, const struct instance *it)
 	return it->ours;
 }
 
-/* One look, and the end of those that are there. */
+/* Looks once for the instances and terminates those that are found. */
 static void destroy_seen(const struct aws_work *w, struct driver_row *const *rows, size_t n,
 			 struct instances *l, struct aws_answer *ans)
 {
@@ -427,7 +427,7 @@ static void destroy_seen(const struct aws_work *w, struct driver_row *const *row
 	terminate_all(w, to_end, k, ans);
 }
 
-/* Those that are not there, at the front; returns how many. */
+/* Moves the rows whose instance was not found to the front; returns their number. */
 static size_t keep_absent(struct driver_row **rows, size_t n)
 {
 	size_t k = 0;

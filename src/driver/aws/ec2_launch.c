@@ -20,7 +20,7 @@ void ec2_token(const struct driver_row *row, char out[static EC2_TOKEN])
 	char batch[16], hex[2 * TOKEN_BYTES + 1];
 
 	snprintf(batch, sizeof(batch), "%d", row->batch);
-	/* with their NULs, so that no two rows give the same bytes */
+	/* with their NULs, so that two different rows never give the same bytes */
 	sha256_add(s, row->install, strlen(row->install) + 1);
 	sha256_add(s, row->run, strlen(row->run) + 1);
 	sha256_add(s, batch, strlen(batch));
@@ -29,7 +29,7 @@ void ec2_token(const struct driver_row *row, char out[static EC2_TOKEN])
 	snprintf(out, EC2_TOKEN, "regatta-%s", hex);
 }
 
-/* The zone's subnet: one that is there, or the one that the run made. */
+/* The subnet of the chosen zone: one that existed before the run, or the one that the run made. */
 static const char *subnet_of(const struct aws_work *w)
 {
 	const char *zone = aws_choice(w, "zone");
@@ -66,7 +66,7 @@ static void add_volume(struct aws_request *r, const struct aws_work *w)
 	aws_param_bool(r, true, "BlockDeviceMapping.1.Ebs.DeleteOnTermination");
 }
 
-/* The user's by name or ARN, the master's own among what it needs. */
+/* The instance profile: of a master the one among its needs, of a node the user's, by name or ARN. */
 static void add_profile(struct aws_request *r, const struct aws_work *w)
 {
 	const char *own = aws_need(w->row, "profile");
@@ -108,7 +108,8 @@ static void add_user_data(struct aws_request *r, const struct driver_row *rows, 
 	aws_param_base64(r, buf_str(&text), "UserData");
 }
 
-/* A machine ends by its own shutdown, and its role is out of reach of containers. */
+/* An instance terminates when it shuts down.  The hop limit keeps containers from the credentials of
+ * its role. */
 static void add_machine(struct aws_request *r, const struct aws_work *w)
 {
 	aws_param(r, aws_spec(w, "ami"), "ImageId");

@@ -67,7 +67,7 @@ static size_t rules_of(const struct aws_work *w, struct group_rule out[static 2]
 	return n;
 }
 
-/* Whoever asks for it: the whole world never gets in. */
+/* A rule that opens a port to the whole world is refused, whatever the spec says. */
 static bool is_the_world(const char *cidr)
 {
 	return strcmp(cidr + strcspn(cidr, "/"), "/0") == 0;

@@ -11,7 +11,7 @@
 #include "driver/aws/aws_kind.h"
 #include "driver/aws/cidr.h"
 
-/* All that touch the range, not only the one that is equal to it. */
+/* Finds every subnet that overlaps the range, not only one with exactly this range. */
 struct search {
 	const struct driver_row *row;
 	const char *cidr;

@@ -139,7 +139,7 @@ static int delete_policies(const struct aws_work *w, struct aws_answer *ans, str
 
 	if (iam_call(w, "ListRolePolicies", params, ans, err) < 0)
 		return -1;
-	/* copied: the answer is used again */
+	/* copied, because the next call reuses the answer */
 	for (const struct xml *x = xml_at(ans->root, "ListRolePoliciesResult/PolicyNames/member");
 	     x && n < MOST_POLICIES; x = xml_next(x))
 		names[n++] = arena_strdup(w->a, x->text);

@@ -16,13 +16,13 @@ enum policy_part {
 	POLICY_BUCKET, /* of the same: the objects of one bucket */
 };
 
-/* What is NULL is any. */
+/* A member that is NULL matches any value. */
 struct policy_input {
 	enum policy_part part;
 	const char *partition, *account, *region, *bucket, *install;
 };
 
-/* One document as JSON. */
+/* Writes the policy as one JSON document. */
 void policy_write(const struct policy_input *in, struct buf *out);
-/* Who may take on the role of a master's instance. */
+/* The trust policy of the role of a master's instance: EC2 may assume it. */
 void policy_write_trust(const char *dns_suffix, struct buf *out);

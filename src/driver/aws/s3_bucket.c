@@ -41,7 +41,7 @@ static bool is_complete(struct aws_work *w, const struct s3_place *at)
 	       strstr(tags.p, MARK);
 }
 
-/* A bucket that is there and not ours cannot be looked at. */
+/* S3 does not let us look at a bucket of another account. */
 static void tell_why(const struct s3_place *at, bool seen, struct err *err)
 {
 	if (err->kind == ERR_DENIED && !seen)

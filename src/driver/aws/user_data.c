@@ -5,7 +5,8 @@
 #include "base/buf.h"
 #include "driver/driver.h"
 
-/* First of all the timer that switches the machine off, which ends its costs, whatever comes next. */
+/* The first line arms the timer that switches the machine off, so that its costs end even if the rest
+ * of the script fails. */
 static void add_timer(const struct driver_row *row, struct buf *out)
 {
 	buf_printf(out,

@@ -7,7 +7,7 @@ struct driver_row;
 
 #define USER_DATA_MAX 16384 /* what EC2 takes */
 
-/* Of the nodes of one create call.  Without waiting, from the rows alone. */
+/* The script for the nodes of one create call, made from the rows alone, without waiting. */
 void user_data_node(const struct driver_row *rows, size_t n, struct buf *out);
-/* Of the instance of a master. */
+/* The script for the instance of a master. */
 void user_data_master(const struct driver_row *row, struct buf *out);
