@@ -129,7 +129,7 @@ int aws_fetch(struct aws *s, const char *method, const char *url, const struct h
 int aws_get_url(struct aws *s, const char *url, const struct deadline *d, struct buf *out,
 		struct err *err)
 {
-	int status;
+	int status = 0;
 
 	if (aws_fetch(s, "GET", url, NULL, 0, d, out, &status, err) < 0)
 		return err_wrap(err, "%s", url);
