@@ -174,6 +174,7 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	m->idle_ms = idle_ms();
 	m->started_ms = clock_wall_ms();
 	files_limit_raise(MAX_FILES);
+	m->loop = loop_new(); /* before the services, whose timers are of this loop */
 	m->agents = agents_new(m);
 	list_init(&m->rounds);
 	m->runs = map_new();
@@ -184,7 +185,6 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	master_clock_start(m);
 	m->last_busy_ms = master_now(m);
 
-	m->loop = loop_new();
 	m->pools = pools_new(m->loop);
 	m->hosts = hosts_new(m);
 	struct http_limits limits = {.max_connections = listen_max_connections()};
@@ -227,7 +227,7 @@ void master_close(struct master *m)
 	/* Waits for the calls that workers have begun; the next master makes the others. */
 	m->pools = pools_free(m->pools);
 	m->feeder = feeder_free(m->feeder);
-	if (m->loop && !m->exit_code)
+	if (m->tick && !m->exit_code)
 		round_end(m);
 	m->auth = auth_free(m->auth);
 	m->sse = sse_free(m->sse);

@@ -22,7 +22,7 @@ while not os.path.exists(sys.argv[1]):
 """
 
 STREAMS = {"events", "watch"}  # these stay open while the run lives
-SKIPPED = {"asset", "login", "nodeBlob", "outputState"}  # the same for every run; spends a code; with a node's token only
+SKIPPED = {"asset", "login", "nodeBlob", "nodePrevious", "outputState"}  # the same for every run; spends a code; with a node's token only
 
 
 def get(regatta, path, seconds):
