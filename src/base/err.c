@@ -23,7 +23,7 @@ static const struct {
 	[ERR_QUOTA] = {"quota", 5},	    [ERR_THROTTLED] = {"throttled", 8},
 	[ERR_TIMEOUT] = {"timeout", 6},	    [ERR_UNAVAILABLE] = {"unavailable", 8},
 	[ERR_PROTOCOL] = {"protocol", 8},   [ERR_IO] = {"io", 8},
-	[ERR_CANCELLED] = {"cancelled", 7},
+	[ERR_CANCELLED] = {"cancelled", 7}, [ERR_PREEMPTED] = {"preempted", 5},
 };
 
 static const struct {

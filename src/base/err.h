@@ -21,8 +21,9 @@ enum err_kind {
 	ERR_PROTOCOL,
 	ERR_IO,
 	ERR_CANCELLED,
+	ERR_PREEMPTED, /* the provider took the machine back, as it may */
 };
-#define ERR_KINDS (ERR_CANCELLED + 1)
+#define ERR_KINDS (ERR_PREEMPTED + 1)
 
 struct err {
 	enum err_kind kind;

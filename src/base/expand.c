@@ -12,7 +12,7 @@
 struct pass {
 	const struct expand_here *here;
 	const struct expand_role *role; /* of the node */
-	int rank;
+	int rank, local;		/* of the process; in an item of a list of nodes: 0 */
 	int depth;
 	struct buf *out;
 	struct err *err;
@@ -56,6 +56,24 @@ static const struct expand_role *role_of(const struct expand_members *m, int ran
 	return NULL;
 }
 
+static int processes_of(const struct expand_role *r)
+{
+	return r->processes > 1 ? r->processes : 1;
+}
+
+int expand_first_process(const struct expand_members *m, int rank)
+{
+	int before = 0;
+
+	for (size_t i = 0; i < m->nroles; i++) {
+		const struct expand_role *r = &m->roles[i];
+		int nodes = rank < r->first + r->count ? rank - r->first : r->count;
+
+		before += nodes > 0 ? nodes * processes_of(r) : 0;
+	}
+	return before;
+}
+
 static enum expanded bad(const struct pass *p, struct str what)
 {
 	err_set(p->err, ERR_PROTOCOL, "placeholder '{%.*s}' cannot be filled in",
@@ -65,6 +83,12 @@ static enum expanded bad(const struct pass *p, struct str what)
 
 static void put_name(const struct pass *p, const struct expand_role *role, int rank)
 {
+	const char *const *names = p->here->members->names;
+
+	if (names) {
+		buf_addz(p->out, names[rank]);
+		return;
+	}
 	buf_addz(p->out, role->name);
 	buf_addc(p->out, '-');
 	add_int(p->out, rank - role->first);
@@ -96,6 +120,34 @@ static enum expanded put_index(const struct pass *p, struct str arg)
 	return EXPAND_OK;
 }
 
+static enum expanded put_process(const struct pass *p, struct str arg)
+{
+	(void)arg;
+	add_int(p->out, expand_first_process(p->here->members, p->rank) + p->local);
+	return EXPAND_OK;
+}
+
+static enum expanded put_local(const struct pass *p, struct str arg)
+{
+	(void)arg;
+	add_int(p->out, p->local);
+	return EXPAND_OK;
+}
+
+static enum expanded put_task(const struct pass *p, struct str arg)
+{
+	(void)arg;
+	add_int(p->out, (p->rank - p->role->first) * processes_of(p->role) + p->local);
+	return EXPAND_OK;
+}
+
+static enum expanded put_processes(const struct pass *p, struct str arg)
+{
+	(void)arg;
+	add_int(p->out, processes_of(p->role));
+	return EXPAND_OK;
+}
+
 static enum expanded put_own_name(const struct pass *p, struct str arg)
 {
 	(void)arg;
@@ -123,6 +175,16 @@ static enum expanded put_port(const struct pass *p, struct str arg)
 	if (!read_int(arg, &port))
 		return bad(p, arg);
 	add_int(p->out, p->role->port ? p->role->port : port);
+	return EXPAND_OK;
+}
+
+static enum expanded put_process_port(const struct pass *p, struct str arg)
+{
+	int port;
+
+	if (!read_int(arg, &port))
+		return bad(p, arg);
+	add_int(p->out, (p->role->port ? p->role->port : port) + p->local);
 	return EXPAND_OK;
 }
 
@@ -161,7 +223,23 @@ static bool is_listed(const struct expand_role *r, struct str who)
 	return str_is(who, "*") || (str_is(who, "+") ? r->counted : str_is(who, r->name));
 }
 
-static enum expanded put_list(const struct pass *p, struct str arg)
+/* The item for each process (or only the first) of the node each->rank. */
+static enum expanded put_node(struct pass *each, int processes, struct str between, struct str item,
+			      bool *first)
+{
+	for (each->local = 0; each->local < processes; each->local++) {
+		if (!*first)
+			buf_addstr(each->out, between);
+		*first = false;
+		enum expanded how = expand_part(each, item);
+
+		if (how != EXPAND_OK || each->out->overflow)
+			return how; /* expand_text reports the overflow */
+	}
+	return EXPAND_OK;
+}
+
+static enum expanded put_items(const struct pass *p, struct str arg, bool of_processes)
 {
 	const struct expand_members *m = p->here->members;
 	struct str who, between, item = arg;
@@ -176,18 +254,24 @@ static enum expanded put_list(const struct pass *p, struct str arg)
 		each.depth++;
 		each.role = r;
 		for (int i = r->first; is_listed(r, who) && i < r->first + r->count; i++) {
-			if (!first)
-				buf_addstr(p->out, between);
-			first = false;
 			each.rank = i;
-			enum expanded how = expand_part(&each, item);
-			if (how != EXPAND_OK)
+			enum expanded how = put_node(&each, of_processes ? processes_of(r) : 1,
+						     between, item, &first);
+			if (how != EXPAND_OK || p->out->overflow)
 				return how;
-			if (p->out->overflow)
-				return EXPAND_OK; /* expand_text reports the overflow */
 		}
 	}
 	return EXPAND_OK;
+}
+
+static enum expanded put_list(const struct pass *p, struct str arg)
+{
+	return put_items(p, arg, false);
+}
+
+static enum expanded put_each(const struct pass *p, struct str arg)
+{
+	return put_items(p, arg, true);
 }
 
 static const struct {
@@ -197,18 +281,25 @@ static const struct {
 } places[] = {
 	{"rank", put_rank, 0},
 	{"index", put_index, 0},
+	{"process", put_process, 0},
+	{"local", put_local, 0},
+	{"task", put_task, 0},
+	{"processes", put_processes, 0},
 	{"name", put_own_name, 0},
 	{"address", put_any_address, 0},
 	{"port", put_port, 0},
+	{"process_port", put_process_port, 0},
 	{"", put_colon_port, 0},
 	{"attempt", put_attempt, 0},
 	{"list", put_list, 0},
+	{"each", put_each, 0},
 	{"interface", NULL, offsetof(struct expand_here, interface)},
 	{"output", NULL, offsetof(struct expand_here, output)},
 	{"work", NULL, offsetof(struct expand_here, work)},
 	{"hostfile", NULL, offsetof(struct expand_here, hostfile)},
 	{"machinefile", NULL, offsetof(struct expand_here, machinefile)},
 	{"metrics", NULL, offsetof(struct expand_here, metrics)},
+	{"rsh", NULL, offsetof(struct expand_here, rsh)},
 };
 
 static enum expanded put_here(const struct pass *p, size_t offset)
@@ -277,6 +368,7 @@ enum expanded expand_text(const char *template, const struct expand_here *here, 
 		.here = here,
 		.role = role_of(here->members, here->rank),
 		.rank = here->rank,
+		.local = here->local,
 		.out = out,
 		.err = err,
 	};

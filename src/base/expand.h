@@ -7,14 +7,19 @@
  * the node expands them.  A template is text with these placeholders:
  *
  *   {{                        a brace
- *   {rank} {index} {name}     of the node: in the run, in its role, "<role>-<index>"
+ *   {rank} {index} {name}     of the node: in the run, in its role, "<role>-<index>" or as the table names it
+ *   {process} {local}         of the process: its rank among those of all nodes, its number on the node
+ *   {task}                    of the process: its number among those of its role
+ *   {processes}               on the node
  *   {address} {address:RANK}  the node's address, and that of another; its name where none is known
  *   {port:5436}               the port of the node's role, or the number if it has none
- *   {:port}                   the same with a colon in front; nothing if it has none
+ *   {process_port:5436}       the same and the process's number on the node: each has a port of its own
+ *   {:port}                   {port} with a colon in front; nothing if it has none
  *   {attempt}                 of this start
- *   {interface} {output} {work} {hostfile} {machinefile} {metrics}    the names and paths on this node
+ *   {interface} {output} {work} {hostfile} {machinefile} {metrics} {rsh}    the names and paths on this node
  *   {list:WHO|BETWEEN|ITEM}   ITEM, a template, for each node of the role WHO ("*": of all, "+": of
  *                             those that count for the finish) in the order of their ranks
+ *   {each:WHO|BETWEEN|ITEM}   the same for each of their processes
  *
  * Everything else, also a closing brace, stands for itself; in an ITEM the closing brace ends it.
  */
@@ -28,7 +33,8 @@ struct err;
 struct expand_role {
 	const char *name;
 	int first, count;
-	int port; /* 0: none */
+	int port;      /* 0: none */
+	int processes; /* on each of its nodes; 0 counts as 1 */
 	bool counted;
 };
 
@@ -36,6 +42,7 @@ struct expand_members {
 	const struct expand_role *roles; /* in the order of their ranks */
 	size_t nroles;
 	const char *const *addresses; /* per rank; NULL: not known */
+	const char *const *names;     /* per rank; NULL: "<role>-<index>" */
 	int n;
 };
 
@@ -43,8 +50,12 @@ struct expand_members {
 struct expand_here {
 	const struct expand_members *members;
 	int rank, attempt;
-	const char *interface, *output, *work, *hostfile, *machinefile, *metrics;
+	int local; /* number of the process on the node */
+	const char *interface, *output, *work, *hostfile, *machinefile, *metrics, *rsh;
 };
+
+/* The rank of a node's first process: the processes of all nodes with a lower rank count before it. */
+int expand_first_process(const struct expand_members *m, int rank);
 
 /* The longest variable that Linux takes: name, '=', value and NUL.  An exec with a longer one fails. */
 #define EXPAND_MAX_VARIABLE (128 * 1024)

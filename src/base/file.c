@@ -304,28 +304,61 @@ static int make_one_dir(const char *path, mode_t mode, struct err *err)
 	return 0;
 }
 
-int file_mkdir_p(const char *path, mode_t mode, struct err *err)
+/* `path` is cut to its parents and restored.  Usually only the last parts are missing, so it begins
+ * there: each part above that exists would cost the lock of its directory. */
+static int make_dirs(char *path, mode_t mode, struct err *err)
 {
-	CLEANUP(freep) char *part = xstrdup(path);
-
-	if (!*part)
-		return err_set(err, ERR_INVALID, "create directory: the name is empty");
-	/* Usually only the last part is missing.  Any other error is met again, and reported,
-	 * below. */
 	if (mkdir(path, mode) == 0)
 		return 0;
-	if (errno == EEXIST)
-		return make_one_dir(path, mode, err);
-	for (char *p = part + 1; *p; p++) {
-		if (*p != '/' || p[-1] == '/')
-			continue;
-		*p = '\0';
+	char *slash = strrchr(path, '/');
+	while (slash && slash > path && slash[-1] == '/')
+		slash--;
+	if ((errno == ENOENT || errno == ENOTDIR) && slash && slash > path) {
+		*slash = '\0';
 		/* The owner must be able to create the next part in it. */
-		if (make_one_dir(part, mode | 0300, err) < 0)
+		int rc = make_dirs(path, mode | 0300, err);
+		*slash = '/';
+		if (rc < 0)
 			return -1;
-		*p = '/';
 	}
-	return make_one_dir(part, mode, err);
+	return make_one_dir(path, mode, err);
+}
+
+int file_mkdir_p(const char *path, mode_t mode, struct err *err)
+{
+	CLEANUP(freep) char *parts = xstrdup(path);
+
+	if (!*parts)
+		return err_set(err, ERR_INVALID, "create directory: the name is empty");
+	for (size_t n = strlen(parts); n > 1 && parts[n - 1] == '/'; n--)
+		parts[n - 1] = '\0';
+	return make_dirs(parts, mode, err);
+}
+
+int file_temporary(const char *dir, struct err *err)
+{
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	CLEANUP(freep) char *name = path_join(dir, "temporary-XXXXXX");
+
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(err, errno, "make a temporary file in '%s'", dir);
+	unlink(name);
+	return fd;
+}
+
+int file_make_parent(const char *path, struct err *err)
+{
+	CLEANUP(freep) char *dir = xstrdup(path);
+	char *slash = strrchr(dir, '/');
+
+	if (!slash || slash == dir)
+		return 0;
+	*slash = '\0';
+	return file_mkdir_p(dir, 0777, err);
 }
 
 int file_sync_dir(const char *path, struct err *err)

@@ -22,6 +22,10 @@ int file_write_all(int fd, const void *p, size_t n, struct err *err);
 /* Up to n bytes, fewer only at the end of the file. */
 int file_pread_full(int fd, void *p, size_t n, int64_t off, size_t *ret_n, struct err *err);
 int file_mkdir_p(const char *path, mode_t mode, struct err *err);
+/* An unlinked file in a directory, open for reading and writing. */
+int file_temporary(const char *dir, struct err *err);
+/* Makes the directory that a path is in, with the modes of the umask. */
+int file_make_parent(const char *path, struct err *err);
 int file_sync_dir(const char *path, struct err *err);
 /* Remove a file or tree, symlinks not followed; absent is fine. */
 int file_remove_tree(const char *path, struct err *err);
@@ -36,3 +40,5 @@ int file_list_tree(const char *dir, size_t max, char ***ret_names, size_t *ret_n
 int file_list_tree_and_links(int dir, size_t max, char ***ret_names, size_t *ret_n,
 			     struct err *err);
 void file_list_free(char **names, size_t n);
+/* Bytes of a file, or of all files below a directory; what cannot be read counts as 0. */
+int64_t file_tree_bytes(const char *path);

@@ -1,17 +1,18 @@
 #include "base/hex.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buf.h"
 
 void hex_encode(const void *p, size_t n, char *out)
 {
-	static const char digits[] = "0123456789abcdef";
+	static const char hex[] = "0123456789abcdef";
 	const unsigned char *s = p;
 
 	for (size_t i = 0; i < n; i++) {
-		*out++ = digits[s[i] >> 4];
-		*out++ = digits[s[i] & 15];
+		*out++ = hex[s[i] >> 4];
+		*out++ = hex[s[i] & 15];
 	}
 	*out = '\0';
 }
@@ -41,10 +42,10 @@ bool hex_decode(struct str s, void *out)
 	return true;
 }
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 void b64_encode(struct buf *out, const void *p, size_t n)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *s = p;
 	size_t groups = n / 3 + (n % 3 != 0);
 	char *o = groups <= SIZE_MAX / 4 ? buf_reserve(out, groups * 4) : NULL;
@@ -67,4 +68,25 @@ void b64_encode(struct buf *out, const void *p, size_t n)
 		*o++ = left > 2 ? digits[v & 63] : '=';
 	}
 	buf_commit(out, groups * 4);
+}
+
+void b64_decode(struct buf *out, struct str text)
+{
+	uint32_t bits = 0;
+	int n = 0; /* of them that are no byte yet */
+
+	for (size_t i = 0; i < text.n; i++) {
+		const char *digit = text.p[i] ? strchr(digits, text.p[i]) : NULL;
+
+		if (text.p[i] == '\n' || text.p[i] == '\r' || text.p[i] == ' ')
+			continue;
+		if (!digit)
+			return;
+		bits = bits << 6 | (uint32_t)(digit - digits);
+		n += 6;
+		if (n < 8)
+			continue;
+		n -= 8;
+		buf_addc(out, (char)(bits >> n & 255));
+	}
 }

@@ -28,6 +28,7 @@
 /* A process of the job that has not ended yet may add files while we remove them. */
 #define REMOVE_PASSES_MAX 8
 #define LIST_DEPTH_MAX 128
+#define MOST_SIZED 1000000 /* files whose sizes are added up */
 
 static bool is_dots(const char *name)
 {
@@ -279,4 +280,28 @@ void file_list_free(char **names, size_t n)
 	for (size_t i = 0; i < n; i++)
 		free(names[i]);
 	free(names);
+}
+
+static int64_t size_of_file(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
+}
+
+int64_t file_tree_bytes(const char *path)
+{
+	char **names = NULL;
+	int64_t sum = 0;
+	size_t n = 0;
+
+	if (file_list_tree(path, MOST_SIZED, &names, &n, NULL) < 0)
+		return size_of_file(path);
+	for (size_t i = 0; i < n; i++) {
+		CLEANUP(freep) char *file = path_join(path, names[i]);
+
+		sum += size_of_file(file);
+	}
+	file_list_free(names, n);
+	return sum;
 }

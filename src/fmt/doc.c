@@ -7,24 +7,33 @@
 #include "fmt/reader.h"
 #include "fmt/toml_scan.h"
 
-int doc_parse_named(const char *filename, struct str text, struct arena *a, struct doc **ret_doc,
+int doc_parse_named(const char *filename, struct str text, struct arena *a, struct doc **ret_all,
 		    struct err *err)
 {
 	static const struct {
 		struct str ending;
 		int (*parse)(struct str text, struct arena *a, struct doc **ret_doc,
 			     struct err *err);
+		bool list; /* it parses to a list of documents */
 	} formats[] = {
-		{{".toml", 5}, toml_parse},
-		{{".yaml", 5}, yaml_parse},
-		{{".yml", 4}, yaml_parse},
-		{{".json", 5}, json_parse},
+		{{".toml", 5}, toml_parse, false},
+		{{".yaml", 5}, yaml_parse_documents, true},
+		{{".yml", 4}, yaml_parse_documents, true},
+		{{".json", 5}, json_parse, false},
 	};
 	char shown[QUOTE_MAX];
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		if (str_ends(str_from(filename), formats[i].ending))
-			return formats[i].parse(text, a, ret_doc, err);
+		struct doc *d;
+
+		if (!str_ends(str_from(filename), formats[i].ending))
+			continue;
+		if (formats[i].parse(text, a, &d, err) < 0)
+			return -1;
+		*ret_all = formats[i].list ? d : doc_new(a, DOC_ARRAY);
+		if (!formats[i].list)
+			doc_append(a, *ret_all, d);
+		return 0;
 	}
 	return err_set(err, ERR_INVALID,
 		       "'%s': expected a name that ends in .toml, .yaml, .yml or .json",
@@ -126,7 +135,11 @@ struct doc *doc_copy(struct arena *a, const struct doc *d)
 	if (d->type == DOC_TABLE) {
 		copy->table.n = copy->table.cap = 0;
 		for (size_t i = 0; i < d->table.n; i++)
-			doc_set(a, copy, d->table.v[i].key, doc_copy(a, d->table.v[i].value));
+			*doc_entry_push(a, copy) = (struct doc_entry){
+				.key = arena_str(a, d->table.v[i].key),
+				.key_pos = d->table.v[i].key_pos,
+				.value = doc_copy(a, d->table.v[i].value),
+			};
 	}
 	return copy;
 }

@@ -66,12 +66,15 @@ struct doc {
 /* Parse; an error is ERR_INVALID with "line:col: what" (the caller puts the file in front). */
 int toml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
 int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
+/* A list of the documents of a YAML text: at least one; of several those that are not empty. */
+int yaml_parse_documents(struct str text, struct arena *a, struct doc **ret_all, struct err *err);
 int json_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err);
 /* With the caller's own limits, for large texts that this program wrote itself. */
 int json_parse_limited(struct str text, size_t max_bytes, size_t max_nodes, struct arena *a,
 		       struct doc **ret_doc, struct err *err);
-/* By the file's name: .toml, .yaml/.yml, .json; anything else is an error that lists these. */
-int doc_parse_named(const char *filename, struct str text, struct arena *a, struct doc **ret_doc,
+/* By the file's name: .toml, .yaml/.yml, .json; anything else is an error that lists these.  A list of
+ * the documents in it: only a YAML text may have several. */
+int doc_parse_named(const char *filename, struct str text, struct arena *a, struct doc **ret_all,
 		    struct err *err);
 
 const char *doc_type_name(enum doc_type t); /* "string", "table", ... in the user's words */
@@ -116,3 +119,5 @@ void doc_to_json(const struct doc *d, struct buf *out);
 /* The same as a string of the arena; "{}" for NULL. */
 const char *doc_json_text(struct arena *a, const struct doc *d);
 void doc_to_toml(const struct doc *d, struct buf *out);
+/* The tree as a YAML document, with a line break at its end.  NaN and infinities are null. */
+void doc_to_yaml(const struct doc *d, struct buf *out);

@@ -235,6 +235,11 @@ static const struct doc_entry *find_entry(struct reader *r, const struct doc *ta
 	return NULL;
 }
 
+bool reader_has(struct reader *r, const struct doc *table, struct str key)
+{
+	return find_entry(r, table, key);
+}
+
 int reader_put(struct reader *r, struct doc *table, struct str key, struct doc_pos key_pos,
 	       struct doc *value)
 {

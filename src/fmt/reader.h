@@ -63,6 +63,8 @@ bool reader_add_char(struct reader *r, uint32_t c);
 /* The value that reader_remember() stored for this key of this table, or NULL. */
 void *reader_recall(struct reader *r, const struct doc *table, struct str key);
 void reader_remember(struct reader *r, const struct doc *table, struct str key, void *what);
+/* Has the table an entry of this key? */
+bool reader_has(struct reader *r, const struct doc *table, struct str key);
 /* Put an entry into a table (the key is kept, not copied); a second one of that key is refused. */
 int reader_put(struct reader *r, struct doc *table, struct str key, struct doc_pos key_pos,
 	       struct doc *value);

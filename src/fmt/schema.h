@@ -33,6 +33,8 @@ enum field_type {
 	FIELD_MAP,   /* struct table_list: named sub-tables; the key goes to sub->name_offset */
 	FIELD_LIST,  /* struct table_list: array of tables */
 	FIELD_BOX,   /* void *: a struct of `sub` in the arena; NULL if the table is absent */
+	FIELD_DOC,   /* const struct doc *: any table, kept as it is; NULL if it is absent */
+	FIELD_ANY, /* the same for a value of any type, which the caller of schema_load() checks */
 };
 
 struct strs {
@@ -77,11 +79,14 @@ struct field {
 	/* Both 0 = no limit.  For numbers (each of FIELD_INTS) the value, for durations ms, for sizes bytes, for strings the
 	 * length in bytes, for everything else the number of items. */
 	int64_t min, max;
-	const char *const *choices; /* FIELD_CHOICE, NULL-terminated */
-	const struct schema *sub;   /* FIELD_TABLE, FIELD_MAP, FIELD_LIST, FIELD_BOX */
-	const char *help;	    /* one or two sentences for people */
-	const char *example;	    /* as TOML */
-	enum field_keys keys;	    /* FIELD_MAP */
+	/* FIELD_CHOICE, NULL-terminated.  FIELD_INT: words that may stand for a number: -1, -2, ... */
+	const char *const *choices;
+	const struct schema *sub; /* FIELD_TABLE, FIELD_MAP, FIELD_LIST, FIELD_BOX */
+	const char *help;	  /* one or two sentences for people */
+	const char *example;	  /* as TOML */
+	enum field_keys keys;	  /* FIELD_MAP */
+	const char *
+		word; /* FIELD_TABLE: a string stands for a table with this key; NULL: it does not */
 };
 
 struct schema {

@@ -31,7 +31,8 @@ static struct doc *store_int(const struct field *f, const char *member, struct a
 {
 	int64_t n = *(const int64_t *)member;
 
-	(void)f;
+	if (f->choices && n < 0)
+		return doc_new_str(a, str_from(f->choices[-1 - n]));
 	return n ? doc_new_int(a, n) : NULL;
 }
 
@@ -111,6 +112,14 @@ static struct doc *store_box(const struct field *f, const char *member, struct a
 	return box ? store_table(f->sub, box, a) : NULL;
 }
 
+static struct doc *store_doc(const struct field *f, const char *member, struct arena *a)
+{
+	const struct doc *table = *(const struct doc *const *)member;
+
+	(void)f;
+	return table ? doc_copy(a, table) : NULL;
+}
+
 static struct doc *store_map(const struct field *f, const char *member, struct arena *a)
 {
 	const struct table_list *list = (const struct table_list *)member;
@@ -144,7 +153,7 @@ static struct doc *(*const storers[])(const struct field *f, const char *member,
 	[FIELD_SIZE] = store_size, [FIELD_CHOICE] = store_choice, [FIELD_STRS] = store_strs,
 	[FIELD_ARGV] = store_strs, [FIELD_ENV] = store_env,	  [FIELD_TABLE] = store_sub,
 	[FIELD_MAP] = store_map,   [FIELD_LIST] = store_list,	  [FIELD_BOX] = store_box,
-	[FIELD_INTS] = store_ints,
+	[FIELD_INTS] = store_ints, [FIELD_DOC] = store_doc,	  [FIELD_ANY] = store_doc,
 };
 
 /* The value of a zero member that must be written because it has a default. */
@@ -168,10 +177,12 @@ static struct doc *zero_of(const struct field *f, struct arena *a)
 	case FIELD_TABLE:
 	case FIELD_MAP:
 	case FIELD_BOX:
+	case FIELD_DOC:
 		return doc_new(a, DOC_TABLE);
 	case FIELD_STR:
 	case FIELD_NAME:
 	case FIELD_CHOICE:
+	case FIELD_ANY:
 		return NULL; /* a NULL string cannot be written */
 	}
 	return NULL;

@@ -60,6 +60,10 @@ static bool bad_type(struct load *l, const struct field *f, const struct place *
 		words_choices(f->choices, &expected);
 	} else {
 		buf_addz(&expected, words_expected(f->type));
+		if (f->choices) {
+			buf_addz(&expected, ", or ");
+			words_choices(f->choices, &expected);
+		}
 	}
 	return bad_value(l, at, d, buf_str(&expected).p);
 }
@@ -143,9 +147,24 @@ static bool load_bool(struct load *l, const struct field *f, const struct place 
 	return true;
 }
 
+/* The number that a word stands for; 0: none. */
+static int64_t number_word(const struct field *f, const struct doc *d)
+{
+	for (int i = 0; f->choices && d->type == DOC_STRING && f->choices[i]; i++)
+		if (str_is(d->s, f->choices[i]))
+			return -1 - i;
+	return 0;
+}
+
 static bool load_int(struct load *l, const struct field *f, const struct place *at,
 		     const struct doc *d, void *out)
 {
+	int64_t word = number_word(f, d);
+
+	if (word) {
+		*(int64_t *)out = word;
+		return true;
+	}
 	if (d->type != DOC_INT)
 		return bad_type(l, f, at, d);
 	if (!field_allows(f, d->i))
@@ -384,6 +403,13 @@ static bool load_env(struct load *l, const struct field *f, const struct place *
 static bool load_sub(struct load *l, const struct field *f, const struct place *at,
 		     const struct doc *d, void *out)
 {
+	if (d->type == DOC_STRING && f->word) {
+		struct doc *table = doc_new(l->a, DOC_TABLE);
+
+		doc_set(l->a, table, str_from(f->word), doc_copy(l->a, d));
+		table->pos = d->pos;
+		d = table;
+	}
 	if (d->type != DOC_TABLE)
 		return bad_type(l, f, at, d);
 	if (!field_allows(f, (int64_t)d->table.n))
@@ -400,6 +426,25 @@ static bool load_box(struct load *l, const struct field *f, const struct place *
 	if (!load_sub(l, f, at, d, box))
 		return false;
 	*(void **)out = box;
+	return true;
+}
+
+static bool load_doc(struct load *l, const struct field *f, const struct place *at,
+		     const struct doc *d, void *out)
+{
+	if (d->type != DOC_TABLE)
+		return bad_type(l, f, at, d);
+	*(const struct doc **)out = d;
+	return true;
+}
+
+static bool load_any(struct load *l, const struct field *f, const struct place *at,
+		     const struct doc *d, void *out)
+{
+	(void)l;
+	(void)f;
+	(void)at;
+	*(const struct doc **)out = d;
 	return true;
 }
 
@@ -513,7 +558,7 @@ static bool (*const loaders[])(struct load *l, const struct field *f, const stru
 	[FIELD_SIZE] = load_size, [FIELD_CHOICE] = load_choice, [FIELD_STRS] = load_strs,
 	[FIELD_ARGV] = load_argv, [FIELD_ENV] = load_env,	[FIELD_TABLE] = load_sub,
 	[FIELD_MAP] = load_map,	  [FIELD_LIST] = load_list,	[FIELD_BOX] = load_box,
-	[FIELD_INTS] = load_ints,
+	[FIELD_INTS] = load_ints, [FIELD_DOC] = load_doc,	[FIELD_ANY] = load_any,
 };
 
 bool schema_load_value(struct load *l, const struct field *f, const struct place *at,

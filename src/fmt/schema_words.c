@@ -25,6 +25,8 @@ static const struct {
 	[FIELD_MAP] = {"a table of tables", "tables by name", "entries"},
 	[FIELD_LIST] = {"a list of tables", "list of tables", "tables"},
 	[FIELD_BOX] = {"a table", "table", "entries"},
+	[FIELD_DOC] = {"a table", "table of any keys", "entries"},
+	[FIELD_ANY] = {"a value", "value", ""},
 };
 
 const char *words_expected(enum field_type type)
@@ -139,6 +141,10 @@ void words_field(const struct field *f, struct buf *out)
 	else
 		buf_addz(out, words_type(f->type));
 	words_range(f, out);
+	if (f->type == FIELD_INT && f->choices) {
+		buf_addz(out, ", or ");
+		words_choices(f->choices, out);
+	}
 }
 
 void words_default(const struct field *f, struct buf *out)

@@ -21,6 +21,10 @@ struct err;
  * the same tree gives the same bytes.  Symlinks to regular files inside are stored as files;
  * other links are refused with their name. */
 int tar_pack(const char *path, int out_fd, struct err *err);
+/* The same without .git and what .gitignore and .regattaignore of each directory leave out (fmt/ignore.h); the second
+ * is asked first, and that of the deeper directory.  *ret_left_out: names, of directories with all in them, that were met
+ * and left out, .git not counted. */
+int tar_pack_source(const char *path, int out_fd, size_t *ret_left_out, struct err *err);
 /* The same, but only the given files of a directory, in the given order; names are relative to dir. */
 int tar_pack_files(const char *dir, char *const *names, size_t n, int out_fd, struct err *err);
 /* Reads in_fd up to the archive's end mark, perhaps a little further.  dest_dir is made if it is

@@ -22,9 +22,11 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/vec.h"
+#include "fmt/ignore.h"
 #include "fmt/quote.h"
 #include "fmt/tar_block.h"
 
+#define GIT_DIR ".git"
 #define OCTAL_SIZE_MAX ((UINT64_C(1) << 33) - 1) /* what 11 octal digits hold */
 
 struct pack {
@@ -34,6 +36,8 @@ struct pack {
 	struct buf out;	 /* to be written */
 	uint64_t bytes;	 /* of content, so far */
 	size_t entries;
+	struct ignore *ignore; /* what is left out; NULL: nothing */
+	size_t left_out;
 	struct err *err;
 };
 
@@ -51,6 +55,7 @@ static void names_release(struct names *n)
 static void pack_release(struct pack *p)
 {
 	free(p->root);
+	ignore_free(p->ignore);
 	buf_release(&p->path);
 	buf_release(&p->out);
 }
@@ -309,12 +314,64 @@ static int pack_entry(struct pack *p, int dir_fd, const char *name, int level)
 	return pack_dir(p, fd, level + 1);
 }
 
+/* The rules of a directory: those of the second file come after those of the first, and so before them. */
+static int read_ignore(struct pack *p, int dir_fd)
+{
+	static const char *const files[] = {".gitignore", ".regattaignore"};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		CLEANUP(buf_release) struct buf text = {0};
+		struct err err = {0};
+
+		buf_init(&text, IGNORE_MAX_BYTES);
+		if (faccessat(dir_fd, files[i], F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (file_read_at(dir_fd, files[i], &text, &err) < 0)
+			return err_set(p->err, err.kind, "'%s': %.150s", files[i], err.msg);
+		ignore_add(p->ignore, buf_str(&text), buf_str(&p->path).p);
+	}
+	return 0;
+}
+
+/* Is the entry p->path of this directory left out? */
+static bool is_left_out(struct pack *p, int dir_fd, const char *name)
+{
+	struct stat st;
+
+	if (!p->ignore)
+		return false;
+	bool is_dir = fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+
+	if (!ignore_matches(p->ignore, buf_str(&p->path).p, is_dir))
+		return false;
+	p->left_out += strcmp(name, GIT_DIR) != 0;
+	return true;
+}
+
+static int pack_names(struct pack *p, int dir_fd, const struct names *names, int level)
+{
+	size_t path_n = p->path.n;
+	char text[QUOTE_MAX];
+
+	for (size_t i = 0; i < names->list.n; i++) {
+		p->path.n = path_n;
+		buf_addz(&p->path, names->list.v[i]);
+		if (p->path.overflow)
+			return err_set(p->err, ERR_CAPACITY, "'%s...': name longer than %d bytes",
+				       shown(p, text), TAR_MAX_PATH);
+		if (!is_left_out(p, dir_fd, names->list.v[i]) &&
+		    pack_entry(p, dir_fd, names->list.v[i], level) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Everything in the directory p->path, which ends in '/' or is the root. */
 static int pack_dir(struct pack *p, int dir_fd, int level)
 {
 	CLEANUP(names_release) struct names names = {0};
 	char text[QUOTE_MAX];
-	size_t path_n = p->path.n;
+	size_t rules = p->ignore ? ignore_count(p->ignore) : 0;
 	int again = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (again < 0)
@@ -325,16 +382,13 @@ static int pack_dir(struct pack *p, int dir_fd, int level)
 		return err_set(p->err, ERR_CAPACITY,
 			       "'%s': more than %d directories within each other", shown(p, text),
 			       TAR_MAX_LEVELS);
-	for (size_t i = 0; i < names.list.n; i++) {
-		p->path.n = path_n;
-		buf_addz(&p->path, names.list.v[i]);
-		if (p->path.overflow)
-			return err_set(p->err, ERR_CAPACITY, "'%s...': name longer than %d bytes",
-				       shown(p, text), TAR_MAX_PATH);
-		if (pack_entry(p, dir_fd, names.list.v[i], level) < 0)
-			return -1;
-	}
-	return 0;
+	if (p->ignore && read_ignore(p, dir_fd) < 0)
+		return -1;
+	int ret = pack_names(p, dir_fd, &names, level);
+
+	if (p->ignore)
+		ignore_cut(p->ignore, rules);
+	return ret;
 }
 
 static int pack_end(struct pack *p)
@@ -344,9 +398,10 @@ static int pack_end(struct pack *p)
 	return emit(p, zeros, sizeof(zeros)) < 0 ? -1 : flush(p);
 }
 
-int tar_pack(const char *path, int out_fd, struct err *err)
+static int pack_path(const char *path, int out_fd, struct ignore *ignore, size_t *ret_left_out,
+		     struct err *err)
 {
-	CLEANUP(pack_release) struct pack p = {.out_fd = out_fd, .err = err};
+	CLEANUP(pack_release) struct pack p = {.out_fd = out_fd, .ignore = ignore, .err = err};
 	CLEANUP(close_fdp) int fd = -1;
 	char text[QUOTE_MAX];
 	struct stat st;
@@ -369,7 +424,23 @@ int tar_pack(const char *path, int out_fd, struct err *err)
 	}
 	if (ret < 0)
 		return err_wrap(err, "pack '%s'", str_quote(str_from(path), text));
+	*ret_left_out = p.left_out;
 	return pack_end(&p);
+}
+
+int tar_pack(const char *path, int out_fd, struct err *err)
+{
+	size_t none;
+
+	return pack_path(path, out_fd, NULL, &none, err);
+}
+
+int tar_pack_source(const char *path, int out_fd, size_t *ret_left_out, struct err *err)
+{
+	struct ignore *ignore = ignore_new();
+
+	ignore_add(ignore, STR(GIT_DIR), "");
+	return pack_path(path, out_fd, ignore, ret_left_out, err);
 }
 
 static int pack_named(struct pack *p, int top, const char *name)

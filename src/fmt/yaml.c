@@ -1,10 +1,9 @@
 /*
- * yaml - the part of YAML that is plain data: block and flow style, and the
- * scalars of the 1.2 core schema.
+ * yaml - the part of YAML that is plain data: block and flow style, the scalars of
+ * the 1.2 core schema, and within limits anchors, aliases and the merge key.
  *
- * The tree is built from libyaml's events.  Anchors, aliases, tags, merge keys and
- * further documents are refused with their position: nothing in a file may mean
- * something else than it shows.  Plain yes, no, on and off are strings.
+ * The tree is built from libyaml's events.  Tags, and anchors and aliases of keys, are
+ * refused with their position.  Plain yes, no, on and off are strings.
  *
  * libyaml counts characters, doc.h counts bytes; the events come in the order
  * of the text, so the reader's cursor follows them.
@@ -20,6 +19,7 @@
 #include "fmt/number.h"
 #include "fmt/quote.h"
 #include "fmt/reader.h"
+#include "fmt/yaml_anchor.h"
 #include "fmt/yaml_scalar.h"
 
 #define TAG_LINES_MAX 16 /* a text with more lines that look like %TAG directives is refused */
@@ -30,6 +30,7 @@ struct source {
 	size_t index;	  /* characters between text and the cursor */
 	yaml_parser_t parser;
 	bool parser_open;
+	struct yaml_anchors anchors;
 };
 
 static int read_node(struct source *s, const yaml_event_t *ev, struct doc **ret_doc);
@@ -38,6 +39,7 @@ static void source_release(struct source *s)
 {
 	if (s->parser_open)
 		yaml_parser_delete(&s->parser);
+	yaml_anchors_release(&s->anchors);
 	reader_release(&s->r);
 }
 
@@ -112,27 +114,26 @@ static int next(struct source *s, yaml_event_t *ev)
 	return fail_parser(s);
 }
 
-/* Refuses aliases, anchors and tags. */
-static int check_plain_data(struct source *s, const yaml_event_t *ev)
+/* The name after '&' of the event; NULL: it has none. */
+static const yaml_char_t *anchor_of(const yaml_event_t *ev)
 {
-	const yaml_char_t *anchor = NULL, *tag = NULL;
+	if (ev->type == YAML_SCALAR_EVENT)
+		return ev->data.scalar.anchor;
+	if (ev->type == YAML_SEQUENCE_START_EVENT)
+		return ev->data.sequence_start.anchor;
+	return ev->type == YAML_MAPPING_START_EVENT ? ev->data.mapping_start.anchor : NULL;
+}
 
-	if (ev->type == YAML_ALIAS_EVENT)
-		return reader_fail(&s->r, pos_of(s, ev->start_mark),
-				   "found an alias, expected the value written out");
-	if (ev->type == YAML_SCALAR_EVENT) {
-		anchor = ev->data.scalar.anchor;
+static int check_tag(struct source *s, const yaml_event_t *ev)
+{
+	const yaml_char_t *tag = NULL;
+
+	if (ev->type == YAML_SCALAR_EVENT)
 		tag = ev->data.scalar.tag;
-	} else if (ev->type == YAML_SEQUENCE_START_EVENT) {
-		anchor = ev->data.sequence_start.anchor;
+	else if (ev->type == YAML_SEQUENCE_START_EVENT)
 		tag = ev->data.sequence_start.tag;
-	} else if (ev->type == YAML_MAPPING_START_EVENT) {
-		anchor = ev->data.mapping_start.anchor;
+	else if (ev->type == YAML_MAPPING_START_EVENT)
 		tag = ev->data.mapping_start.tag;
-	}
-	if (anchor)
-		return reader_fail(&s->r, pos_of(s, ev->start_mark),
-				   "found an anchor, expected a value without one");
 	if (tag)
 		return reader_fail(&s->r, pos_of(s, ev->start_mark),
 				   "found a tag, expected a value without one");
@@ -194,53 +195,69 @@ static int read_sequence(struct source *s, struct doc *d)
 static int read_key(struct source *s, const yaml_event_t *ev, struct doc_pos pos,
 		    struct str *ret_key)
 {
-	if (check_plain_data(s, ev) < 0)
+	if (ev->type == YAML_ALIAS_EVENT)
+		return reader_fail(&s->r, pos, "found an alias as a key, expected text");
+	if (check_tag(s, ev) < 0)
 		return -1;
 	if (ev->type != YAML_SCALAR_EVENT)
 		return reader_fail(&s->r, pos, "found a %s as a key, expected text",
 				   ev->type == YAML_SEQUENCE_START_EVENT ? "list" : "table");
+	if (anchor_of(ev))
+		return reader_fail(&s->r, pos, "found an anchor at a key, expected one at a value");
 	struct str text = scalar_text(ev);
 
 	if (is_plain(ev) && text.n == 0)
 		return reader_fail(&s->r, pos, "found an empty key, expected text before the ':'");
-	if (is_plain(ev) && str_is(text, "<<"))
-		return reader_fail(&s->r, pos,
-				   "found the merge key '<<', expected every key written out");
 	*ret_key = arena_str(s->r.a, text);
 	return 0;
 }
 
+/* A "<<" may stand before the keys that win over what it brings: it is merged at the end. */
 static int read_mapping(struct source *s, struct doc *d)
 {
+	struct doc *merged = NULL;
+	struct doc_pos merged_pos = {0};
+
 	for (;;) {
 		CLEANUP(yaml_event_delete) yaml_event_t key_ev = {0};
 		CLEANUP(yaml_event_delete) yaml_event_t ev = {0};
-		struct str key;
-		struct doc *value;
+		struct str key = {0};
+		struct doc *value = NULL;
 
 		if (next(s, &key_ev) < 0)
 			return -1;
 		if (key_ev.type == YAML_MAPPING_END_EVENT)
-			return 0;
+			return merged ? yaml_merge(&s->r, d, merged) : 0;
 		struct doc_pos pos = pos_of(s, key_ev.start_mark);
 
 		if (read_key(s, &key_ev, pos, &key) < 0 || next(s, &ev) < 0 ||
-		    read_node(s, &ev, &value) < 0 || reader_put(&s->r, d, key, pos, value) < 0)
+		    read_node(s, &ev, &value) < 0)
 			return -1;
+		if (is_plain(&key_ev) && str_is(key, "<<")) {
+			if (merged)
+				return reader_duplicate(&s->r, key, pos, merged_pos);
+			merged = value;
+			merged_pos = pos;
+		} else if (reader_put(&s->r, d, key, pos, value) < 0) {
+			return -1;
+		}
 	}
 }
 
-static int read_node(struct source *s, const yaml_event_t *ev, struct doc **ret_doc)
+static int read_alias(struct source *s, const yaml_event_t *ev, struct doc **ret_doc)
+{
+	*ret_doc =
+		yaml_anchors_copy(&s->anchors, &s->r, str_from((const char *)ev->data.alias.anchor),
+				  pos_of(s, ev->start_mark));
+	return *ret_doc ? 0 : -1;
+}
+
+static int read_container(struct source *s, const yaml_event_t *ev, struct doc **ret_doc)
 {
 	struct doc_pos pos = pos_of(s, ev->start_mark);
 	bool mapping = ev->type == YAML_MAPPING_START_EVENT;
-
-	if (check_plain_data(s, ev) < 0)
-		return -1;
-	if (ev->type == YAML_SCALAR_EVENT)
-		return read_scalar(s, ev, ret_doc);
-
 	struct doc *d = reader_node(&s->r, mapping ? DOC_TABLE : DOC_ARRAY, pos);
+
 	if (!d || reader_enter(&s->r, pos) < 0)
 		return -1;
 	if ((mapping ? read_mapping(s, d) : read_sequence(s, d)) < 0)
@@ -250,40 +267,62 @@ static int read_node(struct source *s, const yaml_event_t *ev, struct doc **ret_
 	return 0;
 }
 
-/* The document that starts with this event, to its end. */
-static int read_document(struct source *s, const yaml_event_t *start, struct doc **ret_doc)
+static int read_node(struct source *s, const yaml_event_t *ev, struct doc **ret_doc)
+{
+	const yaml_char_t *anchor = anchor_of(ev);
+
+	if (ev->type == YAML_ALIAS_EVENT)
+		return read_alias(s, ev, ret_doc);
+	if (check_tag(s, ev) < 0)
+		return -1;
+	if ((ev->type == YAML_SCALAR_EVENT ? read_scalar(s, ev, ret_doc)
+					   : read_container(s, ev, ret_doc)) < 0)
+		return -1;
+	if (anchor)
+		yaml_anchors_add(&s->anchors, str_from((const char *)anchor), *ret_doc);
+	return 0;
+}
+
+/* The document that starts with this event, to its end; NULL: it failed. */
+static struct doc *read_document(struct source *s, const yaml_event_t *start)
 {
 	CLEANUP(yaml_event_delete) yaml_event_t ev = {0};
 	CLEANUP(yaml_event_delete) yaml_event_t end = {0};
+	struct doc *d = NULL;
 
 	if (start->data.document_start.tag_directives.start !=
-	    start->data.document_start.tag_directives.end)
-		return reader_fail(&s->r, pos_of(s, start->start_mark),
-				   "found a %%TAG directive, expected a document without tags");
-	if (next(s, &ev) < 0 || read_node(s, &ev, ret_doc) < 0)
-		return -1;
-	return next(s, &end);
+	    start->data.document_start.tag_directives.end) {
+		reader_fail(&s->r, pos_of(s, start->start_mark),
+			    "found a %%TAG directive, expected a document without tags");
+		return NULL;
+	}
+	yaml_anchors_clear(&s->anchors);
+	if (next(s, &ev) < 0 || read_node(s, &ev, &d) < 0 || next(s, &end) < 0)
+		return NULL;
+	return d;
 }
 
-static int read_stream(struct source *s, struct doc **ret_doc)
+/* All documents that are not empty. */
+static int read_stream(struct source *s, struct doc *all)
 {
 	CLEANUP(yaml_event_delete) yaml_event_t stream = {0};
-	CLEANUP(yaml_event_delete) yaml_event_t first = {0};
-	CLEANUP(yaml_event_delete) yaml_event_t second = {0};
 
-	if (next(s, &stream) < 0 || next(s, &first) < 0)
+	if (next(s, &stream) < 0)
 		return -1;
-	if (first.type == YAML_STREAM_END_EVENT) {
-		/* A text of comments only is null, like an empty document. */
-		*ret_doc = reader_node(&s->r, DOC_NULL, (struct doc_pos){1, 1});
-		return 0;
+	for (;;) {
+		CLEANUP(yaml_event_delete) yaml_event_t start = {0};
+
+		if (next(s, &start) < 0)
+			return -1;
+		if (start.type == YAML_STREAM_END_EVENT)
+			return 0;
+		struct doc *d = read_document(s, &start);
+
+		if (!d)
+			return -1;
+		if (d->type != DOC_NULL)
+			doc_append(s->r.a, all, d);
 	}
-	if (read_document(s, &first, ret_doc) < 0 || next(s, &second) < 0)
-		return -1;
-	if (second.type != YAML_STREAM_END_EVENT)
-		return reader_fail(&s->r, pos_of(s, second.start_mark),
-				   "found a second document, expected one in a file");
-	return 0;
 }
 
 /*
@@ -306,10 +345,10 @@ static int check_tag_lines(struct source *s)
 	return 0;
 }
 
-int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err)
+int yaml_parse_documents(struct str text, struct arena *a, struct doc **ret_all, struct err *err)
 {
 	CLEANUP(source_release) struct source s = {0};
-	struct doc *d = NULL;
+	struct doc *all = doc_new(a, DOC_ARRAY);
 
 	if (reader_open(&s.r, text, a, err) < 0)
 		return -1;
@@ -322,8 +361,27 @@ int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct er
 	yaml_parser_set_encoding(&s.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&s.parser, (const unsigned char *)s.text,
 				     (size_t)(s.r.end - s.text));
-	if (read_stream(&s, &d) < 0)
+	if (read_stream(&s, all) < 0)
 		return -1;
-	*ret_doc = d;
+	if (all->array.n == 0) {
+		/* A text of comments only is null, like an empty document. */
+		doc_append(a, all, doc_new(a, DOC_NULL));
+		all->array.v[0]->pos = (struct doc_pos){1, 1};
+	}
+	*ret_all = all;
+	return 0;
+}
+
+int yaml_parse(struct str text, struct arena *a, struct doc **ret_doc, struct err *err)
+{
+	struct doc *all;
+
+	if (yaml_parse_documents(text, a, &all, err) < 0)
+		return -1;
+	if (all->array.n > 1)
+		return err_set(err, ERR_INVALID,
+			       "%d:%d: found a second document, expected one in a file",
+			       all->array.v[1]->pos.line, all->array.v[1]->pos.col);
+	*ret_doc = all->array.v[0];
 	return 0;
 }

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * crowd - peers that have not said yet who they are, and how many of them there may be at once.
+ * crowd - limits the number of connected peers that have not identified themselves yet.
  *
- * An honest peer is in the crowd for a moment.  When `enough` are, on_full tells the owner to let nobody in for
- * now: thousands who come at the same time wait in the kernel's queue, and none of the work that has been done for
- * those who are in is lost.  Whoever only holds a place does not keep the others out: while the crowd is full,
- * those who have been in it for patience_ms are dropped.  Of peers that cannot be held back (they were on
- * their way in) the oldest is dropped when there are `most`.
+ * An honest peer is a member for milliseconds only.  From `enough` members on, the crowd is full:
+ * on_full tells the owner to accept no connections, so that further peers wait in the queue of the
+ * kernel and the handshakes in progress are not wasted.  While the crowd is full, members that have
+ * been in it for patience_ms are dropped, so that idle ones cannot block it.  A connection that was
+ * already accepted may still enter; the oldest member is dropped when there are `most`.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct crowd_limits {
 
 struct crowd_events {
 	void (*on_full)(void *ctx, bool full);
-	void (*drop)(void *ctx, struct crowd_member *m); /* calls crowd_leave */
+	void (*drop)(void *ctx, struct crowd_member *m); /* must call crowd_leave() */
 };
 
 struct crowd {
@@ -42,7 +42,7 @@ struct crowd {
 
 void crowd_init(struct crowd *c, struct loop *l, const struct crowd_limits *limits,
 		const struct crowd_events *ev, void *ctx);
-/* Nobody is in it any more. */
+/* Call it when the crowd has no members. */
 void crowd_release(struct crowd *c);
 void crowd_enter(struct crowd *c, struct crowd_member *m);
 void crowd_leave(struct crowd *c, struct crowd_member *m);

@@ -72,25 +72,33 @@ void sha1_of(const void *p, size_t n, uint8_t out[static SHA1_BYTES])
 	must(EVP_Digest(p, n, out, NULL, EVP_sha1(), NULL));
 }
 
-/* All bytes of the file go to `add`. */
-static int read_all(int fd, void (*add)(void *ctx, const void *p, size_t n), void *ctx,
-		    uint64_t *ret_size, struct err *err)
+/* Up to `most` bytes of the file from `from` on go to `add`. */
+static int read_range(int fd, uint64_t from, uint64_t most,
+		      void (*add)(void *ctx, const void *p, size_t n), void *ctx,
+		      uint64_t *ret_size, struct err *err)
 {
 	CLEANUP(freep) char *chunk = xmalloc(CHUNK);
-	off_t at = 0;
+	uint64_t done = 0;
 	ssize_t n;
 
-	while ((n = pread(fd, chunk, CHUNK, at)) != 0) {
+	while (done < most && (n = pread(fd, chunk, most - done < CHUNK ? most - done : CHUNK,
+					 (off_t)(from + done))) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return err_errno(err, errno, "read a file to hash");
 		add(ctx, chunk, (size_t)n);
-		at += n;
+		done += (uint64_t)n;
 	}
 	if (ret_size)
-		*ret_size = (uint64_t)at;
+		*ret_size = done;
 	return 0;
+}
+
+static int read_all(int fd, void (*add)(void *ctx, const void *p, size_t n), void *ctx,
+		    uint64_t *ret_size, struct err *err)
+{
+	return read_range(fd, 0, UINT64_MAX, add, ctx, ret_size, err);
 }
 
 static void add_sha256(void *ctx, const void *p, size_t n)
@@ -110,6 +118,11 @@ int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, stru
 	return rc;
 }
 
+void md5_of(const void *p, size_t n, uint8_t out[static MD5_BYTES])
+{
+	must(EVP_Digest(p, n, out, NULL, EVP_md5(), NULL));
+}
+
 static void add_md5(void *ctx, const void *p, size_t n)
 {
 	must(EVP_DigestUpdate(ctx, p, n));
@@ -117,10 +130,16 @@ static void add_md5(void *ctx, const void *p, size_t n)
 
 int md5_fd(int fd, uint8_t out[static MD5_BYTES], struct err *err)
 {
+	return md5_fd_range(fd, 0, UINT64_MAX, out, err);
+}
+
+int md5_fd_range(int fd, uint64_t from, uint64_t most, uint8_t out[static MD5_BYTES],
+		 struct err *err)
+{
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 
 	must(ctx && EVP_DigestInit_ex(ctx, EVP_md5(), NULL));
-	int rc = read_all(fd, add_md5, ctx, NULL, err);
+	int rc = read_range(fd, from, most, add_md5, ctx, NULL, err);
 
 	must(EVP_DigestFinal_ex(ctx, out, NULL));
 	EVP_MD_CTX_free(ctx);

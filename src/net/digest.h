@@ -20,6 +20,10 @@ void sha1_of(const void *p, size_t n, uint8_t out[static SHA1_BYTES]);
 /* Of a whole file, for data whose publisher gives nothing better. */
 #define MD5_BYTES 16
 int md5_fd(int fd, uint8_t out[static MD5_BYTES], struct err *err);
+/* Of up to `most` bytes from `from` on. */
+int md5_fd_range(int fd, uint64_t from, uint64_t most, uint8_t out[static MD5_BYTES],
+		 struct err *err);
+void md5_of(const void *p, size_t n, uint8_t out[static MD5_BYTES]);
 /* Whole file from offset 0. */
 int sha256_fd(int fd, uint8_t out[static SHA256_BYTES], uint64_t *ret_size, struct err *err);
 /* The same as hex digits. */

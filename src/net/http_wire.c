@@ -142,7 +142,7 @@ int http_wire_await_continue(struct http_wire *w, const struct deadline *d, stru
 	struct deadline soon = deadline_within(d, CONTINUE_MS);
 	struct err own;
 
-	while (!w->got_continue && !feed_head(w)) {
+	while (!feed_head(w) && !w->got_continue) {
 		int rc = fill(w, &soon, &own);
 
 		if (rc == 0)

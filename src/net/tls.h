@@ -20,7 +20,7 @@ struct transport;
 /* Has the text the form of a pin? */
 bool tls_pin_ok(const char *text);
 
-/* Load key (P-256) and certificate from dir/tls.key and dir/tls.crt, mode 0600, or make them.
+/* Load key (P-256) and certificate from dir/tls.key and dir/tls.crt, mode 0600, or make what is missing.
  * ERR_INVALID if they do not belong together. */
 int tls_server_open(const char *dir, struct tls_server **ret, struct err *err);
 /* NULL allowed.  Returns NULL. */

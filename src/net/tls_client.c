@@ -267,6 +267,7 @@ static int usable_context(const struct tls_trust *trust, SSL_CTX **ret, struct e
 			return err_set(err, ERR_INVALID, "TLS: there is no pin");
 		break;
 	case TLS_CA:
+	case TLS_ANYONE:
 		break;
 	}
 	if (!trust->cert_pem.n != !trust->key_pem.n)

@@ -17,6 +17,7 @@ enum tls_mode {
 	TLS_OFF,       /* plain, for http_target and dialer_target */
 	TLS_PIN,       /* trust a server whose key has the pin; its certificate is not checked */
 	TLS_CA,	       /* trust a valid certificate of a CA for the host's name */
+	TLS_ANYONE,    /* trust whoever answers: only where the user's own configuration says so */
 };
 
 struct tls_trust {

@@ -4,6 +4,7 @@
 #include "net/tls.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -87,24 +88,14 @@ static int write_pem(const char *path, BIO *bio, struct err *err)
 	return file_write_atomic(path, (struct str){p, (size_t)n}, 0600, true, err);
 }
 
-static int make_identity(const char *key_path, const char *cert_path, struct err *err)
+static int make_key(const char *path, struct err *err)
 {
 	CLEANUP(key_freep) EVP_PKEY *key = EVP_EC_gen("P-256");
-	CLEANUP(cert_freep) X509 *cert = NULL;
-	CLEANUP(bio_freep) BIO *key_text = BIO_new(BIO_s_mem());
-	CLEANUP(bio_freep) BIO *cert_text = BIO_new(BIO_s_mem());
+	CLEANUP(bio_freep) BIO *text = BIO_new(BIO_s_mem());
 
-	if (!key)
+	if (!key || PEM_write_bio_PrivateKey(text, key, NULL, NULL, 0, NULL, NULL) != 1)
 		return tls_fail(err, ERR_IO, "a key cannot be made");
-	if (self_sign(key, &cert, err) < 0)
-		return -1;
-	if (PEM_write_bio_PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL) != 1 ||
-	    PEM_write_bio_X509(cert_text, cert) != 1)
-		return tls_fail(err, ERR_IO, "the key cannot be written");
-	/* The key last: a certificate without a key is made again. */
-	if (write_pem(cert_path, cert_text, err) < 0)
-		return -1;
-	return write_pem(key_path, key_text, err);
+	return write_pem(path, text, err);
 }
 
 static int read_pem(const char *path, BIO **ret, struct err *err)
@@ -122,6 +113,28 @@ static int read_pem(const char *path, BIO **ret, struct err *err)
 		explicit_bzero(text.p, text.n);
 	buf_release(&text);
 	return rc;
+}
+
+/* For the key that is there, perhaps put there before the first start (tls_key.h). */
+static int make_cert(const char *key_path, const char *path, struct err *err)
+{
+	CLEANUP(bio_freep) BIO *key_text = NULL;
+	CLEANUP(bio_freep) BIO *text = BIO_new(BIO_s_mem());
+	CLEANUP(cert_freep) X509 *cert = NULL;
+
+	if (read_pem(key_path, &key_text, err) < 0)
+		return -1;
+	CLEANUP(key_freep) EVP_PKEY *key = PEM_read_bio_PrivateKey(key_text, NULL, NULL, NULL);
+
+	if (!key) {
+		tls_fail(err, ERR_INVALID, "this is not a key");
+		return err_wrap(err, "'%s' (remove it to get a new one)", key_path);
+	}
+	if (self_sign(key, &cert, err) < 0)
+		return -1;
+	if (PEM_write_bio_X509(text, cert) != 1)
+		return tls_fail(err, ERR_IO, "the certificate cannot be written");
+	return write_pem(path, text, err);
 }
 
 static int load_identity(SSL_CTX *ctx, const char *key_path, const char *cert_path,
@@ -179,7 +192,12 @@ int tls_server_open(const char *dir, struct tls_server **ret, struct err *err)
 	CLEANUP(ctx_freep) SSL_CTX *ctx = NULL;
 	char pin[TLS_PIN_SIZE];
 
-	if (!file_exists(key_path) && make_identity(key_path, cert_path, err) < 0)
+	if (!file_exists(key_path)) {
+		(void)unlink(cert_path); /* that of a key that is lost */
+		if (make_key(key_path, err) < 0)
+			return -1;
+	}
+	if (!file_exists(cert_path) && make_cert(key_path, cert_path, err) < 0)
 		return -1;
 	if (tls_context_new(TLS_server_method(), &ctx, err) < 0)
 		return -1;

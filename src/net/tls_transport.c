@@ -278,20 +278,38 @@ bool tls_pin_ok(const char *text)
 	return strncmp(text, PIN_PREFIX, strlen(PIN_PREFIX)) == 0 && strlen(text) == PIN_LENGTH;
 }
 
-int tls_pin_of(X509 *cert, char out[static TLS_PIN_SIZE], struct err *err)
+static void put_pin(const uint8_t *der, size_t n, char out[static TLS_PIN_SIZE])
 {
-	uint8_t der[MAX_SPKI], *p = der, hash[SHA256_BYTES];
-	int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), NULL);
+	uint8_t hash[SHA256_BYTES];
 	struct buf text;
 
-	if (n <= 0 || (size_t)n > sizeof(der) ||
-	    i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), &p) != n)
-		return tls_fail(err, ERR_INVALID, "the certificate's key cannot be read");
-	sha256_of(der, (size_t)n, hash);
+	sha256_of(der, n, hash);
 	buf_init(&text, TLS_PIN_SIZE - 1);
 	buf_addz(&text, PIN_PREFIX);
 	b64_encode(&text, hash, sizeof(hash));
 	snprintf(out, TLS_PIN_SIZE, "%.*s", STR_ARG(buf_str(&text)));
 	buf_release(&text);
+}
+
+int tls_pin_of(X509 *cert, char out[static TLS_PIN_SIZE], struct err *err)
+{
+	uint8_t der[MAX_SPKI], *p = der;
+	int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), NULL);
+
+	if (n <= 0 || (size_t)n > sizeof(der) ||
+	    i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), &p) != n)
+		return tls_fail(err, ERR_INVALID, "the certificate's key cannot be read");
+	put_pin(der, (size_t)n, out);
+	return 0;
+}
+
+int tls_pin_of_key(EVP_PKEY *key, char out[static TLS_PIN_SIZE], struct err *err)
+{
+	uint8_t der[MAX_SPKI], *p = der;
+	int n = i2d_PUBKEY(key, NULL);
+
+	if (n <= 0 || (size_t)n > sizeof(der) || i2d_PUBKEY(key, &p) != n)
+		return tls_fail(err, ERR_INVALID, "the key cannot be read");
+	put_pin(der, (size_t)n, out);
 	return 0;
 }

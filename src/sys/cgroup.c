@@ -258,6 +258,7 @@ static void make_part(char *path)
 
 void cgroup_make(struct cgroup *cg, bool want_memory)
 {
+	cg->used = cg->unified[0] && access(cg->unified, F_OK) == 0;
 	make_part(cg->unified);
 	if (want_memory)
 		make_part(cg->memory);
@@ -316,7 +317,8 @@ int cgroup_limit_memory(struct cgroup *cg, uint64_t bytes, struct err *err)
 
 int cgroup_open(const struct cgroup *cg)
 {
-	return cg->unified[0] ? open(cg->unified, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	return cg->unified[0] && !cg->used ? open(cg->unified, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+					   : -1;
 }
 
 int cgroup_enter_memory(const struct cgroup *cg)

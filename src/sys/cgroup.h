@@ -18,6 +18,9 @@ struct proc_list;
 struct cgroup {
 	char unified[CGROUP_PATH_MAX]; /* directory in the v2 hierarchy; "" = none */
 	char memory[CGROUP_PATH_MAX];  /* directory in the v1 memory hierarchy; "" = none */
+	/* The v2 directory was there before, and what was inside may have been killed.  Kernels with a
+	 * counter of these kills (since 6.14) kill whatever CLONE_INTO_CGROUP puts there later. */
+	bool used;
 };
 
 /* The paths for a group called `name`: below the calling process's groups that are writable.  Makes nothing. */
@@ -30,7 +33,7 @@ void cgroup_place_from(const char *mountinfo, const char *groups, const char *na
 void cgroup_make(struct cgroup *cg, bool want_memory);
 /* ERR_UNAVAILABLE when no memory controller can be used here. */
 int cgroup_limit_memory(struct cgroup *cg, uint64_t bytes, struct err *err);
-/* A descriptor of the v2 directory for CLONE_INTO_CGROUP; -1 if there is none. */
+/* A descriptor of the v2 directory for CLONE_INTO_CGROUP; -1 if there is none, or it is used: enter it then. */
 int cgroup_open(const struct cgroup *cg);
 /* Move the calling process into the group, if clone3 could not.  Async-signal-safe: no allocation. */
 int cgroup_enter_memory(const struct cgroup *cg);

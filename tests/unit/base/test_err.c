@@ -150,9 +150,11 @@ static void every_kind_has_a_name_that_leads_back(void **state)
 static void exit_codes_are_those_scripts_rely_on(void **state)
 {
 	static const int codes[ERR_KINDS] = {
-		[ERR_INVALID] = 2,  [ERR_NOT_FOUND] = 3, [ERR_CONFLICT] = 2,	[ERR_DENIED] = 4,
-		[ERR_CAPACITY] = 5, [ERR_QUOTA] = 5,	 [ERR_THROTTLED] = 8,	[ERR_TIMEOUT] = 6,
-		[ERR_PROTOCOL] = 8, [ERR_IO] = 8,	 [ERR_UNAVAILABLE] = 8, [ERR_CANCELLED] = 7,
+		[ERR_INVALID] = 2,   [ERR_NOT_FOUND] = 3,   [ERR_CONFLICT] = 2,
+		[ERR_DENIED] = 4,    [ERR_CAPACITY] = 5,    [ERR_QUOTA] = 5,
+		[ERR_THROTTLED] = 8, [ERR_TIMEOUT] = 6,	    [ERR_PROTOCOL] = 8,
+		[ERR_IO] = 8,	     [ERR_UNAVAILABLE] = 8, [ERR_CANCELLED] = 7,
+		[ERR_PREEMPTED] = 5,
 	};
 
 	(void)state;

@@ -11,7 +11,7 @@
 static const struct expand_role roles[] = {
 	{.name = "trainer", .first = 0, .count = 2, .counted = true},
 	{.name = "eval", .first = 2, .count = 1, .port = 7, .counted = true},
-	{.name = "ps", .first = 3, .count = 2, .port = 5436},
+	{.name = "ps", .first = 3, .count = 2, .port = 5436, .processes = 3},
 };
 static const char *const addresses[] = {"10.0.0.1", NULL, "10.0.0.3", "10.0.0.4", "10.0.0.5"};
 static const struct expand_members members = {
@@ -45,6 +45,47 @@ static void is(int rank, const char *template, const char *want)
 	buf_release(&out);
 }
 
+/* Nodes 0 to 2 have one process each, 3 and 4 have three. */
+static void a_process_is_counted_after_those_of_the_nodes_before_it(void **state)
+{
+	struct expand_here here = here_of(4);
+	struct buf out;
+
+	(void)state;
+	is(0, "{process} {local} {processes}", "0 0 1");
+	is(2, "{process} {local} {processes}", "2 0 1");
+	is(3, "{process} {local} {processes}", "3 0 3");
+	here.local = 2;
+	buf_init(&out, 4096);
+	assert_int_equal(expand_text("{process} {local}: {list:ps|,|{process}}", &here, &out, NULL),
+			 EXPAND_OK);
+	assert_string_equal(buf_str(&out).p, "8 2: 3,6");
+	buf_release(&out);
+}
+
+/* The two nodes of "ps" have three processes each; the others have one. */
+static void each_process_of_a_list_has_a_number_and_a_port(void **state)
+{
+	struct expand_here here = here_of(4);
+	struct buf out;
+
+	(void)state;
+	is(0, "{each:ps|,|{address}:{process_port:1}}",
+	   "10.0.0.4:5436,10.0.0.4:5437,10.0.0.4:5438,10.0.0.5:5436,10.0.0.5:5437,10.0.0.5:5438");
+	is(0, "{each:*|,|{process}}", "0,1,2,3,4,5,6,7,8");
+	is(0, "{each:ps| |{task}.{local}}", "0.0 1.1 2.2 3.0 4.1 5.2");
+	is(0, "{each:trainer|,|{address}:{process_port:2222}}", "10.0.0.1:2222,trainer-1:2222");
+	is(0, "{each:nobody|,|{rank}}", "");
+	here.local = 2;
+	buf_init(&out, 4096);
+	assert_int_equal(
+		expand_text("{task} {process_port:1} {port:1} {list:ps|,|{process_port:1}}", &here,
+			    &out, NULL),
+		EXPAND_OK);
+	assert_string_equal(buf_str(&out).p, "5 5438 5436 5436,5436");
+	buf_release(&out);
+}
+
 static void a_node_names_itself(void **state)
 {
 	(void)state;
@@ -56,6 +97,25 @@ static void a_node_names_itself(void **state)
 	is(0, "a{attempt}b", "a3b");
 	is(0, "{interface} {output} {work} {hostfile} {machinefile} {metrics}",
 	   "eth0 /o /w /h /m /f");
+}
+
+static void a_table_with_names_decides_how_nodes_are_called(void **state)
+{
+	static const char *const names[] = {"trainer-1", "trainer-0", "eval-0", "ps-1", "ps-0"};
+	const struct expand_members named = {
+		.roles = roles, .nroles = 3, .addresses = addresses, .names = names, .n = 5};
+	const struct expand_here here = {.members = &named, .rank = 0};
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 200);
+	assert_int_equal(expand_text("{rank} {index} {name}: {list:*|,|{name}={address}}", &here,
+				     &out, NULL),
+			 EXPAND_OK);
+	assert_string_equal(
+		buf_str(&out).p,
+		"0 0 trainer-1: trainer-1=10.0.0.1,trainer-0=trainer-0,eval-0=10.0.0.3,ps-1=10.0.0.4,ps-0=10.0.0.5");
+	buf_release(&out);
 }
 
 static void a_node_names_others(void **state)
@@ -211,7 +271,11 @@ static void the_longest_variable_is_as_long_as_the_kernel_takes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_process_of_a_list_has_a_number_and_a_port),
+		cmocka_unit_test(each_process_of_a_list_has_a_number_and_a_port),
 		cmocka_unit_test(a_node_names_itself),
+		cmocka_unit_test(a_process_is_counted_after_those_of_the_nodes_before_it),
+		cmocka_unit_test(a_table_with_names_decides_how_nodes_are_called),
 		cmocka_unit_test(a_node_names_others),
 		cmocka_unit_test(a_port_is_that_of_the_role),
 		cmocka_unit_test(a_list_has_each_once_in_the_order_of_ranks),

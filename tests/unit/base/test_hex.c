@@ -79,6 +79,29 @@ static void base64_keeps_to_the_maximum(void **state)
 	buf_release(&b);
 }
 
+static void base64_is_read_up_to_what_is_none(void **state)
+{
+	static const struct {
+		const char *coded, *plain;
+	} cases[] = {
+		{"Zm9vYmFy", "foobar"}, {"Zm9v\nYg==\n", "foob"}, {"Zm9vYmE=", "fooba"}, {"", ""},
+		{"Zm9v!Zm9v", "foo"},
+	};
+	struct buf b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		buf_init(&b, 100);
+		b64_decode(&b, str_from(cases[i].coded));
+		assert_string_equal(buf_str(&b).p, cases[i].plain);
+		buf_release(&b);
+	}
+	buf_init(&b, 2);
+	b64_decode(&b, STR("Zm9v"));
+	assert_true(b.overflow);
+	buf_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -86,6 +109,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_hex_is_refused_and_writes_nothing),
 		cmocka_unit_test(base64_follows_the_published_vectors),
 		cmocka_unit_test(base64_keeps_to_the_maximum),
+		cmocka_unit_test(base64_is_read_up_to_what_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

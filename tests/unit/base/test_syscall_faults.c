@@ -50,6 +50,7 @@ FAULTY(int, fstat64, -1, (int fd, struct stat *st), fd, st)
 FAULTY(int, fstatat64, -1, (int fd, const char *name, struct stat *st, int flags), fd, name, st,
        flags)
 FAULTY(int, fsync, -1, (int fd), fd)
+FAULTY(int, mkdir, -1, (const char *path, mode_t mode), path, mode)
 FAULTY(ssize_t, getrandom, -1, (void *p, size_t n, unsigned flags), p, n, flags)
 /* The kernel may also give less than was asked for. */
 static bool short_reads;
@@ -248,6 +249,16 @@ static void a_failed_copy_leaves_nothing(void **state)
 	assert_int_equal(count_files(state), 1);
 }
 
+/* Run directories are made for every job: those above are not tried one by one from the root. */
+static void only_missing_directories_are_asked_for(void **state)
+{
+	fault_mkdir = (struct fault){EROFS, 3, 0}; /* t/d, t, t/d */
+	assert_int_equal(file_mkdir_p(unit_path(state, "t/d"), 0700, NULL), 0);
+	assert_int_equal(fault_mkdir.errnum, EROFS);
+	assert_int_equal(fault_mkdir.skip, 0);
+	fault_mkdir = (struct fault){0};
+}
+
 static void make_tree(void **state)
 {
 	assert_int_equal(file_mkdir_p(unit_path(state, "t/d"), 0700, NULL), 0);
@@ -405,6 +416,7 @@ int main(void)
 		IN_DIR(a_read_that_fails_half_way_leaves_the_buffer_as_it_was),
 		IN_DIR(a_copy_goes_on_by_hand_where_the_kernel_cannot),
 		IN_DIR(a_failed_copy_leaves_nothing),
+		IN_DIR(only_missing_directories_are_asked_for),
 		IN_DIR(a_tree_that_cannot_be_removed_says_what_is_in_the_way),
 		IN_DIR(a_tree_that_grows_meanwhile_is_removed_in_the_next_round),
 		IN_DIR(a_directory_that_stays_closed_is_reported),

@@ -25,8 +25,12 @@ static void the_name_of_a_file_says_its_format(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		assert_int_equal(
 			doc_parse_named(cases[i].name, str_from(cases[i].text), a, &d, &err), 0);
-		assert_int_equal(doc_int(d, "a", 0), 1);
+		assert_int_equal(d->array.n, 1);
+		assert_int_equal(doc_int(d->array.v[0], "a", 0), 1);
 	}
+	assert_int_equal(doc_parse_named("job.yaml", STR("a: 1\n---\nb: 2\n"), a, &d, &err), 0);
+	assert_int_equal(d->array.n, 2);
+	assert_int_equal(doc_int(d->array.v[1], "b", 0), 2);
 	assert_int_equal(doc_parse_named("job.toml", STR("a: 1"), a, &d, &err), -1);
 	assert_string_equal(err.msg, "1:2: found ':', expected '=' after the key");
 }

@@ -128,17 +128,156 @@ static void every_value_and_key_knows_its_place_in_bytes(void **state)
 
 /* What is refused. */
 
-static void what_points_elsewhere_is_refused_where_it_stands(void **state)
+static void an_alias_is_a_copy_with_the_positions_of_its_anchor(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	assert_parses_to(yaml_parse, STR("a: &x 1\nb: *x\nc: [*x, *x]\n"),
+			 "{\"a\":1,\"b\":1,\"c\":[1,1]}");
+	assert_parses_to(yaml_parse, STR("a: &x 1\nb: &x 2\nc: *x\n"), "{\"a\":1,\"b\":2,\"c\":2}");
+	struct doc *d = parse_ok(yaml_parse, a, STR("a: &x\n  k: [v]\nb: *x\n"));
+	const struct doc *b = doc_get(d, "b");
+
+	assert_ptr_not_equal(b, doc_get(d, "a"));
+	assert_string_equal(doc_get(b, "k")->array.v[0]->s.p, "v");
+	assert_pos(d->table.v[1].key_pos, 3, 1);
+	assert_pos(b->pos, 1, 4);
+	assert_pos(b->table.v[0].key_pos, 2, 3);
+	assert_pos(doc_get(b, "k")->array.v[0]->pos, 2, 7);
+}
+
+static void a_merge_key_brings_the_keys_that_the_table_lacks(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	assert_parses_to(yaml_parse, STR("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\n"),
+			 "{\"x\":{\"a\":1,\"b\":2},\"y\":{\"b\":3,\"a\":1}}");
+	assert_parses_to(yaml_parse, STR("y: {b: 3, <<: [{a: 1, b: 2}, {a: 4, c: 5}]}\n"),
+			 "{\"y\":{\"b\":3,\"a\":1,\"c\":5}}");
+	assert_parses_to(yaml_parse, STR("{'<<': 1}"), "{\"<<\":1}");
+	struct doc *d = parse_ok(yaml_parse, a, STR("x: &x\n  a: 1\ny:\n  <<: *x\n"));
+
+	assert_pos(doc_get(d, "y")->table.v[0].key_pos, 2, 3);
+}
+
+static void a_text_may_have_several_documents(void **state)
+{
+	assert_parses_to(yaml_parse_documents, STR("a: 1\n---\nb: 2\n...\n---\n- c\n"),
+			 "[{\"a\":1},{\"b\":2},[\"c\"]]");
+	assert_parses_to(yaml_parse_documents, STR("---\n---\na: 1\n---\n# nothing\n"),
+			 "[{\"a\":1}]");
+	assert_parses_to(yaml_parse_documents, STR(""), "[null]");
+	assert_parses_to(yaml_parse, STR("a: 1\n---\n"), "{\"a\":1}");
+	(void)state;
+}
+
+/* Nine levels of nine aliases each would be 3.5e8 values; one long string is many bytes. */
+static void a_short_text_cannot_stand_for_a_huge_tree(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf b;
+	struct err err = {0};
+	struct doc *d;
+	(void)state;
+
+	buf_init(&b, 1 << 20);
+	buf_addz(&b, "a0: &a0 [1]\n");
+	for (int i = 1; i < 9; i++)
+		buf_printf(&b, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n",
+			   i, i, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+	assert_int_equal(yaml_parse(buf_str(&b), a, &d, &err), -1);
+	assert_non_null(strstr(err.msg, "found more than 100000 values"));
+	buf_reset(&b);
+	buf_addz(&b, "a: &a ");
+	for (int i = 0; i < 1000; i++)
+		buf_addz(&b, "0123456789abcdef");
+	buf_addz(&b, "\nb: [");
+	for (int i = 0; i < 100; i++)
+		buf_addz(&b, "*a, ");
+	buf_addz(&b, "*a]\n");
+	assert_int_equal(yaml_parse(buf_str(&b), a, &d, &err), -1);
+	assert_non_null(strstr(err.msg, "found aliases that stand for more than 1048576 bytes"));
+	buf_reset(&b);
+	buf_addz(&b, "a: &k ");
+	add_nested(&b, 40, "[", "", "]");
+	buf_addz(&b, "\nb: ");
+	add_nested(&b, 40, "[", "*k", "]");
+	assert_int_equal(yaml_parse(buf_str(&b), a, &d, &err), -1);
+	assert_non_null(strstr(err.msg, "found more than 64 levels"));
+}
+
+static void a_tree_is_printed_in_block_style(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf out;
+	(void)state;
+
+	buf_init(&out, 1 << 20);
+	doc_to_yaml(
+		parse_ok(
+			yaml_parse, a,
+			STR("{a: {b: [1, {c: x, d: [z]}, [2, 3], {}], e: []}, f: 'yes', g: repo/img:1, "
+			    "h: 'a: b', i: '', 'k 1': '1', l: null, m: \"x\\ny\"}")),
+		&out);
+	assert_string_equal(buf_str(&out).p, "a:\n"
+					     "  b:\n"
+					     "  - 1\n"
+					     "  - c: x\n"
+					     "    d:\n"
+					     "    - z\n"
+					     "  - - 2\n"
+					     "    - 3\n"
+					     "  - {}\n"
+					     "  e: []\n"
+					     "f: \"yes\"\n"
+					     "g: repo/img:1\n"
+					     "h: \"a: b\"\n"
+					     "i: \"\"\n"
+					     "\"k 1\": \"1\"\n"
+					     "l: null\n"
+					     "m: \"x\\ny\"\n");
+}
+
+static void what_doc_to_yaml_writes_reads_the_same(void **state)
+{
+	struct rng r;
+	size_t read = 0;
+	(void)state;
+
+	seed_rng(&r);
+	for (int i = 0; i < 1000; i++) {
+		CLEANUP(arena_freep) struct arena *a = arena_new();
+		CLEANUP(buf_release) struct buf text;
+		struct doc *d = doc_generate(&r, a, (struct doc_kinds){.nulls = true}, 4);
+
+		buf_init(&text, 1 << 20);
+		doc_to_yaml(d, &text);
+		/* As below: characters that libyaml refuses, and keys that are too long for it. */
+		if (memchr(text.p, 0x7f, text.n) || strstr(text.p, "\xe2\x80\xa8") || text.n > 1000)
+			continue;
+		struct doc *back = parse_ok(yaml_parse, a, buf_str(&text));
+
+		assert_true(doc_same(d, back));
+		read++;
+	}
+	assert_true(read > 100);
+}
+
+static void what_is_not_plain_data_is_refused_where_it_stands(void **state)
 {
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"a: &x 1\n", "1:4: found an anchor, expected a value without one"},
-		{"a: &x [1]\n", "1:4: found an anchor, expected a value without one"},
-		{"a: &x {b: 1}\n", "1:4: found an anchor, expected a value without one"},
-		{"&x a: 1\n", "1:1: found an anchor, expected a value without one"},
-		{"a: 1\nb: *x\n", "2:4: found an alias, expected the value written out"},
-		{"*x : 1\n", "1:1: found an alias, expected the value written out"},
+		{"&x a: 1\n", "1:1: found an anchor at a key, expected one at a value"},
+		{"a: 1\nb: *x\n", "2:4: found the alias 'x', expected one of an anchor before it"},
+		{"b: *x\na: &x 1\n",
+		 "1:4: found the alias 'x', expected one of an anchor before it"},
+		{"a: &x [*x]\n", "1:8: found the alias 'x', expected one of an anchor before it"},
+		{"a: &x {b: *x}\n",
+		 "1:11: found the alias 'x', expected one of an anchor before it"},
+		{"a: &x b\n*x : 1\n", "2:1: found an alias as a key, expected text"},
 		{"a: !!str 1\n", "1:4: found a tag, expected a value without one"},
 		{"a: ! 1\n", "1:4: found a tag, expected a value without one"},
 		{"a: !x [1]\n", "1:4: found a tag, expected a value without one"},
@@ -146,10 +285,16 @@ static void what_points_elsewhere_is_refused_where_it_stands(void **state)
 		{"!!str a: 1\n", "1:1: found a tag, expected a value without one"},
 		{"%TAG ! tag:x,2000:\n---\na: 1\n",
 		 "1:1: found a %TAG directive, expected a document without tags"},
-		{"a:\n  <<: {b: 1}\n",
-		 "2:3: found the merge key '<<', expected every key written out"},
-		{"a: 1\n---\nb: 2\n", "2:1: found a second document, expected one in a file"},
-		{"a: 1\n---\n", "2:1: found a second document, expected one in a file"},
+		{"a:\n  <<: b\n",
+		 "2:7: found a string after the merge key '<<', expected a table or a list of tables"},
+		{"<<: [{a: 1}, 2]\n",
+		 "1:14: found a whole number after the merge key '<<', expected a table or a list of "
+		 "tables"},
+		{"<<: {a: 1}\n<<: {b: 1}\n",
+		 "2:1: found the key '<<' again, expected it once (first at 1:1)"},
+		{"a: 1\n---\nb: 2\n", "3:1: found a second document, expected one in a file"},
+		{"a: &x 1\n---\nb: *x\n",
+		 "3:4: found the alias 'x', expected one of an anchor before it"},
 		{"? [a]\n: 1\n", "1:3: found a list as a key, expected text"},
 		{"{{a: 1}: 2}\n", "1:2: found a table as a key, expected text"},
 		{"?\n: 1\n", "1:2: found an empty key, expected text before the ':'"},
@@ -355,7 +500,13 @@ int main(void)
 		cmocka_unit_test(quoted_and_block_scalars_are_strings),
 		cmocka_unit_test(keys_are_text_as_written),
 		cmocka_unit_test(every_value_and_key_knows_its_place_in_bytes),
-		cmocka_unit_test(what_points_elsewhere_is_refused_where_it_stands),
+		cmocka_unit_test(an_alias_is_a_copy_with_the_positions_of_its_anchor),
+		cmocka_unit_test(a_merge_key_brings_the_keys_that_the_table_lacks),
+		cmocka_unit_test(a_text_may_have_several_documents),
+		cmocka_unit_test(a_short_text_cannot_stand_for_a_huge_tree),
+		cmocka_unit_test(a_tree_is_printed_in_block_style),
+		cmocka_unit_test(what_doc_to_yaml_writes_reads_the_same),
+		cmocka_unit_test(what_is_not_plain_data_is_refused_where_it_stands),
 		cmocka_unit_test(broken_text_is_refused_in_the_words_of_the_parser),
 		cmocka_unit_test(what_the_parser_finds_while_reading_ahead_has_its_place_too),
 		cmocka_unit_test(depth_is_limited),

@@ -835,6 +835,26 @@ static void an_upload_waits_for_continue_and_begins_at_its_offset(void **state)
 	close(fd);
 }
 
+static void an_upload_goes_on_as_soon_as_the_server_says_so(void **state)
+{
+	struct world *w = *state;
+	const struct http_outgoing r = {.method = "PUT",
+					.path = "/yes",
+					.timeout_ms = LONG_MS,
+					.body = STR("hello"),
+					.expect_continue = true};
+
+	serve(w, &w->a, false, continue_or_not);
+	struct http_target t = target(w, "a.test", &w->a);
+	int64_t began = clock_boot_ms();
+
+	must_open(w, &t);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(http_send(w->client, &r, &w->answer, &w->err), 0);
+	/* A second each is how long a server that says nothing is waited for. */
+	assert_true(clock_boot_ms() - began < 4000);
+}
+
 static const char whole[] = "0123456789abcdefghij";
 
 static bool give_ranges(struct peer_conn *c, const char *head)
@@ -943,6 +963,7 @@ int main(void)
 		T(the_deadline_holds_in_every_stage),
 		T(a_stop_is_seen_in_every_stage),
 		T(an_upload_waits_for_continue_and_begins_at_its_offset),
+		T(an_upload_goes_on_as_soon_as_the_server_says_so),
 		T(a_download_that_was_cut_goes_on_where_it_was),
 	};
 

@@ -17,6 +17,7 @@
 #include "net/http_server.h"
 #include "net/listener.h"
 #include "net/tls.h"
+#include "net/tls_key.h"
 #include "net/transport.h"
 #include "sys/loop.h"
 
@@ -291,8 +292,35 @@ static void a_key_and_a_certificate_that_are_no_pair_are_refused(void **state)
 	assert_int_equal(tls_server_open(*state, &tls, &err), -1);
 	assert_int_equal(err.kind, ERR_INVALID);
 	assert_int_equal(unlink(unit_path(state, "tls.crt")), 0);
-	assert_int_equal(tls_server_open(*state, &tls, &err), -1);
-	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_int_equal(tls_server_open(*state, &tls, &err), 0);
+	tls_server_free(tls);
+}
+
+/* Rule: who made the key of a server from a secret knows its pin before the server is there. */
+static void a_key_made_from_a_secret_has_the_pin_that_was_told(void **state)
+{
+	static const char secret[] = "0123456789abcdef0123456789abcdef",
+			  other[] = "1123456789abcdef0123456789abcdef";
+	char told[TLS_PIN_SIZE], again[TLS_PIN_SIZE], pin[TLS_PIN_SIZE];
+	CLEANUP(buf_release) struct buf pem = {0};
+	struct tls_server *tls;
+	struct err err = {0};
+
+	buf_init(&pem, 4096);
+	assert_int_equal(tls_key_of_secret(str_from(secret), &pem, told, &err), 0);
+	assert_int_equal(
+		file_write_atomic(unit_path(state, "tls.key"), buf_str(&pem), 0600, false, NULL),
+		0);
+	assert_int_equal(tls_server_open(*state, &tls, &err), 0);
+	tls_server_pin(tls, pin);
+	tls_server_free(tls);
+	assert_string_equal(pin, told);
+	buf_reset(&pem);
+	assert_int_equal(tls_key_of_secret(str_from(secret), &pem, again, &err), 0);
+	assert_string_equal(again, told);
+	assert_int_equal(tls_key_of_secret(str_from(other), &pem, again, &err), 0);
+	assert_string_not_equal(again, told);
+	assert_int_equal(tls_key_of_secret(STR("short"), &pem, again, &err), -1);
 }
 
 static void a_place_that_cannot_be_written_is_told(void **state)
@@ -316,6 +344,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_says_nothing_is_a_timeout),
 		on_dir(the_key_is_made_once_and_private),
 		on_dir(a_key_and_a_certificate_that_are_no_pair_are_refused),
+		on_dir(a_key_made_from_a_secret_has_the_pin_that_was_told),
 		on_dir(a_place_that_cannot_be_written_is_told),
 	};
 

@@ -165,6 +165,38 @@ static void everything_inside_dies_at_once(void **state)
 	proc_list_release(&l);
 }
 
+/* As of an attempt that starts while the last process of the one before is still dying. */
+static void what_enters_a_group_that_was_killed_lives(void **state)
+{
+	struct cgroup cg;
+	int status;
+
+	(void)state;
+	if (!make(&cg, "again"))
+		skip();
+	if (!cg.unified[0]) {
+		cgroup_remove(&cg);
+		skip();
+	}
+	assert_false(cg.used);
+	cgroup_kill(&cg);
+	cgroup_make(&cg, true);
+	assert_true(cg.used);
+	assert_int_equal(cgroup_open(&cg), -1);
+	pid_t pid = child_inside(&cg);
+
+	poll(NULL, 0, 50);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	for (int64_t until = clock_boot_ms() + WAIT_MS;
+	     !cgroup_remove(&cg) && clock_boot_ms() < until;) {
+		cgroup_kill(&cg);
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		poll(NULL, 0, 1);
+	}
+	assert_true(cgroup_remove(&cg));
+}
+
 static void groups_that_the_job_made_inside_go_too(void **state)
 {
 	char below[CGROUP_PATH_MAX + 16];
@@ -208,6 +240,7 @@ int main(void)
 		cmocka_unit_test(without_a_group_nothing_is_there_and_nothing_fails),
 		cmocka_unit_test(a_group_that_cannot_be_made_becomes_none),
 		cmocka_unit_test(everything_inside_dies_at_once),
+		cmocka_unit_test(what_enters_a_group_that_was_killed_lives),
 		cmocka_unit_test(groups_that_the_job_made_inside_go_too),
 		cmocka_unit_test(a_limit_is_set_and_figures_are_read),
 	};

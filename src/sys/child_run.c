@@ -1,0 +1,100 @@
+#include "sys/child_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/deadline.h"
+#include "base/err.h"
+
+#define REAP_MS 20
+
+static int read_output(int fd, const struct deadline *d, struct buf *out, struct err *err)
+{
+	for (;;) {
+		char *room = buf_reserve(out, 4096);
+
+		if (!room)
+			return err_set(err, ERR_CAPACITY, "it prints more than %zu bytes",
+				       out->max);
+		if (deadline_poll(d, fd, POLLIN, "it did not end", err) < 0)
+			return -1;
+		ssize_t n = read(fd, room, 4096);
+
+		if (n < 0 && errno != EINTR)
+			return err_errno(err, errno, "read its output");
+		if (n == 0)
+			return 0;
+		buf_commit(out, n > 0 ? (size_t)n : 0);
+	}
+}
+
+/* Waits for the exit of the program; one that has closed its output and goes on is killed at the
+ * deadline. */
+static int reap(pid_t pid, const struct deadline *d, bool kill_it, int *ret_status, struct err *err)
+{
+	if (kill_it)
+		kill(-pid, SIGKILL);
+	for (;;) {
+		pid_t got = waitpid(pid, ret_status, kill_it ? 0 : WNOHANG);
+
+		if (got == pid)
+			return 0;
+		if (got < 0 && errno != EINTR) {
+			*ret_status = 0; /* a process that reaps all of its children was faster */
+			return 0;
+		}
+		if (got == 0 && deadline_check(d, "it did not end", err) < 0) {
+			int ignored;
+
+			reap(pid, d, true, &ignored, NULL);
+			return -1;
+		}
+		if (got == 0)
+			poll(NULL, 0, REAP_MS);
+	}
+}
+
+int child_run(struct child_spec spec, const struct deadline *d, struct buf *out, int *ret_status,
+	      struct err *err)
+{
+	CLEANUP(close_fdp) int in = -1;
+	int pipes[2];
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	in = pipes[0];
+	spec.out = spec.out == CHILD_KEPT ? pipes[1] : spec.out;
+	spec.err = spec.err == CHILD_KEPT ? pipes[1] : spec.err;
+	spec.session = true;
+	int rc = child_spawn(&spec, &pid, err);
+
+	close(pipes[1]);
+	if (rc < 0)
+		return -1;
+	rc = read_output(in, d, out, err);
+	return reap(pid, d, rc < 0, ret_status, rc < 0 ? NULL : err) < 0 || rc < 0 ? -1 : 0;
+}
+
+int child_run_words(const char *const *argv, const struct deadline *d, struct buf *out,
+		    int *ret_code, struct err *err)
+{
+	const struct child_spec spec = {.file = argv[0],
+					.argv = argv,
+					.env = (const char *const *)environ,
+					.in = -1,
+					.out = CHILD_KEPT,
+					.err = CHILD_KEPT};
+	int status;
+
+	if (child_run(spec, d, out, &status, err) < 0)
+		return -1;
+	*ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return 0;
+}
