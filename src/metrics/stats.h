@@ -4,6 +4,9 @@
 #include <stdint.h>
 #include "base/str.h"
 
+/* The metric by which samples are counted: its mean over the time in which the job ran, of each node. */
+#define SAMPLES_METRIC "samples_per_s"
+
 enum better { BETTER_UNKNOWN, BETTER_LOWER, BETTER_HIGHER };
 
 struct stats {

@@ -29,6 +29,7 @@ struct check {
 	struct job *job;
 	struct arena *a;
 	struct problems *ps;
+	const struct job_rules *rules; /* may be NULL */
 };
 
 #define problem(c, pos, ...) problems_add((c)->ps, (c)->a, (pos), __VA_ARGS__)
@@ -121,6 +122,54 @@ static void check_secrets(struct check *c)
 		if (!is_variable(str_from(names->v[i])))
 			problem(c, item_pos(c->doc, "secrets", i),
 				"secrets: '%s' cannot be the name of a variable: list names of env, not values",
+				names->v[i]);
+}
+
+static bool has_image(const struct job *job)
+{
+	bool any = job->image;
+
+	for (size_t i = 0; i < job->roles.n; i++)
+		any = any || job_role(job, i)->image;
+	return any;
+}
+
+static void check_registry(struct check *c)
+{
+	const struct registry_spec *r = &c->job->registry;
+	const struct doc *given = doc_get(c->doc, "registry");
+
+	/* In a stored job the table is there, and empty. */
+	if (!given || (!r->user && !r->password_env && !r->login))
+		return;
+	if (r->login && strcmp(r->login, "ecr") != 0)
+		problem(c, given->pos,
+			"registry: there is no login '%s': \"ecr\", or a table with user and password_env",
+			r->login);
+	else if (r->login && (r->user || r->password_env))
+		problem(c, given->pos,
+			"registry: \"ecr\" brings its own user and password: give one of both");
+	else if (!r->login && (!r->user || !r->password_env))
+		problem(c, given->pos,
+			"registry needs user and password_env, the name of the variable with the "
+			"password");
+	else if (!r->login && !is_variable(str_from(r->password_env)))
+		problem(c, given->pos,
+			"registry: '%s' cannot be the name of a variable: give the variable's name, not the "
+			"password",
+			r->password_env);
+	else if (!has_image(c->job))
+		problem(c, given->pos, "registry is the login for image, and no image is given");
+}
+
+/* Names only: a package manager must not take one for an option. */
+static void check_packages(struct check *c, const struct doc *table, const struct strs *names,
+			   const char *where)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (!is_word(str_from(names->v[i]), "+-._:=~*/@", 200) || names->v[i][0] == '-')
+			problem(c, item_pos(table, "packages", i),
+				"%spackages: '%s' cannot be the name of a package", where,
 				names->v[i]);
 }
 
@@ -310,6 +359,39 @@ static void check_bounds(struct check *c, const struct doc *table, int64_t *coun
 			where);
 }
 
+/* "gpus" and "cpus" are those of `resources`, or what the machine has: then their number is not known yet. */
+static void settle_processes(struct check *c, int64_t *processes, enum processes_by *by,
+			     const struct resources_spec *res, struct doc_pos pos,
+			     const char *where)
+{
+	const struct resources_spec none = {0};
+
+	if (*processes > 0)
+		return;
+	if (!res)
+		res = &none;
+	*by = *processes == -1 ? PROCESSES_GPUS : PROCESSES_CPUS;
+	*processes = *by == PROCESSES_GPUS ? res->gpus : (int64_t)res->cpus;
+	if (*processes > JOB_MAX_PROCESSES)
+		problem(c, pos, "%sprocesses_per_node would be %lld: %d are possible", where,
+			(long long)*processes, JOB_MAX_PROCESSES);
+	if (*processes > 0)
+		*by = PROCESSES_NUMBER;
+	else
+		*processes = 1;
+}
+
+/* One terminal cannot be shared by several processes. */
+static void check_terminal(struct check *c, int64_t processes, struct doc_pos pos, bool pty,
+			   const char *where)
+{
+	if (processes > 1 && pty)
+		problem(c, pos,
+			"%sprocesses_per_node is %lld, but pty = true is for one process: leave one of "
+			"them out",
+			where, (long long)processes);
+}
+
 static void check_role(struct check *c, const struct doc *table, struct role *r)
 {
 	char *where = arena_printf(c->a, "roles.%s.", r->name);
@@ -317,15 +399,24 @@ static void check_role(struct check *c, const struct doc *table, struct role *r)
 	check_env(c, table, where);
 	check_command(c, table, &r->command, where);
 	check_filled(c, table, "image", where);
+	r->image = job_image(c->job, r);
+	if (!r->resources)
+		r->resources = c->job->resources;
+	check_packages(c, table, &r->packages, where);
 	check_bounds(c, table, &r->count, &r->policy, where);
 	if (!doc_get(table, "command")) {
-		if (!doc_get(c->doc, "command"))
+		bool brought = c->rules && c->rules->brings_command &&
+			       c->rules->brings_command(c->job, r->name);
+
+		if (!doc_get(c->doc, "command") && !brought)
 			problem(c, r->pos,
 				"roles.%s has no command, and the job has none for it either: write command "
 				"= [\"program\", \"argument\"]",
 				r->name);
 		r->command = c->job->command;
 	}
+	settle_processes(c, &r->processes, &r->processes_by, r->resources, r->processes_pos, where);
+	check_terminal(c, r->processes, r->processes_pos, r->pty_set ? r->pty : c->job->pty, where);
 	if (r->ready_when == READY_PORT && !doc_get(table, "port"))
 		problem(c, item_pos(table, "ready_when", 0),
 			"roles.%s.ready_when = \"port\" needs a port: write port = 5436, say",
@@ -346,7 +437,8 @@ static void find_tables(struct check *c, const struct doc *roles)
 /* Keys of the job that have no effect in a job with roles. */
 static void refuse_beside_roles(struct check *c)
 {
-	static const char *const keys[] = {"count", "min", "max", "retries", "retry_on", "on_lost"};
+	static const char *const keys[] = {
+		"count", "min", "max", "retries", "retry_on", "on_lost", "processes_per_node"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (doc_get(c->doc, keys[i]))
@@ -378,9 +470,11 @@ static void check_roles(struct check *c)
 	check_cycle(c, &waits);
 }
 
-/* "s3://bucket/criteo/" and "../criteo" are called criteo; "." has no name. */
+/* "s3://bucket/criteo/", "https://host/criteo?v=1" and "../criteo" are called criteo; "." has no name. */
 static struct str last_part(struct str src)
 {
+	if (str_starts(src, STR("https://")))
+		src = str_cut(&src, '?');
 	while (src.n > 0 && src.p[src.n - 1] == '/')
 		src.n--;
 	size_t from = src.n;
@@ -389,14 +483,68 @@ static struct str last_part(struct str src)
 	return (struct str){src.p + from, src.n - from};
 }
 
+/* "criteo.tar.gz" is unpacked to criteo.  A name without such an ending is returned as it is. */
+static struct str without_ending(struct str name)
+{
+	static const char *const endings[] = {".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz",
+					      ".tgz",	 ".tar",     ".zip",	 NULL};
+
+	for (size_t i = 0; endings[i]; i++) {
+		struct str end = str_from(endings[i]);
+
+		if (name.n > end.n && str_eq((struct str){name.p + name.n - end.n, end.n}, end))
+			return (struct str){name.p, name.n - end.n};
+	}
+	return name;
+}
+
 static bool is_place(struct str path)
 {
 	return path_is_below(path) && !str_is(path, ".");
 }
 
-bool data_is_url(const struct data_spec *d)
+bool input_is_fetched(const char *src)
 {
-	return str_starts(str_from(d->src), STR("https://"));
+	return str_starts(str_from(src), STR("https://")) ||
+	       str_starts(str_from(src), STR("s3://"));
+}
+
+bool input_is_git(const char *src)
+{
+	return str_starts(str_from(src), STR("git+"));
+}
+
+const char *input_in_image(const char *src)
+{
+	static const char scheme[] = "docker://";
+
+	return strncmp(src, scheme, strlen(scheme)) == 0 ? src + strlen(scheme) : NULL;
+}
+
+bool input_is_packed(const char *src)
+{
+	return !input_is_fetched(src) && !input_in_image(src);
+}
+
+size_t job_data(const struct job *j, struct arena *a, const struct data_spec **ret)
+{
+	struct data_spec *v = arena_array(a, struct data_spec, j->data.n + 1);
+	size_t n = 0;
+
+	if (j->source && input_is_fetched(j->source)) {
+		struct str name = last_part(str_from(j->source));
+
+		v[n++] = (struct data_spec){
+			.src = j->source,
+			.pos = j->source_pos,
+			.path = ".",
+			.unpack = without_ending(name).n < name.n,
+		};
+	}
+	for (size_t i = 0; i < j->data.n; i++)
+		v[n++] = ((const struct data_spec *)j->data.v)[i];
+	*ret = v;
+	return n;
 }
 
 static void check_digest(struct check *c, const struct data_spec *d, const char *key,
@@ -424,8 +572,13 @@ static void check_data(struct check *c)
 		}
 		check_digest(c, d, "sha256", d->sha256, 64);
 		check_digest(c, d, "md5", d->md5, 32);
+		if (d->unpack && d->shard)
+			problem(c, d->pos, "data: an archive that is unpacked cannot be sharded");
 		if (!d->path) {
 			struct str name = last_part(str_from(d->src));
+
+			if (d->unpack)
+				name = without_ending(name);
 			d->path = arena_strndup(c->a, name.p, name.n);
 			if (!is_place(name)) {
 				problem(c, d->pos,
@@ -434,12 +587,48 @@ static void check_data(struct check *c)
 				continue;
 			}
 		}
-		if (!is_place(str_from(d->path)))
+		if (!is_place(str_from(d->path + (d->path[0] == '/'))))
 			problem(c, d->pos,
 				"data: path '%s' must be a place below the work directory, as in \"data\"",
 				d->path);
 		else if (map_put(paths, str_from(d->path), d))
 			problem(c, d->pos, "data: path '%s' is used twice", d->path);
+	}
+}
+
+static int count_sources(const struct volume_spec *v)
+{
+	const char *const names[] = {v->efs, v->nfs, v->pvc, v->host, v->config_map, v->secret};
+	int n = v->empty;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		n += names[i] != NULL;
+	return n;
+}
+
+static void check_volumes(struct check *c)
+{
+	CLEANUP(map_freep) struct map *paths = map_new();
+	struct volume_spec *v = c->job->volumes.v;
+
+	for (size_t i = 0; i < c->job->volumes.n; i++) {
+		struct volume_spec *volume = &v[i];
+
+		if (!volume->path)
+			continue;
+		if (count_sources(volume) != 1)
+			problem(c, volume->pos,
+				"volumes: '%s' needs exactly one of pvc, nfs, efs, host, config_map, "
+				"secret and empty",
+				volume->path);
+		if (volume->nfs && !strstr(volume->nfs, ":/"))
+			problem(c, volume->pos, "volumes: nfs = \"%s\": write server:/path",
+				volume->nfs);
+		if (volume->path[0] != '/')
+			problem(c, volume->pos, "volumes: path '%s' must be absolute",
+				volume->path);
+		else if (map_put(paths, str_from(volume->path), volume))
+			problem(c, volume->pos, "volumes: path '%s' is used twice", volume->path);
 	}
 }
 
@@ -490,6 +679,16 @@ static void check_output(struct check *c)
 		problem(c, item_pos(output, "s3", 0), "output.s3 must start with s3://");
 }
 
+static void check_finish(struct check *c)
+{
+	const struct finish_hook *f = &c->job->on_finish;
+
+	if (f->url && !str_starts(str_from(f->url), STR("https://")) &&
+	    !str_starts(str_from(f->url), STR("http://")))
+		problem(c, f->url_pos,
+			"on_finish.url: '%.80s' is not an address: https://HOST/PATH", f->url);
+}
+
 static void check_top(struct check *c)
 {
 	const struct doc *roles = doc_get(c->doc, "roles");
@@ -501,8 +700,12 @@ static void check_top(struct check *c)
 	check_filled(c, c->doc, "source", "");
 	check_filled(c, c->doc, "metric_prefix", "");
 	check_filled(c, c->doc, "image", "");
+	check_packages(c, c->doc, &c->job->packages, "");
 	if (!has_roles)
 		check_bounds(c, c->doc, &c->job->count, &c->job->policy, "");
+	settle_processes(c, &c->job->processes, &c->job->processes_by, c->job->resources,
+			 c->job->processes_pos, "");
+	check_terminal(c, c->job->processes, c->job->processes_pos, c->job->pty, "");
 	if (!has_roles && !doc_get(c->doc, "command"))
 		problem(c, c->doc->pos,
 			"nothing to run: write command = [\"program\", \"argument\"], or a table "
@@ -553,13 +756,30 @@ static const struct doc *widen_metrics(const struct doc *doc, struct arena *a)
 	return root;
 }
 
+bool job_sets_up(const struct job *j)
+{
+	bool any = j->setup.n + j->packages.n > 0;
+
+	for (size_t i = 0; i < j->roles.n; i++)
+		any = any || job_role(j, i)->setup.n + job_role(j, i)->packages.n > 0;
+	return any;
+}
+
+const char *job_image(const struct job *j, const struct role *role)
+{
+	return role && role->image ? role->image : j->image;
+}
+
 struct role job_worker(const struct job *j)
 {
 	return (struct role){.name = "worker",
 			     .count = j->count,
 			     .command = j->command,
 			     .policy = j->policy,
+			     .processes = j->processes,
+			     .processes_by = j->processes_by,
 			     .machine = j->machine,
+			     .resources = j->resources,
 			     .image = j->image};
 }
 
@@ -575,18 +795,24 @@ bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena
 	}
 	doc = widen_metrics(doc, a);
 	struct job job;
-	struct check c = {.doc = doc, .job = &job, .a = a, .ps = ps};
+	struct check c = {.doc = doc, .job = &job, .a = a, .ps = ps, .rules = rules};
 	schema_load(job_schema_with(rules, a), doc, &job, a, ps);
 	if (!job.strategy)
 		job.strategy = "";
 	check_top(&c);
 	check_roles(&c);
+	check_registry(&c);
 	check_data(&c);
+	check_volumes(&c);
 	check_metrics(&c);
 	check_output(&c);
+	check_finish(&c);
 	size_t found = ps->n + ps->more - before;
+	bool names_only = found > ps->unknown - unknown;
+	if (!names_only && rules && rules->complete)
+		rules->complete(&job, a);
 	if (found > 0 && rules && rules->check)
-		rules->check(&job, found > ps->unknown - unknown, a, ps);
+		rules->check(&job, names_only, a, ps);
 	if (found > 0)
 		return false;
 	*ret_job = job;

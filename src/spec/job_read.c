@@ -3,7 +3,7 @@
  *
  * A problem of a value from --set is reported with that --set, not with a place
  * in the file: everything that setting i put into the tree has the line
- * -(i + 1) until the tree is loaded, and 0 (unknown) afterwards.
+ * -(i + 1), and so has what the job remembers of its place.
  */
 #include "spec/job.h"
 
@@ -35,30 +35,16 @@ static struct doc_pos set_pos(size_t i)
 	return (struct doc_pos){.line = -(int)i - 1};
 }
 
-/* Replaces every position of the tree that `from` matches by pos. */
-static void stamp(struct doc *d, bool (*from)(struct doc_pos pos), struct doc_pos pos)
+/* Replaces every position of the tree by pos. */
+static void stamp(struct doc *d, struct doc_pos pos)
 {
-	if (from(d->pos))
-		d->pos = pos;
+	d->pos = pos;
 	for (size_t i = 0; d->type == DOC_ARRAY && i < d->array.n; i++)
-		stamp(d->array.v[i], from, pos);
+		stamp(d->array.v[i], pos);
 	for (size_t i = 0; d->type == DOC_TABLE && i < d->table.n; i++) {
-		struct doc_entry *e = &d->table.v[i];
-		if (from(e->key_pos))
-			e->key_pos = pos;
-		stamp(e->value, from, pos);
+		d->table.v[i].key_pos = pos;
+		stamp(d->table.v[i].value, pos);
 	}
-}
-
-static bool any_place(struct doc_pos pos)
-{
-	(void)pos;
-	return true;
-}
-
-static bool place_of_set(struct doc_pos pos)
-{
-	return pos.line < 0;
 }
 
 /* 8, true, "a b", ["a", "b"] as TOML; anything else is a string as it stands. */
@@ -136,7 +122,7 @@ static void apply_set(struct reading *r, struct doc *root, size_t i)
 		return;
 	}
 	struct doc *value = set_value(rest, r->a);
-	stamp(value, any_place, set_pos(i));
+	stamp(value, set_pos(i));
 	if (doc_set_path(r->a, root, path, value, &err) < 0)
 		problems_add(&r->ps, r->a, set_pos(i), "%s", err.msg);
 	else if (nroles > 0 && roles_of(root) == roles && roles->table.n > nroles)
@@ -157,29 +143,50 @@ static const char *cut(struct arena *a, const char *text)
 	return arena_printf(a, "%.*s...", (int)n, text);
 }
 
-/* "--set roles.x.y: text", or "file:line:col: text" for the others. */
+/* Moves the problems of settings out of the list: "--set roles.x.y: [warning: ]text" each. */
+static size_t print_sets(const char *const *sets, struct problem *v, size_t n, const char *word,
+			 struct buf *out)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].pos.line >= 0) {
+			v[left++] = v[i];
+			continue;
+		}
+		struct str rest = str_from(sets[-(v[i].pos.line + 1)]);
+		struct str path = str_trim(str_cut(&rest, '='));
+		buf_addz(out, "--set ");
+		escape_terminal(out, path);
+		buf_printf(out, ": %s", word);
+		escape_terminal(out, str_from(v[i].text));
+		buf_addc(out, '\n');
+	}
+	return left;
+}
+
+void job_print_problems(const struct job_options *opts, struct problems *ps, const char *name,
+			struct buf *out)
+{
+	ps->n = print_sets(opts->sets, ps->v, ps->n, "", out);
+	problems_print(ps, name, out);
+}
+
+void job_print_warnings(const struct job_options *opts, struct problems *ps, const char *name,
+			struct buf *out)
+{
+	ps->nwarnings = print_sets(opts->sets, ps->warnings, ps->nwarnings, "warning: ", out);
+	problems_print_warnings(ps, name, out);
+}
+
 static const char *report(struct reading *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	struct problems of_file = {.more = r->ps.more};
 
 	buf_init(&text, MAX_REPORT);
-	for (size_t i = 0; i < r->ps.n; i++) {
-		struct problem *p = &r->ps.v[i];
-		p->text = cut(r->a, p->text);
-		if (p->pos.line >= 0) {
-			of_file.v[of_file.n++] = *p;
-			continue;
-		}
-		struct str rest = str_from(r->opts->sets[-(p->pos.line + 1)]);
-		struct str path = str_trim(str_cut(&rest, '='));
-		buf_addz(&text, "--set ");
-		escape_terminal(&text, path);
-		buf_addz(&text, ": ");
-		escape_terminal(&text, str_from(p->text));
-		buf_addc(&text, '\n');
-	}
-	problems_print(&of_file, r->name, &text);
+	for (size_t i = 0; i < r->ps.n; i++)
+		r->ps.v[i].text = cut(r->a, r->ps.v[i].text);
+	job_print_problems(r->opts, &r->ps, r->name, &text);
 	struct str all = buf_str(&text);
 	return arena_strndup(r->a, all.p, all.n);
 }
@@ -189,7 +196,7 @@ static const char *warnings(struct reading *r)
 	CLEANUP(buf_release) struct buf text = {0};
 
 	buf_init(&text, MAX_REPORT);
-	problems_print_warnings(&r->ps, r->name, &text);
+	job_print_warnings(r->opts, &r->ps, r->name, &text);
 	return arena_strndup(r->a, buf_str(&text).p, text.n);
 }
 
@@ -201,6 +208,22 @@ static int fail(struct reading *r, const char **ret_text, struct err *err)
 	return err_set(err, ERR_INVALID, "%s has %zu problem%s", r->name, n, n == 1 ? "" : "s");
 }
 
+/* The list of the documents of a file stands nowhere in its text. */
+static bool is_several(const struct doc *list)
+{
+	return list->pos.line == 0 && list->array.n > 1;
+}
+
+/* The first document, so that its problems are shown too. */
+static struct doc *refuse_second(struct reading *r, const struct doc *all)
+{
+	problems_add(
+		&r->ps, r->a, all->array.v[1]->pos,
+		"found a second document: a job file has one, only manifests of Kubernetes may be "
+		"several in a file");
+	return all->array.v[0];
+}
+
 static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struct doc **ret_doc,
 		  const char **ret_text, struct err *err)
 {
@@ -209,18 +232,17 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 	if (r->opts->nsets > MAX_SETS)
 		return err_set(err, ERR_INVALID, "%zu times --set: at most %d; write a file",
 			       r->opts->nsets, MAX_SETS);
-	if (r->opts->convert && doc->type == DOC_TABLE)
+	if (r->opts->convert && (doc->type == DOC_TABLE || doc->type == DOC_ARRAY))
 		doc = r->opts->convert(doc, r->a, &r->ps);
+	if (!doc)
+		return fail(r, ret_text, err);
+	if (doc->type == DOC_ARRAY && is_several(doc))
+		doc = refuse_second(r, doc);
 	for (size_t i = 0; doc->type == DOC_TABLE && i < r->opts->nsets; i++)
 		apply_set(r, doc, i);
 	job_load(doc, r->opts->rules, r->a, &job, &r->ps);
 	if (r->ps.n > 0)
 		return fail(r, ret_text, err);
-	if (r->opts->nsets > 0) {
-		/* Loaded again without the stamps, so that the job has no positions of settings. */
-		stamp(doc, place_of_set, (struct doc_pos){0});
-		job_load(doc, r->opts->rules, r->a, &job, &r->ps);
-	}
 	*ret_text = warnings(r);
 	*ret_job = job;
 	*ret_doc = doc;
@@ -276,7 +298,7 @@ int job_read(const char *path, const struct job_options *opts, struct arena *a, 
 	CLEANUP(buf_release) struct buf text = {0};
 	struct reading r = {.name = path, .opts = opts, .a = a};
 	struct err own = {0};
-	struct doc *doc;
+	struct doc *all;
 	struct job job;
 	const char *dir = NULL;
 
@@ -286,9 +308,9 @@ int job_read(const char *path, const struct job_options *opts, struct arena *a, 
 	buf_init(&text, DOC_MAX_BYTES);
 	if (read_text(path, &text, err) < 0 || directory_of(path, a, &dir, err) < 0)
 		return -1;
-	if (doc_parse_named(path, buf_str(&text), a, &doc, err) < 0)
+	if (doc_parse_named(path, buf_str(&text), a, &all, err) < 0)
 		return bad_text(&r, ret_text, err);
-	if (finish(&r, doc, &job, ret_doc, ret_text, err) < 0)
+	if (finish(&r, all->array.n == 1 ? all->array.v[0] : all, &job, ret_doc, ret_text, err) < 0)
 		return -1;
 	job.base_dir = dir;
 	*ret_job = job;
@@ -315,21 +337,36 @@ static struct doc *argv_doc(struct reading *r, const char *name, int64_t count,
 	return doc;
 }
 
-int job_from_argv(const char *name, int64_t count, const char *const *argv, size_t argc,
-		  const struct job_options *opts, struct arena *a, struct job *ret_job,
-		  struct doc **ret_doc, const char **ret_text, struct err *err)
+/* A job that comes from no file: relative paths are below the current directory. */
+static int load_here(struct reading *r, struct doc *doc, struct job *ret_job, struct doc **ret_doc,
+		     const char **ret_text, struct err *err)
 {
-	struct reading r = {.name = "command line", .opts = opts, .a = a};
 	const char *dir = NULL;
 	struct job job;
 
 	*ret_text = "";
-	if (directory_of(".", a, &dir, err) < 0)
-		return -1;
-	struct doc *doc = argv_doc(&r, name, count, argv, argc);
-	if (finish(&r, doc, &job, ret_doc, ret_text, err) < 0)
+	if (directory_of(".", r->a, &dir, err) < 0 ||
+	    finish(r, doc, &job, ret_doc, ret_text, err) < 0)
 		return -1;
 	job.base_dir = dir;
 	*ret_job = job;
 	return 0;
+}
+
+int job_from_argv(const char *name, int64_t count, const char *const *argv, size_t argc,
+		  const struct job_options *opts, struct arena *a, struct job *ret_job,
+		  struct doc **ret_doc, const char **ret_text, struct err *err)
+{
+	struct reading r = {.name = JOB_OF_ARGV, .opts = opts, .a = a};
+
+	return load_here(&r, argv_doc(&r, name, count, argv, argc), ret_job, ret_doc, ret_text,
+			 err);
+}
+
+int job_from_doc(struct doc *doc, const struct job_options *opts, struct arena *a,
+		 struct job *ret_job, struct doc **ret_doc, const char **ret_text, struct err *err)
+{
+	struct reading r = {.name = JOB_OF_ARGV, .opts = opts, .a = a};
+
+	return load_here(&r, doc, ret_job, ret_doc, ret_text, err);
 }

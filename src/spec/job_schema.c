@@ -15,6 +15,8 @@
 #define MOST_MEMORY (INT64_C(1) << 50)
 #define MOST_VOLUME_GB 65536
 #define MOST_RETRIES 1000
+#define MOST_CPUS 100000
+#define MOST_GPUS 1024
 
 const char *const job_ready_choices[] = {
 	[READY_DEFAULT] = "auto",
@@ -34,6 +36,10 @@ const char *const job_lost_choices[] = {
 
 /* In the order of enum isolate. */
 static const char *const isolate_choices[] = {"none", "netns", NULL};
+/* In the order of enum preempt_signal. */
+static const char *const preempt_choices[] = {"none", "TERM", "INT", "HUP", "USR1", "USR2", NULL};
+/* In the order of enum stall_action. */
+static const char *const stall_choices[] = {"report", "kill", "restart", NULL};
 /* In the order of metrics' enum better. */
 static const char *const better_choices[] = {"auto", "lower", "higher", NULL};
 
@@ -94,6 +100,24 @@ static const char *const better_choices[] = {"auto", "lower", "higher", NULL};
 		.example = "on_lost = \"replace\"",                                                           \
 	}
 
+/* -1 and -2 of a FIELD_INT */
+static const char *const processes_words[] = {"gpus", "cpus", NULL};
+
+/* Of a role, and of a job without roles. */
+#define PROCESSES_FIELD(s)                                                                                         \
+	{                                                                                                          \
+		.name = "processes_per_node", .type = FIELD_INT, .choices = processes_words,                       \
+		.offset = offsetof(struct s, processes),                                                           \
+		.pos_offset = offsetof(struct s, processes_pos), .fallback = "1", .min = 1,                        \
+		.max = JOB_MAX_PROCESSES,                                                                          \
+		.help = "How many processes of the command each node runs, each with its rank "                    \
+			"(REGATTA_RANK, RANK), its number on the node (REGATTA_LOCAL_RANK, LOCAL_RANK) "           \
+			"and logs of its own. One that fails ends the others; the node has its exit code. "        \
+			"\"gpus\" or \"cpus\": as many as `resources` gives each node, or else its share of what " \
+			"its machine has when the run is planned.",                                                \
+		.example = "processes_per_node = 4",                                                               \
+	}
+
 /* The machine of a node, of a role and of a job. */
 #define MACHINE_FIELDS(s)                                                                                              \
 	{                                                                                                              \
@@ -138,6 +162,59 @@ static const char *const better_choices[] = {"auto", "lower", "higher", NULL};
 		.example = "instance_profile = \"reads-my-bucket\"",                                                   \
 	}
 
+static const struct field resources_fields[] = {
+	{
+		.name = "cpus",
+		.type = FIELD_FLOAT,
+		.offset = offsetof(struct resources_spec, cpus),
+		.min = 0,
+		.max = MOST_CPUS,
+		.help = "Processors; 0.5 is half of one.",
+		.example = "cpus = 4",
+	},
+	{
+		.name = "gpus",
+		.type = FIELD_INT,
+		.offset = offsetof(struct resources_spec, gpus),
+		.min = 0,
+		.max = MOST_GPUS,
+		.help = "GPUs, of the vendor NVIDIA. On engines local and hosts they are the node's alone, and its "
+			"processes find them in CUDA_VISIBLE_DEVICES.",
+		.example = "gpus = 1",
+	},
+	{
+		.name = "memory",
+		.type = FIELD_SIZE,
+		.offset = offsetof(struct resources_spec, memory),
+		.min = 0,
+		.max = MOST_MEMORY,
+		.help = "Memory. The most that a node may use is the key memory of its role.",
+		.example = "memory = \"8GiB\"",
+	},
+	{.name = NULL},
+};
+
+static const struct schema resources_schema = {
+	.name = "resources",
+	.help = "What is kept free for a node.",
+	.size = sizeof(struct resources_spec),
+	.pos_offset = offsetof(struct resources_spec, pos),
+	.fields = resources_fields,
+};
+
+/* Of a role, and of a job for the roles that have none. */
+#define RESOURCES_FIELD(s)                                                                               \
+	{                                                                                                \
+		.name = "resources", .type = FIELD_BOX, .offset = offsetof(struct s, resources),         \
+		.sub = &resources_schema,                                                                \
+		.help = "What is kept free for each node, and so decides where it fits. With it, a run " \
+			"of the engines local and hosts waits in the queue until all of its nodes fit: " \
+			"on local beside other runs that have it, on hosts on hosts that no run has. "   \
+			"The AWS engines take the machines as they are. A role without it has the "      \
+			"job's.",                                                                        \
+		.example = "resources = { cpus = 4, gpus = 1, memory = \"8GiB\" }",                      \
+	}
+
 static const struct field role_fields[] = {
 	{
 		.name = "count",
@@ -151,6 +228,7 @@ static const struct field role_fields[] = {
 		.example = "count = 4",
 	},
 	POLICY_FIELDS(role),
+	PROCESSES_FIELD(role),
 	{
 		.name = "command",
 		.type = FIELD_ARGV,
@@ -225,13 +303,35 @@ static const struct field role_fields[] = {
 		.example = "pty = true",
 	},
 	MACHINE_FIELDS(role),
+	RESOURCES_FIELD(role),
+	{
+		.name = "pod",
+		.type = FIELD_DOC,
+		.offset = offsetof(struct role, pod),
+		.help = "What the pods of this role have besides, as in a manifest: metadata and spec, merged into "
+			"the pod template after that of [kubernetes]. Used by engine kubernetes.",
+		.example = "pod = { spec = { hostNetwork = true } }",
+	},
 	{
 		.name = "image",
 		.type = FIELD_STR,
 		.offset = offsetof(struct role, image),
-		.help = "Container image to run the command in. Without it the command runs on the host. "
-			"Engine local runs no containers and refuses it.",
+		.help = "Container image for the nodes of this role. Without it: the job's own image.",
 		.example = "image = \"myrepo/ctr:1\"",
+	},
+	{
+		.name = "setup",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct role, setup),
+		.help = "Commands that each node of this role runs before anything starts, after those of the job's own setup.",
+		.example = "setup = [\"make -C ops\"]",
+	},
+	{
+		.name = "packages",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct role, packages),
+		.help = "Packages that each node of this role needs, beside those of the job's own packages.",
+		.example = "packages = [\"openmpi-bin\"]",
 	},
 	{.name = NULL},
 };
@@ -251,22 +351,25 @@ static const struct field data_fields[] = {
 		.type = FIELD_STR,
 		.offset = offsetof(struct data_spec, src),
 		.required = true,
-		.help = "A file or directory, relative to the job file. Where nodes are other machines it is packed and "
-			"sent to them, and https://... is fetched by each node itself. On AWS also s3://bucket/prefix/.",
+		.help = "A file or directory, relative to the job file; where nodes are other machines it is packed and "
+			"sent to them. Or https://..., s3://bucket/key or s3://bucket/prefix/ (all objects below), which "
+			"each node fetches by itself; what is there when the job is submitted is what all nodes get, and "
+			"an object that is changed later is refused. See docs/data.md.",
 		.example = "src = \"./criteo\"",
 	},
 	{
 		.name = "path",
 		.type = FIELD_STR,
 		.offset = offsetof(struct data_spec, path),
-		.help = "Where it goes, below the work directory of the node. Without it: the last part of src.",
+		.help = "Where it goes, below the work directory of the node. Without it: the last part of src. On "
+			"machines that are made for the run (aws.ec2) it may be absolute.",
 		.example = "path = \"data\"",
 	},
 	{
 		.name = "shard",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct data_spec, shard),
-		.help = "Each node that counts for the finish gets its part of the files: the files are "
+		.help = "Each node that counts for the finish gets its part of the files or objects: they are "
 			"sorted by name and dealt out by rank. Services get all of them. A node keeps its part "
 			"when the role is resized; one that starts later gets the part that is its own by then.",
 		.example = "shard = true",
@@ -287,6 +390,16 @@ static const struct field data_fields[] = {
 			"damage, not forgery: prefer sha256.",
 		.example = "md5 = \"098f6bcd4621d373cade4e832627b4f6\"",
 	},
+	{
+		.name = "unpack",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct data_spec, unpack),
+		.help = "src is one archive (tar, tar.gz, tar.zst, tar.xz, tar.bz2 or zip, known by its first bytes), and "
+			"path the directory into which each node unpacks it; without path that is the name of src "
+			"without .tar.gz and the like. An archive with links, or with names that leave the directory, "
+			"is refused. The node needs gzip, zstd, xz or bzip2 (or bsdtar), and for zip python3 or bsdtar.",
+		.example = "unpack = true",
+	},
 	{.name = NULL},
 };
 
@@ -296,6 +409,57 @@ static const struct schema data_schema = {
 	.size = sizeof(struct data_spec),
 	.pos_offset = offsetof(struct data_spec, pos),
 	.fields = data_fields,
+};
+
+#define VOLUME_SOURCE(member, what, shown)                                                         \
+	{                                                                                          \
+		.name = #member, .type = FIELD_STR,                                                \
+		.offset = offsetof(struct volume_spec, member), .help = (what),                    \
+		.example = #member " = \"" shown "\"",                                             \
+	}
+
+static const struct field volume_fields[] = {
+	{
+		.name = "path",
+		.type = FIELD_STR,
+		.offset = offsetof(struct volume_spec, path),
+		.required = true,
+		.help = "Where it is mounted, absolute.",
+		.example = "path = \"/data\"",
+	},
+	VOLUME_SOURCE(pvc, "Name of a PersistentVolumeClaim of the namespace.", "datasets"),
+	VOLUME_SOURCE(nfs, "An NFS export, server:/path.", "10.0.0.5:/exports/data"),
+	VOLUME_SOURCE(
+		efs,
+		"An EFS file system by its DNS name, with :/path for a part of it; it is mounted as NFS.",
+		"fs-0123abcd.efs.us-west-2.amazonaws.com"),
+	VOLUME_SOURCE(host, "A directory of the machine that the node is on.", "/home/admin/efs"),
+	VOLUME_SOURCE(config_map, "Name of a ConfigMap: a file for each of its keys.", "settings"),
+	VOLUME_SOURCE(secret, "Name of a Secret: a file for each of its keys.", "credentials"),
+	{
+		.name = "empty",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct volume_spec, empty),
+		.help = "A directory of the node's own, which is gone with it.",
+		.example = "empty = true",
+	},
+	{
+		.name = "read_only",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct volume_spec, read_only),
+		.help = "Nodes cannot write to it.",
+		.example = "read_only = true",
+	},
+	{.name = NULL},
+};
+
+static const struct schema volume_schema = {
+	.name = "volume",
+	.help = "A directory in the containers of all nodes, from one of pvc, nfs, efs, host, "
+		"config_map, secret and empty.",
+	.size = sizeof(struct volume_spec),
+	.pos_offset = offsetof(struct volume_spec, pos),
+	.fields = volume_fields,
 };
 
 static const struct field metric_fields[] = {
@@ -348,10 +512,56 @@ static const struct field output_fields[] = {
 		.type = FIELD_STR,
 		.offset = offsetof(struct output_spec, s3),
 		.pos_offset = offsetof(struct output_spec, s3_pos),
-		.help = "Where to put the results as well. Used by the AWS engines; engine local refuses it.",
+		.help = "Where the directory of the run is copied to when it has ended, as <s3>/<run>/. The bucket must "
+			"be one of your own account. Without it: on AWS the bucket of this installation, "
+			"otherwise nowhere.",
 		.example = "s3 = \"s3://bucket/results/\"",
 	},
+	{
+		.name = "retention",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct output_spec, retention_ms),
+		.fallback = "30d",
+		.min = DAY,
+		.max = 10 * LONGEST,
+		.help = "How long results stay in the bucket of this installation, in whole days. The rules of "
+			"a bucket that you name are your own.",
+		.example = "retention = \"90d\"",
+	},
 	{.name = NULL},
+};
+
+static const struct field registry_fields[] = {
+	{
+		.name = "login",
+		.type = FIELD_STR,
+		.offset = offsetof(struct registry_spec, login),
+		.help = "\"ecr\": the master asks AWS for a password shortly before each pull. registry = \"ecr\" is the same.",
+		.example = "login = \"ecr\"",
+	},
+	{
+		.name = "user",
+		.type = FIELD_STR,
+		.offset = offsetof(struct registry_spec, user),
+		.help = "Name of the user at the registry.",
+		.example = "user = \"me\"",
+	},
+	{
+		.name = "password_env",
+		.type = FIELD_STR,
+		.offset = offsetof(struct registry_spec, password_env),
+		.help = "Variable of the submitting shell that has the password. Its value is a secret: no file of the "
+			"run, no log and no job shows it.",
+		.example = "password_env = \"HUB_PASSWORD\"",
+	},
+	{.name = NULL},
+};
+
+static const struct schema registry_schema = {
+	.name = "registry",
+	.fields = registry_fields,
+	.size = sizeof(struct registry_spec),
+	.help = "Login for the registry of the images.",
 };
 
 static const struct schema output_schema = {
@@ -359,6 +569,35 @@ static const struct schema output_schema = {
 	.help = "What is kept of a run besides its logs and metrics.",
 	.size = sizeof(struct output_spec),
 	.fields = output_fields,
+};
+
+static const struct field finish_fields[] = {
+	{
+		.name = "url",
+		.type = FIELD_STR,
+		.offset = offsetof(struct finish_hook, url),
+		.pos_offset = offsetof(struct finish_hook, url_pos),
+		.help = "The run object is posted to this address, as JSON: https://..., or http://... "
+			"It is tried up to 8 times, until the answer is a status of 200 to 299.",
+		.example = "url = \"https://hooks.example.org/runs\"",
+	},
+	{
+		.name = "command",
+		.type = FIELD_ARGV,
+		.offset = offsetof(struct finish_hook, command),
+		.help = "A command on the machine of the master, in the directory of the job file: the run object "
+			"is its standard input, REGATTA_RUN, REGATTA_RUN_DIR and REGATTA_VERDICT are set, and what it "
+			"prints is in on_finish.log. An exit code other than 0 is tried again, up to 8 times.",
+		.example = "command = [\"./publish.sh\"]",
+	},
+	{0},
+};
+
+static const struct schema finish_schema = {
+	.name = "on_finish",
+	.help = "What is told when the run has ended.",
+	.size = sizeof(struct finish_hook),
+	.fields = finish_fields,
 };
 
 static const struct field timeout_fields[] = {
@@ -373,6 +612,17 @@ static const struct field timeout_fields[] = {
 		.example = "launch = \"10m\"",
 	},
 	{
+		.name = "boot",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, boot_ms),
+		.fallback = "10m",
+		.min = SECOND,
+		.max = LONGEST,
+		.help = "Where machines are made for the run, the agent of each must be heard within this time; gather "
+			"counts from the first word of the last one. Other engines have no use for it.",
+		.example = "boot = \"20m\"",
+	},
+	{
 		.name = "gather",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct timeouts, gather_ms),
@@ -381,6 +631,17 @@ static const struct field timeout_fields[] = {
 		.max = LONGEST,
 		.help = "All nodes must be connected and have their inputs within this time; no command starts before.",
 		.example = "gather = \"10m\"",
+	},
+	{
+		.name = "setup",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct timeouts, setup_ms),
+		.fallback = "10m",
+		.min = SECOND,
+		.max = LONGEST,
+		.help = "What a node does before its command starts (setup) must be done within this time. A run that "
+			"has any waits so much longer than gather says.",
+		.example = "setup = \"30m\"",
 	},
 	{
 		.name = "serve",
@@ -434,17 +695,6 @@ static const struct field timeout_fields[] = {
 			"grace and two seconds later its rank starts again.",
 		.example = "lost = \"1m\"",
 	},
-	{
-		.name = "boot",
-		.type = FIELD_DURATION,
-		.offset = offsetof(struct timeouts, boot_ms),
-		.fallback = "10m",
-		.min = SECOND,
-		.max = LONGEST,
-		.help = "How long a rented machine may take from its creation to the first word of its agent. "
-			"timeouts.gather counts from the first word of the last one. Used by the AWS engines.",
-		.example = "boot = \"20m\"",
-	},
 	{.name = NULL},
 };
 
@@ -479,7 +729,8 @@ static const struct field job_fields[] = {
 		.offset = offsetof(struct job, strategy),
 		.pos_offset = offsetof(struct job, strategy_pos),
 		.help = "How the nodes work together. single: the same command count times. roles: free "
-			"roles with gates. pserver: parameter servers and trainers. Without it: roles if the "
+			"roles with gates. pserver: parameter servers and trainers. Those of frameworks are in "
+			"docs/frameworks.md. mpi: the command runs once and calls mpirun, without ssh. torch: PyTorch, with torchrun or without. elastic: torch with min to max nodes. tf, jax, mxnet, horovod, paddle, inference. Without it: roles if the "
 			"file has roles, else single.",
 		.example = "strategy = \"pserver\"",
 	},
@@ -489,8 +740,13 @@ static const struct field job_fields[] = {
 		.offset = offsetof(struct job, source),
 		.pos_offset = offsetof(struct job, source_pos),
 		.help = "A file or directory, relative to the job file, that every node gets its own copy of "
-			"as its work directory. Without it and without data the commands of engine local run where the job "
-			"file is; on other machines the work directory is empty.",
+			"as its work directory; .git, and what its .gitignore and .regattaignore name, stays away (a line '!NAME' "
+			"takes it along). Or https://... or s3://bucket/key, which each node fetches by itself "
+			"(an archive, known by .tar, .tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2 or .zip at its end, is "
+			"unpacked), s3://bucket/prefix/, or git+https://host/repository@REVISION, which the git of this "
+			"machine fetches; the run keeps the commit; or docker:///path, a path in the image of the job. "
+			"Without source and data the commands of engine "
+			"local run where the job file is; on other machines the work directory is empty.",
 		.example = "source = \"./ctr\"",
 	},
 	{
@@ -514,7 +770,19 @@ static const struct field job_fields[] = {
 		.example = "count = 4",
 	},
 	POLICY_FIELDS(job),
+	PROCESSES_FIELD(job),
+	{
+		.name = "priority",
+		.type = FIELD_INT,
+		.offset = offsetof(struct job, priority),
+		.min = -1000,
+		.max = 1000,
+		.help = "Place in the queue of a run with `resources`: higher ones come first, runs of the same "
+			"priority in the order of their submission. Nobody overtakes the first one.",
+		.example = "priority = 10",
+	},
 	MACHINE_FIELDS(job),
+	RESOURCES_FIELD(job),
 	{
 		.name = "env",
 		.type = FIELD_ENV,
@@ -541,6 +809,15 @@ static const struct field job_fields[] = {
 		.example = "pty = true",
 	},
 	{
+		.name = "rendezvous",
+		.type = FIELD_STR,
+		.offset = offsetof(struct job, rendezvous),
+		.pos_offset = offsetof(struct job, rendezvous_pos),
+		.help = "Where the nodes of strategy elastic meet: etcd, which must be installed on the node that "
+			"runs it, or c10d, PyTorch's own store. Either is a node of its own, rdzv-0. Without it: etcd.",
+		.example = "rendezvous = \"c10d\"",
+	},
+	{
 		.name = "isolate",
 		.type = FIELD_CHOICE,
 		.offset = offsetof(struct job, isolate),
@@ -554,13 +831,59 @@ static const struct field job_fields[] = {
 		.example = "isolate = \"netns\"",
 	},
 	{
+		.name = "preempt_signal",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct job, preempt_signal),
+		.fallback = "none",
+		.choices = preempt_choices,
+		.help = "Signal that the job gets when the provider announces that it will take the machine back "
+			"(a Spot instance: two minutes before). In any case the file that REGATTA_PREEMPT_FILE "
+			"names appears then, with the Unix time of the end.",
+		.example = "preempt_signal = \"USR1\"",
+	},
+	{
 		.name = "image",
 		.type = FIELD_STR,
 		.offset = offsetof(struct job, image),
 		.pos_offset = offsetof(struct job, image_pos),
-		.help = "Container image to run the commands in. Without it they run on the host. No engine of "
-			"this version runs containers: it is refused.",
+		.help = "Container image in which the commands run, by docker or podman of the node's machine: with the "
+			"machine's network and GPUs, the node's directories at the same paths, and the user of "
+			"the agent. The command follows the image's own entry point. Where the job brings no "
+			"files it works in the image's directory. Without image the commands run on the machine; "
+			"setup and packages always do.",
 		.example = "image = \"myrepo/ctr:1\"",
+	},
+	{
+		.name = "registry",
+		.type = FIELD_TABLE,
+		.offset = offsetof(struct job, registry),
+		.pos_offset = offsetof(struct job, registry_pos),
+		.sub = &registry_schema,
+		.word = "login",
+		.help = "Login for the registry of the images. \"ecr\" is Amazon ECR, with the AWS credentials of whoever "
+			"submits, or of the master's instance.",
+		.example = "registry = { user = \"me\", password_env = \"HUB_PASSWORD\" }",
+	},
+	{
+		.name = "setup",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct job, setup),
+		.help = "Commands that every node runs once, one after the other, before the command of any node starts: "
+			"each by /bin/sh -c, in the work directory, with env and the variables of the submitting shell. "
+			"What they print is the beginning of the node's log. One that fails ends the run, which says "
+			"which one and with what code. A machine that replaces a lost one runs them again; an attempt "
+			"on the same machine does not.",
+		.example = "setup = [\"pip install -r requirements.txt\"]",
+	},
+	{
+		.name = "packages",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct job, packages),
+		.pos_offset = offsetof(struct job, packages_pos),
+		.help = "Packages that every node installs before setup, by the package manager of its machine (apt-get, "
+			"dnf, yum, apk or zypper) and by the names that this one knows. Only where the engine makes the "
+			"machines; engines local and hosts install nothing on machines of your own, and say so.",
+		.example = "packages = [\"openmpi-bin\", \"libarchive-tools\"]",
 	},
 	{
 		.name = "master",
@@ -568,9 +891,10 @@ static const struct field job_fields[] = {
 		.offset = offsetof(struct job, master),
 		.pos_offset = offsetof(struct job, master_pos),
 		.fallback = "auto",
-		.help = "Where the master of the run lives. auto: here for the engines local and hosts, on an "
-			"instance of its own on AWS. here: in the calling process's own master, which the nodes "
-			"must reach. context:NAME: that of `regatta context`.",
+		.help = "Where the master of the run lives. here: the one that `regatta run` talks to, which the "
+			"nodes must reach. context:NAME: the master of that name (`regatta context`), unless "
+			"--master names another. auto: as here for the engines local and hosts; on AWS an "
+			"instance of its own, which takes the run over and ends itself last.",
 		.example = "master = \"here\"",
 	},
 	{
@@ -581,6 +905,28 @@ static const struct field job_fields[] = {
 		.max = LONGEST,
 		.help = "The run is stopped and fails when it runs longer. Without it, or with 0: no limit.",
 		.example = "max_runtime = \"2h\"",
+	},
+	{
+		.name = "stall",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct job, stall_ms),
+		.min = 0,
+		.max = LONGEST,
+		.help = "Hang watchdog: when no rank has printed anything for this long, what the processes of all "
+			"nodes do is stored in the run's directory (stall/NODE.txt), the node that differs from "
+			"the others is named, and stall_action follows. Without it, or with 0: off.",
+		.example = "stall = \"5m\"",
+	},
+	{
+		.name = "stall_action",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct job, stall_action),
+		.fallback = "report",
+		.choices = stall_choices,
+		.help = "What follows when the job is stalled: \"report\" only records it, \"kill\" ends the run as "
+			"failed, \"restart\" starts all nodes again, which takes one of their `retries`, and ends "
+			"the run when there is none left.",
+		.example = "stall_action = \"kill\"",
 	},
 	{
 		.name = "max_cost",
@@ -629,6 +975,14 @@ static const struct field job_fields[] = {
 		.example = "[[data]]\nsrc = \"./criteo\"\npath = \"data\"",
 	},
 	{
+		.name = "volumes",
+		.type = FIELD_LIST,
+		.offset = offsetof(struct job, volumes),
+		.sub = &volume_schema,
+		.help = "Directories that are mounted into the containers of all nodes. Used by engine kubernetes.",
+		.example = "[[volumes]]\npath = \"/data\"\npvc = \"datasets\"",
+	},
+	{
 		.name = "metrics",
 		.type = FIELD_MAP,
 		.offset = offsetof(struct job, metrics),
@@ -647,6 +1001,15 @@ static const struct field job_fields[] = {
 		.sub = &output_schema,
 		.help = "What is kept of a run besides its logs and metrics.",
 		.example = "[output]\nkeep = [\"model/**\"]",
+	},
+	{
+		.name = "on_finish",
+		.type = FIELD_TABLE,
+		.offset = offsetof(struct job, on_finish),
+		.sub = &finish_schema,
+		.help = "Who is told when the run has ended, however it did. The run does not wait for it, and it "
+			"does not change the verdict; when it is given up, an event says so.",
+		.example = "on_finish = { url = \"https://hooks.example.org/runs\" }",
 	},
 	{
 		.name = "timeouts",

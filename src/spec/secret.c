@@ -38,6 +38,8 @@ bool secret_name(const struct job *job, struct str name)
 	for (size_t i = 0; i < job->secrets.n; i++)
 		if (str_is(name, job->secrets.v[i]))
 			return true;
+	if (job->registry.password_env && str_is(name, job->registry.password_env))
+		return true;
 	return ends_with(name, "_KEY") || ends_with(name, "_TOKEN") || contains(name, "PASSWORD") ||
 	       contains(name, "SECRET");
 }

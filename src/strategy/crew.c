@@ -28,6 +28,8 @@ void crew_roles(const struct job *job, struct arena *a, struct crew *c)
 			.max = (int)r->policy.max,
 			.command = r->command,
 			.port = (int)r->port,
+			.processes = (int)r->processes,
+			.ranks = (int)r->processes,
 			.counted = !r->service,
 			.ready_when = resolve_ready(r),
 			.after = arena_array(a, int, r->after.n),
@@ -49,7 +51,8 @@ void crew_roles(const struct job *job, struct arena *a, struct crew *c)
 void strategy_awake(const struct crew *crew, const bool *asleep, struct arena *a, struct crew *ret,
 		    int *ret_ranks)
 {
-	struct crew c = {.nroles = crew->nroles};
+	struct crew c = {
+		.nroles = crew->nroles, .launch = crew->launch, .one_host = crew->one_host};
 
 	c.roles = arena_array(a, struct strategy_role, (size_t)c.nroles);
 	c.members = arena_array(a, struct member, (size_t)crew->n);
@@ -98,4 +101,50 @@ void crew_members(struct crew *c, struct arena *a)
 		if (pass == 0)
 			c->ncounted = rank;
 	}
+}
+
+bool crew_free(const struct job *job, struct arena *a, struct crew *ret, struct problems *ps)
+{
+	const struct strategy *s = job->roles.n > 0 ? &strategy_roles : &strategy_single;
+
+	return s->crew(job, a, ret, ps);
+}
+
+void crew_start_after(struct strategy_role *r, int other, struct arena *a)
+{
+	int *after = arena_array(a, int, (size_t)r->nafter + 1);
+
+	for (int i = 0; i < r->nafter; i++) {
+		if (r->after[i] == other)
+			return;
+		after[i] = r->after[i];
+	}
+	after[r->nafter++] = other;
+	r->after = after;
+}
+
+struct strategy_role *crew_role(const struct crew *c, const char *name)
+{
+	for (int i = 0; i < c->nroles; i++)
+		if (strcmp(c->roles[i].name, name) == 0)
+			return &c->roles[i];
+	return NULL;
+}
+
+/* Roles wait for each other in no circle: job_load() has seen to it. */
+static bool waits_for(const struct crew *c, const struct strategy_role *r, int other)
+{
+	for (int i = 0; i < r->nafter; i++)
+		if (r->after[i] == other || waits_for(c, &c->roles[r->after[i]], other))
+			return true;
+	return false;
+}
+
+void crew_gate(struct crew *c, const char *name, struct arena *a)
+{
+	const struct strategy_role *gate = crew_role(c, name);
+
+	for (int i = 0; gate && i < c->nroles; i++)
+		if (&c->roles[i] != gate && !waits_for(c, gate, i))
+			crew_start_after(&c->roles[i], (int)(gate - c->roles), a);
 }

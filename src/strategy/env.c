@@ -17,10 +17,15 @@
 #define TORCH_PORT 29500
 #define JAX_PORT 8476
 #define ANUBIS_FIFO_WAIT_S 60
+#define MAX_PORT 65535
 
-static void (*const groups[])(const struct env_input *in, int role, struct arena *a,
-			      struct env_list *env) = {
-	env_regatta, env_torch, env_jax, env_mpi, env_tf, env_paddle, env_anubis, env_network,
+static const struct {
+	void (*put)(const struct env_input *in, int role, struct arena *a, struct env_list *env);
+	/* Gives ranks or tasks to processes: not if a launcher like mpirun starts them, and gives them others. */
+	bool ranks;
+} groups[] = {
+	{env_regatta, false}, {env_torch, true},  {env_jax, true},     {env_mpi, false},
+	{env_tf, true},	      {env_paddle, true}, {env_anubis, false}, {env_network, false},
 };
 
 #define FIRST_CAP 128
@@ -68,12 +73,64 @@ static void put_table(struct env_list *env, struct arena *a, const struct env_pa
 }
 #define PUT_TABLE(env, a, table) put_table(env, a, table, sizeof(table) / sizeof((table)[0]))
 
+const char *env_rank(const struct env_input *in)
+{
+	return strategy_has_processes(in->crew) ? "{process}" : "{rank}";
+}
+
+const char *env_local(const struct env_input *in, int role)
+{
+	return in->crew->roles[role].processes > 1 ? "{local}" : "0";
+}
+
+const char *env_endpoints(const struct crew *crew, struct arena *a, const char *who,
+			  const char *between, int port)
+{
+	bool several = strategy_has_processes(crew);
+
+	return arena_printf(a, "{%s:%s|%s|{address}:{%s:%d}}", several ? "each" : "list", who,
+			    between, several ? "process_port" : "port", port);
+}
+
+static bool find_port(const struct env_list *env, const char *name, int *ret)
+{
+	int64_t port;
+
+	for (size_t i = 0; i < env->n; i++) {
+		if (strcmp(env->v[i].name, name) == 0 &&
+		    str_to_i64(str_from(env->v[i].value), &port) && port > 0 && port <= MAX_PORT) {
+			*ret = (int)port;
+			return true;
+		}
+	}
+	return false;
+}
+
+int env_port(const struct env_input *in, int role, const char *name, int fallback)
+{
+	int port = fallback;
+
+	if (!find_port(&in->crew->roles[role].spec->env, name, &port))
+		find_port(&in->job->env, name, &port);
+	return port;
+}
+
+int env_torch_port(const struct env_input *in, int role)
+{
+	return env_port(in, role, "MASTER_PORT", TORCH_PORT);
+}
+
+int env_jax_port(const struct env_input *in, int role)
+{
+	return env_port(in, role, "JAX_COORDINATOR_PORT", JAX_PORT);
+}
+
 void env_regatta(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
 	static const struct env_pair own[] = {
 		{"REGATTA_NODE", "{name}"},
 		{"REGATTA_INDEX", "{index}"},
-		{"REGATTA_RANK", "{rank}"},
+		{"REGATTA_NODE_RANK", "{rank}"},
 		{"REGATTA_ATTEMPT", "{attempt}"},
 		{"REGATTA_ADDRESS", "{address}"},
 		{"REGATTA_MEMBERS", "{list:*|,|{name}={address}{:port}}"},
@@ -86,47 +143,52 @@ void env_regatta(const struct env_input *in, int role, struct arena *a, struct e
 	env_put_text(env, a, "REGATTA_ROLE", in->crew->roles[role].name);
 	env_put_int(env, a, "REGATTA_NODES", in->crew->n);
 	PUT_TABLE(env, a, own);
+	env_put(env, a, "REGATTA_LOCAL_RANK", env_local(in, role));
+	env_put(env, a, "REGATTA_RANK", env_rank(in));
+	env_put_int(env, a, "REGATTA_WORLD_SIZE", strategy_world(in->crew));
 	if (strategy_has_hosts(in->crew))
 		env_put(env, a, "REGATTA_HOSTFILE", "{hostfile}");
 }
 
-/* One process per node, so a node's rank is its process's rank.  Services are not in the group. */
+/* Services are not in the group.  A torchrun on the node starts one process, unless the strategy
+ * knows that it starts all of them (torch.c). */
 void env_torch(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
 	static const struct env_pair own[] = {
-		{"RANK", "{rank}"},
-		{"LOCAL_RANK", "0"},
-		{"LOCAL_WORLD_SIZE", "1"},
-		{"GROUP_RANK", "{rank}"},
-		{"NODE_RANK", "{rank}"},
-		{"MASTER_ADDR", "{address:0}"},
-		{"PET_NPROC_PER_NODE", "1"},
-		{"PET_NODE_RANK", "{rank}"},
-		{"PET_MASTER_ADDR", "{address:0}"},
+		{"GROUP_RANK", "{rank}"},	 {"NODE_RANK", "{rank}"},
+		{"MASTER_ADDR", "{address:0}"},	 {"PET_NPROC_PER_NODE", "1"},
+		{"PET_NODE_RANK", "{rank}"},	 {"PET_MASTER_ADDR", "{address:0}"},
+		{"PET_LOCAL_ADDR", "{address}"},
 	};
-	int world = in->crew->ncounted;
+	const struct strategy_role *r = &in->crew->roles[role];
+	int port = env_torch_port(in, role);
 
-	if (!in->crew->roles[role].counted)
+	if (!r->counted)
 		return;
 	PUT_TABLE(env, a, own);
-	env_put_int(env, a, "WORLD_SIZE", world);
-	env_put_int(env, a, "MASTER_PORT", TORCH_PORT);
-	env_put_int(env, a, "PET_NNODES", world);
-	env_put_first(env, a, "PET_RDZV_ENDPOINT", TORCH_PORT);
+	env_put(env, a, "RANK", env_rank(in));
+	env_put(env, a, "LOCAL_RANK", env_local(in, role));
+	env_put_int(env, a, "LOCAL_WORLD_SIZE", r->ranks);
+	env_put_int(env, a, "WORLD_SIZE", strategy_world(in->crew));
+	env_put_int(env, a, "MASTER_PORT", port);
+	env_put_int(env, a, "PET_NNODES", in->crew->ncounted);
+	env_put_first(env, a, "PET_RDZV_ENDPOINT", port);
 	env_put_text(env, a, "PET_RDZV_ID", in->run_id);
-	env_put_int(env, a, "PET_MASTER_PORT", TORCH_PORT);
+	env_put_int(env, a, "PET_MASTER_PORT", port);
 }
 
 void env_jax(const struct env_input *in, int role, struct arena *a, struct env_list *env)
 {
 	if (!in->crew->roles[role].counted)
 		return;
-	env_put_first(env, a, "JAX_COORDINATOR_ADDRESS", JAX_PORT);
-	env_put_int(env, a, "JAX_NUM_PROCESSES", in->crew->ncounted);
-	env_put(env, a, "JAX_PROCESS_ID", "{rank}");
-	env_put_first(env, a, "COORDINATOR_ADDRESS", JAX_PORT);
-	env_put_int(env, a, "NUM_PROCESSES", in->crew->ncounted);
-	env_put(env, a, "PROCESS_ID", "{rank}");
+	int port = env_jax_port(in, role);
+
+	env_put_first(env, a, "JAX_COORDINATOR_ADDRESS", port);
+	env_put_int(env, a, "JAX_NUM_PROCESSES", strategy_world(in->crew));
+	env_put(env, a, "JAX_PROCESS_ID", env_rank(in));
+	env_put_first(env, a, "COORDINATOR_ADDRESS", port);
+	env_put_int(env, a, "NUM_PROCESSES", strategy_world(in->crew));
+	env_put(env, a, "PROCESS_ID", env_rank(in));
 }
 
 void env_mpi(const struct env_input *in, int role, struct arena *a, struct env_list *env)
@@ -203,7 +265,8 @@ void strategy_env(const struct strategy *s, const struct env_input *in, int role
 	struct env_list env = {0};
 
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-		groups[i](in, role, a, &env);
+		if (in->crew->launch == LAUNCH_ALL || !groups[i].ranks)
+			groups[i].put(in, role, a, &env);
 	if (s->env)
 		s->env(in, role, a, &env);
 	put_all(&env, a, &in->job->env);

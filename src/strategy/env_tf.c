@@ -1,11 +1,14 @@
-/* env_tf - TF_CONFIG: the cluster by role, and this node's role and index. */
+/*
+ * env_tf - TF_CONFIG: the cluster by role, and the role and index of this process.
+ *
+ * Several processes of a node are tasks of their own, with ports that follow each other.
+ */
 #include "strategy/internal.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-#define TF_PORT 2222
 #define TEMPLATE_MAX (4 * 1024 * 1024) /* a hundred bytes and two names for each role */
 
 /* TensorFlow's own words for the roles. */
@@ -35,16 +38,25 @@ static const char *tf_name(const struct crew *c, int role)
 	return name;
 }
 
-/* In the order of the ranks.  Names of roles and addresses need no JSON escapes. */
-static void put_cluster(const struct crew *c, struct buf *out)
+/* The evaluator is a task, but none of the cluster: TensorFlow refuses one that is in it. */
+static bool is_in_cluster(const struct strategy_role *r)
 {
+	return strcmp(r->name, EVALUATOR) != 0;
+}
+
+/* In the order of the ranks.  Names of roles and addresses need no JSON escapes. */
+static void put_cluster(const struct crew *c, struct arena *a, struct buf *out)
+{
+	bool first = true;
+
 	for (int i = 0; i < c->n; i++) {
 		int role = c->members[i].role;
 
-		if (i == 0 || role != c->members[i - 1].role)
-			buf_printf(out, "%s\"%s\":[\"{list:%s|\",\"|{address}:{port:%d}}\"]",
-				   i > 0 ? "," : "", tf_name(c, role), c->roles[role].name,
-				   TF_PORT);
+		if ((i > 0 && role == c->members[i - 1].role) || !is_in_cluster(&c->roles[role]))
+			continue;
+		buf_printf(out, "%s\"%s\":[\"%s\"]", first ? "" : ",", tf_name(c, role),
+			   env_endpoints(c, a, c->roles[role].name, "\",\"", TF_PORT));
+		first = false;
 	}
 }
 
@@ -54,8 +66,8 @@ void env_tf(const struct env_input *in, int role, struct arena *a, struct env_li
 
 	buf_init(&text, TEMPLATE_MAX);
 	buf_addz(&text, "{{\"cluster\":{{");
-	put_cluster(in->crew, &text);
-	buf_printf(&text, "},\"task\":{{\"type\":\"%s\",\"index\":{index}}}",
-		   tf_name(in->crew, role));
+	put_cluster(in->crew, a, &text);
+	buf_printf(&text, "},\"task\":{{\"type\":\"%s\",\"index\":%s}}", tf_name(in->crew, role),
+		   strategy_has_processes(in->crew) ? "{task}" : "{index}");
 	env_put(env, a, "TF_CONFIG", arena_strndup(a, text.p, text.n));
 }

@@ -134,18 +134,6 @@ static bool crew(const struct job *job, struct arena *a, struct crew *ret, struc
 	return true;
 }
 
-/* The list of servers, under the names of all versions of the tool. */
-static void put_servers(struct arena *a, struct env_list *env)
-{
-	static const char *const names[] = {"PSERVERS", "PSERVER_HOSTS",
-					    "PADDLE_PSERVERS_IP_PORT_LIST"};
-	const char *list = arena_printf(a, "{list:%s|,|{address}:{port:%d}}", role_names[PSERVER],
-					DEFAULT_PORT);
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		env_put(env, a, names[i], list);
-}
-
 static int server_port(const struct crew *c)
 {
 	for (int i = 0; i < c->nroles; i++)
@@ -157,31 +145,22 @@ static int server_port(const struct crew *c)
 static void env(const struct env_input *in, int role, struct arena *a, struct env_list *out)
 {
 	bool trainer = in->crew->roles[role].counted;
-	int trainers = in->crew->ncounted, port = server_port(in->crew);
+	int port = server_port(in->crew);
 
-	put_servers(a, out);
-	env_put_text(out, a, "TASK_NAME", in->run_id);
+	const struct paddle_servers servers = {
+		.list = arena_printf(a, "{list:%s|,|{address}:{port:%d}}", role_names[PSERVER],
+				     DEFAULT_PORT),
+		.port = port,
+		.ports_num = 1,
+	};
+
+	env_paddle_servers(in, &servers, a, out);
 	env_put(out, a, "TRAINING_ROLE", trainer ? "TRAINER" : "PSERVER");
-	env_put_int(out, a, "TRAINER_COUNT", trainers);
-	env_put_int(out, a, "TRAINERS", trainers);
 	env_put(out, a, "TRAINER_INDEX", trainer ? "{index}" : "0");
-	if (in->master_endpoint && in->master_endpoint[0])
-		env_put_text(out, a, "MASTER_ENDPOINT", in->master_endpoint);
 	if (trainer)
 		env_put(out, a, "PADDLE_INIT_TRAINER_ID", "{index}");
 	else
 		env_put(out, a, "SERVER_ENDPOINT", arena_printf(a, "{address}:%d", port));
-
-	/* From the tool on Kubernetes; its JOB_NAMESPACE and TRAIN_CONFIG_DIR have no counterpart here. */
-	env_put_text(out, a, "JOB_NAME", in->job->name);
-	env_put(out, a, "JOB_PATH", "{work}");
-	env_put(out, a, "CONF_PADDLE_NIC", "{interface}");
-	env_put_int(out, a, "CONF_PADDLE_PORT", port);
-	env_put_int(out, a, "CONF_PADDLE_PORTS_NUM", 1);
-	env_put_int(out, a, "CONF_PADDLE_PORTS_NUM_SPARSE", 0);
-	env_put_int(out, a, "CONF_PADDLE_GRADIENT_NUM", trainers);
-	/* Newer Paddle servers make their endpoint of POD_IP and PADDLE_PORT. */
-	env_put(out, a, "POD_IP", "{address}");
 }
 
 const struct strategy strategy_pserver = {

@@ -24,6 +24,8 @@ static bool crew(const struct job *job, struct arena *a, struct crew *ret, struc
 		.count = (int)job->count,
 		.max = (int)job->policy.max,
 		.command = job->command,
+		.processes = (int)job->processes,
+		.ranks = (int)job->processes,
 		.counted = true,
 		.ready_when = READY_STARTED,
 	};

@@ -1,19 +1,20 @@
 /* strategy - the table of strategies, and the one that a job names. */
 #include "strategy/strategy.h"
 
+#include <string.h>
+
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/exit_text.h"
 #include "base/suggest.h"
 #include "strategy/internal.h"
 
 static const struct strategy *const table[] = {
-	&strategy_single,
-	&strategy_roles,
-	&strategy_pserver,
+	&strategy_single,  &strategy_roles,  &strategy_pserver,	  &strategy_torch,
+	&strategy_elastic, &strategy_tf,     &strategy_jax,	  &strategy_mxnet,
+	&strategy_horovod, &strategy_paddle, &strategy_inference, &strategy_mpi,
 };
 #define NSTRATEGIES (sizeof(table) / sizeof(table[0]))
-
-/* Strategies that may exist in other versions: the message for them differs from that for a typing error. */
-static const char *const elsewhere[] = {"paddle", "torch", "elastic", "mpi", "tf", "mxnet"};
 
 const char *const *strategy_names(void)
 {
@@ -49,14 +50,6 @@ const struct strategy *strategy_for(const struct job *job, struct arena *a, stru
 		return job->roles.n > 0 ? &strategy_roles : &strategy_single;
 	if (strategy_named(name))
 		return strategy_named(name);
-	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
-		if (strcmp(elsewhere[i], name) == 0) {
-			problems_add(ps, a, job->strategy_pos,
-				     "strategy '%s' is not in this version: strategies here are %s",
-				     name, join_names(a));
-			return NULL;
-		}
-	}
 	const char *near = suggest_word(strategy_names(), NSTRATEGIES, str_from(name));
 	if (near)
 		problems_add(ps, a, job->strategy_pos,
@@ -68,30 +61,162 @@ const struct strategy *strategy_for(const struct job *job, struct arena *a, stru
 	return NULL;
 }
 
+void strategy_complete(struct job *job, struct arena *a)
+{
+	const struct strategy *s = strategy_named(job->strategy);
+
+	if (s && s->complete)
+		s->complete(job, a);
+}
+
+bool strategy_brings_command(const struct job *job, const char *role)
+{
+	const struct strategy *s = strategy_named(job->strategy);
+
+	for (size_t i = 0; s && s->brings && s->brings[i]; i++)
+		if (strcmp(s->brings[i], role) == 0)
+			return true;
+	return false;
+}
+
 bool strategy_crew(const struct strategy *s, const struct job *job, struct arena *a,
 		   struct crew *ret, struct problems *ps)
 {
 	struct crew c = {0};
 
+	if (job->rendezvous && !s->takes_rendezvous) {
+		problems_add(ps, a, job->rendezvous_pos,
+			     "rendezvous is for strategy = \"elastic\": leave it out");
+		return false;
+	}
 	if (!s->crew(job, a, &c, ps))
 		return false;
 	*ret = c;
 	return true;
 }
 
+void strategy_describe_end(const struct strategy_end *e, const char *node, struct buf *out)
+{
+	if (e->rank >= 0)
+		buf_printf(out, "rank %d", e->rank);
+	if (e->host.n > 0 && e->rank >= 0)
+		buf_addz(out, " on ");
+	if (node)
+		buf_addz(out, node);
+	else
+		buf_addstr(out, e->host);
+	buf_addz(out, ": ");
+	if (e->what)
+		buf_printf(out, "%s%s", e->what, e->code >= 0 ? ", " : "");
+	if (!e->what || e->code >= 0)
+		exit_describe(out, e->code, e->signal, false, STR(""));
+}
+
+bool strategy_runs(const struct crew *crew, int rank)
+{
+	switch (crew->launch) {
+	case LAUNCH_ALL:
+		return true;
+	case LAUNCH_FIRST:
+		return rank == 0;
+	case LAUNCH_ROLE:
+		return crew->members[rank].role == crew->members[0].role;
+	}
+	return true;
+}
+
+bool strategy_counts(const struct crew *crew, int rank)
+{
+	return crew->roles[crew->members[rank].role].counted && strategy_runs(crew, rank);
+}
+
+struct strs strategy_command(const struct crew *crew, int rank)
+{
+	/* Ends with success when it is told to stop.  A shell, because an image has no regatta. */
+	static const char *idle[] = {
+		"/bin/sh", "-c",
+		"trap 'exit 0' TERM; while :; do sleep 3600 & wait $! 2>/dev/null; done", NULL};
+
+	if (!strategy_runs(crew, rank))
+		return (struct strs){idle, sizeof(idle) / sizeof(idle[0]) - 1};
+	return crew->roles[crew->members[rank].role].command;
+}
+
+const char *strategy_program(const struct crew *crew, int rank)
+{
+	static const char *const launchers[] = {"mpirun", "mpiexec", "orterun"};
+	const char *first = crew->roles[crew->members[0].role].command.v[0];
+	const char *slash = strrchr(first, '/'), *name = slash ? slash + 1 : first;
+
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)
+		if (!strategy_runs(crew, rank) &&
+		    strncmp(name, launchers[i], strlen(launchers[i])) == 0)
+			return first;
+	return strategy_command(crew, rank).v[0];
+}
+
+int strategy_slots(const struct crew *crew, int role)
+{
+	const struct strategy_role *r = &crew->roles[role];
+
+	switch (crew->launch) {
+	case LAUNCH_ALL:
+	case LAUNCH_FIRST:
+		return r->counted ? r->ranks : 0;
+	case LAUNCH_ROLE:
+		return r->counted ? 0 : r->ranks;
+	}
+	return 0;
+}
+
+int strategy_world(const struct crew *crew)
+{
+	int n = 0;
+
+	for (int i = 0; i < crew->n; i++)
+		n += strategy_slots(crew, crew->members[i].role);
+	return n;
+}
+
+bool strategy_has_processes(const struct crew *crew)
+{
+	for (int i = 0; i < crew->nroles; i++)
+		if (crew->roles[i].ranks > 1)
+			return true;
+	return false;
+}
+
 bool strategy_has_hosts(const struct crew *crew)
 {
-	return crew->ncounted > 1;
+	return crew->ncounted > 1 || crew->launch == LAUNCH_ROLE ||
+	       (crew->launch == LAUNCH_FIRST && strategy_has_processes(crew));
 }
 
-const char *strategy_hostfile(const struct crew *crew)
+/* The template of a line for each node that has slots: the address, then `slots`. */
+static const char *host_lines(const struct crew *crew, struct arena *a, const char *slots)
 {
-	return strategy_has_hosts(crew) ? "{list:+||{address} slots=1\n}" : "";
+	if (!strategy_has_hosts(crew))
+		return "";
+	if (crew->launch != LAUNCH_ROLE)
+		return arena_printf(a, "{list:+||{address}%s\n}", slots);
+	const char *all = "";
+
+	for (int i = 0; i < crew->nroles; i++)
+		if (strategy_slots(crew, i) > 0)
+			all = arena_printf(a, "%s{list:%s||{address}%s\n}", all,
+					   crew->roles[i].name, slots);
+	return all;
 }
 
-const char *strategy_machinefile(const struct crew *crew)
+const char *strategy_hostfile(const struct crew *crew, struct arena *a)
 {
-	return strategy_has_hosts(crew) ? "{list:+||{address}:1\n}" : "";
+	return host_lines(crew, a,
+			  strategy_has_processes(crew) ? " slots={processes}" : " slots=1");
+}
+
+const char *strategy_machinefile(const struct crew *crew, struct arena *a)
+{
+	return host_lines(crew, a, strategy_has_processes(crew) ? ":{processes}" : ":1");
 }
 
 void strategy_members(const struct crew *crew, const char *const *addresses, struct arena *a,
@@ -108,6 +233,7 @@ void strategy_members(const struct crew *crew, const char *const *addresses, str
 				.name = r->name,
 				.first = i,
 				.port = r->port,
+				.processes = r->ranks,
 				.counted = r->counted,
 			};
 		roles[n - 1].count++;

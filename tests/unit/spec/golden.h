@@ -58,8 +58,8 @@ static inline void golden_check(const char *path, struct str got)
 }
 
 /* A job out of TOML text; the test fails if the text is no TOML. */
-static inline bool load_toml(struct arena *a, const char *text, struct job *ret_job,
-			     struct problems *ps)
+static inline bool load_toml_by(struct arena *a, const char *text, const struct job_rules *rules,
+				struct job *ret_job, struct problems *ps)
 {
 	struct err err = {0};
 	struct doc *doc;
@@ -67,18 +67,30 @@ static inline bool load_toml(struct arena *a, const char *text, struct job *ret_
 	if (toml_parse(str_from(text), a, &doc, &err) < 0)
 		fail_msg("%s\n%s", err.msg, text);
 	*ps = (struct problems){0};
-	return job_load(doc, NULL, a, ret_job, ps);
+	return job_load(doc, rules, a, ret_job, ps);
+}
+
+static inline bool load_toml(struct arena *a, const char *text, struct job *ret_job,
+			     struct problems *ps)
+{
+	return load_toml_by(a, text, NULL, ret_job, ps);
 }
 
 /* A job that must be good. */
-static inline struct job good_job(struct arena *a, const char *text)
+static inline struct job good_job_by(struct arena *a, const char *text,
+				     const struct job_rules *rules)
 {
 	struct problems ps;
 	struct job job;
 
-	if (!load_toml(a, text, &job, &ps))
+	if (!load_toml_by(a, text, rules, &job, &ps))
 		fail_msg("%s\n%s", ps.v[0].text, text);
 	return job;
+}
+
+static inline struct job good_job(struct arena *a, const char *text)
+{
+	return good_job_by(a, text, NULL);
 }
 
 /* A job that must have exactly this one problem, there. */

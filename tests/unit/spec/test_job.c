@@ -96,6 +96,47 @@ static void bounds_that_leave_no_room_are_problems(void **state)
 		"retries has no effect beside roles: write it in the role, as in roles.a.retries");
 }
 
+static void processes_may_be_as_many_as_a_node_has_gpus_or_cpus(void **state)
+{
+	struct arena *a = arena_new();
+	struct job j = good_job(a, "command = 'x'\nprocesses_per_node = 'gpus'\n");
+
+	(void)state;
+	assert_int_equal(j.processes, 1); /* the machine tells it later */
+	assert_int_equal(j.processes_by, PROCESSES_GPUS);
+	j = good_job(a, "command = 'x'\nprocesses_per_node = 'cpus'\nresources = { cpus = 2.5 }\n");
+	assert_int_equal(j.processes, 2);
+	assert_int_equal(j.processes_by, PROCESSES_NUMBER);
+	j = good_job(a, "command = 'x'\nresources = { gpus = 3 }\n[roles.a]\n"
+			"processes_per_node = 'gpus'\n");
+	assert_int_equal(job_role(&j, 0)->processes, 3);
+	assert_int_equal(job_role(&j, 0)->processes_by, PROCESSES_NUMBER);
+	one_problem("command = 'x'\nprocesses_per_node = 'gpu'\n", 2, 22,
+		    "processes_per_node: expected a whole number, or gpus or cpus, got the string "
+		    "\"gpu\"");
+	one_problem("command = 'x'\nprocesses_per_node = 'gpus'\nresources = { gpus = 257 }\n", 2,
+		    22, "processes_per_node would be 257: 256 are possible");
+	arena_free(a);
+}
+
+static void processes_have_limits_and_share_no_terminal(void **state)
+{
+	(void)state;
+	one_problem(
+		"command = 'x'\nprocesses_per_node = 0\n", 2, 22,
+		"processes_per_node: expected a whole number from 1 to 256, got the whole number 0");
+	one_problem(
+		"command = 'x'\npty = true\nprocesses_per_node = 2\n", 3, 22,
+		"processes_per_node is 2, but pty = true is for one process: leave one of them out");
+	one_problem(
+		"command = 'x'\npty = true\n[roles.a]\nprocesses_per_node = 2\n", 4, 22,
+		"roles.a.processes_per_node is 2, but pty = true is for one process: leave one of "
+		"them out");
+	one_problem("command = 'x'\nprocesses_per_node = 2\n[roles.a]\n", 2, 1,
+		    "processes_per_node has no effect beside roles: write it in the role, as in "
+		    "roles.a.processes_per_node");
+}
+
 static const char full[] = "name = 'ctr-ps'\n"
 			   "engine = 'aws.ec2'\n"
 			   "strategy = 'pserver'\n"
@@ -216,13 +257,35 @@ static void every_key_of_data_and_metrics_arrives(void **state)
 	assert_string_equal(data[0].path, "criteo");
 	assert_true(data[0].shard);
 	assert_null(data[0].sha256);
-	assert_false(data_is_url(&data[0]));
 	assert_int_equal(j.metrics.n, 2);
 	assert_string_equal(metrics[0].name, "loss");
 	assert_string_equal(metrics[0].pattern, "loss=(?<value>[-+.0-9eE]+)");
 	assert_int_equal(metrics[0].better, BETTER_LOWER);
 	assert_string_equal(metrics[1].name, "val/acc_1.5-x");
 	assert_int_equal(metrics[1].better, BETTER_UNKNOWN);
+}
+
+static void what_nodes_fetch_is_data_whether_source_or_not(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const struct data_spec *v;
+	struct job j;
+
+	(void)state;
+	j = good_job(a, "command = 'x'\nsource = 's3://b/c.tar.zst'\n[[data]]\nsrc = 'd'\n");
+	assert_int_equal(job_data(&j, a, &v), 2);
+	assert_string_equal(v[0].src, "s3://b/c.tar.zst");
+	assert_string_equal(v[0].path, ".");
+	assert_true(v[0].unpack);
+	assert_string_equal(v[1].src, "d");
+	j = good_job(a, "command = 'x'\nsource = 'https://h/train.py?x=.tar'\n");
+	assert_int_equal(job_data(&j, a, &v), 1);
+	assert_false(v[0].unpack);
+	/* Packed by the client. */
+	j = good_job(a, "command = 'x'\nsource = 'git+https://h/r@v'\n");
+	assert_int_equal(job_data(&j, a, &v), 0);
+	j = good_job(a, "command = 'x'\nsource = './s3'\n");
+	assert_int_equal(job_data(&j, a, &v), 0);
 }
 
 static void the_three_formats_give_the_same_job(void **state)
@@ -577,6 +640,56 @@ static void what_was_written_empty_is_a_problem(void **state)
 		    "command: the first word, the program, is empty");
 }
 
+static void a_registry_has_a_user_and_a_password(void **state)
+{
+	struct arena *a = arena_new();
+	struct problems ps = {0};
+	struct job j;
+
+	(void)state;
+	assert_true(load_toml(a,
+			      "command = 'x'\n[roles.a]\nimage = 'i'\n[roles.b]\n[registry]\n"
+			      "user = 'u'\npassword_env = 'P'\n",
+			      &j, &ps));
+	assert_string_equal(j.registry.password_env, "P");
+	assert_null(job_image(&j, job_role(&j, 1)));
+	assert_true(load_toml(a, "command = 'x'\nimage = 'i'\nregistry = 'ecr'\n", &j, &ps));
+	assert_string_equal(j.registry.login, "ecr");
+	arena_free(a);
+	one_problem(
+		"command = 'x'\nimage = 'i'\nregistry = 'hub'\n", 3, 12,
+		"registry: there is no login 'hub': \"ecr\", or a table with user and password_env");
+	one_problem("command = 'x'\nimage = 'i'\nregistry = { login = 'ecr', user = 'u' }\n", 3, 12,
+		    "registry: \"ecr\" brings its own user and password: give one of both");
+	one_problem("command = 'x'\nregistry = 'ecr'\n", 2, 12,
+		    "registry is the login for image, and no image is given");
+#define NEEDED "registry needs user and password_env, the name of the variable with the password"
+	one_problem("command = 'x'\nimage = 'i'\nregistry = { user = 'u' }\n", 3, 12, NEEDED);
+	one_problem(
+		"command = 'x'\nimage = 'i'\nregistry = { user = 'u', password_env = 'a b' }\n", 3,
+		12,
+		"registry: 'a b' cannot be the name of a variable: give the variable's name, not the "
+		"password");
+	one_problem("command = 'x'\nregistry = { user = 'u', password_env = 'P' }\n", 2, 12,
+		    "registry is the login for image, and no image is given");
+}
+
+static void the_image_of_a_job_is_that_of_roles_without_one(void **state)
+{
+	struct arena *a = arena_new();
+	struct problems ps = {0};
+	struct job j;
+
+	(void)state;
+	assert_true(load_toml(
+		a, "command = 'x'\nimage = 'of-job'\n[roles.a]\n[roles.b]\nimage = 'own'\n", &j,
+		&ps));
+	assert_string_equal(job_role(&j, 0)->image, "of-job");
+	assert_string_equal(job_role(&j, 1)->image, "own");
+	assert_string_equal(job_image(&j, NULL), "of-job");
+	arena_free(a);
+}
+
 static void waiting_for_an_unknown_role_names_the_nearest(void **state)
 {
 	(void)state;
@@ -784,15 +897,78 @@ static void sampling_is_off_or_not_too_fast(void **state)
 static void paths_stay_below_the_work_directory(void **state)
 {
 	(void)state;
-	one_problem("command = 'x'\n[[data]]\nsrc = 'a'\npath = '/b'\n", 2, 1,
-		    "data: path '/b' must be a place below the work directory, as in \"data\"");
+	one_problem("command = 'x'\n[[data]]\nsrc = 'a'\npath = '../b'\n", 2, 1,
+		    "data: path '../b' must be a place below the work directory, as in \"data\"");
+	one_problem("command = 'x'\n[[data]]\nsrc = 'a'\npath = '/../b'\n", 2, 1,
+		    "data: path '/../b' must be a place below the work directory, as in \"data\"");
+	one_problem("command = 'x'\n[[data]]\nsrc = 'a'\npath = '/'\n", 2, 1,
+		    "data: path '/' must be a place below the work directory, as in \"data\"");
 	one_problem("command = 'x'\n[[data]]\nsrc = '/'\n", 2, 1,
 		    "data: src '/' has no name of its own: give a path");
 	one_problem("command = 'x'\n[[data]]\nsrc = 'a'\n[[data]]\nsrc = 'b/a'\n", 4, 1,
 		    "data: path 'a' is used twice");
+	one_problem("command = 'x'\non_finish = { url = 'ftp://x' }\n", 2, 21,
+		    "on_finish.url: 'ftp://x' is not an address: https://HOST/PATH");
 	one_problem(
 		"command = 'x'\n[output]\nkeep = ['ok', '../x']\n", 3, 15,
 		"output.keep: '../x' must be a glob below the work directory; a whole directory is \"model/**\"");
+}
+
+static void a_volume_has_one_source_and_an_absolute_path(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(a, "command = 'x'\n[[volumes]]\npath = '/a'\nnfs = 'h:/x'\n"
+				   "[[volumes]]\npath = '/b'\nempty = true\nread_only = true\n");
+	const struct volume_spec *v = j.volumes.v;
+
+	assert_int_equal(j.volumes.n, 2);
+	assert_string_equal(v[0].nfs, "h:/x");
+	assert_true(v[1].empty && v[1].read_only);
+	one_problem(
+		"command = 'x'\n[[volumes]]\npath = '/a'\n", 2, 1,
+		"volumes: '/a' needs exactly one of pvc, nfs, efs, host, config_map, secret and empty");
+	one_problem(
+		"command = 'x'\n[[volumes]]\npath = '/a'\npvc = 'p'\nempty = true\n", 2, 1,
+		"volumes: '/a' needs exactly one of pvc, nfs, efs, host, config_map, secret and empty");
+	one_problem("command = 'x'\n[[volumes]]\npath = 'a'\npvc = 'p'\n", 2, 1,
+		    "volumes: path 'a' must be absolute");
+	one_problem("command = 'x'\n[[volumes]]\npath = '/a'\nnfs = 'host'\n", 2, 1,
+		    "volumes: nfs = \"host\": write server:/path");
+	one_problem("command = 'x'\n[[volumes]]\npath = '/a'\npvc = 'p'\n[[volumes]]\npath = '/a'\n"
+		    "host = '/h'\n",
+		    5, 1, "volumes: path '/a' is used twice");
+}
+
+static void a_role_without_resources_has_those_of_the_job(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j = good_job(a, "command = 'x'\nresources = { cpus = 2, memory = '1GiB' }\n"
+				   "[roles.a]\n[roles.b]\nresources = { gpus = 1 }\n");
+
+	assert_true(job_role(&j, 0)->resources->cpus == 2);
+	assert_int_equal(job_role(&j, 0)->resources->memory, 1 << 30);
+	assert_true(job_role(&j, 1)->resources->cpus == 0);
+	assert_int_equal(job_role(&j, 1)->resources->gpus, 1);
+}
+
+static void the_patch_of_a_pod_is_any_table(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	(void)state;
+
+	struct job j =
+		good_job(a, "command = 'x'\n[roles.a]\npod = { spec = { any = [1, {}] } }\n");
+	struct doc *stored = schema_to_doc(&job_schema, &j, a);
+	const struct doc *pod = doc_table(doc_table(doc_table(stored, "roles"), "a"), "pod");
+
+	assert_string_equal(doc_json_text(a, job_role(&j, 0)->pod), "{\"spec\":{\"any\":[1,{}]}}");
+	assert_string_equal(doc_json_text(a, pod), "{\"spec\":{\"any\":[1,{}]}}");
+	one_problem("command = 'x'\n[roles.a]\npod = ['spec']\n", 3, 7,
+		    "roles.a.pod: expected a table, got a list");
 }
 
 static void a_port_to_wait_for_must_be_there(void **state)
@@ -847,6 +1023,8 @@ int main(void)
 		cmocka_unit_test(every_key_of_the_job_arrives),
 		cmocka_unit_test(every_key_of_a_role_arrives),
 		cmocka_unit_test(every_key_of_data_and_metrics_arrives),
+		cmocka_unit_test(what_nodes_fetch_is_data_whether_source_or_not),
+		cmocka_unit_test(what_nodes_fetch_is_data_whether_source_or_not),
 		cmocka_unit_test(the_three_formats_give_the_same_job),
 		cmocka_unit_test(better_has_the_values_of_metrics),
 		cmocka_unit_test(a_metric_may_be_just_its_pattern),
@@ -864,6 +1042,10 @@ int main(void)
 		cmocka_unit_test(problems_of_an_earlier_file_do_not_count),
 		cmocka_unit_test(a_wrong_type_is_one_problem_not_two),
 		cmocka_unit_test(what_was_written_empty_is_a_problem),
+		cmocka_unit_test(processes_have_limits_and_share_no_terminal),
+		cmocka_unit_test(processes_may_be_as_many_as_a_node_has_gpus_or_cpus),
+		cmocka_unit_test(a_registry_has_a_user_and_a_password),
+		cmocka_unit_test(the_image_of_a_job_is_that_of_roles_without_one),
 		cmocka_unit_test(waiting_for_an_unknown_role_names_the_nearest),
 		cmocka_unit_test(a_role_cannot_wait_for_itself),
 		cmocka_unit_test(a_circle_is_named),
@@ -882,6 +1064,9 @@ int main(void)
 		cmocka_unit_test(sampling_is_off_or_not_too_fast),
 		cmocka_unit_test(paths_stay_below_the_work_directory),
 		cmocka_unit_test(a_port_to_wait_for_must_be_there),
+		cmocka_unit_test(a_volume_has_one_source_and_an_absolute_path),
+		cmocka_unit_test(a_role_without_resources_has_those_of_the_job),
+		cmocka_unit_test(the_patch_of_a_pod_is_any_table),
 		cmocka_unit_test(a_bad_name_of_one_role_does_not_confuse_the_others),
 		cmocka_unit_test(a_very_bad_file_costs_little),
 	};

@@ -318,14 +318,25 @@ static void the_last_of_two_settings_wins(void **state)
 	assert_int_equal(r.job.count, 3);
 }
 
-static void a_setting_leaves_no_mark_in_positions(void **state)
+/* Rule: what a later check finds wrong with a setting is printed as the setting's. */
+static void the_place_of_a_setting_is_the_setting(void **state)
 {
-	struct result r = read_one_set(state, "command = 'x'\n", "engine=aws.ec2");
+	static const char *const sets[] = {"engine=aws.ec2"};
+	const struct job_options opts = {.sets = sets, .nsets = COUNT(sets)};
+	struct result r = read_one_set(state, "command = 'x'\nengine = 'local'\n", sets[0]);
+	CLEANUP(buf_release) struct buf out = {0};
+	struct problems ps = {0};
 
 	assert_int_equal(r.rc, 0);
-	assert_int_equal(r.job.engine_pos.line, 0);
-	assert_int_equal(doc_get(r.doc, "engine")->pos.line, 0);
 	assert_int_equal(doc_get(r.doc, "command")->pos.line, 1);
+	buf_init(&out, 4096);
+	problems_add(&ps, arena, r.job.engine_pos, "bad");
+	problems_add(&ps, arena, (struct doc_pos){2, 1}, "worse");
+	problems_warn(&ps, arena, r.job.engine_pos, "odd");
+	job_print_warnings(&opts, &ps, "f", &out);
+	job_print_problems(&opts, &ps, "f", &out);
+	buf_addc(&out, '\0');
+	assert_string_equal(out.p, "--set engine: warning: odd\n--set engine: bad\nf:2:1: worse\n");
 }
 
 static void a_problem_of_a_setting_is_reported_by_the_setting(void **state)
@@ -517,7 +528,7 @@ int main(void)
 		T(a_setting_replaces_what_the_file_says),
 		T(a_setting_may_bring_keys_that_the_file_lacks),
 		T(the_last_of_two_settings_wins),
-		T(a_setting_leaves_no_mark_in_positions),
+		T(the_place_of_a_setting_is_the_setting),
 		T(a_problem_of_a_setting_is_reported_by_the_setting),
 		T(a_setting_is_key_and_value),
 		T(a_bad_path_says_so),
