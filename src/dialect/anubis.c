@@ -6,8 +6,9 @@
  *	[hardware] instance_type, ...           instance_type, aws.zones
  *	[ml] benchmark_code, args               command, by a shell as there
  *	[[data.sources]], [[output.metrics]]    data, metrics
+ *	[hardware] strategy = "horovod"         strategy, count, processes_per_node
+ *	[hardware] strategy = "inference"       strategy, and [server] as roles.server beside roles.client
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -16,15 +17,15 @@
 #include "fmt/doc.h"
 #include "fmt/schema.h"
 
-#define MAX_NAME 40
-
 struct anubis {
 	const struct doc *from;
 	struct doc *to;
 	struct arena *a;
 	struct problems *ps;
-	bool on_ec2;
+	bool on_ec2, inference;
 };
+
+#define DEFAULT_INSTANCES 2
 
 static bool is_anubis(const struct doc *doc)
 {
@@ -35,46 +36,29 @@ static bool is_anubis(const struct doc *doc)
 
 /* ---- the tree that is made ---- */
 
-/* The entry with this key; NULL if the table has none. */
-static const struct doc_entry *entry_of(const struct doc *table, const char *key)
-{
-	for (size_t i = 0; table && table->type == DOC_TABLE && i < table->table.n; i++)
-		if (str_is(table->table.v[i].key, key))
-			return &table->table.v[i];
-	return NULL;
-}
-
-static void place_key(struct doc *table, const char *key, struct doc_pos pos)
-{
-	struct doc_entry *e = (struct doc_entry *)entry_of(table, key);
-
-	if (e)
-		e->key_pos = pos;
-}
-
 /* Sets to.key to a copy of from.name, with the positions in the file. */
 static void move(struct anubis *x, const struct doc *from, const char *name, struct doc *to,
 		 const char *key)
 {
-	const struct doc_entry *e = entry_of(from, name);
+	const struct doc_entry *e = dialect_entry(from, name);
 
 	if (!e)
 		return;
 	doc_set(x->a, to, str_from(key), doc_copy(x->a, e->value));
-	place_key(to, key, e->key_pos);
+	dialect_place_key(to, key, e->key_pos);
 }
 
 /* The table with this key in the native tree; makes it if it is missing. */
 static struct doc *table_of(struct anubis *x, const char *key, struct doc_pos pos)
 {
-	const struct doc_entry *e = entry_of(x->to, key);
+	const struct doc_entry *e = dialect_entry(x->to, key);
 
 	if (e)
 		return e->value;
 	struct doc *table = doc_new(x->a, DOC_TABLE);
 	table->pos = pos;
 	doc_set(x->a, x->to, str_from(key), table);
-	place_key(x->to, key, pos);
+	dialect_place_key(x->to, key, pos);
 	return table;
 }
 
@@ -106,31 +90,11 @@ static void warn_of_others(struct anubis *x, const struct doc *table, const char
 
 /* ---- the parts of a descriptor ---- */
 
-/* "Train MNIST" -> "train-mnist". */
-static const char *native_name(struct str text, struct arena *a)
-{
-	char *name = arena_alloc(a, MAX_NAME + 1);
-	size_t n = 0;
-
-	for (size_t i = 0; i < text.n && n < MAX_NAME; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-
-		if (c < 0x80 && isalnum(c))
-			name[n++] = (char)tolower(c);
-		else if (n && name[n - 1] != '-')
-			name[n++] = '-';
-	}
-	while (n && name[n - 1] == '-')
-		n--;
-	name[n] = '\0';
-	return name;
-}
-
 static void take_name(struct anubis *x, const struct doc *info)
 {
 	const struct doc *labels = doc_table(info, "labels");
 	struct str given = doc_str(info, "task_name", doc_str(labels, "task_name", STR("")));
-	const char *name = native_name(given, x->a);
+	const char *name = dialect_job_name(given, x->a);
 
 	doc_set(x->a, x->to, STR("name"),
 		doc_new_str(x->a, *name ? str_from(name) : STR("benchmark")));
@@ -138,7 +102,7 @@ static void take_name(struct anubis *x, const struct doc *info)
 
 static void take_engine(struct anubis *x, const struct doc *info)
 {
-	const struct doc_entry *e = entry_of(info, "execution_engine");
+	const struct doc_entry *e = dialect_entry(info, "execution_engine");
 
 	if (!e || str_is(doc_str(info, "execution_engine", STR("")), "default"))
 		return;
@@ -151,8 +115,8 @@ static void take_info(struct anubis *x)
 	static const char *const known[] = {"description", "task_name", "execution_engine",
 					    "scheduling",  "labels",	NULL};
 	const struct doc *info = doc_table(x->from, "info");
-	const struct doc_entry *labels = entry_of(info, "labels");
-	const struct doc_entry *when = entry_of(info, "scheduling");
+	const struct doc_entry *labels = dialect_entry(info, "labels");
+	const struct doc_entry *when = dialect_entry(info, "scheduling");
 
 	take_name(x, info);
 	take_engine(x, info);
@@ -164,12 +128,59 @@ static void take_info(struct anubis *x)
 	warn_of_others(x, info, "info", known);
 }
 
+static void set_text(struct anubis *x, struct doc *to, const char *key, const char *text,
+		     struct doc_pos pos)
+{
+	struct doc *value = doc_new_str(x->a, str_from(text));
+
+	value->pos = pos;
+	doc_set(x->a, to, str_from(key), value);
+	dialect_place_key(to, key, pos);
+}
+
+/* processes_per_instance is a text there: "1", "4" or "gpus". */
+static void take_processes(struct anubis *x, const struct doc *distributed)
+{
+	const struct doc_entry *e = dialect_entry(distributed, "processes_per_instance");
+	int64_t n;
+
+	move(x, distributed, "processes_per_instance", x->to, "processes_per_node");
+	if (e && e->value->type == DOC_STRING && str_to_i64(e->value->s, &n)) {
+		struct doc *number = doc_new_int(x->a, n);
+
+		number->pos = e->value->pos;
+		doc_set(x->a, x->to, STR("processes_per_node"), number);
+	}
+}
+
+/* Horovod's ranks on several instances; without a number there are two. */
+static void take_horovod(struct anubis *x, const struct doc *hardware, const struct doc_entry *e)
+{
+	static const char *const known[] = {"num_instances", "processes_per_instance", NULL};
+	const struct doc *distributed = doc_table(hardware, "distributed");
+
+	set_text(x, x->to, "strategy", "horovod", e->value->pos);
+	doc_set(x->a, x->to, STR("count"), doc_new_int(x->a, DEFAULT_INSTANCES));
+	dialect_place_key(x->to, "count", e->key_pos);
+	move(x, distributed, "num_instances", x->to, "count");
+	take_processes(x, distributed);
+	warn_of_others(x, distributed, "hardware.distributed", known);
+}
+
 static void take_strategy(struct anubis *x, const struct doc *hardware)
 {
-	const struct doc_entry *e = entry_of(hardware, "strategy");
+	const struct doc_entry *e = dialect_entry(hardware, "strategy");
+	struct str name = doc_str(hardware, "strategy", STR(""));
 
-	if (e && !str_is(doc_str(hardware, "strategy", STR("")), "single_node"))
-		refuse(x, e, "hardware.strategy", "only single_node is in this version");
+	if (!e)
+		return;
+	x->inference = str_is(name, "inference");
+	if (str_is(name, "horovod"))
+		take_horovod(x, hardware, e);
+	else if (x->inference)
+		set_text(x, x->to, "strategy", "inference", e->value->pos);
+	else if (!str_is(name, "single_node"))
+		refuse(x, e, "hardware.strategy", "write single_node, horovod or inference");
 }
 
 static void take_hardware(struct anubis *x)
@@ -177,8 +188,8 @@ static void take_hardware(struct anubis *x)
 	static const char *const known[] = {"instance_type",	 "strategy",	"aws_zone_id",
 					    "availability_zone", "distributed", NULL};
 	const struct doc *hardware = doc_table(x->from, "hardware");
-	const struct doc_entry *zone = entry_of(hardware, "availability_zone");
-	const struct doc_entry *id = entry_of(hardware, "aws_zone_id");
+	const struct doc_entry *zone = dialect_entry(hardware, "availability_zone");
+	const struct doc_entry *id = dialect_entry(hardware, "aws_zone_id");
 
 	move(x, hardware, "instance_type", x->to, "instance_type");
 	take_strategy(x, hardware);
@@ -194,11 +205,11 @@ static void take_image(struct anubis *x)
 {
 	const struct doc *env = doc_table(x->from, "env");
 	const struct doc *ec2 = doc_table(doc_table(x->from, "aws"), "ec2");
-	const struct doc_entry *image = entry_of(ec2, "image");
+	const struct doc_entry *image = dialect_entry(ec2, "image");
 	const struct doc *of = image ? ec2 : env;
 
 	if (!image)
-		image = entry_of(env, "image");
+		image = dialect_entry(env, "image");
 	if (image && x->on_ec2)
 		move(x, of, "image", table_of(x, "aws", image->key_pos), "ami");
 	else if (image)
@@ -217,12 +228,12 @@ static void take_env(struct anubis *x)
 	warn_of_others(x, env, "env", known);
 }
 
-/* benchmark_code is a command line for a shell; args are appended to it. */
-static void take_command(struct anubis *x, const struct doc *ml)
+/* from.code is a command line for a shell; from.args are appended to it. */
+static void take_command(struct anubis *x, const struct doc *from, const char *code_key,
+			 const char *args_key, struct doc *to)
 {
-	const struct doc_entry *code = entry_of(ml, "benchmark_code");
-	struct str text = doc_str(ml, "benchmark_code", STR("")),
-		   args = doc_str(ml, "args", STR(""));
+	const struct doc_entry *code = dialect_entry(from, code_key);
+	struct str text = doc_str(from, code_key, STR("")), args = doc_str(from, args_key, STR(""));
 	struct doc *command = doc_new(x->a, DOC_ARRAY);
 
 	if (!code)
@@ -233,8 +244,8 @@ static void take_command(struct anubis *x, const struct doc *ml)
 	doc_append(x->a, command,
 		   doc_new_str(x->a, str_from(arena_printf(x->a, "%.*s%s%.*s", STR_ARG(text),
 							   args.n ? " " : "", STR_ARG(args)))));
-	doc_set(x->a, x->to, STR("command"), command);
-	place_key(x->to, "command", code->key_pos);
+	doc_set(x->a, to, STR("command"), command);
+	dialect_place_key(to, "command", code->key_pos);
 }
 
 static void take_ml(struct anubis *x)
@@ -243,41 +254,44 @@ static void take_ml(struct anubis *x)
 					    "framework_version", "script", NULL};
 	const struct doc *ml = doc_table(x->from, "ml");
 
-	take_command(x, ml);
+	take_command(x, ml, "benchmark_code", "args", x->to);
 	move(x, doc_table(ml, "script"), "script", x->to, "source");
 	warn_of_others(x, ml, "ml", known);
 }
 
-/* Each table of a list becomes one table of the native list. */
-static void take_sources(struct anubis *x)
+/* A table of the list `name` as one of the native list of data. */
+static struct doc *take_source(struct anubis *x, const struct doc *source, const char *name)
 {
 	static const char *const known[] = {"src", "uri", "path", "md5", "id", NULL};
-	const struct doc_entry *e = entry_of(doc_table(x->from, "data"), "sources");
+	struct doc *data = doc_new(x->a, DOC_TABLE);
+
+	data->pos = source->pos;
+	move(x, source, "uri", data, "src");
+	move(x, source, "src", data, "src");
+	move(x, source, "path", data, "path");
+	move(x, source, "md5", data, "md5");
+	warn_of_others(x, source, name, known);
+	return data;
+}
+
+static void take_sources(struct anubis *x)
+{
+	const struct doc_entry *e = dialect_entry(doc_table(x->from, "data"), "sources");
 	struct doc *list = doc_new(x->a, DOC_ARRAY);
 
 	if (!e || e->value->type != DOC_ARRAY)
 		return;
 	list->pos = e->value->pos;
-	for (size_t i = 0; i < e->value->array.n; i++) {
-		const struct doc *source = e->value->array.v[i];
-		struct doc *data = doc_new(x->a, DOC_TABLE);
-
-		data->pos = source->pos;
-		move(x, source, "uri", data, "src");
-		move(x, source, "src", data, "src");
-		move(x, source, "path", data, "path");
-		move(x, source, "md5", data, "md5");
-		warn_of_others(x, source, "data.sources", known);
-		doc_append(x->a, list, data);
-	}
+	for (size_t i = 0; i < e->value->array.n; i++)
+		doc_append(x->a, list, take_source(x, e->value->array.v[i], "data.sources"));
 	doc_set(x->a, x->to, STR("data"), list);
-	place_key(x->to, "data", e->key_pos);
+	dialect_place_key(x->to, "data", e->key_pos);
 }
 
 static void take_metrics(struct anubis *x)
 {
 	static const char *const known[] = {"name", "units", "pattern", NULL};
-	const struct doc_entry *e = entry_of(doc_table(x->from, "output"), "metrics");
+	const struct doc_entry *e = dialect_entry(doc_table(x->from, "output"), "metrics");
 
 	if (!e || e->value->type != DOC_ARRAY)
 		return;
@@ -294,6 +308,74 @@ static void take_metrics(struct anubis *x)
 	}
 }
 
+/* ---- inference: the server, and the benchmark as its client ---- */
+
+/* The port of the readiness probe, or the first, is probed; clients get the numbers of all. */
+static void take_ports(struct anubis *x, const struct doc *env, struct doc *server,
+		       struct doc *client)
+{
+	const struct doc_entry *ports = dialect_entry(env, "ports");
+	const struct doc *probe = doc_table(env, "readiness_probe");
+	const struct doc_entry *path = dialect_entry(probe, "path");
+	struct doc *names = doc_new(x->a, DOC_TABLE);
+
+	for (size_t i = 0; ports && ports->value->type == DOC_ARRAY && i < ports->value->array.n;
+	     i++) {
+		const struct doc *port = ports->value->array.v[i];
+
+		if (i == 0) {
+			doc_set(x->a, server, STR("port"), doc_copy(x->a, port));
+			dialect_place_key(server, "port", ports->key_pos);
+		}
+		doc_set(x->a, names,
+			str_from(arena_printf(x->a, "INFERENCE_SERVER_PORT_%zu", i + 1)),
+			doc_copy(x->a, port));
+	}
+	move(x, probe, "port", server, "port");
+	if (ports && ports->value->type == DOC_ARRAY && ports->value->array.n > 1)
+		doc_set(x->a, client, STR("env"), names);
+	if (path)
+		problems_warn(
+			x->ps, x->a, path->key_pos,
+			"server.env.readiness_probe.path is not asked for: the server is ready when its "
+			"port answers");
+}
+
+/* The models are data like the benchmark's own. */
+static void take_models(struct anubis *x, const struct doc_entry *models)
+{
+	const struct doc_entry *data = dialect_entry(x->to, "data");
+
+	if (!models || models->value->type != DOC_ARRAY)
+		return;
+	struct doc *list = data ? data->value : doc_new(x->a, DOC_ARRAY);
+
+	if (!data)
+		doc_set(x->a, x->to, STR("data"), list);
+	for (size_t i = 0; i < models->value->array.n; i++)
+		doc_append(x->a, list, take_source(x, models->value->array.v[i], "server.models"));
+}
+
+static void take_server(struct anubis *x, const struct doc_entry *e)
+{
+	static const char *const known[] = {"hardware", "env", "models", "output", NULL};
+	const struct doc *env = doc_table(e->value, "env");
+	struct doc *roles = table_of(x, "roles", e->key_pos), *server = doc_new(x->a, DOC_TABLE),
+		   *client = doc_new(x->a, DOC_TABLE);
+
+	server->pos = client->pos = e->value->pos;
+	doc_set(x->a, roles, STR("server"), server);
+	doc_set(x->a, roles, STR("client"), client);
+	dialect_place_key(roles, "server", e->key_pos);
+	move(x, doc_table(e->value, "hardware"), "instance_type", server, "instance_type");
+	move(x, env, "docker_image", server, "image");
+	move(x, env, "vars", server, "env");
+	take_command(x, env, "start_command", "start_command_args", server);
+	take_ports(x, env, server, client);
+	take_models(x, dialect_entry(e->value, "models"));
+	warn_of_others(x, e->value, "server", known);
+}
+
 /* Copies native keys that have no counterpart in a descriptor; they may stand beside its own. */
 static void take_native(struct anubis *x)
 {
@@ -306,7 +388,7 @@ static void take_native(struct anubis *x)
 /* Copies the native keys of [aws]; the table [aws.ec2] in it belongs to the descriptor. */
 static void take_aws(struct anubis *x)
 {
-	const struct doc_entry *aws = entry_of(x->from, "aws");
+	const struct doc_entry *aws = dialect_entry(x->from, "aws");
 
 	for (size_t i = 0; aws && aws->value->type == DOC_TABLE && i < aws->value->table.n; i++) {
 		const char *key = aws->value->table.v[i].key.p;
@@ -319,10 +401,10 @@ static void take_aws(struct anubis *x)
 static struct doc *convert(const struct doc *doc, struct arena *a, struct problems *ps)
 {
 	static const char *const known[] = {
-		"spec_version", "info",	  "hardware", "env",	     "ml",	 "data", "output",
-		"aws",		"master", "timeouts", "max_runtime", "max_cost", NULL};
+		"spec_version", "info",	  "hardware", "env",	     "ml",	 "data",   "output",
+		"aws",		"master", "timeouts", "max_runtime", "max_cost", "server", NULL};
 	struct anubis x = {.from = doc, .to = doc_new(a, DOC_TABLE), .a = a, .ps = ps};
-	const struct doc_entry *server = entry_of(doc, "server");
+	const struct doc_entry *server = dialect_entry(doc, "server");
 
 	x.to->pos = doc->pos;
 	take_info(&x);
@@ -333,10 +415,11 @@ static struct doc *convert(const struct doc *doc, struct arena *a, struct proble
 	take_metrics(&x);
 	take_aws(&x);
 	take_native(&x);
-	if (server)
-		refuse(&x, server, "server", "inference servers are not in this version");
-	else
-		warn_of_others(&x, doc, "", known);
+	if (server && x.inference)
+		take_server(&x, server);
+	else if (server)
+		refuse(&x, server, "server", "it is for hardware.strategy = \"inference\"");
+	warn_of_others(&x, doc, "", known);
 	return x.to;
 }
 

@@ -13,14 +13,15 @@ struct problems;
 
 struct dialect {
 	const char *name;
-	/* Is the file written in it?  No native job file looks like that. */
+	/* Is the file written in it?  No native job file looks like that.  A file of several documents is a
+	 * list of them. */
 	bool (*is)(const struct doc *doc);
-	/* Never fails: what cannot be said natively is a problem or, if the run is the same without it, a
-	 * warning. */
+	/* What cannot be said natively is a problem or, if the run is the same without it, a warning.
+	 * NULL: there is no job in the file, which is a problem too. */
 	struct doc *(*convert)(const struct doc *doc, struct arena *a, struct problems *ps);
 };
 
 /* NULL: it is a native job file, or nothing that is known. */
 const struct dialect *dialect_of(const struct doc *doc);
-/* The native tree: the same one if it is native. */
+/* The native tree: the same one if it is native.  NULL after a problem: there is no job in it. */
 struct doc *dialect_convert(struct doc *doc, struct arena *a, struct problems *ps);

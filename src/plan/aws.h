@@ -16,9 +16,13 @@ struct aws_table {
 	const char *region, *profile, *assume_role, *endpoint_url;
 	const char *vpc, *key_name, *instance_profile, *ami, *bucket, *reservation, *client_cidr;
 	struct doc_pos client_cidr_pos;
+	const char *cloudwatch; /* namespace that metrics are sent to; NULL: they are not */
+	struct doc_pos cloudwatch_pos;
 	struct strs subnets, zones, security_groups;
 	int64_t volume_gb; /* 0: as large as image, source and data need */
 	const char *volume_type;
+	const char *task_name; /* of the old tool's tags; NULL: without them */
+	int64_t master_port;
 	struct env_list tags;
 	int placement; /* enum aws_placement */
 	bool public_ip;

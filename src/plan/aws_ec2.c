@@ -3,24 +3,26 @@
  *
  * Facts (driver/aws/aws_resolve.c): account, region, vpc, bucket, bucket_given; subnets: [{zone, id}] where they
  * are there, [{zone, cidr}] where the run makes its own; zones_of: {type: [zone]}; images: {role: {ami,
- * root, gb}}; input_bytes; binary: {sha256, size}; client: the range that may reach the master; at:
- * "client" if the master is to live on an instance that is not there yet; adopted: [{kind, name, id,
- * spec}] what the client made for the master, on the master's instance.
+ * root, gb}}; input_bytes; prices, prices_as_of: in place of the table's (--prices); binary: {sha256, size}; client: the range that may reach the master; at:
+ * "client" if the master is to live on an instance that is not there yet; adopted: [{name, id, age_ms}]
+ * what the client made for the master, on the master's instance.
  *
  * Every spec has account and region.  The others:
- *   s3.bucket            bucket, given: the user named it, so its rules are left alone
+ *   s3.bucket            bucket, given: the user named it, so its rules are left alone; keep_days: how long
+ *                        results stay there
  *   s3.object            bucket, key, sha256, size: the program itself
- *   iam.role             bucket
+ *   iam.role             bucket; read: other buckets, with inputs of the job; cloudwatch: namespace of its metrics
  *   iam.profile          (the role of the same install)
  *   ec2.security_group   vpc; with a port also port, cidr: who may reach the master
  *   ec2.subnet           vpc, zone, cidr
  *   ec2.placement_group
  *   ec2.instance         role, ami, root, volume_gb, volume_type, spot, profile, key_name, public_ip,
- *                        groups, subnets: {zone: id} of those that are there, reservation, lease_ms, boot_ms;
+ *                        groups, subnets: {zone: id} of those that are there, reservation, lease_ms,
+ *                        bucket, key, sha256 of the program;
  *                        choice: type, zone.  What the run makes is among what the resource needs:
  *                        "group", "placement", "subnet-<zone>".
- *   ec2.master           as ec2.instance, without role
- * tags is in the spec of all that take tags.
+ *   ec2.master           as ec2.instance, without role and lease_ms; port
+ * tags is in the spec of all that take tags, task_name too: the value of the old tool's tags.
  */
 #include "base/arena.h"
 #include "fmt/doc.h"
@@ -29,14 +31,15 @@
 #include "plan/internal.h"
 
 #define GB 1000000000LL
+#define DAY_MS (24LL * 60 * 60 * 1000)
 #define DEFAULT_IMAGE_GB 8
 #define MASTER_VOLUME_GB 10
-#define MASTER_PORT 5436
 /* EC2 may not show an existing instance for minutes: it counts as gone after five looks over five
  * minutes that did not find it. */
 #define SETTLE_MS 300000
 #define ABSENT_LOOKS 5
 #define LATE_MS 60000
+#define LEAST_PAID_MS 60000
 #define NETWORK_SETTLE_MS 30000
 #define NETWORK_LOOKS 3
 #define BEFORE_NODES 8 /* resources besides nodes and subnets, at most */
@@ -97,6 +100,7 @@ static struct doc *spec_new(struct ec2_plan *m)
 
 	set_text(m, spec, "account", fact(m, "account", "<account>"));
 	set_text(m, spec, "region", region_of(m));
+	set_text(m, spec, "task_name", m->t->task_name);
 	for (size_t i = 0; i < m->t->tags.n; i++)
 		set_text(m, tags, m->t->tags.v[i].name, m->t->tags.v[i].value);
 	if (m->t->tags.n)
@@ -156,12 +160,19 @@ static const char *vpc_of(const struct ec2_plan *m)
 	return fact(m, "vpc", m->t->vpc ? m->t->vpc : "<default VPC>");
 }
 
+/* In whole days, as the rules of a bucket count. */
+static int keep_days(const struct job *job)
+{
+	return (int)((job->output.retention_ms + DAY_MS - 1) / DAY_MS);
+}
+
 static void add_storage(struct ec2_plan *m)
 {
 	struct doc *spec = spec_new(m);
 
 	set_text(m, spec, "bucket", bucket_of(m));
 	set_bool(m, spec, "given", m->t->bucket != NULL);
+	set_int(m, spec, "keep_days", keep_days(m->p->job));
 	int bucket = add(m, "s3.bucket", "bucket", spec);
 	m->p->resources[bucket].shared = true;
 
@@ -181,7 +192,7 @@ static void add_group(struct ec2_plan *m, bool master)
 
 	set_text(m, spec, "vpc", vpc_of(m));
 	if (master) {
-		set_int(m, spec, "port", MASTER_PORT);
+		set_int(m, spec, "port", m->t->master_port);
 		set_text(m, spec, "cidr",
 			 fact(m, "client",
 			      m->t->client_cidr ? m->t->client_cidr : "<this machine>"));
@@ -189,12 +200,46 @@ static void add_group(struct ec2_plan *m, bool master)
 	m->group = add(m, "ec2.security_group", "group", spec);
 }
 
+static bool has_text(const struct doc *list, struct str text)
+{
+	for (size_t i = 0; i < list->array.n; i++)
+		if (str_eq(list->array.v[i]->s, text))
+			return true;
+	return false;
+}
+
+/* The buckets with inputs of the job, without the one that a master may read anyway. */
+static struct doc *input_buckets(struct ec2_plan *m)
+{
+	struct doc *list = doc_new(m->a, DOC_ARRAY);
+	const struct data_spec *inputs;
+	size_t n = job_data(m->p->job, m->a, &inputs);
+
+	for (size_t i = 0; i < n; i++) {
+		struct str rest = str_from(inputs[i].src), scheme = STR("s3://");
+
+		if (!str_starts(rest, scheme))
+			continue;
+		rest = (struct str){rest.p + scheme.n, rest.n - scheme.n};
+		struct str bucket = str_cut(&rest, '/');
+
+		if (!str_is(bucket, bucket_of(m)) && !has_text(list, bucket))
+			doc_append(m->a, list, doc_new_str(m->a, bucket));
+	}
+	return list;
+}
+
 /* The role and the instance profile of master instances, shared by all runs of the install. */
 static void add_role(struct ec2_plan *m)
 {
 	struct doc *spec = spec_new(m);
 
+	struct doc *read = input_buckets(m);
+
 	set_text(m, spec, "bucket", bucket_of(m));
+	if (read->array.n)
+		doc_set(m->a, spec, STR("read"), read);
+	set_text(m, spec, "cloudwatch", m->t->cloudwatch);
 	int role = add(m, "iam.role", "role", spec);
 	m->profile = add(m, "iam.profile", "profile", spec_new(m));
 	m->p->resources[role].shared = m->p->resources[m->profile].shared = true;
@@ -334,13 +379,14 @@ static void set_image(struct ec2_plan *m, struct doc *spec, const char *role, co
 	set_text(m, spec, "ami", doc_str(image, "ami", str_from(ami)).p);
 	set_text(m, spec, "root", doc_str(image, "root", STR("/dev/xvda")).p);
 	set_int(m, spec, "volume_gb", volume_of(m, image, volume_gb));
+	if (!volume_gb && !doc_get(image, "gb"))
+		set_bool(m, spec, "volume_least", true);
 	set_text(m, spec, "volume_type", m->t->volume_type);
 }
 
 static const char *node_spec(struct ec2_plan *m, const struct strategy_role *r,
 			     const struct aws_machine *machine)
 {
-	const struct timeouts *t = &m->p->job->timeouts;
 	struct doc *spec = spec_new(m);
 
 	set_text(m, spec, "role", r->name);
@@ -352,8 +398,8 @@ static const char *node_spec(struct ec2_plan *m, const struct strategy_role *r,
 	set_text(m, spec, "reservation", m->t->reservation);
 	set_text(m, spec, "bucket", bucket_of(m));
 	set_text(m, spec, "key", program_key(m));
-	set_int(m, spec, "lease_ms", t->lease_ms);
-	set_int(m, spec, "boot_ms", t->boot_ms);
+	set_text(m, spec, "sha256", program_hash(m));
+	set_int(m, spec, "lease_ms", m->p->job->timeouts.lease_ms);
 	return doc_json_text(m->a, spec);
 }
 
@@ -378,6 +424,7 @@ static void add_nodes(struct ec2_plan *m)
 		r->node = i;
 		r->group = member->role + 1;
 		r->settle_ms = SETTLE_MS;
+		r->least_paid_ms = LEAST_PAID_MS;
 		r->absent_looks = ABSENT_LOOKS;
 		r->choices = ladders[member->role].choices;
 		r->nchoices = (int)ladders[member->role].prices.n;
@@ -402,11 +449,15 @@ static void add_master(struct ec2_plan *m)
 	doc_set(m->a, spec, STR("subnets"), subnets);
 	set_bool(m, spec, "public_ip", true);
 	set_text(m, spec, "bucket", bucket_of(m));
+	set_int(m, spec, "keep_days", keep_days(m->p->job));
 	set_text(m, spec, "key", program_key(m));
-	set_int(m, spec, "port", MASTER_PORT);
+	set_text(m, spec, "sha256", program_hash(m));
+	set_int(m, spec, "port", m->t->master_port);
 	int i = add(m, "ec2.master", "master", spec);
 	struct plan_resource *r = &m->p->resources[i];
+	r->master = true;
 	r->settle_ms = SETTLE_MS;
+	r->least_paid_ms = LEAST_PAID_MS;
 	r->absent_looks = ABSENT_LOOKS;
 	r->choices = arena_array(m->a, const char *, 1);
 	r->choices[0] = choice_of(m, types[0], zone);
@@ -416,6 +467,27 @@ static void add_master(struct ec2_plan *m)
 	add_need(m, i, m->group);
 	add_need(m, i, m->binary);
 	add_need(m, i, m->profile);
+}
+
+/* What the client has made for the master is there: its instance, and what that needs. */
+static void adopt(struct ec2_plan *m)
+{
+	const struct doc *list = doc_array(m->facts, "adopted");
+
+	for (size_t i = 0; list && i < list->array.n; i++) {
+		const struct doc *d = list->array.v[i];
+		const char *id = doc_str(d, "id", STR("")).p;
+
+		for (int k = 0; k < m->p->nresources; k++) {
+			struct plan_resource *r = &m->p->resources[k];
+
+			if (!str_is(doc_str(d, "name", STR("")), r->name))
+				continue;
+			r->shared = true;
+			r->id = id;
+			r->age_ms = doc_int(d, "age_ms", 0);
+		}
+	}
 }
 
 static bool master_is_apart(const struct plan *p)
@@ -437,6 +509,15 @@ static void add_before(struct ec2_plan *m)
 		add_master(m);
 }
 
+/* The nodes, and what only they need. */
+static void add_own(struct ec2_plan *m)
+{
+	add_subnets(m);
+	if (m->t->placement == AWS_CLUSTER)
+		m->placement = add(m, "ec2.placement_group", "placement", spec_new(m));
+	add_nodes(m);
+}
+
 static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 {
 	struct ec2_plan m = {
@@ -456,17 +537,59 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 	p->resource_of = arena_array(a, int, (size_t)p->crew.n);
 	p->resources = arena_array(a, struct plan_resource,
 				   (size_t)(p->crew.n + m.nsubnets + BEFORE_NODES));
-	p->prices_as_of = EC2_PRICES_AS_OF ", " EC2_PRICES_REGION;
+	p->prices_as_of = fact(&m, "prices_as_of", EC2_PRICES_AS_OF ", " EC2_PRICES_REGION);
 	p->hands_over = at_client && master_is_apart(p);
 	add_before(&m);
-	if (p->hands_over) {
+	if (p->hands_over)
 		p->crew.n = p->crew.ncounted = 0;
-		return;
+	else
+		add_own(&m);
+	/* What belongs to the install has no end; everything else has its tag, machines have a timer too. */
+	for (int i = 0; i < p->nresources; i++)
+		p->resources[i].expires = !p->resources[i].shared;
+	adopt(&m);
+}
+
+static struct plan_results results(const struct plan *p, struct arena *a)
+{
+	for (int i = 0; i < p->nresources; i++) {
+		struct doc *spec = NULL;
+
+		if (strcmp(p->resources[i].kind, "s3.bucket") != 0 ||
+		    json_parse(str_from(p->resources[i].spec), a, &spec, NULL) < 0)
+			continue;
+		return (struct plan_results){
+			.url = arena_printf(a, "s3://%s/runs/", doc_str(spec, "bucket", STR("")).p),
+			.keep_days = (int)doc_int(spec, "keep_days", 0),
+		};
 	}
-	add_subnets(&m);
-	if (m.t->placement == AWS_CLUSTER)
-		m.placement = add(&m, "ec2.placement_group", "placement", spec_new(&m));
-	add_nodes(&m);
+	return (struct plan_results){0};
+}
+
+static const char *metrics(const struct plan *p, struct arena *a)
+{
+	const struct aws_table *t = engine_table(&engine_aws_ec2, p->job, a);
+	struct doc *spec = NULL;
+
+	/* Every spec has the region. */
+	if (!t->cloudwatch || !p->nresources ||
+	    json_parse(str_from(p->resources[0].spec), a, &spec, NULL) < 0)
+		return NULL;
+	return arena_printf(a, "cloudwatch://%s/%s", doc_str(spec, "region", STR("")).p,
+			    t->cloudwatch);
+}
+
+static struct plan_volume volume(const struct plan_resource *r, struct arena *a)
+{
+	struct doc *spec = NULL;
+
+	if (json_parse(str_from(r->spec), a, &spec, NULL) < 0)
+		return (struct plan_volume){0};
+	return (struct plan_volume){
+		.gb = doc_int(spec, "volume_gb", 0),
+		.type = doc_str(spec, "volume_type", STR("")).p,
+		.least = doc_bool(spec, "volume_least", false),
+	};
 }
 
 static bool check(const struct job *job, struct arena *a, struct problems *ps)
@@ -487,7 +610,12 @@ const struct engine engine_aws_ec2 = {
 	.name = "aws.ec2",
 	.help = "instances of EC2, one node each, and a master on an instance of its own",
 	.schema = &aws_field,
+	.moves_nodes = true,
+	.makes_machines = true,
 	.options = options,
 	.check = check,
 	.plan = plan,
+	.volume = volume,
+	.results = results,
+	.metrics = metrics,
 };

@@ -8,6 +8,7 @@
 #include "plan/internal.h"
 
 #define MOST_VOLUME_GB 65536
+#define MOST_NAMESPACE 100 /* CloudWatch takes 255, but its name is part of a policy's */
 
 static const char *const placement_choices[] = {"spread", "cluster", NULL};
 
@@ -129,6 +130,24 @@ static const struct field fields[] = {
 		.example = "tags = { team = \"ads\" }",
 	},
 	{
+		.name = "task_name",
+		.type = FIELD_STR,
+		MEMBER(task_name),
+		.help = "Value of the tags Task_name and TASK_NAME, which everything on EC2 then has, with Role "
+			"and ROLE. `regatta paddle` sets it.",
+		.example = "task_name = \"vgg-8-nodes\"",
+	},
+	{
+		.name = "master_port",
+		.type = FIELD_INT,
+		MEMBER(master_port),
+		.min = 1,
+		.max = 65535,
+		.fallback = "5436",
+		.help = "Port of the master on its instance.",
+		.example = "master_port = 5436",
+	},
+	{
 		.name = "placement",
 		.type = FIELD_CHOICE,
 		MEMBER(placement),
@@ -160,6 +179,15 @@ static const struct field fields[] = {
 		.pos_offset = offsetof(struct aws_table, client_cidr_pos),
 		.help = "Addresses that may reach the master's port. Without it: the public address of this machine.",
 		.example = "client_cidr = \"203.0.113.0/24\"",
+	},
+	{
+		.name = "cloudwatch",
+		.type = FIELD_STR,
+		MEMBER(cloudwatch),
+		.pos_offset = offsetof(struct aws_table, cloudwatch_pos),
+		.help = "Namespace of CloudWatch that the metrics of the job are sent to, once a minute and at its "
+			"end. Without it nothing is sent. If it fails, the run goes on without it.",
+		.example = "cloudwatch = \"Regatta\"",
 	},
 	{.name = NULL},
 };
@@ -290,16 +318,13 @@ static bool cidr_is_fine(const char *text, struct arena *a)
 	       str_to_i64(rest, &bits) && bits >= 1 && bits <= 32;
 }
 
-static void check_master(const struct job *job, const char *engine, struct arena *a,
-			 struct problems *ps)
+static bool namespace_is_fine(const char *text)
 {
-	const char *m = job->master;
+	size_t n = strlen(text);
 
-	if (strcmp(m, "auto") != 0 && strcmp(m, "here") != 0 && strncmp(m, "context:", 8) != 0)
-		problems_add(
-			ps, a, job->master_pos,
-			"master = \"%s\": engine %s knows \"auto\", \"here\" and \"context:NAME\"",
-			m, engine);
+	return n > 0 && n <= MOST_NAMESPACE && !str_starts(str_from(text), STR("AWS/")) &&
+	       strspn(text,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_/#") == n;
 }
 
 void aws_check(const struct job *job, const struct aws_table *t, const char *engine,
@@ -317,12 +342,13 @@ void aws_check(const struct job *job, const struct aws_table *t, const char *eng
 			"aws.client_cidr: '%s' is no range of addresses such as 203.0.113.0/24 (and "
 			"not the whole world)",
 			t->client_cidr);
-	check_master(job, engine, a, ps);
-	if (job->max_cost > 0)
+	plan_warn_of_containers(job, engine, a, ps);
+	plan_warn_of_resources(job, engine, a, ps);
+	if (t->cloudwatch && !namespace_is_fine(t->cloudwatch))
 		problems_add(
-			ps, a, job->max_cost_pos,
-			"max_cost: engine %s does not watch the cost in this version: max_runtime "
-			"limits it, see `regatta plan`",
-			engine);
+			ps, a, t->cloudwatch_pos,
+			"aws.cloudwatch: '%s' is no namespace: 1 to %d letters, digits and . - _ / #, "
+			"and not one of AWS' own (AWS/...)",
+			t->cloudwatch, MOST_NAMESPACE);
 	plan_check_files(job, engine, a, ps);
 }

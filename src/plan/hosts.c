@@ -3,8 +3,9 @@
  * made by the daemon of a host.
  *
  * The host of a node is chosen when the node is created (driver/hosts/hosts_node.c), so its address
- * comes with its HELLO.  Spec of a hosts.node: names, labels and slots of the job's [hosts], and
- * fence_ms: when host and node were silent for so long, the job has ended by itself.
+ * comes with its HELLO.  Spec of a hosts.node: names, labels and slots of the job's [hosts]; fence_ms:
+ * when host and node were silent for so long, the job has ended by itself; cpus, gpus and memory of the
+ * role's `resources`, if it has any.
  */
 #include "base/arena.h"
 #include "fmt/doc.h"
@@ -77,11 +78,23 @@ static int64_t fence_ms(const struct job *job, const struct role *role)
 	return (p->on_lost == LOST_FAIL ? t->lease_ms : t->lost_ms) + t->grace_ms + FENCE_SLACK_MS;
 }
 
+static void put_share(struct doc *spec, const struct resources_spec *r, struct arena *a)
+{
+	if (r->cpus > 0)
+		doc_set(a, spec, STR("cpus"), doc_new_float(a, r->cpus));
+	if (r->gpus)
+		doc_set(a, spec, STR("gpus"), doc_new_int(a, r->gpus));
+	if (r->memory)
+		doc_set(a, spec, STR("memory"), doc_new_int(a, (int64_t)r->memory));
+}
+
 static const char *spec_of(const struct job *job, const struct role *role, struct arena *a)
 {
 	struct doc *spec = schema_to_doc(&hosts_schema, engine_table(&engine_hosts, job, a), a);
 
 	doc_set(a, spec, STR("fence_ms"), doc_new_int(a, fence_ms(job, role)));
+	if (role && role->resources)
+		put_share(spec, role->resources, a);
 	return doc_json_text(a, spec);
 }
 
@@ -91,6 +104,8 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 	const char **specs = arena_array(a, const char *, (size_t)p->crew.nroles);
 
 	(void)facts;
+	p->crew.one_host =
+		((const struct hosts_table *)engine_table(&engine_hosts, p->job, a))->slots > 1;
 	for (int i = 0; i < p->crew.nroles; i++)
 		specs[i] = spec_of(p->job, p->crew.roles[i].spec, a);
 	p->addresses = arena_array(a, const char *, n);
@@ -113,6 +128,8 @@ const struct engine engine_hosts = {
 	.name = "hosts",
 	.help = "one's own machines that have joined the master, one node each",
 	.schema = &row,
+	.moves_nodes = true,
+	.queues = true,
 	.check = check,
 	.plan = plan,
 };

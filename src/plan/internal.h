@@ -2,11 +2,17 @@
 /* Declarations for the files of plan/. */
 #include "plan/engine.h"
 
-extern const struct engine engine_local, engine_hosts, engine_aws_ec2;
+extern const struct engine engine_local, engine_hosts, engine_aws_ec2, engine_kubernetes;
 
-/* Adds a problem for each form of source, data, output and image that no engine has so far. */
+/* Adds a problem for each form of source, data and output that no engine has so far. */
 void plan_check_files(const struct job *job, const char *engine, struct arena *a,
 		      struct problems *ps);
+/* Warns of what only an engine of containers does: volumes. */
+void plan_warn_of_containers(const struct job *job, const char *engine, struct arena *a,
+			     struct problems *ps);
+/* Warns of resources, which this engine does not keep free. */
+void plan_warn_of_resources(const struct job *job, const char *engine, struct arena *a,
+			    struct problems *ps);
 /* Report what engines that use existing machines cannot do.  False if it added a problem. */
 bool plan_check_own_machines(const struct job *job, const char *engine, struct arena *a,
 			     struct problems *ps);
@@ -18,6 +24,11 @@ bool plan_shows_env(const struct plan *p, int rank);
 void plan_env(const struct plan *p, const char *run_id, int rank, struct arena *a,
 	      struct env_list *ret_env);
 
+/* What the machines of the plan have as disks, if they are made with them. */
+struct plan_volume plan_volume(const struct plan *p, const struct plan_resource *r,
+			       struct arena *a);
+struct doc *plan_volumes_doc(const struct plan *p, struct arena *a);
+void plan_volumes_text(const struct plan *p, struct arena *a, struct buf *out);
 /* What the plan costs; NULL or nothing if it costs nothing. */
 struct doc *plan_cost_doc(const struct plan *p, struct arena *a);
 void plan_cost_text(const struct plan *p, struct arena *a, struct buf *out);

@@ -76,11 +76,18 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 			ps, a, job->isolate_pos,
 			"isolate = \"netns\" takes at most %d nodes, and this job has %lld: leave out isolate",
 			MOST_ISOLATED, (long long)count_nodes(job));
+	bool contained = job->image;
+
 	for (size_t i = 0; i < job->roles.n; i++) {
 		const struct role *r = job_role(job, i);
 
+		contained = contained || r->image;
 		check_lost(&r->policy, arena_printf(a, "roles.%s.", r->name), a, ps);
 	}
+	if (contained && job->isolate == ISOLATE_NETNS)
+		problems_add(
+			ps, a, job->isolate_pos,
+			"isolate = \"netns\" does not go with image: containers have the machine's network");
 	return ok && ps->n + ps->more == before;
 }
 
@@ -182,6 +189,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 	const char *spec = node_spec(facts, a);
 
 	p->iface = "lo";
+	p->crew.one_host = !isolated;
 	p->addresses = arena_array(a, const char *, n);
 	p->nresources = p->crew.n + before;
 	p->resources = arena_array(a, struct plan_resource, (size_t)p->nresources);
@@ -208,6 +216,7 @@ const struct engine engine_local = {
 	.help = "processes on this machine, each with a loopback address of its own",
 	.in_place = true,
 	.isolates = true,
+	.queues = true,
 	.check = check,
 	.plan = plan,
 };

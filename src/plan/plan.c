@@ -10,6 +10,7 @@ static const struct engine *const table[] = {
 	&engine_local,
 	&engine_hosts,
 	&engine_aws_ec2,
+	&engine_kubernetes,
 };
 #define HOUR_MS (60LL * 60 * 1000)
 #define NENGINES (sizeof(table) / sizeof(table[0]))
@@ -71,9 +72,35 @@ static void check_for_job_load(const struct job *job, bool names_only, struct ar
 	engine_for(job, a, ps);
 }
 
+static void replace_lost(struct policy *p)
+{
+	if (!p->on_lost_pos.line)
+		p->on_lost = LOST_REPLACE;
+}
+
+static void complete_job(struct job *job, struct arena *a)
+{
+	const struct engine *engine = engine_named(job->engine);
+
+	if (!job->strategy[0] && engine && engine->imply)
+		engine->imply(job, a);
+	const struct strategy *s = strategy_named(job->strategy);
+
+	strategy_complete(job, a);
+	if (!s || !s->replaces_lost || !engine || !engine->moves_nodes)
+		return;
+	for (size_t i = 0; i < job->roles.n; i++)
+		if (!job_role(job, i)->service)
+			replace_lost(&job_role(job, i)->policy);
+}
+
 struct job_rules plan_job_rules(void)
 {
-	struct job_rules rules = {.check = check_for_job_load};
+	struct job_rules rules = {
+		.check = check_for_job_load,
+		.complete = complete_job,
+		.brings_command = strategy_brings_command,
+	};
 
 	for (size_t i = 0; i < NENGINES; i++)
 		if (table[i]->schema)
@@ -119,6 +146,20 @@ bool plan_shares_files(const struct job *job)
 	return engine && engine->in_place;
 }
 
+bool plan_makes_machines(const struct job *job)
+{
+	const struct engine *engine = engine_named(job->engine);
+
+	return engine && engine->makes_machines;
+}
+
+bool plan_contains(const struct job *job)
+{
+	const struct engine *engine = engine_named(job->engine);
+
+	return engine && engine->contains;
+}
+
 bool plan_runs_in_place(const struct job *job)
 {
 	return plan_shares_files(job) && !job->source && !job->data.n;
@@ -159,6 +200,57 @@ static void check_isolation(const struct engine *engine, const struct job *job, 
 			engine->name);
 }
 
+/* Where a node is a container its agent is in it. */
+static void check_images(const struct engine *engine, const struct plan *p, struct arena *a,
+			 struct problems *ps)
+{
+	const char *image = NULL;
+
+	for (int i = 0; i < p->crew.nroles; i++)
+		image = image ? image : job_image(p->job, p->crew.roles[i].spec);
+	if (image && p->strategy->on_node && !engine->contains)
+		problems_add(ps, a, p->job->image_pos,
+			     "strategy '%s' starts its processes on the nodes themselves, not in "
+			     "containers: leave out image",
+			     p->strategy->name);
+}
+
+/* Where nobody knows the machines before they are made. */
+static void check_processes(const struct engine *engine, const struct job *job, struct arena *a,
+			    struct problems *ps)
+{
+	struct doc_pos pos = job->processes_pos;
+
+	if (engine->queues ||
+	    (!plan_counts_by(job, PROCESSES_GPUS) && !plan_counts_by(job, PROCESSES_CPUS)))
+		return;
+	for (size_t i = 0; i < job->roles.n; i++)
+		if (job_role(job, i)->processes_by != PROCESSES_NUMBER)
+			pos = job_role(job, i)->processes_pos;
+	problems_add(ps, a, pos,
+		     "processes_per_node: engine %s does not know what its machines have: write a "
+		     "number, or say it in `resources`",
+		     engine->name);
+}
+
+const char *plan_context(const struct job *job)
+{
+	struct str word = str_from(job->master);
+
+	return str_starts(word, STR("context:")) ? job->master + strlen("context:") : NULL;
+}
+
+static void check_master(const struct job *job, struct arena *a, struct problems *ps)
+{
+	const char *context = plan_context(job);
+
+	if (strcmp(job->master, "auto") != 0 && strcmp(job->master, "here") != 0 &&
+	    !(context && *context))
+		problems_add(ps, a, job->master_pos,
+			     "master = \"%s\": write \"auto\", \"here\" or \"context:NAME\"",
+			     job->master);
+}
+
 bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct problems *ps)
 {
 	struct plan p = {.job = job};
@@ -169,10 +261,15 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 	const struct engine *engine = engine_for(job, a, ps);
 	warn_of_secrets(job, a, ps);
 	size_t before = ps->n + ps->more;
-	if (engine)
+	check_master(job, a, ps);
+	if (engine) {
 		check_isolation(engine, job, a, ps);
+		check_processes(engine, job, a, ps);
+	}
 	if (ok)
 		check_keep(&p, a, ps);
+	if (ok && engine)
+		check_images(engine, &p, a, ps);
 	ok = engine && engine->check(job, a, ps) && ps->n + ps->more == before && ok;
 	if (!ok)
 		return false;
@@ -180,9 +277,123 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 	return true;
 }
 
+static bool asks_for(const struct resources_spec *r)
+{
+	return r && (r->cpus > 0 || r->gpus || r->memory);
+}
+
+bool plan_queues(const struct plan *p)
+{
+	const struct engine *engine = engine_named(p->job->engine);
+	bool any = false;
+
+	for (int i = 0; i < p->crew.nroles; i++)
+		any = any || (p->crew.roles[i].spec && asks_for(p->crew.roles[i].spec->resources));
+	return any && engine && engine->queues;
+}
+
+struct resources_spec *plan_shares(const struct plan *p, struct arena *a)
+{
+	struct resources_spec *v = arena_array(a, struct resources_spec, (size_t)p->crew.n + 1);
+
+	for (int i = 0; i < p->crew.n; i++) {
+		const struct role *r = p->crew.roles[p->crew.members[i].role].spec;
+
+		v[i] = r && r->resources ? *r->resources : (struct resources_spec){0};
+	}
+	return v;
+}
+
+bool plan_counts_by(const struct job *job, enum processes_by by)
+{
+	bool any = job->roles.n == 0 && job->processes_by == by;
+
+	for (size_t i = 0; i < job->roles.n; i++)
+		any = any || job_role(job, i)->processes_by == by;
+	return any;
+}
+
+static void count_processes(int64_t *processes, enum processes_by *by, const struct doc *facts)
+{
+	int64_t n = *by == PROCESSES_GPUS   ? doc_int(facts, "node_gpus", 0)
+		    : *by == PROCESSES_CPUS ? doc_int(facts, "node_cpus", 0)
+					    : 0;
+
+	if (n > 0) {
+		*processes = n < JOB_MAX_PROCESSES ? n : JOB_MAX_PROCESSES;
+		*by = PROCESSES_NUMBER;
+	}
+}
+
+/* The crew anew, with the numbers of processes that the machines tell.  The job is not changed. */
+static void complete_processes(struct plan *p, const struct doc *facts, struct arena *a)
+{
+	struct problems *none = arena_new_of(a, struct problems);
+	struct job *job = arena_new_of(a, struct job);
+	struct role *roles = arena_array(a, struct role, p->job->roles.n + 1);
+	struct crew crew;
+
+	*job = *p->job;
+	count_processes(&job->processes, &job->processes_by, facts);
+	for (size_t i = 0; i < job->roles.n; i++) {
+		roles[i] = *job_role(p->job, i);
+		count_processes(&roles[i].processes, &roles[i].processes_by, facts);
+	}
+	job->roles.v = roles;
+	if (strategy_crew(p->strategy, job, a, &crew, none)) {
+		p->crew = crew;
+		p->job = job;
+	}
+}
+
 void plan_complete(struct plan *p, const struct doc *facts, struct arena *a)
 {
-	engine_named(p->job->engine)->plan(facts, a, p);
+	const struct engine *engine = engine_named(p->job->engine);
+
+	if (facts &&
+	    (plan_counts_by(p->job, PROCESSES_GPUS) || plan_counts_by(p->job, PROCESSES_CPUS)))
+		complete_processes(p, facts, a);
+	p->boots = engine->makes_machines;
+	p->nresources = 0;
+	engine->plan(facts, a, p);
+}
+
+const char *plan_manifests_engine(void)
+{
+	for (size_t i = 0; i < NENGINES; i++)
+		if (table[i]->manifests)
+			return table[i]->name;
+	return NULL;
+}
+
+struct doc *plan_manifests(const struct plan *p, struct arena *a, struct err *err)
+{
+	return engine_named(p->job->engine)->manifests(p, a, err);
+}
+
+struct plan_results plan_results(const struct plan *p, struct arena *a)
+{
+	const struct engine *engine = engine_named(p->job->engine);
+	const char *s3 = p->job->output.s3;
+
+	if (s3)
+		return (struct plan_results){
+			.url = arena_printf(a, "%s%s", s3, s3[strlen(s3) - 1] == '/' ? "" : "/")};
+	return engine && engine->results ? engine->results(p, a) : (struct plan_results){0};
+}
+
+const char *plan_metrics(const struct plan *p, struct arena *a)
+{
+	const struct engine *engine = engine_named(p->job->engine);
+
+	return engine && engine->metrics ? engine->metrics(p, a) : NULL;
+}
+
+struct plan_volume plan_volume(const struct plan *p, const struct plan_resource *r, struct arena *a)
+{
+	const struct engine *engine = engine_named(p->job->engine);
+
+	return engine && engine->volume ? engine->volume(r, a) : (struct plan_volume){0};
 }
 
 bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, struct plan *ret,
@@ -200,6 +411,13 @@ bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, 
 const char *plan_choice(const struct plan_resource *pr, int step)
 {
 	return pr->nchoices ? pr->choices[step % pr->nchoices] : NULL;
+}
+
+int64_t plan_gather_ms(const struct plan *p)
+{
+	const struct timeouts *t = &p->job->timeouts;
+
+	return t->gather_ms + (job_sets_up(p->job) ? t->setup_ms : 0);
 }
 
 /* max_runtime plus an hour; without a limit a day, which the master extends. */

@@ -11,6 +11,7 @@
 struct arena;
 struct buf;
 struct doc;
+struct err;
 
 struct plan_resource {
 	const char *kind; /* "local.node" */
@@ -21,6 +22,15 @@ struct plan_resource {
 	bool carries_many;
 	/* It belongs to the install: made if it does not exist, used by many runs, deleted by none. */
 	bool shared;
+	/* It carries the time at which it ends by itself, or may be removed by anybody; the master of a run
+	 * without max_runtime moves that on. */
+	bool expires;
+	/* A master lives on it: the one that the run is handed to, or that has it. */
+	bool master;
+	/* The provider's id of a shared resource that is there already, and for how long; NULL: it is found
+	 * or made. */
+	const char *id;
+	int64_t age_ms;
 	int *needs; /* resources that must be live first */
 	int nneeds;
 	/* Resources of one group differ only in their names, so that one call can make many of them;
@@ -31,6 +41,7 @@ struct plan_resource {
 	/* "Absent" is believed only settle_ms after the resource was last known to exist, and after
 	 * absent_looks answers in that time (0 means 1): some providers do not list a resource at once. */
 	int64_t settle_ms;
+	int64_t least_paid_ms; /* a machine is charged for this time at least */
 	int64_t absent_looks;
 	/* JSON from the engine, only for the driver of this kind. */
 	const char *spec;
@@ -52,6 +63,8 @@ struct plan {
 	struct plan_resource *resources;
 	int nresources;
 	int *resource_of; /* per rank */
+	/* Its machines are made for the run, and boot before their agents speak: timeouts.boot. */
+	bool boots;
 	/* No nodes of its own: when its resources are live the run is handed to the master that they are. */
 	bool hands_over;
 	const char *
@@ -64,11 +77,20 @@ struct job_rules plan_job_rules(void);
 const struct schema *plan_job_schema(struct arena *a);
 /* What the resolver of its engine must know of a job; NULL if that is nothing. */
 const struct doc *plan_engine_options(const struct job *job, struct arena *a);
+/* The context whose master the job asks for; NULL: it names none. */
+const char *plan_context(const struct job *job);
 /* Does the job run in the directory of its job file, on the master's machine? */
 bool plan_runs_in_place(const struct job *job);
+/* Has each node a machine of its own, made for the run, on which it may install packages? */
+bool plan_makes_machines(const struct job *job);
+/* Is each node a container of its image, with its limit of memory, so that its agent makes none? */
+bool plan_contains(const struct job *job);
 /* Are its nodes on the master's machine?  If not, source, data and outputs are sent. */
 bool plan_shares_files(const struct job *job);
 
+/* How long the run waits for its nodes to be ready, once their resources are live; if those boot, once
+ * the last agent has spoken. */
+int64_t plan_gather_ms(const struct plan *p);
 /* Resources that cost money end by themselves after this time, even without a master. */
 int64_t plan_lifetime_ms(const struct plan *p);
 /* The choice of this step; after the last one comes the first again.  NULL if there are none. */
@@ -77,11 +99,31 @@ const char *plan_choice(const struct plan_resource *pr, int step);
 /* Checks the job against its strategy and engine, and reports all problems at once.  Fills in
  * p->job, p->strategy and p->crew. */
 bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct problems *ps);
-/* Complete a checked plan with the facts of its engine (driver_resolve). */
+/* Complete a checked plan with the facts of its engine (driver_resolve); again, if more is known. */
 void plan_complete(struct plan *p, const struct doc *facts, struct arena *a);
 /* plan_check() and plan_complete(). */
 bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, struct plan *ret,
 	       struct problems *ps);
+
+/* The engine whose plans can be printed as documents for other tools. */
+const char *plan_manifests_engine(void);
+/* The documents of a plan of that engine, a list; NULL and the error. */
+struct doc *plan_manifests(const struct plan *p, struct arena *a, struct err *err);
+
+/* Where the directory of a run is copied to when it has ended. */
+struct plan_results {
+	const char *url; /* "s3://bucket/runs/", before the id of the run; NULL: nowhere */
+	int keep_days;	 /* the store removes them then; 0: whatever its owner's rules say */
+};
+/* Does it wait in the queue until all of its nodes fit? */
+bool plan_queues(const struct plan *p);
+/* What each node takes of its machine, by rank. */
+struct resources_spec *plan_shares(const struct plan *p, struct arena *a);
+/* Does a role have as many processes as its machine has GPUs (or CPUs), a number that only the facts tell? */
+bool plan_counts_by(const struct job *job, enum processes_by by);
+struct plan_results plan_results(const struct plan *p, struct arena *a);
+/* The URL of driver/metric_sink.h that the metrics of the run are sent to; NULL: they are not. */
+const char *plan_metrics(const struct plan *p, struct arena *a);
 
 /*
  * A plan as it is stored with its run.  It is complete, with the job in it, so that later versions do

@@ -1,4 +1,4 @@
-/* plan_cost - what a plan costs: per role and in all, for people and for programs. */
+/* plan_cost - what a plan costs: per role and in all, for people and for programs; the disks of its machines. */
 #include "plan/internal.h"
 
 #include <inttypes.h>
@@ -180,4 +180,43 @@ void plan_cost_text(const struct plan *p, struct arena *a, struct buf *out)
 	clock_format_span(p->job->max_runtime_ms, span);
 	buf_printf(out, "  %-12s  %.2f USD, for max_runtime %s\n", "at most", upper_bound(p, &l),
 		   span);
+}
+
+struct doc *plan_volumes_doc(const struct plan *p, struct arena *a)
+{
+	struct lines l = lines_of(p, a);
+	struct doc *list = doc_new(a, DOC_ARRAY);
+
+	for (int i = 0; i < l.n; i++) {
+		struct plan_volume v = plan_volume(p, l.v[i].first, a);
+		struct doc *d = doc_new(a, DOC_TABLE);
+
+		if (!v.gb)
+			continue;
+		doc_set(a, d, STR("name"), doc_new_str(a, str_from(l.v[i].name)));
+		doc_set(a, d, STR("count"), doc_new_int(a, l.v[i].count));
+		doc_set(a, d, STR("gb"), doc_new_int(a, v.gb));
+		doc_set(a, d, STR("type"), doc_new_str(a, str_from(v.type)));
+		doc_set(a, d, STR("at_least"), doc_new_bool(a, v.least));
+		doc_append(a, list, d);
+	}
+	return list->array.n ? list : NULL;
+}
+
+void plan_volumes_text(const struct plan *p, struct arena *a, struct buf *out)
+{
+	struct lines l = lines_of(p, a);
+	bool any = false;
+
+	for (int i = 0; i < l.n; i++) {
+		struct plan_volume v = plan_volume(p, l.v[i].first, a);
+
+		if (!v.gb)
+			continue;
+		if (!any)
+			buf_addz(out, "\nvolumes\n");
+		any = true;
+		buf_printf(out, "  %-12s  %d x %" PRId64 " GB %s%s\n", l.v[i].name, l.v[i].count,
+			   v.gb, v.type, v.least ? ", more if the image is larger" : "");
+	}
 }

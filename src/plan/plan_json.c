@@ -40,6 +40,7 @@ void plan_env(const struct plan *p, const char *run_id, int rank, struct arena *
 		.hostfile = "<hostfile>",
 		.machinefile = "<machinefile>",
 		.metrics = "<metrics fifo>",
+		.rsh = "<rsh>",
 	};
 	struct env_list templates;
 
@@ -160,7 +161,10 @@ static struct doc *limits_doc(const struct job *job, struct arena *a)
 	put_number(a, limits, "max_runtime_ms", job->max_runtime_ms);
 	put(a, limits, "max_cost", doc_new_float(a, job->max_cost));
 	put_number(a, timeouts, "launch_ms", t->launch_ms);
+	if (plan_makes_machines(job))
+		put_number(a, timeouts, "boot_ms", t->boot_ms);
 	put_number(a, timeouts, "gather_ms", t->gather_ms);
+	put_number(a, timeouts, "setup_ms", t->setup_ms);
 	put_number(a, timeouts, "serve_ms", t->serve_ms);
 	put_number(a, timeouts, "grace_ms", t->grace_ms);
 	put_number(a, timeouts, "collect_ms", t->collect_ms);
@@ -185,6 +189,9 @@ void plan_to_json(const struct plan *p, const char *run_id, struct arena *a, str
 	struct doc *cost = plan_cost_doc(p, a);
 	if (cost)
 		put(a, root, "cost", cost);
+	struct doc *volumes = plan_volumes_doc(p, a);
+	if (volumes)
+		put(a, root, "volumes", volumes);
 	doc_to_json(root, out);
 	buf_addc(out, '\n');
 }

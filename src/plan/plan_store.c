@@ -17,9 +17,12 @@
 #define VERSION 1
 #define MOST_RESOURCES (4 * JOB_MAX_NODES)
 
+static const char *const launch_choices[] = {
+	[LAUNCH_ALL] = "all", [LAUNCH_FIRST] = "first", [LAUNCH_ROLE] = "role", NULL};
+
 struct stored_role {
 	const char *name;
-	int64_t count, port;
+	int64_t count, port, processes, ranks;
 	struct strs command, after;
 	bool counted;
 	int ready_when;
@@ -33,17 +36,20 @@ struct stored_node {
 struct stored_resource {
 	const char *kind, *name, *spec, *node;
 	struct strs needs, choices;
-	int64_t group, late_ms, settle_ms, absent_looks;
+	int64_t group, late_ms, settle_ms, absent_looks, least_paid_ms;
 	struct ints prices;
-	bool carries_many, shared;
+	bool carries_many, shared, expires, master;
+	const char *id;
+	int64_t age_ms;
 };
 
 struct stored_plan {
 	int64_t version;
 	const char *strategy, *iface, *prices_as_of;
+	int launch;
 	struct job job;
 	struct table_list roles, nodes, resources;
-	bool hands_over;
+	bool boots, hands_over, one_host;
 };
 
 #define MEMBER(s, m) .offset = offsetof(struct s, m)
@@ -63,6 +69,18 @@ static const struct field role_fields[] = {
 	 .min = 1,
 	 .max = INT32_MAX},
 	{.name = "port", .type = FIELD_INT, MEMBER(stored_role, port), .min = 0, .max = 65535},
+	{.name = "processes",
+	 .type = FIELD_INT,
+	 MEMBER(stored_role, processes),
+	 .fallback = "1",
+	 .min = 1,
+	 .max = JOB_MAX_PROCESSES},
+	/* 0, and not there in plans of earlier versions: as many as processes */
+	{.name = "ranks",
+	 .type = FIELD_INT,
+	 MEMBER(stored_role, ranks),
+	 .min = 0,
+	 .max = JOB_MAX_PROCESSES},
 	{.name = "counted", .type = FIELD_BOOL, MEMBER(stored_role, counted), .required = true},
 	{.name = "ready_when",
 	 .type = FIELD_CHOICE,
@@ -111,6 +129,11 @@ static const struct field resource_fields[] = {
 	 MEMBER(stored_resource, settle_ms),
 	 .min = 0,
 	 .max = INT64_MAX},
+	{.name = "least_paid_ms",
+	 .type = FIELD_INT,
+	 MEMBER(stored_resource, least_paid_ms),
+	 .min = 0,
+	 .max = INT64_MAX},
 	{.name = "absent_looks",
 	 .type = FIELD_INT,
 	 MEMBER(stored_resource, absent_looks),
@@ -125,6 +148,14 @@ static const struct field resource_fields[] = {
 	 .max = INT64_MAX},
 	{.name = "carries_many", .type = FIELD_BOOL, MEMBER(stored_resource, carries_many)},
 	{.name = "shared", .type = FIELD_BOOL, MEMBER(stored_resource, shared)},
+	{.name = "expires", .type = FIELD_BOOL, MEMBER(stored_resource, expires)},
+	{.name = "master", .type = FIELD_BOOL, MEMBER(stored_resource, master)},
+	{.name = "id", .type = FIELD_STR, MEMBER(stored_resource, id)},
+	{.name = "age_ms",
+	 .type = FIELD_INT,
+	 MEMBER(stored_resource, age_ms),
+	 .min = 0,
+	 .max = INT64_MAX},
 	{.name = NULL},
 };
 static const struct schema resource_schema = {
@@ -139,6 +170,11 @@ static const struct field plan_fields[] = {
 	 .max = VERSION},
 	{.name = "strategy", .type = FIELD_STR, MEMBER(stored_plan, strategy), .required = true},
 	{.name = "interface", .type = FIELD_STR, MEMBER(stored_plan, iface)},
+	{.name = "launch",
+	 .type = FIELD_CHOICE,
+	 MEMBER(stored_plan, launch),
+	 .fallback = "all",
+	 .choices = launch_choices},
 	{.name = "prices_as_of", .type = FIELD_STR, MEMBER(stored_plan, prices_as_of)},
 	{.name = "job",
 	 .type = FIELD_TABLE,
@@ -166,6 +202,8 @@ static const struct field plan_fields[] = {
 	 .min = 1,
 	 .max = MOST_RESOURCES,
 	 .sub = &resource_schema},
+	{.name = "one_host", .type = FIELD_BOOL, MEMBER(stored_plan, one_host)},
+	{.name = "boots", .type = FIELD_BOOL, MEMBER(stored_plan, boots)},
 	{.name = "hands_over", .type = FIELD_BOOL, MEMBER(stored_plan, hands_over)},
 	{.name = NULL},
 };
@@ -205,6 +243,8 @@ static void store_roles(const struct plan *p, struct arena *a, struct table_list
 			.name = r->name,
 			.count = r->count,
 			.port = r->port,
+			.processes = r->processes,
+			.ranks = r->ranks == r->processes ? 0 : r->ranks,
 			.command = r->command,
 			.counted = r->counted,
 			.ready_when = r->ready_when,
@@ -248,11 +288,16 @@ static void store_resources(const struct plan *p, struct arena *a, struct table_
 			.group = r->group,
 			.late_ms = r->late_ms,
 			.settle_ms = r->settle_ms,
+			.least_paid_ms = r->least_paid_ms,
 			.absent_looks = r->absent_looks,
 			.choices = {r->choices, (size_t)r->nchoices},
 			.prices = r->prices,
 			.carries_many = r->carries_many,
 			.shared = r->shared,
+			.expires = r->expires,
+			.master = r->master,
+			.id = r->id,
+			.age_ms = r->age_ms,
 			.needs = {arena_array(a, const char *, (size_t)r->nneeds),
 				  (size_t)r->nneeds},
 		};
@@ -269,6 +314,9 @@ struct doc *plan_to_doc(const struct plan *p, struct arena *a)
 		.strategy = p->strategy->name,
 		.iface = p->iface,
 		.prices_as_of = p->prices_as_of,
+		.launch = (int)p->crew.launch,
+		.boots = p->boots,
+		.one_host = p->crew.one_host,
 		.hands_over = p->hands_over,
 		.job = job_masked(p->job, a),
 	};
@@ -354,6 +402,8 @@ static void restore_roles(struct restore *r, const struct table_list *list)
 			.max = (int)role_spec(r, &v[i])->policy.max,
 			.command = v[i].command,
 			.port = (int)v[i].port,
+			.processes = (int)v[i].processes,
+			.ranks = (int)(v[i].ranks ? v[i].ranks : v[i].processes),
 			.counted = v[i].counted,
 			.ready_when = v[i].ready_when,
 			.after = indices_of(r, r->roles, "role", &v[i].after),
@@ -400,11 +450,16 @@ static void restore_resources(struct restore *r, const struct table_list *list,
 			.group = v[i].group,
 			.late_ms = v[i].late_ms,
 			.settle_ms = v[i].settle_ms,
+			.least_paid_ms = v[i].least_paid_ms,
 			.absent_looks = v[i].absent_looks,
 			.choices = v[i].choices.v,
 			.prices = v[i].prices,
 			.carries_many = v[i].carries_many,
 			.shared = v[i].shared,
+			.expires = v[i].expires,
+			.master = v[i].master,
+			.id = v[i].id,
+			.age_ms = v[i].age_ms,
 			.nchoices = (int)v[i].choices.n,
 			.needs = indices_of(r, r->resources, "resource", &v[i].needs),
 			.nneeds = (int)v[i].needs.n,
@@ -452,6 +507,9 @@ bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, str
 	p.job = job;
 	p.iface = sp.iface;
 	p.prices_as_of = sp.prices_as_of;
+	p.crew.launch = (enum crew_launch)sp.launch;
+	p.boots = sp.boots;
+	p.crew.one_host = sp.one_host;
 	p.hands_over = sp.hands_over;
 	p.strategy = strategy_named(sp.strategy);
 	if (!p.strategy)

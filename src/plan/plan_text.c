@@ -88,6 +88,9 @@ static void add_nodes(const struct plan *p, struct buf *out)
 	}
 	if (shown < p->crew.n)
 		buf_printf(out, "... and %d more\n", p->crew.n - shown);
+	if (p->strategy->ranks_by_address)
+		buf_addz(out,
+			 "Ranks are given in the order of addresses when all nodes are here.\n");
 }
 
 static void add_gate(const struct strategy_role *other, struct buf *out)
@@ -155,7 +158,11 @@ static void add_limits(const struct job *job, struct buf *out)
 	else
 		buf_printf(out, "  %-12s  none\n", "max_cost");
 	add_span(out, "launch", job->timeouts.launch_ms, NULL);
+	if (plan_makes_machines(job))
+		add_span(out, "boot", job->timeouts.boot_ms, NULL);
 	add_span(out, "gather", job->timeouts.gather_ms, NULL);
+	if (job_sets_up(job))
+		add_span(out, "setup", job->timeouts.setup_ms, NULL);
 	add_span(out, "serve", job->timeouts.serve_ms, NULL);
 	add_span(out, "grace", job->timeouts.grace_ms, NULL);
 	add_span(out, "collect", job->timeouts.collect_ms, NULL);
@@ -239,5 +246,6 @@ void plan_to_text(const struct plan *p, const char *run_id, struct arena *a, str
 	add_roles(p, out);
 	add_limits(p->job, out);
 	plan_cost_text(p, a, out);
+	plan_volumes_text(p, a, out);
 	add_env(p, run_id, a, out);
 }

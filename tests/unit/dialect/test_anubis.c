@@ -128,12 +128,59 @@ static void what_cannot_be_done_is_said_with_its_line(void **state)
 	(void)state;
 	refused("[info]\nscheduling = '*/5 * * * *'\n[ml]\n", 2,
 		"info.scheduling: only single_run; start `regatta run` from cron for the others");
-	refused("[info]\n[hardware]\nstrategy = 'horovod'\n", 3,
-		"hardware.strategy: only single_node is in this version");
+	refused("[info]\n[hardware]\nstrategy = 'mxnet_parameter_server'\n", 3,
+		"hardware.strategy: write single_node, horovod or inference");
 	refused("[info]\n[hardware]\naws_zone_id = 'use1-az1'\n", 3,
 		"hardware.aws_zone_id: write availability_zone");
 	refused("[info]\n[env]\n[server]\nmodels = []\n", 3,
-		"server: inference servers are not in this version");
+		"server: it is for hardware.strategy = \"inference\"");
+}
+
+static void horovod_has_its_instances_and_processes(void **state)
+{
+	struct problems ps;
+	(void)state;
+
+	assert_string_equal(native("[info]\n[hardware]\nstrategy = 'horovod'\n", &ps),
+			    "{\"name\":\"benchmark\",\"strategy\":\"horovod\",\"count\":2}");
+	assert_string_equal(
+		native("[info]\n[hardware]\nstrategy = 'horovod'\n[hardware.distributed]\n"
+		       "num_instances = 3\nprocesses_per_instance = '4'\n",
+		       &ps),
+		"{\"name\":\"benchmark\",\"strategy\":\"horovod\",\"count\":3,\"processes_per_node\":4}");
+	assert_string_equal(
+		native("[info]\n[hardware]\nstrategy = 'horovod'\n[hardware.distributed]\n"
+		       "processes_per_instance = 'gpus'\n",
+		       &ps),
+		"{\"name\":\"benchmark\",\"strategy\":\"horovod\",\"count\":2,\"processes_per_node\":\"gpus\"}");
+	assert_int_equal(ps.n, 0);
+}
+
+static void inference_has_a_server_and_a_client(void **state)
+{
+	struct problems ps;
+	(void)state;
+
+	assert_string_equal(
+		native("[info]\n[hardware]\nstrategy = 'inference'\n[ml]\nbenchmark_code = 'measure'\n"
+		       "[[data.sources]]\nsrc = 'd'\npath = 'd'\n"
+		       "[server.hardware]\ninstance_type = 'p3.2xlarge'\n"
+		       "[server.env]\ndocker_image = 'mxnet/model_server'\nports = [8080, 8081]\n"
+		       "start_command = 'serve'\nstart_command_args = '--model m'\nvars = { A = 'b' }\n"
+		       "[server.env.readiness_probe]\nport = 8081\npath = '/ping'\n"
+		       "[[server.models]]\nsrc = 'm'\npath = 'm'\n",
+		       &ps),
+		"{\"name\":\"benchmark\",\"strategy\":\"inference\",\"command\":[\"sh\",\"-c\",\"measure\"],"
+		"\"data\":[{\"src\":\"d\",\"path\":\"d\"},{\"src\":\"m\",\"path\":\"m\"}],"
+		"\"roles\":{\"server\":{\"instance_type\":\"p3.2xlarge\",\"image\":\"mxnet/model_server\","
+		"\"env\":{\"A\":\"b\"},\"command\":[\"sh\",\"-c\",\"serve --model m\"],\"port\":8081},"
+		"\"client\":{\"env\":{\"INFERENCE_SERVER_PORT_1\":8080,\"INFERENCE_SERVER_PORT_2\":8081}}}}");
+	assert_int_equal(ps.n, 0);
+	assert_int_equal(ps.nwarnings, 1);
+	native("[info]\n[hardware]\nstrategy = 'inference'\n[server.env]\nports = [80]\n"
+	       "[[server.models]]\nsrc = 'm'\n",
+	       &ps);
+	assert_int_equal(ps.n, 0);
 }
 
 static void what_changes_nothing_is_a_warning(void **state)
@@ -174,6 +221,8 @@ int main(void)
 		T(places_are_those_of_the_users_file),
 		T(what_cannot_be_done_is_said_with_its_line),
 		T(what_changes_nothing_is_a_warning),
+		T(horovod_has_its_instances_and_processes),
+		T(inference_has_a_server_and_a_client),
 		T(a_native_file_stays_as_it_is),
 	};
 

@@ -197,6 +197,21 @@ static void a_client_plans_the_master_and_hands_the_run_over(void **state)
 	assert_int_equal(again.resources[index_of(&again, "master")].prices.v[0], 10400);
 }
 
+static void a_masters_role_may_read_the_buckets_of_the_inputs(void **state)
+{
+	struct plan p = plan_of("source = 's3://code/x.tar'\n" TWO_ROLES
+				"[[data]]\nsrc = 's3://days/d/'\n[[data]]\nsrc = 's3://days/e'\n"
+				"[[data]]\nsrc = 'https://h/x'\n",
+				FACTS ",\"at\":\"client\"}");
+	const struct doc *read = doc_array(spec_of(&p, "role"), "read");
+
+	(void)state;
+	assert_non_null(read);
+	assert_int_equal(read->array.n, 2);
+	assert_string_equal(read->array.v[0]->s.p, "code");
+	assert_string_equal(read->array.v[1]->s.p, "days");
+}
+
 static void a_master_here_needs_neither_role_nor_open_port(void **state)
 {
 	struct plan p = plan_of("master = 'here'\n" TWO_ROLES, FACTS ",\"at\":\"client\"}");
@@ -216,6 +231,35 @@ static void a_cluster_has_a_placement_group(void **state)
 	(void)state;
 
 	assert_true(needs(&p, "worker-0", "placement"));
+}
+
+/* Rule: the plan says how large the volumes are, and whether the image may make them larger. */
+static void the_plan_says_how_large_volumes_are(void **state)
+{
+	CLEANUP(buf_release) struct buf out = {0};
+	(void)state;
+
+	buf_init(&out, GOLDEN_MAX);
+	struct plan p = plan_of(TWO_ROLES, FACTS "}");
+	plan_to_json(&p, "r-xxxx", arena, &out);
+	const struct doc *all = doc_array(parse(arena_strndup(arena, out.p, out.n)), "volumes");
+	assert_int_equal(all->array.n, 3);
+	const struct doc *w = all->array.v[1], *ps = all->array.v[2];
+	assert_text(all->array.v[0], "name", "master");
+	assert_text(ps, "name", "ps");
+	assert_int_equal(doc_int(ps, "count", 0), 2);
+	assert_int_equal(doc_int(ps, "gb", 0), 8 + 6);
+	assert_text(ps, "type", "gp3");
+	assert_true(doc_bool(ps, "at_least", false)); /* the facts have no image for it */
+	assert_int_equal(doc_int(w, "gb", 0), 30 + 6);
+	assert_false(doc_bool(w, "at_least", true));
+	buf_reset(&out);
+	plan_to_text(&p, "r-xxxx", arena, &out);
+	const char *text = arena_strndup(arena, out.p, out.n);
+	assert_non_null(strstr(text,
+			       "\nvolumes\n  master        1 x 10 GB gp3\n"
+			       "  w             3 x 36 GB gp3\n"
+			       "  ps            2 x 14 GB gp3, more if the image is larger\n"));
 }
 
 static void the_cost_is_that_of_the_table(void **state)
@@ -280,16 +324,22 @@ static void bad_values_are_named_with_their_line(void **state)
 	refused(HEAD "[aws]\nclient_cidr = 'home'\n", 4,
 		"aws.client_cidr: 'home' is no range of addresses such as 203.0.113.0/24 (and not the whole "
 		"world)");
-	refused(HEAD "max_cost = 3\n", 3,
-		"max_cost: engine aws.ec2 does not watch the cost in this version: max_runtime limits it, see "
-		"`regatta plan`");
-	refused(HEAD "image = 'busybox'\n", 3,
-		"image: engine aws.ec2 runs no containers: leave out image, or put docker run in the command");
-	refused(HEAD "source = 's3://b/c'\n", 3,
-		"engine aws.ec2 takes a file or directory as source, not 's3://b/c': fetch it first and name "
-		"the copy");
-	refused(HEAD "master = 'there'\n", 3,
-		"master = \"there\": engine aws.ec2 knows \"auto\", \"here\" and \"context:NAME\"");
+	static const char *const namespaces[] = {"", "AWS/EC2", "two words"};
+
+	for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
+		CLEANUP(freep)
+		char *text = xasprintf(HEAD "[aws]\ncloudwatch = '%s'\n", namespaces[i]);
+		CLEANUP(freep)
+		char *said =
+			xasprintf("aws.cloudwatch: '%s' is no namespace: 1 to 100 letters, digits "
+				  "and . - _ / #, and not one of AWS' own (AWS/...)",
+				  namespaces[i]);
+
+		refused(text, 4, said);
+	}
+	refused(HEAD "source = 'http://b/c'\n", 3,
+		"engine aws.ec2 takes no source 'http://b/c': it takes a file, a directory, s3://, https://, "
+		"git+https://...@REVISION and docker:///PATH");
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -302,8 +352,10 @@ int main(void)
 		T(the_ladder_tries_each_type_where_it_is_offered),
 		T(a_volume_holds_image_and_inputs),
 		T(a_client_plans_the_master_and_hands_the_run_over),
+		T(a_masters_role_may_read_the_buckets_of_the_inputs),
 		T(a_master_here_needs_neither_role_nor_open_port),
 		T(a_cluster_has_a_placement_group),
+		T(the_plan_says_how_large_volumes_are),
 		T(the_cost_is_that_of_the_table),
 		T(the_bound_is_of_the_dearest_type),
 		T(bad_values_are_named_with_their_line),

@@ -32,6 +32,34 @@ static struct plan plan_of(const char *text)
 	return p;
 }
 
+/* What becomes of lost nodes, and that of the services. */
+static void lost_trainers_are_replaced_where_there_are_other_machines(void **state)
+{
+	static const struct {
+		const char *text;
+		int trainer;
+	} cases[] = {
+		{"strategy = 'elastic'\n[roles.trainer]\n", LOST_FAIL},
+		{"strategy = 'elastic'\nengine = 'hosts'\n[roles.trainer]\n", LOST_REPLACE},
+		{"strategy = 'elastic'\nengine = 'hosts'\n[roles.trainer]\non_lost = 'shrink'\n",
+		 LOST_SHRINK},
+		{"strategy = 'elastic'\nengine = 'hosts'\n[roles.trainer]\non_lost = 'fail'\n",
+		 LOST_FAIL},
+		{"strategy = 'torch'\nengine = 'hosts'\n[roles.trainer]\n", LOST_FAIL},
+	};
+	const struct job_rules rules = plan_job_rules();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct job job = good_job_by(
+			arena, arena_printf(arena, "command = 't'\n%s", cases[i].text), &rules);
+
+		assert_int_equal(job_role(&job, 0)->policy.on_lost, cases[i].trainer);
+		if (job.roles.n > 1)
+			assert_int_equal(job_role(&job, 1)->policy.on_lost, LOST_FAIL);
+	}
+}
+
 static struct problems problems_of(const char *text)
 {
 	struct job *job = arena_new_of(arena, struct job);
@@ -233,10 +261,23 @@ static void a_secret_that_no_env_sets_is_warned_of(void **state)
 static void an_engine_that_is_not_here_is_refused_in_one_wording(void **state)
 {
 	(void)state;
-	refused("engine = 'kubernetes'\ncommand = 'x'\n", 1,
-		"engine 'kubernetes' is not in this version: engines here are local, hosts, aws.ec2");
+	refused("engine = 'aws.batch'\ncommand = 'x'\n", 1,
+		"engine 'aws.batch' is not in this version: engines here are local, hosts, aws.ec2, kubernetes");
 	refused("engine = 'mainframe'\ncommand = 'x'\n", 1,
-		"engine 'mainframe' is not in this version: engines here are local, hosts, aws.ec2");
+		"engine 'mainframe' is not in this version: engines here are local, hosts, aws.ec2, kubernetes");
+}
+
+static void the_place_of_the_master_is_one_of_three(void **state)
+{
+	(void)state;
+	refused("command = 'x'\nmaster = 'there'\n", 2,
+		"master = \"there\": write \"auto\", \"here\" or \"context:NAME\"");
+	refused("command = 'x'\nmaster = 'context:'\n", 2,
+		"master = \"context:\": write \"auto\", \"here\" or \"context:NAME\"");
+	struct plan p = plan_of("command = 'x'\nmaster = 'here'\n");
+	assert_null(plan_context(p.job));
+	p = plan_of("command = 'x'\nmaster = 'context:lab'\n");
+	assert_string_equal(plan_context(p.job), "lab");
 }
 
 static void an_unknown_engine_is_a_problem_with_a_suggestion(void **state)
@@ -249,32 +290,48 @@ static void an_unknown_engine_is_a_problem_with_a_suggestion(void **state)
 static void what_this_machine_cannot_do_is_refused(void **state)
 {
 	(void)state;
-	refused("command = 'x'\n[roles.a]\nimage = 'busybox'\n", 2,
-		"roles.a: engine local runs no containers: leave out image, or put docker run in the command");
-	refused("command = 'x'\nsource = 's3://b/c'\n", 2,
-		"engine local takes a file or directory as source, not 's3://b/c': fetch it first and name the copy");
-	refused("command = 'x'\nsource = 'docker://b/c'\n", 2,
-		"engine local takes a file or directory as source, not 'docker://b/c': fetch it first and "
-		"name the copy");
-	refused("command = 'x'\nsource = 'git+https://h/r@v'\n", 2,
-		"engine local takes a file or directory as source, not 'git+https://h/r@v': fetch it first "
-		"and name the copy");
-	refused("command = 'x'\n[[data]]\nsrc = 's3://b/c'\n", 2,
-		"engine local takes a file or directory as src of data, not 's3://b/c': fetch it first and "
-		"name the copy");
-	refused("command = 'x'\n[[data]]\nsrc = 'https://h/c'\n", 2,
-		"engine local takes a file or directory as src of data, not 'https://h/c': fetch it first and "
-		"name the copy");
+	refused("command = 'x'\nisolate = 'netns'\n[roles.a]\nimage = 'busybox'\n", 2,
+		"isolate = \"netns\" does not go with image: containers have the machine's network");
+	refused("command = 'x'\nsource = 'docker:///b'\n", 2,
+		"source 'docker:///b' is a path in an image: set image for every role");
+	refused("source = 'docker:///b'\n[roles.a]\nimage = 'i'\ncommand = 'x'\n[roles.b]\ncommand = 'x'\n",
+		1, "source 'docker:///b' is a path in an image: set image for every role");
+	refused("command = 'x'\nimage = 'i'\nsource = 'docker://b/c'\n", 3,
+		"source 'docker://b/c': write docker:// and the absolute path in the image, \"docker:///b/c\"");
+	refused("command = 'x'\nengine = 'hosts'\nsource = 'http://h/c'\n", 3,
+		"engine hosts takes no source 'http://h/c': it takes a file, a directory, s3://, https://, "
+		"git+https://...@REVISION and docker:///PATH");
+	refused("command = 'x'\n[[data]]\nsrc = 'git+https://h/r@v'\n", 2,
+		"engine local takes no data from 'git+https://h/r@v': it takes a file, a directory, s3:// and "
+		"https://");
+	refused("command = 'x'\n[[data]]\nsrc = 'd'\npath = '/data'\n", 2,
+		"data: path '/data' must be a place below the work directory, because engine local does not make "
+		"machines for the run");
 	refused("command = 'x'\nengine = 'hosts'\n[[data]]\nsrc = 'https://h/c'\nshard = true\n", 3,
 		"data: 'https://h/c' is one file and cannot be sharded");
-	refused("command = 'x'\noutput.s3 = 's3://b/c'\n", 2,
-		"engine local writes nothing to S3: leave out output.s3; the files are in outputs/ of the run");
+}
+
+static void results_go_where_the_job_says(void **state)
+{
+	struct plan p;
+
+	(void)state;
+	p = plan_of("command = 'x'\n");
+	assert_null(plan_results(&p, arena).url);
+	p = plan_of("command = 'x'\noutput.s3 = 's3://b/c'\n");
+	assert_string_equal(plan_results(&p, arena).url, "s3://b/c/");
+	p = plan_of("command = 'x'\noutput.s3 = 's3://b/'\n");
+	assert_string_equal(plan_results(&p, arena).url, "s3://b/");
+	assert_int_equal(plan_results(&p, arena).keep_days, 0);
 }
 
 static void keys_of_other_engines_do_no_harm_here(void **state)
 {
 	(void)state;
 	plan_of("command = 'x'\nengine = 'hosts'\n[[data]]\nsrc = 'https://h/c'\n");
+	plan_of("command = 'x'\nsource = 's3://b/c'\n[[data]]\nsrc = 's3://b/d/'\nshard = true\n");
+	plan_of("command = 'x'\nsource = 'git+https://h/r@v'\n");
+	plan_of("command = 'x'\nengine = 'aws.ec2'\n[[data]]\nsrc = 's3://b/d/'\npath = '/data'\n");
 	plan_of("command = 'x'\nmax_cost = 3\nsource = './s3'\n[roles.a]\ninstance_type = 'c5.large'\nspot = true\n");
 }
 
@@ -308,6 +365,19 @@ static void nodes_that_share_a_directory_keep_no_files_of_it(void **state)
 	plan_of("command = 'x'\ncount = 2\nsource = '.'\n[output]\nkeep = ['*.json']\n");
 }
 
+static void mpi_takes_images_only_where_nodes_are_containers(void **state)
+{
+	static const char message[] =
+		"strategy 'mpi' starts its processes on the nodes themselves, not in containers: leave out "
+		"image";
+	(void)state;
+
+	refused("strategy = 'mpi'\ncommand = 'x'\nimage = 'busybox'\n", 3, message);
+	refused("strategy = 'mpi'\ncommand = 'x'\n[roles.launcher]\n[roles.b]\nimage = 'busybox'\n",
+		0, message);
+	plan_of("engine = 'kubernetes'\nstrategy = 'mpi'\ncommand = 'x'\nimage = 'busybox'\n");
+}
+
 static void strategy_and_engine_report_together(void **state)
 {
 	(void)state;
@@ -315,7 +385,8 @@ static void strategy_and_engine_report_together(void **state)
 		problems_of("engine = 'mainframe'\nstrategy = 'astrology'\ncommand = 'x'\n");
 	assert_int_equal(ps.n, 2);
 	ps = problems_of(
-		"strategy = 'single'\ncommand = 'x'\nsource = 's3://x'\n[roles.a]\nimage = 'y'\n");
+		"strategy = 'single'\ncommand = 'x'\nsource = 'http://x'\nisolate = 'netns'\n"
+		"[roles.a]\nimage = 'y'\n");
 	assert_int_equal(ps.n, 3);
 }
 
@@ -372,12 +443,16 @@ int main(void)
 		T(a_limit_of_cost_that_cannot_act_is_warned_of),
 		T(a_secret_that_no_env_sets_is_warned_of),
 		T(an_engine_that_is_not_here_is_refused_in_one_wording),
+		T(the_place_of_the_master_is_one_of_three),
 		T(an_unknown_engine_is_a_problem_with_a_suggestion),
 		T(what_this_machine_cannot_do_is_refused),
+		T(results_go_where_the_job_says),
 		T(keys_of_other_engines_do_no_harm_here),
 		T(only_a_job_without_files_of_its_own_runs_where_its_file_is),
 		T(nodes_that_share_a_directory_keep_no_files_of_it),
+		T(mpi_takes_images_only_where_nodes_are_containers),
 		T(strategy_and_engine_report_together),
+		T(lost_trainers_are_replaced_where_there_are_other_machines),
 		T(the_same_job_gives_the_same_plan_byte_for_byte),
 		T(ten_thousand_nodes_are_planned),
 		T(a_job_of_four_thousand_roles_is_planned),

@@ -220,6 +220,22 @@ static void resources_without_a_node_and_unknown_addresses_print(void **state)
 	assert_true(str_is(doc_str(nodes->array.v[1], "resource", STR("")), "n1"));
 }
 
+static void ranks_that_are_given_later_are_announced(void **state)
+{
+	CLEANUP(buf_release) struct buf text;
+	struct plan p = plan_of_text("command = 'w'\ncount = 2\n");
+	struct strategy s = *p.strategy;
+
+	(void)state;
+	buf_init(&text, GOLDEN_MAX);
+	plan_to_text(&p, "run-abcd", arena, &text);
+	assert_null(strstr(text.p, "order of addresses"));
+	s.ranks_by_address = true;
+	p.strategy = &s;
+	plan_to_text(&p, "run-abcd", arena, &text);
+	assert_non_null(strstr(text.p, "order of addresses when all nodes are here.\n"));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(int argc, char **argv)
@@ -234,6 +250,7 @@ int main(int argc, char **argv)
 		T(text_never_holds_control_bytes),
 		T(a_long_value_is_cut_between_characters),
 		T(resources_without_a_node_and_unknown_addresses_print),
+		T(ranks_that_are_given_later_are_announced),
 	};
 
 	golden_args(argc, argv);

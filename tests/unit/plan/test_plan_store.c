@@ -32,6 +32,7 @@ static const char *const jobs[] = {
 	"command = ['a', 'b']\nenv = {B = '2'}\ninstance_type = 'c5'\nspot = true\n",
 	("strategy = 'pserver'\n[roles.pserver]\ncount = 2\ncommand = ['p']\n[roles.trainer]\ncount = 3\n"
 	 "command = ['t']\n"),
+	"strategy = 'elastic'\ncount = 2\nmin = 1\nmax = 3\nprocesses_per_node = 2\ncommand = ['torchrun', 't']\n",
 };
 #define NJOBS (sizeof(jobs) / sizeof(jobs[0]))
 
@@ -47,7 +48,9 @@ static struct plan plan_of(const char *text)
 			STR("{\"first_address\":\"127.7.0.250\",\"home\":\"/h\",\"run_dir\":\"/h/runs/r\",\"base_dir\":\"/job\"}"),
 			arena, &facts, NULL),
 		0);
-	*job = good_job(arena, text);
+	const struct job_rules rules = plan_job_rules();
+
+	*job = good_job_by(arena, text, &rules);
 	if (!plan_make(job, facts, arena, &p, &ps))
 		fail_msg("%s", ps.v[0].text);
 	return p;

@@ -1,0 +1,60 @@
+#pragma once
+/*
+ * kubernetes - what the files of the engine kubernetes share: the table [kubernetes] of the job file, and
+ * the objects of the cluster that a plan consists of.
+ *
+ * The spec of each resource of such a plan is an object of the Kubernetes API as JSON.  Texts that begin
+ * with KUBE_RUN or KUBE_INSTALL stand for the name of the run and the id of the install, which no plan
+ * knows: driver/kube/object.h puts them in.
+ */
+#include "plan/engine.h"
+#include "plan/kube_table.h"
+
+#define KUBE_RUN "<run>"
+#define KUBE_INSTALL "<install>"
+/* Of a manifest: after the name of the job, the Secret with its secret variables. */
+#define KUBE_SECRETS "-secrets"
+#define KUBE_LABEL_RUN "regatta/run"
+#define KUBE_LABEL_ROLE "regatta/role"
+#define KUBE_LABEL_INSTALL "regatta/install"
+/* Of the objects with a pod template: the SHA-256 of the program that their pods run. */
+#define KUBE_PROGRAM "regatta/program"
+
+/* The table of a job; defaults if it has none. */
+const struct kube_table *kube_table_of(const struct job *job, struct arena *a);
+/* The container image of a role's pods; NULL: the job names none. */
+const char *kube_image(const struct job *job, const struct kube_table *t, const struct role *role);
+
+/* The objects; facts as in kubernetes.c, NULL: nothing is known of the cluster. */
+struct kube_render {
+	const struct plan *p;
+	const struct kube_table *t;
+	const struct doc *facts;
+	struct arena *a;
+	bool plain; /* for kubectl: no master is beside it */
+};
+/* apiVersion, kind and metadata; role "": the object is of no role. */
+struct doc *kube_object(const struct kube_render *r, const char *version, const char *kind,
+			const char *name, const char *role);
+/* metadata and spec of the pods of a role; `name` is that of the Secret for their agents. */
+struct doc *kube_pod_template(const struct kube_render *r, int role, const char *name);
+/* A ConfigMap, which owns all others. */
+struct doc *kube_root_object(const struct kube_render *r);
+/* A headless Service, under which the pods have names. */
+struct doc *kube_service_object(const struct kube_render *r);
+/* An indexed Job with the nodes of a role of the crew.  With an agent its pods run that, and the Secret
+ * of the same name has what the agent must know; without one they run the role's command. */
+struct doc *kube_job_object(const struct kube_render *r, int role);
+/* JSON merge (RFC 7386) of `patch` into `into`, except that lists of tables whose items have a "name" are
+ * merged by it, as Kubernetes merges containers, variables and volumes. */
+void kube_merge(struct arena *a, struct doc *into, const struct doc *patch);
+
+/* The object of an operator that `as` names; not for KUBE_JOB. */
+struct doc *kube_operator_object(const struct kube_render *r);
+/* Adds the problems that the operator of `as` would have with the job. */
+void kube_check_operator(const struct job *job, const struct kube_table *t, struct arena *a,
+			 struct problems *ps);
+/* The name of the container that runs the command. */
+const char *kube_main_name(const struct kube_table *t, const struct role *role);
+/* All objects of a job, for kubectl: a list.  NULL and the error if its strategy needs the agent. */
+struct doc *kube_manifests(const struct plan *p, struct arena *a, struct err *err);

@@ -1,0 +1,315 @@
+/* The plan of the Kubernetes engine: which objects, and what is in them. */
+#include "../spec/golden.h"
+
+#include "fmt/doc.h"
+#include "plan/kubernetes.h"
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+	(void)state;
+	arena = arena_new();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena = arena_free(arena);
+	return 0;
+}
+
+#define HEAD "engine = 'kubernetes'\ncommand = ['python3', 'train.py']\n"
+#define TABLE "[kubernetes]\nimage = 'img:1'\n"
+#define FACTS "{\"namespace\":\"team\",\"binary\":{\"sha256\":\"ab12\",\"size\":9}}"
+
+static struct doc *parse(const char *text)
+{
+	struct doc *doc;
+	struct err err;
+
+	if (json_parse(str_from(text), arena, &doc, &err) < 0)
+		fail_msg("%s: %s", text, err.msg);
+	return doc;
+}
+
+static struct job *job_of(const char *text, struct problems *ps)
+{
+	const struct job_rules rules = plan_job_rules();
+	struct job *job = arena_new_of(arena, struct job);
+	struct doc *doc;
+	struct err err;
+
+	if (toml_parse(str_from(text), arena, &doc, &err) < 0)
+		fail_msg("%s", err.msg);
+	job_load(doc, &rules, arena, job, ps);
+	return job;
+}
+
+static struct plan plan_of(const char *text)
+{
+	struct problems ps = {0};
+	struct plan p;
+
+	if (!plan_make(job_of(text, &ps), parse(FACTS), arena, &p, &ps))
+		fail_msg("%s", ps.n ? ps.v[0].text : "no plan");
+	return p;
+}
+
+static const struct doc *spec_of(const struct plan *p, const char *kind, const char *name)
+{
+	for (int i = 0; i < p->nresources; i++)
+		if (!strcmp(p->resources[i].kind, kind) && !strcmp(p->resources[i].name, name))
+			return parse(p->resources[i].spec);
+	fail_msg("no %s '%s'", kind, name);
+	return NULL;
+}
+
+/* The value at "spec.template.spec.containers.0.image" as JSON. */
+static const char *at(const struct doc *d, const char *path)
+{
+	for (struct str rest = str_from(path); rest.p && d;) {
+		struct str part = str_cut(&rest, '.');
+		int64_t i;
+
+		if (d->type == DOC_ARRAY)
+			d = str_to_i64(part, &i) && (size_t)i < d->array.n ? d->array.v[i] : NULL;
+		else
+			d = doc_get(d, arena_strndup(arena, part.p, part.n));
+	}
+	return d ? doc_json_text(arena, d) : "";
+}
+
+static void expect(const struct doc *d, const char *path, const char *json)
+{
+	assert_string_equal(at(d, path), json);
+}
+
+static void a_job_is_a_root_a_service_and_one_indexed_job_per_role(void **state)
+{
+	(void)state;
+	struct plan p = plan_of(HEAD TABLE "[roles.ps]\ncount = 2\nservice = true\n"
+					   "[roles.w]\ncount = 3\n");
+
+	assert_int_equal(p.nresources, 4);
+	assert_true(p.boots);
+	for (int i = 0; i < p.nresources; i++) {
+		const struct plan_resource *r = &p.resources[i];
+
+		assert_int_equal(r->node, -1);
+		assert_int_equal(r->carries_many, !strcmp(r->kind, "kube.job"));
+	}
+	for (int rank = 0; rank < p.crew.n; rank++)
+		assert_string_equal(p.resources[p.resource_of[rank]].name,
+				    p.crew.roles[p.crew.members[rank].role].name);
+	const struct doc *job = spec_of(&p, "kube.job", "w");
+
+	expect(job, "apiVersion", "\"batch/v1\"");
+	expect(job, "metadata.name", "\"<run>-w\"");
+	expect(job, "metadata.namespace", "\"team\"");
+	expect(job, "spec.completions", "3");
+	expect(job, "spec.parallelism", "3");
+	expect(job, "spec.completionMode", "\"Indexed\"");
+	expect(job, "spec.template.spec.restartPolicy", "\"Never\"");
+	expect(job, "spec.template.spec.automountServiceAccountToken", "false");
+	expect(spec_of(&p, "kube.service", "service"), "spec.clusterIP", "\"None\"");
+}
+
+static void every_object_and_pod_carries_the_labels_of_run_role_and_install(void **state)
+{
+	(void)state;
+	struct plan p = plan_of(HEAD TABLE "labels = { team = 'ads' }\n[roles.w]\ncount = 1\n");
+
+	for (int i = 0; i < p.nresources; i++) {
+		const char *labels = at(parse(p.resources[i].spec), "metadata.labels");
+
+		assert_non_null(strstr(labels, "\"regatta/run\":\"<run>\""));
+		assert_non_null(strstr(labels, "\"regatta/install\":\"<install>\""));
+		assert_non_null(strstr(labels, "\"regatta/role\":"));
+		assert_non_null(strstr(labels, "\"team\":\"ads\""));
+	}
+	assert_non_null(strstr(at(spec_of(&p, "kube.job", "w"), "spec.template.metadata.labels"),
+			       "\"regatta/role\":\"w\""));
+}
+
+static void a_pod_that_ended_is_made_anew_only_where_lost_nodes_are_replaced(void **state)
+{
+	(void)state;
+	struct plan p = plan_of(HEAD TABLE "[roles.a]\n[roles.b]\non_lost = 'replace'\n");
+
+	expect(spec_of(&p, "kube.job", "a"), "spec.backoffLimitPerIndex", "0");
+	expect(spec_of(&p, "kube.job", "b"), "spec.backoffLimitPerIndex", "100");
+}
+
+static void what_nobody_deletes_ends_by_itself(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("max_runtime = '2h'\n" HEAD TABLE "[roles.w]\n");
+	const struct doc *job = spec_of(&p, "kube.job", "w");
+
+	expect(job, "spec.activeDeadlineSeconds", "10800");
+	expect(job, "spec.ttlSecondsAfterFinished", "86400");
+}
+
+static void the_agent_is_fetched_by_the_image_or_brought_by_an_init_container(void **state)
+{
+	(void)state;
+	struct plan p = plan_of(HEAD TABLE "[roles.w]\n");
+	const struct doc *job = spec_of(&p, "kube.job", "w");
+
+	expect(job, "spec.template.spec.containers.0.command",
+	       "[\"/bin/sh\",\"/var/run/regatta/start\"]");
+	expect(job, "spec.template.spec.initContainers", "");
+	expect(job, "spec.template.spec.volumes.1.secret.secretName", "\"<run>-w\"");
+	expect(job, "metadata.annotations.regatta/program", "\"ab12\"");
+	p = plan_of(HEAD TABLE "agent_image = 'agent:1'\n[roles.w]\n");
+	job = spec_of(&p, "kube.job", "w");
+	expect(job, "spec.template.spec.initContainers.0.image", "\"agent:1\"");
+	expect(job, "spec.template.spec.containers.0.command",
+	       "[\"/var/lib/regatta/regatta\",\"node-agent\",\"--enrol\",\"/var/run/regatta/enrol.json\"]");
+}
+
+static void without_an_agent_the_pods_run_the_command_itself(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("env = { A = '1' }\n" HEAD TABLE
+				"agent = false\n[roles.w]\nenv = { B = '2' }\n");
+	const struct doc *job = spec_of(&p, "kube.job", "w");
+
+	expect(job, "spec.template.spec.containers.0.command", "[\"python3\",\"train.py\"]");
+	expect(job, "spec.template.spec.containers.0.env",
+	       "[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"B\",\"value\":\"2\"}]");
+	expect(job, "spec.template.spec.volumes", "");
+	expect(job, "metadata.annotations", "");
+}
+
+static void the_keys_of_the_table_are_in_the_pods(void **state)
+{
+	(void)state;
+	struct plan p =
+		plan_of(HEAD TABLE "node_selector = { zone = 'a' }\nannotations = { x = 'y' }\n"
+				   "priority_class = 'low'\nscheduler = 'volcano'\n"
+				   "service_account = 'sa'\nqueue = 'research'\n"
+				   "image_pull_secrets = ['login']\n"
+				   "tolerations = ['gpu:NoSchedule', 'k=v']\n"
+				   "[roles.w]\nmemory = '1GiB'\n"
+				   "resources = { cpus = 1.5, gpus = 2, memory = '512MiB' }\n");
+	const struct doc *job = spec_of(&p, "kube.job", "w");
+
+	expect(job, "spec.template.spec.nodeSelector", "{\"zone\":\"a\"}");
+	expect(job, "spec.template.metadata.annotations", "{\"x\":\"y\"}");
+	expect(job, "spec.template.spec.priorityClassName", "\"low\"");
+	expect(job, "spec.template.spec.schedulerName", "\"volcano\"");
+	expect(job, "spec.template.spec.serviceAccountName", "\"sa\"");
+	expect(job, "spec.template.spec.automountServiceAccountToken", "true");
+	expect(job, "spec.template.spec.imagePullSecrets", "[{\"name\":\"login\"}]");
+	expect(job, "spec.template.spec.tolerations",
+	       "[{\"key\":\"gpu\",\"operator\":\"Exists\",\"effect\":\"NoSchedule\"},"
+	       "{\"key\":\"k\",\"operator\":\"Equal\",\"value\":\"v\"}]");
+	expect(job, "spec.template.spec.containers.0.resources",
+	       "{\"requests\":{\"cpu\":\"1500m\",\"memory\":\"536870912\"},"
+	       "\"limits\":{\"nvidia.com/gpu\":\"2\",\"memory\":\"1073741824\"}}");
+	expect(job, "spec.suspend", "true");
+	assert_non_null(
+		strstr(at(job, "metadata.labels"), "\"kueue.x-k8s.io/queue-name\":\"research\""));
+}
+
+static void volumes_are_mounted_into_the_container_of_the_job(void **state)
+{
+	(void)state;
+	struct plan p =
+		plan_of(HEAD "[[volumes]]\npath = '/data'\npvc = 'claim'\nread_only = true\n"
+			     "[[volumes]]\npath = '/nfs'\nnfs = 'server:/export'\n"
+			     "[[volumes]]\npath = '/e'\nempty = true\n"
+			     "[[volumes]]\npath = '/h'\nhost = '/mnt'\n"
+			     "[[volumes]]\npath = '/c'\nconfig_map = 'cm'\n"
+			     "[[volumes]]\npath = '/s'\nsecret = 'se'\n" TABLE "[roles.w]\n");
+	const struct doc *job = spec_of(&p, "kube.job", "w");
+
+	expect(job, "spec.template.spec.volumes.2",
+	       "{\"name\":\"volume-0\",\"persistentVolumeClaim\":{\"claimName\":\"claim\"}}");
+	expect(job, "spec.template.spec.volumes.3.nfs",
+	       "{\"server\":\"server\",\"path\":\"/export\"}");
+	expect(job, "spec.template.spec.volumes.4.emptyDir", "{}");
+	expect(job, "spec.template.spec.volumes.5.hostPath.path", "\"/mnt\"");
+	expect(job, "spec.template.spec.volumes.6.configMap.name", "\"cm\"");
+	expect(job, "spec.template.spec.volumes.7.secret.secretName", "\"se\"");
+	expect(job, "spec.template.spec.containers.0.volumeMounts.2",
+	       "{\"name\":\"volume-0\",\"mountPath\":\"/data\",\"readOnly\":true}");
+}
+
+static void the_pod_patch_is_merged_lists_by_name(void **state)
+{
+	(void)state;
+	struct plan p = plan_of(HEAD TABLE "[kubernetes.pod.spec]\nhostIPC = true\n"
+					   "[[kubernetes.pod.spec.containers]]\nname = 'main'\n"
+					   "imagePullPolicy = 'Never'\n"
+					   "[[kubernetes.pod.spec.containers]]\nname = 'side'\n"
+					   "image = 'side:1'\n"
+					   "[roles.w]\n");
+	const struct doc *job = spec_of(&p, "kube.job", "w");
+
+	expect(job, "spec.template.spec.hostIPC", "true");
+	expect(job, "spec.template.spec.containers.0.imagePullPolicy", "\"Never\"");
+	expect(job, "spec.template.spec.containers.0.image", "\"img:1\"");
+	expect(job, "spec.template.spec.containers.1.image", "\"side:1\"");
+}
+
+static void a_job_without_an_image_is_refused(void **state)
+{
+	struct problems ps = {0};
+	struct plan p;
+
+	(void)state;
+	assert_false(plan_make(job_of(HEAD "[roles.w]\n", &ps), NULL, arena, &p, &ps));
+	assert_non_null(strstr(ps.v[0].text, "needs a container image"));
+	ps = (struct problems){0};
+	assert_false(plan_make(job_of(HEAD "[roles.a]\nimage = 'x'\n[roles.w]\n", &ps), NULL, arena,
+			       &p, &ps));
+	ps = (struct problems){0};
+	assert_true(plan_make(job_of(HEAD "[roles.w]\nimage = 'x'\n", &ps), NULL, arena, &p, &ps));
+}
+
+static void a_pod_patch_that_is_no_table_is_a_problem(void **state)
+{
+	struct problems ps = {0};
+
+	(void)state;
+	job_of(HEAD TABLE "pod = 'x'\n", &ps);
+	assert_int_equal(ps.n, 1);
+	assert_non_null(strstr(ps.v[0].text, "expected a table"));
+}
+
+static void the_patch_is_kept_with_the_stored_plan(void **state)
+{
+	struct problems ps = {0};
+	struct plan p = plan_of(HEAD TABLE "[kubernetes.pod.spec]\nhostIPC = true\n[roles.w]\n"), q;
+
+	(void)state;
+	assert_true(plan_from_doc(plan_to_doc(&p, arena), arena, &q, &ps));
+	assert_string_equal(doc_json_text(arena, kube_table_of(q.job, arena)->pod),
+			    "{\"spec\":{\"hostIPC\":true}}");
+}
+
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_job_is_a_root_a_service_and_one_indexed_job_per_role),
+		T(every_object_and_pod_carries_the_labels_of_run_role_and_install),
+		T(a_pod_that_ended_is_made_anew_only_where_lost_nodes_are_replaced),
+		T(what_nobody_deletes_ends_by_itself),
+		T(the_agent_is_fetched_by_the_image_or_brought_by_an_init_container),
+		T(without_an_agent_the_pods_run_the_command_itself),
+		T(the_keys_of_the_table_are_in_the_pods),
+		T(volumes_are_mounted_into_the_container_of_the_job),
+		T(the_pod_patch_is_merged_lists_by_name),
+		T(a_job_without_an_image_is_refused),
+		T(a_pod_patch_that_is_no_table_is_a_problem),
+		T(the_patch_is_kept_with_the_stored_plan),
+	};
+
+	return cmocka_run_group_tests_name("kubernetes", tests, NULL, NULL);
+}
