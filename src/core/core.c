@@ -5,12 +5,18 @@
 #include "core/core.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "core/cost.h"
+#include "core/extend.h"
+#include "core/handover.h"
 #include "core/internal.h"
+#include "core/ladder.h"
+#include "core/stall.h"
 
 /* Inverts the needs of the plan, so that a step finds the users of a resource without a search. */
 static void index_users(struct core_run *r)
@@ -82,7 +88,7 @@ struct core_run *core_run_new(const struct plan *plan)
 	r->role_next = xcalloc(k, sizeof(*r->role_next));
 	r->role_first = xcalloc(k, sizeof(*r->role_first));
 	r->role_free = xcalloc(k, sizeof(*r->role_free));
-	r->start_slice = CORE_START_SLICE;
+	r->slice = CORE_SLICE;
 	r->needs_left = xcalloc(m, sizeof(*r->needs_left));
 	r->users_left = xcalloc(m, sizeof(*r->users_left));
 	for (size_t i = 0; i < n; i++) {
@@ -91,12 +97,19 @@ struct core_run *core_run_new(const struct plan *plan)
 		if (who->index == 0)
 			r->role_first[who->role] = (int)i;
 		r->nodes[i].incarnation = 1;
+		r->nodes[i].job_rank = -1;
 		r->nodes[i].asleep = who->index >= plan->crew.roles[who->role].count;
 	}
 	for (size_t i = 0; i < n; i++)
 		if (plan->addresses[i])
 			snprintf(r->nodes[i].address, sizeof(r->nodes[i].address), "%s",
 				 plan->addresses[i]);
+	for (size_t i = 0; i < m; i++)
+		if (plan->resources[i].id) {
+			r->resources[i].state = RES_LIVE;
+			snprintf(r->resources[i].id, sizeof(r->resources[i].id), "%s",
+				 plan->resources[i].id);
+		}
 	index_users(r);
 	core_run_restored(r);
 	return r;
@@ -138,6 +151,8 @@ void core_run_restored(struct core_run *r)
 	memset(r->users_left, 0, sizeof(*r->users_left) * (size_t)p->nresources);
 	memset(r->role_next, 0, sizeof(*r->role_next) * (size_t)p->crew.nroles);
 	r->settled = r->counted = r->counted_ok = r->awake = r->res_idle = r->batches = r->kept = 0;
+	r->stop_next = r->clean_next = 0;
+	r->prepare_next = p->crew.n; /* nodes that come back are prepared when they say hello */
 	r->dirty = r->starting = false;
 	r->next_ms = 1; /* due at once; the first tick sets the real time */
 
@@ -182,6 +197,7 @@ void core_run_restored(struct core_run *r)
 	}
 	ladder_restored(r);
 	enrol_restored(r);
+	handover_restored(r);
 }
 
 void effects_release(struct effects *fx)
@@ -250,6 +266,7 @@ void res_set_state(struct step *s, int index, enum res_state to)
 	int exists = res_may_exist(to) - res_may_exist(res->state);
 
 	assert(res_edge_ok(res->state, to));
+	cost_changes(s, index, to);
 	r->res_count[res->state]--;
 	r->res_count[to]++;
 	if (pr->shared)
@@ -270,15 +287,20 @@ void effect_add(struct step *s, enum effect_kind kind, int index)
 	*vec_push(s->out) = (struct effect){
 		.kind = kind,
 		.index = index,
-		.attempt = kind == FX_START	? s->r->nodes[index].attempt
-			   : kind <= FX_DESTROY ? s->r->resources[index].ask_no
-						: 0,
+		.attempt = kind == FX_START	  ? s->r->nodes[index].attempt
+			   : kind <= FX_DESTROY	  ? s->r->resources[index].ask_no
+			   : kind >= FX_HAND_OVER ? s->r->remote.ask_no
+						  : 0,
 		.asked = kind <= FX_DESTROY ? s->r->resources[index].asked : ASKED_NOTHING,
 		.batch = kind == FX_CREATE ? s->r->resources[index].batch : 0,
 		.choice = kind <= FX_DESTROY ? s->r->resources[index].choice : 0,
-		.lifetime_ms = kind == FX_CREATE ? plan_lifetime_ms(s->r->plan) : 0,
+		.lifetime_ms =
+			kind == FX_CREATE || kind == FX_EXTEND ? plan_lifetime_ms(s->r->plan) : 0,
 		.incarnation = kind <= FX_DESTROY ? s->r->resources[index].incarnation : 0,
-		.hurry = kind == FX_STOP && s->r->hurry,
+		.hurry = (kind == FX_STOP || kind == FX_FOLLOW) && s->r->hurry,
+		.overdue = kind == FX_OBSERVE && s->r->silent_ms,
+		.cancel = kind == FX_FOLLOW && s->r->cancel_asked,
+		.gone = (kind == FX_FOLLOW || kind == FX_AWAIT_RESULTS) && s->r->remote.gone,
 	};
 }
 
@@ -295,15 +317,24 @@ static void tick(struct step *s)
 	if (!r->next_ms || s->now < r->next_ms)
 		return;
 	r->next_ms = 0;
+	if (r->phase == RUN_ACCEPTED)
+		return; /* it waits in the queue, without a deadline */
 	if (r->deadline_ms && s->now >= r->deadline_ms)
 		run_deadline(s);
 	tick_want(s, r->deadline_ms);
+	cost_tick(s);
 	if (r->starting)
 		run_start_slice(s);
+	ranks_prepare_slice(s);
+	run_stop_slice(s);
+	run_clean_slice(s);
+	handover_tick(s);
+	stall_tick(s);
 	for (int i = 0; i < r->plan->crew.n; i++)
 		node_tick(s, i);
 	for (int i = 0; i < r->plan->nresources; i++)
 		res_tick(s, i);
+	extend_tick(s);
 }
 
 static void resume(struct step *s)
@@ -312,19 +343,23 @@ static void resume(struct step *s)
 
 	if (run_phase_is_final(r->phase))
 		return;
+	extend_start(s, true);
 	if (r->phase == RUN_ACCEPTED) {
-		run_start(s);
+		if (!plan_queues(r->plan)) /* the queue admits the others */
+			run_start(s);
 		return;
 	}
 	tick_want(s, r->deadline_ms);
+	stall_start(s);
 	for (int i = 0; i < r->plan->crew.n; i++)
 		node_resume(s, i);
 	for (int i = 0; i < r->plan->nresources; i++)
 		res_resume(s, i);
+	handover_resume(s);
 	run_open_gates(s);
 	run_start_slice(s); /* the previous master may have stopped between two slices */
 	run_check_collected(s);
-	run_check_clean(s);
+	/* A tick follows at once: it stops or cleans up the rest. */
 }
 
 void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struct effects *out)
@@ -339,7 +374,13 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 		rng_seed(&r->rng, ev->seed);
 		r->phase_at_ms[RUN_ACCEPTED] = now_ms;
 		run_touch(&s);
-		run_start(&s);
+		extend_start(&s, false);
+		if (!plan_queues(r->plan))
+			run_start(&s);
+		return;
+	case EV_ADMIT:
+		if (r->phase == RUN_ACCEPTED)
+			run_start(&s);
 		return;
 	case EV_RESUME:
 		resume(&s);
@@ -363,6 +404,12 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 		if (ev->index >= 0 && ev->index < r->plan->crew.nroles)
 			enrol_event(&s, ev);
 		return;
+	case EV_REMOTE:
+		handover_event(&s, ev);
+		return;
+	case EV_PROGRESS:
+		stall_event(&s, ev);
+		return;
 	case EV_CAPACITY:
 		for (int i = 0; i < r->plan->nresources; i++)
 			res_capacity(&s, i);
@@ -378,6 +425,8 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 	case EV_NODE_NO_ROOM:
 	case EV_NODE_ROOM:
 	case EV_NODE_NO_LOG:
+	case EV_NODE_PREEMPT:
+	case EV_NODE_INSPECTED:
 		if (ev->index >= 0 && ev->index < r->plan->crew.n)
 			node_event(&s, ev);
 		return;

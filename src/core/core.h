@@ -76,11 +76,16 @@ struct core_node {
 	 * replacement.  It is part of the node's token and of its hello.  0: the node was made
 	 * by a version without incarnations. */
 	int incarnation;
+	/* The rank that the job sees, which a strategy may order by address (ranks.c); -1: its own rank, or
+	 * not given yet. */
+	int job_rank;
 	char identity[65];     /* of that machine, if it enrolled */
 	int retried;	       /* attempts made after failures of the job itself */
 	enum node_after after; /* what follows the current attempt */
 	bool asleep;	       /* not wanted: the role has fewer nodes now */
 	bool shrunk; /* asleep because its machine was lost; another that enrols wakes it */
+	/* when the provider will take its machine, as it has announced; 0: it has not */
+	int64_t preempt_at_ms;
 	/* time limit of a node that is ending its attempt, or coming up for the next; 0 = none */
 	int64_t by_ms;
 	bool start_sent, stop_sent, connected, serving;
@@ -98,11 +103,21 @@ struct core_node {
 	/* after a cancel, output not handed over by then is given up; 0 = no limit; not stored */
 	int64_t give_up_ms;
 	char address[48]; /* from the plan, or from the node's hello */
+	/* The hang watchdog has asked what its job does, and the answer, "" without one; not stored. */
+	bool inspect_asked;
+	char inspect[96];
 	bool dirty;
 };
 
 /* The question to a resource's driver that is not answered yet. */
-enum res_question { ASKED_NOTHING, ASKED_CREATE, ASKED_FIND, ASKED_OBSERVE, ASKED_DESTROY };
+enum res_question {
+	ASKED_NOTHING,
+	ASKED_CREATE,
+	ASKED_FIND,
+	ASKED_OBSERVE,
+	ASKED_EXTEND,
+	ASKED_DESTROY,
+};
 #define RES_QUESTIONS (ASKED_DESTROY + 1)
 
 struct core_resource {
@@ -138,6 +153,9 @@ struct core_resource {
 	int absent_looks;
 	int64_t absent_at_ms;
 	int64_t since_ms;
+	/* When its machine began to cost; 0: it costs nothing.  Before that machine: how long others
+	 * were paid for, and what they cost, in millionths of a US dollar. */
+	int64_t paid_from_ms, paid_ms, paid_micro;
 	int64_t retry_at_ms; /* 0 = not waiting */
 	enum err_kind why_kind;
 	char why[160];
@@ -176,9 +194,40 @@ struct core_looks {
 	int64_t early_at_ms, early_ms;
 };
 
-/* Starting ten thousand nodes in one step would block the loop: they start in slices, one per
- * tick. */
-#define CORE_START_SLICE 200
+/* Starting, stopping or releasing ten thousand nodes in one step would block the loop: it is done in
+ * slices, one per tick. */
+#define CORE_SLICE 200
+
+/* Of a run that is handed to another master (handover.c).  Nothing of it is stored. */
+struct core_remote {
+	int resource;		 /* on which that master lives; -1: the run is not handed over */
+	bool asked;		 /* a question to it is open */
+	int ask_no;		 /* its number: an answer to an older one is ignored */
+	int64_t at_ms, pause_ms; /* when the next question is asked, and after which pause */
+	bool doubt;		 /* it may have taken the run */
+	int64_t heard_ms;	 /* when the doubt arose */
+	bool gone;		 /* its machine is, or it does not have the run any more */
+	bool stored;		 /* its results are in the store, or nobody waits for them */
+	/* It has removed what it made for the run, or that was done from here. */
+	bool whole;
+	bool sweeping, asked_sweep;   /* that is being done; the open question is about that */
+	bool told_cancel, told_hurry; /* the open question passes on a cancel */
+	bool asked_gone;	      /* the machine was gone when the open question was asked */
+	char why[160];		      /* why its machine is gone */
+	/* What the last answer says that the run waits for; "": nothing */
+	char waits[200];
+	enum err_kind waits_kind;
+};
+
+/* The hang watchdog (stall.c).  Nothing of it is stored. */
+struct core_stall {
+	int64_t heard_ms; /* the last output, or the start */
+	bool stalled;	  /* there was none for job.stall_ms */
+	int asked;	  /* nodes that are asked what their job does, and have not answered */
+	int64_t by_ms;	  /* their answers are awaited until then; 0: they are not */
+	int node;	  /* that differs from the others; -1: none */
+	char text[320];	  /* what was found */
+};
 
 struct core_run {
 	const struct plan *plan; /* not owned */
@@ -188,7 +237,10 @@ struct core_run {
 	bool cancel_asked, hurry;
 	int64_t phase_at_ms[RUN_PHASES]; /* when entered; 0 = never */
 	int64_t deadline_ms;		 /* of the phase; 0 = none */
-	int64_t next_ms;		 /* the earliest time at which a tick is wanted; 0 = none */
+	/* timeouts.boot is over and a machine has not spoken: what its console shows is being asked for
+	 * since then; 0: it is not over; not stored */
+	int64_t silent_ms;
+	int64_t next_ms; /* the earliest time at which a tick is wanted; 0 = none */
 	struct rng rng;
 	struct core_node *nodes; /* per rank */
 	struct core_resource *resources;
@@ -208,14 +260,24 @@ struct core_run {
 	 * Entries may be out of date. */
 	struct map *machines;
 	int res_idle; /* resources of nodes that are asleep */
-	/* grows when a node falls asleep, wakes or gets another machine */
+	/* grows when a node falls asleep, wakes, gets another machine or the rank that the job sees */
 	int members_no;
 	int *role_gates_met; /* per role: nodes with `gate_met` */
 	bool *role_open;     /* per role: its nodes are told to start when they are ready */
 	/* per role: nodes from this rank on have not been told to start */
 	int *role_next;
-	bool starting;		   /* a role has such nodes */
-	int start_slice;	   /* nodes told to start per step: CORE_START_SLICE */
+	bool starting; /* a role has such nodes */
+	int slice;     /* nodes or resources per step: CORE_SLICE */
+	int stop_next; /* collecting: nodes from this rank on were not told to stop */
+	/* ranks are given: nodes from this rank on were not asked to prepare since; not stored */
+	int prepare_next;
+	/* cleaning: nodes from this rank on are not released, then, counted from the number of
+	 * nodes on, resources from this one on were not told to go */
+	int clean_next;
+	/* when the resources are extended again, and the first of them that were not; 0: never; not
+	 * stored */
+	int64_t extend_at_ms;
+	int extend_next;
 	int *needs_left;	   /* per resource: its needs that are not live */
 	int *users_left;	   /* per resource: its users that may exist */
 	int kept;		   /* shared resources that are live and stay so */
@@ -227,6 +289,8 @@ struct core_run {
 	int64_t slow_ms, slowed_at_ms, next_call_ms;
 	uint64_t steps;	       /* since the master started */
 	int *users, *users_at; /* users of resource i: users[users_at[i] .. users_at[i+1]) */
+	struct core_remote remote;
+	struct core_stall stall;
 	bool dirty;
 };
 
@@ -236,11 +300,18 @@ enum event_kind {
 	EV_TICK,
 	EV_CANCEL, /* hurry; text: the cause of the run's end */
 	EV_RESIZE, /* index: role; want; text: the cause */
-	/* index, asked, outcome, attempt, identity_checked, err_kind, text: id or error */
+	/* index, asked, outcome, attempt, identity_checked, ended, err_kind, text: id or error */
 	EV_RES_ANSWER,
-	EV_RES_MEMBER, /* index, text: identity; one of the machines of the resource is gone */
+	/* index, text: identity and, after a space, why, err_kind; one of the machines of the resource is gone */
+	EV_RES_MEMBER,
 	/* index: role; batch, want, place, conn, text: identity of the machine */
 	EV_ENROL,
+	/* The answer to FX_HAND_OVER, FX_FOLLOW, FX_AWAIT_RESULTS or FX_SWEEP: attempt, outcome, err_kind, text, which
+	 * say what the run waits for there; of a followed run that has ended also verdict, and err_kind and text
+	 * are its cause */
+	EV_REMOTE,
+	EV_PROGRESS,	 /* the job has printed something */
+	EV_ADMIT,	 /* the run leaves the queue */
 	EV_CAPACITY,	 /* capacity was freed: creates that wait for it are sent at once */
 	EV_NODE_HELLO,	 /* index, incarnation, holds, attempt, conn, text: address */
 	EV_NODE_READY,	 /* index */
@@ -256,8 +327,10 @@ enum event_kind {
 	EV_NODE_ROOM,	 /* index: its output is accepted again */
 	/* index, text: its log directory is missing, so its output cannot be stored */
 	EV_NODE_NO_LOG,
+	EV_NODE_PREEMPT,   /* index, at_ms: the provider will take its machine then */
+	EV_NODE_INSPECTED, /* index, text: the answer to FX_INSPECT, in a few words */
 };
-#define EVENT_KINDS (EV_NODE_NO_LOG + 1)
+#define EVENT_KINDS (EV_NODE_INSPECTED + 1)
 
 struct event {
 	enum event_kind kind;
@@ -271,11 +344,15 @@ struct event {
 	int place;	  /* EV_ENROL: the machine's place in its batch; -1: not known */
 	uint64_t conn;	  /* the shell's number of the connection */
 	int64_t heard_ms; /* when the agent was last heard; 0 = now */
+	int64_t at_ms;	  /* EV_NODE_PREEMPT */
 	enum res_question asked;
 	enum outcome outcome;
+	enum verdict verdict; /* EV_REMOTE */
 	/* The account, region or cluster that answered is that of the resource; otherwise
 	 * "absent" proves nothing. */
 	bool identity_checked;
+	/* "absent": the provider shows the resource as ended; text and err_kind say why. */
+	bool ended;
 	enum err_kind err_kind;
 	uint64_t seed;
 	struct exit_info exit;
@@ -286,6 +363,8 @@ enum effect_kind {
 	FX_CREATE,  /* resource */
 	FX_FIND,    /* resource: search for it */
 	FX_OBSERVE, /* resource */
+	/* resource: it must end by itself only lifetime_ms from now; its machines are told too */
+	FX_EXTEND,
 	FX_DESTROY, /* resource */
 	FX_PREPARE, /* node: pull inputs, check command and port */
 	FX_START,   /* node, attempt */
@@ -294,8 +373,23 @@ enum effect_kind {
 	/* node: its agent leaves; with conn, only the agent of that connection, which is of an
 	 * earlier incarnation */
 	FX_RELEASE,
+	FX_INSPECT, /* node: what do the processes of its job do? */
+	/* index: the node that differs, -1 if none.  The run is stalled, as stall.text says. */
+	FX_STALLED,
 	/* the answer to EV_ENROL: conn, enrolled; index: the node, -1 if none; incarnation */
 	FX_ENROLLED,
+	/* The run is handed to the master on resource index (handover.c).  Done: it has the run.  Refused: it
+	 * has not, and was not reached if the error may pass. */
+	FX_HAND_OVER,
+	/* How does the run stand there?  cancel, hurry: it is to be ended first; gone: only the results in
+	 * the store can tell.  Absent: nobody has the run. */
+	FX_FOLLOW,
+	/* Are the results of the ended run in the store?  Held: the other master copies them.  Refused: it has
+	 * given up.  Absent: they are not there, and it does not answer, or is gone. */
+	FX_AWAIT_RESULTS,
+	/* Everything that still carries the tags of the run is removed: what the other master has made, which is in
+	 * no ledger here.  Done: nothing is left. */
+	FX_SWEEP,
 	FX_ENDED, /* run */
 };
 #define EFFECT_KINDS (FX_ENDED + 1)
@@ -315,15 +409,19 @@ enum enrolled {
 struct effect {
 	enum effect_kind kind;
 	int index;
-	int attempt; /* FX_START: the node's attempt; of a resource: event.attempt of the answer */
+	/* FX_START: the node's attempt; of a resource or a hand-over: event.attempt of the answer */
+	int attempt;
 	enum res_question asked; /* event.asked of the answer */
 	int batch;		 /* FX_CREATE: effects with the same batch are one call */
 	int choice;		 /* of a resource: its choice */
 	int incarnation;	 /* of a resource, or FX_ENROLLED: incarnation of the node */
 	enum enrolled enrolled;	 /* FX_ENROLLED */
-	/* FX_CREATE: a machine that costs money must end by itself after this time */
+	/* FX_CREATE, FX_EXTEND: a machine that costs money must end by itself after this time */
 	int64_t lifetime_ms;
-	bool hurry;
+	bool hurry, cancel, gone;
+	/* FX_OBSERVE: the agent should have been heard by now.  The answer "held" says what the console
+	 * of the machine shows. */
+	bool overdue;
 	/* FX_RELEASE: 0 = the node's own connection; FX_ENROLLED: the connection that asked */
 	uint64_t conn;
 };
@@ -345,16 +443,26 @@ struct core_run *core_run_free(struct core_run *r);
 /* To be called after the rows were filled in from the store: computes the counters. */
 void core_run_restored(struct core_run *r);
 
+/* What the run, or one of its resources, has cost until now, in millionths of a US dollar. */
+int64_t core_cost(const struct core_run *r, int64_t now_ms);
+int64_t core_cost_of(const struct core_run *r, int index, int64_t now_ms);
+/* For how long its machines are paid. */
+int64_t core_paid_ms(const struct core_run *r, int index, int64_t now_ms);
+
 /* Appends effects to *out and lists the changed rows there, once each.  Their `dirty` is set
  * (r->dirty for the run's own row); the shell saves them and clears it.  An event that does not
  * fit the state (late, repeated, of another attempt) changes nothing. */
 void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struct effects *out);
 
+/* True if the run waits for something at the master that it is handed to: remote.waits. */
+bool handover_waits(const struct core_run *r);
 /* 0 if the role can have `want` nodes now; else err says why in one line. */
 int core_resize_check(const struct core_run *r, int role, int want, struct err *err);
 /* After how long without its master a node's agent ends its job, so that the rank can start
  * elsewhere; 0: after the lease. */
 int64_t core_lost_ms(const struct core_run *r, int rank);
+/* The rank of a node as the job sees it, while no node is asleep. */
+int core_job_rank(const struct core_run *r, int rank);
 /* True if the machine of this incarnation was given up: its connection is not the node's. */
 bool core_incarnation_is_past(const struct core_run *r, int rank, int incarnation);
 

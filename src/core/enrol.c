@@ -312,17 +312,23 @@ void enrol_take_id(struct step *s, int index, const char *id)
 	}
 }
 
+/* A machine may speak, and get a start, before the answer to its create comes. */
+static bool has_machine(const struct core_node *n)
+{
+	return n->identity[0] || (n->state > NODE_LAUNCHING && n->state <= NODE_EXITED);
+}
+
 void enrol_machine_gone(struct step *s, int index)
 {
 	struct core_run *r = s->r;
 	int rank = r->plan->resources[index].node;
 
-	if (rank < 0 || !r->nodes[rank].identity[0])
+	if (rank < 0 || !has_machine(&r->nodes[rank]))
 		return;
 	r->resources[index].id[0] = '\0';
-	if (!r->nodes[rank].start_sent)
+	if (!r->nodes[rank].start_sent && !run_stopping(r)) /* else nobody waits for another */
 		node_unbind(s, rank);
-	if (r->nodes[rank].identity[0] && !r->nodes[rank].settled)
-		node_lose(s, rank, "its machine is gone");
+	if (has_machine(&r->nodes[rank]) && !r->nodes[rank].settled)
+		node_machine_gone(s, rank, ERR_UNAVAILABLE, "");
 	run_check_collected(s);
 }

@@ -11,7 +11,8 @@
 #define KILL_SLACK_MS 15000 /* beyond the grace time, until SIGKILL has taken effect */
 /* Beyond lost and grace, before the rank of a silent node starts again. */
 #define FENCE_SLACK_MS 2000
-#define HURRY_MS 1000 /* after "--now": time to store what a killed job printed */
+#define CONSOLE_MS 20000 /* for what the console of a silent machine shows */
+#define HURRY_MS 1000	 /* after "--now": time to store what a killed job printed */
 
 struct step {
 	struct core_run *r;
@@ -35,9 +36,17 @@ bool run_stopping(const struct core_run *r);
 void run_start(struct step *s);
 /* provisioning -> gathering -> running, if the condition of the next phase holds. */
 void run_maybe_advance(struct step *s);
+/* A node has said its first word. */
+void run_heard(struct step *s);
+/* The node's machine exists, but has not spoken in time: the run fails.  console: what it shows, or "". */
+void run_unheard(struct step *s, int rank, const char *console);
 void run_open_gates(struct step *s);
-/* Tells the next nodes of open roles to start. */
+/* Each for the next nodes: told to start, to stop, released (and the next resources destroyed). */
+/* The end of the slice that begins at `next`, of `n`; another tick follows if that is not all. */
+int slice_end(struct step *s, int next, int n);
 void run_start_slice(struct step *s);
+void run_stop_slice(struct step *s);
+void run_clean_slice(struct step *s);
 void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int node, const char *fmt,
 		     ...) __attribute__((format(printf, 5, 6)));
 void run_lost_output(struct step *s, enum err_kind kind, int node, const char *text);
@@ -56,6 +65,8 @@ void node_stop(struct step *s, int rank);
 void node_settle(struct step *s, int rank);
 void node_give_up(struct step *s, int rank);
 void node_lose(struct step *s, int rank, const char *why);
+/* The same, with the provider's words. */
+void node_machine_gone(struct step *s, int rank, enum err_kind kind, const char *why);
 void node_start(struct step *s, int rank);
 void node_silent(struct step *s, int rank, int64_t heard_ms);
 void node_gate_left(struct step *s, int rank);
@@ -66,13 +77,24 @@ void node_awaited(struct step *s, int rank);
 void node_tick(struct step *s, int rank);
 void node_resume(struct step *s, int rank);
 
+/* ranks.c */
+/* True until the ranks that the strategy orders by address are given: nothing is prepared before. */
+bool ranks_awaited(const struct core_run *r);
+/* Gives them, if all nodes that are awake are here, and prepares the nodes, slice by slice. */
+void ranks_maybe_give(struct step *s);
+void ranks_prepare_slice(struct step *s);
+
 /* policy.c */
 bool policy_try_again(struct step *s, int rank, const struct exit_info *e);
 void policy_attempt_over(struct step *s, int rank);
-void policy_lost(struct step *s, int rank, const char *why);
+void policy_lost(struct step *s, int rank, enum err_kind kind, const char *why);
+/* The job failed on a machine that will be taken: it is lost when its output is stored. */
+void policy_preempted(struct step *s, int rank, const char *why);
 /* Called when the node's by_ms has passed. */
 void policy_late(struct step *s, int rank);
 void policy_resize(struct step *s, int role, int want);
+/* The whole gang starts again, which takes a retry of each node.  False: there is none left. */
+bool policy_restart(struct step *s);
 /* After how long a silent node is given up. */
 int64_t policy_lost_after_ms(const struct core_run *r, int rank);
 /* The machine of a node on which nothing was started is given back: the node becomes `wanted`. */
@@ -85,42 +107,19 @@ void policy_wake(struct step *s, int rank);
 void enrol_event(struct step *s, const struct event *ev);
 /* Takes the provider's id of a resource from the answer to a create or a find. */
 void enrol_take_id(struct step *s, int index, const char *id);
-/* Nothing of the resource exists: unbinds the machine of its node, if one has enrolled. */
+/* Nothing of the resource exists: unbinds the machine of its node, if one has enrolled or spoken. */
 void enrol_machine_gone(struct step *s, int index);
 /* Computes the counters of enrolment after a restart. */
 void enrol_restored(struct core_run *r);
 
-/* ladder.c */
-/* True if a create that failed with this kind of error is not tried again. */
-bool kind_is_fatal(enum err_kind kind);
-/* Asks again later, after a pause that depends on the kind of error and grows with each try. */
-void retry_later(struct step *s, int index, enum err_kind kind, const char *why);
-void retry_after(struct step *s, int index, int64_t pause_ms, enum err_kind kind, const char *why);
-/* The pause for the next try, which grows with each try of the resource. */
-int64_t retry_backoff_ms(struct step *s, int index, enum err_kind kind);
-/* True if calls of the run must wait because the provider throttles; the resource is then
- * retried after the wait. */
-bool calls_wait(struct step *s, int index);
-void calls_answered(struct step *s, const struct event *ev);
-/* A create was refused and nothing of the resource exists: tries the next choice, or the same
- * again. */
-void ladder_refused(struct step *s, int index, enum err_kind kind, const char *why);
-/* Nothing of the resource exists any more: it takes over the choice of its group, whose creates
- * are sent when it was the last one to do so. */
-void ladder_follow(struct step *s, int index);
-/* True if the resource's group has moved on to another choice: the resource is to be destroyed. */
-bool ladder_left_behind(const struct core_run *r, int index);
-/* True if a create must wait because resources of the group's earlier choice may still exist. */
-bool ladder_waits(const struct core_run *r, int index);
-/* " (7 tries of 3 choices, the last ...)", or "". */
-void ladder_describe(const struct core_run *r, int index, char *out, size_t size);
-/* Computes the state of the groups after a restart. */
-void ladder_restored(struct core_run *r);
-
 /* resource.c */
 void res_event(struct step *s, const struct event *ev);
 void res_create(struct step *s, int index);
+/* A resource that is there already (plan_resource.id) is in the ledger, and costs what it has cost. */
+void res_adopt(struct step *s, int index);
 void res_observe(struct step *s, int index);
+/* Moves on the time at which it ends by itself, if it is live. */
+void res_extend(struct step *s, int index);
 /* The resource exists, or may be created from now on: earlier observations that did not find it
  * do not count any more. */
 void res_known(struct step *s, int index);
@@ -128,6 +127,8 @@ void res_known(struct step *s, int index);
 int res_next_node(const struct core_run *r, int index, int rank);
 /* Takes the next step towards `gone`. */
 void res_clean(struct step *s, int index);
+/* The resource is gone: destroys its needs too, if they are being cleaned up and have no other user. */
+void res_clean_needs(struct step *s, int index);
 /* Destroys the resource and all its users while the run goes on; they are created again if they
  * are wanted. */
 void res_release(struct step *s, int index);

@@ -8,9 +8,11 @@
  * the same choice.  When one of them cannot be created, the others are destroyed and proven gone
  * before the next choice is tried for all.
  */
-#include "core/internal.h"
+#include "core/ladder.h"
 
 #include <stdio.h>
+
+#include "core/internal.h"
 
 #define PAUSE_FIRST_MS 200
 #define PAUSE_MAX_MS 30000
@@ -39,6 +41,7 @@ static const struct kind_rule rules[ERR_KINDS] = {
 	[ERR_PROTOCOL] = {.fatal = true, AGAIN},
 	[ERR_IO] = {AGAIN},
 	[ERR_CANCELLED] = {.fatal = true, AGAIN},
+	[ERR_PREEMPTED] = {AGAIN},
 };
 
 bool kind_is_fatal(enum err_kind kind)
@@ -71,7 +74,8 @@ int64_t retry_backoff_ms(struct step *s, int index, enum err_kind kind)
 
 /*
  * Waiting resources of a group are retried together, with one call: the first one of them
- * decides when.
+ * decides when, unless a later one may be tried in less than half the time.  Pauses of the same
+ * length differ by less, because jitter takes at most half of them away.
  */
 static int64_t with_its_group(struct step *s, int index, int64_t at)
 {
@@ -79,7 +83,7 @@ static int64_t with_its_group(struct step *s, int index, int64_t at)
 
 	if (s->r->plan->resources[index].group == 0)
 		return at;
-	if (g->retry_at_ms <= s->now)
+	if (g->retry_at_ms <= s->now || g->retry_at_ms - s->now > 2 * (at - s->now))
 		g->retry_at_ms = at;
 	return g->retry_at_ms;
 }

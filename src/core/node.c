@@ -1,5 +1,6 @@
 /* The life of a node, from wanted to released, and the events that its agent causes. */
 #include "core/internal.h"
+#include "core/stall.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,7 @@ bool node_ended_well(const struct core_run *r, int rank)
 	const struct core_node *n = &r->nodes[rank];
 	const struct exit_info *e = &n->exit;
 
-	return role_of(r, rank)->counted && !is_leaving(n) && n->attempt > 0 &&
+	return strategy_counts(&r->plan->crew, rank) && !is_leaving(n) && n->attempt > 0 &&
 	       (n->state == NODE_EXITED || n->state == NODE_RELEASED) && e->code == 0 &&
 	       e->signal == 0 && e->kind == ERR_NONE;
 }
@@ -73,15 +74,15 @@ void node_give_up(struct step *s, int rank)
 	}
 }
 
-void node_lose(struct step *s, int rank, const char *why)
+static void lose(struct step *s, int rank, enum err_kind kind, const char *why)
 {
 	struct core_node *n = &s->r->nodes[rank];
 
 	if (n->state == NODE_WANTED || n->state == NODE_RELEASED || n->state == NODE_LOST)
 		return;
 	if (n->state != NODE_EXITED) {
-		n->exit = (struct exit_info){.code = -1, .kind = ERR_UNAVAILABLE};
-		snprintf(n->exit.reason, sizeof(n->exit.reason), "%s", why);
+		n->exit = (struct exit_info){.code = -1, .kind = kind};
+		snprintf(n->exit.reason, sizeof(n->exit.reason), "%.159s", why);
 	}
 	if (node_ended_well(s->r, rank)) /* its output is not stored */
 		s->r->counted_ok--;
@@ -89,7 +90,30 @@ void node_lose(struct step *s, int rank, const char *why)
 	n->lost_at_ms = n->observe_at_ms = n->serve_by_ms = n->by_ms = 0;
 	node_settle(s, rank);
 	if (!run_stopping(s->r))
-		policy_lost(s, rank, why);
+		policy_lost(s, rank, kind, why);
+}
+
+/* Whatever happens to a node after the notice is due to the provider. */
+static enum err_kind loss_kind(const struct core_node *n, enum err_kind kind)
+{
+	if (n->preempt_at_ms || kind == ERR_PREEMPTED)
+		return ERR_PREEMPTED;
+	/* A provider that makes machines by itself says only later that it may not, or cannot. */
+	return kind == ERR_QUOTA || kind == ERR_DENIED || kind == ERR_INVALID ? kind
+									      : ERR_UNAVAILABLE;
+}
+
+void node_lose(struct step *s, int rank, const char *why)
+{
+	lose(s, rank, loss_kind(&s->r->nodes[rank], ERR_UNAVAILABLE), why);
+}
+
+void node_machine_gone(struct step *s, int rank, enum err_kind kind, const char *why)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "its machine is gone%s%.230s", why[0] ? ": " : "", why);
+	lose(s, rank, loss_kind(&s->r->nodes[rank], kind), text);
 }
 
 void node_start(struct step *s, int rank)
@@ -194,14 +218,39 @@ static void serving(struct step *s, int rank)
 		meet_gate(s, rank);
 }
 
+/* Of a group that works together a rank that has left is why others fail: it is named beside the failure. */
+static void name_early_end(const struct core_run *r, struct buf *text)
+{
+	if (!r->plan->strategy->ends_together || r->counted_ok == 0)
+		return;
+	for (int i = 0; i < r->plan->crew.ncounted; i++) {
+		if (node_ended_well(r, i)) {
+			buf_printf(text, "; %s had ended with exit code 0 before", name_of(r, i));
+			return;
+		}
+	}
+}
+
 static void fail_run(struct step *s, int rank, const struct exit_info *e)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 
 	buf_init(&text, 512);
 	exit_describe(&text, e->code, e->signal, e->oom, str_from(e->reason));
+	name_early_end(s->r, &text);
 	run_end_running(s, VERDICT_FAILED, e->kind, rank, "%s: %.*s", name_of(s->r, rank),
 			STR_ARG(buf_str(&text)));
+}
+
+/* The job failed after the notice that its machine will be taken. */
+static void fail_preempted(struct step *s, int rank, const struct exit_info *e)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, 512);
+	exit_describe(&text, e->code, e->signal, e->oom, str_from(e->reason));
+	buf_addz(&text, ", after the notice that its machine will be taken");
+	policy_preempted(s, rank, buf_str(&text).p);
 }
 
 static void lose_job(struct step *s, int rank, const char *why)
@@ -236,7 +285,9 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 
 	bool ok = e->code == 0 && e->signal == 0 && e->kind == ERR_NONE;
 	if (!ok) {
-		if (!policy_try_again(s, rank, e))
+		if (n->preempt_at_ms)
+			fail_preempted(s, rank, e);
+		else if (!policy_try_again(s, rank, e))
 			fail_run(s, rank, e);
 		return;
 	}
@@ -248,7 +299,7 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 	}
 	/* A node that ended well has started, even if its message "started" was lost. */
 	meet_gate(s, rank);
-	if (role->counted) {
+	if (strategy_counts(&r->plan->crew, rank)) {
 		r->counted_ok++;
 		run_check_success(s);
 	}
@@ -321,6 +372,8 @@ static void join(struct step *s, int rank)
 	if (!run_stopping(s->r)) {
 		if (is_leaving(n)) /* the start was never acted on */
 			policy_attempt_over(s, rank);
+		else if (ranks_awaited(s->r))
+			ranks_maybe_give(s);
 		else
 			node_prepare(s, rank); /* a start follows when it is ready */
 		return;
@@ -407,6 +460,8 @@ static void hello(struct step *s, const struct event *ev)
 		release_past(s, ev);
 		return;
 	}
+	bool is_first = n->state == NODE_LAUNCHING;
+
 	n->connected = true;
 	n->lost_at_ms = n->observe_at_ms = 0;
 	node_touch(s, rank);
@@ -419,6 +474,8 @@ static void hello(struct step *s, const struct event *ev)
 		/* The node has handed over everything. */
 		take = wait_for_cleaning;
 	take(s, rank);
+	if (is_first)
+		run_heard(s);
 }
 
 static struct core_looks *looks_of(const struct core_run *r, int rank)
@@ -598,29 +655,43 @@ static void on_no_log(struct step *s, const struct event *ev)
 	lose_job(s, ev->index, ev->text);
 }
 
+/* The notice holds for the machine, and its agent has told the job. */
+static void on_preempt(struct step *s, const struct event *ev)
+{
+	struct core_node *n = &s->r->nodes[ev->index];
+
+	if (run_stopping(s->r) || n->state < NODE_LAUNCHING || n->state > NODE_EXITED ||
+	    n->preempt_at_ms == ev->at_ms)
+		return;
+	n->preempt_at_ms = ev->at_ms;
+	node_touch(s, ev->index);
+}
+
 static const struct {
 	void (*take)(struct step *s, const struct event *ev);
 	bool of_attempt; /* only for the node's current attempt */
-	bool when_ended; /* also when the run has ended */
+	bool when_over;	 /* also when the run is cleaned up or has ended */
 } node_events[EVENT_KINDS] = {
-	[EV_NODE_HELLO] = {hello, .when_ended = true},
+	[EV_NODE_HELLO] = {hello, .when_over = true},
 	[EV_NODE_READY] = {on_ready},
 	[EV_NODE_UNFIT] = {unfit},
 	[EV_NODE_STARTED] = {on_started, .of_attempt = true},
 	[EV_NODE_SERVING] = {on_serving, .of_attempt = true},
 	[EV_NODE_EXITED] = {on_exited, .of_attempt = true},
 	[EV_NODE_DRAINED] = {on_drained, .of_attempt = true},
-	[EV_NODE_DROPPED] = {on_dropped},
+	[EV_NODE_DROPPED] = {on_dropped, .when_over = true},
 	[EV_NODE_NO_ROOM] = {on_room},
 	[EV_NODE_ROOM] = {on_room},
 	[EV_NODE_NO_LOG] = {on_no_log},
+	[EV_NODE_PREEMPT] = {on_preempt},
+	[EV_NODE_INSPECTED] = {stall_event},
 };
 
 void node_event(struct step *s, const struct event *ev)
 {
 	const struct core_node *n = &s->r->nodes[ev->index];
 
-	if (run_phase_is_final(s->r->phase) && !node_events[ev->kind].when_ended)
+	if (s->r->phase >= RUN_CLEANING && !node_events[ev->kind].when_over)
 		return;
 	if (node_events[ev->kind].of_attempt && (!n->start_sent || ev->attempt != n->attempt))
 		return;
@@ -635,6 +706,7 @@ void node_tick(struct step *s, int rank)
 
 	if (n->serve_by_ms && s->now >= n->serve_by_ms) {
 		n->serve_by_ms = 0;
+		node_touch(s, rank);
 		clock_format_span(r->plan->job->timeouts.serve_ms, span);
 		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, rank,
 				"%s: port %d did not answer within %s (timeouts.serve)",

@@ -6,7 +6,9 @@
  * lost, replace              another machine; the other nodes go on
  * lost, shrink               the node falls asleep, if at least min nodes are left
  * lost, restart              all nodes are stopped, stored, made ready and started together
+ * stalled, restart           as lost, restart; it takes a retry of each node
  * resized                    nodes with the highest index fall asleep, or wake
+ * failed after a notice      as lost, when its output is stored: never again on that machine
  *
  * Two attempts of a rank never overlap.  On one machine the next attempt starts when the one
  * before has ended and its output is stored.  Another machine is created when the one before is
@@ -56,7 +58,8 @@ static void be_there_within(struct step *s, int rank, int64_t span_ms)
 
 static int64_t coming_ms(const struct core_run *r)
 {
-	return limits(r)->launch_ms + limits(r)->gather_ms;
+	return limits(r)->launch_ms + (r->plan->boots ? limits(r)->boot_ms : 0) +
+	       plan_gather_ms(r->plan);
 }
 
 static int64_t going_ms(const struct core_run *r)
@@ -98,7 +101,7 @@ static void take_back(struct step *s, int rank, enum node_state to)
 	n->incarnation++;
 	n->identity[0] = '\0';
 	n->connected = n->preparing = false;
-	n->lost_at_ms = n->observe_at_ms = 0;
+	n->lost_at_ms = n->observe_at_ms = n->preempt_at_ms = 0;
 	snprintf(n->address, sizeof(n->address), "%s",
 		 r->plan->addresses[rank] ? r->plan->addresses[rank] : "");
 }
@@ -159,6 +162,7 @@ static void count_awake(struct core_run *r, int rank, int by)
 /* One node fewer is awake: checks what waited for it. */
 static void one_fewer(struct step *s)
 {
+	ranks_maybe_give(s);
 	run_maybe_advance(s);
 	run_open_gates(s);
 	run_check_success(s);
@@ -188,6 +192,7 @@ static void sleep_node(struct step *s, int rank)
 
 	uncount(s, rank);
 	n->asleep = true;
+	n->by_ms = 0; /* nobody waits for its machine any more */
 	count_awake(s->r, rank, -1);
 	node_touch(s, rank);
 	if (n->state == NODE_WANTED)
@@ -253,6 +258,10 @@ void policy_attempt_over(struct step *s, int rank)
 		give_back(s, rank);
 		return;
 	}
+	if (r->nodes[rank].preempt_at_ms) {
+		replace(s, rank);
+		return;
+	}
 	take_back(s, rank, NODE_READY);
 	if (r->nodes[rank].connected) /* its outputs go to another directory now */
 		node_prepare(s, rank);
@@ -278,19 +287,39 @@ static void restart_one(struct step *s, int rank)
 }
 
 /* Restarts the whole gang: started nodes end first, and none starts before all are ready again. */
-static void restart(struct step *s, int lost)
+static void restart_all(struct step *s)
 {
 	struct core_run *r = s->r;
 
-	if (r->phase != RUN_RUNNING) {
-		replace(s, lost);
-		return;
-	}
 	run_regather(s, going_ms(r) + coming_ms(r));
 	for (int i = 0; i < r->plan->crew.n; i++)
 		if (!r->nodes[i].asleep)
 			restart_one(s, i);
 	run_maybe_advance(s);
+}
+
+static void restart(struct step *s, int lost)
+{
+	if (s->r->phase == RUN_RUNNING)
+		restart_all(s);
+	else
+		replace(s, lost);
+}
+
+bool policy_restart(struct step *s)
+{
+	struct core_run *r = s->r;
+
+	for (int i = 0; i < r->plan->crew.n; i++)
+		if (!r->nodes[i].asleep && r->nodes[i].retried >= policy_of(r, i)->retries)
+			return false;
+	for (int i = 0; i < r->plan->crew.n; i++)
+		if (!r->nodes[i].asleep) {
+			r->nodes[i].retried++;
+			node_touch(s, i);
+		}
+	restart_all(s);
+	return true;
 }
 
 static void fail(struct step *s, int rank, enum err_kind kind, const char *what)
@@ -311,22 +340,34 @@ static void shrink_by(struct step *s, int rank)
 	one_fewer(s);
 }
 
-static void shrink(struct step *s, int rank, const char *why)
+static const char *lost_word(enum err_kind kind)
+{
+	return kind == ERR_PREEMPTED ? "was preempted" : "was lost";
+}
+
+static void shrink(struct step *s, int rank, enum err_kind kind, const char *why)
 {
 	char text[260];
 
 	if (!can_shrink(s->r, rank)) {
-		snprintf(text, sizeof(text), "was lost, and fewer than min = %d would be left: %s",
-			 (int)policy_of(s->r, rank)->min, why);
-		fail(s, rank, ERR_UNAVAILABLE, text);
+		snprintf(text, sizeof(text), "%s, and fewer than min = %d would be left: %s",
+			 lost_word(kind), (int)policy_of(s->r, rank)->min, why);
+		fail(s, rank, kind, text);
 		return;
 	}
 	shrink_by(s, rank);
 }
 
-void policy_lost(struct step *s, int rank, const char *why)
+static void fail_lost(struct step *s, int rank, enum err_kind kind, const char *why)
 {
 	char text[260];
+
+	snprintf(text, sizeof(text), "%s: %s", lost_word(kind), why);
+	fail(s, rank, kind, text);
+}
+
+void policy_lost(struct step *s, int rank, enum err_kind kind, const char *why)
+{
 
 	if (s->r->nodes[rank].asleep) {
 		give_back(s, rank);
@@ -334,14 +375,32 @@ void policy_lost(struct step *s, int rank, const char *why)
 	}
 	switch ((enum on_lost)policy_of(s->r, rank)->on_lost) {
 	case LOST_FAIL:
-		snprintf(text, sizeof(text), "was lost: %s", why);
-		fail(s, rank, ERR_UNAVAILABLE, text);
+		fail_lost(s, rank, kind, why);
 		return;
 	case LOST_REPLACE:
 		replace(s, rank);
 		return;
 	case LOST_SHRINK:
-		shrink(s, rank, why);
+		shrink(s, rank, kind, why);
+		return;
+	case LOST_RESTART:
+		restart(s, rank);
+		return;
+	}
+}
+
+void policy_preempted(struct step *s, int rank, const char *why)
+{
+	switch ((enum on_lost)policy_of(s->r, rank)->on_lost) {
+	case LOST_FAIL:
+		fail_lost(s, rank, ERR_PREEMPTED, why);
+		return;
+	case LOST_REPLACE:
+		s->r->nodes[rank].after = AFTER_AGAIN;
+		be_there_within(s, rank, going_ms(s->r));
+		return;
+	case LOST_SHRINK:
+		shrink(s, rank, ERR_PREEMPTED, why);
 		return;
 	case LOST_RESTART:
 		restart(s, rank);
@@ -383,17 +442,23 @@ int core_resize_check(const struct core_run *r, int role, int want, struct err *
 			err, ERR_CONFLICT,
 			"the run is %s already: it can be resized only until its job has ended",
 			run_phase_name(r->phase));
+	if (r->phase == RUN_ACCEPTED && plan_queues(r->plan))
+		return err_set(err, ERR_CONFLICT,
+			       "the run waits in the queue: it can be resized once it has started");
+	if (r->plan->hands_over)
+		return err_set(err, ERR_CONFLICT,
+			       "the run's own master has its nodes: ask that one");
 	if (p->min == p->max)
 		return err_set(
 			err, ERR_CONFLICT,
 			"role %s has %d node%s, no more and no fewer: its job file gives no min and max",
 			sr->name, (int)p->max, p->max == 1 ? "" : "s");
 	if (want < p->min)
-		return err_set(err, ERR_INVALID, "role %s needs at least %d nodes (min): not %d",
-			       sr->name, (int)p->min, want);
+		return err_set(err, ERR_INVALID, "role %s needs at least %d node%s (min): not %d",
+			       sr->name, (int)p->min, p->min == 1 ? "" : "s", want);
 	if (want > p->max)
-		return err_set(err, ERR_INVALID, "role %s can have at most %d nodes (max): not %d",
-			       sr->name, (int)p->max, want);
+		return err_set(err, ERR_INVALID, "role %s can have at most %d node%s (max): not %d",
+			       sr->name, (int)p->max, p->max == 1 ? "" : "s", want);
 	return 0;
 }
 

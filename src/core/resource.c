@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/handover.h"
+#include "core/ladder.h"
+
 void res_known(struct step *s, int index)
 {
 	struct core_resource *res = &s->r->resources[index];
@@ -20,9 +23,8 @@ void res_known(struct step *s, int index)
 static void ask(struct step *s, enum res_question question, int index)
 {
 	static const enum effect_kind effects[RES_QUESTIONS] = {
-		[ASKED_CREATE] = FX_CREATE,
-		[ASKED_FIND] = FX_FIND,
-		[ASKED_OBSERVE] = FX_OBSERVE,
+		[ASKED_CREATE] = FX_CREATE,   [ASKED_FIND] = FX_FIND,
+		[ASKED_OBSERVE] = FX_OBSERVE, [ASKED_EXTEND] = FX_EXTEND,
 		[ASKED_DESTROY] = FX_DESTROY,
 	};
 	struct core_resource *res = &s->r->resources[index];
@@ -129,10 +131,27 @@ void res_create(struct step *s, int index)
 	ask(s, ASKED_CREATE, index);
 }
 
+void res_adopt(struct step *s, int index)
+{
+	const struct plan_resource *pr = &s->r->plan->resources[index];
+
+	if (!pr->id)
+		return;
+	if (pr->prices.n)
+		s->r->resources[index].paid_from_ms = s->now > pr->age_ms ? s->now - pr->age_ms : 1;
+	res_touch(s, index);
+}
+
 void res_observe(struct step *s, int index)
 {
 	if (s->r->resources[index].state == RES_LIVE)
 		ask(s, ASKED_OBSERVE, index);
+}
+
+void res_extend(struct step *s, int index)
+{
+	if (s->r->resources[index].state == RES_LIVE)
+		ask(s, ASKED_EXTEND, index);
 }
 
 static void destroy(struct step *s, int index)
@@ -149,9 +168,7 @@ static void destroy(struct step *s, int index)
 	ask(s, ASKED_DESTROY, index);
 }
 
-/* The resource is gone: destroys its needs too, if they are being cleaned up and have no other
- * user. */
-static void clean_needs(struct step *s, int index)
+void res_clean_needs(struct step *s, int index)
 {
 	const struct core_run *r = s->r;
 	const struct plan_resource *pr = &r->plan->resources[index];
@@ -167,7 +184,7 @@ void res_clean(struct step *s, int index)
 	switch (s->r->resources[index].state) {
 	case RES_INTENT:
 		res_set_state(s, index, RES_GONE);
-		clean_needs(s, index);
+		res_clean_needs(s, index);
 		return;
 	case RES_SENT:
 		ask(s, ASKED_FIND, index);
@@ -190,7 +207,7 @@ void res_clean(struct step *s, int index)
 static void to_intent(struct step *s, int index)
 {
 	res_set_state(s, index, RES_INTENT);
-	clean_needs(s, index);
+	res_clean_needs(s, index);
 	ladder_follow(s, index);
 }
 
@@ -233,7 +250,9 @@ static void gone(struct step *s, int index)
 {
 	if (s->r->phase == RUN_CLEANING) {
 		res_set_state(s, index, RES_GONE);
-		clean_needs(s, index);
+		/* What the other master has made may be in use by, or in, what its machine needs. */
+		if (index != s->r->remote.resource || !handover_sweeps(s))
+			res_clean_needs(s, index);
 		run_check_clean(s);
 		return;
 	}
@@ -386,9 +405,9 @@ static int64_t look_gap_ms(const struct plan_resource *pr)
 }
 
 /*
- * True if "absent" is proof: the right account answered, when no create could still arrive and a
- * created resource would be visible, and as often as the kind demands.  Otherwise the resource
- * is searched for again.
+ * True if "absent" is proof: the right account answered, when no create could still arrive, and
+ * either it has seen the resource ended, or a created resource would be visible and was not seen as
+ * often as the kind demands.  Otherwise the resource is searched for again.
  */
 static bool proves_absence(struct step *s, int index, const struct event *ev)
 {
@@ -400,6 +419,8 @@ static bool proves_absence(struct step *s, int index, const struct event *ev)
 		retry_later(s, index, ERR_UNAVAILABLE, "not found, but perhaps in another account");
 		return false;
 	}
+	if (ev->ended && asked_late_enough(res))
+		return true;
 	/* Between two observations so far apart it may have existed. */
 	if (pr->settle_ms && res->asked_at_ms > res->absent_at_ms + pr->settle_ms)
 		res->absent_looks = 0;
@@ -413,13 +434,16 @@ static bool proves_absence(struct step *s, int index, const struct event *ev)
 	retry_after(s, index, gap_ms ? gap_ms : retry_backoff_ms(s, index, ERR_UNAVAILABLE),
 		    ERR_UNAVAILABLE,
 		    res->state == RES_SENT ? "not found, but the create may still take effect"
-					   : "not found, but not often enough to be certain");
+					   : "not found any more; looking again to be certain");
 	return false;
 }
 
-/* True if the resource carries a node that has not handed over everything. */
+/* True if the resource carries a node that has not handed over everything, or the master that has the
+ * run. */
 static bool carries_expected(const struct core_run *r, int index)
 {
+	if (index == r->remote.resource && (handover_is_open(r) || handover_awaits_results(r)))
+		return true;
 	for (int rank = res_next_node(r, index, -1); rank >= 0;
 	     rank = res_next_node(r, index, rank))
 		if (!r->nodes[rank].settled)
@@ -443,7 +467,9 @@ static void absent(struct step *s, int index, const struct event *ev)
 		for (int rank = res_next_node(r, index, -1); rank >= 0;
 		     rank = res_next_node(r, index, rank))
 			if (!r->nodes[rank].settled)
-				node_lose(s, rank, "its machine is gone");
+				node_machine_gone(s, rank, ev->err_kind, ev->ended ? ev->text : "");
+		if (index == r->remote.resource)
+			handover_machine_gone(s, ev->text);
 		run_check_collected(s);
 	} else if (r->phase == RUN_CLEANING || r->resources[index].state == RES_DELETING) {
 		gone(s, index);
@@ -467,9 +493,52 @@ static void destroyed(struct step *s, int index, const struct event *ev)
 		gone(s, index);
 }
 
+/* The node whose machine, of this resource, is the reason why the boot takes too long; -1: none is. */
+static int unheard_node(const struct core_run *r, int index)
+{
+	if (!r->silent_ms || run_stopping(r))
+		return -1;
+	for (int rank = res_next_node(r, index, -1); rank >= 0;
+	     rank = res_next_node(r, index, rank))
+		if (r->nodes[rank].state == NODE_LAUNCHING && !r->nodes[rank].asleep)
+			return rank;
+	return -1;
+}
+
+/* The machines of the resource are there, or will be; "held" says what they wait for. */
+static void note_wait(struct step *s, int index, const struct event *ev)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	if (ev->outcome != OUTCOME_HELD || !ev->text[0])
+		return;
+	res->why_kind = ev->err_kind;
+	snprintf(res->why, sizeof(res->why), "%.159s", ev->text);
+	res_touch(s, index);
+}
+
 static void alive(struct step *s, int index, const struct event *ev)
 {
+	struct core_run *r = s->r;
+
 	res_known(s, index);
+	if (r->resources[index].why_kind)
+		forget_trouble(s, index);
+	note_wait(s, index, ev);
+	go_on(s, index, ev);
+	int rank = unheard_node(r, index);
+
+	if (rank < 0)
+		return;
+	if (r->resources[index].asked_at_ms >= r->silent_ms)
+		run_unheard(s, rank, ev->outcome == OUTCOME_HELD ? ev->text : "");
+	else
+		res_observe(s, index); /* this time for its console */
+}
+
+/* What could not be extended is extended an hour later: it has time for many more tries. */
+static void extended(struct step *s, int index, const struct event *ev)
+{
 	if (s->r->resources[index].why_kind)
 		forget_trouble(s, index);
 	go_on(s, index, ev);
@@ -504,6 +573,7 @@ static answer_fn *const answers[RES_QUESTIONS][OUTCOMES] = {
 	[ASKED_FIND] = {created, unsure, unsure, absent, created, created},
 	/* "done": node_tick() asks again while the node stays silent. */
 	[ASKED_OBSERVE] = {alive, unsure, unsure, absent, mend, alive},
+	[ASKED_EXTEND] = {extended, unsure, unsure, unsure, unsure, unsure},
 	[ASKED_DESTROY] = {destroyed, unsure, unsure, absent, held, held},
 };
 
@@ -512,12 +582,14 @@ static void member_gone(struct step *s, const struct event *ev)
 {
 	struct core_run *r = s->r;
 
-	if (!ev->text[0] || r->phase >= RUN_CLEANING)
+	struct str why = str_from(ev->text), machine = str_cut(&why, ' ');
+
+	if (!machine.n || r->phase >= RUN_CLEANING)
 		return;
 	for (int rank = res_next_node(r, ev->index, -1); rank >= 0;
 	     rank = res_next_node(r, ev->index, rank))
-		if (!strcmp(r->nodes[rank].identity, ev->text) && !r->nodes[rank].settled) {
-			node_lose(s, rank, "its machine is gone");
+		if (str_is(machine, r->nodes[rank].identity) && !r->nodes[rank].settled) {
+			node_machine_gone(s, rank, ev->err_kind, why.p ? why.p : "");
 			run_check_collected(s);
 			return;
 		}
@@ -575,6 +647,9 @@ static void ask_again(struct step *s, int index)
 				res_observe(s, index);
 				return;
 			}
+		if (index == r->remote.resource && !r->remote.gone &&
+		    (handover_is_open(r) || handover_awaits_results(r)))
+			res_observe(s, index);
 		return;
 	case RES_DELETING:
 		destroy(s, index);

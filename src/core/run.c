@@ -5,6 +5,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "core/handover.h"
+#include "core/ladder.h"
+#include "core/stall.h"
 
 static const struct timeouts *limits(const struct step *s)
 {
@@ -28,6 +31,8 @@ void run_start(struct step *s)
 {
 	phase_until(s, RUN_PROVISIONING, limits(s)->launch_ms);
 	for (int i = 0; i < s->r->plan->nresources; i++)
+		res_adopt(s, i);
+	for (int i = 0; i < s->r->plan->nresources; i++)
 		if (res_wanted(s->r, i))
 			res_create(s, i);
 }
@@ -47,6 +52,15 @@ static bool may_start(const struct core_node *n)
 	return n->state == NODE_READY && !n->start_sent && !n->asleep;
 }
 
+/* True if the node launches processes on others of its role, and not all of those have started. */
+static bool waits_for_others(const struct core_run *r, int rank)
+{
+	int role = r->plan->crew.members[rank].role;
+
+	return r->plan->crew.launch == LAUNCH_FIRST && rank == 0 &&
+	       r->role_gates_met[role] < r->role_awake[role] - 1;
+}
+
 /* True if all nodes that are awake are ready.  When a gang starts again, some may be ready for
  * it while others are still ending their attempt. */
 static bool everybody_may_start(const struct core_run *r)
@@ -60,15 +74,49 @@ static bool everybody_may_start(const struct core_run *r)
 	return ready == r->awake;
 }
 
+/* True while machines of the first gathering boot: nodes that are asleep are `wanted`. */
+static bool is_booting(const struct core_run *r)
+{
+	return r->plan->boots && r->phase == RUN_GATHERING && !r->phase_at_ms[RUN_RUNNING] &&
+	       r->node_count[NODE_WANTED] + r->node_count[NODE_LAUNCHING] >
+		       r->plan->crew.n - r->awake;
+}
+
+/* The deadline of gathering: until all machines have spoken it is that of their boot. */
+static void gather(struct step *s)
+{
+	struct core_run *r = s->r;
+
+	r->deadline_ms = s->now + (is_booting(r) ? limits(s)->boot_ms : plan_gather_ms(r->plan));
+	r->silent_ms = 0;
+	run_touch(s);
+	tick_want(s, r->deadline_ms);
+}
+
+void run_heard(struct step *s)
+{
+	const struct core_run *r = s->r;
+
+	if (r->plan->boots && r->phase == RUN_GATHERING && !r->phase_at_ms[RUN_RUNNING] &&
+	    !is_booting(r))
+		gather(s);
+}
+
 void run_maybe_advance(struct step *s)
 {
 	struct core_run *r = s->r;
 
 	if (r->phase == RUN_PROVISIONING &&
-	    r->res_count[RES_LIVE] == r->plan->nresources - r->res_idle)
-		phase_until(s, RUN_GATHERING, limits(s)->gather_ms);
-	if (r->phase == RUN_GATHERING && everybody_may_start(r)) {
+	    r->res_count[RES_LIVE] == r->plan->nresources - r->res_idle) {
+		run_set_phase(s, RUN_GATHERING);
+		if (r->plan->hands_over)
+			handover_begin(s);
+		else
+			gather(s);
+	}
+	if (r->phase == RUN_GATHERING && !r->plan->hands_over && everybody_may_start(r)) {
 		phase_until(s, RUN_RUNNING, runtime_left(s));
+		stall_start(s);
 		run_open_gates(s);
 	}
 }
@@ -89,7 +137,8 @@ static int start_nodes(struct step *s, int role, int left)
 	int i = r->role_next[role];
 
 	for (; i < crew->n && left > 0; i++) {
-		if (crew->members[i].role != role || !may_start(&r->nodes[i]))
+		if (crew->members[i].role != role || !may_start(&r->nodes[i]) ||
+		    waits_for_others(r, i))
 			continue;
 		node_start(s, i);
 		left--;
@@ -102,7 +151,7 @@ void run_start_slice(struct step *s)
 {
 	struct core_run *r = s->r;
 	const struct crew *crew = &r->plan->crew;
-	int left = r->start_slice;
+	int left = r->slice;
 
 	r->starting = false;
 	if (r->phase != RUN_RUNNING)
@@ -115,6 +164,17 @@ void run_start_slice(struct step *s)
 	}
 	if (r->starting)
 		tick_want(s, s->now);
+}
+
+/* The slices leave out the node that launches processes on the others until those have started. */
+static void start_launcher(struct step *s)
+{
+	const struct core_run *r = s->r;
+	int role = r->plan->crew.n > 0 ? r->plan->crew.members[0].role : 0;
+
+	if (r->plan->crew.launch == LAUNCH_FIRST && r->role_open[role] && r->role_next[role] > 0 &&
+	    may_start(&r->nodes[0]) && !waits_for_others(r, 0))
+		node_start(s, 0);
 }
 
 void run_open_gates(struct step *s)
@@ -135,6 +195,7 @@ void run_open_gates(struct step *s)
 	/* One slice per step: nodes of other gates wait for a later step. */
 	if (opened && !r->starting)
 		run_start_slice(s);
+	start_launcher(s);
 }
 
 void run_start_late(struct step *s, int rank)
@@ -148,7 +209,7 @@ void run_start_late(struct step *s, int rank)
 	if (!r->role_open[role])
 		run_open_gates(s);
 	/* Otherwise one of the next slices starts it. */
-	else if (r->role_next[role] > rank)
+	else if (r->role_next[role] > rank && !waits_for_others(r, rank))
 		node_start(s, rank);
 }
 
@@ -162,8 +223,9 @@ void run_regather(struct step *s, int64_t span_ms)
 void run_check_success(struct step *s)
 {
 	const struct core_run *r = s->r;
+	int wanted = r->plan->crew.launch == LAUNCH_FIRST ? 1 : r->counted;
 
-	if (r->phase == RUN_RUNNING && r->counted_ok == r->counted)
+	if (r->phase == RUN_RUNNING && r->counted_ok == wanted && !r->plan->hands_over)
 		run_end_running(s, VERDICT_SUCCEEDED, ERR_NONE, -1, "%s", "");
 }
 
@@ -191,8 +253,28 @@ void run_end_running(struct step *s, enum verdict v, enum err_kind kind, int nod
 	set_cause(r, kind, node, text);
 
 	phase_until(s, RUN_COLLECTING, limits(s)->grace_ms + KILL_SLACK_MS + limits(s)->collect_ms);
-	for (int i = 0; i < r->plan->crew.n; i++)
-		node_stop(s, i);
+	run_stop_slice(s);
+	run_check_collected(s); /* a run without nodes has nothing to stop */
+}
+
+int slice_end(struct step *s, int next, int n)
+{
+	if (n - next <= s->r->slice)
+		return n;
+	tick_want(s, s->now);
+	return next + s->r->slice;
+}
+
+void run_stop_slice(struct step *s)
+{
+	struct core_run *r = s->r;
+
+	if (r->phase != RUN_COLLECTING || r->stop_next >= r->plan->crew.n)
+		return;
+	for (int end = slice_end(s, r->stop_next, r->plan->crew.n); r->stop_next < end;
+	     r->stop_next++)
+		if (!r->nodes[r->stop_next].stop_sent) /* by a master that died between slices */
+			node_stop(s, r->stop_next);
 	run_check_collected(s);
 }
 
@@ -214,17 +296,35 @@ void run_check_collected(struct step *s)
 {
 	struct core_run *r = s->r;
 
-	if (r->phase != RUN_COLLECTING || r->settled < r->plan->crew.n)
+	if (r->phase != RUN_COLLECTING || r->settled < r->plan->crew.n ||
+	    handover_awaits_results(r))
 		return;
 	run_set_phase(s, RUN_CLEANING);
-	for (int i = 0; i < r->plan->crew.n; i++) {
-		if (r->nodes[i].connected)
-			effect_add(s, FX_RELEASE, i);
-		if (r->nodes[i].state != NODE_LOST)
-			node_set_state(s, i, NODE_RELEASED);
-	}
-	for (int i = 0; i < r->plan->nresources; i++)
-		res_clean(s, i);
+	run_clean_slice(s);
+}
+
+static void release_node(struct step *s, int rank)
+{
+	const struct core_node *n = &s->r->nodes[rank];
+
+	if (n->connected)
+		effect_add(s, FX_RELEASE, rank);
+	if (n->state != NODE_LOST && n->state != NODE_RELEASED)
+		node_set_state(s, rank, NODE_RELEASED);
+}
+
+void run_clean_slice(struct step *s)
+{
+	struct core_run *r = s->r;
+	int nodes = r->plan->crew.n, all = nodes + r->plan->nresources;
+
+	if (r->phase != RUN_CLEANING || r->clean_next >= all)
+		return;
+	for (int end = slice_end(s, r->clean_next, all); r->clean_next < end; r->clean_next++)
+		if (r->clean_next < nodes)
+			release_node(s, r->clean_next);
+		else if (r->resources[r->clean_next - nodes].state != RES_DELETING)
+			res_clean(s, r->clean_next - nodes); /* the others are on their way */
 	run_check_clean(s);
 }
 
@@ -237,7 +337,8 @@ void run_check_clean(struct step *s)
 	};
 	struct core_run *r = s->r;
 
-	if (r->phase != RUN_CLEANING || r->res_count[RES_GONE] + r->kept < r->plan->nresources)
+	if (r->phase != RUN_CLEANING || r->clean_next < r->plan->crew.n + r->plan->nresources ||
+	    r->res_count[RES_GONE] + r->kept < r->plan->nresources || handover_sweeps(s))
 		return;
 	run_set_phase(s, end[r->verdict]);
 	r->next_ms = 0;
@@ -296,6 +397,10 @@ void run_cancel(struct step *s, const struct event *ev)
 	r->hurry |= ev->hurry;
 	r->cancel_asked = true;
 	run_touch(s);
+	if (handover_is_open(r)) {
+		handover_cancel(s);
+		return;
+	}
 	if (!run_stopping(r)) {
 		run_end_running(s, VERDICT_CANCELLED, ERR_CANCELLED, -1, "%s",
 				ev->text[0] ? ev->text : "cancelled");
@@ -333,15 +438,52 @@ static void launch_too_slow(struct step *s)
 	}
 }
 
+void run_unheard(struct step *s, int rank, const char *console)
+{
+	struct core_run *r = s->r;
+	const char *id = r->resources[r->plan->resource_of[rank]].id;
+	char span[32];
+
+	clock_format_span(limits(s)->boot_ms, span);
+	run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, rank,
+			"%s: no word from its machine%s%.40s within %s (timeouts.boot)%s%s",
+			name_of(r, rank), *id ? " " : "", id, span, *console ? "; console: " : "",
+			console);
+}
+
+/* The first time its console is asked for; without an answer the second time ends the run. */
+static void boot_too_slow(struct step *s)
+{
+	struct core_run *r = s->r;
+	int rank = 0;
+
+	while (r->nodes[rank].asleep || r->nodes[rank].state > NODE_LAUNCHING)
+		rank++;
+	if (r->silent_ms) {
+		run_unheard(s, rank, "");
+		return;
+	}
+	r->silent_ms = s->now;
+	r->deadline_ms = s->now + CONSOLE_MS;
+	run_touch(s);
+	res_observe(s, r->plan->resource_of[rank]);
+}
+
 static void gather_too_slow(struct step *s)
 {
 	struct core_run *r = s->r;
 	char span[32];
 
-	clock_format_span(limits(s)->gather_ms, span);
+	if (is_booting(r)) {
+		boot_too_slow(s);
+		return;
+	}
+	clock_format_span(plan_gather_ms(r->plan), span);
 	for (int i = 0; i < r->plan->crew.n; i++) {
 		if (r->nodes[i].state == NODE_READY || r->nodes[i].asleep)
 			continue;
+		if (r->nodes[i].state == NODE_HERE && ranks_awaited(r))
+			continue; /* it waits for those that are not here */
 		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, i,
 				"%s was not ready within %s (timeouts.gather): it is still '%s'",
 				name_of(r, i), span, node_state_name(r->nodes[i].state));
@@ -363,6 +505,7 @@ static void collect_too_slow(struct step *s)
 		run_lost_output(s, ERR_TIMEOUT, i, text);
 		node_lose(s, i, "its output was not stored in time");
 	}
+	handover_late(s);
 	run_check_collected(s);
 }
 

@@ -33,6 +33,9 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EV_RES_ANSWER] = "answer",
 	[EV_RES_MEMBER] = "member_gone",
 	[EV_ENROL] = "enrol",
+	[EV_REMOTE] = "master",
+	[EV_PROGRESS] = "progress",
+	[EV_ADMIT] = "admitted",
 	[EV_CAPACITY] = "capacity",
 	[EV_NODE_HELLO] = "hello",
 	[EV_NODE_READY] = "ready",
@@ -45,19 +48,34 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EV_NODE_NO_ROOM] = "no_room",
 	[EV_NODE_ROOM] = "room",
 	[EV_NODE_NO_LOG] = "no_log",
+	[EV_NODE_PREEMPT] = "preempt",
+	[EV_NODE_INSPECTED] = "inspected",
 };
 static const char *const done_names[RES_QUESTIONS] = {
-	[ASKED_NOTHING] = "done",  [ASKED_CREATE] = "created",	  [ASKED_FIND] = "created",
-	[ASKED_OBSERVE] = "alive", [ASKED_DESTROY] = "destroyed",
+	[ASKED_NOTHING] = "done",  [ASKED_CREATE] = "created",	[ASKED_FIND] = "created",
+	[ASKED_OBSERVE] = "alive", [ASKED_EXTEND] = "extended", [ASKED_DESTROY] = "destroyed",
 };
 static const char *const outcome_names[OUTCOMES] = {
 	[OUTCOME_DONE] = "done",     [OUTCOME_REFUSED] = "refused", [OUTCOME_UNSURE] = "unsure",
 	[OUTCOME_ABSENT] = "absent", [OUTCOME_BROKEN] = "broken",   [OUTCOME_HELD] = "held",
 };
 static const char *const effect_names[EFFECT_KINDS] = {
-	[FX_CREATE] = "create",	  [FX_FIND] = "find",	    [FX_OBSERVE] = "observe",
-	[FX_DESTROY] = "destroy", [FX_PREPARE] = "prepare", [FX_START] = "start",
-	[FX_STOP] = "stop",	  [FX_RELEASE] = "release", [FX_ENROLLED] = "enrolled",
+	[FX_CREATE] = "create",
+	[FX_FIND] = "find",
+	[FX_OBSERVE] = "observe",
+	[FX_EXTEND] = "extend",
+	[FX_DESTROY] = "destroy",
+	[FX_PREPARE] = "prepare",
+	[FX_START] = "start",
+	[FX_STOP] = "stop",
+	[FX_RELEASE] = "release",
+	[FX_INSPECT] = "inspect",
+	[FX_STALLED] = "stalled",
+	[FX_ENROLLED] = "enrolled",
+	[FX_HAND_OVER] = "hand_over",
+	[FX_FOLLOW] = "follow",
+	[FX_AWAIT_RESULTS] = "await_results",
+	[FX_SWEEP] = "sweep",
 	[FX_ENDED] = "ended",
 };
 

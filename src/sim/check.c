@@ -1,5 +1,7 @@
 /* The invariants, checked during a history and at its end. */
 #include "sim/internal.h"
+#include "sim/lifetime.h"
+#include "sim/preempt.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,6 +55,25 @@ void check_create(struct world *w, int index, int token)
 }
 
 /* I6: an attempt is executed once, and not while another attempt of the rank may run. */
+static bool was_started(const struct world *w, int rank)
+{
+	for (int i = 0; i < SIM_MAX_EXECS; i++)
+		if (w->execs[rank][i] > 0)
+			return true;
+	return false;
+}
+
+/* I26: a launcher starts processes on all others of its role, so those are there before it. */
+static void check_launcher(struct world *w, int rank)
+{
+	if (w->plan.crew.launch != LAUNCH_FIRST || rank != 0)
+		return;
+	for (int i = 1; i < w->plan.crew.n; i++)
+		if (!w->disk->nodes[i].asleep && !was_started(w, i))
+			sim_broken(w, "I26: %s launches, but %s was never started",
+				   w->plan.crew.members[0].name, w->plan.crew.members[i].name);
+}
+
 void check_start(struct world *w, int slot, int attempt)
 {
 	int rank = w->machines[slot].rank;
@@ -67,6 +88,7 @@ void check_start(struct world *w, int slot, int attempt)
 	if (w->ghosts[rank].run_until > w->now)
 		sim_broken(w, "I6: attempt %d of %s starts while the one before may run elsewhere",
 			   attempt, name);
+	check_launcher(w, rank);
 }
 
 /* I6: a machine is told who it is for good, and no two are told the same. */
@@ -140,7 +162,7 @@ static void check_counters(struct world *w)
 	     memcmp(m->needs_left, c->needs_left, n * sizeof(*m->needs_left)) != 0) ||
 	    memcmp(m->users_left, c->users_left, n * sizeof(*m->users_left)) != 0)
 		sim_broken(w, "I11: a counter of the resources is not what their rows say");
-	for (size_t k = 0; k < roles; k++)
+	for (size_t k = 0; k < roles && !w->plan.hands_over; k++)
 		if (m->role_awake[k] < w->plan.crew.roles[k].spec->policy.min ||
 		    m->role_awake[k] > w->plan.crew.roles[k].spec->policy.max)
 			sim_broken(w, "I10: role %s has %d nodes", w->plan.crew.roles[k].name,
@@ -221,7 +243,8 @@ static bool same_node(const struct core_node *m, const struct core_node *d)
 	       m->lost_at_ms == d->lost_at_ms && !strcmp(m->address, d->address) &&
 	       m->incarnation == d->incarnation && m->retried == d->retried &&
 	       m->after == d->after && m->asleep == d->asleep && m->by_ms == d->by_ms &&
-	       m->shrunk == d->shrunk && !strcmp(m->identity, d->identity);
+	       m->shrunk == d->shrunk && m->preempt_at_ms == d->preempt_at_ms &&
+	       m->job_rank == d->job_rank && !strcmp(m->identity, d->identity);
 }
 
 static bool same_resource(const struct core_resource *m, const struct core_resource *d)
@@ -278,6 +301,7 @@ void check_always(struct world *w)
 			sim_broken(w, "I10: %s exists of batch %d, the ledger knows %d",
 				   w->plan.resources[i].name, w->machines[i].token, row->batch);
 	}
+	check_tags(w);
 	check_disk(w);
 	if (w->res->events % COUNT_EVERY == 0)
 		check_counters(w);
@@ -292,7 +316,7 @@ static void check_success(struct world *w)
 	for (int i = 0; i < w->plan.crew.ncounted; i++) {
 		const struct core_node *n = &w->disk->nodes[i];
 
-		if (n->asleep || n->attempt >= SIM_MAX_EXECS)
+		if (n->asleep || n->attempt >= SIM_MAX_EXECS || !strategy_counts(&w->plan.crew, i))
 			continue;
 		if (n->attempt == 0 || w->execs[i][n->attempt] != 1 || n->exit.code != 0)
 			sim_broken(w, "I6: success, but %s ran %d times as attempt %d, exit %d",
@@ -307,7 +331,7 @@ static void check_costs(struct world *w)
 	for (int i = 0; i < w->nslots; i++)
 		if (w->machines[i].exists &&
 		    (i >= w->plan.nresources || w->plan.resources[i].node >= 0 ||
-		     w->plan.resources[i].carries_many))
+		     w->plan.resources[i].carries_many || w->plan.resources[i].master))
 			sim_broken(w, "I4: %s still costs, long after the master has gone",
 				   w->plan.resources[w->machines[i].res].name);
 }
@@ -360,6 +384,8 @@ void check_end(struct world *w)
 	if (w->lost_output && w->disk->verdict == VERDICT_SUCCEEDED)
 		sim_broken(w, "I16: files or a log were lost, and it ended as %s",
 			   run_phase_name(w->disk->phase));
+	check_preempted(w);
+	check_remote_end(w);
 	for (int i = 0; i < w->plan.nresources; i++)
 		check_left(w, i);
 	if (w->disk->verdict == VERDICT_SUCCEEDED)

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "sim/enrol.h"
+#include "sim/lifetime.h"
+#include "sim/preempt.h"
+#include "sim/ranks.h"
 
 #define LONG_COPY_MS (10 * 60 * 1000) /* more than timeouts.collect */
 #define SILENCE_MS 15000	      /* after this the master drops a connection */
@@ -28,6 +31,7 @@ static void machine_boot(struct world *w, int slot)
 							 .kind = AT_MACHINE_DIES,
 							 .index = slot,
 							 .epoch = epoch});
+	preempt_draw(w, slot);
 	if (sim_chance(w, w->f.reboots))
 		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 8000),
 							 .kind = AT_REBOOT,
@@ -59,6 +63,7 @@ void machine_new(struct world *w, const struct effect *fx)
 		machine_boot(w, index);
 	else if (w->plan.resources[index].carries_many)
 		group_check(w, index, 10);
+	remote_boots(w, index);
 }
 
 void machine_new_member(struct world *w, int slot, int index)
@@ -201,6 +206,7 @@ void connections_drop(struct world *w)
 {
 	for (int i = 0; i < w->nslots; i++)
 		machine_cut(w, i, false);
+	memset(w->conn_of, 0, sizeof(*w->conn_of) * (size_t)w->plan.crew.n);
 }
 
 /* A restarted agent copies the kept files again from the beginning. */
@@ -284,11 +290,13 @@ static void job_start(struct world *w, int slot, int attempt)
 								 .index = slot,
 								 .ev = {.attempt = attempt},
 								 .epoch = mc->epoch});
-		bool hangs = role->counted && sim_chance(w, w->f.job_hangs);
+		bool counts = strategy_counts(&w->plan.crew, mc->rank);
+		bool hangs = counts && sim_chance(w, w->f.job_hangs);
 
 		w->hung |= hangs;
-		if (role->counted && !hangs)
-			queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 10000),
+		if (counts && !hangs)
+			queue_add(&w->queue, &(struct happening){.at = w->now + w->long_ms +
+								       sim_delay(w, 10000),
 								 .kind = AT_JOB_EXITS,
 								 .index = slot,
 								 .ev = {.attempt = attempt},
@@ -309,6 +317,16 @@ void machine_dies(struct world *w, int slot)
 		group_end(w, slot);
 	*mc = (struct machine){
 		.epoch = ++w->epochs, .heard = mc->heard, .rank = mc->rank, .res = mc->res};
+}
+
+/* The answer to the hang watchdog, if there is one; a job may print something meanwhile. */
+static void inspected(struct world *w, int slot)
+{
+	if (rng_below(&w->rng, 8) == 0)
+		return;
+	if (rng_below(&w->rng, 8) == 0)
+		node_say(w, slot, &(struct event){.kind = EV_PROGRESS});
+	node_say(w, slot, &(struct event){.kind = EV_NODE_INSPECTED, .text = "S waits"});
 }
 
 static void told(struct world *w, int slot, const struct effect *fx)
@@ -351,11 +369,22 @@ static void told(struct world *w, int slot, const struct effect *fx)
 			machine_dies(w,
 				     slot); /* switches itself off, and its group makes another */
 		return;
+	case FX_EXTEND:
+		mc->expires_at = w->now + fx->lifetime_ms;
+		return;
+	case FX_INSPECT:
+		inspected(w, slot);
+		return;
+	case FX_STALLED:
 	case FX_CREATE:
 	case FX_FIND:
 	case FX_OBSERVE:
 	case FX_DESTROY:
 	case FX_ENROLLED:
+	case FX_HAND_OVER:
+	case FX_FOLLOW:
+	case FX_AWAIT_RESULTS:
+	case FX_SWEEP:
 	case FX_ENDED:
 		return; /* not for an agent */
 	}
@@ -372,6 +401,21 @@ static void prepared(struct world *w, int slot)
 	}
 	w->machines[slot].prepared = true;
 	node_say(w, slot, &(struct event){.kind = EV_NODE_READY});
+}
+
+static void say_hello(struct world *w, int slot)
+{
+	const struct machine *mc = &w->machines[slot];
+	struct event ev = {.kind = EV_NODE_HELLO,
+			   .incarnation = mc->incarnation,
+			   .conn = mc->conn,
+			   .attempt = mc->started ? mc->attempt : 0,
+			   .holds = mc->other_boot ? HOLDS_OTHER_BOOT
+				    : mc->started  ? HOLDS_STARTED
+						   : HOLDS_NOTHING};
+
+	ranks_put_address(w, slot, &ev);
+	node_say(w, slot, &ev);
 }
 
 static void dial(struct world *w, int slot)
@@ -401,14 +445,8 @@ static void dial(struct world *w, int slot)
 		machine_enrols(w, slot);
 		return;
 	}
-	node_say(w, slot,
-		 &(struct event){.kind = EV_NODE_HELLO,
-				 .incarnation = mc->incarnation,
-				 .conn = mc->conn,
-				 .attempt = mc->started ? mc->attempt : 0,
-				 .holds = mc->other_boot ? HOLDS_OTHER_BOOT
-					  : mc->started	 ? HOLDS_STARTED
-							 : HOLDS_NOTHING});
+	say_hello(w, slot);
+	preempt_say(w, slot);
 	if (mc->serving)
 		node_say(w, slot, &(struct event){.kind = EV_NODE_SERVING, .attempt = mc->attempt});
 	lose_log(w, slot);
@@ -527,9 +565,16 @@ void machine_happens(struct world *w, const struct happening *h)
 								 .index = slot,
 								 .epoch = mc->epoch});
 		return;
-	case AT_MACHINE_DIES:
+	case AT_NOTICE:
 		if (h->epoch == mc->epoch)
-			machine_dies(w, slot);
+			preempt_notice(w, slot);
+		return;
+	case AT_MACHINE_DIES:
+	case AT_TAKEN:
+		if (h->epoch != mc->epoch)
+			return;
+		preempt_ended(w, slot, h->kind == AT_TAKEN ? ERR_PREEMPTED : ERR_UNAVAILABLE);
+		machine_dies(w, slot);
 		return;
 	case AT_UNANSWERED:
 		if (h->epoch == mc->conn && mc->rank < 0)
@@ -549,7 +594,7 @@ void machine_happens(struct world *w, const struct happening *h)
 		return;
 	case AT_EXPIRES:
 		if (h->epoch == mc->epoch)
-			machine_dies(w, slot);
+			lifetime_is_over(w, slot);
 		return;
 	case AT_REBOOT:
 		if (h->epoch == mc->epoch)
@@ -570,8 +615,10 @@ void machine_happens(struct world *w, const struct happening *h)
 			lost(w, slot);
 		return;
 	case AT_GHOST:
+	case AT_ADMIT:
 	case AT_CAPACITY:
 	case AT_RESIZE:
+	case AT_REMOTE:
 	case AT_EFFECT:
 	case AT_ANSWER:
 	case AT_WORD:

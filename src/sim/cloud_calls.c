@@ -4,7 +4,10 @@
 #include <stdio.h>
 
 #include "sim/enrol.h"
+#include "sim/lifetime.h"
+#include "sim/preempt.h"
 
+#define DECOY_ONE_IN 30
 #define LAG_MS 15000	     /* less than the settle_ms of a kind */
 #define THROTTLE_CALLS 2     /* calls allowed at once while it throttles, */
 #define THROTTLE_EACH_MS 300 /* and one more after each such time */
@@ -32,6 +35,8 @@ static void answer(struct world *w, const struct cloud_call *c, enum outcome out
 				     .err_kind = err}};
 
 	snprintf(h.ev.text, sizeof(h.ev.text), "%s", text);
+	if (outcome == OUTCOME_ABSENT && c->right_account)
+		preempt_shows_end(w, fx, &h.ev);
 	queue_add(&w->queue, &h);
 	if (sim_chance(w, w->f.answer_twice)) {
 		h.at += sim_delay(w, 200);
@@ -67,6 +72,24 @@ static bool visible(struct world *w, const struct cloud_call *c)
 	return w->now >= ac->stale_until;
 }
 
+/*
+ * A decoy: in some histories, chosen by the seed, somebody else's resource has the name of one of
+ * ours.  It can be looked at; ours cannot be created beside it.
+ */
+static bool is_decoy(const struct world *w, int index)
+{
+	return w->seed % DECOY_ONE_IN == 1 && !w->plan.resources[index].shared &&
+	       (uint64_t)index == w->seed / DECOY_ONE_IN % (uint64_t)w->plan.nresources;
+}
+
+/* I9: what is not ours is not touched. */
+static void check_ours(struct world *w, const struct effect *fx)
+{
+	if (is_decoy(w, fx->index) && (fx->kind == FX_DESTROY || fx->kind == FX_EXTEND))
+		sim_broken(w, "I9: %s of %s, which is somebody else's", effect_kind_name(fx->kind),
+			   w->plan.resources[fx->index].name);
+}
+
 static bool has_room(const struct world *w, int index, int choice)
 {
 	int n = w->plan.resources[index].nchoices, used = 0;
@@ -82,7 +105,9 @@ static bool has_room(const struct world *w, int index, int choice)
 /* Refuses the call, by chance or for lack of room; false: it does not. */
 static bool refuses(struct world *w, const struct cloud_call *c)
 {
-	if (sim_chance(w, w->f.refuse_capacity) || !has_room(w, c->fx.index, c->fx.choice))
+	if (is_decoy(w, c->fx.index))
+		answer(w, c, OUTCOME_REFUSED, ERR_CONFLICT, "somebody else's has this name");
+	else if (sim_chance(w, w->f.refuse_capacity) || !has_room(w, c->fx.index, c->fx.choice))
 		answer(w, c, OUTCOME_REFUSED, ERR_CAPACITY, "no capacity");
 	else if (sim_chance(w, w->f.refuse_hard))
 		answer(w, c, OUTCOME_REFUSED, rng_below(&w->rng, 2) ? ERR_DENIED : ERR_QUOTA,
@@ -102,13 +127,8 @@ static void make(struct world *w, const struct cloud_call *c)
 	check_gang(w, index, c->fx.choice);
 	machine_new(w, &c->fx);
 	w->accounts[index].made = c->fx.batch;
-	bool costs = w->plan.resources[index].node >= 0 || w->plan.resources[index].carries_many;
-
-	if (w->gone_at && costs && c->fx.lifetime_ms)
-		queue_add(&w->queue, &(struct happening){.at = w->now + c->fx.lifetime_ms,
-							 .kind = AT_EXPIRES,
-							 .index = index,
-							 .epoch = w->machines[index].epoch});
+	w->accounts[index].ended = 0;
+	lifetime_begins(w, index, c->fx.lifetime_ms);
 	if (!settle_ms)
 		return;
 	w->machines[index].visible_at = w->now + (int64_t)rng_below(&w->rng, LAG_MS);
@@ -194,6 +214,7 @@ static void destroy(struct world *w, const struct cloud_call *c)
 					   w->plan.resources[k].name);
 				return;
 			}
+	check_remote_deleted(w, index);
 	machine_cut(w, index, true);
 	if (w->hosts && mc->agent_up && w->now < mc->cut_off_until && w->disk->phase < RUN_CLEANING)
 		give_up(w, index);
@@ -228,6 +249,7 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 	bool needs_agent = w->plan.resources[fx->index].node >= 0;
 
 	check_rate(w, fx->index);
+	check_ours(w, fx);
 	if (w->now >= w->denied_from && w->now < w->denied_until) {
 		answer(w, &c, OUTCOME_REFUSED, ERR_DENIED, "the credentials have expired");
 		return;
@@ -251,11 +273,21 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 		else if (fx->kind == FX_OBSERVE && w->plan.resources[fx->index].carries_many) {
 			group_tell_members(w, fx->index, master);
 			answer(w, &c, OUTCOME_DONE, ERR_NONE, "");
-		} else if (fx->kind == FX_FIND)
+		} else if (fx->overdue)
+			answer(w, &c, OUTCOME_HELD, ERR_TIMEOUT, "its console");
+		else if (fx->kind == FX_FIND)
 			answer(w, &c, OUTCOME_DONE, ERR_NONE, mc->identity);
 		else
 			answer(w, &c, needs_agent && !mc->agent_up ? OUTCOME_BROKEN : OUTCOME_DONE,
 			       ERR_NONE, "");
+		return;
+	case FX_EXTEND:
+		if (is_there(w, fx) && visible(w, &c)) {
+			lifetime_tagged(w, fx);
+			answer(w, &c, OUTCOME_DONE, ERR_NONE, "");
+		} else {
+			answer(w, &c, OUTCOME_ABSENT, ERR_NOT_FOUND, "not there");
+		}
 		return;
 	case FX_DESTROY:
 		destroy(w, &c);
@@ -264,7 +296,13 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 	case FX_START:
 	case FX_STOP:
 	case FX_RELEASE:
+	case FX_INSPECT:
+	case FX_STALLED:
 	case FX_ENROLLED:
+	case FX_HAND_OVER:
+	case FX_FOLLOW:
+	case FX_AWAIT_RESULTS:
+	case FX_SWEEP:
 	case FX_ENDED:
 		return; /* not for the cloud */
 	}

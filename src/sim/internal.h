@@ -7,6 +7,7 @@
 #include "core/core.h"
 #include "sim/check.h"
 #include "sim/queue.h"
+#include "sim/remote.h"
 #include "sim/sim.h"
 #include "sim/sim_master.h"
 
@@ -21,6 +22,7 @@ struct faults {
 	int lose_files, lose_log;
 	int partition;
 	int surplus;
+	int preempt_notice, taken;
 };
 
 /* The real state of a machine. */
@@ -48,6 +50,8 @@ struct machine {
 	bool started, running, serving, ended, copied, other_boot, lost;
 	int64_t silent_since;  /* the master has answered nothing since then */
 	int64_t cut_off_until; /* end of a partition */
+	int64_t taken_at;      /* the provider has announced that it takes it then; 0: not */
+	int64_t expires_at, tag_until; /* it ends by itself; its tag lets anybody remove it */
 	struct exit_info exit;
 	bool stop_asked;
 };
@@ -60,7 +64,9 @@ struct account {
 	int64_t stale_until; /* until then a stale replica answers */
 	int64_t fresh_until; /* until then no stale replica answers */
 	int made;	     /* the last token that created one */
-	int64_t window_at;   /* I13: start of the window in which `calls` are counted */
+	int ended;	     /* incarnation of the last machine that is shown as ended */
+	enum err_kind ended_kind;
+	int64_t window_at; /* I13: start of the window in which `calls` are counted */
 	int calls;
 };
 
@@ -85,21 +91,22 @@ struct world {
 	struct machine *machines;
 	int nslots;
 	int *slot_of;		      /* per rank: the machine whose connection is the node's */
+	uint64_t *conn_of;	      /* per rank: that connection, until its end is seen */
 	bool enrols;		      /* machines ask which node they are */
 	VEC(struct binding) bindings; /* all that machines were ever told */
 	struct ghost *ghosts;	      /* per rank */
+	bool admitted;		      /* it has left the queue */
 	bool hosts;		      /* a machine that cannot be reached counts as gone */
 	uint64_t released_conn;	      /* the last connection that was released alone */
 	struct core_run *recount;     /* the rows again, with the counters computed anew */
 	struct account *accounts;     /* per resource; outlives its machine */
 	int64_t gone_at;	      /* then the master stops for ever; 0: never */
-	int64_t denied_from, denied_until; /* the credentials are not valid */
-	int64_t throttled_from, throttled_until;
+	int64_t long_ms;	      /* how long its jobs run, if for days; 0: for seconds */
+	int64_t denied_from, denied_until, throttled_from, throttled_until; /* all calls */
 	int64_t throttle_free_ms; /* calls are refused until then, because too many came */
 	int64_t quiet_until;	  /* the master knows until then that the provider throttles */
 	int rooms[SIM_CHOICES];	  /* number of machines of each choice; -1: no limit */
-	/* A token that has created a machine creates no other, even when the first is gone; a
-	 * name does. */
+	/* A token that has created a machine creates no other, even when that is gone; a name does. */
 	bool tokens_last;
 	int (*execs)[SIM_MAX_EXECS]; /* per rank and attempt: how often it was executed */
 	uint64_t epochs;
@@ -110,14 +117,12 @@ struct world {
 	bool master_up;
 	uint64_t master;
 	int64_t tick_at;
-	bool ended;
-	bool slow_calls;
-	bool hung; /* a job never ends by itself */
+	bool ended, slow_calls, hung; /* hung: a job never ends by itself */
 	/* Time of a cancel that was taken while collecting, and whether the run had succeeded. */
 	int64_t gave_up_at;
 	bool gave_up_success;
 	bool lost_output; /* files or the log of a node that the run still waited for */
-
+	struct sim_remote remote;
 	struct sim_result *res;
 	uint64_t hash;
 };

@@ -21,6 +21,8 @@ enum happening_kind {
 	AT_COPIED, /* an agent has copied the files to keep */
 	AT_AGENT_DIES,
 	AT_MACHINE_DIES,
+	AT_NOTICE, /* the provider announces that it takes a machine */
+	AT_TAKEN,  /* the provider takes a machine */
 	AT_REBOOT,
 	AT_EXPIRES, /* a machine ends itself because nobody ended it in time */
 	AT_CONN_CUT,
@@ -31,8 +33,10 @@ enum happening_kind {
 	AT_ENROLLED,   /* the answer to an enrolment reaches its machine */
 	AT_UNHEALTHY,  /* a group looks whether the agent of a machine has come */
 	AT_GROUP,      /* a group looks whether it has as many machines as it should */
+	AT_ADMIT,      /* the run leaves the queue */
 	AT_CAPACITY,   /* another run gives back what this one may wait for */
 	AT_RESIZE,
+	AT_REMOTE, /* the master that a run was handed to goes on */
 	AT_MASTER_DIES,
 	AT_MASTER_UP,
 	AT_TICK,

@@ -11,8 +11,11 @@
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "plan/plan.h"
+#include "sim/admission.h"
 #include "sim/enrol.h"
 #include "sim/internal.h"
+#include "sim/lifetime.h"
+#include "sim/ranks.h"
 #include "spec/job.h"
 
 #define HEAL_MS (10 * 60 * 1000)   /* faults happen before this */
@@ -23,6 +26,11 @@
 #define LATE_MS 1000		   /* more than an effect of a dead master can take to arrive */
 #define SETTLES_MS 16000	   /* of a kind that the cloud does not find at once */
 #define MAX_BROKEN_SHOWN 20
+#define HANDED_OVER 13 /* one history in so many is that of a run that is handed over */
+#define STALLS 7       /* one history in so many has a hang watchdog */
+#define STALL_MS 20000
+#define QUEUED 5 /* one history in so many begins in the queue */
+#define SUITES 4 /* for one seed in so many there is the history of a suite, too */
 
 bool sim_chance(struct world *w, int per_mille)
 {
@@ -74,6 +82,7 @@ static const char *const jobs[] = {
 	"strategy = 'roles'\nmax_runtime = '20m'\n[roles.db]\ncommand = ['db']\nport = 99\nservice = true\n"
 	"[roles.prepare]\ncommand = ['p']\nafter = 'db'\nready_when = 'finished'\n"
 	"[roles.work]\ncount = %d\ncommand = ['w']\nafter = ['db', 'prepare']\n",
+	"strategy = 'mpi'\nmax_runtime = '20m'\ncommand = ['mpirun']\ncount = %d\n",
 };
 
 /*
@@ -119,7 +128,7 @@ static void draw_choices(struct world *w)
 static void draw_policy(struct world *w, struct policy *p)
 {
 	p->retries = (int64_t)rng_below(&w->rng, 3);
-	if (rng_below(&w->rng, 2))
+	if (rng_below(&w->rng, 2) || strcmp(w->job->strategy, "mpi") == 0)
 		return;
 	p->min = 1 + (int64_t)rng_below(&w->rng, (uint64_t)p->min);
 	p->max += (int64_t)rng_below(&w->rng, 3);
@@ -138,6 +147,14 @@ static bool draw_policies(struct world *w)
 static struct policy *policy_at(struct world *w, int role)
 {
 	return &((struct role *)w->plan.crew.roles[role].spec)->policy;
+}
+
+/* A launcher's nodes are not replaced one by one. */
+static int draw_loss(struct world *w)
+{
+	if (w->plan.crew.launch != LAUNCH_ALL)
+		return rng_below(&w->rng, 2) ? LOST_FAIL : LOST_RESTART;
+	return (int)rng_below(&w->rng, 4);
 }
 
 static void draw_job(struct world *w, int max_nodes)
@@ -160,11 +177,14 @@ static void draw_job(struct world *w, int max_nodes)
 	w->job->base_dir = "/";
 	/* The engine local does not let a job choose on_lost. */
 	for (int k = 0; k < w->plan.crew.nroles; k++)
-		policy_at(w, k)->on_lost = (int)rng_below(&w->rng, 4);
+		policy_at(w, k)->on_lost = draw_loss(w);
+	w->remote.index = -1;
 	w->enrols = rng_below(&w->rng, 2);
-	if (w->enrols)
+	if (w->seed % HANDED_OVER == 0)
+		draw_handover(w);
+	else if (w->enrols)
 		draw_groups(w);
-	if (rng_below(&w->rng, 2))
+	if (!w->plan.hands_over && rng_below(&w->rng, 2))
 		add_graph(w);
 	bool settles = rng_below(&w->rng, 3) == 0;
 	bool grouped = rng_below(&w->rng, 2) == 0; /* the machines of a role */
@@ -181,7 +201,21 @@ static void draw_job(struct world *w, int max_nodes)
 		}
 	}
 	draw_choices(w);
+	ranks_draw(w);
+	if (w->seed % QUEUED == 0) {
+		struct resources_spec *share = arena_new_of(w->arena, struct resources_spec);
+
+		share->cpus = 1;
+		((struct role *)w->plan.crew.roles[0].spec)->resources = share;
+	}
+	if (w->seed % STALLS == 0) {
+		w->job->stall_ms = STALL_MS;
+		w->job->stall_action = (int)(w->seed / STALLS % 3);
+	}
 	w->tokens_last = rng_below(&w->rng, 2);
+	w->plan.boots = rng_below(&w->rng, 2);
+	for (int i = 0; i < w->plan.nresources; i++)
+		w->plan.resources[i].expires = !w->plan.resources[i].shared;
 }
 
 /* A machine that was given up and dials again must be released, in any state of the run. */
@@ -203,6 +237,7 @@ static void take_connection(struct world *w, int slot)
 	if (before != mc && before->rank == mc->rank)
 		before->heard = 0; /* replaced, not lost */
 	w->slot_of[mc->rank] = slot;
+	w->conn_of[mc->rank] = mc->conn;
 	mc->heard = mc->conn;
 }
 
@@ -235,7 +270,10 @@ static void happens(struct world *w, const struct happening *h)
 {
 	switch (h->kind) {
 	case AT_EFFECT: /* a worker makes the call even if its master has died meanwhile */
-		cloud_effect(w, &h->fx, h->epoch);
+		if (h->fx.kind >= FX_HAND_OVER)
+			remote_effect(w, &h->fx, h->epoch);
+		else
+			cloud_effect(w, &h->fx, h->epoch);
 		return;
 	case AT_ANSWER:
 		if (h->epoch == w->master)
@@ -245,9 +283,11 @@ static void happens(struct world *w, const struct happening *h)
 		word(w, h);
 		return;
 	case AT_DROPPED: /* the end of a connection that was replaced is not reported */
-		if (w->machines[h->index].heard != h->epoch)
+		if (h->ev.index < 0 || w->conn_of[h->ev.index] != h->epoch)
 			return;
-		w->machines[h->index].heard = 0;
+		w->conn_of[h->ev.index] = 0;
+		if (w->machines[h->index].heard == h->epoch)
+			w->machines[h->index].heard = 0;
 		master_event(w, &(struct event){.kind = EV_NODE_DROPPED,
 						.heard_ms = h->ev.heard_ms,
 						.index = h->ev.index});
@@ -255,10 +295,17 @@ static void happens(struct world *w, const struct happening *h)
 	case AT_GHOST:
 		ghost_speaks(w, h);
 		return;
+	case AT_ADMIT:
+		if (h->epoch == w->master && w->master_up && !w->ended)
+			master_event(w, &(struct event){.kind = EV_ADMIT});
+		return;
 	case AT_CAPACITY:
 		for (int i = 0; i < SIM_CHOICES; i++)
 			w->rooms[i] += w->rooms[i] >= 0;
 		master_event(w, &(struct event){.kind = EV_CAPACITY});
+		return;
+	case AT_REMOTE:
+		remote_happens(w, h);
 		return;
 	case AT_RESIZE:
 		master_resize(w, h->index, h->ev.want);
@@ -287,6 +334,8 @@ static void happens(struct world *w, const struct happening *h)
 	case AT_COPIED:
 	case AT_AGENT_DIES:
 	case AT_MACHINE_DIES:
+	case AT_NOTICE:
+	case AT_TAKEN:
 	case AT_REBOOT:
 	case AT_EXPIRES:
 	case AT_CONN_CUT:
@@ -311,9 +360,11 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 	w->arena = arena_new();
 	draw_job(w, max_nodes);
 	draw_faults(w);
+	lifetime_draw(w);
 	w->nslots = w->plan.nresources + group_slots(w);
 	w->machines = arena_array(w->arena, struct machine, (size_t)w->nslots);
 	w->slot_of = arena_array(w->arena, int, (size_t)w->plan.crew.n);
+	w->conn_of = arena_array(w->arena, uint64_t, (size_t)w->plan.crew.n);
 	for (int i = 0; i < w->nslots; i++)
 		w->machines[i] = (struct machine){.res = i, .rank = -1};
 	for (int i = 0; i < w->plan.crew.n; i++) {
@@ -330,7 +381,7 @@ static void world_open(struct world *w, uint64_t seed, int max_nodes)
 		w->machines[i].exists = w->plan.resources[i].shared && rng_below(&w->rng, 2);
 	w->slow_calls = rng_below(&w->rng, 3) == 0;
 	if (rng_below(&w->rng, 20) == 0) {
-		w->gone_at = 1 + (int64_t)rng_below(&w->rng, 40000);
+		w->gone_at = 1 + (int64_t)rng_below(&w->rng, 40000) + w->long_ms / 2;
 		queue_add(&w->queue, &(struct happening){.at = w->gone_at, .kind = AT_MASTER_DIES});
 	}
 	if (rng_below(&w->rng, 8) == 0) {
@@ -377,7 +428,11 @@ static int64_t last_moment(const struct world *w)
 {
 	if (sim_master_is_gone(w))
 		return w->gone_at + SETTLE_MS + plan_lifetime_ms(&w->plan);
-	return w->end_at + (w->hung ? HANG_MS : 0);
+	/* The watchdog ends a job that hangs. */
+	bool hung = w->hung && !(w->job->stall_ms && w->job->stall_action == STALL_KILL);
+
+	/* The machine of another master that never boots is waited for. */
+	return w->end_at + (hung || w->plan.hands_over ? HANG_MS : 0);
 }
 
 void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
@@ -387,6 +442,7 @@ void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret)
 
 	*ret = (struct sim_result){.seed = seed};
 	world_open(&w, seed, max_nodes);
+	admission_run(&w, seed);
 	master_start(&w);
 	while (!ret->broken && queue_next(&w.queue, &h)) {
 		if (h.at > last_moment(&w) || (w.ended && w.master_up))
@@ -474,6 +530,19 @@ static void print_text(const struct totals *t, double seconds)
 	       (unsigned long long)t->hash);
 }
 
+static void add_suite(struct sim_result *r, int verbose)
+{
+	struct sim_result s;
+
+	sim_suite(r->seed, verbose, &s);
+	r->broken = s.broken;
+	memcpy(r->what, s.what, sizeof(r->what));
+	r->events += s.events;
+	r->crashes += s.crashes;
+	r->faults += s.faults;
+	r->hash ^= s.hash;
+}
+
 int sim_main(const struct sim_options *o)
 {
 	struct totals t = {0};
@@ -482,6 +551,8 @@ int sim_main(const struct sim_options *o)
 	for (int64_t i = 0; i < o->seeds; i++) {
 		struct sim_result r;
 		sim_run(o->first_seed + (uint64_t)i, o->nodes, o->verbose, &r);
+		if (r.seed % SUITES == 0 && !r.broken)
+			add_suite(&r, o->verbose);
 		add_up(&t, &r);
 		if (o->verbose >= 1 && !o->json)
 			printf("seed %llu: %s, %d events, hash %016llx\n",

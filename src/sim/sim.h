@@ -32,3 +32,5 @@ struct sim_result {
 };
 /* Runs one history. */
 void sim_run(uint64_t seed, int max_nodes, int verbose, struct sim_result *ret);
+/* Runs one history of a suite (suite.c). */
+void sim_suite(uint64_t seed, int verbose, struct sim_result *ret);

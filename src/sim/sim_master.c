@@ -12,6 +12,9 @@
 #include "base/vec.h"
 #include "core/commit_round.h"
 #include "sim/enrol.h"
+#include "sim/lifetime.h"
+#include "sim/preempt.h"
+#include "sim/ranks.h"
 
 #define SLOW_CALL_MS 900
 
@@ -115,6 +118,7 @@ static int commit_round(void *ctx, struct err *err)
 	if (sim_chance(w, w->f.master_dies)) /* before the commit: the round is lost */
 		return err_set(err, ERR_IO, "the master died");
 	check_final(w, d, m);
+	check_ranks(w, d, m);
 	for (size_t i = 0; i < rd->nodes.n; i++)
 		d->nodes[rd->nodes.v[i]] = m->nodes[rd->nodes.v[i]];
 	for (size_t i = 0; i < rd->resources.n; i++)
@@ -148,6 +152,27 @@ static int64_t call_delay(struct world *w)
 	return w->slow_calls ? 1 + (int64_t)rng_below(&w->rng, SLOW_CALL_MS) : sim_delay(w, 20);
 }
 
+static void call(struct world *w, const struct effect *e)
+{
+	queue_add(&w->queue, &(struct happening){.at = w->now + call_delay(w),
+						 .kind = AT_EFFECT,
+						 .fx = *e,
+						 .epoch = w->master});
+	if (e->kind == FX_EXTEND && w->plan.resources[e->index].node >= 0)
+		machine_tell(w, e->index, e);
+}
+
+/* Over the node's own connection: after a member of a group was replaced, another node's machine may be in its slot. */
+static void tell_node(struct world *w, const struct effect *e)
+{
+	int slot = w->slot_of[e->index];
+
+	if (e->kind == FX_PREPARE)
+		check_rank_is_given(w, e->index);
+	if (w->machines[slot].conn == w->conn_of[e->index])
+		machine_tell(w, slot, e);
+}
+
 static void hand_out_one(struct world *w, const struct effect *e)
 {
 	bool of_machine = e->kind == FX_ENROLLED;
@@ -157,6 +182,9 @@ static void hand_out_one(struct world *w, const struct effect *e)
 		  of_machine ? e->incarnation : e->hurry);
 	if (e->kind <= FX_DESTROY)
 		check_quiet(w, e->index);
+	if (e->kind == FX_CREATE && plan_queues(&w->plan) && !w->admitted)
+		sim_broken(w, "I27: '%s' was created while the run waited in the queue",
+			   w->plan.resources[e->index].name);
 	if (e->kind == FX_ENROLLED) {
 		enrolment_answer(w, e);
 		return;
@@ -168,15 +196,14 @@ static void hand_out_one(struct world *w, const struct effect *e)
 				machine_tell(w, i, e);
 		return;
 	}
+	if (e->kind == FX_STALLED)
+		return; /* for people, and perhaps of no node */
 	if (e->kind == FX_ENDED)
 		w->ended = true;
-	else if (e->kind <= FX_DESTROY)
-		queue_add(&w->queue, &(struct happening){.at = w->now + call_delay(w),
-							 .kind = AT_EFFECT,
-							 .fx = *e,
-							 .epoch = w->master});
+	else if (e->kind <= FX_DESTROY || e->kind >= FX_HAND_OVER)
+		call(w, e);
 	else
-		machine_tell(w, w->slot_of[e->index], e);
+		tell_node(w, e);
 }
 
 static void hand_out_round(void *ctx)
@@ -210,12 +237,17 @@ void master_event(struct world *w, const struct event *ev)
 	if (!w->master_up)
 		return;
 	sim_trace(w, event_name(ev), ev->index, ev->attempt, (int64_t)ev->holds);
+	w->admitted |= ev->kind == EV_ADMIT;
 	int64_t quiet_until = w->quiet_until;
 
 	check_throttled(w, ev);
 	bool loses = loses_output(w->memory, ev);
 
+	bool preempted = preempt_attempt_ends(w, ev);
+
 	core_step(w->memory, ev, w->now, &rd.fx);
+	if (preempted)
+		check_next_attempt(w, ev->index);
 	bool stored = round_commit(&order, &rd, &err) == 0;
 
 	w->lost_output |= stored && loses;
@@ -237,6 +269,8 @@ void master_dies(struct world *w)
 	w->memory = core_run_free(w->memory);
 	connections_drop(w);
 	sim_trace(w, "master dies", 0, 0, 0);
+	if (sim_master_is_gone(w))
+		lifetime_alone(w);
 	/* The master may be back before its last calls have reached the cloud. */
 	int64_t usual_ms = rng_below(&w->rng, 2) ? 1500 : 100;
 	int64_t up_at = w->now + sim_delay(w, usual_ms);
@@ -245,13 +279,23 @@ void master_dies(struct world *w)
 		queue_add(&w->queue, &(struct happening){.at = up_at, .kind = AT_MASTER_UP});
 }
 
-/* Start slices are small here, so that masters die between two of them. */
+/* Slices are small here, so that masters die between two of them. */
 static struct core_run *new_run(const struct world *w)
 {
 	struct core_run *r = core_run_new(&w->plan);
 
-	r->start_slice = 1 + (int)(w->seed % 3);
+	r->slice = 1 + (int)(w->seed % 3);
 	return r;
+}
+
+/* Each master decides anew when a run that waits may start. */
+static void admit_later(struct world *w)
+{
+	if (plan_queues(&w->plan) && w->master_up && w->memory->phase == RUN_ACCEPTED)
+		queue_add(&w->queue,
+			  &(struct happening){.at = w->now + (int64_t)rng_below(&w->rng, 20000),
+					      .kind = AT_ADMIT,
+					      .epoch = w->master});
 }
 
 void master_comes_up(struct world *w)
@@ -267,6 +311,7 @@ void master_comes_up(struct world *w)
 	sim_trace(w, "master comes up", 0, (int64_t)w->memory->phase, 0);
 	if (!w->ended)
 		master_event(w, &(struct event){.kind = EV_RESUME});
+	admit_later(w);
 }
 
 void master_start(struct world *w)
@@ -281,6 +326,7 @@ void master_start(struct world *w)
 	w->f.master_dies = 0;
 	master_event(w, &(struct event){.kind = EV_ACCEPTED, .seed = w->seed});
 	w->f.master_dies = keep;
+	admit_later(w);
 }
 
 void master_tick(struct world *w)

@@ -409,6 +409,28 @@ static void a_machine_that_comes_too_late_is_given_back(void **state)
 	run_close(f);
 }
 
+/* Asked for and not asked for any more, while the machine before is still being destroyed. */
+static void nobody_waits_for_the_machine_of_a_node_that_sleeps_again(void **state)
+{
+	struct fixture *f = run_open("command = 'w'\ncount = 3\nmin = 1\nmax = 3\n");
+
+	(void)state;
+	run_all(f);
+	resize(f, 2);
+	exit_of(f, 2, 1, -1, 15);
+	drain(f, 2, 1);
+	assert_true(effects_have(f, FX_DESTROY, 2));
+	resize(f, 3);
+	assert_int_not_equal(f->r->nodes[2].by_ms, 0);
+	resize(f, 2);
+	assert_int_equal(f->r->nodes[2].by_ms, 0);
+	assert_int_equal(f->r->awake, 2);
+	f->now += 3600000;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->awake, 2);
+	run_close(f);
+}
+
 static void a_size_out_of_bounds_is_refused_in_one_line(void **state)
 {
 	struct fixture *f = run_open(elastic);
@@ -417,7 +439,7 @@ static void a_size_out_of_bounds_is_refused_in_one_line(void **state)
 	(void)state;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 7});
 	assert_int_equal(core_resize_check(f->r, 0, 0, &err), -1);
-	assert_string_equal(err.msg, "role worker needs at least 1 nodes (min): not 0");
+	assert_string_equal(err.msg, "role worker needs at least 1 node (min): not 0");
 	assert_int_equal(core_resize_check(f->r, 0, 5, &err), -1);
 	assert_string_equal(err.msg, "role worker can have at most 4 nodes (max): not 5");
 	resize(f, 5);
@@ -430,6 +452,63 @@ static void a_size_out_of_bounds_is_refused_in_one_line(void **state)
 	f = run_open(three_workers);
 	assert_int_equal(core_resize_check(f->r, 0, 4, &err), -1);
 	assert_non_null(strstr(err.msg, "its job file gives no min and max"));
+	run_close(f);
+}
+
+/* Another machine of node 0 is asked for, and speaks before the answer to its create comes. */
+static struct fixture *open_unanswered(void)
+{
+	struct fixture *f = open_with("command = 'w'\ncount = 2\n", LOST_REPLACE);
+
+	run_all(f);
+	lose(f, 0);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
+	assert_true(effects_have(f, FX_CREATE, 0));
+	node_say(f, 0, EV_NODE_HELLO);
+	return f;
+}
+
+/* The machine has gone, and the answer never came: it is not there, and nobody knows that it was. */
+static void search_for_it(struct fixture *f)
+{
+	core_run_restored(f->r);
+	run_give(f, (struct event){.kind = EV_RESUME});
+	assert_true(effects_have(f, FX_CREATE, 0));
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	assert_true(effects_have(f, FX_FIND, 0));
+}
+
+static void what_was_started_before_the_answer_to_its_create_is_not_started_again(void **state)
+{
+	struct fixture *f = open_unanswered();
+	int incarnation = f->r->nodes[0].incarnation;
+
+	(void)state;
+	say_of(f, 0, 0, EV_NODE_READY);
+	assert_int_equal(start_of(f, 0)->attempt, 2);
+	search_for_it(f);
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	assert_true(effects_have(f, FX_CREATE, 0));
+	assert_int_equal(f->r->nodes[0].incarnation, incarnation + 1);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
+	node_say(f, 0, EV_NODE_HELLO);
+	say_of(f, 0, 0, EV_NODE_READY);
+	assert_int_equal(start_of(f, 0)->attempt, 3);
+	run_close(f);
+}
+
+static void a_machine_that_is_not_needed_any_more_may_be_gone(void **state)
+{
+	struct fixture *f = open_unanswered();
+
+	(void)state;
+	search_for_it(f);
+	exit_of(f, 1, 1, 3, 0);
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+	resource_answer(f, 0, OUTCOME_ABSENT, ERR_NONE);
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+	say_of(f, 1, 1, EV_NODE_DRAINED);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
 	run_close(f);
 }
 
@@ -453,7 +532,11 @@ int main(void)
 			a_node_that_is_wanted_again_while_it_stops_starts_again_where_it_is),
 		cmocka_unit_test(a_node_whose_output_is_not_stored_in_time_is_replaced),
 		cmocka_unit_test(a_machine_that_comes_too_late_is_given_back),
+		cmocka_unit_test(nobody_waits_for_the_machine_of_a_node_that_sleeps_again),
 		cmocka_unit_test(a_size_out_of_bounds_is_refused_in_one_line),
+		cmocka_unit_test(
+			what_was_started_before_the_answer_to_its_create_is_not_started_again),
+		cmocka_unit_test(a_machine_that_is_not_needed_any_more_may_be_gone),
 	};
 
 	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);

@@ -424,6 +424,30 @@ static void those_without_a_group_have_a_batch_each(void **state)
 	run_close(f);
 }
 
+/* A machine that is to be looked at in a minute does not hold up the others. */
+static void one_of_a_group_with_a_long_pause_does_not_delay_the_others(void **state)
+{
+	struct fixture *f = open_grouped();
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		f->plan.resources[i].settle_ms = 180000;
+		f->plan.resources[i].absent_looks = 3;
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+	}
+	node_say(f, 0, EV_NODE_HELLO);
+	f->now = f->r->nodes[1].observe_at_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	resource_answer(f, 1, OUTCOME_ABSENT, ERR_NONE);
+	assert_int_equal(f->r->resources[1].retry_at_ms, f->now + 60000);
+	resource_answer(f, 2, OUTCOME_DONE, ERR_NONE);
+	run_give(f, (struct event){.kind = EV_CANCEL, .hurry = true});
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	resource_answer(f, 0, OUTCOME_HELD, ERR_UNAVAILABLE);
+	assert_true(f->r->resources[0].retry_at_ms <= f->now + 200);
+	run_close(f);
+}
+
 static void what_a_group_was_refused_is_tried_again_as_one_new_batch(void **state)
 {
 	struct fixture *f = open_grouped();
@@ -486,6 +510,7 @@ int main(void)
 		cmocka_unit_test(a_group_is_created_as_one_batch),
 		cmocka_unit_test(those_without_a_group_have_a_batch_each),
 		cmocka_unit_test(what_a_group_was_refused_is_tried_again_as_one_new_batch),
+		cmocka_unit_test(one_of_a_group_with_a_long_pause_does_not_delay_the_others),
 		cmocka_unit_test(a_replay_has_the_batch_of_the_call_that_it_repeats),
 		cmocka_unit_test(what_settles_is_gone_after_several_looks_spread_over_its_time),
 		cmocka_unit_test(a_machine_that_is_seen_again_was_never_gone),

@@ -80,7 +80,7 @@ static void nodes_start_in_slices_one_a_tick(void **state)
 	struct fixture *f = run_open("command = ['w']\ncount = 7\n");
 
 	(void)state;
-	f->r->start_slice = 3;
+	f->r->slice = 3;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
 	for (int i = 0; i < 7; i++)
 		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
@@ -107,7 +107,7 @@ static void a_master_that_died_between_two_slices_starts_the_rest(void **state)
 	struct fixture *f = run_open("command = ['w']\ncount = 4\n");
 
 	(void)state;
-	f->r->start_slice = 3;
+	f->r->slice = 3;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
 	for (int i = 0; i < 4; i++)
 		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
@@ -129,7 +129,7 @@ static void a_run_that_ends_between_two_slices_starts_nobody_more(void **state)
 	struct fixture *f = run_open("command = ['w']\ncount = 4\n");
 
 	(void)state;
-	f->r->start_slice = 2;
+	f->r->slice = 2;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
 	for (int i = 0; i < 4; i++)
 		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
@@ -141,6 +141,122 @@ static void a_run_that_ends_between_two_slices_starts_nobody_more(void **state)
 	run_give(f, (struct event){.kind = EV_TICK});
 	assert_int_equal(effects_count(f, FX_START), 0);
 	assert_int_equal(f->r->nodes[3].attempt, 0);
+	run_close(f);
+}
+
+/* `n` nodes that run, or a part of them in slices of `slice` from now on. */
+static struct fixture *running_in_slices(int n, int slice)
+{
+	char job[64];
+
+	snprintf(job, sizeof(job), "command = ['w']\ncount = %d\n", n);
+	struct fixture *f = run_open(job);
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	for (int i = 0; i < n; i++)
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+	for (int i = 0; i < n; i++)
+		node_say(f, i, EV_NODE_HELLO);
+	for (int i = 0; i < n; i++)
+		node_say(f, i, EV_NODE_READY);
+	for (int i = 0; i < n; i++)
+		node_say(f, i, EV_NODE_STARTED);
+	assert_int_equal(f->r->node_count[NODE_RUNNING], n);
+	f->r->slice = slice;
+	return f;
+}
+
+static void end_all(struct fixture *f, int n)
+{
+	for (int i = 0; i < n; i++) {
+		node_exit(f, i, 0, SIGTERM);
+		node_say(f, i, EV_NODE_DRAINED);
+	}
+}
+
+static void nodes_are_stopped_and_released_in_slices_one_a_tick(void **state)
+{
+	struct fixture *f = running_in_slices(7, 3);
+	static const int released[] = {3, 3, 1, 0, 0}, destroyed[] = {0, 0, 2, 3, 2};
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(effects_count(f, FX_STOP), i < 2 ? 3 : 1);
+		assert_int_equal(f->r->next_ms && f->r->next_ms <= f->now, i < 2);
+		if (i < 2)
+			run_give(f, (struct event){.kind = EV_TICK});
+	}
+	end_all(f, 7);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(effects_count(f, FX_RELEASE), released[i]);
+		assert_int_equal(effects_count(f, FX_DESTROY), destroyed[i]);
+		assert_int_equal(f->r->next_ms && f->r->next_ms <= f->now, i < 4);
+		run_give(f, (struct event){.kind = EV_TICK});
+	}
+	assert_int_equal(effects_count(f, FX_DESTROY), 0);
+	for (int i = 0; i < 7; i++)
+		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+	assert_int_equal(f->r->phase, RUN_CANCELLED);
+	assert_int_equal(f->r->node_count[NODE_RELEASED], 7);
+	run_close(f);
+}
+
+/* The run of a master that died between two slices of a stop, or of the clean-up. */
+static void a_master_that_died_between_two_slices_stops_and_releases_the_rest(void **state)
+{
+	struct fixture *f = running_in_slices(4, 3);
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	assert_false(f->r->nodes[3].stop_sent);
+	f->r->slice = 100;
+	core_run_restored(f->r);
+	run_give(f, (struct event){.kind = EV_RESUME});
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_true(f->r->nodes[3].stop_sent);
+	f->r->slice = 3;
+	end_all(f, 4);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(f->r->nodes[3].state, NODE_EXITED);
+	f->r->slice = 100;
+	core_run_restored(f->r);
+	run_give(f, (struct event){.kind = EV_RESUME});
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->node_count[NODE_RELEASED], 4);
+	assert_int_equal(effects_count(f, FX_DESTROY), 4);
+	run_close(f);
+}
+
+/* All machines are gone before the last node is released. */
+static void a_run_ends_after_its_last_slice(void **state)
+{
+	struct fixture *f = running_in_slices(4, 3);
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		node_exit(f, i, 0, 0);
+	run_give(f, (struct event){.kind = EV_TICK});
+	for (int i = 0; i < 4; i++)
+		node_say(f, i, EV_NODE_DRAINED);
+	assert_int_equal(f->r->nodes[3].state, NODE_EXITED);
+	/* Late words of a node that is to be released. */
+	run_give(f, (struct event){.kind = EV_NODE_DRAINED,
+				   .index = 3,
+				   .attempt = 1,
+				   .err_kind = ERR_IO,
+				   .text = "lost"});
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	for (int i = 0; i < 4; i++) {
+		f->r->resources[i].state = RES_GONE;
+		f->r->res_count[RES_LIVE]--;
+		f->r->res_count[RES_GONE]++;
+	}
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_SUCCEEDED);
+	assert_int_equal(f->r->node_count[NODE_RELEASED], 4);
 	run_close(f);
 }
 
@@ -268,6 +384,37 @@ static void a_failed_rank_stops_the_others_and_is_the_cause(void **state)
 	run_close(f);
 }
 
+/* Ranks of one group fail because another one has left; nodes of other strategies work each for itself. */
+static void a_rank_that_ended_early_is_named_by_the_failure_of_another(void **state)
+{
+	static const struct {
+		const char *strategy, *cause;
+	} cases[] = {
+		{"torch", "worker-2: exit code 1; worker-1 had ended with exit code 0 before"},
+		{"jax", "worker-2: exit code 1; worker-1 had ended with exit code 0 before"},
+		{"single", "worker-2: exit code 1"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char toml[80];
+
+		snprintf(toml, sizeof(toml), "command = ['w']\ncount = 3\nstrategy = '%s'\n",
+			 cases[i].strategy);
+		struct fixture *f = run_open(toml);
+
+		run_make_ready(f);
+		for (int k = 0; k < 3; k++)
+			node_say(f, k, EV_NODE_STARTED);
+		node_exit(f, 1, 0, 0);
+		assert_int_equal(f->r->verdict, VERDICT_NONE);
+		node_exit(f, 2, 1, 0);
+		assert_string_equal(f->r->cause.text, cases[i].cause);
+		assert_int_equal(f->r->cause.node, 2);
+		run_close(f);
+	}
+}
+
 static void max_runtime_ends_the_run(void **state)
 {
 	struct fixture *f = run_open("command = ['w']\nmax_runtime = '5s'\n");
@@ -334,6 +481,9 @@ int main(void)
 		cmocka_unit_test(nodes_start_in_slices_one_a_tick),
 		cmocka_unit_test(a_master_that_died_between_two_slices_starts_the_rest),
 		cmocka_unit_test(a_run_that_ends_between_two_slices_starts_nobody_more),
+		cmocka_unit_test(nodes_are_stopped_and_released_in_slices_one_a_tick),
+		cmocka_unit_test(a_master_that_died_between_two_slices_stops_and_releases_the_rest),
+		cmocka_unit_test(a_run_ends_after_its_last_slice),
 		cmocka_unit_test(a_success_with_lost_files_is_none),
 		cmocka_unit_test(a_success_that_loses_a_log_is_none),
 		cmocka_unit_test(trainers_start_when_every_server_answers),
@@ -341,6 +491,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_ends_before_it_answers_fails_the_run),
 		cmocka_unit_test(a_server_that_never_answers_misses_its_deadline),
 		cmocka_unit_test(a_failed_rank_stops_the_others_and_is_the_cause),
+		cmocka_unit_test(a_rank_that_ended_early_is_named_by_the_failure_of_another),
 		cmocka_unit_test(max_runtime_ends_the_run),
 		cmocka_unit_test(a_node_that_is_never_ready_is_named),
 		cmocka_unit_test(a_success_whose_output_cannot_be_stored_is_a_failure),

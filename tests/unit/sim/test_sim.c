@@ -30,6 +30,27 @@ static void no_seed_breaks_an_invariant(void **state)
 	assert_int_equal(verdicts[VERDICT_NONE], 0);
 }
 
+static void no_seed_breaks_an_invariant_of_suites(void **state)
+{
+	int crashes = 0, faults = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct sim_result r, again;
+
+		sim_suite(seed, 0, &r);
+		if (r.broken)
+			print_message("seed %llu: %s\n", (unsigned long long)seed, r.what);
+		assert_false(r.broken);
+		sim_suite(seed, 0, &again);
+		assert_int_equal(r.hash, again.hash);
+		crashes += r.crashes;
+		faults += r.faults;
+	}
+	assert_true(crashes > SEEDS);
+	assert_true(faults > SEEDS);
+}
+
 static void the_same_seed_gives_the_same_history(void **state)
 {
 	struct sim_result a, b, c;
@@ -72,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_seed_breaks_an_invariant),
+		cmocka_unit_test(no_seed_breaks_an_invariant_of_suites),
 		cmocka_unit_test(the_same_seed_gives_the_same_history),
 		cmocka_unit_test(a_large_gang_ends_too),
 		cmocka_unit_test(a_gang_of_thousands_is_no_hot_loop),

@@ -1,0 +1,191 @@
+#include "core/queue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+/* ---- what fits ---- */
+
+static bool fits(const struct resources_spec *free, const struct resources_spec *want)
+{
+	return want->cpus <= free->cpus && want->gpus <= free->gpus && want->memory <= free->memory;
+}
+
+static void take(struct resources_spec *free, const struct resources_spec *want)
+{
+	free->cpus -= want->cpus < free->cpus ? want->cpus : free->cpus;
+	free->gpus -= want->gpus < free->gpus ? want->gpus : free->gpus;
+	free->memory -= want->memory < free->memory ? want->memory : free->memory;
+}
+
+/* Puts each node on the first machine that has room for it; returns how many found one. */
+static size_t place(struct queue_machine *v, size_t n, int64_t *used,
+		    const struct resources_spec *nodes, size_t nnodes)
+{
+	size_t placed = 0;
+
+	for (; placed < nnodes; placed++) {
+		size_t k = 0;
+
+		while (k < n &&
+		       ((v[k].slots && used[k] >= v[k].slots) || !fits(&v[k].has, &nodes[placed])))
+			k++;
+		if (k == n)
+			break;
+		take(&v[k].has, &nodes[placed]);
+		used[k]++;
+	}
+	return placed;
+}
+
+static struct queue_machine *copy_of(const struct queue_machines *machines)
+{
+	struct queue_machine *v = xcalloc(machines->n + 1, sizeof(*v));
+
+	if (machines->n > 0)
+		memcpy(v, machines->v, machines->n * sizeof(*v));
+	return v;
+}
+
+/* A copy of the machines with what is free of them. */
+static struct queue_machine *free_machines(const struct queue_run *runs, size_t n,
+					   const struct queue_machines *machines)
+{
+	struct queue_machine *v = copy_of(machines);
+
+	for (size_t i = 0; i < n && !machines->whole && machines->n > 0; i++)
+		for (size_t k = 0; !runs[i].waits && k < runs[i].n; k++)
+			take(&v[0].has, &runs[i].nodes[k]);
+	return v;
+}
+
+static void describe(const struct resources_spec *r, char *out, size_t size)
+{
+	int n = 0;
+
+	out[0] = '\0';
+	if (r->cpus > 0)
+		n += snprintf(out, size, "%g cpu%s", r->cpus, r->cpus == 1 ? "" : "s");
+	if (r->gpus && (size_t)n < size)
+		n += snprintf(out + n, size - (size_t)n, "%s%" PRId64 " gpu%s", n ? ", " : "",
+			      r->gpus, r->gpus == 1 ? "" : "s");
+	if (r->memory && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, "%s%.1f GiB", n ? ", " : "",
+			 (double)r->memory / (double)(1 << 30));
+}
+
+static struct resources_spec sum_of(const struct queue_machine *v, size_t n)
+{
+	struct resources_spec all = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		all.cpus += v[i].has.cpus;
+		all.gpus += v[i].has.gpus;
+		all.memory += v[i].has.memory;
+	}
+	return all;
+}
+
+/* Tries to place the nodes on a copy of the machines; `out` says what the first one without a place
+ * wants, and what is there. */
+static bool place_all(struct queue_machine *v, size_t n, const struct resources_spec *nodes,
+		      size_t nnodes, const char *there, char out[static QUEUE_WHY])
+{
+	CLEANUP(freep) int64_t *used = xcalloc(n + 1, sizeof(*used));
+	struct resources_spec before = sum_of(v, n), asked = {0};
+	size_t placed = place(v, n, used, nodes, nnodes);
+	char want[48], has[48];
+
+	if (placed == nnodes)
+		return true;
+	for (size_t i = 0; i < nnodes; i++) {
+		asked.cpus += nodes[i].cpus;
+		asked.gpus += nodes[i].gpus;
+		asked.memory += nodes[i].memory;
+	}
+	/* What it does not ask for is not shown. */
+	before.cpus = asked.cpus > 0 ? before.cpus : 0;
+	before.gpus = asked.gpus ? before.gpus : 0;
+	before.memory = asked.memory ? before.memory : 0;
+	describe(&asked, want, sizeof(want));
+	describe(&before, has, sizeof(has));
+	snprintf(out, QUEUE_WHY, "%zu node%s with %s in all: %s %s on %zu machine%s", nnodes,
+		 nnodes == 1 ? "" : "s", want, has[0] ? has : "nothing", there, n,
+		 n == 1 ? "" : "s");
+	return false;
+}
+
+bool queue_possible(const struct resources_spec *nodes, size_t n,
+		    const struct queue_machines *machines, char out[static QUEUE_WHY])
+{
+	CLEANUP(freep) struct queue_machine *v = copy_of(machines);
+
+	return place_all(v, machines->n, nodes, n, "there", out);
+}
+
+/* ---- the order ---- */
+
+static bool precedes(const struct queue_run *a, const struct queue_run *b)
+{
+	return a->priority != b->priority ? a->priority > b->priority : a->no < b->no;
+}
+
+static int first_of(const struct queue_run *runs, size_t n)
+{
+	int first = -1;
+
+	for (size_t i = 0; i < n; i++)
+		if (runs[i].waits && (first < 0 || precedes(&runs[i], &runs[first])))
+			first = (int)i;
+	return first;
+}
+
+/* Where machines are taken whole, those that an admitted run will take are still in the list. */
+static bool somebody_places(const struct queue_run *runs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!runs[i].waits && runs[i].placing)
+			return true;
+	return false;
+}
+
+int queue_admit(const struct queue_run *runs, size_t n, const struct queue_machines *machines)
+{
+	int first = first_of(runs, n);
+	char why[QUEUE_WHY];
+
+	if (first < 0 || (machines->whole && somebody_places(runs, n)))
+		return -1;
+	CLEANUP(freep) struct queue_machine *v = free_machines(runs, n, machines);
+
+	return place_all(v, machines->n, runs[first].nodes, runs[first].n, "free", why) ? first
+											: -1;
+}
+
+int queue_place(const struct queue_run *runs, size_t n, size_t which)
+{
+	int at = 1;
+
+	for (size_t i = 0; i < n; i++)
+		at += runs[i].waits && precedes(&runs[i], &runs[which]);
+	return at;
+}
+
+void queue_why(const struct queue_run *runs, size_t n, size_t which,
+	       const struct queue_machines *machines, char out[static QUEUE_WHY])
+{
+	int at = queue_place(runs, n, which);
+
+	if (at > 1) {
+		snprintf(out, QUEUE_WHY, "%d run%s before it", at - 1, at == 2 ? "" : "s");
+		return;
+	}
+	CLEANUP(freep) struct queue_machine *v = free_machines(runs, n, machines);
+
+	if (place_all(v, machines->n, runs[which].nodes, runs[which].n, "free", out))
+		snprintf(out, QUEUE_WHY, "it is the next");
+}

@@ -1,0 +1,136 @@
+#pragma once
+/*
+ * suite - the life of a suite: which of its runs exist, which are to start, and when it has ended.
+ *
+ * Pure, as core.h is.  A suite has entries, one for each repeat of each variant, in the order in
+ * which they start.  An entry has at most one run for each of its attempts: the shell makes the run
+ * with a request id of suite, entry and attempt, so a start that is asked for again after a crash
+ * gives the same run.  An entry that has succeeded never starts again.  The next attempt of one that
+ * has not is made only when the user resumes the suite.
+ *
+ * No effect is lost in a crash: an entry in `starting` waits for its run to be made, one in `running`
+ * for its end, the phase `closing` for the commands of on_exit.  SUITE_RESUME asks for all of them
+ * again; every effect is idempotent, but the commands may run twice.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "base/vec.h"
+#include "core/core.h"
+#include "spec/suite.h"
+
+enum suite_phase {
+	SUITE_RUNNING,
+	SUITE_STOPPING, /* nothing more starts: it was cancelled, or became too dear */
+	SUITE_CLOSING,	/* all runs have ended, on_exit runs */
+	SUITE_SUCCEEDED,
+	SUITE_FAILED,
+	SUITE_CANCELLED,
+};
+#define SUITE_PHASES (SUITE_CANCELLED + 1)
+
+enum entry_state {
+	ENTRY_WAITING,
+	ENTRY_STARTING, /* its run is to be made */
+	ENTRY_RUNNING,
+	ENTRY_SUCCEEDED,
+	ENTRY_FAILED,
+	ENTRY_CANCELLED,
+	ENTRY_SKIPPED, /* a variant that it comes after has not succeeded */
+};
+#define ENTRY_STATES (ENTRY_SKIPPED + 1)
+
+struct suite_entry {
+	int variant, repeat;
+	enum entry_state state;
+	int attempt;	    /* from 1 */
+	int64_t cost_micro; /* of all its attempts that have ended */
+	enum err_kind kind; /* of the cause */
+	char cause[200];    /* why it has not succeeded, or does not start now */
+	bool dirty;
+};
+
+struct core_suite {
+	const struct suite *plan; /* not owned */
+	int parallel;		  /* runs at a time: the shell decides what "auto" is */
+	enum suite_phase phase;
+	bool cancel_asked, hurry, too_dear;
+	enum err_kind kind;
+	char cause[200];  /* why it was stopped */
+	char closed[200]; /* what went wrong in on_exit; "": nothing */
+	int64_t since_ms; /* of the phase */
+	int64_t spent_micro,
+		active_micro; /* of runs that have ended, and of the others; the latter is
+					    * not stored */
+	int64_t next_ms;      /* when a tick is wanted; 0: never */
+	int tries; /* starts refused since the last that was not, for the back-off; not stored */
+	struct suite_entry *entries;
+	int n;
+	int count[ENTRY_STATES];
+	bool ordered; /* a variant comes after another */
+	int first;    /* no entry before this one waits */
+	int *left;    /* per variant: entries that have not succeeded */
+	bool *failed; /* per variant: an entry has ended without success */
+	bool dirty;
+};
+
+enum suite_event_kind {
+	SUITE_ACCEPTED,
+	SUITE_RESUME, /* the master was restarted */
+	SUITE_TICK,
+	SUITE_STARTED,	 /* index, attempt: its run is made */
+	SUITE_REFUSED,	 /* index, attempt, err_kind, text: its run cannot be made */
+	SUITE_RUN_ENDED, /* index, attempt, verdict, err_kind, text, micro: what it has cost */
+	SUITE_COST,	 /* micro: what the active runs have cost until now */
+	SUITE_CANCEL,	 /* hurry, text */
+	SUITE_AGAIN,  /* what was cancelled or skipped starts again; failed: what has failed, too */
+	SUITE_CLOSED, /* text: what went wrong in on_exit, "": nothing */
+};
+
+struct suite_event {
+	enum suite_event_kind kind;
+	int index, attempt;
+	enum verdict verdict;
+	enum err_kind err_kind;
+	int64_t micro;
+	bool hurry, failed;
+	char text[200];
+};
+
+enum suite_effect_kind {
+	SUITE_FX_START,	 /* index, attempt: make its run */
+	SUITE_FX_CANCEL, /* index, attempt, hurry: cancel its run */
+	SUITE_FX_CLOSE,	 /* run the commands of on_exit */
+	SUITE_FX_ENDED,
+};
+struct suite_effect {
+	enum suite_effect_kind kind;
+	int index, attempt;
+	bool hurry;
+};
+struct suite_effects {
+	VEC(struct suite_effect) v;
+	VEC(int) entries; /* whose row has changed, once each */
+	uint64_t changes;
+};
+void suite_effects_release(struct suite_effects *fx);
+
+/* The plan must outlive it.  parallel: at least 1. */
+struct core_suite *core_suite_new(const struct suite *plan, int parallel);
+struct core_suite *core_suite_free(struct core_suite *s);
+/* To be called after the rows were filled in from the store: computes the counters. */
+void core_suite_restored(struct core_suite *s);
+/* Appends effects and changed rows to *out; their `dirty` is set, which the shell clears when it has
+ * saved them (s->dirty for the suite's own row).  An event that does not fit the state changes
+ * nothing. */
+void suite_step(struct core_suite *s, const struct suite_event *ev, int64_t now_ms,
+		struct suite_effects *out);
+
+bool suite_phase_is_final(enum suite_phase p);
+bool entry_state_is_final(enum entry_state e);
+const char *suite_phase_name(enum suite_phase p);
+const char *entry_state_name(enum entry_state e);
+/* The final phase that follows from its entries as they are.  One that has succeeded is never resumed. */
+enum suite_phase suite_outcome(const struct core_suite *s);
+/* The exit code of `regatta suite run` for an ended suite. */
+int suite_exit_code(const struct core_suite *s);

@@ -1,0 +1,172 @@
+#include "core_fixture.h"
+
+#include "core/queue.h"
+
+/* Runs that ask for resources: who may start, who waits, and why. */
+
+static struct queue_machine machine = {.name = "this machine",
+				       .has = {.cpus = 4, .gpus = 2, .memory = UINT64_C(8) << 30}};
+static const struct queue_machines here = {.v = &machine, .n = 1};
+
+static const struct resources_spec one_gpu = {.gpus = 1}, two_gpus = {.gpus = 2},
+				   two_cpus = {.cpus = 2};
+
+static struct queue_run waiting(int64_t no, const struct resources_spec *wants)
+{
+	return (struct queue_run){.no = no, .waits = true, .nodes = wants, .n = 1};
+}
+
+static struct queue_run holding(int64_t no, const struct resources_spec *wants)
+{
+	return (struct queue_run){.no = no, .nodes = wants, .n = 1};
+}
+
+static void the_first_that_fits_is_admitted(void **state)
+{
+	const struct queue_run runs[] = {waiting(2, &one_gpu), waiting(1, &two_gpus)};
+
+	(void)state;
+	assert_int_equal(queue_admit(runs, 2, &here), 1);
+	assert_int_equal(queue_place(runs, 2, 1), 1);
+	assert_int_equal(queue_place(runs, 2, 0), 2);
+	assert_int_equal(queue_admit(NULL, 0, &here), -1);
+}
+
+static void nobody_overtakes_the_first(void **state)
+{
+	/* There is a GPU for the second one. */
+	const struct queue_run runs[] = {holding(1, &one_gpu), waiting(2, &two_gpus),
+					 waiting(3, &one_gpu)};
+	char why[QUEUE_WHY];
+
+	(void)state;
+	assert_int_equal(queue_admit(runs, 3, &here), -1);
+	queue_why(runs, 3, 1, &here, why);
+	assert_string_equal(why, "1 node with 2 gpus in all: 1 gpu free on 1 machine");
+	queue_why(runs, 3, 2, &here, why);
+	assert_string_equal(why, "1 run before it");
+}
+
+static void a_higher_priority_comes_first(void **state)
+{
+	struct queue_run runs[] = {waiting(1, &one_gpu), waiting(2, &one_gpu)};
+
+	(void)state;
+	runs[1].priority = 1;
+	assert_int_equal(queue_admit(runs, 2, &here), 1);
+	assert_int_equal(queue_place(runs, 2, 0), 2);
+	runs[0].priority = 2;
+	assert_int_equal(queue_admit(runs, 2, &here), 0);
+}
+
+static void what_is_held_is_not_given_again(void **state)
+{
+	const struct queue_run runs[] = {holding(1, &one_gpu), holding(2, &one_gpu),
+					 waiting(3, &one_gpu)};
+	const struct queue_run others[] = {runs[0], runs[1], waiting(3, &two_cpus)};
+
+	(void)state;
+	assert_int_equal(queue_admit(runs, 3, &here), -1);
+	assert_int_equal(queue_admit(others, 3, &here), 2);
+}
+
+static void hosts_are_taken_whole(void **state)
+{
+	struct queue_machine free[] = {
+		{.name = "a", .has = {.gpus = 1}, .slots = 1},
+		{.name = "b", .has = {.gpus = 2}, .slots = 1},
+	};
+	const struct queue_machines hosts = {.v = free, .n = 2, .whole = true};
+	const struct resources_spec both[] = {{.gpus = 1}, {.gpus = 2}}, big[] = {{.gpus = 3}};
+	const struct resources_spec many[] = {{.gpus = 1}, {.gpus = 1}, {.gpus = 1}};
+	struct queue_run runs[] = {waiting(2, both), holding(1, big)};
+	char why[QUEUE_WHY];
+
+	(void)state;
+	runs[0].n = 2;
+	assert_int_equal(queue_admit(runs, 2, &hosts), 0); /* hosts of others are not in the list */
+	runs[1].placing = true;				   /* it may take some of these */
+	assert_int_equal(queue_admit(runs, 2, &hosts), -1);
+	queue_why(runs, 2, 0, &hosts, why);
+	assert_string_equal(why, "it is the next");
+	assert_false(queue_possible(big, 1, &hosts, why));
+	assert_string_equal(why, "1 node with 3 gpus in all: 3 gpus there on 2 machines");
+	assert_false(queue_possible(many, 3, &hosts, why)); /* one slot each */
+	free[1].slots = 2;
+	assert_true(queue_possible(many, 3, &hosts, why));
+}
+
+static void what_is_missing_is_said_in_its_own_unit(void **state)
+{
+	const struct resources_spec all[] = {{.cpus = 0.5, .gpus = 3, .memory = UINT64_C(3) << 29}};
+	const struct queue_machines none = {0};
+	char why[QUEUE_WHY];
+
+	(void)state;
+	assert_false(queue_possible(all, 1, &here, why));
+	assert_string_equal(why,
+			    "1 node with 0.5 cpus, 3 gpus, 1.5 GiB in all: 4 cpus, 2 gpus, 8.0 "
+			    "GiB there on 1 machine");
+	assert_false(queue_possible(all, 1, &none, why));
+	assert_non_null(strstr(why, "nothing there on 0 machines"));
+}
+
+/* ---- the run itself ---- */
+
+static const char queued[] = "command = ['w']\nmin = 1\nmax = 2\nresources = { cpus = 1 }\n";
+
+static void a_run_with_resources_waits_until_it_is_admitted(void **state)
+{
+	struct fixture *f = run_open(queued);
+	struct err err = {0};
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_ACCEPTED});
+	assert_int_equal(f->r->phase, RUN_ACCEPTED);
+	assert_int_equal(f->r->deadline_ms, 0);
+	f->now += 1000LL * 3600 * 24;
+	run_give(f, (struct event){.kind = EV_TICK});
+	run_give(f, (struct event){.kind = EV_RESUME});
+	run_give(f, (struct event){.kind = EV_CAPACITY});
+	run_give(f, (struct event){.kind = EV_RESIZE, .index = 0, .want = 2});
+	assert_int_equal(effects_count(f, FX_CREATE), 0);
+	assert_int_equal(f->r->phase, RUN_ACCEPTED);
+	assert_int_equal(core_resize_check(f->r, 0, 2, &err), -1);
+	assert_non_null(strstr(err.msg, "waits in the queue"));
+	run_give(f, (struct event){.kind = EV_ADMIT});
+	assert_int_equal(f->r->phase, RUN_PROVISIONING);
+	assert_int_equal(effects_count(f, FX_CREATE), 1);
+	run_give(f, (struct event){.kind = EV_ADMIT}); /* twice is once */
+	assert_int_equal(f->r->phase, RUN_PROVISIONING);
+	run_close(f);
+}
+
+static void a_run_that_waits_can_be_cancelled(void **state)
+{
+	struct fixture *f = run_open(queued);
+
+	(void)state;
+	run_give(f, (struct event){.kind = EV_ACCEPTED});
+	run_give(f, (struct event){.kind = EV_CANCEL, .text = "cancelled"});
+	for (int i = 0; i < 5 && !run_phase_is_final(f->r->phase); i++)
+		run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_CANCELLED);
+	run_give(f, (struct event){.kind = EV_ADMIT});
+	assert_int_equal(f->r->phase, RUN_CANCELLED);
+	run_close(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_that_fits_is_admitted),
+		cmocka_unit_test(nobody_overtakes_the_first),
+		cmocka_unit_test(a_higher_priority_comes_first),
+		cmocka_unit_test(what_is_held_is_not_given_again),
+		cmocka_unit_test(hosts_are_taken_whole),
+		cmocka_unit_test(what_is_missing_is_said_in_its_own_unit),
+		cmocka_unit_test(a_run_with_resources_waits_until_it_is_admitted),
+		cmocka_unit_test(a_run_that_waits_can_be_cancelled),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

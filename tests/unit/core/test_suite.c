@@ -1,0 +1,424 @@
+/* The life of a suite: what starts, in which order, and when it has ended. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "core/suite.h"
+
+#define NOW 1000
+
+struct history {
+	struct suite plan;
+	struct suite_variant variants[4];
+	int after[1];
+	struct core_suite *s;
+	struct suite_effects fx;
+	size_t seen; /* effects that a test has looked at */
+	int64_t now;
+};
+
+static void begin(struct history *h, int variants, int repeats, int parallel)
+{
+	for (int i = 0; i < variants; i++)
+		h->variants[i].name = (const char *[]){"a", "b", "c", "d"}[i];
+	h->plan.variants = h->variants;
+	h->plan.n = variants;
+	h->plan.runs.repeats = repeats;
+	h->now = NOW;
+	h->s = core_suite_new(&h->plan, parallel);
+}
+
+static void step(struct history *h, struct suite_event ev)
+{
+	suite_step(h->s, &ev, h->now, &h->fx);
+}
+
+static void accept_suite(struct history *h)
+{
+	step(h, (struct suite_event){.kind = SUITE_ACCEPTED});
+}
+
+static void end(struct history *h)
+{
+	core_suite_free(h->s);
+	suite_effects_release(&h->fx);
+	memset(h, 0, sizeof(*h));
+}
+
+/* The next effect that no test has looked at, of this kind; its index. */
+static int next(struct history *h, enum suite_effect_kind kind)
+{
+	assert_true(h->seen < h->fx.v.n);
+	assert_int_equal(h->fx.v.v[h->seen].kind, kind);
+	return h->fx.v.v[h->seen++].index;
+}
+
+static void nothing_more(struct history *h)
+{
+	assert_int_equal(h->seen, h->fx.v.n);
+}
+
+static void started(struct history *h, int i)
+{
+	step(h, (struct suite_event){
+			.kind = SUITE_STARTED, .index = i, .attempt = h->s->entries[i].attempt});
+}
+
+static void ended(struct history *h, int i, enum verdict v)
+{
+	step(h, (struct suite_event){.kind = SUITE_RUN_ENDED,
+				     .index = i,
+				     .attempt = h->s->entries[i].attempt,
+				     .verdict = v,
+				     .micro = 1000000,
+				     .text = "why"});
+}
+
+static void refused(struct history *h, int i, enum err_kind kind)
+{
+	step(h, (struct suite_event){.kind = SUITE_REFUSED,
+				     .index = i,
+				     .attempt = h->s->entries[i].attempt,
+				     .err_kind = kind,
+				     .text = "no"});
+}
+
+static void run_next(struct history *h, enum verdict v)
+{
+	int i = next(h, SUITE_FX_START);
+
+	started(h, i);
+	ended(h, i, v);
+}
+
+static void repeats_of_all_variants_take_turns(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 2, 2, 1);
+	accept_suite(&h);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(next(&h, SUITE_FX_START), i);
+		nothing_more(&h);
+		assert_int_equal(h.s->entries[i].variant, i % 2);
+		assert_int_equal(h.s->entries[i].repeat, i / 2);
+		started(&h, i);
+		ended(&h, i, VERDICT_SUCCEEDED);
+	}
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_SUCCEEDED);
+	assert_int_equal(suite_exit_code(h.s), 0);
+	end(&h);
+}
+
+static void as_written_all_repeats_of_a_variant_come_first(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	h.plan.runs.order = ORDER_AS_WRITTEN;
+	begin(&h, 2, 3, 1);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(h.s->entries[i].variant, i / 3);
+		assert_int_equal(h.s->entries[i].repeat, i % 3);
+	}
+	end(&h);
+}
+
+static void no_more_runs_than_parallel_are_active(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 4, 1, 2);
+	accept_suite(&h);
+	assert_int_equal(next(&h, SUITE_FX_START), 0);
+	assert_int_equal(next(&h, SUITE_FX_START), 1);
+	nothing_more(&h);
+	started(&h, 0);
+	started(&h, 1);
+	nothing_more(&h);
+	ended(&h, 1, VERDICT_FAILED);
+	assert_int_equal(next(&h, SUITE_FX_START), 2);
+	nothing_more(&h);
+	end(&h);
+}
+
+static void a_failed_run_does_not_stop_the_others(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 2, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_FAILED);
+	run_next(&h, VERDICT_SUCCEEDED);
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_FAILED);
+	assert_int_equal(suite_exit_code(h.s), 1);
+	assert_string_equal(h.s->entries[0].cause, "why");
+	end(&h);
+}
+
+static void an_experiment_waits_for_all_runs_of_the_one_before(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	h.after[0] = 1;
+	h.variants[0] = (struct suite_variant){.after = h.after, .nafter = 1};
+	begin(&h, 2, 2, 4);
+	accept_suite(&h);
+	assert_int_equal(next(&h, SUITE_FX_START), 1);
+	assert_int_equal(next(&h, SUITE_FX_START), 3);
+	nothing_more(&h);
+	started(&h, 1);
+	started(&h, 3);
+	ended(&h, 3, VERDICT_SUCCEEDED);
+	nothing_more(&h);
+	ended(&h, 1, VERDICT_SUCCEEDED);
+	assert_int_equal(next(&h, SUITE_FX_START), 0);
+	assert_int_equal(next(&h, SUITE_FX_START), 2);
+	end(&h);
+}
+
+static void an_experiment_is_skipped_when_the_one_before_failed(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	h.after[0] = 1;
+	h.variants[0] = (struct suite_variant){.after = h.after, .nafter = 1};
+	begin(&h, 2, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_FAILED);
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->entries[0].state, ENTRY_SKIPPED);
+	assert_string_equal(h.s->entries[0].cause, "'b' has not succeeded");
+	end(&h);
+}
+
+static void a_start_that_may_pass_is_tried_again_later(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 1, 1, 1);
+	accept_suite(&h);
+	refused(&h, next(&h, SUITE_FX_START), ERR_CAPACITY);
+	nothing_more(&h);
+	assert_string_equal(h.s->entries[0].cause, "no");
+	assert_int_equal(h.s->entries[0].attempt, 1);
+	int64_t first = h.s->next_ms - h.now;
+	step(&h, (struct suite_event){.kind = SUITE_TICK});
+	nothing_more(&h);
+	h.now = h.s->next_ms;
+	step(&h, (struct suite_event){.kind = SUITE_TICK});
+	refused(&h, next(&h, SUITE_FX_START), ERR_IO);
+	assert_true(h.s->next_ms - h.now > first);
+	end(&h);
+}
+
+static void a_start_that_is_invalid_is_a_failed_run(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 1, 1, 1);
+	accept_suite(&h);
+	refused(&h, next(&h, SUITE_FX_START), ERR_INVALID);
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_FAILED);
+	end(&h);
+}
+
+static void a_cancel_ends_the_active_runs_and_starts_no_other(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 3, 1, 2);
+	accept_suite(&h);
+	next(&h, SUITE_FX_START);
+	next(&h, SUITE_FX_START);
+	started(&h, 0);
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL, .text = "cancelled"});
+	assert_int_equal(next(&h, SUITE_FX_CANCEL), 0);
+	nothing_more(&h);
+	/* The other one was being made. */
+	started(&h, 1);
+	assert_int_equal(next(&h, SUITE_FX_CANCEL), 1);
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL, .hurry = true});
+	next(&h, SUITE_FX_CANCEL);
+	assert_true(h.fx.v.v[h.seen - 1].hurry);
+	next(&h, SUITE_FX_CANCEL);
+	ended(&h, 0, VERDICT_CANCELLED);
+	ended(&h, 1, VERDICT_CANCELLED);
+	next(&h, SUITE_FX_ENDED);
+	nothing_more(&h);
+	assert_int_equal(h.s->phase, SUITE_CANCELLED);
+	assert_int_equal(suite_exit_code(h.s), 7);
+	end(&h);
+}
+
+static void a_cancelled_suite_is_resumed_where_it_stood(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 3, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_SUCCEEDED);
+	started(&h, next(&h, SUITE_FX_START));
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL});
+	next(&h, SUITE_FX_CANCEL);
+	ended(&h, 1, VERDICT_CANCELLED);
+	next(&h, SUITE_FX_ENDED);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN});
+	assert_int_equal(h.s->phase, SUITE_RUNNING);
+	assert_int_equal(h.s->entries[1].attempt, 2);
+	run_next(&h, VERDICT_SUCCEEDED);
+	assert_int_equal(h.s->entries[2].attempt, 1);
+	run_next(&h, VERDICT_SUCCEEDED);
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_SUCCEEDED);
+	assert_int_equal(h.s->entries[0].attempt, 1);
+	end(&h);
+}
+
+static void what_has_failed_starts_again_only_when_asked_for(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 1, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_FAILED);
+	next(&h, SUITE_FX_ENDED);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN});
+	nothing_more(&h);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .failed = true});
+	run_next(&h, VERDICT_SUCCEEDED);
+	next(&h, SUITE_FX_ENDED);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .failed = true});
+	nothing_more(&h);
+	assert_int_equal(h.s->phase, SUITE_SUCCEEDED);
+	end(&h);
+}
+
+static void an_answer_about_an_earlier_attempt_changes_nothing(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 1, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_FAILED);
+	next(&h, SUITE_FX_ENDED);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .failed = true});
+	next(&h, SUITE_FX_START);
+	step(&h, (struct suite_event){
+			 .kind = SUITE_RUN_ENDED, .attempt = 1, .verdict = VERDICT_SUCCEEDED});
+	assert_int_equal(h.s->entries[0].state, ENTRY_STARTING);
+	end(&h);
+}
+
+static void a_suite_that_is_too_dear_is_stopped(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	h.plan.runs.max_cost = 2.5;
+	begin(&h, 4, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_SUCCEEDED);
+	started(&h, next(&h, SUITE_FX_START));
+	step(&h, (struct suite_event){.kind = SUITE_COST, .micro = 1400000});
+	nothing_more(&h);
+	step(&h, (struct suite_event){.kind = SUITE_COST, .micro = 1500000});
+	next(&h, SUITE_FX_CANCEL);
+	ended(&h, 1, VERDICT_CANCELLED);
+	next(&h, SUITE_FX_ENDED);
+	nothing_more(&h);
+	assert_int_equal(h.s->phase, SUITE_FAILED);
+	assert_int_equal(suite_exit_code(h.s), 5);
+	assert_string_equal(h.s->cause, "its runs have cost 2.50 USD: max_cost is 2.50");
+	end(&h);
+}
+
+static void on_exit_runs_whatever_happened(void **state)
+{
+	static const char *command = "x";
+	struct history h = {0};
+
+	(void)state;
+	h.plan.runs.on_exit = (struct strs){&command, 1};
+	begin(&h, 1, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_FAILED);
+	next(&h, SUITE_FX_CLOSE);
+	nothing_more(&h);
+	step(&h, (struct suite_event){.kind = SUITE_RESUME});
+	next(&h, SUITE_FX_CLOSE);
+	step(&h, (struct suite_event){.kind = SUITE_CLOSED, .text = "x: exit code 3"});
+	next(&h, SUITE_FX_ENDED);
+	assert_string_equal(h.s->closed, "x: exit code 3");
+	assert_int_equal(h.s->phase, SUITE_FAILED);
+	end(&h);
+}
+
+static void after_a_restart_the_same_starts_are_asked_for(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 3, 1, 2);
+	accept_suite(&h);
+	started(&h, next(&h, SUITE_FX_START));
+	assert_int_equal(next(&h, SUITE_FX_START), 1);
+	core_suite_restored(h.s);
+	step(&h, (struct suite_event){.kind = SUITE_RESUME});
+	assert_int_equal(next(&h, SUITE_FX_START), 1);
+	nothing_more(&h);
+	end(&h);
+}
+
+static void a_changed_entry_is_listed_once(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 1, 1, 1);
+	accept_suite(&h);
+	started(&h, 0);
+	assert_int_equal(h.fx.entries.n, 1);
+	h.s->entries[0].dirty = false;
+	ended(&h, 0, VERDICT_SUCCEEDED);
+	assert_int_equal(h.fx.entries.n, 2);
+	end(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(repeats_of_all_variants_take_turns),
+		cmocka_unit_test(as_written_all_repeats_of_a_variant_come_first),
+		cmocka_unit_test(no_more_runs_than_parallel_are_active),
+		cmocka_unit_test(a_failed_run_does_not_stop_the_others),
+		cmocka_unit_test(an_experiment_waits_for_all_runs_of_the_one_before),
+		cmocka_unit_test(an_experiment_is_skipped_when_the_one_before_failed),
+		cmocka_unit_test(a_start_that_may_pass_is_tried_again_later),
+		cmocka_unit_test(a_start_that_is_invalid_is_a_failed_run),
+		cmocka_unit_test(a_cancel_ends_the_active_runs_and_starts_no_other),
+		cmocka_unit_test(a_cancelled_suite_is_resumed_where_it_stood),
+		cmocka_unit_test(what_has_failed_starts_again_only_when_asked_for),
+		cmocka_unit_test(an_answer_about_an_earlier_attempt_changes_nothing),
+		cmocka_unit_test(a_suite_that_is_too_dear_is_stopped),
+		cmocka_unit_test(on_exit_runs_whatever_happened),
+		cmocka_unit_test(after_a_restart_the_same_starts_are_asked_for),
+		cmocka_unit_test(a_changed_entry_is_listed_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
