@@ -28,6 +28,16 @@ static const char *const type_names[FRAME_TYPE_MAX + 1] = {
 	[FRAME_HOST_ANSWER] = "host_answer",
 	[FRAME_ENROL] = "enrol",
 	[FRAME_ENROLLED] = "enrolled",
+	[FRAME_PREEMPT] = "preempt",
+	[FRAME_EXTEND] = "extend",
+	[FRAME_EXEC] = "exec",
+	[FRAME_EXEC_INPUT] = "exec_input",
+	[FRAME_EXEC_OUTPUT] = "exec_output",
+	[FRAME_EXEC_CONTROL] = "exec_control",
+	[FRAME_EXEC_CLOSE] = "exec_close",
+	[FRAME_INSPECT] = "inspect",
+	[FRAME_INSPECTED] = "inspected",
+	[FRAME_EXEC_ASK] = "exec_ask",
 };
 
 const char *const stream_names[STREAMS + 1] = {
@@ -42,14 +52,36 @@ static const char *const stream_suffixes[STREAMS] = {
 	[STREAM_METRICS] = ".metrics.log",
 };
 
+int streams_count(int processes)
+{
+	return STREAMS + 2 * (processes > 1 ? processes - 1 : 0);
+}
+
+enum stream stream_of(int process, enum stream s)
+{
+	return process > 0 && s != STREAM_METRICS
+		       ? (enum stream)(STREAMS + 2 * (process - 1) + (int)s)
+		       : s;
+}
+
+int stream_process(enum stream s)
+{
+	return (int)s < STREAMS ? 0 : 1 + ((int)s - STREAMS) / 2;
+}
+
+enum stream stream_kind(enum stream s)
+{
+	return (int)s < STREAMS ? s : (enum stream)(((int)s - STREAMS) % 2);
+}
+
 const char *stream_name(enum stream s)
 {
-	return stream_names[s];
+	return stream_names[stream_kind(s)];
 }
 
 const char *stream_suffix(enum stream s)
 {
-	return stream_suffixes[s];
+	return stream_suffixes[stream_kind(s)];
 }
 
 const char *frame_type_name(uint8_t type)

@@ -41,8 +41,20 @@ enum frame_type {
 	FRAME_HOST_ANSWER, /* host: the answer to a HOST_ASK */
 	FRAME_ENROL,	   /* agent of a machine that has no node yet: which one is it? */
 	FRAME_ENROLLED,	   /* master: the node that the machine carries, and its credential */
+	FRAME_PREEMPT,	   /* agent: its machine will be taken */
+	FRAME_EXTEND,	   /* master: when the machine switches itself off */
+	/* A command beside the job; the channel is its number on the connection. */
+	FRAME_EXEC,	    /* master: run it */
+	FRAME_EXEC_INPUT,   /* master: bytes of its standard input; none: the end */
+	FRAME_EXEC_OUTPUT,  /* agent: 'o' or 'e', then bytes of its standard output or error */
+	FRAME_EXEC_CONTROL, /* either: bytes taken; master: a signal, the size of its terminal */
+	FRAME_EXEC_CLOSE,   /* agent: how it ended; master: nobody waits for it, kill it */
+	/* The hang watchdog. */
+	FRAME_INSPECT,	 /* master: what do the processes of the job do? */
+	FRAME_INSPECTED, /* agent: they do this */
+	FRAME_EXEC_ASK, /* agent: run a command on another node of the run, for a process of this one */
 };
-#define FRAME_TYPE_MAX FRAME_ENROLLED
+#define FRAME_TYPE_MAX FRAME_EXEC_ASK
 
 struct frame {
 	uint8_t type, flags;
@@ -50,12 +62,23 @@ struct frame {
 	struct str payload;
 };
 
-/* Streams of a node: the channel of DATA, ACK and METRICS. */
+/* Streams of a node: the channel of DATA, ACK and METRICS.  The first three are those of its first process and
+ * its metrics FIFO; each further process has two more, numbered by stream_of(). */
 enum stream { STREAM_OUT, STREAM_ERR, STREAM_METRICS };
 #define STREAMS 3
+#define PROCESSES_MAX 256 /* of a node */
+#define STREAMS_MAX (STREAMS + 2 * (PROCESSES_MAX - 1))
+/* The streams of a node with so many processes. */
+int streams_count(int processes);
+/* STREAM_OUT or STREAM_ERR of a process; all processes share STREAM_METRICS. */
+enum stream stream_of(int process, enum stream s);
+int stream_process(enum stream s);
+/* STREAM_OUT, STREAM_ERR or STREAM_METRICS. */
+enum stream stream_kind(enum stream s);
 extern const char *const stream_names[STREAMS + 1]; /* "out", "err", "metrics", NULL */
+/* Of its kind. */
 const char *stream_name(enum stream s);
-/* The file below logs/: "<node>.log", "<node>.err.log", "<node>.metrics.log". */
+/* The file below logs/: "<node>.log", "<node>.err.log", "<node>.metrics.log"; of its kind. */
 const char *stream_suffix(enum stream s);
 
 const char *frame_type_name(uint8_t type); /* NULL if unknown */

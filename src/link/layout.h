@@ -18,17 +18,25 @@
 #define LAYOUT_LINK_SOCKET "link.sock" /* the link, for agents */
 #define LAYOUT_MASTER_LOG "master.log" /* the master's own log */
 #define LAYOUT_AGENTS_LOG "agents.log" /* the log of all agents on this machine */
+#define LAYOUT_CONTEXTS "contexts"     /* masters that commands can name */
 #define LAYOUT_BLOBS "blobs"	       /* source archives, by sha256 */
 #define LAYOUT_CACHE "cache"	       /* on a host: files fetched for its nodes, by sha256 */
 #define LAYOUT_RUNS "runs"	       /* one directory per run, by id */
+#define LAYOUT_SUITES "suites"	       /* one directory per suite, by id */
 #define LAYOUT_HOSTS "hosts"	       /* hosts that have joined, and the nodes placed on each */
 #define LAYOUT_JOINED                                                                              \
 	"joined" /* <name>/: state of a host that runs on this machine, see host/host.h */
 #define LAYOUT_TRASH "trash" /* directories moved here to be removed */
 
 /* In runs/<id>. */
-#define LAYOUT_LOGS "logs"	   /* <node><stream_suffix> of every node */
-#define LAYOUT_OUTPUTS "outputs"   /* <node>/ with the files kept of the node */
+#define LAYOUT_LOGS "logs"		  /* <node><stream_suffix> of every node */
+#define LAYOUT_OUTPUTS "outputs"	  /* <node>/ with the files kept of the node */
+#define LAYOUT_OUTPUT_LIST "outputs.json" /* these files, with sizes and sums; written at the end */
+#define LAYOUT_STALL "stall"		  /* <node>.txt: what the hang watchdog found last */
+#define LAYOUT_SECRETS                                                                             \
+	"secrets.json" /* values that no other file has; removed when the run has ended */
+#define LAYOUT_METRICS_SENT "metrics-sent.json" /* how many samples went to the sink of metrics */
+#define LAYOUT_RESULTS "results.json"		/* where the directory was copied to, once it was */
 #define LAYOUT_NODE_SUFFIX ".node" /* <node>.node: the directory of a node on this machine */
 #define LAYOUT_HOSTS_FILE "hosts" /* the names of isolated nodes; a copy in each node's directory */
 #define LAYOUT_ATTEMPT_SUFFIX ".a%d" /* outputs/<node>.a2/: files kept of later attempts */
@@ -40,11 +48,20 @@
 #define LAYOUT_OUTPUT "output" /* files kept of the job, on machines other than the master's */
 #define LAYOUT_HOSTFILE "hostfile"
 #define LAYOUT_MACHINEFILE "machinefile"
-#define LAYOUT_LONG_VALUES "env"  /* <variable>: values too long for execve */
-#define LAYOUT_NETNS "netns"	  /* bind mount of an isolated node's network namespace */
-#define LAYOUT_NETNS_IFACE "eth0" /* the interface in that namespace, beside lo */
+#define LAYOUT_GPUS "gpus" /* in a node's directory: the GPUs that are its own */
+#define LAYOUT_RSH                                                                                 \
+	"regatta-rsh" /* a link to the program: how the job starts commands on other nodes */
+#define LAYOUT_RSH_SOCKET "rsh.sock" /* where that program finds the agent */
+#define LAYOUT_SETUP "setup" /* what is run before the job: an attempt's directory for each step */
+#define LAYOUT_PREEMPT "preempt"     /* there if the machine will be taken: the Unix time */
+#define LAYOUT_LONG_VALUES "env"     /* <variable>: values too long for execve */
+#define LAYOUT_CONTAINER "container" /* of a node that runs containers: see sys/container.h */
+#define LAYOUT_NETNS "netns"	     /* bind mount of an isolated node's network namespace */
+#define LAYOUT_NETNS_IFACE "eth0"    /* the interface in that namespace, beside lo */
 
-/* In an attempt's directory: the node's own for the first attempt, LAYOUT_ATTEMPT for later ones. */
+/* In an attempt's directory: the node's own for the first attempt, LAYOUT_ATTEMPT for later ones.
+ * LAYOUT_CONTAINER is there too if the job runs in a container. */
 #define LAYOUT_ATTEMPT "a%d"
+#define LAYOUT_PROCESS "p%d" /* in the names of logs: one of several processes of a node */
 #define LAYOUT_STATUS "status"
 #define LAYOUT_METRICS_FIFO "metrics.fifo" /* the job writes metrics to it */

@@ -13,7 +13,9 @@
 #include "net/address.h"
 
 #define MAX_PORT 65535
+#define MAX_GPUS 65536
 #define MAX_SHARDS 1000000
+#define MAX_INPUTS 1000000
 #define MAX_MS (INT64_MAX / 2) /* a duration that can be added to any clock */
 #define MAX_CODE 255
 #define MAX_SIGNAL 127
@@ -39,6 +41,10 @@
 TABLE(gap, gap, {MEMBER(gap, stream), .type = WIRE_CHOICE, .choices = stream_names},
       {MEMBER(gap, offset), .type = WIRE_INT}, {MEMBER(gap, bytes), .type = WIRE_INT, .min = 1});
 
+TABLE(process, process_end,
+      {MEMBER(process_end, code), .type = WIRE_INT, .min = -1, .max = MAX_CODE},
+      {MEMBER(process_end, signal), .type = WIRE_INT, .max = MAX_SIGNAL});
+
 TABLE(exit, exit_report, {MEMBER(exit_report, attempt), .type = WIRE_INT, .min = 1},
       {MEMBER(exit_report, code), .type = WIRE_INT, .min = -1, .max = MAX_CODE},
       {MEMBER(exit_report, signal), .type = WIRE_INT, .max = MAX_SIGNAL},
@@ -46,7 +52,10 @@ TABLE(exit, exit_report, {MEMBER(exit_report, attempt), .type = WIRE_INT, .min =
       {MEMBER(exit_report, reason), .type = WIRE_CHARS},
       {MEMBER(exit_report, streams), .type = WIRE_OFFSETS},
       {MEMBER(exit_report, gaps), COUNT(exit_report, ngaps), .type = WIRE_ARRAY, .sub = &gap_table,
-       .max = MESSAGE_MAX_GAPS, .optional = true});
+       .max = MESSAGE_MAX_GAPS, .optional = true},
+      {MEMBER(exit_report, processes), COUNT(exit_report, nprocesses), .type = WIRE_ARRAY,
+       .sub = &process_table, .max = PROCESSES_MAX, .optional = true},
+      {MEMBER(exit_report, tail), .type = WIRE_TEXT, .optional = true});
 MESSAGE(exit, exit_report)
 
 void exit_add_reason(struct exit_report *e, const char *text)
@@ -77,7 +86,9 @@ TABLE(hello, message_hello, {MEMBER(message_hello, proto), .type = WIRE_INT},
       {MEMBER(message_hello, templates), .type = WIRE_BOOL, .optional = true},
       {MEMBER(message_hello, address), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_hello, interface), .type = WIRE_TEXT, .optional = true},
-      {MEMBER(message_hello, incarnation), .type = WIRE_INT, .optional = true});
+      {MEMBER(message_hello, incarnation), .type = WIRE_INT, .optional = true},
+      {MEMBER(message_hello, exec), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_hello, inspect), .type = WIRE_BOOL, .optional = true});
 
 bool message_interface_ok(const char *name)
 {
@@ -152,6 +163,13 @@ MESSAGE(started, message_started)
 
 TABLE(serving, message_serving, {MEMBER(message_serving, attempt), .type = WIRE_INT, .min = 1});
 MESSAGE(serving, message_serving)
+
+TABLE(preempt, message_preempt, {MEMBER(message_preempt, time_ms), .type = WIRE_INT, .min = 1});
+MESSAGE(preempt, message_preempt)
+
+TABLE(inspected, message_inspected, {MEMBER(message_inspected, line), .type = WIRE_TEXT},
+      {MEMBER(message_inspected, report), .type = WIRE_TEXT});
+MESSAGE(inspected, message_inspected)
 
 TABLE(collected, message_collected, {MEMBER(message_collected, files), .type = WIRE_INT},
       {MEMBER(message_collected, bytes), .type = WIRE_INT},
@@ -322,8 +340,7 @@ MESSAGE(refuse, message_refuse)
 
 #define OPTIONAL_TEXT .type = WIRE_TEXT, .optional = true, .default_text = ""
 
-TABLE(blob, message_blob, {MEMBER(message_blob, url), .type = WIRE_TEXT, .optional = true},
-      {MEMBER(message_blob, sha256), .type = WIRE_TEXT, .optional = true});
+TABLE(blob, message_blob, {MEMBER(message_blob, sha256), .type = WIRE_TEXT});
 
 TABLE(data, message_data, {MEMBER(message_data, path), .type = WIRE_TEXT},
       {MEMBER(message_data, src), .type = WIRE_TEXT, .optional = true},
@@ -334,10 +351,21 @@ TABLE(data, message_data, {MEMBER(message_data, path), .type = WIRE_TEXT},
        .optional = true, .fallback = 1},
       {MEMBER(message_data, blobs), COUNT(message_data, nblobs), .type = WIRE_LIST,
        .sub = &blob_table, .optional = true},
-      {MEMBER(message_data, tar), .type = WIRE_BOOL, .optional = true});
+      {MEMBER(message_data, tar), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_data, list), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_data, from), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_data, input), .type = WIRE_INT, .max = MAX_INPUTS, .optional = true},
+      {MEMBER(message_data, unpack), .type = WIRE_BOOL, .optional = true});
 
 TABLE(metric, message_metric, {MEMBER(message_metric, name), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_metric, pattern), .type = WIRE_TEXT});
+
+TABLE(port, message_port,
+      {MEMBER(message_port, first), .type = WIRE_INT, .min = 1, .max = MAX_PORT},
+      {MEMBER(message_port, count), .type = WIRE_INT, .min = 1, .max = PROCESSES_MAX,
+       .optional = true, .fallback = 1},
+      {MEMBER(message_port, any), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_port, key), .type = WIRE_TEXT});
 
 TABLE(inputs, message_inputs,
       {MEMBER(message_inputs, source), .type = WIRE_TABLE, .sub = &blob_table, .optional = true},
@@ -347,6 +375,9 @@ TABLE(inputs, message_inputs,
       {MEMBER(message_inputs, path), OPTIONAL_TEXT},
       {MEMBER(message_inputs, address), OPTIONAL_TEXT},
       {MEMBER(message_inputs, port), .type = WIRE_INT, .max = MAX_PORT, .optional = true},
+      {MEMBER(message_inputs, ports), COUNT(message_inputs, nports), .type = WIRE_LIST,
+       .sub = &port_table, .optional = true},
+      {MEMBER(message_inputs, gpus), .type = WIRE_INT, .max = MAX_GPUS, .optional = true},
       {MEMBER(message_inputs, memory), .type = WIRE_INT, .optional = true},
       {MEMBER(message_inputs, metrics), COUNT(message_inputs, nmetrics), .type = WIRE_LIST,
        .sub = &metric_table, .optional = true},
@@ -354,7 +385,23 @@ TABLE(inputs, message_inputs,
       {MEMBER(message_inputs, sample_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true},
       {MEMBER(message_inputs, keep), COUNT(message_inputs, nkeep), .type = WIRE_TEXTS,
        .optional = true},
-      {MEMBER(message_inputs, previous), .type = WIRE_INT, .optional = true});
+      {MEMBER(message_inputs, previous), .type = WIRE_INT, .optional = true},
+      {MEMBER(message_inputs, attempt), .type = WIRE_INT, .optional = true},
+      {MEMBER(message_inputs, setup), COUNT(message_inputs, nsetup), .type = WIRE_TEXTS,
+       .optional = true},
+      {MEMBER(message_inputs, packages), COUNT(message_inputs, npackages), .type = WIRE_TEXTS,
+       .optional = true},
+      {MEMBER(message_inputs, setup_env), COUNT(message_inputs, nsetup_env), .type = WIRE_ENV,
+       .optional = true},
+      {MEMBER(message_inputs, setup_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true},
+      {MEMBER(message_inputs, preempt_signal), .type = WIRE_INT, .max = MAX_SIGNAL,
+       .optional = true},
+      {MEMBER(message_inputs, image), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_inputs, image_source), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_inputs, registry_user), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_inputs, registry_password), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_inputs, registry_login), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_inputs, new_machine), .type = WIRE_BOOL, .optional = true});
 
 void message_inputs_put(const struct message_inputs *m, struct buf *out)
 {
@@ -369,10 +416,7 @@ static bool is_sha256(const char *text)
 /* The digest is checked strictly, because it becomes a file name. */
 static int check_blob(const struct message_blob *b, const char *what, struct err *err)
 {
-	if (!b->url && !b->sha256)
-		return err_set(err, ERR_PROTOCOL, "inputs: %s: one of 'url' and 'sha256' is needed",
-			       what);
-	if (b->sha256 && !is_sha256(b->sha256))
+	if (!is_sha256(b->sha256))
 		return err_set(err, ERR_PROTOCOL, "inputs: %s: key 'sha256' must be 64 hex digits",
 			       what);
 	return 0;
@@ -383,8 +427,13 @@ static int check_data(const struct message_data *d, const char *what, struct err
 	if (d->shard_index >= d->shard_count)
 		return err_set(err, ERR_PROTOCOL, "inputs: %s: key 'shard_index' must be below %d",
 			       what, (int)d->shard_count);
-	if (!d->src == !d->nblobs)
-		return err_set(err, ERR_PROTOCOL, "inputs: %s: one of 'src' and 'blobs' is needed",
+	if (!!d->src + !!d->nblobs + !!d->list != 1)
+		return err_set(err, ERR_PROTOCOL,
+			       "inputs: %s: one of 'src', 'blobs' and 'list' is needed", what);
+	if (d->list && !d->from)
+		return err_set(err, ERR_PROTOCOL, "inputs: %s: key 'from' is missing", what);
+	if (d->list && !is_sha256(d->list))
+		return err_set(err, ERR_PROTOCOL, "inputs: %s: key 'list' must be 64 hex digits",
 			       what);
 	if (d->nblobs > 1 && !d->tar)
 		return err_set(err, ERR_PROTOCOL,
@@ -419,6 +468,8 @@ TABLE(role, message_role, {MEMBER(message_role, name), .type = WIRE_TEXT},
       {MEMBER(message_role, first), .type = WIRE_INT, .max = MESSAGE_MAX_MEMBERS},
       {MEMBER(message_role, count), .type = WIRE_INT, .min = 1, .max = MESSAGE_MAX_MEMBERS},
       {MEMBER(message_role, port), .type = WIRE_INT, .max = MAX_PORT, .optional = true},
+      {MEMBER(message_role, processes), .type = WIRE_INT, .min = 1, .max = PROCESSES_MAX,
+       .optional = true, .fallback = 1},
       {MEMBER(message_role, counted), .type = WIRE_BOOL, .optional = true});
 
 TABLE(members, message_members,
@@ -426,7 +477,8 @@ TABLE(members, message_members,
       {MEMBER(message_members, total), .type = WIRE_INT, .min = 1, .max = MESSAGE_MAX_MEMBERS},
       {MEMBER(message_members, roles), COUNT(message_members, nroles), .type = WIRE_LIST,
        .sub = &role_table},
-      {MEMBER(message_members, addresses), .type = WIRE_TEXT});
+      {MEMBER(message_members, addresses), .type = WIRE_TEXT},
+      {MEMBER(message_members, names), .type = WIRE_TEXT, .optional = true});
 
 void message_members_put(const struct message_members *m, struct buf *out)
 {
@@ -464,11 +516,47 @@ TABLE(start, message_start, {MEMBER(message_start, attempt), .type = WIRE_INT, .
       {MEMBER(message_start, grace_ms), .type = WIRE_INT, .max = MAX_MS},
       {MEMBER(message_start, memory), .type = WIRE_INT, .optional = true},
       {MEMBER(message_start, deadline_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true},
-      {MEMBER(message_start, pty), .type = WIRE_BOOL, .optional = true});
+      {MEMBER(message_start, pty), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_start, rsh), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_start, tail), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_start, processes), .type = WIRE_INT, .min = 1, .max = PROCESSES_MAX,
+       .optional = true, .fallback = 1});
 MESSAGE(start, message_start)
+
+/* ---- a command beside the job ---- */
+
+TABLE(exec, message_exec,
+      {MEMBER(message_exec, argv), COUNT(message_exec, argc), .type = WIRE_TEXTS, .min = 1},
+      {MEMBER(message_exec, term), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_exec, columns), .type = WIRE_INT, .max = UINT16_MAX, .optional = true},
+      {MEMBER(message_exec, rows), .type = WIRE_INT, .max = UINT16_MAX, .optional = true},
+      {MEMBER(message_exec, log), .type = WIRE_BOOL, .optional = true});
+MESSAGE(exec, message_exec)
+
+TABLE(exec_ask, message_exec_ask, {MEMBER(message_exec_ask, host), .type = WIRE_TEXT},
+      {MEMBER(message_exec_ask, command), .type = WIRE_TEXT});
+MESSAGE(exec_ask, message_exec_ask)
+
+TABLE(exec_control, message_exec_control,
+      {MEMBER(message_exec_control, taken), .type = WIRE_INT, .optional = true},
+      {MEMBER(message_exec_control, signal), .type = WIRE_INT, .max = MAX_SIGNAL, .optional = true},
+      {MEMBER(message_exec_control, columns), .type = WIRE_INT, .max = UINT16_MAX,
+       .optional = true},
+      {MEMBER(message_exec_control, rows), .type = WIRE_INT, .max = UINT16_MAX, .optional = true});
+MESSAGE(exec_control, message_exec_control)
+
+TABLE(exec_close, message_exec_close,
+      {MEMBER(message_exec_close, code), .type = WIRE_INT, .min = -1, .max = MAX_CODE},
+      {MEMBER(message_exec_close, signal), .type = WIRE_INT, .max = MAX_SIGNAL, .optional = true},
+      {MEMBER(message_exec_close, kind), .type = WIRE_KIND, .optional = true},
+      {MEMBER(message_exec_close, reason), .type = WIRE_TEXT, .optional = true});
+MESSAGE(exec_close, message_exec_close)
 
 TABLE(signal, message_signal, {MEMBER(message_signal, hurry), .type = WIRE_BOOL});
 MESSAGE(signal, message_signal)
+
+TABLE(extend, message_extend, {MEMBER(message_extend, expires_ms), .type = WIRE_INT, .min = 1});
+MESSAGE(extend, message_extend)
 
 void message_ack_put(const struct message_ack *m, uint8_t out[static MESSAGE_ACK_BYTES])
 {
@@ -548,6 +636,7 @@ TABLE(join, message_join, {MEMBER(message_join, proto), .type = WIRE_INT},
       {MEMBER(message_join, token), .type = WIRE_TEXT},
       {MEMBER(message_join, boot_id), .type = WIRE_TEXT},
       {MEMBER(message_join, version), .type = WIRE_TEXT},
+      {MEMBER(message_join, machine), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_join, address), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_join, time_ms), .type = WIRE_INT, .max = MAX_MS},
       {MEMBER(message_join, cpus), .type = WIRE_INT, .min = 1},

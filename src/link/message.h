@@ -33,6 +33,11 @@ struct gap {
 	uint64_t offset, bytes; /* offset counts stored bytes only */
 };
 
+/* How one of several processes of a node ended.  Code -1 and signal 0: not by itself. */
+struct process_end {
+	int code, signal;
+};
+
 /* How an attempt ended: EXIT, HELLO.exit and the last record of the status file. */
 struct exit_report {
 	int attempt;
@@ -41,9 +46,13 @@ struct exit_report {
 	bool oom;
 	enum err_kind kind; /* ERR_NONE: the job ended by itself */
 	char reason[MESSAGE_REASON];
-	uint64_t streams[STREAMS]; /* final lengths */
+	uint64_t streams[STREAMS_MAX]; /* final lengths */
 	struct gap gaps[MESSAGE_MAX_GAPS];
 	size_t ngaps;
+	struct process_end processes[PROCESSES_MAX]; /* of a node with several */
+	size_t nprocesses;
+	const char *
+		tail; /* the last bytes of a failed job's output, if START asked for it; NULL: none */
 };
 void message_exit_put(const struct exit_report *m, struct buf *out);
 int message_exit_get(struct str json, struct arena *a, struct exit_report *ret, struct err *err);
@@ -59,7 +68,7 @@ struct message_hello {
 	const char *version;
 	int attempt; /* 0: none */
 	enum holds holds;
-	uint64_t streams[STREAMS];	/* bytes spooled so far */
+	uint64_t streams[STREAMS_MAX];	/* bytes spooled so far; only the first STREAMS are used */
 	const struct exit_report *exit; /* NULL: has not ended */
 	/* This agent understands MEMBERS, and templates in START. */
 	bool templates;
@@ -67,6 +76,8 @@ struct message_hello {
 	 * known, or not a network connection. */
 	const char *address, *interface;
 	int incarnation; /* of the node, from agent.json; 0: written by a version without it */
+	bool exec;	 /* this agent understands EXEC */
+	bool inspect;	 /* and INSPECT */
 };
 /* An interface name: letters, digits and "._:@-", at most 15. */
 bool message_interface_ok(const char *name);
@@ -96,6 +107,23 @@ struct message_serving {
 void message_serving_put(const struct message_serving *m, struct buf *out);
 int message_serving_get(struct str json, struct arena *a, struct message_serving *ret,
 			struct err *err);
+
+/* The provider has announced that it will take the node's machine. */
+struct message_preempt {
+	int64_t time_ms; /* wall clock */
+};
+void message_preempt_put(const struct message_preempt *m, struct buf *out);
+int message_preempt_get(struct str json, struct arena *a, struct message_preempt *ret,
+			struct err *err);
+
+/* What the processes of the job do. */
+struct message_inspected {
+	const char *line;   /* in a few words that can be compared */
+	const char *report; /* many lines */
+};
+void message_inspected_put(const struct message_inspected *m, struct buf *out);
+int message_inspected_get(struct str json, struct arena *a, struct message_inspected *ret,
+			  struct err *err);
 
 /* One value of METRICS.  The name is unchecked: the master checks it before it stores the value. */
 struct message_point {
@@ -150,7 +178,7 @@ struct message_welcome {
 	/* The node may be replaced when its agent was silent for longer; the agent stops the job
 	 * before.  0: it is never replaced. */
 	int64_t lost_ms;
-	uint64_t acks[STREAMS], scanned[STREAMS];
+	uint64_t acks[STREAMS_MAX], scanned[STREAMS_MAX];
 };
 void message_welcome_put(const struct message_welcome *m, struct buf *out);
 int message_welcome_get(struct str json, struct arena *a, struct message_welcome *ret,
@@ -164,28 +192,41 @@ void message_refuse_put(const struct message_refuse *m, struct buf *out);
 int message_refuse_get(struct str json, struct arena *a, struct message_refuse *ret,
 		       struct err *err);
 
-/* A file to be fetched: from url, or, without one, from the master by its sha256. */
+/* A file of the master, by its digest. */
 struct message_blob {
-	const char *url;    /* https://...; NULL: fetch from the master */
-	const char *sha256; /* 64 hex digits; NULL: the content is not checked */
+	const char *sha256; /* 64 hex digits */
 };
 struct message_data {
-	const char *path; /* below the work directory */
+	const char
+		*path; /* below the work directory; absolute on a machine that is the node's own */
 	/* A path on the machine that agent and master share, relative to the base_dir of agent.json.
-	 * NULL: `blobs` is given instead. */
+	 * NULL: `blobs` or `list` is given instead. */
 	const char *src;
-	const char *sha256;		  /* of a src that is one file; NULL: not checked */
-	const char *md5;		  /* of data that is one file; NULL: not checked */
-	int64_t shard_index, shard_count; /* of a src that is a directory; count 1: everything */
+	const char *sha256; /* of data that is one file; NULL: not checked */
+	const char *md5;    /* of data that is one file; NULL: not checked */
+	int64_t shard_index,
+		shard_count; /* of a src or list with many files; count 1: everything */
 	/* Instead of src: files to be fetched, in this order. */
 	struct message_blob *blobs;
 	size_t nblobs;
 	/* each blob is an archive to be unpacked at path; otherwise one blob is the file at path */
 	bool tar;
+	/* Instead of src and blobs: the digest of a blob that is a list of objects (fmt/object_list.h), what
+	 * they are below, and under which number the master tells their URLs. */
+	const char *list, *from;
+	int64_t input;
+	/* the file is an archive (agent/unpack.h): path is the directory with what is in it */
+	bool unpack;
 };
 struct message_metric {
 	const char *name; /* NULL: a group of the pattern gives it */
 	const char *pattern;
+};
+/* Ports on which the job will listen. */
+struct message_port {
+	int first, count;
+	bool any;	 /* on all addresses of the machine, not only on that of the node */
+	const char *key; /* of the job file that chooses another one */
 };
 struct message_inputs {
 	const struct message_blob *source; /* a tar; NULL: none */
@@ -193,7 +234,10 @@ struct message_inputs {
 	size_t ndata;
 	const char *argv0, *path;
 	const char *address;
-	int port;	 /* 0: none */
+	int port; /* 0: none */
+	struct message_port *ports;
+	size_t nports;
+	int gpus;	 /* of the machine, for this node alone */
 	uint64_t memory; /* 0: no limit */
 	struct message_metric *metrics;
 	size_t nmetrics;
@@ -202,6 +246,23 @@ struct message_inputs {
 	const char **keep;
 	size_t nkeep;
 	int previous; /* the attempt whose outputs are to be fetched; 0: none */
+	int attempt; /* the next one on this node: setup's output comes first in its streams; 0: 1 */
+	/* Commands to be run before READY, each by /bin/sh -c, with this environment and time limit. */
+	const char **setup;
+	size_t nsetup;
+	/* Packages to be installed before that, by the machine's own package manager. */
+	const char **packages;
+	size_t npackages;
+	struct env_pair *setup_env;
+	size_t nsetup_env;
+	int64_t setup_ms;   /* 0: no limit */
+	int preempt_signal; /* sent to the job when its machine will be taken; 0: none */
+	const char *image;  /* the job runs in a container of it; NULL: on the machine itself */
+	const char *
+		image_source; /* path in the image that is copied to the work directory; NULL: none */
+	const char *registry_user, *registry_password; /* for the pull; NULL: none */
+	bool registry_login; /* they are asked for (POST .../nodes/NODE/registry) before the pull */
+	bool new_machine;    /* made for this run: what is missing to run containers is installed */
 };
 void message_inputs_put(const struct message_inputs *m, struct buf *out);
 int message_inputs_get(struct str json, struct arena *a, struct message_inputs *ret,
@@ -214,6 +275,7 @@ struct message_role {
 	const char *name;
 	int first, count; /* its ranks */
 	int port;	  /* 0: none */
+	int processes;	  /* on each of its nodes */
 	bool counted;
 };
 struct message_members {
@@ -221,6 +283,7 @@ struct message_members {
 	struct message_role *roles; /* all of the run, in the order of their ranks */
 	size_t nroles;
 	const char *addresses; /* separated by spaces; MESSAGE_NO_ADDRESS: not known */
+	const char *names;     /* of the same members; NULL: "<role>-<index>" */
 };
 void message_members_put(const struct message_members *m, struct buf *out);
 int message_members_get(struct str json, struct arena *a, struct message_members *ret,
@@ -245,6 +308,9 @@ struct message_start {
 	uint64_t memory;     /* 0: no limit */
 	int64_t deadline_ms; /* time left to run; 0: no limit */
 	bool pty;	     /* the job gets a terminal */
+	int processes;	     /* to be started on the node, each with its own environment */
+	bool tail;	     /* if the job fails EXIT has the last bytes of its output */
+	bool rsh; /* the job may start commands on other nodes of its run: see EXEC_ASK */
 };
 void message_start_put(const struct message_start *m, struct buf *out);
 int message_start_get(struct str json, struct arena *a, struct message_start *ret, struct err *err);
@@ -256,6 +322,14 @@ void message_signal_put(const struct message_signal *m, struct buf *out);
 int message_signal_get(struct str json, struct arena *a, struct message_signal *ret,
 		       struct err *err);
 
+/* The run goes on: its machine is to switch itself off only then. */
+struct message_extend {
+	int64_t expires_ms; /* wall clock */
+};
+void message_extend_put(const struct message_extend *m, struct buf *out);
+int message_extend_get(struct str json, struct arena *a, struct message_extend *ret,
+		       struct err *err);
+
 /* ACK is not JSON. */
 #define MESSAGE_ACK_BYTES 16
 struct message_ack {
@@ -263,6 +337,53 @@ struct message_ack {
 };
 void message_ack_put(const struct message_ack *m, uint8_t out[static MESSAGE_ACK_BYTES]);
 int message_ack_get(struct str payload, struct message_ack *ret, struct err *err);
+
+/* ---- a command beside the job ---- */
+
+/* Bytes in each direction that may be under way before the other side has taken them. */
+#define MESSAGE_EXEC_WINDOW (256 * 1024)
+#define MESSAGE_EXEC_PIECE (64 * 1024) /* most bytes of one EXEC_INPUT or EXEC_OUTPUT */
+
+struct message_exec {
+	const char **argv; /* NULL-terminated, at least one */
+	size_t argc;
+	const char *term;  /* with a terminal of this type; NULL: with pipes */
+	int columns, rows; /* of the terminal; 0: not known */
+	bool log;	   /* its output goes to the log of the node, too */
+};
+void message_exec_put(const struct message_exec *m, struct buf *out);
+int message_exec_get(struct str json, struct arena *a, struct message_exec *ret, struct err *err);
+
+/* A node of the run asks for a command on another one.  The channels that agents number are at least
+ * MESSAGE_ASK_CHANNEL, those that the master numbers are lower. */
+#define MESSAGE_ASK_CHANNEL 0x8000
+struct message_exec_ask {
+	const char *host;    /* name or address of the other node */
+	const char *command; /* for /bin/sh -c */
+};
+void message_exec_ask_put(const struct message_exec_ask *m, struct buf *out);
+int message_exec_ask_get(struct str json, struct arena *a, struct message_exec_ask *ret,
+			 struct err *err);
+
+/* What is 0 stays as it is. */
+struct message_exec_control {
+	uint64_t taken; /* of all bytes sent to the sender of this message */
+	int signal;
+	int columns, rows;
+};
+void message_exec_control_put(const struct message_exec_control *m, struct buf *out);
+int message_exec_control_get(struct str json, struct arena *a, struct message_exec_control *ret,
+			     struct err *err);
+
+struct message_exec_close {
+	int code;	    /* -1: it was killed, or did not run */
+	int signal;	    /* 0: none */
+	enum err_kind kind; /* ERR_NONE: it ran */
+	const char *reason; /* NULL: none */
+};
+void message_exec_close_put(const struct message_exec_close *m, struct buf *out);
+int message_exec_close_get(struct str json, struct arena *a, struct message_exec_close *ret,
+			   struct err *err);
 
 /* ---- a machine that does not know which node it is ---- */
 
@@ -306,6 +427,7 @@ struct message_join {
 	/* random, of the host's directory: the same name with another id is another host */
 	const char *id;
 	const char *name, *token, *boot_id, *version;
+	const char *machine; /* digest of its /etc/machine-id; NULL: it has none */
 	const char *address; /* numeric, of the host's end of the connection; NULL: not known */
 	int64_t time_ms;     /* its wall clock */
 	int64_t cpus, gpus;

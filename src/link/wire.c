@@ -166,13 +166,14 @@ static int read_offsets(const struct wire_key *k, const struct doc *v, struct ar
 	uint64_t *ret = at(msg, k->offset);
 
 	(void)a;
-	if (v->type != DOC_ARRAY || v->array.n != STREAMS)
-		return wrong(err, k, "a list of 3 offsets");
-	for (size_t i = 0; i < STREAMS; i++) {
+	if (v->type != DOC_ARRAY || v->array.n < STREAMS || v->array.n > STREAMS_MAX)
+		return wrong(err, k, "a list of 3 or more offsets");
+	memset(ret, 0, STREAMS_MAX * sizeof(*ret));
+	for (size_t i = 0; i < v->array.n; i++) {
 		const struct doc *o = v->array.v[i];
 
 		if (o->type != DOC_INT || o->i < 0)
-			return wrong(err, k, "a list of 3 offsets");
+			return wrong(err, k, "a list of 3 or more offsets");
 		ret[i] = (uint64_t)o->i;
 	}
 	return 0;
@@ -326,10 +327,13 @@ static void write_choice(const struct wire_key *k, const void *msg, struct jsonw
 static void write_offsets(const struct wire_key *k, const void *msg, struct jsonw *w)
 {
 	const uint64_t *v = at_const(msg, k->offset);
+	int n = STREAMS_MAX;
 
+	while (n > STREAMS && v[n - 1] == 0)
+		n--;
 	jsonw_key(w, k->key);
 	jsonw_open(w, '[');
-	for (int i = 0; i < STREAMS; i++)
+	for (int i = 0; i < n; i++)
 		jsonw_int(w, (int64_t)v[i]);
 	jsonw_close(w);
 }

@@ -26,12 +26,12 @@ enum wire_type {
 	WIRE_KIND,	/* enum err_kind, by its name */
 	WIRE_KIND_OPEN, /* the same; an unknown name is read as ERR_NONE */
 	WIRE_CHOICE,	/* an enum, by its name in choices */
-	WIRE_OFFSETS,	/* uint64_t[STREAMS] */
-	WIRE_TEXTS,	/* const char **, NULL-terminated, and its count */
-	WIRE_ENV,	/* struct env_pair * and its count: an object of texts */
-	WIRE_TABLE,	/* pointer to a struct of sub; NULL: missing */
-	WIRE_LIST,	/* pointer to structs of sub, and its count */
-	WIRE_ARRAY,	/* array of max structs of sub, embedded in the struct, and its count */
+	WIRE_OFFSETS, /* uint64_t[STREAMS_MAX]; those after the last that is not 0 are not written */
+	WIRE_TEXTS,   /* const char **, NULL-terminated, and its count */
+	WIRE_ENV,     /* struct env_pair * and its count: an object of texts */
+	WIRE_TABLE,   /* pointer to a struct of sub; NULL: missing */
+	WIRE_LIST,    /* pointer to structs of sub, and its count */
+	WIRE_ARRAY,   /* array of max structs of sub, embedded in the struct, and its count */
 };
 
 struct wire_key {

@@ -19,9 +19,11 @@ enum stmt_group {
 	STMT_EVENT,
 	STMT_SERIES,
 	STMT_TOKEN,
-	STMT_REQUEST
+	STMT_REQUEST,
+	STMT_PROCESS,
+	STMT_SUITE
 };
-#define STMT_GROUPS (STMT_REQUEST + 1)
+#define STMT_GROUPS (STMT_SUITE + 1)
 #define STMT_SLOTS 16
 
 /* The number of a series' last sample, so that adding a sample needs no search for it. */

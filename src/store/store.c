@@ -37,7 +37,7 @@ static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA secure_delete = FAST;"
 			       "PRAGMA journal_size_limit = " WAL_KEPT_BYTES;
 
-enum { BEGIN, COMMIT, SAVE_CLOCK, LOAD };
+enum { BEGIN, COMMIT, SAVE_CLOCK, LOAD, SET_INSTALL };
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[BEGIN] = {"begin", "BEGIN IMMEDIATE"},
 	[COMMIT] = {"commit", "COMMIT"},
@@ -45,6 +45,8 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[LOAD] =
 		{"read the identity of this home",
 		 "SELECT install, last_ms, max(last_event, coalesce((SELECT max(n) FROM event), 0)) FROM install"},
+	[SET_INSTALL] = {"set the identity of this home",
+			 "UPDATE install SET install = ?1 WHERE NOT EXISTS (SELECT 1 FROM run)"},
 };
 
 /* Names the master that holds the lock, if it has written its pid. */
@@ -251,6 +253,29 @@ struct store *store_close(struct store *st)
 const char *store_install(const struct store *st)
 {
 	return st->install;
+}
+
+static int save_install(struct store *st, const char *install, struct err *err)
+{
+	CLEANUP(query_end) struct sql_query q;
+
+	if (query_write(&q, st, STMT_STORE, SET_INSTALL, defs, err) < 0)
+		return -1;
+	query_text(&q, install);
+	return query_run(&q, err);
+}
+
+int store_set_install(struct store *st, const char *install, struct err *err)
+{
+	if (strcmp(st->install, install) == 0)
+		return 0;
+	store_begin(st);
+	if (save_install(st, install, err) < 0 || store_commit(st, err) < 0 || load(st, err) < 0)
+		return -1;
+	return strcmp(st->install, install) == 0
+		       ? 0
+		       : err_set(err, ERR_CONFLICT, "'%s' has runs of install %s, not of %.40s",
+				 st->home, st->install, install);
 }
 
 int64_t store_last_ms(const struct store *st)

@@ -21,7 +21,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 15 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 20 /* of the schema; older ones are migrated, newer ones refused */
 
 /*
  * Makes the home if needed and takes its lock.
@@ -32,8 +32,12 @@ struct store;
  */
 int store_open(const char *home, struct store **ret, struct err *err);
 struct store *store_close(struct store *st);
-/* 16 hex digits, made when the database is created. */
+/* STORE_INSTALL_DIGITS hex digits, made when the database is created. */
 const char *store_install(const struct store *st);
+/* Acts for another install from now on, in a transaction of its own.  ERR_CONFLICT if there are runs
+ * of this one. */
+int store_set_install(struct store *st, const char *install, struct err *err);
+#define STORE_INSTALL_DIGITS 16
 /* The latest time of the core's clock in any row written (now_ms, since_ms), also of removed
  * runs: the master's clock never goes behind it.  Wall times do not count. */
 int64_t store_last_ms(const struct store *st);
@@ -84,6 +88,8 @@ struct run_row {
 	int64_t ended_ms;    /* wall clock, 0 = not ended */
 	const char *cause;   /* never NULL when read */
 	int64_t step, total; /* progress when it ended; total 0 = unknown */
+	int64_t cost_micro;  /* when it ended, in millionths of a US dollar */
+	int64_t running_ms;  /* how long its job ran; 0 = not yet ended, or never began */
 };
 
 /* Sets row->no.  ERR_CONFLICT if id or request_id exists. */
@@ -113,7 +119,7 @@ int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row 
  * in *ret_ids (arena). */
 int store_run_find(struct store *st, struct str prefix, struct arena *a, int64_t *ret_no,
 		   const char ***ret_ids, size_t *ret_nids, struct err *err);
-/* True if a run other than `not_this` uses this archive as source or data. */
+/* True if a run other than `not_this`, or a suite that goes on, uses this archive as source or data. */
 int store_source_used(struct store *st, const char *sha256, int64_t not_this, bool *ret,
 		      struct err *err);
 /* *ret_no is 0 if there is no such run. */
@@ -129,6 +135,20 @@ int store_runs_each(struct store *st, bool active, int64_t before_no, int limit,
 int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct err *err);
 /* Removes the rows of a run in all tables.  ERR_CONFLICT if it has not ended. */
 int store_run_remove(struct store *st, int64_t no, struct err *err);
+
+/*
+ * The rows of an ended run as a file of its own, which another home can take in.  Both outside a
+ * transaction; errors do not poison the store.  The secret of the run is not in it.
+ */
+int store_record_write(struct store *st, int64_t no, const char *path, struct err *err);
+/* Changes the file.  ERR_CONFLICT: this home has a run of that id.  ERR_INVALID: it is not its record.
+ * ERR_UNAVAILABLE: a newer regatta wrote it. */
+int store_record_read(struct store *st, const char *path, const char *id, int64_t *ret_no,
+		      struct err *err);
+/* The same in the place of the ended run `no` of this id, whose rows go, except for its events, the request
+ * that made it and the directory of its job file.  ERR_CONFLICT: there is no such run, or it has not ended. */
+int store_record_replace(struct store *st, const char *path, const char *id, int64_t no,
+			 struct err *err);
 
 /* Events are numbered from 1 in each run, without gaps. */
 struct event_row {
@@ -176,12 +196,19 @@ int store_samples_each(struct store *st, int64_t series, int64_t limit, sample_r
 /* The same without the first `after` samples, so that a long series can be read in pieces. */
 int store_samples_after(struct store *st, int64_t series, int64_t after, int64_t limit,
 			sample_row_fn fn, void *ctx, struct err *err);
-/* Offset up to which a stream (0 to 2) was scanned for metrics, and the number of bad values in
- * it; store_scan_get() returns the sum of bad values over the node's streams. */
+/* Offset up to which a stream (0 to 512) was scanned for metrics, and the number of bad values in
+ * it; store_scan_get() returns the offsets of the first n streams, and the sum of bad values over all of
+ * the node's. */
 int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t offset,
 		    uint64_t bad, struct err *err);
-int store_scan_get(struct store *st, int64_t no, int rank, uint64_t ret_offsets[static 3],
+int store_scan_get(struct store *st, int64_t no, int rank, uint64_t *ret_offsets, int n,
 		   uint64_t *ret_bad, struct err *err);
+
+/* How the processes of a node ended, in the caller's words, in its newest attempt that has. */
+int store_ends_save(struct store *st, int64_t no, int rank, int attempt, const char *ends,
+		    struct err *err);
+typedef void (*ends_row_fn)(void *ctx, int rank, int attempt, const char *ends);
+int store_ends_each(struct store *st, int64_t no, ends_row_fn fn, void *ctx, struct err *err);
 
 /*
  * The exact bytes (without NUL) of the call that creates the resources of a batch, and their

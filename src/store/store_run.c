@@ -8,10 +8,16 @@
 
 #define FOUND_IDS 10
 
+/* From the beginning of the phase until the first one that follows; 0 while it goes on. */
+#define RUNNING_MS                                                                                 \
+	"CASE WHEN running_at_ms = 0 THEN 0 ELSE coalesce(nullif(collecting_at_ms, 0), "           \
+	"nullif(cleaning_at_ms, 0), nullif(succeeded_at_ms, 0), nullif(failed_at_ms, 0), "         \
+	"nullif(cancelled_at_ms, 0), running_at_ms) - running_at_ms END"
 /* Columns, in the order of read_row(). */
 #define ROW                                                                                        \
 	"no, id, name, request_id, engine, strategy, nodes, seed, created_ms, phase, "             \
-	"verdict, ended_ms, cause_text, step, total, base_dir, source_sha256, client_env, secret"
+	"verdict, ended_ms, cause_text, step, total, cost_micro, " RUNNING_MS                      \
+	", base_dir, source_sha256, client_env, secret"
 /* CROSS JOIN makes SQLite read the runs in their order, and look up the job of each. */
 #define WITH_JOB " CROSS JOIN job ON job.run = no"
 
@@ -49,7 +55,8 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[BY_REQUEST] = {"find request", "SELECT no FROM run WHERE request_id = ?1"},
 	[BY_SOURCE] =
 		{"find source",
-		 "SELECT 1 FROM job WHERE (source_sha256 = ?1 OR instr(data, ?1) > 0) AND run <> ?2 LIMIT 1"},
+		 "SELECT 1 FROM job WHERE (source_sha256 = ?1 OR instr(data, ?1) > 0) AND run <> ?2 "
+		 "UNION ALL SELECT 1 FROM suite WHERE ended_ms = 0 AND instr(sources, ?1) > 0 LIMIT 1"},
 	[LIST] = {"list runs",
 		  "SELECT " ROW " FROM run" WITH_JOB " WHERE no < ?1 ORDER BY no DESC LIMIT ?2"},
 	[LIST_ACTIVE] = {"list runs", "SELECT " ROW " FROM run INDEXED BY run_active" WITH_JOB
@@ -64,6 +71,7 @@ enum {
 	DROP_SAMPLES,
 	DROP_SERIES,
 	DROP_SCAN,
+	DROP_PROCESSES,
 	DROP_EVENTS,
 	DROP_RESOURCES,
 	DROP_REQUESTS,
@@ -79,6 +87,7 @@ static const struct stmt_def removals[STMT_SLOTS] = {
 		 "DELETE FROM sample WHERE series IN (SELECT series FROM series WHERE run = ?1)"},
 	[DROP_SERIES] = {"remove series", "DELETE FROM series WHERE run = ?1"},
 	[DROP_SCAN] = {"remove scans", "DELETE FROM scan WHERE run = ?1"},
+	[DROP_PROCESSES] = {"remove ends of processes", "DELETE FROM process WHERE run = ?1"},
 	[DROP_EVENTS] = {"remove events", "DELETE FROM event WHERE run = ?1"},
 	[DROP_RESOURCES] = {"remove resources", "DELETE FROM resource WHERE run = ?1"},
 	[DROP_REQUESTS] = {"remove requests", "DELETE FROM request WHERE run = ?1"},
@@ -178,6 +187,8 @@ static void read_row(struct sql_query *q, struct arena *a, struct run_row *row)
 	row->cause = row_text_in(q, a);
 	row->step = row_int(q);
 	row->total = row_int(q);
+	row->cost_micro = row_int(q);
+	row->running_ms = row_int(q);
 	row->base_dir = row_text_in(q, a);
 	row->source_sha256 = row_text_in(q, a);
 	row->client_env = row_text_in(q, a);
@@ -246,7 +257,8 @@ int store_run_find(struct store *st, struct str prefix, struct arena *a, int64_t
 	if (got < 0)
 		return -1;
 	if (n == 0)
-		return err_set(err, ERR_NOT_FOUND, "no run '%.*s'", STR_ARG(prefix));
+		return err_set(err, ERR_NOT_FOUND, "no run '%.*s': 'regatta ps --all' lists them",
+			       STR_ARG(prefix));
 	if (n > 1) {
 		*ret_ids = ids;
 		*ret_nids = n;

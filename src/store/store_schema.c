@@ -21,7 +21,7 @@ _Static_assert(VERDICT_CANCELLED == 3, "run.verdict");
 _Static_assert(NODE_LOST == 7 && NODE_STATES == 8, "node.state");
 _Static_assert(AFTER_AGAIN == 1, "node.after");
 _Static_assert(RES_GONE == 4 && RES_STATES == 5, "resource.state");
-_Static_assert(ERR_CANCELLED == 12 && ERR_KINDS == 13, "columns that hold a kind of error");
+_Static_assert(ERR_PREEMPTED == 13 && ERR_KINDS == 14, "columns that hold a kind of error");
 
 /*
  * run is narrow, because each event rewrites its row; data that is large and never changes is in
@@ -289,10 +289,84 @@ static const char version_15[] =
 	"ALTER TABLE run ADD COLUMN slow_ms INTEGER NOT NULL DEFAULT 0 CHECK (slow_ms >= 0);"
 	"ALTER TABLE run ADD COLUMN next_call_ms INTEGER NOT NULL DEFAULT 0;";
 
+/*
+ * When the machine of a node will be taken, and a kind of error more.  A check that is widened
+ * changes no row, so the text of the tables is replaced (sqlite.org/lang_altertable.html, "Making
+ * Other Kinds Of Table Schema Changes").
+ */
+static const char version_16[] =
+	"ALTER TABLE node ADD COLUMN preempt_at_ms INTEGER NOT NULL DEFAULT 0;"
+	"PRAGMA writable_schema = ON;"
+	"UPDATE sqlite_schema SET sql = replace(sql, 'kind BETWEEN 0 AND 12)', 'kind BETWEEN 0 AND 13)')"
+	" WHERE type = 'table' AND name IN ('run', 'node', 'resource');"
+	"PRAGMA writable_schema = RESET;";
+
+/* What machines have cost. */
+static const char version_17[] =
+	"ALTER TABLE resource ADD COLUMN paid_from_ms INTEGER NOT NULL DEFAULT 0 CHECK (paid_from_ms >= 0);"
+	"ALTER TABLE resource ADD COLUMN paid_ms INTEGER NOT NULL DEFAULT 0 CHECK (paid_ms >= 0);"
+	"ALTER TABLE resource ADD COLUMN paid_micro INTEGER NOT NULL DEFAULT 0 CHECK (paid_micro >= 0);"
+	"ALTER TABLE run ADD COLUMN cost_micro INTEGER NOT NULL DEFAULT 0 CHECK (cost_micro >= 0);";
+
+/* How each of several processes of a node ended; more streams of a node. */
+static const char version_18[] =
+	"CREATE TABLE process ("
+	"  run INTEGER NOT NULL REFERENCES run (no),"
+	"  rank INTEGER NOT NULL CHECK (rank >= 0),"
+	"  attempt INTEGER NOT NULL CHECK (attempt > 0),"
+	"  ends TEXT NOT NULL,"
+	"  PRIMARY KEY (run, rank)"
+	") STRICT, WITHOUT ROWID;"
+	"PRAGMA writable_schema = ON;"
+	"UPDATE sqlite_schema SET sql = replace(sql, 'stream BETWEEN 0 AND 2)', 'stream BETWEEN 0 AND 512)')"
+	" WHERE type = 'table' AND name = 'scan';"
+	"PRAGMA writable_schema = RESET;";
+
+/* Ranks that the job sees, where they follow the addresses of the nodes. */
+static const char version_19[] =
+	"ALTER TABLE node ADD COLUMN job_rank INTEGER NOT NULL DEFAULT -1 CHECK (job_rank >= -1);";
+
+/* Suites, and an entry for each of their runs. */
+static const char version_20[] =
+	"CREATE TABLE suite ("
+	"  no INTEGER PRIMARY KEY,"
+	"  id TEXT NOT NULL UNIQUE,"
+	"  name TEXT NOT NULL,"
+	"  request_id TEXT NOT NULL UNIQUE,"
+	"  doc TEXT NOT NULL,"
+	"  base_dir TEXT NOT NULL,"
+	"  sources TEXT NOT NULL,"
+	"  parallel INTEGER NOT NULL CHECK (parallel > 0),"
+	"  created_ms INTEGER NOT NULL,"
+	"  ended_ms INTEGER NOT NULL DEFAULT 0,"
+	"  phase INTEGER NOT NULL DEFAULT 0 CHECK (phase BETWEEN 0 AND 5),"
+	"  cancel_asked INTEGER NOT NULL DEFAULT 0 CHECK (cancel_asked IN (0, 1)),"
+	"  hurry INTEGER NOT NULL DEFAULT 0 CHECK (hurry IN (0, 1)),"
+	"  too_dear INTEGER NOT NULL DEFAULT 0 CHECK (too_dear IN (0, 1)),"
+	"  kind INTEGER NOT NULL DEFAULT 0 CHECK (kind BETWEEN 0 AND 13),"
+	"  cause TEXT NOT NULL DEFAULT '',"
+	"  closed TEXT NOT NULL DEFAULT '',"
+	"  since_ms INTEGER NOT NULL DEFAULT 0"
+	") STRICT;"
+	"CREATE TABLE suite_entry ("
+	"  suite INTEGER NOT NULL REFERENCES suite (no),"
+	"  place INTEGER NOT NULL CHECK (place >= 0),"
+	"  variant INTEGER NOT NULL CHECK (variant >= 0),"
+	"  repeat INTEGER NOT NULL CHECK (repeat >= 0),"
+	"  state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 6),"
+	"  attempt INTEGER NOT NULL CHECK (attempt > 0),"
+	"  cost_micro INTEGER NOT NULL CHECK (cost_micro >= 0),"
+	"  kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 13),"
+	"  cause TEXT NOT NULL,"
+	"  run TEXT,"
+	"  PRIMARY KEY (suite, place)"
+	") STRICT, WITHOUT ROWID;";
+
 const struct migration store_migrations[STORE_VERSION] = {
 	{version_1},  {version_2},  {version_3},  {version_4},	{version_5},
 	{version_6},  {version_7},  {version_8},  {version_9},	{version_10},
-	{version_11}, {version_12}, {version_13}, {version_14}, {version_15}};
+	{version_11}, {version_12}, {version_13}, {version_14}, {version_15},
+	{version_16}, {version_17}, {version_18}, {version_19}, {version_20}};
 
 /* By primary result code.  `next` says what a user can do. */
 static const struct {

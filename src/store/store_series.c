@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-#define STREAMS 3
+#define STREAMS_MAX 513 /* as in the schema */
 
 enum {
 	GET,
@@ -272,11 +272,11 @@ int store_scan_save(struct store *st, int64_t no, int rank, int stream, uint64_t
 	return query_run(&q, err);
 }
 
-int store_scan_get(struct store *st, int64_t no, int rank, uint64_t ret_offsets[static 3],
+int store_scan_get(struct store *st, int64_t no, int rank, uint64_t *ret_offsets, int n,
 		   uint64_t *ret_bad, struct err *err)
 {
 	CLEANUP(query_end) struct sql_query q;
-	uint64_t offsets[STREAMS] = {0}, bad = 0;
+	uint64_t offsets[STREAMS_MAX] = {0}, bad = 0;
 	int got;
 
 	if (query_read(&q, st, STMT_SERIES, GET_SCANS, defs, err) < 0)
@@ -284,14 +284,15 @@ int store_scan_get(struct store *st, int64_t no, int rank, uint64_t ret_offsets[
 	query_int(&q, no);
 	query_int(&q, rank);
 	while ((got = query_next(&q, err)) > 0) {
-		int64_t stream = row_below(&q, STREAMS);
+		int64_t stream = row_below(&q, STREAMS_MAX);
 
 		offsets[stream] = (uint64_t)row_int(&q);
 		bad += (uint64_t)row_int(&q);
 	}
 	if (got < 0 || query_sound(&q, err) < 0)
 		return -1;
-	memcpy(ret_offsets, offsets, sizeof(offsets));
+	memcpy(ret_offsets, offsets,
+	       (size_t)(n < STREAMS_MAX ? n : STREAMS_MAX) * sizeof(*offsets));
 	*ret_bad = bad;
 	return 0;
 }

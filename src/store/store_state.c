@@ -31,7 +31,8 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	/* Progress of the slowest rank, where a rank counts with its series of the highest step. */
 	[END_RUN] =
 		{"end run",
-		 "UPDATE run SET ended_ms = ?2, (step, total) = (SELECT s, t FROM (SELECT step AS s, "
+		 "UPDATE run SET ended_ms = ?2, cost_micro = (SELECT coalesce(sum(paid_micro), 0) FROM "
+		 "resource WHERE run = ?1), (step, total) = (SELECT s, t FROM (SELECT step AS s, "
 		 "total AS t, rank AS r, row_number() OVER (PARTITION BY rank ORDER BY step DESC, "
 		 "series) AS place FROM series WHERE run = ?1 AND total > 0 UNION ALL SELECT 0, 0, 0, 1) "
 		 "WHERE place = 1 ORDER BY t = 0, s * 1.0 / t, r LIMIT 1) WHERE no = ?1"},
@@ -39,25 +40,25 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		{"save node",
 		 "REPLACE INTO node (run, rank, state, attempt, start_sent, stop_sent, serving, settled, "
 		 "there, exit_code, exit_signal, exit_oom, exit_kind, exit_reason, since_ms, serve_by_ms, "
-		 "lost_at_ms, look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms, shrunk) "
+		 "lost_at_ms, look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms, shrunk, preempt_at_ms, job_rank) "
 		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-		 "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"},
+		 "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)"},
 	[LOAD_NODES] =
 		{"restore nodes",
 		 "SELECT rank, state, attempt, start_sent, stop_sent, serving, settled, there, exit_code, "
 		 "exit_signal, exit_oom, exit_kind, exit_reason, since_ms, serve_by_ms, lost_at_ms, "
-		 "look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms, shrunk FROM node "
+		 "look_at_ms, address, incarnation, identity, retried, after, asleep, by_ms, shrunk, preempt_at_ms, job_rank + 1 FROM node "
 		 "WHERE run = ?1"},
 	[SAVE_RESOURCE] =
 		{"save resource",
 		 "REPLACE INTO resource (run, place, kind, name, state, attempt, tries, unsure, "
-		 "since_ms, retry_at_ms, why_kind, why, id, batch, batch_place, choice, incarnation, node, spec, choice_spec, shared, enrolled) "
+		 "since_ms, retry_at_ms, why_kind, why, id, batch, batch_place, choice, incarnation, node, spec, choice_spec, shared, enrolled, paid_from_ms, paid_ms, paid_micro) "
 		 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-		 "?18, ?19, ?20, ?21, ?22)"},
+		 "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)"},
 	[LOAD_RESOURCES] =
 		{"restore resources",
 		 "SELECT place, kind, name, state, attempt, tries, unsure, since_ms, retry_at_ms, "
-		 "why_kind, why, id, batch, batch_place, choice, incarnation, enrolled FROM resource WHERE run = ?1"},
+		 "why_kind, why, id, batch, batch_place, choice, incarnation, enrolled, paid_from_ms, paid_ms, paid_micro FROM resource WHERE run = ?1"},
 	[LEDGER] =
 		{"read ledger",
 		 "SELECT place, kind, name, node, spec, choice_spec, shared FROM resource WHERE run = ?1 ORDER BY place"},
@@ -149,6 +150,8 @@ int store_node_save(struct store *st, int64_t no, int rank, const struct core_no
 	query_int(&q, n->asleep);
 	query_int(&q, n->by_ms);
 	query_int(&q, n->shrunk);
+	query_int(&q, n->preempt_at_ms);
+	query_int(&q, n->job_rank);
 	if (query_run(&q, err) < 0)
 		return -1;
 	store_saw_ms(st, n->since_ms);
@@ -185,6 +188,9 @@ int store_resource_save(struct store *st, int64_t no, int index, const struct pl
 	query_text(&q, choice ? choice : "");
 	query_int(&q, pr->shared);
 	query_int(&q, res->enrolled);
+	query_int(&q, res->paid_from_ms);
+	query_int(&q, res->paid_ms);
+	query_int(&q, res->paid_micro);
 	if (query_run(&q, err) < 0)
 		return -1;
 	store_saw_ms(st, res->since_ms);
@@ -217,7 +223,7 @@ static int restore_run(struct store *st, int64_t no, struct core_run *r, struct 
 	return query_sound(&q, err);
 }
 
-static void read_node(struct sql_query *q, struct core_node *n)
+static void read_node(struct sql_query *q, struct core_node *n, int nodes)
 {
 	n->state = (enum node_state)row_below(q, NODE_STATES);
 	n->attempt = (int)row_int(q);
@@ -243,6 +249,8 @@ static void read_node(struct sql_query *q, struct core_node *n)
 	n->asleep = row_int(q) != 0;
 	n->by_ms = row_int(q);
 	n->shrunk = row_int(q) != 0;
+	n->preempt_at_ms = row_int(q);
+	n->job_rank = (int)row_below(q, (int64_t)nodes + 1) - 1; /* plus one: from -1 on */
 }
 
 static int restore_nodes(struct store *st, int64_t no, struct core_run *r, struct err *err)
@@ -261,7 +269,7 @@ static int restore_nodes(struct store *st, int64_t no, struct core_run *r, struc
 				       "run %" PRId64 " has a node of rank %" PRId64
 				       ", but its plan makes %d nodes",
 				       no, rank, r->plan->crew.n);
-		read_node(&q, &r->nodes[rank]);
+		read_node(&q, &r->nodes[rank], r->plan->crew.n);
 	}
 	return got < 0 ? -1 : query_sound(&q, err);
 }
@@ -300,6 +308,9 @@ static void read_resource(struct sql_query *q, struct core_resource *res)
 	res->choice = (int)row_below(q, INT_MAX);
 	res->incarnation = (int)row_below(q, INT_MAX);
 	res->enrolled = (int)row_below(q, INT_MAX);
+	res->paid_from_ms = row_below(q, INT64_MAX);
+	res->paid_ms = row_below(q, INT64_MAX);
+	res->paid_micro = row_below(q, INT64_MAX);
 }
 
 static int restore_resources(struct store *st, int64_t no, struct core_run *r, struct err *err)

@@ -18,6 +18,9 @@ union any {
 	struct message_collected collected;
 	struct message_enrol enrol;
 	struct message_enrolled enrolled;
+	struct message_exec exec;
+	struct message_exec_close exec_close;
+	struct message_exec_control exec_control;
 	struct message_hello hello;
 	struct message_host_answer host_answer;
 	struct message_host_ask host_ask;
@@ -25,6 +28,8 @@ union any {
 	struct message_inputs inputs;
 	struct message_join join;
 	struct message_metrics metrics;
+	struct message_preempt preempt;
+	struct message_extend extend;
 	struct message_ready ready;
 	struct message_refuse refuse;
 	struct message_sample sample;
@@ -50,6 +55,9 @@ TYPE(bye)
 TYPE(collected)
 TYPE(enrol)
 TYPE(enrolled)
+TYPE(exec)
+TYPE(exec_close)
+TYPE(exec_control)
 TYPE(hello)
 TYPE(host_answer)
 TYPE(host_ask)
@@ -57,6 +65,8 @@ TYPE(host_nodes)
 TYPE(inputs)
 TYPE(join)
 TYPE(metrics)
+TYPE(preempt)
+TYPE(extend)
 TYPE(ready)
 TYPE(refuse)
 TYPE(sample)
@@ -83,8 +93,8 @@ static const struct message {
 	 ",\"templates\":true,\"address\":\"10.0.0.7\",\"interface\":\"eth0\",\"incarnation\":3}",
 	 " exit gaps templates address interface incarnation "},
 	{"join", get_join, put_join,
-	 "{\"proto\":1,\"id\":\"i\",\"name\":\"n1\",\"token\":\"t\",\"boot_id\":\"b\",\"version\":\"0.1\",\"address\":\"10.0.0.7\",\"time_ms\":5,\"cpus\":2,\"gpus\":1,\"memory\":1024,\"labels\":{}}",
-	 " address "},
+	 "{\"proto\":1,\"id\":\"i\",\"name\":\"n1\",\"token\":\"t\",\"boot_id\":\"b\",\"version\":\"0.1\",\"machine\":\"m\",\"address\":\"10.0.0.7\",\"time_ms\":5,\"cpus\":2,\"gpus\":1,\"memory\":1024,\"labels\":{}}",
+	 " machine address "},
 	{"enrol", get_enrol, put_enrol,
 	 "{\"proto\":1,\"run\":\"r\",\"role\":\"trainer\",\"token\":\"1.2.3.x\",\"identity\":\"i-0abc\",\"place\":4,\"version\":\"0.1\"}",
 	 " place "},
@@ -103,6 +113,8 @@ static const struct message {
 	 ""},
 	{"started", get_started, put_started, "{\"attempt\":1,\"pid\":2}", ""},
 	{"serving", get_serving, put_serving, "{\"attempt\":1}", ""},
+	{"preempt", get_preempt, put_preempt, "{\"time_ms\":1700000000000}", ""},
+	{"extend", get_extend, put_extend, "{\"expires_ms\":1700000000000}", ""},
 	{"metrics", get_metrics, put_metrics,
 	 "{\"from\":1,\"to\":9,\"bad\":2,\"samples\":[[\"loss\",0.5,3,1000],[\"acc\",1.0,-1,1001,50],[\"nan\",null,-1,1002]]}",
 	 ""},
@@ -119,16 +131,25 @@ static const struct message {
 	{"inputs", get_inputs, put_inputs,
 	 "{\"source\":{\"sha256\":\"" SHA
 	 "\"},\"data\":[{\"path\":\"x\",\"src\":\"d\",\"sha256\":\"" SHA
-	 "\",\"shard_index\":1,\"shard_count\":3},{\"path\":\"y\",\"blobs\":[{\"sha256\":\"" SHA
-	 "\"},{\"url\":\"https://h/x\"}],\"tar\":true}],\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"previous\":2}",
-	 " source data shard_index address port memory metrics name metric_prefix sample_ms keep previous "},
+	 "\",\"shard_index\":1,\"shard_count\":3,\"unpack\":true},{\"path\":\"y\",\"blobs\":[{\"sha256\":\"" SHA
+	 "\"},{\"sha256\":\"" SHA "\"}],\"tar\":true},{\"path\":\"z\",\"list\":\"" SHA
+	 "\",\"from\":\"s3://b/z/\",\"input\":2}],\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"ports\":[{\"first\":7163,\"count\":2,\"any\":true,\"key\":\"k\"}],\"gpus\":2,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"previous\":2,\"attempt\":3,\"setup\":[\"make\"],\"packages\":[\"zip\"],\"setup_env\":{\"A\":\"1\"},\"setup_ms\":5,\"preempt_signal\":10}",
+	 " source data shard_index input address port ports count any gpus memory metrics name metric_prefix sample_ms keep previous attempt setup packages unpack setup_env setup_ms preempt_signal "},
 	{"members", get_members, put_members,
-	 "{\"first\":1,\"total\":3,\"roles\":[{\"name\":\"t\",\"first\":0,\"count\":3,\"port\":5,\"counted\":true}],\"addresses\":\"10.0.0.1 -\"}",
-	 " port counted "},
+	 "{\"first\":1,\"total\":3,\"roles\":[{\"name\":\"t\",\"first\":0,\"count\":3,\"port\":5,\"counted\":true}],\"addresses\":\"10.0.0.1 -\",\"names\":\"t-2 t-0\"}",
+	 " port counted names "},
 	{"start", get_start, put_start,
 	 "{\"attempt\":2,\"rank\":7,\"interface\":\"eth0\",\"argv\":[\"a\",\"\",\"c\"],\"env\":{\"A\":\"1\",\"B\":\"x=y\"},\"cwd\":\"/w\",\"hostfile\":\"h\",\"machinefile\":\"m\",\"address\":\"127.0.0.1\",\"port\":80,\"grace_ms\":3,\"memory\":9,\"deadline_ms\":11,\"pty\":true}",
 	 " rank interface cwd hostfile machinefile address port memory deadline_ms pty "},
 	{"signal", get_signal, put_signal, "{\"hurry\":true}", ""},
+	{"exec", get_exec, put_exec,
+	 "{\"argv\":[\"a\",\"b c\"],\"term\":\"xterm\",\"columns\":80,\"rows\":24}",
+	 " term columns rows "},
+	{"exec_control", get_exec_control, put_exec_control,
+	 "{\"taken\":5,\"signal\":2,\"columns\":80,\"rows\":24}", " taken signal columns rows "},
+	{"exec_close", get_exec_close, put_exec_close,
+	 "{\"code\":-1,\"signal\":9,\"kind\":\"denied\",\"reason\":\"no\"}",
+	 " signal kind reason "},
 	{"bye", get_bye, put_bye, "{\"reason\":\"end\"}", " reason "},
 };
 
@@ -217,7 +238,7 @@ static void spoil_keys(struct walk *w, struct doc *d);
 static void spoil_below(struct walk *w, const char *key, struct doc *v)
 {
 	/* Names in these are the job's own. */
-	if (strcmp(key, "env") == 0 || strcmp(key, "values") == 0)
+	if (strcmp(key, "env") == 0 || strcmp(key, "setup_env") == 0 || strcmp(key, "values") == 0)
 		return;
 	if (v->type == DOC_TABLE)
 		spoil_keys(w, v);
@@ -320,12 +341,20 @@ static void a_value_out_of_its_range_is_named(void **state)
 		{"inputs",
 		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"blobs\":[{\"sha256\":\"AB\"}]}]}",
 		 "data[0]: key 'sha256'"},
-		{"inputs", "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\"}]}", "'src' and 'blobs'"},
+		{"inputs", "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\"}]}", "'blobs' and 'list'"},
 		{"inputs",
-		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"src\":\"x\",\"blobs\":[{\"url\":\"u\"}]}]}",
-		 "'src' and 'blobs'"},
+		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"src\":\"x\",\"blobs\":[{\"sha256\":\"" SHA
+		 "\"}]}]}",
+		 "'blobs' and 'list'"},
 		{"inputs",
-		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"blobs\":[{\"url\":\"u\"},{\"url\":\"v\"}]}]}",
+		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"src\":\"x\",\"list\":\"" SHA "\"}]}",
+		 "'blobs' and 'list'"},
+		{"inputs",
+		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"from\":\"u\",\"list\":\"../x\"}]}",
+		 "key 'list'"},
+		{"inputs",
+		 "{\"argv0\":\"a\",\"data\":[{\"path\":\"y\",\"blobs\":[{\"sha256\":\"" SHA
+		 "\"},{\"sha256\":\"" SHA "\"}]}]}",
 		 "blobs"},
 		{"inputs", "{\"argv0\":\"a\",\"port\":65536}", "port"},
 		{"inputs", "{\"argv0\":\"a\",\"keep\":[1]}", "keep"},

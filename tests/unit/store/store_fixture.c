@@ -152,7 +152,7 @@ static bool dump_run(void *ctx, const struct run_row *row)
 		assert_ok(store_samples_each(d->st, k.keys.v[i], 0, dump_sample, d->out, &err),
 			  &err);
 	vec_release(&k.keys);
-	assert_ok(store_scan_get(d->st, row->no, 0, offsets, &bad, &err), &err);
+	assert_ok(store_scan_get(d->st, row->no, 0, offsets, 3, &bad, &err), &err);
 	buf_printf(d->out, " scan %" PRIu64 " %" PRIu64 " %" PRIu64 " bad %" PRIu64 "\n",
 		   offsets[0], offsets[1], offsets[2], bad);
 	return true;

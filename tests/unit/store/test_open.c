@@ -98,6 +98,26 @@ static void the_install_is_16_hex_digits_and_stays(void **state)
 	close_home(st);
 }
 
+/* Rule: a home may take on the install of another one only before it has a run. */
+static void a_home_without_runs_may_act_for_another_install(void **state)
+{
+	struct store *st = fixture_open(*state);
+	struct err err = {0};
+
+	assert_int_equal(store_set_install(st, "00112233445566aa", &err), 0);
+	close_home(st);
+	st = fixture_open(*state);
+	assert_string_equal(store_install(st), "00112233445566aa");
+	store_begin(st);
+	fixture_add(st, "a-run");
+	fixture_commit(st);
+	assert_int_equal(store_set_install(st, "00112233445566aa", &err), 0);
+	assert_int_equal(store_set_install(st, "ff112233445566aa", &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	assert_string_equal(store_install(st), "00112233445566aa");
+	close_home(st);
+}
+
 static void the_clock_survives_and_never_goes_back(void **state)
 {
 	struct store *st = fixture_open(*state);
@@ -349,7 +369,7 @@ static void a_database_without_a_table_is_refused_when_it_is_needed(void **state
 	close_home(fixture_open(*state));
 	alter(unit_path(state, "regatta.db"), "DROP TABLE scan");
 	struct store *st = fixture_open(*state);
-	assert_fails(store_scan_get(st, 1, 0, offsets, &bad, &err), &err, ERR_IO,
+	assert_fails(store_scan_get(st, 1, 0, offsets, 3, &bad, &err), &err, ERR_IO,
 		     "no such table: scan");
 	assert_fails(store_commit(st, &again), &again, ERR_IO, err.msg);
 	close_home(st);
@@ -650,6 +670,7 @@ int main(void)
 		on_dir(a_closed_home_is_one_file_without_a_log),
 		on_dir(a_relative_home_is_made_absolute),
 		on_dir(the_install_is_16_hex_digits_and_stays),
+		on_dir(a_home_without_runs_may_act_for_another_install),
 		on_dir(the_clock_survives_and_never_goes_back),
 		on_dir(a_home_that_cannot_be_made_is_refused),
 		on_dir(a_home_that_everybody_may_write_is_refused),

@@ -176,7 +176,7 @@ static int call_get_scan(struct store *st, struct err *err)
 {
 	uint64_t offsets[3], bad;
 
-	return store_scan_get(st, RUN, 0, offsets, &bad, err);
+	return store_scan_get(st, RUN, 0, offsets, 3, &bad, err);
 }
 
 static const struct {

@@ -397,6 +397,18 @@ static void a_value_that_is_no_number_harms_nothing(void **state)
 	assert_true(isinf(again.m2) && again.m2 < 0);
 }
 
+struct ends_seen {
+	char text[200];
+};
+
+static void see_ends(void *ctx, int rank, int attempt, const char *ends)
+{
+	struct ends_seen *s = ctx;
+	size_t n = strlen(s->text);
+
+	snprintf(s->text + n, sizeof(s->text) - n, "%d/%d %s;", rank, attempt, ends);
+}
+
 /* Rule: how far a stream was searched is kept for each stream of each node. */
 
 static void scans_are_kept_by_stream(void **state)
@@ -404,18 +416,34 @@ static void scans_are_kept_by_stream(void **state)
 	struct home *h = *state;
 	uint64_t offsets[3] = {9, 9, 9}, bad = 9;
 
-	assert_ok(store_scan_get(h->st, h->no, 0, offsets, &bad, &h->err), &h->err);
+	assert_ok(store_scan_get(h->st, h->no, 0, offsets, 3, &bad, &h->err), &h->err);
 	assert_true(offsets[0] == 0 && offsets[1] == 0 && offsets[2] == 0 && bad == 0);
 	assert_ok(store_scan_save(h->st, h->no, 0, 0, 100, 1, &h->err), &h->err);
 	assert_ok(store_scan_save(h->st, h->no, 0, 2, 300, 2, &h->err), &h->err);
+	assert_ok(store_scan_save(h->st, h->no, 0, 512, 4, 0, &h->err), &h->err);
 	assert_ok(store_scan_save(h->st, h->no, 1, 1, 7, 0, &h->err), &h->err);
 	assert_ok(store_scan_save(h->st, h->no, 0, 0, 5000000000, 3, &h->err), &h->err);
 	reopen(h);
-	assert_ok(store_scan_get(h->st, h->no, 0, offsets, &bad, &h->err), &h->err);
+	assert_ok(store_scan_get(h->st, h->no, 0, offsets, 3, &bad, &h->err), &h->err);
 	assert_true(offsets[0] == 5000000000 && offsets[1] == 0 && offsets[2] == 300);
 	assert_int_equal(bad, 5);
-	assert_ok(store_scan_get(h->st, h->no, 1, offsets, &bad, &h->err), &h->err);
+	assert_ok(store_scan_get(h->st, h->no, 1, offsets, 3, &bad, &h->err), &h->err);
 	assert_true(offsets[0] == 0 && offsets[1] == 7 && offsets[2] == 0 && bad == 0);
+}
+
+static void the_ends_of_processes_are_kept_by_node(void **state)
+{
+	struct home *h = *state;
+	struct ends_seen seen = {0};
+
+	assert_ok(store_ends_save(h->st, h->no, 1, 1, "[[0,0]]", &h->err), &h->err);
+	assert_ok(store_ends_save(h->st, h->no, 0, 1, "[[7,0]]", &h->err), &h->err);
+	assert_ok(store_ends_save(h->st, h->no, 1, 2, "[[-1,9]]", &h->err), &h->err);
+	reopen(h);
+	assert_ok(store_ends_each(h->st, h->no, see_ends, &seen, &h->err), &h->err);
+	assert_string_equal(seen.text, "0/1 [[7,0]];1/2 [[-1,9]];");
+	assert_fails(store_ends_save(h->st, 99, 0, 1, "[]", &h->err), &h->err, ERR_NOT_FOUND,
+		     "no such run");
 }
 
 static void a_scan_needs_its_run_and_a_stream_that_exists(void **state)
@@ -424,7 +452,7 @@ static void a_scan_needs_its_run_and_a_stream_that_exists(void **state)
 
 	assert_fails(store_scan_save(h->st, 99, 0, 0, 1, 0, &h->err), &h->err, ERR_NOT_FOUND,
 		     "no such run");
-	assert_fails(store_scan_save(h->st, h->no, 0, 3, 1, 0, &h->err), &h->err, ERR_INVALID,
+	assert_fails(store_scan_save(h->st, h->no, 0, 513, 1, 0, &h->err), &h->err, ERR_INVALID,
 		     "save scan");
 }
 
@@ -447,6 +475,7 @@ int main(void)
 		on_home(a_value_that_is_no_number_harms_nothing),
 		on_home(scans_are_kept_by_stream),
 		on_home(a_scan_needs_its_run_and_a_stream_that_exists),
+		on_home(the_ends_of_processes_are_kept_by_node),
 	};
 
 	return cmocka_run_group_tests_name("store_series", tests, NULL, NULL);

@@ -32,6 +32,8 @@ static void fill_node(struct core_node *n, int salt)
 		.asleep = salt == 1,
 		.by_ms = 51 + salt,
 		.shrunk = salt == 1,
+		.preempt_at_ms = salt == 1 ? 1700000005555 : 0,
+		.job_rank = FIXTURE_NODES - 1 - salt,
 		.dirty = true,
 	};
 }
@@ -62,6 +64,8 @@ static void assert_same_node(const struct core_node *a, const struct core_node *
 	assert_int_equal(a->asleep, b->asleep);
 	assert_int_equal(a->by_ms, b->by_ms);
 	assert_int_equal(a->shrunk, b->shrunk);
+	assert_int_equal(a->preempt_at_ms, b->preempt_at_ms);
+	assert_int_equal(a->job_rank, b->job_rank);
 	assert_false(a->connected);
 	assert_false(a->dirty);
 }
@@ -82,6 +86,9 @@ static void fill_resource(struct core_resource *res, int salt)
 		.choice = 2 + salt,
 		.incarnation = 4 + salt,
 		.enrolled = 5 + salt,
+		.paid_from_ms = 1700000002000 + salt,
+		.paid_ms = 60000 + salt,
+		.paid_micro = 9000000000 + salt,
 		.dirty = true,
 	};
 	memset(res->why, 'w', sizeof(res->why) - 1); /* of the greatest length */
@@ -104,6 +111,9 @@ static void assert_same_resource(const struct core_resource *a, const struct cor
 	assert_int_equal(a->choice, b->choice);
 	assert_int_equal(a->incarnation, b->incarnation);
 	assert_int_equal(a->enrolled, b->enrolled);
+	assert_int_equal(a->paid_from_ms, b->paid_from_ms);
+	assert_int_equal(a->paid_ms, b->paid_ms);
+	assert_int_equal(a->paid_micro, b->paid_micro);
 	assert_false(a->asked);
 	assert_false(a->dirty);
 }
@@ -112,7 +122,8 @@ static void fill_run(struct core_run *r)
 {
 	r->phase = RUN_CLEANING;
 	r->verdict = VERDICT_FAILED;
-	r->cause = (struct cause){.kind = ERR_CAPACITY, .node = -1, .text = "trainer-1 was lost"};
+	r->cause = (struct cause){
+		.kind = ERR_PREEMPTED, .node = -1, .text = "trainer-1 was preempted"};
 	r->cancel_asked = r->hurry = true;
 	r->deadline_ms = 1700000009999;
 	r->slow_ms = 4000;
@@ -232,9 +243,9 @@ static void a_new_field_of_the_core_is_noticed(void **state)
 {
 	(void)state;
 #ifdef __x86_64__
-	assert_int_equal(sizeof(struct core_node), 384);
-	assert_int_equal(sizeof(struct core_resource), 528);
-	assert_int_equal(offsetof(struct core_run, node_count), 368);
+	assert_int_equal(sizeof(struct core_node), 488);
+	assert_int_equal(sizeof(struct core_resource), 552);
+	assert_int_equal(offsetof(struct core_run, node_count), 376);
 #else
 	skip();
 #endif
@@ -400,7 +411,7 @@ static void numbers_that_no_row_can_hold_are_damage(void **state)
 {
 	static const char *const damages[] = {
 		"UPDATE run SET phase = 9",	  "UPDATE run SET verdict = -1",
-		"UPDATE run SET cause_kind = 13", "UPDATE node SET state = 8",
+		"UPDATE run SET cause_kind = 14", "UPDATE node SET state = 8",
 		"UPDATE node SET exit_kind = 99", "UPDATE node SET rank = -1",
 		"UPDATE resource SET state = 5",  "UPDATE resource SET why_kind = -1",
 		"UPDATE resource SET place = -1",
