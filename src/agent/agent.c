@@ -17,7 +17,10 @@
 
 #include "agent/internal.h"
 #include "agent/prepare.h"
+#include "agent/exec.h"
 #include "agent/forked_task.h"
+#include "agent/inspect.h"
+#include "agent/preempt.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -42,7 +45,7 @@ void agent_wake(struct agent *a)
 /* Remove the directories that may be large; the driver removes the rest of the node. */
 static void remove_work(const char *dir)
 {
-	static const char *const names[] = {LAYOUT_WORK, WORK_NEW_DIR, LAYOUT_OUTPUT};
+	static const char *const names[] = {LAYOUT_WORK, WORK_NEW_DIR, LAYOUT_OUTPUT, LAYOUT_SETUP};
 	struct err err = {0};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -56,8 +59,8 @@ static void remove_work(const char *dir)
 /* No other process of this node is alive: the driver need not search for any. */
 static void say_clean(struct agent *a)
 {
-	if (a->at.exit.kind == ERR_UNAVAILABLE || a->at.unproven)
-		return; /* a process could not be killed, or its end is not proven */
+	if (!attempt_is_proven(&a->at) || !attempt_is_proven(&a->setup.at))
+		return;
 	if (lseek(a->lock, 0, SEEK_END) < 0 ||
 	    write(a->lock, LAYOUT_AGENT_CLEAN, strlen(LAYOUT_AGENT_CLEAN)) !=
 		    (ssize_t)strlen(LAYOUT_AGENT_CLEAN))
@@ -75,11 +78,16 @@ void agent_leave(struct agent *a, enum leave how)
 {
 	if (a->leave == LEAVE_NOT || how == LEAVE_CLEAN)
 		a->leave = how;
-	if (how == LEAVE_KEEP)
-		attempt_stop(&a->at, STOP_LEASE);
-	else if (how == LEAVE_CLEAN)
-		attempt_stop(&a->at, STOP_HURRY);
+	if (how == LEAVE_KEEP || how == LEAVE_CLEAN) {
+		attempt_stop(&a->at, how == LEAVE_KEEP ? STOP_LEASE : STOP_HURRY);
+		attempt_stop(&a->setup.at, STOP_HURRY);
+	}
 	agent_wake(a);
+}
+
+static bool anything_lives(const struct agent *a)
+{
+	return attempt_is_live(&a->at) || attempt_is_live(&a->setup.at);
 }
 
 static void update_leave(struct agent *a)
@@ -89,7 +97,7 @@ static void update_leave(struct agent *a)
 	case LEAVE_NOW:
 		return;
 	case LEAVE_KEEP:
-		if (attempt_is_live(&a->at))
+		if (anything_lives(a))
 			return;
 		if (a->conn && a->welcomed) {
 			a->leave = LEAVE_NOT; /* a master answered after the lease was over */
@@ -99,12 +107,14 @@ static void update_leave(struct agent *a)
 		break;
 	case LEAVE_CLEAN:
 		/* A shim that has written the exit record may still be running. */
-		if (attempt_is_live(&a->at) || a->at.shim > 0)
+		if (anything_lives(a) || a->at.shim > 0 || a->setup.at.shim > 0)
 			return;
 		a->prepare = forked_task_free(a->prepare);
 		job_drop_collect(a);
 		attempt_remove_groups(&a->at);
 		attempt_empty_spools(&a->at);
+		if (a->ahead_fd >= 0)
+			spool_empty(a->ahead_fd, STREAMS);
 		remove_work(a->dir);
 		say_clean(a);
 		log_info("released");
@@ -163,12 +173,17 @@ static void on_child(void *ctx, int signo)
 		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0)
 			break;
 		attempt_child_ended(&a->at, si.si_pid, child_wait_status(&si));
+		attempt_child_ended(&a->setup.at, si.si_pid, child_wait_status(&si));
 		waitpid(si.si_pid, NULL, 0);
 		forked_task_reaped(a->prepare, si.si_pid);
 		forked_task_reaped(a->collect, si.si_pid);
+		preempt_reaped(a, si.si_pid);
+		inspect_reaped(a, si.si_pid);
 		if (a->has_host)
 			gpu_reaped(a->host.gpu, si.si_pid);
+		exec_reaped(a, si.si_pid, child_wait_status(&si));
 		attempt_child_reaped(&a->at, si.si_pid, child_wait_status(&si));
+		attempt_child_reaped(&a->setup.at, si.si_pid, child_wait_status(&si));
 	}
 	agent_wake(a);
 }
@@ -223,6 +238,8 @@ static int begin(struct agent *a, struct err *err)
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return err_errno(err, errno, "become a subreaper");
 	a->loop = loop_new();
+	list_init(&a->execs);
+	list_init(&a->rsh.calls);
 	loop_on_signal(a->loop, SIGTERM, on_terminate, a);
 	loop_on_signal(a->loop, SIGINT, on_terminate, a);
 	loop_on_signal(a->loop, SIGCHLD, on_child, a);
@@ -245,7 +262,7 @@ static void end(struct agent *a)
 
 int agent_main(const char *node_dir)
 {
-	struct agent a = {.lock = -1, .arena = arena_new()};
+	struct agent a = {.lock = -1, .ahead_fd = -1, .arena = arena_new()};
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct err err = {0};
 	int rc = 0;

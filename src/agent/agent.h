@@ -9,11 +9,13 @@
  *			one line, written by the driver (see agent/config.h); locked by the living agent (a POSIX lock), which
  *			adds the line "clean" when it was released and nothing of this node is alive
  *	hostfile	hostfile of START, if it has one; machinefile likewise
+ *	regatta-rsh, rsh.sock	of a job with a launcher: how it starts commands on other nodes (agent/rsh.h)
  *	work/		work directory: source and data; the job's cwd unless START names another
  *	output/		files kept of the job, unless agent.json names another directory (agent/places.h)
  *	status		of the first attempt (claimed once by the shim, see agent/status.h); out, err, metrics: its spools;
  *			*.fifo: the job's pipes; wakeup.fifo, acked, fence: between agent and shim (agent/shim/supervisor.h)
  *	a<attempt>/	the same files of later attempts
+ *	setup/		the same files of what is run before the job (agent/setup.h)
  *
  * The directory belongs to the user, mode 0700.
  */

@@ -1,142 +1,34 @@
 /*
- * The agent's job: its inputs, its attempts, and what a HELLO says about them.
+ * The agent's job: its attempts, and what a HELLO says about them.
  */
 #include "agent/internal.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/attempt/expand_start.h"
+#include "agent/exec.h"
 #include "agent/places.h"
+#include "agent/ports.h"
+#include "agent/inspect.h"
+#include "agent/preempt.h"
 #include "agent/prepare.h"
 #include "agent/previous.h"
 #include "agent/probe.h"
+#include "agent/rsh.h"
+#include "agent/tail.h"
 #include "agent/forked_task.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/path.h"
 #include "link/conn.h"
 #include "link/layout.h"
 #include "net/address.h"
-
-/* ---- inputs ---- */
-
-static void put_ready(struct buf *out, const struct err *why)
-{
-	struct message_ready m = {.ok = why->kind == ERR_NONE, .kind = why->kind};
-
-	if (!m.ok)
-		m.reason = why->msg;
-	message_ready_put(&m, out);
-}
-
-static void set_ready(struct agent *a, const struct err *why)
-{
-	buf_reset(&a->ready);
-	put_ready(&a->ready, why);
-	a->ready_known = true;
-	if (why->kind != ERR_NONE)
-		log_warn("not ready: %s", why->msg);
-	agent_wake(a);
-}
-
-static int prepare_rest(struct agent *a, struct err *err)
-{
-	CLEANUP(freep) char *cwd = place_cwd(&a->cfg, a->dir, &a->inputs);
-
-	if (prepare_files(&a->inputs, &a->cfg, a->dir, err) < 0)
-		return -1;
-	return prepare_check(&a->inputs, cwd, a->cfg.netns, err);
-}
-
-static void prepare_task(void *ctx, struct buf *out)
-{
-	struct err err = {0};
-
-	prepare_rest(ctx, &err);
-	put_ready(out, &err);
-}
-
-static void prepare_done(void *ctx, struct str text)
-{
-	struct agent *a = ctx;
-	struct err err = {0};
-
-	a->prepare = forked_task_free(a->prepare);
-	if (text.n == 0) {
-		err_set(&err, ERR_UNAVAILABLE, "preparing was interrupted");
-		set_ready(a, &err);
-		return;
-	}
-	buf_reset(&a->ready);
-	buf_addstr(&a->ready, text);
-	a->ready_known = true;
-	agent_wake(a);
-}
-
-/* Use decoded inputs.  Takes the arena, which holds them. */
-static int adopt_inputs(struct agent *a, struct arena *mem, const struct message_inputs *in,
-			struct err *err)
-{
-	arena_free(a->inputs_arena);
-	a->inputs_arena = mem;
-	a->inputs = *in;
-	if (a->port == 0) {
-		a->port = in->port;
-		free(a->address);
-		a->address = xstrdup(in->address);
-	}
-	return scan_patterns(&a->scan, in, err);
-}
-
-static void prepare(struct agent *a)
-{
-	struct err err = {0};
-
-	a->ready_known = false;
-	a->prepare = forked_task_free(a->prepare);
-	/* The job has started: its inputs are in place and must not change. */
-	if (a->at.no > 0) {
-		set_ready(a, &err);
-		return;
-	}
-	struct cgroup cg = a->cfg.cg;
-
-	if (prepare_memory(&a->inputs, &cg, &err) < 0) {
-		set_ready(a, &err);
-		return;
-	}
-	if (prepare_is_long(&a->inputs)) {
-		if (forked_task_start(a->loop, prepare_task, prepare_done, a, &a->prepare, &err) <
-		    0)
-			set_ready(a, &err);
-		return;
-	}
-	prepare_rest(a, &err);
-	set_ready(a, &err);
-}
-
-void job_inputs(struct agent *a, struct str json, struct err *err)
-{
-	struct arena *mem = arena_new();
-	struct message_inputs in;
-	struct err e = {0};
-
-	if (message_inputs_get(json, mem, &in, err) < 0) {
-		arena_free(mem);
-		return;
-	}
-	a->ready_wanted = true;
-	if (adopt_inputs(a, mem, &in, &e) < 0)
-		set_ready(a, &e);
-	else
-		prepare(a);
-}
 
 /* ---- the attempt ---- */
 
@@ -144,7 +36,7 @@ static void open_streams(struct agent *a)
 {
 	if (a->at.dirfd < 0)
 		return;
-	relay_open(&a->relay, a->at.dirfd);
+	relay_open(&a->relay, a->at.dirfd, streams_count(a->at.processes));
 	a->relaying = true;
 }
 
@@ -155,27 +47,58 @@ static void close_streams(struct agent *a)
 	a->relaying = false;
 }
 
+static void add_env(struct arena *mem, struct env_list *env, const char *name, const char *value)
+{
+	struct env_pair *all = arena_array(mem, struct env_pair, env->n + 1);
+
+	if (env->n > 0)
+		memcpy(all, env->v, env->n * sizeof(*all));
+	all[env->n++] = (struct env_pair){name, arena_strdup(mem, value)};
+	env->v = all;
+}
+
+static bool has_env(const struct env_list *env, const char *name)
+{
+	for (size_t i = 0; i < env->n; i++)
+		if (strcmp(env->v[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* All processes of the node see its GPUs; LOCAL_RANK says which one is whose, as with torchrun. */
+static void add_gpus(const struct agent *a, struct arena *mem, struct env_list *env)
+{
+	static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"};
+
+	for (size_t i = 0; a->gpus.list[0] && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!has_env(env, names[i]))
+			add_env(mem, env, names[i], a->gpus.list);
+}
+
+static void add_preempt_file(const struct agent *a, struct arena *mem, struct env_list *env)
+{
+	CLEANUP(freep) char *path = preempt_file(a);
+
+	add_env(mem, env, "REGATTA_PREEMPT_FILE", path);
+}
+
 /* Add the outputs of the previous attempt: those on this machine, else the ones that were fetched. */
-static void add_previous(const struct agent *a, struct arena *mem, struct message_start *m)
+static void add_previous(const struct agent *a, struct arena *mem, int attempt,
+			 struct env_list *env)
 {
 	CLEANUP(freep)
 	char *dir = a->at.no > 0 ? place_output(&a->cfg, a->dir, a->at.no) : place_previous(a->dir);
-	struct env_pair *all = arena_array(mem, struct env_pair, m->nenv + 1);
 
-	if (m->attempt < 2 || !file_exists(dir))
+	if (attempt < 2 || !file_exists(dir))
 		return;
-	for (size_t i = 0; i < m->nenv; i++)
-		if (strcmp(m->env[i].name, "REGATTA_PREVIOUS") == 0)
-			return; /* agent and master share a machine */
-	if (m->nenv > 0)
-		memcpy(all, m->env, m->nenv * sizeof(*all));
-	all[m->nenv++] = (struct env_pair){"REGATTA_PREVIOUS", arena_strdup(mem, dir)};
-	m->env = all;
+	if (has_env(env, "REGATTA_PREVIOUS"))
+		return; /* agent and master share a machine */
+	add_env(mem, env, "REGATTA_PREVIOUS", dir);
 }
 
 /* Expand the templates of a START for this node. */
 static int make_texts(struct agent *a, struct message_start *m, struct arena *mem,
-		      struct start_files *ret, struct err *err)
+		      struct start_texts *ret, struct err *err)
 {
 	CLEANUP(freep) char *at_dir = attempt_dir(a->dir, m->attempt);
 	CLEANUP(freep) char *cwd = place_cwd(&a->cfg, a->dir, &a->inputs);
@@ -183,6 +106,7 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 	CLEANUP(freep) char *hostfile = path_join(a->dir, LAYOUT_HOSTFILE);
 	CLEANUP(freep) char *machinefile = path_join(a->dir, LAYOUT_MACHINEFILE);
 	CLEANUP(freep) char *metrics = path_join(at_dir, LAYOUT_METRICS_FIFO);
+	CLEANUP(freep) char *rsh = path_join(a->dir, LAYOUT_RSH);
 
 	if (!m->cwd[0])
 		m->cwd = arena_strdup(mem, cwd);
@@ -196,6 +120,7 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 		.hostfile = hostfile,
 		.machinefile = machinefile,
 		.metrics = metrics,
+		.rsh = m->rsh ? rsh : NULL,
 	};
 
 	if (m->rank >= 0 && !members_have(&a->members, m->rank))
@@ -205,16 +130,59 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 		return err_wrap(err, "make the output directory");
 	if (expand_start(m, m->rank >= 0 ? &here : NULL, a->dir, mem, ret, err) < 0)
 		return -1;
-	add_previous(a, mem, m);
+	for (int i = 0; i < m->processes; i++) {
+		add_gpus(a, mem, &ret->envs[i]);
+		add_previous(a, mem, m->attempt, &ret->envs[i]);
+		add_preempt_file(a, mem, &ret->envs[i]);
+	}
 	return 0;
+}
+
+/* ---- the container ---- */
+
+static bool is_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+static void add_mount(struct attempt_container *c, const char *dir, struct arena *mem)
+{
+	size_t n = 0;
+
+	for (; c->mounts[n]; n++)
+		if (is_below(dir, c->mounts[n]))
+			return;
+	c->mounts[n] = arena_strdup(mem, dir);
+}
+
+/* Where the node has no files of the job's, the container works in the directory that its image names. */
+static int make_container(const struct agent *a, const struct message_start *m, struct arena *mem,
+			  struct attempt_container *ret, struct err *err)
+{
+	CLEANUP(freep) char *record = path_join(a->dir, LAYOUT_CONTAINER);
+	CLEANUP(freep) char *output = place_output(&a->cfg, a->dir, m->attempt);
+	CLEANUP(freep) char *before = place_output(&a->cfg, a->dir, m->attempt - 1);
+	bool has_files = a->cfg.base_dir || prepare_has_work(&a->inputs);
+
+	*ret = (struct attempt_container){.image = a->inputs.image,
+					  .workdir = has_files ? m->cwd : NULL};
+	add_mount(ret, a->dir, mem);
+	add_mount(ret, m->cwd, mem);
+	add_mount(ret, output, mem);
+	if (m->attempt > 1 && file_exists(before))
+		add_mount(ret, before, mem);
+	return container_record_read(AT_FDCWD, record, &ret->record, err);
 }
 
 void job_start(struct agent *a, struct str json, struct err *err)
 {
-	static const uint64_t zeros[STREAMS];
+	static const uint64_t zeros[STREAMS_MAX];
 	CLEANUP(arena_freep) struct arena *mem = arena_new();
 	struct message_start m;
-	struct start_files files;
+	struct start_texts texts;
+	struct attempt_container container;
 
 	if (message_start_get(json, mem, &m, err) < 0)
 		return;
@@ -228,9 +196,15 @@ void job_start(struct agent *a, struct str json, struct err *err)
 		err_set(err, ERR_PROTOCOL, "start: attempt %d still runs", a->at.no);
 		return;
 	}
-	if (make_texts(a, &m, mem, &files, err) < 0)
+	gpu_claims_resume(&a->gpus, a->dir);
+	if (make_texts(a, &m, mem, &texts, err) < 0 || (m.rsh && rsh_open(a, err) < 0))
 		return;
-	close_streams(a);
+	if (a->inputs.image && make_container(a, &m, mem, &container, err) < 0)
+		return;
+	bool ahead = inputs_streams_are(a, m.attempt); /* they have the output of setup */
+
+	if (!ahead)
+		close_streams(a);
 	a->probe = probe_free(a->probe);
 	a->serving = a->collected_known = false;
 	a->collect = forked_task_free(a->collect);
@@ -238,9 +212,21 @@ void job_start(struct agent *a, struct str json, struct err *err)
 	free(a->address);
 	a->address = xstrdup(m.address);
 	a->port = m.port;
-	attempt_start(&a->at, a->dir, &m, &files);
-	open_streams(a);
+	tail_begin(&a->tail, m.tail);
+	texts.keep = a->gpus.fds;
+	texts.nkeep = a->gpus.n;
+	attempt_start(&a->at, a->dir, &m, &texts, a->inputs.image ? &container : NULL);
+	if (ahead)
+		inputs_hand_streams(a);
+	else
+		open_streams(a);
 	scan_resume(&a->scan, zeros);
+}
+
+/* The report of a node with many processes may be too long for a HELLO: it follows as an EXIT. */
+static bool exit_fits_hello(const struct attempt *at)
+{
+	return at->has_exit && at->processes == 1 && !at->exit.tail;
 }
 
 void job_hello(struct agent *a, struct buf *out)
@@ -258,11 +244,13 @@ void job_hello(struct agent *a, struct buf *out)
 		.pid = getpid(),
 		.version = REGATTA_VERSION,
 		.templates = true,
+		.exec = true,
+		.inspect = true,
 		.attempt = at->no,
 		.holds = at->other_boot ? HOLDS_OTHER_BOOT
 			 : at->no == 0	? HOLDS_NOTHING
 					: HOLDS_STARTED,
-		.exit = at->has_exit ? &at->exit : NULL,
+		.exit = exit_fits_hello(at) ? &at->exit : NULL,
 	};
 
 	if (conn_own_address(a->conn, &own, interface)) {
@@ -270,6 +258,8 @@ void job_hello(struct agent *a, struct buf *out)
 		m.address = text;
 		m.interface = message_interface_ok(interface) ? interface : NULL;
 	}
+	if (a->cfg.address)
+		m.address = a->cfg.address;
 	if (a->relaying) {
 		relay_refresh(&a->relay);
 		for (int s = 0; s < STREAMS; s++)
@@ -278,7 +268,7 @@ void job_hello(struct agent *a, struct buf *out)
 	message_hello_put(&m, out);
 	memset(&a->told, 0, sizeof(a->told));
 	a->told.started = at->no > 0;
-	a->told.exit = at->has_exit;
+	a->told.exit = exit_fits_hello(at);
 	a->ready_wanted = false;
 }
 
@@ -296,6 +286,8 @@ static void changed(void *ctx)
 	struct agent *a = ctx;
 
 	a->grown = true;
+	if (!attempt_is_live(&a->at))
+		exec_drop_all(a, "the job has ended");
 	agent_wake(a);
 }
 
@@ -305,6 +297,7 @@ static bool is_helper(void *ctx, pid_t pid)
 	struct agent *a = ctx;
 
 	return forked_task_is(a->prepare, pid) || forked_task_is(a->collect, pid) ||
+	       preempt_is_task(a, pid) || inspect_is_task(a, pid) ||
 	       (a->has_host && gpu_is(a->host.gpu, pid));
 }
 
@@ -319,27 +312,39 @@ int job_init(struct agent *a, struct err *err)
 	if (scan_patterns(&a->scan, &a->inputs, err) < 0)
 		return -1;
 	job_timers_init(a);
+	preempt_init(a);
 	attempt_init(&a->at, a->loop, &a->cfg, a->boot_id, &ev, a);
-	if (attempt_find(&a->at, a->dir, err) < 0)
+	if (attempt_find(&a->at, a->dir, err) < 0 ||
+	    setup_init(&a->setup, a->loop, &a->cfg, a->boot_id, a->dir, &ev, a, err) < 0)
 		return -1;
 	open_streams(a);
-	return 0;
+	gpu_claims_resume(&a->gpus, a->dir);
+	return rsh_resume(a, err);
 }
 
 void job_release(struct agent *a)
 {
+	exec_drop_all(a, NULL);
+	rsh_release(a);
 	a->prepare = forked_task_free(a->prepare);
 	a->collect = forked_task_free(a->collect);
 	a->probe = probe_free(a->probe);
+	preempt_release(a);
+	inspect_release(a);
 	close_streams(a);
+	close_fdp(&a->ahead_fd);
+	setup_release(&a->setup);
 	attempt_release(&a->at);
 	scan_release(&a->scan);
 	if (a->has_host)
 		host_release(&a->host);
 	job_timers_release(a);
+	ports_release(&a->ports);
+	gpu_claims_release(&a->gpus);
 	arena_free(a->inputs_arena);
 	members_release(&a->members);
 	buf_release(&a->ready);
 	buf_release(&a->collected);
+	buf_release(&a->tail.text);
 	free(a->address);
 }

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/exec.h"
+#include "agent/inspect.h"
+#include "agent/rsh.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -23,6 +26,7 @@
 #include "net/transport.h"
 #include "sys/child.h"
 #include "sys/loop.h"
+#include "sys/off_timer.h"
 
 #define DIAL_TIMEOUT_MS 500
 #define CALL_TIMEOUT_MS                                                                            \
@@ -231,6 +235,8 @@ static void hang_up(struct agent *a)
 {
 	if (a->welcomed && a->lease_ms > 0)
 		loop_timer_set(a->lease, a->lease_ms - (clock_boot_ms() - a->heard_ms));
+	exec_drop_all(a, NULL);
+	rsh_drop_all(a);
 	a->conn = conn_free(a->conn);
 	members_release(&a->members);
 	a->welcomed = false;
@@ -350,11 +356,11 @@ static void on_ack(struct agent *a, const struct frame *f, struct arena *mem, st
 	struct message_ack m;
 
 	(void)mem;
-	if (f->channel >= STREAMS) {
+	if (f->channel >= STREAMS_MAX) {
 		err_set(err, ERR_PROTOCOL, "ack: stream %d does not exist", f->channel);
 		return;
 	}
-	if (message_ack_get(f->payload, &m, err) == 0 && a->relaying)
+	if (message_ack_get(f->payload, &m, err) == 0 && a->relaying && f->channel < a->relay.n)
 		relay_ack(&a->relay, (enum stream)f->channel, m.stored, m.scanned);
 }
 
@@ -364,6 +370,18 @@ static void on_signal(struct agent *a, const struct frame *f, struct arena *mem,
 
 	if (message_signal_get(f->payload, mem, &m, err) == 0)
 		job_stop(a, m.hurry);
+}
+
+/* A machine of one's own is never switched off: it has no such timer. */
+static void on_extend(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	struct message_extend m;
+	struct err why = {0};
+
+	if (message_extend_get(f->payload, mem, &m, err) == 0 && a->cfg.expires_file &&
+	    off_timer_set(a->cfg.expires_file, m.expires_ms, &why) < 0)
+		log_warn("the time at which this machine is switched off was not changed: %s",
+			 why.msg);
 }
 
 static void on_release(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
@@ -403,16 +421,79 @@ static void on_bye(struct agent *a, const struct frame *f, struct arena *mem, st
 	conn_close(a->conn);
 }
 
+static void on_exec(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)mem;
+	exec_open(a, f->channel, f->payload, err);
+}
+
+static void on_exec_input(struct agent *a, const struct frame *f, struct arena *mem,
+			  struct err *err)
+{
+	(void)mem;
+	(void)err;
+	exec_input(a, f->channel, f->payload);
+}
+
+static void on_exec_control(struct agent *a, const struct frame *f, struct arena *mem,
+			    struct err *err)
+{
+	(void)mem;
+	if (f->channel >= MESSAGE_ASK_CHANNEL)
+		rsh_frame(a, f);
+	else
+		exec_control(a, f->channel, f->payload, err);
+}
+
+static void on_exec_output(struct agent *a, const struct frame *f, struct arena *mem,
+			   struct err *err)
+{
+	(void)mem;
+	(void)err;
+	rsh_frame(a, f);
+}
+
+static void on_exec_close(struct agent *a, const struct frame *f, struct arena *mem,
+			  struct err *err)
+{
+	(void)mem;
+	(void)err;
+	if (f->channel >= MESSAGE_ASK_CHANNEL)
+		rsh_frame(a, f);
+	else
+		exec_close(a, f->channel);
+}
+
+static void on_inspect(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	(void)f;
+	(void)mem;
+	(void)err;
+	inspect_start(a);
+}
+
 static const struct {
 	void (*take)(struct agent *a, const struct frame *f, struct arena *mem, struct err *err);
 	bool before_welcome;
 } messages[FRAME_TYPE_MAX + 1] = {
-	[FRAME_WELCOME] = {on_welcome, true},  [FRAME_REFUSE] = {on_refuse, true},
-	[FRAME_INPUTS] = {on_inputs, false},   [FRAME_START] = {on_start, false},
-	[FRAME_ACK] = {on_ack, false},	       [FRAME_SIGNAL] = {on_signal, false},
-	[FRAME_RELEASE] = {on_release, false}, [FRAME_PING] = {on_ping, true},
-	[FRAME_PONG] = {on_pong, true},	       [FRAME_BYE] = {on_bye, true},
+	[FRAME_WELCOME] = {on_welcome, true},
+	[FRAME_REFUSE] = {on_refuse, true},
+	[FRAME_INPUTS] = {on_inputs, false},
+	[FRAME_START] = {on_start, false},
+	[FRAME_ACK] = {on_ack, false},
+	[FRAME_SIGNAL] = {on_signal, false},
+	[FRAME_RELEASE] = {on_release, false},
+	[FRAME_PING] = {on_ping, true},
+	[FRAME_PONG] = {on_pong, true},
+	[FRAME_BYE] = {on_bye, true},
 	[FRAME_MEMBERS] = {on_members, false},
+	[FRAME_EXEC] = {on_exec, false},
+	[FRAME_EXEC_INPUT] = {on_exec_input, false},
+	[FRAME_EXEC_OUTPUT] = {on_exec_output, false},
+	[FRAME_EXEC_CONTROL] = {on_exec_control, false},
+	[FRAME_EXEC_CLOSE] = {on_exec_close, false},
+	[FRAME_EXTEND] = {on_extend, false},
+	[FRAME_INSPECT] = {on_inspect, false},
 };
 
 static void on_frame(void *ctx, const struct frame *f)

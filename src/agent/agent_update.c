@@ -8,6 +8,7 @@
 #include "agent/collect.h"
 #include "agent/forked_task.h"
 #include "agent/places.h"
+#include "agent/preempt.h"
 #include "agent/prepare.h"
 #include "agent/probe.h"
 #include "agent/upload.h"
@@ -179,8 +180,11 @@ static void tell_small(struct agent *a)
 	struct attempt *at = &a->at;
 	struct buf b;
 
+	preempt_tell(a);
 	buf_init(&b, AGENT_PAYLOAD_MAX);
-	if (a->ready_wanted && a->ready_known) {
+	/* What setup printed goes first: a run that fails by it shows it. */
+	if (a->ready_wanted && a->ready_known &&
+	    (a->ahead_fd < 0 || relay_waiting(&a->relay) == 0)) {
 		link_send(a, FRAME_READY, &a->ready);
 		a->ready_wanted = false;
 	}
@@ -197,6 +201,8 @@ static void tell_small(struct agent *a)
 	}
 	if (!a->told.exit && at->has_exit) {
 		buf_reset(&b);
+		if (a->relaying)
+			tail_take(&a->tail, &a->relay, &at->exit);
 		message_exit_put(&at->exit, &b);
 		link_send(a, FRAME_EXIT, &b);
 		a->told.exit = true;
@@ -230,7 +236,7 @@ static void scan_output(struct agent *a)
 	bool all = true;
 
 	a->scan_waits = false;
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < a->relay.n; s++) {
 		struct relay_stream *st = &a->relay.s[s];
 
 		all &= scan_stream(&a->scan, (enum stream)s, st->fd, st->size, a->at.has_exit,
@@ -257,7 +263,7 @@ static void scan_soon(struct agent *a)
 {
 	uint64_t waiting = 0;
 
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < a->relay.n; s++) {
 		/* At the end even a range without samples must be reported. */
 		uint64_t done = a->at.has_exit ? a->scan.s[s].reported : a->scan.s[s].pos;
 
@@ -292,6 +298,7 @@ void job_update(struct agent *a)
 	update_probe(a);
 	update_sampling(a);
 	update_collect(a);
+	inputs_update(a);
 	if (!a->welcomed || !a->conn)
 		return;
 	if (a->relaying && a->grown) {
@@ -304,8 +311,9 @@ void job_update(struct agent *a)
 	tell_small(a);
 	if (a->relaying) {
 		push_output(a);
-		/* Before the inputs arrive, which follow every WELCOME, the patterns are unknown. */
-		if (a->inputs_arena)
+		/* Before the inputs arrive, which follow every WELCOME, the patterns are unknown; before the
+		 * attempt, the streams are not its own yet. */
+		if (a->inputs_arena && a->at.no > 0)
 			scan_soon(a);
 	}
 	tell_collected(a);

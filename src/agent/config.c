@@ -81,8 +81,8 @@ static void read_isolation(const struct doc *d, const char *dir, struct arena *a
 	c->hosts = arena_printf(a, "%s/" LAYOUT_HOSTS_FILE, dir);
 }
 
-/* A path; NULL if the key is missing. */
-static const char *path_of(const struct doc *d, const char *key)
+/* NULL if the key is missing. */
+static const char *text_of(const struct doc *d, const char *key)
 {
 	struct str s = doc_str(d, key, STR(""));
 
@@ -105,12 +105,16 @@ static int read_keys(const struct doc *d, struct arena *a, struct agent_config *
 	c->incarnation = (int)incarnation;
 	c->home = doc_str(d, "home", STR("")).p;
 	c->revive = doc_bool(d, "revive", false) && c->home[0] && !c->url;
+	c->own_env = doc_bool(d, "own_env", false);
 	c->mark = doc_str(d, "mark", STR("")).p;
 	c->boot = doc_str(d, "boot", STR("")).p;
-	c->base_dir = path_of(d, "base_dir");
-	c->blobs = path_of(d, "blobs");
-	c->output_dir = path_of(d, "output_dir");
-	c->cache = path_of(d, "cache");
+	c->base_dir = text_of(d, "base_dir");
+	c->blobs = text_of(d, "blobs");
+	c->output_dir = text_of(d, "output_dir");
+	c->cache = text_of(d, "cache");
+	c->address = text_of(d, "address");
+	c->notices = text_of(d, "notices");
+	c->expires_file = text_of(d, "expires_file");
 	c->cache_bytes = (uint64_t)limit(d, "cache_bytes", CACHE_BYTES);
 	copy_path(c->cg.unified, doc_str(d, "cgroup", STR("")));
 	copy_path(c->cg.memory, doc_str(d, "cgroup_memory", STR("")));

@@ -12,10 +12,11 @@
  *	urls, pin		the masters to try in turn ("https://HOST:PORT"), and the pin of their key;
  *				or link_dir and link_name: a unix socket of this machine
  *	identity		what the provider calls this machine, or where that is found:
- *				{"from": "file", "path": PATH}, {"from": "hostname"}
+ *				{"from": "file", "path": PATH}, {"from": "hostname"}, or
+ *				{"from": "imds"}, an instance of EC2, which knows its place as well
  *	place			optional: its place among the machines of its call
  *	dir			optional: the node directory; default: "node" beside the file
- *	cache			optional: as in agent.json
+ *	cache, expires_file	optional: as in agent.json
  *	limit_ms		optional: how long it asks before it gives up; default: half an hour
  */
 

@@ -2,7 +2,9 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +13,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
+#include "base/env.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hex.h"
@@ -20,11 +24,14 @@
 #include "fmt/jsonw.h"
 #include "link/layout.h"
 #include "link/message.h"
+#include "net/imds.h"
 #include "sys/cgroup.h"
 #include "sys/proctree.h"
 
 #define FILE_MAX (64 * 1024)
 #define MARK_BYTES 16
+#define METADATA_MS 60000
+#define METADATA_PAUSE_MS 500
 #define LIMIT_MS (30 * 60 * 1000)
 #define OTHER_BOOT "lost" /* instead of a boot id: what was here before, if anything, is lost */
 
@@ -64,13 +71,68 @@ static int from_hostname(const struct doc *d, struct arena *a, struct enrol_conf
 	return 0;
 }
 
-/* Each fills in the identity, and the place if it knows it.  A provider's own way is a row here. */
+static int ask_metadata(const char *path, const struct deadline *d, struct arena *a,
+			const char **ret, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	const struct env_lookup env = {0};
+	struct err why = {0};
+
+	buf_init(&text, 4096);
+	while (imds_get(&env, path, d, &text, &why) < 0) {
+		if (why.kind == ERR_NOT_FOUND || deadline_left_ms(d) == 0)
+			return err_set(err, why.kind, "%s", why.msg);
+		poll(NULL, 0, METADATA_PAUSE_MS);
+	}
+	*ret = arena_str(a, str_trim(buf_str(&text))).p;
+	return 0;
+}
+
+/* An instance of EC2: its id, its launch index, and the address that others in its network use. */
+static int from_imds(const struct doc *d, struct arena *a, struct enrol_config *c, struct err *err)
+{
+	struct deadline limit = deadline_in(METADATA_MS, NULL);
+	const char *index;
+	int64_t place;
+
+	(void)d;
+	c->notices = "imds";
+	if (ask_metadata("instance-id", &limit, a, &c->identity, err) < 0 ||
+	    ask_metadata("ami-launch-index", &limit, a, &index, err) < 0 ||
+	    ask_metadata("local-ipv4", &limit, a, &c->address, err) < 0)
+		return -1;
+	if (str_to_i64(str_from(index), &place) && place >= 0 && place <= MESSAGE_MAX_MEMBERS)
+		c->place = (int)place;
+	return 0;
+}
+
+/* A pod of an indexed Job: variables that its template has set. */
+static int from_pod(const struct doc *d, struct arena *a, struct enrol_config *c, struct err *err)
+{
+	const char *uid = getenv("REGATTA_POD_UID"), *address = getenv("REGATTA_POD_IP");
+	const char *index = getenv("JOB_COMPLETION_INDEX");
+	int64_t place;
+
+	(void)d;
+	if (!uid || !address)
+		return err_set(err, ERR_NOT_FOUND, "REGATTA_POD_UID or REGATTA_POD_IP is not set");
+	c->identity = arena_strdup(a, uid);
+	c->address = arena_strdup(a, address);
+	if (index && str_to_i64(str_from(index), &place) && place >= 0 &&
+	    place <= MESSAGE_MAX_MEMBERS)
+		c->place = (int)place;
+	return 0;
+}
+
+/* Each fills in the identity, and place and address if it knows them.  A provider's own way is a row here. */
 static const struct {
 	const char *from;
 	int (*read)(const struct doc *d, struct arena *a, struct enrol_config *c, struct err *err);
 } sources[] = {
 	{"file", from_file},
 	{"hostname", from_hostname},
+	{"imds", from_imds},
+	{"pod", from_pod},
 };
 
 static int read_source(const struct doc *d, struct arena *a, struct enrol_config *c,
@@ -137,7 +199,8 @@ static int read_urls(const struct doc *d, struct arena *a, struct enrol_config *
 static int read_keys(const struct doc *d, const char *file, struct arena *a, struct enrol_config *c,
 		     struct err *err)
 {
-	struct str dir = doc_str(d, "dir", STR("")), cache = doc_str(d, "cache", STR(""));
+	struct str dir = doc_str(d, "dir", STR("")), cache = doc_str(d, "cache", STR("")),
+		   expires = doc_str(d, "expires_file", STR(""));
 
 	if (want(d, "run", &c->run, err) < 0 || want(d, "role", &c->role, err) < 0 ||
 	    want(d, "token", &c->token, err) < 0 || read_urls(d, a, c, err) < 0 ||
@@ -147,6 +210,8 @@ static int read_keys(const struct doc *d, const char *file, struct arena *a, str
 
 	c->dir = dir.n > 0 ? dir.p : arena_printf(a, "%.*snode", beside, file);
 	c->cache = cache.n > 0 ? cache.p : NULL;
+	c->expires_file = expires.n > 0 ? expires.p : NULL;
+	c->own_env = doc_bool(d, "own_env", false);
 	c->limit_ms = doc_int(d, "limit_ms", LIMIT_MS);
 	return 0;
 }
@@ -213,6 +278,14 @@ static void put_config(const struct enrol_config *c, size_t url, const struct me
 	put_groups(c, m, &w);
 	if (c->cache)
 		jsonw_kz(&w, "cache", c->cache);
+	if (c->address)
+		jsonw_kz(&w, "address", c->address);
+	if (c->notices)
+		jsonw_kz(&w, "notices", c->notices);
+	if (c->expires_file)
+		jsonw_kz(&w, "expires_file", c->expires_file);
+	if (c->own_env)
+		jsonw_kbool(&w, "own_env", true);
 	jsonw_kint(&w, "proto", LINK_PROTO);
 	jsonw_close(&w);
 	buf_addc(out, '\n');

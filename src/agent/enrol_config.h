@@ -1,5 +1,6 @@
 #pragma once
 /* enrol_config - the file of a machine that enrols, and what is made of the answer: see agent/enrol.h. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,7 +22,11 @@ struct enrol_config {
 	size_t nurls;
 	const char *pin;
 	const char *link_dir, *link_name;
-	const char *cache; /* NULL: none is given */
+	const char *cache;	  /* NULL: none is given */
+	const char *address;	  /* of this machine; NULL: that of its connection */
+	const char *notices;	  /* where to ask whether it will be taken; NULL: nowhere */
+	const char *expires_file; /* NULL: none is given */
+	bool own_env;		  /* the job gets the variables of the agent too */
 	int64_t limit_ms;
 };
 

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "sys/child.h"
 #include "sys/loop.h"
+#include "sys/proctree.h"
 
 #define RESULT_FD 3
 
@@ -119,15 +120,25 @@ bool forked_task_is(const struct forked_task *t, pid_t pid)
 	return t && t->pid > 0 && t->pid == pid;
 }
 
+/* With the programs that it has started.  Stopped first, so that it starts no other. */
+static void kill_task(pid_t pid)
+{
+	CLEANUP(proc_list_release) struct proc_list started = {0};
+
+	kill(pid, SIGSTOP);
+	proc_descendants(pid, &started);
+	kill(pid, SIGKILL);
+	proc_kill(&started);
+	waitpid(pid, NULL, 0);
+}
+
 struct forked_task *forked_task_free(struct forked_task *t)
 {
 	if (!t)
 		return NULL;
 	t->io = loop_io_free(t->io);
-	if (t->pid > 0) {
-		kill(t->pid, SIGKILL);
-		waitpid(t->pid, NULL, 0);
-	}
+	if (t->pid > 0)
+		kill_task(t->pid);
 	close(t->fd);
 	buf_release(&t->text);
 	free(t);

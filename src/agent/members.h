@@ -12,8 +12,8 @@ struct err;
 struct members {
 	struct arena *arena; /* NULL: no part was received */
 	struct expand_members table;
-	const char **addresses;
-	int next; /* the rank that the next part begins with */
+	const char **addresses, **names; /* names: NULL if the table has none */
+	int next;			 /* the rank that the next part begins with */
 };
 
 /* Add one part.  A part with first = 0 begins a new table; any other must continue the last one. */

@@ -8,6 +8,11 @@
 #include "base/str.h"
 #include "link/layout.h"
 
+bool place_is_own_machine(const struct agent_config *cfg)
+{
+	return !cfg->base_dir && !cfg->cache;
+}
+
 char *place_work(const char *node_dir)
 {
 	return path_join(node_dir, LAYOUT_WORK);

@@ -9,6 +9,10 @@
 struct agent_config;
 struct message_inputs;
 
+#include <stdbool.h>
+
+/* Is the machine made for this node alone, so that data may go anywhere on it? */
+bool place_is_own_machine(const struct agent_config *cfg);
 /* The directory of source and data. */
 char *place_work(const char *node_dir);
 /* The job's working directory: place_work, or, without source and data, the directory of the job file. */

@@ -1,21 +1,20 @@
 #include "agent/prepare.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/config.h"
 #include "agent/environ.h"
 #include "agent/fetch.h"
+#include "agent/image.h"
+#include "agent/objects.h"
 #include "agent/places.h"
 #include "agent/previous.h"
-#include "agent/probe.h"
+#include "agent/unpack.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -28,19 +27,18 @@
 #include "net/digest.h"
 #include "sys/cgroup.h"
 #include "sys/child.h"
-#include "sys/netns.h"
 
 #define DATA_MAX_FILES 1000000
 #define MARK_FILE "prepared" /* digest of what work/ was made from */
 
 bool prepare_has_work(const struct message_inputs *in)
 {
-	return in->source || in->ndata > 0;
+	return in->source || in->image_source || in->ndata > 0;
 }
 
 bool prepare_is_long(const struct message_inputs *in)
 {
-	return prepare_has_work(in) || in->previous > 0;
+	return prepare_has_work(in) || in->previous > 0 || in->image;
 }
 
 /* ---- files ---- */
@@ -74,20 +72,9 @@ static int unpack_blob(const struct supply *p, const struct message_blob *b, con
 	return fd < 0 || tar_unpack(fd, dest, err) < 0 ? -1 : 0;
 }
 
-static int make_parent(const char *path, struct err *err)
-{
-	CLEANUP(freep) char *dir = xstrdup(path);
-	char *slash = strrchr(dir, '/');
-
-	if (!slash || slash == dir)
-		return 0;
-	*slash = '\0';
-	return file_mkdir_p(dir, 0777, err);
-}
-
 static int copy_one(const char *from, const char *to, struct err *err)
 {
-	return make_parent(to, err) < 0 ? -1 : file_copy(from, to, err);
+	return file_make_parent(to, err) < 0 ? -1 : file_copy(from, to, err);
 }
 
 static int copy_tree(const struct message_data *d, const char *src, const char *dest,
@@ -144,7 +131,7 @@ static int copy_blob(const struct supply *p, const struct message_blob *b, const
 {
 	CLEANUP(close_fdp) int from = fetch_open(p->cfg, p->node_dir, b, err);
 
-	if (from < 0 || make_parent(dest, err) < 0)
+	if (from < 0 || file_make_parent(dest, err) < 0)
 		return -1;
 	CLEANUP(close_fdp)
 	int to = open(dest, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -163,14 +150,11 @@ static int unpack_all(const struct supply *p, const struct message_data *d, cons
 	return 0;
 }
 
-static int check_md5(const char *path, const char *md5, struct err *err)
+static int check_md5(int fd, const char *md5, struct err *err)
 {
-	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	uint8_t digest[MD5_BYTES];
 	char hex[2 * MD5_BYTES + 1];
 
-	if (fd < 0)
-		return err_errno(err, errno, "open '%s'", path);
 	if (md5_fd(fd, digest, err) < 0)
 		return -1;
 	hex_encode(digest, sizeof(digest), hex);
@@ -179,33 +163,76 @@ static int check_md5(const char *path, const char *md5, struct err *err)
 	return 0;
 }
 
+static int check_md5_of(const char *path, const char *md5, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? err_errno(err, errno, "open '%s'", path) : check_md5(fd, md5, err);
+}
+
+static int open_archive(const struct supply *p, const struct message_data *d, struct err *err)
+{
+	if (d->list)
+		return objects_open_one(p->cfg, p->node_dir, d, err);
+	if (!d->src)
+		return d->tar ? err_set(err, ERR_INVALID,
+					"unpack: it is a directory, not an archive")
+			      : fetch_open(p->cfg, p->node_dir, d->blobs, err);
+	if (!p->cfg->base_dir)
+		return err_set(err, ERR_UNAVAILABLE, "the master's files are not on this machine");
+	CLEANUP(freep) char *src = path_join(p->cfg->base_dir, d->src);
+	struct stat st;
+
+	if (d->sha256 && check_digest(src, d->sha256, err) < 0)
+		return -1;
+	if (stat(src, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID, "unpack: it is not a file");
+	int fd = open(src, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? err_errno(err, errno, "open '%s'", src) : fd;
+}
+
+static int unpack_file(const struct supply *p, const struct message_data *d, const char *dest,
+		       struct err *err)
+{
+	CLEANUP(close_fdp) int fd = open_archive(p, d, err);
+
+	if (fd < 0 || (d->md5 && check_md5(fd, d->md5, err) < 0))
+		return -1;
+	return unpack_archive(fd, dest, err);
+}
+
 static int put_data(const struct supply *p, const struct message_data *d, const char *work,
 		    struct err *err)
 {
 	CLEANUP(freep) char *dest = path_join(work, d->path);
+	bool elsewhere = d->path[0] == '/' && place_is_own_machine(p->cfg);
 	int rc;
 
-	if (!path_is_below(str_from(d->path)))
+	if (!path_is_below(str_from(d->path + elsewhere)))
 		return err_set(err, ERR_INVALID, "data path '%s' leaves the work directory",
 			       d->path);
-	if (d->src)
+	if (elsewhere)
+		unlink(dest); /* a file that an earlier try has left; the work directory is a new one */
+	if (d->unpack)
+		rc = unpack_file(p, d, dest, err);
+	else if (d->list)
+		rc = objects_put(p->cfg, p->node_dir, d, dest, err);
+	else if (d->src)
 		rc = copy_src(d, p->cfg->base_dir, dest, err);
 	else
 		rc = d->tar ? unpack_all(p, d, dest, err) : copy_blob(p, d->blobs, dest, err);
-	if (rc == 0 && d->md5)
-		rc = check_md5(dest, d->md5, err);
-	return rc < 0 ? err_wrap(err, "data '%s'", d->path) : 0;
+	if (rc == 0 && d->md5 && !d->unpack)
+		rc = check_md5_of(dest, d->md5, err);
+	if (rc == 0)
+		return 0;
+	return strcmp(d->path, ".") == 0 ? err_wrap(err, "source")
+					 : err_wrap(err, "data '%s'", d->path);
 }
 
 static void put_field(struct sha256 *s, const char *text)
 {
 	sha256_add(s, text, strlen(text) + 1);
-}
-
-static void put_blob(struct sha256 *s, const struct message_blob *b)
-{
-	put_field(s, b->url ? b->url : "");
-	put_field(s, b->sha256 ? b->sha256 : "");
 }
 
 /* A digest of everything that work/ is made from. */
@@ -215,18 +242,22 @@ static void inputs_digest(const struct message_inputs *in, char out[static 2 * S
 	uint8_t digest[SHA256_BYTES];
 
 	if (in->source)
-		put_blob(s, in->source);
+		put_field(s, in->source->sha256);
+	if (in->image && in->image_source) {
+		put_field(s, in->image);
+		put_field(s, in->image_source);
+	}
 	for (size_t i = 0; i < in->ndata; i++) {
 		const struct message_data *d = &in->data[i];
 		char shard[64];
 
 		snprintf(shard, sizeof(shard), "%d/%d %d", (int)d->shard_index, (int)d->shard_count,
-			 d->tar);
-		put_field(s, d->src ? d->src : "");
+			 d->tar + 2 * d->unpack);
+		put_field(s, d->src ? d->src : d->list ? d->list : "");
 		put_field(s, d->path);
 		put_field(s, shard);
 		for (size_t k = 0; k < d->nblobs; k++)
-			put_blob(s, &d->blobs[k]);
+			put_field(s, d->blobs[k].sha256);
 	}
 	sha256_end(s, digest);
 	hex_encode(digest, sizeof(digest), out);
@@ -249,6 +280,8 @@ static int fill(const struct supply *p, const char *dir, struct err *err)
 	const struct message_inputs *in = p->in;
 
 	if (in->source && unpack_blob(p, in->source, dir, err) < 0)
+		return err_wrap(err, "source");
+	if (in->image && in->image_source && image_copy_out(in, p->node_dir, dir, err) < 0)
 		return err_wrap(err, "source");
 	for (size_t i = 0; i < in->ndata; i++)
 		if (put_data(p, &in->data[i], dir, err) < 0)
@@ -274,6 +307,7 @@ static int make_work(const struct supply *p, const char *work, struct err *err)
 		return -1;
 	if (rename(fresh, work) < 0)
 		return err_errno(err, errno, "put the work directory in place");
+	fetch_drop_own_cache(p->cfg, p->node_dir);
 	return file_write_atomic(mark, str_from(digest), 0600, false, err);
 }
 
@@ -297,6 +331,8 @@ int prepare_files(const struct message_inputs *in, const struct agent_config *cf
 
 	if (file_mkdir_p(output, 0700, err) < 0)
 		return err_wrap(err, "make the output directory");
+	if (in->image && image_prepare(in, cfg, node_dir, err) < 0)
+		return -1;
 	if (in->previous > 0 && previous_fetch(cfg, node_dir, in->previous, err) < 0)
 		return -1;
 	if (prepare_has_work(in))
@@ -309,33 +345,7 @@ int prepare_files(const struct message_inputs *in, const struct agent_config *cf
 
 /* ---- checks ---- */
 
-static int check_port(const char *netns, const char *address, int port, struct err *err)
-{
-	CLEANUP(close_fdp) int fd = -1;
-	struct sockaddr_storage sa;
-	socklen_t len;
-	int on = 1;
-
-	if (!probe_address(address, port, &sa, &len))
-		return err_set(err, ERR_INVALID, "'%s' is not an address", address);
-	fd = netns_socket(netns, sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC);
-	if (fd < 0)
-		return err_errno(err, errno, "make a socket");
-	/* As servers do: connections in TIME_WAIT do not make the port busy. */
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
-		return 0;
-	if (errno == EADDRINUSE)
-		return err_set(err, ERR_CONFLICT, "port %d on %s is taken by another process", port,
-			       address);
-	if (errno == EACCES)
-		return err_set(err, ERR_DENIED, "port %d on %s needs a privilege", port, address);
-	return err_set(err, ERR_UNAVAILABLE, "port %d on %s cannot be used: %s", port, address,
-		       strerror(errno));
-}
-
-int prepare_check(const struct message_inputs *in, const char *cwd, const char *netns,
-		  struct err *err)
+int prepare_check(const struct message_inputs *in, const char *cwd, struct err *err)
 {
 	CLEANUP(freep) char *file = NULL;
 	struct stat st;
@@ -344,15 +354,15 @@ int prepare_check(const struct message_inputs *in, const char *cwd, const char *
 		return err_errno(err, errno, "work directory '%s'", cwd);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(err, ERR_INVALID, "work directory '%s' is not a directory", cwd);
-	if (child_find_command(in->argv0, in->path[0] ? in->path : ENVIRON_PATH, cwd, &file, err) <
-	    0)
-		return -1;
-	return in->port ? check_port(netns, in->address, in->port, err) : 0;
+	if (in->image)
+		return 0;
+	return child_find_command(in->argv0, in->path[0] ? in->path : ENVIRON_PATH, cwd, &file,
+				  err);
 }
 
 int prepare_memory(const struct message_inputs *in, struct cgroup *cg, struct err *err)
 {
-	if (!in->memory)
+	if (!in->memory || in->image) /* a container has a limit of its own */
 		return 0;
 	cgroup_make(cg, true);
 	return cgroup_limit_memory(cg, in->memory, err);

@@ -15,14 +15,13 @@ struct err;
 
 /* Is there source or data to be fetched or copied? */
 bool prepare_has_work(const struct message_inputs *in);
-/* Is there anything to be fetched or copied? */
+/* Is there anything to be fetched, pulled or copied? */
 bool prepare_is_long(const struct message_inputs *in);
 /* Make work/ with source and data below node_dir, and the output directory of the first attempt. */
 int prepare_files(const struct message_inputs *in, const struct agent_config *cfg,
 		  const char *node_dir, struct err *err);
-/* Can the command be found from cwd, is the port free in the network namespace at `netns` (NULL: the agent's)? */
-int prepare_check(const struct message_inputs *in, const char *cwd, const char *netns,
-		  struct err *err);
+/* Is cwd a directory, and can the command be found from there? */
+int prepare_check(const struct message_inputs *in, const char *cwd, struct err *err);
 /* Can memory be limited?  Makes the cgroups. */
 int prepare_memory(const struct message_inputs *in, struct cgroup *cg, struct err *err);
 

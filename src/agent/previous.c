@@ -105,7 +105,7 @@ static int download_list(const struct previous *p, int fd, struct err *err)
 	transfer_init(&t, p->cfg, NULL);
 	CLEANUP(freep) char *path = transfer_path(&t, rest);
 
-	return transfer_download(&t, path, fd, err);
+	return transfer_download(&t, path, NULL, fd, err);
 }
 
 static int put_all(const struct previous *p, FILE *list, struct err *err)

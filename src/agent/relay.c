@@ -2,22 +2,32 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/shim/spool.h"
 #include "agent/shim/supervisor.h"
+#include "base/alloc.h"
 #include "link/conn.h"
 
 #define TELL_BYTES (1024 * 1024) /* acknowledged bytes between two updates of SUPERVISOR_ACKED */
 
-void relay_open(struct relay *r, int dirfd)
+void relay_open(struct relay *r, int dirfd, int n)
 {
 	*r = (struct relay){.dirfd = dirfd, .acked_fd = -1};
-	for (int s = 0; s < STREAMS; s++)
-		r->s[s].fd = -1;
+	relay_widen(r, n);
 	relay_refresh(r);
+}
+
+void relay_widen(struct relay *r, int n)
+{
+	if (n <= r->n)
+		return;
+	r->s = xrealloc(r->s, (size_t)n * sizeof(*r->s));
+	for (; r->n < n; r->n++)
+		r->s[r->n] = (struct relay_stream){.fd = -1};
 }
 
 /* The shim makes a spool when its stream has its first byte. */
@@ -32,11 +42,13 @@ static int open_spool(const struct relay *r, enum stream s)
 
 void relay_close(struct relay *r)
 {
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < r->n; s++) {
 		if (r->s[s].fd >= 0)
 			close(r->s[s].fd);
-		r->s[s].fd = -1;
 	}
+	free(r->s);
+	r->s = NULL;
+	r->n = 0;
 	if (r->acked_fd >= 0)
 		close(r->acked_fd);
 	r->acked_fd = -1;
@@ -44,7 +56,7 @@ void relay_close(struct relay *r)
 
 void relay_refresh(struct relay *r)
 {
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < r->n; s++) {
 		struct stat st;
 
 		if (r->s[s].fd < 0)
@@ -57,9 +69,10 @@ void relay_refresh(struct relay *r)
 
 static void tell_shim(struct relay *r)
 {
-	uint64_t acked[STREAMS], sum = 0, size = 0;
+	uint64_t acked[STREAMS_MAX], sum = 0, size = 0;
+	size_t bytes = (size_t)r->n * sizeof(acked[0]);
 
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < r->n; s++) {
 		acked[s] = r->s[s].acked;
 		sum += acked[s];
 		size += r->s[s].size;
@@ -70,8 +83,7 @@ static void tell_shim(struct relay *r)
 	if (r->acked_fd < 0)
 		r->acked_fd = openat(r->dirfd, SUPERVISOR_ACKED,
 				     O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (r->acked_fd >= 0 &&
-	    pwrite(r->acked_fd, acked, sizeof(acked), 0) == (ssize_t)sizeof(acked))
+	if (r->acked_fd >= 0 && pwrite(r->acked_fd, acked, bytes, 0) == (ssize_t)bytes)
 		r->told = sum;
 }
 
@@ -90,10 +102,10 @@ static void punch(struct relay_stream *st)
 		st->punched = upto;
 }
 
-void relay_resume(struct relay *r, const uint64_t acks[static STREAMS],
-		  const uint64_t scanned[static STREAMS])
+void relay_resume(struct relay *r, const uint64_t acks[static STREAMS_MAX],
+		  const uint64_t scanned[static STREAMS_MAX])
 {
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < r->n; s++) {
 		r->s[s].sent = r->s[s].acked = acks[s];
 		r->s[s].scanned = scanned[s];
 	}
@@ -145,7 +157,7 @@ uint64_t relay_push(struct relay *r, struct conn *c, void *scratch)
 
 	do {
 		round = 0;
-		for (int s = 0; s < STREAMS; s++)
+		for (int s = 0; s < r->n; s++)
 			if (conn_queued(c) < RELAY_QUEUE)
 				round += push_one(&r->s[s], (enum stream)s, c, scratch);
 		total += round;
@@ -153,9 +165,9 @@ uint64_t relay_push(struct relay *r, struct conn *c, void *scratch)
 	return total;
 }
 
-bool relay_sent_all(const struct relay *r, const uint64_t lengths[static STREAMS])
+bool relay_sent_all(const struct relay *r, const uint64_t lengths[static STREAMS_MAX])
 {
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < r->n; s++)
 		if (r->s[s].sent < lengths[s])
 			return false;
 	return true;
@@ -165,7 +177,7 @@ uint64_t relay_waiting(const struct relay *r)
 {
 	uint64_t sum = 0;
 
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < r->n; s++)
 		if (r->s[s].size > r->s[s].sent)
 			sum += r->s[s].size - r->s[s].sent;
 	return sum;

@@ -28,25 +28,28 @@ struct relay_stream {
 };
 
 struct relay {
-	struct relay_stream s[STREAMS];
+	struct relay_stream *s;
+	int n;
 	int dirfd;     /* of the attempt; borrowed */
 	int acked_fd;  /* SUPERVISOR_ACKED, made by the first acknowledgement */
 	uint64_t told; /* sum of the offsets in that file */
 };
 
-/* dirfd must outlive the relay. */
-void relay_open(struct relay *r, int dirfd);
+/* Of n streams; dirfd must outlive the relay. */
+void relay_open(struct relay *r, int dirfd, int n);
+/* The attempt has more streams than were opened. */
+void relay_widen(struct relay *r, int n);
 void relay_close(struct relay *r);
 /* Read the current sizes of the spool files. */
 void relay_refresh(struct relay *r);
 /* A new connection: send from the offsets up to which the master has stored the streams. */
-void relay_resume(struct relay *r, const uint64_t acks[static STREAMS],
-		  const uint64_t scanned[static STREAMS]);
+void relay_resume(struct relay *r, const uint64_t acks[static STREAMS_MAX],
+		  const uint64_t scanned[static STREAMS_MAX]);
 /* Bytes below `acked` are on the master's disk, samples below `scanned` are in its database. */
 void relay_ack(struct relay *r, enum stream s, uint64_t acked, uint64_t scanned);
 /* Send what the window and the queue allow, with `scratch` of RELAY_FRAME bytes.  Returns the bytes sent. */
 uint64_t relay_push(struct relay *r, struct conn *c, void *scratch);
 /* Were the streams handed to the connection up to these lengths? */
-bool relay_sent_all(const struct relay *r, const uint64_t lengths[static STREAMS]);
+bool relay_sent_all(const struct relay *r, const uint64_t lengths[static STREAMS_MAX]);
 /* Bytes that are not handed to a connection yet. */
 uint64_t relay_waiting(const struct relay *r);

@@ -52,9 +52,9 @@ int scan_patterns(struct scan *sc, const struct message_inputs *in, struct err *
 	return 0;
 }
 
-void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS])
+void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS_MAX])
 {
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < STREAMS_MAX; s++)
 		sc->s[s] = (struct scan_stream){scanned[s], scanned[s]};
 	buf_reset(&sc->items);
 	sc->nitems = 0;
@@ -218,9 +218,9 @@ bool scan_stream(struct scan *sc, enum stream s, int fd, uint64_t size, bool end
 	return all;
 }
 
-bool scan_done(const struct scan *sc, const uint64_t lengths[static STREAMS])
+bool scan_done(const struct scan *sc, const uint64_t lengths[static STREAMS_MAX])
 {
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < STREAMS_MAX; s++)
 		if (sc->s[s].reported < lengths[s])
 			return false;
 	return true;

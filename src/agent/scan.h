@@ -29,7 +29,7 @@ struct scan_stream {
 struct scan {
 	struct extract *ex; /* NULL until needed, if there are no patterns */
 	const char *prefix;
-	struct scan_stream s[STREAMS];
+	struct scan_stream s[STREAMS_MAX];
 	struct buf items; /* samples of the frame being made, JSON, comma-separated */
 	size_t nitems;
 	uint64_t bad;
@@ -40,10 +40,10 @@ void scan_init(struct scan *sc);
 void scan_release(struct scan *sc);
 /* Compile the patterns of `in`, replacing earlier ones.  in->metric_prefix must outlive sc. */
 int scan_patterns(struct scan *sc, const struct message_inputs *in, struct err *err);
-void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS]);
+void scan_resume(struct scan *sc, const uint64_t scanned[static STREAMS_MAX]);
 /* Scan [pos, size) of a stream from fd and send frames; `ended`: size is final.  scratch has SCAN_CHUNK bytes.  Stops
  * early when the connection's queue is long or SCAN_TURN bytes were scanned: false, call again. */
 bool scan_stream(struct scan *sc, enum stream s, int fd, uint64_t size, bool ended, struct conn *c,
 		 void *scratch);
 /* Were the streams reported up to these lengths? */
-bool scan_done(const struct scan *sc, const uint64_t lengths[static STREAMS]);
+bool scan_done(const struct scan *sc, const uint64_t lengths[static STREAMS_MAX]);

@@ -24,7 +24,8 @@
 #define STALL_MS 30000
 #define PAUSE_MIN_MS 100
 #define PAUSE_MAX_MS 5000
-#define MAX_FAULTS 5 /* answers 5xx in a row */
+#define MAX_FAULTS 5	 /* answers 5xx in a row */
+#define MAX_URL_FAULTS 8 /* of another server than the master: about 15 s, if it answers at once */
 #define MAX_DOWNLOAD (UINT64_C(1) << 40)
 #define MAX_REDIRECTS 5
 #define ANSWER_MAX (64 * 1024)
@@ -67,14 +68,14 @@ static int open_url(struct transfer *t, struct err *err)
 
 	if (http_url_parse(&u, str_from(t->url), false, err) < 0)
 		return -1;
-	if (!u.tls)
-		return err_set(err, ERR_INVALID, "'%.100s': only https:// URLs can be fetched",
-			       t->url);
+	/* Job files name https:// only; a private store of objects, which the master signs for, may be
+	 * without TLS. */
 	struct http_target there = {
 		.host = u.host,
 		.port = u.port,
-		.tls = {.mode = TLS_CA},
-		.proxy = {.https_proxy = variable("https_proxy", "HTTPS_PROXY"),
+		.tls = {.mode = u.tls ? TLS_CA : TLS_OFF},
+		.proxy = {.http_proxy = getenv("http_proxy"),
+			  .https_proxy = variable("https_proxy", "HTTPS_PROXY"),
 			  .no_proxy = variable("no_proxy", "NO_PROXY")},
 	};
 
@@ -131,10 +132,24 @@ static int judge_failure(struct transfer *t, const struct err *why)
 	bool hopeless = why->kind == ERR_INVALID || why->kind == ERR_CAPACITY ||
 			why->kind == ERR_CANCELLED || why->kind == ERR_IO;
 
-	if (hopeless)
+	if (hopeless || (t->url && (why->kind == ERR_DENIED || ++t->faults >= MAX_URL_FAULTS)))
 		return -1;
 	rest(t);
 	return 1;
+}
+
+/* The <Code> of an answer in XML, as S3 writes it. */
+static struct str xml_code(struct str body)
+{
+	static const char open[] = "<Code>";
+	const char *at = body.n ? memmem(body.p, body.n, open, sizeof(open) - 1) : NULL;
+	struct str rest = {at, at ? (size_t)(body.p + body.n - at) : 0};
+
+	if (!at)
+		return STR("");
+	rest.p += sizeof(open) - 1;
+	rest.n -= sizeof(open) - 1;
+	return str_cut(&rest, '<');
 }
 
 /* Kind and message of an error answer. */
@@ -150,13 +165,16 @@ static void read_error(const struct http_answer *a, struct err *ret)
 	enum err_kind kind = err_kind_from_name(doc_str(e, "kind", STR("")).p);
 
 	if (kind == ERR_NONE)
-		kind = a->status == 404			      ? ERR_NOT_FOUND
+		kind = a->status == 404 || a->status == 410   ? ERR_NOT_FOUND
+		       : a->status == 412		      ? ERR_CONFLICT
 		       : a->status == 401 || a->status == 403 ? ERR_DENIED
 		       : a->status == 507		      ? ERR_CAPACITY
 		       : a->status >= 500		      ? ERR_UNAVAILABLE
 							      : ERR_INVALID;
-	struct str words = doc_str(e, "message", STR(""));
+	struct str words = doc_str(e, "message", xml_code(buf_str(&a->body)));
 
+	if (a->status == 412)
+		words = STR("its content has changed since the job was submitted");
 	err_set(ret, kind, "%d%s%.*s", a->status, words.n ? " " : "",
 		(int)(words.n < 160 ? words.n : 160), words.p);
 }
@@ -176,6 +194,8 @@ static int judge_answer(struct transfer *t, const struct http_answer *a, struct 
 		log_warn("the master has no disk space: %s; trying again", err->msg);
 	t->waited_for_room |= room;
 	if (!later && (a->status != 500 || ++t->faults >= MAX_FAULTS))
+		return -1;
+	if (t->url && ++t->faults >= MAX_URL_FAULTS)
 		return -1;
 	rest(t);
 	return 1;
@@ -211,8 +231,20 @@ static int download_more(struct transfer *t, struct http_download *d, struct htt
 	return rc < 0 ? judge_failure(t, err) : judge_answer(t, a, err);
 }
 
-int transfer_download(struct transfer *t, const char *path, int fd, struct err *err)
+/* For servers that do not heed If-Match. */
+static int check_etag(const struct transfer *t, const char *etag, struct err *err)
 {
+	struct str is = http_client_header(t->client, "ETag");
+
+	if (!etag || !is.p || str_is(is, etag))
+		return 0;
+	return err_set(err, ERR_CONFLICT, "its content has changed since the job was submitted");
+}
+
+int transfer_download(struct transfer *t, const char *path, const char *etag, int fd,
+		      struct err *err)
+{
+	const struct http_field match = {"If-Match", etag};
 	struct http_answer a;
 	struct stat st;
 	int rc;
@@ -222,6 +254,8 @@ int transfer_download(struct transfer *t, const char *path, int fd, struct err *
 	struct http_download d = {
 		.get = {.path = path,
 			.timeout_ms = -1,
+			.fields = &match,
+			.nfields = etag ? 1 : 0,
 			.max_redirects = t->url ? MAX_REDIRECTS : 0},
 		.fd = fd,
 		.offset = (uint64_t)st.st_size,
@@ -234,6 +268,8 @@ int transfer_download(struct transfer *t, const char *path, int fd, struct err *
 		rc = download_more(t, &d, &a, err);
 	while (rc > 0);
 	http_answer_release(&a);
+	if (rc == 0 && check_etag(t, etag, err) < 0)
+		return -1;
 	if (rc == 0 && ftruncate(fd, (off_t)d.offset) < 0)
 		return err_errno(err, errno, "truncate the download");
 	return rc;

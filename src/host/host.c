@@ -25,6 +25,7 @@
 #include "base/rand.h"
 #include "host/internal.h"
 #include "link/layout.h"
+#include "net/digest.h"
 #include "sys/files_limit.h"
 #include "sys/loop.h"
 #include "sys/worker.h"
@@ -32,6 +33,9 @@
 #define ID_FILE "id"
 #define ID_BYTES 16
 #define MAX_FILES 65536
+#define MACHINE_ID_FILE "/etc/machine-id"
+#define MACHINE_ID_LEN 32
+#define MACHINE_ID_MAX 256
 
 static void on_stop_signal(void *ctx, int signo)
 {
@@ -71,6 +75,22 @@ static int take_lock(struct host_daemon *h, struct err *err)
 	return 0;
 }
 
+/* A copy of the host's directory on another machine has another one.  The id itself is nobody's business: the
+ * master gets a digest of it. */
+static void find_machine(struct host_daemon *h)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	uint8_t digest[SHA256_BYTES];
+
+	buf_init(&text, MACHINE_ID_MAX);
+	buf_addz(&text, "regatta host ");
+	size_t before = text.n;
+	if (file_read(MACHINE_ID_FILE, &text, NULL) < 0 || text.n < before + MACHINE_ID_LEN)
+		return; /* none, or not made yet: "uninitialized" */
+	sha256_of(buf_str(&text).p, before + MACHINE_ID_LEN, digest);
+	hex_encode(digest, HOST_MACHINE_LEN / 2, h->machine);
+}
+
 /* Made once: the master recognises the host by it. */
 static int load_id(struct host_daemon *h, struct err *err)
 {
@@ -108,6 +128,7 @@ static int begin(struct host_daemon *h, struct err *err)
 	    take_lock(h, err) < 0 || load_id(h, err) < 0)
 		return -1;
 	proc_boot_id(h->boot_id);
+	find_machine(h);
 	files_limit_raise(MAX_FILES);
 	h->loop = loop_new();
 	h->worker = workers_new(h->loop, "nodes", 1);

@@ -24,6 +24,7 @@
 #include "net/tls.h"
 #include "net/transport.h"
 #include "sys/loop.h"
+#include "sys/machine.h"
 
 #define CALL_TIMEOUT_MS 10000 /* to try all addresses of the master, with the handshake */
 #define BACKOFF_MIN_MS 50
@@ -90,10 +91,11 @@ static void say_join(struct host_daemon *h)
 		.token = h->o->token,
 		.boot_id = h->boot_id,
 		.version = REGATTA_VERSION,
+		.machine = h->machine[0] ? h->machine : NULL,
 		.time_ms = clock_wall_ms(),
-		.cpus = host_cpus(),
-		.gpus = host_gpus(),
-		.memory = host_memory(),
+		.cpus = machine_cpus(),
+		.gpus = machine_gpus(),
+		.memory = machine_memory(),
 		.labels = (struct env_pair *)(uintptr_t)h->o->labels,
 		.nlabels = h->o->nlabels,
 	};

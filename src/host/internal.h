@@ -14,10 +14,13 @@ struct loop;
 struct loop_timer;
 struct workers;
 
+#define HOST_MACHINE_LEN 32
+
 struct host_daemon {
 	const struct host_options *o;
 	char id[33];
 	char boot_id[PROC_BOOT_ID];
+	char machine[HOST_MACHINE_LEN + 1]; /* "": it has none */
 	char *dir;
 	int lock, exit_code;
 	struct loop *loop;
@@ -56,8 +59,3 @@ void host_nodes_list(struct host_daemon *h, struct arena *a, struct message_host
 void host_nodes_tidy(struct host_daemon *h);
 /* The master was silent for KEEP_MS: remove nodes whose agent has exited. */
 void host_nodes_expire(struct host_daemon *h);
-
-/* host_facts.c */
-int64_t host_cpus(void);
-uint64_t host_memory(void);
-int64_t host_gpus(void);

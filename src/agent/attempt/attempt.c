@@ -38,7 +38,7 @@ void attempt_init(struct attempt *at, struct loop *l, const struct agent_config 
 		.dirfd = -1,
 		.wakeup = -1,
 		.shim_fd = -1,
-		.hold = {-1, -1, -1},
+		.processes = 1,
 		.ev = *ev,
 		.ctx = ctx,
 	};
@@ -59,8 +59,10 @@ static void unwatch_shim(struct attempt *at)
 
 static void let_go_of_pipes(struct attempt *at)
 {
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; at->hold && s < streams_count(at->processes); s++)
 		close_fd(&at->hold[s]);
+	free(at->hold);
+	at->hold = NULL;
 }
 
 void attempt_release(struct attempt *at)
@@ -85,6 +87,12 @@ bool attempt_is_live(const struct attempt *at)
 	return at->no > 0 && !at->has_exit && !at->other_boot;
 }
 
+bool attempt_is_proven(const struct attempt *at)
+{
+	/* Unavailable: a process could not be killed. */
+	return at->exit.kind != ERR_UNAVAILABLE && !at->unproven;
+}
+
 void attempt_remove_groups(struct attempt *at)
 {
 	if (!at->no_groups)
@@ -93,18 +101,8 @@ void attempt_remove_groups(struct attempt *at)
 
 void attempt_empty_spools(struct attempt *at)
 {
-	for (int s = 0; at->dirfd >= 0 && s < STREAMS; s++) {
-		char file[16], fifo[16];
-		struct stat st;
-
-		spool_names((enum stream)s, file, fifo);
-		if (fstatat(at->dirfd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0)
-			continue;
-		int fd = openat(at->dirfd, file, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
-
-		if (fd >= 0)
-			close(fd);
-	}
+	if (at->dirfd >= 0)
+		spool_empty(at->dirfd, streams_count(at->processes));
 }
 
 void attempt_ended(struct attempt *at, const struct exit_report *e)
@@ -150,7 +148,8 @@ static void shim_gone(struct attempt *at)
 	attempt_refresh(at);
 	if (at->has_exit || at->supervising)
 		return;
-	pipe_holder_fork(at->dirfd, at->hold); /* the agent is the only reader now */
+	if (at->hold) /* the agent is the only reader now */
+		pipe_holder_fork(at->dirfd, at->hold, streams_count(at->processes));
 	attempt_take_over(at);
 }
 
@@ -217,7 +216,10 @@ int attempt_watch_wakeup(struct attempt *at, struct err *err)
 
 void attempt_hold_pipes(struct attempt *at)
 {
-	for (int s = 0; s < STREAMS; s++) {
+	int n = streams_count(at->processes);
+
+	at->hold = xcalloc((size_t)n, sizeof(int));
+	for (int s = 0; s < n; s++) {
 		char file[16], fifo[16];
 
 		spool_names((enum stream)s, file, fifo);
@@ -266,14 +268,16 @@ static void check_metrics(struct attempt *at)
  */
 static void take_up_pipes(struct attempt *at)
 {
-	int writers[] = {[STREAM_OUT] = -1, [STREAM_ERR] = -1};
+	int writers[STREAMS_MAX], n = streams_count(at->processes);
 	bool held = true;
 
-	for (int s = STREAM_OUT; s <= STREAM_ERR; s++) {
+	for (int s = 0; s < n; s++) {
 		char file[16], fifo[16];
 
-		if (s == STREAM_ERR && at->st.terminal.pid > 0)
-			continue; /* a job with a terminal has no writer of standard error */
+		writers[s] = -1;
+		/* A job with a terminal has no writer of standard error. */
+		if (s == STREAM_METRICS || (s == STREAM_ERR && at->st.terminal.pid > 0))
+			continue;
 		spool_names((enum stream)s, file, fifo);
 		writers[s] =
 			openat(at->dirfd, fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
@@ -284,7 +288,7 @@ static void take_up_pipes(struct attempt *at)
 	if (at->st.job.pid > 0)
 		check_metrics(at);
 	attempt_hold_pipes(at);
-	for (int s = STREAM_OUT; s <= STREAM_ERR; s++)
+	for (int s = 0; s < n; s++)
 		close_fd(&writers[s]);
 }
 
@@ -298,6 +302,7 @@ int attempt_open_dir(struct attempt *at, const char *node_dir, int no, struct er
 	at->no = no;
 	at->dir = attempt_dir(node_dir, no);
 	at->cg = at->cfg->cg;
+	at->cg.used = true; /* unless cgroup_make() finds that it is new */
 	at->mark = at->cfg->mark[0] ? xasprintf("%s.%d", at->cfg->mark, no) : xstrdup("");
 	at->dirfd = open(at->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	return at->dirfd < 0 ? err_errno(err, errno, "open '%s'", at->dir) : 0;
@@ -317,7 +322,7 @@ static int newest_attempt(const char *node_dir)
 	}
 }
 
-bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status)
+static bool orphan_of(const char *node_dir, pid_t pid, int wait_status)
 {
 	CLEANUP(freep) char *dir = attempt_dir(node_dir, newest_attempt(node_dir));
 	CLEANUP(close_fdp) int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -334,6 +339,13 @@ bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status)
 	return true;
 }
 
+bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status)
+{
+	CLEANUP(freep) char *setup = path_join(node_dir, LAYOUT_SETUP);
+
+	return orphan_of(node_dir, pid, wait_status) || orphan_of(setup, pid, wait_status);
+}
+
 int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 {
 	int no = newest_attempt(node_dir);
@@ -346,6 +358,7 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 	if (attempt_open_dir(at, node_dir, no, err) < 0 || attempt_watch_wakeup(at, err) < 0)
 		return err_wrap(err, "take over attempt %d", no);
 	attempt_refresh(at);
+	at->processes = at->st.processes;
 	if (at->has_exit)
 		return 0;
 	/* An unreadable claim counts as a claim: the attempt is not executed again. */
@@ -386,6 +399,15 @@ void attempt_stop(struct attempt *at, enum stop_cause cause)
 	}
 }
 
+void attempt_signal(const struct attempt *at, int signo)
+{
+	pid_t pid = at->st.job.pid;
+
+	if (signo > 0 && attempt_is_live(at) && pid > 0 && proc_alive(at->st.job) &&
+	    kill(-pid, signo) < 0)
+		kill(pid, signo);
+}
+
 int attempt_write_fence(const struct attempt *at, struct err *err)
 {
 	const struct supervisor_fence *f = &at->fence;
@@ -413,9 +435,12 @@ void attempt_fence(struct attempt *at, struct supervisor_fence fence)
 
 void attempt_child_ended(struct attempt *at, pid_t pid, int wait_status)
 {
-	if (!at->supervising || pid != at->supervisor.job.pid || at->supervisor.exited)
+	if (!at->supervising)
 		return;
-	supervisor_main_ended(&at->supervisor, wait_status, clock_boot_ms());
+	if (pid == at->supervisor.remover)
+		supervisor_remover_ended(&at->supervisor, wait_status, clock_boot_ms());
+	else if (pid == at->supervisor.job.pid && !at->supervisor.exited)
+		supervisor_main_ended(&at->supervisor, wait_status, clock_boot_ms());
 }
 
 /*

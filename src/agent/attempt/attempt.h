@@ -12,13 +12,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "agent/config.h"
+#include "agent/container.h"
 #include "link/message.h"
 #include "agent/shim/status.h"
 #include "agent/shim/supervisor.h"
 
 struct err;
 struct loop;
-struct start_files;
+struct start_texts;
 
 struct attempt_events {
 	void (*changed)(void *ctx); /* a new record or output, or the end */
@@ -27,7 +28,8 @@ struct attempt_events {
 };
 
 struct attempt {
-	int no; /* 0: no attempt was started */
+	int no;	       /* 0: no attempt was started */
+	int processes; /* of the node */
 	char *dir;
 	int dirfd;
 	bool other_boot;
@@ -51,7 +53,8 @@ struct attempt {
 	int shim_fd;
 	struct loop_io *shim_io;
 	struct loop_timer *shim_timer; /* for kernels without pidfd */
-	int hold[STREAMS]; /* read ends of the pipes, so that their bytes outlive the shim */
+	/* Read ends of the pipes, one per stream, so that their bytes outlive the shim; NULL: not held. */
+	int *hold;
 	struct cgroup cg;
 	bool no_groups;		       /* the cgroups were removed */
 	struct supervisor_fence fence; /* see attempt_fence(); at_ms 0: none */
@@ -61,7 +64,7 @@ struct attempt {
 	/* Supervising, after the shim's death. */
 	bool supervising;
 	struct supervisor supervisor;
-	struct loop_io *supervise_io[STREAMS];
+	struct loop_io **supervise_io; /* of each stream */
 	struct loop_timer *supervise_timer;
 	struct loop_timer *job_timer; /* checks a job that is not a child of this agent */
 
@@ -76,12 +79,24 @@ void attempt_init(struct attempt *at, struct loop *l, const struct agent_config 
 void attempt_release(struct attempt *at);
 /* Find the newest claimed attempt below node_dir and go on with it.  Without one at->no stays 0. */
 int attempt_find(struct attempt *at, const char *node_dir, struct err *err);
-/* Start a new attempt.  A failure to start the shim is reported in at->exit, as every other end. */
+/* The container of a job. */
+struct attempt_container {
+	struct container_record record;
+	const char *image;
+	const char *workdir;		      /* NULL: that of the image */
+	const char *mounts[CONTAINER_MOUNTS]; /* directories; those after the last are NULL */
+};
+/* Start a new attempt; c NULL: not in a container.  A failure to start the shim is reported in at->exit, as every
+ * other end. */
 void attempt_start(struct attempt *at, const char *node_dir, const struct message_start *m,
-		   const struct start_files *files);
+		   const struct start_texts *texts, const struct attempt_container *c);
 /* Is a process of the job running? */
 bool attempt_is_live(const struct attempt *at);
+/* Is it sure that no process of the job is left?  Of an attempt that is not live. */
+bool attempt_is_proven(const struct attempt *at);
 void attempt_stop(struct attempt *at, enum stop_cause cause);
+/* Send a signal to the job's process group, if it runs; 0: none. */
+void attempt_signal(const struct attempt *at, int signo);
 /* Set the time at which the shim, or the agent in its place, stops the job (shim/supervisor.h), for
  * this attempt and later ones. */
 void attempt_fence(struct attempt *at, struct supervisor_fence fence);

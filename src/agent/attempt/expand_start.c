@@ -18,15 +18,17 @@ static bool has(const struct message_start *m, const char *name)
 	return false;
 }
 
-static void add_file(struct start_files *files, const char *name, const char *text)
+static void add_file(struct start_texts *texts, const char *name, const char *text)
 {
 	if (text[0])
-		files->v[files->n++] = (struct start_file){name, text};
+		texts->files[texts->nfiles++] = (struct start_file){name, text};
 }
 
-/* Expand the variables in place.  Those that expand to nothing and those moved to files are removed. */
-static int expand_env(struct message_start *m, const struct expand_here *here, const char *node_dir,
-		      struct arena *a, struct start_files *files, struct err *err)
+/* Expand the variables of one process.  Those that expand to nothing and those moved to files are left out.  A
+ * long value lists nodes and is the same for all processes: the first one's goes to the file. */
+static int expand_env(const struct message_start *m, const struct expand_here *here,
+		      const char *node_dir, struct arena *a, struct start_texts *texts,
+		      struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	struct env_pair *v = arena_array(a, struct env_pair, m->nenv);
@@ -43,7 +45,8 @@ static int expand_env(struct message_start *m, const struct expand_here *here, c
 		case EXPAND_LONG:
 			file = arena_printf(a, LAYOUT_LONG_VALUES "/%s", name);
 			variable = arena_printf(a, "%s" EXPAND_FILE_SUFFIX, name);
-			add_file(files, file, arena_str(a, buf_str(&text)).p);
+			if (here->local == 0)
+				add_file(texts, file, arena_str(a, buf_str(&text)).p);
 			if (!has(m, variable)) /* the job may have one of its own */
 				v[n++] = (struct env_pair){
 					variable, arena_printf(a, "%s/%s", node_dir, file)};
@@ -54,8 +57,7 @@ static int expand_env(struct message_start *m, const struct expand_here *here, c
 			return err_wrap(err, "start");
 		}
 	}
-	m->env = v;
-	m->nenv = n;
+	texts->envs[here->local] = (struct env_list){.v = v, .n = n};
 	return 0;
 }
 
@@ -72,13 +74,23 @@ static int expand_file(const char **text, const struct expand_here *here, struct
 }
 
 int expand_start(struct message_start *m, const struct expand_here *here, const char *node_dir,
-		 struct arena *a, struct start_files *ret, struct err *err)
+		 struct arena *a, struct start_texts *ret, struct err *err)
 {
-	*ret = (struct start_files){.v = arena_array(a, struct start_file, m->nenv + 2)};
+	size_t n = (size_t)m->processes;
+
+	*ret = (struct start_texts){.files = arena_array(a, struct start_file, m->nenv + 2),
+				    .envs = arena_array(a, struct env_list, n)};
 	if (here && (expand_file(&m->hostfile, here, a, err) < 0 ||
-		     expand_file(&m->machinefile, here, a, err) < 0 ||
-		     expand_env(m, here, node_dir, a, ret, err) < 0))
+		     expand_file(&m->machinefile, here, a, err) < 0))
 		return -1;
+	for (int i = 0; i < m->processes; i++) {
+		struct expand_here of = here ? *here : (struct expand_here){0};
+
+		of.local = i;
+		ret->envs[i] = (struct env_list){.v = m->env, .n = m->nenv};
+		if (here && expand_env(m, &of, node_dir, a, ret, err) < 0)
+			return -1;
+	}
 	add_file(ret, LAYOUT_HOSTFILE, m->hostfile);
 	add_file(ret, LAYOUT_MACHINEFILE, m->machinefile);
 	return 0;

@@ -11,12 +11,16 @@ struct message_start;
 struct start_file {
 	const char *name, *text;
 };
-struct start_files {
-	struct start_file *v;
-	size_t n;
+struct start_texts {
+	struct start_file *files;
+	size_t nfiles;
+	struct env_list *envs; /* of each process; NULL: all have that of the message */
+	const int *keep;       /* descriptors that stay open in the shim, in rising order */
+	size_t nkeep;
 };
 
-/* Expand env, hostfile and machinefile of *m in place (here NULL: they are no templates), and list the
- * files.  A value too long for execve goes to a file; the variable NAME_FILE has its path. */
+/* Expand hostfile and machinefile of *m in place and its env for each process (here NULL: they are no
+ * templates), and list the files.  A value too long for execve goes to a file; the variable NAME_FILE has its
+ * path. */
 int expand_start(struct message_start *m, const struct expand_here *here, const char *node_dir,
-		 struct arena *a, struct start_files *ret, struct err *err);
+		 struct arena *a, struct start_texts *ret, struct err *err);

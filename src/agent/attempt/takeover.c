@@ -6,6 +6,7 @@
  * exit status is known; otherwise only the forkserver may have seen it.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,8 +26,10 @@
 
 void attempt_stop_supervising(struct attempt *at)
 {
-	for (int s = 0; s < STREAMS; s++)
-		at->supervise_io[s] = loop_io_free(at->supervise_io[s]);
+	for (int s = 0; at->supervise_io && s < at->supervisor.nspools; s++)
+		loop_io_free(at->supervise_io[s]);
+	free(at->supervise_io);
+	at->supervise_io = NULL;
 	at->supervise_timer = loop_timer_free(at->supervise_timer);
 	at->job_timer = loop_timer_free(at->job_timer);
 	if (at->supervising) {
@@ -72,7 +75,7 @@ static void others(void *ctx, struct proc_list *out)
 static void supervise_now(void *ctx)
 {
 	struct attempt *at = ctx;
-	struct pollfd p[STREAMS];
+	struct pollfd p[STREAMS_MAX];
 	int64_t wait = supervisor_step(&at->supervisor, clock_boot_ms());
 
 	if (at->supervisor.phase == SUPERVISOR_DONE) {
@@ -84,7 +87,7 @@ static void supervise_now(void *ctx)
 	}
 	size_t n = supervisor_poll(&at->supervisor, p);
 
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < at->supervisor.nspools; s++) {
 		bool wanted = false;
 
 		for (size_t i = 0; i < n; i++)
@@ -159,6 +162,7 @@ void attempt_take_over(struct attempt *at)
 		.dirfd = at->dirfd,
 		.status_fd = -1,
 		.attempt = at->no,
+		.processes = at->processes,
 		.job = at->st.job,
 		.terminal = at->st.terminal,
 		.cut = at->cut || at->st.cut,
@@ -183,11 +187,14 @@ void attempt_take_over(struct attempt *at)
 		attempt_give_up(at, &err);
 		return;
 	}
-	for (int s = 0; s < STREAMS; s++)
+	int n = at->supervisor.nspools;
+
+	for (int s = 0; s < n; s++)
 		spool_check_left(&at->supervisor.spools[s]);
 	at->supervisor.exit.ngaps = at->st.exit.ngaps;
 	memcpy(at->supervisor.exit.gaps, at->st.exit.gaps, sizeof(at->st.exit.gaps));
-	for (int s = 0; s < STREAMS; s++)
+	at->supervise_io = xcalloc((size_t)n, sizeof(struct loop_io *));
+	for (int s = 0; s < n; s++)
 		at->supervise_io[s] = loop_io_new(at->loop, at->supervisor.spools[s].fifo, 0,
 						  supervise_ready, at);
 	at->supervise_timer = loop_timer_new(at->loop, supervise_now, at);

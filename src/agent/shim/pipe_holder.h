@@ -10,5 +10,5 @@
  */
 #include "link/frame.h"
 
-/* Fork a pipe holder.  A failed fork is ignored: bytes are lost only if the last reader is killed, too. */
-void pipe_holder_fork(int attempt_dirfd, const int pipes[static STREAMS]);
+/* Fork a pipe holder of n pipes.  A failed fork is ignored: bytes are lost only if the last reader is killed, too. */
+void pipe_holder_fork(int attempt_dirfd, const int *pipes, int n);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/shim/pipe_holder.h"
+#include "agent/shim/processes.h"
 #include "agent/shim/status.h"
 #include "agent/shim/terminal.h"
 #include "base/alloc.h"
@@ -46,7 +47,8 @@ struct failure {
 
 /* What the job's process inherits from the shim. */
 struct job_start {
-	int streams[2];
+	int *streams; /* two for each process */
+	int processes;
 	int slave;     /* of the job's terminal; -1: it has none */
 	int report[2]; /* a pipe for struct failure */
 	pid_t shim;
@@ -79,31 +81,31 @@ static void __attribute__((noreturn)) give_up(int report, enum stage stage, int 
 	_exit(CODE_NOT_RUN);
 }
 
-static int dup_streams(const struct job_start *b)
+static int dup_streams(const struct job_start *b, int local)
 {
 	if (b->slave >= 0)
 		return terminal_attach(b->slave);
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	if (null < 0 || dup2(null, 0) < 0 || dup2(b->streams[0], 1) < 0)
+	if (null < 0 || dup2(null, 0) < 0 || dup2(b->streams[2 * local], 1) < 0)
 		return -1;
-	return dup2(b->streams[1], 2);
+	return dup2(b->streams[2 * local + 1], 2);
 }
 
 /* Run a script without "#!" by /bin/sh, as a shell does. */
-static void exec_by_shell(const struct shim_start *s)
+static void exec_by_shell(const char *file, const char *const *words, const char *const *env)
 {
 	size_t n = 0;
 
-	while (s->argv[n])
+	while (words[n])
 		n++;
 	const char **argv = xcalloc(n + 2, sizeof(*argv));
 
 	argv[0] = "/bin/sh";
-	argv[1] = s->file;
+	argv[1] = file;
 	for (size_t i = 1; i < n; i++)
-		argv[i + 1] = s->argv[i];
-	execve(argv[0], (char *const *)argv, (char *const *)s->env);
+		argv[i + 1] = words[i];
+	execve(argv[0], (char *const *)argv, (char *const *)env);
 }
 
 /* The job's pid is recorded before its program runs. */
@@ -115,11 +117,41 @@ static void record_job(int status_fd, int report)
 		give_up(report, STAGE_RECORD, err.code ? err.code : EIO);
 }
 
+/* Replace this process by the program of process `local`. */
+static void __attribute__((noreturn))
+run_program(const struct shim_start *s, const struct job_start *b, int local)
+{
+	const char *const *argv = s->argvs[local], *const *env = s->envs[local];
+	sigset_t none;
+
+	if (dup_streams(b, local) < 0)
+		give_up(b->report[1], STAGE_STREAMS, errno);
+	set_ignored(SIG_DFL); /* exec resets handlers, but not ignored signals */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	umask(JOB_UMASK);
+	execve(s->file, (char *const *)argv, (char *const *)env);
+	if (errno == ENOEXEC)
+		exec_by_shell(s->file, argv, env);
+	give_up(b->report[1], STAGE_EXEC, errno);
+}
+
+struct program {
+	const struct shim_start *s;
+	const struct job_start *b;
+};
+
+static void run_one(void *ctx, int local)
+{
+	const struct program *p = ctx;
+
+	run_program(p->s, p->b, local);
+}
+
 static void __attribute__((noreturn)) job_main(const struct shim *sh, const struct job_start *b)
 {
 	const struct shim_start *s = sh->start;
 	int report = b->report[1];
-	sigset_t none;
 
 	/* If the shim dies before the exec the program must not run: the agent reports that it did not. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -130,20 +162,18 @@ static void __attribute__((noreturn)) job_main(const struct shim *sh, const stru
 		give_up(report, STAGE_CGROUP, errno);
 	if (isolation_enter(&s->isolation) < 0)
 		give_up(report, STAGE_ISOLATION, errno);
-	if (dup_streams(b) < 0)
-		give_up(report, STAGE_STREAMS, errno);
 	if (chdir(s->cwd) < 0)
 		give_up(report, STAGE_CWD, errno);
 	record_job(sh->status_fd, report);
-	set_ignored(SIG_DFL); /* exec resets handlers, but not ignored signals */
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	umask(JOB_UMASK);
 	prctl(PR_SET_PDEATHSIG, 0);
-	execve(s->file, (char *const *)s->argv, (char *const *)s->env);
-	if (errno == ENOEXEC)
-		exec_by_shell(s);
-	give_up(report, STAGE_EXEC, errno);
+	if (s->processes > 1)
+		processes_main(&(struct processes){.n = s->processes,
+						   .status_fd = sh->status_fd,
+						   .grace_ms = s->grace_ms,
+						   .report = report,
+						   .run = run_one,
+						   .ctx = &(struct program){s, b}});
+	run_program(s, b, 0);
 }
 
 /* ---- starting the job ---- */
@@ -179,30 +209,34 @@ static void explain_failure(const struct shim_start *s, const struct failure *f,
 		if (f->errnum == E2BIG)
 			err_set(err, ERR_INVALID,
 				"command and environment are too long for this system (%zu bytes)",
-				total_bytes(s->argv) + total_bytes(s->env));
+				total_bytes(s->argvs[0]) + total_bytes(s->envs[0]));
 		else if (f->errnum == ENOENT)
 			/* The file exists, so its interpreter (the "#!" line) is missing. */
 			err_set(err, ERR_NOT_FOUND,
 				"command '%s' cannot be run: its interpreter is missing",
-				s->argv[0]);
+				s->argvs[0][0]);
 		else
-			err_errno(err, f->errnum, "run '%s'", s->argv[0]);
+			err_errno(err, f->errnum, "run '%s'", s->argvs[0][0]);
 		break;
 	}
 }
 
 /* The job has its pipes open for reading too: when the reader is killed the job gets no SIGPIPE, and the
  * bytes stay in the pipe.  Opened before the fork, so that the spools never see a pipe without a writer. */
-static int job_start_open(int dirfd, struct job_start *b)
+static int job_start_open(int dirfd, int processes, struct job_start *b)
 {
-	*b = (struct job_start){
-		.streams = {-1, -1}, .slave = -1, .report = {-1, -1}, .shim = getpid()};
-	for (int s = STREAM_OUT; s <= STREAM_ERR; s++) {
+	*b = (struct job_start){.streams = xcalloc(2 * (size_t)processes, sizeof(int)),
+				.processes = processes,
+				.slave = -1,
+				.report = {-1, -1},
+				.shim = getpid()};
+	memset(b->streams, -1, 2 * (size_t)processes * sizeof(int));
+	for (int i = 0; i < 2 * processes; i++) {
 		char file[16], fifo[16];
 
-		spool_names((enum stream)s, file, fifo);
-		b->streams[s] = openat(dirfd, fifo, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-		if (b->streams[s] < 0)
+		spool_names(stream_of(i / 2, (enum stream)(i % 2)), file, fifo);
+		b->streams[i] = openat(dirfd, fifo, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (b->streams[i] < 0)
 			return -1;
 	}
 	return pipe2(b->report, O_CLOEXEC);
@@ -210,10 +244,11 @@ static int job_start_open(int dirfd, struct job_start *b)
 
 static void job_start_close(struct job_start *b)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2 * b->processes; i++)
 		close_fdp(&b->streams[i]);
-		close_fdp(&b->report[i]);
-	}
+	free(b->streams);
+	close_fdp(&b->report[0]);
+	close_fdp(&b->report[1]);
 	close_fdp(&b->slave);
 }
 
@@ -225,7 +260,7 @@ static int open_terminal(struct shim *sh, struct job_start *b, struct err *err)
 
 	if (!sh->start->pty)
 		return 0;
-	if (terminal_start(b->streams[STREAM_OUT], sh->start->env, &b->slave, reader, err) < 0)
+	if (terminal_start(b->streams[STREAM_OUT], sh->start->envs[0], &b->slave, reader, err) < 0)
 		return -1;
 	return status_add_terminal(sh->status_fd, *reader, err);
 }
@@ -237,7 +272,7 @@ static int start_job(struct shim *sh, struct err *err)
 	CLEANUP(job_start_close) struct job_start b;
 	struct failure f;
 
-	if (job_start_open(sh->dirfd, &b) < 0)
+	if (job_start_open(sh->dirfd, sh->start->processes, &b) < 0)
 		return err_errno(err, errno, "open the job's pipes");
 	if (open_terminal(sh, &b, err) < 0)
 		return -1;
@@ -292,6 +327,9 @@ static void reap(struct shim *sh)
 		if (si.si_pid == sh->supervisor.job.pid && !sh->supervisor.exited)
 			supervisor_main_ended(&sh->supervisor, child_wait_status(&si),
 					      clock_boot_ms());
+		if (si.si_pid == sh->supervisor.remover)
+			supervisor_remover_ended(&sh->supervisor, child_wait_status(&si),
+						 clock_boot_ms());
 		waitpid(si.si_pid, NULL, 0);
 	}
 }
@@ -299,11 +337,11 @@ static void reap(struct shim *sh)
 /* The agent is dead and the shim the only reader: fork a pipe holder. */
 static void hold_pipes(const struct shim *sh)
 {
-	int pipes[STREAMS];
+	int pipes[STREAMS_MAX];
 
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < sh->supervisor.nspools; s++)
 		pipes[s] = sh->supervisor.spools[s].fifo;
-	pipe_holder_fork(sh->dirfd, pipes);
+	pipe_holder_fork(sh->dirfd, pipes, sh->supervisor.nspools);
 }
 
 static void take_signals(struct shim *sh)
@@ -355,8 +393,8 @@ static void live(struct shim *sh)
 		if (sv->phase == SUPERVISOR_DONE)
 			break;
 		set_fence(sh, supervisor_fence_ms(sv));
-		struct pollfd p[2 + STREAMS] = {{.fd = sh->signals, .events = POLLIN},
-						{.fd = sh->fence, .events = POLLIN}};
+		struct pollfd p[2 + STREAMS_MAX] = {{.fd = sh->signals, .events = POLLIN},
+						    {.fd = sh->fence, .events = POLLIN}};
 		nfds_t n = 2 + supervisor_poll(sv, p + 2);
 
 		poll(p, n, wait < 0 || wait > 60000 ? 60000 : (int)wait);
@@ -394,6 +432,17 @@ static void take_own_signals(struct shim *sh)
 	sh->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+/* keep[i] is at least 3 + i, and those after it are higher: none is overwritten before it is moved. */
+static void close_others(const struct shim_start *s)
+{
+	int next = 3;
+
+	for (size_t i = 0; i < s->nkeep; i++, next++)
+		if (s->keep[i] != next)
+			dup3(s->keep[i], next, O_CLOEXEC);
+	child_close_from(next);
+}
+
 static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 {
 	struct shim sh = {.start = s, .dirfd = -1, .status_fd = -1, .fence = -1};
@@ -404,17 +453,19 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 	prctl(PR_SET_NAME, "regatta-shim");
 	title_role("shim");
 	prctl(PR_SET_PDEATHSIG, SHIM_ORPHAN);
-	child_close_from(3);
+	close_others(s);
 	take_own_signals(&sh);
 	sh.dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sh.dirfd < 0 || sh.signals < 0)
 		_exit(errno);
-	if (status_claim(sh.dirfd, s->attempt, s->boot_id, s->sync, &sh.status_fd, &err) < 0)
+	if (status_claim(sh.dirfd, s->attempt, s->processes, s->boot_id, s->sync, &sh.status_fd,
+			 &err) < 0)
 		_exit(err.code ? err.code : EIO);
 	sh.supervisor = (struct supervisor){
 		.dirfd = sh.dirfd,
 		.status_fd = sh.status_fd,
 		.attempt = s->attempt,
+		.processes = s->processes,
 		.cg = s->cg,
 		.oom_before = cgroup_oom_kills(&s->cg),
 		.grace_ms = s->grace_ms,
@@ -424,6 +475,8 @@ static void __attribute__((noreturn)) shim_main(const struct shim_start *s)
 	};
 	/* Without this record an agent that takes over has no grace period and no time limit. */
 	status_add_limits(sh.status_fd, s->grace_ms, sh.supervisor.deadline_ms, NULL);
+	if (s->processes > 1)
+		status_reserve(sh.status_fd);
 	if (supervisor_open(&sh.supervisor, &err) < 0) {
 		no_streams(&sh, &err);
 		_exit(0);

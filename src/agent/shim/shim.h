@@ -29,13 +29,18 @@ struct shim_start {
 	bool sync;	  /* make the claim durable */
 	const char *file; /* the program; NULL: it was not found, and `unfit` is the error */
 	struct err unfit;
-	const char *const *argv, *const *env; /* NULL-terminated */
+	const char *const *const
+		*argvs; /* of each process, NULL-terminated; the program is the same */
+	int processes;
+	const char *const *const *envs; /* of each process, NULL-terminated */
 	const char *cwd;
 	struct isolation isolation;
 	bool pty;		       /* the job gets a terminal */
 	struct cgroup cg;	       /* exists, with its limits set */
 	int64_t grace_ms, deadline_ms; /* deadline: ms from now; 0 = none */
 	struct supervisor_limits limits;
+	const int *keep; /* descriptors, in rising order, that stay open while the shim lives */
+	size_t nkeep;
 };
 
 /* A shim that cannot claim the attempt exits with an errno as its code (EEXIST: it is claimed already);

@@ -18,13 +18,18 @@
 
 void spool_names(enum stream s, char file[static 16], char fifo[static 16])
 {
-	snprintf(file, 16, "%s", stream_name(s));
-	snprintf(fifo, 16, "%s.fifo", stream_name(s));
+	int process = stream_process(s);
+
+	if (process > 0)
+		snprintf(file, 16, "%s.p%d", stream_name(s), process);
+	else
+		snprintf(file, 16, "%s", stream_name(s));
+	snprintf(fifo, 16, "%.10s.fifo", file);
 }
 
-int spool_make(int dirfd, struct err *err)
+int spool_make(int dirfd, int n, struct err *err)
 {
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < n; s++) {
 		char file[16], fifo[16];
 
 		spool_names((enum stream)s, file, fifo);
@@ -32,6 +37,22 @@ int spool_make(int dirfd, struct err *err)
 			return err_errno(err, errno, "make '%s'", fifo);
 	}
 	return 0;
+}
+
+void spool_empty(int dirfd, int n)
+{
+	for (int s = 0; s < n; s++) {
+		char file[16], fifo[16];
+		struct stat st;
+
+		spool_names((enum stream)s, file, fifo);
+		if (fstatat(dirfd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0)
+			continue;
+		int fd = openat(dirfd, file, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+
+		if (fd >= 0)
+			close(fd);
+	}
 }
 
 /* Open the spool file and set its size; `extra` may have O_CREAT. */

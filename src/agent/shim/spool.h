@@ -39,10 +39,13 @@ enum spool_state {
 	SPOOL_EOF,
 };
 
-/* Names of the files of a stream in an attempt's directory: "out", "out.fifo". */
+/* Names of the files of a stream in an attempt's directory: "out", "out.fifo"; of process 1 "out.p1",
+ * "out.p1.fifo". */
 void spool_names(enum stream s, char file[static 16], char fifo[static 16]);
-/* Make the directory's FIFOs, except those that exist. */
-int spool_make(int dirfd, struct err *err);
+/* Make the directory's FIFOs for n streams, except those that exist. */
+int spool_make(int dirfd, int n, struct err *err);
+/* Free the disk space of the directory's n spools: nobody writes to them any more. */
+void spool_empty(int dirfd, int n);
 /* Open FIFO and file; dirfd must outlive the spool.  The metrics FIFO is opened for writing too, so that
  * a job's writer may close it and open it again without an end of file. */
 int spool_open(struct spool *sp, int dirfd, enum stream s, struct err *err);

@@ -18,7 +18,7 @@
 #include "fmt/jsonw.h"
 #include "link/layout.h"
 
-#define RECORD_MAX 2048
+#define RECORD_MAX (16 * 1024) /* the sizes of all streams of PROCESSES_MAX processes */
 #define FILE_MAX (64 * 1024)
 
 /* ---- writing ---- */
@@ -61,7 +61,7 @@ static int end_record(struct jsonw *w, struct buf *b, int fd, struct err *err)
 	return rc;
 }
 
-static int write_claim(int fd, int attempt, const char *boot_id, struct err *err)
+static int write_claim(int fd, int attempt, int processes, const char *boot_id, struct err *err)
 {
 	struct proc_id self = proc_id_of(getpid());
 	struct jsonw w;
@@ -73,10 +73,11 @@ static int write_claim(int fd, int attempt, const char *boot_id, struct err *err
 	jsonw_kint(&w, "pid", self.pid);
 	jsonw_kint(&w, "start", (int64_t)self.start);
 	jsonw_kint(&w, "time_ms", clock_wall_ms());
+	jsonw_kint(&w, "processes", processes);
 	return end_record(&w, &b, fd, err);
 }
 
-int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *ret_fd,
+int status_claim(int dirfd, int attempt, int processes, const char *boot_id, bool sync, int *ret_fd,
 		 struct err *err)
 {
 	CLEANUP(close_fdp) int fd = -1;
@@ -89,7 +90,7 @@ int status_claim(int dirfd, int attempt, const char *boot_id, bool sync, int *re
 		    0600);
 	if (fd < 0)
 		return err_errno(err, errno, "make the status file");
-	if (write_claim(fd, attempt, boot_id, err) < 0)
+	if (write_claim(fd, attempt, processes, boot_id, err) < 0)
 		rc = -1;
 	else if (linkat(dirfd, name, dirfd, LAYOUT_STATUS, 0) < 0)
 		rc = err_errno(err, errno, "claim attempt %d", attempt);
@@ -111,6 +112,11 @@ int status_open(int dirfd, int *ret_fd, struct err *err)
 		return err_errno(err, errno, "open the status file");
 	*ret_fd = fd;
 	return 0;
+}
+
+void status_reserve(int fd)
+{
+	(void)!fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, FILE_MAX);
 }
 
 int status_add_limits(int fd, int64_t grace_ms, int64_t deadline_ms, struct err *err)
@@ -142,6 +148,16 @@ int status_add_terminal(int fd, struct proc_id reader, struct err *err)
 int status_add_job(int fd, struct proc_id job, struct err *err)
 {
 	return add_process(fd, "job", job, err);
+}
+
+int status_add_process(int fd, int local, int code, int signal, struct err *err)
+{
+	char line[96];
+	int n = snprintf(line, sizeof(line),
+			 "{\"rec\":\"process\",\"local\":%d,\"code\":%d,\"signal\":%d}", local,
+			 code, signal);
+
+	return append(fd, (struct str){line, (size_t)n}, err);
 }
 
 int status_add_gap(int fd, const struct gap *g, const char *reason, struct err *err)
@@ -178,6 +194,16 @@ int status_add_metrics_cut(int fd, struct err *err)
 	return append(fd, STR("{\"rec\":\"metrics_cut\"}"), err);
 }
 
+/* Those after the last that is not empty are left out. */
+static int streams_used(const struct exit_report *e)
+{
+	int n = STREAMS_MAX;
+
+	while (n > STREAMS && e->streams[n - 1] == 0)
+		n--;
+	return n;
+}
+
 int status_add_exit(int fd, const struct exit_report *e, struct err *err)
 {
 	struct jsonw w;
@@ -191,7 +217,7 @@ int status_add_exit(int fd, const struct exit_report *e, struct err *err)
 	jsonw_kz(&w, "reason", e->reason);
 	jsonw_key(&w, "streams");
 	jsonw_open(&w, '[');
-	for (int i = 0; i < STREAMS; i++)
+	for (int i = 0; i < streams_used(e); i++)
 		jsonw_int(&w, (int64_t)e->streams[i]);
 	jsonw_close(&w);
 	return end_record(&w, &b, fd, err);
@@ -211,6 +237,14 @@ static void copy_text(char *out, size_t size, struct str s)
 	snprintf(out, size, "%.*s", STR_ARG(s));
 }
 
+static void set_processes(struct status *st, int64_t n)
+{
+	st->processes = n > 1 && n <= PROCESSES_MAX ? (int)n : 1;
+	st->exit.nprocesses = st->processes > 1 ? (size_t)st->processes : 0;
+	for (size_t i = 0; i < st->exit.nprocesses; i++)
+		st->exit.processes[i] = (struct process_end){.code = -1};
+}
+
 static void read_started(const struct doc *d, struct status *st)
 {
 	int64_t attempt = doc_int(d, "attempt", 0);
@@ -219,6 +253,7 @@ static void read_started(const struct doc *d, struct status *st)
 	st->exit.attempt = st->attempt;
 	st->shim = read_proc(d);
 	st->claimed_ms = doc_int(d, "time_ms", 0);
+	set_processes(st, doc_int(d, "processes", 1));
 	copy_text(st->boot_id, sizeof(st->boot_id), doc_str(d, "boot_id", STR("")));
 }
 
@@ -252,6 +287,18 @@ static void read_gap(const struct doc *d, struct status *st)
 				(struct gap){(enum stream)s, (uint64_t)offset, (uint64_t)bytes};
 }
 
+static void read_process(const struct doc *d, struct status *st)
+{
+	int64_t local = doc_int(d, "local", -1);
+	int code = (int)doc_int(d, "code", -1), sig = (int)doc_int(d, "signal", 0);
+
+	if (local < 0 || local >= (int64_t)st->exit.nprocesses)
+		return;
+	st->exit.processes[local] = (struct process_end){code, sig};
+	if (code != 0 && st->failed < 0)
+		st->failed = (int)local;
+}
+
 static void read_ended(const struct doc *d, struct status *st)
 {
 	st->ended = true;
@@ -276,9 +323,9 @@ static void read_exit(const struct doc *d, struct status *st)
 	const struct doc *sizes = doc_array(d, "streams");
 	char kind[32];
 
-	if (!sizes || sizes->array.n != STREAMS || st->has_exit)
+	if (!sizes || sizes->array.n < STREAMS || sizes->array.n > STREAMS_MAX || st->has_exit)
 		return;
-	for (int i = 0; i < STREAMS; i++) {
+	for (size_t i = 0; i < sizes->array.n; i++) {
 		const struct doc *v = sizes->array.v[i];
 
 		if (v->type != DOC_INT || v->i < 0)
@@ -301,6 +348,7 @@ static const struct {
 	{"started", read_started}, {"limits", read_limits}, {"terminal", read_terminal},
 	{"job", read_job},	   {"gap", read_gap},	    {"ended", read_ended},
 	{"cut", read_cut},	   {"exit", read_exit},	    {"metrics_cut", read_metrics_cut},
+	{"process", read_process},
 };
 
 static void read_line(struct str line, struct status *st)
@@ -320,7 +368,8 @@ static void read_line(struct str line, struct status *st)
 void status_parse(struct str text, struct status *ret)
 {
 	*ret = (struct status){0};
-	ret->exit.code = -1;
+	ret->exit.code = ret->failed = -1;
+	ret->processes = 1;
 	while (text.p) {
 		struct str line = str_cut(&text, '\n');
 

@@ -5,20 +5,27 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/shim/remover.h"
 #include "agent/shim/status.h"
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "link/layout.h"
 
 #define PACE_BYTES 4096 /* a step that moved less is followed by a pause of PACE_MS, */
 #define PACE_MS 1	/* so that a job that writes single bytes does not cause a step for each */
 #define BUDGET_CHECK_MS 50
 #define KILL_FIRST_MS 1
 #define KILL_MAX_MS 50
+#define REMOVE_MS 60000 /* how long to try to remove a container before reporting a failure */
+#define REMOVE_AGAIN_MS 500
+#define CODE_KILLED 137	     /* of docker and podman: the job was killed by SIGKILL */
 #define TERMINAL_MS 2000     /* how long the terminal's reader may copy after the job's end */
 #define STOPPED_FULL_MS 2000 /* how long the last bytes of a stopped job wait on a full disk */
 #define OUTPUT_CUT "its output may be cut: the processes that held it were killed"
@@ -37,9 +44,12 @@ static void read_fence(struct supervisor *sv)
 int supervisor_open(struct supervisor *sv, struct err *err)
 {
 	sv->wakeup = sv->acked = sv->fence = -1;
-	for (int s = 0; s < STREAMS; s++)
+	sv->nspools = streams_count(sv->processes);
+	sv->spools = xcalloc((size_t)sv->nspools, sizeof(*sv->spools));
+	sv->retry_ms = xcalloc((size_t)sv->nspools, sizeof(*sv->retry_ms));
+	for (int s = 0; s < sv->nspools; s++)
 		sv->spools[s].fifo = sv->spools[s].file = -1;
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < sv->nspools; s++) {
 		if (spool_open(&sv->spools[s], sv->dirfd, (enum stream)s, err) < 0)
 			return -1;
 		sv->spools[s].full_ms = sv->limits.full_ms;
@@ -56,8 +66,13 @@ int supervisor_open(struct supervisor *sv, struct err *err)
 
 void supervisor_close(struct supervisor *sv)
 {
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < sv->nspools; s++)
 		spool_close(&sv->spools[s]);
+	free(sv->spools);
+	free(sv->retry_ms);
+	sv->spools = NULL;
+	sv->retry_ms = NULL;
+	sv->nspools = 0;
 	if (sv->wakeup >= 0)
 		close(sv->wakeup);
 	if (sv->acked >= 0)
@@ -79,7 +94,7 @@ static uint64_t total_size(const struct supervisor *sv)
 {
 	uint64_t sum = 0;
 
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < sv->nspools; s++)
 		sum += sv->spools[s].size;
 	return sum;
 }
@@ -87,7 +102,7 @@ static uint64_t total_size(const struct supervisor *sv)
 /* Are more than spool_bytes bytes not acknowledged by the master? */
 static bool check_budget(struct supervisor *sv)
 {
-	uint64_t acked[STREAMS] = {0}, total = total_size(sv);
+	uint64_t acked[STREAMS_MAX] = {0}, total = total_size(sv);
 
 	if (sv->phase > SUPERVISOR_DRAINING || total - sv->acked_sum <= sv->limits.spool_bytes)
 		return false;
@@ -97,7 +112,7 @@ static bool check_budget(struct supervisor *sv)
 	if (sv->acked >= 0 && pread(sv->acked, acked, sizeof(acked), 0) < 0)
 		return false;
 	sv->acked_sum = 0;
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < sv->nspools; s++)
 		sv->acked_sum += acked[s] < sv->spools[s].size ? acked[s] : sv->spools[s].size;
 	return total - sv->acked_sum > sv->limits.spool_bytes;
 }
@@ -108,6 +123,7 @@ static void take_gap(struct supervisor *sv, struct spool *sp, bool at_end)
 
 	if (!spool_take_gap(sp, at_end, &g))
 		return;
+	g.stream = stream_kind(g.stream);
 	if (sv->exit.ngaps < MESSAGE_MAX_GAPS) {
 		sv->exit.gaps[sv->exit.ngaps++] = g;
 		status_add_gap(sv->status_fd, &g, strerror(sp->why), NULL);
@@ -126,7 +142,7 @@ static void limit_wait_of_stopped(struct supervisor *sv, int64_t now_ms)
 		return;
 	if (!sv->room_by_ms)
 		sv->room_by_ms = now_ms + STOPPED_FULL_MS;
-	for (int s = 0; now_ms >= sv->room_by_ms && s < STREAMS; s++)
+	for (int s = 0; now_ms >= sv->room_by_ms && s < sv->nspools; s++)
 		sv->spools[s].full_ms = 0;
 }
 
@@ -140,7 +156,7 @@ static bool pump(struct supervisor *sv, int64_t now_ms)
 	if (sv->over_budget)
 		return false;
 	limit_wait_of_stopped(sv, now_ms);
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < sv->nspools; s++) {
 		struct spool *sp = &sv->spools[s];
 		uint64_t moved;
 
@@ -165,7 +181,7 @@ size_t supervisor_poll(const struct supervisor *sv, struct pollfd *p)
 
 	if (sv->over_budget || sv->pace_ms)
 		return 0;
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < sv->nspools; s++)
 		if (!sv->spools[s].eof && !sv->retry_ms[s])
 			p[n++] = (struct pollfd){.fd = sv->spools[s].fifo, .events = POLLIN};
 	return n;
@@ -198,14 +214,20 @@ void supervisor_main_unknown(struct supervisor *sv, const char *reason, int64_t 
 	supervisor_main_known(sv, -1, 0, now_ms);
 }
 
+static void begin_removing(struct supervisor *sv, int64_t now_ms)
+{
+	sv->phase = SUPERVISOR_REMOVING;
+	sv->remove_since_ms = now_ms;
+	sv->remove_next_ms = 0;
+}
+
 void supervisor_lost(struct supervisor *sv, const char *reason, int64_t now_ms)
 {
 	sv->exit.kind = ERR_UNAVAILABLE;
 	exit_add_reason(&sv->exit, reason);
 	sv->exited = true;
 	sv->code = -1;
-	sv->phase = SUPERVISOR_KILLING;
-	sv->kill_since_ms = now_ms;
+	begin_removing(sv, now_ms);
 }
 
 static void signal_group(pid_t leader, int signo)
@@ -275,6 +297,23 @@ static void cannot_kill(struct supervisor *sv, pid_t pid)
 	exit_add_reason(&sv->exit, text);
 }
 
+/* The ends of the processes of a node that has several: whoever started them has recorded each. */
+static void add_processes(struct supervisor *sv)
+{
+	struct exit_report *e = &sv->exit;
+	struct status st;
+	char text[100];
+
+	if (sv->processes < 2 || status_read(sv->dirfd, &st, NULL) < 0)
+		return;
+	e->nprocesses = st.exit.nprocesses;
+	memcpy(e->processes, st.exit.processes, sizeof(e->processes));
+	if (st.failed < 0 || sv->stop != STOP_NONE)
+		return;
+	snprintf(text, sizeof(text), "process %d of %d failed first", st.failed, sv->processes);
+	exit_add_reason(e, text);
+}
+
 static void explain(struct supervisor *sv)
 {
 	struct exit_report *e = &sv->exit;
@@ -283,9 +322,15 @@ static void explain(struct supervisor *sv)
 
 	e->code = sv->code;
 	e->signal = sv->signal;
-	e->oom = sv->code != 0 && cgroup_oom_kills(&sv->cg) > sv->oom_before;
+	add_processes(sv);
+	e->oom = sv->code != 0 && (sv->oom || cgroup_oom_kills(&sv->cg) > sv->oom_before);
 	if (e->oom)
 		exit_add_reason(e, "out of memory: the memory limit was reached");
+	/* Podman does not see it on every system (version 1 of cgroups beside version 2). */
+	if (!e->oom && sv->limited && sv->code == CODE_KILLED && sv->stop == STOP_NONE) {
+		e->oom = true;
+		exit_add_reason(e, "probably out of memory: it was killed, and has a memory limit");
+	}
 	if (e->kind == ERR_NONE && sv->stop == STOP_DEADLINE) {
 		e->kind = ERR_TIMEOUT;
 		exit_add_reason(e, "stopped: the time limit of the run was reached");
@@ -323,7 +368,7 @@ static void finish(struct supervisor *sv, int64_t now_ms)
 {
 	if (!sv->finish_since_ms) {
 		sv->finish_since_ms = now_ms;
-		for (int s = 0; s < STREAMS; s++) {
+		for (int s = 0; s < sv->nspools; s++) {
 			take_gap(sv, &sv->spools[s], true);
 			sv->exit.streams[s] = sv->spools[s].size;
 		}
@@ -383,12 +428,18 @@ static void step_running(struct supervisor *sv, int64_t now_ms)
 
 static bool output_closed(const struct supervisor *sv)
 {
-	return sv->spools[STREAM_OUT].eof && sv->spools[STREAM_ERR].eof;
+	for (int s = 0; s < sv->nspools; s++)
+		if (s != STREAM_METRICS && !sv->spools[s].eof)
+			return false;
+	return true;
 }
 
 static bool output_blocked(const struct supervisor *sv)
 {
-	return sv->retry_ms[STREAM_OUT] || sv->retry_ms[STREAM_ERR];
+	for (int s = 0; s < sv->nspools; s++)
+		if (s != STREAM_METRICS && sv->retry_ms[s])
+			return true;
+	return false;
 }
 
 static void step_draining(struct supervisor *sv, int64_t now_ms)
@@ -403,6 +454,43 @@ static void step_draining(struct supervisor *sv, int64_t now_ms)
 
 	if (!output_closed(sv) && !hurried && now_ms - sv->drain_since_ms < sv->limits.settle_ms)
 		return;
+	begin_removing(sv, now_ms);
+}
+
+void supervisor_remover_ended(struct supervisor *sv, int wait_status, int64_t now_ms)
+{
+	int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+
+	sv->remover = 0;
+	sv->oom |= code == REMOVER_OOM;
+	sv->limited |= code == REMOVER_LIMITED;
+	sv->removed = code == REMOVER_DONE || code == REMOVER_OOM || code == REMOVER_LIMITED;
+	sv->remove_next_ms = now_ms + REMOVE_AGAIN_MS;
+}
+
+static bool has_container(const struct supervisor *sv)
+{
+	return faccessat(sv->dirfd, LAYOUT_CONTAINER, F_OK, 0) == 0;
+}
+
+static void step_removing(struct supervisor *sv, int64_t now_ms)
+{
+	bool owed = !sv->removed && has_container(sv);
+	bool over = now_ms - sv->remove_since_ms >= REMOVE_MS;
+
+	if (owed && !over) {
+		if (sv->remover == 0 && now_ms >= sv->remove_next_ms) {
+			pid_t pid = remover_fork(sv->dirfd);
+
+			sv->remover = pid > 0 ? pid : 0;
+			sv->remove_next_ms = now_ms + REMOVE_AGAIN_MS;
+		}
+		return;
+	}
+	if (owed) {
+		sv->exit.kind = ERR_UNAVAILABLE;
+		exit_add_reason(&sv->exit, "its container could not be removed");
+	}
 	sv->phase = SUPERVISOR_KILLING;
 	sv->kill_since_ms = now_ms;
 	sv->next_kill_ms = 0;
@@ -447,7 +535,7 @@ static void step_flushing(struct supervisor *sv, int64_t now_ms)
 	/* The writers are dead, so this empties the pipes.  Bounded, because one may have survived. */
 	for (int i = 0; i < FLUSH_ROUNDS && pump(sv, now_ms); i++)
 		;
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < sv->nspools; s++)
 		if (sv->retry_ms[s]) {
 			sv->flush_since_ms = 0;
 			return;
@@ -471,7 +559,7 @@ static int64_t next_wait(const struct supervisor *sv, int64_t now_ms)
 		wait = until(sv->pace_ms, now_ms, wait);
 	if (sv->over_budget)
 		wait = until(now_ms + BUDGET_CHECK_MS, now_ms, wait);
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < sv->nspools; s++)
 		if (sv->retry_ms[s])
 			wait = until(sv->retry_ms[s], now_ms, wait);
 	if (supervisor_fence_ms(sv))
@@ -487,6 +575,10 @@ static int64_t next_wait(const struct supervisor *sv, int64_t now_ms)
 		wait = until(sv->drain_since_ms + sv->limits.settle_ms, now_ms, wait);
 		if (sv->stop != STOP_NONE)
 			wait = until(sv->kill_at_ms, now_ms, wait);
+		break;
+	case SUPERVISOR_REMOVING:
+		wait = until(sv->remover ? sv->remove_since_ms + REMOVE_MS : sv->remove_next_ms,
+			     now_ms, wait);
 		break;
 	case SUPERVISOR_KILLING:
 		wait = until(sv->next_kill_ms, now_ms, wait);
@@ -513,6 +605,9 @@ int64_t supervisor_step(struct supervisor *sv, int64_t now_ms)
 			break;
 		case SUPERVISOR_DRAINING:
 			step_draining(sv, now_ms);
+			break;
+		case SUPERVISOR_REMOVING:
+			step_removing(sv, now_ms);
 			break;
 		case SUPERVISOR_KILLING:
 			step_killing(sv, now_ms);

@@ -63,7 +63,10 @@ int fake_setup(void **state)
 	f->arena = arena_new();
 	buf_init(&f->rx, 4 * FRAME_MAX_PAYLOAD);
 	buf_init(&f->samples, 1 << 20);
-	for (int s = 0; s < STREAMS; s++)
+	buf_init(&f->exec_out, STREAM_MAX);
+	buf_init(&f->exec_err, STREAM_MAX);
+	buf_init(&f->asked_in, STREAM_MAX);
+	for (int s = 0; s < FAKE_STREAMS; s++)
 		buf_init(&f->out[s], STREAM_MAX);
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/link.sock", f->dir);
 	f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -111,7 +114,10 @@ int fake_teardown(void **state)
 	arena_free(f->arena);
 	buf_release(&f->rx);
 	buf_release(&f->samples);
-	for (int s = 0; s < STREAMS; s++)
+	buf_release(&f->exec_out);
+	buf_release(&f->exec_err);
+	buf_release(&f->asked_in);
+	for (int s = 0; s < FAKE_STREAMS; s++)
 		buf_release(&f->out[s]);
 	file_remove_tree(f->dir, NULL);
 	free(f->dir);
@@ -169,7 +175,8 @@ void fake_agent(struct fake *f)
 	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	const char *const argv[] = {"regatta", "node-agent", f->enrol ? "--enrol" : f->node,
 				    f->enrol ? file : NULL, NULL};
-	const char *const env[] = {path, mark, "HOME=/root", "ASAN_OPTIONS=detect_leaks=1", NULL};
+	const char *const env[] = {path,	 mark, "HOME=/root", "ASAN_OPTIONS=detect_leaks=1",
+				   f->agent_env, NULL};
 	struct child_spec spec = {.file = f->exe ? f->exe : "/proc/self/exe",
 				  .argv = argv,
 				  .env = env,
@@ -211,6 +218,11 @@ void fake_send(struct fake *f, enum frame_type type, const char *json)
 	send_frame(f, type, 0, str_from(json));
 }
 
+void fake_send_on(struct fake *f, enum frame_type type, uint16_t channel, const char *payload)
+{
+	send_frame(f, type, channel, str_from(payload));
+}
+
 void fake_ack(struct fake *f, enum stream s)
 {
 	uint8_t ack[16];
@@ -225,7 +237,7 @@ static void take_data(struct fake *f, const struct frame *fr)
 	uint64_t offset;
 	struct str bytes;
 
-	assert_true(fr->channel < STREAMS);
+	assert_true(fr->channel < FAKE_STREAMS);
 	assert_true(data_payload(fr->payload, &offset, &bytes));
 	struct buf *b = &f->out[fr->channel];
 
@@ -258,9 +270,29 @@ static void take_metrics(struct fake *f, const struct frame *fr, const struct do
 		fake_ack(f, (enum stream)fr->channel);
 }
 
+static void take_exec(struct fake *f, const struct frame *fr)
+{
+	struct str bytes = {fr->payload.p + 1, fr->payload.n - 1};
+
+	buf_addstr(fr->payload.p[0] == 'e' ? &f->exec_err : &f->exec_out, bytes);
+	if (!f->hold_exec)
+		fake_send_on(
+			f, FRAME_EXEC_CONTROL, fr->channel,
+			arena_printf(f->arena, "{\"taken\":%zu}", f->exec_out.n + f->exec_err.n));
+}
+
 static void take(struct fake *f, const struct frame *fr)
 {
 	f->count[fr->type]++;
+	if (fr->type == FRAME_EXEC_OUTPUT) {
+		take_exec(f, fr);
+		return;
+	}
+	if (fr->type == FRAME_EXEC_INPUT) {
+		buf_addstr(&f->asked_in, fr->payload);
+		f->asked_in_ended |= fr->payload.n == 0;
+		return;
+	}
 	if (fr->type == FRAME_DATA) {
 		take_data(f, fr);
 		return;
@@ -327,6 +359,16 @@ void fake_wait_bytes(struct fake *f, enum stream s, size_t bytes)
 				 bytes);
 }
 
+void fake_wait_exec(struct fake *f, size_t bytes)
+{
+	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+
+	while (f->exec_out.n < bytes)
+		if (!pump(f, until))
+			fail_msg("the command wrote only %zu of %zu bytes%s", f->exec_out.n, bytes,
+				 f->last[FRAME_EXEC_CLOSE] ? ": it has ended" : "");
+}
+
 void fake_wait_samples(struct fake *f, const char *text)
 {
 	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
@@ -379,14 +421,17 @@ const struct doc *fake_accept_enrol(struct fake *f)
 
 void fake_welcome(struct fake *f, int64_t lease_ms)
 {
-	char json[256];
+	struct message_welcome m = {.lease_ms = lease_ms};
+	struct buf json;
 
-	snprintf(json, sizeof(json),
-		 "{\"lease_ms\":%" PRId64 ",\"acks\":[%zu,%zu,%zu],\"scanned\":[%" PRIu64
-		 ",%" PRIu64 ",%" PRIu64 "]}",
-		 lease_ms, f->out[0].n, f->out[1].n, f->out[2].n, f->scanned[0], f->scanned[1],
-		 f->scanned[2]);
-	fake_send(f, FRAME_WELCOME, json);
+	for (int s = 0; s < FAKE_STREAMS; s++) {
+		m.acks[s] = f->out[s].n;
+		m.scanned[s] = f->scanned[s];
+	}
+	buf_init(&json, MESSAGE_HELLO_MAX);
+	message_welcome_put(&m, &json);
+	fake_send(f, FRAME_WELCOME, json.p);
+	buf_release(&json);
 	if (f->inputs) /* they follow every welcome */
 		fake_send(f, FRAME_INPUTS, f->inputs);
 }
@@ -439,7 +484,7 @@ const struct doc *fake_end(struct fake *f)
 	fake_wait(f, FRAME_COLLECTED);
 	const struct doc *sizes = doc_array(e, "streams");
 
-	for (size_t s = 0; s < STREAMS; s++) {
+	for (size_t s = 0; s < sizes->array.n; s++) {
 		size_t size = (size_t)sizes->array.v[s]->i;
 
 		/* EXIT and COLLECTED overtake DATA and METRICS. */

@@ -16,6 +16,7 @@
 #include "link/frame.h"
 
 #define FAKE_WAIT_MS 20000
+#define FAKE_STREAMS (STREAMS + 2 * 3) /* of up to four processes */
 
 /* Parts of scripts: a daemon, one without an environment, and a wait until it has written its pid to "daemon". */
 #define FAKE_DAEMON "setsid sh -c 'echo $$ > $DIR/daemon; exec sleep 600' >/dev/null 2>&1 & "
@@ -32,13 +33,18 @@ struct fake {
 	const char *enrol; /* the agent enrols with this file (its text), and has no agent.json */
 	const char *env;   /* more members of the job's env, each with a leading comma */
 	const char *exe;   /* NULL: this program */
+	const char *agent_env; /* one variable more of the agent itself, "NAME=value" */
 	int listener, fd;
 	pid_t agent;
 	struct arena *arena;
 	struct buf rx;
-	struct buf out[STREAMS];   /* what DATA brought */
-	uint64_t scanned[STREAMS]; /* how far METRICS went */
-	struct buf samples;	   /* "name=value@step;" of each sample */
+	struct buf out[FAKE_STREAMS];	/* what DATA brought */
+	uint64_t scanned[FAKE_STREAMS]; /* how far METRICS went */
+	struct buf exec_out, exec_err;	/* of commands beside the job */
+	bool hold_exec;			/* do not say that their output was taken */
+	struct buf asked_in;		/* the input of commands that the job runs elsewhere */
+	bool asked_in_ended;
+	struct buf samples; /* "name=value@step;" of each sample */
 	uint64_t bad;
 	bool hold_acks;	 /* do not acknowledge */
 	bool hold_pongs; /* do not answer a PING */
@@ -66,6 +72,10 @@ const struct doc *fake_accept_enrol(struct fake *f);
 void fake_welcome(struct fake *f, int64_t lease_ms);
 void fake_ack(struct fake *f, enum stream s); /* what is there */
 void fake_send(struct fake *f, enum frame_type type, const char *json);
+/* A frame of the command `channel`. */
+void fake_send_on(struct fake *f, enum frame_type type, uint16_t channel, const char *payload);
+/* Take frames until the command has written so many bytes to standard output. */
+void fake_wait_exec(struct fake *f, size_t bytes);
 /* Take frames until one of this type has come (since the last call for it). */
 const struct doc *fake_wait(struct fake *f, enum frame_type type);
 /* Take frames until `bytes` of a stream are there. */

@@ -229,9 +229,10 @@ static void the_environment_is_what_the_master_sent_and_little_more(void **state
 	fake_ready(f);
 	fake_start(f, "env | sed 's/=.*//' | sort | tr '\\n' ' '; test -p $REGATTA_METRICS && pwd");
 	fake_end(f);
-	char *want = xasprintf(
-		"DIR HOME PATH PWD PYTHONUNBUFFERED REGATTA_METRICS REGATTA_NODE_TOKEN %s/work\n",
-		f->node);
+	char *want =
+		xasprintf("DIR HOME PATH PWD PYTHONUNBUFFERED REGATTA_METRICS REGATTA_NODE_TOKEN "
+			  "REGATTA_PREEMPT_FILE %s/work\n",
+			  f->node);
 
 	assert_string_equal(f->out[STREAM_OUT].p, want);
 	free(want);
@@ -484,6 +485,20 @@ static void templates_are_expanded_with_the_table_that_came_in_parts(void **stat
 	fake_release(f);
 }
 
+static void nodes_are_called_as_the_table_names_them(void **state)
+{
+	struct fake *f = *state;
+
+	f->env = ",\"R\":\"{rank} {name}\",\"L\":\"{list:*|,|{name}={address}}\"";
+	fake_ready(f);
+	fake_send(f, FRAME_MEMBERS, TABLE_HEAD(0) "\"10.0.0.1 -\",\"names\":\"t-1 t-0\"}");
+	fake_send(f, FRAME_MEMBERS, TABLE_HEAD(2) "\"10.0.0.3\",\"names\":\"ps-0\"}");
+	fake_start_with(f, "echo \"$R|$L\"", ",\"rank\":1");
+	fake_end(f);
+	assert_string_equal(f->out[STREAM_OUT].p, "1 t-0|t-1=10.0.0.1,t-0=t-0,ps-0=10.0.0.3\n");
+	fake_release(f);
+}
+
 static void a_value_too_long_for_an_exec_is_in_a_file(void **state)
 {
 	struct fake *f = *state;
@@ -511,6 +526,9 @@ static void a_start_without_its_table_is_refused(void **state)
 		{TABLE_HEAD(0) "\"10.0.0.1 -\"}", TABLE_HEAD(1) "\"10.0.0.1\"}"},
 		{TABLE_HEAD(2) "\"10.0.0.1\"}", NULL},
 		{TABLE_HEAD(0) "\"10.0.0.1 - - -\"}", NULL},
+		{TABLE_HEAD(0) "\"10.0.0.1 - -\",\"names\":\"t-0 t-1\"}", NULL},
+		{TABLE_HEAD(0) "\"10.0.0.1 - -\",\"names\":\"t-0 t-1 ps-0 x\"}", NULL},
+		{TABLE_HEAD(0) "\"10.0.0.1 -\",\"names\":\"t-0 t-1\"}", TABLE_HEAD(2) "\"-\"}"},
 	};
 	struct fake *f = *state;
 
@@ -593,6 +611,7 @@ int main(int argc, char **argv)
 		CASE(a_hostfile_is_beside_the_work_directory),
 		CASE(a_machinefile_is_beside_the_hostfile),
 		CASE(templates_are_expanded_with_the_table_that_came_in_parts),
+		CASE(nodes_are_called_as_the_table_names_them),
 		CASE(a_value_too_long_for_an_exec_is_in_a_file),
 		CASE(the_jobs_umask_is_022_whatever_ours_is),
 		CASE(the_job_has_no_ignored_signals),

@@ -10,6 +10,7 @@
 
 #include "agent/config.h"
 #include "agent/places.h"
+#include "agent/ports.h"
 #include "agent/prepare.h"
 #include "agent/probe.h"
 #include "base/cleanup.h"
@@ -211,46 +212,109 @@ static void checks_name_the_command_and_the_directory(void **state)
 	struct err err = {0};
 	struct message_inputs in = {.argv0 = "sh", .path = "/bin"};
 
-	assert_int_equal(prepare_check(&in, unit_path(state, "work"), NULL, &err), -1);
+	assert_int_equal(prepare_check(&in, unit_path(state, "work"), &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	assert_int_equal(prepare_check(&in, *state, NULL, &err), 0);
+	assert_int_equal(prepare_check(&in, *state, &err), 0);
 	in.path = "";
-	assert_int_equal(prepare_check(&in, *state, NULL, &err), 0); /* the usual places */
+	assert_int_equal(prepare_check(&in, *state, &err), 0); /* the usual places */
 	in.argv0 = "pyhton3";
-	assert_int_equal(prepare_check(&in, *state, NULL, &err), -1);
+	assert_int_equal(prepare_check(&in, *state, &err), -1);
 	assert_string_equal(err.msg, "command 'pyhton3' not found in PATH");
-	assert_int_equal(prepare_check(&in, "/etc/passwd", NULL, &err), -1);
+	assert_int_equal(prepare_check(&in, "/etc/passwd", &err), -1);
 	assert_non_null(strstr(err.msg, "not a directory"));
 }
 
-static void a_port_must_be_free(void **state)
+/* Listens on a free port of the address; returns the descriptor. */
+static int listen_at(const char *address, int *ret_port)
 {
-	struct message_inputs in = {.argv0 = "sh", .path = "/bin", .address = "127.66.5.4"};
-	struct err err = {0};
 	struct sockaddr_storage sa;
 	socklen_t len;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	(void)state;
-	assert_true(probe_address("127.66.5.4", 0, &sa, &len));
+	assert_true(probe_address(address, 0, &sa, &len));
 	assert_int_equal(bind(fd, (struct sockaddr *)&sa, len), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
-	in.port = ntohs(((struct sockaddr_in *)&sa)->sin_port);
+	*ret_port = ntohs(((struct sockaddr_in *)&sa)->sin_port);
 	assert_int_equal(listen(fd, 1), 0);
-	assert_int_equal(prepare_check(&in, "/tmp", NULL, &err), -1);
+	return fd;
+}
+
+static void a_port_must_be_free(void **state)
+{
+	struct message_inputs in = {.address = "127.66.5.4"};
+	const struct agent_config cfg = {.run = "a-bcde", .node = "worker-0"};
+	struct port_claims claims = {0};
+	struct err err = {0};
+	struct sockaddr_storage sa;
+	socklen_t len;
+	char holder[64];
+	int fd = listen_at("127.66.5.4", &in.port);
+
+	(void)state;
+	assert_int_equal(ports_claim(&claims, &in, &cfg, &err), -1);
 	assert_int_equal(err.kind, ERR_CONFLICT);
-	assert_non_null(strstr(err.msg, "127.66.5.4"));
+	assert_non_null(strstr(err.msg, "127.66.5.4 is taken by"));
+	assert_non_null(strstr(err.msg, "choose another one with `port`"));
+	snprintf(holder, sizeof(holder), "process %d (", (int)getpid());
+	assert_non_null(strstr(err.msg, holder));
+	in.address = "127.66.5.5"; /* the other one does not listen there */
+	assert_int_equal(ports_claim(&claims, &in, &cfg, &err), 0);
 	close(fd);
-	assert_int_equal(prepare_check(&in, "/tmp", NULL, &err), 0);
+	in.address = "127.66.5.4";
+	assert_int_equal(ports_claim(&claims, &in, &cfg, &err), 0);
 	in.address = "somewhere";
-	assert_int_equal(prepare_check(&in, "/tmp", NULL, &err), -1);
+	assert_int_equal(ports_claim(&claims, &in, &cfg, &err), -1);
 	assert_int_equal(err.kind, ERR_INVALID);
 	in.address = "203.0.113.7"; /* not ours */
-	assert_int_equal(prepare_check(&in, "/tmp", NULL, &err), -1);
+	assert_int_equal(ports_claim(&claims, &in, &cfg, &err), -1);
 	assert_int_equal(err.kind, ERR_UNAVAILABLE);
 	assert_true(probe_address("::1", 80, &sa, &len));
 	assert_int_equal(sa.ss_family, AF_INET6);
 	assert_false(probe_address("1.2.3", 80, &sa, &len));
+}
+
+/* A program that has just started does not listen yet. */
+static void a_port_of_the_machine_is_kept_for_one_node(void **state)
+{
+	struct message_port port = {.count = 1, .any = true, .key = "env.MASTER_PORT"};
+	const struct message_inputs in = {.address = "127.66.5.4", .ports = &port, .nports = 1};
+	const struct agent_config one = {.run = "a-bcde", .node = "worker-0"};
+	const struct agent_config two = {.run = "b-bcde", .node = "worker-0"};
+	struct port_claims first = {0}, second = {0};
+	struct err err = {0};
+	int fd = listen_at("127.66.5.9", &port.first);
+
+	(void)state;
+	/* On any address. */
+	assert_int_equal(ports_claim(&first, &in, &one, &err), -1);
+	assert_non_null(strstr(err.msg, "on this machine is taken by process "));
+	close(fd);
+	assert_int_equal(ports_claim(&first, &in, &one, &err), 0);
+	assert_int_equal(ports_claim(&first, &in, &one, &err), 0); /* again, after a reconnect */
+	assert_int_equal(ports_claim(&second, &in, &two, &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	assert_non_null(strstr(err.msg, "is taken by worker-0 of run 'a-bcde': choose another one "
+					"with env.MASTER_PORT"));
+	ports_release(&first);
+	assert_int_equal(ports_claim(&second, &in, &two, &err), 0);
+	ports_release(&second);
+}
+
+/* Ports of several processes follow each other. */
+static void every_port_of_a_range_is_checked(void **state)
+{
+	struct message_port port = {.count = 2, .key = "`port`"};
+	const struct message_inputs in = {.address = "127.66.5.6", .ports = &port, .nports = 1};
+	const struct agent_config cfg = {.run = "a-bcde", .node = "worker-0"};
+	struct port_claims claims = {0};
+	struct err err = {0};
+	int taken, fd = listen_at("127.66.5.6", &taken);
+
+	(void)state;
+	port.first = taken - 1;
+	assert_int_equal(ports_claim(&claims, &in, &cfg, &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	close(fd);
 }
 
 /* ---- through the link ---- */
@@ -350,6 +414,8 @@ int main(int argc, char **argv)
 		CASE(places_depend_on_the_machine),
 		CASE(checks_name_the_command_and_the_directory),
 		CASE(a_port_must_be_free),
+		CASE(a_port_of_the_machine_is_kept_for_one_node),
+		CASE(every_port_of_a_range_is_checked),
 		LINK_CASE(a_source_and_its_data_run),
 		LINK_CASE(an_unfit_node_says_why),
 		LINK_CASE(a_configuration_that_cannot_be_used_ends_the_agent),

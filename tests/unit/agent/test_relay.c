@@ -40,7 +40,7 @@ static struct spooled make(void **state, uint64_t sent)
 	struct spooled s = {.fd = open_spool(state),
 			    .dir = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 
-	relay_open(&s.r, s.dir);
+	relay_open(&s.r, s.dir, STREAMS);
 	s.r.s[STREAM_OUT].sent = sent;
 	return s;
 }

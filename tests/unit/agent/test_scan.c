@@ -164,8 +164,8 @@ static void the_last_line_counts_without_its_end(void **state)
 	scan_all(b, STREAM_OUT, size, true);
 	assert_int_equal(b->samples, 1);
 	assert_int_equal(b->at, size);
-	assert_true(scan_done(&b->scan, (uint64_t[]){size, 0, 0}));
-	assert_false(scan_done(&b->scan, (uint64_t[]){size, 1, 0}));
+	assert_true(scan_done(&b->scan, (uint64_t[STREAMS_MAX]){size, 0, 0}));
+	assert_false(scan_done(&b->scan, (uint64_t[STREAMS_MAX]){size, 1, 0}));
 }
 
 static void every_byte_is_covered_even_without_samples(void **state)
@@ -222,7 +222,7 @@ static void a_new_connection_scans_from_where_the_master_stands(void **state)
 	assert_int_equal(b->samples, 3);
 	b->at = 7;
 	b->samples = 0;
-	scan_resume(&b->scan, (uint64_t[]){7, 0, 0});
+	scan_resume(&b->scan, (uint64_t[STREAMS_MAX]){7, 0, 0});
 	scan_all(b, STREAM_OUT, size, true);
 	assert_int_equal(b->samples, 2);
 }

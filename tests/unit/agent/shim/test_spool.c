@@ -23,8 +23,8 @@ static void begin(void **state, struct pair *p)
 	struct err err = {0};
 
 	p->dir = open(*state, O_RDONLY | O_DIRECTORY);
-	assert_int_equal(spool_make(p->dir, &err), 0);
-	assert_int_equal(spool_make(p->dir, &err), 0); /* again is fine */
+	assert_int_equal(spool_make(p->dir, STREAMS, &err), 0);
+	assert_int_equal(spool_make(p->dir, STREAMS, &err), 0); /* again is fine */
 	p->writer = openat(p->dir, "out.fifo", O_RDWR | O_NONBLOCK);
 	assert_int_equal(spool_open(&p->sp, p->dir, STREAM_OUT, &err), 0);
 }
@@ -87,7 +87,7 @@ static void the_metrics_pipe_has_no_end(void **state)
 	uint64_t moved;
 	int dir = open(*state, O_RDONLY | O_DIRECTORY), w;
 
-	assert_int_equal(spool_make(dir, &err), 0);
+	assert_int_equal(spool_make(dir, STREAMS, &err), 0);
 	assert_int_equal(spool_open(&sp, dir, STREAM_METRICS, &err), 0);
 	for (int i = 0; i < 3; i++) {
 		w = openat(dir, "metrics.fifo", O_WRONLY | O_NONBLOCK);
@@ -106,7 +106,7 @@ static void a_missing_directory_is_an_error(void **state)
 	struct spool sp;
 
 	(void)state;
-	assert_int_equal(spool_make(-1, &err), -1);
+	assert_int_equal(spool_make(-1, STREAMS, &err), -1);
 	assert_int_equal(spool_open(&sp, -1, STREAM_OUT, &err), -1);
 }
 

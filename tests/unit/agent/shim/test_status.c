@@ -50,7 +50,7 @@ static void what_is_written_is_read(void **state)
 
 	assert_int_equal(status_read(dir, &st, &err), 0);
 	assert_int_equal(st.attempt, 0); /* nothing there */
-	assert_int_equal(status_claim(dir, 3, "boot", true, &fd, &err), 0);
+	assert_int_equal(status_claim(dir, 3, 1, "boot", true, &fd, &err), 0);
 	assert_int_equal(status_read(dir, &st, &err), 0);
 	assert_int_equal(st.attempt, 3);
 	assert_string_equal(st.boot_id, "boot");
@@ -92,8 +92,8 @@ static void an_attempt_is_claimed_once(void **state)
 	int dir = open_dir(state), fd, other;
 	struct err err = {0};
 
-	assert_int_equal(status_claim(dir, 1, "boot", true, &fd, &err), 0);
-	assert_int_equal(status_claim(dir, 1, "boot", true, &other, &err), -1);
+	assert_int_equal(status_claim(dir, 1, 1, "boot", true, &fd, &err), 0);
+	assert_int_equal(status_claim(dir, 1, 1, "boot", true, &other, &err), -1);
 	assert_int_equal(err.kind, ERR_CONFLICT);
 	/* Nothing else is left in the directory. */
 	char **names;
@@ -115,12 +115,12 @@ static void a_claim_is_on_disk_when_it_has_to_be(void **state)
 
 	syncs = 0;
 	status_at = unit_path(state, "status");
-	assert_int_equal(status_claim(dir, 1, "boot", true, &fd, &err), 0);
+	assert_int_equal(status_claim(dir, 1, 1, "boot", true, &fd, &err), 0);
 	assert_int_equal(syncs, 1);
 	close(fd);
 	assert_int_equal(unlink(status_at), 0);
 	sync_errno = EIO;
-	assert_int_equal(status_claim(dir, 1, "boot", true, &fd, &err), -1);
+	assert_int_equal(status_claim(dir, 1, 1, "boot", true, &fd, &err), -1);
 	assert_int_equal(err.kind, ERR_IO);
 	sync_errno = 0;
 	status_at = NULL;
@@ -143,7 +143,7 @@ static void of_many_that_claim_at_the_same_time_one_wins(void **state)
 			close(gate[1]);
 			if (read(gate[0], &byte, 1) != 0)
 				_exit(2);
-			_exit(status_claim(dir, 1, "boot", false, &fd, NULL) == 0 ? 0 : 1);
+			_exit(status_claim(dir, 1, 1, "boot", false, &fd, NULL) == 0 ? 0 : 1);
 		}
 	}
 	close(gate[1]); /* go */
@@ -166,7 +166,7 @@ static void a_claim_in_a_directory_that_is_gone_fails(void **state)
 	mkdir(unit_path(state, "d"), 0700);
 	dir = open(unit_path(state, "d"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rmdir(unit_path(state, "d"));
-	assert_int_equal(status_claim(dir, 1, "boot", true, &fd, &err), -1);
+	assert_int_equal(status_claim(dir, 1, 1, "boot", true, &fd, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	assert_int_equal(status_open(dir, &fd, &err), -1);
 	close(dir);
@@ -180,7 +180,7 @@ static void a_torn_last_line_does_not_count(void **state)
 	struct status whole, st;
 	struct buf text;
 
-	assert_int_equal(status_claim(dir, 3, "boot", true, &fd, &err), 0);
+	assert_int_equal(status_claim(dir, 3, 1, "boot", true, &fd, &err), 0);
 	status_add_job(fd, (struct proc_id){77, 88}, &err);
 	status_add_exit(fd, &sample_exit, &err);
 	buf_init(&text, 10000);
@@ -205,7 +205,7 @@ static void the_next_writer_closes_a_torn_line_before_its_own(void **state)
 	struct err err = {0};
 	struct status st;
 
-	assert_int_equal(status_claim(dir, 3, "boot", true, &fd, &err), 0);
+	assert_int_equal(status_claim(dir, 3, 1, "boot", true, &fd, &err), 0);
 	assert_int_equal(write(fd, "{\"rec\":\"exit\",\"co", 17), 17);
 	close(fd);
 	assert_int_equal(status_open(dir, &fd, &err), 0);

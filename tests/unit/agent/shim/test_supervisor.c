@@ -11,6 +11,8 @@
 #include "agent/shim/supervisor.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "link/layout.h"
+#include "sys/container.h"
 
 struct bench {
 	void *dir;
@@ -45,8 +47,8 @@ static int setup(void **state)
 		.others = others,
 		.ctx = b,
 	};
-	if (spool_make(b->sv.dirfd, &err) < 0 ||
-	    status_claim(b->sv.dirfd, 1, "boot", false, &b->sv.status_fd, &err) < 0)
+	if (spool_make(b->sv.dirfd, STREAMS, &err) < 0 ||
+	    status_claim(b->sv.dirfd, 1, 1, "boot", false, &b->sv.status_fd, &err) < 0)
 		return -1;
 	b->writer[0] = openat(b->sv.dirfd, "out.fifo", O_RDWR | O_NONBLOCK);
 	b->writer[1] = openat(b->sv.dirfd, "err.fifo", O_RDWR | O_NONBLOCK);
@@ -430,6 +432,83 @@ static void a_reader_that_never_ends_is_killed(void **state)
 	assert_true(WIFSIGNALED(status));
 }
 
+/* A program that lists one container until the file `gone` is there. */
+static void record_container(struct bench *b, const char *body)
+{
+	struct container_record r = {.tool = {.kind = CONTAINER_DOCKER}, .label = "x"};
+	char *script = xasprintf("#!/bin/sh\ncd '%s'\n%s\n", (char *)b->dir, body);
+
+	snprintf(r.tool.program, sizeof(r.tool.program), "%s/docker", (char *)b->dir);
+	assert_int_equal(file_write(r.tool.program, str_from(script), 0700, NULL), 0);
+	assert_int_equal(container_record_write(b->sv.dirfd, LAYOUT_CONTAINER, &r, NULL), 0);
+	free(script);
+}
+
+/* As the owner does it when the child has ended. */
+static void wait_for_remover(struct bench *b, int64_t now_ms)
+{
+	int status;
+
+	assert_true(b->sv.remover > 0);
+	assert_int_equal(waitpid(b->sv.remover, &status, 0), b->sv.remover);
+	supervisor_remover_ended(&b->sv, status, now_ms);
+}
+
+static void a_job_has_not_ended_before_its_container_is_gone(void **state)
+{
+	struct bench *b = *state;
+
+	record_container(b, "[ $1 != ps ] || [ -e gone ] || { echo no answer; exit 1; }");
+	close_output(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(3, 0), 1000);
+	supervisor_step(&b->sv, 1000);
+	assert_int_equal(b->sv.phase, SUPERVISOR_REMOVING);
+	wait_for_remover(b, 1100);
+	assert_int_equal(supervisor_step(&b->sv, 1100), 500);
+	assert_int_equal(b->sv.phase, SUPERVISOR_REMOVING);
+	assert_int_equal(file_write(unit_path(&b->dir, "gone"), STR(""), 0600, NULL), 0);
+	supervisor_step(&b->sv, 1600);
+	wait_for_remover(b, 1700);
+	supervisor_step(&b->sv, 1700);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_int_equal(b->sv.exit.code, 3);
+	assert_int_equal(b->sv.exit.kind, ERR_NONE);
+}
+
+static void a_container_that_cannot_be_removed_is_never_called_stopped(void **state)
+{
+	struct bench *b = *state;
+
+	record_container(b, "exit 1");
+	close_output(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(0, 0), 1000);
+	supervisor_step(&b->sv, 1000);
+	wait_for_remover(b, 1100);
+	supervisor_step(&b->sv, 60999);
+	assert_int_equal(b->sv.phase, SUPERVISOR_REMOVING);
+	wait_for_remover(b, 60999);
+	supervisor_step(&b->sv, 61000);
+	assert_int_equal(b->sv.phase, SUPERVISOR_DONE);
+	assert_int_equal(b->sv.exit.kind, ERR_UNAVAILABLE);
+	assert_string_equal(b->sv.exit.reason, "its container could not be removed");
+}
+
+static void a_limited_container_that_was_killed_is_out_of_memory(void **state)
+{
+	struct bench *b = *state;
+
+	record_container(b, "");
+	close_output(b);
+	supervisor_main_ended(&b->sv, W_EXITCODE(137, 0), 1000);
+	supervisor_step(&b->sv, 1000);
+	wait_for_remover(b, 1100);
+	b->sv.limited = true;
+	supervisor_step(&b->sv, 1100);
+	assert_true(b->sv.exit.oom);
+	assert_string_equal(b->sv.exit.reason,
+			    "probably out of memory: it was killed, and has a memory limit");
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -451,6 +530,9 @@ int main(void)
 		CASE(a_trickle_is_gathered_for_a_moment),
 		CASE(the_reader_of_a_terminal_has_time_to_copy_what_the_dead_wrote),
 		CASE(a_reader_that_never_ends_is_killed),
+		CASE(a_job_has_not_ended_before_its_container_is_gone),
+		CASE(a_container_that_cannot_be_removed_is_never_called_stopped),
+		CASE(a_limited_container_that_was_killed_is_out_of_memory),
 	};
 
 	return cmocka_run_group_tests_name("agent: supervisor", tests, NULL, NULL);

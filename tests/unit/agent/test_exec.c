@@ -1,0 +1,193 @@
+/* Commands that run on a node beside its job. */
+#include "unit.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "fake_master.h"
+#include "link/message.h"
+
+#define CHANNEL 7
+#define JOB "echo here; exec sleep 600"
+
+static void start_job(struct fake *f)
+{
+	f->env = ",\"COLOR\":\"green\"";
+	fake_ready(f);
+	fake_start(f, JOB);
+	fake_wait_bytes(f, STREAM_OUT, strlen("here\n"));
+}
+
+static void run(struct fake *f, const char *script, const char *more)
+{
+	fake_send_on(f, FRAME_EXEC, CHANNEL,
+		     arena_printf(f->arena, "{\"argv\":[\"sh\",\"-c\",\"%s\"]%s}", script, more));
+}
+
+static void give(struct fake *f, const char *input)
+{
+	fake_send_on(f, FRAME_EXEC_INPUT, CHANNEL, input);
+}
+
+static void a_command_has_the_jobs_environment_and_its_own_streams(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "echo $COLOR; echo err >&2; cat; exit 7", "");
+	give(f, "in");
+	give(f, "put\n");
+	give(f, "");
+	const struct doc *end = fake_wait(f, FRAME_EXEC_CLOSE);
+
+	assert_int_equal(fake_int(end, "code"), 7);
+	assert_string_equal(f->exec_out.p, "green\ninput\n");
+	assert_string_equal(f->exec_err.p, "err\n");
+	assert_int_equal(fake_int(f->last[FRAME_EXEC_CONTROL], "taken"), strlen("input\n"));
+	assert_string_equal(f->out[STREAM_OUT].p, "here\n"); /* nothing of it is the job's output */
+}
+
+/* That of a process in its exec is empty for a moment, too: the agent asks again before it believes it. */
+static void a_job_without_an_environment_takes_commands(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "echo here > f; exec env -i tail -f f");
+	fake_wait_bytes(f, STREAM_OUT, strlen("here\n"));
+	fake_send_on(f, FRAME_EXEC, CHANNEL, "{\"argv\":[\"/usr/bin/env\"]}");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_int_equal(f->exec_out.n, 0);
+	fake_send(f, FRAME_SIGNAL, "{\"hurry\":true}"); /* whoever cleans up later cannot find it */
+	fake_end(f);
+	fake_release(f);
+}
+
+static void a_signal_reaches_the_command(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "echo on; exec sleep 600", "");
+	fake_wait_exec(f, strlen("on\n"));
+	fake_send_on(f, FRAME_EXEC_CONTROL, CHANNEL, "{\"signal\":2}");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "signal"), SIGINT);
+}
+
+static void a_terminal_has_the_size_it_is_given(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "stty -echo; stty size; read x; stty size; echo $TERM",
+	    ",\"term\":\"vt100\",\"columns\":91,\"rows\":33");
+	fake_wait_exec(f, strlen("33 91\r\n"));
+	fake_send_on(f, FRAME_EXEC_CONTROL, CHANNEL, "{\"columns\":120,\"rows\":50}");
+	give(f, "go\n");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_string_equal(f->exec_out.p, "33 91\r\n50 120\r\nvt100\r\n");
+}
+
+static void a_command_waits_for_a_reader_of_its_output(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	f->hold_exec = true;
+	run(f, "head -c 1000000 /dev/zero", "");
+	fake_wait_exec(f, MESSAGE_EXEC_WINDOW);
+	fake_send_on(f, FRAME_PING, 0, "{}");
+	fake_wait(f, FRAME_PONG);
+	assert_true(f->exec_out.n < MESSAGE_EXEC_WINDOW + MESSAGE_EXEC_PIECE);
+	assert_null(f->last[FRAME_EXEC_CLOSE]);
+	f->hold_exec = false;
+	fake_send_on(f, FRAME_EXEC_CONTROL, CHANNEL,
+		     arena_printf(f->arena, "{\"taken\":%zu}", f->exec_out.n));
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_int_equal(f->exec_out.n, 1000000);
+}
+
+static void a_command_ends_with_the_job(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "echo $$ > $DIR/pid; exec sleep 600", "");
+	pid_t pid = fake_pid_in(f, "pid");
+
+	fake_send(f, FRAME_SIGNAL, "{\"hurry\":true}");
+	fake_end(f);
+	fake_wait(f, FRAME_EXEC_CLOSE);
+	fake_gone(pid);
+	run(f, "true", "");
+	assert_string_equal(fake_str(fake_wait(f, FRAME_EXEC_CLOSE), "reason"),
+			    "the node runs no job now");
+	fake_release(f);
+}
+
+static void a_command_that_nobody_waits_for_is_killed(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "echo $$ > $DIR/one; exec sleep 600", "");
+	pid_t one = fake_pid_in(f, "one");
+
+	fake_send_on(f, FRAME_EXEC_CLOSE, CHANNEL, "{}");
+	fake_gone(one);
+	run(f, "echo $$ > $DIR/two; exec sleep 600", "");
+	pid_t two = fake_pid_in(f, "two");
+
+	fake_meet(f); /* hangs up first */
+	fake_gone(two);
+}
+
+static void what_cannot_run_is_said(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	fake_send_on(f, FRAME_EXEC, CHANNEL, "{\"argv\":[\"no-such-program\"]}");
+	const struct doc *end = fake_wait(f, FRAME_EXEC_CLOSE);
+
+	assert_string_equal(fake_str(end, "kind"), "not_found");
+	assert_string_equal(fake_str(end, "reason"), "command 'no-such-program' not found in PATH");
+	fake_send_on(f, FRAME_EXEC_INPUT, CHANNEL, "late"); /* it has ended: ignored */
+	run(f, "exit 0", "");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+}
+
+static void a_channel_carries_one_command(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "echo on; exec sleep 600", "");
+	fake_wait_exec(f, strlen("on\n"));
+	run(f, "true", "");
+	assert_string_equal(fake_str(fake_wait(f, FRAME_BYE), "reason"),
+			    "exec: channel 7 is in use");
+}
+
+#define WITH_FAKE(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FAKE(a_command_has_the_jobs_environment_and_its_own_streams),
+		WITH_FAKE(a_job_without_an_environment_takes_commands),
+		WITH_FAKE(a_signal_reaches_the_command),
+		WITH_FAKE(a_terminal_has_the_size_it_is_given),
+		WITH_FAKE(a_command_waits_for_a_reader_of_its_output),
+		WITH_FAKE(a_command_ends_with_the_job),
+		WITH_FAKE(a_command_that_nobody_waits_for_is_killed),
+		WITH_FAKE(what_cannot_run_is_said),
+		WITH_FAKE(a_channel_carries_one_command),
+	};
+	int role = fake_role(argc, argv);
+
+	if (role >= 0)
+		return role;
+	return cmocka_run_group_tests_name("agent: exec", tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* Commands that a job runs on other nodes, through its agent. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/rsh_client.h"
+#include "fake_master.h"
+#include "link/message.h"
+
+#define ASK MESSAGE_ASK_CHANNEL
+#define RSH "$REGATTA_RSH"
+
+static void start(struct fake *f, const char *script)
+{
+	f->env = arena_printf(f->arena, ",\"REGATTA_RSH\":\"%s\"", fake_in_node(f, "regatta-rsh"));
+	fake_ready(f);
+	fake_start_with(f, script, ",\"rsh\":true");
+}
+
+static void output_is(struct fake *f, const char *text)
+{
+	fake_wait_bytes(f, STREAM_OUT, strlen(text));
+	assert_string_equal(f->out[STREAM_OUT].p, text);
+}
+
+static void a_command_runs_elsewhere_as_if_it_ran_here(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, "echo some input | " RSH
+		 " -x -l me you@10.0.0.2 run 'a b' c; echo code $?; sleep 600");
+	const struct doc *asked = fake_wait(f, FRAME_EXEC_ASK);
+
+	assert_string_equal(fake_str(asked, "host"), "10.0.0.2");
+	assert_string_equal(fake_str(asked, "command"), "run a b c");
+	fake_send_on(f, FRAME_EXEC_OUTPUT, ASK, "ofrom there\n");
+	fake_send_on(f, FRAME_EXEC_OUTPUT, ASK, "ean error\n");
+	fake_wait_bytes(f, STREAM_ERR, strlen("an error\n"));
+	assert_string_equal(f->out[STREAM_ERR].p, "an error\n");
+	fake_send_on(f, FRAME_EXEC_CLOSE, ASK, "{\"code\":3}");
+	output_is(f, "from there\ncode 3\n");
+	assert_true(f->asked_in_ended);
+	assert_string_equal(f->asked_in.p, "some input\n");
+}
+
+static void output_that_was_written_is_said_to_be_taken(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, RSH " h x </dev/null; sleep 600");
+	fake_wait(f, FRAME_EXEC_ASK);
+	fake_send_on(f, FRAME_EXEC_OUTPUT, ASK, "ofour");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CONTROL), "taken"), 4);
+}
+
+static void a_signal_that_ended_it_is_in_the_code(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, RSH " h x </dev/null; echo code $?; sleep 600");
+	fake_wait(f, FRAME_EXEC_ASK);
+	fake_send_on(f, FRAME_EXEC_CLOSE, ASK, "{\"code\":-1,\"signal\":9}");
+	output_is(f, "code 137\n");
+}
+
+static void why_it_did_not_run_is_one_line(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, RSH " h x 2>&1 </dev/null; echo code $?; sleep 600");
+	fake_wait(f, FRAME_EXEC_ASK);
+	fake_send_on(
+		f, FRAME_EXEC_CLOSE, ASK,
+		"{\"code\":-1,\"kind\":\"not_found\",\"reason\":\"'h' is not a node of this run\"}");
+	output_is(f, "regatta: h: 'h' is not a node of this run\ncode 255\n");
+}
+
+static void wrong_words_are_refused(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, RSH
+	      " h 2>&1; REGATTA_RSH= "
+	      "$DIR/node/regatta-rsh h x 2>&1; echo $?; "
+	      "REGATTA_RSH=/nowhere/regatta-rsh $DIR/node/regatta-rsh h x 2>/dev/null; echo $?; sleep 600");
+	output_is(
+		f,
+		"regatta: usage: regatta-rsh HOST COMMAND...\n"
+		"regatta: h: REGATTA_RSH is not set: this is for jobs with a launcher\n255\n255\n");
+}
+
+static void a_process_that_leaves_takes_its_command_along(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, RSH " h x </dev/null & echo $! > $DIR/pid; wait; sleep 600");
+	fake_wait(f, FRAME_EXEC_ASK);
+	fake_kill(fake_pid_in(f, "pid"));
+	fake_wait(f, FRAME_EXEC_CLOSE);
+}
+
+static void commands_end_when_the_master_is_gone(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, RSH " h x </dev/null 2>&1; echo code $?; sleep 600");
+	fake_wait(f, FRAME_EXEC_ASK);
+	fake_meet(f); /* hangs up first */
+	output_is(f, "regatta: h: the connection to the master was lost\ncode 255\n");
+}
+
+/* The next agent of the node serves the same job. */
+static void a_killed_agent_is_followed_by_one_that_listens(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, FAKE_UNTIL("go") RSH " h x </dev/null; echo code $?; sleep 600");
+	fake_kill(f->agent);
+	fake_hang_up(f);
+	fake_agent(f);
+	fake_meet(f);
+	fake_touch(fake_below(f, "go"));
+	fake_wait(f, FRAME_EXEC_ASK);
+	fake_send_on(f, FRAME_EXEC_CLOSE, ASK, "{\"code\":0}");
+	output_is(f, "code 0\n");
+}
+
+static void a_job_without_a_launcher_has_no_such_program(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "ls $DIR/node | grep -c rsh; sleep 600");
+	output_is(f, "0\n");
+}
+
+static void what_a_start_for_another_node_prints_is_in_the_log_too(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "echo here; sleep 600");
+	fake_wait_bytes(f, STREAM_OUT, strlen("here\n"));
+	fake_send_on(f, FRAME_EXEC, 7,
+		     "{\"argv\":[\"sh\",\"-c\",\"echo daemon; echo trouble >&2\"],\"log\":true}");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_string_equal(f->exec_out.p, "daemon\n");
+	output_is(f, "here\ndaemon\n");
+	fake_wait_bytes(f, STREAM_ERR, strlen("trouble\n"));
+	assert_string_equal(f->out[STREAM_ERR].p, "trouble\n");
+}
+
+/* More than the pipe of the log holds: nothing of it is lost. */
+static void much_output_of_a_start_waits_for_the_log(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "sleep 600");
+	fake_send_on(f, FRAME_EXEC, 7,
+		     "{\"argv\":[\"head\",\"-c\",\"6000000\",\"/dev/zero\"],\"log\":true}");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_int_equal(f->exec_out.n, 6000000);
+	fake_wait_bytes(f, STREAM_OUT, 6000000);
+}
+
+static void a_job_that_fails_reports_its_last_words_if_asked_to(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start_with(f, "echo out; printf 'err\\001\\n' >&2; exit 3", ",\"tail\":true");
+	assert_string_equal(fake_str(fake_end(f), "tail"), "err?\n\nout\n\n");
+}
+
+static void a_job_that_succeeds_has_no_last_words(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start_with(f, "echo out", ",\"tail\":true");
+	assert_null(doc_get(fake_end(f), "tail"));
+}
+
+#define WITH_FAKE(f) cmocka_unit_test_setup_teardown(f, fake_setup, fake_teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FAKE(a_command_runs_elsewhere_as_if_it_ran_here),
+		WITH_FAKE(output_that_was_written_is_said_to_be_taken),
+		WITH_FAKE(a_signal_that_ended_it_is_in_the_code),
+		WITH_FAKE(why_it_did_not_run_is_one_line),
+		WITH_FAKE(wrong_words_are_refused),
+		WITH_FAKE(a_process_that_leaves_takes_its_command_along),
+		WITH_FAKE(commands_end_when_the_master_is_gone),
+		WITH_FAKE(a_killed_agent_is_followed_by_one_that_listens),
+		WITH_FAKE(a_job_without_a_launcher_has_no_such_program),
+		WITH_FAKE(what_a_start_for_another_node_prints_is_in_the_log_too),
+		WITH_FAKE(much_output_of_a_start_waits_for_the_log),
+		WITH_FAKE(a_job_that_fails_reports_its_last_words_if_asked_to),
+		WITH_FAKE(a_job_that_succeeds_has_no_last_words),
+	};
+
+	if (rsh_client_is(argv[0]))
+		return rsh_client_main(argc, argv);
+	int role = fake_role(argc, argv);
+
+	if (role >= 0)
+		return role;
+	return cmocka_run_group_tests_name("agent: rsh", tests, NULL, NULL);
+}
