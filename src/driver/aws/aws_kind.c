@@ -1,5 +1,6 @@
 #include "driver/aws/aws_kind.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ enum outcome aws_kind_failed(enum aws_question question, const struct aws_answer
 		return OUTCOME_HELD;
 	case AWS_FIND:
 	case AWS_OBSERVE:
+	case AWS_EXTEND:
 		break;
 	}
 	return OUTCOME_UNSURE;
@@ -86,7 +88,7 @@ const char *aws_need(const struct driver_row *row, const char *name)
 	return NULL;
 }
 
-static const char *utc(struct arena *a, int64_t wall_ms)
+const char *aws_utc(struct arena *a, int64_t wall_ms)
 {
 	char text[32];
 
@@ -105,17 +107,31 @@ static void add_tag(struct tag_list *l, const char *key, const char *value)
 		l->v[l->n++] = (struct aws_tag){key, value};
 }
 
-/* The tags of the old tool, in both of its spellings.  IAM ignores case in tag keys, so IAM resources get one. */
+/* "trainer" -> "TRAINER". */
+static const char *upper(struct arena *a, const char *word)
+{
+	char *text = arena_strdup(a, word);
+
+	for (char *p = text; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+	return text;
+}
+
+/* The tags of the old tool, in both of its spellings.  IAM ignores case in tag keys, so IAM resources get none. */
 static void add_old_tags(struct tag_list *l, const struct aws_work *w, const char *role)
 {
 	const char *task = aws_spec(w, "task_name");
 
 	if (!task || strncmp(w->row->kind, "ec2.", 4) != 0)
 		return;
+	if (strcmp(w->row->kind, "ec2.master") == 0)
+		task = arena_printf(w->a, "%s_master", task);
 	add_tag(l, "Task_name", task);
 	add_tag(l, "TASK_NAME", task);
-	add_tag(l, "Role", role);
-	add_tag(l, "ROLE", role);
+	if (!role)
+		return;
+	add_tag(l, "Role", upper(w->a, role));
+	add_tag(l, "ROLE", upper(w->a, role));
 }
 
 static void add_run_tags(struct tag_list *l, const struct aws_work *w)
@@ -128,7 +144,7 @@ static void add_run_tags(struct tag_list *l, const struct aws_work *w)
 	add_tag(l, "regatta:run", row->run);
 	add_tag(l, "regatta:role", role);
 	add_tag(l, "regatta:attempt", arena_printf(w->a, "%d", row->attempt));
-	add_tag(l, "regatta:expires", utc(w->a, row->expires_ms));
+	add_tag(l, AWS_TAG_EXPIRES, aws_utc(w->a, row->expires_ms));
 	if (row->batch > 0)
 		add_tag(l, "regatta:batch", arena_printf(w->a, "%d", row->batch));
 	add_old_tags(l, w, role);

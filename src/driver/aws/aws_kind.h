@@ -6,7 +6,7 @@
 #include "driver/aws/api/aws.h"
 #include "driver/aws/aws_session.h"
 
-enum aws_question { AWS_CREATE, AWS_FIND, AWS_OBSERVE, AWS_DESTROY };
+enum aws_question { AWS_CREATE, AWS_FIND, AWS_OBSERVE, AWS_EXTEND, AWS_DESTROY };
 
 /* One question about one row; err of the answer goes to *err. */
 typedef enum outcome aws_kind_fn(struct aws_work *w, struct driver_row *row);
@@ -35,6 +35,8 @@ const char *aws_need(const struct driver_row *row, const char *name);
 struct aws_tag {
 	const char *key, *value;
 };
+#define AWS_TAG_EXPIRES "regatta:expires" /* when anybody may remove it; aws_utc() */
+const char *aws_utc(struct arena *a, int64_t wall_ms);
 #define AWS_MAX_TAGS 50
 /* Tags of a new resource: the install's and the user's; if it is of a run also the run's, and those of
  * the old tool if spec has task_name. */
@@ -47,8 +49,9 @@ bool aws_is_ours(const struct xml *x, const struct driver_row *row, bool of_run)
 /* Answers HELD: a resource with that id exists, but without the tags of this install. */
 enum outcome aws_kind_foreign(struct driver_row *row, const char *what);
 
-/* A driver of one row per call, made of do_create, do_find, do_observe and do_destroy of its file. */
-#define AWS_DRIVER(driver_, kind_)                                                                 \
+/* A driver of one row per call, made of do_create, do_find, do_observe and do_destroy of its file.
+ * extend_: NULL for kinds of the install. */
+#define AWS_DRIVER(driver_, kind_, extend_)                                                        \
 	static enum outcome create(struct driver_row *row)                                         \
 	{                                                                                          \
 		return aws_kind_ask(row, AWS_CREATE, do_create);                                   \
@@ -71,5 +74,6 @@ enum outcome aws_kind_foreign(struct driver_row *row, const char *what);
 		.create = create,                                                                  \
 		.find = find,                                                                      \
 		.observe = observe,                                                                \
+		.extend = (extend_),                                                               \
 		.destroy = destroy,                                                                \
 	}

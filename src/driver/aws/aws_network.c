@@ -289,9 +289,9 @@ static int make_places(struct vpc_inquiry *n, struct doc *list, struct err *err)
 				return 0;
 			return err_set(
 				err, ERR_CAPACITY,
-				"%s has no free range of /%d for the subnet of %d nodes: name "
+				"%s has no free range of /%d for the subnet of %d node%s: name "
 				"subnets of yours with `subnets` in [aws], or another `vpc`",
-				n->vpc, bits, most_nodes(n));
+				n->vpc, bits, most_nodes(n), most_nodes(n) == 1 ? "" : "s");
 		}
 		*vec_push(&n->taken) = c;
 		cidr_text(c, text);

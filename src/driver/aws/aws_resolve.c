@@ -4,22 +4,16 @@
  */
 #include "driver/aws/aws_resolve.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "base/path.h"
 #include "driver/aws/aws_session.h"
-#include "net/digest.h"
+#include "driver/own_program.h"
 
 #define RESOLVE_MS 60000
-#define MOST_INPUTS 1000000 /* files of source and data */
 
 const char *inquiry_option(const struct aws_inquiry *q, const char *key)
 {
@@ -50,70 +44,24 @@ static int add_account(struct aws_inquiry *q, struct err *err)
 	inquiry_set(q, q->facts, "account", account);
 	inquiry_set(q, q->facts, "region", aws_region(q->s));
 	inquiry_set(q, q->facts, "bucket",
-		    bucket ? bucket
-			   : arena_printf(q->a, "regatta-%s-%s", account, aws_region(q->s)));
+		    bucket ? bucket : arena_printf(q->a, AWS_BUCKET, account, aws_region(q->s)));
 	doc_set(q->a, q->facts, STR("bucket_given"), doc_new_bool(q->a, bucket != NULL));
-	return 0;
-}
-
-static int add_binary(struct aws_inquiry *q, struct err *err)
-{
-	CLEANUP(close_fdp) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct doc *binary = doc_new(q->a, DOC_TABLE);
-	uint8_t digest[SHA256_BYTES];
-	char hex[2 * SHA256_BYTES + 1];
-	uint64_t size;
-
-	if (fd < 0)
-		return err_errno(err, errno, "open this program");
-	if (sha256_fd(fd, digest, &size, err) < 0)
-		return err_wrap(err, "read this program");
-	hex_encode(digest, sizeof(digest), hex);
-	inquiry_set(q, binary, "sha256", hex);
-	doc_set(q->a, binary, STR("size"), doc_new_int(q->a, (int64_t)size));
-	doc_set(q->a, q->facts, STR("binary"), binary);
 	return 0;
 }
 
 /* ---- source and data ---- */
 
-static int64_t size_of_file(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
-}
-
-/* Bytes of a file, or of all files below a directory.  A file that cannot be read counts as 0: packing
- * it reports the error. */
-static int64_t size_of(const char *path)
-{
-	char **names = NULL;
-	int64_t sum = 0;
-	size_t n = 0;
-
-	if (file_list_tree(path, MOST_INPUTS, &names, &n, NULL) < 0)
-		return size_of_file(path);
-	for (size_t i = 0; i < n; i++) {
-		CLEANUP(freep) char *file = path_join(path, names[i]);
-
-		sum += size_of_file(file);
-	}
-	file_list_free(names, n);
-	return sum;
-}
-
 static void add_inputs(struct aws_inquiry *q)
 {
 	const struct doc *inputs = doc_array(q->in->options, "inputs");
-	int64_t sum = 0;
+	int64_t sum = (int64_t)q->in->fetched_bytes;
 
 	for (size_t i = 0; inputs && i < inputs->array.n; i++) {
 		CLEANUP(freep)
 		char *path =
 			path_join(q->in->base_dir ? q->in->base_dir : ".", inputs->array.v[i]->s.p);
 
-		sum += size_of(path);
+		sum += file_tree_bytes(path);
 	}
 	doc_set(q->a, q->facts, STR("input_bytes"), doc_new_int(q->a, sum));
 }
@@ -133,21 +81,10 @@ static int open_session(const struct resolve_input *in, const struct deadline *d
 	return aws_open(&c, d, ret, err);
 }
 
-/* In this version no agent starts on the machines: on AWS itself they would only cost money. */
-static int check_endpoint(const struct aws_inquiry *q, struct err *err)
-{
-	if (inquiry_endpoint(q))
-		return 0;
-	return err_set(
-		err, ERR_INVALID,
-		"engine aws.ec2 runs no jobs on AWS in this version: `regatta plan` shows what it would "
-		"make and what that costs");
-}
-
 static int ask_all(struct aws_inquiry *q, struct err *err)
 {
 	if (add_account(q, err) < 0 || inquiry_network(q, err) < 0 || inquiry_images(q, err) < 0 ||
-	    inquiry_client(q, err) < 0 || add_binary(q, err) < 0)
+	    inquiry_client(q, err) < 0 || own_program_add(q->facts, q->a, err) < 0)
 		return -1;
 	add_inputs(q);
 	if (inquiry_master_is_apart(q))
@@ -166,7 +103,7 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 		.facts = doc_new(a, DOC_TABLE),
 	};
 
-	if (check_endpoint(&q, err) < 0 || open_session(in, &q.d, &s, err) < 0)
+	if (open_session(in, &q.d, &s, err) < 0)
 		return -1;
 	q.s = s;
 	if (ask_all(&q, err) < 0)
@@ -212,6 +149,7 @@ static int credentials(const struct resolve_input *in, struct arena *a, struct d
 const struct resolver aws_ec2_resolver = {
 	.engine = "aws.ec2",
 	.at_client = true,
+	.nodes_dial = true,
 	.credentials = credentials,
 	.resolve = resolve,
 };

@@ -6,6 +6,9 @@
 #include "driver/driver.h"
 #include "fmt/doc.h"
 
+/* The bucket of whoever names none: account and region. */
+#define AWS_BUCKET "regatta-%s-%s"
+
 /* A run that is being resolved. */
 struct aws_inquiry {
 	struct aws *s;

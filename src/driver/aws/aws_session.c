@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "driver/aws/api/aws.h"
+#include "driver/aws/api/s3.h"
 #include "fmt/doc.h"
 
 #define KEPT 32 /* sessions that are not in use and stay open, at most */
@@ -83,6 +84,8 @@ static int session_open(const char *region, const char *credentials, const struc
 		k->env = doc_table(given, "env");
 		if (!k->env)
 			k->env = doc_new(k->a, DOC_TABLE);
+		if (!*region)
+			c.region = doc_str(given, "region", (struct str){0}).p;
 		c.access_key = doc_str(given, "access_key", STR("")).p;
 		c.secret_key = doc_str(given, "secret_key", STR("")).p;
 		c.session_token = doc_str(given, "session_token", (struct str){0}).p;
@@ -136,11 +139,13 @@ void aws_sessions_drop(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static int session_take(const char *region, const char *credentials, const struct deadline *d,
-			struct aws_session **ret, struct err *err)
+int aws_session_take(const char *region, const char *credentials, const struct deadline *d,
+		     struct aws_session **ret, struct err *err)
 {
 	struct aws_session *made = NULL;
 
+	region = region ? region : "";
+	credentials = credentials ? credentials : "";
 	pthread_mutex_lock(&lock);
 	*ret = find_kept(region, credentials);
 	if (!*ret && session_open(region, credentials, d, &made, err) == 0) {
@@ -154,23 +159,37 @@ static int session_take(const char *region, const char *credentials, const struc
 	return *ret ? 0 : -1;
 }
 
-static void session_give(struct aws_session *k)
+void aws_session_give(struct aws_session *k)
 {
 	pthread_mutex_lock(&lock);
 	k->users--;
 	pthread_mutex_unlock(&lock);
 }
 
+struct aws *aws_session_of(struct aws_session *k)
+{
+	return k->s;
+}
+
+int aws_session_account(struct aws_session *k, const struct deadline *d, char *ret, struct err *err)
+{
+	char account[AWS_ACCOUNT];
+	int rc;
+
+	pthread_mutex_lock(&k->first);
+	rc = aws_account(k->s, d, account, err);
+	pthread_mutex_unlock(&k->first);
+	if (rc == 0)
+		memcpy(ret, account, sizeof(account));
+	return rc;
+}
+
 static int check_account(const struct aws_work *w, struct err *err)
 {
 	const char *owner = aws_spec(w, "account");
 	char account[AWS_ACCOUNT];
-	int rc;
 
-	pthread_mutex_lock(&w->kept->first);
-	rc = aws_account(w->s, &w->d, account, err);
-	pthread_mutex_unlock(&w->kept->first);
-	if (rc < 0)
+	if (aws_session_account(w->kept, &w->d, account, err) < 0)
 		return -1;
 	if (!owner || strcmp(owner, account) != 0)
 		return err_set(
@@ -209,8 +228,7 @@ int aws_work_open(const struct driver_row *row, struct aws_work *ret, struct err
 	if (aws_work_read(row, &w, err) < 0)
 		return -1;
 	region = aws_spec(&w, "region");
-	if (session_take(region ? region : "", row->credentials ? row->credentials : "", &w.d,
-			 &w.kept, err) < 0)
+	if (aws_session_take(region, row->credentials, &w.d, &w.kept, err) < 0)
 		goto bad;
 	w.s = w.kept->s;
 	if (check_account(&w, err) < 0)
@@ -225,9 +243,26 @@ bad:
 void aws_work_close(struct aws_work *w)
 {
 	if (w->kept)
-		session_give(w->kept);
+		aws_session_give(w->kept);
 	w->a = arena_free(w->a);
 	*w = (struct aws_work){0};
+}
+
+int aws_work_presign(const struct aws_work *w, const char *bucket, const char *key, int64_t seconds,
+		     struct buf *out)
+{
+	const char *region = aws_spec(w, "region");
+	const struct s3_place at = {.bucket = bucket, .key = key};
+	struct aws_session *k;
+	struct err err;
+	int rc;
+
+	if (!w->row->credentials || !region || !bucket || !key ||
+	    aws_session_take(region, w->row->credentials, &w->d, &k, &err) < 0)
+		return -1;
+	rc = s3_presign(k->s, &at, "GET", seconds, &w->d, out, &err);
+	aws_session_give(k);
+	return rc < 0 || out->overflow ? -1 : 0;
 }
 
 static const char *text_of(const struct doc *d, const char *key)

@@ -12,6 +12,8 @@
 #include "driver/driver.h"
 
 struct aws;
+struct aws_session;
+struct buf;
 struct doc;
 struct err;
 
@@ -31,9 +33,24 @@ int aws_work_read(const struct driver_row *row, struct aws_work *ret, struct err
 int aws_work_open(const struct driver_row *row, struct aws_work *ret, struct err *err);
 void aws_work_close(struct aws_work *w);
 
+/* A URL of an object that whoever has it can read.  Only with keys that came with the row, because
+ * nothing is asked; -1 without them.  `w` may be of aws_work_read(). */
+int aws_work_presign(const struct aws_work *w, const char *bucket, const char *key, int64_t seconds,
+		     struct buf *out);
+
 /* Text of the spec or of the choice; NULL if it has none, or an empty one. */
 const char *aws_spec(const struct aws_work *w, const char *key);
 const char *aws_choice(const struct aws_work *w, const char *key);
+
+/* The session of these credentials (JSON; NULL or "": those that this process finds) in a region (NULL: that of
+ * the credentials).  To be given back. */
+int aws_session_take(const char *region, const char *credentials, const struct deadline *d,
+		     struct aws_session **ret, struct err *err);
+void aws_session_give(struct aws_session *k);
+struct aws *aws_session_of(struct aws_session *k);
+/* ret has room for AWS_ACCOUNT bytes; asked once, however many ask at a time. */
+int aws_session_account(struct aws_session *k, const struct deadline *d, char *ret,
+			struct err *err);
 
 /* The variables that a master needs to reach the same services as the caller; ends with NULL. */
 extern const char *const aws_session_variables[];

@@ -1,5 +1,5 @@
 /*
- * ec2.instance - the machines of a role's nodes, one row each; ec2.master - the machine of a master.
+ * ec2.instance - the machines of a role's nodes, one row each.
  *
  * One RunInstances makes all rows of a batch, with a client token of (install, run, batch) and bytes
  * that were stored before: a replay gives the same instances.  The launch index of an instance is the
@@ -11,6 +11,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "driver/aws/aws_kind.h"
+#include "driver/aws/ec2_console.h"
+#include "driver/aws/ec2_extend.h"
 #include "driver/aws/ec2_launch.h"
 #include "fmt/doc.h"
 
@@ -22,6 +24,7 @@
 struct instance {
 	char id[64], state[24];
 	char reason[160]; /* of its end */
+	bool preempted;	  /* EC2 took it back */
 	int64_t index;
 	bool ours;
 };
@@ -41,8 +44,8 @@ static void read_reason(const struct xml *x, struct instance *ret)
 {
 	const char *code = xml_text(x, "stateReason/code");
 
-	snprintf(ret->reason, sizeof(ret->reason), "%s%.140s",
-		 is_spot_end(code) ? "preempted: " : "",
+	ret->preempted = is_spot_end(code);
+	snprintf(ret->reason, sizeof(ret->reason), "%.140s",
 		 *xml_text(x, "stateReason/message") ? xml_text(x, "stateReason/message") : code);
 }
 
@@ -178,8 +181,10 @@ static enum life life_of(const struct instance *i)
 static enum outcome answer(struct driver_row *row, const struct instance *i, enum outcome outcome)
 {
 	if (outcome != OUTCOME_DONE)
-		err_set(&row->err, ERR_UNAVAILABLE, "instance %s is %s%s%s", i->id, i->state,
-			i->reason[0] ? ": " : "", i->reason);
+		err_set(&row->err, i->preempted ? ERR_PREEMPTED : ERR_UNAVAILABLE,
+			"instance %s is %s%s%s", i->id, i->state, i->reason[0] ? ": " : "",
+			i->reason);
+	row->ended = outcome == OUTCOME_ABSENT && life_of(i) == ENDED;
 	aws_take_id(row, i->id);
 	return outcome;
 }
@@ -315,6 +320,24 @@ static void do_create(struct aws_work *w, struct driver_row *rows, size_t n, str
 	}
 }
 
+/* A machine that never spoke may have said on its console why. */
+static void add_console(const struct aws_work *w, struct driver_row *row, const struct instance *it)
+{
+	bool silent = row->incarnation > 0 && row->heard_ms == 0;
+	char text[EC2_CONSOLE];
+
+	if (row->outcome == OUTCOME_DONE && row->overdue) {
+		row->outcome = OUTCOME_HELD;
+		ec2_console(w, row->id, text);
+		err_set(&row->err, ERR_TIMEOUT, "%s", text);
+	} else if (row->ended && silent) {
+		ec2_console(w, row->id, text);
+		if (text[0])
+			err_set(&row->err, row->err.kind, "instance %s is %s; console: %s", it->id,
+				it->state, text);
+	}
+}
+
 static void do_observe(struct aws_work *w, struct driver_row *rows, size_t n, struct instances *l,
 		       struct aws_answer *ans)
 {
@@ -329,6 +352,8 @@ static void do_observe(struct aws_work *w, struct driver_row *rows, size_t n, st
 		const struct instance *it = by_id(l, rows[i].id);
 
 		rows[i].outcome = it ? observed(&rows[i], it) : aws_kind_absent(&rows[i]);
+		if (it)
+			add_console(w, &rows[i], it);
 	}
 }
 
@@ -483,44 +508,13 @@ static void destroy_many(struct driver_row *rows, size_t n)
 	ask(rows, n, AWS_DESTROY, do_destroy);
 }
 
-static enum outcome create(struct driver_row *row)
-{
-	create_many(row, 1);
-	return row->outcome;
-}
-
-static enum outcome find(struct driver_row *row)
-{
-	find_many(row, 1);
-	return row->outcome;
-}
-
-static enum outcome observe(struct driver_row *row)
-{
-	observe_many(row, 1);
-	return row->outcome;
-}
-
-static enum outcome destroy(struct driver_row *row)
-{
-	destroy_many(row, 1);
-	return row->outcome;
-}
-
-#define INSTANCE_DRIVER(driver_, kind_)                                                            \
-	const struct driver driver_ = {                                                            \
-		.kind = (kind_),                                                                   \
-		.pool = "aws",                                                                     \
-		.create = create,                                                                  \
-		.find = find,                                                                      \
-		.observe = observe,                                                                \
-		.destroy = destroy,                                                                \
-		.render = ec2_render,                                                              \
-		.create_many = create_many,                                                        \
-		.find_many = find_many,                                                            \
-		.observe_many = observe_many,                                                      \
-		.destroy_many = destroy_many,                                                      \
-	}
-
-INSTANCE_DRIVER(ec2_instance_driver, "ec2.instance");
-INSTANCE_DRIVER(ec2_master_driver, "ec2.master");
+const struct driver ec2_instance_driver = {
+	.kind = "ec2.instance",
+	.pool = "aws",
+	.render = ec2_render,
+	.create_many = create_many,
+	.find_many = find_many,
+	.observe_many = observe_many,
+	.extend_many = ec2_extend_many,
+	.destroy_many = destroy_many,
+};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "driver/aws/aws_kind.h"
+#include "driver/aws/ec2_extend.h"
 
 /* *ret_group is of the answer; NULL if there is none, or it is being deleted. */
 static int describe(const struct aws_work *w, struct aws_answer *ans, const struct xml **ret_group,
@@ -111,4 +112,31 @@ static enum outcome do_destroy(struct aws_work *w, struct driver_row *row)
 	return outcome;
 }
 
-AWS_DRIVER(ec2_placement_group_driver, "ec2.placement_group");
+/* Tags take the id that EC2 gave the group, not its name. */
+static enum outcome do_extend(struct aws_work *w, struct driver_row *row)
+{
+	struct aws_answer ans = {0}, tagged = {0};
+	const struct xml *group;
+	enum outcome outcome = OUTCOME_DONE;
+
+	if (describe(w, &ans, &group, &row->err) < 0) {
+		outcome = aws_kind_failed(AWS_EXTEND, &ans, row);
+	} else if (!group || !aws_is_ours(group, row, true)) {
+		outcome = aws_kind_absent(row);
+	} else {
+		const char *id = xml_text(group, "groupId");
+
+		if (ec2_extend_ids(w, &id, 1, &tagged, &row->err) < 0)
+			outcome = aws_kind_failed(AWS_EXTEND, &tagged, row);
+	}
+	aws_answer_release(&tagged);
+	aws_answer_release(&ans);
+	return outcome;
+}
+
+static enum outcome extend(struct driver_row *row)
+{
+	return aws_kind_ask(row, AWS_EXTEND, do_extend);
+}
+
+AWS_DRIVER(ec2_placement_group_driver, "ec2.placement_group", extend);

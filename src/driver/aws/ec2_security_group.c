@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "driver/aws/aws_kind.h"
+#include "driver/aws/ec2_extend.h"
 #include "fmt/doc.h"
 
 #define MOST_TRIES 20 /* of a rule for a new group */
@@ -315,4 +316,4 @@ static enum outcome do_destroy(struct aws_work *w, struct driver_row *row)
 	return outcome;
 }
 
-AWS_DRIVER(ec2_security_group_driver, "ec2.security_group");
+AWS_DRIVER(ec2_security_group_driver, "ec2.security_group", ec2_extend);

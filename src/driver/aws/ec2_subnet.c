@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "driver/aws/aws_kind.h"
+#include "driver/aws/ec2_extend.h"
 #include "driver/aws/cidr.h"
 
 /* Finds every subnet that overlaps the range, not only one with exactly this range. */
@@ -164,4 +165,4 @@ static enum outcome do_destroy(struct aws_work *w, struct driver_row *row)
 	return outcome;
 }
 
-AWS_DRIVER(ec2_subnet_driver, "ec2.subnet");
+AWS_DRIVER(ec2_subnet_driver, "ec2.subnet", ec2_extend);

@@ -131,4 +131,4 @@ static enum outcome do_destroy(struct aws_work *w, struct driver_row *row)
 	return outcome;
 }
 
-AWS_DRIVER(iam_profile_driver, "iam.profile");
+AWS_DRIVER(iam_profile_driver, "iam.profile", NULL);

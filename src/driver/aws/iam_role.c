@@ -5,11 +5,12 @@
  * with every create, so that it follows the version of the program: "master", and one per bucket,
  * because another run may use another one.
  *
- * Spec: bucket.
+ * Spec: bucket; read: other buckets, with inputs of the run; cloudwatch: the namespace of its metrics.
  */
 #include "base/cleanup.h"
 #include "driver/aws/iam.h"
 #include "driver/aws/policy.h"
+#include "fmt/doc.h"
 
 #define MAX_POLICY 10240
 
@@ -29,6 +30,16 @@ static int put_policy(const struct aws_work *w, const struct policy_input *in, c
 	return iam_call(w, "PutRolePolicy", params, ans, err);
 }
 
+/* Names of policies have no '/' and '#', but '=' and '+', which namespaces do not have. */
+static const char *metrics_policy(const struct aws_work *w, const char *namespace)
+{
+	char *name = arena_printf(w->a, "metrics-%s", namespace);
+
+	for (char *p = name; *p; p++)
+		*p = *p == '/' ? '=' : *p == '#' ? '+' : *p;
+	return name;
+}
+
 static int put_policies(const struct aws_work *w, struct aws_answer *ans, struct err *err)
 {
 	const char *bucket = aws_spec(w, "bucket");
@@ -41,11 +52,25 @@ static int put_policies(const struct aws_work *w, struct aws_answer *ans, struct
 
 	if (put_policy(w, &in, "master", ans, err) < 0)
 		return -1;
-	if (!bucket)
-		return 0;
-	in.part = POLICY_BUCKET;
-	in.bucket = bucket;
-	return put_policy(w, &in, arena_printf(w->a, "bucket-%s", bucket), ans, err);
+	if (bucket) {
+		in.part = POLICY_BUCKET;
+		in.bucket = bucket;
+		if (put_policy(w, &in, arena_printf(w->a, "bucket-%s", bucket), ans, err) < 0)
+			return -1;
+	}
+	in.metrics = aws_spec(w, "cloudwatch");
+	in.part = POLICY_METRICS;
+	if (in.metrics && put_policy(w, &in, metrics_policy(w, in.metrics), ans, err) < 0)
+		return -1;
+	const struct doc *read = doc_array(w->spec, "read");
+
+	in.part = POLICY_READ;
+	for (size_t i = 0; read && i < read->array.n; i++) {
+		in.bucket = read->array.v[i]->s.p;
+		if (put_policy(w, &in, arena_printf(w->a, "read-%s", in.bucket), ans, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int get(const struct aws_work *w, struct aws_answer *ans, struct err *err)
@@ -165,4 +190,4 @@ static enum outcome do_destroy(struct aws_work *w, struct driver_row *row)
 	return outcome;
 }
 
-AWS_DRIVER(iam_role_driver, "iam.role");
+AWS_DRIVER(iam_role_driver, "iam.role", NULL);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "driver/aws/aws_kind.h"
 #include "fmt/jsonw.h"
 
 #define MOST 20
@@ -12,7 +13,9 @@
 enum {
 	CALLER = 1,
 	MASTER = 2,
-	BUCKET = 4, /* one statement of the master's policy per bucket */
+	BUCKET = 4,   /* one statement of the master's policy per bucket */
+	READ = 8,     /* the same, per bucket with inputs */
+	METRICS = 16, /* the same, per namespace of metrics */
 };
 
 enum condition {
@@ -20,7 +23,9 @@ enum condition {
 	NEW_WITH_TAG, /* what is made carries the install's tag */
 	OURS,	      /* what is changed carries the install's tag */
 	TAGS_OF_NEW,  /* tags only as part of a create */
-	TO_EC2,	      /* the role is passed to instances only */
+	END_OF_OURS, /* tags of what carries the install's tag, and only the one that tells its end */
+	TO_EC2,	     /* the role is passed to instances only */
+	OUR_METRICS, /* of the namespace that the job names */
 };
 
 /* In resources {p} is the partition, {r} the region, {a} the account, {b} the bucket, {i} the install. */
@@ -46,6 +51,25 @@ static const struct policy_rule policy_rules[] = {
 		.actions = {"ssm:GetParameter"},
 		.resources = {"arn:{p}:ssm:{r}::parameter/aws/service/*",
 			      "arn:{p}:ssm:{r}:{a}:parameter/*"},
+	},
+	{
+		.sid = "AskQuota",
+		.who = CALLER,
+		.actions = {"servicequotas:GetServiceQuota"},
+		.resources = {"*"},
+	},
+	{
+		.sid = "LogInToRegistry", /* registry = "ecr" */
+		.who = CALLER | MASTER,
+		.actions = {"ecr:GetAuthorizationToken"},
+		.resources = {"*"},
+	},
+	{
+		.sid = "PullImages", /* by nodes, with that login */
+		.who = CALLER | MASTER,
+		.actions = {"ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage",
+			    "ecr:GetDownloadUrlForLayer"},
+		.resources = {"arn:{p}:ecr:*:*:repository/*"},
 	},
 	{
 		.sid = "Launch",
@@ -85,21 +109,56 @@ static const struct policy_rule policy_rules[] = {
 		.condition = TAGS_OF_NEW,
 	},
 	{
+		.sid = "ExtendOurs",
+		.who = CALLER | MASTER,
+		.actions = {"ec2:CreateTags"},
+		.resources = {EC2 "instance/*", EC2 "security-group/*", EC2 "subnet/*",
+			      EC2 "placement-group/*"},
+		.condition = END_OF_OURS,
+	},
+	{
 		.sid = "ChangeOurs",
 		.who = CALLER | MASTER,
 		.actions = {"ec2:TerminateInstances", "ec2:AuthorizeSecurityGroupIngress",
 			    "ec2:RevokeSecurityGroupIngress", "ec2:DeleteSecurityGroup",
-			    "ec2:DeleteSubnet", "ec2:DeletePlacementGroup"},
+			    "ec2:DeleteSubnet", "ec2:DeletePlacementGroup", "ec2:GetConsoleOutput"},
 		.resources = {EC2 "instance/*", EC2 "security-group/*", EC2 "subnet/*",
 			      EC2 "placement-group/*"},
 		.condition = OURS,
+	},
+	{
+		.sid = "CollectOurs",
+		.who = CALLER,
+		.actions = {"ec2:DeleteNetworkInterface", "ec2:DeleteVolume",
+			    "ec2:DeleteLaunchTemplate"},
+		.resources = {EC2 "network-interface/*", EC2 "volume/*", EC2 "launch-template/*"},
+		.condition = OURS,
+	},
+	{
+		.sid = "FindRoles",
+		.who = CALLER,
+		.actions = {"iam:ListRoles"},
+		.resources = {"*"},
+	},
+	{
+		.sid = "LeaveOwnGroup", /* before it is deleted, with the master's machine in it */
+		.who = MASTER,
+		.actions = {"ec2:ModifyNetworkInterfaceAttribute"},
+		.resources = {EC2 "network-interface/*"},
+		.condition = OURS,
+	},
+	{
+		.sid = "LeaveOwnGroupFor",
+		.who = MASTER,
+		.actions = {"ec2:ModifyNetworkInterfaceAttribute"},
+		.resources = {EC2 "security-group/*", EC2 "instance/*"},
 	},
 	{
 		.sid = "MakeBucket",
 		.who = CALLER,
 		.actions = {"s3:CreateBucket", "s3:PutBucketPublicAccessBlock",
 			    "s3:PutEncryptionConfiguration", "s3:PutBucketTagging",
-			    "s3:PutLifecycleConfiguration"},
+			    "s3:PutLifecycleConfiguration", "s3:GetLifecycleConfiguration"},
 		.resources = {"arn:{p}:s3:::{b}"},
 	},
 	{
@@ -116,6 +175,19 @@ static const struct policy_rule policy_rules[] = {
 			    "s3:DeleteObject", "s3:AbortMultipartUpload",
 			    "s3:ListMultipartUploadParts"},
 		.resources = {"arn:{p}:s3:::{b}/*"},
+	},
+	{
+		.sid = "Inputs", /* nodes get URLs that the master signs */
+		.who = READ,
+		.actions = {"s3:GetObject", "s3:GetObjectVersion"},
+		.resources = {"arn:{p}:s3:::{b}/*"},
+	},
+	{
+		.sid = "SendMetrics",
+		.who = CALLER | METRICS,
+		.actions = {"cloudwatch:PutMetricData"},
+		.resources = {"*"},
+		.condition = OUR_METRICS,
 	},
 	{
 		.sid = "RoleOfMasters",
@@ -211,6 +283,21 @@ static void write_create_actions(struct jsonw *w)
 	jsonw_close(w);
 }
 
+static void write_end_of_ours(struct jsonw *w, const char *same, const char *install)
+{
+	jsonw_key(w, "Condition");
+	jsonw_open(w, '{');
+	jsonw_key(w, same);
+	jsonw_open(w, '{');
+	jsonw_kz(w, "aws:ResourceTag/regatta:install", install);
+	jsonw_close(w);
+	jsonw_key(w, "ForAllValues:StringEquals");
+	jsonw_open(w, '{');
+	jsonw_kz(w, "aws:TagKeys", AWS_TAG_EXPIRES);
+	jsonw_close(w);
+	jsonw_close(w);
+}
+
 static void write_condition(struct jsonw *w, const struct policy_input *in, enum condition c)
 {
 	const char *same = in->install ? "StringEquals" : "StringLike";
@@ -227,9 +314,15 @@ static void write_condition(struct jsonw *w, const struct policy_input *in, enum
 	case TAGS_OF_NEW:
 		write_create_actions(w);
 		return;
+	case END_OF_OURS:
+		write_end_of_ours(w, same, value_of(in, 'i'));
+		return;
 	case TO_EC2:
 		/* ec2.amazonaws.com, with another ending in China */
 		write_one(w, "StringLike", "iam:PassedToService", "ec2.amazonaws.com*");
+		return;
+	case OUR_METRICS:
+		write_one(w, "StringEquals", "cloudwatch:namespace", in->metrics);
 		return;
 	}
 }
@@ -257,9 +350,8 @@ static void write_rule(struct jsonw *w, const struct policy_input *in,
 void policy_write(const struct policy_input *in, struct buf *out)
 {
 	static const unsigned parts[] = {
-		[POLICY_ALL] = CALLER,
-		[POLICY_MASTER] = MASTER,
-		[POLICY_BUCKET] = BUCKET,
+		[POLICY_ALL] = CALLER, [POLICY_MASTER] = MASTER,   [POLICY_BUCKET] = BUCKET,
+		[POLICY_READ] = READ,  [POLICY_METRICS] = METRICS,
 	};
 	struct jsonw w;
 
@@ -269,7 +361,8 @@ void policy_write(const struct policy_input *in, struct buf *out)
 	jsonw_key(&w, "Statement");
 	jsonw_open(&w, '[');
 	for (size_t i = 0; i < sizeof(policy_rules) / sizeof(policy_rules[0]); i++)
-		if (policy_rules[i].who & parts[in->part])
+		if (policy_rules[i].who & parts[in->part] &&
+		    (policy_rules[i].condition != OUR_METRICS || in->metrics))
 			write_rule(&w, in, &policy_rules[i]);
 	jsonw_close(&w);
 	jsonw_close(&w);

@@ -11,15 +11,19 @@
 struct buf;
 
 enum policy_part {
-	POLICY_ALL,    /* of who submits: makes role, profile and bucket too */
-	POLICY_MASTER, /* of the instance of a master, without the bucket */
-	POLICY_BUCKET, /* of the same: the objects of one bucket */
+	POLICY_ALL,	/* of who submits: makes role, profile and bucket too */
+	POLICY_MASTER,	/* of the instance of a master, without the bucket */
+	POLICY_BUCKET,	/* of the same: the objects of one bucket */
+	POLICY_READ,	/* of the same: a bucket with inputs of a job */
+	POLICY_METRICS, /* of the same: the namespace of metrics */
 };
 
 /* A member that is NULL matches any value. */
 struct policy_input {
 	enum policy_part part;
 	const char *partition, *account, *region, *bucket, *install;
+	/* The namespace of CloudWatch that jobs name; NULL: they name none, and need no permission for it. */
+	const char *metrics;
 };
 
 /* Writes the policy as one JSON document. */

@@ -5,8 +5,11 @@
  * written last: a bucket that has them is complete.  It is shared, and nothing here deletes it, because
  * results outlive the install that made them.
  *
- * Spec: bucket, given.
+ * Results in it expire by their tag (S3_KEEP_TAG), with one rule per number of days.
+ *
+ * Spec: bucket, given, keep_days.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -41,11 +44,24 @@ static bool is_complete(struct aws_work *w, const struct s3_place *at)
 	       strstr(tags.p, MARK);
 }
 
+/* The rule by which results expire.  A bucket that the user named keeps its own rules. */
+static int add_rule(struct aws_work *w, const struct s3_place *at, struct err *err)
+{
+	int days = (int)doc_int(w->spec, "keep_days", 0);
+	char value[16];
+	struct s3_expiry rule = {.tag = {S3_KEEP_TAG, value}, .days = days};
+
+	if (days <= 0 || doc_bool(w->spec, "given", false))
+		return 0;
+	snprintf(value, sizeof(value), "%dd", days);
+	return s3_bucket_add_expiry(w->s, at, &rule, &w->d, err);
+}
+
 /* S3 does not let us look at a bucket of another account. */
 static void tell_why(const struct s3_place *at, bool seen, struct err *err)
 {
 	if (err->kind == ERR_DENIED && !seen)
-		err_wrap(err, "of another account, or without permission; see `bucket` in [aws]");
+		err_wrap(err, "not yours, or no permission (`bucket` in [aws])");
 	else if (err->kind == ERR_CONFLICT)
 		err_wrap(err,
 			 "the name '%s' is taken: name a bucket of yours with `bucket` in [aws]",
@@ -76,7 +92,8 @@ static enum outcome do_create(struct aws_work *w, struct driver_row *row)
 	struct s3_place at = s3_kind_place(w);
 	bool seen;
 
-	if (make(w, &at, doc_bool(w->spec, "given", false), &seen, &row->err) < 0) {
+	if (make(w, &at, doc_bool(w->spec, "given", false), &seen, &row->err) < 0 ||
+	    add_rule(w, &at, &row->err) < 0) {
 		tell_why(&at, seen, &row->err);
 		return s3_kind_failed(AWS_CREATE, row);
 	}
@@ -116,4 +133,4 @@ static enum outcome do_destroy(struct aws_work *w, struct driver_row *row)
 	return OUTCOME_HELD;
 }
 
-AWS_DRIVER(s3_bucket_driver, "s3.bucket");
+AWS_DRIVER(s3_bucket_driver, "s3.bucket", NULL);

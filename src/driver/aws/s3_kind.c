@@ -26,6 +26,7 @@ enum outcome s3_kind_failed(enum aws_question question, struct driver_row *row)
 		return row->err.kind == ERR_NOT_FOUND ? OUTCOME_ABSENT : OUTCOME_HELD;
 	case AWS_FIND:
 	case AWS_OBSERVE:
+	case AWS_EXTEND:
 		break;
 	}
 	return row->err.kind == ERR_NOT_FOUND ? OUTCOME_ABSENT : OUTCOME_UNSURE;

@@ -105,4 +105,4 @@ static enum outcome do_destroy(struct aws_work *w, struct driver_row *row)
 	return OUTCOME_DONE;
 }
 
-AWS_DRIVER(s3_object_driver, "s3.object");
+AWS_DRIVER(s3_object_driver, "s3.object", NULL);

@@ -25,6 +25,7 @@ static void read_headers(struct aws_answer *ret, const struct http_client *clien
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]) && !*ret->request_id; i++)
 		put(ret->request_id, sizeof(ret->request_id), http_client_header(client, ids[i]));
 	put(ret->etag, sizeof(ret->etag), http_client_header(client, "ETag"));
+	put(ret->version, sizeof(ret->version), http_client_header(client, "x-amz-version-id"));
 	put(ret->region, sizeof(ret->region), http_client_header(client, "x-amz-bucket-region"));
 	str_to_u64(http_client_header(client, "Content-Length"), &ret->length);
 }

@@ -134,6 +134,8 @@ struct str aws_request_bytes(const struct aws_request *r);
 
 /* ---- answers ---- */
 
+#define AWS_VERSION 1025 /* room for the version of an object */
+
 struct aws_answer {
 	int status;   /* of HTTP; 0: there was none */
 	bool refused; /* AWS said no to every try, so nothing was done */
@@ -141,7 +143,7 @@ struct aws_answer {
 	const struct xml *root; /* aws_query: the root element, "DescribeInstancesResponse" */
 	const struct doc *doc;	/* aws_json */
 	/* Of S3; "" and 0 where the answer has none. */
-	char etag[128], region[32];
+	char etag[128], region[32], version[AWS_VERSION];
 	uint64_t length;
 	struct arena *arena; /* of the trees */
 };

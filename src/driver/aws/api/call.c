@@ -82,7 +82,15 @@ struct signing {
 
 static const char *signing_name(const struct aws_call *c)
 {
-	return strcmp(c->service, "portal.sso") == 0 ? "awsssoportal" : c->service;
+	/* Where the host has another name than the service. */
+	static const struct {
+		const char *service, *signs;
+	} others[] = {{"portal.sso", "awsssoportal"}, {"api.ecr", "ecr"}};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(c->service, others[i].service) == 0)
+			return others[i].signs;
+	return c->service;
 }
 
 static struct sigv4_request request_to_sign(const struct trying *t, const struct signing *g)
@@ -177,6 +185,7 @@ static enum err_kind own_kind(enum err_kind kind, enum err_kind otherwise)
 	case ERR_TIMEOUT:
 	case ERR_UNAVAILABLE:
 	case ERR_CANCELLED:
+	case ERR_PREEMPTED:
 		break;
 	}
 	return kind;

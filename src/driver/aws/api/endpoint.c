@@ -20,6 +20,7 @@ static const struct aws_service services[] = {
 	{"ssm", "SSM", "ssm", NULL, "AmazonSSM", false},
 	{"servicequotas", "SERVICE_QUOTAS", "service_quotas", NULL, "ServiceQuotasV20190624",
 	 false},
+	{"api.ecr", "ECR", "ecr", NULL, "AmazonEC2ContainerRegistry_V20150921", false},
 	{"portal.sso", "SSO", "sso", NULL, NULL, false},
 };
 

@@ -60,11 +60,15 @@ int s3_head(struct aws *s, const struct s3_place *at, const struct deadline *d,
 	    struct s3_object *ret, struct err *err)
 {
 	struct aws_answer ans = {0};
-	int rc = plain(s, at, "HEAD", "HeadObject", NULL, d, &ans, err);
+	/* the name of the permission: an answer to HEAD has no words that would say it */
+	int rc = plain(s, at, "HEAD", "GetObject", NULL, d, &ans, err);
 
 	if (rc == 0) {
 		*ret = (struct s3_object){.key = at->key, .size = ans.length};
 		memcpy(ret->etag, ans.etag, sizeof(ret->etag));
+		if (strcmp(ans.version, "null") !=
+		    0) /* from the time before the bucket kept them */
+			memcpy(ret->version, ans.version, sizeof(ret->version));
 	}
 	aws_answer_release(&ans);
 	return rc;
@@ -84,12 +88,12 @@ int s3_delete(struct aws *s, const struct s3_place *at, const struct deadline *d
 int s3_presign(struct aws *s, const struct s3_place *at, const char *method, int64_t seconds,
 	       const struct deadline *d, struct buf *out, struct err *err)
 {
-	struct s3_place open = {at->bucket, at->key,
-				NULL}; /* the user of the URL sends no header for the owner */
+	/* the user of the URL sends no header for the owner */
+	struct s3_place open = {.bucket = at->bucket, .key = at->key, .version = at->version};
 	struct s3_call x;
 	int rc = s3_call_init(&x, s, &open, true, method, "GetObject", err);
 
-	x.c.query = "";
+	x.c.query = buf_str(&x.query).p;
 	if (rc == 0)
 		rc = aws_call_presign(s, &x.c, seconds, d, out, err);
 	s3_call_release(&x);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include "base/buf.h"
 #include "base/str.h"
+#include "driver/aws/api/aws.h"
 
 struct aws;
 struct deadline;
@@ -24,7 +25,8 @@ struct err;
 
 struct s3_place {
 	const char *bucket, *key;
-	const char *owner; /* the account; NULL: anybody */
+	const char *owner;   /* the account; NULL: anybody */
+	const char *version; /* of the object, to read that one; NULL: the newest */
 };
 
 struct s3_options {
@@ -37,6 +39,7 @@ struct s3_object {
 	const char *key; /* of a list; valid during its callback */
 	uint64_t size;
 	char etag[128];
+	char version[AWS_VERSION]; /* "": the bucket keeps none, or a list does not say */
 };
 
 /* o may be NULL. */
@@ -67,6 +70,11 @@ int s3_presign(struct aws *s, const struct s3_place *at, const char *method, int
  * same bytes that was not completed are not sent again (their SHA-256 tells). */
 int s3_upload(struct aws *s, const struct s3_place *at, int fd, uint64_t size,
 	      const struct s3_options *o, const struct deadline *d, struct err *err);
+/* Of a file that s3_upload() sends in parts. */
+uint64_t s3_part_size(uint64_t size);
+/* Is it the ETag that an upload of the file has (1), or another one (0)?  Buckets with keys of KMS have
+ * other ETags, so that 0 does not mean other bytes. */
+int s3_etag_is_of(const char *etag, int fd, uint64_t size, struct err *err);
 /* Drop what unfinished uploads of this key have left. */
 int s3_abort_uploads(struct aws *s, const struct s3_place *at, const struct deadline *d,
 		     struct err *err);
@@ -91,14 +99,17 @@ int s3_bucket_encrypt(struct aws *s, const struct s3_place *at, const struct dea
 		      struct err *err);
 int s3_bucket_tag(struct aws *s, const struct s3_place *at, const struct s3_tag *tags, size_t n,
 		  const struct deadline *d, struct err *err);
-/* Objects that carry a tag are removed so many days after they were made; uploads that were not
- * completed after seven.  Replaces the rules that there are. */
+/* Objects that carry a tag are removed so many days after they were made. */
 struct s3_expiry {
 	struct s3_tag tag;
 	int days;
 };
+/* Replaces the rules that there are; uploads that were not completed are removed after seven days. */
 int s3_bucket_lifecycle(struct aws *s, const struct s3_place *at, const struct s3_expiry *rules,
 			size_t n, const struct deadline *d, struct err *err);
+/* Adds a rule, unless there is one for as many days; the others stay as they are. */
+int s3_bucket_add_expiry(struct aws *s, const struct s3_place *at, const struct s3_expiry *rule,
+			 const struct deadline *d, struct err *err);
 /* 0 if it is there, in the session's region, and its owner is the expected one. */
 int s3_bucket_check(struct aws *s, const struct s3_place *at, const struct deadline *d,
 		    struct err *err);

@@ -133,6 +133,15 @@ int s3_bucket_tag(struct aws *s, const struct s3_place *at, const struct s3_tag 
 	return put_setting(s, at, "tagging", "PutBucketTagging", buf_str(&body), d, err);
 }
 
+#define EXPIRY_ID "<ID>expire-%dd</ID>"
+
+static void add_expiry(struct buf *out, const struct s3_expiry *rule)
+{
+	buf_printf(out, "<Rule>" EXPIRY_ID "<Status>Enabled</Status><Filter>", rule->days);
+	add_tag(out, &rule->tag);
+	buf_printf(out, "</Filter><Expiration><Days>%d</Days></Expiration></Rule>", rule->days);
+}
+
 int s3_bucket_lifecycle(struct aws *s, const struct s3_place *at, const struct s3_expiry *rules,
 			size_t n, const struct deadline *d, struct err *err)
 {
@@ -140,13 +149,8 @@ int s3_bucket_lifecycle(struct aws *s, const struct s3_place *at, const struct s
 
 	buf_init(&body, MAX_BODY);
 	buf_addz(&body, "<LifecycleConfiguration>");
-	for (size_t i = 0; i < n; i++) {
-		buf_printf(&body, "<Rule><ID>expire-%dd</ID><Status>Enabled</Status><Filter>",
-			   rules[i].days);
-		add_tag(&body, &rules[i].tag);
-		buf_printf(&body, "</Filter><Expiration><Days>%d</Days></Expiration></Rule>",
-			   rules[i].days);
-	}
+	for (size_t i = 0; i < n; i++)
+		add_expiry(&body, &rules[i]);
 	buf_printf(
 		&body,
 		"<Rule><ID>uploads</ID><Status>Enabled</Status><Filter><Prefix></Prefix></Filter>"
@@ -209,4 +213,51 @@ int s3_bucket_delete(struct aws *s, const struct s3_place *at, const struct dead
 
 	aws_answer_release(&ans);
 	return rc;
+}
+
+/* The document of the rules; nothing is appended if there are none. */
+static int read_rules(struct aws *s, const struct s3_place *at, const struct deadline *d,
+		      struct buf *out, struct err *err)
+{
+	struct aws_answer ans = {0};
+	struct s3_call x;
+	int rc = s3_call_init(&x, s, at, false, "GET", "GetLifecycleConfiguration", err);
+
+	x.c.shape = AWS_BYTES;
+	x.c.sink = out;
+	if (rc == 0) {
+		s3_call_query(&x, "lifecycle", NULL);
+		rc = s3_call_run(&x, s, at, d, &ans, err);
+	}
+	if (rc < 0 && strcmp(ans.code, "NoSuchLifecycleConfiguration") == 0) {
+		*err = (struct err){0};
+		buf_reset(out);
+		rc = 0;
+	}
+	aws_answer_release(&ans);
+	s3_call_release(&x);
+	return rc;
+}
+
+int s3_bucket_add_expiry(struct aws *s, const struct s3_place *at, const struct s3_expiry *rule,
+			 const struct deadline *d, struct err *err)
+{
+	CLEANUP(buf_release) struct buf old = {0}, body = {0};
+	const char *end;
+	char id[64];
+
+	buf_init(&old, MAX_BODY);
+	buf_init(&body, MAX_BODY);
+	snprintf(id, sizeof(id), EXPIRY_ID, rule->days);
+	if (read_rules(s, at, d, &old, err) < 0)
+		return -1;
+	if (old.n > 0 && strstr(old.p, id))
+		return 0;
+	end = old.n > 0 ? strstr(old.p, "</LifecycleConfiguration>") : NULL;
+	if (!end)
+		return s3_bucket_lifecycle(s, at, rule, 1, d, err);
+	buf_add(&body, old.p, (size_t)(end - old.p));
+	add_expiry(&body, rule);
+	buf_addz(&body, end);
+	return put_setting(s, at, "lifecycle", "PutLifecycleConfiguration", buf_str(&body), d, err);
 }

@@ -65,6 +65,8 @@ int s3_call_init(struct s3_call *x, struct aws *s, const struct s3_place *at, bo
 	x->c.path =
 		in_path ? arena_printf(x->arena, "/%s%s%s", at->bucket, with_key ? "/" : "", key)
 			: arena_printf(x->arena, "/%s", key);
+	if (with_key && at->version)
+		s3_call_query(x, "versionId", at->version);
 	aws_call_header(&x->c, "x-amz-expected-bucket-owner", at->owner);
 	return 0;
 }

@@ -1,8 +1,9 @@
 /*
  * Files to S3 in parts, and back from an offset on.
  *
- * An upload that was not completed is found by its key, and its parts by their SHA-256: what is
- * there with the same bytes is not sent again, whoever sent it.
+ * An upload that was not completed is found by its key, and its parts by their SHA-256, or, in a store
+ * that does not keep it, by the MD5 that their ETag is: what is there with the same bytes is not sent
+ * again, whoever sent it.
  */
 #include "driver/aws/api/s3.h"
 
@@ -14,7 +15,9 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/err.h"
+#include "base/hex.h"
 #include "driver/aws/api/s3_call.h"
+#include "net/digest.h"
 
 #define MAX_BODY ((size_t)4 * 1024 * 1024)
 #define STALL_MS 30000
@@ -172,6 +175,23 @@ static int resume(struct uploading *u, struct err *err)
 	return list_parts(u, err);
 }
 
+/* Has the part been uploaded before, with the same bytes? */
+static bool is_there(const struct uploading *u, const struct s3_part *p, const struct aws_call *c,
+		     const char *sha256)
+{
+	uint8_t digest[MD5_BYTES];
+	char hex[2 * MD5_BYTES + 1];
+
+	if (!*p->etag || p->size != c->size)
+		return false;
+	if (*p->sha256)
+		return strcmp(p->sha256, sha256) == 0;
+	if (md5_fd_range(u->fd, (uint64_t)c->offset, c->size, digest, NULL) < 0)
+		return false;
+	hex_encode(digest, sizeof(digest), hex);
+	return strstr(p->etag, hex) != NULL;
+}
+
 static int send_part(struct uploading *u, int index, struct err *err)
 {
 	uint64_t from = (uint64_t)index * u->part_size, left = u->size - from;
@@ -190,9 +210,10 @@ static int send_part(struct uploading *u, int index, struct err *err)
 	x.c.size = left < u->part_size ? left : u->part_size;
 	if (rc == 0)
 		rc = s3_call_hash(&x, &sha256, err);
-	if (rc == 0 && *p->etag && p->size == x.c.size && strcmp(p->sha256, sha256) == 0) {
+	if (rc == 0 && is_there(u, p, &x.c, sha256)) {
+		snprintf(p->sha256, sizeof(p->sha256), "%s", sha256);
 		s3_call_release(&x);
-		return 0; /* the part was uploaded before, with the same bytes */
+		return 0;
 	}
 	if (rc == 0) {
 		s3_call_query(&x, "partNumber", number);
@@ -238,9 +259,7 @@ static int complete(const struct uploading *u, struct err *err)
 
 static int put_in_parts(struct uploading *u, struct err *err)
 {
-	u->part_size = S3_PART;
-	while (u->size / u->part_size >= S3_MAX_PARTS)
-		u->part_size *= 2;
+	u->part_size = s3_part_size(u->size);
 	u->nparts = (int)((u->size + u->part_size - 1) / u->part_size);
 	u->parts = xcalloc((size_t)u->nparts, sizeof(*u->parts));
 	int rc = resume(u, err);
