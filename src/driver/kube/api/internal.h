@@ -1,0 +1,14 @@
+#pragma once
+/* What the files of driver/kube/api/ share. */
+#include "driver/kube/api/access.h"
+#include "driver/kube/api/kube.h"
+
+/* Runs the program of a user of the kubeconfig (its `exec`), and takes token or certificate from what it
+ * prints. */
+int exec_plugin_run(const struct kubeconfig_input *in, const struct doc *exec, const char *dir,
+		    struct arena *a, struct kube_access *ret, struct err *err);
+
+/* Another status than 2xx as an error, with the words of the cluster.  `what`: "create jobs". */
+int status_error(int status, struct str body, const char *what, struct err *err);
+/* The pause that the cluster asks for; 0: none. */
+int64_t status_retry_ms(struct str retry_after, struct str body);

@@ -1,0 +1,70 @@
+/* status - what an answer of the API server other than 2xx means. */
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "driver/kube/api/internal.h"
+#include "fmt/doc.h"
+
+#define MOST_PAUSE_MS 30000
+
+static bool says(struct str text, const char *word)
+{
+	return text.n > 0 && memmem(text.p, text.n, word, strlen(word)) != NULL;
+}
+
+static enum err_kind kind_of(int status, struct str message)
+{
+	switch (status) {
+	case 401:
+		return ERR_DENIED;
+	case 403:
+		return says(message, "exceeded quota") ? ERR_QUOTA : ERR_DENIED;
+	case 404:
+	case 410:
+		return ERR_NOT_FOUND;
+	case 409:
+		return ERR_CONFLICT;
+	case 429:
+		return ERR_THROTTLED;
+	default:
+		return status >= 500 ? ERR_UNAVAILABLE : ERR_INVALID;
+	}
+}
+
+int status_error(int status, struct str body, const char *what, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *d = NULL;
+
+	if (json_parse(body, a, &d, NULL) < 0)
+		d = NULL;
+	struct str message = doc_str(d, "message", STR(""));
+	enum err_kind kind = kind_of(status, message);
+
+	if (status == 401)
+		return err_set(
+			err, kind,
+			"%s: the cluster does not take these credentials: they have expired, or are "
+			"of another cluster",
+			what);
+	if (message.n == 0)
+		return err_set(err, kind, "%s: the cluster answers %d", what, status);
+	return err_set(err, kind, "%s: %.*s", what, STR_ARG(message));
+}
+
+int64_t status_retry_ms(struct str retry_after, struct str body)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *d = NULL;
+	int64_t s = 0;
+
+	if (!retry_after.p || !str_to_i64(str_trim(retry_after), &s))
+		s = json_parse(body, a, &d, NULL) == 0
+			    ? doc_int(doc_table(d, "details"), "retryAfterSeconds", 0)
+			    : 0;
+	if (s <= 0)
+		return 0;
+	return s < MOST_PAUSE_MS / 1000 ? s * 1000 : MOST_PAUSE_MS;
+}

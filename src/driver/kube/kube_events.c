@@ -1,0 +1,57 @@
+#include "driver/kube/kube_events.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "driver/kube/kube_kind.h"
+#include "driver/kube/object.h"
+#include "fmt/doc.h"
+
+struct last {
+	struct err *why;
+	char at[40];
+};
+
+static bool says(struct str text, const char *word)
+{
+	return text.n > 0 && memmem(text.p, text.n, word, strlen(word)) != NULL;
+}
+
+static enum err_kind kind_of(struct str reason, struct str message)
+{
+	if (str_is(reason, "FailedCreate"))
+		return says(message, "exceeded quota")			       ? ERR_QUOTA
+		       : says(message, "forbidden") || says(message, "denied") ? ERR_DENIED
+									       : ERR_UNAVAILABLE;
+	if (str_is(reason, "FailedMount") && says(message, "not found"))
+		return ERR_INVALID;
+	return ERR_UNAVAILABLE;
+}
+
+/* Times are RFC 3339 in UTC: they sort as text. */
+static int take_event(void *ctx, const struct doc *event)
+{
+	struct last *l = ctx;
+	struct str at = doc_str(event, "lastTimestamp", STR(""));
+	struct str reason = doc_str(event, "reason", STR(""));
+	struct str message = doc_str(event, "message", STR(""));
+
+	if (l->why->kind != ERR_NONE && strcmp(at.p, l->at) < 0)
+		return 0;
+	snprintf(l->at, sizeof(l->at), "%s", at.p);
+	err_set(l->why, kind_of(reason, message), "%.*s: %.*s", STR_ARG(reason), STR_ARG(message));
+	return 0;
+}
+
+void events_last_warning(struct kube_work *w, const char *uid, struct err *ret)
+{
+	const char *query = arena_printf(
+		w->a, "fieldSelector=involvedObject.uid%%3D%s%%2Ctype%%3DWarning", uid);
+	struct last l = {.why = ret};
+	struct err ignored;
+
+	*ret = (struct err){0};
+	(void)kube_list(w->k, kube_path(w->a, "v1", w->namespace, "events", NULL), query,
+			"list events", &w->d, take_event, &l, &ignored);
+}

@@ -1,0 +1,9 @@
+#pragma once
+/* kube_events - the warnings that the cluster has recorded about an object. */
+struct err;
+struct kube_work;
+
+/* The last warning about the object of that uid, as err; ERR_NONE: there is none, or it cannot be had.  A quota
+ * that is used up is ERR_QUOTA, what admission refuses ERR_DENIED, a missing volume ERR_INVALID, anything else
+ * ERR_UNAVAILABLE. */
+void events_last_warning(struct kube_work *w, const char *uid, struct err *ret);

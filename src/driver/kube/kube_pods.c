@@ -1,0 +1,228 @@
+#include "driver/kube/kube_pods.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "driver/kube/kube_kind.h"
+#include "driver/kube/object.h"
+#include "fmt/doc.h"
+
+/* ---- one pod ---- */
+
+/* Why a container does not start, and that it will not without a change. */
+static const struct {
+	const char *reason, *words;
+	enum err_kind kind;
+} stuck_reasons[] = {
+	{"ErrImagePull", "its image cannot be pulled", ERR_INVALID},
+	{"ImagePullBackOff", "its image cannot be pulled", ERR_INVALID},
+	{"InvalidImageName", "its image has no valid name", ERR_INVALID},
+	{"ErrImageNeverPull", "its image is not on the node, and may not be pulled", ERR_INVALID},
+	{"CreateContainerConfigError", "its container cannot be made", ERR_INVALID},
+	{"CreateContainerError", "its container cannot be made", ERR_INVALID},
+	{"RunContainerError", "its container cannot be started", ERR_INVALID},
+	{"CrashLoopBackOff", "its container ends again and again", ERR_INVALID},
+};
+
+static const struct doc *first_status(const struct doc *pod, const char *list, size_t i)
+{
+	const struct doc *all = doc_array(doc_table(pod, "status"), list);
+
+	return all && i < all->array.n ? all->array.v[i] : NULL;
+}
+
+static const struct doc *condition(const struct doc *pod, const char *type)
+{
+	const struct doc *all = doc_array(doc_table(pod, "status"), "conditions");
+
+	for (size_t i = 0; all && i < all->array.n; i++)
+		if (str_is(doc_str(all->array.v[i], "type", STR("")), type))
+			return all->array.v[i];
+	return NULL;
+}
+
+/* What the cluster says of a container that waits. */
+static bool judge_waiting(const struct doc *pod, const struct doc *status, struct pod_state *ret)
+{
+	const struct doc *waiting = doc_table(doc_table(status, "state"), "waiting");
+	struct str reason = doc_str(waiting, "reason", STR(""));
+
+	for (size_t i = 0; i < sizeof(stuck_reasons) / sizeof(stuck_reasons[0]); i++)
+		if (str_is(reason, stuck_reasons[i].reason)) {
+			ret->life = POD_STUCK;
+			err_set(&ret->why, stuck_reasons[i].kind, "pod %.60s: %s: %.*s: %.*s",
+				kube_meta(pod, "name"), stuck_reasons[i].words, STR_ARG(reason),
+				STR_ARG(doc_str(waiting, "message", STR(""))));
+			return true;
+		}
+	return false;
+}
+
+static void judge_pending(const struct doc *pod, struct pod_state *ret)
+{
+	const struct doc *scheduled = condition(pod, "PodScheduled");
+	struct str message = doc_str(scheduled, "message", STR(""));
+	const struct doc *status;
+
+	ret->life = POD_WAITING;
+	if (str_is(doc_str(scheduled, "status", STR("")), "False")) {
+		bool missing = message.n && memmem(message.p, message.n, "not found", 9);
+
+		ret->life = missing ? POD_STUCK : POD_WAITING;
+		err_set(&ret->why, missing ? ERR_INVALID : ERR_CAPACITY, "pod %.60s: %.*s: %.*s",
+			kube_meta(pod, "name"), STR_ARG(doc_str(scheduled, "reason", STR(""))),
+			STR_ARG(message));
+		return;
+	}
+	for (size_t i = 0; (status = first_status(pod, "initContainerStatuses", i)); i++)
+		if (judge_waiting(pod, status, ret))
+			return;
+	for (size_t i = 0; (status = first_status(pod, "containerStatuses", i)); i++)
+		if (judge_waiting(pod, status, ret))
+			return;
+}
+
+/* How a container that failed ended; false: it did not fail. */
+static bool judge_terminated(const struct doc *pod, const struct doc *status, struct pod_state *ret)
+{
+	const struct doc *ended = doc_table(doc_table(status, "state"), "terminated");
+	int64_t code = doc_int(ended, "exitCode", 0);
+	struct str reason = doc_str(ended, "reason", STR(""));
+	struct str message = str_trim(doc_str(ended, "message", STR("")));
+
+	if (!ended || (code == 0 && !str_is(reason, "OOMKilled")))
+		return false;
+	if (str_is(reason, "OOMKilled"))
+		err_set(&ret->why, ERR_UNAVAILABLE,
+			"pod %.60s: container %.*s was killed for its memory (OOMKilled)",
+			kube_meta(pod, "name"), STR_ARG(doc_str(status, "name", STR(""))));
+	else
+		err_set(&ret->why, ERR_UNAVAILABLE, "pod %.60s: container %.*s ended with %d%s%.*s",
+			kube_meta(pod, "name"), STR_ARG(doc_str(status, "name", STR(""))),
+			(int)code, message.n ? ": " : "", STR_ARG(message));
+	return true;
+}
+
+static void judge_ended(const struct doc *pod, struct pod_state *ret)
+{
+	const struct doc *status = doc_table(pod, "status"), *one;
+	struct str reason = doc_str(status, "reason", STR(""));
+	const struct doc *disrupted = condition(pod, "DisruptionTarget");
+
+	ret->life = POD_ENDED;
+	if (disrupted) {
+		struct str how = doc_str(disrupted, "reason", STR(""));
+
+		err_set(&ret->why,
+			str_is(how, "PreemptionByScheduler") ? ERR_PREEMPTED : ERR_UNAVAILABLE,
+			"pod %.60s: %.*s: %.*s", kube_meta(pod, "name"), STR_ARG(how),
+			STR_ARG(doc_str(disrupted, "message", STR(""))));
+		return;
+	}
+	if (reason.n > 0) {
+		err_set(&ret->why, ERR_UNAVAILABLE, "pod %.60s: %.*s: %.*s", kube_meta(pod, "name"),
+			STR_ARG(reason), STR_ARG(doc_str(status, "message", STR(""))));
+		return;
+	}
+	for (size_t i = 0; (one = first_status(pod, "initContainerStatuses", i)); i++)
+		if (judge_terminated(pod, one, ret))
+			return;
+	for (size_t i = 0; (one = first_status(pod, "containerStatuses", i)); i++)
+		if (judge_terminated(pod, one, ret))
+			return;
+}
+
+void pod_judge(const struct doc *pod, struct pod_state *ret)
+{
+	struct str phase = doc_str(doc_table(pod, "status"), "phase", STR("Pending"));
+
+	*ret = (struct pod_state){.life = POD_RUNNING};
+	if (str_is(phase, "Failed") || str_is(phase, "Succeeded"))
+		judge_ended(pod, ret);
+	else if (str_is(phase, "Pending"))
+		judge_pending(pod, ret);
+}
+
+/* ---- the pods of a role ---- */
+
+struct look {
+	struct kube_work *w;
+	struct pods_summary *sum;
+	bool *seen; /* per member: its pod is there */
+};
+
+static int member_of(const struct kube_work *w, const char *uid)
+{
+	for (size_t i = 0; i < w->row->nmembers; i++)
+		if (strcmp(w->row->members[i].identity, uid) == 0)
+			return (int)i;
+	return -1;
+}
+
+static void keep_first(struct err *to, const struct err *why)
+{
+	if (to->kind == ERR_NONE)
+		*to = *why;
+}
+
+static int take_pod(void *ctx, const struct doc *pod)
+{
+	struct look *l = ctx;
+	struct pods_summary *sum = l->sum;
+	int member = member_of(l->w, kube_meta(pod, "uid"));
+	struct pod_state state;
+
+	pod_judge(pod, &state);
+	sum->n++;
+	if (member >= 0) {
+		l->seen[member] = true;
+		l->w->row->members[member].gone = state.life == POD_ENDED;
+		l->w->row->members[member].why = state.why;
+		return 0;
+	}
+	switch (state.life) {
+	case POD_STUCK:
+		keep_first(&sum->stuck, &state.why);
+		break;
+	case POD_ENDED:
+		if (sum->ended_unknown++ == 0) {
+			sum->ended = state.why;
+			snprintf(sum->ended_name, sizeof(sum->ended_name), "%s",
+				 kube_meta(pod, "name"));
+		}
+		break;
+	case POD_WAITING:
+		keep_first(&sum->waits, &state.why);
+		if (!sum->waits_uid[0]) {
+			snprintf(sum->waits_uid, sizeof(sum->waits_uid), "%s",
+				 kube_meta(pod, "uid"));
+			snprintf(sum->waits_name, sizeof(sum->waits_name), "%s",
+				 kube_meta(pod, "name"));
+		}
+		break;
+	case POD_RUNNING:
+		break;
+	}
+	return 0;
+}
+
+int pods_observe(struct kube_work *w, struct pods_summary *ret, struct err *err)
+{
+	struct look l = {w, ret, arena_array(w->a, bool, w->row->nmembers + 1)};
+	const char *query = arena_printf(
+		w->a, "labelSelector=regatta%%2Frun%%3D%s%%2Cregatta%%2Frole%%3D%s",
+		kube_label(w->object, "regatta/run"), kube_label(w->object, "regatta/role"));
+
+	*ret = (struct pods_summary){0};
+	if (kube_list(w->k, kube_path(w->a, "v1", w->namespace, "pods", NULL), query, "list pods",
+		      &w->d, take_pod, &l, err) < 0)
+		return -1;
+	for (size_t i = 0; i < w->row->nmembers; i++)
+		if (!l.seen[i]) {
+			w->row->members[i].gone = true;
+			err_set(&w->row->members[i].why, ERR_UNAVAILABLE, "its pod was deleted");
+		}
+	return 0;
+}

@@ -1,0 +1,154 @@
+/*
+ * Engine kubernetes before a run is planned: which cluster and namespace, and as whom.  It runs on the
+ * caller's machine; what it finds is stored with the run, the credentials as secrets.
+ */
+#include "driver/kube/kube_resolve.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/deadline.h"
+#include "base/err.h"
+#include "driver/driver.h"
+#include "driver/kube/api/kube.h"
+#include "driver/own_program.h"
+#include "fmt/doc.h"
+
+#define RESOLVE_MS 60000
+#define LEAST_MINOR 29 /* of version 1: backoffLimitPerIndex */
+
+static const char *option(const struct resolve_input *in, const char *key)
+{
+	struct str text = doc_str(in->options, key, (struct str){0});
+
+	return text.n ? text.p : NULL;
+}
+
+static int find_access(const struct resolve_input *in, const struct deadline *d, struct arena *a,
+		       struct kube_access *ret, struct err *err)
+{
+	const struct kubeconfig_input q = {
+		.context = option(in, "context"),
+		.namespace = option(in, "namespace"),
+		.deadline = d,
+	};
+
+	return kubeconfig_read(&q, a, ret, err);
+}
+
+static void put(struct arena *a, struct doc *d, const char *key, const char *value)
+{
+	doc_set(a, d, str_from(key), doc_new_str(a, str_from(value)));
+}
+
+/* The minor version is 34 of {"major":"1","minor":"34+"}. */
+int kube_ask_version(struct kube_client *k, const struct deadline *d, struct arena *a,
+		     const char **ret, struct err *err)
+{
+	const struct kube_call c = {
+		.method = "GET", .path = "/version", .what = "ask its version", .deadline = d};
+	struct doc *version = NULL;
+
+	if (kube_ask(k, &c, a, &version, NULL, err) < 0)
+		return -1;
+	struct str minor = doc_str(version, "minor", STR(""));
+	int64_t n = 0;
+
+	while (minor.n > 0 && (minor.p[minor.n - 1] < '0' || minor.p[minor.n - 1] > '9'))
+		minor.n--;
+	if (str_to_i64(minor, &n) && n < LEAST_MINOR)
+		return err_set(err, ERR_INVALID,
+			       "the cluster has Kubernetes 1.%d: 1.%d or later is needed", (int)n,
+			       LEAST_MINOR);
+	*ret = doc_str(version, "gitVersion", STR("")).p;
+	return 0;
+}
+
+int kube_check_namespace(struct kube_client *k, const struct kube_access *x,
+			 const struct deadline *d, struct arena *a, struct err *err)
+{
+	const struct kube_call c = {
+		.method = "GET",
+		.path = arena_printf(a, "/api/v1/namespaces/%s", x->namespace),
+		.what = "look for the namespace",
+		.deadline = d,
+	};
+	int status;
+
+	if (kube_ask(k, &c, a, NULL, &status, err) == 0 || status == 403)
+		return 0;
+	if (status == 404)
+		return err_set(
+			err, ERR_NOT_FOUND,
+			"the cluster has no namespace '%s': 'kubectl create namespace %s', or set "
+			"another one",
+			x->namespace, x->namespace);
+	return -1;
+}
+
+static int check_options(const struct resolve_input *in, struct err *err)
+{
+	const char *as = option(in, "as");
+
+	if (as && strcmp(as, "job") != 0)
+		return err_set(
+			err, ERR_INVALID,
+			"as = \"%s\": this version runs Jobs: --set kubernetes.as=job runs it as "
+			"Jobs, 'regatta manifests' prints the operator's object",
+			as);
+	if (!doc_bool(in->options, "with_agent", true))
+		return err_set(
+			err, ERR_INVALID,
+			"agent = false: this version runs pods with its agent only; 'regatta "
+			"manifests' prints the objects");
+	if (strcmp(option(in, "master") ? option(in, "master") : "", "auto") == 0)
+		return err_set(
+			err, ERR_INVALID,
+			"engine kubernetes needs master = \"here\" or \"context:NAME\" in this "
+			"version: a master that the pods reach ('regatta master --listen "
+			"ADDRESS:PORT')");
+	return 0;
+}
+
+static int resolve(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
+		   struct err *err)
+{
+	CLEANUP(kube_freep) struct kube_client *k = NULL;
+	const struct deadline d = deadline_in(RESOLVE_MS, NULL);
+	struct doc *facts = doc_new(a, DOC_TABLE);
+	const char *version = "";
+	struct kube_access x;
+
+	if (check_options(in, err) < 0 || find_access(in, &d, a, &x, err) < 0 ||
+	    kube_open(&x, &k, err) < 0 || kube_ask_version(k, &d, a, &version, err) < 0 ||
+	    kube_check_namespace(k, &x, &d, a, err) < 0)
+		return -1;
+	put(a, facts, "version", version);
+	put(a, facts, "server", x.server);
+	put(a, facts, "namespace", x.namespace);
+	if (own_program_add(facts, a, err) < 0)
+		return -1;
+	*ret_facts = facts;
+	return 0;
+}
+
+static int credentials(const struct resolve_input *in, struct arena *a, struct doc **ret,
+		       struct err *err)
+{
+	const struct deadline d = deadline_in(RESOLVE_MS, NULL);
+	struct kube_access x;
+
+	if (find_access(in, &d, a, &x, err) < 0)
+		return -1;
+	*ret = access_to_doc(&x, a);
+	return 0;
+}
+
+const struct resolver kube_resolver = {
+	.engine = "kubernetes",
+	.at_client = true,
+	.nodes_dial = true,
+	.credentials = credentials,
+	.resolve = resolve,
+};

@@ -1,0 +1,12 @@
+/* The functions of engine kubernetes for commands that are about the engine itself. */
+#include <stddef.h>
+
+#include "driver/engine_tools.h"
+#include "driver/kube/kube_doctor.h"
+#include "driver/kube/kube_gc.h"
+
+const struct engine_tools kube_tools = {
+	.engine = "kubernetes",
+	.collect = kube_gc,
+	.check = kube_doctor,
+};
