@@ -5,10 +5,11 @@
 #include <string.h>
 
 static const struct driver *const drivers[] = {
-	&local_bridge_driver,	    &local_node_driver, &hosts_node_driver,
-	&ec2_security_group_driver, &ec2_subnet_driver, &ec2_placement_group_driver,
-	&ec2_instance_driver,	    &ec2_master_driver, &iam_role_driver,
-	&iam_profile_driver,	    &s3_bucket_driver,	&s3_object_driver,
+	&local_bridge_driver,	    &local_node_driver,	  &hosts_node_driver,
+	&ec2_security_group_driver, &ec2_subnet_driver,	  &ec2_placement_group_driver,
+	&ec2_instance_driver,	    &ec2_master_driver,	  &iam_role_driver,
+	&iam_profile_driver,	    &s3_bucket_driver,	  &s3_object_driver,
+	&kube_root_driver,	    &kube_service_driver, &kube_job_driver,
 };
 
 const struct driver *driver_for(const char *kind)
@@ -23,6 +24,7 @@ static const struct resolver *const resolvers[] = {
 	&local_resolver,
 	&hosts_resolver,
 	&aws_ec2_resolver,
+	&kube_resolver,
 };
 
 const struct resolver *resolver_for(const char *engine)

@@ -17,21 +17,34 @@ struct buf;
 struct deadline;
 struct doc;
 struct host_table;
+struct queue_machines;
 
 /* Objects of the master that drivers use; a driver uses only those of its own engine. */
 struct driver_services {
 	struct host_table *hosts; /* driver/hosts/host_table.h */
+	/* The master's URL for other machines and the pin of its key; NULL: none can reach it.  It serves
+	 * its own program at /bin/<sha256>. */
+	const char *url, *pin;
 };
 
 /* One of the machines of a resource that carries many nodes. */
 struct driver_member {
 	const char *identity; /* with which the machine enrolled */
 	bool gone;	      /* out, from observe: the machine does not exist any more */
+	struct err
+		why; /* out, with gone: as the provider says it; kind ERR_NONE: it says nothing */
 };
 
 /* A resource that had to be live before the row's own. */
 struct driver_need {
 	const char *kind, *name, *id;
+};
+
+/* A master that lives on a resource of a run: where it is, and how it is known and spoken to. */
+struct driver_master {
+	char url[96];	/* "https://192.0.2.7:5436" */
+	char pin[64];	/* of its key */
+	char token[80]; /* of its user */
 };
 
 /* Input and output of a driver call.  The caller owns the strings during the call. */
@@ -65,14 +78,23 @@ struct driver_row {
 	/* Of a create: the token with which machines of this batch, all booted with one configuration, ask
 	 * which node they are; "": the resource carries no node. */
 	const char *enrol;
+	/* Of a resource without a node: hex digits that nobody else knows, the same in every call.  What a
+	 * master on it has as key and token is made from them. */
+	const char *secret;
 	/* Counts the machines made for the node; 0: the resource has no node.  Written to the agent's
 	 * configuration with the token. */
 	int incarnation;
+	/* Of an observe: the node's agent should have been heard by now.  If the machine is there, the
+	 * answer is OUTCOME_HELD, and err the last lines of its console, as far as they can be had. */
+	bool overdue;
 	/* When the node's agent was last heard by this master, on clock_boot_ms(); 0: never. */
 	int64_t heard_ms;
 	const struct driver_services *services;
 	/* out: the right account, region or cluster was asked, so that "absent" can be believed */
 	bool identity_checked;
+	/* out, with OUTCOME_ABSENT: the provider shows the resource as ended, which proves more than that
+	 * it shows nothing; err says why, ERR_PREEMPTED if the provider took it back */
+	bool ended;
 	enum outcome outcome; /* out, only of the *_many functions */
 	struct err err;
 };
@@ -80,9 +102,13 @@ struct driver_row {
 struct driver {
 	const char *kind;
 	const char *pool; /* name of its worker threads; drivers may share a pool */
+	/* Each question has one of two forms: for one row here, or for many rows below. */
 	enum outcome (*create)(struct driver_row *row);
 	enum outcome (*find)(struct driver_row *row);
 	enum outcome (*observe)(struct driver_row *row);
+	/* Only of kinds whose resources expire (plan_resource.expires): tells the provider the new
+	 * expires_ms.  The machines of nodes are told by their agents. */
+	enum outcome (*extend)(struct driver_row *row);
 	enum outcome (*destroy)(struct driver_row *row);
 	/*
 	 * May be NULL.  Writes the request (without NUL) that creates a whole batch, from its rows alone
@@ -91,20 +117,37 @@ struct driver {
 	 */
 	void (*render)(const struct driver_row *rows, size_t n, struct buf *out);
 	/*
-	 * For providers that take many resources in one call; NULL: the function above is called for each
-	 * row.  The rows are of one run and, for a create, of one batch: all of it in the first call,
+	 * For providers that take many resources in one call; NULL: the form for one row is called for
+	 * each.  The rows are of one run and, for a create, of one batch: all of it in the first call,
 	 * perhaps fewer in a replay.  Each row gets its own outcome, err, id and identity_checked.
 	 */
 	void (*create_many)(struct driver_row *rows, size_t n);
 	void (*find_many)(struct driver_row *rows, size_t n);
 	void (*observe_many)(struct driver_row *rows, size_t n);
+	void (*extend_many)(struct driver_row *rows, size_t n);
 	void (*destroy_many)(struct driver_row *rows, size_t n);
+	/* Of a kind on which a master lives, else NULL: finds the master of a live row.  -1: row->err says
+	 * why; ERR_UNAVAILABLE and ERR_TIMEOUT may pass.  That it can be reached does not mean that it
+	 * answers already. */
+	int (*reach)(struct driver_row *row, struct driver_master *ret);
+	/* Of such a kind, else NULL: leaves what reach found with the provider, where other machines of the
+	 * same people find it (engine_tools.masters), until the row is destroyed.  -1: row->err says why. */
+	int (*publish)(struct driver_row *row, const struct driver_master *at);
+	/* Of such a kind, else NULL: asked by the master on the machine of the row, before it destroys what
+	 * was made for the machine and, last, the machine (core/machine_end.h).  Afterwards nothing else is in
+	 * use by the machine.  -1: row->err says why. */
+	int (*detach)(struct driver_row *row);
+	/* Of such a kind, else NULL: asked when the row is destroyed, by a master that the other one was handed the run
+	 * by.  Removes everything that carries the tags of the row's run, and looks until it is gone.  Done; held:
+	 * row->err names what stays. */
+	enum outcome (*sweep)(struct driver_row *row);
 };
 
 extern const struct driver local_bridge_driver, local_node_driver, hosts_node_driver;
 extern const struct driver ec2_security_group_driver, ec2_subnet_driver, ec2_placement_group_driver,
 	ec2_instance_driver, ec2_master_driver, iam_role_driver, iam_profile_driver,
 	s3_bucket_driver, s3_object_driver;
+extern const struct driver kube_root_driver, kube_service_driver, kube_job_driver;
 /* NULL if no driver has this kind. */
 const struct driver *driver_for(const char *kind);
 
@@ -116,7 +159,9 @@ struct resolve_input {
 		*base_dir; /* of the job file, on the client's machine, which may be the master's */
 	int nodes,
 		least; /* number of nodes, and the smallest number with which the run can start */
-	bool netns;    /* the nodes get network namespaces */
+	bool by_gpus, by_cpus;	/* nodes have as many processes as their machine has of these */
+	bool netns;		/* the nodes get network namespaces */
+	uint64_t fetched_bytes; /* of the inputs that a node fetches from other servers, at most */
 	const struct doc *options; /* plan_engine_options(); NULL: the engine has none */
 	/* Facts stored by an older version, to be kept and completed; NULL: none. */
 	const struct doc *known;
@@ -142,17 +187,23 @@ struct resolver {
 	/* It asks with the credentials of the caller: the client resolves, and submits facts and
 	 * credentials with the job. */
 	bool at_client;
+	/* Its nodes are on other machines, which must reach the master. */
+	bool nodes_dial;
 	/* Of such a resolver: what the master needs to act for the caller.  *ret may stay NULL. */
 	int (*credentials)(const struct resolve_input *in, struct arena *a, struct doc **ret,
 			   struct err *err);
 	int (*resolve)(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
 		       struct err *err);
+	/* The machines that a run with these options may have, for the queue: all of them, or those that are
+	 * free where a machine has nodes of one run only.  NULL: its runs do not wait. */
+	void (*machines)(const struct doc *options, const struct driver_services *services,
+			 bool all, struct arena *a, struct queue_machines *ret);
 	/* Removes resources of runs that are in no ledger; NULL: there cannot be any.  Returns the number
 	 * removed; err is the last failure. */
 	size_t (*sweep)(const struct sweep_input *in, struct err *err);
 };
 
-extern const struct resolver local_resolver, hosts_resolver, aws_ec2_resolver;
+extern const struct resolver local_resolver, hosts_resolver, aws_ec2_resolver, kube_resolver;
 const struct resolver *resolver_for(const char *engine); /* NULL if there is none */
 /* ERR_NOT_FOUND if this version has no resolver for the engine. */
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "core/queue.h"
 #include "driver/hosts/internal.h"
 #include "fmt/doc.h"
 
@@ -52,6 +54,7 @@ struct held_node *held_add(struct known_host *h, const struct host_node *n, bool
 	*held = (struct held_node){.run = xstrdup(n->run),
 				   .node = xstrdup(n->node),
 				   .incarnation = n->incarnation,
+				   .share = n->share,
 				   .stray = stray};
 	if (!stray)
 		map_put(h->table->places, place_key(n, key), h);
@@ -60,7 +63,8 @@ struct held_node *held_add(struct known_host *h, const struct host_node *n, bool
 
 static void held_give_up(struct known_host *h, struct held_node *held)
 {
-	struct host_node n = {held->run, held->node, held->incarnation};
+	struct host_node n = {
+		.run = held->run, .node = held->node, .incarnation = held->incarnation};
 	char key[PLACE_KEY];
 
 	if (!held->stray)
@@ -111,14 +115,23 @@ static bool is_wanted(const struct known_host *h, const struct host_want *want)
 }
 
 /* Nodes of one run may share a host; nodes of different runs never do. */
-static bool has_room(const struct known_host *h, const char *run, int64_t slots)
+static bool has_room(const struct known_host *h, const struct host_node *n, int64_t slots)
 {
+	struct host_share sum = n->share;
+
 	if (!host_is_here(h) || (int64_t)h->held.n >= slots)
 		return false;
-	for (size_t i = 0; i < h->held.n; i++)
-		if (h->held.v[i].stray || strcmp(h->held.v[i].run, run) != 0)
+	for (size_t i = 0; i < h->held.n; i++) {
+		const struct held_node *held = &h->held.v[i];
+
+		if (held->stray || strcmp(held->run, n->run) != 0)
 			return false;
-	return true;
+		sum.cpus += held->share.cpus;
+		sum.gpus += held->share.gpus;
+		sum.memory += held->share.memory;
+	}
+	return sum.cpus <= (double)h->facts.cpus && sum.gpus <= h->facts.gpus &&
+	       sum.memory <= h->facts.memory;
 }
 
 static struct host_count count(const struct host_table *t, const struct host_want *want)
@@ -197,10 +210,35 @@ static void choice_release(struct choice *c)
 	free(c->v);
 }
 
-/* A host that has no room does not get any while hosts are being chosen. */
-static struct known_host *choose(struct choice *c, const char *run, int64_t slots)
+void host_table_machines(struct host_table *t, const struct host_want *want, bool all,
+			 struct arena *a, struct queue_machines *ret)
 {
-	while (c->next < c->n && !has_room(c->v[c->next], run, slots))
+	CLEANUP(choice_release) struct choice c;
+
+	pthread_mutex_lock(&t->lock);
+	choice_init(&c, t, want);
+	*ret = (struct queue_machines){.v = arena_array(a, struct queue_machine, c.n + 1),
+				       .whole = true};
+	for (size_t i = 0; i < c.n; i++) {
+		const struct known_host *h = c.v[i];
+
+		if (host_is_here(h) && (all || h->held.n == 0))
+			ret->v[ret->n++] =
+				(struct queue_machine){.name = arena_strdup(a, h->facts.name),
+						       .has = {.cpus = (double)h->facts.cpus,
+							       .gpus = h->facts.gpus,
+							       .memory = h->facts.memory},
+						       .slots = want->slots};
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* A host that has no room does not get any while hosts are being chosen. */
+static struct known_host *choose(struct choice *c, const struct host_node *n, int64_t slots)
+{
+	if (n->share.cpus > 0 || n->share.gpus || n->share.memory)
+		c->next = 0; /* the nodes before may have asked for more */
+	while (c->next < c->n && !has_room(c->v[c->next], n, slots))
 		c->next++;
 	return c->next < c->n ? c->v[c->next] : NULL;
 }
@@ -244,7 +282,7 @@ static int reserve_all(struct host_table *t, const struct host_node *nodes, size
 		if (held_holder(t, &nodes[i], NULL))
 			continue;
 		give_up_earlier(t, &nodes[i]);
-		struct known_host *h = choose(&choice, nodes[i].run, want->slots);
+		struct known_host *h = choose(&choice, &nodes[i], want->slots);
 
 		if (!h) {
 			unreserve(t, nodes, n, added);

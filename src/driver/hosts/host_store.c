@@ -45,6 +45,8 @@ void host_set_facts(struct known_host *h, const struct host_facts *f)
 				       .id = copy(a, f->id),
 				       .address = copy(a, f->address),
 				       .version = copy(a, f->version),
+				       .machine = copy(a, f->machine),
+				       .boot_id = copy(a, f->boot_id),
 				       .cpus = f->cpus,
 				       .gpus = f->gpus,
 				       .memory = f->memory,
@@ -67,6 +69,7 @@ static char *facts_text(const struct known_host *h)
 	jsonw_kz(&w, "id", f->id);
 	jsonw_kz(&w, "address", f->address);
 	jsonw_kz(&w, "version", f->version);
+	jsonw_kz(&w, "machine", f->machine);
 	jsonw_kint(&w, "cpus", f->cpus);
 	jsonw_kint(&w, "gpus", f->gpus);
 	jsonw_kint(&w, "memory", (int64_t)f->memory);
@@ -171,6 +174,8 @@ static int load_known(struct host_table *t, const char *path, struct err *err)
 			       .id = doc_str(d, "id", STR("")).p,
 			       .address = doc_str(d, "address", STR("")).p,
 			       .version = doc_str(d, "version", STR("")).p,
+			       .machine = doc_str(d, "machine", STR("")).p,
+			       .boot_id = "", /* it may have booted since */
 			       .cpus = doc_int(d, "cpus", 0),
 			       .gpus = doc_int(d, "gpus", 0),
 			       .memory = (uint64_t)doc_int(d, "memory", 0),

@@ -14,6 +14,8 @@
 
 #define STRAY_LIMIT_MS 20000
 #define STRAY_AGAIN_MS 2000
+/* A host that has spoken since has not booted in between: whoever says so is another machine. */
+#define BOOT_MS 10000
 
 /* The destroy of a stray, for whose answer no thread waits. */
 struct stray_ask {
@@ -194,12 +196,32 @@ static const struct held_node *first_reserved(const struct known_host *h)
 	return NULL;
 }
 
+static bool differs(const char *a, const char *b)
+{
+	return a[0] && b[0] && strcmp(a, b) != 0;
+}
+
+/* The same id: the same host, or another machine with a copy of its directory. */
+static int check_machine(const struct known_host *h, const struct host_facts *f, struct err *err)
+{
+	bool speaks = h->conn && clock_boot_ms() - h->heard_ms < BOOT_MS;
+
+	if ((differs(h->facts.machine, f->machine) && (h->conn || first_reserved(h))) ||
+	    (differs(h->facts.boot_id, f->boot_id) && speaks))
+		return err_set(
+			err, ERR_CONFLICT,
+			"this host's directory is a copy of that of '%s' on another machine (%s): "
+			"start it with an empty directory (--dir) and another name (--name)",
+			f->name, h->facts.address);
+	return 0;
+}
+
 static int check_name(const struct known_host *h, const struct host_facts *f, struct err *err)
 {
 	const struct held_node *held = first_reserved(h);
 
 	if (strcmp(h->facts.id, f->id) == 0)
-		return 0;
+		return check_machine(h, f, err);
 	if (h->conn)
 		return err_set(
 			err, ERR_CONFLICT,

@@ -20,16 +20,28 @@ struct arena;
 struct deadline;
 struct doc;
 struct host_table;
+struct queue_machines;
+
+/* What a node takes of its host. */
+struct host_share {
+	double cpus;
+	int64_t gpus;
+	uint64_t memory;
+};
 
 /* Identifies a node of a run. */
 struct host_node {
 	const char *run, *node;
 	int incarnation;
+	struct host_share share; /* only for host_table_reserve() */
 };
 
 /* Facts that a host sends when it joins. */
 struct host_facts {
 	const char *name, *id, *address, *version;
+	/* Which machine it is, and since when: another one that has the same id has a copy of its
+	 * directory.  "": not known. */
+	const char *machine, *boot_id;
 	int64_t cpus, gpus;
 	uint64_t memory;
 	const struct doc *labels; /* a table of texts; NULL: none */
@@ -60,7 +72,8 @@ int host_table_load(struct host_table *t, bool (*is_active)(void *ctx, const cha
 /* ---- for the loop ---- */
 
 /*
- * A host joins on a connection.  ERR_CONFLICT: another host of this name is connected, or has nodes.
+ * A host joins on a connection.  ERR_CONFLICT: another host of this name is connected, or has nodes,
+ * or this one is a copy of it.
  * *ret_old is the host's earlier connection, which this one replaces, or NULL.
  */
 int host_table_join(struct host_table *t, const struct host_facts *f, void *conn, void **ret_old,
@@ -89,7 +102,8 @@ struct doc *host_table_list(struct host_table *t, struct arena *a);
 /* ---- for the driver ---- */
 
 /* Hosts on which a node may be placed: in `names` (an array of texts; empty: any), with all `labels`
- * (a table of texts).  Up to `slots` nodes of one run share a host. */
+ * (a table of texts).  Up to `slots` nodes of one run share a host, and so many as
+ * it has room for. */
 struct host_want {
 	const struct doc *names, *labels;
 	int64_t slots;
@@ -98,6 +112,9 @@ struct host_want {
 struct host_count {
 	size_t known, free, gone;
 };
+/* The hosts that match, by name: all that are connected, or those that no run has. */
+void host_table_machines(struct host_table *t, const struct host_want *want, bool all,
+			 struct arena *a, struct queue_machines *ret);
 struct host_count host_table_count(struct host_table *t, const struct host_want *want);
 
 /* Reserve a host for every node, or for none (ERR_CAPACITY).  A node that has a host keeps it. */

@@ -8,7 +8,8 @@
  * connected for a while: there, an observation without an answer tells the same.
  *
  * Id: the host's name, a slash, and the host's own id of the node.
- * Spec: names and labels of the allowed hosts, slots (nodes of a run per host), fence_ms.
+ * Spec: names and labels of the allowed hosts, slots (nodes of a run per host), fence_ms, and
+ * cpus, gpus, memory: what the node takes of its host.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@
 
 struct node_spec {
 	struct host_want want;
+	struct host_share share;
 	int64_t fence_ms;
 };
 
@@ -46,6 +48,8 @@ static int read_spec(const struct driver_row *row, struct arena *a, struct node_
 	*ret = (struct node_spec){.want = {.names = doc_array(d, "names"),
 					   .labels = doc_table(d, "labels"),
 					   .slots = doc_int(d, "slots", 1)},
+				  .share = {doc_num(d, "cpus", 0), doc_int(d, "gpus", 0),
+					    (uint64_t)doc_int(d, "memory", 0)},
 				  .fence_ms = doc_int(d, "fence_ms", INT64_MAX)};
 	return 0;
 }
@@ -250,11 +254,14 @@ static int reserve(struct driver_row *rows, size_t n, struct err *err)
 	CLEANUP(freep) struct host_node *nodes = xcalloc(n, sizeof(*nodes));
 	struct node_spec spec;
 
-	if (read_spec(&rows[0], a, &spec) < 0)
-		return err_set(err, ERR_INVALID, "the spec of node '%s' cannot be read",
-			       rows[0].name);
-	for (size_t i = 0; i < n; i++)
+	/* The last one is that of the first row: names, labels and slots are the same in all. */
+	for (size_t i = n; i-- > 0;) {
+		if (read_spec(&rows[i], a, &spec) < 0)
+			return err_set(err, ERR_INVALID, "the spec of node '%s' cannot be read",
+				       rows[i].name);
 		nodes[i] = node_of(&rows[i]);
+		nodes[i].share = spec.share;
+	}
 	return host_table_reserve(rows[0].services->hosts, nodes, n, &spec.want, err);
 }
 
@@ -289,37 +296,9 @@ static void destroy_many(struct driver_row *rows, size_t n)
 		ask_hosts(rows, n, HOST_DESTROY);
 }
 
-static enum outcome create(struct driver_row *row)
-{
-	create_many(row, 1);
-	return row->outcome;
-}
-
-static enum outcome find(struct driver_row *row)
-{
-	find_many(row, 1);
-	return row->outcome;
-}
-
-static enum outcome observe(struct driver_row *row)
-{
-	observe_many(row, 1);
-	return row->outcome;
-}
-
-static enum outcome destroy(struct driver_row *row)
-{
-	destroy_many(row, 1);
-	return row->outcome;
-}
-
 const struct driver hosts_node_driver = {
 	.kind = "hosts.node",
 	.pool = "hosts",
-	.create = create,
-	.find = find,
-	.observe = observe,
-	.destroy = destroy,
 	.create_many = create_many,
 	.find_many = find_many,
 	.observe_many = observe_many,

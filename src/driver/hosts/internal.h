@@ -12,8 +12,9 @@ struct arena;
 struct held_node {
 	char *run, *node;
 	int incarnation;
-	bool stray;	  /* it exists on the host and is not reserved */
-	int64_t asked_ms; /* when the host was last told to destroy the stray */
+	bool stray;		 /* it exists on the host and is not reserved */
+	struct host_share share; /* that it has of the host */
+	int64_t asked_ms;	 /* when the host was last told to destroy the stray */
 };
 
 struct known_host {

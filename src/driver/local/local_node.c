@@ -3,8 +3,8 @@
  *
  * create makes what is missing: the directory, its agent.json, a running agent.  It is the same call
  * for a new node and for one whose agent was killed.  destroy is done only when nothing of the node
- * is found: no agent, no shim, no process in the job's groups or with the node's mark, no network, no
- * directory.
+ * is found: no agent, no shim, no process in the job's groups or with the node's mark, no container, no
+ * network, no directory.
  */
 #include "driver/driver.h"
 
@@ -36,6 +36,7 @@
 #include "fmt/jsonw.h"
 #include "link/layout.h"
 #include "sys/cgroup.h"
+#include "sys/container.h"
 #include "sys/files_limit.h"
 #include "sys/forkserver.h"
 #include "sys/proctree.h"
@@ -47,14 +48,38 @@
 #define LEAVING_MS 500 /* how long an agent that has cleaned up may take to exit */
 #define KILL_MS 2000   /* after that the outcome is HELD, and the core calls destroy again */
 #define KILL_PAUSE_MS 2
+#define CONTAINERS_MS 20000 /* the same for the removal of containers */
 
 extern char **environ;
 
 /* Variables of the master's environment that agents get; a prefix ends with '*'. */
 static const char *const passed[] = {
-	"PATH",	       "HOME",	  "USER",   "LOGNAME",	"SHELL",	   "LANG",
-	"LC_*",	       "TZ",	  "TMPDIR", "TERM",	"LD_LIBRARY_PATH", "PYTHONPATH",
-	"VIRTUAL_ENV", "CONDA_*", "CUDA_*", "NVIDIA_*",
+	"PATH",
+	"HOME",
+	"USER",
+	"LOGNAME",
+	"SHELL",
+	"LANG",
+	"LC_*",
+	"TZ",
+	"TMPDIR",
+	"TERM",
+	"LD_LIBRARY_PATH",
+	"PYTHONPATH",
+	"VIRTUAL_ENV",
+	"CONDA_*",
+	"CUDA_*",
+	"NVIDIA_*",
+	/* for what they fetch and run */
+	"DOCKER_*",
+	"CONTAINER*",
+	"XDG_*",
+	"SSL_CERT_FILE",
+	"http_proxy",
+	"https_proxy",
+	"HTTPS_PROXY",
+	"no_proxy",
+	"NO_PROXY",
 };
 
 struct node {
@@ -542,7 +567,9 @@ static int put_away(const struct driver_row *row, const struct node *n, struct e
 	CLEANUP(freep) char *trash = path_join(n->home, LAYOUT_TRASH);
 	CLEANUP(freep) char *to = xasprintf("%s/%s.%s.%s", trash, row->run, row->name, n->mark);
 
-	if (file_mkdir_p(trash, 0700, NULL) == 0 && rename(n->dir, to) == 0)
+	if (rename(n->dir, to) == 0)
+		return 0;
+	if (errno == ENOENT && file_mkdir_p(trash, 0700, NULL) == 0 && rename(n->dir, to) == 0)
 		return 0;
 	return file_remove_tree(n->dir, err);
 }
@@ -553,6 +580,24 @@ static enum outcome without_network(struct driver_row *row, const struct node *n
 		return OUTCOME_DONE;
 	err_wrap(&row->err, "node '%s'", row->name);
 	return OUTCOME_HELD;
+}
+
+/* Containers are no processes of the node: they may outlive all of these. */
+static int remove_containers(const struct driver_row *row, const struct node *n, struct err *err)
+{
+	CLEANUP(freep) char *path = in_node(n, LAYOUT_CONTAINER);
+	struct deadline d = deadline_in(CONTAINERS_MS, NULL);
+	struct container_record record;
+	bool ignored = false;
+
+	if (!file_exists(path))
+		return 0;
+	if (row->deadline)
+		d = deadline_within(row->deadline, CONTAINERS_MS);
+	if (container_record_read(AT_FDCWD, path, &record, err) < 0 ||
+	    container_remove(&record, &d, &ignored, err) < 0)
+		return err_wrap(err, "node '%s'", row->name);
+	return 0;
 }
 
 static enum outcome node_destroy(struct driver_row *row)
@@ -570,6 +615,8 @@ static enum outcome node_destroy(struct driver_row *row)
 			row->name, (int)left);
 		return OUTCOME_HELD;
 	}
+	if (remove_containers(row, &n, &row->err) < 0)
+		return OUTCOME_HELD;
 	if (!cgroup_remove(&n.cg)) {
 		err_set(&row->err, ERR_UNAVAILABLE, "node '%s': its cgroup cannot be removed yet",
 			row->name);

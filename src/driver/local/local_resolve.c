@@ -13,8 +13,10 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/rand.h"
+#include "core/queue.h"
 #include "driver/local/internal.h"
 #include "fmt/doc.h"
+#include "sys/machine.h"
 #include "sys/netns.h"
 
 #define FIRST 0x7f010001u  /* 127.1.0.1 */
@@ -107,6 +109,43 @@ static int network_range(const struct resolve_input *in, struct doc *facts, stru
 	return 0;
 }
 
+/* The nodes of a run share this machine: each has its part of it. */
+static int put_parts(const struct resolve_input *in, struct doc *facts, struct arena *a,
+		     struct err *err)
+{
+	int64_t nodes = in->nodes > 0 ? in->nodes : 1;
+	int64_t cpus = in->by_cpus ? machine_cpus() : 0, gpus = in->by_gpus ? machine_gpus() : 0;
+
+	if ((in->by_gpus && gpus < nodes) || (in->by_cpus && cpus < nodes))
+		return err_set(
+			err, ERR_CAPACITY,
+			"processes_per_node = \"%s\": this machine has %lld for %lld node%s: "
+			"write a number",
+			in->by_gpus && gpus < nodes ? "gpus" : "cpus",
+			(long long)(in->by_gpus && gpus < nodes ? gpus : cpus), (long long)nodes,
+			nodes == 1 ? "" : "s");
+	if (in->by_cpus)
+		doc_set(a, facts, STR("node_cpus"), doc_new_int(a, cpus / nodes));
+	if (in->by_gpus)
+		doc_set(a, facts, STR("node_gpus"), doc_new_int(a, gpus / nodes));
+	return 0;
+}
+
+static void machines(const struct doc *options, const struct driver_services *services, bool all,
+		     struct arena *a, struct queue_machines *ret)
+{
+	struct queue_machine *m = arena_new_of(a, struct queue_machine);
+
+	(void)options;
+	(void)services;
+	(void)all;
+	*m = (struct queue_machine){.name = "this machine",
+				    .has = {.cpus = (double)machine_cpus(),
+					    .gpus = machine_gpus(),
+					    .memory = machine_memory()}};
+	*ret = (struct queue_machines){.v = m, .n = 1};
+}
+
 static int resolve(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
 		   struct err *err)
 {
@@ -116,6 +155,8 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 	if (!in->netns)
 		r = loopback_range(in);
 	else if (network_range(in, facts, a, &r, err) < 0)
+		return -1;
+	if (put_parts(in, facts, a, err) < 0)
 		return -1;
 	put_address(facts, "first_address", r.first, a);
 	put_address(facts, "last_address", r.last, a);
@@ -129,5 +170,6 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 const struct resolver local_resolver = {
 	.engine = "local",
 	.resolve = resolve,
+	.machines = machines,
 	.sweep = local_sweep,
 };

@@ -1,16 +1,21 @@
 /* hosts.node with hosts that the test plays: who gets which, what silence means, what survives a restart. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
+#include "core/queue.h"
 #include "driver/driver.h"
 #include "driver/hosts/host_table.h"
+#include "driver/hosts/internal.h"
 #include "fmt/doc.h"
 
 #define ANSWER_MS 5000
@@ -120,6 +125,8 @@ static int try_join(struct world *w, struct played_host *h, const char *id, stru
 			       .address = "10.0.0.1",
 			       .version = "1",
 			       .cpus = 4,
+			       .gpus = 2,
+			       .memory = 1000,
 			       .labels = labels};
 	int rc = host_table_join(w->t, &f, h, &old, err);
 
@@ -178,6 +185,12 @@ static void assert_state(struct world *w, const char *host, const char *state, c
 	arena_free(a);
 }
 
+static enum outcome ask_one(void (*many)(struct driver_row *rows, size_t n), struct driver_row *row)
+{
+	many(row, 1);
+	return row->outcome;
+}
+
 /* ---- who gets which ---- */
 
 static void a_node_takes_a_free_host_and_gives_it_back(void **state)
@@ -187,12 +200,46 @@ static void a_node_takes_a_free_host_and_gives_it_back(void **state)
 
 	join(*state, &h);
 	assert_state(*state, "a", "free", "-");
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	assert_string_equal(row.id, "a/77");
 	assert_state(*state, "a", "busy", "r");
-	assert_int_equal(d->observe(&row), OUTCOME_DONE);
-	assert_int_equal(d->destroy(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->destroy_many, &row), OUTCOME_DONE);
 	assert_state(*state, "a", "free", "-");
+}
+
+static void whoever_waits_for_a_host_is_told_when_one_is_given_back(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row row = ROW(w, "r", "n");
+
+	join(w, &h);
+	assert_true(host_table_freed(w->t));
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
+	assert_false(host_table_freed(w->t));
+	assert_int_equal(ask_one(d->destroy_many, &row), OUTCOME_DONE);
+	assert_true(host_table_freed(w->t));
+	assert_false(host_table_freed(w->t));
+}
+
+static void a_reservation_that_cannot_be_stored_is_none(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row row = ROW(w, "r", "n");
+	char away[512];
+
+	join(w, &h);
+	snprintf(away, sizeof(away), "%s.away", w->dir);
+	assert_int_equal(rename(w->dir, away), 0);
+	assert_int_equal(close(creat(w->dir, 0600)), 0); /* a file where the directory was */
+	assert_int_not_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
+	assert_int_equal(h.asked[HOST_CREATE], 0);
+	assert_int_equal(unlink(w->dir), 0);
+	assert_int_equal(rename(away, w->dir), 0);
+	assert_state(w, "a", "free", "-");
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 }
 
 static void one_host_is_not_given_twice(void **state)
@@ -202,11 +249,11 @@ static void one_host_is_not_given_twice(void **state)
 			  same_run = ROW(*state, "r", "m");
 
 	join(*state, &h);
-	assert_int_equal(d->create(&first), OUTCOME_DONE);
-	assert_int_equal(d->create(&second), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &first), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &second), OUTCOME_REFUSED);
 	assert_int_equal(second.err.kind, ERR_CAPACITY);
 	assert_non_null(strstr(second.err.msg, "1 fits, of which 0 free, 1 busy, 0 gone"));
-	assert_int_equal(d->create(&same_run), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &same_run), OUTCOME_REFUSED);
 	assert_int_equal(h.asked[HOST_CREATE], 1);
 }
 
@@ -220,10 +267,10 @@ static void a_host_that_has_not_said_what_it_has_is_not_taken(void **state)
 	void *old;
 
 	assert_int_equal(host_table_join(w->t, &f, &h, &old, NULL), 0);
-	assert_int_equal(d->create(&row), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_REFUSED);
 	assert_int_equal(row.err.kind, ERR_CAPACITY);
 	host_table_has(w->t, &h, NULL, 0);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 }
 
 static void slots_let_nodes_of_one_run_share_a_host(void **state)
@@ -236,10 +283,87 @@ static void slots_let_nodes_of_one_run_share_a_host(void **state)
 			  other = ROW_SPEC(*state, "q", "n", spec);
 
 	join(*state, &h);
-	assert_int_equal(d->create(&one), OUTCOME_DONE);
-	assert_int_equal(d->create(&other), OUTCOME_REFUSED);
-	assert_int_equal(d->create(&two), OUTCOME_DONE);
-	assert_int_equal(d->create(&three), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &one), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &other), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &two), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &three), OUTCOME_REFUSED);
+}
+
+/* A host has 4 CPUs, 2 GPUs and 1000 bytes. */
+static void nodes_share_a_host_only_while_it_has_what_they_take(void **state)
+{
+	struct played_host a = {.name = "a"}, b = {.name = "b"};
+	const char *gpu = "{\"slots\":9,\"gpus\":1," FENCE "}";
+	const char *big = "{\"slots\":9,\"cpus\":3.5,\"memory\":900," FENCE "}";
+	const char *never = "{\"slots\":9,\"gpus\":3," FENCE "}";
+	struct driver_row rows[] = {
+		ROW_SPEC(*state, "r", "0", big), ROW_SPEC(*state, "r", "1", big),
+		ROW_SPEC(*state, "r", "2", gpu), ROW_SPEC(*state, "r", "3", gpu),
+		ROW_SPEC(*state, "r", "4", gpu)};
+	struct driver_row more = ROW_SPEC(*state, "r", "5", big),
+			  most = ROW_SPEC(*state, "q", "0", never);
+
+	join(*state, &a);
+	join(*state, &b);
+	assert_int_equal(ask_one(d->create_many, &most), OUTCOME_REFUSED);
+	assert_int_equal(most.err.kind, ERR_CAPACITY);
+	d->create_many(rows, 5);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(rows[i].outcome, OUTCOME_DONE);
+	assert_string_equal(rows[0].id, "a/77");
+	assert_string_equal(rows[1].id, "b/77");
+	assert_string_equal(rows[2].id, "a/77"); /* there is room beside the first */
+	assert_string_equal(rows[3].id, "a/77");
+	assert_string_equal(rows[4].id, "b/77");
+	assert_int_equal(ask_one(d->create_many, &more), OUTCOME_REFUSED);
+}
+
+static void the_queue_sees_hosts_that_no_run_has(void **state)
+{
+	struct world *w = *state;
+	struct played_host a = {.name = "a"}, b = {.name = "b"};
+	struct arena *mem = arena_new();
+	struct driver_row row = ROW(*state, "r", "0");
+	struct queue_machines m;
+
+	join(w, &a);
+	join(w, &b);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
+	resolver_for("hosts")->machines(doc_new(mem, DOC_TABLE), &w->services, false, mem, &m);
+	assert_true(m.whole);
+	assert_int_equal(m.n, 1);
+	assert_string_equal(m.v[0].name, "b");
+	assert_int_equal(m.v[0].slots, 1);
+	assert_int_equal(m.v[0].has.gpus, 2);
+	resolver_for("hosts")->machines(doc_new(mem, DOC_TABLE), &w->services, true, mem, &m);
+	assert_int_equal(m.n, 2);
+	host_table_left(w->t, &b);
+	resolver_for("hosts")->machines(doc_new(mem, DOC_TABLE), &w->services, true, mem, &m);
+	assert_int_equal(m.n, 1);
+	arena_free(mem);
+}
+
+static void processes_are_counted_on_the_smallest_host(void **state)
+{
+	struct world *w = *state;
+	struct played_host a = {.name = "a"};
+	struct arena *mem = arena_new();
+	struct doc *facts, *options = doc_new(mem, DOC_TABLE);
+	struct resolve_input in = {.nodes = 1,
+				   .least = 1,
+				   .by_gpus = true,
+				   .options = options,
+				   .services = &w->services};
+	struct err err = {0};
+
+	join(w, &a);
+	assert_int_equal(driver_resolve("hosts", &in, mem, &facts, &err), 0);
+	assert_int_equal(doc_int(facts, "node_gpus", 0), 2);
+	doc_set(mem, options, STR("slots"), doc_new_int(mem, 3));
+	assert_int_equal(driver_resolve("hosts", &in, mem, &facts, &err), -1);
+	assert_int_equal(err.kind, ERR_CAPACITY);
+	assert_non_null(strstr(err.msg, "fewer than it has slots"));
+	arena_free(mem);
 }
 
 static void a_gang_that_cannot_be_complete_holds_nothing(void **state)
@@ -278,11 +402,11 @@ static void names_and_labels_choose(void **state)
 	join(*state, &a);
 	join(*state, &b);
 	join(*state, &c);
-	assert_int_equal(d->create(&named), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &named), OUTCOME_DONE);
 	assert_string_equal(named.id, "c/77");
-	assert_int_equal(d->create(&labelled), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &labelled), OUTCOME_DONE);
 	assert_string_equal(labelled.id, "b/77");
-	assert_int_equal(d->create(&nobody), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &nobody), OUTCOME_REFUSED);
 	assert_non_null(strstr(nobody.err.msg, "0 fit"));
 }
 
@@ -292,7 +416,7 @@ static void a_host_that_refuses_gets_its_place_back(void **state)
 	struct driver_row row = ROW(*state, "r", "n");
 
 	join(*state, &h);
-	assert_int_equal(d->create(&row), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_REFUSED);
 	assert_string_equal(row.err.msg, "host 'a': the disk is on fire");
 	assert_state(*state, "a", "free", "-");
 }
@@ -305,15 +429,41 @@ static void a_host_that_refused_is_the_last_to_be_asked_again(void **state)
 
 	join(*state, &a);
 	join(*state, &b);
-	assert_int_equal(d->create(&first), OUTCOME_REFUSED);
-	assert_int_equal(d->create(&again), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &first), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &again), OUTCOME_DONE);
 	assert_string_equal(again.id, "b/77");
 	assert_int_equal(a.asked[HOST_CREATE], 1);
 	/* When there is no other it is asked again. */
-	assert_int_equal(d->create(&next), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &next), OUTCOME_REFUSED);
 	a.outcome = OUTCOME_DONE;
-	assert_int_equal(d->create(&last), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &last), OUTCOME_DONE);
 	assert_string_equal(last.id, "a/77");
+}
+
+/* As if it had refused so long ago. */
+static void refused_ago(struct world *w, const char *host, int64_t ago_ms)
+{
+	struct known_host *h = map_get(w->t->hosts, str_from(host));
+
+	assert_non_null(h);
+	h->refused_ms = clock_boot_ms() - ago_ms;
+}
+
+static void five_minutes_after_it_refused_a_host_is_asked_in_its_turn(void **state)
+{
+	struct world *w = *state;
+	struct played_host a = {.name = "a"}, b = {.name = "b"};
+	struct driver_row before = ROW(w, "r", "n"), after = ROW(w, "s", "n");
+
+	join(w, &a);
+	join(w, &b);
+	refused_ago(w, "a", 4 * 60 * 1000);
+	assert_int_equal(ask_one(d->create_many, &before), OUTCOME_DONE);
+	assert_string_equal(before.id, "b/77");
+	assert_int_equal(ask_one(d->destroy_many, &before), OUTCOME_DONE);
+	refused_ago(w, "a", 5 * 60 * 1000 + 1);
+	assert_int_equal(ask_one(d->create_many, &after), OUTCOME_DONE);
+	assert_string_equal(after.id, "a/77");
 }
 
 static void assert_forget(struct world *w, const char *name, enum err_kind kind, const char *says)
@@ -335,7 +485,7 @@ static void a_host_that_is_gone_can_be_forgotten(void **state)
 	join(w, &h);
 	assert_forget(w, "b", ERR_NOT_FOUND, "no host 'b'");
 	assert_forget(w, "a", ERR_CONFLICT, "is connected");
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	host_table_left(w->t, &h);
 	assert_forget(w, "a", ERR_CONFLICT, "may still have node 'n' of run 'r'");
 	assert_state(w, "a", "gone", "r");
@@ -361,11 +511,11 @@ static void a_create_without_an_answer_asks_the_same_host_again(void **state)
 			  again = ROW(*state, "r", "n");
 
 	join(*state, &a);
-	assert_int_equal(d->create(&row), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_UNSURE);
 	assert_string_equal(row.err.msg, "host 'x' did not answer in time");
 	join(*state, &b);
 	a.mute = false;
-	assert_int_equal(d->create(&again), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &again), OUTCOME_DONE);
 	assert_string_equal(again.id, "x/77");
 	assert_int_equal(b.asked[HOST_CREATE], 0);
 }
@@ -377,15 +527,15 @@ static void a_silent_host_is_not_gone_until_it_is_fenced(void **state)
 	struct driver_row row = ROW(w, "r", "n"), fenced = ROW_SPEC(w, "r", "n", FENCED_LONG_AGO);
 
 	join(w, &h);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	assert_true(host_table_left(w->t, &h));
 	assert_state(w, "a", "gone", "r");
-	assert_int_equal(d->observe(&row), OUTCOME_UNSURE);
-	assert_int_equal(d->find(&row), OUTCOME_UNSURE);
-	assert_int_equal(d->destroy(&row), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(d->find_many, &row), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(d->destroy_many, &row), OUTCOME_UNSURE);
 	assert_false(row.identity_checked);
 	assert_non_null(strstr(row.err.msg, "host 'a' has been silent"));
-	assert_int_equal(d->destroy(&fenced), OUTCOME_ABSENT);
+	assert_int_equal(ask_one(d->destroy_many, &fenced), OUTCOME_ABSENT);
 	assert_true(fenced.identity_checked);
 	assert_state(w, "a", "gone", "-");
 }
@@ -397,13 +547,13 @@ static void a_node_that_was_heard_later_than_its_host_counts_from_there(void **s
 	struct driver_row row = ROW_SPEC(w, "r", "n", "{\"fence_ms\":40}");
 
 	join(w, &h);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	host_table_left(w->t, &h);
 	poll(NULL, 0, 60);
 	row.heard_ms = clock_boot_ms();
-	assert_int_equal(d->observe(&row), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_UNSURE);
 	row.heard_ms = 1;
-	assert_int_equal(d->observe(&row), OUTCOME_ABSENT);
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_ABSENT);
 }
 
 /* A machine that died without a word: its connection is not known to be dead yet. */
@@ -415,17 +565,17 @@ static void a_host_that_does_not_answer_is_not_waited_for_when_its_node_is_fence
 
 	join(w, &a);
 	join(w, &b);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	assert_string_equal(row.id, "a/77");
 	a.mute = true;
 	row.heard_ms = clock_boot_ms();
-	assert_int_equal(d->observe(&row), OUTCOME_ABSENT);
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_ABSENT);
 	assert_true(row.identity_checked);
 	assert_true(clock_boot_ms() - row.heard_ms >= 1000);
 	/* What may be left there is a stray, and the host is not free. */
 	assert_state(w, "a", "busy", "r");
 	next.incarnation = 2;
-	assert_int_equal(d->create(&next), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &next), OUTCOME_DONE);
 	assert_string_equal(next.id, "b/77");
 	a.mute = false;
 	host_table_sweep(w->t);
@@ -441,9 +591,9 @@ static void a_node_that_was_never_heard_is_waited_for(void **state)
 		row_of(w, "r", "n", &(struct deadline){clock_boot_ms() + 1500, NULL}, SPEC);
 
 	join(w, &a);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	a.mute = true;
-	assert_int_equal(d->observe(&row), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_UNSURE);
 	assert_string_equal(row.err.msg, "host 'a' did not answer in time");
 	assert_state(w, "a", "busy", "r");
 }
@@ -455,12 +605,12 @@ static void what_a_host_was_told_in_vain_is_unsure_when_it_leaves(void **state)
 	struct driver_row row = ROW(w, "r", "n");
 
 	join(w, &h);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	h.outcome = OUTCOME_HELD;
-	assert_int_equal(d->destroy(&row), OUTCOME_HELD);
+	assert_int_equal(ask_one(d->destroy_many, &row), OUTCOME_HELD);
 	assert_state(w, "a", "busy", "r");
 	h.outcome = OUTCOME_ABSENT;
-	assert_int_equal(d->find(&row), OUTCOME_ABSENT);
+	assert_int_equal(ask_one(d->find_many, &row), OUTCOME_ABSENT);
 	assert_true(row.identity_checked);
 	assert_state(w, "a", "free", "-");
 }
@@ -469,7 +619,7 @@ static void a_node_that_was_never_reserved_is_absent(void **state)
 {
 	struct driver_row row = ROW(*state, "r", "n");
 
-	assert_int_equal(d->find(&row), OUTCOME_ABSENT);
+	assert_int_equal(ask_one(d->find_many, &row), OUTCOME_ABSENT);
 	assert_true(row.identity_checked);
 }
 
@@ -489,7 +639,7 @@ static void two_hosts_of_one_name_are_told_apart(void **state)
 	/* The same one may dial again before its old connection is known to be dead. */
 	join(w, &again);
 	assert_false(host_table_left(w->t, &h));
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	assert_int_equal(again.asked[HOST_CREATE], 1);
 	/* Gone, with a node of a run: nobody else takes its name. */
 	host_table_left(w->t, &again);
@@ -506,15 +656,15 @@ static void what_nobody_reserved_is_swept(void **state)
 			  other = ROW_SPEC(w, "old", "m", "{\"slots\":2," FENCE "}");
 
 	join(w, &h);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	h.outcome = OUTCOME_HELD;
 	host_table_has(w->t, &h, had, 2);
 	assert_int_equal(h.asked[HOST_DESTROY], 1);
 	h.outcome = OUTCOME_DONE;
-	assert_int_equal(d->destroy(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->destroy_many, &row), OUTCOME_DONE);
 	/* The stray is still there: the host is not free. */
 	assert_state(w, "a", "busy", "old");
-	assert_int_equal(d->create(&other), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &other), OUTCOME_REFUSED);
 	host_table_has(w->t, &h, had, 1);
 	assert_string_equal(h.last_node, "n");
 	assert_state(w, "a", "free", "-");
@@ -529,7 +679,7 @@ static void an_older_incarnation_is_a_stray(void **state)
 
 	row.incarnation = 2;
 	join(w, &h);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	host_table_has(w->t, &h, had, 1);
 	assert_int_equal(h.asked[HOST_DESTROY], 1);
 	assert_state(w, "a", "busy", "r");
@@ -542,10 +692,10 @@ static void a_place_that_nobody_gave_back_is_swept_when_the_next_is_asked_for(vo
 	struct driver_row row = ROW(w, "r", "n");
 
 	join(w, &a);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	join(w, &b);
 	row.incarnation = 2;
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	assert_string_equal(row.id, "b/77");
 	host_table_sweep(w->t);
 	assert_state(w, "a", "free", "-");
@@ -561,17 +711,17 @@ static void a_reservation_survives_a_restart(void **state)
 	struct host_node had[] = {{"r", "n", 1}};
 
 	join(w, &a);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	host_table_free(w->t);
 	open_table(w);
 	assert_state(w, "a", "gone", "r");
-	assert_int_equal(d->find(&row), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(d->find_many, &row), OUTCOME_UNSURE);
 	join(w, &b);
 	join(w, &a);
 	host_table_has(w->t, &a, had, 1);
 	assert_int_equal(a.asked[HOST_DESTROY], 0);
-	assert_int_equal(d->find(&row), OUTCOME_DONE);
-	assert_int_equal(d->create(&other), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->find_many, &row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &other), OUTCOME_DONE);
 	assert_string_equal(other.id, "b/77");
 }
 
@@ -582,7 +732,7 @@ static void the_reservation_of_a_run_that_is_over_does_not(void **state)
 	struct driver_row row = ROW(w, "r", "n");
 
 	join(w, &a);
-	assert_int_equal(d->create(&row), OUTCOME_DONE);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
 	host_table_free(w->t);
 	all_active = false;
 	open_table(w);
@@ -617,7 +767,7 @@ static void a_job_that_can_never_run_is_refused_when_it_is_submitted(void **stat
 	assert_int_equal(resolve(w, 1, "{}", &err), 0);
 	assert_int_equal(resolve(w, 1, "{\"labels\":{\"gpu\":\"y\"}}", &err), -1);
 	assert_int_equal(err.kind, ERR_INVALID);
-	assert_non_null(strstr(err.msg, "'regatta hosts' lists them"));
+	assert_non_null(strstr(err.msg, "'regatta hosts' lists theirs"));
 	assert_int_equal(resolve(w, 1, "{\"names\":[\"b\"]}", &err), -1);
 	assert_int_equal(resolve(w, 2, "{}", &err), -1);
 	assert_int_equal(err.kind, ERR_CAPACITY);
@@ -633,13 +783,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_node_takes_a_free_host_and_gives_it_back),
+		TEST(whoever_waits_for_a_host_is_told_when_one_is_given_back),
+		TEST(a_reservation_that_cannot_be_stored_is_none),
 		TEST(one_host_is_not_given_twice),
 		TEST(a_host_that_has_not_said_what_it_has_is_not_taken),
 		TEST(slots_let_nodes_of_one_run_share_a_host),
+		TEST(nodes_share_a_host_only_while_it_has_what_they_take),
+		TEST(the_queue_sees_hosts_that_no_run_has),
+		TEST(processes_are_counted_on_the_smallest_host),
 		TEST(a_gang_that_cannot_be_complete_holds_nothing),
 		TEST(names_and_labels_choose),
 		TEST(a_host_that_refuses_gets_its_place_back),
 		TEST(a_host_that_refused_is_the_last_to_be_asked_again),
+		TEST(five_minutes_after_it_refused_a_host_is_asked_in_its_turn),
 		TEST(a_host_that_is_gone_can_be_forgotten),
 		TEST(a_create_without_an_answer_asks_the_same_host_again),
 		TEST(a_silent_host_is_not_gone_until_it_is_fenced),

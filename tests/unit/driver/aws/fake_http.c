@@ -1,6 +1,7 @@
 #include "fake_http.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +157,7 @@ static void *serve(void *ctx)
 		struct conn *c = xcalloc(1, sizeof(*c));
 
 		*c = (struct conn){f, accept(f->fd, NULL, NULL)};
+		setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 		pthread_create(&f->conns[f->nconns++], NULL, serve_conn, c);
 	}
 	return NULL;

@@ -10,7 +10,7 @@
 #include "driver/driver.h"
 #include "fake_http.h"
 
-#define KIND_STEPS 32
+#define KIND_STEPS 64
 #define OK(text) 200, (text)
 #define NO(code, message)                                                                          \
 	400, "<Response><Errors><Error><Code>" code "</Code><Message>" message                     \

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "driver/aws/ec2_console.h"
 #include "driver/aws/ec2_launch.h"
 
 #define SPEC_HEAD                                                                                  \
@@ -67,6 +68,12 @@ static const char *store(struct buf *out)
 	for (int i = 0; i < ROWS; i++)
 		rows[i].request = out->p;
 	return out->p;
+}
+
+static enum outcome ask_one(void (*many)(struct driver_row *rows, size_t n), struct driver_row *row)
+{
+	many(row, 1);
+	return row->outcome;
 }
 
 /* ---- the request ---- */
@@ -313,7 +320,7 @@ static void a_profile_that_is_too_new_is_waited_for(void **state)
 		    NO("InvalidParameterValue", "Value (regatta-i1) for parameter "
 						"iamInstanceProfile.name is invalid. Invalid IAM "
 						"Instance Profile name"));
-	assert_int_equal(ec2_master_driver.create(&rows[0]), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(ec2_master_driver.create_many, &rows[0]), OUTCOME_REFUSED);
 	assert_int_equal(rows[0].err.kind, ERR_UNAVAILABLE);
 	kind_done(r);
 }
@@ -355,6 +362,76 @@ static void a_token_of_other_bytes_gives_what_it_made(void **state)
 }
 
 /* ---- find and observe ---- */
+
+static void the_last_words_of_a_machine_fit_one_line(void **state)
+{
+	static const struct {
+		const char *console, *tail;
+	} cases[] = {
+		{"", ""},
+		{"\n \r\n", ""},
+		{"one\n\ntwo\nthree", "one | two | three"},
+		{"[ 1] cloud-init[7]: regatta: not the program\r\n[ OK ] power-off\n",
+		 "regatta: not the program"},
+		{"\033[1mbold\n", "\\x1b[1mbold"},
+		{"a line that is long enough to leave no room for the one after it, or before it\n"
+		 "another that is as long as the one before it, or nearly so\n",
+		 "another that is as long as the one before it, or nearly so"},
+	};
+	char out[EC2_CONSOLE], longest[4000];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		ec2_console_tail(str_from(cases[i].console), out);
+		assert_string_equal(out, cases[i].tail);
+	}
+	memset(longest, 'x', sizeof(longest));
+	ec2_console_tail((struct str){longest, sizeof(longest)}, out);
+	assert_int_equal(strlen(out), EC2_CONSOLE - 1);
+}
+
+#define CONSOLE(text) "<XResponse><output>" text "</output></XResponse>"
+
+static void a_machine_that_should_have_spoken_shows_its_console(void **state)
+{
+	struct kind_rig *r = *state;
+
+	make_rows(r, SPEC);
+	set_ids();
+	rows[0].overdue = true;
+	kind_expect(r, "DescribeInstances", OK(SEEN(INSTANCE("i-0", "0", "running", ""))));
+	kind_expect(r, "GetConsoleOutput", OK(CONSOLE("Ym9vdA=="))); /* boot */
+	assert_int_equal(ask_one(ec2_instance_driver.observe_many, &rows[0]), OUTCOME_HELD);
+	assert_string_equal(rows[0].err.msg, "boot");
+	assert_string_equal(kind_param(kind_asked(r, "GetConsoleOutput", 0), "Latest"), "true");
+	kind_expect(r, "DescribeInstances", OK(SEEN(INSTANCE("i-0", "0", "running", ""))));
+	kind_expect(r, "GetConsoleOutput", NO("UnsupportedOperation", "not Latest"));
+	kind_expect(r, "GetConsoleOutput", NO("UnauthorizedOperation", "nor at all"));
+	assert_int_equal(ask_one(ec2_instance_driver.observe_many, &rows[0]), OUTCOME_HELD);
+	assert_string_equal(rows[0].err.msg, "");
+	assert_string_equal(kind_param(kind_asked(r, "GetConsoleOutput", 2), "Latest"), "");
+	kind_done(r);
+}
+
+static void a_machine_that_ended_without_a_word_shows_its_console(void **state)
+{
+	struct kind_rig *r = *state;
+
+	make_rows(r, SPEC);
+	set_ids();
+	for (int i = 0; i < ROWS; i++)
+		rows[i].incarnation = 1;
+	rows[1].heard_ms = 5;
+	kind_expect(r, "DescribeInstances",
+		    OK(SEEN(INSTANCE("i-0", "0", "terminated", "") INSTANCE(
+			    "i-1", "1", "terminated", "") INSTANCE("i-2", "2", "running", ""))));
+	kind_expect(r, "GetConsoleOutput", OK(CONSOLE("Ym9vdA==")));
+	ec2_instance_driver.observe_many(rows, ROWS);
+	assert_string_equal(rows[0].err.msg, "instance i-0 is terminated; console: boot");
+	assert_string_equal(rows[1].err.msg, "instance i-1 is terminated");
+	assert_int_equal(rows[2].outcome, OUTCOME_DONE);
+	kind_done(r);
+}
 
 static void instances_are_found_by_token_and_then_by_tags(void **state)
 {
@@ -402,7 +479,7 @@ static void one_look_sees_all_rows(void **state)
 	ec2_instance_driver.observe_many(rows, ROWS);
 	assert_int_equal(rows[0].outcome, OUTCOME_DONE);
 	assert_int_equal(rows[1].outcome, OUTCOME_ABSENT);
-	assert_string_equal(rows[1].err.msg, "instance i-1 is terminated: preempted: taken");
+	assert_string_equal(rows[1].err.msg, "instance i-1 is terminated: taken");
 	assert_int_equal(rows[2].outcome, OUTCOME_ABSENT);
 	assert_true(rows[2].identity_checked);
 	assert_string_equal(kind_param(kind_asked(r, "DescribeInstances", 0), "Filter.1.Value.3"),
@@ -425,10 +502,11 @@ static void a_machine_that_is_stopping_is_lost(void **state)
 	set_ids();
 	for (size_t i = 0; i < COUNT(bodies); i++) {
 		kind_expect(r, "DescribeInstances", OK(bodies[i]));
-		assert_int_equal(ec2_instance_driver.observe(&rows[0]), OUTCOME_ABSENT);
+		assert_int_equal(ask_one(ec2_instance_driver.observe_many, &rows[0]),
+				 OUTCOME_ABSENT);
 	}
 	kind_expect(r, "DescribeInstances", OK(SEEN(INSTANCE("i-0", "0", "pending", ""))));
-	assert_int_equal(ec2_instance_driver.observe(&rows[0]), OUTCOME_DONE);
+	assert_int_equal(ask_one(ec2_instance_driver.observe_many, &rows[0]), OUTCOME_DONE);
 	kind_done(r);
 }
 
@@ -479,6 +557,51 @@ static void one_bad_id_does_not_keep_the_others(void **state)
 	kind_done(r);
 }
 
+static void one_call_moves_the_end_of_all_rows(void **state)
+{
+	struct kind_rig *r = *state;
+
+	make_rows(r, SPEC);
+	set_ids();
+	rows[0].expires_ms = 1800000000000;
+	kind_expect(r, "CreateTags", OK(DONE_XML));
+	ec2_instance_driver.extend_many(rows, ROWS);
+	for (int i = 0; i < ROWS; i++)
+		assert_int_equal(rows[i].outcome, OUTCOME_DONE);
+	const struct fake_asked *asked = kind_asked(r, "CreateTags", 0);
+
+	assert_string_equal(kind_param(asked, "ResourceId.1"), "i-0");
+	assert_string_equal(kind_param(asked, "ResourceId.3"), "i-2");
+	assert_string_equal(kind_param(asked, "Tag.1.Key"), "regatta%3Aexpires");
+	assert_string_equal(kind_param(asked, "Tag.1.Value"), "2027-01-15T08%3A00%3A00.000Z");
+	assert_string_equal(kind_param(asked, "Tag.2.Key"), "");
+	kind_done(r);
+}
+
+static void the_end_of_others_moves_though_one_is_not_there(void **state)
+{
+	struct kind_rig *r = *state;
+
+	make_rows(r, SPEC);
+	set_ids();
+	kind_expect(r, "CreateTags", NO("InvalidInstanceID.NotFound", "i-1"));
+	kind_expect(r, "CreateTags", OK(DONE_XML));
+	kind_expect(r, "CreateTags", NO("InvalidInstanceID.NotFound", "i-1"));
+	kind_expect(r, "CreateTags", OK(DONE_XML));
+	ec2_instance_driver.extend_many(rows, ROWS);
+	assert_int_equal(rows[0].outcome, OUTCOME_DONE);
+	assert_int_equal(rows[1].outcome, OUTCOME_ABSENT);
+	assert_int_equal(rows[2].outcome, OUTCOME_DONE);
+	/* Whoever may not is not asked again for each. */
+	kind_expect(r, "CreateTags", NO("UnauthorizedOperation", "no"));
+	ec2_instance_driver.extend_many(rows, ROWS);
+	for (int i = 0; i < ROWS; i++) {
+		assert_int_equal(rows[i].outcome, OUTCOME_UNSURE);
+		assert_int_equal(rows[i].err.kind, ERR_DENIED);
+	}
+	kind_done(r);
+}
+
 static void an_instance_that_stays_unknown_is_absent(void **state)
 {
 	struct kind_rig *r = *state;
@@ -489,7 +612,7 @@ static void an_instance_that_stays_unknown_is_absent(void **state)
 		kind_expect(r, "DescribeInstances", OK(SEEN("")));
 		kind_expect(r, "TerminateInstances", NO("InvalidInstanceID.NotFound", "i-0"));
 	}
-	assert_int_equal(ec2_instance_driver.destroy(&rows[0]), OUTCOME_ABSENT);
+	assert_int_equal(ask_one(ec2_instance_driver.destroy_many, &rows[0]), OUTCOME_ABSENT);
 	assert_true(rows[0].identity_checked);
 	kind_done(r);
 }
@@ -501,14 +624,14 @@ static void what_may_not_be_looked_at_or_ended_is_held(void **state)
 	make_rows(r, SPEC);
 	set_ids();
 	kind_expect(r, "DescribeInstances", NO("UnauthorizedOperation", "no"));
-	assert_int_equal(ec2_instance_driver.destroy(&rows[0]), OUTCOME_HELD);
+	assert_int_equal(ask_one(ec2_instance_driver.destroy_many, &rows[0]), OUTCOME_HELD);
 	kind_expect(r, "DescribeInstances", OK(SEEN(INSTANCE("i-0", "0", "running", ""))));
 	kind_expect(r, "TerminateInstances", NO("UnauthorizedOperation", "no"));
-	assert_int_equal(ec2_instance_driver.destroy(&rows[0]), OUTCOME_HELD);
+	assert_int_equal(ask_one(ec2_instance_driver.destroy_many, &rows[0]), OUTCOME_HELD);
 	assert_non_null(strstr(rows[0].err.msg, "ec2:TerminateInstances"));
 	kind_expect(r, "DescribeInstances", OK(SEEN(INSTANCE("i-0", "0", "running", ""))));
 	kind_expect(r, "TerminateInstances", OK(LAUNCHED("")));
-	assert_int_equal(ec2_instance_driver.destroy(&rows[0]), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(ec2_instance_driver.destroy_many, &rows[0]), OUTCOME_UNSURE);
 	kind_done(r);
 }
 
@@ -520,7 +643,7 @@ static void an_instance_without_our_tag_is_not_ended(void **state)
 	rows[0].install = "another";
 	set_ids();
 	kind_expect(r, "DescribeInstances", OK(SEEN(INSTANCE("i-0", "0", "running", ""))));
-	assert_int_equal(ec2_instance_driver.destroy(&rows[0]), OUTCOME_HELD);
+	assert_int_equal(ask_one(ec2_instance_driver.destroy_many, &rows[0]), OUTCOME_HELD);
 	assert_non_null(strstr(rows[0].err.msg, "regatta:install=another"));
 	kind_done(r);
 }
@@ -538,7 +661,7 @@ static void a_row_without_an_id_is_looked_for_before_it_is_gone(void **state)
 	assert_int_equal(rows[1].outcome, OUTCOME_ABSENT);
 	rows[0].id[0] = '\0';
 	kind_expect(r, "DescribeInstances", NO("UnauthorizedOperation", "no"));
-	assert_int_equal(ec2_instance_driver.destroy(&rows[0]), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(ec2_instance_driver.destroy_many, &rows[0]), OUTCOME_UNSURE);
 	kind_done(r);
 }
 
@@ -552,9 +675,9 @@ static void another_account_says_nothing(void **state)
 	ec2_instance_driver.observe_many(rows, ROWS);
 	assert_int_equal(rows[0].outcome, OUTCOME_UNSURE);
 	assert_false(rows[0].identity_checked);
-	assert_int_equal(ec2_instance_driver.create(&rows[0]), OUTCOME_REFUSED);
-	assert_int_equal(ec2_instance_driver.destroy(&rows[0]), OUTCOME_UNSURE);
-	assert_int_equal(ec2_instance_driver.find(&rows[0]), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(ec2_instance_driver.create_many, &rows[0]), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(ec2_instance_driver.destroy_many, &rows[0]), OUTCOME_UNSURE);
+	assert_int_equal(ask_one(ec2_instance_driver.find_many, &rows[0]), OUTCOME_UNSURE);
 	kind_done(r);
 }
 
@@ -573,10 +696,15 @@ int main(void)
 		kind_test(a_lost_answer_is_unsure),
 		kind_test(a_token_of_other_bytes_gives_what_it_made),
 		kind_test(instances_are_found_by_token_and_then_by_tags),
+		cmocka_unit_test(the_last_words_of_a_machine_fit_one_line),
+		kind_test(a_machine_that_should_have_spoken_shows_its_console),
+		kind_test(a_machine_that_ended_without_a_word_shows_its_console),
 		kind_test(one_look_sees_all_rows),
 		kind_test(a_machine_that_is_stopping_is_lost),
 		kind_test(gone_is_what_was_seen_terminated),
 		kind_test(one_bad_id_does_not_keep_the_others),
+		kind_test(one_call_moves_the_end_of_all_rows),
+		kind_test(the_end_of_others_moves_though_one_is_not_there),
 		kind_test(an_instance_that_stays_unknown_is_absent),
 		kind_test(what_may_not_be_looked_at_or_ended_is_held),
 		kind_test(an_instance_without_our_tag_is_not_ended),

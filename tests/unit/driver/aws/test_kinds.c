@@ -446,6 +446,47 @@ static void a_placement_group_is_found_and_deleted(void **state)
 	kind_done(r);
 }
 
+/* ---- the end of a run without a limit ---- */
+
+static void the_end_of_networks_moves_on(void **state)
+{
+	struct kind_rig *r = *state;
+
+	r->row.spec = SUBNET;
+	snprintf(r->row.id, sizeof(r->row.id), "subnet-1");
+	kind_expect(r, "CreateTags", OK(DONE_XML));
+	assert_int_equal(ec2_subnet_driver.extend(&r->row), OUTCOME_DONE);
+	assert_string_equal(kind_param(kind_asked(r, "CreateTags", 0), "ResourceId.1"), "subnet-1");
+	kind_expect(r, "CreateTags", NO("InvalidGroup.NotFound", "sg-1"));
+	assert_int_equal(ec2_security_group_driver.extend(&r->row), OUTCOME_ABSENT);
+	kind_expect(r, "CreateTags", NO("UnauthorizedOperation", "no"));
+	assert_int_equal(ec2_security_group_driver.extend(&r->row), OUTCOME_UNSURE);
+	kind_done(r);
+}
+
+static void a_placement_group_is_tagged_by_its_id(void **state)
+{
+	struct kind_rig *r = *state;
+
+	r->row.spec = GROUP;
+	kind_expect(
+		r, "DescribePlacementGroups",
+		OK(PLACES("<item><groupId>pg-1</groupId><state>available</state>" OURS "</item>")));
+	kind_expect(r, "CreateTags", OK(DONE_XML));
+	assert_int_equal(ec2_placement_group_driver.extend(&r->row), OUTCOME_DONE);
+	assert_string_equal(kind_param(kind_asked(r, "CreateTags", 0), "ResourceId.1"), "pg-1");
+	kind_expect(r, "DescribePlacementGroups", OK(PLACES("")));
+	assert_int_equal(ec2_placement_group_driver.extend(&r->row), OUTCOME_ABSENT);
+	kind_expect(r, "DescribePlacementGroups", NO("UnauthorizedOperation", "no"));
+	assert_int_equal(ec2_placement_group_driver.extend(&r->row), OUTCOME_UNSURE);
+	kind_expect(
+		r, "DescribePlacementGroups",
+		OK(PLACES("<item><groupId>pg-1</groupId><state>available</state>" OURS "</item>")));
+	kind_expect(r, "CreateTags", NO("UnauthorizedOperation", "no"));
+	assert_int_equal(ec2_placement_group_driver.extend(&r->row), OUTCOME_UNSURE);
+	kind_done(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +511,8 @@ int main(void)
 		kind_test(a_subnet_is_found_seen_and_deleted),
 		kind_test(a_placement_group_is_made_once),
 		kind_test(a_placement_group_is_found_and_deleted),
+		kind_test(the_end_of_networks_moves_on),
+		kind_test(a_placement_group_is_tagged_by_its_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,7 @@ static void a_bucket_of_another_account_is_denied(void **state)
 		"to perform s3:GetObject (request id R8)");
 	assert_int_equal(s3_head(r->s, &at, &r->d, &o, &r->err), -1);
 	assert_int_equal(r->err.kind, ERR_DENIED);
+	assert_non_null(strstr(r->err.msg, "s3:GetObject")); /* the permission, not the call */
 	assert_int_equal(r->fake.n, 2);
 	buf_release(&out);
 }
@@ -191,6 +192,7 @@ static void an_error_in_an_answer_of_200_is_an_error(void **state)
 
 struct store {
 	char first[64];	 /* SHA-256 of the part that is there already, base64 */
+	char md5[64];	 /* of the first part, in a store that keeps no SHA-256 */
 	int parts;	 /* sent now */
 	int loses_first; /* the first part that is sent is cut off so often */
 	char completed[2048];
@@ -210,6 +212,13 @@ static bool part_store(struct fake_http *f, int fd, int nth, const struct fake_a
 		fake_say(fd, 200, "", text);
 	} else if (fake_is(a, "POST /a-bucket/big?uploads= ")) {
 		fake_say(fd, 200, "", "<I><UploadId>u-1</UploadId></I>");
+	} else if (*s->md5 && fake_is(a, "GET /a-bucket/big?uploadId=u-1 ")) {
+		snprintf(
+			text, sizeof(text),
+			"<L><Part><PartNumber>1</PartNumber><ETag>\"%s\"</ETag><Size>%d</Size></Part>"
+			"<Part><PartNumber>2</PartNumber><ETag>\"%s\"</ETag><Size>%d</Size></Part></L>",
+			s->md5, (int)S3_PART, s->md5, (int)S3_PART);
+		fake_say(fd, 200, "", text);
 	} else if (fake_is(a, "GET /a-bucket/big?uploadId=u-1 ")) {
 		snprintf(
 			text, sizeof(text),
@@ -275,6 +284,28 @@ static void an_upload_goes_on_where_it_was_left(void **state)
 		strstr(s.completed, "<Part><PartNumber>2</PartNumber><ETag>\"e-2\"</ETag>"));
 	assert_non_null(
 		strstr(s.completed, "<Part><PartNumber>3</PartNumber><ETag>\"e-3\"</ETag>"));
+	close(fd);
+}
+
+static void a_store_without_sha256_tells_parts_by_their_md5(void **state)
+{
+	struct rig *r = *state;
+	struct s3_place at = {"a-bucket", "big", NULL};
+	struct store s = {0};
+	uint8_t digest[MD5_BYTES];
+	int fd = big_file(r, &s);
+
+	assert_int_equal(md5_fd_range(fd, 0, S3_PART, digest, &r->err), 0);
+	for (size_t i = 0; i < MD5_BYTES; i++)
+		snprintf(s.md5 + 2 * i, 3, "%02x", digest[i]);
+	r->fake.ctx = &s;
+	r->fake.answer = part_store;
+	rig_open(r);
+	if (s3_upload(r->s, &at, fd, SIZE, NULL, &r->d, &r->err) < 0)
+		fail_msg("%s", r->err.msg);
+	assert_int_equal(s.parts, 2); /* the second part has other bytes than the store's */
+	assert_non_null(strstr(s.completed, s.md5));
+	assert_non_null(strstr(s.completed, s.first));
 	close(fd);
 }
 
@@ -446,6 +477,7 @@ int main(void)
 		rig_test(a_bucket_of_another_account_is_denied),
 		rig_test(an_error_in_an_answer_of_200_is_an_error),
 		rig_test(an_upload_goes_on_where_it_was_left),
+		rig_test(a_store_without_sha256_tells_parts_by_their_md5),
 		rig_test(a_part_that_was_cut_off_is_sent_again),
 		rig_test(a_download_goes_on_where_it_was_cut_off),
 		rig_test(an_object_that_changes_meanwhile_is_not_mixed),

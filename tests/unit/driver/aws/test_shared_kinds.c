@@ -60,6 +60,52 @@ static void the_role_is_tagged_and_gets_its_policies(void **state)
 	kind_done(r);
 }
 
+static void the_role_may_read_the_buckets_of_a_runs_inputs(void **state)
+{
+	struct kind_rig *r = *state;
+	const char *policy;
+
+	r->row.spec =
+		"{\"account\":\"123456789012\",\"region\":\"us-east-2\",\"read\":[\"code-1\"]}";
+	kind_expect(r, "CreateRole", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", OK("<XResponse/>"));
+	assert_int_equal(iam_role_driver.create(&r->row), OUTCOME_DONE);
+	assert_string_equal(kind_param(kind_asked(r, "PutRolePolicy", 1), "PolicyName"),
+			    "read-code-1");
+	policy = kind_param(kind_asked(r, "PutRolePolicy", 1), "PolicyDocument");
+	assert_non_null(strstr(policy, "s3%3AGetObject"));
+	assert_non_null(strstr(policy, "code-1%2F"));
+	assert_null(strstr(policy, "PutObject"));
+	kind_done(r);
+}
+
+static void the_role_may_send_metrics_to_the_namespace_of_a_run(void **state)
+{
+	struct kind_rig *r = *state;
+	const char *policy;
+
+	r->row.spec =
+		"{\"account\":\"123456789012\",\"region\":\"us-east-2\",\"cloudwatch\":\"A/b#c\"}";
+	kind_expect(r, "CreateRole", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", OK("<XResponse/>"));
+	assert_int_equal(iam_role_driver.create(&r->row), OUTCOME_DONE);
+	policy = kind_param(kind_asked(r, "PutRolePolicy", 0), "PolicyDocument");
+	assert_null(strstr(policy, "cloudwatch"));
+	assert_string_equal(kind_param(kind_asked(r, "PutRolePolicy", 1), "PolicyName"),
+			    "metrics-A%3Db%2Bc");
+	policy = kind_param(kind_asked(r, "PutRolePolicy", 1), "PolicyDocument");
+	assert_non_null(strstr(policy, "cloudwatch%3APutMetricData"));
+	assert_non_null(strstr(policy, "%22cloudwatch%3Anamespace%22%3A%22A%2Fb%23c%22"));
+	kind_done(r);
+	kind_expect(r, "CreateRole", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", IAM_NO("AccessDenied"));
+	assert_int_equal(iam_role_driver.create(&r->row), OUTCOME_REFUSED);
+	kind_done(r);
+}
+
 static void a_role_that_is_there_is_ours_or_refused(void **state)
 {
 	struct kind_rig *r = *state;
@@ -248,7 +294,7 @@ static void a_bucket_that_is_not_to_be_had_is_refused_in_one_line(void **state)
 	kind_expect(r, "HEAD /bkt-1", 403, "");
 	assert_int_equal(s3_bucket_driver.create(&r->row), OUTCOME_REFUSED);
 	assert_int_equal(r->row.err.kind, ERR_DENIED);
-	assert_true(has_text(&r->row, "of another account, or without permission"));
+	assert_true(has_text(&r->row, "not yours, or no permission"));
 	r->row.spec = GIVEN;
 	kind_expect(r, "HEAD /bkt-1", 404, "");
 	assert_int_equal(s3_bucket_driver.create(&r->row), OUTCOME_REFUSED);
@@ -370,8 +416,12 @@ static void a_masters_role_is_bound_to_its_install(void **state)
 	buf_init(&bucket, 65536);
 	policy_write(&(struct policy_input){.part = POLICY_MASTER, .account = "1", .install = "i1"},
 		     &out);
-	assert_non_null(
-		strstr(out.p, "{\"StringEquals\":{\"aws:ResourceTag/regatta:install\":\"i1\"}}"));
+	const char *change = strstr(out.p, "\"ChangeOurs\"");
+	const char *bound =
+		strstr(change, "{\"StringEquals\":{\"aws:ResourceTag/regatta:install\":\"i1\"}}");
+
+	assert_non_null(bound);
+	assert_true(bound < strstr(change, "\"Sid\""));
 	assert_null(strstr(out.p, "iam:"));
 	assert_null(strstr(out.p, "s3:"));
 	policy_write(&(struct policy_input){.part = POLICY_BUCKET, .bucket = "bkt-1"}, &bucket);
@@ -385,6 +435,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		kind_test(the_role_is_tagged_and_gets_its_policies),
+		kind_test(the_role_may_read_the_buckets_of_a_runs_inputs),
+		kind_test(the_role_may_send_metrics_to_the_namespace_of_a_run),
 		kind_test(a_role_that_is_there_is_ours_or_refused),
 		kind_test(a_role_is_found_and_deleted_with_its_policies),
 		kind_test(the_profile_gets_the_role),

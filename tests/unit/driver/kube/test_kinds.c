@@ -1,0 +1,385 @@
+/* The drivers of Kubernetes objects: create, find, observe, extend, destroy. */
+#include "rig.h"
+
+#define LABELS                                                                                     \
+	"\"labels\":{\"regatta/run\":\"<run>\",\"regatta/install\":\"<install>\",\"regatta/role\":\"w\"}"
+#define ROOT                                                                                                         \
+	"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"<run>\",\"namespace\":\"n\"," LABELS \
+	"}}"
+#define JOB                                                                                        \
+	"{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"<run>-w\","        \
+	"\"namespace\":\"n\"," LABELS                                                              \
+	",\"annotations\":{\"regatta/program\":\"ab12\"}},\"spec\":{}}"
+#define OURS(uid, more)                                                                            \
+	"{\"metadata\":{\"uid\":\"" uid "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\","       \
+	"\"labels\":{\"regatta/run\":\"r1\",\"regatta/install\":\"i1\"}" more "},"                 \
+	"\"spec\":{\"completions\":2,\"backoffLimitPerIndex\":0}}"
+#define CMS "/prefix/api/v1/namespaces/n/configmaps"
+#define CM CMS "/r1 "
+#define JOBS "/prefix/apis/batch/v1/namespaces/n/jobs"
+#define SECRETS "/prefix/api/v1/namespaces/n/secrets"
+#define PODS "GET /prefix/api/v1/namespaces/n/pods?"
+#define EVENTS "GET /prefix/api/v1/namespaces/n/events?"
+
+static void root_row(struct rig *r)
+{
+	r->row.kind = "kube.root";
+	r->row.spec = ROOT;
+	r->row.nneeds = 0;
+}
+
+static void job_row(struct rig *r)
+{
+	r->row.kind = "kube.job";
+	r->row.spec = JOB;
+	snprintf(r->row.id, sizeof(r->row.id), "u1");
+}
+
+/* ---- one object ---- */
+
+static void an_object_is_created_with_its_run_and_its_uid_is_kept(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	rig_expect(r, "POST " CMS "?fieldManager=regatta ", 201, OURS("u1", ""));
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_DONE);
+	assert_string_equal(r->row.id, "u1");
+	assert_true(r->row.identity_checked);
+	assert_non_null(strstr(r->fake.asked[0].body, "\"name\":\"r1\""));
+	rig_done(r);
+}
+
+static void what_needs_the_root_is_owned_by_it(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	r->row.nneeds = 1;
+	rig_expect(r, "POST " CMS, 201, OURS("u1", ""));
+	assert_int_equal(kube_service_driver.create(&r->row), OUTCOME_DONE);
+	assert_non_null(strstr(r->fake.asked[0].body, "\"uid\":\"uid-root\""));
+}
+
+static void a_name_that_is_taken_is_adopted_only_if_it_is_of_this_run(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	rig_expect(r, "POST " CMS, 409, STATUS("exists"));
+	rig_expect(r, "GET " CM, 200, OURS("u7", ""));
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_DONE);
+	assert_string_equal(r->row.id, "u7");
+	rig_expect(r, "POST " CMS, 409, STATUS("exists"));
+	rig_expect(r, "GET " CM, 200, "{\"metadata\":{\"uid\":\"u8\"}}");
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_REFUSED);
+	assert_int_equal(r->row.err.kind, ERR_CONFLICT);
+	rig_expect(r, "POST " CMS, 409, STATUS("exists"));
+	rig_expect(r, "GET " CM, 200,
+		   OURS("u9", ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""));
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_REFUSED);
+	assert_int_equal(r->row.err.kind, ERR_UNAVAILABLE);
+	rig_expect(r, "POST " CMS, 409, STATUS("exists"));
+	rig_expect(r, "GET " CM, 404, STATUS("gone"));
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_UNSURE);
+	rig_done(r);
+}
+
+static void a_create_is_refused_or_not_known(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	rig_expect(r, "POST " CMS, 403, STATUS("no"));
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_REFUSED);
+	rig_expect(r, "POST " CMS, 0, NULL);
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_UNSURE);
+	rig_expect(r, "POST " CMS, 500, STATUS("later"));
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_UNSURE);
+	rig_done(r);
+}
+
+static void another_object_of_the_name_is_not_the_one(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	rig_expect(r, "GET " CM, 200, OURS("u1", ""));
+	assert_int_equal(kube_root_driver.find(&r->row), OUTCOME_DONE);
+	assert_string_equal(r->row.id, "u1");
+	rig_expect(r, "GET " CM, 200, OURS("u2", ""));
+	assert_int_equal(kube_root_driver.observe(&r->row), OUTCOME_ABSENT);
+	rig_expect(r, "GET " CM, 404, STATUS("none"));
+	assert_int_equal(kube_root_driver.observe(&r->row), OUTCOME_ABSENT);
+	rig_expect(r, "GET " CM, 403, STATUS("no"));
+	assert_int_equal(kube_root_driver.find(&r->row), OUTCOME_UNSURE);
+	rig_done(r);
+}
+
+static void a_delete_names_the_uid_and_waits_for_the_end(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	rig_expect(r, "GET " CM, 200, OURS("u1", ""));
+	rig_expect(r, "DELETE " CM, 200, "{}");
+	rig_expect(r, "GET " CM, 200, OURS("u1", ",\"deletionTimestamp\":\"x\""));
+	rig_expect(r, "GET " CM, 404, STATUS("none"));
+	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_DONE);
+	assert_non_null(strstr(r->fake.asked[1].body, "\"preconditions\":{\"uid\":\"u1\"}"));
+	assert_non_null(strstr(r->fake.asked[1].body, "\"propagationPolicy\":\"Foreground\""));
+	rig_expect(r, "GET " CM, 404, STATUS("none"));
+	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_ABSENT);
+	rig_expect(r, "GET " CM, 200, OURS("u1", ""));
+	rig_expect(r, "DELETE " CM, 403, STATUS("no"));
+	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_HELD);
+	rig_expect(r, "GET " CM, 200, OURS("u1", ""));
+	rig_expect(r, "DELETE " CM, 409, STATUS("another uid"));
+	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_UNSURE);
+	rig_done(r);
+}
+
+static void what_is_still_there_is_held(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	r->d = deadline_in(300, NULL);
+	for (int i = 0; i < 8; i++)
+		rig_expect(r, "GET " CM, 200, OURS("u1", ",\"deletionTimestamp\":\"x\""));
+	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_HELD);
+	assert_non_null(strstr(r->row.err.msg, "is being deleted"));
+}
+
+static void a_row_that_cannot_be_read_asks_nobody(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	r->row.spec = "{";
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_REFUSED);
+	assert_int_equal(kube_root_driver.observe(&r->row), OUTCOME_UNSURE);
+	assert_false(r->row.identity_checked);
+	r->row.spec = ROOT;
+	r->row.credentials = "{}";
+	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_UNSURE);
+	r->row.credentials = NULL; /* and this is no pod */
+	assert_int_equal(kube_root_driver.find(&r->row), OUTCOME_UNSURE);
+	rig_done(r);
+}
+
+/* ---- the Job ---- */
+
+static void a_job_comes_after_the_secret_with_its_token(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	rig_expect(r, "POST " SECRETS, 201, OURS("s1", ""));
+	rig_expect(r, "PATCH " SECRETS "/r1-w?fieldManager=regatta ", 200, "{}");
+	rig_expect(r, "POST " JOBS, 201, OURS("u1", ""));
+	assert_int_equal(kube_job_driver.create(&r->row), OUTCOME_DONE);
+	assert_string_equal(r->row.id, "u1");
+	const char *secret = r->fake.asked[0].body;
+
+	assert_non_null(strstr(secret, "1.2.3.mac"));
+	assert_non_null(strstr(secret, "https://10.0.0.1:5436"));
+	assert_non_null(strstr(secret, "/bin/ab12"));
+	assert_non_null(strstr(secret, "\"uid\":\"uid-root\""));
+	assert_null(strstr(r->fake.asked[2].body, "1.2.3.mac"));
+	rig_expect(r, "POST " SECRETS, 403, STATUS("no"));
+	assert_int_equal(kube_job_driver.create(&r->row), OUTCOME_REFUSED);
+	rig_expect(r, "POST " SECRETS, 201, OURS("s1", ""));
+	rig_expect(r, "PATCH " SECRETS, 500, STATUS("later"));
+	assert_int_equal(kube_job_driver.create(&r->row), OUTCOME_UNSURE);
+	rig_done(r);
+}
+
+static void a_job_takes_its_secret_with_it(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	rig_expect(r, "GET " JOBS "/r1-w ", 404, STATUS("none"));
+	rig_expect(r, "GET " SECRETS "/r1-w ", 200, OURS("s1", ""));
+	rig_expect(r, "DELETE " SECRETS "/r1-w ", 200, "{}");
+	rig_expect(r, "GET " SECRETS "/r1-w ", 404, STATUS("none"));
+	assert_int_equal(kube_job_driver.destroy(&r->row), OUTCOME_DONE);
+	rig_expect(r, "GET " JOBS "/r1-w ", 404, STATUS("none"));
+	rig_expect(r, "GET " SECRETS "/r1-w ", 404, STATUS("none"));
+	assert_int_equal(kube_job_driver.destroy(&r->row), OUTCOME_ABSENT);
+	rig_expect(r, "GET " JOBS "/r1-w ", 404, STATUS("none"));
+	rig_expect(r, "GET " SECRETS "/r1-w ", 404, STATUS("none"));
+	assert_int_equal(kube_job_driver.find(&r->row), OUTCOME_ABSENT);
+	rig_expect(r, "GET " JOBS "/r1-w ", 403, STATUS("no"));
+	assert_int_equal(kube_job_driver.find(&r->row), OUTCOME_UNSURE);
+	rig_expect(r, "GET " JOBS "/r1-w ", 403, STATUS("no"));
+	assert_int_equal(kube_job_driver.destroy(&r->row), OUTCOME_HELD);
+	rig_done(r);
+}
+
+static enum outcome observe(struct rig *r, const char *pods)
+{
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, OURS("u1", ""));
+	rig_expect(r, PODS, 200, pods);
+	return kube_job_driver.observe(&r->row);
+}
+
+static void pods_of_nodes_that_are_gone_are_named_with_their_end(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	r->row.nmembers = 3;
+	for (int i = 0; i < 3; i++)
+		r->members[i] = (struct driver_member){.identity = arena_printf(r->a, "pod-%d", i)};
+	assert_int_equal(
+		observe(r,
+			"{\"items\":[{\"metadata\":{\"uid\":\"pod-0\"},\"status\":{\"phase\":\"Running\"}},"
+			"{\"metadata\":{\"uid\":\"pod-1\",\"name\":\"p1\"},\"status\":{\"phase\":\"Failed\","
+			"\"reason\":\"Evicted\",\"message\":\"low on disk\"}}]}"),
+		OUTCOME_DONE);
+	assert_false(r->members[0].gone);
+	assert_true(r->members[1].gone);
+	assert_non_null(strstr(r->members[1].why.msg, "Evicted: low on disk"));
+	assert_true(r->members[2].gone);
+	assert_non_null(strstr(r->members[2].why.msg, "its pod was deleted"));
+	rig_done(r);
+}
+
+static void a_pod_that_will_never_start_ends_the_wait(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	assert_int_equal(
+		observe(r,
+			"{\"items\":[{\"metadata\":{\"uid\":\"a\",\"name\":\"p\"},\"status\":{\"phase\":"
+			"\"Pending\",\"containerStatuses\":[{\"state\":{\"waiting\":{\"reason\":"
+			"\"ErrImagePull\",\"message\":\"no such image\"}}}]}},{\"metadata\":{}}]}"),
+		OUTCOME_ABSENT);
+	assert_true(r->row.ended);
+	assert_int_equal(r->row.err.kind, ERR_INVALID);
+	assert_non_null(strstr(r->row.err.msg, "no such image"));
+	rig_done(r);
+}
+
+static void a_pod_that_ended_before_its_agent_spoke_shows_its_log(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	rig_expect(r, "GET /prefix/api/v1/namespaces/n/pods/p/log?", 200, "sh: no\nsuch thing\n");
+	assert_int_equal(
+		observe(r, "{\"items\":[{\"metadata\":{\"uid\":\"a\",\"name\":\"p\"},\"status\":"
+			   "{\"phase\":\"Succeeded\"}},{\"metadata\":{}}]}"),
+		OUTCOME_ABSENT);
+	assert_non_null(
+		strstr(r->row.err.msg, "p ended without a word; its log: sh: no such thing"));
+	rig_done(r);
+}
+
+static void a_quota_keeps_pods_from_being_made(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	rig_expect(
+		r, EVENTS, 200,
+		"{\"items\":[{\"lastTimestamp\":\"2026-01-01T00:00:02Z\",\"reason\":\"FailedCreate\","
+		"\"message\":\"pods x is forbidden: exceeded quota: few\"},"
+		"{\"lastTimestamp\":\"2026-01-01T00:00:01Z\",\"reason\":\"Older\",\"message\":\"m\"}]}");
+	assert_int_equal(observe(r, "{\"items\":[]}"), OUTCOME_ABSENT);
+	assert_int_equal(r->row.err.kind, ERR_QUOTA);
+	rig_expect(
+		r, EVENTS, 200,
+		"{\"items\":[{\"reason\":\"FailedCreate\",\"message\":\"admission webhook denied it\"}]}");
+	assert_int_equal(observe(r, "{\"items\":[]}"), OUTCOME_ABSENT);
+	assert_int_equal(r->row.err.kind, ERR_DENIED);
+	rig_expect(r, EVENTS, 403, STATUS("no events for you"));
+	assert_int_equal(observe(r, "{\"items\":[]}"), OUTCOME_DONE);
+	rig_done(r);
+}
+
+static void what_a_pod_waits_for_is_said(void **state)
+{
+	struct rig *r = *state;
+	const char *two =
+		"{\"items\":[{\"metadata\":{\"uid\":\"a\",\"name\":\"p\"}},{\"metadata\":{}}]}";
+
+	job_row(r);
+	rig_expect(r, EVENTS, 200,
+		   "{\"items\":[{\"reason\":\"FailedMount\",\"message\":\"mount timed out\"}]}");
+	assert_int_equal(observe(r, two), OUTCOME_HELD);
+	assert_non_null(strstr(r->row.err.msg, "pod p: FailedMount: mount timed out"));
+	rig_expect(
+		r, EVENTS, 200,
+		"{\"items\":[{\"reason\":\"FailedMount\",\"message\":\"configmap \\\"x\\\" not found\"}]}");
+	assert_int_equal(observe(r, two), OUTCOME_ABSENT);
+	assert_int_equal(r->row.err.kind, ERR_INVALID);
+	assert_int_equal(
+		observe(r,
+			"{\"items\":[{\"metadata\":{\"uid\":\"a\",\"name\":\"p\"},\"status\":{\"phase\":"
+			"\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","
+			"\"reason\":\"Unschedulable\",\"message\":\"0/3 nodes\"}]}},{\"metadata\":{}}]}"),
+		OUTCOME_HELD);
+	assert_int_equal(r->row.err.kind, ERR_CAPACITY);
+	rig_done(r);
+}
+
+static void a_job_that_cannot_be_looked_at_is_not_gone(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, OURS("u1", ""));
+	rig_expect(r, PODS, 403, STATUS("no"));
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_UNSURE);
+	rig_expect(r, "GET " JOBS "/r1-w ", 404, STATUS("none"));
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_ABSENT);
+	assert_false(r->row.ended);
+	rig_done(r);
+}
+
+static void more_time_counts_from_the_creation(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	r->row.expires_ms = 1767225600000 + 7200000; /* two hours after 2026-01-01 */
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, OURS("u1", ""));
+	rig_expect(r, "PATCH " JOBS "/r1-w?fieldManager=regatta ", 200, "{}");
+	assert_int_equal(kube_job_driver.extend(&r->row), OUTCOME_DONE);
+	assert_string_equal(r->fake.asked[1].body, "{\"spec\":{\"activeDeadlineSeconds\":7200}}");
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, OURS("u1", ""));
+	rig_expect(r, "PATCH " JOBS, 422, STATUS("no"));
+	assert_int_equal(kube_job_driver.extend(&r->row), OUTCOME_UNSURE);
+	rig_expect(r, "GET " JOBS "/r1-w ", 404, STATUS("none"));
+	assert_int_equal(kube_job_driver.extend(&r->row), OUTCOME_ABSENT);
+	rig_done(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		rig_test(an_object_is_created_with_its_run_and_its_uid_is_kept),
+		rig_test(what_needs_the_root_is_owned_by_it),
+		rig_test(a_name_that_is_taken_is_adopted_only_if_it_is_of_this_run),
+		rig_test(a_create_is_refused_or_not_known),
+		rig_test(another_object_of_the_name_is_not_the_one),
+		rig_test(a_delete_names_the_uid_and_waits_for_the_end),
+		rig_test(what_is_still_there_is_held),
+		rig_test(a_row_that_cannot_be_read_asks_nobody),
+		rig_test(a_job_comes_after_the_secret_with_its_token),
+		rig_test(a_job_takes_its_secret_with_it),
+		rig_test(pods_of_nodes_that_are_gone_are_named_with_their_end),
+		rig_test(a_pod_that_will_never_start_ends_the_wait),
+		rig_test(a_pod_that_ended_before_its_agent_spoke_shows_its_log),
+		rig_test(a_quota_keeps_pods_from_being_made),
+		rig_test(what_a_pod_waits_for_is_said),
+		rig_test(a_job_that_cannot_be_looked_at_is_not_gone),
+		rig_test(more_time_counts_from_the_creation),
+	};
+
+	return cmocka_run_group_tests_name("kinds", tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+/* Which cluster, as whom: the files of KUBECONFIG, and the account of a pod. */
+#include "unit.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/deadline.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "driver/kube/api/access.h"
+#include "fmt/doc.h"
+
+static struct arena *arena;
+static char *dir;
+static const char *variables[8][2];
+
+static int setup(void **state)
+{
+	void *made = NULL;
+
+	(void)state;
+	if (unit_make_dir(&made) < 0)
+		return -1;
+	dir = made;
+	arena = arena_new();
+	memset(variables, 0, sizeof(variables));
+	variables[0][0] = "HOME";
+	variables[0][1] = dir;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	void *made = dir;
+
+	(void)state;
+	arena = arena_free(arena);
+	return unit_remove_dir(&made);
+}
+
+static const char *lookup(void *ctx, const char *name)
+{
+	(void)ctx;
+	for (size_t i = 0; i < 8; i++)
+		if (variables[i][0] && strcmp(variables[i][0], name) == 0)
+			return variables[i][1];
+	return NULL;
+}
+
+static void set(size_t i, const char *name, const char *value)
+{
+	variables[i][0] = name;
+	variables[i][1] = value;
+}
+
+static const char *write_file(const char *name, const char *text)
+{
+	const char *path = arena_printf(arena, "%s/%s", dir, name);
+
+	assert_int_equal(file_write(path, str_from(text), 0700, NULL), 0);
+	return path;
+}
+
+static int read_with(const char *context, const char *namespace, struct kube_access *ret,
+		     struct err *err)
+{
+	const struct deadline d = deadline_in(20000, NULL);
+	const struct kubeconfig_input in = {
+		.env = {lookup, NULL}, .context = context, .namespace = namespace, .deadline = &d};
+
+	return kubeconfig_read(&in, arena, ret, err);
+}
+
+static struct kube_access read_config(const char *context, const char *namespace)
+{
+	struct kube_access x;
+	struct err err;
+
+	if (read_with(context, namespace, &x, &err) < 0)
+		fail_msg("%s", err.msg);
+	return x;
+}
+
+static void refused(const char *context, enum err_kind kind, const char *words)
+{
+	struct kube_access x;
+	struct err err = {0};
+
+	assert_int_equal(read_with(context, NULL, &x, &err), -1);
+	if (!strstr(err.msg, words))
+		fail_msg("'%s' is not in '%s'", words, err.msg);
+	assert_int_equal(err.kind, kind);
+}
+
+#define ONE                                                                                        \
+	"apiVersion: v1\nkind: Config\ncurrent-context: a\n"                                       \
+	"clusters:\n- name: c\n  cluster: {server: \"https://one:6443\", "                         \
+	"certificate-authority-data: Q0E=}\n"                                                      \
+	"users:\n- name: u\n  user: {token: secret}\n"                                             \
+	"contexts:\n- name: a\n  context: {cluster: c, user: u, namespace: team}\n"                \
+	"- name: plain\n  context: {cluster: c}\n"
+
+static void the_current_context_says_server_namespace_and_token(void **state)
+{
+	(void)state;
+	set(1, "KUBECONFIG", write_file("config", ONE));
+	struct kube_access x = read_config(NULL, NULL);
+
+	assert_string_equal(x.server, "https://one:6443");
+	assert_string_equal(x.namespace, "team");
+	assert_string_equal(x.token, "secret");
+	assert_string_equal(x.context, "a");
+	assert_true(str_is(x.ca, "CA"));
+	assert_false(x.insecure);
+	x = read_config("plain", NULL);
+	assert_string_equal(x.namespace, "default");
+	assert_null(x.token);
+	x = read_config("plain", "other");
+	assert_string_equal(x.namespace, "other");
+}
+
+static void several_files_are_merged_and_the_first_wins(void **state)
+{
+	const char *one = write_file(
+		"one", "current-context: a\nusers:\n- name: u\n  user: {token: first}\n");
+	const char *two = write_file("two", ONE);
+
+	(void)state;
+	set(1, "KUBECONFIG", arena_printf(arena, "%s/missing:%s:%s", dir, one, two));
+	assert_string_equal(read_config(NULL, NULL).token, "first");
+	assert_string_equal(read_config(NULL, NULL).server, "https://one:6443");
+}
+
+static void without_the_variable_it_is_the_file_in_the_home(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_false(kubeconfig_exists(&(struct env_lookup){lookup, NULL}));
+	assert_int_equal(file_mkdir_p(arena_printf(arena, "%s/.kube", dir), 0700, &err), 0);
+	write_file(".kube/config", ONE);
+	assert_true(kubeconfig_exists(&(struct env_lookup){lookup, NULL}));
+	assert_string_equal(read_config(NULL, NULL).server, "https://one:6443");
+}
+
+#define WITH_USER(user)                                                                            \
+	"current-context: a\nclusters:\n- name: c\n  cluster: {server: \"https://x\", "            \
+	"insecure-skip-tls-verify: true, tls-server-name: s, proxy-url: \"http://p\"}\n"           \
+	"users:\n- name: u\n  user: " user "\n"                                                    \
+	"contexts:\n- name: a\n  context: {cluster: c, user: u}\n"
+
+static void certificates_and_token_files_are_beside_their_file(void **state)
+{
+	(void)state;
+	write_file("cert.pem", "CERT");
+	write_file("token", "from file\n");
+	set(1, "KUBECONFIG",
+	    write_file("config", WITH_USER("{client-certificate: cert.pem, client-key-data: S0VZ, "
+					   "tokenFile: token}")));
+	struct kube_access x = read_config(NULL, NULL);
+
+	assert_true(str_is(x.cert, "CERT"));
+	assert_true(str_is(x.key, "KEY"));
+	assert_string_equal(x.token, "from file");
+	assert_true(x.insecure);
+	assert_string_equal(x.server_name, "s");
+	assert_string_equal(x.proxy, "http://p");
+}
+
+static void a_program_of_the_configuration_prints_the_token(void **state)
+{
+	(void)state;
+	write_file(
+		"plugin",
+		"#!/bin/sh\n"
+		"[ \"$A $1\" = \"set get-token\" ] && [ -n \"$KUBERNETES_EXEC_INFO\" ] || exit 3\n"
+		"echo '{\"kind\":\"ExecCredential\",\"status\":{\"token\":\"printed\"}}'\n");
+	set(1, "KUBECONFIG",
+	    write_file("config", WITH_USER("{exec: {apiVersion: client.authentication.k8s.io/v1, "
+					   "command: ./plugin, args: [get-token], env: [{name: A, "
+					   "value: set}]}}")));
+	assert_string_equal(read_config(NULL, NULL).token, "printed");
+}
+
+static void a_program_that_fails_or_is_missing_is_named(void **state)
+{
+	(void)state;
+	write_file("fails", "#!/bin/sh\nexit 3\n");
+	write_file("mute", "#!/bin/sh\necho '{}'\n");
+	write_file("babbles", "#!/bin/sh\necho no\n");
+	set(1, "KUBECONFIG", write_file("config", WITH_USER("{exec: {command: ./fails}}")));
+	refused(NULL, ERR_DENIED, "'./fails' ended with exit code 3");
+	write_file("config", WITH_USER("{exec: {command: ./mute}}"));
+	refused(NULL, ERR_DENIED, "prints no credentials");
+	write_file("config", WITH_USER("{exec: {command: ./babbles}}"));
+	refused(NULL, ERR_DENIED, "prints no JSON");
+	write_file("config", WITH_USER("{exec: {command: ./nowhere, installHint: get it}}"));
+	refused(NULL, ERR_INVALID, "get it");
+	write_file("config", WITH_USER("{exec: {args: [x]}}"));
+	refused(NULL, ERR_INVALID, "no command");
+	write_file("config", WITH_USER("{auth-provider: {name: gcp}}"));
+	refused(NULL, ERR_INVALID, "auth-provider");
+}
+
+static void what_is_missing_is_said(void **state)
+{
+	(void)state;
+	set(1, "KUBECONFIG", arena_printf(arena, "%s/none", dir));
+	refused(NULL, ERR_INVALID, "there is no kubeconfig");
+	set(1, "KUBECONFIG", write_file("config", "apiVersion: v1\n"));
+	refused(NULL, ERR_INVALID, "no current context");
+	write_file("config", ONE);
+	refused("other", ERR_INVALID, "no context 'other'");
+	write_file("config", "current-context: a\ncontexts:\n- name: a\n  context: {cluster: c}\n");
+	refused(NULL, ERR_INVALID, "no cluster 'c'");
+	write_file("config", "current-context: a\ncontexts:\n- name: a\n  context: {cluster: c}\n"
+			     "clusters:\n- name: c\n  cluster: {}\n");
+	refused(NULL, ERR_INVALID, "has no server");
+	write_file("config", WITH_USER("{client-certificate: nowhere.pem}"));
+	refused(NULL, ERR_NOT_FOUND, "client-certificate of 'u'");
+	write_file("config", WITH_USER("{tokenFile: nowhere}"));
+	refused(NULL, ERR_NOT_FOUND, "token file of 'u'");
+	write_file("config", "a: [");
+	refused(NULL, ERR_INVALID, "kubeconfig '");
+}
+
+static void in_a_pod_it_is_the_service_account(void **state)
+{
+	(void)state;
+	write_file("token", "t");
+	write_file("ca.crt", "CA");
+	write_file("namespace", "mine\n");
+	set(1, "KUBERNETES_SERVICE_HOST", "fd00::1");
+	set(2, "KUBERNETES_SERVICE_PORT", "6443");
+	set(3, "REGATTA_SERVICE_ACCOUNT", dir);
+	struct kube_access x = read_config(NULL, NULL);
+
+	assert_string_equal(x.server, "https://[fd00::1]:6443");
+	assert_string_equal(x.namespace, "mine");
+	assert_string_equal(x.token_file, arena_printf(arena, "%s/token", dir));
+	assert_null(x.token);
+	assert_string_equal(read_config(NULL, "other").namespace, "other");
+	assert_int_equal(remove(arena_printf(arena, "%s/ca.crt", dir)), 0);
+	refused(NULL, ERR_INVALID, "there is no kubeconfig");
+}
+
+static void what_travels_is_read_back_as_it_was(void **state)
+{
+	(void)state;
+	set(1, "KUBECONFIG",
+	    write_file("config",
+		       WITH_USER("{client-certificate-data: Q0VSVA==, client-key-data: S0VZ}")));
+	struct kube_access x = read_config(NULL, NULL), y;
+	struct err err;
+
+	assert_int_equal(
+		access_from_json(doc_json_text(arena, access_to_doc(&x, arena)), arena, &y, &err),
+		0);
+	assert_string_equal(y.server, x.server);
+	assert_true(str_eq(y.cert, x.cert) && str_eq(y.key, x.key));
+	assert_true(y.insecure);
+	assert_int_equal(access_from_json("{}", arena, &y, &err), -1);
+	assert_int_equal(access_from_json("x", arena, &y, &err), -1);
+}
+
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(the_current_context_says_server_namespace_and_token),
+		T(several_files_are_merged_and_the_first_wins),
+		T(without_the_variable_it_is_the_file_in_the_home),
+		T(certificates_and_token_files_are_beside_their_file),
+		T(a_program_of_the_configuration_prints_the_token),
+		T(a_program_that_fails_or_is_missing_is_named),
+		T(what_is_missing_is_said),
+		T(in_a_pod_it_is_the_service_account),
+		T(what_travels_is_read_back_as_it_was),
+	};
+
+	return cmocka_run_group_tests_name("kubeconfig", tests, NULL, NULL);
+}

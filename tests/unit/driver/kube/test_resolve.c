@@ -1,0 +1,94 @@
+/* Engine kubernetes before a run is planned: the facts, the credentials, and what is refused. */
+#include "rig.h"
+
+#define VERSION "GET /prefix/version "
+#define NAMESPACE "GET /prefix/api/v1/namespaces/team "
+#define V34 "{\"major\":\"1\",\"minor\":\"34+\",\"gitVersion\":\"v1.34.4\"}"
+
+static int resolve(struct rig *r, const char *options, struct doc **ret)
+{
+	struct doc *d = NULL;
+
+	assert_int_equal(json_parse(str_from(options), r->a, &d, NULL), 0);
+	return kube_resolver.resolve(&(struct resolve_input){.options = d}, r->a, ret, &r->err);
+}
+
+static void the_facts_are_server_namespace_version_and_program(void **state)
+{
+	struct rig *r = *state;
+	struct doc *facts = NULL;
+
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 200, "{}");
+	assert_int_equal(resolve(r, "{\"master\":\"here\",\"as\":\"job\"}", &facts), 0);
+	assert_true(str_is(doc_str(facts, "namespace", STR("")), "team"));
+	assert_true(str_is(doc_str(facts, "version", STR("")), "v1.34.4"));
+	assert_int_equal(doc_str(doc_table(facts, "binary"), "sha256", STR("")).n, 64);
+	rig_done(r);
+}
+
+static void whoever_may_not_see_the_namespace_may_use_it(void **state)
+{
+	struct rig *r = *state;
+	struct doc *facts = NULL;
+
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 403, STATUS("no"));
+	assert_int_equal(resolve(r, "{\"master\":\"here\"}", &facts), 0);
+}
+
+static void refused(struct rig *r, const char *options, enum err_kind kind, const char *words)
+{
+	struct doc *facts = NULL;
+
+	assert_int_equal(resolve(r, options, &facts), -1);
+	if (!strstr(r->err.msg, words))
+		fail_msg("'%s' is not in '%s'", words, r->err.msg);
+	assert_int_equal(r->err.kind, kind);
+}
+
+static void what_cannot_work_is_refused_before_anything_is_made(void **state)
+{
+	struct rig *r = *state;
+
+	refused(r, "{\"master\":\"auto\"}", ERR_INVALID, "needs master = \"here\"");
+	refused(r, "{\"master\":\"here\",\"with_agent\":false}", ERR_INVALID, "agent = false");
+	refused(r, "{\"master\":\"here\",\"as\":\"tfjob\"}", ERR_INVALID, "as = \"tfjob\"");
+	refused(r, "{\"master\":\"here\",\"context\":\"x\"}", ERR_INVALID, "no context 'x'");
+	rig_expect(r, VERSION, 200, "{\"major\":\"1\",\"minor\":\"28\"}");
+	refused(r, "{\"master\":\"here\"}", ERR_INVALID, "Kubernetes 1.28");
+	rig_expect(r, VERSION, 401, STATUS("Unauthorized"));
+	refused(r, "{\"master\":\"here\"}", ERR_DENIED, "expired");
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 404, STATUS("none"));
+	refused(r, "{\"master\":\"here\"}", ERR_NOT_FOUND, "has no namespace 'team'");
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 401, STATUS("Unauthorized"));
+	refused(r, "{\"master\":\"here\"}", ERR_DENIED, "expired");
+	rig_done(r);
+}
+
+static void the_credentials_are_those_of_the_caller(void **state)
+{
+	struct rig *r = *state;
+	struct doc *all = NULL;
+
+	assert_int_equal(kube_resolver.credentials(&(struct resolve_input){0}, r->a, &all, &r->err),
+			 0);
+	assert_true(str_is(doc_str(all, "token", STR("")), "tok"));
+	setenv("KUBECONFIG", "/nowhere", 1);
+	assert_int_equal(kube_resolver.credentials(&(struct resolve_input){0}, r->a, &all, &r->err),
+			 -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		rig_config_test(the_facts_are_server_namespace_version_and_program),
+		rig_config_test(whoever_may_not_see_the_namespace_may_use_it),
+		rig_config_test(what_cannot_work_is_refused_before_anything_is_made),
+		rig_config_test(the_credentials_are_those_of_the_caller),
+	};
+
+	return cmocka_run_group_tests_name("resolve", tests, NULL, NULL);
+}
