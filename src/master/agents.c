@@ -26,6 +26,7 @@
 #include "link/conn.h"
 #include "link/message.h"
 #include "master/enrol.h"
+#include "master/execs.h"
 #include "master/hosts.h"
 #include "master/internal.h"
 #include "master/listen.h"
@@ -33,6 +34,7 @@
 #include "master/messages.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/stalls.h"
 #include "master/start_table.h"
 #include "master/streams.h"
 #include "net/crowd.h"
@@ -113,6 +115,9 @@ static void agent_lost(struct agent_conn *ac)
 		int rank = ac->rank;
 		lr->nodes[rank].heard_ms = ac->heard_ms;
 		lr->nodes[rank].agent = NULL;
+		lr->busy++; /* the end of a command may be the end of its last use */
+		exec_agent_gone(lr, rank);
+		lr->busy--;
 		streams_close(lr, rank);
 		/* A released agent closes its connection as it was told to: no event. */
 		if (lr->core->phase < RUN_CLEANING)
@@ -141,6 +146,7 @@ void agent_drop(struct live_run *lr, int rank)
 		return;
 	lr->nodes[rank].heard_ms = ac->heard_ms;
 	lr->nodes[rank].agent = NULL;
+	exec_agent_gone(lr, rank);
 	ac->lr = NULL;
 	ac->closing = true;
 	conn_close(ac->conn);
@@ -320,7 +326,7 @@ static void welcome(struct agent_conn *ac)
 	ac->lost_ms = m.lost_ms;
 	if (ac->lost_ms && ac->lost_ms < PING_AFTER_MS)
 		loop_timer_set(ac->silence, ac->lost_ms);
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < streams_count(n->processes); s++) {
 		m.acks[s] = n->streams[s].acked;
 		m.scanned[s] = n->streams[s].scanned;
 	}
@@ -328,6 +334,24 @@ static void welcome(struct agent_conn *ac)
 	message_welcome_put(&m, &text);
 	conn_send(ac->conn, FRAME_WELCOME, 0, STR(""), buf_str(&text));
 	buf_release(&text);
+}
+
+/* What a launcher says about the process that ended its job. */
+static void describe_tail(struct live_run *lr, const char *tail, char *ret, size_t max)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct strategy_end end;
+	const char *node = NULL;
+
+	if (!lr->plan.strategy->cause || !lr->plan.strategy->cause(str_from(tail), &end))
+		return;
+	int rank = run_find_host(lr, end.host);
+
+	if (rank >= 0)
+		node = lr->plan.crew.members[rank].name;
+	buf_init(&text, 1024);
+	strategy_describe_end(&end, node, &text);
+	snprintf(ret, max, "%.*s", STR_ARG(buf_str(&text)));
 }
 
 static void node_exited(struct agent_conn *ac, const struct exit_report *e)
@@ -346,6 +370,9 @@ static void node_exited(struct agent_conn *ac, const struct exit_report *e)
 	};
 
 	snprintf(ev.exit.reason, sizeof(ev.exit.reason), "%s", e->reason);
+	if (e->tail && !e->reason[0])
+		describe_tail(ac->lr, e->tail, ev.exit.reason, sizeof(ev.exit.reason));
+	streams_ends(ac->lr, ac->rank, e);
 	run_event(ac->lr, &ev);
 	streams_final(ac->lr, ac->rank, e->attempt, e->streams);
 }
@@ -467,6 +494,8 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	}
 	welcome(ac);
 	lr->nodes[rank].templates = m.templates;
+	lr->nodes[rank].exec = m.exec;
+	lr->nodes[rank].inspect = m.inspect;
 	snprintf(lr->nodes[rank].interface, sizeof(lr->nodes[rank].interface), "%s",
 		 m.interface ? m.interface : "");
 	char before[sizeof(lr->core->nodes[rank].address)];
@@ -517,6 +546,17 @@ static void on_serving(struct agent_conn *ac, const struct frame *f, struct aren
 						  .attempt = m.attempt});
 }
 
+static void on_preempt(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		       struct err *err)
+{
+	struct message_preempt m;
+
+	if (message_preempt_get(f->payload, mem, &m, err) == 0)
+		run_event(ac->lr, &(struct event){.kind = EV_NODE_PREEMPT,
+						  .index = ac->rank,
+						  .at_ms = m.time_ms});
+}
+
 /*
  * On a full disk the agent keeps the bytes that were not acknowledged.  Its connection is closed
  * only after a pause: it reconnects at once and sends the same bytes again, and each
@@ -528,13 +568,15 @@ static void on_data(struct agent_conn *ac, const struct frame *f, struct arena *
 	struct err why = {0};
 
 	(void)mem;
-	if (f->channel >= STREAMS) {
+	if (f->channel >= streams_count(ac->lr->nodes[ac->rank].processes)) {
 		err_set(err, ERR_PROTOCOL, "data: stream %d does not exist", f->channel);
 		return;
 	}
 	if (ac->no_room ||
-	    streams_data(ac->lr, ac->rank, (enum stream)f->channel, f->payload, &why) == 0)
+	    streams_data(ac->lr, ac->rank, (enum stream)f->channel, f->payload, &why) == 0) {
+		run_event(ac->lr, &(struct event){.kind = EV_PROGRESS});
 		return;
+	}
 	if (why.kind != ERR_CAPACITY && why.kind != ERR_QUOTA) {
 		*err = why;
 		return;
@@ -542,6 +584,15 @@ static void on_data(struct agent_conn *ac, const struct frame *f, struct arena *
 	log_warn("agent of %s: %s", ac->lr->row.id, why.msg);
 	ac->no_room = true;
 	loop_timer_set(ac->silence, NO_ROOM_MS);
+}
+
+static void on_inspected(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+			 struct err *err)
+{
+	struct message_inspected m;
+
+	if (message_inspected_get(f->payload, mem, &m, err) == 0)
+		stall_inspected(ac->lr, ac->rank, &m);
 }
 
 static void on_metrics(struct agent_conn *ac, const struct frame *f, struct arena *mem,
@@ -552,7 +603,7 @@ static void on_metrics(struct agent_conn *ac, const struct frame *f, struct aren
 	/* The bytes that these metrics were found in were not stored either. */
 	if (ac->no_room)
 		return;
-	if (f->channel >= STREAMS)
+	if (f->channel >= streams_count(ac->lr->nodes[ac->rank].processes))
 		err_set(err, ERR_PROTOCOL, "metrics: stream %d does not exist", f->channel);
 	else if (message_metrics_get(f->payload, mem, &m, err) == 0)
 		streams_metrics(ac->lr, ac->rank, (enum stream)f->channel, &m);
@@ -591,6 +642,15 @@ static void on_collected(struct agent_conn *ac, const struct frame *f, struct ar
 	n->lost_kind = m.kind;
 	snprintf(n->lost, sizeof(n->lost), "%s", m.kind == ERR_NONE ? "" : m.error);
 	streams_check_drained(ac->lr, ac->rank);
+}
+
+static void on_exec(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+		    struct err *err)
+{
+	if (f->channel >= MESSAGE_ASK_CHANNEL)
+		exec_ask_frame(ac->lr, ac->rank, f, mem, err);
+	else
+		exec_frame(ac->lr, ac->rank, f, mem, err);
 }
 
 static void on_ping(struct agent_conn *ac, const struct frame *f, struct arena *mem,
@@ -640,11 +700,18 @@ static const struct {
 	[FRAME_READY] = {on_ready, PEER_NODE},
 	[FRAME_STARTED] = {on_started, PEER_NODE},
 	[FRAME_SERVING] = {on_serving, PEER_NODE},
+	[FRAME_PREEMPT] = {on_preempt, PEER_NODE},
+	[FRAME_INSPECTED] = {on_inspected, PEER_NODE},
 	[FRAME_DATA] = {on_data, PEER_NODE},
 	[FRAME_METRICS] = {on_metrics, PEER_NODE},
 	[FRAME_SAMPLE] = {on_sample, PEER_NODE},
 	[FRAME_EXIT] = {on_exited, PEER_NODE},
 	[FRAME_COLLECTED] = {on_collected, PEER_NODE},
+	[FRAME_EXEC_OUTPUT] = {on_exec, PEER_NODE},
+	[FRAME_EXEC_CONTROL] = {on_exec, PEER_NODE},
+	[FRAME_EXEC_CLOSE] = {on_exec, PEER_NODE},
+	[FRAME_EXEC_ASK] = {on_exec, PEER_NODE},
+	[FRAME_EXEC_INPUT] = {on_exec, PEER_NODE},
 	[FRAME_PING] = {on_ping, PEER_ANY},
 	[FRAME_PONG] = {on_pong, PEER_ANY},
 	[FRAME_BYE] = {on_bye, PEER_ANY},
@@ -696,14 +763,23 @@ static void on_close(void *ctx, const struct err *why)
 	agent_lost(ac);
 }
 
+/* How much longer the peer may be silent. */
+static int64_t may_be_silent_ms(const struct agent_conn *ac, int64_t now)
+{
+	int64_t most = ac->lost_ms && ac->lost_ms < SILENT_MS ? ac->lost_ms : SILENT_MS;
+	int64_t left = ac->heard_ms + most - now, hello = ac->since_ms + HELLO_MS - now;
+
+	/* Frames other than a hello do not extend a stranger's time limit. */
+	return ac->stranger && hello < left ? hello : left;
+}
+
 static void on_silence(void *ctx)
 {
 	struct agent_conn *ac = ctx;
-	int64_t now = clock_boot_ms(), quiet = now - ac->heard_ms;
-	int64_t most = ac->lost_ms && ac->lost_ms < SILENT_MS ? ac->lost_ms : SILENT_MS;
+	int64_t now = clock_boot_ms(), quiet = now - ac->heard_ms, left = may_be_silent_ms(ac, now);
+	int64_t ping = quiet < PING_AFTER_MS ? PING_AFTER_MS - quiet : PING_AFTER_MS;
 
-	/* Frames other than a hello do not extend a stranger's time limit. */
-	if (quiet >= most || (ac->stranger && now - ac->since_ms >= HELLO_MS)) {
+	if (left <= 0) {
 		agent_lost(ac);
 		return;
 	}
@@ -711,7 +787,7 @@ static void on_silence(void *ctx)
 		protocol_error(ac, "the disk of the master is full");
 	if (quiet >= PING_AFTER_MS && !ac->closing)
 		conn_send(ac->conn, FRAME_PING, 0, STR(""), STR(MESSAGE_EMPTY));
-	loop_timer_set(ac->silence, most < PING_AFTER_MS ? most : PING_AFTER_MS);
+	loop_timer_set(ac->silence, left < ping ? left : ping);
 }
 
 void agent_accept_over(void *ctx, struct transport *t)

@@ -14,16 +14,12 @@
 #include "master/live_run.h"
 #include "plan/plan.h"
 
-static const struct data_spec *spec_of(const struct live_run *lr, size_t i)
-{
-	return &((const struct data_spec *)lr->job->data.v)[i];
-}
-
 /* ---- at the submit ---- */
 
 static int check_blob(const struct live_run *lr, const struct doc *sha, struct err *err)
 {
-	if (sha->type != DOC_STRING || sha->s.n != 64 || strspn(sha->s.p, "0123456789abcdef") != 64)
+	if (!sha || sha->type != DOC_STRING || sha->s.n != 64 ||
+	    strspn(sha->s.p, "0123456789abcdef") != 64)
 		return err_set(err, ERR_INVALID, "'data': a digest is 64 hex digits");
 	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_BLOBS "/%s", lr->m->home, sha->s.p);
 
@@ -33,15 +29,26 @@ static int check_blob(const struct live_run *lr, const struct doc *sha, struct e
 				 "an archive of the data is missing on the master: submit the job again");
 }
 
-static int check_entry(const struct live_run *lr, size_t i, const struct doc *entry,
-		       struct err *err)
+static int check_entry(const struct live_run *lr, const struct data_spec *d,
+		       const struct doc *entry, struct err *err)
 {
-	const struct data_spec *d = spec_of(lr, i);
 	const struct doc *list = entry ? doc_array(entry, "sha256") : NULL;
 	size_t want = d->shard ? (size_t)lr->plan.crew.ncounted : 1;
 
-	if (data_is_url(d))
+	if (input_is_fetched(d->src)) {
+		if (!doc_str(entry, "from", STR("")).n)
+			return err_set(
+				err, ERR_INVALID,
+				"'%.80s': its list of objects is needed: submit the job with "
+				"a regatta of this version",
+				d->src);
+		return check_blob(lr, doc_get(entry, "list"), err);
+	}
+	if (plan_shares_files(lr->job))
 		return 0;
+	/* The nodes are with the master that the run is handed to. */
+	if (list && lr->plan.hands_over)
+		want = list->array.n;
 	if (!list || list->array.n != want)
 		return err_set(
 			err, ERR_INVALID,
@@ -57,11 +64,11 @@ static int check_entry(const struct live_run *lr, size_t i, const struct doc *en
 int data_blobs_take(struct live_run *lr, const struct doc *list, struct err *err)
 {
 	size_t n = list && list->type == DOC_ARRAY ? list->array.n : 0;
+	const struct data_spec *inputs;
+	size_t ninputs = job_data(lr->job, lr->arena, &inputs);
 
-	if (lr->job->data.n == 0 || plan_shares_files(lr->job))
-		return 0;
-	for (size_t i = 0; i < lr->job->data.n; i++)
-		if (check_entry(lr, i, i < n ? list->array.v[i] : NULL, err) < 0)
+	for (size_t i = 0; i < ninputs; i++)
+		if (check_entry(lr, &inputs[i], i < n ? list->array.v[i] : NULL, err) < 0)
 			return -1;
 	lr->row.data = n > 0 ? doc_json_text(lr->arena, list) : NULL;
 	return 0;
@@ -81,6 +88,14 @@ static const struct doc *parse(const struct live_run *lr, struct arena *a)
 	return d;
 }
 
+/* NULL if it has none. */
+static const struct doc *entry_of(const struct live_run *lr, size_t i, struct arena *a)
+{
+	const struct doc *all = parse(lr, a);
+
+	return all && i < all->array.n ? all->array.v[i] : NULL;
+}
+
 /* Every step-th from the first on. */
 static void put_shas(const struct doc *list, size_t first, size_t step, struct arena *a,
 		     struct message_data *m)
@@ -94,21 +109,27 @@ static void put_shas(const struct doc *list, size_t first, size_t step, struct a
 void data_blobs_put(const struct live_run *lr, size_t i, int place, struct arena *a,
 		    struct message_data *m)
 {
-	const struct data_spec *d = spec_of(lr, i);
-	const struct doc *all = parse(lr, a);
-	const struct doc *entry = all && i < all->array.n ? all->array.v[i] : NULL;
+	const struct doc *entry = entry_of(lr, i, a);
 	const struct doc *list = entry ? doc_array(entry, "sha256") : NULL;
 	bool own = place >= 0;
 
-	if (data_is_url(d)) {
-		m->blobs = arena_array(a, struct message_blob, 1);
-		m->blobs[m->nblobs++] = (struct message_blob){.url = d->src, .sha256 = d->sha256};
+	if (doc_get(entry, "list")) {
+		m->list = doc_str(entry, "list", STR("")).p;
+		m->from = doc_str(entry, "from", STR("")).p;
+		m->input = (int64_t)i;
+		m->shard_index = own ? place : 0;
+		m->shard_count = own ? lr->core->counted : 1;
 		return;
 	}
 	if (!list || (own && ((size_t)place >= list->array.n || lr->core->counted < 1)))
 		return; /* without blobs: the agent refuses the entry */
 	m->tar = doc_bool(entry, "tar", false);
 	put_shas(list, own ? (size_t)place : 0, own ? (size_t)lr->core->counted : 1, a, m);
+}
+
+const char *data_blobs_from(const struct live_run *lr, int64_t i, struct arena *a)
+{
+	return i < 0 ? NULL : doc_str(entry_of(lr, (size_t)i, a), "from", (struct str){0}).p;
 }
 
 int run_each_blob(const struct live_run *lr, int (*fn)(void *ctx, const char *sha256), void *ctx)
@@ -120,7 +141,10 @@ int run_each_blob(const struct live_run *lr, int (*fn)(void *ctx, const char *sh
 		return -1;
 	for (size_t i = 0; all && i < all->array.n; i++) {
 		const struct doc *list = doc_array(all->array.v[i], "sha256");
+		struct str objects = doc_str(all->array.v[i], "list", (struct str){0});
 
+		if (objects.n && fn(ctx, objects.p) < 0)
+			return -1;
 		for (size_t k = 0; list && k < list->array.n; k++)
 			if (fn(ctx, list->array.v[k]->s.p) < 0)
 				return -1;

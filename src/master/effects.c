@@ -10,11 +10,14 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/hex.h"
+#include "base/log.h"
 #include "driver/driver.h"
 #include "link/message.h"
 #include "master/agents.h"
 #include "master/api/outputs.h"
 #include "master/enrol.h"
+#include "master/handover.h"
 #include "master/hosts.h"
 #include "master/internal.h"
 #include "master/live_run.h"
@@ -22,10 +25,12 @@
 #include "master/requests.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/stalls.h"
 #include "master/start_table.h"
 #include "master/streams.h"
 #include "master/upkeep/finish.h"
 #include "master/upkeep/trash.h"
+#include "net/digest.h"
 #include "sys/pools.h"
 #include "sys/worker.h"
 
@@ -65,13 +70,21 @@ static many_fn *many_of(const struct driver *d, enum effect_kind kind)
 		return d->find_many;
 	case FX_OBSERVE:
 		return d->observe_many;
+	case FX_EXTEND:
+		return d->extend_many;
 	case FX_DESTROY:
 		return d->destroy_many;
 	case FX_PREPARE:
 	case FX_START:
 	case FX_STOP:
 	case FX_RELEASE:
+	case FX_INSPECT:
+	case FX_STALLED:
 	case FX_ENROLLED:
+	case FX_HAND_OVER:
+	case FX_FOLLOW:
+	case FX_AWAIT_RESULTS:
+	case FX_SWEEP:
 	case FX_ENDED:
 		return NULL;
 	}
@@ -87,13 +100,21 @@ static enum outcome call_one(const struct driver *d, enum effect_kind kind, stru
 		return d->find(row);
 	case FX_OBSERVE:
 		return d->observe(row);
+	case FX_EXTEND:
+		return d->extend(row);
 	case FX_DESTROY:
 		return d->destroy(row);
 	case FX_PREPARE:
 	case FX_START:
 	case FX_STOP:
 	case FX_RELEASE:
+	case FX_INSPECT:
+	case FX_STALLED:
 	case FX_ENROLLED:
+	case FX_HAND_OVER:
+	case FX_FOLLOW:
+	case FX_AWAIT_RESULTS:
+	case FX_SWEEP:
 	case FX_ENDED:
 		break;
 	}
@@ -141,7 +162,9 @@ static void tell_members(const struct driver_call *c, size_t i)
 	for (size_t k = 0; k < row->nmembers && row->identity_checked; k++) {
 		struct event ev = {.kind = EV_RES_MEMBER, .index = c->fx[i].index};
 
-		snprintf(ev.text, sizeof(ev.text), "%.255s", row->members[k].identity);
+		snprintf(ev.text, sizeof(ev.text), "%.64s %.190s", row->members[k].identity,
+			 row->members[k].why.msg);
+		ev.err_kind = row->members[k].why.kind;
 		if (row->members[k].gone)
 			run_event(c->lr, &ev);
 	}
@@ -157,6 +180,7 @@ static void tell_outcome(const struct driver_call *c, size_t i)
 		.asked = c->fx[i].asked,
 		.outcome = row->outcome,
 		.identity_checked = row->identity_checked,
+		.ended = row->ended,
 		.err_kind = row->err.kind,
 	};
 
@@ -198,6 +222,17 @@ static void add_needs(const struct live_run *lr, const struct plan_resource *pr,
 	row->nneeds = (size_t)pr->nneeds;
 }
 
+static const char *resource_secret(const struct live_run *lr, const char *name, struct arena *a)
+{
+	const char *what = arena_printf(a, "resource/%s", name);
+	char *hex = arena_alloc(a, SHA256_TEXT);
+	uint8_t mac[SHA256_BYTES];
+
+	hmac_sha256(lr->row.secret, strlen(lr->row.secret), what, strlen(what), mac);
+	hex_encode(mac, sizeof(mac), hex);
+	return hex;
+}
+
 void effect_row(struct live_run *lr, const struct effect *fx, struct arena *a,
 		struct driver_row *row, char token[static 65])
 {
@@ -222,7 +257,7 @@ void effect_row(struct live_run *lr, const struct effect *fx, struct arena *a,
 		.credentials = lr->credentials,
 		.token = token,
 		.enrol = "",
-		.services = hosts_services(lr->m->hosts),
+		.services = &lr->m->services,
 	};
 	memcpy(row->id, res->id, sizeof(row->id));
 	add_needs(lr, pr, a, row);
@@ -232,8 +267,11 @@ void effect_row(struct live_run *lr, const struct effect *fx, struct arena *a,
 		enrol_token(lr, index, enrol);
 		row->enrol = arena_strdup(a, enrol);
 	}
-	if (pr->node < 0)
+	row->overdue = fx->overdue;
+	if (pr->node < 0) {
+		row->secret = resource_secret(lr, pr->name, a);
 		return;
+	}
 	row->incarnation = fx->incarnation;
 	node_token(lr, lr->plan.crew.members[pr->node].name, row->incarnation, token);
 	row->heard_ms = agent_heard_ms(lr, pr->node);
@@ -376,11 +414,20 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 		else
 			agent_send(lr, fx->index, FRAME_RELEASE, STR(MESSAGE_EMPTY));
 		break;
+	case FX_INSPECT:
+		stall_inspect(lr, fx->index);
+		break;
+	case FX_STALLED:
 	case FX_CREATE:
 	case FX_FIND:
 	case FX_OBSERVE:
+	case FX_EXTEND:
 	case FX_DESTROY:
 	case FX_ENROLLED:
+	case FX_HAND_OVER:
+	case FX_FOLLOW:
+	case FX_AWAIT_RESULTS:
+	case FX_SWEEP:
 	case FX_ENDED:
 		break; /* not for an agent */
 	}
@@ -393,6 +440,7 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 	case FX_CREATE:
 	case FX_FIND:
 	case FX_OBSERVE:
+	case FX_EXTEND:
 	case FX_DESTROY:
 		call_driver(lr, fx, 1);
 		return;
@@ -400,10 +448,21 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 	case FX_START:
 	case FX_STOP:
 	case FX_RELEASE:
+	case FX_INSPECT:
 		to_agent(lr, fx);
+		return;
+	case FX_STALLED:
+		run_note(lr, "stalled", fx->index, "%s", lr->core->stall.text);
+		log_warn("run %s: %s", lr->row.id, lr->core->stall.text);
 		return;
 	case FX_ENROLLED:
 		enrol_answer(lr, fx);
+		return;
+	case FX_HAND_OVER:
+	case FX_FOLLOW:
+	case FX_AWAIT_RESULTS:
+	case FX_SWEEP:
+		handover_do(lr, fx);
 		return;
 	case FX_ENDED:
 		lr->ended = true;
@@ -411,9 +470,28 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 		/* The records of the run are small, and the last files that it writes. */
 		store_disk_reserve_ease(lr->m->store);
 		outputs_forget(lr);
+		handover_ended(lr);
 		run_write_files(lr);
 		return;
 	}
+}
+
+/* The machines of the resource switch themselves off, too.  An agent that is not connected now is
+ * told an hour later. */
+static void extend_machines(struct live_run *lr, const struct effect *fx)
+{
+	const struct plan_resource *pr = &lr->plan.resources[fx->index];
+	struct message_extend m = {clock_wall_ms() + fx->lifetime_ms};
+	struct buf text;
+
+	buf_init(&text, MESSAGE_HELLO_MAX);
+	message_extend_put(&m, &text);
+	if (pr->node >= 0)
+		agent_send(lr, pr->node, FRAME_EXTEND, buf_str(&text));
+	for (int rank = 0; pr->carries_many && rank < lr->plan.crew.n; rank++)
+		if (lr->plan.resource_of[rank] == fx->index)
+			agent_send(lr, rank, FRAME_EXTEND, buf_str(&text));
+	buf_release(&text);
 }
 
 void effects_do(struct live_run *lr, const struct effects *fx)
@@ -427,6 +505,8 @@ void effects_do(struct live_run *lr, const struct effects *fx)
 		 * reported only once, so it is handled now. */
 		if (!lr->m->pools && e->kind != FX_ENDED)
 			continue;
+		if (e->kind == FX_EXTEND)
+			extend_machines(lr, e);
 		const struct driver *d =
 			e->asked ? driver_for(lr->plan.resources[e->index].kind) : NULL;
 		if (d && many_of(d, e->kind))

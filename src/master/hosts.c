@@ -30,6 +30,7 @@
 #include "master/api/tokens.h"
 #include "master/internal.h"
 #include "master/live_run.h"
+#include "master/queue.h"
 #include "master/round.h"
 #include "sys/loop.h"
 
@@ -39,7 +40,6 @@
 struct hosts {
 	struct master *m;
 	struct host_table *table;
-	struct driver_services services;
 	int wakeup; /* eventfd: the table has something to send */
 	struct loop_io *io;
 };
@@ -90,6 +90,7 @@ static void tell_runs(struct master *m)
 
 	for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
 		run_event(value, &(struct event){.kind = EV_CAPACITY});
+	queue_update(m);
 }
 
 static void on_wakeup(void *ctx, int fd, int events)
@@ -115,7 +116,7 @@ struct hosts *hosts_new(struct master *m)
 	hs->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	hs->io = loop_io_new(m->loop, hs->wakeup, LOOP_READ, on_wakeup, hs);
 	hs->table = host_table_new(dir, wake, hs);
-	hs->services.hosts = hs->table;
+	m->services.hosts = hs->table;
 	return hs;
 }
 
@@ -141,11 +142,6 @@ static bool run_is_active(void *ctx, const char *run)
 int hosts_load(struct hosts *hs, struct err *err)
 {
 	return host_table_load(hs->table, run_is_active, hs->m, err);
-}
-
-const struct driver_services *hosts_services(struct hosts *hs)
-{
-	return &hs->services;
 }
 
 void hosts_tick(struct hosts *hs)
@@ -245,6 +241,8 @@ static struct host_conn *join(struct hosts *hs, struct conn *conn, const struct 
 					 .id = m->id,
 					 .address = m->address ? m->address : "",
 					 .version = m->version,
+					 .machine = m->machine ? m->machine : "",
+					 .boot_id = m->boot_id,
 					 .cpus = m->cpus,
 					 .gpus = m->gpus,
 					 .memory = m->memory,

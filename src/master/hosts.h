@@ -16,12 +16,12 @@ struct hosts;
 struct live_run;
 struct master;
 
+/* Adds the table of hosts to m->services. */
 struct hosts *hosts_new(struct master *m);
 /* NULL is allowed.  Returns NULL. */
 struct hosts *hosts_free(struct hosts *hs);
 /* Loads the hosts and reservations that an earlier master stored.  Call it after runs_resume(). */
 int hosts_load(struct hosts *hs, struct err *err);
-const struct driver_services *hosts_services(struct hosts *hs);
 /* The loop calls this about every second. */
 void hosts_tick(struct hosts *hs);
 bool hosts_connected(struct hosts *hs);

@@ -12,25 +12,33 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "driver/driver.h"
+#include "net/tls.h"
 #include "store/store.h"
 
 struct agents;
 struct auth;
+struct exports;
+struct hooks;
+struct metric_push;
 struct feeder;
 struct hosts;
 struct http_server;
 struct listener;
 struct loop;
 struct loop_timer;
+struct own_machine;
 struct pools;
 struct records;
 struct reports;
 struct slices;
 struct space;
 struct sse;
+struct suites;
 struct tls_server;
 struct trash;
 struct watch;
+struct execs;
 struct workers;
 
 /* A master in the background leaves after so long without work (REGATTA_IDLE overrides it). */
@@ -49,6 +57,7 @@ struct master {
 	struct map *runs;
 	struct agents *agents;
 	struct hosts *hosts;
+	struct driver_services services;
 	struct list rounds; /* struct live_run with changes to commit */
 	struct loop_timer *tick, *idle;
 	int64_t clock_base; /* master time = clock_base + boot time */
@@ -58,17 +67,25 @@ struct master {
 	struct slices *slices;
 	struct sse *sse;
 	struct watch *watch;
+	struct execs *execs;
+	struct suites *suites;
 	struct feeder *feeder;
 	struct records *records;
 	struct reports *reports;
+	struct exports *exports;
+	struct hooks *hooks;
+	struct metric_push *metric_push;
+	struct own_machine *own_machine; /* NULL: the machine is not the master's to end */
 	struct space *space;
 	struct trash *trash;
 	struct tls_server *tls;	     /* NULL unless it listens beyond this machine */
 	char http_url[96];	     /* "http://127.0.0.1:5436"; empty without TCP */
 	char public_url[96];	     /* the URL for other machines */
+	char pin[TLS_PIN_SIZE];	     /* of its key; "" without TLS */
 	uint64_t log_bytes, samples; /* stored since this master started */
 	int64_t started_ms;	     /* wall clock */
 	bool background, stopping;
+	bool queue_due; /* a run that waits in the queue may be admitted: see queue.h */
 	int exit_code;
 };
 

@@ -117,7 +117,8 @@ static void put_url(char *out, size_t size, bool tls, const char *name, int port
 		 v6 ? "]" : "", port);
 }
 
-/* Sets the URL for browsers of this machine and the one for hosts and other machines. */
+/* Sets the URL for browsers of this machine, and the one for hosts and other machines, if they can
+ * reach this one. */
 static void set_url(struct master *m, const char *addr, int port)
 {
 	int any = strcmp(addr, "0.0.0.0") == 0 ? AF_INET : strcmp(addr, "::") == 0 ? AF_INET6 : 0;
@@ -131,6 +132,13 @@ static void set_url(struct master *m, const char *addr, int port)
 		name = outward;
 	}
 	put_url(m->public_url, sizeof(m->public_url), m->tls, name, port);
+	if (!m->tls)
+		return;
+	tls_server_pin(m->tls, m->pin);
+	if (!is_loopback(name)) {
+		m->services.url = m->public_url;
+		m->services.pin = m->pin;
+	}
 }
 
 static int listen_where_told(struct master *m, const char *listen, struct err *err)
@@ -212,16 +220,14 @@ static int listen_next_free(struct master *m)
 static void write_address(struct master *m)
 {
 	CLEANUP(freep) char *path = path_join(m->home, "http");
-	char text[256], pin[TLS_PIN_SIZE] = "";
+	char text[256];
 	struct err err;
 
-	if (m->tls)
-		tls_server_pin(m->tls, pin);
-	snprintf(text, sizeof(text), "%s\n%s%s", m->http_url, pin, pin[0] ? "\n" : "");
+	snprintf(text, sizeof(text), "%s\n%s%s", m->http_url, m->pin, m->pin[0] ? "\n" : "");
 	if (file_write_atomic(path, str_from(text), 0600, false, &err) < 0)
 		log_warn("%s", err.msg);
-	log_info("HTTP on %s, token in %s/token%s%s", m->http_url, m->home, pin[0] ? ", key " : "",
-		 pin);
+	log_info("HTTP on %s, token in %s/token%s%s", m->http_url, m->home,
+		 m->pin[0] ? ", key " : "", m->pin);
 }
 
 int listen_http(struct master *m, const char *listen, struct err *err)

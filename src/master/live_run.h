@@ -9,12 +9,14 @@
 #include "base/list.h"
 #include "base/vec.h"
 #include "core/core.h"
+#include "driver/driver.h"
 #include "link/frame.h"
 #include "metrics/stats.h"
 #include "store/log_order.h"
 #include "store/store.h"
 
 struct agent_conn;
+struct process_end;
 struct arena;
 struct doc;
 struct http_exchange;
@@ -41,6 +43,7 @@ struct live_stream {
 struct live_series {
 	struct series_row row;
 	bool dirty, host;
+	int64_t sent; /* samples that went to the sink of metrics */
 };
 
 struct live_node {
@@ -49,10 +52,15 @@ struct live_node {
 	/* the network interface that the agent named; "" if it named none */
 	char interface[16];
 	bool templates; /* the agent takes MEMBERS, and templates in START */
+	bool exec;	/* the agent takes EXEC */
+	bool inspect;	/* the agent takes INSPECT */
 	int attempt;	/* the attempt that `streams` belongs to; 0: none yet */
-	struct live_stream streams[STREAMS];
-	/* order in which bytes of standard output and standard error arrived */
-	struct log_order order;
+	int processes;
+	struct live_stream *streams; /* streams_count(processes) */
+	/* of each process: order in which bytes of its standard output and standard error arrived */
+	struct log_order *orders;
+	/* how each of several processes ended; NULL: not known yet */
+	struct process_end *ends;
 	uint64_t bad;
 	bool exit_told, collected, drained_told, scan_dirty;
 	/* Value of live_run.changes at the last change that the API shows. */
@@ -79,9 +87,11 @@ struct live_run {
 	struct core_run *core;
 	struct effects fx; /* effects of this round */
 	struct live_node *nodes;
-	struct start_table *start; /* shared parts of all STARTs; NULL: not made yet */
-	struct map *ranks;	   /* node name -> struct member; NULL: not made yet */
-	struct map *series;	   /* "<rank> <name>" -> struct live_series */
+	struct live_stream *streams; /* of all nodes, and */
+	struct log_order *orders;    /* of all their processes */
+	struct start_table *start;   /* shared parts of all STARTs; NULL: not made yet */
+	struct map *ranks;	     /* node name -> struct member; NULL: not made yet */
+	struct map *series;	     /* "<rank> <name>" -> struct live_series */
 	int nseries[2]; /* of metrics, of samples of machines: each kind has its own limit */
 	VEC(struct live_series *) dirty_series;
 	VEC(int) dirty_scans;
@@ -98,6 +108,18 @@ struct live_run {
 		bool known; /* counted since this master started */
 		uint64_t files, bytes;
 	} uploads; /* outputs uploaded by nodes of other machines */
+	/* The master that it was handed to (handover.h): url "" if none is known; its state of the run */
+	struct {
+		struct driver_master at;
+		char state[32];
+		char counts[400]; /* JSON: of its nodes; "": not known */
+		double cost_usd;
+	} remote;
+	/* metric_push.c */
+	struct {
+		bool is_read, is_busy, is_off;
+		int tries; /* of the last call, when the run has ended */
+	} push;
 	bool ended, series_full[2];
 	/* logs opened, and how many of their names are synced to disk */
 	int names_opened, names_synced;

@@ -29,17 +29,25 @@
 #include "master/api/api.h"
 #include "master/api/auth.h"
 #include "master/api/watch.h"
+#include "master/execs.h"
 #include "master/clock.h"
+#include "master/handover.h"
 #include "master/hosts.h"
 #include "master/internal.h"
 #include "master/listen.h"
 #include "master/api/slices.h"
 #include "master/api/sse.h"
 #include "master/live_run.h"
+#include "master/queue.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/suites.h"
+#include "master/upkeep/exports.h"
+#include "master/upkeep/hooks.h"
 #include "master/upkeep/feed.h"
 #include "master/upkeep/leftovers.h"
+#include "master/upkeep/metric_push.h"
+#include "master/upkeep/own_machine.h"
 #include "master/upkeep/records.h"
 #include "master/upkeep/reports.h"
 #include "master/upkeep/space.h"
@@ -80,11 +88,14 @@ static void on_idle_check(void *ctx)
 
 	trash_sweep(m->trash, !active);
 	space_check(m->space);
-	if (active || watch_streams(m->watch) || sse_viewers(m->sse) || pools_pending(m->pools) ||
-	    reports_waiting(m->reports) || hosts_connected(m->hosts))
+	if (active || suites_active(m->suites) || watch_streams(m->watch) || sse_viewers(m->sse) ||
+	    pools_pending(m->pools) || reports_waiting(m->reports) || exports_waiting(m->exports) ||
+	    hooks_waiting(m->hooks) || metric_push_waiting(m->metric_push) ||
+	    hosts_connected(m->hosts))
 		m->last_busy_ms = master_now(m);
 	auth_tick(m->auth);
 	hosts_tick(m->hosts);
+	own_machine_check(m->own_machine);
 	if (!active && m->stopping) {
 		loop_stop(m->loop);
 		return;
@@ -167,6 +178,20 @@ static int make_runs_dir(const struct master *m, struct err *err)
 	return 0;
 }
 
+/* A master on a machine of a run acts for the install that made the machine. */
+static int take_install(const struct master *m, struct err *err)
+{
+	const char *install = getenv("REGATTA_INSTALL");
+
+	if (!install || !*install)
+		return 0;
+	if (strlen(install) != STORE_INSTALL_DIGITS ||
+	    strspn(install, "0123456789abcdef") != STORE_INSTALL_DIGITS)
+		return err_set(err, ERR_INVALID, "REGATTA_INSTALL: '%.40s' is not an install",
+			       install);
+	return store_set_install(m->store, install, err);
+}
+
 int master_open(struct master *m, const struct master_options *o, struct err *err)
 {
 	m->home = path_clean(o->home);
@@ -178,7 +203,7 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	m->agents = agents_new(m);
 	list_init(&m->rounds);
 	m->runs = map_new();
-	if (store_open(m->home, &m->store, err) < 0)
+	if (store_open(m->home, &m->store, err) < 0 || take_install(m, err) < 0)
 		return -1;
 	if (make_runs_dir(m, err) < 0)
 		return -1;
@@ -192,8 +217,14 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	m->slices = slices_new(m->loop);
 	m->sse = sse_new(m);
 	m->watch = watch_new(m->loop);
+	m->execs = execs_new(m);
+	m->suites = suites_new(m);
 	m->feeder = feeder_new(m->loop, m->store);
 	m->reports = reports_new(m);
+	m->exports = exports_new(m);
+	m->hooks = hooks_new(m);
+	m->metric_push = metric_push_new(m);
+	m->own_machine = own_machine_new(m);
 	m->records = records_new(m);
 	m->space = space_new(m);
 	m->trash = trash_new(m);
@@ -210,12 +241,18 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 		return -1;
 	if (runs_resume(m, err) < 0)
 		return err_wrap(err, "load the active runs of '%s'", m->home);
+	if (suites_resume(m->suites, err) < 0)
+		return err_wrap(err, "load the active suites of '%s'", m->home);
 	leftovers_sweep(m);
 	if (hosts_load(m->hosts, err) < 0)
 		return err_wrap(err, "load the hosts of '%s'", m->home);
 	if (listen_all(m, o, err) < 0)
 		return -1;
 	records_check(m->records);
+	exports_check(m->exports);
+	hooks_check(m->hooks);
+	handover_check(m);
+	queue_update(m);
 	return 0;
 }
 
@@ -232,6 +269,7 @@ void master_close(struct master *m)
 	m->auth = auth_free(m->auth);
 	m->sse = sse_free(m->sse);
 	m->watch = watch_free(m->watch);
+	m->execs = execs_free(m->execs);
 	m->slices = slices_free(m->slices);
 	if (m->runs) {
 		m->agents = agents_free(m->agents);
@@ -239,8 +277,13 @@ void master_close(struct master *m)
 			live_run_free(value);
 		map_free(m->runs);
 	}
+	suites_free(m->suites);
 	m->hosts = hosts_free(m->hosts);
 	reports_free(m->reports);
+	exports_free(m->exports);
+	hooks_free(m->hooks);
+	metric_push_free(m->metric_push);
+	own_machine_free(m->own_machine);
 	records_free(m->records);
 	space_free(m->space);
 	trash_free(m->trash);

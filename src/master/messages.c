@@ -1,5 +1,6 @@
 #include "master/messages.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +15,16 @@
 #include "master/data_blobs.h"
 #include "master/internal.h"
 #include "master/live_run.h"
+#include "master/node_container.h"
+#include "master/node_setup.h"
 #include "master/runs.h"
 #include "master/start_table.h"
 #include "master/streams.h"
 #include "plan/plan.h"
 #include "spec/job.h"
 #include "strategy/strategy.h"
+
+_Static_assert(JOB_MAX_PROCESSES == PROCESSES_MAX, "a job and the link have one limit");
 
 #define DEADLINE_SLACK_MS 5000
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -57,10 +62,11 @@ static const char *work_dir(const struct live_run *lr, int rank, struct arena *a
 
 static int place_of(const struct live_run *lr, int rank)
 {
+	const struct core_run *r = lr->core;
 	int n = 0;
 
-	for (int i = 0; i < rank; i++)
-		n += !lr->core->nodes[i].asleep;
+	for (int i = 0; i < lr->plan.crew.n; i++)
+		n += !r->nodes[i].asleep && core_job_rank(r, i) < core_job_rank(r, rank);
 	return n;
 }
 
@@ -69,23 +75,25 @@ static void put_data(const struct live_run *lr, int rank, struct arena *a, struc
 {
 	const struct crew *crew = &lr->plan.crew;
 	bool counted = crew->roles[crew->members[rank].role].counted;
+	const struct data_spec *inputs;
 
-	m->ndata = lr->job->data.n;
+	m->ndata = job_data(lr->job, a, &inputs);
 	m->data = arena_array(a, struct message_data, m->ndata + 1);
 	for (size_t i = 0; i < m->ndata; i++) {
-		const struct data_spec *d = &((struct data_spec *)lr->job->data.v)[i];
-		bool sharded = d->shard && counted;
+		const struct data_spec *d = &inputs[i];
+		int place = d->shard && counted ? place_of(lr, rank) : -1;
 
-		m->data[i] =
-			(struct message_data){.path = d->path, .md5 = d->md5, .shard_count = 1};
-		if (!plan_shares_files(lr->job)) {
-			data_blobs_put(lr, i, sharded ? place_of(lr, rank) : -1, a, &m->data[i]);
+		m->data[i] = (struct message_data){
+			.path = d->path, .md5 = d->md5, .shard_count = 1, .unpack = d->unpack};
+		if (input_is_fetched(d->src) || plan_shares_files(lr->job))
+			m->data[i].sha256 = d->sha256;
+		if (input_is_fetched(d->src) || !plan_shares_files(lr->job)) {
+			data_blobs_put(lr, i, place, a, &m->data[i]);
 			continue;
 		}
 		m->data[i].src = d->src;
-		m->data[i].sha256 = d->sha256;
-		m->data[i].shard_index = sharded ? place_of(lr, rank) : 0;
-		m->data[i].shard_count = sharded ? lr->core->counted : 1;
+		m->data[i].shard_index = place >= 0 ? place : 0;
+		m->data[i].shard_count = place >= 0 ? lr->core->counted : 1;
 	}
 }
 
@@ -100,6 +108,42 @@ static void put_metrics(const struct job *job, struct arena *a, struct message_i
 	}
 }
 
+static void put_ports(const struct live_run *lr, int rank, struct arena *a,
+		      struct message_inputs *m)
+{
+	const struct env_input in = {.job = lr->job, .crew = &lr->plan.crew};
+	struct strategy_port p;
+
+	if (!lr->plan.strategy->ports || !lr->plan.strategy->ports(&in, rank, &p))
+		return;
+	m->ports = arena_array(a, struct message_port, 1);
+	m->ports[m->nports++] = (struct message_port){p.port, p.count, p.any, p.key};
+}
+
+static int preempt_signal(const struct job *job)
+{
+	static const int signals[] = {
+		[PREEMPT_NONE] = 0,	[PREEMPT_TERM] = SIGTERM, [PREEMPT_INT] = SIGINT,
+		[PREEMPT_HUP] = SIGHUP, [PREEMPT_USR1] = SIGUSR1, [PREEMPT_USR2] = SIGUSR2,
+	};
+
+	return signals[job->preempt_signal];
+}
+
+/* The limit that the agent sets; 0: none, or whoever made the container has set it. */
+static uint64_t memory_of(const struct live_run *lr, const struct strategy_role *role)
+{
+	return role->spec && !plan_contains(lr->job) ? role->spec->memory : 0;
+}
+
+/* That the node takes of its machine; elsewhere the engine gives them. */
+static int gpus_of(const struct live_run *lr, const struct strategy_role *role)
+{
+	const struct resources_spec *r = role->spec ? role->spec->resources : NULL;
+
+	return r && plan_queues(&lr->plan) ? (int)r->gpus : 0;
+}
+
 void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -107,14 +151,16 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 	const struct strategy_role *role = &lr->plan.crew.roles[lr->plan.crew.members[rank].role];
 	struct message_blob source = {.sha256 = lr->row.source_sha256};
 	struct message_inputs m = {
-		.source = job->source ? &source : NULL,
-		.argv0 = role->command.v[0],
+		.source = job->source && input_is_packed(job->source) ? &source : NULL,
+		.argv0 = strategy_program(&lr->plan.crew, rank),
 		.path = client_path(lr, a),
 		.address = lr->core->nodes[rank].address,
 		.port = role->port,
-		.memory = role->spec ? role->spec->memory : 0,
+		.gpus = gpus_of(lr, role),
+		.memory = memory_of(lr, role),
 		.metric_prefix = job->data_prefix,
 		.sample_ms = job->sample_ms,
+		.preempt_signal = preempt_signal(job),
 		.keep = job->output.keep.v,
 		.nkeep = job->output.keep.n,
 		.previous = plan_shares_files(job) ? 0 : previous_attempt(lr, rank),
@@ -122,6 +168,9 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 
 	put_data(lr, rank, a, &m);
 	put_metrics(job, a, &m);
+	put_ports(lr, rank, a, &m);
+	node_setup_put(lr, rank, a, &m);
+	node_container_put(lr, rank, a, &m);
 	message_inputs_put(&m, out);
 }
 
@@ -200,22 +249,26 @@ void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, 
 	const struct strategy_role *role = &crew->roles[crew->members[rank].role];
 	const struct env_list *env = start_templates(lr, crew->members[rank].role);
 	const char *address = lr->core->nodes[rank].address;
+	const struct strs command = strategy_command(crew, rank);
 	struct message_start m = {
 		.attempt = attempt,
 		.rank = start_rank(lr, rank),
 		.interface = node_interface(lr, rank),
-		.argv = role->command.v,
-		.argc = role->command.n,
+		.argv = command.v,
+		.argc = command.n,
 		.env = env->v,
 		.nenv = env->n,
 		.cwd = templates ? NULL : work_dir(lr, rank, a),
-		.hostfile = strategy_hostfile(start_crew(lr)),
-		.machinefile = strategy_machinefile(start_crew(lr)),
+		.hostfile = strategy_hostfile(start_crew(lr), a),
+		.machinefile = strategy_machinefile(start_crew(lr), a),
 		.address = address[0] ? address : NULL,
 		.port = role->port,
 		.grace_ms = lr->job->timeouts.grace_ms,
-		.memory = role->spec ? role->spec->memory : 0,
+		.memory = memory_of(lr, role),
 		.deadline_ms = time_left(lr),
+		.processes = role->processes,
+		.rsh = crew->launch != LAUNCH_ALL,
+		.tail = lr->plan.strategy->cause && strategy_runs(crew, rank),
 		.pty = role->spec && role->spec->pty_set ? role->spec->pty : lr->job->pty,
 	};
 

@@ -24,9 +24,11 @@
 #include "master/enrol.h"
 #include "master/internal.h"
 #include "master/live_run.h"
+#include "master/queue.h"
 #include "master/requests.h"
 #include "master/runs.h"
 #include "master/streams.h"
+#include "master/suites.h"
 #include "sys/loop.h"
 
 void master_fatal(struct master *m, const struct err *err)
@@ -102,6 +104,16 @@ static void describe(const struct event *ev, char *out, size_t size)
 		snprintf(out, size, "%s", ev->text);
 }
 
+/* In the events of the run, and in the log of the master. */
+static void note_phase(struct live_run *lr)
+{
+	const char *name = run_phase_name(lr->core->phase);
+	const char *why = lr->core->phase >= RUN_COLLECTING ? lr->core->cause.text : "";
+
+	add_event(lr, name, lr->core->cause.node, why);
+	log_info("run %s: %s%s%s", lr->row.id, name, *why ? ": " : "", why);
+}
+
 void run_event(struct live_run *lr, const struct event *ev)
 {
 	enum run_phase before = lr->core->phase;
@@ -121,9 +133,10 @@ void run_event(struct live_run *lr, const struct event *ev)
 		describe(ev, text, sizeof(text));
 		add_event(lr, event_name(ev), event_node(lr, ev), text);
 	}
-	if (lr->core->phase != before)
-		add_event(lr, run_phase_name(lr->core->phase), lr->core->cause.node,
-			  lr->core->phase >= RUN_COLLECTING ? lr->core->cause.text : "");
+	if (lr->core->phase != before) {
+		note_phase(lr);
+		lr->m->queue_due |= plan_queues(&lr->plan);
+	}
 	round_mark(lr);
 }
 
@@ -161,6 +174,7 @@ static int save_one(struct live_run *lr, struct err *err)
 	if (!run_phase_is_final(lr->core->phase) || lr->ended)
 		return 0;
 	lr->row.ended_ms = clock_wall_ms();
+	suites_run_ended(lr->m->suites, lr);
 	return store_run_ended(st, lr->row.no, lr->row.ended_ms, err);
 }
 
@@ -191,7 +205,7 @@ static int save_round(void *ctx, struct err *err)
 	list_each (pos, &m->rounds)
 		if (save_one(list_item(pos, struct live_run, in_round), err) < 0)
 			return -1;
-	return 0;
+	return suites_save(m->suites, err);
 }
 
 static int commit_round(void *ctx, struct err *err)
@@ -213,6 +227,7 @@ static void not_stored(struct master *m)
 		if (lr->answer)
 			api_run_stored(lr, &why);
 	}
+	suites_not_stored(m->suites, &why);
 }
 
 static void hand_out_one(struct live_run *lr)
@@ -249,6 +264,9 @@ static void hand_out_round(void *ctx)
 	sse_committed(m->sse);
 	while (!list_empty(&done))
 		hand_out_one(list_item(done.next, struct live_run, in_round));
+	suites_hand_out(m->suites);
+	if (m->queue_due)
+		queue_update(m);
 	master_set_tick(m);
 }
 
@@ -258,7 +276,7 @@ void round_end(void *ctx)
 	struct master *m = ctx;
 	struct err err = {0};
 
-	if (list_empty(&m->rounds) || (m->stopping && m->exit_code))
+	if ((list_empty(&m->rounds) && !suites_pending(m->suites)) || (m->stopping && m->exit_code))
 		return;
 	if (round_commit(&order, m, &err) < 0) {
 		master_fatal(m, &err);

@@ -12,14 +12,20 @@
 #include "base/exit_text.h"
 #include "base/file.h"
 #include "fmt/jsonw.h"
+#include "link/message.h"
 #include "master/clock.h"
 #include "master/internal.h"
 #include "master/live_run.h"
+#include "master/queue.h"
+#include "master/run_cost.h"
 #include "master/streams.h"
+#include "master/upkeep/exports.h"
+#include "master/upkeep/own_machine.h"
 #include "master/upkeep/space.h"
 #include "metrics/stats.h"
 #include "spec/job.h"
 #include "store/logfile.h"
+#include "strategy/strategy.h"
 
 #define TAIL_MAX_BYTES (16 * 1024)
 #define LIVE_PHASES RUN_SUCCEEDED /* number of the phases before the final ones */
@@ -159,7 +165,8 @@ static void phases_to_json(const struct live_run *lr, struct jsonw *w)
 	jsonw_close(w);
 }
 
-int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
+/* Of one stream, in all attempts. */
+static int64_t stream_size(const struct live_run *lr, int rank, enum stream s)
 {
 	const struct live_node *n = &lr->nodes[rank];
 	int64_t sum = 0;
@@ -174,6 +181,15 @@ int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
 		else if (logfile_exists(lr->logs_dir, name, &size))
 			sum += (int64_t)size;
 	}
+	return sum;
+}
+
+int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < lr->nodes[rank].processes; i++)
+		sum += stream_size(lr, rank, stream_of(i, s));
 	return sum;
 }
 
@@ -198,6 +214,42 @@ static bool node_is_dormant(const struct core_node *n)
 	return n->asleep && n->state == NODE_WANTED;
 }
 
+static void put_number(struct jsonw *w, const char *key, bool known, int value)
+{
+	jsonw_key(w, key);
+	if (known)
+		jsonw_int(w, value);
+	else
+		jsonw_null(w);
+}
+
+/* The processes of a node that has several. */
+static void put_processes(const struct live_run *lr, int rank, struct jsonw *w)
+{
+	const struct live_node *n = &lr->nodes[rank];
+	struct expand_members members;
+
+	if (n->processes == 1)
+		return;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+
+	strategy_members(&lr->plan.crew, NULL, a, &members);
+	jsonw_key(w, "processes");
+	jsonw_open(w, '[');
+	for (int i = 0; i < n->processes; i++) {
+		const struct process_end e = n->ends ? n->ends[i] : (struct process_end){-1, 0};
+
+		jsonw_open(w, '{');
+		jsonw_kint(w, "rank",
+			   expand_first_process(&members, core_job_rank(lr->core, rank)) + i);
+		jsonw_kint(w, "local_rank", i);
+		put_number(w, "exit_code", e.code >= 0 && !e.signal, e.code);
+		put_number(w, "signal", e.signal != 0, e.signal);
+		jsonw_close(w);
+	}
+	jsonw_close(w);
+}
+
 static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 {
 	const struct core_node *n = &lr->core->nodes[rank];
@@ -208,6 +260,8 @@ static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 	jsonw_kz(w, "name", mb->name);
 	jsonw_kz(w, "role", lr->plan.crew.roles[mb->role].name);
 	jsonw_kint(w, "rank", mb->rank);
+	if (n->job_rank >= 0)
+		jsonw_kint(w, "job_rank", n->job_rank);
 	jsonw_kint(w, "index", mb->index);
 	jsonw_kz(w, "address", n->address);
 	jsonw_kz(w, "state", node_state_name(n->state));
@@ -228,6 +282,7 @@ static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 	put_end(n, over, w);
 	jsonw_kint(w, "log_bytes", run_log_size(lr, rank, STREAM_OUT));
 	jsonw_kint(w, "err_bytes", run_log_size(lr, rank, STREAM_ERR));
+	put_processes(lr, rank, w);
 	jsonw_kint(w, "bad_values", (int64_t)lr->nodes[rank].bad);
 	jsonw_key(w, "metrics");
 	jsonw_open(w, '{');
@@ -259,17 +314,31 @@ static bool tail_of(const struct live_run *lr, int rank, enum stream s, struct b
 	return true;
 }
 
+/* The process of the node whose output explains its failure: the first that ended as the node did. */
+static int failed_process(const struct live_run *lr, int rank)
+{
+	const struct live_node *n = &lr->nodes[rank];
+	const struct core_node *core = &lr->core->nodes[rank];
+
+	for (int i = 0; n->ends && i < n->processes; i++)
+		if (n->ends[i].code == core->exit.code && n->ends[i].signal == core->exit.signal)
+			return i;
+	return 0;
+}
+
 bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_stream)
 {
 	const struct core_run *r = lr->core;
 
 	if (!run_phase_is_final(r->phase) || r->verdict != VERDICT_FAILED || r->cause.node < 0)
 		return false;
-	*ret_stream = STREAM_ERR;
-	if (tail_of(lr, r->cause.node, STREAM_ERR, out))
+	int process = failed_process(lr, r->cause.node);
+
+	*ret_stream = stream_of(process, STREAM_ERR);
+	if (tail_of(lr, r->cause.node, *ret_stream, out))
 		return true;
-	*ret_stream = STREAM_OUT;
-	return tail_of(lr, r->cause.node, STREAM_OUT, out);
+	*ret_stream = stream_of(process, STREAM_OUT);
+	return tail_of(lr, r->cause.node, *ret_stream, out);
 }
 
 static void tail_to_json(const struct live_run *lr, struct jsonw *w)
@@ -300,6 +369,11 @@ static void counts_to_json(const struct live_run *lr, struct jsonw *w)
 {
 	int dormant = 0;
 
+	if (lr->remote.counts[0]) {
+		jsonw_key(w, "counts");
+		jsonw_raw(w, str_from(lr->remote.counts));
+		return;
+	}
 	for (int i = 0; lr->core->awake < lr->plan.crew.n && i < lr->plan.crew.n; i++)
 		dormant += node_is_dormant(&lr->core->nodes[i]);
 	jsonw_key(w, "counts");
@@ -335,29 +409,89 @@ static void cause_to_json(const struct live_run *lr, struct jsonw *w)
 		jsonw_null(w);
 }
 
-/* The resources that delay the end of the run, and why. */
+static void put_wait(struct jsonw *w, const struct plan_resource *pr, const char *state,
+		     enum err_kind kind, const char *why)
+{
+	jsonw_open(w, '{');
+	jsonw_kz(w, "kind", pr->kind);
+	jsonw_kz(w, "name", pr->name);
+	jsonw_kz(w, "state", state);
+	jsonw_kz(w, "why", why);
+	jsonw_kz(w, "why_kind", kind == ERR_NONE ? NULL : err_kind_name(kind));
+	jsonw_close(w);
+}
+
+static void put_resource_wait(const struct live_run *lr, int index, struct jsonw *w)
+{
+	const struct plan_resource *pr = &lr->plan.resources[index];
+	const struct core_resource *res = &lr->core->resources[index];
+	const char *ending = pr->master ? own_machine_why(lr->m->own_machine) : NULL;
+	bool waits = pr->master && handover_waits(lr->core);
+	/* Its machines come by themselves, one after the other. */
+	bool gathers = pr->carries_many && lr->core->phase == RUN_GATHERING;
+
+	if (ending && lr->ended)
+		put_wait(w, pr, res_state_name(RES_DELETING), ERR_NONE, ending);
+	if (res->why[0] && (waits || gathers || (res->state != RES_GONE && res->state != RES_LIVE)))
+		put_wait(w, pr, res_state_name(res->state), res->why_kind, res->why);
+	if (waits)
+		put_wait(w, pr, res_state_name(res->state), lr->core->remote.waits_kind,
+			 lr->core->remote.waits);
+}
+
+/* The copy of the results of an ended run that has failed, at least until now. */
+static void put_results_wait(const struct live_run *lr, struct jsonw *w)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	bool given_up = false;
+	const struct err *why =
+		lr->row.ended_ms ? exports_failure(lr->m->exports, lr->row.no, &given_up) : NULL;
+
+	if (!why)
+		return;
+	const struct plan_resource pr = {.kind = WAIT_RESULTS,
+					 .name = plan_results(&lr->plan, a).url};
+
+	put_wait(w, &pr, given_up ? WAIT_GIVEN_UP : "copying", why->kind, why->msg);
+}
+
+static void put_queue(const struct live_run *lr, struct jsonw *w)
+{
+	const struct plan_resource pr = {.kind = "run", .name = lr->row.id};
+	char why[QUEUE_WHY], state[40];
+	int place;
+
+	if (!queue_reason(lr, &place, why))
+		return;
+	snprintf(state, sizeof(state), "place %d in the queue", place);
+	put_wait(w, &pr, state, ERR_CAPACITY, why);
+}
+
+static void put_stall(const struct live_run *lr, struct jsonw *w)
+{
+	const struct core_stall *st = &lr->core->stall;
+	const struct plan_resource pr = {
+		.kind = "job",
+		.name = st->node >= 0 ? lr->plan.crew.members[st->node].name : lr->row.id};
+
+	if (st->stalled && !st->by_ms && lr->core->phase == RUN_RUNNING)
+		put_wait(w, &pr, "stalled", ERR_TIMEOUT, st->text);
+}
+
+/* What delays the end of the run, or what is left to do after it, and why. */
 static void waiting_to_json(const struct live_run *lr, struct jsonw *w)
 {
 	jsonw_key(w, "waiting");
 	jsonw_open(w, '[');
-	for (int i = 0; i < lr->plan.nresources; i++) {
-		const struct core_resource *res = &lr->core->resources[i];
-		if (!res->why[0] || res->state == RES_GONE || res->state == RES_LIVE)
-			continue;
-		jsonw_open(w, '{');
-		jsonw_kz(w, "kind", lr->plan.resources[i].kind);
-		jsonw_kz(w, "name", lr->plan.resources[i].name);
-		jsonw_kz(w, "state", res_state_name(res->state));
-		jsonw_kz(w, "why", res->why);
-		jsonw_close(w);
-	}
+	put_queue(lr, w);
+	put_stall(lr, w);
+	for (int i = 0; i < lr->plan.nresources; i++)
+		put_resource_wait(lr, i, w);
+	put_results_wait(lr, w);
 	jsonw_close(w);
 }
 
-/* The progress of a run is that of its slowest rank, among the ranks that reported a total.  The
- * progress of a rank is that of its series with the highest step.  (store_state.c computes the
- * same for ended runs.) */
-static void progress_of(const struct live_run *lr, int64_t *ret_step, int64_t *ret_total)
+void run_progress(const struct live_run *lr, int64_t *ret_step, int64_t *ret_total)
 {
 	double least = 0;
 
@@ -393,6 +527,15 @@ static void progress_to_json(struct jsonw *w, int64_t step, int64_t total)
 	jsonw_close(w);
 }
 
+/* The master that has the run, if that is another one. */
+static void master_to_json(const struct live_run *lr, struct jsonw *w)
+{
+	bool known = lr->remote.at.url[0] && !lr->ended;
+
+	jsonw_kz(w, "master_url", known ? lr->remote.at.url : NULL);
+	jsonw_kz(w, "master_state", known && lr->remote.state[0] ? lr->remote.state : NULL);
+}
+
 static void run_members(struct live_run *lr, struct jsonw *w)
 {
 	const struct core_run *r = lr->core;
@@ -421,9 +564,12 @@ static void run_members(struct live_run *lr, struct jsonw *w)
 	jsonw_kbool(w, "cancel_asked", r->cancel_asked);
 	jsonw_kbool(w, "disk_full", space_missed_by(lr->m->space, lr));
 	jsonw_kz(w, "unreadable", lr->unreadable);
+	queue_to_json(lr, w);
+	master_to_json(lr, w);
 	counts_to_json(lr, w);
-	progress_of(lr, &step, &total);
+	run_progress(lr, &step, &total);
 	progress_to_json(w, step, total);
+	run_cost_to_json(lr, w);
 	jsonw_key(w, "metrics");
 	jsonw_open(w, '{');
 	overall_each(lr, false, put_overall, w);
@@ -488,6 +634,7 @@ void row_to_json(const struct run_row *row, struct buf *out)
 	jsonw_kint(&w, "nodes", row->nodes);
 	jsonw_close(&w);
 	progress_to_json(&w, row->step, row->total);
+	jsonw_kdouble(&w, "cost_usd", (double)row->cost_micro / 1e6);
 	jsonw_close(&w);
 }
 

@@ -18,17 +18,20 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/rand.h"
+#include "driver/driver.h"
 #include "fmt/doc.h"
 #include "fmt/schema.h"
 #include "link/layout.h"
 #include "master/agents.h"
 #include "master/data_blobs.h"
+#include "master/handover.h"
 #include "master/internal.h"
 #include "master/listen.h"
 #include "master/live_run.h"
 #include "master/messages.h"
+#include "master/queue.h"
 #include "master/round.h"
-#include "master/run_load.h"
+#include "master/run_make.h"
 #include "master/secrets.h"
 #include "master/start_table.h"
 #include "master/streams.h"
@@ -156,6 +159,28 @@ static int choose_id(struct live_run *lr, struct err *err)
 	return err_set(err, ERR_CONFLICT, "no free name for '%s'", lr->job->name);
 }
 
+/* The id that a run has with the master that handed it over; else one is chosen. */
+static int take_id(struct live_run *lr, struct str given, struct err *err)
+{
+	size_t name = strlen(lr->job->name);
+	struct err why = {0};
+	const char **ids;
+	int64_t no;
+	size_t n;
+
+	if (!given.n)
+		return choose_id(lr, err);
+	if (given.n != name + 5 || strncmp(given.p, lr->job->name, name) != 0 ||
+	    given.p[name] != '-' || strspn(given.p + name + 1, "abcdefghijklmnopqrstuvwxyz") != 4)
+		return err_set(err, ERR_INVALID, "'run': '%.*s' is no id of a run of job '%s'",
+			       STR_ARG(given), lr->job->name);
+	if (store_run_find(lr->m->store, given, lr->arena, &no, &ids, &n, &why) == 0 ||
+	    why.kind == ERR_CONFLICT)
+		return err_set(err, ERR_CONFLICT, "there is a run '%.*s' already", STR_ARG(given));
+	lr->row.id = arena_str(lr->arena, given).p;
+	return 0;
+}
+
 static int add_row(struct live_run *lr, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -200,6 +225,8 @@ static int check_source(struct live_run *lr, struct err *err)
 
 	if (!lr->job->source)
 		return check_base_dir(lr, err);
+	if (!input_is_packed(lr->job->source))
+		return 0; /* data_blobs_take() checks what nodes fetch */
 	if (strlen(sha) == 64 && strspn(sha, "0123456789abcdef") == 64) {
 		CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_BLOBS "/%s", lr->m->home, sha);
 		if (file_exists(path))
@@ -239,6 +266,21 @@ static int check_start(struct live_run *lr, struct err *err)
 	return 0;
 }
 
+/* Machines that boot for the run dial the master, which must listen for them. */
+static int check_reach(const struct live_run *lr, struct err *err)
+{
+	const struct resolver *r = resolver_for(lr->job->engine);
+
+	if (!r || !r->nodes_dial || lr->m->services.url)
+		return 0;
+	return err_set(
+		err, ERR_INVALID,
+		"the machines of engine %s cannot reach this master, which listens on its own machine "
+		"only: 'regatta master --stop', then 'regatta master --listen ADDRESS:PORT' with an "
+		"address that they reach",
+		lr->job->engine);
+}
+
 static int fill_row(struct live_run *lr, const struct doc *body, const char **ret_details,
 		    struct err *err)
 {
@@ -265,18 +307,19 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	lr->row.name = lr->job->name;
 	lr->row.engine = lr->job->engine;
 	lr->row.strategy = lr->plan.strategy->name;
-	if (choose_id(lr, err) < 0)
+	if (take_id(lr, doc_str(body, "run", STR("")), err) < 0)
 		return -1;
 	run_set_dir(lr);
 	if (run_resolve(lr, NULL, doc_table(body, "facts"), err) < 0)
 		return -1;
 	plan_complete(&lr->plan, lr->facts, a);
 	if (lr->plan.hands_over)
-		return err_set(
-			err, ERR_INVALID,
-			"a master on a machine of its own is not in this version: write master = "
-			"\"here\"");
+		handover_keep(lr, body);
+	else if (check_reach(lr, err) < 0)
+		return -1;
 	run_make_state(lr);
+	if (queue_check(lr, doc_bool(body, "no_wait", false), err) < 0)
+		return -1;
 	return check_start(lr, err);
 }
 
@@ -322,6 +365,7 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 		return -1;
 	}
 	run_event(lr, &(struct event){.kind = EV_ACCEPTED, .seed = lr->row.seed});
+	m->queue_due = true;
 	*ret = lr;
 	*ret_new = true;
 	return 0;
@@ -395,6 +439,36 @@ int run_find_rank(struct live_run *lr, struct str node)
 	const struct member *m = map_get(lr->ranks, node);
 
 	return m ? (int)(m - crew->members) : -1;
+}
+
+int run_find_host(struct live_run *lr, struct str host)
+{
+	int rank = run_find_rank(lr, host);
+
+	for (int i = 0; rank < 0 && i < lr->plan.crew.n; i++)
+		if (!lr->core->nodes[i].asleep && host.n > 0 &&
+		    str_is(host, lr->core->nodes[i].address))
+			rank = i;
+	return rank;
+}
+
+int run_find_process(struct live_run *lr, struct str name, int *ret_process)
+{
+	int rank = run_find_rank(lr, name);
+	const char *dot = memrchr(name.p, '.', name.n);
+	int64_t process;
+
+	*ret_process = 0;
+	if (rank >= 0 || !dot || dot + 2 > name.p + name.n || dot[1] != 'p')
+		return rank;
+	struct str digits = {dot + 2, (size_t)(name.p + name.n - dot - 2)};
+
+	rank = run_find_rank(lr, (struct str){name.p, (size_t)(dot - name.p)});
+	if (rank < 0 || lr->nodes[rank].processes == 1 || !str_to_i64(digits, &process) ||
+	    process < 0 || process >= lr->nodes[rank].processes)
+		return -1;
+	*ret_process = (int)process;
+	return rank;
 }
 
 /* The token of incarnation 0 has no "/0": nodes of earlier versions have this incarnation and

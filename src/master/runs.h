@@ -35,6 +35,10 @@ size_t runs_active(const struct master *m);
 void runs_cancel_all(struct master *m, const char *why);
 /* The rank of the node of this name; -1 if the run has none. */
 int run_find_rank(struct live_run *lr, struct str node);
+/* The same for a node by its name or its address, which hostfiles have. */
+int run_find_host(struct live_run *lr, struct str host);
+/* The same for the name of a log's owner: that of a node, or "<node>.p<p>" of one of its several processes. */
+int run_find_process(struct live_run *lr, struct str name, int *ret_process);
 /* The token that the agent of this incarnation of the node must present. */
 void node_token(const struct live_run *lr, const char *node, int incarnation, char out[static 65]);
 bool node_token_ok(const struct live_run *lr, struct str node, int incarnation, struct str token);

@@ -9,8 +9,11 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "fmt/doc.h"
+#include "link/layout.h"
+#include "master/handover.h"
 #include "master/internal.h"
 #include "master/live_run.h"
+#include "master/upkeep/exports.h"
 #include "spec/secret.h"
 
 static struct doc *parse_client_env(struct live_run *lr)
@@ -54,7 +57,7 @@ void run_secrets_take(struct live_run *lr, const struct doc *credentials)
 
 int run_secrets_save(const struct live_run *lr, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(lr->dir, SECRETS_FILE);
+	CLEANUP(freep) char *path = path_join(lr->dir, LAYOUT_SECRETS);
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 
 	if (!lr->secrets)
@@ -64,7 +67,7 @@ int run_secrets_save(const struct live_run *lr, struct err *err)
 
 int run_secrets_load(struct live_run *lr, struct job *job, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(lr->dir, SECRETS_FILE);
+	CLEANUP(freep) char *path = path_join(lr->dir, LAYOUT_SECRETS);
 	CLEANUP(buf_release) struct buf text = {0};
 	struct doc *client = parse_client_env(lr);
 	struct err why = {0};
@@ -86,9 +89,41 @@ int run_secrets_load(struct live_run *lr, struct job *job, struct err *err)
 	return 0;
 }
 
-void run_secrets_remove(const struct live_run *lr)
+int run_credentials_renew(struct live_run *lr, const struct doc *credentials, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(lr->dir, SECRETS_FILE);
+	if (!lr->secrets)
+		lr->secrets = doc_new(lr->arena, DOC_TABLE);
+	doc_set(lr->arena, lr->secrets, STR(CREDENTIALS), doc_copy(lr->arena, credentials));
+	if (run_secrets_save(lr, err) < 0)
+		return -1;
+	set_credentials(lr);
+	return 0;
+}
 
-	unlink(path);
+const char *run_credentials_read(const struct live_run *lr, struct arena *a)
+{
+	CLEANUP(freep) char *path = path_join(lr->dir, LAYOUT_SECRETS);
+	CLEANUP(buf_release) struct buf text = {0};
+	struct doc *all = NULL;
+
+	buf_init(&text, 4 * DOC_MAX_BYTES);
+	if (file_read(path, &text, NULL) < 0 ||
+	    json_parse_limited(buf_str(&text), 4 * DOC_MAX_BYTES, DOC_MAX_NODES, a, &all, NULL) < 0)
+		return NULL;
+	const struct doc *given = doc_table(all, CREDENTIALS);
+
+	return given ? doc_json_text(a, given) : NULL;
+}
+
+void run_secrets_finish(const struct live_run *lr)
+{
+	CLEANUP(freep) char *path = path_join(lr->dir, LAYOUT_SECRETS);
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	bool owes = export_is_owed(lr) || handover_owes_results(lr);
+	const char *credentials = owes ? run_credentials_read(lr, a) : NULL;
+	const char *text =
+		credentials ? arena_printf(a, "{\"" CREDENTIALS "\":%s}", credentials) : NULL;
+
+	if (!text || file_write_atomic(path, str_from(text), 0600, true, NULL) < 0)
+		unlink(path);
 }

@@ -13,10 +13,12 @@
 #include "master/internal.h"
 #include "master/live_run.h"
 #include "master/messages.h"
+#include "master/node_container.h"
 #include "master/round.h"
+#include "spec/job.h"
 #include "strategy/strategy.h"
 
-#define PART_BYTES (512 * 1024) /* of addresses in one MEMBERS frame */
+#define PART_BYTES (512 * 1024) /* of addresses and names in one MEMBERS frame */
 #define PARTS_MAX_BYTES (8 * 1024 * 1024)
 #define LONG_NAMES 400 /* bytes of names in the text of an event */
 
@@ -24,7 +26,8 @@ struct start_table {
 	struct arena *arena;
 	int members_no;	  /* core_run.members_no that the table was made for */
 	struct crew crew; /* the nodes that are not asleep */
-	int *ranks;	  /* rank in the plan -> rank in `crew`, -1: asleep */
+	/* Rank in the plan -> rank in `crew`, which may be ordered by address; -1: asleep. */
+	int *ranks;
 	struct expand_members members;
 	VEC(struct conn_shared *) parts; /* encoded MEMBERS frames */
 	struct env_list *templates;	 /* per role; n == 0: not made yet */
@@ -46,24 +49,40 @@ void start_forget(struct live_run *lr)
 	lr->start = NULL;
 }
 
+/* The names are those of the plan, whatever rank the job sees. */
+static const char *const *names_of(const struct live_run *lr, struct start_table *t)
+{
+	const char **names = arena_array(t->arena, const char *, (size_t)t->crew.n + 1);
+
+	for (int i = 0; i < lr->plan.crew.n; i++)
+		if (t->ranks[i] >= 0)
+			names[t->ranks[i]] = lr->plan.crew.members[i].name;
+	return names;
+}
+
 static void copy_members(const struct live_run *lr, struct start_table *t)
 {
+	const struct core_run *r = lr->core;
 	size_t n = (size_t)lr->plan.crew.n;
 	const char **addresses = arena_array(t->arena, const char *, n);
-	bool *asleep = arena_array(t->arena, bool, n);
+	bool *asleep = arena_array(t->arena, bool, n); /* by the rank that the job sees */
+	int *awake = arena_array(t->arena, int, n);    /* the same without gaps */
 
-	t->members_no = lr->core->members_no;
+	t->members_no = r->members_no;
 	t->ranks = arena_array(t->arena, int, n);
 	for (size_t i = 0; i < n; i++)
-		asleep[i] = lr->core->nodes[i].asleep;
-	strategy_awake(&lr->plan.crew, asleep, t->arena, &t->crew, t->ranks);
+		asleep[core_job_rank(r, (int)i)] = r->nodes[i].asleep;
+	strategy_awake(&lr->plan.crew, asleep, t->arena, &t->crew, awake);
 	for (size_t i = 0; i < n; i++) {
-		const char *address = lr->core->nodes[i].address;
+		const char *address = r->nodes[i].address;
 
+		t->ranks[i] = awake[core_job_rank(r, (int)i)];
 		if (t->ranks[i] >= 0 && address[0])
 			addresses[t->ranks[i]] = arena_strdup(t->arena, address);
 	}
 	strategy_members(&t->crew, addresses, t->arena, &t->members);
+	if (lr->plan.strategy->ranks_by_address)
+		t->members.names = names_of(lr, t);
 }
 
 static struct start_table *table_of(struct live_run *lr)
@@ -126,9 +145,10 @@ static const char *quoted(const char *text, struct arena *a)
 }
 
 /* The variables of the submitting shell, then those of the run, which override them. */
-static struct env_list with_client_env(const struct live_run *lr, const struct env_list *env,
-				       struct arena *a)
+static struct env_list with_client_env(const struct live_run *lr, int role,
+				       const struct env_list *env, struct arena *a)
 {
+	const char *image = job_image(lr->job, lr->plan.crew.roles[role].spec);
 	struct doc *client = NULL;
 	size_t n = 0;
 
@@ -140,7 +160,8 @@ static struct env_list with_client_env(const struct live_run *lr, const struct e
 	for (size_t i = 0; i < n; i++) {
 		const struct doc_entry *e = &client->table.v[i];
 
-		if (e->value->type == DOC_STRING && !env_has(env, e->key))
+		if (e->value->type == DOC_STRING && !env_has(env, e->key) &&
+		    !client_variable_hidden(lr, image, e->key))
 			all.v[all.n++] =
 				(struct env_pair){arena_str(a, e->key).p, quoted(e->value->s.p, a)};
 	}
@@ -190,7 +211,7 @@ const struct env_list *start_templates(struct live_run *lr, int role)
 	if (t->templates[role].n > 0)
 		return &t->templates[role];
 	strategy_env(lr->plan.strategy, &in, role, t->arena, &own);
-	t->templates[role] = with_client_env(lr, &own, t->arena);
+	t->templates[role] = with_client_env(lr, role, &own, t->arena);
 	return &t->templates[role];
 }
 
@@ -206,40 +227,52 @@ static struct message_role *roles_of(const struct expand_members *m, struct aren
 			.first = m->roles[i].first,
 			.count = m->roles[i].count,
 			.port = m->roles[i].port,
+			.processes = m->roles[i].processes,
 			.counted = m->roles[i].counted,
 		};
 	return v;
 }
 
-/* Joins the addresses of one part, from rank *next on. */
-static const char *take_addresses(const struct expand_members *m, int *next, struct buf *text)
+static void join(struct buf *text, const char *word)
 {
-	buf_reset(text);
-	for (; *next < m->n && text->n < PART_BYTES; (*next)++) {
+	if (text->n > 0)
+		buf_addc(text, ' ');
+	buf_addz(text, word);
+}
+
+/* The members of one part, from rank *next on. */
+static void take_members(const struct expand_members *m, int *next, struct buf *addresses,
+			 struct buf *names)
+{
+	buf_reset(addresses);
+	buf_reset(names);
+	for (; *next < m->n && addresses->n + names->n < PART_BYTES; (*next)++) {
 		const char *address = m->addresses[*next];
 
-		if (text->n > 0)
-			buf_addc(text, ' ');
-		buf_addz(text, address ? address : MESSAGE_NO_ADDRESS);
+		join(addresses, address ? address : MESSAGE_NO_ADDRESS);
+		if (m->names)
+			join(names, m->names[*next]);
 	}
-	return text->p;
 }
 
 static void encode_parts(struct start_table *t)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	CLEANUP(buf_release) struct buf text = {0}, out = {0};
+	CLEANUP(buf_release) struct buf addresses = {0}, names = {0}, out = {0};
 	struct message_members m = {
 		.total = t->members.n,
 		.roles = roles_of(&t->members, a),
 		.nroles = t->members.nroles,
 	};
 
-	buf_init(&text, PARTS_MAX_BYTES);
+	buf_init(&addresses, PARTS_MAX_BYTES);
+	buf_init(&names, PARTS_MAX_BYTES);
 	buf_init(&out, FRAME_MAX_PAYLOAD);
 	for (int next = 0; next < t->members.n;) {
 		m.first = next;
-		m.addresses = take_addresses(&t->members, &next, &text);
+		take_members(&t->members, &next, &addresses, &names);
+		m.addresses = addresses.p;
+		m.names = t->members.names ? names.p : NULL;
 		buf_reset(&out);
 		message_members_put(&m, &out);
 		*vec_push(&t->parts) = conn_shared_new(FRAME_MEMBERS, buf_str(&out));

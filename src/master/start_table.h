@@ -12,10 +12,10 @@
 struct crew;
 struct live_run;
 
-/* The nodes that take part now: without those that are asleep, with ranks renumbered without
- * gaps. */
+/* The nodes that take part now: without those that are asleep, with ranks as the job sees them
+ * (core_job_rank()), renumbered without gaps. */
 const struct crew *start_crew(struct live_run *lr);
-/* The renumbered rank of the node with this rank in the plan. */
+/* The rank there of the node with this rank in the plan. */
 int start_rank(struct live_run *lr, int rank);
 const struct expand_members *start_members(struct live_run *lr);
 /* The environment of a role: the variables of the submitting shell, and those of the run, which

@@ -47,13 +47,35 @@ void run_log_base(const struct live_run *lr, int rank, int attempt, char out[sta
 		snprintf(out, LOG_NAME_MAX, "%s", node);
 }
 
+void process_log_base(const struct live_run *lr, int rank, int process, int attempt,
+		      char out[static LOG_NAME_MAX])
+{
+	const char *node = lr->plan.crew.members[rank].name;
+
+	if (lr->nodes[rank].processes == 1)
+		run_log_base(lr, rank, attempt, out);
+	else if (attempt > 1)
+		snprintf(out, LOG_NAME_MAX, "%s." LAYOUT_PROCESS "." LAYOUT_ATTEMPT, node, process,
+			 attempt);
+	else
+		snprintf(out, LOG_NAME_MAX, "%s." LAYOUT_PROCESS, node, process);
+}
+
 void run_log_name(const struct live_run *lr, int rank, int attempt, enum stream s,
 		  char out[static LOG_NAME_MAX])
 {
-	run_log_base(lr, rank, attempt, out);
+	if (s == STREAM_METRICS)
+		run_log_base(lr, rank, attempt, out);
+	else
+		process_log_base(lr, rank, stream_process(s), attempt, out);
 	size_t n = strlen(out);
 
 	snprintf(out + n, LOG_NAME_MAX - n, "%s", stream_suffix(s));
+}
+
+static int nstreams(const struct live_node *n)
+{
+	return streams_count(n->processes);
 }
 
 int run_attempts(const struct live_run *lr, int rank)
@@ -86,12 +108,12 @@ static int begin_attempt(struct live_run *lr, int rank, int attempt, struct err 
 	struct live_node *n = &lr->nodes[rank];
 	char name[LOG_NAME_MAX];
 
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < nstreams(n); s++)
 		if (n->streams[s].syncing)
 			return err_set(err, ERR_UNAVAILABLE,
 				       "the output of an earlier attempt is still being stored");
 	streams_close(lr, rank);
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < nstreams(n); s++) {
 		uint64_t base = bytes_before(lr, rank, attempt, (enum stream)s), taken = 0;
 		uint64_t restored = n->streams[s].restored;
 
@@ -104,7 +126,9 @@ static int begin_attempt(struct live_run *lr, int rank, int attempt, struct err 
 			.base = base, .scanned = taken, .scanned_saved = taken};
 	}
 	n->attempt = attempt;
-	n->order = (struct log_order){0};
+	memset(n->orders, 0, (size_t)n->processes * sizeof(*n->orders));
+	free(n->ends);
+	n->ends = NULL;
 	n->exit_told = n->collected = n->drained_told = false;
 	n->lost_kind = ERR_NONE;
 	n->lost[0] = '\0';
@@ -139,12 +163,15 @@ int streams_open(struct live_run *lr, int rank, int attempt, struct err *err)
 	if (logfile_exists(lr->logs_dir, name, &size) &&
 	    open_one(lr, rank, STREAM_METRICS, err) < 0)
 		return -1;
-	return open_one(lr, rank, STREAM_OUT, err) < 0 ? -1 : open_one(lr, rank, STREAM_ERR, err);
+	for (int s = 0; s < nstreams(&lr->nodes[rank]); s++)
+		if (s != STREAM_METRICS && open_one(lr, rank, (enum stream)s, err) < 0)
+			return -1;
+	return 0;
 }
 
 void streams_close(struct live_run *lr, int rank)
 {
-	for (int s = 0; s < STREAMS; s++) {
+	for (int s = 0; s < nstreams(&lr->nodes[rank]); s++) {
 		struct live_stream *st = &lr->nodes[rank].streams[s];
 		if (!st->syncing) /* otherwise sync_done() closes it */
 			st->file = logfile_close(st->file);
@@ -274,15 +301,20 @@ static void sync_start(struct live_run *lr, int rank, enum stream s)
 static int note_order(struct live_run *lr, int rank, enum stream s, struct err *err)
 {
 	struct live_node *n = &lr->nodes[rank];
+	int process = stream_process(s);
 	uint64_t sizes[ORDER_LOGS];
 	char base[LOG_NAME_MAX];
 
 	if (s == STREAM_METRICS)
 		return 0;
-	for (int log = 0; log < ORDER_LOGS; log++)
-		sizes[log] = n->streams[log].file ? logfile_size(n->streams[log].file) : 0;
-	run_log_base(lr, rank, n->attempt, base);
-	return log_order_grow(&n->order, lr->logs_dir, base, (int)s, sizes, err);
+	for (int log = 0; log < ORDER_LOGS; log++) {
+		const struct live_stream *st = &n->streams[stream_of(process, (enum stream)log)];
+
+		sizes[log] = st->file ? logfile_size(st->file) : 0;
+	}
+	process_log_base(lr, rank, process, n->attempt, base);
+	return log_order_grow(&n->orders[process], lr->logs_dir, base, (int)stream_kind(s), sizes,
+			      err);
 }
 
 /* Tells the core when the disk becomes full for a node, and when it has room again: a cancelled
@@ -508,14 +540,15 @@ void streams_sample(struct live_run *lr, int rank, const struct message_sample *
 	}
 }
 
-void streams_final(struct live_run *lr, int rank, int attempt, const uint64_t sizes[static STREAMS])
+void streams_final(struct live_run *lr, int rank, int attempt,
+		   const uint64_t sizes[static STREAMS_MAX])
 {
 	struct live_node *n = &lr->nodes[rank];
 
 	if (attempt != n->attempt)
 		return;
 	n->exit_told = true;
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < nstreams(n); s++)
 		n->streams[s].final = sizes[s];
 	streams_check_drained(lr, rank);
 }
@@ -527,7 +560,7 @@ void streams_check_drained(struct live_run *lr, int rank)
 
 	if (!n->exit_told || !n->collected || n->drained_told)
 		return;
-	for (int s = 0; s < STREAMS; s++)
+	for (int s = 0; s < nstreams(n); s++)
 		if (n->streams[s].acked < n->streams[s].final ||
 		    n->streams[s].scanned_saved < n->streams[s].final)
 			return;
@@ -552,7 +585,7 @@ int streams_save(struct live_run *lr, struct err *err)
 	for (size_t i = 0; i < lr->dirty_scans.n; i++) {
 		int rank = lr->dirty_scans.v[i];
 		struct live_node *n = &lr->nodes[rank];
-		for (int s = 0; s < STREAMS; s++)
+		for (int s = 0; s < nstreams(n); s++)
 			if (store_scan_save(lr->m->store, lr->row.no, rank, s,
 					    n->streams[s].base + n->streams[s].scanned,
 					    s == 0 ? n->bad : 0, err) < 0)
@@ -571,7 +604,7 @@ void streams_committed(struct live_run *lr)
 	for (size_t i = 0; i < ranks.n; i++) {
 		struct live_node *n = &lr->nodes[ranks.v[i]];
 		n->scan_dirty = false;
-		for (int s = 0; s < STREAMS; s++) {
+		for (int s = 0; s < nstreams(n); s++) {
 			struct live_stream *st = &n->streams[s];
 			if (st->scanned == st->scanned_saved)
 				continue;

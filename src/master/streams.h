@@ -6,6 +6,7 @@
 #include "link/frame.h"
 
 struct err;
+struct exit_report;
 struct live_run;
 struct message_metrics;
 struct message_sample;
@@ -16,6 +17,9 @@ struct message_sample;
 /* The start of the names of an attempt's files: "<node>" for the first attempt, then
  * "<node>.a<n>". */
 void run_log_base(const struct live_run *lr, int rank, int attempt, char out[static LOG_NAME_MAX]);
+/* The same for the logs of one process: of several "<node>.p<p>", then "<node>.p<p>.a<n>". */
+void process_log_base(const struct live_run *lr, int rank, int process, int attempt,
+		      char out[static LOG_NAME_MAX]);
 void run_log_name(const struct live_run *lr, int rank, int attempt, enum stream s,
 		  char out[static LOG_NAME_MAX]);
 /* Number of attempts that may have logs, at least 1. */
@@ -32,7 +36,11 @@ void streams_metrics(struct live_run *lr, int rank, enum stream st,
 		     const struct message_metrics *m);
 void streams_sample(struct live_run *lr, int rank, const struct message_sample *m);
 void streams_final(struct live_run *lr, int rank, int attempt,
-		   const uint64_t sizes[static STREAMS]);
+		   const uint64_t sizes[static STREAMS_MAX]);
+/* Records how each of several processes of the node ended. */
+void streams_ends(struct live_run *lr, int rank, const struct exit_report *e);
+/* Reads what was recorded. */
+int ends_restore(struct live_run *lr, struct err *err);
 void streams_check_drained(struct live_run *lr, int rank);
 /* Saves the rows of this round. */
 int streams_save(struct live_run *lr, struct err *err);

@@ -23,6 +23,7 @@
 #include "master/api/tokens.h"
 #include "master/clock.h"
 #include "master/runs.h"
+#include "master/suites.h"
 #include "sys/loop.h"
 #include "web/page.h"
 
@@ -40,6 +41,7 @@ static const struct api_route routes[] = {
 	ROUTE("GET", "/run/:run", API_OPEN, api_page),
 	ROUTE("GET", "/compare", API_OPEN, api_page),
 	ROUTE("GET", "/assets/:name", API_OPEN, api_page),
+	ROUTE("GET", "/bin/:sha256", API_OPEN, api_program),
 	ROUTE("GET", "/login", API_OPEN, api_login),
 	ROUTE("GET", "/api/v1/version", API_READ, version),
 	ROUTE("GET", "/api/v1/me", API_READ, api_me),
@@ -48,6 +50,7 @@ static const struct api_route routes[] = {
 	ROUTE("DELETE", "/api/v1/hosts/:host", API_ADMIN, api_host_forget),
 	ROUTE("GET", "/api/v1/runs", API_READ, api_runs_list),
 	ROUTE("POST", "/api/v1/runs", API_SUBMIT, api_run_submit),
+	ROUTE("POST", "/api/v1/imports", API_SUBMIT, api_import),
 	ROUTE("GET", "/api/v1/runs/:run", API_READ, api_run_get),
 	ROUTE("GET", "/api/v1/runs/:run/watch", API_READ, api_run_watch),
 	ROUTE("GET", "/api/v1/runs/:run/events", API_READ, api_run_events),
@@ -55,16 +58,32 @@ static const struct api_route routes[] = {
 	ROUTE("GET", "/api/v1/runs/:run/metrics", API_READ, api_run_metrics),
 	ROUTE("GET", "/api/v1/runs/:run/metrics.csv", API_READ, api_run_metrics_csv),
 	ROUTE("GET", "/api/v1/runs/:run/report", API_READ, api_run_report),
+	ROUTE("GET", "/api/v1/runs/:run/cost", API_READ, api_run_cost),
+	ROUTE("GET", "/api/v1/runs/:run/size", API_READ, api_run_size),
+	ROUTE("GET", "/api/v1/runs/:run/outputs", API_READ, api_run_outputs),
+	ROUTE("GET", "/api/v1/runs/:run/outputs/file", API_READ, api_run_output),
 	ROUTE("GET", "/api/v1/compare", API_READ, api_compare),
+	ROUTE("GET", "/api/v1/suites", API_READ, api_suites_list),
+	ROUTE("POST", "/api/v1/suites", API_SUBMIT, api_suite_submit),
+	ROUTE("GET", "/api/v1/suites/:suite", API_READ, api_suite_get),
+	ROUTE("GET", "/api/v1/suites/:suite/report", API_READ, api_suite_report),
+	ROUTE("POST", "/api/v1/suites/:suite/cancel", API_SUBMIT, api_suite_cancel),
+	ROUTE("POST", "/api/v1/suites/:suite/resume", API_SUBMIT, api_suite_resume),
 	ROUTE("GET", "/api/v1/runs/:run/job", API_READ, api_run_job),
 	ROUTE("GET", "/api/v1/runs/:run/plan", API_READ, api_run_plan),
+	ROUTE("GET", "/api/v1/runs/:run/record", API_READ, api_run_record),
 	ROUTE("POST", "/api/v1/runs/:run/cancel", API_SUBMIT, api_run_cancel),
 	ROUTE("POST", "/api/v1/runs/:run/resize", API_SUBMIT, api_run_resize),
 	ROUTE("POST", "/api/v1/runs/:run/cleanup", API_ADMIN, api_run_cleanup),
+	ROUTE("POST", "/api/v1/runs/:run/exec/:node", API_ADMIN, api_run_exec),
+	ROUTE("POST", "/api/v1/exec/:id/input", API_ADMIN, api_exec_input),
+	ROUTE("POST", "/api/v1/exec/:id/control", API_ADMIN, api_exec_control),
 	ROUTE("HEAD", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_head),
 	ROUTE("PUT", "/api/v1/blobs/:sha256", API_SUBMIT, api_blob_put, .open = api_blob_open,
 	      .abort = api_blob_abort),
 	ROUTE("GET", "/api/v1/runs/:run/nodes/:node/blobs/:sha256", API_NODE, api_node_blob),
+	ROUTE("POST", "/api/v1/runs/:run/nodes/:node/urls", API_NODE, api_node_urls),
+	ROUTE("POST", "/api/v1/runs/:run/nodes/:node/registry", API_NODE, api_node_registry),
 	ROUTE("GET", "/api/v1/runs/:run/nodes/:node/previous", API_NODE, api_node_previous),
 	ROUTE("GET", "/api/v1/runs/:run/nodes/:node/outputs", API_NODE, api_output_state),
 	ROUTE("PUT", "/api/v1/runs/:run/nodes/:node/outputs", API_NODE, api_output_put,
@@ -103,6 +122,7 @@ static int status_of(enum err_kind kind)
 	case ERR_TIMEOUT:
 		return 504;
 	case ERR_UNAVAILABLE:
+	case ERR_PREEMPTED:
 		return 503;
 	case ERR_NONE:
 	case ERR_PROTOCOL:
@@ -242,10 +262,13 @@ static int shutdown_master(struct api_call *c, struct err *err)
 	snprintf(text, sizeof(text), "{\"runs_active\":%zu}\n", runs_active(c->m));
 	http_reply(c->x, 200, "application/json", str_from(text));
 	c->m->stopping = true;
-	if (doc_bool(body, "cancel", false))
+	if (doc_bool(body, "cancel", false)) {
+		suites_cancel_all(c->m->suites, "cancelled: the master was told to stop");
 		runs_cancel_all(c->m, "cancelled: the master was told to stop");
-	else
+		loop_timer_set(c->m->idle, 0);
+	} else {
 		loop_soon(c->m->loop, stop_now, c->m);
+	}
 	return 0;
 }
 

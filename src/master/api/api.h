@@ -66,17 +66,33 @@ int api_run_get(struct api_call *c, struct err *err);
 int api_run_watch(struct api_call *c, struct err *err);
 int api_run_events(struct api_call *c, struct err *err);
 int api_run_log(struct api_call *c, struct err *err);
+int api_run_cost(struct api_call *c, struct err *err);
 int api_run_metrics(struct api_call *c, struct err *err);
 int api_run_job(struct api_call *c, struct err *err);
 int api_run_plan(struct api_call *c, struct err *err);
+int api_run_record(struct api_call *c, struct err *err);
 int api_run_resize(struct api_call *c, struct err *err);
 int api_run_cancel(struct api_call *c, struct err *err);
 int api_run_cleanup(struct api_call *c, struct err *err);
+/* suites.c */
+int api_suites_list(struct api_call *c, struct err *err);
+int api_suite_submit(struct api_call *c, struct err *err);
+int api_suite_get(struct api_call *c, struct err *err);
+int api_suite_report(struct api_call *c, struct err *err);
+int api_suite_cancel(struct api_call *c, struct err *err);
+int api_suite_resume(struct api_call *c, struct err *err);
+/* exec.c */
+int api_run_exec(struct api_call *c, struct err *err);
+int api_exec_input(struct api_call *c, struct err *err);
+int api_exec_control(struct api_call *c, struct err *err);
+/* imports.c */
+int api_import(struct api_call *c, struct err *err);
 /* hosts.c */
 int api_hosts_list(struct api_call *c, struct err *err);
 int api_host_forget(struct api_call *c, struct err *err);
-/* page.c, prometheus.c, old_paths.c */
+/* page.c, program.c, prometheus.c, old_paths.c */
 int api_page(struct api_call *c, struct err *err);
+int api_program(struct api_call *c, struct err *err);
 int api_prometheus(struct api_call *c, struct err *err);
 int old_status(struct api_call *c, struct err *err);
 int old_list_logs(struct api_call *c, struct err *err);
@@ -90,6 +106,10 @@ int old_cleanup(struct api_call *c, struct err *err);
 int api_run_report(struct api_call *c, struct err *err);
 int api_run_metrics_csv(struct api_call *c, struct err *err);
 int api_compare(struct api_call *c, struct err *err);
+/* run_outputs.c */
+int api_run_outputs(struct api_call *c, struct err *err);
+int api_run_size(struct api_call *c, struct err *err);
+int api_run_output(struct api_call *c, struct err *err);
 /* blobs.c */
 int api_blob_head(struct api_call *c, struct err *err);
 int api_blob_put(struct api_call *c, struct err *err);
@@ -101,3 +121,7 @@ void api_blob_abort(struct api_call *c);
 /* For a node: serves an archive of its run, from an offset on if the request has a Range. */
 int api_node_blob(struct api_call *c, struct err *err);
 bool blob_name_ok(struct str sha256);
+/* input_urls.c: for a node: where it fetches objects of an input from. */
+int api_node_urls(struct api_call *c, struct err *err);
+/* registry.c: for a node: user and password of the registry of its image. */
+int api_node_registry(struct api_call *c, struct err *err);

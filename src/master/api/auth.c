@@ -15,6 +15,7 @@
 #include "master/api/tokens.h"
 #include "master/live_run.h"
 #include "master/runs.h"
+#include "store/store.h"
 
 static const char *const scopes[] = {
 	[API_JOIN] = "join", [API_READ] = "read", [API_SUBMIT] = "submit", [API_ADMIN] = "admin"};
@@ -266,6 +267,7 @@ int api_me(struct api_call *c, struct err *err)
 	api_answer_begin(&w, &text);
 	jsonw_kz(&w, "scope", scope_name(c->scope));
 	jsonw_kz(&w, "version", REGATTA_VERSION);
+	jsonw_kz(&w, "install", store_install(c->m->store));
 	api_answer_end(c, 200, &w);
 	return 0;
 }

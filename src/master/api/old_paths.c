@@ -21,6 +21,7 @@
 #include "link/layout.h"
 #include "master/live_run.h"
 #include "master/runs.h"
+#include "master/streams.h"
 #include "store/logfile.h"
 
 #define TEXT "text/plain; charset=utf-8"
@@ -105,10 +106,11 @@ static int log_of(struct live_run *lr, struct str file, enum stream *ret_stream)
 		struct str suffix = str_from(stream_suffix((enum stream)s));
 		if (file.n <= suffix.n || !str_ends(file, suffix))
 			continue;
-		int rank = run_find_rank(lr, (struct str){file.p, file.n - suffix.n});
+		int process, rank = run_find_process(lr, (struct str){file.p, file.n - suffix.n},
+						     &process);
 		if (rank < 0)
 			continue;
-		*ret_stream = (enum stream)s;
+		*ret_stream = stream_of(process, (enum stream)s);
 		return rank;
 	}
 	return -1;
@@ -119,7 +121,7 @@ int old_log(struct api_call *c, struct err *err)
 	struct str file = c->params[1], run = c->params[0];
 	enum stream stream = STREAM_OUT;
 	uint64_t size = 0;
-	char name[96];
+	char name[LOG_NAME_MAX];
 	int fd = -1, rc = -1;
 
 	/* The name is one part of the path, with its '/' percent-encoded. */
@@ -135,8 +137,7 @@ int old_log(struct api_call *c, struct err *err)
 	if (rank < 0) {
 		err_set(err, ERR_NOT_FOUND, "no such log: /list_logs names them");
 	} else {
-		snprintf(name, sizeof(name), "%s%s", lr->plan.crew.members[rank].name,
-			 stream_suffix(stream));
+		run_log_name(lr, rank, 1, stream, name);
 		rc = logfile_open_read(lr->logs_dir, name, &fd, &size, err);
 	}
 	live_run_done(lr);

@@ -6,11 +6,14 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "core/cost.h"
 #include "master/api/sse.h"
+#include "master/clock.h"
 #include "master/live_run.h"
 
 #define TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define MAX_BYTES (32u << 20)
+#define MICRO 1e6
 
 static void family(struct buf *out, const char *name, const char *type, const char *help)
 {
@@ -80,6 +83,39 @@ static void put_nodes(const struct master *m, struct buf *out)
 			   node_state_name((enum node_state)s), counts[s]);
 }
 
+/* Of each active run: its nodes by state, and what its machines have cost. */
+static void put_each_run(const struct master *m, struct buf *out)
+{
+	struct str id;
+	void *value;
+
+	family(out, "regatta_run_nodes", "gauge", "Nodes of an active run, by state.");
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);) {
+		const struct live_run *lr = value;
+
+		for (int s = 0; !lr->ended && s < NODE_STATES; s++) {
+			if (lr->core->node_count[s] == 0)
+				continue;
+			buf_addz(out, "regatta_run_nodes{");
+			label(out, "run", id);
+			buf_printf(out, ",state=\"%s\"} %d\n", node_state_name((enum node_state)s),
+				   (int)lr->core->node_count[s]);
+		}
+	}
+	family(out, "regatta_run_cost_usd", "gauge",
+	       "What the machines of an active run have cost.");
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);) {
+		const struct live_run *lr = value;
+
+		if (lr->ended || !lr->plan.prices_as_of)
+			continue;
+		buf_addz(out, "regatta_run_cost_usd{");
+		label(out, "run", id);
+		buf_addc(out, '}');
+		number(out, (double)core_cost(lr->core, master_now(m)) / MICRO);
+	}
+}
+
 static void put_series(const struct live_run *lr, bool host, const char *family_name,
 		       struct buf *out)
 {
@@ -129,6 +165,7 @@ int api_prometheus(struct api_call *c, struct err *err)
 		return -1;
 	}
 	put_nodes(m, &out);
+	put_each_run(m, &out);
 	family(&out, "regatta_http_answers_total", "counter",
 	       "Answers of the API, by class of status.");
 	for (int i = 1; i <= 5; i++)

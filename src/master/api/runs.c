@@ -17,8 +17,10 @@
 #include "master/api/watch.h"
 #include "master/live_run.h"
 #include "master/round.h"
+#include "master/run_cost.h"
 #include "master/run_json.h"
 #include "master/runs.h"
+#include "master/secrets.h"
 #include "master/streams.h"
 #include "store/logfile.h"
 
@@ -180,6 +182,9 @@ int api_run_submit(struct api_call *c, struct err *err)
 		return err_wrap(err, "request body");
 	if (body->type != DOC_TABLE)
 		return err_set(err, ERR_INVALID, "request body: a JSON object is expected");
+	if (doc_get(body, "run") && c->scope != API_ADMIN)
+		return err_set(err, ERR_DENIED,
+			       "'run' is for the admin: the id of a run is chosen");
 	if (runs_submit(c->m, body, c->arena, &lr, &is_new, &c->details, err) < 0)
 		return -1;
 	/* The answer must not be sent before the run is on disk. */
@@ -326,13 +331,14 @@ static uint64_t log_bytes(const struct live_run *lr, int rank, int attempt, enum
 	return logfile_exists(lr->logs_dir, name, &size) ? size : 0;
 }
 
-static void find_place(const struct live_run *lr, int rank, const struct log_request *r,
-		       struct log_place *ret)
+static void find_place(const struct live_run *lr, int rank, int process,
+		       const struct log_request *r, struct log_place *ret)
 {
 	const uint64_t wanted[ORDER_LOGS] = {(uint64_t)r->offset, (uint64_t)r->err_offset};
 	int last = run_attempts(lr, rank);
 
 	*ret = (struct log_place){.at = {.rank = rank,
+					 .process = process,
 					 .attempt = r->attempt ? (int)r->attempt : 1,
 					 .all = !r->attempt,
 					 .follow = r->follow}};
@@ -341,7 +347,7 @@ static void find_place(const struct live_run *lr, int rank, const struct log_req
 		bool here = false;
 
 		for (int log = 0; log < ORDER_LOGS; log++) {
-			enum stream s = r->both ? (enum stream)log : r->stream;
+			enum stream s = r->both ? stream_of(process, (enum stream)log) : r->stream;
 
 			size[log] = log_bytes(lr, rank, ret->at.attempt, s);
 			here |= wanted[log] < ret->base[log] + size[log] && (r->both || log == 0);
@@ -373,10 +379,11 @@ static int reply_both_logs(struct api_call *c, struct live_run *lr, const struct
 	char base[LOG_NAME_MAX];
 	int rc = 0;
 
-	run_log_base(lr, p->at.rank, p->at.attempt, base);
+	process_log_base(lr, p->at.rank, p->at.process, p->at.attempt, base);
 	for (int log = 0; log < ORDER_LOGS && rc == 0; log++)
-		if (open_log(lr, p->at.rank, p->at.attempt, (enum stream)log, &fds[log],
-			     &sizes[log], err) < 0 &&
+		if (open_log(lr, p->at.rank, p->at.attempt,
+			     stream_of(p->at.process, (enum stream)log), &fds[log], &sizes[log],
+			     err) < 0 &&
 		    err->kind != ERR_NOT_FOUND)
 			rc = -1;
 	if (rc == 0 && r->tail >= 0)
@@ -432,14 +439,14 @@ static int reply_log(struct api_call *c, struct live_run *lr, const struct log_r
 
 int api_run_log(struct api_call *c, struct err *err)
 {
-	struct log_request r;
+	struct log_request r = {0};
 	struct log_place place;
 	struct live_run *lr;
 
 	if (log_request(c, &r, err) < 0 || (r.follow && api_stream_allowed(c, err) < 0) ||
 	    !(lr = api_run(c, err)))
 		return -1;
-	int rank = run_find_rank(lr, c->params[1]);
+	int process, rank = run_find_process(lr, c->params[1], &process);
 	if (rank < 0 || r.attempt > run_attempts(lr, rank)) {
 		if (rank < 0)
 			err_set(err, ERR_NOT_FOUND, "run '%s' has no node '%.*s'", lr->row.id,
@@ -451,8 +458,24 @@ int api_run_log(struct api_call *c, struct err *err)
 		live_run_done(lr);
 		return -1;
 	}
-	find_place(lr, rank, &r, &place);
+	r.stream = stream_of(process, r.stream);
+	find_place(lr, rank, process, &r, &place);
 	return r.both ? reply_both_logs(c, lr, &r, &place, err) : reply_log(c, lr, &r, &place, err);
+}
+
+int api_run_cost(struct api_call *c, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct live_run *lr = api_run(c, err);
+
+	if (!lr)
+		return -1;
+	buf_init(&text, ANSWER_MAX_BYTES);
+	run_costs_to_json(lr, &text);
+	buf_addc(&text, '\n');
+	live_run_done(lr);
+	http_reply(c->x, 200, "application/json", buf_str(&text));
+	return 0;
 }
 
 int api_run_metrics(struct api_call *c, struct err *err)
@@ -514,6 +537,31 @@ int api_run_plan(struct api_call *c, struct err *err)
 	return reply_run_file(c, "plan.json", "application/json", err);
 }
 
+/* What another run of the same needs.  Secrets are masked. */
+int api_run_record(struct api_call *c, struct err *err)
+{
+	struct live_run *lr = api_run(c, err);
+	struct buf text;
+	struct jsonw w;
+
+	if (!lr)
+		return -1;
+	buf_init(&text, ANSWER_MAX_BYTES);
+	jsonw_init(&w, &text);
+	jsonw_open(&w, '{');
+	jsonw_kz(&w, "id", lr->row.id);
+	jsonw_key(&w, "job");
+	jsonw_raw(&w, str_from(lr->row.job_json));
+	jsonw_kz(&w, "base_dir", lr->row.base_dir);
+	jsonw_kz(&w, "source_sha256", lr->row.source_sha256);
+	jsonw_close(&w);
+	buf_addc(&text, '\n');
+	live_run_done(lr);
+	api_reply_json(c, 200, &text);
+	buf_release(&text);
+	return 0;
+}
+
 int api_run_cancel(struct api_call *c, struct err *err)
 {
 	struct doc *body = NULL;
@@ -527,6 +575,10 @@ int api_run_cancel(struct api_call *c, struct err *err)
 	if (!lr && err->kind == ERR_CONFLICT)
 		lr = live_run_active_named(c->m, c->params[0]);
 	if (!lr)
+		return -1;
+	const struct doc *credentials = doc_table(body, "credentials");
+
+	if (credentials && !lr->ended && run_credentials_renew(lr, credentials, err) < 0)
 		return -1;
 	run_event(lr, &ev);
 	lr->busy++; /* keeps it in memory: the commit may end it */

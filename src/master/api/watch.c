@@ -187,11 +187,12 @@ static void open_both(struct run_watcher *wt)
 		if (wt->fds[log] >= 0)
 			close(wt->fds[log]);
 		wt->fds[log] = -1;
-		run_log_name(wt->lr, wt->at.rank, wt->at.attempt, (enum stream)log, name);
+		run_log_name(wt->lr, wt->at.rank, wt->at.attempt,
+			     stream_of(wt->at.process, (enum stream)log), name);
 		logfile_open_read(wt->lr->logs_dir, name, &wt->fds[log], &size, NULL);
 	}
 	log_order_reader_release(&wt->order);
-	run_log_base(wt->lr, wt->at.rank, wt->at.attempt, name);
+	process_log_base(wt->lr, wt->at.rank, wt->at.process, wt->at.attempt, name);
 	log_order_reader_init(&wt->order, wt->lr->logs_dir, name, start);
 }
 
@@ -204,7 +205,8 @@ static bool next_attempt(struct run_watcher *wt)
 
 	if (!wt->at.all || wt->at.attempt >= run_attempts(wt->lr, wt->at.rank))
 		return false;
-	run_log_name(wt->lr, wt->at.rank, wt->at.attempt + 1, STREAM_OUT, name);
+	run_log_name(wt->lr, wt->at.rank, wt->at.attempt + 1, stream_of(wt->at.process, STREAM_OUT),
+		     name);
 	if (!wt->lr->ended && !logfile_exists(wt->lr->logs_dir, name, &size))
 		return false; /* it will exist soon */
 	wt->at.attempt++;
@@ -270,7 +272,7 @@ static size_t next_piece(struct run_watcher *wt, char chunk[static LOG_CHUNK])
 	}
 	char base[LOG_NAME_MAX];
 
-	run_log_base(wt->lr, wt->at.rank, wt->at.attempt, base);
+	process_log_base(wt->lr, wt->at.rank, wt->at.process, wt->at.attempt, base);
 	int log = log_order_next(&wt->order, wt->lr->logs_dir, base, sizes, &end);
 	if (log < 0)
 		return 0;
@@ -395,7 +397,7 @@ void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange 
 
 	wt->at = *at;
 	memcpy(wt->fds, fds, sizeof(wt->fds));
-	run_log_base(lr, at->rank, at->attempt, base);
+	process_log_base(lr, at->rank, at->process, at->attempt, base);
 	log_order_reader_init(&wt->order, lr->logs_dir, base, from);
 	send_both_logs(wt);
 }

@@ -38,7 +38,7 @@ void watch_events(struct watch *w, struct live_run *lr, struct http_exchange *x,
  * log, otherwise those of this attempt only.
  */
 struct watch_at {
-	int rank, attempt;
+	int rank, process, attempt;
 	bool all, follow;
 };
 /* Takes over fd, the log of that attempt opened for reading. */

@@ -14,6 +14,10 @@
 #include "master/round.h"
 #include "master/secrets.h"
 #include "master/run_json.h"
+#include "master/upkeep/exports.h"
+#include "master/upkeep/hooks.h"
+#include "master/upkeep/metric_push.h"
+#include "master/upkeep/output_list.h"
 #include "master/upkeep/reports.h"
 
 #define EVENTS_MAX_BYTES (64u << 20)
@@ -53,7 +57,7 @@ void run_write_records(struct live_run *lr)
 	struct buf text;
 	struct events_out eo = {.lr = lr, .text = &text};
 
-	run_secrets_remove(lr);
+	run_secrets_finish(lr);
 	buf_init(&text, EVENTS_MAX_BYTES);
 	store_events_each(lr->m->store, lr->row.no, 0, 0, put_event, &eo, NULL);
 	write_text(lr, "events.jsonl", &text, file_write);
@@ -66,6 +70,11 @@ void run_write_records(struct live_run *lr)
 
 void run_write_files(struct live_run *lr)
 {
+	hooks_note_owed(lr);
+	metric_push_run_ended(lr->m->metric_push, lr);
 	run_write_records(lr);
+	output_list_run_ended(lr);
 	reports_run_ended(lr->m->reports, lr);
+	hooks_run_ended(lr->m->hooks, lr);
+	exports_run_ended(lr->m->exports, lr, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "master/live_run.h"
 #include "master/runs.h"
 #include "master/upkeep/finish.h"
+#include "master/upkeep/hooks.h"
 #include "master/upkeep/reports.h"
 #include "sys/loop.h"
 
@@ -68,6 +69,7 @@ static void write_next(void *ctx)
 	struct live_run *lr = live_run_load(r->m, r->missing.v[--r->missing.n], &err);
 	if (lr && file_exists(lr->dir)) {
 		run_write_records(lr);
+		hooks_run_ended(r->m->hooks, lr);
 		log_info("run %s: its records were missing and were written now", lr->row.id);
 	} else if (!lr && err.kind != ERR_NOT_FOUND) {
 		log_warn("cannot write the missing records of a run: %s", err.msg);

@@ -406,11 +406,27 @@ static enum outcome fake_observe(struct driver_row *row)
 	return rig_exists(current, row->name) && !current->hidden ? OUTCOME_DONE : OUTCOME_ABSENT;
 }
 
+static enum outcome fake_extend(struct driver_row *row)
+{
+	called("extend", row, RES_LIVE);
+	return OUTCOME_DONE;
+}
+
+/* True if it is there already when the run comes: no run deletes it. */
+static bool is_adopted(const struct driver_row *row)
+{
+	return current->adopted && strstr(current->adopted, row->name);
+}
+
 static enum outcome fake_destroy(struct driver_row *row)
 {
 	struct rig *r = current;
 
-	called("destroy", row, RES_DELETING);
+	called("destroy", row, is_adopted(row) ? RES_LIVE : RES_DELETING);
+	if (is_adopted(row) && r->end_fails.kind != ERR_NONE) {
+		row->err = r->end_fails;
+		return OUTCOME_HELD;
+	}
 	for (size_t i = 0; i < r->exist.n; i++) {
 		if (strcmp(r->exist.v[i], row->name) != 0)
 			continue;
@@ -425,6 +441,33 @@ static void each(enum outcome (*one)(struct driver_row *row), struct driver_row 
 	*vec_push(&current->sizes) = n;
 	for (size_t i = 0; i < n; i++)
 		rows[i].outcome = one(&rows[i]);
+}
+
+static int fake_reach(struct driver_row *row, struct driver_master *ret)
+{
+	called("reach", row, RES_LIVE);
+	*ret = current->reach_at;
+	row->err = current->reach_fails;
+	return row->err.kind == ERR_NONE ? 0 : -1;
+}
+
+static int fake_publish(struct driver_row *row, const struct driver_master *at)
+{
+	called("publish", row, RES_LIVE);
+	return strcmp(at->url, current->reach_at.url) == 0 ? 0 : -1;
+}
+
+static int fake_detach(struct driver_row *row)
+{
+	called("detach", row, RES_LIVE);
+	return 0;
+}
+
+static enum outcome fake_sweep(struct driver_row *row)
+{
+	called("sweep", row, RES_GONE);
+	err_set(&row->err, ERR_DENIED, "a subnet is left");
+	return current->sweeping;
 }
 
 static void fake_create_many(struct driver_row *rows, size_t n)
@@ -455,6 +498,7 @@ const struct driver *driver_for(const char *kind)
 		.create = fake_create,
 		.find = fake_find,
 		.observe = fake_observe,
+		.extend = fake_extend,
 		.destroy = fake_destroy,
 		.render = fake_render,
 		.create_many = fake_create_many,
@@ -464,6 +508,7 @@ const struct driver *driver_for(const char *kind)
 		.create = fake_create,
 		.find = fake_find,
 		.observe = fake_observe,
+		.extend = fake_extend,
 		.destroy = fake_destroy,
 		.create_many = fake_create_many,
 		.destroy_many = fake_destroy_many,
@@ -473,7 +518,12 @@ const struct driver *driver_for(const char *kind)
 		.create = fake_create,
 		.find = fake_find,
 		.observe = fake_observe,
+		.extend = fake_extend,
 		.destroy = fake_destroy,
+		.reach = fake_reach,
+		.publish = fake_publish,
+		.detach = fake_detach,
+		.sweep = fake_sweep,
 	};
 
 	(void)kind;
@@ -485,7 +535,8 @@ const struct driver *driver_for(const char *kind)
 /* Those of AWS come with the submission. */
 const struct resolver *resolver_for(const char *engine)
 {
-	static const struct resolver at_client = {.engine = "aws.ec2", .at_client = true};
+	static const struct resolver at_client = {
+		.engine = "aws.ec2", .at_client = true, .nodes_dial = true};
 
 	return strcmp(engine, at_client.engine) == 0 ? &at_client : &local_resolver;
 }
@@ -520,6 +571,7 @@ bool rig_start(struct rig *r)
 		rig_stop(r);
 		return false;
 	}
+	r->m.services.url = "https://192.0.2.1:5436"; /* as if it listened there */
 	round_end(&r->m);
 	return true;
 }
@@ -766,6 +818,11 @@ void agent_say(struct rig_agent *a, enum frame_type type, const char *json)
 	say(a, type, 0, STR(""), str_from(json));
 }
 
+void agent_say_on(struct rig_agent *a, enum frame_type type, uint16_t channel, const char *payload)
+{
+	say(a, type, channel, STR(""), str_from(payload));
+}
+
 static struct exit_report exit_of(const struct rig_agent *a, int code)
 {
 	return (struct exit_report){
@@ -802,6 +859,8 @@ void agent_hello(struct rig_agent *a, const char *token)
 		.address = a->address,
 		.interface = a->interface,
 		.templates = a->templates,
+		.inspect = a->inspect,
+		.exec = true,
 	};
 	buf_init(&b, MESSAGE_HELLO_MAX);
 	message_hello_put(&m, &b);
@@ -926,6 +985,7 @@ static void on_enrolled(struct rig_agent *a)
 static void take(struct rig_agent *a, const struct frame *f)
 {
 	a->seen[f->type]++;
+	a->channel = f->channel;
 	snprintf(a->last[f->type], RIG_TEXT, "%.*s",
 		 (int)(f->payload.n < RIG_TEXT ? f->payload.n : RIG_TEXT - 1), f->payload.p);
 	if (f->type == FRAME_WELCOME)

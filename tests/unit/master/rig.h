@@ -43,7 +43,7 @@ enum rig_commit {
 };
 
 struct rig_call {
-	char verb[8]; /* "create", "find", "observe", "destroy" */
+	char verb[8]; /* "create", "find", "observe", "extend", "destroy" */
 	char name[64];
 	int incarnation;
 	char token[65];
@@ -69,6 +69,12 @@ struct rig {
 	char request[128];	 /* of the last create; "none" */
 	char needs[256];	 /* of the last create: "name=id " for each */
 	char credentials[64];	 /* the same; "none" */
+	/* Masters on resources: where reach says that one is, or why it does not know; why one cannot detach
+	 * itself, or its group cannot be destroyed (ERR_NONE: it can); names that it destroys with its own machine */
+	struct driver_master reach_at;
+	struct err reach_fails, end_fails;
+	const char *adopted;
+	enum outcome sweeping; /* what a sweep answers */
 	/* store */
 	int commits; /* since the first start */
 	int fail_at; /* this one fails; 0: none */
@@ -139,6 +145,7 @@ struct rig_agent {
 	bool closed;   /* by the master */
 	struct buf rx;
 	int seen[FRAME_TYPE_MAX + 1]; /* frames on this connection */
+	uint16_t channel;	      /* of the last one */
 	char last[FRAME_TYPE_MAX + 1]
 		 [RIG_TEXT]; /* the beginning of the last payload of each type */
 	struct message_ack acks[STREAMS];
@@ -147,6 +154,7 @@ struct rig_agent {
 	const char *address, *interface; /* that it says in its hello; NULL: none */
 	int incarnation;		 /* the same; 0: that of its node */
 	bool templates;			 /* ... and that it expands them */
+	bool inspect;			 /* ... and that it takes INSPECT */
 	const char *identity;		 /* of its machine, if it enrols */
 	/* what it has done */
 	int attempt, starts, said;
@@ -160,6 +168,8 @@ void agent_dial(struct rig_agent *a);
 void agent_hello(struct rig_agent *a, const char *token);
 void agent_hang_up(struct rig_agent *a);
 void agent_say(struct rig_agent *a, enum frame_type type, const char *json);
+/* The same on the channel of a command. */
+void agent_say_on(struct rig_agent *a, enum frame_type type, uint16_t channel, const char *payload);
 void agent_data(struct rig_agent *a, enum stream s, uint64_t offset, struct str bytes);
 void agent_exit(struct rig_agent *a, int code);
 /* Reads what has come. */

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "master/agents.h"
 #include "master/messages.h"
 #include "master/runs.h"
@@ -89,6 +92,28 @@ static void the_last_word_of_a_node_is_remembered_when_its_connection_is_over(vo
 	agent_hello(again, NULL);
 	agent_wait(again, FRAME_WELCOME);
 	assert_true(agent_heard_ms(lr, 0) > last);
+}
+
+/* Counted from its last word, not in periods that began with its hello. */
+static void a_silent_node_is_noticed_when_its_time_is_over(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+
+	rig_until(r, lr->core->resources[0].state == RES_LIVE);
+	((struct role *)lr->plan.crew.roles[0].spec)->policy.on_lost = LOST_REPLACE;
+	((struct job *)lr->job)->timeouts.lost_ms = 3000;
+	agent_run(a);
+	rig_until(r, node(a)->state == NODE_RUNNING);
+	int64_t from = clock_boot_ms();
+
+	rig_until(r, clock_boot_ms() > from + 500);
+	agent_say(a, FRAME_PING, "{}");
+	agent_wait(a, FRAME_PONG);
+	rig_until(r, !lr->nodes[0].agent);
+	/* In periods it would be 6 s after the hello. */
+	assert_in_range(clock_boot_ms() - from, 3400, 5000);
 }
 
 /* A machine that was given up is told to leave; its successor's connection stays. */
@@ -366,6 +391,53 @@ static void an_exit_of_another_attempt_does_not_hide_the_right_one(void **state)
 	agent_wait(a, FRAME_RELEASE);
 }
 
+static void a_notice_is_taken_and_shown(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running(r);
+
+	agent_say(a, FRAME_PREEMPT, "{\"time_ms\":1794859200000}");
+	rig_until(r, node(a)->preempt_at_ms == 1794859200000);
+	rig_idle(r);
+	assert_int_equal(rig_events(r, "preempt"), 1);
+}
+
+#define STALLS "{\"name\":\"t\",\"command\":[\"true\"],\"stall\":\"50ms\"}"
+
+static void a_silent_job_is_looked_at_and_what_was_found_is_kept(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	rig_submit(r, STALLS);
+	a->inspect = true;
+	agent_run(a);
+	agent_wait(a, FRAME_INSPECT);
+	agent_say(a, FRAME_INSPECTED, "{\"line\":\"T stopped\",\"report\":\"process 7\"}");
+	rig_until(r, rig_events(r, "stalled") == 1);
+	assert_int_equal(rig_events(r, "inspected"), 1);
+	CLEANUP(freep) char *path = xasprintf("%s/stall/worker-0.txt", rig_run(r)->dir);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, 4096);
+	assert_int_equal(file_read(path, &text, NULL), 0);
+	assert_non_null(strstr(buf_str(&text).p, "T stopped\nprocess 7\n"));
+	agent_data(a, STREAM_OUT, 0, STR("it goes on\n"));
+	rig_until(r, rig_events(r, "progress") == 1);
+}
+
+static void an_agent_that_cannot_look_is_not_asked(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+
+	rig_submit(r, STALLS);
+	agent_run(a);
+	rig_until(r, rig_run(r)->core->stall.stalled);
+	rig_idle(r);
+	assert_int_equal(a->seen[FRAME_INSPECT], 0);
+}
+
 /* An agent that comes back says so there and sends no EXIT again. */
 static void an_exit_in_a_hello_counts(void **state)
 {
@@ -631,6 +703,7 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
 		CASE(the_last_word_of_a_node_is_remembered_when_its_connection_is_over),
+		CASE(a_silent_node_is_noticed_when_its_time_is_over),
 		CASE(an_earlier_incarnation_is_sent_away_and_the_node_stays_connected),
 		CASE(an_agent_with_a_wrong_token_is_refused_and_its_node_hears_nothing),
 		CASE(a_node_without_a_planned_address_has_the_one_it_says),
@@ -645,6 +718,9 @@ int main(void)
 		CASE(an_exit_that_is_reported_twice_counts_once),
 		CASE(an_exit_of_another_attempt_counts_for_nothing),
 		CASE(an_exit_of_another_attempt_does_not_hide_the_right_one),
+		CASE(a_notice_is_taken_and_shown),
+		CASE(a_silent_job_is_looked_at_and_what_was_found_is_kept),
+		CASE(an_agent_that_cannot_look_is_not_asked),
 		CASE(an_exit_in_a_hello_counts),
 		CASE(a_node_is_released_when_all_it_has_is_stored),
 		CASE(bytes_that_are_not_on_disk_keep_a_node),

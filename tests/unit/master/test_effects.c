@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+#include "fmt/doc.h"
+#include "master/handover.h"
+#include "master/round.h"
 #include "master/runs.h"
 #include "spec/job.h"
 
@@ -240,17 +244,37 @@ static void a_driver_gets_the_callers_credentials_and_what_its_resource_needs(vo
 		0);
 }
 
-static void a_run_for_another_master_is_refused(void **state)
+static void what_is_handed_over_is_kept_as_it_came_but_without_the_credentials(void **state)
 {
 	struct rig *r = *state;
-	struct err err = {0};
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+	struct doc *body = NULL;
 
-	assert_null(rig_try_submit(r, "request-0123456789",
-				   "{\"command\":[\"true\"],\"engine\":\"aws.ec2\"},"
-				   "\"facts\":{\"at\":\"client\"}",
+	assert_int_equal(json_parse(STR("{\"job\":{\"env\":{\"A_KEY\":\"x\"}},\"base_dir\":\"/b\","
+					"\"credentials\":{\"secret_key\":\"s\"},\"facts\":{}}"),
+				    lr->arena, &body, NULL),
+			 0);
+	handover_keep(lr, body);
+	assert_string_equal(doc_json_text(lr->arena, doc_table(lr->secrets, "submission")),
+			    "{\"job\":{\"env\":{\"A_KEY\":\"x\"}},\"base_dir\":\"/b\"}");
+	assert_false(handover_owes_results(lr));
+}
+
+static void the_id_of_a_run_that_was_handed_over_must_be_free_and_of_its_job(void **state)
+{
+	static const char *const job = "{\"command\":[\"true\"],\"name\":\"a\"},\"run\":\"a-bcde\"";
+	struct rig *r = *state;
+	struct err err = {0};
+	struct live_run *lr = rig_try_submit(r, "request-0123456789", job, &err);
+
+	assert_non_null(lr);
+	assert_string_equal(lr->row.id, "a-bcde");
+	assert_null(rig_try_submit(r, "request-1123456789", job, &err));
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	assert_null(rig_try_submit(r, "request-2123456789",
+				   "{\"command\":[\"true\"],\"name\":\"a\"},\"run\":\"b-bcde\"",
 				   &err));
 	assert_int_equal(err.kind, ERR_INVALID);
-	assert_non_null(strstr(err.msg, "write master = \"here\""));
 }
 
 static void facts_of_a_client_are_taken_only_where_it_finds_them(void **state)
@@ -261,16 +285,38 @@ static void facts_of_a_client_are_taken_only_where_it_finds_them(void **state)
 	assert_null(strstr(lr->row.facts, "10.9.9.9"));
 }
 
+static void an_extension_goes_to_the_provider_and_to_the_machine(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+	struct rig_agent *a = rig_agent(r, 0);
+	int64_t expires_ms = 0, now = clock_wall_ms();
+
+	agent_run(a);
+	/* Engine local, which makes the plan, has nothing that expires. */
+	lr->plan.resources[0].expires = true;
+	lr->core->extend_at_ms = lr->core->next_ms = 1;
+	run_event(lr, &(struct event){.kind = EV_TICK});
+	rig_until(r, rig_count(r, "extend") == 1);
+	agent_wait(a, FRAME_EXTEND);
+	assert_true(
+		str_to_i64(str_trim((struct str){a->last[FRAME_EXTEND] + 14, 13}), &expires_ms));
+	assert_in_range(expires_ms - now, 24 * 3600000LL, 24 * 3600000LL + RIG_WAIT_MS);
+	assert_int_equal(rig_events(r, "extended"), 0); /* nobody wants to read that every hour */
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	const struct CMUnitTest tests[] = {
 		CASE(a_driver_gets_the_callers_credentials_and_what_its_resource_needs),
-		CASE(a_run_for_another_master_is_refused),
+		CASE(what_is_handed_over_is_kept_as_it_came_but_without_the_credentials),
+		CASE(the_id_of_a_run_that_was_handed_over_must_be_free_and_of_its_job),
 		CASE(facts_of_a_client_are_taken_only_where_it_finds_them),
 		CASE(a_batch_is_created_in_one_call_and_answered_row_by_row),
 		CASE(all_of_a_kind_are_deleted_in_one_call),
 		CASE(a_driver_that_takes_one_gets_one),
+		CASE(an_extension_goes_to_the_provider_and_to_the_machine),
 		CASE(a_driver_is_told_which_choice_is_asked_for),
 		CASE(a_machine_that_its_resource_has_no_longer_is_a_lost_node),
 		CASE(the_machine_of_a_replaced_node_is_destroyed_and_not_the_next_one),

@@ -4,21 +4,27 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
+#include "base/file.h"
+#include "base/path.h"
 #include "driver/hosts/host_table.h"
 #include "fmt/doc.h"
+#include "link/layout.h"
 #include "master/api/auth.h"
 #include "master/api/tokens.h"
 #include "master/hosts.h"
+#include "master/live_run.h"
 
 #define WRONG_TOKEN "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define HOUR_MS (60 * 60 * 1000)
 
 struct join {
-	const char *name, *id, *token;
+	const char *name, *id, *token, *machine, *boot_id;
 	int proto;
 	int64_t ahead_ms;
 };
@@ -35,11 +41,12 @@ static void say_join(struct rig_agent *a, const struct join *j)
 	right_token(a->r, token);
 	snprintf(
 		text, sizeof(text),
-		"{\"proto\":%d,\"id\":\"%s\",\"name\":\"%s\",\"token\":\"%s\",\"boot_id\":\"b\","
+		"{\"proto\":%d,\"id\":\"%s\",\"name\":\"%s\",\"token\":\"%s\",\"boot_id\":\"%s\",\"machine\":\"%s\","
 		"\"version\":\"1\",\"address\":\"10.0.0.9\",\"time_ms\":%lld,\"cpus\":2,\"gpus\":1,"
 		"\"memory\":1024,\"labels\":{\"gpu\":\"x\"}}",
 		j->proto ? j->proto - 1 : 1, j->id ? j->id : "i", j->name ? j->name : "a",
-		j->token ? j->token : token, (long long)(clock_wall_ms() + j->ahead_ms));
+		j->token ? j->token : token, j->boot_id ? j->boot_id : "b",
+		j->machine ? j->machine : "m", (long long)(clock_wall_ms() + j->ahead_ms));
 	agent_dial(a);
 	agent_say(a, FRAME_JOIN, text);
 }
@@ -94,6 +101,10 @@ static void a_host_joins_and_leaves(void **state)
 	rig_until(r, hosts_are(r, "a free, b free"));
 	agent_hang_up(a);
 	rig_until(r, hosts_are(r, "a gone, b free"));
+	assert_true(hosts_connected(r->m.hosts));
+	agent_hang_up(b);
+	rig_until(r, hosts_are(r, "a gone, b gone"));
+	assert_false(hosts_connected(r->m.hosts)); /* so that the master may leave */
 	assert_int_equal(rig_http(r, "GET", "/api/v1/hosts", ""), 200);
 }
 
@@ -140,6 +151,47 @@ static void a_name_belongs_to_the_host_that_has_it(void **state)
 	rig_until(r, hosts_are(r, "a free"));
 }
 
+/* A machine made from an image in which a host's directory was. */
+static void a_copy_of_a_host_on_another_machine_may_not_join(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *b = rig_agent(r, 1);
+
+	join(a, &(struct join){.id = "same"});
+	say_join(b, &(struct join){.id = "same", .machine = "other"});
+	assert_refused(b, "\"conflict\"", "is a copy of that of 'a' on another machine (10.0.0.9)");
+	/* /etc/machine-id was in the image, too. */
+	say_join(b, &(struct join){.id = "same", .boot_id = "other"});
+	assert_refused(b, "\"conflict\"", "start it with an empty directory (--dir)");
+	rig_until(r, hosts_are(r, "a free"));
+	/* The directory has moved, or the machine has booted. */
+	agent_hang_up(a);
+	rig_until(r, hosts_are(r, "a gone"));
+	join(b, &(struct join){.id = "same", .machine = "other", .boot_id = "other"});
+	rig_until(r, hosts_are(r, "a free"));
+}
+
+/* Nobody but the host itself answers for its nodes, also when it is away. */
+static void a_copy_of_a_host_that_has_nodes_may_not_take_its_place(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *b = rig_agent(r, 1);
+	struct host_node node = {"run", "n", 1};
+
+	join(a, &(struct join){.id = "same"});
+	rig_until(r, hosts_are(r, "a free"));
+	assert_int_equal(host_table_reserve(r->m.services.hosts, &node, 1,
+					    &(struct host_want){.slots = 1}, NULL),
+			 0);
+	agent_hang_up(a);
+	rig_until(r, hosts_are(r, "a gone"));
+	say_join(b, &(struct join){.id = "same", .machine = "other", .boot_id = "other"});
+	assert_refused(b, "\"conflict\"", "is a copy of that of 'a'");
+	/* It has booted: it says itself that the node is not there any more. */
+	join(b, &(struct join){.id = "same", .boot_id = "other"});
+	rig_until(r, !hosts_are(r, "a gone"));
+}
+
 /* A copied directory: without a refusal both would dial again for ever. */
 static void one_of_two_daemons_with_one_identity_is_sent_away(void **state)
 {
@@ -161,7 +213,7 @@ static void every_word_of_a_host_is_heard(void **state)
 {
 	struct rig *r = *state;
 	struct rig_agent *a = rig_agent(r, 0);
-	struct host_table *t = hosts_services(r->m.hosts)->hosts;
+	struct host_table *t = r->m.services.hosts;
 	struct host_node node = {"r", "n", 1};
 	char name[HOST_NAME_MAX_LEN];
 	int64_t joined, heard;
@@ -225,7 +277,7 @@ static bool is_over(struct question *q)
 
 static struct question question_of(struct rig *r)
 {
-	struct host_table *t = hosts_services(r->m.hosts)->hosts;
+	struct host_table *t = r->m.services.hosts;
 	struct host_node node = {"r", "n", 1};
 
 	assert_int_equal(host_table_reserve(t, &node, 1, &(struct host_want){.slots = 1}, NULL), 0);
@@ -262,6 +314,107 @@ static void a_question_goes_out_and_its_answer_comes_back(void **state)
 	assert_string_equal(q.ask.ret_id, "5");
 }
 
+static void the_token_of_a_node_goes_out_with_its_create_only(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	pthread_t thread;
+
+	join(a, &(struct join){0});
+	rig_until(r, hosts_are(r, "a free"));
+	struct question q = question_of(r);
+
+	q.ask.op = HOST_OBSERVE;
+	assert_int_equal(pthread_create(&thread, NULL, ask, &q), 0);
+	agent_wait(a, FRAME_HOST_ASK);
+	assert_non_null(strstr(a->last[FRAME_HOST_ASK], "\"op\":\"observe\""));
+	assert_null(strstr(a->last[FRAME_HOST_ASK], "secret"));
+	agent_say(a, FRAME_HOST_ANSWER, "{\"no\":1,\"outcome\":\"done\"}");
+	rig_until(r, is_over(&q));
+	pthread_join(thread, NULL);
+}
+
+/* It would wait for up to half a minute otherwise. */
+static void a_run_that_waits_for_capacity_is_tried_when_a_host_is_free(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	struct live_run *lr;
+
+	r->creating = OUTCOME_REFUSED;
+	lr = rig_submit(r, RIG_JOB);
+	struct core_resource *res = &lr->core->resources[0];
+
+	rig_until(r, res->state == RES_INTENT && res->retry_at_ms && !res->asked);
+	r->creating = OUTCOME_DONE;
+	res->why_kind = ERR_CAPACITY;
+	res->retry_at_ms += HOUR_MS;
+	join(a, &(struct join){0});
+	rig_until(r, res->state == RES_LIVE);
+}
+
+/* A name that is none is not looked for: it would be part of a path. */
+static void what_is_no_name_of_a_host_is_not_forgotten(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	static const char *const names[] = {"", "../a", "a/../a", "a b", ".."};
+
+	join(a, &(struct join){.name = "a"});
+	rig_until(r, hosts_are(r, "a free"));
+	agent_hang_up(a);
+	rig_until(r, hosts_are(r, "a gone"));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct err err = {0};
+
+		assert_int_equal(hosts_forget(r->m.hosts, str_from(names[i]), &err), -1);
+		assert_int_equal(err.kind, ERR_NOT_FOUND);
+		assert_string_equal(err.msg, "no host has joined with that name");
+	}
+	assert_int_equal(hosts_forget(r->m.hosts, STR("a"), NULL), 0);
+	rig_until(r, hosts_are(r, ""));
+}
+
+static const char *host_run(struct rig *r, struct arena *a)
+{
+	const struct doc *l = hosts_list(r->m.hosts, a);
+
+	assert_int_equal(l->array.n, 1);
+	return doc_str(l->array.v[0], "run", STR("-")).p;
+}
+
+/* The master died when the end of the run was stored, and its reservation was not removed yet. */
+static void the_reservation_of_a_run_that_has_ended_is_not_taken_up(void **state)
+{
+	CLEANUP(arena_freep) struct arena *mem = arena_new();
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+	CLEANUP(freep) char *dir = path_join(r->home, LAYOUT_HOSTS);
+	CLEANUP(freep) char *path = path_join(dir, "held.json");
+	CLEANUP(freep)
+	char *held = xasprintf(
+		"[{\"host\":\"a\",\"run\":\"%s\",\"node\":\"worker-0\",\"incarnation\":1}]\n",
+		lr->row.id);
+
+	rig_until(r, lr->core->resources[0].state == RES_LIVE);
+	rig_crash(r);
+	assert_int_equal(file_mkdir_p(dir, 0700, NULL), 0);
+	assert_int_equal(file_write_atomic(path, str_from(held), 0600, false, NULL), 0);
+	assert_true(rig_start(r));
+	assert_string_equal(host_run(r, mem), rig_run(r)->row.id);
+	rig_cancel(r, true);
+	rig_until(r, !rig_run(r) || rig_run(r)->ended);
+	rig_crash(r);
+	/* Also if that end is not dealt with yet. */
+	for (int k = 0; k < 2; k++) {
+		assert_int_equal(file_write_atomic(path, str_from(held), 0600, false, NULL), 0);
+		assert_true(rig_start(r));
+		assert_string_equal(hosts_text(r), "");
+		rig_crash(r);
+		rig_damage(r, "UPDATE run SET ended_ms = 0");
+	}
+}
+
 static void a_host_that_leaves_owes_no_answer(void **state)
 {
 	struct rig *r = *state;
@@ -290,11 +443,17 @@ int main(void)
 		TEST(a_host_with_a_token_that_is_not_for_hosts_is_refused),
 		TEST(another_protocol_and_a_wrong_clock_are_refused),
 		TEST(a_name_belongs_to_the_host_that_has_it),
+		TEST(a_copy_of_a_host_on_another_machine_may_not_join),
+		TEST(a_copy_of_a_host_that_has_nodes_may_not_take_its_place),
 		TEST(one_of_two_daemons_with_one_identity_is_sent_away),
 		TEST(every_word_of_a_host_is_heard),
 		TEST(each_says_only_what_is_its_own),
 		TEST(a_question_goes_out_and_its_answer_comes_back),
 		TEST(a_host_that_leaves_owes_no_answer),
+		TEST(what_is_no_name_of_a_host_is_not_forgotten),
+		TEST(the_reservation_of_a_run_that_has_ended_is_not_taken_up),
+		TEST(the_token_of_a_node_goes_out_with_its_create_only),
+		TEST(a_run_that_waits_for_capacity_is_tried_when_a_host_is_free),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,6 +285,71 @@ static void only_blobs_of_its_own_run_are_served(void **state)
 	assert_int_equal(get(&n, "blobs/x"), STATUS(404));
 }
 
+static int urls(const struct node *n, const char *body, char *text, size_t size)
+{
+	return call(n, "POST", "urls", str_from(body), NULL, NULL, text, size);
+}
+
+static void a_node_is_told_where_its_inputs_are(void **state)
+{
+	struct rig *r = *state;
+	char text[400];
+	struct node n;
+	struct live_run *lr = begin(r, STR("source bytes"), &n);
+
+	lr->row.data =
+		"[null,{\"list\":\"0\",\"from\":\"https://h/x\"},{\"list\":\"0\",\"from\":\"s3://b-1/d/\"}]";
+	assert_int_equal(urls(&n, "{\"input\":1,\"names\":[\"\"]}", text, sizeof(text)),
+			 STATUS(200));
+	assert_string_equal(text, "|{\"urls\":[\"https://h/x\"]}\n");
+	/* Signed with the credentials of the run. */
+	lr->credentials = "{\"access_key\":\"AK\",\"secret_key\":\"s\",\"region\":\"eu-west-1\"}";
+	assert_int_equal(urls(&n, "{\"input\":2,\"names\":[\"a b\"]}", text, sizeof(text)),
+			 STATUS(200));
+	assert_non_null(strstr(text, "/d/a%20b?"));
+	assert_non_null(strstr(text, "X-Amz-Signature="));
+	assert_null(strstr(text, "versionId"));
+	assert_int_equal(urls(&n, "{\"input\":2,\"names\":[\"b\"],\"versions\":[\"v/1\"]}", text,
+			      sizeof(text)),
+			 STATUS(200));
+	assert_non_null(strstr(text, "versionId=v%2F1"));
+	assert_int_equal(
+		urls(&n, "{\"input\":2,\"names\":[\"b\"],\"versions\":[\"\",\"\"]}", NULL, 0),
+		STATUS(400));
+	/* Nothing else is signed. */
+	assert_int_equal(urls(&n, "{\"input\":0,\"names\":[\"\"]}", NULL, 0), STATUS(404));
+	assert_int_equal(urls(&n, "{\"input\":3,\"names\":[\"\"]}", NULL, 0), STATUS(404));
+	assert_int_equal(urls(&n, "{\"names\":[\"\"]}", NULL, 0), STATUS(404));
+	assert_int_equal(urls(&n, "{\"input\":1,\"names\":[]}", NULL, 0), STATUS(400));
+	assert_int_equal(urls(&n, "{\"input\":1,\"names\":[7]}", NULL, 0), STATUS(400));
+	assert_int_equal(urls(&n, "[", NULL, 0), STATUS(400));
+	lr->credentials = "[";
+	assert_int_equal(urls(&n, "{\"input\":2,\"names\":[\"x\"]}", NULL, 0), STATUS(400));
+	lr->row.data = NULL;
+}
+
+static void a_node_is_given_the_login_of_its_image_only(void **state)
+{
+	struct rig *r = *state;
+	char text[400];
+	struct node n;
+	struct live_run *lr = begin(r, STR("source bytes"), &n);
+	const struct job *before = lr->job;
+	struct job job = *before;
+
+	assert_int_equal(call(&n, "POST", "registry", STR("{}"), NULL, NULL, NULL, 0), STATUS(404));
+	lr->job = &job;
+	job.registry.login = "ecr";
+	assert_int_equal(call(&n, "POST", "registry", STR("{}"), NULL, NULL, NULL, 0), STATUS(404));
+	job.image = "elsewhere.example/x";
+	assert_int_equal(call(&n, "POST", "registry", STR("{}"), NULL, NULL, text, sizeof(text)),
+			 STATUS(400));
+	assert_non_null(strstr(text, "is not of a registry of ECR"));
+	job.registry.login = "other";
+	assert_int_equal(call(&n, "POST", "registry", STR("{}"), NULL, NULL, NULL, 0), STATUS(400));
+	lr->job = before;
+}
+
 static void a_part_is_served_from_an_offset(void **state)
 {
 	static const struct {
@@ -406,6 +471,12 @@ static void each_node_is_told_of_its_own_shard(void **state)
 	inputs_of(lr, 2, a, &in); /* a service has everything */
 	assert_int_equal(in.data[0].nblobs, 2);
 	assert_true(run_has_blob(lr, str_from(two)));
+	/* Shards follow the ranks that the job sees. */
+	lr->core->nodes[0].job_rank = 1;
+	lr->core->nodes[1].job_rank = 0;
+	inputs_of(lr, 0, a, &in);
+	assert_string_equal(in.data[0].blobs[0].sha256, two);
+	lr->core->nodes[0].job_rank = lr->core->nodes[1].job_rank = -1;
 	/* What was cut for a node that is asleep goes to those that are not. */
 	lr->core->nodes[1].asleep = true;
 	lr->core->counted = 1;
@@ -930,6 +1001,8 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
 		CASE(only_blobs_of_its_own_run_are_served),
+		CASE(a_node_is_told_where_its_inputs_are),
+		CASE(a_node_is_given_the_login_of_its_image_only),
 		CASE(a_part_is_served_from_an_offset),
 		CASE(a_token_is_for_its_own_node_alone),
 		CASE(each_node_is_told_of_its_own_shard),

@@ -6,7 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "link/layout.h"
 #include "master/messages.h"
+#include "master/runs.h"
 #include "master/secrets.h"
 
 #define VALUE "s3cret-value"
@@ -46,7 +48,7 @@ static void a_secret_is_in_no_row_and_in_one_file(void **state)
 	struct rig *r = *state;
 	mode_t before = umask(0); /* what the file allows is not left to the user's umask */
 	const char *dir = rig_submit(r, JOB)->dir;
-	CLEANUP(freep) char *path = path_join(dir, SECRETS_FILE);
+	CLEANUP(freep) char *path = path_join(dir, LAYOUT_SECRETS);
 	struct stat st;
 
 	umask(before);
@@ -58,7 +60,7 @@ static void a_secret_is_in_no_row_and_in_one_file(void **state)
 				       "LIKE '%" VALUE "%'"),
 			 0);
 	assert_false(file_has(dir, "job.toml", VALUE) || file_has(dir, "plan.json", VALUE));
-	assert_true(file_has(dir, SECRETS_FILE, VALUE));
+	assert_true(file_has(dir, LAYOUT_SECRETS, VALUE));
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 }
@@ -78,7 +80,7 @@ static void a_secret_of_the_clients_environment_is_no_less_secret(void **state)
 	assert_int_equal(rig_stored(r, "SELECT count(*) FROM job WHERE json || plan || client_env "
 				       "LIKE '%" VALUE "%'"),
 			 0);
-	assert_true(file_has(rig_run(r)->dir, SECRETS_FILE, VALUE));
+	assert_true(file_has(rig_run(r)->dir, LAYOUT_SECRETS, VALUE));
 	assert_true(start_has(r, VALUE));
 }
 
@@ -86,7 +88,7 @@ static void a_secret_of_the_clients_environment_is_no_less_secret(void **state)
 static void secrets_are_on_disk_before_their_run_is(void **state)
 {
 	struct rig *r = *state;
-	CLEANUP(freep) char *path = path_join(rig_submit(r, JOB)->dir, SECRETS_FILE);
+	CLEANUP(freep) char *path = path_join(rig_submit(r, JOB)->dir, LAYOUT_SECRETS);
 
 	assert_int_equal(rig_stored(r, "SELECT count(*) FROM run"), 0);
 	assert_true(rig_is_synced(path));
@@ -97,10 +99,27 @@ static void secrets_are_on_disk_before_their_run_is(void **state)
 	assert_true(start_has(r, VALUE));
 }
 
+static void credentials_that_hold_no_more_are_replaced(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, JOB);
+	CLEANUP(freep) char *path = xasprintf("/api/v1/runs/%s/cancel", lr->row.id);
+
+	rig_until(r, rig_run(r)->core->phase == RUN_GATHERING);
+	lr->busy++;
+	assert_int_equal(rig_http(r, "POST", path, "{\"credentials\":{\"access_key\":\"new\"}}"),
+			 200);
+	assert_string_equal(lr->credentials, "{\"access_key\":\"new\"}");
+	if (!lr->ended)
+		assert_true(file_has(lr->dir, LAYOUT_SECRETS, "\"new\""));
+	lr->busy--;
+	live_run_done(lr);
+}
+
 static void secrets_end_with_their_run(void **state)
 {
 	struct rig *r = *state;
-	CLEANUP(freep) char *path = path_join(rig_submit(r, JOB)->dir, SECRETS_FILE);
+	CLEANUP(freep) char *path = path_join(rig_submit(r, JOB)->dir, LAYOUT_SECRETS);
 	struct rig_agent *a = rig_agent(r, 0);
 
 	agent_run(a);
@@ -116,6 +135,7 @@ int main(void)
 		CASE(a_secret_is_in_no_row_and_in_one_file),
 		CASE(a_secret_of_the_clients_environment_is_no_less_secret),
 		CASE(secrets_are_on_disk_before_their_run_is),
+		CASE(credentials_that_hold_no_more_are_replaced),
 		CASE(secrets_end_with_their_run),
 	};
 

@@ -7,8 +7,10 @@
 #include "base/cleanup.h"
 #include "fmt/doc.h"
 #include "link/message.h"
+#include "master/run_json.h"
 #include "master/start_table.h"
 #include "rig.h"
+#include "strategy/strategy.h"
 
 #define TWO "{\"name\":\"t\",\"command\":[\"true\"],\"count\":2,\"env\":{\"BRACE\":\"{rank}\"}}"
 
@@ -167,6 +169,61 @@ static void an_address_that_changed_is_in_the_next_table(void **state)
 	rig_until(r, strcmp(start_members(lr)->addresses[1], "10.9.8.7") == 0);
 }
 
+/* The strategy of the run asks for ranks by address, and its machines say their addresses themselves. */
+static void sort_ranks(struct rig *r)
+{
+	struct live_run *lr = rig_run(r);
+	struct strategy *s = arena_new_of(lr->arena, struct strategy);
+
+	*s = *lr->plan.strategy;
+	s->ranks_by_address = true;
+	lr->plan.strategy = s;
+	for (int i = 0; i < lr->plan.crew.n; i++) {
+		lr->plan.addresses[i] = NULL;
+		lr->core->nodes[i].address[0] = '\0';
+	}
+}
+
+static void the_lowest_address_is_rank_0(void **state)
+{
+	CLEANUP(arena_freep) struct arena *mem = arena_new();
+	struct rig *r = *state;
+	struct rig_agent *a[2] = {rig_agent(r, 0), rig_agent(r, 1)};
+
+	rig_submit(r, TWO);
+	sort_ranks(r);
+	a[0]->address = "10.0.0.10";
+	a[1]->address = "10.0.0.9";
+	for (int i = 0; i < 2; i++) {
+		a[i]->templates = true;
+		rig_until(r, rig_run(r)->core->resources[i].state == RES_LIVE);
+		agent_hello(a[i], NULL);
+		agent_wait(a[i], FRAME_WELCOME);
+	}
+	for (int i = 0; i < 2; i++) {
+		agent_wait(a[i], FRAME_INPUTS);
+		agent_say(a[i], FRAME_READY, "{\"ok\":true}");
+	}
+	for (int i = 0; i < 2; i++) {
+		agent_wait(a[i], FRAME_START);
+		const struct doc *members = parsed(str_from(a[i]->last[FRAME_MEMBERS]), mem);
+
+		assert_string_equal(doc_str(members, "addresses", STR("")).p, "10.0.0.9 10.0.0.10");
+		assert_string_equal(doc_str(members, "names", STR("")).p, "worker-1 worker-0");
+		assert_int_equal(doc_int(parsed(buf_str(&a[i]->start), mem), "rank", -1), 1 - i);
+	}
+	CLEANUP(buf_release) struct buf run = {0};
+
+	buf_init(&run, 1 << 20);
+	run_to_json(rig_run(r), true, &run);
+	const struct doc *nodes = doc_array(parsed(buf_str(&run), mem), "nodes");
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(doc_int(nodes->array.v[i], "rank", -1), i);
+		assert_int_equal(doc_int(nodes->array.v[i], "job_rank", -1), 1 - i);
+	}
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
@@ -177,6 +234,7 @@ int main(void)
 		CASE(a_start_that_does_not_fit_ends_the_run_in_words),
 		CASE(inputs_that_do_not_fit_end_the_run_in_words),
 		CASE(an_address_that_changed_is_in_the_next_table),
+		CASE(the_lowest_address_is_rank_0),
 	};
 
 	return cmocka_run_group_tests_name("start", tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "master/live_run.h"
 #include "master/runs.h"
 #include "master/streams.h"
+#include "master/suites.h"
 #include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
 #include "sys/loop.h"
@@ -70,6 +71,13 @@ static struct live_run *make_run(struct master *m, const char *id, const char *s
 	lr->plan.crew.members = members;
 	lr->plan.crew.n = 2;
 	lr->nodes = xcalloc(2, sizeof(*lr->nodes));
+	lr->streams = xcalloc(2 * STREAMS, sizeof(*lr->streams));
+	lr->orders = xcalloc(2, sizeof(*lr->orders));
+	for (int i = 0; i < 2; i++) {
+		lr->nodes[i].processes = 1;
+		lr->nodes[i].streams = lr->streams + i * STREAMS;
+		lr->nodes[i].orders = lr->orders + i;
+	}
 	lr->core = xcalloc(1, sizeof(*lr->core));
 	lr->core->nodes = xcalloc(2, sizeof(*lr->core->nodes));
 	lr->series = map_new();
@@ -103,6 +111,7 @@ static int make(void **state)
 	r->m.loop = loop_new();
 	r->m.space = space_new(&r->m);
 	r->m.trash = trash_new(&r->m);
+	r->m.suites = suites_new(&r->m);
 	if (store_open(r->home, &r->m.store, &err) < 0)
 		return -1;
 	r->lr = make_run(&r->m, "run-a", "");
@@ -117,6 +126,7 @@ static int drop(void **state)
 
 	r->m.pools = pools_free(r->m.pools);
 	trash_free(r->m.trash);
+	suites_free(r->m.suites);
 	space_free(r->m.space);
 	live_run_free(r->lr);
 	map_free(r->m.runs);

@@ -9,6 +9,7 @@
 #include "link/layout.h"
 #include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
+#include "sys/loop.h"
 
 #define WORD 65536
 #define BODY_FITS (FRAME_MAX_PAYLOAD - 4096) /* into the body of a request, but not into a START */
@@ -58,6 +59,21 @@ static void a_source_that_was_not_uploaded_is_refused(void **state)
 				   &err));
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	rig_idle(r);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM run"), 0);
+}
+
+static void machines_that_cannot_reach_the_master_are_not_made(void **state)
+{
+	struct rig *r = *state;
+	struct err err = {0};
+
+	r->m.services.url = NULL;
+	assert_null(rig_try_submit(r, "request-0123456789",
+				   "{\"name\":\"t\",\"command\":[\"true\"],\"engine\":\"aws.ec2\","
+				   "\"master\":\"here\"}",
+				   &err));
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_non_null(strstr(err.msg, "cannot reach this master"));
 	assert_int_equal(rig_stored(r, "SELECT count(*) FROM run"), 0);
 }
 
@@ -177,18 +193,39 @@ static void on_a_full_disk_the_trash_is_emptied_while_a_run_is_active(void **sta
 	assert_false(file_exists(file));
 }
 
+static void count(void *ctx)
+{
+	++*(int *)ctx;
+}
+
+static void a_master_that_cancels_and_leaves_looks_at_once_whether_all_runs_have_ended(void **state)
+{
+	struct rig *r = *state;
+	int looks = 0;
+
+	r->m.idle = loop_timer_free(r->m.idle);
+	r->m.idle = loop_timer_new(r->m.loop, count, &looks);
+	rig_submit(r, RIG_JOB);
+	assert_int_equal(rig_http(r, "POST", "/api/v1/shutdown", "{\"cancel\":true}"), 200);
+	assert_true(r->m.stopping);
+	rig_idle(r);
+	assert_int_equal(looks, 1);
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
 		CASE(a_start_that_does_not_fit_is_refused_and_never_sent),
 		CASE(a_source_that_was_not_uploaded_is_refused),
+		CASE(machines_that_cannot_reach_the_master_are_not_made),
 		CASE(the_longest_start_that_is_accepted_arrives_whole),
 		CASE(a_full_disk_refuses_new_runs_and_ends_those_that_there_are),
 		CASE(the_disk_reserve_is_there_before_the_first_run),
 		CASE(a_create_that_is_refused_is_not_a_create),
 		CASE(a_master_with_too_few_descriptors_does_not_start),
 		CASE(on_a_full_disk_the_trash_is_emptied_while_a_run_is_active),
+		CASE(a_master_that_cancels_and_leaves_looks_at_once_whether_all_runs_have_ended),
 	};
 
 	return cmocka_run_group_tests_name("master: submit", tests, NULL, NULL);

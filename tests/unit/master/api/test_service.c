@@ -217,12 +217,32 @@ static void a_token_has_a_bounded_number_of_streams(void **state)
 	close(local);
 }
 
+/* Rule: the program is there for everybody who knows its sum, and no other file is. */
+static void the_program_is_given_to_who_knows_its_sum(void **state)
+{
+	struct rig *r = *state;
+	char sum[SHA256_TEXT], path[128];
+	uint64_t size;
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = dial_tcp(r);
+
+	assert_int_equal(sha256_fd_hex(self, sum, &size, NULL), 0);
+	close(self);
+	r->token[0] = '\0';
+	snprintf(path, sizeof(path), "/bin/%s", sum);
+	assert_true(has_status(ask(r, fd, "HEAD", path, NULL), "200"));
+	sum[0] = sum[0] == '0' ? '1' : '0';
+	snprintf(path, sizeof(path), "/bin/%s", sum);
+	assert_true(has_status(ask(r, fd, "GET", path, NULL), "404"));
+	close(fd);
+}
+
 int main(void)
 {
 #define test(t) cmocka_unit_test_setup_teardown(t, make, drop)
 	const struct CMUnitTest tests[] = {
 		test(an_archive_is_answered_when_its_name_is_on_disk),
 		test(a_token_has_a_bounded_number_of_streams),
+		test(the_program_is_given_to_who_knows_its_sum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

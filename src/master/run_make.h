@@ -1,5 +1,5 @@
 #pragma once
-/* run_load - the steps that make a run in memory, used for a submitted run (runs.c) and for one
+/* run_make - the steps that make a run in memory, used for a submitted run (runs.c) and for one
  * loaded from its rows. */
 struct doc;
 struct err;
@@ -20,3 +20,4 @@ int run_resolve(struct live_run *lr, const struct doc *known, const struct doc *
 int run_write_texts(struct live_run *lr, struct err *err);
 /* Makes core, nodes and series for the plan. */
 void run_make_state(struct live_run *lr);
+void run_drop_state(struct live_run *lr);

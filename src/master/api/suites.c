@@ -1,0 +1,149 @@
+/* Handlers about suites. */
+#include "master/suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "fmt/doc.h"
+#include "master/api/api.h"
+#include "master/round.h"
+#include "master/upkeep/suite_files.h"
+
+#define ANSWER_MAX_BYTES (64u << 20)
+#define LIST_DEFAULT 100
+#define LIST_MAX 10000
+
+static int reply_suite(struct api_call *c, struct live_suite *ls, bool brief)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, ANSWER_MAX_BYTES);
+	suite_to_json(ls, brief, &text);
+	buf_addc(&text, '\n');
+	api_reply_json(c, 200, &text);
+	live_suite_done(ls);
+	return 0;
+}
+
+/* The answer to a change: sent when the change is stored. */
+static int reply_changed(struct api_call *c, struct live_suite *ls, struct err *err)
+{
+	ls->busy++; /* keeps it in memory: it may end in this round */
+	round_end(c->m);
+	ls->busy--;
+	if (!c->m->exit_code)
+		return reply_suite(c, ls, true);
+	live_suite_done(ls);
+	return err_set(err, ERR_IO, "the suite could not be stored");
+}
+
+static bool put_suite(void *ctx, const struct suite_row *row)
+{
+	struct buf *text = ctx;
+
+	if (text->p[text->n - 1] != '[')
+		buf_addc(text, ',');
+	suite_row_to_json(row, text);
+	return !text->overflow;
+}
+
+int api_suites_list(struct api_call *c, struct err *err)
+{
+	struct str state = query_get(&c->req->query, "state", STR("all"));
+	struct str limit = query_get(&c->req->query, "limit", STR(""));
+	CLEANUP(buf_release) struct buf text = {0};
+	int64_t n = LIST_DEFAULT;
+
+	if (!str_is(state, "all") && !str_is(state, "active"))
+		return err_set(err, ERR_INVALID, "'state' must be all or active");
+	if (limit.n && (!str_to_i64(limit, &n) || n < 1 || n > LIST_MAX))
+		return err_set(err, ERR_INVALID, "'limit' must be a whole number from 1 to %d",
+			       LIST_MAX);
+	buf_init(&text, ANSWER_MAX_BYTES);
+	buf_addz(&text, "{\"suites\":[");
+	if (store_suites_each(c->m->store, str_is(state, "active"), (int)n, c->arena, put_suite,
+			      &text, err) < 0)
+		return -1;
+	buf_addz(&text, "]}\n");
+	api_reply_json(c, 200, &text);
+	return 0;
+}
+
+int api_suite_submit(struct api_call *c, struct err *err)
+{
+	struct live_suite *ls = NULL;
+	struct doc *body;
+	bool is_new;
+
+	if (c->m->stopping)
+		return err_set(err, ERR_UNAVAILABLE, "the master is about to stop");
+	if (api_read_body(c, &body, err) < 0)
+		return -1;
+	if (suites_submit(c->m->suites, body, c->arena, &ls, &is_new, &c->details, err) < 0)
+		return -1;
+	if (!is_new)
+		return reply_changed(c, ls, err);
+	ls->answer = c->x; /* suites_hand_out() answers when the suite is stored */
+	return 0;
+}
+
+int api_suite_get(struct api_call *c, struct err *err)
+{
+	struct live_suite *ls = suites_find(c->m->suites, c->params[0], err);
+
+	if (!ls)
+		return -1;
+	return reply_suite(c, ls, str_is(query_get(&c->req->query, "brief", STR("0")), "1"));
+}
+
+int api_suite_cancel(struct api_call *c, struct err *err)
+{
+	struct suite_event ev = {.kind = SUITE_CANCEL};
+	struct live_suite *ls;
+	struct doc *body;
+
+	if (api_read_body(c, &body, err) < 0 ||
+	    !(ls = suites_find(c->m->suites, c->params[0], err)))
+		return -1;
+	ev.hurry = doc_bool(body, "now", false);
+	snprintf(ev.text, sizeof(ev.text), "cancelled by the user");
+	if (!ls->ended)
+		suite_event(ls, &ev);
+	return reply_changed(c, ls, err);
+}
+
+int api_suite_resume(struct api_call *c, struct err *err)
+{
+	struct live_suite *ls;
+	struct doc *body;
+
+	if (c->m->stopping)
+		return err_set(err, ERR_UNAVAILABLE, "the master is about to stop");
+	if (api_read_body(c, &body, err) < 0 ||
+	    suites_again(c->m->suites, c->params[0], doc_bool(body, "failed", false), &ls, err) < 0)
+		return -1;
+	return reply_changed(c, ls, err);
+}
+
+static void report_made(void *ctx, struct str summary, const struct err *why)
+{
+	struct http_exchange *x = ctx;
+
+	if (why->kind != ERR_NONE)
+		api_reply_error(x, why);
+	else
+		http_reply(x, 200, "application/json", summary);
+}
+
+int api_suite_report(struct api_call *c, struct err *err)
+{
+	struct live_suite *ls = suites_find(c->m->suites, c->params[0], err);
+
+	if (!ls)
+		return -1;
+	suite_write_files(ls, report_made, c->x);
+	live_suite_done(ls);
+	return 0;
+}

@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * suite_files - the directory of a suite: links to the runs of its variants, and the files of its
+ * report.  They are copies for people; the master reads the rows.
+ */
+#include "base/str.h"
+
+struct err;
+struct live_suite;
+
+/* experiments/<variant>/<repeat> is a link to the directory of the entry's run. */
+void suite_link_run(const struct live_suite *ls, int index);
+/* Called on the loop when the files are written; the kind of err is ERR_NONE if they all are. */
+typedef void (*suite_files_fn)(void *ctx, struct str summary, const struct err *err);
+/* Makes the files of the report in the background.  The suite is not used after the return.  done may
+ * be NULL: a failure is logged. */
+void suite_write_files(struct live_suite *ls, suite_files_fn done, void *ctx);

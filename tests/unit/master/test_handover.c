@@ -1,0 +1,525 @@
+/* A run that is handed to another master, which this test plays; and the end of that master's machine. */
+#include "rig.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/path.h"
+#include "core/machine_end.h"
+#include "driver/aws/aws_session.h"
+#include "driver/results.h"
+#include "fake_s3.h"
+#include "link/layout.h"
+#include "master/run_json.h"
+#include "master/runs.h"
+#include "master/upkeep/exports.h"
+#include "master/upkeep/own_machine.h"
+#include "net/http_server.h"
+#include "net/tls.h"
+#include "sys/loop.h"
+
+#define ARCHIVE "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define TOKEN "t0ken"
+#define FACTS                                                                                      \
+	"\"account\":\"" FAKE_S3_ACCOUNT "\",\"region\":\"us-east-1\",\"bucket\":\"b-1\","         \
+	"\"client\":\"203.0.113.7/32\",\"subnets\":[{\"zone\":\"z\",\"id\":\"s\"}]"
+#define JOB "{\"name\":\"t\",\"command\":[\"true\"],\"engine\":\"aws.ec2\"}"
+#define ADOPTED                                                                                    \
+	",\"adopted\":[{\"name\":\"bucket\",\"id\":\"b\"},{\"name\":\"group\",\"id\":\"g\"},"      \
+	"{\"name\":\"master\",\"id\":\"i\"}]"
+
+/* ---- the other master ---- */
+
+/* It is asked only while this thread waits for its answer. */
+struct other {
+	char *dir;
+	pthread_t thread;
+	int stop_fd, ready_fd, port;
+	struct loop *loop;
+	struct http_server *http;
+	char pin[TLS_PIN_SIZE];
+	int put_status, post_status;
+	bool has_archive, lose_answer, denied; /* lose_answer: of the next POST of a run */
+	const char *run;		       /* the answer to a GET; NULL: 404 */
+	char log[2048];			       /* "METHOD path " of each request */
+	char bodies[2][8192];		       /* of the offers */
+	int offers, cancels;
+};
+
+static bool any(const void *ctx, const void *user)
+{
+	(void)ctx, (void)user;
+	return true;
+}
+
+static void cut(void *ctx)
+{
+	struct other *o = ctx;
+
+	http_server_cut(o->http, any, NULL);
+}
+
+static void gone(void *ctx)
+{
+	(void)ctx;
+}
+
+static void take_offer(struct other *o, struct http_exchange *x)
+{
+	struct str body = http_request(x)->body;
+
+	snprintf(o->bodies[o->offers % 2], sizeof(o->bodies[0]), "%.*s", STR_ARG(body));
+	o->offers++;
+	if (o->lose_answer) {
+		o->lose_answer = false;
+		http_stream_begin(x, 201, "application/json", gone, o);
+		http_stream_write(x, STR("{"));
+		loop_soon(o->loop, cut, o);
+		return;
+	}
+	http_reply(x, o->post_status, "application/json",
+		   o->post_status < 300 ? STR("{}") : STR("{\"error\":{\"message\":\"no\"}}"));
+}
+
+static void on_request(void *ctx, struct http_exchange *x)
+{
+	struct other *o = ctx;
+	const struct http_request *q = http_request(x);
+	size_t n = strlen(o->log);
+
+	snprintf(o->log + n, sizeof(o->log) - n, "%.*s %.*s ", STR_ARG(q->method),
+		 STR_ARG(q->path));
+	if (!str_is(http_header(x, "Authorization"), "Bearer " TOKEN) || o->denied)
+		http_reply(x, 401, "application/json", STR("{}"));
+	else if (str_is(q->method, "HEAD"))
+		http_reply(x, o->has_archive ? 200 : 404, "text/plain", STR(""));
+	else if (str_is(q->method, "PUT"))
+		http_reply(x, o->put_status, "application/json", STR("{}"));
+	else if (str_is(q->path, "/api/v1/runs"))
+		take_offer(o, x);
+	else if (str_is(q->method, "POST"))
+		o->cancels++, http_reply(x, 200, "application/json", STR("{}"));
+	else
+		http_reply(x, o->run ? 200 : 404, "application/json",
+			   str_from(o->run ? o->run : "{}"));
+}
+
+static void stop(void *ctx, int fd, int events)
+{
+	(void)fd, (void)events;
+	loop_stop(ctx);
+}
+
+static void *serve(void *arg)
+{
+	static const struct http_handler handler = {.on_request = on_request};
+	struct other *o = arg;
+	struct tls_server *tls;
+	struct err err = {0};
+	uint64_t one = 1;
+
+	o->loop = loop_new();
+	o->http = http_server_new(o->loop, NULL, &handler, o);
+	struct loop_io *io = loop_io_new(o->loop, o->stop_fd, LOOP_READ, stop, o->loop);
+
+	if (tls_server_open(o->dir, &tls, &err) < 0 ||
+	    http_server_listen_tls(o->http, "127.0.0.1", 0, tls, &o->port, &err) < 0)
+		abort();
+	tls_server_pin(tls, o->pin);
+	if (write(o->ready_fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+	loop_run(o->loop);
+	http_server_free(o->http);
+	tls_server_free(tls);
+	loop_io_free(io);
+	loop_free(o->loop);
+	return NULL;
+}
+
+static void other_start(struct other *o)
+{
+	void *dir = NULL;
+	uint64_t one;
+
+	*o = (struct other){.put_status = 201, .post_status = 201};
+	assert_int_equal(unit_make_dir(&dir), 0);
+	o->dir = dir;
+	o->stop_fd = eventfd(0, EFD_CLOEXEC);
+	o->ready_fd = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(pthread_create(&o->thread, NULL, serve, o), 0);
+	assert_int_equal(read(o->ready_fd, &one, sizeof(one)), sizeof(one));
+}
+
+static void other_stop(struct other *o)
+{
+	uint64_t one = 1;
+	void *dir = o->dir;
+
+	assert_int_equal(write(o->stop_fd, &one, sizeof(one)), sizeof(one));
+	pthread_join(o->thread, NULL);
+	close(o->stop_fd);
+	close(o->ready_fd);
+	unit_remove_dir(&dir);
+}
+
+/* ---- the run ---- */
+
+struct handed {
+	struct rig *r;
+	struct other other;
+	struct fake_s3 s3;
+};
+
+static int set_up(void **state)
+{
+	struct handed *h = xcalloc(1, sizeof(*h));
+	void *rig;
+
+	if (rig_make(&rig) < 0)
+		return -1;
+	h->r = rig;
+	fake_s3_start(&h->s3);
+	other_start(&h->other);
+	struct driver_master *at = &h->r->reach_at;
+
+	snprintf(at->url, sizeof(at->url), "https://127.0.0.1:%d", h->other.port);
+	snprintf(at->pin, sizeof(at->pin), "%s", h->other.pin);
+	snprintf(at->token, sizeof(at->token), "%s", TOKEN);
+	*state = h;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct handed *h = *state;
+	void *rig = h->r;
+	int rc = rig_drop(&rig);
+
+	aws_sessions_drop();
+	other_stop(&h->other);
+	fake_s3_stop(&h->s3);
+	free(h);
+	return rc;
+}
+
+static struct core_run *core(struct handed *h)
+{
+	return rig_run(h->r)->core;
+}
+
+/* Submitted with an archive, as by a client that hands the run over. */
+static void submit(struct handed *h)
+{
+	CLEANUP(freep)
+	char *blob = xasprintf("%s/" LAYOUT_BLOBS "/" ARCHIVE, h->r->home);
+	CLEANUP(freep)
+	char *body = xasprintf("{\"request_id\":\"request-0123456789\",\"job\":" JOB
+			       ",\"base_dir\":\"/\",\"client_env\":{},\"source_sha256\":\"" ARCHIVE
+			       "\",\"credentials\":%s,\"facts\":{\"at\":\"client\"," FACTS "}}",
+			       h->s3.credentials);
+	CLEANUP(freep) char *dir = xasprintf("%s/" LAYOUT_BLOBS, h->r->home);
+
+	assert_int_equal(file_mkdir_p(dir, 0700, NULL), 0);
+	assert_int_equal(file_write_atomic(blob, STR("archive"), 0600, false, NULL), 0);
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs", body), 201);
+}
+
+static void hand_over(struct handed *h)
+{
+	h->other.run = "{\"state\":\"running\"}";
+	submit(h);
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+}
+
+/* What status shows that the run waits for. */
+static bool shown(struct handed *h, const char *text)
+{
+	CLEANUP(buf_release) struct buf json = {0};
+
+	buf_init(&json, 1 << 20);
+	run_to_json(rig_run(h->r), true, &json);
+	buf_addc(&json, '\0');
+	const char *waiting = strstr(json.p, "\"waiting\":");
+
+	return waiting && strstr(waiting, text);
+}
+
+static bool has_context(const struct handed *h, const char *run)
+{
+	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_CONTEXTS "/%s.json", h->r->home, run);
+	struct stat st;
+
+	return stat(path, &st) == 0 && (st.st_mode & 0777) == 0600;
+}
+
+/* ---- offers ---- */
+
+static void the_archive_goes_first_and_no_credentials_go_at_all(void **state)
+{
+	struct handed *h = *state;
+
+	hand_over(h);
+	assert_non_null(strstr(h->other.log, "HEAD /api/v1/blobs/" ARCHIVE
+					     " PUT /api/v1/blobs/" ARCHIVE " POST /api/v1/runs "));
+	assert_non_null(strstr(h->other.bodies[0], "\"request_id\":\"request-0123456789\""));
+	assert_non_null(strstr(h->other.bodies[0], "\"adopted\":["));
+	assert_null(strstr(h->other.bodies[0], "\"at\""));
+	assert_null(strstr(h->other.bodies[0], "credentials"));
+	assert_true(has_context(h, rig_run(h->r)->row.id));
+	assert_int_equal(rig_count(h->r, "publish"), 1);
+}
+
+static void an_archive_that_does_not_arrive_is_sent_again_before_the_run(void **state)
+{
+	struct handed *h = *state;
+
+	h->other.put_status = 503;
+	submit(h);
+	rig_until(h->r, core(h)->remote.at_ms);
+	assert_int_equal(h->other.offers, 0);
+	assert_true(shown(h, "its master does not answer yet"));
+	h->other.put_status = 201;
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+	assert_int_equal(h->other.offers, 1);
+}
+
+static void an_archive_that_is_refused_ends_the_run(void **state)
+{
+	struct handed *h = *state;
+
+	h->other.put_status = 507;
+	submit(h);
+	rig_until(h->r, core(h)->verdict == VERDICT_FAILED);
+	assert_int_equal(core(h)->cause.kind, ERR_CAPACITY);
+	assert_int_equal(h->other.offers, 0);
+}
+
+static void a_server_with_another_key_is_told_nothing(void **state)
+{
+	struct handed *h = *state;
+
+	snprintf(h->r->reach_at.pin, sizeof(h->r->reach_at.pin),
+		 "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=");
+	submit(h);
+	rig_until(h->r, core(h)->verdict == VERDICT_FAILED);
+	assert_int_equal(core(h)->cause.kind, ERR_DENIED);
+	assert_string_equal(h->other.log, "");
+}
+
+static void an_offer_whose_answer_is_lost_is_made_again(void **state)
+{
+	struct handed *h = *state;
+
+	h->other.lose_answer = true;
+	hand_over(h);
+	assert_int_equal(h->other.offers, 2);
+	/* but for the age of what there is already */
+	const char *facts = strstr(h->other.bodies[0], "\"facts\"");
+
+	assert_non_null(facts);
+	assert_memory_equal(h->other.bodies[0], h->other.bodies[1],
+			    (size_t)(facts - h->other.bodies[0]));
+}
+
+/* The next master does not know whether the offer was taken; an answer that comes too late is nobody's. */
+static void a_master_that_dies_with_an_offer_open_offers_again(void **state)
+{
+	struct handed *h = *state;
+
+	err_set(&h->r->reach_fails, ERR_UNAVAILABLE, "no address yet");
+	submit(h);
+	rig_until(h->r, core(h)->remote.at_ms);
+	h->r->work_waits = true;
+	h->r->reach_fails = (struct err){0};
+	rig_until(h->r, core(h)->remote.asked);
+	rig_crash(h->r);
+	assert_int_equal(h->other.offers, 1);
+	h->other.run = "{\"state\":\"running\"}";
+	assert_true(rig_start(h->r));
+	assert_true(core(h)->remote.doubt);
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+	assert_int_equal(h->other.offers, 2);
+}
+
+/* ---- following ---- */
+
+static void what_the_run_waits_for_there_is_shown_here(void **state)
+{
+	struct handed *h = *state;
+
+	hand_over(h);
+	h->other.run =
+		"{\"state\":\"cleaning\",\"waiting\":[{\"kind\":\"ec2.subnet\",\"name\":\"s\","
+		"\"state\":\"deleting\",\"why\":\"not authorized: ec2:DeleteSubnet\","
+		"\"why_kind\":\"denied\"}]}";
+	rig_until(h->r, shown(h, "not authorized: ec2:DeleteSubnet"));
+	assert_string_equal(rig_run(h->r)->remote.state, "cleaning");
+	assert_true(shown(h, "\"why_kind\":\"denied\""));
+}
+
+static void credentials_that_expire_are_shown_and_the_run_goes_on(void **state)
+{
+	struct handed *h = *state;
+
+	hand_over(h);
+	rig_run(h->r)->remote.at.url[0] = '\0'; /* as after a lost connection */
+	err_set(&h->r->reach_fails, ERR_DENIED, "ExpiredToken");
+	rig_until(h->r, shown(h, "ExpiredToken"));
+	assert_int_equal(core(h)->phase, RUN_RUNNING);
+	h->r->reach_fails = (struct err){0};
+	rig_until(h->r, !shown(h, "ExpiredToken"));
+}
+
+static void a_cancel_is_passed_on(void **state)
+{
+	struct handed *h = *state;
+
+	hand_over(h);
+	rig_cancel(h->r, true);
+	rig_until(h->r, h->other.cancels > 0);
+	assert_non_null(strstr(h->other.log, "/cancel"));
+}
+
+static void results_that_the_other_master_has_given_up_are_the_cause(void **state)
+{
+	struct handed *h = *state;
+
+	hand_over(h);
+	h->other.run =
+		"{\"state\":\"succeeded\",\"verdict\":\"succeeded\",\"ended_ms\":5,\"waiting\":[{"
+		"\"kind\":\"" WAIT_RESULTS "\",\"state\":\"copying\",\"why\":\"slow\"}]}";
+	rig_until(h->r, shown(h, "slow"));
+	assert_int_equal(core(h)->phase, RUN_COLLECTING);
+	h->other.run = "{\"ended_ms\":5,\"waiting\":[{\"kind\":\"" WAIT_RESULTS
+		       "\",\"state\":\"" WAIT_GIVEN_UP
+		       "\",\"why\":\"s3:PutObject\",\"why_kind\":\"denied\"}]}";
+	rig_until(h->r, core(h)->verdict == VERDICT_FAILED);
+	assert_int_equal(core(h)->cause.kind, ERR_DENIED);
+	assert_string_equal(core(h)->cause.text, "its results were not copied: s3:PutObject");
+}
+
+/* The other master does not know the run, and there are no results. */
+static void what_a_lost_master_left_is_swept_until_it_is_gone(void **state)
+{
+	struct handed *h = *state;
+
+	hand_over(h);
+	h->other.run = NULL;
+	h->r->sweeping = OUTCOME_HELD;
+	rig_until(h->r, shown(h, "a subnet is left"));
+	assert_int_equal(core(h)->verdict, VERDICT_FAILED);
+	assert_false(rig_exists(h->r, "master"));
+	assert_true(rig_exists(h->r, "group"));
+	h->r->sweeping = OUTCOME_DONE;
+	rig_until(h->r, !rig_run(h->r));
+	assert_false(rig_exists(h->r, "group"));
+	assert_int_equal(rig_count(h->r, "sweep"), 2);
+}
+
+/* ---- the end of the machine, on the other side ---- */
+
+static void submit_there(struct handed *h)
+{
+	CLEANUP(freep)
+	char *body = xasprintf("{\"request_id\":\"request-0123456789\",\"job\":" JOB
+			       ",\"base_dir\":\"/\",\"client_env\":{},\"credentials\":%s,"
+			       "\"facts\":{" FACTS ADOPTED "}}",
+			       h->s3.credentials);
+
+	rig_stop(h->r);
+	h->r->adopted = "group master";
+	setenv("REGATTA_OWN_MACHINE", "1", 1);
+	assert_true(rig_start(h->r));
+	unsetenv("REGATTA_OWN_MACHINE");
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs", body), 201);
+	rig_until(h->r, core(h)->phase >= RUN_PROVISIONING);
+	rig_cancel(h->r, true);
+}
+
+static int place_of(const struct handed *h, const char *verb, const char *name)
+{
+	for (size_t i = 0; i < h->r->calls.n; i++)
+		if (!strcmp(h->r->calls.v[i].verb, verb) && !strcmp(h->r->calls.v[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+/* As the master does about every second. */
+static bool steps(const struct handed *h)
+{
+	own_machine_check(h->r->m.own_machine);
+	return true;
+}
+
+static void the_machine_ends_itself_after_its_run_and_its_group(void **state)
+{
+	struct handed *h = *state;
+
+	submit_there(h);
+	rig_until(h->r, steps(h) && place_of(h, "destroy", "master") >= 0);
+	assert_null(rig_run(h->r));
+	assert_true(place_of(h, "detach", "master") >= 0);
+	assert_true(place_of(h, "detach", "master") < place_of(h, "destroy", "group"));
+	assert_true(place_of(h, "destroy", "group") < place_of(h, "destroy", "master"));
+	assert_int_equal(place_of(h, "destroy", "bucket"), -1);
+}
+
+static void a_machine_that_cannot_end_says_why(void **state)
+{
+	struct handed *h = *state;
+
+	err_set(&h->r->end_fails, ERR_DENIED, "ec2:DeleteSecurityGroup");
+	submit_there(h);
+	rig_until(h->r, steps(h) && own_machine_why(h->r->m.own_machine));
+	assert_string_equal(own_machine_why(h->r->m.own_machine), "ec2:DeleteSecurityGroup");
+	assert_int_equal(place_of(h, "destroy", "master"), -1);
+}
+
+/* They are gone with the machine: whoever follows the run must learn why first. */
+static void results_that_cannot_be_copied_keep_the_machine_for_a_while(void **state)
+{
+	struct handed *h = *state;
+	bool given_up = false;
+
+	h->s3.refuse = "PUT /b-1/runs/";
+	h->s3.refuse_status = 403;
+	h->s3.refuse_body = "<Error><Code>AccessDenied</Code><Message>no</Message></Error>";
+	h->s3.refusals = 1000;
+	submit_there(h);
+	rig_until(h->r, exports_failure(h->r->m.exports, 1, &given_up));
+	assert_true(given_up);
+	assert_int_equal(exports_failure(h->r->m.exports, 1, &given_up)->kind, ERR_DENIED);
+	int64_t ends_ms = clock_boot_ms() + MACHINE_END_FIRST_MS + 500; /* if nothing was lost */
+
+	rig_until(h->r, steps(h) && clock_boot_ms() > ends_ms);
+	assert_int_equal(place_of(h, "detach", "master"), -1);
+}
+
+#define handed_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		handed_test(the_archive_goes_first_and_no_credentials_go_at_all),
+		handed_test(an_archive_that_does_not_arrive_is_sent_again_before_the_run),
+		handed_test(an_archive_that_is_refused_ends_the_run),
+		handed_test(a_server_with_another_key_is_told_nothing),
+		handed_test(an_offer_whose_answer_is_lost_is_made_again),
+		handed_test(a_master_that_dies_with_an_offer_open_offers_again),
+		handed_test(what_the_run_waits_for_there_is_shown_here),
+		handed_test(credentials_that_expire_are_shown_and_the_run_goes_on),
+		handed_test(a_cancel_is_passed_on),
+		handed_test(results_that_the_other_master_has_given_up_are_the_cause),
+		handed_test(what_a_lost_master_left_is_swept_until_it_is_gone),
+		handed_test(the_machine_ends_itself_after_its_run_and_its_group),
+		handed_test(a_machine_that_cannot_end_says_why),
+		handed_test(results_that_cannot_be_copied_keep_the_machine_for_a_while),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
