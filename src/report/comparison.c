@@ -31,7 +31,7 @@ bool compare_use_from(struct str name, enum compare_use *ret)
 }
 
 /* The machine's own samples are compared only when they are asked for. */
-static bool is_host(const char *name)
+bool compare_is_host(const char *name)
 {
 	return str_starts(str_from(name), STR("host.")) ||
 	       str_starts(str_from(name), STR("job.")) ||
@@ -43,11 +43,11 @@ static bool wanted(const struct comparison *c, const char *name)
 	for (size_t i = 0; i < c->o.nmetrics; i++)
 		if (str_is(c->o.metrics[i], name))
 			return true;
-	return c->o.nmetrics == 0 && !is_host(name);
+	return c->o.nmetrics == 0 && !compare_is_host(name);
 }
 
 /* The direction that the job file of a run gives for a metric; false if none. */
-static bool better_in_job(const struct doc *job, const char *name, enum better *ret)
+bool compare_better_in_job(const struct doc *job, const char *name, enum better *ret)
 {
 	struct str word = doc_str(doc_table(doc_table(job, "metrics"), name), "better", STR(""));
 	if (!str_is(word, "lower") && !str_is(word, "higher"))
@@ -60,6 +60,7 @@ struct series_list {
 	struct comparison *c;
 	const struct doc *job;
 	size_t arm, run;
+	double samples_per_s; /* of all its nodes */
 	bool full;
 };
 
@@ -81,7 +82,7 @@ static size_t find_metric(struct series_list *l, const char *name)
 	}
 	if (!c->metrics.v[at].better_known)
 		c->metrics.v[at].better_known =
-			better_in_job(l->job, name, &c->metrics.v[at].better);
+			compare_better_in_job(l->job, name, &c->metrics.v[at].better);
 	return at;
 }
 
@@ -89,6 +90,8 @@ static bool add_series(void *ctx, const struct series_row *row)
 {
 	struct series_list *l = ctx;
 
+	if (row->count && row->mean > 0 && strcmp(row->name, SAMPLES_METRIC) == 0)
+		l->samples_per_s += row->mean;
 	if (!row->count || !wanted(l->c, row->name))
 		return true;
 	size_t metric = find_metric(l, row->name);
@@ -141,6 +144,12 @@ static int list_run(struct comparison *c, struct store *st, size_t arm, size_t r
 		return err_set(err, ERR_INVALID, "more than %d metrics: choose some by name",
 			       COMPARISON_MAX_METRICS);
 	set_strides(c, from);
+	if (row.ended_ms) {
+		struct compare_run *of = &c->arms[arm].runs.v[run];
+		of->usd = (double)row.cost_micro / 1e6;
+		of->steps = (double)row.step;
+		of->samples = l.samples_per_s * (double)row.running_ms / 1000;
+	}
 	return 0;
 }
 
@@ -191,37 +200,39 @@ size_t comparison_series(const struct comparison *c, const int64_t **ret)
 	return c->o.use == USE_LAST || c->o.use == USE_BEST ? 0 : c->series.n;
 }
 
-void comparison_points(struct comparison *c, size_t series, const struct report_point *p, size_t n)
+void compare_item_add(struct compare_item *it, const struct report_point *p, size_t n)
 {
-	struct compare_item *it = &c->items.v[series];
-
 	for (size_t i = 0; i < n; i++)
 		if (it->seen++ % it->stride == 0 && isfinite(p[i].value) &&
 		    it->values.n < COMPARISON_MAX_VALUES)
 			*vec_push(&it->values) = p[i].value;
 }
 
-/* Adds the figure of one run for one metric, and its samples, from its items (one per node). */
-static void add_figure(struct comparison *c, struct compare_side *s, const struct compare_metric *m,
-		       size_t first, size_t end)
+void comparison_points(struct comparison *c, size_t series, const struct report_point *p, size_t n)
 {
-	size_t from = s->samples.n, nodes = end - first;
-	double last = 0, min = (double)INFINITY, max = -min, figure = (double)NAN;
+	compare_item_add(&c->items.v[series], p, n);
+}
 
-	for (size_t i = first; i < end; i++) {
-		const struct compare_item *it = &c->items.v[i];
-		size_t warm = values_warm_up(values_of(it->values.v, it->values.n));
+double compare_figure(const struct compare_item *v, size_t n, enum compare_use use,
+		      enum better better, struct compare_side *s)
+{
+	double last = 0, min = (double)INFINITY, max = -min, figure = (double)NAN;
+	size_t from = s->samples.n;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t warm = values_warm_up(values_of(v[i].values.v, v[i].values.n));
+
 		s->dropped += warm;
-		for (size_t k = warm; k < it->values.n; k++)
-			*vec_push(&s->samples) = it->values.v[k];
-		last += it->last / (double)nodes;
-		min = fmin(min, it->min);
-		max = fmax(max, it->max);
+		for (size_t k = warm; k < v[i].values.n; k++)
+			*vec_push(&s->samples) = v[i].values.v[k];
+		last += v[i].last / (double)n;
+		min = fmin(min, v[i].min);
+		max = fmax(max, v[i].max);
 	}
 	struct values mine = {0};
 	if (s->samples.n > from)
 		mine = values_of(s->samples.v + from, s->samples.n - from);
-	switch (c->o.use) {
+	switch (use) {
 	case USE_MEDIAN:
 		figure = values_quantile(mine, 0.5);
 		break;
@@ -235,11 +246,20 @@ static void add_figure(struct comparison *c, struct compare_side *s, const struc
 		figure = last;
 		break;
 	case USE_BEST:
-		figure = m->better == BETTER_LOWER ? min : max;
+		figure = better == BETTER_LOWER ? min : max;
 		break;
 	case COMPARE_USES:
 		break;
 	}
+	return figure;
+}
+
+/* Adds the figure of one run for one metric, and its samples, from its items (one per node). */
+static void add_figure(struct comparison *c, struct compare_side *s, const struct compare_metric *m,
+		       size_t first, size_t end)
+{
+	double figure = compare_figure(&c->items.v[first], end - first, c->o.use, m->better, s);
+
 	if (isfinite(figure))
 		*vec_push(&s->figures) = figure;
 }

@@ -17,8 +17,10 @@ static int add_run(struct compare_arm *arm, const struct run_row *row, struct ar
 		return err_set(err, ERR_INVALID,
 			       "'%s' means more than %d runs: take fewer with @lastN", arm->label,
 			       COMPARISON_MAX_RUNS);
-	*vec_push(&arm->runs) = (struct compare_run){row->no, arena_strdup(a, row->id),
-						     row->verdict == VERDICT_SUCCEEDED};
+	*vec_push(&arm->runs) =
+		(struct compare_run){.no = row->no,
+				     .id = arena_strdup(a, row->id),
+				     .succeeded = row->verdict == VERDICT_SUCCEEDED};
 	return 0;
 }
 

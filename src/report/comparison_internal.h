@@ -8,6 +8,8 @@ struct compare_run {
 	int64_t no;
 	const char *id;
 	bool succeeded;
+	/* When it has ended; 0: not known.  Without a price it costs nothing. */
+	double usd, steps, samples;
 };
 struct compare_arm {
 	const char *label;
@@ -63,7 +65,19 @@ static inline struct values values_of(const double *v, size_t n)
 /* comparison_arms.c */
 int compare_find_arm(struct store *st, struct str word, struct arena *a, struct compare_arm *arm,
 		     const char ***ret_ids, size_t *ret_nids, struct err *err);
-/* comparison.c: the figures and samples of each arm, from the items. */
+/* comparison.c */
+/* Is it a metric of the machine, not of the job? */
+bool compare_is_host(const char *name);
+/* The direction that a job file gives for a metric; false if none. */
+struct doc;
+bool compare_better_in_job(const struct doc *job, const char *name, enum better *ret);
+/* Takes every stride'th sample. */
+void compare_item_add(struct compare_item *it, const struct report_point *p, size_t n);
+/* The figure that a run gives for a metric, from its n items (one per node); NaN if it has none.  Its samples are
+ * added to s. */
+double compare_figure(const struct compare_item *v, size_t n, enum compare_use use,
+		      enum better better, struct compare_side *s);
+/* The figures and samples of each arm, from the items. */
 void compare_figures(struct comparison *c);
 /* comparison_stats.c: the smallest p-value that na and nb values without ties can give. */
 double compare_least_p(size_t na, size_t nb);

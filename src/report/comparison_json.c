@@ -14,6 +14,43 @@ static const char *label_of(const struct compare_arm *arm)
 	return arm->runs.n == 1 ? arm->runs.v[0].id : arm->label;
 }
 
+static double share(double usd, double n)
+{
+	return n > 0 ? usd / n : (double)NAN;
+}
+
+/* Of the runs that have a price.  A run without steps does not count for the cost of a step, nor one
+ * without samples for theirs. */
+static void cost_to_json(const struct compare_arm *arm, struct jsonw *w)
+{
+	double usd = 0, stepped_usd = 0, steps = 0, sampled_usd = 0, samples = 0;
+	int64_t n = 0;
+
+	for (size_t i = 0; i < arm->runs.n; i++) {
+		const struct compare_run *r = &arm->runs.v[i];
+
+		if (r->usd <= 0)
+			continue;
+		n++;
+		usd += r->usd;
+		stepped_usd += r->steps > 0 ? r->usd : 0;
+		steps += r->steps;
+		sampled_usd += r->samples > 0 ? r->usd : 0;
+		samples += r->samples;
+	}
+	jsonw_key(w, "cost");
+	if (n == 0) {
+		jsonw_null(w);
+		return;
+	}
+	jsonw_open(w, '{');
+	jsonw_kint(w, "runs", n);
+	jsonw_kdouble(w, "usd", share(usd, (double)n));
+	jsonw_kdouble(w, "usd_per_step", share(stepped_usd, steps));
+	jsonw_kdouble(w, "usd_per_1k_samples", share(sampled_usd, samples / 1000));
+	jsonw_close(w);
+}
+
 static void arms_to_json(const struct comparison *c, struct jsonw *w)
 {
 	jsonw_key(w, "runs");
@@ -32,6 +69,7 @@ static void arms_to_json(const struct comparison *c, struct jsonw *w)
 			jsonw_z(w, c->arms[i].runs.v[k].id);
 		jsonw_close(w);
 		jsonw_kint(w, "left_out", (int64_t)c->arms[i].left_out);
+		cost_to_json(&c->arms[i], w);
 		jsonw_close(w);
 	}
 	jsonw_close(w);

@@ -35,6 +35,8 @@ struct report {
 
 /* page.c */
 void report_page(struct report *r);
+/* The beginning of a page: title, and state as a badge, up to the text of the line below. */
+void page_open(struct buf *b, const char *id, const char *state);
 /* page_metrics.c: charts and tables of the job's metrics, or of the machines. */
 void page_metrics(struct report *r, bool host);
 /* page_style.c */

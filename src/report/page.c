@@ -41,16 +41,27 @@ static const char *tone_of(const char *state)
 	return "dim";
 }
 
-static void page_title(const struct report_run *run, struct buf *b)
+static void page_begin(struct buf *b, const char *id, const char *state)
 {
 	buf_addz(b, head);
-	html_z(b, run->id);
+	html_z(b, id);
 	buf_addz(b, " – regatta</title>\n<style>");
 	buf_addz(b, report_style);
 	buf_addz(b, "</style></head>\n<body>\n<header><h1>");
-	html_z(b, run->id);
-	buf_printf(b, "<span class=\"badge %s\">", tone_of(run->state));
-	html_z(b, run->state);
+	html_z(b, id);
+	buf_printf(b, "<span class=\"badge %s\">", tone_of(state));
+	html_z(b, state);
+}
+
+void page_open(struct buf *b, const char *id, const char *state)
+{
+	page_begin(b, id, state);
+	buf_addz(b, "</span></h1>\n<p class=\"dim\">");
+}
+
+static void page_title(const struct report_run *run, struct buf *b)
+{
+	page_begin(b, run->id, run->state);
 	/* The verdict is known before the clean-up is done: show both. */
 	if (run->verdict && run->state && strcmp(run->verdict, run->state) != 0) {
 		buf_printf(b, "</span><span class=\"badge %s\">", tone_of(run->verdict));

@@ -19,6 +19,7 @@ struct home {
 	struct arena *a;
 	int number;
 	const char *job; /* of the runs that are added; NULL: one that has an opinion about score */
+	int64_t micro, running_ms; /* what the runs that are added cost, and how long they ran */
 };
 
 static int set_up(void **state)
@@ -55,6 +56,12 @@ static void end_run(struct home *h, int64_t no, enum verdict verdict)
 
 	r->phase = verdict == VERDICT_SUCCEEDED ? RUN_SUCCEEDED : RUN_FAILED;
 	r->verdict = verdict;
+	r->phase_at_ms[RUN_RUNNING] = 1000;
+	r->phase_at_ms[RUN_CLEANING] = 1000 + h->running_ms;
+	r->phase_at_ms[r->phase] = 90000;
+	r->resources[0] = (struct core_resource){.state = RES_GONE, .paid_micro = h->micro};
+	assert_ok(store_resource_save(h->st, no, 0, &r->plan->resources[0], &r->resources[0], &err),
+		  &err);
 	assert_ok(store_run_save(h->st, no, r, 5000, &err), &err);
 	assert_ok(store_run_ended(h->st, no, 2000, &err), &err);
 	fixture_run_free(r);
@@ -607,6 +614,55 @@ static void the_names_of_figures_are_known(void **state)
 	assert_false(compare_use_from(STR("mode"), &u));
 }
 
+/* A run of two nodes that print samples_per_s, at the given step of 100. */
+static void add_priced(struct home *h, const char *name, const char *id, int64_t micro,
+		       int64_t step, double samples_per_s)
+{
+	int64_t no = add_run(h, name, id, VERDICT_NONE);
+	struct series_row row;
+	struct err err = {0};
+
+	for (int rank = 0; rank < 2 && samples_per_s > 0; rank++)
+		add_samples(h, no, rank, SAMPLES_METRIC, &samples_per_s, 1);
+	assert_ok(store_series_open(h->st, no, 0, "loss", &row, &err), &err);
+	row.count = 1;
+	row.step = step;
+	row.total = step ? 100 : 0;
+	assert_ok(store_series_save(h->st, &row, &err), &err);
+	h->micro = micro;
+	h->running_ms = 10000;
+	end_run(h, no, VERDICT_SUCCEEDED);
+}
+
+static const struct doc *cost_of(const struct doc *d, size_t arm)
+{
+	return doc_get(doc_array(d, "arms")->array.v[arm], "cost");
+}
+
+/* Rule: each side says what a run, a step and 1,000 samples cost, from the runs that have them. */
+static void the_sides_say_what_they_cost(void **state)
+{
+	struct home *h = *state;
+
+	add_priced(h, "small", "small-0", 400000, 50, 100);
+	add_priced(h, "small", "small-1", 600000, 50, 0);
+	add_priced(h, "large", "large-0", 1200000, 0, 0);
+	add_priced(h, "free", "free-0", 0, 50, 100);
+	add_run(h, "live", "live-0", VERDICT_NONE);
+	const struct doc *d = compare(h, (struct comparison_options){0}, "small large free live-0");
+
+	assert_int_equal(doc_int(cost_of(d, 0), "runs", 0), 2);
+	near(doc_num(cost_of(d, 0), "usd", 0), 0.5, 1e-12);
+	near(doc_num(cost_of(d, 0), "usd_per_step", 0), 0.01, 1e-12);
+	/* 2 nodes x 100 per s x 10 s, for 0.4 USD */
+	near(doc_num(cost_of(d, 0), "usd_per_1k_samples", 0), 0.2, 1e-12);
+	near(doc_num(cost_of(d, 1), "usd", 0), 1.2, 1e-12);
+	assert_int_equal(doc_get(cost_of(d, 1), "usd_per_step")->type, DOC_NULL);
+	assert_int_equal(doc_get(cost_of(d, 1), "usd_per_1k_samples")->type, DOC_NULL);
+	assert_int_equal(cost_of(d, 2)->type, DOC_NULL);
+	assert_int_equal(cost_of(d, 3)->type, DOC_NULL);
+}
+
 static void the_answer_is_that_of_the_golden_file(void **state)
 {
 	struct home *h = *state;
@@ -655,6 +711,7 @@ int main(int argc, char **argv)
 		WITH_HOME(a_word_means_a_run_or_a_group),
 		WITH_HOME(words_that_mean_nothing_are_refused),
 		WITH_HOME(more_metrics_than_can_be_compared_are_refused),
+		WITH_HOME(the_sides_say_what_they_cost),
 		WITH_HOME(the_answer_is_that_of_the_golden_file),
 	};
 
