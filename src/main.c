@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/rsh_client.h"
 #include "cli/cli.h"
 #include "sys/forkserver.h"
 #include "sys/title.h"
@@ -41,6 +42,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	if (rsh_client_is(argv[0]))
+		return rsh_client_main(argc, argv);
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
 		if (argc == roles[i].argc && strcmp(argv[1], roles[i].name) == 0 &&
 		    (argc < 3 || argv[2][0] != '-'))

@@ -17,8 +17,12 @@ static const char *const outputs[] = {"table", "json", NULL};
 static const char *const scopes[] = {"read", "submit", "admin", NULL};
 static const char *const token_scopes[] = {"read", "submit", "admin", "join", NULL};
 static const char *const token_actions[] = {"new", "list", "revoke", NULL};
-static const char *const context_actions[] = {"add", "list", "ls", "show", "use", "remove", NULL};
+static const char *const context_actions[] = {"add", "list",   "ls",  "show",
+					      "use", "remove", "aws", NULL};
+static const char *const suite_actions[] = {"run",    "plan",	"status", "report",
+					    "resume", "cancel", "list",	  NULL};
 static const char *const uses[] = {"median", "mean", "last", "best", NULL};
+static const char *const paddle_actions[] = {"create", "status", "cleanup", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 static const char *const word_lists[] = {"runs", "nodes", "keys", "strategies", "contexts", NULL};
 
@@ -51,8 +55,14 @@ static const struct cli_argument run_and_sizes[] = {
 	{.name = "RUN", .required = true, .words = WORDS_RUN},
 	{.name = "ROLE=N", .required = true, .many = true},
 	{0}};
-static const struct cli_argument many_runs[] = {
-	{.name = "RUN", .required = true, .many = true, .words = WORDS_RUN}, {0}};
+static const struct cli_argument output_and_place[] = {
+	{.name = "RUN:PATH", .required = true, .words = WORDS_RUN},
+	{.name = "DEST", .required = true, .words = WORDS_FILE},
+	{0}};
+static const struct cli_argument one_run[] = {{.name = "RUN", .required = true, .words = WORDS_RUN},
+					      {0}};
+static const struct cli_argument many_runs[] = {{.name = "RUN", .many = true, .words = WORDS_RUN},
+						{0}};
 static const struct cli_argument compared_runs[] = {
 	{.name = "RUNS", .required = true, .many = true, .words = WORDS_RUN}, {0}};
 static const struct cli_argument optional_strategy[] = {
@@ -62,6 +72,10 @@ static const struct cli_argument one_shell[] = {
 	{.name = "SHELL", .required = true, .choices = shells}, {0}};
 static const struct cli_argument token_action[] = {
 	{.name = "ACTION", .required = true, .choices = token_actions}, {.name = "ID"}, {0}};
+static const struct cli_argument suite_action[] = {
+	{.name = "ACTION", .required = true, .choices = suite_actions},
+	{.name = "FILE|SUITE", .words = WORDS_FILE},
+	{0}};
 static const struct cli_argument context_action[] = {
 	{.name = "ACTION", .required = true, .choices = context_actions},
 	{.name = "NAME", .words = WORDS_CONTEXT},
@@ -91,10 +105,42 @@ static const struct cli_argument word_list[] = {
 		.help = "the job's name; the run is called NAME-xxxx"                              \
 	}
 
-#define OPTION_ENGINE                                                                              \
+#define OPTION_ENGINE                                                                                        \
+	{                                                                                                    \
+		.name = "engine", .value = "ENGINE",                                                         \
+		.help = "where the nodes are: local (default), hosts, aws.ec2, kubernetes; the job's engine" \
+	}
+
+#define OPTION_CLUSTER                                                                             \
+	{.name = "kube-context",                                                                   \
+	 .value = "NAME",                                                                          \
+	 .help = "context of the kubeconfig, for engine kubernetes"},                              \
 	{                                                                                          \
-		.name = "engine", .value = "ENGINE",                                               \
-		.help = "where the nodes are: local (default) or hosts; the job's engine"          \
+		.name = "namespace", .value = "NAME",                                              \
+		.help = "namespace of the cluster, for engine kubernetes"                          \
+	}
+
+#define OPTION_PRICES                                                                                  \
+	{                                                                                              \
+		.name = "prices", .value = "FILE", .words = WORDS_FILE,                                \
+		.help = "prices of machines, CSV with the columns type and usd_per_hour, in place of " \
+			"those in the program"                                                         \
+	}
+
+#define OPTION_DETACH                                                                              \
+	{                                                                                          \
+		.name = "detach", .letter = 'd',                                                   \
+		.help = "print the run's id and return; the run goes on"                           \
+	}
+#define OPTION_FOLLOW                                                                              \
+	{                                                                                          \
+		.name = "follow", .letter = 'f',                                                   \
+		.help = "print the job's output while it runs, as 'node | line'"                   \
+	}
+#define OPTION_EXIT_CODE(more)                                                                     \
+	{                                                                                          \
+		.name = "exit-code",                                                               \
+		.help = "end with the run's exit code; 8 if it has none yet" more                  \
 	}
 
 static const struct cli_option run_options[] = {
@@ -102,10 +148,12 @@ static const struct cli_option run_options[] = {
 	OPTION_SET,
 	OPTION_NAME,
 	OPTION_ENGINE,
-	{.name = "detach", .letter = 'd', .help = "print the run's id and return; the run goes on"},
-	{.name = "follow",
-	 .letter = 'f',
-	 .help = "print the job's output while it runs, as 'node | line'"},
+	OPTION_CLUSTER,
+	OPTION_PRICES,
+	OPTION_DETACH,
+	OPTION_FOLLOW,
+	{.name = "no-wait",
+	 .help = "refuse at once (exit code 5) what would have to wait in the queue: see `resources`"},
 	{.name = "repeat",
 	 .value = "N",
 	 .number = true,
@@ -118,10 +166,94 @@ static const struct cli_option run_options[] = {
 	 .min = 1,
 	 .max = 256,
 	 .help = "with --repeat: K runs at a time (default 1)"},
+	{.name = "dry-run", .help = "run nothing: print what 'regatta plan' prints"},
+	{0},
+};
+static const struct cli_option rerun_options[] = {
+	OPTION_SET, OPTION_NAME, OPTION_ENGINE, OPTION_DETACH, OPTION_FOLLOW, {0},
+};
+static const struct cli_option attach_options[] = {OPTION_FOLLOW, {0}};
+static const struct cli_option wait_options[] = {
+	{.name = "job-code",
+	 .help = "end with the exit code of the job where it failed: that of the node, 128 + N after signal N"},
+	{0},
+};
+static const struct cli_option status_options[] = {OPTION_EXIT_CODE(""), {0}};
+static const struct cli_option suite_options[] = {
+	{.name = "detach",
+	 .letter = 'd',
+	 .help = "with run and resume: print the suite's id and return; the suite goes on"},
+	{.name = "failed", .help = "with resume: start again what has failed, too"},
+	{.name = "now", .help = "with cancel: kill the active runs at once"},
+	OPTION_PRICES,
 	{0},
 };
 static const struct cli_option plan_options[] = {
+	OPTION_COUNT, OPTION_SET, OPTION_NAME, OPTION_ENGINE, OPTION_CLUSTER, OPTION_PRICES, {0}};
+static const struct cli_option convert_options[] = {
 	OPTION_COUNT, OPTION_SET, OPTION_NAME, OPTION_ENGINE, {0}};
+static const struct cli_option manifests_options[] = {OPTION_COUNT, OPTION_SET, OPTION_NAME, {0}};
+static const struct cli_option paddle_options[] = {
+	{.name = "action",
+	 .value = "ACTION",
+	 .choices = paddle_actions,
+	 .help = "create (default), status or cleanup"},
+	{.name = "key_name",
+	 .value = "NAME",
+	 .help = "key pair of the machines; nothing here needs one"},
+	{.name = "pem_path",
+	 .value = "FILE",
+	 .words = WORDS_FILE,
+	 .help = "accepted, without an effect: nothing here logs in"},
+	{.name = "security_group_id",
+	 .value = "ID",
+	 .help = "security group of all machines, besides the run's own"},
+	{.name = "vpc_id",
+	 .value = "ID",
+	 .help = "VPC (default: that of the subnet, or the default VPC)"},
+	{.name = "subnet_id", .value = "ID", .help = "subnet of the nodes (default: one is made)"},
+	{.name = "availability_zone",
+	 .value = "ZONE",
+	 .help = "zone of the nodes, e.g. us-east-2a"},
+	{.name = "pserver_instance_type",
+	 .value = "TYPE",
+	 .help = "machine type of parameter servers (c5.2xlarge)"},
+	{.name = "trainer_instance_type",
+	 .value = "TYPE",
+	 .help = "machine type of trainers (p2.8xlarge)"},
+	{.name = "pserver_image_id",
+	 .value = "IMAGE",
+	 .help = "container image, or machine image (ami-...)"},
+	{.name = "trainer_image_id",
+	 .value = "IMAGE",
+	 .help = "container image, or machine image (ami-...)"},
+	{.name = "pserver_command",
+	 .value = "WORDS",
+	 .help = "python,vgg.py,batch_size:128 runs 'python vgg.py --batch_size 128 --device CPU'"},
+	{.name = "trainer_command",
+	 .value = "WORDS",
+	 .help = "the same for trainers, with --device GPU"},
+	{.name = "docker_image", .value = "IMAGE", .help = "the training image"},
+	{.name = "pserver_count", .value = "N", .help = "parameter servers (1)"},
+	{.name = "trainer_count", .value = "N", .help = "trainers (1)"},
+	{.name = "pserver_port", .value = "PORT", .help = "port of the parameter servers (5436)"},
+	{.name = "master_server_port", .value = "PORT", .help = "port of the master (5436)"},
+	{.name = "master_server_public_ip",
+	 .value = "IP",
+	 .help = "the master, for status and cleanup"},
+	{.name = "master_docker_image",
+	 .value = "IMAGE",
+	 .help = "accepted, without an effect: the master needs no container"},
+	{.name = "task_name", .value = "NAME", .help = "name of the task: run, tags and TASK_NAME"},
+	{.name = "no_clean_up",
+	 .value = "BOOL",
+	 .help = "accepted, without an effect: machines are always removed"},
+	{.name = "metric_data_identifier",
+	 .value = "TEXT",
+	 .help = "what a line of metrics starts with (\"**metrics_data: \")"},
+	{.name = "print", .help = "print the native job file and create nothing"},
+	{0},
+};
 static const struct cli_option ps_options[] = {
 	{.name = "all", .letter = 'a', .help = "ended runs too"},
 	{.name = "limit",
@@ -146,12 +278,20 @@ static const struct cli_option logs_options[] = {
 	 .min = 1,
 	 .max = 1000000,
 	 .help = "only this attempt of a node that was started again"},
+	{.name = "grep",
+	 .value = "RE",
+	 .help = "only lines that have this regular expression (PCRE), of those that --tail leaves"},
+	{.name = "node",
+	 .value = "GLOB",
+	 .words = WORDS_NODE,
+	 .help = "only nodes with such names, e.g. 'trainer-*'"},
 	{.name = "merge", .help = "all nodes, each line as 'node | line'"},
 	{.name = "stdout", .help = "standard output only"},
 	{.name = "stderr", .help = "standard error only"},
 	{.name = "err", .hidden = true, .help = "the same as --stderr"},
 	{.name = "raw",
 	 .help = "raw bytes even on a terminal (control characters are escaped otherwise)"},
+	OPTION_EXIT_CODE("; with -f its end is waited for"),
 	{0},
 };
 static const struct cli_option metrics_options[] = {
@@ -163,7 +303,10 @@ static const struct cli_option metrics_options[] = {
 	{0},
 };
 static const struct cli_option events_options[] = {
-	{.name = "follow", .letter = 'f', .help = "go on until the run has ended"}, {0}};
+	{.name = "follow", .letter = 'f', .help = "go on until the run has ended"},
+	OPTION_EXIT_CODE("; with -f its end is waited for"),
+	{0},
+};
 static const struct cli_option report_options[] = {
 	{.name = "to",
 	 .letter = 'o',
@@ -189,8 +332,33 @@ static const struct cli_option compare_options[] = {
 	{.name = "no-test", .help = "where the runs are too few to test, let the threshold decide"},
 	{0},
 };
+static const struct cli_argument one_node[] = {
+	{.name = "RUN", .required = true, .words = WORDS_RUN},
+	{.name = "NODE", .required = true, .words = WORDS_NODE},
+	{0},
+};
+static const struct cli_option exec_options[] = {
+	{.name = "tty", .letter = 't', .help = "give the command a terminal"}, {0}};
+
+#define OPTION_YES                                                                                 \
+	{                                                                                          \
+		.name = "yes", .letter = 'y', .help = "do not ask"                                 \
+	}
 static const struct cli_option kill_options[] = {
-	{.name = "now", .help = "SIGKILL at once, without the grace period"}, {0}};
+	{.name = "now", .help = "SIGKILL at once, without the grace period"},
+	{.name = "all", .help = "all active runs, after a question"},
+	OPTION_YES,
+	{0}};
+static const struct cli_option cleanup_options[] = {
+	{.name = "all", .help = "all runs, active ones too, after a question"}, OPTION_YES, {0}};
+static const struct cli_option prune_options[] = {
+	{.name = "older-than", .value = "DURATION", .help = "runs that ended longer ago, e.g. 30d"},
+	{.name = "max-size",
+	 .value = "SIZE",
+	 .help = "the newest runs stay up to SIZE in all, e.g. 10G"},
+	{.name = "keep-tagged", .help = "runs with a tag stay"},
+	{.name = "dry-run", .help = "remove nothing, only list"},
+	{0}};
 static const struct cli_option init_options[] = {
 	{.name = "to",
 	 .letter = 'o',
@@ -241,11 +409,39 @@ static const struct cli_option hosts_options[] = {
 	{.name = "forget", .value = "NAME", .help = "remove a host that is gone from the list"},
 	{0},
 };
+static const struct cli_option doctor_options[] = {
+	{.name = "engine", .value = "ENGINE", .help = "the engine (default local)"}, {0}};
+static const struct cli_option gc_options[] = {
+	{.name = "engine", .value = "ENGINE", .help = "the engine (default aws.ec2)"},
+	{.name = "region",
+	 .value = "REGION",
+	 .help = "the region, or namespace of a cluster, to look at (default: that of the environment)"},
+	{.name = "all-regions", .help = "all regions of the account, or namespaces of the cluster"},
+	{.name = "install",
+	 .value = "ID",
+	 .help = "everything of this install, also of runs that may be alive elsewhere"},
+	{.name = "dry-run", .help = "remove nothing, only list"},
+	{0},
+};
+static const struct cli_option iam_policy_options[] = {
+	{.name = "engine", .value = "ENGINE", .help = "the engine (default aws.ec2)"},
+	{.name = "bucket",
+	 .value = "NAME",
+	 .help = "the bucket that the jobs name in [aws]; without it, buckets that Regatta makes: regatta-*"},
+	{.name = "cloudwatch",
+	 .value = "NAMESPACE",
+	 .help = "the namespace that the jobs name in [aws]; without it, no permission to send metrics"},
+	{0},
+};
 static const struct cli_option node_agent_options[] = {
 	{.name = "enrol",
 	 .value = "FILE",
 	 .words = WORDS_FILE,
 	 .help = "ask the master which node this machine is, if it has none yet"},
+	{.name = "copy-to",
+	 .value = "FILE",
+	 .words = WORDS_FILE,
+	 .help = "copy this program there"},
 	{0},
 };
 static const struct cli_option agent_options[] = {
@@ -305,6 +501,9 @@ static const struct cli_option context_options[] = {
 	 .value = "TOKEN",
 	 .help = "with add: the token itself; other users of this machine may see it"},
 	{.name = "no-check", .help = "with add: do not ask the master"},
+	{.name = "region",
+	 .value = "REGION",
+	 .help = "with aws: the region to look at (default: that of the environment)"},
 	{0},
 };
 static const struct cli_option help_options[] = {
@@ -329,6 +528,41 @@ const struct command cli_commands[] = {
 		    "regatta run -n 4 -- python3 train.py\n"
 		    "regatta run job.toml --set roles.trainer.count=8 -d",
 	 .run = command_run},
+	{.name = "rerun",
+	 .group = WATCHING,
+	 .arguments = one_run,
+	 .options = rerun_options,
+	 .to_master = true,
+	 .help = "run a run again, from its record",
+	 .more = "The job is that of RUN with all its settings, and its source is the very archive that RUN had; "
+		 "what --set, --engine and --name change is said.  Secrets are not in the record: their "
+		 "variables must be set here, or given by --set.",
+	 .example = "regatta rerun ctr-abcd\n"
+		    "regatta rerun ctr-abcd --set env.BATCH=256 --engine aws.ec2 -d",
+	 .run = command_rerun},
+	{.name = "attach",
+	 .group = WATCHING,
+	 .arguments = optional_run,
+	 .options = attach_options,
+	 .to_master = true,
+	 .help = "watch a run that was started before, as 'regatta run' does",
+	 .more = "Shows the run until its end; the exit code says how it ended.  Ctrl-C leaves the run alone: it "
+		 "goes on, and the exit code is 7.  Without RUN, the latest run.",
+	 .example = "regatta attach ctr\n"
+		    "regatta attach ctr -f",
+	 .run = command_attach},
+	{.name = "wait",
+	 .group = WATCHING,
+	 .arguments = many_runs,
+	 .options = wait_options,
+	 .to_master = true,
+	 .help = "wait until runs have ended, and print how",
+	 .more = "The exit code is 0 if all have succeeded, else that of the first of them, in the order given, "
+		 "that has not.  A run that does not exist is said at once.  Ctrl-C ends the waiting, not the "
+		 "runs.  Without RUN, the latest run.",
+	 .example = "regatta wait ctr-abcd ctr-efgh\n"
+		    "regatta wait ctr --job-code",
+	 .run = command_wait},
 	{.name = "ps",
 	 .group = WATCHING,
 	 .options = ps_options,
@@ -339,6 +573,7 @@ const struct command cli_commands[] = {
 	{.name = "status",
 	 .group = WATCHING,
 	 .arguments = optional_run,
+	 .options = status_options,
 	 .to_master = true,
 	 .help = "show one run: phase, nodes, metrics, verdict",
 	 .more = "RUN is the id of a run or any unique prefix of it; without it, the latest run is meant.",
@@ -355,7 +590,8 @@ const struct command cli_commands[] = {
 		 "came, both on standard output; lines stay whole.  Bytes are printed as the job wrote "
 		 "them, except on a terminal, where control characters are escaped.",
 	 .example = "regatta logs quickstart trainer-0 --tail 20\n"
-		    "regatta logs quickstart -f --stderr",
+		    "regatta logs quickstart -f --stderr\n"
+		    "regatta logs quickstart --node 'trainer-*' --grep 'loss|error'",
 	 .run = command_logs},
 	{.name = "metrics",
 	 .group = WATCHING,
@@ -386,6 +622,43 @@ const struct command cli_commands[] = {
 	 .example = "regatta report quickstart\n"
 		    "regatta report quickstart -o /tmp/quickstart",
 	 .run = command_report},
+	{.name = "outputs",
+	 .group = WATCHING,
+	 .arguments = optional_run,
+	 .to_master = true,
+	 .help = "list the files that a run has kept, with size and SHA-256",
+	 .more = "Each name begins with that of its node.  The sums are in outputs.json of the run's directory "
+		 "when the run has ended.  Without RUN, the latest run.",
+	 .example = "regatta outputs quickstart\n"
+		    "regatta outputs quickstart --output json",
+	 .run = command_outputs},
+	{.name = "cp",
+	 .group = WATCHING,
+	 .arguments = output_and_place,
+	 .to_master = true,
+	 .help = "copy files that a run has kept to this machine",
+	 .more = "PATH is a file or a directory as 'regatta outputs' lists it; without it, all of them.  Into a "
+		 "DEST that is a directory it goes under its own name, else DEST is its name; '-' is standard "
+		 "output.  Every file is checked by its SHA-256 once the run has ended.  Nothing is written "
+		 "outside DEST; a symbolic link that leads out of it is left out.",
+	 .example = "regatta cp ctr:trainer-0/model.pt .\n"
+		    "regatta cp ctr: results/",
+	 .run = command_cp},
+	{.name = "suite",
+	 .group = WATCHING,
+	 .arguments = suite_action,
+	 .options = suite_options,
+	 .to_master = true,
+	 .help = "run a set of jobs with one report: a matrix of values, repeats, experiments",
+	 .more = "run FILE: run a suite file and stay with it; plan FILE: what it would run, how long and how dear, "
+		 "and what difference its repeats can show; status, report, cancel, resume SUITE: one that was "
+		 "started (without SUITE, the latest); list: all.  Exit code of run: 0 if every run succeeded, "
+		 "1 if one failed.  The suite goes on when this command is interrupted or the machine restarts; "
+		 "docs/suites.md explains the file.",
+	 .example = "regatta suite plan scaling.toml\n"
+		    "regatta suite run scaling.toml\n"
+		    "regatta suite report scaling",
+	 .run = command_suite},
 	{.name = "compare",
 	 .group = WATCHING,
 	 .arguments = compared_runs,
@@ -399,6 +672,15 @@ const struct command cli_commands[] = {
 	 .example = "regatta compare base@last5 new@last5\n"
 		    "regatta compare ctr-abcd ctr-efgh --metric loss --threshold 2",
 	 .run = command_compare},
+	{.name = "cost",
+	 .group = WATCHING,
+	 .arguments = optional_run,
+	 .to_master = true,
+	 .help = "what a run has cost, by role, with the share of time in which its machines were idle",
+	 .more = "A machine is idle while it is paid for and the job does not run on it: booting, waiting for "
+		 "others, being removed. Machines of your own have no price.",
+	 .example = "regatta cost\nregatta cost mnist-a1b2 --output json",
+	 .run = command_cost},
 	{.name = "resize",
 	 .group = WATCHING,
 	 .arguments = run_and_sizes,
@@ -409,6 +691,19 @@ const struct command cli_commands[] = {
 		 "job without roles is called worker.",
 	 .example = "regatta resize ctr trainer=6",
 	 .run = command_resize},
+	{.name = "exec",
+	 .group = WATCHING,
+	 .arguments = one_node,
+	 .options = exec_options,
+	 .to_master = true,
+	 .rest = "COMMAND",
+	 .help = "run a command on a node of a run, beside its job",
+	 .more = "With the environment of the job, in its work directory and in its network, as long as the job "
+		 "runs.  Standard input, output and error are those of this command, and so is the exit code; "
+		 "Ctrl-C goes to the command.  With -t it gets a terminal, and without a command a shell.  It is "
+		 "recorded in the events of the run.",
+	 .example = "regatta exec ctr trainer-0 -- nvidia-smi\nregatta exec -t ctr trainer-0",
+	 .run = command_exec},
 	{.name = "kill",
 	 .group = WATCHING,
 	 .arguments = many_runs,
@@ -421,17 +716,31 @@ const struct command cli_commands[] = {
 	{.name = "cleanup",
 	 .group = WATCHING,
 	 .arguments = many_runs,
+	 .options = cleanup_options,
 	 .to_master = true,
 	 .help = "cancel runs if needed and remove all their files",
-	 .example = "regatta cleanup quickstart",
+	 .example = "regatta cleanup quickstart\n"
+		    "regatta cleanup --all --yes",
 	 .run = command_cleanup},
+	{.name = "prune",
+	 .group = WATCHING,
+	 .options = prune_options,
+	 .to_master = true,
+	 .help = "remove ended runs that are old, or for which there is no room",
+	 .more = "What the options do not say is taken from [retention] in ~/.config/regatta/config.toml "
+		 "('regatta explain retention').  Prints the runs that are removed.",
+	 .example = "regatta prune --older-than 30d --keep-tagged --dry-run\n"
+		    "regatta prune --max-size 10G",
+	 .run = command_prune},
 	{.name = "ui",
 	 .group = WATCHING,
+	 .arguments = optional_run,
 	 .options = ui_options,
 	 .to_master = true,
 	 .help = "open the dashboard in a browser",
 	 .more = "Prints a link that works once, within two minutes, and opens it when there is a screen.  "
-		 "Callers without a browser use a token: 'regatta token'.",
+		 "With a RUN that was handed over it is of the master that has the run.  Callers without a "
+		 "browser use a token: 'regatta token'.",
 	 .example = "regatta ui\n"
 		    "regatta ui --print --scope read",
 	 .run = command_ui},
@@ -440,19 +749,42 @@ const struct command cli_commands[] = {
 	 .arguments = optional_file,
 	 .options = plan_options,
 	 .rest = "COMMAND",
-	 .help = "show what a run would use: resources, nodes, environment, limits",
+	 .help = "show what a run would use: resources, nodes, environment, limits, inputs",
 	 .example = "regatta plan job.toml\n"
 		    "regatta plan -n 4 -- python3 train.py",
 	 .run = command_plan},
 	{.name = "convert",
 	 .group = WRITING,
 	 .arguments = optional_file,
-	 .options = plan_options,
+	 .options = convert_options,
 	 .rest = "COMMAND",
 	 .help = "print a job file in the native form, also one of another system",
-	 .more = "Files that are understood besides native ones: descriptors of Anubis (docs/anubis.md).",
+	 .more = "Files that are understood besides native ones: descriptors of Anubis (docs/anubis.md), manifests "
+		 "of Kubernetes (docs/kubernetes.md).",
 	 .example = "regatta convert descriptor.toml > job.toml",
 	 .run = command_convert},
+	{.name = "manifests",
+	 .group = WRITING,
+	 .arguments = optional_file,
+	 .options = manifests_options,
+	 .rest = "COMMAND",
+	 .help = "print the objects of Kubernetes that a job is, for kubectl apply",
+	 .more = "YAML documents, made without a cluster and without secrets: a Job for each role and their Service, "
+		 "or the object that `as` in [kubernetes] names. Their pods run the commands without Regatta.",
+	 .example =
+		 "regatta manifests job.toml > all.yaml\n"
+		 "regatta manifests job.toml --set kubernetes.as=pytorchjob | kubectl apply -f -",
+	 .run = command_manifests},
+	{.name = "paddle",
+	 .group = WRITING,
+	 .options = paddle_options,
+	 .to_master = true,
+	 .help = "the flags of Paddle's AWS benchmark tool: parameter servers and trainers on EC2",
+	 .more = "For who has the old tool's document: docs/paddle.md goes through it. --print shows the job file "
+		 "that the flags are, which `regatta run` takes and which can do more.",
+	 .example = "regatta paddle --action create --docker_image me/benchmark --trainer_count 2\n"
+		    "regatta paddle --action status --master_server_public_ip 203.0.113.7",
+	 .run = command_paddle},
 	{.name = "init",
 	 .group = WRITING,
 	 .arguments = optional_strategy,
@@ -503,6 +835,37 @@ const struct command cli_commands[] = {
 		    "regatta hosts --output json\n"
 		    "regatta hosts --forget node7",
 	 .run = command_hosts},
+	{.name = "doctor",
+	 .group = MACHINERY,
+	 .options = doctor_options,
+	 .help = "check whether a run could start, and say what to do if not",
+	 .more = "Nothing is made or changed.  Exit code 0 if a run could start; a check that cannot be made is "
+		 "a warning.",
+	 .example = "regatta doctor\n"
+		    "regatta doctor --engine aws.ec2 --output json\n"
+		    "regatta doctor --engine kubernetes",
+	 .run = command_doctor},
+	{.name = "gc",
+	 .group = MACHINERY,
+	 .options = gc_options,
+	 .help = "remove what runs have left behind in a cloud or cluster",
+	 .more = "Everything that Regatta makes in a cloud or cluster carries tags.  gc removes what carries those of "
+		 "this install and belongs to no live run, or is past its time; from a home without runs "
+		 "it only lists, unless --install names whose it is.  Buckets and results stay.  Exit code 0 if nothing is left, 1 if something is, "
+		 "which is listed.",
+	 .example = "regatta gc --dry-run\n"
+		    "regatta gc --all-regions --install 1f2e3d4c5b6a7988\n"
+		    "regatta gc --engine kubernetes",
+	 .run = command_gc},
+	{.name = "iam-policy",
+	 .group = MACHINERY,
+	 .options = iam_policy_options,
+	 .help = "print the permissions that an engine needs, as a policy document",
+	 .more = "The document is for whoever runs jobs: every call that Regatta can make, bound to what "
+		 "carries its tags.  Nodes need no permissions, and a master's instance gets a role with "
+		 "its own part.",
+	 .example = "regatta iam-policy --engine aws.ec2 > policy.json",
+	 .run = command_iam_policy},
 	{.name = "context",
 	 .group = MACHINERY,
 	 .arguments = context_action,
@@ -511,10 +874,13 @@ const struct command cli_commands[] = {
 	 .more = "A context is URL, pin and token of a master under a name, in "
 		 "$REGATTA_HOME/contexts.  add asks the master before it stores them; show never prints "
 		 "the token; use makes one the current context, and 'use local' goes back to your own "
-		 "master.  --master and REGATTA_MASTER come before the current context.",
+		 "master.  --master and REGATTA_MASTER come before the current context.  aws finds the "
+		 "masters of runs on instances of the account, opens their ports to your address, and "
+		 "writes a context with the name of each run.",
 	 .example =
 		 "regatta context add lab https://10.0.0.5:5436 --pin sha256//... --token-file -\n"
 		 "regatta context use lab\n"
+		 "regatta context aws\n"
 		 "regatta ps --master local",
 	 .run = command_context},
 	{.name = "token",
@@ -569,11 +935,9 @@ const struct command *cli_find_command(struct str name)
 
 /* Names of commands in other tools, and Regatta's name for the same thing. */
 static const char *const other_names[][2] = {
-	{"abort", "kill"},	{"cancel", "kill"},	 {"delete", "cleanup"},
-	{"describe", "status"}, {"exec", "run"},	 {"list", "ps"},
-	{"ls", "ps"},		{"remove", "cleanup"},	 {"rm", "cleanup"},
-	{"show", "status"},	{"start", "run"},	 {"stop", "kill"},
-	{"submit", "run -d"},	{"wait", "logs RUN -f"},
+	{"abort", "kill"},  {"cancel", "kill"}, {"delete", "cleanup"}, {"describe", "status"},
+	{"list", "ps"},	    {"ls", "ps"},	{"remove", "cleanup"}, {"rm", "cleanup"},
+	{"show", "status"}, {"start", "run"},	{"stop", "kill"},      {"submit", "run -d"},
 };
 
 const char *cli_suggest_command(const char *name)

@@ -15,11 +15,14 @@
 #include "base/escape.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/client/contexts.h"
+#include "cli/client/elsewhere.h"
 #include "cli/client/target.h"
 #include "fmt/doc.h"
 #include "fmt/url.h"
 #include "net/http_client.h"
 
+#define RUNS "/api/v1/runs/"
 #define CALL_MS 30000
 #define UPLOAD_MS (60 * 60 * 1000)
 #define RETRY_MS 15000	  /* how long a call is repeated when its connection is lost */
@@ -109,13 +112,32 @@ int api_open(struct api *api, bool start, struct err *err)
 	return target_find_own(&target, err) < 0 ? -1 : open_target(api, target, start, err);
 }
 
+int api_open_for(struct api *api, const struct cli_call *c, const char *context, bool start,
+		 struct err *err)
+{
+	const char *named = call_text(c, "master");
+	struct target *target;
+
+	if (target_find(named ? named : context, &target, err) < 0)
+		return -1;
+	if (open_target(api, target, start, err) < 0)
+		return -1;
+	const char *wanted = getenv("REGATTA_MASTER");
+
+	api->by_default = !api->target->remote && !named && !context && !(wanted && *wanted);
+	return 0;
+}
+
 int api_open_named(struct api *api, const struct cli_call *c, bool start, struct err *err)
+{
+	return api_open_for(api, c, NULL, start, err);
+}
+
+int api_open_handed(struct api *api, const char *run, struct err *err)
 {
 	struct target *target;
 
-	if (target_find(call_text(c, "master"), &target, err) < 0)
-		return -1;
-	return open_target(api, target, start, err);
+	return target_find(run, &target, err) < 0 ? -1 : open_target(api, target, false, err);
 }
 
 int api_open_target(struct api *api, struct target *target, struct err *err)
@@ -284,8 +306,44 @@ static void answer_releasep(struct http_answer *answer)
 	http_answer_release(answer);
 }
 
-int api_call(struct api *api, const char *method, const char *path, struct str body, int timeout_ms,
-	     struct buf *ret_body, struct err *err)
+/* The run that a path is about, decoded; NULL if it is about none.  Owned. */
+static char *run_of(const char *path)
+{
+	struct buf run;
+
+	if (strncmp(path, RUNS, strlen(RUNS)) != 0)
+		return NULL;
+	path += strlen(RUNS);
+	buf_init(&run, 4096);
+	bool ok = url_decode(&run, (struct str){path, strcspn(path, "/?")}, false) && run.n;
+	char *id = buf_take(&run);
+
+	if (ok)
+		return id;
+	free(id);
+	return NULL;
+}
+
+/* The own master was asked for something that it does not have: if that is the run, it may be elsewhere. */
+static bool taken_in(struct api *api, const char *path, struct err *err)
+{
+	CLEANUP(freep) char *run = run_of(path);
+	struct err why = {0};
+
+	if (!run || err->kind != ERR_NOT_FOUND || api->looking || !api->start || api->borrowed ||
+	    api_remote(api))
+		return false;
+	CLEANUP(freep) char *itself = api_run_path(run, "");
+
+	api->looking = true;
+	bool taken = api_get(api, itself, NULL, &why) < 0 && why.kind == ERR_NOT_FOUND &&
+		     run_take_in(api, run, err) == 0;
+	api->looking = false;
+	return taken;
+}
+
+static int call_once(struct api *api, const char *method, const char *path, struct str body,
+		     int timeout_ms, struct buf *ret_body, struct err *err)
 {
 	CLEANUP(answer_releasep) struct http_answer answer;
 	struct request r = {
@@ -302,6 +360,16 @@ int api_call(struct api *api, const char *method, const char *path, struct str b
 	if (ret_body)
 		buf_addstr(ret_body, buf_str(&answer.body));
 	return 0;
+}
+
+int api_call(struct api *api, const char *method, const char *path, struct str body, int timeout_ms,
+	     struct buf *ret_body, struct err *err)
+{
+	int rc = call_once(api, method, path, body, timeout_ms, ret_body, err);
+
+	if (rc < 0 && strcmp(method, "GET") == 0 && taken_in(api, path, err))
+		rc = call_once(api, method, path, body, timeout_ms, ret_body, err);
+	return rc;
 }
 
 int api_get(struct api *api, const char *path, struct buf *ret_body, struct err *err)
@@ -334,7 +402,7 @@ int api_upload(struct api *api, const char *path, int fd, uint64_t size, struct 
 	return answer.status < 300 ? 0 : refused(api, &answer, err);
 }
 
-int api_stream(struct api *api, const char *path, struct err *err)
+static int stream_once(struct api *api, const struct http_outgoing *r, struct err *err)
 {
 	CLEANUP(answer_releasep) struct http_answer answer;
 
@@ -342,7 +410,7 @@ int api_stream(struct api *api, const char *path, struct err *err)
 	if (ensure(api, err) < 0)
 		return -1;
 	slow_watch(true);
-	int rc = http_stream_open(api->http, "GET", path, CALL_MS, &answer, err);
+	int rc = http_send_stream(api->http, r, &answer, err);
 	slow_watch(false);
 	if (rc == 0) {
 		if (answer.status < 300)
@@ -354,6 +422,25 @@ int api_stream(struct api *api, const char *path, struct err *err)
 		refused(api, &answer, err);
 	api_drop(api);
 	return -1;
+}
+
+int api_stream(struct api *api, const char *path, struct err *err)
+{
+	const struct http_outgoing r = {.method = "GET", .path = path, .timeout_ms = CALL_MS};
+	int rc = stream_once(api, &r, err);
+
+	return rc < 0 && taken_in(api, path, err) ? stream_once(api, &r, err) : rc;
+}
+
+int api_stream_post(struct api *api, const char *path, struct str body, struct err *err)
+{
+	const struct http_outgoing r = {.method = "POST",
+					.path = path,
+					.timeout_ms = CALL_MS,
+					.type = "application/json",
+					.body = body};
+
+	return stream_once(api, &r, err);
 }
 
 int api_fail(const struct api *api, const struct err *err)
@@ -371,7 +458,7 @@ char *api_run_path(const char *run, const char *tail)
 	CLEANUP(buf_release) struct buf b = {0};
 
 	buf_init(&b, 64 * 1024);
-	buf_addz(&b, "/api/v1/runs/");
+	buf_addz(&b, RUNS);
 	url_encode(&b, str_from(run));
 	buf_addz(&b, tail);
 	return buf_take(&b);
@@ -385,7 +472,59 @@ void api_add_query(struct buf *b, const char *key, const char *value)
 	url_encode(b, str_from(value));
 }
 
-int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *err)
+static bool has_contexts(const struct api *api, struct arena *a)
+{
+	const char **names;
+	size_t n = 0;
+
+	return context_list(api->target->home, a, &names, &n, NULL) == 0 && n > 0;
+}
+
+/* The context of the master that the run was handed to: by the own master, or by another machine's, if the own
+ * one does not know the run.  NULL: the own master is the one to ask; with to_end it is that also for a run that
+ * it has handed over. */
+static const char *context_of_run(struct api *api, const char *word, bool to_end, struct arena *a)
+{
+	CLEANUP(freep) char *path = api_run_path(word, "");
+	struct context c;
+	struct err why;
+	struct doc *run;
+
+	api->looking = true; /* only here: its results are not what is looked for */
+	int rc = api_get_doc(api, path, a, &run, &why);
+
+	api->looking = false;
+	if (rc == 0)
+		return run_is_handed_over(run) && !to_end ? doc_str(run, "id", STR("")).p : NULL;
+	return why.kind == ERR_NOT_FOUND &&
+			       context_read(api->target->home, word, a, &c, &why) == 0 && c.run
+		       ? word
+		       : NULL;
+}
+
+/* A run that was handed over is asked of the master that has it, while that one answers. */
+static void go_to_run(struct api *api, const char *word, bool to_end, struct arena *a)
+{
+	const char *context = api->by_default && has_contexts(api, a)
+				      ? context_of_run(api, word, to_end, a)
+				      : NULL;
+	struct err ignored;
+	struct api other;
+
+	if (!context || api_open_handed(&other, context, &ignored) < 0)
+		return;
+	other.stop = api->stop;
+	api_release(api);
+	*api = other;
+}
+
+bool run_is_handed_over(const struct doc *run)
+{
+	return str_is(doc_str(run, "state", STR("")), "running") &&
+	       doc_str(run, "master_url", STR("")).n > 0;
+}
+
+static int pick(struct api *api, const char *word, bool to_end, char **ret_id, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct doc *root;
@@ -394,6 +533,7 @@ int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *e
 		if (*word == 0)
 			return err_set(err, ERR_INVALID, "the name of a run is empty");
 		*ret_id = xstrdup(word);
+		go_to_run(api, word, to_end, a);
 		return 0;
 	}
 	if (api_get_doc(api, "/api/v1/runs?state=all&limit=1", a, &root, err) < 0)
@@ -404,6 +544,29 @@ int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *e
 		return err_set(err, ERR_NOT_FOUND,
 			       "there are no runs yet: 'regatta run' starts one");
 	cli_say("latest run: %.*s", STR_ARG(id));
+	*ret_id = xstrndup(id.p, id.n);
+	go_to_run(api, *ret_id, to_end, a);
+	return 0;
+}
+
+int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *err)
+{
+	return pick(api, word, false, ret_id, err);
+}
+
+int api_pick_run_to_end(struct api *api, const char *word, char **ret_id, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(freep) char *name = NULL;
+	struct doc *run;
+
+	if (pick(api, word, true, &name, err) < 0)
+		return -1;
+	CLEANUP(freep) char *path = api_run_path(name, "");
+	if (api_get_doc(api, path, a, &run, err) < 0)
+		return -1;
+	struct str id = doc_str(run, "id", str_from(name));
+
 	*ret_id = xstrndup(id.p, id.n);
 	return 0;
 }

@@ -37,7 +37,9 @@ struct api {
 	struct target *target;
 	bool borrowed;		  /* the target belongs to another api, which outlives this one */
 	bool start;		  /* start the own master when there is none */
+	bool by_default;	  /* nobody named this master, the own one */
 	bool hushed;		  /* say nothing about a master that takes long to answer */
+	bool looking;		  /* for a run that the master does not know */
 	struct http_client *http; /* NULL: not connected now */
 	struct buf details;	  /* of the last refused call: one problem per line */
 	const volatile int *stop;
@@ -48,6 +50,12 @@ int api_open(struct api *api, bool start, struct err *err);
 /* The master that the command line, the environment or the current context names.  Only the own one
  * is ever started. */
 int api_open_named(struct api *api, const struct cli_call *c, bool start, struct err *err);
+/* The same, with the context that a job names (NULL: none) where --master names nothing. */
+int api_open_for(struct api *api, const struct cli_call *c, const char *context, bool start,
+		 struct err *err);
+/* The master that the run was handed to by the own one (contexts/<run>.json).  ERR_UNAVAILABLE if it does
+ * not answer soon. */
+int api_open_handed(struct api *api, const char *run, struct err *err);
 /* Takes the target, also on failure. */
 int api_open_target(struct api *api, struct target *target, struct err *err);
 void api_release(struct api *api);
@@ -71,6 +79,8 @@ int api_upload(struct api *api, const char *path, int fd, uint64_t size, struct 
 /* Begin a streamed answer on this connection (tried once: streams know their own offset).  The
  * reader owns the connection until its end; api_drop() leaves it early. */
 int api_stream(struct api *api, const char *path, struct err *err);
+/* The same for a POST with a JSON body. */
+int api_stream_post(struct api *api, const char *path, struct str body, struct err *err);
 void api_drop(struct api *api);
 /* True if the connection was lost, so that connecting again may help. */
 bool api_lost(const struct err *err);
@@ -82,8 +92,15 @@ int api_fail(const struct api *api, const struct err *err);
 char *api_run_path(const char *run, const char *tail);
 /* "?key=value", or "&key=value" after another one, percent-encoded; nothing when the value is NULL. */
 void api_add_query(struct buf *path, const char *key, const char *value);
-/* The id of the run: the word itself, or the latest run (named on stderr) when it is NULL.  Owned. */
+/* The id of the run: the word itself, or the latest run (named on stderr) when it is NULL.  Owned.  If the
+ * own master has handed the run over and nobody named a master, api is then the one that has the run. */
 int api_pick_run(struct api *api, const char *word, char **ret_id, struct err *err);
+/* The same for who stays until the end: the full id of a run that exists.  For a run that the own master has
+ * handed over, api stays the own one, which outlives the other and knows the end. */
+int api_pick_run_to_end(struct api *api, const char *word, char **ret_id, struct err *err);
+
+/* Has this master handed the run over to another one, which has it now? */
+bool run_is_handed_over(const struct doc *run);
 
 /* An answer as a tree.  Unlike json_parse it takes large arrays and objects: they are split and
  * read piece by piece. */

@@ -19,11 +19,11 @@
 #include "base/suggest.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "link/layout.h"
 
-#define DIR_NAME "contexts"
 #define CURRENT "current"
 #define SUFFIX ".json"
-#define MAX_NAME 40
+#define MAX_NAME 64 /* also the id of a run that was handed over */
 #define MAX_CONTEXTS 1000
 #define MAX_FILE (64 * 1024)
 
@@ -52,7 +52,7 @@ int context_check_name(const char *name, struct err *err)
 
 static char *directory(const char *home)
 {
-	return path_join(home, DIR_NAME);
+	return path_join(home, LAYOUT_CONTEXTS);
 }
 
 static char *file_of(const char *home, const char *name)
@@ -163,7 +163,8 @@ int context_read(const char *home, const char *name, struct arena *a, struct con
 	if (json_parse(arena_str(a, buf_str(&text)), a, &d, err) < 0)
 		return err_wrap(err, "'%s'", path);
 	struct str url = doc_str(d, "url", STR("")), pin = doc_str(d, "pin", STR("")),
-		   token = doc_str(d, "token", STR(""));
+		   token = doc_str(d, "token", STR("")), run = doc_str(d, "run", STR("")),
+		   region = doc_str(d, "region", STR(""));
 	if (!url.n || !token.n)
 		return err_set(
 			err, ERR_INVALID,
@@ -173,6 +174,8 @@ int context_read(const char *home, const char *name, struct arena *a, struct con
 		.url = arena_str(a, url).p,
 		.pin = pin.n ? arena_str(a, pin).p : NULL,
 		.token = arena_str(a, token).p,
+		.run = run.n ? arena_str(a, run).p : NULL,
+		.region = region.n ? arena_str(a, region).p : NULL,
 	};
 	return 0;
 }
@@ -200,6 +203,10 @@ int context_write(const char *home, const char *name, const struct context *c, s
 	if (c->pin)
 		jsonw_kz(&w, "pin", c->pin);
 	jsonw_kz(&w, "token", c->token);
+	if (c->run)
+		jsonw_kz(&w, "run", c->run);
+	if (c->region)
+		jsonw_kz(&w, "region", c->region);
 	jsonw_close(&w);
 	buf_addc(&text, '\n');
 	CLEANUP(freep) char *path = file_of(home, name);

@@ -5,6 +5,8 @@
  * contexts/<name>.json has url, pin (none: the certificate must be of a CA that is trusted here) and token, mode 0600;
  * a file that others can read is refused.  contexts/current has the name of the one in use.
  * The name "local" is the user's own master on its socket and has no file.
+ * The context of a master that has one run, and goes with it, has the id of the run as its name, and "run" and, if it was
+ * found with a provider, "region" in its file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +18,8 @@ struct err;
 
 struct context {
 	const char *url, *pin, *token; /* pin NULL: none */
+	const char *run,
+		*region; /* NULL: it is not the master of one run; it was not found in a region */
 };
 
 /* [a-z0-9] and, inside, '-', '_' and '.'; at most 40.  ERR_INVALID says so. */

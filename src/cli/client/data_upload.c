@@ -17,6 +17,7 @@
 #include "cli/client/api.h"
 #include "cli/client/target.h"
 #include "cli/command/job_input.h"
+#include "driver/input_find.h"
 #include "fmt/jsonw.h"
 #include "fmt/tar.h"
 #include "net/digest.h"
@@ -27,18 +28,7 @@ int blob_temporary(struct api *api, struct err *err)
 {
 	const char *dir = api->target->home;
 
-	if (file_mkdir_p(dir, 0700, err) < 0)
-		return -1;
-	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		return fd;
-	CLEANUP(freep) char *name = path_join(dir, "source-XXXXXX");
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(err, errno, "make a temporary file in '%s'", dir);
-	unlink(name);
-	return fd;
+	return file_mkdir_p(dir, 0700, err) < 0 ? -1 : file_temporary(dir, err);
 }
 
 int blob_upload(struct api *api, int fd, const char *sha256, uint64_t size, struct err *err)
@@ -133,20 +123,53 @@ static int upload_entry(struct api *api, const struct job_input *in, const struc
 	return rc;
 }
 
-int data_upload(struct api *api, const struct job_input *in, struct buf *ret_json, struct err *err)
+/* What nodes fetch elsewhere: finds its objects, so that all nodes get the same, and uploads the list. */
+static int upload_list(struct api *api, const struct job_input *in, const struct data_spec *d,
+		       struct jsonw *w, uint64_t *ret_bytes, struct err *err)
 {
-	const struct data_spec *v = in->job->data.v;
+	CLEANUP(close_fdp) int fd = blob_temporary(api, err);
+	struct input_found found;
+
+	if (fd < 0 || job_input_find(in, d, fd, &found, err) < 0)
+		return -1;
+	jsonw_open(w, '{');
+	jsonw_kz(w, "from", found.from);
+	jsonw_kint(w, "objects", (int64_t)found.objects);
+	jsonw_kint(w, "bytes", (int64_t)found.bytes);
+	jsonw_key(w, "list");
+	int rc = upload_fd(api, fd, NULL, w, err);
+
+	jsonw_close(w);
+	*ret_bytes = found.largest_shard;
+	return rc;
+}
+
+int data_upload(struct api *api, const struct job_input *in, struct buf *ret_json,
+		uint64_t *ret_bytes, struct err *err)
+{
+	const struct data_spec *v;
+	size_t n = job_data(in->job, in->a, &v);
 	struct jsonw w;
 
-	if (in->job->data.n == 0)
+	*ret_bytes = 0;
+	if (n == 0)
 		return 0;
 	jsonw_init(&w, ret_json);
 	jsonw_open(&w, '[');
-	for (size_t i = 0; i < in->job->data.n; i++) {
-		if (data_is_url(&v[i]))
+	for (size_t i = 0; i < n; i++) {
+		uint64_t bytes = 0;
+		int rc = 0;
+
+		if (input_is_fetched(v[i].src))
+			rc = upload_list(api, in, &v[i], &w, &bytes, err);
+		else if (plan_shares_files(in->job))
 			jsonw_null(&w);
-		else if (upload_entry(api, in, &v[i], &w, err) < 0)
-			return err_wrap(err, "data '%.80s'", v[i].src);
+		else
+			rc = upload_entry(api, in, &v[i], &w, err);
+		if (rc < 0)
+			return err_wrap(err, "%s '%.80s'",
+					strcmp(v[i].path, ".") == 0 ? "source" : "data", v[i].src);
+		*ret_bytes += bytes;
 	}
 	jsonw_close(&w);
 	return ret_json->overflow ? err_set(err, ERR_INVALID, "the data has too many parts") : 0;

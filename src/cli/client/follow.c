@@ -6,12 +6,14 @@
 #include <sys/resource.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "cli/client/api.h"
+#include "fmt/doc.h"
 #include "fmt/url.h"
 #include "net/http_client.h"
 
@@ -68,6 +70,30 @@ static void raise_descriptors(void)
 		rl.rlim_cur = rl.rlim_max < MAX_DESCRIPTORS ? rl.rlim_max : MAX_DESCRIPTORS;
 		setrlimit(RLIMIT_NOFILE, &rl);
 	}
+}
+
+size_t follow_names(const struct doc *node, struct arena *a, struct str **ret)
+{
+	const struct doc *processes = doc_array(node, "processes");
+	struct str name = doc_str(node, "name", STR(""));
+	size_t n = processes ? processes->array.n : 1;
+
+	*ret = arena_array(a, struct str, n + 1);
+	(*ret)[0] = name;
+	for (size_t i = 0; processes && i < n; i++)
+		(*ret)[i] = str_from(arena_printf(a, "%.*s.p%zu", STR_ARG(name), i));
+	return n;
+}
+
+/* The name of a node ends with "-<index>". */
+struct str follow_node(struct str name)
+{
+	const char *dot = memrchr(name.p, '.', name.n);
+
+	if (dot && dot + 1 < name.p + name.n && dot[1] == 'p' &&
+	    !memchr(dot, '-', (size_t)(name.p + name.n - dot)))
+		return (struct str){name.p, (size_t)(dot - name.p)};
+	return name;
 }
 
 struct follow *follow_new(const struct api *api, const char *run, const struct follow_sink *sink,

@@ -11,6 +11,8 @@
 #include "base/str.h"
 
 struct api;
+struct arena;
+struct doc;
 struct err;
 struct follow;
 
@@ -24,6 +26,12 @@ struct follow_sink { /* exactly one of the two is set */
 		     struct str line);		    /* without its newline */
 	void (*bytes)(void *ctx, struct str bytes); /* with FOLLOW_BOTH: whole lines */
 };
+
+/* The names by which the logs of a node of the API are asked for: its own, or "<node>.p<p>" for each of several
+ * processes. */
+size_t follow_names(const struct doc *node, struct arena *a, struct str **ret);
+/* The node of such a name. */
+struct str follow_node(struct str name);
 
 struct follow *follow_new(const struct api *api, const char *run, const struct follow_sink *sink,
 			  void *ctx);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,11 +15,15 @@
 #include "base/hex.h"
 #include "base/path.h"
 #include "base/rand.h"
+#include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/client/data_upload.h"
+#include "cli/client/git_source.h"
 #include "cli/client/target.h"
 #include "cli/command/job_input.h"
 #include "driver/driver.h"
+#include "driver/object_store.h"
+#include "driver/registry_login.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "fmt/tar.h"
@@ -51,40 +56,87 @@ static bool is_passed(struct str name, const char *const *passed)
 	return false;
 }
 
-static void add_environment(struct jsonw *w, bool here)
+static int add_environment(const struct job *job, struct jsonw *w, bool here, struct err *err)
 {
+	const char *password = job->registry.password_env;
+
+	if (password && !getenv(password))
+		return err_set(err, ERR_INVALID,
+			       "registry: the variable %s is not set: it must have the password",
+			       password);
 	jsonw_key(w, "client_env");
 	jsonw_open(w, '{');
 	for (char **e = environ; *e; e++) {
 		struct str rest = str_from(*e), name = str_cut(&rest, '=');
 		/* A value that is not UTF-8 cannot be sent as JSON. */
-		if (!rest.p || !is_passed(name, here ? passed_here : passed_anywhere) ||
-		    !str_is_utf8(rest))
+		bool wanted = is_passed(name, here ? passed_here : passed_anywhere) ||
+			      (password && str_is(name, password));
+
+		if (!rest.p || !wanted || !str_is_utf8(rest))
 			continue;
 		jsonw_key_str(w, name);
 		jsonw_str(w, rest);
 	}
 	jsonw_close(w);
+	return 0;
 }
 
-static int pack(struct api *api, const struct job *job, struct submission *s, struct err *err)
+/* The directory of a source that git has fetched, to be removed; the job is sent with the commit in
+ * place of the branch or tag. */
+static int fetch_git(struct api *api, const struct job_input *in, char **ret_dir, struct err *err)
 {
+	const char *pinned;
 
-	if (strstr(job->source, "://"))
-		return err_set(err, ERR_INVALID,
-			       "source '%.100s': a run on this machine takes a file or a directory",
-			       job->source);
-	CLEANUP(freep) char *path = path_join(job->base_dir, job->source);
+	if (git_source_fetch(in->job->source, api->target->home, in->a, ret_dir, &pinned, err) < 0)
+		return err_wrap(err, "source '%.80s'", in->job->source);
+	doc_set(in->a, in->doc, STR("source"), doc_new_str(in->a, str_from(pinned)));
+	return 0;
+}
+
+/* What git has fetched is what is tracked: nothing of it is left out. */
+static int pack_tree(const char *path, bool fetched, int fd, struct err *err)
+{
+	size_t left_out = 0;
+
+	if (fetched)
+		return tar_pack(path, fd, err);
+	if (tar_pack_source(path, fd, &left_out, err) < 0)
+		return -1;
+	if (left_out)
+		cli_say("source: %zu name%s left out, by .gitignore and .regattaignore", left_out,
+			left_out == 1 ? " is" : "s are");
+	return 0;
+}
+
+static int pack_path(struct api *api, const char *source, const char *path, struct submission *s,
+		     struct err *err)
+{
 	if (access(path, R_OK) < 0)
 		return err_errno(err, errno, "source '%.120s'", path);
 	s->source = blob_temporary(api, err);
 	if (s->source < 0)
 		return -1;
-	if (tar_pack(path, s->source, err) < 0)
-		return err_wrap(err, "pack source '%.80s'", job->source);
+	if (pack_tree(path, input_is_git(source), s->source, err) < 0)
+		return err_wrap(err, "pack source '%.80s'", source);
 	if (sha256_fd_hex(s->source, s->sha256, &s->size, err) < 0)
 		return err_wrap(err, "read the packed source");
 	return 0;
+}
+
+static int pack(struct api *api, const struct job_input *in, struct submission *s, struct err *err)
+{
+	CLEANUP(freep) char *path = NULL;
+
+	if (!input_is_git(in->job->source)) {
+		path = path_join(in->job->base_dir, in->job->source);
+		return pack_path(api, in->job->source, path, s, err);
+	}
+	if (fetch_git(api, in, &path, err) < 0)
+		return -1;
+	int rc = pack_path(api, in->job->source, path, s, err);
+
+	(void)file_remove_tree(path, NULL);
+	return rc;
 }
 
 static int upload(struct api *api, const struct submission *s, struct err *err)
@@ -94,29 +146,77 @@ static int upload(struct api *api, const struct submission *s, struct err *err)
 		       : 0;
 }
 
+static void add_credentials(const struct job_input *in, struct jsonw *w, const struct doc *given)
+{
+	if (!given)
+		return;
+	jsonw_key(w, "credentials");
+	jsonw_raw(w, str_from(doc_json_text(in->a, given)));
+}
+
+/* The first input that is in a store of objects; NULL: none. */
+static const char *stored_input(const struct job_input *in)
+{
+	const struct data_spec *v;
+	size_t n = job_data(in->job, in->a, &v);
+
+	for (size_t i = 0; i < n; i++)
+		if (object_url_is(v[i].src))
+			return v[i].src;
+	return NULL;
+}
+
+/* For the master that copies the results, signs URLs of inputs, and asks for a login of a registry. */
+static int add_store_credentials(const struct job_input *in, struct jsonw *w, struct err *err)
+{
+	const char *results = in->job->output.s3, *url = results ? results : stored_input(in);
+	const char *login = in->job->registry.login;
+	struct doc *credentials = NULL;
+
+	if (!url && !login)
+		return 0;
+	if (!url && registry_login_credentials(login, in->a, &credentials, err) < 0)
+		return err_wrap(err, "registry \"%s\"", login);
+	if (url && object_credentials(url, NULL, in->a, &credentials, err) < 0)
+		return err_wrap(err, "%.80s", results ? "output.s3" : url);
+	add_credentials(in, w, credentials);
+	return 0;
+}
+
+/* Adds to an error of a provider that nothing exists, and, unless it says by itself what to change in the
+ * job, where to look.  At most 60 bytes, so that a request id at the end of the error stays. */
+static int nothing_made(const char *engine, struct err *err)
+{
+	if (err->kind == ERR_INVALID || err->kind == ERR_CAPACITY)
+		return err_set(err, err->kind, "%.180s; nothing was made", err->msg);
+	return err_set(err, err->kind, "%.180s; nothing was made; see 'regatta doctor --engine %s'",
+		       err->msg, engine);
+}
+
 /* Of an engine that is asked with the caller's credentials: the facts of the plan, found here, and
  * the credentials, which the master keeps as a secret of the run. */
-static int add_facts(const struct job_input *in, struct jsonw *w, struct err *err)
+static int add_facts(const struct job_input *in, uint64_t fetched_bytes, struct jsonw *w,
+		     struct err *err)
 {
 	const struct resolver *r = resolver_for(in->job->engine);
 	const struct resolve_input input = {
 		.base_dir = in->job->base_dir,
 		.nodes = in->plan.crew.n,
+		.fetched_bytes = fetched_bytes,
 		.options = plan_engine_options(in->job, in->a),
 	};
 	struct doc *facts, *credentials = NULL;
 
 	if (!r || !r->at_client)
-		return 0;
+		return add_store_credentials(in, w, err);
 	if (r->resolve(&input, in->a, &facts, err) < 0 ||
 	    (r->credentials && r->credentials(&input, in->a, &credentials, err) < 0))
-		return -1;
+		return nothing_made(in->job->engine, err);
+	for (size_t i = 0; in->facts && i < in->facts->table.n; i++)
+		doc_set(in->a, facts, in->facts->table.v[i].key, in->facts->table.v[i].value);
 	jsonw_key(w, "facts");
 	jsonw_raw(w, str_from(doc_json_text(in->a, facts)));
-	if (credentials) {
-		jsonw_key(w, "credentials");
-		jsonw_raw(w, str_from(doc_json_text(in->a, credentials)));
-	}
+	add_credentials(in, w, credentials);
 	return 0;
 }
 
@@ -135,14 +235,14 @@ static int make_body(const struct job_input *in, bool here, struct submission *s
 	jsonw_raw(&w, buf_str(&job));
 	jsonw_kz(&w, "base_dir", in->job->base_dir);
 	jsonw_kz(&w, "path", in->path);
-	if (s->source >= 0)
+	if (s->sha256[0])
 		jsonw_kz(&w, "source_sha256", s->sha256);
 	if (s->data.n > 0) {
 		jsonw_key(&w, "data");
 		jsonw_raw(&w, buf_str(&s->data));
 	}
-	add_environment(&w, here);
-	if (add_facts(in, &w, err) < 0)
+	if (add_environment(in->job, &w, here, err) < 0 ||
+	    add_facts(in, s->fetched_bytes, &w, err) < 0)
 		return -1;
 	jsonw_close(&w);
 	if (job.overflow || text.overflow)
@@ -153,6 +253,22 @@ static int make_body(const struct job_input *in, bool here, struct submission *s
 	return 0;
 }
 
+/* The archive of an earlier run, which the master has. */
+static int use_archive(struct api *api, const char *sha256, struct submission *s, struct err *err)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/api/v1/blobs/%s", sha256);
+	if (api_call(api, "HEAD", path, (struct str){0}, SUBMIT_MS, NULL, err) < 0)
+		return err->kind != ERR_NOT_FOUND
+			       ? -1
+			       : err_set(err, ERR_NOT_FOUND,
+					 "the master has the source of that run no more: --set source=DIR "
+					 "sends another");
+	snprintf(s->sha256, sizeof(s->sha256), "%s", sha256);
+	return 0;
+}
+
 int submission_prepare(struct api *api, const struct job_input *in, struct submission *ret,
 		       struct err *err)
 {
@@ -160,11 +276,13 @@ int submission_prepare(struct api *api, const struct job_input *in, struct submi
 
 	buf_init(&s.body, MAX_BODY);
 	buf_init(&s.data, MAX_BODY);
-	bool shares = plan_shares_files(in->job);
+	bool here = plan_shares_files(in->job) && !api_remote(api);
+	bool packs = in->job->source && input_is_packed(in->job->source) && !in->source_sha256;
 
-	if ((in->job->source && (pack(api, in->job, &s, err) < 0 || upload(api, &s, err) < 0)) ||
-	    (!shares && data_upload(api, in, &s.data, err) < 0) ||
-	    make_body(in, shares && !api_remote(api), &s, err) < 0) {
+	if ((in->source_sha256 && use_archive(api, in->source_sha256, &s, err) < 0) ||
+	    (packs && (pack(api, in, &s, err) < 0 || upload(api, &s, err) < 0)) ||
+	    data_upload(api, in, &s.data, &s.fetched_bytes, err) < 0 ||
+	    make_body(in, here, &s, err) < 0) {
 		submission_release(&s);
 		return -1;
 	}
@@ -200,7 +318,8 @@ int submission_send(struct api *api, const struct submission *s, const char *req
 	CLEANUP(buf_release) struct buf body = {0};
 
 	buf_init(&body, MAX_BODY + 64);
-	buf_printf(&body, "{\"request_id\":\"%s\",", request_id);
+	buf_printf(&body, "{\"request_id\":\"%s\",%s", request_id,
+		   s->no_wait ? "\"no_wait\":true," : "");
 	buf_addstr(&body, buf_str(&s->body));
 	if (api_call(api, "POST", "/api/v1/runs", buf_str(&body), SUBMIT_MS, ret_json, err) == 0)
 		return 0;

@@ -12,8 +12,10 @@ struct submission {
 	struct buf data; /* the archives of its data, as JSON */
 	struct buf body; /* the request without its id */
 	int source;	 /* descriptor of the packed source, -1 = none */
-	char sha256[65];
+	char sha256[65]; /* of the archive; "": there is none */
 	uint64_t size;
+	bool no_wait;		/* refused if it had to wait in the queue */
+	uint64_t fetched_bytes; /* that a node gets from other servers, at most */
 };
 
 /* Packs and uploads the source (if the master does not have it) and prepares the request. */

@@ -118,19 +118,6 @@ int target_find_own(struct target **ret, struct err *err)
 	return 0;
 }
 
-static int by_url(const char *url, struct target **ret, struct err *err)
-{
-	const char *token = getenv("REGATTA_TOKEN");
-
-	if (!token || !*token)
-		return err_set(
-			err, ERR_INVALID,
-			"master %.80s: REGATTA_TOKEN (and REGATTA_PIN) must be set, or give it a "
-			"name: 'regatta context add NAME URL'",
-			url);
-	return target_new(url, url, getenv("REGATTA_PIN"), token, ret, err);
-}
-
 static int by_name(const char *home, const char *name, struct target **ret, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -141,6 +128,45 @@ static int by_name(const char *home, const char *name, struct target **ret, stru
 	if (target_new(name, c.url, c.pin, c.token, ret, err) < 0)
 		return err_wrap(err, "context '%s'", name);
 	return 0;
+}
+
+/* The context of this home that has the URL; NULL if none has. */
+static const char *context_with(const char *home, const struct http_url *u, struct arena *a)
+{
+	const char **names;
+	struct http_url own;
+	struct context c;
+	struct err ignored;
+	size_t n;
+
+	if (context_list(home, a, &names, &n, &ignored) < 0)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		if (context_read(home, names[i], a, &c, &ignored) == 0 &&
+		    check_url(c.url, &own, &ignored) == 0 && own.tls == u->tls &&
+		    own.port == u->port && strcmp(own.host, u->host) == 0)
+			return names[i];
+	return NULL;
+}
+
+/* REGATTA_TOKEN and REGATTA_PIN, or the context that has the URL. */
+static int by_url(const char *home, const char *url, struct target **ret, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const char *token = getenv("REGATTA_TOKEN");
+	struct http_url u;
+
+	if (token && *token)
+		return target_new(url, url, getenv("REGATTA_PIN"), token, ret, err);
+	if (check_url(url, &u, err) < 0)
+		return -1;
+	const char *name = context_with(home, &u, a);
+	if (name)
+		return by_name(home, name, ret, err);
+	return err_set(err, ERR_INVALID,
+		       "master %.80s: REGATTA_TOKEN (and REGATTA_PIN) must be set, or give it a "
+		       "name: 'regatta context add NAME URL'",
+		       url);
 }
 
 int target_find(const char *wanted, struct target **ret, struct err *err)
@@ -163,7 +189,8 @@ int target_find(const char *wanted, struct target **ret, struct err *err)
 	}
 	if (strcmp(wanted, CONTEXT_LOCAL) == 0)
 		return target_find_own(ret, err);
-	int rc = strstr(wanted, "://") ? by_url(wanted, ret, err) : by_name(home, wanted, ret, err);
+	int rc = strstr(wanted, "://") ? by_url(home, wanted, ret, err)
+				       : by_name(home, wanted, ret, err);
 	return rc < 0 && err->kind == ERR_NOT_FOUND ? err_wrap(err, "%s", from) : rc;
 }
 

@@ -4,7 +4,7 @@
  * or a URL names.
  *
  * The order: --master, REGATTA_MASTER, the current context, the own one.  A URL given directly
- * takes its pin and token from REGATTA_PIN and REGATTA_TOKEN.  http:// is for this machine only.
+ * takes its pin and token from REGATTA_PIN and REGATTA_TOKEN, or from the context that has the URL.  http:// is for this machine only.
  */
 #include <stdbool.h>
 #include "net/http_url.h"

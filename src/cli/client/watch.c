@@ -58,7 +58,7 @@ struct watcher {
 	struct buf out, err_out; /* the job's lines, not written yet */
 	bool out_tty, err_tty, out_dead;
 	int64_t line_at;
-	bool live, dirty, ended, left, leave_now;
+	bool live, dirty, ended, handed, left, leave_now;
 	int64_t drawn_at;
 	struct view view;
 	struct screen screen;
@@ -142,7 +142,7 @@ static void on_line(void *ctx, struct str node, bool is_err, struct str line)
 
 	w->line_at = clock_boot_ms();
 	if (w->live) {
-		view_line(&w->view, node, line);
+		view_line(&w->view, follow_node(node), line);
 		w->dirty = true;
 	}
 	if (!w->o->follow)
@@ -164,6 +164,7 @@ static void start_following(struct watcher *w)
 {
 	static const struct follow_sink sink = {.line = on_line};
 	const struct doc *nodes = doc_array(w->run, "nodes");
+	CLEANUP(arena_freep) struct arena *a = arena_new();
 	size_t max = w->o->follow ? FOLLOW_NODES : VIEW_NODES;
 
 	if (w->follow || !nodes || (!w->live && !w->o->follow))
@@ -174,12 +175,18 @@ static void start_following(struct watcher *w)
 	w->follow = follow_new(w->api, w->id, &sink, w);
 	for (size_t i = 0; i < nodes->array.n && i < max; i++) {
 		const struct doc *n = nodes->array.v[i];
-		struct str name = doc_str(n, "name", STR(""));
+		struct str *names;
+		size_t k = follow_names(n, a, &names);
 		/* The live view shows new output only; -f prints all of it. */
-		follow_add(w->follow, name, FOLLOW_OUT,
-			   w->o->follow ? 0 : doc_int(n, "log_bytes", 0), -1, true);
-		follow_add(w->follow, name, FOLLOW_ERR,
-			   w->o->follow ? 0 : doc_int(n, "err_bytes", 0), -1, true);
+		int64_t tail = w->o->follow || k == 1 ? -1 : 0;
+		bool all = w->o->follow || k > 1;
+
+		for (size_t p = 0; p < k; p++) {
+			follow_add(w->follow, names[p], FOLLOW_OUT,
+				   all ? 0 : doc_int(n, "log_bytes", 0), tail, true);
+			follow_add(w->follow, names[p], FOLLOW_ERR,
+				   all ? 0 : doc_int(n, "err_bytes", 0), tail, true);
+		}
 	}
 }
 
@@ -209,7 +216,8 @@ static void say_waiting(struct watcher *w)
 static void run_is_new(struct watcher *w)
 {
 	w->run_at = clock_boot_ms();
-	w->ended = run_ended(w->run);
+	w->handed = w->o->until_handed && run_is_handed_over(w->run);
+	w->ended = run_ended(w->run) || w->handed;
 	w->dirty = true;
 	say_state(w);
 	say_waiting(w);
@@ -337,7 +345,7 @@ static int open_watch(struct watcher *w, struct err *err)
 	if (!api_lost(err))
 		return -1;
 	lose_contact(w);
-	if (clock_boot_ms() - w->lost_at > NO_CONTACT_MS)
+	if (clock_boot_ms() - w->lost_at > (w->o->patience_ms ? w->o->patience_ms : NO_CONTACT_MS))
 		return err_wrap(err, "run %s goes on, but its master is out of reach", w->id);
 	if (!w->lost_said)
 		say(w,
@@ -398,7 +406,7 @@ static void take_signals(struct watcher *w)
 		if (sig == SIGWINCH) {
 			w->dirty = true;
 			term_size(STDERR_FILENO, &w->style.width, &w->height);
-		} else if (sig == SIGHUP) {
+		} else if (sig == SIGHUP || w->o->detach) {
 			w->left = true;
 		} else {
 			interrupted(w);
@@ -523,6 +531,7 @@ int watch_run(struct api *api, const char *id, const struct watch_options *o,
 	if (rc == 0) {
 		write_json(&w);
 		ret->left = w.left;
+		ret->handed = w.handed;
 		ret->json = w.json;
 	} else {
 		buf_release(&w.json);

@@ -4,7 +4,7 @@
  *
  * The master may die meanwhile: it is started again and the watching goes
  * on.  SIGINT and SIGTERM cancel (a second one hurries, a third one leaves),
- * SIGHUP leaves the run alone.
+ * SIGHUP leaves the run alone; with `detach` every one of them does.
  */
 #include <stdbool.h>
 #include "base/buf.h"
@@ -25,12 +25,16 @@ int watch_signal_next(int fd);
 struct watch_options {
 	bool follow;	    /* print the job's output */
 	bool output_to_err; /* ... on stderr, because stdout is for JSON */
+	bool detach;	    /* an interrupt leaves the run alone */
 	int signals;	    /* from watch_signals() */
+	bool until_handed; /* the end is also that another master has the run (run_is_handed_over()) */
+	int64_t patience_ms; /* without the master for so long: give up; 0: a minute */
 };
 
 struct watch_result {
 	struct buf json; /* the last run object */
-	bool left;	 /* SIGHUP: the run goes on unwatched */
+	bool left;	 /* the run goes on unwatched, after SIGHUP or with `detach` any signal */
+	bool handed;	 /* another master has the run */
 };
 void watch_result_release(struct watch_result *r);
 

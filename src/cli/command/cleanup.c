@@ -76,5 +76,5 @@ static int cleanup_one(struct each_run *e, const char *run, struct err *err)
 
 int command_cleanup(const struct cli_call *c)
 {
-	return each_run_do(c, cleanup_one);
+	return each_run_do(c, "all", "remove", cleanup_one);
 }

@@ -15,6 +15,7 @@
 #include "cli/client/contexts.h"
 #include "cli/client/target.h"
 #include "cli/command/commands.h"
+#include "cli/command/context_found.h"
 #include "cli/command/token_input.h"
 #include "cli/show/render.h"
 #include "cli/show/table.h"
@@ -261,21 +262,32 @@ static int drop(const struct contexts *x, struct err *err)
 	return 0;
 }
 
+static int find(const struct contexts *x, struct err *err)
+{
+	return context_found(x->c, x->home, x->a, x->out, err);
+}
+
 static const struct {
 	const char *name;
 	size_t max_args;
 	int (*run)(const struct contexts *x, struct err *err);
-} actions[] = {{"add", 3, add},	  {"list", 1, list}, {"ls", 1, list},
-	       {"show", 2, show}, {"use", 2, use},   {"remove", 2, drop}};
+} actions[] = {{"add", 3, add}, {"list", 1, list},   {"ls", 1, list}, {"show", 2, show},
+	       {"use", 2, use}, {"remove", 2, drop}, {"aws", 1, find}};
 
 static int check_options(const struct cli_call *c, const char *action)
 {
-	static const char *const of_add[] = {"pin", "token", "token-file", "no-check"};
+	static const struct {
+		const char *option, *action;
+	} pairs[] = {{"pin", "add"},
+		     {"token", "add"},
+		     {"token-file", "add"},
+		     {"no-check", "add"},
+		     {"region", "aws"}};
 
-	for (size_t i = 0; i < sizeof(of_add) / sizeof(of_add[0]); i++) {
-		if (strcmp(action, "add") == 0 || !call_flag(c, of_add[i]))
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		if (strcmp(action, pairs[i].action) == 0 || !call_flag(c, pairs[i].option))
 			continue;
-		cli_say("context %s: --%s goes with add", action, of_add[i]);
+		cli_say("context %s: --%s goes with %s", action, pairs[i].option, pairs[i].action);
 		return 2;
 	}
 	return 0;

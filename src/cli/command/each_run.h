@@ -1,6 +1,6 @@
 #pragma once
 /* each_run - a command with several RUN arguments: each is tried, the first failure gives the exit
- * code. */
+ * code.  "RUN NODE" is refused before anything is done. */
 #include <stddef.h>
 #include "base/buf.h"
 #include "base/str.h"
@@ -16,8 +16,9 @@ struct each_run {
 	size_t printed;
 };
 
-/* The exit code of the command. */
-int each_run_do(const struct cli_call *c,
+/* The exit code of the command.  With --all its runs are those of this state ("active", "all"), after a
+ * question on the terminal: "cancel 3 runs?"; elsewhere --yes is the answer. */
+int each_run_do(const struct cli_call *c, const char *state, const char *verb,
 		int (*one)(struct each_run *e, const char *run, struct err *err));
 /* One object of the array that --output json prints. */
 void each_run_add(struct each_run *e, struct str json);

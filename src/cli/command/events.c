@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
+#include "cli/command/exit_code.h"
 #include "cli/show/render.h"
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
@@ -159,5 +160,5 @@ int command_events(const struct cli_call *c)
 	int code = print_events(&e, &err) < 0 ? api_fail(&api, &err) : 0;
 	buf_release(&e.text);
 	buf_release(&e.out);
-	return code;
+	return code || !call_flag(c, "exit-code") ? code : exit_code_later(c, id, e.follow);
 }

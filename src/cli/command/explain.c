@@ -10,6 +10,7 @@
 #include "fmt/jsonw.h"
 #include "fmt/schema.h"
 #include "plan/plan.h"
+#include "spec/config.h"
 
 static const char *type_name(enum field_type t)
 {
@@ -40,11 +41,14 @@ static const char *type_name(enum field_type t)
 		return "environment";
 	case FIELD_TABLE:
 	case FIELD_BOX:
+	case FIELD_DOC:
 		return "table";
 	case FIELD_MAP:
 		return "named tables";
 	case FIELD_LIST:
 		return "list of tables";
+	case FIELD_ANY:
+		break;
 	}
 	return "value";
 }
@@ -91,12 +95,18 @@ static void explain_json(const struct schema *job, struct str key, struct buf *o
 	buf_addc(out, '\n');
 }
 
+static bool is_config(struct str key)
+{
+	return schema_find(&config_schema, key) != NULL;
+}
+
 int command_explain(const struct cli_call *c)
 {
 	struct str key = str_from(call_arg(c, 0) ? call_arg(c, 0) : "");
 	CLEANUP(buf_release) struct buf text, json;
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	const struct schema *job = plan_job_schema(a);
+	/* The keys of the user's own file are no keys of a job. */
+	const struct schema *job = is_config(key) ? &config_schema : plan_job_schema(a);
 	struct err err;
 
 	buf_init(&text, CLI_MAX_TEXT);

@@ -2,22 +2,29 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "base/escape.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "cli/cli.h"
+#include "cli/command/prices.h"
 #include "dialect/dialect.h"
+#include "driver/driver.h"
+#include "driver/input_find.h"
+#include "fmt/doc.h"
 #include "fmt/jsonw.h"
 
 #define DEFAULT_FILE "job.toml"
 #define MAX_REPORT (1024 * 1024)
+#define FIND_MS 300000 /* to list the objects of an input */
 
 /* Lines of problems, which quote the file: escaped, their line breaks kept. */
 static void print_problems(struct str text)
@@ -34,9 +41,18 @@ static void print_problems(struct str text)
 	(void)file_write_all(STDERR_FILENO, out.p, out.n, &ignored);
 }
 
+/* Options that set a key of the job. */
+static const struct {
+	const char *option, *key;
+} option_keys[] = {
+	{"engine", "engine"},
+	{"kube-context", "kubernetes.context"},
+	{"namespace", "kubernetes.namespace"},
+};
+
 /* With a file, -n and --name are settings like --set. */
-static size_t collect_sets(const struct cli_call *c, bool from_file, struct arena *a,
-			   const char **sets)
+static size_t collect_sets(const struct cli_call *c, bool from_file, const char *engine,
+			   struct arena *a, const char **sets)
 {
 	size_t n = 0;
 	const char *name = call_text(c, "name");
@@ -52,8 +68,12 @@ static size_t collect_sets(const struct cli_call *c, bool from_file, struct aren
 	}
 	if (from_file && call_flag(c, "count"))
 		sets[n++] = arena_printf(a, "count=%s", call_text(c, "count"));
-	if (call_flag(c, "engine"))
-		sets[n++] = arena_printf(a, "engine=\"%s\"", call_text(c, "engine"));
+	if (engine)
+		sets[n++] = arena_printf(a, "engine=\"%s\"", engine);
+	for (size_t i = 0; i < sizeof(option_keys) / sizeof(option_keys[0]); i++)
+		if (call_flag(c, option_keys[i].option))
+			sets[n++] = arena_printf(a, "%s=\"%s\"", option_keys[i].key,
+						 call_text(c, option_keys[i].option));
 	return n + call_texts(c, "set", sets + n, c->nvalues);
 }
 
@@ -70,17 +90,19 @@ static const char *choose_file(const struct cli_call *c, struct err *err)
 	return NULL;
 }
 
-static int read_job(const struct cli_call *c, struct job_input *in, const char **ret_text,
-		    struct err *err)
+static int read_job(const struct cli_call *c, const char *engine, struct job_input *in,
+		    const char **ret_text, struct err *err)
 {
-	const char **sets = arena_array(in->a, const char *, c->nvalues + 3);
+	const char **sets = arena_array(in->a, const char *, c->nvalues + 6);
 	const struct job_rules rules = plan_job_rules();
-	const struct job_options opts = {
+
+	in->opts = (struct job_options){
 		.sets = sets,
-		.nsets = collect_sets(c, !c->has_rest, in->a, sets),
-		.rules = &rules,
+		.nsets = collect_sets(c, !c->has_rest, engine, in->a, sets),
 		.convert = dialect_convert,
 	};
+	struct job_options opts = in->opts;
+	opts.rules = &rules;
 
 	*ret_text = "";
 	if (c->has_rest) {
@@ -100,18 +122,32 @@ static int read_job(const struct cli_call *c, struct job_input *in, const char *
 	return job_read(in->path, &opts, in->a, in->job, &in->doc, ret_text, err);
 }
 
+/* An engine whose facts are asked for here has machines that cost. */
+static int read_prices(const struct cli_call *c, struct job_input *in, struct err *err)
+{
+	const char *path = call_text(c, "prices");
+	const struct resolver *r = resolver_for(in->job->engine);
+
+	if (!path)
+		return 0;
+	if (!r || !r->at_client)
+		return err_set(err, ERR_INVALID, "--prices: engine %s costs nothing",
+			       in->job->engine);
+	return prices_read(path, in->a, &in->facts, err);
+}
+
 static int make_plan(struct job_input *in)
 {
 	CLEANUP(freep) struct problems *ps = xcalloc(1, sizeof(*ps));
 
 	CLEANUP(buf_release) struct buf text = {0};
-	const char *name = in->path ? in->path : "command line";
-	bool ok = plan_make(in->job, NULL, in->a, &in->plan, ps);
+	const char *name = in->path ? in->path : JOB_OF_ARGV;
+	bool ok = plan_make(in->job, in->facts, in->a, &in->plan, ps);
 
 	buf_init(&text, MAX_REPORT);
-	problems_print_warnings(ps, name, &text);
+	job_print_warnings(&in->opts, ps, name, &text);
 	if (!ok)
-		problems_print(ps, name, &text);
+		job_print_problems(&in->opts, ps, name, &text);
 	if (text.n)
 		print_problems(buf_str(&text));
 	return ok ? 0 : 2;
@@ -141,30 +177,143 @@ static int check_commands(const struct job_input *in, struct err *err)
 	return 0;
 }
 
+/* rc: of reading the job; text: its problems or warnings. */
+static int finish(int rc, struct job_input *in, const char *text, struct err *err,
+		  struct job_input *ret)
+{
+	int code = 0;
+
+	if (rc < 0 && !*text)
+		code = cli_fail(err);
+	print_problems(str_from(text));
+	if (rc < 0 && *text)
+		code = err_exit_code(err->kind);
+	if (rc == 0)
+		code = make_plan(in);
+	if (code == 0 && check_commands(in, err) < 0)
+		code = cli_fail(err);
+	if (code == 0)
+		*ret = *in;
+	else
+		job_input_release(in);
+	return code;
+}
+
 int job_input_read(const struct cli_call *c, struct job_input *ret)
+{
+	return job_input_read_for(c, NULL, ret);
+}
+
+int job_input_read_for(const struct cli_call *c, const char *engine, struct job_input *ret)
 {
 	struct job_input in = {.a = arena_new()};
 	const char *text;
 	struct err err;
-	int code = 0;
 
 	in.job = arena_new_of(in.a, struct job);
-	if (read_job(c, &in, &text, &err) < 0) {
-		if (*text)
-			print_problems(str_from(text));
-		code = *text ? err_exit_code(err.kind) : cli_fail(&err);
-	} else {
-		print_problems(str_from(text));
-		code = make_plan(&in);
-		if (code == 0 && check_commands(&in, &err) < 0)
-			code = cli_fail(&err);
-	}
-	if (code != 0) {
+	int rc = read_job(c, engine, &in, &text, &err);
+
+	if (rc == 0 && read_prices(c, &in, &err) < 0) {
 		job_input_release(&in);
-		return code;
+		return cli_fail(&err);
 	}
-	*ret = in;
+	return finish(rc, &in, text, &err, ret);
+}
+
+int job_input_file(const struct cli_call *c, struct arena *a, const char *path,
+		   const char *const *sets, size_t nsets, struct job_input *ret)
+{
+	struct job_input in = {.a = a, .path = path, .job = arena_new_of(a, struct job)};
+	const struct job_rules rules = plan_job_rules();
+	const char *text;
+	struct err err;
+
+	in.opts = (struct job_options){.sets = sets, .nsets = nsets, .convert = dialect_convert};
+	struct job_options opts = in.opts;
+	opts.rules = &rules;
+	int rc = job_read(path, &opts, a, in.job, &in.doc, &text, &err);
+
+	if (rc == 0 && read_prices(c, &in, &err) < 0) {
+		job_input_release(&in);
+		return cli_fail(&err);
+	}
+	return finish(rc, &in, text, &err, ret);
+}
+
+int job_input_convert(struct arena *a, struct doc *doc, job_convert_fn *convert,
+		      struct job_input *ret)
+{
+	struct job_input in = {.a = a, .job = arena_new_of(a, struct job)};
+	const struct job_rules rules = plan_job_rules();
+	const struct job_options opts = {.rules = &rules, .convert = convert};
+	const char *text;
+	struct err err;
+
+	int rc = job_from_doc(doc, &opts, a, in.job, &in.doc, &text, &err);
+	return finish(rc, &in, text, &err, ret);
+}
+
+int job_input_again(const struct cli_call *c, const struct doc *record, const struct doc *job,
+		    struct job_input *ret)
+{
+	struct job_input in = {.a = arena_new()};
+	const char **sets = arena_array(in.a, const char *, c->nvalues + 6);
+	const struct job_rules rules = plan_job_rules();
+	struct str dir = doc_str(record, "base_dir", STR("/"));
+	struct str source = doc_str(record, "source_sha256", STR(""));
+	const char *text;
+	struct err err;
+
+	in.job = arena_new_of(in.a, struct job);
+	in.opts = (struct job_options){.sets = sets,
+				       .nsets = collect_sets(c, true, NULL, in.a, sets)};
+	struct job_options opts = in.opts;
+	opts.rules = &rules;
+	int rc = job_from_doc(doc_copy(in.a, job), &opts, in.a, in.job, &in.doc, &text, &err);
+
+	in.job->base_dir = arena_str(in.a, dir).p;
+	/* A source that is given is packed anew, even under the same name. */
+	for (size_t i = 0; i < in.opts.nsets; i++)
+		if (strncmp(sets[i], "source=", 7) == 0)
+			source = STR("");
+	in.source_sha256 = source.n ? arena_str(in.a, source).p : NULL;
+	return finish(rc, &in, text, &err, ret);
+}
+
+int job_input_find(const struct job_input *in, const struct data_spec *d, int fd,
+		   struct input_found *ret, struct err *err)
+{
+	const struct crew *crew = &in->plan.crew;
+	const struct deadline limit = deadline_in(FIND_MS, NULL);
+	/* Services get all of the data: no node has less then. */
+	const struct input_question q = {
+		.url = d->src,
+		.in_dir = strcmp(d->path, ".") == 0,
+		.shards = d->shard && crew->ncounted == crew->n ? (size_t)crew->n : 1,
+		.options = plan_engine_options(in->job, in->a),
+	};
+
+	if (input_find(&q, fd, &limit, in->a, ret, err) < 0)
+		return -1;
+	if (d->shard && !str_ends(str_from(ret->from), STR("/")))
+		return err_set(err, ERR_INVALID, "one object cannot be sharded");
+	if (d->unpack && ret->objects > 1)
+		return err_set(err, ERR_INVALID, "unpack: it is more than one object");
 	return 0;
+}
+
+int job_input_print(const struct cli_call *c, const struct job_input *in)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, CLI_MAX_TEXT);
+	if (c->output == OUTPUT_JSON) {
+		doc_to_json(in->doc, &text);
+		buf_addc(&text, '\n');
+	} else {
+		doc_to_toml(in->doc, &text);
+	}
+	return cli_print(&text);
 }
 
 void job_input_release(struct job_input *in)

@@ -1,4 +1,6 @@
 /* regatta kill - cancel runs. */
+#include <stdlib.h>
+
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -8,7 +10,31 @@
 #include "cli/command/commands.h"
 #include "cli/command/each_run.h"
 #include "cli/show/render.h"
+#include "driver/driver.h"
 #include "fmt/doc.h"
+
+#define RENEW_MS 30000
+
+/* Something cannot be removed: perhaps the credentials of the submission hold no more.  The caller's own are
+ * given to the run; where they are missing, nothing is said. */
+static void renew_credentials(struct api *api, const char *run, const struct doc *shown,
+			      struct arena *a)
+{
+	const struct doc *waiting = doc_array(shown, "waiting");
+	const struct resolver *r = resolver_for(doc_str(shown, "engine", STR("")).p);
+	struct resolve_input in = {0};
+	struct doc *credentials = NULL;
+	struct err ignored;
+
+	if (!waiting || !waiting->array.n || !r || !r->at_client || !r->credentials ||
+	    r->credentials(&in, a, &credentials, &ignored) < 0 || !credentials)
+		return;
+	CLEANUP(freep) char *path = api_run_path(run, "/cancel");
+	const char *body = arena_printf(a, "{\"credentials\":%s}", doc_json_text(a, credentials));
+
+	if (api_call(api, "POST", path, str_from(body), RENEW_MS, NULL, &ignored) == 0)
+		cli_say("%s: what could not be removed is tried again with your credentials", run);
+}
 
 static int kill_one(struct each_run *e, const char *run, struct err *err)
 {
@@ -21,6 +47,7 @@ static int kill_one(struct each_run *e, const char *run, struct err *err)
 	if (api_cancel_run(e->api, run, now, &json, err) < 0 ||
 	    reply_parse(buf_str(&json), a, &d, err) < 0)
 		return -1;
+	renew_credentials(e->api, run, d, a);
 	if (e->c->output == OUTPUT_JSON) {
 		each_run_add(e, buf_str(&json));
 		return 0;
@@ -38,5 +65,5 @@ static int kill_one(struct each_run *e, const char *run, struct err *err)
 
 int command_kill(const struct cli_call *c)
 {
-	return each_run_do(c, kill_one);
+	return each_run_do(c, "active", "cancel", kill_one);
 }

@@ -11,12 +11,15 @@
 #include "base/err.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/client/follow.h"
 #include "cli/command/commands.h"
+#include "cli/command/exit_code.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "metrics/grep.h"
 
 #define MAX_STREAMS 10000
 #define WAIT_MS 1000
@@ -28,10 +31,11 @@ struct logs {
 	const char *id; /* the full id of the run */
 	enum follow_logs which;
 	bool go_on, prefix, escape, json;
-	int64_t tail;	 /* -1 = everything */
-	int64_t attempt; /* 0 = all */
+	int64_t tail;	   /* -1 = everything */
+	int64_t attempt;   /* 0 = all */
+	struct grep *grep; /* only lines that have it; NULL = all */
 	struct buf out;
-	struct err write_err;
+	struct err write_err; /* also of a line that cannot be searched */
 };
 
 static void flush(struct logs *l)
@@ -55,6 +59,9 @@ static void on_line(void *ctx, struct str node, bool is_err, struct str line)
 {
 	struct logs *l = ctx;
 
+	if (l->write_err.kind != ERR_NONE ||
+	    (l->grep && grep_line(l->grep, line, &l->write_err) <= 0))
+		return;
 	if (l->json) {
 		struct jsonw w;
 		jsonw_init(&w, &l->out);
@@ -94,11 +101,11 @@ static int pump(struct logs *l, struct follow *f, struct err *err)
 	return 0;
 }
 
-/* With -f all nodes at once.  Otherwise one node after the other, so that the lines of a node stay
+/* With -f all logs at once.  Otherwise one after the other, so that the lines of a node stay
  * together. */
-static int print_nodes(struct logs *l, const struct doc **nodes, size_t n, struct err *err)
+static int print_all(struct logs *l, const struct str *names, size_t n, struct err *err)
 {
-	bool lines = l->prefix || l->escape || l->json;
+	bool lines = l->prefix || l->escape || l->json || l->grep;
 	const struct follow_sink sink = {.line = lines ? on_line : NULL,
 					 .bytes = lines ? NULL : on_bytes};
 	struct follow *f = NULL;
@@ -108,7 +115,7 @@ static int print_nodes(struct logs *l, const struct doc **nodes, size_t n, struc
 		if (!f)
 			f = follow_new(l->api, l->id, &sink, l);
 		follow_attempt(f, l->attempt);
-		follow_add(f, doc_str(nodes[i], "name", STR("")), l->which, 0, l->tail, l->go_on);
+		follow_add(f, names[i], l->which, 0, l->tail, l->go_on);
 		if (!l->go_on || i + 1 == n) {
 			rc = pump(l, f, err);
 			f = follow_free(f);
@@ -118,35 +125,51 @@ static int print_nodes(struct logs *l, const struct doc **nodes, size_t n, struc
 	return rc;
 }
 
-static const struct doc *find_node(const struct doc *nodes, const char *name)
+struct log_names {
+	struct str *v;
+	size_t n;
+};
+
+static void add_names(struct log_names *all, struct str *names, size_t n, struct arena *a)
 {
-	for (size_t i = 0; i < nodes->array.n; i++)
-		if (str_is(doc_str(nodes->array.v[i], "name", STR("")), name))
-			return nodes->array.v[i];
-	return NULL;
+	struct str *v = arena_array(a, struct str, all->n + n + 1);
+
+	if (all->n > 0)
+		memcpy(v, all->v, all->n * sizeof(*v));
+	memcpy(v + all->n, names, n * sizeof(*v));
+	*all = (struct log_names){v, all->n + n};
 }
 
-/* The node named on the command line, or all nodes. */
-static int choose(const struct cli_call *c, const struct doc *run, const struct doc **out,
-		  size_t *ret_n, struct err *err)
+/* The name of the argument, or the glob of --node; everything if there is neither. */
+static bool is_chosen(const char *name, const char *glob, struct str node, struct arena *a)
+{
+	return name ? str_is(node, name) : !glob || path_match(glob, arena_str(a, node).p);
+}
+
+/* The logs of the nodes or processes named on the command line, or of all. */
+static int choose(const struct cli_call *c, const struct doc *run, struct arena *a,
+		  struct log_names *ret, struct err *err)
 {
 	const struct doc *nodes = doc_array(run, "nodes");
 	struct str id = doc_str(run, "id", STR(""));
-	const char *name = call_arg(c, 1);
-	const struct doc *one = name ? find_node(nodes, name) : NULL;
+	const char *name = call_arg(c, 1), *glob = call_text(c, "node");
 
-	if (name && !one)
+	for (size_t i = 0; i < nodes->array.n; i++) {
+		struct str *names, node = doc_str(nodes->array.v[i], "name", STR(""));
+		size_t n = follow_names(nodes->array.v[i], a, &names);
+
+		if (is_chosen(name, glob, node, a)) {
+			add_names(ret, names, n, a);
+			continue;
+		}
+		for (size_t p = 0; p < n; p++)
+			if (is_chosen(name, glob, names[p], a))
+				add_names(ret, &names[p], 1, a);
+	}
+	if ((name || glob) && ret->n == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "run '%.*s' has no node '%.80s': 'regatta status %.*s' lists them",
-			       STR_ARG(id), name, STR_ARG(id));
-	if (one) {
-		*out = one;
-		*ret_n = 1;
-		return 0;
-	}
-	for (size_t i = 0; i < nodes->array.n; i++)
-		out[i] = nodes->array.v[i];
-	*ret_n = nodes->array.n;
+			       STR_ARG(id), name ? name : glob, STR_ARG(id));
 	return 0;
 }
 
@@ -158,12 +181,14 @@ static enum follow_logs chosen_logs(const struct cli_call *c)
 	return out == err ? FOLLOW_BOTH : err ? FOLLOW_ERR : FOLLOW_OUT;
 }
 
-static int print_logs(const struct cli_call *c, struct api *api, struct err *err)
+/* *ret_id: the full id of the run. */
+static int print_logs(const struct cli_call *c, struct api *api, struct grep *grep, char **ret_id,
+		      struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(freep) char *word = NULL;
+	struct log_names names = {0};
 	struct doc *run;
-	size_t n = 0;
 
 	if (api_pick_run(api, call_arg(c, 0), &word, err) < 0)
 		return -1;
@@ -173,22 +198,25 @@ static int print_logs(const struct cli_call *c, struct api *api, struct err *err
 	const struct doc *nodes = doc_array(run, "nodes");
 	if (!nodes)
 		return err_set(err, ERR_PROTOCOL, "the master's answer has no nodes");
-	const struct doc **chosen = arena_array(a, const struct doc *, nodes->array.n + 1);
-	if (choose(c, run, chosen, &n, err) < 0)
+	if (choose(c, run, a, &names, err) < 0)
 		return -1;
+	struct str id = doc_str(run, "id", str_from(word));
+
+	*ret_id = xstrndup(id.p, id.n);
 	struct logs l = {
 		.api = api,
-		.id = arena_str(a, doc_str(run, "id", str_from(word))).p,
+		.id = *ret_id,
 		.which = chosen_logs(c),
 		.go_on = call_flag(c, "follow"),
-		.prefix = call_flag(c, "merge") || n > 1,
+		.prefix = call_flag(c, "merge") || names.n > 1,
 		.escape = isatty(STDOUT_FILENO) && !call_flag(c, "raw"),
 		.json = c->output == OUTPUT_JSON,
 		.tail = call_number(c, "tail", -1),
 		.attempt = call_number(c, "attempt", 0),
+		.grep = grep,
 	};
 	buf_init(&l.out, OUT_MAX);
-	int rc = print_nodes(&l, chosen, n, err);
+	int rc = print_all(&l, names.v, names.n, err);
 	flush(&l);
 	buf_release(&l.out);
 	if (rc == 0 && l.write_err.kind != ERR_NONE && l.write_err.code != EPIPE) {
@@ -198,16 +226,32 @@ static int print_logs(const struct cli_call *c, struct api *api, struct err *err
 	return rc;
 }
 
+static void grep_freep(struct grep **g)
+{
+	grep_free(*g);
+}
+
 int command_logs(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(grep_freep) struct grep *grep = NULL;
+	CLEANUP(freep) char *id = NULL;
+	const char *re = call_text(c, "grep");
 	struct err err;
 
+	if (call_text(c, "node") && call_arg(c, 1)) {
+		cli_say("logs: both NODE and --node: give one of them");
+		return 2;
+	}
 	if (call_flag(c, "merge") && call_arg(c, 1)) {
 		cli_say("logs: --merge is for all nodes, '%.80s' is one", call_arg(c, 1));
 		return 2;
 	}
+	if (re && !(grep = grep_new(re, &err)))
+		return cli_fail(&err);
 	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
-	return print_logs(c, &api, &err) < 0 ? api_fail(&api, &err) : 0;
+	if (print_logs(c, &api, grep, &id, &err) < 0)
+		return api_fail(&api, &err);
+	return call_flag(c, "exit-code") ? exit_code_later(c, id, call_flag(c, "follow")) : 0;
 }

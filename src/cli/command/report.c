@@ -1,12 +1,9 @@
 /* regatta report - the report files of a run, written into its directory or another one. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -14,60 +11,26 @@
 #include "base/path.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
+#include "cli/client/download.h"
 #include "cli/command/commands.h"
 #include "cli/show/render.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
-#include "net/http_client.h"
-
-#define CHUNK (256 * 1024)
-#define READ_MS 60000
 
 static const struct {
 	const char *name, *path;
 } files[] = {{"report.html", "/report"}, {"metrics.csv", "/metrics.csv"}, {"summary.json", ""}};
 #define FILES (sizeof(files) / sizeof(files[0]))
 
-static int copy_stream(struct api *api, int fd, struct err *err)
-{
-	CLEANUP(freep) char *chunk = xmalloc(CHUNK);
-
-	for (;;) {
-		size_t n;
-		if (http_stream_read(api->http, chunk, CHUNK, READ_MS, NULL, &n, err) < 0 ||
-		    (n && file_write_all(fd, chunk, n, err) < 0)) {
-			api_drop(api);
-			return -1;
-		}
-		if (n == 0)
-			return 0;
-	}
-}
-
-/* A file gets its name when it is complete. */
 static int fetch(struct api *api, const char *id, size_t i, const char *dir, struct err *err)
 {
 	CLEANUP(freep) char *url = api_run_path(id, files[i].path);
-	CLEANUP(freep) char *path = path_join(dir, files[i].name);
-	CLEANUP(freep) char *part = xasprintf("%s.%d.part", path, (int)getpid());
-	CLEANUP(close_fdp) int fd = -1;
+	CLEANUP(close_fdp) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (api_stream(api, url, err) < 0)
-		return -1;
-	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-	if (fd < 0) {
-		api_drop(api);
-		return err_errno(err, errno, "make '%s'", part);
-	}
-	if (copy_stream(api, fd, err) < 0) {
-		unlink(part);
-		return err_wrap(err, "'%s'", path);
-	}
-	if (rename(part, path) < 0) {
-		err_errno(err, errno, "rename to '%s'", path);
-		unlink(part);
-		return -1;
-	}
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", dir);
+	if (download_file(api, url, &(struct download){.dir = fd, .name = files[i].name}, err) < 0)
+		return err_wrap(err, "'%s'", dir);
 	return 0;
 }
 

@@ -35,6 +35,14 @@ static int resize_one(struct api *api, const char *path, const char *word, struc
 	return api_call(api, "POST", path, buf_str(&body), ANSWER_MS, answer, err);
 }
 
+/* Nodes come and go after the answer. */
+static void say_sizes(const struct cli_call *c, const char *id)
+{
+	for (size_t i = 1; call_arg(c, i); i++)
+		printf("%s: %s is asked for; 'regatta status %s' shows the nodes\n", id,
+		       call_arg(c, i), id);
+}
+
 int command_resize(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
@@ -54,5 +62,7 @@ int command_resize(const struct cli_call *c)
 			return api_fail(&api, &err);
 	if (c->output == OUTPUT_JSON)
 		printf("%s", answer.p);
+	else
+		say_sizes(c, id);
 	return 0;
 }

@@ -1,4 +1,6 @@
 /* regatta run - submit a job and stay with it until the end. */
+#include "cli/command/run.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,9 @@
 #include "cli/show/render.h"
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
+
+/* A master that has ended its run ends its machine. */
+#define HANDED_MS 10000
 
 static int check_options(const struct cli_call *c)
 {
@@ -60,7 +65,9 @@ static struct doc *ask_metrics(struct api *api, const struct doc *run, struct ar
 	CLEANUP(freep) char *path = api_run_path(name, "/metrics");
 	if (api_get_doc(api, path, a, &metrics, &ignored) < 0)
 		return NULL;
-	return metrics;
+	/* The results of a run that was handed over may not be here yet. */
+	m = doc_table(metrics, "metrics");
+	return m && m->table.n ? metrics : NULL;
 }
 
 static int print_end(const struct cli_call *c, struct api *api, const struct buf *json)
@@ -92,7 +99,8 @@ static int print_end(const struct cli_call *c, struct api *api, const struct buf
 	return code ? code : printed;
 }
 
-static int print_submitted(const struct cli_call *c, const char *id, const struct buf *json)
+/* The run object, or for people one line. */
+static int print_run(const struct cli_call *c, const char *line, const struct buf *json)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 
@@ -100,7 +108,7 @@ static int print_submitted(const struct cli_call *c, const char *id, const struc
 	if (c->output == OUTPUT_JSON)
 		buf_addstr(&text, str_trim(buf_str(json)));
 	else
-		buf_addz(&text, id);
+		buf_addz(&text, line);
 	buf_addc(&text, '\n');
 	return cli_print(&text);
 }
@@ -120,23 +128,112 @@ static const char *id_of(const struct buf *json, struct arena *a, struct err *er
 	return arena_str(a, id).p;
 }
 
-static int watch_and_print(const struct cli_call *c, struct api *api, const char *id, int signals)
+/* The run as the other master has shown it, with nodes and metrics, but with the directory that it has
+ * here.  NULL: it has not shown the end, or this one knows better how it ended. */
+static const struct buf *shown_there(struct watch_result *there, const struct watch_result *end,
+				     struct arena *a)
+{
+	struct doc *run, *own;
+
+	if (!there->json.n || reply_parse(buf_str(&there->json), a, &run, NULL) < 0 ||
+	    reply_parse(buf_str(&end->json), a, &own, NULL) < 0 ||
+	    !str_eq(doc_str(run, "verdict", STR("")), doc_str(own, "verdict", STR(""))))
+		return NULL;
+	doc_set(a, run, STR("dir"), doc_new_str(a, doc_str(own, "dir", STR(""))));
+	buf_reset(&there->json);
+	doc_to_json(run, &there->json);
+	return &there->json;
+}
+
+/* The master that has the run is watched until its end, or until it cannot be reached: the own one knows
+ * what has become of it. */
+static int watch_handed(const char *id, const struct watch_options *o, struct watch_result *ret,
+			struct err *err)
+{
+	struct watch_options there = *o;
+	struct api api;
+
+	there.until_handed = false;
+	there.patience_ms = HANDED_MS;
+	if (api_open_handed(&api, id, err) < 0)
+		return 0;
+	int rc = watch_run(&api, id, &there, ret, err);
+
+	api_release(&api);
+	return rc < 0 && err->kind != ERR_CANCELLED ? 0 : rc;
+}
+
+/* Here, then where it was handed to, then here again until everything is gone.  *ret_there: the run as the
+ * other master has shown it last. */
+static int watch_to_end(struct api *api, const char *id, struct watch_options *o,
+			struct watch_result *ret, struct watch_result *ret_there, struct err *err)
+{
+	if (watch_run(api, id, o, ret, err) < 0)
+		return -1;
+	if (!ret->handed || ret->left)
+		return 0;
+	watch_result_release(ret);
+	*ret = (struct watch_result){0};
+	if (watch_handed(id, o, ret_there, err) < 0)
+		return -1;
+	if (ret_there->left) {
+		ret->left = true;
+		return 0;
+	}
+	o->follow = o->until_handed = false;
+	return watch_run(api, id, o, ret, err);
+}
+
+static void say_goes_on(const char *id)
+{
+	cli_say("%s goes on without this terminal: 'regatta status %s' shows it", id, id);
+}
+
+int run_watch(const struct cli_call *c, struct api *api, const char *id, int signals, bool detach)
 {
 	struct watch_options o = {
 		.follow = call_flag(c, "follow"),
 		.output_to_err = c->output == OUTPUT_JSON,
+		.detach = detach,
 		.signals = signals,
+		.until_handed = api->by_default,
 	};
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(watch_result_release) struct watch_result end = {0}, there = {0};
+	struct err err;
+
+	if (watch_to_end(api, id, &o, &end, &there, &err) < 0)
+		return api_fail(api, &err);
+	if (end.left) {
+		say_goes_on(id);
+		return detach ? err_exit_code(ERR_CANCELLED) : 0;
+	}
+	const struct buf *shown = shown_there(&there, &end, a);
+
+	return print_end(c, api, shown ? shown : &end.json);
+}
+
+/* Until a master elsewhere has the run, or until its end, which is then printed as that of any run. */
+static int watch_until_handed(const struct cli_call *c, struct api *api, const char *id,
+			      int signals, handed_line_fn line)
+{
+	const struct watch_options o = {.signals = signals, .until_handed = true};
+	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(watch_result_release) struct watch_result end = {0};
+	struct doc *run;
 	struct err err;
 
 	if (watch_run(api, id, &o, &end, &err) < 0)
 		return api_fail(api, &err);
-	if (end.left) {
-		cli_say("%s goes on without this terminal: 'regatta status %s' shows it", id, id);
+	if (end.left || end.handed)
+		say_goes_on(id);
+	if (end.left)
 		return 0;
-	}
-	return print_end(c, api, &end.json);
+	if (!end.handed)
+		return print_end(c, api, &end.json);
+	if (reply_parse(buf_str(&end.json), a, &run, &err) < 0)
+		return cli_fail(&err);
+	return print_run(c, line(doc_str(run, "master_url", STR("")), a), &end.json);
 }
 
 /* An interrupt ends the wait for a master that does not answer. */
@@ -171,7 +268,8 @@ static int cancel_submitted(struct api *api, const char *id)
 	return err_exit_code(ERR_CANCELLED);
 }
 
-static int run_once(const struct cli_call *c, struct api *api, struct submission *s)
+static int run_once(const struct cli_call *c, struct api *api, struct submission *s,
+		    handed_line_fn line)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf json = {0};
@@ -189,9 +287,11 @@ static int run_once(const struct cli_call *c, struct api *api, struct submission
 	const char *id = id_of(&json, a, &err);
 	if (!id)
 		return cli_fail(&err);
+	if (line)
+		return watch_until_handed(c, api, id, signals, line);
 	if (!call_flag(c, "detach"))
-		return watch_and_print(c, api, id, signals);
-	return was_interrupted(signals) ? cancel_submitted(api, id) : print_submitted(c, id, &json);
+		return run_watch(c, api, id, signals, false);
+	return was_interrupted(signals) ? cancel_submitted(api, id) : print_run(c, id, &json);
 }
 
 /* Without source a job runs in the directory of its file, which on another machine may have other content. */
@@ -204,31 +304,40 @@ static void say_where(const struct api *api, const struct job *job)
 		job->base_dir, api_remote(api));
 }
 
-int command_run(const struct cli_call *c)
+int run_job(const struct cli_call *c, const struct job_input *in, handed_line_fn line)
 {
-	struct job_input in;
 	struct submission s;
 	struct api api;
 	struct err err;
+	int code;
 
+	if (api_open_for(&api, c, plan_context(in->job), true, &err) < 0)
+		return cli_fail(&err);
+	say_where(&api, in->job);
+	if (submission_prepare(&api, in, &s, &err) < 0) {
+		code = api_fail(&api, &err);
+	} else {
+		s.no_wait = call_flag(c, "no-wait");
+		code = call_flag(c, "repeat") ? run_repeat(c, &api, &s)
+					      : run_once(c, &api, &s, line);
+		submission_release(&s);
+	}
+	api_release(&api);
+	return code;
+}
+
+int command_run(const struct cli_call *c)
+{
+	struct job_input in;
 	int code = check_options(c);
+
+	if (code == 0 && call_flag(c, "dry-run"))
+		return command_plan(c);
 	if (code == 0)
 		code = job_input_read(c, &in);
 	if (code != 0)
 		return code;
-	if (api_open_named(&api, c, true, &err) < 0) {
-		code = cli_fail(&err);
-	} else {
-		say_where(&api, in.job);
-		if (submission_prepare(&api, &in, &s, &err) < 0) {
-			code = api_fail(&api, &err);
-		} else {
-			code = call_flag(c, "repeat") ? run_repeat(c, &api, &s)
-						      : run_once(c, &api, &s);
-			submission_release(&s);
-		}
-		api_release(&api);
-	}
+	code = run_job(c, &in, NULL);
 	job_input_release(&in);
 	return code;
 }

@@ -106,24 +106,6 @@ static void add_metrics(struct repeat *r, const struct doc *run)
 	}
 }
 
-static void add_line(struct repeat *r, const struct doc *run)
-{
-	struct str cause = doc_str(run, "cause", STR(""));
-	struct str state = doc_str(run, "state", STR("?"));
-
-	text_add_escaped(&r->out, doc_str(run, "id", STR("?")));
-	buf_addc(&r->out, ' ');
-	text_add_tinted(&r->out, &r->style, str_is(state, "succeeded") ? TINT_GOOD : TINT_BAD,
-			state);
-	buf_addz(&r->out, " after ");
-	text_add_span(&r->out, doc_int(run, "elapsed_ms", 0));
-	if (cause.n) {
-		buf_addz(&r->out, ": ");
-		text_add_escaped(&r->out, cause);
-	}
-	buf_addc(&r->out, '\n');
-}
-
 /* One run has ended. */
 static void record(struct repeat *r, struct str json, const struct doc *run)
 {
@@ -142,7 +124,7 @@ static void record(struct repeat *r, struct str json, const struct doc *run)
 		buf_addz(&r->out, r->done == 1 ? "[" : ",\n ");
 		buf_addstr(&r->out, json);
 	} else {
-		add_line(r, run);
+		run_line_render(run, &r->style, &r->out);
 	}
 	if (r->out.n >= FLUSH_BYTES || r->style.width)
 		flush(r);

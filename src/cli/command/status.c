@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
+#include "cli/command/exit_code.h"
 #include "cli/show/render.h"
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
@@ -38,5 +39,7 @@ int command_status(const struct cli_call *c)
 		run_set_master(run, api_remote(&api), a);
 		status_render(run, &st, &out);
 	}
-	return cli_print(&out);
+	int printed = cli_print(&out);
+
+	return printed || !call_flag(c, "exit-code") ? printed : exit_code_now(run);
 }

@@ -89,6 +89,7 @@ int command_ui(const struct cli_call *c)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf answer = {0};
 	CLEANUP(buf_release) struct buf out = {0};
+	CLEANUP(freep) char *run = NULL;
 	const char *scope = call_text(c, "scope");
 	struct doc *d;
 	struct err err;
@@ -98,6 +99,8 @@ int command_ui(const struct cli_call *c)
 	buf_printf(&out, "{\"scope\":\"%s\"}", scope ? scope : "admin");
 	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
+	if (call_arg(c, 0) && api_pick_run(&api, call_arg(c, 0), &run, &err) < 0)
+		return api_fail(&api, &err);
 	if (api_call(&api, "POST", "/api/v1/login", buf_str(&out), CALL_MS, &answer, &err) < 0 ||
 	    reply_parse(buf_str(&answer), a, &d, &err) < 0)
 		return api_fail(&api, &err);

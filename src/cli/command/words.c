@@ -51,7 +51,11 @@ static void add_from_master(const struct cli_call *c, bool nodes, struct arena *
 	CLEANUP(freep)
 	char *path = nodes ? api_run_path(call_arg(c, 1), "")
 			   : xstrdup("/api/v1/runs?state=all&limit=200");
-	if (api_open_named(&api, c, false, &err) < 0 || api_get_doc(&api, path, a, &d, &err) < 0)
+	CLEANUP(freep) char *run = NULL;
+
+	if (api_open_named(&api, c, false, &err) < 0 ||
+	    (nodes && api_pick_run(&api, call_arg(c, 1), &run, &err) < 0) ||
+	    api_get_doc(&api, path, a, &d, &err) < 0)
 		return;
 	add_names(doc_array(d, nodes ? "nodes" : "runs"), nodes ? "name" : "id", out);
 }

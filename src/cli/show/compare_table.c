@@ -93,6 +93,21 @@ static void compare_row(struct table *t, const struct doc *metric, const struct 
 	percent_cell(t, doc_num(row, "mde_pct", (double)NAN), false);
 }
 
+static void cost_render(const struct doc *cost, struct buf *out)
+{
+	double step = doc_num(cost, "usd_per_step", 0),
+	       samples = doc_num(cost, "usd_per_1k_samples", 0);
+
+	if (!cost)
+		return;
+	buf_printf(out, ": %.4f USD%s", doc_num(cost, "usd", 0),
+		   doc_int(cost, "runs", 0) > 1 ? " a run" : "");
+	if (step > 0)
+		buf_printf(out, ", %.3g USD per step", step);
+	if (samples > 0)
+		buf_printf(out, ", %.3g USD per 1,000 samples", samples);
+}
+
 static void arms_render(const struct doc *cmp, struct buf *out)
 {
 	const struct doc *arms = doc_array(cmp, "arms");
@@ -102,7 +117,9 @@ static void arms_render(const struct doc *cmp, struct buf *out)
 		size_t n = runs ? runs->array.n : 0;
 		buf_addz(out, i ? "other     " : "baseline  ");
 		text_add_escaped(out, doc_str(arms->array.v[i], "label", STR("?")));
-		buf_printf(out, " (%zu run%s)\n", n, n == 1 ? "" : "s");
+		buf_printf(out, " (%zu run%s)", n, n == 1 ? "" : "s");
+		cost_render(doc_table(arms->array.v[i], "cost"), out);
+		buf_addc(out, '\n');
 	}
 }
 

@@ -60,7 +60,7 @@ static void add_node_row(struct table *t, const struct doc *node)
 	table_cell(t, doc_str(node, "name", STR("?")));
 	add_state_cell(t, node);
 	t->tint = TINT_NONE;
-	table_cellf(t, "%" PRId64, doc_int(node, "rank", 0));
+	table_cellf(t, "%" PRId64, doc_int(node, "job_rank", doc_int(node, "rank", 0)));
 	table_cell(t, doc_str(node, "address", STR("-")));
 	table_cellz(t, size);
 	table_cell(t, story.n ? buf_str(&story) : STR("-"));

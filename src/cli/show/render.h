@@ -21,6 +21,12 @@ bool run_ended(const struct doc *run);
 struct str run_waits_for(const struct doc *run);
 /* Exit code of `regatta run` for this run: that of the run object, or else by its final state. */
 int run_exit_code(const struct doc *run);
+/* The job's own: of the node that failed its exit code, or 128 + N if signal N has killed it; else run_exit_code(). */
+int run_job_code(const struct doc *run);
+/* NULL: the run has no such node. */
+const struct doc *run_find_node(const struct doc *run, struct str name);
+/* The end of a run in one line: "job-abcd failed after 12 ms: CAUSE". */
+void run_line_render(const struct doc *run, const struct style *st, struct buf *out);
 /* The end of a run: verdict, cause, last lines, time per phase, metrics, places.
  * metrics is the answer of /metrics, or NULL: then the numbers over all nodes come from the run. */
 void summary_render(const struct doc *run, const struct doc *metrics, const struct style *st,
@@ -31,6 +37,8 @@ void run_set_master(struct doc *run, const char *master, struct arena *a);
 void status_render(const struct doc *run, const struct style *st, struct buf *out);
 /* Array of hosts. */
 void hosts_render(const struct doc *hosts, const struct style *st, struct buf *out);
+/* Array of the files of /outputs. */
+void outputs_render(const struct doc *files, const struct style *st, struct buf *out);
 /* Array of runs; now_ms is the wall clock. */
 void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st, struct buf *out);
 /* The answer of /metrics; with the course over time where the answer has series. */

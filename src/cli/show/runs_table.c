@@ -18,6 +18,35 @@ static void span_cell(struct table *t, int64_t ms)
 	table_cellz(t, text);
 }
 
+static bool any_costs(const struct doc *runs)
+{
+	for (size_t i = 0; i < runs->array.n; i++)
+		if (doc_num(runs->array.v[i], "cost_usd", 0) > 0)
+			return true;
+	return false;
+}
+
+/* Why it ended, its place in the queue, or which other master has it. */
+static void cause_cell(struct table *t, const struct doc *run, struct arena *a)
+{
+	struct str cause = doc_str(run, "cause", STR("")),
+		   url = doc_str(run, "master_url", STR(""));
+
+	const struct doc *queue = doc_table(run, "queue");
+
+	if (!cause.n && queue)
+		table_cellz(t, arena_printf(a, "place %" PRId64 " in the queue: %.*s",
+					    doc_int(queue, "place", 0),
+					    STR_ARG(doc_str(queue, "why", STR("")))));
+	else if (!cause.n && url.n)
+		table_cellz(t,
+			    arena_printf(a, "%.*s at %.*s",
+					 STR_ARG(doc_str(run, "master_state", STR("handed over"))),
+					 STR_ARG(url)));
+	else
+		table_cell(t, cause.n ? cause : STR("-"));
+}
+
 void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st, struct buf *out)
 {
 	static const struct column columns[] = {
@@ -29,11 +58,13 @@ void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st,
 		{.title = "STRATEGY", .min = 6},
 		{.title = "ENGINE", .min = 5},
 		{.title = "CAUSE", .min = 10},
+		{.title = "USD", .right = true}, /* only if one of the runs has cost anything */
 	};
+	bool costs = any_costs(runs);
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct table t;
 
-	table_init(&t, a, columns, sizeof(columns) / sizeof(columns[0]));
+	table_init(&t, a, columns, sizeof(columns) / sizeof(columns[0]) - !costs);
 	for (size_t i = 0; i < runs->array.n; i++) {
 		const struct doc *r = runs->array.v[i];
 		struct str state = doc_str(r, "state", STR("?"));
@@ -51,7 +82,9 @@ void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st,
 		table_cellz(&t, text);
 		table_cell(&t, doc_str(r, "strategy", STR("-")));
 		table_cell(&t, doc_str(r, "engine", STR("-")));
-		table_cell(&t, doc_str(r, "cause", STR("-")));
+		cause_cell(&t, r, a);
+		if (costs)
+			table_cellf(&t, "%.2f", doc_num(r, "cost_usd", 0));
 	}
 	table_render(&t, st, out);
 }

@@ -68,6 +68,7 @@ static void add_phases(const struct doc *run, const struct style *st, struct buf
 static void add_headline(const struct doc *run, const struct style *st, struct buf *out)
 {
 	int64_t nodes = doc_int(doc_table(run, "counts"), "nodes", 0);
+	double cost = doc_num(run, "cost_usd", 0);
 	bool ended = run_ended(run);
 
 	tint_on(out, st, tint_of(run));
@@ -81,17 +82,10 @@ static void add_headline(const struct doc *run, const struct style *st, struct b
 	text_add_escaped(out, doc_str(run, "strategy", STR("?")));
 	buf_addz(out, " on ");
 	text_add_escaped(out, doc_str(run, "engine", STR("?")));
-	buf_printf(out, ", %" PRId64 " node%s)\n", nodes, nodes == 1 ? "" : "s");
-}
-
-static const struct doc *find_node(const struct doc *run, struct str name)
-{
-	const struct doc *nodes = doc_array(run, "nodes");
-
-	for (size_t i = 0; nodes && i < nodes->array.n; i++)
-		if (str_eq(doc_str(nodes->array.v[i], "name", STR("")), name))
-			return nodes->array.v[i];
-	return NULL;
+	buf_printf(out, ", %" PRId64 " node%s", nodes, nodes == 1 ? "" : "s");
+	if (cost > 0)
+		buf_printf(out, ", %.2f USD", cost);
+	buf_addz(out, ")\n");
 }
 
 /* Lines are not cut to the width: their end may be the important part. */
@@ -126,7 +120,7 @@ static void add_cause(const struct doc *run, struct buf *out)
 {
 	const struct doc *tail = doc_table(run, "tail");
 	const struct doc *node =
-		find_node(run, doc_str(run, "cause_node", doc_str(tail, "node", STR(""))));
+		run_find_node(run, doc_str(run, "cause_node", doc_str(tail, "node", STR(""))));
 	struct str cause = doc_str(run, "cause", STR(""));
 
 	if (cause.n) {
@@ -242,4 +236,21 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 	nodes_table_render(run, st, out);
 	metrics_table_render(run, NULL, NODES_PER_METRIC, st, out);
 	add_places(run, out);
+}
+
+void run_line_render(const struct doc *run, const struct style *st, struct buf *out)
+{
+	struct str cause = doc_str(run, "cause", STR(""));
+	struct str state = doc_str(run, "state", STR("?"));
+
+	text_add_escaped(out, doc_str(run, "id", STR("?")));
+	buf_addc(out, ' ');
+	text_add_tinted(out, st, str_is(state, "succeeded") ? TINT_GOOD : TINT_BAD, state);
+	buf_addz(out, " after ");
+	text_add_span(out, doc_int(run, "elapsed_ms", 0));
+	if (cause.n) {
+		buf_addz(out, ": ");
+		text_add_escaped(out, cause);
+	}
+	buf_addc(out, '\n');
 }

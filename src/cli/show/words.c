@@ -12,10 +12,12 @@
 #include "cli/show/render.h"
 #include "fmt/doc.h"
 
+#define JOB_FAILED 1
+
 static const struct {
 	const char *state;
 	int exit_code;
-} final_states[] = {{"succeeded", 0}, {"failed", 1}, {"cancelled", 7}};
+} final_states[] = {{"succeeded", 0}, {"failed", JOB_FAILED}, {"cancelled", 7}};
 
 bool run_ended(const struct doc *run)
 {
@@ -47,6 +49,29 @@ int run_exit_code(const struct doc *run)
 		if (str_is(state, final_states[i].state))
 			return final_states[i].exit_code;
 	return 8;
+}
+
+const struct doc *run_find_node(const struct doc *run, struct str name)
+{
+	const struct doc *nodes = doc_array(run, "nodes");
+
+	for (size_t i = 0; nodes && i < nodes->array.n; i++)
+		if (str_eq(doc_str(nodes->array.v[i], "name", STR("")), name))
+			return nodes->array.v[i];
+	return NULL;
+}
+
+int run_job_code(const struct doc *run)
+{
+	const struct doc *node = run_find_node(run, doc_str(run, "cause_node", STR("")));
+	int own = run_exit_code(run);
+	int64_t code = doc_int(node, "exit_code", 0), signo = doc_int(node, "signal", 0);
+
+	if (own != JOB_FAILED || !node)
+		return own;
+	return code > 0 && code <= 255	  ? (int)code
+	       : signo > 0 && signo < 128 ? 128 + (int)signo
+					  : own;
 }
 
 void text_add_escaped(struct buf *out, struct str text)

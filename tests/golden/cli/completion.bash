@@ -5,14 +5,14 @@ _regatta()
 	local cmd=${COMP_WORDS[1]} run= n=0 i w
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare resize kill cleanup ui plan convert init explain completion master agent hosts context token sim version help --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run rerun attach wait ps status logs metrics events report outputs cp suite compare cost resize exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help --help --version' -- "$cur"))
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --repeat'|'run --parallel'|'ps --limit'|'logs --tail'|'logs --attempt'|'metrics --node'|'report --to'|'report -o'|'compare --metric'|'compare --use'|'compare --threshold'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'context --pin'|'context --token-file'|'context --token'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --kube-context'|'run --namespace'|'run --prices'|'run --repeat'|'run --parallel'|'rerun --set'|'rerun --name'|'rerun --engine'|'ps --limit'|'logs --tail'|'logs --attempt'|'logs --grep'|'logs --node'|'metrics --node'|'report --to'|'report -o'|'suite --prices'|'compare --metric'|'compare --use'|'compare --threshold'|'prune --older-than'|'prune --max-size'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'plan --kube-context'|'plan --namespace'|'plan --prices'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'manifests --count'|'manifests -n'|'manifests --set'|'manifests --name'|'paddle --action'|'paddle --key_name'|'paddle --pem_path'|'paddle --security_group_id'|'paddle --vpc_id'|'paddle --subnet_id'|'paddle --availability_zone'|'paddle --pserver_instance_type'|'paddle --trainer_instance_type'|'paddle --pserver_image_id'|'paddle --trainer_image_id'|'paddle --pserver_command'|'paddle --trainer_command'|'paddle --docker_image'|'paddle --pserver_count'|'paddle --trainer_count'|'paddle --pserver_port'|'paddle --master_server_port'|'paddle --master_server_public_ip'|'paddle --master_docker_image'|'paddle --task_name'|'paddle --no_clean_up'|'paddle --metric_data_identifier'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'doctor --engine'|'gc --engine'|'gc --region'|'gc --install'|'iam-policy --engine'|'iam-policy --bucket'|'iam-policy --cloudwatch'|'context --pin'|'context --token-file'|'context --token'|'context --region'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -22,25 +22,65 @@ _regatta()
 	'run --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
 	'run --name') :; return ;;
 	'run --engine') :; return ;;
+	'run --kube-context') :; return ;;
+	'run --namespace') :; return ;;
+	'run --prices') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'run --repeat') :; return ;;
 	'run --parallel') :; return ;;
+	'rerun --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
+	'rerun --name') :; return ;;
+	'rerun --engine') :; return ;;
 	'ps --limit') :; return ;;
 	'logs --tail') :; return ;;
 	'logs --attempt') :; return ;;
+	'logs --grep') :; return ;;
+	'logs --node') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")); return ;;
 	'metrics --node') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")); return ;;
 	'report --to'|'report -o') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+	'suite --prices') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'compare --metric') :; return ;;
 	'compare --use') COMPREPLY=($(compgen -W 'median mean last best' -- "$cur")); return ;;
 	'compare --threshold') :; return ;;
+	'prune --older-than') :; return ;;
+	'prune --max-size') :; return ;;
 	'ui --scope') COMPREPLY=($(compgen -W 'read submit admin' -- "$cur")); return ;;
 	'plan --count'|'plan -n') :; return ;;
 	'plan --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
 	'plan --name') :; return ;;
 	'plan --engine') :; return ;;
+	'plan --kube-context') :; return ;;
+	'plan --namespace') :; return ;;
+	'plan --prices') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'convert --count'|'convert -n') :; return ;;
 	'convert --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
 	'convert --name') :; return ;;
 	'convert --engine') :; return ;;
+	'manifests --count'|'manifests -n') :; return ;;
+	'manifests --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
+	'manifests --name') :; return ;;
+	'paddle --action') COMPREPLY=($(compgen -W 'create status cleanup' -- "$cur")); return ;;
+	'paddle --key_name') :; return ;;
+	'paddle --pem_path') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+	'paddle --security_group_id') :; return ;;
+	'paddle --vpc_id') :; return ;;
+	'paddle --subnet_id') :; return ;;
+	'paddle --availability_zone') :; return ;;
+	'paddle --pserver_instance_type') :; return ;;
+	'paddle --trainer_instance_type') :; return ;;
+	'paddle --pserver_image_id') :; return ;;
+	'paddle --trainer_image_id') :; return ;;
+	'paddle --pserver_command') :; return ;;
+	'paddle --trainer_command') :; return ;;
+	'paddle --docker_image') :; return ;;
+	'paddle --pserver_count') :; return ;;
+	'paddle --trainer_count') :; return ;;
+	'paddle --pserver_port') :; return ;;
+	'paddle --master_server_port') :; return ;;
+	'paddle --master_server_public_ip') :; return ;;
+	'paddle --master_docker_image') :; return ;;
+	'paddle --task_name') :; return ;;
+	'paddle --no_clean_up') :; return ;;
+	'paddle --metric_data_identifier') :; return ;;
 	'init --to'|'init -o') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'master --listen') :; return ;;
 	'agent --join') :; return ;;
@@ -51,9 +91,17 @@ _regatta()
 	'agent --labels') :; return ;;
 	'agent --dir') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'hosts --forget') :; return ;;
+	'doctor --engine') :; return ;;
+	'gc --engine') :; return ;;
+	'gc --region') :; return ;;
+	'gc --install') :; return ;;
+	'iam-policy --engine') :; return ;;
+	'iam-policy --bucket') :; return ;;
+	'iam-policy --cloudwatch') :; return ;;
 	'context --pin') :; return ;;
 	'context --token-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'context --token') :; return ;;
+	'context --region') :; return ;;
 	'token --scope') COMPREPLY=($(compgen -W 'read submit admin join' -- "$cur")); return ;;
 	'token --expires') :; return ;;
 	'token --name') :; return ;;
@@ -65,27 +113,41 @@ _regatta()
 	esac
 	if [[ $cur == -* ]]; then
 		case $cmd in
-		run) COMPREPLY=($(compgen -W '--count -n --set --name --engine --detach -d --follow -f --repeat --parallel --output --master --help -h' -- "$cur")) ;;
+		run) COMPREPLY=($(compgen -W '--count -n --set --name --engine --kube-context --namespace --prices --detach -d --follow -f --no-wait --repeat --parallel --dry-run --output --master --help -h' -- "$cur")) ;;
+		rerun) COMPREPLY=($(compgen -W '--set --name --engine --detach -d --follow -f --output --master --help -h' -- "$cur")) ;;
+		attach) COMPREPLY=($(compgen -W '--follow -f --output --master --help -h' -- "$cur")) ;;
+		wait) COMPREPLY=($(compgen -W '--job-code --output --master --help -h' -- "$cur")) ;;
 		ps) COMPREPLY=($(compgen -W '--all -a --limit --output --master --help -h' -- "$cur")) ;;
-		status) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
-		logs) COMPREPLY=($(compgen -W '--follow -f --tail --attempt --merge --stdout --stderr --raw --output --master --help -h' -- "$cur")) ;;
+		status) COMPREPLY=($(compgen -W '--exit-code --output --master --help -h' -- "$cur")) ;;
+		logs) COMPREPLY=($(compgen -W '--follow -f --tail --attempt --grep --node --merge --stdout --stderr --raw --exit-code --output --master --help -h' -- "$cur")) ;;
 		metrics) COMPREPLY=($(compgen -W '--node --host --output --master --help -h' -- "$cur")) ;;
-		events) COMPREPLY=($(compgen -W '--follow -f --output --master --help -h' -- "$cur")) ;;
+		events) COMPREPLY=($(compgen -W '--follow -f --exit-code --output --master --help -h' -- "$cur")) ;;
 		report) COMPREPLY=($(compgen -W '--to -o --output --master --help -h' -- "$cur")) ;;
+		outputs) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
+		cp) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
+		suite) COMPREPLY=($(compgen -W '--detach -d --failed --now --prices --output --master --help -h' -- "$cur")) ;;
 		compare) COMPREPLY=($(compgen -W '--metric --use --threshold --samples --no-test --output --master --help -h' -- "$cur")) ;;
+		cost) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
 		resize) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
-		kill) COMPREPLY=($(compgen -W '--now --output --master --help -h' -- "$cur")) ;;
-		cleanup) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
+		exec) COMPREPLY=($(compgen -W '--tty -t --output --master --help -h' -- "$cur")) ;;
+		kill) COMPREPLY=($(compgen -W '--now --all --yes -y --output --master --help -h' -- "$cur")) ;;
+		cleanup) COMPREPLY=($(compgen -W '--all --yes -y --output --master --help -h' -- "$cur")) ;;
+		prune) COMPREPLY=($(compgen -W '--older-than --max-size --keep-tagged --dry-run --output --master --help -h' -- "$cur")) ;;
 		ui) COMPREPLY=($(compgen -W '--print --scope --output --master --help -h' -- "$cur")) ;;
-		plan) COMPREPLY=($(compgen -W '--count -n --set --name --engine --output --help -h' -- "$cur")) ;;
+		plan) COMPREPLY=($(compgen -W '--count -n --set --name --engine --kube-context --namespace --prices --output --help -h' -- "$cur")) ;;
 		convert) COMPREPLY=($(compgen -W '--count -n --set --name --engine --output --help -h' -- "$cur")) ;;
+		manifests) COMPREPLY=($(compgen -W '--count -n --set --name --output --help -h' -- "$cur")) ;;
+		paddle) COMPREPLY=($(compgen -W '--action --key_name --pem_path --security_group_id --vpc_id --subnet_id --availability_zone --pserver_instance_type --trainer_instance_type --pserver_image_id --trainer_image_id --pserver_command --trainer_command --docker_image --pserver_count --trainer_count --pserver_port --master_server_port --master_server_public_ip --master_docker_image --task_name --no_clean_up --metric_data_identifier --print --output --master --help -h' -- "$cur")) ;;
 		init) COMPREPLY=($(compgen -W '--to -o --output --help -h' -- "$cur")) ;;
 		explain) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		completion) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
 		master) COMPREPLY=($(compgen -W '--listen --stop --cancel --output --help -h' -- "$cur")) ;;
 		agent) COMPREPLY=($(compgen -W '--join --pin --token --token-file --name --labels --dir --install --output --help -h' -- "$cur")) ;;
 		hosts) COMPREPLY=($(compgen -W '--forget --output --master --help -h' -- "$cur")) ;;
-		context) COMPREPLY=($(compgen -W '--pin --token-file --token --no-check --output --help -h' -- "$cur")) ;;
+		doctor) COMPREPLY=($(compgen -W '--engine --output --help -h' -- "$cur")) ;;
+		gc) COMPREPLY=($(compgen -W '--engine --region --all-regions --install --dry-run --output --help -h' -- "$cur")) ;;
+		iam-policy) COMPREPLY=($(compgen -W '--engine --bucket --cloudwatch --output --help -h' -- "$cur")) ;;
+		context) COMPREPLY=($(compgen -W '--pin --token-file --token --no-check --region --output --help -h' -- "$cur")) ;;
 		token) COMPREPLY=($(compgen -W '--scope --expires --name --output --master --help -h' -- "$cur")) ;;
 		sim) COMPREPLY=($(compgen -W '--seeds --nodes --seed --verbose -v --output --help -h' -- "$cur")) ;;
 		version) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
@@ -95,6 +157,9 @@ _regatta()
 	fi
 	case "$cmd $n" in
 	'run 0') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	'rerun 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'attach 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'wait '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'status 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'logs 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'logs 1') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")) ;;
@@ -102,22 +167,32 @@ _regatta()
 	'metrics 1') : ;;
 	'events 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'report 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'outputs 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'cp 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'cp 1') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	'suite 0') COMPREPLY=($(compgen -W 'run plan status report resume cancel list' -- "$cur")) ;;
+	'suite 1') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	'compare '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'cost 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'resize 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'resize '*) : ;;
+	'exec 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'exec 1') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")) ;;
 	'kill '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'cleanup '*) COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'ui 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'plan 0') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	'convert 0') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	'manifests 0') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	'init 0') COMPREPLY=($(compgen -W "$(regatta words strategies 2>/dev/null)" -- "$cur")) ;;
 	'explain 0') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")) ;;
 	'completion 0') COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
-	'context 0') COMPREPLY=($(compgen -W 'add list ls show use remove' -- "$cur")) ;;
+	'context 0') COMPREPLY=($(compgen -W 'add list ls show use remove aws' -- "$cur")) ;;
 	'context 1') COMPREPLY=($(compgen -W "$(regatta words contexts 2>/dev/null)" -- "$cur")) ;;
 	'context 2') : ;;
 	'token 0') COMPREPLY=($(compgen -W 'new list revoke' -- "$cur")) ;;
 	'token 1') : ;;
-	'help 0') COMPREPLY=($(compgen -W 'run ps status logs metrics events report compare resize kill cleanup ui plan convert init explain completion master agent hosts context token sim version help' -- "$cur")) ;;
+	'help 0') COMPREPLY=($(compgen -W 'run rerun attach wait ps status logs metrics events report outputs cp suite compare cost resize exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help' -- "$cur")) ;;
 	esac
 }
 complete -F _regatta regatta

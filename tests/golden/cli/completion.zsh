@@ -5,25 +5,39 @@ _regatta()
 	local -a names
 	names=(
 		'run:run a job file, or a command, and watch it'
+		'rerun:run a run again, from its record'
+		'attach:watch a run that was started before, as '\''regatta run'\'' does'
+		'wait:wait until runs have ended, and print how'
 		'ps:list the active runs'
 		'status:show one run\: phase, nodes, metrics, verdict'
 		'logs:print the output of a run'\''s nodes'
 		'metrics:print first, last, best and mean of a run'\''s metrics'
 		'events:print what happened in a run, in order'
 		'report:write report.html, metrics.csv and summary.json of a run'
+		'outputs:list the files that a run has kept, with size and SHA-256'
+		'cp:copy files that a run has kept to this machine'
+		'suite:run a set of jobs with one report\: a matrix of values, repeats, experiments'
 		'compare:compare the metrics of runs with those of the first'
+		'cost:what a run has cost, by role, with the share of time in which its machines were idle'
 		'resize:change how many nodes of a role a run has'
+		'exec:run a command on a node of a run, beside its job'
 		'kill:cancel runs'
 		'cleanup:cancel runs if needed and remove all their files'
+		'prune:remove ended runs that are old, or for which there is no room'
 		'ui:open the dashboard in a browser'
-		'plan:show what a run would use\: resources, nodes, environment, limits'
+		'plan:show what a run would use\: resources, nodes, environment, limits, inputs'
 		'convert:print a job file in the native form, also one of another system'
+		'manifests:print the objects of Kubernetes that a job is, for kubectl apply'
+		'paddle:the flags of Paddle'\''s AWS benchmark tool\: parameter servers and trainers on EC2'
 		'init:write a commented job file to start from'
 		'explain:explain a key of the job file, or list them all'
 		'completion:print the completion script for bash, zsh or fish'
 		'master:run the master in the foreground, or stop it'
 		'agent:let this machine join a master as a host'
 		'hosts:list the hosts that have joined the master, or forget one'
+		'doctor:check whether a run could start, and say what to do if not'
+		'gc:remove what runs have left behind in a cloud or cluster'
+		'iam-policy:print the permissions that an engine needs, as a policy document'
 		'context:name other masters and choose the one to talk to'
 		'token:make, list or revoke tokens for callers over HTTP'
 		'sim:simulate runs on a faulty cloud and check every invariant'
@@ -49,15 +63,48 @@ _regatta()
 			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
-			'--engine[where the nodes are\: local (default) or hosts; the job'\''s engine]:ENGINE: ' \
+			'--engine[where the nodes are\: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine]:ENGINE: ' \
+			'--kube-context[context of the kubeconfig, for engine kubernetes]:NAME: ' \
+			'--namespace[namespace of the cluster, for engine kubernetes]:NAME: ' \
+			'--prices[prices of machines, CSV with the columns type and usd_per_hour, in place of those in the program]:FILE:_files' \
 			''{-d,--detach}'[print the run'\''s id and return; the run goes on]' \
 			''{-f,--follow}'[print the job'\''s output while it runs, as '\''node | line'\'']' \
+			'--no-wait[refuse at once (exit code 5) what would have to wait in the queue\: see `resources`]' \
 			'--repeat[run the job N times, each a run of its own]:N: ' \
 			'--parallel[with --repeat\: K runs at a time (default 1)]:K: ' \
+			'--dry-run[run nothing\: print what '\''regatta plan'\'' prints]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::FILE:_files'
+		;;
+	rerun)
+		_arguments -S \
+			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
+			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
+			'--engine[where the nodes are\: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine]:ENGINE: ' \
+			''{-d,--detach}'[print the run'\''s id and return; the run goes on]' \
+			''{-f,--follow}'[print the job'\''s output while it runs, as '\''node | line'\'']' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			':RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	attach)
+		_arguments -S \
+			''{-f,--follow}'[print the job'\''s output while it runs, as '\''node | line'\'']' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	wait)
+		_arguments -S \
+			'--job-code[end with the exit code of the job where it failed\: that of the node, 128 + N after signal N]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			'*:RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
 	ps)
 		_arguments -S \
@@ -69,6 +116,7 @@ _regatta()
 		;;
 	status)
 		_arguments -S \
+			'--exit-code[end with the run'\''s exit code; 8 if it has none yet]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
@@ -79,10 +127,13 @@ _regatta()
 			''{-f,--follow}'[go on until the node has ended]' \
 			'--tail[only the last N lines]:N: ' \
 			'--attempt[only this attempt of a node that was started again]:N: ' \
+			'--grep[only lines that have this regular expression (PCRE), of those that --tail leaves]:RE: ' \
+			'--node[only nodes with such names, e.g. '\''trainer-*'\'']:GLOB:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}' \
 			'--merge[all nodes, each line as '\''node | line'\'']' \
 			'--stdout[standard output only]' \
 			'--stderr[standard error only]' \
 			'--raw[raw bytes even on a terminal (control characters are escaped otherwise)]' \
+			'--exit-code[end with the run'\''s exit code; 8 if it has none yet; with -f its end is waited for]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
@@ -102,6 +153,7 @@ _regatta()
 	events)
 		_arguments -S \
 			''{-f,--follow}'[go on until the run has ended]' \
+			'--exit-code[end with the run'\''s exit code; 8 if it has none yet; with -f its end is waited for]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
@@ -115,6 +167,33 @@ _regatta()
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
+	outputs)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	cp)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			':RUN:PATH:{compadd -- $(regatta words runs 2>/dev/null)}' \
+			':DEST:_files'
+		;;
+	suite)
+		_arguments -S \
+			''{-d,--detach}'[with run and resume\: print the suite'\''s id and return; the suite goes on]' \
+			'--failed[with resume\: start again what has failed, too]' \
+			'--now[with cancel\: kill the active runs at once]' \
+			'--prices[prices of machines, CSV with the columns type and usd_per_hour, in place of those in the program]:FILE:_files' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			':ACTION:(run plan status report resume cancel list)' \
+			'::FILE|SUITE:_files'
+		;;
 	compare)
 		_arguments -S \
 			'*--metric[this metric only; may be repeated]:NAME: ' \
@@ -127,6 +206,13 @@ _regatta()
 			''{-h,--help}'[show this help]' \
 			'*:RUNS:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
+	cost)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
 	resize)
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
@@ -135,9 +221,20 @@ _regatta()
 			':RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
 			'*:ROLE=N: '
 		;;
+	exec)
+		_arguments -S \
+			''{-t,--tty}'[give the command a terminal]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			':RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
+			':NODE:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}'
+		;;
 	kill)
 		_arguments -S \
 			'--now[SIGKILL at once, without the grace period]' \
+			'--all[all active runs, after a question]' \
+			''{-y,--yes}'[do not ask]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
@@ -145,10 +242,22 @@ _regatta()
 		;;
 	cleanup)
 		_arguments -S \
+			'--all[all runs, active ones too, after a question]' \
+			''{-y,--yes}'[do not ask]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'*:RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	prune)
+		_arguments -S \
+			'--older-than[runs that ended longer ago, e.g. 30d]:DURATION: ' \
+			'--max-size[the newest runs stay up to SIZE in all, e.g. 10G]:SIZE: ' \
+			'--keep-tagged[runs with a tag stay]' \
+			'--dry-run[remove nothing, only list]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]'
 		;;
 	ui)
 		_arguments -S \
@@ -156,14 +265,18 @@ _regatta()
 			'--scope[what the browser may do\: read, submit or admin (default)]:SCOPE:(read submit admin)' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
-			''{-h,--help}'[show this help]'
+			''{-h,--help}'[show this help]' \
+			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
 		;;
 	plan)
 		_arguments -S \
 			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
-			'--engine[where the nodes are\: local (default) or hosts; the job'\''s engine]:ENGINE: ' \
+			'--engine[where the nodes are\: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine]:ENGINE: ' \
+			'--kube-context[context of the kubeconfig, for engine kubernetes]:NAME: ' \
+			'--namespace[namespace of the cluster, for engine kubernetes]:NAME: ' \
+			'--prices[prices of machines, CSV with the columns type and usd_per_hour, in place of those in the program]:FILE:_files' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
 			'::FILE:_files'
@@ -173,10 +286,49 @@ _regatta()
 			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
-			'--engine[where the nodes are\: local (default) or hosts; the job'\''s engine]:ENGINE: ' \
+			'--engine[where the nodes are\: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine]:ENGINE: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
 			'::FILE:_files'
+		;;
+	manifests)
+		_arguments -S \
+			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
+			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
+			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]' \
+			'::FILE:_files'
+		;;
+	paddle)
+		_arguments -S \
+			'--action[create (default), status or cleanup]:ACTION:(create status cleanup)' \
+			'--key_name[key pair of the machines; nothing here needs one]:NAME: ' \
+			'--pem_path[accepted, without an effect\: nothing here logs in]:FILE:_files' \
+			'--security_group_id[security group of all machines, besides the run'\''s own]:ID: ' \
+			'--vpc_id[VPC (default\: that of the subnet, or the default VPC)]:ID: ' \
+			'--subnet_id[subnet of the nodes (default\: one is made)]:ID: ' \
+			'--availability_zone[zone of the nodes, e.g. us-east-2a]:ZONE: ' \
+			'--pserver_instance_type[machine type of parameter servers (c5.2xlarge)]:TYPE: ' \
+			'--trainer_instance_type[machine type of trainers (p2.8xlarge)]:TYPE: ' \
+			'--pserver_image_id[container image, or machine image (ami-...)]:IMAGE: ' \
+			'--trainer_image_id[container image, or machine image (ami-...)]:IMAGE: ' \
+			'--pserver_command[python,vgg.py,batch_size\:128 runs '\''python vgg.py --batch_size 128 --device CPU'\'']:WORDS: ' \
+			'--trainer_command[the same for trainers, with --device GPU]:WORDS: ' \
+			'--docker_image[the training image]:IMAGE: ' \
+			'--pserver_count[parameter servers (1)]:N: ' \
+			'--trainer_count[trainers (1)]:N: ' \
+			'--pserver_port[port of the parameter servers (5436)]:PORT: ' \
+			'--master_server_port[port of the master (5436)]:PORT: ' \
+			'--master_server_public_ip[the master, for status and cleanup]:IP: ' \
+			'--master_docker_image[accepted, without an effect\: the master needs no container]:IMAGE: ' \
+			'--task_name[name of the task\: run, tags and TASK_NAME]:NAME: ' \
+			'--no_clean_up[accepted, without an effect\: machines are always removed]:BOOL: ' \
+			'--metric_data_identifier[what a line of metrics starts with ("**metrics_data\: ")]:TEXT: ' \
+			'--print[print the native job file and create nothing]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]'
 		;;
 	init)
 		_arguments -S \
@@ -225,15 +377,40 @@ _regatta()
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]'
 		;;
+	doctor)
+		_arguments -S \
+			'--engine[the engine (default local)]:ENGINE: ' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
+	gc)
+		_arguments -S \
+			'--engine[the engine (default aws.ec2)]:ENGINE: ' \
+			'--region[the region, or namespace of a cluster, to look at (default\: that of the environment)]:REGION: ' \
+			'--all-regions[all regions of the account, or namespaces of the cluster]' \
+			'--install[everything of this install, also of runs that may be alive elsewhere]:ID: ' \
+			'--dry-run[remove nothing, only list]' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
+	iam-policy)
+		_arguments -S \
+			'--engine[the engine (default aws.ec2)]:ENGINE: ' \
+			'--bucket[the bucket that the jobs name in \[aws\]; without it, buckets that Regatta makes\: regatta-*]:NAME: ' \
+			'--cloudwatch[the namespace that the jobs name in \[aws\]; without it, no permission to send metrics]:NAMESPACE: ' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			''{-h,--help}'[show this help]'
+		;;
 	context)
 		_arguments -S \
 			'--pin[with add\: the pin of the master'\''s key, as it prints it; without a pin, its certificate must be of a CA]:PIN: ' \
 			'--token-file[with add\: read the token from FILE ('\''-'\'' is standard input)]:FILE:_files' \
 			'--token[with add\: the token itself; other users of this machine may see it]:TOKEN: ' \
 			'--no-check[with add\: do not ask the master]' \
+			'--region[with aws\: the region to look at (default\: that of the environment)]:REGION: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			':ACTION:(add list ls show use remove)' \
+			':ACTION:(add list ls show use remove aws)' \
 			'::NAME:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			'::URL: '
 		;;
@@ -266,7 +443,7 @@ _regatta()
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			'::COMMAND:(run ps status logs metrics events report compare resize kill cleanup ui plan convert init explain completion master agent hosts context token sim version help)'
+			'::COMMAND:(run rerun attach wait ps status logs metrics events report outputs cp suite compare cost resize exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help)'
 		;;
 	esac
 }

@@ -18,6 +18,9 @@
 #include "base/path.h"
 #include "cli/cli.h"
 #include "driver/driver.h"
+#include "driver/input_find.h"
+#include "driver/registry_login.h"
+#include "driver/object_store.h"
 #include "fmt/doc.h"
 #include "fmt/schema.h"
 #include "host/host.h"
@@ -331,6 +334,9 @@ static void on_run(struct fake *f, struct http_exchange *x, struct str path)
 			    "[\"many-aaaa\",\"many-\\u001bbbb\"]");
 	else if (str_is(id, "nothing"))
 		reply_error(x, 404, "not_found", "no run 'nothing'", NULL);
+	else if (str_is(id, "gone") || str_is(id, "refused") ||
+		 (str_starts(id, STR("afar")) && !in_home(f, "imported")))
+		reply_error(x, 404, "not_found", "no run of that name", NULL);
 	else if (str_is(what, ""))
 		reply_run(f, x, 200);
 	else if (str_is(what, "watch"))
@@ -343,6 +349,12 @@ static void on_run(struct fake *f, struct http_exchange *x, struct str path)
 		reply_log(f, x, path);
 	else if (str_is(what, "report"))
 		http_reply(x, 200, "application/json", STR("{\"dir\":\"/runs/job-abcd\"}"));
+	else if (str_is(what, "size"))
+		http_reply(x, 200, "application/json", STR("{\"bytes\":100}"));
+	else if (str_is(what, "outputs") && !path.p)
+		reply_file(f, x, 200, "outputs.json");
+	else if (str_is(what, "outputs"))
+		http_reply(x, 200, "application/octet-stream", STR("abc"));
 	else if (str_is(what, "metrics.csv"))
 		http_reply(x, 200, "text/csv", STR("time\r\n"));
 	else if (str_is(what, "cancel")) {
@@ -391,6 +403,19 @@ static void on_request(void *ctx, struct http_exchange *x)
 			submit(f, x);
 		else
 			reply_file(f, x, 200, "runs.json");
+	} else if (str_is(r->path, "/api/v1/imports")) {
+		if (fault(f, "import")) {
+			reply_error(x, 400, "invalid", "its copy is damaged", NULL);
+			return;
+		}
+		CLEANUP(freep) char *imported = path_join(f->home, "imported");
+		file_write_atomic(imported, STR("yes"), 0600, false, NULL);
+		http_reply(x, 200, "application/json", STR("{\"id\":\"afar\"}"));
+	} else if (str_is(r->path, "/api/v1/compare")) {
+		if (in_home(f, "imported"))
+			http_reply(x, 200, "application/json", STR("{\"metrics\":[{}]}"));
+		else
+			reply_error(x, 404, "not_found", "no run or job 'afar'", NULL);
 	} else if (str_starts(r->path, blobs)) {
 		snprintf(name, sizeof(name), "blob-%.*s", (int)(r->path.n - blobs.n),
 			 r->path.p + blobs.n);
@@ -407,6 +432,8 @@ static void on_request(void *ctx, struct http_exchange *x)
 		buf_printf(&b, "{\"version\":\"fake\",\"pid\":%d,\"runs_active\":1}",
 			   (int)getpid());
 		http_reply(x, 200, "application/json", buf_str(&b));
+	} else if (str_is(r->path, "/status")) {
+		http_reply(x, 200, "text/plain", STR("all is well\n"));
 	} else if (str_is(r->path, "/api/v1/login")) {
 		http_reply(x, 200, "application/json", STR("{\"url\":\"http://here/login\"}"));
 	} else if (str_is(r->path, "/api/v1/shutdown")) {
@@ -555,6 +582,48 @@ static int fake_credentials(const struct resolve_input *in, struct arena *a, str
 	(void)err;
 	*ret = doc_new(a, DOC_TABLE);
 	doc_set(a, *ret, STR("access_key"), doc_new_str(a, STR("AK")));
+	return 0;
+}
+
+int object_credentials(const char *url, const struct doc *options, struct arena *a,
+		       struct doc **ret, struct err *err)
+{
+	(void)url;
+	(void)options;
+	(void)a;
+	(void)ret;
+	return err_set(err, ERR_DENIED, "no credentials");
+}
+
+int registry_login_credentials(const char *login, struct arena *a, struct doc **ret,
+			       struct err *err)
+{
+	(void)login;
+	(void)a;
+	(void)ret;
+	return err_set(err, ERR_DENIED, "no credentials");
+}
+
+bool object_url_is(const char *url)
+{
+	return strncmp(url, "s3://", 5) == 0;
+}
+
+/* Three objects of 10 bytes below everything in a store but s3://none/. */
+int input_find(const struct input_question *q, int fd, const struct deadline *d, struct arena *a,
+	       struct input_found *ret, struct err *err)
+{
+	(void)d;
+	(void)a;
+	if (strncmp(q->url, "s3://none/", 10) == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no such object");
+	if (fd >= 0 && file_write_all(fd, "{}\n{}\n{}\n", 9, err) < 0)
+		return -1;
+	*ret = (struct input_found){.from = q->url,
+				    .objects = object_url_is(q->url) ? 3 : 1,
+				    .bytes = 30,
+				    .largest_shard = 10,
+				    .sized = true};
 	return 0;
 }
 

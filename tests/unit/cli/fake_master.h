@@ -11,6 +11,7 @@
  *	run.json	one run (default: the first line of watch.jsonl)
  *	runs.json	the list of runs
  *	metrics.json, events.jsonl
+ *	outputs.json	the list of outputs; the bytes of each are "abc"
  *	<node>.out, <node>.err	logs
  *	<node>.order	lengths of their pieces in the order of arrival, "o3e2o1"
  *	<node>.both	what is answered for both logs instead
@@ -26,7 +27,9 @@
  * before the run has
  * ended), die-log (after half of the log), busy (503), watched (409 on cleanup), no-blob
  * (forgets an upload),
- * noid (an answer without a run id).
+ * noid (an answer without a run id), import (a copy cannot be taken in).
+ *
+ * It knows no runs "nothing", "gone" and "refused", and those called "afar..." after an import only.
  */
 #include <stdbool.h>
 

@@ -133,8 +133,8 @@ static void a_value_that_does_not_fit_is_refused(void **state)
 static void arguments_are_counted(void **state)
 {
 	(void)state;
-	assert_int_equal(PARSE("kill", "--now"), -1);
-	refused("RUN is missing: see 'regatta kill --help'");
+	assert_int_equal(PARSE("rerun", "--follow"), -1);
+	refused("RUN is missing: see 'regatta rerun --help'");
 	assert_int_equal(PARSE("kill", "a", "b", "c"), 0);
 	assert_int_equal(call.nargs, 3);
 	assert_int_equal(PARSE("status", "a", "b"), -1);

@@ -146,7 +146,7 @@ static void bash_completes_commands_options_values_and_runs(void **state)
 	bash_offers("regatta status --output json", "quick-e", "quick-efgh");
 	bash_offers("regatta completion", "z", "zsh");
 	bash_offers("regatta kill quick-abcd", "quick-e", "quick-efgh");
-	bash_offers("regatta help", "ex", "explain");
+	bash_offers("regatta help", "exp", "explain");
 	bash_offers("regatta report -o", "/proc/self/cmdl", "/proc/self/cmdline");
 	bash_offers("regatta init --to", "/proc/self/cmdl", "/proc/self/cmdline");
 }

@@ -404,6 +404,70 @@ static void a_stopped_master_is_told_after_three_seconds(void **state)
 	ran_release(&r);
 }
 
+static void say_where_it_runs(void)
+{
+	CLEANUP(freep) char *text = xasprintf("%s %s " TOKEN, url, pin);
+
+	setenv("TEST_MASTER", text, 1);
+}
+
+static void masters_on_machines_of_a_provider_become_contexts(void **state)
+{
+	struct stat st;
+
+	say_where_it_runs();
+	struct ran r = DRIVE(state, "context", "aws");
+
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "job-abcd");
+	assert_has(&r.out, url);
+	assert_has(&r.out, "it has not said where it is");
+	assert_has_not(&r.out, TOKEN);
+	ran_release(&r);
+	assert_int_equal(stat(unit_path(state, "mine/contexts/job-abcd.json"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(stat(unit_path(state, "mine/contexts/job-efgh.json"), &st), -1);
+	EXPECT(state, 0, "", "ps", "--master", "job-abcd");
+	r = DRIVE(state, "context", "aws", "--region", "there", "--output", "json");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "\"run\":\"job-abcd\"");
+	assert_has(&r.out, "\"region\":\"there\"");
+	assert_has_not(&r.out, TOKEN);
+	ran_release(&r);
+	setenv("TEST_MASTER", "", 1);
+	EXPECT(state, 0, "no master runs on a machine there", "context", "aws");
+	assert_int_equal(stat(unit_path(state, "mine/contexts/job-abcd.json"), &st), 0);
+	EXPECT(state, 0, "no master runs on a machine there", "context", "aws", "--region",
+	       "there");
+	assert_int_equal(stat(unit_path(state, "mine/contexts/job-abcd.json"), &st), -1);
+	unsetenv("TEST_MASTER");
+	EXPECT(state, 4, "nobody may look there", "context", "aws");
+	EXPECT(state, 2, "context list: --region goes with aws", "context", "list", "--region",
+	       "x");
+	no_master_was_started(state);
+}
+
+static void the_old_client_finds_its_master_by_address_and_port(void **state)
+{
+	const char *port = strrchr(url, ':') + 1;
+
+	EXPECT(state, 4, "look for the master https://127.0.0.1:", "paddle", "--action", "status",
+	       "--master_server_public_ip", "127.0.0.1", "--master_server_port", port);
+	say_where_it_runs();
+	EXPECT(state, 3, "no master runs at https://127.0.0.2:5436; one ends with its run",
+	       "paddle", "--action", "cleanup", "--master_server_public_ip", "127.0.0.2");
+	struct ran r = DRIVE(state, "paddle", "--action", "status", "--master_server_public_ip",
+			     "127.0.0.1", "--master_server_port", port);
+
+	unsetenv("TEST_MASTER");
+	assert_int_equal(r.code, 0);
+	assert_string_equal(r.out.p, "all is well\n");
+	ran_release(&r);
+	/* It is known now. */
+	EXPECT(state, 0, "", "paddle", "--action", "status", "--master_server_public_ip",
+	       "127.0.0.1", "--master_server_port", port);
+}
+
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -420,6 +484,8 @@ int main(int argc, char **argv)
 		T(an_interrupt_cancels_the_run_of_the_other_master),
 		T(a_master_that_comes_back_is_dialled_again),
 		T(a_stopped_master_is_told_after_three_seconds),
+		T(masters_on_machines_of_a_provider_become_contexts),
+		T(the_old_client_finds_its_master_by_address_and_port),
 	};
 	int code;
 

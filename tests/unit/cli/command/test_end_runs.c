@@ -28,6 +28,11 @@ static void kill_cancels_each_run_it_is_given(void **state)
 	ran_release(&r);
 	assert_int_equal(home_count(state, "requests.log", "/job/cancel {\"hurry\":false}"), 1);
 	assert_int_equal(home_count(state, "requests.log", "/job/cancel {\"hurry\":true}"), 1);
+	r = DRIVE(state, "kill", "job", "job-0", "--now");
+	assert_int_equal(r.code, 2);
+	assert_has(&r.err, "'job-0' is a node of job");
+	ran_release(&r);
+	assert_int_equal(home_count(state, "requests.log", "/job/cancel {\"hurry\":true}"), 1);
 	r = DRIVE(state, "kill", "job", "job", "--output", "json");
 	assert_string_equal(r.out.p, "[" RUN ",\n " RUN "]\n");
 	ran_release(&r);
@@ -36,6 +41,28 @@ static void kill_cancels_each_run_it_is_given(void **state)
 	assert_int_equal(r.code, 0);
 	assert_string_equal(r.out.p, "job-abcd had ended: succeeded\n");
 	ran_release(&r);
+}
+
+#define HELD(engine)                                                                               \
+	"{\"id\":\"job-abcd\",\"state\":\"cleaning\",\"exit_code\":null,\"engine\":\"" engine      \
+	"\",\"nodes\":[],\"metrics\":{},\"waiting\":[{\"name\":\"x\",\"why\":\"expired\"}]}"
+
+static void a_run_that_cannot_remove_something_gets_the_credentials_of_who_kills_it(void **state)
+{
+	home_put(state, "run.json", HELD("local"));
+	struct ran r = DRIVE(state, "kill", "job");
+
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.err.n, 0);
+	ran_release(&r);
+	home_put(state, "run.json", HELD("aws.ec2"));
+	r = DRIVE(state, "kill", "job", "--output", "json");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.err, "tried again with your credentials");
+	ran_release(&r);
+	assert_int_equal(home_count(state, "requests.log",
+				    "/job/cancel {\"credentials\":{\"access_key\":\"AK\"}}"),
+			 1);
 }
 
 static void cleanup_ends_the_run_first(void **state)
@@ -70,6 +97,7 @@ int main(int argc, char **argv)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, drive_setup, drive_teardown)
 	const struct CMUnitTest tests[] = {
 		T(kill_cancels_each_run_it_is_given),
+		T(a_run_that_cannot_remove_something_gets_the_credentials_of_who_kills_it),
 		T(cleanup_ends_the_run_first),
 	};
 	int code;

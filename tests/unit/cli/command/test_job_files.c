@@ -109,12 +109,91 @@ static void explain_prints_keys_and_refuses_unknown_ones(void **state)
 	ran_release(&r);
 }
 
+/* Rule: what the plan finds wrong with a setting is said of the setting, not of the line that it replaces. */
+static void problems_of_settings_name_the_setting(void **state)
+{
+	home_put(state, "job.toml",
+		 "command = 'x'\nengine = 'aws.ec2'\ninstance_type = 'c5.large'\nmax_cost = 1.0\n");
+	REFUSED(state, 2, "--set instance_type: instance_type: 'foo' is none of the types", "plan",
+		"--set", "instance_type=foo", unit_path(state, "job.toml"));
+	home_put(state, "other.toml",
+		 "command = 'x'\nengine = 'local'\ninstance_type = 'c5.small'\n");
+	REFUSED(state, 2, "other.toml:3:17: instance_type: 'c5.small' is none", "plan", "--set",
+		"engine=aws.ec2", unit_path(state, "other.toml"));
+	struct ran r = DRIVE(state, "plan", "--set", "engine=local", "--set", "max_cost=2.5",
+			     unit_path(state, "job.toml"));
+	assert_int_equal(r.code, 0);
+	assert_has(&r.err, "--set max_cost: warning: max_cost stops nothing here");
+	ran_release(&r);
+}
+
+static void plan_tells_what_nodes_fetch(void **state)
+{
+	static const char job[] = "command = 'x'\nengine = 'aws.ec2'\ncount = 3\n"
+				  "[[data]]\nsrc = 's3://big/d/'\nshard = true\n"
+				  "[[data]]\nsrc = 's3://none/e'\n";
+
+	home_put(state, "job.toml", job);
+	struct ran r = DRIVE(state, "plan", unit_path(state, "job.toml"));
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "inputs that nodes fetch\n");
+	assert_has(&r.out, "s3://big/d/: 3 objects, 30 bytes, at most 10 per node\n");
+	assert_has(&r.out, "s3://none/e: not known: there is no such object\n");
+	ran_release(&r);
+	r = DRIVE(state, "plan", "--output", "json", unit_path(state, "job.toml"));
+	assert_has(&r.out, "\"bytes\":30,\"bytes_per_node\":10}");
+	ran_release(&r);
+}
+
+/* Rule: volumes are as large as the source and data that were found need. */
+static void plan_sizes_volumes_by_source_and_data(void **state)
+{
+	home_put(state, "job.toml",
+		 "command = 'x'\nengine = 'aws.ec2'\nmaster = 'here'\ninstance_type = 'c5.large'\n"
+		 "data = [{ src = 'large.bin', path = 'd' }]\n");
+	home_put(state, "large.bin", "x");
+	assert_int_equal(truncate(unit_path(state, "large.bin"), 10000000000), 0);
+	struct ran r = DRIVE(state, "plan", unit_path(state, "job.toml"));
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "volumes\n  worker        1 x 20 GB gp3, more if the image is larger\n");
+	ran_release(&r);
+}
+
+static void plan_takes_prices_from_a_file(void **state)
+{
+	const char *job =
+		"command = 'x'\nengine = 'aws.ec2'\nmaster = 'here'\ninstance_type = 'c5.large'\n";
+
+	home_put(state, "job.toml", job);
+	home_put(state, "own.csv", "type,vcpus,usd_per_hour\nc5.large,2,1.5\nc5.xlarge,4,\n");
+	struct ran r = DRIVE(state, "plan", "--prices", unit_path(state, "own.csv"),
+			     unit_path(state, "job.toml"));
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "prices of own.csv");
+	assert_has(&r.out, "1 x c5.large at 1.5");
+	ran_release(&r);
+	home_put(state, "bad.csv", "type,usd_per_hour\nc5.large,cheap\n");
+	REFUSED(state, 2, "bad.csv:2: 'cheap' is no price", "plan", "--prices",
+		unit_path(state, "bad.csv"), unit_path(state, "job.toml"));
+	home_put(state, "head.csv", "name,price\n");
+	REFUSED(state, 2, "head.csv:1: the first line must name the columns", "plan", "--prices",
+		unit_path(state, "head.csv"), unit_path(state, "job.toml"));
+	REFUSED(state, 3, "none.csv", "plan", "--prices", unit_path(state, "none.csv"),
+		unit_path(state, "job.toml"));
+	REFUSED(state, 2, "--prices: engine local costs nothing", "plan", "--prices",
+		unit_path(state, "own.csv"), "--", "true");
+}
+
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, drive_setup, drive_teardown)
 	const struct CMUnitTest tests[] = {
 		T(init_writes_a_job_file_that_plan_accepts),
 		T(plan_reads_files_and_command_lines),
+		T(problems_of_settings_name_the_setting),
+		T(plan_tells_what_nodes_fetch),
+		T(plan_sizes_volumes_by_source_and_data),
+		T(plan_takes_prices_from_a_file),
 		T(explain_prints_keys_and_refuses_unknown_ones),
 	};
 	int code;

@@ -206,6 +206,41 @@ static void a_line_without_end_is_given_in_pieces(void **state)
 	ran_release(&r);
 }
 
+static void only_lines_that_match_and_nodes_that_are_named_are_printed(void **state)
+{
+	home_put(state, "run.json", TWO);
+	home_put(state, "job-0.out", "loss 1\nother\n\nloss 2");
+	home_put(state, "job-1.out", "Loss 3\n");
+	static const struct {
+		const char *args[5], *want;
+	} cases[] = {
+		{{"--grep", "^loss"}, "job-0 | loss 1\njob-0 | loss 2\n"},
+		{{"--grep", "(?i)LOSS [23]$"}, "job-0 | loss 2\njob-1 | Loss 3\n"},
+		{{"--grep", "^$"}, "job-0 | \n"},
+		{{"--grep", "nowhere"}, ""},
+		{{"--node", "*-1"}, "Loss 3\n"},
+		{{"--node", "job-*", "--grep", "3"}, "job-1 | Loss 3\n"},
+		{{"--node", "job-0", "--grep", "loss", "-f"}, "loss 1\nloss 2\n"},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *argv[8] = {"logs", "job"};
+		memcpy(argv + 2, cases[i].args, sizeof(cases[i].args));
+		struct ran r = drive(state, argv);
+		assert_int_equal(r.code, 0);
+		assert_true(str_eq(buf_str(&r.out), str_from(cases[i].want)));
+		ran_release(&r);
+	}
+	struct ran r = DRIVE(state, "logs", "job", "--grep", "3", "--output", "json");
+	assert_string_equal(r.out.p,
+			    "{\"node\":\"job-1\",\"stream\":\"out\",\"line\":\"Loss 3\"}\n");
+	ran_release(&r);
+	REFUSED(state, 2, "not a regular expression: '(a': ", "logs", "job", "--grep", "(a");
+	REFUSED(state, 2, "both NODE and --node", "logs", "job", "job-0", "--node", "x");
+	REFUSED(state, 3, "has no node 'x*'", "logs", "job", "--node", "x*");
+	home_put(state, "job-0.out", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
+	REFUSED(state, 5, "takes too many steps", "logs", "job", "--grep", "^(a|a)*$");
+}
+
 static void what_is_not_there_is_not_found(void **state)
 {
 	home_put(state, "run.json", ONE);
@@ -346,6 +381,7 @@ int main(int argc, char **argv)
 		T(the_last_lines_are_asked_for_once),
 		T(a_terminal_gets_no_control_bytes_unless_asked_for),
 		T(a_line_without_end_is_given_in_pieces),
+		T(only_lines_that_match_and_nodes_that_are_named_are_printed),
 		T(what_is_not_there_is_not_found),
 		T(a_full_disk_is_an_error_and_a_closed_pipe_is_not),
 		T(many_nodes_are_followed_with_few_descriptors),

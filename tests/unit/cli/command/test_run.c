@@ -64,11 +64,65 @@ static void facts_and_credentials_go_with_the_job_where_the_client_finds_them(vo
 	assert_non_null(strstr(log, ",\"facts\":{\"account\":\"1\"},"
 				    "\"credentials\":{\"access_key\":\"AK\"}}"));
 
+	home_put(state, "own.csv", "type,usd_per_hour\nt3.micro,0.5\n");
+	r = DRIVE(state, "run", "--prices", unit_path(state, "own.csv"), "--set", "engine=aws.ec2",
+		  "--", "true");
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
+	CLEANUP(freep) char *priced = home_get(state, "requests.log");
+	assert_non_null(
+		strstr(priced, "\"prices\":{\"t3.micro\":500000},\"prices_as_of\":\"own.csv\"}"));
+
 	r = DRIVE(state, "run", "--set", "engine=aws.ec2", "--set", "aws.profile=nobody", "--",
 		  "true");
 	assert_int_equal(r.code, 4);
 	assert_has(&r.err, "there are no credentials");
 	ran_release(&r);
+}
+
+static void the_objects_of_an_input_are_listed_before_the_job_is_sent(void **state)
+{
+	put_good_run(state);
+	struct ran r = DRIVE(state, "run", "--set", "source=https://h/x.tar", "--", "true");
+
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
+	CLEANUP(freep) char *log = home_get(state, "requests.log");
+	assert_non_null(strstr(log, "PUT /api/v1/blobs/"));
+	assert_non_null(
+		strstr(log, ",\"data\":[{\"from\":\"https://h/x.tar\",\"objects\":1,\"bytes\":30,"
+			    "\"list\":\""));
+	r = DRIVE(state, "run", "--set", "source=s3://none/x", "--", "true");
+	assert_int_equal(r.code, 3);
+	assert_has(&r.err, "source 's3://none/x': there is no such object");
+	ran_release(&r);
+	/* The master could not sign URLs. */
+	r = DRIVE(state, "run", "--set", "source=s3://b/x", "--", "true");
+	assert_int_equal(r.code, 4);
+	assert_has(&r.err, "s3://b/x: no credentials");
+	ran_release(&r);
+}
+
+static void what_is_not_one_object_is_not_unpacked_nor_sharded(void **state)
+{
+	static const struct {
+		const char *more, *says;
+	} bad[] = {
+		{"unpack = true\n", "unpack: it is more than one object"},
+		{"shard = true\n", "one object cannot be sharded"},
+	};
+
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP(freep)
+		char *text =
+			xasprintf("command = 'x'\n[[data]]\nsrc = 's3://b/x'\n%s", bad[i].more);
+
+		home_put(state, "job.toml", text);
+		struct ran r = DRIVE(state, "run", unit_path(state, "job.toml"));
+		assert_int_equal(r.code, 2);
+		assert_has(&r.err, bad[i].says);
+		ran_release(&r);
+	}
 }
 
 /* What changed of a run, after the run. */
@@ -210,8 +264,8 @@ static void a_source_that_cannot_be_read_is_one_clear_line(void **state)
 	assert_has(&r.err, "regatta: source '");
 	assert_has(&r.err, "none.py'");
 	ran_release(&r);
-	home_put(state, "s3.toml", "command = [\"true\"]\nsource = \"s3://bucket/x\"\n");
-	r = DRIVE(state, "run", unit_path(state, "s3.toml"));
+	home_put(state, "http.toml", "command = [\"true\"]\nsource = \"http://host/x\"\n");
+	r = DRIVE(state, "run", unit_path(state, "http.toml"));
 	assert_int_equal(r.code, 2);
 	assert_has(&r.err, "source");
 	ran_release(&r);
@@ -554,6 +608,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_run_ends_with_a_summary_and_its_exit_code),
 		T(facts_and_credentials_go_with_the_job_where_the_client_finds_them),
+		T(the_objects_of_an_input_are_listed_before_the_job_is_sent),
+		T(what_is_not_one_object_is_not_unpacked_nor_sharded),
 		T(a_run_is_its_last_object_and_what_changed_since),
 		T(json_is_the_object_as_it_came),
 		T(detached_prints_the_id_and_leaves),

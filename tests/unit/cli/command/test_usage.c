@@ -42,7 +42,7 @@ static void words_of_other_tools_get_a_hint(void **state)
 {
 	static const char *const cases[][2] = {{"cancel", "kill"}, {"stop", "kill"},
 					       {"list", "ps"},	   {"rm", "cleanup"},
-					       {"start", "run"},   {"wait", "logs RUN -f"}};
+					       {"start", "run"},   {"show", "status"}};
 	char want[128];
 
 	for (size_t i = 0; i < COUNT(cases); i++) {

@@ -300,6 +300,32 @@ static void the_exit_code_is_the_runs_own(void **state)
 	}
 }
 
+#define NODES                                                                                      \
+	"\"nodes\":[{\"name\":\"a\",\"signal\":9},{\"name\":\"b\",\"exit_code\":3},{\"name\":\"c\"}]"
+static void the_jobs_code_is_that_of_the_node_that_failed(void **state)
+{
+	static const struct {
+		const char *json;
+		int code;
+	} cases[] = {
+		{"{\"state\":\"failed\",\"exit_code\":1,\"cause_node\":\"b\"," NODES "}", 3},
+		{"{\"state\":\"failed\",\"exit_code\":1,\"cause_node\":\"a\"," NODES "}", 137},
+		{"{\"state\":\"failed\",\"exit_code\":1,\"cause_node\":\"c\"," NODES "}", 1},
+		{"{\"state\":\"failed\",\"exit_code\":1,\"cause_node\":null," NODES "}", 1},
+		{"{\"state\":\"failed\",\"exit_code\":6,\"cause_node\":\"b\"," NODES "}", 6},
+		{"{\"state\":\"succeeded\",\"exit_code\":0," NODES "}", 0},
+		{"{\"state\":\"cancelled\",\"exit_code\":7,\"cause_node\":\"b\"}", 7},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		CLEANUP(arena_freep) struct arena *a = arena_new();
+		struct doc *d;
+		assert_int_equal(reply_parse(str_from(cases[i].json), a, &d, NULL), 0);
+		assert_int_equal(run_job_code(d), cases[i].code);
+	}
+}
+
 static void the_end_of_a_node_is_told_in_words(void **state)
 {
 	static const struct {
@@ -340,6 +366,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_status_has_a_row_for_every_node),
 		cmocka_unit_test(colours_come_only_when_asked_for),
 		cmocka_unit_test(the_exit_code_is_the_runs_own),
+		cmocka_unit_test(the_jobs_code_is_that_of_the_node_that_failed),
 		cmocka_unit_test(the_end_of_a_node_is_told_in_words),
 	};
 

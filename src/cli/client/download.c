@@ -1,0 +1,76 @@
+#include "cli/client/download.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hex.h"
+#include "cli/client/api.h"
+#include "net/digest.h"
+#include "net/http_client.h"
+
+#define CHUNK (256 * 1024)
+#define READ_MS 60000
+
+/* Reads to the end of the answer; the caller ends the digest. */
+static int copy_stream(struct api *api, int fd, struct download *d, struct sha256 *sum,
+		       struct err *err)
+{
+	CLEANUP(freep) char *chunk = xmalloc(CHUNK);
+
+	for (;;) {
+		size_t n;
+		if (http_stream_read(api->http, chunk, CHUNK, READ_MS, api->stop, &n, err) < 0 ||
+		    (n && file_write_all(fd, chunk, n, err) < 0)) {
+			api_drop(api);
+			return -1;
+		}
+		if (n == 0)
+			return 0;
+		sha256_add(sum, chunk, n);
+		d->bytes += n;
+	}
+}
+
+int download_to(struct api *api, const char *url, int fd, struct download *d, struct err *err)
+{
+	uint8_t digest[SHA256_BYTES];
+	char text[SHA256_TEXT];
+
+	if (api_stream(api, url, err) < 0)
+		return -1;
+	struct sha256 *sum = sha256_new();
+	int rc = copy_stream(api, fd, d, sum, err);
+
+	sha256_end(sum, digest);
+	hex_encode(digest, sizeof(digest), text);
+	if (rc == 0 && d->sha256 && strcmp(text, d->sha256) != 0)
+		return err_set(err, ERR_IO,
+			       "its bytes have another SHA-256 than the run's record says");
+	return rc;
+}
+
+int download_file(struct api *api, const char *url, struct download *d, struct err *err)
+{
+	CLEANUP(freep) char *part = xasprintf(".%.200s.%d.part", d->name, (int)getpid());
+	CLEANUP(close_fdp)
+	int fd = openat(d->dir, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			d->executable ? 0777 : 0666);
+
+	if (fd < 0)
+		return err_errno(err, errno, "make '%s'", part);
+	if (download_to(api, url, fd, d, err) == 0) {
+		if (renameat(d->dir, part, d->dir, d->name) == 0)
+			return 0;
+		err_errno(err, errno, "make '%s'", d->name);
+	}
+	unlinkat(d->dir, part, 0);
+	return err_wrap(err, "'%s'", d->name);
+}

@@ -1,0 +1,31 @@
+#include "cli/command/engine_input.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+#include "driver/engine_tools.h"
+
+const struct engine_tools *engine_input(const struct cli_call *c,
+					bool (*does)(const struct engine_tools *))
+{
+	const struct engine_tools *t, *one = NULL;
+	const char *name = call_text(c, "engine");
+	bool known = false;
+
+	for (unsigned i = 0; (t = engine_tools_at(i)); i++) {
+		bool named = !name || strcmp(t->engine, name) == 0;
+
+		if (named && does(t))
+			return t;
+		known |= named;
+		if (does(t))
+			one = t;
+	}
+	if (known)
+		cli_say("%s: engine '%.80s' does not do that: %s does", c->command->name, name,
+			one ? one->engine : "none");
+	else
+		cli_say("%s: there is no engine '%.80s': %s is one", c->command->name, name,
+			one ? one->engine : "none");
+	return NULL;
+}

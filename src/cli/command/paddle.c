@@ -1,0 +1,119 @@
+/* regatta paddle - the client of Paddle's AWS benchmark tool, by its flags (docs/paddle.md). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "cli/client/api.h"
+#include "cli/client/find_masters.h"
+#include "cli/client/target.h"
+#include "cli/command/commands.h"
+#include "cli/command/job_input.h"
+#include "cli/command/run.h"
+#include "dialect/paddle.h"
+#include "driver/engine_tools.h"
+#include "fmt/doc.h"
+
+#define PORT "5436"
+#define ANSWER_MS 60000
+
+/* The flags as a table of strings. */
+static struct doc *flags_of(const struct cli_call *c, struct arena *a)
+{
+	struct doc *flags = doc_new(a, DOC_TABLE);
+
+	for (size_t i = 0; i < c->nvalues; i++)
+		if (c->values[i].text)
+			doc_set(a, flags, str_from(c->values[i].option->name),
+				doc_new_str(a, str_from(c->values[i].text)));
+	return flags;
+}
+
+static int read_job(const struct cli_call *c, struct job_input *ret)
+{
+	struct arena *a = arena_new();
+
+	return job_input_convert(a, flags_of(c, a), paddle_job, ret);
+}
+
+/* The words of the old tool, which scripts wait for. */
+static const char *handed_line(struct str url, struct arena *a)
+{
+	return arena_printf(
+		a, "master server finished init process, visit %.*s/status to check master log",
+		STR_ARG(url));
+}
+
+static int create(const struct cli_call *c)
+{
+	struct job_input in;
+	int code = read_job(c, &in);
+
+	if (code != 0)
+		return code;
+	code = call_flag(c, "print") ? job_input_print(c, &in) : run_job(c, &in, handed_line);
+	job_input_release(&in);
+	return code;
+}
+
+/* The master of a URL.  One that no context has may run on a machine of a provider that can be asked. */
+static int find_target(const char *url, struct target **ret, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(freep) char *home = NULL;
+	struct running_masters ignored;
+
+	if (target_find(url, ret, err) == 0)
+		return 0;
+	if (home_find(&home, err) < 0 || masters_find(home, NULL, NULL, a, &ignored, err) < 0)
+		return err_wrap(err, "look for the master %s", url);
+	if (target_find(url, ret, err) == 0)
+		return 0;
+	return err_set(err, ERR_NOT_FOUND,
+		       "no master runs at %s; one ends with its run, and 'regatta logs RUN' has "
+		       "the logs",
+		       url);
+}
+
+/* Asks the master that the flags name, and prints its answer. */
+static int ask_master(const struct cli_call *c, const char *method, const char *path)
+{
+	const char *host = call_text(c, "master_server_public_ip");
+	const char *port = call_text(c, "master_server_port");
+	CLEANUP(buf_release) struct buf answer = {0};
+	struct target *target;
+	struct api api;
+	struct err err;
+	char url[300];
+
+	if (!host) {
+		err_set(&err, ERR_INVALID,
+			"--action %s needs --master_server_public_ip: 'regatta ps' shows the masters' "
+			"addresses",
+			call_text(c, "action"));
+		return cli_fail(&err);
+	}
+	snprintf(url, sizeof(url), "https://%.255s:%.10s", host, port ? port : PORT);
+	if (find_target(url, &target, &err) < 0 || api_open_target(&api, target, &err) < 0)
+		return cli_fail(&err);
+	buf_init(&answer, CLI_MAX_TEXT);
+	int code = api_call(&api, method, path, STR(""), ANSWER_MS, &answer, &err) < 0
+			   ? api_fail(&api, &err)
+			   : cli_print(&answer);
+	api_release(&api);
+	return code;
+}
+
+int command_paddle(const struct cli_call *c)
+{
+	const char *action = call_text(c, "action");
+
+	if (action && strcmp(action, "status") == 0)
+		return ask_master(c, "GET", "/status");
+	if (action && strcmp(action, "cleanup") == 0)
+		return ask_master(c, "POST", "/cleanup");
+	return create(c);
+}

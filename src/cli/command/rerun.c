@@ -1,0 +1,170 @@
+/*
+ * regatta rerun - a run again, from its record: the job as it was sent, with its settings, and the
+ * very archive of its source.  Secrets are not in the record; they come from the caller's environment.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "cli/client/api.h"
+#include "cli/command/commands.h"
+#include "cli/command/job_input.h"
+#include "cli/command/run.h"
+#include "fmt/doc.h"
+#include "spec/secret.h"
+
+#define MAX_NAMES 2000 /* bytes of the list of missing secrets */
+
+static bool is_masked(const struct doc *d)
+{
+	return d->type == DOC_STRING && str_is(d->s, SECRET_SHOWN);
+}
+
+/* ---- secrets ---- */
+
+struct masked {
+	struct arena *a;
+	struct buf missing; /* names, for the refusal */
+};
+
+static void masked_release(struct masked *m)
+{
+	buf_release(&m->missing);
+}
+
+static bool is_set(const struct cli_call *c, const char *key)
+{
+	const char *sets[64];
+	size_t n = call_texts(c, "set", sets, 64), len = strlen(key);
+
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(sets[i], key, len) == 0 && sets[i][len] == '=')
+			return true;
+	return false;
+}
+
+/* Values of an env table that were masked.  where: "env", "roles.trainer.env" */
+static void fill_env(const struct cli_call *c, struct masked *m, const struct doc *env,
+		     const char *where)
+{
+	for (size_t i = 0; env && i < env->table.n; i++) {
+		struct doc_entry *e = &env->table.v[i];
+		const char *name = arena_str(m->a, e->key).p, *value = getenv(name);
+		const char *key = arena_printf(m->a, "%s.%s", where, name);
+
+		if (!is_masked(e->value) || is_set(c, key))
+			continue;
+		if (value) {
+			cli_say("%s is taken from the environment", key);
+			e->value = doc_new_str(m->a, str_from(value));
+		} else {
+			buf_printf(&m->missing, "%s%s", m->missing.n ? ", " : "", key);
+		}
+	}
+}
+
+static int fill_secrets(const struct cli_call *c, const char *run, const struct doc *job,
+			struct arena *a, struct err *err)
+{
+	CLEANUP(masked_release) struct masked m = {.a = a};
+	const struct doc *roles = doc_table(job, "roles");
+
+	buf_init(&m.missing, MAX_NAMES);
+	fill_env(c, &m, doc_table(job, "env"), "env");
+	for (size_t i = 0; roles && i < roles->table.n; i++)
+		fill_env(c, &m, doc_table(roles->table.v[i].value, "env"),
+			 arena_printf(a, "roles.%.*s.env", STR_ARG(roles->table.v[i].key)));
+	if (!m.missing.n)
+		return 0;
+	return err_set(
+		err, ERR_INVALID,
+		"the record of %.60s has no secrets: %.100s; export the variable, or give --set",
+		run, m.missing.p);
+}
+
+/* ---- what differs ---- */
+
+static void say_change(const char *key, const struct doc *old, const struct doc *new,
+		       struct arena *a)
+{
+	if (old && is_masked(old))
+		cli_say("  %s: given anew", key);
+	else
+		cli_say("  %s: %s -> %s", key, old ? doc_json_text(a, old) : "not set",
+			doc_json_text(a, new));
+}
+
+/* Number of keys that differ; each is said. */
+static size_t say_changes(const struct doc *old, const struct doc *new, const char *prefix,
+			  struct arena *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < new->table.n; i++) {
+		const struct doc_entry *e = &new->table.v[i];
+		const char *name = arena_str(a, e->key).p;
+		const char *key = arena_printf(a, "%s%s", prefix, name);
+		const struct doc *was = doc_get(old, name);
+
+		if (was && was->type == DOC_TABLE && e->value->type == DOC_TABLE) {
+			n += say_changes(was, e->value, arena_printf(a, "%s.", key), a);
+		} else if (!was || strcmp(doc_json_text(a, was), doc_json_text(a, e->value)) != 0) {
+			say_change(key, was, e->value, a);
+			n++;
+		}
+	}
+	return n;
+}
+
+static void say_what_differs(const char *run, const struct doc *record, const struct job_input *in,
+			     struct arena *a)
+{
+	const struct doc *old = doc_table(record, "job");
+
+	cli_say("%s again%s", run, in->source_sha256 ? ", with the source that it had" : "");
+	if (say_changes(old, in->doc, "", a) == 0)
+		cli_say("  nothing differs");
+}
+
+/* ---- the command ---- */
+
+static int read_record(const struct cli_call *c, struct arena *a, struct doc **ret,
+		       const char **ret_id, struct err *err)
+{
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(freep) char *path = api_run_path(call_arg(c, 0), "/record");
+
+	if (api_open_named(&api, c, true, err) < 0 || api_get_doc(&api, path, a, ret, err) < 0)
+		return -1;
+	if (!doc_table(*ret, "job"))
+		return err_set(err, ERR_PROTOCOL, "the master's answer has no job");
+	*ret_id = arena_str(a, doc_str(*ret, "id", str_from(call_arg(c, 0)))).p;
+	return 0;
+}
+
+int command_rerun(const struct cli_call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *record;
+	struct job_input in;
+	const char *id;
+	struct err err;
+
+	if (read_record(c, a, &record, &id, &err) < 0)
+		return cli_fail(&err);
+	struct doc *job = doc_copy(a, doc_table(record, "job"));
+
+	if (fill_secrets(c, id, job, a, &err) < 0)
+		return cli_fail(&err);
+	int code = job_input_again(c, record, job, &in);
+
+	if (code != 0)
+		return code;
+	say_what_differs(id, record, &in, a);
+	code = run_job(c, &in, NULL);
+	job_input_release(&in);
+	return code;
+}

@@ -1,0 +1,424 @@
+/* regatta suite - run a set of jobs with one report. */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/client/api.h"
+#include "cli/client/watch.h"
+#include "cli/command/commands.h"
+#include "cli/command/suite_input.h"
+#include "cli/command/suite_plan.h"
+#include "cli/command/suite_submit.h"
+#include "cli/show/suite_table.h"
+#include "cli/show/terminal.h"
+#include "fmt/doc.h"
+#include "fmt/url.h"
+
+#define CALL_MS 30000
+#define REPORT_MS 300000
+#define POLL_MIN_MS 10
+#define POLL_MAX_MS 250
+#define SAY_MS 10000 /* between two lines about progress, where there is no terminal */
+
+/* "/api/v1/suites/<suite><tail>" */
+static const char *suite_path(struct arena *a, struct str suite, const char *tail)
+{
+	CLEANUP(buf_release) struct buf path = {0};
+
+	buf_init(&path, 8192);
+	buf_addz(&path, "/api/v1/suites/");
+	url_encode(&path, suite);
+	buf_addz(&path, tail);
+	return arena_strndup(a, path.p, path.n);
+}
+
+/* The word after the action, or the latest suite. */
+static int pick_suite(struct api *api, const struct cli_call *c, struct arena *a, struct str *ret,
+		      struct err *err)
+{
+	struct doc *list;
+
+	if (call_arg(c, 1)) {
+		*ret = str_from(call_arg(c, 1));
+		return 0;
+	}
+	if (api_get_doc(api, "/api/v1/suites?limit=1", a, &list, err) < 0)
+		return -1;
+	const struct doc *suites = doc_array(list, "suites");
+	if (!suites || suites->array.n == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			       "there are no suites: 'regatta suite run FILE' starts one");
+	*ret = doc_str(suites->array.v[0], "id", STR(""));
+	cli_say("the latest suite is %.*s", STR_ARG(*ret));
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+struct waiting {
+	struct api *api;
+	struct str id;
+	int signals, interrupts;
+	bool live, left;
+	int64_t said_ms;
+	struct buf shown; /* the line about progress, as it was last shown */
+};
+
+static void show_progress(struct waiting *w, const struct doc *suite)
+{
+	CLEANUP(buf_release) struct buf line = {0};
+	struct err ignored;
+
+	buf_init(&line, 4096);
+	buf_printf(&line, "%.*s: ", STR_ARG(w->id));
+	suite_describe_counts(suite, &line);
+	if (str_eq(buf_str(&line), buf_str(&w->shown)))
+		return;
+	if (!w->live && w->said_ms && clock_boot_ms() - w->said_ms < SAY_MS)
+		return;
+	w->said_ms = clock_boot_ms();
+	buf_reset(&w->shown);
+	buf_addstr(&w->shown, buf_str(&line));
+	if (!w->live) {
+		cli_say("%.*s", STR_ARG(buf_str(&line)));
+		return;
+	}
+	CLEANUP(buf_release) struct buf out = {0};
+	struct style st = style_detect(STDERR_FILENO);
+	buf_init(&out, 8192);
+	buf_addz(&out, "\r\033[K");
+	text_clip(&out, buf_str(&line), st.width > 1 ? st.width - 1 : 80, &st);
+	(void)file_write_all(STDERR_FILENO, out.p, out.n, &ignored);
+}
+
+static void end_progress(struct waiting *w)
+{
+	struct err ignored;
+
+	if (w->live && w->shown.n)
+		(void)file_write_all(STDERR_FILENO, "\r\033[K", 4, &ignored);
+	buf_release(&w->shown);
+}
+
+static int on_signal(struct waiting *w, int sig, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+
+	if (sig == SIGWINCH)
+		return 0;
+	w->interrupts += sig != SIGHUP;
+	if (sig == SIGHUP || w->interrupts > 2) {
+		w->left = true;
+		return 0;
+	}
+	cli_say("%s", w->interrupts == 1
+			      ? "cancelling the suite; Ctrl-C again kills its runs at once"
+			      : "killing the active runs; Ctrl-C again leaves at once");
+	return api_call(w->api, "POST", suite_path(a, w->id, "/cancel"),
+			w->interrupts == 1 ? STR("{}") : STR("{\"now\":true}"), CALL_MS, NULL, err);
+}
+
+/* Until the suite has ended, or the user leaves. */
+static int wait_for_end(struct waiting *w, struct err *err)
+{
+	int pause_ms = POLL_MIN_MS;
+
+	while (!w->left) {
+		CLEANUP(arena_freep) struct arena *a = arena_new();
+		struct pollfd fd = {.fd = w->signals, .events = POLLIN};
+		struct doc *suite;
+
+		if (api_get_doc(w->api, suite_path(a, w->id, "?brief=1"), a, &suite, err) < 0)
+			return -1;
+		if (suite_ended(suite))
+			return 0;
+		show_progress(w, suite);
+		(void)poll(&fd, 1, pause_ms);
+		pause_ms = pause_ms * 3 / 2 < POLL_MAX_MS ? pause_ms * 3 / 2 : POLL_MAX_MS;
+		for (int sig; (sig = watch_signal_next(w->signals)) != 0;)
+			if (on_signal(w, sig, err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+static int print_report(const struct cli_call *c, struct api *api, struct str id)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf json = {0};
+	CLEANUP(buf_release) struct buf out = {0};
+	struct style st = style_detect(STDOUT_FILENO);
+	struct doc *suite;
+	struct err err;
+
+	buf_init(&json, API_MAX_ANSWER);
+	buf_init(&out, CLI_MAX_TEXT);
+	if (api_call(api, "GET", suite_path(a, id, "/report"), STR(""), REPORT_MS, &json, &err) <
+		    0 ||
+	    reply_parse(buf_str(&json), a, &suite, &err) < 0)
+		return api_fail(api, &err);
+	if (c->output == OUTPUT_JSON)
+		buf_addstr(&out, buf_str(&json));
+	else
+		suite_render_report(suite, &st, &out);
+	int code = cli_print(&out);
+	int64_t result = suite_ended(suite) ? doc_int(suite, "exit_code", 1) : 0;
+
+	return code ? code : (int)result;
+}
+
+static int stay(const struct cli_call *c, struct api *api, struct str id)
+{
+	struct waiting w = {.api = api, .id = id, .live = term_live(STDERR_FILENO)};
+	CLEANUP(close_fdp) int signals = -1;
+	struct err err;
+
+	buf_init(&w.shown, 4096);
+	signals = w.signals = watch_signals(&err);
+	if (signals < 0)
+		return cli_fail(&err);
+	int rc = wait_for_end(&w, &err);
+
+	end_progress(&w);
+	if (rc < 0)
+		return api_fail(api, &err);
+	if (w.left) {
+		cli_say("%.*s goes on: 'regatta suite status %.*s' shows it", STR_ARG(id),
+			STR_ARG(id));
+		return w.interrupts ? err_exit_code(ERR_CANCELLED) : 0;
+	}
+	return print_report(c, api, id);
+}
+
+/* ---- actions ---- */
+
+static int print_id(const struct cli_call *c, const struct buf *json, struct str id)
+{
+	CLEANUP(buf_release) struct buf out = {0};
+
+	buf_init(&out, CLI_MAX_TEXT);
+	buf_addstr(&out, c->output == OUTPUT_JSON ? buf_str(json) : id);
+	if (c->output != OUTPUT_JSON)
+		buf_addc(&out, '\n');
+	return cli_print(&out);
+}
+
+/* The suite was accepted, or resumed: stay with it, or not. */
+static int stay_or_leave(const struct cli_call *c, struct api *api, const struct buf *json)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *suite;
+	struct err err;
+
+	if (reply_parse(buf_str(json), a, &suite, &err) < 0)
+		return cli_fail(&err);
+	struct str id = doc_str(suite, "id", STR(""));
+	if (call_flag(c, "detach"))
+		return print_id(c, json, id);
+	return stay(c, api, id);
+}
+
+static int action_run(const struct cli_call *c)
+{
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(buf_release) struct buf json = {0};
+	struct suite_input in;
+	struct err err;
+
+	if (!call_arg(c, 1)) {
+		cli_say("suite run: FILE is missing");
+		return 2;
+	}
+	int code = suite_input_read(call_arg(c, 1), &in);
+	if (code != 0)
+		return code;
+	buf_init(&json, API_MAX_ANSWER);
+	code = api_open_named(&api, c, true, &err) < 0 ? cli_fail(&err)
+						       : suite_submit(&api, c, &in, &json);
+	suite_input_release(&in);
+	return code ? code : stay_or_leave(c, &api, &json);
+}
+
+static int action_plan(const struct cli_call *c)
+{
+	if (call_arg(c, 1))
+		return suite_plan(c, call_arg(c, 1));
+	cli_say("suite plan: FILE is missing");
+	return 2;
+}
+
+static int action_status(const struct cli_call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(buf_release) struct buf json = {0};
+	CLEANUP(buf_release) struct buf out = {0};
+	struct style st = style_detect(STDOUT_FILENO);
+	struct doc *suite;
+	struct err err;
+	struct str id;
+
+	buf_init(&json, API_MAX_ANSWER);
+	buf_init(&out, CLI_MAX_TEXT);
+	if (api_open_named(&api, c, true, &err) < 0)
+		return cli_fail(&err);
+	if (pick_suite(&api, c, a, &id, &err) < 0 ||
+	    api_get(&api, suite_path(a, id, ""), &json, &err) < 0 ||
+	    reply_parse(buf_str(&json), a, &suite, &err) < 0)
+		return api_fail(&api, &err);
+	if (c->output == OUTPUT_JSON)
+		buf_addstr(&out, buf_str(&json));
+	else
+		suite_render_status(suite, &st, &out);
+	return cli_print(&out);
+}
+
+static int action_report(const struct cli_call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(api_release) struct api api = {0};
+	struct err err;
+	struct str id;
+
+	if (api_open_named(&api, c, true, &err) < 0)
+		return cli_fail(&err);
+	if (pick_suite(&api, c, a, &id, &err) < 0)
+		return api_fail(&api, &err);
+	return print_report(c, &api, id);
+}
+
+static int action_cancel(const struct cli_call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(buf_release) struct buf json = {0};
+	CLEANUP(buf_release) struct buf out = {0};
+	struct doc *suite;
+	struct err err;
+
+	buf_init(&json, API_MAX_ANSWER);
+	buf_init(&out, CLI_MAX_TEXT);
+	if (!call_arg(c, 1)) {
+		cli_say("suite cancel: SUITE is missing: 'regatta suite list' names them");
+		return 2;
+	}
+	if (api_open_named(&api, c, true, &err) < 0)
+		return cli_fail(&err);
+	if (api_call(&api, "POST", suite_path(a, str_from(call_arg(c, 1)), "/cancel"),
+		     call_flag(c, "now") ? STR("{\"now\":true}") : STR("{}"), CALL_MS, &json,
+		     &err) < 0 ||
+	    reply_parse(buf_str(&json), a, &suite, &err) < 0)
+		return api_fail(&api, &err);
+	if (c->output == OUTPUT_JSON) {
+		buf_addstr(&out, buf_str(&json));
+		return cli_print(&out);
+	}
+	buf_addstr(&out, doc_str(suite, "id", STR("?")));
+	if (suite_ended(suite)) {
+		buf_addz(&out, " had ended: ");
+		buf_addstr(&out, doc_str(suite, "state", STR("?")));
+	} else {
+		buf_addz(&out, " is being cancelled");
+	}
+	buf_addc(&out, '\n');
+	return cli_print(&out);
+}
+
+static int action_resume(const struct cli_call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(buf_release) struct buf json = {0};
+	struct err err;
+	struct str id;
+
+	buf_init(&json, API_MAX_ANSWER);
+	if (api_open_named(&api, c, true, &err) < 0)
+		return cli_fail(&err);
+	if (pick_suite(&api, c, a, &id, &err) < 0 ||
+	    api_call(&api, "POST", suite_path(a, id, "/resume"),
+		     call_flag(c, "failed") ? STR("{\"failed\":true}") : STR("{}"), CALL_MS, &json,
+		     &err) < 0)
+		return api_fail(&api, &err);
+	return stay_or_leave(c, &api, &json);
+}
+
+static int action_list(const struct cli_call *c)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(api_release) struct api api = {0};
+	CLEANUP(buf_release) struct buf json = {0};
+	CLEANUP(buf_release) struct buf out = {0};
+	struct style st = style_detect(STDOUT_FILENO);
+	struct doc *d;
+	struct err err;
+
+	buf_init(&json, API_MAX_ANSWER);
+	buf_init(&out, CLI_MAX_TEXT);
+	if (api_open_named(&api, c, true, &err) < 0)
+		return cli_fail(&err);
+	if (api_get(&api, "/api/v1/suites?limit=1000", &json, &err) < 0 ||
+	    reply_parse(buf_str(&json), a, &d, &err) < 0)
+		return api_fail(&api, &err);
+	const struct doc *suites = doc_array(d, "suites");
+	if (c->output == OUTPUT_JSON) {
+		buf_addstr(&out, buf_str(&json));
+	} else if (!suites || suites->array.n == 0) {
+		cli_say("there are no suites: 'regatta suite run FILE' starts one");
+	} else {
+		suites_render(suites, &st, &out);
+	}
+	return cli_print(&out);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(const struct cli_call *c);
+	const char *options[3]; /* of this action; --prices goes with what reads job files */
+} actions[] = {
+	{"run", action_run, {"detach", "prices"}},
+	{"plan", action_plan, {"prices"}},
+	{"status", action_status, {NULL}},
+	{"report", action_report, {NULL}},
+	{"resume", action_resume, {"detach", "failed"}},
+	{"cancel", action_cancel, {"now"}},
+	{"list", action_list, {NULL}},
+};
+
+static bool has_option(size_t action, const char *name)
+{
+	for (size_t i = 0; i < 3 && actions[action].options[i]; i++)
+		if (strcmp(actions[action].options[i], name) == 0)
+			return true;
+	return false;
+}
+
+int command_suite(const struct cli_call *c)
+{
+	static const char *const options[] = {"detach", "failed", "now", "prices"};
+
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if (strcmp(actions[i].name, call_arg(c, 0)) != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++)
+			if (call_flag(c, options[k]) && !has_option(i, options[k])) {
+				cli_say("suite %s: --%s does not go with it", actions[i].name,
+					options[k]);
+				return 2;
+			}
+		if (actions[i].run == action_list && call_arg(c, 1)) {
+			cli_say("suite list: '%s' is an unexpected argument", call_arg(c, 1));
+			return 2;
+		}
+		return actions[i].run(c);
+	}
+	return 2; /* the table of commands knows no other action */
+}
