@@ -1,7 +1,7 @@
 /* The table of figures and verdicts, a row for each metric and run. */
 import type { JSX } from "preact";
 import { count, pvalue, signed, value } from "../lib/format";
-import type { CompareMetric, CompareRow, Comparison, Difference } from "../lib/types";
+import type { CompareArm, CompareMetric, CompareRow, Comparison, Difference } from "../lib/types";
 import { Empty, Icon, Swatch } from "../lib/ui";
 
 const VERDICTS: Record<string, [icon: string, tone: string]> = {
@@ -46,9 +46,29 @@ function figures(m: CompareMetric, row: CompareRow): Difference {
 	return row.verdict !== undefined || row.diff !== undefined ? row : m;
 }
 
+/* What a run of each side costs, where machines have a price. */
+function Costs({ arms }: { arms: CompareArm[] }): JSX.Element {
+	return (
+		<ul class="notes" aria-label="Costs">
+			{arms.map((a) => {
+				if (!a.cost) return null;
+				const { runs, usd, usd_per_step: step, usd_per_1k_samples: samples } = a.cost;
+				return (
+					<li key={a.label}>
+						<span class="mono">{a.label}</span>: {value(usd)} USD{runs > 1 && " a run"}
+						{step !== null && `, ${value(step)} USD per step`}
+						{samples !== null && `, ${value(samples)} USD per 1,000 samples`}
+					</li>
+				);
+			})}
+		</ul>
+	);
+}
+
 export function Verdicts({ c }: { c: Comparison }): JSX.Element {
 	return (
 		<>
+			{c.arms?.some((a) => a.cost) && <Costs arms={c.arms} />}
 			{c.metrics.length > 0 ? <VerdictTable c={c} /> : <Empty>These runs have no metric in common.</Empty>}
 			{c.notes && c.notes.length > 0 && (
 				<ul class="notes dim">

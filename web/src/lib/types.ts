@@ -40,6 +40,7 @@ export interface Waiting {
 	name: string;
 	state: string;
 	why: string;
+	why_kind?: string | null;
 }
 
 /* A run in a list has no nodes; one that ended long ago has little more than its name. */
@@ -120,6 +121,8 @@ export interface CompareRow extends Difference {
 export interface CompareArm {
 	label: string;
 	runs: string[];
+	/* Of the runs that have a price, the mean of one. */
+	cost?: { runs: number; usd: number; usd_per_step: number | null; usd_per_1k_samples: number | null } | null;
 }
 
 export interface CompareMetric extends Difference {

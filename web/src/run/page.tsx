@@ -12,6 +12,7 @@ import { RunStream, type LinkState } from "../lib/live";
 import { logNode, LogsPanel } from "../log/panel";
 import { cost, elapsed, isOver, logBytes, progress } from "../lib/model";
 import { NodesGrid } from "./nodes";
+import { OutputsPanel } from "./outputs";
 import { runHref, setQuery } from "../lib/router";
 import { Timeline } from "./timeline";
 import type { Me, Run } from "../lib/types";
@@ -79,7 +80,7 @@ function useRun(id: string): Watched {
 	};
 }
 
-const TABS = ["metrics", "logs", "events", "job"] as const;
+const TABS = ["metrics", "logs", "outputs", "events", "job"] as const;
 type TabId = (typeof TABS)[number];
 
 export function RunPage({ id, url, me }: { id: string; url: URL; me: Me | null }): JSX.Element {
@@ -134,6 +135,7 @@ export function RunPage({ id, url, me }: { id: string; url: URL; me: Me | null }
 				tabs={[
 					{ id: "metrics", label: "Metrics", note: note(Object.keys(run.metrics ?? {}).length) },
 					{ id: "logs", label: "Logs", note: bytes(logBytes(run)) },
+					{ id: "outputs", label: "Outputs" },
 					{ id: "events", label: "Events" },
 					{ id: "job", label: "Job & environment" },
 				]}
@@ -141,6 +143,7 @@ export function RunPage({ id, url, me }: { id: string; url: URL; me: Me | null }
 			<div id="panel" role="tabpanel" aria-labelledby={`tab-${tab}`} class="panel">
 				{tab === "metrics" && <ChartsPanel run={run} />}
 				{tab === "logs" && <LogsPanel run={run} url={url} />}
+				{tab === "outputs" && <OutputsPanel run={run} />}
 				{tab === "events" && <EventsPanel run={run} version={w.version} />}
 				{tab === "job" && <JobPanel run={run} />}
 			</div>
