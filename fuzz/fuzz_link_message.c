@@ -33,9 +33,7 @@ static void need(bool ok)
 
 static void use_blob(const struct message_blob *b)
 {
-	need(b->url || b->sha256);
-	need(!b->sha256 || strlen(b->sha256) == 64);
-	touch(b->url);
+	need(b->sha256 && strlen(b->sha256) == 64);
 }
 
 static void use_inputs(const struct message_inputs *m)
@@ -49,7 +47,9 @@ static void use_inputs(const struct message_inputs *m)
 		touch(m->data[i].src);
 		touch(m->data[i].path);
 		need(m->data[i].shard_index < m->data[i].shard_count);
-		need(m->data[i].src || m->data[i].nblobs);
+		need(m->data[i].src || m->data[i].nblobs || m->data[i].list);
+		need(!m->data[i].list || (m->data[i].from && strlen(m->data[i].list) == 64));
+		need(m->data[i].input >= 0);
 		for (size_t k = 0; k < m->data[i].nblobs; k++)
 			use_blob(&m->data[i].blobs[k]);
 	}
@@ -184,6 +184,11 @@ USE_NOTHING(signal, message_signal)
 USE_NOTHING(bye, message_bye)
 USE_NOTHING(started, message_started)
 USE_NOTHING(serving, message_serving)
+USE_NOTHING(preempt, message_preempt)
+USE_NOTHING(extend, message_extend)
+USE_NOTHING(exec, message_exec)
+USE_NOTHING(exec_close, message_exec_close)
+USE_NOTHING(exec_control, message_exec_control)
 USE_NOTHING(collected, message_collected)
 
 /* Read, used, written, read, written: the second text is the first. */
@@ -224,6 +229,11 @@ FUZZ(host_answer, message_host_answer)
 FUZZ(ready, message_ready)
 FUZZ(started, message_started)
 FUZZ(serving, message_serving)
+FUZZ(preempt, message_preempt)
+FUZZ(extend, message_extend)
+FUZZ(exec, message_exec)
+FUZZ(exec_close, message_exec_close)
+FUZZ(exec_control, message_exec_control)
 FUZZ(metrics, message_metrics)
 FUZZ(sample, message_sample)
 FUZZ(exit, exit_report)
@@ -243,13 +253,15 @@ static void fuzz_ack(struct str payload, struct arena *a)
 }
 
 static void (*const targets[256])(struct str json, struct arena *a) = {
-	['w'] = fuzz_welcome,	  ['r'] = fuzz_refuse,	   ['i'] = fuzz_inputs,
-	['s'] = fuzz_start,	  ['g'] = fuzz_signal,	   ['b'] = fuzz_bye,
-	['h'] = fuzz_hello,	  ['y'] = fuzz_ready,	   ['d'] = fuzz_started,
-	['v'] = fuzz_serving,	  ['m'] = fuzz_metrics,	   ['p'] = fuzz_sample,
-	['e'] = fuzz_exit,	  ['c'] = fuzz_collected,  ['a'] = fuzz_ack,
-	['j'] = fuzz_join,	  ['n'] = fuzz_host_nodes, ['q'] = fuzz_host_ask,
-	['o'] = fuzz_host_answer, ['l'] = fuzz_enrol,	   ['L'] = fuzz_enrolled,
+	['w'] = fuzz_welcome,	  ['r'] = fuzz_refuse,	     ['i'] = fuzz_inputs,
+	['s'] = fuzz_start,	  ['g'] = fuzz_signal,	     ['b'] = fuzz_bye,
+	['h'] = fuzz_hello,	  ['y'] = fuzz_ready,	     ['d'] = fuzz_started,
+	['v'] = fuzz_serving,	  ['m'] = fuzz_metrics,	     ['p'] = fuzz_sample,
+	['e'] = fuzz_exit,	  ['c'] = fuzz_collected,    ['a'] = fuzz_ack,
+	['j'] = fuzz_join,	  ['n'] = fuzz_host_nodes,   ['q'] = fuzz_host_ask,
+	['o'] = fuzz_host_answer, ['l'] = fuzz_enrol,	     ['L'] = fuzz_enrolled,
+	['t'] = fuzz_preempt,	  ['x'] = fuzz_extend,	     ['E'] = fuzz_exec,
+	['X'] = fuzz_exec_close,  ['z'] = fuzz_exec_control,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	const struct doc *d = fuzz_parse(yaml_parse, (struct str){(const char *)data, size}, a);
+	const struct doc *d =
+		fuzz_parse(yaml_parse_documents, (struct str){(const char *)data, size}, a);
 
 	if (d)
 		fuzz_round_trip(json_parse, doc_to_json, d, a);

@@ -8,36 +8,29 @@ Removes what clouds left that were killed.
 """
 import argparse
 import json
-import signal
 import sys
 import time
+
+from stopped import Stopped, stop_on_signals
 
 from . import Cloud, network
 
 
-class Stopped(Exception):
-    pass
-
-
-def stop(number, _frame):
-    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(other, signal.SIG_IGN)
-    raise Stopped(signal.Signals(number).name)
-
-
 def say(cloud, output):
     if output == "json":
-        print(json.dumps({"endpoint": cloud.endpoint, "env": cloud.env()}), flush=True)
+        print(json.dumps({"endpoint": cloud.endpoint, "env": cloud.env(), "caller": cloud.network.caller if cloud.network else "127.0.0.1"}), flush=True)
         return
     for name, value in cloud.env().items():
         print(f"export {name}={value}")
+    if cloud.network:
+        print(f"\n# Its instances reach this machine at {cloud.network.caller}; for jobs with master = \"here\":"
+              f" regatta master --listen {cloud.network.caller}:5436")
     print(f"\n# A small AWS at {cloud.endpoint}, for this machine only.  What is there: curl {cloud.endpoint}/cloud/left\n"
           "# Ctrl-C removes it with everything in it.", flush=True)
 
 
 def up(options):
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
+    stop_on_signals()
     boot = options.boot
     if boot == "real" and options.address != "loopback":
         why = network.missing()

@@ -183,8 +183,10 @@ class Api:
             if role.name == number:
                 return truth.iam_tags(role.tags)
         from .ec2 import rules
-        group = rules().placement_groups.get((account, call.region, number))
-        return group["tags"] if group else {}
+        for (owner, region, name), group in rules().placement_groups.items():
+            if (owner, region) == (account, call.region) and number in (name, group["id"]):
+                return group["tags"]
+        return {}
 
     @staticmethod
     def role_arn(call, profile):

@@ -23,6 +23,7 @@ S3_ACTIONS = {
     ("PUT", False, "policy"): ("PutBucketPolicy", "PutBucketPolicy"),
     ("PUT", False, "versioning"): ("PutBucketVersioning", "PutBucketVersioning"),
     ("GET", True, ""): ("GetObject", "GetObject"), ("HEAD", True, ""): ("HeadObject", "GetObject"),
+    ("GET", True, "versionId"): ("GetObject", "GetObjectVersion"), ("HEAD", True, "versionId"): ("HeadObject", "GetObjectVersion"),
     ("PUT", True, ""): ("PutObject", "PutObject"), ("DELETE", True, ""): ("DeleteObject", "DeleteObject"),
     ("POST", True, "uploads"): ("CreateMultipartUpload", "PutObject"), ("PUT", True, "uploadId"): ("UploadPart", "PutObject"),
     ("POST", True, "uploadId"): ("CompleteMultipartUpload", "PutObject"),

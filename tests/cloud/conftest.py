@@ -7,6 +7,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from cloud import Cloud
+from time_limit import pytest_runtest_call  # noqa: F401
 
 CONFIG = Config(retries={"max_attempts": 0, "mode": "standard"}, signature_version=None, connect_timeout=30, read_timeout=120)
 

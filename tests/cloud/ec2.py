@@ -148,7 +148,7 @@ def use_template(response, backend):
 
 def check_key(response, backend):
     name = response._get_param("KeyName")
-    if name and name not in [key.name for key in backend.key_pairs.values()]:
+    if name and name not in backend.key_pairs:
         refuse("InvalidKeyPair.NotFound", f"The key pair '{name}' does not exist")
 
 
@@ -502,6 +502,17 @@ def strict_delete_group(original):
     return delete
 
 
+def moving_groups(original):
+    """The groups of an instance are those of its first interface."""
+    @functools.wraps(original)
+    def modify(self, eni_id, group_ids, *args, **kw):
+        original(self, eni_id, group_ids, *args, **kw)
+        nic = self.get_network_interface(eni_id)
+        if group_ids and nic.instance and str(nic.device_index) == "0":
+            nic.instance.security_groups = list(nic._group_set)
+    return modify
+
+
 def strict_delete_subnet(original):
     @functools.wraps(original)
     def delete(self, subnet_id):
@@ -575,6 +586,15 @@ def load_images(self):
         self.amis[image.id] = Ami(self, **{**facts, "creation_date": default_timestamp_parser(facts["creation_date"])})
 
 
+def with_size(moto_mappings):
+    def mappings(self):
+        found = moto_mappings.fget(self)
+        if self.id in images.BY_ID:
+            found[0]["Ebs"]["VolumeSize"] = images.BY_ID[self.id].size_gb
+        return found
+    return property(mappings)
+
+
 def wrap(where, name, wrapper):
     setattr(where, name, wrapper(getattr(where, name)))
 
@@ -592,10 +612,12 @@ def install():
     wrap(SecurityGroupBackend, "_delete_security_group", strict_delete_group)
     wrap(SecurityGroupBackend, "describe_security_groups", hiding_groups)
     wrap(SecurityGroupBackend, "create_security_group", noting_birth("security-group"))
+    wrap(moto_interfaces.NetworkInterfaceBackend, "modify_network_interface_attribute", moving_groups)
     wrap(SubnetBackend, "delete_subnet", strict_delete_subnet)
     wrap(SubnetBackend, "create_subnet", noting_birth("subnet"))
     wrap(SubnetBackend, "describe_subnets", hiding)
     wrap(moto_interfaces.NetworkInterfaceBackend, "describe_network_interfaces", hiding)
+    wrap(Ami, "block_device_mappings", with_size)
     AmiBackend._load_amis = load_images
     EC2Response.get_console_output = console_output
     TaggedEC2Resource.get_tags = fast_tags

@@ -208,3 +208,9 @@ def stand_in(command, env=None):
         more = env(instance) if env else {}
         return Machine(cloud.machine_room, instance, "-", [str(word) for word in argv], more) if argv else None
     return make
+
+
+def run_user_data(instance):
+    """A command for stand_in(): the user data at once, as cloud-init would run it; what it writes is the machine's own."""
+    own = "; ".join(f"mount -t tmpfs tmpfs {place}" for place in ("/var/lib", "/run", "/sys/fs/cgroup"))
+    return ["sh", "-c", f"{own}; echo {instance.user_data or str()} | base64 -d >/var/lib/user-data; sh /var/lib/user-data"]

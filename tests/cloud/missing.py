@@ -60,6 +60,18 @@ def create_placement_group(cloud, call):
     return ec2_answer("CreatePlacementGroup", "<return>true</return>" + placement_group(call, groups[place(call, name)], "placementGroup"))
 
 
+def tag_placement_group(cloud, call):
+    """CreateTags of a placement group, which moto does not know."""
+    number = call.params.get("ResourceId.1", "")
+    if not number.startswith("pg-"):
+        return None
+    for group in cloud.rules.placement_groups.values():
+        if group["id"] == number:
+            group["tags"].update(policy.plain_tags(call.params))
+            return ec2_answer("CreateTags", "<return>true</return>")
+    raise Refused("InvalidPlacementGroupId.Malformed", f"Invalid placement group id '{number}'")
+
+
 def members(cloud, call, name):
     return [i.id for i in cloud.rules.alive(call.caller.account) if i.placement.group_name == name and i.region_name == call.region]
 
@@ -182,6 +194,7 @@ def describe_capacity_reservations(cloud, call):
 
 # A handler answers, refuses, or leaves the call to moto (None).
 HANDLERS = {
+    ("ec2", "CreateTags"): tag_placement_group,
     ("ec2", "CreatePlacementGroup"): create_placement_group, ("ec2", "DeletePlacementGroup"): delete_placement_group,
     ("ec2", "DescribePlacementGroups"): describe_placement_groups, ("ec2", "DescribeSpotPriceHistory"): describe_spot_price_history,
     ("ec2", "DescribeCapacityReservations"): describe_capacity_reservations,

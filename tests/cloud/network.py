@@ -16,10 +16,11 @@ import subprocess
 import threading
 import time
 
+from namespaces import NAMED, pids_in
+
 from .api import listen
 
 PREFIX = "rgc"
-NAMED = pathlib.Path("/var/run/netns")
 RECORDS = pathlib.Path("/run/regatta-cloud")
 METADATA = "169.254.169.254"
 CLONE_NEWNET = 0x40000000
@@ -60,19 +61,6 @@ def started(pid):
     with contextlib.suppress(OSError):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
     return None
-
-
-def pids_in(namespace):
-    try:
-        inode = os.stat(NAMED / namespace).st_ino
-    except FileNotFoundError:
-        return []
-    found = []
-    for entry in os.listdir("/proc"):
-        with contextlib.suppress(OSError):
-            if entry.isdigit() and os.stat(f"/proc/{entry}/ns/net").st_ino == inode:
-                found.append(int(entry))
-    return found
 
 
 def remove(namespace):

@@ -220,7 +220,8 @@ def authorize(call, documents, tags_of, role_of_profile):
     elif call.service == "sts":
         asks = [(f"sts:{call.action}", call.params.get("RoleArn", "*"), {})]
     else:
-        asks = [(f"{PREFIXES.get(call.service, call.service)}:{call.action}", "*", {"aws:RequestedRegion": call.region})]
+        context = {"aws:RequestedRegion": call.region, "cloudwatch:namespace": call.params.get("Namespace", "")}
+        asks = [(f"{PREFIXES.get(call.service, call.service)}:{call.action}", "*", context)]
     for action, resource, context in asks + pass_role_asks(call, role_of_profile):
         if not allowed(documents, action, resource, {**context, "aws:PrincipalArn": call.caller.arn}):
             deny(call, action, resource)

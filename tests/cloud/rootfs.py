@@ -19,6 +19,7 @@ VERSION = 1  # to be raised when make() does something else
 MAKE_SECONDS = 900
 # Where the guest finds our files.
 PLACES = {"init": "usr/sbin/init", "shutdown": "usr/sbin/shutdown", "boot": "usr/lib/guest-boot", "dmidecode": "usr/sbin/dmidecode",
+          "docker": "usr/bin/docker", "image": "usr/lib/guest-image",
           "cloud.cfg": "etc/cloud/cloud.cfg.d/90_guest.cfg"}
 
 

@@ -7,9 +7,12 @@ import re
 import time
 import urllib.parse
 
+import boto3
+
 from .errors import Refused
 
 ALGORITHM = "AWS4-HMAC-SHA256"
+REGIONS = {region for part in ("aws", "aws-cn", "aws-us-gov") for region in boto3.session.Session().get_available_regions("ec2", part)}
 SKEW_SECONDS = 300
 S3_SKEW_SECONDS = 900
 UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -121,6 +124,8 @@ def verify(call, callers, now):
             raise Refused("AccessDenied", "Request has expired", 403)
     elif abs(now - when(claim.stamp)) > (S3_SKEW_SECONDS if call.service == "s3" else SKEW_SECONDS):
         refuse(call, 3)
+    if claim.scope[1:2] and claim.scope[1] not in REGIONS:
+        raise Refused("SignatureDoesNotMatch", f"Credential should be scoped to a valid region, not '{claim.scope[1]}'.", 403)
     payload = UNSIGNED if claim.expires is not None and call.service == "s3" else hash_of(call)
     expected = signature(call, caller.secret, claim.scope, claim.headers, claim.stamp, payload)
     if len(claim.scope) != 4 or "host" not in claim.headers or not hmac.compare_digest(expected, claim.given):

@@ -68,8 +68,9 @@ class Request:
             payload = "UNSIGNED-PAYLOAD" if self.service == "s3" else payload
         else:
             signed = self.sent["Authorization"].split("SignedHeaders=")[1].split(",")[0].split(";")
+            own = {name.lower() for name in headers}  # a random one may be X-amz-1
             for name in signed:  # X-Amz-Date and its like, as botocore sent them
-                if name.startswith("x-amz-"):
+                if name.startswith("x-amz-") and name not in own:
                     headers[name] = next(v for k, v in self.sent.items() if k.lower() == name)
         return dict(service=self.service, region=self.region, method=self.method, path=self.path, query=self.query,
                     headers=[[k, v] for k, v in headers.items()], payload=payload, access_key=self.key,

@@ -112,7 +112,7 @@ def test_public_parameters_name_images_that_exist(cloud, ec2):
         assert ssm.get_parameter(Name=name)["Parameter"]["Value"] == value
     assert refused(ssm.get_parameter, Name="/aws/service/none") == "ParameterNotFound"
     known = {image["ImageId"]: image for image in ec2.describe_images()["Images"]}
-    assert set(known) == set(images.BY_ID)
+    assert {number: image["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"] for number, image in known.items()} == {i.id: i.size_gb for i in images.IMAGES}
     newest = ec2.describe_images(Owners=["amazon"], Filters=[{"Name": "name", "Values": ["al2023-ami-2023*"]}])["Images"]
     assert len(newest) == 2 and max(newest, key=lambda i: i["CreationDate"])["ImageId"] == images.DEFAULT
 

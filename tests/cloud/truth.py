@@ -50,7 +50,7 @@ def ec2_truth(account, region, backend, rules, ended):
     for template in backend.launch_templates.values():
         put("launch-template", template.id, tags=tags_of(backend, template.id), name=template.name)
     for key in backend.key_pairs.values():
-        put("key-pair", key.id, tags=tags_of(backend, key.id), name=key.name)
+        put("key-pair", key.id, tags=tags_of(backend, key.id), name=key.key_name)
     for request in backend.spot_instance_requests.values():
         if request.state in ("open", "active"):
             put("spot-request", request.id, tags=tags_of(backend, request.id))

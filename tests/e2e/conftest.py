@@ -14,6 +14,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))  # "from cloud import Cloud": a small AWS
+from time_limit import pytest_runtest_call  # noqa: E402,F401
 BINARY = pathlib.Path(os.environ.get("REGATTA_BINARY", ROOT / "build" / "regatta"))
 TIMEOUT = 60
 

@@ -47,7 +47,7 @@ def test_data_with_another_md5_is_refused(regatta):
 
 def test_problems_name_the_line_of_the_descriptor(regatta):
     job = descriptor(regatta)
-    job.write_text(job.read_text().replace("single_node", "horovod"))
+    job.write_text(job.read_text().replace("single_node", "mxnet_parameter_server"))
     done = regatta("run", job, code=2)
     assert "job.toml:7:" in done.err and "hardware.strategy" in done.err
 
@@ -59,3 +59,36 @@ def test_convert_prints_a_native_file_that_means_the_same(regatta):
     assert regatta("convert", job).out == native
     assert regatta.json("plan", job)["roles"][0]["command"] == ["sh", "-c",
                                                                 "cat words.txt; echo $GREETING accuracy= 0.75"]
+
+
+def test_horovod_runs_on_several_instances(regatta):
+    job = regatta.job("""
+[info]
+[hardware]
+strategy = "horovod"
+[hardware.distributed]
+processes_per_instance = "2"
+[ml]
+benchmark_code = "echo rank $HOROVOD_RANK of $HOROVOD_SIZE"
+""")
+    got = regatta.json("run", job)
+    assert got["verdict"] == "succeeded", got["cause"]
+    assert regatta.log(got["id"], "worker-1.p1") == b"rank 3 of 4\n"
+
+
+def test_inference_measures_a_server_that_answers(regatta):
+    (regatta.cwd / "answer").write_text("42\n")
+    job = regatta.job("""
+[info]
+[hardware]
+strategy = "inference"
+[ml]
+benchmark_code = "curl -s http://$INFERENCE_SERVER_HOST:$INFERENCE_SERVER_PORT/answer"
+[server.env]
+ports = [8089]
+start_command = "python3 -m http.server"
+start_command_args = "8089"
+""")
+    got = regatta.json("run", job)
+    assert got["verdict"] == "succeeded", got["cause"]
+    assert regatta.log(got["id"], "client-0") == b"42\n"

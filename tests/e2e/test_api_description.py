@@ -6,7 +6,7 @@ import urllib.parse
 
 import openapi_spec_validator
 
-from conftest import DEMO_JOB, ROOT, wait_for
+from conftest import BINARY, DEMO_JOB, ROOT, wait_for
 from openapi import OPERATIONS, SPEC, check_answer
 
 
@@ -34,6 +34,7 @@ def test_every_answer_is_as_described(regatta, service, run):
     calls = {
         "healthz": ("GET", "/healthz", None), "page": ("GET", "/", None), "runPage": ("GET", f"/run/{run}", None),
         "comparePage": ("GET", "/compare", None), "asset": ("GET", "/assets/app.js", None),
+        "program": ("GET", f"/bin/{hashlib.sha256(BINARY.read_bytes()).hexdigest()}", None),
         "login": ("GET", url[len(service.url):], None), "version": ("GET", "/api/v1/version", None),
         "me": ("GET", "/api/v1/me", None), "hosts": ("GET", "/api/v1/hosts", None),
         "loginCode": ("POST", "/api/v1/login", {"scope": "read"}),
@@ -44,10 +45,17 @@ def test_every_answer_is_as_described(regatta, service, run):
         "watch": ("GET", f"/api/v1/runs/{run}/watch", None), "runEvents": ("GET", f"/api/v1/runs/{run}/events", None),
         "log": ("GET", f"/api/v1/runs/{run}/logs/worker-0", None),
         "runMetrics": ("GET", f"/api/v1/runs/{run}/metrics?name=loss", None),
+        "runCost": ("GET", f"/api/v1/runs/{run}/cost", None),
         "metricsCsv": ("GET", f"/api/v1/runs/{run}/metrics.csv", None),
         "report": ("GET", f"/api/v1/runs/{run}/report", None), "job": ("GET", f"/api/v1/runs/{run}/job", None),
-        "plan": ("GET", f"/api/v1/runs/{run}/plan", None),
+        "plan": ("GET", f"/api/v1/runs/{run}/plan", None), "runSize": ("GET", f"/api/v1/runs/{run}/size", None), "record": ("GET", f"/api/v1/runs/{run}/record", None), "outputList": ("GET", f"/api/v1/runs/{run}/outputs", None),
         "compare": ("GET", f"/api/v1/compare?run={run}&run={second}", None),
+        "suites": ("GET", "/api/v1/suites?limit=5", None),
+        "suiteSubmit": ("POST", "/api/v1/suites", {
+            "request_id": "suite-of-the-walk", "suite": {"name": "walked", "suite": {"job": "j.toml"}}, "of": [0],
+            "base_dir": str(regatta.cwd), "submissions": [{"job": {"command": ["true"]}, "base_dir": str(regatta.cwd)}]}),
+        "suite": ("GET", "/api/v1/suites/walked", None), "suiteReport": ("GET", "/api/v1/suites/walked/report", None),
+        "suiteCancel": ("POST", "/api/v1/suites/walked/cancel", {"now": True}),
         "blobPut": ("PUT", f"/api/v1/blobs/{digest}", blob), "blobHead": ("HEAD", f"/api/v1/blobs/{digest}", None),
         "prometheus": ("GET", "/metrics", None), "oldStatus": ("GET", "/status", None),
         "oldListLogs": ("GET", "/list_logs", None), "oldLog": ("GET", f"/log/{log}", None),
@@ -55,11 +63,13 @@ def test_every_answer_is_as_described(regatta, service, run):
         "submit": ("POST", "/api/v1/runs", {"request_id": "request-of-the-walk", "base_dir": str(regatta.cwd),
                                             "job": {"name": "posted", "command": ["true"]}, "client_env": {}}),
         "cancel": ("POST", f"/api/v1/runs/{run}/cancel", {"hurry": True}),
+        "importRun": ("POST", "/api/v1/imports", {"run": second, "url": "s3://b-1/runs/", "credentials": {}}),  # it is here already
         "cleanupRun": ("POST", f"/api/v1/runs/{second}/cleanup", None),
         "oldCleanup": ("POST", "/cleanup", None), "shutdown": ("POST", "/api/v1/shutdown", {"cancel": True}),
     }
     # The stream, what is for nodes alone, and what needs a host or a run that goes on have tests of their own.
-    assert set(calls) | {"events", "nodeBlob", "outputState", "outputPut", "resize", "hostForget", "nodePrevious"} == set(OPERATIONS)
+    assert set(calls) | {"events", "nodeBlob", "outputState", "outputPut", "resize", "hostForget", "nodePrevious", "nodeRegistry", "nodeUrls",
+                         "execBegin", "execInput", "execControl", "outputFile", "suiteResume"} == set(OPERATIONS)
     for operation, (method, path, body) in calls.items():
         answer = check_answer(operation, service.call(method, path, body))
         assert answer.status < 400, (operation, answer)
@@ -85,6 +95,8 @@ def test_errors_have_one_shape(service, run):
             ("loginCode", "POST", "/api/v1/login", "[]", 400),
             ("events", "GET", "/api/v1/events?after=x", None, 400),
             ("oldLog", "GET", f"/log/{run}/nobody.log", None, 404),
+            ("importRun", "POST", "/api/v1/imports", {"run": run, "url": "s3://b-1/runs/"}, 400),
+            ("importRun", "POST", "/api/v1/imports", {"run": "../x", "url": "s3://b-1/runs/", "credentials": {}}, 400),
             ("asset", "GET", "/assets/nothing.js", None, 404)]:
         answer = check_answer(operation, service.call(method, path, body))
         assert answer.status == status, (path, answer)

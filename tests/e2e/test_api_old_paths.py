@@ -8,6 +8,7 @@ from service import start_service
 def test_the_old_paths_keep_their_shapes(regatta, service, run):
     status = service.get("/status")
     assert status.type == "text/plain" and "HTTP on" in status.text
+    assert f"run {run}: provisioning\n" in status.text and f"run {run}: succeeded" in status.text
     names = service.get("/list_logs").text.splitlines()
     assert f"{run}/worker-0.log" in names and f"{run}/worker-0.err.log" in names
     assert service.get(f"/log/{run}/worker-0.log").body == regatta.log(run, "worker-0")

@@ -37,6 +37,7 @@ env = {{DONE = "{regatta.cwd}/done"}}
     assert "x{y}" not in text  # printed before the other one, and refused
     assert f'run="{run}",node="worker-0"' in text
     assert 'regatta_runs{state="running"} 1' in text and 'regatta_nodes{state="running"} 1' in text
+    assert f'regatta_run_nodes{{run="{run}",state="running"}} 1' in text and "regatta_run_cost_usd{" not in text  # it costs nothing here
     done = subprocess.run([peer("promtool"), "check", "metrics"], input=text.encode(), capture_output=True)
     assert done.returncode == 0 and not done.stdout + done.stderr, (done, text)
     (regatta.cwd / "done").touch()

@@ -51,3 +51,14 @@ def test_kill_by_name_means_the_run_that_is_active(regatta):
     refused = regatta("kill", "same", code=None)
     assert refused.returncode != 0 and all(r in refused.err for r in second)
     regatta("kill", *second)
+
+
+def test_a_run_and_its_node_are_not_taken_for_two_runs(regatta):
+    """`kill RUN NODE` looks as if it ended one node."""
+    run = regatta.submit("--", "sleep", "60")
+    regatta.wait(run, state="running")
+    done = regatta("kill", run, "worker-0", code=2)
+    assert f"'worker-0' is a node of {run}" in done.err and "nothing was done" in done.err and not done.out
+    assert regatta.status(run)["state"] == "running"
+    regatta("kill", "--now", run)
+    regatta.wait(run)

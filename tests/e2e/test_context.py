@@ -87,6 +87,16 @@ def add(laptop, lab, scope="admin", name="lab"):
     return ident
 
 
+def test_a_job_names_the_master_it_wants(regatta, lab, laptop):
+    add(laptop, lab)
+    (laptop.cwd / "data.txt").write_text("from the laptop\n")
+    run = re.match(r"(far-\w+) succeeded", laptop("run", laptop.job('master = "context:lab"\n' + JOB)).out)[1]
+    assert regatta.status(run)["verdict"] == "succeeded"
+    done = laptop("run", laptop.job('master = "context:lib"\n' + JOB), code=3)
+    assert "lib" in done.err
+    assert "write \"auto\"" in laptop("run", laptop.job('master = "there"\n' + JOB), code=2).err
+
+
 def test_every_command_works_against_another_master(regatta, lab, laptop):
     add(laptop, lab)
     laptop("context", "use", "lab")
@@ -235,6 +245,8 @@ def test_a_name_of_the_master_works_with_a_token(regatta, laptop):
     pin = (regatta.home / "http").read_text().split()[1]
     laptop("context", "add", "lab", f"https://{names[0]}:{service.port}", "--pin", pin, "--token", service.token)
     assert laptop.json("ps", "--master", "lab") == []
+    assert laptop.json("ps", "--master", f"https://{names[0]}:{service.port}") == []  # the context has this URL
+    laptop("ps", "--master", f"https://{names[0]}:1", code=2)
     env = {"REGATTA_MASTER": f"https://{names[0]}:{service.port}", "REGATTA_PIN": pin, "REGATTA_TOKEN": service.token}
     assert laptop.json("ps", env=env) == []
     # Without a pin, the chain of a CA and the name in the certificate count.
@@ -244,3 +256,16 @@ def test_a_name_of_the_master_works_with_a_token(regatta, laptop):
     done = laptop("context", "add", "b", f"https://{names[0]}:{service.port}", "--token", service.token, code=4)
     assert "give its pin" in done.err
     assert os.stat(laptop.home / "contexts" / "lab.json").st_mode & 0o777 == 0o600
+
+
+def test_a_command_beside_a_far_job_needs_an_admin(regatta, lab, laptop):
+    add(laptop, lab)
+    add(laptop, lab, scope="submit", name="less")
+    run = regatta.submit("--", "sleep", "600")
+    regatta.wait(run, state="running")
+    wait_for(lambda: regatta("exec", run, "worker-0", "--", "true", code=None).returncode == 0, what="the job")
+    data = os.urandom(500_000)
+    done = laptop("exec", "--master", "lab", run, "worker-0", "--", "sh", "-c", "echo far >&2; cat; exit 9", stdin=data, code=9)
+    assert done.stdout == data and done.err == "far\n"
+    assert "scope" in laptop("exec", "--master", "less", run, "worker-0", "--", "true", code=4).err
+    regatta("kill", run, "--now")

@@ -88,6 +88,8 @@ def test_the_node_of_a_host_that_dies_goes_on_elsewhere(regatta, fleet, tmp_path
     run = regatta.submit(regatta.job(REPLACED.format(go=tmp_path / "go")))
     regatta.wait(run, state="running")
     assert [h["run"] for h in regatta.json("hosts")] == [run, run, None]
+    # What a host has not sent yet dies with it.
+    wait_for(lambda: regatta.log(run, "worker-0").startswith(b"attempt 1"), what="the output of the first attempt")
     kill_host(fleet, "a")
     wait_for(lambda: fleet.list()["c"]["run"] == run, 40, "the spare host to be taken")
     wait_for(lambda: [n["attempt"] for n in regatta.status(run)["nodes"]] == [2, 1], 40, "the second attempt")

@@ -18,7 +18,7 @@ SECONDS = 240
 # Writes the same bytes to its stdout and to a copy of its own; says in a file that it was started.
 WRITER = """
 import os, random, sys, time
-node = os.environ["REGATTA_NODE"]
+node = os.environ["REGATTA_NODE"] + (".p" + os.environ["REGATTA_LOCAL_RANK"] if os.environ["LOCAL_WORLD_SIZE"] != "1" else "")
 with open(f"execs-{os.environ['REGATTA_RUN']}-{node}", "a") as f:
     f.write("x")
 rng = random.Random(node)
@@ -52,20 +52,23 @@ def kill_one(rng, regatta, clients):
     return kind
 
 
+def names_of(node):
+    return [f"{node['name']}.p{p['local_rank']}" for p in node.get("processes", [])] or [node["name"]]
+
+
 def check_run(regatta, run, got, lost):
     assert got["verdict"] in ("succeeded", "failed") and got["exit_code"] is not None
     events = map(json.loads, regatta("events", "--output", "json", run).out.splitlines())
     ends = [e["kind"] for e in events if e["kind"] in ("succeeded", "failed", "cancelled")]
     assert ends == [got["verdict"]], f"{run} ended as {ends}"
-    for node in got["nodes"]:
-        name = node["name"]
+    for node, name in [(n, name) for n in got["nodes"] for name in names_of(n)]:
         execs = regatta.cwd / f"execs-{run}-{name}"
         assert execs.stat().st_size == 1 if execs.exists() else got["verdict"] == "failed", f"{run} {name} ran twice"
         copy = regatta.cwd / f"copy-{run}-{name}"
         if not copy.exists():
             continue
         mine, stored = copy.read_bytes(), regatta.log(run, name)
-        if node["signal"] == signal.SIGKILL or node["exit_code"] is None:
+        if node["signal"] or node["exit_code"] is None:
             # Killed between its two writes: they differ by the last write at most.
             lost.append((run, name, node["reason"]))
             shorter = min(len(mine), len(stored))
@@ -84,7 +87,8 @@ def test_random_kills(regatta):
     while sum(killed.values()) < KILLS and time.monotonic() < deadline:
         active = regatta.json("ps") if len(runs) % 3 == 0 else []
         while len([r for r in active]) + len([c for c in clients if c.poll() is None]) < 5:
-            args = ["-n", str(rng.randint(1, 3)), "--", "python3", str(script), str(round(rng.uniform(0.5, 3), 2))]
+            several = ["--set", "processes_per_node=2"] if rng.random() < 0.4 else []
+            args = ["-n", str(rng.randint(1, 3)), *several, "--", "python3", str(script), str(round(rng.uniform(0.5, 3), 2))]
             if rng.random() < 0.5:
                 run = regatta.submit(*args)
                 runs.append(run)

@@ -80,3 +80,9 @@ def test_the_api_gives_both_logs_in_pieces(regatta):
     assert got.body == b"err 4\ntwo\n"
     assert (got.headers["Regatta-Offset"], got.headers["Regatta-Err-Offset"]) == ("4", "0")
     assert service.get(f"{log}&limit=1").status == 400
+
+
+def test_lines_are_found_in_the_logs_of_some_nodes(regatta):
+    regatta("run", "-n", "3", "--name", "some", "--", "sh", "-c", "echo loss $REGATTA_RANK; echo other; echo Loss >&2")
+    assert regatta("logs", "some", "--node", "*-[12]", "--grep", r"^loss \d").out == "worker-1 | loss 1\nworker-2 | loss 2\n"
+    assert regatta("logs", "some", "--node", "worker-0", "--stderr", "--grep", "oss").out == "Loss\n"

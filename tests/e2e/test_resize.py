@@ -18,7 +18,7 @@ def test_a_run_grows_and_shrinks(regatta):
     regatta.job('command = ["python3", "job.py"]\ncount = 2\nmin = 1\nmax = 3\n')
     run = regatta.submit("job.toml")
     wait_for(lambda: states(regatta, run)[:2] == ["running"] * 2, what="two nodes")
-    regatta("resize", run, "worker=3")
+    assert f"{run}: worker=3 is asked for" in regatta("resize", run, "worker=3").out
     wait_for(lambda: states(regatta, run) == ["running"] * 3, what="three nodes")
     wait_for(lambda: regatta.log(run, "worker-2"), what="its first line")
     regatta("resize", run, "worker=1")
@@ -38,7 +38,7 @@ def test_a_size_out_of_bounds_is_one_line(regatta):
     run = regatta.submit("job.toml")
     done = regatta("resize", run, "worker=3", code=2)
     assert "role worker can have at most 2 nodes (max): not 3" in done.err and done.err.count("\n") == 1
-    assert "needs at least 1 nodes (min)" in regatta("resize", run, "worker=0", code=2).err
+    assert "needs at least 1 node (min)" in regatta("resize", run, "worker=0", code=2).err
     assert "has no role 'trainer'" in regatta("resize", run, "trainer=1", code=3).err
     assert "write ROLE=N" in regatta("resize", run, "worker", code=2).err
     (regatta.cwd / "done").write_text("")

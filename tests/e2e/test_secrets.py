@@ -22,7 +22,8 @@ while not os.path.exists(sys.argv[1]):
 """
 
 STREAMS = {"events", "watch"}  # these stay open while the run lives
-SKIPPED = {"asset", "login", "nodeBlob", "nodePrevious", "outputState"}  # the same for every run; spends a code; with a node's token only
+# The same for every run; spends a code; with a node's token only; a file that the job itself has written.
+SKIPPED = {"asset", "program", "login", "nodeBlob", "nodePrevious", "outputState", "outputFile"}
 
 
 def get(regatta, path, seconds):
@@ -61,7 +62,7 @@ def paths(regatta, run):
     fill = {"run": run, "node": "first-0", "file": log.partition("/")[2], "name": urllib.parse.quote(log, safe="")}
     query = {"events": "?after=0", "compare": f"?run={run}&run={run}"}
     return {name: path.format(**fill) + query.get(name, "") for name, (method, path, _) in OPERATIONS.items()
-            if method == "GET" and name not in SKIPPED}
+            if method == "GET" and name not in SKIPPED and "{suite}" not in path}  # test_suites has those
 
 
 def shown(regatta, run):

@@ -20,9 +20,10 @@ import subprocess
 import pytest
 
 from conftest import BINARY, wait_for
+from namespaces import NAMED, pids_in
 
 TOOLS = ("ip", "nft", "tc", "nsenter", "unshare")
-NAMED = pathlib.Path("/var/run/netns")
+GROUPS = pathlib.Path("/sys/fs/cgroup")
 PREFIX = "rgt"
 PORT = 5436
 MASTER = "master"
@@ -46,20 +47,6 @@ def ip(*args, check=True):
     done = subprocess.run(["ip", *args], capture_output=True, text=True, check=False)
     assert done.returncode == 0 or not check, f"ip {' '.join(args)}: {done.stderr}"
     return done.stdout
-
-
-def pids_in(ns):
-    """Every process of a namespace."""
-    try:
-        inode = os.stat(NAMED / ns).st_ino
-    except FileNotFoundError:
-        return []
-    found = []
-    for entry in os.listdir("/proc"):
-        with contextlib.suppress(OSError):
-            if entry.isdigit() and os.stat(f"/proc/{entry}/ns/net").st_ino == inode:
-                found.append(int(entry))
-    return found
 
 
 def kill_in(ns):
@@ -121,6 +108,20 @@ class Lab:
             remove(self.ns(name))
         for child in self.regatta.children:
             child.wait(10)
+        self.remove_groups()
+
+    def groups(self):
+        """Control groups of nodes of the lab's runs."""
+        runs = {path.name for path in self.regatta.home.glob("runs/*")}
+        # os.walk passes over groups of other tests that vanish meanwhile.
+        return [pathlib.Path(top, name) for top, names, _ in os.walk(GROUPS) for name in names
+                if name.startswith("regatta.") and name.split(".")[1] in runs]
+
+    def remove_groups(self):
+        """Of nodes whose host was killed as a whole: nobody was left who could."""
+        for path in sorted(self.groups(), reverse=True):
+            with contextlib.suppress(OSError):  # those below it went first
+                path.rmdir()
 
     # ---- processes ----
 
@@ -263,6 +264,7 @@ def lab_of(regatta, names):
         yield lab
     finally:
         lab.close()
+    assert not lab.groups(), "control groups are left"
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Tokens on the wire between machines: replayed, of another run or node, wrong, expired; and another protocol."""
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -135,3 +136,23 @@ def test_an_older_incarnation_of_a_node_is_sent_away(regatta, lab):
     assert answer is None or answer[0] != WELCOME, answer
     assert regatta.status(run)["state"] == "running"
     wait_for(lambda: lab.pids("node-agent"), what="the agent of the node")
+
+
+def test_a_copied_directory_does_not_take_the_place_of_its_host(lab, regatta):
+    """A machine made from an image in which a host's directory was."""
+    lab.join("a")
+    copy, machine = regatta.cwd / "copy", regatta.cwd / "machine-id"
+    shutil.copytree(lab.dir("a"), copy)
+    machine.write_text("0123456789abcdef" * 2 + "\n")
+    as_another = ("unshare", "--mount", "sh", "-c", f"mount --bind '{machine}' /etc/machine-id && exec \"$@\"", "sh")
+    with open(regatta.cwd / "copy.log", "wb") as log:
+        second = lab.start("b", "agent", "--join", f"https://{lab.address[MASTER]}:{PORT}", "--pin", lab.said["pin"], "--token",
+                           lab.said["join"], "--name", "a", "--dir", copy, before=as_another, stdout=subprocess.DEVNULL,
+                           stderr=log)
+    assert second.wait(30) == 2
+    said = (regatta.cwd / "copy.log").read_text()
+    assert f"this host's directory is a copy of that of 'a' on another machine ({lab.address['a']})" in said
+    assert "start it with an empty directory (--dir) and another name (--name)" in said
+    assert lab.daemons["a"].poll() is None
+    assert lab.list()["a"]["state"] == "free"
+    assert lab.list()["a"]["address"] == lab.address["a"]

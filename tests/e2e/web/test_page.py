@@ -317,6 +317,25 @@ def test_the_interval_is_in_percent_like_the_difference(regatta, visitors):
     assert 90 < low < high < 110
 
 
+def test_what_the_sides_cost_stands_above_the_table(regatta, visitors):
+    a, b = (regatta.json("run", "--name", name, "--", "echo", "**metrics_data: speed=1")["id"] for name in ("dear", "free"))
+
+    def priced(route):
+        answer = route.fetch()
+        body = answer.json()
+        assert [arm["cost"] for arm in body["arms"]] == [None, None]
+        body["arms"][0]["cost"] = {"runs": 2, "usd": 0.42, "usd_per_step": 0.00013, "usd_per_1k_samples": None}
+        route.fulfill(response=answer, json=body)
+
+    page = sign_in(regatta, visitors())
+    assert page.get_by_role("list", name="Costs").count() == 0
+    page.route("**/api/v1/compare?*", priced)
+    page.goto(f"{page.url.split('/', 3)[0]}//{page.url.split('/', 3)[2]}/compare?run={a}&run={b}")
+    costs = page.get_by_role("list", name="Costs").get_by_role("listitem")
+    costs.first.wait_for()
+    assert costs.all_inner_texts() == [f"{a}: 0.42 USD a run, 0.00013 USD per step"]
+
+
 def test_a_single_point_is_seen(regatta, visitors):
     run = regatta.json("run", "--name", "lone", "--", "echo", "**metrics_data: speed=5")["id"]
     page = sign_in(regatta, visitors(), f"/run/{run}")
@@ -365,7 +384,7 @@ def test_what_was_asked_for_is_shown(regatta, visitors):
     t.ended(3)
     page = sign_in(regatta, visitors(), f"/run/{t.id}?tab=job")
     page.get_by_text("[roles.trainer]").wait_for()
-    page.get_by_role("row").filter(has_text="WORLD_SIZE").get_by_text("2", exact=True).wait_for()
+    page.get_by_role("row", name="WORLD_SIZE 2", exact=True).wait_for()
     page.get_by_role("combobox", name="Node").select_option("trainer-1")
     page.get_by_role("row").filter(has_text="REGATTA_NODE").get_by_text("trainer-1").first.wait_for()
     page.get_by_role("tab", name="Events").click()

@@ -1,0 +1,203 @@
+"""kill -9 at every call of AWS, before it is applied and after: nothing is left, and no instance is made twice.
+
+A point is one call of the client or of the master.  The process is killed while the call is under way, and the
+call is applied or not; either way its answer is lost.  Then the master is started again and the run goes on to its end; or
+it is never started again, and `gc` from an empty home removes everything.
+
+A master that was started again waits a minute before it believes that something is gone, so that many points are tried at
+once, each in a region of its own.
+"""
+import concurrent.futures
+import secrets
+import signal
+import subprocess
+import traceback
+
+import pytest
+
+from .sweep import points
+from .test_ec2_run import BINARY, JOB, STAYS, User, launched, wait_for
+from .test_iam_policy import CLUSTER
+
+# The calls of a run of three nodes in three zones that is killed when its instances are there; how often each is made.
+CLIENT = {"DescribeVpcs": 1, "DescribeSubnets": 1, "DescribeInstanceTypeOfferings": 1, "GetParameter": 1, "DescribeImages": 1}
+MASTER = {
+    "CreateSubnet": 3, "CreateSecurityGroup": 1, "AuthorizeSecurityGroupIngress": 1, "CreatePlacementGroup": 1,
+    "HeadBucket": 1, "CreateBucket": 1, "PutPublicAccessBlock": 1, "PutBucketEncryption": 1, "PutBucketTagging": 1,
+    "GetBucketLifecycleConfiguration": 1, "PutBucketLifecycleConfiguration": 1, "HeadObject": 1, "PutObject": 1,
+    "RunInstances": 1, "TerminateInstances": 1, "RevokeSecurityGroupIngress": 1, "DeleteSecurityGroup": 1, "DeleteSubnet": 3,
+    "DescribePlacementGroups": 1, "DeletePlacementGroup": 1, "DescribeInstances": 1, "DescribeSecurityGroups": 1,
+}
+# The same until a run is with the master on an instance, by the client's own master; machines do not boot here.
+HANDED_JOB = JOB.replace('master = "here"\n', "") + '[timeouts]\nboot = "3s"\n'
+HANDED = {
+    "CreateSecurityGroup": 1, "AuthorizeSecurityGroupIngress": 2, "HeadBucket": 1, "CreateBucket": 1, "PutPublicAccessBlock": 1,
+    "PutBucketEncryption": 1, "PutBucketTagging": 1, "GetBucketLifecycleConfiguration": 1, "PutBucketLifecycleConfiguration": 1,
+    "HeadObject": 1, "PutObject": 1, "CreateRole": 1, "PutRolePolicy": 2, "CreateInstanceProfile": 1, "AddRoleToInstanceProfile": 1,
+    "RunInstances": 1, "TerminateInstances": 1, "RevokeSecurityGroupIngress": 1, "DeleteSecurityGroup": 1, "DeleteObject": 1,
+    "DescribeInstances": 1, "DescribeSecurityGroups": 1,
+}
+OF_IAM = ("CreateRole", "PutRolePolicy", "CreateInstanceProfile", "AddRoleToInstanceProfile")  # of no region
+WHEN = ("before", "after")
+SECONDS, PAUSE = 300, 0.5  # two dozen masters share the machine: nobody looks often, and nobody is in a hurry
+CLIENT_POINTS = [(action, when) for action in CLIENT for when in WHEN]
+MASTER_POINTS = [(action, nth, when) for action, n in MASTER.items() for nth in range(1, n + 1) for when in WHEN]
+HANDED_POINTS = [(action, nth, when) for action, n in HANDED.items() for nth in range(1, n + 1) for when in WHEN]
+REGIONS = ("us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "eu-west-1", "eu-west-2", "eu-west-3", "eu-central-1",
+           "eu-north-1", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "sa-east-1",
+           "af-south-1", "ap-east-1", "ap-southeast-3", "eu-south-1", "eu-central-2", "me-south-1")
+
+
+def rounds():
+    """As many points at once as there are regions, because masters wait: [(region, point, what a Crashing runs)]."""
+    for then in (go_on, collect):
+        here = [(point, ()) for point in points(MASTER_POINTS, 18, lambda point: point[-1])]
+        handed = [(point, (HANDED_JOB, 1)) for point in points(HANDED_POINTS, 5, lambda point: point[-1])]
+        every = here + handed
+        for i in range(0, len(every), len(REGIONS)):
+            yield then, [(region, *one) for region, one in zip(REGIONS, every[i:])]
+
+
+class Crashing(User):
+    """A user with a region alone, whose master is a child of this process."""
+
+    def __init__(self, directory, cloud, region="us-east-1", job=JOB + CLUSTER, instances=3):
+        directory.mkdir(exist_ok=True)
+        super().__init__(directory, cloud)
+        self.region, self.job, self.instances, self.own = region, job, instances, secrets.token_hex(8)
+        self.env.update(AWS_REGION=region, AWS_DEFAULT_REGION=region, REGATTA_INSTALL=self.own)
+
+    def crash(self, _=None):
+        self.master.send_signal(signal.SIGKILL)
+
+    def has_crashed(self):
+        return self.master.poll() is not None
+
+    def restart(self):
+        self.master.wait(30)
+        self.master.stdout.close()
+        self.log.close()
+        self.listen("0.0.0.0")
+
+    def launched(self):
+        return [facts for facts in self.cloud.launched().values() if facts["region"] == self.region]
+
+    def left(self):
+        """Of runs: the group that every VPC has is nobody's."""
+        return {key: facts for key, facts in self.cloud.left(*STAYS).items() if facts.get("region") == self.region and "regatta:run" in facts.get("tags", {})}
+
+    def ends(self, run, seconds=SECONDS):
+        return wait_for(lambda: (s := self.status(run))["verdict"] and s["exit_code"] is not None and s, seconds, f"the end of {run}", PAUSE)
+
+    def has_launched(self):
+        return len(self.launched()) == self.instances
+
+
+@pytest.fixture
+def user(tmp_path, cloud):
+    cloud.add_decoys()
+    made = Crashing(tmp_path, cloud)
+    made.listen("0.0.0.0")
+    yield made
+    made.close()
+    cloud.check_decoys()
+
+
+def test_the_table_has_every_call(cloud, user):
+    run = user.submit(more=CLUSTER)
+    launched(cloud)
+    user("kill", run)
+    user.ends(run)
+    # The copy of the results, which begins when the run has ended, has tests of its own.
+    calls = [call["action"] for call in cloud.calls if not call["params"].get("Key", "").startswith("runs/")]
+    assert set(calls) - {"GetCallerIdentity", "ListObjectsV2"} == set(CLIENT) | set(MASTER)
+    # how often it looks depends on the time that things take
+    assert {action: n for action, n in MASTER.items() if calls.count(action) != n and not action.startswith("Describe")} == {}
+
+
+@pytest.mark.parametrize("action, when", points(CLIENT_POINTS, 4, lambda point: point[1]))
+def test_a_client_that_dies_has_made_nothing_and_can_be_repeated(cloud, user, action, when):
+    (user.directory / "job.toml").write_text(JOB)
+    client = []
+    cloud.fault(action, lost=when, hook=lambda call: client[0].send_signal(signal.SIGKILL))
+    client.append(subprocess.Popen([BINARY, "run", "-d", "job.toml"], cwd=user.directory, env=user.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+    assert client[0].wait(60) == -signal.SIGKILL
+    assert not cloud.left()
+    run = user.submit()
+    launched(cloud)
+    user("kill", run)
+    user.ends(run)
+    assert not cloud.left(*STAYS) and len(cloud.launched()) == 3
+
+
+def run_into(cloud, user, point):
+    """A run whose master dies at this point."""
+    action, nth, when = point
+
+    def is_ours(call):
+        body = call.body.decode(errors="replace")
+        return user.own in body if action in OF_IAM else call.region == user.region and (action not in CLIENT or "regatta" in body)
+
+    fault = cloud.fault(action, nth=nth, lost=when, hook=user.crash, where=is_ours)
+    run = user.submit(user.job)
+    wait_for(lambda: user.has_crashed() or user.has_launched(), SECONDS, "the crash, or the instances", PAUSE)
+    if not user.has_crashed():
+        user("kill", run, code=None)
+        wait_for(user.has_crashed, SECONDS, "the crash", PAUSE)
+    assert fault.hits == 1
+    return run
+
+
+def go_on(_, user, run):
+    """The master is started again."""
+    user.restart()
+    status = user.status(run)
+    if status["verdict"] is None and not status["cancel_asked"]:
+        wait_for(user.has_launched, SECONDS, "the instances", PAUSE)
+        user("kill", run)
+    user.ends(run)
+
+
+def collect(cloud, user, _):
+    """The master is gone for ever, and somebody with an empty home is told the install."""
+    stranger = Crashing(user.directory / "elsewhere", cloud, user.region)
+    stranger("gc", "--install", user.own)
+    if user.left():  # a call that was under way when the master died was applied after it
+        stranger("gc", "--install", user.own)
+
+
+def try_point(cloud, directory, region, point, then, *shape):
+    """None, or what went wrong."""
+    user = Crashing(directory, cloud, region, *shape)
+    user.listen("0.0.0.0")
+    try:
+        run = run_into(cloud, user, point)
+        then(cloud, user, run)
+        assert not user.left() and len(user.launched()) in (0, user.instances), user.left()
+    except Exception:  # pylint: disable=broad-exception-caught
+        return f"{point} in {region}:\n{traceback.format_exc(limit=-3)}"
+    finally:
+        user.crash()
+        user.master.wait(30)
+        user.log.close()
+    return None
+
+
+@pytest.mark.parametrize("then, some", rounds(), ids=lambda value: value.__name__ if callable(value) else value[0][1][0])
+def test_masters_that_die_leave_nothing_and_make_nothing_twice(cloud, tmp_path, then, some):
+    cloud.add_decoys()
+    with concurrent.futures.ThreadPoolExecutor(len(some)) as pool:
+        wrong = list(pool.map(lambda one: try_point(cloud, tmp_path / one[0], one[0], one[1], then, *one[2]), some))
+    assert not any(wrong), "\n".join(filter(None, wrong))
+    cloud.check_decoys()
+
+
+def test_the_table_of_a_run_that_is_handed_over_has_every_call(cloud, user):
+    run = user.submit(HANDED_JOB)
+    launched(cloud, 1)
+    user("kill", run)
+    user.ends(run)
+    calls = [call["action"] for call in cloud.calls]
+    assert set(calls) - {"GetCallerIdentity"} == set(CLIENT) | set(HANDED)
+    varies = ("DescribeInstances", "DeleteObject", "DescribeSecurityGroups")
+    assert {action: n for action, n in HANDED.items() if calls.count(action) != n and action not in varies} == {}

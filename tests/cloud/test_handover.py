@@ -1,0 +1,124 @@
+"""A run that is handed to a master on an instance of its own: from the caller to that master, to the nodes, and to nothing."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+
+import pytest
+
+from . import Cloud, network
+from .conftest import client, wait_for
+from .test_ec2_boot import QUICKSTART, add_programs, consoles, look_of
+from .test_ec2_run import BINARY, User
+
+pytestmark = pytest.mark.skipif(bool(network.missing()), reason=network.missing() or "-")
+HANDED = QUICKSTART.replace('master = "here"\n', "").replace("count = 2", "count = 3").replace("count = 1", "count = 2")
+ONE = """name = "alone"
+engine = "aws.ec2"
+max_runtime = "10m"
+instance_type = "c5.large"
+command = ["sh", "-c", "echo begun; sleep {seconds}; echo ended"]
+"""
+GONE = 4  # enum res_state
+STAYS = ("bucket", "object", "role", "instance-profile")  # of the install, and the results
+
+
+@pytest.fixture(scope="module")
+def real():
+    with Cloud(boot="real") as cloud:
+        cloud.add_decoys()
+        yield cloud
+        cloud.check_decoys()
+        assert not cloud.broken, "\n".join(cloud.broken)
+
+
+@pytest.fixture
+def user(real, tmp_path):
+    made = User(tmp_path, real)
+    add_programs(tmp_path)
+    yield made
+    made.close()
+
+
+def said(user, cloud):
+    return f"{(user.directory / 'home/master.log').read_text(encoding='utf-8')[-3000:]}\n{consoles(cloud)}"
+
+
+def here(user, run):
+    """The run as the own master has it."""
+    return json.loads(user("status", "--master", "local", "--output", "json", run).stdout)
+
+
+def ends_here(user, cloud, run, seconds=120):
+    ended = wait_for(lambda: (s := here(user, run))["exit_code"] is not None and s, seconds, f"the end of {run}")
+    assert not cloud.left(*STAYS), said(user, cloud)
+    return ended
+
+
+def kill_own_master(user):
+    """As if the laptop were closed."""
+    pid = int(pathlib.Path(user.directory / "home/lock").read_text(encoding="ascii"))
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not pathlib.Path(f"/proc/{pid}").exists() or "Z" in pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2], 10, "its end")
+
+
+def is_taken_in(user, run):
+    return "taken from s3://" in user("events", run).stdout
+
+
+def test_the_quickstart_goes_through_a_master_instance_and_nothing_is_left(real, user, tmp_path):
+    (tmp_path / "job.toml").write_text(HANDED)
+    before = set(real.launched())
+    shown = subprocess.Popen([BINARY, "run", "job.toml"], cwd=tmp_path, env=user.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    made = wait_for(lambda: len(found := set(real.launched()) - before) == 6 and found, 120, "six instances")
+    run = json.loads(user("ps", "--output", "json").stdout)[0]["id"]
+    look_of(client(real, "ec2"), run, made)
+    # Commands go to the master that has the run, without being told.
+    assert len(json.loads(user("status", run, "--output", "json").stdout)["nodes"]) == 5
+    assert "https://" in user("ps").stdout
+    out, _ = shown.communicate(timeout=150)
+    assert shown.returncode == 0, f"{out}\n{said(user, real)}"
+    assert "succeeded" in out and str(tmp_path / "home/runs" / run) in out, out
+    assert not real.left(*STAYS), said(user, real)
+    assert not list((tmp_path / "home/contexts").iterdir())
+    wait_for(lambda: is_taken_in(user, run), 60, "the results")
+    loss = json.loads(user("metrics", run, "loss", "--output", "json").stdout)["metrics"]["loss"]["all"]
+    assert loss["last"] < loss["first"] / 10
+    assert "step 8000/8000" in user("logs", run, "trainer-0").stdout
+    assert len(list((tmp_path / "home/runs" / run / "outputs").glob("**/model-*"))) == 3
+    user("master", "--stop")
+    with contextlib.closing(sqlite3.connect(tmp_path / "home/regatta.db")) as db:
+        ledger = db.execute("SELECT kind, state FROM resource WHERE kind LIKE 'ec2.%'").fetchall()
+    assert {kind for kind, _ in ledger} == {"ec2.security_group", "ec2.subnet", "ec2.master", "ec2.instance"}
+    assert {state for _, state in ledger} == {GONE}
+
+
+def test_the_laptop_may_be_closed(real, user):
+    run = user.submit(ONE.format(seconds=5))
+    wait_for(lambda: here(user, run)["master_url"], 90, "the hand-over")
+    kill_own_master(user)
+    wait_for(lambda: not real.left(*STAYS), 120, "that everything is gone")
+    assert ends_here(user, real, run)["verdict"] == "succeeded"
+    wait_for(lambda: is_taken_in(user, run), 60, "the results")
+    assert user("logs", run).stdout.splitlines()[-1].endswith("ended")
+
+
+def test_a_cancel_reaches_the_master_that_has_the_run(real, user):
+    run = user.submit(ONE.format(seconds=600))
+    wait_for(lambda: here(user, run)["master_url"], 90, "the hand-over")
+    wait_for(lambda: [n["state"] for n in json.loads(user("status", run, "--output", "json").stdout)["nodes"]] == ["running"], 60, "the node")
+    assert user("exec", run, "worker-0", "--", "hostname").stdout.startswith("ip-")
+    user("kill", run)
+    assert ends_here(user, real, run)["verdict"] == "cancelled"
+
+
+def test_a_cancel_before_the_master_has_booted_removes_it(real, user):
+    before = set(real.launched())
+    run = user.submit(ONE.format(seconds=600))
+    wait_for(lambda: len(set(real.launched()) - before) == 1, 30, "the machine of the master")
+    user("kill", run)
+    assert ends_here(user, real, run)["verdict"] == "cancelled"
+    assert len(set(real.launched()) - before) == 1

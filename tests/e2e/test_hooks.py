@@ -1,0 +1,70 @@
+"""on_finish: who is told when a run has ended."""
+import http.server
+import json
+import threading
+
+import pytest
+
+from conftest import wait_for
+
+
+@pytest.fixture
+def receiver():
+    """A server that refuses the first call."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append((self.path, self.headers["content-type"], self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(503 if len(got) == 1 else 204)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    got = []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    server.got = got
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_end_of_a_run_is_posted_again_until_it_is_taken(regatta, receiver):
+    command = "cat > got.json; echo $REGATTA_RUN $REGATTA_VERDICT > words; [ -d $REGATTA_RUN_DIR ]; echo said"
+    job = regatta.job(f'''
+name = "told"
+command = ["sh", "-c", "exit 3"]
+[on_finish]
+url = "http://127.0.0.1:{receiver.server_port}/runs?x=1"
+command = ["sh", "-c", {json.dumps(command)}]
+''')
+    run = regatta("run", "--output", "json", job, code=1)
+    run = json.loads(run.stdout)["id"]
+    done = regatta.home / "runs" / run / "on_finish.json"
+    wait_for(done.exists, what="the end of the hook")
+    told = json.loads(done.read_text())
+    assert told["done"] is True and told["tries"] == 2 and told["error"] is None
+    assert len(receiver.got) == 2
+    path, kind, body = receiver.got[-1]
+    assert (path, kind) == ("/runs?x=1", "application/json")
+    assert json.loads(body)["id"] == run and json.loads(body)["verdict"] == "failed"
+    assert json.loads((regatta.cwd / "got.json").read_text())["exit_code"] == 1
+    assert (regatta.cwd / "words").read_text() == f"{run} failed\n"
+    assert (done.parent / "on_finish.log").read_text() == "said\n"  # once: what succeeded is not repeated
+    wait_for(lambda: not (done.parent / "on_finish.owed").exists(), what="the hook to be off the list of what is owed")
+
+
+def test_a_hook_that_was_not_finished_is_finished_by_the_next_master(regatta, tmp_path):
+    go = tmp_path / "go"
+    job = regatta.job(f'name = "told"\ncommand = ["true"]\non_finish = {{ command = ["test", "-e", "{go}"] }}\n')
+    run = json.loads(regatta("run", "--output", "json", job).stdout)["id"]  # no run waits for its hook
+    owed = regatta.home / "runs" / run / "on_finish.owed"
+    assert owed.exists()
+    regatta("master", "--stop")
+    go.touch()
+    regatta("ps")
+    wait_for(lambda: not owed.exists(), what="the end of the hook")
+    assert json.loads((owed.parent / "on_finish.json").read_text())["done"] is True

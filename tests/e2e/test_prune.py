@@ -1,0 +1,38 @@
+"""Runs that are removed or ended many at a time."""
+import os
+import pty
+import subprocess
+
+from conftest import BINARY
+
+
+def answer(regatta, text, *args):
+    """The exit code and the words of a command that asks on its terminal."""
+    mine, its = pty.openpty()
+    os.write(mine, text)
+    child = subprocess.Popen([BINARY, *args], cwd=regatta.cwd, env=regatta.env, stdin=its, stderr=its, stdout=subprocess.PIPE)
+    os.close(its)
+    out = child.communicate(timeout=60)[0].decode()
+    said = b""
+    try:
+        while chunk := os.read(mine, 4096):
+            said += chunk
+    except OSError:  # the other end is closed
+        pass
+    os.close(mine)
+    return child.returncode, out, said.decode()
+
+
+def test_all_runs_are_ended_after_a_question_and_pruned_by_their_size(regatta):
+    runs = [regatta.submit("--", "sleep", "1000") for _ in range(2)]
+    code, _, said = answer(regatta, b"n\n", "kill", "--all")
+    assert code == 7 and "cancel 2 runs? [y/N]" in said and "nothing was done" in said
+    assert regatta.status(runs[0])["cancel_asked"] is False
+    code, out, _ = answer(regatta, b"y\n", "kill", "--all")
+    assert code == 0 and sorted(out.split("\n")[:2]) == sorted(f"{r} is being cancelled" for r in runs)
+    for run in runs:
+        assert regatta.wait(run)["verdict"] == "cancelled"
+    assert regatta("prune", "--older-than", "1h").out == ""
+    assert regatta("prune", "--max-size", "100G").out == ""
+    assert regatta("prune", "--max-size", "1").out.split() == runs[::-1]
+    assert regatta.json("ps", "-a") == [] and not any((regatta.home / "runs" / r).exists() for r in runs)

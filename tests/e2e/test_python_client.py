@@ -1,0 +1,101 @@
+"""The Python client against the real program: over the unix socket, and over HTTPS with pin and token."""
+import json
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BINARY, ROOT
+from service import start_service
+
+sys.path.append(str(ROOT / "clients" / "python"))
+import regatta as client  # noqa: E402
+
+STEPS = "for i in 1 2 3; do echo step $i loss=0.$i; done; echo oops >&2"
+LOSS = {"loss": {"pattern": r"step (?<step>\d+) loss=(?<value>\S+)", "better": "lower"}}
+
+
+@pytest.fixture
+def master(regatta):
+    with client.connect(home=str(regatta.home), program=str(BINARY)) as m:
+        yield m
+
+
+def test_a_run_is_submitted_followed_and_read(regatta, master, monkeypatch):
+    (regatta.cwd / "src" / "deep").mkdir(parents=True)
+    (regatta.cwd / "src" / "deep" / "data").write_text("payload\n")
+    run = master.submit({"name": "py", "source": "src", "metrics": LOSS, "output": {"keep": ["model"]},
+                         "command": ["sh", "-c", f"cat deep/data; {STEPS}; echo $WHO > model"]},
+                        env={"WHO": "me"}, base_dir=str(regatta.cwd))
+    samples = list(run.stream_metrics())
+    assert [(s.node, s.name, s.step, s.value) for s in samples] == [("worker-0", "loss", i, i / 10) for i in (1, 2, 3)]
+    assert list(run.logs(follow=True)) == ["payload", "step 1 loss=0.1", "step 2 loss=0.2", "step 3 loss=0.3"]
+    assert list(run.logs(stream="err")) == ["oops"]
+    assert run.wait(timeout=60, check=True) is run and run.ended and run.exit_code == 0 and run.verdict == "succeeded"
+    assert [(p.step, p.value) for p in run.series("loss", node="worker-0")] == [(1, 0.1), (2, 0.2), (3, 0.3)]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(client.RegattaError, match="pandas is not installed"):
+        run.frame()
+    assert run.metrics()["loss"]["all"]["best"] == 0.1
+    assert [e.kind for e in run.events(follow=True)][0] == "accepted"
+    kept = run.outputs()
+    assert [f.path for f in kept] == ["worker-0/model"] and kept[0].sha256
+    assert open(run.download("worker-0/model", str(regatta.cwd / "here"))).read() == "me\n"
+    assert [r.id for r in master.runs()] == [run.id] and master.run("py").id == run.id and list(master.runs(active=True)) == []
+    run.cleanup()
+    with pytest.raises(client.NotFound):
+        master.run(run.id)
+
+
+def test_a_block_that_is_left_cancels_its_run_and_errors_have_kinds(regatta, master):
+    with pytest.raises(ZeroDivisionError):
+        with master.submit({"name": "py", "count": 2, "command": ["sleep", "1000"]}) as run:
+            with pytest.raises(client.Invalid, match="2 nodes"):
+                next(run.logs())
+            with pytest.raises(TimeoutError):
+                run.wait(timeout=0.2)
+            raise ZeroDivisionError
+    assert run.ended and run.verdict == "cancelled"
+    failed = master.submit(regatta.job('name = "f"\ncommand = ["sh", "-c", "exit $N"]\n'), set={"env.N": "0"}, env={"N": "3"})
+    with pytest.raises(client.RunFailed, match="exit code 3") as e:
+        failed.wait(check=True)
+    assert e.value.run["id"] == failed.id
+    with pytest.raises(client.Invalid) as wrong:
+        master.submit({"name": "py", "comand": ["true"]})
+    assert any("did you mean 'command'" in d for d in wrong.value.details)
+    with pytest.raises(client.Invalid, match="unknown key"):
+        master.submit(regatta.job('name = "f"\ncomand = ["true"]\n'))
+    with pytest.raises(client.Invalid, match="no such file"):
+        master.submit({"name": "py", "source": "none", "command": ["true"]}, base_dir=str(regatta.cwd))
+
+
+def test_a_killed_master_is_started_again_and_nothing_is_missed(regatta, master):
+    run = master.submit({"name": "py", "command": ["sh", "-c", "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two"]},
+                        base_dir=str(regatta.cwd))
+    lines = run.logs(follow=True)
+    assert next(lines) == "one"
+    subprocess.run(["kill", "-9", *map(str, regatta.pids("master"))], check=True)
+    (regatta.cwd / "go").touch()
+    assert list(lines) == ["two"]
+    assert run.wait(timeout=60).verdict == "succeeded"
+
+
+def test_another_master_is_known_by_its_pin(regatta, tmp_path):
+    service = start_service(regatta, "127.0.0.1:0")
+    url, pin = f"https://127.0.0.1:{service.port}", (regatta.home / "http").read_text().split()[1]
+    far = client.connect(url, pin=pin, token=service.token)
+    run = far.submit({"name": "far", "command": ["true"], "source": "."}, base_dir=str(tmp_path))
+    assert run.wait(timeout=60).verdict == "succeeded"
+    with pytest.raises(client.Denied, match="another key than the pin says"):
+        client.connect(url, pin="sha256//" + 43 * "A" + "=", token=service.token).version()
+    with pytest.raises(client.Denied):
+        client.connect(url, pin=pin, token="0" * 64).version()
+    with pytest.raises(client.Unavailable):
+        client.connect(url, token=service.token).version()  # its certificate is of no CA
+    with pytest.raises(client.Invalid, match="context"):
+        far.submit(tmp_path / "job.toml")
+    (regatta.home / "contexts").mkdir(exist_ok=True)
+    (regatta.home / "contexts" / "lab.json").write_text(json.dumps({"url": url, "pin": pin, "token": service.token}))
+    assert client.connect(context="lab", home=str(regatta.home)).run("far").id == run.id
+    with pytest.raises(client.NotFound, match="context"):
+        client.connect(context="none", home=str(regatta.home))

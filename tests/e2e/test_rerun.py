@@ -1,0 +1,34 @@
+"""A run again, from its record."""
+JOB = '''
+name = "first"
+source = "src"
+command = ["sh", "-c", "cat word; echo $N $MY_TOKEN"]
+[env]
+N = "1"
+MY_TOKEN = "hush"
+'''
+
+
+def test_a_run_is_repeated_from_its_record(regatta):
+    (regatta.cwd / "src").mkdir()
+    (regatta.cwd / "src" / "word").write_text("old\n")
+    (regatta.cwd / "src" / "word.o").write_text("left out\n")
+    (regatta.cwd / "src" / ".gitignore").write_text("*.o\n")
+    first = regatta("run", "--output", "json", regatta.job(JOB))
+    assert "source: 1 name is left out" in first.err
+    (regatta.cwd / "src" / "word").write_text("new\n")
+
+    assert "has no secrets: env.MY_TOKEN" in regatta("rerun", "first", code=2).err
+    again = regatta("rerun", "first", "-f", "--set", 'env.N="2"', "--name", "second", env={"MY_TOKEN": "mine"})
+    assert again.out == "worker-0 | old\nworker-0 | 2 mine\n"
+    assert "again, with the source that it had" in again.err and "env.MY_TOKEN is taken from the environment" in again.err
+    assert '  name: "first" -> "second"' in again.err and '  env.N: "1" -> "2"' in again.err
+    assert "mine" not in again.err.replace("again", "")
+
+    third = regatta("rerun", "second", "-f", "--set", "source=src", "--set", "env.MY_TOKEN=given")
+    assert third.out == "worker-0 | new\nworker-0 | 2 given\n" and "env.MY_TOKEN: given anew" in third.err
+    for blob in (regatta.home / "blobs").iterdir():
+        blob.unlink()
+    gone = regatta("rerun", "first", "--set", "env.MY_TOKEN=x", code=3).err
+    assert "has the source of that run no more" in gone
+    assert "no run 'none'" in regatta("rerun", "none", code=3).err

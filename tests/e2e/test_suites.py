@@ -1,0 +1,283 @@
+"""Suites: a matrix, experiments, repeats; what is left in their directory; crashes, cancel, resume."""
+import collections
+import csv
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+from conftest import ROOT, wait_for
+
+TRAIN = """
+name = "train"
+command = ["sh", "-c", "echo samples_per_s=$((REGATTA_WORLD_SIZE * 100 + BATCH))"]
+env = { BATCH = "0" }
+[metrics.samples_per_s]
+pattern = 'samples_per_s=(?<value>[0-9]+)'
+better = "higher"
+"""
+SCALING = """
+name = "scaling"
+[suite]
+job = "train.toml"
+repeats = 2
+parallel = 2
+[matrix]
+count = [1, 2]
+"env.BATCH" = ["1", "2"]
+[[exclude]]
+count = 2
+"env.BATCH" = "2"
+[[experiments]]
+name = "base"
+set = { "env.BATCH" = "50" }
+[report]
+metric = "samples_per_s"
+baseline = { count = 1 }
+"""
+
+
+def suite_file(regatta, text, name="suite.toml"):
+    return regatta.job(text, name)
+
+
+def entries(suite):
+    return [(v["name"], r) for v in suite["variants"] for r in v["runs"]]
+
+
+def wait_suite(regatta, suite, seconds=60):
+    def ended():
+        got = regatta.json("suite", "status", suite)
+        return got if got["exit_code"] is not None else None
+    return wait_for(ended, seconds, f"suite {suite} to end")
+
+
+def test_a_suite_runs_every_variant_as_often_as_it_says(regatta):
+    regatta.job(TRAIN, "train.toml")
+    suite = regatta.json("suite", "run", suite_file(regatta, SCALING))
+    assert suite["state"] == "succeeded"
+    assert [v["name"] for v in suite["variants"]] == ["count=1,BATCH=1", "count=1,BATCH=2", "count=2,BATCH=1", "base"]
+    assert suite["variants"][2]["params"] == {"count": 2, "env.BATCH": "1"}
+    runs = [r["run"] for _, r in entries(suite)]
+    assert len(set(runs)) == 8 and {r["state"] for _, r in entries(suite)} == {"succeeded"}
+    # The same path as `regatta run`: they are runs like any other.
+    assert {r["id"] for r in regatta.json("ps", "--all")} == set(runs)
+    value = {v["name"]: regatta.status(v["runs"][0]["run"])["metrics"]["samples_per_s"]["last"] for v in suite["variants"]}
+    assert value == {"count=1,BATCH=1": 101, "count=1,BATCH=2": 102, "count=2,BATCH=1": 201, "base": 150}
+
+
+def test_the_directory_of_a_suite(regatta):
+    regatta.job(TRAIN, "train.toml")
+    suite = regatta.json("suite", "run", suite_file(regatta, SCALING))
+    there = regatta.home / "suites" / suite["id"]
+    assert suite["dir"] == str(there)
+    assert json.loads((there / "summary.json").read_text())["id"] == suite["id"]
+    assert "train.toml" in (there / "suite.toml").read_text()
+    for name, run in entries(suite):
+        link = there / "experiments" / name / str(run["repeat"])
+        assert link.resolve() == (regatta.home / "runs" / run["run"]).resolve()
+    assert not (there / "request.json").exists()
+    assert "has succeeded: there is nothing to resume" in regatta("suite", "resume", suite["id"], code=None).err
+
+
+@pytest.mark.parametrize("code, kept", [(0, []), (1, ["request.json"])])
+def test_secrets_are_in_no_answer_and_stay_only_for_a_resume(regatta, code, kept):
+    regatta.job(f'command = ["sh", "-c", "exit {code}"]\nenv = {{ HF_TOKEN = "swordfish" }}\n', "train.toml")
+    suite = regatta.json("suite", "run", suite_file(regatta, '[suite]\njob = "train.toml"\n'), code=code)
+    there = regatta.home / "suites" / suite["id"]
+    assert "swordfish" not in json.dumps([suite, regatta.json("suite", "status", suite["id"]), regatta.json("suite", "list")])
+    holders = [p for p in there.rglob("*") if p.is_file() and "experiments" not in p.parts and b"swordfish" in p.read_bytes()]
+    assert [p.name for p in holders] == kept and all(p.stat().st_mode & 0o777 == 0o600 for p in holders)
+
+
+def test_an_experiment_that_failed_is_named_with_its_cause(regatta):
+    regatta.job(TRAIN, "train.toml")
+    done = regatta("suite", "run", suite_file(regatta, """
+[suite]
+job = "train.toml"
+on_exit = ["echo $REGATTA_SUITE_STATE >state; test -d $REGATTA_SUITE_DIR", "exit 3", "touch last"]
+[[experiments]]
+name = "bad"
+set = { command = ["sh", "-c", "exit 9"] }
+[[experiments]]
+name = "later"
+after = ["bad"]
+[[experiments]]
+name = "good"
+"""), code=1)
+    assert "3 runs: 1 succeeded, 1 failed, 1 skipped" in done.out
+    assert "worker-0: exit code 9" in done.out
+    assert "later #1 skipped: 'bad' has not succeeded" in done.out
+    # on_exit always runs, all of it, and a command that fails is one line.
+    assert "on_exit  'exit 3': exit code 3" in done.out
+    assert (regatta.cwd / "state").read_text() == "failed\n"
+    assert (regatta.cwd / "last").exists()
+
+
+def test_bad_suite_files_are_refused_with_their_lines(regatta):
+    regatta.job(TRAIN, "train.toml")
+    for text, line in [
+            ("[suite]\njob='train.toml'\n[matrix]\n'roles.x.cuont'=[1]\n", "suite.toml:4:1: matrix: "),
+            ("[suite]\njob='train.toml'\n[matrix]\n" + "".join(f"'env.A{i}'={list(range(10))}\n" for i in range(5)),
+             "suite.toml:3:1: the matrix has 100000 variants: at most 10000 in one suite"),
+            ("[suite]\njob='train.toml'\n[[experiments]]\nname='a'\nafter='b'\n[[experiments]]\nname='b'\nafter='a'\n",
+             "experiments wait for each other: a -> b -> a"),
+            ("[suite]\njob='train.toml'\n[matrix]\ncount=[1,-1]\n", "--set count: "),
+            ("[suite]\njob='nothing.toml'\n", "nothing.toml' does not exist"),
+            ("[suite\n", "suite.toml:1:")]:
+        for action in "plan", "run":
+            done = regatta("suite", action, suite_file(regatta, text), code=None)
+            assert done.returncode in (2, 3) and line in done.err, done.err
+    assert regatta("suite", "run", "missing.toml", code=3).err == "regatta: suite file 'missing.toml' does not exist\n"
+    assert regatta("suite", "status", code=3).err.startswith("regatta: there are no suites")
+    assert regatta("suite", "status", "x", code=3).err == "regatta: no suite 'x'\n"
+    assert regatta("suite", "cancel", code=2)
+    assert regatta("suite", "cancel", "x", "--failed", code=2).err == "regatta: suite cancel: --failed does not go with it\n"
+    assert not (regatta.home / "suites").exists()
+
+
+def test_plan_says_how_many_runs_and_what_they_can_show(regatta):
+    regatta.job(TRAIN, "train.toml")
+    path = suite_file(regatta, SCALING.replace("repeats = 2", "repeats = 5"))
+    plan = regatta("suite", "plan", path).out
+    assert "4 variants, 5 repeats: 20 runs, 2 at a time, interleaved" in plan
+    assert "5 repeats see" in plan and "would see" in plan
+    assert not regatta.home.exists()  # a plan starts no master
+    regatta("run", "train.toml", "--repeat", 4)
+    plan = regatta.json("suite", "plan", path)
+    assert plan["runs"] == 20 and plan["about_ms"] > 0
+
+
+SLEEPS = """
+name = "sleeps"
+[suite]
+job = "job.toml"
+parallel = 2
+[matrix]
+"env.N" = ["1", "2", "3", "4"]
+"""
+
+
+def test_a_cancelled_suite_is_resumed_where_it_stood(regatta):
+    regatta.job('command = ["sh", "-c", "until [ -e go.$N ]; do sleep 0.02; done"]\n')
+    (regatta.cwd / "go.1").touch()
+    suite = regatta("suite", "run", "-d", suite_file(regatta, SLEEPS)).out.strip()
+
+    def states():
+        return [v["runs"][0]["state"] for v in regatta.json("suite", "status", suite)["variants"]]
+    wait_for(lambda: states() == ["succeeded", "running", "running", "waiting"], what="the second and third run")
+    assert regatta("suite", "cancel", "--now", suite).out == f"{suite} is being cancelled\n"
+    ended = wait_suite(regatta, suite)
+    assert ended["state"] == "cancelled" and ended["exit_code"] == 7
+    assert states() == ["succeeded", "cancelled", "cancelled", "waiting"]
+    first = ended["variants"][0]["runs"][0]["run"]
+    for n in 2, 3, 4:
+        (regatta.cwd / f"go.{n}").touch()
+    done = regatta.json("suite", "resume", suite)
+    assert done["state"] == "succeeded" and states() == ["succeeded"] * 4
+    assert done["variants"][0]["runs"][0]["run"] == first
+    assert [v["runs"][0]["attempt"] for v in done["variants"]] == [1, 2, 2, 1]
+    assert regatta("suite", "resume", suite, "--failed", code=None).returncode != 0  # there is nothing to do
+    assert len(regatta.json("ps", "--all")) == 6
+
+
+def test_a_failed_variant_is_tried_again_when_asked_for(regatta):
+    regatta.job('command = ["sh", "-c", "test -e there"]\n')
+    done = regatta.json("suite", "run", suite_file(regatta, "[suite]\njob = 'job.toml'\n"), code=1)
+    assert "there is nothing to resume; --failed starts" in regatta("suite", "resume", done["id"], code=None).err
+    (regatta.cwd / "there").touch()
+    assert regatta.json("suite", "resume", "--failed", done["id"])["state"] == "succeeded"
+
+
+def test_an_interrupt_cancels_the_suite(regatta):
+    regatta.job('command = ["sleep", "60"]\n')
+    child = regatta.start("suite", "run", suite_file(regatta, SLEEPS))
+    wait_for(lambda: [r for r in regatta.json("ps") if r["state"] == "running"], what="a run")
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 7, err
+    assert b"cancelling the suite" in err and b"cancelled" in out
+
+
+def kill_random(regatta, rng, first):
+    kinds = ["master", "node-agent", "shim", "forkserver"]
+    rng.shuffle(kinds)
+    for kind in ["master"] if first else kinds:
+        pids = regatta.pids(kind)
+        if pids:
+            try:
+                os.kill(rng.choice(pids), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            return kind
+    return None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kills_at_random_moments_neither_lose_nor_repeat_a_variant(regatta, seed):
+    """Of the client and the master at any moment; of everything else that belongs to a run."""
+    rng = random.Random(seed)
+    regatta.job('command = ["sh", "-c", "echo $REGATTA_RUN >>started.$N; sleep 0.05"]\n')
+    path = suite_file(regatta, "[suite]\njob = 'job.toml'\nparallel = 3\n[matrix]\n'env.N' = "
+                      f"{[str(i) for i in range(24)]}\n")
+    suite = regatta("suite", "run", "-d", path).out.strip()
+    deadline = time.monotonic() + 100
+    kills = collections.Counter()
+    while True:
+        got = regatta.json("suite", "status", suite)
+        if got["exit_code"] is not None:
+            break
+        assert time.monotonic() < deadline, got["counts"]
+        if sum(kills.values()) < 12:
+            kills[kill_random(regatta, rng, not kills)] += 1
+        time.sleep(rng.random() * 0.2)
+    assert len(got["variants"]) == 24
+    runs = [r["run"] for _, r in entries(got)]
+    assert len(set(runs)) == 24, "a variant has no run, or that of another"
+    assert {r["id"] for r in regatta.json("ps", "--all")} == set(runs), "a variant has two runs"
+    for variant in got["variants"]:
+        assert variant["runs"][0]["state"] in ("succeeded", "failed"), variant
+        assert variant["runs"][0]["attempt"] == 1
+        begun = regatta.cwd / f"started.{variant['params']['env.N']}"
+        assert not begun.exists() or len(begun.read_text().split()) == 1, "a job ran twice"
+    assert kills["master"] > 0
+
+
+def test_the_report_has_table_charts_scaling_and_tests(regatta):
+    """Twice the nodes, twice the figure: the difference is tested, and is the speed-up."""
+    regatta.job(TRAIN.replace("+ BATCH))", "+ BATCH + $$ % 7))"), "train.toml")
+    done = regatta("suite", "run", suite_file(regatta, SCALING.replace("repeats = 2", "repeats = 6")))
+    assert "samples_per_s (higher is better)" in done.out and "SPEED-UP" in done.out
+    summary = regatta.json("suite", "report", "scaling")
+    there = regatta.home / "suites" / summary["id"]
+    assert summary == {**json.loads((there / "summary.json").read_text())}
+    (metric,) = summary["metrics"]
+    rows = {row["variant"]: row for row in metric["rows"]}
+    assert rows["count=1,BATCH=1"]["baseline"] is None and rows["count=1,BATCH=1"]["n"] == 6
+    two = rows["count=2,BATCH=1"]
+    assert two["baseline"] == "count=1,BATCH=1" and two["verdict"] == "better" and two["p_holm"] < 0.05
+    assert 85 < two["diff_pct"] < 110 and 1.85 < two["speedup"] < 2.1
+    assert abs(two["efficiency"] - two["speedup"] / 2) < 1e-9
+    table = list(csv.DictReader((there / "table.csv").open()))
+    assert list(table[0]) == ["suite", "variant", "run", "repeat", "metric", "value", "count", "env.BATCH"]
+    assert len(table) == 4 * 6 and {r["metric"] for r in table} == {"samples_per_s"}
+    values = sorted(float(r["value"]) for r in table if r["variant"] == "count=2,BATCH=1")
+    assert (values[2] + values[3]) / 2 == two["median"]
+    page = (there / "report.html").read_text()
+    assert page.count("<svg") == 2 and "samples_per_s over env.BATCH" in page and "speed-up" in page
+
+
+def test_the_report_of_a_suite_without_metrics_has_the_time_that_its_jobs_ran(regatta):
+    regatta.job('command = ["true"]\n')
+    summary = regatta.json("suite", "run", suite_file(regatta, "[suite]\njob = 'job.toml'\nrepeats = 2\n"))
+    assert [m["name"] for m in summary["metrics"]] == ["runtime_s"]
+    # A run that was removed is missing in the next report, and nothing else is.
+    regatta("cleanup", summary["variants"][0]["runs"][0]["run"])
+    assert regatta.json("suite", "report", summary["id"])["metrics"][0]["rows"][0]["n"] == 1
+
+
+def test_the_example_is_a_suite(regatta):
+    summary = regatta.json("suite", "run", ROOT / "examples" / "suite" / "scaling.toml")
+    assert summary["counts"]["succeeded"] == 30 and summary["tests"] == 3

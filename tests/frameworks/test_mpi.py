@@ -1,0 +1,180 @@
+"""Strategy mpi with Debian's Open MPI and MPICH: without ssh, on four and on sixteen nodes, and what happens when a
+process, the launcher or a node dies."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from conftest import ROOT, processes, wait_for
+
+EXAMPLE = ROOT / "examples" / "mpi-allreduce"
+SECONDS = 120
+# The compiler, and the command: Debian's alternatives decide which of the two plain mpirun is.
+OPENMPI = ("mpicc.openmpi", ["mpirun.openmpi"])
+MPICH = ("mpicc.mpich", ["mpiexec.hydra"])
+BOTH = pytest.mark.parametrize("mpi", [OPENMPI, MPICH], ids=["openmpi", "mpich"])
+
+# Rank 1 does what the argument says; the others wait for it.
+PATIENT = r"""
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	int rank;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Barrier(MPI_COMM_WORLD);
+	printf("rank %d is here\n", rank);
+	fflush(stdout);
+	if (rank == 1 && strcmp(argv[1], "kill") == 0)
+		raise(SIGKILL);
+	if (rank == 1 && strcmp(argv[1], "abort") == 0)
+		MPI_Abort(MPI_COMM_WORLD, 5);
+	for (;;)
+		sleep(1);
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_ssh(tmp_path, monkeypatch, regatta):
+    """A path with everything of this machine but ssh and rsh."""
+    bin_dir = tmp_path / "no-ssh"
+    bin_dir.mkdir()
+    for directory in ("/usr/bin", "/bin"):
+        for name in os.listdir(directory):
+            if not name.startswith(("ssh", "rsh", "slogin")) and not (bin_dir / name).exists():
+                (bin_dir / name).symlink_to(os.path.join(directory, name))
+    assert not shutil.which("ssh", path=str(bin_dir))
+    regatta.env["PATH"] = str(bin_dir)
+
+
+def compiled(regatta, mpi, source, name):
+    subprocess.run([mpi[0], "-o", regatta.cwd / name, source], check=True, capture_output=True, timeout=60)
+
+
+def patient(regatta, mpi, what, **more):
+    (regatta.cwd / "patient.c").write_text(PATIENT)
+    compiled(regatta, mpi, regatta.cwd / "patient.c", "patient")
+    keys = "".join(f"{key} = {value}\n" for key, value in more.items())
+    words = ", ".join(f'"{word}"' for word in [*mpi[1], "-n", "3", "./patient", what])
+    regatta.job(f'strategy = "mpi"\ncount = 3\n{keys}command = [{words}]\n')
+
+
+def pids(regatta, word):
+    return [pid for pid, cmd in regatta.ours().items() if word in cmd]
+
+
+def ranks_are_here(regatta, run):
+    log = regatta.home / "runs" / run / "logs" / "worker-0.log"
+    wait_for(lambda: log.exists() and log.read_bytes().count(b"is here") == 3, SECONDS, "all ranks")
+
+
+def summed(regatta, got, nodes, per_node=1):
+    assert got["verdict"] == "succeeded", got
+    size = nodes * per_node
+    found = re.findall(r"rank (\d+) of (\d+) on (\S+): sum (\S+)", regatta.log(got["id"], "worker-0").decode())
+    assert sorted(int(rank) for rank, _, _, _ in found) == list(range(size))
+    assert {(int(n), float(total)) for _, n, _, total in found} == {(size, size * (size + 1) / 4)}
+    by_node = [node for _, _, node, _ in found]
+    assert sorted(by_node) == sorted([f"worker-{i}" for i in range(nodes)] * per_node)
+
+
+@BOTH
+@pytest.mark.parametrize("isolate", ["none", "netns"])
+def test_all_reduce_on_four_nodes(regatta, mpi, isolate):
+    if isolate == "netns" and os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    compiled(regatta, mpi, EXAMPLE / "allreduce.c", "allreduce")
+    regatta.job(f'strategy = "mpi"\ncount = 4\nisolate = "{isolate}"\ncommand = ["{mpi[1][0]}", "-n", "4", "./allreduce"]\n')
+    got = regatta.json("run", "job.toml", timeout=SECONDS)
+    summed(regatta, got, 4)
+    events = [json.loads(line) for line in regatta("events", got["id"], "--output", "json").out.splitlines()]
+    starts = [e for e in events if e["kind"] == "exec"]
+    assert {e["node"] for e in starts} >= {"worker-1", "worker-2", "worker-3"}
+    assert all(node["exit_code"] == 0 for node in got["nodes"])
+
+
+def test_the_example_runs_as_it_is(regatta):
+    work = regatta.cwd / "example"
+    shutil.copytree(EXAMPLE, work)
+    got = regatta.json("run", work / "job.toml", timeout=SECONDS)
+    summed(regatta, got, 4, 2)
+
+
+def test_a_launcher_of_its_own_and_two_slots_on_each_worker(regatta):
+    compiled(regatta, OPENMPI, EXAMPLE / "allreduce.c", "allreduce")
+    regatta.job('strategy = "mpi"\n[roles.launcher]\ncommand = ["sh", "-c", "mpirun.openmpi -n 4 ./allreduce"]\n'
+                '[roles.worker]\ncount = 2\nprocesses_per_node = 2\n')
+    got = regatta.json("run", "job.toml", timeout=SECONDS)
+    assert got["verdict"] == "succeeded", got
+    text = regatta.log(got["id"], "launcher-0").decode()
+    assert sorted(re.findall(r"rank \d of 4 on (\S+): sum 5.0", text)) == ["worker-0"] * 2 + ["worker-1"] * 2
+
+
+def test_sixteen_nodes(regatta):
+    compiled(regatta, OPENMPI, EXAMPLE / "allreduce.c", "allreduce")
+    regatta.job('strategy = "mpi"\ncount = 16\nenv = { OMPI_MCA_mpi_yield_when_idle = "1" }\n'
+                'command = ["mpirun.openmpi", "-n", "16", "./allreduce"]\n')
+    summed(regatta, regatta.json("run", "job.toml", timeout=SECONDS), 16)
+
+
+def test_a_dead_rank_is_named_with_node_and_signal(regatta):
+    patient(regatta, OPENMPI, "kill")
+    got = regatta.json("run", "job.toml", code=1, timeout=SECONDS)
+    assert got["cause"] == "worker-0: exit code 137: rank 1 on worker-1: killed by SIGKILL"
+    assert not pids(regatta, b"patient") and not pids(regatta, b"orted")
+
+
+def test_a_dead_rank_of_mpich_ends_the_job(regatta):
+    patient(regatta, MPICH, "kill")
+    got = regatta.json("run", "job.toml", code=1, timeout=SECONDS)
+    assert got["cause"].startswith("worker-0: ")
+    assert not pids(regatta, b"patient") and not pids(regatta, b"hydra")
+
+
+def test_an_abort_is_the_cause(regatta):
+    patient(regatta, OPENMPI, "abort")
+    got = regatta.json("run", "job.toml", code=1, timeout=SECONDS)
+    assert got["cause"] == "worker-0: exit code 5: rank 1: called MPI_Abort, exit code 5"
+
+
+@BOTH
+def test_a_killed_launcher_leaves_nothing(regatta, mpi):
+    patient(regatta, mpi, "wait")
+    run = regatta.submit("job.toml")
+    ranks_are_here(regatta, run)
+    launcher = [pid for pid, cmd in regatta.ours().items() if cmd.startswith(mpi[1][0].encode() + b"\0")]
+    os.kill(launcher[0], signal.SIGKILL)
+    got = regatta.wait(run)
+    assert got["cause"] == "worker-0: killed by SIGKILL"
+    assert not pids(regatta, b"patient")
+
+
+def test_a_frozen_node_is_lost(regatta):
+    """Its agent and all of its processes are stopped: nobody answers, and the lease ends the run."""
+    patient(regatta, OPENMPI, "wait", timeouts='{ lease = "20s" }')
+    run = regatta.submit("job.toml")
+    ranks_are_here(regatta, run)
+    place = f"{run}/worker-2.node".encode()
+    frozen = [pid for pid, (cmd, env) in processes().items() if place in cmd or place in env]
+    assert len(frozen) > 2
+    for pid in frozen:
+        os.kill(pid, signal.SIGSTOP)
+    got = regatta.wait(run, SECONDS)
+    assert got["verdict"] == "failed" and "worker-2" in got["cause"]
+    assert not pids(regatta, b"patient")
+
+
+def test_a_node_without_mpirun_is_one_line(regatta):
+    regatta.job('strategy = "mpi"\ncount = 2\ncommand = ["mpirun.nowhere", "./x"]\n')
+    got = regatta.json("run", "job.toml", code=3)
+    assert re.fullmatch(r"worker-[01]: command 'mpirun.nowhere' not found in PATH", got["cause"])

@@ -1,0 +1,111 @@
+"""Operators of training jobs: built from their modules, installed with their own manifests.
+
+    install(cluster, "training-operator")
+
+Their images and manifests are parts of the store; a kustomization over their own names our image and what must differ.
+"""
+import base64
+import collections
+import json
+import os
+import pathlib
+import shutil
+import stat
+import tempfile
+
+from . import images, pki, programs, store
+from .cluster import wait_for
+
+# module and version; package: what is built; manifests and overlay: directories in it; image: what the manifests call it;
+# namespace and deployment: where it runs; secret and authority: the certificate of its webhooks, if it has some.
+Operator = collections.namedtuple("Operator", "module version package manifests overlay image namespace deployment secret authority patches")
+READY_SECONDS = 180
+
+
+def drop(kind, name):
+    return {"target": {"kind": kind, "name": name},
+            "patch": f"$patch: delete\napiVersion: apiextensions.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n"}
+
+
+def change_deployment(*operations):
+    return {"target": {"kind": "Deployment"}, "patch": json.dumps([dict(zip(("op", "path", "value"), o)) for o in operations])}
+
+
+CONTAINER = "/spec/template/spec/containers/0"
+QUICK_PROBE = ("replace", f"{CONTAINER}/readinessProbe", {"httpGet": {"path": "/readyz", "port": 8081}, "periodSeconds": 1})
+OPERATORS = {
+    # mpijobs are the other operator's: both claim the name.
+    "training-operator": Operator(
+        "github.com/kubeflow/training-operator", "v1.8.1", "./cmd/training-operator.v1", "manifests", "overlays/standalone",
+        "kubeflow/training-operator", "kubeflow", "training-operator", "training-operator-webhook-cert", "training-operator-ca",
+        [drop("CustomResourceDefinition", "mpijobs.kubeflow.org"),
+         change_deployment(("add", f"{CONTAINER}/args", [
+             f"--pytorch-init-container-image={images.BUSYBOX}",
+             *[f"--enable-scheme={kind}" for kind in ("tfjob", "pytorchjob", "mxjob", "xgboostjob", "paddlejob")]]), QUICK_PROBE)]),
+    "mpi-operator": Operator(
+        "github.com/kubeflow/mpi-operator", "v0.6.0", "./cmd/mpi-operator", "manifests", "overlays/standalone",
+        "mpioperator/mpi-operator", "mpi-operator", "mpi-operator", None, None, []),
+    "jobset": Operator(
+        "sigs.k8s.io/jobset", "v0.8.0", ".", "config", "default", None, "jobset-system", "jobset-controller-manager",
+        "jobset-webhook-server-cert", "jobset-ca",
+        [change_deployment(("replace", f"{CONTAINER}/image", f"{images.REGISTRY}/jobset:1"),
+                           ("add", "/spec/template/spec/securityContext/runAsUser", 65532), QUICK_PROBE)]),
+}
+
+
+def kustomization(name, operator):
+    made = {"resources": [f"../{operator.manifests}/{operator.overlay}"], "patches": operator.patches}
+    if operator.image:
+        made["images"] = [{"name": operator.image, "newName": f"{images.REGISTRY}/{name}", "newTag": "1"}]
+    return made
+
+
+def part(name):
+    """A directory with image.tar, the operator's manifests, and bench/ for kubectl apply -k."""
+    operator = OPERATORS[name]
+
+    def make(path, run):
+        source = path / "source"
+        shutil.copytree(programs.download(run, operator.module, operator.version)["Dir"], source)
+        make_writable(source)
+        programs.build(run, source, path / "manager", operator.package, ["-ldflags", "-s -w"])
+        images.write_program(path / f"{name}.tar", f"{images.REGISTRY}/{name}:1", path / "manager")
+        shutil.move(source / operator.manifests, path / operator.manifests)
+        shutil.rmtree(source)
+        (path / "manager").unlink()
+        (path / "bench").mkdir()
+        (path / "bench/kustomization.yaml").write_text(json.dumps(kustomization(name, operator), indent=1))
+    return store.make(f"{name}-{operator.version}", tuple(operator), make)
+
+
+def make_writable(root):
+    for folder, _, names in os.walk(root):
+        for path in [folder, *(os.path.join(folder, n) for n in names)]:
+            os.chmod(path, os.stat(path).st_mode | stat.S_IWUSR)
+
+
+def certificates(operator, service):
+    """The secret of its webhooks, as the operator would make it; one that it makes itself is mounted a minute later."""
+    with tempfile.TemporaryDirectory() as place:
+        own = pki.Authority(pathlib.Path(place) / "own", "", operator.authority, pki.RSA)
+        pki.openssl("rsa", "-in", own.path("ca.key"), "-traditional", "-out", own.path("ca.key"))  # the one form that it reads
+        own.sign("tls", f"/CN={service}", f"DNS:{service}")
+        data = {name: base64.b64encode(own.path(name).read_bytes()).decode() for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": operator.secret, "namespace": operator.namespace}, "data": data}
+
+
+def install(cluster, name):
+    operator = OPERATORS[name]
+    made = part(name)
+    cluster.load_image(made / f"{name}.tar")
+    cluster.kubectl("apply", "--server-side", "-k", made / "bench")
+    if operator.secret:
+        service = {"training-operator": "training-operator", "jobset": "jobset-webhook-service"}[name]
+        secret = certificates(operator, f"{service}.{operator.namespace}.svc")
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(secret))
+    wait_for(lambda: is_available(cluster, operator), name, READY_SECONDS)
+
+
+def is_available(cluster, operator):
+    path = f"/apis/apps/v1/namespaces/{operator.namespace}/deployments/{operator.deployment}"
+    return cluster.api("GET", path)["status"].get("availableReplicas")
