@@ -4,9 +4,13 @@
 #	make run        install what is missing, build, run examples/quickstart.toml
 #	make test       everything that is checked: see tools/run-tests
 #	make check      build, unit tests, lint: the loop of daily work
-#	make mutants    deliberate faults in the code, each of which a test must notice
+#	make mutants    all deliberate faults in the code, each of which a test must notice; make test has a sample
 #	make chaos      [KILLS=2000] kill -9 of masters, agents, shims and whole hosts, as root
 #	make cloud      a small AWS on this machine, to try the EC2 engine without an account; Ctrl-C removes it
+#	make cloud-sweep  every crash point, fault and missing permission on the small AWS, not only a sample
+#	make cluster    a Kubernetes of three nodes on this machine, as root; Ctrl-C removes it
+#	make operators  the long tests on that Kubernetes, with MPI operator and JobSet
+#	make frameworks  wheels of JAX, TensorFlow, MXNet, Paddle and mpi4py: two ranks of each train
 #	make sim        [SEEDS=1000000] histories full of faults; what holds in all of them
 #	make bench      figures, beside what is installed
 #	make asan       the unit tests under ASan and UBSan
@@ -14,6 +18,7 @@
 #	make lint       layers, clang-format, clang-tidy, cppcheck
 #	make format     let clang-format have its way
 #	make install    [PREFIX=/usr/local] [DESTDIR=]
+#	make deb        build/regatta_VERSION_ARCH.deb: program, man page, completions, systemd units
 #	make clean
 
 PREFIX ?= /usr/local
@@ -22,7 +27,7 @@ TARGET ?=
 KILLS ?= 2000
 SEEDS ?= 1000000
 
-.PHONY: all run test check mutants sim chaos cloud bench asan fuzz lint format install clean
+.PHONY: all run test check mutants sim chaos cloud cloud-sweep cluster operators frameworks bench asan fuzz lint format install deb clean
 
 all:
 	@tools/build
@@ -42,17 +47,37 @@ check:
 
 mutants:
 	@tools/setup test
-	@tools/run-tests build mutants
+	@REGATTA_MUTANTS=all tools/run-tests build mutants
 
 chaos:
 	@tools/setup test
-	@REGATTA_HOST_KILLS=$(KILLS) REGATTA_HOSTS_SECONDS=14400 tools/run-tests build hosts
+	@seed=$${REGATTA_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; \
+	echo "seed $$seed: 'REGATTA_SEED=$$seed make chaos' makes the same choices"; \
+	REGATTA_SEED=$$seed REGATTA_HOST_KILLS=$(KILLS) REGATTA_HOSTS_SECONDS=14400 REGATTA_TEST_SECONDS=0 tools/run-tests build hosts
 
 # As root its instances boot; otherwise they are rows in a table.
 cloud:
 	@tools/setup test
+	@[ -e build/venv/stamp ] || echo "making the Python environment of the tests, which takes a minute or two" >&2
 	@tools/run-tests --venv
 	@PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 exec build/venv/bin/python -m cloud up
+
+cloud-sweep:
+	@tools/setup test
+	@REGATTA_CLOUD_SWEEP=1 REGATTA_TEST_SECONDS=0 tools/run-tests build cloud
+
+cluster:
+	@tools/setup test
+	@exec tools/kube-bench up
+
+operators:
+	@tools/setup test
+	@REGATTA_OPERATORS=1 REGATTA_TEST_SECONDS=0 tools/run-tests build kube
+
+frameworks:
+	@tools/setup test
+	@tools/build
+	@tools/frameworks
 
 sim:
 	@tools/build
@@ -85,6 +110,9 @@ install: all
 	@install -D -m 755 build/regatta "$(DESTDIR)$(PREFIX)/bin/regatta"
 	@install -D -m 644 docs/man/regatta.1 "$(DESTDIR)$(PREFIX)/share/man/man1/regatta.1"
 	@echo "installed in $(DESTDIR)$(PREFIX)"
+
+deb: all
+	@tools/deb
 
 clean:
 	rm -rf build
