@@ -1,12 +1,13 @@
 /*
- * bench_start - what the start of a run of many nodes costs the master's loop.
+ * bench_start - what the start and the end of a run of many nodes cost the master's loop.
  *
  *     bench_start [NODES]
  *
  * A whole master in this process, with a driver that makes nothing, and a swarm in a second process: one
  * connection per node that says hello, is ready, gets the table of members and START, and says that it has
  * started.  Measured from the moment when the last node is ready until all have been told, processor time of the
- * loop's thread; the longest turn of the loop is the longest time in which nobody else is served.
+ * loop's thread; the longest turn of the loop is the longest time in which nobody else is served.  Then the run is
+ * cancelled: until all have been told to stop, have ended, and are released and deleted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +39,7 @@
 #include "master/internal.h"
 #include "master/live_run.h"
 #include "master/master.h"
+#include "master/round.h"
 #include "master/runs.h"
 #include "sys/loop.h"
 
@@ -96,9 +98,8 @@ int __wrap_getrlimit64(int what, struct rlimit *ret)
 int __wrap_streams_open(struct live_run *lr, int rank, struct err *err);
 int __wrap_streams_open(struct live_run *lr, int rank, struct err *err)
 {
-	(void)lr;
-	(void)rank;
 	(void)err;
+	lr->nodes[rank].attempt = 1;
 	return 0;
 }
 
@@ -106,6 +107,7 @@ int __wrap_streams_open(struct live_run *lr, int rank, struct err *err)
 
 struct node {
 	int fd, starts;
+	bool released;
 	struct buf rx;
 };
 
@@ -162,6 +164,16 @@ static void answer(struct node *n, const struct frame *f, int *ret_here)
 	} else if (f->type == FRAME_START) {
 		n->starts++;
 		say(n, FRAME_STARTED, STR("{\"attempt\":1,\"pid\":1}"));
+	} else if (f->type == FRAME_SIGNAL) {
+		say(n, FRAME_EXIT,
+		    STR("{\"attempt\":1,\"code\":0,\"signal\":15,\"oom\":false,\"kind\":\"none\","
+			"\"reason\":\"\",\"streams\":[0,0,0]}"));
+		say(n, FRAME_COLLECTED, STR("{\"files\":0,\"bytes\":0}"));
+	} else if (f->type == FRAME_BYE) {
+		fprintf(stderr, "the master leaves: %.*s\n", STR_ARG(f->payload));
+		exit(1);
+	} else if (f->type == FRAME_RELEASE) {
+		n->released = true;
 	}
 }
 
@@ -186,15 +198,15 @@ static uint64_t take(struct node *n, int *ret_here)
 	return (uint64_t)got;
 }
 
-/* Until every node has been told once; returns the bytes that came. */
-static uint64_t swarm(const struct live_run *lr, int n)
+/* Until every node is released.  Writes the bytes that came to `told` when all have started. */
+static void swarm(const struct live_run *lr, int n, int told)
 {
 	struct node *v = xcalloc((size_t)n, sizeof(*v));
 	struct pollfd *p = xcalloc((size_t)n, sizeof(*p));
-	int dialled = 0, here = 0, started = 0;
+	int dialled = 0, here = 0, started = 0, released = 0;
 	uint64_t bytes = 0;
 
-	while (started < n) {
+	while (released < n) {
 		while (dialled < n && dialled - here < AT_ONCE) {
 			dial(lr, dialled, &v[dialled]);
 			p[dialled] = (struct pollfd){.fd = v[dialled].fd, .events = POLLIN};
@@ -205,12 +217,19 @@ static uint64_t swarm(const struct live_run *lr, int n)
 		for (int i = 0; i < dialled; i++) {
 			int before = v[i].starts;
 
-			if (p[i].revents)
-				bytes += take(&v[i], &here);
-			started += v[i].starts - before;
+			if (p[i].fd < 0 || !p[i].revents)
+				continue;
+			bytes += take(&v[i], &here);
+			if (v[i].starts > before && ++started == n &&
+			    write(told, &bytes, sizeof(bytes)) != sizeof(bytes))
+				die("tell");
+			if (!v[i].released)
+				continue;
+			close(v[i].fd);
+			p[i].fd = -1;
+			released++;
 		}
 	}
-	return bytes;
 }
 
 /* ---- the master ---- */
@@ -277,6 +296,24 @@ static double tick_ms(struct core_run *r, int64_t now_ms)
 	return (cpu_now() - before) / TICKS;
 }
 
+static void bench_end(struct master *m, struct live_run *lr, int n)
+{
+	struct turns stop = {0}, end = {0}, clean = {0};
+
+	lr->busy++; /* it stays in memory when it has ended */
+	run_event(lr, &(struct event){.kind = EV_CANCEL});
+	while (lr->core->phase == RUN_COLLECTING && lr->core->stop_next < n)
+		turn(m, &stop);
+	while (lr->core->phase == RUN_COLLECTING)
+		turn(m, &end);
+	while (!run_phase_is_final(lr->core->phase))
+		turn(m, &clean);
+	printf("stop of %d nodes: %.3f s of the loop in %d turns, the longest %.1f ms; until all have "
+	       "ended %.3f s, the longest turn %.1f ms; until all are gone %.3f s, the longest turn %.1f ms\n",
+	       n, stop.cpu / 1e3, stop.n, stop.longest, (stop.cpu + end.cpu) / 1e3, end.longest,
+	       (stop.cpu + end.cpu + clean.cpu) / 1e3, clean.longest);
+}
+
 int main(int argc, char **argv)
 {
 	int n = argc > 1 ? (int)strtol(argv[1], NULL, 10) : NODES;
@@ -305,9 +342,8 @@ int main(int argc, char **argv)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		uint64_t bytes = swarm(lr, n);
-
-		_exit(write(told[1], &bytes, sizeof(bytes)) == sizeof(bytes) ? 0 : 1);
+		swarm(lr, n, told[1]);
+		_exit(0);
 	}
 	/* The last of these turns sends the first slice. */
 	while (lr->core->phase == RUN_GATHERING) {
@@ -323,12 +359,13 @@ int main(int argc, char **argv)
 
 	if (read(told[0], &bytes, sizeof(bytes)) != sizeof(bytes))
 		die("the swarm has failed");
-	waitpid(pid, NULL, 0);
 	printf("START of %d nodes: %.3f s of the loop in %d turns, the longest %.1f ms; until all have "
 	       "started %.3f s, the longest turn %.1f ms; %.1f MB sent\n",
 	       n, start.cpu / 1e3, start.n, start.longest, (start.cpu + rest.cpu) / 1e3,
 	       rest.longest, (double)bytes / 1e6);
 	printf("a tick over %d nodes that run: %.3f ms\n", n, tick_ms(lr->core, master_now(&m)));
+	bench_end(&m, lr, n);
+	waitpid(pid, NULL, 0);
 	m.exit_code = 1; /* nothing is cleaned up: the home goes as it is */
 	file_remove_tree(home, NULL);
 	return 0;
