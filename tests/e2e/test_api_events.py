@@ -96,11 +96,16 @@ def ask(service, path):
     return s
 
 
+def answer_of(s):
+    answer = http.client.HTTPResponse(s)
+    answer.begin()
+    assert answer.status == 200
+    return answer
+
+
 def lines_of(s):
     """The whole answer; one that was cut is an IncompleteRead."""
-    with s, http.client.HTTPResponse(s) as answer:
-        answer.begin()
-        assert answer.status == 200
+    with s, answer_of(s) as answer:
         return [json.loads(line) for line in answer.read().splitlines()]
 
 
@@ -178,19 +183,22 @@ pattern = 'loss=(?<value>[0-9]+)'
         return service.get(f"/api/v1/runs/{run}").json
 
     wait_for(lambda: all(n["log_bytes"] == 7 and n["metrics"] for n in now()["nodes"]), what="the first lines")
-    both = [ask(service, f"/api/v1/runs/{run}/watch?deltas=1") for _ in range(2)]
-    (regatta.cwd / "one").touch()
-    wait_for(lambda: now()["nodes"][1]["log_bytes"] == 14, what="the line of rank 1")
-    (regatta.cwd / "two").touch()
-    end = regatta.wait(run)
-    for s in both:
-        lines = lines_of(s)
-        assert "delta" not in lines[0] and len(lines[0]["nodes"]) == 3
-        assert "delta" not in lines[-1] and lines[-1]["state"] == "succeeded"
-        deltas = lines[1:-1]
-        assert any(d.get("delta") for d in deltas)
-        nodes = lines[0]["nodes"]
-        for d in deltas:
-            for n in d["nodes"]:
-                nodes[n["rank"]] = n
-        assert [n["log_bytes"] for n in nodes] == [n["log_bytes"] for n in end["nodes"]]
+    with contextlib.ExitStack() as stack:
+        both = [answer_of(stack.enter_context(ask(service, f"/api/v1/runs/{run}/watch?deltas=1"))) for _ in range(2)]
+        firsts = [json.loads(answer.readline()) for answer in both]
+        assert all("delta" not in first and len(first["nodes"]) == 3 for first in firsts)
+        (regatta.cwd / "one").touch()
+        for answer, first in zip(both, firsts):
+            nodes = first["nodes"]
+            while [n["log_bytes"] for n in nodes] != [7, 14, 7]:  # the end of the answer is no JSON
+                delta = json.loads(answer.readline())
+                assert delta["delta"]
+                for n in delta["nodes"]:
+                    nodes[n["rank"]] = n
+        (regatta.cwd / "two").touch()
+        end = regatta.wait(run)
+        for answer in both:
+            *deltas, last = [json.loads(line) for line in answer.read().splitlines()]
+            assert all(d["delta"] for d in deltas)
+            assert "delta" not in last and last["state"] == "succeeded"
+            assert [n["log_bytes"] for n in last["nodes"]] == [n["log_bytes"] for n in end["nodes"]] == [7, 21, 7]
