@@ -278,6 +278,11 @@ static const struct cli_option logs_options[] = {
 	 .min = 1,
 	 .max = 1000000,
 	 .help = "only this attempt of a node that was started again"},
+	{.name = "since",
+	 .value = "TIME",
+	 .help = "only what came in the last e.g. 5m, or since a time such as 2026-01-31T12:00:00Z"},
+	{.name = "timestamps",
+	 .help = "each line with the time at which the master got it, in UTC"},
 	{.name = "grep",
 	 .value = "RE",
 	 .help = "only lines that have this regular expression (PCRE), of those that --tail leaves"},
@@ -591,6 +596,7 @@ const struct command cli_commands[] = {
 		 "them, except on a terminal, where control characters are escaped.",
 	 .example = "regatta logs quickstart trainer-0 --tail 20\n"
 		    "regatta logs quickstart -f --stderr\n"
+		    "regatta logs quickstart -f --since 5m --timestamps\n"
 		    "regatta logs quickstart --node 'trainer-*' --grep 'loss|error'",
 	 .run = command_logs},
 	{.name = "metrics",

@@ -135,6 +135,7 @@ void manpage_render(struct buf *out)
 		".TP\n.I $REGATTA_HOME/runs/RUN/logs/NODE.log\n"
 		"Standard output of a node, byte by byte; standard error is in \\fINODE.err.log\\fR,\n"
 		"and \\fINODE.order\\fR tells in which order the two came.\n"
+		"\\fINODE.log.times\\fR has offsets of the log and when the master got what begins there.\n"
 		".TP\n.I $REGATTA_HOME/master.log\n"
 		"The log of a master that was started in the background.\n"
 		".TP\n.I $REGATTA_HOME/contexts/NAME.json\n"

@@ -13,6 +13,7 @@
 #include "link/frame.h"
 #include "metrics/stats.h"
 #include "store/log_order.h"
+#include "store/log_times.h"
 #include "store/store.h"
 
 struct agent_conn;
@@ -38,6 +39,7 @@ struct live_stream {
 	uint64_t acked; /* bytes synced, as last told to the agent */
 	uint64_t final; /* length of the stream, told by the agent with the exit */
 	bool syncing;
+	struct log_times times;
 };
 
 struct live_series {

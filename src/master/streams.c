@@ -317,6 +317,18 @@ static int note_order(struct live_run *lr, int rank, enum stream s, struct err *
 			      err);
 }
 
+/* Records when the bytes arrive that a log is about to get. */
+static void note_time(struct live_run *lr, int rank, enum stream s)
+{
+	struct live_stream *st = &lr->nodes[rank].streams[s];
+	char name[LOG_NAME_MAX];
+
+	if (s == STREAM_METRICS)
+		return;
+	run_log_name(lr, rank, lr->nodes[rank].attempt, s, name);
+	log_times_grow(&st->times, lr->logs_dir, name, logfile_size(st->file), clock_wall_ms());
+}
+
 /* Tells the core when the disk becomes full for a node, and when it has room again: a cancelled
  * run does not wait for output that cannot be stored. */
 static void note_room(struct live_run *lr, int rank, bool room)
@@ -338,8 +350,11 @@ static int append(struct live_run *lr, int rank, enum stream s, uint64_t offset,
 		return err_set(err, ERR_CAPACITY, "the disk is full: the job's output has to wait");
 	uint64_t before = logfile_size(st->file);
 	bool grows = offset + bytes.n > before;
-	if ((grows && note_order(lr, rank, s, err) < 0) ||
-	    logfile_append(st->file, offset, bytes, err) < 0)
+	if (grows && note_order(lr, rank, s, err) < 0)
+		return -1;
+	if (grows)
+		note_time(lr, rank, s);
+	if (logfile_append(st->file, offset, bytes, err) < 0)
 		return -1;
 	lr->m->log_bytes += logfile_size(st->file) - before;
 	node_changed(lr, rank);

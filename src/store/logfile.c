@@ -186,6 +186,20 @@ int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err
 	return 0;
 }
 
+uint64_t logfile_line_start(int fd, uint64_t offset)
+{
+	CLEANUP(freep) char *block = xmalloc(TAIL_BLOCK);
+	uint64_t start = offset > TAIL_BLOCK ? offset - TAIL_BLOCK : 0;
+	size_t n;
+
+	if (file_pread_full(fd, block, (size_t)(offset - start), (int64_t)start, &n, NULL) < 0 ||
+	    n != offset - start)
+		return offset;
+	while (n && block[n - 1] != '\n' && block[n - 1] != '\r')
+		n--;
+	return n || start == 0 ? start + n : offset;
+}
+
 bool logfile_exists(const char *logs_dir, const char *name, uint64_t *ret_size)
 {
 	CLEANUP(freep) char *path = xasprintf("%s/%s", logs_dir, name);

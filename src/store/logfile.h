@@ -33,6 +33,9 @@ int logfile_open_below(const char *logs_dir, const char *name, int flags);
 
 /* Offset of the first byte of the last `lines` lines; reads the file in blocks from its end. */
 int logfile_tail_offset(int fd, uint64_t lines, uint64_t *ret_offset, struct err *err);
+/* The start of the line that the byte at offset is in; a carriage return ends a line too.  The
+ * offset itself if the line is very long. */
+uint64_t logfile_line_start(int fd, uint64_t offset);
 /* True if the log exists, with its size; false also if it is not a regular file. */
 bool logfile_exists(const char *logs_dir, const char *name, uint64_t *ret_size);
 /* Opens the log read-only; ERR_NOT_FOUND if it is not a regular file. */

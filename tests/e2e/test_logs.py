@@ -1,7 +1,9 @@
 """Both logs of a node, in the order in which they came."""
 import json
 import os
+import re
 import signal
+import time
 
 import pytest
 
@@ -86,3 +88,95 @@ def test_lines_are_found_in_the_logs_of_some_nodes(regatta):
     regatta("run", "-n", "3", "--name", "some", "--", "sh", "-c", "echo loss $REGATTA_RANK; echo other; echo Loss >&2")
     assert regatta("logs", "some", "--node", "*-[12]", "--grep", r"^loss \d").out == "worker-1 | loss 1\nworker-2 | loss 2\n"
     assert regatta("logs", "some", "--node", "worker-0", "--stderr", "--grep", "oss").out == "Loss\n"
+
+
+TWO_PARTS = """
+echo old; echo old >&2; printf part
+while [ ! -e go ]; do sleep 0.01; done
+echo ' new'; echo 'new' >&2
+"""
+STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+
+
+def shift(regatta, run, log, hours):
+    """Makes what was stored until now older."""
+    file = regatta.home / "runs" / run / "logs" / f"{log}.times"
+    records = [[int(word) for word in line.split()] for line in file.read_text().splitlines()]
+    file.write_text("".join(f"{at:020} {ms - hours * 3600000:014}\n" for at, ms in records))
+
+
+def old_and_new(regatta, kill_master=False):
+    run = regatta.submit("--", "sh", "-c", TWO_PARTS)
+    wait_for(lambda: sorted(regatta("logs", run).stdout.split()) == [b"old", b"old", b"part"], what="the first part")
+    if kill_master:
+        os.kill(*regatta.pids("master"), signal.SIGKILL)
+    for log in "worker-0.log", "worker-0.err.log":
+        shift(regatta, run, log, 1)
+    return run
+
+
+@pytest.mark.parametrize("kill_master", [False, True])
+def test_logs_since_a_time(regatta, kill_master):
+    run = old_and_new(regatta, kill_master)
+    follower = regatta.start("logs", run, "-f", "--since", "30m")
+    (regatta.cwd / "go").touch()
+    assert regatta.wait(run)["verdict"] == "succeeded"
+    # The line that was not complete then is there as a whole.
+    assert sorted(regatta("logs", run, "--since", "30m").out.splitlines()) == ["new", "part new"]
+    assert sorted(follower.communicate(timeout=20)[0].decode().splitlines()) == ["new", "part new"]
+    assert regatta("logs", run, "--since", "30m", "--stderr").out == "new\n"
+    assert regatta("logs", run, "--since", "30m", "--stdout", "--tail", "9").out == "part new\n"
+    assert regatta("logs", run, "--since", "30m", "--node", "*", "--grep", "^new").out == "new\n"
+    assert regatta("logs", run, "--since", "2h", "--stdout").out == "old\npart new\n"
+    assert regatta("logs", run, "--since", "2001-01-01T00:00:00Z", "--stderr").out == "old\nnew\n"
+    assert regatta("logs", run, "--since", "0s").out == ""
+    # The logs themselves have what the job wrote.
+    logs = regatta.home / "runs" / run / "logs"
+    assert (logs / "worker-0.log").read_text() == "old\npart new\n"
+    assert (logs / "worker-0.err.log").read_text() == "old\nnew\n"
+
+
+def test_lines_have_the_times_at_which_they_came(regatta):
+    before = time.time()
+    run = old_and_new(regatta)
+    (regatta.cwd / "go").touch()
+    regatta.wait(run)
+    lines = regatta("logs", run, "--timestamps").out.splitlines()
+    assert sorted(re.sub(f"^{STAMP} ", "", line) for line in lines) == ["new", "old", "old", "part new"]
+    one = {line["line"]: line["time"] for line in map(
+        json.loads, regatta("logs", run, "--stderr", "--timestamps", "--output", "json").out.splitlines())}
+
+    def seconds(text):
+        return time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone
+    assert before - 3601 <= seconds(one["old"]) <= time.time() - 3600
+    assert before - 1 <= seconds(one["new"]) <= time.time()
+    # A line has the time of its first byte.
+    part = regatta("logs", run, "--stdout", "--timestamps", "--tail", "1").out
+    assert part.endswith(" part new\n") and seconds(part) <= time.time() - 3600
+
+
+def test_without_times_all_is_printed(regatta):
+    """Of a run of an older version."""
+    run = regatta.json("run", "--", "sh", "-c", "echo one; echo two >&2")["id"]
+    for file in (regatta.home / "runs" / run / "logs").glob("*.times"):
+        file.unlink()
+    assert sorted(regatta("logs", run, "--since", "1ms").out.splitlines()) == ["one", "two"]
+    assert sorted(regatta("logs", run, "--timestamps").out.splitlines()) == ["- one", "- two"]
+
+
+def test_the_api_gives_times_beside_the_bytes(regatta):
+    service = start_service(regatta)
+    run = regatta.json("run", "--", "sh", "-c", "echo one; echo two >&2")["id"]
+    log = f"/api/v1/runs/{run}/logs/worker-0?times=1"
+    got = service.get(log)
+    assert got.type == "application/vnd.regatta.log" and got.headers["Regatta-Offset"] == "0"
+    assert re.fullmatch(rb"out 4 \d{13}\none\n", got.body)
+    assert re.fullmatch(rb"err 3 \d{13}\nwo\n", service.get(f"{log}&stream=err&offset=1").body)
+    for bad in "stream=metrics", "limit=1", "since=yesterday":
+        assert service.get(f"{log}&{bad}").status == 400
+
+
+def test_a_bad_time_is_refused(regatta):
+    got = regatta("logs", "--since", "yesterday", code=2)
+    assert got.err == ("regatta: logs: --since is 'yesterday': expected a duration such as 5m or a time such as "
+                       "2026-01-31T12:00:00Z\n")

@@ -24,26 +24,30 @@
 #define RETRY_MAX_MS 1000
 #define NO_CONTACT_MS 60000
 
-#define MAX_HEAD 32 /* bytes of "out 12\n" */
+#define MAX_HEAD 48 /* bytes of "out 12 1731859200123\n" */
 
 /* One log of a node: the bytes received, and the start of an unfinished line. */
 struct part {
 	int64_t offset;
 	struct buf line;
+	int64_t line_ms; /* when its first byte arrived; -1: not known */
 };
 
 struct log_stream {
 	char *node;
 	enum follow_logs logs;
 	bool go_on;
-	int64_t tail; /* >= 0: the offsets are not known yet */
+	/* tail >= 0, since: the offsets are not known yet */
+	int64_t tail;
+	char *since;
+	bool times; /* one log is in pieces too, and they have times */
 	int64_t attempt;
 	struct api api; /* http != NULL: the stream is open */
 	struct part parts[FOLLOW_BOTH];
-	/* FOLLOW_BOTH: the piece that is being received */
+	/* The piece that is being received, if the answer is in pieces */
 	struct buf head;
 	enum follow_logs piece;
-	int64_t piece_left;
+	int64_t piece_left, piece_ms;
 	bool done, more, got_bytes, ended_once;
 	int64_t retry_at; /* boot time; 0 = now */
 	int64_t lost_at;  /* boot time of the first failed try; 0: none */
@@ -58,7 +62,10 @@ struct follow {
 	VEC(struct log_stream *) streams;
 	size_t open;
 	char *chunk;
-	int64_t attempt; /* for streams added from now on; 0: all */
+	/* For streams added from now on: */
+	int64_t attempt; /* 0: all */
+	const char *since;
+	bool times;
 };
 
 /* Every stream needs a connection, and so a descriptor. */
@@ -117,6 +124,7 @@ static void stream_free(struct log_stream *s)
 		buf_release(&s->parts[i].line);
 	buf_release(&s->head);
 	free(s->node);
+	free(s->since);
 	free(s);
 }
 
@@ -138,6 +146,16 @@ void follow_attempt(struct follow *f, int64_t attempt)
 	f->attempt = attempt;
 }
 
+void follow_since(struct follow *f, const char *since)
+{
+	f->since = since;
+}
+
+void follow_times(struct follow *f, bool times)
+{
+	f->times = times;
+}
+
 void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_t offset,
 		int64_t tail, bool go_on)
 {
@@ -147,10 +165,14 @@ void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_
 	s->logs = logs;
 	for (int i = 0; i < FOLLOW_BOTH; i++) {
 		s->parts[i].offset = offset;
+		s->parts[i].line_ms = -1;
 		buf_init(&s->parts[i].line, FOLLOW_MAX_LINE);
 	}
 	buf_init(&s->head, MAX_HEAD);
 	s->tail = tail;
+	s->since = f->since ? xstrdup(f->since) : NULL;
+	s->times = f->times;
+	s->piece_ms = -1;
 	s->attempt = f->attempt;
 	s->go_on = go_on;
 	s->more = true;
@@ -204,6 +226,12 @@ static char *log_path(const struct follow *f, const struct log_stream *s)
 			   s->parts[s->logs == FOLLOW_ERR ? FOLLOW_ERR : FOLLOW_OUT].offset);
 	if (s->tail < 0 && s->logs == FOLLOW_BOTH)
 		buf_printf(&b, "&err_offset=%" PRId64, s->parts[FOLLOW_ERR].offset);
+	if (s->since) {
+		buf_addz(&b, "&since=");
+		url_encode(&b, str_from(s->since));
+	}
+	if (s->times)
+		buf_addz(&b, "&times=1");
 	if (s->attempt)
 		buf_printf(&b, "&attempt=%" PRId64, s->attempt);
 	if (s->go_on)
@@ -214,9 +242,13 @@ static char *log_path(const struct follow *f, const struct log_stream *s)
 static void give_line(struct follow *f, struct log_stream *s, enum follow_logs log)
 {
 	struct buf *line = &s->parts[log].line;
+	const struct follow_line give = {.node = str_from(s->node),
+					 .text = buf_str(line),
+					 .is_err = log == FOLLOW_ERR,
+					 .ms = s->parts[log].line_ms};
 
 	if (f->sink.line)
-		f->sink.line(f->ctx, str_from(s->node), log == FOLLOW_ERR, buf_str(line));
+		f->sink.line(f->ctx, &give);
 	else
 		f->sink.bytes(f->ctx, buf_str(line));
 	buf_reset(line);
@@ -230,6 +262,8 @@ static void give_lines(struct follow *f, struct log_stream *s, enum follow_logs 
 	while (bytes.n) {
 		const char *nl = memchr(bytes.p, '\n', bytes.n);
 		size_t n = nl ? (size_t)(nl - bytes.p) : bytes.n;
+		if (line->n == 0)
+			s->parts[log].line_ms = s->piece_ms;
 		size_t room = FOLLOW_MAX_LINE - line->n;
 		if (n > room) {
 			buf_add(line, bytes.p, room);
@@ -276,14 +310,18 @@ static void give(struct follow *f, struct log_stream *s, enum follow_logs log, s
 		f->sink.bytes(f->ctx, bytes);
 }
 
-/* The head of a piece, "out 12": which log, and how many bytes follow. */
+/* The head of a piece, "out 12" or "out 12 1731859200123": which log, how many bytes follow, and
+ * when they arrived. */
 static int read_head(struct log_stream *s, struct err *err)
 {
-	struct str number = buf_str(&s->head), log = str_cut(&number, ' ');
+	struct str rest = buf_str(&s->head), log = str_cut(&rest, ' '),
+		   number = str_cut(&rest, ' ');
 	bool is_err = str_is(log, "err");
 
+	s->piece_ms = -1;
 	if ((!is_err && !str_is(log, "out")) || !str_to_i64(number, &s->piece_left) ||
-	    s->piece_left < 0 || s->head.overflow)
+	    s->piece_left < 0 || s->head.overflow ||
+	    (rest.n && !str_is(rest, "-") && !str_to_i64(rest, &s->piece_ms)))
 		return err_set(err, ERR_PROTOCOL, "the master's answer is not a log");
 	s->piece = is_err ? FOLLOW_ERR : FOLLOW_OUT;
 	buf_reset(&s->head);
@@ -352,9 +390,9 @@ static int open_stream(struct follow *f, struct log_stream *s, struct err *err)
 	buf_reset(&s->head);
 	if (api_stream(&s->api, path, err) < 0)
 		return -1;
-	if (s->tail < 0)
+	if (s->tail < 0 && !s->since)
 		return 0;
-	/* The request was for the last lines: the headers say at which offsets they start. */
+	/* The request was for the last lines or minutes: the headers say at which offsets they start. */
 	static const char *const headers[] = {"Regatta-Offset", "Regatta-Err-Offset"};
 	for (int log = 0; log < FOLLOW_BOTH; log++) {
 		bool both = s->logs == FOLLOW_BOTH;
@@ -366,6 +404,8 @@ static int open_stream(struct follow *f, struct log_stream *s, struct err *err)
 				       "the master did not say where its answer starts");
 	}
 	s->tail = -1;
+	free(s->since);
+	s->since = NULL;
 	return 0;
 }
 
@@ -405,7 +445,7 @@ static int step(struct follow *f, struct log_stream *s, struct err *err)
 		}
 		s->got_bytes = true;
 		s->pause_ms = RETRY_FIRST_MS;
-		if (s->logs != FOLLOW_BOTH)
+		if (s->logs != FOLLOW_BOTH && !s->times)
 			give(f, s, s->logs, (struct str){f->chunk, n});
 		else if (give_pieces(f, s, (struct str){f->chunk, n}, err) < 0)
 			return -1;

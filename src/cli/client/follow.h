@@ -21,9 +21,15 @@ struct follow;
 /* Which of a node's two logs; FOLLOW_BOTH gives both in the order of arrival. */
 enum follow_logs { FOLLOW_OUT, FOLLOW_ERR, FOLLOW_BOTH };
 
+/* A line without its newline. */
+struct follow_line {
+	struct str node, text;
+	bool is_err;
+	int64_t ms; /* Unix time at which its first byte reached the master; -1: not known or not asked for */
+};
+
 struct follow_sink { /* exactly one of the two is set */
-	void (*line)(void *ctx, struct str node, bool is_err,
-		     struct str line);		    /* without its newline */
+	void (*line)(void *ctx, const struct follow_line *line);
 	void (*bytes)(void *ctx, struct str bytes); /* with FOLLOW_BOTH: whole lines */
 };
 
@@ -38,6 +44,11 @@ struct follow *follow_new(const struct api *api, const char *run, const struct f
 struct follow *follow_free(struct follow *f);
 /* Only this attempt of each node that is added from now on; 0: all, one after the other. */
 void follow_attempt(struct follow *f, int64_t attempt);
+/* Of each node that is added from now on: only what reached the master since then, a duration
+ * ("5m") or a time (RFC 3339); NULL: everything. */
+void follow_since(struct follow *f, const char *since);
+/* Lines of each node that is added from now on have their times. */
+void follow_times(struct follow *f, bool times);
 /* From the offset on or, with tail >= 0, the last lines.  go_on: wait for more at the end of the
  * log until the node has ended. */
 void follow_add(struct follow *f, struct str node, enum follow_logs logs, int64_t offset,

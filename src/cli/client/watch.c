@@ -136,25 +136,25 @@ static void flush_lines(struct watcher *w)
 	buf_reset(&w->err_out);
 }
 
-static void on_line(void *ctx, struct str node, bool is_err, struct str line)
+static void on_line(void *ctx, const struct follow_line *l)
 {
 	struct watcher *w = ctx;
 
 	w->line_at = clock_boot_ms();
 	if (w->live) {
-		view_line(&w->view, follow_node(node), line);
+		view_line(&w->view, follow_node(l->node), l->text);
 		w->dirty = true;
 	}
 	if (!w->o->follow)
 		return;
-	bool to_err = is_err || w->o->output_to_err;
+	bool to_err = l->is_err || w->o->output_to_err;
 	struct buf *out = to_err ? &w->err_out : &w->out;
-	buf_addstr(out, node);
+	buf_addstr(out, l->node);
 	buf_addz(out, " | ");
 	if (to_err ? w->err_tty : w->out_tty)
-		escape_terminal(out, line);
+		escape_terminal(out, l->text);
 	else
-		buf_addstr(out, line);
+		buf_addstr(out, l->text);
 	buf_addc(out, '\n');
 	if (out->n >= FLUSH_BYTES)
 		flush_lines(w);

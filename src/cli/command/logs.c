@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/escape.h"
 #include "base/file.h"
@@ -30,7 +31,8 @@ struct logs {
 	struct api *api;
 	const char *id; /* the full id of the run */
 	enum follow_logs which;
-	bool go_on, prefix, escape, json;
+	bool go_on, prefix, escape, json, times;
+	const char *since; /* NULL: everything */
 	int64_t tail;	   /* -1 = everything */
 	int64_t attempt;   /* 0 = all */
 	struct grep *grep; /* only lines that have it; NULL = all */
@@ -55,30 +57,53 @@ static void on_bytes(void *ctx, struct str bytes)
 		err_wrap(&l->write_err, "write the log");
 }
 
-static void on_line(void *ctx, struct str node, bool is_err, struct str line)
+/* The time of a line; "-" if it is not known. */
+static void put_time(struct logs *l, int64_t ms)
+{
+	char text[32] = "-";
+
+	if (ms >= 0)
+		clock_format(ms, text);
+	buf_printf(&l->out, "%s ", text);
+}
+
+static void put_json(struct logs *l, const struct follow_line *line)
+{
+	struct jsonw w;
+	char text[32];
+
+	jsonw_init(&w, &l->out);
+	jsonw_open(&w, '{');
+	jsonw_kstr(&w, "node", line->node);
+	jsonw_kz(&w, "stream", line->is_err ? "err" : "out");
+	if (line->ms >= 0) {
+		clock_format(line->ms, text);
+		jsonw_kz(&w, "time", text);
+	}
+	jsonw_kstr(&w, "line", line->text);
+	jsonw_close(&w);
+}
+
+static void on_line(void *ctx, const struct follow_line *line)
 {
 	struct logs *l = ctx;
 
 	if (l->write_err.kind != ERR_NONE ||
-	    (l->grep && grep_line(l->grep, line, &l->write_err) <= 0))
+	    (l->grep && grep_line(l->grep, line->text, &l->write_err) <= 0))
 		return;
 	if (l->json) {
-		struct jsonw w;
-		jsonw_init(&w, &l->out);
-		jsonw_open(&w, '{');
-		jsonw_kstr(&w, "node", node);
-		jsonw_kz(&w, "stream", is_err ? "err" : "out");
-		jsonw_kstr(&w, "line", line);
-		jsonw_close(&w);
+		put_json(l, line);
 	} else {
+		if (l->times)
+			put_time(l, line->ms);
 		if (l->prefix) {
-			buf_addstr(&l->out, node);
+			buf_addstr(&l->out, line->node);
 			buf_addz(&l->out, " | ");
 		}
 		if (l->escape)
-			escape_terminal(&l->out, line);
+			escape_terminal(&l->out, line->text);
 		else
-			buf_addstr(&l->out, line);
+			buf_addstr(&l->out, line->text);
 	}
 	buf_addc(&l->out, '\n');
 	if (l->out.n >= FLUSH_BYTES)
@@ -105,7 +130,7 @@ static int pump(struct logs *l, struct follow *f, struct err *err)
  * together. */
 static int print_all(struct logs *l, const struct str *names, size_t n, struct err *err)
 {
-	bool lines = l->prefix || l->escape || l->json || l->grep;
+	bool lines = l->prefix || l->escape || l->json || l->grep || l->times;
 	const struct follow_sink sink = {.line = lines ? on_line : NULL,
 					 .bytes = lines ? NULL : on_bytes};
 	struct follow *f = NULL;
@@ -115,6 +140,8 @@ static int print_all(struct logs *l, const struct str *names, size_t n, struct e
 		if (!f)
 			f = follow_new(l->api, l->id, &sink, l);
 		follow_attempt(f, l->attempt);
+		follow_since(f, l->since);
+		follow_times(f, l->times);
 		follow_add(f, names[i], l->which, 0, l->tail, l->go_on);
 		if (!l->go_on || i + 1 == n) {
 			rc = pump(l, f, err);
@@ -211,6 +238,8 @@ static int print_logs(const struct cli_call *c, struct api *api, struct grep *gr
 		.prefix = call_flag(c, "merge") || names.n > 1,
 		.escape = isatty(STDOUT_FILENO) && !call_flag(c, "raw"),
 		.json = c->output == OUTPUT_JSON,
+		.times = call_flag(c, "timestamps"),
+		.since = call_text(c, "since"),
 		.tail = call_number(c, "tail", -1),
 		.attempt = call_number(c, "attempt", 0),
 		.grep = grep,
@@ -231,6 +260,20 @@ static void grep_freep(struct grep **g)
 	grep_free(*g);
 }
 
+/* The master reads it by its own clock. */
+static bool since_ok(const char *since)
+{
+	int64_t ms;
+
+	if (!since || (str_to_duration_ms(str_from(since), &ms) && ms >= 0) ||
+	    (clock_parse(str_from(since), &ms) && ms >= 0))
+		return true;
+	cli_say("logs: --since is '%.40s': expected a duration such as 5m or a time such as "
+		"2026-01-31T12:00:00Z",
+		since);
+	return false;
+}
+
 int command_logs(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
@@ -247,6 +290,8 @@ int command_logs(const struct cli_call *c)
 		cli_say("logs: --merge is for all nodes, '%.80s' is one", call_arg(c, 1));
 		return 2;
 	}
+	if (!since_ok(call_text(c, "since")))
+		return 2;
 	if (re && !(grep = grep_new(re, &err)))
 		return cli_fail(&err);
 	if (api_open_named(&api, c, true, &err) < 0)

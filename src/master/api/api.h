@@ -54,6 +54,9 @@ void api_reply_json(struct api_call *c, int status, const struct buf *body);
 /* Limit of open streams per holder over TCP.  Above it: ERR_THROTTLED, with Retry-After. */
 #define API_MAX_STREAMS 256
 int api_stream_allowed(struct api_call *c, struct err *err);
+/* A number of the query from 0 to max. */
+int api_query_int(const struct api_call *c, const char *name, int64_t fallback, int64_t max,
+		  int64_t *ret, struct err *err);
 /* For an answer that is sent after the handler has returned. */
 void api_reply_error(struct http_exchange *x, const struct err *err);
 
@@ -65,7 +68,6 @@ void api_run_stored(struct live_run *lr, const struct err *why_not);
 int api_run_get(struct api_call *c, struct err *err);
 int api_run_watch(struct api_call *c, struct err *err);
 int api_run_events(struct api_call *c, struct err *err);
-int api_run_log(struct api_call *c, struct err *err);
 int api_run_cost(struct api_call *c, struct err *err);
 int api_run_metrics(struct api_call *c, struct err *err);
 int api_run_job(struct api_call *c, struct err *err);
@@ -74,6 +76,8 @@ int api_run_record(struct api_call *c, struct err *err);
 int api_run_resize(struct api_call *c, struct err *err);
 int api_run_cancel(struct api_call *c, struct err *err);
 int api_run_cleanup(struct api_call *c, struct err *err);
+/* logs.c */
+int api_run_log(struct api_call *c, struct err *err);
 /* suites.c */
 int api_suites_list(struct api_call *c, struct err *err);
 int api_suite_submit(struct api_call *c, struct err *err);

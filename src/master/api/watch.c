@@ -18,17 +18,19 @@
 #include "master/runs.h"
 #include "master/streams.h"
 #include "net/http_server.h"
+#include "store/log_times.h"
 #include "store/logfile.h"
 #include "sys/loop.h"
 
 #define OBJECT_MAX_BYTES (64u << 20)
 #define LOG_CHUNK (64 * 1024)
+#define HEAD_MAX 48 /* "out 12 1731859200123\n" */
 #define EVENTS_AT_ONCE 500
 #define OBJECT_EVERY_MS 50 /* at most one object per run and watcher in this time ... */
 #define NODES_PER_MS 20	   /* ... which is longer for a run of thousands of nodes */
 #define FOLLOW_EVERY_MS 50
 
-enum watch_kind { WATCH_OBJECT, WATCH_DELTAS, WATCH_EVENTS, WATCH_LOG, WATCH_BOTH_LOGS };
+enum watch_kind { WATCH_OBJECT, WATCH_DELTAS, WATCH_EVENTS, WATCH_LOG, WATCH_PIECES };
 
 struct watch {
 	struct loop *loop;
@@ -52,9 +54,21 @@ struct run_watcher {
 	int64_t after;	    /* number of the last event sent */
 	int fd;
 	uint64_t offset;
-	int fds[ORDER_LOGS]; /* for both logs */
+	int fds[ORDER_LOGS]; /* for both logs, in pieces */
 	struct log_order_reader order;
+	struct log_times_reader times[ORDER_LOGS];
 };
+
+static void pieces_release(struct run_watcher *wt)
+{
+	for (int log = 0; log < ORDER_LOGS; log++) {
+		if (wt->fds[log] >= 0)
+			close(wt->fds[log]);
+		wt->fds[log] = -1;
+		log_times_reader_release(&wt->times[log]);
+	}
+	log_order_reader_release(&wt->order);
+}
 
 static void watcher_free(struct run_watcher *wt)
 {
@@ -65,10 +79,7 @@ static void watcher_free(struct run_watcher *wt)
 	loop_timer_free(wt->timer);
 	if (wt->fd >= 0)
 		close(wt->fd);
-	for (int log = 0; log < ORDER_LOGS; log++)
-		if (wt->fds[log] >= 0)
-			close(wt->fds[log]);
-	log_order_reader_release(&wt->order);
+	pieces_release(wt);
 	free(wt);
 	lr->watchers--;
 	live_run_done(lr);
@@ -177,23 +188,38 @@ static void send_events(void *ctx)
 		finish(wt);
 }
 
-static void open_both(struct run_watcher *wt)
+static void piece_log_name(const struct run_watcher *wt, int log, char out[static LOG_NAME_MAX])
+{
+	run_log_name(wt->lr, wt->at.rank, wt->at.attempt,
+		     stream_of(wt->at.process, (enum stream)log), out);
+}
+
+/* Order and times of the logs in wt->fds. */
+static void readers_init(struct run_watcher *wt, const uint64_t from[static ORDER_LOGS])
+{
+	char name[LOG_NAME_MAX];
+
+	process_log_base(wt->lr, wt->at.rank, wt->at.process, wt->at.attempt, name);
+	log_order_reader_init(&wt->order, wt->lr->logs_dir, name, from);
+	for (int log = 0; log < ORDER_LOGS && wt->at.times; log++) {
+		piece_log_name(wt, log, name);
+		log_times_reader_init(&wt->times[log], wt->lr->logs_dir, name, from[log]);
+	}
+}
+
+static void open_pieces(struct run_watcher *wt)
 {
 	static const uint64_t start[ORDER_LOGS];
 	char name[LOG_NAME_MAX];
 	uint64_t size;
 
+	pieces_release(wt);
 	for (int log = 0; log < ORDER_LOGS; log++) {
-		if (wt->fds[log] >= 0)
-			close(wt->fds[log]);
-		wt->fds[log] = -1;
-		run_log_name(wt->lr, wt->at.rank, wt->at.attempt,
-			     stream_of(wt->at.process, (enum stream)log), name);
-		logfile_open_read(wt->lr->logs_dir, name, &wt->fds[log], &size, NULL);
+		piece_log_name(wt, log, name);
+		if (!wt->at.skip[log])
+			logfile_open_read(wt->lr->logs_dir, name, &wt->fds[log], &size, NULL);
 	}
-	log_order_reader_release(&wt->order);
-	process_log_base(wt->lr, wt->at.rank, wt->at.process, wt->at.attempt, name);
-	log_order_reader_init(&wt->order, wt->lr->logs_dir, name, start);
+	readers_init(wt, start);
 }
 
 /* Goes on to the log of the next attempt, if there is one; the current log does not grow any
@@ -210,8 +236,8 @@ static bool next_attempt(struct run_watcher *wt)
 	if (!wt->lr->ended && !logfile_exists(wt->lr->logs_dir, name, &size))
 		return false; /* it will exist soon */
 	wt->at.attempt++;
-	if (wt->kind == WATCH_BOTH_LOGS) {
-		open_both(wt);
+	if (wt->kind == WATCH_PIECES) {
+		open_pieces(wt);
 		return true;
 	}
 	close(wt->fd);
@@ -257,12 +283,41 @@ static void send_log(void *ctx)
 	http_stream_when_empty(wt->x, send_log, wt);
 }
 
+/* Writes the head line of a piece of n bytes. */
+static size_t put_head(char head[static HEAD_MAX], int log, size_t n, bool times, int64_t ms)
+{
+	const char *name = stream_name((enum stream)log);
+	int len;
+
+	if (!times)
+		len = snprintf(head, HEAD_MAX, "%s %zu\n", name, n);
+	else if (ms == LOG_TIME_UNKNOWN)
+		len = snprintf(head, HEAD_MAX, "%s %zu -\n", name, n);
+	else
+		len = snprintf(head, HEAD_MAX, "%s %zu %" PRId64 "\n", name, n, ms);
+	return (size_t)len;
+}
+
+/* When the byte of the log where the reader stands arrived; *end is lowered to where the time
+ * changes. */
+static int64_t time_of_piece(struct run_watcher *wt, int log, uint64_t *end)
+{
+	char name[LOG_NAME_MAX];
+	uint64_t until;
+
+	piece_log_name(wt, log, name);
+	int64_t ms =
+		log_times_at(&wt->times[log], wt->lr->logs_dir, name, wt->order.pos[log], &until);
+	*end = until < *end ? until : *end;
+	return ms;
+}
+
 /* Reads the next piece of one of the two logs, after a head line.  Returns its length, 0 at the
  * end. */
 static size_t next_piece(struct run_watcher *wt, char chunk[static LOG_CHUNK])
 {
 	uint64_t sizes[ORDER_LOGS], end;
-	char head[32];
+	char head[HEAD_MAX];
 	size_t n;
 
 	for (int log = 0; log < ORDER_LOGS; log++) {
@@ -276,6 +331,7 @@ static size_t next_piece(struct run_watcher *wt, char chunk[static LOG_CHUNK])
 	int log = log_order_next(&wt->order, wt->lr->logs_dir, base, sizes, &end);
 	if (log < 0)
 		return 0;
+	int64_t ms = wt->at.times ? time_of_piece(wt, log, &end) : LOG_TIME_UNKNOWN;
 	uint64_t from = wt->order.pos[log], want = end - from;
 	want = want < LOG_CHUNK - sizeof(head) ? want : LOG_CHUNK - sizeof(head);
 	if (file_pread_full(wt->fds[log], chunk + sizeof(head), (size_t)want, (int64_t)from, &n,
@@ -283,13 +339,13 @@ static size_t next_piece(struct run_watcher *wt, char chunk[static LOG_CHUNK])
 	    n == 0)
 		return 0;
 	wt->order.pos[log] += n;
-	int len = snprintf(head, sizeof(head), "%s %zu\n", stream_name((enum stream)log), n);
-	memcpy(chunk, head, (size_t)len);
+	size_t len = put_head(head, log, n, wt->at.times, ms);
+	memcpy(chunk, head, len);
 	memmove(chunk + len, chunk + sizeof(head), n);
-	return (size_t)len + n;
+	return len + n;
 }
 
-static void send_both_logs(void *ctx)
+static void send_pieces(void *ctx)
 {
 	struct run_watcher *wt = ctx;
 	char chunk[LOG_CHUNK];
@@ -303,7 +359,7 @@ static void send_both_logs(void *ctx)
 		if (!http_stream_write(wt->x, (struct str){chunk, n}))
 			return;
 	}
-	http_stream_when_empty(wt->x, send_both_logs, wt);
+	http_stream_when_empty(wt->x, send_pieces, wt);
 }
 
 static void on_timer(void *ctx)
@@ -323,8 +379,8 @@ static void on_timer(void *ctx)
 	case WATCH_LOG:
 		send_log(wt);
 		return;
-	case WATCH_BOTH_LOGS:
-		send_both_logs(wt);
+	case WATCH_PIECES:
+		send_pieces(wt);
 		return;
 	}
 }
@@ -339,7 +395,9 @@ static struct run_watcher *watcher_new(struct watch *w, struct live_run *lr,
 	wt->kind = kind;
 	wt->lr = lr;
 	wt->x = x;
-	wt->fd = wt->fds[ORDER_OUT] = wt->fds[ORDER_ERR] = wt->order.fd = -1;
+	wt->fd = wt->order.fd = -1;
+	for (int log = 0; log < ORDER_LOGS; log++)
+		wt->fds[log] = wt->times[log].fd = -1;
 	wt->timer = loop_timer_new(w->loop, on_timer, wt);
 	list_append(&w->watchers, &wt->in_watchers);
 	w->n++;
@@ -387,19 +445,16 @@ void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x,
 	send_log(wt);
 }
 
-void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange *x,
-		     const struct watch_at *at, const int fds[static ORDER_LOGS],
-		     const uint64_t from[static ORDER_LOGS])
+void watch_pieces(struct watch *w, struct live_run *lr, struct http_exchange *x,
+		  const struct watch_at *at, const int fds[static ORDER_LOGS],
+		  const uint64_t from[static ORDER_LOGS])
 {
-	struct run_watcher *wt =
-		watcher_new(w, lr, x, WATCH_BOTH_LOGS, "application/vnd.regatta.log");
-	char base[LOG_NAME_MAX];
+	struct run_watcher *wt = watcher_new(w, lr, x, WATCH_PIECES, "application/vnd.regatta.log");
 
 	wt->at = *at;
 	memcpy(wt->fds, fds, sizeof(wt->fds));
-	process_log_base(lr, at->rank, at->process, at->attempt, base);
-	log_order_reader_init(&wt->order, lr->logs_dir, base, from);
-	send_both_logs(wt);
+	readers_init(wt, from);
+	send_pieces(wt);
 }
 
 /* An ended run may be in memory more than once, once per reader: so compare the number. */
@@ -429,7 +484,7 @@ void watch_changed(struct watch *w, struct live_run *lr)
 		return;
 	list_each_safe (pos, tmp, &w->watchers) {
 		struct run_watcher *wt = list_item(pos, struct run_watcher, in_watchers);
-		if (wt->lr != lr || wt->kind == WATCH_LOG || wt->kind == WATCH_BOTH_LOGS)
+		if (wt->lr != lr || wt->kind == WATCH_LOG || wt->kind == WATCH_PIECES)
 			continue;
 		bool deltas = wt->kind == WATCH_DELTAS;
 		int64_t wait = (deltas ? lr->deltas_ms : wt->sent_ms) + every_ms(lr) - now;

@@ -40,12 +40,15 @@ void watch_events(struct watch *w, struct live_run *lr, struct http_exchange *x,
 struct watch_at {
 	int rank, process, attempt;
 	bool all, follow;
+	bool times;	       /* in pieces only: the head of each says when its bytes arrived */
+	bool skip[ORDER_LOGS]; /* in pieces only: leave out this log */
 };
 /* Takes over fd, the log of that attempt opened for reading. */
 void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x,
 	       const struct watch_at *at, enum stream s, int fd, uint64_t offset);
 /* Sends both logs in the order of arrival, in pieces: "out 12\n" or "err 12\n", then so many
- * bytes.  Takes over the descriptors; -1: that log does not exist. */
-void watch_both_logs(struct watch *w, struct live_run *lr, struct http_exchange *x,
-		     const struct watch_at *at, const int fds[static ORDER_LOGS],
-		     const uint64_t from[static ORDER_LOGS]);
+ * bytes; with times "out 12 1731859200123\n", or "out 12 -\n" if the time is not known.  Takes
+ * over the descriptors; -1: that log does not exist. */
+void watch_pieces(struct watch *w, struct live_run *lr, struct http_exchange *x,
+		  const struct watch_at *at, const int fds[static ORDER_LOGS],
+		  const uint64_t from[static ORDER_LOGS]);

@@ -127,6 +127,8 @@ _regatta()
 			''{-f,--follow}'[go on until the node has ended]' \
 			'--tail[only the last N lines]:N: ' \
 			'--attempt[only this attempt of a node that was started again]:N: ' \
+			'--since[only what came in the last e.g. 5m, or since a time such as 2026-01-31T12\:00\:00Z]:TIME: ' \
+			'--timestamps[each line with the time at which the master got it, in UTC]' \
 			'--grep[only lines that have this regular expression (PCRE), of those that --tail leaves]:RE: ' \
 			'--node[only nodes with such names, e.g. '\''trainer-*'\'']:GLOB:{compadd -- $(regatta words nodes $line[1] 2>/dev/null)}' \
 			'--merge[all nodes, each line as '\''node | line'\'']' \
