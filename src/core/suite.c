@@ -252,6 +252,50 @@ static void start_more(struct suite_step *st)
 		s->first++;
 }
 
+static bool is_active(const struct suite_entry *e)
+{
+	return e->state == ENTRY_STARTING || e->state == ENTRY_RUNNING;
+}
+
+/* How long a run takes.  One that goes on for longer than those that have ended did counts, too. */
+static int64_t mean_ms(const struct core_suite *s, int64_t now_ms)
+{
+	int64_t sum = s->took_ms, n = s->took, mean = sum / n;
+
+	for (int i = 0; i < s->n; i++) {
+		const struct suite_entry *e = &s->entries[i];
+
+		if (!is_active(e) || !e->since_ms || now_ms - e->since_ms <= mean)
+			continue;
+		sum += now_ms - e->since_ms;
+		n++;
+	}
+	return sum / n;
+}
+
+/* What waits takes the mean, what runs the rest of it. */
+int64_t suite_left_ms(const struct core_suite *s, int64_t now_ms)
+{
+	int left = active(s) + s->count[ENTRY_WAITING];
+
+	if (s->phase != SUITE_RUNNING || s->took == 0 || left == 0)
+		return -1;
+	int64_t mean = mean_ms(s, now_ms), sum = mean * s->count[ENTRY_WAITING], longest = 0;
+
+	for (int i = 0; i < s->n; i++) {
+		const struct suite_entry *e = &s->entries[i];
+		int64_t gone = e->since_ms ? now_ms - e->since_ms : 0;
+		int64_t rest = gone < mean ? mean - gone : 0;
+
+		if (!is_active(e))
+			continue;
+		sum += rest;
+		longest = rest > longest ? rest : longest;
+	}
+	sum /= left < s->parallel ? left : s->parallel;
+	return sum > longest ? sum : longest;
+}
+
 enum suite_phase suite_outcome(const struct core_suite *s)
 {
 	if (s->cancel_asked)
@@ -374,6 +418,7 @@ static void refused(struct suite_step *st, const struct suite_event *ev)
 static void started(struct suite_step *st, const struct suite_event *ev)
 {
 	st->s->tries = 0;
+	st->s->entries[ev->index].since_ms = st->now;
 	entry_set(st, ev->index, ENTRY_RUNNING);
 	if (st->s->phase == SUITE_STOPPING)
 		effect(st, SUITE_FX_CANCEL, ev->index);
@@ -390,6 +435,11 @@ static void run_ended(struct suite_step *st, const struct suite_event *ev)
 	struct core_suite *s = st->s;
 	struct suite_entry *e = &s->entries[ev->index];
 
+	if (e->since_ms && ev->verdict != VERDICT_CANCELLED) {
+		s->took_ms += st->now - e->since_ms;
+		s->took++;
+	}
+	e->since_ms = 0;
 	e->cost_micro += ev->micro;
 	s->spent_micro += ev->micro;
 	entry_why(e, ev->err_kind, ev->text);

@@ -47,6 +47,7 @@ struct suite_entry {
 	int64_t cost_micro; /* of all its attempts that have ended */
 	enum err_kind kind; /* of the cause */
 	char cause[200];    /* why it has not succeeded, or does not start now */
+	int64_t since_ms;   /* when its run was made, if this master made it; not stored */
 	bool dirty;
 };
 
@@ -62,6 +63,8 @@ struct core_suite {
 	int64_t spent_micro,
 		active_micro; /* of runs that have ended, and of the others; the latter is
 					    * not stored */
+	int64_t took_ms;      /* of the runs that this master saw from their start to their end, */
+	int took;	      /* and their number; not stored */
 	int64_t next_ms;      /* when a tick is wanted; 0: never */
 	int tries; /* starts refused since the last that was not, for the back-off; not stored */
 	struct suite_entry *entries;
@@ -132,5 +135,7 @@ const char *suite_phase_name(enum suite_phase p);
 const char *entry_state_name(enum entry_state e);
 /* The final phase that follows from its entries as they are.  One that has succeeded is never resumed. */
 enum suite_phase suite_outcome(const struct core_suite *s);
+/* How long the rest will take about, judged by the runs that have ended; -1: nobody knows. */
+int64_t suite_left_ms(const struct core_suite *s, int64_t now_ms);
 /* The exit code of `regatta suite run` for an ended suite. */
 int suite_exit_code(const struct core_suite *s);

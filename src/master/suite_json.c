@@ -34,6 +34,15 @@ static void put_times(struct jsonw *w, const struct suite_row *row)
 	jsonw_kint(w, "elapsed_ms", end > row->created_ms ? end - row->created_ms : 0);
 }
 
+static void put_left(struct jsonw *w, int64_t ms)
+{
+	jsonw_key(w, "left_ms");
+	if (ms >= 0)
+		jsonw_int(w, ms);
+	else
+		jsonw_null(w);
+}
+
 static void put_params(struct jsonw *w, const struct suite *s, const struct suite_variant *v)
 {
 	struct buf text;
@@ -74,21 +83,28 @@ static int entry_of(const struct live_suite *ls, int v, int r)
 	return mixed ? r * ls->plan.n + v : v * (int)ls->plan.runs.repeats + r;
 }
 
+static void put_keys(struct jsonw *w, const char *name, const struct suite *s, int n)
+{
+	jsonw_key(w, name);
+	jsonw_open(w, '[');
+	for (int k = 0; k < n; k++)
+		jsonw_z(w, s->keys[k]);
+	jsonw_close(w);
+}
+
 static void put_variants(struct jsonw *w, const struct live_suite *ls)
 {
 	const struct suite *s = &ls->plan;
 
-	jsonw_key(w, "keys");
-	jsonw_open(w, '[');
-	for (int k = 0; k < s->nkeys; k++)
-		jsonw_z(w, s->keys[k]);
-	jsonw_close(w);
+	put_keys(w, "keys", s, s->nkeys);
+	put_keys(w, "axes", s, s->naxes);
 	jsonw_key(w, "variants");
 	jsonw_open(w, '[');
 	for (int v = 0; v < s->n; v++) {
 		jsonw_open(w, '{');
 		jsonw_kz(w, "name", s->variants[v].name);
 		jsonw_kz(w, "job", s->variants[v].job);
+		jsonw_kbool(w, "experiment", s->variants[v].experiment >= 0);
 		put_params(w, s, &s->variants[v]);
 		jsonw_key(w, "runs");
 		jsonw_open(w, '[');
@@ -129,6 +145,7 @@ void suite_to_json(const struct live_suite *ls, bool brief, struct buf *out)
 		jsonw_null(&w);
 	jsonw_kz(&w, "dir", ls->dir);
 	put_times(&w, &ls->row);
+	put_left(&w, suite_left_ms(c, master_now(ls->m)));
 	jsonw_kint(&w, "repeats", ls->plan.runs.repeats);
 	jsonw_kint(&w, "parallel", c->parallel);
 	jsonw_kdouble(&w, "cost_usd", (double)(c->spent_micro + c->active_micro) / 1e6);

@@ -33,7 +33,7 @@ def test_every_answer_is_as_described(regatta, service, run):
     log = f"{run}/worker-0.log"
     calls = {
         "healthz": ("GET", "/healthz", None), "page": ("GET", "/", None), "runPage": ("GET", f"/run/{run}", None),
-        "comparePage": ("GET", "/compare", None), "asset": ("GET", "/assets/app.js", None),
+        "comparePage": ("GET", "/compare", None), "suitesPage": ("GET", "/suites", None), "suitePage": ("GET", "/suite/x", None), "asset": ("GET", "/assets/app.js", None),
         "program": ("GET", f"/bin/{hashlib.sha256(BINARY.read_bytes()).hexdigest()}", None),
         "login": ("GET", url[len(service.url):], None), "version": ("GET", "/api/v1/version", None),
         "me": ("GET", "/api/v1/me", None), "hosts": ("GET", "/api/v1/hosts", None),

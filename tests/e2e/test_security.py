@@ -34,8 +34,8 @@ def concrete(path):
 
 def test_the_table_has_a_class_for_each_route():
     assert len(ROUTES) > 35 and {c for _, _, c in ROUTES} == {*CLASSES, "node"}
-    assert {p for _, p, c in ROUTES if c == "open"} == {"/", "/run/:run", "/compare", "/assets/:name", "/bin/:sha256", "/login",
-                                                              "/healthz"}
+    assert {p for _, p, c in ROUTES if c == "open"} == {"/", "/run/:run", "/suites", "/suite/:suite", "/compare", "/assets/:name",
+                                                        "/bin/:sha256", "/login", "/healthz"}
 
 
 @pytest.mark.parametrize("who", ["nobody", "wrong", "expired", "revoked", "malformed", "old session"])

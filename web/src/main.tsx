@@ -7,6 +7,8 @@ import { keep, read, useLocation } from "./lib/hooks";
 import { startRouter } from "./lib/router";
 import { RunPage } from "./run/page";
 import { RunsPage } from "./runs/page";
+import { SuitesPage } from "./suites/list";
+import { SuitePage } from "./suites/page";
 import type { Me } from "./lib/types";
 import { Empty, Icon, Toaster } from "./lib/ui";
 import "uplot/dist/uPlot.min.css";
@@ -18,6 +20,7 @@ import "./run/run.css";
 import "./metrics/metrics.css";
 import "./log/log.css";
 import "./compare/compare.css";
+import "./suites/suites.css";
 
 type Theme = "auto" | "light" | "dark";
 const THEMES: Theme[] = ["auto", "light", "dark"];
@@ -98,6 +101,12 @@ function App(): JSX.Element {
 	} else if (url.pathname.startsWith("/run/")) {
 		const id = decodeId(url.pathname.slice(5));
 		page = <RunPage key={id} id={id} url={url} me={me} />;
+	} else if (url.pathname === "/suites") {
+		at = "suites";
+		page = <SuitesPage />;
+	} else if (url.pathname.startsWith("/suite/")) {
+		const id = decodeId(url.pathname.slice(7));
+		page = <SuitePage key={id} id={id} url={url} />;
 	} else {
 		page = (
 			<main id="main" tabIndex={-1}>
@@ -120,6 +129,9 @@ function App(): JSX.Element {
 				<nav aria-label="Pages">
 					<a href="/" aria-current={at === "runs" ? "page" : undefined}>
 						Runs
+					</a>
+					<a href="/suites" aria-current={at === "suites" ? "page" : undefined}>
+						Suites
 					</a>
 					<a href="/compare" aria-current={at === "compare" ? "page" : undefined}>
 						Compare

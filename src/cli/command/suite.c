@@ -80,6 +80,8 @@ static void show_progress(struct waiting *w, const struct doc *suite)
 	buf_init(&line, 4096);
 	buf_printf(&line, "%.*s: ", STR_ARG(w->id));
 	suite_describe_counts(suite, &line);
+	if (w->live)
+		suite_describe_left(suite, &line);
 	if (str_eq(buf_str(&line), buf_str(&w->shown)))
 		return;
 	if (!w->live && w->said_ms && clock_boot_ms() - w->said_ms < SAY_MS)

@@ -49,6 +49,17 @@ void suite_describe_counts(const struct doc *suite, struct buf *out)
 	}
 }
 
+void suite_describe_left(const struct doc *suite, struct buf *out)
+{
+	int64_t left = doc_int(suite, "left_ms", -1);
+
+	if (left < 0)
+		return;
+	buf_addz(out, "; about ");
+	text_add_span(out, left);
+	buf_addz(out, " left");
+}
+
 static void add_line(struct buf *out, const char *title, struct str text)
 {
 	if (!text.n)
@@ -69,6 +80,7 @@ void suite_render_head(const struct doc *suite, const struct style *st, struct b
 	text_add_span(out, doc_int(suite, "elapsed_ms", 0));
 	buf_addz(out, ", ");
 	suite_describe_counts(suite, out);
+	suite_describe_left(suite, out);
 	buf_addc(out, '\n');
 	add_line(out, "cause    ", doc_str(suite, "cause", STR("")));
 	add_line(out, "waits    ", doc_str(suite, "waits_for", STR("")));

@@ -9,6 +9,8 @@ struct style;
 bool suite_ended(const struct doc *suite);
 /* "12 runs: 10 succeeded, 2 failed" */
 void suite_describe_counts(const struct doc *suite, struct buf *out);
+/* "; about 3m left", where that is known. */
+void suite_describe_left(const struct doc *suite, struct buf *out);
 /* Its state, in a few lines. */
 void suite_render_head(const struct doc *suite, const struct style *st, struct buf *out);
 /* Its state, with a row for each variant and the causes of failed runs. */

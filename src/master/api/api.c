@@ -40,6 +40,8 @@ static const struct api_route routes[] = {
 	ROUTE("GET", "/", API_OPEN, api_page),
 	ROUTE("GET", "/run/:run", API_OPEN, api_page),
 	ROUTE("GET", "/compare", API_OPEN, api_page),
+	ROUTE("GET", "/suites", API_OPEN, api_page),
+	ROUTE("GET", "/suite/:suite", API_OPEN, api_page),
 	ROUTE("GET", "/assets/:name", API_OPEN, api_page),
 	ROUTE("GET", "/bin/:sha256", API_OPEN, api_program),
 	ROUTE("GET", "/login", API_OPEN, api_login),

@@ -143,7 +143,10 @@ int api_suite_report(struct api_call *c, struct err *err)
 
 	if (!ls)
 		return -1;
-	suite_write_files(ls, report_made, c->x);
+	if (str_is(query_get(&c->req->query, "files", STR("1")), "0"))
+		suite_read_summary(ls, report_made, c->x);
+	else
+		suite_write_files(ls, report_made, c->x);
 	live_suite_done(ls);
 	return 0;
 }

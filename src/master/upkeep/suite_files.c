@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "fmt/doc.h"
 #include "link/layout.h"
 #include "master/internal.h"
 #include "master/suites.h"
@@ -54,6 +55,7 @@ struct files_task {
 	struct buf json; /* summary.json, without its last brace until the figures are known */
 	suite_files_fn done;
 	void *ctx;
+	bool keep; /* the files in place stay */
 	struct err err;
 };
 
@@ -128,7 +130,7 @@ static void files_made(void *ctx, const struct err *read_err)
 	if (t->err.kind == ERR_NONE && t->json.overflow)
 		err_set(&t->err, ERR_CAPACITY, "the summary has more than %u MiB",
 			SUMMARY_MAX_BYTES >> 20);
-	if (t->err.kind == ERR_NONE)
+	if (t->err.kind == ERR_NONE && !t->keep)
 		(void)put_in_place(t, &t->err);
 	if (t->done)
 		t->done(t->ctx, buf_str(&t->json), &t->err);
@@ -215,13 +217,14 @@ static void take_facts(const struct live_suite *ls, struct files_task *t)
 	take_runs(ls, t);
 }
 
-void suite_write_files(struct live_suite *ls, suite_files_fn done, void *ctx)
+static void make_files(struct live_suite *ls, bool keep, suite_files_fn done, void *ctx)
 {
 	struct files_task *t = xcalloc(1, sizeof(*t));
 	struct err err = {0};
 	const int64_t *series;
 
-	*t = (struct files_task){.a = arena_new(), .done = done, .ctx = ctx, .fds = {-1, -1}};
+	*t = (struct files_task){
+		.a = arena_new(), .done = done, .ctx = ctx, .keep = keep, .fds = {-1, -1}};
 	t->dir = xstrdup(ls->dir);
 	buf_init(&t->json, SUMMARY_MAX_BYTES);
 	take_facts(ls, t);
@@ -241,4 +244,32 @@ void suite_write_files(struct live_suite *ls, suite_files_fn done, void *ctx)
 						     .end = make_report,
 						     .done = files_made,
 						     .ctx = t});
+}
+
+void suite_write_files(struct live_suite *ls, suite_files_fn done, void *ctx)
+{
+	make_files(ls, false, done, ctx);
+}
+
+/* Is this the summary of the suite's last end? */
+static bool is_current(const struct live_suite *ls, struct str summary)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *doc;
+
+	return ls->row.ended_ms && json_parse(summary, a, &doc, NULL) == 0 &&
+	       doc_int(doc, "ended_ms", 0) == ls->row.ended_ms;
+}
+
+void suite_read_summary(struct live_suite *ls, suite_files_fn done, void *ctx)
+{
+	CLEANUP(freep) char *path = path_join(ls->dir, "summary.json");
+	CLEANUP(buf_release) struct buf text = {0};
+	struct err err = {0};
+
+	buf_init(&text, SUMMARY_MAX_BYTES);
+	if (ls->ended && file_read(path, &text, &err) == 0 && is_current(ls, buf_str(&text)))
+		done(ctx, buf_str(&text), &(struct err){0});
+	else
+		make_files(ls, true, done, ctx);
 }

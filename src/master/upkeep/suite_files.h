@@ -15,3 +15,6 @@ typedef void (*suite_files_fn)(void *ctx, struct str summary, const struct err *
 /* Makes the files of the report in the background.  The suite is not used after the return.  done may
  * be NULL: a failure is logged. */
 void suite_write_files(struct live_suite *ls, suite_files_fn done, void *ctx);
+/* The summary as it is now, for somebody who only looks: no file changes.  Of a suite that has ended it
+ * is summary.json, because its runs may have been removed since. */
+void suite_read_summary(struct live_suite *ls, suite_files_fn done, void *ctx);

@@ -399,6 +399,48 @@ static void a_changed_entry_is_listed_once(void **state)
 	end(&h);
 }
 
+static void the_time_left_is_judged_by_the_runs_that_have_ended(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 4, 2, 2); /* 8 runs, 2 at a time */
+	accept_suite(&h);
+	started(&h, 0);
+	started(&h, 1);
+	assert_int_equal(suite_left_ms(h.s, h.now), -1);
+	h.now += 600;
+	ended(&h, 0, VERDICT_SUCCEEDED);
+	/* 5 wait for 600 ms each, one starts, one should have ended by now: by two. */
+	assert_int_equal(suite_left_ms(h.s, h.now), 6 * 600 / 2);
+	started(&h, 2);
+	h.now += 200;
+	/* The second has gone on for 800 ms: the mean is 700 by now. */
+	assert_int_equal(suite_left_ms(h.s, h.now), (5 * 700 + 500) / 2);
+	/* One that was cancelled says nothing about the others. */
+	ended(&h, 1, VERDICT_CANCELLED);
+	assert_int_equal(suite_left_ms(h.s, h.now), (4 * 600 + 600 + 400) / 2);
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL});
+	assert_int_equal(suite_left_ms(h.s, h.now), -1);
+	end(&h);
+}
+
+static void the_last_run_is_not_shared_among_many(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 3, 1, 3);
+	accept_suite(&h);
+	for (int i = 0; i < 3; i++)
+		started(&h, i);
+	h.now += 300;
+	ended(&h, 0, VERDICT_SUCCEEDED);
+	h.s->entries[1].since_ms = h.now; /* it has just begun, the other is as good as over */
+	assert_int_equal(suite_left_ms(h.s, h.now), 300);
+	end(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +460,8 @@ int main(void)
 		cmocka_unit_test(on_exit_runs_whatever_happened),
 		cmocka_unit_test(after_a_restart_the_same_starts_are_asked_for),
 		cmocka_unit_test(a_changed_entry_is_listed_once),
+		cmocka_unit_test(the_time_left_is_judged_by_the_runs_that_have_ended),
+		cmocka_unit_test(the_last_run_is_not_shared_among_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,8 +29,14 @@ static char *unpacked(const struct page_asset *a, size_t *ret_n)
 
 static void every_page_is_the_one_page(void **state)
 {
-	static const char *const paths[] = {"/",	  "/compare", "/run/quickstart-abcd",
-					    "/run/a%2Fb", "/run/..",  "/run/<script>"};
+	static const char *const paths[] = {"/",
+					    "/compare",
+					    "/run/quickstart-abcd",
+					    "/run/a%2Fb",
+					    "/run/..",
+					    "/run/<script>",
+					    "/suites",
+					    "/suite/scaling-abcd"};
 	const struct page_asset *index = page_find(STR("/"));
 
 	(void)state;
@@ -68,6 +74,10 @@ static void other_paths_are_nothing(void **state)
 					    "/run//",
 					    "//",
 					    "/compare/",
+					    "/suites/",
+					    "/suite",
+					    "/suite/",
+					    "/suite/a/b",
 					    "/assets",
 					    "/assets/",
 					    "/assets/app.ts",

@@ -11,7 +11,7 @@ const VERDICTS: Record<string, [icon: string, tone: string]> = {
 	unclear: ["wait", "wait"],
 };
 
-function VerdictBadge({ verdict }: { verdict: string | null | undefined }): JSX.Element {
+export function VerdictBadge({ verdict }: { verdict: string | null | undefined }): JSX.Element {
 	if (!verdict) return <span class="dim">–</span>;
 	const [icon, t] = VERDICTS[verdict] ?? ["wait", "off"];
 	return (

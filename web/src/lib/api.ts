@@ -17,6 +17,10 @@ export function runPath(id: string, rest = ""): string {
 	return `${API}/runs/${encodeURIComponent(id)}${rest}`;
 }
 
+export function suitePath(id: string, rest = ""): string {
+	return `${API}/suites/${encodeURIComponent(id)}${rest}`;
+}
+
 export function query(params: Record<string, string | number | undefined>): string {
 	const parts = Object.entries(params)
 		.filter(([, v]) => v !== undefined && v !== "")

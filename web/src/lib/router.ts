@@ -1,4 +1,4 @@
-/* Addresses: /, /run/<id>, /compare. Choices on a page are kept in the query, so that a link shows the same. */
+/* Addresses: /, /run/<id>, /suites, /suite/<id>, /compare. Choices on a page are kept in the query, so that a link shows the same. */
 
 type Listener = () => void;
 const listeners = new Set<Listener>();
@@ -49,12 +49,16 @@ export function startRouter(): void {
 }
 
 function isPage(path: string): boolean {
-	return path === "/" || path === "/compare" || path.startsWith("/run/");
+	return path === "/" || path === "/compare" || path === "/suites" || path.startsWith("/run/") || path.startsWith("/suite/");
 }
 
 export function runHref(id: string, params: Record<string, string> = {}): string {
 	const q = new URLSearchParams(params).toString();
 	return `/run/${encodeURIComponent(id)}${q ? `?${q}` : ""}`;
+}
+
+export function suiteHref(id: string): string {
+	return `/suite/${encodeURIComponent(id)}`;
 }
 
 export function compareHref(ids: string[]): string {

@@ -156,3 +156,59 @@ export interface Me {
 	scope: "read" | "submit" | "admin";
 	version: string;
 }
+
+/* One repeat of a variant of a suite. */
+export interface SuiteEntry {
+	repeat: number;
+	state: string;
+	attempt: number;
+	run: string | null;
+	cause: string | null;
+}
+
+export interface Variant {
+	name: string;
+	job: string;
+	experiment?: boolean; /* it is not one of the matrix */
+	params: Record<string, unknown>;
+	runs: SuiteEntry[];
+}
+
+/* In a list it has little more than name, state, times and counts. */
+export interface Suite {
+	id: string;
+	name: string;
+	state: string;
+	cause: string | null;
+	on_exit?: string | null;
+	waits_for?: string | null;
+	dir?: string;
+	created_ms: number;
+	ended_ms: number | null;
+	elapsed_ms: number;
+	left_ms?: number | null;
+	repeats?: number;
+	parallel?: number;
+	cost_usd?: number;
+	counts: Record<string, number>;
+	axes?: string[];
+	variants?: Variant[];
+}
+
+export interface SuiteFigure {
+	variant: string;
+	n: number;
+	median: number | null;
+	baseline: string | null;
+	diff_pct: number | null;
+	p_holm: number | null;
+	verdict: string | null;
+	speedup: number | null;
+	efficiency: number | null;
+}
+
+export interface SuiteMetric {
+	name: string;
+	better: Better;
+	rows: SuiteFigure[];
+}

@@ -47,6 +47,8 @@ const STATE_LOOK: Record<string, [icon: string, tone: string]> = {
 	running: ["run", "run"],
 	collecting: ["pack", "pack"],
 	cleaning: ["pack", "pack"],
+	stopping: ["stop", "wait"],
+	closing: ["pack", "pack"],
 	succeeded: ["ok", "ok"],
 	failed: ["bad", "bad"],
 	cancelled: ["stop", "off"],
@@ -368,6 +370,16 @@ export function Toaster(): JSX.Element {
 					</button>
 				</div>
 			))}
+		</div>
+	);
+}
+
+/* One of the figures below a page's heading. */
+export function Fact(props: { name: string; title?: string; wide?: boolean; children: ComponentChildren }): JSX.Element {
+	return (
+		<div title={props.title} class={props.wide ? "wide" : undefined}>
+			<dt>{props.name}</dt>
+			<dd class="num">{props.children}</dd>
 		</div>
 	);
 }

@@ -4,6 +4,7 @@
  */
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { moveByArrows } from "../lib/arrows";
 import { bytes, count, value } from "../lib/format";
 import { LOOKS, nodeLook, nodeText, type NodeLook } from "../lib/model";
 import type { Node, Run } from "../lib/types";
@@ -53,26 +54,6 @@ export function NodesGrid({ run, brief, now, open }: GridProps): JSX.Element {
 	const [focus, setFocus] = useState(0);
 	const looks = nodes.map((n) => nodeLook(n, run));
 
-	/* One stop for Tab; arrows move by position on the screen. */
-	const onKey = (e: KeyboardEvent): void => {
-		const buttons = [...(grid.current?.querySelectorAll<HTMLElement>("[data-index]") ?? [])];
-		const at = buttons.findIndex((b) => b === document.activeElement);
-		if (at < 0) return;
-		const top = (i: number): number => (buttons[i] as HTMLElement).offsetTop;
-		const perRow = Math.max(1, buttons.filter((b) => b.offsetTop === top(at)).length);
-		const to = {
-			ArrowRight: at + 1,
-			ArrowLeft: at - 1,
-			ArrowDown: at + perRow,
-			ArrowUp: at - perRow,
-			Home: 0,
-			End: buttons.length - 1,
-		}[e.key];
-		if (to === undefined || to < 0 || to >= buttons.length) return;
-		e.preventDefault();
-		(buttons[to] as HTMLElement).focus();
-	};
-
 	const tally = new Map<NodeLook, number>();
 	for (const l of looks) tally.set(l, (tally.get(l) ?? 0) + 1);
 	const roles = [...new Set(nodes.map((n) => n.role))];
@@ -89,7 +70,7 @@ export function NodesGrid({ run, brief, now, open }: GridProps): JSX.Element {
 					))}
 				</ul>
 			</div>
-			<div class="roles" ref={grid} onKeyDown={onKey}>
+			<div class="roles" ref={grid} onKeyDown={(e) => moveByArrows(grid.current, e)}>
 				{roles.map((role) => (
 					<div key={role} class="role">
 						{roles.length > 1 && <h3>{role}</h3>}

@@ -1,5 +1,5 @@
 /* The page of one run. */
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Actions } from "./actions";
 import { ApiError, getJson, runPath } from "../lib/api";
@@ -16,7 +16,7 @@ import { OutputsPanel } from "./outputs";
 import { runHref, setQuery } from "../lib/router";
 import { Timeline } from "./timeline";
 import type { Me, Run } from "../lib/types";
-import { Empty, ErrorBox, Icon, LinkBadge, LostBox, ProgressBar, StateBadge, Tabs } from "../lib/ui";
+import { Empty, ErrorBox, Fact, Icon, LinkBadge, LostBox, ProgressBar, StateBadge, Tabs } from "../lib/ui";
 import { plainLine } from "../log/ansi";
 
 /* The service may send twenty objects a second: the page is drawn less often. */
@@ -196,15 +196,6 @@ function Head({ run, w, me }: { run: Run; w: Watched; me: Me | null }): JSX.Elem
 				)}
 			</dl>
 		</>
-	);
-}
-
-function Fact(props: { name: string; title?: string; wide?: boolean; children: ComponentChildren }): JSX.Element {
-	return (
-		<div title={props.title} class={props.wide ? "wide" : undefined}>
-			<dt>{props.name}</dt>
-			<dd class="num">{props.children}</dd>
-		</div>
 	);
 }
 
