@@ -99,6 +99,15 @@ static const struct cli_argument word_list[] = {
 		.name = "set", .value = "KEY=VALUE", .many = true, .words = WORDS_KEY,             \
 		.help = "change a key of the job, e.g. roles.trainer.count=8; may be repeated"     \
 	}
+#define OPTION_ENV                                                                                 \
+	{.name = "env",                                                                            \
+	 .value = "NAME=VALUE",                                                                    \
+	 .many = true,                                                                             \
+	 .help = "a variable of every node, over those of the job file; may be repeated"},         \
+	{                                                                                          \
+		.name = "env-file", .value = "FILE", .many = true, .words = WORDS_FILE,            \
+		.help = "variables from a file of NAME=VALUE lines; --env wins over it"            \
+	}
 #define OPTION_NAME                                                                                \
 	{                                                                                          \
 		.name = "name", .value = "NAME",                                                   \
@@ -146,6 +155,7 @@ static const struct cli_argument word_list[] = {
 static const struct cli_option run_options[] = {
 	OPTION_COUNT,
 	OPTION_SET,
+	OPTION_ENV,
 	OPTION_NAME,
 	OPTION_ENGINE,
 	OPTION_CLUSTER,
@@ -170,7 +180,7 @@ static const struct cli_option run_options[] = {
 	{0},
 };
 static const struct cli_option rerun_options[] = {
-	OPTION_SET, OPTION_NAME, OPTION_ENGINE, OPTION_DETACH, OPTION_FOLLOW, {0},
+	OPTION_SET, OPTION_ENV, OPTION_NAME, OPTION_ENGINE, OPTION_DETACH, OPTION_FOLLOW, {0},
 };
 static const struct cli_option attach_options[] = {OPTION_FOLLOW, {0}};
 static const struct cli_option wait_options[] = {
@@ -189,7 +199,8 @@ static const struct cli_option suite_options[] = {
 	{0},
 };
 static const struct cli_option plan_options[] = {
-	OPTION_COUNT, OPTION_SET, OPTION_NAME, OPTION_ENGINE, OPTION_CLUSTER, OPTION_PRICES, {0}};
+	OPTION_COUNT,  OPTION_SET,     OPTION_ENV,    OPTION_NAME,
+	OPTION_ENGINE, OPTION_CLUSTER, OPTION_PRICES, {0}};
 static const struct cli_option convert_options[] = {
 	OPTION_COUNT, OPTION_SET, OPTION_NAME, OPTION_ENGINE, {0}};
 static const struct cli_option manifests_options[] = {OPTION_COUNT, OPTION_SET, OPTION_NAME, {0}};
@@ -541,7 +552,7 @@ const struct command cli_commands[] = {
 	 .help = "run a run again, from its record",
 	 .more = "The job is that of RUN with all its settings, and its source is the very archive that RUN had; "
 		 "what --set, --engine and --name change is said.  Secrets are not in the record: their "
-		 "variables must be set here, or given by --set.",
+		 "variables must be set here, or given by --env.",
 	 .example = "regatta rerun ctr-abcd\n"
 		    "regatta rerun ctr-abcd --set env.BATCH=256 --engine aws.ec2 -d",
 	 .run = command_rerun},

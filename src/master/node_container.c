@@ -6,6 +6,7 @@
 #include "master/live_run.h"
 #include "plan/plan.h"
 #include "spec/job.h"
+#include "spec/variable.h"
 #include "strategy/strategy.h"
 
 bool client_variable_hidden(const struct live_run *lr, const char *image, struct str name)
@@ -22,7 +23,7 @@ bool client_variable_hidden(const struct live_run *lr, const char *image, struct
 		if (prefix ? str_starts(name, known) : str_eq(name, known))
 			return false;
 	}
-	return image != NULL;
+	return image != NULL && !variable_matches(&lr->job->pass, name);
 }
 
 static const char *password(const struct live_run *lr, struct arena *a)

@@ -185,7 +185,7 @@ static void warn_of_secrets(const struct job *job, struct arena *a, struct probl
 			ps, a, job->secrets_pos,
 			arena_printf(
 				a,
-				"secrets: no env of this job sets '%s': only a variable of the "
+				"secrets: neither env nor pass of this job has '%s': only a variable of the "
 				"submitting shell could be meant",
 				name));
 }

@@ -18,8 +18,8 @@
 #include "base/suggest.h"
 #include "metrics/extract.h"
 #include "spec/secret.h"
+#include "spec/variable.h"
 
-#define MAX_WORD 131071 /* longest argument or variable that Linux takes */
 #define MIN_SAMPLE_MS 100
 #define MAX_CYCLE_SHOWN 8
 
@@ -77,12 +77,6 @@ static bool is_impossible(struct str name)
 	return name.n == 0;
 }
 
-/* A name that POSIX and shells accept. */
-static bool is_variable(struct str name)
-{
-	return is_word(name, "_", MAX_WORD) && !(name.p[0] >= '0' && name.p[0] <= '9');
-}
-
 /* `where` is "" or "roles.trainer.". */
 static void check_env(struct check *c, const struct doc *table, const char *where)
 {
@@ -93,19 +87,11 @@ static void check_env(struct check *c, const struct doc *table, const char *wher
 
 		if (is_impossible(e->key))
 			continue;
-		if (!is_variable(e->key))
-			problem(c, e->key_pos,
-				"%senv: '%.*s' cannot be the name of a variable: use letters, digits and _, and no digit first",
-				where, STR_ARG(e->key));
-		else if (str_starts(e->key, STR("REGATTA_")))
-			problem(c, e->key_pos,
-				"%senv: '%.*s': names that start with REGATTA_ are set by regatta itself: "
-				"choose another",
-				where, STR_ARG(e->key));
-		else if (e->value->type == DOC_STRING && e->key.n + 1 + e->value->s.n > MAX_WORD)
-			problem(c, e->value->pos,
-				"%senv: '%.*s' is longer than the %d bytes that Linux takes: put it in a file",
-				where, STR_ARG(e->key), MAX_WORD);
+		const char *fault = variable_fault(
+			e->key, e->value->type == DOC_STRING ? e->value->s : STR(""));
+
+		if (fault)
+			problem(c, e->key_pos, "%senv: '%.*s'%s", where, STR_ARG(e->key), fault);
 		else if (e->value->type == DOC_STRING && str_is(e->value->s, SECRET_SHOWN) &&
 			 secret_name(c->job, e->key))
 			problem(c, e->value->pos,
@@ -119,10 +105,29 @@ static void check_secrets(struct check *c)
 	const struct strs *names = &c->job->secrets;
 
 	for (size_t i = 0; i < names->n; i++)
-		if (!is_variable(str_from(names->v[i])))
+		if (!variable_name_ok(str_from(names->v[i])))
 			problem(c, item_pos(c->doc, "secrets", i),
 				"secrets: '%s' cannot be the name of a variable: list names of env, not values",
 				names->v[i]);
+}
+
+static void check_pass(struct check *c)
+{
+	const struct strs *patterns = &c->job->pass;
+
+	for (size_t i = 0; i < patterns->n; i++) {
+		struct str pattern = str_from(patterns->v[i]);
+
+		if (!variable_pattern_ok(pattern))
+			problem(c, item_pos(c->doc, "pass", i),
+				"pass: '%s' is no pattern of names: letters, digits and _, with * or ? "
+				"for the rest, as in \"WANDB_*\"",
+				patterns->v[i]);
+		else if (str_starts(pattern, STR("REGATTA_")))
+			problem(c, item_pos(c->doc, "pass", i),
+				"pass: '%s': names that start with REGATTA_ are set by regatta itself",
+				patterns->v[i]);
+	}
 }
 
 static bool has_image(const struct job *job)
@@ -153,7 +158,7 @@ static void check_registry(struct check *c)
 		problem(c, given->pos,
 			"registry needs user and password_env, the name of the variable with the "
 			"password");
-	else if (!r->login && !is_variable(str_from(r->password_env)))
+	else if (!r->login && !variable_name_ok(str_from(r->password_env)))
 		problem(c, given->pos,
 			"registry: '%s' cannot be the name of a variable: give the variable's name, not the "
 			"password",
@@ -188,10 +193,10 @@ static void check_command(struct check *c, const struct doc *table, const struct
 	else if (command->v[0][0] == '\0')
 		problem(c, given->pos, "%scommand: the first word, the program, is empty", where);
 	for (size_t i = 0; i < command->n; i++)
-		if (strlen(command->v[i]) > MAX_WORD)
+		if (strlen(command->v[i]) > VARIABLE_MAX)
 			problem(c, given->pos,
 				"%scommand: word %zu is longer than the %d bytes that Linux takes: put it in a file",
-				where, i + 1, MAX_WORD);
+				where, i + 1, VARIABLE_MAX);
 }
 
 /* A string that is in the file must not be empty. */
@@ -696,6 +701,7 @@ static void check_top(struct check *c)
 
 	check_env(c, c->doc, "");
 	check_secrets(c);
+	check_pass(c);
 	check_command(c, c->doc, &c->job->command, "");
 	check_filled(c, c->doc, "source", "");
 	check_filled(c, c->doc, "metric_prefix", "");

@@ -195,8 +195,10 @@ struct job {
 	struct env_list env;
 	/* names of variables that are secret whatever their name is */
 	struct strs secrets;
-	bool pty;			  /* the commands get a terminal */
-	int isolate;			  /* enum isolate */
+	struct strs
+		pass; /* patterns of names that the submitting shell passes, beside the usual ones */
+	bool pty;     /* the commands get a terminal */
+	int isolate;  /* enum isolate */
 	int preempt_signal;		  /* enum preempt_signal */
 	int64_t max_runtime_ms;		  /* 0 = no limit */
 	int64_t stall_ms;		  /* hang watchdog; 0 = off */
@@ -270,10 +272,13 @@ typedef struct doc *job_convert_fn(struct doc *doc, struct arena *a, struct prob
 struct job_options {
 	const char *const *sets; /* the words after --set: "key.path=value" */
 	size_t nsets;
+	/* Variables of the command line: they win over those of the job and of its roles. */
+	struct env_list env;
 	const struct job_rules *rules; /* NULL: no engine adds anything */
 	job_convert_fn *convert;       /* NULL: there are only native files */
 };
-/* Read a file by its extension, apply the words after --set (value read as TOML, else as a string), load it.
+/* Read a file by its extension, apply the words after --set (value read as TOML, else as a string) and the
+ * variables of the command line, whose names are valid (variable.h), load it.
  * ERR_INVALID: msg is a summary ("job.toml has 3 problems"), *ret_text the "file:line:col: message" lines (owned by the arena).
  * A problem of a setting is a line "--set key.path: message".  *ret_text is "" if msg is the whole error.
  * *ret_doc is the tree with the settings applied, which is sent to the master.  Warnings of a conversion are

@@ -131,6 +131,32 @@ static void apply_set(struct reading *r, struct doc *root, size_t i)
 		stamp_way(root, value, set_pos(i));
 }
 
+static void put_variable(struct arena *a, struct doc *env, const struct env_pair *v)
+{
+	doc_set(a, env, str_from(v->name), doc_new_str(a, str_from(v->value)));
+}
+
+/* An env that is no table stays, for job_load() to report it. */
+static void apply_env(struct reading *r, struct doc *root)
+{
+	const struct env_list *given = &r->opts->env;
+	const struct doc *roles = roles_of(root);
+
+	if (given->n && !doc_get(root, "env"))
+		doc_set(r->a, root, STR("env"), doc_new(r->a, DOC_TABLE));
+	struct doc *env = (struct doc *)doc_table(root, "env");
+
+	for (size_t i = 0; env && i < given->n; i++) {
+		put_variable(r->a, env, &given->v[i]);
+		for (size_t k = 0; roles && k < roles->table.n; k++) {
+			const struct doc *of = doc_table(roles->table.v[k].value, "env");
+
+			if (of && doc_get(of, given->v[i].name))
+				put_variable(r->a, (struct doc *)of, &given->v[i]);
+		}
+	}
+}
+
 /* A key or value of a megabyte is not shown as a whole. */
 static const char *cut(struct arena *a, const char *text)
 {
@@ -240,6 +266,8 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 		doc = refuse_second(r, doc);
 	for (size_t i = 0; doc->type == DOC_TABLE && i < r->opts->nsets; i++)
 		apply_set(r, doc, i);
+	if (doc->type == DOC_TABLE)
+		apply_env(r, doc);
 	job_load(doc, r->opts->rules, r->a, &job, &r->ps);
 	if (r->ps.n > 0)
 		return fail(r, ret_text, err);

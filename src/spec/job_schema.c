@@ -801,6 +801,15 @@ static const struct field job_fields[] = {
 		.example = "secrets = [\"LICENSE\"]",
 	},
 	{
+		.name = "pass",
+		.type = FIELD_STRS,
+		.offset = offsetof(struct job, pass),
+		.help = "Variables of the submitting shell that the job gets, beside the usual ones (see "
+			"docs/environment.md): names, in which * stands for any characters and ? for one. The job's "
+			"env wins over them.",
+		.example = "pass = [\"WANDB_*\", \"HF_TOKEN\"]",
+	},
+	{
 		.name = "pty",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct job, pty),

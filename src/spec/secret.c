@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "fmt/doc.h"
+#include "spec/variable.h"
 
 static char upper(char c)
 {
@@ -55,7 +56,8 @@ static bool env_has(const struct env_list *env, const char *name)
 const char *secret_unused(const struct job *job)
 {
 	for (size_t i = 0; i < job->secrets.n; i++) {
-		bool used = env_has(&job->env, job->secrets.v[i]);
+		bool used = env_has(&job->env, job->secrets.v[i]) ||
+			    variable_matches(&job->pass, str_from(job->secrets.v[i]));
 
 		for (size_t r = 0; !used && r < job->roles.n; r++)
 			used = env_has(&job_role(job, r)->env, job->secrets.v[i]);

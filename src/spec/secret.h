@@ -9,7 +9,7 @@
 
 #define SECRET_SHOWN "***"
 
-/* A name that is in `secrets` but in no env of the job; NULL if there is none. */
+/* A name that is in `secrets` but neither in an env of the job nor in `pass`; NULL if there is none. */
 const char *secret_unused(const struct job *job);
 bool secret_name(const struct job *job, struct str name);
 /* The job with SECRET_SHOWN in the place of its secrets. */

@@ -113,14 +113,16 @@ def has_said(regatta, run, text, node="worker-0"):
 def test_a_job_runs_in_its_image_with_its_environment_files_and_streams(regatta, podman):
     (regatta.cwd / "src").mkdir()
     (regatta.cwd / "src" / "in.txt").write_text("input")
+    regatta.env["WANDB_MODE"] = "offline"
     run = job(regatta, "pwd; cat in.txt; echo; env; id; echo made > $REGATTA_OUTPUT/made; echo kept > kept.txt; "
                        "echo '{\\\"x\\\":7}' > $REGATTA_METRICS; echo oops >&2; exit 3",
-              top='source = "src"\nenv = { COLOR = "red and\\nblue", HOME = "/root" }\noutput = { keep = ["kept.txt"] }')
+              top='source = "src"\npass = ["WANDB_*"]\nenv = { COLOR = "red and\\nblue", HOME = "/root" }\noutput = { keep = ["kept.txt"] }')
     status = regatta.wait(run)
     assert (status["verdict"], status["cause"]) == ("failed", "worker-0: exit code 3")
     lines = regatta.log(run, "worker-0").decode().splitlines()
     assert lines[0].endswith("/worker-0.node/work") and lines[1] == "input"
-    for entry in ("COLOR=red and", "blue", "HOME=/root", "PATH=/bin:/opt/of-the-image", f"REGATTA_RUN={run}", "WORLD_SIZE=1"):
+    for entry in ("COLOR=red and", "blue", "HOME=/root", "PATH=/bin:/opt/of-the-image", f"REGATTA_RUN={run}", "WORLD_SIZE=1",
+                  "WANDB_MODE=offline"):
         assert entry in lines
     assert not [v for v in lines if v.startswith(("SHELL=", "VIRTUAL_ENV=", "LD_LIBRARY_PATH="))]
     assert "uid=0(0) gid=0(0) groups=0(0)" in lines

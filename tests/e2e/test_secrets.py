@@ -12,7 +12,8 @@ from conftest import wait_for
 from openapi import OPERATIONS
 
 VALUES = {"API_KEY": "k3y-5a5a5a", "HF_TOKEN": "t0ken-6b6b6b", "db_password": "pa55-7c7c7c", "MY_SECRET_X": "s3cret-8d8d8d",
-          "LICENSE": "l1cense-9e9e9e", "WANDB_API_KEY": "s3t-0f0f0f", "CONDA_TOKEN": "cl1ent-1a1a1a"}
+          "LICENSE": "l1cense-9e9e9e", "WANDB_API_KEY": "s3t-0f0f0f", "CONDA_TOKEN": "cl1ent-1a1a1a",
+          "LINE_TOKEN": "l1ne-2b2b2b", "FILE_KEY": "f1le-3c3c3c", "PASSED_PASSWORD": "pa55ed-4d4d4d", "PASSED_LICENSE": "l1c-5e5e5e"}
 
 SHOW = """import hashlib, os, sys, time
 for name in sys.argv[2].split(","):
@@ -85,10 +86,15 @@ def expected(names):
 def test_secrets_reach_the_job_and_nobody_else(regatta):
     go, end = regatta.cwd / "go", regatta.cwd / "end"
     regatta.script(SHOW)
-    regatta.env["CONDA_TOKEN"] = VALUES["CONDA_TOKEN"]
-    top = ["API_KEY", "HF_TOKEN", "MY_SECRET_X", "LICENSE", "WANDB_API_KEY", "CONDA_TOKEN"]
+    for name in ("CONDA_TOKEN", "PASSED_PASSWORD", "PASSED_LICENSE"):
+        regatta.env[name] = VALUES[name]
+    (regatta.cwd / "vars.env").write_text(f"FILE_KEY='{VALUES['FILE_KEY']}'\n")
+    given = ["--env", f"LINE_TOKEN={VALUES['LINE_TOKEN']}", "--env-file", "vars.env"]
+    top = ["API_KEY", "HF_TOKEN", "MY_SECRET_X", "LICENSE", "WANDB_API_KEY", "CONDA_TOKEN", "LINE_TOKEN", "FILE_KEY",
+           "PASSED_PASSWORD", "PASSED_LICENSE"]
     job = regatta.job(f"""name = "sec"
-secrets = ["LICENSE"]
+secrets = ["LICENSE", "PASSED_LICENSE"]
+pass = ["PASSED_*"]
 env = {{ API_KEY = "{VALUES['API_KEY']}", HF_TOKEN = "{VALUES['HF_TOKEN']}", MY_SECRET_X = "{VALUES['MY_SECRET_X']}", LICENSE = "{VALUES['LICENSE']}", PLAIN = "seen" }}
 [roles.first]
 ready_when = "finished"
@@ -98,9 +104,9 @@ after = ["first"]
 env = {{ db_password = "{VALUES['db_password']}" }}
 command = ["python3", "job.py", "{end}", "{','.join(top + ['db_password'])}"]
 """)
-    plan = regatta("plan", "--output", "json", job).out + regatta("plan", job).out
+    plan = regatta("plan", "--output", "json", *given, job).out + regatta("plan", *given, job).out
     assert not [v for v in VALUES.values() if v in plan] and "***" in plan and "seen" in plan
-    run = regatta.submit("--set", f"env.WANDB_API_KEY={VALUES['WANDB_API_KEY']}", job)
+    run = regatta.submit("--set", f"env.WANDB_API_KEY={VALUES['WANDB_API_KEY']}", *given, job)
     log = regatta.home / "runs" / run / "logs" / "first-0.log"
     wait_for(lambda: log.exists() and log.read_bytes().count(b"\n") == len(top), what="the first role")
     assert hashes(regatta, run, "first-0") == expected(top)

@@ -1,4 +1,5 @@
 """A master: one's own, or another one by its URL, pin and token."""
+import fnmatch
 import hashlib
 import json
 import os
@@ -85,7 +86,7 @@ class Master:
         A mapping has the keys of a job file; a relative `source` in it is a path below `base_dir` (default: the current
         directory) and is uploaded.  A path is that of a job file, which the program reads, as `regatta run -d` would,
         with everything that it can upload or resolve; `set` changes keys of it, e.g. {"roles.trainer.count": 8}.
-        `env` adds variables to the job's.
+        `env` adds variables to the job's.  What `pass` of the job names is taken from this process' environment.
         """
         if isinstance(job, Mapping):
             if set:
@@ -93,16 +94,18 @@ class Master:
             return self._submit_mapping(dict(job), env or {}, os.path.abspath(base_dir or "."))
         if base_dir is not None:
             raise Invalid("'base_dir' is for a mapping: a job file has its own directory", "invalid")
-        changes = {**dict(set or {}), **{f"env.{k}": v for k, v in (env or {}).items()}}
-        return self._submit_file(os.fspath(job), changes)
+        words: List[str] = []
+        for key, value in (set or {}).items():
+            words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+        for key, value in (env or {}).items():
+            words += ["--env", f"{key}={value}"]
+        return self._submit_file(os.fspath(job), words)
 
-    def _submit_file(self, path: str, changes: Mapping[str, Any]) -> Run:
+    def _submit_file(self, path: str, options: List[str]) -> Run:
         if self._remote and self._remote.startswith("https:"):
             raise Invalid("a job file is read by the regatta program, which knows this master by a context only: "
                           "connect(context=NAME), or submit a mapping", "invalid")
-        words = [self._program, "run", "-d", "--output", "json", "--master", self._remote or "local", path]
-        for key, value in changes.items():
-            words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+        words = [self._program, "run", "-d", "--output", "json", "--master", self._remote or "local", *options, path]
         try:
             done = subprocess.run(words, env={**os.environ, "REGATTA_HOME": self._home}, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, check=False)
@@ -116,7 +119,8 @@ class Master:
     def _submit_mapping(self, job: Dict[str, Any], env: Mapping[str, str], base_dir: str) -> Run:
         if env:
             job["env"] = {**job.get("env", {}), **env}
-        passed = PASSED_ANYWHERE if self._remote else PASSED_HERE
+        asked = job.get("pass", ())
+        passed = (PASSED_ANYWHERE if self._remote else PASSED_HERE) + tuple([asked] if isinstance(asked, str) else asked)
         body: Dict[str, Any] = {"request_id": uuid.uuid4().hex, "job": job, "base_dir": base_dir,
                                 "client_env": {k: v for k, v in os.environ.items() if _is_passed(k, passed)}}
         source = job.get("source")
@@ -137,7 +141,7 @@ class Master:
 
 
 def _is_passed(name: str, passed: "tuple[str, ...]") -> bool:
-    return any(name.startswith(p[:-1]) if p.endswith("*") else name == p for p in passed)
+    return not name.startswith("REGATTA_") and any(fnmatch.fnmatchcase(name, p) for p in passed)
 
 
 def _pack(path: str, file: BinaryIO) -> "tuple[str, int]":

@@ -28,6 +28,7 @@
 #include "fmt/jsonw.h"
 #include "fmt/tar.h"
 #include "net/digest.h"
+#include "spec/variable.h"
 
 #define SUBMIT_MS 30000
 #define MAX_BODY (4u << 20)
@@ -56,6 +57,13 @@ static bool is_passed(struct str name, const char *const *passed)
 	return false;
 }
 
+/* `pass` of the job.  What regatta sets itself is not the shell's to say. */
+static bool is_asked_for(const struct job *job, struct str name)
+{
+	return variable_name_ok(name) && !str_starts(name, STR("REGATTA_")) &&
+	       variable_matches(&job->pass, name);
+}
+
 static int add_environment(const struct job *job, struct jsonw *w, bool here, struct err *err)
 {
 	const char *password = job->registry.password_env;
@@ -70,7 +78,7 @@ static int add_environment(const struct job *job, struct jsonw *w, bool here, st
 		struct str rest = str_from(*e), name = str_cut(&rest, '=');
 		/* A value that is not UTF-8 cannot be sent as JSON. */
 		bool wanted = is_passed(name, here ? passed_here : passed_anywhere) ||
-			      (password && str_is(name, password));
+			      is_asked_for(job, name) || (password && str_is(name, password));
 
 		if (!rest.p || !wanted || !str_is_utf8(rest))
 			continue;

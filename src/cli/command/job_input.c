@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "cli/cli.h"
+#include "cli/command/env_input.h"
 #include "cli/command/prices.h"
 #include "dialect/dialect.h"
 #include "driver/driver.h"
@@ -101,10 +102,12 @@ static int read_job(const struct cli_call *c, const char *engine, struct job_inp
 		.nsets = collect_sets(c, !c->has_rest, engine, in->a, sets),
 		.convert = dialect_convert,
 	};
+	*ret_text = "";
+	if (env_input_read(c, in->a, &in->opts.env, err) < 0)
+		return -1;
 	struct job_options opts = in->opts;
 	opts.rules = &rules;
 
-	*ret_text = "";
 	if (c->has_rest) {
 		if (call_arg(c, 0))
 			return err_set(
@@ -267,6 +270,10 @@ int job_input_again(const struct cli_call *c, const struct doc *record, const st
 	in.job = arena_new_of(in.a, struct job);
 	in.opts = (struct job_options){.sets = sets,
 				       .nsets = collect_sets(c, true, NULL, in.a, sets)};
+	if (env_input_read(c, in.a, &in.opts.env, &err) < 0) {
+		job_input_release(&in);
+		return cli_fail(&err);
+	}
 	struct job_options opts = in.opts;
 	opts.rules = &rules;
 	int rc = job_from_doc(doc_copy(in.a, job), &opts, in.a, in.job, &in.doc, &text, &err);

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
+#include "cli/command/env_input.h"
 #include "cli/command/job_input.h"
 #include "cli/command/run.h"
 #include "fmt/doc.h"
@@ -27,7 +28,8 @@ static bool is_masked(const struct doc *d)
 
 struct masked {
 	struct arena *a;
-	struct buf missing; /* names, for the refusal */
+	struct env_list given; /* by --env and --env-file */
+	struct buf missing;    /* names, for the refusal */
 };
 
 static void masked_release(struct masked *m)
@@ -46,6 +48,14 @@ static bool is_set(const struct cli_call *c, const char *key)
 	return false;
 }
 
+static bool is_given(const struct env_list *given, const char *name)
+{
+	for (size_t i = 0; i < given->n; i++)
+		if (strcmp(given->v[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 /* Values of an env table that were masked.  where: "env", "roles.trainer.env" */
 static void fill_env(const struct cli_call *c, struct masked *m, const struct doc *env,
 		     const char *where)
@@ -55,7 +65,7 @@ static void fill_env(const struct cli_call *c, struct masked *m, const struct do
 		const char *name = arena_str(m->a, e->key).p, *value = getenv(name);
 		const char *key = arena_printf(m->a, "%s.%s", where, name);
 
-		if (!is_masked(e->value) || is_set(c, key))
+		if (!is_masked(e->value) || is_set(c, key) || is_given(&m->given, name))
 			continue;
 		if (value) {
 			cli_say("%s is taken from the environment", key);
@@ -73,6 +83,8 @@ static int fill_secrets(const struct cli_call *c, const char *run, const struct 
 	const struct doc *roles = doc_table(job, "roles");
 
 	buf_init(&m.missing, MAX_NAMES);
+	if (env_input_read(c, a, &m.given, err) < 0)
+		return -1;
 	fill_env(c, &m, doc_table(job, "env"), "env");
 	for (size_t i = 0; roles && i < roles->table.n; i++)
 		fill_env(c, &m, doc_table(roles->table.v[i].value, "env"),
@@ -81,7 +93,7 @@ static int fill_secrets(const struct cli_call *c, const char *run, const struct 
 		return 0;
 	return err_set(
 		err, ERR_INVALID,
-		"the record of %.60s has no secrets: %.100s; export the variable, or give --set",
+		"the record of %.60s has no secrets: %.100s; export the variable, or give --env",
 		run, m.missing.p);
 }
 

@@ -12,7 +12,7 @@ _regatta()
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --name'|'run --engine'|'run --kube-context'|'run --namespace'|'run --prices'|'run --repeat'|'run --parallel'|'rerun --set'|'rerun --name'|'rerun --engine'|'ps --limit'|'logs --tail'|'logs --attempt'|'logs --since'|'logs --grep'|'logs --node'|'metrics --node'|'report --to'|'report -o'|'suite --prices'|'compare --metric'|'compare --use'|'compare --threshold'|'prune --older-than'|'prune --max-size'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --name'|'plan --engine'|'plan --kube-context'|'plan --namespace'|'plan --prices'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'manifests --count'|'manifests -n'|'manifests --set'|'manifests --name'|'paddle --action'|'paddle --key_name'|'paddle --pem_path'|'paddle --security_group_id'|'paddle --vpc_id'|'paddle --subnet_id'|'paddle --availability_zone'|'paddle --pserver_instance_type'|'paddle --trainer_instance_type'|'paddle --pserver_image_id'|'paddle --trainer_image_id'|'paddle --pserver_command'|'paddle --trainer_command'|'paddle --docker_image'|'paddle --pserver_count'|'paddle --trainer_count'|'paddle --pserver_port'|'paddle --master_server_port'|'paddle --master_server_public_ip'|'paddle --master_docker_image'|'paddle --task_name'|'paddle --no_clean_up'|'paddle --metric_data_identifier'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'doctor --engine'|'gc --engine'|'gc --region'|'gc --install'|'iam-policy --engine'|'iam-policy --bucket'|'iam-policy --cloudwatch'|'context --pin'|'context --token-file'|'context --token'|'context --region'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --env'|'run --env-file'|'run --name'|'run --engine'|'run --kube-context'|'run --namespace'|'run --prices'|'run --repeat'|'run --parallel'|'rerun --set'|'rerun --env'|'rerun --env-file'|'rerun --name'|'rerun --engine'|'ps --limit'|'logs --tail'|'logs --attempt'|'logs --since'|'logs --grep'|'logs --node'|'metrics --node'|'report --to'|'report -o'|'suite --prices'|'compare --metric'|'compare --use'|'compare --threshold'|'prune --older-than'|'prune --max-size'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --env'|'plan --env-file'|'plan --name'|'plan --engine'|'plan --kube-context'|'plan --namespace'|'plan --prices'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'manifests --count'|'manifests -n'|'manifests --set'|'manifests --name'|'paddle --action'|'paddle --key_name'|'paddle --pem_path'|'paddle --security_group_id'|'paddle --vpc_id'|'paddle --subnet_id'|'paddle --availability_zone'|'paddle --pserver_instance_type'|'paddle --trainer_instance_type'|'paddle --pserver_image_id'|'paddle --trainer_image_id'|'paddle --pserver_command'|'paddle --trainer_command'|'paddle --docker_image'|'paddle --pserver_count'|'paddle --trainer_count'|'paddle --pserver_port'|'paddle --master_server_port'|'paddle --master_server_public_ip'|'paddle --master_docker_image'|'paddle --task_name'|'paddle --no_clean_up'|'paddle --metric_data_identifier'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'doctor --engine'|'gc --engine'|'gc --region'|'gc --install'|'iam-policy --engine'|'iam-policy --bucket'|'iam-policy --cloudwatch'|'context --pin'|'context --token-file'|'context --token'|'context --region'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -20,6 +20,8 @@ _regatta()
 	case "$cmd $prev" in
 	'run --count'|'run -n') :; return ;;
 	'run --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
+	'run --env') :; return ;;
+	'run --env-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'run --name') :; return ;;
 	'run --engine') :; return ;;
 	'run --kube-context') :; return ;;
@@ -28,6 +30,8 @@ _regatta()
 	'run --repeat') :; return ;;
 	'run --parallel') :; return ;;
 	'rerun --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
+	'rerun --env') :; return ;;
+	'rerun --env-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'rerun --name') :; return ;;
 	'rerun --engine') :; return ;;
 	'ps --limit') :; return ;;
@@ -47,6 +51,8 @@ _regatta()
 	'ui --scope') COMPREPLY=($(compgen -W 'read submit admin' -- "$cur")); return ;;
 	'plan --count'|'plan -n') :; return ;;
 	'plan --set') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")); return ;;
+	'plan --env') :; return ;;
+	'plan --env-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'plan --name') :; return ;;
 	'plan --engine') :; return ;;
 	'plan --kube-context') :; return ;;
@@ -114,8 +120,8 @@ _regatta()
 	esac
 	if [[ $cur == -* ]]; then
 		case $cmd in
-		run) COMPREPLY=($(compgen -W '--count -n --set --name --engine --kube-context --namespace --prices --detach -d --follow -f --no-wait --repeat --parallel --dry-run --output --master --help -h' -- "$cur")) ;;
-		rerun) COMPREPLY=($(compgen -W '--set --name --engine --detach -d --follow -f --output --master --help -h' -- "$cur")) ;;
+		run) COMPREPLY=($(compgen -W '--count -n --set --env --env-file --name --engine --kube-context --namespace --prices --detach -d --follow -f --no-wait --repeat --parallel --dry-run --output --master --help -h' -- "$cur")) ;;
+		rerun) COMPREPLY=($(compgen -W '--set --env --env-file --name --engine --detach -d --follow -f --output --master --help -h' -- "$cur")) ;;
 		attach) COMPREPLY=($(compgen -W '--follow -f --output --master --help -h' -- "$cur")) ;;
 		wait) COMPREPLY=($(compgen -W '--job-code --output --master --help -h' -- "$cur")) ;;
 		ps) COMPREPLY=($(compgen -W '--all -a --limit --output --master --help -h' -- "$cur")) ;;
@@ -135,7 +141,7 @@ _regatta()
 		cleanup) COMPREPLY=($(compgen -W '--all --yes -y --output --master --help -h' -- "$cur")) ;;
 		prune) COMPREPLY=($(compgen -W '--older-than --max-size --keep-tagged --dry-run --output --master --help -h' -- "$cur")) ;;
 		ui) COMPREPLY=($(compgen -W '--print --scope --output --master --help -h' -- "$cur")) ;;
-		plan) COMPREPLY=($(compgen -W '--count -n --set --name --engine --kube-context --namespace --prices --output --help -h' -- "$cur")) ;;
+		plan) COMPREPLY=($(compgen -W '--count -n --set --env --env-file --name --engine --kube-context --namespace --prices --output --help -h' -- "$cur")) ;;
 		convert) COMPREPLY=($(compgen -W '--count -n --set --name --engine --output --help -h' -- "$cur")) ;;
 		manifests) COMPREPLY=($(compgen -W '--count -n --set --name --output --help -h' -- "$cur")) ;;
 		paddle) COMPREPLY=($(compgen -W '--action --key_name --pem_path --security_group_id --vpc_id --subnet_id --availability_zone --pserver_instance_type --trainer_instance_type --pserver_image_id --trainer_image_id --pserver_command --trainer_command --docker_image --pserver_count --trainer_count --pserver_port --master_server_port --master_server_public_ip --master_docker_image --task_name --no_clean_up --metric_data_identifier --print --output --master --help -h' -- "$cur")) ;;

@@ -13,7 +13,7 @@ function __regatta_words
 			continue
 		end
 		switch "$cmd $w"
-			case '* --output' '* --master' 'run --count' 'run -n' 'run --set' 'run --name' 'run --engine' 'run --kube-context' 'run --namespace' 'run --prices' 'run --repeat' 'run --parallel' 'rerun --set' 'rerun --name' 'rerun --engine' 'ps --limit' 'logs --tail' 'logs --attempt' 'logs --since' 'logs --grep' 'logs --node' 'metrics --node' 'report --to' 'report -o' 'suite --prices' 'compare --metric' 'compare --use' 'compare --threshold' 'prune --older-than' 'prune --max-size' 'ui --scope' 'plan --count' 'plan -n' 'plan --set' 'plan --name' 'plan --engine' 'plan --kube-context' 'plan --namespace' 'plan --prices' 'convert --count' 'convert -n' 'convert --set' 'convert --name' 'convert --engine' 'manifests --count' 'manifests -n' 'manifests --set' 'manifests --name' 'paddle --action' 'paddle --key_name' 'paddle --pem_path' 'paddle --security_group_id' 'paddle --vpc_id' 'paddle --subnet_id' 'paddle --availability_zone' 'paddle --pserver_instance_type' 'paddle --trainer_instance_type' 'paddle --pserver_image_id' 'paddle --trainer_image_id' 'paddle --pserver_command' 'paddle --trainer_command' 'paddle --docker_image' 'paddle --pserver_count' 'paddle --trainer_count' 'paddle --pserver_port' 'paddle --master_server_port' 'paddle --master_server_public_ip' 'paddle --master_docker_image' 'paddle --task_name' 'paddle --no_clean_up' 'paddle --metric_data_identifier' 'init --to' 'init -o' 'master --listen' 'agent --join' 'agent --pin' 'agent --token' 'agent --token-file' 'agent --name' 'agent --labels' 'agent --dir' 'hosts --forget' 'doctor --engine' 'gc --engine' 'gc --region' 'gc --install' 'iam-policy --engine' 'iam-policy --bucket' 'iam-policy --cloudwatch' 'context --pin' 'context --token-file' 'context --token' 'context --region' 'token --scope' 'token --expires' 'token --name' 'sim --seeds' 'sim --nodes' 'sim --seed'
+			case '* --output' '* --master' 'run --count' 'run -n' 'run --set' 'run --env' 'run --env-file' 'run --name' 'run --engine' 'run --kube-context' 'run --namespace' 'run --prices' 'run --repeat' 'run --parallel' 'rerun --set' 'rerun --env' 'rerun --env-file' 'rerun --name' 'rerun --engine' 'ps --limit' 'logs --tail' 'logs --attempt' 'logs --since' 'logs --grep' 'logs --node' 'metrics --node' 'report --to' 'report -o' 'suite --prices' 'compare --metric' 'compare --use' 'compare --threshold' 'prune --older-than' 'prune --max-size' 'ui --scope' 'plan --count' 'plan -n' 'plan --set' 'plan --env' 'plan --env-file' 'plan --name' 'plan --engine' 'plan --kube-context' 'plan --namespace' 'plan --prices' 'convert --count' 'convert -n' 'convert --set' 'convert --name' 'convert --engine' 'manifests --count' 'manifests -n' 'manifests --set' 'manifests --name' 'paddle --action' 'paddle --key_name' 'paddle --pem_path' 'paddle --security_group_id' 'paddle --vpc_id' 'paddle --subnet_id' 'paddle --availability_zone' 'paddle --pserver_instance_type' 'paddle --trainer_instance_type' 'paddle --pserver_image_id' 'paddle --trainer_image_id' 'paddle --pserver_command' 'paddle --trainer_command' 'paddle --docker_image' 'paddle --pserver_count' 'paddle --trainer_count' 'paddle --pserver_port' 'paddle --master_server_port' 'paddle --master_server_public_ip' 'paddle --master_docker_image' 'paddle --task_name' 'paddle --no_clean_up' 'paddle --metric_data_identifier' 'init --to' 'init -o' 'master --listen' 'agent --join' 'agent --pin' 'agent --token' 'agent --token-file' 'agent --name' 'agent --labels' 'agent --dir' 'hosts --forget' 'doctor --engine' 'gc --engine' 'gc --region' 'gc --install' 'iam-policy --engine' 'iam-policy --bucket' 'iam-policy --cloudwatch' 'context --pin' 'context --token-file' 'context --token' 'context --region' 'token --scope' 'token --expires' 'token --name' 'sim --seeds' 'sim --nodes' 'sim --seed'
 				set skip yes
 			case '* -*'
 			case '*'
@@ -31,6 +31,8 @@ complete -c regatta -n __fish_use_subcommand -a run -d 'run a job file, or a com
 complete -c regatta -n '__regatta_is run; and __regatta_args 0' -r -F
 complete -c regatta -n '__regatta_is run' -l count -s n -x -d 'number of nodes: the job'\''s count'
 complete -c regatta -n '__regatta_is run' -l set -x -a '(regatta words keys 2>/dev/null)' -d 'change a key of the job, e.g. roles.trainer.count=8; may be repeated'
+complete -c regatta -n '__regatta_is run' -l env -x -d 'a variable of every node, over those of the job file; may be repeated'
+complete -c regatta -n '__regatta_is run' -l env-file -r -F -d 'variables from a file of NAME=VALUE lines; --env wins over it'
 complete -c regatta -n '__regatta_is run' -l name -x -d 'the job'\''s name; the run is called NAME-xxxx'
 complete -c regatta -n '__regatta_is run' -l engine -x -d 'where the nodes are: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine'
 complete -c regatta -n '__regatta_is run' -l kube-context -x -d 'context of the kubeconfig, for engine kubernetes'
@@ -48,6 +50,8 @@ complete -c regatta -n '__regatta_is run' -l help -s h -d 'show this help'
 complete -c regatta -n __fish_use_subcommand -a rerun -d 'run a run again, from its record'
 complete -c regatta -n '__regatta_is rerun; and __regatta_args 0' -x -a '(regatta words runs 2>/dev/null)'
 complete -c regatta -n '__regatta_is rerun' -l set -x -a '(regatta words keys 2>/dev/null)' -d 'change a key of the job, e.g. roles.trainer.count=8; may be repeated'
+complete -c regatta -n '__regatta_is rerun' -l env -x -d 'a variable of every node, over those of the job file; may be repeated'
+complete -c regatta -n '__regatta_is rerun' -l env-file -r -F -d 'variables from a file of NAME=VALUE lines; --env wins over it'
 complete -c regatta -n '__regatta_is rerun' -l name -x -d 'the job'\''s name; the run is called NAME-xxxx'
 complete -c regatta -n '__regatta_is rerun' -l engine -x -d 'where the nodes are: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine'
 complete -c regatta -n '__regatta_is rerun' -l detach -s d -d 'print the run'\''s id and return; the run goes on'
@@ -199,6 +203,8 @@ complete -c regatta -n __fish_use_subcommand -a plan -d 'show what a run would u
 complete -c regatta -n '__regatta_is plan; and __regatta_args 0' -r -F
 complete -c regatta -n '__regatta_is plan' -l count -s n -x -d 'number of nodes: the job'\''s count'
 complete -c regatta -n '__regatta_is plan' -l set -x -a '(regatta words keys 2>/dev/null)' -d 'change a key of the job, e.g. roles.trainer.count=8; may be repeated'
+complete -c regatta -n '__regatta_is plan' -l env -x -d 'a variable of every node, over those of the job file; may be repeated'
+complete -c regatta -n '__regatta_is plan' -l env-file -r -F -d 'variables from a file of NAME=VALUE lines; --env wins over it'
 complete -c regatta -n '__regatta_is plan' -l name -x -d 'the job'\''s name; the run is called NAME-xxxx'
 complete -c regatta -n '__regatta_is plan' -l engine -x -d 'where the nodes are: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine'
 complete -c regatta -n '__regatta_is plan' -l kube-context -x -d 'context of the kubeconfig, for engine kubernetes'

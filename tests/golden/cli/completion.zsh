@@ -62,6 +62,8 @@ _regatta()
 		_arguments -S \
 			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
+			'*--env[a variable of every node, over those of the job file; may be repeated]:NAME=VALUE: ' \
+			'*--env-file[variables from a file of NAME=VALUE lines; --env wins over it]:FILE:_files' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
 			'--engine[where the nodes are\: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine]:ENGINE: ' \
 			'--kube-context[context of the kubeconfig, for engine kubernetes]:NAME: ' \
@@ -81,6 +83,8 @@ _regatta()
 	rerun)
 		_arguments -S \
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
+			'*--env[a variable of every node, over those of the job file; may be repeated]:NAME=VALUE: ' \
+			'*--env-file[variables from a file of NAME=VALUE lines; --env wins over it]:FILE:_files' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
 			'--engine[where the nodes are\: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine]:ENGINE: ' \
 			''{-d,--detach}'[print the run'\''s id and return; the run goes on]' \
@@ -274,6 +278,8 @@ _regatta()
 		_arguments -S \
 			''{-n,--count}'[number of nodes\: the job'\''s count]:N: ' \
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
+			'*--env[a variable of every node, over those of the job file; may be repeated]:NAME=VALUE: ' \
+			'*--env-file[variables from a file of NAME=VALUE lines; --env wins over it]:FILE:_files' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
 			'--engine[where the nodes are\: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine]:ENGINE: ' \
 			'--kube-context[context of the kubeconfig, for engine kubernetes]:NAME: ' \

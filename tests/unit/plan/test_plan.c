@@ -248,9 +248,10 @@ static void a_secret_that_no_env_sets_is_warned_of(void **state)
 	assert_true(plan_make(job, NULL, arena, &p, &ps));
 	buf_init(&text, 4096);
 	problems_print_warnings(&ps, "job.toml", &text);
-	assert_string_equal(buf_str(&text).p,
-			    "job.toml:3:11: warning: secrets: no env of this job sets 'LICENCE': "
-			    "only a variable of the submitting shell could be meant\n");
+	assert_string_equal(
+		buf_str(&text).p,
+		"job.toml:3:11: warning: secrets: neither env nor pass of this job has 'LICENCE': "
+		"only a variable of the submitting shell could be meant\n");
 	buf_release(&text);
 	*job = good_job(arena, "command = 'x'\nsecrets = 'A'\n[roles.r]\nenv = {A = '1'}\n");
 	ps = (struct problems){0};
