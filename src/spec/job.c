@@ -91,7 +91,8 @@ static void check_env(struct check *c, const struct doc *table, const char *wher
 			e->key, e->value->type == DOC_STRING ? e->value->s : STR(""));
 
 		if (fault)
-			problem(c, e->key_pos, "%senv: '%.*s'%s", where, STR_ARG(e->key), fault);
+			problem(c, variable_fault(e->key, STR("")) ? e->key_pos : e->value->pos,
+				"%senv: '%.*s'%s", where, STR_ARG(e->key), fault);
 		else if (e->value->type == DOC_STRING && str_is(e->value->s, SECRET_SHOWN) &&
 			 secret_name(c->job, e->key))
 			problem(c, e->value->pos,

@@ -102,8 +102,9 @@ static void lines_of_two_logs_do_not_break_each_other(void **state)
 
 static void an_answer_that_is_no_log_is_refused(void **state)
 {
-	static const char *const answers[] = {"both 3\nabc", "out x\nabc", "out -1\n", "out\n",
-					      "a very long line that is no head of any piece"};
+	static const char *const answers[] = {
+		"both 3\nabc", "out x\nabc", "out -1\n", "out\n",
+		"a very long line that is no head of any piece of a log"};
 
 	home_put(state, "run.json", ONE);
 	for (size_t i = 0; i < COUNT(answers); i++) {
