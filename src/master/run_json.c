@@ -177,7 +177,7 @@ static int64_t stream_size(const struct live_run *lr, int rank, enum stream s)
 
 		run_log_name(lr, rank, i, s, name);
 		if (n->attempt == i && n->streams[s].file)
-			sum += (int64_t)logfile_size(n->streams[s].file);
+			sum += (int64_t)logfile_stored(n->streams[s].file);
 		else if (logfile_exists(lr->logs_dir, name, &size))
 			sum += (int64_t)size;
 	}
@@ -190,6 +190,17 @@ int64_t run_log_size(const struct live_run *lr, int rank, enum stream s)
 
 	for (int i = 0; i < lr->nodes[rank].processes; i++)
 		sum += stream_size(lr, rank, stream_of(i, s));
+	return sum;
+}
+
+int64_t run_not_stored(const struct live_run *lr, int rank)
+{
+	int64_t sum = 0;
+
+	for (int a = 1; a <= run_attempts(lr, rank); a++)
+		for (int p = 0; p < lr->nodes[rank].processes; p++)
+			sum += (int64_t)(stream_not_stored(lr, rank, a, stream_of(p, STREAM_OUT)) +
+					 stream_not_stored(lr, rank, a, stream_of(p, STREAM_ERR)));
 	return sum;
 }
 
@@ -282,6 +293,9 @@ static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 	put_end(n, over, w);
 	jsonw_kint(w, "log_bytes", run_log_size(lr, rank, STREAM_OUT));
 	jsonw_kint(w, "err_bytes", run_log_size(lr, rank, STREAM_ERR));
+	int64_t not_stored = run_not_stored(lr, rank);
+	if (not_stored)
+		jsonw_kint(w, "not_stored", not_stored);
 	put_processes(lr, rank, w);
 	jsonw_kint(w, "bad_values", (int64_t)lr->nodes[rank].bad);
 	jsonw_key(w, "metrics");

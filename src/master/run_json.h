@@ -43,5 +43,7 @@ int64_t run_end_ms(const struct live_run *lr);
 void run_progress(const struct live_run *lr, int64_t *ret_step, int64_t *ret_total);
 int64_t run_phase_ms(const struct live_run *lr, enum run_phase p);
 int64_t run_log_size(const struct live_run *lr, int rank, enum stream s);
+/* Bytes of a node's output beyond the limit of its logs. */
+int64_t run_not_stored(const struct live_run *lr, int rank);
 /* Appends the last lines of the node that failed the run; false if there are none. */
 bool run_tail(const struct live_run *lr, struct buf *out, enum stream *ret_stream);

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "link/conn.h"
 #include "link/layout.h"
@@ -30,6 +31,7 @@
 #include "master/runs.h"
 #include "metrics/stats.h"
 #include "spec/job.h"
+#include "store/log_cut.h"
 #include "store/logfile.h"
 #include "sys/worker.h"
 
@@ -85,7 +87,13 @@ int run_attempts(const struct live_run *lr, int rank)
 	return n > 1 ? n : 1;
 }
 
-/* The lengths of the stream's logs in the earlier attempts, which do not grow any more. */
+/* The limit of the log of a stream; 0: none.  Metrics that the job writes to its pipe are no log. */
+static uint64_t log_limit(const struct live_run *lr, enum stream s)
+{
+	return lr->job && s != STREAM_METRICS ? lr->job->output.max_log : 0;
+}
+
+/* The lengths of the stream in the earlier attempts, which do not grow any more. */
 static uint64_t bytes_before(const struct live_run *lr, int rank, int attempt, enum stream s)
 {
 	char name[LOG_NAME_MAX];
@@ -93,8 +101,9 @@ static uint64_t bytes_before(const struct live_run *lr, int rank, int attempt, e
 
 	for (int i = 1; i < attempt; i++) {
 		run_log_name(lr, rank, i, s, name);
-		if (logfile_exists(lr->logs_dir, name, &size))
-			sum += size;
+		if (!logfile_exists(lr->logs_dir, name, &size))
+			continue;
+		sum += log_limit(lr, s) ? log_cut_received(lr->logs_dir, name, size) : size;
 	}
 	return sum;
 }
@@ -145,6 +154,8 @@ static int open_one(struct live_run *lr, int rank, enum stream s, struct err *er
 		if (logfile_open(lr->logs_dir, name, &st->file, err) < 0)
 			return -1;
 		lr->names_opened++; /* its name may be new in the directory */
+		if (log_limit(lr, s))
+			logfile_limit(st->file, log_limit(lr, s), st->scanned);
 	}
 	st->acked = logfile_synced(st->file);
 	return 0;
@@ -169,13 +180,39 @@ int streams_open(struct live_run *lr, int rank, int attempt, struct err *err)
 	return 0;
 }
 
+/* How much is missing of a log that was cut is known without its file too, also of a node that is
+ * lost. */
+static void close_one(struct live_run *lr, int rank, enum stream s)
+{
+	struct live_stream *st = &lr->nodes[rank].streams[s];
+	char name[LOG_NAME_MAX];
+
+	if (st->file && logfile_size(st->file) > logfile_stored(st->file)) {
+		run_log_name(lr, rank, lr->nodes[rank].attempt, s, name);
+		log_cut_note(lr->logs_dir, name, logfile_stored(st->file), logfile_size(st->file),
+			     NULL);
+	}
+	st->file = logfile_close(st->file);
+}
+
 void streams_close(struct live_run *lr, int rank)
 {
-	for (int s = 0; s < nstreams(&lr->nodes[rank]); s++) {
-		struct live_stream *st = &lr->nodes[rank].streams[s];
-		if (!st->syncing) /* otherwise sync_done() closes it */
-			st->file = logfile_close(st->file);
-	}
+	for (int s = 0; s < nstreams(&lr->nodes[rank]); s++)
+		if (!lr->nodes[rank].streams[s].syncing) /* otherwise sync_done() closes it */
+			close_one(lr, rank, (enum stream)s);
+}
+
+uint64_t stream_not_stored(const struct live_run *lr, int rank, int attempt, enum stream s)
+{
+	const struct live_node *n = &lr->nodes[rank];
+	char name[LOG_NAME_MAX];
+
+	if (!log_limit(lr, s))
+		return 0;
+	if (n->attempt == attempt && n->streams[s].file)
+		return logfile_size(n->streams[s].file) - logfile_stored(n->streams[s].file);
+	run_log_name(lr, rank, attempt, s, name);
+	return log_cut_missing(lr->logs_dir, name);
 }
 
 struct sync_call {
@@ -310,7 +347,7 @@ static int note_order(struct live_run *lr, int rank, enum stream s, struct err *
 	for (int log = 0; log < ORDER_LOGS; log++) {
 		const struct live_stream *st = &n->streams[stream_of(process, (enum stream)log)];
 
-		sizes[log] = st->file ? logfile_size(st->file) : 0;
+		sizes[log] = st->file ? logfile_stored(st->file) : 0;
 	}
 	process_log_base(lr, rank, process, n->attempt, base);
 	return log_order_grow(&n->orders[process], lr->logs_dir, base, (int)stream_kind(s), sizes,
@@ -348,15 +385,15 @@ static int append(struct live_run *lr, int rank, enum stream s, uint64_t offset,
 		return -1;
 	if (store_disk_tight(lr->m->store))
 		return err_set(err, ERR_CAPACITY, "the disk is full: the job's output has to wait");
-	uint64_t before = logfile_size(st->file);
-	bool grows = offset + bytes.n > before;
+	uint64_t before = logfile_stored(st->file);
+	bool grows = offset + bytes.n > before && !logfile_is_full(st->file);
 	if (grows && note_order(lr, rank, s, err) < 0)
 		return -1;
 	if (grows)
 		note_time(lr, rank, s);
 	if (logfile_append(st->file, offset, bytes, err) < 0)
 		return -1;
-	lr->m->log_bytes += logfile_size(st->file) - before;
+	lr->m->log_bytes += logfile_stored(st->file) - before;
 	node_changed(lr, rank);
 	return 0;
 }
@@ -375,10 +412,14 @@ int streams_data(struct live_run *lr, int rank, enum stream s, struct str payloa
 		return -1;
 	}
 	note_room(lr, rank, true);
-	if (logfile_size(st->file) > st->acked)
+	if (logfile_size(st->file) > logfile_synced(st->file)) {
 		sync_start(lr, rank, s);
-	else
-		acknowledge(lr, rank, s); /* sent again because an acknowledgement was lost */
+		return 0;
+	}
+	/* Bytes beyond the limit, or sent again because an acknowledgement was lost. */
+	st->acked = logfile_synced(st->file);
+	acknowledge(lr, rank, s);
+	streams_check_drained(lr, rank);
 	return 0;
 }
 
@@ -568,6 +609,24 @@ void streams_final(struct live_run *lr, int rank, int attempt,
 	streams_check_drained(lr, rank);
 }
 
+/* Logs that reached their limit say how much is missing. */
+static void end_cut_logs(struct live_run *lr, int rank)
+{
+	struct live_node *n = &lr->nodes[rank];
+	char name[LOG_NAME_MAX];
+	struct err err = {0};
+
+	for (int s = 0; s < nstreams(n); s++) {
+		uint64_t limit = log_limit(lr, (enum stream)s);
+
+		if (!limit || n->streams[s].final <= limit)
+			continue;
+		run_log_name(lr, rank, n->attempt, (enum stream)s, name);
+		if (log_cut_end(lr->logs_dir, name, limit, n->streams[s].final, &err) < 0)
+			log_warn("run %s: %s: %s", lr->row.id, name, err.msg);
+	}
+}
+
 /* Tells the core when all output is synced and scanned and the files are collected. */
 void streams_check_drained(struct live_run *lr, int rank)
 {
@@ -579,6 +638,7 @@ void streams_check_drained(struct live_run *lr, int rank)
 		if (n->streams[s].acked < n->streams[s].final ||
 		    n->streams[s].scanned_saved < n->streams[s].final)
 			return;
+	end_cut_logs(lr, rank);
 	n->drained_told = true;
 	struct event drained = {.kind = EV_NODE_DRAINED,
 				.index = rank,

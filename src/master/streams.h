@@ -27,6 +27,8 @@ int run_attempts(const struct live_run *lr, int rank);
 /* Opens the logs of this attempt: what the node sends from now on belongs to it. */
 int streams_open(struct live_run *lr, int rank, int attempt, struct err *err);
 void streams_close(struct live_run *lr, int rank);
+/* Bytes of a stream that came beyond the limit of its log. */
+uint64_t stream_not_stored(const struct live_run *lr, int rank, int attempt, enum stream s);
 /* True if `why` says that the log directory is missing; the core is then told that the node is
  * lost. */
 bool streams_gone(struct live_run *lr, int rank, const struct err *why);

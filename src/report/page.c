@@ -194,6 +194,11 @@ static void page_nodes(struct report *r)
 	if (run->nnodes > PAGE_MAX_NODES)
 		buf_printf(b, "<p class=\"dim\">and %zu more: see summary.json</p>\n",
 			   run->nnodes - PAGE_MAX_NODES);
+	if (run->not_stored)
+		buf_printf(b,
+			   "<p>%" PRId64 " B of output are not in the logs: output.max_log of the "
+			   "job</p>\n",
+			   run->not_stored);
 }
 
 static void page_events(struct report *r)

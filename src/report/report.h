@@ -62,7 +62,8 @@ struct report_run {
 	size_t nevents;
 	uint64_t more_events; /* that are not in the list */
 	uint64_t bad_values;
-	const char *job; /* the job file */
+	int64_t not_stored; /* bytes of output beyond the limit of the logs */
+	const char *job;    /* the job file */
 	const struct report_fact *environment;
 	size_t nenvironment;
 };

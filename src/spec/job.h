@@ -146,6 +146,7 @@ struct output_spec {
 	const char *s3;
 	struct doc_pos s3_pos;
 	int64_t retention_ms; /* how long results stay where they were put */
+	uint64_t max_log;     /* bytes stored of each log; 0 = no limit */
 };
 
 /* What is told of the end of the run; both may be empty. */

@@ -528,6 +528,18 @@ static const struct field output_fields[] = {
 			"a bucket that you name are your own.",
 		.example = "retention = \"90d\"",
 	},
+	{
+		.name = "max_log",
+		.type = FIELD_SIZE,
+		.offset = offsetof(struct output_spec, max_log),
+		.min = 1,
+		.max = MOST_MEMORY,
+		.help = "The most that is stored of each log: of standard output and of standard error of each "
+			"process, in each attempt. What comes after it is read for metrics and not stored; the job "
+			"goes on, and the log ends with a line that says how many bytes are missing. Without it "
+			"there is no limit.",
+		.example = "max_log = \"1GiB\"",
+	},
 	{.name = NULL},
 };
 

@@ -21,9 +21,10 @@
 
 struct logfile {
 	int fd;
-	uint64_t size, synced;
-	bool torn;   /* a failed append could not be cut off */
-	char name[]; /* for messages */
+	uint64_t size, synced;	/* bytes that came */
+	uint64_t stored, limit; /* the first of them, in the file; at most `limit` */
+	bool torn;		/* a failed append could not be cut off */
+	char name[];		/* for messages */
 };
 
 /* The name is one part of a path, so it cannot lead out of the directory. */
@@ -65,7 +66,8 @@ int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, s
 	size_t len = strlen(name) + 1;
 	struct logfile *lf = xcalloc(1, sizeof(*lf) + len);
 	lf->fd = TAKE_FD(fd);
-	lf->size = lf->synced = (uint64_t)sb.st_size;
+	lf->size = lf->synced = lf->stored = (uint64_t)sb.st_size;
+	lf->limit = UINT64_MAX;
 	memcpy(lf->name, name, len);
 	*ret = lf;
 	return 0;
@@ -83,6 +85,24 @@ struct logfile *logfile_close(struct logfile *lf)
 uint64_t logfile_size(const struct logfile *lf)
 {
 	return lf->size;
+}
+
+/* A file that is longer than its limit ends with the line of log_cut.h. */
+void logfile_limit(struct logfile *lf, uint64_t limit, uint64_t received)
+{
+	lf->limit = limit;
+	lf->stored = lf->stored < limit ? lf->stored : limit;
+	lf->size = lf->synced = lf->stored == limit && received > limit ? received : lf->stored;
+}
+
+bool logfile_is_full(const struct logfile *lf)
+{
+	return lf->stored >= lf->limit;
+}
+
+uint64_t logfile_stored(const struct logfile *lf)
+{
+	return lf->stored;
 }
 
 uint64_t logfile_synced(const struct logfile *lf)
@@ -125,12 +145,17 @@ int logfile_append(struct logfile *lf, uint64_t offset, struct str bytes, struct
 		return 0;
 	bytes.p += known;
 	bytes.n -= known;
-	if (write_at(lf->fd, bytes, lf->size) < 0) {
+	uint64_t room = lf->limit - lf->stored;
+	struct str kept = {bytes.p, bytes.n < room ? bytes.n : (size_t)room};
+	if (kept.n && write_at(lf->fd, kept, lf->stored) < 0) {
 		int errnum = errno;
 
-		lf->torn = ftruncate(lf->fd, (off_t)lf->size) < 0;
+		lf->torn = ftruncate(lf->fd, (off_t)lf->stored) < 0;
 		return err_errno(err, errnum, "append to log '%s'", lf->name);
 	}
+	if (!kept.n && lf->synced == lf->size)
+		lf->synced += bytes.n;
+	lf->stored += kept.n;
 	lf->size += bytes.n;
 	return 0;
 }

@@ -3,7 +3,8 @@
  * logfile - the output of a node as a plain text file.
  *
  * It is only appended to, and opened below the run's logs directory by dirfd with O_NOFOLLOW.
- * The size of the file says how much has arrived; what is synced may be acknowledged.
+ * The size of the file says how much has arrived, up to the limit of the log if it has one; what is
+ * synced may be acknowledged.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,11 +18,18 @@ struct logfile;
  * files of a run. */
 int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, struct err *err);
 struct logfile *logfile_close(struct logfile *lf);
+/* Bytes from `limit` on are taken and counted, and not stored.  They are known to have come up to
+ * `received`. */
+void logfile_limit(struct logfile *lf, uint64_t limit, uint64_t received);
+/* True if no more bytes are stored. */
+bool logfile_is_full(const struct logfile *lf);
+/* Bytes that came, and how many of them are in the file. */
 uint64_t logfile_size(const struct logfile *lf);
+uint64_t logfile_stored(const struct logfile *lf);
 uint64_t logfile_synced(const struct logfile *lf);
 int logfile_fd(const struct logfile *lf);
 /* Appends bytes that belong at `offset`: those that are stored already are skipped; a gap is
- * ERR_PROTOCOL.  ENOSPC is ERR_CAPACITY and leaves the file at its old size. */
+ * ERR_PROTOCOL.  Bytes beyond the limit need no sync.  ENOSPC is ERR_CAPACITY and leaves the file at its old size. */
 int logfile_append(struct logfile *lf, uint64_t offset, struct str bytes, struct err *err);
 /* On a worker thread: fdatasync of the descriptor.  Afterwards, on the loop, call
  * logfile_mark_synced() with the size at the submit. */

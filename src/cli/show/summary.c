@@ -160,6 +160,21 @@ static void add_waiting(const struct doc *run, struct buf *out)
 	}
 }
 
+/* The job has set a limit for its logs, and reached it. */
+static void add_not_stored(const struct doc *run, struct buf *out)
+{
+	const struct doc *nodes = doc_array(run, "nodes");
+	int64_t sum = 0;
+	char text[32];
+
+	for (size_t i = 0; nodes && i < nodes->array.n; i++)
+		sum += doc_int(nodes->array.v[i], "not_stored", 0);
+	if (sum <= 0)
+		return;
+	bytes_format(sum, text);
+	buf_printf(out, "note    %s of output not stored: output.max_log of the job\n", text);
+}
+
 static void add_places(const struct doc *run, struct buf *out)
 {
 	struct str dir = doc_str(run, "dir", STR("")), master = doc_str(run, "master", STR(""));
@@ -194,6 +209,7 @@ void summary_render(const struct doc *run, const struct doc *metrics, const stru
 	add_cause(run, out);
 	add_phases(run, st, out);
 	metrics_table_render(run, metrics, NODES_PER_METRIC, st, out);
+	add_not_stored(run, out);
 	add_places(run, out);
 }
 
@@ -235,6 +251,7 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 	add_phases(run, st, out);
 	nodes_table_render(run, st, out);
 	metrics_table_render(run, NULL, NODES_PER_METRIC, st, out);
+	add_not_stored(run, out);
 	add_places(run, out);
 }
 

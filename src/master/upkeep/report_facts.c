@@ -66,6 +66,7 @@ static void add_nodes(const struct live_run *lr, struct arena *a, struct report_
 			.err_bytes = run_log_size(lr, (int)i, STREAM_ERR),
 		};
 		run->bad_values += lr->nodes[i].bad;
+		run->not_stored += run_not_stored(lr, (int)i);
 	}
 	run->nodes = nodes;
 	run->nnodes = n;

@@ -489,6 +489,56 @@ static void a_file_that_cannot_be_read_has_no_tail(void **state)
 
 #define on_dir(t) cmocka_unit_test_setup_teardown(t, unit_make_dir, unit_remove_dir)
 
+static void bytes_beyond_the_limit_are_counted_and_not_stored(void **state)
+{
+	struct logfile *lf;
+	struct err err;
+
+	assert_ok(logfile_open(*state, "n.log", &lf, &err), &err);
+	logfile_limit(lf, 10, 0);
+	assert_ok(logfile_append(lf, 0, STR("12345678"), &err), &err);
+	assert_false(logfile_is_full(lf));
+	assert_ok(logfile_append(lf, 8, STR("90abcd"), &err), &err);
+	assert_true(logfile_is_full(lf));
+	assert_int_equal(logfile_size(lf), 14);
+	assert_int_equal(logfile_stored(lf), 10);
+	/* The stored ones are not synced yet, so the others cannot be acknowledged either. */
+	assert_ok(logfile_append(lf, 14, STR("ef"), &err), &err);
+	assert_int_equal(logfile_synced(lf), 0);
+	logfile_mark_synced(lf, 16);
+	assert_ok(logfile_append(lf, 16, STR("gh"), &err), &err);
+	assert_int_equal(logfile_synced(lf), 18);
+	/* Repeated bytes and holes are what they always are. */
+	assert_ok(logfile_append(lf, 4, STR("5678"), &err), &err);
+	assert_int_equal(logfile_size(lf), 18);
+	assert_fails(logfile_append(lf, 19, STR("j"), &err), &err, ERR_PROTOCOL, "18 are stored");
+	logfile_close(lf);
+
+	/* The next master knows how far metrics were taken. */
+	assert_ok(logfile_open(*state, "n.log", &lf, &err), &err);
+	assert_int_equal(logfile_size(lf), 10);
+	logfile_limit(lf, 10, 15);
+	assert_int_equal(logfile_size(lf), 15);
+	assert_int_equal(logfile_synced(lf), 15);
+	assert_int_equal(logfile_stored(lf), 10);
+	logfile_close(lf);
+}
+
+static void what_metrics_were_taken_of_is_not_skipped_below_the_limit(void **state)
+{
+	struct logfile *lf;
+	struct err err;
+
+	assert_ok(logfile_open(*state, "n.log", &lf, &err), &err);
+	assert_ok(logfile_append(lf, 0, STR("123"), &err), &err);
+	logfile_close(lf);
+	assert_ok(logfile_open(*state, "n.log", &lf, &err), &err);
+	logfile_limit(lf, 10, 8); /* metrics are taken before the bytes are sent */
+	assert_int_equal(logfile_size(lf), 3);
+	assert_int_equal(logfile_synced(lf), 3);
+	logfile_close(lf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +562,8 @@ int main(void)
 		on_dir(a_giant_line_is_passed_over),
 		on_dir(the_tail_of_a_giant_file_reads_only_its_end),
 		on_dir(a_file_that_cannot_be_read_has_no_tail),
+		on_dir(bytes_beyond_the_limit_are_counted_and_not_stored),
+		on_dir(what_metrics_were_taken_of_is_not_skipped_below_the_limit),
 	};
 
 	return cmocka_run_group_tests_name("logfile", tests, NULL, NULL);
