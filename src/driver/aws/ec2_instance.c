@@ -314,9 +314,10 @@ static void do_create(struct aws_work *w, struct driver_row *rows, size_t n, str
 			rows[i].outcome = created(&rows[i], it);
 			continue;
 		}
-		rows[i].outcome = OUTCOME_REFUSED;
-		err_set(&rows[i].err, ERR_CAPACITY, "EC2 gave %zu of the instances asked for",
-			l->n);
+		/* EC2 makes all of them or none: what it does not name may be there all the same. */
+		rows[i].outcome = OUTCOME_UNSURE;
+		err_set(&rows[i].err, ERR_UNAVAILABLE,
+			"EC2 named %zu instances, and not the one of this node", l->n);
 	}
 }
 

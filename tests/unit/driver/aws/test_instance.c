@@ -258,7 +258,7 @@ static void a_replay_whose_instance_has_ended_asks_for_another_token(void **stat
 	kind_done(r);
 }
 
-static void rows_without_an_instance_are_refused(void **state)
+static void rows_that_the_answer_does_not_name_are_looked_for(void **state)
 {
 	CLEANUP(buf_release) struct buf out = {0};
 	struct kind_rig *r = *state;
@@ -268,9 +268,9 @@ static void rows_without_an_instance_are_refused(void **state)
 	kind_expect(r, "RunInstances", OK(LAUNCHED(INSTANCE("i-0", "0", "pending", ""))));
 	ec2_instance_driver.create_many(rows, ROWS);
 	assert_int_equal(rows[0].outcome, OUTCOME_DONE);
-	assert_int_equal(rows[1].outcome, OUTCOME_REFUSED);
-	assert_int_equal(rows[1].err.kind, ERR_CAPACITY);
-	assert_int_equal(rows[2].outcome, OUTCOME_REFUSED);
+	assert_int_equal(rows[1].outcome, OUTCOME_UNSURE);
+	assert_int_equal(rows[1].err.kind, ERR_UNAVAILABLE);
+	assert_int_equal(rows[2].outcome, OUTCOME_UNSURE);
 	kind_done(r);
 }
 
@@ -690,7 +690,7 @@ int main(void)
 		kind_test(each_batch_has_a_token_of_its_own),
 		kind_test(instances_belong_to_rows_by_their_launch_index),
 		kind_test(a_replay_whose_instance_has_ended_asks_for_another_token),
-		kind_test(rows_without_an_instance_are_refused),
+		kind_test(rows_that_the_answer_does_not_name_are_looked_for),
 		kind_test(a_refused_launch_is_of_the_kind_of_its_code),
 		kind_test(a_profile_that_is_too_new_is_waited_for),
 		kind_test(a_lost_answer_is_unsure),
