@@ -61,6 +61,11 @@ static const char *etag_of(const struct object *o)
 	return o->etag[0] ? o->etag : NULL;
 }
 
+static const char *version_of(const struct object *o)
+{
+	return o->version[0] ? o->version : NULL;
+}
+
 static int add_listed(void *ctx, const struct object *o, struct err *err)
 {
 	struct str name = str_from(o->name);
@@ -72,8 +77,10 @@ static int add_listed(void *ctx, const struct object *o, struct err *err)
 		return err_set(err, ERR_INVALID, "the object '%.120s' cannot be a file on a node",
 			       o->name);
 	return add_object(ctx,
-			  &(struct object_entry){
-				  .name = o->name, .size = (int64_t)o->size, .etag = etag_of(o)},
+			  &(struct object_entry){.name = o->name,
+						 .size = (int64_t)o->size,
+						 .etag = etag_of(o),
+						 .version = version_of(o)},
 			  err);
 }
 
@@ -84,7 +91,7 @@ static int list_below(struct finding *f, const char *url, const struct object_ac
 
 	f->found.from = arena_printf(a, "%s%s", url, url[strlen(url) - 1] == '/' ? "" : "/");
 	if (object_store_open(f->found.from, who, d, &st, err) < 0 ||
-	    object_list(st, "", d, add_listed, f, err) < 0)
+	    object_list_versions(st, "", d, add_listed, f, err) < 0)
 		return -1;
 	return f->found.objects ? 0 : err_set(err, ERR_NOT_FOUND, "there is no such object");
 }
@@ -129,7 +136,7 @@ static int find_objects(struct finding *f, const struct deadline *d, struct aren
 			  &(struct object_entry){.name = name,
 						 .size = (int64_t)o.size,
 						 .etag = etag_of(&o),
-						 .version = o.version[0] ? o.version : NULL},
+						 .version = version_of(&o)},
 			  err);
 }
 

@@ -109,6 +109,12 @@ int object_list(struct object_store *st, const char *prefix, const struct deadli
 	return st->scheme->list(st->s, prefix, d, fn, ctx, err);
 }
 
+int object_list_versions(struct object_store *st, const char *prefix, const struct deadline *d,
+			 object_list_fn fn, void *ctx, struct err *err)
+{
+	return st->scheme->list_versions(st->s, prefix, d, fn, ctx, err);
+}
+
 int object_presign(struct object_store *st, const char *name, const char *version,
 		   const char *method, int64_t seconds, const struct deadline *d, struct buf *out,
 		   struct err *err)

@@ -47,7 +47,7 @@ struct object {
 	uint64_t size;
 	char etag[128];
 	/* What object_presign() takes to name these bytes whatever the object becomes; "": the store keeps only the
-	 * newest, or lets us read no other.  Not in lists. */
+	 * newest, or lets us read no other.  Not in object_list(). */
 	char version[OBJECT_VERSION];
 };
 
@@ -86,6 +86,9 @@ int object_head(struct object_store *st, const char *name, const struct deadline
 typedef int (*object_list_fn)(void *ctx, const struct object *o, struct err *err);
 int object_list(struct object_store *st, const char *prefix, const struct deadline *d,
 		object_list_fn fn, void *ctx, struct err *err);
+/* The same with versions. */
+int object_list_versions(struct object_store *st, const char *prefix, const struct deadline *d,
+			 object_list_fn fn, void *ctx, struct err *err);
 /* A URL with which anybody may GET or PUT the object for so many seconds.  version: NULL or "" is the newest. */
 int object_presign(struct object_store *st, const char *name, const char *version,
 		   const char *method, int64_t seconds, const struct deadline *d, struct buf *out,
@@ -117,6 +120,8 @@ struct object_scheme {
 		    struct err *err);
 	int (*list)(void *s, const char *prefix, const struct deadline *d, object_list_fn fn,
 		    void *ctx, struct err *err);
+	int (*list_versions)(void *s, const char *prefix, const struct deadline *d,
+			     object_list_fn fn, void *ctx, struct err *err);
 	int (*presign)(void *s, const char *name, const char *version, const char *method,
 		       int64_t seconds, const struct deadline *d, struct buf *out, struct err *err);
 	int (*is_file)(const struct object *o, int fd, uint64_t size, struct err *err);

@@ -18,7 +18,8 @@ RESOURCE_ID = re.compile(r"(i|sgr?|subnet|vol|eni|vpc|ami|lt|pg|sir|key|snap|rtb
 CREATES = {"RunInstances": ("instance", "volume", "network-interface"), "CreateSecurityGroup": ("security-group",),
            "CreateSubnet": ("subnet",), "CreatePlacementGroup": ("placement-group",), "CreateLaunchTemplate": ("launch-template",),
            "CreateVolume": ("volume",), "CreateKeyPair": ("key-pair",), "CreateVpc": ("vpc",)}
-S3_BUCKET_ACTIONS = {"ListBucket", "CreateBucket", "DeleteBucket", "GetBucketLocation", "ListBucketMultipartUploads"}
+S3_BUCKET_ACTIONS = {"ListBucket", "CreateBucket", "DeleteBucket", "GetBucketLocation", "ListBucketMultipartUploads",
+                     "ListBucketVersions"}
 
 
 def as_list(value):

@@ -112,6 +112,54 @@ def test_in_a_bucket_with_versions_it_is_that_of_the_submission(cloud, user, s3)
     assert seen(user, run) == digests(x=b"first")
 
 
+@pytest.fixture
+def kept(s3):
+    """A bucket that keeps versions, in which `days/gone` was deleted; sets what is below days/ to this."""
+    s3.create_bucket(Bucket="kept")
+    s3.put_object(Bucket="kept", Key="days/old", Body=b"from before versions")
+    s3.put_bucket_versioning(Bucket="kept", VersioningConfiguration={"Status": "Enabled"})
+    s3.put_object(Bucket="kept", Key="days/gone", Body=b"x")
+    s3.delete_object(Bucket="kept", Key="days/gone")
+
+    def put(text):
+        for i in range(3):
+            s3.put_object(Bucket="kept", Key=f"days/{i}", Body=text + b"%d" % i)
+
+    put(b"zeroth")
+    put(b"first")
+    return put
+
+
+PREFIX = '[[data]]\nsrc = "s3://kept/days/"\npath = "d"\n'
+FIRST = digests(**{"d/0": b"first0", "d/1": b"first1", "d/2": b"first2", "d/old": b"from before versions"})
+
+
+def test_below_a_prefix_each_object_is_the_version_of_the_submission(cloud, user, s3, kept):
+    def change(_):
+        kept(b"other")
+        s3.delete_object(Bucket="kept", Key="days/2")
+        s3.put_object(Bucket="kept", Key="days/new", Body=b"new")
+
+    cloud.fault("GetObject", where=is_download, hook=change)
+    run = user.submit(job(PREFIX))
+    assert user.ends(run)["verdict"] == "succeeded"
+    assert seen(user, run) == FIRST
+
+
+@pytest.mark.parametrize("actions", [["s3:GetObject", "s3:ListBucket"], ["s3:GetObject", "s3:ListBucket", "s3:ListBucketVersions"]])
+def test_who_may_not_read_versions_below_a_prefix_reads_the_newest(cloud, tmp_path, kept, actions):
+    user = User(tmp_path, cloud, cloud.user("limited", document({"Action": actions})))
+    try:
+        run = user.submit(job(PREFIX))
+        assert user.ends(run)["verdict"] == "succeeded"
+        assert seen(user, run) == FIRST
+        cloud.fault("GetObject", where=is_download, hook=lambda call: kept(b"other"))
+        run = user.submit(job(PREFIX))
+        assert "changed since the job was submitted" in cause(user, run)
+    finally:
+        user.close()
+
+
 def test_who_may_not_read_versions_reads_the_newest(cloud, tmp_path, s3):
     s3.create_bucket(Bucket="kept")
     s3.put_bucket_versioning(Bucket="kept", VersioningConfiguration={"Status": "Enabled"})

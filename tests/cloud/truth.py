@@ -1,7 +1,7 @@
 """What is really there, read from moto's own tables: never through a call, and so never late or lied about."""
 from moto.ec2.models import ec2_backends
 from moto.iam.models import iam_backends
-from moto.s3.models import s3_backends
+from moto.s3.models import FakeDeleteMarker, s3_backends
 
 ENDED = ("terminated",)
 
@@ -67,6 +67,8 @@ def s3_truth(account, backend):
     for bucket in backend.buckets.values():
         found[("bucket", bucket.name)] = {"account": account, "region": bucket.region_name, "tags": dict(backend.tagger.get_tag_dict_for_resource(bucket.arn))}
         for name, key in bucket.keys.items():
+            if isinstance(key, FakeDeleteMarker):
+                continue  # deleted, in a bucket that keeps versions
             found[("object", f"{bucket.name}/{name}")] = {"account": account, "size": key.size, "etag": key.etag, "tags": {}}
         for number, part in bucket.multiparts.items():
             found[("upload", f"{bucket.name}/{part.key_name}#{number}")] = {"account": account, "tags": {}}

@@ -187,6 +187,49 @@ static int list(void *p, const char *prefix, const struct deadline *d, object_li
 	return s3_list(st->s, &at, d, each, &l, err);
 }
 
+/* A list of versions, and what became of the first try to read one. */
+struct version_listing {
+	struct store_listing l;
+	const struct s3_store *st;
+	const struct deadline *d;
+	size_t n;
+	bool tried, readable;
+};
+
+static int each_version(void *ctx, const struct s3_object *o, struct err *err)
+{
+	struct version_listing *v = ctx;
+	struct s3_object same = *o;
+
+	if (o->version[0] && !v->tried) {
+		struct s3_place at = {
+			.bucket = v->st->bucket, .key = o->key, .version = o->version};
+
+		v->tried = true;
+		v->readable = s3_head(v->st->s, &at, v->d, &(struct s3_object){0}, NULL) == 0;
+	}
+	if (!v->readable)
+		same.version[0] = '\0';
+	v->n++;
+	return each(&v->l, &same, err);
+}
+
+static int list_versions(void *p, const char *prefix, const struct deadline *d, object_list_fn fn,
+			 void *ctx, struct err *err)
+{
+	struct s3_store *st = p;
+	CLEANUP(freep) char *key = NULL;
+	struct s3_place at = place_of(st, prefix, &key);
+	struct version_listing v = {.l = {strlen(st->prefix), fn, ctx}, .st = st, .d = d};
+	int rc = s3_list_versions(st->s, &at, d, each_version, &v, err);
+
+	if (rc == 0 || v.n > 0)
+		return rc;
+	/* It needs a permission of its own, s3:ListBucketVersions, and some stores do not know it. */
+	*err = (struct err){0};
+	return s3_list(st->s, &at, d, each, &v.l, err);
+}
+
 static int presign(void *p, const char *name, const char *version, const char *method,
 		   int64_t seconds, const struct deadline *d, struct buf *out, struct err *err)
 {
@@ -214,6 +257,7 @@ const struct object_scheme s3_objects = {
 	.get_text = get_text,
 	.head = head,
 	.list = list,
+	.list_versions = list_versions,
 	.presign = presign,
 	.is_file = is_file,
 };

@@ -57,6 +57,9 @@ int s3_delete(struct aws *s, const struct s3_place *at, const struct deadline *d
 typedef int (*s3_list_fn)(void *ctx, const struct s3_object *o, struct err *err);
 int s3_list(struct aws *s, const struct s3_place *at, const struct deadline *d, s3_list_fn fn,
 	    void *ctx, struct err *err);
+/* The same with the newest version of each; what was deleted is not in it. */
+int s3_list_versions(struct aws *s, const struct s3_place *at, const struct deadline *d,
+		     s3_list_fn fn, void *ctx, struct err *err);
 /* A URL that is good for so many seconds, but no longer than the credentials; method GET or PUT. */
 int s3_presign(struct aws *s, const struct s3_place *at, const char *method, int64_t seconds,
 	       const struct deadline *d, struct buf *out, struct err *err);

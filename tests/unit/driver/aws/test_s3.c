@@ -188,6 +188,56 @@ static void an_error_in_an_answer_of_200_is_an_error(void **state)
 			    "GET /a-bucket?list-type=2&prefix=p%2F&continuation-token=t HTTP"));
 }
 
+#define VERSION(key, latest, version)                                                              \
+	"<Version><Key>" key "</Key><VersionId>" version "</VersionId><IsLatest>" latest           \
+	"</IsLatest><Size>3</Size><ETag>&quot;e&quot;</ETag></Version>"
+
+static bool two_pages(struct fake_http *f, int fd, int nth, const struct fake_asked *asked)
+{
+	(void)f;
+	(void)asked;
+	fake_say(
+		fd, 200, "",
+		nth == 0
+			? "<ListVersionsResult>" VERSION("p/a", "false", "v1") VERSION(
+				  "p/a", "true",
+				  "v2") "<DeleteMarker><Key>p/b</Key>"
+					"<VersionId>v3</VersionId><IsLatest>true</IsLatest></DeleteMarker>" VERSION(
+						"p/b", "false",
+						"v4") "<IsTruncated>true</IsTruncated>"
+						      "<NextKeyMarker>p/b</NextKeyMarker>"
+						      "<NextVersionIdMarker>v4</NextVersionIdMarker></ListVersionsResult>"
+			: "<ListVersionsResult>" VERSION(
+				  "p/c", "true",
+				  "null") "<IsTruncated>false</IsTruncated></ListVersionsResult>");
+	return true;
+}
+
+static int note_version(void *ctx, const struct s3_object *o, struct err *err)
+{
+	char *out = ctx;
+	size_t n = strlen(out);
+
+	(void)err;
+	snprintf(out + n, 100 - n, "%s@%s %d;", o->key, o->version, (int)o->size);
+	return 0;
+}
+
+static void a_list_of_versions_has_the_newest_of_each_over_pages(void **state)
+{
+	struct rig *r = *state;
+	struct s3_place at = {"a-bucket", "p/", NULL};
+	char seen[100] = "";
+
+	r->fake.answer = two_pages;
+	rig_open(r);
+	assert_int_equal(s3_list_versions(r->s, &at, &r->d, note_version, seen, &r->err), 0);
+	assert_string_equal(seen, "p/a@v2 3;p/c@ 3;");
+	assert_true(fake_is(&r->fake.asked[0], "GET /a-bucket?versions=&prefix=p%2F HTTP"));
+	assert_true(fake_is(&r->fake.asked[1], "GET /a-bucket?versions=&prefix=p%2F&key-marker=p%2F"
+					       "b&version-id-marker=v4 HTTP"));
+}
+
 #define SIZE (2 * S3_PART + 100)
 
 struct store {
@@ -476,6 +526,7 @@ int main(void)
 		rig_test(a_bucket_of_another_region_is_said_to_be_there),
 		rig_test(a_bucket_of_another_account_is_denied),
 		rig_test(an_error_in_an_answer_of_200_is_an_error),
+		rig_test(a_list_of_versions_has_the_newest_of_each_over_pages),
 		rig_test(an_upload_goes_on_where_it_was_left),
 		rig_test(a_store_without_sha256_tells_parts_by_their_md5),
 		rig_test(a_part_that_was_cut_off_is_sent_again),
