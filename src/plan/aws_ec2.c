@@ -14,7 +14,7 @@
  *   iam.role             bucket; read: other buckets, with inputs of the job; cloudwatch: namespace of its metrics
  *   iam.profile          (the role of the same install)
  *   ec2.security_group   vpc; with a port also port, cidr: who may reach the master
- *   ec2.subnet           vpc, zone, cidr
+ *   ec2.subnet           vpc, zone, cidr; choice: cidr, of ranges that were free when the run was resolved
  *   ec2.placement_group
  *   ec2.instance         role, ami, root, volume_gb, volume_type, spot, profile, key_name, public_ip,
  *                        groups, subnets: {zone: id} of those that are there, reservation, lease_ms,
@@ -46,6 +46,7 @@
 
 struct subnet {
 	const char *zone, *id, *cidr; /* id of an existing subnet, or the range of one to make */
+	const struct doc *spare;      /* NULL, or ranges for the case that it is taken meanwhile */
 };
 
 struct ec2_plan {
@@ -260,6 +261,7 @@ static void list_subnets(struct ec2_plan *m)
 			.zone = s ? doc_str(s, "zone", STR("")).p : m->t->zones.v[i],
 			.id = s ? doc_str(s, "id", STR("")).p : "",
 			.cidr = doc_str(s, "cidr", STR("<free range>")).p,
+			.spare = doc_array(s, "spare"),
 		};
 	}
 	if (!m->nsubnets)
@@ -268,6 +270,22 @@ static void list_subnets(struct ec2_plan *m)
 			.id = m->t->subnets.n ? m->t->subnets.v[0] : "",
 			.cidr = "<free range>",
 		};
+}
+
+/* The choices of a subnet are ranges. */
+static void add_ranges(struct ec2_plan *m, const struct subnet *s, struct plan_resource *r)
+{
+	size_t n = s->spare ? s->spare->array.n : 0;
+
+	if (n == 0)
+		return;
+	r->choices = arena_array(m->a, const char *, n + 1);
+	for (size_t i = 0; i <= n; i++) {
+		struct doc *choice = doc_new(m->a, DOC_TABLE);
+
+		set_text(m, choice, "cidr", i ? s->spare->array.v[i - 1]->s.p : s->cidr);
+		r->choices[r->nchoices++] = doc_json_text(m->a, choice);
+	}
 }
 
 static void add_subnets(struct ec2_plan *m)
@@ -285,6 +303,7 @@ static void add_subnets(struct ec2_plan *m)
 		set_text(m, spec, "cidr", s->cidr);
 		m->made_subnets[i] =
 			add(m, "ec2.subnet", arena_printf(m->a, "subnet-%s", s->zone), spec);
+		add_ranges(m, s, &m->p->resources[m->made_subnets[i]]);
 	}
 }
 

@@ -137,6 +137,25 @@ def test_an_answer_that_is_lost_makes_nothing_twice_and_leaves_nothing(cloud, us
     assert all(len(cloud.named(action)) > 1 for action in actions), "an answer that was lost is asked for again"
 
 
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_range_that_somebody_else_takes_first_is_passed_over(cloud, user, ec2, times):
+    """Free when the run was submitted; a run that is handed over makes its subnets minutes later."""
+    taken = []
+
+    def take(call):
+        taken.append(ec2.create_subnet(VpcId=call.params["VpcId"], CidrBlock=call.params["CidrBlock"])["Subnet"]["SubnetId"])
+
+    cloud.fault("CreateSubnet", times=times, hook=take, where=lambda call: b"regatta" in call.body)
+    run = user.submit()
+    launched(cloud)
+    user("kill", run)
+    user.ends(run)
+    assert len(taken) == times
+    for number in taken:
+        ec2.delete_subnet(SubnetId=number)
+    assert not cloud.left(*STAYS)
+
+
 def test_a_quota_ends_the_run_with_its_name_and_nothing_is_left(cloud, user):
     cloud.vcpu_quota[("standard", "on-demand")] = 8
     run = user.submit()

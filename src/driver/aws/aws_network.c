@@ -5,11 +5,13 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "base/rand.h"
 #include "base/vec.h"
 #include "driver/aws/aws_resolve.h"
 #include "driver/aws/cidr.h"
 
 #define MOST_ZONES 3	/* that a run makes subnets in */
+#define SPARE_RANGES 3	/* for each of them */
 #define MOST_TYPES 100	/* of all roles */
 #define MOST_BLOCKS 200 /* ranges of a VPC and of its subnets */
 
@@ -276,27 +278,48 @@ static int most_nodes(const struct vpc_inquiry *n)
 	return sum > n->q->in->nodes ? (int)sum : n->q->in->nodes;
 }
 
+/* A free range that no other subnet of the run has, anywhere in the VPC: runs that are resolved at the same
+ * time see the same ranges as free. */
+static bool take_range(struct vpc_inquiry *n, int bits, char out[static CIDR_TEXT])
+{
+	struct cidr c;
+
+	if (!cidr_free(n->spaces, n->nspaces, n->taken.v, n->taken.n, bits, rand_u64(), &c))
+		return false;
+	*vec_push(&n->taken) = c;
+	cidr_text(c, out);
+	return true;
+}
+
+/* For the case that somebody else has taken the range before the subnet is made. */
+static void add_spare(struct vpc_inquiry *n, int bits, struct doc *place)
+{
+	struct doc *spare = doc_new(n->q->a, DOC_ARRAY);
+	char text[CIDR_TEXT];
+
+	while (spare->array.n < SPARE_RANGES && take_range(n, bits, text))
+		doc_append(n->q->a, spare, doc_new_str(n->q->a, str_from(text)));
+	doc_set(n->q->a, place, STR("spare"), spare);
+}
+
 static int make_places(struct vpc_inquiry *n, struct doc *list, struct err *err)
 {
 	int bits = cidr_bits_for(most_nodes(n));
 
 	for (size_t i = 0; i < n->zones.n && i < MOST_ZONES; i++) {
 		char text[CIDR_TEXT];
-		struct cidr c;
 
-		if (!cidr_free(n->spaces, n->nspaces, n->taken.v, n->taken.n, bits, &c)) {
-			if (list->array.n)
-				return 0;
+		if (take_range(n, bits, text))
+			doc_append(n->q->a, list, place(n, n->zones.v[i].zone, "cidr", text));
+		else if (!list->array.n)
 			return err_set(
 				err, ERR_CAPACITY,
 				"%s has no free range of /%d for the subnet of %d node%s: name "
 				"subnets of yours with `subnets` in [aws], or another `vpc`",
 				n->vpc, bits, most_nodes(n), most_nodes(n) == 1 ? "" : "s");
-		}
-		*vec_push(&n->taken) = c;
-		cidr_text(c, text);
-		doc_append(n->q->a, list, place(n, n->zones.v[i].zone, "cidr", text));
 	}
+	for (size_t i = 0; i < list->array.n; i++)
+		add_spare(n, bits, list->array.v[i]);
 	return 0;
 }
 

@@ -1,10 +1,11 @@
 /*
  * ec2.subnet - a subnet of the run's own, in one zone.
  *
- * The range is fixed when the run is resolved: a subnet of this range with the run's tags is the one
- * that an earlier, unanswered create made.
+ * The ranges are fixed when the run is resolved: a subnet of the chosen one with the run's tags is the one
+ * that an earlier, unanswered create made.  Until the subnet is made, which after a hand-over may be minutes
+ * later, somebody else may take the range: then the next choice is tried.
  *
- * Spec: vpc, zone, cidr.
+ * Spec: vpc, zone, cidr; choice: cidr.
  */
 #include <string.h>
 
@@ -37,10 +38,17 @@ static int look_at_page(void *ctx, const struct xml *root, struct err *err)
 	return 0;
 }
 
+static const char *range_of(const struct aws_work *w)
+{
+	const char *chosen = aws_choice(w, "cidr");
+
+	return chosen ? chosen : aws_spec(w, "cidr");
+}
+
 static int search(const struct aws_work *w, struct search *s, struct aws_answer *ans,
 		  struct err *err)
 {
-	const char *cidr = aws_spec(w, "cidr");
+	const char *cidr = range_of(w);
 	struct aws_request r;
 	int rc;
 
@@ -65,7 +73,7 @@ static enum outcome adopt(struct aws_work *w, struct driver_row *row, struct aws
 		return OUTCOME_DONE;
 	}
 	if (s.other[0]) {
-		err_set(&row->err, ERR_CONFLICT,
+		err_set(&row->err, aws_choice(w, "cidr") ? ERR_CAPACITY : ERR_CONFLICT,
 			"the range %s was free and is taken by %s now: submit the run again",
 			s.cidr, s.other);
 		return OUTCOME_REFUSED;
@@ -83,7 +91,7 @@ static enum outcome do_create(struct aws_work *w, struct driver_row *row)
 	aws_request_init(&r, "ec2", "CreateSubnet");
 	aws_param(&r, aws_spec(w, "vpc"), "VpcId");
 	aws_param(&r, aws_spec(w, "zone"), "AvailabilityZone");
-	aws_param(&r, aws_spec(w, "cidr"), "CidrBlock");
+	aws_param(&r, range_of(w), "CidrBlock");
 	aws_tag_specification(&r, w, 1, "subnet");
 	if (aws_kind_call(w, &r, &ans, &row->err) == 0)
 		aws_take_id(row, xml_text(ans.root, "subnet/subnetId"));

@@ -29,7 +29,7 @@ static int teardown(void **state)
 
 #define FACTS                                                                                                 \
 	"{\"account\":\"123456789012\",\"region\":\"us-east-2\",\"vpc\":\"vpc-1\",\"bucket\":\"b\","          \
-	"\"subnets\":[{\"zone\":\"us-east-2a\",\"cidr\":\"10.0.1.0/27\"},"                                    \
+	"\"subnets\":[{\"zone\":\"us-east-2a\",\"cidr\":\"10.0.1.0/27\",\"spare\":[\"10.0.7.0/27\"]},"        \
 	"{\"zone\":\"us-east-2b\",\"id\":\"subnet-b\"}],"                                                     \
 	"\"zones_of\":{\"p3.2xlarge\":[\"us-east-2b\"],\"g4dn.xlarge\":[\"us-east-2a\",\"us-east-2b\"]},"     \
 	"\"images\":{\"w\":{\"ami\":\"ami-w\",\"root\":\"/dev/sda1\",\"gb\":30}},\"input_bytes\":5000000000," \
@@ -134,6 +134,11 @@ static void nodes_are_one_group_per_role_and_need_the_network(void **state)
 		assert_true(needs(&p, r->name, "subnet-us-east-2a"));
 	}
 	assert_text(spec_of(&p, "subnet-us-east-2a"), "cidr", "10.0.1.0/27");
+	const struct plan_resource *subnet = &p.resources[index_of(&p, "subnet-us-east-2a")];
+
+	assert_true(subnet->nchoices == 2 && subnet->group == 0);
+	assert_string_equal(subnet->choices[0], "{\"cidr\":\"10.0.1.0/27\"}");
+	assert_string_equal(subnet->choices[1], "{\"cidr\":\"10.0.7.0/27\"}");
 	assert_text(doc_table(spec_of(&p, "w-0"), "subnets"), "us-east-2b", "subnet-b");
 	assert_true(p.resources[index_of(&p, "bucket")].shared);
 	assert_true(p.resources[index_of(&p, "profile")].shared);

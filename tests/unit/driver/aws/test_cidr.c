@@ -64,18 +64,18 @@ static void a_free_range_touches_nobodys(void **state)
 	char text[CIDR_TEXT];
 
 	(void)state;
-	assert_true(cidr_free(&space, 1, taken, COUNT(taken), 28, &got));
+	assert_true(cidr_free(&space, 1, taken, COUNT(taken), 28, 0, &got));
 	cidr_text(got, text);
 	assert_string_equal(text, "172.31.255.224/28");
-	assert_true(cidr_free(&space, 1, taken, COUNT(taken), 24, &got));
+	assert_true(cidr_free(&space, 1, taken, COUNT(taken), 24, 0, &got));
 	cidr_text(got, text);
 	assert_string_equal(text, "172.31.254.0/24");
-	assert_true(cidr_free(&space, 1, taken, COUNT(taken), 26, &got));
+	assert_true(cidr_free(&space, 1, taken, COUNT(taken), 26, 0, &got));
 	cidr_text(got, text);
 	assert_string_equal(text, "172.31.254.192/26");
-	assert_true(cidr_free(&space, 1, NULL, 0, 16, &got));
-	assert_false(cidr_free(&space, 1, taken, COUNT(taken), 16, &got));
-	assert_false(cidr_free(&space, 1, NULL, 0, 15, &got));
+	assert_true(cidr_free(&space, 1, NULL, 0, 16, 0, &got));
+	assert_false(cidr_free(&space, 1, taken, COUNT(taken), 16, 0, &got));
+	assert_false(cidr_free(&space, 1, NULL, 0, 15, 0, &got));
 }
 
 static void every_range_is_used_before_there_is_none(void **state)
@@ -85,15 +85,33 @@ static void every_range_is_used_before_there_is_none(void **state)
 
 	(void)state;
 	while (n < COUNT(taken)) {
-		assert_true(cidr_free(spaces, 2, taken, n, 28, &taken[n]));
+		assert_true(cidr_free(spaces, 2, taken, n, 28, n * 7, &taken[n]));
 		for (size_t i = 0; i < n; i++)
 			assert_false(cidr_overlap(taken[i], taken[n]));
 		n++;
 	}
 	struct cidr got;
 
-	assert_false(cidr_free(spaces, 2, taken, n, 28, &got));
-	assert_false(cidr_free(spaces, 0, NULL, 0, 28, &got));
+	assert_false(cidr_free(spaces, 2, taken, n, 28, 0, &got));
+	assert_false(cidr_free(spaces, 0, NULL, 0, 28, 0, &got));
+}
+
+static void who_skips_others_finds_others(void **state)
+{
+	struct cidr space = range("10.0.0.0/26"), taken = range("10.0.0.0/28"), got;
+	static const char *const wanted[] = {"10.0.0.48/28", "10.0.0.32/28", "10.0.0.16/28",
+					     "10.0.0.48/28", "10.0.0.48/28", "10.0.0.32/28"};
+	char text[CIDR_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(wanted); i++) {
+		assert_true(cidr_free(&space, 1, &taken, 1, 28, i, &got));
+		cidr_text(got, text);
+		assert_string_equal(text, wanted[i]);
+	}
+	space = range("0.0.0.0/0");
+	assert_true(cidr_free(&space, 1, &taken, 1, 16, UINT64_MAX, &got));
+	assert_false(cidr_overlap(got, taken));
 }
 
 int main(void)
@@ -104,6 +122,7 @@ int main(void)
 		cmocka_unit_test(a_subnet_is_as_large_as_its_run),
 		cmocka_unit_test(a_free_range_touches_nobodys),
 		cmocka_unit_test(every_range_is_used_before_there_is_none),
+		cmocka_unit_test(who_skips_others_finds_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

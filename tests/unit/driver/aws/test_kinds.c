@@ -355,6 +355,15 @@ static void a_subnet_in_the_range_is_adopted_if_it_is_ours(void **state)
 	kind_expect(r, "CreateSubnet", NO("InvalidSubnet.Conflict", "conflicts"));
 	kind_expect(r, "DescribeSubnets", NO("UnauthorizedOperation", "no"));
 	assert_int_equal(ec2_subnet_driver.create(&r->row), OUTCOME_UNSURE);
+	/* One of several ranges: the core tries the next one. */
+	r->row.choice = "{\"cidr\":\"10.0.7.0/28\"}";
+	kind_expect(r, "CreateSubnet", NO("InvalidSubnet.Conflict", "conflicts"));
+	kind_expect(r, "DescribeSubnets", OK(SUBNETS(SUBNET_ITEM("", "10.0.7.0/28"))));
+	assert_int_equal(ec2_subnet_driver.create(&r->row), OUTCOME_REFUSED);
+	assert_text(&r->row, ERR_CAPACITY, "the range 10.0.7.0/28 was free and is taken");
+	kind_expect(r, "DescribeSubnets", OK(SUBNETS(SUBNET_ITEM(OURS, "10.0.7.0/28"))));
+	assert_int_equal(ec2_subnet_driver.find(&r->row), OUTCOME_DONE);
+	r->row.choice = NULL;
 	kind_expect(r, "CreateSubnet", NO("SubnetLimitExceeded", "too many"));
 	assert_int_equal(ec2_subnet_driver.create(&r->row), OUTCOME_REFUSED);
 	assert_text(&r->row, ERR_QUOTA, "SubnetLimitExceeded");
