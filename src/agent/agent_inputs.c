@@ -16,6 +16,7 @@
 #include "agent/packages.h"
 #include "agent/places.h"
 #include "agent/ports.h"
+#include "agent/preflight.h"
 #include "agent/prepare.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -24,9 +25,10 @@
 #include "base/file.h"
 #include "base/log.h"
 
-static void put_ready(struct buf *out, const struct err *why)
+static void put_ready(struct buf *out, const struct err *why, const struct message_facts *facts)
 {
-	struct message_ready m = {.ok = why->kind == ERR_NONE, .kind = why->kind};
+	struct message_ready m = {
+		.ok = why->kind == ERR_NONE, .kind = why->kind, .preflight = facts};
 
 	if (!m.ok)
 		m.reason = why->msg;
@@ -35,8 +37,13 @@ static void put_ready(struct buf *out, const struct err *why)
 
 static void set_ready(struct agent *a, const struct err *why)
 {
+	struct message_facts facts = {0};
+
+	a->preflight = preflight_free(a->preflight);
+	if (why->kind == ERR_NONE && a->inputs.preflight)
+		a->preflight = preflight_open(a->loop, a->cfg.netns, a->inputs.address, &facts);
 	buf_reset(&a->ready);
-	put_ready(&a->ready, why);
+	put_ready(&a->ready, why, a->preflight ? &facts : NULL);
 	a->ready_known = true;
 	if (why->kind != ERR_NONE)
 		log_warn("not ready: %s", why->msg);
@@ -63,7 +70,7 @@ static void prepare_task(void *ctx, struct buf *out)
 	struct err err = {0};
 
 	prepare_files(&a->inputs, &a->cfg, a->dir, &err);
-	put_ready(out, &err);
+	put_ready(out, &err, NULL);
 }
 
 static void prepare_done(void *ctx, struct str text)

@@ -13,6 +13,7 @@
 #include "agent/places.h"
 #include "agent/ports.h"
 #include "agent/inspect.h"
+#include "agent/preflight.h"
 #include "agent/preempt.h"
 #include "agent/prepare.h"
 #include "agent/previous.h"
@@ -206,6 +207,7 @@ void job_start(struct agent *a, struct str json, struct err *err)
 	if (!ahead)
 		close_streams(a);
 	a->probe = probe_free(a->probe);
+	a->preflight = preflight_free(a->preflight);
 	a->serving = a->collected_known = false;
 	a->collect = forked_task_free(a->collect);
 	memset(&a->told, 0, sizeof(a->told));
@@ -329,6 +331,7 @@ void job_release(struct agent *a)
 	a->prepare = forked_task_free(a->prepare);
 	a->collect = forked_task_free(a->collect);
 	a->probe = probe_free(a->probe);
+	a->preflight = preflight_free(a->preflight);
 	preempt_release(a);
 	inspect_release(a);
 	close_streams(a);

@@ -13,6 +13,7 @@
 
 #include "agent/exec.h"
 #include "agent/inspect.h"
+#include "agent/preflight.h"
 #include "agent/rsh.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -472,6 +473,26 @@ static void on_inspect(struct agent *a, const struct frame *f, struct arena *mem
 	inspect_start(a);
 }
 
+static void preflight_done(void *ctx, const struct message_preflight_done *m)
+{
+	struct agent *a = ctx;
+	struct buf b;
+
+	buf_init(&b, AGENT_PAYLOAD_MAX);
+	message_preflight_done_put(m, &b);
+	if (a->welcomed)
+		link_send(a, FRAME_PREFLIGHT_DONE, &b);
+	buf_release(&b);
+}
+
+static void on_preflight(struct agent *a, const struct frame *f, struct arena *mem, struct err *err)
+{
+	struct message_preflight m;
+
+	if (message_preflight_get(f->payload, mem, &m, err) == 0 && a->preflight)
+		preflight_ask(a->preflight, &m, preflight_done, a);
+}
+
 static const struct {
 	void (*take)(struct agent *a, const struct frame *f, struct arena *mem, struct err *err);
 	bool before_welcome;
@@ -494,6 +515,7 @@ static const struct {
 	[FRAME_EXEC_CLOSE] = {on_exec_close, false},
 	[FRAME_EXTEND] = {on_extend, false},
 	[FRAME_INSPECT] = {on_inspect, false},
+	[FRAME_PREFLIGHT] = {on_preflight, false},
 };
 
 static void on_frame(void *ctx, const struct frame *f)

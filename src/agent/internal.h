@@ -79,13 +79,13 @@ struct agent {
 	struct buf ready;
 	struct forked_task *prepare;
 	struct port_claims ports;
+	struct preflight *preflight; /* from READY to START, if INPUTS asks for it */
 	struct gpu_claims gpus;
 	bool files_ready; /* the work directory is complete: setup may run */
 	struct setup setup;
 	/* The directory of the attempt that will be started, whose streams have the output of setup, and
 	 * its number.  -1: nothing was set up, or the attempt has the directory itself. */
 	int ahead_fd, ahead_no;
-
 	struct forked_task *inspect; /* looks at the job's processes, if the master asked */
 	/* Commands beside the job. */
 	struct list execs; /* of struct exec_call */

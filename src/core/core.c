@@ -16,6 +16,7 @@
 #include "core/handover.h"
 #include "core/internal.h"
 #include "core/ladder.h"
+#include "core/preflight.h"
 #include "core/stall.h"
 
 /* Inverts the needs of the plan, so that a step finds the users of a resource without a search. */
@@ -289,6 +290,7 @@ void effect_add(struct step *s, enum effect_kind kind, int index)
 		.index = index,
 		.attempt = kind == FX_START	  ? s->r->nodes[index].attempt
 			   : kind <= FX_DESTROY	  ? s->r->resources[index].ask_no
+			   : kind == FX_PREFLIGHT ? s->r->preflight.round
 			   : kind >= FX_HAND_OVER ? s->r->remote.ask_no
 						  : 0,
 		.asked = kind <= FX_DESTROY ? s->r->resources[index].asked : ASKED_NOTHING,
@@ -330,6 +332,7 @@ static void tick(struct step *s)
 	run_clean_slice(s);
 	handover_tick(s);
 	stall_tick(s);
+	preflight_tick(s);
 	for (int i = 0; i < r->plan->crew.n; i++)
 		node_tick(s, i);
 	for (int i = 0; i < r->plan->nresources; i++)
@@ -427,6 +430,7 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 	case EV_NODE_NO_LOG:
 	case EV_NODE_PREEMPT:
 	case EV_NODE_INSPECTED:
+	case EV_NODE_PREFLIGHT:
 		if (ev->index >= 0 && ev->index < r->plan->crew.n)
 			node_event(&s, ev);
 		return;

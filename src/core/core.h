@@ -62,6 +62,15 @@ struct exit_info {
 	char reason[160];
 };
 
+/* What the agent of a node that is to be tried out (preflight.h) tells of its machine. */
+struct preflight_facts {
+	int port;	  /* on which it listens; 0: the agent tells nothing */
+	int64_t mtu;	  /* of the interface that has the node's address; 0: not known */
+	int64_t shm;	  /* bytes of /dev/shm; -1: there is none */
+	int64_t files;	  /* that a process may open */
+	int64_t clock_ms; /* by how much its clock is ahead of the master's */
+};
+
 /* What happens to a node when its attempt has ended and its output is stored.  The machine of a
  * node that is asleep is given back in either case. */
 enum node_after {
@@ -106,6 +115,9 @@ struct core_node {
 	/* The hang watchdog has asked what its job does, and the answer, "" without one; not stored. */
 	bool inspect_asked;
 	char inspect[96];
+	/* Of its last "ready", and whether it was asked to reach its peers and has not answered; not stored. */
+	struct preflight_facts facts;
+	bool preflight_asked;
 	bool dirty;
 };
 
@@ -229,6 +241,18 @@ struct core_stall {
 	char text[320];	  /* what was found */
 };
 
+/* How long a node tries to reach its peers. */
+#define CORE_PREFLIGHT_MS 5000
+/* The preflight (preflight.c).  Nothing of it is stored. */
+struct core_preflight {
+	int round;	/* number of the questions: answers to earlier ones are ignored */
+	int members_no; /* core_run.members_no at its begin */
+	int next;	/* nodes from this rank on were not asked */
+	int asked;	/* nodes that have not answered */
+	int64_t by_ms;	/* answers are awaited until then; 0: no round is under way */
+	char text[320]; /* what was found */
+};
+
 struct core_run {
 	const struct plan *plan; /* not owned */
 	enum run_phase phase;
@@ -291,6 +315,7 @@ struct core_run {
 	int *users, *users_at; /* users of resource i: users[users_at[i] .. users_at[i+1]) */
 	struct core_remote remote;
 	struct core_stall stall;
+	struct core_preflight preflight;
 	bool dirty;
 };
 
@@ -314,7 +339,7 @@ enum event_kind {
 	EV_ADMIT,	 /* the run leaves the queue */
 	EV_CAPACITY,	 /* capacity was freed: creates that wait for it are sent at once */
 	EV_NODE_HELLO,	 /* index, incarnation, holds, attempt, conn, text: address */
-	EV_NODE_READY,	 /* index */
+	EV_NODE_READY,	 /* index, facts */
 	EV_NODE_UNFIT,	 /* index, err_kind, text: why it cannot be made ready */
 	EV_NODE_STARTED, /* index, attempt */
 	EV_NODE_SERVING, /* index, attempt */
@@ -329,8 +354,11 @@ enum event_kind {
 	EV_NODE_NO_LOG,
 	EV_NODE_PREEMPT,   /* index, at_ms: the provider will take its machine then */
 	EV_NODE_INSPECTED, /* index, text: the answer to FX_INSPECT, in a few words */
+	/* The answer to FX_PREFLIGHT: index, attempt: the round; want: peers that it does not reach; of the
+	 * first of them place: its rank, text: why, reached: but large messages are lost */
+	EV_NODE_PREFLIGHT,
 };
-#define EVENT_KINDS (EV_NODE_INSPECTED + 1)
+#define EVENT_KINDS (EV_NODE_PREFLIGHT + 1)
 
 struct event {
 	enum event_kind kind;
@@ -356,6 +384,8 @@ struct event {
 	enum err_kind err_kind;
 	uint64_t seed;
 	struct exit_info exit;
+	struct preflight_facts facts;
+	bool reached; /* EV_NODE_PREFLIGHT */
 	char text[256];
 };
 
@@ -376,6 +406,9 @@ enum effect_kind {
 	FX_INSPECT, /* node: what do the processes of its job do? */
 	/* index: the node that differs, -1 if none.  The run is stalled, as stall.text says. */
 	FX_STALLED,
+	/* node, attempt: the round; does it reach its core_preflight_peers()? */
+	FX_PREFLIGHT,
+	FX_PREFLIGHT_PASSED, /* the gang starts, as preflight.text says */
 	/* the answer to EV_ENROL: conn, enrolled; index: the node, -1 if none; incarnation */
 	FX_ENROLLED,
 	/* The run is handed to the master on resource index (handover.c).  Done: it has the run.  Refused: it
@@ -463,6 +496,8 @@ int core_resize_check(const struct core_run *r, int role, int want, struct err *
 int64_t core_lost_ms(const struct core_run *r, int rank);
 /* The rank of a node as the job sees it, while no node is asleep. */
 int core_job_rank(const struct core_run *r, int rank);
+/* The nodes that this one has to reach before the gang starts: *ret has room for all; returns their number. */
+int core_preflight_peers(const struct core_run *r, int rank, int *ret);
 /* True if the machine of this incarnation was given up: its connection is not the node's. */
 bool core_incarnation_is_past(const struct core_run *r, int rank, int incarnation);
 

@@ -36,6 +36,8 @@ bool run_stopping(const struct core_run *r);
 void run_start(struct step *s);
 /* provisioning -> gathering -> running, if the condition of the next phase holds. */
 void run_maybe_advance(struct step *s);
+/* The gang starts. */
+void run_go(struct step *s);
 /* A node has said its first word. */
 void run_heard(struct step *s);
 /* The node's machine exists, but has not spoken in time: the run fails.  console: what it shows, or "". */

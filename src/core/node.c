@@ -1,5 +1,6 @@
 /* The life of a node, from wanted to released, and the events that its agent causes. */
 #include "core/internal.h"
+#include "core/preflight.h"
 #include "core/stall.h"
 
 #include <stdio.h>
@@ -311,6 +312,7 @@ static void prepare_or_start(struct step *s, int rank)
 	struct core_node *n = &r->nodes[rank];
 
 	n->preparing = false;
+	preflight_void(s);
 	if (n->state == NODE_HERE) {
 		n->by_ms = 0;
 		node_set_state(s, rank, NODE_READY);
@@ -318,6 +320,8 @@ static void prepare_or_start(struct step *s, int rank)
 		run_start_late(s, rank);
 	} else if (n->state == NODE_READY && n->start_sent && !run_stopping(r)) {
 		effect_add(s, FX_START, rank); /* a new agent of the node is ready */
+	} else if (n->state == NODE_READY) {
+		run_maybe_advance(s); /* its preflight waited for it */
 	}
 }
 
@@ -590,6 +594,7 @@ static void set_room(struct step *s, int rank, bool room)
 
 static void on_ready(struct step *s, const struct event *ev)
 {
+	s->r->nodes[ev->index].facts = ev->facts;
 	prepare_or_start(s, ev->index);
 }
 
@@ -685,6 +690,7 @@ static const struct {
 	[EV_NODE_NO_LOG] = {on_no_log},
 	[EV_NODE_PREEMPT] = {on_preempt},
 	[EV_NODE_INSPECTED] = {stall_event},
+	[EV_NODE_PREFLIGHT] = {preflight_event},
 };
 
 void node_event(struct step *s, const struct event *ev)

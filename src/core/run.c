@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "core/handover.h"
 #include "core/ladder.h"
+#include "core/preflight.h"
 #include "core/stall.h"
 
 static const struct timeouts *limits(const struct step *s)
@@ -102,6 +103,13 @@ void run_heard(struct step *s)
 		gather(s);
 }
 
+void run_go(struct step *s)
+{
+	phase_until(s, RUN_RUNNING, runtime_left(s));
+	stall_start(s);
+	run_open_gates(s);
+}
+
 void run_maybe_advance(struct step *s)
 {
 	struct core_run *r = s->r;
@@ -114,11 +122,9 @@ void run_maybe_advance(struct step *s)
 		else
 			gather(s);
 	}
-	if (r->phase == RUN_GATHERING && !r->plan->hands_over && everybody_may_start(r)) {
-		phase_until(s, RUN_RUNNING, runtime_left(s));
-		stall_start(s);
-		run_open_gates(s);
-	}
+	if (r->phase == RUN_GATHERING && !r->plan->hands_over && everybody_may_start(r) &&
+	    !preflight_holds(s))
+		run_go(s);
 }
 
 static bool gate_is_open(const struct core_run *r, const struct strategy_role *role)
@@ -489,6 +495,9 @@ static void gather_too_slow(struct step *s)
 				name_of(r, i), span, node_state_name(r->nodes[i].state));
 		return;
 	}
+	/* All are ready, and the preflight waits for one that has left: that one has its lease. */
+	r->deadline_ms = 0;
+	run_touch(s);
 }
 
 static void collect_too_slow(struct step *s)

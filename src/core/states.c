@@ -50,6 +50,7 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EV_NODE_NO_LOG] = "no_log",
 	[EV_NODE_PREEMPT] = "preempt",
 	[EV_NODE_INSPECTED] = "inspected",
+	[EV_NODE_PREFLIGHT] = "probed",
 };
 static const char *const done_names[RES_QUESTIONS] = {
 	[ASKED_NOTHING] = "done",  [ASKED_CREATE] = "created",	[ASKED_FIND] = "created",
@@ -71,6 +72,8 @@ static const char *const effect_names[EFFECT_KINDS] = {
 	[FX_RELEASE] = "release",
 	[FX_INSPECT] = "inspect",
 	[FX_STALLED] = "stalled",
+	[FX_PREFLIGHT] = "preflight",
+	[FX_PREFLIGHT_PASSED] = "preflight_passed",
 	[FX_ENROLLED] = "enrolled",
 	[FX_HAND_OVER] = "hand_over",
 	[FX_FOLLOW] = "follow",

@@ -38,6 +38,8 @@ static const char *const type_names[FRAME_TYPE_MAX + 1] = {
 	[FRAME_INSPECT] = "inspect",
 	[FRAME_INSPECTED] = "inspected",
 	[FRAME_EXEC_ASK] = "exec_ask",
+	[FRAME_PREFLIGHT] = "preflight",
+	[FRAME_PREFLIGHT_DONE] = "preflight_done",
 };
 
 const char *const stream_names[STREAMS + 1] = {

@@ -53,8 +53,10 @@ enum frame_type {
 	FRAME_INSPECT,	 /* master: what do the processes of the job do? */
 	FRAME_INSPECTED, /* agent: they do this */
 	FRAME_EXEC_ASK, /* agent: run a command on another node of the run, for a process of this one */
+	FRAME_PREFLIGHT,      /* master: does this node reach these others? */
+	FRAME_PREFLIGHT_DONE, /* agent: it does, or whom it does not reach */
 };
-#define FRAME_TYPE_MAX FRAME_EXEC_ASK
+#define FRAME_TYPE_MAX FRAME_PREFLIGHT_DONE
 
 struct frame {
 	uint8_t type, flags;

@@ -14,6 +14,7 @@
 
 #define MAX_PORT 65535
 #define MAX_GPUS 65536
+#define MAX_PEERS 1024
 #define MAX_SHARDS 1000000
 #define MAX_INPUTS 1000000
 #define MAX_MS (INT64_MAX / 2) /* a duration that can be added to any clock */
@@ -137,9 +138,18 @@ int message_hello_get(struct str json, struct arena *a, struct message_hello *re
 
 /* ---- other messages of the agent ---- */
 
+TABLE(facts, message_facts,
+      {MEMBER(message_facts, port), .type = WIRE_INT, .min = 1, .max = MAX_PORT},
+      {MEMBER(message_facts, mtu), .type = WIRE_INT},
+      {MEMBER(message_facts, shm), .type = WIRE_INT, .min = -1},
+      {MEMBER(message_facts, files), .type = WIRE_INT},
+      {MEMBER(message_facts, time_ms), .type = WIRE_INT});
+
 TABLE(ready, message_ready, {MEMBER(message_ready, ok), .type = WIRE_BOOL},
       {MEMBER(message_ready, kind), .type = WIRE_KIND, .optional = true},
-      {MEMBER(message_ready, reason), .type = WIRE_TEXT, .optional = true});
+      {MEMBER(message_ready, reason), .type = WIRE_TEXT, .optional = true},
+      {MEMBER(message_ready, preflight), .type = WIRE_TABLE, .sub = &facts_table,
+       .optional = true});
 
 void message_ready_put(const struct message_ready *m, struct buf *out)
 {
@@ -170,6 +180,28 @@ MESSAGE(preempt, message_preempt)
 TABLE(inspected, message_inspected, {MEMBER(message_inspected, line), .type = WIRE_TEXT},
       {MEMBER(message_inspected, report), .type = WIRE_TEXT});
 MESSAGE(inspected, message_inspected)
+
+TABLE(preflight_done, message_preflight_done,
+      {MEMBER(message_preflight_done, round), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_preflight_done, failed), .type = WIRE_INT},
+      {MEMBER(message_preflight_done, rank), .type = WIRE_INT, .optional = true},
+      {MEMBER(message_preflight_done, reached), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_preflight_done, reason), .type = WIRE_TEXT, .optional = true});
+
+void message_preflight_done_put(const struct message_preflight_done *m, struct buf *out)
+{
+	wire_put(&preflight_done_table, m, out);
+}
+
+int message_preflight_done_get(struct str json, struct arena *a, struct message_preflight_done *ret,
+			       struct err *err)
+{
+	if (wire_get(&preflight_done_table, json, a, ret, err) < 0)
+		return -1;
+	if (ret->failed > 0 && !ret->reason)
+		return err_set(err, ERR_PROTOCOL, "preflight_done: key 'reason' is missing");
+	return 0;
+}
 
 TABLE(collected, message_collected, {MEMBER(message_collected, files), .type = WIRE_INT},
       {MEMBER(message_collected, bytes), .type = WIRE_INT},
@@ -401,7 +433,8 @@ TABLE(inputs, message_inputs,
       {MEMBER(message_inputs, registry_user), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_inputs, registry_password), .type = WIRE_TEXT, .optional = true},
       {MEMBER(message_inputs, registry_login), .type = WIRE_BOOL, .optional = true},
-      {MEMBER(message_inputs, new_machine), .type = WIRE_BOOL, .optional = true});
+      {MEMBER(message_inputs, new_machine), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_inputs, preflight), .type = WIRE_BOOL, .optional = true});
 
 void message_inputs_put(const struct message_inputs *m, struct buf *out)
 {
@@ -502,6 +535,17 @@ int message_members_get(struct str json, struct arena *a, struct message_members
 		return err_set(err, ERR_PROTOCOL, "members: key 'total' must be %d", next);
 	return 0;
 }
+
+TABLE(peer, message_peer,
+      {MEMBER(message_peer, rank), .type = WIRE_INT, .max = MESSAGE_MAX_MEMBERS},
+      {MEMBER(message_peer, address), .type = WIRE_TEXT},
+      {MEMBER(message_peer, port), .type = WIRE_INT, .min = 1, .max = MAX_PORT});
+
+TABLE(preflight, message_preflight, {MEMBER(message_preflight, round), .type = WIRE_INT, .min = 1},
+      {MEMBER(message_preflight, peers), COUNT(message_preflight, npeers), .type = WIRE_LIST,
+       .sub = &peer_table, .max = MAX_PEERS},
+      {MEMBER(message_preflight, limit_ms), .type = WIRE_INT, .max = MAX_MS});
+MESSAGE(preflight, message_preflight)
 
 TABLE(start, message_start, {MEMBER(message_start, attempt), .type = WIRE_INT, .min = 1},
       {MEMBER(message_start, rank), .type = WIRE_INT, .max = MESSAGE_MAX_MEMBERS, .optional = true,

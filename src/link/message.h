@@ -85,10 +85,19 @@ void message_hello_put(const struct message_hello *m, struct buf *out);
 /* Another protocol version is ERR_UNAVAILABLE, whatever its other keys are. */
 int message_hello_get(struct str json, struct arena *a, struct message_hello *ret, struct err *err);
 
+/* What the machine of the node has, for the preflight. */
+struct message_facts {
+	int port;	 /* on which the agent listens until START */
+	int64_t mtu;	 /* of the interface that has the node's address; 0: not known */
+	int64_t shm;	 /* bytes of /dev/shm; -1: there is none */
+	int64_t files;	 /* that a process may open */
+	int64_t time_ms; /* wall clock */
+};
 struct message_ready {
 	bool ok;
 	enum err_kind kind; /* if not ok */
 	const char *reason;
+	const struct message_facts *preflight; /* NULL: INPUTS did not ask for it */
 };
 void message_ready_put(const struct message_ready *m, struct buf *out);
 int message_ready_get(struct str json, struct arena *a, struct message_ready *ret, struct err *err);
@@ -124,6 +133,18 @@ struct message_inspected {
 void message_inspected_put(const struct message_inspected *m, struct buf *out);
 int message_inspected_get(struct str json, struct arena *a, struct message_inspected *ret,
 			  struct err *err);
+
+/* The answer to PREFLIGHT. */
+struct message_preflight_done {
+	int round;
+	int failed; /* peers that it does not reach; of the first of them: */
+	int rank;
+	bool reached; /* but large messages are lost */
+	const char *reason;
+};
+void message_preflight_done_put(const struct message_preflight_done *m, struct buf *out);
+int message_preflight_done_get(struct str json, struct arena *a, struct message_preflight_done *ret,
+			       struct err *err);
 
 /* One value of METRICS.  The name is unchecked: the master checks it before it stores the value. */
 struct message_point {
@@ -263,6 +284,7 @@ struct message_inputs {
 	const char *registry_user, *registry_password; /* for the pull; NULL: none */
 	bool registry_login; /* they are asked for (POST .../nodes/NODE/registry) before the pull */
 	bool new_machine;    /* made for this run: what is missing to run containers is installed */
+	bool preflight;	     /* listen for the other nodes, and say in READY what the machine has */
 };
 void message_inputs_put(const struct message_inputs *m, struct buf *out);
 int message_inputs_get(struct str json, struct arena *a, struct message_inputs *ret,
@@ -288,6 +310,22 @@ struct message_members {
 void message_members_put(const struct message_members *m, struct buf *out);
 int message_members_get(struct str json, struct arena *a, struct message_members *ret,
 			struct err *err);
+
+/* Does the node reach these others?  Each listens as it has said in READY. */
+struct message_peer {
+	int rank;
+	const char *address;
+	int port;
+};
+struct message_preflight {
+	int round;
+	struct message_peer *peers;
+	size_t npeers;
+	int64_t limit_ms;
+};
+void message_preflight_put(const struct message_preflight *m, struct buf *out);
+int message_preflight_get(struct str json, struct arena *a, struct message_preflight *ret,
+			  struct err *err);
 
 struct message_start {
 	int attempt;

@@ -521,6 +521,30 @@ static void on_ready(struct agent_conn *ac, const struct frame *f, struct arena 
 		ev.err_kind = m.kind;
 		snprintf(ev.text, sizeof(ev.text), "%s", m.reason);
 	}
+	if (m.preflight)
+		ev.facts = (struct preflight_facts){
+			.port = m.preflight->port,
+			.mtu = m.preflight->mtu,
+			.shm = m.preflight->shm,
+			.files = m.preflight->files,
+			.clock_ms = m.preflight->time_ms - clock_wall_ms(),
+		};
+	run_event(ac->lr, &ev);
+}
+
+static void on_preflight_done(struct agent_conn *ac, const struct frame *f, struct arena *mem,
+			      struct err *err)
+{
+	struct event ev = {.kind = EV_NODE_PREFLIGHT, .index = ac->rank};
+	struct message_preflight_done m;
+
+	if (message_preflight_done_get(f->payload, mem, &m, err) < 0)
+		return;
+	ev.attempt = m.round;
+	ev.want = m.failed;
+	ev.place = m.rank;
+	ev.reached = m.reached;
+	snprintf(ev.text, sizeof(ev.text), "%s", m.reason ? m.reason : "");
 	run_event(ac->lr, &ev);
 }
 
@@ -702,6 +726,7 @@ static const struct {
 	[FRAME_SERVING] = {on_serving, PEER_NODE},
 	[FRAME_PREEMPT] = {on_preempt, PEER_NODE},
 	[FRAME_INSPECTED] = {on_inspected, PEER_NODE},
+	[FRAME_PREFLIGHT_DONE] = {on_preflight_done, PEER_NODE},
 	[FRAME_DATA] = {on_data, PEER_NODE},
 	[FRAME_METRICS] = {on_metrics, PEER_NODE},
 	[FRAME_SAMPLE] = {on_sample, PEER_NODE},

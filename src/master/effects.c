@@ -80,6 +80,8 @@ static many_fn *many_of(const struct driver *d, enum effect_kind kind)
 	case FX_RELEASE:
 	case FX_INSPECT:
 	case FX_STALLED:
+	case FX_PREFLIGHT:
+	case FX_PREFLIGHT_PASSED:
 	case FX_ENROLLED:
 	case FX_HAND_OVER:
 	case FX_FOLLOW:
@@ -110,6 +112,8 @@ static enum outcome call_one(const struct driver *d, enum effect_kind kind, stru
 	case FX_RELEASE:
 	case FX_INSPECT:
 	case FX_STALLED:
+	case FX_PREFLIGHT:
+	case FX_PREFLIGHT_PASSED:
 	case FX_ENROLLED:
 	case FX_HAND_OVER:
 	case FX_FOLLOW:
@@ -417,6 +421,11 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	case FX_INSPECT:
 		stall_inspect(lr, fx->index);
 		break;
+	case FX_PREFLIGHT:
+		node_preflight_put(lr, fx->index, fx->attempt, &text);
+		agent_send(lr, fx->index, FRAME_PREFLIGHT, buf_str(&text));
+		break;
+	case FX_PREFLIGHT_PASSED:
 	case FX_STALLED:
 	case FX_CREATE:
 	case FX_FIND:
@@ -449,7 +458,11 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 	case FX_STOP:
 	case FX_RELEASE:
 	case FX_INSPECT:
+	case FX_PREFLIGHT:
 		to_agent(lr, fx);
+		return;
+	case FX_PREFLIGHT_PASSED:
+		run_note(lr, "preflight", -1, "%s", lr->core->preflight.text);
 		return;
 	case FX_STALLED:
 		run_note(lr, "stalled", fx->index, "%s", lr->core->stall.text);

@@ -164,6 +164,7 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 		.keep = job->output.keep.v,
 		.nkeep = job->output.keep.n,
 		.previous = plan_shares_files(job) ? 0 : previous_attempt(lr, rank),
+		.preflight = plan_preflight(&lr->plan) && lr->core->phase <= RUN_GATHERING,
 	};
 
 	put_data(lr, rank, a, &m);
@@ -172,6 +173,24 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 	node_setup_put(lr, rank, a, &m);
 	node_container_put(lr, rank, a, &m);
 	message_inputs_put(&m, out);
+}
+
+void node_preflight_put(const struct live_run *lr, int rank, int round, struct buf *out)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	int *ranks = arena_array(a, int, (size_t)lr->plan.crew.n);
+	int n = core_preflight_peers(lr->core, rank, ranks);
+	struct message_preflight m = {.round = round,
+				      .peers = arena_array(a, struct message_peer, (size_t)n + 1),
+				      .limit_ms = CORE_PREFLIGHT_MS};
+
+	for (int i = 0; i < n; i++) {
+		const struct core_node *peer = &lr->core->nodes[ranks[i]];
+
+		m.peers[m.npeers++] =
+			(struct message_peer){ranks[i], peer->address, peer->facts.port};
+	}
+	message_preflight_put(&m, out);
 }
 
 /* How long the node may run without hearing from a master: until the deadline of the run, plus

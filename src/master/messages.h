@@ -7,5 +7,7 @@ struct buf;
 struct live_run;
 
 void node_inputs_put(const struct live_run *lr, int rank, struct buf *out);
+/* The nodes that this one has to reach before the gang starts. */
+void node_preflight_put(const struct live_run *lr, int rank, int round, struct buf *out);
 /* `templates`: the agent expands them; false for an agent of an earlier version. */
 void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, struct buf *out);

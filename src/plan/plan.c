@@ -1,6 +1,8 @@
 /* plan - the engine table, and making a plan from a job. */
 #include "plan/plan.h"
 
+#include <limits.h>
+
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "plan/internal.h"
@@ -144,6 +146,29 @@ bool plan_shares_files(const struct job *job)
 	const struct engine *engine = engine_named(job->engine);
 
 	return engine && engine->in_place;
+}
+
+/* Nodes that share a machine and its network have nothing to try out. */
+bool plan_preflight(const struct plan *p)
+{
+	const struct job *job = p->job;
+
+	if (job->preflight_set)
+		return job->preflight;
+	return !plan_shares_files(job) || job->isolate == ISOLATE_NETNS;
+}
+
+/*
+ * All network namespaces of a machine share one table of neighbours, usually of 1024, in which two nodes
+ * that talk to each other have two entries.  Half of it is left to others.
+ */
+#define NEIGHBOURS 512
+
+int plan_preflight_peers(const struct plan *p, int n)
+{
+	if (p->job->isolate != ISOLATE_NETNS || n * (n - 1) <= NEIGHBOURS)
+		return INT_MAX;
+	return NEIGHBOURS / 2 / n;
 }
 
 bool plan_makes_machines(const struct job *job)

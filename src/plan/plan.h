@@ -115,6 +115,10 @@ struct plan_results {
 	const char *url; /* "s3://bucket/runs/", before the id of the run; NULL: nowhere */
 	int keep_days;	 /* the store removes them then; 0: whatever its owner's rules say */
 };
+/* Do its nodes try out the network between them before they start? */
+bool plan_preflight(const struct plan *p);
+/* How many others each of n nodes tries to reach, at most. */
+int plan_preflight_peers(const struct plan *p, int n);
 /* Does it wait in the queue until all of its nodes fit? */
 bool plan_queues(const struct plan *p);
 /* What each node takes of its machine, by rank. */

@@ -2,6 +2,7 @@
 #include "sim/internal.h"
 #include "sim/lifetime.h"
 #include "sim/preempt.h"
+#include "sim/preflight.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -306,6 +307,7 @@ void check_always(struct world *w)
 	if (w->res->events % COUNT_EVERY == 0)
 		check_counters(w);
 	check_cancel(w);
+	preflight_check(w);
 	if (w->memory && w->memory->phase == RUN_RUNNING && w->memory->verdict != VERDICT_NONE)
 		sim_broken(w, "I5: running with a verdict");
 }

@@ -7,6 +7,7 @@
 #include "sim/enrol.h"
 #include "sim/lifetime.h"
 #include "sim/preempt.h"
+#include "sim/preflight.h"
 #include "sim/ranks.h"
 
 #define LONG_COPY_MS (10 * 60 * 1000) /* more than timeouts.collect */
@@ -336,7 +337,9 @@ static void told(struct world *w, int slot, const struct effect *fx)
 	switch (fx->kind) {
 	case FX_PREPARE:
 		if (mc->started) { /* it has its inputs already */
-			node_say(w, slot, &(struct event){.kind = EV_NODE_READY});
+			node_say(w, slot,
+				 &(struct event){.kind = EV_NODE_READY,
+						 .facts = preflight_facts(slot)});
 			return;
 		}
 		mc->prepared = false;
@@ -375,6 +378,10 @@ static void told(struct world *w, int slot, const struct effect *fx)
 	case FX_INSPECT:
 		inspected(w, slot);
 		return;
+	case FX_PREFLIGHT:
+		preflight_asked(w, slot, fx->attempt);
+		return;
+	case FX_PREFLIGHT_PASSED:
 	case FX_STALLED:
 	case FX_CREATE:
 	case FX_FIND:
@@ -400,7 +407,7 @@ static void prepared(struct world *w, int slot)
 		return;
 	}
 	w->machines[slot].prepared = true;
-	node_say(w, slot, &(struct event){.kind = EV_NODE_READY});
+	node_say(w, slot, &(struct event){.kind = EV_NODE_READY, .facts = preflight_facts(slot)});
 }
 
 static void say_hello(struct world *w, int slot)

@@ -298,6 +298,8 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 	case FX_RELEASE:
 	case FX_INSPECT:
 	case FX_STALLED:
+	case FX_PREFLIGHT:
+	case FX_PREFLIGHT_PASSED:
 	case FX_ENROLLED:
 	case FX_HAND_OVER:
 	case FX_FOLLOW:

@@ -22,7 +22,7 @@ struct faults {
 	int lose_files, lose_log;
 	int partition;
 	int surplus;
-	int preempt_notice, taken;
+	int preempt_notice, taken, apart, dumb;
 };
 
 /* The real state of a machine. */
@@ -109,7 +109,7 @@ struct world {
 	/* A token that has created a machine creates no other, even when that is gone; a name does. */
 	bool tokens_last;
 	int (*execs)[SIM_MAX_EXECS]; /* per rank and attempt: how often it was executed */
-	uint64_t epochs;
+	struct sim_preflight *preflight;
 	VEC(int64_t) requests; /* per batch: whose request it was; 0: none yet */
 
 	/* The master: memory, disk, and the number of its current process. */
@@ -124,7 +124,7 @@ struct world {
 	bool lost_output; /* files or the log of a node that the run still waited for */
 	struct sim_remote remote;
 	struct sim_result *res;
-	uint64_t hash;
+	uint64_t hash, epochs;
 };
 
 bool sim_chance(struct world *w, int per_mille);

@@ -15,6 +15,7 @@
 #include "sim/enrol.h"
 #include "sim/internal.h"
 #include "sim/lifetime.h"
+#include "sim/preflight.h"
 #include "sim/ranks.h"
 #include "spec/job.h"
 
@@ -71,6 +72,8 @@ static void draw_faults(struct world *w)
 			v[i] = 1 + (int)rng_below(&w->rng, hardness == 3 ? 300 : 60);
 	w->f.refuse_hard /= 10;
 	w->f.unfit /= 10;
+	w->f.apart /= 10;
+	w->f.dumb /= 10;
 	w->f.master_dies /= 4;
 	w->f.destroy_held *= 2;
 }
@@ -212,6 +215,7 @@ static void draw_job(struct world *w, int max_nodes)
 		w->job->stall_ms = STALL_MS;
 		w->job->stall_action = (int)(w->seed / STALLS % 3);
 	}
+	preflight_draw(w);
 	w->tokens_last = rng_below(&w->rng, 2);
 	w->plan.boots = rng_below(&w->rng, 2);
 	for (int i = 0; i < w->plan.nresources; i++)
@@ -263,6 +267,7 @@ static void word(struct world *w, const struct happening *h)
 	} else if (mc->heard != h->epoch) {
 		return; /* its hello was not accepted */
 	}
+	preflight_said(w, &h->ev);
 	master_event(w, &h->ev);
 }
 

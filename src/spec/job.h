@@ -200,6 +200,7 @@ struct job {
 		pass; /* patterns of names that the submitting shell passes, beside the usual ones */
 	bool pty;     /* the commands get a terminal */
 	int isolate;  /* enum isolate */
+	bool preflight, preflight_set;	  /* nodes try out the network before they start */
 	int preempt_signal;		  /* enum preempt_signal */
 	int64_t max_runtime_ms;		  /* 0 = no limit */
 	int64_t stall_ms;		  /* hang watchdog; 0 = off */

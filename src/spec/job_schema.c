@@ -852,6 +852,18 @@ static const struct field job_fields[] = {
 		.example = "isolate = \"netns\"",
 	},
 	{
+		.name = "preflight",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct job, preflight),
+		.set_offset = offsetof(struct job, preflight_set),
+		.help = "Before the nodes start they try out the network between them: each reaches the others, "
+			"with small and with large messages, the clocks agree, /dev/shm and the limit of open files "
+			"are large enough. What fails ends the run before anything has started, and names the pair "
+			"of nodes. Without it: on where a run has several nodes on machines of their own or with "
+			"isolate = \"netns\", else off.",
+		.example = "preflight = false",
+	},
+	{
 		.name = "preempt_signal",
 		.type = FIELD_CHOICE,
 		.offset = offsetof(struct job, preempt_signal),

@@ -29,6 +29,8 @@ union any {
 	struct message_join join;
 	struct message_metrics metrics;
 	struct message_preempt preempt;
+	struct message_preflight preflight;
+	struct message_preflight_done preflight_done;
 	struct message_extend extend;
 	struct message_ready ready;
 	struct message_refuse refuse;
@@ -66,6 +68,8 @@ TYPE(inputs)
 TYPE(join)
 TYPE(metrics)
 TYPE(preempt)
+TYPE(preflight)
+TYPE(preflight_done)
 TYPE(extend)
 TYPE(ready)
 TYPE(refuse)
@@ -111,6 +115,15 @@ static const struct message {
 	{"ready", get_ready, put_ready, "{\"ok\":true}", ""},
 	{"ready", get_ready, put_ready, "{\"ok\":false,\"kind\":\"conflict\",\"reason\":\"taken\"}",
 	 ""},
+	{"ready", get_ready, put_ready,
+	 "{\"ok\":true,\"preflight\":{\"port\":4000,\"mtu\":1500,\"shm\":-1,\"files\":1024,\"time_ms\":5}}",
+	 " preflight "},
+	{"preflight", get_preflight, put_preflight,
+	 "{\"round\":1,\"peers\":[{\"rank\":2,\"address\":\"10.0.0.2\",\"port\":4001}],\"limit_ms\":5000}",
+	 ""},
+	{"preflight_done", get_preflight_done, put_preflight_done,
+	 "{\"round\":1,\"failed\":2,\"rank\":3,\"reached\":true,\"reason\":\"no answer\"}",
+	 " rank reached "},
 	{"started", get_started, put_started, "{\"attempt\":1,\"pid\":2}", ""},
 	{"serving", get_serving, put_serving, "{\"attempt\":1}", ""},
 	{"preempt", get_preempt, put_preempt, "{\"time_ms\":1700000000000}", ""},
@@ -133,8 +146,8 @@ static const struct message {
 	 "\"},\"data\":[{\"path\":\"x\",\"src\":\"d\",\"sha256\":\"" SHA
 	 "\",\"shard_index\":1,\"shard_count\":3,\"unpack\":true},{\"path\":\"y\",\"blobs\":[{\"sha256\":\"" SHA
 	 "\"},{\"sha256\":\"" SHA "\"}],\"tar\":true},{\"path\":\"z\",\"list\":\"" SHA
-	 "\",\"from\":\"s3://b/z/\",\"input\":2}],\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"ports\":[{\"first\":7163,\"count\":2,\"any\":true,\"key\":\"k\"}],\"gpus\":2,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"previous\":2,\"attempt\":3,\"setup\":[\"make\"],\"packages\":[\"zip\"],\"setup_env\":{\"A\":\"1\"},\"setup_ms\":5,\"preempt_signal\":10}",
-	 " source data shard_index input address port ports count any gpus memory metrics name metric_prefix sample_ms keep previous attempt setup packages unpack setup_env setup_ms preempt_signal "},
+	 "\",\"from\":\"s3://b/z/\",\"input\":2}],\"argv0\":\"a\",\"path\":\"/bin\",\"address\":\"127.0.0.1\",\"port\":80,\"ports\":[{\"first\":7163,\"count\":2,\"any\":true,\"key\":\"k\"}],\"gpus\":2,\"memory\":9,\"metrics\":[{\"name\":\"l\",\"pattern\":\"p\"},{\"pattern\":\"q\"}],\"metric_prefix\":\"##\",\"sample_ms\":7,\"keep\":[\"a\",\"b\"],\"previous\":2,\"attempt\":3,\"setup\":[\"make\"],\"packages\":[\"zip\"],\"setup_env\":{\"A\":\"1\"},\"setup_ms\":5,\"preempt_signal\":10,\"preflight\":true}",
+	 " source data shard_index input address port ports count any gpus memory metrics name metric_prefix sample_ms keep previous attempt setup packages unpack setup_env setup_ms preempt_signal preflight "},
 	{"members", get_members, put_members,
 	 "{\"first\":1,\"total\":3,\"roles\":[{\"name\":\"t\",\"first\":0,\"count\":3,\"port\":5,\"counted\":true}],\"addresses\":\"10.0.0.1 -\",\"names\":\"t-2 t-0\"}",
 	 " port counted names "},
