@@ -273,6 +273,7 @@ static const struct cli_option ps_options[] = {
 	 .min = 0,
 	 .max = 10000,
 	 .help = "at most N runs (default 50; 0: all)"},
+	{.name = "params", .help = "with a column of the runs' parameters"},
 	{0},
 };
 static const struct cli_option logs_options[] = {

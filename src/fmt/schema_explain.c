@@ -93,6 +93,10 @@ static bool follow(const struct schema *root, struct str path, struct key_target
 			cut_part(&path);
 			add_path(&t->path, "NAME");
 		}
+		while (f->type == FIELD_DOC && path.p) {
+			cut_part(&path);
+			add_path(&t->path, "NAME");
+		}
 	}
 	return true;
 }

@@ -550,6 +550,13 @@ static void master_to_json(const struct live_run *lr, struct jsonw *w)
 	jsonw_kz(w, "master_state", known && lr->remote.state[0] ? lr->remote.state : NULL);
 }
 
+/* Parameters of the job, as JSON; NULL: it has none. */
+static void put_params(const char *json, struct jsonw *w)
+{
+	jsonw_key(w, "params");
+	jsonw_raw(w, str_from(json && json[0] == '{' ? json : "{}"));
+}
+
 static void run_members(struct live_run *lr, struct jsonw *w)
 {
 	const struct core_run *r = lr->core;
@@ -560,6 +567,7 @@ static void run_members(struct live_run *lr, struct jsonw *w)
 	jsonw_kz(w, "state", run_phase_name(r->phase));
 	jsonw_kz(w, "engine", lr->row.engine);
 	jsonw_kz(w, "strategy", lr->row.strategy);
+	put_params(lr->row.params, w);
 	cause_to_json(lr, w);
 	jsonw_kz(w, "dir", lr->dir);
 	jsonw_kint(w, "created_ms", lr->row.created_ms);
@@ -637,6 +645,7 @@ void row_to_json(const struct run_row *row, struct buf *out)
 	jsonw_kz(&w, "state", run_phase_name((enum run_phase)row->phase));
 	jsonw_kz(&w, "engine", row->engine);
 	jsonw_kz(&w, "strategy", row->strategy);
+	put_params(row->params, &w);
 	jsonw_kz(&w, "verdict", row->verdict ? verdict_name((enum verdict)row->verdict) : NULL);
 	jsonw_kz(&w, "cause", has_cause((enum verdict)row->verdict) ? row->cause : NULL);
 	jsonw_kint(&w, "created_ms", row->created_ms);

@@ -303,6 +303,7 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	if (run_check_job(lr, ret_details, err) < 0)
 		return -1;
 	run_secrets_take(lr, doc_table(body, "credentials"));
+	lr->row.params = lr->job->params ? doc_json_text(a, lr->job->params) : NULL;
 	lr->row.nodes = lr->plan.crew.n;
 	lr->row.name = lr->job->name;
 	lr->row.engine = lr->job->engine;

@@ -138,6 +138,9 @@ static int list_run(struct comparison *c, struct store *st, size_t arm, size_t r
 	/* A job that cannot be read says nothing: better is then guessed from the name. */
 	if (row.job_json && json_parse(str_from(row.job_json), a, &job, NULL) == 0)
 		l.job = job;
+	const struct doc *params = doc_table(l.job, "params");
+
+	c->arms[arm].runs.v[run].params = params ? doc_copy(c->a, params) : NULL;
 	if (store_series_each(st, row.no, add_series, &l, err) < 0)
 		return -1;
 	if (l.full)

@@ -10,6 +10,7 @@ struct compare_run {
 	bool succeeded;
 	/* When it has ended; 0: not known.  Without a price it costs nothing. */
 	double usd, steps, samples;
+	const struct doc *params; /* of its job; NULL: none */
 };
 struct compare_arm {
 	const char *label;
@@ -81,5 +82,8 @@ double compare_figure(const struct compare_item *v, size_t n, enum compare_use u
 void compare_figures(struct comparison *c);
 /* comparison_stats.c: the smallest p-value that na and nb values without ties can give. */
 double compare_least_p(size_t na, size_t nb);
+/* comparison_params.c */
+struct jsonw;
+void compare_params_to_json(const struct comparison *c, struct jsonw *w);
 /* comparison_json.c */
 void comparison_to_json(const struct comparison *c, struct buf *out);

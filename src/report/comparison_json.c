@@ -225,6 +225,7 @@ void comparison_to_json(const struct comparison *c, struct buf *out)
 	jsonw_init(&w, out);
 	jsonw_open(&w, '{');
 	arms_to_json(c, &w);
+	compare_params_to_json(c, &w);
 	jsonw_kz(&w, "use", compare_use_name(c->o.use));
 	jsonw_kdouble(&w, "threshold_pct", c->o.threshold_pct);
 	jsonw_kdouble(&w, "alpha", COMPARE_ALPHA);

@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "base/suggest.h"
 #include "metrics/extract.h"
+#include "spec/params.h"
 #include "spec/secret.h"
 #include "spec/variable.h"
 
@@ -703,6 +704,7 @@ static void check_top(struct check *c)
 	check_env(c, c->doc, "");
 	check_secrets(c);
 	check_pass(c);
+	params_check(c->job, c->job->params, c->a, c->ps);
 	check_command(c, c->doc, &c->job->command, "");
 	check_filled(c, c->doc, "source", "");
 	check_filled(c, c->doc, "metric_prefix", "");
@@ -800,7 +802,7 @@ bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena
 			     doc_type_name(doc->type));
 		return false;
 	}
-	doc = widen_metrics(doc, a);
+	doc = widen_metrics(params_expand(doc, a, ps), a);
 	struct job job;
 	struct check c = {.doc = doc, .job = &job, .a = a, .ps = ps, .rules = rules};
 	schema_load(job_schema_with(rules, a), doc, &job, a, ps);

@@ -196,10 +196,11 @@ struct job {
 	struct env_list env;
 	/* names of variables that are secret whatever their name is */
 	struct strs secrets;
-	struct strs
-		pass; /* patterns of names that the submitting shell passes, beside the usual ones */
-	bool pty;     /* the commands get a terminal */
-	int isolate;  /* enum isolate */
+	/* patterns of names that the submitting shell passes, beside the usual ones */
+	struct strs pass;
+	const struct doc *params;	  /* table of scalars; NULL: none */
+	bool pty;			  /* the commands get a terminal */
+	int isolate;			  /* enum isolate */
 	bool preflight, preflight_set;	  /* nodes try out the network before they start */
 	int preempt_signal;		  /* enum preempt_signal */
 	int64_t max_runtime_ms;		  /* 0 = no limit */

@@ -79,37 +79,40 @@ static bool stamp_way(struct doc *d, const struct doc *value, struct doc_pos pos
 	return false;
 }
 
-/* A mistyped role must not become a new one: a setting that added an entry to roles is refused. */
-static void refuse_new_role(struct reading *r, struct doc *roles, struct doc_pos pos)
-{
-	struct str given = roles->table.v[--roles->table.n].key;
-	const char **names = arena_array(r->a, const char *, roles->table.n);
+/* Tables in which a mistyped name must not become a new entry. */
+static const struct {
+	const char *key, *what;
+} closed_tables[] = {{"roles", "role"}, {"params", "parameter"}};
+#define CLOSED_TABLES (sizeof(closed_tables) / sizeof(closed_tables[0]))
 
-	for (size_t i = 0; i < roles->table.n; i++)
-		names[i] = arena_strndup(r->a, roles->table.v[i].key.p, roles->table.v[i].key.n);
-	const char *near = suggest_word(names, roles->table.n, given);
+static void refuse_new(struct reading *r, struct doc *table, const char *what, struct doc_pos pos)
+{
+	struct str given = table->table.v[--table->table.n].key;
+	const char **names = arena_array(r->a, const char *, table->table.n);
+
+	for (size_t i = 0; i < table->table.n; i++)
+		names[i] = arena_strndup(r->a, table->table.v[i].key.p, table->table.v[i].key.n);
+	const char *near = suggest_word(names, table->table.n, given);
 	if (near)
-		problems_add(&r->ps, r->a, pos, "there is no role '%.*s': did you mean '%s'?",
+		problems_add(&r->ps, r->a, pos, "there is no %s '%.*s': did you mean '%s'?", what,
 			     STR_ARG(given), near);
 	else
-		problems_add(&r->ps, r->a, pos, "there is no role '%.*s' in the file",
+		problems_add(&r->ps, r->a, pos, "there is no %s '%.*s' in the file", what,
 			     STR_ARG(given));
 }
 
-static struct doc *roles_of(struct doc *root)
+/* How many entries the closed table k has; 0: it is not there. */
+static size_t closed_entries(const struct doc *root, size_t k)
 {
-	for (size_t i = 0; i < root->table.n; i++)
-		if (str_is(root->table.v[i].key, "roles") &&
-		    root->table.v[i].value->type == DOC_TABLE)
-			return root->table.v[i].value;
-	return NULL;
+	const struct doc *t = doc_table(root, closed_tables[k].key);
+
+	return t ? t->table.n : 0;
 }
 
 static void apply_set(struct reading *r, struct doc *root, size_t i)
 {
 	struct str rest = str_from(r->opts->sets[i]), path = str_trim(str_cut(&rest, '='));
-	struct doc *roles = roles_of(root);
-	size_t nroles = roles ? roles->table.n : 0;
+	size_t had[CLOSED_TABLES];
 	struct err err = {0};
 
 	if (!str_is_utf8(str_from(r->opts->sets[i]))) {
@@ -123,12 +126,21 @@ static void apply_set(struct reading *r, struct doc *root, size_t i)
 	}
 	struct doc *value = set_value(rest, r->a);
 	stamp(value, set_pos(i));
-	if (doc_set_path(r->a, root, path, value, &err) < 0)
+	for (size_t k = 0; k < CLOSED_TABLES; k++)
+		had[k] = closed_entries(root, k);
+	if (doc_set_path(r->a, root, path, value, &err) < 0) {
 		problems_add(&r->ps, r->a, set_pos(i), "%s", err.msg);
-	else if (nroles > 0 && roles_of(root) == roles && roles->table.n > nroles)
-		refuse_new_role(r, roles, set_pos(i));
-	else
-		stamp_way(root, value, set_pos(i));
+		return;
+	}
+	for (size_t k = 0; k < CLOSED_TABLES; k++) {
+		struct doc *t = (struct doc *)doc_table(root, closed_tables[k].key);
+
+		if (t != value && had[k] && closed_entries(root, k) > had[k]) {
+			refuse_new(r, t, closed_tables[k].what, set_pos(i));
+			return;
+		}
+	}
+	stamp_way(root, value, set_pos(i));
 }
 
 static void put_variable(struct arena *a, struct doc *env, const struct env_pair *v)
@@ -140,7 +152,7 @@ static void put_variable(struct arena *a, struct doc *env, const struct env_pair
 static void apply_env(struct reading *r, struct doc *root)
 {
 	const struct env_list *given = &r->opts->env;
-	const struct doc *roles = roles_of(root);
+	const struct doc *roles = doc_table(root, "roles");
 
 	if (given->n && !doc_get(root, "env"))
 		doc_set(r->a, root, STR("env"), doc_new(r->a, DOC_TABLE));

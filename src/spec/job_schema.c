@@ -822,6 +822,16 @@ static const struct field job_fields[] = {
 		.example = "pass = [\"WANDB_*\", \"HF_TOKEN\"]",
 	},
 	{
+		.name = "params",
+		.type = FIELD_DOC,
+		.offset = offsetof(struct job, params),
+		.help = "Parameters of the run: strings, numbers, true or false, shown with it and compared between "
+			"runs. ${params.lr} in command, env, data and output stands for the value of lr, "
+			"$${params.lr} for the text itself; other dollar signs are left alone. Change them by --set "
+			"params.lr=0.1. Not for secrets: everybody sees them.",
+		.example = "params = { lr = 0.1, model = \"resnet50\" }",
+	},
+	{
 		.name = "pty",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct job, pty),

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "fmt/doc.h"
+#include "spec/params.h"
 #include "spec/variable.h"
 
 static char upper(char c)
@@ -105,7 +106,8 @@ static struct doc *take_table(const struct job *job, struct doc *env, struct are
 			continue;
 		if (!taken)
 			taken = doc_new(a, DOC_TABLE);
-		doc_set(a, taken, e->key, e->value);
+		doc_set(a, taken, e->key,
+			doc_copy(a, params_expand_value(job->params, e->value, a)));
 		e->value = doc_new_str(a, STR(SECRET_SHOWN));
 	}
 	return taken;

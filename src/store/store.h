@@ -90,6 +90,7 @@ struct run_row {
 	int64_t step, total; /* progress when it ended; total 0 = unknown */
 	int64_t cost_micro;  /* when it ended, in millionths of a US dollar */
 	int64_t running_ms;  /* how long its job ran; 0 = not yet ended, or never began */
+	const char *params;  /* JSON, of its job; NULL = none */
 };
 
 /* Sets row->no.  ERR_CONFLICT if id or request_id exists. */

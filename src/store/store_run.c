@@ -17,7 +17,8 @@
 #define ROW                                                                                        \
 	"no, id, name, request_id, engine, strategy, nodes, seed, created_ms, phase, "             \
 	"verdict, ended_ms, cause_text, step, total, cost_micro, " RUNNING_MS                      \
-	", base_dir, source_sha256, client_env, secret"
+	", base_dir, source_sha256, client_env, secret, CASE WHEN json_valid(json) THEN "          \
+	"json_extract(json, '$.params') END"
 /* CROSS JOIN makes SQLite read the runs in their order, and look up the job of each. */
 #define WITH_JOB " CROSS JOIN job ON job.run = no"
 
@@ -193,6 +194,7 @@ static void read_row(struct sql_query *q, struct arena *a, struct run_row *row)
 	row->source_sha256 = row_text_in(q, a);
 	row->client_env = row_text_in(q, a);
 	row->secret = row_text_in(q, a);
+	row->params = row_text_in(q, a);
 }
 
 int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row *ret,

@@ -30,7 +30,7 @@ static int print_runs(const struct cli_call *c, const struct doc *runs)
 		doc_to_json(runs, &out);
 		buf_addc(&out, '\n');
 	} else if (runs->array.n) {
-		runs_render(runs, clock_wall_ms(), &st, &out);
+		runs_render(runs, clock_wall_ms(), call_flag(c, "params"), &st, &out);
 	} else {
 		cli_say("%s", call_flag(c, "all")
 				      ? "there are no runs yet: 'regatta run' starts one"

@@ -19,6 +19,7 @@
 #include "driver/driver.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "spec/params.h"
 
 #define SUBMIT_MS 60000
 #define MAX_BODY (1u << 20) /* of a request, as the master takes it */
@@ -33,15 +34,17 @@ struct sending {
 };
 
 /* Does one of the variant's values change what is uploaded or resolved? */
-static bool changes_inputs(const struct suite *s, const struct suite_variant *v)
+static bool changes_inputs(const struct suite *s, const struct suite_variant *v,
+			   const struct doc *job)
 {
 	static const char *const keys[] = {"source", "data", "registry", "output", "engine"};
+	bool params = params_in_inputs(job);
 
 	for (int k = 0; k < s->nkeys; k++) {
 		struct str rest = str_from(s->keys[k]), first = str_cut(&rest, '.');
 
 		for (size_t i = 0; v->values[k] && i < sizeof(keys) / sizeof(keys[0]); i++)
-			if (str_is(first, keys[i]))
+			if (str_is(first, keys[i]) || (params && str_is(first, "params")))
 				return true;
 	}
 	return false;
@@ -52,7 +55,8 @@ static bool is_shared(const struct sending *x, int variant, const struct job_inp
 	const struct suite_variant *v = &x->in->suite.variants[variant];
 	const struct resolver *r = resolver_for(job->job->engine);
 
-	return v->experiment < 0 && !(r && r->at_client) && !changes_inputs(&x->in->suite, v);
+	return v->experiment < 0 && !(r && r->at_client) &&
+	       !changes_inputs(&x->in->suite, v, job->doc);
 }
 
 static int add_variant(void *ctx, int variant, struct job_input *job)

@@ -123,6 +123,38 @@ static void arms_render(const struct doc *cmp, struct buf *out)
 	}
 }
 
+/* "0.1", or "0.1 0.2" where the runs of one side differ, too. */
+static void values_render(const struct doc *values, struct arena *a, struct buf *out)
+{
+	for (size_t i = 0; values->type == DOC_ARRAY && i < values->array.n; i++) {
+		const struct doc *v = values->array.v[i];
+
+		if (i)
+			buf_addc(out, ' ');
+		text_add_escaped(out, v->type == DOC_NULL     ? STR("-")
+				      : v->type == DOC_STRING ? v->s
+							      : str_from(doc_json_text(a, v)));
+	}
+}
+
+/* "params    lr: 0.1 -> 0.2" for each that differs. */
+static void params_render(const struct doc *cmp, struct arena *a, struct buf *out)
+{
+	const struct doc *params = doc_array(cmp, "params");
+
+	for (size_t i = 0; params && i < params->array.n; i++) {
+		const struct doc *sides = doc_array(params->array.v[i], "values");
+
+		buf_addz(out, i ? "          " : "params    ");
+		text_add_escaped(out, doc_str(params->array.v[i], "name", STR("?")));
+		for (size_t k = 0; sides && k < sides->array.n; k++) {
+			buf_addz(out, k ? " -> " : ": ");
+			values_render(sides->array.v[k], a, out);
+		}
+		buf_addc(out, '\n');
+	}
+}
+
 void compare_render(const struct doc *cmp, const struct style *st, struct buf *out)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -141,6 +173,7 @@ void compare_render(const struct doc *cmp, const struct style *st, struct buf *o
 	struct table t;
 
 	arms_render(cmp, out);
+	params_render(cmp, a, out);
 	table_init(&t, a, many ? with_run : plain,
 		   many ? sizeof(with_run) / sizeof(with_run[0])
 			: sizeof(plain) / sizeof(plain[0]));

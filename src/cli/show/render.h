@@ -39,8 +39,9 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 void hosts_render(const struct doc *hosts, const struct style *st, struct buf *out);
 /* Array of the files of /outputs. */
 void outputs_render(const struct doc *files, const struct style *st, struct buf *out);
-/* Array of runs; now_ms is the wall clock. */
-void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st, struct buf *out);
+/* Array of runs; now_ms is the wall clock; params: with a column of parameters. */
+void runs_render(const struct doc *runs, int64_t now_ms, bool params, const struct style *st,
+		 struct buf *out);
 /* The answer of /metrics; with the course over time where the answer has series. */
 void metrics_render(const struct doc *metrics, const struct style *st, struct buf *out);
 /* The answer of /compare: a table, and the notes below it. */
@@ -51,6 +52,8 @@ void event_render(const struct doc *event, const struct style *st, struct buf *o
 /* Shared by the above: each appends to *out. */
 void text_add_escaped(struct buf *out, struct str text);
 void text_add_span(struct buf *out, int64_t ms);
+/* "lr=0.1, model=resnet50" of a run */
+void params_add(const struct doc *run, const char *between, struct buf *out);
 /* "exit code 3", "killed by SIGKILL, out of memory", "lost: reason"; nothing for a node that
  * has not ended. */
 void node_describe_end(const struct doc *node, struct buf *out);

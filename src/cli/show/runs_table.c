@@ -47,9 +47,22 @@ static void cause_cell(struct table *t, const struct doc *run, struct arena *a)
 		table_cell(t, cause.n ? cause : STR("-"));
 }
 
-void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st, struct buf *out)
+static void params_cell(struct table *t, const struct doc *run)
 {
-	static const struct column columns[] = {
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, RENDER_MAX_LINE);
+	params_add(run, " ", &text);
+	table_cell(t, text.n ? buf_str(&text) : STR("-"));
+}
+
+void runs_render(const struct doc *runs, int64_t now_ms, bool params, const struct style *st,
+		 struct buf *out)
+{
+	/* The last two only where they are wanted, or where a run has cost anything. */
+	const struct column params_column = {.title = "PARAMS", .min = 6},
+			    cost_column = {.title = "USD", .right = true};
+	struct column columns[] = {
 		{.title = "RUN", .min = 12},
 		{.title = "STATE", .min = 9},
 		{.title = "NODES", .right = true},
@@ -58,13 +71,19 @@ void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st,
 		{.title = "STRATEGY", .min = 6},
 		{.title = "ENGINE", .min = 5},
 		{.title = "CAUSE", .min = 10},
-		{.title = "USD", .right = true}, /* only if one of the runs has cost anything */
+		{0},
+		{0},
 	};
+	size_t n = sizeof(columns) / sizeof(columns[0]) - 2;
 	bool costs = any_costs(runs);
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct table t;
 
-	table_init(&t, a, columns, sizeof(columns) / sizeof(columns[0]) - !costs);
+	if (params)
+		columns[n++] = params_column;
+	if (costs)
+		columns[n++] = cost_column;
+	table_init(&t, a, columns, n);
 	for (size_t i = 0; i < runs->array.n; i++) {
 		const struct doc *r = runs->array.v[i];
 		struct str state = doc_str(r, "state", STR("?"));
@@ -83,6 +102,8 @@ void runs_render(const struct doc *runs, int64_t now_ms, const struct style *st,
 		table_cell(&t, doc_str(r, "strategy", STR("-")));
 		table_cell(&t, doc_str(r, "engine", STR("-")));
 		cause_cell(&t, r, a);
+		if (params)
+			params_cell(&t, r);
 		if (costs)
 			table_cellf(&t, "%.2f", doc_num(r, "cost_usd", 0));
 	}

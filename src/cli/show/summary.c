@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/escape.h"
@@ -63,6 +64,32 @@ static void add_phases(const struct doc *run, const struct style *st, struct buf
 	}
 	if (!first)
 		buf_addc(out, '\n');
+}
+
+void params_add(const struct doc *run, const char *between, struct buf *out)
+{
+	const struct doc *params = doc_table(run, "params");
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+
+	for (size_t i = 0; params && i < params->table.n; i++) {
+		const struct doc *v = params->table.v[i].value;
+
+		buf_addz(out, i ? between : "");
+		text_add_escaped(out, params->table.v[i].key);
+		buf_addc(out, '=');
+		text_add_escaped(out, v->type == DOC_STRING ? v->s : str_from(doc_json_text(a, v)));
+	}
+}
+
+static void add_params(const struct doc *run, struct buf *out)
+{
+	const struct doc *params = doc_table(run, "params");
+
+	if (!params || !params->table.n)
+		return;
+	buf_addz(out, "params  ");
+	params_add(run, ", ", out);
+	buf_addc(out, '\n');
 }
 
 static void add_headline(const struct doc *run, const struct style *st, struct buf *out)
@@ -243,6 +270,7 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 			"disk    full where the master keeps its files: output waits until there is "
 			"room, or end the run with 'regatta kill %.*s'\n",
 			STR_ARG(doc_str(run, "id", STR(""))));
+	add_params(run, out);
 	add_cause(run, out);
 	add_unreadable(run, out);
 	add_waiting(run, out);

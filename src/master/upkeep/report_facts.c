@@ -18,6 +18,7 @@
 #include "plan/plan.h"
 #include "report/report.h"
 #include "spec/job.h"
+#include "spec/params.h"
 
 #define JOB_MAX_BYTES (2u << 20)
 #define TAIL_MAX_BYTES (64u << 10)
@@ -160,12 +161,27 @@ static const char *passed_names(const struct live_run *lr, struct arena *a)
 	return text_of(a, &b);
 }
 
+static const char *params_line(const struct live_run *lr, struct arena *a)
+{
+	const struct doc *params = lr->job->params;
+	CLEANUP(buf_release) struct buf b = {0};
+
+	if (!params)
+		return NULL;
+	buf_init(&b, 64u << 10);
+	for (size_t i = 0; i < params->table.n; i++)
+		buf_printf(&b, "%s%.*s = %.*s", i ? ", " : "", STR_ARG(params->table.v[i].key),
+			   STR_ARG(params_text(params->table.v[i].value, a)));
+	return text_of(a, &b);
+}
+
 static void add_environment(const struct live_run *lr, struct arena *a, struct report_run *run)
 {
 	struct report_fact *facts = arena_array(a, struct report_fact, MAX_FACTS);
 	struct utsname un;
 	size_t n = 0;
 
+	add_fact(facts, &n, "parameters", params_line(lr, a));
 	add_fact(facts, &n, "regatta", REGATTA_VERSION);
 	add_fact(facts, &n, "directory of the run", copy(a, lr->dir));
 	add_fact(facts, &n, "job file's directory", copy(a, lr->row.base_dir));

@@ -124,7 +124,7 @@ _regatta()
 		rerun) COMPREPLY=($(compgen -W '--set --env --env-file --name --engine --detach -d --follow -f --output --master --help -h' -- "$cur")) ;;
 		attach) COMPREPLY=($(compgen -W '--follow -f --output --master --help -h' -- "$cur")) ;;
 		wait) COMPREPLY=($(compgen -W '--job-code --output --master --help -h' -- "$cur")) ;;
-		ps) COMPREPLY=($(compgen -W '--all -a --limit --output --master --help -h' -- "$cur")) ;;
+		ps) COMPREPLY=($(compgen -W '--all -a --limit --params --output --master --help -h' -- "$cur")) ;;
 		status) COMPREPLY=($(compgen -W '--exit-code --output --master --help -h' -- "$cur")) ;;
 		logs) COMPREPLY=($(compgen -W '--follow -f --tail --attempt --since --timestamps --grep --node --merge --stdout --stderr --raw --exit-code --output --master --help -h' -- "$cur")) ;;
 		metrics) COMPREPLY=($(compgen -W '--node --host --output --master --help -h' -- "$cur")) ;;

@@ -114,6 +114,7 @@ _regatta()
 		_arguments -S \
 			''{-a,--all}'[ended runs too]' \
 			'--limit[at most N runs (default 50; 0\: all)]:N: ' \
+			'--params[with a column of the runs'\'' parameters]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]'

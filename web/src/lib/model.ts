@@ -147,10 +147,18 @@ export function updateRuns(known: Run[], fresh: Run[]): Run[] {
 	return known.map((r) => by.get(r.id) ?? r);
 }
 
+/* "lr=0.1 model=resnet50" */
+export function params(run: Run): string {
+	return Object.entries(run.params ?? {})
+		.map(([name, value]) => `${name}=${value}`)
+		.join(" ");
+}
+
 /* Does every word occur somewhere in the row? */
 export function matches(run: Run, words: string[]): boolean {
 	if (!words.length) return true;
-	const text = `${run.id} ${run.name} ${run.state} ${run.engine} ${run.strategy} ${run.cause ?? ""}`.toLowerCase();
+	const text =
+		`${run.id} ${run.name} ${run.state} ${run.engine} ${run.strategy} ${run.cause ?? ""} ${params(run)}`.toLowerCase();
 	return words.every((w) => text.includes(w));
 }
 

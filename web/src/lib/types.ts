@@ -51,6 +51,7 @@ export interface Run {
 	state: string;
 	engine: string;
 	strategy: string;
+	params?: Record<string, string | number | boolean>; /* older services have none */
 	verdict: string | null;
 	cause?: string | null;
 	cause_kind?: string | null;

@@ -189,6 +189,11 @@ function Head({ run, w, me }: { run: Run; w: Watched; me: Me | null }): JSX.Elem
 				{deadline !== null && <Fact name={`${run.state} must end in`}>{duration(deadline)}</Fact>}
 				<Fact name="cost">{money(cost(run))}</Fact>
 				<Fact name="logs">{bytes(logBytes(run))}</Fact>
+				{Object.entries(run.params ?? {}).map(([name, value]) => (
+					<Fact key={name} name={name} title={`params.${name}`}>
+						{String(value)}
+					</Fact>
+				))}
 				{run.dir && (
 					<Fact name="directory" wide>
 						{run.dir}

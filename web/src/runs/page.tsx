@@ -94,7 +94,7 @@ export function RunsPage(): JSX.Element {
 			<div class="tools" role="search">
 				<SearchField
 					label="Search runs"
-					hint="Search name, state, engine, strategy"
+					hint="Search name, state, engine, strategy, parameters"
 					text={text}
 					set={(q) => setQuery({ q })}
 				/>

@@ -114,7 +114,7 @@ static void tables_never_leave_the_terminal(void **state)
 		CLEANUP(buf_release) struct buf b;
 		struct style st = {.width = width, .unicode = width % 2};
 		buf_init(&b, CLI_MAX_TEXT);
-		runs_render(load(a, "runs"), 1700000000000, &st, &b);
+		runs_render(load(a, "runs"), 1700000000000, false, &st, &b);
 		metrics_render(load(a, "succeeded.metrics"), &st, &b);
 		metrics_table_render(load(a, "hostile"), NULL, 16, &st, &b);
 		assert_harmless(&b);
@@ -130,7 +130,7 @@ static void the_list_of_runs_is_as_in_the_tree(void **state)
 		CLEANUP(buf_release) struct buf b;
 		struct style st = {.width = widths[i], .unicode = true};
 		buf_init(&b, CLI_MAX_TEXT);
-		runs_render(load(a, "runs"), 1700000000000, &st, &b);
+		runs_render(load(a, "runs"), 1700000000000, false, &st, &b);
 		check("runs", "ps", widths[i], &b);
 	}
 }
