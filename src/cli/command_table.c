@@ -682,13 +682,15 @@ const struct command cli_commands[] = {
 	 .arguments = compared_runs,
 	 .options = compare_options,
 	 .to_master = true,
-	 .help = "compare the metrics of runs with those of the first",
+	 .help = "compare the metrics of runs or suites with those of the first",
 	 .more = "Each of RUNS is a run, or a group of repeats: runs joined by commas, the name of a job "
-		 "(all its runs that succeeded), or name@lastN.  The first is the baseline.  With two runs "
+		 "(all its runs that succeeded), or name@lastN.  Or all of them are suites (suite:ID): their "
+		 "variants are paired by their parameters.  The first is the baseline.  With two runs "
 		 "or more on both sides the difference is tested; exit code 1 if a metric got worse beyond "
 		 "the threshold, 3 if there was no metric to compare.",
 	 .example = "regatta compare base@last5 new@last5\n"
-		    "regatta compare ctr-abcd ctr-efgh --metric loss --threshold 2",
+		    "regatta compare ctr-abcd ctr-efgh --metric loss --threshold 2\n"
+		    "regatta compare suite:scaling-abcd suite:scaling-efgh",
 	 .run = command_compare},
 	{.name = "cost",
 	 .group = WATCHING,

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "fmt/doc.h"
 #include "report/comparison_internal.h"
+#include "report/suite_report.h"
 #include "store/store.h"
 
 static const char *const use_names[COMPARE_USES] = {
@@ -40,10 +41,16 @@ bool compare_is_host(const char *name)
 
 static bool wanted(const struct comparison *c, const char *name)
 {
+	const struct suite_report_facts *s = c->o.suites;
+
 	for (size_t i = 0; i < c->o.nmetrics; i++)
 		if (str_is(c->o.metrics[i], name))
 			return true;
-	return c->o.nmetrics == 0 && !compare_is_host(name);
+	/* The suite file of the baseline says what its report is about. */
+	for (size_t i = 0; s && c->o.nmetrics == 0 && i < s->nmetrics; i++)
+		if (strcmp(s->metrics[i], name) == 0)
+			return true;
+	return c->o.nmetrics == 0 && !(s && s->nmetrics) && !compare_is_host(name);
 }
 
 /* The direction that the job file of a run gives for a metric; false if none. */
@@ -60,24 +67,32 @@ struct series_list {
 	struct comparison *c;
 	const struct doc *job;
 	size_t arm, run;
+	int pair;
 	double samples_per_s; /* of all its nodes */
 	bool full;
 };
+
+static size_t most_metrics(const struct comparison *c)
+{
+	return c->o.suites ? COMPARISON_MAX_PAIRED : COMPARISON_MAX_METRICS;
+}
 
 static size_t find_metric(struct series_list *l, const char *name)
 {
 	struct comparison *c = l->c;
 	size_t at = 0;
 
-	while (at < c->metrics.n && strcmp(c->metrics.v[at].name, name) != 0)
+	while (at < c->metrics.n &&
+	       (c->metrics.v[at].pair != l->pair || strcmp(c->metrics.v[at].name, name) != 0))
 		at++;
 	if (at == c->metrics.n) {
-		if (at == COMPARISON_MAX_METRICS) {
+		if (at == most_metrics(c)) {
 			l->full = true;
 			return SIZE_MAX;
 		}
 		struct compare_metric *m = vec_push(&c->metrics);
 		m->name = arena_strdup(c->a, name);
+		m->pair = l->pair;
 		m->better = better_guess(str_from(name));
 	}
 	if (!c->metrics.v[at].better_known)
@@ -112,7 +127,7 @@ static bool add_series(void *ctx, const struct series_row *row)
 /* The nodes of a run share the room for its samples. */
 static void set_strides(struct comparison *c, size_t from)
 {
-	uint64_t nodes[COMPARISON_MAX_METRICS] = {0};
+	uint64_t nodes[COMPARISON_MAX_PAIRED] = {0};
 
 	for (size_t i = from; i < c->items.n; i++)
 		nodes[c->items.v[i].metric]++;
@@ -128,7 +143,8 @@ static void set_strides(struct comparison *c, size_t from)
 static int list_run(struct comparison *c, struct store *st, size_t arm, size_t run, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct series_list l = {.c = c, .arm = arm, .run = run};
+	struct series_list l = {
+		.c = c, .arm = arm, .run = run, .pair = c->arms[arm].runs.v[run].pair};
 	size_t from = c->items.n;
 	struct run_row row;
 	struct doc *job;
@@ -144,14 +160,15 @@ static int list_run(struct comparison *c, struct store *st, size_t arm, size_t r
 	if (store_series_each(st, row.no, add_series, &l, err) < 0)
 		return -1;
 	if (l.full)
-		return err_set(err, ERR_INVALID, "more than %d metrics: choose some by name",
-			       COMPARISON_MAX_METRICS);
+		return err_set(err, ERR_INVALID, "more than %zu metrics%s: choose some by name",
+			       most_metrics(c), c->o.suites ? " of all variants" : "");
 	set_strides(c, from);
 	if (row.ended_ms) {
 		struct compare_run *of = &c->arms[arm].runs.v[run];
 		of->usd = (double)row.cost_micro / 1e6;
 		of->steps = (double)row.step;
 		of->samples = l.samples_per_s * (double)row.running_ms / 1000;
+		of->running_s = (double)row.running_ms / 1000;
 	}
 	return 0;
 }
@@ -162,6 +179,55 @@ static int list_series(struct comparison *c, struct store *st, struct err *err)
 		for (size_t k = 0; k < c->arms[i].runs.n; k++)
 			if (list_run(c, st, i, k, err) < 0)
 				return -1;
+	return 0;
+}
+
+/* How long jobs ran is the metric of suites without any, as in their reports.  Its items have no series: they come
+ * after all that have. */
+static int add_runtimes(struct comparison *c, struct err *err)
+{
+	for (size_t i = 0; i < c->o.narms; i++)
+		for (size_t k = 0; k < c->arms[i].runs.n; k++) {
+			const struct compare_run *r = &c->arms[i].runs.v[k];
+			struct series_list l = {.c = c, .arm = i, .run = k, .pair = r->pair};
+			size_t metric =
+				r->running_s > 0 ? find_metric(&l, SUITE_REPORT_RUNTIME) : SIZE_MAX;
+
+			if (l.full)
+				return err_set(err, ERR_INVALID, "more than %zu variants",
+					       most_metrics(c));
+			if (metric == SIZE_MAX)
+				continue;
+			c->metrics.v[metric].better = BETTER_LOWER;
+			struct compare_item *it = vec_push(&c->items);
+			*it = (struct compare_item){.arm = i,
+						    .run = k,
+						    .metric = metric,
+						    .stride = 1,
+						    .last = r->running_s,
+						    .min = r->running_s,
+						    .max = r->running_s};
+			*vec_push(&it->values) = r->running_s;
+		}
+	return 0;
+}
+
+static bool wants_runtimes(const struct comparison *c)
+{
+	return c->o.suites &&
+	       (c->o.nmetrics || c->o.suites->nmetrics ? wanted(c, SUITE_REPORT_RUNTIME)
+						       : c->metrics.n == 0);
+}
+
+static int find_arms(struct comparison *c, struct store *st, const char ***ret_ids,
+		     size_t *ret_nids, struct err *err)
+{
+	if (c->o.suites)
+		return compare_pair_suites(c, st, err);
+	for (size_t i = 0; i < c->o.narms; i++)
+		if (compare_find_arm(st, c->o.arms[i], c->a, &c->arms[i], ret_ids, ret_nids, err) <
+		    0)
+			return -1;
 	return 0;
 }
 
@@ -183,12 +249,8 @@ int comparison_open(struct store *st, const struct comparison_options *o, struct
 	struct comparison *c = xcalloc(1, sizeof(*c));
 	c->o = *o;
 	c->a = a;
-	for (size_t i = 0; i < o->narms; i++)
-		if (compare_find_arm(st, o->arms[i], a, &c->arms[i], ret_ids, ret_nids, err) < 0) {
-			comparison_free(c);
-			return -1;
-		}
-	if (list_series(c, st, err) < 0) {
+	if (find_arms(c, st, ret_ids, ret_nids, err) < 0 || list_series(c, st, err) < 0 ||
+	    (wants_runtimes(c) && add_runtimes(c, err) < 0)) {
 		comparison_free(c);
 		return -1;
 	}
@@ -318,6 +380,8 @@ struct comparison *comparison_free(struct comparison *c)
 			vec_release(&c->metrics.v[i].sides[k].figures);
 			vec_release(&c->metrics.v[i].sides[k].samples);
 		}
+	vec_release(&c->pairs);
+	vec_release(&c->notes);
 	vec_release(&c->metrics);
 	vec_release(&c->items);
 	vec_release(&c->series);

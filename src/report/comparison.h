@@ -9,6 +9,9 @@
  * one run are not independent: the verdict is then "unclear" unless the caller asks for it
  * (`samples`).  docs/compare.md has the rules.
  *
+ * Suites are compared variant by variant: those with the same parameters are a pair, each with its
+ * metrics and its test, and Holm's correction is over the tests of all pairs.
+ *
  * Made in three steps, so that the store is read in small pieces: comparison_open() finds the runs
  * and their series, comparison_points() takes the samples (any thread, one at a time),
  * comparison_end() does the mathematics.
@@ -24,10 +27,12 @@ struct buf;
 struct err;
 struct store;
 struct comparison;
+struct suite_report_facts;
 
 #define COMPARISON_MAX_ARMS 16
 #define COMPARISON_MAX_RUNS 1000    /* of one arm */
 #define COMPARISON_MAX_METRICS 500  /* with more, metrics must be chosen by name */
+#define COMPARISON_MAX_PAIRED 2000  /* the same for suites: metrics of all pairs of variants */
 #define COMPARISON_MAX_VALUES 20000 /* of one run and metric; longer series are thinned evenly */
 #define COMPARISON_THRESHOLD_PCT 5.0
 
@@ -41,6 +46,8 @@ const char *compare_verdict_name(enum compare_verdict v);
 struct comparison_options {
 	const struct str *arms; /* "run", "name", "name@last5", and several of them joined by ',' */
 	size_t narms;
+	/* narms suites, which outlive the comparison: these are compared, and arms has their names.  NULL: runs are. */
+	const struct suite_report_facts *suites;
 	const struct str *metrics; /* empty: all metrics of the job */
 	size_t nmetrics;
 	enum compare_use use;

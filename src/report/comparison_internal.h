@@ -8,14 +8,21 @@ struct compare_run {
 	int64_t no;
 	const char *id;
 	bool succeeded;
+	int pair; /* of variants, if suites are compared; else 0 */
 	/* When it has ended; 0: not known.  Without a price it costs nothing. */
-	double usd, steps, samples;
+	double usd, steps, samples, running_s;
 	const struct doc *params; /* of its job; NULL: none */
 };
 struct compare_arm {
 	const char *label;
+	bool suite;
 	VEC(struct compare_run) runs;
 	size_t left_out; /* runs of that name that did not succeed */
+};
+/* The same variant in several suites. */
+struct compare_pair {
+	const char *name;
+	int variant[COMPARISON_MAX_ARMS]; /* per suite; -1: it has none such */
 };
 /* One series of a run, thinned as it is read. */
 struct compare_item {
@@ -42,6 +49,7 @@ struct compare_row {
 };
 struct compare_metric {
 	const char *name;
+	int pair;
 	enum better better;
 	bool better_known; /* better comes from a job file, not from the name */
 	struct compare_side sides[COMPARISON_MAX_ARMS];
@@ -52,6 +60,8 @@ struct comparison {
 	struct comparison_options o;
 	struct arena *a;
 	struct compare_arm arms[COMPARISON_MAX_ARMS];
+	VEC(struct compare_pair) pairs; /* none: runs are compared */
+	VEC(const char *) notes;	/* about the pairs */
 	VEC(struct compare_metric) metrics;
 	VEC(struct compare_item) items;
 	VEC(int64_t) series; /* key in the store of each item */
@@ -66,6 +76,8 @@ static inline struct values values_of(const double *v, size_t n)
 /* comparison_arms.c */
 int compare_find_arm(struct store *st, struct str word, struct arena *a, struct compare_arm *arm,
 		     const char ***ret_ids, size_t *ret_nids, struct err *err);
+/* comparison_suites.c: the pairs of variants, and the runs of each suite in their order. */
+int compare_pair_suites(struct comparison *c, struct store *st, struct err *err);
 /* comparison.c */
 /* Is it a metric of the machine, not of the job? */
 bool compare_is_host(const char *name);

@@ -6,12 +6,14 @@
 #include "base/buf.h"
 #include "fmt/jsonw.h"
 #include "report/comparison_internal.h"
+#include "report/suite_report.h"
 
+#define MOST_NOTES 10 /* about missing metrics of the variants of suites */
 #define MOST_RUNS 100 /* the most runs per arm that the advice names */
 
 static const char *label_of(const struct compare_arm *arm)
 {
-	return arm->runs.n == 1 ? arm->runs.v[0].id : arm->label;
+	return arm->runs.n == 1 && !arm->suite ? arm->runs.v[0].id : arm->label;
 }
 
 static double share(double usd, double n)
@@ -75,6 +77,29 @@ static void arms_to_json(const struct comparison *c, struct jsonw *w)
 	jsonw_close(w);
 }
 
+/* The variants that are held against each other, with their name in each suite. */
+static void pairs_to_json(const struct comparison *c, struct jsonw *w)
+{
+	if (!c->pairs.n)
+		return;
+	jsonw_key(w, "variants");
+	jsonw_open(w, '[');
+	for (size_t i = 0; i < c->pairs.n; i++) {
+		jsonw_open(w, '{');
+		jsonw_kz(w, "name", c->pairs.v[i].name);
+		jsonw_key(w, "of");
+		jsonw_open(w, '[');
+		for (size_t k = 0; k < c->o.narms; k++) {
+			int v = c->pairs.v[i].variant[k];
+
+			jsonw_z(w, v >= 0 ? c->o.suites[k].variants[v].name : NULL);
+		}
+		jsonw_close(w);
+		jsonw_close(w);
+	}
+	jsonw_close(w);
+}
+
 static void pair(struct jsonw *w, const char *key, double low, double high)
 {
 	jsonw_key(w, key);
@@ -125,6 +150,8 @@ static void metric_to_json(const struct comparison *c, const struct compare_metr
 
 	jsonw_open(w, '{');
 	jsonw_kz(w, "name", m->name);
+	if (c->pairs.n)
+		jsonw_kz(w, "variant", c->pairs.v[m->pair].name);
 	jsonw_kz(w, "better", m->better == BETTER_LOWER ? "lower" : "higher");
 	jsonw_key(w, "rows");
 	jsonw_open(w, '[');
@@ -169,14 +196,32 @@ static void note_arms(const struct comparison *c, struct jsonw *w)
 	}
 }
 
+/* A variant that a suite does not have was named before. */
+static bool has_variant(const struct comparison *c, const struct compare_metric *m, size_t arm)
+{
+	return !c->pairs.n || c->pairs.v[m->pair].variant[arm] >= 0;
+}
+
 static void note_missing(const struct comparison *c, struct jsonw *w)
 {
+	size_t more = 0, said = 0;
+
 	for (size_t i = 0; i < c->metrics.n; i++)
-		for (size_t k = 0; k < c->o.narms; k++)
-			if (!c->metrics.v[i].rows[k].n)
-				jsonw_z(w,
-					arena_printf(c->a, "metric '%s' is missing in %s",
-						     c->metrics.v[i].name, label_of(&c->arms[k])));
+		for (size_t k = 0; k < c->o.narms; k++) {
+			const struct compare_metric *m = &c->metrics.v[i];
+
+			if (m->rows[k].n || !has_variant(c, m, k))
+				continue;
+			if (c->pairs.n && said++ >= MOST_NOTES) {
+				more++;
+				continue;
+			}
+			jsonw_z(w, arena_printf(c->a, "metric '%s' is missing in %s%s%s", m->name,
+						label_of(&c->arms[k]), c->pairs.n ? ": " : "",
+						c->pairs.n ? c->pairs.v[m->pair].name : ""));
+		}
+	if (more)
+		jsonw_z(w, arena_printf(c->a, "%zu more are missing", more));
 	for (size_t i = 0; i < c->o.nmetrics; i++) {
 		bool found = false;
 		for (size_t k = 0; k < c->metrics.n; k++)
@@ -226,6 +271,7 @@ void comparison_to_json(const struct comparison *c, struct buf *out)
 	jsonw_open(&w, '{');
 	arms_to_json(c, &w);
 	compare_params_to_json(c, &w);
+	pairs_to_json(c, &w);
 	jsonw_kz(&w, "use", compare_use_name(c->o.use));
 	jsonw_kdouble(&w, "threshold_pct", c->o.threshold_pct);
 	jsonw_kdouble(&w, "alpha", COMPARE_ALPHA);
@@ -241,6 +287,8 @@ void comparison_to_json(const struct comparison *c, struct buf *out)
 	jsonw_close(&w);
 	jsonw_key(&w, "notes");
 	jsonw_open(&w, '[');
+	for (size_t i = 0; i < c->notes.n; i++)
+		jsonw_z(&w, c->notes.v[i]);
 	note_arms(c, &w);
 	note_missing(c, &w);
 	note_tests(c, &w);

@@ -28,6 +28,7 @@ struct suite_report_variant {
 	const char *name;
 	const char **params; /* per key, as text; NULL: as the job file says */
 	int baseline;	     /* the variant that it is compared with; -1: none */
+	bool experiment;     /* it is not one of the matrix */
 };
 struct suite_report_run {
 	int variant, repeat;

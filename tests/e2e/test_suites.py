@@ -281,3 +281,34 @@ def test_the_report_of_a_suite_without_metrics_has_the_time_that_its_jobs_ran(re
 def test_the_example_is_a_suite(regatta):
     summary = regatta.json("suite", "run", ROOT / "examples" / "suite" / "scaling.toml")
     assert summary["counts"]["succeeded"] == 30 and summary["tests"] == 3
+
+
+def test_suites_are_compared_variant_by_variant(regatta):
+    """Twice the work of one variant, another value of the optimiser, one variant more."""
+    regatta.job(TRAIN.replace("+ BATCH))", "+ BATCH * FACTOR + $$ % 7))").replace('BATCH = "0"', 'BATCH = "0", FACTOR = "1"'), "train.toml")
+    text = """
+name = "{name}"
+[suite]
+job = "train.toml"
+repeats = 5
+parallel = 2
+[matrix]
+"env.BATCH" = {batches}
+"env.FACTOR" = ["{factor}"]
+"""
+    old = regatta.json("suite", "run", suite_file(regatta, text.format(name="old", batches=["100", "200"], factor=1)))["id"]
+    new = regatta.json("suite", "run", suite_file(regatta, text.format(name="new", batches=["200", "100", "400"], factor=2)))["id"]
+    got = regatta.json("compare", f"suite:{old}", f"suite:{new}")
+    assert got["runs"] == [old, new] and got["tests"] == 2
+    by = {m["variant"]: m for m in got["metrics"]}
+    assert set(by) == {"BATCH=100,FACTOR=1", "BATCH=200,FACTOR=1"}
+    assert {m["verdict"] for m in by.values()} == {"better"}
+    assert 90 < by["BATCH=100,FACTOR=1"]["diff"] < 110 and 190 < by["BATCH=200,FACTOR=1"]["diff"] < 210
+    assert f"parameter 'env.FACTOR' is 1 in {old}, is 2 in {new}" in got["notes"]
+    assert f"only in {new}: BATCH=400,FACTOR=2" in got["notes"]
+    # Their names are enough; the other way round it got worse.
+    done = regatta("compare", new, old, code=1)
+    assert "VARIANT" in done.out and done.out.count("worse") == 2 and "note: only in new-" in done.out
+    run = regatta.json("suite", "status", old)["variants"][0]["runs"][0]["run"]
+    assert "a suite can only be compared with suites" in regatta("compare", f"suite:{old}", run, code=2).err
+    assert "no suite 'nothing'" in regatta("compare", f"suite:{old}", "suite:nothing", code=3).err

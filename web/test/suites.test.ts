@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { repeats } from "../src/compare/picker";
 import { neighbour } from "../src/lib/arrows";
-import type { Suite, Variant } from "../src/lib/types";
+import { wordHref } from "../src/lib/router";
+import type { Run, Suite, Variant } from "../src/lib/types";
 import { ended, entryLook, matrixOf, suiteElapsed, variantFits } from "../src/suites/model";
 
 function variant(params: Record<string, unknown>, states: string[] = ["waiting"], more: Partial<Variant> = {}): Variant {
@@ -76,4 +78,21 @@ describe("arrows in a grid", () => {
 	] as [string, number, number][]) {
 		it(`${key} from ${from} leads to ${to}`, () => assert.equal(neighbour(places, from, key), to));
 	}
+});
+
+describe("what is compared", () => {
+	it("has a page, if it is one run or a suite", () => {
+		assert.equal(wordHref("suite:a-abcd", ["x", "y"]), "/suite/a-abcd");
+		assert.equal(wordHref("a-abcd", ["a-abcd"]), "/run/a-abcd");
+		assert.equal(wordHref("a-abcd", undefined), "/run/a-abcd");
+		assert.equal(wordHref("a", ["a-abcd", "a-efgh"]), null);
+		assert.equal(wordHref("a@last5", undefined), null);
+		assert.equal(wordHref("a-abcd,a-efgh", undefined), null);
+	});
+	it("may be the repeats of a name, of which two have succeeded", () => {
+		const run = (name: string, state: string, i: number): Run =>
+			({ id: `${name}-${i}`, name, state, engine: "local", strategy: "single", verdict: null, created_ms: 0, ended_ms: null, elapsed_ms: 0, counts: { nodes: 1 } });
+		const runs = [run("a", "succeeded", 1), run("b", "succeeded", 2), run("a", "succeeded", 3), run("b", "failed", 4), run("a", "running", 5)];
+		assert.deepEqual(repeats(runs), [{ word: "a", runs: 2 }]);
+	});
 });

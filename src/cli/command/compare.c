@@ -1,4 +1,4 @@
-/* regatta compare - the metrics of runs, or of groups of repeats, against those of the first. */
+/* regatta compare - the metrics of runs, of groups of repeats, or of suites, against those of the first. */
 #include <unistd.h>
 
 #include "base/arena.h"

@@ -1,5 +1,6 @@
 /* compare_table - the table of `regatta compare` and the notes below it. */
 #include <math.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -70,17 +71,25 @@ static void p_cell(struct table *t, const struct doc *row)
 		table_cellf(t, "%.4f", p);
 }
 
+/* What the columns of the table depend on. */
+struct compare_columns {
+	bool many;     /* more than two sides: the row says which */
+	bool variants; /* suites are compared */
+};
+
 static void compare_row(struct table *t, const struct doc *metric, const struct doc *row,
-			bool first, bool many)
+			bool first, struct compare_columns cols)
 {
 	const struct doc *rows = doc_array(metric, "rows");
 	bool missing =
 		doc_bool(row, "missing", false) || doc_bool(rows->array.v[0], "missing", false);
 	struct str verdict = missing ? STR("missing") : doc_str(row, "verdict", STR("-"));
 
+	if (cols.variants)
+		table_cell(t, first ? doc_str(metric, "variant", STR("?")) : STR(""));
 	table_cell(t, first ? doc_str(metric, "name", STR("?")) : STR(""));
 	table_cell(t, first ? doc_str(metric, "better", STR("?")) : STR(""));
-	if (many)
+	if (cols.many)
 		table_cell(t, doc_str(row, "run", STR("?")));
 	number_cell(t, rows->array.v[0], "median");
 	number_cell(t, row, "median");
@@ -160,27 +169,28 @@ void compare_render(const struct doc *cmp, const struct style *st, struct buf *o
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	const struct doc *metrics = doc_array(cmp, "metrics"), *notes = doc_array(cmp, "notes");
 	const struct doc *runs = doc_array(cmp, "runs");
-	bool many = runs && runs->array.n > 2;
-	static const struct column plain[] = {
-		{"METRIC", false, 6},  {"BETTER", false, 6},  {"BASELINE", true, 6},
-		{"OTHER", true, 6},    {"DIFF", true, 8},     {"95% CI (%)", true, 14},
-		{"P (HOLM)", true, 8}, {"VERDICT", false, 7}, {"DETECTABLE", true, 8}};
-	static const struct column with_run[] = {{"METRIC", false, 6},	   {"BETTER", false, 6},
-						 {"RUN", false, 6},	   {"BASELINE", true, 6},
-						 {"OTHER", true, 6},	   {"DIFF", true, 8},
-						 {"95% CI (%)", true, 14}, {"P (HOLM)", true, 8},
-						 {"VERDICT", false, 7},	   {"DETECTABLE", true, 8}};
+	const struct compare_columns cols = {.many = runs && runs->array.n > 2,
+					     .variants = doc_array(cmp, "variants")};
+	static const struct column all[] = {
+		{"VARIANT", false, 8}, {"METRIC", false, 6},	 {"BETTER", false, 6},
+		{"RUN", false, 6},     {"BASELINE", true, 6},	 {"OTHER", true, 6},
+		{"DIFF", true, 8},     {"95% CI (%)", true, 14}, {"P (HOLM)", true, 8},
+		{"VERDICT", false, 7}, {"DETECTABLE", true, 8}};
+	struct column columns[sizeof(all) / sizeof(all[0])];
+	size_t n = 0;
 	struct table t;
 
 	arms_render(cmp, out);
 	params_render(cmp, a, out);
-	table_init(&t, a, many ? with_run : plain,
-		   many ? sizeof(with_run) / sizeof(with_run[0])
-			: sizeof(plain) / sizeof(plain[0]));
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if ((cols.variants || strcmp(all[i].title, "VARIANT") != 0) &&
+		    (cols.many || strcmp(all[i].title, "RUN") != 0))
+			columns[n++] = all[i];
+	table_init(&t, a, columns, n);
 	for (size_t i = 0; metrics && i < metrics->array.n; i++) {
 		const struct doc *m = metrics->array.v[i], *rows = doc_array(m, "rows");
 		for (size_t k = 1; rows && k < rows->array.n; k++)
-			compare_row(&t, m, rows->array.v[k], k == 1, many);
+			compare_row(&t, m, rows->array.v[k], k == 1, cols);
 	}
 	if (metrics && metrics->array.n)
 		table_render(&t, st, out);

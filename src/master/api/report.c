@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,10 +14,13 @@
 #include "fmt/jsonw.h"
 #include "master/live_run.h"
 #include "master/runs.h"
+#include "master/suites.h"
 #include "master/upkeep/feed.h"
 #include "master/upkeep/finish.h"
 #include "master/upkeep/reports.h"
+#include "master/upkeep/suite_files.h"
 #include "report/comparison.h"
+#include "report/suite_report.h"
 
 #define ANSWER_MAX_BYTES (64u << 20)
 #define MAX_METRIC_NAMES 64 /* a query has no more pairs */
@@ -115,6 +119,8 @@ struct compare_task {
 	struct comparison *c;
 	struct http_exchange *x;
 	struct buf text;
+	const char **ids; /* candidates for a word that means several runs */
+	size_t nids;
 	struct err err;
 };
 
@@ -190,21 +196,68 @@ static int read_options(const struct url_query *q, struct arena *a, struct compa
 	return query_flag(q, "no_test", &o->no_test, err);
 }
 
+#define SUITE_WORD "suite:"
+
+static bool is_suite_word(struct str word)
+{
+	return str_starts(word, STR(SUITE_WORD));
+}
+
+/* The words name suites, with or without "suite:" in front. */
+static int find_suites(struct api_call *c, struct arena *a, struct comparison_options *o,
+		       struct err *err)
+{
+	struct suite_report_facts *facts = arena_array(a, struct suite_report_facts, o->narms + 1);
+
+	for (size_t i = 0; i < o->narms; i++) {
+		struct str word = o->arms[i];
+
+		if (is_suite_word(word))
+			word = (struct str){word.p + strlen(SUITE_WORD),
+					    word.n - strlen(SUITE_WORD)};
+		struct live_suite *ls = suites_find(c->m->suites, word, err);
+		if (!ls)
+			return -1;
+		suite_facts(ls, a, &facts[i]);
+		live_suite_done(ls);
+	}
+	o->suites = facts;
+	return 0;
+}
+
+/* Words with "suite:" are suites; others are, if they are no runs. */
+static int open_comparison(struct api_call *c, struct compare_task *t, struct comparison_options *o,
+			   struct err *err)
+{
+	size_t suites = 0;
+	struct err why = {0};
+
+	for (size_t i = 0; i < o->narms; i++)
+		suites += is_suite_word(o->arms[i]);
+	if (suites && suites < o->narms)
+		return err_set(err, ERR_INVALID, "a suite can only be compared with suites");
+	if (suites && find_suites(c, t->a, o, err) < 0)
+		return -1;
+	if (comparison_open(c->m->store, o, t->a, &t->c, &t->ids, &t->nids, err) == 0)
+		return 0;
+	if (suites || err->kind != ERR_NOT_FOUND || o->narms < 2 ||
+	    o->narms > COMPARISON_MAX_ARMS || find_suites(c, t->a, o, &why) < 0)
+		return -1;
+	return comparison_open(c->m->store, o, t->a, &t->c, &t->ids, &t->nids, err);
+}
+
 int api_compare(struct api_call *c, struct err *err)
 {
 	struct compare_task *t = xcalloc(1, sizeof(*t));
 	struct comparison_options o;
-	const char **ids = NULL;
-	size_t nids = 0;
 
 	t->a = arena_new();
 	buf_init(&t->text, ANSWER_MAX_BYTES);
-	if (read_options(&c->req->query, t->a, &o, err) < 0 ||
-	    comparison_open(c->m->store, &o, t->a, &t->c, &ids, &nids, err) < 0) {
+	if (read_options(&c->req->query, t->a, &o, err) < 0 || open_comparison(c, t, &o, err) < 0) {
 		/* The candidates must outlive the task's arena. */
-		c->ids = nids ? arena_array(c->arena, const char *, nids) : NULL;
-		for (c->nids = 0; c->nids < nids; c->nids++)
-			c->ids[c->nids] = arena_strdup(c->arena, ids[c->nids]);
+		c->ids = t->nids ? arena_array(c->arena, const char *, t->nids) : NULL;
+		for (c->nids = 0; c->nids < t->nids; c->nids++)
+			c->ids[c->nids] = arena_strdup(c->arena, t->ids[c->nids]);
 		task_free(t);
 		return -1;
 	}

@@ -141,43 +141,42 @@ static void files_made(void *ctx, const struct err *read_err)
 
 /* ---- its facts, copied: the suite may be gone when they are used ---- */
 
-static void take_variants(const struct live_suite *ls, struct files_task *t)
+static void take_variants(const struct live_suite *ls, struct arena *a,
+			  struct suite_report_facts *f)
 {
-	struct suite_report_facts *f = &t->facts;
 	const struct suite *s = &ls->plan;
 
-	f->keys = arena_array(t->a, const char *, (size_t)s->nkeys + 1);
+	f->keys = arena_array(a, const char *, (size_t)s->nkeys + 1);
 	for (; f->nkeys < s->nkeys; f->nkeys++)
-		f->keys[f->nkeys] = arena_strdup(t->a, s->keys[f->nkeys]);
+		f->keys[f->nkeys] = arena_strdup(a, s->keys[f->nkeys]);
 	f->naxes = s->naxes;
-	f->variants = arena_array(t->a, struct suite_report_variant, (size_t)s->n);
+	f->variants = arena_array(a, struct suite_report_variant, (size_t)s->n);
 	for (; f->nvariants < s->n; f->nvariants++) {
 		const struct suite_variant *from = &s->variants[f->nvariants];
 		struct suite_report_variant *v = &f->variants[f->nvariants];
 
-		v->name = arena_strdup(t->a, from->name);
+		v->name = arena_strdup(a, from->name);
 		v->baseline = from->baseline;
-		v->params = arena_array(t->a, const char *, (size_t)s->nkeys + 1);
+		v->experiment = from->experiment >= 0;
+		v->params = arena_array(a, const char *, (size_t)s->nkeys + 1);
 		for (int k = 0; k < s->nkeys; k++)
 			if (from->values[k])
-				v->params[k] = suite_value_text(from->values[k], t->a);
+				v->params[k] = suite_value_text(from->values[k], a);
 	}
 }
 
-static void take_runs(const struct live_suite *ls, struct files_task *t)
+static void take_runs(const struct live_suite *ls, struct arena *a, struct suite_report_facts *f)
 {
-	struct suite_report_facts *f = &t->facts;
-
-	f->runs = arena_array(t->a, struct suite_report_run, (size_t)ls->core->n);
+	f->runs = arena_array(a, struct suite_report_run, (size_t)ls->core->n);
 	for (; f->nruns < ls->core->n; f->nruns++) {
 		const struct suite_entry *e = &ls->core->entries[f->nruns];
 
 		f->runs[f->nruns] = (struct suite_report_run){
 			.variant = e->variant,
 			.repeat = e->repeat,
-			.run = ls->runs[f->nruns] ? arena_strdup(t->a, ls->runs[f->nruns]) : NULL,
+			.run = ls->runs[f->nruns] ? arena_strdup(a, ls->runs[f->nruns]) : NULL,
 			.state = entry_state_name(e->state),
-			.cause = arena_strdup(t->a, e->cause),
+			.cause = arena_strdup(a, e->cause),
 			.succeeded = e->state == ENTRY_SUCCEEDED,
 		};
 	}
@@ -193,28 +192,28 @@ static const char *read_file(const struct live_suite *ls, struct arena *a)
 	return file_read(path, &text, &ignored) == 0 ? arena_strndup(a, text.p, text.n) : NULL;
 }
 
-static void take_facts(const struct live_suite *ls, struct files_task *t)
+void suite_facts(const struct live_suite *ls, struct arena *a, struct suite_report_facts *f)
 {
 	const struct strs *metrics = &ls->plan.report.metric;
-	struct suite_report_facts *f = &t->facts;
 	const struct core_suite *c = ls->core;
-	const char **names_of = arena_array(t->a, const char *, metrics->n + 1);
+	const char **names_of = arena_array(a, const char *, metrics->n + 1);
 
-	f->id = arena_strdup(t->a, ls->row.id);
+	*f = (struct suite_report_facts){0};
+	f->id = arena_strdup(a, ls->row.id);
 	f->state = suite_phase_name(c->phase);
-	f->cause = *c->cause ? arena_strdup(t->a, c->cause) : NULL;
-	f->on_exit = *c->closed ? arena_strdup(t->a, c->closed) : NULL;
-	f->file = read_file(ls, t->a);
+	f->cause = *c->cause ? arena_strdup(a, c->cause) : NULL;
+	f->on_exit = *c->closed ? arena_strdup(a, c->closed) : NULL;
+	f->file = read_file(ls, a);
 	f->created_ms = ls->row.created_ms;
 	f->ended = ls->row.ended_ms > 0;
 	f->elapsed_ms = (f->ended ? ls->row.ended_ms : clock_wall_ms()) - ls->row.created_ms;
 	f->cost_usd = (double)(c->spent_micro + c->active_micro) / 1e6;
 	for (size_t i = 0; i < metrics->n; i++)
-		names_of[i] = arena_strdup(t->a, metrics->v[i]);
+		names_of[i] = arena_strdup(a, metrics->v[i]);
 	f->metrics = names_of;
 	f->nmetrics = metrics->n;
-	take_variants(ls, t);
-	take_runs(ls, t);
+	take_variants(ls, a, f);
+	take_runs(ls, a, f);
 }
 
 static void make_files(struct live_suite *ls, bool keep, suite_files_fn done, void *ctx)
@@ -227,7 +226,7 @@ static void make_files(struct live_suite *ls, bool keep, suite_files_fn done, vo
 		.a = arena_new(), .done = done, .ctx = ctx, .keep = keep, .fds = {-1, -1}};
 	t->dir = xstrdup(ls->dir);
 	buf_init(&t->json, SUMMARY_MAX_BYTES);
-	take_facts(ls, t);
+	suite_facts(ls, t->a, &t->facts);
 	suite_to_json(ls, false, &t->json);
 	if (t->json.n)
 		t->json.n--; /* the last brace: figures follow */

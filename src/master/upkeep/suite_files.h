@@ -5,13 +5,17 @@
  */
 #include "base/str.h"
 
+struct arena;
 struct err;
 struct live_suite;
+struct suite_report_facts;
 
 /* experiments/<variant>/<repeat> is a link to the directory of the entry's run. */
 void suite_link_run(const struct live_suite *ls, int index);
 /* Called on the loop when the files are written; the kind of err is ERR_NONE if they all are. */
 typedef void (*suite_files_fn)(void *ctx, struct str summary, const struct err *err);
+/* What a report or a comparison has to know of the suite, copied. */
+void suite_facts(const struct live_suite *ls, struct arena *a, struct suite_report_facts *ret);
 /* Makes the files of the report in the background.  The suite is not used after the return.  done may
  * be NULL: a failure is logged. */
 void suite_write_files(struct live_suite *ls, suite_files_fn done, void *ctx);

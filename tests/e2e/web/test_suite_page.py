@@ -106,3 +106,38 @@ def test_there_is_no_such_suite(regatta, visitors):
     page.get_by_text("regatta suite run FILE").wait_for()
     page.goto(page.url.replace("/suites", "/suite/nothing"))
     page.get_by_role("alert").get_by_text("no suite 'nothing'").wait_for()
+
+
+def test_suites_and_groups_of_repeats_are_compared(regatta, visitors, site):
+    regatta.job('command = ["sh", "-c", "echo speed=$((N * 10 + B))"]\nenv = { N = "1", B = "0" }\n'
+                '[metrics.speed]\npattern = "speed=(?<value>[0-9]+)"\n', "train.toml")
+    ids = []
+    for n in 1, 2:
+        text = f'name = "s{n}"\n[suite]\njob = "train.toml"\nrepeats = 2\n[matrix]\n"env.B" = ["1", "2"]\n"env.N" = ["{n}"]\n'
+        ids.append(regatta.json("suite", "run", regatta.job(text, f"s{n}.toml"))["id"])
+    v = visitors()
+    page = sign_in(regatta, v, "/suites")
+    compare = page.get_by_role("button", name="Compare")
+    for suite in ids:
+        assert compare.is_disabled()
+        page.get_by_role("checkbox", name=suite).check()
+    compare.click()
+    page.locator(".compare .variant").first.wait_for()
+    assert page.locator(".compare .variant").all_inner_texts() == ["B=1,N=1", "B=2,N=1"]
+    page.get_by_text(f"parameter 'env.N' is 1 in {ids[0]}, is 2 in {ids[1]}").wait_for()
+    assert page.locator("[data-chart]").count() == 0
+    assert not faults(page) and fits(page)
+    page.get_by_role("link", name=f"suite:{ids[1]}").click()
+    page.get_by_role("heading", name=ids[1]).wait_for()
+    # Repeats of one name are offered as a group, which has no page of its own.
+    regatta("run", "train.toml", "--name", "one", "--repeat", "2")
+    regatta("run", "train.toml", "--name", "two", "--repeat", "2", "--set", "env.N=\"2\"")
+    page.goto(v.base + "/compare")
+    for name in "one", "two":
+        page.get_by_role("combobox").fill(name)
+        page.get_by_role("option").filter(has_text="2 repeats").wait_for()
+        page.keyboard.press("Enter")
+        page.locator(".picked").get_by_text(name, exact=True).wait_for()
+    page.locator(".picked").get_by_text("2 runs").nth(1).wait_for()
+    assert page.locator(".picked a").count() == 0
+    page.locator("[data-chart=speed]").wait_for()

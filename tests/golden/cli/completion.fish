@@ -143,7 +143,7 @@ complete -c regatta -n '__regatta_is suite' -l prices -r -F -d 'prices of machin
 complete -c regatta -n '__regatta_is suite' -l output -x -a 'table json' -d 'table for people (default), json for scripts'
 complete -c regatta -n '__regatta_is suite' -l master -x -a '(regatta words contexts 2>/dev/null)' -d 'the master to talk to: the name of a context, a URL, or '\''local'\'' for your own'
 complete -c regatta -n '__regatta_is suite' -l help -s h -d 'show this help'
-complete -c regatta -n __fish_use_subcommand -a compare -d 'compare the metrics of runs with those of the first'
+complete -c regatta -n __fish_use_subcommand -a compare -d 'compare the metrics of runs or suites with those of the first'
 complete -c regatta -n '__regatta_is compare; and __regatta_args 0 or_more' -x -a '(regatta words runs 2>/dev/null)'
 complete -c regatta -n '__regatta_is compare' -l metric -x -d 'this metric only; may be repeated'
 complete -c regatta -n '__regatta_is compare' -l use -x -a 'median mean last best' -d 'what a run gives for a metric: median (default) or mean of its samples after the warm-up, last or best'

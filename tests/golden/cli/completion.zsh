@@ -17,7 +17,7 @@ _regatta()
 		'outputs:list the files that a run has kept, with size and SHA-256'
 		'cp:copy files that a run has kept to this machine'
 		'suite:run a set of jobs with one report\: a matrix of values, repeats, experiments'
-		'compare:compare the metrics of runs with those of the first'
+		'compare:compare the metrics of runs or suites with those of the first'
 		'cost:what a run has cost, by role, with the share of time in which its machines were idle'
 		'resize:change how many nodes of a role a run has'
 		'exec:run a command on a node of a run, beside its job'

@@ -6,6 +6,7 @@
 #include "../store/store_fixture.h"
 #include "fmt/doc.h"
 #include "report/comparison.h"
+#include "report/suite_report.h"
 
 static void near(double got, double want, double absolute)
 {
@@ -663,6 +664,175 @@ static void the_sides_say_what_they_cost(void **state)
 	assert_int_equal(cost_of(d, 3)->type, DOC_NULL);
 }
 
+/* ---- suites ---- */
+
+#define KEYS 3
+#define VARIANTS 4
+#define REPEATS 5
+
+/* A suite of a test: its keys, and the values of each variant; NULL: it does not set the key. */
+struct small_suite {
+	const char *id;
+	const char *keys[KEYS];
+	struct {
+		const char *name;
+		const char *values[KEYS];
+		bool experiment;
+		double speed; /* of its runs; 0: they have no metric */
+	} variants[VARIANTS];
+};
+
+static void add_suite(struct home *h, const struct small_suite *from,
+		      struct suite_report_facts *ret)
+{
+	int n = 0;
+
+	*ret = (struct suite_report_facts){.id = from->id};
+	ret->keys = arena_array(h->a, const char *, KEYS);
+	for (; ret->nkeys < KEYS && from->keys[ret->nkeys]; ret->nkeys++)
+		ret->keys[ret->nkeys] = from->keys[ret->nkeys];
+	while (n < VARIANTS && from->variants[n].name)
+		n++;
+	ret->nvariants = n;
+	ret->variants = arena_array(h->a, struct suite_report_variant, (size_t)n);
+	ret->runs = arena_array(h->a, struct suite_report_run, (size_t)n * REPEATS);
+	/* The runs of all variants take turns. */
+	for (; ret->nruns < n * REPEATS; ret->nruns++) {
+		int v = ret->nruns % n, r = ret->nruns / n;
+		const char *id =
+			arena_printf(h->a, "%s.%s.%d", from->id, from->variants[v].name, r);
+		int64_t no = add_run(h, "train", id, VERDICT_SUCCEEDED);
+		double speed = from->variants[v].speed + (double)(r * 7 % 5) / 10;
+
+		ret->variants[v] = (struct suite_report_variant){
+			.name = from->variants[v].name,
+			.params = (const char **)from->variants[v].values,
+			.baseline = -1,
+			.experiment = from->variants[v].experiment};
+		ret->runs[ret->nruns] =
+			(struct suite_report_run){.variant = v, .run = id, .succeeded = true};
+		if (from->variants[v].speed > 0)
+			add_samples(h, no, 0, "speed", &speed, 1);
+	}
+}
+
+static const struct doc *compare_suites(struct home *h, const struct small_suite *a,
+					const struct small_suite *b)
+{
+	struct suite_report_facts facts[2];
+
+	add_suite(h, a, &facts[0]);
+	add_suite(h, b, &facts[1]);
+	return compare(h, (struct comparison_options){.suites = facts}, "a b");
+}
+
+/* The keys stand in another order, and the values too: what counts is which value a key has. */
+static void variants_of_suites_are_paired_by_their_parameters(void **state)
+{
+	const struct small_suite a = {"a-aaaa",
+				      {"count", "env.B"},
+				      {{"1,x", {"1", "x"}, false, 100},
+				       {"2,x", {"2", "x"}, false, 200},
+				       {"8,x", {"8", "x"}, false, 800}}};
+	const struct small_suite b = {"b-bbbb",
+				      {"env.B", "count"},
+				      {{"x,2", {"x", "2"}, false, 150},
+				       {"x,1", {"x", "1"}, false, 100},
+				       {"x,4", {"x", "4"}, false, 400}}};
+	const struct doc *d = compare_suites(*state, &a, &b);
+	const struct doc *metrics = doc_array(d, "metrics");
+
+	assert_int_equal(metrics->array.n, 2);
+	assert_true(str_is(doc_str(metrics->array.v[0], "variant", STR("")), "1,x"));
+	assert_true(str_is(doc_str(metrics->array.v[0], "verdict", STR("")), "same"));
+	assert_true(str_is(doc_str(metrics->array.v[1], "variant", STR("")), "2,x"));
+	assert_true(str_is(doc_str(metrics->array.v[1], "verdict", STR("")), "worse"));
+	near(doc_num(metrics->array.v[1], "diff", 0), -50, 0.5);
+	/* Holm's correction is over the tests of all pairs. */
+	assert_int_equal(doc_int(d, "tests", 0), 2);
+	near(doc_num(metrics->array.v[1], "p_holm", 0), 2 * doc_num(metrics->array.v[1], "p", 0),
+	     1e-12);
+	assert_note(d, "only in a-aaaa: 8,x");
+	assert_note(d, "only in b-bbbb: x,4");
+	assert_true(doc_bool(d, "fails", false));
+}
+
+static void what_is_the_same_in_all_variants_of_a_suite_is_what_suites_differ_in(void **state)
+{
+	const struct small_suite a = {
+		"a-aaaa",
+		{"count", "env.OPT"},
+		{{"1,sgd", {"1", "sgd"}, false, 100}, {"2,sgd", {"2", "sgd"}, false, 200}}};
+	const struct small_suite b = {"b-bbbb",
+				      {"count", "env.OPT", "env.NEW"},
+				      {{"1,adam", {"1", "adam", "on"}, false, 100},
+				       {"2,adam", {"2", "adam", "on"}, false, 200}}};
+	const struct doc *d = compare_suites(*state, &a, &b);
+
+	assert_int_equal(doc_array(d, "metrics")->array.n, 2);
+	assert_note(d, "parameter 'env.OPT' is sgd in a-aaaa, is adam in b-bbbb");
+	assert_note(d, "parameter 'env.NEW' is not set in a-aaaa, is on in b-bbbb");
+}
+
+static void experiments_are_paired_by_name(void **state)
+{
+	const struct small_suite a = {
+		"a-aaaa", {"env.B"}, {{"base", {"64"}, true, 100}, {"1", {"1"}, false, 100}}};
+	const struct small_suite b = {
+		"b-bbbb", {"env.B"}, {{"base", {"32"}, true, 100}, {"64", {"64"}, false, 100}}};
+	const struct doc *d = compare_suites(*state, &a, &b);
+
+	assert_int_equal(doc_array(d, "variants")->array.n, 2);
+	assert_true(
+		str_is(doc_str(doc_array(d, "metrics")->array.v[0], "variant", STR("")), "base"));
+	assert_note(d, "experiment 'base': parameter 'env.B' is 64 in a-aaaa, 32 in b-bbbb");
+	assert_note(d, "parameter 'env.B' is 1 in a-aaaa, is 64 in b-bbbb");
+}
+
+static void suites_without_a_common_variant_are_refused_with_what_differs(void **state)
+{
+	const struct small_suite a = {
+		"a-aaaa", {"count"}, {{"1", {"1"}, false, 100}, {"2", {"2"}, false, 100}}};
+	const struct small_suite b = {
+		"b-bbbb", {"env.B"}, {{"1", {"1"}, false, 100}, {"2", {"2"}, false, 100}}};
+	struct home *h = *state;
+	struct suite_report_facts facts[2];
+	struct comparison_options o = {.suites = facts, .threshold_pct = 5};
+	CLEANUP(buf_release) struct buf out = {0};
+	struct err err = {0};
+
+	add_suite(h, &a, &facts[0]);
+	add_suite(h, &b, &facts[1]);
+	buf_init(&out, 1u << 20);
+	assert_fails(
+		run_comparison(h, &o, "a b", &out, &err), &err, ERR_INVALID,
+		"suite a-aaaa has no variant in common with b-bbbb: parameter 'count' varies in "
+		"a-aaaa, is not set in b-bbbb");
+}
+
+static void suites_without_metrics_are_compared_by_the_time_that_jobs_ran(void **state)
+{
+	const struct small_suite a = {"a-aaaa", {NULL}, {{"suite", {NULL}, false, 0}}};
+	const struct small_suite b = {"b-bbbb", {NULL}, {{"suite", {NULL}, false, 0}}};
+	struct suite_report_facts facts[2];
+	struct home *h = *state;
+
+	h->running_ms = 1000;
+	add_suite(h, &a, &facts[0]);
+	h->running_ms = 3000;
+	add_suite(h, &b, &facts[1]);
+	const struct doc *d = compare(h, (struct comparison_options){.suites = facts}, "a b");
+	const struct doc *m = metric_of(d, SUITE_REPORT_RUNTIME);
+
+	near(doc_num(m, "diff", 0), 2, 1e-9);
+	assert_true(str_is(doc_str(m, "better", STR("")), "lower"));
+	/* A suite that names its metrics wants no other. */
+	facts[0].metrics = (const char *const[]){"speed"};
+	facts[0].nmetrics = 1;
+	d = compare(h, (struct comparison_options){.suites = facts}, "a b");
+	assert_int_equal(doc_array(d, "metrics")->array.n, 0);
+}
+
 static void the_answer_is_that_of_the_golden_file(void **state)
 {
 	struct home *h = *state;
@@ -712,6 +882,11 @@ int main(int argc, char **argv)
 		WITH_HOME(words_that_mean_nothing_are_refused),
 		WITH_HOME(more_metrics_than_can_be_compared_are_refused),
 		WITH_HOME(the_sides_say_what_they_cost),
+		WITH_HOME(variants_of_suites_are_paired_by_their_parameters),
+		WITH_HOME(what_is_the_same_in_all_variants_of_a_suite_is_what_suites_differ_in),
+		WITH_HOME(experiments_are_paired_by_name),
+		WITH_HOME(suites_without_a_common_variant_are_refused_with_what_differs),
+		WITH_HOME(suites_without_metrics_are_compared_by_the_time_that_jobs_ran),
 		WITH_HOME(the_answer_is_that_of_the_golden_file),
 	};
 

@@ -87,8 +87,8 @@ function VerdictTable({ c }: { c: Comparison }): JSX.Element {
 			<table class="compare">
 				<thead>
 					<tr>
-						<th scope="col">Metric</th>
-						<th scope="col">Run</th>
+						<th scope="col">{c.variants ? "Variant, metric" : "Metric"}</th>
+						<th scope="col">{c.variants ? "Suite" : "Run"}</th>
 						<th scope="col" class="r" title="Figures compared: one of each run">
 							n
 						</th>
@@ -117,7 +117,7 @@ function VerdictTable({ c }: { c: Comparison }): JSX.Element {
 					</tr>
 				</thead>
 				{c.metrics.map((m) => (
-					<tbody key={m.name}>
+					<tbody key={`${m.variant ?? ""} ${m.name}`}>
 						{m.rows.map((row, i) => {
 							const base = row.run === m.baseline;
 							const f = figures(m, row);
@@ -125,6 +125,7 @@ function VerdictTable({ c }: { c: Comparison }): JSX.Element {
 								<tr key={row.run} class={i === 0 ? "first" : ""}>
 									{i === 0 && (
 										<th scope="rowgroup" rowSpan={m.rows.length}>
+											{m.variant && <span class="variant mono">{m.variant}</span>}
 											{m.name}
 											<span class="dim"> {m.better} is better</span>
 										</th>

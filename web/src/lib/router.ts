@@ -61,6 +61,24 @@ export function suiteHref(id: string): string {
 	return `/suite/${encodeURIComponent(id)}`;
 }
 
+const SUITE_WORD = "suite:";
+
+/* A word of a comparison: "suite:ID", the id of a run, or a group of repeats. */
+export function suiteWord(id: string): string {
+	return SUITE_WORD + id;
+}
+
+export function isSuiteWord(word: string): boolean {
+	return word.startsWith(SUITE_WORD);
+}
+
+/* The page of what a word of a comparison means; null: a group of repeats has none. */
+export function wordHref(word: string, runs: string[] | undefined): string | null {
+	if (isSuiteWord(word)) return suiteHref(word.slice(SUITE_WORD.length));
+	if (/[,@]/.test(word) || (runs && (runs.length !== 1 || runs[0] !== word))) return null;
+	return runHref(word);
+}
+
 export function compareHref(ids: string[]): string {
 	return `/compare?${ids.map((id) => `run=${encodeURIComponent(id)}`).join("&")}`;
 }

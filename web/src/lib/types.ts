@@ -128,6 +128,7 @@ export interface CompareArm {
 
 export interface CompareMetric extends Difference {
 	name: string;
+	variant?: string; /* where suites are compared */
 	better: Better;
 	rows: CompareRow[];
 	baseline: string;
@@ -136,6 +137,7 @@ export interface CompareMetric extends Difference {
 export interface Comparison {
 	runs: string[];
 	arms?: CompareArm[];
+	variants?: { name: string; of: (string | null)[] }[]; /* suites are compared */
 	metrics: CompareMetric[];
 	notes?: string[];
 }

@@ -5,9 +5,9 @@ import { API, query } from "../lib/api";
 import { age, count, dateTime, duration, plural } from "../lib/format";
 import { useLoad, useNow } from "../lib/hooks";
 import { isOver } from "../lib/model";
-import { suiteHref } from "../lib/router";
+import { compareHref, navigate, suiteHref, suiteWord } from "../lib/router";
 import type { Suite } from "../lib/types";
-import { Empty, ErrorBox, ProgressBar, StateBadge } from "../lib/ui";
+import { Empty, ErrorBox, Icon, ProgressBar, StateBadge } from "../lib/ui";
 import { ended, suiteElapsed } from "./model";
 
 const MOST = 500;
@@ -17,6 +17,13 @@ export function SuitesPage(): JSX.Element {
 	const got = useLoad<{ suites: Suite[] }>(`${API}/suites${query({ limit: MOST })}`);
 	const [at, setAt] = useState(Date.now());
 	const list = got.value?.suites ?? [];
+	const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+	const choose = (id: string, on: boolean): void => {
+		const next = new Set(chosen);
+		if (on) next.add(id);
+		else next.delete(id);
+		setChosen(next);
+	};
 	const active = list.filter((s) => !isOver(s.state)).length;
 	const now = useNow(active > 0);
 	useEffect(() => {
@@ -33,6 +40,16 @@ export function SuitesPage(): JSX.Element {
 				<span class="dim">
 					{got.value && `${count(active)} active, ${count(list.length)}${list.length === MOST ? "+" : ""} in all`}
 				</span>
+				<span class="spring" />
+				<button
+					type="button"
+					disabled={chosen.size < 2}
+					title="Tick two or more suites to compare them"
+					onClick={() => navigate(compareHref([...chosen].map(suiteWord)))}
+				>
+					<Icon name="compare" />
+					Compare{chosen.size > 0 && ` ${chosen.size}`}
+				</button>
 			</div>
 			{got.error && <ErrorBox error={got.error} again={got.again} />}
 			{list.length > 0 && (
@@ -40,6 +57,9 @@ export function SuitesPage(): JSX.Element {
 					<table class="variants">
 						<thead>
 							<tr>
+								<td>
+									<span class="hidden">Compare</span>
+								</td>
 								<th scope="col">State</th>
 								<th scope="col">Suite</th>
 								<th scope="col">Runs</th>
@@ -56,7 +76,7 @@ export function SuitesPage(): JSX.Element {
 						</thead>
 						<tbody>
 							{list.map((s) => (
-								<Row key={s.id} s={s} at={at} now={Math.max(now, at)} />
+								<Row key={s.id} s={s} at={at} now={Math.max(now, at)} chosen={chosen.has(s.id)} choose={choose} />
 							))}
 						</tbody>
 					</table>
@@ -72,11 +92,27 @@ export function SuitesPage(): JSX.Element {
 	);
 }
 
-function Row({ s, at, now }: { s: Suite; at: number; now: number }): JSX.Element {
+interface RowProps {
+	s: Suite;
+	at: number; /* when the object arrived */
+	now: number;
+	chosen: boolean;
+	choose: (id: string, on: boolean) => void;
+}
+
+function Row({ s, at, now, chosen, choose }: RowProps): JSX.Element {
 	const total = s.counts.runs ?? 0;
 	const bad = ended(s.counts) - (s.counts.succeeded ?? 0);
 	return (
 		<tr data-suite={s.id}>
+			<td>
+				<input
+					type="checkbox"
+					checked={chosen}
+					aria-label={`Compare ${s.id}`}
+					onChange={(e) => choose(s.id, e.currentTarget.checked)}
+				/>
+			</td>
 			<td>
 				<StateBadge state={s.state} />
 			</td>
