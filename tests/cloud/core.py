@@ -79,6 +79,7 @@ class Cloud:
         self.tags_vanish = False  # from terminated instances, as EC2 may do it at any time
         self.page_size = None  # the most that a Describe answers at once
         self.credential_seconds = 6 * 3600  # of an instance's role
+        self.role_seconds = 0  # until the metadata service of an instance shows its role
         self.machines_wanted = True
         self.network, self.machine_room, self.port, self.consoles, self.servers, self.timer = None, None, port, {}, [], None
 

@@ -22,6 +22,7 @@ def stamp(seconds):
 class Metadata:
     def __init__(self, cloud, instance):
         self.cloud, self.instance, self.tokens, self.caller, self.reads = cloud, instance, {}, None, []
+        self.began = time.time()
         self.hook = None  # (method, path) -> None, or a status to answer with
 
     # ---- the protocol ----
@@ -137,7 +138,7 @@ class Metadata:
 
     def role_facts(self):
         role = self.role()
-        if not role:
+        if not role or time.time() < self.began + self.cloud.role_seconds:
             return {}
         return {"iam": {"info": json.dumps({"Code": "Success", "InstanceProfileArn": self.instance.iam_instance_profile["Arn"]}),
                         "security-credentials": {role.name: self.credentials}}}

@@ -30,10 +30,10 @@ class User:
         self.env = {**os.environ, "REGATTA_HOME": str(directory / "home"), "REGATTA_IDLE": "20s", "NO_COLOR": "1", "HOME": str(directory),
                     "AWS_EC2_METADATA_DISABLED": "true", **cloud.env(caller)}
 
-    def listen(self, address):
+    def listen(self, address, port=0):
         """A master that instances reach; what it says of itself."""
         self.log = open(self.directory / "master.err", "w", encoding="utf-8")
-        self.master = subprocess.Popen([BINARY, "master", "--listen", f"{address}:0", "--output", "json"], env=self.env, stdout=subprocess.PIPE,
+        self.master = subprocess.Popen([BINARY, "master", "--listen", f"{address}:{port}", "--output", "json"], env=self.env, stdout=subprocess.PIPE,
                                        stderr=self.log, text=True)
         return json.loads(self.master.stdout.readline())
 

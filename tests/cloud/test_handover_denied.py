@@ -66,3 +66,11 @@ def test_what_a_lost_master_had_made_is_removed_from_here(agents, user):  # noqa
     ended = wait_for(lambda: (s := here(user, run))["exit_code"] is not None and s, 120, "the end")
     assert (ended["verdict"], ended["exit_code"]) == ("failed", 8) and "left no results" in ended["cause"], ended["cause"]
     assert not agents.left(*STAYS_OF_INSTALL), said(user, agents)
+
+
+def test_a_role_that_comes_after_its_machine_is_waited_for(agents, user, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(agents, "role_seconds", 6)
+    run = user.submit(ONE.format(seconds=0))
+    ended = wait_for(lambda: (s := here(user, run))["exit_code"] is not None and s, 120, "the end")
+    assert ended["verdict"] == "succeeded", ended["cause"]
+    assert not agents.left(*STAYS_OF_INSTALL), said(user, agents)

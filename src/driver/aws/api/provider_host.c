@@ -111,6 +111,18 @@ static int read_role(const struct aws_search *q, struct buf *role, struct err *e
 	return 0;
 }
 
+/* The machine of a master has a role, but EC2 may show it some seconds after the machine has booted, and a busy
+ * machine may hear the answer too late: such a master asks again. */
+static int role_to_come(const struct aws_search *q, const struct err *why, struct err *err)
+{
+	if (why->kind == ERR_CANCELLED)
+		return err_set(err, why->kind, "%s", why->msg);
+	if (!env_get(&q->s->places.env, "REGATTA_OWN_MACHINE"))
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE, "this instance has no credentials of its role yet: %s",
+		       why->msg);
+}
+
 /* A machine that is no instance, or has no role, is not an error: there is nothing here. */
 int provider_instance(const struct aws_search *q, struct aws_found *ret, struct err *err)
 {
@@ -121,9 +133,9 @@ int provider_instance(const struct aws_search *q, struct aws_found *ret, struct 
 	buf_init(&role, 1024);
 	buf_init(&text, 64 * 1024);
 	if (read_role(q, &role, &own) < 0)
-		return own.kind == ERR_CANCELLED ? err_set(err, own.kind, "%s", own.msg) : 0;
-	if (imds_read(q->s, buf_str(&role).p, q->d, &text, err) < 0)
-		return -1;
+		return role_to_come(q, &own, err);
+	if (imds_read(q->s, buf_str(&role).p, q->d, &text, &own) < 0)
+		return role_to_come(q, &own, err) < 0 ? -1 : err_set(err, own.kind, "%s", own.msg);
 	if (json_parse(buf_str(&text), q->a, &doc, err) < 0)
 		return err_wrap(err, "instance metadata");
 	return provider_read(q, doc, "the role of the instance", ret, err) < 0 ? -1 : 1;

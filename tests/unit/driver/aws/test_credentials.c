@@ -432,6 +432,11 @@ static void an_instance_has_a_role_and_a_region(void **state)
 	w->no_role = true;
 	rig_open(r);
 	expect_trouble(r, ERR_DENIED, "no AWS credentials");
+	rig_set(r, "REGATTA_OWN_MACHINE", "1");
+	expect_trouble(r, ERR_UNAVAILABLE, "no credentials of its role yet");
+	w->no_role = false;
+	w->instance_document = DOCUMENT("AINST", FAR);
+	expect_key(r, "AINST", "the role of the instance");
 	w->no_metadata = true;
 	assert_int_equal(rig_try_open(r, (struct aws_config){0}), -1);
 	assert_int_equal(r->err.kind, ERR_INVALID);
