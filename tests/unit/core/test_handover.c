@@ -378,6 +378,25 @@ static void what_a_lost_master_had_made_is_removed_before_the_run_ends(void **st
 	run_close(f);
 }
 
+/* It never said that it has taken the run, and may have. */
+static void what_a_master_in_doubt_may_have_made_is_removed(void **state)
+{
+	struct fixture *f = offered();
+
+	(void)state;
+	answers(f, OUTCOME_UNSURE, ERR_TIMEOUT);
+	resource_answer(f, MACHINE, OUTCOME_DONE, ERR_NONE); /* it is there */
+	f->now += BOOT_MS;
+	run_give(f, (struct event){.kind = EV_TICK});
+	answers(f, OUTCOME_REFUSED, ERR_UNAVAILABLE);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_true(f->r->phase_at_ms[RUN_RUNNING] == 0);
+	resource_answer(f, MACHINE, OUTCOME_DONE, ERR_NONE);
+	assert_true(effects_have(f, FX_SWEEP, MACHINE));
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	run_close(f);
+}
+
 static void after_a_restart_what_a_lost_master_had_made_is_removed(void **state)
 {
 	struct fixture *f = accepted();
@@ -586,6 +605,7 @@ int main(void)
 		cmocka_unit_test(a_cancel_of_a_run_that_nobody_has_ends_it),
 		cmocka_unit_test(a_run_that_may_have_been_taken_is_not_cancelled_here),
 		cmocka_unit_test(a_restart_leaves_a_doubt),
+		cmocka_unit_test(what_a_master_in_doubt_may_have_made_is_removed),
 		cmocka_unit_test(a_cancel_is_passed_on_at_once),
 		cmocka_unit_test(after_a_restart_the_run_is_followed),
 		cmocka_unit_test(a_master_that_is_gone_left_its_verdict_in_the_store),

@@ -145,6 +145,7 @@ static void what_a_job_asks_for_is_in_the_request(void **state)
 		{"NetworkInterface.1.SubnetId", "subnet-own"},
 		{"InstanceMarketOptions.MarketType", "spot"},
 		{"InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior", "terminate"},
+		{"InstanceMarketOptions.SpotOptions.SpotInstanceType", "one-time"},
 		{"TagSpecification.4.ResourceType", "spot-instances-request"},
 		{"IamInstanceProfile.Arn", "arn%3Aaws%3Aiam%3A%3A1%3Ainstance-profile%2Fx"},
 		{"KeyName", "k"},
@@ -504,6 +505,7 @@ static void a_machine_that_is_stopping_is_lost(void **state)
 		kind_expect(r, "DescribeInstances", OK(bodies[i]));
 		assert_int_equal(ask_one(ec2_instance_driver.observe_many, &rows[0]),
 				 OUTCOME_ABSENT);
+		assert_int_equal(rows[0].ended, i == 3); /* a stopped one still costs */
 	}
 	kind_expect(r, "DescribeInstances", OK(SEEN(INSTANCE("i-0", "0", "pending", ""))));
 	assert_int_equal(ask_one(ec2_instance_driver.observe_many, &rows[0]), OUTCOME_DONE);
@@ -530,6 +532,36 @@ static void gone_is_what_was_seen_terminated(void **state)
 	assert_string_equal(kind_param(kind_asked(r, "TerminateInstances", 0), "InstanceId.1"),
 			    "i-2");
 	assert_string_equal(kind_param(kind_asked(r, "TerminateInstances", 0), "InstanceId.2"), "");
+	kind_done(r);
+}
+
+static void a_stopped_machine_is_terminated_too(void **state)
+{
+	struct kind_rig *r = *state;
+
+	make_rows(r, SPEC);
+	set_ids();
+	kind_expect(r, "DescribeInstances", OK(SEEN(INSTANCE("i-0", "0", "stopped", ""))));
+	kind_expect(r, "TerminateInstances", OK(LAUNCHED(CHANGE("i-0", "terminated"))));
+	assert_int_equal(ask_one(ec2_instance_driver.destroy_many, &rows[0]), OUTCOME_DONE);
+	kind_done(r);
+}
+
+/* The answer has the instances in an order of its own. */
+static void each_machine_has_the_end_that_is_its_own(void **state)
+{
+	struct kind_rig *r = *state;
+
+	make_rows(r, SPEC);
+	set_ids();
+	kind_expect(
+		r, "DescribeInstances",
+		OK(SEEN(INSTANCE("i-0", "0", "running", "") INSTANCE("i-1", "1", "running", ""))));
+	kind_expect(r, "TerminateInstances",
+		    OK(LAUNCHED(CHANGE("i-1", "terminated") CHANGE("i-0", SHUTTING))));
+	ec2_instance_driver.destroy_many(rows, 2);
+	assert_int_equal(rows[0].outcome, OUTCOME_HELD);
+	assert_int_equal(rows[1].outcome, OUTCOME_DONE);
 	kind_done(r);
 }
 
@@ -702,6 +734,8 @@ int main(void)
 		kind_test(one_look_sees_all_rows),
 		kind_test(a_machine_that_is_stopping_is_lost),
 		kind_test(gone_is_what_was_seen_terminated),
+		kind_test(a_stopped_machine_is_terminated_too),
+		kind_test(each_machine_has_the_end_that_is_its_own),
 		kind_test(one_bad_id_does_not_keep_the_others),
 		kind_test(one_call_moves_the_end_of_all_rows),
 		kind_test(the_end_of_others_moves_though_one_is_not_there),

@@ -1,5 +1,7 @@
 #include "kind_rig.h"
 
+#include "driver/aws/aws_kind.h"
+
 #define GROUP                                                                                      \
 	"{\"account\":\"123456789012\",\"region\":\"eu-west-1\",\"vpc\":\"vpc-1\",\"tags\":"       \
 	"{\"team\":\"ads\"}}"
@@ -49,7 +51,25 @@ static void a_run_of_another_account_is_not_touched(void **state)
 	assert_int_equal(ec2_security_group_driver.observe(&r->row), OUTCOME_UNSURE);
 	assert_int_equal(ec2_security_group_driver.destroy(&r->row), OUTCOME_UNSURE);
 	assert_false(r->row.identity_checked);
+	/* A row that does not say whose it is is nobody's. */
+	r->row.spec = "{\"region\":\"eu-west-1\",\"vpc\":\"vpc-1\"}";
+	assert_int_equal(ec2_security_group_driver.destroy(&r->row), OUTCOME_UNSURE);
+	assert_text(&r->row, ERR_DENIED, "the run belongs to none");
 	kind_done(r);
+}
+
+/* Whatever a call says that got no answer of AWS, a proxy's for example: it proves nothing. */
+static void only_aws_can_say_that_something_is_not_there(void **state)
+{
+	struct kind_rig *r = *state;
+	struct aws_answer ans = {.refused = false};
+
+	err_set(&r->row.err, ERR_NOT_FOUND, "404 from somebody on the way");
+	assert_int_equal(aws_kind_failed(AWS_DESTROY, &ans, &r->row), OUTCOME_UNSURE);
+	assert_int_equal(aws_kind_failed(AWS_FIND, &ans, &r->row), OUTCOME_UNSURE);
+	ans.refused = true;
+	assert_int_equal(aws_kind_failed(AWS_DESTROY, &ans, &r->row), OUTCOME_ABSENT);
+	assert_int_equal(aws_kind_failed(AWS_CREATE, &ans, &r->row), OUTCOME_REFUSED);
 }
 
 static void a_session_is_kept_and_its_account_asked_once(void **state)
@@ -500,6 +520,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		kind_test(a_run_of_another_account_is_not_touched),
+		kind_test(only_aws_can_say_that_something_is_not_there),
 		kind_test(a_session_is_kept_and_its_account_asked_once),
 		kind_test(other_credentials_are_another_session),
 		kind_test(what_cannot_be_read_is_not_sent),

@@ -36,6 +36,19 @@ static void make(struct kind_rig *r, struct buf *out)
 	assert_false(out->overflow);
 }
 
+static void make_master(struct kind_rig *r, struct buf *out)
+{
+	r->row.kind = "ec2.master";
+	r->row.role = "";
+	r->row.install = "00112233445566aa";
+	r->row.spec = SPEC_MASTER;
+	r->row.services = &services;
+	r->row.secret = SUM;
+	buf_init(out, USER_DATA_MAX);
+	user_data_master(&r->row, out);
+	assert_false(out->overflow);
+}
+
 static const char *after(const struct buf *text, const char *word)
 {
 	const char *at = strstr(text->p, word);
@@ -62,6 +75,23 @@ static void the_timer_comes_first_and_then_the_agent(void **state)
 	for (size_t i = 1; i + 1 < COUNT(order); i++)
 		assert_true(after(&out, order[i]) < after(&out, order[i + 1]));
 	kind_done(*state); /* nothing was asked */
+}
+
+/* What cannot work, and what has no purpose any more, does not cost until the timer. */
+static void a_machine_without_a_purpose_is_switched_off(void **state)
+{
+	CLEANUP(buf_release) struct buf node = {0}, master = {0};
+
+	make(*state, &node);
+	after(&node, "[ $tries -lt 20 ] || off 'the program cannot be had'\n");
+	assert_true(after(&node, "node-agent --enrol") <
+		    after(&node, "\toff \"the agent has left with $code\"\n"));
+	after(&node, "\tshutdown -h now\n");
+	make_master(*state, &master);
+	after(&master, "[ $tries -lt 20 ] || off 'the program cannot be had'\n");
+	assert_true(after(&master, "regatta master --listen") <
+		    after(&master, "\toff 'the master has left'\n"));
+	after(&master, "\tshutdown -h now\n");
 }
 
 static void the_enrolment_is_what_the_agent_reads(void **state)
@@ -115,19 +145,6 @@ static void without_keys_at_hand_the_master_gives_the_program(void **state)
 		after(&out, "for url in '" MASTER "/bin/" SUM "'; do");
 		assert_true(out.n <= LIMIT);
 	}
-}
-
-static void make_master(struct kind_rig *r, struct buf *out)
-{
-	r->row.kind = "ec2.master";
-	r->row.role = "";
-	r->row.install = "00112233445566aa";
-	r->row.spec = SPEC_MASTER;
-	r->row.services = &services;
-	r->row.secret = SUM;
-	buf_init(out, USER_DATA_MAX);
-	user_data_master(&r->row, out);
-	assert_false(out->overflow);
 }
 
 static void a_master_gets_its_key_and_the_services_of_the_caller(void **state)
@@ -200,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		kind_test(the_timer_comes_first_and_then_the_agent),
+		kind_test(a_machine_without_a_purpose_is_switched_off),
 		kind_test(the_enrolment_is_what_the_agent_reads),
 		kind_test(the_bucket_is_asked_before_the_master),
 		kind_test(without_keys_at_hand_the_master_gives_the_program),
