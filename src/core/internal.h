@@ -36,7 +36,6 @@ bool run_stopping(const struct core_run *r);
 void run_start(struct step *s);
 /* provisioning -> gathering -> running, if the condition of the next phase holds. */
 void run_maybe_advance(struct step *s);
-/* The gang starts. */
 void run_go(struct step *s);
 /* A node has said its first word. */
 void run_heard(struct step *s);
@@ -74,6 +73,8 @@ void node_silent(struct step *s, int rank, int64_t heard_ms);
 void node_gate_left(struct step *s, int rank);
 /* True if the node counts for the verdict and exited with success. */
 bool node_ended_well(const struct core_run *r, int rank);
+/* Of a group that works together: a rank that has ended well while others go on; -1: none. */
+int node_early_end(const struct core_run *r);
 void node_prepare(struct step *s, int rank);
 void node_awaited(struct step *s, int rank);
 void node_tick(struct step *s, int rank);

@@ -219,26 +219,26 @@ static void serving(struct step *s, int rank)
 		meet_gate(s, rank);
 }
 
-/* Of a group that works together a rank that has left is why others fail: it is named beside the failure. */
-static void name_early_end(const struct core_run *r, struct buf *text)
+/* A rank that has left its group is why others fail, or wait for ever. */
+int node_early_end(const struct core_run *r)
 {
 	if (!r->plan->strategy->ends_together || r->counted_ok == 0)
-		return;
-	for (int i = 0; i < r->plan->crew.ncounted; i++) {
-		if (node_ended_well(r, i)) {
-			buf_printf(text, "; %s had ended with exit code 0 before", name_of(r, i));
-			return;
-		}
-	}
+		return -1;
+	for (int i = 0; i < r->plan->crew.ncounted; i++)
+		if (node_ended_well(r, i))
+			return i;
+	return -1;
 }
 
 static void fail_run(struct step *s, int rank, const struct exit_info *e)
 {
 	CLEANUP(buf_release) struct buf text = {0};
+	int early = node_early_end(s->r);
 
 	buf_init(&text, 512);
 	exit_describe(&text, e->code, e->signal, e->oom, str_from(e->reason));
-	name_early_end(s->r, &text);
+	if (early >= 0)
+		buf_printf(&text, "; %s had ended with exit code 0 before", name_of(s->r, early));
 	run_end_running(s, VERDICT_FAILED, e->kind, rank, "%s: %.*s", name_of(s->r, rank),
 			STR_ARG(buf_str(&text)));
 }

@@ -113,6 +113,9 @@ static bool place_all(struct queue_machine *v, size_t n, const struct resources_
 	before.memory = asked.memory ? before.memory : 0;
 	describe(&asked, want, sizeof(want));
 	describe(&before, has, sizeof(has));
+	if (n > 0 && asked.gpus && !before.gpus)
+		snprintf(has + strlen(has), sizeof(has) - strlen(has), "%sno gpus",
+			 has[0] ? ", " : "");
 	snprintf(out, QUEUE_WHY, "%zu node%s with %s in all: %s %s on %zu machine%s", nnodes,
 		 nnodes == 1 ? "" : "s", want, has[0] ? has : "nothing", there, n,
 		 n == 1 ? "" : "s");

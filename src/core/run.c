@@ -500,6 +500,22 @@ static void gather_too_slow(struct step *s)
 	run_touch(s);
 }
 
+static void run_too_long(struct step *s)
+{
+	int early = node_early_end(s->r);
+	char span[32];
+
+	clock_format_span(s->r->plan->job->max_runtime_ms, span);
+	if (early >= 0)
+		run_end_running(
+			s, VERDICT_FAILED, ERR_TIMEOUT, early,
+			"max_runtime of %s is over; %s had ended with exit code 0 before the others",
+			span, name_of(s->r, early));
+	else
+		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, -1, "max_runtime of %s is over",
+				span);
+}
+
 static void collect_too_slow(struct step *s)
 {
 	struct core_run *r = s->r;
@@ -521,7 +537,6 @@ static void collect_too_slow(struct step *s)
 void run_deadline(struct step *s)
 {
 	struct core_run *r = s->r;
-	char span[32];
 
 	switch (r->phase) {
 	case RUN_PROVISIONING:
@@ -531,9 +546,7 @@ void run_deadline(struct step *s)
 		gather_too_slow(s);
 		return;
 	case RUN_RUNNING:
-		clock_format_span(r->plan->job->max_runtime_ms, span);
-		run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, -1, "max_runtime of %s is over",
-				span);
+		run_too_long(s);
 		return;
 	case RUN_COLLECTING:
 		collect_too_slow(s);

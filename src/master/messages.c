@@ -29,11 +29,25 @@ _Static_assert(JOB_MAX_PROCESSES == PROCESSES_MAX, "a job and the link have one 
 #define DEADLINE_SLACK_MS 5000
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* The client's PATH: the command is searched there. */
-static const char *client_path(const struct live_run *lr, struct arena *a)
+static const char *own_path(const struct env_list *env)
 {
+	for (size_t i = 0; i < env->n; i++)
+		if (strcmp(env->v[i].name, "PATH") == 0)
+			return env->v[i].value;
+	return NULL;
+}
+
+/* Where the command is searched: the PATH of the role, of the job, or of whoever submitted it. */
+static const char *path_of(const struct live_run *lr, const struct strategy_role *role,
+			   struct arena *a)
+{
+	const char *own = role->spec ? own_path(&role->spec->env) : NULL;
 	struct doc *env = NULL;
 
+	if (!own)
+		own = own_path(&lr->job->env);
+	if (own)
+		return own;
 	if (json_parse(str_from(lr->client_env), a, &env, NULL) < 0)
 		return DEFAULT_PATH;
 	return doc_str(env, "PATH", STR(DEFAULT_PATH)).p;
@@ -153,7 +167,7 @@ void node_inputs_put(const struct live_run *lr, int rank, struct buf *out)
 	struct message_inputs m = {
 		.source = job->source && input_is_packed(job->source) ? &source : NULL,
 		.argv0 = strategy_program(&lr->plan.crew, rank),
-		.path = client_path(lr, a),
+		.path = path_of(lr, role, a),
 		.address = lr->core->nodes[rank].address,
 		.port = role->port,
 		.gpus = gpus_of(lr, role),

@@ -30,6 +30,14 @@ def test_all_problems_of_a_file_in_one_go(regatta):
     assert sum("job.toml:" in line for line in done.err.splitlines()) >= 4
 
 
+@pytest.mark.parametrize("env", ['env = { PATH = "/nowhere" }\n[roles.w]\n', '[roles.w]\nenv = { PATH = "/nowhere" }\n'])
+def test_a_command_is_searched_where_the_job_will_find_it(regatta, env):
+    """In the PATH that the job file gives it, before anything starts."""
+    got = regatta.json("run", regatta.job(f'{env}command = ["true"]\n'), code=3)
+    assert got["cause"] == "w-0: command 'true' not found in PATH"
+    assert all(node["attempt"] == 0 for node in regatta.status(got["id"])["nodes"])
+
+
 @pytest.mark.parametrize("text,words", [
     ('name = "x"\ncommand = ["true"]\ncount = "many"\n', ["job.toml:3:", "whole number"]),
     ('name = "x"\ncommand = [\n', ["job.toml:", "expected"]),

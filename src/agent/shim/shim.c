@@ -313,6 +313,7 @@ static void not_run(struct shim *sh, const struct err *why)
 {
 	sh->supervisor.exit.kind = why->kind;
 	exit_add_reason(&sh->supervisor.exit, why->msg);
+	sh->supervisor.limits.settle_ms = 0; /* nobody has its output open */
 	supervisor_main_known(&sh->supervisor, shim_failed_code(why->kind), 0, clock_boot_ms());
 }
 

@@ -242,6 +242,7 @@ static void a_command_that_does_not_exist_is_127_and_says_so(void **state)
 {
 	struct fake *f = *state;
 
+	f->config = ",\"settle_ms\":600000"; /* at once: nobody can have its output open */
 	fake_ready(f);
 	fake_send(
 		f, FRAME_START,

@@ -107,6 +107,12 @@ static void what_is_missing_is_said_in_its_own_unit(void **state)
 	assert_string_equal(why,
 			    "1 node with 0.5 cpus, 3 gpus, 1.5 GiB in all: 4 cpus, 2 gpus, 8.0 "
 			    "GiB there on 1 machine");
+	const struct resources_spec gpus[] = {{.cpus = 1, .gpus = 3}};
+	struct queue_machine plain = {.has = {.cpus = 4}};
+
+	assert_false(queue_possible(gpus, 1, &(struct queue_machines){.v = &plain, .n = 1}, why));
+	assert_string_equal(why,
+			    "1 node with 1 cpu, 3 gpus in all: 4 cpus, no gpus there on 1 machine");
 	assert_false(queue_possible(all, 1, &none, why));
 	assert_non_null(strstr(why, "nothing there on 0 machines"));
 }

@@ -415,6 +415,24 @@ static void a_rank_that_ended_early_is_named_by_the_failure_of_another(void **st
 	}
 }
 
+static void a_rank_that_left_early_is_named_when_the_time_is_over(void **state)
+{
+	struct fixture *f =
+		run_open("strategy = 'torch'\ncount = 2\ncommand = ['w']\nmax_runtime = '5s'\n");
+
+	(void)state;
+	run_make_ready(f);
+	node_say(f, 0, EV_NODE_STARTED);
+	node_say(f, 1, EV_NODE_STARTED);
+	node_exit(f, 0, 0, 0);
+	f->now += 5000;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_string_equal(
+		f->r->cause.text,
+		"max_runtime of 5.0 s is over; worker-0 had ended with exit code 0 before the others");
+	run_close(f);
+}
+
 static void max_runtime_ends_the_run(void **state)
 {
 	struct fixture *f = run_open("command = ['w']\nmax_runtime = '5s'\n");
@@ -493,6 +511,7 @@ int main(void)
 		cmocka_unit_test(a_failed_rank_stops_the_others_and_is_the_cause),
 		cmocka_unit_test(a_rank_that_ended_early_is_named_by_the_failure_of_another),
 		cmocka_unit_test(max_runtime_ends_the_run),
+		cmocka_unit_test(a_rank_that_left_early_is_named_when_the_time_is_over),
 		cmocka_unit_test(a_node_that_is_never_ready_is_named),
 		cmocka_unit_test(a_success_whose_output_cannot_be_stored_is_a_failure),
 		cmocka_unit_test(every_state_and_event_has_a_name),
