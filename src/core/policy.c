@@ -440,7 +440,7 @@ int core_resize_check(const struct core_run *r, int role, int want, struct err *
 	if (r->phase >= RUN_COLLECTING || r->verdict != VERDICT_NONE)
 		return err_set(
 			err, ERR_CONFLICT,
-			"the run is %s already: it can be resized only until its job has ended",
+			"the run is over (%s): it can be resized only until its job has ended",
 			run_phase_name(r->phase));
 	if (r->phase == RUN_ACCEPTED && plan_queues(r->plan))
 		return err_set(err, ERR_CONFLICT,

@@ -44,3 +44,32 @@ def test_a_size_out_of_bounds_is_one_line(regatta):
     (regatta.cwd / "done").write_text("")
     regatta.wait(run)
     assert "it can be resized only until its job has ended" in regatta("resize", run, "worker=2", code=None).err
+
+
+TWO_ROLES = """
+strategy = "roles"
+[roles.trainer]
+command = ["python3", "job.py"]
+count = 1
+max = 2
+[roles.reader]
+command = ["python3", "job.py"]
+count = 1
+max = 2
+"""
+
+
+def test_several_sizes_are_taken_together_or_not_at_all(regatta):
+    regatta.script(WORKER)
+    regatta.job(TWO_ROLES)
+    run = regatta.submit("job.toml")
+    wait_for(lambda: sorted(states(regatta, run)) == ["running"] * 2 + ["wanted"] * 2, what="one node of each role")
+    for wrong, code in (("reader=3", 2), ("reader", 2), ("nobody=1", 3), ("trainer=1", 2)):
+        regatta("resize", run, "trainer=2", wrong, code=code)
+    assert "role 'trainer' is given twice" in regatta("resize", run, "trainer=2", "trainer=1", code=2).err
+    assert sorted(states(regatta, run)) == ["running"] * 2 + ["wanted"] * 2
+    assert not [line for line in regatta("events", run).out.splitlines() if "resize" in line]
+    regatta("resize", run, "trainer=2", "reader=2")
+    wait_for(lambda: states(regatta, run) == ["running"] * 4, what="two nodes of each role")
+    (regatta.cwd / "done").write_text("")
+    assert regatta.wait(run)["verdict"] == "succeeded"

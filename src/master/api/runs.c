@@ -386,38 +386,53 @@ static int role_named(const struct crew *c, struct str name)
 	return -1;
 }
 
-static int resize_event(const struct live_run *lr, const struct doc *body, struct event *ret,
+static int resize_event(const struct live_run *lr, const struct doc_entry *size, struct event *ret,
 			struct err *err)
 {
-	struct str name = doc_str(body, "role", STR(""));
-	int64_t want = doc_int(body, "want", -1);
-	int role = role_named(&lr->plan.crew, name);
+	int64_t want = size->value->type == DOC_INT ? size->value->i : -1;
+	int role = role_named(&lr->plan.crew, size->key);
 
 	if (role < 0)
-		return err_set(err, ERR_NOT_FOUND, "run '%s' has no role '%.*s'", lr->row.id,
-			       STR_ARG(name));
+		return err_set(err, ERR_NOT_FOUND,
+			       "run '%s' has no role '%.*s': 'regatta status %s' shows its nodes",
+			       lr->row.id, STR_ARG(size->key), lr->row.id);
 	if (want < 0 || want > JOB_MAX_NODES)
-		return err_set(err, ERR_INVALID, "'want' must be a number of nodes");
+		return err_set(err, ERR_INVALID, "the size of role '%.*s' is no number of nodes",
+			       STR_ARG(size->key));
 	*ret = (struct event){.kind = EV_RESIZE, .index = role, .want = (int)want};
-	snprintf(ret->text, sizeof(ret->text), "%.*s=%d", STR_ARG(name), (int)want);
+	snprintf(ret->text, sizeof(ret->text), "%.*s=%d", STR_ARG(size->key), (int)want);
 	return core_resize_check(lr->core, role, (int)want, err);
+}
+
+/* All sizes in one round, or none. */
+static int resize_all(struct live_run *lr, const struct doc *sizes, struct err *err)
+{
+	struct event ev;
+
+	if (!sizes || sizes->table.n == 0)
+		return err_set(err, ERR_INVALID, "'sizes' is missing: {\"sizes\":{ROLE:N}}");
+	for (size_t i = 0; i < sizes->table.n; i++)
+		if (resize_event(lr, &sizes->table.v[i], &ev, err) < 0)
+			return -1;
+	for (size_t i = 0; i < sizes->table.n; i++)
+		if (resize_event(lr, &sizes->table.v[i], &ev, err) == 0)
+			run_event(lr, &ev);
+	return 0;
 }
 
 int api_run_resize(struct api_call *c, struct err *err)
 {
 	struct doc *body = NULL;
-	struct event ev;
 
 	if (json_parse(c->req->body, c->arena, &body, err) < 0)
 		return -1;
 	struct live_run *lr = api_run(c, err);
 	if (!lr)
 		return -1;
-	if (resize_event(lr, body, &ev, err) < 0) {
+	if (resize_all(lr, doc_table(body, "sizes"), err) < 0) {
 		live_run_done(lr);
 		return -1;
 	}
-	run_event(lr, &ev);
 	lr->busy++; /* keeps it in memory: the commit may end it */
 	round_end(c->m);
 	lr->busy--;
