@@ -2,7 +2,8 @@
  * The host's end of the link: connect, join, take questions, detect a silent master, connect again
  * with a growing pause.
  *
- * A refusal ends the daemon with an error.  A master that does not answer is tried for ever.  A wrong
+ * A refusal ends the daemon with an error, unless the master has no room for more hosts.  A master
+ * that does not answer, or has no room, is tried for ever.  A wrong
  * key ends the daemon if it has never joined; later it is tried again.
  */
 #include <stdio.h>
@@ -231,6 +232,14 @@ static void on_refuse(struct host_daemon *h, const struct frame *f, struct arena
 
 	if (message_refuse_get(f->payload, mem, &m, err) < 0)
 		return;
+	if (m.kind == ERR_QUOTA) {
+		if (strcmp(h->dial_why, m.reason) != 0)
+			log_warn("the master has no room for this host: %s; trying again",
+				 m.reason);
+		snprintf(h->dial_why, sizeof(h->dial_why), "%s", m.reason);
+		conn_close(h->conn);
+		return;
+	}
 	log_error("the master refuses this host: %s (%s)", m.reason, err_kind_name(m.kind));
 	give_up(h, m.kind ? m.kind : ERR_UNAVAILABLE);
 }
@@ -304,8 +313,12 @@ static void on_close(void *ctx, const struct err *why)
 {
 	struct host_daemon *h = ctx;
 
-	snprintf(h->dial_why, sizeof(h->dial_why), "connection lost");
-	if (!h->leaving)
+	/* Before it has joined again one reason is enough. */
+	bool said = !h->joined && h->dial_why[0];
+
+	if (!said)
+		snprintf(h->dial_why, sizeof(h->dial_why), "connection lost");
+	if (!said && !h->leaving)
 		log_info("connection lost%s%s: dialling again", why->msg[0] ? ": " : "", why->msg);
 	hang_up(h);
 }

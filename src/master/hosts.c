@@ -29,6 +29,7 @@
 #include "master/api/auth.h"
 #include "master/api/tokens.h"
 #include "master/internal.h"
+#include "master/listen.h"
 #include "master/live_run.h"
 #include "master/queue.h"
 #include "master/round.h"
@@ -36,12 +37,15 @@
 
 #define CLOCK_OFF_MS (15 * 60 * 1000) /* a host whose clock differs by more is refused */
 #define ASK_MAX (16 * 1024)
+#define WARN_EVERY_MS 60000
 
 struct hosts {
 	struct master *m;
 	struct host_table *table;
 	int wakeup; /* eventfd: the table has something to send */
 	struct loop_io *io;
+	int connected;	    /* struct host_conn */
+	int64_t no_room_ms; /* last warning about it; 0: none yet */
 };
 
 struct host_conn {
@@ -149,11 +153,9 @@ void hosts_tick(struct hosts *hs)
 	host_table_sweep(hs->table);
 }
 
-bool hosts_connected(struct hosts *hs)
+int hosts_connected(const struct hosts *hs)
 {
-	struct host_count c = host_table_count(hs->table, &(struct host_want){0});
-
-	return c.known > c.gone;
+	return hs ? hs->connected : 0;
 }
 
 struct doc *hosts_list(struct hosts *hs, struct arena *a)
@@ -256,9 +258,23 @@ static struct host_conn *join(struct hosts *hs, struct conn *conn, const struct 
 		free(hc);
 		return NULL;
 	}
+	hs->connected++;
 	if (old)
 		send_away(old);
 	return hc;
+}
+
+/* A host for which there is no room comes again every few seconds. */
+static void say_refused(struct hosts *hs, const char *name, const struct err *why)
+{
+	int64_t now = clock_boot_ms();
+
+	if (why->kind == ERR_QUOTA) {
+		if (hs->no_room_ms && now - hs->no_room_ms < WARN_EVERY_MS)
+			return;
+		hs->no_room_ms = now;
+	}
+	log_warn("host '%s' may not join: %s", name, why->msg);
 }
 
 struct host_conn *hosts_join(struct hosts *hs, struct conn *conn, struct str payload,
@@ -269,10 +285,12 @@ struct host_conn *hosts_join(struct hosts *hs, struct conn *conn, struct str pay
 	if (message_join_get(payload, mem, &m, err) < 0 || check_token(hs, m.token, err) < 0 ||
 	    check_clock(m.time_ms, err) < 0)
 		return NULL;
-	struct host_conn *hc = join(hs, conn, &m, mem, err);
+	/* The last descriptors are for the clients of this machine. */
+	struct host_conn *hc =
+		listen_check_host(hs->m, err) < 0 ? NULL : join(hs, conn, &m, mem, err);
 
 	if (!hc) {
-		log_warn("host '%s' may not join: %s", m.name, err->msg);
+		say_refused(hs, m.name, err);
 		return NULL;
 	}
 	log_info("host '%s' has joined from %s", m.name, m.address ? m.address : "?");
@@ -322,6 +340,7 @@ void host_left(struct host_conn *hc)
 {
 	if (host_table_left(hc->hs->table, hc))
 		log_info("host '%s' has left", hc->name);
+	hc->hs->connected--;
 	free(hc->name);
 	free(hc);
 }

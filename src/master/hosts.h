@@ -24,7 +24,7 @@ struct hosts *hosts_free(struct hosts *hs);
 int hosts_load(struct hosts *hs, struct err *err);
 /* The loop calls this about every second. */
 void hosts_tick(struct hosts *hs);
-bool hosts_connected(struct hosts *hs);
+int hosts_connected(const struct hosts *hs); /* how many; hs may be NULL */
 struct doc *hosts_list(struct hosts *hs, struct arena *a);
 int hosts_forget(struct hosts *hs, struct str name, struct err *err);
 

@@ -22,6 +22,7 @@
 #include "base/path.h"
 #include "link/layout.h"
 #include "master/agents.h"
+#include "master/hosts.h"
 #include "master/internal.h"
 #include "master/live_run.h"
 #include "net/address.h"
@@ -33,7 +34,8 @@
 #define PORT_FILE "port"
 #define MAX_CONNECTIONS 4096
 #define FILES_PER_NODE 4 /* its connection and the logs of its three streams */
-#define FILES_OWN 64	 /* database, sockets, files that workers open briefly, some clients */
+#define FILES_PER_HOST 1
+#define FILES_OWN 64 /* database, sockets, files that workers open briefly, some clients */
 
 int listen_max_connections(void)
 {
@@ -58,32 +60,41 @@ static int64_t nodes_of_active_runs(const struct master *m)
 	return n;
 }
 
-static int check_files(int64_t nodes, const char *advice, struct err *err)
+static int check_files(int64_t nodes, int64_t hosts, const char *advice, struct err *err)
 {
-	int64_t need = FILES_OWN + FILES_PER_NODE * nodes;
+	int64_t need = FILES_OWN + FILES_PER_NODE * nodes + FILES_PER_HOST * hosts;
+	char and_hosts[40] = "";
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || need <= (int64_t)r.rlim_cur ||
 	    r.rlim_cur == RLIM_INFINITY)
 		return 0;
+	if (hosts)
+		snprintf(and_hosts, sizeof(and_hosts), " and %lld hosts", (long long)hosts);
 	return err_set(
 		err, ERR_QUOTA,
-		"%lld nodes need %lld open files, and the master may have %lld (ulimit -n): %s",
-		(long long)nodes, (long long)need, (long long)r.rlim_cur, advice);
+		"%lld nodes%s need %lld open files, and the master may have %lld (ulimit -n): %s",
+		(long long)nodes, and_hosts, (long long)need, (long long)r.rlim_cur, advice);
 }
 
 int listen_check_files(const struct master *m, int nodes, struct err *err)
 {
 	return check_files(
-		nodes_of_active_runs(m) + nodes,
+		nodes_of_active_runs(m) + nodes, hosts_connected(m->hosts),
 		"use fewer nodes, or 'regatta master --stop' and start the master with a higher limit",
 		err);
 }
 
 int listen_check_files_of_found(const struct master *m, struct err *err)
 {
-	return check_files(nodes_of_active_runs(m), "raise the limit and start the master again",
+	return check_files(nodes_of_active_runs(m), 0, "raise the limit and start the master again",
 			   err);
+}
+
+int listen_check_host(const struct master *m, struct err *err)
+{
+	return check_files(nodes_of_active_runs(m), hosts_connected(m->hosts) + 1,
+			   "start the master again with a higher limit", err);
 }
 
 static int parse_listen(const char *text, char *addr, size_t size, int *ret_port, struct err *err)

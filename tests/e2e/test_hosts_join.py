@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import wait_for
+from conftest import BINARY, wait_for
 from hosts_fleet import refused
 
 JOIN, JOINED, REFUSE = 21, 22, 3
@@ -124,3 +124,28 @@ def test_the_line_that_the_master_prints_can_be_typed(regatta, fleet):
     fleet.daemons["own"] = child
     wait_for(lambda: [h["state"] for h in regatta.json("hosts")] == ["free"], what="the host")
     assert regatta.json("hosts")[0]["name"] == socket.gethostname()
+
+
+def test_a_master_without_descriptors_for_more_hosts(regatta):
+    """They wait, and the clients of the master's machine are answered."""
+    limited = subprocess.Popen(["sh", "-c", f"ulimit -n 66; exec {BINARY} master --listen 127.0.0.1:0 --output json"],
+                               env=regatta.env, cwd=regatta.cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    regatta.children.append(limited)
+    said = json.loads(limited.stdout.readline())
+    daemons = {}
+    for name in ("alpha", "beta", "gamma"):
+        with open(regatta.cwd / f"{name}.log", "wb") as log:
+            daemons[name] = regatta.start("agent", "--join", said["url"], "--pin", said["pin"], "--token", said["join"],
+                                          "--name", name, stdout=subprocess.DEVNULL, stderr=log)
+    says = ("the master has no room for this host: 0 nodes and 3 hosts need 67 open files, and the master may have 66 (ulimit -n): "
+            "start the master again with a higher limit; trying again")
+    logs = {name: regatta.cwd / f"{name}.log" for name in daemons}
+    wait_for(lambda: sum(says in log.read_text() for log in logs.values()) == 1, what="one that has no room")
+    wait_for(lambda: len(regatta.json("hosts")) == 2, what="two hosts")
+    waits = next(name for name, log in logs.items() if says in log.read_text())
+    assert daemons[waits].poll() is None
+    left = next(name for name in daemons if name != waits)
+    daemons[left].terminate()
+    assert daemons[left].wait(30) == 0
+    wait_for(lambda: {h["name"]: h["state"] for h in regatta.json("hosts")}.get(waits) == "free", what="its turn")
+    assert logs[waits].read_text().count("no room") == 1

@@ -1,4 +1,5 @@
 """What on_lost promises when a host is cut off or loses its power, between real machines of a lab."""
+import contextlib
 import os
 import signal
 
@@ -6,6 +7,7 @@ import pytest
 
 from conftest import wait_for
 from lab import lab, needs_lab  # noqa: F401 (a fixture)
+from namespaces import pids_in
 
 pytestmark = needs_lab
 
@@ -102,6 +104,30 @@ def test_a_host_that_comes_back_too_late_is_swept(regatta, lab):
     lab.heal(lost)
     lab.rejoin(lost)
     end(regatta, lab, run)
+    lab.wait("ab", "free")
+    wait_for(lab.is_clean, what="the hosts to be empty")
+
+
+def signal_all(lab, name, number):
+    for pid in pids_in(lab.ns(name)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def test_a_host_that_was_suspended_ends_its_job_when_it_goes_on(regatta, lab):
+    """A laptop that was closed, a virtual machine that was paused: nobody could end the first attempt in time."""
+    lab.join("a", "b")
+    run = submit(regatta, 1, "replace")
+    lost = host_of(lab, regatta, run, "worker-0")
+    signal_all(lab, lost, signal.SIGSTOP)
+    wait_for(lambda: attempts(regatta, run, "worker-0") == [1, 1], 40, "the second attempt")
+    signal_all(lab, lost, signal.SIGCONT)
+    wait_for(lambda: not lab.jobs(lost), 20, "the first attempt to end")
+    lab.wait([lost], "free")
+    assert regatta.status(run)["state"] == "running"
+    (regatta.cwd / "go").touch()
+    assert regatta.wait(run)["verdict"] == "succeeded"
+    assert attempts(regatta, run, "worker-0") == [1, 1]
     lab.wait("ab", "free")
     wait_for(lab.is_clean, what="the hosts to be empty")
 

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -434,6 +435,27 @@ static void a_host_that_leaves_owes_no_answer(void **state)
 	assert_string_equal(q.ask.err.msg, "host 'a' left before it answered");
 }
 
+/* 64 are for the master itself; the next host is let in when another has left. */
+static void hosts_leave_descriptors_for_others(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0), *b = rig_agent(r, 1);
+	struct rlimit before;
+
+	join(a, &(struct join){0});
+	rig_until(r, hosts_are(r, "a free"));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){65, before.rlim_max}), 0);
+	say_join(b, &(struct join){.name = "b", .id = "j"});
+	assert_refused(b, "\"quota\"",
+		       "0 nodes and 2 hosts need 66 open files, and the master may have 65");
+	agent_hang_up(a);
+	rig_until(r, hosts_are(r, "a gone"));
+	join(b, &(struct join){.name = "b", .id = "j"});
+	rig_until(r, hosts_are(r, "a gone, b free"));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_make, rig_drop)
 
 int main(void)
@@ -450,6 +472,7 @@ int main(void)
 		TEST(each_says_only_what_is_its_own),
 		TEST(a_question_goes_out_and_its_answer_comes_back),
 		TEST(a_host_that_leaves_owes_no_answer),
+		TEST(hosts_leave_descriptors_for_others),
 		TEST(what_is_no_name_of_a_host_is_not_forgotten),
 		TEST(the_reservation_of_a_run_that_has_ended_is_not_taken_up),
 		TEST(the_token_of_a_node_goes_out_with_its_create_only),
