@@ -218,7 +218,7 @@ int call_parse(const struct command *cmd, int argc, char *const *argv, struct cl
 		}
 		if (strncmp(argv[i], "--", 2) == 0)
 			rc = take_long(&c, argc, argv, &i, err);
-		else if (argv[i][0] == '-' && argv[i][1])
+		else if (argv[i][0] == '-' && argv[i][1] && !(cmd->signs && c.nargs))
 			rc = take_short(&c, argc, argv, &i, err);
 		else
 			c.args[c.nargs++] = argv[i];

@@ -61,6 +61,7 @@ struct command {
 	const struct cli_option *options;
 	bool to_master;	  /* it talks to a master, the user's own or another */
 	const char *rest; /* "COMMAND": words after "--" are accepted; NULL = they are arguments */
+	bool signs;	  /* after the first argument, words like -x are arguments too */
 	const char *help; /* one line */
 	const char *more; /* a paragraph; may be NULL */
 	const char *example; /* lines */

@@ -55,6 +55,14 @@ static const struct cli_argument run_and_sizes[] = {
 	{.name = "RUN", .required = true, .words = WORDS_RUN},
 	{.name = "ROLE=N", .required = true, .many = true},
 	{0}};
+static const struct cli_argument run_and_tags[] = {
+	{.name = "RUN", .required = true, .words = WORDS_RUN},
+	{.name = "+TAG|-TAG", .many = true},
+	{0}};
+static const struct cli_argument run_and_text[] = {
+	{.name = "RUN", .required = true, .words = WORDS_RUN},
+	{.name = "TEXT", .required = true},
+	{0}};
 static const struct cli_argument output_and_place[] = {
 	{.name = "RUN:PATH", .required = true, .words = WORDS_RUN},
 	{.name = "DEST", .required = true, .words = WORDS_FILE},
@@ -108,6 +116,11 @@ static const struct cli_argument word_list[] = {
 		.name = "env-file", .value = "FILE", .many = true, .words = WORDS_FILE,            \
 		.help = "variables from a file of NAME=VALUE lines; --env wins over it"            \
 	}
+#define OPTION_TAG                                                                                 \
+	{                                                                                          \
+		.name = "tag", .value = "TAG", .many = true,                                       \
+		.help = "a word on the run, to find it by; may be repeated"                        \
+	}
 #define OPTION_NAME                                                                                \
 	{                                                                                          \
 		.name = "name", .value = "NAME",                                                   \
@@ -156,6 +169,7 @@ static const struct cli_option run_options[] = {
 	OPTION_COUNT,
 	OPTION_SET,
 	OPTION_ENV,
+	OPTION_TAG,
 	OPTION_NAME,
 	OPTION_ENGINE,
 	OPTION_CLUSTER,
@@ -180,7 +194,8 @@ static const struct cli_option run_options[] = {
 	{0},
 };
 static const struct cli_option rerun_options[] = {
-	OPTION_SET, OPTION_ENV, OPTION_NAME, OPTION_ENGINE, OPTION_DETACH, OPTION_FOLLOW, {0},
+	OPTION_SET,    OPTION_ENV,    OPTION_TAG,    OPTION_NAME,
+	OPTION_ENGINE, OPTION_DETACH, OPTION_FOLLOW, {0},
 };
 static const struct cli_option attach_options[] = {OPTION_FOLLOW, {0}};
 static const struct cli_option wait_options[] = {
@@ -193,6 +208,10 @@ static const struct cli_option suite_options[] = {
 	{.name = "detach",
 	 .letter = 'd',
 	 .help = "with run and resume: print the suite's id and return; the suite goes on"},
+	{.name = "tag",
+	 .value = "TAG",
+	 .many = true,
+	 .help = "with run: a word on each of its runs; may be repeated"},
 	{.name = "failed", .help = "with resume: start again what has failed, too"},
 	{.name = "now", .help = "with cancel: kill the active runs at once"},
 	OPTION_PRICES,
@@ -711,6 +730,25 @@ const struct command cli_commands[] = {
 		 "job without roles is called worker.",
 	 .example = "regatta resize ctr trainer=6",
 	 .run = command_resize},
+	{.name = "tag",
+	 .group = WATCHING,
+	 .arguments = run_and_tags,
+	 .to_master = true,
+	 .signs = true,
+	 .help = "put tags on a run, or take them off",
+	 .more = "A tag is one word of at most 64 bytes, and a run has at most 64.  Prints the tags that the run has "
+		 "then.  'regatta ps --tag' finds runs by them, 'regatta prune --keep-tagged' keeps them.",
+	 .example = "regatta tag ctr +baseline -draft\n"
+		    "regatta tag ctr",
+	 .run = command_tag},
+	{.name = "note",
+	 .group = WATCHING,
+	 .arguments = run_and_text,
+	 .to_master = true,
+	 .help = "write a note on a run",
+	 .more = "It is kept with its time and shown by 'regatta status', on the page and in the report.",
+	 .example = "regatta note ctr \"the second disk was slow\"",
+	 .run = command_note},
 	{.name = "exec",
 	 .group = WATCHING,
 	 .arguments = one_node,

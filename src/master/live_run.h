@@ -83,6 +83,7 @@ struct live_run {
 	/* real values that are masked in rows and files; NULL if there are none */
 	struct doc *secrets;
 	const char *credentials; /* JSON: the caller's, for the drivers; NULL: none were given */
+	const char *notes;	 /* JSON: [{"time_ms", "text"}, ...]; NULL: none */
 	const char *client_env;	 /* row.client_env with its secrets unmasked */
 	const char *unreadable;	 /* why it was loaded for clean-up only; NULL if it was not */
 	struct plan plan;

@@ -557,6 +557,12 @@ static void put_params(const char *json, struct jsonw *w)
 	jsonw_raw(w, str_from(json && json[0] == '{' ? json : "{}"));
 }
 
+static void put_list(const char *key, const char *json, struct jsonw *w)
+{
+	jsonw_key(w, key);
+	jsonw_raw(w, str_from(json && json[0] == '[' ? json : "[]"));
+}
+
 static void run_members(struct live_run *lr, struct jsonw *w)
 {
 	const struct core_run *r = lr->core;
@@ -568,6 +574,8 @@ static void run_members(struct live_run *lr, struct jsonw *w)
 	jsonw_kz(w, "engine", lr->row.engine);
 	jsonw_kz(w, "strategy", lr->row.strategy);
 	put_params(lr->row.params, w);
+	put_list("tags", lr->row.tags, w);
+	put_list("notes", lr->notes, w);
 	cause_to_json(lr, w);
 	jsonw_kz(w, "dir", lr->dir);
 	jsonw_kint(w, "created_ms", lr->row.created_ms);
@@ -646,6 +654,7 @@ void row_to_json(const struct run_row *row, struct buf *out)
 	jsonw_kz(&w, "engine", row->engine);
 	jsonw_kz(&w, "strategy", row->strategy);
 	put_params(row->params, &w);
+	put_list("tags", row->tags, &w);
 	jsonw_kz(&w, "verdict", row->verdict ? verdict_name((enum verdict)row->verdict) : NULL);
 	jsonw_kz(&w, "cause", has_cause((enum verdict)row->verdict) ? row->cause : NULL);
 	jsonw_kint(&w, "created_ms", row->created_ms);

@@ -274,7 +274,9 @@ struct live_run *live_run_load(struct master *m, int64_t no, struct err *err)
 {
 	struct live_run *lr = live_run_new(m);
 
-	if (store_run_get(m->store, no, lr->arena, &lr->row, err) < 0 || load(lr, err) < 0)
+	if (store_run_get(m->store, no, lr->arena, &lr->row, err) < 0 ||
+	    store_labels_get(m->store, no, lr->arena, &lr->row.tags, &lr->notes, err) < 0 ||
+	    load(lr, err) < 0)
 		return live_run_free(lr);
 	core_run_restored(lr->core);
 	/* Only a kill ends a run that this master cannot read: no deadline, no retry of a

@@ -40,6 +40,7 @@
 #include "net/digest.h"
 #include "plan/plan.h"
 #include "spec/job.h"
+#include "spec/tag.h"
 #include "store/logfile.h"
 
 #define NAME_TRIES 50
@@ -296,6 +297,8 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	lr->row.secret = hex;
 	lr->row.job_json = doc_json_text(a, job);
 	lr->row.client_env = doc_json_text(a, doc_table(body, "client_env"));
+	if (tags_read(doc_get(body, "tags"), a, &lr->row.tags, err) < 0)
+		return -1;
 	lr->row.base_dir = arena_str(a, doc_str(body, "base_dir", STR("/"))).p;
 	lr->row.source_sha256 = arena_str(a, doc_str(body, "source_sha256", STR(""))).p;
 	lr->row.seed = rand_u64();

@@ -21,9 +21,10 @@ enum stmt_group {
 	STMT_TOKEN,
 	STMT_REQUEST,
 	STMT_PROCESS,
-	STMT_SUITE
+	STMT_SUITE,
+	STMT_LABEL
 };
-#define STMT_GROUPS (STMT_SUITE + 1)
+#define STMT_GROUPS (STMT_LABEL + 1)
 #define STMT_SLOTS 16
 
 /* The number of a series' last sample, so that adding a sample needs no search for it. */

@@ -21,7 +21,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 20 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 21 /* of the schema; older ones are migrated, newer ones refused */
 
 /*
  * Makes the home if needed and takes its lock.
@@ -91,10 +91,18 @@ struct run_row {
 	int64_t cost_micro;  /* when it ended, in millionths of a US dollar */
 	int64_t running_ms;  /* how long its job ran; 0 = not yet ended, or never began */
 	const char *params;  /* JSON, of its job; NULL = none */
+	const char *tags;    /* JSON array, never NULL when read */
 };
 
 /* Sets row->no.  ERR_CONFLICT if id or request_id exists. */
 int store_run_add(struct store *st, struct run_row *row, struct err *err);
+/* What people put on a run.  Tags that it has already, or that are to be removed and are not there, are no error. */
+int store_tag_set(struct store *st, int64_t no, struct str tag, bool on, struct err *err);
+int store_tags_add(struct store *st, int64_t no, const char *json, struct err *err);
+int store_note_add(struct store *st, int64_t no, int64_t time_ms, struct str text, struct err *err);
+/* As JSON: ["a", ...], and [{"time_ms", "text"}, ...] in the order of time.  Owned by the arena. */
+int store_labels_get(struct store *st, int64_t no, struct arena *a, const char **ret_tags,
+		     const char **ret_notes, struct err *err);
 /* Stores plan, facts, job_json and client_env of a run that was stored without a plan. */
 int store_run_planned(struct store *st, const struct run_row *row, struct err *err);
 int store_run_save(struct store *st, int64_t no, const struct core_run *r, int64_t now_ms,

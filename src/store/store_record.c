@@ -27,6 +27,8 @@ static const struct {
 	{"sample", "series IN (SELECT series FROM main.series WHERE run", ")"},
 	{"scan", "run", ""},
 	{"process", "run", ""},
+	{"tag", "run", ""},
+	{"note", "run", ""},
 };
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 
@@ -161,9 +163,10 @@ static int give_keys(sqlite3 *db, const char *path, const struct record_keys *k,
 			"UPDATE series SET series = %lld - series;"
 			"UPDATE sample SET series = -series; UPDATE sample SET series = %lld - series;"
 			"UPDATE scan SET run = %lld; UPDATE process SET run = %lld;"
+			"UPDATE tag SET run = %lld; UPDATE note SET run = %lld;"
 			"UPDATE run SET request_id = NULL; COMMIT",
 			k->no, k->no, k->no, k->no, k->no, k->event, k->no, k->series, k->series,
-			k->no, k->no),
+			k->no, k->no, k->no, k->no),
 		err);
 }
 
@@ -190,7 +193,7 @@ static int prepare(struct store *st, const char *path, const char *id, struct re
 
 /* The rows of a run that was handed over make place for the record's.  What was asked for here stays: the
  * request and its time, the directory of the job file; what became of the resources that were made here;
- * and the events, which are merged by their time. */
+ * and the events, which are merged by their time.  Tags and notes of both are kept. */
 static int clear_place(struct store *st, const char *path, int64_t no, struct err *err)
 {
 	long long n = no;
@@ -210,8 +213,13 @@ static int clear_place(struct store *st, const char *path, int64_t no, struct er
 			" WHERE name IN (SELECT name FROM main.resource WHERE run = %lld);"
 			"UPDATE record.run SET cost_micro = (SELECT coalesce(sum(paid_micro), 0) FROM"
 			" record.resource);"
+			"INSERT OR IGNORE INTO record.tag (run, tag)"
+			" SELECT run, tag FROM main.tag WHERE run = %lld;"
+			"INSERT INTO record.note (run, n, time_ms, text)"
+			" SELECT run, n + (SELECT coalesce(max(n), 0) FROM record.note), time_ms, text"
+			" FROM main.note WHERE run = %lld;"
 			"DELETE FROM main.request WHERE run = %lld",
-			n, n, n, n, n, n),
+			n, n, n, n, n, n, n, n),
 		err);
 
 	for (size_t i = PARTS; i > 0 && rc == 0; i--)

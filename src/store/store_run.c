@@ -18,7 +18,7 @@
 	"no, id, name, request_id, engine, strategy, nodes, seed, created_ms, phase, "             \
 	"verdict, ended_ms, cause_text, step, total, cost_micro, " RUNNING_MS                      \
 	", base_dir, source_sha256, client_env, secret, CASE WHEN json_valid(json) THEN "          \
-	"json_extract(json, '$.params') END"
+	"json_extract(json, '$.params') END, (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE tag.run = no ORDER BY tag))"
 /* CROSS JOIN makes SQLite read the runs in their order, and look up the job of each. */
 #define WITH_JOB " CROSS JOIN job ON job.run = no"
 
@@ -77,6 +77,8 @@ enum {
 	DROP_RESOURCES,
 	DROP_REQUESTS,
 	DROP_NODES,
+	DROP_TAGS,
+	DROP_NOTES,
 	DROP_JOB,
 	DROP_RUN
 };
@@ -93,6 +95,8 @@ static const struct stmt_def removals[STMT_SLOTS] = {
 	[DROP_RESOURCES] = {"remove resources", "DELETE FROM resource WHERE run = ?1"},
 	[DROP_REQUESTS] = {"remove requests", "DELETE FROM request WHERE run = ?1"},
 	[DROP_NODES] = {"remove nodes", "DELETE FROM node WHERE run = ?1"},
+	[DROP_TAGS] = {"remove tags", "DELETE FROM tag WHERE run = ?1"},
+	[DROP_NOTES] = {"remove notes", "DELETE FROM note WHERE run = ?1"},
 	[DROP_JOB] = {"remove job", "DELETE FROM job WHERE run = ?1"},
 	[DROP_RUN] = {"remove run", "DELETE FROM run WHERE no = ?1"},
 };
@@ -165,7 +169,8 @@ int store_run_add(struct store *st, struct run_row *row, struct err *err)
 		return -1;
 	}
 	int64_t no = sqlite3_last_insert_rowid(st->db);
-	if (add_job(st, no, row, err) < 0)
+	if (add_job(st, no, row, err) < 0 ||
+	    (row->tags && store_tags_add(st, no, row->tags, err) < 0))
 		return -1;
 	row->no = no;
 	return 0;
@@ -195,6 +200,7 @@ static void read_row(struct sql_query *q, struct arena *a, struct run_row *row)
 	row->client_env = row_text_in(q, a);
 	row->secret = row_text_in(q, a);
 	row->params = row_text_in(q, a);
+	row->tags = row_text_in(q, a);
 }
 
 int store_run_get(struct store *st, int64_t no, struct arena *a, struct run_row *ret,

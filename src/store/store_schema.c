@@ -362,11 +362,25 @@ static const char version_20[] =
 	"  PRIMARY KEY (suite, place)"
 	") STRICT, WITHOUT ROWID;";
 
+/* What people put on runs. */
+static const char version_21[] = "CREATE TABLE tag ("
+				 "  run INTEGER NOT NULL REFERENCES run (no),"
+				 "  tag TEXT NOT NULL,"
+				 "  PRIMARY KEY (run, tag)"
+				 ") STRICT, WITHOUT ROWID;"
+				 "CREATE TABLE note ("
+				 "  run INTEGER NOT NULL REFERENCES run (no),"
+				 "  n INTEGER NOT NULL CHECK (n > 0),"
+				 "  time_ms INTEGER NOT NULL,"
+				 "  text TEXT NOT NULL,"
+				 "  PRIMARY KEY (run, n)"
+				 ") STRICT, WITHOUT ROWID;";
+
 const struct migration store_migrations[STORE_VERSION] = {
-	{version_1},  {version_2},  {version_3},  {version_4},	{version_5},
-	{version_6},  {version_7},  {version_8},  {version_9},	{version_10},
-	{version_11}, {version_12}, {version_13}, {version_14}, {version_15},
-	{version_16}, {version_17}, {version_18}, {version_19}, {version_20}};
+	{version_1},  {version_2},  {version_3},  {version_4},	{version_5},  {version_6},
+	{version_7},  {version_8},  {version_9},  {version_10}, {version_11}, {version_12},
+	{version_13}, {version_14}, {version_15}, {version_16}, {version_17}, {version_18},
+	{version_19}, {version_20}, {version_21}};
 
 /* By primary result code.  `next` says what a user can do. */
 static const struct {

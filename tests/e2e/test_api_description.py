@@ -62,6 +62,8 @@ def test_every_answer_is_as_described(regatta, service, run):
         "oldLogCoded": ("GET", f"/log/{urllib.parse.quote(log, safe='')}", None),
         "submit": ("POST", "/api/v1/runs", {"request_id": "request-of-the-walk", "base_dir": str(regatta.cwd),
                                             "job": {"name": "posted", "command": ["true"]}, "client_env": {}}),
+        "tagRun": ("POST", f"/api/v1/runs/{run}/tags", {"add": ["walked", "on"], "remove": ["on"]}),
+        "noteRun": ("POST", f"/api/v1/runs/{run}/notes", {"text": "it was walked"}),
         "cancel": ("POST", f"/api/v1/runs/{run}/cancel", {"hurry": True}),
         "importRun": ("POST", "/api/v1/imports", {"run": second, "url": "s3://b-1/runs/", "credentials": {}}),  # it is here already
         "cleanupRun": ("POST", f"/api/v1/runs/{second}/cleanup", None),

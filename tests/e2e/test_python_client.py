@@ -26,7 +26,7 @@ def test_a_run_is_submitted_followed_and_read(regatta, master, monkeypatch):
     (regatta.cwd / "src" / "deep" / "data").write_text("payload\n")
     run = master.submit({"name": "py", "source": "src", "metrics": LOSS, "output": {"keep": ["model"]},
                          "command": ["sh", "-c", f"cat deep/data; {STEPS}; echo $WHO > model"]},
-                        env={"WHO": "me"}, base_dir=str(regatta.cwd))
+                        env={"WHO": "me"}, base_dir=str(regatta.cwd), tags=["py"])
     samples = list(run.stream_metrics())
     assert [(s.node, s.name, s.step, s.value) for s in samples] == [("worker-0", "loss", i, i / 10) for i in (1, 2, 3)]
     assert list(run.logs(follow=True)) == ["payload", "step 1 loss=0.1", "step 2 loss=0.2", "step 3 loss=0.3"]
@@ -42,6 +42,8 @@ def test_a_run_is_submitted_followed_and_read(regatta, master, monkeypatch):
     assert [f.path for f in kept] == ["worker-0/model"] and kept[0].sha256
     assert open(run.download("worker-0/model", str(regatta.cwd / "here"))).read() == "me\n"
     assert [r.id for r in master.runs()] == [run.id] and master.run("py").id == run.id and list(master.runs(active=True)) == []
+    assert run.tags == ["py"] and run.tag("good", remove=["py"]).tags == ["good"]
+    assert [n.text for n in run.note("seen").notes] == ["seen"] and run.refresh().notes[0].time > 0 and run.params == {}
     run.cleanup()
     with pytest.raises(client.NotFound):
         master.run(run.id)
@@ -56,10 +58,10 @@ def test_a_block_that_is_left_cancels_its_run_and_errors_have_kinds(regatta, mas
                 run.wait(timeout=0.2)
             raise ZeroDivisionError
     assert run.ended and run.verdict == "cancelled"
-    failed = master.submit(regatta.job('name = "f"\ncommand = ["sh", "-c", "exit $N"]\n'), set={"env.N": "0"}, env={"N": "3"})
+    failed = master.submit(regatta.job('name = "f"\ncommand = ["sh", "-c", "exit $N"]\n'), set={"env.N": "0"}, env={"N": "3"}, tags=["f"])
     with pytest.raises(client.RunFailed, match="exit code 3") as e:
         failed.wait(check=True)
-    assert e.value.run["id"] == failed.id
+    assert e.value.run["id"] == failed.id and failed.tags == ["f"]
     with pytest.raises(client.Invalid) as wrong:
         master.submit({"name": "py", "comand": ["true"]})
     assert any("did you mean 'command'" in d for d in wrong.value.details)

@@ -10,8 +10,8 @@ Standard library only.  docs/python.md has the whole of it.
 """
 from ._client import Master, connect
 from ._errors import (Conflict, Denied, Invalid, NotFound, RegattaError, RunFailed, Throttled, Unavailable)
-from ._run import Event, OutputFile, Point, Run, Sample
+from ._run import Event, Note, OutputFile, Point, Run, Sample
 
-__all__ = ["Conflict", "Denied", "Event", "Invalid", "Master", "NotFound", "OutputFile", "Point", "RegattaError", "Run",
-           "RunFailed", "Sample", "Throttled", "Unavailable", "connect"]
+__all__ = ["Conflict", "Denied", "Event", "Invalid", "Master", "NotFound", "Note", "OutputFile", "Point", "RegattaError",
+           "Run", "RunFailed", "Sample", "Throttled", "Unavailable", "connect"]
 __version__ = "0.1.0"

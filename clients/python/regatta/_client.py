@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 import tempfile
 import uuid
-from typing import Any, BinaryIO, Dict, Iterator, List, Mapping, Optional, Type, TYPE_CHECKING, Union
+from typing import Any, BinaryIO, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TYPE_CHECKING, Union
 
 from ._errors import Invalid, NotFound, error_of
 from ._run import Run
@@ -80,18 +80,18 @@ class Master:
             before = page[-1]["id"]
 
     def submit(self, job: Job, set: Optional[Mapping[str, Any]] = None, env: Optional[Mapping[str, str]] = None,
-               base_dir: Optional[str] = None) -> Run:
+               base_dir: Optional[str] = None, tags: Sequence[str] = ()) -> Run:
         """Start a run and return at once.
 
         A mapping has the keys of a job file; a relative `source` in it is a path below `base_dir` (default: the current
         directory) and is uploaded.  A path is that of a job file, which the program reads, as `regatta run -d` would,
         with everything that it can upload or resolve; `set` changes keys of it, e.g. {"roles.trainer.count": 8}.
-        `env` adds variables to the job's.  What `pass` of the job names is taken from this process' environment.
+        `tags` are words on the run.  `env` adds variables to the job's.  What `pass` of the job names is taken from this process' environment.
         """
         if isinstance(job, Mapping):
             if set:
                 raise Invalid("'set' is for a job file: change the mapping instead", "invalid")
-            return self._submit_mapping(dict(job), env or {}, os.path.abspath(base_dir or "."))
+            return self._submit_mapping(dict(job), env or {}, os.path.abspath(base_dir or "."), tags)
         if base_dir is not None:
             raise Invalid("'base_dir' is for a mapping: a job file has its own directory", "invalid")
         words: List[str] = []
@@ -99,6 +99,8 @@ class Master:
             words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
         for key, value in (env or {}).items():
             words += ["--env", f"{key}={value}"]
+        for tag in tags:
+            words += ["--tag", tag]
         return self._submit_file(os.fspath(job), words)
 
     def _submit_file(self, path: str, options: List[str]) -> Run:
@@ -116,12 +118,12 @@ class Master:
             raise error_of(EXIT_KINDS.get(done.returncode, "unavailable"), lines[0].replace("regatta: ", "", 1), lines[1:])
         return self.run(json.loads(done.stdout)["id"])
 
-    def _submit_mapping(self, job: Dict[str, Any], env: Mapping[str, str], base_dir: str) -> Run:
+    def _submit_mapping(self, job: Dict[str, Any], env: Mapping[str, str], base_dir: str, tags: Sequence[str]) -> Run:
         if env:
             job["env"] = {**job.get("env", {}), **env}
         asked = job.get("pass", ())
         passed = (PASSED_ANYWHERE if self._remote else PASSED_HERE) + tuple([asked] if isinstance(asked, str) else asked)
-        body: Dict[str, Any] = {"request_id": uuid.uuid4().hex, "job": job, "base_dir": base_dir,
+        body: Dict[str, Any] = {"request_id": uuid.uuid4().hex, "job": job, "base_dir": base_dir, "tags": list(tags),
                                 "client_env": {k: v for k, v in os.environ.items() if _is_passed(k, passed)}}
         source = job.get("source")
         if isinstance(source, str) and "://" not in source:

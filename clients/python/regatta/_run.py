@@ -4,7 +4,7 @@ import hashlib
 import os
 import socket
 import time
-from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Type, TYPE_CHECKING)
+from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Type, TYPE_CHECKING)
 from urllib.parse import quote
 
 from ._errors import Conflict, Invalid, RunFailed, Unavailable, RegattaError
@@ -40,6 +40,12 @@ class Event(NamedTuple):
     kind: str
     node: Optional[str]
     text: Optional[str]
+
+
+class Note(NamedTuple):
+    """What somebody wrote on a run; `time` is Unix time in seconds."""
+    time: float
+    text: str
 
 
 class OutputFile(NamedTuple):
@@ -108,11 +114,35 @@ class Run:
     def nodes(self) -> List[str]:
         return [n["name"] for n in self.data.get("nodes", [])]
 
+    @property
+    def params(self) -> Dict[str, Any]:
+        """The parameters of its job."""
+        return dict(self.data.get("params") or {})
+
+    @property
+    def tags(self) -> List[str]:
+        return list(self.data.get("tags") or [])
+
+    @property
+    def notes(self) -> List["Note"]:
+        """The oldest first."""
+        return [Note(n["time_ms"] / 1000, n["text"]) for n in self.data.get("notes") or []]
+
     def path(self, rest: str = "") -> str:
         return f"/api/v1/runs/{quote(self.id, safe='')}{rest}"
 
     def refresh(self) -> "Run":
         self.data = self._transport.call("GET", self.path())
+        return self
+
+    def tag(self, *add: str, remove: Sequence[str] = ()) -> "Run":
+        """Put tags on it and take others off, at any time."""
+        self.data = self._transport.call("POST", self.path("/tags"), {"add": list(add), "remove": list(remove)})
+        return self
+
+    def note(self, text: str) -> "Run":
+        """Write a note on it, at any time."""
+        self.data = self._transport.call("POST", self.path("/notes"), {"text": text})
         return self
 
     # ---- its end ----

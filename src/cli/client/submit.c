@@ -245,6 +245,10 @@ static int make_body(const struct job_input *in, bool here, struct submission *s
 	jsonw_kz(&w, "path", in->path);
 	if (s->sha256[0])
 		jsonw_kz(&w, "source_sha256", s->sha256);
+	if (in->tags) {
+		jsonw_key(&w, "tags");
+		jsonw_raw(&w, str_from(doc_json_text(in->a, in->tags)));
+	}
 	if (s->data.n > 0) {
 		jsonw_key(&w, "data");
 		jsonw_raw(&w, buf_str(&s->data));

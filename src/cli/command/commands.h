@@ -19,6 +19,8 @@ int command_cp(const struct cli_call *c);
 int command_suite(const struct cli_call *c);
 int command_compare(const struct cli_call *c);
 int command_resize(const struct cli_call *c);
+int command_tag(const struct cli_call *c);
+int command_note(const struct cli_call *c);
 int command_cost(const struct cli_call *c);
 int command_exec(const struct cli_call *c);
 int command_kill(const struct cli_call *c);

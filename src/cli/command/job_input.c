@@ -22,6 +22,7 @@
 #include "driver/input_find.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "spec/tag.h"
 
 #define DEFAULT_FILE "job.toml"
 #define MAX_REPORT (1024 * 1024)
@@ -78,6 +79,20 @@ static size_t collect_sets(const struct cli_call *c, bool from_file, const char 
 	return n + call_texts(c, "set", sets + n, c->nvalues);
 }
 
+/* Those of --tag, after those that the list has already. */
+static int read_tags(const struct cli_call *c, struct job_input *in, struct err *err)
+{
+	const char **words = arena_array(in->a, const char *, c->nvalues + 1);
+	size_t n = call_texts(c, "tag", words, c->nvalues);
+	const char *json;
+
+	if (n && !in->tags)
+		in->tags = doc_new(in->a, DOC_ARRAY);
+	for (size_t i = 0; i < n; i++)
+		doc_append(in->a, in->tags, doc_new_str(in->a, str_from(words[i])));
+	return tags_read(in->tags, in->a, &json, err) < 0 ? err_wrap(err, "--tag") : 0;
+}
+
 static const char *choose_file(const struct cli_call *c, struct err *err)
 {
 	const char *path = call_arg(c, 0);
@@ -103,7 +118,7 @@ static int read_job(const struct cli_call *c, const char *engine, struct job_inp
 		.convert = dialect_convert,
 	};
 	*ret_text = "";
-	if (env_input_read(c, in->a, &in->opts.env, err) < 0)
+	if (env_input_read(c, in->a, &in->opts.env, err) < 0 || read_tags(c, in, err) < 0)
 		return -1;
 	struct job_options opts = in->opts;
 	opts.rules = &rules;
@@ -236,7 +251,7 @@ int job_input_file(const struct cli_call *c, struct arena *a, const char *path,
 	opts.rules = &rules;
 	int rc = job_read(path, &opts, a, in.job, &in.doc, &text, &err);
 
-	if (rc == 0 && read_prices(c, &in, &err) < 0) {
+	if (rc == 0 && (read_prices(c, &in, &err) < 0 || read_tags(c, &in, &err) < 0)) {
 		job_input_release(&in);
 		return cli_fail(&err);
 	}
@@ -270,7 +285,10 @@ int job_input_again(const struct cli_call *c, const struct doc *record, const st
 	in.job = arena_new_of(in.a, struct job);
 	in.opts = (struct job_options){.sets = sets,
 				       .nsets = collect_sets(c, true, NULL, in.a, sets)};
-	if (env_input_read(c, in.a, &in.opts.env, &err) < 0) {
+	const struct doc *tags = doc_array(record, "tags");
+
+	in.tags = tags ? doc_copy(in.a, tags) : NULL;
+	if (env_input_read(c, in.a, &in.opts.env, &err) < 0 || read_tags(c, &in, &err) < 0) {
 		job_input_release(&in);
 		return cli_fail(&err);
 	}

@@ -20,6 +20,7 @@ struct job_input {
 	struct doc *facts;
 	/* of an archive that the master has; NULL: the source is packed */
 	const char *source_sha256;
+	struct doc *tags; /* list of strings; NULL: none */
 	struct plan plan; /* as if on this machine; the master chooses the real addresses */
 };
 

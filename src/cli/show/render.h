@@ -52,6 +52,8 @@ void event_render(const struct doc *event, const struct style *st, struct buf *o
 /* Shared by the above: each appends to *out. */
 void text_add_escaped(struct buf *out, struct str text);
 void text_add_span(struct buf *out, int64_t ms);
+/* "baseline,draft" of a run */
+void tags_add(const struct doc *run, struct buf *out);
 /* "lr=0.1, model=resnet50" of a run */
 void params_add(const struct doc *run, const char *between, struct buf *out);
 /* "exit code 3", "killed by SIGKILL, out of memory", "lost: reason"; nothing for a node that

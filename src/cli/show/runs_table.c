@@ -47,6 +47,26 @@ static void cause_cell(struct table *t, const struct doc *run, struct arena *a)
 		table_cell(t, cause.n ? cause : STR("-"));
 }
 
+static bool any_tags(const struct doc *runs)
+{
+	for (size_t i = 0; i < runs->array.n; i++) {
+		const struct doc *tags = doc_array(runs->array.v[i], "tags");
+
+		if (tags && tags->array.n)
+			return true;
+	}
+	return false;
+}
+
+static void tags_cell(struct table *t, const struct doc *run)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, RENDER_MAX_LINE);
+	tags_add(run, &text);
+	table_cell(t, text.n ? buf_str(&text) : STR("-"));
+}
+
 static void params_cell(struct table *t, const struct doc *run)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -59,8 +79,9 @@ static void params_cell(struct table *t, const struct doc *run)
 void runs_render(const struct doc *runs, int64_t now_ms, bool params, const struct style *st,
 		 struct buf *out)
 {
-	/* The last two only where they are wanted, or where a run has cost anything. */
-	const struct column params_column = {.title = "PARAMS", .min = 6},
+	/* The last three only where they are wanted, or where a run has any. */
+	const struct column tags_column = {.title = "TAGS", .min = 6},
+			    params_column = {.title = "PARAMS", .min = 6},
 			    cost_column = {.title = "USD", .right = true};
 	struct column columns[] = {
 		{.title = "RUN", .min = 12},
@@ -73,12 +94,15 @@ void runs_render(const struct doc *runs, int64_t now_ms, bool params, const stru
 		{.title = "CAUSE", .min = 10},
 		{0},
 		{0},
+		{0},
 	};
-	size_t n = sizeof(columns) / sizeof(columns[0]) - 2;
-	bool costs = any_costs(runs);
+	size_t n = sizeof(columns) / sizeof(columns[0]) - 3;
+	bool costs = any_costs(runs), tags = any_tags(runs);
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct table t;
 
+	if (tags)
+		columns[n++] = tags_column;
 	if (params)
 		columns[n++] = params_column;
 	if (costs)
@@ -102,6 +126,8 @@ void runs_render(const struct doc *runs, int64_t now_ms, bool params, const stru
 		table_cell(&t, doc_str(r, "strategy", STR("-")));
 		table_cell(&t, doc_str(r, "engine", STR("-")));
 		cause_cell(&t, r, a);
+		if (tags)
+			tags_cell(&t, r);
 		if (params)
 			params_cell(&t, r);
 		if (costs)

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/escape.h"
 #include "cli/show/render.h"
 #include "cli/show/terminal.h"
@@ -79,6 +80,50 @@ void params_add(const struct doc *run, const char *between, struct buf *out)
 		buf_addc(out, '=');
 		text_add_escaped(out, v->type == DOC_STRING ? v->s : str_from(doc_json_text(a, v)));
 	}
+}
+
+void tags_add(const struct doc *run, struct buf *out)
+{
+	const struct doc *tags = doc_array(run, "tags");
+
+	for (size_t i = 0; tags && i < tags->array.n; i++) {
+		if (tags->array.v[i]->type != DOC_STRING)
+			continue;
+		buf_addz(out, i ? "," : "");
+		text_add_escaped(out, tags->array.v[i]->s);
+	}
+}
+
+/* "note    2026-11-17 20:05:11  text", further lines below the text. */
+static void add_notes(const struct doc *run, struct buf *out)
+{
+	const struct doc *notes = doc_array(run, "notes");
+
+	for (size_t i = 0; notes && i < notes->array.n; i++) {
+		struct str rest = doc_str(notes->array.v[i], "text", STR(""));
+		char when[32];
+
+		clock_format(doc_int(notes->array.v[i], "time_ms", 0), when);
+		buf_printf(out, "note    %.19s  ", when);
+		text_add_escaped(out, str_cut(&rest, '\n'));
+		buf_addc(out, '\n');
+		while (rest.p && rest.n) {
+			buf_printf(out, "%*s", LABEL, "");
+			text_add_escaped(out, str_cut(&rest, '\n'));
+			buf_addc(out, '\n');
+		}
+	}
+}
+
+static void add_tags(const struct doc *run, struct buf *out)
+{
+	const struct doc *tags = doc_array(run, "tags");
+
+	if (!tags || !tags->array.n)
+		return;
+	buf_addz(out, "tags    ");
+	tags_add(run, out);
+	buf_addc(out, '\n');
 }
 
 static void add_params(const struct doc *run, struct buf *out)
@@ -270,7 +315,9 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 			"disk    full where the master keeps its files: output waits until there is "
 			"room, or end the run with 'regatta kill %.*s'\n",
 			STR_ARG(doc_str(run, "id", STR(""))));
+	add_tags(run, out);
 	add_params(run, out);
+	add_notes(run, out);
 	add_cause(run, out);
 	add_unreadable(run, out);
 	add_waiting(run, out);

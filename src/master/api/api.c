@@ -76,6 +76,8 @@ static const struct api_route routes[] = {
 	ROUTE("GET", "/api/v1/runs/:run/record", API_READ, api_run_record),
 	ROUTE("POST", "/api/v1/runs/:run/cancel", API_SUBMIT, api_run_cancel),
 	ROUTE("POST", "/api/v1/runs/:run/resize", API_SUBMIT, api_run_resize),
+	ROUTE("POST", "/api/v1/runs/:run/tags", API_SUBMIT, api_run_tags),
+	ROUTE("POST", "/api/v1/runs/:run/notes", API_SUBMIT, api_run_note),
 	ROUTE("POST", "/api/v1/runs/:run/cleanup", API_ADMIN, api_run_cleanup),
 	ROUTE("POST", "/api/v1/runs/:run/exec/:node", API_ADMIN, api_run_exec),
 	ROUTE("POST", "/api/v1/exec/:id/input", API_ADMIN, api_exec_input),

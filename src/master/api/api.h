@@ -61,6 +61,8 @@ int api_query_int(const struct api_call *c, const char *name, int64_t fallback, 
 void api_reply_error(struct http_exchange *x, const struct err *err);
 
 /* runs.c */
+/* Answers with the run object, and is done with the run. */
+int api_reply_run(struct api_call *c, int status, struct live_run *lr);
 int api_runs_list(struct api_call *c, struct err *err);
 int api_run_submit(struct api_call *c, struct err *err);
 /* Answers lr->answer when the run is committed, or with why_not when it cannot be. */
@@ -76,6 +78,9 @@ int api_run_record(struct api_call *c, struct err *err);
 int api_run_resize(struct api_call *c, struct err *err);
 int api_run_cancel(struct api_call *c, struct err *err);
 int api_run_cleanup(struct api_call *c, struct err *err);
+/* labels.c */
+int api_run_tags(struct api_call *c, struct err *err);
+int api_run_note(struct api_call *c, struct err *err);
 /* logs.c */
 int api_run_log(struct api_call *c, struct err *err);
 /* suites.c */

@@ -29,7 +29,7 @@
 #define LIST_PIECE 128	  /* rows per slice */
 #define LIST_PIECE_FULL 8
 
-static int reply_run(struct api_call *c, int status, struct live_run *lr)
+int api_reply_run(struct api_call *c, int status, struct live_run *lr)
 {
 	struct buf text;
 
@@ -195,7 +195,7 @@ int api_run_submit(struct api_call *c, struct err *err)
 	lr->busy--;
 	if (c->m->exit_code)
 		return err_set(err, ERR_IO, "the run could not be stored");
-	return reply_run(c, 200, lr);
+	return api_reply_run(c, 200, lr);
 }
 
 void api_run_stored(struct live_run *lr, const struct err *why_not)
@@ -219,7 +219,7 @@ int api_run_get(struct api_call *c, struct err *err)
 {
 	struct live_run *lr = api_run(c, err);
 
-	return lr ? reply_run(c, 200, lr) : -1;
+	return lr ? api_reply_run(c, 200, lr) : -1;
 }
 
 int api_run_watch(struct api_call *c, struct err *err)
@@ -345,6 +345,8 @@ int api_run_record(struct api_call *c, struct err *err)
 	jsonw_raw(&w, str_from(lr->row.job_json));
 	jsonw_kz(&w, "base_dir", lr->row.base_dir);
 	jsonw_kz(&w, "source_sha256", lr->row.source_sha256);
+	jsonw_key(&w, "tags");
+	jsonw_raw(&w, str_from(lr->row.tags ? lr->row.tags : "[]"));
 	jsonw_close(&w);
 	buf_addc(&text, '\n');
 	live_run_done(lr);
@@ -375,7 +377,7 @@ int api_run_cancel(struct api_call *c, struct err *err)
 	lr->busy++; /* keeps it in memory: the commit may end it */
 	round_end(c->m);
 	lr->busy--;
-	return reply_run(c, 200, lr);
+	return api_reply_run(c, 200, lr);
 }
 
 static int role_named(const struct crew *c, struct str name)
@@ -436,7 +438,7 @@ int api_run_resize(struct api_call *c, struct err *err)
 	lr->busy++; /* keeps it in memory: the commit may end it */
 	round_end(c->m);
 	lr->busy--;
-	return reply_run(c, 200, lr);
+	return api_reply_run(c, 200, lr);
 }
 
 /* Removes a run that has ended.  A client that wants an active run removed cancels it, watches

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/exit_text.h"
 #include "base/file.h"
@@ -175,12 +176,47 @@ static const char *params_line(const struct live_run *lr, struct arena *a)
 	return text_of(a, &b);
 }
 
+static const char *tags_line(const struct live_run *lr, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	struct doc *tags;
+
+	if (!lr->row.tags || json_parse(str_from(lr->row.tags), a, &tags, NULL) < 0)
+		return NULL;
+	buf_init(&b, 64u << 10);
+	for (size_t i = 0; i < tags->array.n; i++)
+		buf_printf(&b, "%s%.*s", i ? ", " : "", STR_ARG(tags->array.v[i]->s));
+	return text_of(a, &b);
+}
+
+/* "2026-11-17 20:05: text; ..." */
+static const char *notes_text(const struct live_run *lr, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	struct doc *notes;
+
+	if (!lr->notes ||
+	    json_parse_limited(str_from(lr->notes), 64u << 20, DOC_MAX_NODES, a, &notes, NULL) < 0)
+		return NULL;
+	buf_init(&b, 8u << 20);
+	for (size_t i = 0; i < notes->array.n; i++) {
+		char when[32];
+
+		clock_format(doc_int(notes->array.v[i], "time_ms", 0), when);
+		buf_printf(&b, "%s%.16s: %.*s", i ? "; " : "", when,
+			   STR_ARG(doc_str(notes->array.v[i], "text", STR(""))));
+	}
+	return text_of(a, &b);
+}
+
 static void add_environment(const struct live_run *lr, struct arena *a, struct report_run *run)
 {
 	struct report_fact *facts = arena_array(a, struct report_fact, MAX_FACTS);
 	struct utsname un;
 	size_t n = 0;
 
+	add_fact(facts, &n, "tags", tags_line(lr, a));
+	add_fact(facts, &n, "notes", notes_text(lr, a));
 	add_fact(facts, &n, "parameters", params_line(lr, a));
 	add_fact(facts, &n, "regatta", REGATTA_VERSION);
 	add_fact(facts, &n, "directory of the run", copy(a, lr->dir));

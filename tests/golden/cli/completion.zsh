@@ -20,6 +20,8 @@ _regatta()
 		'compare:compare the metrics of runs or suites with those of the first'
 		'cost:what a run has cost, by role, with the share of time in which its machines were idle'
 		'resize:change how many nodes of a role a run has'
+		'tag:put tags on a run, or take them off'
+		'note:write a note on a run'
 		'exec:run a command on a node of a run, beside its job'
 		'kill:cancel runs'
 		'cleanup:cancel runs if needed and remove all their files'
@@ -64,6 +66,7 @@ _regatta()
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
 			'*--env[a variable of every node, over those of the job file; may be repeated]:NAME=VALUE: ' \
 			'*--env-file[variables from a file of NAME=VALUE lines; --env wins over it]:FILE:_files' \
+			'*--tag[a word on the run, to find it by; may be repeated]:TAG: ' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
 			'--engine[where the nodes are\: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine]:ENGINE: ' \
 			'--kube-context[context of the kubeconfig, for engine kubernetes]:NAME: ' \
@@ -85,6 +88,7 @@ _regatta()
 			'*--set[change a key of the job, e.g. roles.trainer.count=8; may be repeated]:KEY=VALUE:{compadd -- $(regatta words keys 2>/dev/null)}' \
 			'*--env[a variable of every node, over those of the job file; may be repeated]:NAME=VALUE: ' \
 			'*--env-file[variables from a file of NAME=VALUE lines; --env wins over it]:FILE:_files' \
+			'*--tag[a word on the run, to find it by; may be repeated]:TAG: ' \
 			'--name[the job'\''s name; the run is called NAME-xxxx]:NAME: ' \
 			'--engine[where the nodes are\: local (default), hosts, aws.ec2, kubernetes; the job'\''s engine]:ENGINE: ' \
 			''{-d,--detach}'[print the run'\''s id and return; the run goes on]' \
@@ -192,6 +196,7 @@ _regatta()
 	suite)
 		_arguments -S \
 			''{-d,--detach}'[with run and resume\: print the suite'\''s id and return; the suite goes on]' \
+			'*--tag[with run\: a word on each of its runs; may be repeated]:TAG: ' \
 			'--failed[with resume\: start again what has failed, too]' \
 			'--now[with cancel\: kill the active runs at once]' \
 			'--prices[prices of machines, CSV with the columns type and usd_per_hour, in place of those in the program]:FILE:_files' \
@@ -227,6 +232,22 @@ _regatta()
 			''{-h,--help}'[show this help]' \
 			':RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
 			'*:ROLE=N: '
+		;;
+	tag)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			':RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
+			'*:+TAG|-TAG: '
+		;;
+	note)
+		_arguments -S \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			':RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
+			':TEXT: '
 		;;
 	exec)
 		_arguments -S \
@@ -452,7 +473,7 @@ _regatta()
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			'::COMMAND:(run rerun attach wait ps status logs metrics events report outputs cp suite compare cost resize exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help)'
+			'::COMMAND:(run rerun attach wait ps status logs metrics events report outputs cp suite compare cost resize tag note exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help)'
 		;;
 	esac
 }

@@ -583,6 +583,36 @@ static void the_ended_runs_of_version_3_get_their_progress(void **state)
 	sqlite3_close(db);
 }
 
+/* Rule: the runs of a version without tags have none, and take them. */
+static void the_runs_of_version_20_have_no_tags_yet(void **state)
+{
+	const char *path = unit_path(state, "regatta.db"), *tags, *notes;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct run_row row;
+	struct err err;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_ok(store_migrate(db, path, 0, store_migrations, 20, &err), &err);
+	sqlite3_close(db);
+	alter(path,
+	      "INSERT INTO run (no, id, name, engine, strategy, nodes, seed, created_ms, ended_ms,"
+	      " phase, verdict) VALUES (1, 'old', 'n', 'local', 'roles', 2, 0, 0, 9, 6, 1);"
+	      "INSERT INTO job (run, json) VALUES (1, '{\"params\":{\"lr\":0.10}}')");
+	struct store *st = fixture_open(*state);
+
+	assert_ok(store_run_get(st, 1, a, &row, &err), &err);
+	assert_string_equal(row.tags, "[]");
+	assert_string_equal(row.params, "{\"lr\":0.10}");
+	store_begin(st);
+	assert_ok(store_tag_set(st, 1, STR("kept"), true, &err), &err);
+	fixture_commit(st);
+	assert_ok(store_labels_get(st, 1, a, &tags, &notes, &err), &err);
+	assert_string_equal(tags, "[\"kept\"]");
+	assert_string_equal(notes, "[]");
+	close_home(st);
+}
+
 static void note_facts(void *ctx, int index, const struct plan_resource *pr)
 {
 	buf_printf(ctx, "%d %s '%s' node %d %s\n", index, pr->kind, pr->name, pr->node, pr->spec);
@@ -698,6 +728,7 @@ int main(void)
 		cmocka_unit_test(a_step_that_fails_undoes_those_before_it),
 		on_dir(what_cannot_be_begun_or_read_is_told),
 		on_dir(an_old_database_of_ours_is_migrated_by_opening_it),
+		on_dir(the_runs_of_version_20_have_no_tags_yet),
 		on_dir(the_ended_runs_of_version_3_get_their_progress),
 		on_dir(the_runs_of_version_4_get_facts_and_specs),
 		on_dir(the_resources_of_version_12_know_their_incarnation),

@@ -172,6 +172,58 @@ static void the_record_takes_the_place_of_a_run_that_has_ended(void **state)
 	assert_string_equal(told(h, h->there, here), "here;there;end;5 1 4;6 2 2;");
 }
 
+static const char *labels(struct homes *h, struct store *st, int64_t no)
+{
+	const char *tags = NULL, *notes = NULL;
+
+	assert_ok(store_labels_get(st, no, h->a, &tags, &notes, &h->err), &h->err);
+	return arena_printf(h->a, "%s %s", tags, notes);
+}
+
+static void put_labels(struct homes *h, struct store *st, int64_t no, const char *tag,
+		       int64_t time_ms, const char *note)
+{
+	store_begin(st);
+	assert_ok(store_tag_set(st, no, str_from(tag), true, &h->err), &h->err);
+	assert_ok(store_tag_set(st, no, STR("both"), true, &h->err), &h->err);
+	assert_ok(store_note_add(st, no, time_ms, str_from(note), &h->err), &h->err);
+	fixture_commit(st);
+}
+
+static void tags_and_notes_go_with_the_record(void **state)
+{
+	struct homes *h = *state;
+	int64_t no = add_run(h, h->st, "mine", "there", 4), got;
+
+	add_run(h, h->there, "first", "other", 9);
+	put_labels(h, h->st, no, "there", 5, "n1");
+	assert_ok(store_record_write(h->st, no, h->path, &h->err), &h->err);
+	assert_ok(store_record_read(h->there, h->path, "mine", &got, &h->err), &h->err);
+	assert_true(got != no);
+	assert_string_equal(labels(h, h->there, got),
+			    "[\"both\",\"there\"] [{\"time_ms\":5,\"text\":\"n1\"}]");
+	/* They end with their run. */
+	store_begin(h->there);
+	assert_ok(store_run_remove(h->there, got, &h->err), &h->err);
+	fixture_commit(h->there);
+	assert_string_equal(labels(h, h->there, got), "[] []");
+}
+
+static void tags_and_notes_of_both_homes_are_kept_when_the_record_takes_a_place(void **state)
+{
+	struct homes *h = *state;
+	int64_t no = add_run(h, h->st, "mine", "there", 4);
+	int64_t here = add_run(h, h->there, "mine", "here", 7);
+
+	put_labels(h, h->st, no, "there", 5, "n2");
+	put_labels(h, h->there, here, "here", 3, "n1");
+	assert_ok(store_record_write(h->st, no, h->path, &h->err), &h->err);
+	assert_ok(store_record_replace(h->there, h->path, "mine", here, &h->err), &h->err);
+	assert_string_equal(labels(h, h->there, here),
+			    "[\"both\",\"here\",\"there\"] [{\"time_ms\":3,\"text\":\"n1\"},"
+			    "{\"time_ms\":5,\"text\":\"n2\"}]");
+}
+
 static void the_record_does_not_take_the_place_of_another_run(void **state)
 {
 	struct homes *h = *state;
@@ -216,6 +268,11 @@ int main(void)
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_record_does_not_take_the_place_of_another_run,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(tags_and_notes_go_with_the_record, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			tags_and_notes_of_both_homes_are_kept_when_the_record_takes_a_place, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(another_file_is_refused, set_up, tear_down),
 	};
 

@@ -158,7 +158,7 @@ export function params(run: Run): string {
 export function matches(run: Run, words: string[]): boolean {
 	if (!words.length) return true;
 	const text =
-		`${run.id} ${run.name} ${run.state} ${run.engine} ${run.strategy} ${run.cause ?? ""} ${params(run)}`.toLowerCase();
+		`${run.id} ${run.name} ${run.state} ${run.engine} ${run.strategy} ${run.cause ?? ""} ${(run.tags ?? []).join(" ")} ${params(run)}`.toLowerCase();
 	return words.every((w) => text.includes(w));
 }
 

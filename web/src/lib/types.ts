@@ -52,6 +52,8 @@ export interface Run {
 	engine: string;
 	strategy: string;
 	params?: Record<string, string | number | boolean>; /* older services have none */
+	tags?: string[];
+	notes?: { time_ms: number; text: string }[];
 	verdict: string | null;
 	cause?: string | null;
 	cause_kind?: string | null;

@@ -178,6 +178,11 @@ function Head({ run, w, me }: { run: Run; w: Watched; me: Me | null }): JSX.Elem
 				)}
 				<Actions run={run} me={me} leave={w.leave} />
 			</div>
+			{(run.notes ?? []).map((n) => (
+				<p key={n.time_ms} class="note" title={dateTime(n.time_ms)}>
+					{n.text} <span class="dim">{age(now - n.time_ms) === "now" ? "now" : `${age(now - n.time_ms)} ago`}</span>
+				</p>
+			))}
 			<dl class="facts">
 				<Fact name="engine">{run.engine}</Fact>
 				<Fact name="strategy">{run.strategy}</Fact>
@@ -189,6 +194,7 @@ function Head({ run, w, me }: { run: Run; w: Watched; me: Me | null }): JSX.Elem
 				{deadline !== null && <Fact name={`${run.state} must end in`}>{duration(deadline)}</Fact>}
 				<Fact name="cost">{money(cost(run))}</Fact>
 				<Fact name="logs">{bytes(logBytes(run))}</Fact>
+				{!!run.tags?.length && <Fact name="tags">{run.tags.join(", ")}</Fact>}
 				{Object.entries(run.params ?? {}).map(([name, value]) => (
 					<Fact key={name} name={name} title={`params.${name}`}>
 						{String(value)}

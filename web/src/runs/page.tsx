@@ -94,7 +94,7 @@ export function RunsPage(): JSX.Element {
 			<div class="tools" role="search">
 				<SearchField
 					label="Search runs"
-					hint="Search name, state, engine, strategy, parameters"
+					hint="Search name, state, engine, strategy, tags, parameters"
 					text={text}
 					set={(q) => setQuery({ q })}
 				/>
@@ -318,6 +318,11 @@ function Row({ run, row, top, now, at, chosen, choose }: RowProps): JSX.Element 
 					{run.id}
 				</a>
 				{!run.id.startsWith(run.name) && <span class="dim"> {run.name}</span>}
+				{run.tags?.map((t) => (
+					<span key={t} class="tag">
+						{t}
+					</span>
+				))}
 				{run.cause && <span class="dim cause"> {run.cause}</span>}
 			</span>
 			<span role="cell" class="c-engine">
