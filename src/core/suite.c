@@ -309,6 +309,22 @@ static void end(struct suite_step *st)
 	effect(st, SUITE_FX_ENDED, -1);
 }
 
+static void close_here(struct suite_step *st)
+{
+	st->s->closer = CLOSER_MASTER;
+	st->s->closer_until_ms = st->s->next_ms = 0;
+	touch(st);
+	effect(st, SUITE_FX_CLOSE, -1);
+}
+
+/* The client has until then to say that it runs on_exit. */
+static void wait_for_client(struct suite_step *st, enum suite_closer closer, int64_t ms)
+{
+	st->s->closer = closer;
+	st->s->closer_until_ms = st->s->next_ms = st->now + ms;
+	touch(st);
+}
+
 /* Nothing runs, and nothing can start. */
 static void check_end(struct suite_step *st)
 {
@@ -323,7 +339,10 @@ static void check_end(struct suite_step *st)
 		return;
 	}
 	phase_set(st, SUITE_CLOSING);
-	effect(st, SUITE_FX_CLOSE, -1);
+	if (*s->client)
+		wait_for_client(st, CLOSER_OFFERED, SUITE_OFFER_MS);
+	else
+		close_here(st);
 }
 
 static void go_on(struct suite_step *st)
@@ -486,6 +505,8 @@ static void again(struct suite_step *st, const struct suite_event *ev)
 	s->cancel_asked = s->hurry = s->too_dear = false;
 	s->kind = ERR_NONE;
 	s->cause[0] = s->closed[0] = '\0';
+	snprintf(s->client, sizeof(s->client), "%s", ev->client);
+	s->closer = CLOSER_NONE;
 	phase_set(st, SUITE_RUNNING);
 	check_cost(st);
 	go_on(st);
@@ -501,14 +522,39 @@ static void resume(struct suite_step *st)
 		if (s->entries[i].state == ENTRY_RUNNING && s->phase == SUITE_STOPPING)
 			effect(st, SUITE_FX_CANCEL, i);
 	}
-	if (s->phase == SUITE_CLOSING)
-		effect(st, SUITE_FX_CLOSE, -1);
-	else
+	if (s->phase != SUITE_CLOSING)
 		go_on(st);
+	else if (s->closer == CLOSER_OFFERED || s->closer == CLOSER_CLIENT)
+		/* The client could not be heard meanwhile. */
+		wait_for_client(st, s->closer,
+				s->closer == CLOSER_CLIENT ? SUITE_CLAIM_MS : SUITE_OFFER_MS);
+	else
+		close_here(st);
+}
+
+bool suite_is_claimed_by(const struct core_suite *s, const char *client)
+{
+	return s->phase == SUITE_CLOSING && s->closer == CLOSER_CLIENT && *client &&
+	       strcmp(s->client, client) == 0;
+}
+
+static void claim(struct suite_step *st, const struct suite_event *ev)
+{
+	struct core_suite *s = st->s;
+
+	if (s->phase != SUITE_CLOSING || strcmp(s->client, ev->client) != 0 ||
+	    (s->closer != CLOSER_OFFERED && s->closer != CLOSER_CLIENT))
+		return;
+	wait_for_client(st, CLOSER_CLIENT, SUITE_CLAIM_MS);
 }
 
 static void closed(struct suite_step *st, const struct suite_event *ev)
 {
+	const struct core_suite *s = st->s;
+
+	if (*ev->client ? !suite_is_claimed_by(s, ev->client) : s->closer != CLOSER_MASTER)
+		return;
+	st->s->next_ms = 0;
 	snprintf(st->s->closed, sizeof(st->s->closed), "%s", ev->text);
 	end(st);
 }
@@ -541,7 +587,10 @@ void suite_step(struct core_suite *s, const struct suite_event *ev, int64_t now_
 	case SUITE_TICK:
 		if (s->next_ms && s->next_ms <= now_ms) {
 			s->next_ms = 0;
-			go_on(&st);
+			if (s->phase == SUITE_CLOSING)
+				close_here(&st);
+			else
+				go_on(&st);
 		}
 		return;
 	case SUITE_STARTED:
@@ -567,6 +616,9 @@ void suite_step(struct core_suite *s, const struct suite_event *ev, int64_t now_
 	case SUITE_AGAIN:
 		if (over)
 			again(&st, ev);
+		return;
+	case SUITE_CLAIM:
+		claim(&st, ev);
 		return;
 	case SUITE_CLOSED:
 		if (s->phase == SUITE_CLOSING)

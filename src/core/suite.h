@@ -11,6 +11,11 @@
  * No effect is lost in a crash: an entry in `starting` waits for its run to be made, one in `running`
  * for its end, the phase `closing` for the commands of on_exit.  SUITE_RESUME asks for all of them
  * again; every effect is idempotent, but the commands may run twice.
+ *
+ * on_exit runs where the suite was started.  A client elsewhere that stays has a name (`client`): when
+ * all runs have ended the commands are offered to it.  It takes them on with SUITE_CLAIM, which it
+ * repeats while they run, and ends with SUITE_CLOSED.  If it does not come, or is silent until its time
+ * is over, the master runs them; from then on the client has no part in it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +33,18 @@ enum suite_phase {
 	SUITE_CANCELLED,
 };
 #define SUITE_PHASES (SUITE_CANCELLED + 1)
+
+/* Who runs on_exit, in the phase closing. */
+enum suite_closer {
+	CLOSER_NONE,
+	CLOSER_OFFERED, /* the client may take it on */
+	CLOSER_CLIENT,
+	CLOSER_MASTER,
+};
+#define SUITE_CLOSERS (CLOSER_MASTER + 1)
+#define SUITE_OFFER_MS 10000 /* how long the client is waited for */
+#define SUITE_CLAIM_MS 30000 /* how long it may be silent; it repeats its claim more often */
+#define SUITE_CLIENT_SIZE 40
 
 enum entry_state {
 	ENTRY_WAITING,
@@ -57,9 +74,12 @@ struct core_suite {
 	enum suite_phase phase;
 	bool cancel_asked, hurry, too_dear;
 	enum err_kind kind;
-	char cause[200];  /* why it was stopped */
-	char closed[200]; /* what went wrong in on_exit; "": nothing */
-	int64_t since_ms; /* of the phase */
+	char cause[200];		/* why it was stopped */
+	char closed[200];		/* what went wrong in on_exit; "": nothing */
+	char client[SUITE_CLIENT_SIZE]; /* that stays and runs on_exit elsewhere; "": none */
+	enum suite_closer closer;
+	int64_t closer_until_ms; /* of an offer or a claim */
+	int64_t since_ms;	 /* of the phase */
 	int64_t spent_micro,
 		active_micro; /* of runs that have ended, and of the others; the latter is
 					    * not stored */
@@ -86,8 +106,9 @@ enum suite_event_kind {
 	SUITE_RUN_ENDED, /* index, attempt, verdict, err_kind, text, micro: what it has cost */
 	SUITE_COST,	 /* micro: what the active runs have cost until now */
 	SUITE_CANCEL,	 /* hurry, text */
-	SUITE_AGAIN,  /* what was cancelled or skipped starts again; failed: what has failed, too */
-	SUITE_CLOSED, /* text: what went wrong in on_exit, "": nothing */
+	SUITE_AGAIN, /* what was cancelled or skipped starts again; failed: what has failed, too; client */
+	SUITE_CLAIM,  /* client: it runs on_exit, or goes on with it */
+	SUITE_CLOSED, /* client, "": the master; text: what went wrong in on_exit, "": nothing */
 };
 
 struct suite_event {
@@ -98,6 +119,7 @@ struct suite_event {
 	int64_t micro;
 	bool hurry, failed;
 	char text[200];
+	char client[SUITE_CLIENT_SIZE];
 };
 
 enum suite_effect_kind {
@@ -131,6 +153,8 @@ void suite_step(struct core_suite *s, const struct suite_event *ev, int64_t now_
 
 bool suite_phase_is_final(enum suite_phase p);
 bool entry_state_is_final(enum entry_state e);
+/* Has the client taken on on_exit, and not lost it again? */
+bool suite_is_claimed_by(const struct core_suite *s, const char *client);
 const char *suite_phase_name(enum suite_phase p);
 const char *entry_state_name(enum entry_state e);
 /* The final phase that follows from its entries as they are.  One that has succeeded is never resumed. */

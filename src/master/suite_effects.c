@@ -2,14 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/deadline.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "fmt/doc.h"
@@ -19,13 +18,11 @@
 #include "master/runs.h"
 #include "master/suites.h"
 #include "master/upkeep/suite_files.h"
-#include "sys/child_run.h"
+#include "sys/command_list.h"
 #include "sys/loop.h"
 #include "sys/pools.h"
 #include "sys/worker.h"
 
-#define CODE_MAX_BYTES (64 * 1024)
-#define ON_EXIT_MS (10 * 60 * 1000)
 #define ON_EXIT_THREADS 4
 
 /* ---- starting ---- */
@@ -121,61 +118,16 @@ static void cancel(struct live_suite *ls, const struct suite_effect *fx)
 /* ---- on_exit ---- */
 
 struct closing {
-	struct master *m;
 	struct live_suite *ls;
 	struct arena *a;
-	const char *base_dir, *log;
-	const char **commands, **env;
-	size_t n;
-	bool done; /* all commands have run */
-	char failed[200];
+	struct command_list list;
 };
-
-/* The exit code is printed: the loop thread of the master may have reaped the child. */
-static const char script[] =
-	"(cd \"$1\" && exec /bin/sh -c \"$2\") >>\"$3\" 2>&1 </dev/null; echo $?";
-
-static void run_command(struct closing *c, const char *command, const struct deadline *d)
-{
-	const char *argv[] = {"sh", "-c", script, "sh", c->base_dir, command, c->log, NULL};
-	const struct child_spec spec = {.file = "/bin/sh",
-					.argv = argv,
-					.env = c->env,
-					.in = -1,
-					.out = CHILD_KEPT,
-					.err = -1,
-					.session = true};
-	const struct deadline limit = deadline_within(d, ON_EXIT_MS);
-	CLEANUP(buf_release) struct buf out = {0};
-	struct err err = {0};
-	int64_t code = -1;
-	int status;
-
-	buf_init(&out, CODE_MAX_BYTES);
-	int rc = child_run(spec, &limit, &out, &status, &err);
-
-	if (rc < 0 && err.kind == ERR_CANCELLED)
-		return; /* the master stops: the next one runs it again */
-	if (rc == 0 && !str_to_i64(str_trim(buf_str(&out)), &code))
-		err_set(&err, ERR_IO, "it was killed");
-	if ((rc < 0 || code != 0) && !*c->failed) {
-		if (code > 0)
-			snprintf(c->failed, sizeof(c->failed), "'%.100s': exit code %lld", command,
-				 (long long)code);
-		else
-			snprintf(c->failed, sizeof(c->failed), "'%.80s': %.80s", command, err.msg);
-	}
-}
 
 static void close_work(void *arg, const struct deadline *d)
 {
 	struct closing *c = arg;
-	struct err ignored;
 
-	for (size_t i = 0; i < c->n; i++)
-		if (deadline_check(d, "on_exit", &ignored) == 0)
-			run_command(c, c->commands[i], d);
-	c->done = deadline_check(d, "on_exit", &ignored) == 0;
+	command_list_run(&c->list, d);
 }
 
 static void close_done(void *arg, enum err_kind how)
@@ -184,10 +136,11 @@ static void close_done(void *arg, enum err_kind how)
 	struct suite_event ev = {.kind = SUITE_CLOSED};
 
 	c->ls->busy--;
-	if (how == ERR_NONE && c->done) {
-		snprintf(ev.text, sizeof(ev.text), "%s", c->failed);
-		if (*c->failed)
-			log_warn("suite %s: on_exit: %s", c->ls->row.id, c->failed);
+	/* If the master stops, the next one runs them again. */
+	if (how == ERR_NONE && c->list.done) {
+		snprintf(ev.text, sizeof(ev.text), "%s", c->list.failed);
+		if (*ev.text)
+			log_warn("suite %s: on_exit: %s", c->ls->row.id, ev.text);
 		suite_event(c->ls, &ev);
 	}
 	arena_free(c->a);
@@ -212,22 +165,42 @@ static const char **make_env(const struct live_suite *ls, struct arena *a)
 	return v;
 }
 
+/* The report is there; without it they run all the same. */
+static void close_now(void *ctx, struct str summary, const struct err *why)
+{
+	struct closing *c = ctx;
+
+	(void)summary;
+	if (why->kind != ERR_NONE)
+		log_warn("suite %s: report: %s", c->ls->row.id, why->msg);
+	if (c->ls->m->pools)
+		workers_submit(pools_get(c->ls->m->pools, "on_exit", ON_EXIT_THREADS), close_work,
+			       close_done, c, -1);
+	else
+		close_done(c, ERR_CANCELLED);
+}
+
 static void close_suite(struct live_suite *ls)
 {
 	struct closing *c = xcalloc(1, sizeof(*c));
 	const struct strs *commands = &ls->plan.runs.on_exit;
-
-	*c = (struct closing){.m = ls->m, .ls = ls, .a = arena_new()};
+	struct arena *a = arena_new();
+	const char **copies = arena_array(a, const char *, commands->n + 1);
 	CLEANUP(freep) char *log = path_join(ls->dir, "on_exit.log");
-	c->log = arena_strdup(c->a, log);
-	c->base_dir = arena_strdup(c->a, ls->row.base_dir);
-	c->commands = arena_array(c->a, const char *, commands->n + 1);
-	for (; c->n < commands->n; c->n++)
-		c->commands[c->n] = arena_strdup(c->a, commands->v[c->n]);
-	c->env = make_env(ls, c->a);
+
+	for (size_t i = 0; i < commands->n; i++)
+		copies[i] = arena_strdup(a, commands->v[i]);
+	*c = (struct closing){.ls = ls, .a = a};
+	/* A suite of another machine has a directory that may not be here. */
+	c->list = (struct command_list){
+		.dir = arena_strdup(a, file_exists(ls->row.base_dir) ? ls->row.base_dir : ls->dir),
+		.log = arena_strdup(a, log),
+		.commands = copies,
+		.n = commands->n,
+		.env = make_env(ls, a),
+		.each_ms = SUITE_ON_EXIT_MS};
 	ls->busy++;
-	workers_submit(pools_get(ls->m->pools, "on_exit", ON_EXIT_THREADS), close_work, close_done,
-		       c, -1);
+	suite_write_files(ls, close_now, c);
 }
 
 /* ---- effects ---- */

@@ -119,7 +119,7 @@ static void put_variants(struct jsonw *w, const struct live_suite *ls)
 /* Why the first entry that could start does not. */
 static const char *waits_for(const struct core_suite *c)
 {
-	for (int i = c->first; c->next_ms && i < c->n; i++)
+	for (int i = c->first; c->phase == SUITE_RUNNING && c->next_ms && i < c->n; i++)
 		if (c->entries[i].state == ENTRY_WAITING && *c->entries[i].cause)
 			return c->entries[i].cause;
 	return NULL;
@@ -135,6 +135,8 @@ void suite_to_json(const struct live_suite *ls, bool brief, struct buf *out)
 	jsonw_kz(&w, "id", ls->row.id);
 	jsonw_kz(&w, "name", ls->row.name);
 	jsonw_kz(&w, "state", suite_phase_name(c->phase));
+	jsonw_kz(&w, "outcome",
+		 c->phase >= SUITE_CLOSING ? suite_phase_name(suite_outcome(c)) : NULL);
 	jsonw_kz(&w, "cause", *c->cause ? c->cause : NULL);
 	jsonw_kz(&w, "on_exit", *c->closed ? c->closed : NULL);
 	jsonw_kz(&w, "waits_for", waits_for(c));

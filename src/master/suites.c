@@ -514,9 +514,13 @@ int suites_submit(struct suites *s, const struct doc *body, struct arena *a,
 		  struct live_suite **ret, bool *ret_new, const char **ret_details, struct err *err)
 {
 	struct str request = doc_str(body, "request_id", STR(""));
+	struct str client = doc_str(body, "client", STR(""));
 	const char *details = NULL;
 	int64_t no;
 
+	if (client.n >= SUITE_CLIENT_SIZE)
+		return err_set(err, ERR_INVALID, "'client' must have less than %d characters",
+			       SUITE_CLIENT_SIZE);
 	if (request.n < 16 || request.n > 64)
 		return err_set(err, ERR_INVALID,
 			       "'request_id' must be a text of 16 to 64 characters");
@@ -547,6 +551,7 @@ int suites_submit(struct suites *s, const struct doc *body, struct arena *a,
 		return -1;
 	}
 	*vec_push(&s->v) = ls;
+	snprintf(ls->core->client, sizeof(ls->core->client), "%.*s", STR_ARG(client));
 	suite_event(ls, &(struct suite_event){.kind = SUITE_ACCEPTED});
 	*ret = ls;
 	*ret_new = true;

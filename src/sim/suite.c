@@ -4,7 +4,8 @@
  *
  * What is true is kept apart from what the master believes: which run was made for which attempt of
  * which entry, and how it ended.  A start that is asked for again finds the run that was made, as the
- * request id does in the master.  Invariants S1 to S6 are in docs/invariants.md.
+ * request id does in the master.  The client that started the suite may run on_exit, be silent, or die
+ * in the middle.  Invariants S1 to S7 are in docs/invariants.md.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #define MAX_RUNS (MAX_VARIANTS * MAX_REPEATS)
 #define FAULTS_UNTIL 400 /* steps of a history in which there are faults */
 #define MAX_STEPS 20000
+#define CLIENT "client-of-the-suite"
 
 struct true_run {
 	bool made, active, to_cancel;
@@ -44,6 +46,10 @@ struct suite_world {
 	int64_t now;
 	int steps, again, closes;
 	bool cancelled;
+	/* The client runs on_exit until then, as the master has told it; 0: it does not. */
+	int64_t client_until;
+	bool client_gone,
+		client_done; /* done: its commands have ended, and the master has not heard it */
 	int verbose;
 	struct sim_result *res;
 	uint64_t hash;
@@ -138,6 +144,9 @@ static void copy_state(struct core_suite *to, const struct core_suite *from)
 	to->kind = from->kind;
 	memcpy(to->cause, from->cause, sizeof(to->cause));
 	memcpy(to->closed, from->closed, sizeof(to->closed));
+	memcpy(to->client, from->client, sizeof(to->client));
+	to->closer = from->closer;
+	to->closer_until_ms = from->closer_until_ms;
 	to->since_ms = from->since_ms;
 }
 
@@ -152,6 +161,9 @@ static void save(struct suite_world *w)
 					m->entries[i].state == ENTRY_RUNNING;
 	if (suite_phase_is_final(d->phase) && !suite_phase_is_final(m->phase))
 		w->closes = 0;
+	if (d->phase == SUITE_CLOSING && suite_phase_is_final(m->phase) &&
+	    d->closer == CLOSER_CLIENT && !w->client_done)
+		broken(w, "S5: the suite has ended before the client has run on_exit");
 	for (size_t i = 0; i < w->fx.entries.n; i++) {
 		struct suite_entry *e = &m->entries[w->fx.entries.v[i]];
 
@@ -282,12 +294,51 @@ static void carry_out(struct suite_world *w)
 		w->runs[fx.index][fx.attempt].to_cancel = true;
 		return;
 	case SUITE_FX_CLOSE:
+		if (w->client_until > w->now)
+			broken(w, "S7: on_exit runs on the master, and the client runs it");
+		if (suite_phase_is_final(w->disk->phase))
+			broken(w, "S7: on_exit runs although the suite has ended");
 		w->closes++;
 		step(w, &(struct suite_event){.kind = SUITE_CLOSED});
 		return;
 	case SUITE_FX_ENDED:
 		return;
 	}
+}
+
+/* The client asks to run on_exit, goes on with it, ends it, or dies.  It stops its commands when it has not
+ * been heard until the end of its time. */
+static void client_step(struct suite_world *w)
+{
+	struct suite_event ev = {.kind = SUITE_CLAIM, .client = CLIENT};
+	bool runs = w->client_until > w->now;
+
+	if (w->client_gone || w->disk->phase != SUITE_CLOSING)
+		return;
+	trace(w, "client", -1, runs);
+	if (chance(w, 100)) { /* with what it runs */
+		w->client_gone = true;
+		w->client_until = 0;
+		return;
+	}
+	if (w->client_until && !runs) {
+		w->client_gone = !w->client_done;
+		w->client_until = 0;
+		return;
+	}
+	if (runs && rng_below(&w->rng, 3) == 0 && !w->client_done) {
+		w->client_done = true;
+		w->closes++;
+	}
+	if (w->client_done)
+		ev.kind = SUITE_CLOSED;
+	step(w, &ev);
+	/* The answer says whether it has been given the commands; a crash loses the answer. */
+	if (w->memory && ev.kind == SUITE_CLAIM)
+		w->client_until =
+			suite_is_claimed_by(w->memory, CLIENT) ? w->memory->closer_until_ms : 0;
+	else if (w->memory && suite_phase_is_final(w->disk->phase))
+		w->client_until = 0;
 }
 
 /* One of the active runs ends. */
@@ -343,7 +394,12 @@ static bool go_on(struct suite_world *w)
 		return false;
 	w->again++;
 	w->cancelled = rng_below(&w->rng, 2);
-	step(w, &(struct suite_event){.kind = SUITE_AGAIN, .failed = rng_below(&w->rng, 2)});
+	w->client_until = 0;
+	w->client_gone = w->client_done = false;
+	struct suite_event ev = {.kind = SUITE_AGAIN, .failed = rng_below(&w->rng, 2)};
+	if (rng_below(&w->rng, 2))
+		snprintf(ev.client, sizeof(ev.client), "%s", CLIENT);
+	step(w, &ev);
 	return w->memory && !suite_phase_is_final(w->memory->phase);
 }
 
@@ -375,7 +431,8 @@ static void history_step(struct suite_world *w)
 {
 	uint64_t what = rng_below(&w->rng, 100);
 
-	w->now += (int64_t)rng_below(&w->rng, 400);
+	/* Now and then long enough for a claim to run out. */
+	w->now += (int64_t)rng_below(&w->rng, chance(w, 10) ? 2 * SUITE_CLAIM_MS : 400);
 	if (!w->memory)
 		restart(w);
 	else if (what < 2 && !w->cancelled && w->steps < FAULTS_UNTIL) {
@@ -385,6 +442,8 @@ static void history_step(struct suite_world *w)
 		step(w, &(struct suite_event){.kind = SUITE_TICK});
 	else if (chance(w, 10))
 		crash(w);
+	else if (what < 25 && w->memory->phase == SUITE_CLOSING)
+		client_step(w);
 	else if (what < 55 && w->queue.n)
 		carry_out(w);
 	else
@@ -404,6 +463,8 @@ void sim_suite(uint64_t seed, int verbose, struct sim_result *ret)
 	w->cancelled = rng_below(&w->rng, 2);
 	w->disk = core_suite_new(&w->plan, w->parallel);
 	w->memory = core_suite_new(&w->plan, w->parallel);
+	if (rng_below(&w->rng, 2))
+		snprintf(w->memory->client, sizeof(w->memory->client), "%s", CLIENT);
 	step(w, &(struct suite_event){.kind = SUITE_ACCEPTED});
 	for (; !ret->broken; w->steps++) {
 		if (w->steps > MAX_STEPS)

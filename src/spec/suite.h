@@ -18,6 +18,7 @@ struct err;
 #define SUITE_MAX_REPEATS 10000
 #define SUITE_MAX_KEYS 32
 #define SUITE_MAX_PARALLEL 256
+#define SUITE_ON_EXIT_MS (10 * 60 * 1000) /* how long a command of on_exit may take */
 
 /* In which order the runs start. */
 enum suite_order {

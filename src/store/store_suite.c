@@ -31,7 +31,8 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[SAVE] =
 		{"save suite",
 		 "UPDATE suite SET phase = ?2, cancel_asked = ?3, hurry = ?4, too_dear = ?5, kind = ?6, "
-		 "cause = ?7, closed = ?8, since_ms = ?9 WHERE no = ?1"},
+		 "cause = ?7, closed = ?8, since_ms = ?9, client = ?10, closer = ?11, "
+		 "closer_until_ms = ?12 WHERE no = ?1"},
 	[SAVE_ENTRY] =
 		{"save entry of a suite",
 		 "REPLACE INTO suite_entry (suite, place, variant, repeat, state, attempt, "
@@ -39,8 +40,8 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[ENDED] = {"end suite", "UPDATE suite SET ended_ms = ?2 WHERE no = ?1"},
 	[LOAD] =
 		{"restore suite",
-		 "SELECT phase, cancel_asked, hurry, too_dear, kind, cause, closed, since_ms FROM suite "
-		 "WHERE no = ?1"},
+		 "SELECT phase, cancel_asked, hurry, too_dear, kind, cause, closed, since_ms, client, "
+		 "closer, closer_until_ms FROM suite WHERE no = ?1"},
 	[LOAD_ENTRIES] =
 		{"restore entries of a suite",
 		 "SELECT place, variant, repeat, state, attempt, cost_micro, kind, cause, run FROM "
@@ -124,6 +125,9 @@ int store_suite_save(struct store *st, int64_t no, const struct core_suite *s, i
 	query_text(&q, s->cause);
 	query_text(&q, s->closed);
 	query_int(&q, s->since_ms);
+	query_text(&q, s->client);
+	query_int(&q, s->closer);
+	query_int(&q, s->closer_until_ms);
 	return query_run(&q, err);
 }
 
@@ -155,6 +159,9 @@ static int restore_suite(struct store *st, int64_t no, struct core_suite *s, str
 	row_chars(&q, s->cause, sizeof(s->cause));
 	row_chars(&q, s->closed, sizeof(s->closed));
 	s->since_ms = row_int(&q);
+	row_chars(&q, s->client, sizeof(s->client));
+	s->closer = (enum suite_closer)row_below(&q, SUITE_CLOSERS);
+	s->closer_until_ms = row_int(&q);
 	return query_sound(&q, err);
 }
 

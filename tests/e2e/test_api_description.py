@@ -55,6 +55,7 @@ def test_every_answer_is_as_described(regatta, service, run):
             "request_id": "suite-of-the-walk", "suite": {"name": "walked", "suite": {"job": "j.toml"}}, "of": [0],
             "base_dir": str(regatta.cwd), "submissions": [{"job": {"command": ["true"]}, "base_dir": str(regatta.cwd)}]}),
         "suite": ("GET", "/api/v1/suites/walked", None), "suiteReport": ("GET", "/api/v1/suites/walked/report", None),
+        "suiteFile": ("GET", "/api/v1/suites/walked/files/suite.toml", None),
         "suiteCancel": ("POST", "/api/v1/suites/walked/cancel", {"now": True}),
         "blobPut": ("PUT", f"/api/v1/blobs/{digest}", blob), "blobHead": ("HEAD", f"/api/v1/blobs/{digest}", None),
         "prometheus": ("GET", "/metrics", None), "oldStatus": ("GET", "/status", None),
@@ -71,7 +72,7 @@ def test_every_answer_is_as_described(regatta, service, run):
     }
     # The stream, what is for nodes alone, and what needs a host or a run that goes on have tests of their own.
     assert set(calls) | {"events", "nodeBlob", "outputState", "outputPut", "resize", "hostForget", "nodePrevious", "nodeRegistry", "nodeUrls",
-                         "execBegin", "execInput", "execControl", "outputFile", "suiteResume"} == set(OPERATIONS)
+                         "execBegin", "execInput", "execControl", "outputFile", "suiteResume", "suiteOnExit"} == set(OPERATIONS)
     for operation, (method, path, body) in calls.items():
         answer = check_answer(operation, service.call(method, path, body))
         assert answer.status < 400, (operation, answer)
@@ -99,6 +100,8 @@ def test_errors_have_one_shape(service, run):
             ("oldLog", "GET", f"/log/{run}/nobody.log", None, 404),
             ("importRun", "POST", "/api/v1/imports", {"run": run, "url": "s3://b-1/runs/"}, 400),
             ("importRun", "POST", "/api/v1/imports", {"run": "../x", "url": "s3://b-1/runs/", "credentials": {}}, 400),
+            ("suiteOnExit", "POST", "/api/v1/suites/nothing/on_exit", {"client": "x"}, 404),
+            ("suiteFile", "GET", "/api/v1/suites/nothing/files/suite.toml", None, 404),
             ("asset", "GET", "/assets/nothing.js", None, 404)]:
         answer = check_answer(operation, service.call(method, path, body))
         assert answer.status == status, (path, answer)

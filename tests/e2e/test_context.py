@@ -269,3 +269,76 @@ def test_a_command_beside_a_far_job_needs_an_admin(regatta, lab, laptop):
     assert done.stdout == data and done.err == "far\n"
     assert "scope" in laptop("exec", "--master", "less", run, "worker-0", "--", "true", code=4).err
     regatta("kill", run, "--now")
+
+
+SUITE = """
+name = "far"
+[suite]
+job = "job.toml"
+on_exit = ["echo $REGATTA_SUITE_STATE $REGATTA_SUITE $MINE >>$PWD/closed; cp $REGATTA_SUITE_DIR/* $PWD/got; echo said", "exit 3"]
+[matrix]
+"env.N" = ["1", "2"]
+"""
+
+
+def suite_files(laptop, on_exit=None):
+    laptop.job('command = ["sh", "-c", "echo speed=$N"]\nsource = "."\n[metrics.speed]\npattern = "speed=(?<value>[0-9]+)"\n')
+    (laptop.cwd / "got").mkdir()
+    return laptop.job(SUITE if on_exit is None else SUITE.replace(SUITE.split("on_exit = ")[1].split("\n")[0], json.dumps(on_exit)), "suite.toml")
+
+
+def test_on_exit_runs_where_the_suite_was_started(regatta, lab, laptop):
+    add(laptop, lab)
+    laptop("context", "use", "lab")
+    laptop.env["MINE"] = "of-the-laptop"
+    done = laptop("suite", "run", suite_files(laptop))
+    (suite,) = [s["id"] for s in laptop.json("suite", "list")["suites"]]
+    # Once, here, with a copy of the directory.
+    assert (laptop.cwd / "closed").read_text() == f"succeeded {suite} of-the-laptop\n"
+    assert sorted(p.name for p in (laptop.cwd / "got").iterdir()) == [
+        "on_exit.log", "report.html", "suite.toml", "summary.json", "table.csv"]
+    assert json.loads((laptop.cwd / "got" / "summary.json").read_text())["metrics"][0]["rows"][1]["median"] == 2
+    assert (laptop.home / "suites" / suite / "on_exit.log").read_text() == "said\n"
+    assert not (regatta.home / "suites" / suite / "on_exit.log").exists()
+    # The master knows how it went.
+    assert "on_exit has run here" in done.err and "on_exit  'exit 3': exit code 3" in done.out
+    assert regatta.json("suite", "status", suite)["on_exit"] == "'exit 3': exit code 3"
+
+
+def test_on_exit_runs_on_the_master_if_the_client_has_gone(regatta, lab, laptop, tmp_path):
+    add(laptop, lab)
+    laptop("context", "use", "lab")
+    gone, there = tmp_path / "gone", tmp_path / "there"
+    path = suite_files(laptop, [f"echo $REGATTA_SUITE_STATE >>{there}; test -e $REGATTA_SUITE_DIR/report.html"])
+    laptop.job(f'command = ["sh", "-c", "until [ -e {gone} ]; do sleep 0.02; done"]\nsource = "."\n')
+    # Detached: nobody is waited for.
+    gone.touch()
+    suite = laptop("suite", "run", "-d", path).out.strip()
+    wait_for(lambda: laptop.json("suite", "status", suite)["exit_code"] == 0, what="the end")
+    assert there.read_text() == "succeeded\n" and laptop.json("suite", "status", suite)["on_exit"] is None
+    # Killed: the master waits some seconds for it.
+    gone.unlink()
+    child = laptop.start("suite", "run", path)
+    wait_for(lambda: len(laptop.json("suite", "list")["suites"]) == 2, what="the suite")
+    suite = laptop.json("suite", "list")["suites"][0]["id"]
+    child.kill()
+    child.wait()
+    gone.touch()
+    wait_for(lambda: laptop.json("suite", "status", suite)["exit_code"] == 0, 60, "the end")
+    assert there.read_text() == "succeeded\n" * 2
+    assert not (laptop.home / "suites").exists()
+
+
+def test_a_master_that_is_killed_while_the_client_runs_on_exit_does_not_run_it_too(regatta, lab, laptop, tmp_path):
+    add(laptop, lab)
+    laptop("context", "use", "lab")
+    laptop.env["MINE"] = "of-the-laptop"
+    begun, go = tmp_path / "begun", tmp_path / "go"
+    child = laptop.start("suite", "run", suite_files(laptop, [f"echo $MINE >>{begun}; until [ -e {go} ]; do sleep 0.02; done"]))
+    wait_for(begun.exists, what="on_exit")
+    lab.kill()
+    lab.restart()
+    go.touch()
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0, err
+    assert b"on_exit has run here" in err and begun.read_text() == "of-the-laptop\n"

@@ -97,7 +97,7 @@ def test_an_experiment_that_failed_is_named_with_its_cause(regatta):
     done = regatta("suite", "run", suite_file(regatta, """
 [suite]
 job = "train.toml"
-on_exit = ["echo $REGATTA_SUITE_STATE >state; test -d $REGATTA_SUITE_DIR", "exit 3", "touch last"]
+on_exit = ["echo $REGATTA_SUITE_STATE >state; test -s $REGATTA_SUITE_DIR/report.html", "exit 3", "touch last"]
 [[experiments]]
 name = "bad"
 set = { command = ["sh", "-c", "exit 9"] }

@@ -464,6 +464,17 @@ char *api_run_path(const char *run, const char *tail)
 	return buf_take(&b);
 }
 
+const char *api_suite_path(struct arena *a, struct str suite, const char *tail)
+{
+	CLEANUP(buf_release) struct buf path = {0};
+
+	buf_init(&path, 8192);
+	buf_addz(&path, "/api/v1/suites/");
+	url_encode(&path, suite);
+	buf_addz(&path, tail);
+	return arena_strndup(a, path.p, path.n);
+}
+
 void api_add_query(struct buf *b, const char *key, const char *value)
 {
 	if (!value)

@@ -90,6 +90,8 @@ int api_fail(const struct api *api, const struct err *err);
 
 /* "/api/v1/runs/<run><tail>", the run percent-encoded.  Owned. */
 char *api_run_path(const char *run, const char *tail);
+/* "/api/v1/suites/<suite><tail>", in the arena. */
+const char *api_suite_path(struct arena *a, struct str suite, const char *tail);
 /* "?key=value", or "&key=value" after another one, percent-encoded; nothing when the value is NULL. */
 void api_add_query(struct buf *path, const char *key, const char *value);
 /* The id of the run: the word itself, or the latest run (named on stderr) when it is NULL.  Owned.  If the

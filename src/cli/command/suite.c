@@ -15,30 +15,18 @@
 #include "cli/client/watch.h"
 #include "cli/command/commands.h"
 #include "cli/command/suite_input.h"
+#include "cli/command/suite_on_exit.h"
 #include "cli/command/suite_plan.h"
 #include "cli/command/suite_submit.h"
 #include "cli/show/suite_table.h"
 #include "cli/show/terminal.h"
 #include "fmt/doc.h"
-#include "fmt/url.h"
 
 #define CALL_MS 30000
 #define REPORT_MS 300000
 #define POLL_MIN_MS 10
 #define POLL_MAX_MS 250
 #define SAY_MS 10000 /* between two lines about progress, where there is no terminal */
-
-/* "/api/v1/suites/<suite><tail>" */
-static const char *suite_path(struct arena *a, struct str suite, const char *tail)
-{
-	CLEANUP(buf_release) struct buf path = {0};
-
-	buf_init(&path, 8192);
-	buf_addz(&path, "/api/v1/suites/");
-	url_encode(&path, suite);
-	buf_addz(&path, tail);
-	return arena_strndup(a, path.p, path.n);
-}
 
 /* The word after the action, or the latest suite. */
 static int pick_suite(struct api *api, const struct cli_call *c, struct arena *a, struct str *ret,
@@ -68,6 +56,8 @@ struct waiting {
 	struct str id;
 	int signals, interrupts;
 	bool live, left;
+	const struct suite_closer_here *closer; /* runs on_exit here; NULL: the master does */
+	bool asked;				/* for on_exit */
 	int64_t said_ms;
 	struct buf shown; /* the line about progress, as it was last shown */
 };
@@ -124,7 +114,7 @@ static int on_signal(struct waiting *w, int sig, struct err *err)
 	cli_say("%s", w->interrupts == 1
 			      ? "cancelling the suite; Ctrl-C again kills its runs at once"
 			      : "killing the active runs; Ctrl-C again leaves at once");
-	return api_call(w->api, "POST", suite_path(a, w->id, "/cancel"),
+	return api_call(w->api, "POST", api_suite_path(a, w->id, "/cancel"),
 			w->interrupts == 1 ? STR("{}") : STR("{\"now\":true}"), CALL_MS, NULL, err);
 }
 
@@ -138,11 +128,17 @@ static int wait_for_end(struct waiting *w, struct err *err)
 		struct pollfd fd = {.fd = w->signals, .events = POLLIN};
 		struct doc *suite;
 
-		if (api_get_doc(w->api, suite_path(a, w->id, "?brief=1"), a, &suite, err) < 0)
+		if (api_get_doc(w->api, api_suite_path(a, w->id, "?brief=1"), a, &suite, err) < 0)
 			return -1;
 		if (suite_ended(suite))
 			return 0;
 		show_progress(w, suite);
+		if (w->closer && !w->asked && str_is(doc_str(suite, "state", STR("")), "closing")) {
+			w->asked = true;
+			end_progress(w);
+			if (suite_on_exit(w->api, w->closer, suite, err) < 0)
+				return -1;
+		}
 		(void)poll(&fd, 1, pause_ms);
 		pause_ms = pause_ms * 3 / 2 < POLL_MAX_MS ? pause_ms * 3 / 2 : POLL_MAX_MS;
 		for (int sig; (sig = watch_signal_next(w->signals)) != 0;)
@@ -163,8 +159,8 @@ static int print_report(const struct cli_call *c, struct api *api, struct str id
 
 	buf_init(&json, API_MAX_ANSWER);
 	buf_init(&out, CLI_MAX_TEXT);
-	if (api_call(api, "GET", suite_path(a, id, "/report"), STR(""), REPORT_MS, &json, &err) <
-		    0 ||
+	if (api_call(api, "GET", api_suite_path(a, id, "/report"), STR(""), REPORT_MS, &json,
+		     &err) < 0 ||
 	    reply_parse(buf_str(&json), a, &suite, &err) < 0)
 		return api_fail(api, &err);
 	if (c->output == OUTPUT_JSON)
@@ -177,9 +173,11 @@ static int print_report(const struct cli_call *c, struct api *api, struct str id
 	return code ? code : (int)result;
 }
 
-static int stay(const struct cli_call *c, struct api *api, struct str id)
+static int stay(const struct cli_call *c, struct api *api, struct str id,
+		const struct suite_closer_here *closer)
 {
-	struct waiting w = {.api = api, .id = id, .live = term_live(STDERR_FILENO)};
+	struct waiting w = {
+		.api = api, .id = id, .live = term_live(STDERR_FILENO), .closer = closer};
 	CLEANUP(close_fdp) int signals = -1;
 	struct err err;
 
@@ -214,7 +212,8 @@ static int print_id(const struct cli_call *c, const struct buf *json, struct str
 }
 
 /* The suite was accepted, or resumed: stay with it, or not. */
-static int stay_or_leave(const struct cli_call *c, struct api *api, const struct buf *json)
+static int stay_or_leave(const struct cli_call *c, struct api *api, const struct buf *json,
+			 const struct suite_closer_here *closer)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct doc *suite;
@@ -225,7 +224,7 @@ static int stay_or_leave(const struct cli_call *c, struct api *api, const struct
 	struct str id = doc_str(suite, "id", STR(""));
 	if (call_flag(c, "detach"))
 		return print_id(c, json, id);
-	return stay(c, api, id);
+	return stay(c, api, id, closer);
 }
 
 static int action_run(const struct cli_call *c)
@@ -243,10 +242,20 @@ static int action_run(const struct cli_call *c)
 	if (code != 0)
 		return code;
 	buf_init(&json, API_MAX_ANSWER);
-	code = api_open_named(&api, c, true, &err) < 0 ? cli_fail(&err)
-						       : suite_submit(&api, c, &in, &json);
+	if (api_open_named(&api, c, true, &err) < 0) {
+		code = cli_fail(&err);
+	} else {
+		struct suite_closer_here closer = {.in = &in};
+		/* The own master is here, too. */
+		bool here = api_remote(&api) && in.suite.runs.on_exit.n && !call_flag(c, "detach");
+
+		request_id_new(closer.client);
+		code = suite_submit(&api, c, &in, here ? closer.client : NULL, &json);
+		if (code == 0)
+			code = stay_or_leave(c, &api, &json, here ? &closer : NULL);
+	}
 	suite_input_release(&in);
-	return code ? code : stay_or_leave(c, &api, &json);
+	return code;
 }
 
 static int action_plan(const struct cli_call *c)
@@ -273,7 +282,7 @@ static int action_status(const struct cli_call *c)
 	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (pick_suite(&api, c, a, &id, &err) < 0 ||
-	    api_get(&api, suite_path(a, id, ""), &json, &err) < 0 ||
+	    api_get(&api, api_suite_path(a, id, ""), &json, &err) < 0 ||
 	    reply_parse(buf_str(&json), a, &suite, &err) < 0)
 		return api_fail(&api, &err);
 	if (c->output == OUTPUT_JSON)
@@ -314,7 +323,7 @@ static int action_cancel(const struct cli_call *c)
 	}
 	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
-	if (api_call(&api, "POST", suite_path(a, str_from(call_arg(c, 1)), "/cancel"),
+	if (api_call(&api, "POST", api_suite_path(a, str_from(call_arg(c, 1)), "/cancel"),
 		     call_flag(c, "now") ? STR("{\"now\":true}") : STR("{}"), CALL_MS, &json,
 		     &err) < 0 ||
 	    reply_parse(buf_str(&json), a, &suite, &err) < 0)
@@ -346,11 +355,11 @@ static int action_resume(const struct cli_call *c)
 	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (pick_suite(&api, c, a, &id, &err) < 0 ||
-	    api_call(&api, "POST", suite_path(a, id, "/resume"),
+	    api_call(&api, "POST", api_suite_path(a, id, "/resume"),
 		     call_flag(c, "failed") ? STR("{\"failed\":true}") : STR("{}"), CALL_MS, &json,
 		     &err) < 0)
 		return api_fail(&api, &err);
-	return stay_or_leave(c, &api, &json);
+	return stay_or_leave(c, &api, &json, NULL);
 }
 
 static int action_list(const struct cli_call *c)

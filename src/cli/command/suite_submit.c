@@ -83,13 +83,16 @@ static int add_variant(void *ctx, int variant, struct job_input *job)
 	return 0;
 }
 
-static void make_body(const struct sending *x, const char *request_id, struct buf *out)
+static void make_body(const struct sending *x, const char *request_id, const char *client,
+		      struct buf *out)
 {
 	struct jsonw w;
 
 	jsonw_init(&w, out);
 	jsonw_open(&w, '{');
 	jsonw_kz(&w, "request_id", request_id);
+	if (client)
+		jsonw_kz(&w, "client", client);
 	jsonw_kz(&w, "base_dir", x->in->base_dir);
 	jsonw_key(&w, "suite");
 	jsonw_raw(&w, str_from(doc_json_text(x->in->a, x->in->doc)));
@@ -111,7 +114,7 @@ static void make_body(const struct sending *x, const char *request_id, struct bu
 }
 
 int suite_submit(struct api *api, const struct cli_call *c, struct suite_input *in,
-		 struct buf *ret_json)
+		 const char *client, struct buf *ret_json)
 {
 	struct sending x = {.api = api, .in = in, .shared = -1};
 	CLEANUP(buf_release) struct buf body = {0};
@@ -124,7 +127,7 @@ int suite_submit(struct api *api, const struct cli_call *c, struct suite_input *
 	int code = suite_input_each(in, c, add_variant, &x);
 
 	if (code == 0) {
-		make_body(&x, request, &body);
+		make_body(&x, request, client, &body);
 		if (x.submissions.overflow || body.overflow)
 			code = cli_fail(
 				(err_set(&err, ERR_INVALID,

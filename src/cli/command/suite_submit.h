@@ -5,6 +5,7 @@ struct buf;
 struct cli_call;
 struct suite_input;
 
-/* The suite's object is appended to *ret_json.  0, or the exit code after a message. */
+/* The suite's object is appended to *ret_json.  client: the name under which the caller will run on_exit
+ * (suite_on_exit.h); NULL: the master does.  0, or the exit code after a message. */
 int suite_submit(struct api *api, const struct cli_call *c, struct suite_input *in,
-		 struct buf *ret_json);
+		 const char *client, struct buf *ret_json);

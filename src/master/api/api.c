@@ -69,6 +69,8 @@ static const struct api_route routes[] = {
 	ROUTE("POST", "/api/v1/suites", API_SUBMIT, api_suite_submit),
 	ROUTE("GET", "/api/v1/suites/:suite", API_READ, api_suite_get),
 	ROUTE("GET", "/api/v1/suites/:suite/report", API_READ, api_suite_report),
+	ROUTE("GET", "/api/v1/suites/:suite/files/:name", API_READ, api_suite_file),
+	ROUTE("POST", "/api/v1/suites/:suite/on_exit", API_SUBMIT, api_suite_on_exit),
 	ROUTE("POST", "/api/v1/suites/:suite/cancel", API_SUBMIT, api_suite_cancel),
 	ROUTE("POST", "/api/v1/suites/:suite/resume", API_SUBMIT, api_suite_resume),
 	ROUTE("GET", "/api/v1/runs/:run/job", API_READ, api_run_job),

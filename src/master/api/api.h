@@ -88,6 +88,8 @@ int api_suites_list(struct api_call *c, struct err *err);
 int api_suite_submit(struct api_call *c, struct err *err);
 int api_suite_get(struct api_call *c, struct err *err);
 int api_suite_report(struct api_call *c, struct err *err);
+int api_suite_file(struct api_call *c, struct err *err);
+int api_suite_on_exit(struct api_call *c, struct err *err);
 int api_suite_cancel(struct api_call *c, struct err *err);
 int api_suite_resume(struct api_call *c, struct err *err);
 /* exec.c */

@@ -1,11 +1,16 @@
 /* Handlers about suites. */
 #include "master/suites.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "fmt/doc.h"
 #include "master/api/api.h"
 #include "master/round.h"
@@ -125,6 +130,65 @@ int api_suite_resume(struct api_call *c, struct err *err)
 	    suites_again(c->m->suites, c->params[0], doc_bool(body, "failed", false), &ls, err) < 0)
 		return -1;
 	return reply_changed(c, ls, err);
+}
+
+/* The client that stays runs on_exit, goes on with it, or has run it. */
+int api_suite_on_exit(struct api_call *c, struct err *err)
+{
+	struct suite_event ev = {.kind = SUITE_CLAIM};
+	struct live_suite *ls;
+	struct doc *body;
+
+	if (api_read_body(c, &body, err) < 0 ||
+	    !(ls = suites_find(c->m->suites, c->params[0], err)))
+		return -1;
+	snprintf(ev.client, sizeof(ev.client), "%.*s", STR_ARG(doc_str(body, "client", STR(""))));
+	if (doc_bool(body, "done", false)) {
+		ev.kind = SUITE_CLOSED;
+		snprintf(ev.text, sizeof(ev.text), "%.*s",
+			 STR_ARG(doc_str(body, "failed", STR(""))));
+	}
+	/* Whoever asks again after the end has been heard before. */
+	bool over = ls->ended && ev.kind == SUITE_CLOSED && *ev.client &&
+		    strcmp(ls->core->client, ev.client) == 0 && ls->core->closer == CLOSER_CLIENT;
+	bool before = suite_is_claimed_by(ls->core, ev.client);
+	if (!ls->ended && *ev.client)
+		suite_event(ls, &ev);
+	if (over || (ev.kind == SUITE_CLOSED ? before : suite_is_claimed_by(ls->core, ev.client)))
+		return reply_changed(c, ls, err);
+	err_set(err, ERR_CONFLICT, "suite %s: on_exit is not this client's to run", ls->row.id);
+	live_suite_done(ls);
+	return -1;
+}
+
+/* A file of its directory, for who runs on_exit elsewhere. */
+int api_suite_file(struct api_call *c, struct err *err)
+{
+	static const struct {
+		const char *name, *type;
+	} files[] = {{"suite.toml", "text/plain; charset=utf-8"},
+		     {"summary.json", "application/json"},
+		     {"table.csv", "text/csv; charset=utf-8"},
+		     {"report.html", "text/html; charset=utf-8"}};
+	struct live_suite *ls = suites_find(c->m->suites, c->params[0], err);
+	const char *type = NULL, *name = NULL;
+	struct stat st;
+
+	if (!ls)
+		return -1;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (str_is(c->params[1], files[i].name)) {
+			name = files[i].name;
+			type = files[i].type;
+		}
+	CLEANUP(freep) char *path = name ? path_join(ls->dir, name) : NULL;
+	live_suite_done(ls);
+	CLEANUP(close_fdp) int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, ERR_NOT_FOUND, "the suite has no file '%.*s'",
+			       STR_ARG(c->params[1]));
+	http_reply_file(c->x, 200, type, TAKE_FD(fd), 0, st.st_size);
+	return 0;
 }
 
 static void report_made(void *ctx, struct str summary, const struct err *why)

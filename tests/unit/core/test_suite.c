@@ -399,6 +399,105 @@ static void a_changed_entry_is_listed_once(void **state)
 	end(&h);
 }
 
+#define LAPTOP "laptop"
+
+static void claim(struct history *h, const char *client)
+{
+	struct suite_event ev = {.kind = SUITE_CLAIM};
+
+	snprintf(ev.client, sizeof(ev.client), "%s", client);
+	step(h, ev);
+}
+
+static void closed_by(struct history *h, const char *client)
+{
+	struct suite_event ev = {.kind = SUITE_CLOSED};
+
+	snprintf(ev.client, sizeof(ev.client), "%s", client);
+	step(h, ev);
+}
+
+/* A suite that a client elsewhere has started: its only run has ended. */
+static void begin_closing(struct history *h)
+{
+	static const char *command = "./publish.sh";
+
+	begin(h, 1, 1, 1);
+	h->plan.runs.on_exit = (struct strs){&command, 1};
+	snprintf(h->s->client, sizeof(h->s->client), LAPTOP);
+	accept_suite(h);
+	started(h, next(h, SUITE_FX_START));
+	ended(h, 0, VERDICT_SUCCEEDED);
+	assert_int_equal(h->s->phase, SUITE_CLOSING);
+}
+
+static void the_client_that_stays_runs_on_exit(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_closing(&h);
+	claim(&h, "somebody else");
+	assert_false(suite_is_claimed_by(h.s, "somebody else"));
+	claim(&h, LAPTOP);
+	assert_true(suite_is_claimed_by(h.s, LAPTOP));
+	/* As long as it says that it goes on. */
+	for (int i = 0; i < 5; i++) {
+		h.now += SUITE_CLAIM_MS - 1;
+		step(&h, (struct suite_event){.kind = SUITE_TICK});
+		claim(&h, LAPTOP);
+	}
+	nothing_more(&h);
+	closed_by(&h, "somebody else");
+	assert_int_equal(h.s->phase, SUITE_CLOSING);
+	closed_by(&h, LAPTOP);
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_SUCCEEDED);
+	end(&h);
+}
+
+static void a_client_that_does_not_come_is_not_waited_for(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_closing(&h);
+	h.now += SUITE_OFFER_MS - 1;
+	step(&h, (struct suite_event){.kind = SUITE_TICK});
+	nothing_more(&h);
+	h.now++;
+	step(&h, (struct suite_event){.kind = SUITE_TICK});
+	next(&h, SUITE_FX_CLOSE);
+	/* It comes too late. */
+	claim(&h, LAPTOP);
+	assert_false(suite_is_claimed_by(h.s, LAPTOP));
+	closed_by(&h, LAPTOP);
+	assert_int_equal(h.s->phase, SUITE_CLOSING);
+	closed_by(&h, "");
+	next(&h, SUITE_FX_ENDED);
+	end(&h);
+}
+
+static void after_a_restart_the_client_has_time_again(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_closing(&h);
+	claim(&h, LAPTOP);
+	h.now += 10 * SUITE_CLAIM_MS; /* the master was away */
+	step(&h, (struct suite_event){.kind = SUITE_RESUME});
+	step(&h, (struct suite_event){.kind = SUITE_TICK});
+	nothing_more(&h);
+	h.now += SUITE_CLAIM_MS;
+	step(&h, (struct suite_event){.kind = SUITE_TICK});
+	next(&h, SUITE_FX_CLOSE);
+	/* What the master had begun it begins again. */
+	step(&h, (struct suite_event){.kind = SUITE_RESUME});
+	next(&h, SUITE_FX_CLOSE);
+	end(&h);
+}
+
 static void the_time_left_is_judged_by_the_runs_that_have_ended(void **state)
 {
 	struct history h = {0};
@@ -460,6 +559,9 @@ int main(void)
 		cmocka_unit_test(on_exit_runs_whatever_happened),
 		cmocka_unit_test(after_a_restart_the_same_starts_are_asked_for),
 		cmocka_unit_test(a_changed_entry_is_listed_once),
+		cmocka_unit_test(the_client_that_stays_runs_on_exit),
+		cmocka_unit_test(a_client_that_does_not_come_is_not_waited_for),
+		cmocka_unit_test(after_a_restart_the_client_has_time_again),
 		cmocka_unit_test(the_time_left_is_judged_by_the_runs_that_have_ended),
 		cmocka_unit_test(the_last_run_is_not_shared_among_many),
 	};
