@@ -431,6 +431,7 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 	case EV_NODE_PREEMPT:
 	case EV_NODE_INSPECTED:
 	case EV_NODE_PREFLIGHT:
+	case EV_NODE_SEEN:
 		if (ev->index >= 0 && ev->index < r->plan->crew.n)
 			node_event(&s, ev);
 		return;

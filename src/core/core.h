@@ -357,8 +357,11 @@ enum event_kind {
 	/* The answer to FX_PREFLIGHT: index, attempt: the round; want: peers that it does not reach; of the
 	 * first of them place: its rank, text: why, reached: but large messages are lost */
 	EV_NODE_PREFLIGHT,
+	/* index, text: identity and, after a space, address; ended, exit: an observation has seen the machine
+	 * of a node without an agent, and its job has begun, or ended */
+	EV_NODE_SEEN,
 };
-#define EVENT_KINDS (EV_NODE_PREFLIGHT + 1)
+#define EVENT_KINDS (EV_NODE_SEEN + 1)
 
 struct event {
 	enum event_kind kind;
@@ -379,7 +382,8 @@ struct event {
 	/* The account, region or cluster that answered is that of the resource; otherwise
 	 * "absent" proves nothing. */
 	bool identity_checked;
-	/* "absent": the provider shows the resource as ended; text and err_kind say why. */
+	/* "absent": the provider shows the resource as ended; text and err_kind say why.  EV_NODE_SEEN: the job
+	 * has ended. */
 	bool ended;
 	enum err_kind err_kind;
 	uint64_t seed;
@@ -397,7 +401,7 @@ enum effect_kind {
 	FX_EXTEND,
 	FX_DESTROY, /* resource */
 	FX_PREPARE, /* node: pull inputs, check command and port */
-	FX_START,   /* node, attempt */
+	FX_START,   /* node, attempt; without an agent: its output is to be stored */
 	/* node: end the job (hurry: kill it), or, if it has ended, stop copying its files */
 	FX_STOP,
 	/* node: its agent leaves; with conn, only the agent of that connection, which is of an

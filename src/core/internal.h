@@ -79,6 +79,8 @@ void node_prepare(struct step *s, int rank);
 void node_awaited(struct step *s, int rank);
 void node_tick(struct step *s, int rank);
 void node_resume(struct step *s, int rank);
+void node_exited(struct step *s, int rank, const struct exit_info *e);
+void node_observe_soon(struct step *s, int rank);
 
 /* ranks.c */
 /* True until the ranks that the strategy orders by address are given: nothing is prepared before. */

@@ -1,5 +1,6 @@
 /* The life of a node, from wanted to released, and the events that its agent causes. */
 #include "core/internal.h"
+#include "core/agentless.h"
 #include "core/preflight.h"
 #include "core/stall.h"
 
@@ -125,7 +126,8 @@ void node_start(struct step *s, int rank)
 		n->attempt++;
 	n->start_sent = true;
 	node_touch(s, rank);
-	if (n->connected && !n->preparing) /* otherwise FX_START follows when it is ready */
+	/* Otherwise FX_START follows when it is ready. */
+	if ((n->connected && !n->preparing) || s->r->plan->agentless)
 		effect_add(s, FX_START, rank);
 }
 
@@ -143,7 +145,7 @@ void node_stop(struct step *s, int rank)
 			n->stop_sent = true;
 			n->serve_by_ms = 0;
 			node_touch(s, rank);
-			if (n->connected)
+			if (n->connected || s->r->plan->agentless)
 				effect_add(s, FX_STOP, rank);
 			return;
 		}
@@ -197,9 +199,10 @@ static void started(struct step *s, int rank)
 		node_stop(s, rank);
 		return;
 	}
-	if (role->ready_when == READY_STARTED)
+	/* Without an agent nobody waits at a gate, and nobody tries the port. */
+	if (role->ready_when == READY_STARTED || s->r->plan->agentless)
 		meet_gate(s, rank);
-	if (role->port && role->ready_when == READY_PORT) {
+	else if (role->port && role->ready_when == READY_PORT) {
 		n->serve_by_ms = s->now + s->r->plan->job->timeouts.serve_ms;
 		tick_want(s, n->serve_by_ms);
 	}
@@ -261,7 +264,7 @@ static void lose_job(struct step *s, int rank, const char *why)
 	effect_add(s, FX_RELEASE, rank);
 }
 
-static void exited(struct step *s, int rank, const struct exit_info *e)
+void node_exited(struct step *s, int rank, const struct exit_info *e)
 {
 	struct core_run *r = s->r;
 	struct core_node *n = &r->nodes[rank];
@@ -292,7 +295,7 @@ static void exited(struct step *s, int rank, const struct exit_info *e)
 			fail_run(s, rank, e);
 		return;
 	}
-	if (role->ready_when == READY_PORT && !n->gate_met) {
+	if (role->ready_when == READY_PORT && !n->gate_met && !r->plan->agentless) {
 		run_end_running(s, VERDICT_FAILED, ERR_NONE, rank,
 				"%s ended before its port %d answered", name_of(r, rank),
 				role->port);
@@ -495,13 +498,15 @@ static bool looked_at_alone(const struct core_run *r, int rank)
 }
 
 /* A period grows each time it is used, and starts again at its minimum after a long idle time. */
-static int64_t longer_period(int64_t period_ms, int64_t idle_ms)
+static int64_t longer_period(const struct core_run *r, int64_t period_ms, int64_t idle_ms)
 {
 	int64_t next = idle_ms > 2 * OBSERVE_MAX_MS ? 0 : period_ms * 3 / 2;
+	/* Without agents an observation is all that is heard of them. */
+	int64_t most = r->plan->agentless ? OBSERVE_AGENTLESS_MS : OBSERVE_MAX_MS;
 
 	if (next < OBSERVE_AGAIN_MS)
 		return OBSERVE_AGAIN_MS;
-	return next < OBSERVE_MAX_MS ? next : OBSERVE_MAX_MS;
+	return next < most ? next : most;
 }
 
 /* When to observe the node's resource again, after an observation. */
@@ -512,7 +517,7 @@ static int64_t observe_again(struct step *s, int rank)
 	if (looked_at_alone(s->r, rank))
 		return s->now + OBSERVE_AGAIN_MS;
 	if (l->last_ms < s->now) { /* the first node of those that this observation is for */
-		l->period_ms = longer_period(l->period_ms, s->now - l->last_ms);
+		l->period_ms = longer_period(s->r, l->period_ms, s->now - l->last_ms);
 		l->last_ms = s->now;
 	}
 	if (l->at_ms <= s->now)
@@ -538,7 +543,7 @@ static int64_t observe_at(struct step *s, int rank, int64_t first_ms, bool early
 	if (l->at_ms > s->now && (!early || l->at_ms <= at))
 		return l->at_ms;
 	if (early) {
-		l->early_ms = longer_period(l->early_ms, at - l->early_at_ms);
+		l->early_ms = longer_period(s->r, l->early_ms, at - l->early_at_ms);
 		l->early_at_ms = at;
 	}
 	l->at_ms = at;
@@ -579,6 +584,17 @@ void node_awaited(struct step *s, int rank)
 	tick_want(s, n->observe_at_ms);
 }
 
+void node_observe_soon(struct step *s, int rank)
+{
+	struct core_node *n = &s->r->nodes[rank];
+
+	if (!expected(s->r, rank))
+		return;
+	n->observe_at_ms = observe_at(s, rank, OBSERVE_FIRST_MS, true);
+	node_touch(s, rank);
+	tick_want(s, n->observe_at_ms);
+}
+
 /* While the master's disk is full the node's output waits, and its job with it, until there is
  * room or the run is cancelled. */
 static void set_room(struct step *s, int rank, bool room)
@@ -610,7 +626,7 @@ static void on_serving(struct step *s, const struct event *ev)
 
 static void on_exited(struct step *s, const struct event *ev)
 {
-	exited(s, ev->index, &ev->exit);
+	node_exited(s, ev->index, &ev->exit);
 }
 
 static void on_drained(struct step *s, const struct event *ev)
@@ -635,6 +651,9 @@ static void on_drained(struct step *s, const struct event *ev)
 
 static void on_dropped(struct step *s, const struct event *ev)
 {
+	/* The log of its job has ended, or was cut off. */
+	if (s->r->plan->agentless)
+		node_observe_soon(s, ev->index);
 	/* Its machine was given back. */
 	if (!s->r->nodes[ev->index].connected)
 		return;
@@ -691,6 +710,7 @@ static const struct {
 	[EV_NODE_PREEMPT] = {on_preempt},
 	[EV_NODE_INSPECTED] = {stall_event},
 	[EV_NODE_PREFLIGHT] = {preflight_event},
+	[EV_NODE_SEEN] = {agentless_seen},
 };
 
 void node_event(struct step *s, const struct event *ev)
@@ -759,7 +779,9 @@ void node_resume(struct step *s, int rank)
 	node_give_up(s, rank);
 	/* A node that never sent its hello is subject to the deadline of the phase, not to the
 	 * lease. */
-	if (n->state != NODE_LAUNCHING)
+	if (n->state != NODE_LAUNCHING && s->r->plan->agentless)
+		agentless_resume(s, rank);
+	else if (n->state != NODE_LAUNCHING)
 		node_silent(s, rank, 0);
 	else if (s->r->resources[s->r->plan->resource_of[rank]].state == RES_LIVE)
 		node_awaited(s, rank);

@@ -22,8 +22,13 @@
 
 #include "base/clock.h"
 
+/* A machine without an agent cannot be told to start again, or to wait for others. */
 static const struct policy *policy_of(const struct core_run *r, int rank)
 {
+	static const struct policy none = {.on_lost = LOST_FAIL};
+
+	if (r->plan->agentless)
+		return &none;
 	return &r->plan->crew.roles[r->plan->crew.members[rank].role].spec->policy;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "core/agentless.h"
 #include "core/handover.h"
 #include "core/ladder.h"
 #include "core/preflight.h"
@@ -68,6 +69,8 @@ static bool everybody_may_start(const struct core_run *r)
 {
 	int ready = 0;
 
+	if (r->plan->agentless)
+		return agentless_all_seen(r);
 	if (r->node_count[NODE_READY] < r->awake)
 		return false;
 	for (int i = 0; i < r->plan->crew.n; i++)
@@ -108,6 +111,8 @@ void run_go(struct step *s)
 	phase_until(s, RUN_RUNNING, runtime_left(s));
 	stall_start(s);
 	run_open_gates(s);
+	if (s->r->plan->agentless) /* all of them may have ended meanwhile */
+		run_check_success(s);
 }
 
 void run_maybe_advance(struct step *s)

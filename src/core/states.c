@@ -51,6 +51,7 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EV_NODE_PREEMPT] = "preempt",
 	[EV_NODE_INSPECTED] = "inspected",
 	[EV_NODE_PREFLIGHT] = "probed",
+	[EV_NODE_SEEN] = "seen",
 };
 static const char *const done_names[RES_QUESTIONS] = {
 	[ASKED_NOTHING] = "done",  [ASKED_CREATE] = "created",	[ASKED_FIND] = "created",

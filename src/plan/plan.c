@@ -153,6 +153,8 @@ bool plan_preflight(const struct plan *p)
 {
 	const struct job *job = p->job;
 
+	if (p->agentless) /* nobody could try it out */
+		return false;
 	if (job->preflight_set)
 		return job->preflight;
 	return !plan_shares_files(job) || job->isolate == ISOLATE_NETNS;

@@ -65,6 +65,9 @@ struct plan {
 	int *resource_of; /* per rank */
 	/* Its machines are made for the run, and boot before their agents speak: timeouts.boot. */
 	bool boots;
+	/* No agent is on its machines, which start the job by themselves: what observe sees of them stands for
+	 * an agent's words (core/agentless.c). */
+	bool agentless;
 	/* No nodes of its own: when its resources are live the run is handed to the master that they are. */
 	bool hands_over;
 	const char *

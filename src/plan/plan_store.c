@@ -49,7 +49,7 @@ struct stored_plan {
 	int launch;
 	struct job job;
 	struct table_list roles, nodes, resources;
-	bool boots, hands_over, one_host;
+	bool boots, agentless, hands_over, one_host;
 };
 
 #define MEMBER(s, m) .offset = offsetof(struct s, m)
@@ -204,6 +204,7 @@ static const struct field plan_fields[] = {
 	 .sub = &resource_schema},
 	{.name = "one_host", .type = FIELD_BOOL, MEMBER(stored_plan, one_host)},
 	{.name = "boots", .type = FIELD_BOOL, MEMBER(stored_plan, boots)},
+	{.name = "agentless", .type = FIELD_BOOL, MEMBER(stored_plan, agentless)},
 	{.name = "hands_over", .type = FIELD_BOOL, MEMBER(stored_plan, hands_over)},
 	{.name = NULL},
 };
@@ -316,6 +317,7 @@ struct doc *plan_to_doc(const struct plan *p, struct arena *a)
 		.prices_as_of = p->prices_as_of,
 		.launch = (int)p->crew.launch,
 		.boots = p->boots,
+		.agentless = p->agentless,
 		.one_host = p->crew.one_host,
 		.hands_over = p->hands_over,
 		.job = job_masked(p->job, a),
@@ -509,6 +511,7 @@ bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, str
 	p.prices_as_of = sp.prices_as_of;
 	p.crew.launch = (enum crew_launch)sp.launch;
 	p.boots = sp.boots;
+	p.agentless = sp.agentless;
 	p.crew.one_host = sp.one_host;
 	p.hands_over = sp.hands_over;
 	p.strategy = strategy_named(sp.strategy);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/agentless.h"
 #include "sim/enrol.h"
 #include "sim/lifetime.h"
 #include "sim/preempt.h"
@@ -33,7 +34,7 @@ static void machine_boot(struct world *w, int slot)
 							 .index = slot,
 							 .epoch = epoch});
 	preempt_draw(w, slot);
-	if (sim_chance(w, w->f.reboots))
+	if (!w->plan.agentless && sim_chance(w, w->f.reboots))
 		queue_add(&w->queue, &(struct happening){.at = w->now + sim_delay(w, 8000),
 							 .kind = AT_REBOOT,
 							 .index = slot,
@@ -260,6 +261,7 @@ static void job_end(struct world *w, int slot, struct exit_info e)
 	mc->running = false;
 	mc->ended = true;
 	mc->exit = e;
+	agentless_log_ends(w, slot);
 	if (!mc->agent_up)
 		return;
 	node_say(w, slot,
@@ -477,6 +479,10 @@ static void agent_up(struct world *w, int slot)
 {
 	struct machine *mc = &w->machines[slot];
 
+	if (w->plan.agentless) {
+		agentless_begins(w, slot);
+		return;
+	}
 	if (mc->agent_up)
 		return;
 	mc->agent_up = true;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "sim/agentless.h"
 #include "sim/enrol.h"
 #include "sim/lifetime.h"
 #include "sim/preempt.h"
@@ -272,6 +273,7 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 			answer(w, &c, OUTCOME_ABSENT, ERR_NONE, "");
 		else if (fx->kind == FX_OBSERVE && w->plan.resources[fx->index].carries_many) {
 			group_tell_members(w, fx->index, master);
+			agentless_tell_seen(w, fx->index, master);
 			answer(w, &c, OUTCOME_DONE, ERR_NONE, "");
 		} else if (fx->overdue)
 			answer(w, &c, OUTCOME_HELD, ERR_TIMEOUT, "its console");

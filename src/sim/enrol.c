@@ -27,20 +27,17 @@ static int role_of_res(const struct world *w, int index)
 
 /* ---- the plan ---- */
 
-/* The nodes of some roles are on one resource each instead of one for each node. */
-void draw_groups(struct world *w)
+void groups_make(struct world *w, bool all)
 {
 	const struct crew *crew = &w->plan.crew;
 	struct plan_resource *v =
 		arena_array(w->arena, struct plan_resource, (size_t)w->plan.nresources);
 	int n = 0, group = -1;
 
-	if (rng_below(&w->rng, 2))
-		return;
 	for (int i = 0; i < crew->n; i++) {
 		bool first = crew->members[i].index == 0;
 
-		if (first && !rng_below(&w->rng, 2)) {
+		if (first && (all || !rng_below(&w->rng, 2))) {
 			v[n] = (struct plan_resource){.kind = "sim.group",
 						      .name = crew->roles[role_of(w, i)].name,
 						      .node = -1,
@@ -55,6 +52,13 @@ void draw_groups(struct world *w)
 	}
 	w->plan.resources = v;
 	w->plan.nresources = n;
+}
+
+/* The nodes of some roles are on one resource each instead of one for each node. */
+void draw_groups(struct world *w)
+{
+	if (!rng_below(&w->rng, 2))
+		groups_make(w, false);
 }
 
 int group_slots(const struct world *w)
@@ -87,6 +91,11 @@ static int slots_at(const struct world *w, int index)
 		if (w->plan.resources[i].carries_many)
 			at += w->plan.crew.roles[role_of_res(w, i)].max + SPARE_SLOTS;
 	return at;
+}
+
+int group_slot(const struct world *w, int index, int member)
+{
+	return slots_at(w, index) + member;
 }
 
 static int slots_end(const struct world *w, int index)

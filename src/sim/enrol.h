@@ -1,5 +1,6 @@
 #pragma once
 /* enrol - machines that do not know which node they are, and groups that make such machines. */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct effect;
@@ -7,6 +8,10 @@ struct world;
 
 /* Puts the nodes of some roles on groups: one resource each, which carries many. */
 void draw_groups(struct world *w);
+/* The same, of all roles or of some. */
+void groups_make(struct world *w, bool all);
+/* The slot of the group's machine of that number. */
+int group_slot(const struct world *w, int index, int member);
 /* How many machines groups may have at once. */
 int group_slots(const struct world *w);
 /* The group looks in a while whether it has as many machines as it should, and makes them. */

@@ -91,7 +91,7 @@ struct world {
 	struct machine *machines;
 	int nslots;
 	int *slot_of;		      /* per rank: the machine whose connection is the node's */
-	uint64_t *conn_of;	      /* per rank: that connection, until its end is seen */
+	uint64_t *conn_of, *followed; /* per rank: that connection; the master that reads its log */
 	bool enrols;		      /* machines ask which node they are */
 	VEC(struct binding) bindings; /* all that machines were ever told */
 	struct ghost *ghosts;	      /* per rank */

@@ -12,7 +12,7 @@ void ranks_draw(struct world *w)
 {
 	struct strategy *s = arena_new_of(w->arena, struct strategy);
 
-	if (w->seed % BY_ADDRESS != 1 || w->plan.hands_over)
+	if (w->seed % BY_ADDRESS != 1 || w->plan.hands_over || w->plan.agentless)
 		return;
 	*s = *w->plan.strategy;
 	s->ranks_by_address = true;

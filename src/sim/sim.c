@@ -12,6 +12,7 @@
 #include "fmt/jsonw.h"
 #include "plan/plan.h"
 #include "sim/admission.h"
+#include "sim/agentless.h"
 #include "sim/enrol.h"
 #include "sim/internal.h"
 #include "sim/lifetime.h"
@@ -131,7 +132,7 @@ static void draw_choices(struct world *w)
 static void draw_policy(struct world *w, struct policy *p)
 {
 	p->retries = (int64_t)rng_below(&w->rng, 3);
-	if (rng_below(&w->rng, 2) || strcmp(w->job->strategy, "mpi") == 0)
+	if (rng_below(&w->rng, 2) || strcmp(w->job->strategy, "mpi") == 0 || agentless_drawn(w))
 		return;
 	p->min = 1 + (int64_t)rng_below(&w->rng, (uint64_t)p->min);
 	p->max += (int64_t)rng_below(&w->rng, 3);
@@ -185,9 +186,11 @@ static void draw_job(struct world *w, int max_nodes)
 	w->enrols = rng_below(&w->rng, 2);
 	if (w->seed % HANDED_OVER == 0)
 		draw_handover(w);
+	else if (agentless_drawn(w) && w->plan.crew.launch == LAUNCH_ALL)
+		agentless_draw(w);
 	else if (w->enrols)
 		draw_groups(w);
-	if (!w->plan.hands_over && rng_below(&w->rng, 2))
+	if (!w->plan.hands_over && !w->plan.agentless && rng_below(&w->rng, 2))
 		add_graph(w);
 	bool settles = rng_below(&w->rng, 3) == 0;
 	bool grouped = rng_below(&w->rng, 2) == 0; /* the machines of a role */

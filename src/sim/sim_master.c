@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "core/commit_round.h"
+#include "sim/agentless.h"
 #include "sim/enrol.h"
 #include "sim/lifetime.h"
 #include "sim/preempt.h"
@@ -202,6 +203,8 @@ static void hand_out_one(struct world *w, const struct effect *e)
 		w->ended = true;
 	else if (e->kind <= FX_DESTROY || e->kind >= FX_HAND_OVER)
 		call(w, e);
+	else if (w->plan.agentless)
+		agentless_effect(w, e);
 	else
 		tell_node(w, e);
 }
