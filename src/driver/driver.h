@@ -35,6 +35,22 @@ struct driver_member {
 		why; /* out, with gone: as the provider says it; kind ERR_NONE: it says nothing */
 };
 
+/* The machine of a node without an agent, as an observation sees it: its job has begun. */
+struct driver_sight {
+	char role[64]; /* which node it carries: the role, */
+	int index;     /* and its number in the role */
+	char identity[65], address[48];
+	char log[256]; /* what log_open() takes */
+	bool ended;
+	int code; /* of the job's end */
+	bool oom;
+	char reason[160]; /* "": the code says it */
+};
+
+/* The log of such a machine, being read; of one thread at a time. */
+struct driver_log;
+#define DRIVER_LOG_AT 160 /* a position in it, as text */
+
 /* A resource that had to be live before the row's own. */
 struct driver_need {
 	const char *kind, *name, *id;
@@ -69,6 +85,9 @@ struct driver_row {
 	/* Of a resource that carries many nodes: the machines that are bound to a node. */
 	struct driver_member *members;
 	size_t nmembers;
+	/* out, from observe of a resource whose nodes have no agents: malloc'ed, the caller's */
+	struct driver_sight *sights;
+	size_t nsights;
 	/* What the row's resource needs (plan_resource.needs), in that order. */
 	const struct driver_need *needs;
 	size_t nneeds;
@@ -141,6 +160,21 @@ struct driver {
 	 * by.  Removes everything that carries the tags of the row's run, and looks until it is gone.  Done; held:
 	 * row->err names what stays. */
 	enum outcome (*sweep)(struct driver_row *row);
+	/*
+	 * Of a kind whose nodes may have no agents, else NULL.  stop: the jobs of all its machines are to end, as
+	 * by SIGTERM.
+	 */
+	enum outcome (*stop)(struct driver_row *row);
+	/* The log of a machine (driver_sight.log), from a position on; "": from its first byte. */
+	struct driver_log *(*log_open)(const struct driver_row *row, const char *log,
+				       const char *at);
+	/* Appends the next bytes to out, and waits up to wait_ms for the first.  1: there may be more.  0: that
+	 * was the end, or the connection was cut: who wants to be certain reads again.  -1: err says why. */
+	int (*log_read)(struct driver_log *l, int wait_ms, const struct deadline *d,
+			struct buf *out, struct err *err);
+	/* The position after what was read. */
+	void (*log_at)(const struct driver_log *l, char at[static DRIVER_LOG_AT]);
+	struct driver_log *(*log_free)(struct driver_log *l);
 };
 
 extern const struct driver local_bridge_driver, local_node_driver, hosts_node_driver;

@@ -17,6 +17,7 @@
 #include "master/agents.h"
 #include "master/api/outputs.h"
 #include "master/enrol.h"
+#include "master/followers.h"
 #include "master/handover.h"
 #include "master/hosts.h"
 #include "master/internal.h"
@@ -34,8 +35,7 @@
 #include "sys/pools.h"
 #include "sys/worker.h"
 
-#define CALL_THREADS 6 /* per driver pool */
-#define CALL_MS 60000  /* limit of one call, from when a worker begins it */
+#define CALL_MS 60000 /* limit of one call, from when a worker begins it */
 
 /* One call of a driver's function, about one or many resources. */
 struct driver_call {
@@ -52,6 +52,8 @@ struct driver_call {
 
 static void call_free(struct driver_call *c)
 {
+	for (size_t i = 0; i < c->n; i++)
+		free(c->rows[i].sights);
 	free(c->fx);
 	free(c->rows);
 	free(c->tokens);
@@ -174,6 +176,38 @@ static void tell_members(const struct driver_call *c, size_t i)
 	}
 }
 
+static int rank_of(const struct plan *p, const char *role, int index)
+{
+	for (int i = 0; i < p->crew.n; i++)
+		if (p->crew.members[i].index == index &&
+		    strcmp(p->crew.roles[p->crew.members[i].role].name, role) == 0)
+			return i;
+	return -1;
+}
+
+/* Tells the core which machines without agents are there, and their followers where their logs are. */
+static void tell_sights(const struct driver_call *c, size_t i)
+{
+	const struct driver_row *row = &c->rows[i];
+
+	for (size_t k = 0; k < row->nsights; k++) {
+		const struct driver_sight *s = &row->sights[k];
+		struct event ev = {
+			.kind = EV_NODE_SEEN,
+			.index = rank_of(&c->lr->plan, s->role, s->index),
+			.ended = s->ended,
+			.exit = {.code = s->code, .oom = s->oom},
+		};
+
+		if (ev.index < 0 || c->lr->plan.resource_of[ev.index] != c->fx[i].index)
+			continue;
+		snprintf(ev.text, sizeof(ev.text), "%s %s", s->identity, s->address);
+		snprintf(ev.exit.reason, sizeof(ev.exit.reason), "%s", s->reason);
+		run_event(c->lr, &ev);
+		follow_seen(c->lr, ev.index, s);
+	}
+}
+
 static void tell_outcome(const struct driver_call *c, size_t i)
 {
 	const struct driver_row *row = &c->rows[i];
@@ -201,6 +235,7 @@ static void call_done(void *arg, enum err_kind how)
 	/* A call that was dropped because the master leaves is made by the next master. */
 	if (how == ERR_NONE)
 		for (size_t i = 0; i < c->n; i++) {
+			tell_sights(c, i);
 			tell_members(c, i);
 			tell_outcome(c, i);
 		}
@@ -329,7 +364,7 @@ static void call_driver(struct live_run *lr, const struct effect *fx, size_t n)
 		add_request(c);
 	lr->busy++;
 	struct workers *pool =
-		pools_get(lr->m->pools, c->driver ? c->driver->pool : "none", CALL_THREADS);
+		pools_get(lr->m->pools, c->driver ? c->driver->pool : "none", EFFECT_THREADS);
 
 	workers_submit(pool, call_run, call_done, c, CALL_MS);
 }
@@ -443,6 +478,15 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	buf_release(&text);
 }
 
+/* The rest is for an agent only. */
+static void without_agent(struct live_run *lr, const struct effect *fx)
+{
+	if (fx->kind == FX_START)
+		follow_start(lr, fx->index, fx->attempt);
+	else if (fx->kind == FX_STOP)
+		follow_stop(lr, fx->index);
+}
+
 static void effect_do(struct live_run *lr, const struct effect *fx)
 {
 	switch (fx->kind) {
@@ -459,7 +503,10 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 	case FX_RELEASE:
 	case FX_INSPECT:
 	case FX_PREFLIGHT:
-		to_agent(lr, fx);
+		if (lr->plan.agentless)
+			without_agent(lr, fx);
+		else
+			to_agent(lr, fx);
 		return;
 	case FX_PREFLIGHT_PASSED:
 		run_note(lr, "preflight", -1, "%s", lr->core->preflight.text);
@@ -479,6 +526,7 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 		return;
 	case FX_ENDED:
 		lr->ended = true;
+		followers_free(lr);
 		trash_run_ended(lr->m->trash);
 		/* The records of the run are small, and the last files that it writes. */
 		store_disk_reserve_ease(lr->m->store);

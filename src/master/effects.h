@@ -9,6 +9,8 @@ struct effect;
 struct effects;
 struct live_run;
 
+#define EFFECT_THREADS 6 /* per driver pool */
+
 /* Carries out all effects of a round.  Effects that a driver can handle together are one call. */
 void effects_do(struct live_run *lr, const struct effects *fx);
 

@@ -20,6 +20,7 @@ struct agent_conn;
 struct process_end;
 struct arena;
 struct doc;
+struct follower;
 struct http_exchange;
 struct logfile;
 struct map;
@@ -50,7 +51,11 @@ struct live_series {
 
 struct live_node {
 	struct agent_conn *agent; /* NULL while no agent is connected */
-	int64_t heard_ms;	  /* when the last agent that has left was last heard; 0: never */
+	/* Of a node without an agent: whoever reads its log (followers.h), and which one; NULL: nobody, not
+	 * known. */
+	struct follower *follower;
+	const char *log_name;
+	int64_t heard_ms; /* when the last agent that has left was last heard; 0: never */
 	/* the network interface that the agent named; "" if it named none */
 	char interface[16];
 	bool templates; /* the agent takes MEMBERS, and templates in START */
@@ -98,6 +103,7 @@ struct live_run {
 	int nseries[2]; /* of metrics, of samples of machines: each kind has its own limit */
 	VEC(struct live_series *) dirty_series;
 	VEC(int) dirty_scans;
+	VEC(int) stopped; /* resources without agents whose jobs were told to end */
 	struct list in_round;
 	/* the request that submitted the run, answered when the run is stored */
 	struct http_exchange *answer;

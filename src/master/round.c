@@ -94,7 +94,7 @@ static void describe_exit(const struct exit_info *e, char *out, size_t size)
 
 static void describe(const struct event *ev, char *out, size_t size)
 {
-	if (ev->kind == EV_NODE_EXITED)
+	if (ev->kind == EV_NODE_EXITED || (ev->kind == EV_NODE_SEEN && ev->ended))
 		describe_exit(&ev->exit, out, size);
 	else if (core_answer_has_id(ev))
 		snprintf(out, size, "id %s", ev->text);

@@ -15,6 +15,7 @@
 #include "fmt/doc.h"
 #include "fmt/schema.h"
 #include "link/layout.h"
+#include "master/followers.h"
 #include "master/internal.h"
 #include "master/live_run.h"
 #include "master/runs.h"
@@ -64,9 +65,11 @@ struct live_run *live_run_free(struct live_run *lr)
 	if (!lr)
 		return NULL;
 	list_remove(&lr->in_round);
+	followers_free(lr);
 	run_drop_state(lr);
 	vec_release(&lr->dirty_series);
 	vec_release(&lr->dirty_scans);
+	vec_release(&lr->stopped);
 	effects_release(&lr->fx);
 	free(lr->dir);
 	free(lr->logs_dir);

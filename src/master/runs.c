@@ -272,7 +272,7 @@ static int check_reach(const struct live_run *lr, struct err *err)
 {
 	const struct resolver *r = resolver_for(lr->job->engine);
 
-	if (!r || !r->nodes_dial || lr->m->services.url)
+	if (!r || !r->nodes_dial || lr->plan.agentless || lr->m->services.url)
 		return 0;
 	return err_set(
 		err, ERR_INVALID,

@@ -215,6 +215,12 @@ uint64_t stream_not_stored(const struct live_run *lr, int rank, int attempt, enu
 	return log_cut_missing(lr->logs_dir, name);
 }
 
+/* More may come. */
+static bool is_written(const struct live_node *n)
+{
+	return n->agent || n->follower;
+}
+
 struct sync_call {
 	struct live_run *lr;
 	int rank;
@@ -277,7 +283,7 @@ static void sync_done(void *arg, enum err_kind how)
 	lr->busy--;
 	/* The master leaves: agents send the next one what was not acknowledged. */
 	if (how != ERR_NONE) {
-		if (!lr->nodes[c->rank].agent)
+		if (!is_written(&lr->nodes[c->rank]))
 			streams_close(lr, c->rank);
 		live_run_done(lr);
 		free(c);
@@ -285,7 +291,7 @@ static void sync_done(void *arg, enum err_kind how)
 	}
 	/* The log directory was removed: this ends the run, not the master. */
 	if (c->rc < 0 && streams_gone(lr, c->rank, &c->err)) {
-		if (!lr->nodes[c->rank].agent)
+		if (!is_written(&lr->nodes[c->rank]))
 			streams_close(lr, c->rank);
 		live_run_done(lr);
 		free(c);
@@ -306,7 +312,7 @@ static void sync_done(void *arg, enum err_kind how)
 	if (logfile_size(st->file) > st->acked)
 		sync_start(lr, c->rank, c->stream);
 	streams_check_drained(lr, c->rank);
-	if (!lr->nodes[c->rank].agent)
+	if (!is_written(&lr->nodes[c->rank]))
 		streams_close(lr, c->rank);
 	live_run_done(lr);
 	free(c);
@@ -400,12 +406,19 @@ static int append(struct live_run *lr, int rank, enum stream s, uint64_t offset,
 
 int streams_data(struct live_run *lr, int rank, enum stream s, struct str payload, struct err *err)
 {
-	struct live_stream *st = &lr->nodes[rank].streams[s];
 	uint64_t offset;
 	struct str bytes;
 
 	if (!data_payload(payload, &offset, &bytes))
 		return err_set(err, ERR_PROTOCOL, "a data frame without an offset");
+	return streams_append(lr, rank, s, offset, bytes, err);
+}
+
+int streams_append(struct live_run *lr, int rank, enum stream s, uint64_t offset, struct str bytes,
+		   struct err *err)
+{
+	struct live_stream *st = &lr->nodes[rank].streams[s];
+
 	if (append(lr, rank, s, offset, bytes, err) < 0) {
 		if (err->kind == ERR_CAPACITY || err->kind == ERR_QUOTA)
 			note_room(lr, rank, false);

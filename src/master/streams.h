@@ -34,6 +34,9 @@ uint64_t stream_not_stored(const struct live_run *lr, int rank, int attempt, enu
 bool streams_gone(struct live_run *lr, int rank, const struct err *why);
 int streams_data(struct live_run *lr, int rank, enum stream st, struct str payload,
 		 struct err *err);
+/* The same, of bytes that belong at that offset. */
+int streams_append(struct live_run *lr, int rank, enum stream st, uint64_t offset, struct str bytes,
+		   struct err *err);
 void streams_metrics(struct live_run *lr, int rank, enum stream st,
 		     const struct message_metrics *m);
 void streams_sample(struct live_run *lr, int rank, const struct message_sample *m);

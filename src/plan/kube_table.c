@@ -149,8 +149,9 @@ static const struct field fields[] = {
 		.type = FIELD_BOOL,
 		MEMBER(agent),
 		.set_offset = offsetof(struct kube_table, agent_set),
-		.help = "Does Regatta's agent run in the pods? Without it logs come from the cluster, and there are no "
-			"inputs, barriers and exec. Default: true with as = \"job\", otherwise false.",
+		.help = "Does Regatta's agent run in the pods? Without it they start their own command by themselves, "
+			"logs and exit codes come from the cluster, and there are no inputs, collected files, retries, "
+			"barriers and exec. Default: true with as = \"job\", otherwise false.",
 		.example = "agent = false",
 	},
 	{.name = NULL},

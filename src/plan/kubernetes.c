@@ -80,7 +80,11 @@ static void add_need(struct plan *p, int resource, int needed)
 static void add_jobs(const struct kube_render *r, struct plan *p, int root, int service)
 {
 	for (int i = 0; i < p->crew.nroles; i++) {
-		int at = add(p, "kube.job", p->crew.roles[i].name, kube_job_object(r, i), r->a);
+		struct doc *job = kube_job_object(r, i);
+
+		if (p->agentless)
+			kube_add_env(r, i, NULL, job);
+		int at = add(p, "kube.job", p->crew.roles[i].name, job, r->a);
 
 		p->resources[at].carries_many = true;
 		p->resources[at].expires = true;
@@ -97,6 +101,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 	const struct kube_render r = {p, kube_table_of(p->job, a), facts, a};
 
 	p->boots = true;
+	p->agentless = !kube_has_agent(r.t);
 	p->addresses = arena_array(a, const char *, (size_t)p->crew.n);
 	p->resource_of = arena_array(a, int, (size_t)p->crew.n);
 	p->resources = arena_array(a, struct plan_resource, (size_t)p->crew.nroles + 2);
@@ -110,9 +115,13 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 /* What the resolver must know of a job. */
 static struct doc *options(const struct job *job, struct arena *a)
 {
-	struct doc *d = schema_to_doc(kube_field.sub, kube_table_of(job, a), a);
+	const struct kube_table *t = kube_table_of(job, a);
+	struct doc *d = schema_to_doc(kube_field.sub, t, a);
+	const char *needs = kube_has_agent(t) ? NULL : kube_needs_agent(job, t, a);
 
-	doc_set(a, d, STR("with_agent"), doc_new_bool(a, kube_has_agent(kube_table_of(job, a))));
+	doc_set(a, d, STR("with_agent"), doc_new_bool(a, kube_has_agent(t)));
+	if (needs)
+		doc_set(a, d, STR("needs_agent"), doc_new_str(a, str_from(needs)));
 	doc_set(a, d, STR("master"), doc_new_str(a, str_from(job->master)));
 	return d;
 }

@@ -12,6 +12,10 @@
 
 #define KUBE_RUN "<run>"
 #define KUBE_INSTALL "<install>"
+/* Within a text: the name of an object, which is that of the run and what stands between these. */
+#define KUBE_NAME_OPEN "\1"
+#define KUBE_NAME_CLOSE "\2"
+#define KUBE_NAME KUBE_NAME_OPEN KUBE_NAME_CLOSE
 /* Of a manifest: after the name of the job, the Secret with its secret variables. */
 #define KUBE_SECRETS "-secrets"
 #define KUBE_LABEL_RUN "regatta/run"
@@ -45,6 +49,11 @@ struct doc *kube_service_object(const struct kube_render *r);
 /* An indexed Job with the nodes of a role of the crew.  With an agent its pods run that, and the Secret
  * of the same name has what the agent must know; without one they run the role's command. */
 struct doc *kube_job_object(const struct kube_render *r, int role);
+/* Adds to the main container of a Job what the strategy gives the nodes, before what the file has.  run NULL:
+ * the name of the run is not known yet. */
+void kube_add_env(const struct kube_render *r, int role, const char *run, const struct doc *job);
+/* What of a job cannot be done without an agent in the pods; NULL: nothing. */
+const char *kube_needs_agent(const struct job *job, const struct kube_table *t, struct arena *a);
 /* JSON merge (RFC 7386) of `patch` into `into`, except that lists of tables whose items have a "name" are
  * merged by it, as Kubernetes merges containers, variables and volumes. */
 void kube_merge(struct arena *a, struct doc *into, const struct doc *patch);

@@ -393,9 +393,14 @@ struct doc *kube_pod_template(const struct kube_render *r, int index, const char
 	struct doc *d = table(r), *meta = within(r, d, "metadata", DOC_TABLE);
 	struct doc *spec = within(r, d, "spec", DOC_TABLE);
 
+	struct doc *notes = pairs(r, &r->t->annotations);
+
 	put(r, meta, "labels", labels(r, role->name));
-	if (r->t->annotations.n)
-		put(r, meta, "annotations", pairs(r, &r->t->annotations));
+	if (!kube_has_agent(r->t) && !r->plain) /* whose end is that of the node */
+		put_text(r, notes, "kubectl.kubernetes.io/default-container",
+			 kube_main_name(r->t, role->spec));
+	if (notes->table.n)
+		put(r, meta, "annotations", notes);
 	put_text(r, spec, "restartPolicy", "Never");
 	put_text(r, spec, "subdomain", KUBE_RUN);
 	put_int(r, spec, "terminationGracePeriodSeconds",
@@ -418,7 +423,7 @@ static bool replaces(const struct kube_render *r, const struct strategy_role *ro
 {
 	const struct policy *p = role->spec ? &role->spec->policy : &r->p->job->policy;
 
-	return p->on_lost != LOST_FAIL;
+	return p->on_lost != LOST_FAIL && kube_has_agent(r->t);
 }
 
 struct doc *kube_job_object(const struct kube_render *r, int index)

@@ -1,6 +1,6 @@
 /*
  * kube.job - the pods of a role's nodes: an indexed Job, and the Secret of the same name with what their
- * agents must know.
+ * agents must know.  Without agents there is no Secret, and observe tells how the pods stand.
  *
  * Which pod carries which node is settled when its agent enrols, with the pod's uid as identity.  observe
  * tells which of these pods are gone and why, and ends the wait for pods that will never start.
@@ -14,9 +14,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "driver/boot_program.h"
-#include "driver/kube/kube_events.h"
 #include "driver/kube/kube_kind.h"
+#include "driver/kube/kube_log.h"
 #include "driver/kube/kube_pods.h"
+#include "driver/kube/kube_wait.h"
 #include "driver/kube/object.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
@@ -24,8 +25,6 @@
 #define HOME "/var/lib/regatta"
 #define ENROL "/var/run/regatta/enrol.json"
 #define TEXT_MAX 16384
-#define LOG_MAX 600
-#define MOST_FAILED 3 /* pods that end before their agents speak, where others take their place */
 
 /* ---- the Secret ---- */
 
@@ -139,7 +138,7 @@ static enum outcome make_secret(struct kube_work *w)
 
 static enum outcome do_create(struct kube_work *w)
 {
-	enum outcome o = make_secret(w);
+	enum outcome o = kube_work_has_agent(w) ? make_secret(w) : OUTCOME_DONE;
 
 	return o == OUTCOME_DONE ? kube_kind_create(w) : o;
 }
@@ -149,7 +148,7 @@ static enum outcome do_find(struct kube_work *w)
 {
 	enum outcome o = kube_kind_find(w);
 
-	if (o != OUTCOME_ABSENT)
+	if (o != OUTCOME_ABSENT || !kube_work_has_agent(w))
 		return o;
 	o = kube_object_delete(w, secret_object(w, false), "");
 	return o == OUTCOME_DONE ? OUTCOME_ABSENT : o;
@@ -159,7 +158,7 @@ static enum outcome do_destroy(struct kube_work *w)
 {
 	enum outcome o = kube_kind_destroy(w);
 
-	if (o != OUTCOME_DONE && o != OUTCOME_ABSENT)
+	if ((o != OUTCOME_DONE && o != OUTCOME_ABSENT) || !kube_work_has_agent(w))
 		return o;
 	enum outcome rest = kube_object_delete(w, secret_object(w, false), "");
 
@@ -168,74 +167,15 @@ static enum outcome do_destroy(struct kube_work *w)
 
 /* ---- how the pods stand ---- */
 
-/* The last lines of a pod that ended before its agent spoke. */
-static void add_log(struct kube_work *w, const char *pod, struct err *why)
+static struct pods_wanted wanted_of(const struct doc *job)
 {
-	CLEANUP(buf_release) struct buf log = {0};
-	const char *path = arena_printf(w->a, "%s/log?tailLines=3&container=main",
-					kube_path(w->a, "v1", w->namespace, "pods", pod));
-	struct err ignored;
+	const struct doc *spec = doc_table(job, "spec");
 
-	buf_init(&log, LOG_MAX);
-	if (kube_text(w->k, path, "read a log", &w->d, &log, &ignored) < 0)
-		return;
-	struct str text = str_trim(buf_str(&log));
-
-	for (size_t i = 0; i < log.n; i++)
-		if (log.p[i] == '\n')
-			log.p[i] = ' ';
-	if (text.n > 0)
-		err_set(why, why->kind, "%.140s; its log: %.*s", why->msg, STR_ARG(text));
-}
-
-/* Nobody else will carry the nodes that wait: they are lost, and the reason is said. */
-static enum outcome given_up(struct kube_work *w, const struct err *why)
-{
-	w->row->err = *why;
-	w->row->ended = true;
-	return OUTCOME_ABSENT;
-}
-
-/* What the nodes wait for, if the cluster says it. */
-static enum outcome waits(struct kube_work *w, const struct err *why)
-{
-	if (why->kind == ERR_NONE)
-		return OUTCOME_DONE;
-	w->row->err = *why;
-	return OUTCOME_HELD;
-}
-
-/* Pods whose agents have not spoken. */
-static enum outcome judge_awaited(struct kube_work *w, const struct doc *job,
-				  struct pods_summary *sum)
-{
-	int64_t wanted = doc_int(doc_table(job, "spec"), "completions", 0);
-	int64_t again = doc_int(doc_table(job, "spec"), "backoffLimitPerIndex", 0);
-	struct err said = {0};
-
-	if (sum->stuck.kind != ERR_NONE)
-		return given_up(w, &sum->stuck);
-	if (sum->ended_unknown > 0 &&
-	    (again == 0 || (w->row->nmembers == 0 && sum->ended_unknown >= MOST_FAILED))) {
-		if (sum->ended.kind == ERR_NONE)
-			err_set(&sum->ended, ERR_UNAVAILABLE, "pod %.60s ended without a word",
-				sum->ended_name);
-		add_log(w, sum->ended_name, &sum->ended);
-		return given_up(w, &sum->ended);
-	}
-	if (sum->n < wanted && !doc_bool(doc_table(job, "spec"), "suspend", false)) {
-		events_last_warning(w, kube_meta(job, "uid"), &said);
-		if (said.kind == ERR_QUOTA || said.kind == ERR_DENIED)
-			return given_up(w, &said);
-	} else if (sum->waits_uid[0] && sum->waits.kind == ERR_NONE) {
-		events_last_warning(w, sum->waits_uid, &said);
-		if (said.kind != ERR_NONE)
-			err_set(&sum->waits, said.kind, "pod %.60s: %.170s", sum->waits_name,
-				said.msg);
-		if (said.kind == ERR_INVALID)
-			return given_up(w, &sum->waits);
-	}
-	return waits(w, sum->waits.kind != ERR_NONE ? &sum->waits : &said);
+	return (struct pods_wanted){
+		.n = doc_int(spec, "completions", 0),
+		.again = doc_int(spec, "backoffLimitPerIndex", 0) > 0,
+		.suspended = doc_bool(spec, "suspend", false),
+	};
 }
 
 static enum outcome do_observe(struct kube_work *w)
@@ -248,7 +188,20 @@ static enum outcome do_observe(struct kube_work *w)
 		return o;
 	if (pods_observe(w, &sum, &w->row->err) < 0)
 		return OUTCOME_UNSURE;
-	return judge_awaited(w, job, &sum);
+	return kube_judge_awaited(w, job, wanted_of(job), &sum);
+}
+
+/* ---- without agents ---- */
+
+/* A Job that is suspended ends its pods; those that have ended stay. */
+static enum outcome do_stop(struct kube_work *w)
+{
+	return kube_object_patch(w, "suspend a Job", "{\"spec\":{\"suspend\":true}}", KUBE_EXTEND);
+}
+
+static enum outcome ask_stop(struct driver_row *row)
+{
+	return kube_kind_ask(row, KUBE_EXTEND, do_stop);
 }
 
 /* ---- its time ---- */
@@ -258,26 +211,15 @@ static enum outcome do_extend(struct kube_work *w)
 	struct doc *job = NULL;
 	enum outcome o = kube_object_find(w, w->object, w->row->id, KUBE_EXTEND, &job);
 	int64_t made_ms = 0;
-	int status;
 
 	if (o != OUTCOME_DONE)
 		return o;
 	if (!clock_parse(str_from(kube_meta(job, "creationTimestamp")), &made_ms))
 		return OUTCOME_UNSURE;
-	const struct kube_call c = {
-		.method = "PATCH",
-		.path = arena_printf(w->a, "%s?fieldManager=regatta",
-				     kube_kind_path(w, w->object, w->name)),
-		.what = "extend a Job",
-		.body = arena_printf(w->a, "{\"spec\":{\"activeDeadlineSeconds\":%lld}}",
-				     (long long)((w->row->expires_ms - made_ms) / 1000)),
-		.type = KUBE_MERGE,
-		.deadline = &w->d,
-	};
-
-	return kube_ask(w->k, &c, w->a, NULL, &status, &w->row->err) < 0
-		       ? kube_kind_failed(KUBE_EXTEND, status, w->row)
-		       : OUTCOME_DONE;
+	return kube_object_patch(w, "extend a Job",
+				 arena_printf(w->a, "{\"spec\":{\"activeDeadlineSeconds\":%lld}}",
+					      (long long)((w->row->expires_ms - made_ms) / 1000)),
+				 KUBE_EXTEND);
 }
 
 static enum outcome ask_extend(struct driver_row *row)
@@ -285,4 +227,6 @@ static enum outcome ask_extend(struct driver_row *row)
 	return kube_kind_ask(row, KUBE_EXTEND, do_extend);
 }
 
-KUBE_DRIVER(kube_job_driver, "kube.job", do_create, do_find, do_observe, ask_extend, do_destroy);
+KUBE_DRIVER(kube_job_driver, "kube.job", do_create, do_find, do_observe, ask_extend, do_destroy,
+	    .stop = ask_stop, .log_open = kube_log_open, .log_read = kube_log_read,
+	    .log_at = kube_log_at, .log_free = kube_log_free, );

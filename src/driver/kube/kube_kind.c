@@ -64,6 +64,13 @@ void kube_work_close(struct kube_work *w)
 	w->a = arena_free(w->a);
 }
 
+bool kube_work_has_agent(const struct kube_work *w)
+{
+	const struct doc *notes = doc_table(doc_table(w->object, "metadata"), "annotations");
+
+	return doc_str(notes, "regatta/program", STR("")).n > 0;
+}
+
 enum outcome kube_kind_ask(struct driver_row *row, enum kube_question question, kube_kind_fn *fn)
 {
 	struct kube_work w;
@@ -181,6 +188,25 @@ enum outcome kube_object_create(struct kube_work *w, const struct doc *object, c
 	if (status == 409)
 		return adopt(w, object, ret_uid);
 	return kube_kind_failed(KUBE_CREATE, status, w->row);
+}
+
+enum outcome kube_object_patch(struct kube_work *w, const char *what_for, const char *body,
+			       enum kube_question question)
+{
+	const struct kube_call c = {
+		.method = "PATCH",
+		.path = arena_printf(w->a, "%s?fieldManager=regatta",
+				     kube_kind_path(w, w->object, w->name)),
+		.what = what_for,
+		.body = body,
+		.type = KUBE_MERGE,
+		.deadline = &w->d,
+	};
+	int status;
+
+	return kube_ask(w->k, &c, w->a, NULL, &status, &w->row->err) < 0
+		       ? kube_kind_failed(question, status, w->row)
+		       : OUTCOME_DONE;
 }
 
 static enum outcome absent(struct kube_work *w, const struct doc *object)

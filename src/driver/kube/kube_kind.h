@@ -26,6 +26,8 @@ struct kube_work {
 /* A question about a row. */
 typedef enum outcome kube_kind_fn(struct kube_work *w);
 /* Reads spec and credentials, sets identity_checked, asks. */
+/* Do its pods run the agent? */
+bool kube_work_has_agent(const struct kube_work *w);
 enum outcome kube_kind_ask(struct driver_row *row, enum kube_question question, kube_kind_fn *fn);
 int kube_work_open(struct driver_row *row, struct kube_work *ret, struct err *err);
 void kube_work_close(struct kube_work *w);
@@ -44,6 +46,10 @@ enum outcome kube_object_find(struct kube_work *w, const struct doc *object, con
 /* Deletes it with all that it owns, and waits a moment for its end.  uid "": that of the row's run. */
 enum outcome kube_object_delete(struct kube_work *w, const struct doc *object, const char *uid);
 
+/* Changes the row's object by a JSON merge. */
+enum outcome kube_object_patch(struct kube_work *w, const char *what, const char *body,
+			       enum kube_question question);
+
 /* The four questions of a kind that is one object. */
 enum outcome kube_kind_create(struct kube_work *w);
 enum outcome kube_kind_find(struct kube_work *w);
@@ -51,7 +57,7 @@ enum outcome kube_kind_observe(struct kube_work *w);
 enum outcome kube_kind_destroy(struct kube_work *w);
 
 /* A driver made of do_create, do_find, do_observe and do_destroy. */
-#define KUBE_DRIVER(driver_, kind_, create_, find_, observe_, extend_, destroy_)                   \
+#define KUBE_DRIVER(driver_, kind_, create_, find_, observe_, extend_, destroy_, ...)              \
 	static enum outcome ask_create(struct driver_row *row)                                     \
 	{                                                                                          \
 		return kube_kind_ask(row, KUBE_CREATE, create_);                                   \
@@ -68,12 +74,11 @@ enum outcome kube_kind_destroy(struct kube_work *w);
 	{                                                                                          \
 		return kube_kind_ask(row, KUBE_DESTROY, destroy_);                                 \
 	}                                                                                          \
-	const struct driver driver_ = {                                                            \
-		.kind = (kind_),                                                                   \
-		.pool = "kube",                                                                    \
-		.create = ask_create,                                                              \
-		.find = ask_find,                                                                  \
-		.observe = ask_observe,                                                            \
-		.extend = (extend_),                                                               \
-		.destroy = ask_destroy,                                                            \
-	}
+	const struct driver driver_ = {.kind = (kind_),                                            \
+				       .pool = "kube",                                             \
+				       .create = ask_create,                                       \
+				       .find = ask_find,                                           \
+				       .observe = ask_observe,                                     \
+				       .extend = (extend_),                                        \
+				       .destroy = ask_destroy,                                     \
+				       __VA_ARGS__}

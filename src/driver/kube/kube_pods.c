@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/str.h"
 #include "driver/kube/kube_kind.h"
+#include "driver/kube/kube_sight.h"
 #include "driver/kube/object.h"
 #include "fmt/doc.h"
 
@@ -167,6 +169,19 @@ static void keep_first(struct err *to, const struct err *why)
 		*to = *why;
 }
 
+/* Without an agent the pod itself tells that its job has begun, or ended. */
+static bool take_sight(struct kube_work *w, const struct doc *pod)
+{
+	struct driver_row *row = w->row;
+	struct driver_sight sight;
+
+	if (kube_work_has_agent(w) || !pod_sight(pod, &sight))
+		return false;
+	row->sights = xrealloc(row->sights, (row->nsights + 1) * sizeof(*row->sights));
+	row->sights[row->nsights++] = sight;
+	return true;
+}
+
 static int take_pod(void *ctx, const struct doc *pod)
 {
 	struct look *l = ctx;
@@ -176,6 +191,11 @@ static int take_pod(void *ctx, const struct doc *pod)
 
 	pod_judge(pod, &state);
 	sum->n++;
+	if (take_sight(l->w, pod)) {
+		if (member >= 0)
+			l->seen[member] = true;
+		return 0;
+	}
 	if (member >= 0) {
 		l->seen[member] = true;
 		l->w->row->members[member].gone = state.life == POD_ENDED;
@@ -211,9 +231,10 @@ static int take_pod(void *ctx, const struct doc *pod)
 int pods_observe(struct kube_work *w, struct pods_summary *ret, struct err *err)
 {
 	struct look l = {w, ret, arena_array(w->a, bool, w->row->nmembers + 1)};
-	const char *query = arena_printf(
-		w->a, "labelSelector=regatta%%2Frun%%3D%s%%2Cregatta%%2Frole%%3D%s",
-		kube_label(w->object, "regatta/run"), kube_label(w->object, "regatta/role"));
+	const char *role = kube_label(w->object, "regatta/role");
+	const char *query = arena_printf(w->a, "labelSelector=regatta%%2Frun%%3D%s%s%s",
+					 kube_label(w->object, "regatta/run"),
+					 *role ? "%2Cregatta%2Frole%3D" : "", role);
 
 	*ret = (struct pods_summary){0};
 	if (kube_list(w->k, kube_path(w->a, "v1", w->namespace, "pods", NULL), query, "list pods",

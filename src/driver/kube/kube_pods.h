@@ -33,5 +33,5 @@ struct pods_summary {
 	char ended_name[256], waits_uid[64], waits_name[256];
 };
 
-/* Lists the pods of the row's run and role, and marks the members of the row that are gone. */
+/* Lists the pods of the row's run and role ("": of all roles), and marks the members of the row that are gone. */
 int pods_observe(struct kube_work *w, struct pods_summary *ret, struct err *err);

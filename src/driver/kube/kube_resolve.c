@@ -97,11 +97,12 @@ static int check_options(const struct resolve_input *in, struct err *err)
 			"as = \"%s\": this version runs Jobs: --set kubernetes.as=job runs it as "
 			"Jobs, 'regatta manifests' prints the operator's object",
 			as);
-	if (!doc_bool(in->options, "with_agent", true))
+	if (option(in, "needs_agent"))
 		return err_set(
 			err, ERR_INVALID,
-			"agent = false: this version runs pods with its agent only; 'regatta "
-			"manifests' prints the objects");
+			"agent = false in [kubernetes]: without the agent in the pods there is "
+			"nothing for %s: leave that out, or set agent = true",
+			option(in, "needs_agent"));
 	if (strcmp(option(in, "master") ? option(in, "master") : "", "auto") == 0)
 		return err_set(
 			err, ERR_INVALID,

@@ -11,19 +11,28 @@
 #define RUN "<run>"
 #define INSTALL "<install>"
 #define DIGEST_BYTES 4
+#define NAME_OPEN '\1'
+#define NAME_CLOSE '\2'
 
 static const struct {
 	const char *kind, *resource;
 } resources[] = {
 	{"ConfigMap", "configmaps"},
 	{"Job", "jobs"},
+	{"JobSet", "jobsets"},
+	{"MPIJob", "mpijobs"},
+	{"MXJob", "mxjobs"},
+	{"PaddleJob", "paddlejobs"},
 	{"PersistentVolumeClaim", "persistentvolumeclaims"},
 	{"Pod", "pods"},
+	{"PyTorchJob", "pytorchjobs"},
 	{"Role", "roles"},
 	{"RoleBinding", "rolebindings"},
 	{"Secret", "secrets"},
 	{"Service", "services"},
 	{"ServiceAccount", "serviceaccounts"},
+	{"TFJob", "tfjobs"},
+	{"XGBoostJob", "xgboostjobs"},
 };
 
 const char *kube_resource_of(const char *kind)
@@ -47,6 +56,29 @@ static struct str shortened(struct arena *a, const char *text)
 		arena_printf(a, "%.*s-%s", KUBE_NAME_MAX - 1 - 2 * DIGEST_BYTES, text, hex));
 }
 
+/* Names within a text, such as an address (plan/kubernetes.h, KUBE_NAME_OPEN). */
+static void fill_names(struct doc *d, const char *run, struct arena *a)
+{
+	struct str rest = d->s;
+	const char *made = "";
+
+	if (rest.n == 0 || !memchr(rest.p, NAME_OPEN, rest.n))
+		return;
+	while (rest.n > 0) {
+		struct str before = str_cut(&rest, NAME_OPEN);
+		bool named = rest.p != NULL;
+		struct str name = named ? str_cut(&rest, NAME_CLOSE) : STR("");
+
+		made = arena_printf(
+			a, "%s%.*s%.*s", made, STR_ARG(before),
+			STR_ARG(named ? shortened(a, arena_printf(a, "%s%.*s", run, STR_ARG(name)))
+				      : STR("")));
+		if (!rest.p)
+			break;
+	}
+	d->s = str_from(made);
+}
+
 static void fill_text(struct doc *d, const char *mark, const char *value, struct arena *a)
 {
 	struct str rest = d->s;
@@ -62,6 +94,7 @@ void kube_object_fill(struct doc *d, const char *run, const char *install, struc
 	case DOC_STRING:
 		fill_text(d, RUN, run, a);
 		fill_text(d, INSTALL, install, a);
+		fill_names(d, run, a);
 		break;
 	case DOC_ARRAY:
 		for (size_t i = 0; i < d->array.n; i++)

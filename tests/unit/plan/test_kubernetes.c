@@ -178,10 +178,19 @@ static void without_an_agent_the_pods_run_the_command_itself(void **state)
 	const struct doc *job = spec_of(&p, "kube.job", "w");
 
 	expect(job, "spec.template.spec.containers.0.command", "[\"python3\",\"train.py\"]");
-	expect(job, "spec.template.spec.containers.0.env",
-	       "[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"B\",\"value\":\"2\"}]");
+	const char *env = at(job, "spec.template.spec.containers.0.env");
+
+	/* The strategy's, with the names of the pods, and then those of the file. */
+	assert_non_null(strstr(
+		env, "{\"name\":\"MASTER_ADDR\",\"value\":\"\\u0001-w\\u0002-0.\\u0001\\u0002\"}"));
+	assert_non_null(
+		strstr(env, ",{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"B\",\"value\":\"2\"}]"));
 	expect(job, "spec.template.spec.volumes", "");
 	expect(job, "metadata.annotations", "");
+	expect(job, "spec.template.metadata.annotations",
+	       "{\"kubectl.kubernetes.io/default-container\":\"main\"}");
+	assert_true(p.agentless);
+	assert_false(plan_of(HEAD TABLE).agentless);
 }
 
 static void the_keys_of_the_table_are_in_the_pods(void **state)

@@ -107,8 +107,8 @@ static int bearer(const struct kube_client *k, struct buf *out, struct err *err)
 	return 0;
 }
 
-static int send_once(struct kube_client *k, const struct kube_call *c, struct http_answer *ret,
-		     struct err *err)
+static int send_once(struct kube_client *k, const struct kube_call *c, bool stream,
+		     struct http_answer *ret, struct err *err)
 {
 	CLEANUP(buf_release) struct buf path = {0}, token = {0};
 	struct http_field fields[2] = {{"Accept", "application/json"}};
@@ -130,7 +130,8 @@ static int send_once(struct kube_client *k, const struct kube_call *c, struct ht
 		fields[r.nfields++] = (struct http_field){"Authorization", token.p};
 	r.path = path.p;
 	http_client_set_stop(k->client, c->deadline->stop);
-	if (http_send(k->client, &r, ret, err) == 0)
+	if ((stream ? http_send_stream(k->client, &r, ret, err)
+		    : http_send(k->client, &r, ret, err)) == 0)
 		return 0;
 	k->client = http_client_free(k->client);
 	return err_wrap(err, "%s", c->what);
@@ -168,7 +169,7 @@ static int send_call(struct kube_client *k, const struct kube_call *c, struct ht
 
 		buf_reset(&ans->body);
 		*ret_status = 0;
-		if (send_once(k, c, ans, err) == 0) {
+		if (send_once(k, c, false, ans, err) == 0) {
 			if (ans->status / 100 == 2)
 				return 0;
 			*ret_status = ans->status;
@@ -220,6 +221,30 @@ int kube_text(struct kube_client *k, const char *path, const char *what, const s
 		buf_add(out, buf_str(&ans.body).p, ans.body.n < out->max ? ans.body.n : out->max);
 	http_answer_release(&ans);
 	return rc;
+}
+
+int kube_stream_open(struct kube_client *k, const char *path, const char *what,
+		     const struct deadline *d, int *ret_status, struct err *err)
+{
+	const struct kube_call c = {.method = "GET", .path = path, .what = what, .deadline = d};
+	struct http_answer ans;
+	int rc;
+
+	*ret_status = 0;
+	http_answer_init(&ans, MAX_ANSWER);
+	rc = send_once(k, &c, true, &ans, err);
+	if (rc == 0 && ans.status / 100 != 2) {
+		*ret_status = ans.status;
+		rc = status_error(ans.status, buf_str(&ans.body), what, err);
+	}
+	http_answer_release(&ans);
+	return rc;
+}
+
+int kube_stream_read(struct kube_client *k, void *p, size_t max, int wait_ms,
+		     const struct deadline *d, size_t *ret_n, struct err *err)
+{
+	return http_stream_read(k->client, p, max, timeout_ms(d, wait_ms), d->stop, ret_n, err);
 }
 
 static int take_page(const struct doc *page, kube_item_fn *fn, void *ctx)

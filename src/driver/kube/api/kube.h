@@ -49,6 +49,13 @@ int kube_list(struct kube_client *k, const char *path, const char *query, const 
 int kube_text(struct kube_client *k, const char *path, const char *what, const struct deadline *d,
 	      struct buf *out, struct err *err);
 
+/* A GET whose answer is read piece by piece.  On failure *ret_status is as of kube_ask(). */
+int kube_stream_open(struct kube_client *k, const char *path, const char *what,
+		     const struct deadline *d, int *ret_status, struct err *err);
+/* Waits up to wait_ms for the next bytes.  *ret_n 0: the end.  ERR_TIMEOUT: nothing came, the stream goes on. */
+int kube_stream_read(struct kube_client *k, void *p, size_t max, int wait_ms,
+		     const struct deadline *d, size_t *ret_n, struct err *err);
+
 /* A pause; -1 as deadline_check(). */
 int kube_nap(const struct deadline *d, int64_t ms, const char *what, struct err *err);
 

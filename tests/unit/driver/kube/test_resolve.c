@@ -52,7 +52,10 @@ static void what_cannot_work_is_refused_before_anything_is_made(void **state)
 	struct rig *r = *state;
 
 	refused(r, "{\"master\":\"auto\"}", ERR_INVALID, "needs master = \"here\"");
-	refused(r, "{\"master\":\"here\",\"with_agent\":false}", ERR_INVALID, "agent = false");
+	refused(r, "{\"master\":\"here\",\"with_agent\":false,\"needs_agent\":\"output.keep\"}",
+		ERR_INVALID,
+		"agent = false in [kubernetes]: without the agent in the pods there is nothing "
+		"for output.keep");
 	refused(r, "{\"master\":\"here\",\"as\":\"tfjob\"}", ERR_INVALID, "as = \"tfjob\"");
 	refused(r, "{\"master\":\"here\",\"context\":\"x\"}", ERR_INVALID, "no context 'x'");
 	rig_expect(r, VERSION, 200, "{\"major\":\"1\",\"minor\":\"28\"}");
