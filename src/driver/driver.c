@@ -10,6 +10,8 @@ static const struct driver *const drivers[] = {
 	&ec2_instance_driver,	    &ec2_master_driver,	  &iam_role_driver,
 	&iam_profile_driver,	    &s3_bucket_driver,	  &s3_object_driver,
 	&kube_root_driver,	    &kube_service_driver, &kube_job_driver,
+	&kube_account_driver,	    &kube_role_driver,	  &kube_binding_driver,
+	&kube_claim_driver,	    &kube_program_driver, &kube_master_driver,
 };
 
 const struct driver *driver_for(const char *kind)

@@ -58,7 +58,7 @@ struct driver_need {
 
 /* A master that lives on a resource of a run: where it is, and how it is known and spoken to. */
 struct driver_master {
-	char url[96];	/* "https://192.0.2.7:5436" */
+	char url[512];	/* "https://192.0.2.7:5436", or another that master_way.h knows */
 	char pin[64];	/* of its key */
 	char token[80]; /* of its user */
 };
@@ -181,7 +181,9 @@ extern const struct driver local_bridge_driver, local_node_driver, hosts_node_dr
 extern const struct driver ec2_security_group_driver, ec2_subnet_driver, ec2_placement_group_driver,
 	ec2_instance_driver, ec2_master_driver, iam_role_driver, iam_profile_driver,
 	s3_bucket_driver, s3_object_driver;
-extern const struct driver kube_root_driver, kube_service_driver, kube_job_driver;
+extern const struct driver kube_root_driver, kube_service_driver, kube_job_driver,
+	kube_account_driver, kube_role_driver, kube_binding_driver, kube_claim_driver,
+	kube_program_driver, kube_master_driver;
 /* NULL if no driver has this kind. */
 const struct driver *driver_for(const char *kind);
 

@@ -12,13 +12,14 @@
 struct arena;
 struct deadline;
 struct err;
+struct http_client;
 
 #define RESULTS_INDEX "index.json"
 #define RESULTS_RECORD "record.db" /* the rows of the run, see store_record_write() */
 #define RESULTS_MAX_FILES 1000000
 
 struct results_place {
-	const char *url;	 /* "s3://bucket/runs/" */
+	const char *url;	 /* "s3://bucket/runs/"; NULL: in a directory of this machine */
 	const char *run;	 /* its id */
 	const char *install;	 /* whose run it is */
 	const char *credentials; /* JSON; NULL: what this process finds */
@@ -33,10 +34,23 @@ struct results_sum {
 /* ERR_CONFLICT: a run of this name of another install is there. */
 int results_put(const char *dir, const struct results_place *at, const struct deadline *d,
 		struct results_sum *ret, struct err *err);
+/* Writes index.json into the directory itself, for whoever fetches its files from there. */
+int results_index(const char *dir, const struct results_place *at, struct results_sum *ret,
+		  struct err *err);
+/* May a file of that name, below the directory of a run, leave it? */
+bool results_file_ok(const char *name);
 /* Into a directory that may have a part of it already.  ERR_NOT_FOUND if no complete copy is there;
  * ERR_INVALID if its files are not what the index says. */
 int results_get(const char *dir, const struct results_place *at, const struct deadline *d,
 		struct results_sum *ret, struct err *err);
+
+/* The same from the master that has the run; index.json comes last into the directory.  What an earlier try has
+ * fetched is not fetched again. */
+int results_fetch(struct http_client *from, const char *run, const char *dir,
+		  const struct deadline *d, struct results_sum *ret, struct err *err);
+/* Moves a complete copy, but its index.json, from one directory of this file system to another.  May be repeated.  ERR_NOT_FOUND if no complete copy is there. */
+int results_move(const char *from, const char *dir, const char *run, struct results_sum *ret,
+		 struct err *err);
 
 /* A copy that was looked for where the engines leave them (engine_tools.h); texts of the arena. */
 struct results_found {

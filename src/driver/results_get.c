@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,21 +12,30 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "driver/object_store.h"
 #include "fmt/doc.h"
+#include "fmt/url.h"
 #include "net/digest.h"
+#include "net/http_client.h"
 
 #define INDEX_MAX ((size_t)256 * 1024 * 1024)
 #define INDEX_VERSION 1
+#define CALL_MS 60000
+#define PATH_TEXT 16384
 
 struct results_download {
 	const char *dir;
-	struct object_store *st;
+	struct object_store *st;  /* from a store, */
+	struct http_client *http; /* or from the master that has the run, */
+	const char *run;
+	/* or, without either, from index.json of the directory */
 	const struct deadline *d;
 	struct results_sum sum;
+	struct str index; /* as it came from the master */
 };
 
 /* Does the file have this sum?  A file that is not there does not. */
@@ -44,6 +55,75 @@ static int make_parent(const char *path, struct err *err)
 	return file_mkdir_p(dir, 0700, err);
 }
 
+/* ---- from the master that has the run ---- */
+
+static char *path_at_master(const struct results_download *g, const char *name)
+{
+	CLEANUP(buf_release) struct buf path = {0};
+
+	buf_init(&path, PATH_TEXT);
+	buf_addz(&path, "/api/v1/runs/");
+	url_encode(&path, str_from(g->run));
+	buf_addz(&path, "/results?path=");
+	url_encode(&path, str_from(name));
+	return xstrdup(path.overflow ? "" : path.p);
+}
+
+/* Another status than 200 and 206, as an error. */
+static int refused(const struct http_answer *ans, const char *name, struct err *err)
+{
+	return err_set(err,
+		       ans->status == 404   ? ERR_NOT_FOUND
+		       : ans->status == 416 ? ERR_INVALID
+					    : ERR_UNAVAILABLE,
+		       "'%.100s': the run's master answers %d", name, ans->status);
+}
+
+static int text_from_master(struct results_download *g, const char *name, struct buf *out,
+			    struct err *err)
+{
+	CLEANUP(freep) char *path = path_at_master(g, name);
+	struct http_answer ans;
+	int rc;
+
+	http_answer_init(&ans, INDEX_MAX);
+	rc = http_call(g->http, "GET", path, STR(""), NULL, CALL_MS, &ans, err);
+	if (rc == 0 && ans.status != 200)
+		rc = refused(&ans, name, err);
+	if (rc == 0)
+		buf_addstr(out, buf_str(&ans.body));
+	http_answer_release(&ans);
+	return rc;
+}
+
+/* Behind what an earlier try has fetched. */
+static int fetch_from_master(struct results_download *g, const char *name, int fd, uint64_t from,
+			     uint64_t size, struct err *err)
+{
+	CLEANUP(freep) char *path = path_at_master(g, name);
+	int64_t left = deadline_left_ms(g->d);
+	struct http_download get = {
+		.get = {.method = "GET",
+			.path = path,
+			.timeout_ms = left > INT_MAX ? -1 : (int)left},
+		.fd = fd,
+		.offset = from,
+		.max_bytes = size,
+		.stall_ms = CALL_MS,
+	};
+	struct http_answer ans;
+	int rc;
+
+	if (from == size)
+		return 0;
+	http_answer_init(&ans, 65536);
+	rc = http_download(g->http, &get, &ans, err);
+	if (rc == 0 && ans.status != 200 && ans.status != 206)
+		rc = refused(&ans, name, err);
+	http_answer_release(&ans);
+	return rc;
+}
+
 static int fetch(struct results_download *g, const char *name, const char *part, uint64_t size,
 		 struct err *err)
 {
@@ -55,6 +135,10 @@ static int fetch(struct results_download *g, const char *name, const char *part,
 		return err_errno(err, errno, "create '%s'", part);
 	if ((uint64_t)st.st_size > size && ftruncate(fd, 0) < 0)
 		return err_errno(err, errno, "empty '%s'", part);
+	if (g->http)
+		return fetch_from_master(g, name, fd,
+					 (uint64_t)st.st_size <= size ? (uint64_t)st.st_size : 0,
+					 size, err);
 	return object_get_file(g->st, name, fd, size, g->d, err);
 }
 
@@ -93,7 +177,11 @@ static int read_index(struct results_download *g, const char *run, struct arena 
 	struct doc *index;
 
 	buf_init(&text, INDEX_MAX);
-	if (object_get_text(g->st, RESULTS_INDEX, &text, g->d, err) < 0)
+	CLEANUP(freep) char *here = path_join(g->dir, RESULTS_INDEX);
+
+	if ((g->st     ? object_get_text(g->st, RESULTS_INDEX, &text, g->d, err)
+	     : g->http ? text_from_master(g, RESULTS_INDEX, &text, err)
+		       : file_read(here, &text, err)) < 0)
 		return -1;
 	if (json_parse_limited(buf_str(&text), INDEX_MAX, 8 * RESULTS_MAX_FILES, a, &index, err) <
 	    0)
@@ -105,6 +193,9 @@ static int read_index(struct results_download *g, const char *run, struct arena 
 	if (!str_is(doc_str(index, "run", STR("")), run) || !doc_array(index, "files"))
 		return err_set(err, ERR_INVALID, RESULTS_INDEX " is not that of the run '%s'", run);
 	*ret = doc_array(index, "files");
+	/* Where it is, the copy is complete: so it is written last. */
+	if (g->http)
+		g->index = arena_str(a, buf_str(&text));
 	return 0;
 }
 
@@ -126,6 +217,60 @@ int results_get(const char *dir, const struct results_place *at, const struct de
 	for (size_t i = 0; i < files->array.n; i++)
 		if (get_one(&g, files->array.v[i], err) < 0)
 			return err_wrap(err, "results in %.100s", url);
+	*ret = g.sum;
+	return 0;
+}
+
+int results_fetch(struct http_client *from, const char *run, const char *dir,
+		  const struct deadline *d, struct results_sum *ret, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(freep) char *index = path_join(dir, RESULTS_INDEX);
+	struct results_download g = {.dir = dir, .d = d, .http = from, .run = run};
+	const struct doc *files;
+
+	if (file_mkdir_p(dir, 0700, err) < 0 || read_index(&g, run, a, &files, err) < 0)
+		return -1;
+	for (size_t i = 0; i < files->array.n; i++)
+		if (get_one(&g, files->array.v[i], err) < 0)
+			return -1;
+	*ret = g.sum;
+	return file_write_atomic(index, g.index, 0600, true, err);
+}
+
+static int move_one(struct results_download *g, const struct doc *file, const char *to,
+		    struct err *err)
+{
+	struct str name = doc_str(file, "path", STR(""));
+
+	if (!path_is_below(name))
+		return err_set(err, ERR_INVALID, RESULTS_INDEX " names a file '%.*s'",
+			       STR_ARG(name));
+	CLEANUP(freep) char *source = path_join(g->dir, name.p);
+	CLEANUP(freep) char *path = path_join(to, name.p);
+
+	g->sum.files++;
+	g->sum.bytes += (uint64_t)doc_int(file, "size", 0);
+	if (make_parent(path, err) < 0)
+		return -1;
+	/* One that is not there was moved by an earlier try. */
+	if (rename(source, path) < 0 && (errno != ENOENT || !file_exists(path)))
+		return err_errno(err, errno, "move '%s'", source);
+	return 0;
+}
+
+int results_move(const char *from, const char *dir, const char *run, struct results_sum *ret,
+		 struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct results_download g = {.dir = from};
+	const struct doc *files;
+
+	if (read_index(&g, run, a, &files, err) < 0)
+		return -1;
+	for (size_t i = 0; i < files->array.n; i++)
+		if (move_one(&g, files->array.v[i], dir, err) < 0)
+			return -1;
 	*ret = g.sum;
 	return 0;
 }

@@ -135,10 +135,10 @@ static int put_one(struct results_upload *u, const char *name, struct err *err)
 		return err_errno(err, errno, "open '%s'", path);
 	if (sha256_fd_hex(fd, sha256, NULL, err) < 0)
 		return err_wrap(err, "read '%s'", path);
-	if (there)
+	if (there && u->st)
 		same = object_is_file(u->st, there, fd, (uint64_t)st.st_size, err);
-	if (same < 0 ||
-	    (!same && object_put_file(u->st, name, fd, (uint64_t)st.st_size, &o, u->d, err) < 0))
+	if (same < 0 || (!same && u->st &&
+			 object_put_file(u->st, name, fd, (uint64_t)st.st_size, &o, u->d, err) < 0))
 		return -1;
 	u->sum.sent += !same;
 	add_to_index(u, name, &st, sha256);
@@ -164,7 +164,8 @@ static int put_all(struct results_upload *u, struct err *err)
 {
 	const struct object_options o = {.type = "application/json", .keep_days = u->at->keep_days};
 
-	if (object_list(u->st, "", u->d, note_object, u, err) < 0 || check_index(u, err) < 0)
+	if (u->st &&
+	    (object_list(u->st, "", u->d, note_object, u, err) < 0 || check_index(u, err) < 0))
 		return -1;
 	jsonw_init(&u->w, &u->index);
 	jsonw_open(&u->w, '{');
@@ -179,7 +180,39 @@ static int put_all(struct results_upload *u, struct err *err)
 	jsonw_close(&u->w);
 	if (u->index.overflow)
 		return err_set(err, ERR_CAPACITY, "the run has too many files");
-	return object_put_text(u->st, RESULTS_INDEX, buf_str(&u->index), &o, u->d, err);
+	if (u->st)
+		return object_put_text(u->st, RESULTS_INDEX, buf_str(&u->index), &o, u->d, err);
+	CLEANUP(freep) char *path = path_join(u->dir, RESULTS_INDEX);
+
+	return file_write_atomic(path, buf_str(&u->index), 0600, true, err);
+}
+
+static int make(struct results_upload *u, struct results_sum *ret, struct err *err)
+{
+	u->a = arena_new();
+	u->there = map_new();
+	buf_init(&u->index, INDEX_MAX);
+	int rc = put_all(u, err);
+
+	buf_release(&u->index);
+	map_free(u->there);
+	arena_free(u->a);
+	*ret = u->sum;
+	return rc;
+}
+
+int results_index(const char *dir, const struct results_place *at, struct results_sum *ret,
+		  struct err *err)
+{
+	struct results_upload u = {.dir = dir, .at = at};
+
+	return make(&u, ret, err);
+}
+
+bool results_file_ok(const char *name)
+{
+	return path_is_below(str_from(name)) &&
+	       (strcmp(name, RESULTS_INDEX) == 0 || !stays_here(name));
 }
 
 int results_put(const char *dir, const struct results_place *at, const struct deadline *d,
@@ -193,14 +226,5 @@ int results_put(const char *dir, const struct results_place *at, const struct de
 	if (object_store_open(url, &who, d, &st, err) < 0)
 		return err_wrap(err, "results to %.100s", at->url);
 	u.st = st;
-	u.a = arena_new();
-	u.there = map_new();
-	buf_init(&u.index, INDEX_MAX);
-	int rc = put_all(&u, err);
-
-	buf_release(&u.index);
-	map_free(u.there);
-	arena_free(u.a);
-	*ret = u.sum;
-	return rc < 0 ? err_wrap(err, "results to %.100s", at->url) : 0;
+	return make(&u, ret, err) < 0 ? err_wrap(err, "results to %.100s", at->url) : 0;
 }

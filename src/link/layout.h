@@ -37,6 +37,8 @@
 	"secrets.json" /* values that no other file has; removed when the run has ended */
 #define LAYOUT_METRICS_SENT "metrics-sent.json" /* how many samples went to the sink of metrics */
 #define LAYOUT_RESULTS "results.json"		/* where the directory was copied to, once it was */
+#define LAYOUT_FETCHED                                                                             \
+	".fetched" /* the copy of a run that was handed over, before it is taken in */
 #define LAYOUT_NODE_SUFFIX ".node" /* <node>.node: the directory of a node on this machine */
 #define LAYOUT_HOSTS_FILE "hosts" /* the names of isolated nodes; a copy in each node's directory */
 #define LAYOUT_ATTEMPT_SUFFIX ".a%d" /* outputs/<node>.a2/: files kept of later attempts */

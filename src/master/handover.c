@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "driver/driver.h"
+#include "driver/master_way.h"
 #include "driver/object_store.h"
 #include "driver/results.h"
 #include "fmt/doc.h"
@@ -32,7 +33,6 @@
 #include "master/secrets.h"
 #include "master/upkeep/imports.h"
 #include "net/http_client.h"
-#include "net/http_url.h"
 #include "sys/pools.h"
 #include "sys/worker.h"
 
@@ -57,10 +57,12 @@ struct handover_task {
 	const char *run, *blobs_dir;
 	const char *body; /* of the submission; only to hand over */
 	VEC(const char *) blobs;
-	const char *results, *credentials; /* URL of the run's results */
-	struct event ev;		   /* the answer */
-	char state[32];			   /* of the run there */
-	const char *counts;		   /* of its nodes, JSON; NULL: not told */
+	const char *results,
+		*credentials; /* URL of the run's results; NULL: its master keeps them */
+	const char *fetched;  /* the directory for them */
+	struct event ev;      /* the answer */
+	char state[32];	      /* of the run there */
+	const char *counts;   /* of its nodes, JSON; NULL: not told */
 	double cost_usd;
 };
 
@@ -162,24 +164,14 @@ static void not_reached(struct handover_task *t, struct err *why)
 static int dial(struct handover_task *t, const struct deadline *d, struct http_client **ret,
 		struct err *err)
 {
-	struct http_url u;
+	const struct deadline soon = deadline_within(d, DIAL_MS);
 
 	t->row.deadline = d;
 	if (!t->at.url[0] && t->driver->reach(&t->row, &t->at) < 0) {
 		*err = t->row.err;
 		return -1;
 	}
-	if (http_url_parse(&u, str_from(t->at.url), false, err) < 0)
-		return -1;
-	struct http_target to = {
-		.host = u.host,
-		.port = u.port,
-		.tls = {.mode = TLS_PIN, .pin = t->at.pin},
-		.token = t->at.token,
-		.stop = d->stop,
-	};
-
-	return http_client_open(&to, DIAL_MS, ret, err);
+	return master_way_dial(&t->at, t->credentials, &soon, ret, err);
 }
 
 static enum err_kind kind_of_status(int status)
@@ -201,17 +193,29 @@ static enum err_kind kind_of_status(int status)
 	}
 }
 
-/* Another status than 2xx as an error, with the words of the other master. */
+/* An answer of a gateway before the other master, which has not got the call, or (-1) may have got it. */
+static int refused_before(const struct doc *said, int status, struct err *err)
+{
+	bool passes_on = status != 401 && status != 403;
+
+	err_set(err, passes_on ? ERR_UNAVAILABLE : ERR_DENIED, "%.*s (HTTP %d)",
+		STR_ARG(doc_str(said, "message", STR("it is not reached"))), status);
+	return status < 500 || status == 503 ? -2 : -1;
+}
+
+/* Another status than 2xx as an error, with the words of the other master.  -2: it has answered. */
 static int refused(struct handover_task *t, const struct http_answer *ans, struct err *err)
 {
 	struct doc *d = NULL;
 
 	if (json_parse(buf_str(&ans->body), t->a, &d, NULL) < 0)
 		d = NULL;
+	if (master_way_is(t->at.url) && ans->body.n > 0 && !doc_table(d, "error"))
+		return refused_before(d, ans->status, err);
 	struct str said = doc_str(doc_table(d, "error"), "message", STR(""));
 
-	return err_set(err, kind_of_status(ans->status), "%.*s (HTTP %d)", STR_ARG(said),
-		       ans->status);
+	err_set(err, kind_of_status(ans->status), "%.*s (HTTP %d)", STR_ARG(said), ans->status);
+	return -2;
 }
 
 static int call(struct handover_task *t, struct http_client *c, const char *method,
@@ -224,7 +228,7 @@ static int call(struct handover_task *t, struct http_client *c, const char *meth
 	rc = http_call(c, method, path, body, body.n ? "application/json" : NULL, CALL_MS, &ans,
 		       err);
 	if (rc == 0 && ans.status / 100 != 2)
-		rc = refused(t, &ans, err) - 1; /* -2: it has answered */
+		rc = refused(t, &ans, err);
 	else if (rc == 0 && ret)
 		buf_addstr(ret, buf_str(&ans.body));
 	http_answer_release(&ans);
@@ -368,10 +372,24 @@ static int ask_state(struct handover_task *t, struct http_client *c, struct err 
 	return rc == 0 ? read_state(t, buf_str(&text), err) : rc;
 }
 
+/* The same of results that were fetched. */
+static int read_fetched(const struct handover_task *t, const char *name, struct buf *out,
+			struct err *err)
+{
+	CLEANUP(freep) char *index = path_join(t->fetched, RESULTS_INDEX);
+	CLEANUP(freep) char *path = path_join(t->fetched, name ? name : RESULTS_INDEX);
+
+	if (!file_exists(index))
+		return err_set(err, ERR_NOT_FOUND, "its results were not fetched");
+	return name ? file_read(path, out, err) : 0;
+}
+
 /* A text of the run's results, if they are complete. */
 static int read_result(struct handover_task *t, const char *name, const struct deadline *d,
 		       struct buf *out, struct err *err)
 {
+	if (!t->results)
+		return read_fetched(t, name, out, err);
 	const struct object_access who = {.credentials = t->credentials, .own = true};
 	CLEANUP(object_store_freep) struct object_store *st = NULL;
 	struct object index;
@@ -439,10 +457,40 @@ static int ask_for_copy(struct handover_task *t, const struct deadline *d, struc
 	return 0;
 }
 
+/* Fetches the results from the master that keeps them. */
+static int fetch_results(struct handover_task *t, const struct deadline *d, struct err *err)
+{
+	struct http_client *c = NULL;
+	struct results_sum sum;
+
+	if (dial(t, d, &c, err) < 0)
+		return -1;
+	int rc = results_fetch(c, t->run, t->fetched, d, &sum, err);
+
+	http_client_free(c);
+	return rc;
+}
+
+/* Of results that the other master keeps.  One that cannot be asked may be gone: its machine is looked at. */
+static void await_fetched(struct handover_task *t, const struct deadline *d)
+{
+	struct err err = {0}, there = {0};
+
+	if (read_fetched(t, NULL, NULL, &err) == 0 ||
+	    (!t->fx.gone && fetch_results(t, d, &err) == 0))
+		answer(t, OUTCOME_DONE, NULL);
+	else if (t->fx.gone || err.kind != ERR_NOT_FOUND || ask_for_copy(t, d, &there) < 0)
+		answer(t, OUTCOME_ABSENT, there.kind != ERR_NONE ? &there : &err);
+}
+
 static void await_results(struct handover_task *t, const struct deadline *d)
 {
 	struct err err = {0}, there = {0};
 
+	if (!t->results) {
+		await_fetched(t, d);
+		return;
+	}
 	if (read_result(t, NULL, d, NULL, &err) == 0)
 		answer(t, OUTCOME_DONE, NULL);
 	else if (err.kind != ERR_NOT_FOUND)
@@ -511,8 +559,10 @@ static void take(struct handover_task *t)
 	bool answered =
 		t->ev.outcome == OUTCOME_DONE && t->fx.kind < FX_AWAIT_RESULTS && !t->fx.gone;
 
-	if (answered && strcmp(lr->remote.at.url, t->at.url) != 0)
+	if (answered && (!lr->remote.has_context || strcmp(lr->remote.at.url, t->at.url) != 0)) {
 		write_context(lr, &t->at);
+		lr->remote.has_context = true;
+	}
 	lr->remote.at = t->at;
 	if (t->state[0])
 		memcpy(lr->remote.state, t->state, sizeof(t->state));
@@ -556,7 +606,10 @@ void handover_do(struct live_run *lr, const struct effect *fx)
 	t->at = lr->remote.at;
 	t->run = arena_strdup(t->a, lr->row.id);
 	t->blobs_dir = arena_printf(t->a, "%s/" LAYOUT_BLOBS, lr->m->home);
-	t->results = arena_printf(t->a, "%s%s/", plan_results(&lr->plan, t->a).url, lr->row.id);
+	const char *url = plan_results(&lr->plan, t->a).url;
+
+	t->results = url ? arena_printf(t->a, "%s%s/", url, lr->row.id) : NULL;
+	t->fetched = arena_printf(t->a, "%s/" LAYOUT_FETCHED, lr->dir);
 	t->credentials = lr->credentials;
 	if (fx->kind == FX_HAND_OVER) {
 		t->body = make_body(lr, t->a);

@@ -78,9 +78,10 @@ struct master {
 	struct own_machine *own_machine; /* NULL: the machine is not the master's to end */
 	struct space *space;
 	struct trash *trash;
-	struct tls_server *tls;	     /* NULL unless it listens beyond this machine */
-	char http_url[96];	     /* "http://127.0.0.1:5436"; empty without TCP */
-	char public_url[96];	     /* the URL for other machines */
+	struct tls_server *tls; /* NULL unless it listens beyond this machine */
+	char http_url[96];	/* "http://127.0.0.1:5436"; empty without TCP */
+	char public_url[96];	/* the URL for other machines */
+	char given_url[96]; /* the same, if the machine's owner gave it (REGATTA_URL); else "" */
 	char pin[TLS_PIN_SIZE];	     /* of its key; "" without TLS */
 	uint64_t log_bytes, samples; /* stored since this master started */
 	int64_t started_ms;	     /* wall clock */

@@ -134,6 +134,8 @@ static void set_url(struct master *m, const char *addr, int port)
 {
 	int any = strcmp(addr, "0.0.0.0") == 0 ? AF_INET : strcmp(addr, "::") == 0 ? AF_INET6 : 0;
 	const char *name = any == AF_INET ? "127.0.0.1" : any ? "::1" : addr;
+	/* Of a master whose machine has another address for others than for itself. */
+	const char *given = getenv("REGATTA_URL");
 	char outward[ADDRESS_TEXT];
 	struct address a;
 
@@ -145,8 +147,11 @@ static void set_url(struct master *m, const char *addr, int port)
 	put_url(m->public_url, sizeof(m->public_url), m->tls, name, port);
 	if (!m->tls)
 		return;
+	snprintf(m->given_url, sizeof(m->given_url), "%s", given ? given : "");
+	if (m->given_url[0])
+		memcpy(m->public_url, m->given_url, sizeof(m->public_url));
 	tls_server_pin(m->tls, m->pin);
-	if (!is_loopback(name)) {
+	if (m->given_url[0] || !is_loopback(name)) {
 		m->services.url = m->public_url;
 		m->services.pin = m->pin;
 	}

@@ -120,6 +120,7 @@ struct live_run {
 	/* The master that it was handed to (handover.h): url "" if none is known; its state of the run */
 	struct {
 		struct driver_master at;
+		bool has_context; /* the commands of this home were told of it */
 		char state[32];
 		char counts[400]; /* JSON: of its nodes; "": not known */
 		double cost_usd;

@@ -192,6 +192,26 @@ static int take_install(const struct master *m, struct err *err)
 	return store_set_install(m->store, install, err);
 }
 
+/* A master whose key and token were chosen by whoever made its machine finds them in a directory that it may only
+ * read. */
+static int take_identity(const struct master *m, struct err *err)
+{
+	static const char *const names[] = {"token", "tls.key"};
+	const char *from = getenv("REGATTA_IDENTITY");
+
+	for (size_t i = 0; from && *from && i < sizeof(names) / sizeof(names[0]); i++) {
+		CLEANUP(freep) char *path = path_join(from, names[i]);
+		CLEANUP(freep) char *to = path_join(m->home, names[i]);
+		CLEANUP(buf_release) struct buf text = {0};
+
+		buf_init(&text, 65536);
+		if (file_read(path, &text, err) < 0 ||
+		    file_write_atomic(to, buf_str(&text), 0600, false, err) < 0)
+			return err_wrap(err, "REGATTA_IDENTITY");
+	}
+	return 0;
+}
+
 int master_open(struct master *m, const struct master_options *o, struct err *err)
 {
 	m->home = path_clean(o->home);
@@ -203,7 +223,8 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	m->agents = agents_new(m);
 	list_init(&m->rounds);
 	m->runs = map_new();
-	if (store_open(m->home, &m->store, err) < 0 || take_install(m, err) < 0)
+	if (store_open(m->home, &m->store, err) < 0 || take_install(m, err) < 0 ||
+	    take_identity(m, err) < 0)
 		return -1;
 	if (make_runs_dir(m, err) < 0)
 		return -1;

@@ -463,8 +463,8 @@ static void put_results_wait(const struct live_run *lr, struct jsonw *w)
 
 	if (!why)
 		return;
-	const struct plan_resource pr = {.kind = WAIT_RESULTS,
-					 .name = plan_results(&lr->plan, a).url};
+	const char *url = plan_results(&lr->plan, a).url;
+	const struct plan_resource pr = {.kind = WAIT_RESULTS, .name = url ? url : lr->row.id};
 
 	put_wait(w, &pr, given_up ? WAIT_GIVEN_UP : "copying", why->kind, why->msg);
 }

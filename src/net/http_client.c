@@ -65,6 +65,8 @@ static void copy_target(struct http_client *c, const struct http_target *t)
 		.resolve = {.hosts_file = copy(a, t->resolve.hosts_file),
 			    .resolv_conf = copy(a, t->resolve.resolv_conf)},
 		.token = copy(a, t->token),
+		.prefix = copy(a, t->prefix),
+		.inner_token = copy(a, t->inner_token),
 		.stop = t->stop,
 	};
 	if (t->unix_dir)
@@ -78,7 +80,8 @@ static int check_target(const struct http_target *t, struct err *err)
 {
 	if (t->unix_dir ? !t->unix_name : !t->host)
 		return err_set(err, ERR_INVALID, "no address to call");
-	if (t->token && !http1_is_value(str_from(t->token)))
+	if ((t->token && !http1_is_value(str_from(t->token))) ||
+	    (t->inner_token && !http1_is_value(str_from(t->inner_token))))
 		return err_set(err, ERR_INVALID, "control characters in the token");
 	if (t->unix_dir)
 		return t->tls.mode > TLS_OFF
@@ -303,6 +306,7 @@ static int ask(struct http_client *c, const struct http_outgoing *r, const struc
 		.origin = o,
 		.path = path,
 		.token = c->t.token,
+		.inner_token = c->t.inner_token,
 		.abroad = !http_origin_equal(o, &c->home),
 		.proxy = c->through_proxy ? &c->proxy : NULL,
 	};
@@ -343,9 +347,12 @@ static int begin(struct http_client *c, const struct http_outgoing *r, const str
 	buf_init(&next, HTTP_URL_MAX);
 	if (http_request_check(r, c->t.token, err) < 0)
 		return -1;
-	buf_addz(&path, r->path);
+	buf_printf(&path, "%s%s", c->t.prefix ? c->t.prefix : "", r->path);
+	if (path.overflow)
+		return err_set(err, ERR_INVALID, "the request for a path of %zu bytes is too long",
+			       strlen(r->path));
 	for (int i = 0;; i++) {
-		if (ask(c, r, &o, path.overflow ? r->path : path.p, d, err) < 0)
+		if (ask(c, r, &o, path.p, d, err) < 0)
 			return -1;
 		if (!is_redirect(c, r))
 			return 0;

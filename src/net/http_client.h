@@ -35,8 +35,14 @@ struct http_target {
 	struct proxy_settings proxy;	/* {0}: none */
 	struct resolve_options resolve; /* {0}: the system's files */
 	const char *token;		/* "Authorization: Bearer"; NULL = none */
-	const volatile int *stop;	/* see http_client_set_stop */
+	/* For a server behind a gateway, which is spoken to: what stands before every path ("/a/b", without a slash at its
+	 * end), and the token of the server itself, in HTTP_INNER_TOKEN; NULL = none. */
+	const char *prefix, *inner_token;
+	const volatile int *stop; /* see http_client_set_stop */
 };
+
+/* The header for the token of a master that is reached through a gateway, which keeps "Authorization" for itself. */
+#define HTTP_INNER_TOKEN "X-Regatta-Token"
 
 /* Copies the target and connects, within timeout_ms (negative: no limit). */
 int http_client_open(const struct http_target *t, int timeout_ms, struct http_client **ret,

@@ -107,6 +107,8 @@ int http_request_write(const struct http_request_head *h, struct buf *out, struc
 	write_target(h, out);
 	if (h->token && !h->abroad)
 		buf_printf(out, "Authorization: Bearer %s\r\n", h->token);
+	if (h->inner_token && !h->abroad)
+		buf_printf(out, HTTP_INNER_TOKEN ": %s\r\n", h->inner_token);
 	write_fields(h, out);
 	if (r->type)
 		buf_printf(out, "Content-Type: %s\r\n", r->type);

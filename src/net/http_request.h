@@ -17,7 +17,7 @@ struct http_request_head {
 	const struct http_outgoing *r;
 	const struct http_origin *origin;
 	const char *path;
-	const char *token;
+	const char *token, *inner_token;
 	bool abroad;		      /* the origin is not the client's target */
 	const struct http_url *proxy; /* use the absolute form for this proxy; NULL: none */
 };

@@ -488,37 +488,11 @@ static void add_master(struct ec2_plan *m)
 	add_need(m, i, m->profile);
 }
 
-/* What the client has made for the master is there: its instance, and what that needs. */
-static void adopt(struct ec2_plan *m)
-{
-	const struct doc *list = doc_array(m->facts, "adopted");
-
-	for (size_t i = 0; list && i < list->array.n; i++) {
-		const struct doc *d = list->array.v[i];
-		const char *id = doc_str(d, "id", STR("")).p;
-
-		for (int k = 0; k < m->p->nresources; k++) {
-			struct plan_resource *r = &m->p->resources[k];
-
-			if (!str_is(doc_str(d, "name", STR("")), r->name))
-				continue;
-			r->shared = true;
-			r->id = id;
-			r->age_ms = doc_int(d, "age_ms", 0);
-		}
-	}
-}
-
-static bool master_is_apart(const struct plan *p)
-{
-	return strcmp(p->job->master, "auto") == 0;
-}
-
 /* The resources that exist before any node: made by the client before it hands the run over, or by the
  * master if the run stays with it. */
 static void add_before(struct ec2_plan *m)
 {
-	bool apart = master_is_apart(m->p);
+	bool apart = plan_master_is_apart(m->p);
 
 	add_storage(m);
 	if (apart)
@@ -557,7 +531,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 	p->resources = arena_array(a, struct plan_resource,
 				   (size_t)(p->crew.n + m.nsubnets + BEFORE_NODES));
 	p->prices_as_of = fact(&m, "prices_as_of", EC2_PRICES_AS_OF ", " EC2_PRICES_REGION);
-	p->hands_over = at_client && master_is_apart(p);
+	p->hands_over = at_client && plan_master_is_apart(p);
 	add_before(&m);
 	if (p->hands_over)
 		p->crew.n = p->crew.ncounted = 0;
@@ -566,7 +540,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 	/* What belongs to the install has no end; everything else has its tag, machines have a timer too. */
 	for (int i = 0; i < p->nresources; i++)
 		p->resources[i].expires = !p->resources[i].shared;
-	adopt(&m);
+	plan_adopt(p, facts);
 }
 
 static struct plan_results results(const struct plan *p, struct arena *a)

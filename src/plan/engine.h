@@ -29,6 +29,8 @@ struct engine {
 	bool isolates;	  /* it can put nodes into network namespaces */
 	bool contains; /* its nodes are containers of the job's images, with the memory that the job says */
 	bool makes_machines; /* its nodes are root on a machine of their own */
+	/* A master on one of its resources keeps the results of its run, until they are fetched. */
+	bool keeps_results;
 	bool queues; /* runs with `resources` wait until they fit on the machines that there are */
 	/* Report what this engine cannot do for the job.  False if it added a problem. */
 	bool (*check)(const struct job *job, struct arena *a, struct problems *ps);

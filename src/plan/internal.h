@@ -17,6 +17,11 @@ void plan_warn_of_resources(const struct job *job, const char *engine, struct ar
 bool plan_check_own_machines(const struct job *job, const char *engine, struct arena *a,
 			     struct problems *ps);
 
+/* Has the run a master of its own, on one of its resources (master = "auto")? */
+bool plan_master_is_apart(const struct plan *p);
+/* On the machine of that master: what the client made for it (facts: adopted: [{name, id, age_ms}]) is there. */
+void plan_adopt(struct plan *p, const struct doc *facts);
+
 /* Up to this many nodes the environment of each is printed, beyond that of the first of each role. */
 #define PLAN_ENV_RANKS 64
 bool plan_shows_env(const struct plan *p, int rank);

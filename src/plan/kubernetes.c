@@ -7,6 +7,11 @@
  *   kube.root      the ConfigMap that owns everything: deleting it deletes all
  *   kube.service   the headless Service of the pods
  *   kube.job       the Job of a role; its driver makes a Secret of the same name with it
+ *
+ * and with master = "auto" those of a master in the cluster (kubernetes_master.c), which has the run after the
+ * client made it: kube.account, kube.role, kube.binding, kube.claim, kube.program, kube.master.  Then the facts have
+ * at: "client" before the run is handed over, adopted: [{name, id, age_ms}] there; storage_class, if the cluster
+ * has one by default.
  */
 #include "plan/kubernetes.h"
 
@@ -18,6 +23,7 @@
 
 /* The API server answers from what it has stored: one look is enough. */
 #define LATE_MS 30000
+#define BEFORE_MASTER 5 /* kinds that the master needs besides the root, at most */
 
 const struct kube_table *kube_table_of(const struct job *job, struct arena *a)
 {
@@ -38,6 +44,33 @@ static bool has_images(const struct job *job, const struct kube_table *t)
 	return all;
 }
 
+/* A master in the cluster has no credentials but those of its account there. */
+static void check_master(const struct job *job, struct arena *a, struct problems *ps)
+{
+	const struct data_spec *inputs;
+	size_t n = job_data(job, a, &inputs);
+
+	for (size_t i = 0; i < job->roles.n; i++)
+		if (strcmp(job_role(job, i)->name, KUBE_MASTER_ROLE) == 0)
+			problems_add(ps, a, job_role(job, i)->pos,
+				     "role '" KUBE_MASTER_ROLE
+				     "': engine kubernetes uses this name for itself");
+	if (strcmp(job->master, "auto") != 0)
+		return;
+	if (job->output.s3)
+		problems_add(
+			ps, a, job->engine_pos,
+			"output.s3 needs a master with credentials of AWS: set master = \"here\" "
+			"or \"context:NAME\"; a master in the cluster has none");
+	for (size_t i = 0; i < n; i++)
+		if (str_starts(str_from(inputs[i].src), STR("s3://")))
+			problems_add(
+				ps, a, inputs[i].pos,
+				"'%s' needs a master with credentials of AWS: set master = \"here\" "
+				"or \"context:NAME\"; a master in the cluster has none",
+				inputs[i].src);
+}
+
 static bool check(const struct job *job, struct arena *a, struct problems *ps)
 {
 	size_t before = ps->n + ps->more;
@@ -46,6 +79,7 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	plan_check_own_machines(job, "kubernetes", a, ps);
 	kube_check_table(t, a, ps);
 	kube_check_operator(job, t, a, ps);
+	check_master(job, a, ps);
 	if (!has_images(job, t))
 		problems_add(
 			ps, a, t->pos.line ? t->pos : job->engine_pos,
@@ -65,7 +99,7 @@ static int add(struct plan *p, const char *kind, const char *name, struct doc *s
 		.node = -1,
 		.late_ms = LATE_MS,
 		.spec = doc_json_text(a, spec),
-		.needs = arena_array(a, int, 2),
+		.needs = arena_array(a, int, 1 + BEFORE_MASTER),
 	};
 	return p->nresources++;
 }
@@ -96,20 +130,64 @@ static void add_jobs(const struct kube_render *r, struct plan *p, int root, int 
 	}
 }
 
+/* The master in the cluster, and what only it needs. */
+static void add_master(const struct kube_render *r, struct plan *p, int root)
+{
+	static const struct {
+		const char *kind, *name;
+		struct doc *(*object)(const struct kube_render *r);
+		bool with_image; /* also with agent_image */
+	} of[] = {
+		{"kube.account", "account", kube_account_object, true},
+		{"kube.role", "role", kube_role_object, true},
+		{"kube.binding", "binding", kube_binding_object, true},
+		{"kube.claim", "claim", kube_claim_object, true},
+		{"kube.program", "program", kube_program_object, false},
+	};
+	int needed[BEFORE_MASTER], n = 0;
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct doc *spec = of[i].with_image || !r->t->agent_image ? of[i].object(r) : NULL;
+
+		if (!spec)
+			continue;
+		needed[n] = add(p, of[i].kind, of[i].name, spec, r->a);
+		add_need(p, needed[n++], root);
+	}
+	int master = add(p, "kube.master", "master", kube_master_object(r), r->a);
+
+	p->resources[master].master = true;
+	p->resources[master].expires = true;
+	add_need(p, master, root);
+	for (int i = 0; i < n; i++)
+		add_need(p, master, needed[i]);
+}
+
 static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 {
 	const struct kube_render r = {p, kube_table_of(p->job, a), facts, a};
+	bool at_client = str_is(doc_str(facts, "at", STR("")), "client");
 
 	p->boots = true;
 	p->agentless = !kube_has_agent(r.t);
+	p->hands_over = at_client && plan_master_is_apart(p);
 	p->addresses = arena_array(a, const char *, (size_t)p->crew.n);
 	p->resource_of = arena_array(a, int, (size_t)p->crew.n);
-	p->resources = arena_array(a, struct plan_resource, (size_t)p->crew.nroles + 2);
+	p->resources =
+		arena_array(a, struct plan_resource, (size_t)p->crew.nroles + 3 + BEFORE_MASTER);
 	int root = add(p, "kube.root", "root", kube_root_object(&r), a);
+
+	if (plan_master_is_apart(p))
+		add_master(&r, p, root);
+	if (p->hands_over) {
+		p->crew.n = p->crew.ncounted = 0;
+		return;
+	}
 	int service = add(p, "kube.service", "service", kube_service_object(&r), a);
 
 	add_need(p, service, root);
 	add_jobs(&r, p, root, service);
+	plan_adopt(p, facts);
 }
 
 /* What the resolver must know of a job. */
@@ -155,4 +233,5 @@ const struct engine engine_kubernetes = {
 	.plan = plan,
 	.imply = imply,
 	.manifests = kube_manifests,
+	.keeps_results = true,
 };

@@ -24,6 +24,9 @@
 /* Of the objects with a pod template: the SHA-256 of the program that their pods run. */
 #define KUBE_PROGRAM "regatta/program"
 
+/* Of the master's Job: for how many seconds it keeps results that nobody fetches. */
+#define KUBE_KEPT "regatta/kept"
+
 /* The table of a job; defaults if it has none. */
 const struct kube_table *kube_table_of(const struct job *job, struct arena *a);
 /* The container image of a role's pods; NULL: the job names none. */
@@ -42,6 +45,8 @@ struct doc *kube_object(const struct kube_render *r, const char *version, const 
 			const char *name, const char *role);
 /* metadata and spec of the pods of a role; `name` is that of the Secret for their agents. */
 struct doc *kube_pod_template(const struct kube_render *r, int role, const char *name);
+/* In the spec of a pod: where it may be, and as whom. */
+void kube_add_place(const struct kube_render *r, struct doc *spec);
 /* A ConfigMap, which owns all others. */
 struct doc *kube_root_object(const struct kube_render *r);
 /* A headless Service, under which the pods have names. */
@@ -54,6 +59,28 @@ struct doc *kube_job_object(const struct kube_render *r, int role);
 void kube_add_env(const struct kube_render *r, int role, const char *run, const struct doc *job);
 /* What of a job cannot be done without an agent in the pods; NULL: nothing. */
 const char *kube_needs_agent(const struct job *job, const struct kube_table *t, struct arena *a);
+
+/* ---- the master in the cluster (kubernetes_master.c) ---- */
+
+#define KUBE_MASTER_PORT 5436
+/* After the name of the run.  No role has this name. */
+#define KUBE_MASTER "-regatta"
+#define KUBE_MASTER_ROLE "regatta"
+#define KUBE_PROGRAM_NAME "-regatta-program"
+/* A ConfigMap has at most 1 MiB. */
+#define KUBE_PROGRAM_PART 1000000
+
+struct doc *kube_account_object(const struct kube_render *r);
+/* What that account may do: make and remove the objects of this run, and look at its pods. */
+struct doc *kube_role_object(const struct kube_render *r);
+struct doc *kube_binding_object(const struct kube_render *r);
+/* A claim for the master's disk; NULL: the cluster has no storage class by itself. */
+struct doc *kube_claim_object(const struct kube_render *r);
+/* The ConfigMap that says of how many bytes the program is; its driver puts it into further ones. */
+struct doc *kube_program_object(const struct kube_render *r);
+/* A Job of one pod; its driver makes a Service and a Secret with it. */
+struct doc *kube_master_object(const struct kube_render *r);
+
 /* JSON merge (RFC 7386) of `patch` into `into`, except that lists of tables whose items have a "name" are
  * merged by it, as Kubernetes merges containers, variables and volumes. */
 void kube_merge(struct arena *a, struct doc *into, const struct doc *patch);

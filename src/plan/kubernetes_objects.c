@@ -366,8 +366,7 @@ static void add_tolerations(const struct kube_render *r, struct doc *spec)
 	}
 }
 
-/* Where the pods may be, and as whom. */
-static void add_place(const struct kube_render *r, struct doc *spec)
+void kube_add_place(const struct kube_render *r, struct doc *spec)
 {
 	const struct kube_table *t = r->t;
 
@@ -409,7 +408,7 @@ struct doc *kube_pod_template(const struct kube_render *r, int index, const char
 	if (kube_has_agent(r->t))
 		add_agent_volumes(r, name, spec);
 	add_volumes(r, spec);
-	add_place(r, spec);
+	kube_add_place(r, spec);
 	if (r->t->pod)
 		kube_merge(r->a, d, r->t->pod);
 	if (role->spec && role->spec->pod)

@@ -398,6 +398,37 @@ struct doc *plan_manifests(const struct plan *p, struct arena *a, struct err *er
 	return engine_named(p->job->engine)->manifests(p, a, err);
 }
 
+bool plan_master_is_apart(const struct plan *p)
+{
+	return strcmp(p->job->master, "auto") == 0;
+}
+
+void plan_adopt(struct plan *p, const struct doc *facts)
+{
+	const struct doc *list = doc_array(facts, "adopted");
+
+	for (size_t i = 0; list && i < list->array.n; i++) {
+		const struct doc *d = list->array.v[i];
+
+		for (int k = 0; k < p->nresources; k++) {
+			struct plan_resource *r = &p->resources[k];
+
+			if (!str_is(doc_str(d, "name", STR("")), r->name))
+				continue;
+			r->shared = true;
+			r->id = doc_str(d, "id", STR("")).p;
+			r->age_ms = doc_int(d, "age_ms", 0);
+		}
+	}
+}
+
+bool plan_keeps_results(const struct plan *p)
+{
+	const struct engine *engine = engine_named(p->job->engine);
+
+	return engine && engine->keeps_results && plan_master_is_apart(p) && !p->job->output.s3;
+}
+
 struct plan_results plan_results(const struct plan *p, struct arena *a)
 {
 	const struct engine *engine = engine_named(p->job->engine);
@@ -406,6 +437,8 @@ struct plan_results plan_results(const struct plan *p, struct arena *a)
 	if (s3)
 		return (struct plan_results){
 			.url = arena_printf(a, "%s%s", s3, s3[strlen(s3) - 1] == '/' ? "" : "/")};
+	if (plan_keeps_results(p))
+		return (struct plan_results){.there_ms = p->job->output.retention_ms};
 	return engine && engine->results ? engine->results(p, a) : (struct plan_results){0};
 }
 

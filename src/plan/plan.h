@@ -117,11 +117,17 @@ struct doc *plan_manifests(const struct plan *p, struct arena *a, struct err *er
 struct plan_results {
 	const char *url; /* "s3://bucket/runs/", before the id of the run; NULL: nowhere */
 	int keep_days;	 /* the store removes them then; 0: whatever its owner's rules say */
+	/* In place of a URL: how long they stay on the machine of the run's master, if nobody fetches them
+	 * (plan_keeps_results()); 0: they do not. */
+	int64_t there_ms;
 };
 /* Do its nodes try out the network between them before they start? */
 bool plan_preflight(const struct plan *p);
 /* How many others each of n nodes tries to reach, at most. */
 int plan_preflight_peers(const struct plan *p, int n);
+/* Do the results of the run stay on the machine of the master that it is handed to, until whoever handed it over has
+ * fetched them? */
+bool plan_keeps_results(const struct plan *p);
 /* Does it wait in the queue until all of its nodes fit? */
 bool plan_queues(const struct plan *p);
 /* What each node takes of its machine, by rank. */

@@ -525,7 +525,8 @@ static const struct field output_fields[] = {
 		.min = DAY,
 		.max = 10 * LONGEST,
 		.help = "How long results stay in the bucket of this installation, in whole days. The rules of "
-			"a bucket that you name are your own.",
+			"a bucket that you name are your own. On Kubernetes: how long the run's master keeps "
+			"results that nobody fetches.",
 		.example = "retention = \"90d\"",
 	},
 	{
@@ -937,7 +938,7 @@ static const struct field job_fields[] = {
 		.help = "Where the master of the run lives. here: the one that `regatta run` talks to, which the "
 			"nodes must reach. context:NAME: the master of that name (`regatta context`), unless "
 			"--master names another. auto: as here for the engines local and hosts; on AWS an "
-			"instance of its own, which takes the run over and ends itself last.",
+			"instance of its own, on Kubernetes a pod, which takes the run over and ends itself last.",
 		.example = "master = \"here\"",
 	},
 	{

@@ -1,6 +1,7 @@
 #include "cli/client/target.h"
 
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,9 +9,12 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "cli/client/api.h"
 #include "cli/client/contexts.h"
+#include "driver/driver.h"
+#include "driver/master_way.h"
 #include "net/address.h"
 #include "net/http_client.h"
 #include "net/tls.h"
@@ -27,6 +31,7 @@ struct target *target_free(struct target *t)
 	free(t->home);
 	free(t->name);
 	free(t->pin);
+	free(t->way);
 	if (t->token)
 		explicit_bzero(t->token, strlen(t->token));
 	free(t->token);
@@ -85,12 +90,13 @@ static int check_secrets(const struct http_url *u, const char *pin, const char *
 int target_new(const char *name, const char *url, const char *pin, const char *token,
 	       struct target **ret, struct err *err)
 {
-	struct http_url u;
+	struct http_url u = {.tls = true};
+	bool by_way = master_way_is(url);
 	char *home;
 
 	if (pin && !*pin)
 		pin = NULL;
-	if (check_url(url, &u, err) < 0 || check_secrets(&u, pin, token, err) < 0 ||
+	if ((!by_way && check_url(url, &u, err) < 0) || check_secrets(&u, pin, token, err) < 0 ||
 	    home_find(&home, err) < 0)
 		return -1;
 	struct target *t = xcalloc(1, sizeof(*t));
@@ -99,6 +105,7 @@ int target_new(const char *name, const char *url, const char *pin, const char *t
 		.name = xstrdup(name),
 		.pin = pin ? xstrdup(pin) : NULL,
 		.token = xstrdup(token),
+		.way = by_way ? xstrdup(url) : NULL,
 		.url = u,
 		.remote = true,
 	};
@@ -194,6 +201,19 @@ int target_find(const char *wanted, struct target **ret, struct err *err)
 	return rc < 0 && err->kind == ERR_NOT_FOUND ? err_wrap(err, "%s", from) : rc;
 }
 
+/* Its provider passes requests on to it, for whoever has the credentials. */
+static int dial_way(const struct target *t, int timeout_ms, const volatile int *stop,
+		    struct http_client **ret, struct err *err)
+{
+	const struct deadline d = deadline_in(timeout_ms, stop);
+	struct driver_master at = {0};
+
+	snprintf(at.url, sizeof(at.url), "%s", t->way);
+	snprintf(at.pin, sizeof(at.pin), "%s", t->pin ? t->pin : "");
+	snprintf(at.token, sizeof(at.token), "%s", t->token);
+	return master_way_dial(&at, NULL, &d, ret, err);
+}
+
 static const char *either(const char *name, const char *other)
 {
 	const char *v = getenv(name);
@@ -247,7 +267,8 @@ int target_dial(const struct target *t, int timeout_ms, const volatile int *stop
 		.stop = stop,
 	};
 
-	if (http_client_open(&to, timeout_ms, ret, err) < 0)
+	if (t->way ? dial_way(t, timeout_ms, stop, ret, err) < 0
+		   : http_client_open(&to, timeout_ms, ret, err) < 0)
 		return failed(t, err);
 	keep_alive(http_client_fd(*ret));
 	return 0;

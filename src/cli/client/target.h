@@ -17,7 +17,8 @@ struct target {
 	char *name; /* of another master, for messages: the name of a context or a URL */
 	char *pin;  /* NULL: checked by a trusted CA */
 	char *token;
-	struct http_url url; /* only host, port and tls are set */
+	char *way; /* NULL, or its URL, if its provider passes requests on to it (driver/master_way.h) */
+	struct http_url url; /* only host, port and tls are set; of no use with a way */
 	bool remote;
 };
 

@@ -101,6 +101,12 @@ int command_ui(const struct cli_call *c)
 		return cli_fail(&err);
 	if (call_arg(c, 0) && api_pick_run(&api, call_arg(c, 0), &run, &err) < 0)
 		return api_fail(&api, &err);
+	if (api.target->way) {
+		err_set(&err, ERR_INVALID,
+			"the master of this run is in a cluster, where no browser reaches it: 'regatta ui "
+			"--master local' shows the run of your own master");
+		return cli_fail(&err);
+	}
 	if (api_call(&api, "POST", "/api/v1/login", buf_str(&out), CALL_MS, &answer, &err) < 0 ||
 	    reply_parse(buf_str(&answer), a, &d, &err) < 0)
 		return api_fail(&api, &err);

@@ -10,44 +10,23 @@
  * default group of the VPC.  destroy switches the machine off, which terminates it; it asks nobody, so that
  * a master whose role is gone can end its machine too.
  */
-#include "driver/aws/ec2_master.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/env.h"
-#include "base/hex.h"
 #include "driver/aws/aws_kind.h"
 #include "driver/aws/ec2_access.h"
 #include "driver/aws/ec2_extend.h"
 #include "driver/aws/ec2_launch.h"
 #include "driver/aws/gc/gc.h"
 #include "driver/aws/user_data.h"
+#include "driver/master_identity.h"
 #include "fmt/doc.h"
-#include "net/digest.h"
 #include "net/imds.h"
-#include "net/tls_key.h"
 #include "sys/off_timer.h"
 
-#define KEY_MAX 1024
-
-/* ---- who it is ---- */
-
-int ec2_master_identity(const struct driver_row *row, struct driver_master *ret, struct buf *pem,
-			struct err *err)
-{
-	CLEANUP(buf_release) struct buf own = {0};
-	uint8_t token[SHA256_BYTES];
-	struct str secret = str_from(row->secret ? row->secret : "");
-
-	buf_init(&own, KEY_MAX);
-	if (tls_key_of_secret(secret, pem ? pem : &own, ret->pin, err) < 0)
-		return -1;
-	hmac_sha256(secret.p, secret.n, "regatta token", 13, token);
-	hex_encode(token, sizeof(token), ret->token);
-	return 0;
-}
+/* ---- where it is ---- */
 
 static const struct xml *instance_of(const struct aws_answer *ans)
 {
@@ -93,8 +72,7 @@ static int reach(struct driver_row *row, struct driver_master *ret)
 	struct aws_work w;
 	int rc;
 
-	if (ec2_master_identity(row, ret, NULL, &row->err) < 0 ||
-	    aws_work_open(row, &w, &row->err) < 0)
+	if (master_identity(row, ret, NULL, &row->err) < 0 || aws_work_open(row, &w, &row->err) < 0)
 		return -1;
 	rc = find_address(&w, ret, &row->err);
 	aws_work_close(&w);

@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "driver/aws/aws_kind.h"
-#include "driver/aws/ec2_master.h"
 #include "driver/boot_program.h"
 #include "driver/driver.h"
+#include "driver/master_identity.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 
@@ -181,7 +181,7 @@ static int add_identity(const struct driver_row *row, struct buf *out)
 	struct driver_master own;
 
 	buf_init(&pem, KEY_MAX);
-	if (ec2_master_identity(row, &own, &pem, NULL) < 0)
+	if (master_identity(row, &own, &pem, NULL) < 0)
 		return -1;
 	add_export("REGATTA_HOME", STR(HOME "/home"), out);
 	add_export("REGATTA_INSTALL", str_from(row->install), out);

@@ -94,10 +94,12 @@ static bool check_namespace(struct kube_checkup *d)
 
 /* ---- permissions ---- */
 
+#define RBAC "rbac.authorization.k8s.io"
 /* What the drivers ask for, and what gc asks for besides. */
 static const struct need {
 	const char *group, *resource, *part;
 	const char *verbs[4], *gc_verbs[3];
+	bool of_master; /* only a run with a master in the cluster needs it */
 } needs[] = {
 	{"", "configmaps", "", {"create", "get", "delete"}, {"list"}},
 	{"", "services", "", {"create", "get", "delete"}, {"list"}},
@@ -106,12 +108,17 @@ static const struct need {
 	{"", "pods", "", {"list"}, {"delete"}},
 	{"", "pods", "log", {"get"}, {0}},
 	{"", "events", "", {"list"}, {0}},
+	{"", "services", "proxy", {"get", "create", "update"}, {0}, true},
+	{"", "serviceaccounts", "", {"create", "get", "delete"}, {"list"}, true},
+	{"", "persistentvolumeclaims", "", {"create", "get", "delete"}, {"list"}, true},
+	{RBAC, "roles", "", {"create", "get", "delete"}, {"list"}, true},
+	{RBAC, "rolebindings", "", {"create", "get", "delete"}, {"list"}, true},
 };
 #define NNEEDS (sizeof(needs) / sizeof(needs[0]))
 
 /* Of a checkup: what is not allowed. */
 struct missing {
-	struct buf run, gc;
+	struct buf run, master, gc;
 };
 
 static int ask_one(struct kube_checkup *d, const struct need *n, const char *verb,
@@ -143,7 +150,8 @@ static int ask_all(struct kube_checkup *d, struct missing *m, struct err *err)
 {
 	for (const struct need *n = needs; n < needs + NNEEDS; n++) {
 		for (size_t i = 0; i < 4 && n->verbs[i]; i++)
-			if (ask_one(d, n, n->verbs[i], &m->run, err) < 0)
+			if (ask_one(d, n, n->verbs[i], n->of_master ? &m->master : &m->run, err) <
+			    0)
 				return -1;
 		for (size_t i = 0; i < 3 && n->gc_verbs[i]; i++)
 			if (ask_one(d, n, n->gc_verbs[i], &m->gc, err) < 0)
@@ -158,11 +166,20 @@ static void check_permissions(struct kube_checkup *d)
 	struct err err = {0};
 
 	buf_init(&m.run, TEXT_MAX);
+	buf_init(&m.master, TEXT_MAX);
 	buf_init(&m.gc, TEXT_MAX);
 	if (ask_all(d, &m, &err) < 0)
 		add_unknown(d, "permissions", &err);
 	else if (m.run.n > 0)
 		add(d, "permissions", CHECK_BAD, arena_printf(d->a, "missing: %s", m.run.p),
+		    "have a Role with these bound to you (docs/kubernetes.md)");
+	else if (m.master.n > 0)
+		add(d, "permissions", CHECK_WARNING,
+		    arena_printf(
+			    d->a,
+			    "enough with master = \"here\" or a team's; missing for a master in the "
+			    "cluster: %s",
+			    m.master.p),
 		    "have a Role with these bound to you (docs/kubernetes.md)");
 	else if (m.gc.n > 0)
 		add(d, "permissions", CHECK_WARNING,
@@ -171,6 +188,7 @@ static void check_permissions(struct kube_checkup *d)
 	else
 		add(d, "permissions", CHECK_FINE, "all that runs and gc need", NULL);
 	buf_release(&m.run);
+	buf_release(&m.master);
 	buf_release(&m.gc);
 }
 

@@ -206,7 +206,7 @@ static enum outcome ask_stop(struct driver_row *row)
 
 /* ---- its time ---- */
 
-static enum outcome do_extend(struct kube_work *w)
+enum outcome kube_job_extend(struct kube_work *w, int64_t more_s)
 {
 	struct doc *job = NULL;
 	enum outcome o = kube_object_find(w, w->object, w->row->id, KUBE_EXTEND, &job);
@@ -216,10 +216,16 @@ static enum outcome do_extend(struct kube_work *w)
 		return o;
 	if (!clock_parse(str_from(kube_meta(job, "creationTimestamp")), &made_ms))
 		return OUTCOME_UNSURE;
-	return kube_object_patch(w, "extend a Job",
-				 arena_printf(w->a, "{\"spec\":{\"activeDeadlineSeconds\":%lld}}",
-					      (long long)((w->row->expires_ms - made_ms) / 1000)),
-				 KUBE_EXTEND);
+	return kube_object_patch(
+		w, "extend a Job",
+		arena_printf(w->a, "{\"spec\":{\"activeDeadlineSeconds\":%lld}}",
+			     (long long)((w->row->expires_ms - made_ms) / 1000 + more_s)),
+		KUBE_EXTEND);
+}
+
+static enum outcome do_extend(struct kube_work *w)
+{
+	return kube_job_extend(w, 0);
 }
 
 static enum outcome ask_extend(struct driver_row *row)

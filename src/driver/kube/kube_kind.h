@@ -56,6 +56,9 @@ enum outcome kube_kind_find(struct kube_work *w);
 enum outcome kube_kind_observe(struct kube_work *w);
 enum outcome kube_kind_destroy(struct kube_work *w);
 
+/* Moves the end of the row's Job to so many seconds after expires_ms. */
+enum outcome kube_job_extend(struct kube_work *w, int64_t more_s);
+
 /* A driver made of do_create, do_find, do_observe and do_destroy. */
 #define KUBE_DRIVER(driver_, kind_, create_, find_, observe_, extend_, destroy_, ...)              \
 	static enum outcome ask_create(struct driver_row *row)                                     \

@@ -103,13 +103,35 @@ static int check_options(const struct resolve_input *in, struct err *err)
 			"agent = false in [kubernetes]: without the agent in the pods there is "
 			"nothing for %s: leave that out, or set agent = true",
 			option(in, "needs_agent"));
-	if (strcmp(option(in, "master") ? option(in, "master") : "", "auto") == 0)
-		return err_set(
-			err, ERR_INVALID,
-			"engine kubernetes needs master = \"here\" or \"context:NAME\" in this "
-			"version: a master that the pods reach ('regatta master --listen "
-			"ADDRESS:PORT')");
 	return 0;
+}
+
+/* A master in the cluster keeps its state on a disk that outlives its pod, if the cluster makes one by itself.  The
+ * storage classes of a cluster may be hidden from who may use one: so a claim is made for a trial. */
+static void find_storage(struct kube_client *k, const struct kube_access *x,
+			 const struct deadline *d, struct arena *a, struct doc *facts)
+{
+	const struct kube_call c = {
+		.method = "POST",
+		.path = arena_printf(
+			a, "%s?dryRun=All",
+			kube_path(a, "v1", x->namespace, "persistentvolumeclaims", NULL)),
+		.what = "try a volume claim",
+		.body = "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolumeClaim\","
+			"\"metadata\":{\"generateName\":\"regatta-\"},"
+			"\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],"
+			"\"resources\":{\"requests\":{\"storage\":\"10Gi\"}}}}",
+		.deadline = d,
+	};
+	struct doc *tried = NULL;
+	struct err ignored = {0};
+
+	if (kube_ask(k, &c, a, &tried, NULL, &ignored) < 0)
+		return; /* it may not have one: its pod's own directory will do */
+	struct str class = doc_str(doc_table(tried, "spec"), "storageClassName", (struct str){0});
+
+	if (class.n > 0)
+		put(a, facts, "storage_class", class.p);
 }
 
 static int resolve(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
@@ -128,6 +150,10 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 	put(a, facts, "version", version);
 	put(a, facts, "server", x.server);
 	put(a, facts, "namespace", x.namespace);
+	if (strcmp(option(in, "master") ? option(in, "master") : "", "auto") == 0) {
+		put(a, facts, "at", "client");
+		find_storage(k, &x, &d, a, facts);
+	}
 	if (own_program_add(facts, a, err) < 0)
 		return -1;
 	*ret_facts = facts;

@@ -64,6 +64,7 @@ static const struct api_route routes[] = {
 	ROUTE("GET", "/api/v1/runs/:run/size", API_READ, api_run_size),
 	ROUTE("GET", "/api/v1/runs/:run/outputs", API_READ, api_run_outputs),
 	ROUTE("GET", "/api/v1/runs/:run/outputs/file", API_READ, api_run_output),
+	ROUTE("GET", "/api/v1/runs/:run/results", API_ADMIN, api_run_result),
 	ROUTE("GET", "/api/v1/compare", API_READ, api_compare),
 	ROUTE("GET", "/api/v1/suites", API_READ, api_suites_list),
 	ROUTE("POST", "/api/v1/suites", API_SUBMIT, api_suite_submit),

@@ -121,6 +121,7 @@ int api_compare(struct api_call *c, struct err *err);
 int api_run_outputs(struct api_call *c, struct err *err);
 int api_run_size(struct api_call *c, struct err *err);
 int api_run_output(struct api_call *c, struct err *err);
+int api_run_result(struct api_call *c, struct err *err);
 /* blobs.c */
 int api_blob_head(struct api_call *c, struct err *err);
 int api_blob_put(struct api_call *c, struct err *err);

@@ -157,10 +157,20 @@ static bool cookie_is_meant(const struct api_call *c)
 	       str_is(mode, "navigate");
 }
 
-/* The token after "Bearer "; p == NULL if there is none. */
+/* Does the caller show a token?  A gateway before this master keeps Authorization for itself. */
+static bool shows_token(const struct api_call *c)
+{
+	return http_header(c->x, "authorization").p || http_header(c->x, "x-regatta-token").p;
+}
+
+/* The token of X-Regatta-Token, or that after "Bearer "; p == NULL if there is none. */
 static struct str bearer_token(const struct api_call *c)
 {
 	struct str bearer = http_header(c->x, "authorization"), prefix = STR("Bearer ");
+	struct str own = http_header(c->x, "x-regatta-token");
+
+	if (own.p)
+		return own;
 
 	if (!bearer.p || !str_starts(bearer, prefix))
 		return (struct str){0};
@@ -190,7 +200,7 @@ static enum api_auth tcp_caller(struct api_call *c, int *ret_status, struct err 
 	struct str token = bearer_token(c), cookie = login_cookie(c);
 	enum api_auth scope = 0;
 
-	if (http_header(c->x, "authorization").p) {
+	if (shows_token(c)) {
 		if (token.p)
 			scope = tokens_scope(c->m->auth->tokens, token, &c->holder);
 		return scope ? scope : not_known(c, true, ret_status, err);
@@ -225,8 +235,9 @@ enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status
 	/* Checks of Host and Origin protect against web pages that make use of cookies, which a
 	 * browser sends by itself.  A caller from another machine that sends a token may use any
 	 * name or address for this master. */
-	bool by_token = c->req->tls && http_header(c->x, "authorization").p;
-	if (!by_token && !host_is_own(host, str_from(own), c->req->tls))
+	bool by_token = c->req->tls && shows_token(c);
+	if (!by_token && !host_is_own(host, str_from(own), c->req->tls) &&
+	    !(c->req->tls && host_is_given(host, c->m->given_url)))
 		return refuse(403, ret_status, err, ERR_DENIED, "unknown Host");
 	if (origin.p && !origin_is_own(origin, host, c->req->tls))
 		return refuse(403, ret_status, err, ERR_DENIED,

@@ -40,6 +40,14 @@ bool host_is_own(struct str host, struct str own, bool tls)
 	return false;
 }
 
+bool host_is_given(struct str host, const char *url)
+{
+	struct str scheme = STR("https://"), given = str_from(url);
+
+	return host.n && str_starts(given, scheme) &&
+	       same_name(host, (struct str){given.p + scheme.n, given.n - scheme.n});
+}
+
 bool origin_is_own(struct str origin, struct str host, bool tls)
 {
 	struct str scheme = tls ? STR("https://") : STR("http://");

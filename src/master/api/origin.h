@@ -12,6 +12,8 @@
 /* `own`: address and port that the client connected to, "127.0.0.1:5436" or "[::1]:5436".  If
  * that is a loopback address, localhost and the other loopback address are accepted as well. */
 bool host_is_own(struct str host, struct str own, bool tls);
+/* Is it that of a URL by which others were told to reach this master ("https://192.0.2.7:5436")? */
+bool host_is_given(struct str host, const char *url);
 /* True if `origin` is that of a page served by this Host. */
 bool origin_is_own(struct str origin, struct str host, bool tls);
 /* The value of a cookie in a Cookie header; n == 0 if the cookie is missing. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -11,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "driver/results.h"
 #include "link/layout.h"
 #include "master/api/outputs.h"
 #include "master/live_run.h"
@@ -126,4 +128,29 @@ int api_run_output(struct api_call *c, struct err *err)
 	url_encode(&header, str_from(path_base(path)));
 	http_add_header(c->x, "Content-Disposition", header.p);
 	return api_reply_part(c, fd, err);
+}
+
+/* A file of the results of a run that this master keeps for the one that handed the run over (driver/results.h). */
+int api_run_result(struct api_call *c, struct err *err)
+{
+	struct str name = query_get(&c->req->query, "path", STR(""));
+	CLEANUP(freep) char *path = xstrndup(name.p, name.n);
+	CLEANUP(close_fdp) int fd = -1;
+
+	if (strlen(path) != name.n || !results_file_ok(path))
+		return err_set(err, ERR_INVALID,
+			       "'path' must be the name of a file of the results");
+	struct live_run *lr = api_run(c, err);
+
+	if (!lr)
+		return -1;
+	CLEANUP(freep) char *index = path_join(lr->dir, RESULTS_INDEX);
+	CLEANUP(close_fdp) int top = open(lr->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (top >= 0 && lr->ended && file_exists(index))
+		fd = below_open(top, path);
+	live_run_done(lr);
+	return fd >= 0 ? api_reply_part(c, TAKE_FD(fd), err)
+		       : err_set(err, ERR_NOT_FOUND,
+				 "this master keeps no results '%.100s' of the run", path);
 }

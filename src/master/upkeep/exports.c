@@ -80,7 +80,11 @@ bool export_is_owed(const struct live_run *lr)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 
-	if (lr->unreadable || lr->plan.hands_over || !plan_results(&lr->plan, a).url)
+	if (lr->unreadable || lr->plan.hands_over)
+		return false;
+	struct plan_results to = plan_results(&lr->plan, a);
+
+	if (!to.url && !to.there_ms)
 		return false;
 	if (lr->row.ended_ms && clock_wall_ms() - lr->row.ended_ms > OWED_MS)
 		return false;
@@ -99,14 +103,14 @@ int results_note_write(const char *dir, const struct results_place *at,
 		       const struct results_sum *sum, struct err *err)
 {
 	CLEANUP(freep) char *path = path_join(dir, LAYOUT_RESULTS);
-	CLEANUP(freep) char *url = xasprintf("%s%s/", at->url, at->run);
+	CLEANUP(freep) char *url = xasprintf("%s%s/", at->url ? at->url : "", at->run);
 	CLEANUP(buf_release) struct buf text = {0};
 	struct jsonw w;
 
 	buf_init(&text, 8192);
 	jsonw_init(&w, &text);
 	jsonw_open(&w, '{');
-	jsonw_kz(&w, "url", url);
+	jsonw_kz(&w, "url", at->url ? url : "");
 	jsonw_kint(&w, "files", (int64_t)sum->files);
 	jsonw_kint(&w, "bytes", (int64_t)sum->bytes);
 	jsonw_kint(&w, "keep_days", at->keep_days);
@@ -122,7 +126,10 @@ static void record_end(struct exports *e, const struct export_task *t, int64_t n
 
 	if (!lr)
 		return; /* removed meanwhile */
-	if (t->err.kind == ERR_NONE)
+	if (t->err.kind == ERR_NONE && !t->at.url)
+		run_note(lr, "results", -1, "%llu files, %llu bytes wait to be fetched",
+			 (unsigned long long)t->sum.files, (unsigned long long)t->sum.bytes);
+	else if (t->err.kind == ERR_NONE)
 		run_note(lr, "results", -1, "%s%s/ has %llu files, %llu bytes", t->at.url,
 			 t->at.run, (unsigned long long)t->sum.files,
 			 (unsigned long long)t->sum.bytes);
@@ -198,7 +205,10 @@ static void work(void *arg, const struct deadline *d)
 	/* The list of outputs goes with them, if it can be made. */
 	buf_init(&list, OUTPUT_LIST_MAX_BYTES);
 	(void)output_list_read(t->dir, d, &list, NULL);
-	(void)results_put(t->dir, &t->at, d, &t->sum, &t->err);
+	if (t->at.url)
+		(void)results_put(t->dir, &t->at, d, &t->sum, &t->err);
+	else
+		(void)results_index(t->dir, &t->at, &t->sum, &t->err);
 }
 
 static void work_done(void *arg, enum err_kind how)
@@ -237,7 +247,7 @@ static struct export_task *task_of(struct exports *e, const struct live_run *lr)
 	to = plan_results(&lr->plan, t->a);
 	t->dir = arena_strdup(t->a, lr->dir);
 	t->at = (struct results_place){
-		.url = arena_strdup(t->a, to.url),
+		.url = to.url ? arena_strdup(t->a, to.url) : NULL,
 		.run = arena_strdup(t->a, lr->row.id),
 		.install = arena_strdup(t->a, store_install(e->m->store)),
 		.credentials = run_credentials_read(lr, t->a),

@@ -93,8 +93,10 @@ static int write_texts(const struct import_task *t, int64_t no, bool replaced, s
 
 	if (!lr)
 		return -1;
-	run_note(lr, "results", -1, "taken from %s%s/: %llu files, %llu bytes", t->at.url,
-		 t->at.run, (unsigned long long)t->sum.files, (unsigned long long)t->sum.bytes);
+	run_note(lr, "results", -1, "taken from %s%s%s: %llu files, %llu bytes",
+		 t->at.url ? t->at.url : "its master", t->at.url ? t->at.run : "",
+		 t->at.url ? "/" : "", (unsigned long long)t->sum.files,
+		 (unsigned long long)t->sum.bytes);
 	if (replaced)
 		run_write_records(lr);
 	live_run_done(lr);
@@ -115,7 +117,17 @@ static int settle(struct import_task *t, struct err *err)
 		return -1;
 	if (replaced)
 		forget_loaded(t);
+	CLEANUP(freep) char *fetched = path_join(t->dir, LAYOUT_FETCHED);
+
+	(void)file_remove_tree(fetched, NULL); /* only its index is left in it */
 	return write_texts(t, no, replaced > 0, err);
+}
+
+static void move_fetched(struct import_task *t)
+{
+	CLEANUP(freep) char *from = path_join(t->dir, LAYOUT_FETCHED);
+
+	(void)results_move(from, t->dir, t->at.run, &t->sum, &t->err);
 }
 
 static void work(void *arg, const struct deadline *d)
@@ -124,7 +136,9 @@ static void work(void *arg, const struct deadline *d)
 
 	if (t->err.kind != ERR_NONE || t->here || file_mkdir_p(t->dir, 0700, &t->err) < 0)
 		return;
-	if (results_get(t->dir, &t->at, d, &t->sum, &t->err) < 0)
+	if (!t->at.url)
+		move_fetched(t);
+	else if (results_get(t->dir, &t->at, d, &t->sum, &t->err) < 0)
 		rmdir(t->dir); /* if not one file came */
 }
 
@@ -152,7 +166,7 @@ void import_start(struct master *m, const struct import_source *from, import_don
 	*t = (struct import_task){.m = m, .a = arena_new(), .done = done, .ctx = ctx};
 	t->dir = arena_strdup(t->a, dir);
 	t->at = (struct results_place){
-		.url = arena_strdup(t->a, from->url),
+		.url = from->url ? arena_strdup(t->a, from->url) : NULL,
 		.run = arena_strdup(t->a, from->run),
 		.install = store_install(m->store),
 		.credentials = from->credentials ? arena_strdup(t->a, from->credentials) : NULL,

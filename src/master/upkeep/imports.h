@@ -15,7 +15,7 @@ struct master;
 struct import_source {
 	const char *run; /* its id */
 	/* Where copies of runs are, as plan_results() says it: "s3://bucket/runs/", without the run. */
-	const char *url;
+	const char *url; /* NULL: a complete copy is in LAYOUT_FETCHED of the run's directory */
 	const char *credentials; /* JSON, as in driver_row; NULL: what this process finds */
 };
 

@@ -124,6 +124,7 @@ void own_machine_check(struct own_machine *o)
 
 	if (lr) {
 		f.plan = &lr->plan;
+		f.keep_ms = plan_results(&lr->plan, lr->arena).there_ms;
 		f.lost = exports_failure(o->m->exports, lr->row.no, &(bool){false}) != NULL;
 	}
 	switch (machine_end_next(&o->end, &f, clock_boot_ms(), &index)) {

@@ -60,6 +60,20 @@ static void idle(struct ending *x)
 	x->now++;
 }
 
+static void results_that_only_the_machine_has_keep_it_for_their_time(void **state)
+{
+	const struct machine_end_facts kept = {.plan = &plan, .keep_ms = 3600000};
+	struct ending x = begin();
+
+	(void)state;
+	assert_int_equal(next(&x, &kept), MACHINE_END_WAIT);
+	x.now += kept.keep_ms - 1;
+	assert_int_equal(next(&x, &kept), MACHINE_END_WAIT);
+	x.now++;
+	/* Its steps are in their order: the time to give up begins then. */
+	assert_int_equal(next(&x, &kept), MACHINE_END_DETACH);
+}
+
 static void the_machine_detaches_itself_then_its_group_goes_then_itself(void **state)
 {
 	struct ending x = begin();
@@ -178,6 +192,7 @@ static void a_master_without_a_run_leaves_after_a_while(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(results_that_only_the_machine_has_keep_it_for_their_time),
 		cmocka_unit_test(the_machine_detaches_itself_then_its_group_goes_then_itself),
 		cmocka_unit_test(a_run_that_is_not_done_keeps_the_machine),
 		cmocka_unit_test(

@@ -20,7 +20,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define HEAD "engine = 'kubernetes'\ncommand = ['python3', 'train.py']\n"
+#define APART "engine = 'kubernetes'\ncommand = ['python3', 'train.py']\n"
+#define HEAD APART "master = 'here'\n"
 #define TABLE "[kubernetes]\nimage = 'img:1'\n"
 #define FACTS "{\"namespace\":\"team\",\"binary\":{\"sha256\":\"ab12\",\"size\":9}}"
 
@@ -47,14 +48,19 @@ static struct job *job_of(const char *text, struct problems *ps)
 	return job;
 }
 
-static struct plan plan_of(const char *text)
+static struct plan plan_with(const char *text, const char *facts)
 {
 	struct problems ps = {0};
 	struct plan p;
 
-	if (!plan_make(job_of(text, &ps), parse(FACTS), arena, &p, &ps))
+	if (!plan_make(job_of(text, &ps), parse(facts), arena, &p, &ps))
 		fail_msg("%s", ps.n ? ps.v[0].text : "no plan");
 	return p;
+}
+
+static struct plan plan_of(const char *text)
+{
+	return plan_with(text, FACTS);
 }
 
 static const struct doc *spec_of(const struct plan *p, const char *kind, const char *name)
@@ -301,6 +307,153 @@ static void the_patch_is_kept_with_the_stored_plan(void **state)
 			    "{\"spec\":{\"hostIPC\":true}}");
 }
 
+/* ---- a master in the cluster ---- */
+
+#define BINARY "\"namespace\":\"team\",\"binary\":{\"sha256\":\"ab12\",\"size\":2000001}"
+#define CLIENT "{\"at\":\"client\"," BINARY "}"
+#define THERE                                                                                      \
+	"{" BINARY ",\"adopted\":[{\"name\":\"root\",\"id\":\"u-root\",\"age_ms\":0},"             \
+	"{\"name\":\"master\",\"id\":\"u-master\",\"age_ms\":7}]}"
+
+static int index_of(const struct plan *p, const char *name)
+{
+	for (int i = 0; i < p->nresources; i++)
+		if (!strcmp(p->resources[i].name, name))
+			return i;
+	return -1;
+}
+
+static void the_client_makes_a_master_and_hands_the_run_over(void **state)
+{
+	static const char *const names[] = {"root",    "account", "role",
+					    "binding", "program", "master"};
+	struct plan p = plan_with(APART "count = 3\n" TABLE, CLIENT);
+	const struct plan_resource *master = &p.resources[p.nresources - 1];
+
+	(void)state;
+	assert_true(p.hands_over);
+	assert_int_equal(p.crew.n, 0);
+	assert_int_equal(p.nresources, 6);
+	for (int i = 0; i < p.nresources; i++) {
+		assert_string_equal(p.resources[i].name, names[i]);
+		assert_int_equal(p.resources[i].master, i == 5);
+		assert_int_equal(p.resources[i].expires, i == 5);
+	}
+	assert_int_equal(master->nneeds, 5);
+	assert_true(plan_keeps_results(&p));
+	assert_int_equal(plan_results(&p, arena).there_ms, p.job->output.retention_ms);
+	p = plan_of(HEAD TABLE);
+	assert_false(plan_keeps_results(&p));
+}
+
+static void the_master_finds_what_the_client_made_and_makes_the_rest(void **state)
+{
+	struct plan p = plan_with(APART "count = 2\n" TABLE, THERE);
+
+	(void)state;
+	assert_false(p.hands_over);
+	assert_int_equal(p.crew.n, 2);
+	assert_string_equal(p.resources[index_of(&p, "root")].id, "u-root");
+	assert_true(p.resources[index_of(&p, "root")].shared);
+	assert_string_equal(p.resources[index_of(&p, "master")].id, "u-master");
+	assert_null(p.resources[index_of(&p, "service")].id);
+	assert_true(p.resources[p.nresources - 1].carries_many);
+	assert_true(plan_keeps_results(&p));
+}
+
+static void the_masters_account_reaches_no_secret_of_others(void **state)
+{
+	struct plan p = plan_with(APART TABLE "[roles.ps]\n[roles.w]\n", CLIENT);
+	const struct doc *rules = doc_array(spec_of(&p, "kube.role", "role"), "rules");
+	const struct doc *account = spec_of(&p, "kube.account", "account");
+	int named = 0;
+
+	(void)state;
+	expect(account, "automountServiceAccountToken", "false");
+	expect(spec_of(&p, "kube.binding", "binding"), "subjects.0.name",
+	       at(account, "metadata.name"));
+	for (size_t i = 0; i < rules->array.n; i++) {
+		const struct doc *rule = rules->array.v[i];
+
+		if (strcmp(at(rule, "resources.0"), "\"secrets\"") != 0)
+			continue;
+		if (strcmp(at(rule, "verbs"), "[\"create\"]") == 0)
+			continue;
+		named++;
+		expect(rule, "resourceNames", "[\"<run>-ps\",\"<run>-w\"]");
+	}
+	assert_int_equal(named, 1);
+}
+
+static void the_masters_pod_has_the_program_in_parts_or_from_an_image(void **state)
+{
+	struct plan p = plan_with(APART TABLE, CLIENT);
+	const struct doc *job = spec_of(&p, "kube.master", "master");
+	const struct doc *pod = doc_table(doc_table(doc_table(job, "spec"), "template"), "spec");
+
+	(void)state;
+	expect(pod, "containers.0.image", "\"img:1\"");
+	expect(pod, "containers.0.command.0", "\"/bin/sh\"");
+	expect(pod, "volumes.2.projected.sources.2.configMap.name", "\"<run>-regatta-program-02\"");
+	expect(pod, "volumes.2.projected.sources.3", "");
+	expect(pod, "volumes.0.emptyDir", "{}");
+	expect(pod, "serviceAccountName", "\"<run>-regatta\"");
+	expect(pod, "automountServiceAccountToken", "true");
+	expect(spec_of(&p, "kube.program", "program"), "data.size", "\"2000001\"");
+	p = plan_with(APART TABLE "agent_image = 'regatta:1'\n", CLIENT);
+	job = spec_of(&p, "kube.master", "master");
+	assert_int_equal(index_of(&p, "program"), -1);
+	expect(job, "spec.template.spec.containers.0.image", "\"regatta:1\"");
+	expect(job, "spec.template.spec.containers.0.command.0", "\"/regatta\"");
+	expect(job, "spec.template.spec.volumes.2", "");
+}
+
+static void the_master_has_a_disk_of_its_own_where_the_cluster_makes_one(void **state)
+{
+	struct plan p =
+		plan_with(APART TABLE, "{\"at\":\"client\",\"storage_class\":\"fast\"," BINARY "}");
+
+	(void)state;
+	expect(spec_of(&p, "kube.claim", "claim"), "spec.storageClassName", "\"fast\"");
+	expect(spec_of(&p, "kube.master", "master"),
+	       "spec.template.spec.volumes.0.persistentVolumeClaim.claimName",
+	       at(spec_of(&p, "kube.claim", "claim"), "metadata.name"));
+}
+
+static void a_master_that_nobody_deletes_ends_after_its_results_were_kept(void **state)
+{
+	struct plan p = plan_with(APART "max_runtime = '1h'\n" TABLE "[output]\nretention = '2d'\n",
+				  CLIENT);
+	const struct doc *job = spec_of(&p, "kube.master", "master");
+
+	(void)state;
+	/* max_runtime, an hour, and the time that results are kept */
+	expect(job, "spec.activeDeadlineSeconds", "180000");
+	expect(job, "metadata.annotations.regatta/kept", "\"172800\"");
+	expect(job, "spec.podReplacementPolicy", "\"Failed\"");
+}
+
+static void what_a_master_in_the_cluster_cannot_do_is_a_problem(void **state)
+{
+	static const struct {
+		const char *job, *words;
+	} bad[] = {
+		{APART TABLE "[output]\ns3 = 's3://b/x/'\n", "output.s3 needs a master"},
+		{APART TABLE "[[data]]\nsrc = 's3://b/x'\n", "'s3://b/x' needs a master"},
+		{APART TABLE "[roles.regatta]\n", "uses this name for itself"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct problems ps = {0};
+		struct plan p;
+
+		assert_false(plan_make(job_of(bad[i].job, &ps), parse(CLIENT), arena, &p, &ps));
+		if (!strstr(ps.v[ps.n - 1].text, bad[i].words))
+			fail_msg("'%s' is not in '%s'", bad[i].words, ps.v[ps.n - 1].text);
+	}
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -318,6 +471,13 @@ int main(void)
 		T(a_job_without_an_image_is_refused),
 		T(a_pod_patch_that_is_no_table_is_a_problem),
 		T(the_patch_is_kept_with_the_stored_plan),
+		T(the_client_makes_a_master_and_hands_the_run_over),
+		T(the_master_finds_what_the_client_made_and_makes_the_rest),
+		T(the_masters_account_reaches_no_secret_of_others),
+		T(the_masters_pod_has_the_program_in_parts_or_from_an_image),
+		T(the_master_has_a_disk_of_its_own_where_the_cluster_makes_one),
+		T(a_master_that_nobody_deletes_ends_after_its_results_were_kept),
+		T(what_a_master_in_the_cluster_cannot_do_is_a_problem),
 	};
 
 	return cmocka_run_group_tests_name("kubernetes", tests, NULL, NULL);

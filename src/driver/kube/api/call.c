@@ -67,10 +67,11 @@ static int timeout_ms(const struct deadline *d, int64_t most)
 	return (int)(left < most ? left : most);
 }
 
-static int connect_to(struct kube_client *k, const struct deadline *d, struct err *err)
+static struct http_target target_of(const struct kube_client *k, const struct deadline *d)
 {
 	const struct kube_access *x = k->access;
-	struct http_target to = {
+
+	return (struct http_target){
 		.host = k->url.host,
 		.port = k->url.port,
 		.tls = {.mode = !k->url.tls   ? TLS_OFF
@@ -83,6 +84,12 @@ static int connect_to(struct kube_client *k, const struct deadline *d, struct er
 		.proxy = {.https_proxy = x->proxy, .http_proxy = x->proxy, .no_proxy = x->no_proxy},
 		.stop = d->stop,
 	};
+}
+
+static int connect_to(struct kube_client *k, const struct deadline *d, struct err *err)
+{
+	const struct kube_access *x = k->access;
+	const struct http_target to = target_of(k, d);
 
 	if (k->client)
 		return 0;
@@ -91,8 +98,9 @@ static int connect_to(struct kube_client *k, const struct deadline *d, struct er
 	return 0;
 }
 
-/* "Bearer ...", in out; "" without a token. */
-static int bearer(const struct kube_client *k, struct buf *out, struct err *err)
+/* Behind `before`, in out; nothing without a token. */
+static int add_token(const struct kube_client *k, const char *before, struct buf *out,
+		     struct err *err)
 {
 	const char *file = k->access->token_file;
 	CLEANUP(buf_release) struct buf text = {0};
@@ -103,7 +111,28 @@ static int bearer(const struct kube_client *k, struct buf *out, struct err *err)
 	struct str token = file ? str_trim(buf_str(&text)) : str_from(k->access->token);
 
 	if (token.n > 0)
-		buf_printf(out, "Bearer %.*s", STR_ARG(token));
+		buf_printf(out, "%s%.*s", before, STR_ARG(token));
+	return 0;
+}
+
+int kube_gateway(const struct kube_access *access, const char *path, const char *inner_token,
+		 const struct deadline *d, struct http_client **ret, struct err *err)
+{
+	CLEANUP(buf_release) struct buf prefix = {0}, token = {0};
+	CLEANUP(kube_freep) struct kube_client *k = NULL;
+
+	buf_init(&prefix, HTTP_URL_MAX);
+	buf_init(&token, MAX_TOKEN);
+	if (kube_open(access, &k, err) < 0 || add_token(k, "", &token, err) < 0)
+		return -1;
+	buf_printf(&prefix, "%s%s", k->prefix, path);
+	struct http_target to = target_of(k, d);
+
+	to.prefix = prefix.p;
+	to.inner_token = inner_token;
+	to.token = token.n > 0 ? token.p : NULL;
+	if (http_client_open(&to, timeout_ms(d, CONNECT_MS), ret, err) < 0)
+		return err_wrap(err, "the cluster at %.80s", access->server);
 	return 0;
 }
 
@@ -124,7 +153,7 @@ static int send_once(struct kube_client *k, const struct kube_call *c, bool stre
 	buf_init(&path, HTTP_URL_MAX);
 	buf_init(&token, MAX_TOKEN);
 	buf_printf(&path, "%s%s", k->prefix, c->path);
-	if (connect_to(k, c->deadline, err) < 0 || bearer(k, &token, err) < 0)
+	if (connect_to(k, c->deadline, err) < 0 || add_token(k, "Bearer ", &token, err) < 0)
 		return -1;
 	if (token.n > 0)
 		fields[r.nfields++] = (struct http_field){"Authorization", token.p};

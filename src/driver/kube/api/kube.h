@@ -13,6 +13,7 @@
 #include "driver/kube/api/access.h"
 
 struct buf;
+struct http_client;
 struct kube_client;
 
 /* ERR_INVALID if the access cannot be used.  The access must outlive it. */
@@ -55,6 +56,11 @@ int kube_stream_open(struct kube_client *k, const char *path, const char *what,
 /* Waits up to wait_ms for the next bytes.  *ret_n 0: the end.  ERR_TIMEOUT: nothing came, the stream goes on. */
 int kube_stream_read(struct kube_client *k, void *p, size_t max, int wait_ms,
 		     const struct deadline *d, size_t *ret_n, struct err *err);
+
+/* A client of a server inside the cluster, which the API server passes requests on to: `path` is that of its proxy
+ * ("/api/v1/namespaces/x/services/https:y:443/proxy"), inner_token the server's own. */
+int kube_gateway(const struct kube_access *access, const char *path, const char *inner_token,
+		 const struct deadline *d, struct http_client **ret, struct err *err);
 
 /* A pause; -1 as deadline_check(). */
 int kube_nap(const struct deadline *d, int64_t ms, const char *what, struct err *err);

@@ -1,9 +1,10 @@
 /* The machine of a master: how it is reached, and how it ends itself. */
 #include "kind_rig.h"
 
+#include "driver/master_identity.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "driver/aws/ec2_master.h"
+#include "driver/master_identity.h"
 #include "sys/child.h"
 #include "sys/off_timer.h"
 
@@ -66,7 +67,7 @@ static void it_is_where_ec2_shows_it_with_the_key_that_it_was_given(void **state
 	assert_int_equal(ec2_master_driver.reach(&r->row, &at), 0);
 	assert_string_equal(at.url, "https://172.31.0.9:5436");
 	buf_init(&pem, 4096);
-	assert_int_equal(ec2_master_identity(&r->row, &own, &pem, NULL), 0);
+	assert_int_equal(master_identity(&r->row, &own, &pem, NULL), 0);
 	assert_string_equal(at.pin, own.pin);
 	assert_string_equal(at.token, own.token);
 	assert_int_equal(strlen(at.token), 64);

@@ -12,7 +12,7 @@
 #include "fake_http.h"
 #include "fmt/doc.h"
 
-#define RIG_STEPS 48
+#define RIG_STEPS 96
 #define JSON_HEADERS "Content-Type: application/json\r\n"
 #define STATUS(text) "{\"kind\":\"Status\",\"message\":\"" text "\"}"
 

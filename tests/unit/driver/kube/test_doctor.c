@@ -6,7 +6,9 @@
 #include "driver/kube/kube_doctor.h"
 
 #define REVIEW "POST /prefix/apis/authorization.k8s.io/v1/selfsubjectaccessreviews "
-#define REVIEWS 22
+#define REVIEWS 41
+#define LOG 20 /* of pods/log */
+#define PROXY 22
 #define YES "{\"status\":{\"allowed\":true}}"
 #define NO "{\"status\":{\"allowed\":false}}"
 #define QUOTAS "GET /prefix/api/v1/namespaces/team/resourcequotas?"
@@ -112,7 +114,7 @@ static void a_permission_that_is_missing_is_named(void **state)
 	struct rig *r = *state;
 
 	expect_cluster(r);
-	expect_reviews(r, 0, REVIEWS - 2);
+	expect_reviews(r, 0, LOG);
 	expect_the_rest(r, EMPTY);
 	struct checkup d = diagnose(r);
 
@@ -134,6 +136,21 @@ static void what_only_gc_needs_does_not_stop_a_run(void **state)
 
 	assert_check(&d, "permissions", CHECK_WARNING,
 		     "enough for runs; missing for 'regatta gc': list configmaps");
+}
+
+static void what_only_a_master_in_the_cluster_needs_does_not_stop_a_run(void **state)
+{
+	struct rig *r = *state;
+
+	expect_cluster(r);
+	expect_reviews(r, PROXY, REVIEWS - 2);
+	expect_the_rest(r, EMPTY);
+	struct checkup d = diagnose(r);
+
+	assert_check(
+		&d, "permissions", CHECK_WARNING,
+		"enough with master = \"here\" or a team's; missing for a master in the cluster: "
+		"get services/proxy, delete rolebindings");
 }
 
 #define QUOTA(more, hard, used)                                                                    \
@@ -220,6 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		rig_config_test(a_cluster_that_has_everything_is_fine),
 		rig_config_test(a_permission_that_is_missing_is_named),
+		rig_config_test(what_only_a_master_in_the_cluster_needs_does_not_stop_a_run),
 		rig_config_test(what_only_gc_needs_does_not_stop_a_run),
 		rig_config_test(a_quota_that_is_used_up_stops_a_run_that_needs_it),
 		rig_config_test(what_may_not_be_looked_at_is_a_warning),

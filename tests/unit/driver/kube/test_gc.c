@@ -6,6 +6,7 @@
 
 #define AT(resource) "GET /prefix/api/v1/namespaces/team/" resource "?"
 #define JOBS "GET /prefix/apis/batch/v1/namespaces/team/jobs?"
+#define RBAC(resource) "GET /prefix/apis/rbac.authorization.k8s.io/v1/namespaces/team/" resource "?"
 #define NONE "{\"items\":[]}"
 #define LIST(items) "{\"items\":[" items "]}"
 #define AND ","
@@ -37,6 +38,17 @@ static int refresh(void *ctx, struct err *err)
 static const struct collect_input own = {
 	.install = "i1", .has_ledger = true, .is_live = live_is_r1, .refresh = refresh};
 
+/* What only a master in the cluster has. */
+static void expect_no_master(struct rig *r, int status)
+{
+	const char *body = status == 200 ? NONE : STATUS("you may not");
+
+	rig_expect(r, AT("serviceaccounts"), status, body);
+	rig_expect(r, AT("persistentvolumeclaims"), status, body);
+	rig_expect(r, RBAC("roles"), status, body);
+	rig_expect(r, RBAC("rolebindings"), status, body);
+}
+
 /* The answers of one look; NULL: an empty list. */
 static void expect_lists(struct rig *r, const char *maps, const char *jobs, const char *pods,
 			 const char *services, const char *secrets)
@@ -46,6 +58,7 @@ static void expect_lists(struct rig *r, const char *maps, const char *jobs, cons
 	rig_expect(r, AT("pods"), 200, pods ? pods : NONE);
 	rig_expect(r, AT("services"), 200, services ? services : NONE);
 	rig_expect(r, AT("secrets"), 200, secrets ? secrets : NONE);
+	expect_no_master(r, 200);
 }
 
 static int collect(struct rig *r, const struct collect_input *like, struct collection *ret)
@@ -91,7 +104,24 @@ static void what_belongs_to_no_live_run_is_removed_with_its_owner(void **state)
 	assert_int_equal(the(&all, "r2-w-0")->state, LEFTOVER_REMOVED);
 	assert_string_equal(the(&all, "r2-w-0")->kind, "Pod");
 	assert_string_equal(the(&all, "r2-w-0")->region, "team");
-	assert_non_null(strstr(r->fake.asked[5].body, "\"preconditions\":{\"uid\":\"u-r2\"}"));
+	assert_non_null(strstr(r->fake.asked[9].body, "\"preconditions\":{\"uid\":\"u-r2\"}"));
+	rig_done(r);
+}
+
+static void who_may_not_list_what_only_masters_have_collects_the_rest(void **state)
+{
+	struct rig *r = *state;
+	const struct collect_input all_of = {.install = "i1", .dry_run = true};
+	struct collection all;
+
+	rig_expect(r, AT("configmaps"), 200, LIST(ITEM("r1", "i1", "r1")));
+	rig_expect(r, JOBS, 200, NONE);
+	rig_expect(r, AT("pods"), 200, NONE);
+	rig_expect(r, AT("services"), 200, NONE);
+	rig_expect(r, AT("secrets"), 200, NONE);
+	expect_no_master(r, 403);
+	assert_int_equal(collect(r, &all_of, &all), 0);
+	assert_int_equal(all.n, 1);
 	rig_done(r);
 }
 
@@ -226,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		rig_test(what_belongs_to_no_live_run_is_removed_with_its_owner),
+		rig_test(who_may_not_list_what_only_masters_have_collects_the_rest),
 		rig_test(a_dry_run_removes_nothing),
 		rig_test(without_an_install_everything_is_listed_and_nothing_touched),
 		rig_test(a_named_install_is_removed_whole_or_one_run_of_it),

@@ -27,6 +27,27 @@ static void the_facts_are_server_namespace_version_and_program(void **state)
 	rig_done(r);
 }
 
+static void for_a_master_in_the_cluster_a_claim_is_made_for_a_trial(void **state)
+{
+	static const char claims[] =
+		"POST /prefix/api/v1/namespaces/team/persistentvolumeclaims?dryRun=All ";
+	struct rig *r = *state;
+	struct doc *facts = NULL;
+
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 200, "{}");
+	rig_expect(r, claims, 201, "{\"spec\":{\"storageClassName\":\"fast\"}}");
+	assert_int_equal(resolve(r, "{\"master\":\"auto\"}", &facts), 0);
+	assert_true(str_is(doc_str(facts, "at", STR("")), "client"));
+	assert_true(str_is(doc_str(facts, "storage_class", STR("")), "fast"));
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 200, "{}");
+	rig_expect(r, claims, 403, STATUS("no"));
+	assert_int_equal(resolve(r, "{\"master\":\"auto\"}", &facts), 0);
+	assert_null(doc_get(facts, "storage_class"));
+	rig_done(r);
+}
+
 static void whoever_may_not_see_the_namespace_may_use_it(void **state)
 {
 	struct rig *r = *state;
@@ -51,7 +72,6 @@ static void what_cannot_work_is_refused_before_anything_is_made(void **state)
 {
 	struct rig *r = *state;
 
-	refused(r, "{\"master\":\"auto\"}", ERR_INVALID, "needs master = \"here\"");
 	refused(r, "{\"master\":\"here\",\"with_agent\":false,\"needs_agent\":\"output.keep\"}",
 		ERR_INVALID,
 		"agent = false in [kubernetes]: without the agent in the pods there is nothing "
@@ -88,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		rig_config_test(the_facts_are_server_namespace_version_and_program),
+		rig_config_test(for_a_master_in_the_cluster_a_claim_is_made_for_a_trial),
 		rig_config_test(whoever_may_not_see_the_namespace_may_use_it),
 		rig_config_test(what_cannot_work_is_refused_before_anything_is_made),
 		rig_config_test(the_credentials_are_those_of_the_caller),
