@@ -43,6 +43,8 @@ def test_a_run_is_submitted_followed_and_read(regatta, master, monkeypatch):
     assert open(run.download("worker-0/model", str(regatta.cwd / "here"))).read() == "me\n"
     assert [r.id for r in master.runs()] == [run.id] and master.run("py").id == run.id and list(master.runs(active=True)) == []
     assert run.tags == ["py"] and run.tag("good", remove=["py"]).tags == ["good"]
+    assert [r.id for r in master.runs(tags=["good"], state="succeeded", name="p?", engine="local", since=1)] == [run.id]
+    assert list(master.runs(tags=["good", "py"])) == [] and list(master.runs(since=9e9)) == []
     assert [n.text for n in run.note("seen").notes] == ["seen"] and run.refresh().notes[0].time > 0 and run.params == {}
     run.cleanup()
     with pytest.raises(client.NotFound):

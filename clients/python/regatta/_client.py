@@ -67,12 +67,15 @@ class Master:
         run = Run(self._transport, {"id": name, "state": ""})
         return run.refresh()
 
-    def runs(self, active: bool = False) -> Iterator[Run]:
-        """All runs, the newest first; with `active` only those that have not ended."""
+    def runs(self, active: bool = False, state: Optional[str] = None, name: Optional[str] = None,
+             tags: Sequence[str] = (), engine: Optional[str] = None, since: Optional[float] = None) -> Iterator[Run]:
+        """All runs, the newest first; with `active` only those that have not ended.  `state` is one of a run or several
+        joined by commas, `name` and `engine` are globs, `tags` must all be there, `since` is Unix time in seconds."""
         before: Optional[str] = None
         while True:
             page = self._transport.call("GET", "/api/v1/runs", query={
-                "state": "active" if active else "all", "limit": PAGE, "before": before})["runs"]
+                "state": state or ("active" if active else "all"), "limit": PAGE, "before": before, "name": name,
+                "engine": engine, "tag": list(tags), "since": None if since is None else int(since * 1000)})["runs"]
             for data in page:
                 yield Run(self._transport, data)
             if len(page) < PAGE:

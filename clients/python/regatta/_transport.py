@@ -21,7 +21,7 @@ CHUNK = 256 * 1024
 STATUS_KINDS = {400: "invalid", 401: "denied", 403: "denied", 404: "not_found", 409: "conflict", 429: "throttled"}
 LOST = (http.client.HTTPException, ConnectionError, ssl.SSLError)
 
-Query = Dict[str, Optional[Union[str, int]]]
+Query = Dict[str, Union[None, str, int, List[str]]]
 
 
 def _der_next(data: bytes, at: int) -> Tuple[int, int, int]:
@@ -132,7 +132,7 @@ class Transport:
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         try:
-            connection.request(method, path + ("?" + urlencode(asked) if asked else ""), body, headers)
+            connection.request(method, path + ("?" + urlencode(asked, doseq=True) if asked else ""), body, headers)
             response = connection.getresponse()
         except BaseException:
             connection.close()

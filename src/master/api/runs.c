@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "master/api/run_filter.h"
 #include "master/api/slices.h"
 #include "master/api/watch.h"
 #include "master/live_run.h"
@@ -60,16 +61,19 @@ struct run_list {
 	struct master *m;
 	struct http_exchange *x;
 	struct buf text;
-	bool active, full;
-	int64_t before_no; /* the last run that is in the text; 0: none yet */
+	struct arena *a; /* the texts of the filter */
+	struct run_filter filter;
+	bool full;
+	int64_t before_no; /* the last run that was looked at; 0: none yet */
 	int64_t left;	   /* how many runs may follow; -1: all */
-	int got;	   /* runs in this slice */
+	int got;	   /* runs that were looked at in this slice */
 	bool first;
 };
 
 static void run_list_free(struct run_list *l)
 {
 	buf_release(&l->text);
+	arena_free(l->a);
 	free(l);
 }
 
@@ -87,11 +91,15 @@ static bool put_run(void *ctx, const struct run_row *row)
 {
 	struct run_list *l = ctx;
 
+	l->before_no = row->no;
+	l->got++;
+	if (!run_filter_fits(&l->filter, row))
+		return true;
 	if (!l->first)
 		buf_addc(&l->text, ',');
 	l->first = false;
-	l->before_no = row->no;
-	l->got++;
+	if (l->left > 0)
+		l->left--;
 	struct live_run *lr = map_get(l->m->runs, str_from(row->id));
 	if (!lr && l->full)
 		lr = live_run_load(l->m, row->no, NULL);
@@ -101,7 +109,7 @@ static bool put_run(void *ctx, const struct run_row *row)
 		row_to_json(row, &l->text);
 	if (lr)
 		live_run_done(lr);
-	return !l->text.overflow;
+	return !l->text.overflow && l->left != 0;
 }
 
 static bool run_list_piece(void *ctx)
@@ -111,15 +119,14 @@ static bool run_list_piece(void *ctx)
 	struct err err = {0};
 	int n = l->full ? LIST_PIECE_FULL : LIST_PIECE;
 
-	if (l->left >= 0 && n > l->left)
+	if (l->left >= 0 && n > l->left && !l->filter.any)
 		n = (int)l->left;
 	l->got = 0;
-	if (store_runs_each(l->m->store, l->active, l->before_no, n, a, put_run, l, &err) == 0 &&
+	if (store_runs_each(l->m->store, l->filter.active, l->before_no, n, a, put_run, l, &err) ==
+		    0 &&
 	    l->text.overflow)
 		err_set(&err, ERR_QUOTA,
 			"too many runs for one answer: ask for fewer with 'limit' and 'before'");
-	if (l->left > 0)
-		l->left -= l->got;
 	if (err.kind == ERR_NONE && l->got == n && l->left != 0)
 		return true;
 	buf_addz(&l->text, "]}\n");
@@ -133,13 +140,13 @@ static bool run_list_piece(void *ctx)
 
 int api_runs_list(struct api_call *c, struct err *err)
 {
-	struct str state = query_get(&c->req->query, "state", STR("all"));
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct run_filter filter;
 	struct str before = query_get(&c->req->query, "before", STR(""));
 	int64_t limit, full, before_no = 0;
 
-	if (!str_is(state, "all") && !str_is(state, "active"))
-		return err_set(err, ERR_INVALID, "'state' must be all or active");
-	if (api_query_int(c, "limit", LIST_DEFAULT, LIST_MAX, &limit, err) < 0 ||
+	if (run_filter_read(&c->req->query, a, &filter, err) < 0 ||
+	    api_query_int(c, "limit", LIST_DEFAULT, LIST_MAX, &limit, err) < 0 ||
 	    api_query_int(c, "full", 0, 1, &full, err) < 0)
 		return -1;
 	/* A limit of 0 means all. */
@@ -155,7 +162,8 @@ int api_runs_list(struct api_call *c, struct err *err)
 	slice_job_init(&l->job, run_list_piece, run_list_drop, l);
 	l->m = c->m;
 	l->x = c->x;
-	l->active = str_is(state, "active");
+	l->a = TAKE_PTR(a);
+	l->filter = filter;
 	l->full = full;
 	l->before_no = before_no;
 	l->left = limit ? limit : -1;

@@ -12,7 +12,7 @@ _regatta()
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --env'|'run --env-file'|'run --tag'|'run --name'|'run --engine'|'run --kube-context'|'run --namespace'|'run --prices'|'run --repeat'|'run --parallel'|'rerun --set'|'rerun --env'|'rerun --env-file'|'rerun --tag'|'rerun --name'|'rerun --engine'|'ps --limit'|'logs --tail'|'logs --attempt'|'logs --since'|'logs --grep'|'logs --node'|'metrics --node'|'report --to'|'report -o'|'suite --tag'|'suite --prices'|'compare --metric'|'compare --use'|'compare --threshold'|'prune --older-than'|'prune --max-size'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --env'|'plan --env-file'|'plan --name'|'plan --engine'|'plan --kube-context'|'plan --namespace'|'plan --prices'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'manifests --count'|'manifests -n'|'manifests --set'|'manifests --name'|'paddle --action'|'paddle --key_name'|'paddle --pem_path'|'paddle --security_group_id'|'paddle --vpc_id'|'paddle --subnet_id'|'paddle --availability_zone'|'paddle --pserver_instance_type'|'paddle --trainer_instance_type'|'paddle --pserver_image_id'|'paddle --trainer_image_id'|'paddle --pserver_command'|'paddle --trainer_command'|'paddle --docker_image'|'paddle --pserver_count'|'paddle --trainer_count'|'paddle --pserver_port'|'paddle --master_server_port'|'paddle --master_server_public_ip'|'paddle --master_docker_image'|'paddle --task_name'|'paddle --no_clean_up'|'paddle --metric_data_identifier'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'doctor --engine'|'gc --engine'|'gc --region'|'gc --install'|'iam-policy --engine'|'iam-policy --bucket'|'iam-policy --cloudwatch'|'context --pin'|'context --token-file'|'context --token'|'context --region'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --env'|'run --env-file'|'run --tag'|'run --name'|'run --engine'|'run --kube-context'|'run --namespace'|'run --prices'|'run --repeat'|'run --parallel'|'rerun --set'|'rerun --env'|'rerun --env-file'|'rerun --tag'|'rerun --name'|'rerun --engine'|'ps --limit'|'ps --state'|'ps --name'|'ps --tag'|'ps --since'|'ps --engine'|'logs --tail'|'logs --attempt'|'logs --since'|'logs --grep'|'logs --node'|'metrics --node'|'report --to'|'report -o'|'suite --tag'|'suite --prices'|'compare --metric'|'compare --use'|'compare --threshold'|'prune --older-than'|'prune --max-size'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --env'|'plan --env-file'|'plan --name'|'plan --engine'|'plan --kube-context'|'plan --namespace'|'plan --prices'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'manifests --count'|'manifests -n'|'manifests --set'|'manifests --name'|'paddle --action'|'paddle --key_name'|'paddle --pem_path'|'paddle --security_group_id'|'paddle --vpc_id'|'paddle --subnet_id'|'paddle --availability_zone'|'paddle --pserver_instance_type'|'paddle --trainer_instance_type'|'paddle --pserver_image_id'|'paddle --trainer_image_id'|'paddle --pserver_command'|'paddle --trainer_command'|'paddle --docker_image'|'paddle --pserver_count'|'paddle --trainer_count'|'paddle --pserver_port'|'paddle --master_server_port'|'paddle --master_server_public_ip'|'paddle --master_docker_image'|'paddle --task_name'|'paddle --no_clean_up'|'paddle --metric_data_identifier'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'doctor --engine'|'gc --engine'|'gc --region'|'gc --install'|'iam-policy --engine'|'iam-policy --bucket'|'iam-policy --cloudwatch'|'context --pin'|'context --token-file'|'context --token'|'context --region'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -37,6 +37,11 @@ _regatta()
 	'rerun --name') :; return ;;
 	'rerun --engine') :; return ;;
 	'ps --limit') :; return ;;
+	'ps --state') :; return ;;
+	'ps --name') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")); return ;;
+	'ps --tag') :; return ;;
+	'ps --since') :; return ;;
+	'ps --engine') :; return ;;
 	'logs --tail') :; return ;;
 	'logs --attempt') :; return ;;
 	'logs --since') :; return ;;
@@ -127,7 +132,7 @@ _regatta()
 		rerun) COMPREPLY=($(compgen -W '--set --env --env-file --tag --name --engine --detach -d --follow -f --output --master --help -h' -- "$cur")) ;;
 		attach) COMPREPLY=($(compgen -W '--follow -f --output --master --help -h' -- "$cur")) ;;
 		wait) COMPREPLY=($(compgen -W '--job-code --output --master --help -h' -- "$cur")) ;;
-		ps) COMPREPLY=($(compgen -W '--all -a --limit --params --output --master --help -h' -- "$cur")) ;;
+		ps) COMPREPLY=($(compgen -W '--all -a --limit --state --name --tag --since --engine --watch -w --params --output --master --help -h' -- "$cur")) ;;
 		status) COMPREPLY=($(compgen -W '--exit-code --output --master --help -h' -- "$cur")) ;;
 		logs) COMPREPLY=($(compgen -W '--follow -f --tail --attempt --since --timestamps --grep --node --merge --stdout --stderr --raw --exit-code --output --master --help -h' -- "$cur")) ;;
 		metrics) COMPREPLY=($(compgen -W '--node --host --output --master --help -h' -- "$cur")) ;;

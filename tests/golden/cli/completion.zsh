@@ -118,6 +118,12 @@ _regatta()
 		_arguments -S \
 			''{-a,--all}'[ended runs too]' \
 			'--limit[at most N runs (default 50; 0\: all)]:N: ' \
+			'*--state[only runs in this state\: active, ended, running, succeeded, failed, cancelled and so on; may be repeated]:STATE: ' \
+			'--name[only runs whose name or id is like this, e.g. '\''resnet-*'\'']:GLOB:{compadd -- $(regatta words runs 2>/dev/null)}' \
+			'*--tag[only runs with this tag; with all, if repeated]:TAG: ' \
+			'--since[only runs that were started in this time, e.g. 2d or 90m]:AGE: ' \
+			'--engine[only runs of this engine, e.g. local or '\''aws.*'\'']:GLOB: ' \
+			''{-w,--watch}'[show the list again when it changes, until Ctrl-C]' \
 			'--params[with a column of the runs'\'' parameters]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \

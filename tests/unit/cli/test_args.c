@@ -80,6 +80,19 @@ static void flags_of_one_letter_may_be_bundled(void **state)
 	assert_int_equal(call.nvalues, 2);
 }
 
+static void words_with_a_sign_are_arguments_where_a_command_takes_them(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("tag", "run-1", "+a", "-b", "-h", "--output", "json"), 0);
+	assert_int_equal(call.nargs, 4);
+	assert_string_equal(call_arg(&call, 2), "-b");
+	assert_int_equal(call.output, OUTPUT_JSON);
+	assert_false(call.help);
+	assert_int_equal(PARSE("tag", "-h"), 0);
+	assert_true(call.help);
+	assert_int_equal(PARSE("tag", "-b", "run-1"), -1);
+}
+
 static void the_last_value_counts(void **state)
 {
 	(void)state;
@@ -208,6 +221,7 @@ int main(void)
 		cmocka_unit_test(what_follows_two_dashes_is_the_command_whatever_it_looks_like),
 		cmocka_unit_test(two_dashes_end_the_options_of_other_commands),
 		cmocka_unit_test(flags_of_one_letter_may_be_bundled),
+		cmocka_unit_test(words_with_a_sign_are_arguments_where_a_command_takes_them),
 		cmocka_unit_test(the_last_value_counts),
 		cmocka_unit_test(an_unknown_option_is_refused_with_the_nearest_one),
 		cmocka_unit_test(a_hidden_option_is_never_suggested),
