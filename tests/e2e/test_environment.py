@@ -41,3 +41,15 @@ env = { WANDB_DIR = "job" }
 ''')
     told = regatta("run", "-f", job, env={"WANDB_MODE": "offline", "WANDB_DIR": "shell", "OTHER": "no"})
     assert told.out == "worker-0 | offline-job-\nworker-0 | 0\n"
+
+
+def test_other_machines_get_less_of_the_shell(regatta, fleet):
+    fleet.join("alpha")
+    job = regatta.job('''name = "far"
+engine = "hosts"
+command = ["sh", "-c", "echo $WANDB_MODE-$TZ-$PYTHONPATH-$LD_LIBRARY_PATH-$FROM_LINE"]
+pass = ["WANDB_*"]
+''')
+    told = regatta("run", "-f", "--env", "FROM_LINE=x", job,
+                   env={"WANDB_MODE": "offline", "TZ": "UTC", "PYTHONPATH": "/mine", "LD_LIBRARY_PATH": "/mine"})
+    assert told.out == "worker-0 | offline-UTC---x\n"

@@ -112,12 +112,20 @@ describe("a page of the list is laid over what is known", () => {
 });
 
 describe("a search", () => {
-	const r = run("gpt2-abcd", { state: "failed", engine: "aws.ec2", cause: "trainer-1 exited" });
+	const r = run("gpt2-abcd", {
+		state: "failed",
+		engine: "aws.ec2",
+		cause: "trainer-1 exited",
+		tags: ["baseline"],
+		params: { lr: 0.1, model: "net" },
+	});
 	it("wants every word, anywhere", () => {
 		assert.ok(matches(r, words("GPT failed")));
 		assert.ok(matches(r, words(" ec2  trainer-1 ")));
 		assert.ok(!matches(r, words("gpt succeeded")));
 		assert.ok(matches(r, words("")));
+		assert.ok(matches(r, words("baseline lr=0.1 model=net")));
+		assert.ok(!matches(r, words("lr=0.2")));
 	});
 });
 

@@ -218,10 +218,11 @@ static void submit(struct handed *h)
 	CLEANUP(freep)
 	char *blob = xasprintf("%s/" LAYOUT_BLOBS "/" ARCHIVE, h->r->home);
 	CLEANUP(freep)
-	char *body = xasprintf("{\"request_id\":\"request-0123456789\",\"job\":" JOB
-			       ",\"base_dir\":\"/\",\"client_env\":{},\"source_sha256\":\"" ARCHIVE
-			       "\",\"credentials\":%s,\"facts\":{\"at\":\"client\"," FACTS "}}",
-			       h->s3.credentials);
+	char *body = xasprintf(
+		"{\"request_id\":\"request-0123456789\",\"job\":" JOB
+		",\"base_dir\":\"/\",\"client_env\":{},\"tags\":[\"mine\"],\"source_sha256\":\"" ARCHIVE
+		"\",\"credentials\":%s,\"facts\":{\"at\":\"client\"," FACTS "}}",
+		h->s3.credentials);
 	CLEANUP(freep) char *dir = xasprintf("%s/" LAYOUT_BLOBS, h->r->home);
 
 	assert_int_equal(file_mkdir_p(dir, 0700, NULL), 0);
@@ -272,6 +273,14 @@ static void the_archive_goes_first_and_no_credentials_go_at_all(void **state)
 	assert_null(strstr(h->other.bodies[0], "credentials"));
 	assert_true(has_context(h, rig_run(h->r)->row.id));
 	assert_int_equal(rig_count(h->r, "publish"), 1);
+}
+
+static void the_tags_of_the_run_go_along(void **state)
+{
+	struct handed *h = *state;
+
+	hand_over(h);
+	assert_non_null(strstr(h->other.bodies[0], "\"tags\":[\"mine\"]"));
 }
 
 static void an_archive_that_does_not_arrive_is_sent_again_before_the_run(void **state)
@@ -506,6 +515,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		handed_test(the_archive_goes_first_and_no_credentials_go_at_all),
+		handed_test(the_tags_of_the_run_go_along),
 		handed_test(an_archive_that_does_not_arrive_is_sent_again_before_the_run),
 		handed_test(an_archive_that_is_refused_ends_the_run),
 		handed_test(a_server_with_another_key_is_told_nothing),
