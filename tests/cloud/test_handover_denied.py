@@ -74,3 +74,20 @@ def test_a_role_that_comes_after_its_machine_is_waited_for(agents, user, monkeyp
     ended = wait_for(lambda: (s := here(user, run))["exit_code"] is not None and s, 120, "the end")
     assert ended["verdict"] == "succeeded", ended["cause"]
     assert not agents.left(*STAYS_OF_INSTALL), said(user, agents)
+
+
+def test_a_range_that_is_taken_while_the_master_boots_is_passed_over(agents, user):  # noqa: F811
+    """The creates of the master on the instance are counted by itself: none has the token of the one that made its machine."""
+    ec2, taken = client(agents, "ec2"), []
+
+    def take(call):
+        taken.append(ec2.create_subnet(VpcId=call.params["VpcId"], CidrBlock=call.params["CidrBlock"])["Subnet"]["SubnetId"])
+
+    agents.fault("CreateSubnet", times=2, hook=take, where=lambda call: b"regatta" in call.body)
+    run = user.submit(ONE.format(seconds=0))
+    ended = wait_for(lambda: (s := here(user, run))["exit_code"] is not None and s, 120, "the end")
+    for number in taken:
+        ec2.delete_subnet(SubnetId=number)
+    assert ended["verdict"] == "succeeded", ended["cause"]
+    roles = [facts["tags"]["regatta:role"] for facts in agents.launched().values() if facts["tags"]["regatta:run"] == run]
+    assert sorted(roles) == ["master", "worker"] and taken and not agents.left(*STAYS_OF_INSTALL), said(user, agents)

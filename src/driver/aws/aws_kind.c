@@ -134,13 +134,18 @@ static void add_old_tags(struct tag_list *l, const struct aws_work *w, const cha
 	add_tag(l, "ROLE", upper(w->a, role));
 }
 
+const char *aws_role(const struct driver_row *row)
+{
+	if (row->role && *row->role)
+		return row->role;
+	return strcmp(row->kind, "ec2.master") == 0 ? "master" : NULL;
+}
+
 static void add_run_tags(struct tag_list *l, const struct aws_work *w)
 {
 	const struct driver_row *row = w->row;
-	const char *role = row->role && *row->role ? row->role : NULL;
+	const char *role = aws_role(row);
 
-	if (!role && strcmp(row->kind, "ec2.master") == 0)
-		role = "master";
 	add_tag(l, "regatta:run", row->run);
 	add_tag(l, "regatta:role", role);
 	add_tag(l, "regatta:attempt", arena_printf(w->a, "%d", row->attempt));

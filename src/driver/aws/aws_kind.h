@@ -38,6 +38,8 @@ struct aws_tag {
 #define AWS_TAG_EXPIRES "regatta:expires" /* when anybody may remove it; aws_utc() */
 const char *aws_utc(struct arena *a, int64_t wall_ms);
 #define AWS_MAX_TAGS 50
+/* The value of the tag regatta:role; NULL: what the row makes has none. */
+const char *aws_role(const struct driver_row *row);
 /* Tags of a new resource: the install's and the user's; if it is of a run also the run's, and those of
  * the old tool if spec has task_name. */
 size_t aws_tags(const struct aws_work *w, bool of_run, struct aws_tag out[static AWS_MAX_TAGS]);

@@ -68,44 +68,42 @@ static const struct cidr *meets(struct cidr c, const struct cidr *taken, size_t 
 	return NULL;
 }
 
-/* Searches downwards from `at` to `least`; a taken range is skipped as a whole. */
-static bool free_between(int64_t at, int64_t least, const struct cidr *taken, size_t n, int bits,
-			 struct cidr *ret)
+/* The free range of the space behind *skip others, downwards from its end; *skip is less by those that were
+ * passed.  A taken range is passed as a whole. */
+static bool free_in(struct cidr space, const struct cidr *taken, size_t n, int bits, uint64_t *skip,
+		    struct cidr *ret)
 {
-	int64_t step = size_of(bits);
+	int64_t step = size_of(bits), least = space.first;
+	int64_t at = least + (space.bits ? (int64_t)size_of(space.bits) : INT64_C(1) << 32) - step;
 
 	while (at >= least) {
 		struct cidr c = {(uint32_t)at, bits};
 		const struct cidr *other = meets(c, taken, n);
 
-		if (!other) {
+		if (!other && (*skip)-- == 0) {
 			*ret = c;
 			return true;
 		}
-		int64_t below = (int64_t)(other->first & mask_of(bits)) - step;
+		int64_t below = other ? (int64_t)(other->first & mask_of(bits)) - step : at - step;
 
 		at = below < at - step ? below : at - step;
 	}
 	return false;
 }
 
-static bool free_in(struct cidr space, const struct cidr *taken, size_t n, int bits, uint64_t skip,
-		    struct cidr *ret)
-{
-	int64_t step = size_of(bits), least = space.first;
-	int64_t size = space.bits ? (int64_t)size_of(space.bits) : INT64_C(1) << 32;
-	int64_t last = least + size - step;
-	int64_t from = last - (int64_t)(skip % (uint64_t)(size / step)) * step;
-
-	return free_between(from, least, taken, n, bits, ret) ||
-	       free_between(last, from + step, taken, n, bits, ret);
-}
-
 bool cidr_free(const struct cidr *spaces, size_t nspaces, const struct cidr *taken, size_t ntaken,
 	       int bits, uint64_t skip, struct cidr *ret)
 {
+	uint64_t left = UINT64_MAX;
+
 	for (size_t i = 0; i < nspaces; i++)
-		if (spaces[i].bits <= bits && free_in(spaces[i], taken, ntaken, bits, skip, ret))
+		if (spaces[i].bits <= bits)
+			(void)free_in(spaces[i], taken, ntaken, bits, &left, ret);
+	if (left == UINT64_MAX)
+		return false;
+	skip %= UINT64_MAX - left;
+	for (size_t i = 0; i < nspaces; i++)
+		if (spaces[i].bits <= bits && free_in(spaces[i], taken, ntaken, bits, &skip, ret))
 			return true;
 	return false;
 }

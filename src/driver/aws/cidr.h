@@ -19,8 +19,8 @@ bool cidr_overlap(struct cidr a, struct cidr b);
 /* The prefix of a subnet for so many machines: as small as can be, with ten addresses to spare, of
  * which AWS takes five.  /28 is the smallest that AWS makes, /16 the largest. */
 int cidr_bits_for(int machines);
-/* A range of this size in one of `spaces` that overlaps none of `taken`.  It is looked for downwards, because
- * people and other tools take the first ones; `skip` ranges at the end of a space are looked at last, so that two
- * who look at the same time with different numbers rarely find the same one.  False if there is none. */
+/* A range of this size in one of `spaces` that overlaps none of `taken`: of all such, the one behind `skip` others,
+ * round and round, so that two who look at the same time with random numbers rarely find the same one.  They are counted
+ * downwards from the end of each space: people and other tools take the first ones.  False if there is none. */
 bool cidr_free(const struct cidr *spaces, size_t nspaces, const struct cidr *taken, size_t ntaken,
 	       int bits, uint64_t skip, struct cidr *ret);

@@ -1,7 +1,7 @@
 /*
  * ec2.instance - the machines of a role's nodes, one row each.
  *
- * One RunInstances makes all rows of a batch, with a client token of (install, run, batch) and bytes
+ * One RunInstances makes all rows of a batch, with a client token of (install, run, kind, batch) and bytes
  * that were stored before: a replay gives the same instances.  The launch index of an instance is the
  * place of its row in the batch.  An instance is gone when EC2 shows it as terminated; one that EC2
  * does not show at all may be younger than EC2's memory, and the core looks again.
@@ -130,6 +130,8 @@ static int describe_tags(const struct aws_work *w, struct instances *l, struct a
 	aws_param(&r, w->row->run, "Filter.2.Value.1");
 	aws_param(&r, "tag:regatta:batch", "Filter.3.Name");
 	aws_param(&r, arena_printf(w->a, "%d", w->row->batch), "Filter.3.Value.1");
+	aws_param(&r, "tag:regatta:role", "Filter.4.Name");
+	aws_param(&r, aws_role(w->row), "Filter.4.Value.1");
 	return describe(w, &r, l, ans, err);
 }
 

@@ -23,6 +23,8 @@ void ec2_token(const struct driver_row *row, char out[static EC2_TOKEN])
 	/* with their NULs, so that two different rows never give the same bytes */
 	sha256_add(s, row->install, strlen(row->install) + 1);
 	sha256_add(s, row->run, strlen(row->run) + 1);
+	/* Two masters count batches of one run: that which made the machine of the other, and that other. */
+	sha256_add(s, row->kind, strlen(row->kind) + 1);
 	sha256_add(s, batch, strlen(batch));
 	sha256_end(s, digest);
 	hex_encode(digest, TOKEN_BYTES, hex);

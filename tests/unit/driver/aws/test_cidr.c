@@ -100,7 +100,7 @@ static void who_skips_others_finds_others(void **state)
 {
 	struct cidr space = range("10.0.0.0/26"), taken = range("10.0.0.0/28"), got;
 	static const char *const wanted[] = {"10.0.0.48/28", "10.0.0.32/28", "10.0.0.16/28",
-					     "10.0.0.48/28", "10.0.0.48/28", "10.0.0.32/28"};
+					     "10.0.0.48/28", "10.0.0.32/28", "10.0.0.16/28"};
 	char text[CIDR_TEXT];
 
 	(void)state;

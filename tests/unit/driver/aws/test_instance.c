@@ -204,6 +204,11 @@ static void each_batch_has_a_token_of_its_own(void **state)
 	rows[1].install = "i2";
 	ec2_token(&rows[1], b);
 	assert_string_not_equal(a, b);
+	/* The machine of the master that runs these nodes: made by another master, which counts as it likes. */
+	rows[1] = rows[0];
+	rows[1].kind = "ec2.master";
+	ec2_token(&rows[1], b);
+	assert_string_not_equal(a, b);
 	rows[1] = rows[0];
 	rows[1].attempt = 9;
 	ec2_token(&rows[1], b);
@@ -451,6 +456,8 @@ static void instances_are_found_by_token_and_then_by_tags(void **state)
 	assert_string_equal(kind_param(second, "Filter.1.Value.1"), "i1");
 	assert_string_equal(kind_param(second, "Filter.2.Value.1"), "r1");
 	assert_string_equal(kind_param(second, "Filter.3.Value.1"), "7");
+	assert_string_equal(kind_param(second, "Filter.4.Name"), "tag%3Aregatta%3Arole");
+	assert_string_equal(kind_param(second, "Filter.4.Value.1"), "trainer");
 	assert_int_equal(rows[0].outcome, OUTCOME_DONE);
 	assert_string_equal(rows[0].id, "i-0");
 	assert_int_equal(rows[1].outcome, OUTCOME_ABSENT);
