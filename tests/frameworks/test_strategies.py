@@ -3,6 +3,8 @@ import json
 import re
 import shutil
 
+import pytest
+
 from conftest import ROOT
 
 
@@ -131,3 +133,11 @@ def test_horovods_rendezvous_keeps_what_ranks_put_there(regatta):
     got = regatta.json("run", "job.toml")
     assert got["verdict"] == "succeeded", got["cause"]
     assert out(regatta, got["id"], "worker-1.p1") == "['0', '1', '0', '1']\n"
+
+
+@pytest.mark.parametrize("strategy,nodes", [("mpi", 2), ("torch", 2), ("elastic", 3), ("tf", 2), ("jax", 2), ("paddle", 2)])
+def test_what_init_writes_runs_as_it_is(regatta, strategy, nodes):
+    regatta("init", strategy)
+    got = regatta.json("run", "job.toml", timeout=180)
+    assert got["verdict"] == "succeeded", got["cause"]
+    assert len([n for n in got["nodes"] if n["attempt"] > 0]) == nodes

@@ -135,7 +135,8 @@ static void every_key_can_be_explained(void **state)
 
 static void every_template_is_a_good_job_of_its_strategy(void **state)
 {
-	static const char *const names[] = {"single", "roles", "pserver"};
+	static const char *const names[] = {"single",  "roles", "pserver", "torch", "mpi",
+					    "elastic", "tf",	"jax",	   "paddle"};
 	(void)state;
 
 	for (size_t i = 0; i < COUNT(names); i++) {
