@@ -126,6 +126,45 @@ static void overall_each(struct live_run *lr, bool host, void (*fn)(void *, cons
 	map_free(seen);
 }
 
+static bool has_value(const struct live_run *lr, const char *name)
+{
+	struct str key;
+	void *value;
+
+	for (size_t i = 0; map_at(lr->series, &i, &key, &value);) {
+		const struct live_series *ls = value;
+
+		if (!ls->host && ls->row.count && strcmp(ls->row.name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Metrics of the job file whose pattern no line of the run has matched, when it has ended. */
+static void unmatched_to_json(const struct live_run *lr, struct jsonw *w)
+{
+	bool any = false;
+
+	if (lr->unreadable || !run_phase_is_final(lr->core->phase) ||
+	    !lr->core->phase_at_ms[RUN_RUNNING] || lr->plan.hands_over)
+		return;
+	for (size_t i = 0; i < lr->job->metrics.n; i++) {
+		const struct metric_spec *ms = &((struct metric_spec *)lr->job->metrics.v)[i];
+
+		/* A pattern with the group "name" finds other metrics. */
+		if (!ms->pattern || strstr(ms->pattern, "<name>") || has_value(lr, ms->name))
+			continue;
+		if (!any) {
+			jsonw_key(w, "unmatched");
+			jsonw_open(w, '[');
+		}
+		any = true;
+		jsonw_str(w, str_from(ms->name));
+	}
+	if (any)
+		jsonw_close(w);
+}
+
 static void put_overall(void *ctx, const struct overall *o)
 {
 	jsonw_key(ctx, o->name);
@@ -604,6 +643,7 @@ static void run_members(struct live_run *lr, struct jsonw *w)
 	jsonw_open(w, '{');
 	overall_each(lr, false, put_overall, w);
 	jsonw_close(w);
+	unmatched_to_json(lr, w);
 }
 
 static void put_nodes(struct live_run *lr, uint64_t since, struct jsonw *w)

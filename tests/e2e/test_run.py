@@ -239,6 +239,24 @@ with open(os.environ["REGATTA_METRICS"], "w") as f:
     assert [p[1] for p in series[0]["points"]] == list(range(1, 11))
 
 
+def test_a_metric_that_no_line_matched_is_named(regatta):
+    job = regatta.job("""
+command = ["sh", "-c", 'echo loss=1; echo "speed 3"']
+[metrics]
+loss = 'loss=([0-9]+)'
+accuracy = 'accuracy=([0-9]+)'
+any = '(?<name>speed) (?<value>[0-9]+)'
+top5 = 'top5=([0-9]+)'
+""")
+    done = regatta("run", job)
+    run = done.out.split()[0]
+    assert "note    metrics accuracy, top5: no line matched their patterns\n" in done.out + done.err
+    assert regatta.status(run)["unmatched"] == ["accuracy", "top5"]
+    assert "no line matched" in regatta("status", run).out
+    every = regatta.json("run", "--", "true")
+    assert "unmatched" not in every
+
+
 def test_progress_is_known_where_the_pattern_says_step_and_total(regatta):
     job = regatta.job("""name = "p"
 command = ["sh", "-c", "echo step $((30 + REGATTA_RANK))/100 loss=1; while [ ! -e go ]; do sleep 0.02; done"]

@@ -247,6 +247,22 @@ static void add_not_stored(const struct doc *run, struct buf *out)
 	buf_printf(out, "note    %s of output not stored: output.max_log of the job\n", text);
 }
 
+static void add_unmatched(const struct doc *run, struct buf *out)
+{
+	const struct doc *names = doc_array(run, "unmatched");
+
+	if (!names || !names->array.n)
+		return;
+	buf_addz(out, names->array.n == 1 ? "note    metric " : "note    metrics ");
+	for (size_t i = 0; i < names->array.n; i++) {
+		buf_addz(out, i ? ", " : "");
+		if (names->array.v[i]->type == DOC_STRING)
+			text_add_escaped(out, names->array.v[i]->s);
+	}
+	buf_addz(out, names->array.n == 1 ? ": no line matched its pattern\n"
+					  : ": no line matched their patterns\n");
+}
+
 static void add_places(const struct doc *run, struct buf *out)
 {
 	struct str dir = doc_str(run, "dir", STR("")), master = doc_str(run, "master", STR(""));
@@ -281,6 +297,7 @@ void summary_render(const struct doc *run, const struct doc *metrics, const stru
 	add_cause(run, out);
 	add_phases(run, st, out);
 	metrics_table_render(run, metrics, NODES_PER_METRIC, st, out);
+	add_unmatched(run, out);
 	add_not_stored(run, out);
 	add_places(run, out);
 }
@@ -326,6 +343,7 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 	add_phases(run, st, out);
 	nodes_table_render(run, st, out);
 	metrics_table_render(run, NULL, NODES_PER_METRIC, st, out);
+	add_unmatched(run, out);
 	add_not_stored(run, out);
 	add_places(run, out);
 }
