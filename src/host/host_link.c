@@ -109,7 +109,12 @@ static void say_join(struct host_daemon *h)
 	}
 	buf_init(&b, MESSAGE_HELLO_MAX);
 	message_join_put(&m, &b);
-	host_link_send(h, FRAME_JOIN, &b);
+	if (b.overflow) {
+		log_error("--labels: too long for the master: use fewer, or shorter ones");
+		give_up(h, ERR_INVALID);
+	} else {
+		host_link_send(h, FRAME_JOIN, &b);
+	}
 	buf_release(&b);
 }
 

@@ -75,10 +75,19 @@ def test_a_host_that_is_stopped_may_be_replaced_by_another_of_its_name(regatta, 
     (["--join", "https://127.0.0.1:1", "--pin", "x", "--token", "t", "--name", "a b"], 2, "cannot be the name of a host"),
     (["--join", "https://127.0.0.1:1", "--pin", "x", "--token", "t", "--labels", "gpu"], 2, "'gpu' is not NAME=VALUE"),
     (["--join", "https://127.0.0.1:1", "--pin", "x", "--token", "t", "--labels", "a=1,a=2"], 2, "'a' is given twice"),
+    (["--join", "https://127.0.0.1:1", "--pin", "x", "--token", "t", "--labels", ",".join(f"l{i}=x" for i in range(33))], 2,
+     "--labels: at most 32"),
 ])
 def test_options_that_cannot_be_used(regatta, args, code, says):
     done = regatta("agent", *args, code=code)
     assert says in done.err and len(done.err.strip().splitlines()) == 1
+
+
+def test_labels_that_do_not_fit_in_a_message(regatta, fleet):
+    fleet.start("alpha", "--labels", ",".join(f"{i:064}={'v' * 64}" for i in range(32)))
+    assert fleet.daemons["alpha"].wait(30) == 2
+    assert fleet.log("alpha").read_text().endswith("--labels: too long for the master: use fewer, or shorter ones\n")
+    assert regatta.json("hosts") == []
 
 
 def test_nobody_listens_and_later_somebody_does(regatta, fleet):

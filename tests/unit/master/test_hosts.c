@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/deadline.h"
@@ -435,6 +436,24 @@ static void a_host_that_leaves_owes_no_answer(void **state)
 	assert_string_equal(q.ask.err.msg, "host 'a' left before it answered");
 }
 
+static void a_host_may_say_more_than_a_stranger(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = rig_agent(r, 0);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	join(a, &(struct join){0});
+	buf_init(&text, 64 * 1024);
+	buf_addz(&text, "{\"nodes\":[");
+	for (int i = 0; text.n <= MESSAGE_HELLO_MAX; i++)
+		buf_printf(&text, "%s{\"run\":\"r%d\",\"node\":\"worker-0\",\"incarnation\":1}",
+			   i ? "," : "", i);
+	buf_addz(&text, "]}");
+	agent_say(a, FRAME_HOST_NODES, text.p);
+	agent_wait(a, FRAME_HOST_ASK); /* to remove what no run has */
+	assert_string_equal(hosts_text(r), "a busy");
+}
+
 /* 64 are for the master itself; the next host is let in when another has left. */
 static void hosts_leave_descriptors_for_others(void **state)
 {
@@ -472,6 +491,7 @@ int main(void)
 		TEST(each_says_only_what_is_its_own),
 		TEST(a_question_goes_out_and_its_answer_comes_back),
 		TEST(a_host_that_leaves_owes_no_answer),
+		TEST(a_host_may_say_more_than_a_stranger),
 		TEST(hosts_leave_descriptors_for_others),
 		TEST(what_is_no_name_of_a_host_is_not_forgotten),
 		TEST(the_reservation_of_a_run_that_has_ended_is_not_taken_up),
