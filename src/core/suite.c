@@ -108,6 +108,7 @@ void core_suite_restored(struct core_suite *s)
 	}
 	s->first = s->n;
 	s->spent_micro = 0;
+	s->close_asked = false;
 	for (int i = s->n - 1; i >= 0; i--) {
 		const struct suite_entry *e = &s->entries[i];
 
@@ -312,6 +313,7 @@ static void end(struct suite_step *st)
 static void close_here(struct suite_step *st)
 {
 	st->s->closer = CLOSER_MASTER;
+	st->s->close_asked = true;
 	st->s->closer_until_ms = st->s->next_ms = 0;
 	touch(st);
 	effect(st, SUITE_FX_CLOSE, -1);
@@ -528,7 +530,7 @@ static void resume(struct suite_step *st)
 		/* The client could not be heard meanwhile. */
 		wait_for_client(st, s->closer,
 				s->closer == CLOSER_CLIENT ? SUITE_CLAIM_MS : SUITE_OFFER_MS);
-	else
+	else if (!s->close_asked) /* the end of the last run may have been told before */
 		close_here(st);
 }
 

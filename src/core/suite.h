@@ -78,6 +78,7 @@ struct core_suite {
 	char closed[200];		/* what went wrong in on_exit; "": nothing */
 	char client[SUITE_CLIENT_SIZE]; /* that stays and runs on_exit elsewhere; "": none */
 	enum suite_closer closer;
+	bool close_asked;	 /* this master has been asked to run on_exit; not stored */
 	int64_t closer_until_ms; /* of an offer or a claim */
 	int64_t since_ms;	 /* of the phase */
 	int64_t spent_micro,

@@ -359,6 +359,7 @@ static void on_exit_runs_whatever_happened(void **state)
 	run_next(&h, VERDICT_FAILED);
 	next(&h, SUITE_FX_CLOSE);
 	nothing_more(&h);
+	core_suite_restored(h.s);
 	step(&h, (struct suite_event){.kind = SUITE_RESUME});
 	next(&h, SUITE_FX_CLOSE);
 	step(&h, (struct suite_event){.kind = SUITE_CLOSED, .text = "x: exit code 3"});
@@ -492,9 +493,31 @@ static void after_a_restart_the_client_has_time_again(void **state)
 	h.now += SUITE_CLAIM_MS;
 	step(&h, (struct suite_event){.kind = SUITE_TICK});
 	next(&h, SUITE_FX_CLOSE);
-	/* What the master had begun it begins again. */
+	/* What a master had begun the next one begins again, once. */
+	core_suite_restored(h.s);
 	step(&h, (struct suite_event){.kind = SUITE_RESUME});
 	next(&h, SUITE_FX_CLOSE);
+	step(&h, (struct suite_event){.kind = SUITE_RESUME});
+	nothing_more(&h);
+	end(&h);
+}
+
+/* The last run has ended while no master was there: its end is told before SUITE_RESUME. */
+static void after_a_restart_on_exit_runs_once(void **state)
+{
+	static const char *command = "./publish.sh";
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 1, 1, 1);
+	h.plan.runs.on_exit = (struct strs){&command, 1};
+	accept_suite(&h);
+	started(&h, next(&h, SUITE_FX_START));
+	core_suite_restored(h.s);
+	ended(&h, 0, VERDICT_SUCCEEDED);
+	next(&h, SUITE_FX_CLOSE);
+	step(&h, (struct suite_event){.kind = SUITE_RESUME});
+	nothing_more(&h);
 	end(&h);
 }
 
@@ -562,6 +585,7 @@ int main(void)
 		cmocka_unit_test(the_client_that_stays_runs_on_exit),
 		cmocka_unit_test(a_client_that_does_not_come_is_not_waited_for),
 		cmocka_unit_test(after_a_restart_the_client_has_time_again),
+		cmocka_unit_test(after_a_restart_on_exit_runs_once),
 		cmocka_unit_test(the_time_left_is_judged_by_the_runs_that_have_ended),
 		cmocka_unit_test(the_last_run_is_not_shared_among_many),
 	};
