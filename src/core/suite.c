@@ -297,11 +297,16 @@ int64_t suite_left_ms(const struct core_suite *s, int64_t now_ms)
 	return sum > longest ? sum : longest;
 }
 
+bool suite_is_done(const struct core_suite *s)
+{
+	return s->count[ENTRY_SUCCEEDED] == s->n;
+}
+
 enum suite_phase suite_outcome(const struct core_suite *s)
 {
 	if (s->cancel_asked)
 		return SUITE_CANCELLED;
-	return s->count[ENTRY_SUCCEEDED] == s->n ? SUITE_SUCCEEDED : SUITE_FAILED;
+	return suite_is_done(s) ? SUITE_SUCCEEDED : SUITE_FAILED;
 }
 
 static void end(struct suite_step *st)

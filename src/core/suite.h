@@ -160,6 +160,8 @@ const char *suite_phase_name(enum suite_phase p);
 const char *entry_state_name(enum entry_state e);
 /* The final phase that follows from its entries as they are.  One that has succeeded is never resumed. */
 enum suite_phase suite_outcome(const struct core_suite *s);
+/* Has every run succeeded, whatever the suite is called?  Then nothing can be resumed. */
+bool suite_is_done(const struct core_suite *s);
 /* How long the rest will take about, judged by the runs that have ended; -1: nobody knows. */
 int64_t suite_left_ms(const struct core_suite *s, int64_t now_ms);
 /* The exit code of `regatta suite run` for an ended suite. */

@@ -18,6 +18,7 @@
 #include "master/runs.h"
 #include "master/suites.h"
 #include "master/upkeep/suite_files.h"
+#include "master/upkeep/suite_requests.h"
 #include "sys/command_list.h"
 #include "sys/loop.h"
 #include "sys/pools.h"
@@ -205,14 +206,10 @@ static void close_suite(struct live_suite *ls)
 
 /* ---- effects ---- */
 
-/* The submission has secrets and credentials in it: it stays only as long as the suite may be resumed. */
 static void end(struct live_suite *ls)
 {
-	CLEANUP(freep) char *request = path_join(ls->dir, SUITE_REQUEST_FILE);
-
 	ls->ended = true;
-	if (suite_outcome(ls->core) == SUITE_SUCCEEDED)
-		unlink(request);
+	suite_request_drop(ls->dir, ls->core);
 	suite_write_files(ls, NULL, NULL);
 }
 

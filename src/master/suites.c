@@ -24,6 +24,7 @@
 #include "master/runs.h"
 #include "master/upkeep/space.h"
 #include "master/upkeep/suite_files.h"
+#include "master/upkeep/suite_requests.h"
 #include "plan/plan.h"
 #include "sys/loop.h"
 
@@ -570,10 +571,10 @@ int suites_again(struct suites *s, struct str id, bool failed, struct live_suite
 	if (!ls->ended)
 		return 0; /* it goes on anyway */
 	int rc =
-		suite_outcome(ls->core) == SUITE_SUCCEEDED
+		suite_is_done(ls->core)
 			? err_set(err, ERR_CONFLICT,
-				  "suite %s has succeeded: there is nothing to resume; 'regatta suite run' "
-				  "starts its file anew",
+				  "every run of suite %s has succeeded: there is nothing to resume; "
+				  "'regatta suite run' starts its file anew",
 				  ls->row.id)
 			: load_request(ls, err);
 
@@ -673,7 +674,7 @@ int suites_resume(struct suites *s, struct err *err)
 		take_up(ls);
 	}
 	vec_release(&f.nos);
-	return rc;
+	return rc < 0 ? -1 : suite_requests_sweep(s->m, err);
 }
 
 struct suites *suites_new(struct master *m)

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import time
 
 import pytest
@@ -90,6 +91,27 @@ def test_secrets_are_in_no_answer_and_stay_only_for_a_resume(regatta, code, kept
     assert "swordfish" not in json.dumps([suite, regatta.json("suite", "status", suite["id"]), regatta.json("suite", "list")])
     holders = [p for p in there.rglob("*") if p.is_file() and "experiments" not in p.parts and b"swordfish" in p.read_bytes()]
     assert [p.name for p in holders] == kept and all(p.stat().st_mode & 0o777 == 0o600 for p in holders)
+
+
+def test_secrets_that_a_killed_master_left_are_removed_by_the_next(regatta):
+    regatta.job('command = ["true"]\nenv = { HF_TOKEN = "swordfish" }\n', "train.toml")
+    path = suite_file(regatta, '[suite]\njob = "train.toml"\n')
+    done, failed = regatta.json("suite", "run", path)["id"], regatta.json("suite", "run", path)["id"]
+    regatta("master", "--stop")
+    suites = regatta.home / "suites"
+    # Killed before the request was removed; before the row was stored; one that may be resumed; a stranger's directory.
+    (suites / done / "request.json").write_text("swordfish")
+    (suites / "never-abcd").mkdir()
+    (suites / "never-abcd" / "request.json").write_text("swordfish")
+    (suites / "other").mkdir()
+    (suites / failed / "request.json").write_text("swordfish")
+    db = sqlite3.connect(regatta.home / "regatta.db")
+    db.execute("UPDATE suite_entry SET state = 4 WHERE suite = (SELECT no FROM suite WHERE id = ?)", (failed,))
+    db.commit()
+    db.close()
+    assert len(regatta.json("suite", "list")["suites"]) == 2
+    assert {str(p.relative_to(suites)) for p in suites.glob("*/request.json")} == {f"{failed}/request.json"}
+    assert not (suites / "never-abcd").exists() and (suites / "other").exists()
 
 
 def test_an_experiment_that_failed_is_named_with_its_cause(regatta):
