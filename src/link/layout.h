@@ -32,6 +32,8 @@
 #define LAYOUT_LOGS "logs"		  /* <node><stream_suffix> of every node */
 #define LAYOUT_OUTPUTS "outputs"	  /* <node>/ with the files kept of the node */
 #define LAYOUT_OUTPUT_LIST "outputs.json" /* these files, with sizes and sums; written at the end */
+#define LAYOUT_SOURCE_STATE "source.json" /* the git commit of the source */
+#define LAYOUT_SOURCE_DIFF "source.diff"  /* what of it was not committed */
 #define LAYOUT_STALL "stall"		  /* <node>.txt: what the hang watchdog found last */
 #define LAYOUT_SECRETS                                                                             \
 	"secrets.json" /* values that no other file has; removed when the run has ended */

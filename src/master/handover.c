@@ -71,7 +71,7 @@ struct handover_task {
 void handover_keep(struct live_run *lr, const struct doc *submission)
 {
 	static const char *const keys[] = {"job",	    "client_env", "base_dir", "path",
-					   "source_sha256", "data",	  "tags"};
+					   "source_sha256", "data",	  "tags",     "source"};
 	struct doc *kept = doc_new(lr->arena, DOC_TABLE);
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

@@ -87,10 +87,11 @@ struct live_run {
 	struct doc *facts; /* facts of the engine; NULL if they cannot be read */
 	/* real values that are masked in rows and files; NULL if there are none */
 	struct doc *secrets;
-	const char *credentials; /* JSON: the caller's, for the drivers; NULL: none were given */
-	const char *notes;	 /* JSON: [{"time_ms", "text"}, ...]; NULL: none */
-	const char *client_env;	 /* row.client_env with its secrets unmasked */
-	const char *unreadable;	 /* why it was loaded for clean-up only; NULL if it was not */
+	const char *source_state; /* JSON: see source_state.h; NULL: none was told */
+	const char *credentials;  /* JSON: the caller's, for the drivers; NULL: none were given */
+	const char *notes;	  /* JSON: [{"time_ms", "text"}, ...]; NULL: none */
+	const char *client_env;	  /* row.client_env with its secrets unmasked */
+	const char *unreadable;	  /* why it was loaded for clean-up only; NULL if it was not */
 	struct plan plan;
 	struct core_run *core;
 	struct effects fx; /* effects of this round */

@@ -18,6 +18,7 @@
 #include "master/live_run.h"
 #include "master/queue.h"
 #include "master/run_cost.h"
+#include "master/source_state.h"
 #include "master/streams.h"
 #include "master/upkeep/exports.h"
 #include "master/upkeep/own_machine.h"
@@ -617,6 +618,7 @@ static void run_members(struct live_run *lr, struct jsonw *w)
 	put_list("notes", lr->notes, w);
 	cause_to_json(lr, w);
 	jsonw_kz(w, "dir", lr->dir);
+	source_state_to_json(lr, w);
 	jsonw_kint(w, "created_ms", lr->row.created_ms);
 	jsonw_key(w, "ended_ms");
 	if (lr->row.ended_ms)

@@ -31,6 +31,7 @@
 #include "master/round.h"
 #include "master/run_make.h"
 #include "master/secrets.h"
+#include "master/source_state.h"
 #include "master/streams.h"
 #include "master/upkeep/reports.h"
 #include "plan/plan.h"
@@ -279,6 +280,7 @@ struct live_run *live_run_load(struct master *m, int64_t no, struct err *err)
 	    load(lr, err) < 0)
 		return live_run_free(lr);
 	core_run_restored(lr->core);
+	source_state_load(lr);
 	/* Only a kill ends a run that this master cannot read: no deadline, no retry of a
 	 * create. */
 	if (lr->unreadable && lr->core->verdict == VERDICT_NONE)

@@ -33,6 +33,7 @@
 #include "master/round.h"
 #include "master/run_make.h"
 #include "master/secrets.h"
+#include "master/source_state.h"
 #include "master/start_table.h"
 #include "master/streams.h"
 #include "master/upkeep/space.h"
@@ -194,12 +195,13 @@ static int add_row(struct live_run *lr, struct err *err)
 }
 
 /* Makes the run's directory.  job.toml and plan.json are for people; the master reads the rows. */
-static int write_dir(struct live_run *lr, struct err *err)
+static int write_dir(struct live_run *lr, const struct doc *body, struct err *err)
 {
 	CLEANUP(freep) char *outputs = path_join(lr->dir, LAYOUT_OUTPUTS);
 
 	if (file_mkdir_p(lr->logs_dir, 0700, err) < 0 || file_mkdir_p(outputs, 0700, err) < 0 ||
-	    run_secrets_save(lr, err) < 0)
+	    run_secrets_save(lr, err) < 0 ||
+	    source_state_save(lr, doc_get(body, "source"), err) < 0)
 		return -1;
 	return run_write_texts(lr, err);
 }
@@ -292,6 +294,8 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 
 	if (!job)
 		return err_set(err, ERR_INVALID, "'job' must be a table");
+	if (source_state_check(doc_get(body, "source"), err) < 0)
+		return -1;
 	rand_bytes(secret, sizeof(secret));
 	hex_encode(secret, sizeof(secret), hex);
 	lr->row.secret = hex;
@@ -361,7 +365,7 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 		return -1;
 	}
 	map_put(m->runs, str_from(lr->row.id), lr);
-	if (write_dir(lr, err) < 0) {
+	if (write_dir(lr, body, err) < 0) {
 		/* The row is in the open transaction: the run is ended at once. */
 		struct event ev = {.kind = EV_CANCEL};
 		snprintf(ev.text, sizeof(ev.text), "%.199s", err->msg);

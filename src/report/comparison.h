@@ -63,6 +63,12 @@ int comparison_open(struct store *st, const struct comparison_options *o, struct
 /* The series to read: their keys in the store. */
 size_t comparison_series(const struct comparison *c, const int64_t **ret);
 void comparison_points(struct comparison *c, size_t series, const struct report_point *p, size_t n);
+/* The id of run i of an arm; NULL: it has no more. */
+const char *comparison_run(const struct comparison *c, size_t arm, size_t i);
+/* The name of an arm; NULL: there are no more. */
+const char *comparison_label(const struct comparison *c, size_t arm);
+/* A note for the answer; it must live as long as the comparison. */
+void comparison_note(struct comparison *c, const char *note);
 /* The answer as JSON. */
 int comparison_end(struct comparison *c, struct buf *out, struct err *err);
 struct comparison *comparison_free(struct comparison *c);

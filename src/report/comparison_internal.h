@@ -61,7 +61,7 @@ struct comparison {
 	struct arena *a;
 	struct compare_arm arms[COMPARISON_MAX_ARMS];
 	VEC(struct compare_pair) pairs; /* none: runs are compared */
-	VEC(const char *) notes;	/* about the pairs */
+	VEC(const char *) notes;	/* about the pairs, and those of the caller */
 	VEC(struct compare_metric) metrics;
 	VEC(struct compare_item) items;
 	VEC(int64_t) series; /* key in the store of each item */

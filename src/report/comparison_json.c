@@ -16,6 +16,21 @@ static const char *label_of(const struct compare_arm *arm)
 	return arm->runs.n == 1 && !arm->suite ? arm->runs.v[0].id : arm->label;
 }
 
+const char *comparison_label(const struct comparison *c, size_t arm)
+{
+	return arm < c->o.narms ? label_of(&c->arms[arm]) : NULL;
+}
+
+const char *comparison_run(const struct comparison *c, size_t arm, size_t i)
+{
+	return arm < c->o.narms && i < c->arms[arm].runs.n ? c->arms[arm].runs.v[i].id : NULL;
+}
+
+void comparison_note(struct comparison *c, const char *note)
+{
+	*vec_push(&c->notes) = note;
+}
+
 static double share(double usd, double n)
 {
 	return n > 0 ? usd / n : (double)NAN;

@@ -19,6 +19,7 @@
 #include "cli/client/api.h"
 #include "cli/client/data_upload.h"
 #include "cli/client/git_source.h"
+#include "cli/client/git_state.h"
 #include "cli/client/target.h"
 #include "cli/command/job_input.h"
 #include "driver/driver.h"
@@ -228,6 +229,30 @@ static int add_facts(const struct job_input *in, uint64_t fetched_bytes, struct 
 	return 0;
 }
 
+/* The git commit of the source, or of the directory that the job runs in.  It never keeps a run from
+ * its start. */
+static void add_source_state(const struct job_input *in, struct jsonw *w)
+{
+	CLEANUP(git_state_release) struct git_state g = {0};
+	const char *source = in->job->source;
+	struct err err;
+
+	if (in->source_state) {
+		jsonw_key(w, "source");
+		jsonw_raw(w, str_from(doc_json_text(in->a, in->source_state)));
+		return;
+	}
+	if (in->source_sha256 || (source && (!input_is_packed(source) || input_is_git(source))))
+		return;
+	CLEANUP(freep) char *dir = path_join(in->job->base_dir, source ? source : ".");
+	if (git_state_read(dir, in->a, &g, &err) < 0)
+		cli_say("warning: %s", err.msg);
+	if (!g.revision)
+		return;
+	jsonw_key(w, "source");
+	git_state_to_json(&g, !in->no_diff, w);
+}
+
 /* The body of the request, without the request id. */
 static int make_body(const struct job_input *in, bool here, struct submission *s, struct err *err)
 {
@@ -253,6 +278,7 @@ static int make_body(const struct job_input *in, bool here, struct submission *s
 		jsonw_key(&w, "data");
 		jsonw_raw(&w, buf_str(&s->data));
 	}
+	add_source_state(in, &w);
 	if (add_environment(in->job, &w, here, err) < 0 ||
 	    add_facts(in, s->fetched_bytes, &w, err) < 0)
 		return -1;

@@ -302,6 +302,7 @@ int job_input_again(const struct cli_call *c, const struct doc *record, const st
 		if (strncmp(sets[i], "source=", 7) == 0)
 			source = STR("");
 	in.source_sha256 = source.n ? arena_str(in.a, source).p : NULL;
+	in.source_state = source.n ? doc_table(record, "source") : NULL;
 	return finish(rc, &in, text, &err, ret);
 }
 

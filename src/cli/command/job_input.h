@@ -21,6 +21,9 @@ struct job_input {
 	/* of an archive that the master has; NULL: the source is packed */
 	const char *source_sha256;
 	struct doc *tags; /* list of strings; NULL: none */
+	/* of the source of an earlier run, as the master told it; NULL: the repository is asked */
+	const struct doc *source_state;
+	bool no_diff;	  /* what is not committed is not sent */
 	struct plan plan; /* as if on this machine; the master chooses the real addresses */
 };
 

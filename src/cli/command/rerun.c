@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
+#include "cli/client/git_state.h"
 #include "cli/command/commands.h"
 #include "cli/command/env_input.h"
 #include "cli/command/job_input.h"
@@ -131,13 +132,43 @@ static size_t say_changes(const struct doc *old, const struct doc *new, const ch
 	return n;
 }
 
+static const char *describe(struct str revision, bool dirty, struct arena *a)
+{
+	return revision.n ? arena_printf(a, "%.*s%s", revision.n < 12 ? (int)revision.n : 12,
+					 revision.p,
+					 dirty ? " with changes that are not committed" : "")
+			  : "unknown";
+}
+
+/* A job that runs in its directory finds there what is there now.  1 if that is another commit, or if
+ * something of either was not committed. */
+static size_t say_revision(const struct doc *record, const struct job_input *in, struct arena *a)
+{
+	const struct doc *old = doc_table(record, "source");
+	CLEANUP(git_state_release) struct git_state g = {0};
+	struct str was = doc_str(old, "revision", STR(""));
+	bool was_dirty = doc_bool(old, "dirty", false);
+	struct err err;
+
+	if (in->source_sha256 || in->job->source)
+		return 0;
+	(void)git_state_read(in->job->base_dir, a, &g,
+			     &err); /* a warning follows with the submission */
+	struct str now = str_from(g.revision);
+
+	if (str_eq(was, now) && !was_dirty && !g.dirty)
+		return 0;
+	cli_say("  git revision: %s -> %s", describe(was, was_dirty, a), describe(now, g.dirty, a));
+	return 1;
+}
+
 static void say_what_differs(const char *run, const struct doc *record, const struct job_input *in,
 			     struct arena *a)
 {
 	const struct doc *old = doc_table(record, "job");
 
 	cli_say("%s again%s", run, in->source_sha256 ? ", with the source that it had" : "");
-	if (say_changes(old, in->doc, "", a) == 0)
+	if (say_changes(old, in->doc, "", a) + say_revision(record, in, a) == 0)
 		cli_say("  nothing differs");
 }
 

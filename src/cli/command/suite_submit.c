@@ -70,6 +70,7 @@ static int add_variant(void *ctx, int variant, struct job_input *job)
 		*vec_push(&x->of) = x->shared;
 		return 0;
 	}
+	job->no_diff = x->n > 0; /* once in a request is enough: it has a limit */
 	if (submission_prepare(x->api, job, &s, &err) < 0)
 		return api_fail(x->api, &err);
 	if (x->n)

@@ -232,6 +232,26 @@ static void add_waiting(const struct doc *run, struct buf *out)
 	}
 }
 
+/* The commit that the source was at. */
+static void add_revision(const struct doc *run, struct buf *out)
+{
+	const struct doc *source = doc_table(run, "source");
+	struct str revision = doc_str(source, "revision", STR(""));
+	struct str branch = doc_str(source, "branch", STR(""));
+
+	if (!revision.n)
+		return;
+	buf_addz(out, "git     ");
+	text_add_escaped(out, (struct str){revision.p, revision.n < 12 ? revision.n : 12});
+	if (branch.n) {
+		buf_addz(out, " on ");
+		text_add_escaped(out, branch);
+	}
+	if (doc_bool(source, "dirty", false))
+		buf_addz(out, ", with changes that are not committed: source.diff");
+	buf_addc(out, '\n');
+}
+
 /* The job has set a limit for its logs, and reached it. */
 static void add_not_stored(const struct doc *run, struct buf *out)
 {
@@ -299,6 +319,7 @@ void summary_render(const struct doc *run, const struct doc *metrics, const stru
 	metrics_table_render(run, metrics, NODES_PER_METRIC, st, out);
 	add_unmatched(run, out);
 	add_not_stored(run, out);
+	add_revision(run, out);
 	add_places(run, out);
 }
 
@@ -345,6 +366,7 @@ void status_render(const struct doc *run, const struct style *st, struct buf *ou
 	metrics_table_render(run, NULL, NODES_PER_METRIC, st, out);
 	add_unmatched(run, out);
 	add_not_stored(run, out);
+	add_revision(run, out);
 	add_places(run, out);
 }
 

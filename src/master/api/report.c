@@ -14,6 +14,7 @@
 #include "fmt/jsonw.h"
 #include "master/live_run.h"
 #include "master/runs.h"
+#include "master/source_state.h"
 #include "master/suites.h"
 #include "master/upkeep/feed.h"
 #include "master/upkeep/finish.h"
@@ -22,6 +23,8 @@
 #include "report/comparison.h"
 #include "report/suite_report.h"
 
+#define REVISIONS_PER_ARM 16 /* runs that are looked at */
+#define REVISIONS_MAX_BYTES (32u << 10)
 #define ANSWER_MAX_BYTES (64u << 20)
 #define MAX_METRIC_NAMES 64 /* a query has no more pairs */
 
@@ -246,6 +249,37 @@ static int open_comparison(struct api_call *c, struct compare_task *t, struct co
 	return comparison_open(c->m->store, o, t->a, &t->c, &t->ids, &t->nids, err);
 }
 
+/* Runs of different commits are no repeats of each other, and a difference may come from there. */
+static void note_revisions(struct compare_task *t, const char *home)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	const char *label, *run, *first = NULL;
+	bool differ = false;
+
+	buf_init(&b, REVISIONS_MAX_BYTES);
+	buf_addz(&b, "git revisions differ:");
+	for (size_t arm = 0; (label = comparison_label(t->c, arm)); arm++) {
+		const char *said = NULL;
+
+		for (size_t i = 0; i < REVISIONS_PER_ARM && (run = comparison_run(t->c, arm, i));
+		     i++) {
+			const char *now = source_state_short(home, run, t->a);
+
+			now = now ? now : "unknown";
+			first = first ? first : now;
+			differ |= strcmp(now, first) != 0;
+			if (!said || strcmp(now, said) != 0)
+				buf_printf(&b, "%s %s", said || arm == 0 ? said ? "," : "" : ";",
+					   now);
+			said = now;
+		}
+		if (said)
+			buf_printf(&b, " (%s)", label);
+	}
+	if (differ && !b.overflow)
+		comparison_note(t->c, arena_str(t->a, buf_str(&b)).p);
+}
+
 int api_compare(struct api_call *c, struct err *err)
 {
 	struct compare_task *t = xcalloc(1, sizeof(*t));
@@ -261,6 +295,7 @@ int api_compare(struct api_call *c, struct err *err)
 		task_free(t);
 		return -1;
 	}
+	note_revisions(t, c->m->home);
 	t->x = c->x;
 	const int64_t *series;
 	size_t n = comparison_series(t->c, &series);

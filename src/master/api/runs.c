@@ -22,6 +22,7 @@
 #include "master/run_json.h"
 #include "master/runs.h"
 #include "master/secrets.h"
+#include "master/source_state.h"
 
 #define ANSWER_MAX_BYTES (64u << 20)
 #define LIST_DEFAULT 100
@@ -355,6 +356,7 @@ int api_run_record(struct api_call *c, struct err *err)
 	jsonw_kz(&w, "source_sha256", lr->row.source_sha256);
 	jsonw_key(&w, "tags");
 	jsonw_raw(&w, str_from(lr->row.tags ? lr->row.tags : "[]"));
+	source_state_to_record(lr, &w);
 	jsonw_close(&w);
 	buf_addc(&text, '\n');
 	live_run_done(lr);

@@ -16,6 +16,7 @@
 #include "master/live_run.h"
 #include "master/run_cost.h"
 #include "master/run_json.h"
+#include "master/source_state.h"
 #include "plan/plan.h"
 #include "report/report.h"
 #include "spec/job.h"
@@ -223,6 +224,7 @@ static void add_environment(const struct live_run *lr, struct arena *a, struct r
 	add_fact(facts, &n, "job file's directory", copy(a, lr->row.base_dir));
 	add_fact(facts, &n, "source", copy(a, lr->job->source));
 	add_fact(facts, &n, "source archive (SHA-256)", copy(a, lr->row.source_sha256));
+	add_fact(facts, &n, "git revision", source_state_text(lr, a));
 	add_fact(facts, &n, "cost", run_cost_text(lr, a));
 	add_fact(facts, &n, "interface between nodes", copy(a, lr->plan.iface));
 	if (uname(&un) == 0)
