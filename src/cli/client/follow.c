@@ -24,7 +24,7 @@
 #define RETRY_MAX_MS 1000
 #define NO_CONTACT_MS 60000
 
-#define MAX_HEAD 48 /* bytes of "out 12 1731859200123\n" */
+#define MAX_HEAD 32 /* bytes of "out 12 1731859200123\n" */
 
 /* One log of a node: the bytes received, and the start of an unfinished line. */
 struct part {
