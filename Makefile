@@ -11,6 +11,7 @@
 #	make cluster    a Kubernetes of three nodes on this machine, as root; Ctrl-C removes it
 #	make operators  the long tests on that Kubernetes, with MPI operator and JobSet
 #	make frameworks  wheels of JAX, TensorFlow, MXNet, Paddle and mpi4py: two ranks of each train
+#	make export-check  TensorBoard and MLflow from PyPI read what 'regatta export' writes
 #	make sim        [SEEDS=1000000] histories full of faults; what holds in all of them
 #	make bench      figures, beside what is installed
 #	make asan       the unit tests under ASan and UBSan
@@ -27,7 +28,7 @@ TARGET ?=
 KILLS ?= 2000
 SEEDS ?= 1000000
 
-.PHONY: all run test check mutants sim chaos cloud cloud-sweep cluster operators frameworks bench asan fuzz lint format install deb clean
+.PHONY: all run test check mutants sim chaos cloud cloud-sweep cluster operators frameworks export-check bench asan fuzz lint format install deb clean
 
 all:
 	@tools/build
@@ -78,6 +79,11 @@ frameworks:
 	@tools/setup test
 	@tools/build
 	@tools/frameworks
+
+export-check:
+	@tools/setup test
+	@tools/build
+	@tools/export-check
 
 sim:
 	@tools/build

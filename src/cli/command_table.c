@@ -364,6 +364,19 @@ static const struct cli_option events_options[] = {
 	OPTION_EXIT_CODE("; with -f its end is waited for"),
 	{0},
 };
+static const char *const export_ways[] = {"csv", "tensorboard", "mlflow", NULL};
+static const struct cli_argument run_and_place[] = {
+	{.name = "RUN", .required = true, .words = WORDS_RUN},
+	{.name = "DIR|URL", .words = WORDS_FILE},
+	{0}};
+static const struct cli_option export_options[] = {
+	{.name = "to",
+	 .value = "WHERE",
+	 .choices = export_ways,
+	 .help = "csv or tensorboard: into a directory; mlflow: to a server"},
+	{.name = "experiment", .value = "NAME", .help = "of MLflow; without it, that of the job"},
+	{0},
+};
 static const struct cli_option report_options[] = {
 	{.name = "to",
 	 .letter = 'o',
@@ -695,6 +708,18 @@ const struct command cli_commands[] = {
 	 .example = "regatta outputs quickstart\n"
 		    "regatta outputs quickstart --output json",
 	 .run = command_outputs},
+	{.name = "export",
+	 .group = WATCHING,
+	 .arguments = run_and_place,
+	 .options = export_options,
+	 .to_master = true,
+	 .help = "export the metrics of a run for other programs",
+	 .more = "csv writes DIR/RUN.csv, tensorboard event files in DIR/RUN/NODE/, mlflow a run with metrics, "
+		 "parameters and tags to the server at URL; MLFLOW_TRACKING_TOKEN is its token.  Exporting again "
+		 "adds only what is missing, also while the run goes on.",
+	 .example = "regatta export ctr --to tensorboard boards/\n"
+		    "regatta export ctr --to mlflow http://localhost:5000",
+	 .run = command_export},
 	{.name = "cp",
 	 .group = WATCHING,
 	 .arguments = output_and_place,

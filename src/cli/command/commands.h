@@ -23,6 +23,7 @@ int command_tag(const struct cli_call *c);
 int command_note(const struct cli_call *c);
 int command_cost(const struct cli_call *c);
 int command_exec(const struct cli_call *c);
+int command_export(const struct cli_call *c);
 int command_kill(const struct cli_call *c);
 int command_cleanup(const struct cli_call *c);
 int command_prune(const struct cli_call *c);

@@ -5,14 +5,14 @@ _regatta()
 	local cmd=${COMP_WORDS[1]} run= n=0 i w
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		COMPREPLY=($(compgen -W 'run rerun attach wait ps status logs metrics events report outputs cp suite compare cost resize tag note exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run rerun attach wait ps status logs metrics events report outputs export cp suite compare cost resize tag note exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help --help --version' -- "$cur"))
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --env'|'run --env-file'|'run --tag'|'run --name'|'run --engine'|'run --kube-context'|'run --namespace'|'run --prices'|'run --repeat'|'run --parallel'|'rerun --set'|'rerun --env'|'rerun --env-file'|'rerun --tag'|'rerun --name'|'rerun --engine'|'ps --limit'|'ps --state'|'ps --name'|'ps --tag'|'ps --since'|'ps --engine'|'logs --tail'|'logs --attempt'|'logs --since'|'logs --grep'|'logs --node'|'metrics --node'|'report --to'|'report -o'|'suite --tag'|'suite --prices'|'compare --metric'|'compare --use'|'compare --threshold'|'prune --older-than'|'prune --max-size'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --env'|'plan --env-file'|'plan --name'|'plan --engine'|'plan --kube-context'|'plan --namespace'|'plan --prices'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'manifests --count'|'manifests -n'|'manifests --set'|'manifests --name'|'paddle --action'|'paddle --key_name'|'paddle --pem_path'|'paddle --security_group_id'|'paddle --vpc_id'|'paddle --subnet_id'|'paddle --availability_zone'|'paddle --pserver_instance_type'|'paddle --trainer_instance_type'|'paddle --pserver_image_id'|'paddle --trainer_image_id'|'paddle --pserver_command'|'paddle --trainer_command'|'paddle --docker_image'|'paddle --pserver_count'|'paddle --trainer_count'|'paddle --pserver_port'|'paddle --master_server_port'|'paddle --master_server_public_ip'|'paddle --master_docker_image'|'paddle --task_name'|'paddle --no_clean_up'|'paddle --metric_data_identifier'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'doctor --engine'|'gc --engine'|'gc --region'|'gc --install'|'iam-policy --engine'|'iam-policy --bucket'|'iam-policy --cloudwatch'|'context --pin'|'context --token-file'|'context --token'|'context --region'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --env'|'run --env-file'|'run --tag'|'run --name'|'run --engine'|'run --kube-context'|'run --namespace'|'run --prices'|'run --repeat'|'run --parallel'|'rerun --set'|'rerun --env'|'rerun --env-file'|'rerun --tag'|'rerun --name'|'rerun --engine'|'ps --limit'|'ps --state'|'ps --name'|'ps --tag'|'ps --since'|'ps --engine'|'logs --tail'|'logs --attempt'|'logs --since'|'logs --grep'|'logs --node'|'metrics --node'|'report --to'|'report -o'|'export --to'|'export --experiment'|'suite --tag'|'suite --prices'|'compare --metric'|'compare --use'|'compare --threshold'|'prune --older-than'|'prune --max-size'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --env'|'plan --env-file'|'plan --name'|'plan --engine'|'plan --kube-context'|'plan --namespace'|'plan --prices'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'manifests --count'|'manifests -n'|'manifests --set'|'manifests --name'|'paddle --action'|'paddle --key_name'|'paddle --pem_path'|'paddle --security_group_id'|'paddle --vpc_id'|'paddle --subnet_id'|'paddle --availability_zone'|'paddle --pserver_instance_type'|'paddle --trainer_instance_type'|'paddle --pserver_image_id'|'paddle --trainer_image_id'|'paddle --pserver_command'|'paddle --trainer_command'|'paddle --docker_image'|'paddle --pserver_count'|'paddle --trainer_count'|'paddle --pserver_port'|'paddle --master_server_port'|'paddle --master_server_public_ip'|'paddle --master_docker_image'|'paddle --task_name'|'paddle --no_clean_up'|'paddle --metric_data_identifier'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'doctor --engine'|'gc --engine'|'gc --region'|'gc --install'|'iam-policy --engine'|'iam-policy --bucket'|'iam-policy --cloudwatch'|'context --pin'|'context --token-file'|'context --token'|'context --region'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -49,6 +49,8 @@ _regatta()
 	'logs --node') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")); return ;;
 	'metrics --node') COMPREPLY=($(compgen -W "$(regatta words nodes $run 2>/dev/null)" -- "$cur")); return ;;
 	'report --to'|'report -o') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+	'export --to') COMPREPLY=($(compgen -W 'csv tensorboard mlflow' -- "$cur")); return ;;
+	'export --experiment') :; return ;;
 	'suite --tag') :; return ;;
 	'suite --prices') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'compare --metric') :; return ;;
@@ -139,6 +141,7 @@ _regatta()
 		events) COMPREPLY=($(compgen -W '--follow -f --exit-code --output --master --help -h' -- "$cur")) ;;
 		report) COMPREPLY=($(compgen -W '--to -o --output --master --help -h' -- "$cur")) ;;
 		outputs) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
+		export) COMPREPLY=($(compgen -W '--to --experiment --output --master --help -h' -- "$cur")) ;;
 		cp) COMPREPLY=($(compgen -W '--output --master --help -h' -- "$cur")) ;;
 		suite) COMPREPLY=($(compgen -W '--detach -d --tag --failed --now --prices --output --master --help -h' -- "$cur")) ;;
 		compare) COMPREPLY=($(compgen -W '--metric --use --threshold --samples --no-test --output --master --help -h' -- "$cur")) ;;
@@ -185,6 +188,8 @@ _regatta()
 	'events 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'report 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'outputs 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'export 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
+	'export 1') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	'cp 0') COMPREPLY=($(compgen -W "$(regatta words runs 2>/dev/null)" -- "$cur")) ;;
 	'cp 1') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	'suite 0') COMPREPLY=($(compgen -W 'run plan status report resume cancel list' -- "$cur")) ;;
@@ -213,7 +218,7 @@ _regatta()
 	'context 2') : ;;
 	'token 0') COMPREPLY=($(compgen -W 'new list revoke' -- "$cur")) ;;
 	'token 1') : ;;
-	'help 0') COMPREPLY=($(compgen -W 'run rerun attach wait ps status logs metrics events report outputs cp suite compare cost resize tag note exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help' -- "$cur")) ;;
+	'help 0') COMPREPLY=($(compgen -W 'run rerun attach wait ps status logs metrics events report outputs export cp suite compare cost resize tag note exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help' -- "$cur")) ;;
 	esac
 }
 complete -F _regatta regatta

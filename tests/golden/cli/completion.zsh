@@ -15,6 +15,7 @@ _regatta()
 		'events:print what happened in a run, in order'
 		'report:write report.html, metrics.csv and summary.json of a run'
 		'outputs:list the files that a run has kept, with size and SHA-256'
+		'export:export the metrics of a run for other programs'
 		'cp:copy files that a run has kept to this machine'
 		'suite:run a set of jobs with one report\: a matrix of values, repeats, experiments'
 		'compare:compare the metrics of runs or suites with those of the first'
@@ -190,6 +191,16 @@ _regatta()
 			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			''{-h,--help}'[show this help]' \
 			'::RUN:{compadd -- $(regatta words runs 2>/dev/null)}'
+		;;
+	export)
+		_arguments -S \
+			'--to[csv or tensorboard\: into a directory; mlflow\: to a server]:WHERE:(csv tensorboard mlflow)' \
+			'--experiment[of MLflow; without it, that of the job]:NAME: ' \
+			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
+			'--master[the master to talk to\: the name of a context, a URL, or '\''local'\'' for your own]:MASTER:{compadd -- $(regatta words contexts 2>/dev/null)}' \
+			''{-h,--help}'[show this help]' \
+			':RUN:{compadd -- $(regatta words runs 2>/dev/null)}' \
+			'::DIR|URL:_files'
 		;;
 	cp)
 		_arguments -S \
@@ -479,7 +490,7 @@ _regatta()
 		_arguments -S \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			'::COMMAND:(run rerun attach wait ps status logs metrics events report outputs cp suite compare cost resize tag note exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help)'
+			'::COMMAND:(run rerun attach wait ps status logs metrics events report outputs export cp suite compare cost resize tag note exec kill cleanup prune ui plan convert manifests paddle init explain completion master agent hosts doctor gc iam-policy context token sim version help)'
 		;;
 	esac
 }

@@ -146,7 +146,8 @@ static void bash_completes_commands_options_values_and_runs(void **state)
 	bash_offers("regatta status --output json", "quick-e", "quick-efgh");
 	bash_offers("regatta completion", "z", "zsh");
 	bash_offers("regatta kill quick-abcd", "quick-e", "quick-efgh");
-	bash_offers("regatta help", "exp", "explain");
+	bash_offers("regatta help", "expl", "explain");
+	bash_offers("regatta export quick-abcd --to", "ten", "tensorboard");
 	bash_offers("regatta report -o", "/proc/self/cmdl", "/proc/self/cmdline");
 	bash_offers("regatta init --to", "/proc/self/cmdl", "/proc/self/cmdline");
 }
