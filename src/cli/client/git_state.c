@@ -32,7 +32,7 @@
 
 extern char **environ;
 
-struct repository {
+struct git_asked {
 	struct arena *a;
 	const char *dir;    /* the directory that was asked for */
 	const char *gitdir; /* of HEAD */
@@ -75,7 +75,7 @@ static const char *git_dir_at(struct arena *a, const char *dir)
 	return arena_strdup(a, joined);
 }
 
-static bool find_repository(const char *dir, struct repository *r)
+static bool find_repository(const char *dir, struct git_asked *r)
 {
 	CLEANUP(freep) char *real = realpath(dir, NULL);
 	struct str common;
@@ -109,7 +109,7 @@ static bool is_commit(struct str s)
 	return true;
 }
 
-static bool packed_commit(struct repository *r, struct str ref, struct str *ret)
+static bool packed_commit(struct git_asked *r, struct str ref, struct str *ret)
 {
 	struct str text, line;
 
@@ -127,7 +127,7 @@ static bool packed_commit(struct repository *r, struct str ref, struct str *ret)
 }
 
 /* Without git: the commit that is checked out, as the files say. */
-static void read_head(struct repository *r, struct git_state *g)
+static void read_head(struct git_asked *r, struct git_state *g)
 {
 	struct str head, commit;
 
@@ -168,7 +168,7 @@ static const char **plain_environment(struct arena *a)
 }
 
 /* *ret_whole is false if it prints more than the buffer may have. */
-static int run_git(const struct repository *r, const char *const *words, struct buf *out,
+static int run_git(const struct git_asked *r, const char *const *words, struct buf *out,
 		   bool *ret_whole, struct err *err)
 {
 	static const char *const safe[] = {
@@ -221,7 +221,7 @@ static bool has_word(struct str text, const char *word)
 	return false;
 }
 
-static int add_filter(struct repository *r, struct str name, const char *value, struct err *err)
+static int add_filter(struct git_asked *r, struct str name, const char *value, struct err *err)
 {
 	if (memchr(name.p, '=', name.n) || r->nfilters == 2 * MAX_FILTERS)
 		return err_set(err, ERR_INVALID,
@@ -232,7 +232,7 @@ static int add_filter(struct repository *r, struct str name, const char *value, 
 
 /* Filters that the repository itself defines are programs of its own: they are switched off.  Those
  * of the user's settings stay. */
-static int find_filters(struct repository *r, struct err *err)
+static int find_filters(struct git_asked *r, struct err *err)
 {
 	static const char *const list[] = {"config", "--list", "--show-scope", "--name-only", NULL};
 	CLEANUP(buf_release) struct buf out = {0};
@@ -280,7 +280,7 @@ static void take_status(struct arena *a, struct git_state *g, struct str line)
 	}
 }
 
-static int ask_git(struct repository *r, struct git_state *g, struct err *err)
+static int ask_git(struct git_asked *r, struct git_state *g, struct err *err)
 {
 	static const char *const status[] = {"status",
 					     "--porcelain=v2",
@@ -326,7 +326,7 @@ static int ask_git(struct repository *r, struct git_state *g, struct err *err)
 
 int git_state_read(const char *dir, struct arena *a, struct git_state *ret, struct err *err)
 {
-	struct repository r = {.a = a, .dir = dir, .limit = deadline_in(GIT_MS, NULL)};
+	struct git_asked r = {.a = a, .dir = dir, .limit = deadline_in(GIT_MS, NULL)};
 	const char *path = getenv("PATH");
 	CLEANUP(freep) char *git = NULL;
 
