@@ -285,6 +285,21 @@ def test_a_failure_is_explained_at_a_glance(regatta, visitors):
     page.locator(".row.bad").filter(has_text="it broke here").wait_for()
 
 
+def test_words_on_a_run_are_shown_and_searched(regatta, visitors):
+    regatta("run", "--name", "lead", "--tag", "baseline", "--tag", "<b>x", "--set", "params.lr=0.1", "--", "true")
+    regatta("run", "--name", "plain", "--", "true")
+    regatta("note", "lead", "two\nlines <script>")
+    page = sign_in(regatta, visitors())
+    page.get_by_label("Search runs").fill("baseline lr=0.1")
+    until(page, "document.querySelectorAll('[data-row]').length === 1")
+    assert page.locator("[data-row] .tag").all_inner_texts() == ["<b>x", "baseline"]
+    page.locator("[data-row] a").click()
+    until(page, "document.querySelector('.words')")
+    assert page.locator(".words").inner_text().startswith("two\nlines <script>")
+    facts = page.locator(".facts").inner_text()
+    assert "<b>x, baseline" in facts and "0.1" in facts
+
+
 def test_the_last_words_of_a_failure_are_in_sight(regatta, visitors):
     script = regatta.script("import sys\nfor i in range(30):\n    print(f'  File \"model.py\", line {i}, in forward' + 30 * ' deeper', file=sys.stderr)\n"
                             "raise SystemExit('ValueError: the last word')\n")

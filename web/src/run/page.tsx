@@ -179,7 +179,7 @@ function Head({ run, w, me }: { run: Run; w: Watched; me: Me | null }): JSX.Elem
 				<Actions run={run} me={me} leave={w.leave} />
 			</div>
 			{(run.notes ?? []).map((n) => (
-				<p key={n.time_ms} class="note" title={dateTime(n.time_ms)}>
+				<p key={n.time_ms} class="words" title={dateTime(n.time_ms)}>
 					{n.text} <span class="dim">{age(now - n.time_ms) === "now" ? "now" : `${age(now - n.time_ms)} ago`}</span>
 				</p>
 			))}
