@@ -6,6 +6,7 @@
 
 static const struct engine_tools *const tools[] = {
 	&local_tools,
+	&hosts_tools,
 	&aws_ec2_tools,
 	&kube_tools,
 };

@@ -12,6 +12,7 @@
 struct arena;
 struct buf;
 struct deadline;
+struct doc;
 struct err;
 
 enum leftover_state {
@@ -91,6 +92,9 @@ struct checkup {
 	struct arena *a;
 	const char *home; /* of the caller; it need not exist */
 	const volatile int *stop;
+	/* Asks the caller's master, if one runs. */
+	int (*ask)(void *ctx, const char *path, struct arena *a, struct doc **ret, struct err *err);
+	void *ctx;
 	struct engine_check v[MOST_CHECKS];
 	size_t n;
 };
@@ -123,6 +127,6 @@ struct engine_tools {
 		       struct err *err);
 };
 
-extern const struct engine_tools local_tools, aws_ec2_tools, kube_tools;
+extern const struct engine_tools local_tools, hosts_tools, aws_ec2_tools, kube_tools;
 /* The i-th engine that has tools; NULL: there are no more. */
 const struct engine_tools *engine_tools_at(unsigned i);

@@ -15,6 +15,29 @@ JOIN, JOINED, REFUSE = 21, 22, 3
 HOUR_MS = 3600 * 1000
 
 
+def checks(regatta, code):
+    return {c["name"]: c for c in regatta.json("doctor", "--engine", "hosts", code=code)["checks"]}
+
+
+def test_doctor_says_what_a_run_on_hosts_lacks(regatta, fleet):
+    none = checks(regatta, 1)
+    assert none["master"]["state"] == "fine"
+    assert none["hosts"]["what"] == "no host has joined the master" and "agent --join" in none["hosts"]["todo"]
+    fleet.start("alpha")
+    fleet.start("beta")
+    fleet.wait(["alpha", "beta"], "free")
+    assert checks(regatta, 0)["hosts"] == {"name": "hosts", "state": "fine", "what": "2 joined: regatta hosts", "todo": None}
+    fleet.daemons["beta"].kill()
+    fleet.wait(["beta"], "gone")
+    one = checks(regatta, 0)["hosts"]
+    assert one["state"] == "warning" and one["what"] == "1 of 2 are gone: beta"
+
+
+def test_doctor_starts_no_master(regatta):
+    assert checks(regatta, 1)["master"]["state"] == "bad"
+    assert not regatta.pids("master")
+
+
 def test_a_wrong_pin(regatta, fleet):
     code, line = refused(fleet, "alpha", pin="sha256//" + "A" * 43 + "=")
     assert code == 4 and "the server's key is" in line and fleet.said["pin"] in line

@@ -1,4 +1,5 @@
 /* regatta doctor - could a run start here, and if not, what is to be done. */
+#include <stdint.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -80,13 +81,24 @@ static void put_table(const struct checkup *c, struct buf *out)
 	table_render(&t, &st, out);
 }
 
+/* Nothing is started: a master that does not run is an answer. */
+static int ask_master(void *ctx, const char *path, struct arena *a, struct doc **ret,
+		      struct err *err)
+{
+	CLEANUP(api_release) struct api api = {0};
+
+	if (api_open_named(&api, ctx, false, err) < 0)
+		return -1;
+	return api_get_doc(&api, path, a, ret, err);
+}
+
 int command_doctor(const struct cli_call *c)
 {
 	const struct engine_tools *t = engine_input(c, checks);
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf out = {0};
 	CLEANUP(freep) char *home = NULL;
-	struct checkup all = {.a = a};
+	struct checkup all = {.a = a, .ask = ask_master, .ctx = (void *)(uintptr_t)c};
 	struct err err;
 	int code;
 
