@@ -70,7 +70,7 @@ void preflight_check(struct world *w)
 	enum run_phase before = w->preflight->seen;
 
 	w->preflight->seen = w->disk->phase;
-	if (!w->job->preflight || w->plan.hands_over || count_awake(w->disk) < 2 ||
+	if (!plan_preflight(&w->plan) || w->plan.hands_over || count_awake(w->disk) < 2 ||
 	    w->preflight->seen != RUN_RUNNING || before == RUN_RUNNING)
 		return;
 	for (int i = 0; i < w->plan.crew.n; i++)
