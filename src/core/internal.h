@@ -104,10 +104,8 @@ bool policy_restart(struct step *s);
 int64_t policy_lost_after_ms(const struct core_run *r, int rank);
 /* The machine of a node on which nothing was started is given back: the node becomes `wanted`. */
 void node_unbind(struct step *s, int rank);
-
 /* Wakes a node that sleeps because its machine was lost. */
 void policy_wake(struct step *s, int rank);
-
 /* enrol.c */
 void enrol_event(struct step *s, const struct event *ev);
 /* Takes the provider's id of a resource from the answer to a create or a find. */
