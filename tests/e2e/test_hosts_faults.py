@@ -1,8 +1,9 @@
 """Engine hosts when something dies: the job goes on, nothing runs twice, nothing is left."""
 import os
 import signal
+import subprocess
 
-from conftest import processes, wait_for
+from conftest import Regatta, processes, wait_for
 
 # Says when it runs, waits for a file, says that it is done.
 WAITER = "echo begin $REGATTA_NODE; until [ -e {go} ]; do sleep 0.05; done; echo end $REGATTA_NODE"
@@ -36,6 +37,27 @@ def test_a_killed_run_leaves_nothing(regatta, fleet, tmp_path):
     assert regatta.wait(run)["verdict"] == "cancelled"
     assert not fleet.nodes("a") and not fleet.nodes("b")
     fleet.wait(["a", "b"], "free")
+    assert not [path for name in "ab" for path in (fleet.dir(name) / "runs").iterdir()]
+
+
+def test_somebody_else_answers_in_place_of_the_master(regatta, fleet, tmp_path):
+    """A host that has joined once does not end: it says so and waits for its master."""
+    fleet.join("a")
+    run = submit(regatta, tmp_path, 1)
+    fleet.kill_master()
+    (tmp_path / "work2").mkdir()
+    other = Regatta(tmp_path / "home2", tmp_path / "work2")
+    stranger = other.start("master", "--listen", f"0.0.0.0:{fleet.port}", "--output", "json", stderr=subprocess.DEVNULL)
+    assert stranger.stdout.readline()
+    wait_for(lambda: "the server's key is" in fleet.log("a").read_text(), what="the wrong key to be noticed")
+    assert fleet.daemons["a"].poll() is None and other.json("hosts") == []
+    other("master", "--stop")
+    stranger.wait(30)
+    fleet.start_master()
+    fleet.wait(["a"], "busy")
+    (tmp_path / "go").touch()
+    assert regatta.wait(run)["verdict"] == "succeeded"
+    check_output(regatta, run)
 
 
 def test_the_daemon_of_a_host_is_killed_and_comes_back(regatta, fleet, tmp_path):
