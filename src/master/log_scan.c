@@ -75,6 +75,17 @@ static void add_point(void *ctx, const struct sample *s)
 	};
 }
 
+/* Bytes beyond the limit of the log are not there to be scanned. */
+static void skip_to(struct log_scan *sc, uint64_t to)
+{
+	const struct message_metrics m = {
+		.from = sc->lr->nodes[sc->rank].streams[STREAM_OUT].scanned,
+		.to = to,
+	};
+
+	streams_metrics(sc->lr, sc->rank, STREAM_OUT, &m);
+}
+
 static void take_block(struct log_scan *sc, struct str block)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -102,19 +113,28 @@ void log_scan_run(struct log_scan *sc, bool at_end)
 	struct err ignored;
 	size_t n = 0;
 
-	while (st->file && st->scanned < logfile_size(st->file)) {
-		if (file_pread_full(logfile_fd(st->file), sc->block, BLOCK, (int64_t)st->scanned,
-				    &n, &ignored) < 0 ||
+	if (!st->file)
+		return;
+	uint64_t end = logfile_stored(st->file);
+	bool full = logfile_is_full(st->file);
+
+	while (st->scanned < end) {
+		size_t want = end - st->scanned < BLOCK ? (size_t)(end - st->scanned) : BLOCK;
+
+		if (file_pread_full(logfile_fd(st->file), sc->block, want, (int64_t)st->scanned, &n,
+				    &ignored) < 0 ||
 		    n == 0)
 			return;
 		const char *nl = memrchr(sc->block, '\n', n);
-		bool whole = st->scanned + n >= logfile_size(st->file);
+		bool whole = st->scanned + n >= end;
 		size_t use = nl ? (size_t)(nl - sc->block) + 1 : n == BLOCK ? n : 0;
 
-		if (at_end && whole)
+		if ((at_end || full) && whole)
 			use = n;
 		if (use == 0)
 			return;
 		take_block(sc, (struct str){sc->block, use});
 	}
+	if (st->scanned < logfile_size(st->file))
+		skip_to(sc, logfile_size(st->file));
 }

@@ -536,9 +536,9 @@ static const struct field output_fields[] = {
 		.min = 1,
 		.max = MOST_MEMORY,
 		.help = "The most that is stored of each log: of standard output and of standard error of each "
-			"process, in each attempt. What comes after it is read for metrics and not stored; the job "
-			"goes on, and the log ends with a line that says how many bytes are missing. Without it "
-			"there is no limit.",
+			"process, in each attempt. What comes after it is read for metrics (except of pods without the "
+			"agent) and not stored; the job goes on, and the log ends with a line that says how many "
+			"bytes are missing. Without it there is no limit.",
 		.example = "max_log = \"1GiB\"",
 	},
 	{.name = NULL},
