@@ -396,9 +396,11 @@ void handover_late(struct step *s)
 {
 	if (!handover_awaits_results(s->r))
 		return;
-	/* Those that only the other master has are awaited as long as its machine is there. */
-	if (plan_keeps_results(s->r->plan)) {
+	/* Those that only the other master has are awaited as long as its machine is there, unless somebody who is in a
+	 * hurry does without them. */
+	if (plan_keeps_results(s->r->plan) && !s->r->hurry) {
 		s->r->deadline_ms = 0;
+		run_touch(s);
 		return;
 	}
 	s->r->remote.stored = true;

@@ -152,7 +152,11 @@ static void add_master(const struct kube_render *r, struct plan *p, int root)
 		if (!spec)
 			continue;
 		needed[n] = add(p, of[i].kind, of[i].name, spec, r->a);
-		add_need(p, needed[n++], root);
+		add_need(p, needed[n], root);
+		/* Whoever is no administrator may bind only a Role that the cluster can look at. */
+		for (int k = 0; strcmp(of[i].name, "binding") == 0 && k < n; k++)
+			add_need(p, needed[n], needed[k]);
+		n++;
 	}
 	int master = add(p, "kube.master", "master", kube_master_object(r), r->a);
 

@@ -8,6 +8,19 @@
 #define BOOT_MS 20000
 #define RUNS_MS 30000
 #define SWEEP_MS 5000
+#define KEEP_MS (2LL * 60 * 60 * 1000)
+
+/* Its results stay on its machine: the plan is one of the engine whose masters do so. */
+static void draw_keeping(struct world *w)
+{
+	struct job *job = arena_new_of(w->arena, struct job);
+
+	*job = *w->plan.job;
+	job->engine = "kubernetes";
+	job->master = "auto";
+	w->plan.job = job;
+	w->remote.keeps = true;
+}
 
 void draw_handover(struct world *w)
 {
@@ -24,6 +37,8 @@ void draw_handover(struct world *w)
 	w->plan.nresources = 2;
 	w->plan.crew.n = w->plan.crew.ncounted = 0;
 	w->plan.hands_over = true;
+	if (w->seed % 4 == 1)
+		draw_keeping(w);
 	w->remote.index = 1;
 	w->remote.plan = w->plan;
 	w->remote.plan.resources = arena_array(w->arena, struct plan_resource, 2);
@@ -118,6 +133,12 @@ static struct event state_of(const struct world *w)
 			      .verdict = w->remote.ended ? w->remote.verdict : VERDICT_NONE};
 }
 
+/* Can they be had without the machine? */
+static bool results_are_here(const struct sim_remote *m)
+{
+	return m->keeps ? m->fetched : m->stored;
+}
+
 static struct event follow(struct world *w, const struct effect *fx)
 {
 	const struct sim_remote *m = &w->remote;
@@ -125,7 +146,7 @@ static struct event follow(struct world *w, const struct effect *fx)
 	if (sim_chance(w, w->f.answer_lost))
 		return no_answer;
 	if (fx->gone)
-		return m->stored ? state_of(w) : nobody_knows;
+		return results_are_here(m) ? state_of(w) : nobody_knows;
 	if (!is_up(w) || sim_chance(w, w->f.conn_cut))
 		return not_reached;
 	if (!m->has)
@@ -139,8 +160,13 @@ static struct event await(struct world *w, const struct effect *fx)
 {
 	if (sim_chance(w, w->f.answer_lost))
 		return no_answer;
-	if (w->remote.stored)
+	if (results_are_here(&w->remote))
 		return done;
+	if (w->remote.keeps && w->remote.stored && !fx->gone && is_up(w)) {
+		/* A fetch may be cut off again and again, for longer than anything else takes. */
+		w->remote.fetched = !sim_chance(w, 500 + w->f.conn_cut / 2);
+		return w->remote.fetched ? done : nobody_knows;
+	}
 	return fx->gone || !is_up(w) || sim_chance(w, w->f.conn_cut) ? nobody_knows : copied;
 }
 
@@ -171,7 +197,7 @@ void remote_effect(struct world *w, const struct effect *fx, uint64_t master)
 static enum outcome destroy_there(struct world *w, int index)
 {
 	const struct sim_remote *m = &w->remote;
-	bool late = w->now > m->end.idle_ms + MACHINE_END_GIVE_UP_MS;
+	bool late = w->now > m->end.idle_ms + (m->keeps ? KEEP_MS : 0) + MACHINE_END_GIVE_UP_MS;
 
 	if (index != m->index && !m->detached)
 		sim_broken(w, "I24: %s is deleted while the machine is in it",
@@ -187,7 +213,9 @@ static enum outcome destroy_there(struct world *w, int index)
 static void end_step(struct world *w)
 {
 	struct sim_remote *m = &w->remote;
-	const struct machine_end_facts f = {.plan = &m->plan, .busy = !m->ended || !m->stored};
+	const struct machine_end_facts f = {.plan = &m->plan,
+					    .busy = !m->ended || !m->stored,
+					    .keep_ms = m->keeps ? KEEP_MS : 0};
 	const struct err why = {ERR_UNAVAILABLE, 0, "no answer"};
 	enum outcome outcome = OUTCOME_HELD;
 	int index = -1;
@@ -196,6 +224,8 @@ static void end_step(struct world *w)
 
 	if (step != MACHINE_END_WAIT && f.busy)
 		sim_broken(w, "I24: the machine ends before its run");
+	if (step != MACHINE_END_WAIT && m->keeps && w->now < m->end.idle_ms + KEEP_MS)
+		sim_broken(w, "I24: the machine ends before the time of its results");
 	switch (step) {
 	case MACHINE_END_WAIT:
 		return;
@@ -243,6 +273,10 @@ void check_remote_deleted(struct world *w, int index)
 	    !w->remote.ended)
 		sim_broken(w, "I21: %s is deleted while it has the run",
 			   w->plan.resources[index].name);
+	if (index == w->remote.index && w->machines[index].exists && w->remote.keeps &&
+	    w->remote.ended && !w->remote.fetched && !w->disk->hurry)
+		sim_broken(w, "I22: %s is deleted with the only copy of the results",
+			   w->plan.resources[index].name);
 }
 
 void check_remote_end(struct world *w)
@@ -254,11 +288,12 @@ void check_remote_end(struct world *w)
 		return;
 	if (m->left)
 		sim_broken(w, "I25: what the other master has made is left");
-	if (success && (!m->ended || m->verdict != VERDICT_SUCCEEDED || !m->stored))
+	if (success && (!m->ended || m->verdict != VERDICT_SUCCEEDED || !results_are_here(m)))
 		sim_broken(w, "I22: success, but the other master says %s%s",
 			   m->ended ? verdict_name(m->verdict) : "nothing",
-			   m->stored ? "" : ", and nothing is stored");
-	if (m->stored && m->verdict == VERDICT_CANCELLED && w->disk->verdict != VERDICT_CANCELLED)
+			   results_are_here(m) ? "" : ", and nothing is stored");
+	if (results_are_here(m) && m->verdict == VERDICT_CANCELLED &&
+	    w->disk->verdict != VERDICT_CANCELLED)
 		sim_broken(w, "I22: cancelled by the other master, but %s here",
 			   verdict_name(w->disk->verdict));
 }

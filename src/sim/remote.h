@@ -13,8 +13,10 @@ struct sim_remote {
 	int64_t up_at;	 /* when its machine has booted */
 	bool has, ended; /* it has the run, and the run has ended there */
 	enum verdict verdict;
-	bool stored; /* the results are in the store */
-	bool left;   /* what it has made for the run exists */
+	bool stored; /* the results are in the store, or ready to be fetched: */
+	bool keeps;  /* its machine has the only copy, until it is fetched */
+	bool fetched;
+	bool left; /* what it has made for the run exists */
 	/* The end of its machine: its own plan of the run, and whether the network is still in use by the
 	 * machine. */
 	struct plan plan;

@@ -21,17 +21,27 @@ static enum outcome destroy(struct driver_row *row)
 	return kube_kind_ask(row, KUBE_DESTROY, kube_kind_destroy);
 }
 
-#define ONE_OBJECT(driver_, kind_)                                                                 \
+/* The API server may not see a Role yet that it has just made: that passes. */
+static enum outcome create_binding(struct driver_row *row)
+{
+	enum outcome o = create(row);
+
+	if (o == OUTCOME_REFUSED && row->err.kind == ERR_NOT_FOUND)
+		row->err.kind = ERR_UNAVAILABLE;
+	return o;
+}
+
+#define ONE_OBJECT(driver_, kind_, create_)                                                        \
 	const struct driver driver_ = {                                                            \
 		.kind = (kind_),                                                                   \
 		.pool = "kube",                                                                    \
-		.create = create,                                                                  \
+		.create = (create_),                                                               \
 		.find = find,                                                                      \
 		.observe = observe,                                                                \
 		.destroy = destroy,                                                                \
 	}
 
-ONE_OBJECT(kube_account_driver, "kube.account"); /* a ServiceAccount */
-ONE_OBJECT(kube_role_driver, "kube.role");
-ONE_OBJECT(kube_binding_driver, "kube.binding"); /* a RoleBinding */
-ONE_OBJECT(kube_claim_driver, "kube.claim");	 /* a PersistentVolumeClaim */
+ONE_OBJECT(kube_account_driver, "kube.account", create); /* a ServiceAccount */
+ONE_OBJECT(kube_role_driver, "kube.role", create);
+ONE_OBJECT(kube_binding_driver, "kube.binding", create_binding); /* a RoleBinding */
+ONE_OBJECT(kube_claim_driver, "kube.claim", create);		 /* a PersistentVolumeClaim */

@@ -455,6 +455,36 @@ static void results_that_never_come_are_lost_output(void **state)
 	run_close(f);
 }
 
+/* As the engine whose masters keep their results. */
+static struct fixture *keeping(void)
+{
+	static struct job job;
+	struct fixture *f = accepted();
+
+	job = *f->plan.job;
+	job.engine = "kubernetes";
+	job.master = "auto";
+	f->plan.job = &job;
+	return f;
+}
+
+static void results_that_only_the_other_master_has_are_awaited_without_a_limit(void **state)
+{
+	struct fixture *f = keeping();
+
+	(void)state;
+	ends(f, VERDICT_SUCCEEDED);
+	answers(f, OUTCOME_ABSENT, ERR_NONE);
+	f->now = f->r->deadline_ms;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_COLLECTING);
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	assert_int_equal(f->r->deadline_ms, 0);
+	answers(f, OUTCOME_DONE, ERR_NONE);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	run_close(f);
+}
+
 static void results_that_the_other_master_has_given_up_are_lost_at_once(void **state)
 {
 	struct fixture *f = accepted();
@@ -614,6 +644,8 @@ int main(void)
 		cmocka_unit_test(after_a_restart_what_a_lost_master_had_made_is_removed),
 		cmocka_unit_test(an_older_answer_does_not_say_that_nothing_is_left),
 		cmocka_unit_test(results_that_never_come_are_lost_output),
+		cmocka_unit_test(
+			results_that_only_the_other_master_has_are_awaited_without_a_limit),
 		cmocka_unit_test(results_that_the_other_master_has_given_up_are_lost_at_once),
 		cmocka_unit_test(results_of_a_machine_that_is_gone_are_looked_for_once_more),
 		cmocka_unit_test(who_may_not_ask_does_not_end_a_run_that_may_have_been_taken),
