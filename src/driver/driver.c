@@ -12,6 +12,7 @@ static const struct driver *const drivers[] = {
 	&kube_root_driver,	    &kube_service_driver, &kube_job_driver,
 	&kube_account_driver,	    &kube_role_driver,	  &kube_binding_driver,
 	&kube_claim_driver,	    &kube_program_driver, &kube_master_driver,
+	&kube_operator_driver,
 };
 
 const struct driver *driver_for(const char *kind)

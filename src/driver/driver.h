@@ -183,7 +183,7 @@ extern const struct driver ec2_security_group_driver, ec2_subnet_driver, ec2_pla
 	s3_bucket_driver, s3_object_driver;
 extern const struct driver kube_root_driver, kube_service_driver, kube_job_driver,
 	kube_account_driver, kube_role_driver, kube_binding_driver, kube_claim_driver,
-	kube_program_driver, kube_master_driver;
+	kube_program_driver, kube_master_driver, kube_operator_driver;
 /* NULL if no driver has this kind. */
 const struct driver *driver_for(const char *kind);
 

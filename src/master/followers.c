@@ -49,7 +49,8 @@
 #define MOST_FAILURES 6	   /* in a row, of the log of a job that has ended */
 #define POSITIONS "follow" /* in the directory of the run */
 #define STOP_TRIES 5
-#define STOP_PAUSE_MS 500
+#define STOP_PAUSE_MS 200
+#define STOP_WAIT_MS 5000
 
 struct follower {
 	struct live_run *lr;
@@ -368,6 +369,8 @@ struct stop_call {
 	struct driver_row row;
 	char token[65];
 	int index;
+	struct loop_timer *wait;
+	int64_t by_ms; /* on clock_boot_ms(): logs are waited for until then */
 };
 
 static void stop_run(void *arg, const struct deadline *d)
@@ -395,8 +398,35 @@ static void stop_done(void *arg, enum err_kind how)
 	if (how == ERR_NONE && c->row.outcome != OUTCOME_DONE)
 		log_warn("%s: stop %s: %s", c->lr->row.id, c->row.name, c->row.err.msg);
 	live_run_done(c->lr);
+	loop_timer_free(c->wait);
 	arena_free(c->a);
 	free(c);
+}
+
+/* Some that end the jobs delete pods that have ended, too: their logs come first. */
+static bool logs_are_read(const struct live_run *lr, int index)
+{
+	for (int i = 0; i < lr->plan.crew.n; i++)
+		if (lr->plan.resource_of[i] == index && lr->core->nodes[i].state == NODE_EXITED &&
+		    !lr->core->nodes[i].settled)
+			return false;
+	return true;
+}
+
+static void stop_when_read(void *ctx)
+{
+	struct stop_call *c = ctx;
+
+	if (!c->lr->m->pools) { /* the next master stops them */
+		stop_done(c, ERR_CANCELLED);
+		return;
+	}
+	if (!logs_are_read(c->lr, c->index) && clock_boot_ms() < c->by_ms) {
+		loop_timer_set(c->wait, STOP_PAUSE_MS);
+		return;
+	}
+	workers_submit(pools_get(c->lr->m->pools, c->driver->pool, EFFECT_THREADS), stop_run,
+		       stop_done, c, READ_MS);
 }
 
 void follow_stop(struct live_run *lr, int rank)
@@ -413,8 +443,10 @@ void follow_stop(struct live_run *lr, int rank)
 	c->lr = lr;
 	c->driver = driver_for(lr->plan.resources[index].kind);
 	c->a = arena_new();
+	c->index = index;
+	c->wait = loop_timer_new(lr->m->loop, stop_when_read, c);
+	c->by_ms = clock_boot_ms() + STOP_WAIT_MS;
 	effect_row(lr, &fx, c->a, &c->row, c->token);
 	lr->busy++;
-	workers_submit(pools_get(lr->m->pools, c->driver->pool, EFFECT_THREADS), stop_run,
-		       stop_done, c, READ_MS);
+	stop_when_read(c);
 }

@@ -7,6 +7,7 @@
  *   kube.root      the ConfigMap that owns everything: deleting it deletes all
  *   kube.service   the headless Service of the pods
  *   kube.job       the Job of a role; its driver makes a Secret of the same name with it
+ *   kube.operator_job   with `as`, instead of the last two: the object of an operator, with all nodes
  *
  * and with master = "auto" those of a master in the cluster (kubernetes_master.c), which has the run after the
  * client made it: kube.account, kube.role, kube.binding, kube.claim, kube.program, kube.master.  Then the facts have
@@ -167,6 +168,17 @@ static void add_master(const struct kube_render *r, struct plan *p, int root)
 		add_need(p, master, needed[i]);
 }
 
+static void add_operator(const struct kube_render *r, struct plan *p, int root)
+{
+	int at = add(p, "kube.operator_job", "job", kube_operator_object(r), r->a);
+
+	p->resources[at].carries_many = true;
+	p->resources[at].expires = r->t->as != KUBE_JOBSET; /* whose Jobs cannot be changed */
+	add_need(p, at, root);
+	for (int rank = 0; rank < p->crew.n; rank++)
+		p->resource_of[rank] = at;
+}
+
 static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 {
 	const struct kube_render r = {p, kube_table_of(p->job, a), facts, a};
@@ -187,6 +199,10 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 		p->crew.n = p->crew.ncounted = 0;
 		return;
 	}
+	if (r.t->as != KUBE_JOB) {
+		add_operator(&r, p, root);
+		return;
+	}
 	int service = add(p, "kube.service", "service", kube_service_object(&r), a);
 
 	add_need(p, service, root);
@@ -202,6 +218,11 @@ static struct doc *options(const struct job *job, struct arena *a)
 	const char *needs = kube_has_agent(t) ? NULL : kube_needs_agent(job, t, a);
 
 	doc_set(a, d, STR("with_agent"), doc_new_bool(a, kube_has_agent(t)));
+	const char *version, *install, *kind = kube_operator_kind(t, &version, &install);
+
+	doc_set(a, d, STR("kind"), doc_new_str(a, str_from(kind)));
+	doc_set(a, d, STR("version"), doc_new_str(a, str_from(version)));
+	doc_set(a, d, STR("install"), doc_new_str(a, str_from(install)));
 	if (needs)
 		doc_set(a, d, STR("needs_agent"), doc_new_str(a, str_from(needs)));
 	doc_set(a, d, STR("master"), doc_new_str(a, str_from(job->master)));

@@ -21,6 +21,8 @@
 #define KUBE_LABEL_RUN "regatta/run"
 #define KUBE_LABEL_ROLE "regatta/role"
 #define KUBE_LABEL_INSTALL "regatta/install"
+/* Of pods of an operator: the number of the first node of their template in the role. */
+#define KUBE_LABEL_FROM "regatta/from"
 /* Of the objects with a pod template: the SHA-256 of the program that their pods run. */
 #define KUBE_PROGRAM "regatta/program"
 
@@ -87,6 +89,9 @@ void kube_merge(struct arena *a, struct doc *into, const struct doc *patch);
 
 /* The object of an operator that `as` names; not for KUBE_JOB. */
 struct doc *kube_operator_object(const struct kube_render *r);
+/* Of a run: apiVersion, kind and what to install for it. */
+const char *kube_operator_kind(const struct kube_table *t, const char **ret_version,
+			       const char **ret_install);
 /* Adds the problems that the operator of `as` would have with the job. */
 void kube_check_operator(const struct job *job, const struct kube_table *t, struct arena *a,
 			 struct problems *ps);

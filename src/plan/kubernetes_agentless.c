@@ -47,6 +47,8 @@ const char *kube_needs_agent(const struct job *job, const struct kube_table *t, 
 		return "output.keep";
 	if (as_job && strcmp(job->strategy, "mpi") == 0)
 		return "strategy mpi";
+	if (t->as == KUBE_MPIJOB && job->roles.n == 0)
+		return "strategy mpi without the roles launcher and worker";
 	if (secret)
 		return arena_printf(a, "the secret variable %s", secret);
 	for (size_t i = 0; i < job->roles.n && !what; i++) {

@@ -28,6 +28,18 @@ struct operator
 	} types[MAX_TYPES];
 };
 
+/* What makes its kind known to a cluster. */
+static const char *const installed_by[] = {
+	[KUBE_JOB] = "",
+	[KUBE_JOBSET] = "JobSet (jobset.sigs.k8s.io)",
+	[KUBE_PYTORCHJOB] = "Kubeflow's training-operator",
+	[KUBE_TFJOB] = "Kubeflow's training-operator",
+	[KUBE_MPIJOB] = "Kubeflow's mpi-operator",
+	[KUBE_MXJOB] = "Kubeflow's training-operator, 1.8 or earlier",
+	[KUBE_PADDLEJOB] = "Kubeflow's training-operator",
+	[KUBE_XGBOOSTJOB] = "Kubeflow's training-operator",
+};
+
 static const struct operator operators[] = {
 	[KUBE_JOB] = {"batch/v1", "Job"},
 	[KUBE_JOBSET] = {"jobset.x-k8s.io/v1alpha2", "JobSet"},
@@ -211,12 +223,16 @@ static void drop_command(const struct kube_render *r, int role, struct doc *temp
 
 /* ---- Kubeflow ---- */
 
+/* `from`: the number of its first node in the role. */
 static struct doc *add_replica(const struct kube_render *r, struct doc *all, const char *type,
-			       int role, int64_t count)
+			       int role, int64_t from, int64_t count)
 {
 	struct doc *d = put_table(r, all, type), *template = template_of(r, role);
 	struct doc *policy = part(part(template, "spec"), "restartPolicy");
 
+	if (from > 0 && !r->plain)
+		put(r, part(part(template, "metadata"), "labels"), KUBE_LABEL_FROM,
+		    doc_new_str(r->a, str_from(arena_printf(r->a, "%d", (int)from))));
 	put(r, d, "replicas", doc_new_int(r->a, count));
 	put(r, d, "restartPolicy", policy);
 	drop(part(template, "spec"), "restartPolicy");
@@ -249,10 +265,11 @@ static void add_replicas(const struct kube_render *r, const struct operator* op,
 		int64_t count = role->max - (split && !op->idle_workers);
 
 		if (split)
-			add_replica(r, all, op->first, i, 1);
+			add_replica(r, all, op->first, i, 0, 1);
 		if (count == 0)
 			continue;
-		struct doc *template = add_replica(r, all, type ? type : WORKER, i, count);
+		struct doc *template =
+			add_replica(r, all, type ? type : WORKER, i, role->max - count, count);
 
 		if (op->idle_workers && (split || (type && strcmp(type, WORKER) == 0)) &&
 		    (split || !has_command(r, role)))
@@ -355,6 +372,33 @@ static void fill_jobset(const struct kube_render *r, struct doc *spec)
 	put(r, spec, "replicatedJobs", list);
 }
 
+/* Of a run, whatever the file says: pods that have ended are read before they are deleted, and not by the
+ * operator. */
+static void prepare_run(const struct kube_render *r, struct doc *object)
+{
+	struct doc *spec = part(object, "spec"), *policy = part(spec, "runPolicy");
+	struct doc *notes = part(part(object, "metadata"), "annotations");
+	struct doc *ttl = r->t->as == KUBE_JOBSET ? spec : policy;
+
+	if (!notes)
+		notes = put_table(r, part(object, "metadata"), "annotations");
+	put(r, notes, "regatta/operator", doc_new_str(r->a, str_from(installed_by[r->t->as])));
+	put(r, notes, "regatta/nodes",
+	    doc_new_str(r->a, str_from(arena_printf(r->a, "%d", r->p->crew.n))));
+	if (ttl)
+		put(r, ttl, "ttlSecondsAfterFinished", doc_new_int(r->a, FINISHED_TTL_S));
+	if (policy)
+		put(r, policy, "cleanPodPolicy", doc_new_str(r->a, STR("None")));
+}
+
+const char *kube_operator_kind(const struct kube_table *t, const char **ret_version,
+			       const char **ret_install)
+{
+	*ret_version = operators[t->as].version;
+	*ret_install = installed_by[t->as];
+	return operators[t->as].kind;
+}
+
 struct doc *kube_operator_object(const struct kube_render *r)
 {
 	const struct operator* op = & operators[r->t->as];
@@ -370,5 +414,7 @@ struct doc *kube_operator_object(const struct kube_render *r)
 		fill_jobset(r, spec);
 	if (r->t->object)
 		kube_merge(r->a, d, r->t->object);
+	if (!r->plain)
+		prepare_run(r, d);
 	return d;
 }

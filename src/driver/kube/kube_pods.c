@@ -107,22 +107,32 @@ static bool judge_terminated(const struct doc *pod, const struct doc *status, st
 	return true;
 }
 
+static bool is_disrupted(const struct doc *pod, struct err *why)
+{
+	const struct doc *c = condition(pod, "DisruptionTarget");
+	struct str how = doc_str(c, "reason", STR(""));
+
+	if (!c)
+		return false;
+	err_set(why, str_is(how, "PreemptionByScheduler") ? ERR_PREEMPTED : ERR_UNAVAILABLE,
+		"pod %.60s: %.*s: %.*s", kube_meta(pod, "name"), STR_ARG(how),
+		STR_ARG(doc_str(c, "message", STR(""))));
+	return true;
+}
+
+bool pod_is_leaving(const struct doc *pod, struct err *why)
+{
+	return *kube_meta(pod, "deletionTimestamp") && is_disrupted(pod, why);
+}
+
 static void judge_ended(const struct doc *pod, struct pod_state *ret)
 {
 	const struct doc *status = doc_table(pod, "status"), *one;
 	struct str reason = doc_str(status, "reason", STR(""));
-	const struct doc *disrupted = condition(pod, "DisruptionTarget");
 
 	ret->life = POD_ENDED;
-	if (disrupted) {
-		struct str how = doc_str(disrupted, "reason", STR(""));
-
-		err_set(&ret->why,
-			str_is(how, "PreemptionByScheduler") ? ERR_PREEMPTED : ERR_UNAVAILABLE,
-			"pod %.60s: %.*s: %.*s", kube_meta(pod, "name"), STR_ARG(how),
-			STR_ARG(doc_str(disrupted, "message", STR(""))));
+	if (is_disrupted(pod, &ret->why))
 		return;
-	}
 	if (reason.n > 0) {
 		err_set(&ret->why, ERR_UNAVAILABLE, "pod %.60s: %.*s: %.*s", kube_meta(pod, "name"),
 			STR_ARG(reason), STR_ARG(doc_str(status, "message", STR(""))));
@@ -196,9 +206,12 @@ static int take_pod(void *ctx, const struct doc *pod)
 			l->seen[member] = true;
 		return 0;
 	}
+	/* An agent tells by itself how its job ends; without one the reason is gone with the pod. */
+	bool leaves = !kube_work_has_agent(l->w) && pod_is_leaving(pod, &state.why);
+
 	if (member >= 0) {
 		l->seen[member] = true;
-		l->w->row->members[member].gone = state.life == POD_ENDED;
+		l->w->row->members[member].gone = state.life == POD_ENDED || leaves;
 		l->w->row->members[member].why = state.why;
 		return 0;
 	}

@@ -23,6 +23,8 @@ struct pod_state {
 };
 
 void pod_judge(const struct doc *pod, struct pod_state *ret);
+/* True if the cluster is taking away a pod that runs; why says it in its words. */
+bool pod_is_leaving(const struct doc *pod, struct err *why);
 
 struct pods_summary {
 	int n;

@@ -87,16 +87,44 @@ int kube_check_namespace(struct kube_client *k, const struct kube_access *x,
 	return -1;
 }
 
+/* Does the cluster know the operator's kind? */
+static int check_kind(const struct resolve_input *in, struct kube_client *k,
+		      const struct deadline *d, struct arena *a, struct err *err)
+{
+	const char *as = option(in, "as"), *kind = option(in, "kind");
+	struct doc *all = NULL;
+	bool known = false;
+	int status;
+
+	if (!as || strcmp(as, "job") == 0 || !kind || !option(in, "version"))
+		return 0;
+	/* The Role of a master in the cluster has no line for it. */
+	if (strcmp(option(in, "master") ? option(in, "master") : "", "auto") == 0)
+		return err_set(err, ERR_INVALID,
+			       "as = \"%s\" needs master = \"here\" in this version", as);
+	const struct kube_call c = {
+		.method = "GET",
+		.path = arena_printf(a, "/apis/%s", option(in, "version")),
+		.what = "look for the operator",
+		.deadline = d,
+	};
+
+	if (kube_ask(k, &c, a, &all, &status, err) < 0 && status != 404)
+		return -1;
+	const struct doc *list = all ? doc_array(all, "resources") : NULL;
+
+	for (size_t i = 0; list && i < list->array.n; i++)
+		known |= str_is(doc_str(list->array.v[i], "kind", STR("")), kind);
+	if (known)
+		return 0;
+	return err_set(
+		err, ERR_NOT_FOUND,
+		"the cluster has no %s: install %s, or --set kubernetes.as=job runs it as Jobs",
+		kind, option(in, "install"));
+}
+
 static int check_options(const struct resolve_input *in, struct err *err)
 {
-	const char *as = option(in, "as");
-
-	if (as && strcmp(as, "job") != 0)
-		return err_set(
-			err, ERR_INVALID,
-			"as = \"%s\": this version runs Jobs: --set kubernetes.as=job runs it as "
-			"Jobs, 'regatta manifests' prints the operator's object",
-			as);
 	if (option(in, "needs_agent"))
 		return err_set(
 			err, ERR_INVALID,
@@ -145,7 +173,7 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 
 	if (check_options(in, err) < 0 || find_access(in, &d, a, &x, err) < 0 ||
 	    kube_open(&x, &k, err) < 0 || kube_ask_version(k, &d, a, &version, err) < 0 ||
-	    kube_check_namespace(k, &x, &d, a, err) < 0)
+	    kube_check_namespace(k, &x, &d, a, err) < 0 || check_kind(in, k, &d, a, err) < 0)
 		return -1;
 	put(a, facts, "version", version);
 	put(a, facts, "server", x.server);

@@ -199,6 +199,25 @@ static void without_an_agent_the_pods_run_the_command_itself(void **state)
 	assert_false(plan_of(HEAD TABLE).agentless);
 }
 
+static void an_operators_object_carries_all_nodes(void **state)
+{
+	(void)state;
+	struct plan p = plan_of(HEAD TABLE
+				"as = 'pytorchjob'\n"
+				"object = { spec = { runPolicy = { cleanPodPolicy = 'All' } } }\n");
+	const struct doc *job = spec_of(&p, "kube.operator_job", "job");
+
+	assert_int_equal(p.nresources, 2);
+	assert_true(p.agentless && p.resources[1].carries_many && p.resources[1].expires);
+	for (int i = 0; i < p.crew.n; i++)
+		assert_int_equal(p.resource_of[i], 1);
+	/* Its pods are read before they are deleted, whatever the file says. */
+	expect(job, "spec.runPolicy.cleanPodPolicy", "\"None\"");
+	expect(job, "metadata.name", "\"<run>\"");
+	p = plan_of(HEAD TABLE "as = 'jobset'\n");
+	assert_false(p.resources[1].expires); /* its Jobs cannot be changed */
+}
+
 static void the_keys_of_the_table_are_in_the_pods(void **state)
 {
 	(void)state;
@@ -465,6 +484,7 @@ int main(void)
 		T(what_nobody_deletes_ends_by_itself),
 		T(the_agent_is_fetched_by_the_image_or_brought_by_an_init_container),
 		T(without_an_agent_the_pods_run_the_command_itself),
+		T(an_operators_object_carries_all_nodes),
 		T(the_keys_of_the_table_are_in_the_pods),
 		T(volumes_are_mounted_into_the_container_of_the_job),
 		T(the_pod_patch_is_merged_lists_by_name),

@@ -76,7 +76,6 @@ static void what_cannot_work_is_refused_before_anything_is_made(void **state)
 		ERR_INVALID,
 		"agent = false in [kubernetes]: without the agent in the pods there is nothing "
 		"for output.keep");
-	refused(r, "{\"master\":\"here\",\"as\":\"tfjob\"}", ERR_INVALID, "as = \"tfjob\"");
 	refused(r, "{\"master\":\"here\",\"context\":\"x\"}", ERR_INVALID, "no context 'x'");
 	rig_expect(r, VERSION, 200, "{\"major\":\"1\",\"minor\":\"28\"}");
 	refused(r, "{\"master\":\"here\"}", ERR_INVALID, "Kubernetes 1.28");
@@ -88,6 +87,34 @@ static void what_cannot_work_is_refused_before_anything_is_made(void **state)
 	rig_expect(r, VERSION, 200, V34);
 	rig_expect(r, NAMESPACE, 401, STATUS("Unauthorized"));
 	refused(r, "{\"master\":\"here\"}", ERR_DENIED, "expired");
+	rig_done(r);
+}
+
+#define TFJOB                                                                                       \
+	"{\"master\":\"here\",\"as\":\"tfjob\",\"kind\":\"TFJob\",\"version\":\"kubeflow.org/v1\"," \
+	"\"install\":\"the operator\"}"
+#define KINDS "GET /prefix/apis/kubeflow.org/v1 "
+
+static void an_operator_that_is_missing_is_named_before_anything_is_made(void **state)
+{
+	struct rig *r = *state;
+	struct doc *facts = NULL;
+
+	for (int i = 0; i < 3; i++) {
+		rig_expect(r, VERSION, 200, V34);
+		rig_expect(r, NAMESPACE, 200, "{}");
+		rig_expect(
+			r, KINDS, i == 0 ? 404 : 200,
+			i == 1 ? "{\"resources\":[{\"kind\":\"PyTorchJob\"}]}"
+			: i == 2
+				? "{\"resources\":[{\"kind\":\"PyTorchJob\"},{\"kind\":\"TFJob\"}]}"
+				: STATUS("none"));
+		if (i < 2)
+			refused(r, TFJOB, ERR_NOT_FOUND,
+				"the cluster has no TFJob: install the operator");
+		else
+			assert_int_equal(resolve(r, TFJOB, &facts), 0);
+	}
 	rig_done(r);
 }
 
@@ -111,6 +138,7 @@ int main(void)
 		rig_config_test(for_a_master_in_the_cluster_a_claim_is_made_for_a_trial),
 		rig_config_test(whoever_may_not_see_the_namespace_may_use_it),
 		rig_config_test(what_cannot_work_is_refused_before_anything_is_made),
+		rig_config_test(an_operator_that_is_missing_is_named_before_anything_is_made),
 		rig_config_test(the_credentials_are_those_of_the_caller),
 	};
 

@@ -1,0 +1,74 @@
+"""Manifests of the operators' own kinds run as they stand: the operator makes the pods, Regatta watches, collects and deletes."""
+import json
+
+import pytest
+
+from . import images
+from .cluster import wait_for
+from .test_operators import KINDS
+
+SECONDS = 180
+
+
+def manifest(kind, commands, restart="Never"):
+    """commands: by the type of replica, with one replica more than in KINDS for none."""
+    replicas, container, roles = KINDS[kind]
+    spec = {replicas: {role: {"replicas": count, "restartPolicy": restart, "template": {"spec": {
+        "terminationGracePeriodSeconds": 1, "containers": [{"name": container, "image": images.BUSYBOX, "command": ["sh", "-c", commands[role]]}]}}}
+        for role, count in roles.items()}, "runPolicy": {"cleanPodPolicy": "All"}}
+    if kind == "MXJob":
+        spec["jobMode"] = "MXTrain"
+    return {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": {"name": "train"}, "spec": spec}
+
+
+def submit(user, made, *more):
+    job = user.job(json.dumps(made), "job.yaml")
+    return user("run", "-d", job, "--set", "master=here", "--set", "max_runtime=10m", *more).stdout.split()[-1]
+
+
+FOREVER = "echo up; while :; do sleep 0.2; done"
+# kind: what its replicas do, and what the log of a node must say.
+JOBS = {
+    "TFJob": ({"Chief": "echo $TF_CONFIG", "Worker": "sleep 1; echo done"}, {"chief-0": "\"type\":\"chief\"", "worker-0": "done"}),
+    "PaddleJob": ({"Worker": "echo $PADDLE_JOB_ID"}, {"worker-0": "", "worker-1": ""}),
+    "MXJob": ({"Scheduler": FOREVER, "Server": FOREVER, "Worker": "echo $DMLC_ROLE"}, {"worker-0": "worker", "scheduler-0": "up"}),
+    "XGBoostJob": ({"Master": "echo rank $RANK", "Worker": "echo rank $RANK"}, {"master-0": "rank 0", "worker-0": "rank 1"}),
+}
+
+
+@pytest.mark.parametrize("kind", JOBS)
+def test_a_manifest_of_the_training_operator_runs_as_it_stands(training_operator, user, namespace, kind):
+    commands, words = JOBS[kind]
+    run = submit(user, manifest(kind, commands))
+    ended = user.ends(run, SECONDS)
+    assert ended["verdict"] == "succeeded", ended["cause"]
+    for node, said in words.items():
+        assert said in user("logs", run, node).stdout
+    wait_for(lambda: not namespace.json("get", kind.lower())["items"], f"the {kind} to be gone")
+    namespace.nothing_left()
+
+
+def test_a_cancelled_operators_object_leaves_nothing(training_operator, user, namespace):
+    run = submit(user, manifest("TFJob", {"Chief": FOREVER, "Worker": FOREVER}))
+    wait_for(lambda: user.status(run)["state"] == "running", "the job to run")
+    user("kill", run)
+    assert user.ends(run, SECONDS)["verdict"] == "cancelled"
+    namespace.nothing_left()
+
+
+def test_what_its_webhook_denies_is_said(training_operator, user, namespace):
+    made = manifest("PyTorchJob", {"Master": "true", "Worker": "true"})
+    for replica in made["spec"]["pytorchReplicaSpecs"].values():
+        replica["template"]["spec"]["containers"][0]["name"] = "other"
+    ended = user.ends(submit(user, made), SECONDS)
+    assert ended["verdict"] == "failed" and "denied the request" in ended["cause"], ended["cause"]
+    namespace.nothing_left()
+
+
+def test_an_operator_that_is_missing_is_named(user, namespace):
+    job = user.job("engine = \"kubernetes\"\nmaster = \"here\"\nname = \"set\"\ncommand = [\"true\"]\n"
+                   f"[kubernetes]\nas = \"mpijob\"\nimage = \"{images.BUSYBOX}\"\n"
+                   "[roles.launcher]\n[roles.worker]\ncount = 2\n")
+    done = user("run", job, code=3)
+    assert "the cluster has no MPIJob: install Kubeflow's mpi-operator" in done.stderr
+    namespace.nothing_left()
