@@ -52,12 +52,15 @@ def has_ended_there(namespace, run):
 
 
 def test_a_client_that_is_killed_comes_back_for_the_results(user, namespace):
-    user.job(apart(["sh", "-c", "echo hello; echo kept > kept.txt"], count=1, more="[output]\nkeep = \"kept.txt\""))
+    script = "while [ ! -e /tmp/go ]; do sleep 0.1; done; echo hello; echo kept > kept.txt"
+    user.job(apart(["sh", "-c", script], count=1, more="[output]\nkeep = \"kept.txt\""))
     run = user("run", "-d", "job.toml").stdout.split()[-1]
     kill_master(user)  # the run is stored, and perhaps nothing is made yet
     wait_for(lambda: user.status(run)["state"] == "running", "the hand-over", 90)
     assert json.loads((user.directory / "home/contexts" / f"{run}.json").read_text())["url"].startswith(f"kube://{namespace.name}/")
     kill_master(user)
+    namespace.kubectl("exec", next(p["metadata"]["name"] for p in namespace.pods(f"regatta/run={run},regatta/role=worker")), "--",
+                      "touch", "/tmp/go")
     wait_for(lambda: has_ended_there(namespace, run), "the end of the job without a client", 90)
     ended = user.ends(run)
     assert ended["verdict"] == "succeeded", ended["cause"]
@@ -83,5 +86,5 @@ def test_the_role_of_the_docs_is_enough_for_a_master_in_the_cluster(user, namesp
     user("kill", run)
     ended = user.ends(run)
     assert ended["verdict"] == "cancelled", ended["cause"]
-    assert gc(user) == {}
     namespace.nothing_left()
+    assert gc(user) == {}
