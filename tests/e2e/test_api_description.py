@@ -72,7 +72,7 @@ def test_every_answer_is_as_described(regatta, service, run):
     }
     # The stream, what is for nodes alone, and what needs a host or a run that goes on have tests of their own.
     assert set(calls) | {"events", "nodeBlob", "outputState", "outputPut", "resize", "hostForget", "nodePrevious", "nodeRegistry", "nodeUrls",
-                         "execBegin", "execInput", "execControl", "outputFile", "suiteResume", "suiteOnExit"} == set(OPERATIONS)
+                         "execBegin", "execInput", "execControl", "outputFile", "resultFile", "suiteResume", "suiteOnExit"} == set(OPERATIONS)
     for operation, (method, path, body) in calls.items():
         answer = check_answer(operation, service.call(method, path, body))
         assert answer.status < 400, (operation, answer)
@@ -100,6 +100,9 @@ def test_errors_have_one_shape(service, run):
             ("oldLog", "GET", f"/log/{run}/nobody.log", None, 404),
             ("importRun", "POST", "/api/v1/imports", {"run": run, "url": "s3://b-1/runs/"}, 400),
             ("importRun", "POST", "/api/v1/imports", {"run": "../x", "url": "s3://b-1/runs/", "credentials": {}}, 400),
+            ("resultFile", "GET", f"/api/v1/runs/{run}/results?path=../x", None, 400),
+            ("resultFile", "GET", f"/api/v1/runs/{run}/results?path=secrets.json", None, 400),
+            ("resultFile", "GET", f"/api/v1/runs/{run}/results?path=summary.json", None, 404),  # it was not handed over
             ("suiteOnExit", "POST", "/api/v1/suites/nothing/on_exit", {"client": "x"}, 404),
             ("suiteFile", "GET", "/api/v1/suites/nothing/files/suite.toml", None, 404),
             ("asset", "GET", "/assets/nothing.js", None, 404)]:

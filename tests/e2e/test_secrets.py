@@ -24,7 +24,7 @@ while not os.path.exists(sys.argv[1]):
 
 STREAMS = {"events", "watch"}  # these stay open while the run lives
 # The same for every run; spends a code; with a node's token only; a file that the job itself has written.
-SKIPPED = {"asset", "program", "login", "nodeBlob", "nodePrevious", "outputState", "outputFile"}
+SKIPPED = {"asset", "program", "login", "nodeBlob", "nodePrevious", "outputState", "outputFile", "resultFile"}
 
 
 def get(regatta, path, seconds):
