@@ -5,6 +5,7 @@
  * Which pod carries which node is settled when its agent enrols, with the pod's uid as identity.  observe
  * tells which of these pods are gone and why, and ends the wait for pods that will never start.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -216,10 +217,11 @@ enum outcome kube_job_extend(struct kube_work *w, int64_t more_s)
 		return o;
 	if (!clock_parse(str_from(kube_meta(job, "creationTimestamp")), &made_ms))
 		return OUTCOME_UNSURE;
+	int64_t seconds = (w->row->expires_ms - made_ms) / 1000 + more_s;
+
 	return kube_object_patch(
 		w, "extend a Job",
-		arena_printf(w->a, "{\"spec\":{\"activeDeadlineSeconds\":%lld}}",
-			     (long long)((w->row->expires_ms - made_ms) / 1000 + more_s)),
+		arena_printf(w->a, "{\"spec\":{\"activeDeadlineSeconds\":%" PRId64 "}}", seconds),
 		KUBE_EXTEND);
 }
 

@@ -243,13 +243,14 @@ static int take_pod(void *ctx, const struct doc *pod)
 
 int pods_observe(struct kube_work *w, struct pods_summary *ret, struct err *err)
 {
+	*ret = (struct pods_summary){0};
+
 	struct look l = {w, ret, arena_array(w->a, bool, w->row->nmembers + 1)};
 	const char *role = kube_label(w->object, "regatta/role");
 	const char *query = arena_printf(w->a, "labelSelector=regatta%%2Frun%%3D%s%s%s",
 					 kube_label(w->object, "regatta/run"),
 					 *role ? "%2Cregatta%2Frole%3D" : "", role);
 
-	*ret = (struct pods_summary){0};
 	if (kube_list(w->k, kube_path(w->a, "v1", w->namespace, "pods", NULL), query, "list pods",
 		      &w->d, take_pod, &l, err) < 0)
 		return -1;

@@ -42,10 +42,11 @@ bool host_is_own(struct str host, struct str own, bool tls)
 
 bool host_is_given(struct str host, const char *url)
 {
-	struct str scheme = STR("https://"), given = str_from(url);
+	struct str scheme = STR("https://");
 
-	return host.n && str_starts(given, scheme) &&
-	       same_name(host, (struct str){given.p + scheme.n, given.n - scheme.n});
+	if (!url || !host.n || !str_starts(str_from(url), scheme))
+		return false;
+	return same_name(host, str_from(url + scheme.n));
 }
 
 bool origin_is_own(struct str origin, struct str host, bool tls)
