@@ -354,7 +354,8 @@ static void thin(struct compare_side *s)
 
 void compare_figures(struct comparison *c)
 {
-	qsort(c->items.v, c->items.n, sizeof(c->items.v[0]), by_place);
+	if (c->items.n)
+		qsort(c->items.v, c->items.n, sizeof(c->items.v[0]), by_place);
 	for (size_t i = 0, end; i < c->items.n; i = end) {
 		for (end = i + 1;
 		     end < c->items.n && by_place(&c->items.v[i], &c->items.v[end]) == 0;)

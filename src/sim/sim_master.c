@@ -197,7 +197,7 @@ static void hand_out_one(struct world *w, const struct effect *e)
 				machine_tell(w, i, e);
 		return;
 	}
-	if (e->kind == FX_STALLED)
+	if (e->kind == FX_STALLED || e->kind == FX_PREFLIGHT_PASSED)
 		return; /* for people, and perhaps of no node */
 	if (e->kind == FX_ENDED)
 		w->ended = true;

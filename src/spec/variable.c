@@ -192,7 +192,7 @@ static int read_variable(struct env_reader *r, struct env_list *list, struct err
 	if (fault)
 		return err_set(err, ERR_INVALID, "%s:%d: '%.*s'%s", r->file, line,
 			       (int)(name.n < SHOWN ? name.n : SHOWN), name.p, fault);
-	if (!str_is_utf8(buf_str(&value)) || memchr(value.p, '\0', value.n))
+	if (!str_is_utf8(buf_str(&value)) || (value.n && memchr(value.p, '\0', value.n)))
 		return err_set(err, ERR_INVALID, "%s:%d: the value of %.*s is not UTF-8 text",
 			       r->file, line, STR_ARG(name));
 	variables_set(r->a, list, arena_str(r->a, name).p, arena_str(r->a, buf_str(&value)).p);

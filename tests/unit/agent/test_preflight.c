@@ -89,6 +89,7 @@ static void a_peer_that_is_not_there_is_named(void **state)
 	CLEANUP(close_fdp) int fd = bound(&port); /* and does not listen */
 	const struct doc *done = ask(f, own, port, 300);
 
+	assert_true(fd >= 0);
 	assert_int_equal(fake_int(done, "failed"), 1);
 	assert_int_equal(fake_int(done, "rank"), 2);
 	assert_null(doc_get(done, "reached"));
