@@ -422,6 +422,14 @@ void plan_adopt(struct plan *p, const struct doc *facts)
 	}
 }
 
+const char *plan_engine_that_keeps_results(void)
+{
+	for (size_t i = 0; i < NENGINES; i++)
+		if (table[i]->keeps_results)
+			return table[i]->name;
+	return NULL;
+}
+
 bool plan_keeps_results(const struct plan *p)
 {
 	const struct engine *engine = engine_named(p->job->engine);

@@ -128,6 +128,8 @@ int plan_preflight_peers(const struct plan *p, int n);
 /* Do the results of the run stay on the machine of the master that it is handed to, until whoever handed it over has
  * fetched them? */
 bool plan_keeps_results(const struct plan *p);
+/* The name of an engine whose runs can have such plans, for the simulator; NULL: there is none. */
+const char *plan_engine_that_keeps_results(void);
 /* Does it wait in the queue until all of its nodes fit? */
 bool plan_queues(const struct plan *p);
 /* What each node takes of its machine, by rank. */

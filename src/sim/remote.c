@@ -16,7 +16,7 @@ static void draw_keeping(struct world *w)
 	struct job *job = arena_new_of(w->arena, struct job);
 
 	*job = *w->plan.job;
-	job->engine = "kubernetes";
+	job->engine = plan_engine_that_keeps_results();
 	job->master = "auto";
 	w->plan.job = job;
 	w->remote.keeps = true;
@@ -37,7 +37,7 @@ void draw_handover(struct world *w)
 	w->plan.nresources = 2;
 	w->plan.crew.n = w->plan.crew.ncounted = 0;
 	w->plan.hands_over = true;
-	if (w->seed % 4 == 1)
+	if (w->seed % 4 == 1 && plan_engine_that_keeps_results())
 		draw_keeping(w);
 	w->remote.index = 1;
 	w->remote.plan = w->plan;

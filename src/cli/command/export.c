@@ -196,7 +196,8 @@ static int export_run(const struct cli_call *c, struct api *api, const struct wa
 		cli_say("%s: %" PRIu64 " samples exported to %s, %" PRIu64 " were there already",
 			x.id, all - x.there, x.dest, x.there);
 	else if (rc == 0)
-		cli_say("%s: %" PRIu64 " samples exported to %s", x.id, all, x.dest);
+		cli_say("%s: %" PRIu64 " sample%s exported to %s", x.id, all, all == 1 ? "" : "s",
+			x.dest);
 	if (x.csv >= 0)
 		close(x.csv);
 	return rc;
