@@ -48,8 +48,9 @@ def test_pods_run_their_own_command_and_know_each_other(user, namespace, decoys)
 
 
 def test_the_log_is_exact_and_the_exit_code_is_the_containers(user, namespace):
-    # A line longer than what the node keeps in one piece, bytes that are no text, and no newline at the end.
-    script = "printf 'a\\000\\377b\\n\\n'; head -c 40000 /dev/zero | tr '\\000' x; echo; echo err >&2; sleep 0.3; printf 'no end'; exit 7"
+    # A line longer than what the node keeps in one piece, bytes that are no text, and no newline at the end.  The node
+    # reads stdout and stderr by two pipes and keeps no order between them: a pause before and after what goes to stderr.
+    script = "printf 'a\\000\\377b\\n\\n'; head -c 40000 /dev/zero | tr '\\000' x; echo; sleep 1; echo err >&2; sleep 1; printf 'no end'; exit 7"
     run = user.submit(user.job(plain(["sh", "-c", script], count=1)))
     ended = user.ends(run)
     assert ended["verdict"] == "failed" and "exit code 7" in ended["cause"] and ended["exit_code"] == 1
