@@ -440,6 +440,13 @@ static void counts_to_json(const struct live_run *lr, struct jsonw *w)
 	jsonw_close(w);
 }
 
+/* The end of a run is shown when it is stored and its records are written: whoever sees it may read
+ * them, or remove them. */
+static enum run_phase phase_shown(const struct live_run *lr)
+{
+	return run_phase_is_final(lr->core->phase) && !lr->ended ? RUN_CLEANING : lr->core->phase;
+}
+
 static bool has_cause(enum verdict v)
 {
 	return v == VERDICT_FAILED || v == VERDICT_CANCELLED;
@@ -457,7 +464,7 @@ static void cause_to_json(const struct live_run *lr, struct jsonw *w)
 	jsonw_kz(w, "cause_node",
 		 bad && r->cause.node >= 0 ? lr->plan.crew.members[r->cause.node].name : NULL);
 	jsonw_key(w, "exit_code");
-	if (run_phase_is_final(r->phase))
+	if (run_phase_is_final(phase_shown(lr)))
 		jsonw_int(w, core_exit_code(r->verdict, &r->cause));
 	else
 		jsonw_null(w);
@@ -610,7 +617,7 @@ static void run_members(struct live_run *lr, struct jsonw *w)
 
 	jsonw_kz(w, "id", lr->row.id);
 	jsonw_kz(w, "name", lr->row.name);
-	jsonw_kz(w, "state", run_phase_name(r->phase));
+	jsonw_kz(w, "state", run_phase_name(phase_shown(lr)));
 	jsonw_kz(w, "engine", lr->row.engine);
 	jsonw_kz(w, "strategy", lr->row.strategy);
 	put_params(lr->row.params, w);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "master/round.h"
 #include "master/run_json.h"
 #include "rig.h"
 
@@ -52,12 +53,39 @@ static void what_a_node_does_is_a_change(void **state)
 	rig_until(r, tells_of(lr, since, "\"log_bytes\":5"));
 }
 
+/* Whoever sees the end reads the records or removes the run, also in the same turn of the loop. */
+static void the_end_is_told_when_it_is_stored(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+
+	rig_until(r, lr->core->phase == RUN_GATHERING);
+	r->work_waits = true;
+	rig_cancel(r, true);
+	rig_until(r, lr->core->phase == RUN_CLEANING);
+	lr->busy++; /* it stays in memory */
+	for (int i = lr->plan.nresources - 1; i >= 0; i--)
+		run_event(lr, &(struct event){.kind = EV_RES_ANSWER,
+					      .index = i,
+					      .attempt = lr->core->resources[i].ask_no,
+					      .asked = lr->core->resources[i].asked,
+					      .outcome = OUTCOME_DONE});
+	assert_int_equal(lr->core->phase, RUN_CANCELLED);
+	assert_true(tells_of(lr, 0, "\"state\":\"cleaning\""));
+	assert_true(tells_of(lr, 0, "\"exit_code\":null"));
+	rig_until(r, lr->ended);
+	assert_true(tells_of(lr, 0, "\"state\":\"cancelled\""));
+	assert_true(tells_of(lr, 0, "\"exit_code\":7"));
+	lr->busy--;
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
 	static const struct CMUnitTest tests[] = {
 		CASE(a_delta_has_the_nodes_that_changed),
 		CASE(what_a_node_does_is_a_change),
+		CASE(the_end_is_told_when_it_is_stored),
 	};
 
 	return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
