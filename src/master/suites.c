@@ -568,8 +568,13 @@ int suites_again(struct suites *s, struct str id, bool failed, struct live_suite
 	if (!ls)
 		return -1;
 	*ret = ls;
-	if (!ls->ended)
-		return 0; /* it goes on anyway */
+	if (!ls->ended) {
+		if (ls->core->phase == SUITE_RUNNING || suite_outcome(ls->core) == SUITE_SUCCEEDED)
+			return 0; /* it goes on anyway */
+		return err_set(err, ERR_CONFLICT,
+			       "suite %s is %s: 'regatta suite resume %s' once it has ended",
+			       ls->row.id, suite_phase_name(ls->core->phase), ls->row.id);
+	}
 	int rc =
 		suite_is_done(ls->core)
 			? err_set(err, ERR_CONFLICT,

@@ -50,7 +50,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[EXACT] = {"find suite", "SELECT no FROM suite WHERE id = ?1"},
 	[PREFIX] =
 		{"find suite",
-		 "SELECT no, id FROM suite WHERE id >= ?1 AND id < ?1 || x'ff' ORDER BY id LIMIT 2"},
+		 "SELECT no, id FROM suite WHERE id >= ?1 AND id < ?1 || x'ff' ORDER BY id LIMIT 3"},
 	[BY_REQUEST] = {"find request", "SELECT no FROM suite WHERE request_id = ?1"},
 	[LIST] = {"list suites", "SELECT " ROW " FROM suite ORDER BY no DESC LIMIT ?1"},
 	[LIST_ACTIVE] = {"list suites",
@@ -253,21 +253,21 @@ static int find_prefix(struct store *st, struct str prefix, struct arena *a, int
 		       struct err *err)
 {
 	CLEANUP(query_end) struct sql_query q;
-	const char *ids[2] = {NULL, NULL};
+	const char *ids[3] = {NULL};
 	int got, n = 0;
 
 	if (query_read(&q, st, STMT_SUITE, PREFIX, defs, err) < 0)
 		return -1;
 	query_str(&q, prefix);
-	while ((got = query_next(&q, err)) > 0 && n < 2) {
+	while ((got = query_next(&q, err)) > 0 && n < 3) {
 		*ret_no = row_int(&q);
 		ids[n++] = row_text_in(&q, a);
 	}
 	if (got < 0)
 		return -1;
-	if (n == 2)
-		return err_set(err, ERR_CONFLICT, "'%.*s' matches several suites: %s, %s",
-			       STR_ARG(prefix), ids[0], ids[1]);
+	if (n > 1)
+		return err_set(err, ERR_CONFLICT, "'%.*s' matches several suites: %s, %s%s",
+			       STR_ARG(prefix), ids[0], ids[1], n > 2 ? ", ..." : "");
 	return n == 1 ? 0 : err_set(err, ERR_NOT_FOUND, "no suite '%.*s'", STR_ARG(prefix));
 }
 

@@ -1,6 +1,7 @@
 #include "sys/command_list.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -14,7 +15,8 @@
 static const char script[] =
 	"(cd \"$1\" && exec /bin/sh -c \"$2\") >>\"$3\" 2>&1 </dev/null; echo $?";
 
-static void run_one(struct command_list *c, const char *command, const struct deadline *d)
+/* True if the command failed. */
+static bool run_one(struct command_list *c, const char *command, const struct deadline *d)
 {
 	const char *argv[] = {"sh", "-c", script, "sh", c->dir, command, c->log, NULL};
 	const struct child_spec spec = {.file = "/bin/sh",
@@ -34,24 +36,31 @@ static void run_one(struct command_list *c, const char *command, const struct de
 	int rc = child_run(spec, &limit, &out, &status, &err);
 
 	if (rc < 0 && err.kind == ERR_CANCELLED)
-		return;
+		return false;
 	if (rc == 0 && !str_to_i64(str_trim(buf_str(&out)), &code))
 		err_set(&err, ERR_IO, "it was killed");
-	if ((rc < 0 || code != 0) && !*c->failed) {
-		if (code > 0)
-			snprintf(c->failed, sizeof(c->failed), "'%.100s': exit code %lld", command,
-				 (long long)code);
-		else
-			snprintf(c->failed, sizeof(c->failed), "'%.80s': %.80s", command, err.msg);
-	}
+	if (rc == 0 && code == 0)
+		return false;
+	if (!*c->failed && code > 0)
+		snprintf(c->failed, sizeof(c->failed), "'%.100s': exit code %lld", command,
+			 (long long)code);
+	else if (!*c->failed)
+		snprintf(c->failed, sizeof(c->failed), "'%.80s': %.80s", command, err.msg);
+	return true;
 }
 
 void command_list_run(struct command_list *c, const struct deadline *d)
 {
 	struct err ignored;
+	size_t failed = 0;
 
 	for (size_t i = 0; i < c->n; i++)
 		if (deadline_check(d, "on_exit", &ignored) == 0)
-			run_one(c, c->commands[i], d);
+			failed += run_one(c, c->commands[i], d);
+	if (failed > 1) {
+		size_t len = strlen(c->failed);
+
+		snprintf(c->failed + len, sizeof(c->failed) - len, ", and %zu more", failed - 1);
+	}
 	c->done = deadline_check(d, "on_exit", &ignored) == 0;
 }

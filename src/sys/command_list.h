@@ -15,7 +15,7 @@ struct command_list {
 	int each_ms;		/* how long one may take */
 	/* Set by command_list_run(): */
 	bool done;	  /* all have run, to whatever end; false: it was stopped before */
-	char failed[200]; /* the first that failed, and how; "": none */
+	char failed[200]; /* the first that failed, and how, and how many more; "": none */
 };
 
 /* All of them run, also after one that failed. */

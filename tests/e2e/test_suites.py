@@ -119,7 +119,7 @@ def test_an_experiment_that_failed_is_named_with_its_cause(regatta):
     done = regatta("suite", "run", suite_file(regatta, """
 [suite]
 job = "train.toml"
-on_exit = ["echo $REGATTA_SUITE_STATE >state; test -s $REGATTA_SUITE_DIR/report.html", "exit 3", "touch last"]
+on_exit = ["echo $REGATTA_SUITE_STATE >state; test -s $REGATTA_SUITE_DIR/report.html", "exit 3", "exit 4", "touch last"]
 [[experiments]]
 name = "bad"
 set = { command = ["sh", "-c", "exit 9"] }
@@ -133,7 +133,7 @@ name = "good"
     assert "worker-0: exit code 9" in done.out
     assert "later #1 skipped: 'bad' has not succeeded" in done.out
     # on_exit always runs, all of it, and a command that fails is one line.
-    assert "on_exit  'exit 3': exit code 3" in done.out
+    assert "on_exit  'exit 3': exit code 3, and 1 more\n" in done.out
     assert (regatta.cwd / "state").read_text() == "failed\n"
     assert (regatta.cwd / "last").exists()
 
@@ -183,13 +183,16 @@ parallel = 2
 
 
 def test_a_cancelled_suite_is_resumed_where_it_stood(regatta):
-    regatta.job('command = ["sh", "-c", "until [ -e go.$N ]; do sleep 0.02; done"]\n')
+    regatta.job('command = ["sh", "-c", "trap : TERM; touch trap.$N; until [ -e go.$N ]; do sleep 0.02; done"]\n[timeouts]\ngrace = "1h"\n')
     (regatta.cwd / "go.1").touch()
     suite = regatta("suite", "run", "-d", suite_file(regatta, SLEEPS)).out.strip()
 
     def states():
         return [v["runs"][0]["state"] for v in regatta.json("suite", "status", suite)["variants"]]
-    wait_for(lambda: states() == ["succeeded", "running", "running", "waiting"], what="the second and third run")
+    wait_for(lambda: states() == ["succeeded", "running", "running", "waiting"] and
+             all((regatta.cwd / f"trap.{n}").exists() for n in (2, 3)), what="the second and third run")
+    assert regatta("suite", "cancel", suite).out == f"{suite} is being cancelled\n"
+    assert f"suite {suite} is stopping: " in regatta("suite", "resume", "-d", suite, code=2).err
     assert regatta("suite", "cancel", "--now", suite).out == f"{suite} is being cancelled\n"
     ended = wait_suite(regatta, suite)
     assert ended["state"] == "cancelled" and ended["exit_code"] == 7

@@ -111,7 +111,7 @@ static void suites_are_found_by_id_prefix_and_request(void **state)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct store *st = fixture_open(*state);
-	struct made x, y;
+	struct made x, y, z;
 	struct suite_row row;
 	struct buf list;
 	struct err err;
@@ -127,6 +127,7 @@ static void suites_are_found_by_id_prefix_and_request(void **state)
 	assert_int_equal(row.no, y.row.no);
 	assert_fails(store_suite_find(st, STR("scaling"), a, &row, &err), &err, ERR_CONFLICT,
 		     "'scaling' matches several suites: scaling-abcd, scaling-abxy");
+	assert_null(strstr(err.msg, "..."));
 	assert_fails(store_suite_find(st, STR("x"), a, &row, &err), &err, ERR_NOT_FOUND,
 		     "no suite 'x'");
 	assert_fails(store_suite_find(st, STR(""), a, &row, &err), &err, ERR_INVALID, "no name");
@@ -143,8 +144,13 @@ static void suites_are_found_by_id_prefix_and_request(void **state)
 	assert_ok(store_suites_each(st, false, 1, a, put_id, &list, &err), &err);
 	assert_string_equal(list.p, "scaling-abxy 4\nscaling-abxy 4\n");
 	buf_release(&list);
+	make(&z, "scaling-abzz", "request-of-a-third");
+	add(st, &z);
+	assert_fails(store_suite_find(st, STR("scaling"), a, &row, &err), &err, ERR_CONFLICT,
+		     "scaling-abcd, scaling-abxy, ...");
 	core_suite_free(x.s);
 	core_suite_free(y.s);
+	core_suite_free(z.s);
 	store_close(st);
 }
 
