@@ -8,6 +8,7 @@
 
 #define WHOLE_MS (15 * 60000)
 #define IDLE_MS 60000	    /* without any change, while something is in use */
+#define IDLE_LOOKS 3	    /* at least: a look into many regions may take longer than IDLE_MS */
 #define IDLE_DENIED_MS 5000 /* the same, if a delete was refused for want of a permission */
 #define FIRST_NAP_MS 250    /* between two looks while something is being removed; doubled up to */
 #define LONGEST_NAP_MS 1000
@@ -26,11 +27,6 @@ enum leftover_state gc_judge(const struct collect_input *in, const struct leftov
 	return in->is_live(in->ctx, l->run) ? LEFTOVER_LIVE : LEFTOVER_FOUND;
 }
 
-/* What the last look says about the items. */
-struct gc_count {
-	size_t found, ending, denied;
-};
-
 static struct gc_count judge_all(struct gc *g)
 {
 	struct gc_count n = {0};
@@ -39,8 +35,10 @@ static struct gc_count judge_all(struct gc *g)
 		struct gc_item *item = g->items.v[i];
 
 		if (!item->seen) {
-			if (item->is.state == LEFTOVER_FOUND)
+			if (item->is.state == LEFTOVER_FOUND) {
 				item->is.state = LEFTOVER_REMOVED;
+				item->is.why = NULL;
+			}
 			continue;
 		}
 		item->is.state = gc_judge(g->in, &item->is, g->now_ms);
@@ -65,10 +63,20 @@ static int look(struct gc *g, struct gc_count *ret, struct err *err)
 	return 0;
 }
 
-/* True: nothing has changed for so long that nothing will. */
-static bool is_stuck(const struct gc_count *n, int64_t idle_ms)
+bool gc_is_stuck(const struct gc_count *n, int64_t idle_ms, unsigned idle_looks)
 {
-	return n->ending == 0 && idle_ms > (n->denied ? IDLE_DENIED_MS : IDLE_MS);
+	return n->ending == 0 && idle_looks >= IDLE_LOOKS &&
+	       idle_ms > (n->denied ? IDLE_DENIED_MS : IDLE_MS);
+}
+
+const char *gc_reason(struct arena *a, const struct gc_item *item)
+{
+	if (item->is.why && *item->is.why)
+		return item->is.why;
+	if (item->ending)
+		return arena_printf(a, "it is %s", *item->status ? item->status : "ending");
+	return item->accepted ? "its delete was accepted, and it is still there"
+			      : "no delete of it was accepted";
 }
 
 static int collect(struct gc *g, struct err *err)
@@ -76,18 +84,21 @@ static int collect(struct gc *g, struct err *err)
 	int64_t changed_ms = clock_boot_ms();
 	struct gc_count n, before = {0};
 	int64_t nap_ms = FIRST_NAP_MS;
-	int clean = 0;
+	unsigned clean = 0, idle = 0; /* looks */
 
 	for (;;) {
 		if (look(g, &n, err) < 0)
 			return -1;
 		if (g->in->dry_run || !g->in->install)
 			return 0;
-		if (n.found != before.found || n.ending != before.ending)
+		idle++;
+		if (n.found != before.found || n.ending != before.ending) {
 			changed_ms = clock_boot_ms();
+			idle = 0;
+		}
 		before = n;
 		clean = n.found == 0 ? clean + 1 : 0;
-		if (clean == CLEAN_LOOKS || is_stuck(&n, clock_boot_ms() - changed_ms))
+		if (clean == CLEAN_LOOKS || gc_is_stuck(&n, clock_boot_ms() - changed_ms, idle))
 			return 0;
 		gc_remove(g);
 		if (gc_shared_remove(g, err) < 0 ||
@@ -106,8 +117,13 @@ int gc_collect(const struct collect_input *in, struct arena *a, struct collectio
 	if (rc == 0)
 		rc = collect(&g, err);
 	*ret = (struct collection){.v = arena_array(a, struct leftover, g.items.n + 1)};
-	for (size_t i = 0; i < g.items.n; i++)
-		ret->v[ret->n++] = g.items.v[i]->is;
+	for (size_t i = 0; i < g.items.n; i++) {
+		struct leftover *l = &ret->v[ret->n++];
+
+		*l = g.items.v[i]->is;
+		if (l->state == LEFTOVER_FOUND && !in->dry_run)
+			l->why = gc_reason(a, g.items.v[i]);
+	}
 	gc_close(&g);
 	return rc;
 }
@@ -132,7 +148,7 @@ enum outcome gc_sweep_run(struct aws_work *w, struct driver_row *row)
 		outcome = OUTCOME_HELD;
 		err_set(&row->err, g.items.v[i]->denied ? ERR_DENIED : ERR_UNAVAILABLE,
 			"%s %s of the run is left: %s", is->kind, is->id,
-			is->why ? is->why : "it is in use");
+			gc_reason(w->a, g.items.v[i]));
 	}
 	gc_close(&g);
 	return outcome;

@@ -30,6 +30,7 @@ struct gc_item {
 	bool seen;	    /* by the last look */
 	bool ending;	    /* it goes by itself */
 	bool denied;	    /* its delete was refused for want of a permission */
+	bool accepted;	    /* its last delete was not refused */
 };
 
 /* A collection under way. */
@@ -80,6 +81,15 @@ struct gc_item *gc_add(struct gc *g, const struct gc_kind *kind, const char *reg
 /* What is to become of something with these tags. */
 enum leftover_state gc_judge(const struct collect_input *in, const struct leftover *l,
 			     int64_t now_ms);
+
+/* What the last look says about the items in the scope. */
+struct gc_count {
+	size_t found, ending, denied;
+};
+/* True: nothing has changed for so long, and through so many looks, that nothing will. */
+bool gc_is_stuck(const struct gc_count *n, int64_t idle_ms, unsigned idle_looks);
+/* Why it is still there, for a person; never NULL. */
+const char *gc_reason(struct arena *a, const struct gc_item *item);
 
 /* Deletes what is in the scope and can be deleted now; what cannot gets a reason. */
 void gc_remove(struct gc *g);

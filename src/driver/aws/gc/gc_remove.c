@@ -37,9 +37,12 @@ struct driver_row gc_row(struct gc *g, const struct gc_item *item)
 
 void gc_note(struct gc *g, struct gc_item *item, enum outcome outcome, const struct err *err)
 {
+	if (err->kind == ERR_CANCELLED)
+		return; /* what was known before says more */
 	item->is.why = NULL;
 	item->denied = false;
-	if (outcome == OUTCOME_DONE || outcome == OUTCOME_ABSENT)
+	item->accepted = outcome == OUTCOME_DONE || outcome == OUTCOME_ABSENT;
+	if (item->accepted)
 		return;
 	item->is.why = arena_strdup(g->a, err->msg);
 	item->denied = err->kind == ERR_DENIED;

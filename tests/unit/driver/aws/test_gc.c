@@ -88,6 +88,40 @@ static void of_one_run_nothing_else_is_in_the_scope(void **state)
 	assert_int_equal(judge(&one, "i2", "r1", 0), LEFTOVER_OTHER);
 }
 
+/* The look into other regions for a role took two minutes: that it has not gone yet says nothing. */
+static void a_slow_look_is_not_taken_for_a_standstill(void **state)
+{
+	const struct gc_count in_use = {.found = 2}, denied = {.found = 2, .denied = 1},
+			      ending = {.found = 2, .ending = 1};
+
+	(void)state;
+	assert_false(gc_is_stuck(&in_use, 120000, 1));
+	assert_false(gc_is_stuck(&in_use, 120000, 2));
+	assert_true(gc_is_stuck(&in_use, 120000, 3));
+	assert_false(gc_is_stuck(&in_use, 30000, 30));
+	assert_false(gc_is_stuck(&denied, 120000, 1));
+	assert_true(gc_is_stuck(&denied, 6000, 3));
+	assert_false(gc_is_stuck(&ending, 120000, 30));
+}
+
+static void what_is_left_has_a_reason(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct gc_item item = {.status = ""};
+
+	(void)state;
+	assert_string_equal(gc_reason(a, &item), "no delete of it was accepted");
+	item.is.why = ""; /* of a driver that said nothing */
+	assert_string_equal(gc_reason(a, &item), "no delete of it was accepted");
+	item.accepted = true;
+	assert_string_equal(gc_reason(a, &item), "its delete was accepted, and it is still there");
+	item.ending = true;
+	item.status = "shutting-down";
+	assert_string_equal(gc_reason(a, &item), "it is shutting-down");
+	item.is.why = "denied";
+	assert_string_equal(gc_reason(a, &item), "denied");
+}
+
 /* ---- with a cloud that is a script ---- */
 
 #define NOTHING(name, set) "<" name "Response><" set "></" set "></" name "Response>"
@@ -147,6 +181,60 @@ static void only_a_look_proves_that_it_is_gone(void **state)
 	assert_int_equal(all.v[0].state, LEFTOVER_REMOVED);
 	assert_string_equal(all.v[0].id, "sg-1");
 	assert_string_equal(all.v[0].run, "r2");
+	kind_done(r);
+}
+
+static int stop_at_the_second(void *ctx, struct err *err)
+{
+	volatile int *calls = ctx; /* [0] the stop flag, [1] of this function */
+
+	(void)err;
+	calls[0] = ++calls[1] == 2;
+	return 0;
+}
+
+static void what_is_there_when_it_is_stopped_has_a_reason(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct kind_rig *r = *state;
+	struct collect_input in = own;
+	volatile int calls[2] = {0};
+	struct collection all;
+	struct err err = {0};
+
+	use_fake(r);
+	in.refresh = stop_at_the_second;
+	in.ctx = (void *)calls;
+	in.stop = calls;
+	expect_finds(r, GROUP(TAGS("i1", "r2")));
+	kind_expect(r, "DescribeSecurityGroups", OK(GROUP(TAGS("i1", "r2"))));
+	kind_expect(r, "DeleteSecurityGroup", OK(DONE_XML));
+	expect_finds(r, GROUP(TAGS("i1", "r2")));
+	assert_int_equal(gc_collect(&in, a, &all, &err), -1);
+	assert_int_equal(err.kind, ERR_CANCELLED);
+	assert_int_equal(all.n, 1);
+	assert_int_equal(all.v[0].state, LEFTOVER_FOUND);
+	assert_string_equal(all.v[0].why, "its delete was accepted, and it is still there");
+	kind_done(r);
+}
+
+/* It was in use when its delete was tried, and went with what used it. */
+static void what_is_gone_has_no_reason(void **state)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct kind_rig *r = *state;
+	struct collection all;
+	struct err err = {0};
+
+	use_fake(r);
+	expect_finds(r, GROUP(TAGS("i1", "r2")));
+	kind_expect(r, "DescribeSecurityGroups", OK(GROUP(TAGS("i1", "r2"))));
+	kind_expect(r, "DeleteSecurityGroup", NO("DependencyViolation", "in use"));
+	expect_finds(r, NOTHING("X", "securityGroupInfo"));
+	expect_finds(r, NOTHING("X", "securityGroupInfo"));
+	assert_int_equal(gc_collect(&own, a, &all, &err), 0);
+	assert_int_equal(all.v[0].state, LEFTOVER_REMOVED);
+	assert_null(all.v[0].why);
 	kind_done(r);
 }
 
@@ -218,6 +306,10 @@ int main(void)
 		cmocka_unit_test(another_install_is_never_in_the_scope),
 		cmocka_unit_test(without_a_ledger_all_of_an_install_is_in_the_scope),
 		cmocka_unit_test(of_one_run_nothing_else_is_in_the_scope),
+		cmocka_unit_test(a_slow_look_is_not_taken_for_a_standstill),
+		cmocka_unit_test(what_is_left_has_a_reason),
+		kind_test(what_is_there_when_it_is_stopped_has_a_reason),
+		kind_test(what_is_gone_has_no_reason),
 		kind_test(what_a_lost_master_has_made_is_swept_by_its_run),
 		kind_test(what_cannot_be_swept_is_named),
 		kind_test(only_a_look_proves_that_it_is_gone),
