@@ -89,13 +89,16 @@ def write(archive, name, root, entrypoint=None):
             tar.addfile(entry, io.BytesIO(data))
 
 
-def write_program(archive, name, program):
-    """An image with nothing but a static program, which it starts."""
+def write_program(archive, name, program, files=()):
+    """An image with nothing but a static program, which it starts, and files: (path, text)."""
     program = pathlib.Path(program)
     root = pathlib.Path(archive).with_suffix(".root")
     root.mkdir()
     shutil.copy(program, root / program.name)
     (root / "tmp").mkdir(mode=0o777)
+    for path, text in files:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
     write(archive, name, root, [f"/{program.name}"])
     shutil.rmtree(root)
 

@@ -17,8 +17,10 @@ from . import images, pki, programs, store
 from .cluster import wait_for
 
 # module and version; package: what is built; manifests and overlay: directories in it; image: what the manifests call it;
-# namespace and deployment: where it runs; secret and authority: the certificate of its webhooks, if it has some.
-Operator = collections.namedtuple("Operator", "module version package manifests overlay image namespace deployment secret authority patches")
+# namespace and deployment: where it runs; secret and authority: the certificate of its webhooks, if it has some; files: (path, text) in
+# its image.
+Operator = collections.namedtuple("Operator", "module version package manifests overlay image namespace deployment secret authority patches "
+                                  "files", defaults=[()])
 READY_SECONDS = 180
 
 
@@ -33,6 +35,13 @@ def change_deployment(*operations):
 
 CONTAINER = "/spec/template/spec/containers/0"
 QUICK_PROBE = ("replace", f"{CONTAINER}/readinessProbe", {"httpGet": {"path": "/readyz", "port": 8081}, "periodSeconds": 1})
+# What PyTorchJob's workers wait with.  Debian's nslookup asks for every name of the search list and fails if one of them does not exist;
+# that of alpine:3.10, for which the operator's own is written, stops at the first that does.
+WAIT_FOR_MASTER = """- name: init-pytorch
+  image: {{.InitContainerImage}}
+  imagePullPolicy: IfNotPresent
+  command: ["sh", "-c", "for i in $(seq {{.MaxTries}}); do nslookup {{.MasterAddr}} | grep '^Name:' && exit 0; sleep 1; done; exit 1"]
+"""
 OPERATORS = {
     # mpijobs are the other operator's: both claim the name.
     "training-operator": Operator(
@@ -41,7 +50,8 @@ OPERATORS = {
         [drop("CustomResourceDefinition", "mpijobs.kubeflow.org"),
          change_deployment(("add", f"{CONTAINER}/args", [
              f"--pytorch-init-container-image={images.BUSYBOX}",
-             *[f"--enable-scheme={kind}" for kind in ("tfjob", "pytorchjob", "mxjob", "xgboostjob", "paddlejob")]]), QUICK_PROBE)]),
+             *[f"--enable-scheme={kind}" for kind in ("tfjob", "pytorchjob", "mxjob", "xgboostjob", "paddlejob")]]), QUICK_PROBE)],
+        (("etc/config/initContainer.yaml", WAIT_FOR_MASTER),)),
     "mpi-operator": Operator(
         "github.com/kubeflow/mpi-operator", "v0.6.0", "./cmd/mpi-operator", "manifests", "overlays/standalone",
         "mpioperator/mpi-operator", "mpi-operator", "mpi-operator", None, None, []),
@@ -69,13 +79,13 @@ def part(name):
         shutil.copytree(programs.download(run, operator.module, operator.version)["Dir"], source)
         make_writable(source)
         programs.build(run, source, path / "manager", operator.package, ["-ldflags", "-s -w"])
-        images.write_program(path / f"{name}.tar", f"{images.REGISTRY}/{name}:1", path / "manager")
+        images.write_program(path / f"{name}.tar", f"{images.REGISTRY}/{name}:1", path / "manager", operator.files)
         shutil.move(source / operator.manifests, path / operator.manifests)
         shutil.rmtree(source)
         (path / "manager").unlink()
         (path / "bench").mkdir()
         (path / "bench/kustomization.yaml").write_text(json.dumps(kustomization(name, operator), indent=1))
-    return store.make(f"{name}-{operator.version}", tuple(operator), make)
+    return store.make(f"{name}-{operator.version}", tuple(fact for fact in operator if fact != ()), make)
 
 
 def make_writable(root):
@@ -85,7 +95,7 @@ def make_writable(root):
 
 
 def certificates(operator, service):
-    """The secret of its webhooks, as the operator would make it; one that it makes itself is mounted a minute later."""
+    """The secret of its webhooks, as the operator would make it."""
     with tempfile.TemporaryDirectory() as place:
         own = pki.Authority(pathlib.Path(place) / "own", "", operator.authority, pki.RSA)
         pki.openssl("rsa", "-in", own.path("ca.key"), "-traditional", "-out", own.path("ca.key"))  # the one form that it reads
@@ -98,11 +108,13 @@ def install(cluster, name):
     operator = OPERATORS[name]
     made = part(name)
     cluster.load_image(made / f"{name}.tar")
-    cluster.kubectl("apply", "--server-side", "-k", made / "bench")
     if operator.secret:
+        # Before the operator: one that finds none makes its own, and what changes then is mounted a minute later.
         service = {"training-operator": "training-operator", "jobset": "jobset-webhook-service"}[name]
-        secret = certificates(operator, f"{service}.{operator.namespace}.svc")
-        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(secret))
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace}}
+        for thing in (namespace, certificates(operator, f"{service}.{operator.namespace}.svc")):
+            cluster.kubectl("apply", "--server-side", "--field-manager=bench", "-f", "-", input=json.dumps(thing))
+    cluster.kubectl("apply", "--server-side", "-k", made / "bench")
     wait_for(lambda: is_available(cluster, operator), name, READY_SECONDS)
 
 
