@@ -201,12 +201,12 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 	}
 	if (r.t->as != KUBE_JOB) {
 		add_operator(&r, p, root);
-		return;
-	}
-	int service = add(p, "kube.service", "service", kube_service_object(&r), a);
+	} else {
+		int service = add(p, "kube.service", "service", kube_service_object(&r), a);
 
-	add_need(p, service, root);
-	add_jobs(&r, p, root, service);
+		add_need(p, service, root);
+		add_jobs(&r, p, root, service);
+	}
 	plan_adopt(p, facts);
 }
 

@@ -92,6 +92,8 @@ struct doc *kube_operator_object(const struct kube_render *r);
 /* Of a run: apiVersion, kind and what to install for it. */
 const char *kube_operator_kind(const struct kube_table *t, const char **ret_version,
 			       const char **ret_install);
+/* The name of that kind in paths and in Roles. */
+const char *kube_operator_resource(const struct kube_table *t);
 /* Adds the problems that the operator of `as` would have with the job. */
 void kube_check_operator(const struct job *job, const struct kube_table *t, struct arena *a,
 			 struct problems *ps);

@@ -70,25 +70,59 @@ static struct doc *own_secrets(const struct kube_render *r)
 	return rule;
 }
 
+/* Of the operator's kind: its own object, by name. */
+static void add_operator_rules(const struct kube_render *r, struct doc *list)
+{
+	const char *version, *install;
+
+	(void)kube_operator_kind(r->t, &version, &install);
+	struct str rest = str_from(version), group = str_cut(&rest, '/');
+	const char *of = arena_printf(r->a, "\"apiGroups\":[\"%.*s\"],\"resources\":[\"%s\"]",
+				      STR_ARG(group), kube_operator_resource(r->t));
+
+	doc_append(r->a, list, parsed(r, arena_printf(r->a, "{%s,\"verbs\":[\"create\"]}", of)));
+	doc_append(r->a, list,
+		   parsed(r, arena_printf(r->a,
+					  "{%s,\"resourceNames\":[\"" KUBE_RUN
+					  "\"],\"verbs\":[\"get\",\"patch\",\"delete\"]}",
+					  of)));
+}
+
 struct doc *kube_role_object(const struct kube_render *r)
 {
-	static const char *const rules[] = {
-		"{\"apiGroups\":[\"\"],\"resources\":[\"secrets\"],\"verbs\":[\"create\"]}",
-		"{\"apiGroups\":[\"\"],\"resources\":[\"configmaps\"],\"resourceNames\":[\"" KUBE_RUN
-		"\"],\"verbs\":[\"get\",\"delete\"]}",
-		"{\"apiGroups\":[\"\"],\"resources\":[\"services\"],"
-		"\"verbs\":[\"create\",\"get\",\"delete\"]}",
-		"{\"apiGroups\":[\"batch\"],\"resources\":[\"jobs\"],"
-		"\"verbs\":[\"create\",\"get\",\"patch\",\"delete\"]}",
-		"{\"apiGroups\":[\"\"],\"resources\":[\"pods\",\"events\"],\"verbs\":[\"list\"]}",
-		"{\"apiGroups\":[\"\"],\"resources\":[\"pods/log\"],\"verbs\":[\"get\"]}",
+	static const struct {
+		const char *text;
+		bool of_jobs, of_operators; /* whether the run is Jobs, or an operator's object */
+	} rules[] = {
+		{"{\"apiGroups\":[\"\"],\"resources\":[\"secrets\"],\"verbs\":[\"create\"]}", true},
+		{"{\"apiGroups\":[\"\"],\"resources\":[\"configmaps\"],\"resourceNames\":[\"" KUBE_RUN
+		 "\"],\"verbs\":[\"get\",\"delete\"]}",
+		 true, true},
+		{"{\"apiGroups\":[\"\"],\"resources\":[\"services\"],"
+		 "\"verbs\":[\"create\",\"get\",\"delete\"]}",
+		 true},
+		{"{\"apiGroups\":[\"batch\"],\"resources\":[\"jobs\"],"
+		 "\"verbs\":[\"create\",\"get\",\"patch\",\"delete\"]}",
+		 true},
+		{"{\"apiGroups\":[\"batch\"],\"resources\":[\"jobs\"],\"resourceNames\":[\"" KUBE_RUN
+			 KUBE_MASTER "\"],\"verbs\":[\"get\",\"patch\"]}",
+		 false, true},
+		{"{\"apiGroups\":[\"\"],\"resources\":[\"pods\",\"events\"],\"verbs\":[\"list\"]}",
+		 true, true},
+		{"{\"apiGroups\":[\"\"],\"resources\":[\"pods/log\"],\"verbs\":[\"get\"]}", true,
+		 true},
 	};
 	struct doc *d = object(r, "rbac.authorization.k8s.io/v1", "Role");
 	struct doc *list = doc_new(r->a, DOC_ARRAY);
+	bool has_operator = r->t->as != KUBE_JOB;
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		doc_append(r->a, list, parsed(r, rules[i]));
-	doc_append(r->a, list, own_secrets(r));
+		if (has_operator ? rules[i].of_operators : rules[i].of_jobs)
+			doc_append(r->a, list, parsed(r, rules[i].text));
+	if (has_operator)
+		add_operator_rules(r, list);
+	else
+		doc_append(r->a, list, own_secrets(r));
 	put(r, d, "rules", list);
 	return d;
 }

@@ -17,7 +17,8 @@
 
 struct operator
 {
-	const char *version, *kind;
+	const char *version, *kind,
+		*resource;     /* resource: what the API calls objects of the kind */
 	const char *replicas;  /* the key of its replica types; NULL: it has none */
 	const char *container; /* the container that it looks for; NULL: any */
 	/* A job of one role has its first node as this type; NULL: all are Worker. */
@@ -41,10 +42,11 @@ static const char *const installed_by[] = {
 };
 
 static const struct operator operators[] = {
-	[KUBE_JOB] = {"batch/v1", "Job"},
-	[KUBE_JOBSET] = {"jobset.x-k8s.io/v1alpha2", "JobSet"},
+	[KUBE_JOB] = {"batch/v1", "Job", "jobs"},
+	[KUBE_JOBSET] = {"jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets"},
 	[KUBE_PYTORCHJOB] = {"kubeflow.org/v1",
 			     "PyTorchJob",
+			     "pytorchjobs",
 			     "pytorchReplicaSpecs",
 			     "pytorch",
 			     "Master",
@@ -52,6 +54,7 @@ static const struct operator operators[] = {
 			     {{"Master", "master"}, {WORKER, "worker"}}},
 	[KUBE_TFJOB] = {"kubeflow.org/v1",
 			"TFJob",
+			"tfjobs",
 			"tfReplicaSpecs",
 			"tensorflow",
 			NULL,
@@ -62,6 +65,7 @@ static const struct operator operators[] = {
 			 {"Evaluator", "evaluator"}}},
 	[KUBE_MPIJOB] = {"kubeflow.org/v2beta1",
 			 "MPIJob",
+			 "mpijobs",
 			 "mpiReplicaSpecs",
 			 NULL,
 			 "Launcher",
@@ -69,6 +73,7 @@ static const struct operator operators[] = {
 			 {{"Launcher", "launcher"}, {WORKER, "worker"}}},
 	[KUBE_MXJOB] = {"kubeflow.org/v1",
 			"MXJob",
+			"mxjobs",
 			"mxReplicaSpecs",
 			"mxnet",
 			NULL,
@@ -77,6 +82,7 @@ static const struct operator operators[] = {
 	[KUBE_PADDLEJOB] =
 		{"kubeflow.org/v1",
 		 "PaddleJob",
+		 "paddlejobs",
 		 "paddleReplicaSpecs",
 		 "paddle",
 		 NULL,
@@ -84,6 +90,7 @@ static const struct operator operators[] = {
 		 {{"Master", "master"}, {WORKER, "worker"}, {WORKER, "node"}, {WORKER, "trainer"}}},
 	[KUBE_XGBOOSTJOB] = {"kubeflow.org/v1",
 			     "XGBoostJob",
+			     "xgboostjobs",
 			     "xgbReplicaSpecs",
 			     "xgboost",
 			     "Master",
@@ -397,6 +404,11 @@ const char *kube_operator_kind(const struct kube_table *t, const char **ret_vers
 	*ret_version = operators[t->as].version;
 	*ret_install = installed_by[t->as];
 	return operators[t->as].kind;
+}
+
+const char *kube_operator_resource(const struct kube_table *t)
+{
+	return operators[t->as].resource;
 }
 
 struct doc *kube_operator_object(const struct kube_render *r)

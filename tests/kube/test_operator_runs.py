@@ -5,7 +5,9 @@ import pytest
 
 from . import images
 from .cluster import wait_for
+from .conftest import User
 from .test_operators import KINDS
+from .test_tools import ROLE, doctor
 
 SECONDS = 180
 
@@ -45,6 +47,47 @@ def test_a_manifest_of_the_training_operator_runs_as_it_stands(training_operator
     for node, said in words.items():
         assert said in user("logs", run, node).stdout
     wait_for(lambda: not namespace.json("get", kind.lower())["items"], f"the {kind} to be gone")
+    namespace.nothing_left()
+
+
+def become_alice(user, namespace, directory):
+    """Whose rights are those of the Role in the docs, with its line for operators."""
+    directory.mkdir()
+    alice = User(directory, namespace, namespace.cluster.user("alice"))
+    user.env["KUBECONFIG"] = str(alice.kubeconfig)
+    assert "missing for runs as these: create mxjobs" in doctor(user, code=None)["operators"]["what"]
+    namespace.kubectl("create", "-f", "-", input=ROLE)
+    namespace.kubectl("create", "rolebinding", "alice", "--role=regatta", "--user=alice")
+    namespace.before = namespace.things()
+    wait_for(lambda: "pytorchjobs" not in doctor(user, code=None)["operators"]["what"], "the role to be known")
+
+
+def is_called_succeeded(namespace):
+    return any(c["type"] == "Succeeded" and c["status"] == "True" for job in namespace.json("get", "pytorchjobs")["items"]
+               for c in job.get("status", {}).get("conditions") or [])
+
+
+def node_states(user, run):
+    return {node["name"]: node["state"] for node in user.status(run)["nodes"]}
+
+
+@pytest.mark.parametrize("where, code, verdict", [("cluster", 0, "succeeded"), ("here", 3, "failed")])
+def test_a_pytorchjob_is_not_over_with_its_master(training_operator, user, namespace, tmp_path, where, code, verdict):
+    # The operator gives a worker an init container that waits for the name of the master; a worker has a name once it runs.
+    commands = {"Master": "echo rank $RANK; until nslookup ${HOSTNAME%-master-0}-worker-0 | grep '^Name:'; do sleep 0.3; done",
+                "Worker": f"echo rank $RANK; until [ -e /tmp/go ]; do sleep 0.1; done; echo done; exit {code}"}
+    if where == "cluster":
+        become_alice(user, namespace, tmp_path / "alice")
+    run = submit(user, manifest("PyTorchJob", commands), "--set", f"master={'auto' if where == 'cluster' else where}")
+    wait_for(lambda: is_called_succeeded(namespace), "the operator to call it succeeded", SECONDS)
+    wait_for(lambda: node_states(user, run).get("master-0") == "exited", "the end of the master")
+    now = user.status(run)
+    assert not now["verdict"] and node_states(user, run)["worker-0"] == "running", now
+    namespace.kubectl("exec", f"{run}-worker-0", "--container=pytorch", "--", "touch", "/tmp/go")
+    ended = user.ends(run, SECONDS)
+    assert ended["verdict"] == verdict and (not code or f"exit code {code}" in ended["cause"]), ended["cause"]
+    assert "rank 0\n" in user("logs", run, "master-0").stdout
+    assert user("logs", run, "worker-0").stdout == "rank 1\ndone\n"
     namespace.nothing_left()
 
 

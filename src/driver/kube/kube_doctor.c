@@ -328,12 +328,33 @@ static void check_storage(struct kube_checkup *d)
 	buf_release(&t.text);
 }
 
-/* The kinds of the API groups whose objects 'regatta manifests' prints, and of Kueue. */
-static int add_kinds(struct kube_checkup *d, const char *group, struct buf *out, struct err *err)
+/* What operators there are, and what of them the caller may not use. */
+struct operators_told {
+	struct buf kinds, missing;
+};
+
+/* A run with `as` needs these for the operator's object. */
+static int ask_operator(struct kube_checkup *d, const char *version, const char *resource,
+			struct buf *missing, struct err *err)
+{
+	static const char *const verbs[] = {"create", "get", "patch", "delete"};
+	struct str rest = str_from(version);
+	const struct need n = {
+		.group = arena_str(d->a, str_cut(&rest, '/')).p, .resource = resource, .part = ""};
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (ask_one(d, &n, verbs[i], missing, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* The kinds of the API groups whose objects a run or 'regatta manifests' makes, and of Kueue. */
+static int add_kinds(struct kube_checkup *d, const char *version, struct operators_told *t,
+		     struct err *err)
 {
 	const struct kube_call c = {
 		.method = "GET",
-		.path = arena_printf(d->a, "/apis/%s", group),
+		.path = arena_printf(d->a, "/apis/%s", version),
 		.what = "look for operators",
 		.deadline = &d->d,
 	};
@@ -344,26 +365,43 @@ static int add_kinds(struct kube_checkup *d, const char *group, struct buf *out,
 		return status == 404 ? 0 : -1;
 	const struct doc *all = doc_array(answer, "resources");
 
-	for (size_t i = 0; all && i < all->array.n; i++)
-		if (!strchr(doc_str(all->array.v[i], "name", STR("")).p, '/'))
-			add_word(out, doc_str(all->array.v[i], "kind", STR("?")).p);
+	for (size_t i = 0; all && i < all->array.n; i++) {
+		const char *kind = doc_str(all->array.v[i], "kind", STR("?")).p;
+		const char *resource = kube_resource_of(kind);
+
+		if (strchr(doc_str(all->array.v[i], "name", STR("")).p, '/') ||
+		    (t->kinds.n > 0 && strstr(t->kinds.p, kind))) /* in another version */
+			continue;
+		add_word(&t->kinds, kind);
+		if (resource && ask_operator(d, version, resource, &t->missing, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
 static void check_operators(struct kube_checkup *d)
 {
-	static const char *const groups[] = {"kubeflow.org/v1", "kubeflow.org/v2beta1",
-					     "jobset.x-k8s.io/v1alpha2", "kueue.x-k8s.io/v1beta1"};
-	CLEANUP(buf_release) struct buf text = {0};
+	static const char *const versions[] = {"kubeflow.org/v1", "kubeflow.org/v2beta1",
+					       "jobset.x-k8s.io/v1alpha2",
+					       "kueue.x-k8s.io/v1beta1"};
+	struct operators_told t = {0};
 	struct err err = {0};
 
-	buf_init(&text, TEXT_MAX);
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-		if (add_kinds(d, groups[i], &text, &err) < 0) {
-			add_unknown(d, "operators", &err);
-			return;
-		}
-	add(d, "operators", CHECK_FINE, text.n ? text.p : "none", NULL);
+	buf_init(&t.kinds, TEXT_MAX);
+	buf_init(&t.missing, TEXT_MAX);
+	for (size_t i = 0; err.kind == ERR_NONE && i < sizeof(versions) / sizeof(versions[0]); i++)
+		if (add_kinds(d, versions[i], &t, &err) == 0)
+			err = (struct err){0}; /* a group that is not there is none */
+	if (err.kind != ERR_NONE)
+		add_unknown(d, "operators", &err);
+	else if (t.missing.n > 0)
+		add(d, "operators", CHECK_WARNING,
+		    arena_printf(d->a, "%s; missing for runs as these: %s", t.kinds.p, t.missing.p),
+		    "have a Role with these bound to you (docs/kubernetes.md)");
+	else
+		add(d, "operators", CHECK_FINE, t.kinds.n ? t.kinds.p : "none", NULL);
+	buf_release(&t.kinds);
+	buf_release(&t.missing);
 }
 
 static void check_all(struct kube_checkup *d)

@@ -98,12 +98,6 @@ static int check_kind(const struct resolve_input *in, struct kube_client *k,
 
 	if (!as || strcmp(as, "job") == 0 || !kind || !option(in, "version"))
 		return 0;
-	/* The Role of a master in the cluster has no line for it. */
-	if (strcmp(option(in, "master") ? option(in, "master") : "", "auto") == 0)
-		return err_set(err, ERR_INVALID,
-			       "as = \"%s\" needs master = \"here\" in this version; pods of an "
-			       "operator need not reach it: --set master=here",
-			       as);
 	const struct kube_call c = {
 		.method = "GET",
 		.path = arena_printf(a, "/apis/%s", option(in, "version")),

@@ -404,6 +404,43 @@ static void the_masters_account_reaches_no_secret_of_others(void **state)
 	assert_int_equal(named, 1);
 }
 
+static const struct doc *rule_for(const struct doc *rules, const char *resource, const char *verb)
+{
+	for (size_t i = 0; i < rules->array.n; i++)
+		if (!strcmp(at(rules->array.v[i], "resources.0"), resource) &&
+		    strstr(at(rules->array.v[i], "verbs"), verb))
+			return rules->array.v[i];
+	return NULL;
+}
+
+static void the_masters_account_has_what_an_operators_object_needs_and_no_more(void **state)
+{
+	static const char *const none[] = {"\"secrets\"", "\"services\""};
+	struct plan p = plan_with(APART TABLE "as = 'tfjob'\n", CLIENT);
+	const struct doc *rules = doc_array(spec_of(&p, "kube.role", "role"), "rules");
+	const struct doc *made = rule_for(rules, "\"tfjobs\"", "create");
+
+	(void)state;
+	expect(made, "apiGroups", "[\"kubeflow.org\"]");
+	expect(made, "verbs", "[\"create\"]"); /* which no name can limit */
+	expect(rule_for(rules, "\"tfjobs\"", "patch"), "resourceNames", "[\"<run>\"]");
+	expect(rule_for(rules, "\"tfjobs\"", "patch"), "verbs", "[\"get\",\"patch\",\"delete\"]");
+	expect(rule_for(rules, "\"jobs\"", "get"), "resourceNames", "[\"<run>-regatta\"]");
+	assert_null(rule_for(rules, "\"jobs\"", "create"));
+	for (size_t i = 0; i < 2; i++)
+		assert_null(rule_for(rules, none[i], ""));
+	p = plan_with(APART TABLE, CLIENT);
+	assert_null(
+		rule_for(doc_array(spec_of(&p, "kube.role", "role"), "rules"), "\"tfjobs\"", ""));
+	/* there */
+	p = plan_with(APART TABLE "as = 'tfjob'\n", THERE);
+	assert_non_null(p.resources[index_of(&p, "root")].id);
+	assert_string_equal(p.resources[index_of(&p, "root")].id, "u-root");
+	assert_true(p.resources[index_of(&p, "master")].shared);
+	assert_null(p.resources[index_of(&p, "job")].id);
+	assert_int_equal(p.crew.n, 1);
+}
+
 static void the_masters_pod_has_the_program_in_parts_or_from_an_image(void **state)
 {
 	struct plan p = plan_with(APART TABLE, CLIENT);
@@ -494,6 +531,7 @@ int main(void)
 		T(the_client_makes_a_master_and_hands_the_run_over),
 		T(the_master_finds_what_the_client_made_and_makes_the_rest),
 		T(the_masters_account_reaches_no_secret_of_others),
+		T(the_masters_account_has_what_an_operators_object_needs_and_no_more),
 		T(the_masters_pod_has_the_program_in_parts_or_from_an_image),
 		T(the_master_has_a_disk_of_its_own_where_the_cluster_makes_one),
 		T(a_master_that_nobody_deletes_ends_after_its_results_were_kept),

@@ -7,6 +7,7 @@
 
 #define REVIEW "POST /prefix/apis/authorization.k8s.io/v1/selfsubjectaccessreviews "
 #define REVIEWS 41
+#define OPERATOR_REVIEWS 4
 #define LOG 20 /* of pods/log */
 #define PROXY 22
 #define YES "{\"status\":{\"allowed\":true}}"
@@ -54,12 +55,15 @@ static void expect_reviews(struct rig *r, int no, int other_no)
 		rig_expect(r, REVIEW, 201, i == no || i == other_no ? NO : YES);
 }
 
-static void expect_operators(struct rig *r)
+/* no: the permission, from 0 on, that is missing for the first kind of an operator; -1: none */
+static void expect_operators(struct rig *r, int no)
 {
 	rig_expect(r, "GET /prefix/apis/kubeflow.org/v1 ", 200,
 		   "{\"resources\":[{\"name\":\"pytorchjobs\",\"kind\":\"PyTorchJob\"},"
 		   "{\"name\":\"pytorchjobs/status\",\"kind\":\"PyTorchJob\"},"
 		   "{\"name\":\"tfjobs\",\"kind\":\"TFJob\"}]}");
+	for (int i = 0; i < 2 * OPERATOR_REVIEWS; i++)
+		rig_expect(r, REVIEW, 201, i == no ? NO : YES);
 	rig_expect(r, "GET /prefix/apis/kubeflow.org/v2beta1 ", 404, STATUS("none"));
 	rig_expect(r, "GET /prefix/apis/jobset.x-k8s.io/v1alpha2 ", 404, STATUS("none"));
 	rig_expect(r, "GET /prefix/apis/kueue.x-k8s.io/v1beta1 ", 404, STATUS("none"));
@@ -83,7 +87,7 @@ static void a_cluster_that_has_everything_is_fine(void **state)
 		   "{\"items\":[{\"metadata\":{\"name\":\"a\",\"annotations\":"
 		   "{\"storageclass.kubernetes.io/is-default-class\":\"true\"}}},"
 		   "{\"metadata\":{\"name\":\"b\"}}]}");
-	expect_operators(r);
+	expect_operators(r, -1);
 	struct checkup d = diagnose(r);
 
 	rig_done(r);
@@ -106,7 +110,7 @@ static void expect_the_rest(struct rig *r, const char *quotas)
 	rig_expect(r, QUOTAS, 200, quotas);
 	rig_expect(r, NODES, 200, EMPTY);
 	rig_expect(r, CLASSES, 200, EMPTY);
-	expect_operators(r);
+	expect_operators(r, -1);
 }
 
 static void a_permission_that_is_missing_is_named(void **state)
@@ -151,6 +155,27 @@ static void what_only_a_master_in_the_cluster_needs_does_not_stop_a_run(void **s
 		&d, "permissions", CHECK_WARNING,
 		"enough with master = \"here\" or a team's; missing for a master in the cluster: "
 		"get services/proxy, delete rolebindings");
+}
+
+static void what_only_an_operators_object_needs_does_not_stop_a_run(void **state)
+{
+	struct rig *r = *state;
+
+	expect_cluster(r);
+	expect_reviews(r, -1, -1);
+	rig_expect(r, QUOTAS, 200, EMPTY);
+	rig_expect(r, NODES, 200, EMPTY);
+	rig_expect(r, CLASSES, 200, EMPTY);
+	expect_operators(r, 2);
+	struct checkup d = diagnose(r);
+
+	rig_done(r);
+	assert_check(&d, "permissions", CHECK_FINE, "all that runs and gc need");
+	assert_check(&d, "operators", CHECK_WARNING,
+		     "PyTorchJob, TFJob; missing for runs as these: patch pytorchjobs");
+	assert_non_null(strstr(r->fake.asked[2 + REVIEWS + 4].body,
+			       "\"group\":\"kubeflow.org\",\"resource\":\"pytorchjobs\","
+			       "\"subresource\":\"\",\"verb\":\"create\"}"));
 }
 
 #define QUOTA(more, hard, used)                                                                    \
@@ -239,6 +264,7 @@ int main(void)
 		rig_config_test(a_permission_that_is_missing_is_named),
 		rig_config_test(what_only_a_master_in_the_cluster_needs_does_not_stop_a_run),
 		rig_config_test(what_only_gc_needs_does_not_stop_a_run),
+		rig_config_test(what_only_an_operators_object_needs_does_not_stop_a_run),
 		rig_config_test(a_quota_that_is_used_up_stops_a_run_that_needs_it),
 		rig_config_test(what_may_not_be_looked_at_is_a_warning),
 		rig_config_test(a_cluster_that_cannot_be_used_ends_the_checks),

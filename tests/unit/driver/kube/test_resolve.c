@@ -118,6 +118,25 @@ static void an_operator_that_is_missing_is_named_before_anything_is_made(void **
 	rig_done(r);
 }
 
+static void an_operators_object_may_have_its_master_in_the_cluster(void **state)
+{
+	struct rig *r = *state;
+	struct doc *facts = NULL;
+
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 200, "{}");
+	rig_expect(r, KINDS, 200, "{\"resources\":[{\"kind\":\"TFJob\"}]}");
+	rig_expect(r, "POST /prefix/api/v1/namespaces/team/persistentvolumeclaims?dryRun=All ", 403,
+		   STATUS("no"));
+	assert_int_equal(resolve(r,
+				 "{\"master\":\"auto\",\"as\":\"tfjob\",\"kind\":\"TFJob\","
+				 "\"version\":\"kubeflow.org/v1\"}",
+				 &facts),
+			 0);
+	assert_true(str_is(doc_str(facts, "at", STR("")), "client"));
+	rig_done(r);
+}
+
 static void the_credentials_are_those_of_the_caller(void **state)
 {
 	struct rig *r = *state;
@@ -139,6 +158,7 @@ int main(void)
 		rig_config_test(whoever_may_not_see_the_namespace_may_use_it),
 		rig_config_test(what_cannot_work_is_refused_before_anything_is_made),
 		rig_config_test(an_operator_that_is_missing_is_named_before_anything_is_made),
+		rig_config_test(an_operators_object_may_have_its_master_in_the_cluster),
 		rig_config_test(the_credentials_are_those_of_the_caller),
 	};
 
