@@ -20,7 +20,8 @@ static bool says(struct str text, const char *word)
 
 static enum err_kind kind_of(struct str reason, struct str message)
 {
-	if (str_is(reason, "FailedCreate"))
+	/* of a Job; of Kubeflow's: FailedCreatePod, FailedCreateService */
+	if (str_starts(reason, STR("FailedCreate")))
 		return says(message, "exceeded quota")			       ? ERR_QUOTA
 		       : says(message, "forbidden") || says(message, "denied") ? ERR_DENIED
 									       : ERR_UNAVAILABLE;
@@ -54,4 +55,35 @@ void events_last_warning(struct kube_work *w, const char *uid, struct err *ret)
 	*ret = (struct err){0};
 	(void)kube_list(w->k, kube_path(w->a, "v1", w->namespace, "events", NULL), query,
 			"list events", &w->d, take_event, &l, &ignored);
+}
+
+/* The cluster's own reasons to delete a pod, as it names them in events. */
+static int take_taken(void *ctx, const struct doc *event)
+{
+	static const struct {
+		const char *reason;
+		enum err_kind kind;
+	} reasons[] = {
+		{"Preempted", ERR_PREEMPTED},
+		{"Evicted", ERR_UNAVAILABLE},
+		{"TaintManagerEviction", ERR_UNAVAILABLE},
+	};
+	struct err *why = ctx;
+	struct str reason = doc_str(event, "reason", STR(""));
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (str_is(reason, reasons[i].reason))
+			err_set(why, reasons[i].kind, "its pod was deleted: %.*s: %.*s",
+				STR_ARG(reason), STR_ARG(doc_str(event, "message", STR(""))));
+	return 0;
+}
+
+void events_why_deleted(struct kube_work *w, const char *uid, struct err *ret)
+{
+	const char *query = arena_printf(w->a, "fieldSelector=involvedObject.uid%%3D%s", uid);
+	struct err ignored;
+
+	err_set(ret, ERR_UNAVAILABLE, "its pod was deleted");
+	(void)kube_list(w->k, kube_path(w->a, "v1", w->namespace, "events", NULL), query,
+			"list events", &w->d, take_taken, ret, &ignored);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/* kube_events - the warnings that the cluster has recorded about an object. */
+/* kube_events - what the cluster has recorded about an object. */
 struct err;
 struct kube_work;
 
@@ -7,3 +7,5 @@ struct kube_work;
  * that is used up is ERR_QUOTA, what admission refuses ERR_DENIED, a missing volume ERR_INVALID, anything else
  * ERR_UNAVAILABLE. */
 void events_last_warning(struct kube_work *w, const char *uid, struct err *ret);
+/* Why a pod of that uid is gone that somebody deleted: ERR_PREEMPTED if the scheduler did. */
+void events_why_deleted(struct kube_work *w, const char *uid, struct err *ret);

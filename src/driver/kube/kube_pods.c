@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/str.h"
+#include "driver/kube/kube_events.h"
 #include "driver/kube/kube_kind.h"
 #include "driver/kube/kube_sight.h"
 #include "driver/kube/object.h"
@@ -257,7 +258,7 @@ int pods_observe(struct kube_work *w, struct pods_summary *ret, struct err *err)
 	for (size_t i = 0; i < w->row->nmembers; i++)
 		if (!l.seen[i]) {
 			w->row->members[i].gone = true;
-			err_set(&w->row->members[i].why, ERR_UNAVAILABLE, "its pod was deleted");
+			events_why_deleted(w, w->row->members[i].identity, &w->row->members[i].why);
 		}
 	return 0;
 }

@@ -225,6 +225,10 @@ static enum outcome observe(struct rig *r, const char *pods)
 	return kube_job_driver.observe(&r->row);
 }
 
+#define EVENTS_OF(uid)                                                                             \
+	"GET /prefix/api/v1/namespaces/n/events?limit=250&fieldSelector=involvedObject.uid%3D" uid \
+	" "
+
 static void pods_of_nodes_that_are_gone_are_named_with_their_end(void **state)
 {
 	struct rig *r = *state;
@@ -233,6 +237,9 @@ static void pods_of_nodes_that_are_gone_are_named_with_their_end(void **state)
 	r->row.nmembers = 3;
 	for (int i = 0; i < 3; i++)
 		r->members[i] = (struct driver_member){.identity = arena_printf(r->a, "pod-%d", i)};
+	rig_expect(r, EVENTS_OF("pod-2"), 200,
+		   "{\"items\":[{\"reason\":\"Preempted\",\"message\":\"Preempted by pod x\"},"
+		   "{\"reason\":\"Killing\",\"message\":\"Stopping container main\"}]}");
 	assert_int_equal(
 		observe(r,
 			"{\"items\":[{\"metadata\":{\"uid\":\"pod-0\"},\"status\":{\"phase\":\"Running\"}},"
@@ -243,8 +250,19 @@ static void pods_of_nodes_that_are_gone_are_named_with_their_end(void **state)
 	assert_true(r->members[1].gone);
 	assert_non_null(strstr(r->members[1].why.msg, "Evicted: low on disk"));
 	assert_true(r->members[2].gone);
-	assert_non_null(strstr(r->members[2].why.msg, "its pod was deleted"));
+	assert_string_equal(r->members[2].why.msg,
+			    "its pod was deleted: Preempted: Preempted by pod x");
+	assert_int_equal(r->members[2].why.kind, ERR_PREEMPTED);
 	rig_done(r);
+	/* nobody may look at events, or they say nothing of it */
+	rig_expect(r, EVENTS_OF("pod-0"), 403, STATUS("no"));
+	rig_expect(r, EVENTS_OF("pod-1"), 200, "{\"items\":[]}");
+	rig_expect(r, EVENTS_OF("pod-2"), 200, "{\"items\":[]}");
+	(void)observe(r, "{\"items\":[]}");
+	for (int i = 0; i < 3; i++) {
+		assert_string_equal(r->members[i].why.msg, "its pod was deleted");
+		assert_int_equal(r->members[i].why.kind, ERR_UNAVAILABLE);
+	}
 }
 
 static void a_pod_that_will_never_start_ends_the_wait(void **state)

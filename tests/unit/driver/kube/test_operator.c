@@ -25,6 +25,11 @@
 	"\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{" state \
 	"}}]}}"
 
+#define NONE "{\"items\":[]}"
+#define EVENTS_OF(uid)                                                                             \
+	"GET /prefix/api/v1/namespaces/n/events?limit=250&fieldSelector=involvedObject.uid%3D" uid \
+	" "
+
 static void operator_row(struct rig *r)
 {
 	r->row.kind = "kube.operator_job";
@@ -83,6 +88,7 @@ static void what_failed_is_said_by_a_pod_or_else_by_the_object(void **state)
 	struct rig *r = *state;
 
 	operator_row(r);
+	rig_expect(r, EVENTS_OF("b"), 200, NONE);
 	assert_int_equal(
 		observe(r, OURS(FAILED),
 			"{\"items\":[" POD("a", "0", "", "\"terminated\":{\"exitCode\":3}") "]}"),
@@ -90,10 +96,30 @@ static void what_failed_is_said_by_a_pod_or_else_by_the_object(void **state)
 	assert_int_equal(r->row.sights[0].code, 3);
 	assert_true(r->members[1].gone);
 	assert_string_equal(r->members[1].why.msg, "PyTorchJobFailed: too late");
-	assert_int_equal(observe(r, OURS(FAILED), "{\"items\":[]}"), OUTCOME_ABSENT);
+	rig_expect(r, EVENTS_OF("a"), 200, NONE);
+	rig_expect(r, EVENTS_OF("b"), 200, NONE);
+	assert_int_equal(observe(r, OURS(FAILED), NONE), OUTCOME_ABSENT);
 	assert_true(r->row.ended);
 	assert_string_equal(r->row.err.msg, "PyTorchJobFailed: too late");
 	free(r->row.sights);
+	rig_done(r);
+}
+
+static void pods_that_its_operator_may_not_make_end_the_run(void **state)
+{
+	struct rig *r = *state;
+
+	operator_row(r);
+	rig_expect(r, "GET " JOB, 200, OURS(""));
+	rig_expect(r, PODS, 200, "{\"items\":[]}");
+	rig_expect(r, EVENTS_OF("u1%2Ctype%3DWarning"), 200,
+		   "{\"items\":[{\"reason\":\"FailedCreatePod\",\"message\":\"Error creating: pods "
+		   "\\\"r1-0\\\" is forbidden: violates PodSecurity\"}]}");
+	r->row.nmembers = 0;
+	assert_int_equal(kube_operator_driver.observe(&r->row), OUTCOME_ABSENT);
+	assert_true(r->row.ended);
+	assert_int_equal(r->row.err.kind, ERR_DENIED);
+	assert_non_null(strstr(r->row.err.msg, "violates PodSecurity"));
 	rig_done(r);
 }
 
@@ -137,6 +163,7 @@ int main(void)
 		rig_test(an_operator_that_is_missing_is_named),
 		rig_test(an_object_that_calls_itself_succeeded_is_no_end_of_its_nodes),
 		rig_test(what_failed_is_said_by_a_pod_or_else_by_the_object),
+		rig_test(pods_that_its_operator_may_not_make_end_the_run),
 		rig_test(a_stop_spares_the_pods_that_have_ended),
 		rig_test(more_time_counts_from_the_creation),
 	};
