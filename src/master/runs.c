@@ -123,6 +123,9 @@ int runs_resume(struct master *m, struct err *err)
 		rc = listen_check_files_of_found(m, err);
 	for (size_t i = 0; i < l.found.n && rc == 0; i++)
 		take_up(l.found.v[i]);
+	/* The end of a round sets the timer, but there is none if no row has changed: the resources of every
+	 * run may wait for their next try. */
+	master_set_tick(m);
 	vec_release(&l.nos);
 	vec_release(&l.found);
 	return rc;

@@ -123,6 +123,22 @@ static void a_create_without_an_answer_is_asked_for_again(void **state)
 	assert_int_equal(rig_count(r, "create") + rig_count(r, "find"), 2);
 }
 
+/* The delete was refused, and its pause was not over: to take the run up changes no row. */
+static void a_delete_that_waits_is_tried_again_by_the_next_master(void **state)
+{
+	struct rig *r = *state;
+
+	rig_submit(r, RIG_JOB);
+	rig_until(r, rig_run(r)->core->resources[0].state == RES_LIVE);
+	rig_cancel(r, false);
+	rig_stop(r);
+	rig_damage(r, "UPDATE resource SET retry_at_ms = 1");
+	assert_int_equal(rig_count(r, "destroy"), 0);
+	assert_true(rig_start(r));
+	rig_until(r, rig_count(r, "destroy") == 1);
+	rig_until(r, !rig_run(r));
+}
+
 static void what_was_wanted_gone_goes_under_the_next_master(void **state)
 {
 	struct rig *r = *state;
@@ -235,6 +251,7 @@ int main(void)
 		CASE(whoever_submits_is_answered_when_the_run_is_stored),
 		CASE(a_master_that_restarts_takes_up_where_it_stood),
 		CASE(a_create_without_an_answer_is_asked_for_again),
+		CASE(a_delete_that_waits_is_tried_again_by_the_next_master),
 		CASE(what_was_wanted_gone_goes_under_the_next_master),
 		cmocka_unit_test(any_commit_may_fail),
 		cmocka_unit_test(any_commit_may_be_stored_and_fail),
