@@ -119,10 +119,11 @@ const struct expand_members *start_members(struct live_run *lr)
 
 /* ---- the environment of a role ---- */
 
-/* The host and port of the HTTP service, "127.0.0.1:5436"; "" if the master listens on no TCP port. */
+/* The host and port of the HTTP service as nodes reach it, "127.0.0.1:5436"; "" if the master listens on
+ * no TCP port. */
 static const char *http_endpoint(const struct master *m)
 {
-	const char *scheme_end = strstr(m->http_url, "://");
+	const char *scheme_end = strstr(m->services.url ? m->services.url : m->http_url, "://");
 
 	return scheme_end ? scheme_end + strlen("://") : "";
 }

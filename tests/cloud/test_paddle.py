@@ -55,6 +55,7 @@ def first_line(text):
 
 def check_container(seen, role, index, pservers, trainers=2):
     env, docker = seen["env"], json.loads(seen["env"]["DOCKER_ARGV"])
+    assert not env["MASTER_ENDPOINT"].startswith("127.")
     assert OLD_NAMES <= set(env) and env["TRAINING_ROLE"] == role and env["TRAINER_INDEX"] == str(index)
     assert env["PSERVER_HOSTS"] == env["PSERVERS"] == pservers and env["TRAINERS"] == env["TRAINER_COUNT"] == str(trainers)
     assert ("SERVER_ENDPOINT" in env, "PADDLE_INIT_TRAINER_ID" in env) == (role == "PSERVER", role == "TRAINER")

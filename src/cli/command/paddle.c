@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/client/find_masters.h"
@@ -78,6 +79,24 @@ static int find_target(const char *url, struct target **ret, struct err *err)
 		       url);
 }
 
+static int master_url(const char *host, const char *port, char *url, size_t size, struct err *err)
+{
+	int64_t number;
+
+	if (!str_to_i64(str_from(port), &number) || number < 1 || number > 65535)
+		return err_set(err, ERR_INVALID,
+			       "--master_server_port '%.40s': expected a port from 1 to 65535",
+			       port);
+	if (!*host || strpbrk(host, "/ "))
+		return err_set(
+			err, ERR_INVALID,
+			"--master_server_public_ip '%.100s': expected an address or a name, as "
+			"in https://ADDRESS:PORT",
+			host);
+	snprintf(url, size, "https://%.255s:%d", host, (int)number);
+	return 0;
+}
+
 /* Asks the master that the flags name, and prints its answer. */
 static int ask_master(const struct cli_call *c, const char *method, const char *path)
 {
@@ -96,8 +115,8 @@ static int ask_master(const struct cli_call *c, const char *method, const char *
 			call_text(c, "action"));
 		return cli_fail(&err);
 	}
-	snprintf(url, sizeof(url), "https://%.255s:%.10s", host, port ? port : PORT);
-	if (find_target(url, &target, &err) < 0 || api_open_target(&api, target, &err) < 0)
+	if (master_url(host, port ? port : PORT, url, sizeof(url), &err) < 0 ||
+	    find_target(url, &target, &err) < 0 || api_open_target(&api, target, &err) < 0)
 		return cli_fail(&err);
 	buf_init(&answer, CLI_MAX_TEXT);
 	int code = api_call(&api, method, path, STR(""), ANSWER_MS, &answer, &err) < 0

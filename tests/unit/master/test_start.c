@@ -1,6 +1,7 @@
 /* START: the table of members before it, for agents that expand templates and for those of an earlier version. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -65,6 +66,31 @@ static void the_table_comes_before_a_start_of_templates(void **state)
 	assert_non_null(strstr(doc_str(start, "hostfile", STR("")).p, "{list:+|"));
 	/* No path of this machine but the directory in which the job runs. */
 	assert_string_equal(env_of(start, "REGATTA_HOSTFILE"), "{hostfile}");
+}
+
+#define PSERVER                                                                                     \
+	"{\"name\":\"t\",\"strategy\":\"pserver\",\"roles\":{\"pserver\":{\"command\":[\"true\"]}," \
+	"\"trainer\":{\"command\":[\"true\"]}}}"
+
+/* And not the loopback address of the master's machine. */
+static void a_node_is_told_the_address_at_which_it_reaches_the_master(void **state)
+{
+	CLEANUP(arena_freep) struct arena *mem = arena_new();
+	struct rig *r = *state;
+	struct rig_agent *a[2] = {rig_agent(r, 0), rig_agent(r, 1)};
+
+	snprintf(r->m.http_url, sizeof(r->m.http_url), "https://127.0.0.1:5436");
+	rig_submit(r, PSERVER);
+	for (int i = 0; i < 2; i++) {
+		a[i]->templates = true;
+		rig_until(r, rig_run(r)->core->resources[i].state == RES_LIVE);
+		agent_hello(a[i], NULL);
+		agent_wait(a[i], FRAME_INPUTS);
+		agent_say(a[i], FRAME_READY, "{\"ok\":true}");
+	}
+	agent_wait(a[1], FRAME_START);
+	assert_string_equal(env_of(parsed(buf_str(&a[1]->start), mem), "MASTER_ENDPOINT"),
+			    "192.0.2.1:5436");
 }
 
 static void an_agent_of_an_earlier_version_gets_texts(void **state)
@@ -230,6 +256,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		CASE(the_table_comes_before_a_start_of_templates),
 		CASE(an_agent_of_an_earlier_version_gets_texts),
+		CASE(a_node_is_told_the_address_at_which_it_reaches_the_master),
 		CASE(a_value_too_long_for_a_variable_is_an_event),
 		CASE(a_start_that_does_not_fit_ends_the_run_in_words),
 		CASE(inputs_that_do_not_fit_end_the_run_in_words),

@@ -70,6 +70,18 @@ static void status_and_cleanup_need_an_address(void **state)
 		"cleanup");
 }
 
+static void what_is_no_address_or_port_is_said(void **state)
+{
+	REFUSED(state, 2, "--master_server_port 'x': expected a port from 1 to 65535", "paddle",
+		"--action", "status", "--master_server_public_ip", "192.0.2.1",
+		"--master_server_port", "x");
+	REFUSED(state, 2, "--master_server_port '65536': expected a port from 1 to 65535", "paddle",
+		"--action", "cleanup", "--master_server_public_ip", "192.0.2.1",
+		"--master_server_port", "65536");
+	REFUSED(state, 2, "--master_server_public_ip 'http://192.0.2.1': expected an address",
+		"paddle", "--action", "status", "--master_server_public_ip", "http://192.0.2.1");
+}
+
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, drive_setup, drive_teardown)
@@ -78,6 +90,7 @@ int main(int argc, char **argv)
 		T(a_run_that_ends_before_is_the_end_of_create),
 		T(a_lost_terminal_leaves_it_alone),
 		T(status_and_cleanup_need_an_address),
+		T(what_is_no_address_or_port_is_said),
 	};
 	int code;
 
