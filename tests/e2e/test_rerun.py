@@ -32,3 +32,14 @@ def test_a_run_is_repeated_from_its_record(regatta):
     gone = regatta("rerun", "first", "--set", "env.MY_TOKEN=x", code=3).err
     assert "has the source of that run no more" in gone
     assert "no run 'none'" in regatta("rerun", "none", code=3).err
+
+
+def test_a_secret_that_came_from_the_shell_must_be_there_again(regatta):
+    job = regatta.job('name = "passes"\npass = ["MY_*"]\ncommand = ["sh", "-c", "echo $MY_TOKEN $MY_WORD"]\n')
+    first = regatta("run", "-f", job, env={"MY_TOKEN": "hush", "MY_WORD": "w"})
+    assert first.out == "worker-0 | hush w\n"
+    refused = regatta("rerun", "passes", code=2).err
+    assert "has no secrets: MY_TOKEN; export" in refused and len(refused.splitlines()) == 1
+    assert len(regatta.json("ps", "--all")) == 1
+    assert regatta("rerun", "passes", "-f", "--name", "second", env={"MY_TOKEN": "mine"}).out == "worker-0 | mine\n"
+    assert regatta("rerun", "passes", "-f", "--name", "third", "--env", "MY_TOKEN=given").out == "worker-0 | given\n"

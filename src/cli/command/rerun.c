@@ -77,8 +77,25 @@ static void fill_env(const struct cli_call *c, struct masked *m, const struct do
 	}
 }
 
-static int fill_secrets(const struct cli_call *c, const char *run, const struct doc *job,
-			struct arena *a, struct err *err)
+/* Secrets that passed from the shell of the run: `pass` takes them from this one. */
+static void check_passed(const struct cli_call *c, struct masked *m, const struct doc *record,
+			 const struct doc *job)
+{
+	const struct doc *names = doc_array(record, "passed_secrets"), *env = doc_table(job, "env");
+
+	for (size_t i = 0; names && !is_set(c, "pass") && i < names->array.n; i++) {
+		const struct doc *d = names->array.v[i];
+		const char *name = d->type == DOC_STRING ? arena_str(m->a, d->s).p : "";
+
+		if (!*name || getenv(name) || is_given(&m->given, name) ||
+		    (env && doc_get(env, name)) || is_set(c, arena_printf(m->a, "env.%s", name)))
+			continue;
+		buf_printf(&m->missing, "%s%s", m->missing.n ? ", " : "", name);
+	}
+}
+
+static int fill_secrets(const struct cli_call *c, const char *run, const struct doc *record,
+			const struct doc *job, struct arena *a, struct err *err)
 {
 	CLEANUP(masked_release) struct masked m = {.a = a};
 	const struct doc *roles = doc_table(job, "roles");
@@ -90,6 +107,7 @@ static int fill_secrets(const struct cli_call *c, const char *run, const struct 
 	for (size_t i = 0; roles && i < roles->table.n; i++)
 		fill_env(c, &m, doc_table(roles->table.v[i].value, "env"),
 			 arena_printf(a, "roles.%.*s.env", STR_ARG(roles->table.v[i].key)));
+	check_passed(c, &m, record, job);
 	if (!m.missing.n)
 		return 0;
 	return err_set(
@@ -200,7 +218,7 @@ int command_rerun(const struct cli_call *c)
 		return cli_fail(&err);
 	struct doc *job = doc_copy(a, doc_table(record, "job"));
 
-	if (fill_secrets(c, id, job, a, &err) < 0)
+	if (fill_secrets(c, id, record, job, a, &err) < 0)
 		return cli_fail(&err);
 	int code = job_input_again(c, record, job, &in);
 

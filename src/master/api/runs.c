@@ -23,6 +23,7 @@
 #include "master/runs.h"
 #include "master/secrets.h"
 #include "master/source_state.h"
+#include "spec/secret.h"
 
 #define ANSWER_MAX_BYTES (64u << 20)
 #define LIST_DEFAULT 100
@@ -337,6 +338,24 @@ int api_run_plan(struct api_call *c, struct err *err)
 	return reply_run_file(c, "plan.json", "application/json", err);
 }
 
+/* Names of the variables that came from the submitting shell and whose values are not in the record. */
+static void passed_secrets_to_json(const struct live_run *lr, struct jsonw *w)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *env = NULL;
+	bool known = lr->row.client_env &&
+		     json_parse(str_from(lr->row.client_env), a, &env, NULL) == 0 &&
+		     env->type == DOC_TABLE;
+
+	jsonw_key(w, "passed_secrets");
+	jsonw_open(w, '[');
+	for (size_t i = 0; known && i < env->table.n; i++)
+		if (env->table.v[i].value->type == DOC_STRING &&
+		    str_is(env->table.v[i].value->s, SECRET_SHOWN))
+			jsonw_str(w, env->table.v[i].key);
+	jsonw_close(w);
+}
+
 /* What another run of the same needs.  Secrets are masked. */
 int api_run_record(struct api_call *c, struct err *err)
 {
@@ -356,6 +375,7 @@ int api_run_record(struct api_call *c, struct err *err)
 	jsonw_kz(&w, "source_sha256", lr->row.source_sha256);
 	jsonw_key(&w, "tags");
 	jsonw_raw(&w, str_from(lr->row.tags ? lr->row.tags : "[]"));
+	passed_secrets_to_json(lr, &w);
 	source_state_to_record(lr, &w);
 	jsonw_close(&w);
 	buf_addc(&text, '\n');
