@@ -153,7 +153,10 @@ class Transport:
             except socket.timeout:
                 raise
             except (OSError, http.client.HTTPException) as e:
-                if isinstance(e, ssl.SSLCertVerificationError) or time.monotonic() > until:
+                if isinstance(e, ssl.SSLCertVerificationError):
+                    raise Denied(f"the certificate of the master at {self.where} is not of a CA that is trusted here: give its "
+                                 f"pin ('regatta master' prints it): {e.verify_message}", "denied") from e
+                if time.monotonic() > until:
                     raise Unavailable(f"the master at {self.where} does not answer: {e}") from e
                 if self._start and not started:
                     started = True

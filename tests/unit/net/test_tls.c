@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 #include "net/listener.h"
 #include "net/tls.h"
 #include "net/tls_key.h"
+#include "net/tls_transport.h"
 #include "net/transport.h"
 #include "sys/loop.h"
 
@@ -332,6 +335,63 @@ static void a_place_that_cannot_be_written_is_told(void **state)
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
+/* Contexts without certificates, at the lowest level of security: only the version can be refused. */
+static SSL_CTX *context_of_version(const SSL_METHOD *method, int max_version, bool ours)
+{
+	SSL_CTX *ctx = NULL;
+	struct err err;
+
+	if (ours)
+		assert_int_equal(tls_context_new(method, &ctx, &err), 0);
+	else
+		ctx = SSL_CTX_new(method);
+	assert_int_equal(SSL_CTX_set_cipher_list(ctx, "aNULL:@SECLEVEL=0"), 1);
+	assert_int_equal(SSL_CTX_set_dh_auto(ctx, 1), 1);
+	if (!ours)
+		assert_int_equal(SSL_CTX_set_min_proto_version(ctx, TLS1_VERSION), 1);
+	assert_int_equal(SSL_CTX_set_max_proto_version(ctx, max_version), 1);
+	return ctx;
+}
+
+/* Does a server shake hands with a client, of which one speaks nothing newer than this? */
+static bool shake_hands(int version, bool our_server)
+{
+	SSL_CTX *server = context_of_version(TLS_server_method(),
+					     our_server ? TLS1_2_VERSION : version, our_server);
+	SSL_CTX *client = context_of_version(TLS_client_method(),
+					     our_server ? version : TLS1_2_VERSION, !our_server);
+	SSL *s = SSL_new(server), *c = SSL_new(client);
+	BIO *one, *other;
+	bool done = false;
+
+	assert_int_equal(BIO_new_bio_pair(&one, 0, &other, 0), 1);
+	SSL_set_bio(s, one, one);
+	SSL_set_bio(c, other, other);
+	SSL_set_accept_state(s);
+	SSL_set_connect_state(c);
+	for (int i = 0; i < 10 && !done; i++) {
+		(void)SSL_do_handshake(c);
+		(void)SSL_do_handshake(s);
+		done = SSL_is_init_finished(s) && SSL_is_init_finished(c);
+	}
+	ERR_clear_error();
+	SSL_free(s);
+	SSL_free(c);
+	SSL_CTX_free(server);
+	SSL_CTX_free(client);
+	return done;
+}
+
+static void versions_before_tls_1_2_are_refused_by_both_ends(void **state)
+{
+	(void)state;
+	for (int ours = 0; ours < 2; ours++) {
+		assert_true(shake_hands(TLS1_2_VERSION, ours));
+		assert_false(shake_hands(TLS1_1_VERSION, ours));
+		assert_false(shake_hands(TLS1_VERSION, ours));
+	}
+}
+
 int main(void)
 {
 #define served(t) cmocka_unit_test_setup_teardown(t, start, finish)
@@ -346,6 +406,7 @@ int main(void)
 		on_dir(a_key_and_a_certificate_that_are_no_pair_are_refused),
 		on_dir(a_key_made_from_a_secret_has_the_pin_that_was_told),
 		on_dir(a_place_that_cannot_be_written_is_told),
+		cmocka_unit_test(versions_before_tls_1_2_are_refused_by_both_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
