@@ -12,6 +12,9 @@
 #include "base/clock.h"
 #include "base/exit_text.h"
 
+/* Between observations of a resource that carries many nodes, at most: a cause is known within ten seconds. */
+#define OBSERVE_MANY_MS 8000
+
 static const struct strategy_role *role_of(const struct core_run *r, int rank)
 {
 	return &r->plan->crew.roles[r->plan->crew.members[rank].role];
@@ -498,11 +501,14 @@ static bool looked_at_alone(const struct core_run *r, int rank)
 }
 
 /* A period grows each time it is used, and starts again at its minimum after a long idle time. */
-static int64_t longer_period(const struct core_run *r, int64_t period_ms, int64_t idle_ms)
+static int64_t longer_period(const struct core_run *r, int rank, int64_t period_ms, int64_t idle_ms)
 {
 	int64_t next = idle_ms > 2 * OBSERVE_MAX_MS ? 0 : period_ms * 3 / 2;
+	bool many = r->plan->resources[r->plan->resource_of[rank]].carries_many;
 	/* Without agents an observation is all that is heard of them. */
-	int64_t most = r->plan->agentless ? OBSERVE_AGENTLESS_MS : OBSERVE_MAX_MS;
+	int64_t most = r->plan->agentless ? OBSERVE_AGENTLESS_MS
+		       : many		  ? OBSERVE_MANY_MS
+					  : OBSERVE_MAX_MS;
 
 	if (next < OBSERVE_AGAIN_MS)
 		return OBSERVE_AGAIN_MS;
@@ -517,7 +523,7 @@ static int64_t observe_again(struct step *s, int rank)
 	if (looked_at_alone(s->r, rank))
 		return s->now + OBSERVE_AGAIN_MS;
 	if (l->last_ms < s->now) { /* the first node of those that this observation is for */
-		l->period_ms = longer_period(s->r, l->period_ms, s->now - l->last_ms);
+		l->period_ms = longer_period(s->r, rank, l->period_ms, s->now - l->last_ms);
 		l->last_ms = s->now;
 	}
 	if (l->at_ms <= s->now)
@@ -543,7 +549,7 @@ static int64_t observe_at(struct step *s, int rank, int64_t first_ms, bool early
 	if (l->at_ms > s->now && (!early || l->at_ms <= at))
 		return l->at_ms;
 	if (early) {
-		l->early_ms = longer_period(s->r, l->early_ms, at - l->early_at_ms);
+		l->early_ms = longer_period(s->r, rank, l->early_ms, at - l->early_at_ms);
 		l->early_at_ms = at;
 	}
 	l->at_ms = at;

@@ -577,7 +577,9 @@ static answer_fn *const answers[RES_QUESTIONS][OUTCOMES] = {
 	[ASKED_DESTROY] = {destroyed, unsure, unsure, absent, held, held},
 };
 
-/* One of the machines that the resource carries is gone: only the node on it is lost. */
+/* One of the machines that the resource carries is gone: only the node on it is lost.  A machine that its
+ * provider does not hear (ERR_TIMEOUT) may still run the job: it counts as lost if its agent is not heard either,
+ * unless its rank would start again, which must wait until the job has stopped itself (timeouts.lost). */
 static void member_gone(struct step *s, const struct event *ev)
 {
 	struct core_run *r = s->r;
@@ -589,6 +591,9 @@ static void member_gone(struct step *s, const struct event *ev)
 	for (int rank = res_next_node(r, ev->index, -1); rank >= 0;
 	     rank = res_next_node(r, ev->index, rank))
 		if (str_is(machine, r->nodes[rank].identity) && !r->nodes[rank].settled) {
+			if (ev->err_kind == ERR_TIMEOUT &&
+			    (r->nodes[rank].connected || core_lost_ms(r, rank)))
+				return;
 			node_machine_gone(s, rank, ev->err_kind, why.p ? why.p : "");
 			run_check_collected(s);
 			return;

@@ -443,6 +443,9 @@ struct doc *kube_job_object(const struct kube_render *r, int index)
 	put_text(r, spec, "completionMode", "Indexed");
 	/* A pod that ended is not made anew unless its node is to be replaced; the others go on. */
 	put_int(r, spec, "backoffLimitPerIndex", replaces(r, role) ? REPLACEMENTS : 0);
+	/* Never while the old one may be running on a node that nobody hears. */
+	if (replaces(r, role))
+		put_text(r, spec, "podReplacementPolicy", "Failed");
 	if (life_s)
 		put_int(r, spec, "activeDeadlineSeconds", life_s);
 	put_int(r, spec, "ttlSecondsAfterFinished", FINISHED_TTL_S);

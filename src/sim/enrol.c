@@ -154,7 +154,7 @@ static bool lives(const struct world *w, int index, const char *identity)
 	return false;
 }
 
-/* An observation names the machines that the master knows of and that are gone. */
+/* An observation names the machines that the master knows of and that are gone, or not heard of. */
 void group_tell_members(struct world *w, int index, uint64_t master)
 {
 	int64_t at = w->now + sim_delay(w, 10);
@@ -166,8 +166,13 @@ void group_tell_members(struct world *w, int index, uint64_t master)
 				      .epoch = master,
 				      .ev = {.kind = EV_RES_MEMBER, .index = index}};
 
-		if (w->plan.resource_of[i] != index || !identity[0] || lives(w, index, identity))
+		if (w->plan.resource_of[i] != index || !identity[0])
 			continue;
+		if (lives(w, index, identity)) {
+			if (!sim_chance(w, w->f.partition))
+				continue;
+			h.ev.err_kind = ERR_TIMEOUT;
+		}
 		snprintf(h.ev.text, sizeof(h.ev.text), "%s", identity);
 		queue_add(&w->queue, &h);
 	}

@@ -126,6 +126,32 @@ bool pod_is_leaving(const struct doc *pod, struct err *why)
 	return *kube_meta(pod, "deletionTimestamp") && is_disrupted(pod, why);
 }
 
+/* Only the cluster's own controllers say that a pod is not ready without saying why: a node that is heard gives a
+ * reason, and counts the containers of the pod as not ready too. */
+static bool is_cut_off(const struct doc *pod)
+{
+	const struct doc *ready = condition(pod, "Ready");
+
+	return str_is(doc_str(ready, "status", STR("")), "False") &&
+	       doc_str(ready, "reason", STR("")).n == 0 &&
+	       str_is(doc_str(condition(pod, "ContainersReady"), "status", STR("")), "True");
+}
+
+bool pod_is_unheard(const struct doc *pod, struct err *why)
+{
+	const struct doc *status = doc_table(pod, "status");
+	const struct doc *taken = condition(pod, "DisruptionTarget");
+
+	if (!str_is(doc_str(status, "phase", STR("")), "Running"))
+		return false;
+	if (!is_cut_off(pod) &&
+	    !str_is(doc_str(taken, "reason", STR("")), "DeletionByTaintManager"))
+		return false;
+	err_set(why, ERR_TIMEOUT, "pod %.60s: its node %.60s does not answer (NodeNotReady)",
+		kube_meta(pod, "name"), doc_str(doc_table(pod, "spec"), "nodeName", STR("")).p);
+	return true;
+}
+
 static void judge_ended(const struct doc *pod, struct pod_state *ret)
 {
 	const struct doc *status = doc_table(pod, "status"), *one;
@@ -202,13 +228,15 @@ static int take_pod(void *ctx, const struct doc *pod)
 
 	pod_judge(pod, &state);
 	sum->n++;
-	if (take_sight(l->w, pod)) {
+	bool unheard = pod_is_unheard(pod, &state.why);
+
+	if (!unheard && take_sight(l->w, pod)) {
 		if (member >= 0)
 			l->seen[member] = true;
 		return 0;
 	}
 	/* An agent tells by itself how its job ends; without one the reason is gone with the pod. */
-	bool leaves = !kube_work_has_agent(l->w) && pod_is_leaving(pod, &state.why);
+	bool leaves = unheard || (!kube_work_has_agent(l->w) && pod_is_leaving(pod, &state.why));
 
 	if (member >= 0) {
 		l->seen[member] = true;
@@ -237,6 +265,8 @@ static int take_pod(void *ctx, const struct doc *pod)
 		}
 		break;
 	case POD_RUNNING:
+		if (unheard)
+			keep_first(&sum->waits, &state.why);
 		break;
 	}
 	return 0;

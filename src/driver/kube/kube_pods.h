@@ -25,6 +25,9 @@ struct pod_state {
 void pod_judge(const struct doc *pod, struct pod_state *ret);
 /* True if the cluster is taking away a pod that runs; why says it in its words. */
 bool pod_is_leaving(const struct doc *pod, struct err *why);
+/* True if the cluster has not heard of the pod's node for its grace time: the pod may be running or not.  why is
+ * ERR_TIMEOUT, which a node whose agent is connected does not count as a loss. */
+bool pod_is_unheard(const struct doc *pod, struct err *why);
 
 struct pods_summary {
 	int n;

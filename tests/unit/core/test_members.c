@@ -42,6 +42,14 @@ static void member_gone(struct fixture *f, const char *identity)
 	run_give(f, ev);
 }
 
+static void member_unheard(struct fixture *f, const char *identity)
+{
+	struct event ev = {.kind = EV_RES_MEMBER, .err_kind = ERR_TIMEOUT};
+
+	snprintf(ev.text, sizeof(ev.text), "%s its node does not answer", identity);
+	run_give(f, ev);
+}
+
 static void one_resource_launches_all_the_nodes_that_it_carries(void **state)
 {
 	struct fixture *f = open_carrier();
@@ -75,6 +83,28 @@ static void silent_nodes_of_one_resource_are_observed_together(void **state)
 	run_close(f);
 }
 
+/* A cause that the provider knows is known here within ten seconds, however long the wait has been. */
+static void a_carrier_whose_nodes_are_awaited_is_observed_every_eight_seconds(void **state)
+{
+	struct fixture *f = open_carrier();
+	int looks = 0;
+
+	(void)state;
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
+	for (int64_t last = f->now, until = f->now + 100000; f->now < until; f->now += 10) {
+		run_give(f, (struct event){.kind = EV_TICK});
+		if (effects_count(f, FX_OBSERVE)) {
+			last = f->now;
+			looks++;
+		}
+		assert_in_range(f->now - last, 0, 8500);
+		if (f->r->resources[0].asked)
+			resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
+	}
+	assert_in_range(looks, 12, 20);
+	run_close(f);
+}
+
 static void losing_a_member_is_losing_its_node_and_not_the_resource(void **state)
 {
 	struct fixture *f = open_carrier();
@@ -91,6 +121,36 @@ static void losing_a_member_is_losing_its_node_and_not_the_resource(void **state
 	assert_int_equal(f->r->resources[0].state, RES_LIVE);
 	assert_int_equal(f->r->verdict, VERDICT_FAILED);
 	assert_int_equal(f->r->cause.node, 1);
+	run_close(f);
+}
+
+static void a_member_that_its_provider_does_not_hear_is_lost_if_nobody_does(void **state)
+{
+	struct fixture *f = open_carrier();
+
+	(void)state;
+	carrier_runs(f);
+	member_unheard(f, "i-1");
+	assert_int_equal(f->r->nodes[1].state, NODE_RUNNING);
+	node_say(f, 1, EV_NODE_DROPPED);
+	member_unheard(f, "i-1");
+	assert_int_equal(f->r->nodes[1].state, NODE_LOST);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_non_null(strstr(f->r->cause.text, "its node does not answer"));
+	run_close(f);
+}
+
+/* The job on it may run until it has stopped itself. */
+static void a_rank_that_starts_again_waits_longer_than_its_provider(void **state)
+{
+	struct fixture *f = open_carrier();
+
+	(void)state;
+	carrier_runs(f);
+	((struct role *)f->plan.crew.roles[0].spec)->policy.on_lost = LOST_REPLACE;
+	node_say(f, 1, EV_NODE_DROPPED);
+	member_unheard(f, "i-1");
+	assert_int_equal(f->r->nodes[1].state, NODE_RUNNING);
 	run_close(f);
 }
 
@@ -199,7 +259,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_resource_launches_all_the_nodes_that_it_carries),
 		cmocka_unit_test(silent_nodes_of_one_resource_are_observed_together),
+		cmocka_unit_test(a_carrier_whose_nodes_are_awaited_is_observed_every_eight_seconds),
 		cmocka_unit_test(losing_a_member_is_losing_its_node_and_not_the_resource),
+		cmocka_unit_test(a_member_that_its_provider_does_not_hear_is_lost_if_nobody_does),
+		cmocka_unit_test(a_rank_that_starts_again_waits_longer_than_its_provider),
 		cmocka_unit_test(a_member_that_is_gone_when_all_is_handed_over_changes_nothing),
 		cmocka_unit_test(a_carrier_that_is_gone_takes_all_its_nodes_with_it),
 		cmocka_unit_test(what_belongs_to_the_install_is_made_and_stays),

@@ -146,6 +146,7 @@ static void a_pod_that_ended_is_made_anew_only_where_lost_nodes_are_replaced(voi
 
 	expect(spec_of(&p, "kube.job", "a"), "spec.backoffLimitPerIndex", "0");
 	expect(spec_of(&p, "kube.job", "b"), "spec.backoffLimitPerIndex", "100");
+	expect(spec_of(&p, "kube.job", "b"), "spec.podReplacementPolicy", "\"Failed\"");
 }
 
 static void what_nobody_deletes_ends_by_itself(void **state)

@@ -88,6 +88,31 @@ static void a_pod_that_is_being_taken_is_gone_while_its_reason_can_be_read(void 
 	rig_done(r);
 }
 
+static void a_pod_on_a_node_that_does_not_answer_is_gone_though_its_container_seems_to_run(
+	void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	r->row.nmembers = 1;
+	r->members[0] = (struct driver_member){.identity = "a"};
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, OURS);
+	rig_expect(r, PODS, 200,
+		   "{\"items\":[{\"metadata\":{\"uid\":\"a\",\"name\":\"p-0\"},"
+		   "\"spec\":{\"nodeName\":\"node3\",\"containers\":[{\"name\":\"main\"}]},"
+		   "\"status\":{\"phase\":\"Running\",\"conditions\":["
+		   "{\"type\":\"Ready\",\"status\":\"False\"},"
+		   "{\"type\":\"ContainersReady\",\"status\":\"True\"}],"
+		   "\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"running\":{}}}]}},"
+		   "{\"metadata\":{\"uid\":\"b\"},\"status\":{\"phase\":\"Running\"}}]}");
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_DONE);
+	assert_int_equal(r->row.nsights, 0);
+	assert_true(r->members[0].gone);
+	assert_int_equal(r->members[0].why.kind, ERR_TIMEOUT);
+	assert_non_null(strstr(r->members[0].why.msg, "its node node3 does not answer"));
+	rig_done(r);
+}
+
 static void a_job_is_suspended_so_that_its_pods_end(void **state)
 {
 	struct rig *r = *state;
@@ -150,6 +175,8 @@ int main(void)
 		rig_test(without_an_agent_there_is_no_secret),
 		rig_test(pods_that_run_are_seen_and_those_that_were_taken_are_gone),
 		rig_test(a_pod_that_is_being_taken_is_gone_while_its_reason_can_be_read),
+		rig_test(
+			a_pod_on_a_node_that_does_not_answer_is_gone_though_its_container_seems_to_run),
 		rig_test(a_job_is_suspended_so_that_its_pods_end),
 		rig_test(a_log_goes_on_in_the_next_answer_and_for_the_next_master),
 	};

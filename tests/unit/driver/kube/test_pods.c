@@ -103,6 +103,48 @@ static void how_a_pod_ended_is_said(void **state)
 	       POD_ENDED, ERR_UNAVAILABLE, "its node is gone");
 }
 
+static bool unheard(const char *status, struct err *why)
+{
+	return pod_is_unheard(parse(arena_printf(arena,
+						 "{\"metadata\":{\"name\":\"p-0\"},"
+						 "\"spec\":{\"nodeName\":\"node3\"},"
+						 "\"status\":%s}",
+						 status)),
+			      why);
+}
+
+#define CONDITIONS(phase, ready, containers)                                                       \
+	"{\"phase\":\"" phase "\",\"conditions\":[{\"type\":\"Ready\"," ready "},"                 \
+	"{\"type\":\"ContainersReady\"," containers "}]}"
+
+/* As the API server shows a pod whose node was killed, and others that are not ready. */
+static void a_pod_whose_node_is_silent_is_told_from_one_that_is_not_ready(void **state)
+{
+	struct err why = {0};
+
+	(void)state;
+	assert_true(unheard(CONDITIONS("Running", "\"status\":\"False\"", "\"status\":\"True\""),
+			    &why));
+	assert_int_equal(why.kind, ERR_TIMEOUT);
+	assert_string_equal(why.msg, "pod p-0: its node node3 does not answer (NodeNotReady)");
+	assert_true(unheard("{\"phase\":\"Running\",\"conditions\":[{\"type\":\"DisruptionTarget\","
+			    "\"status\":\"True\",\"reason\":\"DeletionByTaintManager\"}]}",
+			    &why));
+	assert_false(unheard(CONDITIONS("Running",
+					"\"status\":\"False\",\"reason\":\"ContainersNotReady\"",
+					"\"status\":\"False\",\"reason\":\"ContainersNotReady\""),
+			     &why));
+	assert_false(unheard(
+		CONDITIONS("Running", "\"status\":\"False\",\"reason\":\"ReadinessGatesNotReady\"",
+			   "\"status\":\"True\""),
+		&why));
+	assert_false(
+		unheard(CONDITIONS("Running", "\"status\":\"True\"", "\"status\":\"True\""), &why));
+	assert_false(
+		unheard(CONDITIONS("Failed", "\"status\":\"False\"", "\"status\":\"True\""), &why));
+	assert_false(unheard("{\"phase\":\"Running\"}", &why));
+}
+
 /* ---- objects ---- */
 
 static void run_and_install_are_put_in_everywhere(void **state)
@@ -156,10 +198,14 @@ static void only_kinds_of_the_engine_have_a_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_pod_that_runs_or_starts_has_no_words), T(the_scheduler_says_what_is_missing),
-		T(a_container_that_cannot_start_is_stuck), T(how_a_pod_ended_is_said),
-		T(run_and_install_are_put_in_everywhere),  T(a_long_name_is_cut_and_stays_its_own),
+		T(a_pod_that_runs_or_starts_has_no_words),
+		T(the_scheduler_says_what_is_missing),
+		T(a_container_that_cannot_start_is_stuck),
+		T(how_a_pod_ended_is_said),
+		T(run_and_install_are_put_in_everywhere),
+		T(a_long_name_is_cut_and_stays_its_own),
 		T(only_kinds_of_the_engine_have_a_path),
+		T(a_pod_whose_node_is_silent_is_told_from_one_that_is_not_ready),
 	};
 
 	return cmocka_run_group_tests_name("pods", tests, NULL, NULL);
