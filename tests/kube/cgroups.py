@@ -56,6 +56,16 @@ def processes(tag):
     return found - {0}
 
 
+def processes_of_pod(tag, uid):
+    """Of all its containers."""
+    found = set()
+    for path in below(tag):
+        if f"pod{uid}" in path.parts:
+            with contextlib.suppress(OSError):
+                found.update(int(pid) for pid in (path / "cgroup.procs").read_text().split())
+    return found - {0}
+
+
 def remove(tag):
     """Kill who is left, and take the groups away."""
     deadline = time.monotonic() + REMOVE_SECONDS

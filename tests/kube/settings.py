@@ -40,6 +40,14 @@ def options(**values):
     return [f"--{key.replace('_', '-')}={value}" for key, value in values.items()]
 
 
+def audit_policy():
+    """The requests of users and of the accounts of pods are recorded (audit.py), not those of the cluster itself."""
+    return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [
+        {"level": "None", "userGroups": ["system:masters", "system:nodes", "system:serviceaccounts:kube-system", "system:unauthenticated"]},
+        {"level": "None", "users": ["system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy", "system:apiserver"]},
+        {"level": "Metadata"}]}
+
+
 def control_plane(own, at, authority, packages):
     """Files of the control plane's machine."""
     kube, key = programs.control_plane(), authority.path
@@ -58,7 +66,9 @@ def control_plane(own, at, authority, packages):
         service_account_issuer=f"https://kubernetes.default.svc.{DOMAIN}",
         kubelet_client_certificate=key("kubelet-client.crt"), kubelet_client_key=key("kubelet-client.key"),
         kubelet_preferred_address_types="InternalIP", service_cluster_ip_range=at.services,
-        authorization_mode="Node,RBAC", enable_admission_plugins="NodeRestriction", allow_privileged="true")])
+        authorization_mode="Node,RBAC", enable_admission_plugins="NodeRestriction", allow_privileged="true",
+        audit_policy_file=own / "audit.json", audit_log_path=own / "audit.log", audit_log_mode="blocking")])
+    write_json(own / "audit.json", audit_policy())
     for program, more in [("kube-controller-manager", options(
             root_ca_file=key("ca.crt"), service_account_private_key_file=key("accounts.key"), use_service_account_credentials="true",
             cluster_signing_cert_file=key("ca.crt"), cluster_signing_key_file=key("ca.key"), enable_hostpath_provisioner="true")),

@@ -1,14 +1,14 @@
 """Engine kubernetes with a master in the cluster: the client may leave, and comes back for the results."""
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import signal
 
+from . import cgroups
 from .cluster import wait_for
-from .conftest import User
 from .test_quickstart import EXAMPLES, QUICKSTART, small
-from .test_tools import ROLE, doctor, gc
 
 AUTO = QUICKSTART.replace('master = "here"\n', "")
 
@@ -44,6 +44,17 @@ def kill_master(user):
     os.kill(int((user.directory / "home/lock").read_text()), signal.SIGKILL)
 
 
+def kill_master_there(namespace, run):
+    """SIGKILL of the master in the pod, from outside; how many there were."""
+    killed, pods = 0, namespace.pods(f"regatta/run={run},regatta/role=regatta")
+    for pid in set().union(*(cgroups.processes_of_pod(namespace.cluster.tag, pod["metadata"]["uid"]) for pod in pods)):
+        with contextlib.suppress(OSError):
+            if b"\0master\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+    return killed
+
+
 def has_ended_there(namespace, run):
     """The job has run, and the master has removed what it made for it: it waits with the results."""
     roles = {pod["metadata"]["labels"]["regatta/role"] for pod in namespace.pods(f"regatta/run={run}")}
@@ -59,6 +70,7 @@ def test_a_client_that_is_killed_comes_back_for_the_results(user, namespace):
     wait_for(lambda: user.status(run)["state"] == "running", "the hand-over", 90)
     assert json.loads((user.directory / "home/contexts" / f"{run}.json").read_text())["url"].startswith(f"kube://{namespace.name}/")
     kill_master(user)
+    assert kill_master_there(namespace, run)  # it is started again in its pod, and goes on
     namespace.kubectl("exec", next(p["metadata"]["name"] for p in namespace.pods(f"regatta/run={run},regatta/role=worker")), "--",
                       "touch", "/tmp/go")
     wait_for(lambda: has_ended_there(namespace, run), "the end of the job without a client", 90)
@@ -70,21 +82,3 @@ def test_a_client_that_is_killed_comes_back_for_the_results(user, namespace):
     assert (home / "logs/worker-0.log").read_bytes() == b"hello\n"
     assert [path.read_text() for path in (home / "outputs").glob("**/kept.txt")] == ["kept\n"]
     assert not (home / ".fetched").exists()
-
-
-def test_the_role_of_the_docs_is_enough_for_a_master_in_the_cluster(user, namespace, tmp_path):
-    (tmp_path / "alice").mkdir()
-    alice = User(tmp_path / "alice", namespace, namespace.cluster.user("alice"))
-    namespace.kubectl("create", "-f", "-", input=ROLE)
-    namespace.kubectl("create", "rolebinding", "alice", "--role=regatta", "--user=alice")
-    namespace.before = namespace.things()
-    wait_for(lambda: doctor(alice, code=None)["permissions"]["state"] == "fine", "the role to be known")
-    user.env["KUBECONFIG"] = str(alice.kubeconfig)
-    run = user.submit(user.job(apart(["sh", "-c", "echo started; sleep 1000"], count=1)))
-    wait_for(lambda: user("logs", run, "worker-0", code=None).stdout == "started\n", "the log of a job in the cluster", 90)
-    assert user("exec", run, "worker-0", "--", "echo", "inside").stdout == "inside\n"
-    user("kill", run)
-    ended = user.ends(run)
-    assert ended["verdict"] == "cancelled", ended["cause"]
-    namespace.nothing_left()
-    assert gc(user) == {}

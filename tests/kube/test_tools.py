@@ -31,23 +31,6 @@ def test_doctor_knows_the_cluster(user, namespace, training_operator):
     assert doctor(user, code=1)["quota"]["what"] == "none: 0 of 0 pods"
 
 
-def test_the_role_of_the_docs_is_enough_for_runs_and_gc(here, namespace, tmp_path):
-    (tmp_path / "alice").mkdir()
-    alice = User(tmp_path / "alice", namespace, namespace.cluster.user("alice"))
-    assert doctor(alice, code=1)["permissions"]["what"].startswith("missing: create configmaps, get configmaps")
-    namespace.kubectl("create", "-f", "-", input=ROLE)
-    namespace.kubectl("create", "rolebinding", "alice", "--role=regatta", "--user=alice")
-    namespace.before = namespace.things()
-    wait_for(lambda: doctor(alice, code=None)["permissions"]["state"] == "fine", "the role to be known")
-    assert doctor(alice)["gpus"]["state"] == "warning"
-    here.env["KUBECONFIG"] = str(alice.kubeconfig)  # the credentials that are sent with the job
-    run = here.submit(here.job(small(["true"])))
-    ended = here.ends(run)
-    assert ended["verdict"] == "succeeded", ended["cause"]
-    assert gc(here) == {}
-    namespace.nothing_left()
-
-
 def leave_behind(namespace, install):
     """What a run of the install could have left: an owner with a Job and its pod, and a Secret of nobody."""
     labels = {"regatta/install": install, "regatta/run": "gone-abcd", "regatta/role": "worker"}
