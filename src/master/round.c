@@ -215,12 +215,12 @@ static int commit_round(void *ctx, struct err *err)
 	return store_commit(m->store, err);
 }
 
-static void not_stored(struct master *m)
+static void not_stored(struct master *m, const struct err *err)
 {
 	struct err why = {0};
 	struct list *pos;
 
-	err_set(&why, ERR_IO, "the run could not be stored");
+	err_set(&why, ERR_IO, "it could not be stored: %.200s", err->msg);
 	list_each (pos, &m->rounds) {
 		struct live_run *lr = list_item(pos, struct live_run, in_round);
 
@@ -276,10 +276,15 @@ void round_end(void *ctx)
 	struct master *m = ctx;
 	struct err err = {0};
 
-	if ((list_empty(&m->rounds) && !suites_pending(m->suites)) || (m->stopping && m->exit_code))
+	if (m->stopping && m->exit_code)
 		return;
-	if (round_commit(&order, m, &err) < 0) {
+	/* A store that has failed, whoever noticed, serves nobody any more: the next master opens it anew. */
+	bool failed = store_check(m->store, &err) < 0;
+
+	if (!failed && list_empty(&m->rounds) && !suites_pending(m->suites))
+		return;
+	if (failed || round_commit(&order, m, &err) < 0) {
 		master_fatal(m, &err);
-		not_stored(m);
+		not_stored(m, &err);
 	}
 }

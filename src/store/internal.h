@@ -53,8 +53,6 @@ struct store {
 	struct last_sample last_samples[LAST_SAMPLES];
 };
 
-/* Fails with the reason if the store is poisoned. */
-int store_check(const struct store *st, struct err *err);
 /* Rolls back, and makes every later call fail with the error that this result code means. */
 int store_poison(struct store *st, int rc, const char *what, struct err *err);
 /* Begins the transaction that store_begin() announced, at its first write. */

@@ -45,6 +45,8 @@ int64_t store_last_ms(const struct store *st);
 /* Does nothing inside a transaction. */
 void store_begin(struct store *st);
 int store_commit(struct store *st, struct err *err);
+/* Fails with the reason if a call has failed so that all later ones do: close it, and open it anew. */
+int store_check(const struct store *st, struct err *err);
 
 /*
  * The disk reserve: space kept back in the home, if there is room for it.  A write of the

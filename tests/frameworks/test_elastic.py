@@ -83,6 +83,10 @@ def test_grow_lose_a_node_and_finish(example):
 
 
 def test_c10d_is_a_place_to_meet_without_etcd(example):
+    with socket.create_server(("0.0.0.0", 0)) as free:  # torch's store takes its port on every address
+        port = free.getsockname()[1]
+    job = example.cwd / "job.toml"
+    job.write_text(job.read_text() + f"\n[roles.rdzv]\nport = {port}\n")
     run = example.submit("job.toml", "--set", "rendezvous=c10d", "--set",
                          "env.PET_RDZV_CONF=last_call_timeout=1,is_host=0", "--set", "env.STEPS=100000")
     assert until(example, run, 2) == 0

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "master/runs.h"
+#include "store/internal.h"
 
 #define MAX_COMMITS 200
 #define REQUEST "request-0123456789"
@@ -40,6 +41,21 @@ static void of_a_round_that_cannot_be_committed_nothing_goes_out(void **state)
 	/* The next one knows nothing of it, and works. */
 	assert_true(rig_start(r));
 	assert_null(rig_run(r));
+	rig_submit(r, RIG_JOB);
+	rig_until(r, rig_count(r, "create") == 1);
+}
+
+/* Say, when the time of a token's last use was to be stored: no run has changed. */
+static void a_store_that_fails_between_rounds_ends_the_master_too(void **state)
+{
+	struct rig *r = *state;
+
+	rig_idle(r);
+	(void)store_poison(r->m.store, SQLITE_FULL, "commit", NULL);
+	rig_until_it_gives_up(r);
+	assert_int_equal(r->m.exit_code, err_exit_code(ERR_CAPACITY));
+	rig_stop(r);
+	assert_true(rig_start(r));
 	rig_submit(r, RIG_JOB);
 	rig_until(r, rig_count(r, "create") == 1);
 }
@@ -247,6 +263,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		CASE(no_driver_is_called_before_its_row_is_committed),
 		CASE(of_a_round_that_cannot_be_committed_nothing_goes_out),
+		CASE(a_store_that_fails_between_rounds_ends_the_master_too),
 		CASE(a_start_that_is_not_committed_is_not_sent),
 		CASE(whoever_submits_is_answered_when_the_run_is_stored),
 		CASE(a_master_that_restarts_takes_up_where_it_stood),
