@@ -165,14 +165,15 @@ def test_a_node_that_may_be_carried_elsewhere_ends_its_job_in_time(regatta, lab)
     lab.join("a")
     run = submit(regatta, 1, 120, "--set", "on_lost=replace", "--set", "timeouts.lost=3s", "--set", "timeouts.grace=1s")
     regatta.wait(run, state="running")
-    wait_for(lambda: (regatta.cwd / f"copy-{run}-worker-0-1").exists(), what="the job")
+    copy = regatta.cwd / f"copy-{run}-worker-0-1"
+    wait_for(copy.exists, what="the job")
     lab.cut("a")
-    begin = time.monotonic()
+    begin = time.time()
     for kind in ("agent", "node-agent", "forkserver"):
         for pid in lab.pids(kind, ["a"]):
             os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not lab.jobs("a"), 30, "the job to end")
-    assert time.monotonic() - begin < 3 + 1 + 2
+    assert 1 < copy.stat().st_mtime - begin < 3 + 1 + 2  # its last sign of life, however late this test looks
     lab.daemons["a"].wait()
     lab.heal("a")
     lab.rejoin("a")
