@@ -470,6 +470,9 @@ static void run_ended(struct suite_step *st, const struct suite_event *ev)
 	s->spent_micro += ev->micro;
 	entry_why(e, ev->err_kind, ev->text);
 	entry_set(st, ev->index, after[ev->verdict]);
+	/* It is not one of the active runs any more; what those have cost is told again soon. */
+	s->active_micro =
+		active(s) > 0 && s->active_micro > ev->micro ? s->active_micro - ev->micro : 0;
 	check_cost(st);
 	go_on(st);
 }

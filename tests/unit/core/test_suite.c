@@ -196,6 +196,12 @@ static void an_experiment_is_skipped_when_the_one_before_failed(void **state)
 	next(&h, SUITE_FX_ENDED);
 	assert_int_equal(h.s->entries[0].state, ENTRY_SKIPPED);
 	assert_string_equal(h.s->entries[0].cause, "'b' has not succeeded");
+	/* It has had no run: when the suite is resumed its first one is made. */
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .failed = true});
+	run_next(&h, VERDICT_SUCCEEDED);
+	assert_int_equal(h.s->entries[1].attempt, 2);
+	run_next(&h, VERDICT_SUCCEEDED);
+	assert_int_equal(h.s->entries[0].attempt, 1);
 	end(&h);
 }
 
@@ -344,6 +350,27 @@ static void a_suite_that_is_too_dear_is_stopped(void **state)
 	assert_int_equal(h.s->phase, SUITE_FAILED);
 	assert_int_equal(suite_exit_code(h.s), 5);
 	assert_string_equal(h.s->cause, "its runs have cost 2.50 USD: max_cost is 2.50");
+	end(&h);
+}
+
+/* First with the active runs, and then with those that have ended. */
+static void a_run_is_paid_for_once(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	h.plan.runs.max_cost = 2.5;
+	begin(&h, 2, 1, 2);
+	accept_suite(&h);
+	started(&h, next(&h, SUITE_FX_START));
+	started(&h, next(&h, SUITE_FX_START));
+	step(&h, (struct suite_event){.kind = SUITE_COST, .micro = 1800000});
+	ended(&h, 0, VERDICT_SUCCEEDED);
+	assert_int_equal(h.s->spent_micro + h.s->active_micro, 1800000);
+	ended(&h, 1, VERDICT_SUCCEEDED);
+	assert_int_equal(h.s->spent_micro + h.s->active_micro, 2000000);
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_SUCCEEDED);
 	end(&h);
 }
 
@@ -563,6 +590,198 @@ static void the_last_run_is_not_shared_among_many(void **state)
 	end(&h);
 }
 
+/* All that can be worked out from the rows is worked out again. */
+static void restart(struct history *h)
+{
+	core_suite_restored(h->s);
+	step(h, (struct suite_event){.kind = SUITE_RESUME});
+}
+
+static void after_a_restart_it_is_known_what_succeeded_failed_and_was_spent(void **state)
+{
+	for (int failed = 0; failed < 2; failed++) {
+		struct history h = {0};
+
+		(void)state;
+		h.plan.runs.max_cost = 2;
+		h.after[0] = 1;
+		h.variants[0] = (struct suite_variant){.after = h.after, .nafter = 1};
+		begin(&h, 2, 1, 1);
+		accept_suite(&h);
+		started(&h, next(&h, SUITE_FX_START));
+		/* The end is stored, and nothing that follows from it. */
+		h.s->entries[1].state = failed ? ENTRY_FAILED : ENTRY_SUCCEEDED;
+		h.s->entries[1].cost_micro = 1000000;
+		restart(&h);
+		if (failed) {
+			assert_int_equal(h.s->entries[0].state, ENTRY_SKIPPED);
+		} else {
+			assert_int_equal(next(&h, SUITE_FX_START), 0);
+			started(&h, 0);
+			step(&h, (struct suite_event){.kind = SUITE_COST, .micro = 1000000});
+			assert_int_equal(next(&h, SUITE_FX_CANCEL), 0);
+		}
+		end(&h);
+	}
+}
+
+static void a_restart_while_it_stops_cancels_what_runs(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 2, 1, 2);
+	accept_suite(&h);
+	started(&h, next(&h, SUITE_FX_START));
+	next(&h, SUITE_FX_START);
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL});
+	next(&h, SUITE_FX_CANCEL);
+	restart(&h);
+	assert_int_equal(next(&h, SUITE_FX_CANCEL), 0);
+	assert_int_equal(next(&h, SUITE_FX_START), 1); /* it may be there: then it is cancelled */
+	/* It was not, and is not wanted any more. */
+	refused(&h, 1, ERR_CAPACITY);
+	assert_int_equal(h.s->entries[1].state, ENTRY_CANCELLED);
+	/* The same again asks for nothing, and is no other cause. */
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL, .text = "other"});
+	nothing_more(&h);
+	assert_string_equal(h.s->cause, "");
+	end(&h);
+}
+
+static void a_suite_that_waits_to_try_again_and_is_cancelled_waits_for_nothing(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin(&h, 2, 1, 2);
+	accept_suite(&h);
+	started(&h, next(&h, SUITE_FX_START));
+	for (int i = 0; i < 12; i++) {
+		refused(&h, next(&h, SUITE_FX_START), ERR_PREEMPTED);
+		assert_true(h.s->next_ms > h.now && h.s->next_ms - h.now <= 30000);
+		h.now = h.s->next_ms;
+		step(&h, (struct suite_event){.kind = SUITE_TICK});
+	}
+	/* A start that succeeds ends the long pauses. */
+	assert_int_equal(h.s->next_ms, 0);
+	started(&h, next(&h, SUITE_FX_START));
+	ended(&h, 1, VERDICT_CANCELLED);
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL});
+	next(&h, SUITE_FX_CANCEL);
+	ended(&h, 0, VERDICT_CANCELLED);
+	next(&h, SUITE_FX_ENDED);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN});
+	next(&h, SUITE_FX_START);
+	refused(&h, next(&h, SUITE_FX_START), ERR_IO);
+	assert_true(h.s->next_ms - h.now < 1000);
+	started(&h, 0);
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL});
+	assert_int_equal(h.s->next_ms, 0);
+	end(&h);
+}
+
+/* Stopped by max_cost while `b` runs; `a` comes after it, and is skipped. */
+static void stop_by_cost(struct history *h)
+{
+	static const char *command = "x";
+
+	h->plan.runs.on_exit = (struct strs){&command, 1};
+	h->plan.runs.max_cost = 1.5;
+	h->after[0] = 1;
+	h->variants[0] = (struct suite_variant){.after = h->after, .nafter = 1};
+	begin(h, 2, 1, 1);
+	snprintf(h->s->client, sizeof(h->s->client), "laptop");
+	accept_suite(h);
+	started(h, next(h, SUITE_FX_START));
+	step(h, (struct suite_event){.kind = SUITE_COST, .micro = 1500000});
+	next(h, SUITE_FX_CANCEL);
+	step(h, (struct suite_event){.kind = SUITE_CANCEL, .hurry = true, .text = "me"});
+	next(h, SUITE_FX_CANCEL);
+	assert_string_equal(h->s->cause, "its runs have cost 1.50 USD: max_cost is 1.50");
+	ended(h, 1, VERDICT_CANCELLED);
+	assert_int_equal(h->s->phase, SUITE_CLOSING);
+	h->now = h->s->next_ms;
+	step(h, (struct suite_event){.kind = SUITE_TICK});
+	next(h, SUITE_FX_CLOSE);
+	step(h, (struct suite_event){.kind = SUITE_CLOSED, .text = "x: exit code 3"});
+	next(h, SUITE_FX_ENDED);
+	assert_int_equal(h->s->phase, SUITE_CANCELLED);
+}
+
+static void a_resumed_suite_begins_anew_but_for_what_it_has_spent(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	stop_by_cost(&h);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN});
+	assert_int_equal(h.s->phase, SUITE_RUNNING);
+	assert_false(h.s->cancel_asked || h.s->hurry || h.s->too_dear);
+	assert_string_equal(h.s->cause, "");
+	assert_string_equal(h.s->closed, "");
+	assert_string_equal(h.s->client, ""); /* the master runs on_exit of who resumes */
+	assert_int_equal(h.s->closer, CLOSER_NONE);
+	assert_int_equal(next(&h, SUITE_FX_START), 1);
+	assert_int_equal(h.s->entries[1].attempt, 2);
+	assert_int_equal(h.s->entries[0].attempt, 1); /* it has had no run */
+	started(&h, 1);
+	/* The second attempt is paid for beside the first: it is too dear at once. */
+	ended(&h, 1, VERDICT_SUCCEEDED);
+	assert_int_equal(h.s->entries[1].cost_micro, 2000000);
+	assert_int_equal(h.s->phase, SUITE_CLOSING);
+	next(&h, SUITE_FX_CLOSE);
+	step(&h, (struct suite_event){.kind = SUITE_CLOSED});
+	next(&h, SUITE_FX_ENDED);
+	/* Only `a` is left, which waits: it may be resumed, and is stopped before it starts. */
+	assert_int_equal(h.s->entries[0].state, ENTRY_WAITING);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN});
+	next(&h, SUITE_FX_CLOSE);
+	nothing_more(&h);
+	assert_true(h.s->too_dear);
+	end(&h);
+}
+
+static void what_does_not_fit_the_state_changes_nothing(void **state)
+{
+	static const char *command = "x";
+	struct history h = {0};
+
+	(void)state;
+	h.plan.runs.on_exit = (struct strs){&command, 1};
+	begin(&h, 1, 1, 1);
+	snprintf(h.s->client, sizeof(h.s->client), "laptop");
+	accept_suite(&h);
+	step(&h, (struct suite_event){.kind = SUITE_STARTED, .index = 1, .attempt = 1});
+	step(&h, (struct suite_event){.kind = SUITE_STARTED, .index = -1, .attempt = 1});
+	next(&h, SUITE_FX_START);
+	h.s->entries[0].state = ENTRY_CANCELLED;
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .failed = true});
+	assert_int_equal(h.s->entries[0].attempt, 1); /* it has not ended */
+	h.s->entries[0].state = ENTRY_STARTING;
+	started(&h, 0);
+	ended(&h, 0, VERDICT_SUCCEEDED);
+	uint64_t changes = h.fx.changes;
+	step(&h, (struct suite_event){.kind = SUITE_CLAIM, .client = "another"});
+	assert_int_equal(h.s->closer, CLOSER_OFFERED);
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL, .text = "too late"});
+	assert_int_equal(h.fx.changes, changes);
+	step(&h, (struct suite_event){.kind = SUITE_CLAIM, .client = "laptop"});
+	/* After a restart the client that has it is given the time of a claim. */
+	restart(&h);
+	assert_int_equal(h.s->next_ms, h.now + SUITE_CLAIM_MS);
+	step(&h, (struct suite_event){.kind = SUITE_CLOSED, .client = "laptop"});
+	next(&h, SUITE_FX_ENDED);
+	changes = h.fx.changes;
+	h.s->closer = CLOSER_MASTER;
+	step(&h, (struct suite_event){.kind = SUITE_CLOSED});
+	step(&h, (struct suite_event){.kind = SUITE_RESUME});
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL});
+	assert_int_equal(h.fx.changes, changes);
+	nothing_more(&h);
+	end(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +798,7 @@ int main(void)
 		cmocka_unit_test(what_has_failed_starts_again_only_when_asked_for),
 		cmocka_unit_test(an_answer_about_an_earlier_attempt_changes_nothing),
 		cmocka_unit_test(a_suite_that_is_too_dear_is_stopped),
+		cmocka_unit_test(a_run_is_paid_for_once),
 		cmocka_unit_test(on_exit_runs_whatever_happened),
 		cmocka_unit_test(after_a_restart_the_same_starts_are_asked_for),
 		cmocka_unit_test(a_changed_entry_is_listed_once),
@@ -588,6 +808,12 @@ int main(void)
 		cmocka_unit_test(after_a_restart_on_exit_runs_once),
 		cmocka_unit_test(the_time_left_is_judged_by_the_runs_that_have_ended),
 		cmocka_unit_test(the_last_run_is_not_shared_among_many),
+		cmocka_unit_test(after_a_restart_it_is_known_what_succeeded_failed_and_was_spent),
+		cmocka_unit_test(a_restart_while_it_stops_cancels_what_runs),
+		cmocka_unit_test(
+			a_suite_that_waits_to_try_again_and_is_cancelled_waits_for_nothing),
+		cmocka_unit_test(a_resumed_suite_begins_anew_but_for_what_it_has_spent),
+		cmocka_unit_test(what_does_not_fit_the_state_changes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
