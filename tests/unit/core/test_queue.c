@@ -70,6 +70,26 @@ static void what_is_held_is_not_given_again(void **state)
 	assert_int_equal(queue_admit(others, 3, &here), 2);
 }
 
+static void memory_counts_and_so_does_every_node_of_a_run(void **state)
+{
+	const struct resources_spec half = {.memory = UINT64_C(4) << 30},
+				    most = {.memory = UINT64_C(5) << 30};
+	const struct resources_spec two[] = {{.gpus = 1}, {.gpus = 2}};
+	const struct queue_run fits[] = {holding(1, &half), waiting(2, &half)};
+	const struct queue_run late[] = {holding(1, &half), waiting(2, &most)};
+	char why[QUEUE_WHY];
+
+	(void)state;
+	assert_int_equal(queue_admit(fits, 2, &here), 1);
+	assert_int_equal(queue_admit(late, 2, &here), -1);
+	queue_why(late, 2, 1, &here, why);
+	assert_string_equal(why, "1 node with 5.0 GiB in all: 4.0 GiB free on 1 machine");
+	/* Each of them alone would fit. */
+	assert_false(queue_possible(two, 2, &here, why));
+	assert_true(queue_possible(two, 1, &here, why));
+	assert_true(queue_possible(two + 1, 1, &here, why));
+}
+
 static void hosts_are_taken_whole(void **state)
 {
 	struct queue_machine free[] = {
@@ -169,6 +189,7 @@ int main(void)
 		cmocka_unit_test(nobody_overtakes_the_first),
 		cmocka_unit_test(a_higher_priority_comes_first),
 		cmocka_unit_test(what_is_held_is_not_given_again),
+		cmocka_unit_test(memory_counts_and_so_does_every_node_of_a_run),
 		cmocka_unit_test(hosts_are_taken_whole),
 		cmocka_unit_test(what_is_missing_is_said_in_its_own_unit),
 		cmocka_unit_test(a_run_with_resources_waits_until_it_is_admitted),
