@@ -317,9 +317,12 @@ static void fill_kubeflow(const struct kube_render *r, const struct operator* op
 	int64_t processes = processes_of(r);
 
 	add_policy(r, spec);
-	if (r->t->as == KUBE_MPIJOB)
+	if (r->t->as == KUBE_MPIJOB) {
 		put(r, spec, "slotsPerWorker", doc_new_int(r->a, processes));
-	else if (r->t->as == KUBE_PYTORCHJOB && processes > 1)
+		/* A launcher that finds no sshd fails, and one that has failed ends the run. */
+		put(r, spec, "launcherCreationPolicy",
+		    doc_new_str(r->a, STR("WaitForWorkersReady")));
+	} else if (r->t->as == KUBE_PYTORCHJOB && processes > 1)
 		put(r, spec, "nprocPerNode",
 		    doc_new_str(r->a, str_from(arena_printf(r->a, "%lld", (long long)processes))));
 	else if (r->t->as == KUBE_MXJOB)

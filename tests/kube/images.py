@@ -15,13 +15,20 @@ import tarfile
 from . import store
 
 REGISTRY = "bench.test"
-PAUSE, BUSYBOX, PYTHON = (f"{REGISTRY}/{name}:1" for name in ("pause", "busybox", "python"))
+PAUSE, BUSYBOX, PYTHON, MPI = (f"{REGISTRY}/{name}:1" for name in ("pause", "busybox", "python", "mpi"))
 # What a node and the control plane run that is not of Kubernetes.
 MACHINE = """containerd runc containernetworking-plugins iptables nftables libnftables1 libnftnl11 libip6tc2 conntrack
 libnetfilter-conntrack3 libnfnetlink0 socat ethtool ebtables etcd-server busybox-static""".split()
 # Python with its standard library, and what its extensions are linked with.
 PYTHON_PACKAGES = """libc6 libgcc-s1 libcrypt1 zlib1g libexpat1 libssl3 libffi8 libbz2-1.0 liblzma5 libsqlite3-0 libuuid1 python3-minimal
 python3.11-minimal libpython3.11-minimal libpython3.11-stdlib busybox-static""".split()
+# mpirun, and the ssh with which it starts its processes on other nodes.
+MPI_PACKAGES = """libc6 libgcc-s1 libstdc++6 zlib1g libevent-core-2.1-7 libevent-pthreads-2.1-7 libhwloc15 libudev1 libpmix2 libmunge2 libopenmpi3
+openmpi-bin openmpi-common openssh-client openssh-server libcrypt1 libssl3 libgssapi-krb5-2 libkrb5-3 libk5crypto3 libkrb5support0 libcom-err2
+libkeyutils1 libselinux1 libpcre2-8-0 libaudit1 libcap-ng0 libpam0g libsystemd0 libwrap0 libnsl2 libtirpc3 libedit2 libfido2-1 libcbor0.8
+libnl-3-200 libnl-route-3-200 libtinfo6 libmd0 libbsd0 liblzma5 libzstd1 liblz4-1 libcap2 libgcrypt20 libgpg-error0 busybox-static""".split()
+SSHD_CONFIG = "PermitRootLogin yes\nStrictModes no\nUsePAM no\n"
+SSH_CONFIG = "Host *\n StrictHostKeyChecking no\n UserKnownHostsFile /dev/null\n LogLevel ERROR\n"
 VERSION = 2  # to be raised when a directory is made in another way
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -117,6 +124,28 @@ def add_userland(root, busybox):
     (root / "etc/group").write_text("root:x:0:\nnogroup:x:65534:\n")
     (root / "tmp").mkdir()
     os.chmod(root / "tmp", 0o1777)
+
+
+def mpi():
+    """The archive of an image whose containers run mpirun, and sshd for it."""
+    def build(path, run):
+        root = path / "mpi"
+        unpack(run, MPI_PACKAGES, root)
+        for useless in ("usr/share/doc", "usr/share/man", "usr/share/locale"):
+            shutil.rmtree(root / useless, ignore_errors=True)
+        add_userland(root, root / "usr/bin/busybox")
+        with open(root / "etc/passwd", "a", encoding="utf-8") as users:
+            users.write("sshd:x:100:65534::/run/sshd:/bin/false\n")
+        (root / "run/sshd").mkdir(parents=True)
+        (root / "etc/ssh/sshd_config").write_text(SSHD_CONFIG)
+        (root / "etc/ssh/ssh_config").write_text(SSH_CONFIG)
+        (root / "dev/null").touch()
+        run("chroot", root, "/usr/bin/ssh-keygen", "-A")
+        (root / "dev/null").unlink()
+        (root / "usr/bin/mpirun").symlink_to("mpirun.openmpi")
+        write(path / "mpi.tar", MPI, root)
+        shutil.rmtree(root)
+    return store.make("mpi", (MPI_PACKAGES, SSHD_CONFIG, SSH_CONFIG, VERSION), build) / "mpi.tar"
 
 
 def basic():

@@ -115,3 +115,52 @@ def test_an_operator_that_is_missing_is_named(user, namespace):
     done = user("run", job, code=3)
     assert "the cluster has no MPIJob: install Kubeflow's mpi-operator" in done.stderr
     namespace.nothing_left()
+
+
+@pytest.fixture(scope="session")
+def mpi_image(cluster):
+    cluster.load_image(images.mpi())
+
+
+def mpijob_of(command):
+    """Of two workers, each with two slots, which run the sshd of their image."""
+    def replica(count, **container):
+        return {"replicas": count, "template": {"spec": {"terminationGracePeriodSeconds": 1,
+                                                         "containers": [{"name": "mpi", "image": images.MPI, **container}]}}}
+    return {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": "ranks"}, "spec": {
+        "slotsPerWorker": 2, "mpiReplicaSpecs": {"Launcher": replica(1, command=command), "Worker": replica(2)}}}
+
+
+def jobset_of(*jobs):
+    """jobs: (name, number of pods, script)"""
+    def job(name, count, script):
+        pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
+               "containers": [{"name": "main", "image": images.BUSYBOX, "command": ["sh", "-c", script]}]}
+        return {"name": name, "replicas": 1, "template": {"spec": {
+            "completions": count, "parallelism": count, "completionMode": "Indexed", "backoffLimit": 0, "template": {"spec": pod}}}}
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "set"},
+            "spec": {"replicatedJobs": [job(*one) for one in jobs]}}
+
+
+@pytest.mark.long
+def test_an_mpijob_runs_mpirun_over_ssh(mpi_operator, mpi_image, user, namespace):
+    command = ["mpirun", "--allow-run-as-root", "-np", "4", "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname)"]
+    run = submit(user, mpijob_of(command))
+    ended = user.ends(run, SECONDS)
+    assert ended["verdict"] == "succeeded", ended["cause"]
+    said = sorted(user("logs", run, "launcher-0").stdout.splitlines())
+    assert said == [f"rank {rank} of 4 on {run}-worker-{rank // 2}" for rank in range(4)]
+    wait_for(lambda: not namespace.json("get", "mpijobs")["items"], "the MPIJob to be gone")
+    namespace.nothing_left()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("code, verdict", [(0, "succeeded"), (4, "failed")])
+def test_a_jobset_runs_as_it_stands(jobset, user, namespace, code, verdict):
+    run = submit(user, jobset_of(("leader", 1, "echo leader"),
+                                 ("worker", 2, f"echo worker $JOB_COMPLETION_INDEX; exit $((JOB_COMPLETION_INDEX * {code}))")))
+    ended = user.ends(run, SECONDS)
+    assert ended["verdict"] == verdict and (not code or f"exit code {code}" in ended["cause"]), ended["cause"]
+    assert user("logs", run, "worker-1").stdout == "worker 1\n"
+    wait_for(lambda: not namespace.json("get", "jobsets")["items"], "the JobSet to be gone")
+    namespace.nothing_left()

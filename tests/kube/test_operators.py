@@ -31,12 +31,14 @@ def state(namespace, kind, name):
     return next((c["type"] for c in conditions if c["type"] in ("Succeeded", "Failed", "Completed") and c["status"] == "True"), None)
 
 
+@pytest.mark.long
 def test_jobs_of_the_training_operator_succeed(training_operator, namespace):
     namespace.create(*[training_job(kind) for kind in KINDS])
     for kind in KINDS:
         assert wait_for(lambda: state(namespace, kind, kind.lower()), f"the end of the {kind}", SECONDS) == "Succeeded"
 
 
+@pytest.mark.long
 def test_its_webhook_refuses_a_job_without_its_container(training_operator, cluster, namespace):
     done = cluster.kubectl("--namespace", namespace.name, "create", "-f", "-", check=False, input=json.dumps(training_job("PyTorchJob", "other")))
     assert done.returncode == 1 and "denied the request" in done.stderr
