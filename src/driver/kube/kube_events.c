@@ -10,6 +10,7 @@
 
 struct last {
 	struct err *why;
+	const char *prefix; /* of the names of the objects that count; "": all */
 	char at[40];
 };
 
@@ -20,8 +21,8 @@ static bool says(struct str text, const char *word)
 
 static enum err_kind kind_of(struct str reason, struct str message)
 {
-	/* of a Job; of Kubeflow's: FailedCreatePod, FailedCreateService */
-	if (str_starts(reason, STR("FailedCreate")))
+	/* of a Job; of Kubeflow's: FailedCreatePod, FailedCreateService; of an MPIJob */
+	if (str_starts(reason, STR("FailedCreate")) || says(message, "pod created failed"))
 		return says(message, "exceeded quota")			       ? ERR_QUOTA
 		       : says(message, "forbidden") || says(message, "denied") ? ERR_DENIED
 									       : ERR_UNAVAILABLE;
@@ -38,23 +39,35 @@ static int take_event(void *ctx, const struct doc *event)
 	struct str reason = doc_str(event, "reason", STR(""));
 	struct str message = doc_str(event, "message", STR(""));
 
-	if (l->why->kind != ERR_NONE && strcmp(at.p, l->at) < 0)
+	if (!str_starts(doc_str(doc_table(event, "involvedObject"), "name", STR("")),
+			str_from(l->prefix)) ||
+	    (l->why->kind != ERR_NONE && strcmp(at.p, l->at) < 0))
 		return 0;
 	snprintf(l->at, sizeof(l->at), "%s", at.p);
 	err_set(l->why, kind_of(reason, message), "%.*s: %.*s", STR_ARG(reason), STR_ARG(message));
 	return 0;
 }
 
-void events_last_warning(struct kube_work *w, const char *uid, struct err *ret)
+static void find_last(struct kube_work *w, const char *selector, const char *prefix,
+		      struct err *ret)
 {
-	const char *query = arena_printf(
-		w->a, "fieldSelector=involvedObject.uid%%3D%s%%2Ctype%%3DWarning", uid);
-	struct last l = {.why = ret};
+	const char *query = arena_printf(w->a, "fieldSelector=%s%%2Ctype%%3DWarning", selector);
+	struct last l = {.why = ret, .prefix = prefix};
 	struct err ignored;
 
 	*ret = (struct err){0};
 	(void)kube_list(w->k, kube_path(w->a, "v1", w->namespace, "events", NULL), query,
 			"list events", &w->d, take_event, &l, &ignored);
+}
+
+void events_last_warning(struct kube_work *w, const char *uid, struct err *ret)
+{
+	find_last(w, arena_printf(w->a, "involvedObject.uid%%3D%s", uid), "", ret);
+}
+
+void events_last_of_its_jobs(struct kube_work *w, struct err *ret)
+{
+	find_last(w, "involvedObject.kind%3DJob", arena_printf(w->a, "%s-", w->name), ret);
 }
 
 /* The cluster's own reasons to delete a pod, as it names them in events. */

@@ -76,7 +76,8 @@ static struct pods_wanted wanted_of(const struct kube_work *w, const struct doc 
 	const struct doc *policy = is_jobset(w) ? spec : doc_table(spec, "runPolicy");
 	struct str n = doc_str(doc_table(doc_table(w->object, "metadata"), "annotations"),
 			       "regatta/nodes", STR("0"));
-	struct pods_wanted wanted = {.suspended = doc_bool(policy, "suspend", false)};
+	struct pods_wanted wanted = {.suspended = doc_bool(policy, "suspend", false),
+				     .by_jobs = is_jobset(w)};
 
 	(void)str_to_i64(n, &wanted.n);
 	return wanted;

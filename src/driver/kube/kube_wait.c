@@ -66,6 +66,8 @@ enum outcome kube_judge_awaited(struct kube_work *w, const struct doc *object,
 	}
 	if (sum->n < wanted.n && !wanted.suspended) {
 		events_last_warning(w, kube_meta(object, "uid"), &said);
+		if (said.kind == ERR_NONE && wanted.by_jobs)
+			events_last_of_its_jobs(w, &said);
 		if (said.kind == ERR_QUOTA || said.kind == ERR_DENIED)
 			return kube_given_up(w, &said);
 	} else if (sum->waits_uid[0] && sum->waits.kind == ERR_NONE) {

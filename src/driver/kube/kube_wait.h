@@ -13,6 +13,7 @@ struct pods_wanted {
 	int64_t n;
 	bool again;	/* a pod that fails is made anew */
 	bool suspended; /* none are made for now */
+	bool by_jobs;	/* Jobs make them that an operator has made for the object */
 };
 
 /* The answer to an observation of an object, from how its pods stand. */

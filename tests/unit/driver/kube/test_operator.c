@@ -123,6 +123,32 @@ static void pods_that_its_operator_may_not_make_end_the_run(void **state)
 	rig_done(r);
 }
 
+static void pods_that_the_jobs_of_a_jobset_may_not_make_end_the_run(void **state)
+{
+	struct rig *r = *state;
+
+	operator_row(r);
+	r->row.spec = SET;
+	r->row.nmembers = 0;
+	rig_expect(r, "GET /prefix/apis/jobset.x-k8s.io/v1alpha2/namespaces/n/jobsets/r1 ", 200,
+		   OURS(""));
+	rig_expect(r, PODS, 200, NONE);
+	rig_expect(r, EVENTS_OF("u1%2Ctype%3DWarning"), 200, NONE);
+	rig_expect(
+		r,
+		"GET /prefix/api/v1/namespaces/n/events?limit=250&fieldSelector=involvedObject.kind%3DJob"
+		"%2Ctype%3DWarning ",
+		200,
+		"{\"items\":[{\"involvedObject\":{\"name\":\"r1-w-0\"},\"reason\":\"FailedCreate\","
+		"\"lastTimestamp\":\"2026-01-01T00:00:01Z\",\"message\":\"pods are forbidden\"},"
+		"{\"involvedObject\":{\"name\":\"other-0\"},\"reason\":\"FailedCreate\","
+		"\"lastTimestamp\":\"2026-01-01T00:00:02Z\",\"message\":\"exceeded quota\"}]}");
+	assert_int_equal(kube_operator_driver.observe(&r->row), OUTCOME_ABSENT);
+	assert_string_equal(r->row.err.msg, "FailedCreate: pods are forbidden");
+	assert_int_equal(r->row.err.kind, ERR_DENIED);
+	rig_done(r);
+}
+
 static void a_stop_spares_the_pods_that_have_ended(void **state)
 {
 	struct rig *r = *state;
@@ -164,6 +190,7 @@ int main(void)
 		rig_test(an_object_that_calls_itself_succeeded_is_no_end_of_its_nodes),
 		rig_test(what_failed_is_said_by_a_pod_or_else_by_the_object),
 		rig_test(pods_that_its_operator_may_not_make_end_the_run),
+		rig_test(pods_that_the_jobs_of_a_jobset_may_not_make_end_the_run),
 		rig_test(a_stop_spares_the_pods_that_have_ended),
 		rig_test(more_time_counts_from_the_creation),
 	};
