@@ -55,7 +55,8 @@ def become_alice(user, namespace, directory):
     directory.mkdir()
     alice = User(directory, namespace, namespace.cluster.user("alice"))
     user.env["KUBECONFIG"] = str(alice.kubeconfig)
-    assert "missing for runs as these: create mxjobs" in doctor(user, code=None)["operators"]["what"]
+    operators = doctor(user, code=None)["operators"]
+    assert operators["state"] == "warning" and "create pytorchjobs, get pytorchjobs, patch pytorchjobs" in operators["what"], operators
     namespace.kubectl("create", "-f", "-", input=ROLE)
     namespace.kubectl("create", "rolebinding", "alice", "--role=regatta", "--user=alice")
     namespace.before = namespace.things()
