@@ -244,6 +244,23 @@ static void a_host_that_is_not_ours_is_refused(void **state)
 	assert_int_equal(ask_at(r, "evil.example", "GET /", "", "").status, 403);
 }
 
+/* The API server of a cluster keeps Authorization for itself. */
+static void behind_a_gateway_the_token_has_a_header_of_its_own(void **state)
+{
+	struct rig *r = *state;
+	CLEANUP(freep) char *user = admin(r), *session = sign_in(r);
+	const char *token = strstr(user, "Bearer ") + strlen("Bearer ");
+	CLEANUP(freep)
+	char *both =
+		xasprintf("Authorization: Bearer of-the-cluster\r\nX-Regatta-Token: %s", token);
+	CLEANUP(freep) char *wrong = xasprintf("%sX-Regatta-Token: 0123\r\n", user);
+	CLEANUP(freep) char *cookie = xasprintf("%sX-Regatta-Token: 0123\r\n", session);
+
+	assert_int_equal(status_of(r, "GET /api/v1/me", both), 200);
+	assert_int_equal(status_of(r, "GET /api/v1/me", wrong), 401);
+	assert_int_equal(status_of(r, "GET /api/v1/me", cookie), 401);
+}
+
 static void the_socket_is_for_its_user_and_root(void **state)
 {
 	struct rig *r = *state;
@@ -293,6 +310,7 @@ int main(void)
 		CASE(a_stream_ends_with_its_token),
 		CASE(a_session_is_for_our_own_page),
 		CASE(a_host_that_is_not_ours_is_refused),
+		CASE(behind_a_gateway_the_token_has_a_header_of_its_own),
 		CASE(the_socket_is_for_its_user_and_root),
 		CASE(what_lets_somebody_in_is_the_users_alone),
 	};
