@@ -174,6 +174,8 @@ struct driver {
 			struct buf *out, struct err *err);
 	/* The position after what was read. */
 	void (*log_at)(const struct driver_log *l, char at[static DRIVER_LOG_AT]);
+	/* True, once, if a part of the log was taken away by the provider before it was read. */
+	bool (*log_gap)(struct driver_log *l);
 	struct driver_log *(*log_free)(struct driver_log *l);
 };
 

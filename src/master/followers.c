@@ -244,6 +244,11 @@ static void at_end(struct follower *f)
 /* What a read has brought; also when it waited for room. */
 static void take(struct follower *f)
 {
+	if (f->driver->log_gap(f->log))
+		run_note(f->lr, "log_gap", f->rank,
+			 "lines of its log are missing before byte %" PRIu64
+			 ": the cluster rotated them away before they were read",
+			 f->offset);
 	if (!store_bytes(f))
 		return;
 	log_scan_run(f->scan, f->rc == 0 && f->certain);

@@ -70,6 +70,24 @@ def test_a_master_that_is_killed_goes_on_with_the_log(user, namespace):
     kill_master(user)  # what a killed master sent may arrive for half a minute, and so long it would look
 
 
+@pytest.mark.long
+def test_lines_that_the_node_has_rotated_away_are_an_event(user, namespace):
+    script = "echo first; while [ ! -e /tmp/go ]; do sleep 0.2; done; i=0; while [ $i -lt 40 ]; do head -c 1000000 /dev/zero | tr '\\000' x; echo; i=$((i+1)); " \
+             "sleep 0.5; done; sleep 30; echo last; sleep 1000"
+    run = user.submit(user.job(plain(["sh", "-c", script], count=1)))
+    wait_for(lambda: (user.directory / "home/runs" / run / "logs/worker-0.log").exists() and log_of(user, run) == b"first\n", "the first line")
+    pod = namespace.pods(f"regatta/run={run}")[0]["metadata"]["name"]
+    kill_master(user)
+    namespace.kubectl("exec", pod, "--", "touch", "/tmp/go")
+    wait_for(lambda: not namespace.kubectl("logs", pod, "--limit-bytes=10").startswith("first"), "the first line to be rotated away", 240)
+    wait_for(lambda: "log_gap" in user("events", run).stdout, "the event", 120)
+    wait_for(lambda: log_of(user, run).endswith(b"last\n"), "the last line", 120)
+    assert log_of(user, run).startswith(b"first\n") and log_of(user, run).count(b"last\n") == 1
+    user("kill", run)
+    assert user.ends(run)["verdict"] == "cancelled"
+    namespace.nothing_left()
+
+
 def test_a_run_that_is_cancelled_ends_its_pods(user, namespace):
     run = user.submit(user.job(plain(["sh", "-c", "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.1; done"])))
     wait_for(lambda: user.status(run)["state"] == "running" and b"up" in log_of(user, run, "worker-1"), "the job to run")

@@ -237,4 +237,4 @@ static enum outcome ask_extend(struct driver_row *row)
 
 KUBE_DRIVER(kube_job_driver, "kube.job", do_create, do_find, do_observe, ask_extend, do_destroy,
 	    .stop = ask_stop, .log_open = kube_log_open, .log_read = kube_log_read,
-	    .log_at = kube_log_at, .log_free = kube_log_free, );
+	    .log_at = kube_log_at, .log_gap = kube_log_gap, .log_free = kube_log_free, );

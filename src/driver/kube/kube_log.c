@@ -75,6 +75,14 @@ void kube_log_at(const struct driver_log *l, char at[static DRIVER_LOG_AT])
 	log_position_put(&l->r.at, at, DRIVER_LOG_AT);
 }
 
+bool kube_log_gap(struct driver_log *l)
+{
+	bool gap = l->r.gap;
+
+	l->r.gap = false;
+	return gap;
+}
+
 static int begin(struct driver_log *l, const struct deadline *d, struct err *err)
 {
 	struct arena *a = arena_new();

@@ -13,7 +13,7 @@ void log_reader_begin(struct log_reader *r)
 	r->skip_part = r->newer_only ? 0 : r->at.part;
 	if (r->newer_only)
 		r->at.part = r->at.before = r->at.within = 0;
-	r->in_line = false;
+	r->in_line = r->found = false;
 	r->ntime = 0;
 }
 
@@ -54,7 +54,11 @@ static bool begin_line(struct log_reader *r)
 		return true;
 	r->line_second = ms / 1000;
 	if (r->newer_only) {
-		r->skips = strcmp(r->time, r->at.last) <= 0;
+		int order = strcmp(r->time, r->at.last);
+
+		r->skips = order <= 0;
+		r->found |= order == 0;
+		r->gap |= order > 0 && !r->found;
 	} else if (r->skip > 0) {
 		r->skips = true;
 	} else if (r->skip_part > 0) {

@@ -31,6 +31,8 @@ struct log_reader {
 	/* of the current answer */
 	uint64_t skip, skip_part;
 	bool newer_only; /* the place was lost: lines up to `last` are skipped */
+	bool found;	 /* the line of `last` is there: nothing is missing after it */
+	bool gap;	 /* it was not: lines are missing, until somebody has noted it */
 	bool skips;	 /* the current line is */
 	bool foreign; /* the current line has no time: it is the cluster's, not the container's */
 	bool in_line;

@@ -136,6 +136,34 @@ static void what_was_rotated_away_is_not_counted(void **state)
 		assert_int_equal(log_reader_take(&r, buf_str(&all), &got), i == 1);
 	}
 	assert_true(str_is(buf_str(&got), "a\nb\nc\nd\ne\n"));
+	assert_false(r.gap); /* what was rotated away had been taken */
+	buf_release(&got);
+	buf_release(&all);
+}
+
+static void what_was_rotated_away_before_it_was_taken_is_a_gap(void **state)
+{
+	struct stored s = {.ns = {0, 10, 20, 30, 40, 50},
+			   .text = {"a\n", "b\n", "c\n", "d\n", "e\n", "f\n"},
+			   .n = 2};
+	struct log_reader r = {0};
+	struct buf got, all;
+
+	(void)state;
+	buf_init(&got, 1 << 16);
+	buf_init(&all, 1 << 16);
+	answer(&s, "", 0, &all);
+	log_reader_begin(&r);
+	assert_true(log_reader_take(&r, buf_str(&all), &got));
+	s.n = 6;
+	for (int i = 0; i < 2; i++) {
+		buf_reset(&all);
+		answer(&s, "", 3, &all);
+		log_reader_begin(&r);
+		assert_int_equal(log_reader_take(&r, buf_str(&all), &got), i == 1);
+	}
+	assert_true(str_is(buf_str(&got), "a\nb\nd\ne\nf\n"));
+	assert_true(r.gap);
 	buf_release(&got);
 	buf_release(&all);
 }
@@ -162,6 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_log_that_is_cut_anywhere_is_read_without_loss_or_repeats),
 		cmocka_unit_test(what_was_rotated_away_is_not_counted),
+		cmocka_unit_test(what_was_rotated_away_before_it_was_taken_is_a_gap),
 		cmocka_unit_test(a_line_without_a_time_is_not_the_containers),
 	};
 
