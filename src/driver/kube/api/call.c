@@ -18,7 +18,7 @@
 
 #define MAX_ANSWER (32u << 20)
 #define MAX_NODES 2000000
-#define PAGE 250 /* items of one answer to a list */
+#define PAGE 100 /* items of one answer to a list: pods of 10 kB each, and their tree, are 15 MB */
 #define CONNECT_MS 10000
 #define CALL_MS 30000
 #define MOST_TRIES 5

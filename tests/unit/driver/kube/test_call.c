@@ -112,14 +112,14 @@ static void a_list_is_read_in_pages(void **state)
 	struct rig *r = *state;
 	int n = 0;
 
-	rig_expect(r, "GET /prefix/pods?limit=250&labelSelector=x ", 200,
+	rig_expect(r, "GET /prefix/pods?limit=100&labelSelector=x ", 200,
 		   "{\"metadata\":{\"continue\":\"a/b=\"},\"items\":[{},{}]}");
-	rig_expect(r, "GET /prefix/pods?limit=250&labelSelector=x&continue=a%2Fb%3D ", 200,
+	rig_expect(r, "GET /prefix/pods?limit=100&labelSelector=x&continue=a%2Fb%3D ", 200,
 		   "{\"metadata\":{},\"items\":[{\"stop\":true},{}]}");
 	assert_int_equal(
 		kube_list(r->k, "/pods", "labelSelector=x", "list", &r->d, count, &n, &r->err), 0);
 	assert_int_equal(n, 3);
-	rig_expect(r, "GET /prefix/pods?limit=250 ", 403, STATUS("no"));
+	rig_expect(r, "GET /prefix/pods?limit=100 ", 403, STATUS("no"));
 	assert_int_equal(kube_list(r->k, "/pods", "", "list", &r->d, count, &n, &r->err), -1);
 	rig_done(r);
 }

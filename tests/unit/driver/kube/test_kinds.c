@@ -226,7 +226,7 @@ static enum outcome observe(struct rig *r, const char *pods)
 }
 
 #define EVENTS_OF(uid)                                                                             \
-	"GET /prefix/api/v1/namespaces/n/events?limit=250&fieldSelector=involvedObject.uid%3D" uid \
+	"GET /prefix/api/v1/namespaces/n/events?limit=100&fieldSelector=involvedObject.uid%3D" uid \
 	" "
 
 static void pods_of_nodes_that_are_gone_are_named_with_their_end(void **state)

@@ -16,7 +16,7 @@
 #define SUCCEEDED ",\"status\":{\"conditions\":[{\"type\":\"Succeeded\",\"status\":\"True\"}]}"
 #define JOBS "/prefix/apis/kubeflow.org/v1/namespaces/n/pytorchjobs"
 #define JOB JOBS "/r1 "
-#define PODS "GET /prefix/api/v1/namespaces/n/pods?limit=250&labelSelector=regatta%2Frun%3Dr1 "
+#define PODS "GET /prefix/api/v1/namespaces/n/pods?limit=100&labelSelector=regatta%2Frun%3Dr1 "
 #define POD(uid, replica, from, state)                                                                     \
 	"{\"metadata\":{\"uid\":\"" uid "\",\"name\":\"p" uid                                              \
 	"\",\"labels\":{\"regatta/role\":\"w\","                                                           \
@@ -27,7 +27,7 @@
 
 #define NONE "{\"items\":[]}"
 #define EVENTS_OF(uid)                                                                             \
-	"GET /prefix/api/v1/namespaces/n/events?limit=250&fieldSelector=involvedObject.uid%3D" uid \
+	"GET /prefix/api/v1/namespaces/n/events?limit=100&fieldSelector=involvedObject.uid%3D" uid \
 	" "
 
 static void operator_row(struct rig *r)
