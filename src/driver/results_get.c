@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -170,6 +172,38 @@ static int get_one(struct results_download *g, const struct doc *file, struct er
 	return rename(part, path) < 0 ? err_errno(err, errno, "create '%s'", path) : 0;
 }
 
+/* How many bytes of a file an earlier try has fetched. */
+static uint64_t bytes_here(const struct results_download *g, struct str name)
+{
+	CLEANUP(freep) char *path = path_join(g->dir, name.p);
+	CLEANUP(freep) char *part = xasprintf("%s.part", path);
+	struct stat st;
+
+	return lstat(path, &st) == 0 || lstat(part, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* Before the first byte: a disk that fills up half-way helps nobody. */
+static int check_room(const struct results_download *g, const struct doc *files, struct err *err)
+{
+	uint64_t need = 0;
+	struct statvfs fs;
+
+	for (size_t i = 0; i < files->array.n; i++) {
+		struct str name = doc_str(files->array.v[i], "path", STR(""));
+		int64_t size = doc_int(files->array.v[i], "size", -1);
+		uint64_t here = path_is_below(name) ? bytes_here(g, name) : 0;
+
+		if (size > 0 && (uint64_t)size > here && need < INT64_MAX)
+			need += (uint64_t)size - here;
+	}
+	if (statvfs(g->dir, &fs) < 0 || need <= (uint64_t)fs.f_bavail * fs.f_frsize)
+		return 0;
+	return err_set(err, ERR_CAPACITY,
+		       "they need %" PRIu64 " MB, and %" PRIu64
+		       " MB are free: make room; the next start of the master takes them in",
+		       need >> 20, ((uint64_t)fs.f_bavail * fs.f_frsize) >> 20);
+}
+
 static int read_index(struct results_download *g, const char *run, struct arena *a,
 		      const struct doc **ret, struct err *err)
 {
@@ -212,7 +246,7 @@ int results_get(const char *dir, const struct results_place *at, const struct de
 	if (object_store_open(url, &who, d, &st, err) < 0)
 		return -1;
 	g.st = st;
-	if (read_index(&g, at->run, a, &files, err) < 0)
+	if (read_index(&g, at->run, a, &files, err) < 0 || check_room(&g, files, err) < 0)
 		return err_wrap(err, "results in %.100s", url);
 	for (size_t i = 0; i < files->array.n; i++)
 		if (get_one(&g, files->array.v[i], err) < 0)
@@ -229,7 +263,8 @@ int results_fetch(struct http_client *from, const char *run, const char *dir,
 	struct results_download g = {.dir = dir, .d = d, .http = from, .run = run};
 	const struct doc *files;
 
-	if (file_mkdir_p(dir, 0700, err) < 0 || read_index(&g, run, a, &files, err) < 0)
+	if (file_mkdir_p(dir, 0700, err) < 0 || read_index(&g, run, a, &files, err) < 0 ||
+	    check_room(&g, files, err) < 0)
 		return -1;
 	for (size_t i = 0; i < files->array.n; i++)
 		if (get_one(&g, files->array.v[i], err) < 0)

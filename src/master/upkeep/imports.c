@@ -142,6 +142,19 @@ static void work(void *arg, const struct deadline *d)
 		rmdir(t->dir); /* if not one file came */
 }
 
+/* In the events of a run that this home handed over: whoever misses its logs looks there. */
+static void note_failure(struct import_task *t)
+{
+	struct live_run *lr =
+		live_run_find(t->m, str_from(t->at.run), t->a, NULL, NULL, &(struct err){0});
+
+	if (!lr)
+		return;
+	if (strcmp(lr->row.id, t->at.run) == 0 && lr->ended && lr->plan.hands_over)
+		run_note(lr, "results", -1, "not taken in: %s", t->err.msg);
+	live_run_done(lr);
+}
+
 static void work_done(void *arg, enum err_kind how)
 {
 	struct import_task *t = arg;
@@ -150,6 +163,8 @@ static void work_done(void *arg, enum err_kind how)
 		err_set(&t->err, ERR_CANCELLED, "the master leaves");
 	else if (t->err.kind == ERR_NONE && !t->here)
 		(void)settle(t, &t->err);
+	if (t->err.kind != ERR_NONE && t->err.kind != ERR_CANCELLED)
+		note_failure(t);
 	t->done(t->ctx, &t->err);
 	arena_free(t->a);
 	free(t);

@@ -2,6 +2,7 @@
 #include "rig.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -307,6 +308,23 @@ static void what_is_no_id_is_refused(void **state)
 	}
 }
 
+static void what_was_not_taken_in_is_an_event_of_the_run(void **state)
+{
+	struct imports_rig *ir = *state;
+	struct fake_s3_object *o = object(ir, "summary.json");
+	CLEANUP(freep) char *dir = run_dir(ir);
+	CLEANUP(freep) char *own = path_join(dir, "summary.json");
+
+	make_handed_over(ir);
+	unlink(own);
+	o->body[0] = 'x';
+	assert_int_equal(import(ir), ERR_INVALID);
+	rig_until(ir->r, rig_stored(ir->r, "SELECT count(*) FROM event WHERE kind = 'results' AND "
+					   "text LIKE 'not taken in: %'") == 1);
+	o->body[0] = '{';
+	assert_int_equal(import(ir), ERR_NONE);
+}
+
 static void a_full_disk_takes_nothing_in(void **state)
 {
 	struct imports_rig *ir = *state;
@@ -372,6 +390,7 @@ int main(void)
 		CASE(a_damaged_copy_is_refused_and_a_later_try_goes_on),
 		CASE(the_record_of_another_run_is_refused),
 		CASE(what_is_no_id_is_refused),
+		CASE(what_was_not_taken_in_is_an_event_of_the_run),
 		CASE(a_full_disk_takes_nothing_in),
 		CASE(a_caller_brings_the_credentials),
 		CASE(a_master_that_leaves_ends_what_has_begun_and_says_what_has_not),

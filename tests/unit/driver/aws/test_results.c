@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/deadline.h"
 #include "base/err.h"
@@ -206,6 +207,30 @@ static void an_index_that_leads_out_of_the_directory_is_refused(void **state)
 	assert_int_equal(r->err.kind, ERR_INVALID);
 }
 
+/* A figure of the index that no disk has room for. */
+static void a_copy_that_does_not_fit_is_not_begun(void **state)
+{
+	struct rig *r = *state;
+	struct fake_s3_object *index;
+	const char *at;
+	char *body;
+
+	assert_int_equal(put(r), 0);
+	index = fake_s3_find(&r->s3, "b-1/runs/t-abcd/index.json");
+	at = strstr(index->body, "\"size\":");
+	assert_non_null(at);
+	at += strlen("\"size\":");
+	body = xasprintf("%.*s9000000000000%s", (int)(at - index->body), index->body, at);
+	free(index->body);
+	index->body = body;
+	index->n = strlen(body);
+	mkdir(unit_path(&r->dir, "back"), 0700);
+	assert_int_equal(get(r), -1);
+	assert_int_equal(r->err.kind, ERR_CAPACITY);
+	assert_non_null(strstr(r->err.msg, "MB are free"));
+	assert_int_equal(access(unit_path(&r->dir, "back/logs/node-0.log"), F_OK), -1);
+}
+
 #define results_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -218,6 +243,7 @@ int main(void)
 		results_test(what_has_changed_is_sent_again_and_nothing_else),
 		results_test(the_run_of_another_install_is_not_overwritten),
 		results_test(files_that_are_not_what_the_index_says_are_refused),
+		results_test(a_copy_that_does_not_fit_is_not_begun),
 		results_test(an_index_that_leads_out_of_the_directory_is_refused),
 	};
 
