@@ -131,6 +131,7 @@ def test_status_and_cleanup_by_address_and_port_and_the_four_paths(real, user, a
     wait_for(lambda: {name, server} <= set(master("/list_logs").splitlines()) and "metrics_data" in master(f"/log/{name}"), 90, "the trainer")
     endpoint = first_line(master(f"/log/{server}"))["env"]["SERVER_ENDPOINT"]
     check_container(first_line(master(f"/log/{name}")), "TRAINER", 0, endpoint, trainers=1)
+    assert f'run="{run}"' in master("/metrics") and master("/metrics", token=False) is None  # for Prometheus
     assert f"run {run}: running" in master("/status") and master("/log/../../x") is None
     assert master("/status", token=False) is None and master("/cleanup", "POST", token=False) is None
     assert "cleanup in progress" in away("paddle", "--action", "cleanup", *at).stdout

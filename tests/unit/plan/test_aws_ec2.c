@@ -347,12 +347,28 @@ static void bad_values_are_named_with_their_line(void **state)
 		"git+https://...@REVISION and docker:///PATH");
 }
 
+static void sources_of_every_form_are_taken(void **state)
+{
+	static const char *const forms[] = {"s3://b/c/", "https://h/c.tar.gz", "git+https://h/r@v1",
+					    "docker:///opt/app"};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		CLEANUP(freep)
+		char *text =
+			xasprintf(HEAD "image = 'i'\nsource = '%s'\nmaster = 'here'\n", forms[i]);
+
+		assert_string_equal(plan_of(text, NULL).job->source, forms[i]);
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(every_type_has_its_size_and_price),
+		T(sources_of_every_form_are_taken),
 		T(nodes_are_one_group_per_role_and_need_the_network),
 		T(the_ladder_tries_each_type_where_it_is_offered),
 		T(a_volume_holds_image_and_inputs),
