@@ -30,7 +30,8 @@
 
 #define FILE_MAX (64 * 1024)
 #define MARK_BYTES 16
-#define METADATA_MS 60000
+/* A machine that gives up is lost, and a boot may take ten minutes. */
+#define METADATA_MS 300000
 #define METADATA_PAUSE_MS 500
 #define LIMIT_MS (30 * 60 * 1000)
 #define OTHER_BOOT "lost" /* instead of a boot id: what was here before, if anything, is lost */
