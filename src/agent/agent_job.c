@@ -83,6 +83,14 @@ static void add_preempt_file(const struct agent *a, struct arena *mem, struct en
 	add_env(mem, env, "REGATTA_PREEMPT_FILE", path);
 }
 
+static void add_tmp(const struct agent *a, struct arena *mem, struct env_list *env)
+{
+	CLEANUP(freep) char *path = rsh_tmp(a);
+
+	if (path && !has_env(env, "TMPDIR"))
+		add_env(mem, env, "TMPDIR", path);
+}
+
 /* Add the outputs of the previous attempt: those on this machine, else the ones that were fetched. */
 static void add_previous(const struct agent *a, struct arena *mem, int attempt,
 			 struct env_list *env)
@@ -135,6 +143,8 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 		add_gpus(a, mem, &ret->envs[i]);
 		add_previous(a, mem, m->attempt, &ret->envs[i]);
 		add_preempt_file(a, mem, &ret->envs[i]);
+		if (m->rsh)
+			add_tmp(a, mem, &ret->envs[i]);
 	}
 	return 0;
 }

@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "agent/internal.h"
@@ -10,6 +13,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "link/conn.h"
 #include "link/layout.h"
@@ -174,13 +178,25 @@ static int make_link(const char *path, struct err *err)
 	return 0;
 }
 
+/* Of a socket's path, for "/" NAME "/" NAME of those who put one below a directory that they made. */
+#define TMP_ROOM 36
+
+char *rsh_tmp(const struct agent *a)
+{
+	struct sockaddr_un address;
+	CLEANUP(freep) char *path = path_join(a->dir, LAYOUT_TMP);
+
+	return strlen(path) + TMP_ROOM < sizeof(address.sun_path) ? TAKE_PTR(path) : NULL;
+}
+
 int rsh_open(struct agent *a, struct err *err)
 {
 	CLEANUP(freep) char *path = path_join(a->dir, LAYOUT_RSH);
+	CLEANUP(freep) char *tmp = rsh_tmp(a);
 
 	if (a->rsh.listener)
 		return 0;
-	if (make_link(path, err) < 0 ||
+	if ((tmp && file_mkdir_p(tmp, 0700, err) < 0) || make_link(path, err) < 0 ||
 	    listen_unix(a->loop, a->dir, LAYOUT_RSH_SOCKET, accepted, a, &a->rsh.listener, err) < 0)
 		return err_wrap(err, "start");
 	return 0;

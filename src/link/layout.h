@@ -54,7 +54,8 @@
 #define LAYOUT_MACHINEFILE "machinefile"
 #define LAYOUT_GPUS "gpus" /* in a node's directory: the GPUs that are its own */
 #define LAYOUT_RSH                                                                                 \
-	"regatta-rsh" /* a link to the program: how the job starts commands on other nodes */
+	"regatta-rsh"	 /* a link to the program: how the job starts commands on other nodes */
+#define LAYOUT_TMP "tmp" /* temporary files of a job with a launcher and of its daemons */
 #define LAYOUT_RSH_SOCKET "rsh.sock" /* where that program finds the agent */
 #define LAYOUT_SETUP "setup" /* what is run before the job: an attempt's directory for each step */
 #define LAYOUT_PREEMPT "preempt"     /* there if the machine will be taken: the Unix time */

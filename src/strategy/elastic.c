@@ -8,6 +8,8 @@
  */
 #include "strategy/internal.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 
 #define RDZV "rdzv"
@@ -15,6 +17,9 @@
 #define C10D_PORT 29400
 /* So often a torchrun starts its processes anew after a failure: when a node is lost, those of the others fail. */
 #define MAX_RESTARTS 3
+/* What the script of etcd says on a node that has none, and what the cause of the run says then. */
+#define NO_ETCD "there is no etcd on the path of "
+#define NO_ETCD_NEXT "install it (Debian: etcd-server), or write rendezvous = \"c10d\""
 
 static const struct backend {
 	const char *name;
@@ -42,8 +47,7 @@ static const char *etcd_script(int port, struct arena *a)
 	return arena_printf(
 		a,
 		"command -v etcd >/dev/null || {\n"
-		"\techo \"there is no etcd on the path of $REGATTA_NODE: install it (Debian: etcd-server), or write "
-		"rendezvous = \\\"c10d\\\"\" >&2\n"
+		"\techo \"" NO_ETCD "$REGATTA_NODE:\" '" NO_ETCD_NEXT "' >&2\n"
 		"\texit 127\n"
 		"}\n"
 		"at=http://$REGATTA_ADDRESS\n"
@@ -81,6 +85,15 @@ static void complete(struct job *job, struct arena *a)
 		added_run_script(rdzv, a, "sh", etcd_script((int)rdzv->port, a));
 	else
 		added_run_script(rdzv, a, added_python(job), c10d_script((int)rdzv->port, a));
+}
+
+static bool cause(struct str tail, struct strategy_end *ret)
+{
+	if (!memmem(tail.p, tail.n, NO_ETCD, strlen(NO_ETCD)))
+		return false;
+	*ret = (struct strategy_end){
+		.rank = -1, .code = -1, .what = "there is no etcd on its path: " NO_ETCD_NEXT};
+	return true;
 }
 
 static const char *const brings[] = {RDZV, NULL};
@@ -151,4 +164,5 @@ const struct strategy strategy_elastic = {
 	.brings = brings,
 	.crew = crew,
 	.env = env,
+	.cause = cause,
 };

@@ -111,6 +111,14 @@ static bool lost_daemon(struct str t, struct strategy_end *e)
 	       (take_word(&t, &e->host), true);
 }
 
+/* "ORTE was unable to reliably start one or more daemons."  Which ones is in the logs of their nodes. */
+static bool no_daemon(struct str t, struct strategy_end *e)
+{
+	e->what =
+		"a daemon of mpirun did not start: is orted on the path of every node? Their logs say it";
+	return skip_to(&t, "was unable to reliably start one or more daemons");
+}
+
 /* Hydra: "Abort(5) on node 2 (rank 2 in comm 0): application called MPI_Abort" */
 static bool hydra_aborted(struct str t, struct strategy_end *e)
 {
@@ -140,7 +148,8 @@ static bool hydra_ended(struct str t, struct strategy_end *e)
 bool mpi_cause(struct str tail, struct strategy_end *ret)
 {
 	static bool (*const readers[])(struct str t, struct strategy_end * e) = {
-		killed, exited, aborted, left_early, lost_daemon, hydra_aborted, hydra_ended,
+		killed,	     exited,	aborted,       left_early,
+		lost_daemon, no_daemon, hydra_aborted, hydra_ended,
 	};
 
 	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {

@@ -105,7 +105,8 @@ void strategy_describe_end(const struct strategy_end *e, const char *node, struc
 		buf_addz(out, node);
 	else
 		buf_addstr(out, e->host);
-	buf_addz(out, ": ");
+	if (e->rank >= 0 || node || e->host.n > 0)
+		buf_addz(out, ": ");
 	if (e->what)
 		buf_printf(out, "%s%s", e->what, e->code >= 0 ? ", " : "");
 	if (!e->what || e->code >= 0)
@@ -132,10 +133,13 @@ bool strategy_counts(const struct crew *crew, int rank)
 
 struct strs strategy_command(const struct crew *crew, int rank)
 {
-	/* Ends with success when it is told to stop.  A shell, because an image has no regatta. */
+	/* Ends with success when it is told to stop, and fails where there is no sleep.  A shell, because an image
+	 * has no regatta. */
 	static const char *idle[] = {
 		"/bin/sh", "-c",
-		"trap 'exit 0' TERM; while :; do sleep 3600 & wait $! 2>/dev/null; done", NULL};
+		"trap 'exit 0' TERM; while sleep 3600 & wait $! 2>/dev/null; [ $? != 127 ]; do :; done; "
+		"exit 127",
+		NULL};
 
 	if (!strategy_runs(crew, rank))
 		return (struct strs){idle, sizeof(idle) / sizeof(idle[0]) - 1};

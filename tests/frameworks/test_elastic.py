@@ -101,9 +101,9 @@ def test_without_etcd_there_is_one_line_that_says_so(example, tmp_path):
     job = example.cwd / "job.toml"
     job.write_text(job.read_text() + f'\n[roles.rdzv]\nenv = {{ PATH = "{tmp_path}" }}\n')
     got = example.json("run", "job.toml", code=1)
-    assert got["cause"] == "rdzv-0: exit code 127"
-    assert got["tail"]["lines"] == ["there is no etcd on the path of rdzv-0: install it (Debian: etcd-server), or write "
-                                    'rendezvous = "c10d"']
+    what_next = 'install it (Debian: etcd-server), or write rendezvous = "c10d"'
+    assert got["cause"] == f"rdzv-0: exit code 127: there is no etcd on its path: {what_next}"
+    assert got["tail"]["lines"] == [f"there is no etcd on the path of rdzv-0: {what_next}"]
 
 
 def test_a_port_in_use_is_one_line(example):

@@ -2,10 +2,12 @@
 process, the launcher or a node dies."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -172,6 +174,29 @@ def test_a_frozen_node_is_lost(regatta):
     got = regatta.wait(run, SECONDS)
     assert got["verdict"] == "failed" and "worker-2" in got["cause"]
     assert not pids(regatta, b"patient")
+
+
+@pytest.fixture(scope="module")  # it is there until the master of a test has ended
+def short_home():
+    """Whose paths leave room for sockets below a node's own TMPDIR."""
+    with tempfile.TemporaryDirectory(prefix="rgt-", dir="/tmp") as path:
+        yield pathlib.Path(path)
+
+
+def test_what_a_killed_daemon_leaves_goes_with_its_node(short_home, regatta):
+    regatta.home = short_home
+    regatta.env["REGATTA_HOME"] = str(short_home)
+    patient(regatta, OPENMPI, "wait")
+    run = regatta.submit("job.toml")
+    ranks_are_here(regatta, run)
+    nodes = short_home / "runs" / run
+    assert sorted(p.parents[1].name for p in nodes.glob("*.node/tmp/ompi.*")) == [f"worker-{i}.node" for i in range(3)]
+    mark = b"REGATTA_NODE=worker-1\0"
+    for pid in [p for p, (cmd, env) in processes().items() if mark in env and str(nodes).encode() in env and b"orted" in cmd]:
+        os.kill(pid, signal.SIGKILL)
+    got = regatta.wait(run, SECONDS)
+    assert got["verdict"] == "failed" and "worker-1" in got["cause"], got["cause"]
+    assert not list(nodes.glob("*.node"))
 
 
 def test_a_node_without_mpirun_is_one_line(regatta):

@@ -131,8 +131,29 @@ static void a_job_without_a_launcher_has_no_such_program(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_start(f, "ls $DIR/node | grep -c rsh; sleep 600");
+	fake_start(f, "ls $DIR/node | grep -c -e rsh -e tmp; sleep 600");
 	output_is(f, "0\n");
+}
+
+static void temporary_files_of_a_launcher_are_in_the_nodes_own_directory(void **state)
+{
+	struct fake *f = *state;
+	const char *tmp = fake_in_node(f, "tmp");
+
+	if (strlen(tmp) > 71)
+		skip(); /* too long here, see rsh_tmp */
+	start(f, "cd $TMPDIR && pwd; sleep 600");
+	output_is(f, arena_printf(f->arena, "%s\n", tmp));
+}
+
+static void a_tmpdir_of_the_job_wins(void **state)
+{
+	struct fake *f = *state;
+
+	f->env = ",\"TMPDIR\":\"/var/tmp\"";
+	fake_ready(f);
+	fake_start_with(f, "echo $TMPDIR; sleep 600", ",\"rsh\":true");
+	output_is(f, "/var/tmp\n");
 }
 
 static void what_a_start_for_another_node_prints_is_in_the_log_too(void **state)
@@ -197,6 +218,8 @@ int main(int argc, char **argv)
 		WITH_FAKE(commands_end_when_the_master_is_gone),
 		WITH_FAKE(a_killed_agent_is_followed_by_one_that_listens),
 		WITH_FAKE(a_job_without_a_launcher_has_no_such_program),
+		WITH_FAKE(temporary_files_of_a_launcher_are_in_the_nodes_own_directory),
+		WITH_FAKE(a_tmpdir_of_the_job_wins),
 		WITH_FAKE(what_a_start_for_another_node_prints_is_in_the_log_too),
 		WITH_FAKE(much_output_of_a_start_waits_for_the_log),
 		WITH_FAKE(a_job_that_fails_reports_its_last_words_if_asked_to),

@@ -181,6 +181,9 @@ static const struct {
 	{"ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[1,0],0] on node worker-0\n"
 	 "  Remote daemon: [[1,0],1] on node 10.0.0.2\n",
 	 "worker-1", "worker-1: the daemon of mpirun is gone"},
+	{"ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n",
+	 NULL,
+	 "a daemon of mpirun did not start: is orted on the path of every node? Their logs say it"},
 	{"Abort(5) on node 2 (rank 2 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 5) - process 2\n",
 	 NULL, "rank 2: called MPI_Abort, exit code 5"},
 	{"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 5869 RUNNING AT 10.25.79.4\n"
