@@ -138,7 +138,8 @@ static int take(struct port_claims *c, const struct message_port *p, const char 
 int ports_claim(struct port_claims *c, const struct message_inputs *in,
 		const struct agent_config *cfg, struct err *err)
 {
-	const struct message_port own = {.first = in->port, .count = 1, .key = "`port`"};
+	const struct message_port own = {
+		.first = in->port, .count = 1, .key = "`port` of its role"};
 
 	ports_release(c);
 	if (in->port && take(c, &own, in->address, cfg, err) < 0)

@@ -119,6 +119,14 @@ static bool no_daemon(struct str t, struct strategy_end *e)
 	return skip_to(&t, "was unable to reliably start one or more daemons");
 }
 
+/* "There are not enough slots available in the system to satisfy the 8 slots that were requested" */
+static bool no_slots(struct str t, struct strategy_end *e)
+{
+	e->what =
+		"mpirun is asked for more processes than there are slots: count times processes_per_node";
+	return skip_to(&t, "There are not enough slots available in the system");
+}
+
 /* Hydra: "Abort(5) on node 2 (rank 2 in comm 0): application called MPI_Abort" */
 static bool hydra_aborted(struct str t, struct strategy_end *e)
 {
@@ -148,8 +156,8 @@ static bool hydra_ended(struct str t, struct strategy_end *e)
 bool mpi_cause(struct str tail, struct strategy_end *ret)
 {
 	static bool (*const readers[])(struct str t, struct strategy_end * e) = {
-		killed,	     exited,	aborted,       left_early,
-		lost_daemon, no_daemon, hydra_aborted, hydra_ended,
+		killed,	   exited,   aborted,	    left_early,	 lost_daemon,
+		no_daemon, no_slots, hydra_aborted, hydra_ended,
 	};
 
 	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {

@@ -44,7 +44,8 @@ static bool ports(const struct env_input *in, int rank, struct strategy_port *re
 {
 	const struct strategy_role *r = &in->crew->roles[in->crew->members[rank].role];
 
-	*ret = (struct strategy_port){r->port ? r->port : TF_PORT, r->processes, false, "`port`"};
+	*ret = (struct strategy_port){r->port ? r->port : TF_PORT, r->processes, false,
+				      "`port` of its role"};
 	return strcmp(r->name, EVALUATOR) != 0;
 }
 

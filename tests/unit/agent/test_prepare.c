@@ -254,7 +254,7 @@ static void a_port_must_be_free(void **state)
 	assert_int_equal(ports_claim(&claims, &in, &cfg, &err), -1);
 	assert_int_equal(err.kind, ERR_CONFLICT);
 	assert_non_null(strstr(err.msg, "127.66.5.4 is taken by"));
-	assert_non_null(strstr(err.msg, "choose another one with `port`"));
+	assert_non_null(strstr(err.msg, "choose another one with `port` of its role"));
 	snprintf(holder, sizeof(holder), "process %d (", (int)getpid());
 	assert_non_null(strstr(err.msg, holder));
 	in.address = "127.66.5.5"; /* the other one does not listen there */

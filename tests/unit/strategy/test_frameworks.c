@@ -82,8 +82,8 @@ static void the_ports_of_a_framework_are_known_before_it_listens(void **state)
 	assert_string_equal(ports_of(jax, 1), "");
 	assert_string_equal(ports_of(paddle, 0), "7163+2 roles.trainer.port");
 	assert_string_equal(ports_of(paddle, 1), "7163+2 roles.trainer.port");
-	assert_string_equal(ports_of(tf, 0), "99+3 `port`");
-	assert_string_equal(ports_of(tf, 1), "2222+1 `port`");
+	assert_string_equal(ports_of(tf, 0), "99+3 `port` of its role");
+	assert_string_equal(ports_of(tf, 1), "2222+1 `port` of its role");
 	assert_string_equal(ports_of(tf, 2), "");
 	assert_string_equal(ports_of(mpi, 0), "");
 }

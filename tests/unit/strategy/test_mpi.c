@@ -184,6 +184,9 @@ static const struct {
 	{"ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n",
 	 NULL,
 	 "a daemon of mpirun did not start: is orted on the path of every node? Their logs say it"},
+	{"There are not enough slots available in the system to satisfy the 8\nslots that were requested by the application:\n",
+	 NULL,
+	 "mpirun is asked for more processes than there are slots: count times processes_per_node"},
 	{"Abort(5) on node 2 (rank 2 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 5) - process 2\n",
 	 NULL, "rank 2: called MPI_Abort, exit code 5"},
 	{"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 5869 RUNNING AT 10.25.79.4\n"
