@@ -3,14 +3,16 @@
  *
  * Facts (driver/aws/aws_resolve.c): account, region, vpc, bucket, bucket_given; subnets: [{zone, id}] where they
  * are there, [{zone, cidr}] where the run makes its own; zones_of: {type: [zone]}; images: {role: {ami,
- * root, gb}}; input_bytes; prices, prices_as_of: in place of the table's (--prices); binary: {sha256, size}; client: the range that may reach the master; at:
+ * root, gb}}; input_bytes; prices, prices_as_of: in place of the table's (--prices); binary: {sha256, size} of the
+ * client's program; binaries: {role: {machine, sha256, size}}, where machines have another architecture; client: the range
+ * that may reach the master; at:
  * "client" if the master is to live on an instance that is not there yet; adopted: [{name, id, age_ms}]
  * what the client made for the master, on the master's instance.
  *
  * Every spec has account and region.  The others:
  *   s3.bucket            bucket, given: the user named it, so its rules are left alone; keep_days: how long
  *                        results stay there
- *   s3.object            bucket, key, sha256, size: the program itself
+ *   s3.object            bucket, key, sha256, size: the program
  *   iam.role             bucket; read: other buckets, with inputs of the job; cloudwatch: namespace of its metrics
  *   iam.profile          (the role of the same install)
  *   ec2.security_group   vpc; with a port also port, cidr: who may reach the master
@@ -54,7 +56,8 @@ struct ec2_plan {
 	const struct aws_table *t;
 	struct arena *a;
 	struct plan *p;
-	int group, placement, binary, profile; /* indices of resources; -1: not in this plan */
+	int group, placement, binary, other_binary,
+		profile; /* indices of resources; -1: not in this plan */
 	struct subnet *subnets;
 	int *made_subnets; /* per subnet: index of its resource; -1: it exists already */
 	int nsubnets;
@@ -146,14 +149,27 @@ static const char *bucket_of(struct ec2_plan *m)
 				 : arena_printf(m->a, "regatta-<account>-%s", region_of(m)));
 }
 
-static const char *program_hash(const struct ec2_plan *m)
+/* The program for the machines of the role, if they have another architecture than the client's; else NULL. */
+static const struct doc *other_program(const struct ec2_plan *m, const char *role)
 {
-	return doc_str(doc_table(m->facts, "binary"), "sha256", STR("<sha256>")).p;
+	return doc_table(doc_table(m->facts, "binaries"), role);
 }
 
-static const char *program_key(struct ec2_plan *m)
+static void set_program(struct ec2_plan *m, struct doc *spec, const struct doc *program)
 {
-	return arena_printf(m->a, "bin/%s", program_hash(m));
+	const char *sum = doc_str(program, "sha256", STR("<sha256>")).p;
+
+	set_text(m, spec, "bucket", bucket_of(m));
+	set_text(m, spec, "key", arena_printf(m->a, "bin/%s", sum));
+	set_text(m, spec, "sha256", sum);
+}
+
+/* Of the machines of a role; "" is the master. */
+static void set_program_of(struct ec2_plan *m, struct doc *spec, const char *role)
+{
+	const struct doc *other = other_program(m, role);
+
+	set_program(m, spec, other ? other : doc_table(m->facts, "binary"));
 }
 
 static const char *vpc_of(const struct ec2_plan *m)
@@ -167,6 +183,18 @@ static int keep_days(const struct job *job)
 	return (int)((job->output.retention_ms + DAY_MS - 1) / DAY_MS);
 }
 
+static int add_object(struct ec2_plan *m, const char *name, const struct doc *program, int bucket)
+{
+	struct doc *spec = spec_new(m);
+
+	set_program(m, spec, program);
+	set_int(m, spec, "size", doc_int(program, "size", 0));
+	int i = add(m, "s3.object", name, spec);
+	m->p->resources[i].shared = true;
+	add_need(m, i, bucket);
+	return i;
+}
+
 static void add_storage(struct ec2_plan *m)
 {
 	struct doc *spec = spec_new(m);
@@ -177,14 +205,18 @@ static void add_storage(struct ec2_plan *m)
 	int bucket = add(m, "s3.bucket", "bucket", spec);
 	m->p->resources[bucket].shared = true;
 
-	spec = spec_new(m);
-	set_text(m, spec, "bucket", bucket_of(m));
-	set_text(m, spec, "key", program_key(m));
-	set_text(m, spec, "sha256", program_hash(m));
-	set_int(m, spec, "size", doc_int(doc_table(m->facts, "binary"), "size", 0));
-	m->binary = add(m, "s3.object", "program", spec);
-	m->p->resources[m->binary].shared = true;
-	add_need(m, m->binary, bucket);
+	m->binary = add_object(m, "program", doc_table(m->facts, "binary"), bucket);
+	/* There are two architectures: the roles that do not have the client's all have the other one. */
+	const struct doc *others = doc_table(m->facts, "binaries");
+
+	if (others && others->table.n) {
+		const struct doc *other = others->table.v[0].value;
+
+		m->other_binary = add_object(
+			m,
+			arena_printf(m->a, "program-%s", doc_str(other, "machine", STR("other")).p),
+			other, bucket);
+	}
 }
 
 static void add_group(struct ec2_plan *m, bool master)
@@ -359,12 +391,17 @@ static struct ladder ladder_of(struct ec2_plan *m, const struct strs *types)
 	return l;
 }
 
+static int object_of(const struct ec2_plan *m, const char *role)
+{
+	return other_program(m, role) ? m->other_binary : m->binary;
+}
+
 /* Adds what the instance of a node needs: group, placement group, program and subnets. */
-static void add_needs(struct ec2_plan *m, int resource)
+static void add_needs(struct ec2_plan *m, int resource, const char *role)
 {
 	add_need(m, resource, m->group);
 	add_need(m, resource, m->placement);
-	add_need(m, resource, m->binary);
+	add_need(m, resource, object_of(m, role));
 	for (int i = 0; i < m->nsubnets; i++)
 		add_need(m, resource, m->made_subnets[i]);
 }
@@ -415,9 +452,7 @@ static const char *node_spec(struct ec2_plan *m, const struct strategy_role *r,
 	set_bool(m, spec, "public_ip", m->t->public_ip);
 	set_text(m, spec, "profile", machine->instance_profile);
 	set_text(m, spec, "reservation", m->t->reservation);
-	set_text(m, spec, "bucket", bucket_of(m));
-	set_text(m, spec, "key", program_key(m));
-	set_text(m, spec, "sha256", program_hash(m));
+	set_program_of(m, spec, r->name);
 	set_int(m, spec, "lease_ms", m->p->job->timeouts.lease_ms);
 	return doc_json_text(m->a, spec);
 }
@@ -448,7 +483,7 @@ static void add_nodes(struct ec2_plan *m)
 		r->choices = ladders[member->role].choices;
 		r->nchoices = (int)ladders[member->role].prices.n;
 		r->prices = ladders[member->role].prices;
-		add_needs(m, at);
+		add_needs(m, at, p->crew.roles[member->role].name);
 		p->resource_of[i] = at;
 	}
 }
@@ -467,10 +502,8 @@ static void add_master(struct ec2_plan *m)
 	set_network(m, spec);
 	doc_set(m->a, spec, STR("subnets"), subnets);
 	set_bool(m, spec, "public_ip", true);
-	set_text(m, spec, "bucket", bucket_of(m));
+	set_program_of(m, spec, "");
 	set_int(m, spec, "keep_days", keep_days(m->p->job));
-	set_text(m, spec, "key", program_key(m));
-	set_text(m, spec, "sha256", program_hash(m));
 	set_int(m, spec, "port", m->t->master_port);
 	int i = add(m, "ec2.master", "master", spec);
 	struct plan_resource *r = &m->p->resources[i];
@@ -484,7 +517,7 @@ static void add_master(struct ec2_plan *m)
 	r->prices.v = arena_array(m->a, int64_t, 1);
 	r->prices.v[r->prices.n++] = price_of(m, types[0]);
 	add_need(m, i, m->group);
-	add_need(m, i, m->binary);
+	add_need(m, i, object_of(m, ""));
 	add_need(m, i, m->profile);
 }
 
@@ -521,6 +554,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 		.group = -1,
 		.placement = -1,
 		.binary = -1,
+		.other_binary = -1,
 		.profile = -1,
 	};
 	bool at_client = str_is(doc_str(facts, "at", STR("")), "client");

@@ -81,10 +81,41 @@ static int open_session(const struct resolve_input *in, const struct deadline *d
 	return aws_open(&c, d, ret, err);
 }
 
+/* binaries: {role: program}, where the machines of a role ("" is the master) have another architecture than
+ * this one. */
+static int add_program(struct aws_inquiry *q, const char *role, const char *type, struct err *err)
+{
+	const char *machine = aws_type_architecture(type);
+
+	if (strcmp(machine, own_program_machine()) == 0 ||
+	    own_program_add_named(q->facts, role, machine, q->a, err) == 0)
+		return 0;
+	return *role ? err_wrap(err, "role '%.40s', %s", role, type)
+		     : err_wrap(err, "the master, %s", type);
+}
+
+static int add_programs(struct aws_inquiry *q, struct err *err)
+{
+	const struct doc *roles = doc_table(q->in->options, "roles");
+	const char *master = inquiry_option(q, "master_type");
+
+	for (size_t i = 0; roles && i < roles->table.n; i++) {
+		const struct doc *types = doc_array(roles->table.v[i].value, "types");
+		const char *role = arena_str(q->a, roles->table.v[i].key).p;
+
+		if (types && types->array.n &&
+		    add_program(q, role, types->array.v[0]->s.p, err) < 0)
+			return -1;
+	}
+	if (master && inquiry_master_is_apart(q) && add_program(q, "", master, err) < 0)
+		return -1;
+	return own_program_add(q->facts, NULL, q->a, err);
+}
+
 static int ask_all(struct aws_inquiry *q, struct err *err)
 {
-	if (add_account(q, err) < 0 || inquiry_network(q, err) < 0 || inquiry_images(q, err) < 0 ||
-	    inquiry_client(q, err) < 0 || own_program_add(q->facts, q->a, err) < 0)
+	if (add_programs(q, err) < 0 || add_account(q, err) < 0 || inquiry_network(q, err) < 0 ||
+	    inquiry_images(q, err) < 0 || inquiry_client(q, err) < 0)
 		return -1;
 	add_inputs(q);
 	if (inquiry_master_is_apart(q))

@@ -1,40 +1,26 @@
 /*
- * s3.object - the program itself in the bucket, for the machines of runs.
+ * s3.object - the program in the bucket, for the machines of runs.
  *
  * Its key names its SHA-256, so that an object of the right size is the right one; machines check the
  * sum.  It is shared: every run of this version uses it.
  *
  * Spec: bucket, key, sha256, size.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "driver/aws/s3_kind.h"
+#include "driver/own_program.h"
 #include "fmt/doc.h"
-#include "net/digest.h"
 
-/* This program, which must be the one that the run was planned with. */
+/* This program or the one for another machine, which must be the one that the run was planned with. */
 static int open_program(const struct aws_work *w, int *ret_fd, uint64_t *ret_size, struct err *err)
 {
-	CLEANUP(close_fdp) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	const char *wanted = aws_spec(w, "sha256");
-	uint8_t digest[SHA256_BYTES];
-	char hex[2 * SHA256_BYTES + 1];
 
-	if (fd < 0)
-		return err_errno(err, errno, "open this program");
-	if (sha256_fd(fd, digest, ret_size, err) < 0)
-		return err_wrap(err, "read this program");
-	hex_encode(digest, sizeof(digest), hex);
-	if (!wanted || strcmp(hex, wanted) != 0)
+	if (!wanted || own_program_open(wanted, ret_fd, ret_size, err) < 0)
 		return err_set(err, ERR_CONFLICT,
 			       "the master is of another version of regatta than the command that "
 			       "submitted the run: use the same one");
-	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 

@@ -1,13 +1,9 @@
 /*
- * kube.program - this program, for a pod whose image does not have it and that can fetch it from nowhere: ConfigMaps of
+ * kube.program - the program, for a pod whose image does not have it and that can fetch it from nowhere: ConfigMaps of
  * at most PART bytes each, which the pod's shell puts together (kube_master.c).
  *
  * The object of the row says how many bytes there are, and is made last: where it is, all parts are.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -15,8 +11,8 @@
 #include "base/hex.h"
 #include "driver/kube/kube_kind.h"
 #include "driver/kube/object.h"
+#include "driver/own_program.h"
 #include "fmt/doc.h"
-#include "net/digest.h"
 
 #define NAME "<run>-regatta-program" /* as plan/kubernetes_master.c mounts it */
 #define PART 1000000
@@ -65,31 +61,26 @@ static int add_bytes(const struct kube_work *w, int fd, int64_t index, struct do
 	return 0;
 }
 
-/* The program that was planned may not be the one that runs now: it was replaced by a newer one. */
-static int check_program(const struct kube_work *w, int fd, struct err *err)
+/* The program that was planned may not be there any more: it was replaced by a newer one. */
+static int open_program(const struct kube_work *w, int *ret_fd, struct err *err)
 {
 	struct str sum = doc_str(doc_table(w->object, "data"), "sha256", STR(""));
-	char hex[SHA256_TEXT];
 	uint64_t size;
 
-	if (sha256_fd_hex(fd, hex, &size, err) < 0)
-		return err_wrap(err, "read this program");
-	return str_is(sum, hex)
-		       ? 0
-		       : err_set(err, ERR_INVALID,
-				 "this master is of another version than the one that planned "
-				 "the run: submit it again");
+	if (own_program_open(sum.p, ret_fd, &size, err) < 0)
+		return err_set(err, ERR_INVALID,
+			       "this master is of another version than the one that planned "
+			       "the run: submit it again");
+	return 0;
 }
 
 static enum outcome do_create(struct kube_work *w)
 {
-	CLEANUP(close_fdp) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	CLEANUP(close_fdp) int fd = -1;
 	struct err *err = &w->row->err;
 	const char *uid;
 
-	if (fd < 0)
-		err_errno(err, errno, "open this program");
-	if (fd < 0 || check_program(w, fd, err) < 0)
+	if (open_program(w, &fd, err) < 0)
 		return OUTCOME_REFUSED;
 	for (int64_t i = 0; i * PART < size_of(w); i++) {
 		struct doc *part = part_object(w, i);

@@ -158,6 +158,18 @@ static void find_storage(struct kube_client *k, const struct kube_access *x,
 		put(a, facts, "storage_class", class.p);
 }
 
+/* All pods of a run are on nodes of one architecture: the one of node_selector, else that of this program (NULL).
+ * Where the image has the agent, or there is none, nobody fetches the program. */
+static const char *machine_of(const struct resolve_input *in)
+{
+	if (option(in, "agent_image") || !doc_bool(in->options, "with_agent", true))
+		return NULL;
+	struct str arch = doc_str(doc_table(in->options, "node_selector"), "kubernetes.io/arch",
+				  (struct str){0});
+
+	return str_is(arch, "amd64") ? "x86_64" : arch.p;
+}
+
 static int resolve(const struct resolve_input *in, struct arena *a, struct doc **ret_facts,
 		   struct err *err)
 {
@@ -178,8 +190,8 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 		put(a, facts, "at", "client");
 		find_storage(k, &x, &d, a, facts);
 	}
-	if (own_program_add(facts, a, err) < 0)
-		return -1;
+	if (own_program_add(facts, machine_of(in), a, err) < 0)
+		return err_wrap(err, "node_selector");
 	*ret_facts = facts;
 	return 0;
 }

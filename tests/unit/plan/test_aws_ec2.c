@@ -145,6 +145,25 @@ static void nodes_are_one_group_per_role_and_need_the_network(void **state)
 	assert_false(p.resources[index_of(&p, "group")].shared);
 }
 
+static void a_role_of_another_architecture_gets_its_own_program(void **state)
+{
+	struct plan p = plan_of(
+		TWO_ROLES, FACTS
+		",\"binaries\":{\"ps\":{\"machine\":\"arm64\",\"sha256\":\"cd\",\"size\":7}}}");
+	const struct plan_resource *other = &p.resources[index_of(&p, "program-arm64")];
+	(void)state;
+
+	assert_string_equal(other->kind, "s3.object");
+	assert_true(other->shared && needs(&p, "program-arm64", "bucket"));
+	assert_text(spec_of(&p, "program-arm64"), "key", "bin/cd");
+	assert_int_equal(doc_int(spec_of(&p, "program-arm64"), "size", 0), 7);
+	assert_true(needs(&p, "ps-0", "program-arm64") && !needs(&p, "ps-0", "program"));
+	assert_text(spec_of(&p, "ps-0"), "sha256", "cd");
+	assert_text(spec_of(&p, "ps-0"), "key", "bin/cd");
+	assert_true(needs(&p, "w-0", "program") && !needs(&p, "w-0", "program-arm64"));
+	assert_text(spec_of(&p, "w-0"), "sha256", "ab");
+}
+
 static void the_ladder_tries_each_type_where_it_is_offered(void **state)
 {
 	static const char *const want[][2] = {{"p3.2xlarge", "us-east-2b"},
@@ -370,6 +389,7 @@ int main(void)
 		T(every_type_has_its_size_and_price),
 		T(sources_of_every_form_are_taken),
 		T(nodes_are_one_group_per_role_and_need_the_network),
+		T(a_role_of_another_architecture_gets_its_own_program),
 		T(the_ladder_tries_each_type_where_it_is_offered),
 		T(a_volume_holds_image_and_inputs),
 		T(a_client_plans_the_master_and_hands_the_run_over),

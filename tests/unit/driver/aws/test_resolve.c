@@ -1,5 +1,7 @@
 #include "kind_rig.h"
 
+#include "../other_program.h"
+
 #include "base/arena.h"
 #include "driver/aws/aws_resolve.h"
 #include "driver/aws/cidr.h"
@@ -306,6 +308,28 @@ static void credentials_that_are_missing_or_wrong_are_named(void **state)
 	kind_done(r);
 }
 
+/* ---- the program ---- */
+
+/* Nothing is asked of AWS before: the script of the fake has no step. */
+static void machines_of_another_architecture_need_their_program(void **state)
+{
+	struct kind_rig *r = *state;
+	const char *type = strcmp(other_machine(), "arm64") == 0 ? "c7g.large" : "c5.xlarge";
+	char *options =
+		xasprintf("{\"master\":\"here\",\"roles\":{\"w\":{\"types\":[\"%s\"]}}}", type);
+	char *text = xasprintf("role 'w', %s: there is no regatta-%s for these machines", type,
+			       other_machine());
+	char *dir = xstrdup(getenv("REGATTA_BINARIES"));
+
+	setenv("REGATTA_BINARIES", "/nonexistent", 1);
+	assert_refused(options, ERR_NOT_FOUND, text);
+	setenv("REGATTA_BINARIES", dir, 1);
+	kind_done(r);
+	free(options);
+	free(text);
+	free(dir);
+}
+
 /* ---- images ---- */
 
 static void images_are_found_by_every_form_of_name(void **state)
@@ -504,6 +528,7 @@ int main(void)
 		resolve_test(a_type_that_is_not_offered_is_named),
 		resolve_test(a_vpc_without_subnets_has_no_place_for_a_master),
 		resolve_test(credentials_that_are_missing_or_wrong_are_named),
+		resolve_test(machines_of_another_architecture_need_their_program),
 		cmocka_unit_test(images_are_found_by_every_form_of_name),
 		resolve_test(an_image_that_does_not_fit_is_named),
 		cmocka_unit_test(the_name_of_a_type_tells_its_processor),
@@ -511,5 +536,5 @@ int main(void)
 		resolve_test(credentials_travel_with_the_variables_that_name_services),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, other_programs_make, other_programs_remove);
 }

@@ -41,7 +41,7 @@ static int64_t program_row(struct rig *r)
 {
 	struct doc *facts = doc_new(r->a, DOC_TABLE);
 
-	assert_int_equal(own_program_add(facts, r->a, NULL), 0);
+	assert_int_equal(own_program_add(facts, NULL, r->a, NULL), 0);
 	const struct doc *binary = doc_table(facts, "binary");
 	int64_t size = doc_int(binary, "size", 0);
 

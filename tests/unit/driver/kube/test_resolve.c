@@ -1,6 +1,8 @@
 /* Engine kubernetes before a run is planned: the facts, the credentials, and what is refused. */
 #include "rig.h"
 
+#include "../other_program.h"
+
 #define VERSION "GET /prefix/version "
 #define NAMESPACE "GET /prefix/api/v1/namespaces/team "
 #define V34 "{\"major\":\"1\",\"minor\":\"34+\",\"gitVersion\":\"v1.34.4\"}"
@@ -46,6 +48,38 @@ static void for_a_master_in_the_cluster_a_claim_is_made_for_a_trial(void **state
 	assert_int_equal(resolve(r, "{\"master\":\"auto\"}", &facts), 0);
 	assert_null(doc_get(facts, "storage_class"));
 	rig_done(r);
+}
+
+static void pods_on_nodes_of_another_architecture_get_its_program(void **state)
+{
+	struct rig *r = *state;
+	struct doc *facts = NULL;
+	const char *arch = strcmp(other_machine(), "arm64") == 0 ? "arm64" : "amd64";
+	void *dir = NULL;
+	char *options = xasprintf(
+		"{\"master\":\"here\",\"node_selector\":{\"kubernetes.io/arch\":\"%s\"}}", arch);
+
+	assert_int_equal(other_programs_make(&dir), 0);
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 200, "{}");
+	assert_int_equal(resolve(r, options, &facts), 0);
+	assert_int_equal(doc_int(doc_table(facts, "binary"), "size", 0), sizeof(Elf64_Ehdr) + 100);
+	assert_int_equal(other_programs_remove(&dir), 0);
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 200, "{}");
+	assert_int_equal(resolve(r, options, &facts), -1);
+	assert_int_equal(r->err.kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(r->err.msg, "node_selector: there is no regatta-"));
+	free(options);
+	/* Nothing is fetched. */
+	options = xasprintf(
+		"{\"master\":\"here\",\"agent_image\":\"x\",\"node_selector\":{\"kubernetes.io/arch\":\"%s\"}}",
+		arch);
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 200, "{}");
+	assert_int_equal(resolve(r, options, &facts), 0);
+	rig_done(r);
+	free(options);
 }
 
 static void whoever_may_not_see_the_namespace_may_use_it(void **state)
@@ -155,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		rig_config_test(the_facts_are_server_namespace_version_and_program),
 		rig_config_test(for_a_master_in_the_cluster_a_claim_is_made_for_a_trial),
+		rig_config_test(pods_on_nodes_of_another_architecture_get_its_program),
 		rig_config_test(whoever_may_not_see_the_namespace_may_use_it),
 		rig_config_test(what_cannot_work_is_refused_before_anything_is_made),
 		rig_config_test(an_operator_that_is_missing_is_named_before_anything_is_made),
