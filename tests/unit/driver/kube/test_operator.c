@@ -136,7 +136,7 @@ static void pods_that_the_jobs_of_a_jobset_may_not_make_end_the_run(void **state
 	rig_expect(r, EVENTS_OF("u1%2Ctype%3DWarning"), 200, NONE);
 	rig_expect(
 		r,
-		"GET /prefix/api/v1/namespaces/n/events?limit=250&fieldSelector=involvedObject.kind%3DJob"
+		"GET /prefix/api/v1/namespaces/n/events?limit=100&fieldSelector=involvedObject.kind%3DJob"
 		"%2Ctype%3DWarning ",
 		200,
 		"{\"items\":[{\"involvedObject\":{\"name\":\"r1-w-0\"},\"reason\":\"FailedCreate\","
