@@ -134,8 +134,8 @@ static void check_matrix(struct suite_check *c)
 		check_axis(c, &m->table.v[i]);
 	int64_t n = suite_product(m);
 	if (n > SUITE_MAX_VARIANTS)
-		problem(c, m->pos, "the matrix has %lld variants: at most %d in one suite",
-			(long long)n, SUITE_MAX_VARIANTS);
+		problem(c, m->pos, "the matrix has %s%lld variants: at most %d in one suite",
+			n == INT64_MAX ? "more than " : "", (long long)n, SUITE_MAX_VARIANTS);
 	if (!c->s->runs.job)
 		problem(c, m->pos, "a matrix needs suite.job, the job whose keys it changes");
 }

@@ -224,22 +224,29 @@ static void experiments_that_wait_for_each_other_are_named(void **state)
 		    "wait for each other: a -> b -> c -> a", 3);
 }
 
-static void a_sweep_that_is_too_large_is_refused_with_its_number(void **state)
+/* A matrix of so many axes, each with ten values, has this problem. */
+static void ten_values_each(int axes, const char *problem)
 {
 	struct buf text;
 
-	(void)state;
 	buf_init(&text, 1 << 20);
 	buf_addz(&text, "[suite]\njob = 'j.toml'\n[matrix]\n");
-	for (int axis = 0; axis < 5; axis++) {
+	for (int axis = 0; axis < axes; axis++) {
 		buf_printf(&text, "'env.A%d' = [", axis);
 		for (int i = 0; i < 10; i++)
 			buf_printf(&text, "%d,", i);
 		buf_addz(&text, "]\n");
 	}
 	buf_addc(&text, '\0');
-	has_problem(text.p, "the matrix has 100000 variants: at most 10000 in one suite", 3);
+	has_problem(text.p, problem, 3);
 	buf_release(&text);
+}
+
+static void a_sweep_that_is_too_large_is_refused_with_its_number(void **state)
+{
+	(void)state;
+	ten_values_each(5, "the matrix has 100000 variants: at most 10000 in one suite");
+	ten_values_each(20, "the matrix has more than 9223372036854775807 variants: at most");
 	has_problem("[suite]\njob = 'j.toml'\nrepeats = 10000\n[matrix]\ncount = [1,2,3,4,5,6]\n",
 		    "6 variants, 10000 times each, are 60000 runs: at most 50000", 1);
 }
