@@ -20,14 +20,14 @@ import traceback
 import pytest
 
 from . import Cloud, core, machine, network
-from .sweep import IS_WHOLE, points
+from .sweep import IS_WHOLE
 from .test_ec2_run import STAYS, User, wait_for
 from .test_handover import ONE, here, kill_own_master
 
 REGION = core.REGION
 JOB = ONE.format(seconds=0)
 HERE_JOB = JOB.replace('engine = "aws.ec2"\n', 'engine = "aws.ec2"\nmaster = "here"\n')
-SECONDS, PAUSE, SAMPLE, AT_ONCE = 300, 0.5, 6, 13
+SECONDS, PAUSE, AT_ONCE = 300, 0.5, 13
 RESULTS = "PutObject runs/"
 # Whose call, and how often it is made at least; behind the action, how the key of an object begins.
 CALLS = {
@@ -39,6 +39,7 @@ CALLS = {
     "alone": {"DeleteSecurityGroup": 1, "DeleteObject masters/": 1, "DescribeSecurityGroups": 1, "ModifyNetworkInterfaceAttribute": 1,
               "RevokeSecurityGroupIngress": 1},
 }
+NOT_ALWAYS = ("TerminateInstances",)  # a machine whose agent has left switches itself off, maybe before it is asked for
 EARLY = ("CreateSubnet", "RunInstances", "PutObject masters/")  # the others are counted when the run has all of its machines
 THEN = {"here": ("go on", "collect"), "own": ("go on", "collect"), "other": ("go on",), "alone": ("go on",)}
 POINTS = [(who, call, nth, when, then) for who, calls in CALLS.items() for call, n in calls.items() for nth in range(1, n + 1)
@@ -46,9 +47,10 @@ POINTS = [(who, call, nth, when, then) for who, calls in CALLS.items() for call,
 
 
 def rounds():
-    """As many points at once as a small machine has room for masters: [[point]]; of a sample one of each stratum."""
-    some = [] if network.missing() else points(POINTS, SAMPLE, lambda point: (point[0], point[-1]))
-    return [some[i:i + AT_ONCE] for i in range(0, len(some), AT_ONCE)]
+    """As many points at once as a small machine has room for masters: [[point]].  Each has machines with programs of their own, which
+    is too much for the time that `make test` has."""
+    every = POINTS if IS_WHOLE and not network.missing() else []
+    return [every[i:i + AT_ONCE] for i in range(0, len(every), AT_ONCE)]
 
 
 def boots_in_its_region():
@@ -109,7 +111,7 @@ def same_namespace(process, init):
 
 
 def run_into(cloud, user, who, call, nth, when):
-    """A run that loses one of its masters at this call."""
+    """A run that loses one of its masters at this call; None if it has ended without the call."""
     action, _, key = call.partition(" ")
     wrong = []
 
@@ -126,9 +128,9 @@ def run_into(cloud, user, who, call, nth, when):
     if who == "here":
         user.port = int(user.listen(cloud.network.caller)["url"].rpartition(":")[2])
     run = user.submit(HERE_JOB if who == "here" else JOB)
-    wait_for(lambda: fault.hits, SECONDS, "the crash", PAUSE)
+    wait_for(lambda: fault.hits or (call in NOT_ALWAYS and user.has_its_machines() and not user.left()), SECONDS, "the crash", PAUSE)
     assert not wrong, wrong
-    return run
+    return run if fault.hits else None
 
 
 def go_on(user, who, run):
@@ -160,9 +162,9 @@ def try_point(cloud, directory, point):
     user.machines_of_run = 1 if who == "here" else 2
     try:
         run = run_into(cloud, user, who, call, nth, when)
-        if then == "go on":
+        if then == "go on" and run:
             go_on(user, who, run)
-        else:
+        elif run:
             collect(cloud, user)
         assert not user.left(), user.left()
         made = len(user.launched())
