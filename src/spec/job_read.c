@@ -262,6 +262,17 @@ static struct doc *refuse_second(struct reading *r, const struct doc *all)
 	return all->array.v[0];
 }
 
+/* One line instead of one for each of its tables. */
+static bool is_suite(struct reading *r, const struct doc *doc)
+{
+	const struct doc *suite = doc_table(doc, "suite");
+
+	if (suite)
+		problems_add(&r->ps, r->a, suite->pos,
+			     "this is a suite, not a job: regatta suite run %s", r->name);
+	return suite;
+}
+
 static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struct doc **ret_doc,
 		  const char **ret_text, struct err *err)
 {
@@ -272,7 +283,7 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 			       r->opts->nsets, MAX_SETS);
 	if (r->opts->convert && (doc->type == DOC_TABLE || doc->type == DOC_ARRAY))
 		doc = r->opts->convert(doc, r->a, &r->ps);
-	if (!doc)
+	if (!doc || is_suite(r, doc))
 		return fail(r, ret_text, err);
 	if (doc->type == DOC_ARRAY && is_several(doc))
 		doc = refuse_second(r, doc);

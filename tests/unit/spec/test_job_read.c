@@ -136,6 +136,20 @@ static void a_directory_is_no_job_file(void **state)
 	assert_non_null(strstr(r.err.msg, "is a directory: give the job file in it"));
 }
 
+static void a_suite_is_named_with_its_command(void **state)
+{
+	char want[600];
+	const char *path =
+		write_file(state, "s.toml", "[suite]\njob = 'j.toml'\n[matrix]\n'env.A' = ['1']\n");
+	struct result r = read_with(path, NULL, 0);
+
+	snprintf(want, sizeof(want), "%s:1:1: this is a suite, not a job: regatta suite run %s\n",
+		 path, path);
+	assert_int_equal(r.rc, -1);
+	assert_int_equal(r.err.kind, ERR_INVALID);
+	assert_string_equal(r.text, want);
+}
+
 /* As somebody else, because root may read everything. */
 static enum err_kind kind_for_nobody(const char *path)
 {
@@ -515,6 +529,7 @@ int main(void)
 		T(a_missing_file_is_not_found),
 		T(a_file_below_a_file_is_not_found),
 		T(a_directory_is_no_job_file),
+		T(a_suite_is_named_with_its_command),
 		T(an_unreadable_file_is_denied),
 		T(a_file_in_a_closed_directory_is_denied),
 		T(a_huge_file_is_bad_input),
