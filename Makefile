@@ -20,6 +20,7 @@
 #	make format     let clang-format have its way
 #	make install    [PREFIX=/usr/local] [DESTDIR=]
 #	make deb        build/regatta_VERSION_ARCH.deb: program, man page, completions, systemd units
+#	make dist       build/dist: archives for x86-64 and arm64 with checksums, after the unit tests of arm64 under qemu
 #	make clean
 
 PREFIX ?= /usr/local
@@ -28,7 +29,7 @@ TARGET ?=
 KILLS ?= 2000
 SEEDS ?= 1000000
 
-.PHONY: all run test check mutants sim chaos cloud cloud-sweep cluster operators frameworks export-check bench asan fuzz lint format install deb clean
+.PHONY: all run test check mutants sim chaos cloud cloud-sweep cluster operators frameworks export-check bench asan fuzz lint format install deb dist clean
 
 all:
 	@tools/build
@@ -119,6 +120,12 @@ install: all
 
 deb: all
 	@tools/deb
+
+dist:
+	@tools/setup dist
+	@tools/build
+	@tools/run-tests arm64
+	@tools/dist
 
 clean:
 	rm -rf build
