@@ -1,6 +1,5 @@
 #include "driver/kube/kube_kind.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -236,18 +235,18 @@ static enum outcome await_end(struct kube_work *w, const struct doc *object, con
 {
 	struct deadline soon = deadline_within(&w->d, GONE_MS);
 
-	for (;;) {
+	/* The pods of a large Job take a while: looks become rarer. */
+	for (int64_t pause_ms = LOOK_MS;; pause_ms *= 3) {
 		enum outcome o = kube_object_find(w, object, uid, KUBE_DESTROY, NULL);
+		int64_t left_ms = deadline_left_ms(&soon);
 
 		if (o == OUTCOME_ABSENT)
 			return OUTCOME_DONE;
 		if (o != OUTCOME_DONE)
 			return o;
-		struct deadline nap = deadline_within(&soon, LOOK_MS);
-
-		poll(NULL, 0, (int)deadline_left_ms(&nap));
-		if (deadline_left_ms(&soon) == 0 ||
-		    deadline_check(&w->d, "a delete", &w->row->err) < 0)
+		if (kube_nap(&w->d, pause_ms < left_ms ? pause_ms : left_ms, "a delete",
+			     &w->row->err) < 0 ||
+		    deadline_left_ms(&soon) == 0)
 			break;
 	}
 	err_set(&w->row->err, ERR_UNAVAILABLE, "%s %s is being deleted",
