@@ -24,6 +24,7 @@ from .sweep import IS_WHOLE
 from .test_ec2_run import STAYS, User, wait_for
 from .test_handover import ONE, here, kill_own_master
 
+__test__ = IS_WHOLE  # make cloud-sweep looks whether the table has everything
 REGION = core.REGION
 JOB = ONE.format(seconds=0)
 HERE_JOB = JOB.replace('engine = "aws.ec2"\n', 'engine = "aws.ec2"\nmaster = "here"\n')
@@ -189,7 +190,6 @@ def agents():
         assert not cloud.broken, "\n".join(cloud.broken)
 
 
-@pytest.mark.skipif(not IS_WHOLE, reason="make cloud-sweep looks whether the table is whole")
 @pytest.mark.skipif(bool(network.missing()), reason=network.missing() or "-")
 def test_the_table_has_every_call_that_follows_the_boot(agents, tmp_path):
     """What is in no row is only looked at, or made before the boot (test_crash_points.py)."""
