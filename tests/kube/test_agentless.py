@@ -1,9 +1,11 @@
 """Engine kubernetes without the agent: foreign images run their own command, and the cluster tells how they do."""
+import base64
 import json
 import os
 import signal
 
 import pytest
+import yaml
 
 from .cluster import wait_for
 
@@ -55,6 +57,24 @@ def test_the_log_is_exact_and_the_exit_code_is_the_containers(user, namespace):
     ended = user.ends(run)
     assert ended["verdict"] == "failed" and "exit code 7" in ended["cause"] and ended["exit_code"] == 1
     assert log_of(user, run) == b"a\0\xffb\n\n" + b"x" * 40000 + b"\nerr\nno end"
+    namespace.nothing_left()
+
+
+def test_credentials_that_expire_are_made_anew_by_their_program(user, namespace):
+    config = yaml.safe_load(user.kubeconfig.read_text())
+    certificate, key = (base64.b64decode(config["users"][0]["user"][name]).decode() for name in ("client-certificate-data", "client-key-data"))
+    (user.directory / "answer").write_text(json.dumps({"kind": "ExecCredential", "status": {
+        "clientCertificateData": certificate, "clientKeyData": key, "expirationTimestamp": "2020-01-01T00:00:00Z"}}))
+    plugin = user.directory / "plugin"
+    plugin.write_text(f"#!/bin/sh\necho $PPID >>{user.directory}/parents\ncat {user.directory}/answer\n")
+    plugin.chmod(0o755)
+    config["users"][0]["user"] = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}}
+    user.kubeconfig.write_text(yaml.safe_dump(config))
+    run = user.submit(user.job(plain(["echo", "done"], count=1)))
+    master = (user.directory / "home/lock").read_text().strip()
+    ended = user.ends(run)
+    assert ended["verdict"] == "succeeded", ended["cause"]
+    assert master in (user.directory / "parents").read_text().split() and log_of(user, run) == b"done\n"
     namespace.nothing_left()
 
 

@@ -256,8 +256,9 @@ static int collect(struct kube_collect *g, struct err *err)
 static int open_cluster(struct kube_collect *g, struct err *err)
 {
 	const struct kubeconfig_input q = {.namespace = g->in->region, .deadline = &g->d};
-	int rc = g->in->credentials ? access_from_json(g->in->credentials, g->a, &g->access, err)
-				    : kubeconfig_read(&q, g->a, &g->access, err);
+	int rc = g->in->credentials
+			 ? access_from_json(g->in->credentials, &g->d, g->a, &g->access, err)
+			 : kubeconfig_read(&q, g->a, &g->access, err);
 
 	return rc == 0 ? kube_open(&g->access, &g->k, err) : rc;
 }

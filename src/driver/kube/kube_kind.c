@@ -17,7 +17,7 @@ static int read_access(struct kube_work *w, struct err *err)
 	const struct env_lookup own = {0};
 
 	if (w->row->credentials)
-		return access_from_json(w->row->credentials, w->a, &w->access, err);
+		return access_from_json(w->row->credentials, &w->d, w->a, &w->access, err);
 	return access_in_cluster(&own, w->a, &w->access, err);
 }
 

@@ -61,7 +61,7 @@ static int find_access(const struct kube_place *at, const char *credentials,
 {
 	const struct kubeconfig_input q = {.context = at->context, .deadline = d};
 
-	return credentials ? access_from_json(credentials, a, ret, err)
+	return credentials ? access_from_json(credentials, d, a, ret, err)
 			   : kubeconfig_read(&q, a, ret, err);
 }
 

@@ -1,4 +1,4 @@
-#include "driver/kube/api/access.h"
+#include "driver/kube/api/internal.h"
 
 #include <string.h>
 
@@ -35,10 +35,19 @@ struct doc *access_to_doc(const struct kube_access *x, struct arena *a)
 	put(a, d, "no_proxy", str_from(x->no_proxy));
 	if (x->insecure)
 		doc_set(a, d, STR("insecure"), doc_new_bool(a, true));
+	if (x->renewal.exec) {
+		struct doc *renewal = doc_new(a, DOC_TABLE);
+
+		doc_set(a, renewal, STR("exec"), doc_copy(a, x->renewal.exec));
+		put(a, renewal, "machine", str_from(x->renewal.machine));
+		doc_set(a, renewal, STR("expires_ms"), doc_new_int(a, x->renewal.expires_ms));
+		doc_set(a, d, STR("renewal"), renewal);
+	}
 	return d;
 }
 
-int access_from_json(const char *json, struct arena *a, struct kube_access *ret, struct err *err)
+int access_from_json(const char *json, const struct deadline *deadline, struct arena *a,
+		     struct kube_access *ret, struct err *err)
 {
 	struct str none = {0};
 	struct doc *d = NULL;
@@ -59,9 +68,19 @@ int access_from_json(const char *json, struct arena *a, struct kube_access *ret,
 		.proxy = doc_str(d, "proxy", none).p,
 		.no_proxy = doc_str(d, "no_proxy", none).p,
 	};
-	return ret->server ? 0
-			   : err_set(err, ERR_INVALID,
-				     "the credentials of the run are not of a Kubernetes cluster");
+	const struct doc *renewal = doc_table(d, "renewal");
+
+	ret->renewal = (struct kube_renewal){
+		.exec = doc_table(renewal, "exec"),
+		.machine = doc_str(renewal, "machine", STR("")).p,
+		.expires_ms = doc_int(renewal, "expires_ms", 0),
+	};
+	if (!ret->server)
+		return err_set(err, ERR_INVALID,
+			       "the credentials of the run are not of a Kubernetes cluster");
+	if (exec_plugin_renew(ret, deadline, a, err) < 0)
+		return err_wrap(err, "the credentials of the run have expired");
+	return 0;
 }
 
 static int read_trimmed(const char *path, struct arena *a, struct str *ret, struct err *err)

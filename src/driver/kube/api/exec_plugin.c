@@ -1,19 +1,31 @@
 /* exec_plugin - a program that a kubeconfig names prints the credentials of its user, for instance
- * `aws eks get-token`. */
+ * `aws eks get-token`.  They may expire before a run has ended: those of EKS do after fourteen minutes. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
+#include "base/file.h"
+#include "base/hex.h"
+#include "base/path.h"
 #include "driver/kube/api/internal.h"
 #include "fmt/doc.h"
+#include "net/digest.h"
 #include "sys/child_run.h"
 
 #define MAX_OUTPUT (256 * 1024)
+#define EARLY_MS 60000 /* before it expires: clocks differ, and calls take a while */
+#define MACHINE_ID "/etc/machine-id"
+#define MACHINE_ID_LEN 32
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 extern char **environ;
 
@@ -65,7 +77,7 @@ static const char **arguments(const struct doc *exec, const char *command, struc
 }
 
 static int run(const struct kubeconfig_input *in, const struct doc *exec, const char *dir,
-	       struct arena *a, struct buf *out, struct err *err)
+	       struct arena *a, struct buf *out, const char **ret_file, struct err *err)
 {
 	const char *command = doc_str(exec, "command", STR("")).p;
 	const char *path = env_get(&in->env, "PATH");
@@ -94,7 +106,48 @@ static int run(const struct kubeconfig_input *in, const struct doc *exec, const 
 		return err_set(err, ERR_DENIED, "exec: '%s' ended with %s %d: run it to see why",
 			       command, WIFEXITED(status) ? "exit code" : "signal",
 			       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+	*ret_file = arena_strdup(a, file);
 	return 0;
+}
+
+/* This machine and this user, as a digest.  Where a machine has no name for good, as in many containers, it is
+ * known until it boots again. */
+static const char *machine_here(struct arena *a)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	uint8_t digest[SHA256_BYTES];
+	char *hex = arena_alloc(a, 2 * SHA256_BYTES + 1), host[256] = "";
+
+	buf_init(&text, 4096);
+	if (file_read(MACHINE_ID, &text, NULL) < 0 || text.n < MACHINE_ID_LEN) {
+		buf_reset(&text);
+		(void)gethostname(host, sizeof(host) - 1);
+		if (file_read(BOOT_ID, &text, NULL) < 0)
+			return "";
+	}
+	buf_printf(&text, " regatta kube %s %u", host, (unsigned)getuid());
+	sha256_of(buf_str(&text).p, text.n, digest);
+	hex_encode(digest, sizeof(digest), hex);
+	return hex;
+}
+
+/* How to make new ones, if they expire. */
+static struct kube_renewal renewal_of(const struct doc *exec, const char *file,
+				      const struct doc *status, struct arena *a)
+{
+	struct kube_renewal r = {.machine = machine_here(a)};
+	CLEANUP(freep) char *here = getcwd(NULL, 0);
+	struct doc *absolute;
+
+	if (!clock_parse(doc_str(status, "expirationTimestamp", STR("")), &r.expires_ms) ||
+	    !*r.machine || !here)
+		return (struct kube_renewal){0};
+	CLEANUP(freep) char *path = path_join(here, file); /* an absolute one stays */
+
+	absolute = doc_copy(a, exec);
+	doc_set(a, absolute, STR("command"), doc_new_str(a, arena_str(a, str_from(path))));
+	r.exec = absolute;
+	return r;
 }
 
 int exec_plugin_run(const struct kubeconfig_input *in, const struct doc *exec, const char *dir,
@@ -102,9 +155,10 @@ int exec_plugin_run(const struct kubeconfig_input *in, const struct doc *exec, c
 {
 	CLEANUP(buf_release) struct buf out = {0};
 	struct doc *said = NULL;
+	const char *file;
 
 	buf_init(&out, MAX_OUTPUT);
-	if (run(in, exec, dir, a, &out, err) < 0)
+	if (run(in, exec, dir, a, &out, &file, err) < 0)
 		return -1;
 	if (json_parse(buf_str(&out), a, &said, err) < 0)
 		return err_set(err, ERR_DENIED, "exec: '%s' prints no JSON",
@@ -117,5 +171,87 @@ int exec_plugin_run(const struct kubeconfig_input *in, const struct doc *exec, c
 	if (!ret->token && !ret->cert.n)
 		return err_set(err, ERR_DENIED, "exec: '%s' prints no credentials",
 			       doc_str(exec, "command", STR("")).p);
+	ret->renewal = renewal_of(exec, file, status, a);
+	return 0;
+}
+
+/* ---- what it printed last, for all threads ---- */
+
+#define KEPT 8 /* programs; more are run again for each call */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of kept */
+static struct kept {
+	char *exec; /* JSON; NULL: free */
+	char *token, *cert, *key;
+	int64_t expires_ms;
+} kept[KEPT];
+
+static bool holds(int64_t expires_ms)
+{
+	return clock_wall_ms() + EARLY_MS < expires_ms;
+}
+
+static bool take_kept(const char *exec, struct arena *a, struct kube_access *ret)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < KEPT && !found; i++) {
+		const struct kept *k = &kept[i];
+
+		if (!k->exec || strcmp(k->exec, exec) != 0 || !holds(k->expires_ms))
+			continue;
+		found = true;
+		ret->token = k->token ? arena_strdup(a, k->token) : NULL;
+		ret->cert = arena_str(a, str_from(k->cert));
+		ret->key = arena_str(a, str_from(k->key));
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* In the place of what it printed before, or of what has expired. */
+static void keep(const char *exec, const struct kube_access *x)
+{
+	struct kept *to = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < KEPT; i++)
+		if (kept[i].exec && strcmp(kept[i].exec, exec) == 0)
+			to = &kept[i];
+	for (size_t i = 0; i < KEPT && !to; i++)
+		if (!kept[i].exec || !holds(kept[i].expires_ms))
+			to = &kept[i];
+	if (to) {
+		free(to->exec);
+		free(to->token);
+		free(to->cert);
+		free(to->key);
+		*to = (struct kept){.exec = xstrdup(exec),
+				    .token = x->token ? xstrdup(x->token) : NULL,
+				    .cert = xstrdup(x->cert.n ? x->cert.p : ""),
+				    .key = xstrdup(x->key.n ? x->key.p : ""),
+				    .expires_ms = x->renewal.expires_ms};
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int exec_plugin_renew(struct kube_access *x, const struct deadline *d, struct arena *a,
+		      struct err *err)
+{
+	const struct kubeconfig_input in = {.deadline = d};
+	const struct doc *exec = x->renewal.exec;
+
+	if (!exec || holds(x->renewal.expires_ms) ||
+	    strcmp(x->renewal.machine, machine_here(a)) != 0)
+		return 0;
+	const char *text = doc_json_text(a, exec);
+
+	if (take_kept(text, a, x))
+		return 0;
+	if (exec_plugin_run(&in, exec, "/", a, x, err) < 0)
+		return -1;
+	if (x->renewal.exec)
+		keep(text, x);
 	return 0;
 }

@@ -7,6 +7,10 @@
  * prints. */
 int exec_plugin_run(const struct kubeconfig_input *in, const struct doc *exec, const char *dir,
 		    struct arena *a, struct kube_access *ret, struct err *err);
+/* Runs it again if what it printed has expired and this is the machine and the user that it belongs to; elsewhere
+ * the access stays as it is. */
+int exec_plugin_renew(struct kube_access *access, const struct deadline *d, struct arena *a,
+		      struct err *err);
 
 /* Another status than 2xx as an error, with the words of the cluster.  `what`: "create jobs". */
 int status_error(int status, struct str body, const char *what, struct err *err);

@@ -112,7 +112,7 @@ static inline int rig_setup(void **state)
 		.services = &r->services,
 		.enrol = "1.2.3.mac",
 	};
-	assert_int_equal(access_from_json(r->credentials, r->a, &r->access, &r->err), 0);
+	assert_int_equal(access_from_json(r->credentials, NULL, r->a, &r->access, &r->err), 0);
 	assert_int_equal(kube_open(&r->access, &r->k, &r->err), 0);
 	*state = r;
 	return 0;

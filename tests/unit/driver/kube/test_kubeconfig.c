@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/deadline.h"
@@ -183,6 +184,83 @@ static void a_program_of_the_configuration_prints_the_token(void **state)
 	assert_string_equal(read_config(NULL, NULL).token, "printed");
 }
 
+#define EXPIRES(token, when)                                                                       \
+	"{\"status\":{\"token\":\"" token "\",\"expirationTimestamp\":\"" when "\"}}"
+
+static struct err take_err;
+
+static const char *token_taken(const char *json)
+{
+	struct deadline d = deadline_in(20000, NULL);
+	struct kube_access x;
+
+	take_err = (struct err){0};
+	return access_from_json(json, &d, arena, &x, &take_err) < 0 ? NULL : x.token;
+}
+
+/* What `regatta run` sends, made by a program whose first answer has expired. */
+static const char *expired_access(const char *plugin)
+{
+	write_file("answer", EXPIRES("first", "2020-01-01T00:00:00Z"));
+	write_file(plugin,
+		   arena_printf(arena, "#!/bin/sh\necho x >>'%s/runs'\ncat '%s/answer' || exit 3\n",
+				dir, dir));
+	set(1, "KUBECONFIG",
+	    write_file("config",
+		       arena_printf(arena, WITH_USER("{exec: {command: ./%s}}"), plugin)));
+	struct kube_access x = read_config(NULL, NULL);
+
+	assert_string_equal(x.token, "first");
+	return doc_json_text(arena, access_to_doc(&x, arena));
+}
+
+static int64_t runs(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat(arena_printf(arena, "%s/runs", dir), &st), 0);
+	return st.st_size / 2;
+}
+
+static void what_has_expired_is_made_anew_by_the_same_program(void **state)
+{
+	(void)state;
+	const char *json = expired_access("plugin");
+
+	write_file("answer", EXPIRES("second", "2999-01-01T00:00:00Z"));
+	assert_string_equal(token_taken(json), "second");
+	assert_int_equal(runs(), 2);
+	write_file("answer", EXPIRES("third", "2999-01-01T00:00:00Z"));
+	assert_string_equal(token_taken(json), "second"); /* it still holds */
+	assert_int_equal(runs(), 2);
+}
+
+static void a_program_that_gives_nothing_new_is_named(void **state)
+{
+	(void)state;
+	const char *json = expired_access("later-gone");
+
+	unlink(arena_printf(arena, "%s/answer", dir));
+	assert_null(token_taken(json));
+	assert_int_equal(take_err.kind, ERR_DENIED);
+	assert_non_null(strstr(take_err.msg, "the credentials of the run have expired: exec: "));
+	assert_non_null(strstr(take_err.msg, "ended with exit code 3"));
+}
+
+/* A team's master has credentials of its own, and must not use them for somebody else's run. */
+static void only_the_machine_of_the_kubeconfig_runs_its_program(void **state)
+{
+	struct doc *d = NULL;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(json_parse(str_from(expired_access("plugin")), arena, &d, &err), 0);
+	doc_set(arena, (struct doc *)doc_table(d, "renewal"), STR("machine"),
+		doc_new_str(arena, STR("another")));
+	assert_string_equal(token_taken(doc_json_text(arena, d)), "first");
+	assert_int_equal(runs(), 1);
+}
+
 static void a_program_that_fails_or_is_missing_is_named(void **state)
 {
 	(void)state;
@@ -254,14 +332,14 @@ static void what_travels_is_read_back_as_it_was(void **state)
 	struct kube_access x = read_config(NULL, NULL), y;
 	struct err err;
 
-	assert_int_equal(
-		access_from_json(doc_json_text(arena, access_to_doc(&x, arena)), arena, &y, &err),
-		0);
+	assert_int_equal(access_from_json(doc_json_text(arena, access_to_doc(&x, arena)), NULL,
+					  arena, &y, &err),
+			 0);
 	assert_string_equal(y.server, x.server);
 	assert_true(str_eq(y.cert, x.cert) && str_eq(y.key, x.key));
 	assert_true(y.insecure);
-	assert_int_equal(access_from_json("{}", arena, &y, &err), -1);
-	assert_int_equal(access_from_json("x", arena, &y, &err), -1);
+	assert_int_equal(access_from_json("{}", NULL, arena, &y, &err), -1);
+	assert_int_equal(access_from_json("x", NULL, arena, &y, &err), -1);
 }
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -274,6 +352,9 @@ int main(void)
 		T(without_the_variable_it_is_the_file_in_the_home),
 		T(certificates_and_token_files_are_beside_their_file),
 		T(a_program_of_the_configuration_prints_the_token),
+		T(what_has_expired_is_made_anew_by_the_same_program),
+		T(a_program_that_gives_nothing_new_is_named),
+		T(only_the_machine_of_the_kubeconfig_runs_its_program),
 		T(a_program_that_fails_or_is_missing_is_named),
 		T(what_is_missing_is_said),
 		T(in_a_pod_it_is_the_service_account),
