@@ -106,6 +106,7 @@ def test_whole_runs_come_in_pages(regatta, service):
     refused = again.get("/api/v1/runs?full=1&limit=10000")
     assert refused.status == 400 and "from 1 to 200" in refused.json["error"]["message"]
     assert len(again.get("/api/v1/runs?limit=10000").json["runs"]) == 251
+    assert again.get("/api/v1/runs?limit=1&state=active").json == {"runs": [], "total": 251}
     # The command turns the pages itself.
     assert [r["id"] for r in regatta.json("ps", "--all", "--limit", "10000")] == [r["id"] for r in page + rest]
     assert len(regatta.json("ps", "--all", "--limit", "240")) == 240

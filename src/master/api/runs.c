@@ -1,6 +1,7 @@
 /* Handlers about runs. */
 #include "master/api/api.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,18 @@ static bool put_run(void *ctx, const struct run_row *row)
 	return !l->text.overflow && l->left != 0;
 }
 
+/* With the number of all runs, whatever was asked for. */
+static void end_list(struct run_list *l, struct err *err)
+{
+	int64_t phases[RUN_PHASES] = {0}, total = 0;
+
+	if (err->kind == ERR_NONE)
+		(void)store_run_phases(l->m->store, phases, err);
+	for (int i = 0; i < RUN_PHASES; i++)
+		total += phases[i];
+	buf_printf(&l->text, "],\"total\":%" PRId64 "}\n", total);
+}
+
 static bool run_list_piece(void *ctx)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -131,7 +144,7 @@ static bool run_list_piece(void *ctx)
 			"too many runs for one answer: ask for fewer with 'limit' and 'before'");
 	if (err.kind == ERR_NONE && l->got == n && l->left != 0)
 		return true;
-	buf_addz(&l->text, "]}\n");
+	end_list(l, &err);
 	if (err.kind == ERR_NONE)
 		http_reply(l->x, 200, "application/json", buf_str(&l->text));
 	else

@@ -276,9 +276,10 @@ function summary(r) {
 
 function list(q) {
 	let all = [...Object.keys(special).map(find).filter(Boolean).map(summary), ...old];
+	const total = all.length;
 	if (q.get("state") === "active") all = all.filter((r) => !["succeeded", "failed", "cancelled"].includes(r.state));
 	if (q.get("before")) all = all.slice(all.findIndex((r) => r.id === q.get("before")) + 1);
-	return { runs: all.slice(0, Number(q.get("limit") ?? 100)) };
+	return { runs: all.slice(0, Number(q.get("limit") ?? 100)), total };
 }
 
 function json(res, body, status = 200) {

@@ -17,10 +17,12 @@ const POLL_MS = 3000;
 
 interface Answer {
 	runs: Run[];
+	total?: number; /* of all that there are; an older master does not say it */
 }
 
 export class RunsList {
 	runs: Run[] = [];
+	total: number | null = null;
 	complete = false;
 	loaded = false;
 	error: ApiError | null = null;
@@ -131,7 +133,9 @@ export class RunsList {
 	}
 
 	private async ask(params: Record<string, string | number>): Promise<Run[]> {
-		const page = (await getJson<Answer>(`${API}/runs${query(params)}`)).runs;
+		const answer = await getJson<Answer>(`${API}/runs${query(params)}`);
+		const page = answer.runs;
+		this.total = answer.total ?? null;
 		for (const r of page) this.stamp(r);
 		return page;
 	}

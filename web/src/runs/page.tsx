@@ -86,7 +86,7 @@ export function RunsPage(): JSX.Element {
 			<div class="head">
 				<h1>Runs</h1>
 				<span class="dim">
-					{list.loaded && `${count(active)} active, ${count(list.runs.length)}${list.complete ? "" : "+"} in all`}
+					{list.loaded && `${count(active)} active, ${list.total === null ? `${count(list.runs.length)}${list.complete ? "" : "+"}` : count(list.total)} in all`}
 				</span>
 				<span class="spring" />
 				<LinkBadge state={link} retry={retry} />
@@ -151,7 +151,7 @@ export function RunsPage(): JSX.Element {
 			)}
 			{narrowed && shown.length > 0 && (
 				<p class="foot dim" role="status">
-					{plural(shown.length, "run")} of {count(list.runs.length)}
+					{plural(shown.length, "run")} of {count(list.total ?? list.runs.length)}
 					{!list.full && ", still looking…"}
 				</p>
 			)}
