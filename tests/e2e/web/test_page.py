@@ -351,6 +351,16 @@ def test_what_the_sides_cost_stands_above_the_table(regatta, visitors):
     assert costs.all_inner_texts() == [f"{a}: 0.42 USD a run, 0.00013 USD per step"]
 
 
+def test_parameters_that_differ_stand_above_the_table(regatta, visitors):
+    job = regatta.job("command = [\"echo\", \"**metrics_data: speed=1\"]\n[params]\nlr = 0.1\ndepth = 3\nkind = \"a\"\n")
+    a = regatta.json("run", job)["id"]
+    b = regatta.json("run", job, "--set", "params.lr=0.2", "--set", "params.kind=b c")["id"]
+    page = sign_in(regatta, visitors(), f"/compare?run={a}&run={b}")
+    listed = page.get_by_role("list", name="Parameters that differ").get_by_role("listitem")
+    listed.first.wait_for()
+    assert listed.all_inner_texts() == ["lr: 0.1 → 0.2", "kind: a → b c"]
+
+
 def test_a_single_point_is_seen(regatta, visitors):
     run = regatta.json("run", "--name", "lone", "--", "echo", "**metrics_data: speed=5")["id"]
     page = sign_in(regatta, visitors(), f"/run/{run}")

@@ -65,9 +65,27 @@ function Costs({ arms }: { arms: CompareArm[] }): JSX.Element {
 	);
 }
 
+/* "0.1", or "0.1 0.2" where the runs of one side differ, too. */
+function sideText(values: unknown[]): string {
+	return values.map((v) => (v === null ? "–" : typeof v === "string" ? v : JSON.stringify(v))).join(" ");
+}
+
+function Params({ params }: { params: NonNullable<Comparison["params"]> }): JSX.Element {
+	return (
+		<ul class="notes" aria-label="Parameters that differ">
+			{params.map((p) => (
+				<li key={p.name}>
+					<span class="mono">{p.name}</span>: {p.values.map(sideText).join(" → ")}
+				</li>
+			))}
+		</ul>
+	);
+}
+
 export function Verdicts({ c }: { c: Comparison }): JSX.Element {
 	return (
 		<>
+			{c.params && c.params.length > 0 && <Params params={c.params} />}
 			{c.arms?.some((a) => a.cost) && <Costs arms={c.arms} />}
 			{c.metrics.length > 0 ? <VerdictTable c={c} /> : <Empty>These runs have no metric in common.</Empty>}
 			{c.notes && c.notes.length > 0 && (

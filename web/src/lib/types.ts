@@ -140,6 +140,7 @@ export interface Comparison {
 	runs: string[];
 	arms?: CompareArm[];
 	variants?: { name: string; of: (string | null)[] }[]; /* suites are compared */
+	params?: { name: string; values: unknown[][] }[]; /* those that differ; the values of each side */
 	metrics: CompareMetric[];
 	notes?: string[];
 }
