@@ -30,7 +30,7 @@ def test_a_run_is_submitted_followed_and_read(regatta, master, monkeypatch):
     samples = list(run.stream_metrics())
     assert [(s.node, s.name, s.step, s.value) for s in samples] == [("worker-0", "loss", i, i / 10) for i in (1, 2, 3)]
     assert list(run.logs(follow=True)) == ["payload", "step 1 loss=0.1", "step 2 loss=0.2", "step 3 loss=0.3"]
-    assert list(run.logs(stream="err")) == ["oops"]
+    assert list(run.logs(stream="err", since="1h")) == ["oops"] and not list(run.logs(since="2999-01-01T00:00:00Z"))
     assert run.wait(timeout=60, check=True) is run and run.ended and run.exit_code == 0 and run.verdict == "succeeded"
     assert [(p.step, p.value) for p in run.series("loss", node="worker-0")] == [(1, 0.1), (2, 0.2), (3, 0.3)]
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -76,7 +76,7 @@ def test_a_block_that_is_left_cancels_its_run_and_errors_have_kinds(regatta, mas
 def test_a_killed_master_is_started_again_and_nothing_is_missed(regatta, master):
     run = master.submit({"name": "py", "command": ["sh", "-c", "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two"]},
                         base_dir=str(regatta.cwd))
-    lines = run.logs(follow=True)
+    lines = run.logs(follow=True, since="1h")
     assert next(lines) == "one"
     subprocess.run(["kill", "-9", *map(str, regatta.pids("master"))], check=True)
     (regatta.cwd / "go").touch()

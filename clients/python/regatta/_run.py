@@ -194,16 +194,20 @@ class Run:
         return nodes[0]
 
     def log_chunks(self, node: Optional[str] = None, stream: str = "out", follow: bool = False,
-                   offset: int = 0) -> Iterator[bytes]:
-        """The bytes of a log (`stream`: out, err or metrics) as they come.  A lost connection is taken up again where it
-        was, so that no byte is missed or seen twice."""
+                   offset: int = 0, since: Optional[str] = None) -> Iterator[bytes]:
+        """The bytes of a log (`stream`: out, err or metrics) as they come, from the offset, or what reached the master
+        `since` a time: "5m" ago, or as in RFC 3339.  A lost connection is taken up again where it was, so that no byte is
+        missed or seen twice."""
         path = self.path(f"/logs/{quote(self._node(node), safe='')}")
         until = time.monotonic() + AGAIN_SECONDS
         while True:
             try:
-                response = self._transport.open("GET", path, {"stream": stream, "offset": offset,
-                                                              "follow": 1 if follow else None}, timeout=None)
+                response = self._transport.open("GET", path, {
+                    "stream": stream, "offset": None if since else offset, "since": since, "follow": 1 if follow else None,
+                }, timeout=None)
                 try:
+                    if since:  # only the first answer is asked for by time
+                        offset, since = int(response.headers["Regatta-Offset"]), None
                     for chunk in iter(lambda: response.read1(CHUNK), b""):
                         offset += len(chunk)
                         until = time.monotonic() + AGAIN_SECONDS
@@ -215,11 +219,12 @@ class Run:
                 if time.monotonic() > until:
                     raise Unavailable(f"the log of run {self.id} was cut off: {e}") from e
 
-    def logs(self, node: Optional[str] = None, stream: str = "out", follow: bool = False) -> Iterator[str]:
-        """The lines of a log, without their ends; with `follow` until the node has ended."""
+    def logs(self, node: Optional[str] = None, stream: str = "out", follow: bool = False,
+             since: Optional[str] = None) -> Iterator[str]:
+        """The lines of a log, without their ends; with `follow` until the node has ended; `since` as for log_chunks()."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         rest = ""
-        for chunk in self.log_chunks(node, stream, follow):
+        for chunk in self.log_chunks(node, stream, follow, since=since):
             *lines, rest = (rest + decoder.decode(chunk)).split("\n")
             yield from lines
         rest += decoder.decode(b"", True)
