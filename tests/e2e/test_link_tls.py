@@ -59,12 +59,22 @@ def stopped(pid):
         os.kill(pid, signal.SIGCONT)
 
 
+def is_dead(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def move_agents(regatta, run, count, master):
     """The agents of a run come back as agents of another machine would: by URL and pin.  The log of each."""
     logs = []
     with stopped(int((regatta.home / "lock").read_text())):  # else it would start them again itself
-        for pid in regatta.pids("node-agent"):
+        killed = regatta.pids("node-agent")
+        for pid in killed:
             os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: all(map(is_dead, killed)), what="the old agents give their directories up")
         for path in configs(regatta, run, count):
             config = json.loads(path.read_text().splitlines()[0])
             config.pop("link_dir", None)
@@ -75,6 +85,10 @@ def move_agents(regatta, run, count, master):
             regatta.children.append(subprocess.Popen(
                 [BINARY, "node-agent", path.parent], stderr=logs[-1], stdout=subprocess.DEVNULL,
                 env={**regatta.env, "REGATTA_NODE_TOKEN": config["mark"]}))
+        # Before that it has not taken its directory, and the master would take it for dead when it goes on.
+        port = int(master["master"].rsplit(":", 1)[1])
+        for agent in regatta.children[-count:]:
+            wait_for(lambda agent=agent: peers(agent.pid, port), what="the agent dials")
     return logs
 
 
