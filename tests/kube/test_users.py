@@ -90,6 +90,7 @@ def answer_without_a_token(elsewhere, namespace, run):
     return said
 
 
+@pytest.mark.long
 def test_the_role_is_enough_and_used_and_users_of_two_namespaces_do_not_meet(here, cluster, namespace, elsewhere, tmp_path):
     alice, bob = member(namespace, tmp_path / "alice", "alice"), member(elsewhere, tmp_path / "bob", "bob")
     assert doctor(alice)["gpus"]["state"] == "warning"
