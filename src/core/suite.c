@@ -302,6 +302,11 @@ bool suite_is_done(const struct core_suite *s)
 	return s->count[ENTRY_SUCCEEDED] == s->n;
 }
 
+bool suite_goes_on(const struct core_suite *s)
+{
+	return s->phase == SUITE_RUNNING || suite_outcome(s) == SUITE_SUCCEEDED;
+}
+
 enum suite_phase suite_outcome(const struct core_suite *s)
 {
 	if (s->cancel_asked)

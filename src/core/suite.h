@@ -162,6 +162,8 @@ const char *entry_state_name(enum entry_state e);
 enum suite_phase suite_outcome(const struct core_suite *s);
 /* Has every run succeeded, whatever the suite is called?  Then nothing can be resumed. */
 bool suite_is_done(const struct core_suite *s);
+/* Will one that has not ended run all of its entries anyway?  Then a resume has nothing to do. */
+bool suite_goes_on(const struct core_suite *s);
 /* How long the rest will take about, judged by the runs that have ended; -1: nobody knows. */
 int64_t suite_left_ms(const struct core_suite *s, int64_t now_ms);
 /* The exit code of `regatta suite run` for an ended suite. */

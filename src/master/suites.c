@@ -569,8 +569,8 @@ int suites_again(struct suites *s, struct str id, bool failed, struct live_suite
 		return -1;
 	*ret = ls;
 	if (!ls->ended) {
-		if (ls->core->phase == SUITE_RUNNING || suite_outcome(ls->core) == SUITE_SUCCEEDED)
-			return 0; /* it goes on anyway */
+		if (suite_goes_on(ls->core))
+			return 0;
 		return err_set(err, ERR_CONFLICT,
 			       "suite %s is %s: 'regatta suite resume %s' once it has ended",
 			       ls->row.id, suite_phase_name(ls->core->phase), ls->row.id);

@@ -249,7 +249,9 @@ static void a_cancel_ends_the_active_runs_and_starts_no_other(void **state)
 	next(&h, SUITE_FX_START);
 	next(&h, SUITE_FX_START);
 	started(&h, 0);
+	assert_true(suite_goes_on(h.s));
 	step(&h, (struct suite_event){.kind = SUITE_CANCEL, .text = "cancelled"});
+	assert_false(suite_goes_on(h.s));
 	assert_int_equal(next(&h, SUITE_FX_CANCEL), 0);
 	nothing_more(&h);
 	/* The other one was being made. */
@@ -465,6 +467,7 @@ static void the_client_that_stays_runs_on_exit(void **state)
 
 	(void)state;
 	begin_closing(&h);
+	assert_true(suite_goes_on(h.s)); /* nothing is left to run */
 	claim(&h, "somebody else");
 	assert_false(suite_is_claimed_by(h.s, "somebody else"));
 	claim(&h, LAPTOP);
