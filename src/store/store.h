@@ -142,6 +142,8 @@ typedef bool (*run_row_fn)(void *ctx, const struct run_row *row);
  * ended.  fn may use the store. */
 int store_runs_each(struct store *st, bool active, int64_t before_no, int limit, struct arena *a,
 		    run_row_fn fn, void *ctx, struct err *err);
+/* Number of all runs. */
+int store_run_count(struct store *st, int64_t *ret, struct err *err);
 /* Number of runs per phase. */
 int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct err *err);
 /* Removes the rows of a run in all tables.  ERR_CONFLICT if it has not ended. */

@@ -33,7 +33,8 @@ enum {
 	BY_SOURCE,
 	LIST,
 	LIST_ACTIVE,
-	PHASES
+	PHASES,
+	ALL
 };
 static const struct stmt_def defs[STMT_SLOTS] = {
 	[ADD] = {"add run",
@@ -63,6 +64,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[LIST_ACTIVE] = {"list runs", "SELECT " ROW " FROM run INDEXED BY run_active" WITH_JOB
 				      " WHERE ended_ms = 0 AND no < ?1 ORDER BY no DESC LIMIT ?2"},
 	[PHASES] = {"count runs", "SELECT phase, count(*) FROM run GROUP BY phase"},
+	[ALL] = {"count runs", "SELECT count(*) FROM run"},
 };
 
 /* Children first: a table that is missing here breaks a foreign key. */
@@ -340,6 +342,16 @@ int store_run_phases(struct store *st, int64_t ret[static RUN_PHASES], struct er
 		return -1;
 	memcpy(ret, counts, sizeof(counts));
 	return 0;
+}
+
+int store_run_count(struct store *st, int64_t *ret, struct err *err)
+{
+	CLEANUP(query_end) struct sql_query q;
+
+	if (query_read(&q, st, STMT_RUN, ALL, defs, err) < 0 || query_next(&q, err) < 0)
+		return -1;
+	*ret = row_int(&q);
+	return query_sound(&q, err);
 }
 
 static int check_ended(struct store *st, int64_t no, struct err *err)

@@ -115,6 +115,13 @@ static int call_runs(struct store *st, struct err *err)
 
 static int call_count(struct store *st, struct err *err)
 {
+	int64_t n;
+
+	return store_run_count(st, &n, err);
+}
+
+static int call_phases(struct store *st, struct err *err)
+{
 	int64_t n[RUN_PHASES];
 
 	return store_run_phases(st, n, err);
@@ -196,6 +203,7 @@ static const struct {
 	{"source used", call_source_used, false},
 	{"runs", call_runs, false},
 	{"count", call_count, false},
+	{"phases", call_phases, false},
 	{"remove", call_remove, true},
 	{"add event", call_add_event, true},
 	{"events", call_events, false},

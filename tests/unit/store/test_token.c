@@ -218,9 +218,11 @@ static void runs_are_counted_by_phase(void **state)
 {
 	struct store *st = fixture_open(*state);
 	struct core_run *r = fixture_run();
-	int64_t counts[RUN_PHASES];
+	int64_t counts[RUN_PHASES], all;
 	struct err err;
 
+	assert_ok(store_run_count(st, &all, &err), &err);
+	assert_int_equal(all, 0);
 	store_begin(st);
 	fixture_add(st, "a");
 	int64_t b = fixture_add(st, "b"), c = fixture_add(st, "c");
@@ -232,6 +234,8 @@ static void runs_are_counted_by_phase(void **state)
 	assert_int_equal(counts[RUN_ACCEPTED], 1);
 	assert_int_equal(counts[RUN_FAILED], 2);
 	assert_int_equal(counts[RUN_RUNNING], 0);
+	assert_ok(store_run_count(st, &all, &err), &err);
+	assert_int_equal(all, 3);
 	fixture_run_free(r);
 	store_close(st);
 }
