@@ -28,14 +28,12 @@
 #include "net/digest.h"
 #include "sys/files_limit.h"
 #include "sys/loop.h"
+#include "sys/machine.h"
 #include "sys/worker.h"
 
 #define ID_FILE "id"
 #define ID_BYTES 16
 #define MAX_FILES 65536
-#define MACHINE_ID_FILE "/etc/machine-id"
-#define MACHINE_ID_LEN 32
-#define MACHINE_ID_MAX 256
 
 static void on_stop_signal(void *ctx, int signo)
 {
@@ -79,15 +77,14 @@ static int take_lock(struct host_daemon *h, struct err *err)
  * master gets a digest of it. */
 static void find_machine(struct host_daemon *h)
 {
-	CLEANUP(buf_release) struct buf text = {0};
+	char id[MACHINE_ID_LEN + 1], text[64];
 	uint8_t digest[SHA256_BYTES];
 
-	buf_init(&text, MACHINE_ID_MAX);
-	buf_addz(&text, "regatta host ");
-	size_t before = text.n;
-	if (file_read(MACHINE_ID_FILE, &text, NULL) < 0 || text.n < before + MACHINE_ID_LEN)
-		return; /* none, or not made yet: "uninitialized" */
-	sha256_of(buf_str(&text).p, before + MACHINE_ID_LEN, digest);
+	if (!machine_id(id))
+		return;
+	int n = snprintf(text, sizeof(text), "regatta host %s", id);
+
+	sha256_of(text, (size_t)n, digest);
 	hex_encode(digest, HOST_MACHINE_LEN / 2, h->machine);
 }
 

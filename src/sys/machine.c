@@ -1,6 +1,7 @@
 #include "sys/machine.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -9,12 +10,26 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "sys/child_run.h"
 
+#define MACHINE_ID_FILE "/etc/machine-id"
+#define MACHINE_ID_MAX 256
 #define NVIDIA_DIR "/proc/driver/nvidia/gpus"
 #define ANSWER_MAX (64 * 1024)
 #define ANSWER_MS 5000 /* nvidia-smi may hang with the driver */
+
+bool machine_id(char id[static MACHINE_ID_LEN + 1])
+{
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, MACHINE_ID_MAX);
+	if (file_read(MACHINE_ID_FILE, &text, NULL) < 0 || text.n < MACHINE_ID_LEN)
+		return false; /* "uninitialized" */
+	snprintf(id, MACHINE_ID_LEN + 1, "%s", buf_str(&text).p);
+	return true;
+}
 
 int64_t machine_cpus(void)
 {

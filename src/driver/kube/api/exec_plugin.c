@@ -20,11 +20,10 @@
 #include "fmt/doc.h"
 #include "net/digest.h"
 #include "sys/child_run.h"
+#include "sys/machine.h"
 
 #define MAX_OUTPUT (256 * 1024)
 #define EARLY_MS 60000 /* before it expires: clocks differ, and calls take a while */
-#define MACHINE_ID "/etc/machine-id"
-#define MACHINE_ID_LEN 32
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 extern char **environ;
@@ -116,11 +115,12 @@ static const char *machine_here(struct arena *a)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	uint8_t digest[SHA256_BYTES];
-	char *hex = arena_alloc(a, 2 * SHA256_BYTES + 1), host[256] = "";
+	char *hex = arena_alloc(a, SHA256_TEXT), id[MACHINE_ID_LEN + 1], host[256] = "";
 
 	buf_init(&text, 4096);
-	if (file_read(MACHINE_ID, &text, NULL) < 0 || text.n < MACHINE_ID_LEN) {
-		buf_reset(&text);
+	if (machine_id(id)) {
+		buf_addz(&text, id);
+	} else {
 		(void)gethostname(host, sizeof(host) - 1);
 		if (file_read(BOOT_ID, &text, NULL) < 0)
 			return "";
@@ -161,7 +161,7 @@ int exec_plugin_run(const struct kubeconfig_input *in, const struct doc *exec, c
 	if (run(in, exec, dir, a, &out, &file, err) < 0)
 		return -1;
 	if (json_parse(buf_str(&out), a, &said, err) < 0)
-		return err_set(err, ERR_DENIED, "exec: '%s' prints no JSON",
+		return err_set(err, ERR_DENIED, "exec: '%s' prints no JSON: run it to see why",
 			       doc_str(exec, "command", STR("")).p);
 	const struct doc *status = doc_table(said, "status");
 
