@@ -262,8 +262,8 @@ static struct doc *refuse_second(struct reading *r, const struct doc *all)
 	return all->array.v[0];
 }
 
-/* One line instead of one for each of its tables. */
-static bool is_suite(struct reading *r, const struct doc *doc)
+/* True: it is one.  One line, instead of one for each of its tables. */
+static bool refuse_suite(struct reading *r, const struct doc *doc)
 {
 	const struct doc *suite = doc_table(doc, "suite");
 
@@ -283,7 +283,7 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 			       r->opts->nsets, MAX_SETS);
 	if (r->opts->convert && (doc->type == DOC_TABLE || doc->type == DOC_ARRAY))
 		doc = r->opts->convert(doc, r->a, &r->ps);
-	if (!doc || is_suite(r, doc))
+	if (!doc || refuse_suite(r, doc))
 		return fail(r, ret_text, err);
 	if (doc->type == DOC_ARRAY && is_several(doc))
 		doc = refuse_second(r, doc);
