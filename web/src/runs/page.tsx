@@ -29,6 +29,12 @@ function fits(run: Run, filter: Filter): boolean {
 	return filter === "active" ? !isOver(run.state) : run.state === filter;
 }
 
+/* An older master tells no total: then there are more than those that are loaded. */
+function inAll(list: RunsList): string {
+	if (list.total !== null) return count(list.total);
+	return `${count(list.runs.length)}${list.complete ? "" : "+"}`;
+}
+
 function useRuns(): [RunsList, LinkState, () => void] {
 	const [, redraw] = useState(0);
 	const [link, setLink] = useState<LinkState>({ kind: "connecting" });
@@ -86,7 +92,7 @@ export function RunsPage(): JSX.Element {
 			<div class="head">
 				<h1>Runs</h1>
 				<span class="dim">
-					{list.loaded && `${count(active)} active, ${list.total === null ? `${count(list.runs.length)}${list.complete ? "" : "+"}` : count(list.total)} in all`}
+					{list.loaded && `${count(active)} active, ${inAll(list)} in all`}
 				</span>
 				<span class="spring" />
 				<LinkBadge state={link} retry={retry} />
