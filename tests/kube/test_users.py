@@ -90,7 +90,6 @@ def answer_without_a_token(elsewhere, namespace, run):
     return said
 
 
-@pytest.mark.long
 def test_the_role_is_enough_and_used_and_users_of_two_namespaces_do_not_meet(here, cluster, namespace, elsewhere, tmp_path):
     alice, bob = member(namespace, tmp_path / "alice", "alice"), member(elsewhere, tmp_path / "bob", "bob")
     assert doctor(alice)["gpus"]["state"] == "warning"
@@ -110,6 +109,7 @@ def test_the_role_is_enough_and_used_and_users_of_two_namespaces_do_not_meet(her
         assert ended["verdict"] == "succeeded", ended["cause"]
         assert bob.ends(of_bob)["verdict"] == "succeeded" and "of bob" in bob("logs", of_bob, "worker-0").stdout
         install = namespace.pods(f"regatta/run={plain_run}")[0]["metadata"]["labels"]["regatta/install"]
+        wait_for(lambda: not [name for _, name in truth.things(cluster, namespace.name) if name.startswith(agent_run)], "the end of its last pods", 60)
         before = truth.identities(cluster, namespace.name)
         try_to_meddle(bob, here, namespace, apart_run)
         assert answer_without_a_token(elsewhere, namespace, apart_run) == "401"

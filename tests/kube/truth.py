@@ -74,7 +74,8 @@ def place_decoys(cluster, namespace):
 
 
 def identities(cluster, namespace):
-    """What changes when somebody touches an object, and not when the cluster notes its state."""
+    """What changes when somebody touches an object, and not when the cluster notes its state.  The end points of a service
+    are nothing but such notes."""
     return {key: (o["metadata"]["uid"], o["metadata"].get("generation"), o["metadata"].get("deletionTimestamp"), o["metadata"].get("labels"),
                   o.get("data"), o.get("status", {}).get("phase"))
-            for key, o in things(cluster, namespace).items()}
+            for key, o in things(cluster, namespace).items() if key[0] not in ("EndpointSlice", "Endpoints")}
