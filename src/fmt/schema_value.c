@@ -60,6 +60,8 @@ static bool bad_type(struct load *l, const struct field *f, const struct place *
 		words_choices(f->choices, &expected);
 	} else {
 		buf_addz(&expected, words_expected(f->type));
+		if (f->type == FIELD_MAP)
+			buf_printf(&expected, ", as in [%s.NAME]", f->name);
 		if (f->choices) {
 			buf_addz(&expected, ", or ");
 			words_choices(f->choices, &expected);

@@ -22,7 +22,7 @@ static const struct {
 	[FIELD_ARGV] = {"a command as a list of strings or one string", "command", "words"},
 	[FIELD_ENV] = {"a table of names and strings", "table of strings", "entries"},
 	[FIELD_TABLE] = {"a table", "table", "entries"},
-	[FIELD_MAP] = {"a table of tables", "tables by name", "entries"},
+	[FIELD_MAP] = {"tables by name", "tables by name", "entries"},
 	[FIELD_LIST] = {"a list of tables", "list of tables", "tables"},
 	[FIELD_BOX] = {"a table", "table", "entries"},
 	[FIELD_DOC] = {"a table", "table of any keys", "entries"},

@@ -266,7 +266,7 @@ static void a_wrong_type_says_what_was_expected_and_what_came(void **state)
 		 "f:2:28: env.A=: expected the name of a variable (no blanks, no '=')\n"},
 		{"limits = 07:32:00",
 		 "f:2:10: limits: expected a table, got the date or time 07:32:00\n"},
-		{"roles = []", "f:2:9: roles: expected a table of tables, got a list\n"},
+		{"roles = []", "f:2:9: roles: expected tables by name, as in [roles.NAME], got a list\n"},
 		{"roles.a = 1", "f:2:11: roles.a: expected a table, got the whole number 1\n"},
 		{"data = {}", "f:2:8: data: expected a list of tables, got a table\n"},
 		{"data = [1]", "f:2:9: data[0]: expected a table, got the whole number 1\n"},
@@ -481,7 +481,7 @@ static void a_map_cannot_be_endless(void **state)
 	assert_int_equal(f->ps.n, 1);
 	assert_string_equal(
 		f->ps.v[0].text,
-		"meters: expected a table of tables from 0 to 4096 entries, got a table");
+		"meters: expected tables by name from 0 to 4096 entries, got a table");
 	assert_int_equal(f->out.meters.n, 0);
 }
 
