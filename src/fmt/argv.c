@@ -1,5 +1,6 @@
 #include "fmt/argv.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -98,4 +99,70 @@ bool argv_split(struct str text, struct arena *a, struct strs *ret_words, const 
 	}
 	vec_release(&words);
 	return good;
+}
+
+static bool is_operator(struct str word)
+{
+	static const char *const whole[] = {"|", "||", "&", "&&"}, *const first[] = {"<", ">", "2>",
+										     "&>"};
+
+	for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+		if (str_is(word, whole[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+		if (str_starts(word, str_from(first[i])))
+			return true;
+	return str_ends(word, STR(";"));
+}
+
+/* Is something put in here by a shell: $NAME, ${NAME}, $(command), `command`? */
+static bool is_expansion(struct str rest)
+{
+	if (*rest.p == '`')
+		return true;
+	if (*rest.p != '$' || rest.n < 2 || str_starts(rest, STR("${params.")))
+		return false;
+	return isalpha((unsigned char)rest.p[1]) || strchr("_({", rest.p[1]);
+}
+
+/* The end of the word that begins at i; *ret_shell: it is for a shell. */
+static size_t word_end(struct str text, size_t i, bool *ret_shell)
+{
+	size_t from = i;
+	bool quoted = false; /* a part of it is */
+	char quote = '\0';
+
+	*ret_shell = false;
+	for (; i < text.n && (quote || !is_blank(text.p[i])); i++) {
+		char c = text.p[i];
+
+		if (c == quote)
+			quote = '\0';
+		else if (!quote && (c == '\'' || c == '"'))
+			quote = c;
+		else if (c == '\\' && quote != '\'')
+			i++;
+		else if (quote != '\'' && is_expansion((struct str){text.p + i, text.n - i}))
+			*ret_shell = true;
+		quoted = quoted || quote || c == '\\';
+	}
+	i = i < text.n ? i : text.n;
+	if (!quoted && is_operator((struct str){text.p + from, i - from}))
+		*ret_shell = true;
+	return i;
+}
+
+const char *argv_shell_word(struct str text, struct arena *a)
+{
+	size_t i = 0;
+
+	for (skip_blank(text, &i); i < text.n; skip_blank(text, &i)) {
+		bool shell;
+		size_t end = word_end(text, i, &shell);
+
+		if (shell)
+			return arena_strndup(a, text.p + i, end - i);
+		i = end;
+	}
+	return NULL;
 }

@@ -11,3 +11,8 @@ struct strs;
  * says which.
  */
 bool argv_split(struct str text, struct arena *a, struct strs *ret_words, const char **ret_why);
+/*
+ * The first word that means something to a shell alone: "|", "&&", "x;", "2>log", "$HOME", `date`.
+ * NULL: there is none that is not quoted.  ${params.x} is no shell's.
+ */
+const char *argv_shell_word(struct str text, struct arena *a);

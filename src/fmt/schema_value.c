@@ -312,6 +312,7 @@ static bool load_argv(struct load *l, const struct field *f, const struct place 
 		      const struct doc *d, void *out)
 {
 	const char *text = NULL, *why = NULL;
+	char shown[QUOTE_MAX];
 	struct strs s;
 
 	if (d->type == DOC_ARRAY)
@@ -322,6 +323,16 @@ static bool load_argv(struct load *l, const struct field *f, const struct place 
 		return false;
 	if (!argv_split(d->s, l->a, &s, &why))
 		return bad_text(l, at, d->pos, why);
+	const char *word = argv_shell_word(d->s, l->a);
+
+	if (word)
+		return bad_text(
+			l, at, d->pos,
+			arena_printf(
+				l->a,
+				"'%s' is for a shell, and none runs here: write [\"sh\", \"-c\", "
+				"\"...\"], or put it in '...' if it is a plain word",
+				str_quote(str_from(word), shown)));
 	if (!field_allows(f, (int64_t)s.n))
 		return bad_range(l, f, at, d);
 	*(struct strs *)out = s;

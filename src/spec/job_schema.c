@@ -234,8 +234,8 @@ static const struct field role_fields[] = {
 		.type = FIELD_ARGV,
 		.offset = offsetof(struct role, command),
 		.help = "What each node of this role runs: a list of words, or one string that is split into "
-			"words as a shell would (nothing is expanded). Without it the role runs the job's "
-			"own command.",
+			"words as a shell would (but no shell runs: for pipes and variables write [\"sh\", "
+			"\"-c\", \"...\"]). Without it the role runs the job's own command.",
 		.example = "command = [\"python3\", \"train.py\", \"--epochs\", \"3\"]",
 	},
 	{
@@ -767,8 +767,8 @@ static const struct field job_fields[] = {
 		.type = FIELD_ARGV,
 		.offset = offsetof(struct job, command),
 		.help = "What each node runs: a list of words, or one string that is split into words as a "
-			"shell would (nothing is expanded). With roles it is the command of the roles that "
-			"have none.",
+			"shell would (but no shell runs: for pipes and variables write [\"sh\", \"-c\", "
+			"\"...\"]). With roles it is the command of the roles that have none.",
 		.example = "command = [\"python3\", \"train.py\"]",
 	},
 	{

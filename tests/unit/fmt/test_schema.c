@@ -266,7 +266,8 @@ static void a_wrong_type_says_what_was_expected_and_what_came(void **state)
 		 "f:2:28: env.A=: expected the name of a variable (no blanks, no '=')\n"},
 		{"limits = 07:32:00",
 		 "f:2:10: limits: expected a table, got the date or time 07:32:00\n"},
-		{"roles = []", "f:2:9: roles: expected tables by name, as in [roles.NAME], got a list\n"},
+		{"roles = []",
+		 "f:2:9: roles: expected tables by name, as in [roles.NAME], got a list\n"},
 		{"roles.a = 1", "f:2:11: roles.a: expected a table, got the whole number 1\n"},
 		{"data = {}", "f:2:8: data: expected a list of tables, got a table\n"},
 		{"data = [1]", "f:2:9: data[0]: expected a table, got the whole number 1\n"},
@@ -479,9 +480,8 @@ static void a_map_cannot_be_endless(void **state)
 		buf_printf(&text, "[meters.a%d]\n", i);
 	assert_false(load(f, text.p));
 	assert_int_equal(f->ps.n, 1);
-	assert_string_equal(
-		f->ps.v[0].text,
-		"meters: expected tables by name from 0 to 4096 entries, got a table");
+	assert_string_equal(f->ps.v[0].text,
+			    "meters: expected tables by name from 0 to 4096 entries, got a table");
 	assert_int_equal(f->out.meters.n, 0);
 }
 
@@ -580,7 +580,11 @@ static void a_command_is_split_as_sh_would(void **state)
 		{"'a\\b' \"a\\b\" \"a\\\"b\" \"\\$x \\` \\\\\"",
 		 {"a\\b", "a\\b", "a\"b", "$x ` \\"}},
 		{"a\\\nb \\\n c \"d\\\ne\"", {"ab", "c", "de"}},
-		{"echo $HOME *.c | tee x;", {"echo", "$HOME", "*.c", "|", "tee", "x;"}},
+		{"echo '$HOME' *.c '|' x\\; \\$x", {"echo", "$HOME", "*.c", "|", "x;", "$x"}},
+		{"get h/?a=1&b=2;c 'a > b' $ 5$ a|b",
+		 {"get", "h/?a=1&b=2;c", "a > b", "$", "5$", "a|b"}},
+		{"run ${params.lr} $${params.lr} \"\\$x\"",
+		 {"run", "${params.lr}", "$${params.lr}", "$x"}},
 		{"a # b", {"a", "#", "b"}},
 		{"\xc3\xa9 '\xe2\x82\xac'", {"\xc3\xa9", "\xe2\x82\xac"}},
 	};
@@ -610,6 +614,46 @@ static void an_open_quote_is_a_problem(void **state)
 	load_bad(f, "command = 'a \"b'", "f:2:11: command: a \" is not closed\n");
 	load_bad(f, "command = 'a \"b\\'", "f:2:11: command: a \" is not closed\n");
 	load_bad(f, "command = 'a \\'", "f:2:11: command: nothing follows the last backslash\n");
+}
+
+/* Rule: what only a shell understands is not handed to the program as a word. */
+static void a_command_for_a_shell_is_a_problem(void **state)
+{
+	static const char *const cases[][2] = {
+		{"a | b", "|"},
+		{"a || b", "||"},
+		{"a && b", "&&"},
+		{"a &", "&"},
+		{"a; b", "a;"},
+		{"a ; b", ";"},
+		{"a >log", ">log"},
+		{"a 2>log", "2>log"},
+		{"a &>log", "&>log"},
+		{"a <in", "<in"},
+		{"a --rank $RANK", "$RANK"},
+		{"a ${RANK}", "${RANK}"},
+		{"a $_x", "$_x"},
+		{"a $(date)", "$(date)"},
+		{"a `date`", "`date`"},
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		CLEANUP(buf_release) struct buf text = {0}, said = {0};
+
+		buf_init(&text, 256);
+		buf_init(&said, 512);
+		buf_printf(&text, "command = '%s'", cases[i][0]);
+		buf_printf(
+			&said,
+			"f:2:11: command: '%s' is for a shell, and none runs here: write [\"sh\", "
+			"\"-c\", \"...\"], or put it in '...' if it is a plain word\n",
+			cases[i][1]);
+		load_bad(f, buf_str(&text).p, buf_str(&said).p);
+	}
+	load_bad(f, "command = 'a \"b $x\"'",
+		 "f:2:11: command: '\"b $x\"' is for a shell, and none runs here: write [\"sh\", "
+		 "\"-c\", \"...\"], or put it in '...' if it is a plain word\n");
 }
 
 /* Suggestions. */
@@ -679,6 +723,7 @@ int main(void)
 		rule(all_problems_of_a_large_file_are_counted),
 		rule(a_command_is_split_as_sh_would),
 		rule(an_open_quote_is_a_problem),
+		rule(a_command_for_a_shell_is_a_problem),
 		rule(the_nearest_word_is_suggested),
 	};
 
