@@ -38,7 +38,8 @@ int command_outputs(const struct cli_call *c)
 	} else if (files && files->array.n) {
 		outputs_render(files, &st, &out);
 	} else {
-		cli_say("run '%.60s' has no outputs: [output] keep of a job names them", id);
+		cli_say("run '%.60s' has no outputs: no file that it wrote is one that [output] keep of its job names",
+			id);
 	}
 	return cli_print(&out);
 }
