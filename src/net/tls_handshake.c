@@ -10,6 +10,7 @@
 #include "sys/loop.h"
 
 struct tls_handshake {
+	struct loop *loop;
 	struct transport transport;
 	struct loop_io *io; /* NULL: the handshake is over */
 	struct loop_timer *limit;
@@ -39,6 +40,8 @@ static void step(void *ctx, int fd, int events)
 
 	(void)fd;
 	(void)events;
+	if (!loop_take_costly(h->loop))
+		return;
 	int rc = tls_shake(&h->transport, &wait, &why);
 
 	if (rc < 0) {
@@ -66,7 +69,7 @@ struct tls_handshake *tls_handshake_new(struct loop *l, const struct transport *
 {
 	struct tls_handshake *h = xcalloc(1, sizeof(*h));
 
-	*h = (struct tls_handshake){.transport = *t, .fn = fn, .ctx = ctx};
+	*h = (struct tls_handshake){.loop = l, .transport = *t, .fn = fn, .ctx = ctx};
 	/* The client sends first, so it waits for a writable socket; the server waits for bytes. */
 	h->io = loop_io_new(l, t->fd, tls_is_server(t) ? LOOP_READ : LOOP_WRITE, step, h);
 	h->limit = loop_timer_new(l, limit_over, h);

@@ -43,6 +43,7 @@ struct loop {
 	VEC(struct loop_call) after;
 	struct loop_signal *signals;
 	void *scratch;
+	int costly; /* steps of this round, up to LOOP_COSTLY */
 	bool stop;
 };
 
@@ -123,6 +124,14 @@ void *loop_scratch(struct loop *l)
 	if (!l->scratch)
 		l->scratch = xmalloc(LOOP_SCRATCH);
 	return l->scratch;
+}
+
+bool loop_take_costly(struct loop *l)
+{
+	if (l->costly >= LOOP_COSTLY)
+		return false;
+	l->costly++;
+	return true;
 }
 
 /* The heap: a parent is never due later than its children. */
@@ -285,6 +294,7 @@ void loop_round(struct loop *l, int max_wait_ms)
 {
 	int flags = EVLOOP_ONCE;
 
+	l->costly = 0;
 	if (prepare_wait(l, max_wait_ms))
 		flags |= EVLOOP_NONBLOCK;
 	if (event_base_loop(l->base, flags) < 0)

@@ -44,6 +44,14 @@ struct loop_io *loop_io_free(struct loop_io *io); /* safe inside its own callbac
 
 void loop_on_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx);
 
+/*
+ * For expensive steps that many peers can ask for at once, such as TLS handshakes: true LOOP_COSTLY
+ * times per round.  On false the callback returns without reading; being level-triggered, its
+ * descriptor comes again in the next round, after those who wait longer.
+ */
+#define LOOP_COSTLY 32
+bool loop_take_costly(struct loop *l);
+
 /* A read buffer of LOOP_SCRATCH bytes shared by everything on this loop, so that idle connections need
  * none.  Its content is valid inside one callback only. */
 #define LOOP_SCRATCH (256 * 1024)

@@ -19,6 +19,7 @@
 #include "net/http_server.h"
 #include "net/listener.h"
 #include "net/tls.h"
+#include "net/tls_handshake.h"
 #include "net/tls_key.h"
 #include "net/tls_transport.h"
 #include "net/transport.h"
@@ -392,6 +393,47 @@ static void versions_before_tls_1_2_are_refused_by_both_ends(void **state)
 	}
 }
 
+static void count_shaken(void *ctx, struct transport *t, const struct err *why)
+{
+	int *failed = ctx;
+
+	(void)t;
+	*failed += why->kind != ERR_NONE;
+}
+
+/* Rule: handshakes that come at once are spread over rounds, so that others are served in between. */
+static void handshakes_are_spread_over_rounds(void **state)
+{
+	struct loop *l = loop_new();
+	struct tls_handshake *h[100];
+	struct tls_server *server;
+	struct err err = {0};
+	int fds[COUNT(h)][2], failed = 0;
+
+	assert_int_equal(tls_server_open(*state, &server, &err), 0);
+	for (size_t i = 0; i < COUNT(h); i++) {
+		struct transport t;
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds[i]), 0);
+		assert_int_equal(write(fds[i][1], "this is not a handshake", 23), 23);
+		tls_accept(server, &t, fds[i][0]);
+		h[i] = tls_handshake_new(l, &t, INT64_C(3600) * 1000, count_shaken, &failed);
+	}
+	while (failed < (int)COUNT(h)) {
+		int before = failed;
+
+		loop_round(l, 1000);
+		assert_true(failed > before);
+		assert_true(failed - before <= LOOP_COSTLY);
+	}
+	for (size_t i = 0; i < COUNT(h); i++) {
+		tls_handshake_free(h[i]);
+		close(fds[i][1]);
+	}
+	tls_server_free(server);
+	loop_free(l);
+}
+
 int main(void)
 {
 #define served(t) cmocka_unit_test_setup_teardown(t, start, finish)
@@ -403,6 +445,7 @@ int main(void)
 		served(who_does_not_speak_tls_gets_no_answer),
 		cmocka_unit_test(a_server_that_says_nothing_is_a_timeout),
 		on_dir(the_key_is_made_once_and_private),
+		on_dir(handshakes_are_spread_over_rounds),
 		on_dir(a_key_and_a_certificate_that_are_no_pair_are_refused),
 		on_dir(a_key_made_from_a_secret_has_the_pin_that_was_told),
 		on_dir(a_place_that_cannot_be_written_is_told),

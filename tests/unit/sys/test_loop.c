@@ -403,6 +403,44 @@ static void the_scratch_buffer_is_one_and_whole(void **state)
 	assert_null(loop_free(NULL));
 }
 
+static void note_costly(void *ctx, int fd, int events)
+{
+	struct trace *t = ctx;
+	char c;
+
+	(void)events;
+	if (loop_take_costly(t->loop))
+		t->calls += read(fd, &c, 1) == 1;
+}
+
+/* Rule: what costs much is done a few times per round, and nobody is forgotten. */
+static void costly_steps_are_spread_over_rounds(void **state)
+{
+	struct trace t = {.loop = *state};
+	struct loop_io *io[100];
+	int fds[COUNT(io)][2], rounds = 0;
+
+	for (size_t i = 0; i < COUNT(io); i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds[i]), 0);
+		assert_int_equal(write(fds[i][1], "x", 1), 1);
+		io[i] = loop_io_new(t.loop, fds[i][0], LOOP_READ, note_costly, &t);
+	}
+	while (t.calls < (int)COUNT(io)) {
+		int before = t.calls;
+
+		loop_round(t.loop, 1000);
+		assert_true(t.calls > before);
+		assert_true(t.calls - before <= LOOP_COSTLY);
+		rounds++;
+	}
+	assert_int_equal(rounds, (COUNT(io) + LOOP_COSTLY - 1) / LOOP_COSTLY);
+	for (size_t i = 0; i < COUNT(io); i++) {
+		loop_io_free(io[i]);
+		close(fds[i][0]);
+		close(fds[i][1]);
+	}
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -420,6 +458,7 @@ int main(void)
 		T(the_hooks_run_once_after_everything_of_a_round),
 		T(what_soon_adds_belongs_to_the_next_round),
 		T(a_signal_arrives_on_the_loop),
+		T(costly_steps_are_spread_over_rounds),
 		T(the_scratch_buffer_is_one_and_whole),
 	};
 
