@@ -107,8 +107,8 @@ static void set_absent(struct driver_row *row)
 static bool answer_without_host(struct driver_row *row, struct host_table *t)
 {
 	struct host_node node = node_of(row);
-	char name[HOST_NAME_MAX_LEN];
-	int64_t heard_ms;
+	char name[HOST_NAME_MAX_LEN], span[32], left[32];
+	int64_t heard_ms, left_ms;
 
 	switch (host_table_place(t, &node, name, &heard_ms)) {
 	case HOST_CONNECTED:
@@ -116,15 +116,14 @@ static bool answer_without_host(struct driver_row *row, struct host_table *t)
 	case HOST_NONE:
 		break;
 	case HOST_SILENT:
-		if (!is_fenced(row, heard_ms)) {
-			char span[32];
-
+		left_ms = until_fenced_ms(row, heard_ms);
+		if (left_ms > 0) {
 			clock_format_span(clock_boot_ms() - heard_ms, span);
+			clock_format_span(left_ms, left);
 			row->outcome = OUTCOME_UNSURE;
 			err_set(&row->err, ERR_UNAVAILABLE,
-				"host '%s' has been silent for %s: waiting until its job must "
-				"have ended",
-				name, span);
+				"host '%s' has been silent for %s: its job must have ended in %s",
+				name, span, left);
 			return true;
 		}
 		host_table_release(t, &node, 1);

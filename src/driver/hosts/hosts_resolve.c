@@ -81,7 +81,7 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 		return err_set(
 			err, ERR_CAPACITY,
 			"%d nodes do not fit on %zu host%s with %lld node%s each: let more hosts "
-			"join, or raise 'slots' in [hosts]",
+			"join, or raise 'slots' in [hosts]; 'regatta plan' lists the nodes",
 			in->least, c.known, c.known == 1 ? "" : "s", (long long)want.slots,
 			want.slots == 1 ? "" : "s");
 	*ret_facts = doc_new(a, DOC_TABLE);

@@ -535,6 +535,7 @@ static void a_silent_host_is_not_gone_until_it_is_fenced(void **state)
 	assert_int_equal(ask_one(d->destroy_many, &row), OUTCOME_UNSURE);
 	assert_false(row.identity_checked);
 	assert_non_null(strstr(row.err.msg, "host 'a' has been silent"));
+	assert_non_null(strstr(row.err.msg, "its job must have ended in"));
 	assert_int_equal(ask_one(d->destroy_many, &fenced), OUTCOME_ABSENT);
 	assert_true(fenced.identity_checked);
 	assert_state(w, "a", "gone", "-");
