@@ -423,6 +423,7 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 	case EV_NODE_STARTED:
 	case EV_NODE_SERVING:
 	case EV_NODE_EXITED:
+	case EV_NODE_NO_DAEMON:
 	case EV_NODE_DRAINED:
 	case EV_NODE_DROPPED:
 	case EV_NODE_NO_ROOM:

@@ -344,6 +344,8 @@ enum event_kind {
 	EV_NODE_STARTED, /* index, attempt */
 	EV_NODE_SERVING, /* index, attempt */
 	EV_NODE_EXITED,	 /* index, attempt, exit */
+	/* index, attempt, err_kind, text: the launcher cannot start its daemon there, and may wait for it for ever */
+	EV_NODE_NO_DAEMON,
 	/* index: its output is stored and its files are collected; err_kind, text: but not all
 	 * of them */
 	EV_NODE_DRAINED,

@@ -685,6 +685,13 @@ static void on_no_log(struct step *s, const struct event *ev)
 	lose_job(s, ev->index, ev->text);
 }
 
+static void on_no_daemon(struct step *s, const struct event *ev)
+{
+	if (s->r->phase == RUN_RUNNING)
+		run_end_running(s, VERDICT_FAILED, ev->err_kind, ev->index, "%s: %s",
+				name_of(s->r, ev->index), ev->text);
+}
+
 /* The notice holds for the machine, and its agent has told the job. */
 static void on_preempt(struct step *s, const struct event *ev)
 {
@@ -708,6 +715,7 @@ static const struct {
 	[EV_NODE_STARTED] = {on_started, .of_attempt = true},
 	[EV_NODE_SERVING] = {on_serving, .of_attempt = true},
 	[EV_NODE_EXITED] = {on_exited, .of_attempt = true},
+	[EV_NODE_NO_DAEMON] = {on_no_daemon, .of_attempt = true},
 	[EV_NODE_DRAINED] = {on_drained, .of_attempt = true},
 	[EV_NODE_DROPPED] = {on_dropped, .when_over = true},
 	[EV_NODE_NO_ROOM] = {on_room},

@@ -43,6 +43,7 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EV_NODE_STARTED] = "started",
 	[EV_NODE_SERVING] = "serving",
 	[EV_NODE_EXITED] = "exited",
+	[EV_NODE_NO_DAEMON] = "no_daemon",
 	[EV_NODE_DRAINED] = "drained",
 	[EV_NODE_DROPPED] = "dropped",
 	[EV_NODE_NO_ROOM] = "no_room",

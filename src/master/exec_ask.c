@@ -6,21 +6,28 @@
  * (MESSAGE_ASK_CHANNEL and up); its frames are passed on to the other agent, and that one's to it,
  * with the counts of bytes taken, so that no more than a window of each is ever here.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/exit_text.h"
 #include "link/message.h"
 #include "master/agents.h"
 #include "master/execs.h"
 #include "master/internal.h"
 #include "master/live_run.h"
+#include "master/round.h"
 #include "master/runs.h"
 
 #define PAYLOAD_MAX 4096
+#define SAID_MAX 160
+#define CODE_NO_EXEC 126 /* as a shell says it */
+#define CODE_NO_PROGRAM 127
 
 struct exec_ask {
 	struct list in_asks;
@@ -28,6 +35,10 @@ struct exec_ask {
 	struct live_run *lr;
 	int rank; /* of the node that asks */
 	uint16_t channel;
+	int on, attempt; /* the node that runs the command, and its attempt */
+	char daemon[32]; /* what the command starts for a launcher; "": nothing */
+	bool leaves;	 /* the command of the daemon ends when that runs */
+	char said[SAID_MAX];
 };
 
 static void ask_free(struct exec_ask *q)
@@ -73,11 +84,24 @@ static void send_close(struct live_run *lr, int rank, uint16_t channel,
 
 /* ---- to the node that asks ---- */
 
+static void keep_last_line(struct exec_ask *q, struct str bytes)
+{
+	struct str text = str_trim(bytes);
+	const char *end = memrchr(text.p, '\n', text.n);
+
+	if (end)
+		text = (struct str){end + 1, text.n - (size_t)(end + 1 - text.p)};
+	if (text.n > 0)
+		snprintf(q->said, sizeof(q->said), "%.*s", STR_ARG(text));
+}
+
 static void on_output(void *ctx, char stream, struct str bytes)
 {
 	CLEANUP(buf_release) struct buf both = {0};
 	struct exec_ask *q = ctx;
 
+	if (stream == 'e' && q->daemon[0])
+		keep_last_line(q, bytes);
 	buf_init(&both, bytes.n + 1);
 	buf_addc(&both, stream);
 	buf_addstr(&both, bytes);
@@ -96,15 +120,67 @@ static void on_input_taken(void *ctx, uint64_t taken)
 			  buf_str(&text));
 }
 
+static void no_daemon(const struct exec_ask *q, enum err_kind kind, struct str why)
+{
+	struct event ev = {
+		.kind = EV_NODE_NO_DAEMON, .index = q->on, .attempt = q->attempt, .err_kind = kind};
+
+	snprintf(ev.text, sizeof(ev.text), "the launcher's %s did not start: %.*s", q->daemon,
+		 STR_ARG(why));
+	run_event(q->lr, &ev);
+}
+
+/*
+ * Has the daemon that the command was to start not started?  One that stays in the foreground ends with
+ * whatever code its job has.  mpirun itself notices one that ends too early, and may be tried again, unless
+ * it starts one after the other (strategy/mpi.c): then it waits for the rest, which it has not started.
+ */
+static void check_daemon(const struct exec_ask *q, const struct message_exec_close *m)
+{
+	CLEANUP(buf_release) struct buf why = {0};
+	bool missing =
+		m->kind == ERR_NONE && (m->code == CODE_NO_EXEC || m->code == CODE_NO_PROGRAM);
+	bool failed = q->leaves && q->lr->plan.crew.one_host &&
+		      (m->kind != ERR_NONE || m->code != 0 || m->signal != 0);
+
+	if (!q->daemon[0] || (!missing && !failed))
+		return;
+	buf_init(&why, PAYLOAD_MAX);
+	if (m->kind != ERR_NONE)
+		buf_addz(&why, m->reason ? m->reason : "the command was not run");
+	else
+		exit_describe(&why, m->code, m->signal, false, str_from(q->said));
+	no_daemon(q, missing || m->kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_NONE, buf_str(&why));
+}
+
 static void on_ended(void *ctx, const struct message_exec_close *m)
 {
 	struct exec_ask *q = ctx;
 
+	check_daemon(q, m);
 	send_close(q->lr, q->rank, q->channel, m);
 	ask_free(q);
 }
 
 /* ---- from the node that asks ---- */
+
+static struct exec_ask *ask_new(struct live_run *lr, int rank, uint16_t channel, int on,
+				const char *command)
+{
+	struct exec_ask *q = xcalloc(1, sizeof(*q));
+	struct strategy_daemon daemon;
+
+	*q = (struct exec_ask){.lr = lr,
+			       .rank = rank,
+			       .channel = channel,
+			       .on = on,
+			       .attempt = lr->core->nodes[on].attempt};
+	if (lr->plan.strategy->daemon && lr->plan.strategy->daemon(str_from(command), &daemon)) {
+		snprintf(q->daemon, sizeof(q->daemon), "%.*s", STR_ARG(daemon.name));
+		q->leaves = daemon.leaves;
+	}
+	return q;
+}
 
 static int begin(struct live_run *lr, int rank, uint16_t channel, const struct message_exec_ask *m,
 		 struct err *err)
@@ -118,14 +194,17 @@ static int begin(struct live_run *lr, int rank, uint16_t channel, const struct m
 		return err_set(
 			err, ERR_DENIED,
 			"only jobs with a launcher (strategy mpi) start commands on other nodes");
-	if (on < 0)
-		return err_set(err, ERR_NOT_FOUND, "'%.100s' is not a node of this run", m->host);
-	struct exec_ask *q = xcalloc(1, sizeof(*q));
+	struct exec_ask *q = ask_new(lr, rank, channel, on < 0 ? rank : on, m->command);
 
-	*q = (struct exec_ask){.lr = lr, .rank = rank, .channel = channel};
-	q->e = exec_new(lr, on, &exec,
-			&(struct exec_asker){&waiter, q, lr->plan.crew.members[rank].name}, err);
+	if (on < 0)
+		err_set(err, ERR_NOT_FOUND, "'%.100s' is not a node of this run", m->host);
+	else
+		q->e = exec_new(lr, on, &exec,
+				&(struct exec_asker){&waiter, q, lr->plan.crew.members[rank].name},
+				err);
 	if (!q->e) {
+		check_daemon(q, &(struct message_exec_close){
+					.code = -1, .kind = err->kind, .reason = err->msg});
 		free(q);
 		return -1;
 	}

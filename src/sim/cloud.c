@@ -306,6 +306,12 @@ static void job_start(struct world *w, int slot, int attempt)
 								 .epoch = mc->epoch});
 	}
 	node_say(w, slot, &(struct event){.kind = EV_NODE_STARTED, .attempt = attempt});
+	if (w->plan.crew.launch != LAUNCH_ALL && sim_chance(w, w->f.unfit))
+		node_say(w, slot,
+			 &(struct event){.kind = EV_NODE_NO_DAEMON,
+					 .attempt = attempt,
+					 .err_kind = ERR_NOT_FOUND,
+					 .text = "no daemon"});
 }
 
 void machine_dies(struct world *w, int slot)

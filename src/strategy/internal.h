@@ -88,6 +88,7 @@ void env_paddle_servers(const struct env_input *in, const struct paddle_servers 
 #define EVALUATOR "evaluator" /* a task, but none of the cluster */
 
 bool mpi_cause(struct str tail, struct strategy_end *ret);
+bool mpi_daemon(struct str command, struct strategy_daemon *ret);
 
 /* Groups of names; each appends. */
 void env_regatta(const struct env_input *in, int role, struct arena *a, struct env_list *env);

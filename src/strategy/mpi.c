@@ -164,4 +164,5 @@ const struct strategy strategy_mpi = {
 	.crew = crew,
 	.env = env,
 	.cause = mpi_cause,
+	.daemon = mpi_daemon,
 };

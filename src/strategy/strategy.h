@@ -69,6 +69,12 @@ struct strategy_end {
 	const char *what; /* instead of, or before, the code; NULL: nothing */
 };
 
+/* A daemon that a launcher starts on a node, and without which its job cannot go on. */
+struct strategy_daemon {
+	struct str name; /* of its program; in the text of the command */
+	bool leaves; /* the command ends when the daemon runs: with another code than 0 it does not */
+};
+
 /* Ports on which a node's processes listen although its role has none of these numbers. */
 struct strategy_port {
 	int port, count;
@@ -99,6 +105,8 @@ struct strategy {
 	/* What ended the job, from the last bytes that its failed command has written; NULL: the command's own exit
 	 * says it. */
 	bool (*cause)(struct str tail, struct strategy_end *ret);
+	/* The daemon that a command, which the launcher runs on a node, starts; false: none.  May be NULL. */
+	bool (*daemon)(struct str command, struct strategy_daemon *ret);
 };
 
 /* The strategy of a job; a problem if its name is unknown. */

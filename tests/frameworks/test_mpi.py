@@ -199,6 +199,20 @@ def test_what_a_killed_daemon_leaves_goes_with_its_node(short_home, regatta):
     assert not list(nodes.glob("*.node"))
 
 
+@BOTH
+def test_nodes_without_the_launchers_daemon_are_one_line(regatta, mpi):
+    """Open MPI 4 that starts one daemon after the other waits for ever when the first does not start."""
+    daemon = "orted" if mpi is OPENMPI else "hydra_pmi_proxy"
+    path = pathlib.Path(regatta.env["PATH"])
+    (path / daemon).unlink()
+    launcher = path / "the-launcher"  # Hydra looks for its daemon where its own program is
+    shutil.copy(shutil.which(mpi[1][0], path=str(path)), launcher)
+    regatta.job('strategy = "mpi"\ncount = 3\ncommand = ["the-launcher", "-n", "3", "hostname"]\n')
+    got = regatta.json("run", "job.toml", code=3, timeout=SECONDS)
+    assert re.fullmatch(rf"worker-[012]: the launcher's {daemon} did not start: exit code 127: .*{daemon}: not found", got["cause"])
+    assert not pids(regatta, b"the-launcher") and not pids(regatta, daemon.encode())
+
+
 def test_a_node_without_mpirun_is_one_line(regatta):
     regatta.job('strategy = "mpi"\ncount = 2\ncommand = ["mpirun.nowhere", "./x"]\n')
     got = regatta.json("run", "job.toml", code=3)

@@ -64,6 +64,34 @@ static void an_idle_node_that_fails_ends_the_run(void **state)
 	run_close(f);
 }
 
+static void no_daemon(struct fixture *f, int rank, int attempt, enum err_kind kind)
+{
+	run_give(f, (struct event){.kind = EV_NODE_NO_DAEMON,
+				   .index = rank,
+				   .attempt = attempt,
+				   .err_kind = kind,
+				   .text = "orted did not start"});
+}
+
+static void a_daemon_that_does_not_start_ends_the_run(void **state)
+{
+	struct fixture *f = run_open(mpi);
+
+	(void)state;
+	get_ready(f);
+	for (int i = 2; i >= 0; i--)
+		node_say(f, i, EV_NODE_STARTED);
+	no_daemon(f, 1, 0, ERR_NONE); /* of another attempt */
+	assert_int_equal(f->r->phase, RUN_RUNNING);
+	no_daemon(f, 1, 1, ERR_NOT_FOUND);
+	no_daemon(f, 2, 1, ERR_NONE); /* the first is the cause */
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(core_exit_code(f->r->verdict, &f->r->cause), 3);
+	assert_string_equal(f->r->cause.text, "worker-1: orted did not start");
+	assert_int_equal(f->r->cause.node, 1);
+	run_close(f);
+}
+
 static void after_a_restart_the_launcher_still_waits_and_starts(void **state)
 {
 	struct fixture *f = run_open(mpi);
@@ -103,6 +131,7 @@ int main(void)
 		cmocka_unit_test(the_launcher_starts_when_all_others_have),
 		cmocka_unit_test(its_end_alone_is_the_success_of_the_run),
 		cmocka_unit_test(an_idle_node_that_fails_ends_the_run),
+		cmocka_unit_test(a_daemon_that_does_not_start_ends_the_run),
 		cmocka_unit_test(after_a_restart_the_launcher_still_waits_and_starts),
 		cmocka_unit_test(a_launcher_of_one_node_waits_for_nobody),
 	};

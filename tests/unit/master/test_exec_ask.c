@@ -25,12 +25,17 @@ static void start(struct rig *r, const char *job, struct rig_agent *a[3], int n)
 	}
 }
 
-static void ask(struct rig_agent *from, const char *host)
+static void ask_for(struct rig_agent *from, const char *host, const char *command)
 {
 	char text[200];
 
-	snprintf(text, sizeof(text), "{\"host\":\"%s\",\"command\":\"orted -x 1\"}", host);
+	snprintf(text, sizeof(text), "{\"host\":\"%s\",\"command\":\"%s\"}", host, command);
 	agent_say_on(from, FRAME_EXEC_ASK, ASK, text);
+}
+
+static void ask(struct rig_agent *from, const char *host)
+{
+	ask_for(from, host, "orted -x 1");
 }
 
 static void a_node_runs_a_command_on_another_of_its_run(void **state)
@@ -143,6 +148,69 @@ static void a_node_that_is_lost_is_the_end_of_its_commands(void **state)
 		strstr(a[0]->last[FRAME_EXEC_CLOSE], "the connection to the node was lost"));
 }
 
+/* What becomes of a run whose worker-2 answers so; "": it goes on. */
+static void daemon_ends(struct rig *r, const char *command, const char *close, const char *cause)
+{
+	struct rig_agent *a[3];
+
+	start(r, MPI, a, 3);
+	ask_for(a[0], "worker-2", command);
+	agent_wait(a[2], FRAME_EXEC);
+	uint16_t there = a[2]->channel;
+
+	agent_say_on(a[2], FRAME_EXEC_OUTPUT, there, "ofine\n");
+	agent_say_on(a[2], FRAME_EXEC_OUTPUT, there, "ea line\nsh: no\n\n");
+	agent_say_on(a[2], FRAME_EXEC_CLOSE, there, close);
+	agent_wait(a[0], FRAME_EXEC_CLOSE);
+	rig_turn(r);
+	if (cause[0])
+		rig_until(r, rig_run(r)->core->phase == RUN_COLLECTING);
+	assert_string_equal(rig_run(r)->core->cause.text, cause);
+	assert_int_equal(rig_run(r)->core->phase, cause[0] ? RUN_COLLECTING : RUN_RUNNING);
+}
+
+static void a_daemon_that_is_missing_ends_the_run(void **state)
+{
+	daemon_ends(
+		*state, "/o/hydra_pmi_proxy --x", "{\"code\":127}",
+		"worker-2: the launcher's hydra_pmi_proxy did not start: exit code 127: sh: no");
+	assert_int_equal(rig_run(*state)->core->cause.kind, ERR_NOT_FOUND);
+}
+
+static void a_daemon_that_fails_before_it_leaves_ends_the_run(void **state)
+{
+	daemon_ends(*state, "orted --daemonize", "{\"code\":1}",
+		    "worker-2: the launcher's orted did not start: exit code 1: sh: no");
+}
+
+static void a_daemon_that_has_left_is_well(void **state)
+{
+	daemon_ends(*state, "orted --daemonize", "{\"code\":0}", "");
+}
+
+static void a_daemon_in_the_foreground_may_end_with_any_code(void **state)
+{
+	daemon_ends(*state, "hydra_pmi_proxy", "{\"code\":9}", "");
+}
+
+static void a_script_may_ask_for_what_is_not_there(void **state)
+{
+	daemon_ends(*state, "command -v orted", "{\"code\":127}", "");
+}
+
+static void a_daemon_for_a_host_that_is_no_node_ends_the_run(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a[3];
+
+	start(r, MPI, a, 3);
+	ask_for(a[0], "elsewhere", "orted --daemonize");
+	rig_until(r, rig_run(r)->core->phase == RUN_COLLECTING);
+	assert_string_equal(
+		rig_run(r)->core->cause.text,
+		"worker-0: the launcher's orted did not start: 'elsewhere' is not a node of this run");
+}
+
 static void a_channel_that_is_taken_or_not_the_agents_ends_the_connection(void **state)
 {
 	struct rig *r = *state;
@@ -187,6 +255,12 @@ int main(void)
 		WITH_RIG(only_a_job_with_a_launcher_may),
 		WITH_RIG(whoever_waits_and_leaves_ends_the_command),
 		WITH_RIG(a_node_that_is_lost_is_the_end_of_its_commands),
+		WITH_RIG(a_daemon_that_is_missing_ends_the_run),
+		WITH_RIG(a_daemon_that_fails_before_it_leaves_ends_the_run),
+		WITH_RIG(a_daemon_that_has_left_is_well),
+		WITH_RIG(a_daemon_in_the_foreground_may_end_with_any_code),
+		WITH_RIG(a_script_may_ask_for_what_is_not_there),
+		WITH_RIG(a_daemon_for_a_host_that_is_no_node_ends_the_run),
 		WITH_RIG(a_channel_that_is_taken_or_not_the_agents_ends_the_connection),
 		WITH_RIG(more_output_than_was_asked_for_ends_the_connection),
 	};

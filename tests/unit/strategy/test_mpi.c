@@ -233,6 +233,39 @@ static void half_of_what_a_launcher_says_does_no_harm(void **state)
 	assert_false(cause(STR("noticed that process rank x"), &e));
 }
 
+static const struct {
+	const char *command, *name;
+	bool leaves;
+} commands[] = {
+	{" orted --daemonize -mca ess \"env\"", "orted", true},
+	{"orted -mca orte_leave_session_attached 1", "orted", false},
+	{"PATH=/o/bin:$PATH ; export PATH ; LD_LIBRARY_PATH=/o/lib; /o/bin/orted --daemonize",
+	 "orted", true},
+	{"/o/bin/prted --daemonize", "prted", true},
+	{"\"/usr/bin/hydra_pmi_proxy\" --control-port 127.0.0.1:4", "hydra_pmi_proxy", false},
+	/* Somebody's own commands, whose codes are for somebody's script. */
+	{"command -v orted", NULL, false},
+	{"echo; ls -l /usr/bin/orted", NULL, false},
+	{"orted.sh", NULL, false},
+	{"\"\" ' ;; ", NULL, false},
+	{"", NULL, false},
+};
+
+static void the_commands_that_start_daemons_are_known(void **state)
+{
+	bool (*daemon)(struct str, struct strategy_daemon *) = strategy_named("mpi")->daemon;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(commands); i++) {
+		struct strategy_daemon d;
+		bool is = daemon(str_from(commands[i].command), &d);
+
+		if (is != !!commands[i].name || (is && !str_is(d.name, commands[i].name)) ||
+		    d.leaves != commands[i].leaves)
+			fail_msg("%s: %d %.*s", commands[i].command, is, STR_ARG(d.name));
+	}
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(int argc, char **argv)
@@ -246,6 +279,7 @@ int main(int argc, char **argv)
 		T(what_contradicts_a_launcher_is_refused),
 		T(the_words_of_a_launcher_name_rank_node_and_signal),
 		T(half_of_what_a_launcher_says_does_no_harm),
+		T(the_commands_that_start_daemons_are_known),
 	};
 
 	golden_args(argc, argv);
