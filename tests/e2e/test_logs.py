@@ -172,7 +172,9 @@ def test_the_api_gives_times_beside_the_bytes(regatta):
     assert got.type == "application/vnd.regatta.log" and got.headers["Regatta-Offset"] == "0"
     assert re.fullmatch(rb"out 4 \d{13}\none\n", got.body)
     assert re.fullmatch(rb"err 3 \d{13}\nwo\n", service.get(f"{log}&stream=err&offset=1").body)
-    for bad in "stream=metrics", "limit=1", "since=yesterday":
+    assert re.fullmatch(rb"out 2 \d{13}\nne", service.get(f"{log}&offset=1&limit=2").body)
+    assert service.get(f"{log}&limit=0").body == b""
+    for bad in "stream=metrics", "stream=both&limit=1", "since=yesterday":
         assert service.get(f"{log}&{bad}").status == 400
 
 

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import {
 	CHUNK, firstLineStart, KEEP_BYTES, KEEP_LINES, lineOfRow, LogWindow, MAX_LINE, rowStarts, splitLines, wrapPoints,
 } from "../src/log/window";
+import { parsePieces, timeAt } from "../src/log/times";
 
 const encode = (s: string): Uint8Array => new TextEncoder().encode(s);
 
@@ -205,5 +206,35 @@ describe("long lines are broken into rows", () => {
 		const rows = rowStarts([], 80);
 		assert.equal(rows[0], 0);
 		assert.equal(lineOfRow(rows, 0), 0);
+	});
+});
+
+describe("a log that comes with times", () => {
+	const pieces = encode("out 4 -\nold\nout 6 1000\none\ntwout 2 2000\no\nout 5 2000\nthree");
+
+	it("gives the bytes of the log alone, and where the time changes", () => {
+		const t = parsePieces(pieces, 50);
+		assert.equal(new TextDecoder().decode(t.bytes), "old\none\ntwo\nthree");
+		assert.deepEqual(t.marks, [{ at: 50, ms: null }, { at: 54, ms: 1000 }, { at: 60, ms: 2000 }]);
+		assert.deepEqual([49, 50, 53, 54, 59, 60, 99].map((at) => timeAt(t.marks, at)), [null, null, null, 1000, 1000, 2000, 2000]);
+	});
+	it("is taken as far as it goes if the answer was cut off", () => {
+		for (let n = 0; n < pieces.length; n++) {
+			const { bytes } = parsePieces(pieces.subarray(0, n), 0);
+			assert.ok("old\none\ntwo\nthree".startsWith(new TextDecoder().decode(bytes)), String(n));
+		}
+	});
+	it("has lines with the time of their first byte, at both ends of the window", () => {
+		const w = new LogWindow();
+		const all = parsePieces(pieces, 0);
+		const part = (from: number, to: number): [number, Uint8Array, typeof all.marks] => [from, all.bytes.subarray(from, to), all.marks];
+		w.reset(17);
+		w.place(...part(3, 8));
+		w.append(...part(8, 17));
+		w.prepend(...part(0, 4));
+		assert.deepEqual(w.lines.map((l) => [l.text, l.time]), [["old", null], ["one", 1000], ["two", 1000], ["three", 2000]]);
+	});
+	it("and none where nobody asked for them", () => {
+		assert.equal("time" in (splitLines(encode("a\n"), 0)[0] as object), false);
 	});
 });

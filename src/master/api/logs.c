@@ -68,8 +68,6 @@ static int log_request(struct api_call *c, struct log_request *r, struct err *er
 		return -1;
 	if (r->both && r->limit != INT64_MAX)
 		return err_set(err, ERR_INVALID, "'limit' is for one stream, not for both");
-	if (r->times && r->limit != INT64_MAX)
-		return err_set(err, ERR_INVALID, "'limit' is for bytes without times");
 	if ((r->times || r->since_ms >= 0) && !r->both && r->stream == STREAM_METRICS)
 		return err_set(err, ERR_INVALID,
 			       "'times' and 'since' are for the streams out, err and both");
@@ -143,7 +141,8 @@ static void find_place(const struct live_run *lr, int rank, int process,
 					 .process = process,
 					 .attempt = r->attempt ? (int)r->attempt : 1,
 					 .all = !r->attempt,
-					 .follow = r->follow}};
+					 .follow = r->follow,
+					 .left = (uint64_t)r->limit}};
 	for (; !r->attempt && ret->at.attempt < last; ret->at.attempt++) {
 		uint64_t size[ORDER_LOGS];
 		bool here = false;

@@ -334,11 +334,13 @@ static size_t next_piece(struct run_watcher *wt, char chunk[static LOG_CHUNK])
 	int64_t ms = wt->at.times ? time_of_piece(wt, log, &end) : LOG_TIME_UNKNOWN;
 	uint64_t from = wt->order.pos[log], want = end - from;
 	want = want < LOG_CHUNK - sizeof(head) ? want : LOG_CHUNK - sizeof(head);
+	want = want < wt->at.left ? want : wt->at.left;
 	if (file_pread_full(wt->fds[log], chunk + sizeof(head), (size_t)want, (int64_t)from, &n,
 			    NULL) < 0 ||
 	    n == 0)
 		return 0;
 	wt->order.pos[log] += n;
+	wt->at.left -= n;
 	size_t len = put_head(head, log, n, wt->at.times, ms);
 	memcpy(chunk, head, len);
 	memmove(chunk + len, chunk + sizeof(head), n);
@@ -351,6 +353,10 @@ static void send_pieces(void *ctx)
 	char chunk[LOG_CHUNK];
 
 	while (http_stream_queued(wt->x) < LOG_CHUNK) {
+		if (!wt->at.left) {
+			finish(wt);
+			return;
+		}
 		size_t n = next_piece(wt, chunk);
 		if (n == 0) {
 			at_end_of_log(wt);

@@ -42,6 +42,7 @@ struct watch_at {
 	bool all, follow;
 	bool times;	       /* in pieces only: the head of each says when its bytes arrived */
 	bool skip[ORDER_LOGS]; /* in pieces only: leave out this log */
+	uint64_t left;	       /* in pieces only: so many bytes of the logs, then the stream ends */
 };
 /* Takes over fd, the log of that attempt opened for reading. */
 void watch_log(struct watch *w, struct live_run *lr, struct http_exchange *x,

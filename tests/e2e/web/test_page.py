@@ -1,6 +1,7 @@
 """The dashboard of the real binary in a real browser: what a person does with it, and what an attacker tries."""
 import json
 import re
+import subprocess
 import time
 import urllib.error
 import urllib.parse
@@ -157,6 +158,34 @@ def test_a_log_is_followed(regatta, visitors):
     page.locator(".row").filter(has_text="trainer 1 ends").wait_for()
 
 
+def test_times_of_a_log_are_shown_when_asked_for(regatta, visitors):
+    run = regatta.json("run", "--", "sh", "-c", "seq -f 'line %.0f' 1 20000; echo problem >&2")["id"]
+    printed = regatta("logs", run, "--stdout", "--timestamps", "--tail", "1").out
+    shown = re.search(r"T(\S+)Z line 20000$", printed).group(1)
+    page = sign_in(regatta, visitors(timezone_id="UTC"), f"/run/{run}?tab=logs")
+    last = page.locator(".row").filter(has_text=re.compile(r"line 20000$"))
+    last.wait_for()
+    assert page.locator(".when").count() == 0
+    times = page.get_by_role("button", name="Times")
+    times.click()
+    assert last.locator(".when", has_text=re.compile(r"^\d\d:\d\d:\d\d\.\d{3}$")).inner_text() == shown
+    # Who looks at another place stays there, and the times are kept beyond a reload.
+    page.locator(".log").focus()
+    page.keyboard.press("Home")
+    first = page.locator(".row").filter(has_text=re.compile(r"line 1$"))
+    first.locator(".when", has_text=":").wait_for()
+    page.keyboard.press("t")
+    until(page, "() => !document.querySelector('.when')")
+    first.wait_for()
+    page.keyboard.press("t")
+    first.locator(".when", has_text=":").wait_for()
+    page.reload()
+    last.locator(".when", has_text=shown).wait_for()
+    page.get_by_role("combobox", name="Node").select_option("*")
+    page.locator(".row", has=page.locator(".when", has_text=":")).filter(has_text="problem").wait_for()
+    page.get_by_text("the last lines of each, in the order of arrival").wait_for()
+
+
 def test_a_log_is_searched(regatta, visitors):
     run = regatta.json("run", "--", "sh", "-c", "seq -f 'line %.0f' 1 30000; echo 'ValueError: bad shape'; seq -f 'more %.0f' 1 30000")["id"]
     page = sign_in(regatta, visitors(), f"/run/{run}?tab=logs")
@@ -298,6 +327,27 @@ def test_words_on_a_run_are_shown_and_searched(regatta, visitors):
     assert page.locator(".words").inner_text().startswith("two\nlines <script>")
     facts = page.locator(".facts").inner_text()
     assert "<b>x, baseline" in facts and "0.1" in facts
+
+
+def test_the_commit_of_the_source_is_shown(regatta, visitors):
+    def git(*args):
+        return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *args], cwd=regatta.cwd, check=True, capture_output=True,
+                              text=True, timeout=60).stdout.strip()
+    git("init", "-q", "-b", "trunk")
+    (regatta.cwd / "a").write_text("1")
+    git("add", "a")
+    git("commit", "-q", "-m", "first")
+    clean = regatta.json("run", "--", "true")["id"]
+    (regatta.cwd / "a").write_text("2")
+    changed = regatta.json("run", "--", "true")["id"]
+    commit = git("rev-parse", "HEAD")
+    v = visitors()
+    page = sign_in(regatta, v, f"/run/{clean}")
+    fact = page.locator(".facts div", has=page.locator("dt", has_text=re.compile("^commit$")))
+    assert fact.locator("dd").inner_text() == commit[:12]
+    page.goto(f"{v.base}/run/{changed}")
+    assert fact.locator("dd").inner_text() == f"{commit[:12]} with changes"
+    assert fact.get_attribute("title") == f"{commit} on trunk, with changes that were not committed"
 
 
 def test_the_last_words_of_a_failure_are_in_sight(regatta, visitors):

@@ -92,7 +92,7 @@ export async function getLog(
 	run: string,
 	node: string,
 	stream: string,
-	params: { offset?: number; limit?: number; tail?: number },
+	params: { offset?: number; limit?: number; tail?: number; times?: 1 },
 	signal?: AbortSignal,
 ): Promise<LogAnswer> {
 	const path = runPath(run, `/logs/${encodeURIComponent(node)}`) + query({ stream, ...params });

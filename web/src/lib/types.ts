@@ -43,6 +43,13 @@ export interface Waiting {
 	why_kind?: string | null;
 }
 
+/* The git commit that the source of a run was at. */
+export interface Source {
+	revision: string;
+	branch?: string | null;
+	dirty?: boolean | null; /* null: not known */
+}
+
 /* A run in a list has no nodes; one that ended long ago has little more than its name. */
 export interface Run {
 	delta?: boolean; /* of a watched run: `nodes` has only those that changed */
@@ -53,6 +60,7 @@ export interface Run {
 	strategy: string;
 	params?: Record<string, string | number | boolean>; /* older services have none */
 	tags?: string[];
+	source?: Source | null;
 	notes?: { time_ms: number; text: string }[];
 	verdict: string | null;
 	cause?: string | null;

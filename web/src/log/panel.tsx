@@ -26,16 +26,17 @@ function isWriting(n: Node | undefined): boolean {
 }
 
 /* One reader for each choice of node and stream; it reads on by itself while the page is open. */
-function useReader(run: Run, node: string, stream: StreamChoice, follow: boolean): LogReader | MergedReader {
+function useReader(run: Run, node: string, stream: StreamChoice, times: boolean, follow: boolean): LogReader | MergedReader {
 	const [, redraw] = useState(0);
+	const merges = node === ALL;
 	const latest = useRef({ run, follow });
 	latest.current = { run, follow };
 
 	const reader = useMemo(() => {
 		const changed = (): void => redraw((n) => n + 1);
-		if (node !== ALL) return new LogReader(run.id, node, stream === "err" ? "err" : "out", changed);
-		return new MergedReader(run.id, stream === "both" ? ["out", "err"] : [stream], changed);
-	}, [run.id, node, stream]);
+		if (!merges) return new LogReader(run.id, node, stream === "err" ? "err" : "out", times, changed);
+		return new MergedReader(run.id, stream === "both" ? ["out", "err"] : [stream], times, changed);
+	}, [run.id, node, stream, merges && times]);
 
 	useEffect(() => {
 		const mine = (): Node | undefined => latest.current.run.nodes?.find((n) => n.name === node);
@@ -88,13 +89,15 @@ export function LogsPanel({ run, url }: { run: Run; url: URL }): JSX.Element {
 
 	const [follow, setFollow] = useState(true);
 	const [wrapKept, setWrap] = useKept<"on" | "off">("wrap", "on");
+	const [timesKept, setTimes] = useKept<"on" | "off">("times", "off");
+	const times = timesKept === "on";
 	const [text, setText] = useState("");
 	const [target, setTarget] = useState<{ at: number; turn: number } | null>(null);
 	const [searching, setSearching] = useState<Searching>({ kind: "none" });
 	const stop = useRef<() => void>(() => {});
 	const topAt = useRef(0);
 	const field = useRef<HTMLInputElement>(null);
-	const reader = useReader(run, node, stream, follow);
+	const reader = useReader(run, node, stream, times, follow);
 	const find = useMemo(() => (text ? new RegExp(escapeRegExp(text), "gi") : null), [text]);
 
 	useEffect(() => {
@@ -103,6 +106,11 @@ export function LogsPanel({ run, url }: { run: Run; url: URL }): JSX.Element {
 		setTarget(null);
 		setSearching({ kind: "none" });
 	}, [reader]);
+
+	useEffect(() => {
+		/* The log of one node stays where it is; the merged one is read anew. */
+		if (reader instanceof LogReader) reader.showTimes(times, follow ? reader.window.size : topAt.current);
+	}, [times]);
 
 	const show = (found: Find | null, what: string): void => {
 		if (!found) {
@@ -172,6 +180,7 @@ export function LogsPanel({ run, url }: { run: Run; url: URL }): JSX.Element {
 			E: () => void look(true, true),
 			f: () => void (follow ? setFollow(false) : goTo(Infinity, true)),
 			w: () => setWrap(wrapKept === "on" ? "off" : "on"),
+			t: () => setTimes(times ? "off" : "on"),
 			Home: () => void goTo(0, false),
 			End: () => void goTo(Infinity, true),
 		};
@@ -206,6 +215,9 @@ export function LogsPanel({ run, url }: { run: Run; url: URL }): JSX.Element {
 				</Toggle>
 				<Toggle on={wrapKept === "on"} set={(on) => setWrap(on ? "on" : "off")} title="Break long lines (w)">
 					Wrap
+				</Toggle>
+				<Toggle on={times} set={(on) => setTimes(on ? "on" : "off")} title="When each line reached the service (t)">
+					Times
 				</Toggle>
 				<form
 					class="find"
@@ -262,6 +274,7 @@ export function LogsPanel({ run, url }: { run: Run; url: URL }): JSX.Element {
 					model={reader}
 					names={reader instanceof MergedReader ? nodes.map((n) => n.name) : null}
 					wrap={wrapKept === "on"}
+					times={times}
 					follow={follow}
 					setFollow={setFollow}
 					find={find}
@@ -324,7 +337,8 @@ function Status(props: { reader: LogReader | MergedReader; searching: Searching;
 	const { reader, searching } = props;
 	let where: string;
 	if (reader instanceof MergedReader) {
-		where = `${plural(reader.lines.length, "line")} of ${plural(props.nodes, "node")}: the last lines of each, then in the order of arrival`;
+		const order = reader.times ? "in the order of arrival" : "then in the order of arrival";
+		where = `${plural(reader.lines.length, "line")} of ${plural(props.nodes, "node")}: the last lines of each, ${order}`;
 	} else {
 		const { start, end, size } = reader.window;
 		where =

@@ -5,6 +5,7 @@
 import { ApiError, getLog, isAbort } from "../lib/api";
 import { plainLine } from "./ansi";
 import { search, type Find } from "./search";
+import { parsePieces, type TimeMark } from "./times";
 import { CHUNK, KEEP_LINES, LogWindow, MAX_LINE, splitLines, type Line } from "./window";
 import type { Node } from "../lib/types";
 import { bytes as showBytes } from "../lib/format";
@@ -29,6 +30,16 @@ function asError(e: unknown): ApiError {
 	return e instanceof ApiError ? e : new ApiError(0, "unavailable", String(e));
 }
 
+/* A range of a log; with `times` also when its bytes came. */
+async function readRange(
+	at: { run: string; node: string; stream: StreamName; times: boolean },
+	range: { offset: number; limit: number },
+	signal: AbortSignal,
+): Promise<{ offset: number; bytes: Uint8Array; marks?: TimeMark[] }> {
+	const a = await getLog(at.run, at.node, at.stream, { ...range, times: at.times ? 1 : undefined }, signal);
+	return at.times ? { offset: a.offset, ...parsePieces(a.bytes, a.offset) } : a;
+}
+
 export class LogReader implements LogModel {
 	readonly window = new LogWindow();
 	version = 0;
@@ -42,6 +53,7 @@ export class LogReader implements LogModel {
 		private readonly run: string,
 		private readonly node: string,
 		readonly stream: StreamName,
+		private times: boolean,
 		private readonly changed: () => void,
 	) {}
 
@@ -62,6 +74,13 @@ export class LogReader implements LogModel {
 		this.window.size = Math.max(this.window.size, size);
 	}
 
+	/* From now on lines have times, or none; those at `offset` are read again if that is new. */
+	showTimes(on: boolean, offset: number): void {
+		if (on === this.times) return;
+		this.times = on;
+		void this.jump(offset);
+	}
+
 	async jump(offset: number): Promise<void> {
 		const turn = ++this.turn;
 		const range = LogWindow.around(offset, this.window.size);
@@ -70,7 +89,7 @@ export class LogReader implements LogModel {
 			const a = await this.ask(range.offset, range.limit);
 			if (turn !== this.turn) return;
 			this.window.reset(this.window.size);
-			this.window.place(a.offset, a.bytes);
+			this.window.place(a.offset, a.bytes, a.marks);
 			this.done(null);
 		} catch (e) {
 			if (turn === this.turn && !isAbort(e)) this.done(asError(e));
@@ -84,7 +103,7 @@ export class LogReader implements LogModel {
 			const range = this.window.next();
 			const a = await this.ask(range.offset, range.limit);
 			return () => {
-				if (!this.window.append(a.offset, a.bytes)) return false;
+				if (!this.window.append(a.offset, a.bytes, a.marks)) return false;
 				this.window.trimHead();
 				return true;
 			};
@@ -97,7 +116,7 @@ export class LogReader implements LogModel {
 		await this.once(async () => {
 			const a = await this.ask(range.offset, range.limit);
 			return () => {
-				if (!this.window.prepend(a.offset, a.bytes)) return false;
+				if (!this.window.prepend(a.offset, a.bytes, a.marks)) return false;
 				this.window.trimTail();
 				return true;
 			};
@@ -105,12 +124,13 @@ export class LogReader implements LogModel {
 	}
 
 	find(from: number, backwards: boolean, pattern: RegExp, errors: boolean, stopped: () => boolean, seen: (n: number) => void): Promise<Find | null> {
-		const read = async (offset: number, limit: number): Promise<Uint8Array> => (await this.ask(offset, limit)).bytes;
+		const read = async (offset: number, limit: number): Promise<Uint8Array> =>
+			(await getLog(this.run, this.node, this.stream, { offset, limit }, this.abort.signal)).bytes;
 		return search({ read, size: this.window.size, from, backwards, pattern, errors, stopped, seen });
 	}
 
-	private ask(offset: number, limit: number): ReturnType<typeof getLog> {
-		return getLog(this.run, this.node, this.stream, { offset, limit }, this.abort.signal);
+	private ask(offset: number, limit: number): ReturnType<typeof readRange> {
+		return readRange({ run: this.run, node: this.node, stream: this.stream, times: this.times }, { offset, limit }, this.abort.signal);
 	}
 
 	/* One request at a time; the answer is used only if there was no jump in the meantime. */
@@ -162,6 +182,7 @@ export class MergedReader implements LogModel {
 	constructor(
 		private readonly run: string,
 		private readonly streams: StreamName[],
+		readonly times: boolean,
 		private readonly changed: () => void,
 	) {}
 
@@ -185,7 +206,8 @@ export class MergedReader implements LogModel {
 		};
 		try {
 			await Promise.all(Array.from({ length: AT_ONCE }, worker));
-			if (!this.loaded) this.alignEnds();
+			if (this.times) this.sortByTime(this.seq - before);
+			else if (!this.loaded) this.alignEnds();
 			this.error = null;
 		} catch (e) {
 			if (isAbort(e)) return;
@@ -229,8 +251,16 @@ export class MergedReader implements LogModel {
 		return out;
 	}
 
+	/* The last n lines, those of all nodes together; the lines of one node keep their order, for their times never go back. */
+	private sortByTime(n: number): void {
+		const first = this.lines.length - n;
+		const base = this.seq - this.lines.length;
+		const sorted = this.lines.splice(first).sort((a, b) => (a.time ?? 0) - (b.time ?? 0) || a.at - b.at);
+		for (const l of sorted) this.lines.push({ ...l, at: base + this.lines.length });
+	}
+
 	/*
-	 * Lines that were written before the page was opened have no time. They are ordered so that the last lines of
+	 * Without times it is not known when lines were written before the page was opened. They are ordered so that the last lines of
 	 * all nodes are next to each other.
 	 */
 	private alignEnds(): void {
@@ -252,14 +282,16 @@ export class MergedReader implements LogModel {
 	private async read(p: Place, size: number, over: boolean): Promise<void> {
 		let from = p.end;
 		const first = p.asked < 0;
-		if (!first && size - from > SKIP_OVER) {
-			from = size - LEAST_START;
-			this.put(p, plainLine(`… ${showBytes(from - p.end)} not shown: open this node's own log to read them`));
-		}
+		if (!first && size - from > SKIP_OVER) from = size - LEAST_START;
 		const cut = from > 0 && (first || from !== p.end);
-		const { offset, bytes } = await getLog(this.run, p.node, p.stream, { offset: from, limit: SKIP_OVER }, this.abort.signal);
-		let lines = splitLines(bytes, offset);
+		const at = { run: this.run, node: p.node, stream: p.stream, times: this.times };
+		const { offset, bytes, marks } = await readRange(at, { offset: from, limit: SKIP_OVER }, this.abort.signal);
+		let lines = splitLines(bytes, offset, marks);
 		if (cut && lines.length > 1) lines = lines.slice(1);
+		if (!first && from !== p.end) {
+			const gap = plainLine(`… ${showBytes(from - p.end)} not shown: open this node's own log to read them`);
+			this.put(p, { ...gap, time: lines[0]?.time });
+		}
 		for (const line of lines) {
 			/* An unfinished line waits for its end, but not for ever. */
 			if (line.open && !over && line.size < MAX_LINE) {
@@ -273,8 +305,8 @@ export class MergedReader implements LogModel {
 		p.asked = size;
 	}
 
-	private put(p: Place, line: { text: string; spans: Line["spans"] }): void {
+	private put(p: Place, line: Pick<Line, "text" | "spans" | "time">): void {
 		const at = this.seq++;
-		this.lines.push({ text: line.text, spans: line.spans, at, size: 1, open: false, node: p.node, stream: p.stream });
+		this.lines.push({ text: line.text, spans: line.spans, time: line.time, at, size: 1, open: false, node: p.node, stream: p.stream });
 	}
 }

@@ -5,6 +5,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { marked, pieces } from "./ansi";
+import { clock, dateTime } from "../lib/format";
 import { useSize } from "../lib/hooks";
 import { isErrorLine } from "./search";
 import { lineOfRow, rowStarts, wrapPoints } from "./window";
@@ -14,12 +15,14 @@ import { slice } from "../lib/virtual";
 const ROW = 18;
 const PAD = 12; /* left, and right together with the bar */
 const LEAST_COLUMNS = 20;
+const TIME = 14; /* columns of a time */
 const NEAR = 60; /* rows from either end at which more lines are requested */
 
 export interface LogViewProps {
 	model: LogModel;
 	names: string[] | null; /* names of nodes, if each line shows its node */
 	wrap: boolean;
+	times: boolean; /* each line shows when it came */
 	follow: boolean;
 	setFollow: (on: boolean) => void;
 	find: RegExp | null;
@@ -45,7 +48,7 @@ export function LogView(p: LogViewProps): JSX.Element {
 	}, [size.width]);
 
 	const gutter = p.names ? Math.min(18, Math.max(...p.names.map((n) => n.length), 4)) + 2 : 0;
-	const columns = Math.max(LEAST_COLUMNS, Math.floor((size.width - 2 * PAD) / cell) - gutter);
+	const columns = Math.max(LEAST_COLUMNS, Math.floor((size.width - 2 * PAD) / cell) - gutter - (p.times ? TIME : 0));
 	const lines = model.lines;
 	const rows = useMemo(() => (wrap ? rowStarts(lines, columns) : null), [model, model.version, wrap, columns]);
 	const total = rows ? (rows[lines.length] as number) : lines.length;
@@ -146,6 +149,7 @@ function drawRows(p: LogViewProps, rows: Uint32Array | null, from: number, to: n
 					look={`${bad ? " bad" : ""}${target ? " target" : ""}${line.stream === "err" ? " stderr" : ""}`}
 					find={p.find}
 					gutter={gutter}
+					times={p.times}
 					hue={p.names ? p.names.indexOf(line.node ?? "") % 10 : 0}
 				/>,
 			);
@@ -163,14 +167,20 @@ interface RowProps {
 	look: string;
 	find: RegExp | null;
 	gutter: number;
+	times: boolean;
 	hue: number;
 }
 
-function Row({ line, from, to, part, look, find, gutter, hue }: RowProps): JSX.Element {
+function Row({ line, from, to, part, look, find, gutter, times, hue }: RowProps): JSX.Element {
 	const parts = pieces(line, from, to);
 	const shown = find ? marked(parts, find) : parts.map((x) => ({ ...x, hit: false }));
 	return (
 		<div class={`row${look}`} data-part={part}>
+			{times && (
+				<span class="when" style={{ width: `${TIME}ch` }} title={line.time ? dateTime(line.time) : undefined}>
+					{part > 0 || line.time === undefined ? "" : line.time === null ? "–" : clock(line.time, true)}
+				</span>
+			)}
 			{gutter > 0 && (
 				<span class={`who s${hue}`} style={{ width: `${gutter}ch` }} title={line.node}>
 					{part === 0 ? line.node : ""}
@@ -193,7 +203,7 @@ function Row({ line, from, to, part, look, find, gutter, hue }: RowProps): JSX.E
 	);
 }
 
-/* Copies without the breaks of wrapped lines and without the names of nodes. */
+/* Copies without the breaks of wrapped lines, the names of nodes and the times. */
 function onCopy(e: ClipboardEvent): void {
 	const selection = document.getSelection();
 	if (!selection || selection.rangeCount !== 1) return;
@@ -202,7 +212,7 @@ function onCopy(e: ClipboardEvent): void {
 	if (rows.length < 2) return;
 	let text = "";
 	rows.forEach((row, i) => {
-		row.querySelectorAll(".who").forEach((w) => w.remove());
+		row.querySelectorAll(".who, .when").forEach((w) => w.remove());
 		if (i > 0 && row.dataset.part === "0") text += "\n";
 		text += row.textContent ?? "";
 	});

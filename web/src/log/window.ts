@@ -6,6 +6,7 @@
  * yet); it is asked for again from its start when the log has grown.
  */
 import { plainLine, type Plain } from "./ansi";
+import { timeAt, type TimeMark } from "./times";
 
 export const CHUNK = 128 * 1024; /* bytes of one request */
 export const KEEP_BYTES = 1024 * 1024;
@@ -16,6 +17,7 @@ export interface Line extends Plain {
 	at: number; /* offset of its first byte */
 	size: number; /* bytes, with the newline */
 	open: boolean; /* its newline has not come yet */
+	time?: number | null; /* when its first byte reached the service; missing: not asked for, null: not known */
 }
 
 export interface Range {
@@ -39,7 +41,7 @@ function makeLine(b: Uint8Array, from: number, to: number, base: number, open: b
 }
 
 /* Splits bytes that begin at the start of a line. A last line without a newline is open. */
-export function splitLines(b: Uint8Array, base: number): Line[] {
+export function splitLines(b: Uint8Array, base: number, marks?: readonly TimeMark[]): Line[] {
 	const out: Line[] = [];
 	let from = 0;
 	while (from < b.length) {
@@ -50,7 +52,9 @@ export function splitLines(b: Uint8Array, base: number): Line[] {
 			to = charStart(b, from + MAX_LINE);
 			nl = -1;
 		}
-		out.push(makeLine(b, from, to, base, !whole && to === b.length));
+		const line = makeLine(b, from, to, base, !whole && to === b.length);
+		if (marks) line.time = timeAt(marks, line.at);
+		out.push(line);
 		from = to;
 	}
 	return out;
@@ -86,9 +90,9 @@ export class LogWindow {
 	}
 
 	/* The first answer after a reset. */
-	place(offset: number, b: Uint8Array): void {
+	place(offset: number, b: Uint8Array, marks?: readonly TimeMark[]): void {
 		const skip = offset > 0 ? firstLineStart(b) : 0;
-		this.lines = splitLines(b.subarray(skip), offset + skip);
+		this.lines = splitLines(b.subarray(skip), offset + skip, marks);
 		this.start = this.anchor = offset + skip;
 		this.end = offset + b.length;
 		this.size = Math.max(this.size, this.end);
@@ -110,21 +114,21 @@ export class LogWindow {
 	}
 
 	/* The answer to next(). False: it is not at the end of the window, or has nothing new. */
-	append(offset: number, b: Uint8Array): boolean {
+	append(offset: number, b: Uint8Array, marks?: readonly TimeMark[]): boolean {
 		if (offset !== this.next().offset || offset + b.length <= this.end) return false;
 		if (this.lines[this.lines.length - 1]?.open) this.lines.pop();
 		if (!this.lines.length) this.start = offset;
-		for (const line of splitLines(b, offset)) this.lines.push(line);
+		for (const line of splitLines(b, offset, marks)) this.lines.push(line);
 		this.end = offset + b.length;
 		this.size = Math.max(this.size, this.end);
 		return true;
 	}
 
 	/* The answer to before(). Returns how many lines were added. */
-	prepend(offset: number, b: Uint8Array): number {
+	prepend(offset: number, b: Uint8Array, marks?: readonly TimeMark[]): number {
 		if (offset + b.length !== this.start || !b.length) return 0;
 		const skip = offset > 0 ? firstLineStart(b) : 0;
-		const more = splitLines(b.subarray(skip), offset + skip);
+		const more = splitLines(b.subarray(skip), offset + skip, marks);
 		for (const line of more) line.open = false;
 		this.lines = more.concat(this.lines);
 		this.start = offset + skip;

@@ -15,7 +15,7 @@ import { NodesGrid } from "./nodes";
 import { OutputsPanel } from "./outputs";
 import { runHref, setQuery } from "../lib/router";
 import { Timeline } from "./timeline";
-import type { Me, Run } from "../lib/types";
+import type { Me, Run, Source } from "../lib/types";
 import { Empty, ErrorBox, Fact, Icon, LinkBadge, LostBox, ProgressBar, StateBadge, Tabs } from "../lib/ui";
 import { plainLine } from "../log/ansi";
 
@@ -200,6 +200,12 @@ function Head({ run, w, me }: { run: Run; w: Watched; me: Me | null }): JSX.Elem
 						{String(value)}
 					</Fact>
 				))}
+				{run.source && (
+					<Fact name="commit" title={revision(run.source)}>
+						{run.source.revision.slice(0, 12)}
+						{run.source.dirty && " with changes"}
+					</Fact>
+				)}
 				{run.dir && (
 					<Fact name="directory" wide>
 						{run.dir}
@@ -208,6 +214,12 @@ function Head({ run, w, me }: { run: Run; w: Watched; me: Me | null }): JSX.Elem
 			</dl>
 		</>
 	);
+}
+
+/* The git commit that the source was at, in words. */
+function revision(s: Source): string {
+	const changes = { true: ", with changes that were not committed", false: "", null: ", perhaps with changes" }[`${s.dirty ?? null}`];
+	return `${s.revision}${s.branch ? ` on ${s.branch}` : ""}${changes}`;
 }
 
 /* The cause of the end, with the last lines of the failed node; for an active run, what it waits for. */
