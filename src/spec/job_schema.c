@@ -599,8 +599,10 @@ static const struct field finish_fields[] = {
 		.type = FIELD_ARGV,
 		.offset = offsetof(struct finish_hook, command),
 		.help = "A command on the machine of the master, in the directory of the job file: the run object "
-			"is its standard input, REGATTA_RUN, REGATTA_RUN_DIR and REGATTA_VERDICT are set, and what it "
-			"prints is in on_finish.log. An exit code other than 0 is tried again, up to 8 times.",
+			"is its standard input, without the values of secrets. It has the environment that regatta run "
+			"was given, as far as it passes to jobs (docs/environment.md), with the real values of secrets, "
+			"and REGATTA_RUN, REGATTA_RUN_DIR and REGATTA_VERDICT. What it prints is in on_finish.log. An "
+			"exit code other than 0 is tried again, up to 8 times.",
 		.example = "command = [\"./publish.sh\"]",
 	},
 	{0},

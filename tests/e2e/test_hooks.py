@@ -1,6 +1,7 @@
 """on_finish: who is told when a run has ended."""
 import http.server
 import json
+import stat
 import threading
 
 import pytest
@@ -54,17 +55,29 @@ command = ["sh", "-c", {json.dumps(command)}]
     assert json.loads((regatta.cwd / "got.json").read_text())["exit_code"] == 1
     assert (regatta.cwd / "words").read_text() == f"{run} failed\n"
     assert (done.parent / "on_finish.log").read_text() == "said\n"  # once: what succeeded is not repeated
-    wait_for(lambda: not (done.parent / "on_finish.owed").exists(), what="the hook to be off the list of what is owed")
+    wait_for(lambda: not (done.parent / ".on_finish.owed").exists(), what="the hook to be off the list of what is owed")
 
 
 def test_a_hook_that_was_not_finished_is_finished_by_the_next_master(regatta, tmp_path):
+    """With the secrets that the client passed, which are nowhere else, and gone when it is done."""
     go = tmp_path / "go"
-    job = regatta.job(f'name = "told"\ncommand = ["true"]\non_finish = {{ command = ["test", "-e", "{go}"] }}\n')
+    regatta.env["HOOK_TOKEN"] = "b1946ac92492d234"
+    command = f'test -e {go} && cat > got.json && printf %s "$HOOK_TOKEN" > token'
+    job = regatta.job(f'''
+name = "told"
+command = ["true"]
+pass = ["HOOK_TOKEN"]
+on_finish = {{ command = ["sh", "-c", {json.dumps(command)}] }}
+''')
     run = json.loads(regatta("run", "--output", "json", job).stdout)["id"]  # no run waits for its hook
-    owed = regatta.home / "runs" / run / "on_finish.owed"
-    assert owed.exists()
+    owed = regatta.home / "runs" / run / ".on_finish.owed"
+    assert stat.S_IMODE(owed.stat().st_mode) == 0o600
     regatta("master", "--stop")
     go.touch()
+    del regatta.env["HOOK_TOKEN"]
     regatta("ps")
     wait_for(lambda: not owed.exists(), what="the end of the hook")
     assert json.loads((owed.parent / "on_finish.json").read_text())["done"] is True
+    assert (regatta.cwd / "token").read_text() == "b1946ac92492d234"
+    left = [regatta.cwd / "got.json", *(p for p in regatta.home.rglob("*") if p.is_file())]
+    assert [p for p in left if b"b1946ac92492d234" in p.read_bytes()] == []

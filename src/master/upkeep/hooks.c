@@ -25,16 +25,19 @@
 #include "master/runs.h"
 #include "net/http_client.h"
 #include "spec/job.h"
+#include "spec/secret.h"
 #include "sys/child_run.h"
 #include "sys/loop.h"
 #include "sys/pools.h"
 #include "sys/worker.h"
 
 #define DONE_FILE "on_finish.json"
-#define OWED_FILE "on_finish.owed" /* is there from the end of the run until then */
+/* Is there from the end of the run until then, with the variables that the command gets, secrets included: hidden, so
+ * that it is no part of the results. */
+#define OWED_FILE ".on_finish.owed"
 #define LOG_FILE "on_finish.log"
 #define THREADS 4
-#define NEWEST 100
+#define NEWEST 1000
 #define OWED_MS                                                                                    \
 	(60LL * 60 * 1000) /* a hook of a run that ended earlier is not tried by a new master */
 #define FIRST_PAUSE_MS 500
@@ -248,18 +251,31 @@ static bool has_hook(const struct job *job)
 	return job->on_finish.url || job->on_finish.command.n;
 }
 
-/* The client's variables, and what the command is about. */
-static const char **make_env(const struct live_run *lr, struct arena *a)
+/* The client's variables as they were when the run ended; without that file, as they are shown. */
+static const struct doc *client_env(const struct live_run *lr, struct arena *a)
 {
+	CLEANUP(freep) char *path = path_join(lr->dir, OWED_FILE);
+	CLEANUP(buf_release) struct buf text = {0};
 	struct doc *env = NULL;
 
-	if (!lr->row.client_env || json_parse(str_from(lr->row.client_env), a, &env, NULL) < 0)
-		env = doc_new(a, DOC_TABLE);
+	buf_init(&text, DOC_MAX_BYTES);
+	if (file_read(path, &text, NULL) == 0 && json_parse(buf_str(&text), a, &env, NULL) == 0)
+		return env;
+	if (lr->row.client_env && json_parse(str_from(lr->row.client_env), a, &env, NULL) == 0)
+		return env;
+	return doc_new(a, DOC_TABLE);
+}
+
+/* The client's variables, and what the command is about.  A secret that is not known any more is not set. */
+static const char **make_env(const struct live_run *lr, struct arena *a)
+{
+	const struct doc *env = client_env(lr, a);
 	size_t n = env->type == DOC_TABLE ? env->table.n : 0, k = 0;
 	const char **v = arena_array(a, const char *, n + 4);
 
 	for (size_t i = 0; i < n; i++)
-		if (env->table.v[i].value->type == DOC_STRING)
+		if (env->table.v[i].value->type == DOC_STRING &&
+		    !str_is(env->table.v[i].value->s, SECRET_SHOWN))
 			v[k++] = arena_printf(a, "%.*s=%.*s", STR_ARG(env->table.v[i].key),
 					      STR_ARG(env->table.v[i].value->s));
 	v[k++] = arena_printf(a, "REGATTA_RUN=%s", lr->row.id);
@@ -279,9 +295,10 @@ static bool is_owed(const struct live_run *lr)
 void hooks_note_owed(const struct live_run *lr)
 {
 	CLEANUP(freep) char *path = path_join(lr->dir, OWED_FILE);
+	const char *env = lr->client_env && lr->job->on_finish.command.n ? lr->client_env : "{}";
 	struct err err = {0};
 
-	if (is_owed(lr) && file_write(path, STR(""), 0600, &err) < 0)
+	if (is_owed(lr) && file_write(path, str_from(env), 0600, &err) < 0)
 		log_warn("run %s: %s", lr->row.id, err.msg);
 }
 
@@ -321,7 +338,9 @@ static bool collect(void *ctx, const struct run_row *row)
 	CLEANUP(freep)
 	char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/" OWED_FILE, l->home, row->id);
 
-	if (row->ended_ms && clock_wall_ms() - row->ended_ms <= OWED_MS && file_exists(path))
+	if (row->ended_ms && clock_wall_ms() - row->ended_ms > OWED_MS)
+		unlink(path);
+	else if (row->ended_ms && file_exists(path))
 		*vec_push(&l->nos) = row->no;
 	return true;
 }
