@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "link/layout.h"
 
 static void change_rows(struct rig *r, const char *sql)
 {
@@ -44,6 +45,34 @@ static void a_run_goes_on_by_its_plan_whatever_its_job_says(void **state)
 	rig_until(r,
 		  (agent_play(r->agents.v[0]), rig_stored(r, "SELECT ended_ms > 0 FROM run") == 1));
 	assert_int_equal(rig_stored(r, "SELECT verdict FROM run"), VERDICT_SUCCEEDED);
+}
+
+#define COMMIT "0123456789abcdef0123456789abcdef01234567"
+
+static void the_commit_of_the_source_is_kept_over_a_restart(void **state)
+{
+	struct rig *r = *state;
+	struct err err = {0};
+
+	assert_null(rig_try_submit(r, "request-0123456789",
+				   RIG_JOB ",\"source\":{\"revision\":\"main\"}", &err));
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_non_null(strstr(err.msg, "'source.revision' must be a commit"));
+	rig_submit(r, RIG_JOB ",\"source\":{\"revision\":\"" COMMIT
+			      "\",\"dirty\":true,\"diff\":\"K25ldwo=\"}");
+	agent_run(rig_agent(r, 0));
+	rig_crash(r);
+	assert_true(rig_start(r));
+	struct live_run *lr = rig_run(r);
+	CLEANUP(freep) char *diff = path_join(lr->dir, LAYOUT_SOURCE_DIFF);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	assert_non_null(lr->source_state);
+	assert_string_equal(lr->source_state,
+			    "{\"revision\":\"" COMMIT "\",\"branch\":null,\"dirty\":true}");
+	buf_init(&text, 100);
+	assert_int_equal(file_read(diff, &text, NULL), 0);
+	assert_true(str_is(buf_str(&text), "+new\n"));
 }
 
 static void a_run_without_a_plan_is_planned_once_and_keeps_it(void **state)
@@ -213,6 +242,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_run_goes_on_by_its_plan_whatever_its_job_says,
+						rig_make, rig_drop),
+		cmocka_unit_test_setup_teardown(the_commit_of_the_source_is_kept_over_a_restart,
 						rig_make, rig_drop),
 		cmocka_unit_test_setup_teardown(a_run_without_a_plan_is_planned_once_and_keeps_it,
 						rig_make, rig_drop),
