@@ -48,8 +48,8 @@
 #define SAVE_MS 1000	   /* the position is written so often, at most */
 #define MOST_FAILURES 6	   /* in a row, of the log of a job that has ended */
 #define POSITIONS "follow" /* in the directory of the run */
-#define STOP_TRIES 5
 #define STOP_PAUSE_MS 200
+#define STOP_AGAIN_MS 2000 /* after an error */
 #define STOP_WAIT_MS 5000
 
 struct follower {
@@ -211,10 +211,18 @@ static bool store_bytes(struct follower *f)
 	return true;
 }
 
+/* The next read opens it anew, with the credentials that the run has by then. */
+static void close_log(struct follower *f)
+{
+	f->driver->log_free(f->log);
+	f->log = NULL;
+}
+
 static void failed(struct follower *f)
 {
 	int64_t pause = AGAIN_MS;
 
+	close_log(f);
 	f->failures++;
 	for (int i = 1; i < f->failures && pause < AGAIN_MAX_MS; i++)
 		pause *= 2;
@@ -370,42 +378,62 @@ void follow_seen(struct live_run *lr, int rank, const struct driver_sight *sight
 struct stop_call {
 	struct live_run *lr;
 	const struct driver *driver;
-	struct arena *a;
+	struct arena *a; /* of the row, which is made anew for each try */
 	struct driver_row row;
 	char token[65];
 	int index;
 	struct loop_timer *wait;
 	int64_t by_ms; /* on clock_boot_ms(): logs are waited for until then */
+	bool warned;
 };
+
+static void stop_when_read(void *ctx);
 
 static void stop_run(void *arg, const struct deadline *d)
 {
 	struct stop_call *c = arg;
 
 	c->row.deadline = d;
-	for (int i = 0; i < STOP_TRIES; i++) {
-		struct deadline nap = deadline_within(d, STOP_PAUSE_MS);
-
-		c->row.outcome = c->driver->stop(&c->row);
-		if (c->row.outcome == OUTCOME_DONE || c->row.outcome == OUTCOME_ABSENT ||
-		    deadline_left_ms(d) == 0)
-			return;
-		poll(NULL, 0, (int)deadline_left_ms(&nap));
-	}
+	c->row.outcome = c->driver->stop(&c->row);
 }
 
-/* If it was not done, timeouts.collect ends the wait, and the resource is destroyed. */
-static void stop_done(void *arg, enum err_kind how)
+static void stop_free(struct stop_call *c)
 {
-	struct stop_call *c = arg;
+	struct live_run *lr = c->lr;
 
-	c->lr->busy--;
-	if (how == ERR_NONE && c->row.outcome != OUTCOME_DONE)
-		log_warn("%s: stop %s: %s", c->lr->row.id, c->row.name, c->row.err.msg);
-	live_run_done(c->lr);
 	loop_timer_free(c->wait);
 	arena_free(c->a);
 	free(c);
+	lr->busy--;
+	live_run_done(lr);
+}
+
+/* Is there anything left to stop?  When timeouts.collect is over, the resource is destroyed. */
+static bool is_stop_needed(const struct stop_call *c)
+{
+	const struct live_run *lr = c->lr;
+
+	if (lr->ended || !lr->m->pools || lr->core->phase >= RUN_CLEANING)
+		return false;
+	for (int i = 0; i < lr->plan.crew.n; i++)
+		if (lr->plan.resource_of[i] == c->index && !lr->core->nodes[i].settled)
+			return true;
+	return false;
+}
+
+static void stop_done(void *arg, enum err_kind how)
+{
+	struct stop_call *c = arg;
+	bool done = c->row.outcome == OUTCOME_DONE || c->row.outcome == OUTCOME_ABSENT;
+
+	if (how != ERR_NONE || done || !is_stop_needed(c)) {
+		stop_free(c);
+		return;
+	}
+	if (!c->warned)
+		log_warn("%s: stop %s: %s", c->lr->row.id, c->row.name, c->row.err.msg);
+	c->warned = true;
+	loop_timer_set(c->wait, STOP_AGAIN_MS);
 }
 
 /* Some that end the jobs delete pods that have ended, too: their logs come first. */
@@ -421,15 +449,20 @@ static bool logs_are_read(const struct live_run *lr, int index)
 static void stop_when_read(void *ctx)
 {
 	struct stop_call *c = ctx;
+	const struct effect fx = {.kind = FX_OBSERVE, .index = c->index};
 
-	if (!c->lr->m->pools) { /* the next master stops them */
-		stop_done(c, ERR_CANCELLED);
+	/* Without pools the next master stops them. */
+	if (!c->lr->m->pools || (c->warned && !is_stop_needed(c))) {
+		stop_free(c);
 		return;
 	}
 	if (!logs_are_read(c->lr, c->index) && clock_boot_ms() < c->by_ms) {
 		loop_timer_set(c->wait, STOP_PAUSE_MS);
 		return;
 	}
+	arena_free(c->a);
+	c->a = arena_new();
+	effect_row(c->lr, &fx, c->a, &c->row, c->token);
 	workers_submit(pools_get(c->lr->m->pools, c->driver->pool, EFFECT_THREADS), stop_run,
 		       stop_done, c, READ_MS);
 }
@@ -437,7 +470,6 @@ static void stop_when_read(void *ctx)
 void follow_stop(struct live_run *lr, int rank)
 {
 	int index = lr->plan.resource_of[rank];
-	const struct effect fx = {.kind = FX_OBSERVE, .index = index};
 
 	for (size_t i = 0; i < lr->stopped.n; i++)
 		if (lr->stopped.v[i] == index)
@@ -447,11 +479,9 @@ void follow_stop(struct live_run *lr, int rank)
 
 	c->lr = lr;
 	c->driver = driver_for(lr->plan.resources[index].kind);
-	c->a = arena_new();
 	c->index = index;
 	c->wait = loop_timer_new(lr->m->loop, stop_when_read, c);
 	c->by_ms = clock_boot_ms() + STOP_WAIT_MS;
-	effect_row(lr, &fx, c->a, &c->row, c->token);
 	lr->busy++;
 	stop_when_read(c);
 }

@@ -490,10 +490,14 @@ static void put_resource_wait(const struct live_run *lr, int index, struct jsonw
 	bool waits = pr->master && handover_waits(lr->core);
 	/* Its machines come by themselves, one after the other. */
 	bool gathers = pr->carries_many && lr->core->phase == RUN_GATHERING;
+	/* Nobody learns how its nodes do: the credentials of the run hold no more. */
+	bool denied = pr->carries_many && res->state == RES_LIVE && !lr->ended &&
+		      res->why_kind == ERR_DENIED;
 
 	if (ending && lr->ended)
 		put_wait(w, pr, res_state_name(RES_DELETING), ERR_NONE, ending);
-	if (res->why[0] && (waits || gathers || (res->state != RES_GONE && res->state != RES_LIVE)))
+	if (res->why[0] &&
+	    (waits || gathers || denied || (res->state != RES_GONE && res->state != RES_LIVE)))
 		put_wait(w, pr, res_state_name(res->state), res->why_kind, res->why);
 	if (waits)
 		put_wait(w, pr, res_state_name(res->state), lr->core->remote.waits_kind,

@@ -78,6 +78,30 @@ def test_credentials_that_expire_are_made_anew_by_their_program(user, namespace)
     namespace.nothing_left()
 
 
+@pytest.mark.long
+def test_a_run_whose_credentials_hold_no_more_says_so_and_ends_with_those_of_kill(user, namespace):
+    good = user.kubeconfig.read_text()
+    namespace.kubectl("create", "serviceaccount", "who")
+    namespace.kubectl("create", "rolebinding", "who", "--clusterrole=admin", f"--serviceaccount={namespace.name}:who")
+    config = yaml.safe_load(good)
+    config["users"][0]["user"] = {"token": namespace.kubectl("create", "token", "who").strip()}
+    user.kubeconfig.write_text(yaml.safe_dump(config))
+    run = user.submit(user.job(plain(["sh", "-c", "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.1; done"], count=1)))
+    wait_for(lambda: user("logs", run, "worker-0", code=None).stdout == "up\n", "the job to run")
+    namespace.kubectl("delete", "serviceaccount", "who")  # its token is refused from now on
+    try:
+        says = wait_for(lambda: user.status(run)["waiting"], "the words of the cluster", 60)[0]
+        assert says["why_kind"] == "denied" and "does not take these credentials" in says["why"], says
+    finally:
+        user.kubeconfig.write_text(good)
+        said = user("kill", run)
+    assert "with your credentials" in said.stderr, said.stderr
+    assert user.ends(run, 90)["verdict"] == "cancelled"
+    assert log_of(user, run) == b"up\nasked\n"
+    namespace.kubectl("delete", "rolebinding", "who")
+    namespace.nothing_left()
+
+
 def test_a_master_that_is_killed_goes_on_with_the_log(user, namespace):
     script = "i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); [ $((i % 8)) -eq 0 ] && sleep 0.1; done; true"
     run = user.submit(user.job(plain(["sh", "-c", script])))

@@ -22,7 +22,7 @@ struct driver_log {
 	struct arena *a;
 	struct driver_row row; /* a copy, whose strings are of a */
 	struct kube_work w;
-	struct err why; /* it cannot be opened: kind != ERR_NONE */
+	bool ready; /* w is open */
 	char *pod, *container;
 	struct log_reader r;
 	bool open; /* an answer is being read */
@@ -30,7 +30,7 @@ struct driver_log {
 };
 
 /* The row of the caller ends before the log does. */
-static int open_work(struct driver_log *l, const struct driver_row *row)
+static void keep_row(struct driver_log *l, const struct driver_row *row)
 {
 	struct arena *a = l->a = arena_new();
 
@@ -42,7 +42,18 @@ static int open_work(struct driver_log *l, const struct driver_row *row)
 		.spec = arena_strdup(a, row->spec),
 		.credentials = row->credentials ? arena_strdup(a, row->credentials) : NULL,
 	};
-	return kube_work_open(&l->row, &l->w, &l->why);
+}
+
+/* By the thread that reads: a program of the user may have to make new credentials. */
+static int get_ready(struct driver_log *l, const struct deadline *d, struct err *err)
+{
+	if (l->ready)
+		return 0;
+	l->row.deadline = d;
+	if (kube_work_open(&l->row, &l->w, err) < 0)
+		return -1;
+	l->ready = true;
+	return 0;
 }
 
 struct driver_log *kube_log_open(const struct driver_row *row, const char *log, const char *at)
@@ -53,7 +64,7 @@ struct driver_log *kube_log_open(const struct driver_row *row, const char *log, 
 	l->pod = xstrndup(pod.p, pod.n);
 	l->container = xstrndup(container.p ? container.p : "", container.n);
 	(void)log_position_get(at, &l->r.at);
-	(void)open_work(l, row);
+	keep_row(l, row);
 	return l;
 }
 
@@ -61,7 +72,7 @@ struct driver_log *kube_log_free(struct driver_log *l)
 {
 	if (!l)
 		return NULL;
-	if (l->why.kind == ERR_NONE)
+	if (l->ready)
 		kube_work_close(&l->w);
 	arena_free(l->a);
 	free(l->pod);
@@ -124,11 +135,7 @@ static int read_piece(struct driver_log *l, int wait_ms, const struct deadline *
 int kube_log_read(struct driver_log *l, int wait_ms, const struct deadline *d, struct buf *out,
 		  struct err *err)
 {
-	if (l->why.kind != ERR_NONE) {
-		*err = l->why;
-		return -1;
-	}
-	if (!l->open && begin(l, d, err) < 0)
+	if (get_ready(l, d, err) < 0 || (!l->open && begin(l, d, err) < 0))
 		return -1;
 	for (int wait = wait_ms;; wait = MORE_MS) {
 		size_t before = out->n;
