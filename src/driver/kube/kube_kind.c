@@ -126,9 +126,24 @@ static bool is_ours(const struct kube_work *w, const struct doc *found)
 	       strcmp(kube_label(found, "regatta/run"), kube_label(w->object, "regatta/run")) == 0;
 }
 
+/* A uid is of one object for ever, whatever somebody has made of its labels; without one these tell whose it is. */
+static bool is_the_one(const struct kube_work *w, const struct doc *found, const char *uid)
+{
+	return *uid ? strcmp(uid, kube_meta(found, "uid")) == 0 : is_ours(w, found);
+}
+
 static bool is_ending(const struct doc *found)
 {
 	return *kube_meta(found, "deletionTimestamp") != '\0';
+}
+
+/* Whatever the API server makes or shows has a uid. */
+static int check_object(struct kube_work *w, const struct doc *answer, const char *what_for)
+{
+	if (*kube_meta(answer, "uid"))
+		return 0;
+	return err_set(&w->row->err, ERR_PROTOCOL, "%s: what answers at %.80s is no Kubernetes API",
+		       what_for, w->access.server);
 }
 
 static int get(struct kube_work *w, const struct doc *object, struct doc **ret, int *ret_status)
@@ -140,7 +155,10 @@ static int get(struct kube_work *w, const struct doc *object, struct doc **ret, 
 		.deadline = &w->d,
 	};
 
-	return kube_ask(w->k, &c, w->a, ret, ret_status, &w->row->err);
+	if (kube_ask(w->k, &c, w->a, ret, ret_status, &w->row->err) < 0)
+		return -1;
+	*ret_status = 0;
+	return check_object(w, *ret, c.what);
 }
 
 /* The name is taken: by the same create, sent before, or by somebody else. */
@@ -181,6 +199,8 @@ enum outcome kube_object_create(struct kube_work *w, const struct doc *object, c
 	int status;
 
 	if (kube_ask(w->k, &c, w->a, &made, &status, &w->row->err) == 0) {
+		if (check_object(w, made, c.what) < 0)
+			return OUTCOME_UNSURE;
 		*ret_uid = arena_strdup(w->a, kube_meta(made, "uid"));
 		return OUTCOME_DONE;
 	}
@@ -223,7 +243,7 @@ enum outcome kube_object_find(struct kube_work *w, const struct doc *object, con
 
 	if (get(w, object, &found, &status) < 0)
 		return kube_kind_failed(question, status, w->row);
-	if (!is_ours(w, found) || (*uid && strcmp(uid, kube_meta(found, "uid")) != 0))
+	if (!is_the_one(w, found, uid))
 		return absent(w, object);
 	if (ret_found)
 		*ret_found = found;

@@ -188,6 +188,12 @@ static bool is_worth_another(const struct kube_call *c, int status, const struct
 	return status == 429 || (reads && status >= 500);
 }
 
+static int not_the_api(const struct kube_client *k, const struct kube_call *c, struct err *err)
+{
+	return err_set(err, ERR_PROTOCOL, "%s: what answers at %.80s is no Kubernetes API", c->what,
+		       k->access->server);
+}
+
 static int send_call(struct kube_client *k, const struct kube_call *c, struct http_answer *ans,
 		     int *ret_status, struct err *err)
 {
@@ -201,6 +207,8 @@ static int send_call(struct kube_client *k, const struct kube_call *c, struct ht
 		if (send_once(k, c, false, ans, err) == 0) {
 			if (ans->status / 100 == 2)
 				return 0;
+			if (!status_is_of_api(ans->status, buf_str(&ans->body)))
+				return not_the_api(k, c, err);
 			*ret_status = ans->status;
 			asked_ms = status_retry_ms(http_client_header(k->client, "Retry-After"),
 						   buf_str(&ans->body));
@@ -226,11 +234,8 @@ int kube_ask(struct kube_client *k, const struct kube_call *c, struct arena *a, 
 	rc = send_call(k, c, &ans, &status, err);
 	if (rc == 0 && ret &&
 	    json_parse_limited(arena_str(a, buf_str(&ans.body)), MAX_ANSWER, MAX_NODES, a, ret,
-			       err) < 0) {
-		rc = err_set(err, ERR_PROTOCOL, "%s: what answers at %.80s is no Kubernetes API",
-			     c->what, k->access->server);
-		status = 0;
-	}
+			       err) < 0)
+		rc = not_the_api(k, c, err);
 	http_answer_release(&ans);
 	if (ret_status)
 		*ret_status = status;
@@ -307,6 +312,8 @@ int kube_list(struct kube_client *k, const char *path, const char *query, const 
 		c.path = full.p;
 		if (kube_ask(k, &c, a, &page, NULL, err) < 0)
 			return -1;
+		if (!doc_get(page, "items"))
+			return not_the_api(k, &c, err);
 		if (take_page(page, fn, ctx) != 0)
 			return 0;
 		struct str token = doc_str(doc_table(page, "metadata"), "continue", STR(""));

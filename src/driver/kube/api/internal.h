@@ -14,5 +14,7 @@ int exec_plugin_renew(struct kube_access *access, const struct deadline *d, stru
 
 /* Another status than 2xx as an error, with the words of the cluster.  `what`: "create jobs". */
 int status_error(int status, struct str body, const char *what, struct err *err);
+/* May the answer be the API's own?  The 404 of a proxy on the way says nothing about an object. */
+bool status_is_of_api(int status, struct str body);
 /* The pause that the cluster asks for; 0: none. */
 int64_t status_retry_ms(struct str retry_after, struct str body);

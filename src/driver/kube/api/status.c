@@ -54,6 +54,19 @@ int status_error(int status, struct str body, const char *what, struct err *err)
 	return err_set(err, kind, "%s: %.*s", what, STR_ARG(message));
 }
 
+/* For a path that it does not know, such as one of a CRD that was removed, the API server has only this. */
+#define NO_SUCH_PATH "404 page not found"
+
+bool status_is_of_api(int status, struct str body)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *d = NULL;
+
+	return status != 404 || str_is(str_trim(body), NO_SUCH_PATH) ||
+	       (json_parse(body, a, &d, NULL) == 0 &&
+		str_is(doc_str(d, "kind", STR("")), "Status"));
+}
+
 int64_t status_retry_ms(struct str retry_after, struct str body)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();

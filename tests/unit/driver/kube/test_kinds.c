@@ -116,6 +116,56 @@ static void another_object_of_the_name_is_not_the_one(void **state)
 	rig_done(r);
 }
 
+static void an_object_stays_the_runs_without_its_labels(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	rig_expect(r, "GET " CM, 200, "{\"metadata\":{\"uid\":\"u1\"}}");
+	assert_int_equal(kube_root_driver.find(&r->row), OUTCOME_ABSENT);
+	snprintf(r->row.id, sizeof(r->row.id), "u1");
+	rig_expect(r, "GET " CM, 200, "{\"metadata\":{\"uid\":\"u1\"}}");
+	assert_int_equal(kube_root_driver.observe(&r->row), OUTCOME_DONE);
+	rig_done(r);
+}
+
+/* A proxy, a login page or an API server that is cut off in the middle of its answer. */
+static void answers_that_are_not_the_apis_prove_nothing(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	rig_expect(r, "GET " CM, 404, "<html>not found</html>");
+	assert_int_equal(kube_root_driver.find(&r->row), OUTCOME_UNSURE);
+	assert_int_equal(r->row.err.kind, ERR_PROTOCOL);
+	assert_non_null(strstr(r->row.err.msg, "is no Kubernetes API"));
+	rig_expect(r, "GET " CM, 404, "{\"error\":\"no route\"}");
+	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_UNSURE);
+	rig_expect(r, "GET " CM, 200, "{}");
+	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_UNSURE);
+	rig_expect(r, "GET " CM, 200, "{\"metadata\":{\"uid\":\"u1\"");
+	assert_int_equal(kube_root_driver.observe(&r->row), OUTCOME_UNSURE);
+	rig_expect(r, "POST " CMS, 200, "{\"welcome\":true}");
+	assert_int_equal(kube_root_driver.create(&r->row), OUTCOME_UNSURE);
+	rig_expect(r, "GET " CM, 404, "404 page not found\n"); /* its CRD was removed */
+	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_ABSENT);
+	rig_done(r);
+}
+
+static void a_list_without_items_is_no_list_of_no_pods(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	r->row.nmembers = 1;
+	r->members[0] = (struct driver_member){.identity = "a"};
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, OURS("u1", ""));
+	rig_expect(r, PODS, 200, "{}");
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_UNSURE);
+	assert_false(r->members[0].gone);
+	rig_done(r);
+}
+
 static void a_delete_names_the_uid_and_waits_for_the_end(void **state)
 {
 	struct rig *r = *state;
@@ -385,6 +435,9 @@ int main(void)
 		rig_test(a_name_that_is_taken_is_adopted_only_if_it_is_of_this_run),
 		rig_test(a_create_is_refused_or_not_known),
 		rig_test(another_object_of_the_name_is_not_the_one),
+		rig_test(an_object_stays_the_runs_without_its_labels),
+		rig_test(answers_that_are_not_the_apis_prove_nothing),
+		rig_test(a_list_without_items_is_no_list_of_no_pods),
 		rig_test(a_delete_names_the_uid_and_waits_for_the_end),
 		rig_test(what_is_still_there_is_held),
 		rig_test(a_row_that_cannot_be_read_asks_nobody),
