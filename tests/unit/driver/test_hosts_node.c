@@ -46,6 +46,17 @@ struct reply {
 };
 static struct reply replies[64];
 static size_t nreplies;
+static struct played_host *successor; /* joins after the next question was sent */
+
+/* The time of the table while a test has stopped it. */
+static int64_t stopped_ms;
+int64_t __real_clock_boot_ms(void);
+int64_t __wrap_clock_boot_ms(void);
+
+int64_t __wrap_clock_boot_ms(void)
+{
+	return stopped_ms ? stopped_ms : __real_clock_boot_ms();
+}
 
 static void play(void *conn, const struct host_ask *ask)
 {
@@ -57,6 +68,8 @@ static void play(void *conn, const struct host_ask *ask)
 		replies[nreplies++] = (struct reply){h, ask->no};
 }
 
+static void join(struct world *w, struct played_host *h);
+
 /* On whichever thread asks: sends, and answers at once. */
 static void wake(void *ctx)
 {
@@ -66,6 +79,12 @@ static void wake(void *ctx)
 	err_set(&why, ERR_IO, "the disk is on fire");
 	nreplies = 0;
 	host_table_send(w->t, play);
+	if (successor) {
+		struct played_host *h = successor;
+
+		successor = NULL;
+		join(w, h);
+	}
 	for (size_t i = 0; i < nreplies; i++) {
 		struct played_host *h = replies[i].host;
 
@@ -97,6 +116,7 @@ static int make(void **state)
 		return -1;
 	w->dir = dir;
 	all_active = true;
+	stopped_ms = 0;
 	open_table(w);
 	*state = w;
 	return 0;
@@ -671,6 +691,44 @@ static void what_nobody_reserved_is_swept(void **state)
 	assert_state(w, "a", "free", "-");
 }
 
+static void a_stray_that_stays_is_deleted_again_but_not_at_once(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct host_node had[] = {{"old", "n", 1}};
+
+	stopped_ms = 1000000;
+	join(w, &h);
+	h.outcome = OUTCOME_HELD;
+	host_table_has(w->t, &h, had, 1);
+	assert_int_equal(h.asked[HOST_DESTROY], 1);
+	stopped_ms += 1999;
+	host_table_sweep(w->t);
+	assert_int_equal(h.asked[HOST_DESTROY], 1);
+	h.outcome = OUTCOME_DONE;
+	stopped_ms++;
+	host_table_sweep(w->t);
+	assert_int_equal(h.asked[HOST_DESTROY], 2);
+	assert_state(w, "a", "free", "-");
+}
+
+/* Its daemon dialled again: nobody will answer on the connection before. */
+static void a_question_on_a_connection_that_was_replaced_is_over(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"}, again = {.name = "a"};
+	struct driver_row row = ROW(w, "r", "n");
+
+	join(w, &h);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
+	h.mute = true;
+	successor = &again;
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_UNSURE);
+	assert_string_equal(row.err.msg, "host 'a' left before it answered");
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_DONE);
+	assert_int_equal(again.asked[HOST_OBSERVE], 1);
+}
+
 static void an_older_incarnation_is_a_stray(void **state)
 {
 	struct world *w = *state;
@@ -807,6 +865,8 @@ int main(void)
 		TEST(a_node_that_was_never_reserved_is_absent),
 		TEST(two_hosts_of_one_name_are_told_apart),
 		TEST(what_nobody_reserved_is_swept),
+		TEST(a_stray_that_stays_is_deleted_again_but_not_at_once),
+		TEST(a_question_on_a_connection_that_was_replaced_is_over),
 		TEST(an_older_incarnation_is_a_stray),
 		TEST(a_place_that_nobody_gave_back_is_swept_when_the_next_is_asked_for),
 		TEST(a_reservation_survives_a_restart),
