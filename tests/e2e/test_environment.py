@@ -1,4 +1,6 @@
 """Variables of the command line and of the caller's shell."""
+import os
+
 
 def test_variables_of_the_command_line_win(regatta):
     job = regatta.job('''name = "envs"
@@ -47,9 +49,10 @@ def test_other_machines_get_less_of_the_shell(regatta, fleet):
     fleet.join("alpha")
     job = regatta.job('''name = "far"
 engine = "hosts"
-command = ["sh", "-c", "echo $WANDB_MODE-$TZ-$PYTHONPATH-$LD_LIBRARY_PATH-$FROM_LINE"]
+command = ["sh", "-c", "echo $WANDB_MODE-$TZ-$PYTHONPATH-$LD_LIBRARY_PATH-$FROM_LINE-${PATH##*:}"]
 pass = ["WANDB_*"]
 ''')
     told = regatta("run", "-f", "--env", "FROM_LINE=x", job,
-                   env={"WANDB_MODE": "offline", "TZ": "UTC", "PYTHONPATH": "/mine", "LD_LIBRARY_PATH": "/mine"})
-    assert told.out == "worker-0 | offline-UTC---x\n"
+                   env={"WANDB_MODE": "offline", "TZ": "UTC", "PYTHONPATH": "/mine", "LD_LIBRARY_PATH": "/mine",
+                        "PATH": f"{os.environ['PATH']}:/mine"})
+    assert told.out == f"worker-0 | offline-UTC---x-{os.environ['PATH'].rsplit(':', 1)[-1]}\n"
