@@ -476,6 +476,8 @@ static void on_hello(struct agent_conn *ac, const struct frame *f, struct arena 
 	snprintf(hello.text, sizeof(hello.text), "%s", m.address ? m.address : "");
 	if (core_incarnation_is_past(lr->core, rank, m.incarnation)) {
 		/* A machine that was given up stays a stranger until the core releases it. */
+		snprintf(hello.text, sizeof(hello.text), "%.47s: it was given up, and has to leave",
+			 m.address ? m.address : "");
 		run_event(lr, &hello);
 		return;
 	}

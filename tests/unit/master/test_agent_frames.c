@@ -139,6 +139,9 @@ static void an_earlier_incarnation_is_sent_away_and_the_node_stays_connected(voi
 	assert_non_null(strstr(past->last[FRAME_REFUSE], "\"denied\""));
 	assert_ptr_equal(rig_run(r)->nodes[0].agent, conn);
 	assert_true(rig_run(r)->core->nodes[0].connected);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM event WHERE kind = 'hello' AND text "
+				       "LIKE '%: it was given up, and has to leave'"),
+			 1);
 	/* The token of one incarnation is no other's. */
 	node_token(rig_run(r), rig_run(r)->plan.crew.members[0].name, 1, token);
 	past->incarnation = 2;
