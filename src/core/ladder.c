@@ -23,6 +23,7 @@ struct kind_rule {
 	bool fatal;	  /* a create is not tried again */
 	bool next_choice; /* another choice may have capacity */
 	bool slows_all;	  /* every call of the run waits */
+	bool passes;	  /* the same create may succeed later */
 	int64_t first_ms, max_ms;
 };
 
@@ -35,9 +36,9 @@ static const struct kind_rule rules[ERR_KINDS] = {
 	[ERR_DENIED] = {.fatal = true, AGAIN},
 	[ERR_CAPACITY] = {.next_choice = true, AGAIN},
 	[ERR_QUOTA] = {.fatal = true, AGAIN},
-	[ERR_THROTTLED] = {.slows_all = true, AGAIN},
-	[ERR_TIMEOUT] = {AGAIN},
-	[ERR_UNAVAILABLE] = {AGAIN},
+	[ERR_THROTTLED] = {.slows_all = true, .passes = true, AGAIN},
+	[ERR_TIMEOUT] = {.passes = true, AGAIN},
+	[ERR_UNAVAILABLE] = {.passes = true, AGAIN},
 	[ERR_PROTOCOL] = {.fatal = true, AGAIN},
 	[ERR_IO] = {AGAIN},
 	[ERR_CANCELLED] = {.fatal = true, AGAIN},
@@ -47,6 +48,11 @@ static const struct kind_rule rules[ERR_KINDS] = {
 bool kind_is_fatal(enum err_kind kind)
 {
 	return rules[kind].fatal;
+}
+
+bool kind_passes(enum err_kind kind)
+{
+	return rules[kind].passes;
 }
 
 /* Shortens the pause by a random part of up to one half, so that many callers do not retry at

@@ -6,6 +6,8 @@ struct step;
 
 /* True if a create that failed with this kind of error is not tried again. */
 bool kind_is_fatal(enum err_kind kind);
+/* True if the same create may succeed later. */
+bool kind_passes(enum err_kind kind);
 /* Asks again later, after a pause that depends on the kind of error and grows with each try. */
 void retry_later(struct step *s, int index, enum err_kind kind, const char *why);
 void retry_after(struct step *s, int index, int64_t pause_ms, enum err_kind kind, const char *why);

@@ -355,7 +355,9 @@ static void not_created(struct step *s, int index, enum err_kind kind, const cha
 
 /*
  * If an earlier create with the same token got no answer, the refusal of this one proves nothing
- * about it: the resource is searched for, and counts as not created only if it is not found.
+ * about it: the resource is searched for, and counts as not created only if it is not found.  Where
+ * that takes minutes, a refusal that passes is followed by the same create, which makes nothing
+ * twice.
  */
 static void refused(struct step *s, int index, const struct event *ev)
 {
@@ -364,6 +366,11 @@ static void refused(struct step *s, int index, const struct event *ev)
 
 	if (res->state != RES_SENT || !res->unsure) {
 		not_created(s, index, kind, ev->text);
+		return;
+	}
+	if (s->r->plan->resources[index].settle_ms && ev->outcome == OUTCOME_REFUSED &&
+	    kind_passes(kind) && s->r->phase < RUN_CLEANING) {
+		retry_later(s, index, kind, ev->text);
 		return;
 	}
 	res->refused_kind = res->why_kind = kind;

@@ -199,6 +199,35 @@ static void a_create_that_is_refused_after_an_unknown_outcome_is_looked_for(void
 	run_close(f);
 }
 
+/* The master was started again on a busy machine, and has no credentials yet. */
+static void a_replay_that_cannot_be_sent_now_is_sent_later(void **state)
+{
+	static const enum err_kind kinds[] = {ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_THROTTLED};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		struct fixture *f = run_open(three_workers);
+
+		f->plan.resources[0].settle_ms = 300000;
+		f->plan.resources[0].absent_looks = 5;
+		run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+		core_run_restored(f->r);
+		run_give(f, (struct event){.kind = EV_RESUME});
+		int attempt = f->r->resources[0].attempt, batch = f->r->resources[0].batch;
+		resource_answer(f, 0, OUTCOME_REFUSED, kinds[i]);
+		assert_false(effects_have(f, FX_FIND, 0));
+		assert_int_equal(f->r->resources[0].state, RES_SENT);
+		f->now = f->r->resources[0].retry_at_ms;
+		run_give(f, (struct event){.kind = EV_TICK});
+		assert_true(effects_have(f, FX_CREATE, 0));
+		assert_int_equal(f->r->resources[0].attempt, attempt);
+		assert_int_equal(f->r->resources[0].batch, batch);
+		resource_answer(f, 0, OUTCOME_DONE, ERR_NONE);
+		assert_int_equal(f->r->resources[0].state, RES_LIVE);
+		run_close(f);
+	}
+}
+
 /* The replay of a create whose machine has been terminated meanwhile is answered with that one. */
 static void a_token_whose_machine_is_gone_is_not_used_again(void **state)
 {
@@ -502,6 +531,7 @@ int main(void)
 		cmocka_unit_test(a_restart_asks_again_for_everything_unanswered),
 		cmocka_unit_test(a_refusal_is_no_proof_while_an_earlier_create_may_arrive),
 		cmocka_unit_test(a_create_that_is_refused_after_an_unknown_outcome_is_looked_for),
+		cmocka_unit_test(a_replay_that_cannot_be_sent_now_is_sent_later),
 		cmocka_unit_test(a_token_whose_machine_is_gone_is_not_used_again),
 		cmocka_unit_test(a_denied_look_is_no_proof_of_absence),
 		cmocka_unit_test(a_refused_delete_is_asked_again_after_a_pause_that_grows),
