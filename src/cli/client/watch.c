@@ -190,11 +190,25 @@ static void start_following(struct watcher *w)
 	}
 }
 
+/* A state that does not come after the one that was shown; a state of the end comes after all. */
+static bool is_old(const struct watcher *w, struct str state)
+{
+	const struct doc *phases = w->o->shown ? doc_table(w->run, "phases") : NULL;
+
+	for (size_t i = 0; phases && i < phases->table.n; i++) {
+		struct str phase = phases->table.v[i].key;
+
+		if (str_eq(phase, state) || str_is(phase, w->o->shown))
+			return str_eq(phase, state);
+	}
+	return false;
+}
+
 static void say_state(struct watcher *w)
 {
 	struct str state = doc_str(w->run, "state", STR("?"));
 
-	if (str_is(state, w->state))
+	if (str_is(state, w->state) || is_old(w, state))
 		return;
 	snprintf(w->state, sizeof(w->state), "%.*s", STR_ARG(state));
 	w->why_said = false;
@@ -525,6 +539,7 @@ int watch_run(struct api *api, const char *id, const struct watch_options *o,
 	term_size(STDERR_FILENO, &width, &w.height);
 
 	int rc = watch_loop(&w, err);
+	memcpy(ret->state, w.state, sizeof(ret->state));
 	flush_lines(&w);
 	if (w.live)
 		screen_clear(&w.screen, w.style.width);

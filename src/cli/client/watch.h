@@ -29,12 +29,16 @@ struct watch_options {
 	int signals;	    /* from watch_signals() */
 	bool until_handed; /* the end is also that another master has the run (run_is_handed_over()) */
 	int64_t patience_ms; /* without the master for so long: give up; 0: a minute */
+	/* The last state of the run that another master has shown, which this one may not have heard of: only what
+	 * follows it is said.  NULL: everything. */
+	const char *shown;
 };
 
 struct watch_result {
 	struct buf json; /* the last run object */
 	bool left;	 /* the run goes on unwatched, after SIGHUP or with `detach` any signal */
 	bool handed;	 /* another master has the run */
+	char state[40];	 /* its last one, also after an error; "": none was seen */
 };
 void watch_result_release(struct watch_result *r);
 

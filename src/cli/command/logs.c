@@ -18,6 +18,7 @@
 #include "cli/client/follow.h"
 #include "cli/command/commands.h"
 #include "cli/command/exit_code.h"
+#include "cli/show/render.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "metrics/grep.h"
@@ -173,6 +174,27 @@ static bool is_chosen(const char *name, const char *glob, struct str node, struc
 	return name ? str_is(node, name) : !glob || path_match(glob, arena_str(a, node).p);
 }
 
+/* Why a run has no nodes here: they belong to the master that it is handed to, and what they have printed is
+ * taken in with the results. */
+static const char *why_no_nodes(const struct doc *run, struct str id, struct arena *a)
+{
+	if (!run_ended(run))
+		return arena_printf(
+			a,
+			"run '%.*s' has no logs here yet: they come with its results after its "
+			"end, for which 'regatta wait %.*s' waits",
+			STR_ARG(id), STR_ARG(id));
+	if (doc_int(doc_table(run, "phases"), "running", -1) < 0)
+		return arena_printf(a,
+				    "run '%.*s' has no logs: none of its nodes was started; "
+				    "'regatta status %.*s' says why",
+				    STR_ARG(id), STR_ARG(id));
+	return arena_printf(a,
+			    "the logs of run '%.*s' are not here: they come with its results, and "
+			    "'regatta events %.*s' says when these are taken in",
+			    STR_ARG(id), STR_ARG(id));
+}
+
 /* The logs of the nodes or processes named on the command line, or of all. */
 static int choose(const struct cli_call *c, const struct doc *run, struct arena *a,
 		  struct log_names *ret, struct err *err)
@@ -181,6 +203,14 @@ static int choose(const struct cli_call *c, const struct doc *run, struct arena 
 	struct str id = doc_str(run, "id", STR(""));
 	const char *name = call_arg(c, 1), *glob = call_text(c, "node");
 
+	if (nodes->array.n == 0) {
+		const char *why = why_no_nodes(run, id, a);
+
+		if (name || glob)
+			return err_set(err, ERR_NOT_FOUND, "%s", why);
+		cli_say("%s", why);
+		return 0;
+	}
 	for (size_t i = 0; i < nodes->array.n; i++) {
 		struct str *names, node = doc_str(nodes->array.v[i], "name", STR(""));
 		size_t n = follow_names(nodes->array.v[i], a, &names);

@@ -181,6 +181,7 @@ static int watch_to_end(struct api *api, const char *id, struct watch_options *o
 		return 0;
 	}
 	o->follow = o->until_handed = false;
+	o->shown = ret_there->state[0] ? ret_there->state : NULL;
 	return watch_run(api, id, o, ret, err);
 }
 

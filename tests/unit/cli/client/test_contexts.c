@@ -468,6 +468,33 @@ static void the_old_client_finds_its_master_by_address_and_port(void **state)
 	       "127.0.0.1", "--master_server_port", port);
 }
 
+#define PHASES ",\"phases\":{\"accepted\":1,\"running\":2,\"collecting\":3,\"cleaning\":4}"
+#define HANDED(rest) RUN("running", PHASES ",\"master_url\":\"https://127.0.0.1:1\"" rest)
+
+/* The own master hears last of what became of a run that it has handed over.  Of both masters who watches gets one
+ * object, and the next one after a cancel. */
+static void a_state_that_the_other_master_has_left_is_not_said_again(void **state)
+{
+	add(state, "job-abcd");
+	home_put(state, "watch.jsonl", RUN("cleaning", PHASES) "\n");
+	home_put(state, "cancelled.json", SUCCEEDED "\n");
+	home_put(state, "mine/watch.jsonl", HANDED("") "\n");
+	home_put(state, "mine/cancelled.json", SUCCEEDED "\n");
+	struct driven d = DRIVE_BEGIN(state, "run", "--", "true");
+	drive_await(d, "job-abcd: cleaning\n");
+	home_put(state, "mine/watch.jsonl", HANDED(",\"waiting\":[{\"why\":\"the end\"}]") "\n");
+	EXPECT(state, 0, "", "kill", "job", "--master", "job-abcd");
+	drive_await(d, "job-abcd: waiting: the end\n");
+	EXPECT(state, 0, "", "kill", "job", "--master", "local");
+	struct ran r = drive_end(d);
+	assert_int_equal(r.code, 0);
+	assert_string_equal(r.err.p, "regatta: job-abcd: running\n"
+				     "regatta: job-abcd: cleaning\n"
+				     "regatta: job-abcd: waiting: the end\n");
+	ran_release(&r);
+	EXPECT(state, 0, "", "master", "--stop", "--cancel");
+}
+
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -486,6 +513,7 @@ int main(int argc, char **argv)
 		T(a_stopped_master_is_told_after_three_seconds),
 		T(masters_on_machines_of_a_provider_become_contexts),
 		T(the_old_client_finds_its_master_by_address_and_port),
+		T(a_state_that_the_other_master_has_left_is_not_said_again),
 	};
 	int code;
 

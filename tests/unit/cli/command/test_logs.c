@@ -270,6 +270,37 @@ static void what_is_not_there_is_not_found(void **state)
 	ran_release(&r);
 }
 
+/* The nodes of a run that was handed over are taken in with its results. */
+static void logs_that_are_not_here_yet_are_said_with_what_to_do(void **state)
+{
+#define HANDED(state, running)                                                                     \
+	"{\"id\":\"job-abcd\",\"state\":\"" state                                                  \
+	"\",\"phases\":{\"accepted\":1,\"running\":" running "},\"nodes\":[]}"
+	static const struct {
+		const char *run, *says;
+	} cases[] = {
+		{HANDED("running", "5"),
+		 "regatta: run 'job-abcd' has no logs here yet: they come with its results after its "
+		 "end, for which 'regatta wait job-abcd' waits\n"},
+		{HANDED("succeeded", "5"),
+		 "regatta: the logs of run 'job-abcd' are not here: they come with its results, and "
+		 "'regatta events job-abcd' says when these are taken in\n"},
+		{HANDED("failed", "null"),
+		 "regatta: run 'job-abcd' has no logs: none of its nodes was started; 'regatta status "
+		 "job-abcd' says why\n"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		home_put(state, "run.json", cases[i].run);
+		struct ran r = DRIVE(state, "logs", "job");
+		assert_int_equal(r.code, 0);
+		assert_int_equal(r.out.n, 0);
+		assert_string_equal(r.err.p, cases[i].says);
+		ran_release(&r);
+		REFUSED(state, 3, cases[i].says, "logs", "job", "worker-0");
+	}
+}
+
 static void a_full_disk_is_an_error_and_a_closed_pipe_is_not(void **state)
 {
 	home_put(state, "run.json", ONE);
@@ -384,6 +415,7 @@ int main(int argc, char **argv)
 		T(a_line_without_end_is_given_in_pieces),
 		T(only_lines_that_match_and_nodes_that_are_named_are_printed),
 		T(what_is_not_there_is_not_found),
+		T(logs_that_are_not_here_yet_are_said_with_what_to_do),
 		T(a_full_disk_is_an_error_and_a_closed_pipe_is_not),
 		T(many_nodes_are_followed_with_few_descriptors),
 		T(no_line_is_lost_however_many_come_together),
