@@ -4,20 +4,16 @@ A point is one call of the client or of the master.  The process is killed while
 call is applied or not; either way its answer is lost.  Then the master is started again and the run goes on to its end; or
 it is never started again, and `gc` from an empty home removes everything.
 
-A master that was started again waits a minute before it believes that something is gone, so that many points are tried at
-once, each in a region of its own; and beside them those of test_crash_points_late.py.
+Points of a master are tried by test_crash_rounds.py, each in a region of its own; those that follow the boot are in
+test_crash_points_late.py.
 """
-import concurrent.futures
-import itertools
 import secrets
 import signal
 import subprocess
 import traceback
 
 import pytest
-from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
-from . import Cloud, test_crash_points_late as late
 from .sweep import points
 from .test_ec2_run import BINARY, JOB, STAYS, User, launched, wait_for
 from .test_iam_policy import CLUSTER
@@ -44,23 +40,6 @@ OF_IAM = ("CreateRole", "PutRolePolicy", "CreateInstanceProfile", "AddRoleToInst
 WHEN = ("before", "after")
 SECONDS, PAUSE = 300, 0.5  # two dozen masters share the machine: nobody looks often, and nobody is in a hurry
 CLIENT_POINTS = [(action, when) for action in CLIENT for when in WHEN]
-MASTER_POINTS = [(action, nth, when) for action, n in MASTER.items() for nth in range(1, n + 1) for when in WHEN]
-HANDED_POINTS = [(action, nth, when) for action, n in HANDED.items() for nth in range(1, n + 1) for when in WHEN]
-REGIONS = ("ap-south-2", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "eu-west-1", "eu-west-2", "eu-west-3", "eu-central-1",
-           "eu-north-1", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "sa-east-1",
-           "af-south-1", "ap-east-1", "ap-southeast-3", "eu-south-1", "eu-central-2", "me-south-1")
-
-
-def rounds():
-    """As many points at once as there are regions, because masters wait: ([(region, what follows, point, what a Crashing runs)],
-    [point past the boot])."""
-    every = []
-    for then, here, handed in ((go_on, 9, 3), (collect, 8, 3)):  # of a sample, together one round
-        order = 1 if then is go_on else -1  # so that both samples have points of their own
-        every += [(then, point) for point in points(MASTER_POINTS[::order], here, lambda point: point[-1])]
-        every += [(then, point, HANDED_JOB, 1) for point in points(HANDED_POINTS[::order], handed, lambda point: point[-1])]
-    early = [[(region, *one) for region, one in zip(REGIONS, every[i:])] for i in range(0, len(every), len(REGIONS))]
-    return list(itertools.zip_longest(early, late.rounds(), fillvalue=[]))
 
 
 class Crashing(User):
@@ -171,8 +150,8 @@ def collect(cloud, user, _):
         stranger("gc", "--install", user.own)
 
 
-def try_point(cloud, directory, region, then, point, *shape):
-    """None, or what went wrong."""
+def try_point(cloud, directory, region, then, point, shape):
+    """None, or what went wrong; shape: what a Crashing runs, if not the usual."""
     user = Crashing(directory, cloud, region, *shape)
     user.listen("0.0.0.0")
     try:
@@ -186,25 +165,6 @@ def try_point(cloud, directory, region, then, point, *shape):
         user.master.wait(30)
         user.log.close()
     return None
-
-
-def is_wrong(cloud, tmp_path, early, past_boot):
-    with concurrent.futures.ThreadPoolExecutor(len(early) + len(past_boot)) as pool:
-        tried = [pool.submit(late.try_point, cloud, tmp_path / str(i), point) for i, point in enumerate(past_boot)]
-        tried += [pool.submit(try_point, cloud, tmp_path / one[0], *one) for one in early]
-        return [said for one in tried if (said := one.result())]
-
-
-@pytest.mark.parametrize("early, past_boot", rounds())
-def test_masters_that_die_leave_nothing_and_make_nothing_twice(tmp_path, monkeypatch, early, past_boot):
-    # gc looks into every region that there is, and each costs moto half a second
-    monkeypatch.setattr(RegionsAndZonesBackend, "regions", [r for r in RegionsAndZonesBackend.regions if r.name in (late.REGION, *REGIONS)])
-    with Cloud(boot=late.boots_in_its_region() if past_boot else "none") as cloud:
-        cloud.add_decoys()
-        wrong = is_wrong(cloud, tmp_path, early, past_boot)
-        assert not wrong, "\n".join(wrong)
-        cloud.check_decoys()
-        assert not cloud.broken, "\n".join(cloud.broken)
 
 
 def test_the_table_of_a_run_that_is_handed_over_has_every_call(cloud, user):

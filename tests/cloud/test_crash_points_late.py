@@ -1,7 +1,7 @@
 """kill -9 at the calls of AWS that follow the boot: the nodes of a master on an instance, the end of a run, the copy of its
 results, the end of the machine.
 
-The points are tried by test_crash_points.py, together with those before the boot, in a region whose machines run their user data
+The points are tried by test_crash_rounds.py, together with those before the boot, in a region whose machines run their user data
 at once: real agents, and a real master on an instance.  Whose call it is says who is killed:
 
     here    the master of master = "here", at the end of a run whose job has run
@@ -28,7 +28,7 @@ __test__ = IS_WHOLE  # make cloud-sweep looks whether the table has everything
 REGION = core.REGION
 JOB = ONE.format(seconds=0)
 HERE_JOB = JOB.replace('engine = "aws.ec2"\n', 'engine = "aws.ec2"\nmaster = "here"\n')
-SECONDS, PAUSE, AT_ONCE = 300, 0.5, 13
+SECONDS, PAUSE = 300, 0.5
 RESULTS = "PutObject runs/"
 # Whose call, and how often it is made at least; behind the action, how the key of an object begins.
 CALLS = {
@@ -45,13 +45,6 @@ EARLY = ("CreateSubnet", "RunInstances", "PutObject masters/")  # the others are
 THEN = {"here": ("go on", "collect"), "own": ("go on", "collect"), "other": ("go on",), "alone": ("go on",)}
 POINTS = [(who, call, nth, when, then) for who, calls in CALLS.items() for call, n in calls.items() for nth in range(1, n + 1)
           for when in ("before", "after") for then in THEN[who]]
-
-
-def rounds():
-    """As many points at once as a small machine has room for masters: [[point]].  Each has machines with programs of their own, which
-    is too much for the time that `make test` has."""
-    every = POINTS if IS_WHOLE and not network.missing() else []
-    return [every[i:i + AT_ONCE] for i in range(0, len(every), AT_ONCE)]
 
 
 def boots_in_its_region():
@@ -87,6 +80,12 @@ class Person(User):
 
     def has_its_machines(self):
         return len(self.launched()) == self.machines_of_run
+
+    def told(self):
+        """The last lines of its master, and what its machines have on their consoles."""
+        log = self.directory / "home/master.log"
+        own = log.read_text(encoding="utf-8", errors="replace")[-2000:] if log.exists() else ""
+        return "\n".join([own, *(f"{number} {facts['state']}:\n{self.cloud.console(number)[-2000:]}" for number, facts in self.launched().items())])
 
     def kill(self, who):
         if who in ("here", "own"):
@@ -171,8 +170,7 @@ def try_point(cloud, directory, point):
         made = len(user.launched())
         assert made == user.machines_of_run or (then == "collect" and made < user.machines_of_run), user.launched()
     except Exception:  # pylint: disable=broad-exception-caught
-        log = user.directory / "home/master.log"
-        return f"{point}:\n{traceback.format_exc(limit=-3)}\n{log.read_text(errors='replace')[-2000:] if log.exists() else ''}"
+        return f"{point}:\n{traceback.format_exc(limit=-3)}\n{user.told()}"
     finally:
         user("master", "--stop", "--cancel", code=None)
         if user.master:
