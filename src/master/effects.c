@@ -531,8 +531,8 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 		/* The records of the run are small, and the last files that it writes. */
 		store_disk_reserve_ease(lr->m->store);
 		outputs_forget(lr);
-		handover_ended(lr);
 		run_write_files(lr);
+		handover_ended(lr);
 		return;
 	}
 }

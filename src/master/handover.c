@@ -483,6 +483,13 @@ static void await_fetched(struct handover_task *t, const struct deadline *d)
 		answer(t, OUTCOME_ABSENT, there.kind != ERR_NONE ? &there : &err);
 }
 
+/* The store has answered, and this master will not get to read the results.  The other one knows whether it
+ * could write them. */
+static bool is_refused(enum err_kind kind)
+{
+	return kind == ERR_DENIED || kind == ERR_INVALID;
+}
+
 static void await_results(struct handover_task *t, const struct deadline *d)
 {
 	struct err err = {0}, there = {0};
@@ -493,7 +500,10 @@ static void await_results(struct handover_task *t, const struct deadline *d)
 	}
 	if (read_result(t, NULL, d, NULL, &err) == 0)
 		answer(t, OUTCOME_DONE, NULL);
-	else if (err.kind != ERR_NOT_FOUND)
+	else if (err.kind == ERR_INVALID && t->fx.gone)
+		answer(t, OUTCOME_REFUSED,
+		       &err); /* of a bucket elsewhere: it will not be another one */
+	else if (err.kind != ERR_NOT_FOUND && (t->fx.gone || !is_refused(err.kind)))
 		answer(t, OUTCOME_UNSURE, &err);
 	else if (t->fx.gone || ask_for_copy(t, d, &there) < 0)
 		answer(t, OUTCOME_ABSENT, t->fx.gone ? &err : &there);

@@ -55,6 +55,7 @@ struct master {
 	struct http_server *http;
 	/* id -> struct live_run: active runs, and ended ones that are still watched */
 	struct map *runs;
+	struct map *imports; /* id -> the import of its results that goes on */
 	struct agents *agents;
 	struct hosts *hosts;
 	struct driver_services services;

@@ -223,6 +223,7 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	m->agents = agents_new(m);
 	list_init(&m->rounds);
 	m->runs = map_new();
+	m->imports = map_new();
 	if (store_open(m->home, &m->store, err) < 0 || take_install(m, err) < 0 ||
 	    take_identity(m, err) < 0)
 		return -1;
@@ -298,6 +299,7 @@ void master_close(struct master *m)
 			live_run_free(value);
 		map_free(m->runs);
 	}
+	map_free(m->imports);
 	suites_free(m->suites);
 	m->hosts = hosts_free(m->hosts);
 	reports_free(m->reports);

@@ -21,6 +21,7 @@
 #include "master/source_state.h"
 #include "master/streams.h"
 #include "master/upkeep/exports.h"
+#include "master/upkeep/imports.h"
 #include "master/upkeep/own_machine.h"
 #include "master/upkeep/space.h"
 #include "metrics/stats.h"
@@ -599,6 +600,7 @@ static void master_to_json(const struct live_run *lr, struct jsonw *w)
 
 	jsonw_kz(w, "master_url", known ? lr->remote.at.url : NULL);
 	jsonw_kz(w, "master_state", known && lr->remote.state[0] ? lr->remote.state : NULL);
+	jsonw_kbool(w, "taking_in", import_goes_on(lr->m, lr->row.id));
 }
 
 /* Parameters of the job, as JSON; NULL: it has none. */

@@ -24,6 +24,7 @@ struct aws_table {
 	const char *task_name; /* of the old tool's tags; NULL: without them */
 	int64_t master_port;
 	struct env_list tags;
+	struct doc_pos tags_pos, bucket_pos;
 	int placement; /* enum aws_placement */
 	bool public_ip;
 };
@@ -41,8 +42,10 @@ struct aws_machine {
 struct aws_machine aws_machine_of(const struct job *job, const struct role *role,
 				  const struct aws_table *t, struct arena *a);
 /* What a resolver must know: the keys of [aws], and roles: {NAME: {types, ami, max}}, master, master_type, inputs:
- * [path] source and data on the client's machine. */
+ * [path] source and data on the client's machine, results: the bucket of output.s3. */
 struct doc *aws_options(const struct job *job, const struct aws_table *t, struct arena *a);
+/* "b" of "s3://b/x/"; empty: it is no URL of S3.  NULL is allowed. */
+struct str aws_bucket_of(const char *url);
 /* Adds the problems that every AWS engine has with a job. */
 void aws_check(const struct job *job, const struct aws_table *t, const char *engine,
 	       struct arena *a, struct problems *ps);

@@ -13,7 +13,8 @@
  *   s3.bucket            bucket, given: the user named it, so its rules are left alone; keep_days: how long
  *                        results stay there
  *   s3.object            bucket, key, sha256, size: the program
- *   iam.role             bucket; read: other buckets, with inputs of the job; cloudwatch: namespace of its metrics
+ *   iam.role             bucket; results: another bucket, of output.s3; read: other buckets, with inputs of the
+ *                        job; cloudwatch: namespace of its metrics
  *   iam.profile          (the role of the same install)
  *   ec2.security_group   vpc; with a port also port, cidr: who may reach the master
  *   ec2.subnet           vpc, zone, cidr; choice: cidr, of ranges that were free when the run was resolved
@@ -241,6 +242,14 @@ static bool has_text(const struct doc *list, struct str text)
 	return false;
 }
 
+/* The bucket of an URL of S3, unless it is the one that a master may use anyway; empty: none. */
+static struct str other_bucket(struct ec2_plan *m, const char *url)
+{
+	struct str bucket = aws_bucket_of(url);
+
+	return str_is(bucket, bucket_of(m)) ? (struct str){0} : bucket;
+}
+
 /* The buckets with inputs of the job, without the one that a master may read anyway. */
 static struct doc *input_buckets(struct ec2_plan *m)
 {
@@ -249,14 +258,9 @@ static struct doc *input_buckets(struct ec2_plan *m)
 	size_t n = job_data(m->p->job, m->a, &inputs);
 
 	for (size_t i = 0; i < n; i++) {
-		struct str rest = str_from(inputs[i].src), scheme = STR("s3://");
+		struct str bucket = other_bucket(m, inputs[i].src);
 
-		if (!str_starts(rest, scheme))
-			continue;
-		rest = (struct str){rest.p + scheme.n, rest.n - scheme.n};
-		struct str bucket = str_cut(&rest, '/');
-
-		if (!str_is(bucket, bucket_of(m)) && !has_text(list, bucket))
+		if (bucket.n && !has_text(list, bucket))
 			doc_append(m->a, list, doc_new_str(m->a, bucket));
 	}
 	return list;
@@ -269,7 +273,11 @@ static void add_role(struct ec2_plan *m)
 
 	struct doc *read = input_buckets(m);
 
+	struct str results = other_bucket(m, m->p->job->output.s3);
+
 	set_text(m, spec, "bucket", bucket_of(m));
+	if (results.n)
+		doc_set(m->a, spec, STR("results"), doc_new_str(m->a, results));
 	if (read->array.n)
 		doc_set(m->a, spec, STR("read"), read);
 	set_text(m, spec, "cloudwatch", m->t->cloudwatch);

@@ -2,12 +2,17 @@
 #include "plan/aws.h"
 
 #include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/arena.h"
 #include "plan/ec2_types.h"
 #include "plan/internal.h"
 
 #define MOST_VOLUME_GB 65536
+#define MOST_TAGS 40 /* EC2 takes 50, and Regatta sets up to ten */
+#define MOST_TAG_KEY 128
+#define MOST_TAG_VALUE 256
 #define MOST_NAMESPACE 100 /* CloudWatch takes 255, but its name is part of a policy's */
 
 static const char *const placement_choices[] = {"spread", "cluster", NULL};
@@ -118,6 +123,7 @@ static const struct field fields[] = {
 		.name = "bucket",
 		.type = FIELD_STR,
 		MEMBER(bucket),
+		.pos_offset = offsetof(struct aws_table, bucket_pos),
 		.help = "Bucket for the program, inputs and results. Without it: regatta-<account>-<region>, which "
 			"is made at first use.",
 		.example = "bucket = \"my-results\"",
@@ -126,6 +132,7 @@ static const struct field fields[] = {
 		.name = "tags",
 		.type = FIELD_ENV,
 		MEMBER(tags),
+		.pos_offset = offsetof(struct aws_table, tags_pos),
 		.help = "Tags of everything that is made, besides those of Regatta.",
 		.example = "tags = { team = \"ads\" }",
 	},
@@ -275,6 +282,16 @@ static struct doc *input_options(const struct job *job, struct arena *a)
 	return list;
 }
 
+struct str aws_bucket_of(const char *url)
+{
+	struct str rest = str_from(url ? url : ""), scheme = STR("s3://");
+
+	if (!str_starts(rest, scheme))
+		return (struct str){0};
+	rest = (struct str){rest.p + scheme.n, rest.n - scheme.n};
+	return str_cut(&rest, '/');
+}
+
 struct doc *aws_options(const struct job *job, const struct aws_table *t, struct arena *a)
 {
 	struct doc *d = schema_to_doc(&aws_schema, t, a), *roles = doc_new(a, DOC_TABLE);
@@ -287,6 +304,8 @@ struct doc *aws_options(const struct job *job, const struct aws_table *t, struct
 		doc_set(a, roles, str_from(worker.name), role_options(job, &worker, t, a));
 	doc_set(a, d, STR("roles"), roles);
 	doc_set(a, d, STR("inputs"), input_options(job, a));
+	if (job->output.s3)
+		doc_set(a, d, STR("results"), doc_new_str(a, aws_bucket_of(job->output.s3)));
 	doc_set(a, d, STR("master"), doc_new_str(a, str_from(job->master)));
 	doc_set(a, d, STR("master_type"), doc_new_str(a, STR(AWS_MASTER_TYPE)));
 	return d;
@@ -318,6 +337,13 @@ static bool cidr_is_fine(const char *text, struct arena *a)
 	       str_to_i64(rest, &bits) && bits >= 1 && bits <= 32;
 }
 
+static bool bucket_is_fine(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n >= 3 && n <= 63 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") == n;
+}
+
 static bool namespace_is_fine(const char *text)
 {
 	size_t n = strlen(text);
@@ -325,6 +351,32 @@ static bool namespace_is_fine(const char *text)
 	return n > 0 && n <= MOST_NAMESPACE && !str_starts(str_from(text), STR("AWS/")) &&
 	       strspn(text,
 		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_/#") == n;
+}
+
+/* NULL, or why AWS or Regatta does not take the tag. */
+static const char *tag_problem(const char *key, const char *value)
+{
+	/* whose something is, and when it may go, is told by these */
+	if (strncmp(key, "regatta:", 8) == 0)
+		return "names with regatta: are set by Regatta";
+	if (strncasecmp(key, "aws:", 4) == 0)
+		return "names with aws: are those of AWS";
+	if (!*key || strlen(key) > MOST_TAG_KEY)
+		return "a name has 1 to 128 characters";
+	return strlen(value) > MOST_TAG_VALUE ? "a value has at most 256 characters" : NULL;
+}
+
+static void check_tags(const struct aws_table *t, struct arena *a, struct problems *ps)
+{
+	for (size_t i = 0; i < t->tags.n; i++) {
+		const char *key = t->tags.v[i].name, *why = tag_problem(key, t->tags.v[i].value);
+
+		if (why)
+			problems_add(ps, a, t->tags_pos, "aws.tags: '%.140s': %s", key, why);
+	}
+	if (t->tags.n > MOST_TAGS)
+		problems_add(ps, a, t->tags_pos, "aws.tags: %zu are more than %d", t->tags.n,
+			     MOST_TAGS);
 }
 
 void aws_check(const struct job *job, const struct aws_table *t, const char *engine,
@@ -342,6 +394,13 @@ void aws_check(const struct job *job, const struct aws_table *t, const char *eng
 			"aws.client_cidr: '%s' is no range of addresses such as 203.0.113.0/24 (and "
 			"not the whole world)",
 			t->client_cidr);
+	check_tags(t, a, ps);
+	if (t->bucket && !bucket_is_fine(t->bucket))
+		problems_add(
+			ps, a, t->bucket_pos,
+			"aws.bucket: '%.80s' is not the name of a bucket: 3 to 63 small letters, "
+			"digits, '.' and '-'",
+			t->bucket);
 	plan_warn_of_containers(job, engine, a, ps);
 	plan_warn_of_resources(job, engine, a, ps);
 	if (t->cloudwatch && !namespace_is_fine(t->cloudwatch))

@@ -682,8 +682,10 @@ static void check_output(struct check *c)
 				"output.keep: '%s' must be a glob below the work directory; a whole "
 				"directory is \"model/**\"",
 				o->keep.v[i]);
-	if (o->s3 && !str_starts(str_from(o->s3), STR("s3://")))
-		problem(c, item_pos(output, "s3", 0), "output.s3 must start with s3://");
+	if (o->s3 && (!str_starts(str_from(o->s3), STR("s3://")) || !o->s3[5] || o->s3[5] == '/'))
+		problem(c, item_pos(output, "s3", 0),
+			"output.s3: '%.80s' is no place in a bucket, such as s3://my-bucket/results/",
+			o->s3);
 }
 
 static void check_finish(struct check *c)

@@ -349,9 +349,11 @@ class Cloud:
             return truth.read(self.rules, ended)
 
     def left(self, *but):
-        """What is there and was not when the cloud began, without decoys and the kinds that are named."""
+        """What is there and was not when the cloud began, without decoys and the kinds that are named.
+
+        The default VPC of a region appears in moto when somebody first asks that region: it is AWS' own."""
         return {key: facts for key, facts in self.truth().items()
-                if key not in self.baseline and key not in self.decoy_facts and key[0] not in but}
+                if key not in self.baseline and key not in self.decoy_facts and key[0] not in but and not facts.get("is_default")}
 
     def launched(self):
         """Every instance that ever was, without decoys: {id: facts}."""

@@ -47,6 +47,7 @@ CASES = {
     "an unknown VPC": (None, '[aws]\nvpc = "vpc-0123456789abcdef0"\n', 3, "InvalidVpcID.NotFound: ", True),
     "no default VPC": (no_default_vpc, "", 2, "region us-east-1 has no default VPC: name one with `vpc` or `subnets` in [aws]; nothing was made", False),
     "a VPC without room": (fill_the_vpc, "", 5, "has no free range of /28 for the subnet of 3 nodes: name subnets of yours with `subnets` in [aws], or another `vpc`; nothing was made", False),
+    "results for a bucket that is none": (None, 'output.s3 = "s3://nobody-has-this/x/"\n', 3, "output.s3: bucket 'nobody-has-this' of account 123456789012: NotFound (", True),
     "a profile that is none": (None, '[aws]\nprofile = "nope"\n', 2, "the profile 'nope' is in neither", False),
 }
 

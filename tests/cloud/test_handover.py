@@ -94,7 +94,8 @@ def test_the_quickstart_goes_through_a_master_instance_and_nothing_is_left(real,
     assert "succeeded" in out and str(tmp_path / "home/runs" / run) in out, out
     assert not left_of(real, run), said(user, real)
     assert not list((tmp_path / "home/contexts").iterdir())
-    wait_for(lambda: is_taken_in(user, run), 60, "the results")
+    assert is_taken_in(user, run)  # `run` has waited for it
+    assert [role["name"] for role in json.loads(user("cost", run, "--output", "json").stdout)["roles"]] == ["master", "trainer", "pserver"]
     loss = json.loads(user("metrics", run, "loss", "--output", "json").stdout)["metrics"]["loss"]["all"]
     assert loss["last"] < loss["first"] / 10
     assert "step 8000/8000" in user("logs", run, "trainer-0").stdout
@@ -107,12 +108,18 @@ def test_the_quickstart_goes_through_a_master_instance_and_nothing_is_left(real,
 
 
 def test_a_cancel_reaches_the_master_that_has_the_run(real, user):
-    run = user.submit(ONE.format(seconds=600))
+    """Its results go to a bucket of the user's own, which only the role of that one master may write to."""
+    s3 = client(real, "s3")
+    s3.create_bucket(Bucket="of-the-user")
+    run = user.submit(ONE.format(seconds=600) + 'output.s3 = "s3://of-the-user/results"\n')
     wait_for(lambda: here(user, run)["master_url"], 90, "the hand-over")
     wait_for(lambda: [n["state"] for n in json.loads(user("status", run, "--output", "json").stdout)["nodes"]] == ["running"], 60, "the node")
     assert user("exec", run, "worker-0", "--", "hostname").stdout.startswith("ip-")
     user("kill", run)
     assert ends_here(user, real, run)["verdict"] == "cancelled"
+    kept = {o["Key"].split("/", 2)[2] for o in s3.list_objects_v2(Bucket="of-the-user", Prefix=f"results/{run}/")["Contents"]}
+    assert {"index.json", "summary.json", "job.toml", "logs/worker-0.log"} <= kept
+    wait_for(lambda: is_taken_in(user, run), 60, "the results")
 
 
 def test_a_cancel_before_the_master_has_booted_removes_it(real, user):

@@ -24,6 +24,11 @@ def rule_facts(rule):
     return (rule.ip_protocol, rule.from_port, rule.to_port, rule.ip_range.get("CidrIp") or rule.source_group.get("GroupId"))
 
 
+def is_true(value):
+    """moto has some as texts."""
+    return str(value).lower() == "true"
+
+
 def ec2_truth(account, region, backend, rules, ended):
     found = {}
 
@@ -40,13 +45,14 @@ def ec2_truth(account, region, backend, rules, ended):
         put("network-interface", nic.id, tags=tags_of(backend, nic.id), subnet=nic.subnet.id, groups=sorted(g.id for g in nic.group_set))
     for groups in backend.groups.values():
         for group in groups.values():
-            put("security-group", group.id, tags=tags_of(backend, group.id), name=group.name, vpc=group.vpc_id,
+            put("security-group", group.id, tags=tags_of(backend, group.id), name=group.name, is_default=group.name == "default", vpc=group.vpc_id,
                 ingress=sorted(map(repr, map(rule_facts, group.ingress_rules))), egress=sorted(map(repr, map(rule_facts, group.egress_rules))))
     for subnets in backend.subnets.values():
         for subnet in subnets.values():
-            put("subnet", subnet.id, tags=tags_of(backend, subnet.id), cidr=subnet.cidr_block, vpc=subnet.vpc_id, zone=subnet.availability_zone)
+            put("subnet", subnet.id, tags=tags_of(backend, subnet.id), cidr=subnet.cidr_block, vpc=subnet.vpc_id, zone=subnet.availability_zone,
+                is_default=is_true(subnet.default_for_az))
     for vpc in backend.vpcs.values():
-        put("vpc", vpc.id, tags=tags_of(backend, vpc.id), cidr=vpc.cidr_block)
+        put("vpc", vpc.id, tags=tags_of(backend, vpc.id), cidr=vpc.cidr_block, is_default=is_true(vpc.is_default))
     for template in backend.launch_templates.values():
         put("launch-template", template.id, tags=tags_of(backend, template.id), name=template.name)
     for key in backend.key_pairs.values():

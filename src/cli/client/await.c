@@ -54,7 +54,8 @@ int api_await_run(struct api *api, const char *id, struct arena *a, struct str *
 		buf_reset(&text);
 		int rc = read_last(api, id, &text, err);
 		struct str json = arena_str(a, str_trim(buf_str(&text)));
-		if (rc == 0 && json.n && reply_parse(json, a, &run, err) == 0 && run_ended(run)) {
+		if (rc == 0 && json.n && reply_parse(json, a, &run, err) == 0 &&
+		    run_is_whole(run)) {
 			*ret_json = json;
 			*ret_run = run;
 			return 0;

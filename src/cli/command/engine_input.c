@@ -2,8 +2,23 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "cli/cli.h"
 #include "driver/engine_tools.h"
+
+static void say_unknown(const char *command, const char *name,
+			bool (*does)(const struct engine_tools *))
+{
+	const struct engine_tools *t;
+	CLEANUP(buf_release) struct buf all = {0};
+
+	buf_init(&all, 400);
+	for (unsigned i = 0; (t = engine_tools_at(i)); i++)
+		if (does(t))
+			buf_printf(&all, "%s%s", all.n ? ", " : "", t->engine);
+	cli_say("%s: there is no engine '%.80s': it can be %s", command, name, buf_str(&all).p);
+}
 
 const struct engine_tools *engine_input(const struct cli_call *c,
 					bool (*does)(const struct engine_tools *))
@@ -25,7 +40,6 @@ const struct engine_tools *engine_input(const struct cli_call *c,
 		cli_say("%s: engine '%.80s' does not do that: %s does", c->command->name, name,
 			one ? one->engine : "none");
 	else
-		cli_say("%s: there is no engine '%.80s': %s is one", c->command->name, name,
-			one ? one->engine : "none");
+		say_unknown(c->command->name, name, does);
 	return NULL;
 }

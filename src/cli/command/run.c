@@ -1,6 +1,7 @@
 /* regatta run - submit a job and stay with it until the end. */
 #include "cli/command/run.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
 
 /* A master that has ended its run ends its machine. */
 #define HANDED_MS 10000
+#define RESULTS_MS 50 /* between two looks whether they are here */
 
 static int check_options(const struct cli_call *c)
 {
@@ -185,6 +187,25 @@ static int watch_to_end(struct api *api, const char *id, struct watch_options *o
 	return watch_run(api, id, o, ret, err);
 }
 
+/* The next command finds the logs and figures of the run here.  A signal ends the wait: the master goes on. */
+static void await_results(struct api *api, const char *id, const struct buf *end, int signals)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(freep) char *path = api_run_path(id, "");
+	struct err ignored;
+	struct doc *run;
+
+	if (reply_parse(buf_str(end), a, &run, &ignored) < 0)
+		return;
+	while (!run_is_whole(run) && !watch_signal_next(signals)) {
+		poll(NULL, 0, RESULTS_MS);
+		a = arena_free(a);
+		a = arena_new();
+		if (api_get_doc(api, path, a, &run, &ignored) < 0)
+			return;
+	}
+}
+
 static void say_goes_on(const char *id)
 {
 	cli_say("%s goes on without this terminal: 'regatta status %s' shows it", id, id);
@@ -209,6 +230,7 @@ int run_watch(const struct cli_call *c, struct api *api, const char *id, int sig
 		say_goes_on(id);
 		return detach ? err_exit_code(ERR_CANCELLED) : 0;
 	}
+	await_results(api, id, &end.json, signals);
 	const struct buf *shown = shown_there(&there, &end, a);
 
 	return print_end(c, api, shown ? shown : &end.json);

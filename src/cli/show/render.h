@@ -17,6 +17,8 @@ struct table;
 #define RENDER_MAX_LINE (64 * 1024)
 
 bool run_ended(const struct doc *run);
+/* Has it ended, and are its logs, figures and files here?  Those of a run that was handed over come after its end. */
+bool run_is_whole(const struct doc *run);
 /* Why the first resource that the run waits for does not exist yet, or is not gone yet; "" if it waits for none. */
 struct str run_waits_for(const struct doc *run);
 /* Exit code of `regatta run` for this run: that of the run object, or else by its final state. */

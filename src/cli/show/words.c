@@ -29,6 +29,11 @@ bool run_ended(const struct doc *run)
 	return false;
 }
 
+bool run_is_whole(const struct doc *run)
+{
+	return run_ended(run) && !doc_bool(run, "taking_in", false);
+}
+
 struct str run_waits_for(const struct doc *run)
 {
 	const struct doc *waiting = doc_array(run, "waiting");

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "driver/aws/api/s3.h"
 #include "driver/aws/aws_session.h"
 #include "driver/own_program.h"
 
@@ -47,6 +48,20 @@ static int add_account(struct aws_inquiry *q, struct err *err)
 		    bucket ? bucket : arena_printf(q->a, AWS_BUCKET, account, aws_region(q->s)));
 	doc_set(q->a, q->facts, STR("bucket_given"), doc_new_bool(q->a, bucket != NULL));
 	return 0;
+}
+
+/* Results that cannot be copied are lost with the machine of their master: so their bucket is looked at before
+ * anything is paid for. */
+static int check_results(struct aws_inquiry *q, struct err *err)
+{
+	const struct s3_place at = {
+		.bucket = inquiry_option(q, "results"),
+		.owner = doc_str(q->facts, "account", STR("")).p,
+	};
+
+	if (!at.bucket || s3_bucket_check(q->s, &at, &q->d, err) == 0)
+		return 0;
+	return err_wrap(err, "output.s3");
 }
 
 /* ---- source and data ---- */
@@ -114,8 +129,8 @@ static int add_programs(struct aws_inquiry *q, struct err *err)
 
 static int ask_all(struct aws_inquiry *q, struct err *err)
 {
-	if (add_programs(q, err) < 0 || add_account(q, err) < 0 || inquiry_network(q, err) < 0 ||
-	    inquiry_images(q, err) < 0 || inquiry_client(q, err) < 0)
+	if (add_programs(q, err) < 0 || add_account(q, err) < 0 || check_results(q, err) < 0 ||
+	    inquiry_network(q, err) < 0 || inquiry_images(q, err) < 0 || inquiry_client(q, err) < 0)
 		return -1;
 	add_inputs(q);
 	if (inquiry_master_is_apart(q))

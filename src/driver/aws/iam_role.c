@@ -5,7 +5,8 @@
  * with every create, so that it follows the version of the program: "master", and one per bucket,
  * because another run may use another one.
  *
- * Spec: bucket; read: other buckets, with inputs of the run; cloudwatch: the namespace of its metrics.
+ * Spec: bucket; results: another bucket, that the run's results go to; read: other buckets, with inputs of
+ * the run; cloudwatch: the namespace of its metrics.
  */
 #include "base/cleanup.h"
 #include "driver/aws/iam.h"
@@ -61,6 +62,11 @@ static int put_policies(const struct aws_work *w, struct aws_answer *ans, struct
 	in.metrics = aws_spec(w, "cloudwatch");
 	in.part = POLICY_METRICS;
 	if (in.metrics && put_policy(w, &in, metrics_policy(w, in.metrics), ans, err) < 0)
+		return -1;
+	in.part = POLICY_RESULTS;
+	in.bucket = aws_spec(w, "results");
+	if (in.bucket &&
+	    put_policy(w, &in, arena_printf(w->a, "results-%s", in.bucket), ans, err) < 0)
 		return -1;
 	const struct doc *read = doc_array(w->spec, "read");
 

@@ -16,6 +16,7 @@ enum {
 	BUCKET = 4,   /* one statement of the master's policy per bucket */
 	READ = 8,     /* the same, per bucket with inputs */
 	METRICS = 16, /* the same, per namespace of metrics */
+	RESULTS = 32, /* the same, per bucket of the user that results go to */
 };
 
 enum condition {
@@ -180,6 +181,19 @@ static const struct policy_rule policy_rules[] = {
 		.sid = "Inputs", /* nodes get URLs that the master signs */
 		.who = READ,
 		.actions = {"s3:GetObject", "s3:GetObjectVersion"},
+		.resources = {"arn:{p}:s3:::{b}/*"},
+	},
+	{
+		.sid = "ListResults",
+		.who = RESULTS,
+		.actions = {"s3:ListBucket", "s3:ListBucketMultipartUploads"},
+		.resources = {"arn:{p}:s3:::{b}"},
+	},
+	{
+		.sid = "Results", /* in a bucket of the user nothing is deleted */
+		.who = RESULTS,
+		.actions = {"s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload",
+			    "s3:ListMultipartUploadParts"},
 		.resources = {"arn:{p}:s3:::{b}/*"},
 	},
 	{
@@ -351,7 +365,7 @@ void policy_write(const struct policy_input *in, struct buf *out)
 {
 	static const unsigned parts[] = {
 		[POLICY_ALL] = CALLER, [POLICY_MASTER] = MASTER,   [POLICY_BUCKET] = BUCKET,
-		[POLICY_READ] = READ,  [POLICY_METRICS] = METRICS,
+		[POLICY_READ] = READ,  [POLICY_METRICS] = METRICS, [POLICY_RESULTS] = RESULTS,
 	};
 	struct jsonw w;
 

@@ -16,6 +16,7 @@ enum policy_part {
 	POLICY_BUCKET,	/* of the same: the objects of one bucket */
 	POLICY_READ,	/* of the same: a bucket with inputs of a job */
 	POLICY_METRICS, /* of the same: the namespace of metrics */
+	POLICY_RESULTS, /* of the same: a bucket of the user that results go to */
 };
 
 /* A member that is NULL matches any value. */

@@ -159,6 +159,8 @@ static void work_done(void *arg, enum err_kind how)
 {
 	struct import_task *t = arg;
 
+	if (map_get(t->m->imports, str_from(t->at.run)) == t)
+		map_del(t->m->imports, str_from(t->at.run));
 	if (how != ERR_NONE || !t->m->pools)
 		err_set(&t->err, ERR_CANCELLED, "the master leaves");
 	else if (t->err.kind == ERR_NONE && !t->here)
@@ -168,6 +170,11 @@ static void work_done(void *arg, enum err_kind how)
 	t->done(t->ctx, &t->err);
 	arena_free(t->a);
 	free(t);
+}
+
+bool import_goes_on(const struct master *m, const char *run)
+{
+	return map_get(m->imports, str_from(run)) != NULL;
 }
 
 void import_start(struct master *m, const struct import_source *from, import_done_fn done,
@@ -190,6 +197,7 @@ void import_start(struct master *m, const struct import_source *from, import_don
 		err_set(&t->err, ERR_INVALID, "'%.100s' is not the id of a run", from->run);
 	else if (check_here(t, &replaced, &t->err) == 0 && !t->here)
 		(void)space_for_run(m->space, &t->err);
+	map_put(m->imports, str_from(t->at.run), t);
 	/* One thread: two imports of one run come one after the other. */
 	workers_submit(pools_get(m->pools, "imports", 1), work, work_done, t, -1);
 }

@@ -9,6 +9,8 @@
  * of its own, and keeps its own events beside those of the copy.  A run that is here already, and was
  * not handed over, stays as it is: an import may be repeated.
  */
+#include <stdbool.h>
+
 struct err;
 struct master;
 
@@ -32,6 +34,8 @@ struct import_source {
  */
 typedef void (*import_done_fn)(void *ctx, const struct err *err);
 
+/* Are results of the run on their way into this home? */
+bool import_goes_on(const struct master *m, const char *run);
 /* Texts are copied. */
 void import_start(struct master *m, const struct import_source *from, import_done_fn done,
 		  void *ctx);

@@ -412,6 +412,23 @@ static void results_that_the_other_master_has_given_up_are_the_cause(void **stat
 	assert_string_equal(core(h)->cause.text, "its results were not copied: s3:PutObject");
 }
 
+/* This master may not read the store: the other one, which writes there, still says how the copy went. */
+static void a_store_that_refuses_this_master_does_not_keep_the_run(void **state)
+{
+	struct handed *h = *state;
+
+	hand_over(h);
+	h->s3.refuse = "HEAD /b-1/runs/";
+	h->s3.refuse_status = 403;
+	h->s3.refuse_body = "";
+	h->s3.refusals = 1000;
+	h->other.run = "{\"state\":\"succeeded\",\"verdict\":\"succeeded\",\"ended_ms\":5,"
+		       "\"waiting\":[{\"kind\":\"" WAIT_RESULTS "\",\"state\":\"" WAIT_GIVEN_UP
+		       "\",\"why\":\"s3:PutObject\",\"why_kind\":\"denied\"}]}";
+	rig_until(h->r, core(h)->verdict == VERDICT_FAILED);
+	assert_string_equal(core(h)->cause.text, "its results were not copied: s3:PutObject");
+}
+
 /* The other master does not know the run, and there are no results. */
 static void what_a_lost_master_left_is_swept_until_it_is_gone(void **state)
 {
@@ -525,6 +542,7 @@ int main(void)
 		handed_test(credentials_that_expire_are_shown_and_the_run_goes_on),
 		handed_test(a_cancel_is_passed_on),
 		handed_test(results_that_the_other_master_has_given_up_are_the_cause),
+		handed_test(a_store_that_refuses_this_master_does_not_keep_the_run),
 		handed_test(what_a_lost_master_left_is_swept_until_it_is_gone),
 		handed_test(the_machine_ends_itself_after_its_run_and_its_group),
 		handed_test(a_machine_that_cannot_end_says_why),

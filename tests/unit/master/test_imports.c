@@ -120,7 +120,9 @@ static enum err_kind import(struct imports_rig *ir)
 
 	start(ir);
 	assert_int_equal(ir->ended, before);
+	assert_true(import_goes_on(&ir->r->m, ir->run));
 	rig_until(ir->r, ir->ended == before + 1);
+	assert_false(import_goes_on(&ir->r->m, ir->run));
 	return ir->err.kind;
 }
 

@@ -236,6 +236,18 @@ static void a_masters_role_may_read_the_buckets_of_the_inputs(void **state)
 	assert_string_equal(read->array.v[1]->s.p, "days");
 }
 
+static void a_masters_role_may_write_to_the_bucket_of_the_results(void **state)
+{
+	struct plan p = plan_of(TWO_ROLES "[output]\ns3 = 's3://kept/here/'\n",
+				FACTS ",\"at\":\"client\"}");
+	struct plan own = plan_of(TWO_ROLES, FACTS ",\"at\":\"client\"}");
+
+	(void)state;
+	assert_text(spec_of(&p, "role"), "results", "kept");
+	assert_null(doc_get(spec_of(&own, "role"), "results"));
+	assert_text(plan_engine_options(p.job, arena), "results", "kept");
+}
+
 static void a_master_here_needs_neither_role_nor_open_port(void **state)
 {
 	struct plan p = plan_of("master = 'here'\n" TWO_ROLES, FACTS ",\"at\":\"client\"}");
@@ -345,6 +357,13 @@ static void bad_values_are_named_with_their_line(void **state)
 	refused(HEAD "[aws]\nclient_cidr = '0.0.0.0/0'\n", 4,
 		"aws.client_cidr: '0.0.0.0/0' is no range of addresses such as 203.0.113.0/24 (and not the "
 		"whole world)");
+	refused(HEAD "[aws]\ntags = { 'regatta:run' = 'x' }\n", 4,
+		"aws.tags: 'regatta:run': names with regatta: are set by Regatta");
+	refused(HEAD "[aws]\ntags = { 'AWS:x' = 'x' }\n", 4,
+		"aws.tags: 'AWS:x': names with aws: are those of AWS");
+	refused(HEAD "[aws]\nbucket = 'My_Bucket'\n", 4,
+		"aws.bucket: 'My_Bucket' is not the name of a bucket: 3 to 63 small letters, digits, "
+		"'.' and '-'");
 	refused(HEAD "[aws]\nclient_cidr = 'home'\n", 4,
 		"aws.client_cidr: 'home' is no range of addresses such as 203.0.113.0/24 (and not the whole "
 		"world)");

@@ -80,6 +80,32 @@ static void the_role_may_read_the_buckets_of_a_runs_inputs(void **state)
 	kind_done(r);
 }
 
+static void the_role_may_write_results_to_the_bucket_of_a_run(void **state)
+{
+	struct kind_rig *r = *state;
+	const char *policy;
+
+	r->row.spec =
+		"{\"account\":\"123456789012\",\"region\":\"us-east-2\",\"results\":\"kept-1\"}";
+	kind_expect(r, "CreateRole", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", OK("<XResponse/>"));
+	assert_int_equal(iam_role_driver.create(&r->row), OUTCOME_DONE);
+	assert_string_equal(kind_param(kind_asked(r, "PutRolePolicy", 1), "PolicyName"),
+			    "results-kept-1");
+	policy = kind_param(kind_asked(r, "PutRolePolicy", 1), "PolicyDocument");
+	assert_non_null(strstr(policy, "s3%3APutObject%22"));
+	assert_non_null(strstr(policy, "s3%3AListBucket%22"));
+	assert_non_null(strstr(policy, "kept-1%2F"));
+	assert_null(strstr(policy, "Delete"));
+	kind_done(r);
+	kind_expect(r, "CreateRole", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", OK("<XResponse/>"));
+	kind_expect(r, "PutRolePolicy", IAM_NO("AccessDenied"));
+	assert_int_equal(iam_role_driver.create(&r->row), OUTCOME_REFUSED);
+	kind_done(r);
+}
+
 static void the_role_may_send_metrics_to_the_namespace_of_a_run(void **state)
 {
 	struct kind_rig *r = *state;
@@ -436,6 +462,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		kind_test(the_role_is_tagged_and_gets_its_policies),
 		kind_test(the_role_may_read_the_buckets_of_a_runs_inputs),
+		kind_test(the_role_may_write_results_to_the_bucket_of_a_run),
 		kind_test(the_role_may_send_metrics_to_the_namespace_of_a_run),
 		kind_test(a_role_that_is_there_is_ours_or_refused),
 		kind_test(a_role_is_found_and_deleted_with_its_policies),
