@@ -16,12 +16,29 @@ CLASSES = {
 # the error is gone.
 ON, HELD = "goes on", "held"
 EVERYWHERE = dict.fromkeys(CLASSES, ON)
+
+
+def half(answer):
+    """As long as it says, but the document ends in its middle."""
+    answer.body = answer.body[:len(answer.body) // 2]
+    answer.headers = [(name, value) for name, value in answer.headers if name.lower() != "content-length"]
+    return answer
+
+
+def page_500(answer):
+    """Of a proxy, after the call was applied."""
+    answer.status, answer.headers, answer.body = 500, [("Content-Type", "text/html")], b"<html><body>Oops</body></html>"
+    return answer
+
+
 TABLE = {
     "throttled": ({"throttle": True, "times": 2}, EVERYWHERE),
     "server error": ({"server_error": True}, EVERYWHERE),
     "lost before": ({"lost": "before"}, EVERYWHERE),
     "lost after": ({"lost": "after"}, EVERYWHERE),
     "page of a proxy": ({"html": True}, EVERYWHERE),
+    "500 with a page": ({"change": page_500}, EVERYWHERE),
+    "half an answer": ({"change": half}, EVERYWHERE),
     "InsufficientInstanceCapacity": ({"error": "InsufficientInstanceCapacity", "status": 500}, {"launch": ON}),
     "InsufficientFreeAddressesInSubnet": ({"error": "InsufficientFreeAddressesInSubnet"}, {"launch": ON}),
     "VcpuLimitExceeded": ({"error": "VcpuLimitExceeded"}, {"launch": 5}),

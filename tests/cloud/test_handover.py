@@ -15,6 +15,7 @@ from . import Cloud, network
 from .conftest import client, wait_for
 from .test_ec2_boot import QUICKSTART, add_programs, consoles, look_of
 from .test_ec2_run import BINARY, User
+from .test_inputs import archive
 
 pytestmark = pytest.mark.skipif(bool(network.missing()), reason=network.missing() or "-")
 HANDED = QUICKSTART.replace('master = "here"\n', "").replace("count = 2", "count = 3").replace("count = 1", "count = 2")
@@ -23,6 +24,25 @@ engine = "aws.ec2"
 max_runtime = "10m"
 instance_type = "c5.large"
 command = ["sh", "-c", "echo begun; sleep {seconds}; echo ended"]
+"""
+# Every kind of input, and results for a bucket of the user's own.
+FORMS = """name = "forms"
+engine = "aws.ec2"
+max_runtime = "10m"
+instance_type = "c5.large"
+count = 2
+image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1"
+registry = "ecr"
+source = "docker:///app"
+setup = "echo set-up >made"
+command = ["sh", "-c", "cat greeting made x/in; ls parts; sleep 600"]
+output.s3 = "s3://of-the-user/results"
+[[data]]
+src = "s3://of-the-user/parts/"
+shard = true
+[[data]]
+src = "s3://of-the-user/x.tar.gz"
+unpack = true
 """
 GONE = 4  # enum res_state
 STAYS = ("bucket", "object", "role", "instance-profile")  # of the install, and the results
@@ -107,13 +127,22 @@ def test_the_quickstart_goes_through_a_master_instance_and_nothing_is_left(real,
     assert {state for _, state in ledger} == {GONE}
 
 
-def test_a_cancel_reaches_the_master_that_has_the_run(real, user):
-    """Its results go to a bucket of the user's own, which only the role of that one master may write to."""
-    s3 = client(real, "s3")
+def put_inputs(s3):
     s3.create_bucket(Bucket="of-the-user")
-    run = user.submit(ONE.format(seconds=600) + 'output.s3 = "s3://of-the-user/results"\n')
+    for name, body in (("parts/p0", b"0"), ("parts/p1", b"1"), ("parts/p2", b"2"), ("x.tar.gz", archive(**{"in": b"unpacked\n"}))):
+        s3.put_object(Bucket="of-the-user", Key=name, Body=body)
+
+
+def test_a_cancel_reaches_the_master_that_has_the_run(real, user):
+    """Its inputs and results are in a bucket of the user's own, which the role of that master may read and write."""
+    s3 = client(real, "s3")
+    put_inputs(s3)
+    run = user.submit(FORMS)
     wait_for(lambda: here(user, run)["master_url"], 90, "the hand-over")
-    wait_for(lambda: [n["state"] for n in json.loads(user("status", run, "--output", "json").stdout)["nodes"]] == ["running"], 60, "the node")
+    wait_for(lambda: [n["state"] for n in json.loads(user("status", run, "--output", "json").stdout)["nodes"]] == ["running"] * 2, 60, "the nodes")
+    for node, parts in (("worker-0", ["p0", "p2"]), ("worker-1", ["p1"])):
+        wanted = ["greeting of /app/.", "set-up", "unpacked", *parts]
+        wait_for(lambda node=node, wanted=wanted: user("logs", run, node).stdout.splitlines()[-len(wanted):] == wanted, 30, f"the output of {node}")
     assert user("exec", run, "worker-0", "--", "hostname").stdout.startswith("ip-")
     user("kill", run)
     assert ends_here(user, real, run)["verdict"] == "cancelled"
