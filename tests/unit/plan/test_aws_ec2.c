@@ -145,6 +145,25 @@ static void nodes_are_one_group_per_role_and_need_the_network(void **state)
 	assert_false(p.resources[index_of(&p, "group")].shared);
 }
 
+/* Rule: what a run makes ends without a master: by the time that it carries, and nodes by their lease. */
+static void what_costs_ends_by_itself(void **state)
+{
+	struct plan p =
+		plan_of(TWO_ROLES "[timeouts]\nlease = '7m'\n", FACTS ",\"at\":\"client\"}");
+	struct plan own =
+		plan_of("master = 'here'\n" TWO_ROLES "[timeouts]\nlease = '7m'\n", FACTS "}");
+
+	(void)state;
+	for (int i = 0; i < p.nresources; i++)
+		assert_int_equal(p.resources[i].expires, !p.resources[i].shared);
+	for (int i = 0; i < own.nresources; i++)
+		assert_int_equal(own.resources[i].expires, !own.resources[i].shared);
+	assert_true(p.resources[index_of(&p, "master")].expires);
+	for (int i = 0; i < own.crew.n; i++)
+		assert_int_equal(doc_int(spec_of(&own, own.crew.members[i].name), "lease_ms", 0),
+				 7 * 60 * 1000);
+}
+
 static void a_role_of_another_architecture_gets_its_own_program(void **state)
 {
 	struct plan p = plan_of(
@@ -408,11 +427,13 @@ int main(void)
 		T(every_type_has_its_size_and_price),
 		T(sources_of_every_form_are_taken),
 		T(nodes_are_one_group_per_role_and_need_the_network),
+		T(what_costs_ends_by_itself),
 		T(a_role_of_another_architecture_gets_its_own_program),
 		T(the_ladder_tries_each_type_where_it_is_offered),
 		T(a_volume_holds_image_and_inputs),
 		T(a_client_plans_the_master_and_hands_the_run_over),
 		T(a_masters_role_may_read_the_buckets_of_the_inputs),
+		T(a_masters_role_may_write_to_the_bucket_of_the_results),
 		T(a_master_here_needs_neither_role_nor_open_port),
 		T(a_cluster_has_a_placement_group),
 		T(the_plan_says_how_large_volumes_are),

@@ -233,6 +233,20 @@ static void a_region_without_a_default_vpc_is_named(void **state)
 	kind_done(r);
 }
 
+/* Rule: a bucket that results cannot go to is found before anything is made. */
+static void the_bucket_of_the_results_is_looked_at_first(void **state)
+{
+	struct kind_rig *r = *state;
+
+	kind_expect(r, "HEAD /kept-1", 404, "");
+	assert_refused(HERE(",\"results\":\"kept-1\""), ERR_NOT_FOUND,
+		       "output.s3: bucket 'kept-1' of account 123456789012");
+	kind_expect(r, "HEAD /kept-1", OK(""));
+	kind_expect(r, "DescribeVpcs", OK("<XResponse><vpcSet/></XResponse>"));
+	assert_refused(HERE(",\"results\":\"kept-1\""), ERR_INVALID, "has no default VPC");
+	kind_done(r);
+}
+
 static void subnets_of_two_vpcs_do_not_fit(void **state)
 {
 	struct kind_rig *r = *state;
@@ -538,6 +552,7 @@ int main(void)
 		resolve_test(a_master_of_its_own_lives_in_a_subnet_that_is_there),
 		resolve_test(subnets_of_the_user_say_vpc_and_zones),
 		resolve_test(a_region_without_a_default_vpc_is_named),
+		resolve_test(the_bucket_of_the_results_is_looked_at_first),
 		resolve_test(subnets_of_two_vpcs_do_not_fit),
 		resolve_test(a_full_vpc_says_what_to_do),
 		resolve_test(a_type_that_is_not_offered_is_named),
