@@ -101,7 +101,7 @@ static void find_facts(const char *netns, const struct address *at, struct messa
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	ret->files = files.rlim_cur > INT32_MAX ? INT32_MAX : (int64_t)files.rlim_cur;
-	ret->shm = statvfs(SHM, &shm) == 0 ? (int64_t)(shm.f_blocks * shm.f_frsize) : -1;
+	ret->shm = statvfs(SHM, &shm) == 0 ? (int64_t)(shm.f_bavail * shm.f_frsize) : -1;
 	ret->mtu = mtu_of(netns, at);
 	ret->time_ms = clock_wall_ms();
 }

@@ -66,7 +66,7 @@ struct exit_info {
 struct preflight_facts {
 	int port;	  /* on which it listens; 0: the agent tells nothing */
 	int64_t mtu;	  /* of the interface that has the node's address; 0: not known */
-	int64_t shm;	  /* bytes of /dev/shm; -1: there is none */
+	int64_t shm;	  /* free bytes of /dev/shm; -1: there is none */
 	int64_t files;	  /* that a process may open */
 	int64_t clock_ms; /* by how much its clock is ahead of the master's */
 };

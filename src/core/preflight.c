@@ -66,8 +66,8 @@ static bool has_shm(struct step *s, int rank)
 		return true;
 	run_end_running(
 		s, VERDICT_FAILED, ERR_CAPACITY, rank,
-		"preflight: /dev/shm of %s has %lld KiB, and at least %lld MiB are needed: mount it "
-		"larger",
+		"preflight: /dev/shm of %s has %lld KiB free, and at least %lld MiB are needed: remove "
+		"what is left there, or mount it larger",
 		name_of(s->r, rank), (long long)(shm >> 10), LEAST_SHM >> 20);
 	return false;
 }

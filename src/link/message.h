@@ -89,7 +89,7 @@ int message_hello_get(struct str json, struct arena *a, struct message_hello *re
 struct message_facts {
 	int port;	 /* on which the agent listens until START */
 	int64_t mtu;	 /* of the interface that has the node's address; 0: not known */
-	int64_t shm;	 /* bytes of /dev/shm; -1: there is none */
+	int64_t shm;	 /* free bytes of /dev/shm; -1: there is none */
 	int64_t files;	 /* that a process may open */
 	int64_t time_ms; /* wall clock */
 };

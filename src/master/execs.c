@@ -131,6 +131,21 @@ static void note(struct live_run *lr, int rank, const struct message_exec *m, co
 		 words.n ? words.p : "", cut ? "..." : "");
 }
 
+static void no_agent(const struct live_run *lr, const char *node, struct err *err)
+{
+	enum run_phase phase = lr->core->phase;
+
+	if (phase >= RUN_CLEANING)
+		err_set(err, ERR_CONFLICT,
+			"the run is over (%s): commands run on a node only while its job does",
+			run_phase_name(phase));
+	else if (phase == RUN_ACCEPTED && plan_queues(&lr->plan))
+		err_set(err, ERR_CONFLICT,
+			"the run waits in the queue: commands run on a node only while its job does");
+	else
+		err_set(err, ERR_UNAVAILABLE, "no agent of %s is connected now", node);
+}
+
 struct exec *exec_new(struct live_run *lr, int rank, const struct message_exec *m,
 		      const struct exec_asker *asker, struct err *err)
 {
@@ -139,7 +154,7 @@ struct exec *exec_new(struct live_run *lr, int rank, const struct message_exec *
 	const char *node = lr->plan.crew.members[rank].name;
 
 	if (!lr->nodes[rank].agent) {
-		err_set(err, ERR_UNAVAILABLE, "no agent of %s is connected now", node);
+		no_agent(lr, node, err);
 		return NULL;
 	}
 	if (!lr->nodes[rank].exec) {

@@ -72,4 +72,5 @@ def test_a_command_ends_with_its_run(regatta, run):
     assert child.wait(timeout=20) in (137, 7)
     wait_for(lambda: not os.path.exists(f"/proc/{pid}"), what="the end of the command")
     regatta.wait(run)
-    assert regatta("exec", run, "worker-0", "--", "true", code=8).err == "regatta: no agent of worker-0 is connected now\n"
+    assert regatta("exec", run, "worker-0", "--", "true", code=2).err == \
+        "regatta: the run is over (cancelled): commands run on a node only while its job does\n"

@@ -37,9 +37,10 @@ def test_a_run_waits_for_what_another_holds_and_nobody_overtakes(regatta):
     assert f"place 1 in the queue: {why}" in regatta("status", urgent).out
     refused = regatta("run", "--no-wait", job(regatta, "hasty", "resources = { cpus = 1 }"), code=5)
     assert "it would have to wait: 3 runs before it" in refused.err
+    assert "the run waits in the queue" in regatta("exec", urgent, "worker-0", "--", "true", code=2).err
     regatta("master", "--stop")  # the next master finds them waiting
     assert regatta.status(urgent)["queue"]["place"] == 1 and state(regatta, first) == "running"
-    regatta("kill", third)
+    assert regatta("kill", third).out == f"{third} has ended: cancelled\n"
     assert regatta.wait(third)["verdict"] == "cancelled"
     regatta("kill", first)
     wait_for(lambda: state(regatta, urgent) == "running", what="the urgent run")

@@ -54,7 +54,7 @@ static int kill_one(struct each_run *e, const char *run, struct err *err)
 	}
 	text_add_escaped(&e->out, doc_str(d, "id", str_from(run)));
 	if (run_ended(d)) {
-		buf_addz(&e->out, " had ended: ");
+		buf_addz(&e->out, " has ended: ");
 		text_add_escaped(&e->out, doc_str(d, "state", STR("?")));
 	} else {
 		buf_addz(&e->out, now ? " is being killed" : " is being cancelled");

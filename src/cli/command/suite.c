@@ -334,7 +334,7 @@ static int action_cancel(const struct cli_call *c)
 	}
 	buf_addstr(&out, doc_str(suite, "id", STR("?")));
 	if (suite_ended(suite)) {
-		buf_addz(&out, " had ended: ");
+		buf_addz(&out, " has ended: ");
 		buf_addstr(&out, doc_str(suite, "state", STR("?")));
 	} else {
 		buf_addz(&out, " is being cancelled");

@@ -4,10 +4,13 @@
 #include "fake_master.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "agent/preflight.h"
@@ -70,6 +73,22 @@ static void ready_tells_what_the_machine_has(void **state)
 	assert_in_range(fake_int(facts, "port"), 1024, 65535);
 	assert_in_range(fake_int(facts, "time_ms"), clock_wall_ms() - 20000, clock_wall_ms());
 	assert_true(fake_int(facts, "shm") >= -1);
+}
+
+static void what_is_taken_of_dev_shm_does_not_count(void **state)
+{
+	static const off_t mine = 4 << 20;
+	char name[] = "/dev/shm/regatta-test-XXXXXX";
+	struct fake *f = *state;
+	struct statvfs shm;
+	int fd = mkstemp(name);
+
+	if (fd < 0 || unlink(name) < 0 || posix_fallocate(fd, 0, mine) != 0)
+		skip();
+	assert_int_equal(statvfs("/dev/shm", &shm), 0);
+	assert_in_range(fake_int(made_ready(f), "shm"), 0,
+			(int64_t)(shm.f_blocks * shm.f_frsize) - mine);
+	close(fd);
 }
 
 static void a_peer_that_listens_is_reached(void **state)
@@ -170,6 +189,8 @@ int main(int argc, char **argv)
 	int role = fake_role(argc, argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(ready_tells_what_the_machine_has, fake_setup,
+						fake_teardown),
+		cmocka_unit_test_setup_teardown(what_is_taken_of_dev_shm_does_not_count, fake_setup,
 						fake_teardown),
 		cmocka_unit_test_setup_teardown(a_peer_that_listens_is_reached, fake_setup,
 						fake_teardown),

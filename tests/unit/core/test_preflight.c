@@ -130,8 +130,8 @@ static void a_machine_that_has_too_little_is_named(void **state)
 	facts[1] = usual;
 	facts[2].shm = 1 << 20;
 	fails(gathered(JOB, facts), ERR_CAPACITY,
-	      "preflight: /dev/shm of worker-2 has 1024 KiB, and at least 16 MiB are needed: mount it "
-	      "larger");
+	      "preflight: /dev/shm of worker-2 has 1024 KiB free, and at least 16 MiB are needed: remove "
+	      "what is left there, or mount it larger");
 	facts[2].shm = -1; /* there is none: many jobs need none */
 	struct fixture *f = gathered(JOB, facts);
 
