@@ -265,6 +265,11 @@ static void mxnet_has_a_scheduler_and_a_server_for_each_worker(void **state)
 	assert_string_equal(role_of(f, "scheduler")->command.v[0], "w");
 	env_is(fixture_env(f, arena, 0), "DMLC_PS_ROOT_PORT", "5000");
 	env_is(fixture_env(f, arena, 0), "DMLC_NUM_SERVER", "1");
+	f = make(
+		"strategy = 'mxnet'\ncommand = 't'\n[roles.worker]\ncount = 2\nprocesses_per_node = 2\n");
+	f->here.local = 1;
+	env_is(fixture_env(f, arena, 1), "DMLC_NUM_WORKER", "4");
+	env_is(fixture_env(f, arena, 1), "DMLC_WORKER_ID", "3");
 	refused("strategy = 'mxnet'\ncommand = 't'\n[roles.trainer]\n",
 		"strategy 'mxnet' needs a table [roles.worker], or no roles at all");
 	refused("strategy = 'mxnet'\ncommand = 't'\n[roles.worker]\n[roles.scheduler]\ncount = 2\n",
@@ -288,6 +293,22 @@ static void horovods_ranks_wait_for_a_rendezvous_that_the_strategy_brings(void *
 		"strategy = 'horovod'\n[roles.w]\ncommand = 't'\n[roles.rdzv]\ncommand = 'mine'\nport = 7\n");
 	assert_string_equal(role_of(f, "rdzv")->command.v[0], "mine");
 	env_is(fixture_env(f, arena, 0), "HOROVOD_GLOO_RENDEZVOUS_PORT", "7");
+}
+
+static void horovods_ranks_are_counted_over_nodes_and_on_each(void **state)
+{
+	static const char *const names[][2] = {
+		{"HOROVOD_RANK", "5"},	     {"HOROVOD_SIZE", "6"},
+		{"HOROVOD_LOCAL_RANK", "2"}, {"HOROVOD_LOCAL_SIZE", "3"},
+		{"HOROVOD_CROSS_RANK", "1"}, {"HOROVOD_CROSS_SIZE", "2"},
+	};
+	struct fixture *f =
+		make("strategy = 'horovod'\ncount = 2\nprocesses_per_node = 3\ncommand = 't'\n");
+
+	(void)state;
+	f->here.local = 2;
+	for (size_t i = 0; i < COUNT(names); i++)
+		env_is(fixture_env(f, arena, 1), names[i][0], names[i][1]);
 }
 
 /* paddle */
@@ -385,6 +406,7 @@ int main(int argc, char **argv)
 		T(with_a_chief_and_servers_tensorflows_workers_serve_the_chief),
 		T(mxnet_has_a_scheduler_and_a_server_for_each_worker),
 		T(horovods_ranks_wait_for_a_rendezvous_that_the_strategy_brings),
+		T(horovods_ranks_are_counted_over_nodes_and_on_each),
 		T(every_node_of_paddle_runs_a_server_and_a_trainer),
 		T(a_node_that_starts_server_and_trainer_by_itself_runs_as_it_is),
 		T(paddle_refuses_what_it_cannot_do),
