@@ -431,7 +431,7 @@ static void stop_done(void *arg, enum err_kind how)
 		return;
 	}
 	if (!c->warned)
-		log_warn("%s: stop %s: %s", c->lr->row.id, c->row.name, c->row.err.msg);
+		run_note(c->lr, "not_stopped", -1, "%s", c->row.err.msg);
 	c->warned = true;
 	loop_timer_set(c->wait, STOP_AGAIN_MS);
 }

@@ -53,11 +53,14 @@ static void find_last(struct kube_work *w, const char *selector, const char *pre
 {
 	const char *query = arena_printf(w->a, "fieldSelector=%s%%2Ctype%%3DWarning", selector);
 	struct last l = {.why = ret, .prefix = prefix};
-	struct err ignored;
+	struct err why = {0};
 
 	*ret = (struct err){0};
-	(void)kube_list(w->k, kube_path(w->a, "v1", w->namespace, "events", NULL), query,
-			"list events", &w->d, take_event, &l, &ignored);
+	if (kube_list(w->k, kube_path(w->a, "v1", w->namespace, "events", NULL), query,
+		      "list events", &w->d, take_event, &l, &why) < 0 &&
+	    why.kind == ERR_DENIED) /* of the asking, and not of the pods */
+		err_set(ret, ERR_UNAVAILABLE, "the cluster's reason cannot be read: %.190s",
+			why.msg);
 }
 
 void events_last_warning(struct kube_work *w, const char *uid, struct err *ret)

@@ -122,6 +122,7 @@ static int take(void *ctx, const struct doc *object)
 static int find(struct kube_collect *g, struct err *err)
 {
 	const char *namespace = g->in->all_regions ? NULL : g->access.namespace;
+	int of_master = 0, denied = 0;
 
 	for (size_t i = 0; i < g->items.n; i++)
 		g->items.v[i]->seen = false;
@@ -132,13 +133,16 @@ static int find(struct kube_collect *g, struct err *err)
 
 		struct err why = {0};
 
-		if (kube_list(g->k, path, SELECTOR, kinds[i].list, &g->d, take, &p, &why) == 0 ||
-		    (kinds[i].of_master && why.kind == ERR_DENIED))
+		of_master += kinds[i].of_master;
+		if (kube_list(g->k, path, SELECTOR, kinds[i].list, &g->d, take, &p, &why) == 0)
 			continue;
 		*err = why;
-		return -1;
+		if (!kinds[i].of_master || why.kind != ERR_DENIED)
+			return -1;
+		denied++;
 	}
-	return 0;
+	/* Who may look at none of these has no masters in the cluster. */
+	return denied > 0 && denied < of_master ? -1 : 0;
 }
 
 /* ---- what is to become of it ---- */

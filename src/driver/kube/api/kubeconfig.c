@@ -13,6 +13,7 @@
 
 #define MAX_FILE (1024 * 1024)
 #define MAX_FILES 32
+#define PEM "-----BEGIN "
 
 struct config_file {
 	const char *path, *dir;
@@ -111,6 +112,10 @@ static int read_pem(const struct kubeconfig *c, const struct config_entry *e, co
 		if (file_read(file, &text, err) < 0)
 			return err_wrap(err, "kubeconfig: %s of '%s'", key, e->name);
 	}
+	if ((data.n > 0 || path.n > 0) &&
+	    (text.n == 0 || !memmem(text.p, text.n, PEM, sizeof(PEM) - 1)))
+		return err_set(err, ERR_INVALID, "kubeconfig: %s%s of '%s' is no PEM%s", key,
+			       data.n > 0 ? "-data" : "", e->name, data.n > 0 ? " in base64" : "");
 	*ret = arena_str(c->a, buf_str(&text));
 	return 0;
 }

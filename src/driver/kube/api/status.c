@@ -33,6 +33,21 @@ static enum err_kind kind_of(int status, struct str message)
 	}
 }
 
+/* Of 'jobs.batch "x" is forbidden: User "u" cannot get resource "jobs" ...' the end: `what` has the rest. */
+static struct str who_may_not(struct str message)
+{
+	static const char before[] = " is forbidden: ";
+	const char *at =
+		message.n ? memmem(message.p, message.n, before, sizeof(before) - 1) : NULL;
+	struct str rest = message;
+
+	if (!at)
+		return message;
+	rest.p = at + sizeof(before) - 1;
+	rest.n = message.n - (size_t)(rest.p - message.p);
+	return str_starts(rest, STR("User \"")) ? rest : message;
+}
+
 int status_error(int status, struct str body, const char *what, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -51,6 +66,8 @@ int status_error(int status, struct str body, const char *what, struct err *err)
 			what);
 	if (message.n == 0)
 		return err_set(err, kind, "%s: the cluster answers %d", what, status);
+	if (status == 403)
+		message = who_may_not(message);
 	return err_set(err, kind, "%s: %.*s", what, STR_ARG(message));
 }
 

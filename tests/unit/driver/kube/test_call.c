@@ -1,6 +1,8 @@
 /* Calls of the Kubernetes API: what is sent, what an answer means, what is tried again. */
 #include "rig.h"
 
+#include "base/clock.h"
+
 #include "base/buf.h"
 #include "base/cleanup.h"
 
@@ -69,9 +71,12 @@ static void a_busy_cluster_is_asked_again_after_the_pause_that_it_names(void **s
 	rig_expect(
 		r, "POST /prefix/x ", 429,
 		"{\"kind\":\"Status\",\"message\":\"busy\",\"details\":{\"retryAfterSeconds\":1}}");
-	r->steps[0].headers = "Retry-After: 0\r\n";
+	r->steps[0].headers = "Retry-After: 1\r\n";
 	rig_expect(r, "POST /prefix/x ", 201, "{}");
+	int64_t before_ms = clock_boot_ms();
+
 	assert_int_equal(ask(r, "POST", "/x", NULL, &status), 0);
+	assert_true(clock_boot_ms() - before_ms >= 1000);
 	rig_done(r);
 }
 

@@ -125,6 +125,24 @@ static void who_may_not_list_what_only_masters_have_collects_the_rest(void **sta
 	rig_done(r);
 }
 
+static void who_may_list_only_some_of_what_masters_have_is_told(void **state)
+{
+	struct rig *r = *state;
+	const struct collect_input all_of = {.install = "i1", .dry_run = true};
+	struct collection all;
+
+	expect_lists(r, NULL, NULL, NULL, NULL, NULL);
+	for (int i = 0; i < r->n; i++)
+		if (strcmp(r->steps[i].call, AT("serviceaccounts")) == 0) {
+			r->steps[i].status = 403;
+			r->steps[i].body = STATUS("x is forbidden: User \\\"u\\\" cannot list it");
+		}
+	assert_int_equal(collect(r, &all_of, &all), -1);
+	assert_int_equal(r->err.kind, ERR_DENIED);
+	assert_non_null(strstr(r->err.msg, "list ServiceAccounts: User \"u\" cannot list it"));
+	rig_done(r);
+}
+
 static void a_dry_run_removes_nothing(void **state)
 {
 	struct rig *r = *state;
@@ -257,6 +275,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		rig_test(what_belongs_to_no_live_run_is_removed_with_its_owner),
 		rig_test(who_may_not_list_what_only_masters_have_collects_the_rest),
+		rig_test(who_may_list_only_some_of_what_masters_have_is_told),
 		rig_test(a_dry_run_removes_nothing),
 		rig_test(without_an_install_everything_is_listed_and_nothing_touched),
 		rig_test(a_named_install_is_removed_whole_or_one_run_of_it),

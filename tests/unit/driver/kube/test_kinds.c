@@ -364,8 +364,39 @@ static void a_quota_keeps_pods_from_being_made(void **state)
 		"{\"items\":[{\"reason\":\"FailedCreate\",\"message\":\"admission webhook denied it\"}]}");
 	assert_int_equal(observe(r, "{\"items\":[]}"), OUTCOME_ABSENT);
 	assert_int_equal(r->row.err.kind, ERR_DENIED);
-	rig_expect(r, EVENTS, 403, STATUS("no events for you"));
-	assert_int_equal(observe(r, "{\"items\":[]}"), OUTCOME_DONE);
+	/* The run goes on, and says what it may not ask. */
+	rig_expect(r, EVENTS, 403,
+		   STATUS("events is forbidden: User \\\"u\\\" cannot list resource events"));
+	assert_int_equal(observe(r, "{\"items\":[]}"), OUTCOME_HELD);
+	assert_string_equal(r->row.err.msg, "the cluster's reason cannot be read: list events: "
+					    "User \"u\" cannot list resource events");
+	rig_done(r);
+}
+
+static void a_quota_that_lets_in_a_part_of_the_pods_ends_the_wait_for_the_rest(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r); /* of two */
+	rig_expect(
+		r, EVENTS, 200,
+		"{\"items\":[{\"reason\":\"FailedCreate\",\"message\":\"exceeded quota: few\"}]}");
+	assert_int_equal(observe(r, "{\"items\":[{\"metadata\":{\"uid\":\"a\"},"
+				    "\"status\":{\"phase\":\"Running\"}}]}"),
+			 OUTCOME_ABSENT);
+	assert_int_equal(r->row.err.kind, ERR_QUOTA);
+	rig_done(r);
+}
+
+static void pods_of_a_job_that_waits_in_a_queue_are_not_missed(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	rig_expect(r, "GET " JOBS "/r1-w ", 200,
+		   "{\"metadata\":{\"uid\":\"u1\"},\"spec\":{\"completions\":2,\"suspend\":true}}");
+	rig_expect(r, PODS, 200, "{\"items\":[]}");
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_DONE);
 	rig_done(r);
 }
 
@@ -447,6 +478,8 @@ int main(void)
 		rig_test(a_pod_that_will_never_start_ends_the_wait),
 		rig_test(a_pod_that_ended_before_its_agent_spoke_shows_its_log),
 		rig_test(a_quota_keeps_pods_from_being_made),
+		rig_test(a_quota_that_lets_in_a_part_of_the_pods_ends_the_wait_for_the_rest),
+		rig_test(pods_of_a_job_that_waits_in_a_queue_are_not_missed),
 		rig_test(what_a_pod_waits_for_is_said),
 		rig_test(a_job_that_cannot_be_looked_at_is_not_gone),
 		rig_test(more_time_counts_from_the_creation),

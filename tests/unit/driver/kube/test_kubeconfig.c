@@ -97,7 +97,7 @@ static void refused(const char *context, enum err_kind kind, const char *words)
 #define ONE                                                                                        \
 	"apiVersion: v1\nkind: Config\ncurrent-context: a\n"                                       \
 	"clusters:\n- name: c\n  cluster: {server: \"https://one:6443\", "                         \
-	"certificate-authority-data: Q0E=}\n"                                                      \
+	"certificate-authority-data: LS0tLS1CRUdJTiBDQQ==}\n"                                      \
 	"users:\n- name: u\n  user: {token: secret}\n"                                             \
 	"contexts:\n- name: a\n  context: {cluster: c, user: u, namespace: team}\n"                \
 	"- name: plain\n  context: {cluster: c}\n"
@@ -112,7 +112,7 @@ static void the_current_context_says_server_namespace_and_token(void **state)
 	assert_string_equal(x.namespace, "team");
 	assert_string_equal(x.token, "secret");
 	assert_string_equal(x.context, "a");
-	assert_true(str_is(x.ca, "CA"));
+	assert_true(str_is(x.ca, "-----BEGIN CA"));
 	assert_false(x.insecure);
 	x = read_config("plain", NULL);
 	assert_string_equal(x.namespace, "default");
@@ -154,15 +154,18 @@ static void without_the_variable_it_is_the_file_in_the_home(void **state)
 static void certificates_and_token_files_are_beside_their_file(void **state)
 {
 	(void)state;
-	write_file("cert.pem", "CERT");
+	write_file("cert.pem", "-----BEGIN CERT");
 	write_file("token", "from file\n");
 	set(1, "KUBECONFIG",
-	    write_file("config", WITH_USER("{client-certificate: cert.pem, client-key-data: S0VZ, "
-					   "tokenFile: token}")));
+	    write_file(
+		    "config",
+		    WITH_USER(
+			    "{client-certificate: cert.pem, client-key-data: LS0tLS1CRUdJTiBLRVk=, "
+			    "tokenFile: token}")));
 	struct kube_access x = read_config(NULL, NULL);
 
-	assert_true(str_is(x.cert, "CERT"));
-	assert_true(str_is(x.key, "KEY"));
+	assert_true(str_is(x.cert, "-----BEGIN CERT"));
+	assert_true(str_is(x.key, "-----BEGIN KEY"));
 	assert_string_equal(x.token, "from file");
 	assert_true(x.insecure);
 	assert_string_equal(x.server_name, "s");
@@ -297,6 +300,11 @@ static void what_is_missing_is_said(void **state)
 	refused(NULL, ERR_INVALID, "has no server");
 	write_file("config", WITH_USER("{client-certificate: nowhere.pem}"));
 	refused(NULL, ERR_NOT_FOUND, "client-certificate of 'u'");
+	write_file("config", WITH_USER("{client-certificate-data: \"%%%\"}"));
+	refused(NULL, ERR_INVALID, "client-certificate-data of 'u' is no PEM in base64");
+	write_file("rubbish", "rubbish");
+	write_file("config", WITH_USER("{client-key: rubbish}"));
+	refused(NULL, ERR_INVALID, "client-key of 'u' is no PEM");
 	write_file("config", WITH_USER("{tokenFile: nowhere}"));
 	refused(NULL, ERR_NOT_FOUND, "token file of 'u'");
 	write_file("config", "a: [");
@@ -307,7 +315,7 @@ static void in_a_pod_it_is_the_service_account(void **state)
 {
 	(void)state;
 	write_file("token", "t");
-	write_file("ca.crt", "CA");
+	write_file("ca.crt", "-----BEGIN CA");
 	write_file("namespace", "mine\n");
 	set(1, "KUBERNETES_SERVICE_HOST", "fd00::1");
 	set(2, "KUBERNETES_SERVICE_PORT", "6443");
@@ -327,8 +335,10 @@ static void what_travels_is_read_back_as_it_was(void **state)
 {
 	(void)state;
 	set(1, "KUBECONFIG",
-	    write_file("config",
-		       WITH_USER("{client-certificate-data: Q0VSVA==, client-key-data: S0VZ}")));
+	    write_file(
+		    "config",
+		    WITH_USER(
+			    "{client-certificate-data: LS0tLS1CRUdJTiBDRVJU, client-key-data: LS0tLS1CRUdJTiBLRVk=}")));
 	struct kube_access x = read_config(NULL, NULL), y;
 	struct err err;
 
