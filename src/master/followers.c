@@ -227,6 +227,8 @@ static void failed(struct follower *f)
 	for (int i = 1; i < f->failures && pause < AGAIN_MAX_MS; i++)
 		pause *= 2;
 	log_debug("log of node %d of %s: %s", f->rank, f->lr->row.id, f->err.msg);
+	if (!has_exited(f) && f->failures == 1)
+		run_event(f->lr, &(struct event){.kind = EV_NODE_DROPPED, .index = f->rank});
 	if (has_exited(f) && f->failures >= MOST_FAILURES)
 		finish(f, &f->err);
 	else

@@ -114,7 +114,7 @@ static int begin(struct driver_log *l, const struct deadline *d, struct err *err
 	return 0;
 }
 
-/* 1: bytes came, or may come; 0: the answer has ended. */
+/* 1: bytes came, or may come; 0: the answer has ended, and was a log to its end. */
 static int read_piece(struct driver_log *l, int wait_ms, const struct deadline *d, struct buf *out,
 		      struct err *err)
 {
@@ -124,11 +124,14 @@ static int read_piece(struct driver_log *l, int wait_ms, const struct deadline *
 		if (err->kind == ERR_TIMEOUT)
 			return 1;
 		l->open = false;
-		return err->kind == ERR_CANCELLED ? -1 : 0;
+		return err_wrap(err, "follow a log");
 	}
 	if (n > 0 && log_reader_take(&l->r, (struct str){l->piece, n}, out))
 		return 1;
 	l->open = false;
+	/* The page of a proxy, or the node's own words: nobody knows what came after them. */
+	if (l->r.said[0])
+		return err_set(err, ERR_PROTOCOL, "follow a log: %s", l->r.said);
 	return 0;
 }
 

@@ -15,6 +15,7 @@ void log_reader_begin(struct log_reader *r)
 		r->at.part = r->at.before = r->at.within = 0;
 	r->in_line = r->found = false;
 	r->ntime = 0;
+	r->said[0] = '\0';
 }
 
 void log_reader_since(const struct log_reader *r, char out[static 32])
@@ -50,6 +51,9 @@ static bool begin_line(struct log_reader *r)
 	r->in_line = true;
 	r->foreign = !clock_parse(str_from(r->time), &ms);
 	r->skips = false;
+	r->says = r->foreign && !r->said[0];
+	if (r->says)
+		snprintf(r->said, sizeof(r->said), "%s", r->time);
 	if (r->foreign)
 		return true;
 	r->line_second = ms / 1000;
@@ -97,7 +101,10 @@ static bool end_line(struct log_reader *r)
 static void take_text(struct log_reader *r, struct str text, struct buf *out)
 {
 	size_t known = r->skip_part < text.n ? (size_t)r->skip_part : text.n;
+	size_t has = strlen(r->said);
 
+	if (r->says && has > 0)
+		snprintf(r->said + has, sizeof(r->said) - has, " %.*s", STR_ARG(str_trim(text)));
 	if (r->foreign || r->skips)
 		return;
 	r->skip_part -= known;

@@ -18,6 +18,7 @@
 struct buf;
 
 #define LOG_TIME_MAX 40
+#define LOG_SAID_MAX 120
 
 struct log_position {
 	int64_t second;		 /* the newest of the lines taken; 0: none was taken */
@@ -35,6 +36,8 @@ struct log_reader {
 	bool gap;	 /* it was not: lines are missing, until somebody has noted it */
 	bool skips;	 /* the current line is */
 	bool foreign; /* the current line has no time: it is the cluster's, not the container's */
+	bool says;    /* it is the first such line */
+	char said[LOG_SAID_MAX]; /* the beginning of the first such line of the answer; "": none */
 	bool in_line;
 	char time[LOG_TIME_MAX];
 	size_t ntime;

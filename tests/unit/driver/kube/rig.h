@@ -13,12 +13,13 @@
 #include "fmt/doc.h"
 
 #define RIG_STEPS 96
+#define RIG_CUT (-1)
 #define JSON_HEADERS "Content-Type: application/json\r\n"
 #define STATUS(text) "{\"kind\":\"Status\",\"message\":\"" text "\"}"
 
 struct rig_step {
 	const char *call; /* "GET /api/v1/..." */
-	int status;	  /* 0: the connection is cut */
+	int status; /* 0: the connection is cut; RIG_CUT: after the body, of which more was to come */
 	const char *body, *headers;
 	bool used;
 };
@@ -51,6 +52,11 @@ static inline bool rig_answer(struct fake_http *f, int fd, int nth, const struct
 		if (s->used || !fake_is(asked, s->call))
 			continue;
 		s->used = true;
+		if (s->status == RIG_CUT) {
+			fake_raw(fd, "HTTP/1.1 200 X\r\nContent-Length: 100000\r\n\r\n");
+			fake_raw(fd, s->body);
+			return false;
+		}
 		if (s->status)
 			fake_say(fd, s->status, s->headers, s->body);
 		return s->status != 0;

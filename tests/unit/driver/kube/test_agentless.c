@@ -169,6 +169,42 @@ static void a_log_goes_on_in_the_next_answer_and_for_the_next_master(void **stat
 	rig_done(r);
 }
 
+/* Whoever waits for the end of the log of a job that has ended must not take any of these for it. */
+static void an_answer_that_is_cut_or_is_no_log_is_not_the_end_of_it(void **state)
+{
+	static const struct {
+		int status;
+		const char *body, *words;
+	} cases[] = {
+		{RIG_CUT, "2026-01-01T00:00:09.9Z one\n", "follow a log: "},
+		{200, "<html><title>Please log in</title>\n",
+		 "follow a log: <html><title>Please log in"},
+		{200, "2026-01-01T00:00:09.9Z one\nunable to retrieve container logs\nfor x\n",
+		 "follow a log: unable to retrieve container logs"},
+	};
+	struct rig *r = *state;
+
+	job_row(r);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct driver_log *l = kube_job_driver.log_open(&r->row, "p-0/main", "");
+		struct err err = {0};
+		struct buf out;
+		int rc = 1;
+
+		buf_init(&out, 1 << 20);
+		rig_expect(r, LOG " ", cases[i].status, cases[i].body);
+		while (rc == 1)
+			rc = kube_job_driver.log_read(l, 1000, &r->d, &out, &err);
+		assert_int_equal(rc, -1);
+		if (!strstr(err.msg, cases[i].words))
+			fail_msg("'%s' is not in '%s'", cases[i].words, err.msg);
+		assert_true(str_is(buf_str(&out), strstr(cases[i].body, "one") ? "one\n" : ""));
+		kube_job_driver.log_free(l);
+		buf_release(&out);
+	}
+	rig_done(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +215,7 @@ int main(void)
 			a_pod_on_a_node_that_does_not_answer_is_gone_though_its_container_seems_to_run),
 		rig_test(a_job_is_suspended_so_that_its_pods_end),
 		rig_test(a_log_goes_on_in_the_next_answer_and_for_the_next_master),
+		rig_test(an_answer_that_is_cut_or_is_no_log_is_not_the_end_of_it),
 	};
 
 	return cmocka_run_group_tests_name("driver kube agentless", tests, NULL, NULL);
