@@ -223,6 +223,13 @@ static int choose(const struct cli_call *c, const struct doc *run, struct arena 
 			if (is_chosen(name, glob, names[p], a))
 				add_names(ret, &names[p], 1, a);
 	}
+	/* A run of another master: it is not asked yet, or its results are on their way. */
+	if ((name || glob) && nodes->array.n == 0)
+		return err_set(
+			err, ERR_UNAVAILABLE,
+			"run '%.*s' is %.*s, and what its own master knows of its nodes is not here "
+			"yet: try again in a moment",
+			STR_ARG(id), STR_ARG(doc_str(run, "state", STR("?"))));
 	if ((name || glob) && ret->n == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "run '%.*s' has no node '%.80s': 'regatta status %.*s' lists them",
