@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/deadline.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "driver/driver.h"
 #include "driver/kube/api/access.h"
 #include "fmt/doc.h"
 
@@ -238,6 +240,37 @@ static void what_has_expired_is_made_anew_by_the_same_program(void **state)
 	assert_int_equal(runs(), 2);
 }
 
+/* The master's loop opens logs: it must not wait for a program of the user. */
+static void a_log_is_opened_without_the_program_and_read_with_it(void **state)
+{
+	(void)state;
+	struct driver_row row = {
+		.kind = "kube.job",
+		.name = "w",
+		.run = "r1",
+		.install = "i1",
+		.spec = "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"w\"}}",
+		.credentials = expired_access("of-a-log"),
+	};
+	struct deadline d = deadline_in(20000, NULL);
+	struct err err = {0};
+	struct buf out;
+
+	assert_int_equal(runs(), 1);
+	struct driver_log *l = kube_job_driver.log_open(&row, "p-0/main", "");
+
+	assert_int_equal(runs(), 1);
+	unlink(arena_printf(arena, "%s/answer", dir));
+	buf_init(&out, 1 << 20);
+	assert_int_equal(kube_job_driver.log_read(l, 100, &d, &out, &err), -1);
+	assert_non_null(strstr(err.msg, "ended with exit code 3"));
+	assert_int_equal(runs(), 2);
+	assert_int_equal(kube_job_driver.log_read(l, 100, &d, &out, &err), -1);
+	assert_int_equal(runs(), 3); /* and is not given up */
+	kube_job_driver.log_free(l);
+	buf_release(&out);
+}
+
 static void a_program_that_gives_nothing_new_is_named(void **state)
 {
 	(void)state;
@@ -363,6 +396,7 @@ int main(void)
 		T(certificates_and_token_files_are_beside_their_file),
 		T(a_program_of_the_configuration_prints_the_token),
 		T(what_has_expired_is_made_anew_by_the_same_program),
+		T(a_log_is_opened_without_the_program_and_read_with_it),
 		T(a_program_that_gives_nothing_new_is_named),
 		T(only_the_machine_of_the_kubeconfig_runs_its_program),
 		T(a_program_that_fails_or_is_missing_is_named),
