@@ -219,6 +219,7 @@ struct core_remote {
 	bool doubt;		 /* it may have taken the run */
 	int64_t heard_ms;	 /* when the doubt arose */
 	bool gone;		 /* its machine is, or it does not have the run any more */
+	bool unborn;		 /* ... and was gone before any offer reached it; not stored */
 	bool stored;		 /* its results are in the store, or nobody waits for them */
 	/* It has removed what it made for the run, or that was done from here. */
 	bool whole;

@@ -231,7 +231,9 @@ static void unknown(struct step *s, const struct event *ev)
 		return;
 	}
 	m->stored = true; /* there is nothing to wait for */
-	end_here(s, ERR_UNAVAILABLE, "the run's master has gone and left no results",
+	end_here(s, ERR_UNAVAILABLE,
+		 m->unborn ? "the run's master did not start"
+			   : "the run's master has gone and left no results",
 		 m->why[0] ? m->why : ev->text);
 }
 
@@ -379,6 +381,7 @@ void handover_machine_gone(struct step *s, const char *why)
 	struct core_run *r = s->r;
 
 	r->remote.gone = true;
+	r->remote.unborn = r->phase == RUN_GATHERING && !r->remote.asked && !r->remote.doubt;
 	snprintf(r->remote.why, sizeof(r->remote.why), "%s", why);
 	if (r->phase == RUN_GATHERING)
 		run_set_phase(s, RUN_RUNNING);

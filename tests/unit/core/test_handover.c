@@ -192,9 +192,23 @@ static void a_machine_that_ends_while_it_boots_fails_the_run(void **state)
 	assert_true(asked(f).gone);
 	answers(f, OUTCOME_ABSENT, ERR_NONE);
 	assert_int_equal(f->r->verdict, VERDICT_FAILED);
-	assert_non_null(strstr(f->r->cause.text, "left no results"));
+	assert_non_null(strstr(f->r->cause.text, "the run's master did not start: "));
 	assert_non_null(strstr(f->r->cause.text, "terminated"));
 	assert_int_equal(f->r->phase, RUN_CLEANING);
+	run_close(f);
+}
+
+static void a_machine_that_ends_with_a_doubt_may_have_had_the_run(void **state)
+{
+	struct fixture *f = offered();
+
+	(void)state;
+	answers(f, OUTCOME_UNSURE, ERR_UNAVAILABLE);
+	machine_ends(f);
+	assert_true(asked(f).gone);
+	answers(f, OUTCOME_ABSENT, ERR_NONE);
+	assert_non_null(
+		strstr(f->r->cause.text, "the run's master has gone and left no results: "));
 	run_close(f);
 }
 
@@ -630,6 +644,7 @@ int main(void)
 		cmocka_unit_test(a_machine_that_boots_is_offered_the_run_again),
 		cmocka_unit_test(a_machine_that_never_answers_fails_the_run),
 		cmocka_unit_test(a_machine_that_ends_while_it_boots_fails_the_run),
+		cmocka_unit_test(a_machine_that_ends_with_a_doubt_may_have_had_the_run),
 		cmocka_unit_test(a_refused_run_fails),
 		cmocka_unit_test(a_cancel_before_the_first_answer_waits_for_it),
 		cmocka_unit_test(a_cancel_of_a_run_that_nobody_has_ends_it),
