@@ -18,6 +18,7 @@ struct compare_arm {
 	bool suite;
 	VEC(struct compare_run) runs;
 	size_t left_out; /* runs of that name that did not succeed */
+	size_t removed;	 /* runs of a suite that succeeded and are not there any more */
 };
 /* The same variant in several suites. */
 struct compare_pair {

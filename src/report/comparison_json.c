@@ -192,6 +192,14 @@ static void metric_to_json(const struct comparison *c, const struct compare_metr
 	jsonw_close(w);
 }
 
+static void note_left_out(const struct comparison *c, const struct compare_arm *arm, size_t n,
+			  const char *which, struct jsonw *w)
+{
+	if (n)
+		jsonw_z(w, arena_printf(c->a, "%s: %zu run%s that %s %s left out", label_of(arm), n,
+					n == 1 ? "" : "s", which, n == 1 ? "is" : "are"));
+}
+
 static void note_arms(const struct comparison *c, struct jsonw *w)
 {
 	for (size_t i = 0; i < c->o.narms; i++) {
@@ -199,12 +207,9 @@ static void note_arms(const struct comparison *c, struct jsonw *w)
 		size_t failed = 0;
 		for (size_t k = 0; k < arm->runs.n; k++)
 			failed += !arm->runs.v[k].succeeded;
-		if (arm->left_out)
-			jsonw_z(w,
-				arena_printf(c->a, "%s: %zu run%s that did not succeed %s left out",
-					     label_of(arm), arm->left_out,
-					     arm->left_out == 1 ? "" : "s",
-					     arm->left_out == 1 ? "is" : "are"));
+		note_left_out(c, arm, arm->left_out, "did not succeed", w);
+		note_left_out(c, arm, arm->removed,
+			      arm->removed == 1 ? "was removed" : "were removed", w);
 		if (failed)
 			jsonw_z(w, arena_printf(c->a, "%s: %zu of its runs did not succeed",
 						label_of(arm), failed));

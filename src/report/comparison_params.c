@@ -1,4 +1,4 @@
-/* Which parameters differ between the arms of a comparison, or within one. */
+/* Which parameters differ between the arms of a comparison, or within one that is no suite. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -19,17 +19,20 @@ static const char *value_of(const struct comparison *c, const struct compare_run
 	return value ? doc_json_text(c->a, value) : "null";
 }
 
+/* Variants of a suite differ by design: only those that are held against each other are looked at. */
 static bool differs(const struct comparison *c, const char *name)
 {
-	const char *first = NULL;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const char **first = arena_array(a, const char *, c->pairs.n + 1);
 
 	for (size_t i = 0; i < c->o.narms; i++)
 		for (size_t k = 0; k < c->arms[i].runs.n; k++) {
-			const char *value = value_of(c, &c->arms[i].runs.v[k], name);
+			const struct compare_run *run = &c->arms[i].runs.v[k];
+			const char *value = value_of(c, run, name);
 
-			if (first && strcmp(first, value) != 0)
+			if (first[run->pair] && strcmp(first[run->pair], value) != 0)
 				return true;
-			first = value;
+			first[run->pair] = value;
 		}
 	return false;
 }

@@ -271,7 +271,7 @@ static struct placed_run *place_runs(const struct comparison *c, size_t suite)
 	return runs;
 }
 
-/* A run that was removed is left out, as one that has not succeeded. */
+/* A run that was removed is left out, and one that has not succeeded. */
 static int take_run(struct store *st, struct compare_arm *arm, const struct suite_report_run *run,
 		    int pair, struct err *err)
 {
@@ -291,7 +291,10 @@ static int take_run(struct store *st, struct compare_arm *arm, const struct suit
 		*err = why;
 		return -1;
 	}
-	arm->left_out++;
+	if (why.kind != ERR_NONE)
+		arm->removed++;
+	else
+		arm->left_out++;
 	return 0;
 }
 

@@ -30,6 +30,7 @@ struct suite_report {
 	VEC(struct compare_item) items; /* `run` is the index in f->runs */
 	VEC(int64_t) series;		/* key in the store of each item */
 	double *running_s;		/* per run: how long its job ran; NaN: not known */
+	size_t found, removed; /* runs that succeeded: those that are there, and the others */
 	size_t tests;
 };
 

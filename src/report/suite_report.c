@@ -81,11 +81,13 @@ static int list_run(struct suite_report *r, struct store *st, size_t run, struct
 	size_t n;
 
 	if (store_run_find(st, str_from(r->f->runs[run].run), a, &no, &ids, &n, &why) < 0) {
+		r->removed++;
 		if (why.kind == ERR_NOT_FOUND || why.kind == ERR_CONFLICT)
 			return 0;
 		*err = why;
 		return -1;
 	}
+	r->found++;
 	if (store_run_get(st, no, a, &row, err) < 0)
 		return -1;
 	if (row.job_json && json_parse(str_from(row.job_json), a, &job, NULL) == 0)
@@ -140,6 +142,11 @@ int suite_report_open(struct store *st, const struct suite_report_facts *facts, 
 	add_runtime(r);
 	*ret = r;
 	return 0;
+}
+
+bool suite_report_lost_all(const struct suite_report *r)
+{
+	return r->removed && !r->found;
 }
 
 size_t suite_report_series(const struct suite_report *r, const int64_t **ret)

@@ -53,6 +53,8 @@ struct suite_report_facts {
 
 int suite_report_open(struct store *st, const struct suite_report_facts *facts, struct arena *a,
 		      struct suite_report **ret, struct err *err);
+/* Was every run that could have given a figure removed? */
+bool suite_report_lost_all(const struct suite_report *r);
 size_t suite_report_series(const struct suite_report *r, const int64_t **ret);
 void suite_report_points(struct suite_report *r, size_t series, const struct report_point *p,
 			 size_t n);

@@ -210,7 +210,7 @@ int api_suite_report(struct api_call *c, struct err *err)
 	if (str_is(query_get(&c->req->query, "files", STR("1")), "0"))
 		suite_read_summary(ls, report_made, c->x);
 	else
-		suite_write_files(ls, report_made, c->x);
+		suite_renew_files(ls, report_made, c->x);
 	live_suite_done(ls);
 	return 0;
 }

@@ -216,11 +216,10 @@ void suite_facts(const struct live_suite *ls, struct arena *a, struct suite_repo
 	take_runs(ls, a, f);
 }
 
-static void make_files(struct live_suite *ls, bool keep, suite_files_fn done, void *ctx)
+static struct files_task *files_task_new(struct live_suite *ls, bool keep, suite_files_fn done,
+					 void *ctx)
 {
 	struct files_task *t = xcalloc(1, sizeof(*t));
-	struct err err = {0};
-	const int64_t *series;
 
 	*t = (struct files_task){
 		.a = arena_new(), .done = done, .ctx = ctx, .keep = keep, .fds = {-1, -1}};
@@ -230,24 +229,43 @@ static void make_files(struct live_suite *ls, bool keep, suite_files_fn done, vo
 	suite_to_json(ls, false, &t->json);
 	if (t->json.n)
 		t->json.n--; /* the last brace: figures follow */
-	if (open_files(t, &err) < 0 ||
-	    suite_report_open(ls->m->store, &t->facts, t->a, &t->report, &err) < 0) {
-		t->err = err;
-		files_made(t, &err);
+	if (open_files(t, &t->err) == 0)
+		(void)suite_report_open(ls->m->store, &t->facts, t->a, &t->report, &t->err);
+	return t;
+}
+
+static void start(struct files_task *t, struct feeder *feeder)
+{
+	const int64_t *series;
+
+	if (t->err.kind != ERR_NONE) {
+		files_made(t, &(struct err){0});
 		return;
 	}
 	size_t n = suite_report_series(t->report, &series);
-	feed_start(ls->m->feeder, &(struct feed_job){.series = series,
-						     .nseries = n,
-						     .points = take_points,
-						     .end = make_report,
-						     .done = files_made,
-						     .ctx = t});
+	feed_start(feeder, &(struct feed_job){.series = series,
+					      .nseries = n,
+					      .points = take_points,
+					      .end = make_report,
+					      .done = files_made,
+					      .ctx = t});
 }
 
 void suite_write_files(struct live_suite *ls, suite_files_fn done, void *ctx)
 {
-	make_files(ls, false, done, ctx);
+	start(files_task_new(ls, false, done, ctx), ls->m->feeder);
+}
+
+void suite_renew_files(struct live_suite *ls, suite_files_fn done, void *ctx)
+{
+	struct files_task *t = files_task_new(ls, false, done, ctx);
+
+	if (!ls->ended || t->err.kind != ERR_NONE || !suite_report_lost_all(t->report)) {
+		start(t, ls->m->feeder);
+		return;
+	}
+	task_free(t);
+	suite_read_summary(ls, done, ctx);
 }
 
 /* Is this the summary of the suite's last end? */
@@ -270,5 +288,5 @@ void suite_read_summary(struct live_suite *ls, suite_files_fn done, void *ctx)
 	if (ls->ended && file_read(path, &text, &err) == 0 && is_current(ls, buf_str(&text)))
 		done(ctx, buf_str(&text), &(struct err){0});
 	else
-		make_files(ls, true, done, ctx);
+		start(files_task_new(ls, true, done, ctx), ls->m->feeder);
 }

@@ -19,6 +19,9 @@ void suite_facts(const struct live_suite *ls, struct arena *a, struct suite_repo
 /* Makes the files of the report in the background.  The suite is not used after the return.  done may
  * be NULL: a failure is logged. */
 void suite_write_files(struct live_suite *ls, suite_files_fn done, void *ctx);
+/* The same for somebody who asks for the report.  Of a suite that has ended, and of which no run is left, the files
+ * stay as they are: they are all that tells its figures. */
+void suite_renew_files(struct live_suite *ls, suite_files_fn done, void *ctx);
 /* The summary as it is now, for somebody who only looks: no file changes.  Of a suite that has ended it
  * is summary.json, because its runs may have been removed since. */
 void suite_read_summary(struct live_suite *ls, suite_files_fn done, void *ctx);

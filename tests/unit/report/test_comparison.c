@@ -701,6 +701,9 @@ static void add_suite(struct home *h, const struct small_suite *from,
 		int v = ret->nruns % n, r = ret->nruns / n;
 		const char *id =
 			arena_printf(h->a, "%s.%s.%d", from->id, from->variants[v].name, r);
+		if (from->keys[0] && strcmp(from->keys[0], "params.lr") == 0)
+			h->job = arena_printf(h->a, "{\"params\":{\"lr\":%s}}",
+					      from->variants[v].values[0]);
 		int64_t no = add_run(h, "train", id, VERDICT_SUCCEEDED);
 		double speed = from->variants[v].speed + (double)(r * 7 % 5) / 10;
 
@@ -724,6 +727,41 @@ static const struct doc *compare_suites(struct home *h, const struct small_suite
 	add_suite(h, a, &facts[0]);
 	add_suite(h, b, &facts[1]);
 	return compare(h, (struct comparison_options){.suites = facts}, "a b");
+}
+
+static void parameters_that_a_suite_varies_are_no_difference_between_suites(void **state)
+{
+	const struct small_suite a = {
+		"a-aaaa", {"params.lr"}, {{"1", {"1"}, false, 100}, {"2", {"2"}, false, 200}}};
+	const struct small_suite b = {
+		"b-bbbb", {"params.lr"}, {{"2", {"2"}, false, 200}, {"1", {"1"}, false, 100}}};
+	const struct small_suite c = {"c-cccc", {"params.lr"}, {{"1", {"1"}, false, 100}}};
+	const struct small_suite d = {"d-dddd", {"params.lr"}, {{"3", {"3"}, false, 100}}};
+
+	assert_int_equal(doc_array(compare_suites(*state, &a, &b), "params")->array.n, 0);
+	const struct doc *list = doc_array(compare_suites(*state, &c, &d), "params");
+
+	assert_int_equal(list->array.n, 1);
+	assert_true(str_is(doc_str(list->array.v[0], "name", STR("")), "lr"));
+}
+
+static void a_run_that_was_removed_is_not_called_one_that_failed(void **state)
+{
+	const struct small_suite a = {"a-aaaa", {"env.B"}, {{"x", {"x"}, false, 100}}};
+	const struct small_suite b = {"b-bbbb", {"env.B"}, {{"x", {"x"}, false, 100}}};
+	struct suite_report_facts facts[2];
+
+	add_suite(*state, &a, &facts[0]);
+	add_suite(*state, &b, &facts[1]);
+	facts[0].runs[0].run = "gone-aaaa";
+	facts[1].runs[0].run = "gone-bbbb";
+	facts[1].runs[1].run = "gone-cccc";
+	facts[1].runs[2].succeeded = false;
+	const struct doc *d = compare(*state, (struct comparison_options){.suites = facts}, "a b");
+
+	assert_note(d, "a-aaaa: 1 run that was removed is left out");
+	assert_note(d, "b-bbbb: 2 runs that were removed are left out");
+	assert_note(d, "b-bbbb: 1 run that did not succeed is left out");
 }
 
 /* The keys stand in another order, and the values too: what counts is which value a key has. */
@@ -882,6 +920,8 @@ int main(int argc, char **argv)
 		WITH_HOME(words_that_mean_nothing_are_refused),
 		WITH_HOME(more_metrics_than_can_be_compared_are_refused),
 		WITH_HOME(the_sides_say_what_they_cost),
+		WITH_HOME(parameters_that_a_suite_varies_are_no_difference_between_suites),
+		WITH_HOME(a_run_that_was_removed_is_not_called_one_that_failed),
 		WITH_HOME(variants_of_suites_are_paired_by_their_parameters),
 		WITH_HOME(what_is_the_same_in_all_variants_of_a_suite_is_what_suites_differ_in),
 		WITH_HOME(experiments_are_paired_by_name),
