@@ -95,6 +95,16 @@ def test_a_home_on_a_tiny_disk_works_without_a_reserve(regatta, tmp_path):
     with small_home(regatta, tmp_path, "6m") as home:
         assert regatta.json("run", "--", "sleep", "1.5")["verdict"] == "succeeded"  # longer than it takes to make one
         assert reserve(home) is None
+        # A full disk stops its master, and whoever starts one is told so, even if the log has no room for it.
+        regatta("run", regatta.job(f'command = ["true"]\nenv.LONG = "{"x" * 100000}"\n'))
+        kill_master(regatta)
+        log = home / "master.log"
+        with log.open("a") as f:
+            f.write("x" * ((-log.stat().st_size - 21) % 4096) + "\n")  # 20 bytes are left of its last page
+        fill(home)
+        assert "the master did not start: " in (said := regatta("ps", code=8).err) and "the disk is full" in said
+        (home / "fill").unlink()
+        regatta("ps")
 
 
 FLOOD = ('name = "flood"\ncommand = ["sh", "-c", "head -c 96M /dev/zero; echo end"]\n'

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@
 #define CONNECT_MS 5000
 #define MAX_LOG (1 << 20) /* a larger master.log is put aside as master.log.1 */
 #define LOG_TAIL 4096
+#define FULL_BYTES (64u << 10) /* with less a disk is full: a database cannot be opened */
 
 extern char **environ;
 
@@ -193,6 +195,13 @@ static int spawn_master(const char *home, pid_t *ret_pid, struct err *err)
 	return 0;
 }
 
+static bool disk_is_full(const char *home)
+{
+	struct statvfs fs;
+
+	return statvfs(home, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < FULL_BYTES;
+}
+
 static int start_failed(const char *home, const char *what, struct err *err)
 {
 	char line[200];
@@ -201,6 +210,9 @@ static int start_failed(const char *home, const char *what, struct err *err)
 	/* The message follows the time and the role in a line of the log. */
 	const char *said = strstr(line, "master: ");
 	said = said ? said + strlen("master: ") : line;
+	/* Then the log may have no room for its last line. */
+	if (!strstr(said, "the disk is full") && disk_is_full(home))
+		said = "the disk is full: free some space and start again";
 	return err_set(err, ERR_UNAVAILABLE, "%s: %s", what,
 		       said[0] ? said : "see master.log in its home");
 }

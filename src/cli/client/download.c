@@ -65,7 +65,7 @@ int download_file(struct api *api, const char *url, struct download *d, struct e
 			d->executable ? 0777 : 0666);
 
 	if (fd < 0)
-		return err_errno(err, errno, "make '%s'", part);
+		return err_errno(err, errno, "make a file for '%s'", d->name);
 	if (download_to(api, url, fd, d, err) == 0) {
 		if (renameat(d->dir, part, d->dir, d->name) == 0)
 			return 0;

@@ -306,10 +306,11 @@ static void plan_text(const struct planning *p, struct buf *out)
 	const struct suite *s = &p->in.suite;
 	struct style st = style_detect(STDOUT_FILENO);
 	struct plan_totals t = add_up(p);
+	int runs = suite_runs(s);
 
-	buf_printf(out, "%s: %d variant%s, %" PRId64 " repeat%s: %d runs, %.0f at a time, %s\n",
+	buf_printf(out, "%s: %d variant%s, %" PRId64 " repeat%s: %d run%s, %.0f at a time, %s\n",
 		   s->name, s->n, s->n == 1 ? "" : "s", s->runs.repeats,
-		   s->runs.repeats == 1 ? "" : "s", suite_runs(s), parallel_of(p),
+		   s->runs.repeats == 1 ? "" : "s", runs, runs == 1 ? "" : "s", parallel_of(p),
 		   s->runs.order == ORDER_INTERLEAVED ? "interleaved" : "as written");
 	add_table(p, &st, out);
 	add_time(p, &t, out);

@@ -38,7 +38,9 @@ void suite_describe_counts(const struct doc *suite, struct buf *out)
 	const struct doc *counts = doc_table(suite, "counts");
 	bool first = true;
 
-	buf_printf(out, "%" PRId64 " runs: ", doc_int(counts, "runs", 0));
+	int64_t runs = doc_int(counts, "runs", 0);
+
+	buf_printf(out, "%" PRId64 " run%s: ", runs, runs == 1 ? "" : "s");
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		int64_t n = doc_int(counts, states[i], 0);
 
