@@ -139,7 +139,8 @@ static void check_daemon(const struct exec_ask *q, const struct message_exec_clo
 {
 	CLEANUP(buf_release) struct buf why = {0};
 	bool missing =
-		m->kind == ERR_NONE && (m->code == CODE_NO_EXEC || m->code == CODE_NO_PROGRAM);
+		m->kind == ERR_NOT_FOUND ||
+		(m->kind == ERR_NONE && (m->code == CODE_NO_EXEC || m->code == CODE_NO_PROGRAM));
 	bool failed = q->leaves && q->lr->plan.crew.one_host &&
 		      (m->kind != ERR_NONE || m->code != 0 || m->signal != 0);
 
@@ -150,7 +151,7 @@ static void check_daemon(const struct exec_ask *q, const struct message_exec_clo
 		buf_addz(&why, m->reason ? m->reason : "the command was not run");
 	else
 		exit_describe(&why, m->code, m->signal, false, str_from(q->said));
-	no_daemon(q, missing || m->kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_NONE, buf_str(&why));
+	no_daemon(q, missing ? ERR_NOT_FOUND : ERR_NONE, buf_str(&why));
 }
 
 static void on_ended(void *ctx, const struct message_exec_close *m)

@@ -127,6 +127,25 @@ static bool no_slots(struct str t, struct strategy_end *e)
 	return skip_to(&t, "There are not enough slots available in the system");
 }
 
+/* "mpirun was unable to launch the specified application as it could not access or execute an executable:
+ * Executable: ./x Node: N while attempting to start process rank 1." */
+static bool no_program(struct str t, struct strategy_end *e)
+{
+	e->what = "its program is not there, or cannot be run";
+	return skip_to(&t, "was unable to launch the specified application") &&
+	       skip_near(&t, "Node: ") && (take_word(&t, &e->host), true) &&
+	       skip_near(&t, "start process rank ") && take_number(&t, &e->rank);
+}
+
+/* "mpirun was unable to find the specified executable file, ... first reported for process rank 1; ... Node: N" */
+static bool no_program_in_path(struct str t, struct strategy_end *e)
+{
+	e->what = "its program is not in the path";
+	return skip_to(&t, "was unable to find the specified executable file") &&
+	       skip_near(&t, "for process\nrank ") && take_number(&t, &e->rank) &&
+	       skip_near(&t, "Node: ") && (t = str_trim(t), take_word(&t, &e->host), true);
+}
+
 /* Hydra: "Abort(5) on node 2 (rank 2 in comm 0): application called MPI_Abort" */
 static bool hydra_aborted(struct str t, struct strategy_end *e)
 {
@@ -156,8 +175,9 @@ static bool hydra_ended(struct str t, struct strategy_end *e)
 bool mpi_cause(struct str tail, struct strategy_end *ret)
 {
 	static bool (*const readers[])(struct str t, struct strategy_end * e) = {
-		killed,	   exited,   aborted,	    left_early,	 lost_daemon,
-		no_daemon, no_slots, hydra_aborted, hydra_ended,
+		killed,	     exited,   aborted,	   left_early,	       lost_daemon,
+		no_daemon,   no_slots, no_program, no_program_in_path, hydra_aborted,
+		hydra_ended,
 	};
 
 	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {

@@ -49,6 +49,12 @@ def test_a_server_of_paddle_that_ends_is_one_line(regatta):
     assert (regatta.cwd / "output" / "node_0" / "server.log").read_text() == "no license\n"
 
 
+def test_a_command_of_paddle_that_is_missing_is_one_line(regatta):
+    regatta.job('strategy = "paddle"\ncommand = ["no-such-program"]\n')
+    got = regatta.json("run", "job.toml", code=1)
+    assert got["tail"]["lines"] == ["command 'no-such-program' cannot be run: No such file or directory"]
+
+
 def test_a_server_of_paddle_that_dies_during_the_training_fails_the_run(regatta):
     server = "import os, socket, sys; s = socket.create_server((os.environ['POD_IP'], 7164)); s.accept(); sys.exit(4)"
     regatta.script(server, "server.py")

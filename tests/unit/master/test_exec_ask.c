@@ -204,11 +204,11 @@ static void a_daemon_for_a_host_that_is_no_node_ends_the_run(void **state)
 	struct rig_agent *a[3];
 
 	start(r, MPI, a, 3);
-	ask_for(a[0], "elsewhere", "orted --daemonize");
+	ask_for(a[0], "elsewhere", "hydra_pmi_proxy"); /* which would be waited for */
 	rig_until(r, rig_run(r)->core->phase == RUN_COLLECTING);
 	assert_string_equal(
 		rig_run(r)->core->cause.text,
-		"worker-0: the launcher's orted did not start: 'elsewhere' is not a node of this run");
+		"worker-0: the launcher's hydra_pmi_proxy did not start: 'elsewhere' is not a node of this run");
 }
 
 static void a_channel_that_is_taken_or_not_the_agents_ends_the_connection(void **state)

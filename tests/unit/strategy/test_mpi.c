@@ -187,6 +187,13 @@ static const struct {
 	{"There are not enough slots available in the system to satisfy the 8\nslots that were requested by the application:\n",
 	 NULL,
 	 "mpirun is asked for more processes than there are slots: count times processes_per_node"},
+	{"mpirun was unable to launch the specified application as it could not access\nor execute an executable:\n\n"
+	 "Executable: ./x\nNode: 127.100.1.26\n\nwhile attempting to start process rank 1.\n----\n",
+	 "worker-1", "rank 1 on worker-1: its program is not there, or cannot be run"},
+	{"mpirun was unable to find the specified executable file, and therefore\ndid not launch the job.  This error was "
+	 "first reported for process\nrank 1; it may have occurred for other processes as well.\n\nNode:       127.100.1.58\n"
+	 "Executable: x\n----\n",
+	 "worker-1", "rank 1 on worker-1: its program is not in the path"},
 	{"Abort(5) on node 2 (rank 2 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 5) - process 2\n",
 	 NULL, "rank 2: called MPI_Abort, exit code 5"},
 	{"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 5869 RUNNING AT 10.25.79.4\n"
