@@ -44,6 +44,7 @@ CLIENT_POINTS = [(action, when) for action in CLIENT for when in WHEN]
 
 class Crashing(User):
     """A user with a region alone, whose master is a child of this process."""
+    patience = SECONDS
 
     def __init__(self, directory, cloud, region="us-east-1", job=JOB + CLUSTER, instances=3):
         directory.mkdir(exist_ok=True)

@@ -55,6 +55,7 @@ def boots_in_its_region():
 
 class Person(User):
     """Somebody with keys and an install alone."""
+    patience = SECONDS
 
     def __init__(self, cloud, directory, own=None):
         directory.mkdir(parents=True)

@@ -25,6 +25,8 @@ def wait_for(condition, seconds=30, what="the condition", pause=0.05):
 
 
 class User:
+    patience = 180  # seconds for one command
+
     def __init__(self, directory, cloud, caller=None):
         self.directory, self.cloud, self.master = directory, cloud, None
         self.env = {**os.environ, "REGATTA_HOME": str(directory / "home"), "REGATTA_IDLE": "20s", "NO_COLOR": "1", "HOME": str(directory),
@@ -44,7 +46,7 @@ class User:
             self.log.close()
 
     def __call__(self, *args, code=0):
-        done = subprocess.run([BINARY, *args], cwd=self.directory, env=self.env, capture_output=True, text=True, timeout=180)
+        done = subprocess.run([BINARY, *args], cwd=self.directory, env=self.env, capture_output=True, text=True, timeout=self.patience)
         assert code is None or done.returncode == code, f"{args}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 

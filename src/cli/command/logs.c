@@ -176,14 +176,23 @@ static bool is_chosen(const char *name, const char *glob, struct str node, struc
 
 /* Why a run has no nodes here: they belong to the master that it is handed to, and what they have printed is
  * taken in with the results. */
-static const char *why_no_nodes(const struct doc *run, struct str id, struct arena *a)
+static const char *why_no_nodes(const struct doc *run, struct str id, struct arena *a,
+				enum err_kind *ret_kind)
 {
+	*ret_kind = ERR_UNAVAILABLE;
+	if (doc_bool(run, "taking_in", false))
+		return arena_printf(
+			a,
+			"the logs of run '%.*s' are on their way here with its results: "
+			"try again in a moment",
+			STR_ARG(id));
 	if (!run_ended(run))
 		return arena_printf(
 			a,
 			"run '%.*s' has no logs here yet: they come with its results after its "
 			"end, for which 'regatta wait %.*s' waits",
 			STR_ARG(id), STR_ARG(id));
+	*ret_kind = ERR_NOT_FOUND;
 	if (doc_int(doc_table(run, "phases"), "running", -1) < 0)
 		return arena_printf(a,
 				    "run '%.*s' has no logs: none of its nodes was started; "
@@ -204,10 +213,11 @@ static int choose(const struct cli_call *c, const struct doc *run, struct arena 
 	const char *name = call_arg(c, 1), *glob = call_text(c, "node");
 
 	if (nodes->array.n == 0) {
-		const char *why = why_no_nodes(run, id, a);
+		enum err_kind kind;
+		const char *why = why_no_nodes(run, id, a, &kind);
 
 		if (name || glob)
-			return err_set(err, ERR_NOT_FOUND, "%s", why);
+			return err_set(err, kind, "%s", why);
 		cli_say("%s", why);
 		return 0;
 	}
@@ -223,13 +233,6 @@ static int choose(const struct cli_call *c, const struct doc *run, struct arena 
 			if (is_chosen(name, glob, names[p], a))
 				add_names(ret, &names[p], 1, a);
 	}
-	/* A run of another master: it is not asked yet, or its results are on their way. */
-	if ((name || glob) && nodes->array.n == 0)
-		return err_set(
-			err, ERR_UNAVAILABLE,
-			"run '%.*s' is %.*s, and what its own master knows of its nodes is not here "
-			"yet: try again in a moment",
-			STR_ARG(id), STR_ARG(doc_str(run, "state", STR("?"))));
 	if ((name || glob) && ret->n == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "run '%.*s' has no node '%.80s': 'regatta status %.*s' lists them",

@@ -273,19 +273,24 @@ static void what_is_not_there_is_not_found(void **state)
 /* The nodes of a run that was handed over are taken in with its results. */
 static void logs_that_are_not_here_yet_are_said_with_what_to_do(void **state)
 {
-#define HANDED(state, running)                                                                     \
+#define HANDED(state, running, more)                                                               \
 	"{\"id\":\"job-abcd\",\"state\":\"" state                                                  \
-	"\",\"phases\":{\"accepted\":1,\"running\":" running "},\"nodes\":[]}"
+	"\",\"phases\":{\"accepted\":1,\"running\":" running "},\"nodes\":[]" more "}"
 	static const struct {
-		const char *run, *says;
+		const char *run;
+		int code; /* if a node is named */
+		const char *says;
 	} cases[] = {
-		{HANDED("running", "5"),
+		{HANDED("running", "5", ""), 5,
 		 "regatta: run 'job-abcd' has no logs here yet: they come with its results after its "
 		 "end, for which 'regatta wait job-abcd' waits\n"},
-		{HANDED("succeeded", "5"),
+		{HANDED("succeeded", "5", ",\"taking_in\":true"), 5,
+		 "regatta: the logs of run 'job-abcd' are on their way here with its results: try "
+		 "again in a moment\n"},
+		{HANDED("succeeded", "5", ",\"taking_in\":false"), 3,
 		 "regatta: the logs of run 'job-abcd' are not here: they come with its results, and "
 		 "'regatta events job-abcd' says when these are taken in\n"},
-		{HANDED("failed", "null"),
+		{HANDED("failed", "null", ""), 3,
 		 "regatta: run 'job-abcd' has no logs: none of its nodes was started; 'regatta status "
 		 "job-abcd' says why\n"},
 	};
@@ -297,7 +302,7 @@ static void logs_that_are_not_here_yet_are_said_with_what_to_do(void **state)
 		assert_int_equal(r.out.n, 0);
 		assert_string_equal(r.err.p, cases[i].says);
 		ran_release(&r);
-		REFUSED(state, 3, cases[i].says, "logs", "job", "worker-0");
+		REFUSED(state, cases[i].code, cases[i].says, "logs", "job", "worker-0");
 	}
 }
 
