@@ -227,6 +227,8 @@ struct resolver {
 	bool at_client;
 	/* Its nodes are on other machines, which must reach the master. */
 	bool nodes_dial;
+	/* Its credentials are also those for the stores of objects. */
+	bool has_stores;
 	/* Of such a resolver: what the master needs to act for the caller.  *ret may stay NULL. */
 	int (*credentials)(const struct resolve_input *in, struct arena *a, struct doc **ret,
 			   struct err *err);

@@ -27,6 +27,9 @@ struct doc;
 struct err;
 struct object_store;
 
+/* Among the credentials of a run whose engine has others: those for its stores. */
+#define OBJECT_CREDENTIALS "store"
+
 /* Who asks. */
 struct object_access {
 	/* JSON, as in driver_row; NULL: what this process finds for itself */

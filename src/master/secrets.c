@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "driver/object_store.h"
 #include "fmt/doc.h"
 #include "link/layout.h"
 #include "master/handover.h"
@@ -91,9 +92,15 @@ int run_secrets_load(struct live_run *lr, struct job *job, struct err *err)
 
 int run_credentials_renew(struct live_run *lr, const struct doc *credentials, struct err *err)
 {
+	struct doc *fresh = doc_copy(lr->arena, credentials);
+	const struct doc *stores =
+		doc_table(doc_table(lr->secrets, CREDENTIALS), OBJECT_CREDENTIALS);
+
+	if (stores && !doc_get(fresh, OBJECT_CREDENTIALS)) /* what came is for the engine only */
+		doc_set(lr->arena, fresh, STR(OBJECT_CREDENTIALS), doc_copy(lr->arena, stores));
 	if (!lr->secrets)
 		lr->secrets = doc_new(lr->arena, DOC_TABLE);
-	doc_set(lr->arena, lr->secrets, STR(CREDENTIALS), doc_copy(lr->arena, credentials));
+	doc_set(lr->arena, lr->secrets, STR(CREDENTIALS), fresh);
 	if (run_secrets_save(lr, err) < 0)
 		return -1;
 	set_credentials(lr);

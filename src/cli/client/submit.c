@@ -175,20 +175,19 @@ static const char *stored_input(const struct job_input *in)
 	return NULL;
 }
 
-/* For the master that copies the results, signs URLs of inputs, and asks for a login of a registry. */
-static int add_store_credentials(const struct job_input *in, struct jsonw *w, struct err *err)
+/* For the master that copies the results, signs URLs of inputs, and asks for a login of a registry.  *ret stays as it
+ * is if the job has nothing of that. */
+static int store_credentials(const struct job_input *in, struct doc **ret, struct err *err)
 {
 	const char *results = in->job->output.s3, *url = results ? results : stored_input(in);
 	const char *login = in->job->registry.login;
-	struct doc *credentials = NULL;
 
 	if (!url && !login)
 		return 0;
-	if (!url && registry_login_credentials(login, in->a, &credentials, err) < 0)
+	if (!url && registry_login_credentials(login, in->a, ret, err) < 0)
 		return err_wrap(err, "registry \"%s\"", login);
-	if (url && object_credentials(url, NULL, in->a, &credentials, err) < 0)
+	if (url && object_credentials(url, NULL, in->a, ret, err) < 0)
 		return err_wrap(err, "%.80s", results ? "output.s3" : url);
-	add_credentials(in, w, credentials);
 	return 0;
 }
 
@@ -214,10 +213,14 @@ static int add_facts(const struct job_input *in, uint64_t fetched_bytes, struct 
 		.fetched_bytes = fetched_bytes,
 		.options = plan_engine_options(in->job, in->a),
 	};
-	struct doc *facts, *credentials = NULL;
+	struct doc *facts, *credentials = NULL, *stores = NULL;
 
-	if (!r || !r->at_client)
-		return add_store_credentials(in, w, err);
+	if (!(r && r->has_stores) && store_credentials(in, &stores, err) < 0)
+		return -1;
+	if (!r || !r->at_client) {
+		add_credentials(in, w, stores);
+		return 0;
+	}
 	if (r->resolve(&input, in->a, &facts, err) < 0 ||
 	    (r->credentials && r->credentials(&input, in->a, &credentials, err) < 0))
 		return nothing_made(in->job->engine, err);
@@ -225,6 +228,10 @@ static int add_facts(const struct job_input *in, uint64_t fetched_bytes, struct 
 		doc_set(in->a, facts, in->facts->table.v[i].key, in->facts->table.v[i].value);
 	jsonw_key(w, "facts");
 	jsonw_raw(w, str_from(doc_json_text(in->a, facts)));
+	if (stores && !credentials)
+		credentials = doc_new(in->a, DOC_TABLE);
+	if (stores)
+		doc_set(in->a, credentials, STR(OBJECT_CREDENTIALS), stores);
 	add_credentials(in, w, credentials);
 	return 0;
 }

@@ -196,6 +196,7 @@ const struct resolver aws_ec2_resolver = {
 	.engine = "aws.ec2",
 	.at_client = true,
 	.nodes_dial = true,
+	.has_stores = true,
 	.credentials = credentials,
 	.resolve = resolve,
 };

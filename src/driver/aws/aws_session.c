@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "driver/aws/api/aws.h"
 #include "driver/aws/api/s3.h"
+#include "driver/object_store.h"
 #include "fmt/doc.h"
 
 #define KEPT 32 /* sessions that are not in use and stay open, at most */
@@ -70,17 +71,20 @@ static int session_open(const char *region, const char *credentials, const struc
 {
 	struct aws_session *k = xcalloc(1, sizeof(*k));
 	struct aws_config c = {.region = region};
-	struct doc *given = NULL;
+	struct doc *all = NULL;
 
 	pthread_mutex_init(&k->first, NULL);
 	k->a = arena_new();
 	k->region = xstrdup(region);
 	k->credentials = xstrdup(credentials);
 	if (*credentials) {
-		if (json_parse(str_from(credentials), k->a, &given, err) < 0) {
+		if (json_parse(str_from(credentials), k->a, &all, err) < 0) {
 			err_wrap(err, "the credentials of the run");
 			goto bad;
 		}
+		const struct doc *given = doc_table(all, OBJECT_CREDENTIALS);
+
+		given = given ? given : all;
 		k->env = doc_table(given, "env");
 		if (!k->env)
 			k->env = doc_new(k->a, DOC_TABLE);

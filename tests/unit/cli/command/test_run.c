@@ -80,6 +80,25 @@ static void facts_and_credentials_go_with_the_job_where_the_client_finds_them(vo
 	ran_release(&r);
 }
 
+static void an_engine_with_other_credentials_gets_those_of_the_store_beside_them(void **state)
+{
+	put_good_run(state);
+	struct ran r =
+		DRIVE(state, "run", "--set", "engine=kubernetes", "--set", "kubernetes.image=i",
+		      "--set", "master=here", "--set", "output.s3=s3://mine/", "--", "true");
+
+	assert_int_equal(r.code, 0);
+	ran_release(&r);
+	CLEANUP(freep) char *log = home_get(state, "requests.log");
+	assert_non_null(strstr(log, ",\"credentials\":{\"access_key\":\"AK\","
+				    "\"store\":{\"access_key\":\"SK\"}}}"));
+	r = DRIVE(state, "run", "--set", "engine=kubernetes", "--set", "kubernetes.image=i",
+		  "--set", "master=here", "--set", "output.s3=s3://theirs/", "--", "true");
+	assert_int_equal(r.code, 4);
+	assert_has(&r.err, "output.s3: no credentials");
+	ran_release(&r);
+}
+
 static void the_objects_of_an_input_are_listed_before_the_job_is_sent(void **state)
 {
 	put_good_run(state);
@@ -608,6 +627,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_run_ends_with_a_summary_and_its_exit_code),
 		T(facts_and_credentials_go_with_the_job_where_the_client_finds_them),
+		T(an_engine_with_other_credentials_gets_those_of_the_store_beside_them),
 		T(the_objects_of_an_input_are_listed_before_the_job_is_sent),
 		T(what_is_not_one_object_is_not_unpacked_nor_sharded),
 		T(a_run_is_its_last_object_and_what_changed_since),

@@ -205,6 +205,18 @@ static void only_urls_of_a_store_are_opened(void **state)
 	assert_int_equal(r->s3.http.n, 0);
 }
 
+static void credentials_for_the_store_stand_beside_those_of_another_engine(void **state)
+{
+	struct rig *r = *state;
+	char *both = xasprintf("{\"server\":\"https://cluster\",\"token\":\"t\",\"store\":%s}",
+			       r->s3.credentials);
+	struct object_access who = {.credentials = both, .own = true};
+
+	assert_int_equal(object_store_open("s3://b-1/", &who, &r->d, &r->st, &r->err), 0);
+	assert_int_equal(object_put_text(r->st, "x", STR("yes"), NULL, &r->d, &r->err), 0);
+	free(both);
+}
+
 static void a_refusal_is_told_with_the_bucket_and_the_code(void **state)
 {
 	struct rig *r = *state;
@@ -228,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		store_test(names_are_put_behind_the_url),
+		store_test(credentials_for_the_store_stand_beside_those_of_another_engine),
 		store_test(whoever_must_own_the_store_is_told_with_every_call),
 		store_test(a_download_goes_on_behind_what_the_file_has),
 		store_test(a_list_names_what_is_behind_the_url),
