@@ -31,6 +31,8 @@
 #include "master/suites.h"
 #include "sys/loop.h"
 
+#define MADE_MAX 200 /* kind and name of a resource, or a word behind a text */
+
 void master_fatal(struct master *m, const struct err *err)
 {
 	log_error("the master cannot go on: %s", err->msg);
@@ -92,12 +94,24 @@ static void describe_exit(const struct exit_info *e, char *out, size_t size)
 	snprintf(out, size, "%.*s", STR_ARG(buf_str(&text)));
 }
 
-static void describe(const struct event *ev, char *out, size_t size)
+/* Of a resource that is no node's, whose name says what was made. */
+static void describe_id(const struct live_run *lr, const struct event *ev, char *out, size_t size)
+{
+	const struct plan_resource *pr =
+		ev->index < lr->plan.nresources ? &lr->plan.resources[ev->index] : NULL;
+
+	if (pr && pr->node < 0)
+		snprintf(out, size, "%s %s: id %s", pr->kind, pr->name, ev->text);
+	else
+		snprintf(out, size, "id %s", ev->text);
+}
+
+static void describe(const struct live_run *lr, const struct event *ev, char *out, size_t size)
 {
 	if (ev->kind == EV_NODE_EXITED || (ev->kind == EV_NODE_SEEN && ev->ended))
 		describe_exit(&ev->exit, out, size);
 	else if (core_answer_has_id(ev))
-		snprintf(out, size, "id %s", ev->text);
+		describe_id(lr, ev, out, size);
 	else if (ev->kind == EV_CANCEL)
 		snprintf(out, size, "%s%s", ev->text, ev->hurry ? " (now)" : "");
 	else
@@ -118,7 +132,7 @@ void run_event(struct live_run *lr, const struct event *ev)
 {
 	enum run_phase before = lr->core->phase;
 	uint64_t changes = lr->fx.changes;
-	char text[sizeof(ev->text) + sizeof(" (now)")];
+	char text[sizeof(ev->text) + MADE_MAX];
 
 	if (lr->ended && ev->kind != EV_NODE_HELLO && ev->kind != EV_ENROL)
 		return;
@@ -130,7 +144,7 @@ void run_event(struct live_run *lr, const struct event *ev)
 	if (ev->kind == EV_ENROL)
 		enrol_record(lr, ev, &lr->fx.v[lr->fx.n - 1]);
 	else if (ev->kind != EV_TICK) {
-		describe(ev, text, sizeof(text));
+		describe(lr, ev, text, sizeof(text));
 		add_event(lr, event_name(ev), event_node(lr, ev), text);
 	}
 	if (lr->core->phase != before) {

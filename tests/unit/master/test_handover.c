@@ -283,6 +283,17 @@ static void the_tags_of_the_run_go_along(void **state)
 	assert_non_null(strstr(h->other.bodies[0], "\"tags\":[\"mine\"]"));
 }
 
+static void what_is_made_is_recorded_with_its_kind_and_name(void **state)
+{
+	struct handed *h = *state;
+
+	hand_over(h);
+	assert_true(rig_events(h->r, "created") > 0);
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM event WHERE kind = 'created' "
+					  "AND text NOT LIKE '%.% %: id %'"),
+			 0);
+}
+
 static void an_archive_that_does_not_arrive_is_sent_again_before_the_run(void **state)
 {
 	struct handed *h = *state;
@@ -533,6 +544,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		handed_test(the_archive_goes_first_and_no_credentials_go_at_all),
 		handed_test(the_tags_of_the_run_go_along),
+		handed_test(what_is_made_is_recorded_with_its_kind_and_name),
 		handed_test(an_archive_that_does_not_arrive_is_sent_again_before_the_run),
 		handed_test(an_archive_that_is_refused_ends_the_run),
 		handed_test(a_server_with_another_key_is_told_nothing),
