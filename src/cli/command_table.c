@@ -17,8 +17,8 @@ static const char *const outputs[] = {"table", "json", NULL};
 static const char *const scopes[] = {"read", "submit", "admin", NULL};
 static const char *const token_scopes[] = {"read", "submit", "admin", "join", NULL};
 static const char *const token_actions[] = {"new", "list", "revoke", NULL};
-static const char *const context_actions[] = {"add", "list",   "ls",  "show",
-					      "use", "remove", "aws", NULL};
+static const char *const context_actions[] = {"add",	"list", "ls",	      "show", "use",
+					      "remove", "aws",	"kubernetes", NULL};
 static const char *const suite_actions[] = {"run",    "plan",	"status", "report",
 					    "resume", "cancel", "list",	  NULL};
 static const char *const uses[] = {"median", "mean", "last", "best", NULL};
@@ -480,13 +480,17 @@ static const struct cli_option hosts_options[] = {
 	{0},
 };
 static const struct cli_option doctor_options[] = {
-	{.name = "engine", .value = "ENGINE", .help = "the engine (default local)"}, {0}};
+	{.name = "engine", .value = "ENGINE", .help = "the engine (default local)"},
+	OPTION_CLUSTER,
+	{0},
+};
 static const struct cli_option gc_options[] = {
 	{.name = "engine", .value = "ENGINE", .help = "the engine (default aws.ec2)"},
 	{.name = "region",
 	 .value = "REGION",
 	 .help = "the region, or namespace of a cluster, to look at (default: that of the environment)"},
 	{.name = "all-regions", .help = "all regions of the account, or namespaces of the cluster"},
+	OPTION_CLUSTER,
 	{.name = "install",
 	 .value = "ID",
 	 .help = "everything of this install, also of runs that may be alive elsewhere"},
@@ -574,6 +578,7 @@ static const struct cli_option context_options[] = {
 	{.name = "region",
 	 .value = "REGION",
 	 .help = "with aws: the region to look at (default: that of the environment)"},
+	OPTION_CLUSTER,
 	{0},
 };
 static const struct cli_option help_options[] = {
@@ -952,7 +957,7 @@ const struct command cli_commands[] = {
 		 "a warning.",
 	 .example = "regatta doctor\n"
 		    "regatta doctor --engine aws.ec2 --output json\n"
-		    "regatta doctor --engine kubernetes",
+		    "regatta doctor --engine kubernetes --namespace team",
 	 .run = command_doctor},
 	{.name = "gc",
 	 .group = MACHINERY,
@@ -984,12 +989,14 @@ const struct command cli_commands[] = {
 		 "$REGATTA_HOME/contexts.  add asks the master before it stores them; show never prints "
 		 "the token; use makes one the current context, and 'use local' goes back to your own "
 		 "master.  --master and REGATTA_MASTER come before the current context.  aws finds the "
-		 "masters of runs on instances of the account, opens their ports to your address, and "
-		 "writes a context with the name of each run.",
+		 "masters of runs on instances of the account and opens their ports to your address, "
+		 "kubernetes those in a namespace of a cluster; both write a context with the name of each "
+		 "run, so that 'regatta status RUN' and other commands reach it.",
 	 .example =
 		 "regatta context add lab https://10.0.0.5:5436 --pin sha256//... --token-file -\n"
 		 "regatta context use lab\n"
 		 "regatta context aws\n"
+		 "regatta context kubernetes --namespace team\n"
 		 "regatta ps --master local",
 	 .run = command_context},
 	{.name = "token",

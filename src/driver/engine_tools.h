@@ -33,6 +33,8 @@ struct leftover {
 };
 
 struct collect_input {
+	const char *
+		context; /* of those that this machine has for the provider; NULL: the current one */
 	const char *region; /* NULL: the caller's own */
 	bool all_regions;
 	const char *install;	 /* NULL: everything is found, and nothing is in the scope */
@@ -55,7 +57,8 @@ struct collection {
 };
 
 struct masters_input {
-	const char *region; /* NULL: the caller's own */
+	const char *context; /* as of a collection */
+	const char *region;  /* NULL: the caller's own */
 	const volatile int *stop;
 };
 
@@ -70,7 +73,7 @@ struct running_master {
 struct running_masters {
 	struct running_master *v;
 	size_t n;
-	const char *region; /* where they were looked for */
+	const char *region; /* where they were looked for, as in `region` of each */
 };
 
 enum check_state {
@@ -90,7 +93,8 @@ struct engine_check {
 #define MOST_CHECKS 16
 struct checkup {
 	struct arena *a;
-	const char *home; /* of the caller; it need not exist */
+	const char *home;	      /* of the caller; it need not exist */
+	const char *context, *region; /* as of a collection */
 	const volatile int *stop;
 	/* Asks the caller's master, if one runs. */
 	int (*ask)(void *ctx, const char *path, struct arena *a, struct doc **ret, struct err *err);
@@ -104,6 +108,9 @@ void checkup_add(struct checkup *c, const char *name, enum check_state state, co
 
 struct engine_tools {
 	const char *engine;
+	/* There may be several contexts on this machine, with namespaces as regions: the options --kube-context and
+	 * --namespace choose. */
+	bool has_contexts;
 	/* Writes, as one JSON document, the permissions that the provider must give to whoever runs
 	 * jobs.  bucket, metrics: the bucket, and the place for metrics, that the jobs name; NULL: they name
 	 * none. */
@@ -121,8 +128,8 @@ struct engine_tools {
 			     struct err *err);
 	/* The name of the provider in commands; NULL: it has none of the following. */
 	const char *provider;
-	/* Finds the masters that run on its machines, and lets the caller's address, and no other, reach
-	 * their ports.  Texts of the arena. */
+	/* Finds the masters that run on its machines, and, where there are ports to open, lets the caller's
+	 * address, and no other, reach theirs.  Texts of the arena. */
 	int (*masters)(const struct masters_input *in, struct arena *a, struct running_masters *ret,
 		       struct err *err);
 };

@@ -3,11 +3,19 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 
+import pytest
+
+from cloud import Cloud
+from cloud.conftest import client
+
 from . import cgroups
 from .cluster import wait_for
+from .conftest import User
+from .test_agentless import plain
 from .test_quickstart import EXAMPLES, QUICKSTART, small
 
 AUTO = QUICKSTART.replace('master = "here"\n', "")
@@ -82,3 +90,55 @@ def test_a_client_that_is_killed_comes_back_for_the_results(user, namespace):
     assert (home / "logs/worker-0.log").read_bytes() == b"hello\n"
     assert [path.read_text() for path in (home / "outputs").glob("**/kept.txt")] == ["kept\n"]
     assert not (home / ".fetched").exists()
+
+
+def without_credentials(path):
+    """Its context, with a token that nobody takes."""
+    lines = path.read_text().splitlines()
+    text = "\n".join(line for line in lines if "client-key-data" not in line)
+    path.write_text(re.sub("client-certificate-data: .*", "token: expired", text))
+
+
+@pytest.mark.long
+def test_another_home_finds_the_master_and_ends_the_run(user, namespace, tmp_path):
+    run = user.submit(user.job(apart(["sh", "-c", "echo hello; sleep 1000"], count=1)))
+    (tmp_path / "away").mkdir()
+    away = User(tmp_path / "away", namespace)
+    try:
+        wait_for(lambda: user("logs", run, "worker-0", code=None).stdout == "hello\n", "the log", 120)
+        assert f"no run '{run}'" in away("status", run, code=3).stderr
+        found, = json.loads(away("context", "kubernetes", "--output", "json").stdout)
+        assert (found["run"], found["state"], found["why"]) == (run, "Running", None)
+        assert found["url"].startswith(f"kube://{namespace.name}/{run}-regatta:")
+        assert away.status(run)["counts"]["running"] == 1
+        assert away("logs", run, "worker-0").stdout == "hello\n"
+        assert away("exec", run, "worker-0", "--", "echo", "inside").stdout == "inside\n"
+        good = away.kubeconfig.read_text()
+        without_credentials(away.kubeconfig)
+        assert "your credentials have expired" in away("status", run, code=4).stderr
+        assert "your credentials have expired" in away("kill", run, code=4).stderr
+        away.kubeconfig.write_text(good)
+        assert "is being cancelled" in away("kill", run).stdout
+        assert user.ends(run)["verdict"] == "cancelled"
+        namespace.nothing_left()
+        assert "no master runs" in away("context", "kubernetes").stderr
+        assert not list((away.directory / "home/contexts").glob("*.json"))
+    finally:
+        away("master", "--stop", code=None)
+
+
+@pytest.mark.long
+def test_the_own_master_puts_results_where_output_s3_says(user, namespace):
+    with Cloud() as cloud:
+        user.env.update(cloud.env())
+        client(cloud, "s3", signature_version="s3v4").create_bucket(Bucket="results-of-pods")
+        run = user.submit(user.job(plain(["echo", "hello"], count=1) + "[output]\ns3 = \"s3://results-of-pods/runs\"\n"))
+        ended = user.ends(run)
+        assert ended["verdict"] == "succeeded", ended["cause"]
+        s3 = client(cloud, "s3", signature_version="s3v4")
+        wait_for(lambda: s3.list_objects_v2(Bucket="results-of-pods", Prefix=f"runs/{run}/index.json").get("Contents"), "the copy")
+        assert s3.get_object(Bucket="results-of-pods", Key=f"runs/{run}/logs/worker-0.log")["Body"].read() == b"hello\n"
+        namespace.nothing_left()
+        refused = user("run", user.job(apart(["true"], count=1) + "[output]\ns3 = \"s3://results-of-pods/\"\n"), code=2)
+        assert "a master in the cluster has none" in refused.stderr
+        namespace.nothing_left()

@@ -227,7 +227,14 @@ static int refused(struct api *api, const struct http_answer *answer, struct err
 		buf_addc(&api->details, '\n');
 	}
 	const char *remote = api_remote(api);
-	if (message.n == 0 && answer->status == 403) /* the answer to a HEAD has no body */
+	struct str before = doc_str(root, "message", STR("it says nothing"));
+	if (api->target->way && answer->body.n > 0 && !e) /* not an answer of the master */
+		err_set(err, kind, "the cluster does not pass the call on: %.*s (HTTP %d)%s",
+			STR_ARG(before), answer->status,
+			answer->status == 401
+				? ": your credentials have expired, or are of another cluster"
+				: "");
+	else if (message.n == 0 && answer->status == 403) /* the answer to a HEAD has no body */
 		err_set(err, kind, "the scope of this token does not allow this call");
 	else if (message.n == 0 && answer->status == 507) /* refused in the middle of an upload */
 		err_set(err, kind,
@@ -519,14 +526,33 @@ static void go_to_run(struct api *api, const char *word, bool to_end, struct are
 	const char *context = api->by_default && has_contexts(api, a)
 				      ? context_of_run(api, word, to_end, a)
 				      : NULL;
-	struct err ignored;
+	struct err why;
 	struct api other;
 
-	if (!context || api_open_handed(&other, context, &ignored) < 0)
+	if (!context)
 		return;
+	if (api_open_handed(&other, context, &why) < 0) {
+		/* The own master does not know it, and the other one, which may be there, cannot be asked. */
+		if (context == word && why.kind != ERR_UNAVAILABLE)
+			cli_say("%s", why.msg);
+		return;
+	}
 	other.stop = api->stop;
 	api_release(api);
 	*api = other;
+}
+
+int api_open_found(const struct api *api, const char *run, struct api *ret, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct context c;
+
+	if (!api->by_default || context_read(api->target->home, run, a, &c, err) < 0 || !c.run)
+		return err_set(err, ERR_NOT_FOUND, "no context has the master of run '%.80s'", run);
+	if (api_open_handed(ret, run, err) < 0)
+		return -1;
+	ret->stop = api->stop;
+	return 0;
 }
 
 bool run_is_handed_over(const struct doc *run)

@@ -56,6 +56,9 @@ int api_open_for(struct api *api, const struct cli_call *c, const char *context,
 /* The master that the run was handed to by the own one (contexts/<run>.json).  ERR_UNAVAILABLE if it does
  * not answer soon. */
 int api_open_handed(struct api *api, const char *run, struct err *err);
+/* The master that has a run which this one, the own, does not know, if it was found (find_masters.h).  ERR_NOT_FOUND: it
+ * was not, or somebody named this master. */
+int api_open_found(const struct api *api, const char *run, struct api *ret, struct err *err);
 /* Takes the target, also on failure. */
 int api_open_target(struct api *api, struct target *target, struct err *err);
 void api_release(struct api *api);

@@ -30,8 +30,7 @@ static bool has_run(const struct running_masters *all, const char *run)
 }
 
 /* The contexts of masters that were found in this region, and are not there any more. */
-static void forget_gone(const char *home, const struct running_masters *all, const char *region,
-			struct arena *a)
+static void forget_gone(const char *home, const struct running_masters *all, struct arena *a)
 {
 	const char **names;
 	struct context c;
@@ -41,44 +40,33 @@ static void forget_gone(const char *home, const struct running_masters *all, con
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (context_read(home, names[i], a, &c, NULL) == 0 && c.run && c.region &&
-		    strcmp(c.region, region) == 0 && !has_run(all, c.run))
+		    strcmp(c.region, all->region) == 0 && !has_run(all, c.run))
 			(void)context_remove(home, names[i], NULL);
 }
 
-static void add(struct running_masters *all, const struct running_masters *more, struct arena *a)
+static const struct engine_tools *tools_of(const char *provider)
 {
-	struct running_master *v = arena_array(a, struct running_master, all->n + more->n + 1);
+	const struct engine_tools *tools;
 
-	for (size_t i = 0; i < all->n; i++)
-		v[i] = all->v[i];
-	for (size_t i = 0; i < more->n; i++)
-		v[all->n + i] = more->v[i];
-	*all = (struct running_masters){v, all->n + more->n};
+	for (unsigned i = 0; (tools = engine_tools_at(i)); i++)
+		if (tools->provider && strcmp(provider, tools->provider) == 0)
+			break;
+	return tools;
 }
 
-int masters_find(const char *home, const char *provider, const char *region, struct arena *a,
-		 struct running_masters *ret, struct err *err)
+int masters_find(const char *home, const char *provider, const struct masters_input *where,
+		 struct arena *a, struct running_masters *ret, struct err *err)
 {
-	struct running_masters all = {0}, found;
-	const struct engine_tools *tools;
-	bool known = false;
+	const struct engine_tools *tools = tools_of(provider);
+	struct masters_input in = *where;
 
-	for (unsigned i = 0; (tools = engine_tools_at(i)); i++) {
-		struct masters_input in = {.region = region, .stop = interrupt_flag};
-
-		if (!tools->provider || (provider && strcmp(provider, tools->provider) != 0))
-			continue;
-		known = true;
-		if (tools->masters(&in, a, &found, err) < 0)
-			return -1;
-		add(&all, &found, a);
-		forget_gone(home, &found, found.region, a);
-	}
-	if (!known)
-		return err_set(err, ERR_NOT_FOUND, "no provider '%.40s' has masters",
-			       provider ? provider : "");
-	for (size_t i = 0; i < all.n; i++)
-		keep(home, &all.v[i], a);
-	*ret = all;
+	in.stop = interrupt_flag;
+	if (!tools)
+		return err_set(err, ERR_NOT_FOUND, "no provider '%.40s' has masters", provider);
+	if (tools->masters(&in, a, ret, err) < 0)
+		return -1;
+	forget_gone(home, ret, a);
+	for (size_t i = 0; i < ret->n; i++)
+		keep(home, &ret->v[i], a);
 	return 0;
 }

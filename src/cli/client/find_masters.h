@@ -5,9 +5,10 @@
  */
 struct arena;
 struct err;
+struct masters_input;
 struct running_masters;
 
-/* provider NULL: all.  ERR_NOT_FOUND: there is no such provider.  One whose context cannot be written gets
- * a reason. */
-int masters_find(const char *home, const char *provider, const char *region, struct arena *a,
-		 struct running_masters *ret, struct err *err);
+/* ERR_NOT_FOUND: there is no such provider.  One whose context cannot be written gets a reason.  A context that was
+ * found in the same place before, and whose master is not there any more, is removed.  `stop` of where: not heeded. */
+int masters_find(const char *home, const char *provider, const struct masters_input *where,
+		 struct arena *a, struct running_masters *ret, struct err *err);

@@ -237,6 +237,8 @@ static int failed(const struct target *t, struct err *err)
 {
 	if (err->kind == ERR_TIMEOUT)
 		err->kind = ERR_UNAVAILABLE;
+	if (t->way)
+		return err_wrap(err, "master '%.60s'", t->name);
 	if (err->kind == ERR_DENIED && t->pin) {
 		struct err why = *err;
 		err_set(err, ERR_DENIED,

@@ -271,8 +271,8 @@ static const struct {
 	const char *name;
 	size_t max_args;
 	int (*run)(const struct contexts *x, struct err *err);
-} actions[] = {{"add", 3, add}, {"list", 1, list},   {"ls", 1, list}, {"show", 2, show},
-	       {"use", 2, use}, {"remove", 2, drop}, {"aws", 1, find}};
+} actions[] = {{"add", 3, add}, {"list", 1, list},   {"ls", 1, list},  {"show", 2, show},
+	       {"use", 2, use}, {"remove", 2, drop}, {"aws", 1, find}, {"kubernetes", 1, find}};
 
 static int check_options(const struct cli_call *c, const char *action)
 {
@@ -282,7 +282,9 @@ static int check_options(const struct cli_call *c, const char *action)
 		     {"token", "add"},
 		     {"token-file", "add"},
 		     {"no-check", "add"},
-		     {"region", "aws"}};
+		     {"region", "aws"},
+		     {"kube-context", "kubernetes"},
+		     {"namespace", "kubernetes"}};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		if (strcmp(action, pairs[i].action) == 0 || !call_flag(c, pairs[i].option))

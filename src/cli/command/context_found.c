@@ -56,11 +56,16 @@ static void put_table(const struct running_masters *all, struct arena *a, struct
 int context_found(const struct cli_call *c, const char *home, struct arena *a, struct buf *out,
 		  struct err *err)
 {
+	const char *namespace = call_text(c, "namespace");
+	const struct masters_input in = {
+		.context = call_text(c, "kube-context"),
+		.region = namespace ? namespace : call_text(c, "region"),
+	};
 	struct running_masters all = {0};
 	int rc = interrupt_begin(err);
 
 	if (rc == 0) {
-		rc = masters_find(home, call_arg(c, 0), call_text(c, "region"), a, &all, err);
+		rc = masters_find(home, call_arg(c, 0), &in, a, &all, err);
 		interrupt_end();
 	}
 	if (rc < 0)

@@ -107,6 +107,8 @@ int command_doctor(const struct cli_call *c)
 	if (home_find(&home, &err) < 0)
 		return cli_fail(&err);
 	all.home = home;
+	all.context = call_text(c, "kube-context");
+	all.region = call_text(c, "namespace");
 	t->check(&all);
 	buf_init(&out, CLI_MAX_TEXT);
 	if (c->output == OUTPUT_JSON)

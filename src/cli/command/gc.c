@@ -189,8 +189,15 @@ int command_gc(const struct cli_call *c)
 
 	if (!t)
 		return 2;
-	if (call_text(c, "region") && call_flag(c, "all-regions")) {
-		cli_say("gc: --region and --all-regions exclude each other");
+	const char *region = call_text(c, "region"), *namespace = call_text(c, "namespace");
+
+	if ((region || namespace) && call_flag(c, "all-regions")) {
+		cli_say("gc: --%s and --all-regions exclude each other",
+			region ? "region" : "namespace");
+		return 2;
+	}
+	if (region && namespace) {
+		cli_say("gc: --region and --namespace are the same here: give one");
 		return 2;
 	}
 	if (home_find(&home, &err) < 0 || home_check_owner(home, &err) < 0 ||
@@ -199,7 +206,8 @@ int command_gc(const struct cli_call *c)
 
 	const char *own = live ? live_runs_install(live) : NULL, *named = call_text(c, "install");
 	struct collect_input in = {
-		.region = call_text(c, "region"),
+		.context = call_text(c, "kube-context"),
+		.region = namespace ? namespace : region,
 		.all_regions = call_flag(c, "all-regions"),
 		.install = named ? named : own,
 		.has_ledger = own && (!named || strcmp(named, own) == 0),

@@ -36,18 +36,37 @@ static void renew_credentials(struct api *api, const char *run, const struct doc
 		cli_say("%s: what could not be removed is tried again with your credentials", run);
 }
 
+/* Of a run that was started on another machine, if its master was found. */
+static int cancel_there(const struct each_run *e, const char *run, bool now, struct buf *json,
+			struct err *err)
+{
+	CLEANUP(api_release) struct api there = {0};
+	struct err why = {0};
+
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (api_open_found(e->api, run, &there, &why) < 0) {
+		if (why.kind != ERR_NOT_FOUND)
+			*err = why;
+		return -1;
+	}
+	return api_cancel_run(&there, run, now, json, err);
+}
+
 static int kill_one(struct each_run *e, const char *run, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf json = {0};
-	bool now = call_flag(e->c, "now");
+	bool now = call_flag(e->c, "now"), here;
 	struct doc *d;
 
 	buf_init(&json, API_MAX_ANSWER);
-	if (api_cancel_run(e->api, run, now, &json, err) < 0 ||
+	here = api_cancel_run(e->api, run, now, &json, err) == 0;
+	if ((!here && cancel_there(e, run, now, &json, err) < 0) ||
 	    reply_parse(buf_str(&json), a, &d, err) < 0)
 		return -1;
-	renew_credentials(e->api, run, d, a);
+	if (here)
+		renew_credentials(e->api, run, d, a);
 	if (e->c->output == OUTPUT_JSON) {
 		each_run_add(e, buf_str(&json));
 		return 0;

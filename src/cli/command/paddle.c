@@ -60,16 +60,17 @@ static int create(const struct cli_call *c)
 	return code;
 }
 
-/* The master of a URL.  One that no context has may run on a machine of a provider that can be asked. */
+/* The master of a URL.  One that no context has may run on an instance. */
 static int find_target(const char *url, struct target **ret, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(freep) char *home = NULL;
+	const struct masters_input in = {0};
 	struct running_masters ignored;
 
 	if (target_find(url, ret, err) == 0)
 		return 0;
-	if (home_find(&home, err) < 0 || masters_find(home, NULL, NULL, a, &ignored, err) < 0)
+	if (home_find(&home, err) < 0 || masters_find(home, "aws", &in, a, &ignored, err) < 0)
 		return err_wrap(err, "look for the master %s", url);
 	if (target_find(url, ret, err) == 0)
 		return 0;

@@ -48,12 +48,13 @@ static void add_word(struct buf *out, const char *word)
 
 static bool check_context(struct kube_checkup *d)
 {
-	const struct kubeconfig_input q = {.deadline = &d->d};
+	const struct kubeconfig_input q = {
+		.context = d->c->context, .namespace = d->c->region, .deadline = &d->d};
 	struct err err = {0};
 
 	if (kubeconfig_read(&q, d->a, &d->x, &err) < 0 || kube_open(&d->x, &d->k, &err) < 0) {
 		add(d, "context", CHECK_BAD, err.msg,
-		    "set KUBECONFIG, or choose with 'kubectl config use-context'");
+		    "set KUBECONFIG, or choose with --kube-context or 'kubectl config use-context'");
 		return false;
 	}
 	add(d, "context", CHECK_FINE,

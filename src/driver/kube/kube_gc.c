@@ -259,7 +259,8 @@ static int collect(struct kube_collect *g, struct err *err)
 
 static int open_cluster(struct kube_collect *g, struct err *err)
 {
-	const struct kubeconfig_input q = {.namespace = g->in->region, .deadline = &g->d};
+	const struct kubeconfig_input q = {
+		.context = g->in->context, .namespace = g->in->region, .deadline = &g->d};
 	int rc = g->in->credentials
 			 ? access_from_json(g->in->credentials, &g->d, g->a, &g->access, err)
 			 : kubeconfig_read(&q, g->a, &g->access, err);

@@ -23,7 +23,6 @@
 #include "driver/master_identity.h"
 #include "fmt/doc.h"
 
-#define PORT 5436 /* as plan/kubernetes_master.c starts it */
 #define HOME "/var/lib/regatta"
 #define PROGRAM "/var/run/regatta-program"
 #define KEY_MAX 1024
@@ -50,11 +49,12 @@ static struct doc *beside(const struct kube_work *w, const char *kind)
 static struct doc *service_object(const struct kube_work *w)
 {
 	struct doc *d = beside(w, "Service"), *spec = NULL;
-	const char *json = arena_printf(
-		w->a,
-		"{\"ports\":[{\"name\":\"master\",\"port\":%d}],\"selector\":"
-		"{\"regatta/run\":\"%s\",\"regatta/role\":\"%s\"}}",
-		PORT, kube_label(w->object, "regatta/run"), kube_label(w->object, "regatta/role"));
+	const char *json =
+		arena_printf(w->a,
+			     "{\"ports\":[{\"name\":\"master\",\"port\":%d}],\"selector\":"
+			     "{\"regatta/run\":\"%s\",\"regatta/role\":\"%s\"}}",
+			     KUBE_WAY_PORT, kube_label(w->object, "regatta/run"),
+			     kube_label(w->object, "regatta/role"));
 
 	(void)json_parse(str_from(json), w->a, &spec, NULL);
 	doc_set(w->a, d, STR("spec"), spec);
@@ -76,7 +76,7 @@ static enum outcome make_service(struct kube_work *w, const char **ret_url)
 	bool v6 = strchr(address, ':') != NULL;
 
 	*ret_url = arena_printf(w->a, "https://%s%s%s:%d", v6 ? "[" : "", address, v6 ? "]" : "",
-				PORT);
+				KUBE_WAY_PORT);
 	return OUTCOME_DONE;
 }
 
@@ -105,7 +105,7 @@ static const char *script(const struct kube_work *w)
 		"/part-* >new && is_program new && chmod 755 new && mv new regatta\n"
 		"} || fail 'the program cannot be put together from its ConfigMaps'\n"
 		"exec ./regatta master --listen 0.0.0.0:%d\n",
-		sum, PORT);
+		sum, KUBE_WAY_PORT);
 }
 
 static enum outcome make_secret(struct kube_work *w, const char *url)
@@ -338,7 +338,8 @@ static int reach(struct driver_row *row, struct driver_master *ret)
 	if (master_identity(row, ret, NULL, &row->err) < 0 ||
 	    kube_work_open(row, &w, &row->err) < 0)
 		return -1;
-	kube_way_url(ret->url, sizeof(ret->url), w.namespace, w.name, PORT, w.access.context);
+	kube_way_url(ret->url, sizeof(ret->url), w.namespace, w.name, KUBE_WAY_PORT,
+		     w.access.context);
 	kube_work_close(&w);
 	return 0;
 }

@@ -9,6 +9,10 @@
  */
 #include <stddef.h>
 
+/* Of every master, as plan/kubernetes_master.c makes it: the port of its Service, and the label regatta/role. */
+#define KUBE_WAY_PORT 5436
+#define KUBE_WAY_ROLE "regatta"
+
 /* context "": that of the caller's kubeconfig is not known by a name. */
 void kube_way_url(char *out, size_t size, const char *namespace, const char *service, int port,
 		  const char *context);

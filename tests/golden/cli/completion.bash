@@ -12,7 +12,7 @@ _regatta()
 		w=${COMP_WORDS[i]}
 		case "$cmd $w" in
 		*' --') compopt -o default; return ;;
-		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --env'|'run --env-file'|'run --tag'|'run --name'|'run --engine'|'run --kube-context'|'run --namespace'|'run --prices'|'run --repeat'|'run --parallel'|'rerun --set'|'rerun --env'|'rerun --env-file'|'rerun --tag'|'rerun --name'|'rerun --engine'|'ps --limit'|'ps --state'|'ps --name'|'ps --tag'|'ps --since'|'ps --engine'|'logs --tail'|'logs --attempt'|'logs --since'|'logs --grep'|'logs --node'|'metrics --node'|'report --to'|'report -o'|'export --to'|'export --experiment'|'suite --tag'|'suite --prices'|'compare --metric'|'compare --use'|'compare --threshold'|'prune --older-than'|'prune --max-size'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --env'|'plan --env-file'|'plan --name'|'plan --engine'|'plan --kube-context'|'plan --namespace'|'plan --prices'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'manifests --count'|'manifests -n'|'manifests --set'|'manifests --name'|'paddle --action'|'paddle --key_name'|'paddle --pem_path'|'paddle --security_group_id'|'paddle --vpc_id'|'paddle --subnet_id'|'paddle --availability_zone'|'paddle --pserver_instance_type'|'paddle --trainer_instance_type'|'paddle --pserver_image_id'|'paddle --trainer_image_id'|'paddle --pserver_command'|'paddle --trainer_command'|'paddle --docker_image'|'paddle --pserver_count'|'paddle --trainer_count'|'paddle --pserver_port'|'paddle --master_server_port'|'paddle --master_server_public_ip'|'paddle --master_docker_image'|'paddle --task_name'|'paddle --no_clean_up'|'paddle --metric_data_identifier'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'doctor --engine'|'gc --engine'|'gc --region'|'gc --install'|'iam-policy --engine'|'iam-policy --bucket'|'iam-policy --cloudwatch'|'context --pin'|'context --token-file'|'context --token'|'context --region'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
+		*' --output'|*' --master'|'run --count'|'run -n'|'run --set'|'run --env'|'run --env-file'|'run --tag'|'run --name'|'run --engine'|'run --kube-context'|'run --namespace'|'run --prices'|'run --repeat'|'run --parallel'|'rerun --set'|'rerun --env'|'rerun --env-file'|'rerun --tag'|'rerun --name'|'rerun --engine'|'ps --limit'|'ps --state'|'ps --name'|'ps --tag'|'ps --since'|'ps --engine'|'logs --tail'|'logs --attempt'|'logs --since'|'logs --grep'|'logs --node'|'metrics --node'|'report --to'|'report -o'|'export --to'|'export --experiment'|'suite --tag'|'suite --prices'|'compare --metric'|'compare --use'|'compare --threshold'|'prune --older-than'|'prune --max-size'|'ui --scope'|'plan --count'|'plan -n'|'plan --set'|'plan --env'|'plan --env-file'|'plan --name'|'plan --engine'|'plan --kube-context'|'plan --namespace'|'plan --prices'|'convert --count'|'convert -n'|'convert --set'|'convert --name'|'convert --engine'|'manifests --count'|'manifests -n'|'manifests --set'|'manifests --name'|'paddle --action'|'paddle --key_name'|'paddle --pem_path'|'paddle --security_group_id'|'paddle --vpc_id'|'paddle --subnet_id'|'paddle --availability_zone'|'paddle --pserver_instance_type'|'paddle --trainer_instance_type'|'paddle --pserver_image_id'|'paddle --trainer_image_id'|'paddle --pserver_command'|'paddle --trainer_command'|'paddle --docker_image'|'paddle --pserver_count'|'paddle --trainer_count'|'paddle --pserver_port'|'paddle --master_server_port'|'paddle --master_server_public_ip'|'paddle --master_docker_image'|'paddle --task_name'|'paddle --no_clean_up'|'paddle --metric_data_identifier'|'init --to'|'init -o'|'master --listen'|'agent --join'|'agent --pin'|'agent --token'|'agent --token-file'|'agent --name'|'agent --labels'|'agent --dir'|'hosts --forget'|'doctor --engine'|'doctor --kube-context'|'doctor --namespace'|'gc --engine'|'gc --region'|'gc --kube-context'|'gc --namespace'|'gc --install'|'iam-policy --engine'|'iam-policy --bucket'|'iam-policy --cloudwatch'|'context --pin'|'context --token-file'|'context --token'|'context --region'|'context --kube-context'|'context --namespace'|'token --scope'|'token --expires'|'token --name'|'sim --seeds'|'sim --nodes'|'sim --seed') i=$((i + 1)) ;;
 		*' -'*) ;;
 		*) if ((n == 0)); then run=$w; fi; n=$((n + 1)) ;;
 		esac
@@ -109,8 +109,12 @@ _regatta()
 	'agent --dir') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'hosts --forget') :; return ;;
 	'doctor --engine') :; return ;;
+	'doctor --kube-context') :; return ;;
+	'doctor --namespace') :; return ;;
 	'gc --engine') :; return ;;
 	'gc --region') :; return ;;
+	'gc --kube-context') :; return ;;
+	'gc --namespace') :; return ;;
 	'gc --install') :; return ;;
 	'iam-policy --engine') :; return ;;
 	'iam-policy --bucket') :; return ;;
@@ -119,6 +123,8 @@ _regatta()
 	'context --token-file') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	'context --token') :; return ;;
 	'context --region') :; return ;;
+	'context --kube-context') :; return ;;
+	'context --namespace') :; return ;;
 	'token --scope') COMPREPLY=($(compgen -W 'read submit admin join' -- "$cur")); return ;;
 	'token --expires') :; return ;;
 	'token --name') :; return ;;
@@ -164,10 +170,10 @@ _regatta()
 		master) COMPREPLY=($(compgen -W '--listen --stop --cancel --output --help -h' -- "$cur")) ;;
 		agent) COMPREPLY=($(compgen -W '--join --pin --token --token-file --name --labels --dir --install --output --help -h' -- "$cur")) ;;
 		hosts) COMPREPLY=($(compgen -W '--forget --output --master --help -h' -- "$cur")) ;;
-		doctor) COMPREPLY=($(compgen -W '--engine --output --help -h' -- "$cur")) ;;
-		gc) COMPREPLY=($(compgen -W '--engine --region --all-regions --install --dry-run --output --help -h' -- "$cur")) ;;
+		doctor) COMPREPLY=($(compgen -W '--engine --kube-context --namespace --output --help -h' -- "$cur")) ;;
+		gc) COMPREPLY=($(compgen -W '--engine --region --all-regions --kube-context --namespace --install --dry-run --output --help -h' -- "$cur")) ;;
 		iam-policy) COMPREPLY=($(compgen -W '--engine --bucket --cloudwatch --output --help -h' -- "$cur")) ;;
-		context) COMPREPLY=($(compgen -W '--pin --token-file --token --no-check --region --output --help -h' -- "$cur")) ;;
+		context) COMPREPLY=($(compgen -W '--pin --token-file --token --no-check --region --kube-context --namespace --output --help -h' -- "$cur")) ;;
 		token) COMPREPLY=($(compgen -W '--scope --expires --name --output --master --help -h' -- "$cur")) ;;
 		sim) COMPREPLY=($(compgen -W '--seeds --nodes --seed --verbose -v --output --help -h' -- "$cur")) ;;
 		version) COMPREPLY=($(compgen -W '--output --help -h' -- "$cur")) ;;
@@ -213,7 +219,7 @@ _regatta()
 	'init 0') COMPREPLY=($(compgen -W "$(regatta words strategies 2>/dev/null)" -- "$cur")) ;;
 	'explain 0') COMPREPLY=($(compgen -W "$(regatta words keys 2>/dev/null)" -- "$cur")) ;;
 	'completion 0') COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
-	'context 0') COMPREPLY=($(compgen -W 'add list ls show use remove aws' -- "$cur")) ;;
+	'context 0') COMPREPLY=($(compgen -W 'add list ls show use remove aws kubernetes' -- "$cur")) ;;
 	'context 1') COMPREPLY=($(compgen -W "$(regatta words contexts 2>/dev/null)" -- "$cur")) ;;
 	'context 2') : ;;
 	'token 0') COMPREPLY=($(compgen -W 'new list revoke' -- "$cur")) ;;

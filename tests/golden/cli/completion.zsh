@@ -427,6 +427,8 @@ _regatta()
 	doctor)
 		_arguments -S \
 			'--engine[the engine (default local)]:ENGINE: ' \
+			'--kube-context[context of the kubeconfig, for engine kubernetes]:NAME: ' \
+			'--namespace[namespace of the cluster, for engine kubernetes]:NAME: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]'
 		;;
@@ -435,6 +437,8 @@ _regatta()
 			'--engine[the engine (default aws.ec2)]:ENGINE: ' \
 			'--region[the region, or namespace of a cluster, to look at (default\: that of the environment)]:REGION: ' \
 			'--all-regions[all regions of the account, or namespaces of the cluster]' \
+			'--kube-context[context of the kubeconfig, for engine kubernetes]:NAME: ' \
+			'--namespace[namespace of the cluster, for engine kubernetes]:NAME: ' \
 			'--install[everything of this install, also of runs that may be alive elsewhere]:ID: ' \
 			'--dry-run[remove nothing, only list]' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
@@ -455,9 +459,11 @@ _regatta()
 			'--token[with add\: the token itself; other users of this machine may see it]:TOKEN: ' \
 			'--no-check[with add\: do not ask the master]' \
 			'--region[with aws\: the region to look at (default\: that of the environment)]:REGION: ' \
+			'--kube-context[context of the kubeconfig, for engine kubernetes]:NAME: ' \
+			'--namespace[namespace of the cluster, for engine kubernetes]:NAME: ' \
 			'--output[table for people (default), json for scripts]:FORMAT:(table json)' \
 			''{-h,--help}'[show this help]' \
-			':ACTION:(add list ls show use remove aws)' \
+			':ACTION:(add list ls show use remove aws kubernetes)' \
 			'::NAME:{compadd -- $(regatta words contexts 2>/dev/null)}' \
 			'::URL: '
 		;;

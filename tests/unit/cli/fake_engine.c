@@ -56,6 +56,15 @@ static void bad(struct checkup *c)
 	c->v[c->n++] = (struct engine_check){"keys", CHECK_BAD, "there are none", "set some"};
 }
 
+static void chosen(struct checkup *c)
+{
+	c->v[c->n++] = (struct engine_check){"place", CHECK_FINE,
+					     arena_printf(c->a, "%s/%s",
+							  c->context ? c->context : "current",
+							  c->region ? c->region : "own"),
+					     NULL};
+}
+
 /* The master that TEST_MASTER names by URL, pin and token; and one that cannot be spoken to. */
 static int fake_masters(const struct masters_input *in, struct arena *a,
 			struct running_masters *ret, struct err *err)
@@ -104,6 +113,12 @@ const struct engine_tools *engine_tools_at(unsigned i)
 		 .collect = fake_collect,
 		 .check = bad,
 		 .provider = "aws",
+		 .masters = fake_masters},
+		{.engine = "clustered",
+		 .has_contexts = true,
+		 .collect = fake_collect,
+		 .check = chosen,
+		 .provider = "kubernetes",
 		 .masters = fake_masters},
 	};
 

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "cli/drive.h"
 #include "cli/fake_master.h"
 
@@ -444,7 +445,61 @@ static void masters_on_machines_of_a_provider_become_contexts(void **state)
 	EXPECT(state, 4, "nobody may look there", "context", "aws");
 	EXPECT(state, 2, "context list: --region goes with aws", "context", "list", "--region",
 	       "x");
+	EXPECT(state, 2, "context aws: --namespace goes with kubernetes", "context", "aws",
+	       "--namespace", "x");
+	EXPECT(state, 2, "context kubernetes: --region goes with aws", "context", "kubernetes",
+	       "--region", "x");
 	no_master_was_started(state);
+}
+
+static void a_namespace_is_where_masters_in_a_cluster_are_looked_for(void **state)
+{
+	say_where_it_runs();
+	struct ran r =
+		DRIVE(state, "context", "kubernetes", "--namespace", "team", "--output", "json");
+
+	unsetenv("TEST_MASTER");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "\"run\":\"job-abcd\"");
+	assert_has(&r.out, "\"region\":\"team\"");
+	ran_release(&r);
+}
+
+/* As the search for masters writes it. */
+static void put_found_context(void **state, const char *run, const char *key)
+{
+	CLEANUP(freep) char *name = xasprintf("mine/contexts/%s.json", run);
+	CLEANUP(freep)
+	char *text =
+		xasprintf("{\"url\":\"%s\",\"pin\":\"%s\",\"token\":\"" TOKEN "\",\"run\":\"%s\"}",
+			  url, key, run);
+
+	assert_int_equal(file_mkdir_p(unit_path(state, "mine/contexts"), 0700, NULL), 0);
+	assert_int_equal(
+		file_write_atomic(unit_path(state, name), str_from(text), 0600, false, NULL), 0);
+}
+
+static void a_run_that_another_machine_started_is_ended_from_here(void **state)
+{
+	home_put(state, "imported",
+		 "yes"); /* the other master has it, the own one does not know it */
+	put_found_context(state, "afar-abcd", pin);
+	struct ran r = DRIVE(state, "kill", "afar-abcd", "--now");
+
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.err.n, 0);
+	ran_release(&r);
+	assert_int_equal(home_count(state, "requests.log", "/afar-abcd/cancel {\"hurry\":true}"),
+			 1);
+	EXPECT(state, 3, "", "kill", "afar-abcd", "--master", "local");
+	EXPECT(state, 3, "", "kill", "afar-efgh");
+}
+
+static void why_the_master_of_a_found_run_cannot_be_asked_is_said(void **state)
+{
+	put_found_context(state, "gone", OTHER_PIN);
+	EXPECT(state, 4, "another server answers there", "kill", "gone");
+	EXPECT(state, 3, "another server answers there", "status", "gone");
 }
 
 static void the_old_client_finds_its_master_by_address_and_port(void **state)
@@ -512,6 +567,9 @@ int main(int argc, char **argv)
 		T(a_master_that_comes_back_is_dialled_again),
 		T(a_stopped_master_is_told_after_three_seconds),
 		T(masters_on_machines_of_a_provider_become_contexts),
+		T(a_namespace_is_where_masters_in_a_cluster_are_looked_for),
+		T(a_run_that_another_machine_started_is_ended_from_here),
+		T(why_the_master_of_a_found_run_cannot_be_asked_is_said),
 		T(the_old_client_finds_its_master_by_address_and_port),
 		T(a_state_that_the_other_master_has_left_is_not_said_again),
 	};

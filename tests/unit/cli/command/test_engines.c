@@ -55,6 +55,20 @@ static void the_exit_code_says_whether_something_is_left(void **state)
 	ran_release(&r);
 }
 
+static void options_of_clusters_are_refused_by_other_engines(void **state)
+{
+	struct ran r = DRIVE(state, "doctor", "--engine", "clustered", "--kube-context", "lab",
+			     "--namespace", "team");
+
+	assert_int_equal(r.code, 0);
+	assert_has(&r.out, "lab/team");
+	ran_release(&r);
+	REFUSED(state, 2, "regatta: doctor: --kube-context goes with --engine clustered\n",
+		"doctor", "--kube-context", "lab");
+	REFUSED(state, 2, "regatta: gc: --namespace goes with --engine clustered\n", "gc",
+		"--install", "aaaa", "--namespace", "team");
+}
+
 static void json_has_every_resource_and_the_sums(void **state)
 {
 	struct ran r = DRIVE(state, "gc", "--install", "bbbb", "--output", "json");
@@ -76,6 +90,12 @@ static void a_look_that_fails_is_not_an_empty_list(void **state)
 	assert_has(&r.err, "regatta: nobody may look there\n");
 	ran_release(&r);
 	REFUSED(state, 2, "exclude each other", "gc", "--region", "r", "--all-regions");
+	REFUSED(state, 2, "--namespace and --all-regions exclude each other", "gc", "--engine",
+		"clustered", "--namespace", "n", "--all-regions");
+	REFUSED(state, 2, "give one", "gc", "--engine", "clustered", "--namespace", "n", "--region",
+		"n");
+	REFUSED(state, 4, "nobody may look there", "gc", "--engine", "clustered", "--namespace",
+		"nowhere");
 }
 
 static void a_checkup_ends_with_0_if_a_run_could_start(void **state)
@@ -108,6 +128,7 @@ int main(void)
 		T(a_home_without_runs_lists_what_there_is),
 		T(the_exit_code_says_whether_something_is_left),
 		T(json_has_every_resource_and_the_sums),
+		T(options_of_clusters_are_refused_by_other_engines),
 		T(a_look_that_fails_is_not_an_empty_list),
 		T(a_checkup_ends_with_0_if_a_run_could_start),
 	};
