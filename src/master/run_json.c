@@ -14,6 +14,7 @@
 #include "fmt/jsonw.h"
 #include "link/message.h"
 #include "master/clock.h"
+#include "master/handover.h"
 #include "master/internal.h"
 #include "master/live_run.h"
 #include "master/queue.h"
@@ -600,7 +601,11 @@ static void master_to_json(const struct live_run *lr, struct jsonw *w)
 
 	jsonw_kz(w, "master_url", known ? lr->remote.at.url : NULL);
 	jsonw_kz(w, "master_state", known && lr->remote.state[0] ? lr->remote.state : NULL);
-	jsonw_kbool(w, "taking_in", import_goes_on(lr->m, lr->row.id));
+	jsonw_kz(w, "results",
+		 !lr->ended || !lr->plan.hands_over  ? NULL
+		 : import_goes_on(lr->m, lr->row.id) ? "coming"
+		 : handover_owes_results(lr)	     ? "missing"
+						     : NULL);
 }
 
 /* Parameters of the job, as JSON; NULL: it has none. */

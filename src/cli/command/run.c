@@ -204,6 +204,9 @@ static void await_results(struct api *api, const char *id, const struct buf *end
 		if (api_get_doc(api, path, a, &run, &ignored) < 0)
 			return;
 	}
+	if (str_is(doc_str(run, "results", STR("")), "missing"))
+		cli_say("%s: its logs and files are not here: 'regatta events %s' says why", id,
+			id);
 }
 
 static void say_goes_on(const char *id)

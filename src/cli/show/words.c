@@ -31,7 +31,7 @@ bool run_ended(const struct doc *run)
 
 bool run_is_whole(const struct doc *run)
 {
-	return run_ended(run) && !doc_bool(run, "taking_in", false);
+	return run_ended(run) && !str_is(doc_str(run, "results", STR("")), "coming");
 }
 
 struct str run_waits_for(const struct doc *run)

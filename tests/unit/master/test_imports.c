@@ -12,6 +12,7 @@
 #include "fake_s3.h"
 #include "link/layout.h"
 #include "master/runs.h"
+#include "master/run_json.h"
 #include "master/upkeep/imports.h"
 
 #define URL "s3://b-1/runs/"
@@ -310,21 +311,43 @@ static void what_is_no_id_is_refused(void **state)
 	}
 }
 
+/* `results` of the run as clients see it. */
+static bool is_shown(struct imports_rig *ir, const char *member)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf json = {0};
+	struct err err = {0};
+	struct live_run *lr = live_run_find(&ir->r->m, str_from(ir->run), a, NULL, NULL, &err);
+
+	assert_non_null(lr);
+	buf_init(&json, 65536);
+	run_to_json(lr, false, &json);
+	live_run_done(lr);
+	return strstr(buf_str(&json).p, member) != NULL;
+}
+
 static void what_was_not_taken_in_is_an_event_of_the_run(void **state)
 {
 	struct imports_rig *ir = *state;
 	struct fake_s3_object *o = object(ir, "summary.json");
 	CLEANUP(freep) char *dir = run_dir(ir);
 	CLEANUP(freep) char *own = path_join(dir, "summary.json");
+	CLEANUP(freep) char *note = path_join(dir, LAYOUT_RESULTS);
 
 	make_handed_over(ir);
 	unlink(own);
+	unlink(note); /* of the copy that this home made itself */
 	o->body[0] = 'x';
 	assert_int_equal(import(ir), ERR_INVALID);
 	rig_until(ir->r, rig_stored(ir->r, "SELECT count(*) FROM event WHERE kind = 'results' AND "
 					   "text LIKE 'not taken in: %'") == 1);
+	assert_true(is_shown(ir, "\"results\":\"missing\""));
 	o->body[0] = '{';
-	assert_int_equal(import(ir), ERR_NONE);
+	start(ir);
+	assert_true(is_shown(ir, "\"results\":\"coming\""));
+	rig_until(ir->r, ir->ended == 2);
+	assert_int_equal(ir->err.kind, ERR_NONE);
+	assert_true(is_shown(ir, "\"results\":null"));
 }
 
 static void a_full_disk_takes_nothing_in(void **state)
