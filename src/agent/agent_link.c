@@ -193,7 +193,7 @@ static void dialed(void *ctx, const struct transport *t, const struct err *why)
 {
 	struct agent *a = ctx;
 
-	if (!t) { /* copy `why`: it is a part of the dialer, which is freed */
+	if (!t) {
 		if (strcmp(a->dial_why, why->msg) != 0)
 			log_warn("master %s: %s; trying again", a->cfg.url, why->msg);
 		snprintf(a->dial_why, sizeof(a->dial_why), "%s", why->msg);

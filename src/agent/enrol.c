@@ -181,14 +181,12 @@ static void connected(struct enrolment *e, const struct transport *t)
 static void dialed(void *ctx, const struct transport *t, const struct err *why)
 {
 	struct enrolment *e = ctx;
-	char text[sizeof(why->msg)];
 
-	snprintf(text, sizeof(text), "%s", t ? "" : why->msg); /* `why` is a part of the dialer */
 	e->dialer = dialer_free(e->dialer);
 	if (t)
 		connected(e, t);
 	else
-		again(e, text);
+		again(e, why->msg);
 }
 
 static void dial_now(void *ctx)

@@ -51,7 +51,9 @@ static void address_failed(struct dialer *d)
 		try_next(d);
 		return;
 	}
-	d->fn(d->ctx, NULL, &d->why);
+	struct err why = d->why; /* fn may free d before it reads the error */
+
+	d->fn(d->ctx, NULL, &why);
 }
 
 static int64_t time_left(const struct dialer *d)

@@ -27,7 +27,7 @@ struct dialer_target {	  /* copied; the texts it points to must outlive the dial
 /* The callee owns the transport (non-blocking).  NULL: the call failed, with the error `why`. */
 typedef void (*dialed_fn)(void *ctx, const struct transport *t, const struct err *why);
 
-/* fn is called once, from the loop, never inside this call; it may free the dialer. */
+/* fn is called once, from the loop, never inside this call; it may free the dialer, and read `why` after that. */
 struct dialer *dialer_start(struct loop *l, const struct dialer_target *target, dialed_fn fn,
 			    void *ctx);
 /* Ends the call if it is not over, without a callback.  NULL allowed.  Returns NULL. */
