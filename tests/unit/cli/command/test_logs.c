@@ -281,10 +281,10 @@ static void logs_that_are_not_here_yet_are_said_with_what_to_do(void **state)
 		int code; /* if a node is named */
 		const char *says;
 	} cases[] = {
-		{HANDED("running", "5", ""), 5,
+		{HANDED("running", "5", ""), 8,
 		 "regatta: run 'job-abcd' has no logs here yet: they come with its results after its "
 		 "end, for which 'regatta wait job-abcd' waits\n"},
-		{HANDED("succeeded", "5", ",\"taking_in\":true"), 5,
+		{HANDED("succeeded", "5", ",\"taking_in\":true"), 8,
 		 "regatta: the logs of run 'job-abcd' are on their way here with its results: try "
 		 "again in a moment\n"},
 		{HANDED("succeeded", "5", ",\"taking_in\":false"), 3,
