@@ -470,6 +470,17 @@ static void boot_too_slow(struct step *s)
 
 	while (r->nodes[rank].asleep || r->nodes[rank].state > NODE_LAUNCHING)
 		rank++;
+	const struct core_resource *res = &r->resources[r->plan->resource_of[rank]];
+
+	if (res->why_kind == ERR_DENIED) { /* nobody may look at its machines */
+		char span[32];
+
+		clock_format_span(limits(s)->boot_ms, span);
+		run_end_running(s, VERDICT_FAILED, ERR_DENIED, rank,
+				"%s was not heard within %s (timeouts.boot): %s", name_of(r, rank),
+				span, res->why);
+		return;
+	}
 	if (r->silent_ms) {
 		run_unheard(s, rank, "");
 		return;

@@ -59,8 +59,7 @@ static void find_last(struct kube_work *w, const char *selector, const char *pre
 	if (kube_list(w->k, kube_path(w->a, "v1", w->namespace, "events", NULL), query,
 		      "list events", &w->d, take_event, &l, &why) < 0 &&
 	    why.kind == ERR_DENIED) /* of the asking, and not of the pods */
-		err_set(ret, ERR_UNAVAILABLE, "the cluster's reason cannot be read: %.190s",
-			why.msg);
+		err_set(ret, ERR_UNAVAILABLE, "%.230s", why.msg);
 }
 
 void events_last_warning(struct kube_work *w, const char *uid, struct err *ret)

@@ -101,6 +101,30 @@ static void a_machine_that_never_speaks_ends_the_run_with_its_console(void **sta
 	run_close(f);
 }
 
+static void machines_that_nobody_may_look_at_end_the_run_with_what_is_denied(void **state)
+{
+	struct fixture *f = booting();
+	int64_t over = f->r->deadline_ms;
+	struct event ev = {.kind = EV_RES_ANSWER,
+			   .asked = ASKED_OBSERVE,
+			   .outcome = OUTCOME_UNSURE,
+			   .err_kind = ERR_DENIED,
+			   .text = "list pods: you may not"};
+
+	(void)state;
+	tick_at(f, over - 1);
+	assert_int_equal(f->r->resources[0].asked, ASKED_OBSERVE);
+	ev.attempt = f->r->resources[0].ask_no;
+	run_give(f, ev);
+	assert_int_equal(f->r->verdict, VERDICT_NONE);
+	tick_at(f, over);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(core_exit_code(f->r->verdict, &f->r->cause), 4);
+	assert_string_equal(f->r->cause.text, "worker-0 was not heard within 5 min "
+					      "(timeouts.boot): list pods: you may not");
+	run_close(f);
+}
+
 static void a_machine_without_a_console_is_not_waited_for(void **state)
 {
 	struct fixture *f = booting();
@@ -187,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gather_counts_from_the_first_word_of_the_last_machine),
 		cmocka_unit_test(a_machine_that_never_speaks_ends_the_run_with_its_console),
+		cmocka_unit_test(machines_that_nobody_may_look_at_end_the_run_with_what_is_denied),
 		cmocka_unit_test(a_machine_without_a_console_is_not_waited_for),
 		cmocka_unit_test(a_look_that_was_under_way_is_followed_by_one_for_the_console),
 		cmocka_unit_test(a_console_that_does_not_come_is_given_up),
