@@ -3,7 +3,9 @@ import { describe, it } from "node:test";
 import {
 	CHUNK, firstLineStart, KEEP_BYTES, KEEP_LINES, lineOfRow, LogWindow, MAX_LINE, rowStarts, splitLines, wrapPoints,
 } from "../src/log/window";
+import { MergedReader } from "../src/log/reader";
 import { parsePieces, timeAt } from "../src/log/times";
+import type { Node } from "../src/lib/types";
 
 const encode = (s: string): Uint8Array => new TextEncoder().encode(s);
 
@@ -236,5 +238,21 @@ describe("a log that comes with times", () => {
 	});
 	it("and none where nobody asked for them", () => {
 		assert.equal("time" in (splitLines(encode("a\n"), 0)[0] as object), false);
+	});
+	it("is merged with those of other nodes in the order of arrival", async () => {
+		const logs: Record<string, string> = {
+			a: "out 6 1000\na1\na2\nout 3 3000\na3\n",
+			b: "out 3 -\nb0\nout 3 2000\nb1\n",
+		};
+		const before = globalThis.fetch;
+		globalThis.fetch = async (path) => new Response(logs[/logs\/(\w+)\?.*times=1/.exec(String(path))?.[1] ?? ""]);
+		try {
+			const merged = new MergedReader("r", ["out"], true, () => {});
+			const node = (name: string, size: number): Node => ({ name, log_bytes: size, state: "running" }) as Node;
+			await merged.update([node("a", 9), node("b", 6)]);
+			assert.deepEqual(merged.lines.map((l) => [l.text, l.at]), [["b0", 0], ["a1", 1], ["a2", 2], ["b1", 3], ["a3", 4]]);
+		} finally {
+			globalThis.fetch = before;
+		}
 	});
 });
