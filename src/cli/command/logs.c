@@ -180,7 +180,7 @@ static const char *why_no_nodes(const struct doc *run, struct str id, struct are
 				enum err_kind *ret_kind)
 {
 	*ret_kind = ERR_UNAVAILABLE;
-	if (doc_bool(run, "taking_in", false))
+	if (run_ended(run) && !run_is_whole(run))
 		return arena_printf(
 			a,
 			"the logs of run '%.*s' are on their way here with its results: "

@@ -284,10 +284,10 @@ static void logs_that_are_not_here_yet_are_said_with_what_to_do(void **state)
 		{HANDED("running", "5", ""), 8,
 		 "regatta: run 'job-abcd' has no logs here yet: they come with its results after its "
 		 "end, for which 'regatta wait job-abcd' waits\n"},
-		{HANDED("succeeded", "5", ",\"taking_in\":true"), 8,
+		{HANDED("succeeded", "5", ",\"results\":\"coming\""), 8,
 		 "regatta: the logs of run 'job-abcd' are on their way here with its results: try "
 		 "again in a moment\n"},
-		{HANDED("succeeded", "5", ",\"taking_in\":false"), 3,
+		{HANDED("succeeded", "5", ",\"results\":\"missing\""), 3,
 		 "regatta: the logs of run 'job-abcd' are not here: they come with its results, and "
 		 "'regatta events job-abcd' says when these are taken in\n"},
 		{HANDED("failed", "null", ""), 3,
