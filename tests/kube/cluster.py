@@ -149,7 +149,9 @@ class Machine:
 class Cluster:
     """with Cluster() as cluster: ...; cluster.kubeconfig is the path of the administrator's."""
 
-    def __init__(self, nodes=3):
+    def __init__(self, nodes=3, log_size="10Mi"):
+        """log_size: of the log of a container, when a node begins another file and drops the fifth before it."""
+        self.log_size = log_size
         self.packages, kube = images.machine(), programs.control_plane()
         programs.dns()
         sweep()
@@ -230,7 +232,7 @@ class Cluster:
         group = f"{self.tag}/{name}"
         cgroups.make(group)
         settings.node(node.own, name, number, self.at, self.authority, self.packages, f"/{cgroups.PREFIX}{group}",
-                      self.directory / "resolv.conf")
+                      self.directory / "resolv.conf", self.log_size)
         self.plane.ip(f"route add {self.at.pods(number)} via {self.at.node(number)}")
         if number == 1:  # webhooks are services, and no kube-proxy runs in the control plane
             self.plane.ip(f"route add {self.at.services} via {self.at.node(number)}")

@@ -82,7 +82,7 @@ def control_plane(own, at, authority, packages):
     write_arguments(own, "coredns", [programs.dns() / "coredns", "-conf", own / "Corefile"])
 
 
-def node(own, name, number, at, authority, packages, cgroup, resolv_conf):
+def node(own, name, number, at, authority, packages, cgroup, resolv_conf, log_size):
     """Files of a node's machine."""
     kube, key = programs.control_plane(), authority.path
     authority.sign(name, f"/O=system:nodes/CN=system:node:{name}", f"DNS:{name},IP:{at.node(number)}")
@@ -93,6 +93,7 @@ def node(own, name, number, at, authority, packages, cgroup, resolv_conf):
         "clusterDNS": [at.control_plane], "clusterDomain": DOMAIN, "resolvConf": str(resolv_conf),
         "cgroupDriver": "cgroupfs", "cgroupRoot": cgroup, "failSwapOn": False, "failCgroupV1": False,
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "volumePluginDir": "/var/lib/kubelet/volumeplugins",
+        "containerLogMaxSize": log_size,
         "makeIPTablesUtilChains": False, "imageGCHighThresholdPercent": 100, "serializeImagePulls": False, "registryPullQPS": 0,
         "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"}})
     config = authority.kubeconfig(f"{name}-kubelet", f"/O=system:nodes/CN=system:node:{name}")
