@@ -39,7 +39,7 @@ static void kill_cancels_each_run_it_is_given(void **state)
 	home_put(state, "run.json", ENDED);
 	r = DRIVE(state, "kill", "job");
 	assert_int_equal(r.code, 0);
-	assert_string_equal(r.out.p, "job-abcd had ended: succeeded\n");
+	assert_string_equal(r.out.p, "job-abcd has ended: succeeded\n");
 	ran_release(&r);
 }
 
