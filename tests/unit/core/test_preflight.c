@@ -227,6 +227,24 @@ static void a_node_that_comes_back_begins_it_anew(void **state)
 	run_close(f);
 }
 
+/* Rule: what a node has said before its agent was ready anew does not count. */
+static void a_node_that_is_ready_anew_is_asked_again(void **state)
+{
+	struct fixture *f = gathered(JOB, NULL);
+
+	(void)state;
+	reaches_all(f, 0);
+	reaches_all(f, 1);
+	node_say(f, 1, EV_NODE_HELLO);
+	ready(f, 1, usual);
+	reaches_all(f, 2);
+	assert_int_equal(f->r->phase, RUN_GATHERING);
+	reaches_all(f, 0);
+	reaches_all(f, 1);
+	assert_int_equal(f->r->phase, RUN_RUNNING);
+	run_close(f);
+}
+
 static void a_node_that_is_lost_meanwhile_ends_the_run(void **state)
 {
 	struct fixture *f = gathered(JOB, NULL);
@@ -338,6 +356,7 @@ int main(void)
 		cmocka_unit_test(what_stops_nothing_is_said),
 		cmocka_unit_test(it_is_only_where_it_is_wanted),
 		cmocka_unit_test(a_node_that_comes_back_begins_it_anew),
+		cmocka_unit_test(a_node_that_is_ready_anew_is_asked_again),
 		cmocka_unit_test(a_node_that_is_lost_meanwhile_ends_the_run),
 		cmocka_unit_test(a_node_that_does_not_answer_is_named),
 		cmocka_unit_test(after_a_restart_of_the_master_it_begins_anew),
