@@ -58,9 +58,10 @@ static void draw(struct rng *rng, struct stored *s)
 		/* Of two streams: at the same time, or a little before the line that was written before. */
 		ns += rng_below(rng, 4) == 0 ? (int64_t)rng_below(rng, 3000000000ull)
 					     : (int64_t)rng_below(rng, 3);
-		int64_t late = rng_below(rng, 8) == 0 && ns > 1000 ? 500 : 0;
+		/* 'A little' may be in the second before. */
+		int64_t late = rng_below(rng, 8) == 0 ? (rng_below(rng, 2) ? 500 : 400000000) : 0;
 
-		s->ns[i] = ns - late;
+		s->ns[i] = ns > late ? ns - late : ns;
 		snprintf(s->text[i], sizeof(s->text[i]), "%d%s%s", i, rng_below(rng, 5) ? " x" : "",
 			 "\n");
 	}
