@@ -198,6 +198,21 @@ static void servers_need_no_port_that_answers(void **state)
 	run_close(f);
 }
 
+/* Rule: when the last of those that nobody waits for comes, the run may be over. */
+static void servers_that_come_last_find_the_work_done(void **state)
+{
+	struct fixture *f = open_without_agents(pserver);
+
+	(void)state;
+	see_end(f, 0, 0);
+	see_end(f, 1, 0);
+	see(f, 2);
+	assert_int_equal(f->r->verdict, VERDICT_NONE);
+	see(f, 3);
+	assert_int_equal(f->r->verdict, VERDICT_SUCCEEDED);
+	run_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +223,7 @@ int main(void)
 		cmocka_unit_test(a_machine_whose_log_ends_is_observed),
 		cmocka_unit_test(a_new_master_stores_the_rest_and_stops_what_was_to_stop),
 		cmocka_unit_test(servers_need_no_port_that_answers),
+		cmocka_unit_test(servers_that_come_last_find_the_work_done),
 	};
 
 	return cmocka_run_group_tests_name("core agentless", tests, NULL, NULL);
