@@ -247,7 +247,9 @@ static struct str other_bucket(struct ec2_plan *m, const char *url)
 {
 	struct str bucket = aws_bucket_of(url);
 
-	return str_is(bucket, bucket_of(m)) ? (struct str){0} : bucket;
+	if (str_is(bucket, bucket_of(m)))
+		bucket.n = 0;
+	return bucket;
 }
 
 /* The buckets with inputs of the job, without the one that a master may read anyway. */

@@ -199,7 +199,7 @@ static void await_results(struct api *api, const char *id, const struct buf *end
 		return;
 	while (!run_is_whole(run) && !watch_signal_next(signals)) {
 		poll(NULL, 0, RESULTS_MS);
-		a = arena_free(a);
+		arena_free(a);
 		a = arena_new();
 		if (api_get_doc(api, path, a, &run, &ignored) < 0)
 			return;
