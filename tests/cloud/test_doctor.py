@@ -82,8 +82,12 @@ def test_nobody_at_the_address_is_said(user):
     assert "AWS_ENDPOINT_URL" in found["network"]["todo"] and found["region"]["state"] == "warning"
 
 
-def test_a_region_without_a_default_vpc_is_said(cloud, user):
+@pytest.fixture
+def no_default_vpc(cloud):
     cloud.remove_default_vpc()
+
+
+def test_a_region_without_a_default_vpc_is_said(no_default_vpc, user):
     found = checkup(user, 1)
     assert "no default VPC" in found["vpc"]["what"] and "vpc" in found["vpc"]["todo"]
 
