@@ -65,3 +65,20 @@ void agentless_resume(struct step *s, int rank)
 		effect_add(s, FX_STOP, rank);
 	node_observe_soon(s, rank);
 }
+
+bool agentless_stop_needed(const struct core_run *r, int resource)
+{
+	for (int i = 0; r->phase < RUN_CLEANING && i < r->plan->crew.n; i++)
+		if (r->plan->resource_of[i] == resource && !r->nodes[i].settled)
+			return true;
+	return false;
+}
+
+bool agentless_output_stored(const struct core_run *r, int resource)
+{
+	for (int i = 0; i < r->plan->crew.n; i++)
+		if (r->plan->resource_of[i] == resource && r->nodes[i].state == NODE_EXITED &&
+		    !r->nodes[i].settled)
+			return false;
+	return true;
+}

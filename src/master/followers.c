@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "core/agentless.h"
 #include "driver/driver.h"
 #include "link/message.h"
 #include "master/effects.h"
@@ -410,17 +411,9 @@ static void stop_free(struct stop_call *c)
 	live_run_done(lr);
 }
 
-/* Is there anything left to stop?  When timeouts.collect is over, the resource is destroyed. */
 static bool is_stop_needed(const struct stop_call *c)
 {
-	const struct live_run *lr = c->lr;
-
-	if (lr->ended || !lr->m->pools || lr->core->phase >= RUN_CLEANING)
-		return false;
-	for (int i = 0; i < lr->plan.crew.n; i++)
-		if (lr->plan.resource_of[i] == c->index && !lr->core->nodes[i].settled)
-			return true;
-	return false;
+	return !c->lr->ended && agentless_stop_needed(c->lr->core, c->index);
 }
 
 static void stop_done(void *arg, enum err_kind how)
@@ -428,7 +421,7 @@ static void stop_done(void *arg, enum err_kind how)
 	struct stop_call *c = arg;
 	bool done = c->row.outcome == OUTCOME_DONE || c->row.outcome == OUTCOME_ABSENT;
 
-	if (how != ERR_NONE || done || !is_stop_needed(c)) {
+	if (how != ERR_NONE || done || !c->lr->m->pools || !is_stop_needed(c)) {
 		stop_free(c);
 		return;
 	}
@@ -436,16 +429,6 @@ static void stop_done(void *arg, enum err_kind how)
 		run_note(c->lr, "not_stopped", -1, "%s", c->row.err.msg);
 	c->warned = true;
 	loop_timer_set(c->wait, STOP_AGAIN_MS);
-}
-
-/* Some that end the jobs delete pods that have ended, too: their logs come first. */
-static bool logs_are_read(const struct live_run *lr, int index)
-{
-	for (int i = 0; i < lr->plan.crew.n; i++)
-		if (lr->plan.resource_of[i] == index && lr->core->nodes[i].state == NODE_EXITED &&
-		    !lr->core->nodes[i].settled)
-			return false;
-	return true;
 }
 
 static void stop_when_read(void *ctx)
@@ -458,7 +441,7 @@ static void stop_when_read(void *ctx)
 		stop_free(c);
 		return;
 	}
-	if (!logs_are_read(c->lr, c->index) && clock_boot_ms() < c->by_ms) {
+	if (!agentless_output_stored(c->lr->core, c->index) && clock_boot_ms() < c->by_ms) {
 		loop_timer_set(c->wait, STOP_PAUSE_MS);
 		return;
 	}

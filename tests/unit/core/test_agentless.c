@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/agentless.h"
+
 static struct fixture *open_without_agents(const char *toml)
 {
 	struct fixture *f = run_open(toml);
@@ -213,6 +215,30 @@ static void servers_that_come_last_find_the_work_done(void **state)
 	run_close(f);
 }
 
+/* Rule: what stops a resource may remove the output of jobs that have ended: it waits until that is stored, and is
+ * asked as long as a node is left and the resource stays. */
+static void a_resource_is_stopped_while_it_has_nodes_whose_output_is_not_stored(void **state)
+{
+	struct fixture *f = open_without_agents(three_workers);
+
+	(void)state;
+	see_all(f);
+	assert_true(agentless_output_stored(f->r, 0)); /* nobody has ended */
+	see_end(f, 0, 3);
+	assert_false(agentless_output_stored(f->r, 0));
+	assert_true(agentless_output_stored(f->r, 1)); /* not of this resource */
+	assert_true(agentless_stop_needed(f->r, 0));
+	assert_false(agentless_stop_needed(f->r, 1));
+	node_say(f, 0, EV_NODE_DRAINED);
+	assert_true(agentless_output_stored(f->r, 0));
+	assert_true(agentless_stop_needed(f->r, 0)); /* the others run */
+	f->now += f->plan.job->timeouts.grace_ms + f->plan.job->timeouts.collect_ms + 60000;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_false(agentless_stop_needed(f->r, 0)); /* it is destroyed */
+	run_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +250,8 @@ int main(void)
 		cmocka_unit_test(a_new_master_stores_the_rest_and_stops_what_was_to_stop),
 		cmocka_unit_test(servers_need_no_port_that_answers),
 		cmocka_unit_test(servers_that_come_last_find_the_work_done),
+		cmocka_unit_test(
+			a_resource_is_stopped_while_it_has_nodes_whose_output_is_not_stored),
 	};
 
 	return cmocka_run_group_tests_name("core agentless", tests, NULL, NULL);
