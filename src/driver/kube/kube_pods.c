@@ -12,6 +12,9 @@
 #include "driver/kube/object.h"
 #include "fmt/doc.h"
 
+#define SHELL "/bin/sh"
+#define START "/var/run/regatta/start" /* its script, in a Secret: plan/kubernetes_objects.c */
+
 /* ---- one pod ---- */
 
 /* Why a container does not start, and that it will not without a change. */
@@ -173,11 +176,43 @@ static void judge_ended(const struct doc *pod, struct pod_state *ret)
 			return;
 }
 
+static bool names_shell(const struct doc *state, struct str *ret_said)
+{
+	*ret_said = doc_str(state, "message", STR(""));
+	return ret_said->n && memmem(ret_said->p, ret_said->n, SHELL, sizeof(SHELL) - 1);
+}
+
+/* Without agent_image a shell of the image begins: an image without one will never start. */
+static bool judge_shell(const struct doc *pod, struct pod_state *ret)
+{
+	const struct doc *all = doc_array(doc_table(pod, "spec"), "containers");
+	const struct doc *main = all && all->array.n ? all->array.v[0] : NULL;
+	const struct doc *command = doc_array(main, "command");
+	const struct doc *status = first_status(pod, "containerStatuses", 0);
+	const struct doc *now = doc_table(status, "state");
+	struct str said;
+
+	if (!command || command->array.n != 2 || !str_is(command->array.v[1]->s, START))
+		return false;
+	if (!names_shell(doc_table(now, "terminated"), &said) &&
+	    !names_shell(doc_table(now, "waiting"), &said) &&
+	    !names_shell(doc_table(doc_table(status, "lastState"), "terminated"), &said))
+		return false;
+	ret->life = POD_STUCK;
+	err_set(&ret->why, ERR_INVALID,
+		"pod %.60s: its image %.80s has no " SHELL
+		" to begin with: set agent_image in [kubernetes]: %.*s",
+		kube_meta(pod, "name"), doc_str(main, "image", STR("")).p, STR_ARG(said));
+	return true;
+}
+
 void pod_judge(const struct doc *pod, struct pod_state *ret)
 {
 	struct str phase = doc_str(doc_table(pod, "status"), "phase", STR("Pending"));
 
 	*ret = (struct pod_state){.life = POD_RUNNING};
+	if (judge_shell(pod, ret))
+		return;
 	if (str_is(phase, "Failed") || str_is(phase, "Succeeded"))
 		judge_ended(pod, ret);
 	else if (str_is(phase, "Pending"))

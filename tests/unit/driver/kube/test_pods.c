@@ -84,6 +84,47 @@ static void a_container_that_cannot_start_is_stuck(void **state)
 	       POD_STUCK, ERR_INVALID, "no valid name");
 }
 
+#define NO_SHELL "exec: \\\"/bin/sh\\\": stat /bin/sh: no such file or directory"
+
+static struct pod_state judge_begun_by(const char *command, const char *status)
+{
+	struct pod_state s;
+
+	pod_judge(parse(arena_printf(arena,
+				     "{\"metadata\":{\"name\":\"p-0\"},\"spec\":{\"containers\":["
+				     "{\"image\":\"bare:1\",\"command\":%s}]},\"status\":%s}",
+				     command, status)),
+		  &s);
+	return s;
+}
+
+static void an_image_without_a_shell_says_what_to_set(void **state)
+{
+	static const char *const shown[] = {
+		"{\"phase\":\"Failed\",\"containerStatuses\":[{\"state\":{\"terminated\":"
+		"{\"exitCode\":128,\"reason\":\"StartError\",\"message\":\"" NO_SHELL "\"}}}]}",
+		/* of a pod that is started again */
+		"{\"phase\":\"Running\",\"containerStatuses\":[{\"state\":{\"waiting\":{\"reason\":"
+		"\"CrashLoopBackOff\",\"message\":\"back-off\"}},\"lastState\":{\"terminated\":{"
+		"\"exitCode\":128,\"reason\":\"StartError\",\"message\":\"" NO_SHELL "\"}}}]}",
+		"{\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":{\"waiting\":{\"reason\":"
+		"\"RunContainerError\",\"message\":\"" NO_SHELL "\"}}}]}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+		struct pod_state s =
+			judge_begun_by("[\"/bin/sh\",\"/var/run/regatta/start\"]", shown[i]);
+
+		assert_int_equal(s.life, POD_STUCK);
+		assert_int_equal(s.why.kind, ERR_INVALID);
+		assert_non_null(strstr(s.why.msg, "image bare:1 has no /bin/sh"));
+		assert_non_null(strstr(s.why.msg, "set agent_image in [kubernetes]"));
+		s = judge_begun_by("[\"/bin/sh\",\"mine\"]", shown[i]); /* a command of the job */
+		assert_null(strstr(s.why.msg, "agent_image"));
+	}
+}
+
 static void how_a_pod_ended_is_said(void **state)
 {
 	(void)state;
@@ -201,6 +242,7 @@ int main(void)
 		T(a_pod_that_runs_or_starts_has_no_words),
 		T(the_scheduler_says_what_is_missing),
 		T(a_container_that_cannot_start_is_stuck),
+		T(an_image_without_a_shell_says_what_to_set),
 		T(how_a_pod_ended_is_said),
 		T(run_and_install_are_put_in_everywhere),
 		T(a_long_name_is_cut_and_stays_its_own),
