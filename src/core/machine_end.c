@@ -49,12 +49,13 @@ enum machine_end_step machine_end_next(struct machine_end *e, const struct machi
 		return now_ms > e->started_ms + MACHINE_END_UNUSED_MS ? MACHINE_END_LEAVE
 								      : MACHINE_END_WAIT;
 	int64_t stays_ms = f->lost ? MACHINE_END_TELL_MS : MACHINE_END_FIRST_MS;
+	int64_t keep_ms = f->copied && !f->lost ? 0 : f->keep_ms;
 
-	if (stays_ms < f->keep_ms)
-		stays_ms = f->keep_ms;
+	if (stays_ms < keep_ms)
+		stays_ms = keep_ms;
 	if (now_ms < e->idle_ms + stays_ms)
 		return MACHINE_END_WAIT;
-	bool late = now_ms > e->idle_ms + f->keep_ms + MACHINE_END_GIVE_UP_MS;
+	bool late = now_ms > e->idle_ms + keep_ms + MACHINE_END_GIVE_UP_MS;
 
 	e->asked = true;
 	if (!e->detached && !late) {

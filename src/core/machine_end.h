@@ -37,9 +37,10 @@ struct machine_end {
 
 struct machine_end_facts {
 	const struct plan *plan; /* of the run that the machine was made for; NULL: none has come */
-	bool busy;	 /* a run is active, or its results or its report are not ready yet */
-	bool lost;	 /* the results of a run could not be copied */
-	int64_t keep_ms; /* so long the results of the run are kept on the machine for whoever made it; 0: they are elsewhere */
+	bool busy; /* a run is active, or its results or its report are not ready yet */
+	bool lost; /* the results of a run could not be copied */
+	int64_t keep_ms; /* so long the results of the run are kept on the machine for whoever made it; 0: they are not */
+	bool copied; /* they go elsewhere: only those that could not be copied are kept */
 };
 
 enum machine_end_step {

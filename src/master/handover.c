@@ -60,6 +60,8 @@ struct handover_task {
 	const char *results,
 		*credentials; /* URL of the run's results; NULL: its master keeps them */
 	const char *fetched;  /* the directory for them */
+	bool kept;	      /* its master keeps those that it cannot copy */
+	char not_copied[160]; /* why they were fetched from there; "": they were not */
 	struct event ev;      /* the answer */
 	char state[32];	      /* of the run there */
 	const char *counts;   /* of its nodes, JSON; NULL: not told */
@@ -119,17 +121,31 @@ static struct doc *facts_there(const struct live_run *lr, struct arena *a)
 	return facts;
 }
 
+/* The other master asks the provider as its machine's own account.  What it needs besides are the credentials for the
+ * stores of the run, where those are not the provider's; NULL: there are none. */
+static struct doc *credentials_there(const struct live_run *lr, struct arena *a)
+{
+	const struct doc *stores = run_store_credentials(lr);
+	struct doc *given = stores ? doc_new(a, DOC_TABLE) : NULL;
+
+	if (stores)
+		doc_set(a, given, STR(OBJECT_CREDENTIALS), doc_copy(a, stores));
+	return given;
+}
+
 /* The same in every try: the other master knows it by its request id. */
 static const char *make_body(const struct live_run *lr, struct arena *a)
 {
 	const struct doc *kept = doc_table(lr->secrets, SUBMISSION);
-	struct doc *body = doc_new(a, DOC_TABLE);
+	struct doc *body = doc_new(a, DOC_TABLE), *credentials = credentials_there(lr, a);
 
 	for (size_t i = 0; kept && i < kept->table.n; i++)
 		doc_set(a, body, kept->table.v[i].key, kept->table.v[i].value);
 	doc_set(a, body, STR("request_id"), doc_new_str(a, str_from(lr->row.request_id)));
 	doc_set(a, body, STR("run"), doc_new_str(a, str_from(lr->row.id)));
 	doc_set(a, body, STR("facts"), facts_there(lr, a));
+	if (credentials)
+		doc_set(a, body, STR("credentials"), credentials);
 	return doc_json_text(a, body);
 }
 
@@ -146,10 +162,8 @@ static int add_blob(void *ctx, const char *sha256)
 static void answer(struct handover_task *t, enum outcome outcome, const struct err *why)
 {
 	t->ev.outcome = outcome;
-	if (!why)
-		return;
-	t->ev.err_kind = why->kind;
-	snprintf(t->ev.text, sizeof(t->ev.text), "%.255s", why->msg);
+	t->ev.err_kind = why ? why->kind : ERR_NONE;
+	snprintf(t->ev.text, sizeof(t->ev.text), "%.255s", why ? why->msg : "");
 }
 
 /* Not reached: nothing was asked. */
@@ -390,7 +404,7 @@ static int read_fetched(const struct handover_task *t, const char *name, struct 
 static int read_result(struct handover_task *t, const char *name, const struct deadline *d,
 		       struct buf *out, struct err *err)
 {
-	if (!t->results)
+	if (!t->results || read_fetched(t, NULL, NULL, err) == 0)
 		return read_fetched(t, name, out, err);
 	const struct object_access who = {.credentials = t->credentials, .own = true};
 	CLEANUP(object_store_freep) struct object_store *st = NULL;
@@ -492,6 +506,17 @@ static bool is_refused(enum err_kind kind)
 	return kind == ERR_DENIED || kind == ERR_INVALID;
 }
 
+/* The other master has given up the copy, and keeps the results. */
+static void fetch_instead(struct handover_task *t, const struct deadline *d)
+{
+	char why[sizeof(t->not_copied)];
+
+	snprintf(why, sizeof(why), "%.159s", t->ev.text);
+	await_fetched(t, d);
+	if (t->ev.outcome == OUTCOME_DONE)
+		memcpy(t->not_copied, why, sizeof(why));
+}
+
 static void await_results(struct handover_task *t, const struct deadline *d)
 {
 	struct err err = {0}, there = {0};
@@ -509,6 +534,8 @@ static void await_results(struct handover_task *t, const struct deadline *d)
 		answer(t, OUTCOME_UNSURE, &err);
 	else if (t->fx.gone || ask_for_copy(t, d, &there) < 0)
 		answer(t, OUTCOME_ABSENT, t->fx.gone ? &err : &there);
+	else if (t->ev.outcome == OUTCOME_REFUSED && t->kept)
+		fetch_instead(t, d);
 }
 
 static void sweep(struct handover_task *t, const struct deadline *d)
@@ -582,6 +609,9 @@ static void take(struct handover_task *t)
 		snprintf(lr->remote.counts, sizeof(lr->remote.counts), "%s", t->counts);
 		lr->remote.cost_usd = t->cost_usd;
 	}
+	if (t->not_copied[0])
+		run_note(lr, "results", -1, "not copied, and fetched from its master: %s",
+			 t->not_copied);
 	run_event(lr, &t->ev);
 	round_mark(lr);
 }
@@ -618,9 +648,10 @@ void handover_do(struct live_run *lr, const struct effect *fx)
 	t->at = lr->remote.at;
 	t->run = arena_strdup(t->a, lr->row.id);
 	t->blobs_dir = arena_printf(t->a, "%s/" LAYOUT_BLOBS, lr->m->home);
-	const char *url = plan_results(&lr->plan, t->a).url;
+	const struct plan_results to = plan_results(&lr->plan, t->a);
 
-	t->results = url ? arena_printf(t->a, "%s%s/", url, lr->row.id) : NULL;
+	t->results = to.url ? arena_printf(t->a, "%s%s/", to.url, lr->row.id) : NULL;
+	t->kept = to.there_ms > 0;
 	t->fetched = arena_printf(t->a, "%s/" LAYOUT_FETCHED, lr->dir);
 	t->credentials = lr->credentials;
 	if (fx->kind == FX_HAND_OVER) {
@@ -670,9 +701,10 @@ static void take_in(const struct live_run *lr, const char *credentials)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct taking_in *t = xcalloc(1, sizeof(*t));
+	const char *index = arena_printf(a, "%s/" LAYOUT_FETCHED "/" RESULTS_INDEX, lr->dir);
 	const struct import_source from = {
 		.run = lr->row.id,
-		.url = plan_results(&lr->plan, a).url,
+		.url = file_exists(index) ? NULL : plan_results(&lr->plan, a).url,
 		.credentials = credentials,
 	};
 

@@ -5,8 +5,9 @@
  *
  * The other master is spoken to over HTTPS, with the pin and the token that its driver knows (reach).
  * It gets the submission as it came, the facts of the run with the ids of what is there already, and
- * the archives of source and data, but not the caller's credentials: its machine has a role.  What it
- * is handed is kept with the secrets of the run until the run has ended.
+ * the archives of source and data, but not the caller's credentials for the provider: its machine has a
+ * role.  Of those only what is for other stores goes along (OBJECT_CREDENTIALS).  What it is handed is
+ * kept with the secrets of the run until the run has ended.
  *
  * While it has the run, contexts/<run>.json of this home names it, so that commands find it.
  */

@@ -90,11 +90,15 @@ int run_secrets_load(struct live_run *lr, struct job *job, struct err *err)
 	return 0;
 }
 
+const struct doc *run_store_credentials(const struct live_run *lr)
+{
+	return doc_table(doc_table(lr->secrets, CREDENTIALS), OBJECT_CREDENTIALS);
+}
+
 int run_credentials_renew(struct live_run *lr, const struct doc *credentials, struct err *err)
 {
 	struct doc *fresh = doc_copy(lr->arena, credentials);
-	const struct doc *stores =
-		doc_table(doc_table(lr->secrets, CREDENTIALS), OBJECT_CREDENTIALS);
+	const struct doc *stores = run_store_credentials(lr);
 
 	if (stores && !doc_get(fresh, OBJECT_CREDENTIALS)) /* what came is for the engine only */
 		doc_set(lr->arena, fresh, STR(OBJECT_CREDENTIALS), doc_copy(lr->arena, stores));

@@ -17,6 +17,8 @@ struct live_run;
 void run_secrets_take(struct live_run *lr, const struct doc *credentials);
 /* New credentials for the drivers of an active run whose old ones hold no more; stored durably. */
 int run_credentials_renew(struct live_run *lr, const struct doc *credentials, struct err *err);
+/* Those among the credentials that are for stores of objects, where the engine has others; NULL: none. */
+const struct doc *run_store_credentials(const struct live_run *lr);
 /* Stores lr->secrets durably; does nothing if the run has none. */
 int run_secrets_save(const struct live_run *lr, struct err *err);
 /* Puts the secrets of an active run back into its masked job and into lr->client_env.

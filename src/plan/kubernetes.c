@@ -45,31 +45,13 @@ static bool has_images(const struct job *job, const struct kube_table *t)
 	return all;
 }
 
-/* A master in the cluster has no credentials but those of its account there. */
-static void check_master(const struct job *job, struct arena *a, struct problems *ps)
+static void check_roles(const struct job *job, struct arena *a, struct problems *ps)
 {
-	const struct data_spec *inputs;
-	size_t n = job_data(job, a, &inputs);
-
 	for (size_t i = 0; i < job->roles.n; i++)
 		if (strcmp(job_role(job, i)->name, KUBE_MASTER_ROLE) == 0)
 			problems_add(ps, a, job_role(job, i)->pos,
 				     "role '" KUBE_MASTER_ROLE
 				     "': engine kubernetes uses this name for itself");
-	if (strcmp(job->master, "auto") != 0)
-		return;
-	if (job->output.s3)
-		problems_add(
-			ps, a, job->engine_pos,
-			"output.s3 needs a master with credentials of AWS: set master = \"here\" "
-			"or \"context:NAME\"; a master in the cluster has none");
-	for (size_t i = 0; i < n; i++)
-		if (str_starts(str_from(inputs[i].src), STR("s3://")))
-			problems_add(
-				ps, a, inputs[i].pos,
-				"'%s' needs a master with credentials of AWS: set master = \"here\" "
-				"or \"context:NAME\"; a master in the cluster has none",
-				inputs[i].src);
 }
 
 static bool check(const struct job *job, struct arena *a, struct problems *ps)
@@ -80,7 +62,7 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	plan_check_own_machines(job, "kubernetes", a, ps);
 	kube_check_table(t, a, ps);
 	kube_check_operator(job, t, a, ps);
-	check_master(job, a, ps);
+	check_roles(job, a, ps);
 	if (!has_images(job, t))
 		problems_add(
 			ps, a, t->pos.line ? t->pos : job->engine_pos,

@@ -434,19 +434,21 @@ bool plan_keeps_results(const struct plan *p)
 {
 	const struct engine *engine = engine_named(p->job->engine);
 
-	return engine && engine->keeps_results && plan_master_is_apart(p) && !p->job->output.s3;
+	return engine && engine->keeps_results && plan_master_is_apart(p);
 }
 
 struct plan_results plan_results(const struct plan *p, struct arena *a)
 {
 	const struct engine *engine = engine_named(p->job->engine);
 	const char *s3 = p->job->output.s3;
+	struct plan_results r = {
+		.there_ms = plan_keeps_results(p) ? p->job->output.retention_ms : 0,
+	};
 
 	if (s3)
-		return (struct plan_results){
-			.url = arena_printf(a, "%s%s", s3, s3[strlen(s3) - 1] == '/' ? "" : "/")};
-	if (plan_keeps_results(p))
-		return (struct plan_results){.there_ms = p->job->output.retention_ms};
+		r.url = arena_printf(a, "%s%s", s3, s3[strlen(s3) - 1] == '/' ? "" : "/");
+	if (r.url || r.there_ms)
+		return r;
 	return engine && engine->results ? engine->results(p, a) : (struct plan_results){0};
 }
 

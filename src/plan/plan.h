@@ -117,7 +117,7 @@ struct doc *plan_manifests(const struct plan *p, struct arena *a, struct err *er
 struct plan_results {
 	const char *url; /* "s3://bucket/runs/", before the id of the run; NULL: nowhere */
 	int keep_days;	 /* the store removes them then; 0: whatever its owner's rules say */
-	/* In place of a URL: how long they stay on the machine of the run's master, if nobody fetches them
+	/* How long they stay on the machine of the run's master, if nobody fetches them and they are not at the URL
 	 * (plan_keeps_results()); 0: they do not. */
 	int64_t there_ms;
 };
@@ -125,8 +125,8 @@ struct plan_results {
 bool plan_preflight(const struct plan *p);
 /* How many others each of n nodes tries to reach, at most. */
 int plan_preflight_peers(const struct plan *p, int n);
-/* Do the results of the run stay on the machine of the master that it is handed to, until whoever handed it over has
- * fetched them? */
+/* Do the results of the run stay on the machine of the master that it is handed to, until they are at their URL or
+ * whoever handed it over has fetched them? */
 bool plan_keeps_results(const struct plan *p);
 /* The name of an engine whose runs can have such plans, for the simulator; NULL: there is none. */
 const char *plan_engine_that_keeps_results(void);

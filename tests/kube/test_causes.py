@@ -2,11 +2,15 @@
 import datetime
 import json
 import secrets
+import time
 
 import pytest
 
+from . import images
 from .cluster import wait_for
+from .conftest import BINARY
 from .test_agentless import plain
+from .test_master import apart
 from .test_operator_runs import jobset_of, manifest, mpijob_of, submit
 from .test_quickstart import small
 
@@ -92,3 +96,48 @@ def test_pods_that_admission_denies_to_other_operators(jobset, mpi_operator, use
     cause = failed(user, namespace, run, "FailedCreate" if kind == "JobSet" else "MPIJobFailed")
     assert "forbidden: violates PodSecurity \"restricted:latest\"" in cause, cause
     namespace.nothing_left()
+
+
+@pytest.fixture
+def far_claim(cluster, namespace):
+    """The name of a claim that is bound to a volume in a zone that no node is in."""
+    name = f"far-{secrets.token_hex(4)}"
+    zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-of-nobody"]}
+    cluster.api("POST", "/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": {
+        "capacity": {"storage": "1Mi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "", "hostPath": {"path": "/tmp"},
+        "claimRef": {"namespace": namespace.name, "name": name}, "persistentVolumeReclaimPolicy": "Retain",
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}}}})
+    namespace.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": name, "resources": {"requests": {"storage": "1Mi"}}}})
+    wait_for(lambda: namespace.json("get", "pvc", name)["status"].get("phase") == "Bound", "the claim to be bound")
+    namespace.before = namespace.things()
+    yield name
+    namespace.kubectl("delete", "pvc", name)
+    cluster.api("DELETE", f"/api/v1/persistentvolumes/{name}")
+
+
+@pytest.mark.long
+def test_a_claim_in_another_zone(user, namespace, far_claim):
+    volume = f"[[volumes]]\npath = \"/data\"\npvc = \"{far_claim}\""
+    run = user.submit(user.job(plain(["true"], more="[timeouts]\nboot = \"20s\"", table=volume, count=1)))
+    wait_for(lambda: any("affinity" in (w["why"] or "") for w in user.status(run)["waiting"]), "the scheduler's words", 60)
+    known = time.time()
+    said = min(moment(e) for e in namespace.json("get", "events")["items"] if e["reason"] == "FailedScheduling")
+    assert known - said < SOON, f"known after {known - said:.1f} s"
+    ended = user.ends(run)
+    assert ended["verdict"] == "failed" and "0/3 nodes are available" in ended["cause"] and "affinity" in ended["cause"], ended["cause"]
+    assert ended["exit_code"] == 6
+    namespace.nothing_left()
+
+
+@pytest.mark.long
+def test_an_image_without_a_shell(here, namespace, tmp_path):
+    images.write_program(tmp_path / "bare.tar", "bench.test/bare:1", BINARY)
+    namespace.cluster.load_image(tmp_path / "bare.tar")
+    for made in (small, apart):
+        began = time.monotonic()
+        ended = here.ends(here.submit(here.job(made(["/regatta", "version"], image="bench.test/bare:1"))))
+        assert ended["verdict"] == "failed" and ended["exit_code"] == 2, ended["cause"]
+        assert "image bench.test/bare:1 has no /bin/sh to begin with: set agent_image in [kubernetes]" in ended["cause"], ended["cause"]
+        print(f"known and all removed after {time.monotonic() - began:.1f} s")
+        namespace.nothing_left()

@@ -139,6 +139,58 @@ def test_the_own_master_puts_results_where_output_s3_says(user, namespace):
         wait_for(lambda: s3.list_objects_v2(Bucket="results-of-pods", Prefix=f"runs/{run}/index.json").get("Contents"), "the copy")
         assert s3.get_object(Bucket="results-of-pods", Key=f"runs/{run}/logs/worker-0.log")["Body"].read() == b"hello\n"
         namespace.nothing_left()
-        refused = user("run", user.job(apart(["true"], count=1) + "[output]\ns3 = \"s3://results-of-pods/\"\n"), code=2)
-        assert "a master in the cluster has none" in refused.stderr
+
+
+def until_copied(s3, run):
+    wait_for(lambda: s3.list_objects_v2(Bucket="results-of-pods", Prefix=f"runs/{run}/index.json").get("Contents"), "the copy", 120)
+    return s3.get_object(Bucket="results-of-pods", Key=f"runs/{run}/logs/worker-0.log")["Body"].read()
+
+
+STORED = """[output]
+s3 = "s3://results-of-pods/runs"
+keep = "kept.txt"
+[[data]]
+src = "s3://results-of-pods/inputs/in.txt"
+path = "in.txt"
+"""
+
+
+@pytest.mark.long
+def test_a_master_in_the_cluster_reads_inputs_from_s3_and_puts_results_there_without_a_client(user, namespace):
+    with Cloud(host=namespace.cluster.at.here) as cloud:
+        user.env.update(cloud.env())
+        s3 = client(cloud, "s3", signature_version="s3v4")
+        s3.create_bucket(Bucket="results-of-pods")
+        s3.put_object(Bucket="results-of-pods", Key="inputs/in.txt", Body=b"from the bucket\n")
+        script = "cat in.txt; while [ ! -e /tmp/go ]; do sleep 0.1; done; cp in.txt kept.txt; env | grep -c AWS_; true"
+        run = user.submit(user.job(apart(["sh", "-c", script], count=1, more=STORED)))
+        wait_for(lambda: user("logs", run, "worker-0", code=None).stdout == "from the bucket\n", "the log", 120)
+        kill_master(user)
+        for thing in ("secrets", "configmaps", "jobs", "pods"):
+            assert cloud.root.secret not in namespace.kubectl("get", thing, "-o", "yaml")
+        namespace.kubectl("exec", next(p["metadata"]["name"] for p in namespace.pods(f"regatta/run={run},regatta/role=worker")), "--",
+                          "touch", "/tmp/go")
+        assert until_copied(s3, run) == b"from the bucket\n0\n"
+        namespace.nothing_left()  # its master has removed everything of the run, itself at last
+        ended = user.ends(run)
+        assert ended["verdict"] == "succeeded", ended["cause"]
+        home = user.directory / "home/runs" / run
+        wait_for(lambda: (home / "results.json").exists(), "the results")
+        assert [path.read_text() for path in (home / "outputs").glob("**/kept.txt")] == ["from the bucket\n"]
+
+
+@pytest.mark.long
+def test_results_that_a_master_in_the_cluster_may_not_copy_are_fetched_from_it(user, namespace):
+    with Cloud(host=namespace.cluster.at.here) as cloud:
+        reader = cloud.user("reader", {"Version": "2012-10-17", "Statement": [
+            {"Effect": "Allow", "Action": ["s3:GetBucketLocation", "s3:ListBucket", "s3:GetObject"], "Resource": "*"}]})
+        user.env.update(cloud.env(reader))
+        client(cloud, "s3", signature_version="s3v4").create_bucket(Bucket="results-of-pods")
+        run = user.submit(user.job(apart(["echo", "hello"], count=1) + "[output]\ns3 = \"s3://results-of-pods/runs\"\n"))
+        ended = user.ends(run)
+        assert ended["verdict"] == "succeeded", ended["cause"]
         namespace.nothing_left()
+        home = user.directory / "home/runs" / run
+        wait_for(lambda: (home / "results.json").exists(), "the results")
+        assert (home / "logs/worker-0.log").read_bytes() == b"hello\n"
+        assert "not copied, and fetched from its master" in user("events", run).stdout

@@ -5,7 +5,7 @@ import pytest
 
 from .cluster import wait_for
 from .test_agentless import plain
-from .test_quickstart import HEAD, IMAGE
+from .test_quickstart import HEAD, IMAGE, small
 
 UNTIL_GO = "echo begin; while [ ! -e /tmp/go ]; do sleep 0.2; done; echo done"
 SECONDS = 180
@@ -69,3 +69,48 @@ def test_runs_on_a_node_that_is_killed_say_so_and_nothing_runs_twice(here, clust
     for run in runs:
         here.ends(run)
     namespace.nothing_left()
+
+
+def to_kubelet(cluster, node, signal):
+    """The first process of the machine starts one that has ended again."""
+    machine = cluster.machines[node]
+    machine.exec("kill", f"-{signal}", machine.exec("pidof", "-s", "kubelet").stdout.strip())
+
+
+@pytest.mark.long
+def test_a_kubelet_that_is_killed_or_hangs_does_not_harm_a_run(here, cluster, namespace):
+    where = "node_selector = { \"kubernetes.io/hostname\" = \"node3\" }"
+    script = "i=0; while [ ! -e /tmp/go ]; do echo line $i; i=$((i+1)); sleep 0.2; done; echo last $i"
+    agentless = here.submit(here.job(plain(["sh", "-c", script], table=where, count=1), "agentless.toml"))
+    agent = here.submit(here.job(small(["sh", "-c", script], table=where, count=1)))
+    for run in (agent, agentless):
+        wait_for(lambda run=run: here.status(run)["state"] == "running" and "line 1" in here("logs", run, "worker-0").stdout, f"{run} to run", SECONDS)
+    before = {run: pods_of(namespace, run, "worker").keys() for run in (agent, agentless)}
+    old = cluster.machines["node3"].exec("pidof", "-s", "kubelet").stdout
+    to_kubelet(cluster, "node3", "KILL")
+    wait_for(lambda: (now := cluster.machines["node3"].exec("pidof", "-s", "kubelet", check=False).stdout) and now != old, "another kubelet")
+    # One that is back answers for its pods: a log that is asked for goes through it.
+    wait_for(lambda: cluster.answers("/api/v1/nodes/node3/proxy/healthz"), "it to answer", SECONDS)
+    done(here, namespace, agentless, before)
+    to_kubelet(cluster, "node3", "STOP")
+    try:
+        wait_for(lambda: "node3" not in cluster.ready_nodes(), "node3 not to be ready", SECONDS)
+        size = len(here("logs", agent, "worker-0").stdout)
+        wait_for(lambda: len(here("logs", agent, "worker-0").stdout) > size, "more of the log")
+        assert here.status(agent)["state"] == "running"
+    finally:
+        to_kubelet(cluster, "node3", "CONT")
+    wait_for(lambda: "node3" in cluster.ready_nodes(), "node3 to be ready", SECONDS)
+    done(here, namespace, agent, before)
+    namespace.nothing_left()
+
+
+def done(user, namespace, run, before):
+    """The run has the pods that it had, and ends with all of its log."""
+    pods = pods_of(namespace, run, "worker")
+    assert pods.keys() == before[run] and user.status(run)["state"] == "running"
+    namespace.kubectl("exec", next(iter(pods.values()))["metadata"]["name"], "--", "touch", "/tmp/go")
+    ended = user.ends(run)
+    assert ended["verdict"] == "succeeded", ended["cause"]
+    lines = user("logs", run, "worker-0").stdout.splitlines()
+    assert lines == [f"line {i}" for i in range(len(lines) - 1)] + [f"last {len(lines) - 1}"]

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "driver/kube/object.h"
+#include "driver/object_store.h"
 #include "fmt/doc.h"
 
 #define GONE_MS 4000 /* so long a delete waits for the end of what it deletes */
@@ -12,11 +13,21 @@
 
 /* ---- the beginning of a call ---- */
 
+/* A master in the cluster has those of its account, and gets others only for the stores of the run. */
+static bool has_access(const struct kube_work *w)
+{
+	struct doc *d = NULL;
+
+	if (!w->row->credentials || json_parse(str_from(w->row->credentials), w->a, &d, NULL) < 0)
+		return w->row->credentials != NULL;
+	return doc_get(d, "server") || !doc_get(d, OBJECT_CREDENTIALS);
+}
+
 static int read_access(struct kube_work *w, struct err *err)
 {
 	const struct env_lookup own = {0};
 
-	if (w->row->credentials)
+	if (has_access(w))
 		return access_from_json(w->row->credentials, &w->d, w->a, &w->access, err);
 	return access_in_cluster(&own, w->a, &w->access, err);
 }

@@ -65,6 +65,7 @@ struct export_task {
 	struct arena *a;
 	const char *dir;
 	struct results_place at;
+	bool kept; /* what cannot be copied can be fetched from here */
 	struct results_sum sum;
 	struct err err;
 };
@@ -205,10 +206,10 @@ static void work(void *arg, const struct deadline *d)
 	/* The list of outputs goes with them, if it can be made. */
 	buf_init(&list, OUTPUT_LIST_MAX_BYTES);
 	(void)output_list_read(t->dir, d, &list, NULL);
-	if (t->at.url)
-		(void)results_put(t->dir, &t->at, d, &t->sum, &t->err);
-	else
+	if (!t->at.url)
 		(void)results_index(t->dir, &t->at, &t->sum, &t->err);
+	else if (results_put(t->dir, &t->at, d, &t->sum, &t->err) < 0 && t->kept)
+		(void)results_index(t->dir, &t->at, &t->sum, NULL);
 }
 
 static void work_done(void *arg, enum err_kind how)
@@ -246,6 +247,7 @@ static struct export_task *task_of(struct exports *e, const struct live_run *lr)
 	t->a = arena_new();
 	to = plan_results(&lr->plan, t->a);
 	t->dir = arena_strdup(t->a, lr->dir);
+	t->kept = to.there_ms > 0;
 	t->at = (struct results_place){
 		.url = to.url ? arena_strdup(t->a, to.url) : NULL,
 		.run = arena_strdup(t->a, lr->row.id),

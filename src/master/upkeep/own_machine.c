@@ -123,8 +123,11 @@ void own_machine_check(struct own_machine *o)
 	int index = -1;
 
 	if (lr) {
+		const struct plan_results to = plan_results(&lr->plan, lr->arena);
+
 		f.plan = &lr->plan;
-		f.keep_ms = plan_results(&lr->plan, lr->arena).there_ms;
+		f.keep_ms = to.there_ms;
+		f.copied = to.url != NULL;
 		f.lost = exports_failure(o->m->exports, lr->row.no, &(bool){false}) != NULL;
 	}
 	switch (machine_end_next(&o->end, &f, clock_boot_ms(), &index)) {

@@ -74,6 +74,26 @@ static void results_that_only_the_machine_has_keep_it_for_their_time(void **stat
 	assert_int_equal(next(&x, &kept), MACHINE_END_DETACH);
 }
 
+static void results_that_go_elsewhere_keep_it_only_if_they_are_not_copied(void **state)
+{
+	const struct machine_end_facts copied = {.plan = &plan, .keep_ms = 3600000, .copied = true};
+	const struct machine_end_facts not_copied = {
+		.plan = &plan, .keep_ms = 3600000, .copied = true, .lost = true};
+	struct ending x = begin();
+
+	(void)state;
+	assert_int_equal(next(&x, &copied), MACHINE_END_WAIT);
+	x.now += MACHINE_END_FIRST_MS;
+	assert_int_equal(next(&x, &not_copied), MACHINE_END_WAIT);
+	assert_int_equal(next(&x, &copied), MACHINE_END_DETACH);
+	x = begin();
+	assert_int_equal(next(&x, &not_copied), MACHINE_END_WAIT);
+	x.now += not_copied.keep_ms - 1;
+	assert_int_equal(next(&x, &not_copied), MACHINE_END_WAIT);
+	x.now++;
+	assert_int_equal(next(&x, &not_copied), MACHINE_END_DETACH);
+}
+
 static void the_machine_detaches_itself_then_its_group_goes_then_itself(void **state)
 {
 	struct ending x = begin();
@@ -193,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(results_that_only_the_machine_has_keep_it_for_their_time),
+		cmocka_unit_test(results_that_go_elsewhere_keep_it_only_if_they_are_not_copied),
 		cmocka_unit_test(the_machine_detaches_itself_then_its_group_goes_then_itself),
 		cmocka_unit_test(a_run_that_is_not_done_keeps_the_machine),
 		cmocka_unit_test(

@@ -213,7 +213,7 @@ static struct core_run *core(struct handed *h)
 }
 
 /* Submitted with an archive, as by a client that hands the run over. */
-static void submit(struct handed *h)
+static void submit_with(struct handed *h, const char *credentials)
 {
 	CLEANUP(freep)
 	char *blob = xasprintf("%s/" LAYOUT_BLOBS "/" ARCHIVE, h->r->home);
@@ -222,12 +222,17 @@ static void submit(struct handed *h)
 		"{\"request_id\":\"request-0123456789\",\"job\":" JOB
 		",\"base_dir\":\"/\",\"client_env\":{},\"tags\":[\"mine\"],\"source_sha256\":\"" ARCHIVE
 		"\",\"credentials\":%s,\"facts\":{\"at\":\"client\"," FACTS "}}",
-		h->s3.credentials);
+		credentials);
 	CLEANUP(freep) char *dir = xasprintf("%s/" LAYOUT_BLOBS, h->r->home);
 
 	assert_int_equal(file_mkdir_p(dir, 0700, NULL), 0);
 	assert_int_equal(file_write_atomic(blob, STR("archive"), 0600, false, NULL), 0);
 	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs", body), 201);
+}
+
+static void submit(struct handed *h)
+{
+	submit_with(h, h->s3.credentials);
 }
 
 static void hand_over(struct handed *h)
@@ -273,6 +278,23 @@ static void the_archive_goes_first_and_no_credentials_go_at_all(void **state)
 	assert_null(strstr(h->other.bodies[0], "credentials"));
 	assert_true(has_context(h, rig_run(h->r)->row.id));
 	assert_int_equal(rig_count(h->r, "publish"), 1);
+}
+
+/* Rule: what is for the provider stays here, what is for stores that are not the provider's goes along. */
+static void credentials_for_stores_go_along(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(freep)
+	char *both =
+		xasprintf("{\"access_key\":\"of-the-provider\",\"store\":%s}", h->s3.credentials);
+	CLEANUP(freep)
+	char *sent = xasprintf("\"credentials\":{\"store\":%s}", h->s3.credentials);
+
+	h->other.run = "{\"state\":\"running\"}";
+	submit_with(h, both);
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+	assert_non_null(strstr(h->other.bodies[0], sent));
+	assert_null(strstr(h->other.bodies[0], "of-the-provider"));
 }
 
 static void the_tags_of_the_run_go_along(void **state)
@@ -543,6 +565,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		handed_test(the_archive_goes_first_and_no_credentials_go_at_all),
+		handed_test(credentials_for_stores_go_along),
 		handed_test(the_tags_of_the_run_go_along),
 		handed_test(what_is_made_is_recorded_with_its_kind_and_name),
 		handed_test(an_archive_that_does_not_arrive_is_sent_again_before_the_run),

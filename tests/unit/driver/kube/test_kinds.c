@@ -213,8 +213,14 @@ static void a_row_that_cannot_be_read_asks_nobody(void **state)
 	r->row.spec = ROOT;
 	r->row.credentials = "{}";
 	assert_int_equal(kube_root_driver.destroy(&r->row), OUTCOME_UNSURE);
+	assert_non_null(strstr(r->row.err.msg, "not of a Kubernetes cluster"));
 	r->row.credentials = NULL; /* and this is no pod */
 	assert_int_equal(kube_root_driver.find(&r->row), OUTCOME_UNSURE);
+	assert_non_null(strstr(r->row.err.msg, "this is no pod"));
+	/* What a master in the cluster gets beside its account is for stores. */
+	r->row.credentials = "{\"store\":{\"access_key\":\"k\"}}";
+	assert_int_equal(kube_root_driver.find(&r->row), OUTCOME_UNSURE);
+	assert_non_null(strstr(r->row.err.msg, "this is no pod"));
 	rig_done(r);
 }
 
