@@ -70,27 +70,17 @@ static const struct {
 	{"connection reset", ERR_UNAVAILABLE, "its registry does not answer"},
 };
 
-static const char *last_line(const char *text)
-{
-	const char *last = text;
-
-	for (const char *p = text; *p; p++)
-		if (*p == '\n' && p[1] && p[1] != '\n')
-			last = p + 1;
-	return last;
-}
-
 void image_explain(const char *image, const char *text, struct err *err)
 {
-	const char *last = last_line(text);
-	int n = (int)strcspn(last, "\n");
+	struct str last = str_last_line(str_from(text));
 
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (strstr(text, reasons[i].said)) {
 			err_set(err, reasons[i].kind, "image '%.100s': %s", image, reasons[i].why);
 			return;
 		}
-	err_set(err, ERR_UNAVAILABLE, "image '%.60s': %.*s", image, n < 120 ? n : 120, last);
+	err_set(err, ERR_UNAVAILABLE, "image '%.60s': %.*s", image,
+		last.n < 120 ? (int)last.n : 120, last.p);
 }
 
 /* ---- the program ---- */
@@ -113,9 +103,8 @@ static int run_step(const char *const *argv, const char *what, struct err *err)
 		return err_wrap(err, "%s", what);
 	if (code == 0)
 		return 0;
-	const char *last = last_line(out.p ? out.p : "");
-
-	return err_set(err, ERR_UNAVAILABLE, "%s: %.*s", what, (int)strcspn(last, "\n"), last);
+	return err_set(err, ERR_UNAVAILABLE, "%s: %.*s", what,
+		       STR_ARG(str_last_line(buf_str(&out))));
 }
 
 /* On a machine that was made for the run. */
@@ -381,10 +370,8 @@ static int call_checked(const struct container_record *r, const char *const *wor
 		return -1;
 	if (code == 0)
 		return 0;
-	const char *last = last_line(out.p ? out.p : "");
-
-	return err_set(err, ERR_NOT_FOUND, "image '%.60s': %.*s", image, (int)strcspn(last, "\n"),
-		       last);
+	return err_set(err, ERR_NOT_FOUND, "image '%.60s': %.*s", image,
+		       STR_ARG(str_last_line(buf_str(&out))));
 }
 
 /* By a container that is never started. */

@@ -10,9 +10,12 @@ static const struct {
 	const char *program, *script;
 } managers[] = {
 	{"apt-get",
-	 "export DEBIAN_FRONTEND=noninteractive; set -- -o DPkg::Lock::Timeout=300 -o APT::Get::Assume-Yes=true "
-	 "-o APT::Install-Recommends=false install -- \"$@\"; "
-	 "apt-get -q -o DPkg::Lock::Timeout=300 update && apt-get -q \"$@\""},
+	 /* Lists that cannot be fetched may have old ones beside them that will do. */
+	 "export DEBIAN_FRONTEND=noninteractive; apt() { apt-get -q -o DPkg::Lock::Timeout=300 \"$@\"; }; "
+	 "apt -o APT::Update::Error-Mode=any update; lists=$?; "
+	 "apt -o APT::Get::Assume-Yes=true -o APT::Install-Recommends=false install -- \"$@\"; code=$?; "
+	 "[ $code = 0 ] || [ $lists = 0 ] || echo 'apt-get update could not fetch the lists of packages: "
+	 "does this machine reach its mirror?' >&2; exit $code"},
 	{"dnf", "dnf -y -q install -- \"$@\""},
 	{"yum", "yum -y -q install -- \"$@\""},
 	{"apk", "apk add --no-cache -- \"$@\""},

@@ -16,11 +16,13 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "link/layout.h"
 
 #define GRACE_MS 5000
 #define SHOWN 100 /* bytes of a command in the cause of a failure */
 #define COPY_BYTES 65536
+#define END_BYTES 512 /* of a step's errors, which have their last line */
 
 int setup_init(struct setup *s, struct loop *l, const struct agent_config *cfg, const char *boot_id,
 	       const char *node_dir, const struct attempt_events *ev, void *ctx, struct err *err)
@@ -87,13 +89,46 @@ static int begin(struct setup *s, const struct setup_plan *p, int no, struct err
 	return 0;
 }
 
+static int open_spool(int dirfd, enum stream stream, int flags)
+{
+	char name[16], fifo[16];
+
+	spool_names(stream, name, fifo);
+	return openat(dirfd, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* Bytes of the step's stream; 0 if it has none. */
+static uint64_t open_step(const struct setup *s, int no, enum stream stream, int *ret_fd)
+{
+	CLEANUP(freep) char *dir = attempt_dir(s->dir, no);
+	CLEANUP(close_fdp) int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	*ret_fd = dirfd < 0 ? -1 : open_spool(dirfd, stream, O_RDONLY);
+	return *ret_fd < 0 || fstat(*ret_fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
+}
+
+/* The last line that the step has written to its standard error: mostly its reason. */
+static struct str last_error(const struct setup *s, char room[static END_BYTES])
+{
+	int fd;
+	uint64_t size = open_step(s, s->at.no, STREAM_ERR, &fd);
+	CLEANUP(close_fdp) int from = fd;
+	int64_t at = size > END_BYTES ? (int64_t)(size - END_BYTES) : 0;
+	size_t n = 0;
+
+	if (size == 0 || file_pread_full(from, room, END_BYTES, at, &n, NULL) < 0)
+		return STR("");
+	return str_last_line((struct str){room, n});
+}
+
 /* Why the last step has not ended well.  False if it has. */
 static bool explain(const struct setup *s, const struct setup_plan *p, struct err *err)
 {
 	const struct exit_report *e = &s->at.exit;
 	size_t i = (size_t)s->at.no - 1;
 	const char *line = i < p->n ? p->steps[i].line : "";
-	char span[32];
+	char span[32], room[END_BYTES];
 
 	clock_format_span(p->limit_ms, span);
 	if (s->at.other_boot)
@@ -107,9 +142,12 @@ static bool explain(const struct setup *s, const struct setup_plan *p, struct er
 	else if (e->signal)
 		err_set(err, ERR_INVALID, "setup '%.*s' was killed by signal %d", SHOWN, line,
 			e->signal);
-	else if (e->code != 0)
-		err_set(err, ERR_INVALID, "setup '%.*s' failed with exit code %d", SHOWN, line,
-			e->code);
+	else if (e->code != 0) {
+		struct str said = last_error(s, room);
+
+		err_set(err, ERR_INVALID, "setup '%.*s' failed with exit code %d%s%.*s", SHOWN,
+			line, e->code, said.n ? ": " : "", STR_ARG(said));
+	}
 	return err->kind != ERR_NONE;
 }
 
@@ -129,14 +167,6 @@ enum setup_state setup_advance(struct setup *s, const struct setup_plan *p, stru
 
 /* ---- output ---- */
 
-static int open_spool(int dirfd, enum stream stream, int flags)
-{
-	char name[16], fifo[16];
-
-	spool_names(stream, name, fifo);
-	return openat(dirfd, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-}
-
 static int copy_from(int from, uint64_t at, int to, struct err *err)
 {
 	char bytes[COPY_BYTES];
@@ -152,17 +182,6 @@ static int copy_from(int from, uint64_t at, int to, struct err *err)
 			return -1;
 		at += (uint64_t)n;
 	}
-}
-
-/* Bytes of the step's stream; 0 if it has none. */
-static uint64_t open_step(const struct setup *s, int no, enum stream stream, int *ret_fd)
-{
-	CLEANUP(freep) char *dir = attempt_dir(s->dir, no);
-	CLEANUP(close_fdp) int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	struct stat st;
-
-	*ret_fd = dirfd < 0 ? -1 : open_spool(dirfd, stream, O_RDONLY);
-	return *ret_fd < 0 || fstat(*ret_fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
 }
 
 /* The steps' streams, one after the other, are what the spool holds or will hold: its size says how far

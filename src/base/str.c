@@ -64,6 +64,16 @@ struct str str_cut(struct str *s, char sep)
 	return head;
 }
 
+struct str str_last_line(struct str s)
+{
+	struct str text = str_trim(s);
+	const char *at = text.n ? memrchr(text.p, '\n', text.n) : NULL;
+
+	if (at)
+		text = (struct str){at + 1, text.n - (size_t)(at + 1 - text.p)};
+	return str_trim(text);
+}
+
 bool str_to_u64(struct str s, uint64_t *ret)
 {
 	uint64_t v = 0;

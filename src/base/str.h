@@ -26,6 +26,8 @@ struct str str_trim(struct str s);
 /* Cut at the first sep: returns what is before it and leaves the rest in *s.
  * Without sep returns all and leaves *s with p == NULL. */
 struct str str_cut(struct str *s, char sep);
+/* The last line that is not blank, trimmed: what a program said at its end. */
+struct str str_last_line(struct str s);
 /* Whole text must be the number; false and *ret untouched otherwise. */
 bool str_to_i64(struct str s, int64_t *ret);
 bool str_to_u64(struct str s, uint64_t *ret);

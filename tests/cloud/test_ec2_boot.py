@@ -3,10 +3,11 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 
 import pytest
 
-from . import Cloud, network
+from . import Cloud, network, servers
 from .conftest import client, wait_for
 from .test_ec2_run import ROOT, STAYS, User
 
@@ -91,4 +92,60 @@ def test_the_quickstart_runs_on_instances_and_nothing_is_left(real, user, tmp_pa
     assert loss["last"] < loss["first"] / 10 and loss["count"] == 162
     assert "step 8000/8000" in user("logs", run, "trainer-0").stdout
     assert sorted(path.name for path in (tmp_path / "home/runs" / run / "outputs").glob("**/model-*")) == ["model-0", "model-1"]
+    assert not real.left(*STAYS)
+
+
+# ---- packages of a mirror, and a source of a git server ----
+
+NEEDY = """name = "needy"
+engine = "aws.ec2"
+master = "here"
+max_runtime = "10m"
+instance_type = "{type}"
+packages = {packages}
+source = "git+{url}/code.git@{revision}"
+command = ["sh", "-c", "greeter; cat revision"]
+"""
+
+
+@pytest.fixture
+def code(user, tmp_path):
+    """A job with these packages, whose source is a revision of a repository on a server of HTTPS."""
+    (tmp_path / "git").mkdir()
+
+    def git(*args):
+        subprocess.run(["git", "-C", tmp_path / "git/code.git", "-c", "user.name=a", "-c", "user.email=a@b", *args], check=True, capture_output=True)
+
+    subprocess.run(["git", "init", "-q", tmp_path / "git/code.git"], check=True)
+    for revision in ("v1", "v2"):
+        (tmp_path / "git/code.git/revision").write_text(f"the code of {revision}\n")
+        git("add", ".")
+        git("commit", "-q", "-m", revision)
+        git("tag", revision)
+    with servers.git_over_https(tmp_path / "git", tmp_path) as (url, certificate):
+        user.env["GIT_SSL_CAINFO"] = str(certificate)
+        yield lambda packages, revision="v1", kind="c5.large": NEEDY.format(type=kind, packages=json.dumps(packages), url=url, revision=revision)
+
+
+def test_a_machine_has_its_packages_from_a_mirror_and_its_source_from_a_git_server(real, user, tmp_path, code):
+    """And what is wrong with either is one line: a package or a revision that does not exist, a mirror that does not answer."""
+    (tmp_path / "mirror").mkdir()
+    servers.add_package(tmp_path / "mirror", "greeter", "#!/bin/sh\necho installed and greeting\n")
+    with servers.mirror(tmp_path / "mirror", real.network.caller) as line:
+        nobody = f"deb [trusted=yes] http://{real.network.caller}:9/ ./"
+        real.packages_of = lambda instance: nobody if instance.instance_type == "c5.xlarge" else line
+        good, absent, silent = (user.submit(job) for job in (code(["greeter"]), code(["greeter", "no-such-package"]), code(["greeter"], kind="c5.xlarge")))
+        ended = user.ends(good, 180)
+        assert ended["verdict"] == "succeeded", f"{ended['cause']}\n{consoles(real)}"
+        assert user("logs", good, "worker-0").stdout.endswith("installed and greeting\nthe code of v1\n")
+        ends = [user.ends(run, 180)["cause"] for run in (absent, silent)]
+    assert "setup 'install greeter no-such-package' failed with exit code 100: E: Unable to locate package no-such-package" in ends[0], ends
+    assert "setup 'install greeter' failed with exit code 100: apt-get update could not fetch the lists of packages" in ends[1], ends
+    (tmp_path / "job.toml").write_text(code(["greeter"], "v9"))
+    said = user("run", "-d", "job.toml", code=3).stderr
+    assert said.count("\n") == 1 and "git fetch: fatal: couldn't find remote ref v9" in said, said
+    del user.env["GIT_SSL_CAINFO"]
+    (tmp_path / "job.toml").write_text(code(["greeter"]))
+    said = user("run", "-d", "job.toml", code=3).stderr
+    assert said.count("\n") == 1 and "certificate" in said, said
     assert not real.left(*STAYS)

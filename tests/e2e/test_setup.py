@@ -38,7 +38,7 @@ def test_a_command_that_fails_is_named_with_its_code_and_shown(regatta):
     run = regatta.submit("job.toml")
     status = regatta.wait(run)
     assert status["verdict"] == "failed"
-    assert "setup 'echo because >&2; exit 7' failed with exit code 7" in status["cause"]
+    assert "setup 'echo because >&2; exit 7' failed with exit code 7: because" in status["cause"]
     assert regatta.log(run, "worker-0", err=True) == b"because\n"
     assert "because" in regatta("logs", run).out
     assert not (regatta.cwd / "after").exists() and not (regatta.cwd / "never").exists()

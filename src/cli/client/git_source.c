@@ -44,20 +44,6 @@ static const char **quiet_environment(struct arena *a)
 	return env;
 }
 
-/* The last line that is not empty: what git says at its end. */
-static struct str last_line(struct str text)
-{
-	struct str last = STR("");
-
-	while (text.p) {
-		struct str line = str_trim(str_cut(&text, '\n'));
-
-		if (line.n > 0)
-			last = line;
-	}
-	return last;
-}
-
 static int start_git(const struct repository *r, const char *const *words, int out, pid_t *ret_pid,
 		     struct err *err)
 {
@@ -167,7 +153,7 @@ static int check_out(const struct repository *r, const char **ret_commit, struct
 	buf_init(&out, MAX_OUTPUT + 1);
 	if (run_git(r, init, &out, err) < 0 || fetch_commit(r, &out, err) < 0)
 		return -1;
-	const char *commit = arena_str(r->a, last_line(buf_str(&out))).p;
+	const char *commit = arena_str(r->a, str_last_line(buf_str(&out))).p;
 	const char *checkout[] = {"checkout", "-q", "--detach", commit, NULL};
 
 	if (run_git(r, checkout, &out, err) < 0 || file_remove_tree(own, err) < 0)

@@ -81,6 +81,17 @@ static void a_command_that_fails_ends_setup(void **state)
 	fake_release(f);
 }
 
+static void the_last_line_of_its_errors_is_the_reason(void **state)
+{
+	struct fake *f = *state;
+
+	set_up(f, "[\"yes | head -c 9000 >&2; echo E: no such thing >&2; echo; exit 7 # x\"]", "");
+	assert_fails(f, "invalid",
+		     "setup 'yes | head -c 9000 >&2; echo E: no such thing >&2; echo; exit 7 # x' "
+		     "failed with exit code 7: E: no such thing");
+	fake_release(f);
+}
+
 static void a_command_that_is_killed_is_named_with_its_signal(void **state)
 {
 	struct fake *f = *state;
@@ -132,8 +143,49 @@ static void packages_are_installed_before_setup_by_apt(void **state)
 	install(f, "apt-get");
 	assert_string_equal(
 		fake_file(f, fake_below(f, "args")),
-		"-q,-o,DPkg::Lock::Timeout=300,update,\n-q,-o,DPkg::Lock::Timeout=300,-o,"
+		"-q,-o,DPkg::Lock::Timeout=300,-o,APT::Update::Error-Mode=any,update,\n-q,-o,DPkg::Lock::Timeout=300,-o,"
 		"APT::Get::Assume-Yes=true,-o,APT::Install-Recommends=false,install,--,a,b c,\nsetup\n");
+	fake_release(f);
+}
+
+/* An apt-get that cannot update, and installs only "old". */
+static void install_without_lists(struct fake *f, const char *name)
+{
+	char *json = xasprintf("{\"argv0\":\"sh\",\"path\":\"/usr/bin:/bin\",\"packages\":[\"%s\"],"
+			       "\"setup_env\":{\"PATH\":\"%s\"}}",
+			       name, f->dir);
+
+	assert_int_equal(
+		file_write(
+			fake_below(f, "apt-get"),
+			STR("#!/bin/sh\nfor a; do case $a in update) exit 100 ;; old) exit 0 ;; esac; "
+			    "done; echo E: no such package >&2; exit 100\n"),
+			0700, NULL),
+		0);
+	fake_agent(f);
+	fake_meet(f);
+	fake_send(f, FRAME_INPUTS, json);
+	free(json);
+}
+
+static void lists_that_cannot_be_fetched_are_the_reason(void **state)
+{
+	struct fake *f = *state;
+
+	install_without_lists(f, "new");
+	assert_fails(
+		f, "invalid",
+		"setup 'install new' failed with exit code 100: apt-get update could not fetch the "
+		"lists of packages: does this machine reach its mirror?");
+	fake_release(f);
+}
+
+static void lists_that_are_old_may_do(void **state)
+{
+	struct fake *f = *state;
+
+	install_without_lists(f, "old");
+	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
 	fake_release(f);
 }
 
@@ -211,9 +263,12 @@ int main(int argc, char **argv)
 		CASE(what_setup_prints_comes_before_ready_and_before_the_job),
 		CASE(ready_waits_until_everything_that_setup_printed_was_sent),
 		CASE(a_command_that_fails_ends_setup),
+		CASE(the_last_line_of_its_errors_is_the_reason),
 		CASE(a_command_that_is_killed_is_named_with_its_signal),
 		CASE(all_commands_together_have_one_time_limit),
 		CASE(packages_are_installed_before_setup_by_apt),
+		CASE(lists_that_cannot_be_fetched_are_the_reason),
+		CASE(lists_that_are_old_may_do),
 		CASE(packages_are_installed_by_what_the_machine_has),
 		CASE(a_release_stops_setup),
 		CASE(setup_outlives_the_agent_and_runs_once),

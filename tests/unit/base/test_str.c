@@ -67,6 +67,15 @@ static void a_separator_at_the_end_leaves_one_empty_field(void **state)
 	assert_null(s.p);
 }
 
+static void the_last_line_is_the_last_with_something_on_it(void **state)
+{
+	(void)state;
+	assert_true(str_is(str_last_line(STR("a\n b c \n\n \n")), "b c"));
+	assert_true(str_is(str_last_line(STR("one")), "one"));
+	assert_true(str_is(str_last_line(STR(" \n")), ""));
+	assert_true(str_is(str_last_line((struct str){NULL, 0}), ""));
+}
+
 static void distance_counts_edits_and_swaps(void **state)
 {
 	static const struct {
@@ -108,6 +117,7 @@ int main(void)
 		cmocka_unit_test(trimming_takes_white_space_from_both_ends),
 		cmocka_unit_test(cutting_walks_through_the_fields),
 		cmocka_unit_test(a_separator_at_the_end_leaves_one_empty_field),
+		cmocka_unit_test(the_last_line_is_the_last_with_something_on_it),
 		cmocka_unit_test(distance_counts_edits_and_swaps),
 		cmocka_unit_test(distance_stops_counting_after_the_maximum),
 	};
