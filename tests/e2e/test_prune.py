@@ -3,7 +3,7 @@ import os
 import pty
 import subprocess
 
-from conftest import BINARY
+from conftest import BINARY, wait_for
 
 
 def answer(regatta, text, *args):
@@ -36,3 +36,24 @@ def test_all_runs_are_ended_after_a_question_and_pruned_by_their_size(regatta):
     assert regatta("prune", "--max-size", "100G").out == ""
     assert regatta("prune", "--max-size", "1").out.split() == runs[::-1]
     assert regatta.json("ps", "-a") == [] and not any((regatta.home / "runs" / r).exists() for r in runs)
+
+
+def test_a_suite_that_goes_on_keeps_its_runs(regatta):
+    """Its report needs them; with its end they are runs like any other."""
+    gate = regatta.cwd / "go-on"
+    regatta.job('name = "two"\n[suite]\njob = "job.toml"\nparallel = 1\n[matrix]\n"env.LAST" = ["", "1"]\n', "suite.toml")
+    wait = f'[ -z "$LAST" ] || while [ ! -e {gate} ]; do sleep 0.02; done'
+    regatta.job(f"name = 'of-suite'\ncommand = ['sh', '-c', \"\"\"{wait}\"\"\"]\nenv = {{ LAST = '' }}\n", "job.toml")
+    alone = regatta.submit("--", "true")
+    regatta.wait(alone)
+    suite = regatta("suite", "run", "suite.toml", "-d").out.strip()
+
+    def runs():
+        return [r for v in regatta.json("suite", "status", suite)["variants"] for r in v["runs"]]
+    wait_for(lambda: runs()[0]["state"] == "succeeded" and runs()[1]["state"] == "running", 30, "the second run")
+    ids = [r["run"] for r in runs()]
+    assert regatta("prune", "--older-than", "1ms").out.split() == [alone]
+    assert regatta("prune", "--max-size", "1").out == "" and regatta.status(ids[0])["verdict"] == "succeeded"
+    gate.touch()
+    wait_for(lambda: regatta.json("suite", "status", suite)["exit_code"] == 0, 30, "the suite to end")
+    assert sorted(regatta("prune", "--older-than", "1ms").out.split()) == sorted(ids)

@@ -2,7 +2,7 @@
  * regatta prune - remove ended runs that are old, or for which there is no room.
  *
  * The options, or where they are missing the user's config.toml, say what stays.  A run that has not
- * ended is never touched.
+ * ended is never touched, nor one of a suite that has not: its report needs all of them.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/client/config_file.h"
@@ -29,6 +30,7 @@ struct prune {
 	struct api *api;
 	struct arena *a;
 	struct retention keep;
+	struct map *in_suites; /* ids of the runs of suites that go on; the values are not used */
 	bool dry;
 	int64_t now_ms;
 	uint64_t bytes; /* of the runs that stay, so far */
@@ -82,6 +84,37 @@ static bool is_tagged(const struct doc *run)
 	return tags && tags->array.n;
 }
 
+static void note_runs(struct prune *p, const struct doc *suite)
+{
+	const struct doc *variants = doc_array(suite, "variants");
+
+	for (size_t v = 0; variants && v < variants->array.n; v++) {
+		const struct doc *runs = doc_array(variants->array.v[v], "runs");
+
+		for (size_t i = 0; runs && i < runs->array.n; i++)
+			map_put(p->in_suites, doc_str(runs->array.v[i], "run", STR("")), p);
+	}
+}
+
+/* A suite that ends meanwhile keeps its runs until the next time. */
+static int find_suites(struct prune *p, struct err *err)
+{
+	struct doc *list, *suite;
+
+	if (api_get_doc(p->api, "/api/v1/suites?state=active&limit=10000", p->a, &list, err) < 0)
+		return -1;
+	const struct doc *suites = doc_array(list, "suites");
+
+	for (size_t i = 0; suites && i < suites->array.n; i++) {
+		struct str id = doc_str(suites->array.v[i], "id", STR(""));
+
+		if (api_get_doc(p->api, api_suite_path(p->a, id, ""), p->a, &suite, err) < 0)
+			return -1;
+		note_runs(p, suite);
+	}
+	return 0;
+}
+
 /* Asks for the size only where there is a limit: the master reads the whole directory for it. */
 static int size_of(struct prune *p, const char *id, uint64_t *ret, struct err *err)
 {
@@ -102,7 +135,8 @@ static bool goes(struct prune *p, const struct doc *run, uint64_t bytes)
 {
 	int64_t ended_ms = doc_int(run, "ended_ms", 0);
 
-	if (p->keep.keep_tagged && is_tagged(run))
+	if ((p->keep.keep_tagged && is_tagged(run)) ||
+	    map_get(p->in_suites, doc_str(run, "id", STR(""))))
 		return false;
 	if (p->keep.older_than_ms && p->now_ms - ended_ms > p->keep.older_than_ms)
 		return true;
@@ -208,7 +242,11 @@ int command_prune(const struct cli_call *c)
 		return cli_fail(&err);
 	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
-	if (api_get_doc(&api, "/api/v1/runs?state=all&limit=0", a, &root, &err) < 0)
+	CLEANUP(map_freep) struct map *in_suites = p.in_suites = map_new();
+
+	/* The runs first: what a suite has started since is not among them. */
+	if (api_get_doc(&api, "/api/v1/runs?state=all&limit=0", a, &root, &err) < 0 ||
+	    find_suites(&p, &err) < 0)
 		return api_fail(&api, &err);
 	buf_init(&p.out, CLI_MAX_TEXT);
 	jsonw_init(&p.w, &p.out);

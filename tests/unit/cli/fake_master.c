@@ -403,6 +403,12 @@ static void on_request(void *ctx, struct http_exchange *x)
 			submit(f, x);
 		else
 			reply_file(f, x, 200, "runs.json");
+	} else if (str_is(r->path, "/api/v1/suites") && !in_home(f, "suites.json")) {
+		http_reply(x, 200, "application/json", STR("{\"suites\":[]}"));
+	} else if (str_is(r->path, "/api/v1/suites")) {
+		reply_file(f, x, 200, "suites.json");
+	} else if (str_starts(r->path, STR("/api/v1/suites/"))) {
+		reply_file(f, x, 200, "suite.json");
 	} else if (str_is(r->path, "/api/v1/imports")) {
 		if (fault(f, "import")) {
 			reply_error(x, 400, "invalid", "its copy is damaged", NULL);

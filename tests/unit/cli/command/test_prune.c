@@ -76,6 +76,22 @@ static void the_newest_stay_as_far_as_there_is_room(void **state)
 	ran_release(&r);
 }
 
+static void runs_of_a_suite_that_goes_on_stay(void **state)
+{
+	put_runs(state);
+	home_put(state, "suites.json", "{\"suites\":[{\"id\":\"sweep-abcd\"}]}");
+	home_put(state, "suite.json",
+		 "{\"variants\":[{\"runs\":[{\"run\":null},{\"run\":\"live\"}]},"
+		 "{\"runs\":[{\"run\":\"old\"}]}]}");
+	PRUNES(state, "tagged\n", "--older-than", "1h", "--dry-run");
+	assert_int_equal(home_count(state, "requests.log", "GET /api/v1/suites?state=active"), 1);
+	assert_int_equal(home_count(state, "requests.log", "GET /api/v1/suites/sweep-abcd "), 1);
+	/* What stays takes its room. */
+	PRUNES(state, "new\ntagged\n", "--max-size", "99", "--dry-run");
+	home_put(state, "suites.json", "{\"suites\":[]}");
+	PRUNES(state, "tagged\nold\n", "--older-than", "1h", "--dry-run");
+}
+
 static void the_config_file_says_what_the_options_do_not(void **state)
 {
 	CLEANUP(freep) char *dir = xasprintf("%s/regatta", (const char *)*state);
@@ -137,6 +153,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(old_runs_are_removed_but_never_one_that_runs),
 		T(the_newest_stay_as_far_as_there_is_room),
+		T(runs_of_a_suite_that_goes_on_stay),
 		T(the_config_file_says_what_the_options_do_not),
 		T(a_wrong_limit_is_said),
 		T(all_runs_need_a_word_more),
