@@ -744,10 +744,11 @@ const struct command cli_commands[] = {
 	 .to_master = true,
 	 .help = "run a set of jobs with one report: a matrix of values, repeats, experiments",
 	 .more = "run FILE: run a suite file and stay with it; plan FILE: what it would run, how long and how dear, "
-		 "and what difference its repeats can show; status, report, cancel, resume SUITE: one that was "
-		 "started (without SUITE, the latest); list: all.  Exit code of run: 0 if every run succeeded, "
-		 "1 if one failed.  The suite goes on when this command is interrupted or the machine restarts; "
-		 "docs/suites.md explains the file.",
+		 "and what difference its repeats can show; status, report, resume SUITE: one that was started "
+		 "(without SUITE, the latest); cancel SUITE; list: all.  Exit code of run and resume: 0 if every run "
+		 "succeeded, 1 if one failed.  Ctrl-C cancels the suite, a second one kills its runs; 'resume' goes "
+		 "on where it stood.  A suite goes on when its terminal is closed, with -d, and after a restart of "
+		 "the machine.  docs/suites.md explains the file.",
 	 .example = "regatta suite plan scaling.toml\n"
 		    "regatta suite run scaling.toml\n"
 		    "regatta suite report scaling",

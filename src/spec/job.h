@@ -272,9 +272,16 @@ bool job_load(const struct doc *doc, const struct job_rules *rules, struct arena
  * them.  NULL: there is no job in it, and a problem says so. */
 typedef struct doc *job_convert_fn(struct doc *doc, struct arena *a, struct problems *ps);
 
+/* Where a setting is written, if not after --set. */
+struct set_place {
+	const char *text; /* "suite.toml:4:9: variant count=0" */
+	bool blamed;	  /* a problem was printed with it */
+};
+
 struct job_options {
 	const char *const *sets; /* the words after --set: "key.path=value" */
 	size_t nsets;
+	struct set_place *places; /* one for each; NULL: they stand after --set */
 	/* Variables of the command line: they win over those of the job and of its roles. */
 	struct env_list env;
 	const struct job_rules *rules; /* NULL: no engine adds anything */
@@ -297,7 +304,7 @@ int job_from_doc(struct doc *doc, const struct job_options *opts, struct arena *
 		 struct job *ret_job, struct doc **ret_doc, const char **ret_text, struct err *err);
 /*
  * Prints what plan_check() found in a job that was read with these options: places of the file by line, those of
- * settings as "--set key.path: text".  Changes the order of the problems, and drops those of settings.
+ * settings as "--set key.path: text", or with their own places.  Changes the order of the problems, and drops those of settings.
  */
 void job_print_problems(const struct job_options *opts, struct problems *ps, const char *name,
 			struct buf *out);

@@ -181,9 +181,23 @@ static const char *cut(struct arena *a, const char *text)
 	return arena_printf(a, "%.*s...", (int)n, text);
 }
 
+/* "--set roles.x.y", or where else the setting is written. */
+static void print_place(const struct job_options *opts, size_t set, struct buf *out)
+{
+	struct str rest = str_from(opts->sets[set]);
+
+	if (opts->places) {
+		escape_terminal(out, str_from(opts->places[set].text));
+		opts->places[set].blamed = true;
+		return;
+	}
+	buf_addz(out, "--set ");
+	escape_terminal(out, str_trim(str_cut(&rest, '=')));
+}
+
 /* Moves the problems of settings out of the list: "--set roles.x.y: [warning: ]text" each. */
-static size_t print_sets(const char *const *sets, struct problem *v, size_t n, const char *word,
-			 struct buf *out)
+static size_t print_sets(const struct job_options *opts, struct problem *v, size_t n,
+			 const char *word, struct buf *out)
 {
 	size_t left = 0;
 
@@ -192,10 +206,7 @@ static size_t print_sets(const char *const *sets, struct problem *v, size_t n, c
 			v[left++] = v[i];
 			continue;
 		}
-		struct str rest = str_from(sets[-(v[i].pos.line + 1)]);
-		struct str path = str_trim(str_cut(&rest, '='));
-		buf_addz(out, "--set ");
-		escape_terminal(out, path);
+		print_place(opts, (size_t) - (v[i].pos.line + 1), out);
 		buf_printf(out, ": %s", word);
 		escape_terminal(out, str_from(v[i].text));
 		buf_addc(out, '\n');
@@ -206,14 +217,14 @@ static size_t print_sets(const char *const *sets, struct problem *v, size_t n, c
 void job_print_problems(const struct job_options *opts, struct problems *ps, const char *name,
 			struct buf *out)
 {
-	ps->n = print_sets(opts->sets, ps->v, ps->n, "", out);
+	ps->n = print_sets(opts, ps->v, ps->n, "", out);
 	problems_print(ps, name, out);
 }
 
 void job_print_warnings(const struct job_options *opts, struct problems *ps, const char *name,
 			struct buf *out)
 {
-	ps->nwarnings = print_sets(opts->sets, ps->warnings, ps->nwarnings, "warning: ", out);
+	ps->nwarnings = print_sets(opts, ps->warnings, ps->nwarnings, "warning: ", out);
 	problems_print_warnings(ps, name, out);
 }
 

@@ -146,17 +146,20 @@ def test_bad_suite_files_are_refused_with_their_lines(regatta):
              "suite.toml:3:1: the matrix has 100000 variants: at most 10000 in one suite"),
             ("[suite]\njob='train.toml'\n[[experiments]]\nname='a'\nafter='b'\n[[experiments]]\nname='b'\nafter='a'\n",
              "experiments wait for each other: a -> b -> a"),
-            ("[suite]\njob='train.toml'\n[matrix]\ncount=[1,-1]\n", "--set count: "),
+            ("[suite]\njob='train.toml'\n[matrix]\ncount=[1,-1]\n",
+             "suite.toml:4:10: variant count=-1: count: expected a whole number from 1 to 10000, "),
             ("[suite]\njob='nothing.toml'\n", "nothing.toml' does not exist"),
             ("[suite\n", "suite.toml:1:")]:
         for action in "plan", "run":
             done = regatta("suite", action, suite_file(regatta, text), code=None)
             assert done.returncode in (2, 3) and line in done.err, done.err
+            assert len(done.err.splitlines()) == 1, done.err
     assert regatta("suite", "run", "missing.toml", code=3).err == "regatta: suite file 'missing.toml' does not exist\n"
     assert regatta("suite", "status", code=3).err.startswith("regatta: there are no suites")
     assert regatta("suite", "status", "x", code=3).err == "regatta: no suite 'x'\n"
     assert regatta("suite", "cancel", code=2)
     assert regatta("suite", "cancel", "x", "--failed", code=2).err == "regatta: suite cancel: --failed does not go with it\n"
+    assert regatta("suite", "list", "--tag", "x", code=2).err == "regatta: suite list: --tag does not go with it\n"
     assert not (regatta.home / "suites").exists()
 
 
@@ -170,6 +173,32 @@ def test_plan_says_how_many_runs_and_what_they_can_show(regatta):
     regatta("run", "train.toml", "--repeat", 4)
     plan = regatta.json("suite", "plan", path)
     assert plan["runs"] == 20 and plan["about_ms"] > 0
+
+
+def test_plan_takes_the_scatter_within_variants_and_counts_the_tests(regatta):
+    regatta.job(TRAIN, "train.toml")
+    path = suite_file(regatta, SCALING)
+    first = regatta.json("suite", "plan", path)
+    # One variant has a baseline: count=2,BATCH=1.  Two values of two repeats each cannot show anything.
+    assert first["tests"] == 1 and first["scatter"] is None and first["sees"] is None
+    regatta("suite", "run", path)
+    # The same figure in every repeat: other variants, with other figures, do not count as scatter.
+    assert regatta.json("suite", "plan", path)["scatter"] is None
+    regatta.job(TRAIN.replace("+ BATCH", "+ BATCH + $$ % 2"), "train.toml")
+    regatta("suite", "run", suite_file(regatta, SCALING.replace("repeats = 2", "repeats = 8"), "more.toml"), code=0)
+    assert 0 < regatta.json("suite", "plan", path)["scatter"] < 0.02
+
+    many = SCALING.replace("count = [1, 2]", f"count = {list(range(1, 12))}").replace("repeats = 2", "repeats = 5")
+    plan = regatta.json("suite", "plan", suite_file(regatta, many, "many.toml"))
+    # 5 against 5 runs have no p-value below 0.0079, and 19 tests need 0.0026: the report could not show anything.
+    assert plan["tests"] == 19 and plan["sees"] is None
+    said = regatta("suite", "plan", "many.toml").out
+    assert "5 repeats: too few for a test; " in said and " would see 20 %, in 19 tests" in said
+
+
+def test_help_says_what_an_interrupt_does(regatta):
+    said = " ".join(regatta("suite", "--help").out.split())
+    assert "Ctrl-C cancels the suite" in said and "interrupted" not in said
 
 
 SLEEPS = """

@@ -239,14 +239,15 @@ int job_input_read_for(const struct cli_call *c, const char *engine, struct job_
 }
 
 int job_input_file(const struct cli_call *c, struct arena *a, const char *path,
-		   const char *const *sets, size_t nsets, struct job_input *ret)
+		   const struct job_options *settings, struct job_input *ret)
 {
 	struct job_input in = {.a = a, .path = path, .job = arena_new_of(a, struct job)};
 	const struct job_rules rules = plan_job_rules();
 	const char *text;
 	struct err err;
 
-	in.opts = (struct job_options){.sets = sets, .nsets = nsets, .convert = dialect_convert};
+	in.opts = *settings;
+	in.opts.convert = dialect_convert;
 	struct job_options opts = in.opts;
 	opts.rules = &rules;
 	int rc = job_read(path, &opts, a, in.job, &in.doc, &text, &err);

@@ -29,10 +29,10 @@ struct job_input {
 
 /* 0, or the exit code after every problem was printed on stderr. */
 int job_input_read(const struct cli_call *c, struct job_input *ret);
-/* The same from a file, with words of --set that are not from the command line.  Takes the arena, which
- * has path and sets. */
+/* The same from a file, with settings (sets, nsets, places) that are not from the command line.  Takes the
+ * arena, which has path and sets. */
 int job_input_file(const struct cli_call *c, struct arena *a, const char *path,
-		   const char *const *sets, size_t nsets, struct job_input *ret);
+		   const struct job_options *settings, struct job_input *ret);
 /* The same for this engine, whatever the file says; NULL: as file and options say. */
 int job_input_read_for(const struct cli_call *c, const char *engine, struct job_input *ret);
 /* The same from a tree that `convert` makes native.  Takes the arena, which has the tree. */

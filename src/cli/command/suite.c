@@ -91,12 +91,19 @@ static void show_progress(struct waiting *w, const struct doc *suite)
 	(void)file_write_all(STDERR_FILENO, out.p, out.n, &ignored);
 }
 
-static void end_progress(struct waiting *w)
+/* The next line about progress is a new one. */
+static void clear_line(struct waiting *w)
 {
 	struct err ignored;
 
 	if (w->live && w->shown.n)
 		(void)file_write_all(STDERR_FILENO, "\r\033[K", 4, &ignored);
+	buf_reset(&w->shown);
+}
+
+static void end_progress(struct waiting *w)
+{
+	clear_line(w);
 	buf_release(&w->shown);
 }
 
@@ -106,6 +113,7 @@ static int on_signal(struct waiting *w, int sig, struct err *err)
 
 	if (sig == SIGWINCH)
 		return 0;
+	clear_line(w);
 	w->interrupts += sig != SIGHUP;
 	if (sig == SIGHUP || w->interrupts > 2) {
 		w->left = true;
@@ -135,7 +143,7 @@ static int wait_for_end(struct waiting *w, struct err *err)
 		show_progress(w, suite);
 		if (w->closer && !w->asked && str_is(doc_str(suite, "state", STR("")), "closing")) {
 			w->asked = true;
-			end_progress(w);
+			clear_line(w);
 			if (suite_on_exit(w->api, w->closer, suite, err) < 0)
 				return -1;
 		}
@@ -395,7 +403,7 @@ static const struct {
 	int (*run)(const struct cli_call *c);
 	const char *options[3]; /* of this action; --prices goes with what reads job files */
 } actions[] = {
-	{"run", action_run, {"detach", "prices"}},
+	{"run", action_run, {"detach", "tag", "prices"}},
 	{"plan", action_plan, {"prices"}},
 	{"status", action_status, {NULL}},
 	{"report", action_report, {NULL}},
@@ -414,7 +422,7 @@ static bool has_option(size_t action, const char *name)
 
 int command_suite(const struct cli_call *c)
 {
-	static const char *const options[] = {"detach", "failed", "now", "prices"};
+	static const char *const options[] = {"detach", "failed", "now", "prices", "tag"};
 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(actions[i].name, call_arg(c, 0)) != 0)

@@ -90,9 +90,9 @@ int suite_input_read(const char *path, struct suite_input *ret)
 	return 0;
 }
 
-/* The values of a variant as words of --set, so that one reader checks them. */
+/* The values of a variant as words of --set, so that one reader checks them; it blames their places. */
 static size_t make_sets(const struct suite_input *in, const struct suite_variant *v,
-			struct arena *a, const char **sets)
+			struct arena *a, const char **sets, struct set_place *places)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	size_t n = 0;
@@ -105,9 +105,20 @@ static size_t make_sets(const struct suite_input *in, const struct suite_variant
 		buf_printf(&text, "%s=", in->suite.keys[k]);
 		doc_to_toml(v->values[k], &text);
 		struct str t = str_trim(buf_str(&text));
+		places[n].text =
+			arena_printf(in->a, "%s:%d:%d: variant %s", in->path,
+				     v->values[k]->pos.line, v->values[k]->pos.col, v->name);
 		sets[n++] = arena_strndup(a, t.p, t.n);
 	}
 	return n;
+}
+
+static bool is_blamed(const struct set_place *places, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (places[i].blamed)
+			return true;
+	return false;
 }
 
 static int read_variant(struct suite_input *in, const struct cli_call *c, int i,
@@ -117,10 +128,14 @@ static int read_variant(struct suite_input *in, const struct cli_call *c, int i,
 	CLEANUP(freep) char *path = path_join(in->base_dir, v->job);
 	struct arena *a = arena_new();
 	const char **sets = arena_array(a, const char *, SUITE_MAX_KEYS);
-	size_t n = make_sets(in, v, a, sets);
-	int code = job_input_file(c, a, arena_strdup(a, path), sets, n, ret);
+	struct set_place *places =
+		arena_array(in->a, struct set_place, (size_t)in->suite.nkeys + 1);
+	const struct job_options settings = {
+		.sets = sets, .nsets = make_sets(in, v, a, sets, places), .places = places};
+	int code = job_input_file(c, a, arena_strdup(a, path), &settings, ret);
 
-	if (code != 0)
+	/* The job itself is wrong, or a value that it has. */
+	if (code != 0 && i > 0 && !is_blamed(places, (size_t)in->suite.nkeys))
 		cli_say("%s: variant %s cannot run", in->path, v->name);
 	return code;
 }

@@ -13,15 +13,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/cli.h"
-#include "cli/client/api.h"
+#include "cli/command/suite_history.h"
 #include "cli/command/suite_input.h"
 #include "cli/show/table.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
 #include "metrics/compare.h"
 
-#define HISTORY "/api/v1/runs?full=1&limit=200"
-#define FEWEST_RUNS 3	   /* of which a scatter is taken */
 #define USUAL_SCATTER 0.02 /* where nothing is known */
 #define MAX_REPEATS_TRIED 1000
 #define HOUR_MS 3600000.0
@@ -31,14 +29,15 @@ struct plan_variant {
 	int nodes;
 	double usd_per_hour;
 	int64_t max_runtime_ms;
-	double usual_ms; /* of earlier runs of that name; 0: not known */
+	const struct doc *params; /* NULL: none */
+	double usual_ms;	  /* of earlier runs; 0: not known */
 };
 
 struct planning {
 	const struct cli_call *c;
 	struct suite_input in;
 	struct plan_variant *v;
-	const struct doc *history; /* array of runs; NULL: none */
+	const struct suite_history *history;
 };
 
 /* What the plan of a run says about its price. */
@@ -61,6 +60,7 @@ static int add_variant(void *ctx, int i, struct job_input *job)
 {
 	struct planning *p = ctx;
 	const struct suite_variant *v = &p->in.suite.variants[i];
+	const struct doc *params = doc_table(job->doc, "params");
 
 	p->v[i] = (struct plan_variant){
 		.name = v->name,
@@ -69,81 +69,64 @@ static int add_variant(void *ctx, int i, struct job_input *job)
 		.nodes = job->plan.crew.n,
 		.usd_per_hour = usd_per_hour(job),
 		.max_runtime_ms = job->job->max_runtime_ms,
+		.params = params ? doc_copy(p->in.a, params) : NULL,
 	};
 	return 0;
 }
 
 /* ---- what earlier runs tell ---- */
 
-static bool is_of(const struct doc *run, const char *name)
-{
-	return str_is(doc_str(run, "name", STR("")), name) &&
-	       str_is(doc_str(run, "state", STR("")), "succeeded");
-}
-
-static double usual_ms(const struct planning *p, const char *name)
-{
-	double sum = 0;
-	int n = 0;
-
-	for (size_t i = 0; p->history && i < p->history->array.n; i++)
-		if (is_of(p->history->array.v[i], name)) {
-			sum += (double)doc_int(p->history->array.v[i], "elapsed_ms", 0);
-			n++;
-		}
-	return n ? sum / n : 0;
-}
-
 static void read_history(struct planning *p)
 {
-	CLEANUP(api_release) struct api api = {0};
-	struct doc *d;
-	struct err ignored;
+	size_t n = (size_t)p->in.suite.n;
+	struct history_variant *v = arena_array(p->in.a, struct history_variant, n + 1);
 
-	/* A plan needs no master: nothing is known then. */
-	if (api_open_named(&api, p->c, false, &ignored) == 0 &&
-	    api_get_doc(&api, HISTORY, p->in.a, &d, &ignored) == 0)
-		p->history = doc_array(d, "runs");
-	for (int i = 0; i < p->in.suite.n; i++)
-		p->v[i].usual_ms = usual_ms(p, p->v[i].job_name);
+	for (size_t i = 0; i < n; i++)
+		v[i] = (struct history_variant){.name = p->v[i].name,
+						.job_name = p->v[i].job_name,
+						.nodes = p->v[i].nodes,
+						.params = p->v[i].params};
+	p->history = suite_history_read(p->c, v, n, p->in.a);
+	for (size_t i = 0; i < n; i++)
+		p->v[i].usual_ms = suite_history_usual_ms(p->history, i);
 }
 
-/* The first metric of the report, or the first that a run of the first variant has. */
-static const char *main_metric(const struct planning *p)
+/* How many tests against a baseline the report will make, of every metric. */
+static int tests_of(const struct planning *p, size_t metrics)
 {
-	if (p->in.suite.report.metric.n)
-		return p->in.suite.report.metric.v[0];
-	for (size_t i = 0; p->history && i < p->history->array.n; i++) {
-		const struct doc *m = doc_table(p->history->array.v[i], "metrics");
-
-		if (is_of(p->history->array.v[i], p->v[0].job_name) && m && m->table.n)
-			return arena_str(p->in.a, m->table.v[0].key).p;
-	}
-	return NULL;
-}
-
-/* The coefficient of variation of a metric between runs of the first variant's job; 0: not known. */
-static double scatter(const struct planning *p, const char *metric)
-{
-	double sum = 0, squares = 0;
 	int n = 0;
 
-	for (size_t i = 0; metric && p->history && i < p->history->array.n; i++) {
-		const struct doc *run = p->history->array.v[i];
-		const struct doc *m = doc_table(doc_table(run, "metrics"), metric);
+	for (int i = 0; i < p->in.suite.n; i++)
+		n += p->in.suite.variants[i].baseline >= 0;
+	n *= metrics ? (int)metrics : 1;
+	return n ? n : 1;
+}
 
-		if (!m || !is_of(run, p->v[0].job_name))
-			continue;
-		double x = doc_num(m, "mean", 0);
-		sum += x;
-		squares += x * x;
-		n++;
+struct precision {
+	const char *metric; /* the first of the report, or of earlier runs; NULL: not known */
+	double known;	    /* how far runs scatter; 0: not known */
+	double cv;	    /* what is taken for it */
+	double alpha;	    /* of one test, so that Holm's correction finds the first of them */
+	int tests;
+	double sees; /* the relative difference; infinite: too few repeats for any */
+};
+
+static struct precision precision_of(const struct planning *p)
+{
+	const struct strs *named = &p->in.suite.report.metric;
+	struct precision x = {0};
+	size_t metrics = suite_history_metrics(p->history, &x.metric);
+
+	if (named->n) {
+		x.metric = named->v[0];
+		metrics = named->n;
 	}
-	if (n < FEWEST_RUNS || sum == 0)
-		return 0;
-	double mean = sum / n, variance = (squares - sum * mean) / (n - 1);
-
-	return variance > 0 ? sqrt(variance) / fabs(mean) : 0;
+	x.known = suite_history_scatter(p->history, x.metric);
+	x.cv = x.known > 0 ? x.known : USUAL_SCATTER;
+	x.tests = tests_of(p, metrics);
+	x.alpha = COMPARE_ALPHA / x.tests;
+	x.sees = detectable_effect((size_t)p->in.suite.runs.repeats, x.cv, x.alpha, COMPARE_POWER);
+	return x;
 }
 
 /* ---- the plan ---- */
@@ -223,10 +206,10 @@ static void add_cost(const struct planning *p, const struct plan_totals *t, stru
 }
 
 /* The fewest repeats that show this relative difference; 0: too many. */
-static int repeats_for(double effect, double cv)
+static int repeats_for(double effect, const struct precision *x)
 {
 	for (int n = 2; n <= MAX_REPEATS_TRIED; n++)
-		if (detectable_effect((size_t)n, cv, COMPARE_ALPHA, COMPARE_POWER) <= effect)
+		if (detectable_effect((size_t)n, x->cv, x->alpha, COMPARE_POWER) <= effect)
 			return n;
 	return 0;
 }
@@ -245,21 +228,22 @@ static double next_goal(double effect)
 static void add_power(const struct planning *p, struct buf *out)
 {
 	int64_t n = p->in.suite.runs.repeats;
-	const char *metric = main_metric(p);
-	double known = scatter(p, metric), cv = known > 0 ? known : USUAL_SCATTER;
-	double sees = detectable_effect((size_t)n, cv, COMPARE_ALPHA, COMPARE_POWER);
-	double goal = next_goal(isfinite(sees) ? sees : 1);
-	int more = repeats_for(goal, cv);
+	const struct precision x = precision_of(p);
+	double goal = next_goal(isfinite(x.sees) ? x.sees : 1);
+	int more = repeats_for(goal, &x);
 
 	buf_addz(out, "precision ");
-	if (isfinite(sees))
-		buf_printf(out, "%" PRId64 " repeats see %.2g %%", n, sees * 100);
+	if (isfinite(x.sees))
+		buf_printf(out, "%" PRId64 " repeats see %.*f %%", n, x.sees < 0.1, x.sees * 100);
 	else
 		buf_printf(out, "%" PRId64 " repeat%s: too few for a test", n, n == 1 ? "" : "s");
 	if (more > n)
 		buf_printf(out, "; %d would see %.2g %%", more, goal * 100);
-	if (known > 0)
-		buf_printf(out, " (earlier runs scatter by %.2g %% in %s)\n", known * 100, metric);
+	if (x.tests > 1)
+		buf_printf(out, ", in %d tests", x.tests);
+	if (x.known > 0)
+		buf_printf(out, " (earlier runs scatter by %.2g %% in %s)\n", x.known * 100,
+			   x.metric);
 	else
 		buf_printf(out, " (if runs scatter by %.0f %%: no earlier runs tell)\n",
 			   USUAL_SCATTER * 100);
@@ -322,8 +306,7 @@ static void plan_json(const struct planning *p, struct buf *out)
 {
 	const struct suite *s = &p->in.suite;
 	struct plan_totals t = add_up(p);
-	const char *metric = main_metric(p);
-	double known = scatter(p, metric), cv = known > 0 ? known : USUAL_SCATTER;
+	const struct precision x = precision_of(p);
 	struct jsonw w;
 
 	jsonw_init(&w, out);
@@ -336,10 +319,10 @@ static void plan_json(const struct planning *p, struct buf *out)
 	jsonw_kdouble(&w, "at_most_ms", t.bounded ? t.most_ms / parallel_of(p) : (double)NAN);
 	jsonw_kdouble(&w, "about_usd", t.known || !t.priced ? t.usd : (double)NAN);
 	jsonw_kdouble(&w, "at_most_usd", t.bounded || !t.priced ? t.most_usd : (double)NAN);
-	jsonw_kz(&w, "metric", metric);
-	jsonw_kdouble(&w, "scatter", known > 0 ? known : (double)NAN);
-	jsonw_kdouble(&w, "sees",
-		      detectable_effect((size_t)s->runs.repeats, cv, COMPARE_ALPHA, COMPARE_POWER));
+	jsonw_kz(&w, "metric", x.metric);
+	jsonw_kdouble(&w, "scatter", x.known > 0 ? x.known : (double)NAN);
+	jsonw_kint(&w, "tests", x.tests);
+	jsonw_kdouble(&w, "sees", x.sees);
 	jsonw_key(&w, "variants");
 	jsonw_open(&w, '[');
 	for (int i = 0; i < s->n; i++) {
