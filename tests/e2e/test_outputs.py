@@ -59,3 +59,42 @@ def test_a_run_without_outputs_has_an_empty_list_and_no_record(regatta):
     assert "has no outputs" in regatta("outputs").err
     assert not list(regatta.home.glob("runs/*/outputs.json"))
     assert run.returncode == 0
+
+
+NAMES = '''
+import os
+top = os.environ["REGATTA_OUTPUT"]
+for name in ["a b/c'd", 'q"', "new\\nline", "\\u00fc/\\u00e7", "-dash", "...", "x" * 250, "per%cent?&#=+", "back\\\\slash", "/".join("d" * 70)]:
+    path = os.path.join(top, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, "w").write(name)
+open(os.fsencode(top) + b"/latin\\xe9", "w").write("has no name in JSON")
+'''
+
+
+def test_files_of_any_name_are_copied_and_one_that_cannot_be_does_not_keep_the_others(regatta):
+    run = regatta.submit("--", "python3", regatta.script(NAMES))
+    assert regatta.wait(run)["verdict"] == "succeeded"
+    copied = regatta("cp", f"{run}:", "got", code=3)
+    top = regatta.cwd / "got" / "worker-0"
+    got = {str(p.relative_to(top)): p.read_text() for p in top.rglob("*") if p.is_file()}
+    assert len(got) == 10 and all(name == text for name, text in got.items())
+    assert "the run has no output file 'worker-0/latin" in copied.err and len(copied.err.splitlines()) == 1
+
+
+def test_a_copy_that_is_killed_leaves_nothing(regatta):
+    run = regatta.submit("--", "sh", "-c", "truncate -s 400M $REGATTA_OUTPUT/large")
+    assert regatta.wait(run, 300)["verdict"] == "succeeded"
+    to = regatta.cwd / "to"
+    to.mkdir()
+    regatta("outputs", run, timeout=300)  # the sums are made
+    copy = regatta.start("cp", f"{run}:worker-0/large", "to/")
+
+    def opened():
+        links = [f"/proc/{copy.pid}/fd/{fd}" for fd in os.listdir(f"/proc/{copy.pid}/fd")]
+        sizes = [os.stat(link).st_size for link in links if os.readlink(link).startswith(str(to) + "/")]
+        return [size for size in sizes if size]
+    wait_for(opened, what="some bytes to be copied")
+    copy.kill()
+    copy.wait()
+    assert list(to.iterdir()) == []

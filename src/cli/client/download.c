@@ -18,6 +18,7 @@
 
 #define CHUNK (256 * 1024)
 #define READ_MS 60000
+#define OWN_FDS "/proc/self/fd"
 
 /* Reads to the end of the answer; the caller ends the digest. */
 static int copy_stream(struct api *api, int fd, struct download *d, struct sha256 *sum,
@@ -57,17 +58,39 @@ int download_to(struct api *api, const char *url, int fd, struct download *d, st
 	return rc;
 }
 
+/* A file without a name, of which nothing stays if this process is killed; one with the name `part` where the
+ * file system has no such files. */
+static int open_part(const struct download *d, const char *part, bool *ret_named)
+{
+	mode_t mode = d->executable ? 0777 : 0666;
+	int fd = file_exists(OWN_FDS) ? openat(d->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode)
+				      : -1;
+
+	*ret_named = fd < 0;
+	unlinkat(d->dir, part, 0); /* left by a process that had this number */
+	return fd >= 0 ? fd
+		       : openat(d->dir, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+				mode);
+}
+
+static int name_part(const struct download *d, int fd, const char *part)
+{
+	CLEANUP(freep) char *own = xasprintf(OWN_FDS "/%d", fd);
+
+	return linkat(AT_FDCWD, own, d->dir, part, AT_SYMLINK_FOLLOW);
+}
+
 int download_file(struct api *api, const char *url, struct download *d, struct err *err)
 {
 	CLEANUP(freep) char *part = xasprintf(".%.200s.%d.part", d->name, (int)getpid());
-	CLEANUP(close_fdp)
-	int fd = openat(d->dir, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-			d->executable ? 0777 : 0666);
+	bool named;
+	CLEANUP(close_fdp) int fd = open_part(d, part, &named);
 
 	if (fd < 0)
 		return err_errno(err, errno, "make a file for '%s'", d->name);
 	if (download_to(api, url, fd, d, err) == 0) {
-		if (renameat(d->dir, part, d->dir, d->name) == 0)
+		if ((named || name_part(d, fd, part) == 0) &&
+		    renameat(d->dir, part, d->dir, d->name) == 0)
 			return 0;
 		err_errno(err, errno, "make '%s'", d->name);
 	}

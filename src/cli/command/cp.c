@@ -208,14 +208,35 @@ static int copy_one(struct copy *k, const struct doc *file, bool links, struct e
 	return links ? copy_link(k, name, link, err) : copy_file(k, name, file, err);
 }
 
-/* Links last: no file is then written through one. */
+/* Would the next file fail in the same way? */
+static bool stops_all(enum err_kind kind)
+{
+	return kind == ERR_CAPACITY || kind == ERR_CONFLICT || kind == ERR_UNAVAILABLE ||
+	       kind == ERR_TIMEOUT || kind == ERR_CANCELLED;
+}
+
+/*
+ * Links last: no file is then written through one.  A file that cannot be copied does not keep the others;
+ * the first error is the result.
+ */
 static int copy_all(struct copy *k, const struct doc *files, struct err *err)
 {
+	struct err why;
+	int rc = 0;
+
 	for (int links = 0; links < 2; links++)
-		for (size_t i = 0; i < files->array.n; i++)
-			if (copy_one(k, files->array.v[i], links, err) < 0)
+		for (size_t i = 0; i < files->array.n; i++) {
+			if (copy_one(k, files->array.v[i], links, &why) == 0)
+				continue;
+			if (rc == 0)
+				*err = why;
+			else
+				cli_say("%s", why.msg);
+			rc = -1;
+			if (stops_all(why.kind))
 				return -1;
-	return 0;
+		}
+	return rc;
 }
 
 /* ---- the destination ---- */

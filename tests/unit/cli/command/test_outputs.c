@@ -142,6 +142,16 @@ static void nothing_is_written_outside_the_destination(void **state)
 	assert_abc(state, "dest/w-0/m");
 }
 
+static void a_file_that_cannot_be_copied_does_not_keep_the_others(void **state)
+{
+	home_put(state, "outputs.json",
+		 LIST("{\"path\":\"w-0/bad\",\"size\":3,\"mode\":420,\"sha256\":\"00\"}," FILE_AT(
+			 "w-0/m")));
+	copy_refused(state, 8, "'bad': its bytes have another SHA-256", "job:", "dest");
+	assert_false(is_there(state, "dest/w-0/bad"));
+	assert_abc(state, "dest/w-0/m");
+}
+
 static void a_file_with_other_bytes_than_recorded_is_not_kept(void **state)
 {
 	home_put(state, "outputs.json",
@@ -190,6 +200,7 @@ int main(int argc, char **argv)
 		T(a_file_gets_the_name_of_the_destination_or_its_own_in_a_directory),
 		T(a_directory_is_copied_whole_with_its_links),
 		T(nothing_is_written_outside_the_destination),
+		T(a_file_that_cannot_be_copied_does_not_keep_the_others),
 		T(a_file_with_other_bytes_than_recorded_is_not_kept),
 		T(a_wrong_name_is_said),
 	};
