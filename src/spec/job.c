@@ -688,12 +688,31 @@ static void check_output(struct check *c)
 			o->s3);
 }
 
+/* "http[s]://HOST[:PORT]..."; what is left is said by who calls it. */
+static bool is_web_address(struct str url)
+{
+	struct str rest = url, scheme = str_cut(&rest, ':'), host;
+	uint64_t port;
+
+	if ((!str_is(scheme, "http") && !str_is(scheme, "https")) || !str_starts(rest, STR("//")))
+		return false;
+	rest = (struct str){rest.p + 2, rest.n - 2};
+	host = (struct str){rest.p, strcspn(rest.p, "/?#")};
+	const char *colon = memrchr(host.p, ':', host.n);
+
+	if (!colon || memchr(colon, ']', (size_t)(host.p + host.n - colon)))
+		return host.n > 0;
+	struct str after = {colon + 1, (size_t)(host.p + host.n - colon - 1)};
+
+	return colon > host.p &&
+	       (after.n == 0 || (str_to_u64(after, &port) && port > 0 && port <= 65535));
+}
+
 static void check_finish(struct check *c)
 {
 	const struct finish_hook *f = &c->job->on_finish;
 
-	if (f->url && !str_starts(str_from(f->url), STR("https://")) &&
-	    !str_starts(str_from(f->url), STR("http://")))
+	if (f->url && !is_web_address(str_from(f->url)))
 		problem(c, f->url_pos,
 			"on_finish.url: '%.80s' is not an address: https://HOST/PATH", f->url);
 }

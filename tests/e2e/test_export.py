@@ -3,6 +3,7 @@
 With REGATTA_EXPORT_PYTHON (a Python that has TensorBoard) and REGATTA_MLFLOW_URL the real programs read and take what is
 exported: `make export-check`."""
 import csv
+import ctypes
 import json
 import os
 import struct
@@ -150,6 +151,29 @@ def test_tensorboard_gets_event_files_of_each_node(regatta):
             assert os.listdir(directory) == ["events.out.tfevents.regatta"]
             tags = real_events(directory) if REAL_PYTHON else read_events(directory / "events.out.tfevents.regatta")
             assert {tag: tags[tag] for tag in ("loss", "speed")} == {"loss": LOSS, "speed": SPEED}
+
+
+def names_made(directory, action):
+    """Of the files that are made in a directory during an action, without those that are renamed."""
+    libc, names = ctypes.CDLL(None, use_errno=True), []
+    fd = libc.inotify_init1(os.O_CLOEXEC)
+    assert libc.inotify_add_watch(fd, os.fsencode(directory), 0x100) >= 0  # IN_CREATE
+    action()
+    events = os.read(fd, 65536)
+    os.close(fd)
+    while events:
+        n = struct.unpack_from("=iIII", events)[3]
+        names.append(events[16:16 + n].rstrip(b"\0").decode())
+        events = events[16 + n:]
+    return names
+
+
+def test_what_is_not_complete_is_no_event_file(regatta):
+    """TensorBoard takes every file with "tfevents" in its name: also one that a killed export has left."""
+    run = run_job(regatta)["id"]
+    regatta("export", run, "--to", "tensorboard", "boards")
+    made = names_made(regatta.cwd / "boards" / run / "worker-0", lambda: regatta("export", run, "--to", "tensorboard", "boards"))
+    assert len(made) == 1 and "tfevents" not in made[0]
 
 
 # ---- MLflow ----

@@ -71,6 +71,13 @@ def test_wrong_tags_are_one_line(regatta):
     assert "no run 'none'" in regatta("tag", "none", "+a", code=3).err
 
 
+def test_more_tags_than_a_run_may_have_are_one_line(regatta):
+    run = regatta.submit("--", "true")
+    many = [f"+t{i}" for i in range(10000)]
+    assert regatta("tag", run, *many, code=2).err == "regatta: 10000 tags: a run has at most 64\n"
+    assert len(regatta("tag", run, *many[:64]).out.split()) == 64
+
+
 def test_the_runs_of_a_suite_have_its_tags(regatta):
     regatta.job('command = "true"\n')
     (regatta.cwd / "s.toml").write_text('name = "s"\n[suite]\njob = "job.toml"\nrepeats = 2\n')

@@ -19,12 +19,13 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/path.h"
 #include "fmt/doc.h"
 #include "fmt/tfevents.h"
 
-/* TensorBoard takes files with "tfevents" in their name. */
+/* TensorBoard takes files with "tfevents" in their name: one that is not complete has another. */
 #define EVENT_FILE "events.out.tfevents.regatta"
-#define TEMPORARY ".new"
+#define TEMPORARY ".export.%d"
 #define FLUSH_BYTES (64u << 10)
 #define OUT_MAX (FLUSH_BYTES + 8192)
 
@@ -44,6 +45,13 @@ static int flush(struct writer *w, struct err *err)
 	return rc;
 }
 
+/* Of the process, so that two exports do not write into one file. */
+static const char *temporary_of(const struct writer *w, const char *path)
+{
+	return arena_printf(w->x->a, "%.*s/" TEMPORARY, (int)(path_base(path) - path - 1), path,
+			    (int)getpid());
+}
+
 static int open_node(struct writer *w, struct str node, struct err *err)
 {
 	struct arena *a = w->x->a;
@@ -59,7 +67,7 @@ static int open_node(struct writer *w, struct str node, struct err *err)
 
 	if (!known && file_mkdir_p(dir, 0777, err) < 0)
 		return -1;
-	w->fd = open(arena_printf(a, "%s" TEMPORARY, path),
+	w->fd = open(temporary_of(w, path),
 		     O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (known ? 0 : O_TRUNC), 0666);
 	if (w->fd < 0)
 		return err_errno(err, errno, "make '%.160s'", path);
@@ -89,7 +97,7 @@ static int end_files(struct writer *w, int rc, struct err *err)
 	void *path;
 
 	for (size_t i = 0; map_at(w->nodes, &i, &node, &path);) {
-		CLEANUP(freep) char *temporary = xasprintf("%s" TEMPORARY, (const char *)path);
+		const char *temporary = temporary_of(w, path);
 
 		if (rc == 0 && rename(temporary, path) < 0)
 			rc = err_errno(err, errno, "make '%.160s'", (const char *)path);

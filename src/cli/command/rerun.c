@@ -18,7 +18,7 @@
 #include "fmt/doc.h"
 #include "spec/secret.h"
 
-#define MAX_NAMES 2000 /* bytes of the list of missing secrets */
+#define MAX_NAMES 800 /* bytes of the list of missing secrets, about */
 
 static bool is_masked(const struct doc *d)
 {
@@ -31,11 +31,20 @@ struct masked {
 	struct arena *a;
 	struct env_list given; /* by --env and --env-file */
 	struct buf missing;    /* names, for the refusal */
+	size_t more;	       /* that are not in it */
 };
 
 static void masked_release(struct masked *m)
 {
 	buf_release(&m->missing);
+}
+
+static void add_missing(struct masked *m, const char *name)
+{
+	if (m->missing.n + strlen(name) > MAX_NAMES)
+		m->more++;
+	else
+		buf_printf(&m->missing, "%s%s", m->missing.n ? ", " : "", name);
 }
 
 static bool is_set(const struct cli_call *c, const char *key)
@@ -72,7 +81,7 @@ static void fill_env(const struct cli_call *c, struct masked *m, const struct do
 			cli_say("%s is taken from the environment", key);
 			e->value = doc_new_str(m->a, str_from(value));
 		} else {
-			buf_printf(&m->missing, "%s%s", m->missing.n ? ", " : "", key);
+			add_missing(m, key);
 		}
 	}
 }
@@ -90,19 +99,21 @@ static void check_passed(const struct cli_call *c, struct masked *m, const struc
 		if (!*name || getenv(name) || is_given(&m->given, name) ||
 		    (env && doc_get(env, name)) || is_set(c, arena_printf(m->a, "env.%s", name)))
 			continue;
-		buf_printf(&m->missing, "%s%s", m->missing.n ? ", " : "", name);
+		add_missing(m, name);
 	}
 }
 
+/* 0, or the exit code after a message. */
 static int fill_secrets(const struct cli_call *c, const char *run, const struct doc *record,
-			const struct doc *job, struct arena *a, struct err *err)
+			const struct doc *job, struct arena *a)
 {
 	CLEANUP(masked_release) struct masked m = {.a = a};
 	const struct doc *roles = doc_table(job, "roles");
+	struct err err;
 
-	buf_init(&m.missing, MAX_NAMES);
-	if (env_input_read(c, a, &m.given, err) < 0)
-		return -1;
+	buf_init(&m.missing, 2 * MAX_NAMES);
+	if (env_input_read(c, a, &m.given, &err) < 0)
+		return cli_fail(&err);
 	fill_env(c, &m, doc_table(job, "env"), "env");
 	for (size_t i = 0; roles && i < roles->table.n; i++)
 		fill_env(c, &m, doc_table(roles->table.v[i].value, "env"),
@@ -110,10 +121,10 @@ static int fill_secrets(const struct cli_call *c, const char *run, const struct 
 	check_passed(c, &m, record, job);
 	if (!m.missing.n)
 		return 0;
-	return err_set(
-		err, ERR_INVALID,
-		"the record of %.60s has no secrets: %.100s; export the variable, or give --env",
-		run, m.missing.p);
+	cli_say("the record of %.60s has no secrets: %s%s; export the variable%s, or give --env",
+		run, m.missing.p, m.more ? arena_printf(a, " and %zu more", m.more) : "",
+		m.more || memchr(m.missing.p, ',', m.missing.n) ? "s" : "");
+	return err_exit_code(ERR_INVALID);
 }
 
 /* ---- what differs ---- */
@@ -122,10 +133,10 @@ static void say_change(const char *key, const struct doc *old, const struct doc 
 		       struct arena *a)
 {
 	if (old && is_masked(old))
-		cli_say("  %s: given anew", key);
+		cli_say("  %s: %s", key, new ? "given anew" : "left out");
 	else
 		cli_say("  %s: %s -> %s", key, old ? doc_json_text(a, old) : "not set",
-			doc_json_text(a, new));
+			new ? doc_json_text(a, new) : "not set");
 }
 
 /* Number of keys that differ; each is said. */
@@ -146,6 +157,14 @@ static size_t say_changes(const struct doc *old, const struct doc *new, const ch
 			say_change(key, was, e->value, a);
 			n++;
 		}
+	}
+	for (size_t i = 0; i < old->table.n; i++) {
+		const char *name = arena_str(a, old->table.v[i].key).p;
+
+		if (doc_get(new, name))
+			continue;
+		say_change(arena_printf(a, "%s%s", prefix, name), old->table.v[i].value, NULL, a);
+		n++;
 	}
 	return n;
 }
@@ -218,10 +237,10 @@ int command_rerun(const struct cli_call *c)
 		return cli_fail(&err);
 	struct doc *job = doc_copy(a, doc_table(record, "job"));
 
-	if (fill_secrets(c, id, record, job, a, &err) < 0)
-		return cli_fail(&err);
-	int code = job_input_again(c, record, job, &in);
+	int code = fill_secrets(c, id, record, job, a);
 
+	if (code == 0)
+		code = job_input_again(c, record, job, &in);
 	if (code != 0)
 		return code;
 	say_what_differs(id, record, &in, a);

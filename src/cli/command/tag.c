@@ -19,6 +19,8 @@
 static int add_words(const struct cli_call *c, char sign, const char *key, struct jsonw *w,
 		     struct err *err)
 {
+	size_t n = 0;
+
 	jsonw_key(w, key);
 	jsonw_open(w, '[');
 	for (size_t i = 1; call_arg(c, i); i++) {
@@ -32,9 +34,12 @@ static int add_words(const struct cli_call *c, char sign, const char *key, struc
 			continue;
 		if (tag_check(str_from(word + 1), err) < 0)
 			return -1;
+		n++;
 		jsonw_z(w, word + 1);
 	}
 	jsonw_close(w);
+	if (n > TAGS_MAX)
+		return err_set(err, ERR_INVALID, "%zu tags: a run has at most %d", n, TAGS_MAX);
 	return 0;
 }
 

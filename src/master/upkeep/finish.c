@@ -34,18 +34,13 @@ static bool put_event(void *ctx, const struct event_row *row)
 	return !eo->text->overflow;
 }
 
-static int write_whole(const char *path, struct str text, mode_t mode, struct err *err)
-{
-	return file_write_atomic(path, text, mode, false, err);
-}
-
-static void write_text(struct live_run *lr, const char *name, const struct buf *text,
-		       int (*write)(const char *, struct str, mode_t, struct err *))
+/* Whole or not at all: a run that has ended gets them again when it gets a tag or a note. */
+static void write_text(struct live_run *lr, const char *name, const struct buf *text)
 {
 	CLEANUP(freep) char *path = path_join(lr->dir, name);
 	struct err err = {0};
 
-	if (write(path, buf_str(text), 0600, &err) < 0) {
+	if (file_write_atomic(path, buf_str(text), 0600, false, &err) < 0) {
 		log_warn("run %s: %s", lr->row.id, err.msg);
 		run_note(lr, "files", -1, "%s", err.msg);
 	}
@@ -60,11 +55,11 @@ void run_write_records(struct live_run *lr)
 	run_secrets_finish(lr);
 	buf_init(&text, EVENTS_MAX_BYTES);
 	store_events_each(lr->m->store, lr->row.no, 0, 0, put_event, &eo, NULL);
-	write_text(lr, "events.jsonl", &text, file_write);
+	write_text(lr, "events.jsonl", &text);
 	buf_reset(&text);
 	run_to_json(lr, true, &text);
 	buf_addc(&text, '\n');
-	write_text(lr, "summary.json", &text, write_whole);
+	write_text(lr, "summary.json", &text);
 	buf_release(&text);
 }
 

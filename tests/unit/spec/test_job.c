@@ -909,6 +909,10 @@ static void paths_stay_below_the_work_directory(void **state)
 		    "data: path 'a' is used twice");
 	one_problem("command = 'x'\non_finish = { url = 'ftp://x' }\n", 2, 21,
 		    "on_finish.url: 'ftp://x' is not an address: https://HOST/PATH");
+	one_problem("command = 'x'\non_finish = { url = 'https:///runs' }\n", 2, 21,
+		    "on_finish.url: 'https:///runs' is not an address: https://HOST/PATH");
+	one_problem("command = 'x'\non_finish = { url = 'http://h:65536/' }\n", 2, 21,
+		    "on_finish.url: 'http://h:65536/' is not an address: https://HOST/PATH");
 	one_problem(
 		"command = 'x'\n[output]\nkeep = ['ok', '../x']\n", 3, 15,
 		"output.keep: '../x' must be a glob below the work directory; a whole directory is \"model/**\"");
