@@ -1,5 +1,6 @@
 """The dashboard of the real binary in a real browser: what a person does with it, and what an attacker tries."""
 import json
+import pathlib
 import re
 import subprocess
 import time
@@ -630,3 +631,40 @@ def test_the_pages_are_accessible_and_fit(regatta, visitors, site, scheme, width
         v.picture(name)
         found[name] = faults(page) + ([] if fits(page) else ["sticks out"])
     assert not any(found.values()), {k: x for k, x in found.items() if x}
+
+
+def test_kept_files_are_a_tree_and_each_can_be_downloaded(regatta, visitors):
+    regatta("run", "--name", "keeps", "--", "sh", "-c", """cd "$REGATTA_OUTPUT" && mkdir -p 'a b/<i>' && printf %s one > 'a b/<i>/per%cent?&#.txt' &&
+        printf %s two > "a b/$(printf 'line\\nbreak')" && ln -s /etc/passwd out && truncate -s 3000 zero""")
+    v = visitors()
+    page = sign_in(regatta, v)
+    page.locator("[data-row] a").first.click()
+    page.get_by_role("tab", name="Outputs").click()
+    tree = page.get_by_role("region", name="Outputs")
+    tree.get_by_text("4 files").wait_for()
+    assert tree.locator("summary").first.inner_text().startswith("worker-0/")
+    assert "out → /etc/passwd" in tree.inner_text() and tree.get_by_role("link", name="out").count() == 0
+    for folder in ("a b/", "<i>/"):
+        tree.locator("summary").filter(has_text=folder).last.click()
+    for link, text in (("per%cent?&#.txt", "one"), ("line", "two")):
+        with page.expect_download() as got:
+            tree.get_by_role("link", name=link).click()
+        assert pathlib.Path(got.value.path()).read_text() == text, link
+    assert tree.get_by_role("link", name="zero").get_attribute("title").startswith("SHA-256 ")
+
+
+def test_the_list_is_filtered_and_says_how_many_there_are(regatta, visitors):
+    for name, code in (("good", 0), ("bad", 3), ("late", 0)):
+        regatta("run", "--name", name, "--", "sh", "-c", f"exit {code}", code=1 if code else 0)
+    held = regatta.submit("--name", "held", "--", "sleep", "1000")
+    regatta.wait(held, state="running")
+    page = sign_in(regatta, visitors())
+    page.get_by_text("1 active, 4 in all").wait_for()
+    with page.expect_response(lambda r: "state=active" in r.url):  # asked for again and again: the total stays that of all
+        pass
+    assert page.get_by_text("1 active, 4 in all").is_visible()
+    page.get_by_text("Failed", exact=True).click()
+    until(page, "document.querySelectorAll('[data-row]').length === 1")
+    assert page.locator("[data-row]").get_attribute("data-run").startswith("bad-")
+    page.get_by_text("1 run of 4").wait_for()
+    regatta("kill", held)
