@@ -186,3 +186,24 @@ def test_a_note_on_a_full_disk_costs_no_record(regatta, tmp_path):
         for name, text in files.items():
             assert (there / name).read_bytes().startswith(text[:100]) and len((there / name).read_bytes()) >= len(text), name
         (home / "fill").unlink()
+
+
+@needs_root
+def test_a_suite_waits_for_room_and_loses_no_run(regatta, tmp_path):
+    job = f'command = ["sh", "-c", "until [ -e {tmp_path}/go ]; do sleep 0.02; done"]\n'
+    regatta.job(job, "job.toml")
+    path = regatta.job('name = "sweep"\n[suite]\njob = "job.toml"\n[matrix]\n"env.N" = ["1", "2", "3"]\n', "suite.toml")
+    with small_home(regatta, tmp_path, "64m") as home:
+        suite = regatta("suite", "run", "-d", path).out.strip()
+        wait_for(lambda: regatta.json("suite", "status", suite)["counts"]["running"], what="the first run")
+        fill(home)
+        (tmp_path / "go").touch()
+        why = wait_for(lambda: regatta.json("suite", "status", suite)["waits_for"], what="the suite to wait")
+        assert "disk" in why and "full" in why
+        assert why in regatta("suite", "status", suite).out
+        (home / "fill").unlink()
+        done = wait_for(lambda: (s := regatta.json("suite", "status", suite))["exit_code"] is not None and s, what="the end")
+        assert done["state"] == "succeeded" and done["waits_for"] is None
+        runs = [r for v in done["variants"] for r in v["runs"]]
+        assert len({r["run"] for r in runs}) == 3 and len(regatta.json("ps", "--all")) == 3
+        assert len((home / "suites" / suite / "table.csv").read_text().splitlines()) == 4

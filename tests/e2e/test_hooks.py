@@ -1,6 +1,7 @@
 """on_finish: who is told when a run has ended."""
 import http.server
 import json
+import socket
 import stat
 import threading
 
@@ -81,3 +82,23 @@ on_finish = {{ command = ["sh", "-c", {json.dumps(command)}] }}
     assert (regatta.cwd / "token").read_text() == "b1946ac92492d234"
     left = [regatta.cwd / "got.json", *(p for p in regatta.home.rglob("*") if p.is_file())]
     assert [p for p in left if b"b1946ac92492d234" in p.read_bytes()] == []
+
+
+def test_nothing_waits_for_a_webhook_that_nobody_answers(regatta):
+    """One that nobody listens on, and one that takes the call and says nothing: runs end, and so does the master."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("127.0.0.1", 0)) as closed:
+        ports = closed.getsockname()[1], silent.getsockname()[1]
+        closed.close()
+        runs = []
+        for port in ports:
+            job = regatta.job(f'name = "told"\ncommand = ["true"]\non_finish = {{ url = "http://127.0.0.1:{port}/x" }}\n')
+            runs.append(regatta.json("run", job)["id"])
+        log = regatta.home / "master.log"
+        wait_for(lambda: f"run {runs[0]}: on_finish.url: nobody listens on port {ports[0]} of 127.0.0.1; tried again" in log.read_text(),
+                 what="the line about the first try")
+        assert silent.accept()  # the second one is being told
+        assert regatta.json("run", "--", "true")["verdict"] == "succeeded"
+        regatta("master", "--stop")
+        for run in runs:  # still owed: the next master goes on
+            assert (regatta.home / "runs" / run / ".on_finish.owed").exists()
+            assert regatta.status(run)["verdict"] == "succeeded"
