@@ -6,6 +6,8 @@ import pathlib
 import re
 import shutil
 import signal
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -99,6 +101,27 @@ def without_credentials(path):
     path.write_text(re.sub("client-certificate-data: .*", "token: expired", text))
 
 
+def look_at_page(user, run):
+    """As a browser does: the link once, the page, and the run through the API server."""
+    served = user.start("ui", "--print", run)
+    try:
+        link = served.stdout.readline().strip()
+        base = link[:link.index("/login")]
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        assert browser.open(link, timeout=30).url == f"{base}/run/{run}"
+        with browser.open(f"{base}/api/v1/runs/{run}", timeout=30) as answer:
+            assert json.load(answer)["state"] == "running"
+        with browser.open(f"{base}/api/v1/events?after=0", timeout=30) as events:
+            assert wait_for(lambda: events.readline().startswith(b"data: "), "an event")
+        with browser.open(f"{base}/api/v1/runs/{run}/logs/worker-0", timeout=30) as log:
+            assert log.read() == b"hello\n"
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{base}/api/v1/runs", timeout=30)
+    finally:
+        served.send_signal(signal.SIGINT)
+        assert served.wait(30) == 0
+
+
 @pytest.mark.long
 def test_another_home_finds_the_master_and_ends_the_run(user, namespace, tmp_path):
     run = user.submit(user.job(apart(["sh", "-c", "echo hello; sleep 1000"], count=1)))
@@ -113,6 +136,7 @@ def test_another_home_finds_the_master_and_ends_the_run(user, namespace, tmp_pat
         assert away.status(run)["counts"]["running"] == 1
         assert away("logs", run, "worker-0").stdout == "hello\n"
         assert away("exec", run, "worker-0", "--", "echo", "inside").stdout == "inside\n"
+        look_at_page(away, run)
         good = away.kubeconfig.read_text()
         without_credentials(away.kubeconfig)
         assert "your credentials have expired" in away("status", run, code=4).stderr

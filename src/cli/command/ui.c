@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
+#include "cli/client/browser_gateway.h"
 #include "cli/client/target.h"
 #include "cli/command/commands.h"
 #include "cli/show/render.h"
@@ -20,6 +21,7 @@
 #include "net/http_client.h"
 
 #define CALL_MS 10000
+#define NARROW_MS (12 * 60 * 60 * 1000) /* as long as a session of a browser */
 #define OPENER "xdg-open"
 
 extern char **environ;
@@ -83,6 +85,77 @@ static void write_answer(struct doc *d, struct str url, struct arena *a, struct 
 	buf_addc(answer, '\n');
 }
 
+/* The answer is printed, and on a terminal the browser is opened. */
+static int show_link(const struct cli_call *c, struct str url, struct str json)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf out = {0};
+
+	buf_init(&out, CLI_MAX_TEXT);
+	if (c->output == OUTPUT_JSON) {
+		buf_addstr(&out, json);
+		return cli_print(&out);
+	}
+	text_add_escaped(&out, url);
+	buf_addc(&out, '\n');
+	int code = cli_print(&out);
+
+	if (isatty(STDOUT_FILENO)) {
+		cli_say("this link works once, within two minutes");
+		if (!call_flag(c, "print"))
+			open_browser(arena_str(a, url).p);
+	}
+	return code;
+}
+
+/* A token of the master with a smaller scope than the context's; it is of no use after the command. */
+static int narrow(struct api *api, const char *scope, struct target **ret, struct err *err)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf answer = {0};
+	const struct target *t = api->target;
+	const char *body = arena_printf(
+		a, "{\"scope\":\"%s\",\"name\":\"regatta ui\",\"valid_ms\":%d}", scope, NARROW_MS);
+	struct doc *d;
+
+	buf_init(&answer, API_MAX_ANSWER);
+	if (api_call(api, "POST", "/api/v1/tokens", str_from(body), CALL_MS, &answer, err) < 0 ||
+	    reply_parse(buf_str(&answer), a, &d, err) < 0)
+		return -1;
+	return target_new(t->name, t->way, t->pin, doc_str(d, "token", STR("")).p, ret, err);
+}
+
+/* Of a master that no browser reaches: this command passes on what the browser asks. */
+static int serve_browser(const struct cli_call *c, struct api *api, const char *run,
+			 const char *scope)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf url = {0};
+	struct browser_gateway *g = NULL;
+	struct target *narrowed = NULL;
+	struct err err;
+
+	buf_init(&url, CLI_MAX_TEXT);
+	if ((strcmp(scope, "admin") != 0 && narrow(api, scope, &narrowed, &err) < 0) ||
+	    browser_gateway_open(narrowed ? narrowed : api->target, run, &g, &err) < 0) {
+		target_free(narrowed);
+		return api_fail(api, &err);
+	}
+	browser_gateway_link(g, &url);
+	int code = show_link(c, buf_str(&url),
+			     str_from(arena_printf(a, "{\"url\":\"%.*s\",\"scope\":\"%s\"}\n",
+						   (int)url.n, url.p, scope)));
+
+	if (code == 0) {
+		cli_say("the master of this run is in a cluster: the page is served from here until "
+			"Ctrl-C");
+		browser_gateway_run(g);
+	}
+	browser_gateway_free(g);
+	target_free(narrowed);
+	return code;
+}
+
 int command_ui(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
@@ -101,12 +174,8 @@ int command_ui(const struct cli_call *c)
 		return cli_fail(&err);
 	if (call_arg(c, 0) && api_pick_run(&api, call_arg(c, 0), &run, &err) < 0)
 		return api_fail(&api, &err);
-	if (api.target->way) {
-		err_set(&err, ERR_INVALID,
-			"the master of this run is in a cluster, where no browser reaches it: 'regatta ui "
-			"--master local' shows the run of your own master");
-		return cli_fail(&err);
-	}
+	if (api.target->way)
+		return serve_browser(c, &api, run ? run : "", scope ? scope : "admin");
 	if (api_call(&api, "POST", "/api/v1/login", buf_str(&out), CALL_MS, &answer, &err) < 0 ||
 	    reply_parse(buf_str(&answer), a, &d, &err) < 0)
 		return api_fail(&api, &err);
@@ -115,18 +184,5 @@ int command_ui(const struct cli_call *c)
 		url = link_from_here(&api, url, a);
 		write_answer(d, url, a, &answer);
 	}
-	buf_reset(&out);
-	if (c->output == OUTPUT_JSON) {
-		buf_addstr(&out, buf_str(&answer));
-		return cli_print(&out);
-	}
-	text_add_escaped(&out, url);
-	buf_addc(&out, '\n');
-	int code = cli_print(&out);
-	if (isatty(STDOUT_FILENO)) {
-		cli_say("this link works once, within two minutes");
-		if (!call_flag(c, "print"))
-			open_browser(arena_str(a, url).p);
-	}
-	return code;
+	return show_link(c, url, buf_str(&answer));
 }

@@ -138,23 +138,11 @@ static enum api_auth not_known(struct api_call *c, bool tried, int *ret_status, 
 		      : "a token is needed: see $REGATTA_HOME/token, or 'regatta ui' for a browser");
 }
 
-static bool changes_state(struct str method)
+static bool comes_from_page(const struct api_call *c)
 {
-	return !str_is(method, "GET") && !str_is(method, "HEAD");
-}
-
-/* False for a request that another page may have made the browser send.  A page on another port
- * of this host can make a browser send our cookie (SameSite ignores ports), but it can neither
- * set the header Regatta-Request nor change Sec-Fetch-Site. */
-static bool cookie_is_meant(const struct api_call *c)
-{
-	struct str site = http_header(c->x, "sec-fetch-site"),
-		   mode = http_header(c->x, "sec-fetch-mode");
-
-	if (changes_state(c->req->method) && !str_is(http_header(c->x, "regatta-request"), "1"))
-		return false;
-	return !site.p || str_is(site, "same-origin") || str_is(site, "none") ||
-	       str_is(mode, "navigate");
+	return cookie_is_meant(c->req->method, http_header(c->x, "regatta-request"),
+			       http_header(c->x, "sec-fetch-site"),
+			       http_header(c->x, "sec-fetch-mode"));
 }
 
 /* Does the caller show a token?  A gateway before this master keeps Authorization for itself. */
@@ -210,7 +198,7 @@ static enum api_auth tcp_caller(struct api_call *c, int *ret_status, struct err 
 	scope = logins_scope(c->m->auth->logins, cookie, &c->holder);
 	if (!scope)
 		return not_known(c, true, ret_status, err);
-	if (!cookie_is_meant(c))
+	if (!comes_from_page(c))
 		return refuse(
 			403, ret_status, err, ERR_DENIED,
 			"a browser's request needs the header 'Regatta-Request: 1' and our own page");

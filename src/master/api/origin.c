@@ -58,6 +58,16 @@ bool origin_is_own(struct str origin, struct str host, bool tls)
 	return same_name((struct str){origin.p + scheme.n, origin.n - scheme.n}, host);
 }
 
+bool cookie_is_meant(struct str method, struct str request, struct str site, struct str mode)
+{
+	bool changes = !str_is(method, "GET") && !str_is(method, "HEAD");
+
+	if (changes && !str_is(request, "1"))
+		return false;
+	return !site.p || str_is(site, "same-origin") || str_is(site, "none") ||
+	       str_is(mode, "navigate");
+}
+
 struct str cookie_get(struct str header, const char *name)
 {
 	while (header.p && header.n) {

@@ -16,6 +16,10 @@ bool host_is_own(struct str host, struct str own, bool tls);
 bool host_is_given(struct str host, const char *url);
 /* True if `origin` is that of a page served by this Host. */
 bool origin_is_own(struct str origin, struct str host, bool tls);
+/* False for a request that another page may have made the browser send.  A page on another port of this host can make a
+ * browser send our cookie (SameSite ignores ports), but it can neither set the header Regatta-Request nor change
+ * Sec-Fetch-Site and Sec-Fetch-Mode.  p == NULL: the request has no such header. */
+bool cookie_is_meant(struct str method, struct str request, struct str site, struct str mode);
 /* The value of a cookie in a Cookie header; n == 0 if the cookie is missing. */
 struct str cookie_get(struct str header, const char *name);
 /* "127.0.0.1:4711" -> "127.0.0.1". */

@@ -9,6 +9,7 @@
 #include "driver/engine_tools.h"
 #include "driver/master_way.h"
 #include "driver/results.h"
+#include "web/page.h"
 
 static void fake_policy(const char *bucket, const char *metrics, struct buf *out)
 {
@@ -143,6 +144,13 @@ int results_find(const char *word, const struct deadline *d, struct arena *a,
 		ret->credentials = "{\"access_key\":\"k\"}";
 	}
 	return 0;
+}
+
+/* No browser asks in these tests. */
+const struct page_asset *page_find(struct str path)
+{
+	(void)path;
+	return NULL;
 }
 
 /* No master of these tests is reached through a provider. */
