@@ -854,8 +854,9 @@ const struct command cli_commands[] = {
 	 .to_master = true,
 	 .help = "open the dashboard in a browser",
 	 .more = "Prints a link that works once, within two minutes, and opens it when there is a screen.  "
-		 "With a RUN that was handed over it is of the master that has the run.  Callers without a "
-		 "browser use a token: 'regatta token'.",
+		 "With a RUN that was handed over it is of the master that has the run; if no browser reaches "
+		 "that one, because it is in a cluster, the command serves the page itself until Ctrl-C.  "
+		 "Callers without a browser use a token: 'regatta token'.",
 	 .example = "regatta ui\n"
 		    "regatta ui --print --scope read",
 	 .run = command_ui},

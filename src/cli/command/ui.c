@@ -17,6 +17,7 @@
 #include "cli/show/render.h"
 #include "fmt/doc.h"
 #include "fmt/jsonw.h"
+#include "master/api/session.h"
 #include "net/address.h"
 #include "net/http_client.h"
 
@@ -142,9 +143,10 @@ static int serve_browser(const struct cli_call *c, struct api *api, const char *
 		return api_fail(api, &err);
 	}
 	browser_gateway_link(g, &url);
-	int code = show_link(c, buf_str(&url),
-			     str_from(arena_printf(a, "{\"url\":\"%.*s\",\"scope\":\"%s\"}\n",
-						   (int)url.n, url.p, scope)));
+	int code = show_link(
+		c, buf_str(&url),
+		str_from(arena_printf(a, "{\"url\":\"%.*s\",\"scope\":\"%s\",\"valid_ms\":%d}\n",
+				      (int)url.n, url.p, scope, SESSION_CODE_MS)));
 
 	if (code == 0) {
 		cli_say("the master of this run is in a cluster: the page is served from here until "
