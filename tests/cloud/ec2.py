@@ -299,6 +299,20 @@ def choose_zone(response, backend, subnet, instance_type, least, most, spot):
     refuse("InsufficientInstanceCapacity", f"We currently do not have sufficient {instance_type} capacity {where}.")
 
 
+def check_reservation(response, instance_type, zone, least):
+    """The capacity reservation that the instances come from, or None."""
+    number = response._get_param("CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")
+    if not number:
+        return None
+    found = rules().cloud.reservations.get(number)
+    if not found:
+        refuse("InvalidCapacityReservationId.NotFound", f"The capacity reservation ID '{number}' does not exist")
+    used = sum(1 for i in rules().alive() if getattr(i, "capacity_reservation", None) == number)
+    if (found["type"], found["zone"]) != (instance_type, zone) or used + least > found["count"]:
+        refuse("ReservationCapacityExceeded", "The requested reservation does not have sufficient compatible and available capacity for this request.")
+    return number
+
+
 def use_default_subnet(response, backend, zone):
     """Where a launch goes that names no subnet; moto would give it an address of nowhere."""
     number = backend.get_default_subnets()[zone].id
@@ -376,6 +390,7 @@ def strict_run_instances(original):
         profile = check_profile(self, backend)
         spot = self._get_param("InstanceMarketOptions.MarketType") == "spot"
         zone, count = choose_zone(self, backend, subnet, instance_type, least, most, spot)
+        reserved = check_reservation(self, instance_type, zone, least)
         rules().check_quota(backend, instance_type, least, spot)
         count = min(count, free_addresses(backend, subnet, least))
         set_root_volume(self, image)
@@ -386,6 +401,7 @@ def strict_run_instances(original):
         reservation = list(backend.reservations.values())[-1]
         for index, instance in enumerate(reservation.instances):
             finish_instance(self, backend, instance, index, groups, profile, group_name, token, spot)
+            instance.capacity_reservation = reserved
             remember(backend, instance)
             rules().set_state(instance, "pending")
         if token:

@@ -191,6 +191,19 @@ def test_close_together_is_a_placement_group_of_the_run(cloud, user):
     assert not cloud.left(*STAYS)
 
 
+def test_reserved_capacity_is_used_in_its_zone_and_an_unknown_reservation_is_named(cloud, user):
+    cloud.reservations["cr-0123456789abcdef0"] = {"type": "c5.xlarge", "zone": "us-east-1b", "count": 3}
+    run = user.submit(more='[aws]\nreservation = "cr-0123456789abcdef0"\n')
+    assert {(facts["zone"], facts["reservation"]) for facts in launched(cloud).values()} == {("us-east-1b", "cr-0123456789abcdef0")}
+    ended = user.ends(user.submit(more='timeouts.launch = "4s"\n[aws]\nreservation = "cr-0123456789abcdef0"\n'))  # there are no more
+    assert (ended["verdict"], ended["exit_code"]) == ("failed", 5) and "ReservationCapacityExceeded" in ended["cause"]
+    ended = user.ends(user.submit(more='[aws]\nreservation = "cr-00000000000000000"\n'))
+    assert (ended["verdict"], ended["exit_code"]) == ("failed", 3) and "InvalidCapacityReservationId.NotFound" in ended["cause"]
+    user("kill", run)
+    user.ends(run)
+    assert not cloud.left(*STAYS) and len(cloud.launched()) == 3
+
+
 def test_spot_instances_are_asked_for_as_such(cloud, user):
     run = user.submit(more="spot = true\n")
     assert {facts["lifecycle"] for facts in launched(cloud).values()} == {"spot"}

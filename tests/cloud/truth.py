@@ -16,7 +16,7 @@ def instance_facts(backend, instance):
             "public": instance.public_ip_address if instance.nics else None, "token": instance.client_token, "index": instance.ami_launch_index,
             "shutdown": instance.instance_initiated_shutdown_behavior, "metadata_tokens": instance.metadata_options.http_tokens,
             "hop_limit": instance.metadata_options.http_put_response_hop_limit, "image": instance.image_id, "lifecycle": instance.lifecycle,
-            "monitoring": instance.monitoring_state, "placement_group": instance.placement.group_name,
+            "monitoring": instance.monitoring_state, "placement_group": instance.placement.group_name, "reservation": getattr(instance, "capacity_reservation", None),
             "profile": (instance.iam_instance_profile or {}).get("Arn")}
 
 
