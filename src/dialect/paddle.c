@@ -1,7 +1,6 @@
 #include "dialect/paddle.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -12,6 +11,8 @@
 
 #define PSERVER_TYPE "c5.2xlarge"
 #define TRAINER_TYPE "p2.8xlarge"
+#define MAX_COUNT 10000
+#define MAX_PORT 65535
 #define GATHER "30m" /* with the pull of the training image; the tool had no limit */
 
 struct paddle {
@@ -38,17 +39,18 @@ static void set_text(struct paddle *x, struct doc *to, const char *key, const ch
 		doc_set(x->a, to, str_from(key), doc_new_str(x->a, str_from(value)));
 }
 
-/* Sets key to the number that the flag gives, or leaves it out. */
-static void set_number(struct paddle *x, struct doc *to, const char *key, const char *name)
+/* Sets key to the number that the flag gives, or leaves it out.  Its limits are the schema's, which would name
+ * a key of the job file. */
+static void set_number(struct paddle *x, struct doc *to, const char *key, const char *name,
+		       int most)
 {
 	const char *text = flag(x, name);
-	char *end;
+	int64_t n;
 
 	if (!text)
 		return;
-	long long n = strtoll(text, &end, 10);
-	if (*end || n < 0 || n > INT32_MAX)
-		refuse(x, name, "must be a whole number");
+	if (!str_to_i64(str_from(text), &n) || n < 1 || n > most)
+		refuse(x, name, arena_printf(x->a, "must be a whole number from 1 to %d", most));
 	else
 		doc_set(x->a, to, str_from(key), doc_new_int(x->a, n));
 }
@@ -161,9 +163,9 @@ static struct doc *role_of(struct paddle *x, const struct role_flags *f)
 	const char *type = flag(x, f->type);
 
 	doc_set(x->a, role, STR("count"), doc_new_int(x->a, 1));
-	set_number(x, role, "count", f->count);
+	set_number(x, role, "count", f->count, MAX_COUNT);
 	if (f->port)
-		set_number(x, role, "port", f->port);
+		set_number(x, role, "port", f->port, MAX_PORT);
 	set_text(x, role, "instance_type", type ? type : f->fallback_type);
 	set_image(x, role, f->image);
 	doc_set(x->a, role, STR("command"), command_of(x, flag(x, f->command), f->device));
@@ -190,7 +192,7 @@ static struct doc *aws_of(struct paddle *x, const char *task)
 	set_list(x, aws, "zones", flag(x, "availability_zone"));
 	set_list(x, aws, "security_groups", flag(x, "security_group_id"));
 	set_text(x, aws, "key_name", flag(x, "key_name"));
-	set_number(x, aws, "master_port", "master_server_port");
+	set_number(x, aws, "master_port", "master_server_port", MAX_PORT);
 	set_text(x, aws, "task_name", task);
 	return aws;
 }

@@ -130,12 +130,13 @@ static void test_bad(void **state)
 {
 	(void)state;
 	JOB("pserver_image_id=ami-1", "trainer_image_id=me/bench", "trainer_count=two",
-	    "pserver_count=-1");
-	assert_int_equal(problems.n, 3);
-	assert_problem(0, "--pserver_count: must be a whole number");
-	assert_problem(1, "--pserver_image_id: no training image: give it as --docker_image (or "
+	    "pserver_count=0", "pserver_port=65536");
+	assert_int_equal(problems.n, 4);
+	assert_problem(0, "--pserver_count: must be a whole number from 1 to 10000");
+	assert_problem(1, "--pserver_port: must be a whole number from 1 to 65535");
+	assert_problem(2, "--pserver_image_id: no training image: give it as --docker_image (or "
 			  "here, if it is no ami-...)");
-	assert_problem(2, "--trainer_count: must be a whole number");
+	assert_problem(3, "--trainer_count: must be a whole number from 1 to 10000");
 }
 
 static void test_without_effect(void **state)
