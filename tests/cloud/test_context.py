@@ -64,6 +64,11 @@ def submit(there, run):
                     "http://localhost/api/v1/runs"], check=True, timeout=30, stdout=subprocess.DEVNULL)
 
 
+def end_machine(ec2, master):
+    machine, = [i["InstanceId"] for r in ec2.describe_instances()["Reservations"] for i in r["Instances"] if i["SecurityGroups"][0]["GroupId"] == master["group"]]
+    ec2.terminate_instances(InstanceIds=[machine])
+
+
 def test_commands_about_its_run_go_there_until_the_master_is_gone(ec2, away, master):
     submit(master["user"], RUN)
     away("context", "aws")
@@ -71,8 +76,7 @@ def test_commands_about_its_run_go_there_until_the_master_is_gone(ec2, away, mas
     assert away("ui", RUN, "--print").stdout.startswith(master["url"] + "/login?")
     away("run", "--", "true")  # makes the other home one that completes words
     assert away("words", "nodes", RUN).stdout.split() == ["worker-0"]
-    machine, = [i["InstanceId"] for r in ec2.describe_instances()["Reservations"] for i in r["Instances"] if i["SecurityGroups"][0]["GroupId"] == master["group"]]
-    ec2.terminate_instances(InstanceIds=[machine])
+    end_machine(ec2, master)
     away("context", "aws")
     assert not (away.directory / "home" / "contexts" / f"{RUN}.json").exists()
     assert f"no run '{RUN}'" in away("status", RUN, code=3).stderr
@@ -84,6 +88,11 @@ def test_the_old_client_finds_its_master_by_address_and_port(ec2, away, master):
     away("paddle", "--action", "status", *args)
     assert open_to(ec2, master["group"]) == [(int(port), "127.0.0.1/32")]
     assert "cleanup in progress" in away("paddle", "--action", "cleanup", *args).stdout
+    # It ends with its machine; as long as that is there, it may only be cut off.
+    master["user"]("master", "--stop", "--cancel")
+    assert f"port {port}" in away("paddle", "--action", "status", *args, code=8).stderr
+    end_machine(ec2, master)
+    assert f"no master runs at {master['url']}; one ends with its run" in away("paddle", "--action", "status", *args, code=3).stderr
 
 
 def test_a_master_without_a_record_is_shown_with_the_reason(cloud, s3, ec2, away, master):

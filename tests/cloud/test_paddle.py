@@ -73,7 +73,7 @@ def test_the_document_is_followed_until_the_logs_are_retrieved(real, user, group
     flags = ("--key_name", "mykey", "--security_group_id", group, "--pserver_image_id", IMAGE, "--trainer_image_id", IMAGE,
              "--pserver_count", "1", "--trainer_count", "2", "--task_name", "VGG 8")
     # Its machines of the time are gone from EC2.
-    assert "does not offer the type 'p2.8xlarge'; nothing was made" in user("paddle", "--action", "create", *flags, code=2).stderr
+    assert "does not offer the type 'p2.8xlarge': choose another instance type; nothing was made" in user("paddle", "--action", "create", *flags, code=2).stderr
     run, _, address, port = create(user, *flags, "--trainer_instance_type", "g4dn.xlarge")
     assert port == "5436"
     wanted = [("MASTER", "VGG 8_master", "t3.micro"), ("PSERVER", "VGG 8", "c5.2xlarge"), *2 * [("TRAINER", "VGG 8", "g4dn.xlarge")]]

@@ -60,24 +60,51 @@ static int create(const struct cli_call *c)
 	return code;
 }
 
-/* The master of a URL.  One that no context has may run on an instance. */
-static int find_target(const char *url, struct target **ret, struct err *err)
+/* Brings the contexts of masters on instances up to date. */
+static int look_for_masters(const char *url, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(freep) char *home = NULL;
 	const struct masters_input in = {0};
 	struct running_masters ignored;
 
-	if (target_find(url, ret, err) == 0)
-		return 0;
 	if (home_find(&home, err) < 0 || masters_find(home, "aws", &in, a, &ignored, err) < 0)
 		return err_wrap(err, "look for the master %s", url);
-	if (target_find(url, ret, err) == 0)
-		return 0;
+	return 0;
+}
+
+static int no_master(const char *url, struct err *err)
+{
 	return err_set(err, ERR_NOT_FOUND,
 		       "no master runs at %s; one ends with its run, and 'regatta logs RUN' has "
 		       "the logs",
 		       url);
+}
+
+/* The master of a URL.  One that no context has may run on an instance. */
+static int find_target(const char *url, struct target **ret, struct err *err)
+{
+	if (target_find(url, ret, err) == 0)
+		return 0;
+	if (look_for_masters(url, err) < 0)
+		return -1;
+	return target_find(url, ret, err) == 0 ? 0 : no_master(url, err);
+}
+
+/* A master that does not answer may have ended with its machine since its context was written. */
+static void explain_silence(const char *url, struct err *err)
+{
+	struct target *target;
+	struct err ignored;
+
+	if (err->kind != ERR_UNAVAILABLE && err->kind != ERR_TIMEOUT)
+		return;
+	if (look_for_masters(url, &ignored) < 0)
+		return;
+	if (target_find(url, &target, &ignored) == 0)
+		target_free(target);
+	else
+		(void)no_master(url, err);
 }
 
 static int master_url(const char *host, const char *port, char *url, size_t size, struct err *err)
@@ -117,8 +144,12 @@ static int ask_master(const struct cli_call *c, const char *method, const char *
 		return cli_fail(&err);
 	}
 	if (master_url(host, port ? port : PORT, url, sizeof(url), &err) < 0 ||
-	    find_target(url, &target, &err) < 0 || api_open_target(&api, target, &err) < 0)
+	    find_target(url, &target, &err) < 0)
 		return cli_fail(&err);
+	if (api_open_target(&api, target, &err) < 0) {
+		explain_silence(url, &err);
+		return cli_fail(&err);
+	}
 	buf_init(&answer, CLI_MAX_TEXT);
 	int code = api_call(&api, method, path, STR(""), ANSWER_MS, &answer, &err) < 0
 			   ? api_fail(&api, &err)

@@ -204,8 +204,10 @@ static int ask_offers(struct vpc_inquiry *n, struct err *err)
 	aws_request_release(&r);
 	for (size_t i = 0; rc == 0 && i < n->ntypes; i++)
 		if (!doc_array(doc_table(n->q->facts, "zones_of"), n->types[i]))
-			rc = err_set(err, ERR_INVALID, "region %s does not offer the type '%s'",
-				     aws_region(n->q->s), n->types[i]);
+			rc = err_set(
+				err, ERR_INVALID,
+				"region %s does not offer the type '%s': choose another instance type",
+				aws_region(n->q->s), n->types[i]);
 	return rc;
 }
 

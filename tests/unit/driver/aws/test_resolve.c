@@ -280,8 +280,9 @@ static void a_type_that_is_not_offered_is_named(void **state)
 	kind_expect(r, "DescribeVpcs", OK(VPCS));
 	kind_expect(r, "DescribeSubnets", OK(SUBNETS("")));
 	kind_expect(r, "DescribeInstanceTypeOfferings", OK(OFFERS("")));
-	assert_refused(HERE(""), ERR_INVALID,
-		       "region eu-west-1 does not offer the type 'c5.xlarge'");
+	assert_refused(
+		HERE(""), ERR_INVALID,
+		"region eu-west-1 does not offer the type 'c5.xlarge': choose another instance type");
 	kind_expect(r, "DescribeVpcs", OK(VPCS));
 	kind_expect(r, "DescribeSubnets", OK(SUBNETS("")));
 	kind_expect(r, "DescribeInstanceTypeOfferings",
