@@ -2,10 +2,12 @@
 
 With REGATTA_EXPORT_PYTHON (a Python that has TensorBoard) and REGATTA_MLFLOW_URL the real programs read and take what is
 exported: `make export-check`."""
+import contextlib
 import csv
 import ctypes
 import json
 import os
+import socket
 import struct
 import subprocess
 import uuid
@@ -223,6 +225,34 @@ def test_many_samples_go_in_batches_and_an_export_that_fails_is_completed(regatt
     assert said.endswith(", 1000 were there already\n")
     one, = Reader(fake.url).runs("exported")
     assert [step for step, _ in points(Reader(fake.url).history(one, "loss"))] == list(range(2500))
+
+
+def test_mlflow_is_told_how_a_run_ended(regatta, url):
+    name = f"e-{uuid.uuid4()}"
+    failed = json.loads(regatta("run", "--output", "json", regatta.job(JOB % (1, THREE + "; exit 3")), code=1).stdout)["id"]
+    killed = regatta.submit(regatta.job(JOB % (1, THREE + "; sleep 1000")))
+    wait_for(lambda: regatta.json("metrics", killed)["metrics"].get("loss"), what="samples")
+    regatta("kill", killed)
+    regatta.wait(killed)
+    for run in failed, killed:
+        regatta("export", run, "--to", "mlflow", url, "--experiment", name)
+    told = {one["info"]["run_name"]: one["info"]["status"] for one in Reader(url).runs(name)}
+    assert told == {failed: "FAILED", killed: "KILLED"}
+
+
+def test_half_an_answer_is_an_error_of_one_line(regatta):
+    run = run_job(regatta)["id"]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        export = regatta.start("export", run, "--to", "mlflow", f"http://127.0.0.1:{server.getsockname()[1]}")
+        server.settimeout(0.1)
+        while export.poll() is None:
+            with contextlib.suppress(TimeoutError):
+                peer, _ = server.accept()
+                with peer:
+                    peer.recv(65536)
+                    peer.sendall(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"experiment":')
+    err = export.communicate()[1].decode()
+    assert export.returncode == 8 and len(err.splitlines()) == 1 and "experiments/get-by-name: " in err, err
 
 
 def test_mlflow_gets_the_token(regatta, fake):

@@ -30,6 +30,7 @@ def test_waiting_ends_with_the_runs(regatta):
         regatta(*args, code=1)
     regatta("wait", good, "bad", "--job-code", code=3)
     regatta("wait", good, "none", code=3)
+    regatta("wait", "bad", good, code=1)  # whatever ended after it
 
 
 def test_attached_one_sees_the_run_and_may_leave_it(regatta):

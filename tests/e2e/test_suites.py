@@ -255,6 +255,34 @@ def test_an_interrupt_cancels_the_suite(regatta):
     assert b"cancelling the suite" in err and b"cancelled" in out
 
 
+def test_a_second_interrupt_kills_and_a_closed_terminal_does_nothing(regatta):
+    stubborn = regatta.cwd / "stubborn"
+    regatta.job(f"""command = ["sh", "-c", "trap : TERM; touch {stubborn}; while :; do sleep 0.05; done"]
+timeouts = {{ grace = "10m" }}
+""")
+    child = regatta.start("suite", "run", suite_file(regatta, SLEEPS.replace("parallel = 2", "")))
+    wait_for(stubborn.exists, what="a run")
+    child.send_signal(signal.SIGHUP)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0 and b"goes on: 'regatta suite status " in err and not out
+    suite = regatta.json("suite", "status")
+    assert suite["state"] == "running" and suite["counts"]["running"] == 1
+    regatta("suite", "cancel", suite["id"])
+    assert regatta.json("suite", "status")["exit_code"] is None
+    regatta("suite", "cancel", suite["id"], "--now")
+    wait_suite(regatta, suite["id"])
+
+    stubborn.unlink()
+    child = regatta.start("suite", "resume", suite["id"])
+    wait_for(stubborn.exists, what="the run again")
+    child.send_signal(signal.SIGINT)
+    wait_for(lambda: regatta.json("suite", "status")["state"] == "stopping", what="the first interrupt")
+    assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 7 and b"killing the active runs" in err
+
+
 def kill_random(regatta, rng, first):
     kinds = ["master", "node-agent", "shim", "forkserver"]
     rng.shuffle(kinds)
@@ -321,6 +349,54 @@ def test_the_report_has_table_charts_scaling_and_tests(regatta):
     assert (values[2] + values[3]) / 2 == two["median"]
     page = (there / "report.html").read_text()
     assert page.count("<svg") == 2 and "samples_per_s over env.BATCH" in page and "speed-up" in page
+
+
+def test_tests_are_corrected_over_the_whole_suite_and_scaling_is_within_a_value(regatta):
+    """Three pairs and two metrics, every figure of one side above all of the other: the smallest p-value that there is,
+    times six.  More nodes are held against fewer with the same other values, whichever way is better."""
+    regatta.job("""
+command = ["sh", "-c", "echo speed=$((V * WIDE * WORLD_SIZE + $$)) step_ms=$((V * WIDE * 12 / WORLD_SIZE + $$))"]
+env = { V = "0", WIDE = "100000000" }
+[metrics]
+speed = 'speed=(?<value>[0-9]+)'
+step_ms = 'step_ms=(?<value>[0-9]+)'
+""")
+    summary = regatta.json("suite", "run", suite_file(regatta, """
+[suite]
+job = "job.toml"
+repeats = 5
+parallel = 4
+[matrix]
+count = [1, 2]
+"env.V" = ["1", "2", "3"]
+[report]
+metric = ["speed", "step_ms"]
+baseline = { count = 1 }
+"""))
+    assert summary["tests"] == 6
+    for metric, verdict, diff in zip(summary["metrics"], ("better", "better"), (100, -50)):
+        rows = [row for row in metric["rows"] if row["baseline"]]
+        assert [row["baseline"] for row in rows] == ["count=1,V=1", "count=1,V=2", "count=1,V=3"]
+        for row in rows:
+            assert abs(row["p_holm"] - 6 * 2 / 252) < 1e-9 and row["verdict"] == verdict
+            assert abs(row["diff_pct"] - diff) < 1 and abs(row["speedup"] - 2) < 0.02 and abs(row["efficiency"] - 1) < 0.01
+    page = (regatta.home / "suites" / summary["id"] / "report.html").read_text()
+    for chart in ("speed over env.V", "step_ms over env.V", "speed over count", "step_ms over count"):
+        assert chart in page, chart
+
+
+def test_an_axis_may_be_what_is_uploaded(regatta):
+    for name in "one", "two":
+        (regatta.cwd / name).mkdir()
+        (regatta.cwd / name / "word").write_text(name)
+    regatta.job('command = ["sh", "-c", "cat */word word 2>/dev/null; true"]\nparams = { from = "one" }\n'
+                '[[data]]\nsrc = "${params.from}"\n')
+    for axis in '"params.from"', '"source"':
+        text = f'[suite]\njob = "job.toml"\n[matrix]\n{axis} = ["one", "two"]\n'
+        suite = regatta.json("suite", "run", suite_file(regatta, text))
+        for variant in suite["variants"]:
+            log = regatta.log(variant["runs"][0]["run"], "worker-0").decode()
+            assert list(variant["params"].values())[0] in log, (axis, log)
 
 
 def test_the_report_of_a_suite_without_metrics_has_the_time_that_its_jobs_ran(regatta):
