@@ -227,6 +227,7 @@ struct core_remote {
 	bool told_cancel, told_hurry; /* the open question passes on a cancel */
 	bool asked_gone;	      /* the machine was gone when the open question was asked */
 	char why[160];		      /* why its machine is gone */
+	enum err_kind why_kind;
 	/* What the last answer says that the run waits for; "": nothing */
 	char waits[200];
 	enum err_kind waits_kind;

@@ -231,7 +231,8 @@ static void unknown(struct step *s, const struct event *ev)
 		return;
 	}
 	m->stored = true; /* there is nothing to wait for */
-	end_here(s, ERR_UNAVAILABLE,
+	/* What keeps it from starting is a mistake of the job, perhaps: its kind is the run's. */
+	end_here(s, m->unborn && m->why_kind != ERR_NONE ? m->why_kind : ERR_UNAVAILABLE,
 		 m->unborn ? "the run's master did not start"
 			   : "the run's master has gone and left no results",
 		 m->why[0] ? m->why : ev->text);
@@ -376,12 +377,13 @@ void handover_cancel(struct step *s)
 		ask(s); /* if a question is open, its answer goes on */
 }
 
-void handover_machine_gone(struct step *s, const char *why)
+void handover_machine_gone(struct step *s, enum err_kind kind, const char *why)
 {
 	struct core_run *r = s->r;
 
 	r->remote.gone = true;
 	r->remote.unborn = r->phase == RUN_GATHERING && !r->remote.asked && !r->remote.doubt;
+	r->remote.why_kind = kind;
 	snprintf(r->remote.why, sizeof(r->remote.why), "%s", why);
 	if (r->phase == RUN_GATHERING)
 		run_set_phase(s, RUN_RUNNING);

@@ -14,7 +14,7 @@ bool handover_sweeps(struct step *s);
 void handover_begin(struct step *s);
 void handover_event(struct step *s, const struct event *ev);
 void handover_cancel(struct step *s);
-void handover_machine_gone(struct step *s, const char *why);
+void handover_machine_gone(struct step *s, enum err_kind kind, const char *why);
 void handover_late(struct step *s);
 void handover_tick(struct step *s);
 void handover_resume(struct step *s);

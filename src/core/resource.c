@@ -476,7 +476,7 @@ static void absent(struct step *s, int index, const struct event *ev)
 			if (!r->nodes[rank].settled)
 				node_machine_gone(s, rank, ev->err_kind, ev->ended ? ev->text : "");
 		if (index == r->remote.resource)
-			handover_machine_gone(s, ev->text);
+			handover_machine_gone(s, ev->err_kind, ev->text);
 		run_check_collected(s);
 	} else if (r->phase == RUN_CLEANING || r->resources[index].state == RES_DELETING) {
 		gone(s, index);

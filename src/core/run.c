@@ -452,14 +452,16 @@ static void launch_too_slow(struct step *s)
 void run_unheard(struct step *s, int rank, const char *console)
 {
 	struct core_run *r = s->r;
-	const char *id = r->resources[r->plan->resource_of[rank]].id;
+	int of = r->plan->resource_of[rank];
+	bool many = r->plan->resources[of].carries_many; /* then the id is no machine's */
+	const char *id = many ? "" : r->resources[of].id;
 	char span[32];
 
 	clock_format_span(limits(s)->boot_ms, span);
 	run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, rank,
 			"%s: no word from its machine%s%.40s within %s (timeouts.boot)%s%s",
-			name_of(r, rank), *id ? " " : "", id, span, *console ? "; console: " : "",
-			console);
+			name_of(r, rank), *id ? " " : "", id, span,
+			!*console ? "" : many ? ": " : "; console: ", console);
 }
 
 /* The first time its console is asked for; without an answer the second time ends the run. */

@@ -520,6 +520,17 @@ static const char *context_of_run(struct api *api, const char *word, bool to_end
 		       : NULL;
 }
 
+/* What is dialled of a master that its provider passes requests on to is the provider: does that know the master? */
+static bool is_gone(struct api *api)
+{
+	CLEANUP(buf_release) struct buf ignored = {0};
+	struct err why = {0};
+
+	buf_init(&ignored, API_MAX_ANSWER);
+	return api->target->way && api_get(api, "/api/v1/me", &ignored, &why) < 0 &&
+	       why.kind == ERR_NOT_FOUND;
+}
+
 /* A run that was handed over is asked of the master that has it, while that one answers. */
 static void go_to_run(struct api *api, const char *word, bool to_end, struct arena *a)
 {
@@ -538,6 +549,10 @@ static void go_to_run(struct api *api, const char *word, bool to_end, struct are
 		return;
 	}
 	other.stop = api->stop;
+	if (is_gone(&other)) {
+		api_release(&other);
+		return; /* the own master learns of it, or finds the results */
+	}
 	api_release(api);
 	*api = other;
 }
