@@ -70,6 +70,18 @@ bool path_is_below(struct str p)
 	return true;
 }
 
+struct str path_source_name(struct str src)
+{
+	if (str_starts(src, STR("https://")))
+		src = str_cut(&src, '?');
+	while (src.n > 0 && src.p[src.n - 1] == '/')
+		src.n--;
+	size_t from = src.n;
+	while (from > 0 && src.p[from - 1] != '/')
+		from--;
+	return (struct str){src.p + from, src.n - from};
+}
+
 const char *path_base(const char *p)
 {
 	const char *slash = strrchr(p, '/');

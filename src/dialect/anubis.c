@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "dialect/internal.h"
 #include "fmt/doc.h"
@@ -259,16 +260,61 @@ static void take_ml(struct anubis *x)
 	warn_of_others(x, ml, "ml", known);
 }
 
-/* A table of the list `name` as one of the native list of data. */
-static struct doc *take_source(struct anubis *x, const struct doc *source, const char *name)
+/* Below the home directory is below the work directory here; without slashes at the end. */
+static struct str plain_path(const struct doc *source)
 {
+	struct str path = doc_str(source, "path", STR(""));
+
+	if (str_starts(path, STR("~/")))
+		path = (struct str){path.p + 2, path.n - 2};
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	return path;
+}
+
+static bool is_shared(const struct doc *list, const struct doc *source)
+{
+	for (size_t i = 0; i < list->array.n; i++)
+		if (list->array.v[i] != source &&
+		    str_eq(plain_path(list->array.v[i]), plain_path(source)))
+			return true;
+	return false;
+}
+
+/* There `path` is where the source is mounted.  It is a directory that the source goes into, under its own name,
+ * if a slash ends it or if several sources share it. */
+static void take_path(struct anubis *x, const struct doc *list, const struct doc *source,
+		      struct doc *data)
+{
+	const struct doc_entry *e = dialect_entry(source, "path");
+	struct str src = doc_str(data, "src", STR("")), path = plain_path(source);
+	bool shared = is_shared(list, source);
+
+	if (!e || e->value->type != DOC_STRING) {
+		move(x, source, "path", data, "path");
+		return;
+	}
+	if (shared || (str_ends(e->value->s, STR("/")) && !str_ends(src, STR("/"))))
+		path = str_from(arena_printf(x->a, "%.*s/%.*s", STR_ARG(path),
+					     STR_ARG(path_source_name(src))));
+	struct doc *made = doc_new_str(x->a, path);
+
+	made->pos = e->value->pos;
+	doc_set(x->a, data, STR("path"), made);
+	dialect_place_key(data, "path", e->key_pos);
+}
+
+/* A table of the list `name` as one of the native list of data. */
+static struct doc *take_source(struct anubis *x, const struct doc *list, size_t i, const char *name)
+{
+	const struct doc *source = list->array.v[i];
 	static const char *const known[] = {"src", "uri", "path", "md5", "id", NULL};
 	struct doc *data = doc_new(x->a, DOC_TABLE);
 
 	data->pos = source->pos;
 	move(x, source, "uri", data, "src");
 	move(x, source, "src", data, "src");
-	move(x, source, "path", data, "path");
+	take_path(x, list, source, data);
 	move(x, source, "md5", data, "md5");
 	warn_of_others(x, source, name, known);
 	return data;
@@ -283,7 +329,7 @@ static void take_sources(struct anubis *x)
 		return;
 	list->pos = e->value->pos;
 	for (size_t i = 0; i < e->value->array.n; i++)
-		doc_append(x->a, list, take_source(x, e->value->array.v[i], "data.sources"));
+		doc_append(x->a, list, take_source(x, e->value, i, "data.sources"));
 	doc_set(x->a, x->to, STR("data"), list);
 	dialect_place_key(x->to, "data", e->key_pos);
 }
@@ -295,16 +341,17 @@ static void take_metrics(struct anubis *x)
 
 	if (!e || e->value->type != DOC_ARRAY)
 		return;
-	struct doc *metrics = table_of(x, "metrics", e->key_pos);
 	for (size_t i = 0; i < e->value->array.n; i++) {
 		const struct doc *given = e->value->array.v[i];
 		struct str name = doc_str(given, "name", STR(""));
 		struct doc *metric = doc_new(x->a, DOC_TABLE);
 
+		if (given->type != DOC_TABLE)
+			continue; /* the name of one that the benchmark emits by itself */
 		metric->pos = given->pos;
 		move(x, given, "pattern", metric, "pattern");
 		warn_of_others(x, given, "output.metrics", known);
-		doc_set(x->a, metrics, name, metric);
+		doc_set(x->a, table_of(x, "metrics", e->key_pos), name, metric);
 	}
 }
 
@@ -353,7 +400,7 @@ static void take_models(struct anubis *x, const struct doc_entry *models)
 	if (!data)
 		doc_set(x->a, x->to, STR("data"), list);
 	for (size_t i = 0; i < models->value->array.n; i++)
-		doc_append(x->a, list, take_source(x, models->value->array.v[i], "server.models"));
+		doc_append(x->a, list, take_source(x, models->value, i, "server.models"));
 }
 
 static void take_server(struct anubis *x, const struct doc_entry *e)

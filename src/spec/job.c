@@ -477,19 +477,6 @@ static void check_roles(struct check *c)
 	check_cycle(c, &waits);
 }
 
-/* "s3://bucket/criteo/", "https://host/criteo?v=1" and "../criteo" are called criteo; "." has no name. */
-static struct str last_part(struct str src)
-{
-	if (str_starts(src, STR("https://")))
-		src = str_cut(&src, '?');
-	while (src.n > 0 && src.p[src.n - 1] == '/')
-		src.n--;
-	size_t from = src.n;
-	while (from > 0 && src.p[from - 1] != '/')
-		from--;
-	return (struct str){src.p + from, src.n - from};
-}
-
 /* "criteo.tar.gz" is unpacked to criteo.  A name without such an ending is returned as it is. */
 static struct str without_ending(struct str name)
 {
@@ -539,7 +526,7 @@ size_t job_data(const struct job *j, struct arena *a, const struct data_spec **r
 	size_t n = 0;
 
 	if (j->source && input_is_fetched(j->source)) {
-		struct str name = last_part(str_from(j->source));
+		struct str name = path_source_name(str_from(j->source));
 
 		v[n++] = (struct data_spec){
 			.src = j->source,
@@ -582,7 +569,7 @@ static void check_data(struct check *c)
 		if (d->unpack && d->shard)
 			problem(c, d->pos, "data: an archive that is unpacked cannot be sharded");
 		if (!d->path) {
-			struct str name = last_part(str_from(d->src));
+			struct str name = path_source_name(str_from(d->src));
 
 			if (d->unpack)
 				name = without_ending(name);

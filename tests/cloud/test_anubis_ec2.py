@@ -57,7 +57,17 @@ name = "accuracy"
 units = "ratio"
 pattern = "accuracy=([-+.0-9eE]+)"
 """
+MORE = """
+[[data.sources]]
+src = "s3://data-pull/mnist/images.gz"
+path = "/data/mnist"
+
+[[data.sources]]
+src = "s3://data-pull/mnist/labels.gz"
+path = "/data/mnist"
+"""
 TRAIN = """echo "threads=$OMP_NUM_THREADS lines=$(wc -l <datasets/train.txt) args=$*"
+ls /data/mnist
 for epoch in 1 2 3; do echo "epoch $epoch accuracy=0.$epoch"; done
 echo "{\\"throughput\\": 42.5}" >"$BENCHMARK_AI_FIFO_FILEPATH"
 """
@@ -69,8 +79,8 @@ def files(directory):
     (directory / "train.txt").write_bytes(DATA)
 
 
-def submit(user, source):  # noqa: F811
-    (user.directory / "descriptor.toml").write_text(DESCRIPTOR.replace("SOURCE", source))
+def submit(user, source, more=""):  # noqa: F811
+    (user.directory / "descriptor.toml").write_text(DESCRIPTOR.replace("SOURCE", source) + more)
     return user("run", "-d", "descriptor.toml", "--set", "master=here").stdout.split()[-1]
 
 
@@ -90,9 +100,10 @@ def test_the_descriptor_of_the_document_runs_as_it_is(real, user, tmp_path, sour
     files(tmp_path)
     s3 = client(real, "s3", signature_version="s3v4")
     s3.create_bucket(Bucket="data-pull")
-    s3.put_object(Bucket="data-pull", Key="mnist/train.txt", Body=DATA)
+    for name in ("train.txt", "images.gz", "labels.gz"):
+        s3.put_object(Bucket="data-pull", Key=f"mnist/{name}", Body=DATA)
     before = set(real.launched())
-    run = submit(user, source)
+    run = submit(user, source, MORE)
     number = wait_for(lambda: set(real.launched()) - before, what="an instance").pop()
     look_at(client(real, "ec2"), number)
     ended = user.ends(run, 180)
@@ -101,7 +112,7 @@ def test_the_descriptor_of_the_document_runs_as_it_is(real, user, tmp_path, sour
     metrics = json.loads(user("metrics", run, "--output", "json").stdout)["metrics"]
     assert (metrics["accuracy"]["all"]["count"], metrics["accuracy"]["all"]["last"]) == (3, 0.3)
     assert metrics["throughput"]["all"]["last"] == 42.5
-    assert "threads=2 lines=200 args=--epochs 3 --note two words" in user("logs", run).stdout
+    assert "threads=2 lines=200 args=--epochs 3 --note two words\nimages.gz\nlabels.gz\n" in user("logs", run, "worker-0").stdout
     assert not real.left(*STAYS)
 
 

@@ -104,6 +104,8 @@ static void the_base_is_what_follows_the_last_slash(void **state)
 	assert_string_equal(path_base("a/b/c.txt"), "c.txt");
 	assert_string_equal(path_base("c.txt"), "c.txt");
 	assert_string_equal(path_base("/c"), "c");
+	assert_true(str_is(path_source_name(STR("https://h/a/c?v=1/2")), "c"));
+	assert_true(str_is(path_source_name(STR("s3://b/a/c/")), "c"));
 	assert_string_equal(path_base("a/"), "");
 	assert_string_equal(path_base(""), "");
 }

@@ -86,6 +86,29 @@ static void every_part_has_its_native_key(void **state)
 	assert_int_equal(ps.nwarnings, 0);
 }
 
+static void a_path_of_data_may_be_a_directory(void **state)
+{
+	struct problems ps;
+	(void)state;
+
+	assert_string_equal(
+		native("spec_version = '1'\n[env]\ndocker_image = 'mxnet'\n"
+		       "[[data.sources]]\nsrc = 's3://b/images.gz'\npath = '/data/mnist'\n"
+		       "[[data.sources]]\nsrc = 'https://h/labels.gz?v=1'\npath = '/data/mnist/'\n"
+		       "[[data.sources]]\nsrc = 's3://b/val.rec'\npath = '~/imn/'\n"
+		       "[[data.sources]]\nsrc = 's3://b/all/'\npath = 'all/'\n"
+		       "[[data.sources]]\nsrc = 's3://b/one.npz'\npath = '/x/other.npz'\n"
+		       "[output]\nmetrics = ['accuracy']\n",
+		       &ps),
+		"{\"name\":\"benchmark\",\"image\":\"mxnet\",\"data\":["
+		"{\"src\":\"s3://b/images.gz\",\"path\":\"/data/mnist/images.gz\"},"
+		"{\"src\":\"https://h/labels.gz?v=1\",\"path\":\"/data/mnist/labels.gz\"},"
+		"{\"src\":\"s3://b/val.rec\",\"path\":\"imn/val.rec\"},"
+		"{\"src\":\"s3://b/all/\",\"path\":\"all\"},"
+		"{\"src\":\"s3://b/one.npz\",\"path\":\"/x/other.npz\"}]}");
+	assert_int_equal(ps.n, 0);
+}
+
 static void env_image_is_a_machine_on_ec2_and_a_container_elsewhere(void **state)
 {
 	struct problems ps;
@@ -217,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(every_part_has_its_native_key),
+		T(a_path_of_data_may_be_a_directory),
 		T(env_image_is_a_machine_on_ec2_and_a_container_elsewhere),
 		T(places_are_those_of_the_users_file),
 		T(what_cannot_be_done_is_said_with_its_line),
