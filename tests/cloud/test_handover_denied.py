@@ -59,6 +59,8 @@ def test_results_that_the_other_master_may_not_store_are_the_cause(agents, user)
 
 
 def test_a_role_that_comes_after_its_machine_is_waited_for(agents, user, monkeypatch):  # noqa: F811
+    """The services have an address each, which the other master and the URLs that it signs have too: at the general one is nobody."""
+    user.env.update({f"AWS_ENDPOINT_URL_{service}": agents.endpoint for service in ("EC2", "S3", "STS", "IAM", "SSM")}, AWS_ENDPOINT_URL="http://127.0.0.1:1")
     monkeypatch.setattr(agents, "role_seconds", 6)
     run = user.submit(ONE.format(seconds=0))
     ended = wait_for(lambda: (s := here(user, run))["exit_code"] is not None and s, 120, "the end")

@@ -70,6 +70,30 @@ def test_a_machine_whose_user_data_fails_is_named_with_its_console(listening):
         user.close()
 
 
+TOOLS = ("curl", "wget", "python3")
+
+
+def with_one_tool(instance):
+    """User data at once, on an image that can fetch with one of the tools only, another one for each machine."""
+    hidden = [tool for i, tool in enumerate(TOOLS) if i != instance.ami_launch_index]
+    hide = "; ".join(f'mount --bind /dev/null "$(readlink -f /usr/bin/{tool})"' for tool in hidden)
+    shell, option, script = machine.run_user_data(instance)
+    return [shell, option, f"{hide}; {script}"]
+
+
+@pytest.mark.skipif(bool(network.missing()), reason=network.missing() or "-")
+def test_the_program_is_fetched_with_whatever_the_image_has(listening):
+    with Cloud(boot=machine.stand_in(with_one_tool)) as cloud:
+        user = listening(cloud, cloud.network.caller)
+        look = "for t in curl wget python3; do command -v $t >/dev/null && echo $t; done; :"
+        run = user.submit(JOB.replace('command = "true"', f'command = ["sh", "-c", "{look}"]'))
+        ended = user.ends(run)
+        assert ended["verdict"] == "succeeded", "\n".join(cloud.console(number)[-2000:] for number in cloud.launched())
+        assert sorted(user("logs", run, f"worker-{rank}").stdout for rank in range(3)) == [f"{tool}\n" for tool in sorted(TOOLS)]
+        assert not cloud.left(*STAYS)
+        user.close()
+
+
 @pytest.fixture(scope="module")
 def agents():
     """A cloud whose machines run their user data at once: real agents, without a boot."""
