@@ -172,23 +172,6 @@ def test_an_upload_that_does_not_fit_says_that_the_disk_is_full(regatta, tmp_pat
 
 
 @needs_root
-def test_a_note_on_a_full_disk_costs_no_record(regatta, tmp_path):
-    with small_home(regatta, tmp_path, "64m") as home:
-        run = regatta.submit("--", "true")
-        regatta.wait(run)
-        there = home / "runs" / run
-        wait_for((there / "report.html").exists, what="the report")
-        regatta("note", run, "there was room")
-        files = {name: (there / name).read_bytes() for name in ("events.jsonl", "summary.json")}
-        assert all(b"there was room" in text for text in files.values())
-        fill(home)
-        regatta("note", run, "there is none", code=None)
-        for name, text in files.items():
-            assert (there / name).read_bytes().startswith(text[:100]) and len((there / name).read_bytes()) >= len(text), name
-        (home / "fill").unlink()
-
-
-@needs_root
 def test_a_suite_waits_for_room_and_loses_no_run(regatta, tmp_path):
     job = f'command = ["sh", "-c", "until [ -e {tmp_path}/go ]; do sleep 0.02; done"]\n'
     regatta.job(job, "job.toml")

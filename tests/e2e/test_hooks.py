@@ -109,6 +109,6 @@ def test_a_hook_that_is_given_up_is_an_event(regatta):
     run = regatta.json("run", job)["id"]
     said = wait_for(lambda: [e for e in map(json.loads, regatta("events", run, "--output", "json").out.splitlines())
                              if e["kind"] == "hook"], what="the event")
-    assert said[0]["text"].startswith("given up after 1 tr") and "no host" in said[0]["text"]
+    assert said[0]["text"].startswith("given up after 1 try: on_finish.url: ") and "no host" in said[0]["text"]
     assert regatta.status(run)["verdict"] == "succeeded"
     wait_for(lambda: not (regatta.home / "runs" / run / ".on_finish.owed").exists(), what="nothing to be owed")

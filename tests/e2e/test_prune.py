@@ -57,3 +57,13 @@ def test_a_suite_that_goes_on_keeps_its_runs(regatta):
     gate.touch()
     wait_for(lambda: regatta.json("suite", "status", suite)["exit_code"] == 0, 30, "the suite to end")
     assert sorted(regatta("prune", "--older-than", "1ms").out.split()) == sorted(ids)
+
+
+def test_who_ends_all_runs_is_told_of_the_suites_that_go_on(regatta):
+    regatta.job('command = ["sleep", "1000"]\n')
+    suite = regatta("suite", "run", "-d", regatta.job("[suite]\njob = 'job.toml'\nrepeats = 2\n", "suite.toml")).out.strip()
+    told = regatta("kill", "--all", "--yes").err
+    assert told == f"regatta: suite {suite} goes on and starts others: 'regatta suite cancel {suite}' ends it\n"
+    regatta("suite", "cancel", suite, "--now")
+    wait_for(lambda: regatta.json("suite", "status", suite)["exit_code"] is not None, what="the end of the suite")
+    assert regatta("kill", "--all", "--yes").err == "regatta: no active runs\n"

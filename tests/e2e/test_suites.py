@@ -83,6 +83,19 @@ def test_the_directory_of_a_suite(regatta):
     assert "has succeeded: there is nothing to resume" in regatta("suite", "resume", suite["id"], code=None).err
 
 
+def test_values_of_any_text_are_one_column_of_the_table(regatta):
+    words = ["a,b", 'q"uote', "two\nlines", "=1+1", "..", "\u00fc/x", ""]
+    regatta.job('command = ["true"]\n')
+    suite = regatta.json("suite", "run", suite_file(regatta, "[suite]\njob = 'job.toml'\nparallel = 4\n[matrix]\n'env.W' = " + json.dumps(words)))
+    with (regatta.home / "suites" / suite["id"] / "table.csv").open(newline="") as f:
+        rows = list(csv.DictReader(f))
+    # A spreadsheet would take the fourth for a formula.
+    assert [r["env.W"] for r in rows] == [w if w != "=1+1" else "'=1+1" for w in words]
+    assert [v["params"]["env.W"] for v in suite["variants"]] == words
+    there = {p.name for p in (regatta.home / "suites" / suite["id"] / "experiments").iterdir()}
+    assert there == {v["name"] for v in suite["variants"]} and len(there) == len(words)
+
+
 @pytest.mark.parametrize("code, kept", [(0, []), (1, ["request.json"])])
 def test_secrets_are_in_no_answer_and_stay_only_for_a_resume(regatta, code, kept):
     regatta.job(f'command = ["sh", "-c", "exit {code}"]\nenv = {{ HF_TOKEN = "swordfish" }}\n', "train.toml")
@@ -260,7 +273,8 @@ def test_a_second_interrupt_kills_and_a_closed_terminal_does_nothing(regatta):
     regatta.job(f"""command = ["sh", "-c", "trap : TERM; touch {stubborn}; while :; do sleep 0.05; done"]
 timeouts = {{ grace = "10m" }}
 """)
-    child = regatta.start("suite", "run", suite_file(regatta, SLEEPS.replace("parallel = 2", "")))
+    child = regatta.start("suite", "run", suite_file(regatta, SLEEPS.replace("parallel = 2", "")),
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))  # not as nohup has left it
     wait_for(stubborn.exists, what="a run")
     child.send_signal(signal.SIGHUP)
     out, err = child.communicate(timeout=60)

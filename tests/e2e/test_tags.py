@@ -76,6 +76,22 @@ def test_more_tags_than_a_run_may_have_are_one_line(regatta):
     many = [f"+t{i}" for i in range(10000)]
     assert regatta("tag", run, *many, code=2).err == "regatta: 10000 tags: a run has at most 64\n"
     assert len(regatta("tag", run, *many[:64]).out.split()) == 64
+    assert regatta("tag", run, "+more", code=2).err == f"regatta: run '{run}' would have 65 tags: at most 64\n"
+    assert "more" in regatta("tag", run, "+more", "-t0").out.split()
+
+
+def test_the_records_of_a_run_are_replaced_as_a_whole(regatta):
+    """A master that is killed while it writes them leaves the old ones."""
+    run = regatta.submit("--", "true")
+    regatta.wait(run)
+    there = regatta.home / "runs" / run
+    for name in "events.jsonl", "summary.json":
+        wait_for((there / name).exists, what=name)
+        os.link(there / name, regatta.cwd / name)
+    old = {name: (regatta.cwd / name).read_bytes() for name in ("events.jsonl", "summary.json")}
+    regatta("note", run, "slow disk")
+    for name, text in old.items():
+        assert (regatta.cwd / name).read_bytes() == text and b"slow disk" in (there / name).read_bytes(), name
 
 
 def test_the_runs_of_a_suite_have_its_tags(regatta):

@@ -109,6 +109,24 @@ static int choose_runs(const struct cli_call *c, struct api *api, const char *st
 	return confirm(c, verb, ret_c->nargs, err);
 }
 
+/* A suite starts the next of its runs when one has ended, whatever ended it. */
+static void say_suites(struct api *api, struct arena *a)
+{
+	struct doc *root;
+	struct err ignored;
+
+	if (api_get_doc(api, "/api/v1/suites?state=active&limit=100", a, &root, &ignored) < 0)
+		return;
+	const struct doc *suites = doc_array(root, "suites");
+
+	for (size_t i = 0; suites && i < suites->array.n; i++) {
+		struct str id = doc_str(suites->array.v[i], "id", STR(""));
+
+		cli_say("suite %.*s goes on and starts others: 'regatta suite cancel %.*s' ends it",
+			STR_ARG(id), STR_ARG(id));
+	}
+}
+
 static int do_each(struct each_run *e, int (*one)(struct each_run *, const char *, struct err *))
 {
 	const struct cli_call *c = e->c;
@@ -144,6 +162,8 @@ int each_run_do(const struct cli_call *c, const char *state, const char *verb,
 		return code;
 	buf_init(&e.out, CLI_MAX_TEXT);
 	code = do_each(&e, one);
+	if (call_flag(c, "all"))
+		say_suites(&api, a);
 	if (c->output == OUTPUT_JSON)
 		buf_addz(&e.out, e.printed ? "]\n" : "[]\n");
 	int printed = cli_print(&e.out);

@@ -210,7 +210,8 @@ static void finish(struct hook *h)
 	write_done(h);
 	unlink(owed);
 	if (lr && h->err.kind != ERR_NONE)
-		run_note(lr, "hook", -1, "given up after %d tries: %s", h->tries, h->err.msg);
+		run_note(lr, "hook", -1, "given up after %d %s: %s", h->tries,
+			 h->tries == 1 ? "try" : "tries", h->err.msg);
 	if (lr)
 		live_run_done(lr);
 	hook_free(h);
