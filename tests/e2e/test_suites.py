@@ -399,18 +399,18 @@ baseline = { count = 1 }
         assert chart in page, chart
 
 
-def test_an_axis_may_be_what_is_uploaded(regatta):
+def test_an_axis_may_be_what_is_uploaded(regatta, fleet):
+    """To other machines: each variant has files of its own."""
+    fleet.join("alpha")
     for name in "one", "two":
         (regatta.cwd / name).mkdir()
         (regatta.cwd / name / "word").write_text(name)
-    regatta.job('command = ["sh", "-c", "cat */word word 2>/dev/null; true"]\nparams = { from = "one" }\n'
-                '[[data]]\nsrc = "${params.from}"\n')
-    for axis in '"params.from"', '"source"':
+    for axis, keys in ('"params.from"', '[[data]]\nsrc = "${params.from}"\npath = "in"\n'), ('"source"', ""):
+        regatta.job('engine = "hosts"\ncommand = ["sh", "-c", "cat in/word word; true"]\nparams = { from = "one" }\n' + keys)
         text = f'[suite]\njob = "job.toml"\n[matrix]\n{axis} = ["one", "two"]\n'
         suite = regatta.json("suite", "run", suite_file(regatta, text))
-        for variant in suite["variants"]:
-            log = regatta.log(variant["runs"][0]["run"], "worker-0").decode()
-            assert list(variant["params"].values())[0] in log, (axis, log)
+        logs = [regatta.log(v["runs"][0]["run"], "worker-0").decode() for v in suite["variants"]]
+        assert logs == ["one", "two"], axis
 
 
 def test_the_report_of_a_suite_without_metrics_has_the_time_that_its_jobs_ran(regatta):
