@@ -461,7 +461,10 @@ void run_unheard(struct step *s, int rank, const char *console)
 	run_end_running(s, VERDICT_FAILED, ERR_TIMEOUT, rank,
 			"%s: no word from its machine%s%.40s within %s (timeouts.boot)%s%s",
 			name_of(r, rank), *id ? " " : "", id, span,
-			!*console ? "" : many ? ": " : "; console: ", console);
+			!*console ? ""
+			: many	  ? ": "
+				  : "; console: ",
+			console);
 }
 
 /* The first time its console is asked for; without an answer the second time ends the run. */

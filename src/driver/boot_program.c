@@ -12,7 +12,7 @@ void boot_program_put(const char *urls, const char *sha256, struct buf *out)
 		"get() {\n"
 		"	has curl && curl -fsSkL -m 600 --connect-timeout 10 -o new \"$1\" && return\n"
 		"	has wget && wget -q --no-check-certificate -T 30 -O new \"$1\" && return\n"
-		"	has python3 && python3 -c 'import shutil,ssl,sys,urllib.request as u\n"
+		"	has python3 && python3 -IS -c 'import shutil,ssl,sys,urllib.request as u\n"
 		"shutil.copyfileobj(u.urlopen(sys.argv[1],timeout=30,"
 		"context=ssl._create_unverified_context()),open(\"new\",\"wb\"))' \"$1\"\n"
 		"}\n"

@@ -125,6 +125,20 @@ static void machines_that_nobody_may_look_at_end_the_run_with_what_is_denied(voi
 	run_close(f);
 }
 
+/* What carries many machines has an id of its own, and words about the one that is missing. */
+static void a_machine_of_many_is_named_by_what_is_said_of_it(void **state)
+{
+	struct fixture *f = booting();
+
+	(void)state;
+	f->plan.resources[0].carries_many = true;
+	wait_in_vain(f);
+	observed(f, 0, OUTCOME_HELD, "pod p: Unschedulable");
+	assert_string_equal(f->r->cause.text, "worker-0: no word from its machine within 5 min "
+					      "(timeouts.boot): pod p: Unschedulable");
+	run_close(f);
+}
+
 static void a_machine_without_a_console_is_not_waited_for(void **state)
 {
 	struct fixture *f = booting();
@@ -212,6 +226,7 @@ int main(void)
 		cmocka_unit_test(gather_counts_from_the_first_word_of_the_last_machine),
 		cmocka_unit_test(a_machine_that_never_speaks_ends_the_run_with_its_console),
 		cmocka_unit_test(machines_that_nobody_may_look_at_end_the_run_with_what_is_denied),
+		cmocka_unit_test(a_machine_of_many_is_named_by_what_is_said_of_it),
 		cmocka_unit_test(a_machine_without_a_console_is_not_waited_for),
 		cmocka_unit_test(a_look_that_was_under_way_is_followed_by_one_for_the_console),
 		cmocka_unit_test(a_console_that_does_not_come_is_given_up),

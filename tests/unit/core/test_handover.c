@@ -90,7 +90,7 @@ static struct effect asked(const struct fixture *f)
 }
 
 /* The provider shows its machine as ended. */
-static void machine_ends(struct fixture *f)
+static void machine_ends_with(struct fixture *f, enum err_kind kind)
 {
 	assert_int_equal(f->r->resources[MACHINE].asked, ASKED_OBSERVE);
 	run_give(f, (struct event){.kind = EV_RES_ANSWER,
@@ -100,7 +100,13 @@ static void machine_ends(struct fixture *f)
 				   .outcome = OUTCOME_ABSENT,
 				   .identity_checked = true,
 				   .ended = true,
+				   .err_kind = kind,
 				   .text = "terminated"});
+}
+
+static void machine_ends(struct fixture *f)
+{
+	machine_ends_with(f, ERR_NONE);
 }
 
 static void clean_up(struct fixture *f)
@@ -179,6 +185,20 @@ static void a_machine_that_never_answers_fails_the_run(void **state)
 		"the master on master did not answer within 10 min (timeouts.boot): why");
 	assert_int_equal(f->r->phase, RUN_CLEANING);
 	assert_true(effects_have(f, FX_DESTROY, MACHINE));
+	run_close(f);
+}
+
+/* Rule: a mistake of the job that keeps its master from starting is the run's, with its exit code. */
+static void a_machine_that_cannot_begin_gives_the_run_its_kind(void **state)
+{
+	struct fixture *f = offered();
+
+	(void)state;
+	answers(f, OUTCOME_REFUSED, ERR_UNAVAILABLE);
+	machine_ends_with(f, ERR_INVALID);
+	answers(f, OUTCOME_ABSENT, ERR_NONE);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_int_equal(f->r->cause.kind, ERR_INVALID);
 	run_close(f);
 }
 
@@ -643,6 +663,7 @@ int main(void)
 		cmocka_unit_test(the_cause_is_that_of_the_other_master),
 		cmocka_unit_test(a_machine_that_boots_is_offered_the_run_again),
 		cmocka_unit_test(a_machine_that_never_answers_fails_the_run),
+		cmocka_unit_test(a_machine_that_cannot_begin_gives_the_run_its_kind),
 		cmocka_unit_test(a_machine_that_ends_while_it_boots_fails_the_run),
 		cmocka_unit_test(a_machine_that_ends_with_a_doubt_may_have_had_the_run),
 		cmocka_unit_test(a_refused_run_fails),
