@@ -2,6 +2,10 @@
 import json
 import re
 
+import pytest
+import yaml
+
+from . import images
 from .cluster import wait_for
 from .conftest import ROOT, User
 from .test_quickstart import small
@@ -74,3 +78,30 @@ def test_gc_from_another_machine_removes_what_a_lost_one_had(here, namespace, tm
     assert set(gc(other, "--install", install).values()) == {"removed"}
     namespace.nothing_left()
     here.env["REGATTA_HOME"] = other.env["REGATTA_HOME"]  # no master takes the run up again
+
+
+def kubeconfig(user, **changes):
+    """Another configuration: {"users": ...} and the like replace what the user has."""
+    config = {**yaml.safe_load(user.kubeconfig.read_text()), **changes}
+    path = user.directory / "other"
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+@pytest.mark.parametrize("changes, options, words, code", [
+    ({"current-context": "nowhere"}, (), "nowhere", 2),
+    ({}, ("--kube-context", "nobody"), "nobody", 2),
+    ({}, ("--namespace", "of-nobody"), "the cluster has no namespace 'of-nobody'", 3),
+    ({"users": {"token": "expired"}}, (), "Unauthorized", 4),
+    ({"users": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin"}}}, (), "no-such-plugin", 4),
+], ids=["no-context", "other-context", "no-namespace", "expired", "no-plugin"])
+def test_what_cannot_be_asked_is_one_line_and_nothing_is_made(user, namespace, changes, options, words, code):
+    if "users" in changes:
+        name = yaml.safe_load(user.kubeconfig.read_text())["users"][0]["name"]
+        changes = {"users": [{"name": name, "user": changes["users"]}]}
+    user.env["KUBECONFIG"] = kubeconfig(user, **changes)
+    job = user.job(f"engine = \"kubernetes\"\nname = \"bad\"\ncommand = [\"true\"]\n[kubernetes]\nimage = \"{images.BUSYBOX}\"\n")
+    done = user("run", *options, job, code=None)
+    said = done.stderr.strip().splitlines()
+    assert done.returncode == code and words in said[-1] and len(said) == 1, (done.returncode, said)
+    namespace.nothing_left()
