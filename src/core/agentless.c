@@ -68,7 +68,7 @@ void agentless_resume(struct step *s, int rank)
 
 bool agentless_stop_needed(const struct core_run *r, int resource)
 {
-	for (int i = 0; r->phase < RUN_CLEANING && i < r->plan->crew.n; i++)
+	for (int i = 0; i < r->plan->crew.n; i++)
 		if (r->plan->resource_of[i] == resource && !r->nodes[i].settled)
 			return true;
 	return false;
