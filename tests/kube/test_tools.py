@@ -92,8 +92,8 @@ def kubeconfig(user, **changes):
     ({"current-context": "nowhere"}, (), "nowhere", 2),
     ({}, ("--kube-context", "nobody"), "nobody", 2),
     ({}, ("--namespace", "of-nobody"), "the cluster has no namespace 'of-nobody'", 3),
-    ({"users": {"token": "expired"}}, (), "Unauthorized", 4),
-    ({"users": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin"}}}, (), "no-such-plugin", 4),
+    ({"users": {"token": "expired"}}, (), "the cluster does not take these credentials: they have expired", 4),
+    ({"users": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin"}}}, (), "no-such-plugin", 2),
 ], ids=["no-context", "other-context", "no-namespace", "expired", "no-plugin"])
 def test_what_cannot_be_asked_is_one_line_and_nothing_is_made(user, namespace, changes, options, words, code):
     if "users" in changes:
