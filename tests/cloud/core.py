@@ -80,7 +80,7 @@ class Cloud:
         self.page_size = None  # the most that a Describe answers at once
         self.credential_seconds = 6 * 3600  # of an instance's role
         self.role_seconds = 0  # until the metadata service of an instance shows its role
-        self.packages_of = lambda instance: None  # the one line of a guest's /etc/apt/sources.list; None: as Debian has it
+        self.image_files = lambda instance: {}  # path -> text of what a guest has beside, or in place of, the files of Debian
         self.machines_wanted = True
         self.network, self.machine_room, self.port, self.consoles, self.servers, self.timer = None, None, port, {}, [], None
 

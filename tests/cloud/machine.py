@@ -100,10 +100,9 @@ class Machine:
         self.name = self.instance.private_dns_name.partition(".")[0]
         (self.directory / "upper/etc/hostname").write_text(self.name + "\n")
         (self.directory / "upper/etc/hosts").write_text(f"127.0.0.1 localhost\n{self.instance.private_ip_address} {self.instance.private_dns_name} {self.name}\n")
-        packages = self.cloud.packages_of(self.instance)
-        if packages:
-            (self.directory / "upper/etc/apt").mkdir(exist_ok=True)
-            (self.directory / "upper/etc/apt/sources.list").write_text(packages + "\n")
+        for path, text in self.cloud.image_files(self.instance).items():
+            self.file(path).parent.mkdir(parents=True, exist_ok=True)
+            self.file(path).write_text(text)
         self.namespace = self.cloud.network.attach(self.instance)
 
     def boot(self):

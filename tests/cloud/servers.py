@@ -1,4 +1,4 @@
-"""Servers that machines of the cloud and their users know from elsewhere: a mirror of packages, and git over HTTPS."""
+"""Servers that machines of the cloud and their users know from elsewhere: a mirror of packages, files and git over HTTPS."""
 import contextlib
 import functools
 import hashlib
@@ -80,13 +80,18 @@ class Git(http.server.BaseHTTPRequestHandler):
     do_POST = do_GET
 
 
-@contextlib.contextmanager
-def git_over_https(root, directory):
-    """URL of the server, and the certificate of a CA that vouches for it."""
-    key, certificate = directory / "key.pem", directory / "ca.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                    "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+def certificate(directory, address):
+    """TLS of a server at this address, and the file of the CA that vouches for it."""
+    key, ca = directory / "key.pem", directory / "ca.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=test",
+                    "-addext", f"subjectAltName=IP:{address}", "-keyout", key, "-out", ca], check=True, capture_output=True)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
-    with serving(functools.partial(Git, root), "127.0.0.1", tls) as port:
-        yield f"https://localhost:{port}", certificate
+    tls.load_cert_chain(ca, key)
+    return tls, ca
+
+
+@contextlib.contextmanager
+def https(directory, address, tls):
+    """URLs of the files and of the git repositories below a directory."""
+    with serving(functools.partial(Files, directory=directory), address, tls) as files, serving(functools.partial(Git, directory), address, tls) as git:
+        yield f"https://{address}:{files}", f"https://{address}:{git}"

@@ -103,15 +103,20 @@ master = "here"
 max_runtime = "10m"
 instance_type = "{type}"
 packages = {packages}
-source = "git+{url}/code.git@{revision}"
-command = ["sh", "-c", "greeter; cat revision"]
+source = "git+{git}/code.git@{revision}"
+command = ["sh", "-c", "greeter; cat revision data.txt"]
+[[data]]
+src = "{files}/data.txt"
 """
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 
 
 @pytest.fixture
-def code(user, tmp_path):
-    """A job with these packages, whose source is a revision of a repository on a server of HTTPS."""
+def code(real, tmp_path):
+    """A job with these packages, whose source is a revision of a repository on a server of HTTPS, with data of another; their CA."""
     (tmp_path / "git").mkdir()
+    (tmp_path / "git/data.txt").write_text("data by HTTPS\n")
+    tls, ca = servers.certificate(tmp_path, real.network.caller)
 
     def git(*args):
         subprocess.run(["git", "-C", tmp_path / "git/code.git", "-c", "user.name=a", "-c", "user.email=a@b", *args], check=True, capture_output=True)
@@ -122,22 +127,24 @@ def code(user, tmp_path):
         git("add", ".")
         git("commit", "-q", "-m", revision)
         git("tag", revision)
-    with servers.git_over_https(tmp_path / "git", tmp_path) as (url, certificate):
-        user.env["GIT_SSL_CAINFO"] = str(certificate)
-        yield lambda packages, revision="v1", kind="c5.large": NEEDY.format(type=kind, packages=json.dumps(packages), url=url, revision=revision)
+    with servers.https(tmp_path / "git", real.network.caller, tls) as (files, url):
+        yield lambda packages, revision="v1", kind="c5.large": NEEDY.format(type=kind, packages=json.dumps(packages), files=files, git=url,
+                                                                            revision=revision), ca
 
 
-def test_a_machine_has_its_packages_from_a_mirror_and_its_source_from_a_git_server(real, user, tmp_path, code):
-    """And what is wrong with either is one line: a package or a revision that does not exist, a mirror that does not answer."""
+def test_a_machine_has_packages_from_a_mirror_source_from_a_git_server_and_data_by_https(real, user, tmp_path, code):
+    """And what is wrong with them is one line: a package or a revision that does not exist, a mirror that does not answer."""
+    code, ca = code
+    user.env.update(GIT_SSL_CAINFO=str(ca), SSL_CERT_FILE=str(ca))
     (tmp_path / "mirror").mkdir()
     servers.add_package(tmp_path / "mirror", "greeter", "#!/bin/sh\necho installed and greeting\n")
     with servers.mirror(tmp_path / "mirror", real.network.caller) as line:
         nobody = f"deb [trusted=yes] http://{real.network.caller}:9/ ./"
-        real.packages_of = lambda instance: nobody if instance.instance_type == "c5.xlarge" else line
+        real.image_files = lambda instance: {CERTIFICATES: ca.read_text(), "/etc/apt/sources.list": nobody if instance.instance_type == "c5.xlarge" else line}
         good, absent, silent = (user.submit(job) for job in (code(["greeter"]), code(["greeter", "no-such-package"]), code(["greeter"], kind="c5.xlarge")))
         ended = user.ends(good, 180)
         assert ended["verdict"] == "succeeded", f"{ended['cause']}\n{consoles(real)}"
-        assert user("logs", good, "worker-0").stdout.endswith("installed and greeting\nthe code of v1\n")
+        assert user("logs", good, "worker-0").stdout.endswith("installed and greeting\nthe code of v1\ndata by HTTPS\n")
         ends = [user.ends(run, 180)["cause"] for run in (absent, silent)]
     assert "setup 'install greeter no-such-package' failed with exit code 100: E: Unable to locate package no-such-package" in ends[0], ends
     assert "setup 'install greeter' failed with exit code 100: apt-get update could not fetch the lists of packages" in ends[1], ends
