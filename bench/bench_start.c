@@ -100,6 +100,8 @@ int __wrap_streams_open(struct live_run *lr, int rank, struct err *err)
 {
 	(void)err;
 	lr->nodes[rank].attempt = 1;
+	for (int i = 0; i < streams_count(lr->nodes[rank].processes); i++)
+		lr->nodes[rank].streams[i].closed_whole = true;
 	return 0;
 }
 
@@ -334,11 +336,18 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
+	double before = cpu_now();
 	struct live_run *lr = submit(&m, n);
-	struct turns boot = {0}, start = {0}, rest = {0};
+	double planned = cpu_now() - before;
+	struct turns first = {0}, boot = {0}, start = {0}, rest = {0};
 
+	turn(&m, &first);
+	printf("submission of %d nodes: %.1f ms to plan it, %.1f ms for the turn that stores it\n",
+	       n, planned, first.cpu);
 	while (lr->core->phase != RUN_GATHERING)
 		turn(&m, &boot);
+	printf("until all nodes of %d are made: %.3f s of the loop in %d turns, the longest %.1f ms\n",
+	       n, boot.cpu / 1e3, boot.n, boot.longest);
 	pid_t pid = fork();
 
 	if (pid == 0) {

@@ -40,6 +40,9 @@ struct live_stream {
 	uint64_t acked; /* bytes synced, as last told to the agent */
 	uint64_t final; /* length of the stream, told by the agent with the exit */
 	bool syncing;
+	/* It was closed by this master with `length` bytes, all that had come: nobody has to look at the file. */
+	bool closed_whole;
+	uint64_t length;
 	struct log_times times;
 };
 
@@ -108,8 +111,9 @@ struct live_run {
 	struct list in_round;
 	/* the request that submitted the run, answered when the run is stored */
 	struct http_exchange *answer;
-	int64_t last_seq; /* sequence number of its newest event */
-	uint64_t changes; /* counts changes of its nodes */
+	int64_t last_seq;    /* sequence number of its newest event */
+	int64_t events_kept; /* ... of the last one written for events.jsonl; 0: none since it was loaded */
+	uint64_t changes;    /* counts changes of its nodes */
 	/* the last delta sent to watchers contains the changes up to this one */
 	uint64_t deltas_upto;
 	int64_t deltas_ms;  /* when that delta was sent, on clock_boot_ms() */

@@ -29,6 +29,7 @@
 #include "master/runs.h"
 #include "master/streams.h"
 #include "master/suites.h"
+#include "master/upkeep/finish.h"
 #include "sys/loop.h"
 
 #define MADE_MAX 200 /* kind and name of a resource, or a word behind a text */
@@ -256,6 +257,7 @@ static void hand_out_one(struct live_run *lr)
 	for (size_t i = 0; i < fx.nodes.n; i++)
 		node_changed(lr, fx.nodes.v[i]);
 	streams_committed(lr);
+	run_keep_events(lr);
 	effects_do(lr, &fx);
 	effects_release(&fx);
 	watch_changed(lr->m->watch, lr);

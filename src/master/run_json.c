@@ -220,6 +220,8 @@ static int64_t stream_size(const struct live_run *lr, int rank, enum stream s)
 		run_log_name(lr, rank, i, s, name);
 		if (n->attempt == i && n->streams[s].file)
 			sum += (int64_t)logfile_stored(n->streams[s].file);
+		else if (n->attempt == i && n->streams[s].closed_whole)
+			sum += (int64_t)n->streams[s].length;
 		else if (logfile_exists(lr->logs_dir, name, &size))
 			sum += (int64_t)size;
 	}

@@ -187,10 +187,13 @@ static void close_one(struct live_run *lr, int rank, enum stream s)
 	struct live_stream *st = &lr->nodes[rank].streams[s];
 	char name[LOG_NAME_MAX];
 
-	if (st->file && logfile_size(st->file) > logfile_stored(st->file)) {
+	if (!st->file)
+		return;
+	st->length = logfile_stored(st->file);
+	st->closed_whole = logfile_size(st->file) == st->length;
+	if (!st->closed_whole) {
 		run_log_name(lr, rank, lr->nodes[rank].attempt, s, name);
-		log_cut_note(lr->logs_dir, name, logfile_stored(st->file), logfile_size(st->file),
-			     NULL);
+		log_cut_note(lr->logs_dir, name, st->length, logfile_size(st->file), NULL);
 	}
 	st->file = logfile_close(st->file);
 }
@@ -211,6 +214,8 @@ uint64_t stream_not_stored(const struct live_run *lr, int rank, int attempt, enu
 		return 0;
 	if (n->attempt == attempt && n->streams[s].file)
 		return logfile_size(n->streams[s].file) - logfile_stored(n->streams[s].file);
+	if (n->attempt == attempt && n->streams[s].closed_whole)
+		return 0;
 	run_log_name(lr, rank, attempt, s, name);
 	return log_cut_missing(lr->logs_dir, name);
 }

@@ -3,7 +3,10 @@
  * the rows. */
 struct live_run;
 
-/* Writes summary.json and events.jsonl, and starts the report in the background. */
+/* To be called after each commit: events.jsonl of a run with very many events is written while it runs, in slices, so
+ * that its end is no pause of the loop. */
+void run_keep_events(struct live_run *lr);
+/* Writes summary.json and what is missing in events.jsonl, and starts the report in the background. */
 void run_write_files(struct live_run *lr);
-/* Writes summary.json and events.jsonl only. */
+/* Writes summary.json and events.jsonl anew, and nothing else. */
 void run_write_records(struct live_run *lr);

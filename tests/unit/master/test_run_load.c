@@ -1,6 +1,7 @@
 /* Runs loaded from rows that were changed while no master ran. */
 #include "rig.h"
 
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "link/layout.h"
+#include "master/round.h"
 
 static void change_rows(struct rig *r, const char *sql)
 {
@@ -238,6 +240,55 @@ static void records_that_a_crash_prevented_are_written_by_the_next_master(void *
 		free(paths[i]);
 }
 
+/* Each event once, in order: as many as the store has. */
+static int64_t check_events(const char *path)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	int64_t n = 0;
+
+	buf_init(&text, 64u << 20);
+	if (file_read(path, &text, NULL) < 0)
+		return 0;
+	for (struct str rest = buf_str(&text); rest.n;) {
+		struct str line = str_cut(&rest, '\n');
+		char seq[32];
+
+		snprintf(seq, sizeof(seq), "\"seq\":%" PRId64 ",", ++n);
+		assert_non_null(memmem(line.p, line.n, seq, strlen(seq)));
+	}
+	return n;
+}
+
+#define MANY_EVENTS 6500
+
+/* Rule: the end of a run with very many events is no pause: most are in its file before, and after a restart each is
+ * there once. */
+static void many_events_are_written_while_the_run_goes_on(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+	struct rig_agent *a = rig_agent(r, 0);
+	CLEANUP(freep) char *path = path_join(lr->dir, "events.jsonl");
+	CLEANUP(freep) char *part = path_join(lr->dir, ".events.jsonl.part");
+	CLEANUP(freep) char *summary = path_join(lr->dir, "summary.json");
+
+	agent_run(a);
+	assert_false(file_exists(part));
+	for (int i = 0; i < MANY_EVENTS; i++)
+		run_note(lr, "note", -1, "%d", i);
+	rig_turn(r); /* a part of them in each turn */
+	assert_in_range(check_events(part), 1000, MANY_EVENTS - 1000);
+	run_note(lr, "note", -1, "and on");
+	rig_turn(r);
+	assert_true(check_events(part) > 5000);
+	assert_false(file_exists(path));
+	rig_crash(r);
+	assert_true(rig_start(r));
+	rig_until(r, (agent_play(a), file_exists(summary)));
+	assert_int_equal(check_events(path), rig_stored(r, "SELECT count(*) FROM event"));
+	assert_false(file_exists(part));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +312,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			records_that_a_crash_prevented_are_written_by_the_next_master, rig_make,
 			rig_drop),
+		cmocka_unit_test_setup_teardown(many_events_are_written_while_the_run_goes_on,
+						rig_make, rig_drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,25 @@ static void the_end_is_told_when_it_is_stored(void **state)
 	lr->busy--;
 }
 
+/* Rule: how long the logs of a node are that has left is known without a look at its files: a run may have ten
+ * thousand nodes. */
+static void the_length_of_a_log_is_known_without_its_file(void **state)
+{
+	struct rig *r = *state;
+	struct live_run *lr = rig_submit(r, RIG_JOB);
+	struct rig_agent *a = rig_agent(r, 0);
+
+	agent_run(a);
+	agent_data(a, STREAM_OUT, 0, STR("12345"));
+	rig_until(r, (agent_read(a), a->acks[STREAM_OUT].stored == 5));
+	agent_hang_up(a);
+	rig_until(r, !lr->nodes[0].agent && !lr->nodes[0].streams[STREAM_OUT].file);
+	assert_int_equal(unlink(a->log), 0);
+	assert_int_equal(run_log_size(lr, 0, STREAM_OUT), 5);
+	assert_int_equal(run_log_size(lr, 0, STREAM_ERR), 0);
+	assert_int_equal(run_not_stored(lr, 0), 0);
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
@@ -86,6 +105,8 @@ int main(void)
 		CASE(a_delta_has_the_nodes_that_changed),
 		CASE(what_a_node_does_is_a_change),
 		CASE(the_end_is_told_when_it_is_stored),
+		cmocka_unit_test_setup_teardown(the_length_of_a_log_is_known_without_its_file,
+						rig_make, rig_drop),
 	};
 
 	return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
