@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "fake_master.h"
+#include "own_mounts.h"
 
 static void output_that_nobody_stores_blocks_the_job_at_the_budget(void **state)
 {
@@ -142,5 +143,6 @@ int main(int argc, char **argv)
 
 	if (role >= 0)
 		return role;
+	own_mounts(0);
 	return cmocka_run_group_tests_name("agent: node space", tests, NULL, NULL);
 }

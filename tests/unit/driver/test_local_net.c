@@ -8,9 +8,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -23,6 +21,7 @@
 #include "driver/local/internal.h"
 #include "fmt/doc.h"
 #include "link/layout.h"
+#include "own_mounts.h"
 #include "sys/netns.h"
 
 #define FIRST_10 0x0a000000u
@@ -401,7 +400,6 @@ int main(void)
 	};
 
 	/* A machine of its own; without the right to have one, what needs it is skipped. */
-	if (unshare(CLONE_NEWNET | CLONE_NEWNS) == 0)
-		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	own_mounts(CLONE_NEWNET);
 	return cmocka_run_group_tests_name("driver: network of local nodes", tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@
 #include "driver/driver.h"
 #include "fmt/doc.h"
 #include "link/layout.h"
+#include "own_mounts.h"
 #include "sys/cgroup.h"
 #include "sys/forkserver.h"
 #include "sys/proctree.h"
@@ -562,6 +563,7 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && strcmp(argv[1], "master") == 0)
 		return 0; /* what a lonely agent starts */
+	own_mounts(0);
 	/* For an_agent_sees_only_what_it_may; the environment is looked at once. */
 	setenv("AWS_SECRET_ACCESS_KEY", "canary", 1);
 	setenv("LC_TIME", "C", 1);
