@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/inside.h"
 #include "agent/rsh_client.h"
 #include "cli/cli.h"
 #include "sys/forkserver.h"
@@ -42,6 +43,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	if (inside_is(argv[0]))
+		return inside_main(argc, argv);
 	if (rsh_client_is(argv[0]))
 		return rsh_client_main(argc, argv);
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)

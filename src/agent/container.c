@@ -141,6 +141,24 @@ const char *const *container_argv(const struct container_job *j, struct arena *a
 	return w.v;
 }
 
+const char *const *container_exec_argv(const struct container_tool *t, const char *name,
+				       const char *term, const char *const *argv, struct arena *a)
+{
+	struct arg_list w = {.a = a, .v = arena_array(a, const char *, count(argv) + 8)};
+
+	add(&w, t->program);
+	add(&w, "exec");
+	add(&w, "--interactive");
+	if (term) {
+		add(&w, "--tty");
+		add_option(&w, "--env", arena_printf(a, "TERM=%s", term));
+	}
+	add(&w, name);
+	for (; *argv; argv++)
+		add(&w, *argv);
+	return w.v;
+}
+
 static bool same_name(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "=");

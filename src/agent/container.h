@@ -30,6 +30,9 @@ struct container_job {
 };
 
 const char *const *container_argv(const struct container_job *j, struct arena *a);
+/* A command in the container that runs, with its environment; term: of the terminal that it gets, NULL: none. */
+const char *const *container_exec_argv(const struct container_tool *t, const char *name,
+				       const char *term, const char *const *argv, struct arena *a);
 /* own (the agent's environment) with the job's variables that container_argv() does not write out. */
 const char *const *container_env(const struct container_job *j, const char *const *own,
 				 struct arena *a);

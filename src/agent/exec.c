@@ -2,52 +2,32 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include "agent/environ.h"
+#include "agent/exec_child.h"
 #include "agent/internal.h"
 #include "agent/log_tee.h"
-#include "agent/places.h"
-#include "agent/shim/isolation.h"
-#include "agent/shim/shim.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
-#include "base/vec.h"
 #include "link/conn.h"
-#include "sys/child.h"
 #include "sys/loop.h"
-#include "sys/proctree.h"
 
-#define ENVIRON_MAX (8 * 1024 * 1024)
 #define SETTLE_MS 2000 /* how long output may stay open after the command's exit */
-#define IN_EXEC_MS 100 /* how long an exec of the job's process may take */
-#define CODE_NOT_RUN 126
-
-enum { IN, OUT, ERR, PIPES };
 
 struct exec_call {
 	struct list in_agent;
 	struct agent *a;
 	uint16_t channel;
-	pid_t pid; /* 0: it was reaped */
+	struct exec_child c;
 	int wait_status;
 	bool tty;
-	int fd[PIPES]; /* -1: closed.  With a terminal IN and OUT are two descriptors of it. */
-	struct loop_io *io[PIPES];
+	struct loop_io *io[EXEC_PIPES];
 	struct loop_timer *settle;
 	struct buf input; /* not written yet */
 	bool input_ends;
@@ -59,10 +39,9 @@ struct exec_call {
 
 static void exec_free(struct exec_call *e)
 {
-	for (int i = 0; i < PIPES; i++) {
+	for (int i = 0; i < EXEC_PIPES; i++)
 		loop_io_free(e->io[i]);
-		close_fdp(&e->fd[i]);
-	}
+	exec_child_release(&e->c);
 	loop_timer_free(e->settle);
 	log_tee_release(&e->tee);
 	buf_release(&e->input);
@@ -119,9 +98,9 @@ static void settled(void *ctx)
 
 static void finish_if_over(struct exec_call *e)
 {
-	if (e->pid > 0)
+	if (e->c.pid > 0)
 		return;
-	if (e->fd[OUT] < 0 && e->fd[ERR] < 0)
+	if (e->c.fd[EXEC_OUT] < 0 && e->c.fd[EXEC_ERR] < 0)
 		finish(e);
 	else
 		loop_timer_set(e->settle, SETTLE_MS);
@@ -136,7 +115,7 @@ static bool may_send(const struct exec_call *e)
 
 static void watch_output(struct exec_call *e)
 {
-	for (int i = OUT; i <= ERR; i++)
+	for (int i = EXEC_OUT; i <= EXEC_ERR; i++)
 		if (e->io[i])
 			loop_io_set(e->io[i], may_send(e) ? LOOP_READ : 0);
 }
@@ -149,14 +128,14 @@ static void logged(void *ctx)
 static void close_pipe(struct exec_call *e, int i)
 {
 	e->io[i] = loop_io_free(e->io[i]);
-	close_fdp(&e->fd[i]);
-	e->fd[i] = -1;
+	close_fdp(&e->c.fd[i]);
+	e->c.fd[i] = -1;
 }
 
 static void output_ready(void *ctx, int fd, int events)
 {
 	struct exec_call *e = ctx;
-	int i = fd == e->fd[ERR] ? ERR : OUT;
+	int i = fd == e->c.fd[EXEC_ERR] ? EXEC_ERR : EXEC_OUT;
 	char bytes[MESSAGE_EXEC_PIECE];
 	ssize_t n = read(fd, bytes, sizeof(bytes));
 
@@ -168,11 +147,11 @@ static void output_ready(void *ctx, int fd, int events)
 		finish_if_over(e);
 		return;
 	}
-	conn_send(e->a->conn, FRAME_EXEC_OUTPUT, e->channel, i == ERR ? STR("e") : STR("o"),
+	conn_send(e->a->conn, FRAME_EXEC_OUTPUT, e->channel, i == EXEC_ERR ? STR("e") : STR("o"),
 		  (struct str){bytes, (size_t)n});
 	e->sent += (uint64_t)n;
 	if (e->log)
-		log_tee_write(&e->tee, e->a->at.dirfd, i == ERR ? STREAM_ERR : STREAM_OUT,
+		log_tee_write(&e->tee, e->a->at.dirfd, i == EXEC_ERR ? STREAM_ERR : STREAM_OUT,
 			      (struct str){bytes, (size_t)n});
 	watch_output(e);
 }
@@ -194,8 +173,8 @@ static void end_input(struct exec_call *e)
 	static const char eot[] = {4};
 
 	if (e->tty)
-		(void)!write(e->fd[IN], eot, sizeof(eot));
-	close_pipe(e, IN);
+		(void)!write(e->c.fd[EXEC_IN], eot, sizeof(eot));
+	close_pipe(e, EXEC_IN);
 }
 
 static void input_ready(void *ctx, int fd, int events)
@@ -218,7 +197,7 @@ static void input_ready(void *ctx, int fd, int events)
 	if (e->input_ends)
 		end_input(e);
 	else
-		loop_io_set(e->io[IN], 0);
+		loop_io_set(e->io[EXEC_IN], 0);
 }
 
 void exec_input(struct agent *a, uint16_t channel, struct str bytes)
@@ -227,7 +206,7 @@ void exec_input(struct agent *a, uint16_t channel, struct str bytes)
 
 	if (!e)
 		return; /* it has ended meanwhile */
-	if (e->fd[IN] < 0) {
+	if (e->c.fd[EXEC_IN] < 0) {
 		e->input_done += bytes.n;
 		tell_taken(e);
 		return;
@@ -235,7 +214,7 @@ void exec_input(struct agent *a, uint16_t channel, struct str bytes)
 	if (bytes.n == 0)
 		e->input_ends = true;
 	buf_addstr(&e->input, bytes);
-	loop_io_set(e->io[IN], LOOP_WRITE);
+	loop_io_set(e->io[EXEC_IN], LOOP_WRITE);
 }
 
 /* ---- control ---- */
@@ -244,8 +223,8 @@ static void set_size(const struct exec_call *e, int columns, int rows)
 {
 	struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
 
-	if (e->tty && e->fd[OUT] >= 0 && columns > 0 && rows > 0)
-		ioctl(e->fd[OUT], TIOCSWINSZ, &size);
+	if (e->tty && e->c.fd[EXEC_OUT] >= 0 && columns > 0 && rows > 0)
+		ioctl(e->c.fd[EXEC_OUT], TIOCSWINSZ, &size);
 }
 
 void exec_control(struct agent *a, uint16_t channel, struct str json, struct err *err)
@@ -258,16 +237,10 @@ void exec_control(struct agent *a, uint16_t channel, struct str json, struct err
 		return;
 	if (m.taken > e->taken && m.taken <= e->sent)
 		e->taken = m.taken;
-	if (m.signal > 0 && e->pid > 0)
-		kill(-e->pid, m.signal);
+	if (m.signal > 0 && e->c.pid > 0)
+		exec_child_signal(&e->c, m.signal);
 	set_size(e, m.columns, m.rows);
 	watch_output(e);
-}
-
-static void kill_now(const struct exec_call *e)
-{
-	if (e->pid > 0 && kill(-e->pid, SIGKILL) < 0)
-		kill(e->pid, SIGKILL);
 }
 
 void exec_close(struct agent *a, uint16_t channel)
@@ -276,7 +249,7 @@ void exec_close(struct agent *a, uint16_t channel)
 
 	if (!e)
 		return;
-	kill_now(e);
+	exec_child_kill(&e->c);
 	exec_free(e);
 }
 
@@ -287,7 +260,7 @@ void exec_drop_all(struct agent *a, const char *why)
 	list_each_safe (pos, tmp, &a->execs) {
 		struct exec_call *e = list_item(pos, struct exec_call, in_agent);
 
-		kill_now(e);
+		exec_child_kill(&e->c);
 		if (why)
 			send_close(a, e->channel,
 				   &(struct message_exec_close){
@@ -303,11 +276,11 @@ void exec_reaped(struct agent *a, pid_t pid, int wait_status)
 	list_each (pos, &a->execs) {
 		struct exec_call *e = list_item(pos, struct exec_call, in_agent);
 
-		if (e->pid != pid)
+		if (e->c.pid != pid)
 			continue;
-		e->pid = 0;
+		e->c.pid = 0;
 		e->wait_status = wait_status;
-		close_pipe(e, IN);
+		close_pipe(e, EXEC_IN);
 		finish_if_over(e);
 		return;
 	}
@@ -315,201 +288,38 @@ void exec_reaped(struct agent *a, pid_t pid, int wait_status)
 
 /* ---- starting ---- */
 
-/* A process of the job: its main process, or the first of several. */
-static pid_t job_process(const struct attempt *at)
-{
-	CLEANUP(proc_list_release) struct proc_list l = {0};
-
-	if (at->processes == 1)
-		return at->st.job.pid;
-	proc_descendants(at->st.job.pid, &l);
-	return l.n > 0 ? l.v[0].pid : 0;
-}
-
-/* While a process is in its exec, the kernel shows no environment.  One that stays empty is the job's own. */
-static int read_environ(pid_t pid, struct buf *text)
-{
-	char path[64];
-	int64_t until = clock_boot_ms() + IN_EXEC_MS;
-
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	for (;;) {
-		buf_reset(text);
-		if (file_read(path, text, NULL) < 0)
-			return -1;
-		if (text->n > 0 || clock_boot_ms() >= until)
-			return 0;
-		poll(NULL, 0, 1);
-	}
-}
-
-/* The environment of the job as it was started.  The texts are in *text. */
-static int job_environ(const struct attempt *at, const char *term, struct buf *text,
-		       const char ***ret, struct err *err)
-{
-	size_t n = 0, cap = 2;
-
-	if (!attempt_is_live(at) || at->st.job.pid == 0 || !proc_alive(at->st.job) ||
-	    read_environ(job_process(at), text) < 0)
-		return err_set(err, ERR_UNAVAILABLE, "the node runs no job now");
-	for (size_t i = 0; i < text->n; i++)
-		cap += text->p[i] == '\0';
-	const char **env = xcalloc(cap + 1, sizeof(*env));
-
-	for (size_t i = 0; i < text->n; i += strlen(text->p + i) + 1)
-		if (!term || strncmp(text->p + i, "TERM=", 5) != 0)
-			env[n++] = text->p + i;
-	if (term)
-		env[n++] = term;
-	*ret = env;
-	return 0;
-}
-
-static int open_terminal(const struct message_exec *m, int parent[static PIPES],
-			 int child[static PIPES], struct err *err)
-{
-	char name[64];
-
-	parent[OUT] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (parent[OUT] < 0 || unlockpt(parent[OUT]) < 0 ||
-	    ptsname_r(parent[OUT], name, sizeof(name)) != 0)
-		return err_errno(err, errno, "open a terminal");
-	child[IN] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	parent[IN] = fcntl(parent[OUT], F_DUPFD_CLOEXEC, 3);
-	if (child[IN] < 0 || parent[IN] < 0)
-		return err_errno(err, errno, "open the terminal '%s'", name);
-	struct winsize size = {.ws_row = (unsigned short)(m->rows ? m->rows : 24),
-			       .ws_col = (unsigned short)(m->columns ? m->columns : 80)};
-
-	ioctl(child[IN], TIOCSWINSZ, &size);
-	return 0;
-}
-
-static int open_pipes(int parent[static PIPES], int child[static PIPES], struct err *err)
-{
-	for (int i = 0; i < PIPES; i++) {
-		int p[2];
-
-		if (pipe2(p, O_CLOEXEC) < 0)
-			return err_errno(err, errno, "make a pipe");
-		parent[i] = p[i == IN];
-		child[i] = p[i != IN];
-	}
-	return 0;
-}
-
-struct exec_start {
-	const char *file;
-	const char *const *argv, *const *env;
-	const char *cwd;
-	bool inside;
-	int child[PIPES];
-};
-
-static void __attribute__((noreturn)) child_main(const struct agent *a, const struct exec_start *s)
-{
-	const struct isolation net = {a->cfg.netns, a->cfg.hosts, a->cfg.node};
-	sigset_t none;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setsid();
-	if ((!s->inside && cgroup_enter_unified(&a->at.cg) < 0) ||
-	    cgroup_enter_memory(&a->at.cg) < 0 || isolation_enter(&net) < 0 || chdir(s->cwd) < 0)
-		_exit(CODE_NOT_RUN);
-	if (s->child[OUT] < 0 && ioctl(s->child[IN], TIOCSCTTY, 0) < 0)
-		_exit(CODE_NOT_RUN);
-	for (int i = 0; i < PIPES; i++)
-		if (dup2(s->child[i] >= 0 ? s->child[i] : s->child[IN], i) < 0)
-			_exit(CODE_NOT_RUN);
-	child_reset_handlers();
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGHUP, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	umask(022);
-	execve(s->file, (char *const *)s->argv, (char *const *)s->env);
-	_exit(errno == ENOENT ? 127 : CODE_NOT_RUN);
-}
-
-static pid_t fork_child(const struct agent *a, struct exec_start *s)
-{
-	CLEANUP(close_fdp) int cgroup_fd = cgroup_open(&a->at.cg);
-	sigset_t all, before;
-
-	/* The event loop's handlers must not run in the child. */
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	pid_t pid = child_fork_into(cgroup_fd, &s->inside);
-
-	if (pid == 0)
-		child_main(a, s);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return pid;
-}
-
-static void begin(struct agent *a, uint16_t channel, pid_t pid, const struct message_exec *m,
-		  int fd[static PIPES])
+static void begin(struct agent *a, uint16_t channel, const struct message_exec *m,
+		  struct exec_child *c)
 {
 	struct exec_call *e = xcalloc(1, sizeof(*e));
 
-	*e = (struct exec_call){
-		.a = a, .channel = channel, .pid = pid, .tty = m->term, .log = m->log};
+	*e = (struct exec_call){.a = a, .channel = channel, .c = *c, .tty = m->term, .log = m->log};
+	*c = EXEC_NO_CHILD;
 	log_tee_init(&e->tee, a->loop, MESSAGE_EXEC_PIECE, logged, e);
 	buf_init(&e->input, 2 * MESSAGE_EXEC_WINDOW);
-	for (int i = 0; i < PIPES; i++) {
-		e->fd[i] = fd[i];
-		fd[i] = -1;
-		if (e->fd[i] < 0)
+	for (int i = 0; i < EXEC_PIPES; i++) {
+		if (e->c.fd[i] < 0)
 			continue;
-		fcntl(e->fd[i], F_SETFL, fcntl(e->fd[i], F_GETFL) | O_NONBLOCK);
-		e->io[i] = loop_io_new(a->loop, e->fd[i], i == IN ? 0 : LOOP_READ,
-				       i == IN ? input_ready : output_ready, e);
+		fcntl(e->c.fd[i], F_SETFL, fcntl(e->c.fd[i], F_GETFL) | O_NONBLOCK);
+		e->io[i] = loop_io_new(a->loop, e->c.fd[i], i == EXEC_IN ? 0 : LOOP_READ,
+				       i == EXEC_IN ? input_ready : output_ready, e);
 	}
 	e->settle = loop_timer_new(a->loop, settled, e);
 	list_append(&a->execs, &e->in_agent);
 	a->nexecs++;
 }
 
-static void close_all(int fd[static PIPES])
-{
-	for (int i = 0; i < PIPES; i++)
-		close_fdp(&fd[i]);
-}
-
 static int start(struct agent *a, uint16_t channel, const struct message_exec *m, struct arena *mem,
 		 struct err *err)
 {
-	CLEANUP(buf_release) struct buf text = {0};
-	CLEANUP(freep) char *file = NULL;
-	CLEANUP(freep) char *cwd = place_cwd(&a->cfg, a->dir, &a->inputs);
-	int parent[PIPES] = {-1, -1, -1};
-	struct exec_start s = {.argv = m->argv, .cwd = cwd, .child = {-1, -1, -1}};
-	const char *term = m->term ? arena_printf(mem, "TERM=%s", m->term) : NULL;
-	const char **env = NULL;
+	CLEANUP(exec_child_release) struct exec_child c = EXEC_NO_CHILD;
 
 	if (a->nexecs >= EXEC_MAX)
 		return err_set(err, ERR_THROTTLED, "the node runs %d commands already", EXEC_MAX);
-	buf_init(&text, ENVIRON_MAX);
-	if (job_environ(&a->at, term, &text, &env, err) < 0)
+	if (exec_child_start(a, channel, m, mem, &c, err) < 0)
 		return -1;
-	s.env = env;
-	int rc = child_find_command(m->argv[0], environ_get(env, "PATH"), cwd, &file, err);
-
-	s.file = file;
-	if (rc == 0)
-		rc = m->term ? open_terminal(m, parent, s.child, err)
-			     : open_pipes(parent, s.child, err);
-	pid_t pid = rc == 0 ? fork_child(a, &s) : 0;
-
-	if (pid < 0)
-		rc = err_errno(err, errno, "fork a command");
-	if (rc == 0)
-		begin(a, channel, pid, m, parent);
-	close_all(parent);
-	close_all(s.child);
-	free(env);
-	return rc;
+	begin(a, channel, m, &c);
+	return 0;
 }
 
 void exec_open(struct agent *a, uint16_t channel, struct str json, struct err *err)

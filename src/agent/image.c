@@ -317,6 +317,16 @@ static int pull(const struct message_inputs *in, const struct container_tool *t,
 	return 0;
 }
 
+/* A copy, because a container sees neither other files of this machine nor its /proc. */
+static int copy_program(const char *node_dir, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(node_dir, LAYOUT_INSIDE);
+
+	if (file_copy("/proc/self/exe", path, err) < 0)
+		return err_wrap(err, "image: copy this program");
+	return 0;
+}
+
 /* The working directory has the same path in the container. */
 static int check_mounts(const struct message_inputs *in, const struct agent_config *cfg,
 			const char *node_dir, struct err *err)
@@ -353,7 +363,8 @@ int image_prepare(const struct message_inputs *in, const struct agent_config *cf
 			return -1;
 	}
 	/* Only now: a node whose program never answered has no containers for which its removal would have to wait. */
-	return rc < 0 ? -1 : write_record(in, cfg, node_dir, &r, err);
+	return rc < 0 || copy_program(node_dir, err) < 0 ? -1
+							 : write_record(in, cfg, node_dir, &r, err);
 }
 
 /* ---- files of the image ---- */

@@ -9,7 +9,8 @@ struct agent_config;
 struct err;
 struct message_inputs;
 
-/* Also writes the node's record (sys/container.h), by which its containers are removed. */
+/* Also writes the node's record (sys/container.h), by which its containers are removed, and copies this program for
+ * use in them (inside.h). */
 int image_prepare(const struct message_inputs *in, const struct agent_config *cfg,
 		  const char *node_dir, struct err *err);
 /* Copy in->image_source, a file of the image or what is in a directory of it, to the directory `to`. */

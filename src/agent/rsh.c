@@ -165,12 +165,16 @@ void rsh_drop_all(struct agent *a)
 
 /* ---- the link and the socket ---- */
 
-/* By way of /proc, so that it is this very program even if its file was replaced meanwhile. */
-static int make_link(const char *path, struct err *err)
+/* By way of /proc, so that it is this very program even if its file was replaced meanwhile; in a container, which has
+ * another /proc, to the copy that is there for it. */
+static int make_link(const char *dir, const char *path, struct err *err)
 {
+	CLEANUP(freep) char *copy = path_join(dir, LAYOUT_INSIDE);
 	char program[64];
 
 	snprintf(program, sizeof(program), "/proc/%d/exe", (int)getpid());
+	if (file_exists(copy))
+		snprintf(program, sizeof(program), LAYOUT_INSIDE);
 	if (unlink(path) < 0 && errno != ENOENT)
 		return err_errno(err, errno, "remove '%s'", path);
 	if (symlink(program, path) < 0)
@@ -196,7 +200,7 @@ int rsh_open(struct agent *a, struct err *err)
 
 	if (a->rsh.listener)
 		return 0;
-	if ((tmp && file_mkdir_p(tmp, 0700, err) < 0) || make_link(path, err) < 0 ||
+	if ((tmp && file_mkdir_p(tmp, 0700, err) < 0) || make_link(a->dir, path, err) < 0 ||
 	    listen_unix(a->loop, a->dir, LAYOUT_RSH_SOCKET, accepted, a, &a->rsh.listener, err) < 0)
 		return err_wrap(err, "start");
 	return 0;

@@ -51,6 +51,22 @@ static int skip_options(int argc, char **argv)
 	return i;
 }
 
+/* mpirun tells its daemons where this program is, and Open MPI's end if it is not there.  Each node has it in its own
+ * directory: the shell there puts in the path of its own. */
+static void add_word(struct buf *command, const char *word)
+{
+	const char *self = getenv("REGATTA_RSH"), *at;
+
+	if (command->n)
+		buf_addc(command, ' ');
+	while (self && *self && (at = strstr(word, self))) {
+		buf_addstr(command, (struct str){word, (size_t)(at - word)});
+		buf_addz(command, "$REGATTA_RSH");
+		word = at + strlen(self);
+	}
+	buf_addz(command, word);
+}
+
 static int read_arguments(int argc, char **argv, struct buf *command, struct message_exec_ask *ret,
 			  struct err *err)
 {
@@ -62,7 +78,7 @@ static int read_arguments(int argc, char **argv, struct buf *command, struct mes
 
 	ret->host = at ? at + 1 : argv[i];
 	for (i++; i < argc; i++)
-		buf_printf(command, "%s%s", command->n ? " " : "", argv[i]);
+		add_word(command, argv[i]);
 	if (command->overflow)
 		return err_set(err, ERR_INVALID, "the command is longer than %d KiB",
 			       COMMAND_MAX / 1024);

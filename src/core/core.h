@@ -325,7 +325,7 @@ enum event_kind {
 	EV_ACCEPTED, /* seed */
 	EV_RESUME,   /* the master was restarted: no node is connected */
 	EV_TICK,
-	EV_CANCEL, /* hurry; text: the cause of the run's end */
+	EV_CANCEL, /* hurry, renews; text: the cause of the run's end */
 	EV_RESIZE, /* index: role; want; text: the cause */
 	/* index, asked, outcome, attempt, identity_checked, ended, err_kind, text: id or error */
 	EV_RES_ANSWER,
@@ -372,6 +372,7 @@ struct event {
 	int index;   /* rank of a node, or index of a resource or role */
 	int attempt; /* of a node; of a resource: effect.attempt of the question that is answered */
 	bool hurry;
+	bool renews; /* EV_CANCEL: it brought new credentials, with which what is left is tried again */
 	enum holds holds;
 	int incarnation;
 	int want;	  /* EV_RESIZE: number of nodes; EV_ENROL: uses of the token */

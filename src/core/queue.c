@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
+#define MOST_TRIES 20000 /* nodes that are moved while a place for all is looked for */
+
 /* ---- what fits ---- */
 
 static bool fits(const struct resources_spec *free, const struct resources_spec *want)
@@ -22,24 +24,98 @@ static void take(struct resources_spec *free, const struct resources_spec *want)
 	free->memory -= want->memory < free->memory ? want->memory : free->memory;
 }
 
-/* Puts each node on the first machine that has room for it; returns how many found one. */
-static size_t place(struct queue_machine *v, size_t n, int64_t *used,
-		    const struct resources_spec *nodes, size_t nnodes)
+/* A node, in the order in which nodes are placed. */
+struct seat {
+	const struct resources_spec *want;
+	size_t node;
+	size_t machine;		      /* where it is, or the first that may be tried */
+	struct resources_spec before; /* what the machine had without it */
+};
+
+/* The most demanding come first, and of equal ones the order stays. */
+static int by_demand(const void *x, const void *y)
 {
-	size_t placed = 0;
+	const struct seat *a = x, *b = y;
 
-	for (; placed < nnodes; placed++) {
-		size_t k = 0;
+	if (a->want->gpus != b->want->gpus)
+		return a->want->gpus > b->want->gpus ? -1 : 1;
+	if (a->want->memory != b->want->memory)
+		return a->want->memory > b->want->memory ? -1 : 1;
+	if (a->want->cpus != b->want->cpus)
+		return a->want->cpus > b->want->cpus ? -1 : 1;
+	return a->node < b->node ? -1 : 1;
+}
 
-		while (k < n &&
-		       ((v[k].slots && used[k] >= v[k].slots) || !fits(&v[k].has, &nodes[placed])))
-			k++;
-		if (k == n)
-			break;
-		take(&v[k].has, &nodes[placed]);
-		used[k]++;
+static bool is_equal(const struct resources_spec *a, const struct resources_spec *b)
+{
+	return fits(a, b) && fits(b, a);
+}
+
+/* The first machine from seat->machine on that has room.  again: the one before was tried, and machines like it would
+ * not do either. */
+static size_t find_room(const struct queue_machines *m, const int64_t *used,
+			const struct seat *seat, bool again)
+{
+	for (size_t k = seat->machine; k < m->n; k++) {
+		const struct queue_machine *v = &m->v[k];
+
+		again = again && used[k] == used[k - 1] && v->slots == v[-1].slots &&
+			is_equal(&v->has, &v[-1].has);
+		if (!again && (!v->slots || used[k] < v->slots) && fits(&v->has, seat->want))
+			return k;
 	}
-	return placed;
+	return m->n;
+}
+
+/*
+ * Each node goes to the first machine that has room.  Where one finds none, the last that was placed goes on to the
+ * next machine, and so on: all ways are tried, up to a limit for cases that nobody could wait for.  Equal nodes are
+ * on machines in their order, because to exchange them would change nothing.
+ */
+static bool seat_all(struct queue_machines *m, struct seat *seats, size_t n, int64_t *used)
+{
+	int64_t tries = MOST_TRIES;
+	bool again = false;
+	size_t i = 0;
+
+	while (i < n) {
+		struct seat *s = &seats[i];
+		size_t k = find_room(m, used, s, again);
+
+		again = k == m->n;
+		if (!again) {
+			s->machine = k;
+			s->before = m->v[k].has;
+			take(&m->v[k].has, s->want);
+			used[k]++;
+			if (++i < n)
+				seats[i].machine = is_equal(seats[i].want, s->want) ? k : 0;
+			continue;
+		}
+		if (i == 0 || tries-- == 0)
+			return false;
+		s = &seats[--i];
+		m->v[s->machine].has = s->before;
+		used[s->machine]--;
+		s->machine++;
+	}
+	return true;
+}
+
+bool queue_assign(struct queue_machines *machines, const struct resources_spec *nodes, size_t n,
+		  size_t *ret_where)
+{
+	CLEANUP(freep) int64_t *used = xcalloc(machines->n + 1, sizeof(*used));
+	CLEANUP(freep) struct seat *seats = xcalloc(n + 1, sizeof(*seats));
+
+	for (size_t i = 0; i < n; i++)
+		seats[i] = (struct seat){.want = &nodes[i], .node = i};
+	qsort(seats, n, sizeof(*seats), by_demand);
+	if (!seat_all(machines, seats, n, used))
+		return false;
+	for (size_t i = 0; i < n && ret_where; i++)
+		ret_where[seats[i].node] = seats[i].machine;
+	return true;
 }
 
 static struct queue_machine *copy_of(const struct queue_machines *machines)
@@ -90,17 +166,15 @@ static struct resources_spec sum_of(const struct queue_machine *v, size_t n)
 	return all;
 }
 
-/* Tries to place the nodes on a copy of the machines; `out` says what the first one without a place
- * wants, and what is there. */
+/* Tries to place the nodes on a copy of the machines; if they do not fit, `out` says what they want and what is
+ * there. */
 static bool place_all(struct queue_machine *v, size_t n, const struct resources_spec *nodes,
 		      size_t nnodes, const char *there, char out[static QUEUE_WHY])
 {
-	CLEANUP(freep) int64_t *used = xcalloc(n + 1, sizeof(*used));
 	struct resources_spec before = sum_of(v, n), asked = {0};
-	size_t placed = place(v, n, used, nodes, nnodes);
 	char want[48], has[48];
 
-	if (placed == nnodes)
+	if (queue_assign(&(struct queue_machines){.v = v, .n = n}, nodes, nnodes, NULL))
 		return true;
 	for (size_t i = 0; i < nnodes; i++) {
 		asked.cpus += nodes[i].cpus;

@@ -37,6 +37,10 @@ struct queue_run {
 	size_t n;
 };
 
+/* Put each node on a machine that has room for it beside the others: ret_where[i] is that of node i (NULL: nobody wants to
+ * know).  Machines and nodes that are alike are taken in their order.  What the machines have becomes what is left. */
+bool queue_assign(struct queue_machines *machines, const struct resources_spec *nodes, size_t n,
+		  size_t *ret_where);
 /* The run that is to be admitted now; -1: none. */
 int queue_admit(const struct queue_run *runs, size_t n, const struct queue_machines *machines);
 /* The place of a waiting run in the queue, from 1. */

@@ -402,6 +402,9 @@ void run_cancel(struct step *s, const struct event *ev)
 
 	if (run_phase_is_final(r->phase))
 		return;
+	/* New credentials alone are no second cancel, which would give up the run's output. */
+	if (ev->renews && r->cancel_asked && !ev->hurry)
+		return;
 	/* Cancelled before it began: its time counts from now. */
 	if (!r->phase_at_ms[RUN_ACCEPTED])
 		r->phase_at_ms[RUN_ACCEPTED] = s->now;

@@ -57,6 +57,8 @@
 	"regatta-rsh"	 /* a link to the program: how the job starts commands on other nodes */
 #define LAYOUT_TMP "tmp" /* temporary files of a job with a launcher and of its daemons */
 #define LAYOUT_RSH_SOCKET "rsh.sock" /* where that program finds the agent */
+#define LAYOUT_INSIDE                                                                              \
+	"regatta-inside"     /* of a node that runs containers: the program, for use in them */
 #define LAYOUT_SETUP "setup" /* what is run before the job: an attempt's directory for each step */
 #define LAYOUT_PREEMPT "preempt"     /* there if the machine will be taken: the Unix time */
 #define LAYOUT_LONG_VALUES "env"     /* <variable>: values too long for execve */

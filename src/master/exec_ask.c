@@ -26,8 +26,6 @@
 
 #define PAYLOAD_MAX 4096
 #define SAID_MAX 160
-#define CODE_NO_EXEC 126 /* as a shell says it */
-#define CODE_NO_PROGRAM 127
 
 struct exec_ask {
 	struct list in_asks;
@@ -130,28 +128,21 @@ static void no_daemon(const struct exec_ask *q, enum err_kind kind, struct str w
 	run_event(q->lr, &ev);
 }
 
-/*
- * Has the daemon that the command was to start not started?  One that stays in the foreground ends with
- * whatever code its job has.  mpirun itself notices one that ends too early, and may be tried again, unless
- * it starts one after the other (strategy/mpi.c): then it waits for the rest, which it has not started.
- */
+/* If the command was to start a daemon, and the launcher would not notice that it did not, the run ends. */
 static void check_daemon(const struct exec_ask *q, const struct message_exec_close *m)
 {
 	CLEANUP(buf_release) struct buf why = {0};
-	bool missing =
-		m->kind == ERR_NOT_FOUND ||
-		(m->kind == ERR_NONE && (m->code == CODE_NO_EXEC || m->code == CODE_NO_PROGRAM));
-	bool failed = q->leaves && q->lr->plan.crew.one_host &&
-		      (m->kind != ERR_NONE || m->code != 0 || m->signal != 0);
+	enum strategy_daemon_end end =
+		strategy_daemon_end(&q->lr->plan.crew, q->leaves, m->kind, m->code, m->signal);
 
-	if (!q->daemon[0] || (!missing && !failed))
+	if (!q->daemon[0] || end == DAEMON_IS_LAUNCHERS)
 		return;
 	buf_init(&why, PAYLOAD_MAX);
 	if (m->kind != ERR_NONE)
 		buf_addz(&why, m->reason ? m->reason : "the command was not run");
 	else
 		exit_describe(&why, m->code, m->signal, false, str_from(q->said));
-	no_daemon(q, missing ? ERR_NOT_FOUND : ERR_NONE, buf_str(&why));
+	no_daemon(q, end == DAEMON_IS_MISSING ? ERR_NOT_FOUND : ERR_NONE, buf_str(&why));
 }
 
 static void on_ended(void *ctx, const struct message_exec_close *m)

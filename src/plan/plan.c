@@ -227,21 +227,6 @@ static void check_isolation(const struct engine *engine, const struct job *job, 
 			engine->name);
 }
 
-/* Where a node is a container its agent is in it. */
-static void check_images(const struct engine *engine, const struct plan *p, struct arena *a,
-			 struct problems *ps)
-{
-	const char *image = NULL;
-
-	for (int i = 0; i < p->crew.nroles; i++)
-		image = image ? image : job_image(p->job, p->crew.roles[i].spec);
-	if (image && p->strategy->on_node && !engine->contains)
-		problems_add(ps, a, p->job->image_pos,
-			     "strategy '%s' starts its processes on the nodes themselves, not in "
-			     "containers: leave out image",
-			     p->strategy->name);
-}
-
 /* Where nobody knows the machines before they are made. */
 static void check_processes(const struct engine *engine, const struct job *job, struct arena *a,
 			    struct problems *ps)
@@ -295,8 +280,6 @@ bool plan_check(const struct job *job, struct arena *a, struct plan *ret, struct
 	}
 	if (ok)
 		check_keep(&p, a, ps);
-	if (ok && engine)
-		check_images(engine, &p, a, ps);
 	ok = engine && engine->check(job, a, ps) && ps->n + ps->more == before && ok;
 	if (!ok)
 		return false;

@@ -28,10 +28,12 @@ static void draw(struct contest *c, uint64_t seed)
 	c->whole = rng_below(&c->rng, 2);
 	for (int i = 0; i < HOSTS; i++) {
 		c->holder[i] = -1;
-		c->machines[i] = (struct queue_machine){
-			.name = "m",
-			.has = {.cpus = 4, .gpus = (int64_t)rng_below(&c->rng, 3) + 1, .memory = 8},
-			.slots = c->whole ? 1 : 0};
+		c->machines[i] =
+			(struct queue_machine){.name = "m",
+					       .has = {.cpus = 1 + (double)rng_below(&c->rng, 3),
+						       .gpus = (int64_t)rng_below(&c->rng, 3) + 1,
+						       .memory = 8},
+					       .slots = c->whole ? 1 : 0};
 	}
 	for (int i = 0; i < RUNS; i++) {
 		c->nodes[i] = 1 + rng_below(&c->rng, MOST_NODES);
@@ -39,7 +41,7 @@ static void draw(struct contest *c, uint64_t seed)
 		for (size_t k = 0; k < c->nodes[i]; k++)
 			c->wants[i][k] =
 				(struct resources_spec){.cpus = (double)rng_below(&c->rng, 3) / 2,
-							.gpus = (int64_t)rng_below(&c->rng, 2),
+							.gpus = (int64_t)rng_below(&c->rng, 3),
 							.memory = rng_below(&c->rng, 3)};
 	}
 }
@@ -117,21 +119,48 @@ static void admit(struct world *w, struct contest *c)
 	check_sum(w, c);
 }
 
-/* The driver takes hosts for each node of the run, one after the other. */
+/* Some way to put the nodes from k on on hosts of their own, whatever it is. */
+static bool some_way(const struct contest *c, int run, size_t k, unsigned taken)
+{
+	const struct resources_spec *want = &c->wants[run][k];
+
+	if (k == c->nodes[run])
+		return true;
+	for (int i = 0; i < HOSTS; i++) {
+		const struct resources_spec *has = &c->machines[i].has;
+
+		if (!(taken & 1u << i) && want->cpus <= has->cpus && want->gpus <= has->gpus &&
+		    want->memory <= has->memory && some_way(c, run, k + 1, taken | 1u << i))
+			return true;
+	}
+	return false;
+}
+
+/* The driver takes hosts for the nodes of the run. */
 static void take_hosts(struct world *w, struct contest *c, int run)
 {
+	struct queue_machine mv[HOSTS];
+	struct queue_machines free = list(c, mv, false);
+	size_t where[MOST_NODES];
+	int hosts[HOSTS], n = 0;
+
+	for (int i = 0; i < HOSTS; i++)
+		if (c->holder[i] < 0)
+			hosts[n++] = i;
+	if (!queue_assign(&free, c->wants[run], c->nodes[run], where)) {
+		sim_broken(w, "I28: no host is left for a run that was admitted");
+		return;
+	}
 	for (size_t k = 0; k < c->nodes[run]; k++) {
 		const struct resources_spec *want = &c->wants[run][k];
-		int i = 0;
+		int host = hosts[where[k]];
 
-		while (i < HOSTS && (c->holder[i] >= 0 || want->cpus > c->machines[i].has.cpus ||
-				     want->gpus > c->machines[i].has.gpus))
-			i++;
-		if (i == HOSTS) {
-			sim_broken(w, "I28: no host is left for a run that was admitted");
-			return;
-		}
-		c->holder[i] = run;
+		if (c->holder[host] >= 0 || want->gpus > c->machines[host].has.gpus ||
+		    want->cpus > c->machines[host].has.cpus ||
+		    want->memory > c->machines[host].has.memory)
+			sim_broken(w, "I28: host %d is given to a node that it has no room for",
+				   host);
+		c->holder[host] = run;
 	}
 	c->turns[run] = HOLDS;
 }
@@ -150,9 +179,11 @@ static void step(struct world *w, struct contest *c, bool comes)
 	struct queue_machine mv[HOSTS];
 	const struct queue_machines all = list(c, mv, true);
 	char why[QUEUE_WHY];
+	bool possible = queue_possible(c->wants[run], c->nodes[run], &all, why);
 
-	if (c->turns[run] == ABSENT && comes &&
-	    queue_possible(c->wants[run], c->nodes[run], &all, why))
+	if (c->whole && !possible && some_way(c, run, 0, 0))
+		sim_broken(w, "I30: run %d is refused, and would fit", run);
+	if (c->turns[run] == ABSENT && comes && possible)
 		c->turns[run] = WAITS;
 	else if (c->turns[run] == PLACES)
 		take_hosts(w, c, run);

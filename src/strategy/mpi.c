@@ -141,7 +141,6 @@ static void env(const struct env_input *in, int role, struct arena *a, struct en
 		{"I_MPI_HYDRA_IFACE", "{interface}"},
 	};
 
-	(void)role;
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		env_put(out, a, own[i].name, own[i].value);
 	env_put(out, a, "REGATTA_RSH", "{rsh}");
@@ -152,6 +151,9 @@ static void env(const struct env_input *in, int role, struct arena *a, struct en
 		env_put(out, a, "OMPI_MCA_btl", "self,tcp");
 		env_put(out, a, "OMPI_MCA_rtc_hwloc_vmhole", "none");
 		env_put(out, a, "OMPI_MCA_plm_rsh_num_concurrent", "1");
+		/* UCX (MPICH) takes containers of one machine for one node, and waits for memory that they do not share. */
+		if (job_image(in->job, in->crew->roles[role].spec))
+			env_put(out, a, "UCX_TLS", "self,tcp");
 	}
 }
 
@@ -160,7 +162,6 @@ const struct strategy strategy_mpi = {
 	.help = "the command runs once and calls mpirun, which starts its processes on all nodes without "
 		"ssh",
 	.brings = brings,
-	.on_node = true,
 	.crew = crew,
 	.env = env,
 	.cause = mpi_cause,

@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+#define CODE_NO_EXEC 126 /* as a shell says it */
+#define CODE_NO_PROGRAM 127
+
 static bool is_daemon(struct str program)
 {
 	static const char *const names[] = {"orted", "prted", "hydra_pmi_proxy",
@@ -40,6 +43,22 @@ static struct str next_word(struct str *rest)
 
 	*rest = (struct str){rest->p + i, rest->n - i};
 	return word;
+}
+
+/*
+ * A daemon that stays in the foreground ends with whatever code its job has.  mpirun itself notices one that ends too
+ * early, and may try again, unless it starts one after the other (mpi.c): then it waits for the rest, which it has not
+ * started.
+ */
+enum strategy_daemon_end strategy_daemon_end(const struct crew *crew, bool leaves,
+					     enum err_kind kind, int code, int signal)
+{
+	bool ran = kind == ERR_NONE;
+
+	if (kind == ERR_NOT_FOUND || (ran && (code == CODE_NO_EXEC || code == CODE_NO_PROGRAM)))
+		return DAEMON_IS_MISSING;
+	return leaves && crew->one_host && (!ran || code != 0 || signal != 0) ? DAEMON_HAS_FAILED
+									      : DAEMON_IS_LAUNCHERS;
 }
 
 bool mpi_daemon(struct str command, struct strategy_daemon *ret)

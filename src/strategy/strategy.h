@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/err.h"
 #include "base/expand.h"
 #include "base/str.h"
 #include "spec/job.h"
@@ -75,6 +76,13 @@ struct strategy_daemon {
 	bool leaves; /* the command ends when the daemon runs: with another code than 0 it does not */
 };
 
+/* How the command of a daemon has ended, as far as the launcher's job is concerned. */
+enum strategy_daemon_end {
+	DAEMON_IS_LAUNCHERS, /* whatever it was, the launcher notices it */
+	DAEMON_IS_MISSING,   /* its program is not there, or not for this node */
+	DAEMON_HAS_FAILED,   /* and the launcher would wait for it for ever */
+};
+
 /* Ports on which a node's processes listen although its role has none of these numbers. */
 struct strategy_port {
 	int port, count;
@@ -90,8 +98,6 @@ struct strategy {
 	/* Where nodes can move to other machines, lost ones of counted roles are replaced unless the file says otherwise. */
 	bool replaces_lost;
 	bool ends_together; /* its ranks work in one group: one that ends early makes others fail */
-	/* Its processes are started on the nodes themselves, not in containers that the nodes make. */
-	bool on_node;
 	bool takes_rendezvous; /* the key `rendezvous` is for it */
 	/* Adds the roles and commands that the file leaves to the strategy; may be NULL. */
 	void (*complete)(struct job *job, struct arena *a);
@@ -136,6 +142,9 @@ void strategy_env_expand(const struct env_list *templates, const struct expand_h
 bool strategy_runs(const struct crew *crew, int rank);
 /* Does the end of the node decide the finish? */
 bool strategy_counts(const struct crew *crew, int rank);
+/* kind: why the command was not run; ERR_NONE: it ran, and ended with the code (-1: none) or by the signal (0: none). */
+enum strategy_daemon_end strategy_daemon_end(const struct crew *crew, bool leaves,
+					     enum err_kind kind, int code, int signal);
 /* What the node starts. */
 struct strs strategy_command(const struct crew *crew, int rank);
 /* The program that must be there before the start: of a node that idles for mpirun, mpirun. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define OUTPUT_MAX (256 * 1024)
 #define MAX_LISTED 32 /* containers that one call removes */
 #define ANSWER_MS 10000
+#define WAIT_MS 50
 #define GPUS "gpus"
 #define LIMITED "limited"
 
@@ -165,6 +167,26 @@ int container_call(const struct container_tool *t, const char *const *words,
 	if (child_run_words(argv, d, out, ret_code, err) < 0)
 		return err_wrap(err, "%s %s", kind_names[t->kind], words[0]);
 	return 0;
+}
+
+int container_wait(const struct container_tool *t, const char *name, const struct deadline *d,
+		   struct err *err)
+{
+	const char *words[] = {"inspect", "--format", "{{.State.Running}}", name, NULL};
+
+	for (;;) {
+		CLEANUP(buf_release) struct buf out = {0};
+		int code = -1;
+
+		buf_init(&out, OUTPUT_MAX);
+		if (container_call(t, words, d, &out, &code, err) < 0)
+			return -1;
+		if (code == 0 && out.n > 0 && memmem(out.p, out.n, "true", 4))
+			return 0;
+		if (deadline_check(d, "the container of the job did not start", err) < 0)
+			return -1;
+		poll(NULL, 0, WAIT_MS);
+	}
 }
 
 static bool is_id(struct str word)

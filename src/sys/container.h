@@ -44,6 +44,9 @@ int container_record_read(int dirfd, const char *name, struct container_record *
 /* Run the program with these words (ends with NULL) and append what it prints to out.  *ret_code: its exit code. */
 int container_call(const struct container_tool *t, const char *const *words,
 		   const struct deadline *d, struct buf *out, int *ret_code, struct err *err);
+/* Wait until the container of this name runs. */
+int container_wait(const struct container_tool *t, const char *name, const struct deadline *d,
+		   struct err *err);
 /* Kill and remove all containers with the record's label.  0: the program says that there are none.  *ret_oom is
  * set if one of them had reached its memory limit. */
 int container_remove(const struct container_record *r, const struct deadline *d, bool *ret_oom,

@@ -5,96 +5,41 @@ Where podman cannot run containers (no root, no podman) these tests are skipped;
 import hashlib
 import json
 import os
-import pathlib
+import pty
 import shutil
 import signal
 import subprocess
-import tarfile
-import tempfile
-import time
 
 import pytest
 
-from conftest import processes, wait_for
+from conftest import BINARY, processes, wait_for
+from podman import BUSYBOX, directory, link, on_path, podman_storage, text
 
-BUSYBOX = "/bin/busybox"
 IMAGE = "localhost/regatta-test:1"
 APPLETS = ("sh", "cat", "dd", "echo", "env", "head", "id", "ls", "mkdir", "pwd", "sleep", "test", "true", "yes", "touch")
 
 
-class Podman:
-    """A podman with a storage of its own."""
-
-    def __init__(self, directory):
-        self.dir = pathlib.Path(directory)
-        self.bin = self.dir / "bin"
-        self.bin.mkdir()
-        # Limits that an unprivileged sandbox cannot raise stay as they are; locks of this storage only.
-        (self.dir / "containers.conf").write_text(
-            f'[containers]\ndefault_ulimits = []\n[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "none"\n'
-            f'lock_type = "file"\ntmp_dir = "{self.dir}/tmp"\n')
-        program = self.bin / "podman"
-        program.write_text(f'#!/bin/sh\nCONTAINERS_CONF={self.dir}/containers.conf exec /usr/bin/podman --root {self.dir}/s '
-                           f'--runroot {self.dir}/r --storage-driver vfs --runtime runc "$@"\n')
-        program.chmod(0o755)
-
-    def __call__(self, *args, check=True):
-        return subprocess.run([self.bin / "podman", *args], check=check, capture_output=True, text=True, timeout=60)
-
-    def names(self):
-        return self("ps", "--all", "--format", "{{.Names}}").stdout.split()
-
-    def make_image(self):
-        archive = self.dir / "image.tar"
-        with tarfile.open(archive, "w") as t:
-            for name in ("bin", "tmp", "etc", "opt/app"):
-                t.addfile(_directory(name))
-            t.add(BUSYBOX, "bin/busybox")
-            for name in APPLETS:
-                link = tarfile.TarInfo(f"bin/{name}")
-                link.type, link.linkname = tarfile.SYMTYPE, "busybox"
-                t.addfile(link)
-            for name in ("opt/app/main.sh", "opt/app/data.txt"):
-                (self.dir / "file").write_text(f"echo from {name}\n")
-                t.add(self.dir / "file", name)
-        self("import", "--change", "ENV=PATH=/bin:/opt/of-the-image", "--change", "WORKDIR=/opt/app", str(archive), IMAGE)
-
-
-def _directory(name):
-    made = tarfile.TarInfo(name)
-    made.type, made.mode = tarfile.DIRTYPE, 0o755
-    return made
+def busybox_image(archive):
+    """A shell and a few programs, and files of an app."""
+    for name in ("bin", "tmp", "etc", "opt/app"):
+        archive.addfile(directory(name))
+    archive.add(BUSYBOX, "bin/busybox")
+    for name in APPLETS:
+        archive.addfile(link(f"bin/{name}", "busybox"))
+    for name in ("opt/app/main.sh", "opt/app/data.txt"):
+        archive.addfile(*text(name, f"echo from {name}\n"))
 
 
 @pytest.fixture(scope="module")
 def storage():
-    if os.geteuid() != 0:
-        pytest.skip("podman without root needs more than a test may take for granted")
-    for program in ("/usr/bin/podman", "/usr/sbin/runc", BUSYBOX):
-        if not os.path.exists(program):
-            pytest.skip(f"no {program}: tools/setup test installs it")
-    directory = tempfile.mkdtemp(prefix="rgpod")
-    podman = Podman(directory)
-    try:
-        podman.make_image()
-        tried = podman("run", "--rm", "--network", "host", IMAGE, "true", check=False)
-        if tried.returncode != 0:
-            pytest.skip(f"podman cannot run a container here: {tried.stderr.strip()}")
+    with podman_storage({IMAGE: (busybox_image, ["ENV=PATH=/bin:/opt/of-the-image", "WORKDIR=/opt/app"])}) as podman:
         yield podman
-    finally:
-        podman("rm", "--all", "--force", check=False)
-        subprocess.run(["umount", f"{directory}/s/vfs"], capture_output=True)
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture
 def podman(storage, regatta):
-    """On PATH before anything else, and without a docker."""
-    plain = [d for d in os.environ["PATH"].split(":") if not os.path.exists(f"{d}/docker")]
-    regatta.env["PATH"] = ":".join([str(storage.bin), *plain])
-    yield storage
-    regatta("master", "--stop", "--cancel", code=None, timeout=30)
-    assert storage.names() == []
+    with on_path(storage, regatta):
+        yield storage
 
 
 def job(regatta, script, more="", top=""):
@@ -198,6 +143,49 @@ def test_when_everything_is_killed_the_container_is_removed_too(regatta, podman)
     regatta("ps")
     assert regatta.wait(run)["verdict"] == "failed"
     wait_for(lambda: podman.names() == [])
+
+
+def test_exec_runs_in_the_container(regatta, podman):
+    run = job(regatta, "echo up; while true; do sleep 0.1; done", top='env = { COLOR = "red" }')
+    wait_for(lambda: has_said(regatta, run, b"up"))
+    data = os.urandom(300_000)
+    done = regatta("exec", run, "worker-0", "--", "sh", "-c", "echo $COLOR $PATH >&2; cat; exit 7", stdin=data, code=7)
+    assert done.stdout == data and done.err == "red /bin:/opt/of-the-image\n"
+    assert "command 'nosuch': not found in the container" in regatta("exec", run, "worker-0", "--", "nosuch", code=127).err
+    node = next((regatta.home / "runs" / run).glob("*.node"))
+    assert not list(node.glob("exec-*"))
+    for how, code in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
+        mark = f"{3600 + abs(code)}"
+        child = regatta.start("exec", run, "worker-0", "--", "sh", "-c", f"echo on; exec sleep {mark}", stdin=subprocess.DEVNULL)
+        assert child.stdout.readline() == b"on\n"
+        assert [1 for cmd, _ in processes().values() if cmd == f"sleep\0{mark}\0".encode()]
+        child.send_signal(how)
+        assert child.wait(timeout=20) == code
+        wait_for(lambda: not [1 for cmd, _ in processes().values() if cmd == f"sleep\0{mark}\0".encode()], what="the end of the command")
+    regatta("kill", run, "--now")
+
+
+def test_a_terminal_in_the_container(regatta, podman):
+    run = job(regatta, "echo up; while true; do sleep 0.1; done")
+    wait_for(lambda: has_said(regatta, run, b"up"))
+    main, side = pty.openpty()
+    child = subprocess.Popen([BINARY, "exec", "-t", run, "worker-0", "--", "sh"], cwd=regatta.cwd, env=regatta.env,
+                             stdin=side, stdout=side, stderr=side, start_new_session=True)
+    os.close(side)
+    os.write(main, b"test -t 0 && echo on $((40 + 2)) $REGATTA_NODE; ls /opt/app; exit 5\n")
+    seen = b""
+    while True:
+        try:
+            got = os.read(main, 4096)
+        except OSError:
+            break
+        if not got:
+            break
+        seen += got
+    assert child.wait(timeout=20) == 5
+    os.close(main)
+    assert b"on 42 worker-0" in seen and b"data.txt" in seen
+    regatta("kill", run, "--now")
 
 
 def test_each_attempt_has_a_container_of_its_own(regatta, podman):

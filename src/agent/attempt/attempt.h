@@ -17,6 +17,7 @@
 #include "agent/shim/status.h"
 #include "agent/shim/supervisor.h"
 
+struct arena;
 struct err;
 struct loop;
 struct start_texts;
@@ -90,6 +91,9 @@ struct attempt_container {
  * other end. */
 void attempt_start(struct attempt *at, const char *node_dir, const struct message_start *m,
 		   const struct start_texts *texts, const struct attempt_container *c);
+/* Of the container of each process, if the job has any.  A container of this name cannot be made twice: another reason
+ * why an attempt runs only once. */
+const char *attempt_container_name(const struct attempt *at, int process, struct arena *a);
 /* Is a process of the job running? */
 bool attempt_is_live(const struct attempt *at);
 /* Is it sure that no process of the job is left?  Of an attempt that is not live. */

@@ -122,8 +122,7 @@ static int fork_shim(struct attempt *at, const struct message_start *m, const st
 	return shim_fork(&s, &at->shim, err);
 }
 
-/* A container of this name cannot be made twice: another reason why an attempt runs only once. */
-static const char *container_name(const struct attempt *at, int process, struct arena *a)
+const char *attempt_container_name(const struct attempt *at, int process, struct arena *a)
 {
 	return arena_printf(a, "regatta-%s-%s-%d-%d-%d-%.8s", at->cfg->run, at->cfg->node,
 			    at->cfg->incarnation, at->no, process, at->cfg->mark);
@@ -136,7 +135,7 @@ static void contain(const struct attempt *at, const struct message_start *m,
 {
 	struct container_job j = {
 		.record = &c->record,
-		.name = container_name(at, process, a),
+		.name = attempt_container_name(at, process, a),
 		.image = c->image,
 		.workdir = c->workdir,
 		.env = to->envs[process],

@@ -114,24 +114,27 @@ static bool is_wanted(const struct known_host *h, const struct host_want *want)
 	return named && has_labels(h, want->labels);
 }
 
-/* Nodes of one run may share a host; nodes of different runs never do. */
-static bool has_room(const struct known_host *h, const struct host_node *n, int64_t slots)
+/* What a host has for more nodes of a run; false: nothing.  Nodes of one run may share a host; nodes of different runs
+ * never do. */
+static bool has_room(const struct known_host *h, const char *run, int64_t slots,
+		     struct queue_machine *ret)
 {
-	struct host_share sum = n->share;
-
 	if (!host_is_here(h) || (int64_t)h->held.n >= slots)
 		return false;
+	*ret = (struct queue_machine){.has = {.cpus = (double)h->facts.cpus,
+					      .gpus = h->facts.gpus,
+					      .memory = h->facts.memory},
+				      .slots = slots - (int64_t)h->held.n};
 	for (size_t i = 0; i < h->held.n; i++) {
 		const struct held_node *held = &h->held.v[i];
 
-		if (held->stray || strcmp(held->run, n->run) != 0)
+		if (held->stray || strcmp(held->run, run) != 0)
 			return false;
-		sum.cpus += held->share.cpus;
-		sum.gpus += held->share.gpus;
-		sum.memory += held->share.memory;
+		ret->has.cpus -= held->share.cpus;
+		ret->has.gpus -= held->share.gpus;
+		ret->has.memory -= held->share.memory;
 	}
-	return sum.cpus <= (double)h->facts.cpus && sum.gpus <= h->facts.gpus &&
-	       sum.memory <= h->facts.memory;
+	return true;
 }
 
 static struct host_count count(const struct host_table *t, const struct host_want *want)
@@ -189,7 +192,7 @@ static int by_turn(const void *x, const void *y)
 /* The hosts that may be taken, in the order in which they are. */
 struct choice {
 	struct known_host **v;
-	size_t n, next;
+	size_t n;
 };
 
 /* By name, so that the same job gets the same hosts; those that refused lately come last. */
@@ -233,16 +236,6 @@ void host_table_machines(struct host_table *t, const struct host_want *want, boo
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* A host that has no room does not get any while hosts are being chosen. */
-static struct known_host *choose(struct choice *c, const struct host_node *n, int64_t slots)
-{
-	if (n->share.cpus > 0 || n->share.gpus || n->share.memory)
-		c->next = 0; /* the nodes before may have asked for more */
-	while (c->next < c->n && !has_room(c->v[c->next], n, slots))
-		c->next++;
-	return c->next < c->n ? c->v[c->next] : NULL;
-}
-
 static void unreserve(struct host_table *t, const struct host_node *nodes, size_t n,
 		      const bool *which)
 {
@@ -271,32 +264,56 @@ static void give_up_earlier(struct host_table *t, const struct host_node *n)
 	}
 }
 
-/* added[i] is set if node i had no host before. */
+/* The hosts of c that have room, with what they have. */
+static struct queue_machines room_of(struct choice *c, const char *run, int64_t slots,
+				     struct arena *a)
+{
+	struct queue_machines m = {.v = arena_array(a, struct queue_machine, c->n + 1)};
+
+	for (size_t i = 0; i < c->n; i++)
+		if (has_room(c->v[i], run, slots, &m.v[m.n]))
+			c->v[m.n++] = c->v[i];
+	c->n = m.n;
+	return m;
+}
+
+static int no_host(const struct host_table *t, size_t n, const struct host_want *want,
+		   struct err *err)
+{
+	struct host_count c = count(t, want);
+
+	return err_set(err, ERR_CAPACITY,
+		       "no host for %zu node%s: %zu fit%s, of which %zu free, %zu busy, %zu gone",
+		       n, n == 1 ? "" : "s", c.known, c.known == 1 ? "s" : "", c.free,
+		       c.known - c.free - c.gone, c.gone);
+}
+
+/* All nodes are of one run.  added[i] is set if node i had no host before. */
 static int reserve_all(struct host_table *t, const struct host_node *nodes, size_t n,
 		       const struct host_want *want, bool *added, struct err *err)
 {
+	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(choice_release) struct choice choice;
+	struct resources_spec *shares = arena_array(a, struct resources_spec, n);
+	size_t *which = arena_array(a, size_t, n), *where = arena_array(a, size_t, n), m = 0;
 
 	choice_init(&choice, t, want);
 	for (size_t i = 0; i < n; i++) {
 		if (held_holder(t, &nodes[i], NULL))
 			continue;
 		give_up_earlier(t, &nodes[i]);
-		struct known_host *h = choose(&choice, &nodes[i], want->slots);
+		shares[m] = (struct resources_spec){.cpus = nodes[i].share.cpus,
+						    .gpus = nodes[i].share.gpus,
+						    .memory = nodes[i].share.memory};
+		which[m++] = i;
+	}
+	struct queue_machines machines = room_of(&choice, nodes[0].run, want->slots, a);
 
-		if (!h) {
-			unreserve(t, nodes, n, added);
-			struct host_count c = count(t, want);
-
-			return err_set(
-				err, ERR_CAPACITY,
-				"no host for %zu node%s: %zu fit%s, of which %zu free, %zu busy, "
-				"%zu gone",
-				n, n == 1 ? "" : "s", c.known, c.known == 1 ? "s" : "", c.free,
-				c.known - c.free - c.gone, c.gone);
-		}
-		held_add(h, &nodes[i], false);
-		added[i] = true;
+	if (!queue_assign(&machines, shares, m, where))
+		return no_host(t, n, want, err);
+	for (size_t i = 0; i < m; i++) {
+		held_add(choice.v[where[i]], &nodes[which[i]], false);
+		added[which[i]] = true;
 	}
 	return 0;
 }

@@ -414,9 +414,8 @@ int api_run_cancel(struct api_call *c, struct err *err)
 
 	if (credentials && !lr->ended && run_credentials_renew(lr, credentials, err) < 0)
 		return -1;
-	/* New credentials for a run that is cancelled already are no second cancel, which would give up its output. */
-	if (!credentials || !lr->core->cancel_asked)
-		run_event(lr, &ev);
+	ev.renews = credentials != NULL;
+	run_event(lr, &ev);
 	lr->busy++; /* keeps it in memory: the commit may end it */
 	round_end(c->m);
 	lr->busy--;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/config.h"
 #include "agent/container.h"
@@ -113,6 +114,20 @@ static void a_container_with_a_limit_stays_until_it_was_asked(void **state)
 	arena_free(a);
 }
 
+static void a_command_in_the_container_has_its_environment(void **state)
+{
+	struct arena *a = arena_new();
+	struct container_record r = record_of(CONTAINER_DOCKER, false);
+
+	(void)state;
+	assert_string_equal(joined(container_exec_argv(&r.tool, "name", NULL, argv, a), a),
+			    "/bin/tool exec --interactive name python3 train.py --lr=1");
+	assert_string_equal(joined(container_exec_argv(&r.tool, "name", "vt100", argv, a), a),
+			    "/bin/tool exec --interactive --tty --env TERM=vt100 name python3 "
+			    "train.py --lr=1");
+	arena_free(a);
+}
+
 static void the_program_keeps_the_variables_that_it_reads_itself(void **state)
 {
 	static const char *const own[] = {"PATH=/own", "A=own", "HOME=/me", NULL};
@@ -207,6 +222,7 @@ static void docker_is_installed_where_the_machine_was_made_for_the_run(void **st
 	assert_int_equal(
 		container_record_read(AT_FDCWD, unit_path(state, LAYOUT_CONTAINER), &r, NULL), 0);
 	assert_string_equal(r.tool.program, unit_path(state, "docker"));
+	assert_int_equal(access(unit_path(state, LAYOUT_INSIDE), X_OK), 0);
 	buf_init(&said, 4096);
 	assert_int_equal(file_read(unit_path(state, "said"), &said, NULL), 0);
 	buf_addc(&said, '\0');
@@ -221,6 +237,7 @@ int main(void)
 		cmocka_unit_test(docker_gets_the_user_of_the_agent),
 		cmocka_unit_test(each_program_gives_gpus_in_its_own_way),
 		cmocka_unit_test(a_container_with_a_limit_stays_until_it_was_asked),
+		cmocka_unit_test(a_command_in_the_container_has_its_environment),
 		cmocka_unit_test(the_program_keeps_the_variables_that_it_reads_itself),
 		cmocka_unit_test(in_a_container_path_and_home_are_those_of_the_image),
 		cmocka_unit_test(why_an_image_cannot_be_had_is_said_in_plain_words),

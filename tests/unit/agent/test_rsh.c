@@ -44,6 +44,16 @@ static void a_command_runs_elsewhere_as_if_it_ran_here(void **state)
 	assert_string_equal(f->asked_in.p, "some input\n");
 }
 
+/* Rule: a launcher's daemon is told of the rsh of its own node: that of the launcher's is not there. */
+static void the_path_of_the_program_is_that_of_the_other_node(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, RSH " h orted -mca agent '\"'" RSH "'\" -mca other '" RSH " </dev/null; sleep 600");
+	assert_string_equal(fake_str(fake_wait(f, FRAME_EXEC_ASK), "command"),
+			    "orted -mca agent \"$REGATTA_RSH\" -mca other $REGATTA_RSH");
+}
+
 static void output_that_was_written_is_said_to_be_taken(void **state)
 {
 	struct fake *f = *state;
@@ -210,6 +220,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FAKE(a_command_runs_elsewhere_as_if_it_ran_here),
+		WITH_FAKE(the_path_of_the_program_is_that_of_the_other_node),
 		WITH_FAKE(output_that_was_written_is_said_to_be_taken),
 		WITH_FAKE(a_signal_that_ended_it_is_in_the_code),
 		WITH_FAKE(why_it_did_not_run_is_one_line),

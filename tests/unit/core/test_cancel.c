@@ -52,6 +52,30 @@ static void a_cancel_while_collecting_gives_the_nodes_the_grace_time(void **stat
 	run_close(f);
 }
 
+/* Rule: who brings new credentials for a run that is cancelled does not give up what it has kept. */
+static void new_credentials_are_no_second_cancel(void **state)
+{
+	struct fixture *f = run_open(three_workers);
+
+	(void)state;
+	run_exit_all(f);
+	run_give(f, (struct event){.kind = EV_CANCEL, .text = "by the user"});
+	int64_t until = f->r->deadline_ms;
+
+	f->now += 1000;
+	run_give(f, (struct event){.kind = EV_CANCEL, .renews = true});
+	assert_int_equal(f->fx.n, 0);
+	assert_int_equal(f->r->deadline_ms, until);
+	run_give(f, (struct event){.kind = EV_CANCEL, .renews = true, .hurry = true});
+	assert_true(f->r->hurry);
+	run_close(f);
+	f = run_open(three_workers);
+	run_make_ready(f);
+	run_give(f, (struct event){.kind = EV_CANCEL, .renews = true});
+	assert_int_equal(f->r->verdict, VERDICT_CANCELLED); /* the first one counts */
+	run_close(f);
+}
+
 static void a_cancel_while_collecting_waits_for_jobs_that_still_run(void **state)
 {
 	struct fixture *f = run_open(pserver);
@@ -188,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cancel_stops_what_runs_and_a_second_one_hurries),
 		cmocka_unit_test(a_cancel_while_collecting_gives_the_nodes_the_grace_time),
+		cmocka_unit_test(new_credentials_are_no_second_cancel),
 		cmocka_unit_test(a_cancel_while_collecting_waits_for_jobs_that_still_run),
 		cmocka_unit_test(now_ends_collecting_at_once),
 		cmocka_unit_test(after_now_a_killed_job_has_a_second_to_hand_over_what_it_printed),

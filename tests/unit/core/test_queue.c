@@ -1,5 +1,8 @@
 #include "core_fixture.h"
 
+#include <string.h>
+
+#include "base/rand.h"
 #include "core/queue.h"
 
 /* Runs that ask for resources: who may start, who waits, and why. */
@@ -137,6 +140,111 @@ static void what_is_missing_is_said_in_its_own_unit(void **state)
 	assert_non_null(strstr(why, "nothing there on 0 machines"));
 }
 
+/* ---- which machine each node gets ---- */
+
+/* Rule: a run whose nodes want different things is not refused for the order in which they stand. */
+static void nodes_of_different_sizes_find_their_machines(void **state)
+{
+	struct queue_machine free[] = {{.has = {.cpus = 32, .gpus = 8}, .slots = 1},
+				       {.has = {.cpus = 4, .gpus = 8}, .slots = 1},
+				       {.has = {.cpus = 4, .gpus = 2}, .slots = 1}};
+	/* The one with fewer GPUs needs the machine with many processors. */
+	const struct resources_spec nodes[] = {
+		{.gpus = 1}, {.cpus = 16, .gpus = 4}, {.cpus = 4, .gpus = 8}};
+	size_t where[3];
+
+	(void)state;
+	assert_true(queue_assign(&(struct queue_machines){.v = free, .n = 3}, nodes, 3, where));
+	assert_int_equal(where[0], 2);
+	assert_int_equal(where[1], 0);
+	assert_int_equal(where[2], 1);
+	assert_int_equal(free[0].has.gpus, 4); /* what is left */
+}
+
+static void equal_nodes_and_machines_keep_their_order(void **state)
+{
+	struct queue_machine free[3] = {{.slots = 2}, {.slots = 2}, {.slots = 2}};
+	const struct resources_spec nodes[5] = {0};
+	size_t where[5];
+
+	(void)state;
+	assert_true(queue_assign(&(struct queue_machines){.v = free, .n = 3}, nodes, 5, where));
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(where[i], i / 2);
+}
+
+/* Two of them fit on a machine, but not all of them: there are more ways to try than anybody could wait for. */
+static void a_search_without_hope_ends(void **state)
+{
+	struct queue_machine free[20];
+	struct resources_spec nodes[40];
+
+	(void)state;
+	for (size_t i = 0; i < 20; i++)
+		free[i] = (struct queue_machine){.has = {.cpus = 7 + (double)i / 100}};
+	for (size_t i = 0; i < 40; i++)
+		nodes[i] = (struct resources_spec){.cpus = 3.3 + (double)i / 50};
+	assert_false(queue_assign(&(struct queue_machines){.v = free, .n = 20}, nodes, 40, NULL));
+}
+
+#define MOST 4
+static bool fits_somehow(const struct queue_machine *v, const struct resources_spec *nodes,
+			 size_t n)
+{
+	if (n == 0)
+		return true;
+	for (size_t k = 0; k < MOST; k++) {
+		struct queue_machine left[MOST];
+
+		memcpy(left, v, sizeof(left));
+		if (left[k].slots-- == 0 || left[k].has.gpus < nodes->gpus ||
+		    left[k].has.cpus < nodes->cpus)
+			continue;
+		left[k].has.gpus -= nodes->gpus;
+		left[k].has.cpus -= nodes->cpus;
+		if (fits_somehow(left, nodes + 1, n - 1))
+			return true;
+	}
+	return false;
+}
+
+static void what_fits_somehow_is_placed(void **state)
+{
+	struct rng rng;
+	int yes = 0;
+
+	(void)state;
+	rng_seed(&rng, 11);
+	for (int i = 0; i < 3000; i++) {
+		struct queue_machine v[MOST], kept[MOST];
+		struct resources_spec nodes[MOST + 1];
+		size_t where[MOST + 1], n = 1 + rng_below(&rng, MOST + 1);
+
+		for (size_t k = 0; k < MOST; k++)
+			v[k] = (struct queue_machine){.has = {.cpus = (double)rng_below(&rng, 5),
+							      .gpus = (int64_t)rng_below(&rng, 5)},
+						      .slots = 1 + (int64_t)rng_below(&rng, 3)};
+		for (size_t k = 0; k < n; k++)
+			nodes[k] = (struct resources_spec){.cpus = (double)rng_below(&rng, 4),
+							   .gpus = (int64_t)rng_below(&rng, 4)};
+		memcpy(kept, v, sizeof(v));
+		bool can = fits_somehow(v, nodes, n);
+
+		yes += can;
+		assert_int_equal(
+			queue_assign(&(struct queue_machines){.v = v, .n = MOST}, nodes, n, where),
+			can);
+		for (size_t k = 0; can && k < n; k++) {
+			struct queue_machine *m = &kept[where[k]];
+
+			assert_true((m->has.cpus -= nodes[k].cpus) >= 0);
+			assert_true((m->has.gpus -= nodes[k].gpus) >= 0);
+			assert_true(m->slots-- > 0);
+		}
+	}
+	assert_in_range(yes, 500, 2500);
+}
+
 /* ---- the run itself ---- */
 
 static const char queued[] = "command = ['w']\nmin = 1\nmax = 2\nresources = { cpus = 1 }\n";
@@ -192,6 +300,10 @@ int main(void)
 		cmocka_unit_test(memory_counts_and_so_does_every_node_of_a_run),
 		cmocka_unit_test(hosts_are_taken_whole),
 		cmocka_unit_test(what_is_missing_is_said_in_its_own_unit),
+		cmocka_unit_test(nodes_of_different_sizes_find_their_machines),
+		cmocka_unit_test(equal_nodes_and_machines_keep_their_order),
+		cmocka_unit_test(a_search_without_hope_ends),
+		cmocka_unit_test(what_fits_somehow_is_placed),
 		cmocka_unit_test(a_run_with_resources_waits_until_it_is_admitted),
 		cmocka_unit_test(a_run_that_waits_can_be_cancelled),
 	};

@@ -338,6 +338,30 @@ static void nodes_share_a_host_only_while_it_has_what_they_take(void **state)
 	assert_int_equal(ask_one(d->create_many, &more), OUTCOME_REFUSED);
 }
 
+/* Rule: hosts are given as the queue has found that they do (core/queue.h), not in the order of the nodes. */
+static void nodes_of_different_sizes_fill_their_hosts(void **state)
+{
+	static const int sizes[] = {300, 600, 400, 700};
+	static const char *const names[] = {"0", "1", "2", "3"}, *const where[] = {"a/77", "b/77",
+										   "b/77", "a/77"};
+	struct played_host a = {.name = "a"}, b = {.name = "b"};
+	struct driver_row rows[4];
+	char specs[4][80];
+
+	join(*state, &a);
+	join(*state, &b);
+	for (int i = 0; i < 4; i++) {
+		snprintf(specs[i], sizeof(specs[i]), "{\"slots\":9,\"memory\":%d," FENCE "}",
+			 sizes[i]);
+		rows[i] = ROW_SPEC(*state, "r", names[i], specs[i]);
+	}
+	d->create_many(rows, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(rows[i].outcome, OUTCOME_DONE);
+		assert_string_equal(rows[i].id, where[i]);
+	}
+}
+
 static void the_queue_sees_hosts_that_no_run_has(void **state)
 {
 	struct world *w = *state;
@@ -848,6 +872,7 @@ int main(void)
 		TEST(a_host_that_has_not_said_what_it_has_is_not_taken),
 		TEST(slots_let_nodes_of_one_run_share_a_host),
 		TEST(nodes_share_a_host_only_while_it_has_what_they_take),
+		TEST(nodes_of_different_sizes_fill_their_hosts),
 		TEST(the_queue_sees_hosts_that_no_run_has),
 		TEST(processes_are_counted_on_the_smallest_host),
 		TEST(a_gang_that_cannot_be_complete_holds_nothing),

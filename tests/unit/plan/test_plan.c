@@ -366,19 +366,6 @@ static void nodes_that_share_a_directory_keep_no_files_of_it(void **state)
 	plan_of("command = 'x'\ncount = 2\nsource = '.'\n[output]\nkeep = ['*.json']\n");
 }
 
-static void mpi_takes_images_only_where_nodes_are_containers(void **state)
-{
-	static const char message[] =
-		"strategy 'mpi' starts its processes on the nodes themselves, not in containers: leave out "
-		"image";
-	(void)state;
-
-	refused("strategy = 'mpi'\ncommand = 'x'\nimage = 'busybox'\n", 3, message);
-	refused("strategy = 'mpi'\ncommand = 'x'\n[roles.launcher]\n[roles.b]\nimage = 'busybox'\n",
-		0, message);
-	plan_of("engine = 'kubernetes'\nstrategy = 'mpi'\ncommand = 'x'\nimage = 'busybox'\n");
-}
-
 static void strategy_and_engine_report_together(void **state)
 {
 	(void)state;
@@ -451,7 +438,6 @@ int main(void)
 		T(keys_of_other_engines_do_no_harm_here),
 		T(only_a_job_without_files_of_its_own_runs_where_its_file_is),
 		T(nodes_that_share_a_directory_keep_no_files_of_it),
-		T(mpi_takes_images_only_where_nodes_are_containers),
 		T(strategy_and_engine_report_together),
 		T(lost_trainers_are_replaced_where_there_are_other_machines),
 		T(the_same_job_gives_the_same_plan_byte_for_byte),

@@ -273,6 +273,41 @@ static void the_commands_that_start_daemons_are_known(void **state)
 	}
 }
 
+/* Rule: what a launcher notices by itself is its own business; a daemon that is missing, or that it would wait for for
+ * ever, ends the run. */
+static void daemons_that_did_not_start_are_told_from_those_that_ended(void **state)
+{
+	static const struct {
+		bool one_host, leaves;
+		enum err_kind kind;
+		int code, signal;
+		enum strategy_daemon_end want;
+	} cases[] = {
+		{false, false, ERR_NONE, 127, 0, DAEMON_IS_MISSING},
+		{false, true, ERR_NONE, 126, 0, DAEMON_IS_MISSING},
+		{true, true, ERR_NOT_FOUND, -1, 0, DAEMON_IS_MISSING},
+		{true, true, ERR_NONE, 0, 0, DAEMON_IS_LAUNCHERS},
+		{true, true, ERR_NONE, 1, 0, DAEMON_HAS_FAILED},
+		{true, true, ERR_NONE, -1, 9, DAEMON_HAS_FAILED},
+		{true, true, ERR_UNAVAILABLE, -1, 0, DAEMON_HAS_FAILED},
+		/* On machines of their own mpirun starts all at once, and sees it. */
+		{false, true, ERR_NONE, 1, 0, DAEMON_IS_LAUNCHERS},
+		/* One in the foreground has the code of its job. */
+		{true, false, ERR_NONE, 1, 0, DAEMON_IS_LAUNCHERS},
+		{true, false, ERR_NONE, -1, 9, DAEMON_IS_LAUNCHERS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct crew crew = {.one_host = cases[i].one_host};
+		enum strategy_daemon_end got = strategy_daemon_end(
+			&crew, cases[i].leaves, cases[i].kind, cases[i].code, cases[i].signal);
+
+		if (got != cases[i].want)
+			fail_msg("case %zu: %d", i, (int)got);
+	}
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(int argc, char **argv)
@@ -287,6 +322,7 @@ int main(int argc, char **argv)
 		T(the_words_of_a_launcher_name_rank_node_and_signal),
 		T(half_of_what_a_launcher_says_does_no_harm),
 		T(the_commands_that_start_daemons_are_known),
+		T(daemons_that_did_not_start_are_told_from_those_that_ended),
 	};
 
 	golden_args(argc, argv);
