@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "core/carrier.h"
 #include "core/cost.h"
 #include "core/extend.h"
 #include "core/handover.h"
@@ -299,7 +300,8 @@ void effect_add(struct step *s, enum effect_kind kind, int index)
 		.lifetime_ms =
 			kind == FX_CREATE || kind == FX_EXTEND ? plan_lifetime_ms(s->r->plan) : 0,
 		.incarnation = kind <= FX_DESTROY ? s->r->resources[index].incarnation : 0,
-		.hurry = (kind == FX_STOP || kind == FX_FOLLOW) && s->r->hurry,
+		.hurry = (kind == FX_STOP || kind == FX_FOLLOW || kind == FX_CANCEL_CARRIED) &&
+			 s->r->hurry,
 		.overdue = kind == FX_OBSERVE && s->r->silent_ms,
 		.cancel = kind == FX_FOLLOW && s->r->cancel_asked,
 		.gone = (kind == FX_FOLLOW || kind == FX_AWAIT_RESULTS) && s->r->remote.gone,
@@ -359,6 +361,7 @@ static void resume(struct step *s)
 	for (int i = 0; i < r->plan->nresources; i++)
 		res_resume(s, i);
 	handover_resume(s);
+	carrier_resume(s);
 	run_open_gates(s);
 	run_start_slice(s); /* the previous master may have stopped between two slices */
 	run_check_collected(s);
@@ -409,6 +412,9 @@ void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struc
 		return;
 	case EV_REMOTE:
 		handover_event(&s, ev);
+		return;
+	case EV_CARRIED:
+		carrier_event(&s, ev);
 		return;
 	case EV_PROGRESS:
 		stall_event(&s, ev);

@@ -337,6 +337,7 @@ enum event_kind {
 	 * say what the run waits for there; of a followed run that has ended also verdict, and err_kind and text
 	 * are its cause */
 	EV_REMOTE,
+	EV_CARRIED,	 /* the suite that the run stands for has ended: verdict, err_kind, text */
 	EV_PROGRESS,	 /* the job has printed something */
 	EV_ADMIT,	 /* the run leaves the queue */
 	EV_CAPACITY,	 /* capacity was freed: creates that wait for it are sent at once */
@@ -383,7 +384,7 @@ struct event {
 	int64_t at_ms;	  /* EV_NODE_PREEMPT */
 	enum res_question asked;
 	enum outcome outcome;
-	enum verdict verdict; /* EV_REMOTE */
+	enum verdict verdict; /* EV_REMOTE, EV_CARRIED */
 	/* The account, region or cluster that answered is that of the resource; otherwise
 	 * "absent" proves nothing. */
 	bool identity_checked;
@@ -420,6 +421,7 @@ enum effect_kind {
 	FX_PREFLIGHT_PASSED, /* the gang starts, as preflight.text says */
 	/* the answer to EV_ENROL: conn, enrolled; index: the node, -1 if none; incarnation */
 	FX_ENROLLED,
+	FX_CANCEL_CARRIED, /* hurry: the suite that the run stands for is to be cancelled */
 	/* The run is handed to the master on resource index (handover.c).  Done: it has the run.  Refused: it
 	 * has not, and was not reached if the error may pass. */
 	FX_HAND_OVER,

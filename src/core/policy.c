@@ -450,7 +450,7 @@ int core_resize_check(const struct core_run *r, int role, int want, struct err *
 	if (r->phase == RUN_ACCEPTED && plan_queues(r->plan))
 		return err_set(err, ERR_CONFLICT,
 			       "the run waits in the queue: it can be resized once it has started");
-	if (r->plan->hands_over)
+	if (!plan_has_nodes(r->plan))
 		return err_set(err, ERR_CONFLICT,
 			       "the run's own master has its nodes: ask that one");
 	if (p->min == p->max)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "core/agentless.h"
+#include "core/carrier.h"
 #include "core/handover.h"
 #include "core/ladder.h"
 #include "core/preflight.h"
@@ -37,6 +38,8 @@ void run_start(struct step *s)
 	for (int i = 0; i < s->r->plan->nresources; i++)
 		if (res_wanted(s->r, i))
 			res_create(s, i);
+	if (s->r->plan->carries) /* all that it needs may be there already */
+		run_maybe_advance(s);
 }
 
 /* What is left of max_runtime; 0: no limit. */
@@ -124,12 +127,13 @@ void run_maybe_advance(struct step *s)
 		run_set_phase(s, RUN_GATHERING);
 		if (r->plan->hands_over)
 			handover_begin(s);
-		else
+		else if (plan_has_nodes(r->plan))
 			gather(s);
 	}
-	if (r->phase == RUN_GATHERING && !r->plan->hands_over && everybody_may_start(r) &&
+	if (r->phase == RUN_GATHERING && plan_has_nodes(r->plan) && everybody_may_start(r) &&
 	    !preflight_holds(s))
 		run_go(s);
+	carrier_check(s);
 }
 
 static bool gate_is_open(const struct core_run *r, const struct strategy_role *role)
@@ -236,7 +240,7 @@ void run_check_success(struct step *s)
 	const struct core_run *r = s->r;
 	int wanted = r->plan->crew.launch == LAUNCH_FIRST ? 1 : r->counted;
 
-	if (r->phase == RUN_RUNNING && r->counted_ok == wanted && !r->plan->hands_over)
+	if (r->phase == RUN_RUNNING && r->counted_ok == wanted && plan_has_nodes(r->plan))
 		run_end_running(s, VERDICT_SUCCEEDED, ERR_NONE, -1, "%s", "");
 }
 
@@ -413,6 +417,10 @@ void run_cancel(struct step *s, const struct event *ev)
 	run_touch(s);
 	if (handover_is_open(r)) {
 		handover_cancel(s);
+		return;
+	}
+	if (carrier_is_open(r)) {
+		carrier_cancel(s);
 		return;
 	}
 	if (!run_stopping(r)) {

@@ -204,7 +204,7 @@ static void inspected(struct step *s, const struct event *ev)
 
 static bool is_on(const struct core_run *r)
 {
-	return limit_ms(r) && r->phase == RUN_RUNNING && !r->plan->hands_over;
+	return limit_ms(r) && r->phase == RUN_RUNNING && plan_has_nodes(r->plan);
 }
 
 void stall_event(struct step *s, const struct event *ev)

@@ -37,6 +37,15 @@ const char *entry_state_name(enum entry_state e)
 	return entry_names[e];
 }
 
+enum entry_state entry_state_named(struct str name)
+{
+	int i = 0;
+
+	while (i < ENTRY_STATES && !str_is(name, entry_names[i]))
+		i++;
+	return (enum entry_state)i;
+}
+
 bool suite_phase_is_final(enum suite_phase p)
 {
 	return p >= SUITE_SUCCEEDED;
@@ -238,7 +247,7 @@ static void start_more(struct suite_step *st)
 {
 	struct core_suite *s = st->s;
 
-	if (s->phase != SUITE_RUNNING || s->next_ms > st->now)
+	if (s->phase != SUITE_RUNNING || s->next_ms > st->now || s->away)
 		return;
 	for (int i = s->first; i < s->n && active(s) < s->parallel; i++) {
 		struct suite_entry *e = &s->entries[i];
@@ -343,7 +352,8 @@ static void check_end(struct suite_step *st)
 	struct core_suite *s = st->s;
 	bool stopped = s->phase == SUITE_STOPPING;
 
-	if (s->phase > SUITE_STOPPING || active(s) > 0 || (!stopped && s->count[ENTRY_WAITING] > 0))
+	if (s->away || s->phase > SUITE_STOPPING || active(s) > 0 ||
+	    (!stopped && s->count[ENTRY_WAITING] > 0))
 		return;
 	s->next_ms = 0;
 	if (s->plan->runs.on_exit.n == 0) {
@@ -359,7 +369,7 @@ static void check_end(struct suite_step *st)
 
 static void go_on(struct suite_step *st)
 {
-	if (st->s->phase == SUITE_RUNNING)
+	if (st->s->phase == SUITE_RUNNING && !st->s->away)
 		skip_in_vain(st);
 	start_more(st);
 	check_end(st);
@@ -375,7 +385,9 @@ static void stop(struct suite_step *st)
 		phase_set(st, SUITE_STOPPING);
 	s->next_ms = 0;
 	touch(st);
-	for (int i = 0; i < s->n; i++)
+	if (s->away)
+		effect(st, SUITE_FX_CANCEL, -1);
+	for (int i = 0; i < s->n && !s->away; i++)
 		if (s->entries[i].state == ENTRY_RUNNING)
 			effect(st, SUITE_FX_CANCEL, i);
 	check_end(st);
@@ -387,7 +399,7 @@ static void check_cost(struct suite_step *st)
 	double spent = (double)(s->spent_micro + s->active_micro) / 1e6;
 	double limit = s->plan->runs.max_cost;
 
-	if (limit <= 0 || spent < limit || s->phase != SUITE_RUNNING)
+	if (limit <= 0 || spent < limit || s->phase != SUITE_RUNNING || s->away)
 		return;
 	s->too_dear = true;
 	s->kind = ERR_QUOTA;
@@ -531,6 +543,11 @@ static void resume(struct suite_step *st)
 {
 	struct core_suite *s = st->s;
 
+	if (s->away) {
+		if (s->cancel_asked)
+			effect(st, SUITE_FX_CANCEL, -1);
+		return;
+	}
 	for (int i = 0; i < s->n; i++) {
 		if (s->entries[i].state == ENTRY_STARTING)
 			effect(st, SUITE_FX_START, i);
@@ -572,6 +589,56 @@ static void closed(struct suite_step *st, const struct suite_event *ev)
 	st->s->next_ms = 0;
 	snprintf(st->s->closed, sizeof(st->s->closed), "%s", ev->text);
 	end(st);
+}
+
+/* ---- away ---- */
+
+static void seen(struct suite_step *st, const struct suite_event *ev)
+{
+	struct core_suite *s = st->s;
+	struct suite_entry *e = &s->entries[ev->index];
+
+	if (e->state == ev->state && e->attempt == ev->attempt && e->cost_micro == ev->micro &&
+	    strcmp(e->cause, ev->text) == 0)
+		return;
+	s->spent_micro += ev->micro - e->cost_micro;
+	e->cost_micro = ev->micro;
+	e->attempt = ev->attempt;
+	entry_why(e, e->kind, ev->text);
+	entry_set(st, ev->index, ev->state);
+}
+
+/* The other master is gone, and had not ended them. */
+static void give_up_active(struct suite_step *st, const struct suite_event *ev)
+{
+	struct core_suite *s = st->s;
+
+	for (int i = 0; i < s->n; i++) {
+		if (!is_active(&s->entries[i]))
+			continue;
+		entry_why(&s->entries[i], ev->err_kind, ev->text);
+		entry_set(st, i, s->cancel_asked ? ENTRY_CANCELLED : ENTRY_FAILED);
+	}
+}
+
+static void back(struct suite_step *st, const struct suite_event *ev)
+{
+	struct core_suite *s = st->s;
+
+	s->away = false;
+	s->too_dear = ev->err_kind == ERR_QUOTA;
+	s->cancel_asked = s->cancel_asked || ev->verdict == VERDICT_CANCELLED;
+	s->kind = s->too_dear || !s->cancel_asked ? ev->err_kind : ERR_CANCELLED;
+	if (!*s->cause && (s->too_dear || s->cancel_asked || !ev->closed))
+		snprintf(s->cause, sizeof(s->cause), "%s", ev->text);
+	give_up_active(st, ev);
+	core_suite_restored(s);
+	if (ev->closed) {
+		end(st);
+		return;
+	}
+	phase_set(st, SUITE_STOPPING);
+	check_end(st);
 }
 
 /* Is the event about the current attempt of an entry in this state? */
@@ -631,6 +698,14 @@ void suite_step(struct core_suite *s, const struct suite_event *ev, int64_t now_
 	case SUITE_AGAIN:
 		if (over)
 			again(&st, ev);
+		return;
+	case SUITE_SEEN:
+		if (s->away && !over && ev->index >= 0 && ev->index < s->n)
+			seen(&st, ev);
+		return;
+	case SUITE_BACK:
+		if (s->away && !over)
+			back(&st, ev);
 		return;
 	case SUITE_CLAIM:
 		claim(&st, ev);

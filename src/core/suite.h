@@ -16,6 +16,12 @@
  * all runs have ended the commands are offered to it.  It takes them on with SUITE_CLAIM, which it
  * repeats while they run, and ends with SUITE_CLOSED.  If it does not come, or is silent until its time
  * is over, the master runs them; from then on the client has no part in it.
+ *
+ * A suite may be away: it is with another master, on a machine that a run of this master, the carrier, has made for it
+ * (carrier.h).  Then nothing starts here.  What the other master tells of its entries is taken over (SUITE_SEEN), a
+ * cancel is passed on by way of the carrier.  When the carrier has ended and the results are here, the suite is back
+ * (SUITE_BACK) and ends: at once if the other master has ended it, on_exit included; else what ran there has failed,
+ * what waits stays so, and on_exit runs here.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,6 +79,7 @@ struct core_suite {
 	int parallel;		  /* runs at a time: the shell decides what "auto" is */
 	enum suite_phase phase;
 	bool cancel_asked, hurry, too_dear;
+	bool away; /* another master has it */
 	enum err_kind kind;
 	char cause[200];		/* why it was stopped */
 	char closed[200];		/* what went wrong in on_exit; "": nothing */
@@ -108,6 +115,10 @@ enum suite_event_kind {
 	SUITE_COST,	 /* micro: what the active runs have cost until now */
 	SUITE_CANCEL,	 /* hurry, text */
 	SUITE_AGAIN, /* what was cancelled or skipped starts again; failed: what has failed, too; client */
+	/* index, attempt, state, micro, text: how an entry stands at the master that has the suite */
+	SUITE_SEEN,
+	/* verdict, err_kind, text: how the carrier has ended; closed: that master has ended the suite */
+	SUITE_BACK,
 	SUITE_CLAIM,  /* client: it runs on_exit, or goes on with it */
 	SUITE_CLOSED, /* client, "": the master; text: what went wrong in on_exit, "": nothing */
 };
@@ -116,16 +127,17 @@ struct suite_event {
 	enum suite_event_kind kind;
 	int index, attempt;
 	enum verdict verdict;
+	enum entry_state state; /* SUITE_SEEN */
 	enum err_kind err_kind;
 	int64_t micro;
-	bool hurry, failed;
+	bool hurry, failed, closed;
 	char text[200];
 	char client[SUITE_CLIENT_SIZE];
 };
 
 enum suite_effect_kind {
 	SUITE_FX_START,	 /* index, attempt: make its run */
-	SUITE_FX_CANCEL, /* index, attempt, hurry: cancel its run */
+	SUITE_FX_CANCEL, /* index, attempt, hurry: cancel its run; index -1: the carrier */
 	SUITE_FX_CLOSE,	 /* run the commands of on_exit */
 	SUITE_FX_ENDED,
 };
@@ -158,6 +170,8 @@ bool entry_state_is_final(enum entry_state e);
 bool suite_is_claimed_by(const struct core_suite *s, const char *client);
 const char *suite_phase_name(enum suite_phase p);
 const char *entry_state_name(enum entry_state e);
+/* ENTRY_STATES: there is none of this name. */
+enum entry_state entry_state_named(struct str name);
 /* The final phase that follows from its entries as they are.  One that has succeeded is never resumed. */
 enum suite_phase suite_outcome(const struct core_suite *s);
 /* Has every run succeeded, whatever the suite is called?  Then nothing can be resumed. */

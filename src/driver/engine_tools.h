@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "link/layout.h"
 
 struct arena;
 struct buf;
@@ -31,6 +34,12 @@ struct leftover {
 	enum leftover_state state;
 	const char *why; /* it was not removed; NULL: nothing kept it */
 };
+
+/* Does it belong to the run, or to one of the suite that the run carries? */
+static inline bool leftover_is_of(const struct leftover *l, const char *run)
+{
+	return strcmp(l->run, run) == 0 || str_is(layout_carrier_of(str_from(l->run)), run);
+}
 
 struct collect_input {
 	const char *

@@ -6,6 +6,7 @@
  * Names only; the users build the paths.  A file that only one program reads and writes is named
  * where it is used.
  */
+#include "base/str.h"
 
 /* The version of docs/protocol.md: in HELLO, in agent.json and in the API. */
 #define LINK_PROTO 1
@@ -72,3 +73,15 @@
 #define LAYOUT_PROCESS "p%d" /* in the names of logs: one of several processes of a node */
 #define LAYOUT_STATUS "status"
 #define LAYOUT_METRICS_FIFO "metrics.fifo" /* the job writes metrics to it */
+
+/* Runs of a suite that another run carries (master/suite_carrier.h) are called <carrier>-<entry>, later attempts
+ * <carrier>-<entry>.<attempt>; other ids end with letters.  The id of the carrier; empty: the run is of no such suite. */
+static inline struct str layout_carrier_of(struct str run)
+{
+	size_t n = run.n;
+
+	while (n > 0 && (run.p[n - 1] == '.' || (run.p[n - 1] >= '0' && run.p[n - 1] <= '9')))
+		n--;
+	return n == run.n || n < 2 || run.p[n - 1] != '-' ? (struct str){0}
+							  : (struct str){run.p, n - 1};
+}

@@ -47,7 +47,7 @@ static int check_entry(const struct live_run *lr, const struct data_spec *d,
 	if (plan_shares_files(lr->job))
 		return 0;
 	/* The nodes are with the master that the run is handed to. */
-	if (list && lr->plan.hands_over)
+	if (list && !plan_has_nodes(&lr->plan))
 		want = list->array.n;
 	if (!list || list->array.n != want)
 		return err_set(

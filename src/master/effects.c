@@ -29,6 +29,7 @@
 #include "master/stalls.h"
 #include "master/start_table.h"
 #include "master/streams.h"
+#include "master/suite_carrier.h"
 #include "master/upkeep/finish.h"
 #include "master/upkeep/trash.h"
 #include "net/digest.h"
@@ -85,6 +86,7 @@ static many_fn *many_of(const struct driver *d, enum effect_kind kind)
 	case FX_PREFLIGHT:
 	case FX_PREFLIGHT_PASSED:
 	case FX_ENROLLED:
+	case FX_CANCEL_CARRIED:
 	case FX_HAND_OVER:
 	case FX_FOLLOW:
 	case FX_AWAIT_RESULTS:
@@ -117,6 +119,7 @@ static enum outcome call_one(const struct driver *d, enum effect_kind kind, stru
 	case FX_PREFLIGHT:
 	case FX_PREFLIGHT_PASSED:
 	case FX_ENROLLED:
+	case FX_CANCEL_CARRIED:
 	case FX_HAND_OVER:
 	case FX_FOLLOW:
 	case FX_AWAIT_RESULTS:
@@ -468,6 +471,7 @@ static void to_agent(struct live_run *lr, const struct effect *fx)
 	case FX_EXTEND:
 	case FX_DESTROY:
 	case FX_ENROLLED:
+	case FX_CANCEL_CARRIED:
 	case FX_HAND_OVER:
 	case FX_FOLLOW:
 	case FX_AWAIT_RESULTS:
@@ -517,6 +521,9 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 		return;
 	case FX_ENROLLED:
 		enrol_answer(lr, fx);
+		return;
+	case FX_CANCEL_CARRIED:
+		carrier_cancel_suite(lr, fx->hurry);
 		return;
 	case FX_HAND_OVER:
 	case FX_FOLLOW:

@@ -31,6 +31,7 @@
 #include "master/run_json.h"
 #include "master/runs.h"
 #include "master/secrets.h"
+#include "master/suite_carrier.h"
 #include "master/upkeep/imports.h"
 #include "net/http_client.h"
 #include "sys/pools.h"
@@ -66,14 +67,17 @@ struct handover_task {
 	char state[32];	      /* of the run there */
 	const char *counts;   /* of its nodes, JSON; NULL: not told */
 	double cost_usd;
+	bool carries;
+	struct doc *suite; /* of a carrier: as the other master shows it; NULL: not told */
 };
 
 /* ---- what is handed over ---- */
 
 void handover_keep(struct live_run *lr, const struct doc *submission)
 {
-	static const char *const keys[] = {"job",	    "client_env", "base_dir", "path",
-					   "source_sha256", "data",	  "tags",     "source"};
+	static const char *const keys[] = {"job",  "client_env",    "base_dir",
+					   "path", "source_sha256", "data",
+					   "tags", "source",	    "suite"};
 	struct doc *kept = doc_new(lr->arena, DOC_TABLE);
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -369,6 +373,20 @@ static int read_state(struct handover_task *t, struct str text, struct err *err)
 	return 0;
 }
 
+/* Without an answer it is asked the next time. */
+static void ask_suite(struct handover_task *t, struct http_client *c)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	char path[160];
+
+	buf_init(&text, MAX_ANSWER);
+	snprintf(path, sizeof(path), "/api/v1/suites/%.100s", t->run);
+	if (call(t, c, "GET", path, STR(""), &text, &(struct err){0}) < 0 ||
+	    json_parse_limited(arena_str(t->a, buf_str(&text)), MAX_ANSWER, PLAN_MAX_VALUES, t->a,
+			       &t->suite, NULL) < 0)
+		t->suite = NULL;
+}
+
 static int ask_state(struct handover_task *t, struct http_client *c, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -382,6 +400,9 @@ static int ask_state(struct handover_task *t, struct http_client *c, struct err 
 			  t->fx.hurry ? STR("{\"hurry\":true}") : STR("{\"hurry\":false}"), NULL,
 			  err);
 	}
+	/* The suite first: when its carrier has ended, this was its end. */
+	if (rc == 0 && t->carries)
+		ask_suite(t, c);
 	snprintf(path, sizeof(path), "/api/v1/runs/%.100s", t->run);
 	if (rc == 0)
 		rc = call(t, c, "GET", path, STR(""), &text, err);
@@ -564,15 +585,16 @@ static void work(void *arg, const struct deadline *d)
 
 /* ---- on the loop ---- */
 
-static char *context_path(const struct live_run *lr)
+static char *context_path(const struct master *m, const char *run)
 {
-	return xasprintf("%s/" LAYOUT_CONTEXTS "/%s.json", lr->m->home, lr->row.id);
+	return xasprintf("%s/" LAYOUT_CONTEXTS "/%s.json", m->home, run);
 }
 
 /* For the commands of this home; without it they only find the run here. */
-static void write_context(const struct live_run *lr, const struct driver_master *at)
+static void write_context(const struct live_run *lr, const char *run,
+			  const struct driver_master *at)
 {
-	CLEANUP(freep) char *path = context_path(lr);
+	CLEANUP(freep) char *path = context_path(lr->m, run);
 	CLEANUP(freep) char *dir = xstrndup(path, (size_t)(path_base(path) - path));
 	CLEANUP(buf_release) struct buf text = {0};
 	struct jsonw w;
@@ -584,12 +606,24 @@ static void write_context(const struct live_run *lr, const struct driver_master 
 	jsonw_kz(&w, "url", at->url);
 	jsonw_kz(&w, "pin", at->pin);
 	jsonw_kz(&w, "token", at->token);
-	jsonw_kz(&w, "run", lr->row.id);
+	jsonw_kz(&w, "run", run);
 	jsonw_close(&w);
 	buf_addc(&text, '\n');
 	if (file_mkdir_p(dir, 0700, &err) < 0 ||
 	    file_write_atomic(path, buf_str(&text), 0600, false, &err) < 0)
 		log_warn("run %s: %s", lr->row.id, err.msg);
+}
+
+void handover_write_context(struct live_run *lr, const char *run)
+{
+	write_context(lr, run, &lr->remote.at);
+}
+
+void handover_remove_context(const struct master *m, const char *run)
+{
+	CLEANUP(freep) char *path = context_path(m, run);
+
+	unlink(path);
 }
 
 static void take(struct handover_task *t)
@@ -599,10 +633,12 @@ static void take(struct handover_task *t)
 		t->ev.outcome == OUTCOME_DONE && t->fx.kind < FX_AWAIT_RESULTS && !t->fx.gone;
 
 	if (answered && (!lr->remote.has_context || strcmp(lr->remote.at.url, t->at.url) != 0)) {
-		write_context(lr, &t->at);
+		write_context(lr, lr->row.id, &t->at);
 		lr->remote.has_context = true;
 	}
 	lr->remote.at = t->at;
+	if (t->suite)
+		carrier_seen(lr, t->suite);
 	if (t->state[0])
 		memcpy(lr->remote.state, t->state, sizeof(t->state));
 	if (t->counts && strlen(t->counts) < sizeof(lr->remote.counts)) {
@@ -654,6 +690,7 @@ void handover_do(struct live_run *lr, const struct effect *fx)
 	t->kept = to.there_ms > 0;
 	t->fetched = arena_printf(t->a, "%s/" LAYOUT_FETCHED, lr->dir);
 	t->credentials = lr->credentials;
+	t->carries = lr->plan.carries;
 	if (fx->kind == FX_HAND_OVER) {
 		t->body = make_body(lr, t->a);
 		run_each_blob(lr, add_blob, t);
@@ -693,6 +730,8 @@ static void taken_in(void *ctx, const struct err *err)
 		log_warn("run %s: its results were not taken in: %s", t->run, err->msg);
 	if (err->kind == ERR_NOT_FOUND || err->kind == ERR_INVALID)
 		give_up(t);
+	if (err->kind != ERR_CANCELLED)
+		carrier_came_back(t->m, t->run);
 	free(t->run);
 	free(t);
 }
@@ -714,13 +753,13 @@ static void take_in(const struct live_run *lr, const char *credentials)
 
 void handover_ended(struct live_run *lr)
 {
-	CLEANUP(freep) char *path = context_path(lr);
-
 	if (!lr->plan.hands_over)
 		return;
-	unlink(path);
+	handover_remove_context(lr->m, lr->row.id);
 	if (lr->m->pools && handover_owes_results(lr))
 		take_in(lr, lr->credentials);
+	else
+		carrier_came_back(lr->m, lr->row.id);
 }
 
 struct owed_runs {

@@ -23,6 +23,9 @@ struct master;
 void handover_keep(struct live_run *lr, const struct doc *submission);
 /* FX_HAND_OVER, FX_FOLLOW, FX_AWAIT_RESULTS: answered with EV_REMOTE. */
 void handover_do(struct live_run *lr, const struct effect *fx);
+/* Commands of this home about `run`, one of a suite that the run carries, go to the master that has it; and no more. */
+void handover_write_context(struct live_run *lr, const char *run);
+void handover_remove_context(const struct master *m, const char *run);
 /* The run has ended: removes the context, and takes the results in. */
 void handover_ended(struct live_run *lr);
 /* True until its results are taken in: the credentials are needed. */

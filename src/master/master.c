@@ -41,6 +41,7 @@
 #include "master/queue.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/suite_carrier.h"
 #include "master/suites.h"
 #include "master/upkeep/exports.h"
 #include "master/upkeep/hooks.h"
@@ -274,6 +275,7 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	exports_check(m->exports);
 	hooks_check(m->hooks);
 	handover_check(m);
+	carriers_check(m);
 	queue_update(m);
 	return 0;
 }

@@ -149,7 +149,7 @@ static void unmatched_to_json(const struct live_run *lr, struct jsonw *w)
 	bool any = false;
 
 	if (lr->unreadable || !run_phase_is_final(lr->core->phase) ||
-	    !lr->core->phase_at_ms[RUN_RUNNING] || lr->plan.hands_over)
+	    !lr->core->phase_at_ms[RUN_RUNNING] || !plan_has_nodes(&lr->plan))
 		return;
 	for (size_t i = 0; i < lr->job->metrics.n; i++) {
 		const struct metric_spec *ms = &((struct metric_spec *)lr->job->metrics.v)[i];

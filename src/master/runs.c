@@ -36,6 +36,7 @@
 #include "master/source_state.h"
 #include "master/start_table.h"
 #include "master/streams.h"
+#include "master/suite_carrier.h"
 #include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
 #include "net/digest.h"
@@ -175,8 +176,11 @@ static int take_id(struct live_run *lr, struct str given, struct err *err)
 
 	if (!given.n)
 		return choose_id(lr, err);
-	if (given.n != name + 5 || strncmp(given.p, lr->job->name, name) != 0 ||
-	    given.p[name] != '-' || strspn(given.p + name + 1, "abcdefghijklmnopqrstuvwxyz") != 4)
+	bool of_suite = carrier_run_id_ok(lr->m, given);
+
+	if (!of_suite &&
+	    (given.n != name + 5 || strncmp(given.p, lr->job->name, name) != 0 ||
+	     given.p[name] != '-' || strspn(given.p + name + 1, "abcdefghijklmnopqrstuvwxyz") != 4))
 		return err_set(err, ERR_INVALID, "'run': '%.*s' is no id of a run of job '%s'",
 			       STR_ARG(given), lr->job->name);
 	if (store_run_find(lr->m->store, given, lr->arena, &no, &ids, &n, &why) == 0 ||
@@ -376,6 +380,15 @@ int runs_submit(struct master *m, const struct doc *body, struct arena *a, struc
 		return -1;
 	}
 	run_event(lr, &(struct event){.kind = EV_ACCEPTED, .seed = lr->row.seed});
+	if (lr->plan.carries && !lr->plan.hands_over &&
+	    carrier_take(lr, body, a, ret_details, err) < 0) {
+		struct event ev = {
+			.kind = EV_CARRIED, .verdict = VERDICT_FAILED, .err_kind = err->kind};
+
+		snprintf(ev.text, sizeof(ev.text), "%.199s", err->msg);
+		run_event(lr, &ev);
+		return -1;
+	}
 	m->queue_due = true;
 	*ret = lr;
 	*ret_new = true;

@@ -16,6 +16,7 @@
 #include "master/live_run.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/suite_carrier.h"
 #include "master/suites.h"
 #include "master/upkeep/suite_files.h"
 #include "master/upkeep/suite_requests.h"
@@ -52,6 +53,7 @@ static int make_body(const struct live_suite *ls, const struct suite_effect *fx,
 	doc_set(a, body, STR("request_id"),
 		doc_new_str(a, str_from(arena_printf(a, "suite-%s-%d-%d", ls->row.id, fx->index,
 						     fx->attempt))));
+	carrier_adapt(ls, fx->index, fx->attempt, a, body);
 	*ret = body;
 	return 0;
 }
@@ -106,11 +108,11 @@ static void start(struct live_suite *ls, const struct suite_effect *fx)
 
 static void cancel(struct live_suite *ls, const struct suite_effect *fx)
 {
-	const char *run = ls->runs[fx->index];
+	const char *run = fx->index < 0 ? ls->row.id : ls->runs[fx->index];
 	struct live_run *lr = run ? map_get(ls->m->runs, str_from(run)) : NULL;
 	struct event ev = {.kind = EV_CANCEL, .hurry = fx->hurry};
 
-	if (!lr || ls->core->entries[fx->index].attempt != fx->attempt)
+	if (!lr || (fx->index >= 0 && ls->core->entries[fx->index].attempt != fx->attempt))
 		return;
 	snprintf(ev.text, sizeof(ev.text), "its suite was stopped");
 	run_event(lr, &ev);
@@ -206,11 +208,37 @@ static void close_suite(struct live_suite *ls)
 
 /* ---- effects ---- */
 
+struct carried_end {
+	struct master *m;
+	char *suite;
+};
+
+/* Without its files the run that carries the suite ends all the same. */
+static void carried_end(void *ctx, struct str summary, const struct err *why)
+{
+	struct carried_end *c = ctx;
+
+	(void)summary;
+	if (why->kind != ERR_NONE)
+		log_warn("suite %s: report: %s", c->suite, why->msg);
+	if (c->m->pools) /* else the next master ends it */
+		carrier_suite_ended(c->m, c->suite);
+	free(c->suite);
+	free(c);
+}
+
 static void end(struct live_suite *ls)
 {
 	ls->ended = true;
 	suite_request_drop(ls->dir, ls->core);
-	suite_write_files(ls, NULL, NULL);
+	if (!carrier_of(ls->m, ls->row.id)) {
+		suite_write_files(ls, NULL, NULL);
+		return;
+	}
+	struct carried_end *c = xcalloc(1, sizeof(*c));
+
+	*c = (struct carried_end){ls->m, xstrdup(ls->row.id)};
+	suite_write_files(ls, carried_end, c);
 }
 
 static void carry_out(struct live_suite *ls, const struct suite_effect *fx)

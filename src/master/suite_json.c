@@ -1,4 +1,6 @@
 /* A suite as JSON: the API's object, and summary.json. */
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "fmt/doc.h"
@@ -75,8 +77,7 @@ static void put_entry(struct jsonw *w, const struct live_suite *ls, int i)
 	jsonw_close(w);
 }
 
-/* Where repeat r of variant v stands among the entries. */
-static int entry_of(const struct live_suite *ls, int v, int r)
+int suite_entry_of(const struct live_suite *ls, int v, int r)
 {
 	bool mixed = ls->plan.runs.order == ORDER_INTERLEAVED;
 
@@ -109,7 +110,7 @@ static void put_variants(struct jsonw *w, const struct live_suite *ls)
 		jsonw_key(w, "runs");
 		jsonw_open(w, '[');
 		for (int r = 0; r < (int)s->runs.repeats; r++)
-			put_entry(w, ls, entry_of(ls, v, r));
+			put_entry(w, ls, suite_entry_of(ls, v, r));
 		jsonw_close(w);
 		jsonw_close(w);
 	}
@@ -128,15 +129,19 @@ static const char *waits_for(const struct core_suite *c)
 void suite_to_json(const struct live_suite *ls, bool brief, struct buf *out)
 {
 	const struct core_suite *c = ls->core;
+	bool closing = c->phase == SUITE_CLOSING ||
+		       (c->away && strcmp(ls->there, suite_phase_name(SUITE_CLOSING)) == 0);
 	struct jsonw w;
 
 	jsonw_init(&w, out);
 	jsonw_open(&w, '{');
 	jsonw_kz(&w, "id", ls->row.id);
 	jsonw_kz(&w, "name", ls->row.name);
-	jsonw_kz(&w, "state", suite_phase_name(c->phase));
+	jsonw_kz(&w, "state", suite_phase_name(closing ? SUITE_CLOSING : c->phase));
 	jsonw_kz(&w, "outcome",
-		 c->phase >= SUITE_CLOSING ? suite_phase_name(suite_outcome(c)) : NULL);
+		 closing || suite_phase_is_final(c->phase) ? suite_phase_name(suite_outcome(c))
+							   : NULL);
+	jsonw_kbool(&w, "away", c->away);
 	jsonw_kz(&w, "cause", *c->cause ? c->cause : NULL);
 	jsonw_kz(&w, "on_exit", *c->closed ? c->closed : NULL);
 	jsonw_kz(&w, "waits_for", waits_for(c));

@@ -22,6 +22,7 @@
 #include "master/live_run.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/suite_carrier.h"
 #include "master/upkeep/space.h"
 #include "master/upkeep/suite_files.h"
 #include "master/upkeep/suite_requests.h"
@@ -161,6 +162,19 @@ struct live_suite *suites_by_no(struct suites *s, int64_t no)
 	return NULL;
 }
 
+struct live_suite *suites_at(const struct suites *s, size_t i)
+{
+	return s->v.v[i];
+}
+
+struct live_suite *suites_active_named(const struct suites *s, const char *id)
+{
+	for (size_t i = 0; i < s->v.n; i++)
+		if (strcmp(s->v.v[i]->row.id, id) == 0)
+			return s->v.v[i];
+	return NULL;
+}
+
 struct live_suite *suites_find(struct suites *s, struct str id, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -252,6 +266,9 @@ static void add_up_costs(struct suites *s)
 		struct live_suite *ls = s->v.v[i];
 		struct suite_event ev = {.kind = SUITE_COST};
 
+		const struct live_run *carrier = carrier_of(s->m, ls->row.id);
+
+		ev.micro = carrier ? core_cost(carrier->core, master_now(s->m)) : 0;
 		for (int k = 0; ls->plan.runs.max_cost > 0 && k < ls->core->n; k++) {
 			const struct live_run *lr =
 				ls->core->entries[k].state == ENTRY_RUNNING && ls->runs[k]
@@ -395,18 +412,31 @@ void suites_not_stored(struct suites *s, const struct err *why)
 
 /* ---- submitting ---- */
 
+/* The run that may carry the suite gets the same id. */
+static int find_taken(const struct live_suite *ls, struct err *err)
+{
+	struct suite_row row;
+	const char **ids;
+	int64_t no;
+	size_t n;
+
+	if (store_suite_find(ls->m->store, str_from(ls->row.id), ls->arena, &row, err) == 0)
+		return 0;
+	return err->kind != ERR_NOT_FOUND ? -1
+					  : store_run_find(ls->m->store, str_from(ls->row.id),
+							   ls->arena, &no, &ids, &n, err);
+}
+
 static int choose_id(struct live_suite *ls, struct err *err)
 {
 	for (int i = 0; i < NAME_TRIES; i++) {
-		struct suite_row row;
 		struct err why = {0};
 		char letters[5] = {0};
 
 		for (int k = 0; k < 4; k++)
 			letters[k] = (char)('a' + rand_u64() % 26);
 		ls->row.id = arena_printf(ls->arena, "%s-%s", ls->plan.name, letters);
-		if (store_suite_find(ls->m->store, str_from(ls->row.id), ls->arena, &row, &why) ==
-		    0)
+		if (find_taken(ls, &why) == 0)
 			continue;
 		if (why.kind == ERR_NOT_FOUND)
 			return 0;
@@ -483,7 +513,7 @@ static int fill(struct live_suite *ls, const struct doc *body, const char **ret_
 	ls->row.created_ms = clock_wall_ms();
 	ls->row.cause = "";
 	if (make_state(ls, ret_details, err) < 0 || check_submissions(ls, err) < 0 ||
-	    choose_id(ls, err) < 0)
+	    (!ls->row.id && choose_id(ls, err) < 0))
 		return -1;
 	ls->row.name = ls->plan.name;
 	ls->row.sources = sources_of(ls);
@@ -511,8 +541,36 @@ static int write_dir(const struct live_suite *ls, const struct doc *body, struct
 	return file_write_atomic(request, buf_str(&text), 0600, true, err);
 }
 
+/* Makes the run that carries the suite, if it is to have a master of its own. */
+static int make_carrier(struct live_suite *ls, struct arena *a, struct live_run **ret,
+			const char **ret_details, struct err *err)
+{
+	struct doc *body = carrier_submission(ls, a);
+	bool is_new;
+
+	if (!body)
+		return 0;
+	ls->core->away = true;
+	return runs_submit(ls->m, body, a, ret, &is_new, ret_details, err);
+}
+
+static void drop_carrier(struct live_run *lr, const struct err *why)
+{
+	struct event ev = {.kind = EV_CANCEL};
+
+	snprintf(ev.text, sizeof(ev.text), "%.199s", why->msg);
+	run_event(lr, &ev);
+}
+
 int suites_submit(struct suites *s, const struct doc *body, struct arena *a,
 		  struct live_suite **ret, bool *ret_new, const char **ret_details, struct err *err)
+{
+	return suites_submit_as(s, body, NULL, a, ret, ret_new, ret_details, err);
+}
+
+int suites_submit_as(struct suites *s, const struct doc *body, const char *id, struct arena *a,
+		     struct live_suite **ret, bool *ret_new, const char **ret_details,
+		     struct err *err)
 {
 	struct str request = doc_str(body, "request_id", STR(""));
 	struct str client = doc_str(body, "client", STR(""));
@@ -538,14 +596,20 @@ int suites_submit(struct suites *s, const struct doc *body, struct arena *a,
 	if (space_for_run(s->m->space, err) < 0)
 		return -1;
 	struct live_suite *ls = live_suite_new(s->m);
+	struct live_run *carrier = NULL;
+
 	ls->row.request_id = arena_str(ls->arena, request).p;
+	ls->row.id = id ? arena_strdup(ls->arena, id) : NULL;
 	int rc = fill(ls, body, &details, err);
-	if (rc == 0 && (rc = write_dir(ls, body, err)) == 0) {
+	if (rc == 0 && (rc = write_dir(ls, body, err)) == 0 &&
+	    (id || (rc = make_carrier(ls, a, &carrier, &details, err)) == 0)) {
 		store_begin(s->m->store);
 		rc = store_suite_add(s->m->store, &ls->row, ls->core, err);
 	}
 	if (rc < 0) {
 		*ret_details = details ? arena_strdup(a, details) : NULL;
+		if (carrier)
+			drop_carrier(carrier, err);
 		if (ls->dir)
 			(void)file_remove_tree(ls->dir, NULL);
 		live_suite_free(ls);
@@ -638,7 +702,7 @@ static void find_run(struct live_suite *ls, int index)
 static void take_up(struct live_suite *ls)
 {
 	log_info("suite %s is resumed: %s", ls->row.id, suite_phase_name(ls->core->phase));
-	for (int i = 0; i < ls->core->n; i++)
+	for (int i = 0; i < ls->core->n && !ls->core->away; i++)
 		if (ls->core->entries[i].state == ENTRY_RUNNING)
 			find_run(ls, i);
 	suite_event(ls, &(struct suite_event){.kind = SUITE_RESUME});

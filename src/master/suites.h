@@ -40,7 +40,10 @@ struct live_suite {
 	/* answered when the suite is stored */
 	struct http_exchange *answer;
 	bool in_round, ended;
-	int busy; /* calls that workers have not finished */
+	bool returns;	   /* it is away, and its results are being taken in */
+	char there[16];	   /* its state at the master that has it; "": not known */
+	bool closed_there; /* that master has ended it, as it was last told */
+	int busy;	   /* calls that workers have not finished */
 };
 
 struct suites *suites_new(struct master *m);
@@ -49,12 +52,19 @@ struct suites *suites_free(struct suites *s);
 /* When the master starts, after runs_resume(). */
 int suites_resume(struct suites *s, struct err *err);
 size_t suites_active(const struct suites *s);
+struct live_suite *suites_at(const struct suites *s, size_t i);
+/* The one of exactly this id that goes on; NULL: there is none. */
+struct live_suite *suites_active_named(const struct suites *s, const char *id);
 void suites_cancel_all(struct suites *s, const char *why);
 
 /* *ret_details has all problems of the suite file, one per line. */
 int suites_submit(struct suites *s, const struct doc *body, struct arena *a,
 		  struct live_suite **ret, bool *ret_new, const char **ret_details,
 		  struct err *err);
+/* The same with this id; NULL: one is chosen. */
+int suites_submit_as(struct suites *s, const struct doc *body, const char *id, struct arena *a,
+		     struct live_suite **ret, bool *ret_new, const char **ret_details,
+		     struct err *err);
 /* By id or unique prefix.  One that has ended is loaded: give it back with live_suite_done(). */
 struct live_suite *suites_find(struct suites *s, struct str id, struct err *err);
 void live_suite_done(struct live_suite *ls);
@@ -87,4 +97,6 @@ void suite_bind(struct live_suite *ls, int index, const char *run);
 /* suite_json.c: brief: without its variants. */
 struct buf;
 void suite_to_json(const struct live_suite *ls, bool brief, struct buf *out);
+/* Where repeat r of variant v stands among the entries. */
+int suite_entry_of(const struct live_suite *ls, int v, int r);
 void suite_row_to_json(const struct suite_row *row, struct buf *out);

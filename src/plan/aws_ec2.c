@@ -7,7 +7,7 @@
  * client's program; binaries: {role: {machine, sha256, size}}, where machines have another architecture; client: the range
  * that may reach the master; at:
  * "client" if the master is to live on an instance that is not there yet; adopted: [{name, id, age_ms}]
- * what the client made for the master, on the master's instance.
+ * what the client made for the master, on the master's instance; carries: the run stands for a suite.
  *
  * Every spec has account and region.  The others:
  *   s3.bucket            bucket, given: the user named it, so its rules are left alone; keep_days: how long
@@ -567,7 +567,6 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 		.other_binary = -1,
 		.profile = -1,
 	};
-	bool at_client = str_is(doc_str(facts, "at", STR("")), "client");
 
 	list_subnets(&m);
 	p->addresses = arena_array(a, const char *, (size_t)p->crew.n);
@@ -575,11 +574,8 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 	p->resources = arena_array(a, struct plan_resource,
 				   (size_t)(p->crew.n + m.nsubnets + BEFORE_NODES));
 	p->prices_as_of = fact(&m, "prices_as_of", EC2_PRICES_AS_OF ", " EC2_PRICES_REGION);
-	p->hands_over = at_client && plan_master_is_apart(p);
 	add_before(&m);
-	if (p->hands_over)
-		p->crew.n = p->crew.ncounted = 0;
-	else
+	if (plan_settle(p, facts))
 		add_own(&m);
 	/* What belongs to the install has no end; everything else has its tag, machines have a timer too. */
 	for (int i = 0; i < p->nresources; i++)

@@ -19,7 +19,10 @@ bool plan_check_own_machines(const struct job *job, const char *engine, struct a
 
 /* Has the run a master of its own, on one of its resources (master = "auto")? */
 bool plan_master_is_apart(const struct plan *p);
-/* On the machine of that master: what the client made for it (facts: adopted: [{name, id, age_ms}]) is there. */
+/* Takes from the facts who has the run (at, carries); false: it has no nodes in this plan. */
+bool plan_settle(struct plan *p, const struct doc *facts);
+/* On the machine of that master: what the client made for it (facts: adopted: [{name, id, age_ms}]) is there.  Without
+ * age_ms another run pays for it. */
 void plan_adopt(struct plan *p, const struct doc *facts);
 
 /* Up to this many nodes the environment of each is printed, beyond that of the first of each role. */

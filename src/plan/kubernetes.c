@@ -164,11 +164,9 @@ static void add_operator(const struct kube_render *r, struct plan *p, int root)
 static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 {
 	const struct kube_render r = {p, kube_table_of(p->job, a), facts, a};
-	bool at_client = str_is(doc_str(facts, "at", STR("")), "client");
 
 	p->boots = true;
 	p->agentless = !kube_has_agent(r.t);
-	p->hands_over = at_client && plan_master_is_apart(p);
 	p->addresses = arena_array(a, const char *, (size_t)p->crew.n);
 	p->resource_of = arena_array(a, int, (size_t)p->crew.n);
 	p->resources =
@@ -177,10 +175,8 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 
 	if (plan_master_is_apart(p))
 		add_master(&r, p, root);
-	if (p->hands_over) {
-		p->crew.n = p->crew.ncounted = 0;
+	if (!plan_settle(p, facts))
 		return;
-	}
 	if (r.t->as != KUBE_JOB) {
 		add_operator(&r, p, root);
 	} else {

@@ -386,6 +386,42 @@ bool plan_master_is_apart(const struct plan *p)
 	return strcmp(p->job->master, "auto") == 0;
 }
 
+bool plan_settle(struct plan *p, const struct doc *facts)
+{
+	bool at_client = str_is(doc_str(facts, "at", STR("")), "client");
+
+	p->hands_over = at_client && plan_master_is_apart(p);
+	p->carries = plan_master_is_apart(p) && doc_bool(facts, "carries", false);
+	if (plan_has_nodes(p))
+		return true;
+	p->crew.n = p->crew.ncounted = 0;
+	return false;
+}
+
+static bool same_text(const char *x, const char *y)
+{
+	return x && y ? strcmp(x, y) == 0 : x == y;
+}
+
+bool plan_same_master(const struct plan *x, const struct plan *y, struct arena *a)
+{
+	struct plan_results to = plan_results(x, a), and = plan_results(y, a);
+
+	/* Results that stay on a machine are fetched from it run by run: it cannot have several. */
+	if (!x->hands_over || !y->hands_over || plan_keeps_results(x) ||
+	    x->nresources != y->nresources || !same_text(to.url, and.url) ||
+	    to.there_ms != and.there_ms)
+		return false;
+	for (int i = 0; i < x->nresources; i++) {
+		const struct plan_resource *r = &x->resources[i], *s = &y->resources[i];
+
+		if (!same_text(r->kind, s->kind) || !same_text(r->name, s->name) ||
+		    (!r->master && !same_text(r->spec, s->spec)))
+			return false;
+	}
+	return true;
+}
+
 void plan_adopt(struct plan *p, const struct doc *facts)
 {
 	const struct doc *list = doc_array(facts, "adopted");
@@ -401,6 +437,8 @@ void plan_adopt(struct plan *p, const struct doc *facts)
 			r->shared = true;
 			r->id = doc_str(d, "id", STR("")).p;
 			r->age_ms = doc_int(d, "age_ms", 0);
+			if (!doc_get(d, "age_ms"))
+				r->prices.n = 0;
 		}
 	}
 }

@@ -70,6 +70,9 @@ struct plan {
 	bool agentless;
 	/* No nodes of its own: when its resources are live the run is handed to the master that they are. */
 	bool hands_over;
+	/* No nodes of its own: it stands for the suite of its id, whose runs share the master that lives on its
+	 * resources (core/carrier.h).  Also hands_over: the suite is with that master, or will be. */
+	bool carries;
 	const char *
 		prices_as_of; /* date and place of the prices of resources; NULL: it costs nothing */
 };
@@ -86,6 +89,11 @@ const char *plan_context(const struct job *job);
 bool plan_runs_in_place(const struct job *job);
 /* Has each node a machine of its own, made for the run, on which it may install packages? */
 bool plan_makes_machines(const struct job *job);
+/* Has the run nodes in this plan? */
+static inline bool plan_has_nodes(const struct plan *p)
+{
+	return !p->hands_over && !p->carries;
+}
 /* Is each node a container of its image, with its limit of memory, so that its agent makes none? */
 bool plan_contains(const struct job *job);
 /* Are its nodes on the master's machine?  If not, source, data and outputs are sent. */
@@ -112,6 +120,10 @@ bool plan_make(const struct job *job, const struct doc *facts, struct arena *a, 
 const char *plan_manifests_engine(void);
 /* The documents of a plan of that engine, a list; NULL and the error. */
 struct doc *plan_manifests(const struct plan *p, struct arena *a, struct err *err);
+
+/* Of two runs that would be handed over: could one master, with what was made for it, have both, and leave their results
+ * in a store?  Its machine itself may differ. */
+bool plan_same_master(const struct plan *x, const struct plan *y, struct arena *a);
 
 /* Where the directory of a run is copied to when it has ended. */
 struct plan_results {

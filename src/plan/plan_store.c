@@ -49,7 +49,7 @@ struct stored_plan {
 	int launch;
 	struct job job;
 	struct table_list roles, nodes, resources;
-	bool boots, agentless, hands_over, one_host;
+	bool boots, agentless, hands_over, carries, one_host;
 };
 
 #define MEMBER(s, m) .offset = offsetof(struct s, m)
@@ -206,6 +206,7 @@ static const struct field plan_fields[] = {
 	{.name = "boots", .type = FIELD_BOOL, MEMBER(stored_plan, boots)},
 	{.name = "agentless", .type = FIELD_BOOL, MEMBER(stored_plan, agentless)},
 	{.name = "hands_over", .type = FIELD_BOOL, MEMBER(stored_plan, hands_over)},
+	{.name = "carries", .type = FIELD_BOOL, MEMBER(stored_plan, carries)},
 	{.name = NULL},
 };
 static const struct schema plan_schema = {
@@ -320,6 +321,7 @@ struct doc *plan_to_doc(const struct plan *p, struct arena *a)
 		.agentless = p->agentless,
 		.one_host = p->crew.one_host,
 		.hands_over = p->hands_over,
+		.carries = p->carries,
 		.job = job_masked(p->job, a),
 	};
 
@@ -514,6 +516,7 @@ bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, str
 	p.agentless = sp.agentless;
 	p.crew.one_host = sp.one_host;
 	p.hands_over = sp.hands_over;
+	p.carries = sp.carries;
 	p.strategy = strategy_named(sp.strategy);
 	if (!p.strategy)
 		problems_add(ps, a, (struct doc_pos){0}, "stored plan: there is no strategy '%s'",
@@ -521,7 +524,7 @@ bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, str
 	restore_roles(&r, &sp.roles);
 	restore_nodes(&r, &sp.nodes);
 	restore_resources(&r, &sp.resources, &sp.nodes);
-	if (!p.crew.n && !p.hands_over)
+	if (!p.crew.n && plan_has_nodes(&p))
 		problems_add(ps, a, (struct doc_pos){0}, "stored plan: it has no nodes");
 	if (ps->n + ps->more != before)
 		return false;

@@ -396,6 +396,7 @@ static void told(struct world *w, int slot, const struct effect *fx)
 	case FX_OBSERVE:
 	case FX_DESTROY:
 	case FX_ENROLLED:
+	case FX_CANCEL_CARRIED:
 	case FX_HAND_OVER:
 	case FX_FOLLOW:
 	case FX_AWAIT_RESULTS:

@@ -303,6 +303,7 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 	case FX_PREFLIGHT:
 	case FX_PREFLIGHT_PASSED:
 	case FX_ENROLLED:
+	case FX_CANCEL_CARRIED:
 	case FX_HAND_OVER:
 	case FX_FOLLOW:
 	case FX_AWAIT_RESULTS:

@@ -5,7 +5,8 @@
  * What is true is kept apart from what the master believes: which run was made for which attempt of
  * which entry, and how it ended.  A start that is asked for again finds the run that was made, as the
  * request id does in the master.  The client that started the suite may run on_exit, be silent, or die
- * in the middle.  Invariants S1 to S7 are in docs/invariants.md.
+ * in the middle.  A suite may be away, with another master that is followed by looks and may be lost.  Invariants S1
+ * to S8 are in docs/invariants.md.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,6 +51,12 @@ struct suite_world {
 	int64_t client_until;
 	bool client_gone,
 		client_done; /* done: its commands have ended, and the master has not heard it */
+	/* It is with another master, until it has ended: how its entries stand there; gone: that master has ended the
+	 * suite (closed), or was lost; told: the cancel has reached it. */
+	struct {
+		bool away, gone, closed, told;
+		enum entry_state entries[MAX_RUNS];
+	} there;
 	int verbose;
 	struct sim_result *res;
 	uint64_t hash;
@@ -148,6 +155,7 @@ static void copy_state(struct core_suite *to, const struct core_suite *from)
 	to->closer = from->closer;
 	to->closer_until_ms = from->closer_until_ms;
 	to->since_ms = from->since_ms;
+	to->away = from->away;
 }
 
 /* Only rows that the core has listed are written. */
@@ -213,7 +221,10 @@ static void step(struct suite_world *w, const struct suite_event *ev)
 	trace(w, "event", ev->index, ev->kind);
 	suite_step(w->memory, ev, w->now, &w->fx);
 	for (size_t i = 0; i < w->fx.v.n; i++)
-		if (w->fx.v.v[i].kind == SUITE_FX_START && ev->kind != SUITE_RESUME)
+		if (w->there.away && !w->there.gone &&
+		    (w->fx.v.v[i].kind != SUITE_FX_CANCEL || w->fx.v.v[i].index >= 0))
+			broken(w, "S8: effect %d although the suite is away", w->fx.v.v[i].kind);
+		else if (w->fx.v.v[i].kind == SUITE_FX_START && ev->kind != SUITE_RESUME)
 			check_order(w, w->fx.v.v[i].index);
 	if (chance(w, 20)) {
 		crash(w);
@@ -244,7 +255,7 @@ static void restart(struct suite_world *w)
 	w->memory = core_suite_new(&w->plan, w->parallel);
 	copy_state(w->memory, w->disk);
 	core_suite_restored(w->memory);
-	for (int i = 0; w->memory && i < w->disk->n; i++) {
+	for (int i = 0; w->memory && !w->there.away && i < w->disk->n; i++) {
 		int attempt = w->memory->entries[i].attempt;
 
 		if (w->memory->entries[i].state == ENTRY_RUNNING && !w->runs[i][attempt].active)
@@ -291,7 +302,10 @@ static void carry_out(struct suite_world *w)
 		start(w, &fx);
 		return;
 	case SUITE_FX_CANCEL:
-		w->runs[fx.index][fx.attempt].to_cancel = true;
+		if (fx.index < 0)
+			w->there.told = true;
+		else
+			w->runs[fx.index][fx.attempt].to_cancel = true;
 		return;
 	case SUITE_FX_CLOSE:
 		if (w->client_until > w->now)
@@ -362,12 +376,86 @@ static void end_run(struct suite_world *w)
 		}
 }
 
+/* ---- away ---- */
+
+/* One entry goes on at the other master, which ends the suite after the last.  A cancel that never reaches it would
+ * never end anything. */
+static void go_on_there(struct suite_world *w)
+{
+	int i = (int)rng_below(&w->rng, (uint64_t)w->disk->n), left = 0;
+	enum entry_state *e = &w->there.entries[i];
+
+	if (w->disk->cancel_asked && !w->there.told)
+		return;
+	if (*e == ENTRY_WAITING && !w->there.told)
+		*e = ENTRY_RUNNING;
+	else if (*e == ENTRY_RUNNING)
+		*e = w->there.told    ? ENTRY_CANCELLED
+		     : chance(w, 200) ? ENTRY_FAILED
+				      : ENTRY_SUCCEEDED;
+	for (int k = 0; k < w->disk->n; k++)
+		left += w->there.told ? w->there.entries[k] == ENTRY_RUNNING
+				      : !entry_state_is_final(w->there.entries[k]);
+	w->there.closed = left == 0;
+	w->there.gone = w->there.closed || chance(w, 5);
+	w->closes += w->there.closed;
+}
+
+static void look_there(struct suite_world *w, int i)
+{
+	step(w, &(struct suite_event){.kind = SUITE_SEEN,
+				      .index = i,
+				      .state = w->there.entries[i],
+				      .attempt = 1,
+				      .micro = 1});
+}
+
+/* The results are here: with them how the entries stood at the end, if the other master saw it. */
+static void come_back(struct suite_world *w)
+{
+	for (int i = 0; i < w->disk->n && w->there.closed; i++)
+		look_there(w, i);
+	step(w, &(struct suite_event){
+			.kind = SUITE_BACK,
+			.closed = w->there.closed,
+			.verdict = w->there.told ? VERDICT_CANCELLED : VERDICT_FAILED,
+		});
+}
+
+static void step_away(struct suite_world *w)
+{
+	if (w->there.gone)
+		come_back(w);
+	else if (rng_below(&w->rng, 2))
+		go_on_there(w);
+	else
+		look_there(w, (int)rng_below(&w->rng, (uint64_t)w->disk->n));
+}
+
+/* From now on its runs are made here. */
+static void check_back(struct suite_world *w)
+{
+	for (int i = 0; i < w->disk->n; i++) {
+		const struct suite_entry *e = &w->disk->entries[i];
+
+		if (w->there.closed && e->state != w->there.entries[i])
+			broken(w, "S8: entry %d is %s, and was %s there", i,
+			       entry_state_name(e->state), entry_state_name(w->there.entries[i]));
+		if (e->state == ENTRY_SUCCEEDED)
+			w->runs[i][e->attempt] =
+				(struct true_run){.made = true, .verdict = VERDICT_SUCCEEDED};
+	}
+	w->there.away = false;
+}
+
 /* S5: what has ended is whole. */
 static void check_ended(struct suite_world *w)
 {
 	const struct core_suite *d = w->disk;
-	bool all = true;
+	bool all = true, lost = w->there.gone && !w->there.closed;
 
+	if (w->there.away)
+		check_back(w);
 	if (count_active(w))
 		broken(w, "S5: the suite has ended, and a run has not");
 	if (w->plan.runs.on_exit.n && !w->closes)
@@ -379,7 +467,8 @@ static void check_ended(struct suite_world *w)
 		if (won != (d->entries[i].state == ENTRY_SUCCEEDED))
 			broken(w, "S5: entry %d is %s, which is not true", i,
 			       entry_state_name(d->entries[i].state));
-		if (!entry_state_is_final(d->entries[i].state) && !d->cancel_asked && !d->too_dear)
+		if (!entry_state_is_final(d->entries[i].state) && !d->cancel_asked &&
+		    !d->too_dear && !lost)
 			broken(w, "S5: entry %d was lost", i);
 	}
 	if (all != (d->phase == SUITE_SUCCEEDED) && !d->cancel_asked)
@@ -400,7 +489,11 @@ static bool go_on(struct suite_world *w)
 	if (rng_below(&w->rng, 2))
 		snprintf(ev.client, sizeof(ev.client), "%s", CLIENT);
 	step(w, &ev);
-	return w->memory && !suite_phase_is_final(w->memory->phase);
+	bool goes_on = w->memory && !suite_phase_is_final(w->memory->phase);
+
+	if (goes_on)
+		w->there.gone = false;
+	return goes_on;
 }
 
 static void draw_plan(struct suite_world *w)
@@ -446,6 +539,8 @@ static void history_step(struct suite_world *w)
 		client_step(w);
 	else if (what < 55 && w->queue.n)
 		carry_out(w);
+	else if (w->memory->away)
+		step_away(w);
 	else
 		end_run(w);
 }
@@ -465,6 +560,7 @@ void sim_suite(uint64_t seed, int verbose, struct sim_result *ret)
 	w->memory = core_suite_new(&w->plan, w->parallel);
 	if (rng_below(&w->rng, 2))
 		snprintf(w->memory->client, sizeof(w->memory->client), "%s", CLIENT);
+	w->there.away = w->memory->away = w->disk->away = rng_below(&w->rng, 4) == 0;
 	step(w, &(struct suite_event){.kind = SUITE_ACCEPTED});
 	for (; !ret->broken; w->steps++) {
 		if (w->steps > MAX_STEPS)

@@ -382,11 +382,15 @@ static const char version_22[] =
 	"ALTER TABLE suite ADD COLUMN closer INTEGER NOT NULL DEFAULT 0 CHECK (closer BETWEEN 0 AND 3);"
 	"ALTER TABLE suite ADD COLUMN closer_until_ms INTEGER NOT NULL DEFAULT 0;";
 
+/* Another master has the suite. */
+static const char version_23[] =
+	"ALTER TABLE suite ADD COLUMN away INTEGER NOT NULL DEFAULT 0 CHECK (away IN (0, 1));";
+
 const struct migration store_migrations[STORE_VERSION] = {
 	{version_1},  {version_2},  {version_3},  {version_4},	{version_5},  {version_6},
 	{version_7},  {version_8},  {version_9},  {version_10}, {version_11}, {version_12},
 	{version_13}, {version_14}, {version_15}, {version_16}, {version_17}, {version_18},
-	{version_19}, {version_20}, {version_21}, {version_22}};
+	{version_19}, {version_20}, {version_21}, {version_22}, {version_23}};
 
 /* By primary result code.  `next` says what a user can do. */
 static const struct {

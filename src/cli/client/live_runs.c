@@ -14,6 +14,7 @@
 #include "cli/client/contexts.h"
 #include "cli/client/target.h"
 #include "fmt/doc.h"
+#include "link/layout.h"
 
 #define ANY "/api/v1/runs?limit=1"
 #define ACTIVE "/api/v1/runs?state=active&limit=10000"
@@ -162,7 +163,9 @@ int live_runs_refresh(struct live_runs *l, struct err *err)
 
 bool live_runs_has(const struct live_runs *l, const char *run)
 {
-	if (l->unsure)
+	struct str carrier = layout_carrier_of(str_from(run));
+
+	if (l->unsure || (carrier.n && map_get(l->runs, carrier)))
 		return true;
 	return *run ? map_get(l->runs, str_from(run)) != NULL : map_count(l->runs) > 0;
 }

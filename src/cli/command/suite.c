@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -126,6 +127,21 @@ static int on_signal(struct waiting *w, int sig, struct err *err)
 			w->interrupts == 1 ? STR("{}") : STR("{\"now\":true}"), CALL_MS, NULL, err);
 }
 
+/* The master that has the suite offers the commands.  If that is the machine of the suite, and it cannot be asked, it
+ * runs them itself. */
+static int run_on_exit(struct waiting *w, const struct doc *suite, struct err *err)
+{
+	CLEANUP(api_release) struct api there = {0};
+	CLEANUP(freep) char *id = xstrndup(w->id.p, w->id.n);
+
+	if (!doc_bool(suite, "away", false))
+		return api_remote(w->api) ? suite_on_exit(w->api, w->closer, suite, err) : 0;
+	if (api_open_handed(&there, id, err) < 0 ||
+	    suite_on_exit(&there, w->closer, suite, err) < 0)
+		cli_say("on_exit is run by the master of the suite: %s", err->msg);
+	return 0;
+}
+
 /* Until the suite has ended, or the user leaves. */
 static int wait_for_end(struct waiting *w, struct err *err)
 {
@@ -144,7 +160,7 @@ static int wait_for_end(struct waiting *w, struct err *err)
 		if (w->closer && !w->asked && str_is(doc_str(suite, "state", STR("")), "closing")) {
 			w->asked = true;
 			clear_line(w);
-			if (suite_on_exit(w->api, w->closer, suite, err) < 0)
+			if (run_on_exit(w, suite, err) < 0)
 				return -1;
 		}
 		(void)poll(&fd, 1, pause_ms);
@@ -254,8 +270,7 @@ static int action_run(const struct cli_call *c)
 		code = cli_fail(&err);
 	} else {
 		struct suite_closer_here closer = {.in = &in};
-		/* The own master is here, too. */
-		bool here = api_remote(&api) && in.suite.runs.on_exit.n && !call_flag(c, "detach");
+		bool here = in.suite.runs.on_exit.n && !call_flag(c, "detach");
 
 		request_id_new(closer.client);
 		code = suite_submit(&api, c, &in, here ? closer.client : NULL, &json);

@@ -92,8 +92,9 @@ static void make_body(const struct sending *x, const char *request_id, const cha
 	jsonw_init(&w, out);
 	jsonw_open(&w, '{');
 	jsonw_kz(&w, "request_id", request_id);
+	/* The own master is here, too: the client matters only if the suite gets a master elsewhere. */
 	if (client)
-		jsonw_kz(&w, "client", client);
+		jsonw_kz(&w, api_remote(x->api) ? "client" : "client_away", client);
 	jsonw_kz(&w, "base_dir", x->in->base_dir);
 	jsonw_key(&w, "suite");
 	jsonw_raw(&w, str_from(doc_json_text(x->in->a, x->in->doc)));

@@ -152,7 +152,7 @@ static enum leftover_state judge(const struct collect_input *in, const struct le
 	if (!in->install || strcmp(l->install, in->install) != 0)
 		return LEFTOVER_OTHER;
 	if (in->run)
-		return strcmp(l->run, in->run) == 0 ? LEFTOVER_FOUND : LEFTOVER_LIVE;
+		return leftover_is_of(l, in->run) ? LEFTOVER_FOUND : LEFTOVER_LIVE;
 	return in->has_ledger && in->is_live(in->ctx, l->run) ? LEFTOVER_LIVE : LEFTOVER_FOUND;
 }
 

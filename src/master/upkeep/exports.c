@@ -299,6 +299,20 @@ static bool has_report(const struct live_run *lr)
 	return file_exists(page);
 }
 
+/* The copy of a carrier says that those of its suite's runs are complete: it comes last. */
+static struct live_run *load_first(struct exports *e, struct err *err)
+{
+	struct live_run *lr = live_run_load(e->m, e->owed.v[0].no, err);
+	struct owed_copy first = e->owed.v[0];
+
+	if (!lr || !lr->plan.carries || e->owed.n == 1)
+		return lr;
+	live_run_done(lr);
+	memmove(e->owed.v, e->owed.v + 1, (e->owed.n - 1) * sizeof(first));
+	e->owed.v[e->owed.n - 1] = first;
+	return live_run_load(e->m, e->owed.v[0].no, err);
+}
+
 static void next_owed(void *ctx)
 {
 	struct exports *e = ctx;
@@ -306,7 +320,7 @@ static void next_owed(void *ctx)
 
 	if (!e->m->pools || e->busy || !e->owed.n)
 		return;
-	struct live_run *lr = live_run_load(e->m, e->owed.v[0].no, &err);
+	struct live_run *lr = load_first(e, &err);
 
 	e->busy = true;
 	if (!lr || !export_is_owed(lr)) {
@@ -362,7 +376,9 @@ void exports_check(struct exports *e)
 	struct owed_list l = {.home = e->m->home};
 	struct err err = {0};
 
-	if (store_runs_each(e->m->store, false, 0, NEWEST, a, collect, &l, &err) < 0)
+	/* What is not copied from a machine that ends is lost: there all runs are looked at. */
+	if (store_runs_each(e->m->store, false, 0, e->m->own_machine ? 0 : NEWEST, a, collect, &l,
+			    &err) < 0)
 		log_warn("%s", err.msg);
 	for (size_t i = 0; i < l.nos.n; i++)
 		add_owed(e, l.nos.v[i], NULL, NULL);

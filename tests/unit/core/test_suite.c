@@ -785,6 +785,127 @@ static void what_does_not_fit_the_state_changes_nothing(void **state)
 	end(&h);
 }
 
+/* ---- away ---- */
+
+static struct suite_event seen(int i, enum entry_state state)
+{
+	return (struct suite_event){
+		.kind = SUITE_SEEN, .index = i, .state = state, .attempt = 1, .micro = 500};
+}
+
+static void begin_away(struct history *h)
+{
+	static const char *command = "x";
+
+	begin(h, 2, 1, 2);
+	h->plan.runs.on_exit = (struct strs){&command, 1};
+	h->s->away = true;
+	accept_suite(h);
+}
+
+static void a_suite_that_is_away_starts_nothing_and_takes_over_what_is_told(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_away(&h);
+	step(&h, (struct suite_event){.kind = SUITE_TICK});
+	step(&h, (struct suite_event){.kind = SUITE_RESUME});
+	nothing_more(&h);
+	step(&h, seen(0, ENTRY_RUNNING));
+	step(&h, seen(0, ENTRY_SUCCEEDED));
+	step(&h, seen(1, ENTRY_SUCCEEDED));
+	uint64_t changes = h.fx.changes;
+
+	step(&h, seen(1, ENTRY_SUCCEEDED));
+	assert_int_equal(h.fx.changes, changes);
+	nothing_more(&h);
+	assert_int_equal(h.s->phase, SUITE_RUNNING); /* its results are not here */
+	assert_int_equal(h.s->spent_micro, 1000);
+	/* The other master has run on_exit. */
+	step(&h, (struct suite_event){
+			 .kind = SUITE_BACK, .closed = true, .verdict = VERDICT_SUCCEEDED});
+	next(&h, SUITE_FX_ENDED);
+	nothing_more(&h);
+	assert_int_equal(h.s->phase, SUITE_SUCCEEDED);
+	assert_int_equal(suite_exit_code(h.s), 0);
+	end(&h);
+}
+
+static void a_cancel_of_a_suite_that_is_away_goes_to_its_carrier(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_away(&h);
+	step(&h, seen(0, ENTRY_RUNNING));
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL, .text = "cancelled"});
+	assert_int_equal(next(&h, SUITE_FX_CANCEL), -1);
+	nothing_more(&h);
+	step(&h, (struct suite_event){.kind = SUITE_RESUME});
+	assert_int_equal(next(&h, SUITE_FX_CANCEL), -1);
+	step(&h, seen(0, ENTRY_CANCELLED));
+	nothing_more(&h);
+	step(&h, (struct suite_event){.kind = SUITE_BACK,
+				      .closed = true,
+				      .err_kind = ERR_CANCELLED,
+				      .verdict = VERDICT_CANCELLED});
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_CANCELLED);
+	assert_int_equal(h.s->entries[1].state, ENTRY_WAITING);
+	end(&h);
+}
+
+static void what_a_lost_master_ran_has_failed_and_on_exit_runs_here(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_away(&h);
+	step(&h, seen(0, ENTRY_RUNNING));
+	step(&h, (struct suite_event){.kind = SUITE_BACK,
+				      .verdict = VERDICT_FAILED,
+				      .err_kind = ERR_UNAVAILABLE,
+				      .text = "it is gone"});
+	next(&h, SUITE_FX_CLOSE);
+	assert_int_equal(h.s->phase, SUITE_CLOSING);
+	assert_int_equal(h.s->entries[0].state, ENTRY_FAILED);
+	assert_string_equal(h.s->entries[0].cause, "it is gone");
+	assert_int_equal(h.s->entries[1].state, ENTRY_WAITING);
+	assert_string_equal(h.s->cause, "it is gone");
+	step(&h, (struct suite_event){.kind = SUITE_CLOSED});
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_FAILED);
+	/* A suite that is here takes nothing over. */
+	uint64_t changes = h.fx.changes;
+
+	step(&h, seen(0, ENTRY_SUCCEEDED));
+	step(&h, (struct suite_event){.kind = SUITE_BACK});
+	assert_int_equal(h.fx.changes, changes);
+	end(&h);
+}
+
+static void a_suite_that_was_too_dear_elsewhere_is_so_here(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_away(&h);
+	h.plan.runs.max_cost = 0.0001;
+	step(&h, seen(0, ENTRY_RUNNING));
+	step(&h, (struct suite_event){.kind = SUITE_COST, .micro = 1000000});
+	nothing_more(&h); /* the other master counts */
+	step(&h, (struct suite_event){.kind = SUITE_BACK,
+				      .closed = true,
+				      .verdict = VERDICT_FAILED,
+				      .err_kind = ERR_QUOTA,
+				      .text = "too dear"});
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(suite_exit_code(h.s), 5);
+	assert_string_equal(h.s->cause, "too dear");
+	end(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -817,6 +938,10 @@ int main(void)
 			a_suite_that_waits_to_try_again_and_is_cancelled_waits_for_nothing),
 		cmocka_unit_test(a_resumed_suite_begins_anew_but_for_what_it_has_spent),
 		cmocka_unit_test(what_does_not_fit_the_state_changes_nothing),
+		cmocka_unit_test(a_suite_that_is_away_starts_nothing_and_takes_over_what_is_told),
+		cmocka_unit_test(a_cancel_of_a_suite_that_is_away_goes_to_its_carrier),
+		cmocka_unit_test(what_a_lost_master_ran_has_failed_and_on_exit_runs_here),
+		cmocka_unit_test(a_suite_that_was_too_dear_elsewhere_is_so_here),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

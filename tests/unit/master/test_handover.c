@@ -17,6 +17,7 @@
 #include "link/layout.h"
 #include "master/run_json.h"
 #include "master/runs.h"
+#include "master/suites.h"
 #include "master/upkeep/exports.h"
 #include "master/upkeep/own_machine.h"
 #include "net/http_server.h"
@@ -46,6 +47,7 @@ struct other {
 	int put_status, post_status;
 	bool has_archive, lose_answer, denied; /* lose_answer: of the next POST of a run */
 	const char *run;		       /* the answer to a GET; NULL: 404 */
+	const char *suite;		       /* the same of a suite */
 	char log[2048];			       /* "METHOD path " of each request */
 	char bodies[2][8192];		       /* of the offers */
 	int offers, cancels;
@@ -104,6 +106,9 @@ static void on_request(void *ctx, struct http_exchange *x)
 		take_offer(o, x);
 	else if (str_is(q->method, "POST"))
 		o->cancels++, http_reply(x, 200, "application/json", STR("{}"));
+	else if (str_starts(q->path, STR("/api/v1/suites/")))
+		http_reply(x, o->suite ? 200 : 404, "application/json",
+			   str_from(o->suite ? o->suite : "{}"));
 	else
 		http_reply(x, o->run ? 200 : 404, "application/json",
 			   str_from(o->run ? o->run : "{}"));
@@ -559,6 +564,182 @@ static void results_that_cannot_be_copied_keep_the_machine_for_a_while(void **st
 	assert_int_equal(place_of(h, "detach", "master"), -1);
 }
 
+/* ---- suites ---- */
+
+#define SUITE                                                                                                    \
+	"\"suite\":{\"name\":\"s\",\"suite\":{\"job\":\"x.toml\",\"parallel\":2},\"matrix\":{\"count\":[1,2]}}," \
+	"\"base_dir\":\"/\",\"auto\":{\"nodes\":2,\"here\":false},"
+
+/* Two variants, each with a submission; the second has more facts. */
+static void submit_suite(struct handed *h, const char *more)
+{
+	CLEANUP(freep)
+	char *body = xasprintf(
+		"{\"request_id\":\"request-0123456789\",\"client_away\":\"laptop-01\"," SUITE
+		"\"of\":[0,1],\"submissions\":[{\"job\":" JOB
+		",\"base_dir\":\"/\",\"client_env\":{},\"credentials\":%s,\"facts\":{\"at\":\"client\"," FACTS
+		"}},{\"job\":" JOB
+		",\"base_dir\":\"/\",\"client_env\":{},\"credentials\":%s,\"facts\":{\"at\":\"client\"," FACTS
+		"%s}}]}",
+		h->s3.credentials, h->s3.credentials, more);
+
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/suites", body), 201);
+}
+
+static struct live_suite *the_suite(struct handed *h)
+{
+	return suites_active(h->r->m.suites) ? suites_at(h->r->m.suites, 0) : NULL;
+}
+
+static void suite_is_away(struct handed *h)
+{
+	h->other.run = "{\"state\":\"running\"}";
+	h->other.suite =
+		"{\"state\":\"closing\",\"variants\":[{\"runs\":[{\"state\":\"succeeded\",\"attempt\":1,"
+		"\"run\":\"s-1\",\"cost_usd\":0.5}]},{\"runs\":[{\"state\":\"running\",\"attempt\":1,"
+		"\"run\":\"s-2\"}]}]}";
+	submit_suite(h, "");
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+	rig_until(h->r, the_suite(h)->core->entries[1].state == ENTRY_RUNNING);
+}
+
+static void a_suite_has_one_master_which_gets_all_of_it_but_no_credentials(void **state)
+{
+	struct handed *h = *state;
+
+	suite_is_away(h);
+	assert_string_equal(rig_run(h->r)->row.id, the_suite(h)->row.id);
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM run"), 1);
+	assert_non_null(strstr(h->other.bodies[0], "\"submissions\":["));
+	assert_non_null(strstr(h->other.bodies[0], "\"carries\":true"));
+	assert_non_null(strstr(h->other.bodies[0], "\"client\":\"laptop-01\""));
+	assert_null(strstr(h->other.bodies[0], "credentials"));
+	/* What is told is shown, and stored. */
+	assert_int_equal(the_suite(h)->core->entries[0].state, ENTRY_SUCCEEDED);
+	assert_int_equal(the_suite(h)->core->spent_micro, 500000);
+	assert_true(has_context(h, "s-2") && !has_context(h, "s-1"));
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM suite_entry WHERE run = 's-2'"), 1);
+	/* The next master follows it. */
+	rig_crash(h->r);
+	assert_true(rig_start(h->r));
+	assert_true(the_suite(h)->core->away);
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM run"), 1);
+}
+
+static void a_cancel_of_the_suite_reaches_the_master_that_has_it(void **state)
+{
+	struct handed *h = *state;
+
+	suite_is_away(h);
+	CLEANUP(freep)
+	char *path = xasprintf("/api/v1/suites/%s/cancel", the_suite(h)->row.id);
+
+	assert_int_equal(rig_http(h->r, "POST", path, "{}"), 200);
+	rig_until(h->r, h->other.cancels > 0);
+	assert_int_equal(the_suite(h)->core->phase, SUITE_STOPPING);
+}
+
+static void a_suite_whose_master_is_lost_comes_back_without_what_ran(void **state)
+{
+	struct handed *h = *state;
+
+	suite_is_away(h);
+	h->other.run = h->other.suite = NULL;
+	rig_until(h->r, !the_suite(h));
+	assert_int_equal(rig_stored(h->r, "SELECT phase FROM suite"), SUITE_FAILED);
+	assert_int_equal(rig_stored(h->r, "SELECT state FROM suite_entry WHERE place = 1"),
+			 ENTRY_FAILED);
+	assert_false(rig_exists(h->r, "master") || has_context(h, "s-2"));
+}
+
+static void variants_that_need_different_things_have_masters_of_their_own(void **state)
+{
+	struct handed *h = *state;
+
+	submit_suite(h, ",\"vpc\":\"vpc-2\"");
+	rig_until(h->r, rig_stored(h->r, "SELECT count(*) FROM run") == 2);
+	assert_false(the_suite(h)->core->away);
+}
+
+static struct live_run *named(struct handed *h, const char *id)
+{
+	return map_get(h->r->m.runs, str_from(id));
+}
+
+static void submit_suite_there(struct handed *h)
+{
+	CLEANUP(freep)
+	char *body = xasprintf(
+		"{\"request_id\":\"carrier-0123456789\",\"run\":\"s-abcd\",\"job\":{\"name\":\"s\","
+		"\"command\":[\"true\"],\"engine\":\"aws.ec2\"},\"base_dir\":\"/\",\"client_env\":{},"
+		"\"credentials\":%s,\"facts\":{" FACTS ADOPTED ",\"carries\":true},"
+		"\"suite\":{\"request_id\":\"request-0123456789\"," SUITE
+		"\"of\":[0,0],\"submissions\":[{\"job\":" JOB
+		",\"base_dir\":\"/\",\"client_env\":{},\"credentials\":%s,"
+		"\"facts\":{\"at\":\"client\"," FACTS "}}]}}",
+		h->s3.credentials, h->s3.credentials);
+
+	rig_stop(h->r);
+	h->r->adopted = "group master";
+	setenv("REGATTA_OWN_MACHINE", "1", 1);
+	assert_true(rig_start(h->r));
+	unsetenv("REGATTA_OWN_MACHINE");
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs", body), 201);
+	rig_until(h->r, named(h, "s-abcd-1") && named(h, "s-abcd-2"));
+}
+
+static void the_runs_of_a_suite_share_the_machine_which_its_carrier_pays(void **state)
+{
+	struct handed *h = *state;
+
+	submit_suite_there(h);
+	const struct live_run *carrier = named(h, "s-abcd"), *run = named(h, "s-abcd-2");
+
+	rig_until(h->r, carrier->core->phase == RUN_RUNNING);
+	assert_int_equal(carrier->plan.crew.n, 0);
+	assert_int_equal(run->plan.crew.n, 2);
+	int at = machine_end_machine(&run->plan);
+
+	assert_string_equal(run->plan.resources[at].id, "i");
+	assert_int_equal(run->plan.resources[at].prices.n, 0);
+	assert_true(run->plan.resources[run->plan.resource_of[0]].prices.n > 0);
+	assert_int_equal(place_of(h, "create", "master"), -1);
+	assert_int_equal(place_of(h, "create", "group"), -1);
+}
+
+static void the_carrier_ends_after_its_suite_and_then_the_machine(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(freep) char *left = xasprintf("%s/" LAYOUT_RUNS "/s-abcd/suite.json", h->r->home);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	submit_suite_there(h);
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd/cancel", "{}"), 200);
+	assert_int_equal(named(h, "s-abcd")->core->verdict, VERDICT_NONE);
+	rig_until(h->r, !named(h, "s-abcd-1") && !named(h, "s-abcd-2"));
+	rig_until(h->r, !named(h, "s-abcd"));
+	assert_int_equal(rig_stored(h->r, "SELECT verdict FROM run WHERE id = 's-abcd'"),
+			 VERDICT_CANCELLED);
+	buf_init(&text, 1 << 20);
+	assert_int_equal(file_read(left, &text, NULL), 0);
+	assert_non_null(strstr(text.p, "\"state\":\"cancelled\""));
+}
+
+/* A crash between the end of the suite and that of its carrier. */
+static void a_carrier_whose_suite_has_ended_is_ended_by_the_next_master(void **state)
+{
+	struct handed *h = *state;
+
+	submit_suite_there(h);
+	rig_crash(h->r);
+	rig_damage(h->r, "UPDATE suite SET phase = 4, ended_ms = 1");
+	rig_damage(h->r, "UPDATE suite_entry SET state = 4");
+	assert_true(rig_start(h->r));
+	rig_until(h->r, !named(h, "s-abcd"));
+	assert_int_equal(rig_stored(h->r, "SELECT verdict FROM run WHERE id = 's-abcd'"),
+			 VERDICT_FAILED);
+}
+
 #define handed_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -582,6 +763,13 @@ int main(void)
 		handed_test(the_machine_ends_itself_after_its_run_and_its_group),
 		handed_test(a_machine_that_cannot_end_says_why),
 		handed_test(results_that_cannot_be_copied_keep_the_machine_for_a_while),
+		handed_test(a_suite_has_one_master_which_gets_all_of_it_but_no_credentials),
+		handed_test(a_cancel_of_the_suite_reaches_the_master_that_has_it),
+		handed_test(a_suite_whose_master_is_lost_comes_back_without_what_ran),
+		handed_test(variants_that_need_different_things_have_masters_of_their_own),
+		handed_test(the_runs_of_a_suite_share_the_machine_which_its_carrier_pays),
+		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
+		handed_test(a_carrier_whose_suite_has_ended_is_ended_by_the_next_master),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

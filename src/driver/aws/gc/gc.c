@@ -21,7 +21,7 @@ enum leftover_state gc_judge(const struct collect_input *in, const struct leftov
 	if (!in->install || strcmp(l->install, in->install) != 0)
 		return LEFTOVER_OTHER;
 	if (in->run)
-		return strcmp(l->run, in->run) == 0 ? LEFTOVER_FOUND : LEFTOVER_LIVE;
+		return leftover_is_of(l, in->run) ? LEFTOVER_FOUND : LEFTOVER_LIVE;
 	if (!in->has_ledger || (l->expires_ms && l->expires_ms <= now_ms))
 		return LEFTOVER_FOUND;
 	return in->is_live(in->ctx, l->run) ? LEFTOVER_LIVE : LEFTOVER_FOUND;

@@ -45,6 +45,20 @@ static void what_a_live_run_has_is_not_in_the_scope(void **state)
 	assert_int_equal(judge(&own, "i1", "", 0), LEFTOVER_LIVE);
 }
 
+static void what_runs_of_a_carried_suite_have_goes_with_their_carrier(void **state)
+{
+	struct collect_input one = own;
+
+	(void)state;
+	one.run = "s-abcd";
+	assert_int_equal(judge(&one, "i1", "s-abcd", 0), LEFTOVER_FOUND);
+	assert_int_equal(judge(&one, "i1", "s-abcd-17", 0), LEFTOVER_FOUND);
+	assert_int_equal(judge(&one, "i1", "s-abcd-1.2", 0), LEFTOVER_FOUND);
+	assert_int_equal(judge(&one, "i1", "s-abcd-efgh", 0), LEFTOVER_LIVE);
+	assert_int_equal(judge(&one, "i1", "s-abcde-1", 0), LEFTOVER_LIVE);
+	assert_int_equal(judge(&one, "i1", "s-abcd17", 0), LEFTOVER_LIVE);
+}
+
 static void past_its_time_it_is_in_the_scope(void **state)
 {
 	(void)state;
@@ -302,6 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_live_run_has_is_not_in_the_scope),
+		cmocka_unit_test(what_runs_of_a_carried_suite_have_goes_with_their_carrier),
 		cmocka_unit_test(past_its_time_it_is_in_the_scope),
 		cmocka_unit_test(another_install_is_never_in_the_scope),
 		cmocka_unit_test(without_a_ledger_all_of_an_install_is_in_the_scope),

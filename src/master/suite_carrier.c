@@ -1,0 +1,490 @@
+#include "master/suite_carrier.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "fmt/doc.h"
+#include "fmt/schema.h"
+#include "link/layout.h"
+#include "master/handover.h"
+#include "master/internal.h"
+#include "master/live_run.h"
+#include "master/round.h"
+#include "master/runs.h"
+#include "master/suites.h"
+#include "master/upkeep/imports.h"
+#include "master/upkeep/suite_files.h"
+#include "plan/plan.h"
+#include "spec/job.h"
+
+#define MOST_BYTES                                                                                 \
+	(900u << 10) /* of a submission: the other master takes requests of up to 1 MiB */
+#define STATE_MAX (64u << 20)
+
+/* ---- making a carrier ---- */
+
+static const struct doc *submission_of(const struct live_suite *ls, int variant)
+{
+	const struct doc *of = doc_array(ls->request, "of");
+
+	return doc_array(ls->request, "submissions")->array.v[of->array.v[variant]->i];
+}
+
+/* The plan of a run of the variant, as this master would make it. */
+static bool plan_variant(const struct live_suite *ls, int variant, struct arena *a,
+			 struct plan *ret)
+{
+	const struct doc *given = submission_of(ls, variant);
+	const struct job_rules rules = plan_job_rules();
+	struct problems *ps = arena_new_of(a, struct problems);
+	struct job *job = arena_new_of(a, struct job);
+	struct doc *doc;
+
+	if (suite_apply(&ls->plan, &ls->plan.variants[variant], doc_table(given, "job"), a, &doc,
+			&(struct err){0}) < 0 ||
+	    !job_load(doc, &rules, a, job, ps))
+		return false;
+	job->base_dir = ls->row.base_dir;
+	return plan_make(job, doc_table(given, "facts"), a, ret, ps);
+}
+
+/* One machine is enough if every variant would have the same. */
+static bool share_a_machine(const struct live_suite *ls, struct arena *a)
+{
+	struct plan first, other;
+
+	if (!plan_variant(ls, 0, a, &first) || !plan_same_master(&first, &first, a))
+		return false;
+	for (int v = 1; v < ls->plan.n; v++) {
+		CLEANUP(arena_freep) struct arena *b = arena_new();
+
+		if (!plan_variant(ls, v, b, &other) || !plan_same_master(&first, &other, b))
+			return false;
+	}
+	return true;
+}
+
+static struct doc *copy_without(const struct doc *d, const char *const *keys, size_t n,
+				struct arena *a)
+{
+	struct doc *copy = doc_new(a, DOC_TABLE);
+
+	for (size_t i = 0; d && i < d->table.n; i++) {
+		size_t k = 0;
+
+		while (k < n && !str_is(d->table.v[i].key, keys[k]))
+			k++;
+		if (k == n)
+			doc_set(a, copy, d->table.v[i].key, doc_copy(a, d->table.v[i].value));
+	}
+	return copy;
+}
+
+/* What the other master gets: everything but the caller's credentials. */
+static struct doc *suite_there(const struct live_suite *ls, struct arena *a)
+{
+	static const char *const own[] = {"submissions", "client_away"}, *const secret[] = {
+										 "credentials"};
+	struct doc *d = copy_without(ls->request, own, 2, a), *list = doc_new(a, DOC_ARRAY);
+	const struct doc *given = doc_array(ls->request, "submissions");
+	struct str client = doc_str(ls->request, "client_away", STR(""));
+
+	for (size_t i = 0; i < given->array.n; i++)
+		doc_append(a, list, copy_without(given->array.v[i], secret, 1, a));
+	doc_set(a, d, STR("submissions"), list);
+	if (client.n)
+		doc_set(a, d, STR("client"), doc_new_str(a, client));
+	return d;
+}
+
+/* The archives of all submissions, behind those of the first: they are kept and sent with the run. */
+static struct doc *all_data(const struct live_suite *ls, struct arena *a)
+{
+	const struct doc *given = doc_array(ls->request, "submissions");
+	const struct doc *own = doc_array(submission_of(ls, 0), "data");
+	struct doc *list = own ? doc_copy(a, own) : doc_new(a, DOC_ARRAY);
+
+	for (size_t i = 0; i < given->array.n; i++) {
+		const struct doc *data = doc_array(given->array.v[i], "data");
+		struct str source = doc_str(given->array.v[i], "source_sha256", STR(""));
+		struct doc *entry = doc_new(a, DOC_TABLE), *sums = doc_new(a, DOC_ARRAY);
+
+		for (size_t k = 0; data && k < data->array.n; k++)
+			doc_append(a, list, doc_copy(a, data->array.v[k]));
+		if (!source.n)
+			continue;
+		doc_append(a, sums, doc_new_str(a, source));
+		doc_set(a, entry, STR("sha256"), sums);
+		doc_append(a, list, entry);
+	}
+	return list;
+}
+
+/* The job of the first variant, for what the machine needs; its limits are those of each run, not of the suite. */
+static struct doc *job_of_carrier(const struct live_suite *ls, struct arena *a)
+{
+	static const char *const limits[] = {"max_runtime", "max_cost", "on_finish", "stall"};
+	struct doc *job;
+
+	if (suite_apply(&ls->plan, &ls->plan.variants[0], doc_table(submission_of(ls, 0), "job"), a,
+			&job, &(struct err){0}) < 0)
+		return NULL;
+	job = copy_without(job, limits, sizeof(limits) / sizeof(limits[0]), a);
+	doc_set(a, job, STR("name"), doc_new_str(a, str_from(ls->plan.name)));
+	return job;
+}
+
+struct doc *carrier_submission(const struct live_suite *ls, struct arena *a)
+{
+	const struct doc *first = submission_of(ls, 0);
+
+	if (!share_a_machine(ls, a))
+		return NULL;
+	struct doc *body = doc_copy(a, first), *facts = doc_copy(a, doc_table(first, "facts"));
+	struct doc *job = job_of_carrier(ls, a);
+
+	if (!job)
+		return NULL;
+	doc_set(a, facts, STR("carries"), doc_new_bool(a, true));
+	doc_set(a, body, STR("facts"), facts);
+	doc_set(a, body, STR("job"), job);
+	doc_set(a, body, STR("data"), all_data(ls, a));
+	doc_set(a, body, STR("suite"), suite_there(ls, a));
+	doc_set(a, body, STR("run"), doc_new_str(a, str_from(ls->row.id)));
+	doc_set(a, body, STR("request_id"),
+		doc_new_str(a, str_from(arena_printf(a, "carrier-of-%s", ls->row.id))));
+	return strlen(doc_json_text(a, body)) < MOST_BYTES ? body : NULL;
+}
+
+/* ---- following it ---- */
+
+static void see_entry(struct live_suite *ls, struct live_run *lr, int index, const struct doc *d)
+{
+	struct str run = doc_str(d, "run", STR(""));
+	bool was_running = ls->core->entries[index].state == ENTRY_RUNNING;
+	struct suite_event ev = {
+		.kind = SUITE_SEEN,
+		.index = index,
+		.state = entry_state_named(doc_str(d, "state", STR(""))),
+		.attempt = (int)doc_int(d, "attempt", 1),
+		.micro = (int64_t)llround(doc_num(d, "cost_usd", 0) * 1e6),
+	};
+
+	if (ev.state == ENTRY_STATES)
+		return;
+	snprintf(ev.text, sizeof(ev.text), "%.*s", STR_ARG(doc_str(d, "cause", STR(""))));
+	if (run.n && (!ls->runs[index] || !str_is(run, ls->runs[index]))) {
+		free(ls->runs[index]);
+		ls->runs[index] = xstrndup(run.p, run.n);
+		suite_link_run(ls, index);
+	}
+	suite_event(ls, &ev);
+	/* Commands about a run find the master that has it. */
+	if (lr && ls->runs[index] && ev.state == ENTRY_RUNNING && !was_running)
+		handover_write_context(lr, ls->runs[index]);
+	else if (ls->runs[index] && was_running && ev.state != ENTRY_RUNNING)
+		handover_remove_context(ls->m, ls->runs[index]);
+}
+
+static void see(struct live_suite *ls, struct live_run *lr, const struct doc *suite)
+{
+	const struct doc *variants = doc_array(suite, "variants");
+
+	ls->closed_there = doc_int(suite, "exit_code", -1) >= 0;
+	snprintf(ls->there, sizeof(ls->there), "%.*s", STR_ARG(doc_str(suite, "state", STR(""))));
+	for (int v = 0; variants && v < ls->plan.n && (size_t)v < variants->array.n; v++) {
+		const struct doc *runs = doc_array(variants->array.v[v], "runs");
+
+		for (int r = 0; runs && r < (int)ls->plan.runs.repeats && (size_t)r < runs->array.n;
+		     r++)
+			see_entry(ls, lr, suite_entry_of(ls, v, r), runs->array.v[r]);
+	}
+}
+
+static struct live_suite *suite_away(const struct master *m, const char *run)
+{
+	struct live_suite *ls = suites_active_named(m->suites, run);
+
+	return ls && ls->core->away ? ls : NULL;
+}
+
+void carrier_seen(struct live_run *lr, const struct doc *suite)
+{
+	struct live_suite *ls = suite_away(lr->m, lr->row.id);
+
+	if (ls)
+		see(ls, lr, suite);
+}
+
+/* ---- taking it back ---- */
+
+/* The runs of a suite whose carrier has ended are taken in one after the other; then it is back. */
+struct coming_back {
+	struct master *m;
+	struct arena *a;
+	const char *suite, *url, *credentials;
+	bool closed;
+	int next;
+};
+
+static void take_next(struct coming_back *b);
+
+static void end_coming_back(struct coming_back *b)
+{
+	struct suite_event ev = {.kind = SUITE_BACK, .closed = b->closed};
+	struct live_suite *ls = suite_away(b->m, b->suite);
+	struct live_run *lr =
+		live_run_find(b->m, str_from(b->suite), b->a, NULL, NULL, &(struct err){0});
+
+	if (lr) {
+		ev.verdict = lr->core->verdict;
+		ev.err_kind = lr->core->cause.kind;
+		snprintf(ev.text, sizeof(ev.text), "%s", lr->core->cause.text);
+		live_run_done(lr);
+	}
+	for (int i = 0; ls && i < ls->core->n; i++)
+		if (ls->runs[i])
+			handover_remove_context(b->m, ls->runs[i]);
+	if (ls)
+		suite_event(ls, &ev);
+	arena_free(b->a);
+	free(b);
+}
+
+static void taken(void *ctx, const struct err *err)
+{
+	struct coming_back *b = ctx;
+
+	if (err->kind == ERR_CANCELLED) { /* the next master goes on */
+		arena_free(b->a);
+		free(b);
+		return;
+	}
+	if (err->kind != ERR_NONE)
+		log_warn("suite %s: a run was not taken in: %s", b->suite, err->msg);
+	take_next(b);
+}
+
+static void take_next(struct coming_back *b)
+{
+	const struct live_suite *ls = suite_away(b->m, b->suite);
+
+	while (ls && b->next < ls->core->n && !ls->runs[b->next])
+		b->next++;
+	if (!ls || b->next >= ls->core->n) {
+		end_coming_back(b);
+		return;
+	}
+	const struct import_source from = {
+		.run = ls->runs[b->next++], .url = b->url, .credentials = b->credentials};
+
+	import_start(b->m, &from, taken, b);
+}
+
+/* The state that the other master has left; NULL: none. */
+static struct doc *read_state(const struct master *m, const char *suite, struct arena *a)
+{
+	CLEANUP(freep)
+	char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/" SUITE_STATE_FILE, m->home, suite);
+	CLEANUP(buf_release) struct buf text = {0};
+	struct doc *d;
+
+	buf_init(&text, STATE_MAX);
+	if (file_read(path, &text, &(struct err){0}) < 0 ||
+	    json_parse_limited(arena_str(a, buf_str(&text)), STATE_MAX, PLAN_MAX_VALUES, a, &d,
+			       NULL) < 0)
+		return NULL;
+	return d;
+}
+
+void carrier_came_back(struct master *m, const char *run)
+{
+	struct live_suite *ls = suite_away(m, run);
+	struct coming_back *b;
+
+	if (!ls || ls->returns || !m->pools)
+		return;
+	b = xcalloc(1, sizeof(*b));
+	ls->returns = true;
+	*b = (struct coming_back){.m = m, .a = arena_new()};
+	b->suite = arena_strdup(b->a, run);
+	const struct doc *state = read_state(m, run, b->a);
+	struct live_run *lr = live_run_find(m, str_from(run), b->a, NULL, NULL, &(struct err){0});
+	const struct doc *secret = doc_table(submission_of(ls, 0), "credentials");
+
+	if (state)
+		see(ls, NULL, state);
+	b->closed = ls->closed_there;
+	b->credentials = secret ? doc_json_text(b->a, secret) : NULL;
+	if (lr) {
+		const char *url = plan_results(&lr->plan, b->a).url;
+
+		b->url = url ? arena_strdup(b->a, url) : NULL;
+		live_run_done(lr);
+	}
+	if (b->url)
+		take_next(b);
+	else
+		end_coming_back(b);
+}
+
+/* ---- on the machine ---- */
+
+struct live_run *carrier_of(const struct master *m, const char *suite)
+{
+	struct live_run *lr = map_get(m->runs, str_from(suite));
+
+	return lr && lr->plan.carries && !lr->plan.hands_over && !lr->ended ? lr : NULL;
+}
+
+int carrier_take(struct live_run *lr, const struct doc *body, struct arena *a,
+		 const char **ret_details, struct err *err)
+{
+	const struct doc *suite = doc_table(body, "suite");
+	struct live_suite *ls;
+	bool is_new;
+
+	if (!suite)
+		return err_set(err, ERR_INVALID, "'suite' must be a table");
+	return suites_submit_as(lr->m->suites, suite, lr->row.id, a, &ls, &is_new, ret_details,
+				err);
+}
+
+bool carrier_run_id_ok(const struct master *m, struct str id)
+{
+	struct str of = layout_carrier_of(id);
+	CLEANUP(freep) char *suite = xstrndup(of.n ? of.p : "", of.n);
+
+	return of.n && carrier_of(m, suite) != NULL;
+}
+
+/* The machine is paid by the carrier alone: without age_ms (plan_adopt()). */
+static struct doc *adopted(const struct live_run *carrier, struct arena *a)
+{
+	static const char *const age[] = {"age_ms"};
+	const struct doc *given = doc_array(carrier->facts, "adopted");
+	struct doc *list = doc_new(a, DOC_ARRAY);
+
+	for (size_t i = 0; given && i < given->array.n; i++)
+		doc_append(a, list, copy_without(given->array.v[i], age, 1, a));
+	return list;
+}
+
+void carrier_adapt(const struct live_suite *ls, int index, int attempt, struct arena *a,
+		   struct doc *body)
+{
+	static const char *const at[] = {"at"};
+	const struct live_run *carrier = carrier_of(ls->m, ls->row.id);
+
+	if (!carrier)
+		return;
+	struct doc *facts = copy_without(doc_table(body, "facts"), at, 1, a);
+	const char *id = attempt > 1 ? arena_printf(a, "%s-%d.%d", ls->row.id, index + 1, attempt)
+				     : arena_printf(a, "%s-%d", ls->row.id, index + 1);
+
+	doc_set(a, facts, STR("adopted"), adopted(carrier, a));
+	doc_set(a, body, STR("facts"), facts);
+	doc_set(a, body, STR("run"), doc_new_str(a, str_from(id)));
+}
+
+void carrier_cancel_suite(struct live_run *lr, bool hurry)
+{
+	struct live_suite *ls = suites_active_named(lr->m->suites, lr->row.id);
+	struct suite_event ev = {.kind = SUITE_CANCEL, .hurry = hurry};
+
+	if (!ls) {
+		carrier_suite_ended(lr->m, lr->row.id);
+		return;
+	}
+	snprintf(ev.text, sizeof(ev.text), "cancelled");
+	suite_event(ls, &ev);
+}
+
+static int write_state(const struct live_run *lr, const struct live_suite *ls, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(lr->dir, SUITE_STATE_FILE);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, STATE_MAX);
+	suite_to_json(ls, false, &text);
+	buf_addc(&text, '\n');
+	return file_write_atomic(path, buf_str(&text), 0600, true, err);
+}
+
+static void end_carrier(struct live_run *lr, const struct core_suite *s)
+{
+	struct event ev = {.kind = EV_CARRIED, .verdict = VERDICT_SUCCEEDED};
+
+	if (s->phase == SUITE_CANCELLED) {
+		ev.verdict = VERDICT_CANCELLED;
+		ev.err_kind = ERR_CANCELLED;
+		snprintf(ev.text, sizeof(ev.text), "%s", *s->cause ? s->cause : "cancelled");
+	} else if (s->phase == SUITE_FAILED) {
+		ev.verdict = VERDICT_FAILED;
+		ev.err_kind = s->too_dear ? s->kind : ERR_NONE;
+		if (s->too_dear)
+			snprintf(ev.text, sizeof(ev.text), "%s", s->cause);
+		else
+			snprintf(ev.text, sizeof(ev.text), "%d of %d runs have not succeeded",
+				 s->n - s->count[ENTRY_SUCCEEDED], s->n);
+	}
+	run_event(lr, &ev);
+}
+
+void carrier_suite_ended(struct master *m, const char *suite)
+{
+	struct live_run *lr = carrier_of(m, suite);
+	struct err err = {0};
+
+	if (!lr)
+		return;
+	struct live_suite *ls = suites_find(m->suites, str_from(suite), &err);
+
+	if (!ls) {
+		struct event ev = {
+			.kind = EV_CARRIED, .verdict = VERDICT_FAILED, .err_kind = err.kind};
+
+		snprintf(ev.text, sizeof(ev.text), "its suite cannot be read: %.200s", err.msg);
+		run_event(lr, &ev);
+		return;
+	}
+	if (write_state(lr, ls, &err) < 0)
+		log_warn("suite %s: %s", suite, err.msg);
+	end_carrier(lr, ls->core);
+	live_suite_done(ls);
+}
+
+/* ---- when a master starts ---- */
+
+static void check_carrier(struct master *m, const struct live_run *lr)
+{
+	if (lr->plan.carries && !lr->plan.hands_over && !lr->ended &&
+	    !suites_active_named(m->suites, lr->row.id))
+		carrier_suite_ended(m, lr->row.id);
+}
+
+void carriers_check(struct master *m)
+{
+	struct str id;
+	void *value;
+
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
+		check_carrier(m, value);
+	for (size_t i = 0; i < suites_active(m->suites); i++) {
+		const struct live_suite *ls = suites_at(m->suites, i);
+
+		if (ls->core->away && !map_get(m->runs, str_from(ls->row.id)) &&
+		    !import_goes_on(m, ls->row.id))
+			carrier_came_back(m, ls->row.id);
+	}
+}

@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * suite_carrier - a suite that is with a master on a machine made for it, and the run that carries it there.
+ *
+ * If all runs of a suite would be handed to a master on the same kind of machine, there is one such machine for the
+ * whole suite.  It belongs to a run with the id of the suite, the carrier, which is handed over as any other
+ * (handover.h), with the suite in its submission.  Here the suite is away meanwhile (core/suite.h); the other master has
+ * it as a suite of its own, under the same id, and its runs are called <suite>-<entry>: so their tags tell whose they
+ * are (driver.sweep).  When that suite has ended, its state is left in the carrier's directory (SUITE_STATE_FILE), with
+ * whose copy it comes back; the copies of its runs are taken in then.
+ */
+#include <stdbool.h>
+
+#include "base/str.h"
+
+struct arena;
+struct doc;
+struct err;
+struct live_run;
+struct live_suite;
+struct master;
+
+#define SUITE_STATE_FILE "suite.json"
+
+/* ---- where the suite was started ---- */
+
+/* The submission of a carrier for the suite; NULL: it stays here. */
+struct doc *carrier_submission(const struct live_suite *ls, struct arena *a);
+/* How the suite of this carrier stands, as the other master shows it. */
+void carrier_seen(struct live_run *lr, const struct doc *suite);
+/* The carrier has ended here, and its results are taken in, or never will be: its suite comes back.  Other runs are
+ * ignored. */
+void carrier_came_back(struct master *m, const char *run);
+
+/* ---- where the suite is ---- */
+
+/* The active run that carries this suite here; NULL: none. */
+struct live_run *carrier_of(const struct master *m, const char *suite);
+/* The run is there, its suite is to be. */
+int carrier_take(struct live_run *lr, const struct doc *body, struct arena *a,
+		 const char **ret_details, struct err *err);
+/* Is this the id of a run of a suite that is carried here? */
+bool carrier_run_id_ok(const struct master *m, struct str id);
+/* Turns the submission of an entry of a carried suite into one for this machine. */
+void carrier_adapt(const struct live_suite *ls, int index, int attempt, struct arena *a,
+		   struct doc *body);
+/* FX_CANCEL_CARRIED */
+void carrier_cancel_suite(struct live_run *lr, bool hurry);
+/* The suite has ended and its files are written. */
+void carrier_suite_ended(struct master *m, const char *suite);
+
+/* When the master starts, after handover_check(): what ended while no master was there. */
+void carriers_check(struct master *m);
