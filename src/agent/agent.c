@@ -287,6 +287,10 @@ int agent_main(const char *node_dir)
 		link_init(&a);
 		agent_wake(&a);
 		loop_run(a.loop);
+		/* As the first process of a pod its end is the pod's: one that is evicted has not done its work, and is
+		 * replaced only if it has failed. */
+		if (a.leave == LEAVE_NOW && getpid() == 1)
+			rc = 128 + SIGTERM;
 	}
 	end(&a);
 	return rc;

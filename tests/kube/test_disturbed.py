@@ -47,7 +47,7 @@ def test_a_node_that_is_drained(here, cluster, namespace):
             ended = here.ends(run)
             assert ended["verdict"] == "failed" and words in ended["cause"], ended["cause"]
         wait_for(lambda: node_of(here, moves, "worker-0")["state"] == "running" and not pods_of(namespace, moves, "worker").keys() & before.keys(),
-                 "another pod", SECONDS)
+                 "another pod", SECONDS)  # the agent of the old one has not ended as if all were done
         moved, = pods_of(namespace, moves, "worker").values()
         assert moved["spec"]["nodeName"] != "node3"
         namespace.kubectl("exec", moved["metadata"]["name"], "--", "touch", "/tmp/go")

@@ -88,6 +88,7 @@ def kubeconfig(user, **changes):
     return str(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes, options, words, code", [
     ({"current-context": "nowhere"}, (), "nowhere", 2),
     ({}, ("--kube-context", "nobody"), "nobody", 2),
