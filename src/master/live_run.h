@@ -111,9 +111,9 @@ struct live_run {
 	struct list in_round;
 	/* the request that submitted the run, answered when the run is stored */
 	struct http_exchange *answer;
-	int64_t last_seq;    /* sequence number of its newest event */
+	int64_t last_seq; /* sequence number of its newest event */
 	int64_t events_kept; /* ... of the last one written for events.jsonl; 0: none since it was loaded */
-	uint64_t changes;    /* counts changes of its nodes */
+	uint64_t changes; /* counts changes of its nodes */
 	/* the last delta sent to watchers contains the changes up to this one */
 	uint64_t deltas_upto;
 	int64_t deltas_ms;  /* when that delta was sent, on clock_boot_ms() */

@@ -86,8 +86,7 @@ static int append_events(struct live_run *lr, int64_t slices, struct err *err)
 static int write_events(struct live_run *lr, struct err *err)
 {
 	CLEANUP(freep)
-	char *part = path_join(lr->dir, EVENTS_PART),
-	     *path = path_join(lr->dir, EVENTS);
+	char *part = path_join(lr->dir, EVENTS_PART), *path = path_join(lr->dir, EVENTS);
 
 	if (append_events(lr, INT64_MAX, err) == 0) {
 		if (rename(part, path) == 0)

@@ -49,7 +49,8 @@ static void the_path_of_the_program_is_that_of_the_other_node(void **state)
 {
 	struct fake *f = *state;
 
-	start(f, RSH " h orted -mca agent '\"'" RSH "'\" -mca other '" RSH " </dev/null; sleep 600");
+	start(f,
+	      RSH " h orted -mca agent '\"'" RSH "'\" -mca other '" RSH " </dev/null; sleep 600");
 	assert_string_equal(fake_str(fake_wait(f, FRAME_EXEC_ASK), "command"),
 			    "orted -mca agent \"$REGATTA_RSH\" -mca other $REGATTA_RSH");
 }
