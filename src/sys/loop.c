@@ -4,15 +4,11 @@
  * A round is: the "soon" calls, one pass of libevent, the timers that are due, the after-round hooks.
  * Timers use CLOCK_BOOTTIME through one timerfd, so that leases also expire while a laptop is
  * suspended.  The timerfd is armed at most once per round, and only if it would fire too late.
- *
- * With LOOP_CROWD descriptors or more, rounds that have to wait begin LOOP_CROWD_US apart at least: what
- * comes meanwhile is one round, and not a wakeup each (docs/adr/0021).
  */
 #include "sys/loop.h"
 
 #include <stdlib.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -47,9 +43,7 @@ struct loop {
 	VEC(struct loop_call) after;
 	struct loop_signal *signals;
 	void *scratch;
-	int costly;	   /* steps of this round, up to LOOP_COSTLY */
-	int ios;	   /* struct loop_io */
-	int64_t waited_us; /* when the last round that had to wait began */
+	int costly; /* steps of this round, up to LOOP_COSTLY */
 	bool stop;
 };
 
@@ -62,7 +56,6 @@ struct loop_timer {
 };
 
 struct loop_io {
-	struct loop *loop;
 	struct event *read, *write;
 	loop_io_fn fn;
 	void *ctx;
@@ -283,17 +276,6 @@ static bool prepare_wait(struct loop *l, int max_wait_ms)
 	return false;
 }
 
-static void let_gather(struct loop *l)
-{
-	int64_t left = l->ios < LOOP_CROWD ? 0 : l->waited_us + LOOP_CROWD_US - clock_boot_us();
-
-	/* A signal may cut it short. */
-	if (left > 0)
-		nanosleep(&(struct timespec){.tv_nsec = left * 1000}, NULL);
-	if (l->ios >= LOOP_CROWD)
-		l->waited_us = clock_boot_us();
-}
-
 static void run_soon(struct loop *l)
 {
 	struct loop_call *v = l->soon.v;
@@ -315,8 +297,6 @@ void loop_round(struct loop *l, int max_wait_ms)
 	l->costly = 0;
 	if (prepare_wait(l, max_wait_ms))
 		flags |= EVLOOP_NONBLOCK;
-	else
-		let_gather(l);
 	if (event_base_loop(l->base, flags) < 0)
 		abort(); /* epoll itself failed: the state of the loop is unknown */
 	run_soon(l);
@@ -358,10 +338,8 @@ struct loop_io *loop_io_new(struct loop *l, int fd, int events, loop_io_fn fn, v
 {
 	struct loop_io *io = xcalloc(1, sizeof(*io));
 
-	io->loop = l;
 	io->fn = fn;
 	io->ctx = ctx;
-	l->ios++;
 	io->read = event_new(l->base, fd, EV_READ | EV_PERSIST, io_ready, io);
 	io->write = event_new(l->base, fd, EV_WRITE | EV_PERSIST, io_ready, io);
 	if (!io->read || !io->write)
@@ -389,7 +367,6 @@ struct loop_io *loop_io_free(struct loop_io *io)
 {
 	if (!io)
 		return NULL;
-	io->loop->ios--;
 	event_free(io->read);
 	event_free(io->write);
 	free(io);

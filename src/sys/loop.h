@@ -39,8 +39,6 @@ struct loop_timer *loop_timer_free(
 
 /* Level-triggered.  The descriptor stays the caller's. */
 struct loop_io *loop_io_new(struct loop *l, int fd, int events, loop_io_fn fn, void *ctx);
-#define LOOP_CROWD 1000				  /* so many: rounds that have to wait ... */
-#define LOOP_CROWD_US 1000			  /* ... begin so far apart at least */
 void loop_io_set(struct loop_io *io, int events); /* 0 = pause */
 struct loop_io *loop_io_free(struct loop_io *io); /* safe inside its own callback */
 

@@ -441,51 +441,6 @@ static void costly_steps_are_spread_over_rounds(void **state)
 	}
 }
 
-static void count_io(void *ctx, int fd, int events)
-{
-	(void)fd;
-	(void)events;
-	count(ctx);
-}
-
-/* Rule: with very many descriptors, what comes within LOOP_CROWD_US is one round; a round that must not wait does not. */
-static void a_crowd_is_served_in_rounds_that_are_apart(void **state)
-{
-	struct trace t = {.loop = *state}, u = {.loop = *state};
-	static struct loop_io *crowd[LOOP_CROWD];
-	int fds[2], rounds = 10;
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	assert_int_equal(write(fds[1], "x", 1), 1);
-	t.io = loop_io_new(t.loop, fds[0], LOOP_READ, count_io, &t); /* always ready */
-	for (size_t i = 0; i < COUNT(crowd); i++)
-		crowd[i] = loop_io_new(t.loop, fds[0], 0, count_io, &u);
-	loop_round(t.loop, 1000);
-	int64_t start = clock_boot_us();
-
-	for (int i = 0; i < rounds; i++)
-		loop_round(t.loop, 1000);
-	assert_true(clock_boot_us() - start >= (int64_t)(rounds - 1) * LOOP_CROWD_US);
-	assert_int_equal(t.calls, rounds + 1);
-
-	/* The least of many: a loaded machine makes some take longer. */
-	int64_t least = INT64_MAX;
-
-	for (int i = 0; i < 100; i++) {
-		start = clock_boot_us();
-		loop_soon(t.loop, count, &u);
-		loop_round(t.loop, 1000);
-		least = clock_boot_us() - start < least ? clock_boot_us() - start : least;
-	}
-	assert_true(least < LOOP_CROWD_US / 2);
-	assert_int_equal(u.calls, 100);
-	loop_io_free(t.io);
-	for (size_t i = 0; i < COUNT(crowd); i++)
-		loop_io_free(crowd[i]);
-	close(fds[0]);
-	close(fds[1]);
-}
-
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -504,7 +459,6 @@ int main(void)
 		T(what_soon_adds_belongs_to_the_next_round),
 		T(a_signal_arrives_on_the_loop),
 		T(costly_steps_are_spread_over_rounds),
-		T(a_crowd_is_served_in_rounds_that_are_apart),
 		T(the_scratch_buffer_is_one_and_whole),
 	};
 
