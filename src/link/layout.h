@@ -82,6 +82,7 @@ static inline struct str layout_carrier_of(struct str run)
 
 	while (n > 0 && (run.p[n - 1] == '.' || (run.p[n - 1] >= '0' && run.p[n - 1] <= '9')))
 		n--;
-	return n == run.n || n < 2 || run.p[n - 1] != '-' ? (struct str){0}
-							  : (struct str){run.p, n - 1};
+	if (n == run.n || n < 2 || run.p[n - 1] != '-')
+		return (struct str){0};
+	return (struct str){run.p, n - 1};
 }

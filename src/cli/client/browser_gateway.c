@@ -215,26 +215,27 @@ static void pass_headers(struct passage *p)
 static void ask_done(void *arg, enum err_kind how)
 {
 	struct passage *p = arg;
+	struct http_exchange *x = p->x;
 
 	p->busy = false;
-	if (!p->x) {
+	if (!x) {
 		passage_free(p);
 		return;
 	}
 	if (how != ERR_NONE || p->rc < 0) {
-		refuse(p->x, 502, &p->err);
+		refuse(x, 502, &p->err);
 		passage_free(p);
 		return;
 	}
 	pass_headers(p);
 	if (p->ans.status / 100 != 2) {
 		p->whole = true;
-		http_reply(p->x, p->ans.status, p->ans.type, buf_str(&p->ans.body));
+		http_reply(x, p->ans.status, p->ans.type, buf_str(&p->ans.body));
 		passage_free(p);
 		return;
 	}
 	p->busy = true; /* a browser that has left is told of at once */
-	http_stream_begin(p->x, p->ans.status, p->ans.type, browser_left, p);
+	http_stream_begin(x, p->ans.status, p->ans.type, browser_left, p);
 	if (p->x)
 		read_more(p);
 	else
