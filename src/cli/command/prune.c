@@ -233,8 +233,12 @@ int command_prune(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};
-	struct prune p = {
-		.api = &api, .a = a, .dry = call_flag(c, "dry-run"), .now_ms = clock_wall_ms()};
+	CLEANUP(map_freep) struct map *in_suites = map_new();
+	struct prune p = {.api = &api,
+			  .a = a,
+			  .in_suites = in_suites,
+			  .dry = call_flag(c, "dry-run"),
+			  .now_ms = clock_wall_ms()};
 	struct doc *root;
 	struct err err;
 
@@ -242,8 +246,6 @@ int command_prune(const struct cli_call *c)
 		return cli_fail(&err);
 	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
-	CLEANUP(map_freep) struct map *in_suites = p.in_suites = map_new();
-
 	/* The runs first: what a suite has started since is not among them. */
 	if (api_get_doc(&api, "/api/v1/runs?state=all&limit=0", a, &root, &err) < 0 ||
 	    find_suites(&p, &err) < 0)
