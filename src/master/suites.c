@@ -65,6 +65,7 @@ static void live_suite_free(struct live_suite *ls)
 	free(ls->runs);
 	core_suite_free(ls->core);
 	suite_effects_release(&ls->fx);
+	suite_effects_release(&ls->saved);
 	suite_effects_release(&ls->due);
 	free(ls->dir);
 	arena_free(ls->arena);
@@ -341,11 +342,21 @@ static int save_one(struct live_suite *ls, struct err *err)
 	return store_suite_ended(st, ls->row.no, ls->row.ended_ms, err);
 }
 
+/* What runs tell it between the commit and suites_hand_out() belongs to the next round. */
 int suites_save(struct suites *s, struct err *err)
 {
-	for (size_t i = 0; i < s->v.n; i++)
-		if (s->v.v[i]->in_round && save_one(s->v.v[i], err) < 0)
+	for (size_t i = 0; i < s->v.n; i++) {
+		struct live_suite *ls = s->v.v[i];
+
+		if (!ls->in_round)
+			continue;
+		if (save_one(ls, err) < 0)
 			return -1;
+		ls->in_round = false;
+		ls->is_saved = true;
+		ls->saved = ls->fx;
+		ls->fx = (struct suite_effects){0};
+	}
 	return 0;
 }
 
@@ -375,12 +386,13 @@ void suites_hand_out(struct suites *s)
 
 	for (size_t i = 0; i < s->v.n; i++) {
 		struct live_suite *ls = s->v.v[i];
-		struct suite_effects fx = ls->fx;
+		struct suite_effects fx = ls->saved;
 
-		if (!ls->in_round)
+		due |= ls->in_round; /* the loop goes round again, and saves it */
+		if (!ls->is_saved)
 			continue;
-		ls->in_round = false;
-		ls->fx = (struct suite_effects){0};
+		ls->is_saved = false;
+		ls->saved = (struct suite_effects){0};
 		if (ls->answer)
 			reply_stored(ls);
 		due |= suite_effects_take(ls, &fx);

@@ -32,14 +32,15 @@ struct live_suite {
 	struct arena *arena; /* owns row, plan and request */
 	struct suite plan;
 	struct core_suite *core;
-	struct suite_effects fx;  /* of this round */
-	struct suite_effects due; /* committed, not carried out yet */
-	char **runs;		  /* per entry: id of its last run; NULL: none */
+	struct suite_effects fx;    /* of this round */
+	struct suite_effects saved; /* of the one that is being committed */
+	struct suite_effects due;   /* committed, not carried out yet */
+	char **runs;		    /* per entry: id of its last run; NULL: none */
 	char *dir;
 	struct doc *request; /* what was submitted; NULL: it was loaded for reading */
 	/* answered when the suite is stored */
 	struct http_exchange *answer;
-	bool in_round, ended;
+	bool in_round, is_saved, ended;
 	bool returns;	   /* it is away, and its results are being taken in */
 	char there[16];	   /* its state at the master that has it; "": not known */
 	bool closed_there; /* that master has ended it, as it was last told */

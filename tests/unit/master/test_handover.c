@@ -652,6 +652,20 @@ static void a_suite_whose_master_is_lost_comes_back_without_what_ran(void **stat
 	assert_false(rig_exists(h->r, "master") || has_context(h, "s-2"));
 }
 
+/* Nothing ran there, so there are no results to take in before it is back. */
+static void a_suite_that_the_other_master_refuses_has_ended_in_the_store_too(void **state)
+{
+	struct handed *h = *state;
+
+	h->other.post_status = 400;
+	submit_suite(h, "");
+	rig_until(h->r, !the_suite(h));
+	assert_int_equal(rig_stored(h->r, "SELECT phase FROM suite"), SUITE_FAILED);
+	assert_int_equal(rig_stored(h->r, "SELECT away FROM suite"), 0);
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM suite WHERE ended_ms > 0"), 1);
+	assert_false(rig_exists(h->r, "master"));
+}
+
 static void variants_that_need_different_things_have_masters_of_their_own(void **state)
 {
 	struct handed *h = *state;
@@ -766,6 +780,7 @@ int main(void)
 		handed_test(a_suite_has_one_master_which_gets_all_of_it_but_no_credentials),
 		handed_test(a_cancel_of_the_suite_reaches_the_master_that_has_it),
 		handed_test(a_suite_whose_master_is_lost_comes_back_without_what_ran),
+		handed_test(a_suite_that_the_other_master_refuses_has_ended_in_the_store_too),
 		handed_test(variants_that_need_different_things_have_masters_of_their_own),
 		handed_test(the_runs_of_a_suite_share_the_machine_which_its_carrier_pays),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
