@@ -165,14 +165,31 @@ static int choose_id(struct live_run *lr, struct err *err)
 	return err_set(err, ERR_CONFLICT, "no free name for '%s'", lr->job->name);
 }
 
-/* The id that a run has with the master that handed it over; else one is chosen. */
-static int take_id(struct live_run *lr, struct str given, struct err *err)
+/* Has a run exactly this id?  That of an entry of a suite may be the beginning of another's. */
+static int find_id(const struct live_run *lr, struct str id, bool *ret, struct err *err)
 {
-	size_t name = strlen(lr->job->name);
+	struct run_row row = {.id = ""};
 	struct err why = {0};
 	const char **ids;
 	int64_t no;
 	size_t n;
+	int rc = store_run_find(lr->m->store, id, lr->arena, &no, &ids, &n, &why);
+
+	if (rc < 0 && why.kind != ERR_NOT_FOUND && why.kind != ERR_CONFLICT) {
+		*err = why;
+		return -1;
+	}
+	if (rc == 0 && store_run_get(lr->m->store, no, lr->arena, &row, err) < 0)
+		return -1;
+	*ret = str_is(id, row.id);
+	return 0;
+}
+
+/* The id that a run has with the master that handed it over; else one is chosen. */
+static int take_id(struct live_run *lr, struct str given, struct err *err)
+{
+	size_t name = strlen(lr->job->name);
+	bool taken;
 
 	if (!given.n)
 		return choose_id(lr, err);
@@ -183,8 +200,9 @@ static int take_id(struct live_run *lr, struct str given, struct err *err)
 	     given.p[name] != '-' || strspn(given.p + name + 1, "abcdefghijklmnopqrstuvwxyz") != 4))
 		return err_set(err, ERR_INVALID, "'run': '%.*s' is no id of a run of job '%s'",
 			       STR_ARG(given), lr->job->name);
-	if (store_run_find(lr->m->store, given, lr->arena, &no, &ids, &n, &why) == 0 ||
-	    why.kind == ERR_CONFLICT)
+	if (find_id(lr, given, &taken, err) < 0)
+		return -1;
+	if (taken)
 		return err_set(err, ERR_CONFLICT, "there is a run '%.*s' already", STR_ARG(given));
 	lr->row.id = arena_str(lr->arena, given).p;
 	return 0;

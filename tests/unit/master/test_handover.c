@@ -754,6 +754,31 @@ static void a_carrier_whose_suite_has_ended_is_ended_by_the_next_master(void **s
 			 VERDICT_FAILED);
 }
 
+/* The id of an entry may be the beginning of that of another, which was made before. */
+static void a_run_of_a_suite_may_have_the_beginning_of_the_id_of_another(void **state)
+{
+	static const struct {
+		const char *id;
+		int status;
+	} rows[] = {{"s-abcd-30", 201},
+		    {"s-abcd-3", 201},
+		    {"s-abcd-31", 201},
+		    {"s-abcd-3.2", 201},
+		    {"s-abcd-31", 409}};
+	struct handed *h = *state;
+
+	submit_suite_there(h);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CLEANUP(freep)
+		char *body = xasprintf("{\"request_id\":\"entry-0123456789-%zu\",\"run\":\"%s\","
+				       "\"job\":" JOB ",\"base_dir\":\"/\",\"client_env\":{},"
+				       "\"credentials\":%s,\"facts\":{" FACTS ADOPTED "}}",
+				       i, rows[i].id, h->s3.credentials);
+
+		assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs", body), rows[i].status);
+	}
+}
+
 #define handed_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -785,6 +810,7 @@ int main(void)
 		handed_test(the_runs_of_a_suite_share_the_machine_which_its_carrier_pays),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
 		handed_test(a_carrier_whose_suite_has_ended_is_ended_by_the_next_master),
+		handed_test(a_run_of_a_suite_may_have_the_beginning_of_the_id_of_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
