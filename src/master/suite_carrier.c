@@ -1,5 +1,6 @@
 #include "master/suite_carrier.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@
 #define MOST_BYTES                                                                                 \
 	(900u << 10) /* of a submission: the other master takes requests of up to 1 MiB */
 #define STATE_MAX (64u << 20)
+#define MOST_USD 1e9 /* of an entry */
 
 /* ---- making a carrier ---- */
 
@@ -168,19 +170,28 @@ struct doc *carrier_submission(const struct live_suite *ls, struct arena *a)
 
 /* ---- following it ---- */
 
+/* The id becomes the name of files. */
+static bool may_be_run(struct str id)
+{
+	return path_is_below(id) && id.p[0] != '.' && !memchr(id.p, '/', id.n);
+}
+
 static void see_entry(struct live_suite *ls, struct live_run *lr, int index, const struct doc *d)
 {
 	struct str run = doc_str(d, "run", STR(""));
+	int64_t attempt = doc_int(d, "attempt", 1);
+	double cost_usd = doc_num(d, "cost_usd", 0);
 	bool was_running = ls->core->entries[index].state == ENTRY_RUNNING;
 	struct suite_event ev = {
 		.kind = SUITE_SEEN,
 		.index = index,
 		.state = entry_state_named(doc_str(d, "state", STR(""))),
-		.attempt = (int)doc_int(d, "attempt", 1),
-		.micro = (int64_t)llround(doc_num(d, "cost_usd", 0) * 1e6),
+		.attempt = (int)attempt,
+		.micro = cost_usd >= 0 && cost_usd < MOST_USD ? llround(cost_usd * 1e6) : -1,
 	};
 
-	if (ev.state == ENTRY_STATES)
+	if (ev.state == ENTRY_STATES || attempt < 1 || attempt > INT_MAX || ev.micro < 0 ||
+	    (run.n && !may_be_run(run)))
 		return;
 	snprintf(ev.text, sizeof(ev.text), "%.*s", STR_ARG(doc_str(d, "cause", STR(""))));
 	if (run.n && (!ls->runs[index] || !str_is(run, ls->runs[index]))) {

@@ -666,6 +666,28 @@ static void a_suite_that_the_other_master_refuses_has_ended_in_the_store_too(voi
 	assert_false(rig_exists(h->r, "master"));
 }
 
+/* Rule: what the other master says goes into paths and into the store only if it can be meant. */
+static void an_entry_that_cannot_be_meant_is_passed_over(void **state)
+{
+	struct handed *h = *state;
+
+	suite_is_away(h);
+	h->other.suite =
+		"{\"state\":\"running\",\"variants\":[{\"runs\":[{\"state\":\"running\",\"attempt\":0,"
+		"\"run\":\"s-1\"}]},{\"runs\":[{\"state\":\"running\",\"attempt\":2,"
+		"\"run\":\"../s-3\",\"cost_usd\":-1}]}]}";
+	rig_until(h->r, strcmp(the_suite(h)->there, "running") == 0);
+	assert_int_equal(h->r->m.exit_code, 0);
+	assert_int_equal(the_suite(h)->core->entries[0].attempt, 1);
+	assert_int_equal(the_suite(h)->core->entries[1].attempt, 1);
+	h->other.suite =
+		"{\"state\":\"closing\",\"variants\":[{\"runs\":[{\"state\":\"running\",\"attempt\":1,"
+		"\"run\":\"../s-3\"}]}]}";
+	rig_until(h->r, strcmp(the_suite(h)->there, "closing") == 0);
+	assert_string_equal(the_suite(h)->runs[0], "s-1");
+	assert_false(has_context(h, "../s-3"));
+}
+
 static void variants_that_need_different_things_have_masters_of_their_own(void **state)
 {
 	struct handed *h = *state;
@@ -806,6 +828,7 @@ int main(void)
 		handed_test(a_cancel_of_the_suite_reaches_the_master_that_has_it),
 		handed_test(a_suite_whose_master_is_lost_comes_back_without_what_ran),
 		handed_test(a_suite_that_the_other_master_refuses_has_ended_in_the_store_too),
+		handed_test(an_entry_that_cannot_be_meant_is_passed_over),
 		handed_test(variants_that_need_different_things_have_masters_of_their_own),
 		handed_test(the_runs_of_a_suite_share_the_machine_which_its_carrier_pays),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
