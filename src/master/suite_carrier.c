@@ -436,7 +436,12 @@ static void end_carrier(struct live_run *lr, const struct core_suite *s)
 {
 	struct event ev = {.kind = EV_CARRIED, .verdict = VERDICT_SUCCEEDED};
 
-	if (s->phase == SUITE_CANCELLED) {
+	if (!suite_phase_is_final(s->phase)) {
+		ev.verdict = VERDICT_FAILED;
+		ev.err_kind = ERR_IO;
+		snprintf(ev.text, sizeof(ev.text),
+			 "its suite cannot go on: the log of its master says why");
+	} else if (s->phase == SUITE_CANCELLED) {
 		ev.verdict = VERDICT_CANCELLED;
 		ev.err_kind = ERR_CANCELLED;
 		snprintf(ev.text, sizeof(ev.text), "%s", *s->cause ? s->cause : "cancelled");

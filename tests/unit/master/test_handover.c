@@ -776,6 +776,22 @@ static void a_carrier_whose_suite_has_ended_is_ended_by_the_next_master(void **s
 			 VERDICT_FAILED);
 }
 
+/* The suite is in the store, but what was submitted is not there any more. */
+static void a_carrier_whose_suite_cannot_go_on_has_failed(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(freep)
+	char *request = xasprintf("%s/" LAYOUT_SUITES "/s-abcd/request.json", h->r->home);
+
+	submit_suite_there(h);
+	rig_crash(h->r);
+	assert_int_equal(unlink(request), 0);
+	assert_true(rig_start(h->r));
+	rig_until(h->r, !named(h, "s-abcd"));
+	assert_int_equal(rig_stored(h->r, "SELECT verdict FROM run WHERE id = 's-abcd'"),
+			 VERDICT_FAILED);
+}
+
 /* The id of an entry may be the beginning of that of another, which was made before. */
 static void a_run_of_a_suite_may_have_the_beginning_of_the_id_of_another(void **state)
 {
@@ -833,6 +849,7 @@ int main(void)
 		handed_test(the_runs_of_a_suite_share_the_machine_which_its_carrier_pays),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
 		handed_test(a_carrier_whose_suite_has_ended_is_ended_by_the_next_master),
+		handed_test(a_carrier_whose_suite_cannot_go_on_has_failed),
 		handed_test(a_run_of_a_suite_may_have_the_beginning_of_the_id_of_another),
 	};
 
