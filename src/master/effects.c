@@ -540,6 +540,7 @@ static void effect_do(struct live_run *lr, const struct effect *fx)
 		outputs_forget(lr);
 		run_write_files(lr);
 		handover_ended(lr);
+		carrier_run_ended(lr);
 		return;
 	}
 }

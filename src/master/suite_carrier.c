@@ -27,6 +27,7 @@
 #include "master/upkeep/suite_files.h"
 #include "plan/plan.h"
 #include "spec/job.h"
+#include "sys/loop.h"
 
 #define MOST_BYTES                                                                                 \
 	(900u << 10) /* of a submission: the other master takes requests of up to 1 MiB */
@@ -457,12 +458,34 @@ static void end_carrier(struct live_run *lr, const struct core_suite *s)
 	run_event(lr, &ev);
 }
 
+/* Cancels them, if asked to. */
+static bool has_active_runs(const struct master *m, const struct live_run *carrier)
+{
+	struct event ev = {.kind = EV_CANCEL, .hurry = carrier->core->hurry};
+	bool any = false;
+	struct str id;
+	void *value;
+
+	snprintf(ev.text, sizeof(ev.text), "its suite was stopped");
+	for (size_t i = 0; map_at(m->runs, &i, &id, &value);) {
+		struct live_run *lr = value;
+
+		if (lr->ended || !str_is(layout_carrier_of(id), carrier->row.id))
+			continue;
+		any = true;
+		if (carrier->core->cancel_asked)
+			run_event(lr, &ev);
+	}
+	return any;
+}
+
 void carrier_suite_ended(struct master *m, const char *suite)
 {
 	struct live_run *lr = carrier_of(m, suite);
 	struct err err = {0};
 
-	if (!lr)
+	/* Whoever made the machine ends it with the carrier, and takes all that the runs made for gone. */
+	if (!lr || has_active_runs(m, lr))
 		return;
 	struct live_suite *ls = suites_find(m->suites, str_from(suite), &err);
 
@@ -489,13 +512,28 @@ static void check_carrier(struct master *m, const struct live_run *lr)
 		carrier_suite_ended(m, lr->row.id);
 }
 
-void carriers_check(struct master *m)
+static void check_carriers(void *ctx)
 {
+	struct master *m = ctx;
 	struct str id;
 	void *value;
 
 	for (size_t i = 0; map_at(m->runs, &i, &id, &value);)
 		check_carrier(m, value);
+}
+
+void carrier_run_ended(const struct live_run *lr)
+{
+	struct str of = layout_carrier_of(str_from(lr->row.id));
+	CLEANUP(freep) char *suite = xstrndup(of.n ? of.p : "", of.n);
+
+	if (of.n && carrier_of(lr->m, suite) && !suites_active_named(lr->m->suites, suite))
+		loop_soon(lr->m->loop, check_carriers, lr->m);
+}
+
+void carriers_check(struct master *m)
+{
+	check_carriers(m);
 	for (size_t i = 0; i < suites_active(m->suites); i++) {
 		const struct live_suite *ls = suites_at(m->suites, i);
 

@@ -771,6 +771,8 @@ static void a_carrier_whose_suite_has_ended_is_ended_by_the_next_master(void **s
 	rig_damage(h->r, "UPDATE suite SET phase = 4, ended_ms = 1");
 	rig_damage(h->r, "UPDATE suite_entry SET state = 4");
 	assert_true(rig_start(h->r));
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd-1/cancel", "{}"), 200);
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd-2/cancel", "{}"), 200);
 	rig_until(h->r, !named(h, "s-abcd"));
 	assert_int_equal(rig_stored(h->r, "SELECT verdict FROM run WHERE id = 's-abcd'"),
 			 VERDICT_FAILED);
@@ -787,6 +789,12 @@ static void a_carrier_whose_suite_cannot_go_on_has_failed(void **state)
 	rig_crash(h->r);
 	assert_int_equal(unlink(request), 0);
 	assert_true(rig_start(h->r));
+	/* Not before its runs, whose nodes nobody else would end. */
+	rig_until(h->r, named(h, "s-abcd")->core->phase == RUN_RUNNING);
+	assert_true(named(h, "s-abcd-1") && named(h, "s-abcd-2"));
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd/cancel", "{}"), 200);
+	rig_until(h->r, !named(h, "s-abcd-1") && !named(h, "s-abcd-2"));
+	assert_true(named(h, "s-abcd"));
 	rig_until(h->r, !named(h, "s-abcd"));
 	assert_int_equal(rig_stored(h->r, "SELECT verdict FROM run WHERE id = 's-abcd'"),
 			 VERDICT_FAILED);
