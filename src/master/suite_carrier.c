@@ -32,7 +32,8 @@
 #define MOST_BYTES                                                                                 \
 	(900u << 10) /* of a submission: the other master takes requests of up to 1 MiB */
 #define STATE_MAX (64u << 20)
-#define MOST_USD 1e9 /* of an entry */
+#define MOST_TRIES 60 /* to take its runs in, about an hour */
+#define MOST_USD 1e9  /* of an entry */
 
 /* ---- making a carrier ---- */
 
@@ -273,15 +274,35 @@ static void end_coming_back(struct coming_back *b)
 	free(b);
 }
 
+/* An error of an import that another try may not meet. */
+static bool may_pass(enum err_kind kind)
+{
+	return kind == ERR_UNAVAILABLE || kind == ERR_TIMEOUT || kind == ERR_THROTTLED ||
+	       kind == ERR_IO || kind == ERR_CAPACITY;
+}
+
+/* True: this try is over. */
+static bool is_put_off(struct coming_back *b, const struct err *err)
+{
+	struct live_suite *ls = suite_away(b->m, b->suite);
+	bool again = ls && may_pass(err->kind) && ls->returns_tries < MOST_TRIES;
+
+	if (again)
+		suite_return_later(ls);
+	else if (err->kind != ERR_CANCELLED) /* else the next master goes on */
+		return false;
+	log_info("suite %s: its results are not all here yet: %s", b->suite, err->msg);
+	arena_free(b->a);
+	free(b);
+	return true;
+}
+
 static void taken(void *ctx, const struct err *err)
 {
 	struct coming_back *b = ctx;
 
-	if (err->kind == ERR_CANCELLED) { /* the next master goes on */
-		arena_free(b->a);
-		free(b);
+	if (is_put_off(b, err))
 		return;
-	}
 	if (err->kind != ERR_NONE)
 		log_warn("suite %s: a run was not taken in: %s", b->suite, err->msg);
 	take_next(b);
@@ -319,6 +340,29 @@ static struct doc *read_state(const struct master *m, const char *suite, struct 
 	return d;
 }
 
+/* The state that the carrier has brought goes before what was told. */
+static void take_runs(struct coming_back *b)
+{
+	const struct doc *state = read_state(b->m, b->suite, b->a);
+	struct live_suite *ls = suite_away(b->m, b->suite);
+
+	if (ls && state)
+		see(ls, NULL, state);
+	b->closed = ls && ls->closed_there;
+	if (b->url)
+		take_next(b);
+	else
+		end_coming_back(b);
+}
+
+static void taken_carrier(void *ctx, const struct err *err)
+{
+	struct coming_back *b = ctx;
+
+	if (!is_put_off(b, err))
+		take_runs(b);
+}
+
 void carrier_came_back(struct master *m, const char *run)
 {
 	struct live_suite *ls = suite_away(m, run);
@@ -330,24 +374,25 @@ void carrier_came_back(struct master *m, const char *run)
 	ls->returns = true;
 	*b = (struct coming_back){.m = m, .a = arena_new()};
 	b->suite = arena_strdup(b->a, run);
-	const struct doc *state = read_state(m, run, b->a);
 	struct live_run *lr = live_run_find(m, str_from(run), b->a, NULL, NULL, &(struct err){0});
 	const struct doc *secret = doc_table(submission_of(ls, 0), "credentials");
 
-	if (state)
-		see(ls, NULL, state);
-	b->closed = ls->closed_there;
 	b->credentials = secret ? doc_json_text(b->a, secret) : NULL;
+	bool owes = lr && handover_owes_results(lr);
+
 	if (lr) {
 		const char *url = plan_results(&lr->plan, b->a).url;
 
 		b->url = url ? arena_strdup(b->a, url) : NULL;
 		live_run_done(lr);
 	}
-	if (b->url)
-		take_next(b);
+	const struct import_source from = {
+		.run = b->suite, .url = b->url, .credentials = b->credentials};
+
+	if (owes && b->url)
+		import_start(m, &from, taken_carrier, b);
 	else
-		end_coming_back(b);
+		take_runs(b);
 }
 
 /* ---- on the machine ---- */

@@ -33,6 +33,7 @@
 #define PROBLEMS_TEXT (64 * 1024)
 #define AUTO_ELSEWHERE 16 /* runs at a time for "auto" where nodes are not on this machine */
 #define COST_CHECK_MS 5000
+#define RETURN_FIRST_MS 1000LL /* twice as long each time, up to a minute */
 
 struct run_ref {
 	struct live_suite *ls;
@@ -190,18 +191,22 @@ struct live_suite *suites_find(struct suites *s, struct str id, struct err *err)
 
 /* ---- events ---- */
 
+static int64_t sooner(int64_t x, int64_t y)
+{
+	return !x || (y && y < x) ? y : x;
+}
+
 static void set_timer(struct suites *s)
 {
 	int64_t next = 0, now = master_now(s->m);
 
 	for (size_t i = 0; i < s->v.n; i++) {
 		const struct live_suite *ls = s->v.v[i];
-		int64_t at = ls->core->next_ms;
+		int64_t at = sooner(ls->core->next_ms, ls->returns_at_ms);
 
 		if (ls->plan.runs.max_cost > 0 && !ls->ended && (!at || s->cost_at_ms < at))
 			at = s->cost_at_ms;
-		if (at && (!next || at < next))
-			next = at;
+		next = sooner(next, at);
 	}
 	if (next)
 		loop_timer_set(s->timer, next > now ? next - now : 0);
@@ -290,9 +295,26 @@ static void on_timer(void *ctx)
 		s->cost_at_ms = master_now(s->m) + COST_CHECK_MS;
 		add_up_costs(s);
 	}
-	for (size_t i = 0; i < s->v.n; i++)
-		suite_event(s->v.v[i], &(struct suite_event){.kind = SUITE_TICK});
+	for (size_t i = 0; i < s->v.n; i++) {
+		struct live_suite *ls = s->v.v[i];
+
+		suite_event(ls, &(struct suite_event){.kind = SUITE_TICK});
+		if (ls->returns_at_ms && ls->returns_at_ms <= master_now(s->m)) {
+			ls->returns_at_ms = 0;
+			carrier_came_back(s->m, ls->row.id);
+		}
+	}
 	set_timer(s);
+}
+
+void suite_return_later(struct live_suite *ls)
+{
+	int64_t pause_ms = RETURN_FIRST_MS << (ls->returns_tries < 6 ? ls->returns_tries : 6);
+
+	ls->returns = false;
+	ls->returns_tries++;
+	ls->returns_at_ms = master_now(ls->m) + pause_ms;
+	set_timer(ls->m->suites);
 }
 
 size_t suites_active(const struct suites *s)

@@ -652,6 +652,23 @@ static void a_suite_whose_master_is_lost_comes_back_without_what_ran(void **stat
 	assert_false(rig_exists(h->r, "master") || has_context(h, "s-2"));
 }
 
+/* Rule: an error that may pass keeps the suite away; its runs are not left behind. */
+static void runs_that_cannot_be_taken_in_now_are_taken_in_later(void **state)
+{
+	struct handed *h = *state;
+
+	suite_is_away(h);
+	h->r->disk_full = true;
+	h->other.run = h->other.suite = NULL;
+	rig_until(h->r, !the_suite(h) || the_suite(h)->returns_tries > 0);
+	assert_non_null(the_suite(h));
+	assert_true(the_suite(h)->core->away);
+	assert_int_equal(rig_stored(h->r, "SELECT away FROM suite"), 1);
+	h->r->disk_full = false;
+	rig_until(h->r, !the_suite(h));
+	assert_int_equal(rig_stored(h->r, "SELECT phase FROM suite"), SUITE_FAILED);
+}
+
 /* Nothing ran there, so there are no results to take in before it is back. */
 static void a_suite_that_the_other_master_refuses_has_ended_in_the_store_too(void **state)
 {
@@ -851,6 +868,7 @@ int main(void)
 		handed_test(a_suite_has_one_master_which_gets_all_of_it_but_no_credentials),
 		handed_test(a_cancel_of_the_suite_reaches_the_master_that_has_it),
 		handed_test(a_suite_whose_master_is_lost_comes_back_without_what_ran),
+		handed_test(runs_that_cannot_be_taken_in_now_are_taken_in_later),
 		handed_test(a_suite_that_the_other_master_refuses_has_ended_in_the_store_too),
 		handed_test(an_entry_that_cannot_be_meant_is_passed_over),
 		handed_test(variants_that_need_different_things_have_masters_of_their_own),
