@@ -46,8 +46,8 @@ void carrier_adapt(const struct live_suite *ls, int index, int attempt, struct a
 		   struct doc *body);
 /* FX_CANCEL_CARRIED */
 void carrier_cancel_suite(struct live_run *lr, bool hurry);
-/* The suite has ended and its files are written, or it cannot be gone on with: ends the carrier, if no run of the suite is
- * active. */
+/* The suite has ended and its files are written, or it cannot be gone on with: ends the carrier, if no run of the
+ * suite is active. */
 void carrier_suite_ended(struct master *m, const char *suite);
 
 /* Any run has ended: it may be the last of a suite that cannot be gone on with. */
