@@ -8,7 +8,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-#define MOST_TRIES 20000 /* nodes that are moved while a place for all is looked for */
+#define MOST_TRIES 20000  /* nodes that are moved while a place for all is looked for */
+#define TRY_MACHINES 1000 /* among more machines, a try counts as several */
 
 /* ---- what fits ---- */
 
@@ -28,7 +29,8 @@ static void take(struct resources_spec *free, const struct resources_spec *want)
 struct seat {
 	const struct resources_spec *want;
 	size_t node;
-	size_t machine;		      /* where it is, or the first that may be tried */
+	size_t kind;	/* the first of those that want the same, which stand together */
+	size_t machine; /* where it is, or the first that may be tried */
 	struct resources_spec before; /* what the machine had without it */
 };
 
@@ -72,8 +74,9 @@ static size_t find_room(const struct queue_machines *m, const int64_t *used,
  * next machine, and so on: all ways are tried, up to a limit for cases that nobody could wait for.  Equal nodes are
  * on machines in their order, because to exchange them would change nothing.
  */
-static bool seat_all(struct queue_machines *m, struct seat *seats, size_t n, int64_t *used)
+static bool seat_all(struct queue_machines *m, struct seat *seats, size_t n)
 {
+	CLEANUP(freep) int64_t *used = xcalloc(m->n + 1, sizeof(*used));
 	int64_t tries = MOST_TRIES;
 	bool again = false;
 	size_t i = 0;
@@ -89,10 +92,11 @@ static bool seat_all(struct queue_machines *m, struct seat *seats, size_t n, int
 			take(&m->v[k].has, s->want);
 			used[k]++;
 			if (++i < n)
-				seats[i].machine = is_equal(seats[i].want, s->want) ? k : 0;
+				seats[i].machine = seats[i].kind == s->kind ? k : 0;
 			continue;
 		}
-		if (i == 0 || tries-- == 0)
+		tries -= 1 + (int64_t)(m->n / TRY_MACHINES);
+		if (i == 0 || tries < 0)
 			return false;
 		s = &seats[--i];
 		m->v[s->machine].has = s->before;
@@ -102,16 +106,129 @@ static bool seat_all(struct queue_machines *m, struct seat *seats, size_t n, int
 	return true;
 }
 
+/* ---- machines that take one node each ---- */
+
+struct match {
+	struct queue_machines *m;
+	struct seat *seats;
+	size_t n;
+	size_t *holder; /* of each machine: the seat that has it; n: none */
+	size_t *mover;	/* of each machine: the seat that would move there; n: none */
+	size_t *line;	/* seats that would move */
+	bool *met;	/* of each kind: is a seat of it in the line? */
+};
+
+static bool takes_one_each(const struct queue_machines *m)
+{
+	size_t k = 0;
+
+	while (k < m->n && m->v[k].slots == 1)
+		k++;
+	return k == m->n;
+}
+
+/* Machine k is free: its mover goes there, and that one's machine is free for its own mover, up to the last seat. */
+static void move_all(const struct match *c, size_t k, size_t last)
+{
+	for (;;) {
+		size_t seat = c->mover[k], left = c->seats[seat].machine;
+
+		c->holder[k] = seat;
+		c->seats[seat].machine = k;
+		if (seat == last)
+			return;
+		k = left;
+	}
+}
+
+/*
+ * The seat could have machines that others have, who could have machines of others, and so on, until one is free.  If
+ * none is, there is no way to place them all.  Seats of a kind could have the same machines: one stands for all.
+ */
+static bool make_room(const struct match *c, size_t seat)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < c->m->n; k++)
+		c->mover[k] = c->n;
+	memset(c->met, 0, c->n * sizeof(*c->met));
+	c->met[c->seats[seat].kind] = true;
+	c->line[n++] = seat;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < c->m->n; k++) {
+			size_t holder = c->holder[k];
+
+			if (c->mover[k] != c->n ||
+			    !fits(&c->m->v[k].has, c->seats[c->line[i]].want))
+				continue;
+			c->mover[k] = c->line[i];
+			if (holder == c->n) {
+				move_all(c, k, seat);
+				return true;
+			}
+			if (!c->met[c->seats[holder].kind])
+				c->line[n++] = holder;
+			c->met[c->seats[holder].kind] = true;
+		}
+	return false;
+}
+
+/* Seats of a kind get the machines of the kind in their order. */
+static void take_matched(const struct match *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		c->line[i] = i; /* of a kind: its next seat */
+	for (size_t k = 0; k < c->m->n; k++) {
+		if (c->holder[k] == c->n)
+			continue;
+		struct seat *s = &c->seats[c->line[c->seats[c->holder[k]].kind]++];
+
+		s->machine = k;
+		take(&c->m->v[k].has, s->want);
+	}
+}
+
+/* Each node goes to the first free machine that has room, or others make room for it: exact, however different the
+ * machines are. */
+static bool match_all(struct queue_machines *m, struct seat *seats, size_t n)
+{
+	CLEANUP(freep) size_t *holder = xcalloc(m->n + 1, sizeof(*holder));
+	CLEANUP(freep) size_t *mover = xcalloc(m->n + 1, sizeof(*mover));
+	CLEANUP(freep) size_t *line = xcalloc(n + 1, sizeof(*line));
+	CLEANUP(freep) bool *met = xcalloc(n + 1, sizeof(*met));
+	const struct match c = {m, seats, n, holder, mover, line, met};
+	size_t k = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		holder[i] = n;
+	for (size_t i = 0; i < n; i++) {
+		k = seats[i].kind == i ? 0 : k; /* those before are of no use to its kind */
+		while (k < m->n && (holder[k] != n || !fits(&m->v[k].has, seats[i].want)))
+			k++;
+		if (k == m->n && !make_room(&c, i))
+			return false;
+		if (k < m->n) {
+			holder[k] = i;
+			seats[i].machine = k;
+		}
+	}
+	take_matched(&c);
+	return true;
+}
+
 bool queue_assign(struct queue_machines *machines, const struct resources_spec *nodes, size_t n,
 		  size_t *ret_where)
 {
-	CLEANUP(freep) int64_t *used = xcalloc(machines->n + 1, sizeof(*used));
 	CLEANUP(freep) struct seat *seats = xcalloc(n + 1, sizeof(*seats));
 
 	for (size_t i = 0; i < n; i++)
 		seats[i] = (struct seat){.want = &nodes[i], .node = i};
 	qsort(seats, n, sizeof(*seats), by_demand);
-	if (!seat_all(machines, seats, n, used))
+	for (size_t i = 0; i < n; i++)
+		seats[i].kind =
+			i > 0 && is_equal(seats[i].want, seats[i - 1].want) ? seats[i - 1].kind : i;
+	if (takes_one_each(machines) ? !match_all(machines, seats, n)
+				     : !seat_all(machines, seats, n))
 		return false;
 	for (size_t i = 0; i < n && ret_where; i++)
 		ret_where[seats[i].node] = seats[i].machine;

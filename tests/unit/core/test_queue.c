@@ -187,6 +187,33 @@ static void a_search_without_hope_ends(void **state)
 	assert_false(queue_assign(&(struct queue_machines){.v = free, .n = 20}, nodes, 40, NULL));
 }
 
+/* Rule: that no two machines are quite alike does not make a run wait or refuses it. */
+static void large_runs_find_their_machines_whatever_these_have(void **state)
+{
+	enum { HALF = 200 };
+	static struct queue_machine free[2 * HALF];
+	static struct resources_spec nodes[2 * HALF];
+	static size_t where[2 * HALF];
+
+	(void)state;
+	/* Those without much memory come last, and the first nodes would do with them. */
+	for (size_t i = 0; i < 2 * HALF; i++) {
+		free[i] = (struct queue_machine){
+			.has = {.gpus = 1, .memory = (i < HALF ? 64000 : 16000) + i}, .slots = 1};
+		nodes[i] = i < HALF ? (struct resources_spec){.gpus = 1}
+				    : (struct resources_spec){.memory = 60000};
+	}
+	assert_true(queue_assign(&(struct queue_machines){.v = free, .n = 2 * HALF}, nodes,
+				 2 * HALF, where));
+	for (size_t i = 0; i < 2 * HALF; i++) /* nodes that are alike in their order */
+		assert_int_equal(where[i], i < HALF ? i + HALF : i - HALF);
+	assert_int_equal(free[HALF].has.gpus, 0);
+	assert_int_equal(free[0].has.memory, 4000);
+	free[0].has = (struct resources_spec){.gpus = 1};
+	assert_false(queue_assign(&(struct queue_machines){.v = free, .n = 2 * HALF}, nodes,
+				  2 * HALF, where));
+}
+
 #define MOST 4
 static bool fits_somehow(const struct queue_machine *v, const struct resources_spec *nodes,
 			 size_t n)
@@ -221,9 +248,10 @@ static void what_fits_somehow_is_placed(void **state)
 		size_t where[MOST + 1], n = 1 + rng_below(&rng, MOST + 1);
 
 		for (size_t k = 0; k < MOST; k++)
-			v[k] = (struct queue_machine){.has = {.cpus = (double)rng_below(&rng, 5),
-							      .gpus = (int64_t)rng_below(&rng, 5)},
-						      .slots = 1 + (int64_t)rng_below(&rng, 3)};
+			v[k] = (struct queue_machine){
+				.has = {.cpus = (double)rng_below(&rng, 5),
+					.gpus = (int64_t)rng_below(&rng, 5)},
+				.slots = i % 2 ? 1 : 1 + (int64_t)rng_below(&rng, 3)};
 		for (size_t k = 0; k < n; k++)
 			nodes[k] = (struct resources_spec){.cpus = (double)rng_below(&rng, 4),
 							   .gpus = (int64_t)rng_below(&rng, 4)};
@@ -303,6 +331,7 @@ int main(void)
 		cmocka_unit_test(nodes_of_different_sizes_find_their_machines),
 		cmocka_unit_test(equal_nodes_and_machines_keep_their_order),
 		cmocka_unit_test(a_search_without_hope_ends),
+		cmocka_unit_test(large_runs_find_their_machines_whatever_these_have),
 		cmocka_unit_test(what_fits_somehow_is_placed),
 		cmocka_unit_test(a_run_with_resources_waits_until_it_is_admitted),
 		cmocka_unit_test(a_run_that_waits_can_be_cancelled),
