@@ -35,14 +35,6 @@ static void __attribute__((noreturn)) run(char **argv)
 	_exit(missing ? CODE_NO_PROGRAM : CODE_NOT_RUN);
 }
 
-/* What is for the command, from a terminal or by way of the FIFO, must not end this program. */
-static void ignore_signals(void)
-{
-	for (int s = 1; s < SIGRTMAX; s++)
-		if (s != SIGCHLD)
-			signal(s, SIG_IGN);
-}
-
 /* The command is in the process group of this program. */
 static void take_signals(int fifo)
 {
@@ -78,19 +70,29 @@ static int wait_for(pid_t pid, int fifo, int ended)
 int inside_main(int argc, char **argv)
 {
 	CLEANUP(close_fdp) int fifo = -1, ended = -1;
-	sigset_t child;
+	unsigned char early[16]; /* signals that came before the command runs */
+	sigset_t all, child;
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: " LAYOUT_INSIDE " FIFO COMMAND...\n");
 		return CODE_NOT_RUN;
 	}
+	/* What is for the command, from a terminal or by way of the FIFO, must not end this program at any time. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &child, NULL);
 	fifo = open(argv[1], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ended = signalfd(-1, &child, SFD_CLOEXEC);
 	if (fifo < 0 || ended < 0) {
 		fprintf(stderr, "regatta: '%s': %s\n", argv[1], strerror(errno));
+		return CODE_NOT_RUN;
+	}
+	/* Nobody has the other end if the agent was killed meanwhile, and poll() would not say so. */
+	ssize_t n = read(fifo, early, sizeof(early));
+
+	if (n == 0) {
+		fprintf(stderr, "regatta: nobody waits for the command any more\n");
 		return CODE_NOT_RUN;
 	}
 	setsid(); /* fails where it leads a session already */
@@ -102,6 +104,7 @@ int inside_main(int argc, char **argv)
 		fprintf(stderr, "regatta: fork: %s\n", strerror(errno));
 		return CODE_NOT_RUN;
 	}
-	ignore_signals();
+	for (ssize_t i = 0; i < n; i++)
+		kill(0, early[i]);
 	return wait_for(pid, fifo, ended);
 }

@@ -101,6 +101,46 @@ static void a_command_ends_when_nobody_holds_its_line(void **state)
 	assert_int_equal(ends(&i), -SIGKILL);
 }
 
+/* Rule: one that starts after the agent was killed, whose FIFO is still there, runs nothing. */
+static void nothing_runs_if_nobody_holds_the_line(void **state)
+{
+	const char *fifo = unit_path(state, "line"), *mark = unit_path(state, "mark");
+	const char *argv[] = {LAYOUT_INSIDE, fifo, "touch", mark, NULL};
+	int status;
+
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(10);
+		_exit(inside_main(4, (char **)argv));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 126 << 8);
+	assert_int_equal(access(mark, F_OK), -1);
+}
+
+/* A signal that came before it is for the command all the same. */
+static void a_signal_that_waits_is_given(void **state)
+{
+	unsigned char number = SIGTERM;
+	const char *fifo = unit_path(state, "line");
+	const char *argv[] = {LAYOUT_INSIDE, fifo, "sleep", "10", NULL};
+	int status;
+
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	int line = open(fifo, O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(write(line, &number, 1), 1);
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(inside_main(4, (char **)argv));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, (128 + SIGTERM) << 8);
+	close(line);
+}
+
 /* As the daemons of a launcher do. */
 static void what_has_left_for_the_background_stays(void **state)
 {
@@ -137,6 +177,8 @@ int main(void)
 		T(the_exit_code_is_that_of_the_command),
 		T(a_byte_is_a_signal_for_the_command),
 		T(a_command_ends_when_nobody_holds_its_line),
+		T(nothing_runs_if_nobody_holds_the_line),
+		T(a_signal_that_waits_is_given),
 		T(what_has_left_for_the_background_stays),
 		T(it_is_known_by_its_name_and_wants_a_command),
 	};
