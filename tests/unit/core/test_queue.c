@@ -209,6 +209,14 @@ static void large_runs_find_their_machines_whatever_these_have(void **state)
 		assert_int_equal(where[i], i < HALF ? i + HALF : i - HALF);
 	assert_int_equal(free[HALF].has.gpus, 0);
 	assert_int_equal(free[0].has.memory, 4000);
+	for (size_t i = 0; i < 2 * HALF; i++)
+		free[i].has = (struct resources_spec){.gpus = 1, .memory = i < HALF ? 64000 : 0};
+	assert_true(queue_assign(&(struct queue_machines){.v = free, .n = 2 * HALF}, nodes,
+				 HALF + 1, where));
+	for (size_t i = 0; i < HALF; i++) /* also if one of them has made room */
+		assert_int_equal(where[i], i + 1);
+	for (size_t i = 0; i < HALF; i++)
+		free[i].has.memory = 64000;
 	free[0].has = (struct resources_spec){.gpus = 1};
 	assert_false(queue_assign(&(struct queue_machines){.v = free, .n = 2 * HALF}, nodes,
 				  2 * HALF, where));
