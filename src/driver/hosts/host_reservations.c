@@ -128,7 +128,9 @@ static bool has_room(const struct known_host *h, const char *run, int64_t slots,
 	for (size_t i = 0; i < h->held.n; i++) {
 		const struct held_node *held = &h->held.v[i];
 
-		if (held->stray || strcmp(held->run, run) != 0)
+		/* It may have come back with less memory than it has given. */
+		if (held->stray || strcmp(held->run, run) != 0 ||
+		    held->share.memory > ret->has.memory)
 			return false;
 		ret->has.cpus -= held->share.cpus;
 		ret->has.gpus -= held->share.gpus;

@@ -28,6 +28,7 @@ struct played_host {
 	const char *name, *labels;
 	enum outcome outcome;
 	bool mute;
+	uint64_t memory; /* 0: 1000 */
 	int asked[HOST_OPS];
 	char last_node[64];
 };
@@ -146,7 +147,7 @@ static int try_join(struct world *w, struct played_host *h, const char *id, stru
 			       .version = "1",
 			       .cpus = 4,
 			       .gpus = 2,
-			       .memory = 1000,
+			       .memory = h->memory ? h->memory : 1000,
 			       .labels = labels};
 	int rc = host_table_join(w->t, &f, h, &old, err);
 
@@ -336,6 +337,22 @@ static void nodes_share_a_host_only_while_it_has_what_they_take(void **state)
 	assert_string_equal(rows[3].id, "a/77");
 	assert_string_equal(rows[4].id, "b/77");
 	assert_int_equal(ask_one(d->create_many, &more), OUTCOME_REFUSED);
+}
+
+/* Rule: a host that has come back with less than it gives has no room for more. */
+static void a_host_with_less_memory_than_before_takes_no_more(void **state)
+{
+	const char *most = "{\"slots\":9,\"memory\":900," FENCE "}";
+	const char *some = "{\"slots\":9,\"memory\":100," FENCE "}";
+	struct played_host a = {.name = "a"}, less = {.name = "a", .memory = 500};
+	struct driver_row first = ROW_SPEC(*state, "r", "0", most),
+			  second = ROW_SPEC(*state, "r", "1", some);
+
+	join(*state, &a);
+	assert_int_equal(ask_one(d->create_many, &first), OUTCOME_DONE);
+	join(*state, &less);
+	assert_int_equal(ask_one(d->create_many, &second), OUTCOME_REFUSED);
+	assert_int_equal(second.err.kind, ERR_CAPACITY);
 }
 
 /* Rule: hosts are given as the queue has found that they do (core/queue.h), not in the order of the nodes. */
@@ -872,6 +889,7 @@ int main(void)
 		TEST(a_host_that_has_not_said_what_it_has_is_not_taken),
 		TEST(slots_let_nodes_of_one_run_share_a_host),
 		TEST(nodes_share_a_host_only_while_it_has_what_they_take),
+		TEST(a_host_with_less_memory_than_before_takes_no_more),
 		TEST(nodes_of_different_sizes_fill_their_hosts),
 		TEST(the_queue_sees_hosts_that_no_run_has),
 		TEST(processes_are_counted_on_the_smallest_host),
