@@ -35,7 +35,12 @@ static void __attribute__((noreturn)) run(char **argv)
 	_exit(missing ? CODE_NO_PROGRAM : CODE_NOT_RUN);
 }
 
-/* The command is in the process group of this program. */
+/* The command is in the process group of this program, which must not be stopped: who would end the command then? */
+static void give_signal(int signo)
+{
+	kill(0, signo == SIGSTOP ? SIGTSTP : signo);
+}
+
 static void take_signals(int fifo)
 {
 	unsigned char numbers[16];
@@ -44,7 +49,7 @@ static void take_signals(int fifo)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	for (ssize_t i = 0; i < n; i++)
-		kill(0, numbers[i]);
+		give_signal(numbers[i]);
 	if (n <= 0)
 		kill(0, SIGKILL);
 }
@@ -105,6 +110,6 @@ int inside_main(int argc, char **argv)
 		return CODE_NOT_RUN;
 	}
 	for (ssize_t i = 0; i < n; i++)
-		kill(0, early[i]);
+		give_signal(early[i]);
 	return wait_for(pid, fifo, ended);
 }

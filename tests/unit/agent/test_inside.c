@@ -101,6 +101,24 @@ static void a_command_ends_when_nobody_holds_its_line(void **state)
 	assert_int_equal(ends(&i), -SIGKILL);
 }
 
+/* Rule: whoever stops the command can let it go on, and ends it by leaving. */
+static void a_command_that_is_stopped_goes_on_and_ends(void **state)
+{
+	struct inside i = start(
+		state, "exec 2>/dev/null; trap 'echo on; exit 4' CONT; sleep 10 & echo up; wait");
+	unsigned char numbers[] = {SIGSTOP, SIGCONT};
+
+	says(&i, "up\n");
+	alarm(20); /* the end of this test if nobody goes on */
+	assert_int_equal(write(i.line, numbers, 1), 1);
+	assert_int_equal(write(i.line, numbers + 1, 1), 1);
+	says(&i, "on\n");
+	alarm(0);
+	close_fdp(&i.line);
+	waitpid(i.pid, NULL, 0);
+	close(i.out);
+}
+
 /* Rule: one that starts after the agent was killed, whose FIFO is still there, runs nothing. */
 static void nothing_runs_if_nobody_holds_the_line(void **state)
 {
@@ -177,6 +195,7 @@ int main(void)
 		T(the_exit_code_is_that_of_the_command),
 		T(a_byte_is_a_signal_for_the_command),
 		T(a_command_ends_when_nobody_holds_its_line),
+		T(a_command_that_is_stopped_goes_on_and_ends),
 		T(nothing_runs_if_nobody_holds_the_line),
 		T(a_signal_that_waits_is_given),
 		T(what_has_left_for_the_background_stays),
