@@ -322,6 +322,8 @@ static void nodes_share_a_host_only_while_it_has_what_they_take(void **state)
 		ROW_SPEC(*state, "r", "2", gpu), ROW_SPEC(*state, "r", "3", gpu),
 		ROW_SPEC(*state, "r", "4", gpu)};
 	struct driver_row more = ROW_SPEC(*state, "r", "5", big),
+			  last = ROW_SPEC(*state, "r", "6", gpu),
+			  none = ROW_SPEC(*state, "r", "7", gpu),
 			  most = ROW_SPEC(*state, "q", "0", never);
 
 	join(*state, &a);
@@ -337,6 +339,9 @@ static void nodes_share_a_host_only_while_it_has_what_they_take(void **state)
 	assert_string_equal(rows[3].id, "a/77");
 	assert_string_equal(rows[4].id, "b/77");
 	assert_int_equal(ask_one(d->create_many, &more), OUTCOME_REFUSED);
+	assert_int_equal(ask_one(d->create_many, &last), OUTCOME_DONE);
+	assert_string_equal(last.id, "b/77");
+	assert_int_equal(ask_one(d->create_many, &none), OUTCOME_REFUSED); /* all GPUs are given */
 }
 
 /* Rule: a host that has come back with less than it gives has no room for more. */
