@@ -214,6 +214,19 @@ static void check_order(struct suite_world *w, int started)
 	}
 }
 
+/* S8: a cancel is with the carrier or on its way there. */
+static void check_cancel(struct suite_world *w)
+{
+	bool told = !w->memory->away || !w->memory->cancel_asked || w->there.told;
+
+	for (size_t i = 0; i < w->fx.v.n; i++)
+		told = told || w->fx.v.v[i].kind == SUITE_FX_CANCEL;
+	for (size_t i = 0; i < w->queue.n; i++)
+		told = told || w->queue.v[i].kind == SUITE_FX_CANCEL;
+	if (!told)
+		broken(w, "S8: a cancel does not reach the carrier");
+}
+
 static void step(struct suite_world *w, const struct suite_event *ev)
 {
 	if (!w->memory)
@@ -226,6 +239,7 @@ static void step(struct suite_world *w, const struct suite_event *ev)
 			broken(w, "S8: effect %d although the suite is away", w->fx.v.v[i].kind);
 		else if (w->fx.v.v[i].kind == SUITE_FX_START && ev->kind != SUITE_RESUME)
 			check_order(w, w->fx.v.v[i].index);
+	check_cancel(w);
 	if (chance(w, 20)) {
 		crash(w);
 		return;
