@@ -15,6 +15,7 @@ int main(int argc, char **argv)
 	const char *node = getenv("REGATTA_NODE");
 
 	printf("rank %d of %d on %s: sum %.1f\n", rank, size, node ? node : "?", sum);
+	fflush(stdout);
 	MPI_Finalize();
 	return sum == size * (size + 1) * 0.25 ? 0 : 1;
 }

@@ -17,7 +17,6 @@ from test_mpi import EXAMPLE, MPICH, OPENMPI, PATIENT, SECONDS
 IMAGE = "localhost/regatta-mpi:1"
 PROGRAMS = ("mpirun.openmpi", "orted", "mpiexec.hydra", "hydra_pmi_proxy")
 PLUGINS = ("openmpi", "pmix2")
-BOTH = pytest.mark.parametrize("mpi", [OPENMPI, MPICH], ids=["openmpi", "mpich"])
 
 
 def words(*command):
@@ -88,15 +87,46 @@ def job(regatta, mpi, program, *words, top=""):
     regatta.job(f'strategy = "mpi"\nimage = "{IMAGE}"\ncount = 3\nprocesses_per_node = 2\ncommand = [{command}]\n{top}')
 
 
-@BOTH
-def test_all_reduce_in_containers(regatta, podman, mpi):
-    job(regatta, mpi, "allreduce")
-    got = regatta.json("run", "job.toml", timeout=SECONDS)
-    assert got["verdict"] == "succeeded", got
-    found = re.findall(r"rank (\d+) of 6 on (\S+): sum (\S+)", regatta.log(got["id"], "worker-0").decode())
+def check_sums(log):
+    found = re.findall(r"rank (\d+) of 6 on (\S+): sum (\S+)", log)
     assert sorted(rank for rank, _, _ in found) == [str(i) for i in range(6)]
     assert sorted(node for _, node, _ in found) == [f"worker-{i // 2}" for i in range(6)]
     assert {float(total) for _, _, total in found} == {10.5}
+
+
+def test_all_reduce_in_containers(regatta, podman):
+    job(regatta, OPENMPI, "allreduce")
+    got = regatta.json("run", "job.toml", timeout=SECONDS)
+    assert got["verdict"] == "succeeded", got
+    check_sums(regatta.log(got["id"], "worker-0").decode())
+    assert all(node["exit_code"] == 0 for node in got["nodes"])
+
+
+def test_all_reduce_of_mpich_in_containers(regatta, podman):
+    """MPICH 4.0.2 over TCP hangs in MPI_Finalize in many runs, also without Regatta (docs/frameworks.md): the sums are
+    awaited, and then the run is ended."""
+    job(regatta, MPICH, "allreduce")
+    run = regatta.submit("job.toml")
+    log = regatta.home / "runs" / run / "logs" / "worker-0.log"
+    wait_for(lambda: log.exists() and log.read_bytes().count(b": sum ") == 6, SECONDS, "all sums")
+    check_sums(log.read_text())
+    regatta("kill", run, code=None)  # or it has ended
+    regatta.wait(run, SECONDS)
+    assert podman.names() == []
+
+
+def test_what_mpich_starts_in_containers_ends(regatta, podman):
+    regatta.job(f'''
+        strategy = "mpi"
+        image = "{IMAGE}"
+        count = 3
+        processes_per_node = 2
+        command = ["{MPICH[1][0]}", "-n", "6", "sh", "-c", "echo rank $PMI_RANK of $PMI_SIZE on $REGATTA_NODE"]
+    ''')
+    got = regatta.json("run", "job.toml", timeout=SECONDS)
+    assert got["verdict"] == "succeeded", got
+    found = re.findall(r"^rank (\d) of 6 on (\S+)$", regatta.log(got["id"], "worker-0").decode(), re.M)
+    assert sorted(found) == [(str(i), f"worker-{i // 2}") for i in range(6)]
     assert all(node["exit_code"] == 0 for node in got["nodes"])
 
 
