@@ -9,7 +9,7 @@
 #	make cloud      a small AWS on this machine, to try the EC2 engine without an account; Ctrl-C removes it
 #	make cloud-sweep  every crash point, fault and missing permission on the small AWS, not only a sample
 #	make cluster    a Kubernetes of three nodes on this machine, as root; Ctrl-C removes it
-#	make operators  the long tests on that Kubernetes, with MPI operator and JobSet
+#	make operators  the long tests on that Kubernetes, with MPI operator, JobSet and Argo
 #	make frameworks  wheels of JAX, TensorFlow, MXNet, Paddle, mpi4py, PyTorch 2, Horovod: two nodes of each train
 #	make export-check  TensorBoard and MLflow from PyPI read what 'regatta export' writes
 #	make sim        [SEEDS=1000000] histories full of faults; what holds in all of them
@@ -20,6 +20,7 @@
 #	make format     let clang-format have its way
 #	make install    [PREFIX=/usr/local] [DESTDIR=]
 #	make deb        build/regatta_VERSION_ARCH.deb: program, man page, completions, systemd units
+#	make image      build/regatta-image.tar: a container image with the program, for agent_image in [kubernetes]
 #	make dist       build/dist: archives for x86-64 and arm64 with checksums, after the unit tests of arm64 under qemu
 #	make clean
 
@@ -29,7 +30,7 @@ TARGET ?=
 KILLS ?= 2000
 SEEDS ?= 1000000
 
-.PHONY: all run test check mutants sim chaos cloud cloud-sweep cluster operators frameworks export-check bench asan fuzz lint format install deb dist clean
+.PHONY: all run test check mutants sim chaos cloud cloud-sweep cluster operators frameworks export-check bench asan fuzz lint format install deb image dist clean
 
 all:
 	@tools/build
@@ -120,6 +121,9 @@ install: all
 
 deb: all
 	@tools/deb
+
+image: all
+	@tools/image
 
 dist:
 	@tools/setup dist

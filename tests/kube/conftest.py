@@ -104,6 +104,21 @@ def jobset(cluster):
     operators.install(cluster, "jobset")
 
 
+@pytest.fixture(scope="session")
+def argo(cluster):
+    operators.install(cluster, "argo")
+
+
+@pytest.fixture(scope="session")
+def agent_image(cluster, tmp_path_factory):
+    """The name of what `make image` makes."""
+    archive = tmp_path_factory.mktemp("agent") / "regatta.tar"
+    subprocess.run([ROOT / "tools/image", BINARY, archive], check=True, capture_output=True, timeout=60)
+    cluster.load_image(archive)
+    version = subprocess.run([BINARY, "version"], check=True, capture_output=True, text=True, timeout=60).stdout.split()[-1]
+    return f"localhost/regatta:{version}"
+
+
 class User:
     """Somebody with the program, a home and a kubeconfig whose namespace is the test's."""
 

@@ -1,4 +1,4 @@
-"""Operators of training jobs: built from their modules, installed with their own manifests.
+"""Operators of training jobs, and Argo's workflows: built from their modules, installed with their own manifests.
 
     install(cluster, "training-operator")
 
@@ -16,11 +16,12 @@ import tempfile
 from . import images, pki, programs, store
 from .cluster import wait_for
 
-# module and version; package: what is built; manifests and overlay: directories in it; image: what the manifests call it;
-# namespace and deployment: where it runs; secret and authority: the certificate of its webhooks, if it has some; files: (path, text) in
-# its image.
+# module and version; package: what is built; manifests and overlay: directories in it, overlays with spaces between them; image: what
+# the manifests call it; namespace and deployment: where it runs; secret and authority: the certificate of its webhooks, if it has some;
+# files: (path, text) in its image; more: packages of which each has an image of its own; copies: (from, to) in the source; place: its
+# manifests name no namespace.
 Operator = collections.namedtuple("Operator", "module version package manifests overlay image namespace deployment secret authority patches "
-                                  "files", defaults=[()])
+                                  "files more copies place", defaults=[(), (), (), ()])
 READY_SECONDS = 180
 
 
@@ -60,25 +61,42 @@ OPERATORS = {
         "jobset-webhook-server-cert", "jobset-ca",
         [change_deployment(("replace", f"{CONTAINER}/image", f"{images.REGISTRY}/jobset:1"),
                            ("add", "/spec/template/spec/securityContext/runAsUser", 65532), QUICK_PROBE)]),
+    # Without its server, which is a web page.  The archive of the module lacks a symbolic link.
+    "argo": Operator(
+        "github.com/argoproj/argo-workflows/v3", "v3.7.0", "./cmd/workflow-controller", "manifests",
+        "base/crds/minimal base/workflow-controller cluster-install-no-crds/workflow-controller-rbac",
+        None, "argo", "workflow-controller", None, None,
+        [change_deployment(("replace", f"{CONTAINER}/image", f"{images.REGISTRY}/argo:1"),
+                           ("replace", f"{CONTAINER}/command", ["/manager"]),
+                           ("replace", f"{CONTAINER}/args", ["--executor-image", f"{images.REGISTRY}/argoexec:1"]),
+                           ("add", "/spec/template/spec/securityContext/runAsUser", 8737))],
+        more=("./cmd/argoexec",),
+        copies=(("workflow/executor/osspecific/signal_darwin.go", "workflow/executor/osspecific/signal_linux.go"),), place="argo"),
 }
 
 
 def kustomization(name, operator):
-    made = {"resources": [f"../{operator.manifests}/{operator.overlay}"], "patches": operator.patches}
+    made = {"resources": [f"../{operator.manifests}/{overlay}" for overlay in operator.overlay.split()], "patches": operator.patches}
+    if operator.place:
+        made["namespace"] = operator.place
     if operator.image:
         made["images"] = [{"name": operator.image, "newName": f"{images.REGISTRY}/{name}", "newTag": "1"}]
     return made
 
 
 def part(name):
-    """A directory with image.tar, the operator's manifests, and bench/ for kubectl apply -k."""
+    """A directory with its images, the operator's manifests, and bench/ for kubectl apply -k."""
     operator = OPERATORS[name]
 
     def make(path, run):
         source = path / "source"
         shutil.copytree(programs.download(run, operator.module, operator.version)["Dir"], source)
         make_writable(source)
+        for from_, to in operator.copies:
+            shutil.copy(source / from_, source / to)
         programs.build(run, source, path / "manager", operator.package, ["-ldflags", "-s -w"])
+        for package in operator.more:
+            write_on_path(run, source, path, package)
         images.write_program(path / f"{name}.tar", f"{images.REGISTRY}/{name}:1", path / "manager", operator.files)
         shutil.move(source / operator.manifests, path / operator.manifests)
         shutil.rmtree(source)
@@ -86,6 +104,15 @@ def part(name):
         (path / "bench").mkdir()
         (path / "bench/kustomization.yaml").write_text(json.dumps(kustomization(name, operator), indent=1))
     return store.make(f"{name}-{operator.version}", tuple(fact for fact in operator if fact != ()), make)
+
+
+def write_on_path(run, source, path, package):
+    """An image with a program that is found by its name."""
+    name, root = pathlib.Path(package).name, path / "root"
+    (root / "tmp").mkdir(parents=True)
+    programs.build(run, source, root / "bin" / name, package, ["-ldflags", "-s -w"])
+    images.write(path / f"{name}.tar", f"{images.REGISTRY}/{name}:1", root, [f"/bin/{name}"])
+    shutil.rmtree(root)
 
 
 def make_writable(root):
@@ -107,13 +134,15 @@ def certificates(operator, service):
 def install(cluster, name):
     operator = OPERATORS[name]
     made = part(name)
-    cluster.load_image(made / f"{name}.tar")
+    for archive in made.glob("*.tar"):
+        cluster.load_image(archive)
+    things = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace}}]
     if operator.secret:
         # Before the operator: one that finds none makes its own, and what changes then is mounted a minute later.
         service = {"training-operator": "training-operator", "jobset": "jobset-webhook-service"}[name]
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace}}
-        for thing in (namespace, certificates(operator, f"{service}.{operator.namespace}.svc")):
-            cluster.kubectl("apply", "--server-side", "--field-manager=bench", "-f", "-", input=json.dumps(thing))
+        things.append(certificates(operator, f"{service}.{operator.namespace}.svc"))
+    for thing in things:
+        cluster.kubectl("apply", "--server-side", "--field-manager=bench", "-f", "-", input=json.dumps(thing))
     cluster.kubectl("apply", "--server-side", "-k", made / "bench")
     wait_for(lambda: is_available(cluster, operator), name, READY_SECONDS)
 

@@ -6,9 +6,8 @@ import shutil
 
 import pytest
 
-from . import images
 from .cluster import wait_for
-from .conftest import BINARY, ROOT
+from .conftest import ROOT
 
 EXAMPLES = pathlib.Path(os.environ.get("REGATTA_EXAMPLES", ROOT / "build" / "examples"))
 IMAGE = "bench.test/python:1"
@@ -121,10 +120,8 @@ def test_a_pod_that_somebody_deletes_is_a_lost_node(here, namespace):
     namespace.nothing_left()
 
 
-def test_an_agent_from_its_own_image_needs_nothing_of_the_jobs(here, namespace, tmp_path):
-    images.write_program(tmp_path / "agent.tar", "bench.test/regatta:1", BINARY)
-    namespace.cluster.load_image(tmp_path / "agent.tar")
-    job = small(["sh", "-c", "echo hello from $REGATTA_RANK"], table="agent_image = \"bench.test/regatta:1\"", image="bench.test/busybox:1")
+def test_an_agent_from_its_own_image_needs_nothing_of_the_jobs(here, namespace, agent_image):
+    job = small(["sh", "-c", "echo hello from $REGATTA_RANK"], table=f"agent_image = \"{agent_image}\"", image="bench.test/busybox:1")
     run = here.submit(here.job(job))
     ended = here.ends(run)
     assert ended["verdict"] == "succeeded", ended["cause"]
