@@ -85,6 +85,13 @@ static void add_gpus(struct arg_list *w, const struct container_tool *t)
 	}
 }
 
+/* Podman without root usually may not limit CPUs, and would start nothing. */
+static void add_cpus(struct arg_list *w, const struct container_job *j)
+{
+	if (j->cpus && j->record->tool.kind != CONTAINER_PODMAN)
+		add_option(w, "--cpuset-cpus", j->cpus);
+}
+
 /* In the user namespace of a podman without root, root is the user. */
 static void add_user(struct arg_list *w, const struct container_job *j)
 {
@@ -126,6 +133,7 @@ const char *const *container_argv(const struct container_job *j, struct arena *a
 	add_option(&w, "--security-opt", "label=disable");
 	add_user(&w, j);
 	add_gpus(&w, t);
+	add_cpus(&w, j);
 	if (j->pty) {
 		add(&w, "--interactive");
 		add(&w, "--tty");

@@ -24,6 +24,7 @@ struct container_job {
 	const char *const *env;		      /* of the job, NAME=VALUE; ends with NULL */
 	const char *const *argv;	      /* of the job; ends with NULL */
 	uint64_t memory;		      /* bytes; 0: no limit */
+	const char *cpus;		      /* "0-3"; NULL: all */
 	bool pty;
 	uid_t uid;
 	gid_t gid;

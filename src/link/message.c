@@ -561,6 +561,7 @@ TABLE(start, message_start, {MEMBER(message_start, attempt), .type = WIRE_INT, .
       {MEMBER(message_start, memory), .type = WIRE_INT, .optional = true},
       {MEMBER(message_start, deadline_ms), .type = WIRE_INT, .max = MAX_MS, .optional = true},
       {MEMBER(message_start, pty), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_start, bind), .type = WIRE_BOOL, .optional = true},
       {MEMBER(message_start, rsh), .type = WIRE_BOOL, .optional = true},
       {MEMBER(message_start, tail), .type = WIRE_BOOL, .optional = true},
       {MEMBER(message_start, processes), .type = WIRE_INT, .min = 1, .max = PROCESSES_MAX,

@@ -347,6 +347,7 @@ struct message_start {
 	int64_t deadline_ms; /* time left to run; 0: no limit */
 	bool pty;	     /* the job gets a terminal */
 	int processes;	     /* to be started on the node, each with its own environment */
+	bool bind;	     /* without GPUs each of several processes has its share of the CPUs */
 	bool tail;	     /* if the job fails EXIT has the last bytes of its output */
 	bool rsh; /* the job may start commands on other nodes of its run: see EXEC_ASK */
 };

@@ -303,6 +303,7 @@ void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, 
 		.rsh = crew->launch != LAUNCH_ALL,
 		.tail = lr->plan.strategy->cause && strategy_runs(crew, rank),
 		.pty = role->spec && role->spec->pty_set ? role->spec->pty : lr->job->pty,
+		.bind = lr->job->bind_cpus,
 	};
 
 	if (attempt > 1 && plan_shares_files(lr->job))

@@ -200,6 +200,7 @@ struct job {
 	struct strs pass;
 	const struct doc *params;	  /* table of scalars; NULL: none */
 	bool pty;			  /* the commands get a terminal */
+	bool bind_cpus;			  /* several processes of a node share its CPUs */
 	int isolate;			  /* enum isolate */
 	bool preflight, preflight_set;	  /* nodes try out the network before they start */
 	int preempt_signal;		  /* enum preempt_signal */

@@ -843,6 +843,15 @@ static const struct field job_fields[] = {
 		.example = "pty = true",
 	},
 	{
+		.name = "bind_cpus",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct job, bind_cpus),
+		.fallback = "true",
+		.help = "With processes_per_node above 1, on a node whose machine has no GPUs, each process is bound to "
+			"an equal share of its CPUs. false: every process may use all of them.",
+		.example = "bind_cpus = false",
+	},
+	{
 		.name = "rendezvous",
 		.type = FIELD_STR,
 		.offset = offsetof(struct job, rendezvous),

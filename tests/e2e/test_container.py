@@ -145,6 +145,14 @@ def test_when_everything_is_killed_the_container_is_removed_too(regatta, podman)
     wait_for(lambda: podman.names() == [])
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU cannot be shared")
+def test_processes_share_the_cpus(regatta, podman):
+    run = job(regatta, "grep Cpus_allowed_list /proc/self/status", top="processes_per_node = 2")
+    assert regatta.wait(run)["verdict"] == "succeeded"
+    cpus = [regatta.log(run, f"worker-0.p{i}") for i in range(2)]
+    assert all(b"Cpus_allowed_list" in text for text in cpus) and cpus[0] != cpus[1]
+
+
 def test_exec_runs_in_the_container(regatta, podman):
     run = job(regatta, "echo up; while true; do sleep 0.1; done", top='env = { COLOR = "red" }')
     wait_for(lambda: has_said(regatta, run, b"up"))

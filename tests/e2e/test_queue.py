@@ -82,7 +82,7 @@ def test_two_runs_never_share_a_gpu(regatta):
 
 def share_gpus(regatta):
     env = fake_gpus(regatta, 4)
-    says = 'command = ["sh", "-c", "echo $LOCAL_RANK of $REGATTA_WORLD_SIZE sees $CUDA_VISIBLE_DEVICES; exec sleep 120"]\n'
+    says = 'command = ["sh", "-c", "echo $LOCAL_RANK of $REGATTA_WORLD_SIZE sees $CUDA_VISIBLE_DEVICES is $NVIDIA_VISIBLE_DEVICES; exec sleep 120"]\n'
     regatta("ps", env=env)  # starts the master
     first = json.loads(regatta("run", "-d", "--output", "json", job(
         regatta, "first", 'resources = { gpus = 1 }\ncount = 2', says), env=env).out)["id"]
@@ -91,7 +91,9 @@ def share_gpus(regatta):
     wait_for(lambda: state(regatta, second) == "running", what="both runs")
 
     def sees(run, name):
-        return wait_for(lambda: regatta.log(run, name), what=f"the line of {name}").split()
+        *said, _, again = wait_for(lambda: regatta.log(run, name), what=f"the line of {name}").split()
+        assert again == said[-1]  # NVIDIA_VISIBLE_DEVICES
+        return said
 
     ours = [sees(first, f"worker-{i}")[-1] for i in range(2)]
     theirs = sees(second, "worker-0.p0")[-1].split(b",")

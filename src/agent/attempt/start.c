@@ -18,6 +18,7 @@
 #include "base/path.h"
 #include "link/layout.h"
 #include "sys/child.h"
+#include "sys/machine.h"
 
 extern char **environ;
 
@@ -81,7 +82,8 @@ static void envs_freep(const char ****envs)
 /* What each process of the node runs. */
 struct commands {
 	const char *const **argvs, *const **envs;
-	const int *keep; /* descriptors of the shim */
+	const struct cpus *cpus; /* NULL: all */
+	const int *keep;	 /* descriptors of the shim */
 	size_t nkeep;
 };
 
@@ -91,6 +93,19 @@ static struct commands commands_new(const struct attempt *at, struct arena *a)
 
 	return (struct commands){.argvs = arena_array(a, const char *const *, n),
 				 .envs = arena_array(a, const char *const *, n)};
+}
+
+/* Of the CPUs that the agent may use, for each process its own; NULL: there are not enough, or nothing to share. */
+static const struct cpus *make_shares(int processes, struct arena *a)
+{
+	struct cpus all, *each = arena_array(a, struct cpus, (size_t)processes);
+
+	if (processes < 2 || machine_gpus() > 0 || !cpus_allowed(&all))
+		return NULL;
+	for (int i = 0; i < processes; i++)
+		if (!cpus_share(&all, processes, i, &each[i]))
+			return NULL;
+	return each;
 }
 
 static int fork_shim(struct attempt *at, const struct message_start *m, const struct commands *c,
@@ -105,6 +120,7 @@ static int fork_shim(struct attempt *at, const struct message_start *m, const st
 		.processes = at->processes,
 		.argvs = c->argvs,
 		.envs = c->envs,
+		.cpus = c->cpus,
 		.cwd = m->cwd,
 		.isolation = {at->cfg->netns, at->cfg->hosts, at->cfg->node},
 		.pty = m->pty,
@@ -141,6 +157,7 @@ static void contain(const struct attempt *at, const struct message_start *m,
 		.env = to->envs[process],
 		.argv = m->argv,
 		.memory = m->memory,
+		.cpus = to->cpus ? cpus_text(&to->cpus[process], a) : NULL,
 		.pty = m->pty,
 		.uid = getuid(),
 		.gid = getgid(),
@@ -161,6 +178,7 @@ static int launch(struct attempt *at, const struct message_start *m,
 
 	commands.keep = texts->keep;
 	commands.nkeep = texts->nkeep;
+	commands.cpus = m->bind ? make_shares(at->processes, a) : NULL;
 	for (int i = 0; i < at->processes; i++) {
 		commands.argvs[i] = m->argv;
 		commands.envs[i] = envs[i];

@@ -130,6 +130,8 @@ run_program(const struct shim_start *s, const struct job_start *b, int local)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(JOB_UMASK);
+	if (s->cpus)
+		cpus_bind(&s->cpus[local]); /* if they were taken away meanwhile it uses all */
 	execve(s->file, (char *const *)argv, (char *const *)env);
 	if (errno == ENOEXEC)
 		exec_by_shell(s->file, argv, env);

@@ -14,6 +14,7 @@
 #include "agent/shim/supervisor.h"
 #include "link/message.h"
 #include "sys/cgroup.h"
+#include "sys/cpus.h"
 
 struct err;
 
@@ -33,6 +34,7 @@ struct shim_start {
 		*argvs; /* of each process, NULL-terminated; the program is the same */
 	int processes;
 	const char *const *const *envs; /* of each process, NULL-terminated */
+	const struct cpus *cpus;	/* of each process; NULL: it may use all */
 	const char *cwd;
 	struct isolation isolation;
 	bool pty;		       /* the job gets a terminal */

@@ -94,6 +94,25 @@ static void each_program_gives_gpus_in_its_own_way(void **state)
 	}
 }
 
+static void docker_limits_the_cpus(void **state)
+{
+	static const enum container_kind kinds[] = {CONTAINER_DOCKER, CONTAINER_NVIDIA_DOCKER,
+						    CONTAINER_PODMAN};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		struct arena *a = arena_new();
+		struct container_record r = record_of(kinds[i], false);
+		struct container_job j = job_of(&r);
+
+		j.cpus = "0-3,8";
+		const char *at = strstr(joined(container_argv(&j, a), a), " --cpuset-cpus 0-3,8 ");
+
+		assert_int_equal(at != NULL, kinds[i] != CONTAINER_PODMAN);
+		arena_free(a);
+	}
+}
+
 static void a_container_with_a_limit_stays_until_it_was_asked(void **state)
 {
 	struct arena *a = arena_new();
@@ -236,6 +255,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(docker_gets_the_user_of_the_agent),
 		cmocka_unit_test(each_program_gives_gpus_in_its_own_way),
+		cmocka_unit_test(docker_limits_the_cpus),
 		cmocka_unit_test(a_container_with_a_limit_stays_until_it_was_asked),
 		cmocka_unit_test(a_command_in_the_container_has_its_environment),
 		cmocka_unit_test(the_program_keeps_the_variables_that_it_reads_itself),
