@@ -124,6 +124,11 @@ class Regatta:
         return {pid: cmd for pid, (cmd, env) in processes().items()
                 if pid not in mine and (mark in cmd or mark in env)}
 
+    def left(self, run):
+        """What still runs of a run: processes that name it in their arguments or environment."""
+        found = processes()
+        return {pid: cmd for pid, cmd in self.ours().items() if run.encode() in b"".join(found.get(pid, (b"", b"")))}
+
     def kill_all(self):
         for child in self.children:
             if child.poll() is None:

@@ -26,6 +26,7 @@ def test_a_second_run_finds_the_port_of_the_first_taken(regatta):
     wait_for(lambda: regatta.status(first)["state"] == "running", what="the first run")
     second = regatta("run", job(regatta, "second", port), code=2)
     assert f"worker-0: port {port} on this machine is taken by worker-0 of run '{first}': choose another one with env.MASTER_PORT" in second.err + second.out
+    assert not [run["id"] for run in regatta.json("ps", "-a") if run["id"] != first and regatta.left(run["id"])]
     regatta("kill", first)
     regatta.wait(first)
     third = regatta.submit(job(regatta, "third", port))

@@ -32,6 +32,30 @@ def test_a_stopped_rank_is_named_and_the_run_killed(regatta):
     assert "sleep 120" in (found / "worker-0.txt").read_text()
 
 
+def test_what_py_spy_or_gdb_say_is_in_the_bundle(regatta):
+    """py-spy is asked first; a program that it does not know, it says nothing about, and gdb is asked."""
+    tools = regatta.cwd / "tools"
+    tools.mkdir()
+    for name, text in (("py-spy", 'echo "$@" | grep -q "^dump --pid" && grep -q python /proc/$3/cmdline && echo "py-spy saw $3"'),
+                       ("gdb", '[ "$1 $3" = "-p -batch" ] && echo "gdb saw $2"')):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    regatta.env["PATH"] = f"{tools}:{os.environ['PATH']}"
+    regatta("run", regatta.job("""
+name = "traced"
+count = 2
+command = ["sh", "-c", "echo $$; test $REGATTA_RANK = 0 || exec sleep 120; exec python3 -c 'import time; time.sleep(120)'"]
+stall = "1s"
+stall_action = "kill"
+timeouts = { grace = "1s" }
+"""), code=6)
+    run = regatta.json("ps", "-a")[0]["id"]
+    for node, tool, other in (("worker-0", "py-spy", "gdb"), ("worker-1", "gdb", "py-spy")):
+        text = (regatta.home / "runs" / run / "stall" / f"{node}.txt").read_text()
+        pid = regatta.log(run, node).decode().strip()
+        assert f"  {tool}:\n{tool} saw {pid}\n" in text and f"{other} saw" not in text, text
+
+
 def test_a_report_is_shown_while_the_run_goes_on(regatta):
     run = regatta.submit(regatta.job(HANGS.format("")))
     waits = wait_for(lambda: regatta.status(run)["waiting"], what="the watchdog")

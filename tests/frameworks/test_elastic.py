@@ -104,6 +104,7 @@ def test_without_etcd_there_is_one_line_that_says_so(example, tmp_path):
     what_next = 'install it (Debian: etcd-server), or write rendezvous = "c10d"'
     assert got["cause"] == f"rdzv-0: exit code 127: there is no etcd on its path: {what_next}"
     assert got["tail"]["lines"] == [f"there is no etcd on the path of rdzv-0: {what_next}"]
+    assert not example.left(got["id"])
 
 
 def test_a_port_in_use_is_one_line(example):
@@ -113,6 +114,7 @@ def test_a_port_in_use_is_one_line(example):
         job.write_text(job.read_text() + f"\n[roles.rdzv]\nport = {port}\n")
         got = example.json("run", "job.toml", code=None)
     assert got["verdict"] == "failed" and re.search(rf"rdzv-0: port {port} on \S+ is taken by process {os.getpid()} ", got["cause"]), got["cause"]
+    assert not example.left(got["id"])
 
 
 def test_fewer_nodes_than_min_is_one_line(example):

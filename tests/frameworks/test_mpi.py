@@ -40,6 +40,8 @@ int main(int argc, char **argv)
 		raise(SIGKILL);
 	if (rank == 1 && strcmp(argv[1], "abort") == 0)
 		MPI_Abort(MPI_COMM_WORLD, 5);
+	if (rank == 1 && strcmp(argv[1], "leave") == 0)
+		exit(0);
 	for (;;)
 		sleep(1);
 }
@@ -122,10 +124,11 @@ def test_a_launcher_of_its_own_and_two_slots_on_each_worker(regatta):
     assert sorted(re.findall(r"rank \d of 4 on (\S+): sum 5.0", text)) == ["worker-0"] * 2 + ["worker-1"] * 2
 
 
-def test_sixteen_nodes(regatta):
-    compiled(regatta, OPENMPI, EXAMPLE / "allreduce.c", "allreduce")
+@BOTH
+def test_sixteen_nodes(regatta, mpi):
+    compiled(regatta, mpi, EXAMPLE / "allreduce.c", "allreduce")
     regatta.job('strategy = "mpi"\ncount = 16\nenv = { OMPI_MCA_mpi_yield_when_idle = "1" }\n'
-                'command = ["mpirun.openmpi", "-n", "16", "./allreduce"]\n')
+                f'command = ["{mpi[1][0]}", "-n", "16", "./allreduce"]\n')
     summed(regatta, regatta.json("run", "job.toml", timeout=SECONDS), 16)
 
 
@@ -136,17 +139,23 @@ def test_a_dead_rank_is_named_with_node_and_signal(regatta):
     assert not pids(regatta, b"patient") and not pids(regatta, b"orted")
 
 
-def test_a_dead_rank_of_mpich_ends_the_job(regatta):
+def test_a_dead_rank_of_mpich_is_named_as_far_as_hydra_does(regatta):
+    """It says the node and no rank; that the number is a signal it says only where no daemon was in its way."""
     patient(regatta, MPICH, "kill")
     got = regatta.json("run", "job.toml", code=1, timeout=SECONDS)
-    assert got["cause"].startswith("worker-0: ")
+    assert re.fullmatch(r"worker-0: exit code \d+: worker-1: (ended badly, exit code 9|killed by SIGKILL)", got["cause"]), got["cause"]
     assert not pids(regatta, b"patient") and not pids(regatta, b"hydra")
 
 
-def test_an_abort_is_the_cause(regatta):
-    patient(regatta, OPENMPI, "abort")
+@pytest.mark.parametrize("what,cause", [
+    ("abort", "worker-0: exit code 5: rank 1: called MPI_Abort, exit code 5"),
+    ("leave", "worker-0: exit code 1: rank 1 on worker-1: ended without MPI_Finalize"),
+], ids=["abort", "leave"])
+def test_an_abort_and_an_early_end_are_the_cause(regatta, what, cause):
+    patient(regatta, OPENMPI, what)
     got = regatta.json("run", "job.toml", code=1, timeout=SECONDS)
-    assert got["cause"] == "worker-0: exit code 5: rank 1: called MPI_Abort, exit code 5"
+    assert got["cause"] == cause
+    assert not regatta.left(got["id"])
 
 
 @BOTH
@@ -173,6 +182,23 @@ def test_a_frozen_node_is_lost(regatta):
         os.kill(pid, signal.SIGSTOP)
     got = regatta.wait(run, SECONDS)
     assert got["verdict"] == "failed" and "worker-2" in got["cause"]
+    assert not pids(regatta, b"patient")
+
+
+def test_the_watchdog_names_a_node_whose_rank_is_frozen(regatta):
+    """Its agent lives: nobody is lost, and the others wait for ever."""
+    patient(regatta, OPENMPI, "wait", stall='"2s"', stall_action='"kill"')
+    run = regatta.submit("job.toml")
+    ranks_are_here(regatta, run)
+    mark = b"REGATTA_NODE=worker-2\0"
+    frozen = [pid for pid, (cmd, env) in processes().items() if mark in env and cmd.startswith(b"./patient")]
+    assert len(frozen) == 1
+    os.kill(frozen[0], signal.SIGSTOP)
+    got = regatta.wait(run, SECONDS)
+    assert got["cause"].startswith("no output for 2.0 s (stall); worker-2 differs: T stopped"), got["cause"]
+    bundle = regatta.home / "runs" / run / "stall"
+    assert [bundle / f"worker-{i}.txt" for i in range(3)] == sorted(bundle.iterdir())
+    assert (bundle / "worker-2.txt").read_text().startswith("T stopped")
     assert not pids(regatta, b"patient")
 
 
@@ -217,3 +243,4 @@ def test_a_node_without_mpirun_is_one_line(regatta):
     regatta.job('strategy = "mpi"\ncount = 2\ncommand = ["mpirun.nowhere", "./x"]\n')
     got = regatta.json("run", "job.toml", code=3)
     assert re.fullmatch(r"worker-[01]: command 'mpirun.nowhere' not found in PATH", got["cause"])
+    assert not regatta.left(got["id"])

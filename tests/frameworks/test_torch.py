@@ -43,11 +43,14 @@ def test_two_processes_on_each_node(regatta):
     assert "rank 3 of 4, local rank 1 on node 1" in text
 
 
-def test_torchrun_on_each_node_starts_the_ranks(regatta):
-    got = regatta.json("run", EXAMPLE / "torchrun.toml", "--set", "env.MASTER_PORT=29513", timeout=SECONDS)
-    text = "\n".join(lines(regatta, got["id"], "worker-0", "worker-1"))
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_torchrun_on_each_node_starts_the_ranks(regatta, nodes):
+    each = 4 // nodes  # the example has two nodes with two ranks
+    got = regatta.json("run", EXAMPLE / "torchrun.toml", "--set", f"count={nodes}", "--set", f"processes_per_node={each}",
+                       "--set", "env.MASTER_PORT=29513", timeout=SECONDS)
+    text = "\n".join(lines(regatta, got["id"], *[f"worker-{i}" for i in range(nodes)]))
     trained(got, 4, text)
-    assert re.search(r"rank 3 of 4, local rank 1 on node 1$", text, re.M)
+    assert re.search(rf"rank 3 of 4, local rank {each - 1} on node {nodes - 1}$", text, re.M)
 
 
 def test_a_rank_that_fails_ends_the_run_with_its_reason(regatta):
@@ -75,3 +78,4 @@ def test_a_rank_that_ends_early_is_named(regatta):
     (regatta.cwd / "go").touch()
     got = regatta.wait(run, SECONDS)
     assert got["cause"] == "worker-0: exit code 1; worker-1 had ended with exit code 0 before"
+    assert not regatta.left(run)
