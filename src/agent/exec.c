@@ -316,7 +316,7 @@ static int start(struct agent *a, uint16_t channel, const struct message_exec *m
 
 	if (a->nexecs >= EXEC_MAX)
 		return err_set(err, ERR_THROTTLED, "the node runs %d commands already", EXEC_MAX);
-	if (exec_child_start(a, channel, m, mem, &c, err) < 0)
+	if (exec_child_start(a, m, mem, &c, err) < 0)
 		return -1;
 	begin(a, channel, m, &c);
 	return 0;

@@ -18,6 +18,7 @@
 #include "agent/internal.h"
 #include "agent/places.h"
 #include "agent/shim/isolation.h"
+#include "agent/shim/status.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -199,20 +200,36 @@ static void close_all(int fd[static EXEC_PIPES])
 		close_fdp(&fd[i]);
 }
 
-/* Both ends are open here, so that neither has to wait for the other. */
-static int make_line(const struct agent *a, uint16_t channel, struct exec_child *c, struct err *err)
+/* Both ends are open here, so that neither has to wait for the other.  No other command has had the name: one that
+ * was killed while its container's program still started it would take this line for its own, and run. */
+static int make_line(const struct agent *a, struct exec_child *c, struct err *err)
 {
-	char name[32];
+	static int n;
+	char name[64];
 
-	snprintf(name, sizeof(name), "exec-%d", channel);
+	snprintf(name, sizeof(name), "exec-%lld-%d", (long long)clock_boot_ms(), n++);
 	c->line_path = path_join(a->dir, name);
-	if (mkfifo(c->line_path, 0600) < 0 && errno != EEXIST)
+	if (mkfifo(c->line_path, 0600) < 0)
 		return err_errno(err, errno, "make '%s'", c->line_path);
 	c->line = open(c->line_path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	return c->line < 0 ? err_errno(err, errno, "open '%s'", c->line_path) : 0;
 }
 
-/* In the container of the node's first process, which has the environment of the job. */
+/* The first process of the job that has not ended: the container of one that has is gone. */
+static int live_process(const struct attempt *at)
+{
+	struct status st;
+	size_t i = 0;
+
+	if (status_read(at->dirfd, &st, NULL) < 0)
+		return 0;
+	for (; i + 1 < st.exit.nprocesses; i++)
+		if (st.exit.processes[i].code < 0 && st.exit.processes[i].signal == 0)
+			break;
+	return (int)i;
+}
+
+/* In the container of a process that runs, which has the environment of the job. */
 static void find_inside(const struct agent *a, const struct message_exec *m,
 			const struct container_record *r, const char *line, struct arena *mem,
 			struct exec_start *s)
@@ -224,7 +241,7 @@ static void find_inside(const struct agent *a, const struct message_exec *m,
 	argv[1] = line;
 	memcpy(argv + 2, m->argv, m->argc * sizeof(*argv));
 	s->tool = &r->tool;
-	s->container = attempt_container_name(&a->at, 0, mem);
+	s->container = attempt_container_name(&a->at, live_process(&a->at), mem);
 	s->argv = container_exec_argv(&r->tool, s->container, m->term, argv, mem);
 	s->file = s->argv[0];
 	s->env = (const char *const *)environ;
@@ -245,8 +262,8 @@ static int find_beside(const struct agent *a, const struct message_exec *m, stru
 	return 0;
 }
 
-int exec_child_start(struct agent *a, uint16_t channel, const struct message_exec *m,
-		     struct arena *mem, struct exec_child *ret, struct err *err)
+int exec_child_start(struct agent *a, const struct message_exec *m, struct arena *mem,
+		     struct exec_child *ret, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(freep) char *cwd = place_cwd(&a->cfg, a->dir, &a->inputs);
@@ -260,7 +277,7 @@ int exec_child_start(struct agent *a, uint16_t channel, const struct message_exe
 		return no_job(err);
 	buf_init(&text, ENVIRON_MAX);
 	if (container_record_read(a->at.dirfd, LAYOUT_CONTAINER, &record, &no_record) == 0) {
-		rc = make_line(a, channel, &c, err);
+		rc = make_line(a, &c, err);
 		if (rc == 0)
 			find_inside(a, m, &record, c.line_path, mem, &s);
 	} else if (no_record.kind != ERR_NOT_FOUND) {

@@ -2,7 +2,6 @@
 /*
  * exec_child - the process of a command that runs beside the job: on the node, or in the job's container.
  */
-#include <stdint.h>
 #include <sys/types.h>
 
 struct agent;
@@ -25,9 +24,9 @@ struct exec_child {
 		.fd = {-1, -1, -1}, .line = -1                                                     \
 	}
 
-/* ERR_UNAVAILABLE: the node runs no job.  `channel` is a number that no other command of the node has. */
-int exec_child_start(struct agent *a, uint16_t channel, const struct message_exec *m,
-		     struct arena *mem, struct exec_child *ret, struct err *err);
+/* ERR_UNAVAILABLE: the node runs no job. */
+int exec_child_start(struct agent *a, const struct message_exec *m, struct arena *mem,
+		     struct exec_child *ret, struct err *err);
 /* To its process group. */
 void exec_child_signal(const struct exec_child *c, int signo);
 void exec_child_kill(struct exec_child *c);

@@ -173,6 +173,16 @@ def test_exec_runs_in_the_container(regatta, podman):
     regatta("kill", run, "--now")
 
 
+def test_exec_finds_a_process_that_runs(regatta, podman):
+    """The container of the first has ended and is gone."""
+    run = job(regatta, "test $LOCAL_RANK = 1 || exit 0; echo up; while true; do sleep 0.1; done", top="processes_per_node = 2")
+    wait_for(lambda: has_said(regatta, run, b"up", "worker-0.p1"))
+    place = regatta.home / "runs" / run
+    wait_for(lambda: any(b'"rec":"process","local":0' in p.read_bytes() for p in place.glob("*.node/**/status")), what="the end of the first")
+    assert regatta("exec", run, "worker-0", "--", "sh", "-c", "echo $LOCAL_RANK").out == "1\n"
+    regatta("kill", run, "--now")
+
+
 def test_a_terminal_in_the_container(regatta, podman):
     run = job(regatta, "echo up; while true; do sleep 0.1; done")
     wait_for(lambda: has_said(regatta, run, b"up"))
