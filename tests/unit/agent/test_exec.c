@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "fake_master.h"
@@ -170,6 +171,36 @@ static void a_channel_carries_one_command(void **state)
 			    "exec: channel 7 is in use");
 }
 
+/* What stands for docker says the FIFO by which the program in the container is told to end. */
+#define TOOL "#!/bin/sh\ncase $1 in inspect) echo true ;; exec) echo $5 ;; esac\n"
+
+/* Rule: a master that was started again uses its numbers of channels again, and no FIFO has a name twice: a command
+ * that somebody killed while docker was still starting it would take the next one's. */
+static void commands_in_a_container_have_lines_of_their_own(void **state)
+{
+	struct fake *f = *state;
+	const char *tool = fake_below(f, "tool"), *record = fake_in_node(f, "container");
+	struct str lines[2];
+
+	start_job(f);
+	assert_int_equal(file_write(tool, str_from(TOOL), 0700, NULL), 0);
+	assert_int_equal(file_write(record,
+				    str_from(arena_printf(f->arena, "docker\n%s\nx\n\n\n", tool)),
+				    0600, NULL),
+			 0);
+	for (int i = 0; i < 2; i++) {
+		run(f, "true", "");
+		assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	}
+	struct str rest = buf_str(&f->exec_out);
+
+	for (int i = 0; i < 2; i++)
+		lines[i] = str_cut(&rest, '\n');
+	assert_true(str_starts(lines[0], str_from(fake_in_node(f, "exec-"))));
+	assert_false(str_eq(lines[0], lines[1]));
+	assert_int_equal(unlink(record), 0); /* the job itself is in no container */
+}
+
 #define WITH_FAKE(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
 
 int main(int argc, char **argv)
@@ -184,6 +215,7 @@ int main(int argc, char **argv)
 		WITH_FAKE(a_command_that_nobody_waits_for_is_killed),
 		WITH_FAKE(what_cannot_run_is_said),
 		WITH_FAKE(a_channel_carries_one_command),
+		WITH_FAKE(commands_in_a_container_have_lines_of_their_own),
 	};
 	int role = fake_role(argc, argv);
 
