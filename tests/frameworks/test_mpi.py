@@ -172,7 +172,7 @@ def test_a_killed_launcher_leaves_nothing(regatta, mpi):
 
 def test_a_frozen_node_is_lost(regatta):
     """Its agent and all of its processes are stopped: nobody answers, and the lease ends the run."""
-    patient(regatta, OPENMPI, "wait", timeouts='{ lease = "20s" }')
+    patient(regatta, OPENMPI, "wait", timeouts='{ lease = "10s", grace = "2s" }')
     run = regatta.submit("job.toml")
     ranks_are_here(regatta, run)
     place = f"{run}/worker-2.node".encode()
