@@ -147,12 +147,13 @@ def test_a_dead_rank_of_mpich_is_named_as_far_as_hydra_does(regatta):
     assert not pids(regatta, b"patient") and not pids(regatta, b"hydra")
 
 
-@pytest.mark.parametrize("what,cause", [
-    ("abort", "worker-0: exit code 5: rank 1: called MPI_Abort, exit code 5"),
-    ("leave", "worker-0: exit code 1: rank 1 on worker-1: ended without MPI_Finalize"),
-], ids=["abort", "leave"])
-def test_an_abort_and_an_early_end_are_the_cause(regatta, what, cause):
-    patient(regatta, OPENMPI, what)
+@pytest.mark.parametrize("mpi,what,cause", [
+    (OPENMPI, "abort", "worker-0: exit code 5: rank 1: called MPI_Abort, exit code 5"),
+    (MPICH, "abort", "worker-0: exit code 5: rank 1: called MPI_Abort, exit code 5"),
+    (OPENMPI, "leave", "worker-0: exit code 1: rank 1 on worker-1: ended without MPI_Finalize"),
+], ids=["openmpi-abort", "mpich-abort", "openmpi-leave"])
+def test_an_abort_and_an_early_end_are_the_cause(regatta, mpi, what, cause):
+    patient(regatta, mpi, what)
     got = regatta.json("run", "job.toml", code=1, timeout=SECONDS)
     assert got["cause"] == cause
     assert not regatta.left(got["id"])
