@@ -8,6 +8,9 @@
 
 #define RETRY_MIN_MS 500
 #define RETRY_MAX_MS 30000
+#define RETURN_MIN_MS 1000
+#define RETURN_MAX_MS 64000
+#define MOST_RETURNS 60 /* about an hour */
 
 static const char *const phase_names[SUITE_PHASES] = {
 	[SUITE_RUNNING] = "running", [SUITE_STOPPING] = "stopping",
@@ -383,7 +386,8 @@ static void stop(struct suite_step *st)
 
 	if (s->phase == SUITE_RUNNING)
 		phase_set(st, SUITE_STOPPING);
-	s->next_ms = 0;
+	if (!s->away) /* else it may be the time of its return */
+		s->next_ms = 0;
 	touch(st);
 	if (s->away)
 		effect(st, SUITE_FX_CANCEL, -1);
@@ -432,13 +436,12 @@ static bool may_pass(enum err_kind kind)
 	return false;
 }
 
-static int64_t pause_ms(int tries)
+/* Twice as long after each try. */
+static int64_t pause_ms(int tries, int64_t ms, int64_t most_ms)
 {
-	int64_t ms = RETRY_MIN_MS;
-
-	for (int i = 1; i < tries && ms < RETRY_MAX_MS; i++)
+	for (int i = 1; i < tries && ms < most_ms; i++)
 		ms *= 2;
-	return ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS;
+	return ms < most_ms ? ms : most_ms;
 }
 
 static void refused(struct suite_step *st, const struct suite_event *ev)
@@ -451,7 +454,7 @@ static void refused(struct suite_step *st, const struct suite_event *ev)
 		entry_set(st, ev->index, ENTRY_CANCELLED);
 	} else if (may_pass(ev->err_kind)) {
 		entry_set(st, ev->index, ENTRY_WAITING);
-		s->next_ms = st->now + pause_ms(++s->tries);
+		s->next_ms = st->now + pause_ms(++s->tries, RETRY_MIN_MS, RETRY_MAX_MS);
 	} else {
 		entry_set(st, ev->index, ENTRY_FAILED);
 	}
@@ -534,6 +537,7 @@ static void again(struct suite_step *st, const struct suite_event *ev)
 	s->cause[0] = s->closed[0] = '\0';
 	snprintf(s->client, sizeof(s->client), "%s", ev->client);
 	s->closer = CLOSER_NONE;
+	s->closed_there = false;
 	phase_set(st, SUITE_RUNNING);
 	check_cost(st);
 	go_on(st);
@@ -608,6 +612,29 @@ static void seen(struct suite_step *st, const struct suite_event *ev)
 	entry_set(st, ev->index, ev->state);
 }
 
+static void seen_end(struct suite_step *st, const struct suite_event *ev)
+{
+	if (st->s->closed_there == ev->closed)
+		return;
+	st->s->closed_there = ev->closed;
+	touch(st);
+}
+
+bool suite_returns_later(const struct core_suite *s)
+{
+	return s->away && s->next_ms > 0;
+}
+
+static void not_back(struct suite_step *st, const struct suite_event *ev)
+{
+	struct core_suite *s = st->s;
+
+	if (!may_pass(ev->err_kind) || s->returns >= MOST_RETURNS)
+		return;
+	s->next_ms = st->now + pause_ms(++s->returns, RETURN_MIN_MS, RETURN_MAX_MS);
+	touch(st);
+}
+
 /* The other master is gone, and had not ended them. */
 static void give_up_active(struct suite_step *st, const struct suite_event *ev)
 {
@@ -626,14 +653,15 @@ static void back(struct suite_step *st, const struct suite_event *ev)
 	struct core_suite *s = st->s;
 
 	s->away = false;
+	s->next_ms = s->returns = 0;
 	s->too_dear = ev->err_kind == ERR_QUOTA;
 	s->cancel_asked = s->cancel_asked || ev->verdict == VERDICT_CANCELLED;
 	s->kind = s->too_dear || !s->cancel_asked ? ev->err_kind : ERR_CANCELLED;
-	if (!*s->cause && (s->too_dear || s->cancel_asked || !ev->closed))
+	if (!*s->cause && (s->too_dear || s->cancel_asked || !s->closed_there))
 		snprintf(s->cause, sizeof(s->cause), "%s", ev->text);
 	give_up_active(st, ev);
 	core_suite_restored(s);
-	if (ev->closed) {
+	if (s->closed_there) {
 		end(st);
 		return;
 	}
@@ -669,7 +697,9 @@ void suite_step(struct core_suite *s, const struct suite_event *ev, int64_t now_
 	case SUITE_TICK:
 		if (s->next_ms && s->next_ms <= now_ms) {
 			s->next_ms = 0;
-			if (s->phase == SUITE_CLOSING)
+			if (s->away)
+				effect(&st, SUITE_FX_RETURN, -1);
+			else if (s->phase == SUITE_CLOSING)
 				close_here(&st);
 			else
 				go_on(&st);
@@ -684,7 +714,9 @@ void suite_step(struct core_suite *s, const struct suite_event *ev, int64_t now_
 			refused(&st, ev);
 		return;
 	case SUITE_RUN_ENDED:
-		if (fits(s, ev, ENTRY_STARTING, ENTRY_RUNNING))
+		/* At the other master it may have started since it was last seen. */
+		if (fits(s, ev, ENTRY_STARTING, ENTRY_RUNNING) ||
+		    (s->away && fits(s, ev, ENTRY_WAITING, ENTRY_WAITING)))
 			run_ended(&st, ev);
 		return;
 	case SUITE_COST:
@@ -702,6 +734,14 @@ void suite_step(struct core_suite *s, const struct suite_event *ev, int64_t now_
 	case SUITE_SEEN:
 		if (s->away && !over && ev->index >= 0 && ev->index < s->n)
 			seen(&st, ev);
+		return;
+	case SUITE_SEEN_END:
+		if (s->away && !over)
+			seen_end(&st, ev);
+		return;
+	case SUITE_NOT_BACK:
+		if (s->away && !over)
+			not_back(&st, ev);
 		return;
 	case SUITE_BACK:
 		if (s->away && !over)

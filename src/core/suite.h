@@ -19,9 +19,10 @@
  *
  * A suite may be away: it is with another master, on a machine that a run of this master, the carrier, has made for it
  * (carrier.h).  Then nothing starts here.  What the other master tells of its entries is taken over (SUITE_SEEN), a
- * cancel is passed on by way of the carrier.  When the carrier has ended and the results are here, the suite is back
- * (SUITE_BACK) and ends: at once if the other master has ended it, on_exit included; else what ran there has failed,
- * what waits stays so, and on_exit runs here.
+ * cancel is passed on by way of the carrier.  When the carrier has ended, the results are taken in, now and then again
+ * while they cannot be (SUITE_NOT_BACK).  Then the suite is back (SUITE_BACK) and ends: at once if the other master has
+ * ended it, on_exit included; else what ran there has failed, unless its results have told its end, what waits stays
+ * so, and on_exit runs here.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,7 +80,9 @@ struct core_suite {
 	int parallel;		  /* runs at a time: the shell decides what "auto" is */
 	enum suite_phase phase;
 	bool cancel_asked, hurry, too_dear;
-	bool away; /* another master has it */
+	bool away;	   /* another master has it */
+	bool closed_there; /* ... and has ended it, on_exit included, as it was last told */
+	int returns;	   /* tries to take its results in that were put off; not stored */
 	enum err_kind kind;
 	char cause[200];		/* why it was stopped */
 	char closed[200];		/* what went wrong in on_exit; "": nothing */
@@ -109,16 +112,19 @@ enum suite_event_kind {
 	SUITE_ACCEPTED,
 	SUITE_RESUME, /* the master was restarted */
 	SUITE_TICK,
-	SUITE_STARTED,	 /* index, attempt: its run is made */
-	SUITE_REFUSED,	 /* index, attempt, err_kind, text: its run cannot be made */
-	SUITE_RUN_ENDED, /* index, attempt, verdict, err_kind, text, micro: what it has cost */
-	SUITE_COST,	 /* micro: what the active runs have cost until now */
-	SUITE_CANCEL,	 /* hurry, text */
+	SUITE_STARTED, /* index, attempt: its run is made */
+	SUITE_REFUSED, /* index, attempt, err_kind, text: its run cannot be made */
+	/* index, attempt, verdict, err_kind, text, micro: what it has cost.  Away: its results are here */
+	SUITE_RUN_ENDED,
+	SUITE_COST,   /* micro: what the active runs have cost until now */
+	SUITE_CANCEL, /* hurry, text */
 	SUITE_AGAIN, /* what was cancelled or skipped starts again; failed: what has failed, too; client */
 	/* index, attempt, state, micro, text: how an entry stands at the master that has the suite */
 	SUITE_SEEN,
-	/* verdict, err_kind, text: how the carrier has ended; closed: that master has ended the suite */
-	SUITE_BACK,
+	SUITE_SEEN_END, /* closed: that master has ended the suite */
+	/* err_kind: the carrier has ended, and its results cannot be taken in; see suite_returns_later() */
+	SUITE_NOT_BACK,
+	SUITE_BACK,   /* verdict, err_kind, text: how the carrier has ended */
 	SUITE_CLAIM,  /* client: it runs on_exit, or goes on with it */
 	SUITE_CLOSED, /* client, "": the master; text: what went wrong in on_exit, "": nothing */
 };
@@ -138,6 +144,7 @@ struct suite_event {
 enum suite_effect_kind {
 	SUITE_FX_START,	 /* index, attempt: make its run */
 	SUITE_FX_CANCEL, /* index, attempt, hurry: cancel its run; index -1: the carrier */
+	SUITE_FX_RETURN, /* take the results in again */
 	SUITE_FX_CLOSE,	 /* run the commands of on_exit */
 	SUITE_FX_ENDED,
 };
@@ -178,6 +185,8 @@ enum suite_phase suite_outcome(const struct core_suite *s);
 bool suite_is_done(const struct core_suite *s);
 /* Will one that has not ended run all of its entries anyway?  Then a resume has nothing to do. */
 bool suite_goes_on(const struct core_suite *s);
+/* It is away, and its results will be taken in later (SUITE_FX_RETURN). */
+bool suite_returns_later(const struct core_suite *s);
 /* How long the rest will take about, judged by the runs that have ended; -1: nobody knows. */
 int64_t suite_left_ms(const struct core_suite *s, int64_t now_ms);
 /* The exit code of `regatta suite run` for an ended suite. */

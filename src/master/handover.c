@@ -632,11 +632,16 @@ static void take(struct handover_task *t)
 	bool answered =
 		t->ev.outcome == OUTCOME_DONE && t->fx.kind < FX_AWAIT_RESULTS && !t->fx.gone;
 
-	if (answered && (!lr->remote.has_context || strcmp(lr->remote.at.url, t->at.url) != 0)) {
+	/* One that could not be reached is not known any more, and is found anew. */
+	bool moved =
+		answered && (!lr->remote.has_context || strcmp(lr->remote.at.url, t->at.url) != 0);
+
+	lr->remote.at = t->at;
+	if (moved) {
 		write_context(lr, lr->row.id, &t->at);
+		carrier_moved(lr);
 		lr->remote.has_context = true;
 	}
-	lr->remote.at = t->at;
 	if (t->suite)
 		carrier_seen(lr, t->suite);
 	if (t->state[0])

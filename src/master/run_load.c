@@ -310,6 +310,20 @@ struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
 	return lr ? lr : live_run_load(m, no, err);
 }
 
+struct live_run *live_run_exact(struct master *m, const char *id, struct arena *a, struct err *err)
+{
+	struct live_run *lr = live_run_find(m, str_from(id), a, NULL, NULL, err);
+
+	if (lr && strcmp(lr->row.id, id) == 0)
+		return lr;
+	if (lr)
+		live_run_done(lr);
+	/* A conflict: it is the beginning of the ids of several others. */
+	if (lr || err->kind == ERR_CONFLICT)
+		err_set(err, ERR_NOT_FOUND, "no run '%s'", id);
+	return NULL;
+}
+
 struct live_run *live_run_active_named(struct master *m, struct str name)
 {
 	struct live_run *found = NULL;

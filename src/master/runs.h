@@ -24,6 +24,8 @@ struct live_run *live_run_free(struct live_run *lr);
  * back with live_run_done(). */
 struct live_run *live_run_find(struct master *m, struct str id, struct arena *a,
 			       const char ***ret_ids, size_t *ret_n, struct err *err);
+/* The same by its whole id alone. */
+struct live_run *live_run_exact(struct master *m, const char *id, struct arena *a, struct err *err);
 /* The active run of the job of this name; NULL if there is none, or more than one. */
 struct live_run *live_run_active_named(struct master *m, struct str name);
 void live_run_done(struct live_run *lr);

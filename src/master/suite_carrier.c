@@ -32,8 +32,7 @@
 #define MOST_BYTES                                                                                 \
 	(900u << 10) /* of a submission: the other master takes requests of up to 1 MiB */
 #define STATE_MAX (64u << 20)
-#define MOST_TRIES 60 /* to take its runs in, about an hour */
-#define MOST_USD 1e9  /* of an entry */
+#define MOST_USD 1e9 /* of an entry */
 
 /* ---- making a carrier ---- */
 
@@ -170,6 +169,13 @@ struct doc *carrier_submission(const struct live_suite *ls, struct arena *a)
 	return strlen(doc_json_text(a, body)) < MOST_BYTES ? body : NULL;
 }
 
+/* What the run of an entry is called at the other master. */
+static const char *run_id(const struct live_suite *ls, int index, int attempt, struct arena *a)
+{
+	return attempt > 1 ? arena_printf(a, "%s-%d.%d", ls->row.id, index + 1, attempt)
+			   : arena_printf(a, "%s-%d", ls->row.id, index + 1);
+}
+
 /* ---- following it ---- */
 
 /* The id becomes the name of files. */
@@ -197,9 +203,9 @@ static void see_entry(struct live_suite *ls, struct live_run *lr, int index, con
 		return;
 	snprintf(ev.text, sizeof(ev.text), "%.*s", STR_ARG(doc_str(d, "cause", STR(""))));
 	if (run.n && (!ls->runs[index] || !str_is(run, ls->runs[index]))) {
-		free(ls->runs[index]);
-		ls->runs[index] = xstrndup(run.p, run.n);
-		suite_link_run(ls, index);
+		CLEANUP(freep) char *id = xstrndup(run.p, run.n);
+
+		suite_set_run(ls, index, id);
 	}
 	suite_event(ls, &ev);
 	/* Commands about a run find the master that has it. */
@@ -213,7 +219,6 @@ static void see(struct live_suite *ls, struct live_run *lr, const struct doc *su
 {
 	const struct doc *variants = doc_array(suite, "variants");
 
-	ls->closed_there = doc_int(suite, "exit_code", -1) >= 0;
 	snprintf(ls->there, sizeof(ls->there), "%.*s", STR_ARG(doc_str(suite, "state", STR(""))));
 	for (int v = 0; variants && v < ls->plan.n && (size_t)v < variants->array.n; v++) {
 		const struct doc *runs = doc_array(variants->array.v[v], "runs");
@@ -222,6 +227,8 @@ static void see(struct live_suite *ls, struct live_run *lr, const struct doc *su
 		     r++)
 			see_entry(ls, lr, suite_entry_of(ls, v, r), runs->array.v[r]);
 	}
+	suite_event(ls, &(struct suite_event){.kind = SUITE_SEEN_END,
+					      .closed = doc_int(suite, "exit_code", -1) >= 0});
 }
 
 static struct live_suite *suite_away(const struct master *m, const char *run)
@@ -239,6 +246,15 @@ void carrier_seen(struct live_run *lr, const struct doc *suite)
 		see(ls, lr, suite);
 }
 
+void carrier_moved(struct live_run *lr)
+{
+	const struct live_suite *ls = suite_away(lr->m, lr->row.id);
+
+	for (int i = 0; ls && i < ls->core->n; i++)
+		if (ls->runs[i] && ls->core->entries[i].state == ENTRY_RUNNING)
+			handover_write_context(lr, ls->runs[i]);
+}
+
 /* ---- taking it back ---- */
 
 /* The runs of a suite whose carrier has ended are taken in one after the other; then it is back. */
@@ -246,18 +262,18 @@ struct coming_back {
 	struct master *m;
 	struct arena *a;
 	const char *suite, *url, *credentials;
-	bool closed;
 	int next;
+	bool ran;     /* the suite was there */
+	bool guessed; /* the run that is being taken in: it was not seen */
 };
 
 static void take_next(struct coming_back *b);
 
 static void end_coming_back(struct coming_back *b)
 {
-	struct suite_event ev = {.kind = SUITE_BACK, .closed = b->closed};
+	struct suite_event ev = {.kind = SUITE_BACK};
 	struct live_suite *ls = suite_away(b->m, b->suite);
-	struct live_run *lr =
-		live_run_find(b->m, str_from(b->suite), b->a, NULL, NULL, &(struct err){0});
+	struct live_run *lr = live_run_exact(b->m, b->suite, b->a, &(struct err){0});
 
 	if (lr) {
 		ev.verdict = lr->core->verdict;
@@ -274,21 +290,16 @@ static void end_coming_back(struct coming_back *b)
 	free(b);
 }
 
-/* An error of an import that another try may not meet. */
-static bool may_pass(enum err_kind kind)
-{
-	return kind == ERR_UNAVAILABLE || kind == ERR_TIMEOUT || kind == ERR_THROTTLED ||
-	       kind == ERR_IO || kind == ERR_CAPACITY;
-}
-
 /* True: this try is over. */
 static bool is_put_off(struct coming_back *b, const struct err *err)
 {
 	struct live_suite *ls = suite_away(b->m, b->suite);
-	bool again = ls && may_pass(err->kind) && ls->returns_tries < MOST_TRIES;
 
-	if (again)
-		suite_return_later(ls);
+	if (ls)
+		suite_event(ls,
+			    &(struct suite_event){.kind = SUITE_NOT_BACK, .err_kind = err->kind});
+	if (ls && suite_returns_later(ls->core))
+		ls->returns = false;
 	else if (err->kind != ERR_CANCELLED) /* else the next master goes on */
 		return false;
 	log_info("suite %s: its results are not all here yet: %s", b->suite, err->msg);
@@ -297,13 +308,41 @@ static bool is_put_off(struct coming_back *b, const struct err *err)
 	return true;
 }
 
+/* Those of a lost master may have started since it was last seen. */
+static const char *run_to_take(struct coming_back *b, const struct live_suite *ls, int index)
+{
+	const struct suite_entry *e = &ls->core->entries[index];
+
+	b->guessed =
+		b->ran && !ls->runs[index] && !ls->core->closed_there && e->state == ENTRY_WAITING;
+	return b->guessed ? run_id(ls, index, e->attempt, b->a) : ls->runs[index];
+}
+
+/* Its results tell the end of a run that the other master was not seen to have ended. */
+static void take_end(struct coming_back *b, int index)
+{
+	struct live_suite *ls = suite_away(b->m, b->suite);
+	const char *run = ls ? run_to_take(b, ls, index) : NULL;
+	struct live_run *lr = run ? live_run_exact(b->m, run, b->a, &(struct err){0}) : NULL;
+
+	if (!lr)
+		return;
+	if (lr->ended && !entry_state_is_final(ls->core->entries[index].state)) {
+		suite_set_run(ls, index, run);
+		suite_tell_end(ls, index, lr);
+	}
+	live_run_done(lr);
+}
+
 static void taken(void *ctx, const struct err *err)
 {
 	struct coming_back *b = ctx;
 
 	if (is_put_off(b, err))
 		return;
-	if (err->kind != ERR_NONE)
+	if (err->kind == ERR_NONE)
+		take_end(b, b->next - 1);
+	else if (!b->guessed || err->kind != ERR_NOT_FOUND)
 		log_warn("suite %s: a run was not taken in: %s", b->suite, err->msg);
 	take_next(b);
 }
@@ -311,15 +350,16 @@ static void taken(void *ctx, const struct err *err)
 static void take_next(struct coming_back *b)
 {
 	const struct live_suite *ls = suite_away(b->m, b->suite);
+	const char *run = NULL;
 
-	while (ls && b->next < ls->core->n && !ls->runs[b->next])
-		b->next++;
-	if (!ls || b->next >= ls->core->n) {
+	while (ls && b->next < ls->core->n && !run)
+		run = run_to_take(b, ls, b->next++);
+	if (!run) {
 		end_coming_back(b);
 		return;
 	}
 	const struct import_source from = {
-		.run = ls->runs[b->next++], .url = b->url, .credentials = b->credentials};
+		.run = run, .url = b->url, .credentials = b->credentials};
 
 	import_start(b->m, &from, taken, b);
 }
@@ -348,7 +388,6 @@ static void take_runs(struct coming_back *b)
 
 	if (ls && state)
 		see(ls, NULL, state);
-	b->closed = ls && ls->closed_there;
 	if (b->url)
 		take_next(b);
 	else
@@ -374,13 +413,15 @@ void carrier_came_back(struct master *m, const char *run)
 	ls->returns = true;
 	*b = (struct coming_back){.m = m, .a = arena_new()};
 	b->suite = arena_strdup(b->a, run);
-	struct live_run *lr = live_run_find(m, str_from(run), b->a, NULL, NULL, &(struct err){0});
+	struct live_run *lr = live_run_exact(m, run, b->a, &(struct err){0});
 	const struct doc *secret = doc_table(submission_of(ls, 0), "credentials");
 
 	b->credentials = secret ? doc_json_text(b->a, secret) : NULL;
 	bool owes = lr && handover_owes_results(lr);
 
 	if (lr) {
+		b->ran = lr->core->phase_at_ms[RUN_RUNNING] > 0;
+
 		const char *url = plan_results(&lr->plan, b->a).url;
 
 		b->url = url ? arena_strdup(b->a, url) : NULL;
@@ -446,12 +487,9 @@ void carrier_adapt(const struct live_suite *ls, int index, int attempt, struct a
 	if (!carrier)
 		return;
 	struct doc *facts = copy_without(doc_table(body, "facts"), at, 1, a);
-	const char *id = attempt > 1 ? arena_printf(a, "%s-%d.%d", ls->row.id, index + 1, attempt)
-				     : arena_printf(a, "%s-%d", ls->row.id, index + 1);
-
 	doc_set(a, facts, STR("adopted"), adopted(carrier, a));
 	doc_set(a, body, STR("facts"), facts);
-	doc_set(a, body, STR("run"), doc_new_str(a, str_from(id)));
+	doc_set(a, body, STR("run"), doc_new_str(a, str_from(run_id(ls, index, attempt, a))));
 }
 
 void carrier_cancel_suite(struct live_run *lr, bool hurry)

@@ -28,6 +28,8 @@ struct master;
 struct doc *carrier_submission(const struct live_suite *ls, struct arena *a);
 /* How the suite of this carrier stands, as the other master shows it. */
 void carrier_seen(struct live_run *lr, const struct doc *suite);
+/* The other master is reached by another address than before. */
+void carrier_moved(struct live_run *lr);
 /* The carrier has ended here, and its results are taken in, or never will be: its suite comes back.  Other runs are
  * ignored. */
 void carrier_came_back(struct master *m, const char *run);

@@ -251,6 +251,9 @@ static void carry_out(struct live_suite *ls, const struct suite_effect *fx)
 	case SUITE_FX_CANCEL:
 		cancel(ls, fx);
 		return;
+	case SUITE_FX_RETURN:
+		carrier_came_back(ls->m, ls->row.id);
+		return;
 	case SUITE_FX_CLOSE:
 		close_suite(ls);
 		return;

@@ -33,7 +33,6 @@
 #define PROBLEMS_TEXT (64 * 1024)
 #define AUTO_ELSEWHERE 16 /* runs at a time for "auto" where nodes are not on this machine */
 #define COST_CHECK_MS 5000
-#define RETURN_FIRST_MS 1000LL /* twice as long each time, up to a minute */
 
 struct run_ref {
 	struct live_suite *ls;
@@ -202,7 +201,7 @@ static void set_timer(struct suites *s)
 
 	for (size_t i = 0; i < s->v.n; i++) {
 		const struct live_suite *ls = s->v.v[i];
-		int64_t at = sooner(ls->core->next_ms, ls->returns_at_ms);
+		int64_t at = ls->core->next_ms;
 
 		if (ls->plan.runs.max_cost > 0 && !ls->ended && (!at || s->cost_at_ms < at))
 			at = s->cost_at_ms;
@@ -234,17 +233,22 @@ void suite_event(struct live_suite *ls, const struct suite_event *ev)
 	set_timer(ls->m->suites);
 }
 
+void suite_set_run(struct live_suite *ls, int index, const char *run)
+{
+	if (!ls->runs[index] || strcmp(ls->runs[index], run) != 0) {
+		free(ls->runs[index]);
+		ls->runs[index] = xstrdup(run);
+	}
+	suite_link_run(ls, index);
+}
+
 void suite_bind(struct live_suite *ls, int index, const char *run)
 {
 	struct run_ref *ref = xcalloc(1, sizeof(*ref));
 
 	*ref = (struct run_ref){ls, index, ls->core->entries[index].attempt};
 	free(map_put(ls->m->suites->by_run, str_from(run), ref));
-	if (!ls->runs[index] || strcmp(ls->runs[index], run) != 0) {
-		free(ls->runs[index]);
-		ls->runs[index] = xstrdup(run);
-	}
-	suite_link_run(ls, index);
+	suite_set_run(ls, index, run);
 }
 
 void suites_run_ended(struct suites *s, struct live_run *lr)
@@ -295,26 +299,9 @@ static void on_timer(void *ctx)
 		s->cost_at_ms = master_now(s->m) + COST_CHECK_MS;
 		add_up_costs(s);
 	}
-	for (size_t i = 0; i < s->v.n; i++) {
-		struct live_suite *ls = s->v.v[i];
-
-		suite_event(ls, &(struct suite_event){.kind = SUITE_TICK});
-		if (ls->returns_at_ms && ls->returns_at_ms <= master_now(s->m)) {
-			ls->returns_at_ms = 0;
-			carrier_came_back(s->m, ls->row.id);
-		}
-	}
+	for (size_t i = 0; i < s->v.n; i++)
+		suite_event(s->v.v[i], &(struct suite_event){.kind = SUITE_TICK});
 	set_timer(s);
-}
-
-void suite_return_later(struct live_suite *ls)
-{
-	int64_t pause_ms = RETURN_FIRST_MS << (ls->returns_tries < 6 ? ls->returns_tries : 6);
-
-	ls->returns = false;
-	ls->returns_tries++;
-	ls->returns_at_ms = master_now(ls->m) + pause_ms;
-	set_timer(ls->m->suites);
 }
 
 size_t suites_active(const struct suites *s)
@@ -702,6 +689,20 @@ int suites_again(struct suites *s, struct str id, bool failed, struct live_suite
 
 /* ---- after a restart ---- */
 
+void suite_tell_end(struct live_suite *ls, int index, const struct live_run *lr)
+{
+	struct suite_event ev = {.kind = SUITE_RUN_ENDED,
+				 .index = index,
+				 .attempt = ls->core->entries[index].attempt,
+				 .verdict = lr->core->verdict,
+				 .err_kind = lr->core->cause.kind,
+				 .micro = lr->row.cost_micro};
+
+	snprintf(ev.text, sizeof(ev.text), "%s",
+		 ev.verdict == VERDICT_SUCCEEDED ? "" : lr->core->cause.text);
+	suite_event(ls, &ev);
+}
+
 /* How the run of an entry stands: bound to it if it goes on, else its end is told. */
 static void find_run(struct live_suite *ls, int index)
 {
@@ -710,27 +711,20 @@ static void find_run(struct live_suite *ls, int index)
 				 .index = index,
 				 .attempt = ls->core->entries[index].attempt,
 				 .verdict = VERDICT_FAILED,
-				 .err_kind = ERR_NOT_FOUND};
-	struct err err = {0};
-
+				 .err_kind = ERR_NOT_FOUND,
+				 .text = "its run was removed"};
 	struct live_run *lr = ls->runs[index]
-				      ? live_run_find(ls->m, str_from(ls->runs[index]), a,
-						      &(const char **){NULL}, &(size_t){0}, &err)
+				      ? live_run_exact(ls->m, ls->runs[index], a, &(struct err){0})
 				      : NULL;
-	if (lr && !lr->ended) {
+
+	if (!lr) {
+		suite_event(ls, &ev);
+	} else if (!lr->ended) {
 		suite_bind(ls, index, ls->runs[index]);
-		return;
-	}
-	snprintf(ev.text, sizeof(ev.text), "its run was removed");
-	if (lr) {
-		ev.verdict = lr->core->verdict;
-		ev.err_kind = lr->core->cause.kind;
-		ev.micro = lr->row.cost_micro;
-		snprintf(ev.text, sizeof(ev.text), "%s",
-			 ev.verdict == VERDICT_SUCCEEDED ? "" : lr->core->cause.text);
+	} else {
+		suite_tell_end(ls, index, lr);
 		live_run_done(lr);
 	}
-	suite_event(ls, &ev);
 }
 
 static void take_up(struct live_suite *ls)

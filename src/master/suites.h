@@ -41,12 +41,9 @@ struct live_suite {
 	/* answered when the suite is stored */
 	struct http_exchange *answer;
 	bool in_round, is_saved, ended;
-	bool returns;	       /* it is away, and its results are being taken in */
-	int64_t returns_at_ms; /* when that is tried again; 0: it is not */
-	int returns_tries;
-	char there[16];	   /* its state at the master that has it; "": not known */
-	bool closed_there; /* that master has ended it, as it was last told */
-	int busy;	   /* calls that workers have not finished */
+	bool returns;	/* it is away, and its results are being taken in */
+	char there[16]; /* its state at the master that has it; "": not known */
+	int busy;	/* calls that workers have not finished */
 };
 
 struct suites *suites_new(struct master *m);
@@ -79,8 +76,8 @@ int suites_again(struct suites *s, struct str id, bool failed, struct live_suite
 
 /* Steps the core.  Changed rows and effects wait for the end of the round. */
 void suite_event(struct live_suite *ls, const struct suite_event *ev);
-/* The results of one that is away could not be taken in now: they will be soon. */
-void suite_return_later(struct live_suite *ls);
+/* The run of the entry has ended, and is loaded. */
+void suite_tell_end(struct live_suite *ls, int index, const struct live_run *lr);
 /* The run has ended, in this round. */
 void suites_run_ended(struct suites *s, struct live_run *lr);
 
@@ -98,6 +95,8 @@ bool suite_effects_take(struct live_suite *ls, const struct suite_effects *fx);
 void suite_carry_out(struct live_suite *ls);
 /* The entry has this run: its end is told to the suite, and its directory is linked. */
 void suite_bind(struct live_suite *ls, int index, const char *run);
+/* ... its directory is linked, and no more. */
+void suite_set_run(struct live_suite *ls, int index, const char *run);
 
 /* suite_json.c: brief: without its variants. */
 struct buf;

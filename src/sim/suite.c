@@ -51,11 +51,13 @@ struct suite_world {
 	int64_t client_until;
 	bool client_gone,
 		client_done; /* done: its commands have ended, and the master has not heard it */
-	/* It is with another master, until it has ended: how its entries stand there; gone: that master has ended the
-	 * suite (closed), or was lost; told: the cancel has reached it. */
+	/* It is with another master, until it has ended: how its entries stand there, and whose results were copied;
+	 * closed: that master has ended the suite, which is known here; gone: it has ended after that, or was lost;
+	 * told: the cancel has reached it; put_off: its results are taken in later. */
 	struct {
-		bool away, gone, closed, told;
+		bool away, gone, lost, closed, known, told, put_off;
 		enum entry_state entries[MAX_RUNS];
+		bool copied[MAX_RUNS];
 	} there;
 	int verbose;
 	struct sim_result *res;
@@ -156,6 +158,7 @@ static void copy_state(struct core_suite *to, const struct core_suite *from)
 	to->closer_until_ms = from->closer_until_ms;
 	to->since_ms = from->since_ms;
 	to->away = from->away;
+	to->closed_there = from->closed_there;
 }
 
 /* Only rows that the core has listed are written. */
@@ -266,6 +269,7 @@ static void tell_end(struct suite_world *w, int entry, int attempt)
 static void restart(struct suite_world *w)
 {
 	trace(w, "restart", -1, 0);
+	w->there.put_off = false;
 	w->memory = core_suite_new(&w->plan, w->parallel);
 	copy_state(w->memory, w->disk);
 	core_suite_restored(w->memory);
@@ -321,7 +325,12 @@ static void carry_out(struct suite_world *w)
 		else
 			w->runs[fx.index][fx.attempt].to_cancel = true;
 		return;
+	case SUITE_FX_RETURN:
+		w->there.put_off = false;
+		return;
 	case SUITE_FX_CLOSE:
+		if (w->there.away && w->there.known)
+			broken(w, "S8: on_exit has run at the other master, and runs here");
 		if (w->client_until > w->now)
 			broken(w, "S7: on_exit runs on the master, and the client runs it");
 		if (suite_phase_is_final(w->disk->phase))
@@ -401,17 +410,23 @@ static void go_on_there(struct suite_world *w)
 
 	if (w->disk->cancel_asked && !w->there.told)
 		return;
+	if (w->there.closed) {
+		w->there.gone = true;
+		w->there.lost = chance(w, 200);
+		return;
+	}
 	if (*e == ENTRY_WAITING && !w->there.told)
 		*e = ENTRY_RUNNING;
 	else if (*e == ENTRY_RUNNING)
 		*e = w->there.told    ? ENTRY_CANCELLED
 		     : chance(w, 200) ? ENTRY_FAILED
 				      : ENTRY_SUCCEEDED;
+	w->there.copied[i] = entry_state_is_final(*e) && rng_below(&w->rng, 4);
 	for (int k = 0; k < w->disk->n; k++)
 		left += w->there.told ? w->there.entries[k] == ENTRY_RUNNING
 				      : !entry_state_is_final(w->there.entries[k]);
 	w->there.closed = left == 0;
-	w->there.gone = w->there.closed || chance(w, 5);
+	w->there.gone = w->there.lost = !w->there.closed && chance(w, 10);
 	w->closes += w->there.closed;
 }
 
@@ -424,14 +439,48 @@ static void look_there(struct suite_world *w, int i)
 				      .micro = 1});
 }
 
+/* All of it, with its end. */
+static void look_at_all(struct suite_world *w)
+{
+	for (int i = 0; i < w->disk->n; i++)
+		look_there(w, i);
+	step(w, &(struct suite_event){.kind = SUITE_SEEN_END, .closed = w->there.closed});
+	w->there.known = w->there.known || (w->memory && w->there.closed);
+}
+
+/* What ended there, and was not seen to, is known by its results if those were copied. */
+static void take_ends(struct suite_world *w)
+{
+	static const enum verdict verdicts[ENTRY_STATES] = {
+		[ENTRY_SUCCEEDED] = VERDICT_SUCCEEDED,
+		[ENTRY_FAILED] = VERDICT_FAILED,
+		[ENTRY_CANCELLED] = VERDICT_CANCELLED,
+	};
+
+	for (int i = 0; i < w->disk->n; i++)
+		if (w->there.copied[i])
+			step(w, &(struct suite_event){.kind = SUITE_RUN_ENDED,
+						      .index = i,
+						      .attempt = 1,
+						      .verdict = verdicts[w->there.entries[i]],
+						      .micro = 1});
+}
+
 /* The results are here: with them how the entries stood at the end, if the other master saw it. */
 static void come_back(struct suite_world *w)
 {
-	for (int i = 0; i < w->disk->n && w->there.closed; i++)
-		look_there(w, i);
+	if (w->there.put_off)
+		return;
+	if (chance(w, 300)) {
+		step(w, &(struct suite_event){.kind = SUITE_NOT_BACK, .err_kind = ERR_UNAVAILABLE});
+		w->there.put_off = w->memory && suite_returns_later(w->memory);
+		return;
+	}
+	if (!w->there.lost)
+		look_at_all(w);
+	take_ends(w);
 	step(w, &(struct suite_event){
 			.kind = SUITE_BACK,
-			.closed = w->there.closed,
 			.verdict = w->there.told ? VERDICT_CANCELLED : VERDICT_FAILED,
 		});
 }
@@ -442,6 +491,8 @@ static void step_away(struct suite_world *w)
 		come_back(w);
 	else if (rng_below(&w->rng, 2))
 		go_on_there(w);
+	else if (w->there.closed)
+		look_at_all(w);
 	else
 		look_there(w, (int)rng_below(&w->rng, (uint64_t)w->disk->n));
 }
@@ -452,10 +503,11 @@ static void check_back(struct suite_world *w)
 	for (int i = 0; i < w->disk->n; i++) {
 		const struct suite_entry *e = &w->disk->entries[i];
 
-		if (w->there.closed && e->state != w->there.entries[i])
+		if (w->there.closed && !w->there.lost && e->state != w->there.entries[i])
 			broken(w, "S8: entry %d is %s, and was %s there", i,
 			       entry_state_name(e->state), entry_state_name(w->there.entries[i]));
-		if (e->state == ENTRY_SUCCEEDED)
+		if (e->state == ENTRY_SUCCEEDED ||
+		    (w->there.copied[i] && w->there.entries[i] == ENTRY_SUCCEEDED))
 			w->runs[i][e->attempt] =
 				(struct true_run){.made = true, .verdict = VERDICT_SUCCEEDED};
 	}
@@ -466,7 +518,7 @@ static void check_back(struct suite_world *w)
 static void check_ended(struct suite_world *w)
 {
 	const struct core_suite *d = w->disk;
-	bool all = true, lost = w->there.gone && !w->there.closed;
+	bool all = true, lost = w->there.lost;
 
 	if (w->there.away)
 		check_back(w);
@@ -506,7 +558,7 @@ static bool go_on(struct suite_world *w)
 	bool goes_on = w->memory && !suite_phase_is_final(w->memory->phase);
 
 	if (goes_on)
-		w->there.gone = false;
+		w->there.gone = w->there.lost = false;
 	return goes_on;
 }
 

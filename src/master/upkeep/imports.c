@@ -41,24 +41,21 @@ static int check_here(struct import_task *t, int64_t *ret_replaced, struct err *
 {
 	struct master *m = t->m;
 	struct err why = {0};
-	struct live_run *lr = live_run_find(m, str_from(t->at.run), t->a, NULL, NULL, &why);
+	struct live_run *lr = live_run_exact(m, t->at.run, t->a, &why);
 
 	*ret_replaced = 0;
-	/* A conflict: it is the beginning of the ids of several others. */
-	if (!lr && (why.kind == ERR_NOT_FOUND || why.kind == ERR_CONFLICT))
+	if (!lr && why.kind == ERR_NOT_FOUND)
 		return 0;
 	if (!lr) {
 		*err = why;
 		return -1;
 	}
-	if (strcmp(lr->row.id, t->at.run) == 0) {
-		if (!lr->ended)
-			err_set(err, ERR_CONFLICT, "the run '%s' has not ended here", t->at.run);
-		else if (lr->plan.hands_over)
-			*ret_replaced = lr->row.no;
-		else
-			t->here = true;
-	}
+	if (!lr->ended)
+		err_set(err, ERR_CONFLICT, "the run '%s' has not ended here", t->at.run);
+	else if (lr->plan.hands_over)
+		*ret_replaced = lr->row.no;
+	else
+		t->here = true;
 	live_run_done(lr);
 	return err->kind == ERR_NONE ? 0 : -1;
 }
@@ -145,12 +142,11 @@ static void work(void *arg, const struct deadline *d)
 /* In the events of a run that this home handed over: whoever misses its logs looks there. */
 static void note_failure(struct import_task *t)
 {
-	struct live_run *lr =
-		live_run_find(t->m, str_from(t->at.run), t->a, NULL, NULL, &(struct err){0});
+	struct live_run *lr = live_run_exact(t->m, t->at.run, t->a, &(struct err){0});
 
 	if (!lr)
 		return;
-	if (strcmp(lr->row.id, t->at.run) == 0 && lr->ended && lr->plan.hands_over)
+	if (lr->ended && lr->plan.hands_over)
 		run_note(lr, "results", -1, "not taken in: %s", t->err.msg);
 	live_run_done(lr);
 }

@@ -141,12 +141,10 @@ static void make_again_if_ended(const struct report_task *t)
 {
 	struct err err = {0};
 	struct live_run *lr = NULL;
-	const char **ids;
-	size_t n;
 
 	if (t->ended || !t->keep || t->err.kind != ERR_NONE)
 		return;
-	lr = live_run_find(t->reports->m, str_from(t->run.id), t->a, &ids, &n, &err);
+	lr = live_run_exact(t->reports->m, t->run.id, t->a, &err);
 	if (lr && lr->ended && reports_start(t->reports, lr, REPORT_BOTH, NULL, NULL, &err) < 0)
 		log_warn("run %s: report: %s", t->run.id, err.msg);
 	if (lr)

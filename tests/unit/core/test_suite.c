@@ -823,8 +823,8 @@ static void a_suite_that_is_away_starts_nothing_and_takes_over_what_is_told(void
 	assert_int_equal(h.s->phase, SUITE_RUNNING); /* its results are not here */
 	assert_int_equal(h.s->spent_micro, 1000);
 	/* The other master has run on_exit. */
-	step(&h, (struct suite_event){
-			 .kind = SUITE_BACK, .closed = true, .verdict = VERDICT_SUCCEEDED});
+	step(&h, (struct suite_event){.kind = SUITE_SEEN_END, .closed = true});
+	step(&h, (struct suite_event){.kind = SUITE_BACK, .verdict = VERDICT_SUCCEEDED});
 	next(&h, SUITE_FX_ENDED);
 	nothing_more(&h);
 	assert_int_equal(h.s->phase, SUITE_SUCCEEDED);
@@ -846,8 +846,8 @@ static void a_cancel_of_a_suite_that_is_away_goes_to_its_carrier(void **state)
 	assert_int_equal(next(&h, SUITE_FX_CANCEL), -1);
 	step(&h, seen(0, ENTRY_CANCELLED));
 	nothing_more(&h);
+	step(&h, (struct suite_event){.kind = SUITE_SEEN_END, .closed = true});
 	step(&h, (struct suite_event){.kind = SUITE_BACK,
-				      .closed = true,
 				      .err_kind = ERR_CANCELLED,
 				      .verdict = VERDICT_CANCELLED});
 	next(&h, SUITE_FX_ENDED);
@@ -895,14 +895,113 @@ static void a_suite_that_was_too_dear_elsewhere_is_so_here(void **state)
 	step(&h, seen(0, ENTRY_RUNNING));
 	step(&h, (struct suite_event){.kind = SUITE_COST, .micro = 1000000});
 	nothing_more(&h); /* the other master counts */
+	step(&h, (struct suite_event){.kind = SUITE_SEEN_END, .closed = true});
 	step(&h, (struct suite_event){.kind = SUITE_BACK,
-				      .closed = true,
 				      .verdict = VERDICT_FAILED,
 				      .err_kind = ERR_QUOTA,
 				      .text = "too dear"});
 	next(&h, SUITE_FX_ENDED);
 	assert_int_equal(suite_exit_code(h.s), 5);
 	assert_string_equal(h.s->cause, "too dear");
+	end(&h);
+}
+
+static struct suite_event not_back(enum err_kind kind)
+{
+	return (struct suite_event){.kind = SUITE_NOT_BACK, .err_kind = kind};
+}
+
+static void results_that_cannot_be_taken_in_now_are_taken_in_later(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_away(&h);
+	/* Twice as long each time, up to about a minute, and for about an hour. */
+	for (int i = 0; i < 60; i++) {
+		int64_t pause_ms = 1000LL << (i < 6 ? i : 6);
+
+		step(&h, not_back(i % 2 ? ERR_UNAVAILABLE : ERR_IO));
+		assert_true(suite_returns_later(h.s));
+		assert_int_equal(h.s->next_ms, h.now + pause_ms);
+		if (i == 3) { /* Rule: a cancel does not keep it away for ever. */
+			step(&h, (struct suite_event){.kind = SUITE_CANCEL});
+			next(&h, SUITE_FX_CANCEL);
+		}
+		h.now += pause_ms - 1;
+		step(&h, (struct suite_event){.kind = SUITE_TICK});
+		nothing_more(&h);
+		h.now += 1;
+		step(&h, (struct suite_event){.kind = SUITE_TICK});
+		next(&h, SUITE_FX_RETURN);
+		nothing_more(&h);
+		assert_false(suite_returns_later(h.s));
+	}
+	step(&h, not_back(ERR_UNAVAILABLE));
+	assert_false(suite_returns_later(h.s));
+	end(&h);
+}
+
+static void results_that_never_will_be_there_are_not_waited_for(void **state)
+{
+	static const enum err_kind kinds[] = {ERR_NONE, ERR_NOT_FOUND, ERR_DENIED, ERR_CANCELLED};
+	struct history h = {0};
+
+	(void)state;
+	begin_away(&h);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		step(&h, not_back(kinds[i]));
+		assert_false(suite_returns_later(h.s));
+	}
+	end(&h);
+}
+
+/* Rule: on_exit that has run at the other master does not run again, whatever is lost afterwards. */
+static void a_suite_that_was_seen_to_have_ended_is_not_closed_again(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_away(&h);
+	step(&h, seen(0, ENTRY_SUCCEEDED));
+	step(&h, seen(1, ENTRY_FAILED));
+	h.s->dirty = false;
+	step(&h, (struct suite_event){.kind = SUITE_SEEN_END, .closed = true});
+	assert_true(h.s->closed_there && h.s->dirty); /* it is stored */
+	step(&h, (struct suite_event){.kind = SUITE_BACK,
+				      .verdict = VERDICT_FAILED,
+				      .err_kind = ERR_UNAVAILABLE,
+				      .text = "it is gone"});
+	next(&h, SUITE_FX_ENDED);
+	nothing_more(&h);
+	assert_int_equal(h.s->phase, SUITE_FAILED);
+	/* It is resumed here, and here on_exit runs. */
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .failed = true});
+	next(&h, SUITE_FX_START);
+	assert_false(h.s->closed_there);
+	end(&h);
+}
+
+/* Rule: what has succeeded at a lost master, with results that are here, never runs again. */
+static void results_tell_the_end_of_a_run_that_was_not_seen_to_end(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_away(&h);
+	step(&h, seen(0, ENTRY_RUNNING)); /* the other started after the last look */
+	ended(&h, 0, VERDICT_SUCCEEDED);
+	ended(&h, 1, VERDICT_SUCCEEDED);
+	nothing_more(&h); /* it is still away */
+	step(&h, (struct suite_event){.kind = SUITE_BACK,
+				      .verdict = VERDICT_FAILED,
+				      .err_kind = ERR_UNAVAILABLE});
+	next(&h, SUITE_FX_CLOSE);
+	step(&h, (struct suite_event){.kind = SUITE_CLOSED});
+	next(&h, SUITE_FX_ENDED);
+	assert_true(suite_is_done(h.s));
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .failed = true});
+	nothing_more(&h);
 	end(&h);
 }
 
@@ -942,6 +1041,10 @@ int main(void)
 		cmocka_unit_test(a_cancel_of_a_suite_that_is_away_goes_to_its_carrier),
 		cmocka_unit_test(what_a_lost_master_ran_has_failed_and_on_exit_runs_here),
 		cmocka_unit_test(a_suite_that_was_too_dear_elsewhere_is_so_here),
+		cmocka_unit_test(results_that_cannot_be_taken_in_now_are_taken_in_later),
+		cmocka_unit_test(results_that_never_will_be_there_are_not_waited_for),
+		cmocka_unit_test(a_suite_that_was_seen_to_have_ended_is_not_closed_again),
+		cmocka_unit_test(results_tell_the_end_of_a_run_that_was_not_seen_to_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -660,13 +660,131 @@ static void runs_that_cannot_be_taken_in_now_are_taken_in_later(void **state)
 	suite_is_away(h);
 	h->r->disk_full = true;
 	h->other.run = h->other.suite = NULL;
-	rig_until(h->r, !the_suite(h) || the_suite(h)->returns_tries > 0);
+	rig_until(h->r, !the_suite(h) || the_suite(h)->core->returns > 0);
 	assert_non_null(the_suite(h));
 	assert_true(the_suite(h)->core->away);
 	assert_int_equal(rig_stored(h->r, "SELECT away FROM suite"), 1);
 	h->r->disk_full = false;
 	rig_until(h->r, !the_suite(h));
 	assert_int_equal(rig_stored(h->r, "SELECT phase FROM suite"), SUITE_FAILED);
+}
+
+#define ENDED_THERE                                                                                \
+	"{\"state\":\"failed\",\"exit_code\":1,\"variants\":[{\"runs\":[{\"state\":"               \
+	"\"succeeded\",\"attempt\":1,\"run\":\"s-1\"}]},{\"runs\":[{\"state\":\"failed\","         \
+	"\"attempt\":1,\"run\":\"s-2\"}]}]}"
+
+/* Its master is lost, and this one is gone before it could take in anything. */
+static void lose(struct handed *h)
+{
+	h->r->disk_full = true;
+	h->other.run = h->other.suite = NULL;
+	rig_until(h->r, the_suite(h)->core->returns > 0);
+	rig_crash(h->r);
+	h->r->disk_full = false;
+}
+
+static void take_back(struct handed *h)
+{
+	assert_true(rig_start(h->r));
+	rig_until(h->r, !the_suite(h));
+}
+
+/* Rule: on_exit does not run here after it has run there, if all that is known of it was told before a restart. */
+static void the_next_master_knows_that_the_suite_has_ended_there(void **state)
+{
+	struct handed *h = *state;
+
+	suite_is_away(h);
+	h->other.suite = ENDED_THERE;
+	rig_until(h->r, the_suite(h)->core->closed_there);
+	lose(h);
+	take_back(h);
+	assert_int_equal(rig_stored(h->r, "SELECT phase FROM suite"), SUITE_FAILED);
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM suite WHERE cause = ''"), 1);
+}
+
+/* A run that has succeeded and is called `id` (SQL) from now on; no master runs then. */
+static void add_ended_run(struct handed *h, const char *id)
+{
+	CLEANUP(freep)
+	char *sql =
+		xasprintf("UPDATE run SET id = %s, verdict = %d WHERE request_id LIKE 'taken-%%'",
+			  id, VERDICT_SUCCEEDED);
+
+	rig_damage(h->r, sql);
+}
+
+static void end_a_run(struct handed *h)
+{
+	assert_non_null(rig_try_submit(h->r, "taken-0123456789", RIG_JOB, &(struct err){0}));
+	rig_cancel(h->r, true);
+	rig_until(h->r, !rig_run(h->r));
+}
+
+/* Rule: its results tell how a run has ended at a lost master, whatever was seen of it. */
+static void what_succeeded_at_a_lost_master_has_not_failed(void **state)
+{
+	struct handed *h = *state;
+
+	end_a_run(h);
+	suite_is_away(h);
+	lose(h);
+	add_ended_run(h, "'s-2'");
+	take_back(h);
+	assert_int_equal(rig_stored(h->r, "SELECT state FROM suite_entry WHERE place = 1"),
+			 ENTRY_SUCCEEDED);
+}
+
+/* The same of one that was not seen to have started, which is found by the name that it must have. */
+static void what_started_and_succeeded_at_a_lost_master_does_not_wait(void **state)
+{
+	struct handed *h = *state;
+
+	end_a_run(h);
+	suite_is_away(h);
+	lose(h);
+	add_ended_run(h, "(SELECT id || '-2' FROM suite)");
+	rig_damage(h->r, "UPDATE suite_entry SET state = 0, run = NULL WHERE place = 1");
+	take_back(h);
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM suite_entry JOIN run ON run.id = "
+					  "suite_entry.run WHERE place = 1 AND state = 3"),
+			 1);
+}
+
+/* Rule: a run is not taken for another whose id begins with its own. */
+static void a_removed_run_of_a_suite_is_not_another_one(void **state)
+{
+	struct handed *h = *state;
+
+	end_a_run(h);
+	submit_suite(h, ",\"vpc\":\"vpc-2\"");
+	rig_until(h->r, the_suite(h)->core->entries[1].state == ENTRY_RUNNING);
+	rig_crash(h->r);
+	add_ended_run(h, "'s-gone-10'");
+	rig_damage(h->r, "UPDATE suite_entry SET run = 's-gone-1' WHERE place = 1");
+	assert_true(rig_start(h->r));
+	assert_int_equal(the_suite(h)->core->entries[1].state, ENTRY_FAILED);
+	assert_string_equal(the_suite(h)->core->entries[1].cause, "its run was removed");
+}
+
+/* Rule: commands about a run of the suite find its master where it is now. */
+static void the_runs_of_a_suite_are_found_where_their_master_is_now(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_CONTEXTS "/s-2.json", h->r->home);
+	CLEANUP(buf_release) struct buf text = {0};
+	struct driver_master *at = &h->r->reach_at;
+
+	suite_is_away(h);
+	rig_crash(h->r);
+	snprintf(at->url, sizeof(at->url), "https://localhost:%d", h->other.port);
+	assert_true(rig_start(h->r));
+	rig_until(h->r, rig_run(h->r)->remote.has_context);
+	buf_init(&text, 4096);
+	assert_int_equal(file_read(path, &text, NULL), 0);
+	buf_addc(&text, '\0');
+	assert_non_null(strstr(text.p, "https://localhost:"));
 }
 
 /* Nothing ran there, so there are no results to take in before it is back. */
@@ -869,6 +987,11 @@ int main(void)
 		handed_test(a_cancel_of_the_suite_reaches_the_master_that_has_it),
 		handed_test(a_suite_whose_master_is_lost_comes_back_without_what_ran),
 		handed_test(runs_that_cannot_be_taken_in_now_are_taken_in_later),
+		handed_test(the_next_master_knows_that_the_suite_has_ended_there),
+		handed_test(what_succeeded_at_a_lost_master_has_not_failed),
+		handed_test(what_started_and_succeeded_at_a_lost_master_does_not_wait),
+		handed_test(a_removed_run_of_a_suite_is_not_another_one),
+		handed_test(the_runs_of_a_suite_are_found_where_their_master_is_now),
 		handed_test(a_suite_that_the_other_master_refuses_has_ended_in_the_store_too),
 		handed_test(an_entry_that_cannot_be_meant_is_passed_over),
 		handed_test(variants_that_need_different_things_have_masters_of_their_own),
