@@ -260,6 +260,11 @@ static void end(struct agent *a)
 	free(a->dir);
 }
 
+int agent_exit_code(bool stopped, pid_t self)
+{
+	return stopped && self == 1 ? 128 + SIGTERM : 0;
+}
+
 int agent_main(const char *node_dir)
 {
 	struct agent a = {.lock = -1, .ahead_fd = -1, .arena = arena_new()};
@@ -287,10 +292,7 @@ int agent_main(const char *node_dir)
 		link_init(&a);
 		agent_wake(&a);
 		loop_run(a.loop);
-		/* As the first process of a pod its end is the pod's: one that is evicted has not done its work, and is
-		 * replaced only if it has failed. */
-		if (a.leave == LEAVE_NOW && getpid() == 1)
-			rc = 128 + SIGTERM;
+		rc = agent_exit_code(a.leave == LEAVE_NOW, getpid());
 	}
 	end(&a);
 	return rc;

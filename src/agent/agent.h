@@ -25,5 +25,8 @@
 
 /* Runs until the agent leaves; returns the process's exit code. */
 int agent_main(const char *node_dir);
+/* stopped: by a signal.  As the first process of a pod its end is the pod's: one that is evicted has not done its work,
+ * and is replaced only if it has failed. */
+int agent_exit_code(bool stopped, pid_t self);
 /* For the forkserver, which reaps orphans of this node: if pid is the job, record its exit status. */
 bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/utf8.h"
 #include "fmt/number.h"
 
@@ -171,4 +172,13 @@ void jsonw_kbool(struct jsonw *w, const char *key, bool b)
 {
 	jsonw_key(w, key);
 	jsonw_bool(w, b);
+}
+
+void jsonw_open_error(struct jsonw *w, const struct err *err)
+{
+	jsonw_open(w, '{');
+	jsonw_key(w, "error");
+	jsonw_open(w, '{');
+	jsonw_kz(w, "kind", err_kind_name(err->kind));
+	jsonw_kz(w, "message", err->msg);
 }

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include "base/str.h"
 
+struct err;
+
 struct buf;
 
 #define JSONW_MAX_DEPTH 96 /* more than any parsed tree; deeper is a bug of the caller and aborts */
@@ -43,3 +45,5 @@ void jsonw_kz(struct jsonw *w, const char *key, const char *z);
 void jsonw_kint(struct jsonw *w, const char *key, int64_t i);
 void jsonw_kdouble(struct jsonw *w, const char *key, double d);
 void jsonw_kbool(struct jsonw *w, const char *key, bool b);
+/* Opens the error that the API answers with, {"error":{"kind":...,"message":...: two closes end it. */
+void jsonw_open_error(struct jsonw *w, const struct err *err);

@@ -103,11 +103,7 @@ static void refuse(struct http_exchange *x, int status, const struct err *err)
 
 	buf_init(&text, 8192);
 	jsonw_init(&w, &text);
-	jsonw_open(&w, '{');
-	jsonw_key(&w, "error");
-	jsonw_open(&w, '{');
-	jsonw_kz(&w, "kind", err_kind_name(err->kind));
-	jsonw_kz(&w, "message", err->msg);
+	jsonw_open_error(&w, err);
 	jsonw_close(&w);
 	jsonw_close(&w);
 	http_reply(x, status, "application/json", buf_str(&text));

@@ -177,11 +177,7 @@ static void reply_error(struct api_call *c, int status, const struct err *err)
 
 	buf_init(&text, ERROR_MAX_BYTES);
 	jsonw_init(&w, &text);
-	jsonw_open(&w, '{');
-	jsonw_key(&w, "error");
-	jsonw_open(&w, '{');
-	jsonw_kz(&w, "kind", err_kind_name(err->kind));
-	jsonw_kz(&w, "message", err->msg);
+	jsonw_open_error(&w, err);
 	if (c->details || c->nids) {
 		struct str rest = str_from(c->details);
 		jsonw_key(&w, "details");

@@ -124,6 +124,15 @@ static enum api_auth refuse(int status, int *ret_status, struct err *err, enum e
 	return 0;
 }
 
+const char *auth_token_advice(struct str peer)
+{
+	return address_is_loopback(address_without_port(peer))
+		       ? "a token is needed: see $REGATTA_HOME/token, or 'regatta ui' for a browser"
+		       : "a token is needed: 'regatta ui' opens the page from a machine that knows this "
+			 "master; on others add a token of its owner ('regatta token new') by 'regatta "
+			 "context add'";
+}
+
 static enum api_auth not_known(struct api_call *c, bool tried, int *ret_status, struct err *err)
 {
 	if (tried && !auth_failed(c)) {
@@ -132,10 +141,9 @@ static enum api_auth not_known(struct api_call *c, bool tried, int *ret_status, 
 			      "too many wrong tokens: wait a second");
 	}
 	http_add_header(c->x, "WWW-Authenticate", "Bearer");
-	return refuse(
-		401, ret_status, err, ERR_DENIED,
-		tried ? "the token or session is wrong, revoked or too old"
-		      : "a token is needed: see $REGATTA_HOME/token, or 'regatta ui' for a browser");
+	return refuse(401, ret_status, err, ERR_DENIED,
+		      tried ? "the token or session is wrong, revoked or too old"
+			    : auth_token_advice(str_from(c->req->peer)));
 }
 
 static bool comes_from_page(const struct api_call *c)

@@ -47,6 +47,8 @@ void auth_tick(struct auth *a);
 /* The scope of the caller of a route that needs `need`; c->holder is set.  0: refused; err and
  * *ret_status are set. */
 enum api_auth auth_check(struct api_call *c, enum api_auth need, int *ret_status, struct err *err);
+/* What a caller without a token has to do.  On another machine the files of this one are no help. */
+const char *auth_token_advice(struct str peer);
 /* Counts a wrong token from the caller's address; false: there were too many. */
 bool auth_failed(const struct api_call *c);
 

@@ -10,7 +10,7 @@ struct str address_without_port(struct str peer)
 	return colon ? (struct str){peer.p, (size_t)(colon - peer.p)} : peer;
 }
 
-static bool is_loopback(struct str address)
+bool address_is_loopback(struct str address)
 {
 	return str_starts(address, STR("127.")) || str_is(address, "[::1]");
 }
@@ -34,7 +34,8 @@ bool host_is_own(struct str host, struct str own, bool tls)
 		return false;
 	if (same_name(name, address))
 		return true;
-	for (size_t i = 0; is_loopback(address) && i < sizeof(loopback) / sizeof(loopback[0]); i++)
+	for (size_t i = 0;
+	     address_is_loopback(address) && i < sizeof(loopback) / sizeof(loopback[0]); i++)
 		if (same_name(name, str_from(loopback[i])))
 			return true;
 	return false;

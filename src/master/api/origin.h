@@ -24,3 +24,4 @@ bool cookie_is_meant(struct str method, struct str request, struct str site, str
 struct str cookie_get(struct str header, const char *name);
 /* "127.0.0.1:4711" -> "127.0.0.1". */
 struct str address_without_port(struct str peer);
+bool address_is_loopback(struct str address);

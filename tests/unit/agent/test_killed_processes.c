@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "agent/agent.h"
 #include "fake_master.h"
 #include "sys/proctree.h"
 
@@ -82,6 +83,15 @@ static void an_agent_that_is_asked_to_stop_says_goodbye_and_leaves_the_job_alone
 	fake_meet(f);
 	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
 	assert_int_equal(fake_int(fake_end(f), "code"), 8);
+}
+
+/* Rule: a pod that is evicted has failed, or nobody makes another one; elsewhere a stop is no failure. */
+static void the_first_process_of_a_pod_fails_when_it_is_asked_to_stop(void **state)
+{
+	(void)state;
+	assert_int_equal(agent_exit_code(true, 1), 128 + SIGTERM);
+	assert_int_equal(agent_exit_code(true, 2), 0);
+	assert_int_equal(agent_exit_code(false, 1), 0); /* released, or refused by its master */
 }
 
 static void a_second_agent_for_the_same_node_leaves(void **state)
@@ -599,6 +609,7 @@ static void a_big_environment_does_not_hide_the_mark_of_an_orphan(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_process_of_a_pod_fails_when_it_is_asked_to_stop),
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, fake_setup, fake_teardown)
 		CASE(a_killed_agent_is_replaced_and_the_job_goes_on),
 		CASE(a_job_that_ends_without_an_agent_is_reported_by_the_next),

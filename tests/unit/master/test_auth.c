@@ -119,7 +119,11 @@ static void a_token_may_do_what_its_scope_says(void **state)
 	CLEANUP(freep) char *submits = token_of(r, "{\"scope\":\"submit\"}", NULL);
 	CLEANUP(freep) char *user = admin(r);
 
-	assert_int_equal(status_of(r, "GET /api/v1/me", ""), 401);
+	struct reply none = ask(r, "GET /api/v1/me", "", "");
+
+	assert_int_equal(none.status, 401);
+	assert_non_null(strstr(
+		none.text, "{\"error\":{\"kind\":\"denied\",\"message\":\"a token is needed: see"));
 	assert_int_equal(status_of(r, "GET /api/v1/me", "Authorization: Bearer 0123\r\n"), 401);
 	assert_int_equal(status_of(r, "GET /api/v1/me", reads), 200);
 	/* Decided by its headers: no byte of a body is taken. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "master/api/auth.h"
 #include "master/api/origin.h"
 
 static bool host(const char *host_, const char *own, bool tls)
@@ -110,6 +111,24 @@ static void an_address_loses_its_port(void **state)
 	assert_int_equal(address_without_port(STR("")).n, 0);
 }
 
+/* Rule: whoever is on another machine is told what to do there, and of no file of this one. */
+static void a_caller_from_elsewhere_is_not_sent_to_files_of_this_machine(void **state)
+{
+	static const char *const here[] = {"127.0.0.1:4711", "[::1]:4711"},
+				 *const there[] = {"192.0.2.7:4711", "[2001:db8::1]:4711", "", "?"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++)
+		assert_non_null(
+			strstr(auth_token_advice(str_from(here[i])), "$REGATTA_HOME/token"));
+	for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++) {
+		const char *said = auth_token_advice(str_from(there[i]));
+
+		assert_null(strstr(said, "$REGATTA_HOME"));
+		assert_non_null(strstr(said, "regatta context add"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +139,7 @@ int main(void)
 		cmocka_unit_test(only_the_origin_of_the_host_is_own),
 		cmocka_unit_test(a_cookie_is_found_by_its_whole_name),
 		cmocka_unit_test(an_address_loses_its_port),
+		cmocka_unit_test(a_caller_from_elsewhere_is_not_sent_to_files_of_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
