@@ -254,6 +254,24 @@ static bool take_sight(struct kube_work *w, const struct doc *pod)
 	return true;
 }
 
+/* The reason of an eviction is gone with the pod: the cluster says it nowhere else.  An agent that is still heard tells by
+ * itself how its job ends: until then its pod is one that is not heard (ERR_TIMEOUT).  Of a preemption there is an
+ * event. */
+static bool takes_leave(const struct kube_work *w, const struct doc *pod, struct err *why)
+{
+	struct err said = {0};
+
+	if (!pod_is_leaving(pod, &said))
+		return false;
+	if (kube_work_has_agent(w)) {
+		if (said.kind == ERR_PREEMPTED)
+			return false;
+		said.kind = ERR_TIMEOUT;
+	}
+	*why = said;
+	return true;
+}
+
 static int take_pod(void *ctx, const struct doc *pod)
 {
 	struct look *l = ctx;
@@ -270,8 +288,7 @@ static int take_pod(void *ctx, const struct doc *pod)
 			l->seen[member] = true;
 		return 0;
 	}
-	/* An agent tells by itself how its job ends; without one the reason is gone with the pod. */
-	bool leaves = unheard || (!kube_work_has_agent(l->w) && pod_is_leaving(pod, &state.why));
+	bool leaves = unheard || takes_leave(l->w, pod, &state.why);
 
 	if (member >= 0) {
 		l->seen[member] = true;

@@ -321,6 +321,36 @@ static void pods_of_nodes_that_are_gone_are_named_with_their_end(void **state)
 	}
 }
 
+#define LEAVING(uid, reason, message)                                                                \
+	"{\"metadata\":{\"uid\":\"" uid "\",\"name\":\"r-worker-0-x\",\"deletionTimestamp\":"        \
+	"\"2026-11-18T10:00:30Z\",\"deletionGracePeriodSeconds\":30},\"status\":{\"phase\":"         \
+	"\"Running\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\",\"reason\":" \
+	"\"" reason "\",\"message\":\"" message "\"}]}}"
+
+/* Rule: an eviction that was asked for is told as long as the pod says it; its agent may still be heard. */
+static void a_pod_that_is_drained_says_so_before_it_is_gone(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	r->row.nmembers = 2;
+	for (int i = 0; i < 2; i++)
+		r->members[i] = (struct driver_member){.identity = arena_printf(r->a, "pod-%d", i)};
+	assert_int_equal(
+		observe(r, "{\"items\":[" LEAVING(
+				   "pod-0", "EvictionByEvictionAPI",
+				   "Eviction API: evicting") "," LEAVING("pod-1",
+									 "PreemptionByScheduler",
+									 "preempted") "]}"),
+		OUTCOME_DONE);
+	assert_true(r->members[0].gone);
+	assert_int_equal(r->members[0].why.kind, ERR_TIMEOUT);
+	assert_string_equal(r->members[0].why.msg,
+			    "pod r-worker-0-x: EvictionByEvictionAPI: Eviction API: evicting");
+	assert_false(r->members[1].gone); /* an event says it when it is gone */
+	rig_done(r);
+}
+
 static void a_pod_that_will_never_start_ends_the_wait(void **state)
 {
 	struct rig *r = *state;
@@ -480,6 +510,7 @@ int main(void)
 		rig_test(a_job_comes_after_the_secret_with_its_token),
 		rig_test(a_job_takes_its_secret_with_it),
 		rig_test(pods_of_nodes_that_are_gone_are_named_with_their_end),
+		rig_test(a_pod_that_is_drained_says_so_before_it_is_gone),
 		rig_test(a_pod_that_will_never_start_ends_the_wait),
 		rig_test(a_pod_that_ended_before_its_agent_spoke_shows_its_log),
 		rig_test(a_quota_keeps_pods_from_being_made),
