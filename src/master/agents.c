@@ -603,6 +603,8 @@ static void on_data(struct agent_conn *ac, const struct frame *f, struct arena *
 		run_event(ac->lr, &(struct event){.kind = EV_PROGRESS});
 		return;
 	}
+	if (streams_gone(ac->lr, ac->rank, &why))
+		return;
 	if (why.kind != ERR_CAPACITY && why.kind != ERR_QUOTA) {
 		*err = why;
 		return;

@@ -25,6 +25,7 @@ struct feeder;
 struct hosts;
 struct http_server;
 struct listener;
+struct logfile_pool;
 struct loop;
 struct loop_timer;
 struct own_machine;
@@ -51,6 +52,7 @@ struct master {
 	 * leaves */
 	struct pools *pools;
 	struct store *store;
+	struct logfile_pool *logs; /* of all runs */
 	struct listener *link_listener;
 	struct http_server *http;
 	/* id -> struct live_run: active runs, and ended ones that are still watched */

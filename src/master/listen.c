@@ -9,6 +9,7 @@
  */
 #include "master/listen.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@
 #define HTTP_LAST_PORT 5499
 #define PORT_FILE "port"
 #define MAX_CONNECTIONS 4096
-#define FILES_PER_NODE 4 /* its connection and the logs of its three streams */
+#define FILES_PER_NODE 1 /* its connection */
+#define LOGS_PER_NODE 3	 /* open at the same time only as long as listen_max_logs() allows it */
 #define FILES_PER_HOST 1
 #define FILES_OWN 64 /* database, sockets, files that workers open briefly, some clients */
 
@@ -44,6 +46,15 @@ int listen_max_connections(void)
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur / 2 >= MAX_CONNECTIONS)
 		return MAX_CONNECTIONS;
 	return r.rlim_cur < 4 ? 1 : (int)(r.rlim_cur / 2);
+}
+
+int listen_max_logs(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur / 4 >= INT_MAX)
+		return INT_MAX;
+	return r.rlim_cur < 4 ? 1 : (int)(r.rlim_cur / 4);
 }
 
 static int64_t nodes_of_active_runs(const struct master *m)
@@ -62,7 +73,9 @@ static int64_t nodes_of_active_runs(const struct master *m)
 
 static int check_files(int64_t nodes, int64_t hosts, const char *advice, struct err *err)
 {
-	int64_t need = FILES_OWN + FILES_PER_NODE * nodes + FILES_PER_HOST * hosts;
+	int64_t logs = LOGS_PER_NODE * nodes, max_logs = listen_max_logs();
+	int64_t need = FILES_OWN + FILES_PER_NODE * nodes + FILES_PER_HOST * hosts +
+		       (logs < max_logs ? logs : max_logs);
 	char and_hosts[40] = "";
 	struct rlimit r;
 

@@ -6,6 +6,8 @@ struct master;
 /* Limit of API connections: half of the files that may be open; agents, logs and the store share
  * the other half. */
 int listen_max_connections(void);
+/* Limit of logs that are open at the same time: a quarter of the files. */
+int listen_max_logs(void);
 /* ERR_QUOTA, and the limit named, if the active runs, the hosts that are connected and `nodes` more
  * nodes need too many open files. */
 int listen_check_files(const struct master *m, int nodes, struct err *err);

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "link/message.h"
 #include "master/live_run.h"
 #include "master/streams.h"
@@ -121,8 +120,7 @@ void log_scan_run(struct log_scan *sc, bool at_end)
 	while (st->scanned < end) {
 		size_t want = end - st->scanned < BLOCK ? (size_t)(end - st->scanned) : BLOCK;
 
-		if (file_pread_full(logfile_fd(st->file), sc->block, want, (int64_t)st->scanned, &n,
-				    &ignored) < 0 ||
+		if (logfile_pread(st->file, sc->block, want, st->scanned, &n, &ignored) < 0 ||
 		    n == 0)
 			return;
 		const char *nl = memrchr(sc->block, '\n', n);

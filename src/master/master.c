@@ -54,6 +54,7 @@
 #include "master/upkeep/space.h"
 #include "master/upkeep/trash.h"
 #include "net/http_server.h"
+#include "store/logfile.h"
 #include "sys/files_limit.h"
 #include "sys/loop.h"
 #include "sys/pools.h"
@@ -220,6 +221,7 @@ int master_open(struct master *m, const struct master_options *o, struct err *er
 	m->idle_ms = idle_ms();
 	m->started_ms = clock_wall_ms();
 	files_limit_raise(MAX_FILES);
+	m->logs = logfile_pool_new(listen_max_logs());
 	m->loop = loop_new(); /* before the services, whose timers are of this loop */
 	m->agents = agents_new(m);
 	list_init(&m->rounds);
@@ -319,6 +321,7 @@ void master_close(struct master *m)
 	loop_timer_free(m->idle);
 	loop_free(m->loop);
 	store_close(m->store);
+	logfile_pool_free(m->logs);
 	free(m->home);
 }
 

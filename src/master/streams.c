@@ -156,6 +156,7 @@ static int open_one(struct live_run *lr, int rank, enum stream s, struct err *er
 		lr->names_opened++; /* its name may be new in the directory */
 		if (log_limit(lr, s))
 			logfile_limit(st->file, log_limit(lr, s), st->scanned);
+		logfile_share(st->file, lr->m->logs);
 	}
 	st->acked = logfile_synced(st->file);
 	return 0;
@@ -272,8 +273,7 @@ bool streams_gone(struct live_run *lr, int rank, const struct err *why)
 
 	if (why->code != ENOENT && why->code != ENOTDIR)
 		return false;
-	snprintf(ev.text, sizeof(ev.text), "the log directory of the run is missing: %.200s",
-		 why->msg);
+	snprintf(ev.text, sizeof(ev.text), "the logs of the run are missing: %.200s", why->msg);
 	run_event(lr, &ev);
 	return true;
 }

@@ -11,16 +11,26 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/list.h"
 
 #define TAIL_BLOCK ((size_t)64 * 1024)
 
+struct logfile_pool {
+	int open, max;
+	struct list idle; /* open files that may be closed; the one that was used last is last */
+};
+
 struct logfile {
-	int fd;
+	int fd; /* -1: another file of its pool has it */
+	const char *dir;
+	struct logfile_pool *pool;
+	struct list idle;
 	uint64_t size, synced;	/* bytes that came */
 	uint64_t stored, limit; /* the first of them, in the file; at most `limit` */
 	bool torn;		/* a failed append could not be cut off */
@@ -68,18 +78,108 @@ int logfile_open(const char *logs_dir, const char *name, struct logfile **ret, s
 	lf->fd = TAKE_FD(fd);
 	lf->size = lf->synced = lf->stored = (uint64_t)sb.st_size;
 	lf->limit = UINT64_MAX;
+	lf->dir = logs_dir;
+	list_init(&lf->idle);
 	memcpy(lf->name, name, len);
 	*ret = lf;
 	return 0;
+}
+
+static void close_file(struct logfile *lf)
+{
+	if (lf->fd < 0)
+		return;
+	close(lf->fd);
+	lf->fd = -1;
+	list_remove(&lf->idle);
+	if (lf->pool)
+		lf->pool->open--;
 }
 
 struct logfile *logfile_close(struct logfile *lf)
 {
 	if (!lf)
 		return NULL;
-	close(lf->fd);
+	close_file(lf);
 	free(lf);
 	return NULL;
+}
+
+struct logfile_pool *logfile_pool_new(int max)
+{
+	struct logfile_pool *p = xcalloc(1, sizeof(*p));
+
+	p->max = max;
+	list_init(&p->idle);
+	return p;
+}
+
+struct logfile_pool *logfile_pool_free(struct logfile_pool *p)
+{
+	free(p);
+	return NULL;
+}
+
+/* While bytes are not synced a worker may have the descriptor, and only this descriptor is sure
+ * to tell that they could not be written. */
+static void note_use(struct logfile *lf)
+{
+	list_remove(&lf->idle);
+	if (lf->pool && lf->fd >= 0 && lf->synced == lf->size && !lf->torn)
+		list_append(&lf->pool->idle, &lf->idle);
+}
+
+static void add_open(struct logfile *lf)
+{
+	struct logfile_pool *p = lf->pool;
+
+	p->open++;
+	note_use(lf);
+	while (p->open > p->max && !list_empty(&p->idle))
+		close_file(list_item(p->idle.next, struct logfile, idle));
+}
+
+void logfile_share(struct logfile *lf, struct logfile_pool *p)
+{
+	lf->pool = p;
+	if (p)
+		add_open(lf);
+}
+
+static int open_again(struct logfile *lf, struct err *err)
+{
+	CLEANUP(close_fdp) int fd = -1;
+	struct stat sb;
+
+	if (lf->fd >= 0)
+		return 0;
+	if (lf->pool->open >= lf->pool->max && list_empty(&lf->pool->idle))
+		return err_set(
+			err, ERR_CAPACITY,
+			"log '%s' has to wait: the disk is slow, and all %d logs that may be "
+			"open are being synced",
+			lf->name, lf->pool->max);
+	fd = logfile_open_below(lf->dir, lf->name, O_RDWR);
+	if (fd < 0 || fstat(fd, &sb) < 0)
+		return err_errno(err, errno, "open log '%s/%s' again", lf->dir, lf->name);
+	if (!S_ISREG(sb.st_mode) || (uint64_t)sb.st_size != lf->stored)
+		return err_set(err, ERR_IO,
+			       "log '%s/%s' was changed: it has %lld bytes, and %" PRIu64
+			       " were stored",
+			       lf->dir, lf->name, (long long)sb.st_size, lf->stored);
+	lf->fd = TAKE_FD(fd);
+	add_open(lf);
+	return 0;
+}
+
+int logfile_pread(const struct logfile *lf, void *p, size_t n, uint64_t offset, size_t *ret_n,
+		  struct err *err)
+{
+	CLEANUP(close_fdp) int again = -1;
+
+	if (lf->fd < 0 && (again = logfile_open_below(lf->dir, lf->name, O_RDONLY)) < 0)
+		return err_errno(err, errno, "open log '%s/%s' again", lf->dir, lf->name);
+	return file_pread_full(lf->fd < 0 ? again : lf->fd, p, n, (int64_t)offset, ret_n, err);
 }
 
 uint64_t logfile_size(const struct logfile *lf)
@@ -147,16 +247,20 @@ int logfile_append(struct logfile *lf, uint64_t offset, struct str bytes, struct
 	bytes.n -= known;
 	uint64_t room = lf->limit - lf->stored;
 	struct str kept = {bytes.p, bytes.n < room ? bytes.n : (size_t)room};
+	if (kept.n && open_again(lf, err) < 0)
+		return -1;
 	if (kept.n && write_at(lf->fd, kept, lf->stored) < 0) {
 		int errnum = errno;
 
 		lf->torn = ftruncate(lf->fd, (off_t)lf->stored) < 0;
+		note_use(lf);
 		return err_errno(err, errnum, "append to log '%s'", lf->name);
 	}
 	if (!kept.n && lf->synced == lf->size)
 		lf->synced += bytes.n;
 	lf->stored += kept.n;
 	lf->size += bytes.n;
+	note_use(lf);
 	return 0;
 }
 
@@ -173,6 +277,7 @@ void logfile_mark_synced(struct logfile *lf, uint64_t size)
 		size = lf->size;
 	if (size > lf->synced)
 		lf->synced = size;
+	note_use(lf);
 }
 
 /*

@@ -1,4 +1,5 @@
 """Each defence of the HTTP service, attacked."""
+import contextlib
 import itertools
 import os
 import pathlib
@@ -476,21 +477,50 @@ def test_a_master_with_few_descriptors_keeps_some_for_its_agents(regatta):
 
 
 def test_a_run_with_more_nodes_than_descriptors_is_refused_at_once(regatta):
-    limited = subprocess.Popen(["sh", "-c", f"ulimit -n 300; exec {BINARY} master --listen 127.0.0.1:0"], env=regatta.env,
+    """64 are for the master, 50 for logs, and 86 are left for connections."""
+    limited = subprocess.Popen(["sh", "-c", f"ulimit -n 200; exec {BINARY} master --listen 127.0.0.1:0"], env=regatta.env,
                                cwd=regatta.cwd, stderr=subprocess.DEVNULL)
     regatta.children.append(limited)
     wait_for(lambda: (regatta.home / "api.sock").exists(), what="the master")
-    for nodes in (400, 60):
+    for nodes in (400, 87):
         refused = regatta("run", "-d", "-n", nodes, "--", "true", code=5)
-        assert f"{nodes} nodes" in refused.err and "300 (ulimit -n)" in refused.err
+        assert f"{nodes} nodes" in refused.err and "200 (ulimit -n)" in refused.err
     assert regatta.json("ps", "-a") == []
     assert not list((regatta.home / "runs").glob("*/*.node"))
     busy = regatta.submit("-n", 40, "--", "sleep", "1000")  # what runs counts too
     regatta.wait(busy, state="running")
-    assert len(os.listdir(f"/proc/{limited.pid}/fd")) < 300
-    assert "60 nodes" in regatta("run", "-d", "-n", 20, "--", "true", code=5).err
-    assert "succeeded" in regatta("run", "-n", 19, "--", "true").out
+    assert len(os.listdir(f"/proc/{limited.pid}/fd")) < 200
+    assert "87 nodes" in regatta("run", "-d", "-n", 47, "--", "true", code=5).err
+    assert "succeeded" in regatta("run", "-n", 46, "--", "true").out
     regatta("kill", "--now", busy)
+
+
+def test_more_logs_than_descriptors_are_stored_whole(regatta):
+    """50 of 160 logs can be open; each gets a line again and again, the last one after all others are closed for it."""
+    limited = subprocess.Popen(["sh", "-c", f"ulimit -n 200; exec {BINARY} master --listen 127.0.0.1:0"], env=regatta.env,
+                               cwd=regatta.cwd, stderr=subprocess.DEVNULL)
+    regatta.children.append(limited)
+    wait_for(lambda: (regatta.home / "api.sock").exists(), what="the master")
+    go = regatta.cwd / "go"
+    job = f"for i in 1 2 3; do while [ ! -e {go}$i ]; do sleep 0.5; done; echo out $i; echo err $i >&2; done"
+    run = regatta.submit("-n", 80, "--", "sh", "-c", job)
+    logs = regatta.home / "runs" / run / "logs"
+
+    def open_logs():
+        n = 0
+        for fd in os.listdir(f"/proc/{limited.pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                n += os.readlink(f"/proc/{limited.pid}/fd/{fd}").startswith(str(logs))
+        return n
+    for i in (1, 2, 3):
+        if i > 1:
+            assert 0 < open_logs() <= 50
+        (regatta.cwd / f"go{i}").touch()
+        for kind in ("out", "err"):
+            text = "".join(f"{kind} {n}\n" for n in range(1, i + 1))
+            names = [logs / f"worker-{rank}{'.err' if kind == 'err' else ''}.log" for rank in range(80)]
+            wait_for(lambda: all(f.exists() and f.read_text() == text for f in names), what=f"line {i}")
+    assert regatta.wait(run)["verdict"] == "succeeded"
 
 
 def test_the_user_gets_in_when_every_connection_is_at_work(regatta):

@@ -10,6 +10,7 @@
 #include "master/agents.h"
 #include "master/messages.h"
 #include "master/runs.h"
+#include "store/logfile.h"
 
 #define FENCE_SLACK_MS 2000 /* as docs/protocol.md says */
 #define WRONG_TOKEN "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -560,7 +561,7 @@ static void remove_logs(struct rig *r)
 
 #define LOST_ITS_LOGS                                                                              \
 	"SELECT count(*) FROM run WHERE verdict = 2 AND cause_text LIKE "                          \
-	"'% was lost: the log directory of the run is missing: %'"
+	"'% was lost: the logs of the run are missing: %'"
 
 /* Rule: what a job does to its run's directory ends that run and nothing else. */
 static void a_job_that_removes_its_logs_ends_its_run_only(void **state)
@@ -583,6 +584,74 @@ static void a_job_that_removes_its_logs_ends_its_run_only(void **state)
 	assert_int_equal(rig_stored(r, LOST_ITS_LOGS), 1);
 	agent_hang_up(a);
 	rig_until(r, !rig_run(r) || rig_run(r)->ended);
+}
+
+/* The agent of a run whose master may have one log open at a time. */
+static struct rig_agent *running_with_one_log(struct rig *r)
+{
+	logfile_pool_free(r->m.logs);
+	r->m.logs = logfile_pool_new(1);
+	return running(r);
+}
+
+/* Rule: acknowledged bytes are synced (rig.c checks it) also where logs are closed in between. */
+static void logs_that_take_turns_with_a_descriptor_are_whole(void **state)
+{
+	static const char *const texts[] = {"out\n", "err\n"};
+	static const enum stream streams[] = {STREAM_OUT, STREAM_ERR};
+	struct rig *r = *state;
+	struct rig_agent *a = running_with_one_log(r);
+	CLEANUP(freep) char *err_log = xasprintf("%s/%s.err.log", rig_run(r)->logs_dir, a->name);
+	CLEANUP(buf_release) struct buf out = {0}, err = {0};
+
+	for (uint64_t at = 0; at < 12; at += 4)
+		for (int i = 0; i < 2; i++) {
+			agent_data(a, streams[i], at, str_from(texts[i]));
+			rig_until(r, a->acks[streams[i]].stored == at + 4);
+		}
+	buf_init(&out, 100);
+	buf_init(&err, 100);
+	assert_int_equal(file_read(a->log, &out, NULL), 0);
+	assert_int_equal(file_read(err_log, &err, NULL), 0);
+	assert_true(str_eq(buf_str(&out), STR("out\nout\nout\n")));
+	assert_true(str_eq(buf_str(&err), STR("err\nerr\nerr\n")));
+}
+
+static void a_log_that_was_removed_while_it_was_closed_ends_the_run(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running_with_one_log(r);
+
+	agent_data(a, STREAM_OUT, 0, STR("hello\n"));
+	rig_until(r, a->acks[STREAM_OUT].stored == 6);
+	agent_data(a, STREAM_ERR, 0, STR("x"));
+	rig_until(r, a->acks[STREAM_ERR].stored == 1);
+	assert_int_equal(unlink(a->log), 0);
+	agent_data(a, STREAM_OUT, 6, STR("more\n"));
+	agent_wait(a, FRAME_RELEASE);
+	assert_int_equal(a->acks[STREAM_OUT].stored, 6);
+	assert_int_equal(rig_stored(r, LOST_ITS_LOGS), 1);
+}
+
+/* As on a full disk: it sends the same bytes again later. */
+static void output_waits_while_all_open_logs_are_being_synced(void **state)
+{
+	struct rig *r = *state;
+	struct rig_agent *a = running_with_one_log(r);
+
+	r->work_waits = true; /* a slow disk */
+	agent_data(a, STREAM_OUT, 0, STR("hello\n"));
+	agent_data(a, STREAM_ERR, 0, STR("x"));
+	rig_until(r, node(a)->no_room);
+	rig_let_work_go(r);
+	agent_wait_closed(a);
+	assert_int_equal(a->acks[STREAM_OUT].stored, 6);
+	assert_int_equal(a->acks[STREAM_ERR].stored, 0);
+	agent_hang_up(a);
+	agent_hello(a, NULL);
+	agent_wait(a, FRAME_WELCOME);
+	agent_data(a, STREAM_ERR, 0, STR("x"));
+	rig_until(r, a->acks[STREAM_ERR].stored == 1 && !node(a)->no_room);
 }
 
 static void an_agent_whose_logs_are_gone_is_released(void **state)
@@ -731,6 +800,9 @@ int main(void)
 		CASE(files_that_are_not_collected_keep_a_node),
 		CASE(a_run_whose_files_were_not_kept_has_failed),
 		CASE(a_job_that_removes_its_logs_ends_its_run_only),
+		CASE(logs_that_take_turns_with_a_descriptor_are_whole),
+		CASE(a_log_that_was_removed_while_it_was_closed_ends_the_run),
+		CASE(output_waits_while_all_open_logs_are_being_synced),
 		CASE(an_agent_whose_logs_are_gone_is_released),
 		CASE(what_was_not_worth_keeping_is_only_a_line),
 		CASE(a_released_agent_that_comes_back_is_released_again),

@@ -1,5 +1,6 @@
 #include "store_fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -239,6 +240,216 @@ static void fill_with_log(void *ctx, const char *dir)
 static void a_full_disk_leaves_whole_appends_and_can_be_gone_on_with(void **state)
 {
 	small_disk_run(*state, 64 << 10, fill_with_log, NULL);
+}
+
+/* Rule: the files of a pool are closed only when they are synced, and go on where they were. */
+
+static struct logfile *open_shared(const char *dir, const char *name, struct logfile_pool *p)
+{
+	struct logfile *lf = open_log(dir, name);
+
+	logfile_share(lf, p);
+	return lf;
+}
+
+static bool is_open(const struct logfile *lf)
+{
+	return logfile_fd(lf) >= 0;
+}
+
+static void sync_log(struct logfile *lf)
+{
+	struct err err;
+
+	assert_ok(logfile_sync_fd(logfile_fd(lf), &err), &err);
+	logfile_mark_synced(lf, logfile_size(lf));
+}
+
+static void the_log_that_was_not_used_for_the_longest_time_is_closed(void **state)
+{
+	struct logfile_pool *p = logfile_pool_new(2);
+	struct logfile *a = open_shared(*state, "a", p), *b = open_shared(*state, "b", p), *c;
+
+	append(a, 0, "1");
+	sync_log(a);
+	c = open_shared(*state, "c", p);
+	assert_true(is_open(a) && !is_open(b) && is_open(c));
+	append(b, 0, "2");
+	assert_true(!is_open(a) && is_open(b) && is_open(c));
+	logfile_close(c); /* its place is free */
+	append(a, 1, "3");
+	assert_true(is_open(a) && is_open(b));
+	logfile_close(a);
+	logfile_close(b);
+	assert_null(logfile_pool_free(p));
+	assert_content(unit_path(state, "a"), STR("13"));
+	assert_content(unit_path(state, "b"), STR("2"));
+}
+
+static void a_log_that_is_not_synced_keeps_its_descriptor(void **state)
+{
+	struct logfile_pool *p = logfile_pool_new(1);
+	struct logfile *a = open_shared(*state, "a", p), *b;
+	struct err err;
+
+	append(a, 0, "12");
+	b = open_shared(*state, "b", p);
+	assert_true(is_open(a) && !is_open(b));
+	assert_fails(logfile_append(b, 0, STR("3"), &err), &err, ERR_CAPACITY,
+		     "log 'b' has to wait: the disk is slow, and all 1 logs that may be open");
+	logfile_mark_synced(a, 1); /* half of it */
+	assert_fails(logfile_append(b, 0, STR("3"), &err), &err, ERR_CAPACITY, "log 'b'");
+	assert_int_equal(logfile_size(b), 0);
+	sync_log(a);
+	append(b, 0, "3");
+	assert_true(!is_open(a) && is_open(b));
+	logfile_close(a);
+	logfile_close(b);
+	logfile_pool_free(p);
+	assert_content(unit_path(state, "b"), STR("3"));
+}
+
+static void any_use_of_a_pool_gives_the_streams_and_keeps_the_bound(void **state)
+{
+	enum { LOGS = 7, MAX = 3, BYTES = 3000 };
+	struct logfile_pool *p = logfile_pool_new(MAX);
+	struct logfile *logs[LOGS];
+	char stream[BYTES], name[] = "0";
+	struct rng rng;
+	struct err err;
+	int waited = 0;
+
+	rng_seed(&rng, fixture_seed("pool"));
+	for (size_t i = 0; i < BYTES; i++)
+		stream[i] = (char)rng_next(&rng);
+	for (int i = 0; i < LOGS; i++, name[0]++)
+		logs[i] = open_shared(*state, name, p);
+	for (int ended = 0; ended < LOGS;) {
+		struct logfile *lf = logs[rng_below(&rng, LOGS)];
+		uint64_t at = logfile_size(lf), n = rng_below(&rng, 100);
+		int open = 0, unsynced = 0;
+
+		n = at + n > BYTES ? BYTES - at : n;
+		if (rng_below(&rng, 2) && logfile_synced(lf) < at)
+			sync_log(lf);
+		else if (logfile_append(lf, at, (struct str){stream + at, n}, &err) < 0)
+			assert_int_equal(err.kind, ERR_CAPACITY);
+		ended = 0;
+		for (int i = 0; i < LOGS; i++) {
+			bool waits = logfile_synced(logs[i]) < logfile_size(logs[i]);
+
+			open += is_open(logs[i]);
+			unsynced += waits;
+			assert_true(!waits || is_open(logs[i]));
+			ended += logfile_size(logs[i]) == BYTES;
+		}
+		assert_true(open <= MAX);
+		if (n && at < BYTES && logfile_size(lf) == at && logfile_synced(lf) == at &&
+		    !is_open(lf)) {
+			assert_int_equal(unsynced, MAX);
+			waited++;
+		}
+	}
+	assert_true(waited > 0);
+	name[0] = '0';
+	for (int i = 0; i < LOGS; i++, name[0]++) {
+		logfile_close(logs[i]);
+		assert_content(unit_path(state, name), (struct str){stream, BYTES});
+	}
+	logfile_pool_free(p);
+}
+
+/* A log of a pool that has "abc" and is closed, and the one that has its descriptor. */
+static struct logfile *closed_log(void **state, struct logfile_pool *p, struct logfile **ret_other)
+{
+	struct logfile *lf = open_shared(*state, "n.log", p);
+
+	append(lf, 0, "abc");
+	sync_log(lf);
+	*ret_other = open_shared(*state, "other.log", p);
+	assert_false(is_open(lf));
+	return lf;
+}
+
+static void a_log_that_was_changed_meanwhile_takes_no_more(void **state)
+{
+	static const char *const texts[] = {"", "ab", "abcd"};
+	struct logfile_pool *p = logfile_pool_new(1);
+	struct logfile *other, *lf = closed_log(state, p, &other);
+	const char *path = unit_path(state, "n.log");
+	struct err err;
+
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		assert_int_equal(file_write(path, str_from(texts[i]), 0600, NULL), 0);
+		assert_fails(logfile_append(lf, 3, STR("d"), &err), &err, ERR_IO,
+			     "n.log' was changed: it has");
+		assert_content(path, str_from(texts[i]));
+	}
+	assert_true(is_open(other)); /* whoever fails takes nothing from others */
+	assert_int_equal(file_write(path, STR("abc"), 0600, NULL), 0);
+	append(lf, 3, "d");
+	assert_content(path, STR("abcd"));
+	logfile_close(lf);
+	logfile_close(other);
+	logfile_pool_free(p);
+}
+
+static void a_log_that_cannot_be_opened_again_says_why(void **state)
+{
+	struct logfile_pool *p = logfile_pool_new(1);
+	struct logfile *other, *lf = closed_log(state, p, &other);
+	struct rlimit was, low;
+	struct err err;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	low = (struct rlimit){0, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	int rc = logfile_append(lf, 3, STR("d"), &err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(rc, -1);
+	assert_int_equal(err.kind, ERR_CAPACITY);
+	assert_non_null(strstr(err.msg, "n.log' again"));
+	append(lf, 3, "d"); /* there is room again */
+	sync_log(lf);
+	append(other, 0, "x");
+	sync_log(other);
+
+	assert_int_equal(unlink(unit_path(state, "n.log")), 0);
+	assert_fails(logfile_append(lf, 4, STR("e"), &err), &err, ERR_NOT_FOUND, "n.log' again");
+	assert_int_equal(err.code, ENOENT);
+	assert_false(file_exists(unit_path(state, "n.log")));
+	assert_int_equal(symlink("other.log", unit_path(state, "n.log")), 0);
+	assert_fails(logfile_append(lf, 4, STR("e"), &err), &err, ERR_INVALID, "n.log' again");
+	assert_int_equal(logfile_size(lf), 4);
+	logfile_close(lf);
+	logfile_close(other);
+	logfile_pool_free(p);
+}
+
+static void what_needs_no_descriptor_takes_none(void **state)
+{
+	struct logfile_pool *p = logfile_pool_new(1);
+	struct logfile *other, *lf = closed_log(state, p, &other);
+	char text[4] = "";
+	struct err err;
+	size_t n;
+
+	append(lf, 0, "abc"); /* sent again */
+	assert_ok(logfile_pread(lf, text, 2, 1, &n, &err), &err);
+	assert_int_equal(n, 2);
+	assert_string_equal(text, "bc");
+	assert_true(!is_open(lf) && is_open(other));
+	assert_ok(logfile_pread(other, text, 2, 0, &n, &err), &err);
+	assert_int_equal(n, 0);
+	logfile_limit(lf, 3, 3); /* it is full */
+	append(lf, 3, "d");
+	assert_int_equal(logfile_synced(lf), 4);
+	assert_true(!is_open(lf) && is_open(other));
+	assert_int_equal(unlink(unit_path(state, "n.log")), 0);
+	assert_fails(logfile_pread(lf, text, 2, 1, &n, &err), &err, ERR_NOT_FOUND, "n.log' again");
+	logfile_close(lf);
+	logfile_close(other);
+	logfile_pool_free(p);
 }
 
 /* Rule: a log is a plain file of that name in that directory, or nothing. */
@@ -552,6 +763,12 @@ int main(void)
 		on_dir(a_half_written_append_is_cut_off),
 		on_dir(a_log_that_cannot_be_cut_off_takes_no_more),
 		on_dir(a_full_disk_leaves_whole_appends_and_can_be_gone_on_with),
+		on_dir(the_log_that_was_not_used_for_the_longest_time_is_closed),
+		on_dir(a_log_that_is_not_synced_keeps_its_descriptor),
+		on_dir(any_use_of_a_pool_gives_the_streams_and_keeps_the_bound),
+		on_dir(a_log_that_was_changed_meanwhile_takes_no_more),
+		on_dir(a_log_that_cannot_be_opened_again_says_why),
+		on_dir(what_needs_no_descriptor_takes_none),
 		on_dir(a_name_that_leads_elsewhere_is_refused),
 		on_dir(anything_but_a_plain_file_is_refused),
 		on_dir(a_directory_that_is_a_link_or_missing_is_refused),
