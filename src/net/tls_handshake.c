@@ -1,6 +1,7 @@
 #include "net/tls_handshake.h"
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -32,14 +33,28 @@ static void fail(struct tls_handshake *h, const struct err *why)
 	h->fn(h->ctx, NULL, why);
 }
 
+/* The peer has closed the connection, also if bytes of it are left to be read. */
+static bool has_left(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0;
+}
+
 static void step(void *ctx, int fd, int events)
 {
 	struct tls_handshake *h = ctx;
 	struct err why = {0};
 	short wait = 0;
 
-	(void)fd;
 	(void)events;
+	/* One of very many that dialled at once gives up and dials again after some seconds.  A
+	 * server that still answers its first dial is always late, for everybody behind it too. */
+	if (tls_is_server(&h->transport) && has_left(fd)) {
+		err_set(&why, ERR_UNAVAILABLE, "TLS: the peer has left");
+		fail(h, &why);
+		return;
+	}
 	if (!loop_take_costly(h->loop))
 		return;
 	int rc = tls_shake(&h->transport, &wait, &why);

@@ -434,6 +434,41 @@ static void handshakes_are_spread_over_rounds(void **state)
 	loop_free(l);
 }
 
+static void note_why(void *ctx, struct transport *t, const struct err *why)
+{
+	(void)t;
+	*(struct err *)ctx = *why;
+}
+
+/* Rule: a server does not work for a client that has left, whatever that one has sent. */
+static void a_client_that_has_left_is_not_answered(void **state)
+{
+	struct loop *l = loop_new();
+	struct tls_handshake *h;
+	struct tls_server *server;
+	struct transport ours, theirs;
+	struct tls_trust trust = {.mode = TLS_ANYONE};
+	struct err err = {0}, why = {0};
+	short wait;
+	int fds[2];
+
+	assert_int_equal(tls_server_open(*state, &server, &err), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	assert_int_equal(tls_client_begin(&theirs, fds[1], &trust, "x", NULL, &err), 0);
+	assert_int_equal(tls_shake(&theirs, &wait, &err), 0); /* its first message is sent */
+	tls_accept(server, &ours, fds[0]);
+	assert_int_equal(shutdown(fds[1], SHUT_WR), 0);
+	h = tls_handshake_new(l, &ours, INT64_C(3600) * 1000, note_why, &why);
+	loop_round(l, 1000);
+	assert_string_equal(why.msg, "TLS: the peer has left");
+	char answer;
+	assert_true(recv(fds[1], &answer, 1, 0) <= 0);
+	tls_handshake_free(h);
+	theirs.ops->close(&theirs);
+	tls_server_free(server);
+	loop_free(l);
+}
+
 int main(void)
 {
 #define served(t) cmocka_unit_test_setup_teardown(t, start, finish)
@@ -446,6 +481,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_says_nothing_is_a_timeout),
 		on_dir(the_key_is_made_once_and_private),
 		on_dir(handshakes_are_spread_over_rounds),
+		on_dir(a_client_that_has_left_is_not_answered),
 		on_dir(a_key_and_a_certificate_that_are_no_pair_are_refused),
 		on_dir(a_key_made_from_a_secret_has_the_pin_that_was_told),
 		on_dir(a_place_that_cannot_be_written_is_told),
