@@ -188,7 +188,7 @@ def test_a_frozen_node_is_lost(regatta):
 
 def test_the_watchdog_names_a_node_whose_rank_is_frozen(regatta):
     """Its agent lives: nobody is lost, and the others wait for ever."""
-    patient(regatta, OPENMPI, "wait", stall='"2s"', stall_action='"kill"')
+    patient(regatta, OPENMPI, "wait", stall='"4s"', stall_action='"kill"')
     run = regatta.submit("job.toml")
     ranks_are_here(regatta, run)
     mark = b"REGATTA_NODE=worker-2\0"
@@ -196,7 +196,7 @@ def test_the_watchdog_names_a_node_whose_rank_is_frozen(regatta):
     assert len(frozen) == 1
     os.kill(frozen[0], signal.SIGSTOP)
     got = regatta.wait(run, SECONDS)
-    assert got["cause"].startswith("no output for 2.0 s (stall); worker-2 differs: T stopped"), got["cause"]
+    assert got["cause"].startswith("no output for 4.0 s (stall); worker-2 differs: T stopped"), got["cause"]
     bundle = regatta.home / "runs" / run / "stall"
     assert [bundle / f"worker-{i}.txt" for i in range(3)] == sorted(bundle.iterdir())
     assert (bundle / "worker-2.txt").read_text().startswith("T stopped")
