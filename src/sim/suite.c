@@ -217,6 +217,19 @@ static void check_order(struct suite_world *w, int started)
 	}
 }
 
+/* S7: while on_exit waits to be run nobody asks for it again. */
+static void check_close(struct suite_world *w)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < w->fx.v.n; i++)
+		n += w->fx.v.v[i].kind == SUITE_FX_CLOSE;
+	for (size_t i = 0; i < w->queue.n; i++)
+		n += w->queue.v[i].kind == SUITE_FX_CLOSE;
+	if (n > 1)
+		broken(w, "S7: on_exit is asked for %d times", n);
+}
+
 /* S8: a cancel is with the carrier or on its way there. */
 static void check_cancel(struct suite_world *w)
 {
@@ -243,6 +256,7 @@ static void step(struct suite_world *w, const struct suite_event *ev)
 		else if (w->fx.v.v[i].kind == SUITE_FX_START && ev->kind != SUITE_RESUME)
 			check_order(w, w->fx.v.v[i].index);
 	check_cancel(w);
+	check_close(w);
 	if (chance(w, 20)) {
 		crash(w);
 		return;
