@@ -12,9 +12,8 @@
 #include <stdint.h>
 #include "base/str.h"
 
-struct err;
-
 struct buf;
+struct err;
 
 #define JSONW_MAX_DEPTH 96 /* more than any parsed tree; deeper is a bug of the caller and aborts */
 
