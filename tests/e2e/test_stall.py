@@ -1,7 +1,10 @@
 """The hang watchdog: who stands still is found, and what was asked for follows."""
 import json
 import os
+import pathlib
 import signal
+import subprocess
+import sys
 
 from conftest import wait_for
 
@@ -19,6 +22,12 @@ def events(regatta, run, kind):
     lines = regatta("events", "--output", "json", run).out
     found = json.loads(lines) if lines.lstrip().startswith("[") else [json.loads(line) for line in lines.splitlines()]
     return [e for e in found if e["kind"] == kind]
+
+
+def bundle(regatta, node):
+    """What the watchdog found out about a node of the only run."""
+    run = regatta.json("ps", "-a")[0]["id"]
+    return (regatta.home / "runs" / run / "stall" / f"{node}.txt").read_text()
 
 
 def test_a_stopped_rank_is_named_and_the_run_killed(regatta):
@@ -54,6 +63,68 @@ timeouts = { grace = "1s" }
         text = (regatta.home / "runs" / run / "stall" / f"{node}.txt").read_text()
         pid = regatta.log(run, node).decode().strip()
         assert f"  {tool}:\n{tool} saw {pid}\n" in text and f"{other} saw" not in text, text
+
+
+WAITS = """
+#include <stdio.h>
+#include <unistd.h>
+
+__attribute__((noinline)) static void waits_for_nobody(void)
+{
+	for (;;)
+		pause();
+}
+
+int main(void)
+{
+	puts("up");
+	fflush(stdout);
+	waits_for_nobody();
+	return 0;
+}
+"""
+
+
+def test_the_real_gdb_names_the_function_that_hangs(regatta):
+    """py-spy is left out of the path, so that Debian's gdb is the one that is asked."""
+    (regatta.cwd / "hang.c").write_text(WAITS)
+    subprocess.run(["cc", "-g", "-O1", "-fno-omit-frame-pointer", "-o", "hang", "hang.c"], cwd=regatta.cwd, check=True)
+    regatta.env["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    regatta("run", regatta.job("""
+name = "gdb"
+command = ["./hang"]
+stall = "1s"
+stall_action = "kill"
+timeouts = { grace = "1s" }
+"""), code=6)
+    text = bundle(regatta, "worker-0")
+    assert "  gdb:\n" in text and " in waits_for_nobody " in text and " in main " in text, text
+
+
+def test_the_real_py_spy_names_the_line_that_hangs(regatta):
+    """py-spy of the tests' own environment."""
+    assert (pathlib.Path(sys.prefix) / "bin" / "py-spy").exists(), "tools/run-tests --venv installs it"
+    (regatta.cwd / "hang.py").write_text("""import time
+
+
+def waits_for_nobody():
+    time.sleep(120)
+
+
+print("up", flush=True)
+waits_for_nobody()
+""")
+    regatta.env["PATH"] = f"{sys.prefix}/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    regatta("run", regatta.job("""
+name = "spy"
+command = ["/usr/bin/python3", "hang.py"]
+stall = "1s"
+stall_action = "kill"
+timeouts = { grace = "1s" }
+"""), code=6)
+    text = bundle(regatta, "worker-0")
+    assert "  py-spy:\n" in text and "waits_for_nobody (" in text and "hang.py:5)" in text, text
+    assert "  gdb:\n" not in text, text
 
 
 def test_a_report_is_shown_while_the_run_goes_on(regatta):
