@@ -3,8 +3,9 @@
  *
  * Reads go to the loop's scratch buffer, and frames are delivered out of it without a copy.  Only an
  * incomplete frame at its end gets a buffer of its own, of exactly the frame's size.  Frames are
- * written to the socket at once; what the socket does not take waits in conn_queue.c.  Over TLS every
- * frame goes through the queue, so that header and body get into one record.
+ * written to the socket at once; what the socket does not take waits in conn_queue.c.  Over TLS header
+ * and body must get into one record: a small frame is put together on the stack, a larger one in the
+ * queue.
  */
 #include "link/conn.h"
 
@@ -29,6 +30,7 @@
 #define UNSENT_MAX                                                                                 \
 	(128 * 1024)	  /* bytes in the kernel, where a control frame cannot overtake them */
 #define READS_PER_ROUND 4 /* then other connections are served */
+#define SMALL_FRAME 512	  /* a PING or PONG, an ACK, a sample */
 #define DISCARD_READS 64
 #define DISCARD_BYTES 16384
 
@@ -245,6 +247,20 @@ static void send_queue(struct conn *c)
 	watch(c);
 }
 
+/* A small frame as one record.  After 0 the queue sends the same bytes, as OpenSSL requires. */
+static ssize_t send_record(struct conn *c, const struct iovec *iov, size_t parts)
+{
+	char bytes[SMALL_FRAME];
+	struct iovec whole = {bytes, 0};
+
+	for (size_t i = 0; i < parts; i++) {
+		if (iov[i].iov_len > 0)
+			memcpy(bytes + whole.iov_len, iov[i].iov_base, iov[i].iov_len);
+		whole.iov_len += iov[i].iov_len;
+	}
+	return send_now(c, &whole, 1);
+}
+
 /* Send the parts of one frame, or queue what the socket does not take of it. */
 static void transmit(struct conn *c, bool bulk, struct iovec *iov, size_t parts, size_t total,
 		     struct conn_shared *shared)
@@ -255,6 +271,8 @@ static void transmit(struct conn *c, bool bulk, struct iovec *iov, size_t parts,
 		return;
 	if (c->queue.bytes == 0 && !c->corked && !c->t.ssl)
 		sent = send_now(c, iov, parts);
+	else if (c->queue.bytes == 0 && !c->corked && total <= SMALL_FRAME)
+		sent = send_record(c, iov, parts);
 	if (sent < 0 || (size_t)sent == total)
 		return;
 	if (c->queue.bytes + total - (size_t)sent > CONN_MAX_QUEUE) {

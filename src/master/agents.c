@@ -45,7 +45,8 @@
 
 #define PING_AFTER_MS 5000
 #define SILENT_MS 15000
-#define HELLO_MS 10000	   /* limit from accepting the connection to accepting its hello */
+#define PING_GRID_MS 100 /* the silence of many connections is looked at in one round of the loop */
+#define HELLO_MS 10000	 /* limit from accepting the connection to accepting its hello */
 #define STRANGERS_MAX 1024 /* from half of it on nobody is let in over the network */
 #define CROWDED_MS 2000	   /* for a hello, while nobody is let in */
 #define WARN_EVERY_MS 60000
@@ -723,6 +724,7 @@ static const struct {
 	void (*take)(struct agent_conn *ac, const struct frame *f, struct arena *mem,
 		     struct err *err);
 	unsigned from; /* bits of enum peer_kind */
+	bool empty;    /* the payload is not read: `mem` is NULL */
 } frames[FRAME_TYPE_MAX + 1] = {
 	[FRAME_HELLO] = {on_hello, PEER_STRANGER},
 	[FRAME_READY] = {on_ready, PEER_NODE},
@@ -741,8 +743,8 @@ static const struct {
 	[FRAME_EXEC_CLOSE] = {on_exec, PEER_NODE},
 	[FRAME_EXEC_ASK] = {on_exec, PEER_NODE},
 	[FRAME_EXEC_INPUT] = {on_exec, PEER_NODE},
-	[FRAME_PING] = {on_ping, PEER_ANY},
-	[FRAME_PONG] = {on_pong, PEER_ANY},
+	[FRAME_PING] = {on_ping, PEER_ANY, .empty = true},
+	[FRAME_PONG] = {on_pong, PEER_ANY, .empty = true},
 	[FRAME_BYE] = {on_bye, PEER_ANY},
 	[FRAME_JOIN] = {on_join, PEER_STRANGER},
 	[FRAME_ENROL] = {on_enrol, PEER_STRANGER},
@@ -772,11 +774,11 @@ static void on_frame(void *ctx, const struct frame *f)
 		return;
 	ac->heard_ms = clock_boot_ms();
 	if (ac->host)
-		host_heard(ac->host);
+		host_heard(ac->host, ac->heard_ms);
 	if (!(frames[f->type].from & (unsigned)peer_of(ac))) {
 		not_expected(ac, f->type, &err);
 	} else {
-		mem = arena_new();
+		mem = frames[f->type].empty ? NULL : arena_new();
 		frames[f->type].take(ac, f, mem, &err);
 	}
 	if (err.kind != ERR_NONE)
@@ -807,6 +809,8 @@ static void on_silence(void *ctx)
 	struct agent_conn *ac = ctx;
 	int64_t now = clock_boot_ms(), quiet = now - ac->heard_ms, left = may_be_silent_ms(ac, now);
 	int64_t ping = quiet < PING_AFTER_MS ? PING_AFTER_MS - quiet : PING_AFTER_MS;
+
+	ping += PING_GRID_MS - (now + ping) % PING_GRID_MS;
 
 	if (left <= 0) {
 		agent_lost(ac);

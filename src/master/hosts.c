@@ -8,6 +8,7 @@
 #include "master/hosts.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,7 @@ struct host_conn {
 	struct hosts *hs;
 	struct conn *conn;
 	char *name;
+	_Atomic int64_t heard_ms; /* read by the table, on any thread */
 };
 
 /* ---- questions ---- */
@@ -252,8 +254,9 @@ static struct host_conn *join(struct hosts *hs, struct conn *conn, const struct 
 	struct host_conn *hc = xcalloc(1, sizeof(*hc));
 	void *old = NULL;
 
-	*hc = (struct host_conn){.hs = hs, .conn = conn, .name = xstrdup(m->name)};
-	if (host_table_join(hs->table, &facts, hc, &old, err) < 0) {
+	*hc = (struct host_conn){
+		.hs = hs, .conn = conn, .name = xstrdup(m->name), .heard_ms = clock_boot_ms()};
+	if (host_table_join(hs->table, &facts, hc, &hc->heard_ms, &old, err) < 0) {
 		free(hc->name);
 		free(hc);
 		return NULL;
@@ -331,9 +334,9 @@ void host_take_answer(struct host_conn *hc, struct str payload, struct arena *me
 	host_table_answer(hc->hs->table, hc, m.no, m.outcome, &why, m.id);
 }
 
-void host_heard(struct host_conn *hc)
+void host_heard(struct host_conn *hc, int64_t now_ms)
 {
-	host_table_heard(hc->hs->table, hc);
+	atomic_store_explicit(&hc->heard_ms, now_ms, memory_order_relaxed);
 }
 
 void host_left(struct host_conn *hc)

@@ -35,6 +35,6 @@ const char *host_conn_name(const struct host_conn *hc);
 /* Handle frames of a host that has joined; err is set if the frame is invalid. */
 void host_take_nodes(struct host_conn *hc, struct str payload, struct arena *mem, struct err *err);
 void host_take_answer(struct host_conn *hc, struct str payload, struct arena *mem, struct err *err);
-void host_heard(struct host_conn *hc);
+void host_heard(struct host_conn *hc, int64_t now_ms);
 /* The connection has ended.  Frees hc. */
 void host_left(struct host_conn *hc);

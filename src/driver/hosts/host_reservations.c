@@ -394,7 +394,7 @@ enum host_place host_table_place(struct host_table *t, const struct host_node *n
 	if (h) {
 		place = host_is_here(h) ? HOST_CONNECTED : HOST_SILENT;
 		snprintf(name, HOST_NAME_MAX_LEN, "%s", h->facts.name);
-		*ret_heard_ms = h->heard_ms;
+		*ret_heard_ms = host_heard_ms(h);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return place;

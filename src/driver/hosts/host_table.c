@@ -37,6 +37,11 @@ void host_note_free(struct host_table *t, const struct known_host *h)
 	t->freed = t->freed || (host_is_here(h) && h->held.n == 0);
 }
 
+int64_t host_heard_ms(const struct known_host *h)
+{
+	return h->heard ? *h->heard : h->heard_ms;
+}
+
 static struct str conn_key(const void *const *conn)
 {
 	return (struct str){(const char *)conn, sizeof(*conn)};
@@ -47,10 +52,13 @@ static struct known_host *host_on(const struct host_table *t, const void *conn)
 	return map_get(t->conns, conn_key(&conn));
 }
 
-static void set_conn(struct host_table *t, struct known_host *h, void *conn)
+static void set_conn(struct host_table *t, struct known_host *h, void *conn,
+		     const _Atomic int64_t *heard)
 {
 	const void *old = h->conn, *key = conn;
 
+	h->heard_ms = host_heard_ms(h);
+	h->heard = heard;
 	if (old)
 		map_del(t->conns, conn_key(&old));
 	if (conn)
@@ -182,7 +190,7 @@ static void end_asks(struct host_table *t, struct list *asks, const struct known
 /* End the questions sent on a lost connection, and those that were to be sent. */
 static void disconnect(struct host_table *t, struct known_host *h)
 {
-	set_conn(t, h, NULL);
+	set_conn(t, h, NULL, NULL);
 	h->ready = false;
 	end_asks(t, &h->sent, h);
 	end_asks(t, &t->waiting, h);
@@ -204,7 +212,7 @@ static bool differs(const char *a, const char *b)
 /* The same id: the same host, or another machine with a copy of its directory. */
 static int check_machine(const struct known_host *h, const struct host_facts *f, struct err *err)
 {
-	bool speaks = h->conn && clock_boot_ms() - h->heard_ms < BOOT_MS;
+	bool speaks = h->conn && clock_boot_ms() - host_heard_ms(h) < BOOT_MS;
 
 	if ((differs(h->facts.machine, f->machine) && (h->conn || first_reserved(h))) ||
 	    (differs(h->facts.boot_id, f->boot_id) && speaks))
@@ -237,8 +245,8 @@ static int check_name(const struct known_host *h, const struct host_facts *f, st
 	return 0;
 }
 
-int host_table_join(struct host_table *t, const struct host_facts *f, void *conn, void **ret_old,
-		    struct err *err)
+int host_table_join(struct host_table *t, const struct host_facts *f, void *conn,
+		    const _Atomic int64_t *heard_ms, void **ret_old, struct err *err)
 {
 	int rc = 0;
 
@@ -254,8 +262,7 @@ int host_table_join(struct host_table *t, const struct host_facts *f, void *conn
 		*ret_old = h->conn;
 		disconnect(t, h);
 		host_set_facts(h, f);
-		set_conn(t, h, conn);
-		h->heard_ms = clock_boot_ms();
+		set_conn(t, h, conn, heard_ms);
 		host_store_facts(t, h);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -324,16 +331,6 @@ void host_table_sweep(struct host_table *t)
 	}
 	pthread_mutex_unlock(&t->lock);
 	t->wake(t->ctx);
-}
-
-void host_table_heard(struct host_table *t, const void *conn)
-{
-	pthread_mutex_lock(&t->lock);
-	struct known_host *h = host_on(t, conn);
-
-	if (h)
-		h->heard_ms = clock_boot_ms();
-	pthread_mutex_unlock(&t->lock);
 }
 
 bool host_table_left(struct host_table *t, const void *conn)

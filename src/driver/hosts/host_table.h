@@ -74,16 +74,17 @@ int host_table_load(struct host_table *t, bool (*is_active)(void *ctx, const cha
 /*
  * A host joins on a connection.  ERR_CONFLICT: another host of this name is connected, or has nodes,
  * or this one is a copy of it.
+ * *heard_ms says when the connection was last heard (clock_boot_ms); the caller keeps it up to date
+ * without a call, because that is for every frame of every host.  It is read until host_table_left.
  * *ret_old is the host's earlier connection, which this one replaces, or NULL.
  */
-int host_table_join(struct host_table *t, const struct host_facts *f, void *conn, void **ret_old,
-		    struct err *err);
+int host_table_join(struct host_table *t, const struct host_facts *f, void *conn,
+		    const _Atomic int64_t *heard_ms, void **ret_old, struct err *err);
 /* The host has sent its list of nodes: from now on it can be reserved.  Strays are destroyed. */
 void host_table_has(struct host_table *t, const void *conn, const struct host_node *nodes,
 		    size_t n);
 /* Repeat the destroy of strays that still exist; called periodically. */
 void host_table_sweep(struct host_table *t);
-void host_table_heard(struct host_table *t, const void *conn);
 /* The connection is lost: questions sent on it end without an answer.  False: another connection has
  * replaced it already. */
 bool host_table_left(struct host_table *t, const void *conn);

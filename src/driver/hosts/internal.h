@@ -21,11 +21,12 @@ struct known_host {
 	struct host_table *table;
 	struct arena *arena; /* of the facts */
 	struct host_facts facts;
-	char *saved; /* the facts on disk, as JSON */
-	void *conn;  /* NULL: not connected */
-	bool ready;  /* it has sent its list of nodes on this connection */
-	int64_t heard_ms;
-	int64_t refused_ms; /* when it last refused to make a node; 0: never */
+	char *saved;		      /* the facts on disk, as JSON */
+	void *conn;		      /* NULL: not connected */
+	bool ready;		      /* it has sent its list of nodes on this connection */
+	const _Atomic int64_t *heard; /* of the connection; NULL: not connected */
+	int64_t heard_ms;	      /* before that, see host_heard_ms() */
+	int64_t refused_ms;	      /* when it last refused to make a node; 0: never */
 	VEC(struct held_node) held;
 	struct list sent; /* struct pending_ask that wait for an answer on this connection */
 };
@@ -65,6 +66,8 @@ struct host_table {
 
 /* host_table.c */
 struct known_host *known_host_add(struct host_table *t, const char *name);
+/* When it was last heard, on clock_boot_ms. */
+int64_t host_heard_ms(const struct known_host *h);
 /* Connected, and its list of nodes was received. */
 bool host_is_here(const struct known_host *h);
 /* Sets `freed` if the host has become free. */

@@ -31,6 +31,7 @@ struct played_host {
 	uint64_t memory; /* 0: 1000 */
 	int asked[HOST_OPS];
 	char last_node[64];
+	_Atomic int64_t heard_ms;
 };
 
 struct world {
@@ -149,7 +150,9 @@ static int try_join(struct world *w, struct played_host *h, const char *id, stru
 			       .gpus = 2,
 			       .memory = h->memory ? h->memory : 1000,
 			       .labels = labels};
-	int rc = host_table_join(w->t, &f, h, &old, err);
+
+	h->heard_ms = clock_boot_ms();
+	int rc = host_table_join(w->t, &f, h, &h->heard_ms, &old, err);
 
 	if (rc == 0)
 		host_table_has(w->t, h, NULL, 0);
@@ -287,7 +290,7 @@ static void a_host_that_has_not_said_what_it_has_is_not_taken(void **state)
 	struct driver_row row = ROW(w, "r", "n");
 	void *old;
 
-	assert_int_equal(host_table_join(w->t, &f, &h, &old, NULL), 0);
+	assert_int_equal(host_table_join(w->t, &f, &h, &h.heard_ms, &old, NULL), 0);
 	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_REFUSED);
 	assert_int_equal(row.err.kind, ERR_CAPACITY);
 	host_table_has(w->t, &h, NULL, 0);
@@ -623,6 +626,29 @@ static void a_node_that_was_heard_later_than_its_host_counts_from_there(void **s
 	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_ABSENT);
 }
 
+/* The table is not told of each frame: it reads when the connection was heard, up to its end. */
+static void the_last_word_of_a_host_outlives_its_connection(void **state)
+{
+	const struct host_node node = {"r", "n", 1};
+	char name[HOST_NAME_MAX_LEN];
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row row = ROW(w, "r", "n");
+	int64_t heard_ms;
+
+	stopped_ms = 1000000;
+	join(w, &h);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
+	h.heard_ms = 1000400;
+	assert_int_equal(host_table_place(w->t, &node, name, &heard_ms), HOST_CONNECTED);
+	assert_int_equal(heard_ms, 1000400);
+	h.heard_ms = 1000500;
+	assert_true(host_table_left(w->t, &h));
+	h.heard_ms = 0;
+	assert_int_equal(host_table_place(w->t, &node, name, &heard_ms), HOST_SILENT);
+	assert_int_equal(heard_ms, 1000500);
+}
+
 /* A machine that died without a word: its connection is not known to be dead yet. */
 static void a_host_that_does_not_answer_is_not_waited_for_when_its_node_is_fenced(void **state)
 {
@@ -907,6 +933,7 @@ int main(void)
 		TEST(a_create_without_an_answer_asks_the_same_host_again),
 		TEST(a_silent_host_is_not_gone_until_it_is_fenced),
 		TEST(a_node_that_was_heard_later_than_its_host_counts_from_there),
+		TEST(the_last_word_of_a_host_outlives_its_connection),
 		TEST(a_host_that_does_not_answer_is_not_waited_for_when_its_node_is_fenced),
 		TEST(a_node_that_was_never_heard_is_waited_for),
 		TEST(what_a_host_was_told_in_vain_is_unsure_when_it_leaves),
