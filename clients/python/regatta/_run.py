@@ -308,6 +308,8 @@ class Run:
 
     def download(self, path: str, to: str) -> str:
         """Copy one of these files to the path `to`; its SHA-256 is checked if it is known.  Returns `to`."""
+        if os.path.lexists(to) and (os.path.islink(to) or not os.path.isfile(to)):
+            raise Invalid(f"'{to}' is no regular file: choose another place", "invalid")
         want = {f.path: f.sha256 for f in self.outputs()}.get(path)
         part = f"{to}.{os.getpid()}.part"
         digest = hashlib.sha256()

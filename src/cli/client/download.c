@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -80,8 +81,23 @@ static int name_part(const struct download *d, int fd, const char *part)
 	return linkat(AT_FDCWD, own, d->dir, part, AT_SYMLINK_FOLLOW);
 }
 
+/* A pipe or a device is never replaced: for root that would be /dev/null. */
+static int check_place(const struct download *d, struct err *err)
+{
+	struct stat st;
+
+	if (fstatat(d->dir, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(st.st_mode) ||
+	    S_ISLNK(st.st_mode))
+		return 0;
+	return err_set(err, ERR_CONFLICT,
+		       "'%.150s' in the destination is no regular file: choose another one",
+		       d->name);
+}
+
 int download_file(struct api *api, const char *url, struct download *d, struct err *err)
 {
+	if (check_place(d, err) < 0)
+		return -1;
 	CLEANUP(freep) char *part = xasprintf(".%.200s.%d.part", d->name, (int)getpid());
 	bool named;
 	CLEANUP(close_fdp) int fd = open_part(d, part, &named);

@@ -8,7 +8,7 @@ struct err;
 
 struct download {
 	int dir;	  /* of the file */
-	const char *name; /* in it: an entry of this name that is no directory is replaced */
+	const char *name; /* in it: a file or link of this name is replaced, nothing else is */
 	bool executable;
 	const char *sha256; /* of its bytes; NULL: not known */
 	uint64_t bytes;	    /* set on success */

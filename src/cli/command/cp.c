@@ -106,6 +106,14 @@ static bool link_stays_below(const char *name, struct str target)
 	return up <= depth_of(name);
 }
 
+static int is_link(const char *name, struct err *err)
+{
+	return err_set(err, ERR_CONFLICT,
+		       "'%.100s' in the destination is a symbolic link: remove it or choose "
+		       "another destination",
+		       name);
+}
+
 /* A link on the way would lead elsewhere: the user moves it away or chooses another destination. */
 static int check_way(const struct copy *k, const char *name, struct err *err)
 {
@@ -114,11 +122,7 @@ static int check_way(const struct copy *k, const char *name, struct err *err)
 	for (char *slash = strchr(way, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (below_is_link(k->top, way))
-			return err_set(
-				err, ERR_CONFLICT,
-				"'%.100s' in the destination is a symbolic link: remove it or "
-				"choose another destination",
-				way);
+			return is_link(way, err);
 		*slash = '/';
 	}
 	return 0;
@@ -248,7 +252,8 @@ static bool is_dir(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* As cp -r: into a directory that exists, or ends with '/', under its own name; else as that name. */
+/* As cp -r: into a directory that exists, or ends with '/', under its own name; else as that name, which is not that
+ * of a link such as /dev/stdout. */
 static int open_destination(struct copy *k, bool one_file, struct arena *a, struct err *err)
 {
 	size_t n = strlen(k->to);
@@ -259,6 +264,8 @@ static int open_destination(struct copy *k, bool one_file, struct arena *a, stru
 	if (!into && one_file) {
 		const char *base = path_base(k->to);
 
+		if (below_is_link(AT_FDCWD, k->to))
+			return is_link(k->to, err);
 		k->name = arena_strdup(a, base);
 		top = base == k->to ? "." : arena_strndup(a, k->to, (size_t)(base - k->to));
 	}

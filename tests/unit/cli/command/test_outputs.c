@@ -142,6 +142,22 @@ static void nothing_is_written_outside_the_destination(void **state)
 	assert_abc(state, "dest/w-0/m");
 }
 
+static void a_device_or_link_that_is_named_as_destination_stays(void **state)
+{
+	CLEANUP(freep) char *pipe = place(state, "pipe"), *link = place(state, "link");
+	struct stat st;
+
+	home_put(state, "outputs.json", LIST(FILE_AT("w-0/m")));
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	assert_int_equal(symlink(pipe, link), 0);
+	copy_refused(state, 2, "'pipe' in the destination is no regular file", "job:w-0/m", "pipe");
+	copy_refused(state, 2, "/link' in the destination is a symbolic link", "job:w-0/m", "link");
+	assert_int_equal(lstat(pipe, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+}
+
 static void a_file_that_cannot_be_copied_does_not_keep_the_others(void **state)
 {
 	home_put(state, "outputs.json",
@@ -200,6 +216,7 @@ int main(int argc, char **argv)
 		T(a_file_gets_the_name_of_the_destination_or_its_own_in_a_directory),
 		T(a_directory_is_copied_whole_with_its_links),
 		T(nothing_is_written_outside_the_destination),
+		T(a_device_or_link_that_is_named_as_destination_stays),
 		T(a_file_that_cannot_be_copied_does_not_keep_the_others),
 		T(a_file_with_other_bytes_than_recorded_is_not_kept),
 		T(a_wrong_name_is_said),
