@@ -60,7 +60,12 @@ static struct str last_part(struct str key)
 	return key;
 }
 
-/* Is it a key of a job file whose value a variant may have? */
+bool suite_key_is_secret(const struct job *job, struct str key)
+{
+	return secret_name(job, last_part(key));
+}
+
+/* Is it a key of a job file whose value a variant may have?  What `secrets` of the job names is found later. */
 static void check_key(struct suite_check *c, const struct doc_entry *e, const char *where)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -76,7 +81,7 @@ static void check_key(struct suite_check *c, const struct doc_entry *e, const ch
 		problem(c, e->key_pos,
 			"%s: 'name' is that of the runs: the variants have names of their own",
 			where);
-	else if (secret_name(&none, last_part(e->key)))
+	else if (suite_key_is_secret(&none, e->key))
 		problem(c, e->key_pos,
 			"%s: '%.*s' is a secret, and values of variants are shown: leave it in the job file",
 			where, STR_ARG(e->key));
@@ -416,6 +421,16 @@ static const char *matrix_name(const struct suite_check *c, const struct suite_v
 	return arena_strndup(c->a, name.p, name.n);
 }
 
+/* variant-N, or variant-N_ where an experiment has this name. */
+static const char *numbered_name(const struct map *taken, int number, struct arena *a)
+{
+	const char *name = arena_printf(a, "variant-%d", number);
+
+	while (map_get(taken, str_from(name)))
+		name = arena_printf(a, "%s_", name);
+	return name;
+}
+
 /* A name that is too long, or taken, is replaced by the variant's number. */
 static void name_variants(struct suite_check *c)
 {
@@ -432,7 +447,7 @@ static void name_variants(struct suite_check *c)
 			continue;
 		v->name = s->naxes ? matrix_name(c, v) : "job";
 		if (strlen(v->name) > MAX_NAME || map_get(taken, str_from(v->name)))
-			v->name = arena_printf(c->a, "variant-%d", i + 1);
+			v->name = numbered_name(taken, i + 1, c->a);
 		map_put(taken, str_from(v->name), v);
 	}
 }

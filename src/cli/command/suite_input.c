@@ -121,6 +121,23 @@ static bool is_blamed(const struct set_place *places, size_t n)
 	return false;
 }
 
+/* 0, or the exit code after a message. */
+static int refuse_secrets(const struct suite_input *in, const struct suite_variant *v,
+			  const struct job *job)
+{
+	for (int k = 0; k < in->suite.nkeys; k++) {
+		const struct doc *value = v->values[k];
+
+		if (!value || !suite_key_is_secret(job, str_from(in->suite.keys[k])))
+			continue;
+		cli_say("%s:%d:%d: '%s' is a secret of %s, and values of variants are shown: leave "
+			"it in the job file",
+			in->path, value->pos.line, value->pos.col, in->suite.keys[k], v->job);
+		return 2;
+	}
+	return 0;
+}
+
 static int read_variant(struct suite_input *in, const struct cli_call *c, int i,
 			struct job_input *ret)
 {
@@ -152,10 +169,12 @@ int suite_input_each(struct suite_input *in, const struct cli_call *c, suite_var
 		code = read_variant(in, c, i, &job);
 		if (code != 0)
 			return code;
+		code = refuse_secrets(in, &in->suite.variants[i], job.job);
 		if (job.plan.crew.n > in->nodes)
 			in->nodes = job.plan.crew.n;
 		in->here = in->here && plan_shares_files(job.job);
-		code = fn ? fn(ctx, i, &job) : 0;
+		if (code == 0 && fn)
+			code = fn(ctx, i, &job);
 		job_input_release(&job);
 	}
 	return code;

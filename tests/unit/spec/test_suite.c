@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "plan/plan.h"
 #include "spec/suite.h"
@@ -94,6 +96,32 @@ static void experiments_stand_beside_the_matrix(void **state)
 	done(&f);
 }
 
+static void repeats_are_interleaved_or_as_written(void **state)
+{
+	static const char *const orders[] = {"interleaved", "as written"};
+	static const int variants[2][4] = {{0, 1, 0, 1}, {0, 0, 1, 1}},
+			 repeats[2][4] = {{0, 0, 1, 1}, {0, 1, 0, 1}};
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		CLEANUP(freep)
+		char *text = xasprintf("[suite]\njob = 'j.toml'\nrepeats = 2\norder = '%s'\n"
+				       "[matrix]\ncount = [1, 2]\n",
+				       orders[k]);
+		struct file f;
+
+		loads(&f, text);
+		for (int i = 0; i < 4; i++) {
+			int variant, repeat;
+
+			suite_run_at(&f.s, i, &variant, &repeat);
+			assert_int_equal(variant, variants[k][i]);
+			assert_int_equal(repeat, repeats[k][i]);
+		}
+		done(&f);
+	}
+}
+
 static void a_job_alone_is_a_suite_of_one_variant(void **state)
 {
 	struct file f;
@@ -118,6 +146,17 @@ static void names_of_variants_are_names_of_directories(void **state)
 	loads(&f, "[suite]\njob = 'j.toml'\n[matrix]\n'env.P' = ['a b', 'a_b']\n");
 	assert_string_equal(f.s.variants[0].name, "P=a_b");
 	assert_string_equal(f.s.variants[1].name, "variant-2");
+	done(&f);
+	loads(&f, "[suite]\njob = 'j.toml'\n[matrix]\n'env.P' = ['a b', 'a_b']\n"
+		  "[[experiments]]\nname = 'variant-2'\n");
+	assert_string_equal(f.s.variants[1].name, "variant-2_");
+	assert_string_equal(f.s.variants[2].name, "variant-2");
+	done(&f);
+	CLEANUP(freep) char *words = xasprintf("%0300d", 0);
+	CLEANUP(freep)
+	char *text = xasprintf("[suite]\njob = 'j.toml'\n[matrix]\n'env.P' = ['%s']\n", words);
+	loads(&f, text);
+	assert_string_equal(f.s.variants[0].name, "variant-1");
 	done(&f);
 	loads(&f,
 	      "[suite]\njob = 'j.toml'\n[matrix]\n'roles.a.count' = [1]\n'roles.b.count' = [2]\n");
@@ -256,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_matrix_is_every_combination_without_what_is_excluded),
 		cmocka_unit_test(experiments_stand_beside_the_matrix),
+		cmocka_unit_test(repeats_are_interleaved_or_as_written),
 		cmocka_unit_test(a_job_alone_is_a_suite_of_one_variant),
 		cmocka_unit_test(names_of_variants_are_names_of_directories),
 		cmocka_unit_test(
