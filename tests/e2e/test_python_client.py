@@ -1,5 +1,6 @@
 """The Python client against the real program: over the unix socket, and over HTTPS with pin and token."""
 import json
+import os
 import subprocess
 import sys
 
@@ -41,6 +42,9 @@ def test_a_run_is_submitted_followed_and_read(regatta, master, monkeypatch):
     kept = run.outputs()
     assert [f.path for f in kept] == ["worker-0/model"] and kept[0].sha256
     assert open(run.download("worker-0/model", str(regatta.cwd / "here"))).read() == "me\n"
+    os.mkfifo(regatta.cwd / "pipe")
+    with pytest.raises(client.Invalid, match="no regular file"):
+        run.download("worker-0/model", str(regatta.cwd / "pipe"))
     assert [r.id for r in master.runs()] == [run.id] and master.run("py").id == run.id and list(master.runs(active=True)) == []
     assert run.tags == ["py"] and run.tag("good", remove=["py"]).tags == ["good"]
     assert [r.id for r in master.runs(tags=["good"], state="succeeded", name="p?", engine="local", since=1)] == [run.id]

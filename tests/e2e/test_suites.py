@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import time
@@ -46,6 +47,13 @@ def suite_file(regatta, text, name="suite.toml"):
 
 def entries(suite):
     return [(v["name"], r) for v in suite["variants"] for r in v["runs"]]
+
+
+def waits_for_answer(pid):
+    """Has the program asked the master, with handlers of its own for an interrupt?"""
+    status = open(f"/proc/{pid}/status").read()
+    caught = int(re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.M).group(1), 16)
+    return caught >> signal.SIGINT - 1 & 1
 
 
 def wait_suite(regatta, suite, seconds=60):
@@ -152,7 +160,7 @@ name = "good"
 
 
 def test_bad_suite_files_are_refused_with_their_lines(regatta):
-    regatta.job(TRAIN, "train.toml")
+    regatta.job(TRAIN.replace('env = {', 'secrets = ["PIN"]\nenv = { PIN = "0",'), "train.toml")
     for text, line in [
             ("[suite]\njob='train.toml'\n[matrix]\n'roles.x.cuont'=[1]\n", "suite.toml:4:1: matrix: "),
             ("[suite]\njob='train.toml'\n[matrix]\n" + "".join(f"'env.A{i}'={list(range(10))}\n" for i in range(5)),
@@ -161,6 +169,8 @@ def test_bad_suite_files_are_refused_with_their_lines(regatta):
              "experiments wait for each other: a -> b -> a"),
             ("[suite]\njob='train.toml'\n[matrix]\ncount=[1,-1]\n",
              "suite.toml:4:10: variant count=-1: count: expected a whole number from 1 to 10000, "),
+            ("[suite]\njob='train.toml'\n[matrix]\n'env.PIN'=['1234','4321']\n",
+             "suite.toml:4:12: 'env.PIN' is a secret of train.toml, and values of variants are shown"),
             ("[suite]\njob='nothing.toml'\n", "nothing.toml' does not exist"),
             ("[suite\n", "suite.toml:1:")]:
         for action in "plan", "run":
@@ -171,6 +181,8 @@ def test_bad_suite_files_are_refused_with_their_lines(regatta):
     assert regatta("suite", "status", code=3).err.startswith("regatta: there are no suites")
     assert regatta("suite", "status", "x", code=3).err == "regatta: no suite 'x'\n"
     assert regatta("suite", "cancel", code=2)
+    for action in "status", "report", "resume", "cancel":
+        assert regatta("suite", action, "", code=2).err == "regatta: the name of a suite is empty\n"
     assert regatta("suite", "cancel", "x", "--failed", code=2).err == "regatta: suite cancel: --failed does not go with it\n"
     assert regatta("suite", "list", "--tag", "x", code=2).err == "regatta: suite list: --tag does not go with it\n"
     assert not (regatta.home / "suites").exists()
@@ -266,6 +278,42 @@ def test_an_interrupt_cancels_the_suite(regatta):
     out, err = child.communicate(timeout=60)
     assert child.returncode == 7, err
     assert b"cancelling the suite" in err and b"cancelled" in out
+
+
+def test_an_interrupt_before_the_suite_is_shown_cancels_it(regatta):
+    regatta.job('command = ["sleep", "60"]\n')
+    path = suite_file(regatta, SLEEPS)
+    regatta("ps")  # a master is there
+    master, = regatta.pids("master")
+    os.kill(master, signal.SIGSTOP)
+    try:
+        child = regatta.start("suite", "run", path)
+        wait_for(lambda: waits_for_answer(child.pid), what="the submission")
+        child.send_signal(signal.SIGINT)
+    finally:
+        os.kill(master, signal.SIGCONT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 7 and b"cancelling the suite" in err, err
+    assert regatta.json("suite", "status")["state"] == "cancelled"
+
+
+def test_on_exit_is_not_cancelled_and_that_is_said(regatta):
+    regatta.job('command = ["true"]\n')
+    go = regatta.cwd / "go"
+    path = suite_file(regatta, f"[suite]\njob = 'job.toml'\non_exit = ['while ! test -e {go}; do sleep 0.02; done']\n")
+    child = regatta.start("suite", "run", path)
+    wait_for(lambda: regatta.json("suite", "list")["suites"] and regatta.json("suite", "status")["state"] == "closing",
+             what="on_exit")
+    suite = regatta.json("suite", "status")["id"]
+    text = "all runs have ended, and on_exit is not cancelled"
+    assert regatta("suite", "cancel", suite).out == f"{suite}: {text}\n"
+    child.send_signal(signal.SIGINT)
+    assert text.encode() in child.stderr.readline() + child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 7 and b"goes on" in err
+    go.touch()
+    assert wait_suite(regatta, suite)["state"] == "succeeded"
 
 
 def test_a_second_interrupt_kills_and_a_closed_terminal_does_nothing(regatta):

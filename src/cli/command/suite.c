@@ -29,6 +29,11 @@
 #define POLL_MAX_MS 250
 #define SAY_MS 10000 /* between two lines about progress, where there is no terminal */
 
+static int check_name(const char *word, struct err *err)
+{
+	return word[0] ? 0 : err_set(err, ERR_INVALID, "the name of a suite is empty");
+}
+
 /* The word after the action, or the latest suite. */
 static int pick_suite(struct api *api, const struct cli_call *c, struct arena *a, struct str *ret,
 		      struct err *err)
@@ -37,7 +42,7 @@ static int pick_suite(struct api *api, const struct cli_call *c, struct arena *a
 
 	if (call_arg(c, 1)) {
 		*ret = str_from(call_arg(c, 1));
-		return 0;
+		return check_name(call_arg(c, 1), err);
 	}
 	if (api_get_doc(api, "/api/v1/suites?limit=1", a, &list, err) < 0)
 		return -1;
@@ -57,6 +62,7 @@ struct waiting {
 	struct str id;
 	int signals, interrupts;
 	bool live, left;
+	bool closing, told; /* on_exit runs, which nothing cancels; the user knows it */
 	const struct suite_closer_here *closer; /* runs on_exit here; NULL: the master does */
 	bool asked;				/* for on_exit */
 	int64_t said_ms;
@@ -108,6 +114,11 @@ static void end_progress(struct waiting *w)
 	buf_release(&w->shown);
 }
 
+static bool is_closing(const struct doc *suite)
+{
+	return str_is(doc_str(suite, "state", STR("")), "closing");
+}
+
 static int on_signal(struct waiting *w, int sig, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -116,8 +127,13 @@ static int on_signal(struct waiting *w, int sig, struct err *err)
 		return 0;
 	clear_line(w);
 	w->interrupts += sig != SIGHUP;
-	if (sig == SIGHUP || w->interrupts > 2) {
+	if (sig == SIGHUP || w->interrupts > 2 || (w->closing && w->told)) {
 		w->left = true;
+		return 0;
+	}
+	if (w->closing) {
+		w->told = true;
+		cli_say("all runs have ended, and on_exit is not cancelled; Ctrl-C again leaves at once");
 		return 0;
 	}
 	cli_say("%s", w->interrupts == 1
@@ -157,7 +173,8 @@ static int wait_for_end(struct waiting *w, struct err *err)
 		if (suite_ended(suite))
 			return 0;
 		show_progress(w, suite);
-		if (w->closer && !w->asked && str_is(doc_str(suite, "state", STR("")), "closing")) {
+		w->closing = is_closing(suite);
+		if (w->closer && !w->asked && w->closing) {
 			w->asked = true;
 			clear_line(w);
 			if (run_on_exit(w, suite, err) < 0)
@@ -197,18 +214,17 @@ static int print_report(const struct cli_call *c, struct api *api, struct str id
 	return code ? code : (int)result;
 }
 
-static int stay(const struct cli_call *c, struct api *api, struct str id,
+static int stay(const struct cli_call *c, struct api *api, struct str id, int signals,
 		const struct suite_closer_here *closer)
 {
-	struct waiting w = {
-		.api = api, .id = id, .live = term_live(STDERR_FILENO), .closer = closer};
-	CLEANUP(close_fdp) int signals = -1;
+	struct waiting w = {.api = api,
+			    .id = id,
+			    .signals = signals,
+			    .live = term_live(STDERR_FILENO),
+			    .closer = closer};
 	struct err err;
 
 	buf_init(&w.shown, 4096);
-	signals = w.signals = watch_signals(&err);
-	if (signals < 0)
-		return cli_fail(&err);
 	int rc = wait_for_end(&w, &err);
 
 	end_progress(&w);
@@ -237,7 +253,7 @@ static int print_id(const struct cli_call *c, const struct buf *json, struct str
 
 /* The suite was accepted, or resumed: stay with it, or not. */
 static int stay_or_leave(const struct cli_call *c, struct api *api, const struct buf *json,
-			 const struct suite_closer_here *closer)
+			 int signals, const struct suite_closer_here *closer)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct doc *suite;
@@ -248,13 +264,14 @@ static int stay_or_leave(const struct cli_call *c, struct api *api, const struct
 	struct str id = doc_str(suite, "id", STR(""));
 	if (call_flag(c, "detach"))
 		return print_id(c, json, id);
-	return stay(c, api, id, closer);
+	return stay(c, api, id, signals, closer);
 }
 
 static int action_run(const struct cli_call *c)
 {
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(buf_release) struct buf json = {0};
+	CLEANUP(close_fdp) int signals = -1;
 	struct suite_input in;
 	struct err err;
 
@@ -273,9 +290,9 @@ static int action_run(const struct cli_call *c)
 		bool here = in.suite.runs.on_exit.n && !call_flag(c, "detach");
 
 		request_id_new(closer.client);
-		code = suite_submit(&api, c, &in, here ? closer.client : NULL, &json);
+		code = suite_submit(&api, c, &in, here ? closer.client : NULL, &signals, &json);
 		if (code == 0)
-			code = stay_or_leave(c, &api, &json, here ? &closer : NULL);
+			code = stay_or_leave(c, &api, &json, signals, here ? &closer : NULL);
 	}
 	suite_input_release(&in);
 	return code;
@@ -344,7 +361,7 @@ static int action_cancel(const struct cli_call *c)
 		cli_say("suite cancel: SUITE is missing: 'regatta suite list' names them");
 		return 2;
 	}
-	if (api_open_named(&api, c, true, &err) < 0)
+	if (check_name(call_arg(c, 1), &err) < 0 || api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (api_call(&api, "POST", api_suite_path(a, str_from(call_arg(c, 1)), "/cancel"),
 		     call_flag(c, "now") ? STR("{\"now\":true}") : STR("{}"), CALL_MS, &json,
@@ -360,7 +377,9 @@ static int action_cancel(const struct cli_call *c)
 		buf_addz(&out, " has ended: ");
 		buf_addstr(&out, doc_str(suite, "state", STR("?")));
 	} else {
-		buf_addz(&out, " is being cancelled");
+		buf_addz(&out, is_closing(suite)
+				       ? ": all runs have ended, and on_exit is not cancelled"
+				       : " is being cancelled");
 	}
 	buf_addc(&out, '\n');
 	return cli_print(&out);
@@ -371,6 +390,7 @@ static int action_resume(const struct cli_call *c)
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(buf_release) struct buf json = {0};
+	CLEANUP(close_fdp) int signals = -1;
 	struct err err;
 	struct str id;
 
@@ -378,11 +398,11 @@ static int action_resume(const struct cli_call *c)
 	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
 	if (pick_suite(&api, c, a, &id, &err) < 0 ||
-	    api_call(&api, "POST", api_suite_path(a, id, "/resume"),
-		     call_flag(c, "failed") ? STR("{\"failed\":true}") : STR("{}"), CALL_MS, &json,
-		     &err) < 0)
+	    suite_send(&api, api_suite_path(a, id, "/resume"),
+		       call_flag(c, "failed") ? STR("{\"failed\":true}") : STR("{}"), &signals,
+		       &json, &err) < 0)
 		return api_fail(&api, &err);
-	return stay_or_leave(c, &api, &json, NULL);
+	return stay_or_leave(c, &api, &json, signals, NULL);
 }
 
 static int action_list(const struct cli_call *c)

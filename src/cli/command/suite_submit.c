@@ -14,7 +14,9 @@
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
+#include "cli/client/interrupt.h"
 #include "cli/client/submit.h"
+#include "cli/client/watch.h"
 #include "cli/command/suite_input.h"
 #include "driver/driver.h"
 #include "fmt/doc.h"
@@ -115,8 +117,30 @@ static void make_body(const struct sending *x, const char *request_id, const cha
 	jsonw_close(&w);
 }
 
+int suite_send(struct api *api, const char *path, struct str body, int *ret_signals,
+	       struct buf *ret_json, struct err *err)
+{
+	CLEANUP(close_fdp) int signals = watch_signals(err);
+
+	if (signals < 0 || interrupt_begin(err) < 0)
+		return -1;
+	api->stop = interrupt_flag;
+	int rc = api_call(api, "POST", path, body, SUBMIT_MS, ret_json, err);
+	interrupt_end();
+	api->stop = NULL;
+	if (rc < 0)
+		return err->kind != ERR_CANCELLED
+			       ? -1
+			       : err_set(err, ERR_CANCELLED,
+					 "interrupted before the master answered: the suite may "
+					 "still start; 'regatta suite list' shows it, 'regatta suite "
+					 "cancel SUITE' ends it");
+	*ret_signals = TAKE_FD(signals);
+	return 0;
+}
+
 int suite_submit(struct api *api, const struct cli_call *c, struct suite_input *in,
-		 const char *client, struct buf *ret_json)
+		 const char *client, int *ret_signals, struct buf *ret_json)
 {
 	struct sending x = {.api = api, .in = in, .shared = -1};
 	CLEANUP(buf_release) struct buf body = {0};
@@ -137,8 +161,8 @@ int suite_submit(struct api *api, const struct cli_call *c, struct suite_input *
 					 "take more than %u KiB",
 					 MAX_BODY / 1024),
 				 &err));
-		else if (api_call(api, "POST", "/api/v1/suites", buf_str(&body), SUBMIT_MS,
-				  ret_json, &err) < 0)
+		else if (suite_send(api, "/api/v1/suites", buf_str(&body), ret_signals, ret_json,
+				    &err) < 0)
 			code = api_fail(api, &err);
 	}
 	buf_release(&x.submissions);
