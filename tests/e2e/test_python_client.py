@@ -77,6 +77,31 @@ def test_a_block_that_is_left_cancels_its_run_and_errors_have_kinds(regatta, mas
         master.submit({"name": "py", "source": "none", "command": ["true"]}, base_dir=str(regatta.cwd))
 
 
+def test_values_that_are_set_keep_their_type(regatta, master, monkeypatch):
+    path = regatta.job('command = ["true"]\nparams = { p = 0 }\n')
+    for value in "5", "0x10", "5 # x", '"5"', "two\nlines", "\U0001f6a3", "[1]", 5, True, 0.5:
+        run = master.submit(path, set={"params.p": value})
+        assert run.params == {"p": value} and type(run.params["p"]) is type(value)
+        run.wait(timeout=60)
+    with pytest.raises(client.Invalid, match="params.p is None"):
+        master.submit(path, set={"params.p": None})
+    monkeypatch.chdir(regatta.cwd)
+    (regatta.cwd / "-x.toml").write_text('command = ["true"]\n')
+    assert master.submit("-x.toml").wait(timeout=60).verdict == "succeeded"
+
+
+def test_what_cannot_be_packed_is_refused(regatta, master):
+    source = regatta.cwd / "src"
+    (source / "deep").mkdir(parents=True)
+    for make, why in [(lambda at: at.symlink_to("deep"), "'odd' is a link to a directory"),
+                      (lambda at: at.symlink_to("nothing"), "'odd' is a link that leads nowhere"),
+                      (os.mkfifo, "'odd' is a device, socket or pipe")]:
+        make(source / "odd")
+        with pytest.raises(client.Invalid, match=why):
+            master.submit({"source": "src", "command": ["true"]}, base_dir=str(regatta.cwd))
+        (source / "odd").unlink()
+
+
 def test_a_killed_master_is_started_again_and_nothing_is_missed(regatta, master):
     run = master.submit({"name": "py", "command": ["sh", "-c", "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two"]},
                         base_dir=str(regatta.cwd))
@@ -92,7 +117,8 @@ def test_another_master_is_known_by_its_pin(regatta, tmp_path):
     service = start_service(regatta, "127.0.0.1:0")
     url, pin = f"https://127.0.0.1:{service.port}", (regatta.home / "http").read_text().split()[1]
     far = client.connect(url, pin=pin, token=service.token)
-    run = far.submit({"name": "far", "command": ["true"], "source": "."}, base_dir=str(tmp_path))
+    (tmp_path / "src").mkdir()
+    run = far.submit({"name": "far", "command": ["true"], "source": "."}, base_dir=str(tmp_path / "src"))
     assert run.wait(timeout=60).verdict == "succeeded"
     with pytest.raises(client.Denied, match="another key than the pin says"):
         client.connect(url, pin="sha256//" + 43 * "A" + "=", token=service.token).version()
@@ -107,3 +133,9 @@ def test_another_master_is_known_by_its_pin(regatta, tmp_path):
     assert client.connect(context="lab", home=str(regatta.home)).run("far").id == run.id
     with pytest.raises(client.NotFound, match="context"):
         client.connect(context="none", home=str(regatta.home))
+    for text in "{", "[]", '{"url": "https://x"}':
+        (regatta.home / "contexts" / "bad.json").write_text(text)
+        with pytest.raises(client.Invalid, match="is no context: 'regatta context add bad'"):
+            client.connect(context="bad", home=str(regatta.home))
+    with pytest.raises(client.Invalid, match="not the https URL"):
+        client.connect("https://127.0.0.1:99999", token="x")

@@ -99,12 +99,13 @@ class Master:
             raise Invalid("'base_dir' is for a mapping: a job file has its own directory", "invalid")
         words: List[str] = []
         for key, value in (set or {}).items():
-            words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+            words += ["--set", f"{key}={_toml(key, value)}"]
         for key, value in (env or {}).items():
             words += ["--env", f"{key}={value}"]
         for tag in tags:
             words += ["--tag", tag]
-        return self._submit_file(os.fspath(job), words)
+        path = os.fspath(job)
+        return self._submit_file(os.path.join(".", path) if path.startswith("-") else path, words)
 
     def _submit_file(self, path: str, options: List[str]) -> Run:
         if self._remote and self._remote.startswith("https:"):
@@ -145,8 +146,25 @@ class Master:
             return digest
 
 
+def _toml(key: str, value: Any) -> str:
+    """A string stays one, whatever it looks like: what JSON writes for these types TOML reads."""
+    if value is None:
+        raise Invalid(f"'set': {key} is None: a key of a job always has a value", "invalid")
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _is_passed(name: str, passed: "tuple[str, ...]") -> bool:
     return not name.startswith("REGATTA_") and any(fnmatch.fnmatchcase(name, p) for p in passed)
+
+
+def _check_packable(source: str, path: str, name: str) -> None:
+    """Content of files is packed, also through links; what would be missing there is refused."""
+    if os.path.islink(path) and os.path.isdir(path):
+        raise Invalid(f"source '{source}': '{name}' is a link to a directory", "invalid")
+    if not os.path.exists(path):
+        raise Invalid(f"source '{source}': '{name}' is a link that leads nowhere", "invalid")
+    if not os.path.isfile(path) and not os.path.isdir(path):
+        raise Invalid(f"source '{source}': '{name}' is a device, socket or pipe: only files and directories are packed", "invalid")
 
 
 def _pack(path: str, file: BinaryIO) -> "tuple[str, int]":
@@ -161,6 +179,8 @@ def _pack(path: str, file: BinaryIO) -> "tuple[str, int]":
         raise Invalid(f"source '{path}': there is no such file or directory", "invalid")
     names: List[str] = tree_names(path) if os.path.isdir(path) else [os.path.basename(path)]
     top = path if os.path.isdir(path) else os.path.dirname(path)
+    for name in names:
+        _check_packable(path, os.path.join(top, name), name)
     with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT, dereference=True) as archive:
         for name in names:
             archive.add(os.path.join(top, name), name, recursive=False, filter=plain)

@@ -118,9 +118,12 @@ class Transport:
     @classmethod
     def https(cls, url: str, pin: Optional[str], token: Optional[str]) -> "Transport":
         at = urlsplit(url)
-        if at.scheme != "https" or not at.hostname:
+        try:
+            host, port = at.hostname, at.port or 443
+        except ValueError:  # a port of more than 65535
+            host = None
+        if at.scheme != "https" or not host:
             raise Invalid(f"'{url}' is not the https URL of a master", "invalid")
-        host, port = at.hostname, at.port or 443
         return cls(lambda: _PinnedConnection(host, port, pin), url, token=token)
 
     def _open(self, method: str, path: str, query: Optional[Query], body: Union[None, bytes, BinaryIO], length: int,
@@ -229,8 +232,11 @@ def read_context(home: str, name: str) -> Dict[str, str]:
     try:
         with open(path, encoding="utf-8") as f:
             got: Dict[str, str] = json.load(f)
+        got["url"], got["token"]
     except FileNotFoundError as e:
         raise error_of("not_found", f"there is no context '{name}': 'regatta context list' lists them") from e
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise Invalid(f"'{path}' is no context: 'regatta context add {name}' writes it anew", "invalid") from e
     return got
 
 
