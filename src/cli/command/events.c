@@ -32,6 +32,7 @@ struct events {
 	struct style style;
 	int64_t after; /* the last event printed */
 	struct buf text, out;
+	int print_code; /* the exit code after an event that could not be printed, else 0 */
 };
 
 static int print_event(struct events *e, struct str line, struct err *err)
@@ -65,9 +66,9 @@ static int print_lines(struct events *e, struct err *err)
 			return -1;
 	}
 	buf_drop_front(&e->text, used);
-	int code = cli_print(&e->out);
+	e->print_code = cli_print(&e->out);
 	buf_reset(&e->out);
-	return code ? err_set(err, ERR_IO, "nobody reads the output any more") : 0;
+	return 0;
 }
 
 static int read_stream(struct events *e, struct err *err)
@@ -96,6 +97,8 @@ static int read_stream(struct events *e, struct err *err)
 		buf_commit(&e->text, n);
 		if (print_lines(e, err) < 0)
 			return -1;
+		if (e->print_code)
+			break;
 	}
 	api_drop(e->api);
 	return 0;
@@ -126,7 +129,7 @@ static int print_events(struct events *e, struct err *err)
 		rc = rc < 0 ? rc : read_stream(e, err);
 		if (rc < 0 && !api_lost(err))
 			return -1;
-		if ((rc == 0 && ended) || cli_reader_gone())
+		if ((rc == 0 && ended) || e->print_code || cli_reader_gone())
 			return 0;
 		if (rc == 0 || e->after > before)
 			lost_at = 0;
@@ -157,7 +160,7 @@ int command_events(const struct cli_call *c)
 	};
 	buf_init(&e.text, API_MAX_ANSWER);
 	buf_init(&e.out, CLI_MAX_TEXT);
-	int code = print_events(&e, &err) < 0 ? api_fail(&api, &err) : 0;
+	int code = print_events(&e, &err) < 0 ? api_fail(&api, &err) : e.print_code;
 	buf_release(&e.text);
 	buf_release(&e.out);
 	return code || !call_flag(c, "exit-code") ? code : exit_code_later(c, id, e.follow);

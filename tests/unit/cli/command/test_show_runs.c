@@ -159,6 +159,16 @@ static void events_are_printed_in_order(void **state)
 	assert_has(&r.out, "     2  00:00:02.000  ended\n");
 	ran_release(&r);
 	assert_int_equal(home_count(state, "requests.log", "/events?after=1&follow=1 "), 1);
+	static const char *const ways[] = {NULL, "-f"};
+
+	setenv("TEST_STDOUT", "/dev/full", 1);
+	for (size_t i = 0; i < 2; i++) {
+		r = DRIVE(state, "events", "job", ways[i]);
+		assert_int_equal(r.code, 5);
+		assert_has(&r.err, "write the result");
+		ran_release(&r);
+	}
+	unsetenv("TEST_STDOUT");
 	REFUSED(state, 3, "no run 'nothing'", "events", "nothing");
 	home_put(state, "events.jsonl", "nonsense\n");
 	REFUSED(state, 8, "not JSON", "events", "job");
