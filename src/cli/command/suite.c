@@ -180,11 +180,11 @@ static int wait_for_end(struct waiting *w, struct err *err)
 			if (run_on_exit(w, suite, err) < 0)
 				return -1;
 		}
-		(void)poll(&fd, 1, pause_ms);
-		pause_ms = pause_ms * 3 / 2 < POLL_MAX_MS ? pause_ms * 3 / 2 : POLL_MAX_MS;
 		for (int sig; (sig = watch_signal_next(w->signals)) != 0;)
 			if (on_signal(w, sig, err) < 0)
 				return -1;
+		(void)poll(&fd, 1, pause_ms);
+		pause_ms = pause_ms * 3 / 2 < POLL_MAX_MS ? pause_ms * 3 / 2 : POLL_MAX_MS;
 	}
 	return 0;
 }
