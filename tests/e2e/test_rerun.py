@@ -48,8 +48,10 @@ def test_a_secret_that_came_from_the_shell_must_be_there_again(regatta):
 def test_every_secret_that_is_missing_is_named_and_what_is_left_out_is_said(regatta):
     names = [f"SERVICE_NUMBER_{i:02}_TOKEN" for i in range(20)]
     secrets = "".join(f'{n} = "hush"\n' for n in names)
-    regatta("run", regatta.job('name = "many"\ncommand = ["true"]\nparams = { lr = 1, model = "a" }\n[env]\n' + secrets))
+    regatta("run", regatta.job('name = "many"\ncommand = ["true"]\nparams = { lr = 1, model = "a" }\n[env]\n' + secrets
+                              + '[roles.worker]\nenv = { ROLE_TOKEN = "hush" }\n'))
     refused = regatta("rerun", "many", code=2).err
-    assert all(n in refused for n in names) and len(refused.splitlines()) == 1
+    names.append("ROLE_TOKEN")
+    assert all(n in refused for n in names) and "roles.worker.env.ROLE_TOKEN" in refused and len(refused.splitlines()) == 1
     again = regatta("rerun", "many", "--name", "again", "--set", "params={lr=1}", env=dict.fromkeys(names, "x")).err
     assert '  params.model: "a" -> not set\n' in again and "params.lr" not in again

@@ -48,6 +48,7 @@ def test_a_job_that_fails_twice_succeeds_at_the_third_attempt(regatta):
     # All attempts in order, as one log; each figure counted once.
     want = "attempt 1 score=1\nattempt 2 score=2\nfound left by 1\nattempt 3 score=3\nfound left by 2\n"
     assert regatta("logs", "--stdout", id, "worker-0").out == want
+    assert regatta("logs", id, "--attempt", "2", "--stdout").out == "attempt 2 score=2\nfound left by 1\n"
     assert run["nodes"][0]["log_bytes"] == len(want)
     assert run["metrics"]["score"]["count"] == 3
 

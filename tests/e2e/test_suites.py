@@ -88,7 +88,28 @@ def test_the_directory_of_a_suite(regatta):
         link = there / "experiments" / name / str(run["repeat"])
         assert link.resolve() == (regatta.home / "runs" / run["run"]).resolve()
     assert not (there / "request.json").exists()
+    # Two repeats could not show anything, whatever they differ in.
+    compared = [row for row in regatta.json("suite", "report", suite["id"])["metrics"][0]["rows"] if row["baseline"]]
+    assert compared and all(row["p_holm"] is None and row["verdict"] == "unclear" for row in compared)
     assert "has succeeded: there is nothing to resume" in regatta("suite", "resume", suite["id"], code=None).err
+
+
+def test_a_suite_that_is_sent_twice_is_one(regatta, service):
+    body = {"request_id": "a-suite-sent-twice", "suite": {"name": "once", "suite": {"job": "j.toml"}}, "of": [0],
+            "base_dir": str(regatta.cwd),
+            "submissions": [{"job": {"command": ["true"]}, "base_dir": str(regatta.cwd), "run": "chosen"}]}
+    first, second = (service.call("POST", "/api/v1/suites", body).json["id"] for _ in range(2))
+    assert first == second and len(regatta.json("suite", "list")["suites"]) == 1
+    (_, run), = entries(wait_suite(regatta, first))
+    assert run["run"] != "chosen", "the id of a run is not the client's to choose"
+
+
+def test_auto_is_as_many_as_the_nodes_of_a_run_leave_processors_for(regatta):
+    cpus = os.sysconf("SC_NPROCESSORS_ONLN")
+    regatta.job('command = ["true"]\n')
+    text = "[suite]\njob = 'job.toml'\nparallel = 'auto'\n[[experiments]]\nname = 'x'\nset = { count = %d }\n"
+    for nodes, parallel in (1, cpus), (cpus, 1), (2 * cpus, 1):
+        assert regatta.json("suite", "run", suite_file(regatta, text % nodes))["parallel"] == min(parallel, 256)
 
 
 def test_values_of_any_text_are_one_column_of_the_table(regatta):
@@ -143,7 +164,7 @@ job = "train.toml"
 on_exit = ["echo $REGATTA_SUITE_STATE >state; test -s $REGATTA_SUITE_DIR/report.html", "exit 3", "exit 4", "touch last"]
 [[experiments]]
 name = "bad"
-set = { command = ["sh", "-c", "exit 9"] }
+set = { command = ["sh", "-c", "echo samples_per_s=1; exit 9"] }
 [[experiments]]
 name = "later"
 after = ["bad"]
@@ -153,6 +174,8 @@ name = "good"
     assert "3 runs: 1 succeeded, 1 failed, 1 skipped" in done.out
     assert "worker-0: exit code 9" in done.out
     assert "later #1 skipped: 'bad' has not succeeded" in done.out
+    rows = {r["variant"]: r["n"] for r in regatta.json("suite", "report", code=1)["metrics"][0]["rows"]}
+    assert rows == {"bad": 0, "later": 0, "good": 1}, "the figure of a run that failed counts"
     # on_exit always runs, all of it, and a command that fails is one line.
     assert "on_exit  'exit 3': exit code 3, and 1 more\n" in done.out
     assert (regatta.cwd / "state").read_text() == "failed\n"
@@ -417,11 +440,14 @@ def test_tests_are_corrected_over_the_whole_suite_and_scaling_is_within_a_value(
     """Three pairs and two metrics, every figure of one side above all of the other: the smallest p-value that there is,
     times six.  More nodes are held against fewer with the same other values, whichever way is better."""
     regatta.job("""
-command = ["sh", "-c", "echo speed=$((V * WIDE * WORLD_SIZE + $$)) step_ms=$((V * WIDE * 12 / WORLD_SIZE + $$))"]
+command = ["sh", "-c", "echo speed=$((V * WIDE * WORLD_SIZE + $$)) effort=$((V * WIDE * 12 / WORLD_SIZE + $$)) other=1"]
 env = { V = "0", WIDE = "100000000" }
 [metrics]
 speed = 'speed=(?<value>[0-9]+)'
-step_ms = 'step_ms=(?<value>[0-9]+)'
+other = 'other=(?<value>[0-9]+)'
+[metrics.effort]
+pattern = 'effort=(?<value>[0-9]+)'
+better = "lower"
 """)
     summary = regatta.json("suite", "run", suite_file(regatta, """
 [suite]
@@ -429,21 +455,21 @@ job = "job.toml"
 repeats = 5
 parallel = 4
 [matrix]
-count = [1, 2]
+count = [2, 4]
 "env.V" = ["1", "2", "3"]
 [report]
-metric = ["speed", "step_ms"]
-baseline = { count = 1 }
+metric = ["speed", "effort"]
+baseline = { count = 2 }
 """))
-    assert summary["tests"] == 6
+    assert summary["tests"] == 6 and [m["name"] for m in summary["metrics"]] == ["speed", "effort"]
     for metric, verdict, diff in zip(summary["metrics"], ("better", "better"), (100, -50)):
         rows = [row for row in metric["rows"] if row["baseline"]]
-        assert [row["baseline"] for row in rows] == ["count=1,V=1", "count=1,V=2", "count=1,V=3"]
+        assert [row["baseline"] for row in rows] == ["count=2,V=1", "count=2,V=2", "count=2,V=3"]
         for row in rows:
             assert abs(row["p_holm"] - 6 * 2 / 252) < 1e-9 and row["verdict"] == verdict
             assert abs(row["diff_pct"] - diff) < 1 and abs(row["speedup"] - 2) < 0.02 and abs(row["efficiency"] - 1) < 0.01
     page = (regatta.home / "suites" / summary["id"] / "report.html").read_text()
-    for chart in ("speed over env.V", "step_ms over env.V", "speed over count", "step_ms over count"):
+    for chart in ("speed over env.V", "effort over env.V", "speed over count", "effort over count"):
         assert chart in page, chart
 
 

@@ -60,6 +60,18 @@ static void old_runs_are_removed_but_never_one_that_runs(void **state)
 	assert_int_equal(home_count(state, "requests.log", "/size"), 0);
 }
 
+static void a_run_that_cannot_be_removed_does_not_keep_the_others(void **state)
+{
+	put_runs(state);
+	home_put(state, "fault-watched", "x"); /* the first that is asked for */
+	struct ran r = DRIVE(state, "prune", "--older-than", "1h");
+
+	assert_int_equal(r.code, 2);
+	assert_has(&r.err, "being watched: try again");
+	assert_string_equal(r.out.p, "old\n");
+	ran_release(&r);
+}
+
 static void the_newest_stay_as_far_as_there_is_room(void **state)
 {
 	put_runs(state);
@@ -152,6 +164,7 @@ int main(int argc, char **argv)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, drive_setup, drive_teardown)
 	const struct CMUnitTest tests[] = {
 		T(old_runs_are_removed_but_never_one_that_runs),
+		T(a_run_that_cannot_be_removed_does_not_keep_the_others),
 		T(the_newest_stay_as_far_as_there_is_room),
 		T(runs_of_a_suite_that_goes_on_stay),
 		T(the_config_file_says_what_the_options_do_not),
