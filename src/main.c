@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/inside.h"
+#include "agent/rank_tee.h"
 #include "agent/rsh_client.h"
 #include "cli/cli.h"
 #include "sys/forkserver.h"
@@ -47,6 +48,8 @@ int main(int argc, char **argv)
 		return inside_main(argc, argv);
 	if (rsh_client_is(argv[0]))
 		return rsh_client_main(argc, argv);
+	if (rank_tee_is(argv[0]))
+		return rank_tee_main(argc, argv);
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
 		if (argc == roles[i].argc && strcmp(argv[1], roles[i].name) == 0 &&
 		    (argc < 3 || argv[2][0] != '-'))

@@ -10,6 +10,7 @@
  *			adds the line "clean" when it was released and nothing of this node is alive
  *	hostfile	hostfile of START, if it has one; machinefile likewise
  *	regatta-rsh, rsh.sock	of a job with a launcher: how it starts commands on other nodes (agent/rsh.h)
+ *	regatta-tee	starts a rank of that job and copies its output to the node's log (agent/rank_tee.h)
  *	tmp/		its TMPDIR
  *	work/		work directory: source and data; the job's cwd unless START names another
  *	output/		files kept of the job, unless agent.json names another directory (agent/places.h)

@@ -116,6 +116,7 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 	CLEANUP(freep) char *machinefile = path_join(a->dir, LAYOUT_MACHINEFILE);
 	CLEANUP(freep) char *metrics = path_join(at_dir, LAYOUT_METRICS_FIFO);
 	CLEANUP(freep) char *rsh = path_join(a->dir, LAYOUT_RSH);
+	CLEANUP(freep) char *tee = path_join(a->dir, LAYOUT_TEE);
 
 	if (!m->cwd[0])
 		m->cwd = arena_strdup(mem, cwd);
@@ -130,6 +131,7 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 		.machinefile = machinefile,
 		.metrics = metrics,
 		.rsh = m->rsh ? rsh : NULL,
+		.tee = m->rsh ? tee : NULL,
 	};
 
 	if (m->rank >= 0 && !members_have(&a->members, m->rank))
@@ -145,6 +147,8 @@ static int make_texts(struct agent *a, struct message_start *m, struct arena *me
 		add_preempt_file(a, mem, &ret->envs[i]);
 		if (m->rsh)
 			add_tmp(a, mem, &ret->envs[i]);
+		if (m->tee)
+			add_env(mem, &ret->envs[i], "REGATTA_TEE_LOG", at_dir);
 	}
 	return 0;
 }

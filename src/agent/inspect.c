@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "link/frame.h"
+#include "link/layout.h"
 #include "link/message.h"
 #include "sys/cgroup.h"
 #include "sys/child_run.h"
@@ -224,6 +225,19 @@ static int by_interest(const void *a, const void *b)
 	return x->start < y->start ? 1 : x->start > y->start ? -1 : 0;
 }
 
+/* Beside a rank that hangs there is one of this program that waits for its output (rank_tee.h): that says nothing. */
+static void drop_tees(struct proc_list *l)
+{
+	CLEANUP(buf_release) struct buf name = {0};
+	size_t n = 0;
+
+	buf_init(&name, FILE_MAX_BYTES);
+	for (size_t i = 0; i < l->n; i++)
+		if (!str_is(proc_file(l->v[i].pid, "comm", &name), LAYOUT_TEE))
+			l->v[n++] = l->v[i];
+	l->n = n;
+}
+
 static void job_processes(const struct attempt *at, struct proc_list *l)
 {
 	struct proc_info main_process;
@@ -256,6 +270,7 @@ static void gather(void *ctx, struct buf *out)
 
 	buf_init(&file, FILE_MAX_BYTES);
 	job_processes(&a->at, &l);
+	drop_tees(&l);
 	if (l.n == 0) {
 		buf_addz(out, "its job has no process\n");
 		return;

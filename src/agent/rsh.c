@@ -167,8 +167,9 @@ void rsh_drop_all(struct agent *a)
 
 /* By way of /proc, so that it is this very program even if its file was replaced meanwhile; in a container, which has
  * another /proc, to the copy that is there for it. */
-static int make_link(const char *dir, const char *path, struct err *err)
+static int make_link(const char *dir, const char *name, struct err *err)
 {
+	CLEANUP(freep) char *path = path_join(dir, name);
 	CLEANUP(freep) char *copy = path_join(dir, LAYOUT_INSIDE);
 	char program[64];
 
@@ -195,12 +196,12 @@ char *rsh_tmp(const struct agent *a)
 
 int rsh_open(struct agent *a, struct err *err)
 {
-	CLEANUP(freep) char *path = path_join(a->dir, LAYOUT_RSH);
 	CLEANUP(freep) char *tmp = rsh_tmp(a);
 
 	if (a->rsh.listener)
 		return 0;
-	if ((tmp && file_mkdir_p(tmp, 0700, err) < 0) || make_link(a->dir, path, err) < 0 ||
+	if ((tmp && file_mkdir_p(tmp, 0700, err) < 0) || make_link(a->dir, LAYOUT_RSH, err) < 0 ||
+	    make_link(a->dir, LAYOUT_TEE, err) < 0 ||
 	    listen_unix(a->loop, a->dir, LAYOUT_RSH_SOCKET, accepted, a, &a->rsh.listener, err) < 0)
 		return err_wrap(err, "start");
 	return 0;

@@ -27,7 +27,7 @@ struct rsh {
 /* The node's own directory for temporary files, to be freed; NULL if its path is so long that a socket in a directory
  * below it could not be named.  Daemons that are killed leave files there, and it is removed with the node. */
 char *rsh_tmp(const struct agent *a);
-/* Make the link and that directory, and listen, if that is not done. */
+/* Make the links (that of LAYOUT_TEE, too) and that directory, and listen, if that is not done. */
 int rsh_open(struct agent *a, struct err *err);
 /* The same for the job of an earlier agent of this node, if it has a link. */
 int rsh_resume(struct agent *a, struct err *err);

@@ -51,18 +51,39 @@ static int skip_options(int argc, char **argv)
 	return i;
 }
 
-/* mpirun tells its daemons where this program is, and Open MPI's end if it is not there.  Each node has it in its own
- * directory: the shell there puts in the path of its own. */
+/* The programs of which mpirun tells its daemons where they are; Open MPI's end if one is not there.  Each node has
+ * them in its own directory: the shell there puts in the paths of its own. */
+static const char *const own_programs[] = {"REGATTA_RSH", "REGATTA_TEE"};
+
+/* The first path of one of them in the word, or NULL. */
+static const char *find_program(const char *word, const char **ret_name, size_t *ret_len)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < sizeof(own_programs) / sizeof(own_programs[0]); i++) {
+		const char *path = getenv(own_programs[i]);
+		const char *at = path && *path ? strstr(word, path) : NULL;
+
+		if (!at || (first && first < at))
+			continue;
+		first = at;
+		*ret_name = own_programs[i];
+		*ret_len = strlen(path);
+	}
+	return first;
+}
+
 static void add_word(struct buf *command, const char *word)
 {
-	const char *self = getenv("REGATTA_RSH"), *at;
+	const char *at, *name = NULL;
+	size_t len = 0;
 
 	if (command->n)
 		buf_addc(command, ' ');
-	while (self && *self && (at = strstr(word, self))) {
+	while ((at = find_program(word, &name, &len))) {
 		buf_addstr(command, (struct str){word, (size_t)(at - word)});
-		buf_addz(command, "$REGATTA_RSH");
-		word = at + strlen(self);
+		buf_printf(command, "$%s", name);
+		word = at + len;
 	}
 	buf_addz(command, word);
 }

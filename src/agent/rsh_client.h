@@ -4,7 +4,7 @@
  *
  * Runs the command, its words joined by spaces, with /bin/sh on a node of the same run, given by name or
  * address.  The path of this program in the command becomes "$REGATTA_RSH", because that of the other node
- * has another one.  Standard input, output and error and the exit code are those of the command; 255 says that it
+ * has another one, and that of REGATTA_TEE likewise.  Standard input, output and error and the exit code are those of the command; 255 says that it
  * was not run, with one line on standard error.
  */
 

@@ -300,6 +300,7 @@ static const struct {
 	{"machinefile", NULL, offsetof(struct expand_here, machinefile)},
 	{"metrics", NULL, offsetof(struct expand_here, metrics)},
 	{"rsh", NULL, offsetof(struct expand_here, rsh)},
+	{"tee", NULL, offsetof(struct expand_here, tee)},
 };
 
 static enum expanded put_here(const struct pass *p, size_t offset)

@@ -16,7 +16,7 @@
  *   {process_port:5436}       the same and the process's number on the node: each has a port of its own
  *   {:port}                   {port} with a colon in front; nothing if it has none
  *   {attempt}                 of this start
- *   {interface} {output} {work} {hostfile} {machinefile} {metrics} {rsh}    the names and paths on this node
+ *   {interface} {output} {work} {hostfile} {machinefile} {metrics} {rsh} {tee}    the names and paths on this node
  *   {list:WHO|BETWEEN|ITEM}   ITEM, a template, for each node of the role WHO ("*": of all, "+": of
  *                             those that count for the finish) in the order of their ranks
  *   {each:WHO|BETWEEN|ITEM}   the same for each of their processes
@@ -51,7 +51,7 @@ struct expand_here {
 	const struct expand_members *members;
 	int rank, attempt;
 	int local; /* number of the process on the node */
-	const char *interface, *output, *work, *hostfile, *machinefile, *metrics, *rsh;
+	const char *interface, *output, *work, *hostfile, *machinefile, *metrics, *rsh, *tee;
 };
 
 /* The rank of a node's first process: the processes of all nodes with a lower rank count before it. */

@@ -665,7 +665,8 @@ const struct command cli_commands[] = {
 	 .options = logs_options,
 	 .to_master = true,
 	 .help = "print the output of a run's nodes",
-	 .more = "Without NODE, the only node, or all nodes with their names in front.  Without RUN, the "
+	 .more = "Without NODE, the only node, or all nodes with their names in front; of a run of mpirun the node on which "
+		 "it runs, which has the output of all: the others have copies of their own part.  Without RUN, the "
 		 "latest run.  The attempts of a node that was started again follow each other.  Standard output and standard error are printed in the order in which they "
 		 "came, both on standard output; lines stay whole.  Bytes are printed as the job wrote "
 		 "them, except on a terminal, where control characters are escaped.",

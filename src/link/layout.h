@@ -55,8 +55,9 @@
 #define LAYOUT_MACHINEFILE "machinefile"
 #define LAYOUT_GPUS "gpus" /* in a node's directory: the GPUs that are its own */
 #define LAYOUT_RSH                                                                                 \
-	"regatta-rsh"	 /* a link to the program: how the job starts commands on other nodes */
-#define LAYOUT_TMP "tmp" /* temporary files of a job with a launcher and of its daemons */
+	"regatta-rsh" /* a link to the program: how the job starts commands on other nodes */
+#define LAYOUT_TEE "regatta-tee" /* a link to the program: starts a rank and copies its output */
+#define LAYOUT_TMP "tmp"	 /* temporary files of a job with a launcher and of its daemons */
 #define LAYOUT_RSH_SOCKET "rsh.sock" /* where that program finds the agent */
 #define LAYOUT_INSIDE                                                                              \
 	"regatta-inside"     /* of a node that runs containers: the program, for use in them */

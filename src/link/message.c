@@ -564,6 +564,7 @@ TABLE(start, message_start, {MEMBER(message_start, attempt), .type = WIRE_INT, .
       {MEMBER(message_start, bind), .type = WIRE_BOOL, .optional = true},
       {MEMBER(message_start, rsh), .type = WIRE_BOOL, .optional = true},
       {MEMBER(message_start, tail), .type = WIRE_BOOL, .optional = true},
+      {MEMBER(message_start, tee), .type = WIRE_BOOL, .optional = true},
       {MEMBER(message_start, processes), .type = WIRE_INT, .min = 1, .max = PROCESSES_MAX,
        .optional = true, .fallback = 1});
 MESSAGE(start, message_start)

@@ -350,6 +350,7 @@ struct message_start {
 	bool bind;	     /* without GPUs each of several processes has its share of the CPUs */
 	bool tail;	     /* if the job fails EXIT has the last bytes of its output */
 	bool rsh; /* the job may start commands on other nodes of its run: see EXEC_ASK */
+	bool tee; /* what ranks print that a launcher elsewhere starts here is copied to this node's log */
 };
 void message_start_put(const struct message_start *m, struct buf *out);
 int message_start_get(struct str json, struct arena *a, struct message_start *ret, struct err *err);

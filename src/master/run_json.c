@@ -322,6 +322,8 @@ static void node_to_json(const struct live_run *lr, int rank, struct jsonw *w)
 	jsonw_kz(w, "state", node_state_name(n->state));
 	jsonw_kint(w, "attempt", n->attempt);
 	jsonw_kbool(w, "dormant", node_is_dormant(n));
+	if (!strategy_runs(&lr->plan.crew, rank))
+		jsonw_kbool(w, "copies", true);
 	jsonw_key(w, "exit_code");
 	if (over && n->exit.code >= 0 && !n->exit.signal)
 		jsonw_int(w, n->exit.code);

@@ -578,12 +578,14 @@ static void scan_touched(struct live_run *lr, int rank)
 void streams_metrics(struct live_run *lr, int rank, enum stream s, const struct message_metrics *m)
 {
 	struct live_node *n = &lr->nodes[rank];
+	/* Ranks on other nodes print for the launcher, in whose log they count; their nodes have copies. */
+	bool counts = s == STREAM_METRICS || strategy_runs(&lr->plan.crew, rank);
 	struct err err = {0};
 
 	if (m->from != n->streams[s].scanned)
 		return; /* a repeated frame */
 	store_begin(lr->m->store);
-	for (size_t i = 0; i < m->nsamples; i++) {
+	for (size_t i = 0; counts && i < m->nsamples; i++) {
 		const struct message_point *p = &m->samples[i];
 
 		if (sample_add(lr, rank, p->name, p->value, p->step, p->time_ms, &err) < 0) {
@@ -593,7 +595,7 @@ void streams_metrics(struct live_run *lr, int rank, enum stream s, const struct 
 		if (p->total > 0)
 			note_progress(lr, rank, p->name, p->step, p->total);
 	}
-	n->bad += m->bad;
+	n->bad += counts ? m->bad : 0;
 	n->streams[s].scanned = m->to;
 	node_changed(lr, rank);
 	scan_touched(lr, rank);

@@ -119,6 +119,8 @@ static void env(const struct env_input *in, int role, struct arena *a, struct en
 		 * the launcher's node. */
 		{"OMPI_MCA_plm_rsh_agent", "{rsh}"},
 		{"OMPI_MCA_plm_rsh_no_tree_spawn", "1"},
+		/* Every rank is started through it, after Open MPI has found the program. */
+		{"OMPI_MCA_orte_fork_agent", "{tee}"},
 		{"OMPI_MCA_oob_tcp_if_include", "{interface}"},
 		{"OMPI_MCA_btl_tcp_if_include", "{interface}"},
 		/* Nodes may share a machine: each would bind its processes to the first cores. */
@@ -144,6 +146,7 @@ static void env(const struct env_input *in, int role, struct arena *a, struct en
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		env_put(out, a, own[i].name, own[i].value);
 	env_put(out, a, "REGATTA_RSH", "{rsh}");
+	env_put(out, a, "REGATTA_TEE", "{tee}");
 	/* Open MPI names shared memory by host and local rank: two nodes of one host would get the same.  Their
 	 * daemons share a directory and the file with the machine's topology: one of two that start at the
 	 * same moment may end without a word, and mpirun waits for it for ever. */

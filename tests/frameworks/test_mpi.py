@@ -92,6 +92,14 @@ def summed(regatta, got, nodes, per_node=1):
     assert sorted(by_node) == sorted([f"worker-{i}" for i in range(nodes)] * per_node)
 
 
+def copied(regatta, run, nodes):
+    """Each other node's log is what its own ranks have printed."""
+    all_lines = regatta.log(run, "worker-0").decode().splitlines()
+    for i in range(1, nodes):
+        own = regatta.log(run, f"worker-{i}").decode().splitlines()
+        assert own and sorted(own) == sorted(line for line in all_lines if f" on worker-{i}: " in line)
+
+
 @BOTH
 @pytest.mark.parametrize("isolate", ["none", "netns"])
 def test_all_reduce_on_four_nodes(regatta, mpi, isolate):
@@ -101,6 +109,8 @@ def test_all_reduce_on_four_nodes(regatta, mpi, isolate):
     regatta.job(f'strategy = "mpi"\ncount = 4\nisolate = "{isolate}"\ncommand = ["{mpi[1][0]}", "-n", "4", "./allreduce"]\n')
     got = regatta.json("run", "job.toml", timeout=SECONDS)
     summed(regatta, got, 4)
+    if mpi is OPENMPI:
+        copied(regatta, got["id"], 4)
     events = [json.loads(line) for line in regatta("events", got["id"], "--output", "json").out.splitlines()]
     starts = [e for e in events if e["kind"] == "exec"]
     assert {e["node"] for e in starts} >= {"worker-1", "worker-2", "worker-3"}
@@ -112,6 +122,31 @@ def test_the_example_runs_as_it_is(regatta):
     shutil.copytree(EXAMPLE, work)
     got = regatta.json("run", work / "job.toml", timeout=SECONDS)
     summed(regatta, got, 4, 2)
+
+
+@BOTH
+def test_what_ranks_print_is_in_the_log_of_their_node(regatta, mpi):
+    """Open MPI's by itself, MPICH's through the program that it is asked to start.  It counts once."""
+    (regatta.cwd / "rank.sh").write_text(
+        'rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\necho "loss=$rank.5"\n>&2 echo "trouble $rank"\n'
+        'test -t 1 && echo terminal $rank\n'
+        'if [ $rank = 2 ]; then head -c 500000 /dev/urandom | tee bytes; fi\nexit 0\n')
+    tee = "" if mpi is OPENMPI else ', "sh", "-c", \'exec "$REGATTA_TEE" "$@"\', "tee"'
+    regatta.job(f'strategy = "mpi"\ncount = 3\nmetrics.loss = "loss=([0-9.]+)"\n'
+                f'command = ["{mpi[1][0]}", "-n", "3"{tee}, "sh", "rank.sh"]\n')
+    got = regatta.json("run", "job.toml", timeout=SECONDS)
+    assert got["verdict"] == "succeeded", got
+    run = got["id"]
+    terminal = b"terminal %d\n" if mpi is OPENMPI else b""
+    first, last = (b"loss=%d.5\n" % i + (terminal % i if terminal else b"") for i in (1, 2))
+    assert regatta.log(run, "worker-1") == first
+    assert regatta.log(run, "worker-2") == last + (regatta.cwd / "bytes").read_bytes()
+    assert [regatta.log(run, f"worker-{i}", err=True) for i in (1, 2)] == [b"trouble 1\n", b"trouble 2\n"]
+    assert sorted(regatta.log(run, "worker-0", err=True).splitlines()) == [b"trouble %d" % i for i in range(3)]
+    assert len(regatta.log(run, "worker-0")) == 500000 + len(first + first + last)
+    assert regatta.json("metrics", run)["metrics"]["loss"]["all"]["count"] == 3
+    assert regatta("logs", run, "--grep", "trouble").out.count("trouble") == 3
+    assert regatta("logs", run, "worker-2", "--stderr").out == "trouble 2\n"
 
 
 def test_a_launcher_of_its_own_and_two_slots_on_each_worker(regatta):

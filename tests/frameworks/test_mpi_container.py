@@ -99,7 +99,9 @@ def test_all_reduce_in_containers(regatta, podman):
     got = regatta.json("run", "job.toml", timeout=SECONDS)
     assert got["verdict"] == "succeeded", got
     check_sums(regatta.log(got["id"], "worker-0").decode())
-    assert all(node["exit_code"] == 0 for node in got["nodes"])
+    for i in (1, 2):
+        assert sorted(re.findall(r"rank (\d) of", regatta.log(got["id"], f"worker-{i}").decode())) == [str(2 * i), str(2 * i + 1)]
+    assert [node["exit_code"] for node in got["nodes"]] == [0] * len(got["nodes"]), got["nodes"]
 
 
 def test_all_reduce_of_mpich_in_containers(regatta, podman):
@@ -127,7 +129,7 @@ def test_what_mpich_starts_in_containers_ends(regatta, podman):
     assert got["verdict"] == "succeeded", got
     found = re.findall(r"^rank (\d) of 6 on (\S+)$", regatta.log(got["id"], "worker-0").decode(), re.M)
     assert sorted(found) == [(str(i), f"worker-{i // 2}") for i in range(6)]
-    assert all(node["exit_code"] == 0 for node in got["nodes"])
+    assert [node["exit_code"] for node in got["nodes"]] == [0] * len(got["nodes"]), got["nodes"]
 
 
 def test_a_dead_rank_in_a_container_is_named(regatta, podman):

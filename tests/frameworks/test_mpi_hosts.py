@@ -26,3 +26,5 @@ def test_mpirun_reaches_all_hosts(lab):
     assert got["verdict"] == "succeeded", got
     text = regatta.log(got["id"], "worker-0").decode()
     assert sorted(re.findall(r"rank \d of 6 on (\S+): sum 10.5", text)) == [f"worker-{i}" for i in range(3) for _ in "ab"]
+    for i in (1, 2):
+        assert sorted(re.findall(r"rank (\d) of", regatta.log(got["id"], f"worker-{i}").decode())) == [str(2 * i), str(2 * i + 1)]

@@ -176,7 +176,7 @@ static void start_following(struct watcher *w)
 	for (size_t i = 0; i < nodes->array.n && i < max; i++) {
 		const struct doc *n = nodes->array.v[i];
 		struct str *names;
-		size_t k = follow_names(n, a, &names);
+		size_t k = doc_bool(n, "copies", false) ? 0 : follow_names(n, a, &names);
 		/* The live view shows new output only; -f prints all of it. */
 		int64_t tail = w->o->follow || k == 1 ? -1 : 0;
 		bool all = w->o->follow || k > 1;

@@ -174,6 +174,12 @@ static bool is_chosen(const char *name, const char *glob, struct str node, struc
 	return name ? str_is(node, name) : !glob || path_match(glob, arena_str(a, node).p);
 }
 
+/* Once the job has started, all that a launcher's ranks print is in its own log: the other nodes have copies. */
+static bool is_copy(const struct doc *node)
+{
+	return doc_bool(node, "copies", false) && doc_int(node, "attempt", 0) > 0;
+}
+
 /* Why a run has no nodes here: they belong to the master that it is handed to, and what they have printed is
  * taken in with the results. */
 static const char *why_no_nodes(const struct doc *run, struct str id, struct arena *a,
@@ -211,6 +217,7 @@ static int choose(const struct cli_call *c, const struct doc *run, struct arena 
 	const struct doc *nodes = doc_array(run, "nodes");
 	struct str id = doc_str(run, "id", STR(""));
 	const char *name = call_arg(c, 1), *glob = call_text(c, "node");
+	bool once = !name && !glob && !call_flag(c, "merge");
 
 	if (nodes->array.n == 0) {
 		enum err_kind kind;
@@ -225,6 +232,8 @@ static int choose(const struct cli_call *c, const struct doc *run, struct arena 
 		struct str *names, node = doc_str(nodes->array.v[i], "name", STR(""));
 		size_t n = follow_names(nodes->array.v[i], a, &names);
 
+		if (once && is_copy(nodes->array.v[i]))
+			continue;
 		if (is_chosen(name, glob, node, a)) {
 			add_names(ret, names, n, a);
 			continue;

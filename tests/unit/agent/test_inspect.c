@@ -75,6 +75,28 @@ static void a_stopped_job_is_seen_as_such(void **state)
 	fake_release(f);
 }
 
+/* The process beside a rank (rank_tee.h) waits in every run: it would be taken for the rank. */
+static void a_process_that_copies_output_is_not_shown(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f,
+		   "ln -s $(command -v sleep) $DIR/regatta-tee; sleep 601 & $DIR/regatta-tee 602 & "
+		   "echo 1 > $DIR/up; sleep 603");
+	fake_file(f, fake_below(f, "up"));
+	const char *report = "";
+
+	for (int i = 0; i < 100 && !strstr(report, "sleep 603"); i++) {
+		fake_send(f, FRAME_INSPECT, "{}");
+		fake_wait(f, FRAME_INSPECTED);
+		report = fake_str(f->last[FRAME_INSPECTED], "report");
+	}
+	assert_non_null(strstr(report, "sleep 601"));
+	assert_null(strstr(report, "regatta-tee 602"));
+	fake_release(f);
+}
+
 static void a_job_that_was_not_started_has_no_process(void **state)
 {
 	struct fake *f = *state;
@@ -94,6 +116,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(only_sockets_of_the_process_are_shown),
 		cmocka_unit_test_setup_teardown(a_stopped_job_is_seen_as_such, fake_setup,
 						fake_teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_copies_output_is_not_shown,
+						fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_job_that_was_not_started_has_no_process,
 						fake_setup, fake_teardown),
 	};

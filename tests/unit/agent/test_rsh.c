@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/rank_tee.h"
 #include "agent/rsh_client.h"
 #include "fake_master.h"
 #include "link/message.h"
@@ -13,7 +14,8 @@
 
 static void start(struct fake *f, const char *script)
 {
-	f->env = arena_printf(f->arena, ",\"REGATTA_RSH\":\"%s\"", fake_in_node(f, "regatta-rsh"));
+	f->env = arena_printf(f->arena, ",\"REGATTA_RSH\":\"%s\",\"REGATTA_TEE\":\"%s\"",
+			      fake_in_node(f, "regatta-rsh"), fake_in_node(f, "regatta-tee"));
 	fake_ready(f);
 	fake_start_with(f, script, ",\"rsh\":true");
 }
@@ -49,10 +51,11 @@ static void the_path_of_the_program_is_that_of_the_other_node(void **state)
 {
 	struct fake *f = *state;
 
-	start(f,
-	      RSH " h orted -mca agent '\"'" RSH "'\" -mca other '" RSH " </dev/null; sleep 600");
-	assert_string_equal(fake_str(fake_wait(f, FRAME_EXEC_ASK), "command"),
-			    "orted -mca agent \"$REGATTA_RSH\" -mca other $REGATTA_RSH");
+	start(f, RSH " h orted -mca agent '\"'" RSH "'\" -mca fork '$REGATTA_TEE,$REGATTA_TEE,'" RSH
+		     " </dev/null; sleep 600");
+	assert_string_equal(
+		fake_str(fake_wait(f, FRAME_EXEC_ASK), "command"),
+		"orted -mca agent \"$REGATTA_RSH\" -mca fork $REGATTA_TEE,$REGATTA_TEE,$REGATTA_RSH");
 }
 
 static void output_that_was_written_is_said_to_be_taken(void **state)
@@ -137,12 +140,37 @@ static void a_killed_agent_is_followed_by_one_that_listens(void **state)
 	output_is(f, "code 0\n");
 }
 
+/* Rule: what a rank prints that a launcher elsewhere has started is in the log of its own node. */
+static void what_a_rank_prints_is_in_the_log_of_its_node(void **state)
+{
+	struct fake *f = *state;
+
+	f->env = arena_printf(f->arena, ",\"REGATTA_TEE\":\"%s\"", fake_in_node(f, "regatta-tee"));
+	fake_ready(f);
+	fake_start_with(
+		f,
+		"$REGATTA_TEE sh -c 'echo rank; echo trouble >&2' >/dev/null 2>&1; echo over; sleep 600",
+		",\"rsh\":true,\"tee\":true");
+	output_is(f, "rank\ntrouble\nover\n");
+}
+
+/* On the launcher's own node it comes by way of the launcher. */
+static void a_rank_on_the_launchers_node_is_not_copied(void **state)
+{
+	struct fake *f = *state;
+
+	f->env = arena_printf(f->arena, ",\"REGATTA_TEE\":\"%s\"", fake_in_node(f, "regatta-tee"));
+	fake_ready(f);
+	fake_start_with(f, "$REGATTA_TEE echo rank; echo over; sleep 600", ",\"rsh\":true");
+	output_is(f, "rank\nover\n");
+}
+
 static void a_job_without_a_launcher_has_no_such_program(void **state)
 {
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_start(f, "ls $DIR/node | grep -c -e rsh -e tmp; sleep 600");
+	fake_start(f, "ls $DIR/node | grep -c -e rsh -e tee -e tmp; sleep 600");
 	output_is(f, "0\n");
 }
 
@@ -229,6 +257,8 @@ int main(int argc, char **argv)
 		WITH_FAKE(a_process_that_leaves_takes_its_command_along),
 		WITH_FAKE(commands_end_when_the_master_is_gone),
 		WITH_FAKE(a_killed_agent_is_followed_by_one_that_listens),
+		WITH_FAKE(what_a_rank_prints_is_in_the_log_of_its_node),
+		WITH_FAKE(a_rank_on_the_launchers_node_is_not_copied),
 		WITH_FAKE(a_job_without_a_launcher_has_no_such_program),
 		WITH_FAKE(temporary_files_of_a_launcher_are_in_the_nodes_own_directory),
 		WITH_FAKE(a_tmpdir_of_the_job_wins),
@@ -240,6 +270,8 @@ int main(int argc, char **argv)
 
 	if (rsh_client_is(argv[0]))
 		return rsh_client_main(argc, argv);
+	if (rank_tee_is(argv[0]))
+		return rank_tee_main(argc, argv);
 	int role = fake_role(argc, argv);
 
 	if (role >= 0)

@@ -72,6 +72,32 @@ static void a_node_runs_a_command_on_another_of_its_run(void **state)
 	assert_int_equal(r->m.execs->n, 0);
 }
 
+/* Rule: what mpirun collects from other nodes is in the launcher's log; they have copies, which count nowhere. */
+static void figures_that_ranks_print_count_in_the_log_of_the_launcher_alone(void **state)
+{
+	static const char frame[] =
+		"{\"from\":0,\"to\":6,\"bad\":1,\"samples\":[[\"loss\",1.5,1,1]]}";
+	struct rig *r = *state;
+	struct rig_agent *a[3];
+
+	start(r, MPI, a, 3);
+	assert_null(strstr(a[0]->last[FRAME_START], "\"tee\""));
+	assert_non_null(strstr(a[1]->last[FRAME_START], "\"tee\":true"));
+	for (int i = 0; i < 2; i++) {
+		agent_data(a[i], STREAM_OUT, 0, STR("hello\n"));
+		agent_say(a[i], FRAME_METRICS, frame);
+		rig_until(r, a[i]->acks[STREAM_OUT].scanned == 6);
+	}
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM sample"), 1);
+	assert_int_equal(rig_stored(r, "SELECT node FROM series"), 0);
+	assert_int_equal(rig_run(r)->nodes[1].bad, 0);
+	/* What a rank says to its own node's FIFO is nowhere else. */
+	agent_data(a[1], STREAM_METRICS, 0, STR("hello\n"));
+	agent_say_on(a[1], FRAME_METRICS, STREAM_METRICS, frame);
+	rig_until(r, a[1]->acks[STREAM_METRICS].scanned == 6);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM sample"), 2);
+}
+
 static void the_address_of_a_node_is_as_good_as_its_name(void **state)
 {
 	struct rig *r = *state;
@@ -250,6 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_RIG(a_node_runs_a_command_on_another_of_its_run),
+		WITH_RIG(figures_that_ranks_print_count_in_the_log_of_the_launcher_alone),
 		WITH_RIG(the_address_of_a_node_is_as_good_as_its_name),
 		WITH_RIG(a_node_of_another_run_is_out_of_reach),
 		WITH_RIG(only_a_job_with_a_launcher_may),

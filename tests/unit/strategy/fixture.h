@@ -51,6 +51,7 @@ static inline struct fixture *fixture_make(struct arena *arena, const char *text
 		.machinefile = "/run/machinefile",
 		.metrics = "/run/metrics",
 		.rsh = "/run/regatta-rsh",
+		.tee = "/run/regatta-tee",
 	};
 	return f;
 }
