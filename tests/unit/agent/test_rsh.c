@@ -51,7 +51,7 @@ static void the_path_of_the_program_is_that_of_the_other_node(void **state)
 {
 	struct fake *f = *state;
 
-	start(f, RSH " h orted -mca agent '\"'" RSH "'\" -mca fork '$REGATTA_TEE,$REGATTA_TEE,'" RSH
+	start(f, RSH " h orted -mca agent '\"'" RSH "'\" -mca fork '$REGATTA_TEE,$REGATTA_TEE," RSH
 		     " </dev/null; sleep 600");
 	assert_string_equal(
 		fake_str(fake_wait(f, FRAME_EXEC_ASK), "command"),
@@ -149,7 +149,7 @@ static void what_a_rank_prints_is_in_the_log_of_its_node(void **state)
 	fake_ready(f);
 	fake_start_with(
 		f,
-		"$REGATTA_TEE sh -c 'echo rank; echo trouble >&2' >/dev/null 2>&1; echo over; sleep 600",
+		"$REGATTA_TEE sh -c 'echo rank; echo trouble >&2' 2>&1 | cat >/dev/null; echo over; sleep 600",
 		",\"rsh\":true,\"tee\":true");
 	output_is(f, "rank\ntrouble\nover\n");
 }

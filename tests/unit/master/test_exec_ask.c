@@ -81,8 +81,6 @@ static void figures_that_ranks_print_count_in_the_log_of_the_launcher_alone(void
 	struct rig_agent *a[3];
 
 	start(r, MPI, a, 3);
-	assert_null(strstr(a[0]->last[FRAME_START], "\"tee\""));
-	assert_non_null(strstr(a[1]->last[FRAME_START], "\"tee\":true"));
 	for (int i = 0; i < 2; i++) {
 		agent_data(a[i], STREAM_OUT, 0, STR("hello\n"));
 		agent_say(a[i], FRAME_METRICS, frame);
