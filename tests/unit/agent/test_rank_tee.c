@@ -191,13 +191,16 @@ static void without_a_log_the_rank_has_the_launchers_own_pipe(void **state)
 	assert_int_equal(ends(&r), 0);
 }
 
-/* Rule: a launcher that kills the group of a rank gets what that has printed before. */
+/* Rule: a launcher that kills the group of a rank gets what that has printed, and what the rest of it prints. */
 static void what_was_printed_before_a_kill_arrives(void **state)
 {
-	struct rank r = start(state, WITH_LOG, "echo last; kill -9 0");
+	struct rank r = start(state, WITH_LOG,
+			      "echo last; exec 3<&0; "
+			      "setsid sh -c \"kill -9 -$$; read go; echo later\" <&3 & wait");
 
-	launcher_gets(&r, r.out, "last\n");
-	log_gets(&r, 0, "last\n");
+	assert_int_equal(write(r.in, "\n", 1), 1);
+	launcher_gets(&r, r.out, "last\nlater\n");
+	log_gets(&r, 0, "last\nlater\n");
 	assert_int_equal(ends(&r), SIGKILL);
 }
 

@@ -87,7 +87,7 @@ static void figures_that_ranks_print_count_in_the_log_of_the_launcher_alone(void
 		rig_until(r, a[i]->acks[STREAM_OUT].scanned == 6);
 	}
 	assert_int_equal(rig_stored(r, "SELECT count(*) FROM sample"), 1);
-	assert_int_equal(rig_stored(r, "SELECT node FROM series"), 0);
+	assert_int_equal(rig_stored(r, "SELECT rank FROM series"), 0);
 	assert_int_equal(rig_run(r)->nodes[1].bad, 0);
 	/* What a rank says to its own node's FIFO is nowhere else. */
 	agent_data(a[1], STREAM_METRICS, 0, STR("hello\n"));
