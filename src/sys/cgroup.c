@@ -266,6 +266,18 @@ void cgroup_make(struct cgroup *cg, bool want_memory)
 		cg->memory[0] = '\0';
 }
 
+static void find_part(char *path)
+{
+	if (path[0] && access(path, F_OK) < 0)
+		path[0] = '\0';
+}
+
+void cgroup_find(struct cgroup *cg)
+{
+	find_part(cg->unified);
+	find_part(cg->memory);
+}
+
 static bool has_file(const char *dir, const char *name)
 {
 	CLEANUP(close_fdp) int fd = open_in(dir, name, O_RDONLY);

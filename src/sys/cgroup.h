@@ -31,6 +31,8 @@ void cgroup_place_from(const char *mountinfo, const char *groups, const char *na
 
 /* Make the directories; the path of one that cannot be made becomes "".  Idempotent. */
 void cgroup_make(struct cgroup *cg, bool want_memory);
+/* For groups that an earlier process may have made: the path of one that is not there becomes "". */
+void cgroup_find(struct cgroup *cg);
 /* ERR_UNAVAILABLE when no memory controller can be used here. */
 int cgroup_limit_memory(struct cgroup *cg, uint64_t bytes, struct err *err);
 /* A descriptor of the v2 directory for CLONE_INTO_CGROUP; -1 if there is none, or it is used: enter it then. */

@@ -65,6 +65,14 @@ def test_a_shell_on_a_terminal(regatta, run):
     assert b"on 42 worker-1" in seen and re.search(rb"/dev/pts/\d+", seen)
 
 
+def test_commands_run_under_an_agent_that_was_killed_and_is_back(regatta, run):
+    for pid in regatta.pids("node-agent"):
+        os.kill(pid, signal.SIGKILL)
+    done = wait_for(lambda: [d for d in [regatta("exec", run, "worker-1", "--", "sh", "-c", "echo $REGATTA_NODE", code=None)]
+                             if d.returncode != 8], what="the agent")[0]
+    assert (done.returncode, done.out, done.err) == (0, "worker-1\n", "")
+
+
 def test_a_command_ends_with_its_run(regatta, run):
     child = regatta.start("exec", run, "worker-0", "--", "sh", "-c", "echo $$; exec sleep 600", stdin=subprocess.DEVNULL)
     pid = int(child.stdout.readline())

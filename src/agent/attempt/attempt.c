@@ -357,6 +357,7 @@ int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 	}
 	if (attempt_open_dir(at, node_dir, no, err) < 0 || attempt_watch_wakeup(at, err) < 0)
 		return err_wrap(err, "take over attempt %d", no);
+	cgroup_find(&at->cg);
 	attempt_refresh(at);
 	at->processes = at->st.processes;
 	if (at->has_exit)

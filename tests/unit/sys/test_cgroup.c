@@ -95,6 +95,19 @@ static void a_group_that_cannot_be_made_becomes_none(void **state)
 	assert_string_equal(cg.memory, "");
 }
 
+static void a_group_that_was_not_made_is_not_found(void **state)
+{
+	struct cgroup cg = {"/proc/self", "/proc/no/such"}, other = {"/proc/no/such", "/proc/self"};
+
+	(void)state;
+	cgroup_find(&cg);
+	assert_string_equal(cg.unified, "/proc/self");
+	assert_string_equal(cg.memory, "");
+	cgroup_find(&other);
+	assert_string_equal(other.unified, "");
+	assert_string_equal(other.memory, "/proc/self");
+}
+
 /* A group of our own, or a skipped test. */
 static bool make(struct cgroup *cg, const char *what)
 {
@@ -239,6 +252,7 @@ int main(void)
 		cmocka_unit_test(a_path_that_is_too_long_is_no_place),
 		cmocka_unit_test(without_a_group_nothing_is_there_and_nothing_fails),
 		cmocka_unit_test(a_group_that_cannot_be_made_becomes_none),
+		cmocka_unit_test(a_group_that_was_not_made_is_not_found),
 		cmocka_unit_test(everything_inside_dies_at_once),
 		cmocka_unit_test(what_enters_a_group_that_was_killed_lives),
 		cmocka_unit_test(groups_that_the_job_made_inside_go_too),
