@@ -16,6 +16,7 @@
 #include "master/node_container.h"
 #include "master/round.h"
 #include "spec/job.h"
+#include "spec/variable.h"
 #include "strategy/strategy.h"
 
 #define PART_BYTES (512 * 1024) /* of addresses and names in one MEMBERS frame */
@@ -145,6 +146,19 @@ static const char *quoted(const char *text, struct arena *a)
 	return arena_str(a, buf_str(&out)).p;
 }
 
+/* What the node itself says to its job wins over the shell of whoever submits, unless `pass` names it: its GPUs, and the
+ * directory in which a launcher's daemons keep their files. */
+static bool node_says(const struct live_run *lr, int role, struct str name)
+{
+	const struct strategy_role *r = &lr->plan.crew.roles[role];
+	bool gpus = r->spec && r->spec->resources && r->spec->resources->gpus > 0;
+
+	if (str_is(name, "CUDA_VISIBLE_DEVICES") || str_is(name, "NVIDIA_VISIBLE_DEVICES"))
+		return gpus && !variable_matches(&lr->job->pass, name);
+	return str_is(name, "TMPDIR") && lr->plan.crew.launch != LAUNCH_ALL &&
+	       !variable_matches(&lr->job->pass, name);
+}
+
 /* The variables of the submitting shell, then those of the run, which override them. */
 static struct env_list with_client_env(const struct live_run *lr, int role,
 				       const struct env_list *env, struct arena *a)
@@ -162,7 +176,7 @@ static struct env_list with_client_env(const struct live_run *lr, int role,
 		const struct doc_entry *e = &client->table.v[i];
 
 		if (e->value->type == DOC_STRING && !env_has(env, e->key) &&
-		    !client_variable_hidden(lr, image, e->key))
+		    !node_says(lr, role, e->key) && !client_variable_hidden(lr, image, e->key))
 			all.v[all.n++] =
 				(struct env_pair){arena_str(a, e->key).p, quoted(e->value->s.p, a)};
 	}

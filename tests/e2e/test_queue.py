@@ -84,8 +84,9 @@ def share_gpus(regatta):
     env = fake_gpus(regatta, 4)
     says = 'command = ["sh", "-c", "echo $LOCAL_RANK of $REGATTA_WORLD_SIZE sees $CUDA_VISIBLE_DEVICES is $NVIDIA_VISIBLE_DEVICES; exec sleep 120"]\n'
     regatta("ps", env=env)  # starts the master
+    # What the submitting shell says of all GPUs is not for runs that get some of them.
     first = json.loads(regatta("run", "-d", "--output", "json", job(
-        regatta, "first", 'resources = { gpus = 1 }\ncount = 2', says), env=env).out)["id"]
+        regatta, "first", 'resources = { gpus = 1 }\ncount = 2', says), env={**env, "CUDA_VISIBLE_DEVICES": "3"}).out)["id"]
     second = json.loads(regatta("run", "-d", "--output", "json", job(
         regatta, "second", 'resources = { gpus = 2 }\nprocesses_per_node = "gpus"', says), env=env).out)["id"]
     wait_for(lambda: state(regatta, second) == "running", what="both runs")

@@ -669,7 +669,8 @@ struct live_run *rig_try_submit(struct rig *r, const char *request_id, const cha
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(freep)
 	char *json =
-		xasprintf("{\"request_id\":\"%s\",\"job\":%s,\"client_env\":{\"PATH\":\"/bin\"},"
+		xasprintf("{\"request_id\":\"%s\",\"job\":%s,\"client_env\":{\"PATH\":\"/bin\","
+			  "\"TMPDIR\":\"/scratch\",\"CUDA_VISIBLE_DEVICES\":\"3\"},"
 			  "\"base_dir\":\"/\"}",
 			  request_id, job);
 	const char *details = NULL;

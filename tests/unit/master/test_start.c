@@ -250,6 +250,48 @@ static void the_lowest_address_is_rank_0(void **state)
 	}
 }
 
+static const char *template_of(struct live_run *lr, const char *name)
+{
+	const struct env_list *env;
+
+	start_forget(lr);
+	env = start_templates(lr, 0);
+	for (size_t i = 0; i < env->n; i++)
+		if (strcmp(env->v[i].name, name) == 0)
+			return env->v[i].value;
+	return NULL;
+}
+
+static void what_the_node_itself_says_is_not_the_shells(void **state)
+{
+	static struct resources_spec two_gpus = {.gpus = 2};
+	const char *gpus = "CUDA_VISIBLE_DEVICES", *all[] = {"TMPDIR", "CUDA_*"};
+	struct rig *r = *state;
+
+	start_two(r, true);
+	struct live_run *lr = rig_run(r);
+	const struct strategy_role before = lr->plan.crew.roles[0];
+	const struct job *job = lr->job;
+	struct role spec = *before.spec;
+	struct job passes = *job;
+
+	assert_string_equal(template_of(lr, "TMPDIR"), "/scratch");
+	assert_string_equal(template_of(lr, gpus), "3");
+	lr->plan.crew.launch = LAUNCH_FIRST;
+	assert_null(template_of(lr, "TMPDIR"));
+	assert_string_equal(template_of(lr, gpus), "3");
+	spec.resources = &two_gpus;
+	lr->plan.crew.roles[0].spec = &spec;
+	assert_null(template_of(lr, gpus));
+	assert_string_equal(template_of(lr, "PATH"), "/bin");
+	passes.pass = (struct strs){all, 2};
+	lr->job = &passes;
+	assert_string_equal(template_of(lr, "TMPDIR"), "/scratch");
+	assert_string_equal(template_of(lr, gpus), "3");
+	lr->job = job;
+	lr->plan.crew.roles[0] = before;
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_make, rig_drop)
@@ -262,6 +304,7 @@ int main(void)
 		CASE(inputs_that_do_not_fit_end_the_run_in_words),
 		CASE(an_address_that_changed_is_in_the_next_table),
 		CASE(the_lowest_address_is_rank_0),
+		CASE(what_the_node_itself_says_is_not_the_shells),
 	};
 
 	return cmocka_run_group_tests_name("start", tests, NULL, NULL);
