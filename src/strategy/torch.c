@@ -39,6 +39,12 @@ static bool script_has_program(const char *script)
 	return false;
 }
 
+/* "-c", also with other options of a shell before it: "-lc", "-exc". */
+static bool is_script_option(const char *word)
+{
+	return word[0] == '-' && word[1] != '-' && word[strlen(word) - 1] == 'c';
+}
+
 bool torch_runs_torchrun(const struct strs *command)
 {
 	for (size_t i = 0; i < command->n; i++) {
@@ -47,7 +53,7 @@ bool torch_runs_torchrun(const struct strs *command)
 		if (i == 0 ? is_program(path_base(word))
 			   : is_program(word) && strcmp(command->v[i - 1], "-m") == 0)
 			return true;
-		if (i > 0 && strcmp(command->v[i - 1], "-c") == 0)
+		if (i > 0 && is_script_option(command->v[i - 1]))
 			return script_has_program(word);
 	}
 	return false;
