@@ -10,12 +10,14 @@
 
 #define MOST_TRIES 20000  /* nodes that are moved while a place for all is looked for */
 #define TRY_MACHINES 1000 /* among more machines, a try counts as several */
+#define CPUS_ROUNDED 1e-6 /* 2 - 1.8 is a little less than 0.2 */
 
 /* ---- what fits ---- */
 
 static bool fits(const struct resources_spec *free, const struct resources_spec *want)
 {
-	return want->cpus <= free->cpus && want->gpus <= free->gpus && want->memory <= free->memory;
+	return want->cpus <= free->cpus + CPUS_ROUNDED && want->gpus <= free->gpus &&
+	       want->memory <= free->memory;
 }
 
 static void take(struct resources_spec *free, const struct resources_spec *want)

@@ -161,6 +161,18 @@ static void nodes_of_different_sizes_find_their_machines(void **state)
 	assert_int_equal(free[0].has.gpus, 4); /* what is left */
 }
 
+static void fractions_of_processors_add_up(void **state)
+{
+	static const struct resources_spec nodes[] = {{.cpus = 0.2}, {.cpus = 1.8}};
+	struct queue_machine free = {.has = {.cpus = 2}};
+	char why[QUEUE_WHY];
+
+	(void)state;
+	assert_true(queue_possible(nodes, 2, &(struct queue_machines){.v = &free, .n = 1}, why));
+	free.has.cpus = 1.99;
+	assert_false(queue_possible(nodes, 2, &(struct queue_machines){.v = &free, .n = 1}, why));
+}
+
 static void equal_nodes_and_machines_keep_their_order(void **state)
 {
 	struct queue_machine free[3] = {{.slots = 2}, {.slots = 2}, {.slots = 2}};
@@ -337,6 +349,7 @@ int main(void)
 		cmocka_unit_test(hosts_are_taken_whole),
 		cmocka_unit_test(what_is_missing_is_said_in_its_own_unit),
 		cmocka_unit_test(nodes_of_different_sizes_find_their_machines),
+		cmocka_unit_test(fractions_of_processors_add_up),
 		cmocka_unit_test(equal_nodes_and_machines_keep_their_order),
 		cmocka_unit_test(a_search_without_hope_ends),
 		cmocka_unit_test(large_runs_find_their_machines_whatever_these_have),
