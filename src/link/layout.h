@@ -75,6 +75,17 @@
 #define LAYOUT_STATUS "status"
 #define LAYOUT_METRICS_FIFO "metrics.fifo" /* the job writes metrics to it */
 
+/* The number of the attempt whose directory has this name (LAYOUT_ATTEMPT); 0: none has.  A node that was replaced has
+ * those of its earlier attempts on another machine. */
+static inline int layout_attempt_no(const char *name)
+{
+	int64_t no;
+
+	return name[0] == 'a' && str_to_i64(str_from(name + 1), &no) && no > 1 && no <= INT32_MAX
+		       ? (int)no
+		       : 0;
+}
+
 /* Runs of a suite that another run carries (master/suite_carrier.h) are called <carrier>-<entry>, later attempts
  * <carrier>-<entry>.<attempt>; other ids end with letters.  The id of the carrier; empty: the run is of no such suite. */
 static inline struct str layout_carrier_of(struct str run)

@@ -93,8 +93,14 @@ def test_the_node_of_a_host_that_dies_goes_on_elsewhere(regatta, fleet, tmp_path
     kill_host(fleet, "a")
     wait_for(lambda: fleet.list()["c"]["run"] == run, 40, "the spare host to be taken")
     wait_for(lambda: [n["attempt"] for n in regatta.status(run)["nodes"]] == [2, 1], 40, "the second attempt")
+    # The next agent there goes on with that attempt, though it is the first on its machine.
+    for pid, (cmd, _) in processes().items():
+        if cmd.startswith(b"regatta\0node-agent\0" + str(fleet.dir("c")).encode()):
+            os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: "broken" in regatta("events", run).out, 30, "the master to miss the agent")
     (tmp_path / "go").touch()
-    assert regatta.wait(run, 60)["verdict"] == "succeeded"
+    got = regatta.wait(run, 60)
+    assert got["verdict"] == "succeeded" and [n["attempt"] for n in got["nodes"]] == [2, 1]
     assert regatta.log(run, "worker-0").startswith(b"attempt 1")
     fleet.start("a")
     fleet.wait(["a", "b", "c"], "free")

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -310,21 +311,35 @@ int attempt_open_dir(struct attempt *at, const char *node_dir, int no, struct er
 
 /* ---- finding an earlier attempt ---- */
 
-/* The number of the newest claimed attempt; 0: none.  Attempts are numbered from 1 without gaps. */
-static int newest_attempt(const char *node_dir)
+static bool is_claimed(const char *node_dir, int no)
 {
-	for (int no = 1;; no++) {
-		CLEANUP(freep) char *dir = attempt_dir(node_dir, no);
-		CLEANUP(freep) char *status = path_join(dir, LAYOUT_STATUS);
+	CLEANUP(freep) char *dir = attempt_dir(node_dir, no);
+	CLEANUP(freep) char *status = path_join(dir, LAYOUT_STATUS);
 
-		if (!file_exists(status))
-			return no - 1;
+	return file_exists(status);
+}
+
+/* The number of the newest claimed attempt; 0: none; -1: the directory cannot be read. */
+static int newest_attempt(const char *node_dir, struct err *err)
+{
+	CLEANUP(closedirp) DIR *d = opendir(node_dir);
+	int newest = is_claimed(node_dir, 1);
+	const struct dirent *e;
+
+	if (!d && errno != ENOENT)
+		return err_errno(err, errno, "open '%s'", node_dir);
+	while (d && (e = readdir(d))) {
+		int no = layout_attempt_no(e->d_name);
+
+		if (no > newest && is_claimed(node_dir, no))
+			newest = no;
 	}
+	return newest;
 }
 
 static bool orphan_of(const char *node_dir, pid_t pid, int wait_status)
 {
-	CLEANUP(freep) char *dir = attempt_dir(node_dir, newest_attempt(node_dir));
+	CLEANUP(freep) char *dir = attempt_dir(node_dir, newest_attempt(node_dir, NULL));
 	CLEANUP(close_fdp) int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	CLEANUP(close_fdp) int fd = -1;
 	struct status st;
@@ -348,8 +363,10 @@ bool agent_orphan_ended(const char *node_dir, pid_t pid, int wait_status)
 
 int attempt_find(struct attempt *at, const char *node_dir, struct err *err)
 {
-	int no = newest_attempt(node_dir);
+	int no = newest_attempt(node_dir, err);
 
+	if (no < 0)
+		return -1;
 	/* After a crash of the machine a claim that was not on disk yet may be lost. */
 	if (no == 0) {
 		at->other_boot = at->cfg->boot[0] && strcmp(at->cfg->boot, at->boot_id) != 0;

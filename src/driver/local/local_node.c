@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/deadline.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hex.h"
@@ -468,15 +469,16 @@ static void recorded_procs(const char *path, struct proc_list *out)
 static void recorded_attempts(const struct node *n, struct proc_list *out)
 {
 	CLEANUP(freep) char *first = in_node(n, LAYOUT_STATUS);
+	CLEANUP(closedirp) DIR *d = opendir(n->dir);
+	const struct dirent *e;
 
 	recorded_procs(first, out);
-	for (int no = 2;; no++) {
-		CLEANUP(freep)
-		char *path = xasprintf("%s/" LAYOUT_ATTEMPT "/" LAYOUT_STATUS, n->dir, no);
+	while (d && (e = readdir(d))) {
+		CLEANUP(freep) char *dir = in_node(n, e->d_name);
+		CLEANUP(freep) char *path = path_join(dir, LAYOUT_STATUS);
 
-		if (!file_exists(path))
-			return;
-		recorded_procs(path, out);
+		if (layout_attempt_no(e->d_name))
+			recorded_procs(path, out);
 	}
 }
 

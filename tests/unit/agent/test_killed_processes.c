@@ -43,6 +43,33 @@ static void a_killed_agent_is_replaced_and_the_job_goes_on(void **state)
 	fake_release(f);
 }
 
+/* Rule: a node that was replaced begins with a later attempt on its new machine, which has no first one. */
+static void the_only_attempt_of_a_node_need_not_be_its_first(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	char *start =
+		xasprintf("{\"attempt\":3,\"argv\":[\"sh\",\"-c\",\"%sexit 7\"],\"env\":{\"PATH\":"
+			  "\"/usr/bin:/bin\",\"DIR\":\"%s\"},\"cwd\":\"\",\"grace_ms\":300}",
+			  "while ! [ -e $DIR/go ]; do sleep 0.01; done; ", f->dir);
+
+	fake_send(f, FRAME_START, start);
+	free(start);
+	pid_t pid = (pid_t)fake_int(fake_wait(f, FRAME_STARTED), "pid");
+
+	fake_kill(f->agent);
+	fake_agent(f);
+	const struct doc *h = fake_meet(f);
+
+	assert_string_equal(fake_str(h, "holds"), "started");
+	assert_int_equal(fake_int(h, "attempt"), 3);
+	assert_true(fake_alive(pid));
+	file_write_atomic(fake_below(f, "go"), STR("x"), 0600, false, NULL);
+	assert_int_equal(fake_int(fake_end(f), "code"), 7);
+	fake_release(f);
+}
+
 static void a_job_that_ends_without_an_agent_is_reported_by_the_next(void **state)
 {
 	struct fake *f = *state;
@@ -612,6 +639,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_first_process_of_a_pod_fails_when_it_is_asked_to_stop),
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, fake_setup, fake_teardown)
 		CASE(a_killed_agent_is_replaced_and_the_job_goes_on),
+		CASE(the_only_attempt_of_a_node_need_not_be_its_first),
 		CASE(a_job_that_ends_without_an_agent_is_reported_by_the_next),
 		CASE(an_agent_that_is_asked_to_stop_says_goodbye_and_leaves_the_job_alone),
 		CASE(a_second_agent_for_the_same_node_leaves),

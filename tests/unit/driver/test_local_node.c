@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -257,6 +258,7 @@ static pid_t leftover(const char *mark, const char *unified)
 		char *const env[] = {mark ? entry : NULL, NULL};
 
 		setsid();
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails */
 		if (unified) {
 			struct cgroup cg = {0};
 
@@ -319,14 +321,16 @@ static void destroying_empties_and_removes_the_cgroup(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static void destroying_finds_what_is_on_record(void **state)
+/* `attempt`: its directory in the node's. */
+static void assert_record_is_found(struct bench *b, const char *attempt)
 {
-	struct bench *b = *state;
-
 	assert_int_equal(local_node_driver.create(&b->row), OUTCOME_DONE);
 	pid_t pid = leftover("unknown", NULL), shim = leftover("its shim", NULL);
-	char *status = path_join(b->node, "status");
+	char *dir = path_join(b->node, attempt);
+	char *status = path_join(dir, "status");
 	char text[240];
+
+	assert_int_equal(file_mkdir_p(dir, 0700, NULL), 0);
 
 	snprintf(text, sizeof(text),
 		 "torn{\n{\"rec\":\"started\",\"pid\":%d,\"start\":%llu}\n"
@@ -340,6 +344,19 @@ static void destroying_finds_what_is_on_record(void **state)
 	waitpid(shim, NULL, 0);
 	waitpid(pid, NULL, 0);
 	free(status);
+	free(dir);
+}
+
+static void destroying_finds_what_is_on_record(void **state)
+{
+	assert_record_is_found(*state, ".");
+	assert_record_is_found(*state, "a2");
+}
+
+/* Rule: a node that was replaced begins with a later attempt on its new machine, which has no earlier ones. */
+static void destroying_finds_the_record_of_the_only_attempt(void **state)
+{
+	assert_record_is_found(*state, "a3");
 }
 
 static void another_nodes_processes_are_left_alone(void **state)
@@ -543,6 +560,7 @@ int main(int argc, char **argv)
 		CASE(destroying_finds_what_carries_the_mark),
 		CASE(destroying_empties_and_removes_the_cgroup),
 		CASE(destroying_finds_what_is_on_record),
+		CASE(destroying_finds_the_record_of_the_only_attempt),
 		CASE(another_nodes_processes_are_left_alone),
 		CASE(an_agent_that_has_cleaned_up_is_waited_for_not_searched),
 		CASE(a_forkserver_that_was_killed_is_made_anew),
