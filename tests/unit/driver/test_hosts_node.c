@@ -45,9 +45,11 @@ static bool all_active = true;
 struct reply {
 	struct played_host *host;
 	int64_t no;
+	char node[64];
 };
 static struct reply replies[64];
 static size_t nreplies;
+static bool last_first; /* answers come in this order, and the id is the node's name */
 static struct played_host *successor; /* joins after the next question was sent */
 
 /* The time of the table while a test has stopped it. */
@@ -66,8 +68,10 @@ static void play(void *conn, const struct host_ask *ask)
 
 	h->asked[ask->op]++;
 	snprintf(h->last_node, sizeof(h->last_node), "%s", ask->node.node);
-	if (!h->mute)
-		replies[nreplies++] = (struct reply){h, ask->no};
+	if (h->mute)
+		return;
+	replies[nreplies] = (struct reply){h, ask->no, ""};
+	snprintf(replies[nreplies++].node, sizeof(replies[0].node), "%s", ask->node.node);
 }
 
 static void join(struct world *w, struct played_host *h);
@@ -88,10 +92,11 @@ static void wake(void *ctx)
 		join(w, h);
 	}
 	for (size_t i = 0; i < nreplies; i++) {
-		struct played_host *h = replies[i].host;
+		const struct reply *r = &replies[last_first ? nreplies - 1 - i : i];
 
-		host_table_answer(w->t, h, replies[i].no, h->outcome,
-				  h->outcome == OUTCOME_DONE ? &none : &why, "77");
+		host_table_answer(w->t, r->host, r->no, r->host->outcome,
+				  r->host->outcome == OUTCOME_DONE ? &none : &why,
+				  last_first ? r->node : "77");
 	}
 }
 
@@ -118,6 +123,7 @@ static int make(void **state)
 		return -1;
 	w->dir = dir;
 	all_active = true;
+	last_first = false;
 	stopped_ms = 0;
 	open_table(w);
 	*state = w;
@@ -610,6 +616,50 @@ static void a_silent_host_is_not_gone_until_it_is_fenced(void **state)
 	assert_state(w, "a", "gone", "-");
 }
 
+static void a_silent_host_is_waited_for_to_the_last_millisecond(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row row = row_of(w, "r", "n", NULL, SPEC);
+
+	stopped_ms = 1000000;
+	join(w, &h);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
+	host_table_left(w->t, &h);
+	stopped_ms += 999;
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_UNSURE);
+	stopped_ms += 1;
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_ABSENT);
+}
+
+/* Rule: only its agent is gone; the job may run there, and is found there by the next agent. */
+static void a_broken_node_keeps_its_host(void **state)
+{
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row row = ROW(w, "r", "n");
+
+	join(w, &h);
+	assert_int_equal(ask_one(d->create_many, &row), OUTCOME_DONE);
+	h.outcome = OUTCOME_BROKEN;
+	assert_int_equal(ask_one(d->observe_many, &row), OUTCOME_BROKEN);
+	assert_state(w, "a", "busy", "r");
+}
+
+static void each_question_gets_its_own_answer(void **state)
+{
+	static const char two[] = "{" FENCE ",\"slots\":2}";
+	struct world *w = *state;
+	struct played_host h = {.name = "a"};
+	struct driver_row rows[] = {ROW_SPEC(w, "r", "n", two), ROW_SPEC(w, "r", "m", two)};
+
+	last_first = true;
+	join(w, &h);
+	d->create_many(rows, 2);
+	assert_string_equal(rows[0].id, "a/n");
+	assert_string_equal(rows[1].id, "a/m");
+}
+
 static void a_node_that_was_heard_later_than_its_host_counts_from_there(void **state)
 {
 	struct world *w = *state;
@@ -932,6 +982,9 @@ int main(void)
 		TEST(a_host_that_is_gone_can_be_forgotten),
 		TEST(a_create_without_an_answer_asks_the_same_host_again),
 		TEST(a_silent_host_is_not_gone_until_it_is_fenced),
+		TEST(a_silent_host_is_waited_for_to_the_last_millisecond),
+		TEST(a_broken_node_keeps_its_host),
+		TEST(each_question_gets_its_own_answer),
 		TEST(a_node_that_was_heard_later_than_its_host_counts_from_there),
 		TEST(the_last_word_of_a_host_outlives_its_connection),
 		TEST(a_host_that_does_not_answer_is_not_waited_for_when_its_node_is_fenced),

@@ -441,6 +441,7 @@ static void another_host_gets_no_secrets(void **state)
 	struct http_target t = target(w, "a.test", &w->a);
 
 	t.token = "t0ken";
+	t.inner_token = "1nner";
 	must_open(w, &t);
 	if (http_send(w->client, &r, &w->answer, &w->err) < 0)
 		fail_msg("%s", w->err.msg);
@@ -449,7 +450,9 @@ static void another_host_gets_no_secrets(void **state)
 	assert_non_null(strstr(w->a.heads, "X-Secret: s3cret\r\n"));
 	assert_non_null(strstr(w->b.heads, "GET /end HTTP/1.1\r\n"));
 	assert_non_null(strstr(w->b.heads, "Range: bytes=0-\r\n"));
+	assert_non_null(strstr(w->a.heads, "1nner"));
 	assert_null(strstr(w->b.heads, "t0ken"));
+	assert_null(strstr(w->b.heads, "1nner"));
 	assert_null(strstr(w->b.heads, "s3cret"));
 	assert_string_equal(w->b.sni, "b.test");
 	/* The next call is to the target again, with its token. */
