@@ -73,6 +73,8 @@ static void prepare_task(void *ctx, struct buf *out)
 	put_ready(out, &err, NULL);
 }
 
+static void start_prepare(struct agent *a);
+
 static void prepare_done(void *ctx, struct str text)
 {
 	CLEANUP(arena_freep) struct arena *mem = arena_new();
@@ -81,11 +83,24 @@ static void prepare_done(void *ctx, struct str text)
 	struct err err = {0};
 
 	a->prepare = forked_task_free(a->prepare);
+	if (text.n == 0 && ++a->prepare_killed < FORKED_TASK_TRIES) {
+		start_prepare(
+			a); /* it goes on where that one was killed, as after a restart of the agent */
+		return;
+	}
 	if (text.n == 0)
 		err_set(&err, ERR_UNAVAILABLE, "preparing was interrupted");
 	else if (message_ready_get(text, mem, &m, &err) == 0 && !m.ok)
 		err_set(&err, m.kind, "%s", m.reason);
 	files_done(a, &err);
+}
+
+static void start_prepare(struct agent *a)
+{
+	struct err err = {0};
+
+	if (forked_task_start(a->loop, prepare_task, prepare_done, a, &a->prepare, &err) < 0)
+		set_ready(a, &err);
 }
 
 /* Use decoded inputs.  Takes the arena, which holds them. */
@@ -121,9 +136,8 @@ static void prepare(struct agent *a)
 		return;
 	}
 	if (prepare_is_long(&a->inputs)) {
-		if (forked_task_start(a->loop, prepare_task, prepare_done, a, &a->prepare, &err) <
-		    0)
-			set_ready(a, &err);
+		a->prepare_killed = 0;
+		start_prepare(a);
 		return;
 	}
 	prepare_files(&a->inputs, &a->cfg, a->dir, &err);

@@ -223,6 +223,7 @@ void job_start(struct agent *a, struct str json, struct err *err)
 	a->probe = probe_free(a->probe);
 	a->preflight = preflight_free(a->preflight);
 	a->serving = a->collected_known = false;
+	a->collect_killed = 0;
 	a->collect = forked_task_free(a->collect);
 	memset(&a->told, 0, sizeof(a->told));
 	free(a->address);

@@ -120,13 +120,25 @@ static void set_collected(struct agent *a, enum err_kind kind, const char *error
 	agent_wake(a);
 }
 
+/* Killed, by the kernel for its memory or by somebody: what it copied in part is copied anew. */
+static void collect_killed(struct agent *a)
+{
+	CLEANUP(freep) char *output = place_output(&a->cfg, a->dir, a->at.no);
+
+	collect_remove_partial(output);
+	if (++a->collect_killed < FORKED_TASK_TRIES)
+		agent_wake(a);
+	else
+		set_collected(a, ERR_IO, "collecting was interrupted");
+}
+
 static void collect_done(void *ctx, struct str text)
 {
 	struct agent *a = ctx;
 
 	a->collect = forked_task_free(a->collect);
 	if (text.n == 0) {
-		set_collected(a, ERR_IO, "collecting was interrupted");
+		collect_killed(a);
 		return;
 	}
 	buf_reset(&a->collected);

@@ -19,6 +19,7 @@ typedef void (*forked_task_fn)(void *ctx, struct buf *out);
 typedef void (*forked_task_done_fn)(void *ctx, struct str text);
 
 #define FORKED_TASK_MAX_TEXT (64 * 1024)
+#define FORKED_TASK_TRIES 3 /* by callers that start killed work again */
 
 int forked_task_start(struct loop *l, forked_task_fn fn, forked_task_done_fn done, void *ctx,
 		      struct forked_task **ret, struct err *err);

@@ -78,6 +78,7 @@ struct agent {
 	bool ready_wanted, ready_known;
 	struct buf ready;
 	struct forked_task *prepare;
+	int prepare_killed; /* its processes that somebody has killed: another one is started */
 	struct port_claims ports;
 	struct preflight *preflight; /* from READY to START, if INPUTS asks for it */
 	struct gpu_claims gpus;
@@ -108,10 +109,14 @@ struct agent {
 	struct probe *probe;
 	bool serving;
 	struct forked_task *collect;
+	int collect_killed; /* as prepare_killed */
 	bool collected_known;
 	struct buf collected;
 	struct tail tail;
 };
+
+#define AGENT_TASK_TRIES                                                                           \
+	3 /* processes that prepare, or collect, in the place of one that was killed */
 
 /* agent.c */
 void agent_wake(struct agent *a);

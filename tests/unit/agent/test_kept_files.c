@@ -6,21 +6,26 @@
 #include "base/err.h"
 #include "fake_master.h"
 
-/* A file that begins with "slow"; a second one beside it says that its copy has begun. */
+/* The copy of a file that begins with "slow" never ends, that of one that begins with "once" does when it is tried
+ * again; a second file beside it says that its copy has begun, and which process copies. */
 int __real_file_copy_content(int from, int to, struct err *err);
 int __wrap_file_copy_content(int from, int to, struct err *err);
 int __wrap_file_copy_content(int from, int to, struct err *err)
 {
-	char self[64], path[4096], word[4] = "";
+	char self[64], path[4096], word[4] = "", pid[32];
 	ssize_t n;
 
-	if (pread(from, word, 4, 0) != 4 || memcmp(word, "slow", 4) != 0)
+	if (pread(from, word, 4, 0) != 4 ||
+	    (memcmp(word, "slow", 4) != 0 && memcmp(word, "once", 4) != 0))
 		return __real_file_copy_content(from, to, err);
-	assert_int_equal(write(to, word, 4), 4);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", from);
 	n = readlink(self, path, sizeof(path) - 10);
 	snprintf(path + n, 10, ".copying");
-	fake_touch(path);
+	if (word[0] == 'o' && file_exists(path))
+		return __real_file_copy_content(from, to, err);
+	assert_int_equal(write(to, word, 4), 4);
+	snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	assert_int_equal(file_write_atomic(path, str_from(pid), 0600, false, NULL), 0);
 	for (;;)
 		pause();
 }
@@ -58,7 +63,8 @@ static void what_to_keep_is_asked_for_again_after_a_crash(void **state)
 	assert_string_equal(fake_file(f, fake_below(f, "kept/model")), "m\n");
 }
 
-static void copying_for_ever(struct fake *f)
+/* The job keeps a file with this word in it; returns the file that says that it is being copied. */
+static const char *copying(struct fake *f, const char *word)
 {
 	f->config = arena_printf(f->arena, ",\"output_dir\":\"%s/kept\"", f->dir);
 	fake_agent(f);
@@ -66,11 +72,53 @@ static void copying_for_ever(struct fake *f)
 	fake_send(f, FRAME_INPUTS,
 		  "{\"argv0\":\"sh\",\"path\":\"/bin:/usr/bin\",\"keep\":[\"big\"]}");
 	fake_wait(f, FRAME_READY);
-	fake_start(f, "echo slow > big; pwd > $DIR/where");
+	fake_start(f, arena_printf(f->arena, "echo %s > big; pwd > $DIR/where", word));
 	fake_wait(f, FRAME_EXIT);
 	const char *where = fake_file(f, fake_below(f, "where"));
 
-	fake_file(f, arena_printf(f->arena, "%.*s/big.copying", (int)strcspn(where, "\n"), where));
+	return arena_printf(f->arena, "%.*s/big.copying", (int)strcspn(where, "\n"), where);
+}
+
+static void copying_for_ever(struct fake *f)
+{
+	fake_file(f, copying(f, "slow"));
+}
+
+static pid_t copier(struct fake *f, const char *copying)
+{
+	int64_t pid;
+
+	assert_true(str_to_i64(str_trim(str_from(fake_file(f, copying))), &pid));
+	return (pid_t)pid;
+}
+
+static void a_killed_copy_of_kept_files_is_made_again(void **state)
+{
+	struct fake *f = *state;
+
+	fake_kill(copier(f, copying(f, "once")));
+	const struct doc *c = fake_wait(f, FRAME_COLLECTED);
+
+	assert_null(doc_get(c, "error"));
+	assert_int_equal(fake_int(c, "files"), 1);
+	assert_string_equal(fake_file(f, fake_below(f, "kept/big")), "once\n");
+	fake_release(f);
+}
+
+static void copies_that_are_always_killed_are_given_up(void **state)
+{
+	struct fake *f = *state;
+	const char *mark = copying(f, "slow");
+
+	for (int i = 0; i < 3; i++) {
+		pid_t pid = copier(f, mark);
+
+		unlink(mark);
+		fake_kill(pid);
+	}
+	assert_string_equal(fake_str(fake_wait(f, FRAME_COLLECTED), "error"),
+			    "collecting was interrupted");
+	fake_release(f);
 }
 
 static bool is_empty(struct fake *f, const char *name)
@@ -118,6 +166,8 @@ int main(int argc, char **argv)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, fake_setup, fake_teardown)
 	static const struct CMUnitTest tests[] = {
 		CASE(what_to_keep_is_asked_for_again_after_a_crash),
+		CASE(a_killed_copy_of_kept_files_is_made_again),
+		CASE(copies_that_are_always_killed_are_given_up),
 		CASE(a_signal_stops_the_copying_of_kept_files),
 		CASE(a_release_stops_the_copying_of_kept_files),
 	};

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,6 +22,7 @@
 #include "link/layout.h"
 #include "net/digest.h"
 #include "sys/cgroup.h"
+#include "sys/proctree.h"
 
 static void put(void **state, const char *name, const char *text, mode_t mode)
 {
@@ -350,6 +352,75 @@ static void a_source_and_its_data_run(void **state)
 	fake_release(f);
 }
 
+/* The only process that the agent has; not the one of before. */
+static pid_t preparer(struct fake *f, pid_t before)
+{
+	for (int i = 0; i < 5000; i++) {
+		CLEANUP(proc_list_release) struct proc_list l = {0};
+
+		proc_descendants(f->agent, &l);
+		if (l.n == 1 && l.v[0].pid != before)
+			return l.v[0].pid;
+		poll(NULL, 0, 1);
+	}
+	fail_msg("the agent has no process that prepares");
+	return 0;
+}
+
+static void prepare_from_pipe(struct fake *f, const char *sha)
+{
+	f->config = arena_printf(f->arena, ",\"base_dir\":\"%s\"", f->dir);
+	fake_agent(f);
+	fake_meet(f);
+	assert_int_equal(mkfifo(fake_below(f, "pipe"), 0600), 0);
+	fake_send(
+		f, FRAME_INPUTS,
+		arena_printf(
+			f->arena,
+			"{\"data\":[{\"src\":\"%s/pipe\",\"path\":\".\",\"unpack\":true,\"sha256\":\"%s\"}],\"argv0\":\"sh\",\"path\":\"/bin\"}",
+			f->dir, sha));
+}
+
+static void work_that_was_killed_is_done_again(void **state)
+{
+	struct fake *f = *state;
+	void *dir = f->dir;
+	char sha[65];
+
+	make_source(&dir, sha);
+	prepare_from_pipe(f, sha);
+	pid_t first = preparer(f, 0);
+
+	fake_kill(first);
+	pid_t second = preparer(f, first);
+
+	assert_int_equal(rename(fake_below(f, arena_printf(f->arena, "blobs/%s", sha)),
+				fake_below(f, "pipe")),
+			 0);
+	fake_kill(second);
+	assert_true(doc_bool(fake_wait(f, FRAME_READY), "ok", false));
+	fake_release(f);
+}
+
+static void work_that_is_always_killed_is_given_up(void **state)
+{
+	struct fake *f = *state;
+	pid_t last = 0;
+	char sha[65];
+
+	snprintf(sha, sizeof(sha), "%064d", 0);
+	prepare_from_pipe(f, sha);
+	for (int i = 0; i < 3; i++) {
+		last = preparer(f, last);
+		fake_kill(last);
+	}
+	const struct doc *ready = fake_wait(f, FRAME_READY);
+
+	assert_false(doc_bool(ready, "ok", true));
+	assert_string_equal(fake_str(ready, "reason"), "preparing was interrupted");
+	fake_release(f);
+}
+
 static void an_unfit_node_says_why(void **state)
 {
 	static const struct {
@@ -417,6 +488,8 @@ int main(int argc, char **argv)
 		CASE(a_port_of_the_machine_is_kept_for_one_node),
 		CASE(every_port_of_a_range_is_checked),
 		LINK_CASE(a_source_and_its_data_run),
+		LINK_CASE(work_that_was_killed_is_done_again),
+		LINK_CASE(work_that_is_always_killed_is_given_up),
 		LINK_CASE(an_unfit_node_says_why),
 		LINK_CASE(a_configuration_that_cannot_be_used_ends_the_agent),
 	};
