@@ -153,7 +153,7 @@ void core_run_restored(struct core_run *r)
 	memset(r->users_left, 0, sizeof(*r->users_left) * (size_t)p->nresources);
 	memset(r->role_next, 0, sizeof(*r->role_next) * (size_t)p->crew.nroles);
 	r->settled = r->counted = r->counted_ok = r->awake = r->res_idle = r->batches = r->kept = 0;
-	r->stop_next = r->clean_next = 0;
+	r->create_next = r->stop_next = r->clean_next = 0;
 	r->prepare_next = p->crew.n; /* nodes that come back are prepared when they say hello */
 	r->dirty = r->starting = false;
 	r->next_ms = 1; /* due at once; the first tick sets the real time */
@@ -327,6 +327,7 @@ static void tick(struct step *s)
 		run_deadline(s);
 	tick_want(s, r->deadline_ms);
 	cost_tick(s);
+	run_create_slice(s);
 	if (r->starting)
 		run_start_slice(s);
 	ranks_prepare_slice(s);
@@ -365,7 +366,7 @@ static void resume(struct step *s)
 	run_open_gates(s);
 	run_start_slice(s); /* the previous master may have stopped between two slices */
 	run_check_collected(s);
-	/* A tick follows at once: it stops or cleans up the rest. */
+	/* A tick follows at once: it creates, stops or cleans up the rest. */
 }
 
 void core_step(struct core_run *r, const struct event *ev, int64_t now_ms, struct effects *out)

@@ -206,8 +206,8 @@ struct core_looks {
 	int64_t early_at_ms, early_ms;
 };
 
-/* Starting, stopping or releasing ten thousand nodes in one step would block the loop: it is done in
- * slices, one per tick. */
+/* Creating, starting, stopping or releasing ten thousand nodes in one step would block the loop: it is done
+ * in slices, one per tick. */
 #define CORE_SLICE 200
 
 /* Of a run that is handed to another master (handover.c).  Nothing of it is stored. */
@@ -294,6 +294,8 @@ struct core_run {
 	int *role_next;
 	bool starting; /* a role has such nodes */
 	int slice;     /* nodes or resources per step: CORE_SLICE */
+	/* resources from this one on were not created by this master; those of a group are in one slice */
+	int create_next;
 	int stop_next; /* collecting: nodes from this rank on were not told to stop */
 	/* ranks are given: nodes from this rank on were not asked to prepare since; not stored */
 	int prepare_next;

@@ -42,9 +42,11 @@ void run_heard(struct step *s);
 /* The node's machine exists, but has not spoken in time: the run fails.  console: what it shows, or "". */
 void run_unheard(struct step *s, int rank, const char *console);
 void run_open_gates(struct step *s);
-/* Each for the next nodes: told to start, to stop, released (and the next resources destroyed). */
 /* The end of the slice that begins at `next`, of `n`; another tick follows if that is not all. */
 int slice_end(struct step *s, int next, int n);
+/* Each for the next resources or nodes: created, told to start, to stop, released (and the next resources
+ * destroyed). */
+void run_create_slice(struct step *s);
 void run_start_slice(struct step *s);
 void run_stop_slice(struct step *s);
 void run_clean_slice(struct step *s);

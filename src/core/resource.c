@@ -706,6 +706,8 @@ void res_resume(struct step *s, int index)
 		mark_unsure(s, index);
 	if (res->state == RES_LIVE)
 		return; /* node_tick() observes the resource of a silent node */
+	if (res->state == RES_INTENT && s->r->phase < RUN_CLEANING)
+		return; /* run_create_slice() or, when its pause is over, res_tick() creates it */
 	if (res->retry_at_ms)
 		tick_want(s, res->retry_at_ms);
 	else

@@ -35,11 +35,32 @@ void run_start(struct step *s)
 	phase_until(s, RUN_PROVISIONING, limits(s)->launch_ms);
 	for (int i = 0; i < s->r->plan->nresources; i++)
 		res_adopt(s, i);
-	for (int i = 0; i < s->r->plan->nresources; i++)
-		if (res_wanted(s->r, i))
-			res_create(s, i);
+	run_create_slice(s);
 	if (s->r->plan->carries) /* all that it needs may be there already */
 		run_maybe_advance(s);
+}
+
+/* True if the resource is created by the same call as the one before it. */
+static bool goes_with_last(const struct plan *p, int index)
+{
+	return index > 0 && index < p->nresources && p->resources[index].group &&
+	       p->resources[index].group == p->resources[index - 1].group;
+}
+
+/* What waits for others is created when those are live. */
+void run_create_slice(struct step *s)
+{
+	struct core_run *r = s->r;
+
+	if (r->phase < RUN_PROVISIONING || r->phase > RUN_RUNNING)
+		return;
+	int end = slice_end(s, r->create_next, r->plan->nresources);
+
+	while (goes_with_last(r->plan, end))
+		end++;
+	for (; r->create_next < end; r->create_next++)
+		if (res_wanted(r, r->create_next) && !r->resources[r->create_next].retry_at_ms)
+			res_create(s, r->create_next);
 }
 
 /* What is left of max_runtime; 0: no limit. */

@@ -7,13 +7,17 @@
  * when host and node were silent for so long, the job has ended by itself; cpus, gpus and memory of the
  * role's `resources`, if it has any.
  */
+#include <string.h>
+
 #include "base/arena.h"
 #include "fmt/doc.h"
 #include "plan/internal.h"
 
 #define MAX_SLOTS 1024
 #define FENCE_SLACK_MS 2000
-#define GROUP 1 /* all nodes are created, observed and destroyed together */
+/* Nodes that are created together: their hosts are chosen at once.  Of nodes that want different things all are, because
+ * the first could take the hosts that only the last would fit on. */
+#define TOGETHER 200
 
 struct hosts_table {
 	struct doc_pos pos;
@@ -98,6 +102,15 @@ static const char *spec_of(const struct job *job, const struct role *role, struc
 	return doc_json_text(a, spec);
 }
 
+/* True if all nodes want the same of their hosts, so that they find room in any order. */
+static bool all_alike(const char **specs, int n)
+{
+	for (int i = 1; i < n; i++)
+		if (strcmp(specs[i], specs[0]) != 0)
+			return false;
+	return true;
+}
+
 static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 {
 	size_t n = (size_t)p->crew.n;
@@ -108,6 +121,8 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 		((const struct hosts_table *)engine_table(&engine_hosts, p->job, a))->slots > 1;
 	for (int i = 0; i < p->crew.nroles; i++)
 		specs[i] = spec_of(p->job, p->crew.roles[i].spec, a);
+	bool alike = all_alike(specs, p->crew.nroles);
+
 	p->addresses = arena_array(a, const char *, n);
 	p->resources = arena_array(a, struct plan_resource, n);
 	p->resource_of = arena_array(a, int, n);
@@ -117,7 +132,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 			.kind = "hosts.node",
 			.name = p->crew.members[i].name,
 			.node = i,
-			.group = GROUP,
+			.group = alike ? 1 + i / TOGETHER : 1,
 			.spec = specs[p->crew.members[i].role],
 		};
 		p->resource_of[i] = i;

@@ -2,7 +2,7 @@
  * A fixed set of threads, two queues and one eventfd.  A stop moves `todo` to `done`.
  *
  * Jobs wait in `todo` for a thread; finished ones wait in `done` for the loop, which
- * takes the whole queue at once.  Threads block every signal, so that signals reach
+ * takes at most DONE_PER_ROUND at once, so that thousands do not stop it.  Threads block every signal, so that signals reach
  * the loop.  `pending` belongs to the loop thread alone.
  */
 #include "sys/worker.h"
@@ -26,6 +26,7 @@
 #include "sys/loop.h"
 
 #define STACK_BYTES (512 * 1024)
+#define DONE_PER_ROUND 256
 
 struct work_item {
 	struct list link;
@@ -52,14 +53,20 @@ struct workers {
 	pthread_t threads[];
 };
 
-/* The caller holds the lock.  The loop takes all of `done` at once, so only the first item wakes it. */
+static void wake_loop(struct workers *w)
+{
+	if (eventfd_write(w->wake_fd, 1) < 0)
+		abort();
+}
+
+/* The caller holds the lock.  The loop is awake as long as `done` has an item, so only the first wakes it. */
 static void put_done(struct workers *w, struct work_item *j)
 {
 	bool first = list_empty(&w->done);
 
 	list_append(&w->done, &j->link);
-	if (first && eventfd_write(w->wake_fd, 1) < 0)
-		abort();
+	if (first)
+		wake_loop(w);
 }
 
 static void *thread_main(void *ctx)
@@ -97,12 +104,14 @@ static void finish_done(struct workers *w)
 		abort();
 	list_init(&batch);
 	pthread_mutex_lock(&w->lock);
-	while (!list_empty(&w->done)) {
+	for (int i = 0; i < DONE_PER_ROUND && !list_empty(&w->done); i++) {
 		struct list *item = w->done.next;
 
 		list_remove(item);
 		list_append(&batch, item);
 	}
+	if (!list_empty(&w->done))
+		wake_loop(w);
 	pthread_mutex_unlock(&w->lock);
 
 	w->in_done = true;

@@ -84,6 +84,8 @@ void node_say(struct fixture *f, int rank, enum event_kind kind)
 void run_create_all(struct fixture *f)
 {
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 7});
+	while (f->r->create_next < f->plan.nresources)
+		run_give(f, (struct event){.kind = EV_TICK});
 	for (int i = 0; i < f->plan.nresources; i++)
 		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
 }

@@ -75,15 +75,93 @@ static void a_success_that_loses_a_log_is_none(void **state)
 }
 
 /* Ten thousand at once would hold up the loop. */
-static void nodes_start_in_slices_one_a_tick(void **state)
+static void resources_are_created_in_slices_one_a_tick(void **state)
 {
 	struct fixture *f = run_open("command = ['w']\ncount = 7\n");
 
 	(void)state;
 	f->r->slice = 3;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	for (int i = 0; i < 7; i++)
-		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
+	assert_int_equal(effects_count(f, FX_CREATE), 3);
+	resource_answer(f, 0, OUTCOME_DONE, ERR_NONE); /* no other event creates the next */
+	assert_int_equal(effects_count(f, FX_CREATE), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_true(f->r->next_ms && f->r->next_ms <= f->now);
+		run_give(f, (struct event){.kind = EV_TICK});
+		assert_int_equal(effects_count(f, FX_CREATE), i == 0 ? 3 : 1);
+	}
+	assert_true(f->r->next_ms > f->now);
+	assert_int_equal(f->r->res_count[RES_SENT], 6);
+	run_close(f);
+}
+
+/* One call creates them. */
+static void a_group_is_created_in_one_slice(void **state)
+{
+	static const int group_of[] = {0, 0, 1, 1, 1, 2, 2, 3}, slices[] = {5, 2, 1};
+	struct fixture *f = run_open("command = ['w']\ncount = 8\n");
+
+	(void)state;
+	core_run_free(f->r);
+	for (int i = 0; i < 8; i++)
+		f->plan.resources[i].group = group_of[i];
+	f->r = core_run_new(&f->plan);
+	f->r->slice = 3;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	assert_int_equal(effects_count(f, FX_CREATE), slices[0]);
+	f->r->slice = 1;
+	for (int i = 1; i < 3; i++) {
+		run_give(f, (struct event){.kind = EV_TICK});
+		assert_int_equal(effects_count(f, FX_CREATE), slices[i]);
+	}
+	for (int i = 3; i < 8; i++)
+		assert_int_equal(f->r->resources[i].batch == f->r->resources[i - 1].batch,
+				 group_of[i] == group_of[i - 1]);
+	run_close(f);
+}
+
+static void a_master_that_died_between_two_slices_creates_the_rest(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\ncount = 5\n");
+
+	(void)state;
+	f->r->slice = 2;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	assert_int_equal(f->r->res_count[RES_INTENT], 3);
+	core_run_restored(f->r);
+	run_give(f, (struct event){.kind = EV_RESUME});
+	assert_int_equal(effects_count(f, FX_CREATE), 2); /* those that were sent */
+	for (int i = 0; i < 3; i++) {
+		run_give(f, (struct event){.kind = EV_TICK});
+		assert_int_equal(effects_count(f, FX_CREATE), i == 0 ? 0 : 3 - i);
+	}
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(f->r->resources[i].attempt, 1);
+	run_close(f);
+}
+
+static void a_run_that_ends_between_two_slices_creates_nothing_more(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\ncount = 4\n");
+
+	(void)state;
+	f->r->slice = 2;
+	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	for (int i = 0; i < 3; i++)
+		run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(f->r->res_count[RES_INTENT] + f->r->res_count[RES_GONE], 2);
+	assert_int_equal(f->r->res_count[RES_SENT], 2);
+	run_close(f);
+}
+
+static void nodes_start_in_slices_one_a_tick(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\ncount = 7\n");
+
+	(void)state;
+	run_create_all(f);
+	f->r->slice = 3;
 	for (int i = 0; i < 7; i++)
 		node_say(f, i, EV_NODE_HELLO);
 	for (int i = 0; i < 7; i++)
@@ -107,10 +185,8 @@ static void a_master_that_died_between_two_slices_starts_the_rest(void **state)
 	struct fixture *f = run_open("command = ['w']\ncount = 4\n");
 
 	(void)state;
+	run_create_all(f);
 	f->r->slice = 3;
-	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	for (int i = 0; i < 4; i++)
-		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
 	for (int i = 0; i < 4; i++)
 		node_say(f, i, EV_NODE_HELLO);
 	for (int i = 0; i < 4; i++)
@@ -129,10 +205,8 @@ static void a_run_that_ends_between_two_slices_starts_nobody_more(void **state)
 	struct fixture *f = run_open("command = ['w']\ncount = 4\n");
 
 	(void)state;
+	run_create_all(f);
 	f->r->slice = 2;
-	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 1});
-	for (int i = 0; i < 4; i++)
-		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);
 	for (int i = 0; i < 4; i++)
 		node_say(f, i, EV_NODE_HELLO);
 	for (int i = 0; i < 4; i++)
@@ -496,6 +570,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_run_that_goes_well_passes_every_phase),
+		cmocka_unit_test(resources_are_created_in_slices_one_a_tick),
+		cmocka_unit_test(a_group_is_created_in_one_slice),
+		cmocka_unit_test(a_master_that_died_between_two_slices_creates_the_rest),
+		cmocka_unit_test(a_run_that_ends_between_two_slices_creates_nothing_more),
 		cmocka_unit_test(nodes_start_in_slices_one_a_tick),
 		cmocka_unit_test(a_master_that_died_between_two_slices_starts_the_rest),
 		cmocka_unit_test(a_run_that_ends_between_two_slices_starts_nobody_more),

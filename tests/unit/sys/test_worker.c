@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -92,6 +93,37 @@ static void every_job_of_many_ends_once(void **state)
 		assert_int_equal(v[i].value, 2 * i);
 	workers_free(w);
 	free(v);
+	loop_free(l);
+}
+
+static void post(void *arg, const struct deadline *d)
+{
+	(void)d;
+	sem_post(arg);
+}
+
+/* Rule: thousands of ends that come together do not stop the loop. */
+static void many_ends_are_told_in_several_rounds(void **state)
+{
+	struct loop *l = loop_new();
+	struct workers *w = workers_new(l, "test", 1);
+	int ended = 0;
+	struct task t = {.loop_thread = pthread_self(), .done = &ended};
+	sem_t all;
+
+	(void)state;
+	sem_init(&all, 0, 0);
+	for (int i = 0; i < 600; i++)
+		workers_submit(w, work, done, &t, -1);
+	workers_submit(w, post, NULL, &all, -1);
+	while (sem_wait(&all) < 0)
+		;
+	for (int i = 1; i <= 3; i++) {
+		loop_round(l, 1000);
+		assert_int_equal(ended, i < 3 ? 256 * i : 600);
+	}
+	workers_free(w);
+	sem_destroy(&all);
 	loop_free(l);
 }
 
@@ -304,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_runs_elsewhere_and_ends_on_the_loop),
 		cmocka_unit_test(every_job_of_many_ends_once),
+		cmocka_unit_test(many_ends_are_told_in_several_rounds),
 		cmocka_unit_test(one_thread_keeps_the_order),
 		cmocka_unit_test(free_finishes_what_is_queued_and_what_that_adds),
 		cmocka_unit_test(a_stop_drops_the_queue_and_ends_what_runs),
