@@ -36,14 +36,15 @@
 #include "sys/pools.h"
 #include "sys/worker.h"
 
-#define CALL_MS 60000 /* limit of one call, from when a worker begins it */
+#define CALL_MS 60000	 /* limit of one call, from when a worker begins it */
+#define TOLD_AT_ONCE 200 /* answers of one call */
 
 /* One call of a driver's function, about one or many resources. */
 struct driver_call {
 	struct live_run *lr;
 	const struct driver *driver;
 	enum effect_kind kind;
-	size_t n;
+	size_t n, told;	   /* told: to the core, of the n answers */
 	struct effect *fx; /* n effects; rows and tokens have n entries too */
 	struct driver_row *rows;
 	char (*tokens)[65];
@@ -230,19 +231,31 @@ static void tell_outcome(const struct driver_call *c, size_t i)
 	run_event(c->lr, &ev);
 }
 
+static void call_none(void *arg, const struct deadline *deadline)
+{
+	(void)arg;
+	(void)deadline;
+}
+
+/* Tells the next answers.  The rest follows in later turns of the loop. */
 static void call_done(void *arg, enum err_kind how)
 {
 	struct driver_call *c = arg;
+	struct live_run *lr = c->lr;
 
-	c->lr->busy--;
 	/* A call that was dropped because the master leaves is made by the next master. */
-	if (how == ERR_NONE)
-		for (size_t i = 0; i < c->n; i++) {
-			tell_sights(c, i);
-			tell_members(c, i);
-			tell_outcome(c, i);
-		}
-	live_run_done(c->lr);
+	for (size_t i = 0; how == ERR_NONE && i < TOLD_AT_ONCE && c->told < c->n; i++, c->told++) {
+		tell_sights(c, c->told);
+		tell_members(c, c->told);
+		tell_outcome(c, c->told);
+	}
+	if (how == ERR_NONE && c->told < c->n) {
+		/* A pool of its own: a slow call must not hold up what is known. */
+		workers_submit(pools_get(lr->m->pools, "answers", 1), call_none, call_done, c, -1);
+		return;
+	}
+	lr->busy--;
+	live_run_done(lr);
 	call_free(c);
 }
 

@@ -38,6 +38,7 @@
 
 #define CLOCK_OFF_MS (15 * 60 * 1000) /* a host whose clock differs by more is refused */
 #define ASK_MAX (16 * 1024)
+#define ASKS_AT_ONCE 256 /* ten thousand in one turn would hold up the loop */
 #define WARN_EVERY_MS 60000
 
 struct hosts {
@@ -106,7 +107,8 @@ static void on_wakeup(void *ctx, int fd, int events)
 
 	(void)events;
 	eventfd_read(fd, &n);
-	host_table_send(hs->table, send_ask);
+	if (host_table_send(hs->table, ASKS_AT_ONCE, send_ask))
+		wake(hs);
 	if (host_table_freed(hs->table))
 		tell_runs(hs->m);
 }

@@ -213,7 +213,7 @@ static int64_t stream_size(const struct live_run *lr, int rank, enum stream s)
 	const struct live_node *n = &lr->nodes[rank];
 	int64_t sum = 0;
 
-	for (int i = 1; i <= run_attempts(lr, rank); i++) {
+	for (int i = 1; i <= lr->core->nodes[rank].attempt; i++) {
 		char name[LOG_NAME_MAX];
 		uint64_t size = 0;
 
@@ -241,7 +241,7 @@ int64_t run_not_stored(const struct live_run *lr, int rank)
 {
 	int64_t sum = 0;
 
-	for (int a = 1; a <= run_attempts(lr, rank); a++)
+	for (int a = 1; a <= lr->core->nodes[rank].attempt; a++)
 		for (int p = 0; p < lr->nodes[rank].processes; p++)
 			sum += (int64_t)(stream_not_stored(lr, rank, a, stream_of(p, STREAM_OUT)) +
 					 stream_not_stored(lr, rank, a, stream_of(p, STREAM_ERR)));

@@ -344,9 +344,11 @@ bool host_table_left(struct host_table *t, const void *conn)
 	return h != NULL;
 }
 
-void host_table_send(struct host_table *t, void (*send)(void *conn, const struct host_ask *ask))
+bool host_table_send(struct host_table *t, int most,
+		     void (*send)(void *conn, const struct host_ask *ask))
 {
 	struct list *pos, *tmp;
+	bool more = false;
 
 	pthread_mutex_lock(&t->lock);
 	list_each_safe (pos, tmp, &t->waiting) {
@@ -354,12 +356,16 @@ void host_table_send(struct host_table *t, void (*send)(void *conn, const struct
 
 		if (!p->host->conn)
 			continue;
+		more = most-- <= 0;
+		if (more)
+			break;
 		p->state = ASK_SENT;
 		list_remove(&p->in_list);
 		list_append(&p->host->sent, &p->in_list);
 		send(p->host->conn, p->ask);
 	}
 	pthread_mutex_unlock(&t->lock);
+	return more;
 }
 
 bool host_table_freed(struct host_table *t)

@@ -88,8 +88,9 @@ void host_table_sweep(struct host_table *t);
 /* The connection is lost: questions sent on it end without an answer.  False: another connection has
  * replaced it already. */
 bool host_table_left(struct host_table *t, const void *conn);
-/* Call send() for each waiting question.  send() must not block, nor call the table. */
-void host_table_send(struct host_table *t, void (*send)(void *conn, const struct host_ask *ask));
+/* Call send() for the first `most` waiting questions.  send() must not block, nor call the table.  True: others wait. */
+bool host_table_send(struct host_table *t, int most,
+		     void (*send)(void *conn, const struct host_ask *ask));
 /* Has a host become free since the last call? */
 bool host_table_freed(struct host_table *t);
 void host_table_answer(struct host_table *t, const void *conn, int64_t no, enum outcome outcome,

@@ -50,6 +50,8 @@ struct reply {
 static struct reply replies[64];
 static size_t nreplies;
 static bool last_first; /* answers come in this order, and the id is the node's name */
+static int at_once = 64,
+	   sendings; /* questions that are sent at once, and how often that was done */
 static struct played_host *successor; /* joins after the next question was sent */
 
 /* The time of the table while a test has stopped it. */
@@ -84,7 +86,9 @@ static void wake(void *ctx)
 
 	err_set(&why, ERR_IO, "the disk is on fire");
 	nreplies = 0;
-	host_table_send(w->t, play);
+	sendings++;
+	bool more = host_table_send(w->t, at_once, play);
+
 	if (successor) {
 		struct played_host *h = successor;
 
@@ -98,6 +102,8 @@ static void wake(void *ctx)
 				  r->host->outcome == OUTCOME_DONE ? &none : &why,
 				  last_first ? r->node : "77");
 	}
+	if (more)
+		wake(ctx);
 }
 
 static bool is_active(void *ctx, const char *run)
@@ -317,6 +323,25 @@ static void slots_let_nodes_of_one_run_share_a_host(void **state)
 	assert_int_equal(ask_one(d->create_many, &other), OUTCOME_REFUSED);
 	assert_int_equal(ask_one(d->create_many, &two), OUTCOME_DONE);
 	assert_int_equal(ask_one(d->create_many, &three), OUTCOME_REFUSED);
+}
+
+/* Ten thousand at once would hold up the loop. */
+static void questions_go_out_some_at_a_time(void **state)
+{
+	struct played_host h = {.name = "a"};
+	const char *spec = "{\"slots\":3," FENCE "}";
+	struct driver_row rows[] = {ROW_SPEC(*state, "r", "n", spec),
+				    ROW_SPEC(*state, "r", "m", spec),
+				    ROW_SPEC(*state, "r", "l", spec)};
+
+	join(*state, &h);
+	at_once = 1;
+	sendings = 0;
+	d->create_many(rows, 3);
+	at_once = 64;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(rows[i].outcome, OUTCOME_DONE);
+	assert_int_equal(sendings, 3);
 }
 
 /* A host has 4 CPUs, 2 GPUs and 1000 bytes. */
@@ -969,6 +994,7 @@ int main(void)
 		TEST(one_host_is_not_given_twice),
 		TEST(a_host_that_has_not_said_what_it_has_is_not_taken),
 		TEST(slots_let_nodes_of_one_run_share_a_host),
+		TEST(questions_go_out_some_at_a_time),
 		TEST(nodes_share_a_host_only_while_it_has_what_they_take),
 		TEST(a_host_with_less_memory_than_before_takes_no_more),
 		TEST(nodes_of_different_sizes_fill_their_hosts),

@@ -52,6 +52,29 @@ static void all_of_a_kind_are_deleted_in_one_call(void **state)
 	assert_int_equal(r->exist.n, 0);
 }
 
+/* Ten thousand at once would hold up the loop. */
+static void many_answers_of_one_call_are_told_in_several_turns(void **state)
+{
+	struct rig *r = *state;
+	int gone = 0, most = 0;
+
+	r->many = true;
+	rig_submit(r, "{\"name\":\"t\",\"command\":[\"true\"],\"count\":450}");
+	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 450);
+	rig_run(r)->core->slice = 1000;
+	rig_cancel(r, false);
+	for (int64_t until = rig_deadline(); rig_run(r); rig_turn(r)) {
+		int now = rig_run(r)->core->res_count[RES_GONE];
+
+		most = now - gone > most ? now - gone : most;
+		gone = now;
+		assert_false(rig_late(until));
+	}
+	assert_int_equal(r->sizes.v[r->sizes.n - 1], 450);
+	assert_int_equal(most, 200);
+	assert_int_equal(r->exist.n, 0);
+}
+
 static void a_driver_that_takes_one_gets_one(void **state)
 {
 	struct rig *r = *state;
@@ -315,6 +338,7 @@ int main(void)
 		CASE(facts_of_a_client_are_taken_only_where_it_finds_them),
 		CASE(a_batch_is_created_in_one_call_and_answered_row_by_row),
 		CASE(all_of_a_kind_are_deleted_in_one_call),
+		CASE(many_answers_of_one_call_are_told_in_several_turns),
 		CASE(a_driver_that_takes_one_gets_one),
 		CASE(an_extension_goes_to_the_provider_and_to_the_machine),
 		CASE(a_driver_is_told_which_choice_is_asked_for),
