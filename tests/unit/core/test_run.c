@@ -161,7 +161,7 @@ static void nodes_start_in_slices_one_a_tick(void **state)
 
 	(void)state;
 	run_create_all(f);
-	f->r->slice = 12;
+	f->r->slice = 6;
 	for (int i = 0; i < 7; i++)
 		node_say(f, i, EV_NODE_HELLO);
 	for (int i = 0; i < 7; i++)
@@ -186,7 +186,7 @@ static void a_master_that_died_between_two_slices_starts_the_rest(void **state)
 
 	(void)state;
 	run_create_all(f);
-	f->r->slice = 12;
+	f->r->slice = 6;
 	for (int i = 0; i < 4; i++)
 		node_say(f, i, EV_NODE_HELLO);
 	for (int i = 0; i < 4; i++)
@@ -206,7 +206,7 @@ static void a_run_that_ends_between_two_slices_starts_nobody_more(void **state)
 
 	(void)state;
 	run_create_all(f);
-	f->r->slice = 8;
+	f->r->slice = 4;
 	for (int i = 0; i < 4; i++)
 		node_say(f, i, EV_NODE_HELLO);
 	for (int i = 0; i < 4; i++)
