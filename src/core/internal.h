@@ -44,8 +44,7 @@ void run_unheard(struct step *s, int rank, const char *console);
 void run_open_gates(struct step *s);
 /* The end of the slice that begins at `next`, of `n`; another tick follows if that is not all. */
 int slice_end(struct step *s, int next, int n);
-/* Each for the next resources or nodes: created, told to start, to stop, released (and the next resources
- * destroyed). */
+/* Each for the next resources or nodes: created, told to start, to stop, released and destroyed. */
 void run_create_slice(struct step *s);
 void run_start_slice(struct step *s);
 void run_stop_slice(struct step *s);
@@ -142,8 +141,7 @@ void res_release(struct step *s, int index);
 void res_renew(struct step *s, int index);
 /* True if the resource belongs to no node, or to one that is not asleep. */
 bool res_is_needed(const struct core_run *r, int index);
-/* True if the resource is to be created now: it does not exist, and everything that it needs is
- * live. */
+/* True if the resource is to be created now: it does not exist, and all that it needs is live. */
 bool res_wanted(const struct core_run *r, int index);
 bool res_may_exist(enum res_state state);
 void res_tick(struct step *s, int index);
