@@ -115,9 +115,6 @@ struct agent {
 	struct tail tail;
 };
 
-#define AGENT_TASK_TRIES                                                                           \
-	3 /* processes that prepare, or collect, in the place of one that was killed */
-
 /* agent.c */
 void agent_wake(struct agent *a);
 void agent_leave(struct agent *a, enum leave how);
