@@ -143,13 +143,17 @@ static void describe(struct core_run *r)
 	else if (st->node < 0)
 		snprintf(st->text, sizeof(st->text),
 			 "no output for %s (stall); all nodes stand alike: see stall/", span);
-	else
+	else if (r->nodes[st->node].inspect[0])
 		snprintf(st->text, sizeof(st->text),
 			 "no output for %s (stall); %.60s differs: %s; see stall/%.60s.txt", span,
-			 r->plan->crew.members[st->node].name,
-			 r->nodes[st->node].inspect[0] ? r->nodes[st->node].inspect
-						       : "it does not answer",
+			 r->plan->crew.members[st->node].name, r->nodes[st->node].inspect,
 			 r->plan->crew.members[st->node].name);
+	else
+		snprintf(
+			st->text, sizeof(st->text),
+			"no output for %s (stall); %.60s differs: it does not answer; see stall/ for the "
+			"others",
+			span, r->plan->crew.members[st->node].name);
 }
 
 static void judge(struct step *s)

@@ -95,7 +95,9 @@ static void a_node_that_does_not_answer_differs(void **state)
 	assert_int_equal(effects_count(f, FX_STALLED), 0);
 	pass(f, 1);
 	assert_true(effects_have(f, FX_STALLED, 1));
-	assert_non_null(strstr(f->r->stall.text, "worker-1 differs: it does not answer"));
+	/* It has sent no file that could be named. */
+	assert_string_equal(f->r->stall.text, "no output for 1 min (stall); worker-1 differs: it "
+					      "does not answer; see stall/ for the others");
 	run_close(f);
 }
 
