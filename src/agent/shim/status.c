@@ -297,6 +297,8 @@ static void read_process(const struct doc *d, struct status *st)
 	st->exit.processes[local] = (struct process_end){code, sig};
 	if (code != 0 && st->failed < 0)
 		st->failed = (int)local;
+	if (code == 0 && st->failed < 0 && st->early < 0)
+		st->early = (int)local;
 }
 
 static void read_ended(const struct doc *d, struct status *st)
@@ -368,7 +370,7 @@ static void read_line(struct str line, struct status *st)
 void status_parse(struct str text, struct status *ret)
 {
 	*ret = (struct status){0};
-	ret->exit.code = ret->failed = -1;
+	ret->exit.code = ret->failed = ret->early = -1;
 	ret->processes = 1;
 	while (text.p) {
 		struct str line = str_cut(&text, '\n');

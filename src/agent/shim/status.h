@@ -36,6 +36,7 @@ struct status {
 	int64_t grace_ms, deadline_ms; /* deadline: boot time; 0 = none */
 	int processes;		       /* of the node; 1 if it is not recorded */
 	int failed;		       /* the first process that failed; -1: none of several has */
+	int early;		       /* the first that had ended well before; -1: none */
 	bool ended;		       /* the exit status of the job's main process is known */
 	int code, signal;	       /* if ended */
 	bool cut;		       /* bytes in a pipe may be lost */

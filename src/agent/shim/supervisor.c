@@ -311,6 +311,9 @@ static void add_processes(struct supervisor *sv)
 	if (st.failed < 0 || sv->stop != STOP_NONE)
 		return;
 	snprintf(text, sizeof(text), "process %d of %d failed first", st.failed, sv->processes);
+	if (st.early >= 0)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 ", process %d had ended with exit code 0 before", st.early);
 	exit_add_reason(e, text);
 }
 

@@ -75,6 +75,25 @@ static void one_that_ends_well_leaves_the_others_alone(void **state)
 	assert_string_equal(text(f, 2, STREAM_OUT), "late\n");
 }
 
+/* Whoever waits for one that has left its group fails for it. */
+static void one_that_had_ended_well_before_the_failure_is_named(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	start(f, "[ $L = 2 ] && { echo early; exit 0; }; [ $L = 1 ] && { " GO "exit 7; }; "
+		 "[ $L = 0 ] && trap 'exit 0' TERM; echo here; while :; do sleep 0.01; done");
+	fake_wait_bytes(f, STREAM_OUT, strlen("here\n"));
+	fake_wait_bytes(f, stream_of(2, STREAM_OUT), strlen("early\n"));
+	go(f);
+	const struct doc *e = fake_end(f);
+
+	assert_int_equal(fake_int(e, "code"), 7);
+	assert_string_equal(
+		fake_str(e, "reason"),
+		"process 1 of 3 failed first, process 2 had ended with exit code 0 before");
+}
+
 static void the_first_failure_ends_the_others_and_is_the_nodes(void **state)
 {
 	struct fake *f = *state;
@@ -263,6 +282,7 @@ int main(int argc, char **argv)
 		WITH_FAKE(each_process_has_its_rank_and_its_streams),
 		WITH_FAKE(one_that_ends_well_leaves_the_others_alone),
 		WITH_FAKE(the_first_failure_ends_the_others_and_is_the_nodes),
+		WITH_FAKE(one_that_had_ended_well_before_the_failure_is_named),
 		WITH_FAKE(a_killed_process_ends_the_node_with_its_signal),
 		WITH_FAKE(a_signal_with_a_core_is_reported_as_it_is),
 		WITH_FAKE(a_stop_reaches_every_process_once),

@@ -259,6 +259,23 @@ static void the_first_exit_is_the_exit(void **state)
 	assert_int_equal(st.exit.code, 1);
 }
 
+#define STARTED "{\"rec\":\"started\",\"attempt\":1,\"processes\":3}\n"
+#define PROCESS(local, code)                                                                       \
+	"{\"rec\":\"process\",\"local\":" #local ",\"code\":" #code ",\"signal\":0}\n"
+
+static void only_who_ended_well_before_the_failure_ended_early(void **state)
+{
+	struct status st;
+
+	(void)state;
+	status_parse(STR(STARTED PROCESS(2, 0) PROCESS(1, 7) PROCESS(0, 0)), &st);
+	assert_int_equal(st.failed, 1);
+	assert_int_equal(st.early, 2);
+	status_parse(STR(STARTED PROCESS(1, 7) PROCESS(0, 0) PROCESS(2, 0)), &st);
+	assert_int_equal(st.failed, 1);
+	assert_int_equal(st.early, -1);
+}
+
 static void a_status_that_cannot_be_read_is_an_error(void **state)
 {
 	struct err err = {0};
@@ -285,6 +302,7 @@ int main(void)
 		CASE(the_next_writer_closes_a_torn_line_before_its_own),
 		CASE(strange_records_change_nothing),
 		CASE(the_first_exit_is_the_exit),
+		CASE(only_who_ended_well_before_the_failure_ended_early),
 		CASE(a_status_that_cannot_be_read_is_an_error),
 	};
 
