@@ -39,6 +39,7 @@ extern char **environ;
 #define IN_EXEC_MS 100	   /* how long an exec of the job's process may take */
 #define CONTAINER_MS 60000 /* how long a container may take to start */
 #define CODE_NOT_RUN 126
+#define CODE_NOT_FOUND 127
 
 static int no_job(struct err *err)
 {
@@ -150,6 +151,12 @@ static void wait_for_container(const struct exec_start *s)
 	_exit(CODE_NOT_RUN);
 }
 
+static void __attribute__((noreturn)) not_run(const char *what, int code)
+{
+	dprintf(STDERR_FILENO, "regatta: %s: %s\n", what, strerror(errno));
+	_exit(code);
+}
+
 static void __attribute__((noreturn)) child_main(const struct agent *a, const struct exec_start *s)
 {
 	const struct isolation net = {a->cfg.netns, a->cfg.hosts, a->cfg.node};
@@ -157,14 +164,18 @@ static void __attribute__((noreturn)) child_main(const struct agent *a, const st
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setsid();
-	if ((!s->inside && cgroup_enter_unified(&a->at.cg) < 0) ||
-	    cgroup_enter_memory(&a->at.cg) < 0 || isolation_enter(&net) < 0 || chdir(s->cwd) < 0)
-		_exit(CODE_NOT_RUN);
-	if (s->child[EXEC_OUT] < 0 && ioctl(s->child[EXEC_IN], TIOCSCTTY, 0) < 0)
-		_exit(CODE_NOT_RUN);
 	for (int i = 0; i < EXEC_PIPES; i++)
 		if (dup2(s->child[i] >= 0 ? s->child[i] : s->child[EXEC_IN], i) < 0)
 			_exit(CODE_NOT_RUN);
+	if ((!s->inside && cgroup_enter_unified(&a->at.cg) < 0) ||
+	    cgroup_enter_memory(&a->at.cg) < 0)
+		not_run("enter the cgroup of the job", CODE_NOT_RUN);
+	if (isolation_enter(&net) < 0)
+		not_run("enter the network of the job", CODE_NOT_RUN);
+	if (chdir(s->cwd) < 0)
+		not_run(s->cwd, CODE_NOT_RUN);
+	if (s->child[EXEC_OUT] < 0 && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+		not_run("take the terminal", CODE_NOT_RUN);
 	child_reset_handlers();
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
@@ -175,7 +186,7 @@ static void __attribute__((noreturn)) child_main(const struct agent *a, const st
 	if (s->tool)
 		wait_for_container(s);
 	execve(s->file, (char *const *)s->argv, (char *const *)s->env);
-	_exit(errno == ENOENT ? 127 : CODE_NOT_RUN);
+	not_run(s->argv[0], errno == ENOENT ? CODE_NOT_FOUND : CODE_NOT_RUN);
 }
 
 static pid_t fork_child(const struct agent *a, struct exec_start *s)

@@ -65,6 +65,18 @@ static void a_job_without_an_environment_takes_commands(void **state)
 	fake_release(f);
 }
 
+static void a_command_that_cannot_be_run_says_why(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f, "echo '#!/no/such/interpreter' > f; chmod +x f; echo here; exec sleep 600");
+	fake_wait_bytes(f, STREAM_OUT, strlen("here\n"));
+	fake_send_on(f, FRAME_EXEC, CHANNEL, "{\"argv\":[\"./f\"]}");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 127);
+	assert_string_equal(f->exec_err.p, "regatta: ./f: No such file or directory\n");
+}
+
 static void a_signal_reaches_the_command(void **state)
 {
 	struct fake *f = *state;
@@ -74,6 +86,69 @@ static void a_signal_reaches_the_command(void **state)
 	fake_wait_exec(f, strlen("on\n"));
 	fake_send_on(f, FRAME_EXEC_CONTROL, CHANNEL, "{\"signal\":2}");
 	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "signal"), SIGINT);
+}
+
+static void a_signal_reaches_what_the_command_started(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f,
+	    "(trap 'echo got; exit' TERM; echo on; while :; do sleep 0.01; done) & "
+	    "trap : TERM; wait; wait; exit 4",
+	    "");
+	fake_wait_exec(f, strlen("on\n"));
+	fake_send_on(f, FRAME_EXEC_CONTROL, CHANNEL, "{\"signal\":15}");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 4);
+	assert_string_equal(f->exec_out.p, "on\ngot\n");
+}
+
+static void no_signal_is_ignored_or_held_back_in_a_command(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -d '\\t0'", "");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_string_equal(f->exec_out.p, "SigBlk:\nSigIgn:\n");
+}
+
+/* What it has left in the background may hold its output for as long as the job runs. */
+static void a_command_ends_although_its_output_stays_open(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "sleep 600 & echo done", "");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_string_equal(f->exec_out.p, "done\n");
+}
+
+static void the_end_of_the_input_reaches_a_terminal(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "stty -echo; echo on; cat; exit 7", ",\"term\":\"vt100\"");
+	fake_wait_exec(f, strlen("on\r\n"));
+	give(f, "text\n");
+	give(f, "");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 7);
+	assert_string_equal(f->exec_out.p, "on\r\ntext\r\n");
+}
+
+static void a_terminal_has_its_own_name_for_it(void **state)
+{
+	struct fake *f = *state;
+
+	f->env = ",\"TERM\":\"dumb\"";
+	fake_ready(f);
+	fake_start(f, JOB);
+	fake_wait_bytes(f, STREAM_OUT, strlen("here\n"));
+	fake_send_on(f, FRAME_EXEC, CHANNEL, "{\"argv\":[\"/usr/bin/env\"],\"term\":\"vt100\"}");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_non_null(strstr(f->exec_out.p, "TERM=vt100\r\n"));
+	assert_null(strstr(f->exec_out.p, "TERM=dumb"));
 }
 
 static void a_terminal_has_the_size_it_is_given(void **state)
@@ -98,8 +173,10 @@ static void a_command_waits_for_a_reader_of_its_output(void **state)
 	f->hold_exec = true;
 	run(f, "head -c 1000000 /dev/zero", "");
 	fake_wait_exec(f, MESSAGE_EXEC_WINDOW);
-	fake_send_on(f, FRAME_PING, 0, "{}");
-	fake_wait(f, FRAME_PONG);
+	for (int i = 0; i < 200; i++) { /* time for more to come, on a busy machine too */
+		fake_send_on(f, FRAME_PING, 0, "{}");
+		fake_wait(f, FRAME_PONG);
+	}
 	assert_true(f->exec_out.n < MESSAGE_EXEC_WINDOW + MESSAGE_EXEC_PIECE);
 	assert_null(f->last[FRAME_EXEC_CLOSE]);
 	f->hold_exec = false;
@@ -208,7 +285,13 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		WITH_FAKE(a_command_has_the_jobs_environment_and_its_own_streams),
 		WITH_FAKE(a_job_without_an_environment_takes_commands),
+		WITH_FAKE(a_command_that_cannot_be_run_says_why),
 		WITH_FAKE(a_signal_reaches_the_command),
+		WITH_FAKE(a_signal_reaches_what_the_command_started),
+		WITH_FAKE(no_signal_is_ignored_or_held_back_in_a_command),
+		WITH_FAKE(a_command_ends_although_its_output_stays_open),
+		WITH_FAKE(the_end_of_the_input_reaches_a_terminal),
+		WITH_FAKE(a_terminal_has_its_own_name_for_it),
 		WITH_FAKE(a_terminal_has_the_size_it_is_given),
 		WITH_FAKE(a_command_waits_for_a_reader_of_its_output),
 		WITH_FAKE(a_command_ends_with_the_job),
