@@ -78,7 +78,8 @@ struct agent {
 	bool ready_wanted, ready_known;
 	struct buf ready;
 	struct forked_task *prepare;
-	int prepare_killed; /* its processes that somebody has killed: another one is started */
+	/* Processes of either task that somebody has killed: another one is started. */
+	int prepare_killed, collect_killed;
 	struct port_claims ports;
 	struct preflight *preflight; /* from READY to START, if INPUTS asks for it */
 	struct gpu_claims gpus;
@@ -101,16 +102,13 @@ struct agent {
 	struct relay relay;
 	struct scan scan;
 	struct loop_timer *scan_timer, *sample_timer;
-	bool scan_waits, sampling;
+	bool scan_waits, sampling, has_host;
 	struct host host;
-	bool has_host;
 	char *address;
 	int port;
 	struct probe *probe;
-	bool serving;
+	bool serving, collected_known;
 	struct forked_task *collect;
-	int collect_killed; /* as prepare_killed */
-	bool collected_known;
 	struct buf collected;
 	struct tail tail;
 };
