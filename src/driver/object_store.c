@@ -73,6 +73,11 @@ int object_credentials(const char *url, const struct doc *options, struct arena 
 	return scheme ? scheme->credentials(options, a, ret, err) : unknown(url, err);
 }
 
+int object_store_check(struct object_store *st, const struct deadline *d, struct err *err)
+{
+	return st->scheme->check(st->s, d, err);
+}
+
 int object_put_file(struct object_store *st, const char *name, int fd, uint64_t size,
 		    const struct object_options *o, const struct deadline *d, struct err *err)
 {

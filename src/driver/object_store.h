@@ -70,6 +70,9 @@ static inline void object_store_freep(struct object_store **st)
 int object_credentials(const char *url, const struct doc *options, struct arena *a,
 		       struct doc **ret, struct err *err);
 
+/* Is the store there, and may we look at it?  Its owner is looked at too if object_access.own was set. */
+int object_store_check(struct object_store *st, const struct deadline *d, struct err *err);
+
 /* `size` bytes of fd from 0 on, of any size.  A large file that was sent in part by an earlier try is not
  * sent again from its beginning.  o may be NULL. */
 int object_put_file(struct object_store *st, const char *name, int fd, uint64_t size,
@@ -111,6 +114,7 @@ struct object_scheme {
 	void (*close)(void *s);
 	int (*credentials)(const struct doc *options, struct arena *a, struct doc **ret,
 			   struct err *err);
+	int (*check)(void *s, const struct deadline *d, struct err *err);
 	int (*put_file)(void *s, const char *name, int fd, uint64_t size,
 			const struct object_options *o, const struct deadline *d, struct err *err);
 	int (*put_text)(void *s, const char *name, struct str text, const struct object_options *o,

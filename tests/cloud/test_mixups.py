@@ -40,14 +40,11 @@ def test_a_bucket_that_a_run_cannot_use_ends_it_with_one_line(cloud, user, bucke
     ("far-away", ("the bucket 'far-away' is in eu-west-1, not in us-east-1",)),
     ("of-somebody-else", ("bucket 'of-somebody-else' of account 123456789012", "AccessDenied")),
 ])
-def test_a_bucket_that_results_cannot_use_is_told_in_the_events(user, buckets, bucket, parts):  # noqa: F811
-    run = user.submit(LOCAL, f'output.s3 = "s3://{bucket}/x/"\n')
-    assert user.ends(run)["verdict"] == "succeeded"
-
-    def said():
-        events = map(json.loads, user("events", "--output", "json", run).stdout.splitlines())
-        return [e["text"] for e in events if e["kind"] == "results"]
-    assert one_line(wait_for(said, what="the event")[0], "not copied", *parts)
+def test_a_bucket_that_results_cannot_use_is_told_before_anything_starts(user, buckets, bucket, parts):  # noqa: F811
+    (user.directory / "job.toml").write_text(LOCAL + f'output.s3 = "s3://{bucket}/x/"\n')
+    said = user("run", "-d", "job.toml", code=None)
+    assert said.returncode == (2 if bucket == "far-away" else 4)
+    assert one_line(said.stderr.strip().removeprefix("regatta: "), "output.s3: ", *parts)
 
 
 @pytest.fixture

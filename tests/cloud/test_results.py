@@ -81,8 +81,17 @@ def test_a_large_output_goes_up_in_parts_and_on_after_a_restart(cloud, user, s3,
     assert len(cloud.named("CreateMultipartUpload")) == 1
 
 
-def test_a_bucket_that_does_not_exist_is_told_in_the_events(cloud, user):
-    run = user.submit(JOB, 'output.s3 = "s3://nobody-has-this/"\n')
+def test_a_bucket_that_does_not_exist_is_told_before_anything_starts(cloud, user):
+    (user.directory / "job.toml").write_text(JOB + 'output.s3 = "s3://nobody-has-this/"\n')
+    said = user("run", "-d", "job.toml", code=3)
+    assert len(said.stderr.strip().splitlines()) == 1
+    assert "output.s3: bucket 'nobody-has-this' of account 123456789012: NotFound" in said.stderr
+    assert user("ps", "--output", "json").stdout.count('"id"') == 0
+
+
+def test_a_bucket_that_is_deleted_meanwhile_is_told_in_the_events(cloud, user, s3, bucket):
+    run = user.submit(JOB.replace("echo hello", "sleep 2; echo hello"), f'output.s3 = "s3://{bucket}/"\n')
+    s3.delete_bucket(Bucket=bucket)
     assert user.ends(run)["verdict"] == "succeeded"
     said = wait_for(lambda: said_of_results(user, run), what="the event")
     assert "NoSuchBucket" in said[0] and "request id" in said[0]

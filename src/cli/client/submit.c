@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hex.h"
@@ -32,6 +33,7 @@
 #include "spec/variable.h"
 
 #define SUBMIT_MS 30000
+#define RESULTS_MS 20000 /* for a look at their bucket */
 #define MAX_BODY (4u << 20)
 
 extern char **environ;
@@ -175,6 +177,24 @@ static const char *stored_input(const struct job_input *in)
 	return NULL;
 }
 
+/* A bucket that is missing, somebody else's or in another region will not get the results later either.  One that
+ * cannot be reached from here may be reached by the master. */
+static int check_results(const struct job_input *in, const struct doc *credentials, struct err *err)
+{
+	CLEANUP(object_store_freep) struct object_store *st = NULL;
+	const struct deadline d = deadline_in(RESULTS_MS, NULL);
+	const struct object_access who = {.credentials = doc_json_text(in->a, credentials),
+					  .own = true};
+
+	if (object_store_open(in->job->output.s3, &who, &d, &st, err) == 0 &&
+	    object_store_check(st, &d, err) == 0)
+		return 0;
+	if (err->kind != ERR_UNAVAILABLE && err->kind != ERR_TIMEOUT)
+		return err_wrap(err, "output.s3");
+	cli_say("warning: output.s3 could not be looked at: %s", err->msg);
+	return 0;
+}
+
 /* For the master that copies the results, signs URLs of inputs, and asks for a login of a registry.  *ret stays as it
  * is if the job has nothing of that. */
 static int store_credentials(const struct job_input *in, struct doc **ret, struct err *err)
@@ -188,7 +208,7 @@ static int store_credentials(const struct job_input *in, struct doc **ret, struc
 		return err_wrap(err, "registry \"%s\"", login);
 	if (url && object_credentials(url, NULL, in->a, ret, err) < 0)
 		return err_wrap(err, "%.80s", results ? "output.s3" : url);
-	return 0;
+	return results ? check_results(in, *ret, err) : 0;
 }
 
 /* Adds to an error of a provider that nothing exists, and, unless it says by itself what to change in the

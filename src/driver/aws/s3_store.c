@@ -65,6 +65,17 @@ static int store_credentials(const struct doc *options, struct arena *a, struct 
 					    err);
 }
 
+static int check(void *p, const struct deadline *d, struct err *err)
+{
+	const struct s3_store *st = p;
+	const struct s3_place at = {
+		.bucket = st->bucket,
+		.owner = st->owner[0] ? st->owner : NULL,
+	};
+
+	return s3_bucket_check(st->s, &at, d, err);
+}
+
 /* The key is the caller's to free. */
 static struct s3_place place_of(const struct s3_store *st, const char *name, char **ret_key)
 {
@@ -251,6 +262,7 @@ const struct object_scheme s3_objects = {
 	.open = store_open,
 	.close = store_close,
 	.credentials = store_credentials,
+	.check = check,
 	.put_file = put_file,
 	.put_text = put_text,
 	.get_file = get_file,

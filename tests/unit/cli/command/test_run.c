@@ -99,6 +99,23 @@ static void an_engine_with_other_credentials_gets_those_of_the_store_beside_them
 	ran_release(&r);
 }
 
+static void the_bucket_for_results_is_looked_at_before_the_job_is_sent(void **state)
+{
+	put_good_run(state);
+	struct ran r = DRIVE(state, "run", "--set", "output.s3=s3://mine/gone/", "--", "true");
+
+	assert_int_equal(r.code, 3);
+	assert_has(&r.err, "output.s3: there is no such bucket");
+	ran_release(&r);
+	CLEANUP(freep) char *log = home_get(state, "requests.log");
+	assert_null(strstr(log, "POST /api/v1/runs"));
+	/* The master may reach it. */
+	r = DRIVE(state, "run", "--set", "output.s3=s3://mine/far/", "--", "true");
+	assert_int_equal(r.code, 0);
+	assert_has(&r.err, "warning: output.s3 could not be looked at: nobody answers");
+	ran_release(&r);
+}
+
 static void the_objects_of_an_input_are_listed_before_the_job_is_sent(void **state)
 {
 	put_good_run(state);
@@ -628,6 +645,7 @@ int main(int argc, char **argv)
 		T(a_run_ends_with_a_summary_and_its_exit_code),
 		T(facts_and_credentials_go_with_the_job_where_the_client_finds_them),
 		T(an_engine_with_other_credentials_gets_those_of_the_store_beside_them),
+		T(the_bucket_for_results_is_looked_at_before_the_job_is_sent),
 		T(the_objects_of_an_input_are_listed_before_the_job_is_sent),
 		T(what_is_not_one_object_is_not_unpacked_nor_sharded),
 		T(a_run_is_its_last_object_and_what_changed_since),

@@ -234,6 +234,25 @@ static void a_refusal_is_told_with_the_bucket_and_the_code(void **state)
 		       "AccessDenied: not authorized to perform s3:PutObject (request id R0)"));
 }
 
+static void the_store_itself_is_looked_at_as_its_owner(void **state)
+{
+	struct rig *r = *state;
+
+	open_store(r, "s3://b-1/results/", true);
+	r->s3.refuse = "HEAD /b-1";
+	r->s3.refuse_status = 200;
+	r->s3.refuse_body = "";
+	r->s3.refusals = 1;
+	assert_int_equal(object_store_check(r->st, &r->d, &r->err), 0);
+	const struct fake_asked *q = &r->s3.http.asked[r->s3.http.n - 1];
+
+	assert_true(fake_is(q, "HEAD /b-1 ") || fake_is(q, "HEAD /b-1/ "));
+	assert_string_equal(fake_header(q, "x-amz-expected-bucket-owner"), FAKE_S3_ACCOUNT);
+	assert_int_equal(object_store_check(r->st, &r->d, &r->err), -1);
+	assert_int_equal(r->err.kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(r->err.msg, "bucket 'b-1' of account " FAKE_S3_ACCOUNT));
+}
+
 #define store_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -249,6 +268,7 @@ int main(void)
 		store_test(a_signed_url_names_method_time_and_object),
 		store_test(only_urls_of_a_store_are_opened),
 		store_test(a_refusal_is_told_with_the_bucket_and_the_code),
+		store_test(the_store_itself_is_looked_at_as_its_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
