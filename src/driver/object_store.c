@@ -73,6 +73,12 @@ int object_credentials(const char *url, const struct doc *options, struct arena 
 	return scheme ? scheme->credentials(options, a, ret, err) : unknown(url, err);
 }
 
+void object_credentials_carry(struct doc *credentials, struct arena *a)
+{
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		schemes[i]->carry(credentials, a);
+}
+
 int object_store_check(struct object_store *st, const struct deadline *d, struct err *err)
 {
 	return st->scheme->check(st->s, d, err);

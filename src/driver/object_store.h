@@ -70,6 +70,10 @@ static inline void object_store_freep(struct object_store **st)
 int object_credentials(const char *url, const struct doc *options, struct arena *a,
 		       struct doc **ret, struct err *err);
 
+/* For a master on another machine: adds to such credentials the certificates of CAs that this machine trusts.  A path
+ * means nothing there, and an image of a container may have none. */
+void object_credentials_carry(struct doc *credentials, struct arena *a);
+
 /* Is the store there, and may we look at it?  Its owner is looked at too if object_access.own was set. */
 int object_store_check(struct object_store *st, const struct deadline *d, struct err *err);
 
@@ -114,6 +118,7 @@ struct object_scheme {
 	void (*close)(void *s);
 	int (*credentials)(const struct doc *options, struct arena *a, struct doc **ret,
 			   struct err *err);
+	void (*carry)(struct doc *credentials, struct arena *a);
 	int (*check)(void *s, const struct deadline *d, struct err *err);
 	int (*put_file)(void *s, const char *name, int fd, uint64_t size,
 			const struct object_options *o, const struct deadline *d, struct err *err);

@@ -130,10 +130,13 @@ static struct doc *facts_there(const struct live_run *lr, struct arena *a)
 static struct doc *credentials_there(const struct live_run *lr, struct arena *a)
 {
 	const struct doc *stores = run_store_credentials(lr);
-	struct doc *given = stores ? doc_new(a, DOC_TABLE) : NULL;
 
-	if (stores)
-		doc_set(a, given, STR(OBJECT_CREDENTIALS), doc_copy(a, stores));
+	if (!stores)
+		return NULL;
+	struct doc *given = doc_new(a, DOC_TABLE), *copy = doc_copy(a, stores);
+
+	object_credentials_carry(copy, a);
+	doc_set(a, given, STR(OBJECT_CREDENTIALS), copy);
 	return given;
 }
 

@@ -55,21 +55,24 @@ static void bio_freep(BIO **b)
 	BIO_free(*b);
 }
 
-/* The file of CA certificates; NULL if they are in ca_pem. */
-static const char *bundle_file(const struct tls_trust *trust)
+static const char *own_bundle(void)
 {
 	const char *named = getenv("SSL_CERT_FILE");
 
-	if (trust->mode != TLS_CA || trust->ca_pem.n > 0)
-		return NULL;
-	if (trust->ca_file)
-		return trust->ca_file;
 	if (named && *named)
 		return named;
 	for (size_t i = 0; i < sizeof(system_bundles) / sizeof(system_bundles[0]); i++)
 		if (file_exists(system_bundles[i]))
 			return system_bundles[i];
 	return system_bundles[0]; /* named in the error */
+}
+
+/* The file of CA certificates; NULL if they are in ca_pem. */
+static const char *bundle_file(const struct tls_trust *trust)
+{
+	if (trust->mode != TLS_CA || trust->ca_pem.n > 0)
+		return NULL;
+	return trust->ca_file ? trust->ca_file : own_bundle();
 }
 
 static BIO *bio_of(struct str pem)
@@ -108,18 +111,24 @@ static int add_cas(SSL_CTX *ctx, struct str pem, struct err *err)
 	return 0;
 }
 
+int tls_bundle_read(const char *ca_file, struct buf *out, struct err *err)
+{
+	if (file_read(ca_file ? ca_file : own_bundle(), out, err) == 0)
+		return 0;
+	err_wrap(err, "certificates of CAs (set SSL_CERT_FILE)");
+	/* Not ERR_NOT_FOUND, which callers take for an absent resource. */
+	if (err)
+		err->kind = ERR_INVALID;
+	return -1;
+}
+
 static int add_ca_file(SSL_CTX *ctx, const char *path, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 
 	buf_init(&text, MAX_BUNDLE);
-	if (file_read(path, &text, err) < 0) {
-		err_wrap(err, "certificates of CAs (set SSL_CERT_FILE)");
-		/* Not ERR_NOT_FOUND, which callers take for an absent resource. */
-		if (err)
-			err->kind = ERR_INVALID;
+	if (tls_bundle_read(path, &text, err) < 0)
 		return -1;
-	}
 	if (add_cas(ctx, buf_str(&text), err) < 0)
 		return err_wrap(err, "'%s'", path);
 	return 0;

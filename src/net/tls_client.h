@@ -8,6 +8,7 @@
  */
 #include "base/str.h"
 
+struct buf;
 struct deadline;
 struct err;
 struct transport;
@@ -35,6 +36,8 @@ struct tls_trust {
 	struct str cert_pem, key_pem;
 };
 
+/* Appends the certificates (PEM) of the file; NULL: of SSL_CERT_FILE or the system's bundle. */
+int tls_bundle_read(const char *ca_file, struct buf *out, struct err *err);
 /* ERR_INVALID if the settings cannot be used.  Connecting checks them too; this reports it earlier. */
 int tls_trust_check(const struct tls_trust *trust, struct err *err);
 /* Takes over fd (also on error) and does the handshake; host is a name or numeric address.  ERR_DENIED:

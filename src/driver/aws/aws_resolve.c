@@ -158,13 +158,15 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 	return 0;
 }
 
-static struct doc *variables(struct arena *a)
+static struct doc *variables(const struct aws *s, struct arena *a)
 {
 	struct doc *env = doc_new(a, DOC_TABLE);
 
 	for (const char *const *name = aws_session_variables; *name; name++)
 		if (getenv(*name) && *getenv(*name))
 			doc_set(a, env, str_from(*name), doc_new_str(a, str_from(getenv(*name))));
+	if (aws_ca_file(s))
+		doc_set(a, env, STR("AWS_CA_BUNDLE"), doc_new_str(a, str_from(aws_ca_file(s))));
 	return env;
 }
 
@@ -187,7 +189,7 @@ static int credentials(const struct resolve_input *in, struct arena *a, struct d
 	doc_set(a, all, STR("region"), doc_new_str(a, str_from(aws_region(s))));
 	if (url)
 		doc_set(a, all, STR("endpoint_url"), doc_copy(a, url));
-	doc_set(a, all, STR("env"), variables(a));
+	doc_set(a, all, STR("env"), variables(s, a));
 	*ret = all;
 	return 0;
 }

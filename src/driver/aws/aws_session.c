@@ -37,8 +37,6 @@ const char *const aws_session_variables[] = {
 	"AWS_ENDPOINT_URL_AUTO_SCALING",
 	"AWS_ENDPOINT_URL_SERVICE_QUOTAS",
 	"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
-	"AWS_CA_BUNDLE",
-	"SSL_CERT_FILE",
 	"http_proxy",
 	"HTTP_PROXY",
 	"https_proxy",
@@ -94,6 +92,7 @@ static int session_open(const char *region, const char *credentials, const struc
 		c.secret_key = doc_str(given, "secret_key", STR("")).p;
 		c.session_token = doc_str(given, "session_token", (struct str){0}).p;
 		c.endpoint_url = doc_str(given, "endpoint_url", (struct str){0}).p;
+		c.ca_pem = doc_str(given, AWS_CA_PEM, (struct str){0});
 		c.env = (struct env_lookup){get_given, k};
 	}
 	if (aws_open(&c, d, &k->s, err) < 0)

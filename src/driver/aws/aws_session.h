@@ -52,6 +52,8 @@ struct aws *aws_session_of(struct aws_session *k);
 int aws_session_account(struct aws_session *k, const struct deadline *d, char *ret,
 			struct err *err);
 
+/* In credentials: certificates of CAs (PEM) that came with them, in place of a file of this machine. */
+#define AWS_CA_PEM "ca_pem"
 /* The variables that a master needs to reach the same services as the caller; ends with NULL. */
 extern const char *const aws_session_variables[];
 /* Closes all sessions that are not in use; for tests. */

@@ -13,6 +13,10 @@
 #include "driver/aws/aws_session.h"
 #include "driver/aws/s3_kind.h"
 #include "driver/object_store.h"
+#include "fmt/doc.h"
+#include "net/tls_client.h"
+
+#define CARRIED_MAX ((size_t)512 * 1024) /* of certificates; those that everybody has are 220 KB */
 
 _Static_assert(OBJECT_VERSION >= AWS_VERSION, "a version of S3 fits");
 
@@ -74,6 +78,17 @@ static int check(void *p, const struct deadline *d, struct err *err)
 	};
 
 	return s3_bucket_check(st->s, &at, d, err);
+}
+
+static void carry(struct doc *credentials, struct arena *a)
+{
+	const struct doc *env = doc_table(credentials, "env");
+	const char *named = doc_str(env, "AWS_CA_BUNDLE", (struct str){0}).p;
+	CLEANUP(buf_release) struct buf pem = {0};
+
+	buf_init(&pem, CARRIED_MAX);
+	if (tls_bundle_read(named, &pem, NULL) == 0 && !pem.overflow)
+		doc_set(a, credentials, STR(AWS_CA_PEM), doc_new_str(a, buf_str(&pem)));
 }
 
 /* The key is the caller's to free. */
@@ -262,6 +277,7 @@ const struct object_scheme s3_objects = {
 	.open = store_open,
 	.close = store_close,
 	.credentials = store_credentials,
+	.carry = carry,
 	.check = check,
 	.put_file = put_file,
 	.put_text = put_text,

@@ -293,13 +293,18 @@ static void credentials_for_stores_go_along(void **state)
 	char *both =
 		xasprintf("{\"access_key\":\"of-the-provider\",\"store\":%s}", h->s3.credentials);
 	CLEANUP(freep)
-	char *sent = xasprintf("\"credentials\":{\"store\":%s}", h->s3.credentials);
+	char *sent = xasprintf("\"credentials\":{\"store\":%.*s,\"ca_pem\":\"CAs of mine\"}}",
+			       (int)strlen(h->s3.credentials) - 1, h->s3.credentials);
+	CLEANUP(freep) char *bundle = xasprintf("%s/bundle.pem", h->other.dir);
 
+	assert_int_equal(file_write_atomic(bundle, STR("CAs of mine"), 0600, false, NULL), 0);
+	setenv("SSL_CERT_FILE", bundle, 1);
 	h->other.run = "{\"state\":\"running\"}";
 	submit_with(h, both);
 	rig_until(h->r, core(h)->phase == RUN_RUNNING);
 	assert_non_null(strstr(h->other.bodies[0], sent));
 	assert_null(strstr(h->other.bodies[0], "of-the-provider"));
+	unsetenv("SSL_CERT_FILE");
 }
 
 static void the_tags_of_the_run_go_along(void **state)

@@ -62,6 +62,8 @@ struct aws_config {
 	const char *endpoint_url; /* of all services */
 	/* Explicit credentials beat all others; session_token may be NULL. */
 	const char *access_key, *secret_key, *session_token;
+	/* Certificates of CAs (PEM), in place of any file of this machine; empty: none. */
+	struct str ca_pem;
 	struct env_lookup env; /* must outlive the session */
 };
 
@@ -77,6 +79,8 @@ static inline void aws_freep(struct aws **s)
 }
 
 const char *aws_region(const struct aws *s);
+/* The file of the certificates of CAs that the environment or the profile names; NULL: none. */
+const char *aws_ca_file(const struct aws *s);
 const char *aws_partition(const struct aws *s);	 /* "aws", "aws-cn", "aws-us-gov" */
 const char *aws_dns_suffix(const struct aws *s); /* "amazonaws.com" */
 /* The account of the credentials, by sts:GetCallerIdentity, which is asked once per session. */

@@ -44,6 +44,15 @@ static struct http_client *take_idle(struct aws *s, const char *host, int port, 
 	return found;
 }
 
+static struct tls_trust trust_of(const struct aws *s, bool tls)
+{
+	return (struct tls_trust){
+		.mode = tls ? TLS_CA : TLS_OFF,
+		.ca_pem = s->ca_pem,
+		.ca_file = s->ca_file,
+	};
+}
+
 int aws_connect(struct aws *s, const char *host, int port, bool tls, const struct deadline *d,
 		struct http_client **ret, struct err *err)
 {
@@ -51,7 +60,7 @@ int aws_connect(struct aws *s, const char *host, int port, bool tls, const struc
 	struct http_target t = {
 		.host = host,
 		.port = port,
-		.tls = {.mode = tls ? TLS_CA : TLS_OFF, .ca_file = s->ca_file},
+		.tls = trust_of(s, tls),
 		.proxy = s->proxy,
 		.stop = d->stop,
 	};
@@ -102,7 +111,7 @@ int aws_fetch(struct aws *s, const char *method, const char *url, const struct h
 	struct http_target t = {
 		.host = u.host,
 		.port = u.port,
-		.tls = {.mode = u.tls ? TLS_CA : TLS_OFF, .ca_file = s->ca_file},
+		.tls = trust_of(s, u.tls),
 		.stop = d->stop,
 	};
 	struct http_outgoing r = {.method = method,

@@ -25,6 +25,7 @@ struct aws {
 	struct aws_places places;
 	const struct aws_partition *partition;
 	const char *ca_file;
+	struct str ca_pem; /* beats ca_file */
 	struct proxy_settings proxy;
 	struct governor *governor;
 	atomic_int_fast64_t skew_ms; /* AWS' clock minus ours */

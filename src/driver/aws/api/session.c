@@ -72,6 +72,7 @@ static void choose_ways(struct aws *s, const struct aws_config *c)
 	if (!env_get(&c->env, "AWS_CA_BUNDLE") && of_profile)
 		ca = of_profile;
 	s->ca_file = copy(s->arena, ca);
+	s->ca_pem = c->ca_pem.n ? arena_str(s->arena, c->ca_pem) : (struct str){0};
 	s->places.endpoint_url = copy(s->arena, c->endpoint_url);
 	s->proxy = (struct proxy_settings){
 		.http_proxy = copy(s->arena, either(&c->env, "http_proxy", "HTTP_PROXY")),
@@ -123,6 +124,11 @@ struct aws *aws_free(struct aws *s)
 const char *aws_region(const struct aws *s)
 {
 	return s->places.region;
+}
+
+const char *aws_ca_file(const struct aws *s)
+{
+	return s->ca_file;
 }
 
 const char *aws_partition(const struct aws *s)

@@ -67,6 +67,21 @@ static void a_bundle_is_named_by_variable_or_profile(void **state)
 	stop(&h);
 }
 
+static void certificates_that_came_with_credentials_beat_a_file(void **state)
+{
+	struct rig *r = *state;
+	struct aws_answer ans = {0};
+	struct https h;
+
+	start(&h, r);
+	rig_set(r, "AWS_CA_BUNDLE", "/nonexistent");
+	if (rig_try_open(r, (struct aws_config){.ca_pem = str_from(h.ca.cert)}) < 0)
+		fail_msg("%s", r->err.msg);
+	assert_int_equal(rig_ask(r, "ec2", "DescribeVpcs", &ans), 0);
+	aws_answer_release(&ans);
+	stop(&h);
+}
+
 static void a_server_that_nobody_vouches_for_is_denied_at_once(void **state)
 {
 	struct rig *r = *state;
@@ -95,6 +110,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		rig_test(a_bundle_is_named_by_variable_or_profile),
+		rig_test(certificates_that_came_with_credentials_beat_a_file),
 		rig_test(a_server_that_nobody_vouches_for_is_denied_at_once),
 	};
 

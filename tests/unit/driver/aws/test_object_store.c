@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "driver/aws/api/s3.h"
 #include "driver/object_store.h"
+#include "base/arena.h"
+#include "fmt/doc.h"
 #include "fake_s3.h"
 
 struct rig {
@@ -253,6 +255,30 @@ static void the_store_itself_is_looked_at_as_its_owner(void **state)
 	assert_non_null(strstr(r->err.msg, "bucket 'b-1' of account " FAKE_S3_ACCOUNT));
 }
 
+/* Rule: a path of this machine says nothing to another one. */
+static void certificates_are_carried_to_another_machine_as_text(void **state)
+{
+	struct rig *r = *state;
+	struct arena *a = arena_new();
+	struct doc *given = doc_new(a, DOC_TABLE), *env = doc_new(a, DOC_TABLE);
+	int fd = file_with(r, "the CAs of this machine");
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	doc_set(a, env, STR("AWS_CA_BUNDLE"), doc_new_str(a, str_from(path)));
+	doc_set(a, given, STR("env"), env);
+	object_credentials_carry(given, a);
+	assert_true(str_is(doc_str(given, "ca_pem", STR("")), "the CAs of this machine"));
+	/* The master checks their size only as a part of all credentials. */
+	given = doc_new(a, DOC_TABLE);
+	doc_set(a, given, STR("env"), env);
+	assert_int_equal(ftruncate(fd, 600 << 10), 0);
+	object_credentials_carry(given, a);
+	assert_null(doc_get(given, "ca_pem"));
+	arena_free(a);
+	close(fd);
+}
+
 #define store_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -269,6 +295,7 @@ int main(void)
 		store_test(only_urls_of_a_store_are_opened),
 		store_test(a_refusal_is_told_with_the_bucket_and_the_code),
 		store_test(the_store_itself_is_looked_at_as_its_owner),
+		store_test(certificates_are_carried_to_another_machine_as_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
