@@ -57,10 +57,10 @@ def listen(address, port=0):
 class Server:
     """An application on a socket that is listening already."""
 
-    def __init__(self, sock, app):
+    def __init__(self, sock, app, tls=None):
         host, self.port = sock.getsockname()[:2]
         self.sock = sock
-        self.http = make_server(host, self.port, app, threaded=True, request_handler=Handler, fd=sock.fileno())
+        self.http = make_server(host, self.port, app, threaded=True, request_handler=Handler, fd=sock.fileno(), ssl_context=tls)
         self.http.daemon_threads = True
         self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()

@@ -57,11 +57,11 @@ class Cloud:
     any callable (cloud, instance) -> something with start(), stop() and console(), or None.
 
     Machines need root; with address "loopback" there is no network for them.  Otherwise address is the second number of
-    10.x.0.0/16, chosen when None; without machines the endpoint is at `host` of this machine.
+    10.x.0.0/16, chosen when None; without machines the endpoint is at `host` of this machine, with `tls` (ssl.SSLContext) over HTTPS.
     """
 
-    def __init__(self, boot="none", address=None, region=REGION, port=0, host="127.0.0.1"):
-        self.boot, self.region, self.address, self.host = boot, region, address, host
+    def __init__(self, boot="none", address=None, region=REGION, port=0, host="127.0.0.1", tls=None):
+        self.boot, self.region, self.address, self.host, self.tls = boot, region, address, host, tls
         self.lock = threading.RLock()
         self.local = threading.local()
         self.script, self.callers = faults.Script(), identity.Callers()
@@ -118,9 +118,9 @@ class Cloud:
             self.open_network()
             return
         self.public = (f"127.84.{i // 250}.{i % 250 + 1}" for i in itertools.count())
-        server = Server(listen(self.host, self.port), self.api)
+        server = Server(listen(self.host, self.port), self.api, self.tls)
         self.servers.append(server)
-        self.endpoint = f"http://{self.host}:{server.port}"
+        self.endpoint = f"{'https' if self.tls else 'http'}://{self.host}:{server.port}"
 
     def open_network(self):
         why = network.missing()

@@ -1,4 +1,5 @@
 """Engine kubernetes with a master in the cluster: the client may leave, and comes back for the results."""
+import base64
 import contextlib
 import json
 import os
@@ -6,6 +7,7 @@ import pathlib
 import re
 import shutil
 import signal
+import ssl
 import urllib.error
 import urllib.request
 
@@ -17,6 +19,7 @@ from cloud.conftest import client
 from . import cgroups
 from .cluster import wait_for
 from .conftest import User
+from .pki import Authority
 from .test_agentless import plain
 from .test_quickstart import EXAMPLES, QUICKSTART, small
 
@@ -179,6 +182,46 @@ path = "in.txt"
 """
 
 
+def test_results_go_to_a_bucket_over_https_from_an_image_without_certificates(user, namespace, tmp_path, monkeypatch):
+    ca = Authority(tmp_path / "ca", None)
+    ca.sign("s3", "/CN=s3", f"IP:{namespace.cluster.at.here}")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(ca.path("s3.crt"), ca.path("s3.key"))
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(ca.path("ca.crt")))
+    with Cloud(host=namespace.cluster.at.here, tls=tls) as cloud:
+        user.env.update(cloud.env(), AWS_CA_BUNDLE=str(ca.path("ca.crt")))
+        job = user.job(apart(["echo", "hello"], count=1) + "[output]\ns3 = \"s3://results-of-pods/runs\"\n")
+        assert "output.s3: bucket 'results-of-pods'" in user("run", "-d", job, code=3).stderr
+        namespace.nothing_left()
+        s3 = client(cloud, "s3", signature_version="s3v4")
+        s3.create_bucket(Bucket="results-of-pods")
+        run = user.submit(job)
+        assert user.ends(run)["verdict"] == "succeeded"
+        assert until_copied(s3, run) == b"hello\n"
+        namespace.nothing_left()
+        assert "not copied" not in user("events", run).stdout
+        assert user("logs", run).stdout == "hello\n"
+
+
+def credentials_are_nowhere(secret, user, namespace, run):
+    """But with the masters: in no object, log, plan or answer, and in nothing that the pod of the node has."""
+    for thing in ("secrets", "configmaps", "jobs", "pods", "events"):
+        text = namespace.kubectl("get", thing, "-o", "json")
+        values = [base64.b64decode(v).decode(errors="replace") for item in json.loads(text)["items"] if thing == "secrets"
+                  for v in (item.get("data") or {}).values()]
+        assert secret not in text and not any(secret in value for value in values), thing
+    for pod in namespace.pods(f"regatta/run={run}"):
+        assert secret not in namespace.kubectl("logs", pod["metadata"]["name"])
+    pattern = f"[{secret[0]}]{secret[1:]}"  # which does not find itself
+    inside = f"find /tmp /run /var /etc /root -type f -exec grep -l '{pattern}' {{}} +; grep -l '{pattern}' /proc/[0-9]*/environ /proc/[0-9]*/cmdline"
+    assert user("exec", run, "worker-0", "--", "sh", "-c", inside, code=None).stdout == ""
+    for command in (("status", "--output", "json", run), ("events", "--output", "json", run), ("logs", run), ("plan", "--output", "json", "job.toml")):
+        assert secret not in user(*command).stdout, command
+    home = user.directory / "home"
+    holding = [path for path in home.rglob("*") if path.is_file() and not path.is_symlink() and secret.encode() in path.read_bytes()]
+    assert [path.name for path in holding] == ["secrets.json"] and holding[0].stat().st_mode & 0o777 == 0o600, holding
+
+
 @pytest.mark.long
 def test_a_master_in_the_cluster_reads_inputs_from_s3_and_puts_results_there_without_a_client(user, namespace):
     with Cloud(host=namespace.cluster.at.here) as cloud:
@@ -189,9 +232,8 @@ def test_a_master_in_the_cluster_reads_inputs_from_s3_and_puts_results_there_wit
         script = "cat in.txt; while [ ! -e /tmp/go ]; do sleep 0.1; done; cp in.txt kept.txt; env | grep -c AWS_; true"
         run = user.submit(user.job(apart(["sh", "-c", script], count=1, more=STORED)))
         wait_for(lambda: user("logs", run, "worker-0", code=None).stdout == "from the bucket\n", "the log", 120)
+        credentials_are_nowhere(cloud.root.secret, user, namespace, run)
         kill_master(user)
-        for thing in ("secrets", "configmaps", "jobs", "pods"):
-            assert cloud.root.secret not in namespace.kubectl("get", thing, "-o", "yaml")
         namespace.kubectl("exec", next(p["metadata"]["name"] for p in namespace.pods(f"regatta/run={run},regatta/role=worker")), "--",
                           "touch", "/tmp/go")
         assert until_copied(s3, run) == b"from the bucket\n0\n"

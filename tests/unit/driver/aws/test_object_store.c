@@ -269,7 +269,7 @@ static void certificates_are_carried_to_another_machine_as_text(void **state)
 	doc_set(a, given, STR("env"), env);
 	object_credentials_carry(given, a);
 	assert_true(str_is(doc_str(given, "ca_pem", STR("")), "the CAs of this machine"));
-	/* The master checks their size only as a part of all credentials. */
+	/* Too many for a request: the other machine has to have its own. */
 	given = doc_new(a, DOC_TABLE);
 	doc_set(a, given, STR("env"), env);
 	assert_int_equal(ftruncate(fd, 600 << 10), 0);
