@@ -69,17 +69,6 @@ static int store_credentials(const struct doc *options, struct arena *a, struct 
 					    err);
 }
 
-static int check(void *p, const struct deadline *d, struct err *err)
-{
-	const struct s3_store *st = p;
-	const struct s3_place at = {
-		.bucket = st->bucket,
-		.owner = st->owner[0] ? st->owner : NULL,
-	};
-
-	return s3_bucket_check(st->s, &at, d, err);
-}
-
 static void carry(struct doc *credentials, struct arena *a)
 {
 	const struct doc *env = doc_table(credentials, "env");
@@ -100,6 +89,16 @@ static struct s3_place place_of(const struct s3_store *st, const char *name, cha
 		.key = *ret_key,
 		.owner = st->owner[0] ? st->owner : NULL,
 	};
+}
+
+static int check(void *p, const struct deadline *d, struct err *err)
+{
+	const struct s3_store *st = p;
+	CLEANUP(freep) char *key = NULL;
+	struct s3_place at = place_of(st, "", &key);
+
+	at.key = NULL;
+	return s3_bucket_check(st->s, &at, d, err);
 }
 
 #define TAG_MAX 64

@@ -530,7 +530,8 @@ static void credentials_travel_with_the_variables_that_name_services(void **stat
 	unsetenv("AWS_CA_BUNDLE");
 	assert_int_equal(aws_ec2_resolver.credentials(&in, a, &got, &err), 0);
 	unsetenv("SSL_CERT_FILE");
-	assert_true(str_is(doc_str(doc_table(got, "env"), "AWS_CA_BUNDLE", STR("")), "/of/mine.pem"));
+	assert_true(
+		str_is(doc_str(doc_table(got, "env"), "AWS_CA_BUNDLE", STR("")), "/of/mine.pem"));
 	assert_null(doc_get(doc_table(got, "env"), "SSL_CERT_FILE"));
 	assert_true(aws_ec2_resolver.at_client);
 	arena_free(a);
