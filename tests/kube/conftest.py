@@ -165,7 +165,7 @@ def here(user, namespace):
     with open(user.directory / "master.err", "w", encoding="utf-8") as log:
         master = subprocess.Popen([BINARY, "master", "--listen", f"{namespace.cluster.at.here}:0", "--output", "json"], env=user.env,
                                   stdout=subprocess.PIPE, stderr=log, text=True)
-        assert json.loads(master.stdout.readline())["url"]
+        user.address = json.loads(master.stdout.readline())
         user.master = master
         yield user
         user("master", "--stop", "--cancel", code=None)

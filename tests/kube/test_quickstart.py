@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from .cluster import wait_for
-from .conftest import ROOT
+from .conftest import ROOT, User
 
 EXAMPLES = pathlib.Path(os.environ.get("REGATTA_EXAMPLES", ROOT / "build" / "examples"))
 IMAGE = "bench.test/python:1"
@@ -66,6 +66,27 @@ def test_the_quickstart_runs_as_pods_and_nothing_is_left(here, namespace, decoys
     outputs = here.directory / "home/runs" / run / "outputs"
     assert sorted(path.name for path in outputs.glob("**/model-*")) == ["model-0", "model-1"]
     namespace.nothing_left()
+
+
+def test_a_teams_master_runs_pods_that_share_a_claim(here, namespace, tmp_path):
+    namespace.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "shared"},
+                      "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Mi"}}}})
+    namespace.before = namespace.things()
+    (tmp_path / "member").mkdir()
+    member = User(tmp_path / "member", namespace)
+    token = json.loads(here("token", "new", "--scope", "submit", "--output", "json").stdout)["token"]
+    member("context", "add", "team", here.address["url"], "--pin", here.address["pin"], "--token", token)
+    script = "if [ $REGATTA_RANK = 0 ]; then echo of the team >/data/file; fi; until [ -s /data/file ]; do sleep 0.1; done; cat /data/file"
+    job = small(["sh", "-c", script], table="[[volumes]]\npath = \"/data\"\npvc = \"shared\"").replace('"here"', '"context:team"')
+    run = member.submit(member.job(job))
+    member.env["REGATTA_MASTER"] = "team"
+    ended = member.ends(run)
+    assert ended["verdict"] == "succeeded", ended["cause"]
+    assert [member("logs", run, f"worker-{i}").stdout for i in range(2)] == ["of the team\n"] * 2
+    assert not (tmp_path / "member/home/regatta.db").exists()  # no master of its own
+    namespace.nothing_left()  # but the claim
+    kept = [path.read_text() for path in (namespace.cluster.directory / "volumes").glob("*/file")]
+    assert "of the team\n" in kept
 
 
 def test_logs_are_exact_and_the_exit_code_is_the_jobs(here, namespace):

@@ -25,7 +25,6 @@ static inline void kube_freep(struct kube_client **k)
 }
 
 #define KUBE_MERGE "application/merge-patch+json"
-#define KUBE_APPLY "application/apply-patch+yaml"
 
 struct kube_call {
 	const char *method; /* "POST" */
