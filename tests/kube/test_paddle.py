@@ -23,6 +23,8 @@ mkdir -p $out
 echo "pserver --nics=$CONF_PADDLE_NIC --port=$CONF_PADDLE_PORT" > $out/server.log
 echo "train --trainer_id=$PADDLE_INIT_TRAINER_ID --pservers=$PADDLE_INIT_PSERVERS of $CONF_PADDLE_GRADIENT_NUM" | tee $out/train.log
 echo "address=$POD_IP"
+cd $out
+echo *
 """
 
 
@@ -55,6 +57,7 @@ def test_the_job_of_the_paddle_document_runs_as_it_stands(paddle_image, here, na
     assert ended["verdict"] == "succeeded", (ended["cause"], here("logs", run, "--merge").stdout)
     logs = [here("logs", run, f"node-{i}").stdout for i in range(3)]
     own = [re.search(r"--trainer_id=(\d) --pservers=(\S+) of 3\naddress=(\S+)\n", log).groups() for log in logs]
+    assert all(log.endswith("\nserver.log train.log\n") for log in logs)
     servers = own[0][1].split(",")
     assert servers == sorted((address for _, _, address in own), key=ipaddress.ip_address)
     for number, everybody, address in own:
