@@ -4,14 +4,14 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/deadline.h"
 #include "base/err.h"
 #include "driver/aws/api/s3.h"
 #include "driver/object_store.h"
-#include "base/arena.h"
-#include "fmt/doc.h"
 #include "fake_s3.h"
+#include "fmt/doc.h"
 
 struct rig {
 	struct fake_s3 s3;
