@@ -105,6 +105,16 @@ def test_without_credentials_nothing_is_started(cloud, user):
     assert len(said.stderr.strip().splitlines()) == 1 and "output.s3" in said.stderr and "credentials" in said.stderr
 
 
+@pytest.mark.parametrize("wrong, code", [({"AWS_SECRET_ACCESS_KEY": "wrong"}, "SignatureDoesNotMatch"),
+                                         ({"AWS_SESSION_TOKEN": "wrong"}, "InvalidClientTokenId")])
+def test_credentials_that_nobody_takes_are_told_before_anything_starts(user, bucket, wrong, code):
+    user.env.update(wrong)
+    (user.directory / "job.toml").write_text(JOB + f'output.s3 = "s3://{bucket}/"\n')
+    said = user("run", "-d", "job.toml", code=4)
+    assert len(said.stderr.strip().splitlines()) == 1 and said.stderr.startswith(f"regatta: output.s3: {code}"), said.stderr
+    assert user("ps", "--output", "json").stdout.count('"id"') == 0
+
+
 def test_a_run_on_ec2_leaves_its_results_in_the_bucket_of_the_install(cloud, user, s3):
     run = user.submit(more='[output]\nretention = "3d"\n')
     launched(cloud)
