@@ -102,7 +102,13 @@ def test_logs_are_exact_and_the_exit_code_is_the_jobs(here, namespace):
 def test_a_cancelled_run_leaves_nothing(here, namespace):
     run = here.submit(here.job(small(["sleep", "1000"])))
     wait_for(lambda: here.status(run)["state"] == "running", "the job to run")
+    # Somebody's finalizer: the run is not over before it is gone.
+    hold = ("patch", "job", f"{run}-worker", "--type=merge", "--patch")
+    namespace.kubectl(*hold, json.dumps({"metadata": {"finalizers": ["bench.test/hold"]}}))
     here("kill", run)
+    wait_for(lambda: "is being deleted" in here("events", run).stdout, "what holds it")
+    assert here.status(run)["state"] == "cleaning" and namespace.json("get", "jobs")["items"]
+    namespace.kubectl(*hold, json.dumps({"metadata": {"finalizers": None}}))
     assert here.ends(run)["verdict"] == "cancelled"
     namespace.nothing_left()
 
