@@ -130,6 +130,7 @@ static void env(const struct env_input *in, int role, struct arena *a, struct en
 		/* Open MPI 5. */
 		{"PRTE_MCA_plm_ssh_agent", "{rsh}"},
 		{"PRTE_MCA_plm_ssh_no_tree_spawn", "1"},
+		{"PRTE_MCA_odls_base_exec_agent", "{tee}"},
 		{"PRTE_ALLOW_RUN_AS_ROOT", "1"},
 		{"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
 		/* MPICH and Intel MPI. */
