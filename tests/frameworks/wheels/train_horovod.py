@@ -1,4 +1,4 @@
-"""Fits a line with TensorFlow; gradients are averaged over all ranks by Horovod (gloo)."""
+"""Fits a line with TensorFlow; gradients are averaged over all ranks by Horovod."""
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
