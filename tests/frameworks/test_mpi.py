@@ -117,6 +117,14 @@ def test_all_reduce_on_four_nodes(regatta, mpi, isolate):
     assert all(node["exit_code"] == 0 for node in got["nodes"])
 
 
+def test_a_job_of_one_node_runs_all_ranks_there(regatta):
+    compiled(regatta, OPENMPI, EXAMPLE / "allreduce.c", "allreduce")
+    regatta.job('strategy = "mpi"\nprocesses_per_node = 2\ncommand = ["mpirun.openmpi", "-n", "2", "./allreduce"]\n')
+    got = regatta.json("run", "job.toml", timeout=SECONDS)
+    summed(regatta, got, 1, 2)
+    assert " exec " not in regatta("events", got["id"]).out
+
+
 def test_the_example_runs_as_it_is(regatta):
     work = regatta.cwd / "example"
     shutil.copytree(EXAMPLE, work)
@@ -220,9 +228,10 @@ def test_a_frozen_node_is_lost(regatta):
     assert not pids(regatta, b"patient")
 
 
-def test_the_watchdog_names_a_node_whose_rank_is_frozen(regatta):
+@BOTH
+def test_the_watchdog_names_a_node_whose_rank_is_frozen(regatta, mpi):
     """Its agent lives: nobody is lost, and the others wait for ever."""
-    patient(regatta, OPENMPI, "wait", stall='"4s"', stall_action='"kill"')
+    patient(regatta, mpi, "wait", stall='"4s"', stall_action='"kill"')
     run = regatta.submit("job.toml")
     ranks_are_here(regatta, run)
     mark = b"REGATTA_NODE=worker-2\0"
