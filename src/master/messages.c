@@ -283,6 +283,7 @@ void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, 
 	const struct env_list *env = start_templates(lr, crew->members[rank].role);
 	const char *address = lr->core->nodes[rank].address;
 	const struct strs command = strategy_command(crew, rank);
+	const bool runs = strategy_runs(crew, rank);
 	struct message_start m = {
 		.attempt = attempt,
 		.rank = start_rank(lr, rank),
@@ -301,9 +302,10 @@ void node_start_put(struct live_run *lr, int rank, int attempt, bool templates, 
 		.deadline_ms = time_left(lr),
 		.processes = role->processes,
 		.rsh = crew->launch != LAUNCH_ALL,
-		.tee = !strategy_runs(crew, rank),
-		.tail = lr->plan.strategy->cause && strategy_runs(crew, rank),
-		.pty = role->spec && role->spec->pty_set ? role->spec->pty : lr->job->pty,
+		.tee = !runs,
+		.tail = lr->plan.strategy->cause && runs,
+		/* One that idles for a launcher takes the output of ranks, both streams of it. */
+		.pty = runs && (role->spec && role->spec->pty_set ? role->spec->pty : lr->job->pty),
 		.bind = lr->job->bind_cpus,
 	};
 

@@ -156,6 +156,15 @@ def test_what_ranks_print_is_in_the_log_of_their_node(regatta, mpi):
     assert regatta("logs", run, "worker-2", "--stderr").out == "trouble 2\n"
 
 
+def test_the_terminal_of_a_job_is_the_launchers(regatta):
+    """The other nodes keep both outputs of their ranks."""
+    regatta.job('strategy = "mpi"\ncount = 2\npty = true\n'
+                'command = ["mpirun.openmpi", "-n", "2", "sh", "-c", "echo out; echo trouble >&2"]\n')
+    run = regatta.json("run", "job.toml", timeout=SECONDS)["id"]
+    assert (regatta.log(run, "worker-1"), regatta.log(run, "worker-1", err=True)) == (b"out\n", b"trouble\n")
+    assert sorted(regatta.log(run, "worker-0").split()) == [b"out", b"out", b"trouble", b"trouble"]
+
+
 def test_a_launcher_of_its_own_and_two_slots_on_each_worker(regatta):
     compiled(regatta, OPENMPI, EXAMPLE / "allreduce.c", "allreduce")
     regatta.job('strategy = "mpi"\n[roles.launcher]\ncommand = ["sh", "-c", "mpirun.openmpi -n 4 ./allreduce"]\n'
